@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * policy.h - settings for a process and for a path.
+ *
+ * Loaded once from the environment and a policy file, immutable afterwards; a
+ * reload builds a new set and swaps the pointer (old sets are kept, readers
+ * hold no lock). Asked by the engine, never asks. [plain] unless noted.
+ */
+#ifndef FM_POLICY_H
+#define FM_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum fm_mode { FM_MODE_ON, FM_MODE_OBSERVE, FM_MODE_OFF };
+enum fm_faults { FM_FAULTS_AUTO, FM_FAULTS_SIGNAL, FM_FAULTS_THREAD };
+enum fm_io { FM_IO_AUTO, FM_IO_DIRECT, FM_IO_BUFFERED };
+enum fm_holes { FM_HOLES_ALLOCATE, FM_HOLES_LAZY };
+enum fm_warm { FM_WARM_AUTO, FM_WARM_KERNEL, FM_WARM_ENGINE };
+enum fm_eviction { FM_EVICT_DEFAULT, FM_EVICT_FIFO, FM_EVICT_CLOCK };
+
+/* Settings of one path section (and the defaults for all). */
+struct fm_policy {
+	bool engage;             /* false: leave these files to the kernel */
+	uint64_t min_size;       /* bytes; shorter mappings stay the kernel's */
+	uint32_t block_size;     /* bytes, power of two 4 KiB..8 MiB; 0 = adaptive */
+	uint32_t map_ahead;      /* bytes in flight at most per stream; 0 = off */
+	uint32_t cache_share;    /* percent of the cache a file may hold, 1..100 */
+	enum fm_io io;
+	enum fm_holes holes;
+	enum fm_warm warm;
+	enum fm_eviction eviction;
+	bool record;             /* record / replay the working set */
+	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
+	uint32_t wb_interval_ms;     /* dirty for at most this long; 0 = never */
+};
+
+/* Settings of the process. Strings live as long as the set. */
+struct fm_settings {
+	enum fm_mode mode;
+	enum fm_faults faults;
+	uint64_t cache_bytes;    /* resolved: bytes (percentages already applied) */
+	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
+	int log_level;           /* 0 errors only .. 3 debug */
+	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */
+	bool pin_syscalls;       /* reserved, true */
+	const char *stats;       /* NULL, "stderr", or a path */
+	const char *trace;       /* NULL or path of a fault trace to record */
+	const char *source;      /* policy file used, or NULL */
+	uint32_t ring_limit;     /* most concurrent device rings, 1..64 */
+	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */
+	uint32_t null_store;     /* FASTMAP_NULL_STORE=1: loads cost no I/O (benches) */
+};
+
+/* Read environment and policy file. Never fails: bad input is reported by one
+ * line each through the log function and replaced by the default. Call once
+ * from the constructor (before main, may use malloc-free code only at that
+ * time: uses static storage or mmap). `progname` is the short program name. */
+void fm_policy_load(const char *progname, char **envp);
+
+const struct fm_settings *fm_settings(void); /* [fault] */
+
+/* The policy for an absolute, symlink-free path, or NULL when no prefix in
+ * FASTMAP_PATHS and no path section covers it, or the deny list names it. The
+ * pointer stays valid for the life of the process. [any] */
+const struct fm_policy *fm_policy_for(const char *path);
+
+/* True when at least one prefix or section exists (else nothing is ever
+ * managed). [any] */
+bool fm_policy_any(void);
+
+/* Parse a file only to check it: prints each problem on stderr with
+ * FILE:LINE, returns the number of problems. For `fastmap check`. */
+int fm_policy_check(const char *file);
+
+/* Parse "64M", "1G", "4096", "50%" (of `whole`). 0 or -EINVAL / -ERANGE. */
+int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret);
+
+/* Memory this process may use: min(RAM, cgroup v1/v2 limits), bytes. */
+uint64_t fm_memory_limit(void);
+
+#endif

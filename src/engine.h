@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * engine.h - what the shim may ask of the paging engine.
+ *
+ * The shim is the only caller. Every function returns 0 (or a count) or a
+ * negative errno; none touches errno, none calls a libc name that the shim
+ * interposes. Addresses and lengths are bytes. "Managed" means: the engine
+ * serves this address range instead of the kernel's file mapping.
+ *
+ * Signal safety is stated per function:
+ *   [fault]  callable from the fault handler (no malloc, no stdio, no lock
+ *            that application code can hold, all signals blocked)
+ *   [any]    callable from any thread outside the fault handler, and from the
+ *            program's own signal handlers
+ *   [plain]  any thread, not from a signal handler
+ */
+#ifndef FM_ENGINE_H
+#define FM_ENGINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct stat;
+struct fm_file;
+
+/* ---- life ------------------------------------------------------------- */
+
+/* Number of managed mappings ever published and still alive. Zero means that
+ * every hook may go straight to libc. Read with fm_active(). */
+extern _Atomic uint32_t fm_live_maps;
+
+static inline bool fm_active(void)
+{
+	return atomic_load_explicit(&fm_live_maps, memory_order_relaxed) != 0;
+}
+
+/* [plain] Load configuration (environment, policy files). Called once by the
+ * shim's constructor; starts no thread and opens no descriptor. */
+int fm_engine_init(void);
+
+/* [any] Write every dirty block back (not durable, like the page cache).
+ * Called on exit, _exit, quick_exit, before exec and before fork. */
+void fm_engine_flush_all(void);
+
+/* [plain] Normal end of the process: flush, write statistics. The fault path
+ * stays alive, other destructors may still touch mapped memory. Idempotent. */
+void fm_engine_exit(void);
+
+/* ---- the address space ------------------------------------------------ */
+
+/* [any] Whether [addr, addr+len) touches managed memory. A few ns. */
+bool fm_overlaps(const void *addr, size_t len);
+
+/* [plain] The whole of mmap(2) for a file descriptor that may be ours:
+ * decides, maps, adopts. Returns the address or -errno cast to a pointer
+ * (kernel convention, see fm_is_err). Also used for every MAP_FIXED mapping
+ * over managed memory. */
+void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+
+static inline bool fm_is_err(const void *p)
+{
+	return (uintptr_t)p >= (uintptr_t)-4095;
+}
+
+/* [any] These take ranges that may mix managed and kernel memory and behave
+ * like the system call of the same name (return 0 or -errno). */
+int fm_munmap(void *addr, size_t len);
+int fm_msync(void *addr, size_t len, int flags);
+int fm_madvise(void *addr, size_t len, int advice);
+int fm_mprotect(void *addr, size_t len, int prot);
+int fm_mincore(void *addr, size_t len, unsigned char *vec);
+int fm_mlock(const void *addr, size_t len, unsigned flags);
+int fm_munlock(const void *addr, size_t len);
+void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
+		void *new_addr);
+int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
+			int flags);
+
+/* ---- faults ----------------------------------------------------------- */
+
+enum fm_fault_result {
+	FM_FAULT_RETRY,   /* resolved (or somebody else did): run it again */
+	FM_FAULT_BUS,     /* beyond end of file or I/O error: SIGBUS */
+	FM_FAULT_SEGV,    /* protection violation: SIGSEGV */
+	FM_FAULT_FOREIGN, /* not managed memory */
+};
+
+/* [fault] Resolve a fault at `addr`. `write`: the access was a store. */
+enum fm_fault_result fm_fault(void *addr, bool write);
+
+/* Delivery of faults, decided when the engine starts. */
+enum fm_delivery { FM_DELIVERY_SIGNAL, FM_DELIVERY_THREAD };
+enum fm_delivery fm_delivery(void);
+
+/* The shim registers how to take over SIGBUS (called once, when the engine
+ * starts with signal delivery, before the first range is registered), and how
+ * to unblock it in the calling thread. Returns 0 or -errno. */
+extern int (*fm_hook_take_signals)(void);
+
+/* ---- mapped memory handed to the kernel ------------------------------- */
+
+/*
+ * [any] Make [buf, buf+len) resident and keep it so until fm_unpin. `in`: the
+ * kernel will store into it (lifts write protection, marks dirty). A thread
+ * holds at most FM_PINS ranges at once; at most FM_PIN_MAX bytes each (the
+ * caller splits longer transfers), and less when the cache is small: use
+ * fm_pin_limit(). Returns the number of bytes from buf that are usable
+ * (shorter when the rest lies beyond the end of file or is not accessible:
+ * the caller passes the whole buffer on and lets the kernel give its answer),
+ * or -errno. Memory that is not managed counts as usable and costs nothing.
+ * No effect in thread delivery with kernel faults (returns len).
+ */
+#define FM_PINS 8
+#define FM_PIN_MAX (1u << 20)
+struct fm_pin {
+	uint8_t n;
+	uint8_t slot[FM_PINS];
+};
+#define FM_PIN_INIT { 0, { 0 } }
+ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in);
+void fm_unpin(struct fm_pin *pin);
+/* Bytes that one thread may have pinned at once; >= 4 KiB. */
+size_t fm_pin_limit(void);
+
+/* ---- files ------------------------------------------------------------ */
+
+/* [any] The managed file behind a descriptor, with a reference, or NULL.
+ * Cheap when nothing is managed; one fstat otherwise. */
+struct fm_file *fm_file_by_fd(int fd);
+struct fm_file *fm_file_by_stat(const struct stat *st);
+void fm_file_put(struct fm_file *f);
+
+/* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file
+ * sees them (len 0: to the end). Not durable. 0 or -errno. */
+int fm_file_flush(struct fm_file *f, off_t off, off_t len);
+
+/* [any] The engine's part of fsync/fdatasync/syncfs on this file: write all
+ * dirty blocks back; the caller then syncs its own descriptor. Reports a
+ * write-back error. */
+int fm_file_sync(struct fm_file *f);
+
+/*
+ * [any] Before the program changes file bytes [off, off+len) by a system call
+ * (len 0: to the end of everything): flush what is dirty there and hold every
+ * block of the range so that stores and loads wait. After it: release, and
+ * with `changed` forget our copies (they are read again on the next touch).
+ * `discard` (truncate down, collapse, insert): private copies beyond go too.
+ * Do not fault on managed pages of this range between the two calls except
+ * through fm_pin taken BEFORE lock. Not recursive.
+ */
+struct fm_range {
+	struct fm_file *file;
+	uint64_t first, count; /* in pages */
+	uint32_t how;
+};
+int fm_range_lock(struct fm_file *f, off_t off, off_t len,
+		  struct fm_range *ret_range);
+void fm_range_unlock(struct fm_range *r, bool changed, bool discard);
+
+/* [any] Tell the engine that the size may have changed (after truncate,
+ * fallocate, append). */
+void fm_file_size_changed(struct fm_file *f);
+/* [any] Current size of the file as the engine sees it, bytes. */
+off_t fm_file_size(struct fm_file *f);
+
+/* [any] Hand every mapping of the file to the kernel. `why` is a static
+ * string that goes into the statistics. 0 or -errno. */
+int fm_file_demote(struct fm_file *f, const char *why);
+
+/* [plain] posix_fadvise on a managed file. */
+int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice);
+
+/* ---- processes -------------------------------------------------------- */
+
+/* [plain] pthread_atfork handlers. */
+void fm_fork_prepare(void);
+void fm_fork_parent(void);
+void fm_fork_child(void);
+
+/* [any] Is this descriptor number one of the engine's own? The close family
+ * must not touch it. */
+bool fm_fd_is_ours(int fd);
+/* [any] Up to n of the engine's descriptor numbers, ascending; returns count.
+ * For close_range. */
+int fm_fds(int *ret_fds, int n);
+
+#endif

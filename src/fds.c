@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* fds.c - the engine's own descriptor numbers: high, few, and known. */
+#include <sys/resource.h>
+
+#include "engine.h"
+#include "ring.h"
+#include "sys.h"
+
+#define MAX_FDS 4096
+static _Atomic uint32_t fd_bits[65536 / 32]; /* is this number ours */
+static _Atomic int fd_count;
+
+bool fm_fd_is_ours(int fd)
+{
+	if (fd < 0 || fd >= 65536 || atomic_load(&fd_count) == 0)
+		return false;
+	return atomic_load(&fd_bits[fd / 32]) >> (fd % 32) & 1;
+}
+
+void fm_fd_add(int fd)
+{
+	if (fd < 0 || fd >= 65536)
+		return;
+	if (!(atomic_fetch_or(&fd_bits[fd / 32], 1u << (fd % 32)) >>
+		      (fd % 32) & 1))
+		atomic_fetch_add(&fd_count, 1);
+}
+
+void fm_fd_forget(int fd)
+{
+	if (fd < 0 || fd >= 65536)
+		return;
+	if (atomic_fetch_and(&fd_bits[fd / 32], ~(1u << (fd % 32))) >>
+		    (fd % 32) & 1)
+		atomic_fetch_sub(&fd_count, 1);
+}
+
+void fm_fd_drop(int fd)
+{
+	if (fd < 0)
+		return;
+	fm_fd_forget(fd);
+	fm_sys_close(fd);
+}
+
+int fm_fds(int *ret, int n)
+{
+	int k = 0;
+
+	if (atomic_load(&fd_count) == 0)
+		return 0;
+	for (int w = 0; w < 65536 / 32 && k < n; w++) {
+		uint32_t bits = atomic_load(&fd_bits[w]);
+
+		for (; bits && k < n; bits &= bits - 1)
+			ret[k++] = w * 32 + __builtin_ctz(bits);
+	}
+	return k;
+}
+
+/* Shells and daemons expect low numbers to be free: live in the upper part of
+ * what the soft limit allows, below 65536. */
+int fm_fd_raise(int fd)
+{
+	struct rlimit rl = { 1024, 1024 };
+	long top, got = -EMFILE;
+
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
+	top = rl.rlim_cur > 65536 ? 65536 : (long)rl.rlim_cur;
+	for (long room = top / 4; room >= 4 && got < 0; room *= 2) {
+		if (room > top - 3)
+			break;
+		got = fm_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, top - room);
+	}
+	if (got < 0) { /* keep what we have */
+		fm_fd_add(fd);
+		return fd;
+	}
+	fm_sys_close(fd);
+	fm_fd_add((int)got);
+	return (int)got;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* log.h - one line to stderr. [fault] safe: formats on the stack, one write. */
+#ifndef FM_LOG_H
+#define FM_LOG_H
+
+enum { FM_LOG_ERROR, FM_LOG_WARN, FM_LOG_INFO, FM_LOG_DEBUG };
+
+/* Supports %s %d %u %lu %ld %lx %p %zu %c %% only. Prefix "fastmap: " and the
+ * newline are added. Lines over 512 bytes are cut. */
+void fm_log(int level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+#include "ring.h"
+
+#include <liburing.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "lock.h"
+#include "log.h"
+#include "sys.h"
+#include "types.h"
+
+#define MAX_RINGS 64
+#define MSG_RING_OP 40       /* IORING_OP_MSG_RING, Linux 6.0 for fds */
+#define MSG_SEND_FD 1        /* IORING_MSG_SEND_FD */
+#define MSG_CQE_SKIP 1u      /* IORING_MSG_RING_CQE_SKIP */
+#define POLL_NS 200000u      /* longest spin for one completion */
+
+struct fm_ring {
+	_Atomic uint32_t taken;
+	bool uring;
+	unsigned inflight;       /* owner only */
+	unsigned early;          /* done at submission (fallback) */
+	struct io_uring ring;
+	uint32_t *gen;           /* file generation held in each slot pair */
+	uint32_t *gen_buf;
+	void *bounce;
+	uint64_t ios, polled, slept;
+};
+
+static struct fm_ring pool[MAX_RINGS];
+static _Atomic uint32_t pool_top;     /* rings created so far */
+static _Atomic uint32_t pool_lock;    /* creation only */
+static _Atomic uint32_t pool_wait;    /* futex: a ring was put back */
+static _Atomic uint32_t pool_sleepers;
+static uint32_t pool_limit = MAX_RINGS;
+
+static struct {
+	_Atomic uint32_t lock;
+	bool on;
+	struct io_uring ring;
+	uint32_t files;          /* slots / 2 */
+} home;
+
+static uint32_t max_files = 512;
+static long ncpu = 1;
+static _Atomic int32_t waiters;       /* threads in a device wait */
+static _Atomic uint32_t poll_penalty; /* waits left to sleep through */
+
+bool fm_rings_uring(void)
+{
+	return home.on;
+}
+
+uint32_t fm_rings_max_files(void)
+{
+	return max_files;
+}
+
+/* ---- setup ------------------------------------------------------------ */
+
+static int ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
+{
+	struct io_uring_params p = { .flags = IORING_SETUP_CLAMP };
+	int err = io_uring_queue_init_params(entries, r, &p);
+
+	if (err)
+		return err;
+	err = io_uring_register_files_sparse(r, slots);
+	if (err) {
+		io_uring_queue_exit(r);
+		return err;
+	}
+	r->ring_fd = fm_fd_raise(r->ring_fd);
+	r->enter_ring_fd = r->ring_fd;
+	/* A child that forks must not submit into our rings. */
+	return 0;
+}
+
+static uint32_t slots_allowed(void)
+{
+	struct rlimit rl = { 1024, 1024 };
+
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
+	if (rl.rlim_cur > 8192)
+		return 8192;
+	return rl.rlim_cur < 4 ? 4 : (uint32_t)rl.rlim_cur & ~1u;
+}
+
+int fm_rings_start(uint32_t limit, bool use_uring)
+{
+	uint32_t slots = slots_allowed();
+	cpu_set_t set;
+	int err = -ENOSYS;
+
+	if (fm_sys3(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0)
+		ncpu = CPU_COUNT(&set);
+	pool_limit = limit < 1 ? 1 : limit > MAX_RINGS ? MAX_RINGS : limit;
+	if (use_uring)
+		err = ring_create(&home.ring, 8, slots);
+	home.on = err == 0;
+	home.files = slots / 2;
+	max_files = home.on ? slots / 2 : slots / 8;
+	if (home.on)
+		return 0;
+	if (use_uring && err != -ENOSYS && err != -EPERM)
+		fm_log(FM_LOG_INFO, "io_uring: errno %d", -err);
+	return 1;
+}
+
+void fm_rings_reset(void)
+{
+	uint32_t n = atomic_load(&pool_top);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (pool[i].uring)
+			fm_fd_drop(pool[i].ring.ring_fd);
+		/* The ring memory stays mapped: VM_DONTCOPY kept it away. */
+	}
+	memset(pool, 0, sizeof(pool));
+	atomic_store(&pool_top, 0);
+	atomic_store(&pool_lock, 0);
+	atomic_store(&waiters, 0);
+	if (home.on)
+		fm_fd_drop(home.ring.ring_fd);
+	memset(&home, 0, sizeof(home));
+}
+
+/* ---- home ring: descriptors ------------------------------------------- */
+
+static long home_wait(uint64_t tag)
+{
+	struct io_uring_cqe *cqe;
+
+	for (;;) {
+		int err = io_uring_submit_and_wait(&home.ring, 1);
+
+		if (err < 0 && err != -EINTR && err != -EAGAIN)
+			return err;
+		while (io_uring_peek_cqe(&home.ring, &cqe) == 0) {
+			uint64_t got = cqe->user_data;
+			long res = cqe->res;
+
+			io_uring_cqe_seen(&home.ring, cqe);
+			if (got == tag)
+				return res;
+		}
+	}
+}
+
+static struct io_uring_sqe *home_sqe(uint8_t op, int fd, uint64_t tag)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&home.ring);
+
+	if (!sqe)
+		return NULL;
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = op;
+	sqe->fd = fd;
+	sqe->user_data = tag;
+	return sqe;
+}
+
+static uint32_t slot_of(const struct fm_file *f, bool buffered)
+{
+	return f->id * 2 + buffered;
+}
+
+static int home_open(uint32_t slot, const char *path, int flags)
+{
+	struct io_uring_sqe *sqe;
+	uint64_t old;
+	long res = -EBUSY;
+
+	fm_block_signals(&old);
+	fm_lock(&home.lock);
+	sqe = home_sqe(IORING_OP_OPENAT, AT_FDCWD, 2);
+	if (sqe) {
+		sqe->addr = (uintptr_t)path;
+		sqe->open_flags = (uint32_t)flags;
+		sqe->file_index = slot + 1;
+		res = home_wait(2);
+	}
+	fm_unlock(&home.lock);
+	fm_restore_signals(&old);
+	return (int)(res < 0 ? res : 0);
+}
+
+int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered)
+{
+	char path[40];
+	int nfd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (home.on)
+		return home_open(slot_of(f, buffered), path, flags);
+	nfd = fm_sys_open(path, flags, 0);
+	if (nfd < 0)
+		return nfd;
+	nfd = fm_fd_raise(nfd);
+	if (buffered)
+		f->fd_buf = nfd;
+	else
+		f->fd_direct = nfd;
+	return 0;
+}
+
+static void clear_slots(int ring_fd, uint32_t first)
+{
+	int none[2] = { -1, -1 };
+	struct io_uring_files_update up = {
+		.offset = first,
+		.fds = (uintptr_t)none,
+	};
+
+	fm_sys4(SYS_io_uring_register, ring_fd, IORING_REGISTER_FILES_UPDATE,
+		&up, 2);
+}
+
+void fm_ring_close(struct fm_file *f)
+{
+	uint32_t n = atomic_load(&pool_top);
+	uint32_t gen = atomic_load(&f->gen);
+
+	if (!home.on) {
+		fm_fd_drop(f->fd_direct);
+		fm_fd_drop(f->fd_buf);
+		f->fd_direct = f->fd_buf = -1;
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct fm_ring *r = &pool[i];
+
+		if (r->uring && r->gen && (r->gen[f->id] == gen ||
+					   r->gen_buf[f->id] == gen))
+			clear_slots(r->ring.ring_fd, f->id * 2);
+	}
+	clear_slots(home.ring.ring_fd, f->id * 2);
+}
+
+/* Hand a file of the home ring to a pool ring. */
+static FM_FAULT int lend_file(struct fm_ring *r, struct fm_file *f,
+			      bool buffered)
+{
+	uint32_t *have = buffered ? &r->gen_buf[f->id] : &r->gen[f->id];
+	uint32_t gen = atomic_load(&f->gen);
+	struct io_uring_sqe *sqe;
+	long res = -EBUSY;
+
+	if (*have == gen)
+		return 0;
+	fm_lock(&home.lock);
+	sqe = home_sqe(MSG_RING_OP, r->ring.ring_fd, 3);
+	if (sqe) {
+		sqe->addr = MSG_SEND_FD;
+		sqe->addr3 = slot_of(f, buffered);
+		sqe->file_index = slot_of(f, buffered) + 1;
+		sqe->msg_ring_flags = MSG_CQE_SKIP;
+		res = home_wait(3);
+	}
+	fm_unlock(&home.lock);
+	if (res < 0)
+		return (int)res;
+	*have = gen;
+	return 0;
+}
+
+FM_FAULT long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
+			 uint64_t off)
+{
+	struct io_uring_sqe *sqe = home_sqe(
+		op == FM_WRITE ? IORING_OP_WRITE :
+		op == FM_READ  ? IORING_OP_READ : IORING_OP_FSYNC,
+		(int)slot, 4);
+
+	if (!sqe)
+		return -EBUSY;
+	sqe->flags = IOSQE_FIXED_FILE;
+	sqe->addr = (uintptr_t)buf;
+	sqe->len = (uint32_t)len;
+	sqe->off = off;
+	return home_wait(4);
+}
+
+/* ---- pool ------------------------------------------------------------- */
+
+static bool ring_init(struct fm_ring *r)
+{
+	size_t gens = home.files * sizeof(uint32_t);
+
+	r->bounce = fm_sys_anon(FM_BOUNCE);
+	if (!r->bounce)
+		return false;
+	if (!home.on)
+		return true;
+	r->gen = fm_sys_anon(2 * gens);
+	if (!r->gen)
+		return false;
+	r->gen_buf = r->gen + home.files;
+	if (ring_create(&r->ring, FM_RING_DEPTH, home.files * 2))
+		return false;
+	r->uring = true;
+	return true;
+}
+
+static struct fm_ring *pool_grow(void)
+{
+	struct fm_ring *r = NULL;
+	uint32_t n;
+
+	if (!fm_trylock(&pool_lock))
+		return NULL;
+	n = atomic_load(&pool_top);
+	if (n < pool_limit) {
+		if (ring_init(&pool[n])) {
+			r = &pool[n];
+			atomic_store(&r->taken, 1);
+			atomic_store(&pool_top, n + 1);
+		} else if (n > 0) {
+			pool_limit = n; /* out of descriptors or memory */
+		}
+	}
+	fm_unlock(&pool_lock);
+	return r;
+}
+
+FM_FAULT struct fm_ring *fm_ring_get(void)
+{
+	for (;;) {
+		uint32_t seq = atomic_load(&pool_wait);
+		uint32_t n = atomic_load(&pool_top);
+		struct fm_ring *r;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (!atomic_load_explicit(&pool[i].taken,
+						  memory_order_relaxed) &&
+			    !atomic_exchange(&pool[i].taken, 1))
+				return &pool[i];
+		if (n < pool_limit) {
+			r = pool_grow();
+			if (r)
+				return r;
+			if (n == 0 && atomic_load(&pool_top) == 0)
+				fm_cpu_relax();
+			continue;
+		}
+		atomic_fetch_add(&pool_sleepers, 1);
+		fm_futex_wait(&pool_wait, seq, NULL);
+		atomic_fetch_sub(&pool_sleepers, 1);
+	}
+}
+
+FM_FAULT void fm_ring_put(struct fm_ring *r)
+{
+	atomic_store(&r->taken, 0);
+	atomic_fetch_add(&pool_wait, 1);
+	if (atomic_load(&pool_sleepers))
+		fm_futex_wake(&pool_wait, 1);
+}
+
+FM_FAULT void *fm_ring_bounce(struct fm_ring *r)
+{
+	return r->bounce;
+}
+
+FM_FAULT unsigned fm_ring_inflight(const struct fm_ring *r)
+{
+	return r->inflight;
+}
+
+/* ---- transfers -------------------------------------------------------- */
+
+static FM_FAULT long plain_io(struct fm_io *io)
+{
+	struct fm_file *f = io->file;
+	int fd = io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
+	struct iovec v = { io->buf, io->len };
+
+	switch (io->op) {
+	case FM_READ:
+		if (io->nowait)
+			return fm_sys6(SYS_preadv2, fd, (long)&v, 1,
+				       (long)io->off, 0, 8 /* RWF_NOWAIT */);
+		return fm_sys_pread(fd, io->buf, io->len, (off_t)io->off);
+	case FM_WRITE:
+		return fm_sys_pwrite(fd, io->buf, io->len, (off_t)io->off);
+	case FM_FSYNC:
+		return fm_sys1(SYS_fdatasync, fd);
+	default:
+		return fm_sys4(SYS_fallocate, fd, 0, io->off, io->len);
+	}
+}
+
+static FM_FAULT void prep(struct io_uring_sqe *sqe, struct fm_io *io)
+{
+	static const uint8_t ops[] = {
+		[FM_READ] = IORING_OP_READ,
+		[FM_WRITE] = IORING_OP_WRITE,
+		[FM_FSYNC] = IORING_OP_FSYNC,
+		[FM_FALLOCATE] = IORING_OP_FALLOCATE,
+	};
+
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = ops[io->op];
+	sqe->flags = IOSQE_FIXED_FILE;
+	sqe->fd = (int)slot_of(io->file, io->buffered);
+	sqe->user_data = (uintptr_t)io;
+	if (io->op == FM_FSYNC) {
+		sqe->fsync_flags = IORING_FSYNC_DATASYNC;
+		return;
+	}
+	sqe->off = io->off;
+	if (io->op == FM_FALLOCATE) {
+		sqe->addr = io->len; /* mode 0 in len */
+		return;
+	}
+	sqe->addr = (uintptr_t)io->buf;
+	sqe->len = (uint32_t)io->len;
+	if (io->nowait)
+		sqe->rw_flags = 8; /* RWF_NOWAIT */
+}
+
+static FM_FAULT void finish(struct fm_ring *r, struct fm_io *io, long res)
+{
+	io->res = (int32_t)res;
+	io->done = true;
+	r->ios++;
+}
+
+FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
+			     unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct fm_io *io = ios[i];
+		struct io_uring_sqe *sqe = NULL;
+		int err = 0;
+
+		io->done = false;
+		if (r->uring) {
+			err = lend_file(r, io->file, io->buffered);
+			sqe = err ? NULL : io_uring_get_sqe(&r->ring);
+		}
+		if (!sqe) {
+			finish(r, io, r->uring ? (err ? err : -EBUSY) :
+						 plain_io(io));
+			r->early++;
+			continue;
+		}
+		prep(sqe, io);
+		r->inflight++;
+	}
+	if (!r->uring || !r->inflight)
+		return;
+	while (io_uring_submit(&r->ring) < 0)
+		; /* EINTR, EAGAIN, EBUSY: completions are reaped below us */
+}
+
+static FM_FAULT unsigned reap_ready(struct fm_ring *r)
+{
+	struct io_uring_cqe *cqe;
+	unsigned n = 0;
+
+	while (io_uring_peek_cqe(&r->ring, &cqe) == 0) {
+		struct fm_io *io = (struct fm_io *)(uintptr_t)cqe->user_data;
+
+		finish(r, io, cqe->res);
+		io_uring_cqe_seen(&r->ring, cqe);
+		r->inflight--;
+		n++;
+	}
+	return n;
+}
+
+/* Polling pays while nobody else wants the CPU: a wake-up costs as much as
+ * half a read. Found out from load, not from a constant: more waiters than
+ * CPUs means sleep; a gap in our own progress means that we were preempted by
+ * somebody who had work, so sleep for the next while. */
+static FM_FAULT bool may_poll(void)
+{
+	uint32_t pen = atomic_load_explicit(&poll_penalty,
+					    memory_order_relaxed);
+
+	if (atomic_load_explicit(&waiters, memory_order_relaxed) > ncpu)
+		return false;
+	if (!pen)
+		return true;
+	atomic_store_explicit(&poll_penalty, pen - 1, memory_order_relaxed);
+	return false;
+}
+
+static FM_FAULT unsigned poll_cq(struct fm_ring *r)
+{
+	uint64_t start = fm_now_ns(), last = start, now = start;
+
+	while (now - start < POLL_NS) {
+		unsigned n;
+
+		for (int i = 0; i < 16; i++) {
+			n = reap_ready(r);
+			if (n) {
+				r->polled++;
+				return n;
+			}
+			fm_cpu_relax();
+		}
+		now = fm_now_ns();
+		if (now - last > 30000) {
+			atomic_store_explicit(&poll_penalty, 256,
+					      memory_order_relaxed);
+			return reap_ready(r);
+		}
+		if (atomic_load_explicit(&waiters, memory_order_relaxed) >
+		    ncpu)
+			return 0;
+		last = now;
+	}
+	return 0;
+}
+
+FM_FAULT unsigned fm_ring_reap(struct fm_ring *r, bool poll)
+{
+	unsigned n = r->early;
+
+	r->early = 0;
+	if (!r->uring || !r->inflight)
+		return n;
+	n += reap_ready(r);
+	if (n)
+		return n;
+	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
+	if (poll && may_poll())
+		n = poll_cq(r);
+	while (!n && r->inflight) {
+		r->slept++;
+		io_uring_submit_and_wait(&r->ring, 1);
+		n = reap_ready(r);
+	}
+	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
+	return n;
+}
+
+FM_FAULT long fm_ring_do(struct fm_ring *r, struct fm_io *io)
+{
+	fm_ring_submit(r, &io, 1);
+	while (!io->done)
+		fm_ring_reap(r, io->op == FM_READ);
+	r->early = 0;
+	return io->res;
+}
+
+FM_FAULT long fm_io_once(struct fm_io *io)
+{
+	struct fm_ring *r = fm_ring_get();
+	long res = fm_ring_do(r, io);
+
+	fm_ring_put(r);
+	return res;
+}
+
+void fm_ring_stats(struct fm_ring_stats *ret)
+{
+	uint32_t n = atomic_load(&pool_top);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->rings = n;
+	for (uint32_t i = 0; i < n; i++) {
+		ret->ios += pool[i].ios;
+		ret->polled += pool[i].polled;
+		ret->slept += pool[i].slept;
+	}
+	ret->max_depth = n;
+}

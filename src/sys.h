@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys.h - system calls without libc. Everything the engine asks of the kernel
+ * goes through here: results are -errno, no cancellation points, no
+ * interposed names, usable in fault context and in the guardian.
+ */
+#ifndef FM_SYS_H
+#define FM_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#if !defined(__x86_64__)
+#error "libfastmap supports x86-64 only (fault error code, raw system calls)"
+#endif
+
+/* Code that runs in the fault handler. Kept in one section so that
+ * tests/checks can prove that it reaches no malloc, stdio or lazy symbol. */
+#define FM_FAULT __attribute__((section(".text.fault")))
+
+static inline long fm_sys6(long nr, long a, long b, long c, long d, long e,
+			   long f)
+{
+	long ret;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
+			   "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define fm_sys0(n) fm_sys6(n, 0, 0, 0, 0, 0, 0)
+#define fm_sys1(n, a) fm_sys6(n, (long)(a), 0, 0, 0, 0, 0)
+#define fm_sys2(n, a, b) fm_sys6(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define fm_sys3(n, a, b, c) \
+	fm_sys6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define fm_sys4(n, a, b, c, d) \
+	fm_sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define fm_sys5(n, a, b, c, d, e) \
+	fm_sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+
+static inline void *fm_sys_mmap(void *addr, size_t len, int prot, int flags,
+				int fd, off_t off)
+{
+	return (void *)fm_sys6(SYS_mmap, (long)addr, (long)len, prot, flags,
+			       fd, off);
+}
+
+static inline int fm_sys_munmap(void *addr, size_t len)
+{
+	return (int)fm_sys2(SYS_munmap, addr, len);
+}
+
+static inline int fm_sys_mprotect(void *addr, size_t len, int prot)
+{
+	return (int)fm_sys3(SYS_mprotect, addr, len, prot);
+}
+
+static inline int fm_sys_madvise(void *addr, size_t len, int advice)
+{
+	return (int)fm_sys3(SYS_madvise, addr, len, advice);
+}
+
+static inline int fm_sys_close(int fd)
+{
+	return (int)fm_sys1(SYS_close, fd);
+}
+
+static inline int fm_sys_ioctl(int fd, unsigned long req, void *arg)
+{
+	return (int)fm_sys3(SYS_ioctl, fd, req, arg);
+}
+
+static inline int fm_sys_open(const char *path, int flags, int mode)
+{
+	return (int)fm_sys4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC,
+			    mode);
+}
+
+static inline int fm_sys_fstat(int fd, struct stat *st)
+{
+	return (int)fm_sys2(SYS_fstat, fd, st);
+}
+
+static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)
+{
+	return fm_sys4(SYS_pread64, fd, buf, len, off);
+}
+
+static inline ssize_t fm_sys_pwrite(int fd, const void *buf, size_t len,
+				    off_t off)
+{
+	return fm_sys4(SYS_pwrite64, fd, buf, len, off);
+}
+
+static inline int fm_sys_gettid(void)
+{
+	return (int)fm_sys0(SYS_gettid);
+}
+
+static inline int fm_sys_getpid(void)
+{
+	return (int)fm_sys0(SYS_getpid);
+}
+
+/* Anonymous zeroed memory of the engine; NULL when there is none. Not dumped
+ * into cores, and never inherited half-alive: fork copies it as usual. */
+static inline void *fm_sys_anon(size_t len)
+{
+	void *p = fm_sys_mmap(NULL, len, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			      0);
+
+	return (uintptr_t)p >= (uintptr_t)-4095 ? NULL : p;
+}
+
+static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,
+				const struct timespec *timeout)
+{
+	return (int)fm_sys4(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
+			    val, timeout);
+}
+
+static inline int fm_futex_wake(_Atomic uint32_t *word, int n)
+{
+	return (int)fm_sys3(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
+			    n);
+}
+
+static inline void fm_cpu_relax(void)
+{
+	__builtin_ia32_pause();
+}
+
+static inline uint64_t fm_now_ns(void)
+{
+	struct timespec ts;
+
+	/* The vdso reads the clock without entering the kernel; the symbol is
+	 * bound at load time (-z now). */
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t fm_now_ms(void)
+{
+	return fm_now_ns() / 1000000u;
+}
+
+#endif

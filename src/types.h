@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * types.h - the nouns of the engine. Read this first.
+ *
+ *   file     one per device+inode: descriptors, dirty index, its mappings
+ *            (FastMap's per-file data, section 3.1).
+ *   mapping  one contiguous address range over one file range with one
+ *            protection (FastMap's per-vma entry). mprotect, munmap and
+ *            mremap split and add mappings; they never change one in place
+ *            except by shrinking its end.
+ *   page     4 KiB of a file. Its state byte in the file's directory is the
+ *            lock for everything that happens to it in this process.
+ *   mode     one byte per page of a mapping: is it present here, may it be
+ *            stored to, is it the mapping's own private copy.
+ *   chunk    what map-ahead has in flight or landed, not yet mapped.
+ *   frame    engine memory that a device transfer uses (2 MiB, huge).
+ *
+ * The page state protocol. FP_BUSY is the lock; it is taken by
+ * compare-and-swap and whoever holds it owns every transition of the page, in
+ * every mapping of the file. Mode bytes change only under FP_BUSY of their
+ * page. FP_DIRTY is set before a page becomes writable anywhere. FP_WB marks a
+ * write-back in flight whose data is read in place: the page may be read, and
+ * made writable again (FP_REDIRTY), but not dropped.
+ *
+ * Lock order (outermost first). Debug builds assert it, see lock.h:
+ *   1  space     fm_space_lock: the address space, all of mmap/munmap/...
+ *   2  file      file->lock: list of mappings, descriptors
+ *   3  page      FP_BUSY; several only in ascending order or by try-lock
+ *   4  chunk     file->chunk_lock, ring pool, queue shards, pin table: leaves
+ */
+#ifndef FM_TYPES_H
+#define FM_TYPES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define FM_PAGE_SHIFT 12
+#define FM_PAGE ((size_t)1 << FM_PAGE_SHIFT)
+#define FM_PAGE_MASK (FM_PAGE - 1)
+#define FM_HUGE_SHIFT 21
+#define FM_HUGE ((size_t)1 << FM_HUGE_SHIFT)
+#define FM_HUGE_PAGES (FM_HUGE / FM_PAGE)
+#define FM_CACHELINE 64
+
+/* Page state, one byte per page of a file. */
+enum {
+	FP_BUSY = 0x01,    /* locked; see above */
+	FP_DIRTY = 0x02,   /* a mapping holds data newer than the file */
+	FP_WB = 0x04,      /* write-back in flight, reads in place */
+	FP_REDIRTY = 0x08, /* stored to again during that write-back */
+	FP_AHEAD = 0x10,   /* a chunk covers it */
+	FP_GHOST = 0x20,   /* was evicted not long ago (eviction policy) */
+	FP_ALLOC = 0x40,   /* its file block is known to be allocated */
+};
+
+/* Mode, one byte per page of a mapping. */
+enum {
+	PM_PRESENT = 0x01,  /* mapped here */
+	PM_WRITABLE = 0x02, /* not write-protected here */
+	PM_OWN = 0x04,      /* private copy, the program's own for good */
+	PM_QUEUED = 0x08,   /* has an entry in an eviction queue */
+	PM_MAIN = 0x10,     /* that entry is in the main (hot) queue */
+	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
+	PM_POISON = 0x40,   /* reserved */
+};
+
+/* 1 GiB of file: page states and the dirty index. Mapped lazily, never moved
+ * or freed while the file lives, so that the guardian can read it at any
+ * instant. A set bit in `dirty` is a superset of FP_DIRTY: it is set first
+ * and cleared last. `ndirty` counts set bits (incremented before, decremented
+ * after). */
+#define FM_LEAF_SHIFT 18
+#define FM_LEAF_PAGES ((uint64_t)1 << FM_LEAF_SHIFT)
+struct fm_leaf {
+	_Atomic uint8_t page[FM_LEAF_PAGES];
+	_Atomic uint64_t dirty[FM_LEAF_PAGES / 64];
+	_Atomic int64_t ndirty;
+};
+
+/* Leaves of a file: 2^16 GiB = 64 TiB of file offsets are supported. */
+#define FM_LEAVES ((uint64_t)1 << 16)
+#define FM_MAX_FILE_PAGES (FM_LEAVES << FM_LEAF_SHIFT)
+
+struct fm_policy;
+struct fm_map;
+struct fm_chunk;
+struct fm_stream;
+
+struct fm_file_stats {
+	_Atomic uint64_t faults_read, faults_write, faults_wp;
+	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby;
+	_Atomic uint64_t evictions, writebacks, wb_bytes, wb_errors;
+	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
+	_Atomic uint64_t mappings, demotions;
+	_Atomic(const char *) demote_why;
+};
+
+struct fm_file {
+	dev_t dev;
+	ino_t ino;
+	uint32_t id;               /* slot in the file table; fixed-file index */
+	_Atomic uint32_t gen;      /* changes when the slot is reused */
+	_Atomic uint32_t refs;     /* mappings + transient users */
+	_Atomic uint32_t nmaps;
+	_Atomic int64_t size;      /* bytes, last known; see fm_file_size() */
+	_Atomic uint32_t wb_err;   /* last write-back errno, 0 when reported */
+	_Atomic uint32_t wb_seq;   /* counts write-back errors */
+	int fd_path;               /* O_PATH descriptor, high number, or -1 */
+	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
+	bool direct;               /* O_DIRECT works on this file */
+	bool writable;             /* write descriptors are open */
+	bool sparse;               /* has (had) holes: allocate before stores */
+	_Atomic bool warm;         /* was written through the page cache */
+	_Atomic bool demoted;      /* every mapping belongs to the kernel */
+	_Atomic bool full;         /* last allocation failed with ENOSPC */
+	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
+	const struct fm_policy *policy;
+	_Atomic uint32_t lock;     /* futex mutex, order 2 */
+	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
+	_Atomic uint32_t chunk_lock;
+	struct fm_chunk *chunks;   /* in flight or landed, under chunk_lock */
+	_Atomic uint32_t nchunks;
+	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
+	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
+	_Atomic int64_t resident;  /* pages present in any mapping */
+	_Atomic uint64_t dirty_since_ms;
+	struct fm_file *hash_next; /* file table */
+	struct fm_file_stats st;
+	char path[256];            /* for messages and statistics */
+};
+
+struct fm_map {
+	_Atomic uintptr_t start, end;  /* [start, end), page aligned */
+	uint64_t pgoff;            /* file page of start */
+	int prot;                  /* PROT_* as the program sees it */
+	bool shared;
+	bool maywrite;             /* mprotect(PROT_WRITE) is allowed */
+	bool aliased_hint;
+	_Atomic bool aliased;      /* another mapping overlaps in the file */
+	_Atomic uint8_t advice;    /* MADV_NORMAL, RANDOM or SEQUENTIAL */
+	bool locked;               /* mlock */
+	uint32_t id;               /* slot in the mapping table */
+	_Atomic uint32_t gen;
+	struct fm_file *file;
+	_Atomic uint8_t *mode;     /* mode[0] belongs to `start` */
+	struct fm_modes *modes;    /* shared, counted owner of the mode bytes */
+	struct fm_stream *streams; /* map-ahead state, or NULL */
+	_Atomic(struct fm_map *) file_next;
+	uint64_t born_ms;
+	_Atomic uint64_t faults;
+};
+
+#endif

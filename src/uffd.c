@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "uffd.h"
+
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+
+#include "log.h"
+#include "sys.h"
+
+/* Newer than the oldest headers we build with (Debian 12: Linux 6.1). */
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#define FM_USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#define FM_UFFD_FEATURE_MOVE (1ull << 16)
+struct fm_uffdio_move {
+	uint64_t dst, src, len, mode;
+	int64_t move;
+};
+#define FM_UFFDIO_MOVE _IOWR(UFFDIO, 0x05, struct fm_uffdio_move)
+#define FM_MOVE_ALLOW_SRC_HOLES (1ull << 1)
+/* pidfd numbers that mean "myself", Linux 6.14; a real pidfd works before. */
+#define FM_PIDFD_SELF (-10001) /* PIDFD_SELF_THREAD_GROUP */
+
+static int uffd = -1;
+static int self_pidfd = FM_PIDFD_SELF;
+static struct fm_uffd_caps caps;
+
+int fm_uffd_fd(void)
+{
+	return uffd;
+}
+
+void fm_uffd_set_fd(int fd)
+{
+	uffd = fd;
+}
+
+const struct fm_uffd_caps *fm_uffd_caps(void)
+{
+	return &caps;
+}
+
+static int open_raw(bool want_kernel, struct fm_uffd_caps *c)
+{
+	int flags = O_CLOEXEC | O_NONBLOCK;
+	int fd, dev;
+
+	fd = (int)fm_sys1(SYS_userfaultfd,
+			  flags | (want_kernel ? 0 : UFFD_USER_MODE_ONLY));
+	c->user_only = !want_kernel;
+	if (fd >= 0)
+		return fd;
+	dev = fm_sys_open("/dev/userfaultfd", O_RDWR, 0);
+	if (dev >= 0) {
+		int dfd = fm_sys_ioctl(dev, FM_USERFAULTFD_IOC_NEW,
+				       (void *)(long)flags);
+		fm_sys_close(dev);
+		if (dfd >= 0) {
+			c->device = true;
+			c->user_only = false;
+			return dfd;
+		}
+	}
+	return fd;
+}
+
+/* UFFDIO_API may be called once per descriptor: ask on a throw-away one. */
+static int query_features(bool want_kernel, uint64_t *ret)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct fm_uffd_caps tmp = { 0 };
+	int fd = open_raw(want_kernel, &tmp);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = fm_sys_ioctl(fd, UFFDIO_API, &api);
+	fm_sys_close(fd);
+	*ret = api.features;
+	return err;
+}
+
+static bool probe_batch_drop(void)
+{
+	char *p = fm_sys_anon(2 * 4096);
+	struct iovec v = { p, 4096 };
+	bool ok = false;
+
+	if (!p)
+		return false;
+	p[0] = 1;
+	if (fm_sys5(SYS_process_madvise, self_pidfd, &v, 1, MADV_DONTNEED, 0) ==
+	    4096)
+		ok = p[0] == 0;
+	fm_sys_munmap(p, 2 * 4096);
+	return ok;
+}
+
+int fm_uffd_open(bool signal, struct fm_uffd_caps *c)
+{
+	const uint64_t need = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+			      (signal ? UFFD_FEATURE_SIGBUS : 0);
+	struct uffdio_api api = { .api = UFFD_API };
+	uint64_t have = 0;
+	bool want_kernel = !signal;
+	int err, fd;
+
+	c->failed = "userfaultfd";
+	err = query_features(want_kernel, &have);
+	if (err && want_kernel) {
+		want_kernel = false;
+		err = query_features(false, &have);
+	}
+	if (err)
+		return err;
+	c->failed = "userfaultfd features";
+	if ((have & need) != need)
+		return -EOPNOTSUPP;
+	fd = open_raw(want_kernel, c);
+	if (fd < 0)
+		return fd;
+	api.features = need | (have & FM_UFFD_FEATURE_MOVE);
+	err = fm_sys_ioctl(fd, UFFDIO_API, &api);
+	if (err) {
+		fm_sys_close(fd);
+		return err;
+	}
+	c->features = have;
+	c->move = (have & FM_UFFD_FEATURE_MOVE) != 0;
+	c->batch_drop = probe_batch_drop();
+	c->failed = NULL;
+	uffd = fd;
+	caps = *c;
+	return 0;
+}
+
+int fm_uffd_register(void *addr, size_t len)
+{
+	struct uffdio_register r = {
+		.range = { (uintptr_t)addr, len },
+		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP,
+	};
+
+	return fm_sys_ioctl(uffd, UFFDIO_REGISTER, &r);
+}
+
+int fm_uffd_unregister(void *addr, size_t len)
+{
+	struct uffdio_range r = { (uintptr_t)addr, len };
+
+	return fm_sys_ioctl(uffd, UFFDIO_UNREGISTER, &r);
+}
+
+FM_FAULT int fm_uffd_copy(void *dst, const void *src, size_t len, bool protect)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		struct uffdio_copy c = {
+			.dst = (uintptr_t)dst + done,
+			.src = (uintptr_t)src + done,
+			.len = len - done,
+			.mode = protect ? UFFDIO_COPY_MODE_WP : 0,
+		};
+		int err = fm_sys_ioctl(uffd, UFFDIO_COPY, &c);
+
+		if (!err)
+			return 0;
+		if (c.copy > 0)
+			done += (size_t)c.copy;
+		else if (err != -EAGAIN)
+			return err;
+	}
+	return 0;
+}
+
+FM_FAULT int fm_uffd_protect(void *addr, size_t len, bool on)
+{
+	struct uffdio_writeprotect w = {
+		.range = { (uintptr_t)addr, len },
+		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
+	};
+	int err;
+
+	do
+		err = fm_sys_ioctl(uffd, UFFDIO_WRITEPROTECT, &w);
+	while (err == -EAGAIN);
+	return err;
+}
+
+FM_FAULT int fm_uffd_move(void *dst, void *src, size_t len)
+{
+	size_t done = 0;
+	int spins = 0;
+
+	while (done < len) {
+		struct fm_uffdio_move m = {
+			.dst = (uintptr_t)dst + done,
+			.src = (uintptr_t)src + done,
+			.len = len - done,
+		};
+		int err = fm_sys_ioctl(uffd, FM_UFFDIO_MOVE, &m);
+
+		if (!err)
+			return 0;
+		if (m.move > 0) {
+			done += (size_t)m.move;
+			continue;
+		}
+		/* A page that direct I/O or an LRU batch still refers to. */
+		if ((err != -EAGAIN && err != -EBUSY) || ++spins > 50)
+			return done ? -EXDEV : err;
+		fm_cpu_relax();
+	}
+	return 0;
+}
+
+FM_FAULT int fm_uffd_wake(void *addr, size_t len)
+{
+	struct uffdio_range r = { (uintptr_t)addr, len };
+
+	return fm_sys_ioctl(uffd, UFFDIO_WAKE, &r);
+}
+
+FM_FAULT int fm_uffd_drop(void *addr, size_t len)
+{
+	return fm_sys_madvise(addr, len, MADV_DONTNEED);
+}
+
+FM_FAULT int fm_uffd_dropv(const struct iovec *iov, int n)
+{
+	int i = 0;
+
+	if (caps.batch_drop && n > 1) {
+		size_t want = 0;
+
+		for (int k = 0; k < n; k++)
+			want += iov[k].iov_len;
+		if (fm_sys5(SYS_process_madvise, self_pidfd, iov, n,
+			    MADV_DONTNEED, 0) == (long)want)
+			return 0;
+		/* Partly done: dropping twice is harmless, fall through. */
+	}
+	for (; i < n; i++)
+		fm_uffd_drop(iov[i].iov_base, iov[i].iov_len);
+	return 0;
+}

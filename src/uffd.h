@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uffd.h - userfaultfd: open, register, fill, protect, move, drop.
+ *
+ * All functions are [fault] safe and return 0 or -errno. Addresses and
+ * lengths are page multiples. They retry EAGAIN (mmap_changing) themselves.
+ */
+#ifndef FM_UFFD_H
+#define FM_UFFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fm_uffd_caps {
+	bool user_only;   /* opened with UFFD_USER_MODE_ONLY */
+	bool device;      /* opened through /dev/userfaultfd */
+	bool move;        /* UFFDIO_MOVE */
+	bool batch_drop;  /* process_madvise(MADV_DONTNEED) on self */
+	uint64_t features;
+	const char *failed; /* step that failed, for the message */
+};
+
+/* Open for signal delivery (UFFD_FEATURE_SIGBUS) or for handler threads. */
+int fm_uffd_open(bool signal, struct fm_uffd_caps *ret_caps);
+int fm_uffd_fd(void);
+void fm_uffd_set_fd(int fd);
+const struct fm_uffd_caps *fm_uffd_caps(void);
+
+int fm_uffd_register(void *addr, size_t len);
+int fm_uffd_unregister(void *addr, size_t len);
+
+/* Fill missing pages. EEXIST when a page is already there. */
+int fm_uffd_copy(void *dst, const void *src, size_t len, bool protect);
+int fm_uffd_protect(void *addr, size_t len, bool on);
+/* Move present pages; both ends registered or plain anonymous, writable. */
+int fm_uffd_move(void *dst, void *src, size_t len);
+int fm_uffd_wake(void *addr, size_t len);
+
+/* Unmap pages; the next touch faults. Vectored: one TLB flush for the batch
+ * where the kernel can. n <= FM_DROP_MAX. */
+#define FM_DROP_MAX 512
+struct iovec;
+int fm_uffd_drop(void *addr, size_t len);
+int fm_uffd_dropv(const struct iovec *iov, int n);
+
+#endif
