@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * boot.c - the constructor. Resolves every next_* pointer once, loads the
+ * policy, prepares the engine (which starts with the first managed mapping,
+ * not here). Until it ends, every hook is a raw system call.
+ */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "log.h"
+#include "policy.h"
+
+_Atomic bool fm_shim_on;
+bool fm_keep_deepbind;
+
+/* Bounds of the section that FM_NEXT fills; provided by the linker. */
+extern struct fm_next __start_fm_next[] __attribute__((visibility("hidden")));
+extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
+
+void *fm_next_late(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+/* Publish all pointers at once, after the last dlsym: the allocations that
+ * dlsym makes must find every hook still on the raw path. */
+static void resolve_next(void)
+{
+	struct fm_next *e;
+
+	for (e = __start_fm_next; e < __stop_fm_next; e++)
+		e->found = dlsym(RTLD_NEXT, e->name);
+	for (e = __start_fm_next; e < __stop_fm_next; e++)
+		__atomic_store_n(e->slot, e->found, __ATOMIC_RELEASE);
+}
+
+/* Preloaded (or linked) means that symbol search meets us before libc. After
+ * dlopen we stand behind it: nothing of the program would reach our hooks
+ * reliably, and static TLS may be short. */
+static bool ahead_of_libc(void)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	if (!dladdr1((void *)&fm_shim_on, &info, (void **)&map,
+		     RTLD_DL_LINKMAP) ||
+	    !map)
+		return false;
+	for (map = map->l_next; map; map = map->l_next) {
+		const char *base = strrchr(map->l_name, '/');
+
+		if (!strcmp(base ? base + 1 : map->l_name, "libc.so.6"))
+			return true;
+	}
+	return false;
+}
+
+static const char *env_get(char **envp, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, name, n) && (*envp)[n] == '=')
+			return *envp + n + 1;
+	return NULL;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool wanted(int argc, char **argv, char **envp)
+{
+	int r;
+
+	if (getauxval(AT_SECURE))
+		return false;
+	if (!ahead_of_libc()) {
+		fm_log(FM_LOG_WARN,
+		       "loaded by dlopen, staying passive; use LD_PRELOAD");
+		return false;
+	}
+	fm_policy_load(argc > 0 && argv[0] ? base_name(argv[0]) : "", envp);
+	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
+		return false;
+	r = fm_engine_init();
+	if (r < 0)
+		fm_log(FM_LOG_ERROR,
+		       "cannot initialise (errno %d); files stay the kernel's",
+		       -r);
+	return r >= 0;
+}
+
+__attribute__((constructor)) static void boot(int argc, char **argv,
+					      char **envp)
+{
+	const int saved = errno;
+	const char *deepbind;
+
+	resolve_next();
+	if (wanted(argc, argv, envp)) {
+		deepbind = env_get(envp, "FASTMAP_DEEPBIND");
+		fm_keep_deepbind = deepbind && !strcmp(deepbind, "keep");
+		fm_sig_boot();
+		fm_proc_boot();
+		fm_hook_take_signals = fm_sig_take;
+		atomic_store(&fm_shim_on, true);
+	}
+	errno = saved;
+}

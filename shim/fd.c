@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fd.c - programs close every descriptor they can name; the engine's few (at
+ * high numbers) must survive. To the program they do not exist. These names
+ * are async-signal-safe: nothing here takes a lock or allocates.
+ */
+#include "shim.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+
+FM_NEXT(close)
+FM_NEXT(close_range)
+FM_NEXT(closefrom)
+FM_NEXT(dup2)
+FM_NEXT(dup3)
+
+#define OURS 64
+
+extern int __close(int fd);
+extern int __dup2(int from, int to);
+
+static bool ours(int fd)
+{
+	return fm_on() && fd >= 0 && fm_fd_is_ours(fd);
+}
+
+FM_HOOK int close(int fd)
+{
+	if (ours(fd))
+		return (int)fm_result(-EBADF);
+	return FM_PASS(close, SYS_close, fd);
+}
+
+FM_HOOK int __close(int fd)
+{
+	return close(fd);
+}
+
+/* The number is taken and cannot be given up. EBUSY is what Linux documents
+ * for dup2 that meets an open in progress on that number. */
+static int dup_check(int from, int to)
+{
+	if (ours(from))
+		return -EBADF;
+	return ours(to) ? -EBUSY : 0;
+}
+
+FM_HOOK int dup2(int from, int to)
+{
+	int r = dup_check(from, to);
+
+	if (r)
+		return (int)fm_result(r);
+	return FM_PASS(dup2, SYS_dup2, from, to);
+}
+
+FM_HOOK int __dup2(int from, int to)
+{
+	return dup2(from, to);
+}
+
+FM_HOOK int dup3(int from, int to, int flags)
+{
+	int r = dup_check(from, to);
+
+	if (r)
+		return (int)fm_result(r);
+	return FM_PASS(dup3, SYS_dup3, from, to, flags);
+}
+
+static int close_piece(unsigned int first, unsigned int last, int flags)
+{
+	if (first > last)
+		return 0;
+	return (int)fm_syscall(SYS_close_range, first, last, flags);
+}
+
+/* The pieces between our descriptors. With CLOSE_RANGE_UNSHARE the first
+ * piece unshares; the flag does no harm on the later ones. */
+static int close_around(unsigned int first, unsigned int last, int flags)
+{
+	int fds[OURS];
+	int n = fm_fds(fds, OURS);
+	int r;
+
+	for (int i = 0; i < n; i++) {
+		unsigned int fd = (unsigned int)fds[i];
+
+		if (fd < first || fd > last)
+			continue;
+		r = fd == first ? 0 : close_piece(first, fd - 1, flags);
+		if (r < 0)
+			return r;
+		first = fd + 1;
+	}
+	return close_piece(first, last, flags);
+}
+
+FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
+{
+	/* Setting close-on-exec on ours changes nothing, and a bad range or
+	 * flag is for the kernel to refuse. */
+	if (!fm_on() || first > last || (flags & CLOSE_RANGE_CLOEXEC) ||
+	    (flags & ~(int)CLOSE_RANGE_UNSHARE))
+		return FM_PASS(close_range, SYS_close_range, first, last,
+			       flags);
+	return (int)fm_result(close_around(first, last, flags));
+}
+
+/* Kernels before 5.9 have no close_range; libc then walks /proc, and so it
+ * may when we have no descriptor to protect. */
+FM_HOOK void closefrom(int low)
+{
+	int fd;
+
+	if (!fm_on() || fm_fds(&fd, 1) == 0) {
+		FM_LATE(closefrom)(low);
+		return;
+	}
+	close_around(low < 0 ? 0 : (unsigned int)low, ~0u, 0);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mm.c - mmap and its relatives. Each hook answers one question, "can this
+ * touch managed memory?", in a few nanoseconds and without a lock, and then
+ * either steps aside or makes one call into the engine. Allocators call these
+ * names while holding their locks, signal handlers call them at any time.
+ */
+#include "shim.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#include "lock.h"
+
+FM_NEXT(mmap)
+FM_NEXT(munmap)
+FM_NEXT(msync)
+FM_NEXT(madvise)
+FM_NEXT(posix_madvise)
+FM_NEXT(mremap)
+FM_NEXT(mprotect)
+FM_NEXT(pkey_mprotect)
+FM_NEXT(mincore)
+FM_NEXT(mlock)
+FM_NEXT(mlock2)
+FM_NEXT(munlock)
+FM_NEXT(mlockall)
+FM_NEXT(munlockall)
+FM_NEXT(remap_file_pages)
+FM_NEXT(process_madvise)
+FM_NEXT(shmat)
+
+/* Optional in the engine: after the kernel locked (unlocked) all memory,
+ * bring managed mappings to the state the engine wants for them. A VMA with
+ * VM_LOCKED refuses MADV_DONTNEED, so nothing could be evicted any more. */
+extern int fm_mlockall(int flags) __attribute__((weak));
+extern int fm_munlockall(void) __attribute__((weak));
+
+static bool managed(const void *addr, size_t len)
+{
+	return fm_active() && fm_overlaps(addr, len);
+}
+
+/* Anonymous memory concerns us only where it replaces managed pages. */
+static bool mmap_is_foreign(void *addr, size_t len, int flags)
+{
+	if (!(flags & MAP_ANONYMOUS))
+		return false;
+	return !(flags & MAP_FIXED) || !managed(addr, len);
+}
+
+static void *mmap_common(void *addr, size_t len, int prot, int flags, int fd,
+			 off_t off)
+{
+	uint64_t old;
+	void *p;
+
+	if (!fm_on() || mmap_is_foreign(addr, len, flags))
+		return FM_PASS(mmap, SYS_mmap, addr, len, prot, flags, fd, off);
+	/* fm_mmap may not run in a signal handler on top of itself. */
+	fm_block_signals(&old);
+	p = fm_mmap(addr, len, prot, flags, fd, off);
+	fm_restore_signals(&old);
+	return (void *)fm_result((long)p);
+}
+
+FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
+		   off_t off)
+{
+	return mmap_common(addr, len, prot, flags, fd, off);
+}
+
+FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
+		     off64_t off)
+{
+	return mmap_common(addr, len, prot, flags, fd, off);
+}
+
+FM_HOOK int munmap(void *addr, size_t len)
+{
+	if (!managed(addr, len))
+		return FM_PASS(munmap, SYS_munmap, addr, len);
+	return (int)fm_result(fm_munmap(addr, len));
+}
+
+FM_HOOK int msync(void *addr, size_t len, int flags)
+{
+	if (!managed(addr, len))
+		return FM_PASS(msync, SYS_msync, addr, len, flags);
+	pthread_testcancel(); /* msync is a cancellation point */
+	return (int)fm_result(fm_msync(addr, len, flags));
+}
+
+FM_HOOK int madvise(void *addr, size_t len, int advice)
+{
+	if (!managed(addr, len))
+		return FM_PASS(madvise, SYS_madvise, addr, len, advice);
+	return (int)fm_result(fm_madvise(addr, len, advice));
+}
+
+/* Returns the error number and leaves errno alone. POSIX_MADV_DONTNEED must
+ * not lose data and does nothing in glibc. */
+FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
+{
+	if (managed(addr, len))
+		return advice == POSIX_MADV_DONTNEED
+			       ? 0
+			       : -fm_madvise(addr, len, advice);
+	if (next_posix_madvise)
+		return next_posix_madvise(addr, len, advice);
+	if (advice == POSIX_MADV_DONTNEED)
+		return 0;
+	return -fm_sys_madvise(addr, len, advice);
+}
+
+FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
+{
+	void *new_addr = NULL;
+	va_list ap;
+
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
+		va_start(ap, flags);
+		new_addr = va_arg(ap, void *);
+		va_end(ap);
+	}
+	/* old_len 0 duplicates the mapping at `old`. */
+	if (!managed(old, old_len ? old_len : 1) &&
+	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))
+		return FM_PASS(mremap, SYS_mremap, old, old_len, new_len,
+			       flags, new_addr);
+	return (void *)fm_result(
+		(long)fm_mremap(old, old_len, new_len, flags, new_addr));
+}
+
+FM_HOOK int mprotect(void *addr, size_t len, int prot)
+{
+	if (!managed(addr, len))
+		return FM_PASS(mprotect, SYS_mprotect, addr, len, prot);
+	return (int)fm_result(fm_mprotect(addr, len, prot));
+}
+
+/* The kernel judges and sets the key, the engine learns the protection. */
+FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
+{
+	long r;
+
+	if (pkey == -1)
+		return mprotect(addr, len, prot);
+	if (!managed(addr, len))
+		return FM_PASS(pkey_mprotect, SYS_pkey_mprotect, addr, len,
+			       prot, pkey);
+	r = fm_syscall(SYS_pkey_mprotect, addr, len, prot, pkey);
+	if (!r)
+		r = fm_mprotect(addr, len, prot);
+	return (int)fm_result(r);
+}
+
+/* `vec` may itself lie in managed memory, where the engine must not fault
+ * while it looks at its tables: answer into our stack first. */
+FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
+{
+	unsigned char piece[1024];
+	const size_t step = sizeof(piece) * 4096;
+	size_t done = 0;
+	int r;
+
+	if (!managed(addr, len))
+		return FM_PASS(mincore, SYS_mincore, addr, len, vec);
+	do {
+		size_t n = len - done < step ? len - done : step;
+
+		r = fm_mincore((char *)addr + done, n, piece);
+		if (r < 0)
+			return (int)fm_result(r);
+		memcpy(vec + done / 4096, piece, (n + 4095) / 4096);
+		done += n;
+	} while (done < len);
+	return 0;
+}
+
+FM_HOOK int mlock(const void *addr, size_t len)
+{
+	if (!managed(addr, len))
+		return FM_PASS(mlock, SYS_mlock, addr, len);
+	return (int)fm_result(fm_mlock(addr, len, 0));
+}
+
+FM_HOOK int mlock2(const void *addr, size_t len, unsigned int flags)
+{
+	if (!managed(addr, len))
+		return FM_PASS(mlock2, SYS_mlock2, addr, len, flags);
+	return (int)fm_result(fm_mlock(addr, len, flags));
+}
+
+FM_HOOK int munlock(const void *addr, size_t len)
+{
+	if (!managed(addr, len))
+		return FM_PASS(munlock, SYS_munlock, addr, len);
+	return (int)fm_result(fm_munlock(addr, len));
+}
+
+FM_HOOK int mlockall(int flags)
+{
+	int r = FM_PASS(mlockall, SYS_mlockall, flags);
+
+	if (!r && fm_on() && fm_mlockall)
+		r = (int)fm_result(fm_mlockall(flags));
+	return r;
+}
+
+FM_HOOK int munlockall(void)
+{
+	int r = next_munlockall ? next_munlockall()
+				: (int)fm_result(fm_sys0(SYS_munlockall));
+
+	if (!r && fm_on() && fm_munlockall)
+		r = (int)fm_result(fm_munlockall());
+	return r;
+}
+
+FM_HOOK int remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
+			     int flags)
+{
+	if (!managed(addr, size))
+		return FM_PASS(remap_file_pages, SYS_remap_file_pages, addr,
+			       size, prot, pgoff, flags);
+	return (int)fm_result(
+		fm_remap_file_pages(addr, size, prot, pgoff, flags));
+}
+
+/* Does this pidfd name our own process? */
+static bool pidfd_is_self(int pidfd)
+{
+	char path[64], text[512], *field;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return false;
+	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
+	fm_sys_close(fd);
+	text[n > 0 ? n : 0] = 0;
+	field = strstr(text, "\nPid:");
+	return field && strtol(field + 5, NULL, 10) == fm_sys_getpid();
+}
+
+static bool any_managed(const struct iovec *iov, size_t n)
+{
+	for (size_t i = 0; fm_active() && i < n; i++)
+		if (fm_overlaps(iov[i].iov_base, iov[i].iov_len))
+			return true;
+	return false;
+}
+
+/* One range at a time, so that managed ones take the engine's path; like the
+ * kernel, report the bytes advised before the first failure. */
+static ssize_t advise_each(int pidfd, const struct iovec *iov, size_t n,
+			   int advice, unsigned int flags)
+{
+	ssize_t done = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		long r = fm_syscall(SYS_process_madvise, pidfd, NULL, 0,
+				    advice, flags);
+
+		if (!r && fm_overlaps(iov[i].iov_base, iov[i].iov_len))
+			r = fm_madvise(iov[i].iov_base, iov[i].iov_len, advice);
+		else if (!r)
+			r = fm_syscall(SYS_process_madvise, pidfd, &iov[i], 1,
+				       advice, flags);
+		if (r < 0)
+			return done ? done : fm_result(r);
+		done += (ssize_t)iov[i].iov_len;
+	}
+	return done;
+}
+
+FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,
+				int advice, unsigned int flags)
+{
+	if (!any_managed(iov, n) || !pidfd_is_self(pidfd))
+		return FM_PASS(process_madvise, SYS_process_madvise, pidfd,
+			       iov, n, advice, flags);
+	return advise_each(pidfd, iov, n, advice, flags);
+}
+
+/* SHM_REMAP lays a segment over whatever is there: let go of it first. */
+FM_HOOK void *shmat(int id, const void *addr, int flags)
+{
+	struct shmid_ds ds;
+	int r;
+
+	if (fm_active() && addr && (flags & SHM_REMAP) &&
+	    !fm_syscall(SYS_shmctl, id, IPC_STAT, &ds) &&
+	    fm_overlaps(addr, ds.shm_segsz)) {
+		r = fm_munmap((void *)(uintptr_t)addr, ds.shm_segsz);
+		if (r < 0)
+			return (void *)fm_result(r);
+	}
+	return FM_PASS(shmat, SYS_shmat, id, addr, flags);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proc.c - the process ends, forks or becomes another program. Dirty data is
+ * written back before (the guardian does it after a death by any cause; here
+ * it is early enough for whoever reads the file next). The engine is never
+ * torn down: exec may fail, and other destructors still use the memory.
+ */
+#include "shim.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "args.h"
+#include "sigstack.h"
+
+FM_NEXT(_exit)
+FM_NEXT(abort)
+FM_NEXT(vfork)
+
+extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
+
+/* Holds the pid of the process whose memory this is. The kernel wipes the
+ * page in every child that gets a copy of the memory. */
+static int *home;
+
+enum fm_whoami fm_whoami(void)
+{
+	int pid;
+
+	if (!home)
+		return FM_ME;
+	pid = fm_sys_getpid();
+	if (*home == pid)
+		return FM_ME;
+	return *home ? FM_VFORK_CHILD : FM_RAW_FORK_CHILD;
+}
+
+void fm_flush_if_me(void)
+{
+	if (fm_on() && fm_whoami() == FM_ME)
+		fm_engine_flush_all();
+}
+
+/* ---- fork ------------------------------------------------------------- */
+
+/*
+ * Registered by our constructor, before those of the program: prepare handlers
+ * run in reverse order and the others in order, so ours enclose the fork most
+ * closely and no other handler runs while faults are held up.
+ */
+static void fork_prepare(void)
+{
+	fm_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+	fm_fork_parent();
+}
+
+static void fork_child(void)
+{
+	if (home)
+		*home = fm_sys_getpid();
+	fm_fork_child();
+}
+
+/* vfork is entered by a jump (entry.S), its child borrows our stack. */
+__attribute__((used, visibility("hidden"))) void *fm_before_vfork(void);
+void *fm_before_vfork(void)
+{
+	fm_flush_if_me();
+	return (void *)FM_LATE(vfork);
+}
+
+/* ---- exit ------------------------------------------------------------- */
+
+static void at_exit(void *unused)
+{
+	if (fm_on() && fm_whoami() == FM_ME)
+		fm_engine_exit();
+}
+
+static void at_quick_exit_flush(void)
+{
+	fm_flush_if_me();
+}
+
+FM_HOOK void _exit(int status)
+{
+	fm_flush_if_me();
+	if (next__exit)
+		next__exit(status);
+	for (;;)
+		fm_sys1(SYS_exit_group, status);
+}
+
+FM_HOOK void _Exit(int status)
+{
+	_exit(status);
+}
+
+/* Once: an abort out of the engine itself must not come back to it. */
+FM_HOOK void abort(void)
+{
+	static _Atomic bool entered;
+
+	if (!atomic_exchange(&entered, true))
+		fm_flush_if_me();
+	FM_LATE(abort)();
+	__builtin_unreachable();
+}
+
+void fm_proc_boot(void)
+{
+	home = fm_sys_anon(4096);
+	if (home) {
+		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);
+		*home = fm_sys_getpid();
+	}
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	/* Older than every handler of the program and not bound to our
+	 * library: runs last, after all destructors. */
+	__cxa_atexit(at_exit, NULL, NULL);
+	at_quick_exit(at_quick_exit_flush);
+}

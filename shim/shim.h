@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shim.h - what every hook file needs. Include it FIRST: it undoes build
+ * flags under which libc headers rename or inline the functions defined here.
+ *
+ * A hook is an ordinary definition of the libc name:
+ *
+ *	FM_NEXT(munmap)
+ *	FM_HOOK int munmap(void *addr, size_t len)
+ *	{
+ *		if (!fm_active() || !fm_overlaps(addr, len))
+ *			return FM_PASS(munmap, SYS_munmap, addr, len);
+ *		return (int)fm_result(fm_munmap(addr, len));
+ *	}
+ *
+ * next_munmap is the definition behind ours (libc, or another preloaded
+ * library). The constructor fills all of these pointers; until it has, they
+ * are NULL and FM_PASS makes the raw system call. A hook never looks a symbol
+ * up itself: dlsym allocates, and allocators map memory under their locks.
+ */
+#ifndef FM_SHIM_H
+#define FM_SHIM_H
+
+#undef _FILE_OFFSET_BITS
+#undef _FORTIFY_SOURCE
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "sys.h"
+
+/* One definition serves the 32-bit and 64-bit offset names. */
+_Static_assert(sizeof(off_t) == 8, "off_t must be 64 bits");
+
+#define FM_HOOK __attribute__((visibility("default")))
+#define FM_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
+struct fm_next {
+	const char *name;
+	void **slot;
+	void *found;
+};
+
+/* Declare next_NAME with libc's own prototype and enter it into the table that
+ * the constructor walks (the linker collects the section). */
+#define FM_NEXT(fn)                                                       \
+	static __typeof__(&fn) next_##fn;                                 \
+	static struct fm_next fm_next_entry_##fn                          \
+		__attribute__((used, section("fm_next"))) = {             \
+			#fn, (void **)(void *)&next_##fn, NULL };
+
+/* Call the next definition, or the kernel while there is none (yet). */
+#define FM_PASS(fn, ...) FM_PASS_(fn, __VA_ARGS__)
+#define FM_PASS_(fn, nr, ...)                                             \
+	(next_##fn ? next_##fn(__VA_ARGS__)                               \
+		   : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(       \
+			     fm_syscall(nr, __VA_ARGS__)))
+
+/* The same for calls to which the kernel wants the size of a signal set. */
+#define FM_PASS_SET(fn, nr, ...)                                          \
+	(next_##fn ? next_##fn(__VA_ARGS__)                               \
+		   : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(       \
+			     fm_syscall(nr, __VA_ARGS__, 8)))
+
+/* fm_syscall(nr, up to 6 arguments): pads with zeros, -errno convention. */
+#define fm_syscall(...) fm_syscall_(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define fm_syscall_(nr, a, b, c, d, e, f, ...)                            \
+	fm_sys6(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
+		(long)(f))
+
+/* For names that have no system call behind them (dlopen, longjmp): resolve
+ * now when a constructor older than ours calls. Callers hold no allocator
+ * lock there: they are functions that allocate themselves. */
+void *fm_next_late(const char *name);
+#define FM_LATE(fn)                                                       \
+	(next_##fn ? next_##fn                                            \
+		   : (__typeof__(next_##fn))fm_next_late(#fn))
+
+/* -errno convention to errno convention. */
+static inline long fm_result(long r)
+{
+	if ((unsigned long)r >= (unsigned long)-4095) {
+		errno = (int)-r;
+		return -1;
+	}
+	return r;
+}
+
+/* True from the end of our constructor on, unless the library is inert
+ * (FASTMAP_MODE=off, nothing configured, set-user-ID program, dlopen). */
+extern _Atomic bool fm_shim_on;
+static inline bool fm_on(void)
+{
+	return atomic_load_explicit(&fm_shim_on, memory_order_relaxed);
+}
+extern bool fm_keep_deepbind; /* FASTMAP_DEEPBIND=keep */
+
+/* ---- signals (sig.c, sigmask.c, deliver.c) ----------------------------- */
+
+#define FM_BUS_BIT (1ull << (SIGBUS - 1))
+
+/* The kernel's struct sigaction. */
+struct fm_ksigaction {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+/* Does the calling thread of the program believe that SIGBUS is blocked? In
+ * truth it never is. Setting delivers what was held back. */
+bool fm_view_blocked(void);
+void fm_view_set(bool blocked);
+
+/* Registered with the engine: install the fault handler. 0 or -errno. */
+int fm_sig_take(void);
+void fm_sig_boot(void);
+/* The program's disposition of SIGBUS; with `take_reset`, apply
+ * SA_RESETHAND as its delivery does. [fault] */
+struct fm_ksigaction fm_bus_action(bool take_reset);
+bool fm_bus_taken(void);
+/* Give the kernel `handler` (SIG_IGN around exec) or, with NULL, our own back.
+ * 0 or -errno. */
+int fm_sig_native(void (*handler)(int));
+/* Hold back a SIGBUS that somebody sent (si_code <= 0). [fault] */
+void fm_bus_hold(const siginfo_t *info);
+
+/* ---- processes (proc.c) ------------------------------------------------ */
+
+/* Who is executing, seen from the engine's process? A vfork child runs in our
+ * memory under another pid; a child of raw clone got a copy of the memory but
+ * no atfork handlers ran in it. */
+enum fm_whoami { FM_ME, FM_VFORK_CHILD, FM_RAW_FORK_CHILD };
+enum fm_whoami fm_whoami(void);
+void fm_proc_boot(void);
+
+#endif

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sigmask.c - SIGBUS is never blocked in the kernel: a fault while it is
+ * blocked kills the process. Every call that sets a signal mask has the bit
+ * deleted on its way to the kernel; each thread remembers here what the
+ * program believes and gets that back. A SIGBUS sent by kill or raise is held
+ * back as long as the program believes that it is blocked.
+ */
+#include "shim.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include "lock.h"
+#include "sigstack.h"
+
+typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
+
+extern int __sigsuspend(const sigset_t *mask);
+extern int __xpg_sigpause(int sig);
+extern int __sigpause(int sig_or_mask, int is_sig);
+extern int __ppoll_chk(struct pollfd *fds, nfds_t n,
+		       const struct timespec *timeout, const sigset_t *mask,
+		       size_t fds_len);
+
+FM_NEXT(sigprocmask)
+FM_NEXT(pthread_sigmask)
+FM_NEXT(sigsuspend)
+FM_NEXT(sigpending)
+FM_NEXT(sigtimedwait)
+FM_NEXT(ppoll)
+FM_NEXT(pselect)
+FM_NEXT(epoll_pwait)
+FM_NEXT(epoll_pwait2)
+
+/* ---- the program's view ----------------------------------------------- */
+
+static FM_TLS struct {
+	bool blocked;
+	/* A vfork child shares this memory with its suspended parent. */
+	bool child_blocked;
+	int child_pid;
+	bool held;           /* sent to this thread, held back */
+	siginfo_t held_info;
+} view;
+
+/* Sent to the process, held back: the next thread that unblocks or waits for
+ * it takes it. `waiter` is a thread inside sigwait. */
+static struct {
+	_Atomic uint32_t lock;
+	_Atomic bool held;
+	siginfo_t info;
+	_Atomic int waiter;
+} process;
+
+bool fm_view_blocked(void)
+{
+	if (view.child_pid && view.child_pid == fm_sys_getpid())
+		return view.child_blocked;
+	return view.blocked;
+}
+
+static void queue_to(int tid, const siginfo_t *info)
+{
+	fm_sys4(SYS_rt_tgsigqueueinfo, fm_sys_getpid(), tid, SIGBUS, info);
+}
+
+static void process_hold(const siginfo_t *info)
+{
+	int tid = atomic_load(&process.waiter);
+
+	if (tid) {
+		queue_to(tid, info);
+		return;
+	}
+	fm_lock(&process.lock);
+	if (!atomic_load(&process.held)) {
+		process.info = *info;
+		atomic_store(&process.held, true);
+	}
+	fm_unlock(&process.lock);
+}
+
+/* Signals that are not real-time do not queue: the first one counts. */
+void fm_bus_hold(const siginfo_t *info)
+{
+	if (info->si_code != SI_TKILL) {
+		process_hold(info);
+	} else if (!view.held) {
+		view.held_info = *info;
+		view.held = true;
+	}
+}
+
+static bool something_held(void)
+{
+	return view.held ||
+	       atomic_load_explicit(&process.held, memory_order_relaxed);
+}
+
+/* Called with the view blocked or all signals blocked, so that the handler
+ * does not interrupt between test and copy on this thread. */
+static bool take_held(siginfo_t *ret)
+{
+	uint64_t all = ~0ull, old;
+	bool got = false;
+
+	fm_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
+	if (view.held) {
+		*ret = view.held_info;
+		view.held = false;
+		got = true;
+	} else {
+		fm_lock(&process.lock);
+		if (atomic_load(&process.held)) {
+			*ret = process.info;
+			atomic_store(&process.held, false);
+			got = true;
+		}
+		fm_unlock(&process.lock);
+	}
+	fm_restore_signals(&old);
+	return got;
+}
+
+/* Returns whether a held signal was released. */
+static bool view_set(bool blocked)
+{
+	siginfo_t info;
+
+	if (blocked == fm_view_blocked() && !view.child_pid)
+		return false;
+	if (fm_whoami() == FM_VFORK_CHILD) {
+		view.child_blocked = blocked;
+		view.child_pid = fm_sys_getpid();
+		return false;
+	}
+	view.child_pid = 0;
+	view.blocked = blocked;
+	if (blocked || !something_held() || !take_held(&info))
+		return false;
+	queue_to(fm_sys_gettid(), &info);
+	return true;
+}
+
+void fm_view_set(bool blocked)
+{
+	view_set(blocked);
+}
+
+/* The mask is inherited over exec: open SIGBUS, remember what it was. */
+void fm_sig_boot(void)
+{
+	uint64_t bit = FM_BUS_BIT, old = 0;
+
+	fm_sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, &old, 8);
+	view.blocked = old & FM_BUS_BIT;
+}
+
+/* ---- masks ------------------------------------------------------------ */
+
+/* Returns true when the program's set has SIGBUS. Sets are copied: the
+ * program's may lie in managed memory, and only 8 bytes are the kernel's. */
+static bool strip(const sigset_t *set, sigset_t *ret)
+{
+	sigemptyset(ret);
+	ret->__val[0] = set->__val[0] & ~FM_BUS_BIT;
+	return set->__val[0] & FM_BUS_BIT;
+}
+
+static bool new_view(int how, bool was, bool bus)
+{
+	if (how == SIG_BLOCK)
+		return was || bus;
+	if (how == SIG_UNBLOCK)
+		return was && !bus;
+	return bus;
+}
+
+static int change_mask(mask_fn next, int how, const sigset_t *set,
+		       sigset_t *old)
+{
+	const bool was = fm_view_blocked();
+	sigset_t in, out;
+	bool has_bus = false;
+	int r;
+
+	if (set)
+		has_bus = strip(set, &in);
+	r = next(how, set ? &in : NULL, old ? &out : NULL);
+	if (r)
+		return r;
+	if (old)
+		old->__val[0] = out.__val[0] | (was ? FM_BUS_BIT : 0);
+	if (set)
+		fm_view_set(new_view(how, was, has_bus));
+	return 0;
+}
+
+FM_HOOK int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	if (!fm_on())
+		return FM_PASS_SET(sigprocmask, SYS_rt_sigprocmask, how, set,
+				   old);
+	return change_mask(next_sigprocmask, how, set, old);
+}
+
+/* Returns the error number. */
+FM_HOOK int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	if (!next_pthread_sigmask)
+		return -(int)fm_syscall(SYS_rt_sigprocmask, how, set, old, 8);
+	if (!fm_on())
+		return next_pthread_sigmask(how, set, old);
+	return change_mask(next_pthread_sigmask, how, set, old);
+}
+
+static int change_one(int how, int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (sigaddset(&set, sig))
+		return -1;
+	return sigprocmask(how, &set, NULL);
+}
+
+FM_HOOK int sighold(int sig)
+{
+	return change_one(SIG_BLOCK, sig);
+}
+
+FM_HOOK int sigrelse(int sig)
+{
+	return change_one(SIG_UNBLOCK, sig);
+}
+
+/* 4.2BSD: masks are ints. */
+static int change_int(int how, int mask)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	set.__val[0] = (unsigned)mask;
+	if (sigprocmask(how, &set, &old))
+		return -1;
+	return (int)old.__val[0];
+}
+
+FM_HOOK int sigblock(int mask)
+{
+	return change_int(SIG_BLOCK, mask);
+}
+
+FM_HOOK int sigsetmask(int mask)
+{
+	return change_int(SIG_SETMASK, mask);
+}
+
+FM_HOOK int siggetmask(void)
+{
+	return change_int(SIG_BLOCK, 0);
+}
+
+FM_HOOK int sigpending(sigset_t *set)
+{
+	sigset_t out;
+
+	if (!next_sigpending || !fm_on())
+		return FM_PASS_SET(sigpending, SYS_rt_sigpending, set);
+	if (next_sigpending(&out))
+		return -1;
+	if (fm_view_blocked() && something_held())
+		out.__val[0] |= FM_BUS_BIT;
+	set->__val[0] = out.__val[0];
+	return 0;
+}
+
+/* ---- calls that wait under another mask -------------------------------- */
+
+struct wait {
+	sigset_t mask;
+	bool was_blocked;
+};
+
+/* False: the new mask released a SIGBUS, whose handler has run by now. The
+ * call then ends with EINTR, as if it had arrived inside. */
+static bool wait_enter(struct wait *w, const sigset_t *mask)
+{
+	w->was_blocked = fm_view_blocked();
+	if (!view_set(strip(mask, &w->mask)))
+		return true;
+	view_set(w->was_blocked);
+	errno = EINTR;
+	return false;
+}
+
+static void wait_leave(const struct wait *w)
+{
+	view_set(w->was_blocked);
+}
+
+FM_HOOK int sigsuspend(const sigset_t *mask)
+{
+	struct wait w;
+	int r;
+
+	if (!fm_on() || !next_sigsuspend)
+		return FM_PASS_SET(sigsuspend, SYS_rt_sigsuspend, mask);
+	if (!wait_enter(&w, mask))
+		return -1;
+	r = next_sigsuspend(&w.mask);
+	wait_leave(&w);
+	return r;
+}
+
+FM_HOOK int __sigsuspend(const sigset_t *mask)
+{
+	return sigsuspend(mask);
+}
+
+FM_HOOK int __xpg_sigpause(int sig)
+{
+	sigset_t set;
+
+	if (sigprocmask(SIG_BLOCK, NULL, &set) || sigdelset(&set, sig))
+		return -1;
+	return sigsuspend(&set);
+}
+
+FM_HOOK int __sigpause(int sig_or_mask, int is_sig)
+{
+	sigset_t set;
+
+	if (is_sig)
+		return __xpg_sigpause(sig_or_mask);
+	sigemptyset(&set);
+	set.__val[0] = (unsigned)sig_or_mask;
+	return sigsuspend(&set);
+}
+
+/* The header maps the C name to __xpg_sigpause; this is the BSD one. */
+FM_HOOK int fm_bsd_sigpause(int mask) __asm__("sigpause");
+int fm_bsd_sigpause(int mask)
+{
+	return __sigpause(mask, 0);
+}
+
+FM_HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		  const sigset_t *mask)
+{
+	struct wait w;
+	int r;
+
+	if (!fm_on() || !mask || !next_ppoll)
+		return FM_PASS_SET(ppoll, SYS_ppoll, fds, n, timeout, mask);
+	if (!wait_enter(&w, mask))
+		return -1;
+	r = next_ppoll(fds, n, timeout, &w.mask);
+	wait_leave(&w);
+	return r;
+}
+
+FM_HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n,
+			const struct timespec *timeout, const sigset_t *mask,
+			size_t fds_len)
+{
+	if (fds_len / sizeof(*fds) < n)
+		__builtin_trap(); /* the caller overruns its array */
+	return ppoll(fds, n, timeout, mask);
+}
+
+FM_HOOK int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
+		    const struct timespec *timeout, const sigset_t *mask)
+{
+	struct {
+		const sigset_t *set;
+		size_t size;
+	} raw = { mask, 8 };
+	struct wait w;
+	int r;
+
+	if (!next_pselect)
+		return (int)fm_result(fm_syscall(SYS_pselect6, n, rd, wr, ex,
+						 timeout, &raw));
+	if (!fm_on() || !mask)
+		return next_pselect(n, rd, wr, ex, timeout, mask);
+	if (!wait_enter(&w, mask))
+		return -1;
+	r = next_pselect(n, rd, wr, ex, timeout, &w.mask);
+	wait_leave(&w);
+	return r;
+}
+
+FM_HOOK int epoll_pwait(int fd, struct epoll_event *events, int max,
+			int timeout, const sigset_t *mask)
+{
+	struct wait w;
+	int r;
+
+	if (!fm_on() || !mask || !next_epoll_pwait)
+		return FM_PASS_SET(epoll_pwait, SYS_epoll_pwait, fd, events, max,
+			       timeout, mask);
+	if (!wait_enter(&w, mask))
+		return -1;
+	r = next_epoll_pwait(fd, events, max, timeout, &w.mask);
+	wait_leave(&w);
+	return r;
+}
+
+FM_HOOK int epoll_pwait2(int fd, struct epoll_event *events, int max,
+			 const struct timespec *timeout, const sigset_t *mask)
+{
+	struct wait w;
+	int r;
+
+	if (!fm_on() || !mask || !next_epoll_pwait2)
+		return FM_PASS_SET(epoll_pwait2, SYS_epoll_pwait2, fd, events, max,
+			       timeout, mask);
+	if (!wait_enter(&w, mask))
+		return -1;
+	r = next_epoll_pwait2(fd, events, max, timeout, &w.mask);
+	wait_leave(&w);
+	return r;
+}
+
+/* ---- calls that wait for a signal -------------------------------------- */
+
+/*
+ * The kernel hands an unblocked SIGBUS to a thread that waits for it; one that
+ * is held back already, or hits a thread whose view is blocked meanwhile
+ * (fm_bus_hold), is ours to pass on.
+ */
+FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
+			 const struct timespec *timeout)
+{
+	const bool bus = set->__val[0] & FM_BUS_BIT;
+	siginfo_t got;
+	int r;
+
+	if (!fm_on() || !bus || !next_sigtimedwait)
+		return FM_PASS_SET(sigtimedwait, SYS_rt_sigtimedwait, set, info,
+			       timeout);
+	if (something_held() && take_held(&got)) {
+		if (info)
+			*info = got;
+		return SIGBUS;
+	}
+	atomic_store(&process.waiter, fm_sys_gettid());
+	r = next_sigtimedwait(set, info, timeout);
+	atomic_store(&process.waiter, 0);
+	return r;
+}
+
+FM_HOOK int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	return sigtimedwait(set, info, NULL);
+}
+
+/* Returns the error number; does not end with EINTR. */
+FM_HOOK int sigwait(const sigset_t *set, int *ret_sig)
+{
+	const int saved = errno;
+	int r;
+
+	do {
+		r = sigtimedwait(set, NULL, NULL);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0) {
+		r = errno;
+		errno = saved;
+		return r;
+	}
+	errno = saved;
+	*ret_sig = r;
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscall.c - libc's syscall() with a number that we interpose under its own
+ * name. entry.S jumps here for the numbers in the table, and makes every other
+ * call itself. Inline system call instructions cannot be seen by anybody.
+ */
+#include "shim.h"
+
+#include <sys/mman.h>
+
+/* Not in every unistd.h; the hook is ours in any case. */
+extern int close_range(unsigned int first, unsigned int last, int flags);
+
+/* Read by entry.S. */
+__attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
+	[SYS_mmap] = 1,	     [SYS_munmap] = 1,	 [SYS_msync] = 1,
+	[SYS_madvise] = 1,   [SYS_mremap] = 1,	 [SYS_mprotect] = 1,
+	[SYS_mincore] = 1,   [SYS_mlock] = 1,	 [SYS_munlock] = 1,
+	[SYS_close_range] = 1, [SYS_close] = 1,	 [SYS_read] = 1,
+	[SYS_write] = 1,     [SYS_pread64] = 1,	 [SYS_pwrite64] = 1,
+	[SYS_readv] = 1,     [SYS_writev] = 1,	 [SYS_fsync] = 1,
+	[SYS_fdatasync] = 1, [SYS_ftruncate] = 1, [SYS_fallocate] = 1,
+};
+
+long fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f);
+long fm_syscall_error(long r);
+
+__attribute__((used, visibility("hidden"))) long fm_syscall_error(long r)
+{
+	return fm_result(r);
+}
+
+static void *pointer(long a)
+{
+	return (void *)a;
+}
+
+/* The I/O names are hooks as well (or libc's, when they are not). They are
+ * cancellation points, which the system call is not: only when it matters. */
+static long io_call(long nr, long a, long b, long c, long d)
+{
+	switch (nr) {
+	case SYS_read:
+		return read((int)a, pointer(b), (size_t)c);
+	case SYS_write:
+		return write((int)a, pointer(b), (size_t)c);
+	case SYS_pread64:
+		return pread((int)a, pointer(b), (size_t)c, d);
+	case SYS_pwrite64:
+		return pwrite((int)a, pointer(b), (size_t)c, d);
+	case SYS_readv:
+		return readv((int)a, pointer(b), (int)c);
+	case SYS_writev:
+		return writev((int)a, pointer(b), (int)c);
+	case SYS_fsync:
+		return fsync((int)a);
+	case SYS_fdatasync:
+		return fdatasync((int)a);
+	case SYS_ftruncate:
+		return ftruncate((int)a, b);
+	case SYS_fallocate:
+		return fallocate((int)a, (int)b, c, d);
+	}
+	return fm_result(fm_sys4(nr, a, b, c, d));
+}
+
+__attribute__((used, visibility("hidden"))) long
+fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
+{
+	switch (nr) {
+	case SYS_mmap:
+		return (long)mmap(pointer(a), (size_t)b, (int)c, (int)d,
+				  (int)e, f);
+	case SYS_munmap:
+		return munmap(pointer(a), (size_t)b);
+	case SYS_msync:
+		return msync(pointer(a), (size_t)b, (int)c);
+	case SYS_madvise:
+		return madvise(pointer(a), (size_t)b, (int)c);
+	case SYS_mremap:
+		return (long)mremap(pointer(a), (size_t)b, (size_t)c, (int)d,
+				    pointer(e));
+	case SYS_mprotect:
+		return mprotect(pointer(a), (size_t)b, (int)c);
+	case SYS_mincore:
+		return mincore(pointer(a), (size_t)b, pointer(c));
+	case SYS_mlock:
+		return mlock(pointer(a), (size_t)b);
+	case SYS_munlock:
+		return munlock(pointer(a), (size_t)b);
+	case SYS_close_range:
+		return close_range((unsigned int)a, (unsigned int)b, (int)c);
+	case SYS_close:
+		return close((int)a);
+	}
+	if (fm_active())
+		return io_call(nr, a, b, c, d);
+	return fm_result(fm_sys6(nr, a, b, c, d, e, f));
+}
