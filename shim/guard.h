@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guard.h - what the io_*.c hooks share.
+ *
+ * Two jobs meet in every call that moves file data:
+ *  - the kernel must be able to touch managed memory that it is handed. In
+ *    signal delivery it cannot fault on it (EFAULT, or a lost datagram), so
+ *    buffers are pinned, or replaced by ordinary memory ("bounced") when they
+ *    exceed what may be pinned and the transfer must not be split;
+ *  - file and mappings must agree: dirty blocks reach the file before a read,
+ *    our copies are held during a write and forgotten after it.
+ *
+ * Order within a thread: pin, stdio's FILE lock, serial lock, range lock,
+ * system call, and back. Nothing behind a pin waits for another thread's pin.
+ */
+#ifndef FM_GUARD_H
+#define FM_GUARD_H
+
+#include "shim.h"
+
+#include <limits.h>
+#include <sys/uio.h>
+
+#define FM_SLOW static __attribute__((noinline, cold))
+#define FM_ALIAS(of) FM_HOOK __attribute__((alias(#of)))
+
+/* The most that one read or write moves (MAX_RW_COUNT of the kernel). */
+#define FM_RW_MAX ((size_t)0x7ffff000)
+/* A transfer that must stay whole is bounced up to this size. */
+#define FM_BOUNCE_MAX ((size_t)16 << 20)
+
+static inline bool fm_touches(const void *p, size_t len)
+{
+	return fm_active() && fm_overlaps(p, len);
+}
+
+/* Of [p, p+len), how much from p the kernel could use; loads what is missing.
+ * Nothing stays pinned. */
+size_t fm_usable(const void *p, size_t len, bool in);
+
+/* ---- data ------------------------------------------------------------- */
+
+#define FM_HERE ((off_t)-1) /* at the position of the descriptor */
+
+struct fm_rw {
+	int fd;
+	bool in;     /* the kernel stores into the buffers */
+	bool loop;   /* a whole piece asks for the next one */
+	bool atomic; /* one system call or wrong: bounce, do not split */
+	int flags;
+	off_t off;   /* file offset, or FM_HERE */
+	const struct iovec *iov;
+	int cnt;
+	void *arg;
+	struct fm_file *file; /* managed file behind fd, or NULL */
+	/* The system call for a part of the buffers, libc convention. Calls
+	 * that take no iovec are only ever given one element if iov has one. */
+	ssize_t (*call)(const struct fm_rw *rw, const struct iovec *iov,
+			int cnt, off_t off);
+};
+
+/* Run one call of the read/write family: guard the buffers, keep the file
+ * coherent. Returns as the call does. */
+ssize_t fm_rw(struct fm_rw *rw);
+/* One piece of it on rw->file, which is managed. */
+ssize_t fm_change_call(const struct fm_rw *rw, const struct iovec *iov,
+		       int cnt, size_t len, off_t off);
+/* The same without a file: sockets, vmsplice, getrandom. The caller fills
+ * loop and atomic. */
+ssize_t fm_transfer(struct fm_rw *rw);
+bool fm_iov_touches(const struct iovec *iov, int cnt);
+
+/* ---- files ------------------------------------------------------------ */
+
+/*
+ * A change of a managed file by a system call that cannot block for ever.
+ * Between begin and end all signals and cancellation are off: the thread
+ * holds pages that its own signal handlers may want.
+ *
+ *	(pthread_testcancel() where the call is a cancellation point)
+ *	if (fm_change_fd(&c, fd)) {
+ *		r = fm_change_lock(&c, off, len);
+ *		if (r == 0)
+ *			r = next(...);
+ *		fm_change_end(&c, r >= 0, discard);
+ *	}
+ */
+struct fm_change {
+	struct fm_file *file;
+	struct fm_range range;
+	uint64_t mask;
+	int cancel;
+	bool held, serial, owned;
+	_Atomic uint32_t *lock;
+};
+bool fm_change_fd(struct fm_change *c, int fd);
+bool fm_change_path(struct fm_change *c, int dirfd, const char *path);
+void fm_change_file(struct fm_change *c, struct fm_file *f);
+/* Serialise with everything that moves a position or the size. */
+void fm_change_serial(struct fm_change *c);
+/* 0, or -1 and errno. */
+int fm_change_lock(struct fm_change *c, off_t off, off_t len);
+void fm_change_end(struct fm_change *c, bool changed, bool discard);
+
+/* Write-back so that a read of [off, off+len) sees every store; len 0 means
+ * to the end. 0, or -1 and errno. */
+int fm_see(int fd, off_t off, off_t len);
+
+/* ---- small objects and paths ------------------------------------------ */
+
+enum { FM_COPY_IN = 1, FM_COPY_OUT = 2 };
+
+/* An object of the program that a call reads or writes. Ordinary memory is
+ * passed on; managed memory is replaced by a copy, so that nothing is pinned
+ * while the call blocks. Memory the kernel could not use either is passed on
+ * for its EFAULT. */
+struct fm_bounce {
+	void *user, *mem;
+	size_t len;
+	char small[512];
+};
+void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how);
+/* Copy `len` bytes back and let go. Keeps errno. */
+void fm_bounce_end(struct fm_bounce *b, size_t len);
+
+/* A path in managed memory, copied to `copy` so that the kernel can read it. */
+#define FM_PATH_BUF (PATH_MAX + 2)
+const char *fm_path(const char *path, char *copy);
+
+#endif

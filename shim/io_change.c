@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_change.c - file and mappings agree while the program uses system calls
+ * on a file that it has also mapped.
+ */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "lock.h"
+#include "log.h"
+
+/* Serialises what depends on a file position or on the end of the file: the
+ * range to hold is computed from it before the call. Held with all signals
+ * blocked, around calls that cannot block for ever. Striped by file. */
+#define STRIPES 64
+static _Atomic uint32_t serial[STRIPES];
+
+static void begin(struct fm_change *c, struct fm_file *f)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel);
+	c->file = f;
+	c->held = c->serial = false;
+	c->lock = NULL;
+	fm_block_signals(&c->mask);
+}
+
+void fm_change_file(struct fm_change *c, struct fm_file *f)
+{
+	begin(c, f);
+	c->owned = false;
+}
+
+static bool begin_owned(struct fm_change *c, struct fm_file *f)
+{
+	if (!f)
+		return false;
+	begin(c, f);
+	c->owned = true;
+	return true;
+}
+
+bool fm_change_fd(struct fm_change *c, int fd)
+{
+	return begin_owned(c, fm_file_by_fd(fd));
+}
+
+bool fm_change_path(struct fm_change *c, int dirfd, const char *path)
+{
+	struct stat st;
+
+	if (fm_sys4(SYS_newfstatat, dirfd, path, &st, 0) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return false;
+	return begin_owned(c, fm_file_by_stat(&st));
+}
+
+void fm_change_serial(struct fm_change *c)
+{
+	uint64_t h = (uintptr_t)c->file * 0x9e3779b97f4a7c15ull;
+
+	c->lock = &serial[h >> 58];
+	fm_lock(c->lock);
+	c->serial = true;
+}
+
+int fm_change_lock(struct fm_change *c, off_t off, off_t len)
+{
+	int r = fm_range_lock(c->file, off < 0 ? 0 : off, len, &c->range);
+
+	if (r < 0) {
+		errno = -r;
+		return -1;
+	}
+	c->held = true;
+	return 0;
+}
+
+void fm_change_end(struct fm_change *c, bool changed, bool discard)
+{
+	if (c->held)
+		fm_range_unlock(&c->range, changed, discard);
+	if (changed)
+		fm_file_size_changed(c->file);
+	if (c->serial)
+		fm_unlock(c->lock);
+	fm_restore_signals(&c->mask);
+	pthread_setcancelstate(c->cancel, NULL);
+	if (c->owned)
+		fm_file_put(c->file);
+}
+
+int fm_see(int fd, off_t off, off_t len)
+{
+	struct fm_file *f = fm_file_by_fd(fd);
+	int r;
+
+	if (!f)
+		return 0;
+	r = fm_file_flush(f, off, len);
+	fm_file_put(f);
+	return (int)fm_result(r);
+}
+
+/* ---- one read or write -------------------------------------------------- */
+
+static bool appends(const struct fm_rw *rw)
+{
+	long fl = fm_sys2(SYS_fcntl, rw->fd, F_GETFL);
+
+	return (fl >= 0 && (fl & O_APPEND)) || (rw->flags & RWF_APPEND);
+}
+
+static off_t position(int fd)
+{
+	off_t pos = fm_sys3(SYS_lseek, fd, 0, SEEK_CUR);
+
+	return pos < 0 ? 0 : pos;
+}
+
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	return fm_sys_fstat(fd, &st) < 0 ? 0 : st.st_size;
+}
+
+/* Write-back that fails must not let the program read older bytes than the
+ * mapping shows: its read fails instead. */
+static ssize_t change_in(const struct fm_rw *rw, const struct iovec *iov,
+			 int cnt, size_t len, off_t off)
+{
+	struct fm_change c;
+	ssize_t r = -1;
+	int e;
+
+	fm_change_file(&c, rw->file);
+	if (off == FM_HERE)
+		fm_change_serial(&c);
+	e = fm_file_flush(rw->file, off == FM_HERE ? position(rw->fd) : off,
+			  (off_t)len);
+	if (e < 0)
+		errno = -e;
+	else
+		r = rw->call(rw, iov, cnt, off);
+	fm_change_end(&c, false, false);
+	return r;
+}
+
+/* Another process that shares the description moved the position under our
+ * hands; where the bytes went is not known. */
+static void forget_all(struct fm_file *f)
+{
+	struct fm_range all;
+
+	fm_log(FM_LOG_WARN, "file position changed during write, "
+			    "reading all mappings of the file again");
+	if (fm_range_lock(f, 0, 0, &all) == 0)
+		fm_range_unlock(&all, true, false);
+}
+
+static ssize_t change_out(const struct fm_rw *rw, const struct iovec *iov,
+			  int cnt, size_t len, off_t off)
+{
+	const bool append = appends(rw);
+	struct fm_change c;
+	bool moved = false;
+	off_t from = off;
+	ssize_t r = -1;
+
+	fm_change_file(&c, rw->file);
+	if (off == FM_HERE || append)
+		fm_change_serial(&c);
+	if (append)
+		from = size_of(rw->fd);
+	else if (off == FM_HERE)
+		from = position(rw->fd);
+	if (fm_change_lock(&c, from, (off_t)len) == 0)
+		r = rw->call(rw, iov, cnt, off);
+	if (r > 0 && off == FM_HERE)
+		moved = position(rw->fd) - r != from;
+	fm_change_end(&c, r > 0, false);
+	if (moved)
+		forget_all(rw->file);
+	return r;
+}
+
+ssize_t fm_change_call(const struct fm_rw *rw, const struct iovec *iov,
+		       int cnt, size_t len, off_t off)
+{
+	if (!len)
+		return rw->call(rw, iov, cnt, off);
+	return rw->in ? change_in(rw, iov, cnt, len, off)
+		      : change_out(rw, iov, cnt, len, off);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_guard.c - managed memory handed to the kernel: pins, pieces, bounces.
+ *
+ * A pin costs a few nanoseconds per page and no copy; it is limited by the
+ * size of the cache. What exceeds it is done in pieces where a reader cannot
+ * tell, otherwise through private memory.
+ */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define PIECE_IOV 64
+
+struct cursor {
+	const struct iovec *iov;
+	int left;    /* elements from iov on */
+	size_t skip; /* bytes of iov[0] already done */
+};
+
+/* One guarded system call. */
+struct piece {
+	struct iovec iov[PIECE_IOV];
+	int cnt;
+	size_t len;
+	struct fm_pin pin;
+	void *bounce;
+};
+
+/* ---- counting --------------------------------------------------------- */
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+bool fm_iov_touches(const struct iovec *iov, int cnt)
+{
+	for (int i = 0; i < cnt; i++)
+		if (iov[i].iov_len && fm_overlaps(iov[i].iov_base,
+						  iov[i].iov_len))
+			return true;
+	return false;
+}
+
+static size_t iov_total(const struct iovec *iov, int cnt)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < cnt; i++)
+		if (__builtin_add_overflow(total, iov[i].iov_len, &total))
+			return FM_RW_MAX;
+	return min_size(total, FM_RW_MAX);
+}
+
+/* Bytes from p that fit into `room` bytes of whole pages. */
+static size_t fit(const void *p, size_t len, size_t room)
+{
+	const size_t head = (uintptr_t)p & 4095;
+
+	return room > head ? min_size(len, room - head) : 0;
+}
+
+static size_t pages_of(const void *p, size_t len)
+{
+	return (((uintptr_t)p & 4095) + len + 4095) & ~(size_t)4095;
+}
+
+size_t fm_usable(const void *p, size_t len, bool in)
+{
+	const size_t limit = fm_pin_limit();
+	size_t done = 0;
+
+	while (done < len) {
+		const char *at = (const char *)p + done;
+		struct fm_pin pin = FM_PIN_INIT;
+		size_t want = fit(at, len - done, limit);
+		ssize_t got = fm_pin(&pin, at, want, in);
+
+		fm_unpin(&pin);
+		/* No pin to be had: the copy that follows faults by itself. */
+		if (got < 0)
+			got = (ssize_t)want;
+		done += (size_t)got;
+		if ((size_t)got < want)
+			break;
+	}
+	return done;
+}
+
+static void advance(struct cursor *c, size_t n)
+{
+	while (c->left > 0 && n >= c->iov->iov_len - c->skip) {
+		n -= c->iov->iov_len - c->skip;
+		c->iov++;
+		c->left--;
+		c->skip = 0;
+	}
+	c->skip += n;
+}
+
+static struct iovec at(const struct cursor *c)
+{
+	return (struct iovec){ (char *)c->iov->iov_base + c->skip,
+			       c->iov->iov_len - c->skip };
+}
+
+/* ---- pieces ----------------------------------------------------------- */
+
+/* The longest prefix that can be pinned at once, at most `max` bytes. */
+static void piece_plan(struct piece *p, struct cursor c, size_t max)
+{
+	size_t room = fm_pin_limit();
+	int pins = FM_PINS;
+
+	p->cnt = 0;
+	p->len = 0;
+	p->pin = (struct fm_pin)FM_PIN_INIT;
+	p->bounce = NULL;
+	while (c.left > 0 && p->cnt < PIECE_IOV && p->len < max) {
+		struct iovec v = at(&c);
+		size_t want = min_size(v.iov_len, max - p->len), take = want;
+
+		if (want && fm_overlaps(v.iov_base, want)) {
+			if (pins-- == 0)
+				break;
+			take = fit(v.iov_base, want,
+				   min_size(room, FM_PIN_MAX));
+			if (take == 0)
+				break;
+			room -= min_size(room, pages_of(v.iov_base, take));
+		}
+		v.iov_len = take;
+		p->iov[p->cnt++] = v;
+		p->len += take;
+		if (take < want)
+			break;
+		advance(&c, take);
+	}
+}
+
+/* False when there is no pin to be had: every slot of this thread is taken
+ * by the calls that its signal handlers interrupted. */
+static bool piece_pin(struct piece *p, bool in)
+{
+	for (int i = 0; i < p->cnt; i++) {
+		const struct iovec *v = &p->iov[i];
+
+		if (!v->iov_len || !fm_overlaps(v->iov_base, v->iov_len))
+			continue;
+		if (fm_pin(&p->pin, v->iov_base, v->iov_len, in) < 0) {
+			fm_unpin(&p->pin);
+			p->pin = (struct fm_pin)FM_PIN_INIT;
+			return false;
+		}
+	}
+	return true;
+}
+
+static void copy(struct cursor c, char *mem, size_t len, bool in)
+{
+	while (len) {
+		struct iovec v = at(&c);
+		size_t n = min_size(v.iov_len, len);
+
+		if (in)
+			memcpy(v.iov_base, mem, n);
+		else
+			memcpy(mem, v.iov_base, n);
+		mem += n;
+		len -= n;
+		advance(&c, n);
+	}
+}
+
+static size_t usable_prefix(struct cursor c, size_t max, bool in)
+{
+	size_t done = 0;
+
+	while (c.left > 0 && done < max) {
+		struct iovec v = at(&c);
+		size_t want = min_size(v.iov_len, max - done), got = want;
+
+		if (want && fm_overlaps(v.iov_base, want))
+			got = fm_usable(v.iov_base, want, in);
+		done += got;
+		if (got < want)
+			break;
+		advance(&c, want);
+	}
+	return done;
+}
+
+/*
+ * Private memory in place of the next `max` bytes. Only file transfers may be
+ * cut short where the kernel would run into EFAULT half-way (native: a short
+ * count); a datagram is then left to the kernel as it is.
+ */
+static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
+			 struct cursor c, size_t max)
+{
+	size_t len = usable_prefix(c, max, rw->in);
+
+	if (len == 0 || (len < max && !rw->loop))
+		return false;
+	p->bounce = fm_sys_anon(len);
+	if (!p->bounce)
+		return false;
+	if (!rw->in)
+		copy(c, p->bounce, len, false);
+	p->iov[0] = (struct iovec){ p->bounce, len };
+	p->cnt = 1;
+	p->len = len;
+	return true;
+}
+
+static void piece_drop(void *arg)
+{
+	struct piece *p = arg;
+
+	fm_unpin(&p->pin);
+	if (p->bounce)
+		fm_sys_munmap(p->bounce, p->len);
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+/* Cancellation (and only it) may unwind out of a blocked call: the pins must
+ * not stay behind. */
+static ssize_t piece_call(const struct fm_rw *rw, struct piece *p, off_t off)
+{
+	ssize_t r;
+
+	pthread_cleanup_push(piece_drop, p);
+	if (rw->file)
+		r = fm_change_call(rw, p->iov, p->cnt, p->len, off);
+	else
+		r = rw->call(rw, p->iov, p->cnt, off);
+	pthread_cleanup_pop(0);
+	return r;
+}
+
+static ssize_t piece_run(const struct fm_rw *rw, struct cursor *c, size_t left,
+			 off_t off, size_t *ret_want)
+{
+	struct piece p;
+	ssize_t r;
+	int saved;
+
+	piece_plan(&p, *c, left);
+	if ((p.len < left && (rw->atomic || p.len == 0)) ||
+	    !piece_pin(&p, rw->in)) {
+		size_t max = min_size(left, FM_BOUNCE_MAX);
+
+		if (piece_bounce(&p, rw, *c, max))
+			max = p.len;
+		*ret_want = max;
+	} else {
+		*ret_want = p.len;
+	}
+	r = piece_call(rw, &p, off);
+	saved = errno;
+	if (r > 0 && p.bounce && rw->in)
+		copy(*c, p.bounce, min_size((size_t)r, p.len), true);
+	piece_drop(&p);
+	errno = saved;
+	return r;
+}
+
+/* Later failures only end the transfer, as in the kernel. */
+static ssize_t run(const struct fm_rw *rw)
+{
+	struct cursor c = { rw->iov, rw->cnt, 0 };
+	const size_t total = iov_total(rw->iov, rw->cnt);
+	const int saved = errno;
+	size_t done = 0, want;
+
+	do {
+		off_t off = rw->off == FM_HERE ? FM_HERE
+					       : rw->off + (off_t)done;
+		ssize_t r = piece_run(rw, &c, total - done, off, &want);
+
+		if (r < 0) {
+			if (!done)
+				return r;
+			errno = saved;
+			break;
+		}
+		done += (size_t)r;
+		if (!rw->loop || (size_t)r < want)
+			break;
+		advance(&c, want);
+	} while (done < total);
+	return (ssize_t)done;
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return fm_sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) ==
+		       0 &&
+	       type == SOCK_STREAM;
+}
+
+/* What may be split? Regular files: positional transfers; others share the
+ * position with other threads, or append. Streams: writes; a read takes what
+ * is there and must not wait for more. */
+static void classify(struct fm_rw *rw)
+{
+	long fl = fm_sys2(SYS_fcntl, rw->fd, F_GETFL);
+	struct stat st;
+
+	rw->loop = false;
+	rw->atomic = true;
+	if (fl < 0 || fm_sys_fstat(rw->fd, &st) < 0)
+		return;
+	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
+		rw->loop = true;
+		rw->atomic = rw->off == FM_HERE || (fl & O_APPEND);
+	} else if (S_ISFIFO(st.st_mode) && !(fl & O_DIRECT)) {
+		rw->loop = !rw->in;
+		rw->atomic = !rw->in &&
+			     iov_total(rw->iov, rw->cnt) <= PIPE_BUF;
+	} else if (S_ISSOCK(st.st_mode) && is_stream(rw->fd)) {
+		rw->loop = !rw->in;
+		rw->atomic = false;
+	}
+}
+
+ssize_t fm_transfer(struct fm_rw *rw)
+{
+	if (!fm_iov_touches(rw->iov, rw->cnt))
+		return rw->call(rw, rw->iov, rw->cnt, rw->off);
+	return run(rw);
+}
+
+ssize_t fm_rw(struct fm_rw *rw)
+{
+	const bool touches = fm_iov_touches(rw->iov, rw->cnt);
+	ssize_t r;
+
+	/* A cancellation point here, and none while the file is held. */
+	pthread_testcancel();
+	rw->file = fm_file_by_fd(rw->fd);
+	if (!touches && !rw->file)
+		return rw->call(rw, rw->iov, rw->cnt, rw->off);
+	if (touches) {
+		classify(rw);
+		r = run(rw);
+	} else {
+		r = fm_change_call(rw, rw->iov, rw->cnt,
+				   iov_total(rw->iov, rw->cnt), rw->off);
+	}
+	if (rw->file)
+		fm_file_put(rw->file);
+	return r;
+}
+
+/* ---- small objects and paths ------------------------------------------ */
+
+void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
+{
+	b->user = (void *)(uintptr_t)user;
+	b->len = len;
+	b->mem = b->user;
+	if (!user || !len || !fm_overlaps(user, len) ||
+	    fm_usable(user, len, how & FM_COPY_OUT) < len)
+		return b->mem;
+	b->mem = len <= sizeof(b->small) ? b->small : fm_sys_anon(len);
+	if (!b->mem)
+		b->mem = b->user;
+	else if (how & FM_COPY_IN)
+		memcpy(b->mem, user, len);
+	return b->mem;
+}
+
+void fm_bounce_end(struct fm_bounce *b, size_t len)
+{
+	if (b->mem == b->user)
+		return;
+	if (len)
+		memcpy(b->user, b->mem, min_size(len, b->len));
+	if (b->mem != b->small)
+		fm_sys_munmap(b->mem, b->len);
+}
+
+const char *fm_path(const char *path, char *copy)
+{
+	size_t n = 0;
+
+	if (!fm_overlaps(path, 1))
+		return path;
+	while (n <= PATH_MAX) {
+		size_t step = 4096 - ((uintptr_t)(path + n) & 4095);
+
+		step = min_size(step, PATH_MAX + 1 - n);
+		step = fm_usable(path + n, step, false);
+		if (!step)
+			return path; /* beyond the end of file: EFAULT */
+		for (; step; step--, n++)
+			if (!(copy[n] = path[n]))
+				return copy;
+	}
+	copy[n] = 0; /* too long, and so it stays: ENAMETOOLONG */
+	return copy;
+}

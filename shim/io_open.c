@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* io_open.c - the open family: paths in managed memory, and O_TRUNC. */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+
+FM_NEXT(open)
+FM_NEXT(openat)
+FM_NEXT(creat)
+
+extern int __open_2(const char *path, int flags);
+extern int __openat_2(int dirfd, const char *path, int flags);
+FM_NEXT(__open_2)
+FM_NEXT(__openat_2)
+
+#define NEEDS_MODE(flags) \
+	(((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE)
+
+/* `at`: the program called openat. Kept apart so that another preloaded
+ * library behind us sees the name that was called. */
+static int call_open(bool at, int dirfd, const char *path, int flags,
+		     mode_t mode)
+{
+	if (at)
+		return FM_PASS(openat, SYS_openat, dirfd, path, flags, mode);
+	return FM_PASS(open, SYS_open, path, flags, mode);
+}
+
+FM_SLOW int open_slow(bool at, int dirfd, const char *path, int flags,
+		      mode_t mode)
+{
+	char copy[FM_PATH_BUF];
+	struct fm_change c;
+	int r;
+
+	pthread_testcancel();
+	path = fm_path(path, copy);
+	if (!(flags & O_TRUNC) || (flags & O_PATH) ||
+	    !fm_change_path(&c, dirfd, path))
+		return call_open(at, dirfd, path, flags, mode);
+	fm_change_serial(&c);
+	r = fm_change_lock(&c, 0, 0);
+	if (r == 0)
+		r = call_open(at, dirfd, path, flags, mode);
+	fm_change_end(&c, r >= 0, true);
+	return r;
+}
+
+static int open_any(bool at, int dirfd, const char *path, int flags,
+		    mode_t mode)
+{
+	if (fm_active() && ((flags & O_TRUNC) || fm_overlaps(path, 1)))
+		return open_slow(at, dirfd, path, flags, mode);
+	return call_open(at, dirfd, path, flags, mode);
+}
+
+FM_HOOK int open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	if (NEEDS_MODE(flags)) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return open_any(false, AT_FDCWD, path, flags, mode);
+}
+
+FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	if (NEEDS_MODE(flags)) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return open_any(true, dirfd, path, flags, mode);
+}
+
+FM_HOOK int creat(const char *path, mode_t mode)
+{
+	if (fm_active())
+		return open_slow(false, AT_FDCWD, path,
+				 O_CREAT | O_WRONLY | O_TRUNC, mode);
+	return FM_PASS(creat, SYS_creat, path, mode);
+}
+
+/* libc aborts the program that forgot the mode. */
+FM_HOOK int __open_2(const char *path, int flags)
+{
+	if (NEEDS_MODE(flags) && next___open_2)
+		return next___open_2(path, flags);
+	return open_any(false, AT_FDCWD, path, flags, 0);
+}
+
+FM_HOOK int __openat_2(int dirfd, const char *path, int flags)
+{
+	if (NEEDS_MODE(flags) && next___openat_2)
+		return next___openat_2(dirfd, path, flags);
+	return open_any(true, dirfd, path, flags, 0);
+}
+
+FM_ALIAS(open) int open64(const char *path, int flags, ...);
+FM_ALIAS(open) int __open(const char *path, int flags, ...);
+FM_ALIAS(open) int __open64(const char *path, int flags, ...);
+FM_ALIAS(openat) int openat64(int dirfd, const char *path, int flags, ...);
+FM_ALIAS(creat) int creat64(const char *path, mode_t mode);
+FM_ALIAS(__open_2) int __open64_2(const char *path, int flags);
+FM_ALIAS(__openat_2) int __openat64_2(int dirfd, const char *path, int flags);

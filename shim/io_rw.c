@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* io_rw.c - read, write and their positional forms, one buffer. */
+#include "guard.h"
+
+#include <stdio.h>
+
+FM_NEXT(read)
+FM_NEXT(write)
+FM_NEXT(pread)
+FM_NEXT(pwrite)
+
+extern void __chk_fail(void) __attribute__((noreturn));
+
+static ssize_t call_read(const struct fm_rw *rw, const struct iovec *iov,
+			 int cnt, off_t off)
+{
+	return FM_PASS(read, SYS_read, rw->fd, iov->iov_base, iov->iov_len);
+}
+
+static ssize_t call_write(const struct fm_rw *rw, const struct iovec *iov,
+			  int cnt, off_t off)
+{
+	return FM_PASS(write, SYS_write, rw->fd, iov->iov_base, iov->iov_len);
+}
+
+static ssize_t call_pread(const struct fm_rw *rw, const struct iovec *iov,
+			  int cnt, off_t off)
+{
+	return FM_PASS(pread, SYS_pread64, rw->fd, iov->iov_base, iov->iov_len,
+		       off);
+}
+
+static ssize_t call_pwrite(const struct fm_rw *rw, const struct iovec *iov,
+			   int cnt, off_t off)
+{
+	return FM_PASS(pwrite, SYS_pwrite64, rw->fd, iov->iov_base,
+		       iov->iov_len, off);
+}
+
+FM_SLOW ssize_t guarded(int fd, void *buf, size_t n, off_t off, bool in,
+			ssize_t (*call)(const struct fm_rw *,
+					const struct iovec *, int, off_t))
+{
+	struct iovec iov = { buf, n };
+	struct fm_rw rw = {
+		.fd = fd,
+		.in = in,
+		.off = off,
+		.iov = &iov,
+		.cnt = 1,
+		.call = call,
+	};
+
+	return fm_rw(&rw);
+}
+
+FM_HOOK ssize_t read(int fd, void *buf, size_t n)
+{
+	if (!fm_active())
+		return FM_PASS(read, SYS_read, fd, buf, n);
+	return guarded(fd, buf, n, FM_HERE, true, call_read);
+}
+
+FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
+{
+	if (!fm_active())
+		return FM_PASS(write, SYS_write, fd, buf, n);
+	return guarded(fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
+		       call_write);
+}
+
+FM_HOOK ssize_t pread(int fd, void *buf, size_t n, off_t off)
+{
+	if (!fm_active() || off < 0)
+		return FM_PASS(pread, SYS_pread64, fd, buf, n, off);
+	return guarded(fd, buf, n, off, true, call_pread);
+}
+
+FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
+{
+	if (!fm_active() || off < 0)
+		return FM_PASS(pwrite, SYS_pwrite64, fd, buf, n, off);
+	return guarded(fd, (void *)(uintptr_t)buf, n, off, false, call_pwrite);
+}
+
+/* A race between two threads over one position is the program's own; but the
+ * position must not move between our look at it and the write. */
+FM_NEXT(lseek)
+FM_HOOK off_t lseek(int fd, off_t off, int whence)
+{
+	struct fm_change c;
+	off_t r;
+
+	if (!fm_active() || !fm_change_fd(&c, fd))
+		return FM_PASS(lseek, SYS_lseek, fd, off, whence);
+	fm_change_serial(&c);
+	r = FM_PASS(lseek, SYS_lseek, fd, off, whence);
+	fm_change_end(&c, false, false);
+	return r;
+}
+
+FM_ALIAS(read) ssize_t __read(int fd, void *buf, size_t n);
+FM_ALIAS(write) ssize_t __write(int fd, const void *buf, size_t n);
+FM_ALIAS(pread) ssize_t pread64(int fd, void *buf, size_t n, off64_t off);
+FM_ALIAS(pread) ssize_t __pread64(int fd, void *buf, size_t n, off64_t off);
+FM_ALIAS(pwrite)
+ssize_t pwrite64(int fd, const void *buf, size_t n, off64_t off);
+FM_ALIAS(pwrite)
+ssize_t __pwrite64(int fd, const void *buf, size_t n, off64_t off);
+FM_ALIAS(lseek) off64_t lseek64(int fd, off64_t off, int whence) __THROW;
+FM_ALIAS(lseek) off64_t __lseek(int fd, off64_t off, int whence) __THROW;
+FM_ALIAS(lseek) off64_t llseek(int fd, off64_t off, int whence) __THROW;
+
+FM_HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
+{
+	if (n > room)
+		__chk_fail();
+	return read(fd, buf, n);
+}
+
+FM_HOOK ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off,
+			    size_t room)
+{
+	if (n > room)
+		__chk_fail();
+	return pread(fd, buf, n, off);
+}
+
+FM_ALIAS(__pread_chk)
+ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t off, size_t room);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* io_size.c - calls that change a file's size or blocks, and the sync family.
+ * open(O_TRUNC) is one of them. */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+FM_NEXT(truncate)
+FM_NEXT(ftruncate)
+FM_NEXT(fallocate)
+FM_NEXT(posix_fallocate)
+FM_NEXT(posix_fadvise)
+FM_NEXT(fsync)
+FM_NEXT(fdatasync)
+FM_NEXT(sync_file_range)
+FM_NEXT(syncfs)
+FM_NEXT(sync)
+
+/* ---- truncate ----------------------------------------------------------- */
+
+/* Everything from the lower of both ends on. Growing counts too: stores to
+ * the last page beyond the old end must not come to light. */
+static int lock_tail(struct fm_change *c, off_t len, bool *ret_shrinks)
+{
+	off_t old = fm_file_size(c->file);
+
+	*ret_shrinks = len < old;
+	fm_change_serial(c);
+	return fm_change_lock(c, len < old ? len : old, 0);
+}
+
+FM_HOOK int ftruncate(int fd, off_t len)
+{
+	struct fm_change c;
+	bool shrinks;
+	int r;
+
+	if (!fm_active() || len < 0 || !fm_change_fd(&c, fd))
+		return FM_PASS(ftruncate, SYS_ftruncate, fd, len);
+	r = lock_tail(&c, len, &shrinks);
+	if (r == 0)
+		r = FM_PASS(ftruncate, SYS_ftruncate, fd, len);
+	fm_change_end(&c, r == 0, shrinks);
+	return r;
+}
+
+FM_SLOW int truncate_slow(const char *path, off_t len)
+{
+	char copy[FM_PATH_BUF];
+	struct fm_change c;
+	bool shrinks;
+	int r;
+
+	path = fm_path(path, copy);
+	if (len < 0 || !fm_change_path(&c, AT_FDCWD, path))
+		return FM_PASS(truncate, SYS_truncate, path, len);
+	r = lock_tail(&c, len, &shrinks);
+	if (r == 0)
+		r = FM_PASS(truncate, SYS_truncate, path, len);
+	fm_change_end(&c, r == 0, shrinks);
+	return r;
+}
+
+FM_HOOK int truncate(const char *path, off_t len)
+{
+	if (!fm_active())
+		return FM_PASS(truncate, SYS_truncate, path, len);
+	return truncate_slow(path, len);
+}
+
+FM_ALIAS(ftruncate) int ftruncate64(int fd, off64_t len) __THROW;
+FM_ALIAS(truncate) int truncate64(const char *path, off64_t len) __THROW;
+
+/* ---- fallocate ---------------------------------------------------------- */
+
+/* Hold what the mode changes. 0, or -1 and errno. */
+static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
+		      bool *ret_discard)
+{
+	const off_t size = fm_file_size(c->file);
+	const bool grows = off + len > size && !(mode & FALLOC_FL_KEEP_SIZE);
+	const int moves = FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE;
+
+	fm_change_serial(c);
+	*ret_discard = mode & moves;
+	if (mode & moves)
+		return fm_change_lock(c, off, 0);
+	/* Only reserves blocks: the bytes up to the old end stay. */
+	if (!(mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_UNSHARE_RANGE)))
+		return grows ? fm_change_lock(c, size, off + len - size) : 0;
+	if (grows && off > size) {
+		len += off - size;
+		off = size;
+	}
+	return fm_change_lock(c, off, len);
+}
+
+static bool sane(off_t off, off_t len)
+{
+	off_t end;
+
+	return off >= 0 && len > 0 && !__builtin_add_overflow(off, len, &end);
+}
+
+FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
+{
+	struct fm_change c;
+	bool discard;
+	int r;
+
+	if (!fm_active() || !sane(off, len))
+		return FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+	pthread_testcancel();
+	if (!fm_change_fd(&c, fd))
+		return FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+	r = lock_alloc(&c, mode, off, len, &discard);
+	if (r == 0)
+		r = FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+	fm_change_end(&c, r == 0, discard);
+	return r;
+}
+
+static int pass_posix_fallocate(int fd, off_t off, off_t len)
+{
+	if (next_posix_fallocate)
+		return next_posix_fallocate(fd, off, len);
+	return (int)-fm_sys4(SYS_fallocate, fd, 0, off, len);
+}
+
+/* Returns the error number. Where the file system cannot allocate, libc
+ * stores zero bytes over zero bytes; what we hold stays true. */
+FM_HOOK int posix_fallocate(int fd, off_t off, off_t len)
+{
+	const int saved = errno;
+	struct fm_change c;
+	bool discard;
+	int r;
+
+	if (!fm_active() || !sane(off, len))
+		return pass_posix_fallocate(fd, off, len);
+	pthread_testcancel();
+	if (!fm_change_fd(&c, fd))
+		return pass_posix_fallocate(fd, off, len);
+	if (lock_alloc(&c, 0, off, len, &discard) < 0)
+		r = errno;
+	else
+		r = pass_posix_fallocate(fd, off, len);
+	fm_change_end(&c, r == 0, false);
+	errno = saved;
+	return r;
+}
+
+FM_HOOK int posix_fadvise(int fd, off_t off, off_t len, int advice)
+{
+	struct fm_file *f;
+	int r;
+
+	if (next_posix_fadvise)
+		r = next_posix_fadvise(fd, off, len, advice);
+	else
+		r = (int)-fm_sys4(SYS_fadvise64, fd, off, len, advice);
+	if (r != 0 || !fm_active())
+		return r;
+	f = fm_file_by_fd(fd);
+	if (f) {
+		fm_file_advise(f, off, len, advice);
+		fm_file_put(f);
+	}
+	return 0;
+}
+
+FM_ALIAS(fallocate) int fallocate64(int fd, int mode, off64_t off, off64_t len);
+FM_ALIAS(posix_fallocate)
+int posix_fallocate64(int fd, off64_t off, off64_t len);
+FM_ALIAS(posix_fadvise)
+int posix_fadvise64(int fd, off64_t off, off64_t len, int advice) __THROW;
+
+/* ---- sync --------------------------------------------------------------- */
+
+/* Our write-back first, then the kernel's part, also after an error: what did
+ * reach the file must become durable. */
+static int sync_fd(int fd, int (*call)(int))
+{
+	struct fm_file *f;
+	int e, r;
+
+	pthread_testcancel();
+	f = fm_file_by_fd(fd);
+	if (!f)
+		return call(fd);
+	e = fm_file_sync(f);
+	fm_file_put(f);
+	r = call(fd);
+	return r == 0 ? (int)fm_result(e) : r;
+}
+
+static int call_fsync(int fd)
+{
+	return FM_PASS(fsync, SYS_fsync, fd);
+}
+
+static int call_fdatasync(int fd)
+{
+	return FM_PASS(fdatasync, SYS_fdatasync, fd);
+}
+
+FM_HOOK int fsync(int fd)
+{
+	return fm_active() ? sync_fd(fd, call_fsync) : call_fsync(fd);
+}
+
+FM_HOOK int fdatasync(int fd)
+{
+	return fm_active() ? sync_fd(fd, call_fdatasync) : call_fdatasync(fd);
+}
+
+FM_HOOK int sync_file_range(int fd, off64_t off, off64_t len, unsigned flags)
+{
+	if (fm_active() && off >= 0 && len >= 0 && fm_see(fd, off, len) < 0)
+		return -1;
+	return FM_PASS(sync_file_range, SYS_sync_file_range, fd, off, len,
+		       flags);
+}
+
+FM_HOOK int syncfs(int fd)
+{
+	if (fm_active())
+		fm_engine_flush_all();
+	return FM_PASS(syncfs, SYS_syncfs, fd);
+}
+
+FM_HOOK void sync(void)
+{
+	if (fm_active())
+		fm_engine_flush_all();
+	if (next_sync)
+		next_sync();
+	else
+		fm_sys0(SYS_sync);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* io_vec.c - readv, writev and their positional forms; vmsplice. */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+FM_NEXT(readv)
+FM_NEXT(writev)
+FM_NEXT(preadv)
+FM_NEXT(pwritev)
+FM_NEXT(preadv2)
+FM_NEXT(pwritev2)
+FM_NEXT(vmsplice)
+FM_NEXT(process_vm_readv)
+FM_NEXT(process_vm_writev)
+
+static ssize_t call_readv(const struct fm_rw *rw, const struct iovec *iov,
+			  int cnt, off_t off)
+{
+	return FM_PASS(readv, SYS_readv, rw->fd, iov, cnt);
+}
+
+static ssize_t call_writev(const struct fm_rw *rw, const struct iovec *iov,
+			   int cnt, off_t off)
+{
+	return FM_PASS(writev, SYS_writev, rw->fd, iov, cnt);
+}
+
+/* The kernel takes the offset in two halves; libc's wrappers know. */
+static ssize_t call_preadv(const struct fm_rw *rw, const struct iovec *iov,
+			   int cnt, off_t off)
+{
+	return FM_PASS(preadv, SYS_preadv, rw->fd, iov, cnt, off);
+}
+
+static ssize_t call_pwritev(const struct fm_rw *rw, const struct iovec *iov,
+			    int cnt, off_t off)
+{
+	return FM_PASS(pwritev, SYS_pwritev, rw->fd, iov, cnt, off);
+}
+
+/* Not FM_PASS: the system call has one argument more than the function. */
+static ssize_t pass_preadv2(int fd, const struct iovec *iov, int cnt,
+			    off_t off, int flags)
+{
+	if (next_preadv2)
+		return next_preadv2(fd, iov, cnt, off, flags);
+	return fm_result(fm_syscall(SYS_preadv2, fd, iov, cnt, off, 0, flags));
+}
+
+static ssize_t pass_pwritev2(int fd, const struct iovec *iov, int cnt,
+			     off_t off, int flags)
+{
+	if (next_pwritev2)
+		return next_pwritev2(fd, iov, cnt, off, flags);
+	return fm_result(
+		fm_syscall(SYS_pwritev2, fd, iov, cnt, off, 0, flags));
+}
+
+static ssize_t call_preadv2(const struct fm_rw *rw, const struct iovec *iov,
+			    int cnt, off_t off)
+{
+	return pass_preadv2(rw->fd, iov, cnt, off, rw->flags);
+}
+
+static ssize_t call_pwritev2(const struct fm_rw *rw, const struct iovec *iov,
+			     int cnt, off_t off)
+{
+	return pass_pwritev2(rw->fd, iov, cnt, off, rw->flags);
+}
+
+static ssize_t call_vmsplice(const struct fm_rw *rw, const struct iovec *iov,
+			     int cnt, off_t off)
+{
+	return FM_PASS(vmsplice, SYS_vmsplice, rw->fd, iov, (size_t)cnt,
+		       (unsigned)rw->flags);
+}
+
+/* The array itself may live in managed memory. */
+FM_SLOW ssize_t guarded(int fd, const struct iovec *iov, int cnt, off_t off,
+			int flags, bool in,
+			ssize_t (*call)(const struct fm_rw *,
+					const struct iovec *, int, off_t))
+{
+	struct fm_bounce b;
+	struct fm_rw rw = {
+		.fd = fd, .in = in, .off = off, .cnt = cnt, .flags = flags,
+		.call = call,
+	};
+	ssize_t r;
+
+	rw.iov = fm_bounce(&b, iov, (size_t)cnt * sizeof(*iov), FM_COPY_IN);
+	r = call == call_vmsplice ? fm_transfer(&rw) : fm_rw(&rw);
+	fm_bounce_end(&b, 0);
+	return r;
+}
+
+/* Arguments that the kernel refuses are left to it. */
+static bool plain(const struct iovec *iov, int cnt)
+{
+	return !fm_active() || cnt <= 0 || cnt > IOV_MAX ||
+	       (uintptr_t)iov < 4096;
+}
+
+FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
+{
+	if (plain(iov, cnt))
+		return FM_PASS(readv, SYS_readv, fd, iov, cnt);
+	return guarded(fd, iov, cnt, FM_HERE, 0, true, call_readv);
+}
+
+FM_HOOK ssize_t writev(int fd, const struct iovec *iov, int cnt)
+{
+	if (plain(iov, cnt))
+		return FM_PASS(writev, SYS_writev, fd, iov, cnt);
+	return guarded(fd, iov, cnt, FM_HERE, 0, false, call_writev);
+}
+
+FM_HOOK ssize_t preadv(int fd, const struct iovec *iov, int cnt, off_t off)
+{
+	if (plain(iov, cnt) || off < 0)
+		return FM_PASS(preadv, SYS_preadv, fd, iov, cnt, off);
+	return guarded(fd, iov, cnt, off, 0, true, call_preadv);
+}
+
+FM_HOOK ssize_t pwritev(int fd, const struct iovec *iov, int cnt, off_t off)
+{
+	if (plain(iov, cnt) || off < 0)
+		return FM_PASS(pwritev, SYS_pwritev, fd, iov, cnt, off);
+	return guarded(fd, iov, cnt, off, 0, false, call_pwritev);
+}
+
+/* Offset -1 means the descriptor's position. */
+FM_HOOK ssize_t preadv2(int fd, const struct iovec *iov, int cnt, off_t off,
+			int flags)
+{
+	if (plain(iov, cnt) || off < -1)
+		return pass_preadv2(fd, iov, cnt, off, flags);
+	return guarded(fd, iov, cnt, off, flags, true, call_preadv2);
+}
+
+FM_HOOK ssize_t pwritev2(int fd, const struct iovec *iov, int cnt, off_t off,
+			 int flags)
+{
+	if (plain(iov, cnt) || off < -1)
+		return pass_pwritev2(fd, iov, cnt, off, flags);
+	return guarded(fd, iov, cnt, off, flags, false, call_pwritev2);
+}
+
+FM_ALIAS(preadv)
+ssize_t preadv64(int fd, const struct iovec *iov, int cnt, off64_t off);
+FM_ALIAS(pwritev)
+ssize_t pwritev64(int fd, const struct iovec *iov, int cnt, off64_t off);
+FM_ALIAS(preadv2)
+ssize_t preadv64v2(int fd, const struct iovec *iov, int cnt, off64_t off,
+		   int flags);
+FM_ALIAS(pwritev2)
+ssize_t pwritev64v2(int fd, const struct iovec *iov, int cnt, off64_t off,
+		    int flags);
+
+/* The pipe keeps references to the pages, not to the mapping: they hold what
+ * was spliced even after eviction. A later store to a page that has been
+ * evicted and read again is not seen through the pipe. */
+FM_HOOK ssize_t vmsplice(int fd, const struct iovec *iov, size_t cnt,
+			 unsigned flags)
+{
+	long fl;
+
+	if (cnt > IOV_MAX || plain(iov, (int)cnt))
+		return FM_PASS(vmsplice, SYS_vmsplice, fd, iov, cnt, flags);
+	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
+	return guarded(fd, iov, (int)cnt, 0, (int)flags,
+		       fl >= 0 && (fl & O_ACCMODE) == O_RDONLY, call_vmsplice);
+}
+
+/* ---- process_vm_readv and writev --------------------------------------- */
+
+struct vm_side {
+	const struct iovec *iov;
+	size_t left, skip;
+};
+
+static struct iovec vm_next(struct vm_side *s)
+{
+	while (s->left && s->skip == s->iov->iov_len) {
+		s->iov++;
+		s->left--;
+		s->skip = 0;
+	}
+	if (!s->left)
+		return (struct iovec){ NULL, 0 };
+	return (struct iovec){ (char *)s->iov->iov_base + s->skip,
+			       s->iov->iov_len - s->skip };
+}
+
+struct vm_call {
+	pid_t pid;
+	bool write, self;
+	struct vm_side local, remote;
+};
+
+static ssize_t vm_piece(struct vm_call *v, struct iovec l, struct iovec r)
+{
+	const size_t limit = fm_pin_limit() / 2;
+	const size_t most = limit > 8192 ? limit - 4096 : 1024;
+	struct fm_pin pin = FM_PIN_INIT;
+	ssize_t n;
+
+	if (l.iov_len > r.iov_len)
+		l.iov_len = r.iov_len;
+	if (l.iov_len > most)
+		l.iov_len = most;
+	r.iov_len = l.iov_len;
+	fm_pin(&pin, l.iov_base, l.iov_len, !v->write);
+	if (v->self)
+		fm_pin(&pin, r.iov_base, r.iov_len, v->write);
+	n = v->write ? FM_PASS(process_vm_writev, SYS_process_vm_writev,
+			       v->pid, &l, 1ul, &r, 1ul, 0ul)
+		     : FM_PASS(process_vm_readv, SYS_process_vm_readv, v->pid,
+			       &l, 1ul, &r, 1ul, 0ul);
+	fm_unpin(&pin);
+	return n == (ssize_t)l.iov_len || n < 0 ? n : -n - 2; /* short */
+}
+
+/* Not atomic in the kernel either. */
+static ssize_t vm_run(struct vm_call *v)
+{
+	const int saved = errno;
+	ssize_t done = 0;
+
+	for (;;) {
+		struct iovec l = vm_next(&v->local), r = vm_next(&v->remote);
+		ssize_t n;
+
+		if (!l.iov_len || !r.iov_len)
+			return done;
+		n = vm_piece(v, l, r);
+		if (n < -1) /* short: the last piece */
+			return done + (-n - 2);
+		if (n < 0) {
+			if (!done)
+				return -1;
+			errno = saved;
+			return done;
+		}
+		v->local.skip += (size_t)n;
+		v->remote.skip += (size_t)n;
+		done += n;
+	}
+}
+
+static bool vm_plain(pid_t pid, const struct iovec *l, size_t ln,
+		     const struct iovec *r, size_t rn, unsigned long flags)
+{
+	if (!fm_active() || flags || !l || !r || ln > IOV_MAX || rn > IOV_MAX)
+		return true;
+	if (fm_overlaps(l, ln * sizeof(*l)) || fm_overlaps(r, rn * sizeof(*r)))
+		return false;
+	return !fm_iov_touches(l, (int)ln) &&
+	       (pid != fm_sys_getpid() || !fm_iov_touches(r, (int)rn));
+}
+
+FM_SLOW ssize_t vm_guarded(pid_t pid, const struct iovec *l, size_t ln,
+			   const struct iovec *r, size_t rn, bool write)
+{
+	struct vm_call v = { pid, write, pid == fm_sys_getpid(),
+			     { l, ln, 0 }, { r, rn, 0 } };
+
+	return vm_run(&v);
+}
+
+FM_HOOK ssize_t process_vm_readv(pid_t pid, const struct iovec *l,
+				 unsigned long ln, const struct iovec *r,
+				 unsigned long rn, unsigned long flags)
+{
+	if (vm_plain(pid, l, ln, r, rn, flags))
+		return FM_PASS(process_vm_readv, SYS_process_vm_readv, pid, l,
+			       ln, r, rn, flags);
+	return vm_guarded(pid, l, ln, r, rn, false);
+}
+
+FM_HOOK ssize_t process_vm_writev(pid_t pid, const struct iovec *l,
+				  unsigned long ln, const struct iovec *r,
+				  unsigned long rn, unsigned long flags)
+{
+	if (vm_plain(pid, l, ln, r, rn, flags))
+		return FM_PASS(process_vm_writev, SYS_process_vm_writev, pid,
+			       l, ln, r, rn, flags);
+	return vm_guarded(pid, l, ln, r, rn, true);
+}
