@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * alloc.c - a private jemalloc (src/private.sh) behind one lock of ours.
+ *
+ * The lock replaces all of jemalloc's own, so that holding it is all that
+ * fork needs, and jemalloc's imports end here instead of in libc: memory by
+ * raw system calls, no environment, no threads.
+ */
+#include "alloc.h"
+
+#include "lock.h"
+
+static _Atomic uint32_t lock;
+
+void fm_alloc_lock(void)
+{
+	fm_lock(&lock);
+}
+
+void fm_alloc_unlock(void)
+{
+	fm_unlock(&lock);
+}
+
+/* What a call must leave as it found it: the allocator sets errno freely. */
+struct caller {
+	uint64_t mask;
+	int err;
+};
+
+static struct caller enter(void)
+{
+	struct caller c = { .err = errno };
+
+	fm_block_signals(&c.mask);
+	fm_lock(&lock);
+	return c;
+}
+
+static void leave(const struct caller *c)
+{
+	fm_unlock(&lock);
+	fm_restore_signals(&c->mask);
+	errno = c->err;
+}
+
+#ifdef FM_ALLOC_LIBC
+
+#include <stdlib.h>
+
+#define raw_calloc calloc
+#define raw_realloc realloc
+#define raw_free free
+
+#else
+
+#include <pthread.h>
+#include <stdarg.h>
+
+#define raw_calloc fm_je_calloc
+#define raw_realloc fm_je_realloc
+#define raw_free fm_je_free
+
+void *fm_je_calloc(size_t n, size_t size);
+void *fm_je_realloc(void *p, size_t size);
+void fm_je_free(void *p);
+
+/* Strong definition over jemalloc's weak one. */
+extern const char *fm_je_malloc_conf;
+const char *fm_je_malloc_conf =
+	"narenas:1,tcache:false,background_thread:false,dss:disabled,"
+	"thp:never,metadata_thp:disabled,dirty_decay_ms:1000,muzzy_decay_ms:0";
+
+/* libc's convention, which jemalloc expects. */
+static long libc_result(long r)
+{
+	if ((unsigned long)r < (unsigned long)-4095)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		 off_t off);
+void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		 off_t off)
+{
+	return (void *)libc_result(
+		(long)fm_sys_mmap(addr, len, prot, flags, fd, off));
+}
+
+int fm_je_munmap(void *addr, size_t len);
+int fm_je_munmap(void *addr, size_t len)
+{
+	return (int)libc_result(fm_sys_munmap(addr, len));
+}
+
+int fm_je_madvise(void *addr, size_t len, int advice);
+int fm_je_madvise(void *addr, size_t len, int advice)
+{
+	return (int)libc_result(fm_sys_madvise(addr, len, advice));
+}
+
+int fm_je_mprotect(void *addr, size_t len, int prot);
+int fm_je_mprotect(void *addr, size_t len, int prot)
+{
+	return (int)libc_result(fm_sys_mprotect(addr, len, prot));
+}
+
+void *fm_je_sbrk(intptr_t by);
+void *fm_je_sbrk(intptr_t by)
+{
+	errno = ENOMEM;
+	return (void *)-1;
+}
+
+/* open, read, write and close; none has more than three arguments. */
+long fm_je_syscall(long nr, ...);
+long fm_je_syscall(long nr, ...)
+{
+	long a, b, c;
+	va_list ap;
+
+	va_start(ap, nr);
+	a = va_arg(ap, long);
+	b = va_arg(ap, long);
+	c = va_arg(ap, long);
+	va_end(ap);
+	return libc_result(fm_sys3(nr, a, b, c));
+}
+
+char *fm_je_getenv(const char *name);
+char *fm_je_getenv(const char *name)
+{
+	return NULL;
+}
+
+ssize_t fm_je_readlink(const char *path, char *buf, size_t len);
+ssize_t fm_je_readlink(const char *path, char *buf, size_t len)
+{
+	errno = ENOENT;
+	return -1;
+}
+
+/* The lock held over fork is the whole fork protocol. */
+int fm_je_atfork(void (*a)(void), void (*b)(void), void (*c)(void));
+int fm_je_atfork(void (*a)(void), void (*b)(void), void (*c)(void))
+{
+	return 0;
+}
+
+int fm_je_mutex_init(void *mutex, const void *attr);
+int fm_je_mutex_init(void *mutex, const void *attr)
+{
+	return 0;
+}
+
+int fm_je_mutex_lock(void *mutex);
+int fm_je_mutex_lock(void *mutex)
+{
+	return 0;
+}
+
+int fm_je_mutex_trylock(void *mutex) __attribute__((alias("fm_je_mutex_lock")));
+int fm_je_mutex_unlock(void *mutex) __attribute__((alias("fm_je_mutex_lock")));
+
+/* A thread's end unlinks it from jemalloc's list of threads: under our lock
+ * too, since jemalloc's own locks do nothing. */
+static void (*thread_end)(void *);
+
+static void locked_thread_end(void *arg)
+{
+	struct caller c;
+
+	c = enter();
+	thread_end(arg);
+	leave(&c);
+}
+
+int fm_je_key_create(pthread_key_t *key, void (*end)(void *));
+int fm_je_key_create(pthread_key_t *key, void (*end)(void *))
+{
+	thread_end = end;
+	return pthread_key_create(key, locked_thread_end);
+}
+
+void *fm_je_dlsym(void *handle, const char *name);
+void *fm_je_dlsym(void *handle, const char *name)
+{
+	return NULL;
+}
+
+_Noreturn void fm_je_never(void);
+_Noreturn void fm_je_never(void)
+{
+	__builtin_trap();
+}
+
+#define NEVER(name) \
+	_Noreturn void fm_je_no_##name(void) \
+		__attribute__((alias("fm_je_never")));
+NEVER(pthread_create)
+NEVER(pthread_join)
+NEVER(pthread_cond_signal)
+NEVER(pthread_cond_wait)
+NEVER(pthread_cond_timedwait)
+NEVER(pthread_setname_np)
+NEVER(pthread_getname_np)
+NEVER(pthread_sigmask)
+NEVER(sigfillset)
+NEVER(open)
+NEVER(creat)
+NEVER(close)
+NEVER(log)
+NEVER(exp)
+NEVER(round)
+NEVER(_Unwind_Backtrace)
+NEVER(_Unwind_GetIP)
+NEVER(atexit)
+
+#endif
+
+void *fm_alloc(size_t size)
+{
+	struct caller c;
+	void *p;
+
+	c = enter();
+	p = raw_calloc(1, size);
+	leave(&c);
+	return p;
+}
+
+void *fm_realloc(void *old, size_t size)
+{
+	struct caller c;
+	void *p;
+
+	c = enter();
+	p = raw_realloc(old, size);
+	leave(&c);
+	return p;
+}
+
+void fm_free(void *p)
+{
+	struct caller c;
+
+	if (!p)
+		return;
+	c = enter();
+	raw_free(p);
+	leave(&c);
+}

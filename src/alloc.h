@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * alloc.h - memory for engine metadata, apart from the program's allocator.
+ * [any], never [fault]: one mutex, signals blocked while it is held.
+ */
+#ifndef FM_ALLOC_H
+#define FM_ALLOC_H
+
+#include <stddef.h>
+
+/* Zeroed, 16-byte aligned; NULL without memory. */
+void *fm_alloc(size_t size);
+void *fm_realloc(void *p, size_t size); /* new bytes are not zeroed */
+void fm_free(void *p);
+
+/* Hold the allocator over fork; signals are blocked by the caller. The child
+ * unlocks as well. */
+void fm_alloc_lock(void);
+void fm_alloc_unlock(void);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.c - the formatter formats into a buffer on the stack and writes once,
+ * so a line is whole even when threads log together. No locale, no
+ * allocation, no stdio: usable in the fault handler and in the guardian.
+ */
+#include "log.h"
+
+#include <stdarg.h>
+
+#include "sys.h"
+
+#define LINE 512
+
+_Atomic int fm_log_level = FM_LOG_WARN;
+
+struct line {
+	char text[LINE];
+	size_t len;
+};
+
+/* Keeps the last byte for the newline. */
+FM_FAULT static void put(struct line *l, char c)
+{
+	if (l->len < LINE - 1)
+		l->text[l->len++] = c;
+}
+
+FM_FAULT static void put_str(struct line *l, const char *s)
+{
+	if (!s)
+		s = "(null)";
+	while (*s)
+		put(l, *s++);
+}
+
+FM_FAULT static void put_num(struct line *l, unsigned long v, unsigned base)
+{
+	char digits[24];
+	int n = 0;
+
+	do {
+		digits[n++] = "0123456789abcdef"[v % base];
+		v /= base;
+	} while (v);
+	while (n)
+		put(l, digits[--n]);
+}
+
+FM_FAULT static void put_signed(struct line *l, long v)
+{
+	if (v < 0)
+		put(l, '-');
+	put_num(l, v < 0 ? -(unsigned long)v : (unsigned long)v, 10);
+}
+
+/* One conversion; `f` points behind the percent sign. Returns its end. */
+FM_FAULT static const char *convert(struct line *l, const char *f, va_list *ap)
+{
+	bool wide = *f == 'l' || *f == 'z';
+
+	if (wide)
+		f++;
+	switch (*f) {
+	case 's':
+		put_str(l, va_arg(*ap, const char *));
+		break;
+	case 'd':
+		put_signed(l, wide ? va_arg(*ap, long) : va_arg(*ap, int));
+		break;
+	case 'u':
+		put_num(l, wide ? va_arg(*ap, unsigned long) :
+				  va_arg(*ap, unsigned), 10);
+		break;
+	case 'x':
+		put_num(l, wide ? va_arg(*ap, unsigned long) :
+				  va_arg(*ap, unsigned), 16);
+		break;
+	case 'p':
+		put_str(l, "0x");
+		put_num(l, (unsigned long)va_arg(*ap, void *), 16);
+		break;
+	case 'c':
+		put(l, (char)va_arg(*ap, int));
+		break;
+	case '\0':
+		return f;
+	default:
+		put(l, *f);
+		break;
+	}
+	return f + 1;
+}
+
+FM_FAULT void fm_log(int level, const char *fmt, ...)
+{
+	struct line l = { .len = 0 };
+	va_list ap;
+
+	if (level > atomic_load_explicit(&fm_log_level, memory_order_relaxed))
+		return;
+	put_str(&l, "fastmap: ");
+	va_start(ap, fmt);
+	while (*fmt) {
+		if (*fmt == '%')
+			fmt = convert(&l, fmt + 1, &ap);
+		else
+			put(&l, *fmt++);
+	}
+	va_end(ap);
+	l.text[l.len++] = '\n';
+	fm_sys3(SYS_write, 2, l.text, l.len);
+}
