@@ -51,11 +51,13 @@ struct fm_next {
 };
 
 /* Declare next_NAME with libc's own prototype and enter it into the table that
- * the constructor walks (the linker collects the section). */
+ * the constructor walks (the linker collects the section; without the explicit
+ * alignment compilers pad between entries). */
 #define FM_NEXT(fn)                                                       \
 	static __typeof__(&fn) next_##fn;                                 \
 	static struct fm_next fm_next_entry_##fn                          \
-		__attribute__((used, section("fm_next"))) = {             \
+		__attribute__((used, section("fm_next"),                  \
+			       aligned(sizeof(void *)))) = {              \
 			#fn, (void **)(void *)&next_##fn, NULL };
 
 /* Call the next definition, or the kernel while there is none (yet). */
