@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* V01-V10: every advice the kernel knows, on three kinds of mapping. */
+#include "ct.h"
+
+#include <fcntl.h>
+
+static int fd;
+
+static const struct advice {
+	int value;
+	const char *name;
+	bool destructive;
+} all[] = {
+	{ 0, "NORMAL", 0 }, { 1, "RANDOM", 0 }, { 2, "SEQUENTIAL", 0 },
+	{ 3, "WILLNEED", 0 }, { 4, "DONTNEED", 1 }, { 8, "FREE", 1 },
+	{ 9, "REMOVE", 1 }, { 10, "DONTFORK", 0 }, { 11, "DOFORK", 0 },
+	{ 12, "MERGEABLE", 0 }, { 13, "UNMERGEABLE", 0 },
+	{ 14, "HUGEPAGE", 0 }, { 15, "NOHUGEPAGE", 0 }, { 16, "DONTDUMP", 0 },
+	{ 17, "DODUMP", 0 }, { 18, "WIPEONFORK", 0 }, { 19, "KEEPONFORK", 0 },
+	{ 20, "COLD", 0 }, { 21, "PAGEOUT", 0 }, { 22, "POPULATE_READ", 0 },
+	{ 23, "POPULATE_WRITE", 0 }, { 24, "DONTNEED_LOCKED", 1 },
+	{ 25, "COLLAPSE", 0 },
+};
+#define NALL (sizeof(all) / sizeof(*all))
+
+static void matrix_row(const struct advice *a, int prot, int flags, const char *kind)
+{
+	char *p = ct_map(fd, 16 * PAGE, prot, flags, 0);
+	char what[64];
+	bool may = prot & PROT_WRITE;
+
+	snprintf(what, sizeof(what), "V03 %s %s", a->name, kind);
+	if (may)
+		p[5 * PAGE] = 0x35;
+	say_rc(what, madvise(p + 4 * PAGE, 4 * PAGE, a->value));
+	say_load(what, p, 5 * PAGE);
+	say_load(what, p, 6 * PAGE);
+	say_load(what, p, 9 * PAGE);
+	if (may)
+		say_store(what, p, 6 * PAGE + 1);
+	munmap(p, 16 * PAGE);
+}
+
+static void matrix(void)
+{
+	for (size_t i = 0; i < NALL; i++) {
+		fd = ct_file("matrix", 16 * PAGE);
+		matrix_row(&all[i], PROT_READ, MAP_SHARED, "shared ro");
+		matrix_row(&all[i], RW, MAP_PRIVATE, "private");
+		matrix_row(&all[i], RW, MAP_SHARED, "shared");
+		say("V03 %s file: %02x %02x", all[i].name, ct_in_file(fd, 5 * PAGE),
+		    ct_in_file(fd, 6 * PAGE));
+		close(fd);
+	}
+}
+
+static void arguments(void)
+{
+	char *p;
+
+	fd = ct_file("args", 16 * PAGE);
+	p = ct_map(fd, 16 * PAGE, RW, MAP_SHARED, 0);
+	say_rc("V01 unaligned", madvise(p + 1, PAGE, MADV_WILLNEED));
+	say_rc("V01 bogus", madvise(p, PAGE, 77));
+	say_rc("V01 bogus, length 0", madvise(p, 0, 77));
+	say_rc("V01 bogus, -1", madvise(p, PAGE, -1));
+	say_rc("V01 length overflow", madvise(p, -PAGE, MADV_WILLNEED));
+	say_rc("V01 length -1", madvise(p, -1ul, MADV_NORMAL));
+	say_rc("V02 length 0", madvise(p, 0, MADV_DONTNEED));
+	say_rc("V02 length 1", madvise(p, 1, MADV_WILLNEED));
+	munmap(p + 5 * PAGE, PAGE);
+	say_rc("V02 unmapped", madvise(p + 5 * PAGE, PAGE, MADV_WILLNEED));
+	say_rc("V02 hole, willneed", madvise(p, 16 * PAGE, MADV_WILLNEED));
+	say_rc("V02 hole, random", madvise(p, 16 * PAGE, MADV_RANDOM));
+	say_rc("V02 hole, dontneed", madvise(p, 16 * PAGE, MADV_DONTNEED));
+	say_rc("V02 hole, remove", madvise(p + 4 * PAGE, 3 * PAGE, MADV_REMOVE));
+	say("V02 removed on both sides: %02x %02x", ct_in_file(fd, 4 * PAGE),
+	    ct_in_file(fd, 6 * PAGE));
+	munmap(p, 16 * PAGE);
+	close(fd);
+}
+
+static void remove_and_populate(void)
+{
+	char *p, *r;
+
+	fd = ct_file("remove", 16 * PAGE);
+	p = ct_map(fd, 32 * PAGE, RW, MAP_SHARED, 0);
+	r = ct_map(fd, 32 * PAGE, PROT_READ, MAP_SHARED, 0);
+	p[2 * PAGE] = 1;
+	say_rc("V04 remove", madvise(p + PAGE, 3 * PAGE, MADV_REMOVE));
+	say("V04 hole: %d, seen by the other map %d, in the file %02x",
+	    ct_zero(p + PAGE, 3 * PAGE), ct_zero(r + PAGE, 3 * PAGE),
+	    ct_in_file(fd, 2 * PAGE));
+	say_rc("V04 remove, read-only", madvise(r + 5 * PAGE, PAGE, MADV_REMOVE));
+	say_rc("V06 populate write", madvise(p + 6 * PAGE, 2 * PAGE, 23));
+	say("V06 content: %d", ct_matches(p + 6 * PAGE, 2 * PAGE, 6 * PAGE));
+	say_rc("V06 populate write, read-only", madvise(r + 6 * PAGE, PAGE, 23));
+	say_rc("V06 populate read beyond the end", madvise(p + 15 * PAGE, 2 * PAGE, 22));
+	say_rc("V06 populate write beyond the end", madvise(p + 16 * PAGE, PAGE, 23));
+	mprotect(p + 8 * PAGE, PAGE, PROT_NONE);
+	say_rc("V06 populate read, no access", madvise(p + 8 * PAGE, PAGE, 22));
+	munmap(p, 32 * PAGE);
+	munmap(r, 32 * PAGE);
+	close(fd);
+}
+
+static void locked(void)
+{
+	char *p;
+
+	fd = ct_file("locked", 16 * PAGE);
+	p = ct_map(fd, 16 * PAGE, RW, MAP_SHARED, 0);
+	p[2 * PAGE] = 0x71;
+	if (mlock(p + 2 * PAGE, PAGE)) {
+		say("V07 mlock: %s", strerrorname_np(errno));
+		return;
+	}
+	say_rc("V07 dontneed, locked", madvise(p + PAGE, 3 * PAGE, MADV_DONTNEED));
+	say_rc("V07 remove, locked", madvise(p + PAGE, 3 * PAGE, MADV_REMOVE));
+	say_rc("V07 pageout, locked", madvise(p + 2 * PAGE, PAGE, MADV_PAGEOUT));
+	say_rc("V07 cold, locked", madvise(p + 2 * PAGE, PAGE, MADV_COLD));
+	say_rc("V07 dontneed_locked", madvise(p + PAGE, 3 * PAGE, 24));
+	say("V07 content: %02x", p[2 * PAGE]);
+	munlock(p + 2 * PAGE, PAGE);
+	say_rc("V07 dontneed, unlocked", madvise(p + PAGE, 3 * PAGE, MADV_DONTNEED));
+	say("V08 store kept: %02x %02x", p[2 * PAGE], ct_in_file(fd, 2 * PAGE));
+	munmap(p, 16 * PAGE);
+	close(fd);
+}
+
+static void dontneed(void)
+{
+	char *p;
+	int bad = 0;
+
+	fd = ct_file("dontneed", 64 * PAGE);
+	p = ct_map(fd, 64 * PAGE, RW, MAP_SHARED, 0);
+	for (int i = 0; i < 64; i++)
+		p[i * (int)PAGE + i] = (char)(i + 100);
+	say_rc("V08 dontneed", madvise(p, 64 * PAGE, MADV_DONTNEED));
+	for (int i = 0; i < 64; i++)
+		bad += p[i * (int)PAGE + i] != (char)(i + 100);
+	say("V08 dirty data lost: %d", bad);
+	mprotect(p, PAGE, PROT_NONE);
+	say_rc("V09 dontneed, no access", madvise(p, PAGE, MADV_DONTNEED));
+	mprotect(p, PAGE, RW);
+	say("V09 content: %02x", p[0]);
+	p[PAGE] = 0x10;
+	say("V10 posix_madvise dontneed: %d", posix_madvise(p, 4 * PAGE, POSIX_MADV_DONTNEED));
+	say("V10 content: %02x", p[PAGE]);
+	say("V10 willneed: %d", posix_madvise(p, 4 * PAGE, POSIX_MADV_WILLNEED));
+	errno = 0;
+	say("V10 bogus: %d, errno %d", posix_madvise(p, PAGE, 99), errno);
+	munmap(p, 64 * PAGE);
+	p = ct_map(fd, 64 * PAGE, RW, MAP_PRIVATE, 0);
+	p[3 * PAGE] = 0x20;
+	say("V10 private: %d", posix_madvise(p, 64 * PAGE, POSIX_MADV_DONTNEED));
+	say("V10 private copy kept: %02x", p[3 * PAGE]);
+	munmap(p, 64 * PAGE);
+}
+
+static void dontfork_child(void)
+{
+	say("V03 DONTFORK child ran");
+}
+
+static char *kept;
+
+static void touch_child(void)
+{
+	say_load("V03 DONTFORK in the child", kept, 0);
+	say_load("V03 inherited in the child", kept, 4 * PAGE);
+}
+
+static void across_fork(void)
+{
+	fd = ct_file("fork", 16 * PAGE);
+	kept = ct_map(fd, 16 * PAGE, RW, MAP_SHARED, 0);
+	kept[0] = 1;
+	kept[4 * PAGE] = 4;
+	madvise(kept, 4 * PAGE, MADV_DONTFORK);
+	ct_child("V03 DONTFORK", dontfork_child);
+	ct_child("V03 DONTFORK", touch_child);
+	madvise(kept, 4 * PAGE, MADV_DOFORK);
+	ct_child("V03 DOFORK", touch_child);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	arguments();
+	matrix();
+	remove_and_populate();
+	locked();
+	dontneed();
+	across_fork();
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Y01-Y08: msync. */
+#include "ct.h"
+
+static int fd;
+static char *p;
+
+static void arguments(void)
+{
+	char *anon = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *ro = ct_map(fd, 4 * PAGE, PROT_READ, MAP_SHARED, 0);
+	char *priv = ct_map(fd, 4 * PAGE, RW, MAP_PRIVATE, 0);
+
+	say_rc("Y01 sync", msync(p, 4 * PAGE, MS_SYNC));
+	say_rc("Y01 async", msync(p, 4 * PAGE, MS_ASYNC));
+	say_rc("Y01 0", msync(p, 4 * PAGE, 0));
+	say_rc("Y01 invalidate", msync(p, 4 * PAGE, MS_INVALIDATE));
+	say_rc("Y01 sync invalidate", msync(p, 4 * PAGE, MS_SYNC | MS_INVALIDATE));
+	say_rc("Y02 sync and async", msync(p, PAGE, MS_SYNC | MS_ASYNC));
+	say_rc("Y02 unknown bit", msync(p, PAGE, 0x100 | MS_SYNC));
+	say_rc("Y02 unaligned", msync(p + 1, PAGE, MS_SYNC));
+	say_rc("Y03 length unaligned", msync(p, 100, MS_SYNC));
+	say_rc("Y03 length 0", msync(p, 0, MS_SYNC));
+	say_rc("Y03 length 0 at NULL", msync(NULL, 0, MS_SYNC));
+	say_rc("Y03 length wraps", msync(p, -1ul, MS_SYNC));
+	say_rc("Y03 length wraps above", msync(p, -PAGE, MS_SYNC));
+	say_rc("Y06 read-only", msync(ro, 4 * PAGE, MS_SYNC));
+	priv[0] = 1;
+	say_rc("Y06 private", msync(priv, 4 * PAGE, MS_SYNC));
+	say_rc("Y06 anonymous", msync(anon, 4 * PAGE, MS_SYNC));
+	munmap(anon, 4 * PAGE);
+	munmap(ro, 4 * PAGE);
+	munmap(priv, 4 * PAGE);
+}
+
+static int direct_byte(off_t off)
+{
+	static char *buf;
+	int d = open(ct_path("f"), O_RDONLY | O_DIRECT);
+
+	if (!buf)
+		buf = mmap(NULL, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (d < 0)
+		d = open(ct_path("f"), O_RDONLY);
+	if (pread(d, buf, PAGE, off & ~(off_t)(PAGE - 1)) < 0)
+		ct_die("pread");
+	close(d);
+	return (unsigned char)buf[off & (off_t)(PAGE - 1)];
+}
+
+/* In a process that never heard of the mapping. */
+static void direct_child(void)
+{
+	say("Y07 another process reads directly: %02x %02x %02x", direct_byte(20 * PAGE),
+	    direct_byte(31 * PAGE), direct_byte(40 * PAGE));
+}
+
+static void holes(void)
+{
+	p[10 * PAGE] = 0x41;
+	p[12 * PAGE] = 0x42;
+	munmap(p + 11 * PAGE, PAGE);
+	say_rc("Y04 hole", msync(p + 10 * PAGE, 3 * PAGE, MS_SYNC));
+	say("Y04 both sides synced: %02x %02x", direct_byte(10 * PAGE),
+	    direct_byte(12 * PAGE));
+	say_rc("Y04 unmapped", msync(p + 11 * PAGE, PAGE, MS_SYNC));
+	say_rc("Y04 unmapped async", msync(p + 11 * PAGE, PAGE, MS_ASYNC));
+	if (mlock(p + 14 * PAGE, PAGE))
+		say("Y05 mlock: %s", strerrorname_np(errno));
+	say_rc("Y05 invalidate locked", msync(p + 13 * PAGE, 3 * PAGE, MS_INVALIDATE));
+	say_rc("Y05 sync locked", msync(p + 13 * PAGE, 3 * PAGE, MS_SYNC));
+	munlock(p + 14 * PAGE, PAGE);
+	say_rc("Y05 invalidate unlocked", msync(p + 13 * PAGE, 3 * PAGE, MS_INVALIDATE));
+}
+
+static void durable(void)
+{
+	for (int i = 20; i <= 40; i++)
+		p[i * (int)PAGE] = (char)i;
+	say_rc("Y07 sync", msync(p + 20 * PAGE, 21 * PAGE, MS_SYNC));
+	say("Y07 direct read: %02x %02x", direct_byte(20 * PAGE),
+	    direct_byte(40 * PAGE));
+	ct_child("Y07", direct_child);
+	p[20 * PAGE] = 0x51;
+	p[31 * PAGE] = 0x52;
+	p[40 * PAGE] = 0x53;
+	say("Y07 fsync: %s", ct_errno(fsync(fd)));
+	ct_child("Y07", direct_child);
+	p[20 * PAGE] = 0x54;
+	say("Y07 fdatasync: %s", ct_errno(fdatasync(fd)));
+	ct_child("Y07", direct_child);
+}
+
+static void times(void)
+{
+	struct stat a, b, c, d;
+	int f = ct_file("times", 4 * PAGE);
+	char *q = ct_map(f, 4 * PAGE, RW, MAP_SHARED, 0);
+	struct timespec past[2] = { { 1000, 0 }, { 1000, 0 } };
+
+	fsync(f);
+	futimens(f, past);
+	fstat(f, &a);
+	q[0] = 1;
+	msync(q, 4 * PAGE, MS_SYNC);
+	fstat(f, &b);
+	say("Y08 mtime moved by store and msync: %d", b.st_mtime != a.st_mtime);
+	futimens(f, past);
+	msync(q, 4 * PAGE, MS_SYNC);
+	fstat(f, &c);
+	say("Y08 msync without a store leaves it: %d", c.st_mtime == 1000);
+	q[1] = 2;
+	msync(q, 4 * PAGE, MS_SYNC);
+	fstat(f, &d);
+	say("Y08 store after msync moves it: %d", d.st_mtime != 1000);
+	futimens(f, past);
+	(void)*(volatile char *)(q + PAGE);
+	msync(q, 4 * PAGE, MS_SYNC);
+	fstat(f, &d);
+	say("Y08 load leaves it: %d", d.st_mtime == 1000);
+	q[2 * PAGE] = 3;
+	munmap(q, 4 * PAGE);
+	close(f);
+	f = open(ct_path("times"), O_RDONLY);
+	fstat(f, &d);
+	say("Y08 store, munmap, close moves it: %d", d.st_mtime != 1000);
+	close(f);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	fd = ct_file("f", 64 * PAGE);
+	p = ct_map(fd, 64 * PAGE, RW, MAP_SHARED, 0);
+	arguments();
+	holes();
+	durable();
+	times();
+	return 0;
+}
