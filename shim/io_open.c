@@ -106,8 +106,8 @@ FM_HOOK int __openat_2(int dirfd, const char *path, int flags)
 }
 
 FM_ALIAS(open) int open64(const char *path, int flags, ...);
-FM_ALIAS(open) int __open(const char *path, int flags, ...);
-FM_ALIAS(open) int __open64(const char *path, int flags, ...);
+FM_ALIAS(open) int __open(const char *path, int flags, ...) __nonnull((1));
+FM_ALIAS(open) int __open64(const char *path, int flags, ...) __nonnull((1));
 FM_ALIAS(openat) int openat64(int dirfd, const char *path, int flags, ...);
 FM_ALIAS(creat) int creat64(const char *path, mode_t mode);
 FM_ALIAS(__open_2) int __open64_2(const char *path, int flags);

@@ -10,6 +10,8 @@ FM_NEXT(pread)
 FM_NEXT(pwrite)
 
 extern void __chk_fail(void) __attribute__((noreturn));
+ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
+ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off, size_t room);
 
 static ssize_t call_read(const struct fm_rw *rw, const struct iovec *iov,
 			 int cnt, off_t off)

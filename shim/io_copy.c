@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_copy.c - the kernel copies between descriptors: sendfile,
+ * copy_file_range, splice, and the reflink ioctls.
+ *
+ * A managed source is written back first. A managed target is held while a
+ * regular file is copied into it; data from a pipe or socket may never come,
+ * so there the target goes to the kernel instead.
+ */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "io_copy.h"
+
+FM_NEXT(sendfile)
+FM_NEXT(copy_file_range)
+FM_NEXT(splice)
+
+struct copy {
+	int in, out;
+	off_t *in_off, *out_off;
+	size_t len;
+	unsigned flags;
+	ssize_t (*call)(const struct copy *c);
+};
+
+static off_t position(int fd, const off_t *off)
+{
+	off_t pos = off ? *off : fm_sys3(SYS_lseek, fd, 0, SEEK_CUR);
+
+	return pos < 0 ? 0 : pos;
+}
+
+/* Size of a regular file, -1 for anything else. */
+static off_t regular_size(int fd)
+{
+	struct stat st;
+
+	if (fm_sys_fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	return st.st_size;
+}
+
+/* Another thread may move a shared position: then the whole file. */
+static int see_source(const struct copy *c)
+{
+	if (!c->in_off)
+		return fm_see(c->in, 0, 0);
+	if (*c->in_off < 0)
+		return 0;
+	return fm_see(c->in, *c->in_off,
+		      (off_t)(c->len < FM_RW_MAX ? c->len : FM_RW_MAX));
+}
+
+static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)
+{
+	off_t left = size - position(c->in, c->in_off);
+	struct fm_change ch;
+	ssize_t r = -1;
+
+	if (left <= 0) /* the source may grow meanwhile */
+		left = 1;
+	if ((size_t)left > c->len)
+		left = (off_t)c->len;
+	fm_change_file(&ch, f);
+	fm_change_serial(&ch);
+	if (fm_change_lock(&ch, position(c->out, c->out_off), left) == 0) {
+		struct copy whole = *c;
+
+		whole.len = (size_t)left; /* never beyond what is held */
+		r = c->call(&whole);
+	}
+	fm_change_end(&ch, r > 0, false);
+	return r;
+}
+
+static ssize_t copy(const struct copy *c)
+{
+	struct fm_file *f;
+	off_t size;
+	ssize_t r;
+
+	pthread_testcancel();
+	if (c->len && see_source(c) < 0)
+		return -1;
+	f = c->len ? fm_file_by_fd(c->out) : NULL;
+	if (!f)
+		return c->call(c);
+	size = regular_size(c->in);
+	if (size >= 0)
+		r = into_managed(c, f, size);
+	else
+		r = fm_result(fm_file_demote(f, "splice"));
+	fm_file_put(f);
+	return size >= 0 || r < 0 ? r : c->call(c);
+}
+
+static ssize_t call_sendfile(const struct copy *c)
+{
+	return FM_PASS(sendfile, SYS_sendfile, c->out, c->in, c->in_off,
+		       c->len);
+}
+
+static ssize_t call_copy_file_range(const struct copy *c)
+{
+	return FM_PASS(copy_file_range, SYS_copy_file_range, c->in, c->in_off,
+		       c->out, c->out_off, c->len, c->flags);
+}
+
+static ssize_t call_splice(const struct copy *c)
+{
+	return FM_PASS(splice, SYS_splice, c->in, c->in_off, c->out,
+		       c->out_off, c->len, c->flags);
+}
+
+/* Offsets in managed memory are copied. */
+FM_SLOW ssize_t guarded(struct copy c)
+{
+	struct fm_bounce in, out;
+	ssize_t r;
+
+	c.in_off = fm_bounce(&in, c.in_off, sizeof(off_t),
+			     FM_COPY_IN | FM_COPY_OUT);
+	c.out_off = fm_bounce(&out, c.out_off, sizeof(off_t),
+			      FM_COPY_IN | FM_COPY_OUT);
+	r = copy(&c);
+	fm_bounce_end(&in, r >= 0 ? sizeof(off_t) : 0);
+	fm_bounce_end(&out, r >= 0 ? sizeof(off_t) : 0);
+	return r;
+}
+
+FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
+{
+	if (!fm_active())
+		return FM_PASS(sendfile, SYS_sendfile, out, in, off, len);
+	return guarded((struct copy){ in, out, off, NULL, len, 0,
+				      call_sendfile });
+}
+
+FM_ALIAS(sendfile)
+ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __THROW;
+
+FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
+				off64_t *out_off, size_t len, unsigned flags)
+{
+	if (!fm_active())
+		return FM_PASS(copy_file_range, SYS_copy_file_range, in,
+			       in_off, out, out_off, len, flags);
+	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
+				      call_copy_file_range });
+}
+
+FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,
+		       size_t len, unsigned flags)
+{
+	if (!fm_active())
+		return FM_PASS(splice, SYS_splice, in, in_off, out, out_off,
+			       len, flags);
+	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
+				      call_splice });
+}
+
+/* ---- reflinks ----------------------------------------------------------- */
+
+static int clone_into(int fd, unsigned long req, void *arg, int src,
+		      off_t src_off, off_t off, off_t len)
+{
+	struct fm_change c;
+	int r;
+
+	if (fm_see(src, src_off, len) < 0)
+		return -1;
+	if (!fm_change_fd(&c, fd))
+		return fm_pass_ioctl(fd, req, arg);
+	fm_change_serial(&c);
+	r = fm_change_lock(&c, off, len);
+	if (r == 0)
+		r = fm_pass_ioctl(fd, req, arg);
+	fm_change_end(&c, r == 0, false);
+	return r;
+}
+
+/* Deduplication changes no byte, but compares what is in the files. */
+static int dedupe(int fd, unsigned long req, struct file_dedupe_range *d)
+{
+	if (fm_see(fd, (off_t)d->src_offset, (off_t)d->src_length) < 0)
+		return -1;
+	for (int i = 0; i < d->dest_count; i++)
+		if (fm_see((int)d->info[i].dest_fd, 0, 0) < 0)
+			return -1;
+	return fm_pass_ioctl(fd, req, d);
+}
+
+bool fm_ioctl_is_clone(unsigned long req)
+{
+	return req == FICLONE || req == FICLONERANGE || req == FIDEDUPERANGE;
+}
+
+int fm_ioctl_clone(int fd, unsigned long req, void *arg)
+{
+	struct file_clone_range r;
+
+	if (req == FICLONE)
+		return clone_into(fd, req, arg, (int)(long)arg, 0, 0, 0);
+	if (!arg)
+		return fm_pass_ioctl(fd, req, arg);
+	if (req == FIDEDUPERANGE)
+		return dedupe(fd, req, arg);
+	r = *(struct file_clone_range *)arg;
+	return clone_into(fd, req, &r, (int)r.src_fd, (off_t)r.src_offset,
+			  (off_t)r.dest_offset, (off_t)r.src_length);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_misc.c - small objects that the kernel reads or fills: stat buffers,
+ * event arrays, messages, random bytes, ioctl arguments. All are replaced by
+ * copies when they lie in managed memory, so that nothing is pinned while a
+ * call blocks.
+ */
+#include "guard.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/msg.h>
+#include <sys/random.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/xattr.h>
+
+#include "io_copy.h"
+
+extern void __chk_fail(void) __attribute__((noreturn));
+
+/*
+ * One row per call: `p` is the pointer argument, `size` the object's bytes,
+ * `how` the direction, `got` the bytes to copy back given the result r.
+ */
+#define OBJECT_(ret, fn, params, p, size, how, got, next, ...)             \
+	FM_NEXT(fn)                                                        \
+	FM_SLOW ret slow_##fn params                                       \
+	{                                                                  \
+		struct fm_bounce b;                                        \
+		ret r;                                                     \
+                                                                           \
+		p = fm_bounce(&b, p, size, how);                           \
+		r = next;                                                  \
+		fm_bounce_end(&b, got);                                    \
+		return r;                                                  \
+	}                                                                  \
+	FM_HOOK ret fn params                                              \
+	{                                                                  \
+		if (!fm_touches(p, size))                                  \
+			return next;                                       \
+		return slow_##fn(__VA_ARGS__);                             \
+	}
+#define OBJECT(ret, fn, nr, params, p, size, how, got, ...)                \
+	OBJECT_(ret, fn, params, p, size, how, got,                        \
+		FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
+#define OBJECT_LATE(ret, fn, params, p, size, how, got, ...)               \
+	OBJECT_(ret, fn, params, p, size, how, got,                        \
+		FM_LATE(fn)(__VA_ARGS__), __VA_ARGS__)
+
+#define IN FM_COPY_IN
+#define OUT FM_COPY_OUT
+#define BOTH (FM_COPY_IN | FM_COPY_OUT)
+#define WHOLE (r == 0 ? sizeof(*buf) : 0)
+#define COUNT (r > 0 ? (size_t)r : 0)
+
+int __fxstat(int ver, int fd, struct stat *buf);
+int __fxstat64(int ver, int fd, struct stat64 *buf);
+
+/* clang-format off */
+OBJECT(int, fstat, SYS_fstat, (int fd, struct stat *buf),
+       buf, sizeof(*buf), OUT, WHOLE, fd, buf)
+OBJECT_LATE(int, __fxstat, (int ver, int fd, struct stat *buf),
+	    buf, sizeof(*buf), OUT, WHOLE, ver, fd, buf)
+OBJECT(int, fstatfs, SYS_fstatfs, (int fd, struct statfs *buf),
+       buf, sizeof(*buf), OUT, WHOLE, fd, buf)
+OBJECT(ssize_t, getdents64, SYS_getdents64, (int fd, void *buf, size_t n),
+       buf, n, OUT, COUNT, fd, buf, n)
+OBJECT(ssize_t, fgetxattr, SYS_fgetxattr,
+       (int fd, const char *name, void *buf, size_t n),
+       buf, n, OUT, COUNT, fd, name, buf, n)
+OBJECT(ssize_t, flistxattr, SYS_flistxattr, (int fd, char *buf, size_t n),
+       buf, n, OUT, COUNT, fd, buf, n)
+OBJECT(int, fsetxattr, SYS_fsetxattr,
+       (int fd, const char *name, const void *buf, size_t n, int flags),
+       buf, n, IN, 0, fd, name, buf, n, flags)
+OBJECT(ssize_t, getrandom, SYS_getrandom,
+       (void *buf, size_t n, unsigned flags),
+       buf, n, OUT, COUNT, buf, n, flags)
+OBJECT_LATE(int, getentropy, (void *buf, size_t n),
+	    buf, n, OUT, r == 0 ? n : 0, buf, n)
+OBJECT(int, poll, SYS_poll, (struct pollfd *fds, nfds_t n, int timeout),
+       fds, n * sizeof(*fds), BOTH, r >= 0 ? n * sizeof(*fds) : 0,
+       fds, n, timeout)
+OBJECT(int, epoll_wait, SYS_epoll_wait,
+       (int fd, struct epoll_event *ev, int max, int timeout),
+       ev, (size_t)(max > 0 ? max : 0) * sizeof(*ev), OUT,
+       r > 0 ? (size_t)r * sizeof(*ev) : 0, fd, ev, max, timeout)
+OBJECT(int, epoll_ctl, SYS_epoll_ctl,
+       (int fd, int op, int target, struct epoll_event *ev),
+       ev, sizeof(*ev), IN, 0, fd, op, target, ev)
+OBJECT(int, msgsnd, SYS_msgsnd, (int id, const void *msg, size_t n, int flags),
+       msg, n + sizeof(long), IN, 0, id, msg, n, flags)
+OBJECT(ssize_t, msgrcv, SYS_msgrcv,
+       (int id, void *msg, size_t n, long type, int flags),
+       msg, n + sizeof(long), OUT, r >= 0 ? (size_t)r + sizeof(long) : 0,
+       id, msg, n, type, flags)
+OBJECT_LATE(int, mq_send, (mqd_t q, const char *msg, size_t n, unsigned prio),
+	    msg, n, IN, 0, q, msg, n, prio)
+OBJECT_LATE(ssize_t, mq_receive, (mqd_t q, char *msg, size_t n, unsigned *prio),
+	    msg, n, OUT, COUNT, q, msg, n, prio)
+/* clang-format on */
+
+FM_ALIAS(fstat) int fstat64(int fd, struct stat64 *buf) __THROW __nonnull((2));
+FM_ALIAS(__fxstat) int __fxstat64(int ver, int fd, struct stat64 *buf);
+FM_ALIAS(fstatfs)
+int fstatfs64(int fd, struct statfs64 *buf) __THROW __nonnull((2));
+
+int __poll(struct pollfd *fds, nfds_t n, int timeout);
+FM_ALIAS(poll) int __poll(struct pollfd *fds, nfds_t n, int timeout);
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
+FM_HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
+{
+	if (room / sizeof(*fds) < n)
+		__chk_fail();
+	return poll(fds, n, timeout);
+}
+
+/* ---- getcwd -------------------------------------------------------------- */
+
+FM_NEXT(getcwd)
+char *__getcwd_chk(char *buf, size_t n, size_t room);
+
+FM_SLOW char *getcwd_slow(char *buf, size_t n)
+{
+	struct fm_bounce b;
+	char *mem = fm_bounce(&b, buf, n, FM_COPY_OUT);
+	char *r = FM_LATE(getcwd)(mem, n);
+
+	fm_bounce_end(&b, r ? n : 0);
+	return r ? buf : NULL;
+}
+
+FM_HOOK char *getcwd(char *buf, size_t n)
+{
+	if (!buf || !fm_touches(buf, n))
+		return FM_LATE(getcwd)(buf, n);
+	return getcwd_slow(buf, n);
+}
+
+FM_HOOK char *__getcwd_chk(char *buf, size_t n, size_t room)
+{
+	if (n > room)
+		__chk_fail();
+	return getcwd(buf, n);
+}
+
+/* ---- select -------------------------------------------------------------- */
+
+FM_NEXT(select)
+int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *t);
+
+FM_SLOW int select_slow(int n, fd_set *rd, fd_set *wr, fd_set *ex,
+			struct timeval *t)
+{
+	const size_t size = ((size_t)(n > 0 ? n : 0) + 63) / 64 * 8;
+	struct fm_bounce b[4];
+	int r;
+
+	rd = fm_bounce(&b[0], rd, size, BOTH);
+	wr = fm_bounce(&b[1], wr, size, BOTH);
+	ex = fm_bounce(&b[2], ex, size, BOTH);
+	t = fm_bounce(&b[3], t, sizeof(*t), BOTH);
+	r = FM_PASS(select, SYS_select, n, rd, wr, ex, t);
+	for (int i = 0; i < 3; i++)
+		fm_bounce_end(&b[i], r >= 0 ? size : 0);
+	fm_bounce_end(&b[3], sizeof(*t)); /* updated on errors too */
+	return r;
+}
+
+FM_HOOK int select(int n, fd_set *rd, fd_set *wr, fd_set *ex,
+		   struct timeval *t)
+{
+	if (!fm_active())
+		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
+	if (!fm_overlaps(rd, 1) && !fm_overlaps(wr, 1) && !fm_overlaps(ex, 1) &&
+	    !fm_overlaps(t, 1))
+		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
+	return select_slow(n, rd, wr, ex, t);
+}
+
+FM_ALIAS(select)
+int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *t);
+
+/* ---- ioctl and fcntl ----------------------------------------------------- */
+
+FM_NEXT(ioctl)
+FM_NEXT(fcntl)
+
+int fm_pass_ioctl(int fd, unsigned long req, void *arg)
+{
+	return FM_PASS(ioctl, SYS_ioctl, fd, req, arg);
+}
+
+/* The request says how large its argument is, or a page is assumed. What
+ * the argument points to in turn is not known here. Not copied: drivers may
+ * keep the address. */
+FM_SLOW int ioctl_slow(int fd, unsigned long req, void *arg)
+{
+	struct fm_pin pin = FM_PIN_INIT;
+	size_t len = _IOC_SIZE(req);
+	int r;
+
+	if (!len)
+		len = 4096 - ((uintptr_t)arg & 4095);
+	if (fm_pin(&pin, arg, len, true) <= 0) {
+		fm_unpin(&pin); /* memory that may only be read */
+		pin = (struct fm_pin)FM_PIN_INIT;
+		fm_pin(&pin, arg, len, false);
+	}
+	r = fm_pass_ioctl(fd, req, arg);
+	fm_unpin(&pin);
+	return r;
+}
+
+FM_HOOK int ioctl(int fd, unsigned long req, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, req);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (fm_active() && fm_ioctl_is_clone(req))
+		return fm_ioctl_clone(fd, req, arg);
+	if (fm_touches(arg, 1))
+		return ioctl_slow(fd, req, arg);
+	return fm_pass_ioctl(fd, req, arg);
+}
+
+/* Bytes behind the pointer argument of fcntl, 0 when it is a number. */
+static size_t fcntl_size(int cmd)
+{
+	switch (cmd) {
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		return sizeof(struct flock);
+	case F_GETOWN_EX:
+	case F_SETOWN_EX:
+		return sizeof(struct f_owner_ex);
+	case F_GET_RW_HINT:
+	case F_SET_RW_HINT:
+	case F_GET_FILE_RW_HINT:
+	case F_SET_FILE_RW_HINT:
+		return sizeof(uint64_t);
+	default:
+		return 0;
+	}
+}
+
+FM_SLOW int fcntl_slow(int fd, int cmd, void *arg, size_t size)
+{
+	struct fm_bounce b;
+	int r;
+
+	arg = fm_bounce(&b, arg, size, BOTH);
+	r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
+	fm_bounce_end(&b, r >= 0 ? size : 0);
+	return r;
+}
+
+FM_HOOK int fcntl(int fd, int cmd, ...)
+{
+	va_list ap;
+	size_t size;
+	void *arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (fm_active() && (size = fcntl_size(cmd)) && fm_overlaps(arg, size))
+		return fcntl_slow(fd, cmd, arg, size);
+	return FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
+}
+
+FM_ALIAS(fcntl) int fcntl64(int fd, int cmd, ...);
+int __fcntl(int fd, int cmd, ...);
+FM_ALIAS(fcntl) int __fcntl(int fd, int cmd, ...);
