@@ -444,6 +444,8 @@ FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
 		return FM_PASS_SET(sigtimedwait, SYS_rt_sigtimedwait, set, info,
 			       timeout);
 	if (something_held() && take_held(&got)) {
+		if (got.si_code == SI_TKILL)
+			got.si_code = SI_USER; /* libc shows it so */
 		if (info)
 			*info = got;
 		return SIGBUS;

@@ -2,35 +2,32 @@
 /*
  * sigstack.c - stacks for fault handling, one slot per thread:
  *
- *	| guard 4 KiB | fault stack 64 KiB | guard 4 KiB | alternate 32 KiB |
+ *	| guard 4 KiB | fault stack 64 KiB | guard 4 KiB | alternate 64 KiB |
  *
- * The first is where faults are resolved; the second replaces an alternate
- * stack of the program that cannot hold a signal frame of this CPU (made
- * accessible only then). No thread-exit hook: a slot whose owner is gone is
- * found by asking the kernel, when slots run short.
+ * The first is where faults are resolved; the second, made accessible only
+ * then, replaces an alternate stack of the program that is short. No
+ * thread-exit hook: a slot whose owner is gone is found by asking the kernel,
+ * when slots run short.
  */
 #include "shim.h"
 
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "lock.h"
 #include "sigstack.h"
 
-#ifndef AT_MINSIGSTKSZ
-#define AT_MINSIGSTKSZ 51
-#endif
-
 #define GUARD ((size_t)4096)
 #define FAULT_STACK ((size_t)64 << 10)
-#define ALT_STACK ((size_t)32 << 10)
+#define ALT_STACK ((size_t)64 << 10)
 #define SLOT (GUARD + FAULT_STACK + GUARD + ALT_STACK)
 #define SLOTS 16384u
-/* What our own frames may take on the program's alternate stack. */
-#define OUR_SHARE 1024
 /* The smallest size that sigaltstack(2) takes. */
 #define MINSIGSTKSZ_KERNEL 2048
+/* Programs size these stacks for one frame and their handler. A fault inside
+ * that handler puts a second frame on top (3.4 KiB here, up to 11 KiB on CPUs
+ * with AMX), so anything short gets our stack instead. */
+#define ALT_ENOUGH ((size_t)32 << 10)
 
 FM_NEXT(sigaltstack)
 
@@ -155,11 +152,9 @@ void *fm_sig_stack_new(void)
 
 static bool too_small(const stack_t *ss)
 {
-	size_t frame = getauxval(AT_MINSIGSTKSZ);
-
-	if (ss->ss_flags & SS_DISABLE || ss->ss_size < MINSIGSTKSZ_KERNEL)
-		return false; /* for the kernel to judge */
-	return ss->ss_size < (frame ? frame : 3632) + OUR_SHARE;
+	/* What the kernel refuses is for the kernel to judge. */
+	return !(ss->ss_flags & SS_DISABLE) && ss->ss_size < ALT_ENOUGH &&
+	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
 }
 
 static bool enlarge(stack_t *ss)
@@ -181,13 +176,14 @@ static bool enlarge(stack_t *ss)
 FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
 {
 	stack_t now, was, given;
-	bool replace = false;
+	bool replace = false, vfork_child;
 
 	if (!fm_on() || !next_sigaltstack)
 		return FM_PASS(sigaltstack, SYS_sigaltstack, ss, old);
+	vfork_child = fm_whoami() == FM_VFORK_CHILD;
 	if (ss) {
 		now = given = *ss;
-		replace = too_small(&now) && enlarge(&now);
+		replace = too_small(&now) && !vfork_child && enlarge(&now);
 	}
 	if (next_sigaltstack(ss ? &now : NULL, old ? &was : NULL))
 		return -1;
@@ -198,7 +194,7 @@ FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
 			old->ss_size = substitute.given.ss_size;
 		}
 	}
-	if (ss && fm_whoami() != FM_VFORK_CHILD) {
+	if (ss && !vfork_child) {
 		substitute.active = replace;
 		substitute.given = given;
 	}

@@ -294,6 +294,8 @@ void fm_fork_child(void)
 				    m->fd, m->off);
 		m->start = m->end = 0;
 	}
+	fm_sys_close(uffd); /* it belongs to the parent's memory */
+	uffd = -1;
 	fm_live_maps = 0;
 	fm_unlock(&big_lock);
 }
