@@ -15,7 +15,7 @@
 
 enum fm_mode { FM_MODE_ON, FM_MODE_OBSERVE, FM_MODE_OFF };
 enum fm_faults { FM_FAULTS_AUTO, FM_FAULTS_SIGNAL, FM_FAULTS_THREAD };
-enum fm_io { FM_IO_AUTO, FM_IO_DIRECT, FM_IO_BUFFERED };
+enum fm_io_mode { FM_IO_AUTO, FM_IO_DIRECT, FM_IO_BUFFERED };
 enum fm_holes { FM_HOLES_ALLOCATE, FM_HOLES_LAZY };
 enum fm_warm { FM_WARM_AUTO, FM_WARM_KERNEL, FM_WARM_ENGINE };
 enum fm_eviction { FM_EVICT_DEFAULT, FM_EVICT_FIFO, FM_EVICT_CLOCK };
@@ -27,7 +27,7 @@ struct fm_policy {
 	uint32_t block_size;     /* bytes, power of two 4 KiB..8 MiB; 0 = adaptive */
 	uint32_t map_ahead;      /* bytes in flight at most per stream; 0 = off */
 	uint32_t cache_share;    /* percent of the cache a file may hold, 1..100 */
-	enum fm_io io;
+	enum fm_io_mode io;
 	enum fm_holes holes;
 	enum fm_warm warm;
 	enum fm_eviction eviction;
@@ -51,6 +51,8 @@ struct fm_settings {
 	uint32_t ring_limit;     /* most concurrent device rings, 1..64 */
 	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */
 	uint32_t null_store;     /* FASTMAP_NULL_STORE=1: loads cost no I/O (benches) */
+	uint32_t cache_percent;  /* cache_bytes is this share of memory; 0 = fixed */
+	const char *socket;      /* control socket, or NULL */
 };
 
 /* Read environment and policy file. Never fails: bad input is reported by one
@@ -66,9 +68,16 @@ const struct fm_settings *fm_settings(void); /* [fault] */
  * pointer stays valid for the life of the process. [any] */
 const struct fm_policy *fm_policy_for(const char *path);
 
+/* Settings that hold where no path section says otherwise. [fault] */
+const struct fm_policy *fm_policy_default(void);
+
 /* True when at least one prefix or section exists (else nothing is ever
  * managed). [any] */
 bool fm_policy_any(void);
+
+/* [any] Read the same sources again and swap the set. Environment as it was
+ * at the start. For the control loop. */
+void fm_policy_reload(void);
 
 /* Parse a file only to check it: prints each problem on stderr with
  * FILE:LINE, returns the number of problems. For `fastmap check`. */

@@ -155,7 +155,8 @@ int fm_file_sync(struct fm_file *f);
 struct fm_range {
 	struct fm_file *file;
 	uint64_t first, count; /* in pages */
-	uint32_t how;
+	uint64_t mask;         /* signals stay blocked between the calls */
+	bool space;            /* an open-ended range also keeps mmap out */
 };
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		  struct fm_range *ret_range);

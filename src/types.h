@@ -115,7 +115,7 @@ struct fm_file {
 	bool sparse;               /* has (had) holes: allocate before stores */
 	_Atomic bool warm;         /* was written through the page cache */
 	_Atomic bool demoted;      /* every mapping belongs to the kernel */
-	_Atomic bool full;         /* last allocation failed with ENOSPC */
+	_Atomic uint32_t frozen;   /* futex: a demotion is under way */
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
 	const struct fm_policy *policy;
 	_Atomic uint32_t lock;     /* futex mutex, order 2 */
@@ -135,18 +135,18 @@ struct fm_file {
 struct fm_map {
 	_Atomic uintptr_t start, end;  /* [start, end), page aligned */
 	uint64_t pgoff;            /* file page of start */
-	int prot;                  /* PROT_* as the program sees it */
+	_Atomic int prot;          /* PROT_* as the program sees it */
 	bool shared;
 	bool maywrite;             /* mprotect(PROT_WRITE) is allowed */
-	bool aliased_hint;
 	_Atomic bool aliased;      /* another mapping overlaps in the file */
 	_Atomic uint8_t advice;    /* MADV_NORMAL, RANDOM or SEQUENTIAL */
-	bool locked;               /* mlock */
+	_Atomic bool vma_prot;     /* the kernel's protection equals prot */
 	uint32_t id;               /* slot in the mapping table */
 	_Atomic uint32_t gen;
 	struct fm_file *file;
 	_Atomic uint8_t *mode;     /* mode[0] belongs to `start` */
 	struct fm_modes *modes;    /* shared, counted owner of the mode bytes */
+	uint64_t mbase;            /* index of mode[0] in modes */
 	struct fm_stream *streams; /* map-ahead state, or NULL */
 	_Atomic(struct fm_map *) file_next;
 	uint64_t born_ms;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * adopt.c - mmap: which mappings are ours, and taking them over.
+ *
+ * The kernel makes the mapping first, so that arguments, permissions, limits
+ * and the choice of address are its own; then anonymous memory registered
+ * with userfaultfd takes its place. If anything fails after that, the
+ * kernel's mapping is put back.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ahead.h"
+#include "engine.h"
+#include "engine_priv.h"
+#include "file.h"
+#include "guardian.h"
+#include "log.h"
+#include "map.h"
+#include "mapops.h"
+#include "peers.h"
+#include "policy.h"
+#include "residue.h"
+#include "space.h"
+#include "sys.h"
+#include "uffd.h"
+#include "warm.h"
+
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE 0x08
+#endif
+
+struct request {
+	void *addr;
+	size_t len;
+	int prot, flags, fd;
+	off_t off;
+	struct stat st;
+	char path[4096];
+	const struct fm_policy *policy;
+	bool shared, populate, maywrite;
+};
+
+static uintptr_t page_up(uintptr_t a)
+{
+	return (a + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+}
+
+/* ---- is it ours? ------------------------------------------------------- */
+
+static bool get_path(struct request *q)
+{
+	char link[40];
+	long n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", q->fd);
+	n = fm_sys4(SYS_readlinkat, AT_FDCWD, link, q->path,
+		    sizeof(q->path) - 1);
+	if (n <= 0)
+		return false;
+	q->path[n] = 0;
+	return q->path[0] == '/';
+}
+
+/* Kinds that we leave to the kernel whatever the file. */
+static bool odd_kind(const struct request *q)
+{
+	const int odd = MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB | MAP_LOCKED |
+			MAP_DROPPABLE;
+	int type = q->flags & MAP_TYPE;
+
+	if ((q->prot & PROT_EXEC) || (q->flags & odd))
+		return true;
+	if (type == MAP_SHARED_VALIDATE && (q->flags & MAP_SYNC))
+		return true;
+	return q->off < 0 || ((uint64_t)q->off + q->len) >> FM_PAGE_SHIFT >=
+				     FM_MAX_FILE_PAGES;
+}
+
+static int open_flags(int fd)
+{
+	return (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
+}
+
+/* Is this a file that a policy names, or one that we hold already? */
+static bool candidate(struct request *q, struct fm_file **ret_known)
+{
+	*ret_known = NULL;
+	if ((q->flags & MAP_ANONYMOUS) || q->fd < 0 || !q->len ||
+	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
+	    !S_ISREG(q->st.st_mode))
+		return false;
+	*ret_known = fm_file_by_stat(&q->st);
+	if (*ret_known) {
+		q->policy = (*ret_known)->policy;
+		return true;
+	}
+	if (!get_path(q))
+		return false;
+	q->policy = fm_policy_for(q->path);
+	return q->policy && q->policy->engage;
+}
+
+/* ---- taking over ------------------------------------------------------- */
+
+/* Memory the program may only read is writable underneath, so that huge
+ * frames can be moved in; write protection by userfaultfd guards it. Not in
+ * thread delivery, where the kernel itself must refuse its own stores. */
+static int vma_prot(const struct request *q, bool *ret_exact)
+{
+	bool loose = q->shared && q->prot == PROT_READ &&
+		     q->len >= FM_HUGE && fm_uffd_caps()->move &&
+		     fm_delivery() == FM_DELIVERY_SIGNAL;
+
+	*ret_exact = !loose;
+	return loose ? PROT_READ | PROT_WRITE : q->prot;
+}
+
+static int lay_anonymous(const struct request *q, char *at, int prot)
+{
+	size_t len = page_up(q->len);
+	/* Registered before it can be touched: a store to memory that is
+	 * writable but not yet registered would be lost. */
+	void *p = fm_sys_mmap(at, len, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
+				      MAP_NORESERVE, -1, 0);
+	int err;
+
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	err = fm_uffd_register(at, len);
+	if (err)
+		return err;
+	fm_sys_madvise(at, len, MADV_DONTFORK);
+	fm_sys_madvise(at, len, MADV_DONTDUMP);
+	fm_sys_madvise(at, len, MADV_NOHUGEPAGE);
+	return prot == PROT_NONE ? 0 : fm_sys_mprotect(at, len, prot);
+}
+
+static int adopt(struct request *q, struct fm_file *f, char *at)
+{
+	size_t len = page_up(q->len);
+	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
+	struct fm_map *m;
+	bool exact;
+	int err = fm_file_grow_leaves(f, pgoff, len >> FM_PAGE_SHIFT);
+	int prot = vma_prot(q, &exact);
+
+	if (err)
+		return err;
+	m = fm_map_new(f, (uintptr_t)at, len, pgoff);
+	if (!m)
+		return -ENOMEM;
+	fm_file_get(f);
+	atomic_store(&m->prot, q->prot);
+	m->shared = q->shared;
+	m->maywrite = q->maywrite;
+	atomic_store(&m->vma_prot, exact);
+	err = fm_map_publish(m);
+	if (!err)
+		err = lay_anonymous(q, at, prot);
+	if (err) {
+		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
+		fm_map_unlink(m);
+		return err;
+	}
+	atomic_fetch_add(&f->st.mappings, 1);
+	return 0;
+}
+
+static void put_back(const struct request *q, void *at)
+{
+	fm_sys_mmap(at, q->len, q->prot, (q->flags & ~MAP_FIXED_NOREPLACE) |
+					 MAP_FIXED, q->fd, q->off);
+}
+
+/* Everything between the kernel's mapping and ours. -errno: leave it. */
+static int take(struct request *q, struct fm_file *known, char *at)
+{
+	struct fm_file *f = NULL;
+	bool write = q->shared && q->maywrite;
+	int err = fm_engine_need();
+
+	if (err)
+		return err;
+	if (!known && !get_path(q))
+		return -ENOENT;
+	err = fm_file_open(q->fd, &q->st, known ? known->path : q->path,
+			   q->policy, write, &f);
+	if (err) {
+		fm_log(FM_LOG_WARN, "%s: left to the kernel: cannot open for "
+		       "the engine, errno %d%s", q->path, -err,
+		       err == -EMFILE ? " (raise ulimit -n)" : "");
+		return err;
+	}
+	if (q->shared && fm_peers_enter(f, write))
+		err = -EBUSY;
+	if (!err && write)
+		fm_guardian_start();
+	if (!err)
+		err = adopt(q, f, at);
+	fm_file_put_locked(f);
+	return err;
+}
+
+static bool wanted(const struct request *q, const struct fm_file *known)
+{
+	if (odd_kind(q))
+		return false;
+	if (known) /* one file, one server: whatever the size */
+		return !atomic_load(&known->demoted);
+	return q->len >= q->policy->min_size && !fm_residue_has(&q->st) &&
+	       !fm_warm_enough(q->fd, &q->st, q->policy);
+}
+
+/* The kernel will serve this mapping of a file: if we hold the file too, the
+ * two would disagree. */
+static void leave(struct request *q, struct fm_file *known)
+{
+	if (known && atomic_load(&known->maps) &&
+	    !atomic_load(&known->demoted))
+		fm_demote_locked(known, "a mapping that stays the kernel's");
+	if (!known && fm_settings()->mode == FM_MODE_ON)
+		fm_residue_add(&q->st);
+}
+
+static void *map_kernel(const struct request *q)
+{
+	return fm_sys_mmap(q->addr, q->len, q->prot, q->flags, q->fd, q->off);
+}
+
+/* MAP_FIXED replaces what is there; find out first that it will succeed, for
+ * what is flushed and forgotten does not come back. */
+static int clear_target(const struct request *q)
+{
+	uintptr_t a = (uintptr_t)q->addr;
+	int flags = q->flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE |
+				 MAP_POPULATE);
+	void *p;
+
+	if (!(q->flags & MAP_FIXED) || !fm_overlaps(q->addr, q->len))
+		return 0;
+	if ((q->flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE)
+		return 0; /* the kernel sees the anonymous memory: EEXIST */
+	if (a & FM_PAGE_MASK)
+		return -EINVAL;
+	p = fm_sys_mmap(NULL, q->len, q->prot, flags, q->fd, q->off);
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	fm_sys_munmap(p, q->len);
+	return fm_range_release(a, page_up(a + q->len));
+}
+
+static void *mmap_ours(struct request *q, struct fm_file *known)
+{
+	bool want = wanted(q, known);
+	int err = clear_target(q);
+	int keep = q->flags;
+	void *p;
+
+	if (err)
+		return (void *)(intptr_t)err;
+	if (want)
+		q->flags &= ~MAP_POPULATE;
+	p = map_kernel(q);
+	q->flags = keep;
+	if (fm_is_err(p))
+		return p;
+	err = want ? take(q, known, p) : -ENOTSUP;
+	if (err) {
+		if (want)
+			put_back(q, p);
+		leave(q, known);
+	} else if (q->populate) {
+		struct fm_map *m = fm_space_find((uintptr_t)p);
+
+		fm_ahead_want(m, 0, fm_map_pages(m));
+	}
+	return p;
+}
+
+void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	struct request q = {
+		.addr = addr, .len = len, .prot = prot, .flags = flags,
+		.fd = fd, .off = off,
+		.shared = (flags & MAP_TYPE) != MAP_PRIVATE,
+		.populate = flags & MAP_POPULATE,
+	};
+	struct fm_file *known;
+	uint64_t old;
+	void *p;
+
+	if (!candidate(&q, &known)) {
+		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
+			return map_kernel(&q);
+	}
+	if (q.policy && fm_settings()->mode != FM_MODE_ON)
+		return map_kernel(&q);
+	q.maywrite = q.shared && (open_flags(fd) & O_ACCMODE) == O_RDWR;
+	fm_space_lock(&old);
+	if (q.policy) {
+		p = mmap_ours(&q, known);
+	} else { /* something else over managed memory */
+		int err = clear_target(&q);
+
+		p = err ? (void *)(intptr_t)err : map_kernel(&q);
+	}
+	if (known)
+		fm_file_put_locked(known);
+	fm_space_unlock(&old);
+	return p;
+}

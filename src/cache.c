@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "epoch.h"
+#include "file.h"
+#include "huge.h"
+#include "map.h"
+#include "page.h"
+#include "pin.h"
+#include "policy.h"
+#include "queue.h"
+#include "uffd.h"
+#include "wb.h"
+
+#define SHARDS 8
+#define BATCH 64
+#define HUGE_FLAG (1ull << 35)
+
+struct shard {
+	struct fm_queue small, main;
+	char pad[FM_CACHELINE];
+};
+
+static struct shard shards[SHARDS];
+static unsigned nshards = 1;
+static _Atomic uint64_t limit = 1024;
+static _Atomic int64_t resident;
+static _Atomic uint32_t clock_hand; /* next shard to evict from */
+
+/* Ghosts: fingerprint and time of recent evictions, one word a slot. */
+static _Atomic uint32_t *ghost;
+static uint64_t ghost_mask;
+static _Atomic uint64_t evicted;
+
+uint64_t fm_cache_limit(void)
+{
+	return atomic_load_explicit(&limit, memory_order_relaxed);
+}
+
+int64_t fm_cache_resident(void)
+{
+	return atomic_load_explicit(&resident, memory_order_relaxed);
+}
+
+int fm_cache_start(uint64_t bytes)
+{
+	uint64_t slots = 1024;
+
+	fm_cache_resize(bytes);
+	while (slots < fm_cache_limit())
+		slots *= 2;
+	if (!ghost) {
+		ghost = fm_sys_anon(slots * sizeof(*ghost));
+		if (!ghost)
+			return -ENOMEM;
+		ghost_mask = slots - 1;
+	}
+	/* A tiny cache in many shards would be all rounding. */
+	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
+	return 0;
+}
+
+void fm_cache_resize(uint64_t bytes)
+{
+	uint64_t pages = bytes >> FM_PAGE_SHIFT;
+
+	atomic_store(&limit, pages < 4 ? 4 : pages);
+}
+
+void fm_cache_reset(void)
+{
+	for (unsigned i = 0; i < SHARDS; i++) {
+		fm_queue_reset(&shards[i].small);
+		fm_queue_reset(&shards[i].main);
+	}
+	atomic_store(&resident, 0);
+}
+
+/* ---- ghosts ----------------------------------------------------------- */
+
+static FM_FAULT uint64_t ghost_hash(const struct fm_file *f, uint64_t fp)
+{
+	return (fp * 0x9e3779b97f4a7c15ull) ^
+	       ((uint64_t)(f->id + 1) * 0xc2b2ae3d27d4eb4full);
+}
+
+/* Time in units of 1/64 of the cache, so that 16 bits last a while. */
+static FM_FAULT uint32_t ghost_now(void)
+{
+	uint64_t unit = (fm_cache_limit() >> 6) + 1;
+
+	return (uint32_t)(atomic_load_explicit(&evicted,
+					       memory_order_relaxed) /
+			  unit) & 0xffff;
+}
+
+static FM_FAULT void ghost_add(const struct fm_file *f, uint64_t fp)
+{
+	uint64_t h = ghost_hash(f, fp);
+
+	atomic_store_explicit(&ghost[(h >> 20) & ghost_mask],
+			      (uint32_t)(h >> 48) << 16 | ghost_now(),
+			      memory_order_relaxed);
+}
+
+static FM_FAULT bool ghost_hit(const struct fm_file *f, uint64_t fp)
+{
+	uint64_t h = ghost_hash(f, fp);
+	uint32_t g = atomic_load_explicit(&ghost[(h >> 20) & ghost_mask],
+					  memory_order_relaxed);
+
+	if (!g || g >> 16 != (uint32_t)(h >> 48))
+		return false;
+	/* Evicted less than one cache size of evictions ago. */
+	return ((ghost_now() - (g & 0xffff)) & 0xffff) <= 64;
+}
+
+/* ---- queue entries ---------------------------------------------------- */
+
+static FM_FAULT uint64_t pack(const struct fm_map *m, uint64_t i, bool huge)
+{
+	return (uint64_t)m->id << 44 | (uint64_t)atomic_load(&m->gen) << 36 |
+	       (huge ? HUGE_FLAG : 0) | i;
+}
+
+static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
+{
+	struct fm_map *m = fm_map_by_id((uint32_t)(e >> 44),
+					(uint32_t)(e >> 36) & FM_GEN_MASK);
+
+	*ret_i = e & (HUGE_FLAG - 1);
+	return m && *ret_i < fm_map_pages(m) ? m : NULL;
+}
+
+FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
+			       bool huge)
+{
+	uint64_t fp = m->pgoff + i;
+	struct shard *s = &shards[(huge ? fp >> 9 : fp) % nshards];
+
+	fm_queue_push(hot ? &s->main : &s->small, pack(m, i, huge));
+}
+
+FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
+{
+	uint8_t mode = fm_mode(m, i);
+	bool hot;
+
+	if (mode & PM_QUEUED)
+		return;
+	hot = m->file->policy->eviction == FM_EVICT_DEFAULT &&
+	      ghost_hit(m->file, m->pgoff + i);
+	fm_mode_set(m, i, mode | PM_QUEUED | (hot ? PM_MAIN : 0));
+	fm_cache_enqueue(m, i, hot, huge);
+}
+
+/* ---- eviction --------------------------------------------------------- */
+
+struct batch {
+	struct iovec iov[BATCH];
+	struct fm_map *map[BATCH];
+	uint64_t index[BATCH];
+	unsigned n;
+	uint64_t pages;    /* evicted, huge units included */
+	unsigned dirty;    /* passed over because dirty */
+};
+
+/* May this locked page leave? Dirty pages may when another mapping of ours
+ * still holds the data. */
+static FM_FAULT int evictable(struct fm_map *m, uint64_t i,
+			      _Atomic uint8_t *p)
+{
+	uint8_t mode = fm_mode(m, i), state = fm_page_state(p);
+	uint64_t j;
+
+	if (!(mode & PM_PRESENT) || (mode & PM_OWN))
+		return -ENOENT;
+	if ((state & FP_WB) || fm_pinned(fm_map_addr(m, i), FM_PAGE))
+		return -EBUSY;
+	if (!(state & FP_DIRTY) || !m->shared)
+		return 0;
+	return fm_map_holder(m->file, m->pgoff + i, m, &j) ? 0 : -EAGAIN;
+}
+
+static FM_FAULT void forget_entry(struct fm_map *m, uint64_t i)
+{
+	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~(PM_QUEUED | PM_MAIN));
+}
+
+static FM_FAULT void batch_flush(struct batch *b)
+{
+	struct iovec iov[BATCH];
+	unsigned k = 0;
+
+	/* Neighbours become one vector element. */
+	for (unsigned i = 0; i < b->n; i++) {
+		if (k && (char *)iov[k - 1].iov_base + iov[k - 1].iov_len ==
+				 b->iov[i].iov_base)
+			iov[k - 1].iov_len += FM_PAGE;
+		else
+			iov[k++] = b->iov[i];
+	}
+	if (k)
+		fm_uffd_dropv(iov, (int)k);
+	for (unsigned i = 0; i < b->n; i++) {
+		struct fm_map *m = b->map[i];
+		uint64_t fp = m->pgoff + b->index[i];
+
+		fm_mode_set(m, b->index[i], 0);
+		ghost_add(m->file, fp);
+		atomic_fetch_add_explicit(&m->file->st.evictions, 1,
+					  memory_order_relaxed);
+		fm_page_unlock(fm_file_page(m->file, fp));
+	}
+	atomic_fetch_add_explicit(&evicted, b->n, memory_order_relaxed);
+	fm_cache_uncharge(b->n);
+	b->pages += b->n;
+	b->n = 0;
+}
+
+static FM_FAULT void consider(struct batch *b, struct fm_queue *q, uint64_t e)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p;
+	int why;
+
+	if (!m)
+		return;
+	if (e & HUGE_FLAG) {
+		long n = fm_huge_evict(m, i);
+
+		if (n > 0)
+			b->pages += (uint64_t)n;
+		else if (n == -EBUSY)
+			fm_queue_push(q, e);
+		return;
+	}
+	p = fm_file_page(m->file, m->pgoff + i);
+	if (!fm_page_trylock(p)) {
+		fm_queue_push(q, e);
+		return;
+	}
+	/* munmap may have passed between the table and the lock; the mode
+	 * byte then is zero. */
+	why = evictable(m, i, p);
+	if (why == 0) {
+		b->map[b->n] = m;
+		b->index[b->n] = i;
+		b->iov[b->n].iov_base = fm_map_addr(m, i);
+		b->iov[b->n++].iov_len = FM_PAGE;
+		return;
+	}
+	if (why == -ENOENT)
+		forget_entry(m, i);
+	else
+		fm_queue_push(q, e);
+	b->dirty += why == -EAGAIN;
+	fm_page_unlock(p);
+}
+
+/* Which queue of the shard pays: the small one while it is over its tenth. */
+static FM_FAULT struct fm_queue *victim_queue(struct shard *s)
+{
+	uint64_t small = fm_queue_len(&s->small);
+	uint64_t main = fm_queue_len(&s->main);
+
+	return small * 9 >= main || !main ? &s->small : &s->main;
+}
+
+static FM_FAULT void evict_shard(struct shard *s, struct batch *b,
+				 uint64_t want)
+{
+	uint64_t budget = 4 * BATCH;
+	uint64_t len = fm_queue_len(&s->small) + fm_queue_len(&s->main);
+
+	if (budget > len)
+		budget = len;
+	while (budget-- && b->n + b->pages < want && b->n < BATCH) {
+		struct fm_queue *q = victim_queue(s);
+		uint64_t e;
+
+		if (!fm_queue_pop(q, &e))
+			break;
+		consider(b, q, e);
+	}
+}
+
+FM_FAULT uint64_t fm_cache_evict(uint64_t want)
+{
+	struct batch b;
+	uint64_t total = 0;
+	unsigned dirty = 0;
+
+	b.n = 0;
+	b.dirty = 0;
+	for (unsigned k = 0; k < nshards && total < want; k++) {
+		unsigned s = atomic_fetch_add(&clock_hand, 1) % nshards;
+
+		b.pages = 0;
+		evict_shard(&shards[s], &b, want - total);
+		dirty += b.dirty;
+		b.dirty = 0;
+		if (b.n)
+			batch_flush(&b);
+		total += b.pages;
+	}
+	if (dirty > BATCH / 2)
+		fm_wb_kick();
+	return total;
+}
+
+FM_FAULT bool fm_cache_drop_clean(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	bool ok;
+
+	if (!p || !fm_page_trylock(p))
+		return false;
+	ok = evictable(m, i, p) == 0;
+	if (ok) {
+		fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
+		fm_mode_set(m, i, fm_mode(m, i) & (PM_QUEUED | PM_MAIN));
+		fm_cache_uncharge(1);
+	}
+	fm_page_unlock(p);
+	return ok;
+}
+
+/* ---- the budget ------------------------------------------------------- */
+
+FM_FAULT void fm_cache_uncharge(uint64_t n)
+{
+	atomic_fetch_sub_explicit(&resident, (int64_t)n, memory_order_relaxed);
+}
+
+static FM_FAULT uint64_t batch_size(void)
+{
+	uint64_t lim = fm_cache_limit();
+
+	/* Batches of a small cache must not empty it. */
+	return lim / 8 < 1 ? 1 : lim / 8 > BATCH ? BATCH : lim / 8;
+}
+
+FM_FAULT void fm_cache_charge(uint64_t n)
+{
+	int64_t lim = (int64_t)fm_cache_limit();
+	int64_t now = atomic_fetch_add_explicit(&resident, (int64_t)n,
+						memory_order_relaxed) +
+		      (int64_t)n;
+
+	for (int tries = 0; now > lim && tries < 64; tries++) {
+		uint64_t need = (uint64_t)(now - lim);
+		uint64_t want = batch_size();
+
+		if (fm_cache_evict(need > want ? need : want) == 0 &&
+		    !fm_wb_some() && tries > 4)
+			fm_sys0(SYS_sched_yield);
+		now = fm_cache_resident();
+		lim = (int64_t)fm_cache_limit();
+	}
+}

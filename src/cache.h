@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache.h - the budget, and what leaves when it is spent.
+ *
+ * Counts pages that are present in any mapping plus landed map-ahead data.
+ * Eviction is S3-FIFO (Yang et al., SOSP'23, section 4) cut down to what can
+ * be known without access bits: a small queue for what was loaded once, a
+ * main queue for what came back soon after it was evicted, a ghost table that
+ * remembers. Queues are sharded by file page; entries name a page of a
+ * mapping and may be stale, the mode byte is the truth.
+ *
+ * All [fault] safe except start and resize.
+ */
+#ifndef FM_CACHE_H
+#define FM_CACHE_H
+
+#include "types.h"
+
+int fm_cache_start(uint64_t bytes);
+void fm_cache_resize(uint64_t bytes);
+void fm_cache_reset(void); /* child of fork */
+
+/* Room for n more pages; evicts when the budget is spent. The caller may hold
+ * one page lock (and holds an epoch). Never fails: when nothing can leave at
+ * once (all dirty, locked or pinned) it waits for write-back, and as a last
+ * resort goes over budget by what the threads in flight need. */
+void fm_cache_charge(uint64_t n);
+void fm_cache_uncharge(uint64_t n);
+
+/* A page (or a whole huge unit starting at i) has become present; its lock is
+ * held. Puts it into a queue unless it still has an entry. */
+void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge);
+/* Add an entry; no lock needed. */
+void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot, bool huge);
+
+/* Evict about n pages; returns how many left. Caller holds an epoch. */
+uint64_t fm_cache_evict(uint64_t n);
+
+/* Drop page i of m from memory now if it is clean and nobody uses it. */
+bool fm_cache_drop_clean(struct fm_map *m, uint64_t i);
+
+uint64_t fm_cache_limit(void);    /* pages */
+int64_t fm_cache_resident(void);  /* pages */
+
+#endif

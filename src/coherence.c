@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "coherence.h"
+
+#include "cache.h"
+#include "fault.h"
+#include "file.h"
+#include "map.h"
+#include "page.h"
+#include "pin.h"
+#include "uffd.h"
+
+static FM_FAULT int demote_to_shared(struct fm_map *o, uint64_t j)
+{
+	uint8_t mode = fm_mode(o, j);
+	int err;
+
+	if (!(mode & PM_WRITABLE))
+		return 0;
+	if (fm_pinned_in(fm_map_addr(o, j), FM_PAGE))
+		return -EBUSY;
+	err = fm_uffd_protect(fm_map_addr(o, j), FM_PAGE, true);
+	if (!err)
+		fm_mode_set(o, j, mode & (uint8_t)~PM_WRITABLE);
+	return err;
+}
+
+FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
+{
+	uint64_t j;
+	struct fm_map *o = fm_map_holder(m->file, m->pgoff + i, m, &j);
+	int err;
+
+	if (!o)
+		return 0;
+	err = demote_to_shared(o, j);
+	if (err)
+		return err;
+	atomic_fetch_add_explicit(&m->file->st.hits_alias, 1,
+				  memory_order_relaxed);
+	fm_cache_charge(1);
+	/* The charge may have evicted the other copy? No: its page lock is
+	 * ours. UFFDIO_COPY reads the source as the kernel, which a PROT_NONE
+	 * mapping refuses: open it for the moment of the copy. */
+	err = fm_install(m, i, fm_map_addr(o, j), 1, false);
+	if (err != -EFAULT)
+		return err ? err : 1;
+	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ);
+	err = fm_install(m, i, fm_map_addr(o, j), 1, false);
+	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, atomic_load(&o->prot));
+	return err ? err : 1;
+}
+
+/* Shared copies and untouched private ones; a private copy that was stored
+ * to is the program's own. */
+static FM_FAULT bool holds_copy(struct fm_map *o, uint64_t j)
+{
+	uint8_t mode = fm_mode(o, j);
+
+	return (mode & PM_PRESENT) && !(mode & PM_OWN);
+}
+
+FM_FAULT int fm_invalidate_peers(struct fm_map *m, uint64_t i)
+{
+	struct fm_map *o = atomic_load(&m->file->maps);
+	uint64_t fp = m->pgoff + i;
+
+	for (; o; o = atomic_load(&o->file_next)) {
+		uint64_t j;
+
+		if (o == m || !fm_map_covers(o, fp, &j) || !holds_copy(o, j))
+			continue;
+		if (fm_pinned(fm_map_addr(o, j), FM_PAGE))
+			return -EBUSY;
+		fm_uffd_drop(fm_map_addr(o, j), FM_PAGE);
+		fm_mode_set(o, j, fm_mode(o, j) & (PM_QUEUED | PM_MAIN));
+		fm_cache_uncharge(1);
+	}
+	return 0;
+}

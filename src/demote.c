@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demote.c - hand a file back to the kernel while threads go on using it.
+ *
+ *  1. freeze: faults on the file wait (file->frozen);
+ *  2. pass through every touched page lock: nobody is inside any more;
+ *  3. write back: every page ends clean and write-protected, so no store can
+ *     happen that is not seen, and those who try wait in the fault path;
+ *  4. lay the kernel's mapping over ours, in one step per mapping;
+ *  5. forget the mappings and let the waiters run their access again.
+ *
+ * The kernel's mapping is made by a short-lived process that shares our
+ * memory but has a descriptor table of its own: closing the descriptor that
+ * mmap needs would otherwise drop the program's POSIX locks on the file.
+ */
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ahead.h"
+#include "alloc.h"
+#include "cache.h"
+#include "engine.h"
+#include "epoch.h"
+#include "file.h"
+#include "log.h"
+#include "map.h"
+#include "mapops.h"
+#include "page.h"
+#include "pin.h"
+#include "space.h"
+#include "uffd.h"
+#include "wb.h"
+
+/* ---- the mapping helper ------------------------------------------------ */
+
+struct helper {
+	const char *path;
+	const struct fm_kmap *maps;
+	unsigned n;
+	int err;
+};
+
+static int helper_one(const char *path, const struct fm_kmap *k)
+{
+	int fd = fm_sys_open(path, k->write ? O_RDWR : O_RDONLY, 0);
+	void *p;
+
+	if (fd < 0)
+		return fd;
+	p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
+			k->off);
+	fm_sys_close(fd);
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
+/* Runs in the helper process: raw system calls only. */
+static int helper_main(void *arg)
+{
+	struct helper *h = arg;
+
+	for (unsigned i = 0; i < h->n && !h->err; i++)
+		h->err = helper_one(h->path, &h->maps[i]);
+	return 0;
+}
+
+static long spawn(int (*fn)(void *), void *arg, char *stack_top)
+{
+	long ret;
+	register long r10 __asm__("r10") = 0;
+	register long r8 __asm__("r8") = 0;
+
+	/* clone(CLONE_VM|CLONE_VFORK): the parent sleeps until the child is
+	 * done, so the child may use the parent's thread-local storage. */
+	stack_top -= 16;
+	((void **)stack_top)[0] = (void *)fn;
+	((void **)stack_top)[1] = arg;
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "pop %%rax\n\t"
+			 "pop %%rdi\n\t"
+			 "call *%%rax\n\t"
+			 "mov %%eax, %%edi\n\t"
+			 "mov $60, %%eax\n\t"
+			 "syscall\n\t"
+			 "hlt\n"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"(SYS_clone), "D"(CLONE_VM | CLONE_VFORK),
+			   "S"(stack_top), "d"(0), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define HELPER_STACK 65536
+
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
+{
+	char path[40];
+	struct helper h = { path, maps, n, 0 };
+	char *stack = fm_sys_anon(HELPER_STACK);
+	uint64_t none = ~0ull, old;
+	long pid;
+
+	if (!stack)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
+	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
+	pid = spawn(helper_main, &h, stack + HELPER_STACK);
+	if (pid > 0)
+		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
+	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
+	fm_sys_munmap(stack, HELPER_STACK);
+	return pid < 0 ? (int)pid : h.err;
+}
+
+/* ---- steps ------------------------------------------------------------- */
+
+static void pass_through(struct fm_map *m, uint64_t i, void *arg)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	(void)arg;
+	for (;;) {
+		fm_page_lock(p);
+		if (!(fm_page_state(p) & FP_WB))
+			break;
+		fm_page_unlock(p);
+		fm_page_wait(p, FP_WB);
+	}
+	fm_page_unlock(p);
+}
+
+static struct fm_list maps_of(struct fm_file *f)
+{
+	struct fm_list l = { NULL, 0 };
+	struct fm_map *m = atomic_load(&f->maps);
+
+	l.v = fm_alloc((atomic_load(&f->nmaps) + 1) * sizeof(*l.v));
+	for (; l.v && m; m = atomic_load(&m->file_next))
+		l.v[l.n++] = m;
+	return l;
+}
+
+/* A system call that is storing into the mapping keeps its page writable;
+ * give it a moment. */
+static int write_back_all(struct fm_file *f)
+{
+	struct timespec ms = { 0, 1000000 };
+	int err = 0;
+
+	for (int tries = 0; tries < 100; tries++) {
+		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
+		if (err && err != -EFAULT)
+			return err;
+		if (fm_dirty_next(f, 0, FM_MAX_FILE_PAGES) >=
+		    FM_MAX_FILE_PAGES)
+			return 0;
+		fm_sys2(SYS_nanosleep, &ms, NULL);
+	}
+	return err ? err : -EBUSY;
+}
+
+static struct fm_kmap kmap_of(struct fm_map *m)
+{
+	struct fm_kmap k = {
+		.addr = (void *)atomic_load(&m->start),
+		.len = atomic_load(&m->end) - atomic_load(&m->start),
+		.prot = atomic_load(&m->prot),
+		.flags = m->shared ? MAP_SHARED : MAP_PRIVATE,
+		.off = (off_t)(m->pgoff << FM_PAGE_SHIFT),
+		.write = m->shared && m->maywrite,
+	};
+
+	return k;
+}
+
+struct copy_out {
+	char *base;
+	int err;
+};
+
+/* The program's own pages of a private mapping, into the kernel's. Stores
+ * are held up by write protection and the freeze meanwhile. */
+static void copy_own(struct fm_map *m, uint64_t i, void *arg)
+{
+	struct copy_out *c = arg;
+	struct iovec src = { fm_map_addr(m, i), FM_PAGE };
+
+	if (!(fm_mode(m, i) & PM_OWN))
+		return;
+	fm_uffd_protect(src.iov_base, FM_PAGE, true);
+	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~PM_WRITABLE);
+	memcpy(c->base + (i << FM_PAGE_SHIFT), src.iov_base, FM_PAGE);
+}
+
+static int lay_private(struct fm_file *f, struct fm_map *m)
+{
+	struct fm_kmap k = kmap_of(m);
+	void *target = k.addr, *p;
+	struct copy_out c = { NULL, 0 };
+	int err;
+
+	p = fm_sys_mmap(NULL, k.len, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	c.base = k.addr = p;
+	k.prot = PROT_READ | PROT_WRITE;
+	err = fm_kernel_map(f, &k, 1);
+	if (!err) {
+		if (!(atomic_load(&m->prot) & PROT_READ))
+			fm_sys_mprotect(target, k.len, PROT_READ);
+		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
+		fm_sys_mprotect(p, k.len, atomic_load(&m->prot));
+		p = (void *)fm_sys5(SYS_mremap, p, k.len, k.len,
+				    MREMAP_MAYMOVE | MREMAP_FIXED, target);
+		err = fm_is_err(p) ? (int)(intptr_t)p : 0;
+	}
+	if (err)
+		fm_sys_munmap(c.base, k.len);
+	return err;
+}
+
+static int lay_kernel(struct fm_file *f, struct fm_map *m)
+{
+	struct fm_kmap k = kmap_of(m);
+
+	return m->shared ? fm_kernel_map(f, &k, 1) : lay_private(f, m);
+}
+
+static void clear_modes(struct fm_map *m, uint64_t i, void *arg)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	(void)arg;
+	if ((mode & PM_PRESENT) && !(mode & PM_OWN))
+		fm_cache_uncharge(1);
+	fm_mode_set(m, i, 0);
+}
+
+/* Evictors must not touch the range once the kernel has it: what they drop of
+ * a private mapping would be lost. They look at the mode under the lock. */
+static void clear_locked(struct fm_map *m, uint64_t i, void *arg)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	fm_page_lock(p);
+	if (!(fm_mode(m, i) & PM_OWN))
+		clear_modes(m, i, arg);
+	fm_page_unlock(p);
+}
+
+static int replace(struct fm_file *f, struct fm_list *l)
+{
+	int err = 0;
+
+	for (size_t k = 0; k < l->n && !err; k++) {
+		struct fm_map *m = l->v[k];
+
+		fm_map_each(m, 0, fm_map_pages(m), clear_locked, NULL);
+		err = lay_kernel(f, m);
+		if (err)
+			break;
+		fm_map_each(m, 0, fm_map_pages(m), clear_modes, NULL);
+		fm_space_set(atomic_load(&m->start), atomic_load(&m->end),
+			     NULL);
+		fm_map_unlink(m);
+	}
+	return err;
+}
+
+static void thaw(struct fm_file *f)
+{
+	atomic_store(&f->frozen, 0);
+	fm_futex_wake(&f->frozen, 1 << 30);
+}
+
+int fm_demote_locked(struct fm_file *f, const char *why)
+{
+	struct fm_list l;
+	int err;
+
+	if (atomic_load(&f->demoted) || !atomic_load(&f->maps))
+		return 0;
+	l = maps_of(f);
+	if (!l.v)
+		return -ENOMEM;
+	fm_file_get(f); /* for as long as the process lives: see engine.h */
+	atomic_store(&f->frozen, 1);
+	for (size_t k = 0; k < l.n; k++) {
+		fm_ahead_forget(l.v[k]);
+		fm_map_each(l.v[k], 0, fm_map_pages(l.v[k]), pass_through,
+			    NULL);
+	}
+	err = write_back_all(f);
+	if (!err)
+		err = replace(f, &l);
+	if (err) {
+		fm_log(FM_LOG_ERROR,
+		       "%s: cannot hand the mapping to the kernel (%s), errno "
+		       "%d: it stays with fastmap", f->path, why, -err);
+	} else {
+		atomic_store(&f->st.demote_why, why);
+		atomic_fetch_add(&f->st.demotions, 1);
+		atomic_store(&f->demoted, true);
+		fm_log(FM_LOG_INFO, "%s: handed to the kernel: %s", f->path,
+		       why);
+	}
+	thaw(f);
+	if (err)
+		fm_file_put_locked(f);
+	fm_free(l.v);
+	return err;
+}
+
+int fm_file_demote(struct fm_file *f, const char *why)
+{
+	uint64_t old;
+	int err;
+
+	fm_space_lock(&old);
+	err = fm_demote_locked(f, why);
+	fm_space_unlock(&old);
+	return err;
+}
+
+/* ---- from the fault path ----------------------------------------------- */
+
+/* A fault cannot take the space lock while it is asked for by others who wait
+ * for pages; it waits a moment and runs again. */
+static _Atomic uint32_t pending; /* file id + 1 */
+static _Atomic(const char *) pending_why;
+_Atomic uint32_t fm_demote_bell;
+
+FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
+{
+	struct timespec ms = { 0, 200000 };
+
+	atomic_store(&pending_why, why);
+	atomic_store(&pending, f->id + 1);
+	atomic_fetch_add(&fm_demote_bell, 1);
+	fm_futex_wake(&fm_demote_bell, 1);
+	fm_sys2(SYS_nanosleep, &ms, NULL);
+}
+
+void fm_demote_pending(void)
+{
+	uint32_t id = atomic_exchange(&pending, 0);
+	struct fm_file *f;
+	uint64_t old;
+
+	if (!id)
+		return;
+	fm_space_lock(&old);
+	f = fm_file_at(id - 1);
+	if (f)
+		fm_demote_locked(f, atomic_load(&pending_why));
+	fm_space_unlock(&old);
+}

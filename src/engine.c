@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * engine.c - configuration at load, start on first need, end.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "ahead.h"
+#include "alloc.h"
+#include "cache.h"
+#include "control.h"
+#include "engine.h"
+#include "engine_priv.h"
+#include "epoch.h"
+#include "file.h"
+#include "guardian.h"
+#include "huge.h"
+#include "lock.h"
+#include "log.h"
+#include "mapops.h"
+#include "pin.h"
+#include "policy.h"
+#include "ring.h"
+#include "stats.h"
+#include "trace.h"
+#include "uffd.h"
+#include "wb.h"
+
+int (*fm_hook_take_signals)(void);
+
+static enum { IDLE, RUNNING, REFUSED } state;
+static enum fm_delivery delivery;
+static const char *why = "not started";
+
+enum fm_delivery fm_delivery(void)
+{
+	return delivery;
+}
+
+const char *fm_delivery_why(void)
+{
+	return why;
+}
+
+bool fm_engine_running(void)
+{
+	return state == RUNNING;
+}
+
+int fm_engine_init(void)
+{
+	return 0; /* everything starts with the first managed mapping */
+}
+
+int fm_thread_create(void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	uint64_t old;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 256 << 10);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	fm_block_signals(&old); /* inherited */
+	err = pthread_create(&t, &attr, fn, arg);
+	fm_restore_signals(&old);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/* ---- start ------------------------------------------------------------- */
+
+struct step {
+	const char *what; /* for the message when it fails */
+	const char *remedy;
+};
+
+static int refuse(const char *what, int err, const char *remedy)
+{
+	state = REFUSED;
+	fm_log(FM_LOG_ERROR,
+	       "the kernel's mmap is used: %s failed, errno %d (%s)", what,
+	       -err, remedy);
+	if (fm_settings()->strict) {
+		fm_log(FM_LOG_ERROR, "FASTMAP_STRICT is set: giving up");
+		fm_sys1(SYS_exit_group, 125);
+	}
+	return err;
+}
+
+/* Thread delivery covers raw system calls, but every fault then crosses two
+ * threads: `auto` takes signals, which need no privilege. */
+static int open_uffd(void)
+{
+	struct fm_uffd_caps caps = { 0 };
+	enum fm_faults want = fm_settings()->faults;
+	int err;
+
+	if (want == FM_FAULTS_THREAD) {
+		err = fm_uffd_open(false, &caps);
+		if (!err && !caps.user_only) {
+			delivery = FM_DELIVERY_THREAD;
+			why = "asked for";
+			return 0;
+		}
+		if (!err) {
+			fm_sys_close(fm_uffd_fd());
+			fm_log(FM_LOG_WARN, "faults=thread needs privilege or "
+			       "/dev/userfaultfd to see the kernel's faults: "
+			       "using signals");
+		}
+	}
+	delivery = FM_DELIVERY_SIGNAL;
+	why = want == FM_FAULTS_THREAD ? "thread delivery is not permitted" :
+	      want == FM_FAULTS_SIGNAL ? "asked for" :
+					 "fastest, needs no privilege";
+	err = fm_uffd_open(true, &caps);
+	if (err)
+		return refuse(caps.failed, err,
+			      "sysctl vm.unprivileged_userfaultfd, a seccomp "
+			      "filter, or Linux older than 5.19; see fastmap "
+			      "doctor");
+	return 0;
+}
+
+static int start_delivery(void)
+{
+	int err;
+
+	fm_uffd_set_fd(fm_fd_raise(fm_uffd_fd()));
+	if (fm_hook_take_signals) {
+		err = fm_hook_take_signals();
+		if (err)
+			return refuse("taking SIGBUS", err, "see FASTMAP_LOG");
+	}
+	if (delivery == FM_DELIVERY_THREAD) {
+		err = fm_handlers_start();
+		if (err)
+			return refuse("starting handler threads", err,
+				      "raise ulimit -u");
+	}
+	return 0;
+}
+
+/* Frames for map-ahead come out of the budget. */
+static unsigned frame_count(uint64_t cache_bytes)
+{
+	uint64_t n = cache_bytes / 16 / FM_HUGE;
+
+	if (cache_bytes < (32u << 20))
+		return 0;
+	return n > 24 ? 24 : (unsigned)n;
+}
+
+static void every_second(void)
+{
+	fm_wb_tick();
+	fm_demote_pending();
+}
+
+static int start(void)
+{
+	const struct fm_settings *s = fm_settings();
+	uint64_t cache = s->cache_bytes;
+	unsigned frames = frame_count(cache);
+	int err = open_uffd();
+
+	if (err)
+		return err;
+	err = fm_rings_start(s->ring_limit, s->uring);
+	if (err < 0)
+		return refuse("device I/O", err, "see fastmap doctor");
+	if (err > 0 && s->uring)
+		fm_log(FM_LOG_WARN, "io_uring is not available: using "
+		       "pread and pwrite (slower)");
+	cache -= frames * FM_HUGE;
+	err = fm_cache_start(cache);
+	if (err)
+		return refuse("cache", err, "lower FASTMAP_CACHE");
+	err = start_delivery();
+	if (err)
+		return err;
+	fm_huge_start(frames);
+	fm_ahead_start();
+	if (s->trace && fm_trace_start(s->trace))
+		fm_log(FM_LOG_WARN, "cannot write the trace to %s", s->trace);
+	state = RUNNING;
+	fm_wb_start();
+	fm_control_add_timer(1000, every_second);
+	fm_control_start();
+	return 0;
+}
+
+int fm_engine_need(void)
+{
+	if (state == RUNNING)
+		return 0;
+	if (state == REFUSED)
+		return -ENOSYS;
+	return start();
+}
+
+/* The parent's threads, rings and memory are not here. Descriptors are: give
+ * them back. */
+void fm_engine_forked(void)
+{
+	if (state != RUNNING)
+		return;
+	state = IDLE;
+	why = "not started in this child";
+	fm_fd_drop(fm_uffd_fd());
+	fm_uffd_set_fd(-1);
+	fm_rings_reset();
+	fm_cache_reset();
+	fm_huge_reset();
+	fm_ahead_reset();
+	fm_wb_reset();
+	fm_pins_reset();
+	fm_epoch_reset();
+	fm_files_reset();
+	fm_guardian_reset();
+	fm_control_reset();
+}
+
+/* ---- end --------------------------------------------------------------- */
+
+void fm_engine_exit(void)
+{
+	static _Atomic uint32_t done;
+
+	if (atomic_exchange(&done, 1))
+		return;
+	fm_engine_flush_all();
+	fm_trace_stop();
+	if (fm_policy_any() && fm_settings()->stats)
+		fm_stats_write();
+}

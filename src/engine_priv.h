@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* engine_priv.h - start and stop of the engine, internal side. */
+#ifndef FM_ENGINE_PRIV_H
+#define FM_ENGINE_PRIV_H
+
+#include <stdbool.h>
+
+/* Start on first need, under the space lock. 0, or -errno when this process
+ * cannot be served (said once on stderr). */
+int fm_engine_need(void);
+bool fm_engine_running(void);
+
+/* A detached thread of ours: every asynchronous signal blocked. */
+int fm_thread_create(void *(*fn)(void *), void *arg);
+
+/* Why the delivery in use was chosen, for statistics and doctor. */
+const char *fm_delivery_why(void);
+
+/* In the child of fork: forget everything, start anew on the next need. */
+void fm_engine_forked(void);
+
+/* handlers.c: handler threads for thread delivery. */
+int fm_handlers_start(void);
+
+#endif

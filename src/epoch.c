@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "epoch.h"
+
+#include "alloc.h"
+#include "sys.h"
+#include "types.h"
+
+#define SLOTS 512
+
+static struct {
+	_Atomic uint64_t at; /* 0: free */
+	char pad[FM_CACHELINE - 8];
+} slots[SLOTS];
+static _Atomic uint64_t now = 1;
+
+struct limbo {
+	struct limbo *next;
+	void *obj;
+	void (*free_fn)(void *);
+	uint64_t at;
+};
+static struct limbo *limbo_head, **limbo_tail = &limbo_head;
+
+FM_FAULT unsigned fm_epoch_enter(void)
+{
+	static _Thread_local unsigned last
+		__attribute__((tls_model("initial-exec")));
+	unsigned i = last ? last : (unsigned)fm_sys_gettid() * 7u;
+
+	for (;; i++) {
+		uint64_t free_slot = 0;
+
+		i %= SLOTS;
+		if (atomic_load_explicit(&slots[i].at, memory_order_relaxed) ||
+		    !atomic_compare_exchange_strong(&slots[i].at, &free_slot,
+						    atomic_load(&now)))
+			continue;
+		last = i;
+		return i;
+	}
+}
+
+FM_FAULT void fm_epoch_leave(unsigned slot)
+{
+	atomic_store_explicit(&slots[slot].at, 0, memory_order_release);
+}
+
+static uint64_t oldest(void)
+{
+	uint64_t min = UINT64_MAX;
+
+	for (int i = 0; i < SLOTS; i++) {
+		uint64_t e = atomic_load(&slots[i].at);
+
+		if (e && e < min)
+			min = e;
+	}
+	return min;
+}
+
+void fm_epoch_retire(void *obj, void (*free_fn)(void *))
+{
+	struct limbo *l = fm_alloc(sizeof(*l));
+
+	if (!l)
+		return; /* leaks the object: no memory, and correct */
+	l->obj = obj;
+	l->free_fn = free_fn;
+	l->next = NULL;
+	/* Sections that begin from here on carry a higher number. */
+	l->at = atomic_fetch_add(&now, 1);
+	*limbo_tail = l;
+	limbo_tail = &l->next;
+}
+
+void fm_epoch_reclaim(void)
+{
+	uint64_t min;
+
+	if (!limbo_head)
+		return;
+	min = oldest();
+	while (limbo_head && limbo_head->at < min) {
+		struct limbo *l = limbo_head;
+
+		limbo_head = l->next;
+		if (!limbo_head)
+			limbo_tail = &limbo_head;
+		l->free_fn(l->obj);
+		fm_free(l);
+	}
+}
+
+void fm_epoch_reset(void)
+{
+	for (int i = 0; i < SLOTS; i++)
+		atomic_store(&slots[i].at, 0);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault.c - one fault, from the signal to the installed page.
+ *
+ *   fm_fault        find the mapping (lock-free)
+ *   fault_in        lock the page, look again, decide which of three:
+ *     first_store     present but write-protected: mark dirty, un-protect
+ *     take_ahead      map-ahead has it (landed or in flight): ahead.c
+ *     load            from another mapping of ours, or from the file
+ *
+ * The page lock is held from the decision to the end, so every other thread
+ * that wants the page waits for this one, and exactly one read is made.
+ */
+#include "fault.h"
+
+#include "ahead.h"
+#include "cache.h"
+#include "coherence.h"
+#include "engine.h"
+#include "epoch.h"
+#include "file.h"
+#include "load.h"
+#include "map.h"
+#include "mapops.h"
+#include "page.h"
+#include "policy.h"
+#include "ring.h"
+#include "space.h"
+#include "stats.h"
+#include "trace.h"
+#include "uffd.h"
+
+static FM_FAULT void count(_Atomic uint64_t *c)
+{
+	atomic_fetch_add_explicit(c, 1, memory_order_relaxed);
+}
+
+FM_FAULT void fm_wait_frozen(struct fm_file *f)
+{
+	uint32_t v;
+
+	while ((v = atomic_load(&f->frozen)) != 0)
+		fm_futex_wait(&f->frozen, v, NULL);
+}
+
+/* ---- stores ----------------------------------------------------------- */
+
+/* Dirty is visible to write-back and guardian before the page is writable. */
+static FM_FAULT void mark_dirty(struct fm_file *f, uint64_t fp,
+				_Atomic uint8_t *p)
+{
+	uint8_t more = fm_page_state(p) & FP_WB ? FP_REDIRTY : 0;
+
+	fm_dirty_set(f, fp);
+	fm_page_set(p, FP_DIRTY | more, 0);
+}
+
+/* The page is about to be the program's own copy: never evicted, not part of
+ * the cache any more. */
+static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)
+{
+	if (!(mode & PM_OWN))
+		fm_cache_uncharge(1);
+	fm_mode_set(m, i, mode | PM_PRESENT | PM_OWN | PM_WRITABLE);
+}
+
+FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
+			      _Atomic uint8_t *p)
+{
+	uint8_t mode = fm_mode(m, i);
+	int err;
+
+	if (!m->shared) {
+		err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
+		if (!err)
+			become_own(m, i, mode);
+		return err;
+	}
+	if (atomic_load(&m->aliased)) {
+		err = fm_invalidate_peers(m, i);
+		if (err)
+			return err;
+	}
+	err = fm_load_allocate(m->file, m->pgoff + i, p);
+	if (err)
+		return err;
+	mark_dirty(m->file, m->pgoff + i, p);
+	fm_mode_set(m, i, mode | PM_WRITABLE);
+	err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
+	if (err)
+		fm_mode_set(m, i, mode);
+	return err;
+}
+
+/* ---- loads ------------------------------------------------------------ */
+
+FM_FAULT int fm_install(struct fm_map *m, uint64_t i, const void *src,
+			uint64_t n, bool store)
+{
+	int err = fm_uffd_copy(fm_map_addr(m, i), src, n << FM_PAGE_SHIFT,
+			       !store);
+
+	if (err)
+		return err;
+	for (uint64_t k = i; k < i + n; k++) {
+		uint8_t keep = fm_mode(m, k) & (PM_QUEUED | PM_MAIN);
+
+		fm_mode_set(m, k, keep | PM_PRESENT |
+				  (store ? PM_WRITABLE : 0));
+		fm_cache_insert(m, k, false);
+	}
+	return 0;
+}
+
+/* A page that nobody has or is working on may come along with a load. */
+static FM_FAULT bool join_block(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (!p || (fm_mode(m, i) & PM_PRESENT) || !fm_page_trylock(p))
+		return false;
+	if (!(fm_mode(m, i) & PM_PRESENT) &&
+	    !(fm_page_state(p) & (FP_DIRTY | FP_AHEAD | FP_WB)) &&
+	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
+		fm_map_touch(m, i);
+		return true;
+	}
+	fm_page_unlock(p);
+	return false;
+}
+
+/* Grow [*lo, *hi) around the demand page within its block; the pages joined
+ * are locked. */
+static FM_FAULT void lock_block(struct fm_map *m, uint64_t i, uint64_t *lo,
+				uint64_t *hi)
+{
+	uint64_t per = m->file->policy->block_size >> FM_PAGE_SHIFT;
+	uint64_t first, last, fp = m->pgoff + i;
+
+	*lo = i;
+	*hi = i + 1;
+	if (per > FM_BOUNCE >> FM_PAGE_SHIFT)
+		per = FM_BOUNCE >> FM_PAGE_SHIFT;
+	if (per > fm_cache_limit() / 8)
+		per = fm_cache_limit() / 8;
+	if (per <= 1 || atomic_load(&m->aliased))
+		return;
+	first = fp - fp % per < m->pgoff ? 0 : fp - fp % per - m->pgoff;
+	last = fp - fp % per + per - m->pgoff;
+	if (last > fm_map_pages(m))
+		last = fm_map_pages(m);
+	while (*lo > first && join_block(m, *lo - 1))
+		--*lo;
+	while (*hi < last && join_block(m, *hi))
+		++*hi;
+}
+
+static FM_FAULT void unlock_block(struct fm_map *m, uint64_t i, uint64_t lo,
+				  uint64_t hi)
+{
+	for (uint64_t k = lo; k < hi; k++)
+		if (k != i)
+			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+}
+
+/* Read the block and install it; the demand page alone takes a store. */
+static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
+				   _Atomic uint8_t *p)
+{
+	struct fm_file *f = m->file;
+	struct fm_ring *r = fm_ring_get();
+	char *buf = fm_ring_bounce(r);
+	uint64_t lo, hi;
+	long got;
+	int err = 0;
+
+	lock_block(m, i, &lo, &hi);
+	fm_cache_charge(hi - lo);
+	got = fm_load(f, r, m->pgoff + lo, hi - lo, buf);
+	if (got >= 0 && lo + (uint64_t)got <= i)
+		err = -ENXIO; /* beyond the end of the file */
+	else if (got < 0)
+		err = (int)got;
+	if (!err && store) {
+		err = fm_load_allocate(f, m->pgoff + i, p);
+		if (!err)
+			mark_dirty(f, m->pgoff + i, p);
+	}
+	for (uint64_t k = lo; k < hi; k++) {
+		bool here = got > 0 && k < lo + (uint64_t)got &&
+			    (k != i || !err);
+
+		if (here)
+			here = !fm_install(m, k, buf + ((k - lo) << 12), 1,
+					   store && k == i);
+		if (!here)
+			fm_cache_uncharge(1);
+	}
+	unlock_block(m, i, lo, hi);
+	fm_ring_put(r);
+	return err;
+}
+
+static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
+			 _Atomic uint8_t *p)
+{
+	bool store = write && m->shared;
+	int err;
+
+	if (atomic_load(&m->aliased)) {
+		err = fm_share_from_peer(m, i);
+		if (err < 0)
+			return err;
+		if (err == 1)
+			return write ? fm_make_writable(m, i, p) : 0;
+		if (store) {
+			err = fm_invalidate_peers(m, i);
+			if (err)
+				return err;
+		}
+	}
+	err = load_from_file(m, i, store, p);
+	if (!err && write && !m->shared)
+		err = fm_make_writable(m, i, p);
+	return err;
+}
+
+/* ---- the fault -------------------------------------------------------- */
+
+static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
+{
+	struct fm_file_stats *st = &m->file->st;
+
+	count(&m->faults);
+	count(present ? &st->faults_wp :
+	      write   ? &st->faults_write : &st->faults_read);
+}
+
+/* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a
+ * coherence action must wait for a pinned copy. */
+static FM_FAULT int resolve(struct fm_map *m, uint64_t i, bool write,
+			    _Atomic uint8_t *p)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	if (mode & PM_PRESENT) {
+		if (!write || (mode & PM_WRITABLE))
+			return 0; /* somebody was quicker */
+		count_fault(m, true, true);
+		return fm_make_writable(m, i, p);
+	}
+	fm_map_touch(m, i);
+	count_fault(m, write, false);
+	return load(m, i, write, p);
+}
+
+/* A store to memory that the program may only read: give the memory the
+ * program's protection and let the access run into it again, so that the
+ * kernel raises the signal (and writes the core) as it would have. */
+static FM_FAULT bool refuse(struct fm_map *m)
+{
+	if (atomic_exchange(&m->vma_prot, true))
+		return false; /* protected already: missing page, load it */
+	fm_sys_mprotect((void *)atomic_load(&m->start),
+			atomic_load(&m->end) - atomic_load(&m->start),
+			atomic_load(&m->prot));
+	return true;
+}
+
+static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
+{
+	switch (err) {
+	case 0:
+	case -EEXIST:
+		return FM_FAULT_RETRY;
+	case -EBUSY:
+		fm_demote_later(m->file, "pinned alias");
+		return FM_FAULT_RETRY;
+	case -ENOENT: /* UFFDIO_COPY: the mapping is going away */
+	case -ESRCH:
+		return FM_FAULT_RETRY;
+	default:
+		return FM_FAULT_BUS;
+	}
+}
+
+static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
+					      bool write)
+{
+	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	struct fm_file *f = m->file;
+	int err;
+
+	if (write && !(atomic_load(&m->prot) & PROT_WRITE)) {
+		if (refuse(m))
+			return FM_FAULT_RETRY;
+		write = false;
+	}
+	fm_wait_frozen(f);
+	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, p))
+		return FM_FAULT_RETRY;
+	fm_map_touch(m, i);
+	fm_page_lock(p);
+	if (fm_space_find(a) != m || atomic_load(&f->frozen) ||
+	    (fm_page_state(p) & FP_AHEAD)) {
+		fm_page_unlock(p);
+		return FM_FAULT_RETRY;
+	}
+	err = resolve(m, i, write, p);
+	fm_page_unlock(p);
+	if (!err)
+		fm_ahead_fault(m, i, write);
+	return to_result(m, err);
+}
+
+FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
+{
+	uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
+	uint64_t begin = fm_now_ns();
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find(a);
+	enum fm_fault_result res = FM_FAULT_FOREIGN;
+
+	if (m) {
+		fm_trace(m->file, m->pgoff +
+			 ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT),
+			 write);
+		res = fault_in(m, a, write);
+	}
+	fm_epoch_leave(e);
+	if (m)
+		fm_stats_fault_ns(fm_now_ns() - begin);
+	return res;
+}

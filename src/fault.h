@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault.h - internal side of the fault path; fm_fault() itself is in
+ * engine.h. All [fault] safe, page lock held by the caller.
+ */
+#ifndef FM_FAULT_H
+#define FM_FAULT_H
+
+#include "types.h"
+
+/* Copy n loaded pages into m at page i and account for them. `store`: they
+ * arrive writable and dirty. 0 or -errno. */
+int fm_install(struct fm_map *m, uint64_t i, const void *src, uint64_t n,
+	       bool store);
+/* Page i of m, present and protected here, becomes writable. */
+int fm_make_writable(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+/* Wait until the file is not being demoted. */
+void fm_wait_frozen(struct fm_file *f);
+
+#endif

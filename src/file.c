@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+#include "file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "engine.h"
+#include "epoch.h"
+#include "log.h"
+#include "peers.h"
+#include "policy.h"
+#include "ring.h"
+#include "space.h"
+#include "stats.h"
+#include "sys.h"
+
+#define HASH 1024
+#define STATX_DIO 0x2000u /* STATX_DIOALIGN, Linux 6.1 */
+
+static _Atomic(struct fm_file *) table[FM_MAX_FILES];
+static _Atomic uint32_t table_top;
+static struct fm_file *_Atomic hash[HASH];
+static uint32_t next_gen = 1;
+_Atomic int64_t fm_dirty_total;
+
+FM_FAULT struct fm_file *fm_file_at(uint32_t id)
+{
+	return id < FM_MAX_FILES ? atomic_load(&table[id]) : NULL;
+}
+
+FM_FAULT uint32_t fm_file_top(void)
+{
+	return atomic_load(&table_top);
+}
+
+static unsigned bucket(dev_t dev, ino_t ino)
+{
+	return (unsigned)((ino * 0x9e3779b97f4a7c15ull ^ dev * 31) >> 7) % HASH;
+}
+
+void fm_file_get(struct fm_file *f)
+{
+	atomic_fetch_add(&f->refs, 1);
+}
+
+static bool get_unless_dead(struct fm_file *f)
+{
+	uint32_t n = atomic_load(&f->refs);
+
+	while (n)
+		if (atomic_compare_exchange_weak(&f->refs, &n, n + 1))
+			return true;
+	return false;
+}
+
+struct fm_file *fm_file_find(dev_t dev, ino_t ino)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_file *f = atomic_load(&hash[bucket(dev, ino)]);
+
+	while (f && !(f->dev == dev && f->ino == ino && get_unless_dead(f)))
+		f = f->hash_next;
+	fm_epoch_leave(e);
+	return f;
+}
+
+/* ---- leaves and the dirty index --------------------------------------- */
+
+int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
+{
+	uint64_t l = first >> FM_LEAF_SHIFT;
+	uint64_t last = (first + (count ? count - 1 : 0)) >> FM_LEAF_SHIFT;
+	uint64_t hi;
+
+	if (last >= FM_LEAVES)
+		return -EFBIG;
+	for (; l <= last; l++) {
+		struct fm_leaf *new, *none = NULL;
+
+		if (atomic_load(&f->leaf[l]))
+			continue;
+		new = fm_sys_anon(sizeof(*new));
+		if (!new)
+			return -ENOMEM;
+		if (!atomic_compare_exchange_strong(&f->leaf[l], &none, new))
+			fm_sys_munmap(new, sizeof(*new));
+	}
+	hi = atomic_load(&f->leaf_hi);
+	while (hi < last + 1 &&
+	       !atomic_compare_exchange_weak(&f->leaf_hi, &hi, last + 1))
+		;
+	return 0;
+}
+
+/* Counters first, bit second: the index never claims less than the truth. */
+FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
+{
+	struct fm_leaf *l = fm_leaf_of(f, page);
+	uint64_t i = page & (FM_LEAF_PAGES - 1);
+	uint64_t bit = 1ull << (i & 63);
+
+	if (atomic_load_explicit(&l->dirty[i / 64], memory_order_relaxed) & bit)
+		return;
+	atomic_fetch_add(&l->ndirty, 1);
+	atomic_fetch_add_explicit(&fm_dirty_total, 1, memory_order_relaxed);
+	atomic_fetch_or(&l->dirty[i / 64], bit);
+	if (!atomic_load_explicit(&f->dirty_since_ms, memory_order_relaxed))
+		atomic_store(&f->dirty_since_ms, fm_now_ms());
+}
+
+FM_FAULT void fm_dirty_clear(struct fm_file *f, uint64_t page)
+{
+	struct fm_leaf *l = fm_leaf_of(f, page);
+	uint64_t i = page & (FM_LEAF_PAGES - 1);
+	uint64_t bit = 1ull << (i & 63);
+
+	if (!(atomic_fetch_and(&l->dirty[i / 64], ~bit) & bit))
+		return;
+	atomic_fetch_sub(&l->ndirty, 1);
+	atomic_fetch_sub_explicit(&fm_dirty_total, 1, memory_order_relaxed);
+}
+
+static uint64_t next_in_leaf(struct fm_leaf *l, uint64_t i, uint64_t end)
+{
+	while (i < end) {
+		uint64_t w = atomic_load(&l->dirty[i / 64]) >> (i & 63);
+
+		if (w) {
+			i += (uint64_t)__builtin_ctzll(w);
+			return i < end ? i : end;
+		}
+		i = (i | 63) + 1;
+	}
+	return end;
+}
+
+uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end)
+{
+	uint64_t hi = atomic_load(&f->leaf_hi) << FM_LEAF_SHIFT;
+	uint64_t stop = end < hi ? end : hi;
+
+	while (page < stop) {
+		uint64_t base = page & ~(FM_LEAF_PAGES - 1);
+		uint64_t lim = stop - base;
+		struct fm_leaf *l = fm_leaf_of(f, page);
+		uint64_t i;
+
+		if (lim > FM_LEAF_PAGES)
+			lim = FM_LEAF_PAGES;
+		if (l && atomic_load(&l->ndirty) > 0) {
+			i = next_in_leaf(l, page - base, lim);
+			if (i < lim)
+				return base + i;
+		}
+		page = base + FM_LEAF_PAGES;
+	}
+	return end;
+}
+
+int64_t fm_dirty_count(struct fm_file *f)
+{
+	uint64_t hi = atomic_load(&f->leaf_hi);
+	int64_t n = 0;
+
+	for (uint64_t i = 0; i < hi; i++) {
+		struct fm_leaf *l = atomic_load(&f->leaf[i]);
+
+		if (l)
+			n += atomic_load(&l->ndirty);
+	}
+	return n;
+}
+
+/* ---- size ------------------------------------------------------------- */
+
+FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
+{
+	struct stat st;
+
+	if (f->fd_path >= 0 && fm_sys_fstat(f->fd_path, &st) == 0 &&
+	    st.st_ino == f->ino && st.st_dev == f->dev)
+		atomic_store(&f->size, st.st_size);
+	return atomic_load(&f->size);
+}
+
+off_t fm_file_size(struct fm_file *f)
+{
+	return fm_file_size_now(f);
+}
+
+void fm_file_size_changed(struct fm_file *f)
+{
+	fm_file_size_now(f);
+}
+
+/* ---- open and close --------------------------------------------------- */
+
+/* Direct I/O wants offsets in units of the device's logical block. Opening
+ * with O_DIRECT then tells whether the file system does it at all. */
+static void probe_direct(struct fm_file *f, int fd)
+{
+	struct statx sx;
+	/* stx_dio_mem_align, stx_dio_offset_align: absent from old headers */
+	const uint32_t *dio = (const uint32_t *)((const char *)&sx + 0x98);
+
+	f->direct = f->policy->io != FM_IO_BUFFERED;
+	f->dio_align = 4096;
+	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIO, &sx) ||
+	    !(sx.stx_mask & STATX_DIO))
+		return;
+	if (dio[1] == 0 || dio[1] > FM_PAGE)
+		f->direct = false;
+	else
+		f->dio_align = dio[1];
+}
+
+static int open_slots(struct fm_file *f, int fd, bool write)
+{
+	int acc = write ? O_RDWR : O_RDONLY;
+	int err = fm_ring_open(f, fd, acc, true);
+
+	if (err)
+		return err;
+	probe_direct(f, fd);
+	if (f->direct && fm_ring_open(f, fd, acc | O_DIRECT, false))
+		f->direct = false;
+	f->writable = write;
+	return 0;
+}
+
+/* A file first mapped read-only gets its write descriptors when the first
+ * writable mapping comes. A new generation makes the pool rings fetch them. */
+static int upgrade(struct fm_file *f, int fd)
+{
+	fm_ring_close(f);
+	atomic_store(&f->gen, next_gen++);
+	return open_slots(f, fd, true);
+}
+
+static uint32_t free_slot(void)
+{
+	uint32_t max = fm_rings_max_files();
+
+	if (max > FM_MAX_FILES)
+		max = FM_MAX_FILES;
+	for (uint32_t i = 0; i < max; i++)
+		if (!atomic_load(&table[i]))
+			return i;
+	return UINT32_MAX;
+}
+
+static struct fm_file *file_new(const struct stat *st, const char *path,
+				const struct fm_policy *policy)
+{
+	uint32_t id = free_slot();
+	struct fm_file *f = id == UINT32_MAX ? NULL : fm_alloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->leaf = fm_sys_anon(FM_LEAVES * sizeof(*f->leaf));
+	if (!f->leaf) {
+		fm_free(f);
+		return NULL;
+	}
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->id = id;
+	f->policy = policy;
+	f->fd_path = f->fd_direct = f->fd_buf = -1;
+	f->sparse = st->st_blocks * 512 < st->st_size;
+	atomic_init(&f->gen, next_gen++);
+	atomic_init(&f->refs, 1);
+	atomic_init(&f->size, st->st_size);
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	return f;
+}
+
+static void publish(struct fm_file *f)
+{
+	unsigned b = bucket(f->dev, f->ino);
+
+	f->hash_next = atomic_load(&hash[b]);
+	atomic_store(&hash[b], f);
+	atomic_store(&table[f->id], f);
+	if (f->id >= atomic_load(&table_top))
+		atomic_store(&table_top, f->id + 1);
+}
+
+static int open_path_fd(int fd)
+{
+	char path[40];
+	int p;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* O_PATH: fstat and reopen work, and closing it drops no lock. */
+	p = fm_sys_open(path, O_PATH, 0);
+	return p < 0 ? p : fm_fd_raise(p);
+}
+
+static void file_free(void *obj)
+{
+	struct fm_file *f = obj;
+	uint64_t hi = atomic_load(&f->leaf_hi);
+
+	for (uint64_t i = 0; i < hi; i++)
+		if (atomic_load(&f->leaf[i]))
+			fm_sys_munmap(atomic_load(&f->leaf[i]),
+				      sizeof(struct fm_leaf));
+	fm_sys_munmap((void *)f->leaf, FM_LEAVES * sizeof(*f->leaf));
+	fm_free(f);
+}
+
+static void unpublish(struct fm_file *f)
+{
+	struct fm_file *_Atomic *pp = &hash[bucket(f->dev, f->ino)];
+
+	while (*pp != f)
+		pp = (struct fm_file *_Atomic *)&(*pp)->hash_next;
+	*pp = f->hash_next;
+	atomic_store(&table[f->id], NULL);
+}
+
+int fm_file_open(int fd, const struct stat *st, const char *path,
+		 const struct fm_policy *policy, bool write,
+		 struct fm_file **ret)
+{
+	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+	int err;
+
+	if (f) {
+		err = write && !f->writable ? upgrade(f, fd) : 0;
+		if (err)
+			fm_file_put_locked(f);
+		else
+			*ret = f;
+		return err;
+	}
+	f = file_new(st, path, policy);
+	if (!f)
+		return -EMFILE;
+	f->fd_path = open_path_fd(fd);
+	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write);
+	if (err) {
+		fm_ring_close(f);
+		fm_fd_drop(f->fd_path);
+		file_free(f);
+		return err;
+	}
+	publish(f);
+	*ret = f;
+	return 0;
+}
+
+/* The last reference: nothing is mapped, nothing is dirty. */
+static void file_close(struct fm_file *f)
+{
+	fm_peers_leave(f);
+	unpublish(f);
+	fm_ring_close(f);
+	fm_fd_drop(f->fd_path);
+	fm_stats_retire(f);
+	fm_epoch_retire(f, file_free);
+	fm_epoch_reclaim();
+}
+
+void fm_file_put_locked(struct fm_file *f)
+{
+	if (atomic_fetch_sub(&f->refs, 1) == 1)
+		file_close(f);
+}
+
+void fm_file_put(struct fm_file *f)
+{
+	uint32_t n = atomic_load(&f->refs);
+	uint64_t old;
+
+	while (n > 1)
+		if (atomic_compare_exchange_weak(&f->refs, &n, n - 1))
+			return;
+	/* Perhaps the last: decide under the space lock. */
+	fm_space_lock(&old);
+	fm_file_put_locked(f);
+	fm_space_unlock(&old);
+}
+
+void fm_files_reset(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f)
+			fm_fd_drop(f->fd_path);
+		atomic_store(&table[id], NULL); /* the structs are the parent's */
+	}
+	for (int i = 0; i < HASH; i++)
+		atomic_store(&hash[i], NULL);
+	atomic_store(&table_top, 0);
+}
+
+struct fm_file *fm_file_by_stat(const struct stat *st)
+{
+	if (!fm_active() || !S_ISREG(st->st_mode))
+		return NULL;
+	return fm_file_find(st->st_dev, st->st_ino);
+}
+
+struct fm_file *fm_file_by_fd(int fd)
+{
+	struct stat st;
+
+	if (!fm_active() || fm_sys_fstat(fd, &st))
+		return NULL;
+	return fm_file_by_stat(&st);
+}

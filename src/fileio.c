@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fileio.c - the program's own reads and writes of a file that we hold.
+ *
+ * Before a change: what is dirty in the range goes to the file, and every
+ * page of the range is locked, so that no load can read half of the change
+ * and no store can be merged into a page that is about to be forgotten.
+ * After it: our copies are dropped and loaded again on the next touch.
+ */
+#include <string.h>
+
+#include "ahead.h"
+#include "cache.h"
+#include "engine.h"
+#include "epoch.h"
+#include "file.h"
+#include "map.h"
+#include "mapops.h"
+#include "page.h"
+#include "pin.h"
+#include "space.h"
+#include "uffd.h"
+#include "wb.h"
+
+static uint64_t first_page(off_t off)
+{
+	return (uint64_t)off >> FM_PAGE_SHIFT;
+}
+
+/* len 0 means to the end of everything that a directory exists for. */
+static uint64_t stop_page(struct fm_file *f, off_t off, off_t len)
+{
+	if (len == 0)
+		return atomic_load(&f->leaf_hi) << FM_LEAF_SHIFT;
+	return ((uint64_t)off + (uint64_t)len + FM_PAGE_MASK) >>
+	       FM_PAGE_SHIFT;
+}
+
+int fm_file_flush(struct fm_file *f, off_t off, off_t len)
+{
+	return fm_wb_range(f, first_page(off), stop_page(f, off, len), true);
+}
+
+int fm_file_sync(struct fm_file *f)
+{
+	int err = fm_wb_file(f), late = fm_wb_error(f);
+
+	return err ? err : late;
+}
+
+void fm_engine_flush_all(void)
+{
+	if (fm_active())
+		fm_wb_all();
+}
+
+/* ---- locking a range --------------------------------------------------- */
+
+static bool chunk_exists(struct fm_file *f, uint64_t page)
+{
+	return fm_leaf_of(f, page) != NULL;
+}
+
+/* Lock [first, stop) where a directory exists. Pages are visited in
+ * ascending order, as the lock order asks. */
+static void lock_pages(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	for (uint64_t fp = first; fp < stop; fp++) {
+		_Atomic uint8_t *p;
+
+		if (!chunk_exists(f, fp)) {
+			fp |= FM_LEAF_PAGES - 1;
+			continue;
+		}
+		p = fm_file_page(f, fp);
+		for (;;) {
+			fm_page_lock(p);
+			if (!(fm_page_state(p) & FP_WB))
+				break;
+			fm_page_unlock(p);
+			fm_page_wait(p, FP_WB);
+		}
+	}
+}
+
+static void unlock_pages(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	for (uint64_t fp = first; fp < stop; fp++) {
+		_Atomic uint8_t *p = fm_file_page(f, fp);
+
+		if (!p) {
+			fp |= FM_LEAF_PAGES - 1;
+			continue;
+		}
+		if (fm_page_state(p) & FP_BUSY)
+			fm_page_unlock(p);
+	}
+}
+
+/* Everything locked; is anything dirty? Then it was stored to between the
+ * flush and the lock. */
+static bool locked_and_clean(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	lock_pages(f, first, stop);
+	if (fm_dirty_next(f, first, stop) >= stop)
+		return true;
+	unlock_pages(f, first, stop);
+	return false;
+}
+
+/* A store loop on the range can beat the flush for ever. Then write the dirty
+ * pages under their locks, one by one. */
+static void clean_locked(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	for (uint64_t fp = fm_dirty_next(f, first, stop); fp < stop;
+	     fp = fm_dirty_next(f, fp + 1, stop))
+		fm_wb_locked_page(f, fp);
+}
+
+int fm_range_lock(struct fm_file *f, off_t off, off_t len,
+		  struct fm_range *r)
+{
+	uint64_t first = first_page(off), stop = stop_page(f, off, len), old;
+	unsigned e;
+
+	if (stop > FM_MAX_FILE_PAGES)
+		stop = FM_MAX_FILE_PAGES;
+	if (stop < first)
+		stop = first;
+	/* A later mmap must not create a directory half way through. */
+	r->space = len == 0 || stop - first >= FM_LEAF_PAGES * 4;
+	if (r->space)
+		fm_space_lock(&old);
+	else
+		fm_block_signals(&old);
+	if (!r->space && fm_file_grow_leaves(f, first, stop - first)) {
+		fm_restore_signals(&old);
+		return -ENOMEM;
+	}
+	e = fm_epoch_enter();
+	fm_ahead_forget_range(f, first, stop);
+	for (int tries = 0; tries < 3; tries++) {
+		fm_wb_range(f, first, stop, true);
+		if (locked_and_clean(f, first, stop))
+			goto locked;
+	}
+	lock_pages(f, first, stop);
+	clean_locked(f, first, stop);
+locked:
+	fm_epoch_leave(e);
+	/* Stays blocked until unlock: this thread holds page locks. */
+	r->mask = old;
+	r->file = f;
+	r->first = first;
+	r->count = stop - first;
+	return 0;
+}
+
+/* ---- dropping what the change made stale ------------------------------- */
+
+static bool drop_copy(struct fm_map *m, uint64_t i, bool discard)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	if (!(mode & PM_PRESENT) || ((mode & PM_OWN) && !discard))
+		return true;
+	if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
+		return false;
+	fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
+	if (!(mode & PM_OWN))
+		fm_cache_uncharge(1);
+	fm_mode_set(m, i, mode & (PM_QUEUED | PM_MAIN));
+	return true;
+}
+
+struct drop {
+	uint64_t first, stop;
+	bool discard, pinned;
+};
+
+static void drop_in_map(struct fm_map *m, struct drop *d)
+{
+	uint64_t end = m->pgoff + fm_map_pages(m);
+	uint64_t lo = d->first < m->pgoff ? m->pgoff : d->first;
+	uint64_t hi = d->stop < end ? d->stop : end;
+
+	for (uint64_t fp = lo; fp < hi; fp++) {
+		uint64_t i = fp - m->pgoff;
+		uint64_t group = (m->mbase + i) >> FM_TOUCH_SHIFT;
+
+		if (!atomic_load(&m->modes->touched[group])) {
+			i = ((group + 1) << FM_TOUCH_SHIFT) - m->mbase;
+			fp = m->pgoff + i - 1;
+			continue;
+		}
+		if (!drop_copy(m, i, d->discard))
+			d->pinned = true;
+	}
+}
+
+static void forget_states(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	for (uint64_t fp = first; fp < stop; fp++) {
+		_Atomic uint8_t *p = fm_file_page(f, fp);
+
+		if (!p) {
+			fp |= FM_LEAF_PAGES - 1;
+			continue;
+		}
+		if (fm_page_state(p) & FP_DIRTY)
+			fm_dirty_clear(f, fp);
+		fm_page_set(p, 0, FP_DIRTY | FP_ALLOC | FP_REDIRTY);
+	}
+}
+
+void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
+{
+	struct fm_file *f = r->file;
+	struct drop d = { r->first, r->first + r->count, discard, false };
+	unsigned e = fm_epoch_enter();
+
+	if (changed) {
+		struct fm_map *m = atomic_load(&f->maps);
+
+		atomic_store(&f->warm, true);
+		for (; m; m = atomic_load(&m->file_next))
+			drop_in_map(m, &d);
+		if (!d.pinned)
+			forget_states(f, d.first, d.stop);
+	}
+	unlock_pages(f, d.first, d.stop);
+	fm_epoch_leave(e);
+	if (r->space)
+		fm_space_unlock(&r->mask);
+	else
+		fm_restore_signals(&r->mask);
+	if (d.pinned) /* a system call in flight uses a stale copy */
+		fm_file_demote(f, "file changed under a system call");
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handlers.c - thread delivery: threads of ours read fault messages and
+ * resolve them. Covers the kernel's own accesses (system calls on mapped
+ * memory), at the price of a hand-over per fault.
+ */
+#include <linux/userfaultfd.h>
+#include <poll.h>
+
+#include "engine.h"
+#include "engine_priv.h"
+#include "epoch.h"
+#include "file.h"
+#include "log.h"
+#include "map.h"
+#include "mapops.h"
+#include "space.h"
+#include "sys.h"
+#include "uffd.h"
+
+/* A handler waits for the device with its fault; this many may. */
+#define HANDLERS 16
+
+/* Beyond the end of the file nothing of ours can make the access fail the
+ * way it must, for a program's access and a kernel's alike; the kernel's own
+ * mapping can. */
+static void hand_over(uintptr_t addr)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find(addr);
+	struct fm_file *f = m ? m->file : NULL;
+
+	if (f)
+		fm_file_get(f);
+	fm_epoch_leave(e);
+	if (!f)
+		return;
+	fm_file_demote(f, "access beyond the end of the file, or I/O error, "
+			  "in thread delivery");
+	fm_file_put(f);
+}
+
+static void handle(const struct uffd_msg *msg)
+{
+	uintptr_t addr = msg->arg.pagefault.address & ~FM_PAGE_MASK;
+	uint64_t flags = msg->arg.pagefault.flags;
+	bool write = flags & (UFFD_PAGEFAULT_FLAG_WRITE |
+			      UFFD_PAGEFAULT_FLAG_WP);
+
+	if (fm_fault((void *)addr, write) == FM_FAULT_BUS)
+		hand_over(addr);
+	/* Somebody may have been quicker, then nothing has woken him. */
+	fm_uffd_wake((void *)addr, FM_PAGE);
+}
+
+static void *handler(void *arg)
+{
+	struct pollfd pfd = { .fd = fm_uffd_fd(), .events = POLLIN };
+	struct uffd_msg msg;
+
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-fault", 0, 0, 0);
+	for (;;) {
+		long n = fm_sys3(SYS_read, fm_uffd_fd(), &msg, sizeof(msg));
+
+		if (n == (long)sizeof(msg)) {
+			if (msg.event == UFFD_EVENT_PAGEFAULT)
+				handle(&msg);
+		} else if (n == -EAGAIN) {
+			fm_sys3(SYS_poll, &pfd, 1, -1);
+		} else if (n != -EINTR) {
+			fm_log(FM_LOG_ERROR, "userfaultfd: errno %d", (int)-n);
+			return NULL;
+		}
+	}
+}
+
+int fm_handlers_start(void)
+{
+	for (int i = 0; i < HANDLERS; i++) {
+		int err = fm_thread_create(handler, NULL);
+
+		if (err)
+			return i ? 0 : err;
+	}
+	return 0;
+}

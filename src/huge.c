@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "huge.h"
+
+#include "cache.h"
+#include "file.h"
+#include "lock.h"
+#include "map.h"
+#include "page.h"
+#include "pin.h"
+#include "uffd.h"
+
+#define MAX_FRAMES 64
+#define UNIT FM_HUGE_PAGES
+
+static struct fm_frame frames[MAX_FRAMES];
+static struct fm_frame *full, *hollow;
+static _Atomic uint32_t lock;
+
+/* ---- frames ------------------------------------------------------------ */
+
+/* A fresh huge page: populated before it is registered, because a touch of
+ * registered memory would be a fault of ours. */
+static FM_FAULT bool refill(struct fm_frame *fr)
+{
+	void *p = fm_sys_mmap(fr->mem, FM_HUGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
+				      MAP_NORESERVE, -1, 0);
+
+	if (p != fr->mem)
+		return false;
+	fm_sys_madvise(p, FM_HUGE, MADV_HUGEPAGE);
+	fm_sys_madvise(p, FM_HUGE, MADV_DONTFORK);
+	for (size_t at = 0; at < FM_HUGE; at += FM_PAGE)
+		((volatile char *)p)[at] = 0;
+	if (fm_uffd_register(p, FM_HUGE))
+		return false;
+	fr->full = true;
+	return true;
+}
+
+int fm_huge_start(unsigned n)
+{
+	char *arena;
+	uintptr_t a;
+
+	if (n > MAX_FRAMES)
+		n = MAX_FRAMES;
+	if (!n || !fm_uffd_caps()->move || frames[0].mem)
+		return 0;
+	arena = fm_sys_mmap(NULL, (n + 1) * FM_HUGE, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			    0);
+	if ((uintptr_t)arena >= (uintptr_t)-4095)
+		return -ENOMEM;
+	a = ((uintptr_t)arena + FM_HUGE - 1) & ~(FM_HUGE - 1);
+	for (unsigned i = 0; i < n; i++) {
+		frames[i].mem = (char *)a + i * FM_HUGE;
+		frames[i].full = false;
+		fm_frame_put(&frames[i]);
+	}
+	return 0;
+}
+
+void fm_huge_reset(void)
+{
+	full = hollow = NULL;
+	for (int i = 0; i < MAX_FRAMES; i++)
+		frames[i].mem = NULL;
+	atomic_store(&lock, 0);
+}
+
+static FM_FAULT struct fm_frame *pop(struct fm_frame **list)
+{
+	struct fm_frame *fr;
+
+	fm_lock(&lock);
+	fr = *list;
+	if (fr)
+		*list = fr->next;
+	fm_unlock(&lock);
+	return fr;
+}
+
+FM_FAULT struct fm_frame *fm_frame_get(void)
+{
+	struct fm_frame *fr = pop(&full);
+
+	if (fr)
+		return fr;
+	fr = pop(&hollow);
+	if (fr && !refill(fr)) {
+		fm_frame_put(fr);
+		return NULL;
+	}
+	return fr;
+}
+
+FM_FAULT void fm_frame_put(struct fm_frame *fr)
+{
+	struct fm_frame **list = fr->full ? &full : &hollow;
+
+	fm_lock(&lock);
+	fr->next = *list;
+	*list = fr;
+	fm_unlock(&lock);
+}
+
+/* ---- units ------------------------------------------------------------- */
+
+FM_FAULT bool fm_huge_fits(struct fm_map *m, uint64_t i)
+{
+	uintptr_t a = (uintptr_t)fm_map_addr(m, i);
+
+	return m->shared && !(a & (FM_HUGE - 1)) && !atomic_load(&m->vma_prot) &&
+	       !(atomic_load(&m->prot) & PROT_WRITE) &&
+	       i + UNIT <= fm_map_pages(m) && !atomic_load(&m->aliased);
+}
+
+FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
+			     struct fm_frame *fr)
+{
+	int err = fm_uffd_move(fm_map_addr(m, i), fr->mem, FM_HUGE);
+
+	if (err)
+		return err;
+	fr->full = false;
+	fm_uffd_protect(fm_map_addr(m, i), FM_HUGE, true);
+	for (uint64_t k = i; k < i + UNIT; k++)
+		fm_mode_set(m, k, PM_PRESENT | PM_HUGE | PM_QUEUED);
+	fm_cache_enqueue(m, i, false, true);
+	return 0;
+}
+
+static FM_FAULT void unlock_unit(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	for (uint64_t k = i; k < i + n; k++)
+		fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+}
+
+static FM_FAULT uint64_t trylock_unit(struct fm_map *m, uint64_t i)
+{
+	uint64_t k = 0;
+
+	while (k < UNIT &&
+	       fm_page_trylock(fm_file_page(m->file, m->pgoff + i + k)))
+		k++;
+	return k;
+}
+
+/* All 512 still as they were moved in, clean and idle? */
+static FM_FAULT bool intact(struct fm_map *m, uint64_t i)
+{
+	for (uint64_t k = i; k < i + UNIT; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + k);
+
+		if ((fm_mode(m, k) & (PM_PRESENT | PM_HUGE | PM_WRITABLE |
+				      PM_OWN)) != (PM_PRESENT | PM_HUGE) ||
+		    (fm_page_state(p) & (FP_DIRTY | FP_WB)))
+			return false;
+	}
+	return true;
+}
+
+/* No unit any more: what is left of it is evicted page by page. */
+static FM_FAULT void break_up(struct fm_map *m, uint64_t i)
+{
+	for (uint64_t k = i; k < i + UNIT; k++) {
+		uint8_t mode = fm_mode(m, k) & (uint8_t)~(PM_HUGE | PM_QUEUED);
+
+		fm_mode_set(m, k, mode);
+		if (mode & PM_PRESENT)
+			fm_cache_insert(m, k, false);
+	}
+}
+
+/* The memory goes to a hollow frame for the next transfer, or back to the
+ * kernel. */
+static FM_FAULT void take_memory(struct fm_map *m, uint64_t i)
+{
+	struct fm_frame *fr = pop(&hollow);
+
+	if (fr && fr->mem && !fm_uffd_move(fr->mem, fm_map_addr(m, i), FM_HUGE))
+		fr->full = true;
+	else
+		fm_uffd_drop(fm_map_addr(m, i), FM_HUGE);
+	if (fr)
+		fm_frame_put(fr);
+}
+
+FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i)
+{
+	uint64_t got;
+
+	if (i + UNIT > fm_map_pages(m))
+		return 0; /* split since: the pieces were queued anew */
+	if (fm_pinned(fm_map_addr(m, i), FM_HUGE))
+		return -EBUSY;
+	got = trylock_unit(m, i);
+	if (got < UNIT) {
+		unlock_unit(m, i, got);
+		return -EBUSY;
+	}
+	if (!intact(m, i) || fm_pinned(fm_map_addr(m, i), FM_HUGE)) {
+		break_up(m, i);
+		unlock_unit(m, i, UNIT);
+		return 0;
+	}
+	take_memory(m, i);
+	for (uint64_t k = i; k < i + UNIT; k++)
+		fm_mode_set(m, k, 0);
+	atomic_fetch_add_explicit(&m->file->st.evictions, UNIT,
+				  memory_order_relaxed);
+	unlock_unit(m, i, UNIT);
+	fm_cache_uncharge(UNIT);
+	return UNIT;
+}

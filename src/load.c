@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "load.h"
+
+#include <string.h>
+
+#include "file.h"
+#include "page.h"
+#include "policy.h"
+#include "ring.h"
+
+#define ALLOC_PAGES 256 /* allocate holes by the MiB */
+
+static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+FM_FAULT long fm_load_finish(uint64_t n, long res, void *buf)
+{
+	size_t got, pages;
+
+	if (res < 0)
+		return res;
+	got = (size_t)res;
+	pages = (got + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	if (got & FM_PAGE_MASK)
+		memset((char *)buf + got, 0, (pages << FM_PAGE_SHIFT) - got);
+	return (long)(pages < n ? pages : n);
+}
+
+/* One transfer, taken up again until it is complete or the file ends. */
+static FM_FAULT long read_full(struct fm_ring *r, struct fm_io *io)
+{
+	uint64_t want = io->len, got = 0;
+
+	while (got < want) {
+		long res;
+
+		io->len = want - got;
+		res = fm_ring_do(r, io);
+		if (res == -EINTR)
+			continue;
+		if (res < 0)
+			return got ? (long)got : res;
+		got += (uint64_t)res;
+		if (res == 0 || (!io->buffered && (got & FM_PAGE_MASK)))
+			break; /* end of file */
+		io->buf = (char *)io->buf + res;
+		io->off += (uint64_t)res;
+	}
+	return (long)got;
+}
+
+FM_FAULT long fm_load(struct fm_file *f, struct fm_ring *r, uint64_t fp,
+		      uint64_t n, void *buf)
+{
+	struct fm_io io = {
+		.file = f,
+		.buf = buf,
+		.off = fp << FM_PAGE_SHIFT,
+		.len = n << FM_PAGE_SHIFT,
+		.op = FM_READ,
+	};
+	long res = -EAGAIN;
+
+	count(&f->st.loads, 1);
+	count(&f->st.load_bytes, io.len);
+	if (fm_settings()->null_store)
+		return (long)n;
+	if (f->warm || !f->direct) {
+		/* What the page cache holds is newer-or-equal and free. */
+		struct fm_io warm = io;
+
+		warm.buffered = true;
+		warm.nowait = f->direct;
+		res = f->direct ? fm_ring_do(r, &warm) :
+				  read_full(r, &warm);
+		if (f->direct && res != (long)warm.len)
+			res = -EAGAIN;
+	}
+	if (res == -EAGAIN && f->direct)
+		res = read_full(r, &io);
+	if (res == -EINVAL && f->direct) {
+		/* The file system changed its mind (or an odd tail). */
+		f->direct = false;
+		return fm_load(f, r, fp, n, buf);
+	}
+	if (res < 0)
+		count(&f->st.read_errors, 1);
+	return fm_load_finish(n, res, buf);
+}
+
+/* ---- holes ------------------------------------------------------------ */
+
+static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	uint64_t size = (uint64_t)fm_file_size_now(f);
+	uint64_t off = fp << FM_PAGE_SHIFT, end = (fp + n) << FM_PAGE_SHIFT;
+	struct fm_io io = { .file = f, .op = FM_FALLOCATE, .buffered = true };
+
+	if (end > size)
+		end = size; /* must not change the size */
+	if (off >= end)
+		return 0;
+	io.off = off;
+	io.len = end - off;
+	return fm_io_once(&io);
+}
+
+static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
+				    uint64_t n, uint64_t mine)
+{
+	for (uint64_t k = fp; k < fp + n; k++) {
+		_Atomic uint8_t *p = fm_file_page(f, k);
+
+		if (!p || k == mine || !fm_page_trylock(p))
+			continue;
+		fm_page_set(p, FP_ALLOC, 0);
+		fm_page_unlock(p);
+	}
+}
+
+FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
+			      _Atomic uint8_t *p)
+{
+	uint64_t base = fp & ~(uint64_t)(ALLOC_PAGES - 1);
+	uint64_t n = ALLOC_PAGES;
+	long err;
+
+	if (!f->sparse || (fm_page_state(p) & FP_ALLOC) ||
+	    f->policy->holes == FM_HOLES_LAZY)
+		return 0;
+	err = allocate(f, base, n);
+	if (err == -ENOSPC || err == -EDQUOT) {
+		base = fp;
+		n = 1;
+		err = allocate(f, fp, 1);
+	}
+	if (err == -EOPNOTSUPP || err == -ENOSYS || err == -EINVAL) {
+		f->sparse = false; /* cannot be known here: write-back tells */
+		return 0;
+	}
+	if (err < 0)
+		return (int)err;
+	mark_allocated(f, base, n, fp);
+	fm_page_set(p, FP_ALLOC, 0);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* load.h - bring file data into memory. [fault] safe. */
+#ifndef FM_LOAD_H
+#define FM_LOAD_H
+
+#include "types.h"
+
+struct fm_ring;
+
+/* Read n pages from page fp on into buf (page aligned). Bytes beyond the end
+ * of the file are zero. Returns how many pages have at least one byte of the
+ * file (0: all beyond the end), or -errno. */
+long fm_load(struct fm_file *f, struct fm_ring *r, uint64_t fp, uint64_t n,
+	     void *buf);
+
+/* After a transfer returned `res` for n pages: zero the rest, count pages. */
+long fm_load_finish(uint64_t n, long res, void *buf);
+
+/* Make sure that a store to page fp cannot fail for want of space: allocate
+ * the file's blocks. The page is locked. 0, -ENOSPC, -EDQUOT, -EIO. */
+int fm_load_allocate(struct fm_file *f, uint64_t fp, _Atomic uint8_t *p);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "map.h"
+
+#include <string.h>
+
+#include "alloc.h"
+#include "cache.h"
+#include "engine.h"
+#include "epoch.h"
+#include "file.h"
+#include "page.h"
+#include "space.h"
+
+static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
+static _Atomic uint8_t gens[FM_MAX_MAPS];
+static uint32_t free_ids[4096]; /* a few to reuse; else scan onwards */
+static uint32_t free_n, next_id;
+_Atomic uint32_t fm_live_maps;
+
+FM_FAULT struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen)
+{
+	struct fm_map *m = atomic_load(&table[id & (FM_MAX_MAPS - 1)]);
+
+	return m && atomic_load(&m->gen) == gen ? m : NULL;
+}
+
+static bool id_alloc(struct fm_map *m)
+{
+	uint32_t id = UINT32_MAX;
+
+	if (free_n) {
+		id = free_ids[--free_n];
+	} else {
+		for (uint32_t k = 0; k < FM_MAX_MAPS; k++) {
+			id = next_id++ & (FM_MAX_MAPS - 1);
+			if (!atomic_load(&table[id]))
+				break;
+			id = UINT32_MAX;
+		}
+	}
+	if (id == UINT32_MAX)
+		return false;
+	m->id = id;
+	atomic_init(&m->gen, atomic_fetch_add(&gens[id], 1) & FM_GEN_MASK);
+	return true;
+}
+
+/* ---- mode bytes ------------------------------------------------------- */
+
+static struct fm_modes *modes_new(uint64_t pages)
+{
+	size_t touched = (size_t)((pages + 511) >> FM_TOUCH_SHIFT);
+	size_t bytes = sizeof(struct fm_modes) + touched + (size_t)pages;
+	struct fm_modes *s;
+
+	bytes = (bytes + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	/* Large arrays are mapped so that untouched parts cost nothing. */
+	s = bytes >= 65536 ? fm_sys_anon(bytes) : fm_alloc(bytes);
+	if (!s)
+		return NULL;
+	atomic_init(&s->refs, 1);
+	s->pages = pages;
+	s->bytes = bytes;
+	s->touched = (_Atomic uint8_t *)(s + 1);
+	s->mode = s->touched + touched;
+	return s;
+}
+
+static void modes_put(struct fm_modes *s)
+{
+	if (atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	if (s->bytes >= 65536)
+		fm_sys_munmap(s, s->bytes);
+	else
+		fm_free(s);
+}
+
+/* ---- objects ---------------------------------------------------------- */
+
+static void map_free(void *obj)
+{
+	struct fm_map *m = obj;
+
+	modes_put(m->modes);
+	fm_free(m->streams);
+	fm_free(m);
+}
+
+struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
+			  uint64_t pgoff)
+{
+	struct fm_map *m = fm_alloc(sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->modes = modes_new(len >> FM_PAGE_SHIFT);
+	if (!m->modes || !id_alloc(m)) {
+		if (m->modes)
+			modes_put(m->modes);
+		fm_free(m);
+		return NULL;
+	}
+	atomic_init(&m->start, start);
+	atomic_init(&m->end, start + len);
+	m->pgoff = pgoff;
+	m->file = f;
+	m->mode = m->modes->mode;
+	m->born_ms = fm_now_ms();
+	return m;
+}
+
+/* A sibling over the same mode bytes, from page i of m on. */
+static struct fm_map *sibling(struct fm_map *m, uint64_t i)
+{
+	struct fm_map *n = fm_alloc(sizeof(*n));
+
+	if (!n)
+		return NULL;
+	*n = *m;
+	n->streams = NULL;
+	if (!id_alloc(n)) {
+		fm_free(n);
+		return NULL;
+	}
+	atomic_fetch_add(&m->modes->refs, 1);
+	n->pgoff = m->pgoff + i;
+	n->mode = m->mode + i;
+	n->mbase = m->mbase + i;
+	fm_file_get(m->file);
+	return n;
+}
+
+static void requeue(struct fm_map *m, uint64_t i, void *arg)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	(void)arg;
+	if ((mode & (PM_PRESENT | PM_QUEUED)) == (PM_PRESENT | PM_QUEUED))
+		fm_cache_enqueue(m, i, mode & PM_MAIN, false);
+}
+
+struct fm_map *fm_map_split(struct fm_map *m, uint64_t i)
+{
+	struct fm_map *n = sibling(m, i);
+	uintptr_t end = atomic_load(&m->end);
+
+	if (!n)
+		return NULL;
+	atomic_store(&n->start, (uintptr_t)fm_map_addr(m, i));
+	if (fm_map_publish(n)) {
+		fm_map_unlink(n);
+		fm_space_set((uintptr_t)fm_map_addr(m, i), end, m);
+		return NULL;
+	}
+	/* Readers who still hold m for an upper address find n when they look
+	 * again under the page lock; both name the same mode byte. */
+	atomic_store(&m->end, atomic_load(&n->start));
+	fm_map_each(n, 0, fm_map_pages(n), requeue, NULL);
+	return n;
+}
+
+struct fm_map *fm_map_moved(struct fm_map *m, uintptr_t start)
+{
+	struct fm_map *n = sibling(m, 0);
+
+	if (!n)
+		return NULL;
+	atomic_store(&n->end, start + (atomic_load(&m->end) -
+				       atomic_load(&m->start)));
+	atomic_store(&n->start, start);
+	return n;
+}
+
+static bool overlap(const struct fm_map *a, const struct fm_map *b)
+{
+	return a->pgoff < b->pgoff + fm_map_pages(b) &&
+	       b->pgoff < a->pgoff + fm_map_pages(a);
+}
+
+/* Whether pieces of one mmap call (which never overlap) or real aliases. */
+static void note_aliases(struct fm_map *m)
+{
+	struct fm_map *o = atomic_load(&m->file->maps);
+
+	for (; o; o = atomic_load(&o->file_next))
+		if (o != m && o->modes != m->modes && overlap(o, m)) {
+			atomic_store(&o->aliased, true);
+			atomic_store(&m->aliased, true);
+		}
+}
+
+int fm_map_publish(struct fm_map *m)
+{
+	note_aliases(m);
+	atomic_store(&m->file_next, atomic_load(&m->file->maps));
+	atomic_store(&m->file->maps, m);
+	atomic_store(&table[m->id], m);
+	atomic_fetch_add(&m->file->nmaps, 1);
+	atomic_fetch_add(&fm_live_maps, 1);
+	return fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
+}
+
+void fm_map_unlink(struct fm_map *m)
+{
+	_Atomic(struct fm_map *) *pp = &m->file->maps;
+
+	while (atomic_load(pp) && atomic_load(pp) != m)
+		pp = &atomic_load(pp)->file_next;
+	if (atomic_load(pp) == m)
+		atomic_store(pp, atomic_load(&m->file_next));
+	atomic_store(&table[m->id], NULL);
+	if (free_n < sizeof(free_ids) / sizeof(free_ids[0]))
+		free_ids[free_n++] = m->id;
+	atomic_fetch_sub(&m->file->nmaps, 1);
+	atomic_fetch_sub(&fm_live_maps, 1);
+	fm_epoch_retire(m, map_free);
+	fm_file_put_locked(m->file);
+	fm_epoch_reclaim();
+}
+
+/* ---- walking ---------------------------------------------------------- */
+
+static void each_in_group(struct fm_map *m, uint64_t lo, uint64_t hi,
+			  fm_page_fn fn, void *arg)
+{
+	for (uint64_t i = lo; i < hi; i++) {
+		_Atomic uint8_t *p;
+
+		if (!fm_mode(m, i)) {
+			p = fm_file_page(m->file, m->pgoff + i);
+			if (!p || !(atomic_load(p) & (FP_BUSY | FP_AHEAD)))
+				continue;
+		}
+		fn(m, i, arg);
+	}
+}
+
+void fm_map_each(struct fm_map *m, uint64_t lo, uint64_t hi, fm_page_fn fn,
+		 void *arg)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	while (lo < hi) {
+		uint64_t group = (m->mbase + lo) >> FM_TOUCH_SHIFT;
+		uint64_t stop = ((group + 1) << FM_TOUCH_SHIFT) - m->mbase;
+
+		if (stop > hi)
+			stop = hi;
+		if (atomic_load(&m->modes->touched[group]))
+			each_in_group(m, lo, stop, fn, arg);
+		lo = stop;
+	}
+}
+
+FM_FAULT struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
+				      const struct fm_map *except,
+				      uint64_t *ret_i)
+{
+	struct fm_map *o = atomic_load(&f->maps);
+
+	for (; o; o = atomic_load(&o->file_next)) {
+		uint64_t i;
+
+		if (o == except || !o->shared || !fm_map_covers(o, fp, &i) ||
+		    !(fm_mode(o, i) & PM_PRESENT))
+			continue;
+		*ret_i = i;
+		return o;
+	}
+	return NULL;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map.h - mapping objects: table, mode bytes, list per file.
+ *
+ * Objects are immutable for readers but for their end (a split shortens it)
+ * and protection. All writers hold the space lock; readers hold an epoch.
+ */
+#ifndef FM_MAP_H
+#define FM_MAP_H
+
+#include "types.h"
+
+/* Mode bytes of what one mmap call created; pieces of it share them. */
+struct fm_modes {
+	_Atomic uint32_t refs;
+	uint64_t pages;
+	size_t bytes;              /* of the whole allocation */
+	_Atomic uint8_t *touched;  /* one byte per 512 pages: look inside */
+	_Atomic uint8_t *mode;
+};
+
+#define FM_TOUCH_SHIFT 9
+
+static inline uint64_t fm_map_pages(const struct fm_map *m)
+{
+	return (atomic_load(&m->end) - atomic_load(&m->start)) >>
+	       FM_PAGE_SHIFT;
+}
+
+static inline void *fm_map_addr(const struct fm_map *m, uint64_t i)
+{
+	return (void *)(atomic_load_explicit(&m->start, memory_order_relaxed) +
+			(i << FM_PAGE_SHIFT));
+}
+
+/* [fault] Before the first look at a mode byte under its page lock, so that
+ * whoever clears the radix first and scans after sees the page. */
+static inline void fm_map_touch(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *t = &m->modes->touched[(m->mbase + i) >>
+						FM_TOUCH_SHIFT];
+
+	if (!atomic_load_explicit(t, memory_order_relaxed))
+		atomic_store(t, 1);
+}
+
+static inline uint8_t fm_mode(struct fm_map *m, uint64_t i)
+{
+	return atomic_load_explicit(&m->mode[i], memory_order_relaxed);
+}
+
+static inline void fm_mode_set(struct fm_map *m, uint64_t i, uint8_t mode)
+{
+	atomic_store_explicit(&m->mode[i], mode, memory_order_release);
+}
+
+static inline bool fm_map_covers(const struct fm_map *m, uint64_t fp,
+				 uint64_t *ret_i)
+{
+	if (fp < m->pgoff || fp - m->pgoff >= fm_map_pages(m))
+		return false;
+	*ret_i = fp - m->pgoff;
+	return true;
+}
+
+/* [fault] Resolve an id and generation; NULL when that mapping is gone. */
+struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen);
+#define FM_MAX_MAPS (1u << 20)
+#define FM_GEN_MASK 0xffu
+
+/* Create for [start, start+len) of file (takes a file reference from the
+ * caller). NULL without memory. Not published. */
+struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
+			  uint64_t pgoff);
+/* The part from page i on becomes a mapping of its own; radix updated. */
+struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
+/* Same mode bytes at a new address. */
+struct fm_map *fm_map_moved(struct fm_map *m, uintptr_t start);
+/* Enter into / remove from the file's list and the radix. */
+int fm_map_publish(struct fm_map *m);
+void fm_map_unlink(struct fm_map *m); /* retires it, drops the file ref */
+
+/* Visit pages [lo, hi) of m that are not known to be untouched: fn gets the
+ * page unlocked. */
+typedef void (*fm_page_fn)(struct fm_map *m, uint64_t i, void *arg);
+void fm_map_each(struct fm_map *m, uint64_t lo, uint64_t hi, fm_page_fn fn,
+		 void *arg);
+
+/* [fault] Is fp present in another shared mapping of the file? Sets which. */
+struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
+			     const struct fm_map *except, uint64_t *ret_i);
+
+#endif

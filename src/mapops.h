@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mapops.h - operations on ranges of the address space, internal side. The
+ * space lock is held unless stated.
+ */
+#ifndef FM_MAPOPS_H
+#define FM_MAPOPS_H
+
+#include "types.h"
+
+/* Cut mappings so that none straddles start or end. 0 or -ENOMEM. */
+int fm_range_cut(uintptr_t start, uintptr_t end);
+/* Call fn for every mapping inside [start, end) (which has been cut). Stops
+ * on the first non-zero result and returns it. */
+typedef int (*fm_map_fn)(struct fm_map *m, void *arg);
+int fm_range_maps(uintptr_t start, uintptr_t end, fm_map_fn fn, void *arg);
+
+/* The same as a list, for what follows after the radix has changed. */
+struct fm_list {
+	struct fm_map **v; /* fm_free */
+	size_t n;
+};
+int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret);
+
+/* Lock every touched page of m, with no write-back in flight. */
+void fm_map_lock_pages(struct fm_map *m);
+void fm_map_unlock_pages(struct fm_map *m);
+
+/* Make [start, end) unmanaged without changing the memory: flush, radix,
+ * objects. The caller maps something else there next. */
+int fm_range_release(uintptr_t start, uintptr_t end);
+
+/* demote.c: lay the kernel's mapping over every mapping of f / over m. */
+int fm_demote_locked(struct fm_file *f, const char *why);
+/* [fault] Ask the control thread to demote f soon. */
+void fm_demote_later(struct fm_file *f, const char *why);
+void fm_demote_pending(void); /* no lock; the control thread */
+/* Map file ranges by the kernel in a helper process that shares our memory
+ * but not our descriptors, so that closing drops no lock of the program. */
+struct fm_kmap {
+	void *addr;
+	size_t len;
+	int prot, flags;
+	off_t off;
+	bool write;     /* open for writing, mprotect(PROT_WRITE) stays legal */
+};
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
+
+#endif

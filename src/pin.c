@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "pin.h"
+
+#include "cache.h"
+#include "engine.h"
+#include "epoch.h"
+#include "file.h"
+#include "map.h"
+#include "page.h"
+#include "space.h"
+
+#define SLOTS 256 /* fm_pin.slot is a byte */
+
+static struct slot {
+	_Atomic uint32_t used;
+	_Atomic uint32_t in;
+	_Atomic uintptr_t lo, hi;
+	char pad[FM_CACHELINE - 24];
+} slots[SLOTS];
+static _Atomic uint32_t npins, top;
+
+static FM_FAULT bool overlaps(const void *addr, size_t len, bool only_in)
+{
+	uintptr_t a = (uintptr_t)addr;
+
+	if (!atomic_load(&npins))
+		return false;
+	for (uint32_t i = 0, n = atomic_load(&top); i < n; i++) {
+		struct slot *s = &slots[i];
+
+		if (atomic_load(&s->hi) > a && atomic_load(&s->lo) < a + len &&
+		    (!only_in || atomic_load(&s->in)))
+			return true;
+	}
+	return false;
+}
+
+FM_FAULT bool fm_pinned(const void *addr, size_t len)
+{
+	return overlaps(addr, len, false);
+}
+
+FM_FAULT bool fm_pinned_in(const void *addr, size_t len)
+{
+	return overlaps(addr, len, true);
+}
+
+void fm_pins_reset(void)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		atomic_store(&slots[i].lo, 0);
+		atomic_store(&slots[i].hi, 0);
+		atomic_store(&slots[i].used, 0);
+	}
+	atomic_store(&npins, 0);
+}
+
+size_t fm_pin_limit(void)
+{
+	uint64_t bytes = (fm_cache_limit() << FM_PAGE_SHIFT) / 8;
+
+	if (bytes < FM_PAGE)
+		bytes = FM_PAGE;
+	return bytes > FM_PIN_MAX ? FM_PIN_MAX : bytes & ~FM_PAGE_MASK;
+}
+
+static int slot_get(void)
+{
+	for (;;) {
+		for (uint32_t i = 0; i < SLOTS; i++) {
+			uint32_t t = atomic_load(&top);
+
+			if (atomic_load(&slots[i].used) ||
+			    atomic_exchange(&slots[i].used, 1))
+				continue;
+			while (t < i + 1 &&
+			       !atomic_compare_exchange_weak(&top, &t, i + 1))
+				;
+			return (int)i;
+		}
+		fm_sys0(SYS_sched_yield);
+	}
+}
+
+static void slot_put(int i)
+{
+	struct slot *s = &slots[i];
+
+	atomic_store(&s->hi, 0);
+	atomic_store(&s->lo, 0);
+	atomic_fetch_sub(&npins, 1);
+	atomic_store(&s->used, 0);
+}
+
+/* Resident and usable right now, with nobody working on it? */
+static bool settled(uintptr_t a, bool in)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find(a);
+	bool ok = true;
+
+	if (m) {
+		uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+		uint8_t need = PM_PRESENT | (in ? PM_WRITABLE : 0);
+
+		ok = p && (fm_mode(m, i) & need) == need &&
+		     !(atomic_load(p) & FP_BUSY) &&
+		     (fm_mode(m, i) & need) == need;
+	}
+	fm_epoch_leave(e);
+	return ok;
+}
+
+/* Bring every page of [a, end) in; returns where it had to stop. */
+static uintptr_t settle(uintptr_t a, uintptr_t end, bool in)
+{
+	while (a < end) {
+		if (settled(a, in)) {
+			a = (a & ~FM_PAGE_MASK) + FM_PAGE;
+			continue;
+		}
+		if (fm_fault((void *)a, in) > FM_FAULT_RETRY &&
+		    fm_overlaps((void *)a, 1))
+			return a;
+	}
+	return end;
+}
+
+ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
+{
+	uintptr_t a = (uintptr_t)buf, got;
+	uint64_t old;
+	int i;
+
+	if (!len || !fm_overlaps(buf, len))
+		return (ssize_t)len;
+	if (pin->n >= FM_PINS)
+		return -E2BIG;
+	fm_block_signals(&old);
+	i = slot_get();
+	atomic_store(&slots[i].in, in);
+	atomic_store(&slots[i].lo, a & ~FM_PAGE_MASK);
+	atomic_fetch_add(&npins, 1);
+	atomic_store(&slots[i].hi, a + len);
+	pin->slot[pin->n++] = (uint8_t)i;
+	got = settle(a, a + len, in);
+	fm_restore_signals(&old);
+	return (ssize_t)(got - a);
+}
+
+void fm_unpin(struct fm_pin *pin)
+{
+	while (pin->n)
+		slot_put(pin->slot[--pin->n]);
+}

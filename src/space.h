@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * space.h - which address belongs to which mapping.
+ *
+ * A radix tree over the 47-bit address space (1 GiB, 2 MiB, 4 KiB), where an
+ * entry of any level may be a mapping. Readers take no lock; they hold an
+ * epoch while they use the mapping, and look again under the page lock,
+ * because a mapping may go between the two. Writers hold the space lock.
+ */
+#ifndef FM_SPACE_H
+#define FM_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fm_map;
+
+/* Lock order 1. Blocks signals while held. [any] */
+void fm_space_lock(uint64_t *ret_mask);
+void fm_space_unlock(const uint64_t *mask);
+bool fm_space_locked(void);
+void fm_space_lock_reset(void); /* child of fork */
+
+/* [fault] */
+struct fm_map *fm_space_find(uintptr_t addr);
+/* First managed address in [addr, end) and its mapping, or NULL. */
+struct fm_map *fm_space_next(uintptr_t addr, uintptr_t end,
+			     uintptr_t *ret_at);
+
+/* Under the lock. 0 or -ENOMEM (then nothing has changed for readers of
+ * other ranges; NULL never fails where the range was set before as a whole). */
+int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map);
+
+#endif

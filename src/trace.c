@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace.h"
+
+#include "lock.h"
+#include "ring.h"
+
+#define RECORDS 4096
+
+_Atomic bool fm_tracing;
+static _Atomic uint32_t lock;
+static uint64_t buf[RECORDS];
+static unsigned used;
+static int fd = -1;
+
+static FM_FAULT void write_out(void)
+{
+	fm_sys3(SYS_write, fd, buf, used * sizeof(buf[0]));
+	used = 0;
+}
+
+int fm_trace_start(const char *path)
+{
+	int new = fm_sys_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	if (new < 0)
+		return new;
+	fd = fm_fd_raise(new);
+	atomic_store(&fm_tracing, true);
+	return 0;
+}
+
+FM_FAULT void fm_trace_record(uint64_t page, bool write)
+{
+	fm_lock(&lock);
+	buf[used++] = (page & ((1ull << 48) - 1)) | (uint64_t)write << 48;
+	if (used == RECORDS)
+		write_out();
+	fm_unlock(&lock);
+}
+
+void fm_trace_stop(void)
+{
+	uint64_t old;
+
+	if (!atomic_exchange(&fm_tracing, false))
+		return;
+	fm_block_signals(&old);
+	fm_lock(&lock);
+	write_out();
+	fm_unlock(&lock);
+	fm_restore_signals(&old);
+}

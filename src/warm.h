@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* warm.h - is a file in the kernel's page cache already? */
+#ifndef FM_WARM_H
+#define FM_WARM_H
+
+#include <stdbool.h>
+
+struct stat;
+struct fm_policy;
+
+/* [plain] Whether the policy wants the kernel to serve this file because
+ * (nearly) all of it is cached: a mapping of cached folios costs 30 ns a page
+ * and cannot be beaten by copying. */
+bool fm_warm_enough(int fd, const struct stat *st, const struct fm_policy *p);
+
+#endif

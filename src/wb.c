@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+#include "wb.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "cache.h"
+#include "engine.h"
+#include "epoch.h"
+#include "file.h"
+#include "log.h"
+#include "map.h"
+#include "page.h"
+#include "pin.h"
+#include "policy.h"
+#include "ring.h"
+#include "uffd.h"
+
+#define RUN_PAGES 256 /* 1 MiB a write at most */
+#define RUNS 64       /* writes in flight per thread */
+
+/* One write in flight. Its pages carry FP_WB. */
+struct run {
+	struct fm_io io;
+	struct fm_file *f;
+	uint64_t first, n;
+	bool used;
+};
+
+struct wb {
+	struct fm_ring *ring;
+	struct run runs[RUNS];
+	unsigned inflight;
+	int err;
+	bool wait;
+	unsigned pages;
+};
+
+/* ---- building a run --------------------------------------------------- */
+
+static FM_FAULT bool start_page(struct fm_map *m, uint64_t i,
+				_Atomic uint8_t *p)
+{
+	uint8_t s = fm_page_state(p);
+
+	(void)m;
+	(void)i;
+	return (s & FP_DIRTY) && !(s & FP_WB);
+}
+
+/* The page belongs to the run: no store may slip in unseen from here on. A
+ * page that a system call is storing into right now cannot be protected; it
+ * is written as it is and stays dirty. */
+static FM_FAULT void claim_page(struct fm_map *m, uint64_t i,
+				_Atomic uint8_t *p, bool *ret_protect)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	if (!(mode & PM_WRITABLE)) {
+		fm_page_set(p, FP_WB, FP_REDIRTY);
+	} else if (fm_pinned_in(fm_map_addr(m, i), FM_PAGE)) {
+		fm_page_set(p, FP_WB | FP_REDIRTY, 0);
+	} else {
+		*ret_protect = true;
+		fm_page_set(p, FP_WB, FP_REDIRTY);
+		fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	}
+}
+
+/* Protect the claimed pages one by one where a pinned page interrupts them,
+ * in one call otherwise. */
+static FM_FAULT int protect_run(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	uint64_t k = 0;
+
+	while (k < n) {
+		uint64_t len = 0;
+		int err;
+
+		while (k < n && (fm_mode(m, i + k) & PM_WRITABLE))
+			k++;
+		while (k + len < n && !(fm_mode(m, i + k + len) & PM_WRITABLE))
+			len++;
+		if (!len)
+			break;
+		err = fm_uffd_protect(fm_map_addr(m, i + k),
+				      len << FM_PAGE_SHIFT, true);
+		if (err)
+			return err;
+		k += len;
+	}
+	return 0;
+}
+
+/* A dirty page that no longer lies in the file goes, as in the kernel. */
+static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
+				    _Atomic uint8_t *p)
+{
+	if (fm_page_state(p) & FP_WB)
+		return;
+	fm_page_set(p, 0, FP_DIRTY);
+	fm_dirty_clear(f, fp);
+}
+
+static FM_FAULT void unlock_run(struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	for (uint64_t k = 0; k < n; k++)
+		fm_page_unlock(fm_file_page(f, fp + k));
+}
+
+/* Page fp is locked, dirty, not in flight and held by m at i. Take what
+ * follows it too. Returns the number of pages, all locked and marked. */
+static FM_FAULT uint64_t extend(struct fm_map *m, uint64_t i, uint64_t max)
+{
+	struct fm_file *f = m->file;
+	uint64_t n = 1, room = fm_map_pages(m) - i;
+	bool protect = false;
+
+	claim_page(m, i, fm_file_page(f, m->pgoff + i), &protect);
+	if (max > room)
+		max = room;
+	while (n < max) {
+		_Atomic uint8_t *p = fm_file_page(f, m->pgoff + i + n);
+
+		if (!p || !(fm_page_state(p) & FP_DIRTY) ||
+		    !fm_page_trylock(p))
+			break;
+		if (!start_page(m, i + n, p) ||
+		    !(fm_mode(m, i + n) & PM_PRESENT)) {
+			fm_page_unlock(p);
+			break;
+		}
+		claim_page(m, i + n, p, &protect);
+		n++;
+	}
+	if (protect && protect_run(m, i, n))
+		fm_log(FM_LOG_ERROR, "%s: write protection failed", f->path);
+	return n;
+}
+
+/* ---- finishing -------------------------------------------------------- */
+
+static FM_FAULT void finish_page(struct fm_file *f, uint64_t fp, bool ok)
+{
+	_Atomic uint8_t *p = fm_file_page(f, fp);
+	bool again;
+
+	fm_page_lock(p);
+	again = !ok || (fm_page_state(p) & FP_REDIRTY);
+	fm_page_set(p, 0, again ? FP_WB | FP_REDIRTY :
+				  FP_WB | FP_REDIRTY | FP_DIRTY);
+	if (!again)
+		fm_dirty_clear(f, fp);
+	fm_page_unlock(p);
+	/* fm_page_unlock wakes those who wait for FP_WB as well. */
+}
+
+static FM_FAULT void note_error(struct fm_file *f, int err)
+{
+	if (err == -EFAULT || err == -EINTR || err == -EAGAIN)
+		return; /* our own doing; the page is still dirty */
+	atomic_fetch_add_explicit(&f->st.wb_errors, 1, memory_order_relaxed);
+	if (atomic_exchange(&f->wb_err, (uint32_t)-err) == 0)
+		fm_log(FM_LOG_ERROR,
+		       "%s: write-back failed, errno %d: the data stays in "
+		       "memory and is tried again; free space or check the "
+		       "device", f->path, -err);
+}
+
+static FM_FAULT void finish_run(struct wb *w, struct run *r)
+{
+	bool ok = r->io.res == (int64_t)r->io.len;
+	int err = r->io.res < 0 ? r->io.res : -EIO;
+
+	if (ok) {
+		atomic_fetch_add_explicit(&r->f->st.writebacks, r->n,
+					  memory_order_relaxed);
+		atomic_fetch_add_explicit(&r->f->st.wb_bytes, r->io.len,
+					  memory_order_relaxed);
+	} else {
+		note_error(r->f, err);
+		if (!w->err)
+			w->err = err;
+	}
+	for (uint64_t k = 0; k < r->n; k++)
+		finish_page(r->f, r->first + k, ok);
+	w->pages += ok ? (unsigned)r->n : 0;
+	r->used = false;
+	w->inflight--;
+}
+
+static FM_FAULT void reap(struct wb *w, unsigned until)
+{
+	while (w->inflight > until) {
+		fm_ring_reap(w->ring, false);
+		for (int k = 0; k < RUNS; k++)
+			if (w->runs[k].used && w->runs[k].io.done)
+				finish_run(w, &w->runs[k]);
+	}
+}
+
+/* ---- submitting ------------------------------------------------------- */
+
+/* Direct I/O writes whole device blocks; a tail that is none, and a file
+ * system without direct I/O, goes through the page cache. */
+static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
+			    uint64_t n, uint64_t len)
+{
+	struct fm_file *f = m->file;
+	struct run *r = w->runs;
+	struct fm_io *io;
+
+	while (r->used)
+		r++;
+	io = &r->io;
+	memset(io, 0, sizeof(*io));
+	io->file = f;
+	io->op = FM_WRITE;
+	io->buf = fm_map_addr(m, i);
+	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
+	io->len = len;
+	io->buffered = !f->direct || len % f->dio_align != 0;
+	r->f = f;
+	r->first = m->pgoff + i;
+	r->n = n;
+	r->used = true;
+	w->inflight++;
+	fm_ring_submit(w->ring, &io, 1);
+}
+
+/* Write the run that begins at the locked page fp. Unlocks it. Returns the
+ * page to go on with. */
+static FM_FAULT uint64_t write_run(struct wb *w, struct fm_file *f,
+				   uint64_t fp, uint64_t end)
+{
+	uint64_t size = (uint64_t)fm_file_size_now(f);
+	uint64_t i, n, len, max = end - fp;
+	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
+	_Atomic uint8_t *p = fm_file_page(f, fp);
+
+	if (fp << FM_PAGE_SHIFT >= size) {
+		discard_beyond(f, fp, p);
+		fm_page_unlock(p);
+		return fp + 1;
+	}
+	if (!m) { /* cannot be: dirty means present somewhere */
+		fm_page_unlock(p);
+		return fp + 1;
+	}
+	if (max > RUN_PAGES)
+		max = RUN_PAGES;
+	if (size >> FM_PAGE_SHIFT <= fp)
+		max = 1; /* the tail goes alone */
+	else if (max > (size >> FM_PAGE_SHIFT) - fp)
+		max = (size >> FM_PAGE_SHIFT) - fp;
+	n = extend(m, i, max);
+	len = n << FM_PAGE_SHIFT;
+	if ((fp << FM_PAGE_SHIFT) + len > size)
+		len = size - (fp << FM_PAGE_SHIFT);
+	/* The locks go only when the kernel has the request: from here on
+	 * FP_WB keeps the page from being dropped. */
+	submit(w, m, i, n, len);
+	unlock_run(f, fp, n);
+	return fp + n;
+}
+
+/* Lock a page for write-back; false: nothing to do there (any more). */
+static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
+{
+	for (;;) {
+		if (!w->wait) {
+			if (!fm_page_trylock(p))
+				return false;
+		} else {
+			fm_page_lock(p);
+		}
+		if (start_page(NULL, 0, p))
+			return true;
+		if (!w->wait || !(fm_page_state(p) & FP_WB)) {
+			fm_page_unlock(p);
+			return false;
+		}
+		/* Somebody else writes it; ours may be among the runs. */
+		fm_page_unlock(p);
+		reap(w, 0);
+		fm_page_wait(p, FP_WB);
+	}
+}
+
+static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
+				 uint64_t fp, uint64_t end, unsigned most)
+{
+	unsigned e = fm_epoch_enter();
+
+	while (fp < end && w->pages < most) {
+		_Atomic uint8_t *p;
+
+		fp = fm_dirty_next(f, fp, end);
+		if (fp >= end)
+			break;
+		p = fm_file_page(f, fp);
+		if (w->inflight == RUNS)
+			reap(w, RUNS - 16);
+		if (lock_dirty(w, p))
+			fp = write_run(w, f, fp, end);
+		else
+			fp++;
+	}
+	reap(w, 0);
+	fm_epoch_leave(e);
+}
+
+int fm_wb_locked_page(struct fm_file *f, uint64_t fp)
+{
+	uint64_t i, off = fp << FM_PAGE_SHIFT;
+	uint64_t size = (uint64_t)fm_file_size_now(f);
+	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
+	_Atomic uint8_t *p = fm_file_page(f, fp);
+	struct fm_io io = { .file = f, .op = FM_WRITE, .buffered = true };
+	uint8_t mode;
+
+	if (!m || off >= size)
+		return 0;
+	mode = fm_mode(m, i);
+	if ((mode & PM_WRITABLE) &&
+	    !fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true))
+		fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	io.buf = fm_map_addr(m, i);
+	io.off = off;
+	io.len = size - off < FM_PAGE ? size - off : FM_PAGE;
+	if (fm_io_once(&io) != (long)io.len)
+		return -EIO;
+	fm_page_set(p, 0, FP_DIRTY);
+	fm_dirty_clear(f, fp);
+	return 0;
+}
+
+/* ---- interface -------------------------------------------------------- */
+
+static FM_FAULT int run_range(struct fm_file *f, uint64_t first, uint64_t end,
+			      bool wait, unsigned most, unsigned *ret_pages)
+{
+	struct wb w;
+
+	w.inflight = 0;
+	w.err = 0;
+	w.pages = 0;
+	w.wait = wait;
+	for (int k = 0; k < RUNS; k++)
+		w.runs[k].used = false;
+	w.ring = fm_ring_get();
+	write_range(&w, f, first, end, most);
+	fm_ring_put(w.ring);
+	if (ret_pages)
+		*ret_pages += w.pages;
+	return w.err;
+}
+
+int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
+{
+	uint64_t old;
+	int err;
+
+	if (fm_dirty_next(f, first, end) >= end)
+		return 0;
+	fm_block_signals(&old);
+	err = run_range(f, first, end, wait, UINT32_MAX, NULL);
+	fm_restore_signals(&old);
+	return err;
+}
+
+int fm_wb_file(struct fm_file *f)
+{
+	int err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
+
+	if (!err && fm_dirty_count(f) == 0)
+		atomic_store(&f->dirty_since_ms, 0);
+	return err;
+}
+
+int fm_wb_all(void)
+{
+	int err = 0;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		unsigned e = fm_epoch_enter();
+		struct fm_file *f = fm_file_at(id);
+		int one = f && fm_dirty_count(f) ? fm_wb_file(f) : 0;
+
+		fm_epoch_leave(e);
+		if (!err)
+			err = one;
+	}
+	return err;
+}
+
+int fm_wb_sync(struct fm_file *f)
+{
+	struct fm_io io = { .file = f, .op = FM_FSYNC, .buffered = true };
+	uint64_t old;
+	long res;
+
+	fm_block_signals(&old);
+	res = fm_io_once(&io);
+	fm_restore_signals(&old);
+	return (int)res;
+}
+
+int fm_wb_error(struct fm_file *f)
+{
+	return -(int)atomic_exchange(&f->wb_err, 0);
+}
+
+/* ---- background ------------------------------------------------------- */
+
+static _Atomic uint32_t kicks, sleeping, started;
+static _Atomic uint32_t cursor; /* file to go on with */
+
+FM_FAULT void fm_wb_kick(void)
+{
+	atomic_fetch_add(&kicks, 1);
+	if (atomic_load(&sleeping))
+		fm_futex_wake(&kicks, 1);
+}
+
+static bool above(uint32_t percent)
+{
+	return atomic_load(&fm_dirty_total) * 100 >
+	       (int64_t)(fm_cache_limit() * percent);
+}
+
+static FM_FAULT unsigned write_file_some(uint32_t id, unsigned most)
+{
+	static _Atomic uint64_t at[64]; /* where to go on, per file */
+	unsigned e = fm_epoch_enter(), pages = 0;
+	struct fm_file *f = fm_file_at(id);
+	uint64_t from;
+
+	if (f && fm_dirty_count(f) > 0) {
+		from = atomic_load(&at[id % 64]);
+		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
+		    FM_MAX_FILE_PAGES)
+			from = 0;
+		run_range(f, from, FM_MAX_FILE_PAGES, false, most, &pages);
+		from = fm_dirty_next(f, from + 1, FM_MAX_FILE_PAGES);
+		atomic_store(&at[id % 64], from);
+	}
+	fm_epoch_leave(e);
+	return pages;
+}
+
+FM_FAULT unsigned fm_wb_some(void)
+{
+	uint32_t top = fm_file_top();
+	unsigned pages = 0;
+
+	if (atomic_load(&fm_dirty_total) <= 0)
+		return 0;
+	fm_wb_kick();
+	for (uint32_t k = 0; k < top && !pages; k++)
+		pages = write_file_some(atomic_fetch_add(&cursor, 1) % top,
+					64);
+	return pages;
+}
+
+static void flush_down(const struct fm_policy *p)
+{
+	int idle = 0;
+
+	while (above(p->wb_low) && idle < 3) {
+		uint32_t top = fm_file_top();
+		unsigned pages = 0;
+
+		for (uint32_t k = 0; k < top; k++)
+			pages += write_file_some(k, 2048);
+		idle = pages ? 0 : idle + 1;
+	}
+	if (idle) { /* errors or contention: not in a tight loop */
+		struct timespec ts = { 0, 50000000 };
+
+		fm_sys2(SYS_nanosleep, &ts, NULL);
+	}
+}
+
+static void *flusher(void *arg)
+{
+	const struct fm_policy *p = arg;
+
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-wb", 0, 0, 0);
+	for (;;) {
+		uint32_t seen = atomic_load(&kicks);
+
+		if (above(p->wb_low)) {
+			flush_down(p);
+			continue;
+		}
+		atomic_fetch_add(&sleeping, 1);
+		fm_futex_wait(&kicks, seen, NULL);
+		atomic_fetch_sub(&sleeping, 1);
+	}
+	return NULL;
+}
+
+int fm_wb_start(void)
+{
+	extern int fm_thread_create(void *(*fn)(void *), void *arg);
+	const struct fm_policy *p = fm_policy_default();
+
+	if (atomic_exchange(&started, 1))
+		return 0;
+	return fm_thread_create(flusher, (void *)(uintptr_t)p);
+}
+
+void fm_wb_reset(void)
+{
+	atomic_store(&started, 0);
+	atomic_store(&sleeping, 0);
+	atomic_store(&fm_dirty_total, 0);
+}
+
+void fm_wb_tick(void)
+{
+	uint64_t now = fm_now_ms();
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		unsigned e = fm_epoch_enter();
+		struct fm_file *f = fm_file_at(id);
+		uint64_t since = f ? atomic_load(&f->dirty_since_ms) : 0;
+
+		if (since && f->policy->wb_interval_ms &&
+		    now - since >= f->policy->wb_interval_ms) {
+			atomic_store(&f->dirty_since_ms, 0);
+			fm_wb_range(f, 0, FM_MAX_FILE_PAGES, false);
+			if (fm_dirty_count(f))
+				atomic_store(&f->dirty_since_ms, now);
+		}
+		fm_epoch_leave(e);
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wb.h - write-back: dirty pages to the file, in place.
+ *
+ * A run of neighbouring dirty pages is write-protected, marked FP_WB, and
+ * written straight from the program's memory; a store meanwhile makes the
+ * page dirty again (FP_REDIRTY). Never past the end of the file. On an error
+ * the data stays dirty and the error is kept for msync and fsync.
+ */
+#ifndef FM_WB_H
+#define FM_WB_H
+
+#include "types.h"
+
+/* Write every page of [first, end) that was dirty when called. `wait`: also
+ * pages that are locked or in flight right now. 0 or the first -errno. */
+int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);
+/* One page whose lock the caller holds; it stays locked. */
+int fm_wb_locked_page(struct fm_file *f, uint64_t fp);
+int fm_wb_file(struct fm_file *f);
+int fm_wb_all(void);
+/* Make what was written durable (fdatasync). */
+int fm_wb_sync(struct fm_file *f);
+/* The pending write-back error, reported once. 0 or -errno. */
+int fm_wb_error(struct fm_file *f);
+
+/* Background threads between the watermarks of the policy. */
+int fm_wb_start(void);
+void fm_wb_reset(void); /* child of fork */
+void fm_wb_kick(void);  /* [fault] */
+/* [fault] A faulting thread found nothing clean: write a few dirty pages
+ * itself (only pages that it can lock at once). Returns how many. */
+unsigned fm_wb_some(void);
+/* Once a second: files that have been dirty for longer than the interval. */
+void fm_wb_tick(void);
+
+#endif
