@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * device_errors.c - mapped access to a device that is full or fails (C22,
+ * C23). faults/run prepares the device, runs this natively and preloaded and
+ * compares.
+ *
+ *   device_errors DIR full     DIR is on a small file system
+ *   device_errors DIR read     DIR/bad cannot be read any more
+ *   device_errors DIR write    DIR/bad cannot be written any more
+ */
+#include "../contract/ct.h"
+
+#include <sys/statvfs.h>
+
+#define SPAN (64ul << 20)
+
+static int fd;
+static char *p;
+
+/* Stores to every page of a hole until the kernel says no. */
+static size_t fill(void)
+{
+	size_t i;
+
+	for (i = 0; i < SPAN / PAGE; i++) {
+		int r = ct_store(p + i * PAGE + 11, (int)(i % 251) + 1);
+
+		if (!r)
+			continue;
+		say("C22 no space: %s, si_addr right: %d", r == -SIGBUS ? "SIGBUS" :
+		    "another signal", ct_fault_addr == p + i * PAGE + 11);
+		break;
+	}
+	return i;
+}
+
+static size_t lost(size_t n)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bad += ct_in_file(fd, (off_t)(i * PAGE + 11)) != (int)(i % 251) + 1;
+	return bad;
+}
+
+static void full(void)
+{
+	struct statvfs before;
+	size_t n, room;
+	int ballast = open(ct_path("ballast"), O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	if (ballast < 0 || posix_fallocate(ballast, 0, 4 << 20))
+		ct_die("ballast");
+	fd = open(ct_path("sparse"), O_RDWR | O_CREAT | O_TRUNC, 0644);
+	if (fd < 0 || ftruncate(fd, SPAN))
+		ct_die("sparse");
+	statvfs(ct_dir, &before);
+	room = before.f_bavail * before.f_frsize / PAGE;
+	p = ct_map(fd, SPAN, RW, MAP_SHARED, 0);
+	n = fill();
+	say("C22 stopped: %d, most of the space was used: %d", n < SPAN / PAGE,
+	    n > room / 2 && n <= room + 1024);
+	say("C22 lost before msync: %zu", lost(n));
+	say("C22 overwrite: %d", ct_store(p + 11, 1));
+	say("C22 overwrite: %d", ct_store(p + (n - 1) * PAGE + 12, 7));
+	say_rc("C22 msync", msync(p, SPAN, MS_SYNC));
+	say("C22 lost after msync: %zu", lost(n));
+	say("C22 read of the refused page: %d", ct_load(p + n * PAGE + 11));
+	say("C22 again: %s", ct_store(p + (n + 512) * PAGE, 1) == -SIGBUS ?
+	    "SIGBUS" : "accepted");
+	close(ballast);
+	unlink(ct_path("ballast"));
+	sync();
+	say("C22 after space was made: %d", ct_store(p + (n + 513) * PAGE, 9));
+	say("C22 in the file: %d", ct_in_file(fd, (off_t)((n + 513) * PAGE)));
+	munmap(p, SPAN);
+	say("C22 lost after munmap: %zu", lost(n));
+}
+
+static void read_error(void)
+{
+	char buf[16];
+
+	fd = open(ct_path("bad"), O_RDWR);
+	if (fd < 0)
+		ct_die("open");
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	say_rc("C23 read", pread(fd, buf, sizeof(buf), 64 * 1024));
+	say_load("C23 load", p, 64 * 1024);
+	say_store("C23 store", p, 128 * 1024 + 5);
+	say_load("C23 load again", p, 64 * 1024);
+	say_rc("C23 msync", msync(p, 1 << 20, MS_SYNC));
+	say_rc("C23 write from it", write(STDERR_FILENO, p + 256 * 1024, 1));
+	say_rc("C23 munmap", munmap(p, 1 << 20));
+}
+
+static void write_error(void)
+{
+	int before = open(ct_path("bad"), O_RDWR), after;
+
+	fd = open(ct_path("bad"), O_RDWR);
+	if (fd < 0 || before < 0)
+		ct_die("open");
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	for (int i = 0; i < 16; i++)
+		say("C23 store: %d", ct_store(p + i * 4 * PAGE, 0x77));
+	say("C23 msync: %s", ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+	say("C23 data is still readable: %02x %02x", ct_load(p),
+	    ct_load(p + 60 * PAGE));
+	/* That other pages may be retried is ours; see docs/contract.md. */
+	say("C23b fsync of the other descriptor: %s", ct_errno(fsync(before) == -1));
+	say("C23c fsync again: %s", ct_errno(fsync(before) == -1));
+	after = open(ct_path("bad"), O_RDWR);
+	say("C23c fsync of a later descriptor: %s", ct_errno(fsync(after) == -1));
+	say("C23 munmap: %s", ct_errno(munmap(p, 1 << 20) == -1));
+	say("C23 end");
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	if (argc < 3)
+		return 2;
+	if (!strcmp(argv[2], "full"))
+		full();
+	else if (!strcmp(argv[2], "read"))
+		read_error();
+	else
+		write_error();
+	return 0;
+}
