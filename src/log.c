@@ -14,6 +14,38 @@
 
 _Atomic int fm_log_level = FM_LOG_WARN;
 
+static struct {
+	bool started;
+	dev_t dev; /* both 0 when it was closed */
+	ino_t ino;
+} first_stderr;
+
+void fm_log_start(void)
+{
+	struct stat st;
+
+	first_stderr.started = true;
+	if (fm_sys_fstat(2, &st) < 0)
+		return;
+	first_stderr.dev = st.st_dev;
+	first_stderr.ino = st.st_ino;
+}
+
+/* Redirected to a terminal or a log file (write-only) meanwhile is fine. */
+FM_FAULT static bool stderr_is_text(void)
+{
+	struct stat st;
+
+	if (fm_sys_fstat(2, &st) < 0)
+		return false;
+	if (!first_stderr.started ||
+	    (st.st_dev == first_stderr.dev && st.st_ino == first_stderr.ino) ||
+	    S_ISCHR(st.st_mode))
+		return true;
+	return S_ISREG(st.st_mode) &&
+	       (fm_sys3(SYS_fcntl, 2, F_GETFL, 0) & O_ACCMODE) == O_WRONLY;
+}
+
 struct line {
 	char text[LINE];
 	size_t len;
@@ -97,7 +129,8 @@ FM_FAULT void fm_log(int level, const char *fmt, ...)
 	struct line l = { .len = 0 };
 	va_list ap;
 
-	if (level > atomic_load_explicit(&fm_log_level, memory_order_relaxed))
+	if (level > atomic_load_explicit(&fm_log_level, memory_order_relaxed) ||
+	    !stderr_is_text())
 		return;
 	put_str(&l, "fastmap: ");
 	va_start(ap, fmt);

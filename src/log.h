@@ -10,4 +10,11 @@ enum { FM_LOG_ERROR, FM_LOG_WARN, FM_LOG_INFO, FM_LOG_DEBUG };
 void fm_log(int level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Lines above this level are dropped; the policy sets it. */
+extern _Atomic int fm_log_level;
+
+/* [plain] Remember what descriptor 2 is now. A program may close it and get
+ * the number again for a database or a socket: such a one is not written to. */
+void fm_log_start(void);
+
 #endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FM_MEMORY_H
+#define FM_MEMORY_H
+
+#include <stdint.h>
+
+uint64_t fm_memory_total(void);
+/* Least limit of the control groups of this process, UINT64_MAX without one.
+ * `root` is put before /proc and /sys (tests; "" in earnest). */
+uint64_t fm_cgroup_limit(const char *root);
+
+#endif

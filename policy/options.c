@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - the table of all options, and how one is set from text. */
+#include "set.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+#include "memory.h"
+
+#define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)
+#define PATH(m) OPT_PATH, .offset = offsetof(struct fm_policy, m)
+#define LIST(m) OPT_LIST, .offset = offsetof(struct fm_set, m)
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+#define TIB (1024 * 1024 * MIB)
+
+const struct fm_option fm_options[] = {
+	/* FASTMAP_LOG comes first: it decides what is said of the rest. */
+	{ "log", "FASTMAP_LOG", .scope = PROC(log_level), .type = T_LEVEL,
+	  .standard = "1", .max = 3 },
+	{ "mode", "FASTMAP_MODE", .scope = PROC(mode), .type = T_CHOICE,
+	  .standard = "on", .choices = "on|observe|off" },
+	{ "faults", "FASTMAP_FAULTS", .scope = PROC(faults), .type = T_CHOICE,
+	  .standard = "auto", .choices = "auto|signal|thread" },
+	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache_bytes),
+	  .type = T_MEMORY, .standard = "50%", .min = 256 * KIB,
+	  .max = 64 * TIB },
+	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
+	  .standard = "no" },
+	{ "guardian", "FASTMAP_GUARDIAN", .scope = PROC(guardian),
+	  .type = T_BOOL, .standard = "yes" },
+	{ "stats", "FASTMAP_STATS", .scope = PROC(stats), .type = T_STATS,
+	  .standard = "" },
+	{ "trace", "FASTMAP_TRACE", .scope = PROC(trace), .type = T_TEXT,
+	  .standard = "" },
+	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_TEXT,
+	  .standard = "" },
+	{ "rings", "FASTMAP_RINGS", .scope = PROC(ring_limit), .type = T_U32,
+	  .standard = "32", .min = 1, .max = 64 },
+	{ "uring", "FASTMAP_URING", .scope = PROC(uring), .type = T_BOOL,
+	  .standard = "yes" },
+	{ "null-store", "FASTMAP_NULL_STORE", .scope = PROC(null_store),
+	  .type = T_U32, .standard = "0", .max = 1 },
+
+	{ "engage", NULL, .scope = PATH(engage), .type = T_BOOL,
+	  .standard = "yes" },
+	{ "min-size", "FASTMAP_MIN_SIZE", .scope = PATH(min_size),
+	  .type = T_SIZE, .standard = "1M", .max = UINT64_MAX },
+	{ "block", "FASTMAP_BLOCK", .scope = PATH(block_size), .type = T_POW2,
+	  .standard = "0", .min = 4 * KIB, .max = 8 * MIB },
+	{ "map-ahead", "FASTMAP_MAP_AHEAD", .scope = PATH(map_ahead),
+	  .type = T_SIZE32, .standard = "8M", .max = 1024 * MIB },
+	{ "cache-share", "FASTMAP_CACHE_SHARE", .scope = PATH(cache_share),
+	  .type = T_U32, .standard = "100", .min = 1, .max = 100 },
+	{ "io", "FASTMAP_IO", .scope = PATH(io), .type = T_CHOICE,
+	  .standard = "auto", .choices = "auto|direct|buffered" },
+	{ "holes", "FASTMAP_HOLES", .scope = PATH(holes), .type = T_CHOICE,
+	  .standard = "allocate", .choices = "allocate|lazy" },
+	{ "warm", "FASTMAP_WARM", .scope = PATH(warm), .type = T_CHOICE,
+	  .standard = "auto", .choices = "auto|kernel|engine" },
+	{ "eviction", "FASTMAP_EVICTION", .scope = PATH(eviction),
+	  .type = T_CHOICE, .standard = "default",
+	  .choices = "default|fifo|clock" },
+	{ "record", "FASTMAP_RECORD", .scope = PATH(record), .type = T_BOOL,
+	  .standard = "no" },
+	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
+	  .standard = "20", .min = 1, .max = 90 },
+	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
+	  .standard = "10", .max = 90 },
+	{ "wb-interval", "FASTMAP_WB_INTERVAL", .scope = PATH(wb_interval_ms),
+	  .type = T_U32, .standard = "5000", .max = 3600000 },
+
+	{ "paths", "FASTMAP_PATHS", .scope = LIST(prefixes), .type = T_PATHS,
+	  .standard = "" },
+	{ "deny", "FASTMAP_DENY", .scope = LIST(deny), .type = T_GLOBS,
+	  .standard = "*-shm:lock.mdb:*.lck:*.lock:/dev/shm:/proc:/sys" },
+	{ "allow", "FASTMAP_ALLOW", .scope = LIST(allow), .type = T_GLOBS,
+	  .standard = "" },
+	{ "cmds", "FASTMAP_CMDS", .scope = LIST(cmds), .type = T_GLOBS,
+	  .standard = "" },
+	{ "skip-cmds", "FASTMAP_SKIP_CMDS", .scope = LIST(skip_cmds),
+	  .type = T_GLOBS, .standard = "" },
+};
+const unsigned fm_option_count = sizeof(fm_options) / sizeof(fm_options[0]);
+
+const struct fm_option *fm_option_find(const char *name)
+{
+	for (unsigned i = 0; i < fm_option_count; i++)
+		if (!strcmp(fm_options[i].name, name))
+			return &fm_options[i];
+	return NULL;
+}
+
+void fm_complain(const struct fm_origin *o, const char *what, const char *text,
+		 const char *used)
+{
+	if (o->quiet)
+		return;
+	if (o->problems)
+		++*o->problems;
+	if (o->line)
+		fm_log(FM_LOG_WARN, "%s:%d: %s '%s', %s", o->file, o->line,
+		       what, text, used);
+	else
+		fm_log(FM_LOG_WARN, "%s: %s '%s', %s", o->file, what, text,
+		       used);
+}
+
+static int parse_bool(const char *s, bool *ret)
+{
+	static const char *const word[] = { "no",  "0", "off", "false",
+					    "yes", "1", "on",  "true" };
+
+	for (int i = 0; i < 8; i++)
+		if (!strcmp(s, word[i])) {
+			*ret = i >= 4;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* Position of s in "a|b|c". */
+static int parse_choice(const char *choices, const char *s, uint32_t *ret)
+{
+	size_t n = strlen(s);
+
+	for (uint32_t i = 0; n; i++) {
+		size_t len = strcspn(choices, "|");
+
+		if (len == n && !memcmp(choices, s, n)) {
+			*ret = i;
+			return 0;
+		}
+		if (!choices[len])
+			break;
+		choices += len + 1;
+	}
+	return -EINVAL;
+}
+
+static int parse_number(const struct fm_option *o, const char *s,
+			uint64_t *ret)
+{
+	const uint64_t whole = o->type == T_MEMORY ? fm_memory_limit() : 0;
+	uint64_t v;
+	int r;
+
+	/* Only a memory size knows what a percentage is of. */
+	if (o->type != T_MEMORY && strchr(s, '%'))
+		return -EINVAL;
+	r = fm_parse_size(s, whole, &v);
+	if (r)
+		return r;
+	if (o->type == T_POW2 && (v & (v - 1)))
+		return -EINVAL;
+	if (!(o->type == T_POW2 && v == 0) && (v < o->min || v > o->max))
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
+/* The number before a percent sign, else 0. */
+static uint32_t percentage(const char *s)
+{
+	uint64_t v;
+
+	if (!strchr(s, '%') || fm_parse_size(s, 100, &v))
+		return 0;
+	return (uint32_t)v;
+}
+
+static int set_number(const struct fm_option *o, void *at, struct fm_set *set,
+		      const char *value)
+{
+	uint64_t v;
+	int r = parse_number(o, value, &v);
+
+	if (r)
+		return r;
+	switch (o->type) {
+	case T_SIZE:
+		*(uint64_t *)at = v;
+		break;
+	case T_MEMORY:
+		*(uint64_t *)at = v;
+		set->process.cache_percent = percentage(value);
+		break;
+	case T_LEVEL:
+		*(int *)at = (int)v;
+		break;
+	default:
+		*(uint32_t *)at = (uint32_t)v;
+		break;
+	}
+	return 0;
+}
+
+static int set_text(const struct fm_option *o, const char **at,
+		    struct fm_set *set, const char *value)
+{
+	const char *copy;
+
+	if (o->type == T_STATS && !strcmp(value, "1"))
+		value = "stderr";
+	if (!*value || !strcmp(value, "0")) {
+		*at = NULL;
+		return 0;
+	}
+	copy = fm_arena_text(&set->arena, value, strlen(value));
+	if (!copy)
+		return -ENOMEM;
+	*at = copy;
+	return 0;
+}
+
+static int add_item(const struct fm_option *o, struct fm_list **at,
+		    struct fm_set *set, const char *s, size_t n)
+{
+	char plain[4096], real[4096];
+	struct fm_list *l;
+
+	if (n >= sizeof(plain))
+		return -ENAMETOOLONG;
+	memcpy(plain, s, n);
+	plain[n] = 0;
+	if (o->type == T_PATHS) {
+		int r = fm_resolve(plain, real, sizeof(real));
+
+		if (r)
+			return r;
+	}
+	l = fm_arena_get(&set->arena, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	s = o->type == T_PATHS ? real : plain;
+	l->text = fm_arena_text(&set->arena, s, strlen(s));
+	if (!l->text)
+		return -ENOMEM;
+	l->next = *at;
+	*at = l;
+	return 0;
+}
+
+static int set_list(const struct fm_option *o, struct fm_list **at,
+		    struct fm_set *set, const char *value)
+{
+	const char *stop = o->type == T_PATHS ? ":" : ":,";
+	int r = 0;
+
+	while (!r && *value) {
+		size_t n = strcspn(value, stop);
+		size_t lead = strspn(value, " ");
+
+		if (n > lead)
+			r = add_item(o, at, set, value + lead, n - lead);
+		value += n + (value[n] != 0);
+	}
+	return r;
+}
+
+static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
+		   const char *value)
+{
+	switch (o->type) {
+	case T_BOOL:
+		return parse_bool(value, at);
+	case T_CHOICE:
+		return parse_choice(o->choices, value, at);
+	case T_TEXT:
+	case T_STATS:
+		return set_text(o, at, set, value);
+	case T_PATHS:
+	case T_GLOBS:
+		return set_list(o, at, set, value);
+	default:
+		return set_number(o, at, set, value);
+	}
+}
+
+static const char *fault_of(const struct fm_option *o, int r)
+{
+	if (r == -ERANGE)
+		return "out of range:";
+	if (o->choices)
+		return "not one of the choices:";
+	return r == -EINVAL ? "bad value" : "cannot take";
+}
+
+void fm_option_set(const struct fm_option *o, struct fm_set *set,
+		   struct fm_policy *policy, const char *value,
+		   const struct fm_origin *from)
+{
+	void *base = o->scope == OPT_PROCESS ? (void *)&set->process :
+		     o->scope == OPT_PATH    ? (void *)policy :
+					       (void *)set;
+	char what[128], used[192];
+	int r = set_any(o, (char *)base + o->offset, set, value);
+
+	if (!r)
+		return;
+	/* The strings are all ours and short; a join that does not fit would
+	 * only shorten the message. */
+	fm_join(what, sizeof(what), o->name, ": ", fault_of(o, r));
+	fm_join(used, sizeof(used), o->choices ? o->choices : "line ignored",
+		o->choices ? "; line ignored, default " : ", default ",
+		*o->standard ? o->standard : "is empty");
+	fm_complain(from, what, value, used);
+}
+
+void fm_options_default(struct fm_set *set)
+{
+	const struct fm_origin none = { .file = "built-in" };
+
+	for (unsigned i = 0; i < fm_option_count; i++)
+		fm_option_set(&fm_options[i], set, &set->defaults,
+			      fm_options[i].standard, &none);
+	set->process.pin_syscalls = true;
+}
+
+bool fm_list_match(const struct fm_list *l, const char *text,
+		   bool (*match)(const char *pattern, const char *text))
+{
+	for (; l; l = l->next)
+		if (match(l->text, text))
+			return true;
+	return false;
+}

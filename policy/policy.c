@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * policy.c - the current set: built from defaults, then the policy file, then
+ * the environment; asked by the engine.
+ */
+#include "policy.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "glob.h"
+#include "log.h"
+#include "set.h"
+#include "sys.h"
+
+/* Until fm_policy_load: everything off. */
+static const struct fm_set nothing = {
+	.process = { .mode = FM_MODE_OFF, .log_level = FM_LOG_WARN },
+};
+static _Atomic(const struct fm_set *) current = &nothing;
+
+/* How the process was started, for a reload. The program may change its
+ * environment and its argv later, so these are copies. */
+static struct {
+	struct fm_arena arena;
+	struct fm_who who;
+	const char **value; /* of fm_options[i].env, or NULL */
+	const char *policy, *config_home, *home;
+} start;
+
+static const struct fm_set *set_now(void)
+{
+	return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+const struct fm_settings *fm_settings(void)
+{
+	return &set_now()->process;
+}
+
+static const char *env_get(char **envp, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, name, n) && (*envp)[n] == '=')
+			return fm_arena_text(&start.arena, *envp + n + 1,
+					     strlen(*envp + n + 1));
+	return NULL;
+}
+
+static const char *own_exe(void)
+{
+	char buf[4096];
+	long n = fm_sys3(SYS_readlink, "/proc/self/exe", buf, sizeof(buf));
+
+	return n > 0 ? fm_arena_text(&start.arena, buf, (size_t)n) : NULL;
+}
+
+static int remember_start(const char *progname, char **envp)
+{
+	const char *exe = own_exe();
+
+	start.who.name = fm_arena_text(&start.arena, progname,
+				       strlen(progname));
+	start.who.exe = exe ? exe : "";
+	start.policy = env_get(envp, "FASTMAP_POLICY");
+	start.config_home = env_get(envp, "XDG_CONFIG_HOME");
+	start.home = env_get(envp, "HOME");
+	start.value = fm_arena_get(&start.arena,
+				   fm_option_count * sizeof(char *));
+	if (!start.who.name || !start.value)
+		return -ENOMEM;
+	for (unsigned i = 0; i < fm_option_count; i++)
+		if (fm_options[i].env)
+			start.value[i] = env_get(envp, fm_options[i].env);
+	return 0;
+}
+
+/* ---- the policy file --------------------------------------------------- */
+
+static bool exists(const char *path)
+{
+	return fm_sys4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0;
+}
+
+/* DIR MIDDLE NAME.policy into buf, when there is such a file. */
+static bool candidate(char *buf, size_t size, const char *dir,
+		      const char *middle)
+{
+	char head[4096];
+
+	return dir && dir[0] == '/' &&
+	       !fm_join(head, sizeof(head), dir, middle, "/fastmap/") &&
+	       !fm_join(buf, size, head, start.who.name, ".policy") &&
+	       exists(buf);
+}
+
+static bool find_file(char *buf, size_t size)
+{
+	if (start.policy)
+		return *start.policy &&
+		       !fm_join(buf, size, start.policy, "", "");
+	if (!*start.who.name || strchr(start.who.name, '/'))
+		return false;
+	if (start.config_home && *start.config_home) {
+		if (candidate(buf, size, start.config_home, ""))
+			return true;
+	} else if (candidate(buf, size, start.home, "/.config")) {
+		return true;
+	}
+	return candidate(buf, size, "/etc", "");
+}
+
+static void take_file(struct fm_set *set)
+{
+	char path[4096], *text;
+	int r;
+
+	if (!find_file(path, sizeof(path)))
+		return;
+	r = fm_read_text(&set->arena, path, &text);
+	if (r) {
+		fm_log(FM_LOG_WARN,
+		       "cannot read policy file %s (errno %d), using defaults",
+		       path, -r);
+		return;
+	}
+	set->process.source = fm_arena_text(&set->arena, path, strlen(path));
+	fm_parse_text(set, path, text, &start.who, NULL);
+}
+
+/* ---- the environment --------------------------------------------------- */
+
+static void take_log_level(struct fm_set *set, bool from_env)
+{
+	const struct fm_option *o = &fm_options[0];
+	const struct fm_origin from = { .file = o->env };
+
+	if (from_env && start.value[0])
+		fm_option_set(o, set, &set->defaults, start.value[0], &from);
+	atomic_store(&fm_log_level, set->process.log_level);
+}
+
+/* Options of a path override every section as well. */
+static void take_env(struct fm_set *set)
+{
+	for (unsigned i = 1; i < fm_option_count; i++) {
+		const struct fm_option *o = &fm_options[i];
+		struct fm_origin from = { .file = o->env };
+
+		if (!start.value[i])
+			continue;
+		fm_option_set(o, set, &set->defaults, start.value[i], &from);
+		from.quiet = true;
+		for (struct fm_section *s = set->sections; s; s = s->next)
+			if (o->scope == OPT_PATH)
+				fm_option_set(o, set, &s->policy,
+					      start.value[i], &from);
+	}
+}
+
+/* ---- the whole --------------------------------------------------------- */
+
+static void order_watermarks(struct fm_policy *p, const char *where)
+{
+	if (p->wb_low < p->wb_high)
+		return;
+	p->wb_low = p->wb_high / 2;
+	fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u", where,
+	       p->wb_low);
+}
+
+static bool skipped(const struct fm_set *set)
+{
+	const char *exe = fm_base_name(start.who.exe);
+
+	if (fm_list_match(set->skip_cmds, start.who.name, fm_glob) ||
+	    fm_list_match(set->skip_cmds, exe, fm_glob))
+		return true;
+	return set->cmds && !fm_list_match(set->cmds, start.who.name, fm_glob) &&
+	       !fm_list_match(set->cmds, exe, fm_glob);
+}
+
+static struct fm_set *build(void)
+{
+	struct fm_arena arena = { NULL, 0 };
+	struct fm_set *set = fm_arena_get(&arena, sizeof(*set));
+
+	if (!set)
+		return NULL;
+	set->arena = arena;
+	fm_options_default(set);
+	take_log_level(set, true);
+	take_file(set);
+	take_log_level(set, true);
+	take_env(set);
+	order_watermarks(&set->defaults, "policy");
+	for (struct fm_section *s = set->sections; s; s = s->next)
+		order_watermarks(&s->policy, s->pattern);
+	if (skipped(set))
+		set->process.mode = FM_MODE_OFF;
+	return set;
+}
+
+void fm_policy_reload(void)
+{
+	const struct fm_set *set = build();
+
+	if (set)
+		atomic_store_explicit(&current, set, memory_order_release);
+}
+
+void fm_policy_load(const char *progname, char **envp)
+{
+	fm_log_start();
+	if (remember_start(progname, envp)) {
+		fm_log(FM_LOG_ERROR, "no memory for settings, staying off");
+		return;
+	}
+	fm_policy_reload();
+}
+
+bool fm_policy_any(void)
+{
+	const struct fm_set *set = set_now();
+
+	return set->prefixes || set->sections;
+}
+
+const struct fm_policy *fm_policy_for(const char *path)
+{
+	const struct fm_set *set = set_now();
+
+	if (path[0] != '/')
+		return NULL;
+	if (fm_list_match(set->deny, path, fm_path_match) &&
+	    !fm_list_match(set->allow, path, fm_path_match))
+		return NULL;
+	for (const struct fm_section *s = set->sections; s; s = s->next)
+		if (fm_path_match(s->pattern, path))
+			return &s->policy;
+	if (fm_list_match(set->prefixes, path, fm_path_below))
+		return &set->defaults;
+	return NULL;
+}
+
+int fm_policy_check(const char *file)
+{
+	struct fm_arena arena = { NULL, 0 };
+	struct fm_set *set = fm_arena_get(&arena, sizeof(*set));
+	const struct fm_who who = { "", "" };
+	int problems = 0, r;
+	char *text;
+
+	if (!set)
+		return 1;
+	set->arena = arena;
+	fm_options_default(set);
+	r = fm_read_text(&set->arena, file, &text);
+	if (r) {
+		fm_log(FM_LOG_ERROR, "%s: cannot read: errno %d", file, -r);
+		return 1;
+	}
+	fm_parse_text(set, file, text, &who, &problems);
+	return problems;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * set.h - one immutable set of settings, and the table of options that says
+ * how text becomes one. Inside policy/ only.
+ */
+#ifndef FM_SET_H
+#define FM_SET_H
+
+#include "policy.h"
+#include "text.h"
+
+struct fm_list {
+	const char *text;
+	struct fm_list *next;
+};
+
+struct fm_section {
+	const char *pattern;
+	struct fm_policy policy;
+	struct fm_section *next;
+};
+
+struct fm_set {
+	struct fm_settings process;
+	struct fm_policy defaults;      /* for FASTMAP_PATHS without section */
+	struct fm_list *prefixes;       /* resolved */
+	struct fm_list *deny, *allow;   /* allow is stronger */
+	struct fm_list *cmds, *skip_cmds;
+	struct fm_section *sections;    /* last of the file first: it wins */
+	struct fm_arena arena;
+};
+
+/* Where a value comes from, for messages; line 0: the environment. */
+struct fm_origin {
+	const char *file;
+	int line;
+	bool quiet;
+	int *problems; /* counted here unless NULL */
+};
+
+/* One line: "FILE:LINE: WHAT 'TEXT', USED". */
+void fm_complain(const struct fm_origin *o, const char *what, const char *text,
+		 const char *used);
+
+struct fm_option {
+	const char *name;     /* in files */
+	const char *env;      /* or NULL */
+	enum { OPT_PROCESS, OPT_PATH, OPT_LIST } scope;
+	enum {
+		T_BOOL,
+		T_U32,
+		T_SIZE,       /* uint64_t bytes */
+		T_SIZE32,     /* uint32_t bytes */
+		T_POW2,       /* uint32_t bytes, 0 or a power of two */
+		T_MEMORY,     /* uint64_t bytes, a percentage is of memory */
+		T_LEVEL,      /* int */
+		T_CHOICE,     /* an enum */
+		T_TEXT,       /* const char * */
+		T_STATS,      /* the same, 1 means stderr */
+		T_PATHS,      /* list, colon separated, resolved */
+		T_GLOBS,      /* list, colon or comma separated */
+	} type;
+	size_t offset;        /* in fm_settings, fm_policy, or fm_set */
+	const char *standard; /* default value, as text */
+	uint64_t min, max;
+	const char *choices;  /* "auto|signal|thread", enum order */
+};
+
+extern const struct fm_option fm_options[];
+extern const unsigned fm_option_count;
+
+const struct fm_option *fm_option_find(const char *name);
+
+/* Set one option from text; complains and leaves the old value when the text
+ * is bad. `policy` is where OPT_PATH options go. */
+void fm_option_set(const struct fm_option *o, struct fm_set *set,
+		   struct fm_policy *policy, const char *value,
+		   const struct fm_origin *from);
+void fm_options_default(struct fm_set *set);
+
+/* Read the file's text into the set (file.c). */
+struct fm_who {
+	const char *name; /* short program name */
+	const char *exe;  /* absolute path, or "" */
+};
+void fm_parse_text(struct fm_set *set, const char *file, const char *text,
+		   const struct fm_who *who, int *problems);
+
+/* NULL-terminated patterns, any of which may match. */
+bool fm_list_match(const struct fm_list *l, const char *text,
+		   bool (*match)(const char *pattern, const char *text));
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "text.h"
+
+#include <string.h>
+
+#include "sys.h"
+
+#define CHUNK ((size_t)64 << 10)
+
+void *fm_arena_get(struct fm_arena *a, size_t n)
+{
+	void *p;
+
+	n = (n + 15) & ~(size_t)15;
+	if (n > a->left) {
+		size_t chunk = n > CHUNK ? (n + 4095) & ~(size_t)4095 : CHUNK;
+
+		p = fm_sys_anon(chunk);
+		if (!p)
+			return NULL;
+		a->at = p;
+		a->left = chunk;
+	}
+	p = a->at;
+	a->at += n;
+	a->left -= n;
+	return p;
+}
+
+char *fm_arena_text(struct fm_arena *a, const char *s, size_t n)
+{
+	char *p = fm_arena_get(a, n + 1);
+
+	if (p)
+		memcpy(p, s, n);
+	return p;
+}
+
+static long read_all(int fd, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size) {
+		long r = fm_sys3(SYS_read, fd, buf + n, size - n);
+
+		if (r == -EINTR)
+			continue;
+		if (r < 0)
+			return r;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	return (long)n;
+}
+
+long fm_read_small(const char *path, char *buf, size_t size)
+{
+	int fd = fm_sys_open(path, O_RDONLY, 0);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	n = read_all(fd, buf, size - 1);
+	fm_sys_close(fd);
+	if (n >= 0)
+		buf[n] = 0;
+	return n;
+}
+
+static int read_regular(struct fm_arena *a, int fd, char **ret)
+{
+	struct stat st;
+	char *text;
+	long n;
+	int r = fm_sys_fstat(fd, &st);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (st.st_size > (off_t)FM_TEXT_MAX)
+		return -EFBIG;
+	text = fm_arena_get(a, (size_t)st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	n = read_all(fd, text, (size_t)st.st_size);
+	if (n < 0)
+		return (int)n;
+	*ret = text;
+	return 0;
+}
+
+int fm_read_text(struct fm_arena *a, const char *path, char **ret)
+{
+	/* O_NONBLOCK: a FIFO must not stop the program at its start. */
+	int r, fd = fm_sys_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0)
+		return fd;
+	r = read_regular(a, fd, ret);
+	fm_sys_close(fd);
+	return r;
+}
+
+int fm_join(char *buf, size_t size, const char *a, const char *b,
+	    const char *c)
+{
+	const char *part[] = { a, b, c };
+	size_t at = 0;
+
+	for (int i = 0; i < 3; i++) {
+		size_t n = strlen(part[i]);
+
+		if (n >= size - at)
+			return -1;
+		memcpy(buf + at, part[i], n + 1);
+		at += n;
+	}
+	return 0;
+}
+
+static void put_number(char *buf, unsigned v)
+{
+	char digits[12];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	while (n)
+		*buf++ = digits[--n];
+	*buf = 0;
+}
+
+/* What the kernel calls an existing path. */
+static int real_path(const char *path, char *buf, size_t size)
+{
+	char link[32] = "/proc/self/fd/";
+	int fd = fm_sys_open(path, O_PATH, 0);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	put_number(link + strlen(link), (unsigned)fd);
+	n = fm_sys3(SYS_readlink, link, buf, size - 1);
+	fm_sys_close(fd);
+	if (n < 0)
+		return (int)n;
+	if (n == (long)size - 1)
+		return -ENAMETOOLONG;
+	buf[n] = 0;
+	return 0;
+}
+
+static int append_component(char *buf, size_t size, const char *s, size_t n)
+{
+	size_t at = strlen(buf);
+
+	if (at && buf[at - 1] == '/')
+		at--;
+	if (at + n + 2 > size)
+		return -ENAMETOOLONG;
+	buf[at] = '/';
+	memcpy(buf + at + 1, s, n);
+	buf[at + 1 + n] = 0;
+	return 0;
+}
+
+int fm_resolve(const char *path, char *buf, size_t size)
+{
+	char head[4096];
+	size_t n = strlen(path), cut = n;
+	int r;
+
+	if (n >= sizeof(head) || !n)
+		return n ? -ENAMETOOLONG : -EINVAL;
+	memcpy(head, path, n + 1);
+	/* Shorten until something exists. */
+	while ((r = real_path(cut ? head : path[0] == '/' ? "/" : ".", buf,
+			      size)) == -ENOENT && cut) {
+		while (cut && path[cut - 1] == '/')
+			cut--;
+		while (cut && path[cut - 1] != '/')
+			cut--;
+		head[cut] = 0;
+	}
+	for (const char *p = path + cut; r == 0 && *p;) {
+		size_t len = strcspn(p, "/");
+
+		if (len)
+			r = append_component(buf, size, p, len);
+		p += len + strspn(p + len, "/");
+	}
+	return r;
+}

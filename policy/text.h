@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text.h - strings and small objects for the constructor: no malloc of the
+ * program, no libc call that the shim interposes.
+ */
+#ifndef FM_TEXT_H
+#define FM_TEXT_H
+
+#include <stddef.h>
+
+/* Grows by anonymous maps; never freed (readers hold no lock). */
+struct fm_arena {
+	char *at;
+	size_t left;
+};
+
+void *fm_arena_get(struct fm_arena *a, size_t n);   /* zeroed, or NULL */
+char *fm_arena_text(struct fm_arena *a, const char *s, size_t n);
+
+/* A regular file as a string, at most FM_TEXT_MAX bytes. 0 or -errno. */
+#define FM_TEXT_MAX (1u << 20)
+int fm_read_text(struct fm_arena *a, const char *path, char **ret);
+/* A small (proc, cgroup) file into buf, NUL terminated; length or -errno. */
+long fm_read_small(const char *path, char *buf, size_t size);
+
+/* Join; -1 when it does not fit. */
+int fm_join(char *buf, size_t size, const char *a, const char *b,
+	    const char *c);
+
+/* The path with symbolic links, "." and ".." resolved as far as it exists;
+ * the rest is kept as text. Returns 0 or -errno. */
+int fm_resolve(const char *path, char *buf, size_t size);
+
+#endif
