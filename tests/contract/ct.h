@@ -9,7 +9,6 @@
 #ifndef CT_H
 #define CT_H
 
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -12,7 +12,6 @@
  * `mix` adds: u munmap of windows, t truncation and growth of the tail, s
  * msync, w write(2), a second mapping.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,6 +38,7 @@ static int fd;
 static char *map, *second;
 static _Atomic uint32_t *journal;
 static _Atomic bool stop;
+static volatile int *volatile nowhere;
 
 static void die(const char *what)
 {
@@ -166,7 +166,7 @@ static void finish(pthread_t *t)
 	else if (!strcmp(end, "abort"))
 		abort();
 	else if (!strcmp(end, "segv"))
-		*(volatile int *)8 = 1;
+		*nowhere = 1;
 	else if (!strcmp(end, "_exit"))
 		_exit(0);
 	else if (!strcmp(end, "quick_exit"))

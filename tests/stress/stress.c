@@ -13,7 +13,6 @@
  * use read(2) and write(2) on the same lines, through two mappings of
  * different length.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
