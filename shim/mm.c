@@ -123,7 +123,7 @@ FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 	void *new_addr = NULL;
 	va_list ap;
 
-	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
+	if (flags & MREMAP_FIXED) {
 		va_start(ap, flags);
 		new_addr = va_arg(ap, void *);
 		va_end(ap);

@@ -8,15 +8,18 @@
 #include "shim.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "args.h"
-#include "sigstack.h"
+#include "log.h"
 
 FM_NEXT(_exit)
 FM_NEXT(abort)
 FM_NEXT(vfork)
+FM_NEXT(prctl)
 
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
 
@@ -52,10 +55,12 @@ void fm_flush_if_me(void)
 static void fork_prepare(void)
 {
 	fm_fork_prepare();
+	fm_sig_fork_lock();
 }
 
 static void fork_parent(void)
 {
+	fm_sig_fork_unlock();
 	fm_fork_parent();
 }
 
@@ -63,6 +68,7 @@ static void fork_child(void)
 {
 	if (home)
 		*home = fm_sys_getpid();
+	fm_sig_fork_unlock();
 	fm_fork_child();
 }
 
@@ -110,6 +116,27 @@ FM_HOOK void abort(void)
 		fm_flush_if_me();
 	FM_LATE(abort)();
 	__builtin_unreachable();
+}
+
+/* ---- sandboxes -------------------------------------------------------- */
+
+/* A filter that kills on what the fault path calls is beyond our power; say
+ * what to allow while somebody may still read it. */
+FM_HOOK int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list ap;
+
+	va_start(ap, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (option == PR_SET_SECCOMP && fm_active())
+		fm_log(FM_LOG_INFO,
+		       "seccomp: mapped files need ioctl, io_uring_enter, "
+		       "pread64, pwrite64, futex, madvise, rt_sigprocmask, "
+		       "rt_sigreturn, getpid");
+	return FM_PASS(prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
 }
 
 void fm_proc_boot(void)

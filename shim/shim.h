@@ -133,6 +133,10 @@ bool fm_bus_taken(void);
 /* Give the kernel `handler` (SIG_IGN around exec) or, with NULL, our own back.
  * 0 or -errno. */
 int fm_sig_native(void (*handler)(int));
+void fm_sig_fork_lock(void);
+void fm_sig_fork_unlock(void);
+void fm_mask_fork_lock(void);
+void fm_mask_fork_unlock(void);
 /* Hold back a SIGBUS that somebody sent (si_code <= 0). [fault] */
 void fm_bus_hold(const siginfo_t *info);
 

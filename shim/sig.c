@@ -36,6 +36,7 @@ static struct {
 	_Atomic bool taken;
 	bool interrupt;              /* siginterrupt(SIGBUS, 1) */
 	struct fm_ksigaction action; /* what the program believes */
+	uint64_t fork_mask;          /* while a fork holds the lock */
 } bus;
 
 /* Bit s-1: the program's sa_mask for signal s has SIGBUS in it. */
@@ -53,6 +54,25 @@ static void bus_unlock(const uint64_t *old)
 {
 	fm_unlock(&bus.lock);
 	fm_restore_signals(old);
+}
+
+/* Around fork: the child must not inherit locks held by other threads. The
+ * last thing before and the first thing after. */
+void fm_sig_fork_lock(void)
+{
+	uint64_t old;
+
+	bus_lock(&old);
+	bus.fork_mask = old;
+	fm_mask_fork_lock();
+}
+
+void fm_sig_fork_unlock(void)
+{
+	uint64_t old = bus.fork_mask;
+
+	fm_mask_fork_unlock();
+	bus_unlock(&old);
 }
 
 bool fm_bus_taken(void)

@@ -62,19 +62,19 @@ bool fm_view_blocked(void)
 	return view.blocked;
 }
 
-static void queue_to(int tid, const siginfo_t *info)
+static bool queue_to(int tid, const siginfo_t *info)
 {
-	fm_sys4(SYS_rt_tgsigqueueinfo, fm_sys_getpid(), tid, SIGBUS, info);
+	return !fm_sys4(SYS_rt_tgsigqueueinfo, fm_sys_getpid(), tid, SIGBUS,
+			info);
 }
 
 static void process_hold(const siginfo_t *info)
 {
 	int tid = atomic_load(&process.waiter);
 
-	if (tid) {
-		queue_to(tid, info);
+	/* It may have been cancelled meanwhile. */
+	if (tid && queue_to(tid, info))
 		return;
-	}
 	fm_lock(&process.lock);
 	if (!atomic_load(&process.held)) {
 		process.info = *info;
@@ -148,6 +148,17 @@ static bool view_set(bool blocked)
 void fm_view_set(bool blocked)
 {
 	view_set(blocked);
+}
+
+/* Around fork, so that the child does not inherit a lock held elsewhere. */
+void fm_mask_fork_lock(void)
+{
+	fm_lock(&process.lock);
+}
+
+void fm_mask_fork_unlock(void)
+{
+	fm_unlock(&process.lock);
 }
 
 /* The mask is inherited over exec: open SIGBUS, remember what it was. */

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lock.h"
 #include "sigstack.h"
 
 #define GUARD ((size_t)4096)
@@ -42,8 +41,7 @@ static struct {
 	_Atomic(struct slot *) slots;
 	_Atomic uint32_t used;      /* slots [0, used) were ever taken */
 	_Atomic uint32_t reclaim_at;
-	_Atomic uint32_t lock;      /* creation of `slots` */
-} pool;
+} pool = { .reclaim_at = 64 };
 
 FM_TLS void *fm_sig_stack;
 static FM_TLS char *my_slot;
@@ -54,20 +52,17 @@ static FM_TLS struct {
 
 static struct slot *slots(void)
 {
-	struct slot *s = atomic_load(&pool.slots);
+	struct slot *s = atomic_load(&pool.slots), *made;
 
 	if (s)
 		return s;
-	fm_lock(&pool.lock);
-	s = atomic_load(&pool.slots);
-	if (!s) {
-		s = fm_sys_anon(SLOTS * sizeof(*s));
-		if (s)
-			fm_sys_madvise(s, SLOTS * sizeof(*s), MADV_WIPEONFORK);
-		atomic_store(&pool.reclaim_at, 64);
-		atomic_store(&pool.slots, s);
-	}
-	fm_unlock(&pool.lock);
+	made = fm_sys_anon(SLOTS * sizeof(*s));
+	if (!made)
+		return NULL;
+	fm_sys_madvise(made, SLOTS * sizeof(*s), MADV_WIPEONFORK);
+	if (atomic_compare_exchange_strong(&pool.slots, &s, made))
+		return made;
+	fm_sys_munmap(made, SLOTS * sizeof(*s));
 	return s;
 }
 
