@@ -17,7 +17,8 @@
 int fm_share_from_peer(struct fm_map *m, uint64_t i);
 
 /* Before m's page may be stored to: nobody else keeps a copy. -EBUSY when a
- * copy is pinned by a system call in flight. */
+ * copy is pinned by a system call in flight, -EAGAIN when one is being written
+ * back (wait for FP_WB without the lock, then again). */
 int fm_invalidate_peers(struct fm_map *m, uint64_t i);
 
 #endif

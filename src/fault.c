@@ -272,6 +272,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	switch (err) {
 	case 0:
 	case -EEXIST:
+	case -EAGAIN:
 		return FM_FAULT_RETRY;
 	case -EBUSY:
 		fm_demote_later(m->file, "pinned alias");
@@ -309,6 +310,8 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	}
 	err = resolve(m, i, write, p);
 	fm_page_unlock(p);
+	if (err == -EAGAIN)
+		fm_page_wait(p, FP_WB);
 	if (!err)
 		fm_ahead_fault(m, i, write);
 	return to_result(m, err);

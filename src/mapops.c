@@ -176,14 +176,28 @@ static void clear_page(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(p);
 }
 
+/* Stored to between the flush and the lock. */
+static void flush_locked(struct fm_map *m)
+{
+	uint64_t end = m->pgoff + fm_map_pages(m);
+	uint64_t fp = fm_dirty_next(m->file, m->pgoff, end);
+
+	for (; fp < end; fp = fm_dirty_next(m->file, fp + 1, end))
+		if (fm_mode(m, fp - m->pgoff) & PM_POISON)
+			fm_wb_locked_page(m->file, fp);
+}
+
 /* Hidden first, then locked: a fault that still saw the mapping has marked
  * its page as touched and holds its lock, one that comes later looks again
  * under the lock and finds nothing. */
 static int hide_and_lock(struct fm_map *m, void *arg)
 {
-	(void)arg;
+	bool *flush = arg;
+
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
 	fm_map_lock_pages(m);
+	if (flush && m->shared)
+		flush_locked(m);
 	return 0;
 }
 
@@ -250,13 +264,14 @@ static int settle_map(struct fm_map *m, void *arg)
 static int take_out(uintptr_t start, uintptr_t end, struct fm_list *l)
 {
 	int err = fm_range_cut(start, end);
+	bool flush = true;
 
 	if (!err)
 		err = fm_range_maps(start, end, settle_map, NULL);
 	if (!err)
 		err = fm_range_list(start, end, l);
 	if (!err)
-		each(l, hide_and_lock, NULL);
+		each(l, hide_and_lock, &flush);
 	return err;
 }
 

@@ -359,12 +359,15 @@ static FM_FAULT int run_range(struct fm_file *f, uint64_t first, uint64_t end,
 int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
 {
 	uint64_t old;
-	int err;
+	int err = -EFAULT;
 
 	if (fm_dirty_next(f, first, end) >= end)
 		return 0;
 	fm_block_signals(&old);
-	err = run_range(f, first, end, wait, UINT32_MAX, NULL);
+	/* EFAULT: the memory went away under a write in flight; the page is
+	 * still dirty, in another mapping. */
+	for (int tries = 0; tries < 4 && err == -EFAULT; tries++)
+		err = run_range(f, first, end, wait, UINT32_MAX, NULL);
 	fm_restore_signals(&old);
 	return err;
 }
