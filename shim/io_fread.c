@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* io_fread.c - stdio calls that read. */
+#include "io_stdio.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+
+FM_NEXT(fread)
+FM_NEXT(fread_unlocked)
+FM_NEXT(fgets)
+FM_NEXT(fgets_unlocked)
+FM_NEXT(fgetc)
+FM_NEXT(fgetc_unlocked)
+FM_NEXT(__uflow)
+FM_NEXT(getdelim)
+FM_NEXT(getw)
+FM_NEXT(vfscanf)
+
+extern void __chk_fail(void) __attribute__((noreturn));
+int __underflow(FILE *fp);
+FM_NEXT(__underflow)
+size_t __fread_chk(void *buf, size_t room, size_t size, size_t n, FILE *fp);
+size_t __fread_unlocked_chk(void *buf, size_t room, size_t size, size_t n,
+			    FILE *fp);
+char *__fgets_chk(char *buf, size_t room, int n, FILE *fp);
+char *__fgets_unlocked_chk(char *buf, size_t room, int n, FILE *fp);
+int _IO_getc(FILE *fp);
+
+static size_t buffered(FILE *fp)
+{
+	return (size_t)(fp->_IO_read_end - fp->_IO_read_ptr);
+}
+
+/* ---- fread ---------------------------------------------------------------- */
+
+static ssize_t call_fread(const struct fm_rw *rw, const struct iovec *iov,
+			  int cnt, off_t off)
+{
+	return (ssize_t)FM_LATE(fread)(iov->iov_base, 1, iov->iov_len,
+				       rw->arg);
+}
+
+static ssize_t call_fread_unlocked(const struct fm_rw *rw,
+				   const struct iovec *iov, int cnt, off_t off)
+{
+	return (ssize_t)FM_LATE(fread_unlocked)(iov->iov_base, 1,
+						iov->iov_len, rw->arg);
+}
+
+static void unlock(void *fp)
+{
+	funlockfile(fp);
+}
+
+/* The stream's lock makes the pieces one read. */
+static size_t get(FILE *fp, void *buf, size_t n, bool lock)
+{
+	struct iovec iov = { buf, n };
+	struct fm_rw rw = {
+		.fd = -1, .in = true, .loop = true, .iov = &iov, .cnt = 1,
+		.arg = fp, .call = lock ? call_fread : call_fread_unlocked,
+	};
+	size_t r;
+
+	if (n > buffered(fp) && fm_stdio_see(fp, lock) < 0)
+		return 0;
+	if (!lock)
+		return (size_t)fm_transfer(&rw);
+	flockfile(fp);
+	pthread_cleanup_push(unlock, fp);
+	r = (size_t)fm_transfer(&rw);
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+/* More than one transfer can move is left to libc as it is. */
+static size_t items(void *buf, size_t size, size_t n, FILE *fp, bool lock)
+{
+	size_t bytes, got;
+
+	if (__builtin_mul_overflow(size, n, &bytes) || bytes > FM_RW_MAX)
+		return lock ? FM_LATE(fread)(buf, size, n, fp)
+			    : FM_LATE(fread_unlocked)(buf, size, n, fp);
+	if (!bytes)
+		return 0;
+	got = get(fp, buf, bytes, lock);
+	return got == bytes ? n : got / size;
+}
+
+FM_HOOK size_t fread(void *buf, size_t size, size_t n, FILE *fp)
+{
+	if (!fm_active())
+		return FM_LATE(fread)(buf, size, n, fp);
+	return items(buf, size, n, fp, true);
+}
+
+FM_HOOK size_t fread_unlocked(void *buf, size_t size, size_t n, FILE *fp)
+{
+	if (!fm_active())
+		return FM_LATE(fread_unlocked)(buf, size, n, fp);
+	return items(buf, size, n, fp, false);
+}
+
+static void check_room(size_t room, size_t size, size_t n)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(size, n, &bytes) || bytes > room)
+		__chk_fail();
+}
+
+FM_HOOK size_t __fread_chk(void *buf, size_t room, size_t size, size_t n,
+			   FILE *fp)
+{
+	check_room(room, size, n);
+	return fread(buf, size, n, fp);
+}
+
+FM_HOOK size_t __fread_unlocked_chk(void *buf, size_t room, size_t size,
+				    size_t n, FILE *fp)
+{
+	check_room(room, size, n);
+	return fread_unlocked(buf, size, n, fp);
+}
+
+/* ---- characters ------------------------------------------------------------ */
+
+static int see_empty(FILE *fp, bool lock)
+{
+	return buffered(fp) ? 0 : fm_stdio_see(fp, lock);
+}
+
+FM_HOOK int fgetc(FILE *fp)
+{
+	if (fm_active() && see_empty(fp, true) < 0)
+		return EOF;
+	return FM_LATE(fgetc)(fp);
+}
+
+FM_HOOK int fgetc_unlocked(FILE *fp)
+{
+	if (fm_active() && see_empty(fp, false) < 0)
+		return EOF;
+	return FM_LATE(fgetc_unlocked)(fp);
+}
+
+/* What getc_unlocked expands to. */
+FM_HOOK int __uflow(FILE *fp)
+{
+	if (fm_active() && fm_stdio_see(fp, false) < 0)
+		return EOF;
+	return FM_LATE(__uflow)(fp);
+}
+
+FM_HOOK int __underflow(FILE *fp)
+{
+	if (fm_active() && see_empty(fp, false) < 0)
+		return EOF;
+	return FM_LATE(__underflow)(fp);
+}
+
+FM_HOOK int getchar(void)
+{
+	return fgetc(stdin);
+}
+
+#undef getchar_unlocked
+FM_HOOK int getchar_unlocked(void)
+{
+	return fgetc_unlocked(stdin);
+}
+
+FM_HOOK int getw(FILE *fp)
+{
+	if (fm_active() && buffered(fp) < sizeof(int) &&
+	    fm_stdio_see(fp, true) < 0)
+		return EOF;
+	return FM_LATE(getw)(fp);
+}
+
+#undef getc
+#undef getc_unlocked
+FM_ALIAS(fgetc) int getc(FILE *fp);
+FM_ALIAS(fgetc) int _IO_getc(FILE *fp);
+FM_ALIAS(fgetc_unlocked) int getc_unlocked(FILE *fp);
+
+/* ---- lines and formats ----------------------------------------------------- */
+
+/* libc copies out of the stream's buffer in user mode; only filling that
+ * buffer is I/O. */
+static int see_line(FILE *fp, int delim, size_t max, bool lock)
+{
+	const size_t have = buffered(fp);
+
+	if (have >= max || (have && memchr(fp->_IO_read_ptr, delim, have)))
+		return 0;
+	return fm_stdio_see(fp, lock);
+}
+
+FM_HOOK char *fgets(char *buf, int n, FILE *fp)
+{
+	if (fm_active() && n > 1 && see_line(fp, '\n', (size_t)n, true) < 0)
+		return NULL;
+	return FM_LATE(fgets)(buf, n, fp);
+}
+
+FM_HOOK char *fgets_unlocked(char *buf, int n, FILE *fp)
+{
+	if (fm_active() && n > 1 && see_line(fp, '\n', (size_t)n, false) < 0)
+		return NULL;
+	return FM_LATE(fgets_unlocked)(buf, n, fp);
+}
+
+FM_HOOK char *__fgets_chk(char *buf, size_t room, int n, FILE *fp)
+{
+	if (n > 0 && (size_t)n > room)
+		__chk_fail();
+	return fgets(buf, n, fp);
+}
+
+FM_HOOK char *__fgets_unlocked_chk(char *buf, size_t room, int n, FILE *fp)
+{
+	if (n > 0 && (size_t)n > room)
+		__chk_fail();
+	return fgets_unlocked(buf, n, fp);
+}
+
+FM_HOOK ssize_t getdelim(char **line, size_t *n, int delim, FILE *fp)
+{
+	if (fm_active() && see_line(fp, delim, SIZE_MAX, true) < 0)
+		return -1;
+	return FM_LATE(getdelim)(line, n, delim, fp);
+}
+
+FM_HOOK ssize_t getline(char **line, size_t *n, FILE *fp)
+{
+	return getdelim(line, n, '\n', fp);
+}
+
+FM_ALIAS(getdelim)
+ssize_t __getdelim(char **line, size_t *n, int delim, FILE *fp);
+
+/* One family per language standard that the program was built for. The
+ * headers rename scanf and its kin; here the names are the linker's. */
+int __isoc99_vfscanf(FILE *fp, const char *fmt, va_list ap);
+int __isoc23_vfscanf(FILE *fp, const char *fmt, va_list ap);
+FM_NEXT(__isoc99_vfscanf)
+FM_NEXT(__isoc23_vfscanf)
+
+/* `p`: prefix of the names, `next`: what is behind its vfscanf. */
+#define SCANF_FAMILY(p, id, next)                                          \
+	int id##_vfscanf(FILE *fp, const char *fmt, va_list ap)            \
+		__asm__(p "vfscanf");                                      \
+	int id##_fscanf(FILE *fp, const char *fmt, ...)                    \
+		__asm__(p "fscanf");                                       \
+	int id##_vscanf(const char *fmt, va_list ap) __asm__(p "vscanf");  \
+	int id##_scanf(const char *fmt, ...) __asm__(p "scanf");           \
+                                                                           \
+	FM_HOOK int id##_vfscanf(FILE *fp, const char *fmt, va_list ap)    \
+	{                                                                  \
+		if (fm_active() && fm_stdio_see(fp, true) < 0)             \
+			return EOF;                                        \
+		return FM_LATE(next)(fp, fmt, ap);                         \
+	}                                                                  \
+	FM_HOOK int id##_vscanf(const char *fmt, va_list ap)               \
+	{                                                                  \
+		return id##_vfscanf(stdin, fmt, ap);                       \
+	}                                                                  \
+	FM_HOOK int id##_fscanf(FILE *fp, const char *fmt, ...)            \
+	{                                                                  \
+		va_list ap;                                                \
+		int r;                                                     \
+                                                                           \
+		va_start(ap, fmt);                                         \
+		r = id##_vfscanf(fp, fmt, ap);                             \
+		va_end(ap);                                                \
+		return r;                                                  \
+	}                                                                  \
+	FM_HOOK int id##_scanf(const char *fmt, ...)                       \
+	{                                                                  \
+		va_list ap;                                                \
+		int r;                                                     \
+                                                                           \
+		va_start(ap, fmt);                                         \
+		r = id##_vfscanf(stdin, fmt, ap);                          \
+		va_end(ap);                                                \
+		return r;                                                  \
+	}
+
+SCANF_FAMILY("", gnu, vfscanf)
+SCANF_FAMILY("__isoc99_", c99, __isoc99_vfscanf)
+SCANF_FAMILY("__isoc23_", c23, __isoc23_vfscanf)

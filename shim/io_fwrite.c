@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* io_fwrite.c - stdio calls that write. */
+#include "io_stdio.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+FM_NEXT(fwrite)
+FM_NEXT(fwrite_unlocked)
+FM_NEXT(fputs)
+FM_NEXT(fputs_unlocked)
+FM_NEXT(puts)
+FM_NEXT(fputc)
+FM_NEXT(fputc_unlocked)
+FM_NEXT(__overflow)
+FM_NEXT(vfprintf)
+FM_NEXT(vdprintf)
+
+int _IO_putc(int ch, FILE *fp) __nonnull((2));
+int __vfprintf_chk(FILE *fp, int flag, const char *fmt, va_list ap);
+int __fprintf_chk(FILE *fp, int flag, const char *fmt, ...);
+int __vprintf_chk(int flag, const char *fmt, va_list ap);
+int __printf_chk(int flag, const char *fmt, ...);
+int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap);
+int __dprintf_chk(int fd, int flag, const char *fmt, ...);
+int __vasprintf_chk(char **ret, int flag, const char *fmt, va_list ap);
+FM_NEXT(__vfprintf_chk)
+FM_NEXT(__vdprintf_chk)
+
+/* ---- fwrite ---------------------------------------------------------------- */
+
+struct put {
+	FILE *fp;
+	bool lock;
+};
+
+/* One pinned piece into the stream. */
+static ssize_t call_put(const struct fm_rw *rw, const struct iovec *iov,
+			int cnt, off_t off)
+{
+	const struct put *p = rw->arg;
+	struct fm_stdio s;
+	bool held = fm_stdio_begin(&s, p->fp, iov->iov_len, p->lock);
+	size_t r = 0;
+
+	if (!held || !s.failed)
+		r = p->lock ? FM_LATE(fwrite)(iov->iov_base, 1, iov->iov_len,
+					      p->fp)
+			    : FM_LATE(fwrite_unlocked)(iov->iov_base, 1,
+						       iov->iov_len, p->fp);
+	if (held)
+		fm_stdio_end(&s);
+	return (ssize_t)r;
+}
+
+static void unlock(void *fp)
+{
+	funlockfile(fp);
+}
+
+size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock)
+{
+	struct put p = { fp, lock };
+	struct iovec iov = { (void *)(uintptr_t)buf, n };
+	struct fm_rw rw = {
+		.fd = -1, .loop = true, .iov = &iov, .cnt = 1, .arg = &p,
+		.call = call_put,
+	};
+	size_t r;
+
+	if (!lock || !fm_overlaps(buf, n))
+		return (size_t)fm_transfer(&rw);
+	flockfile(fp); /* the pieces are one write */
+	pthread_cleanup_push(unlock, fp);
+	r = (size_t)fm_transfer(&rw);
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+/* More than one transfer can move is left to libc as it is. */
+static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
+		    bool lock)
+{
+	size_t bytes, put;
+
+	if (__builtin_mul_overflow(size, n, &bytes) || bytes > FM_RW_MAX)
+		return lock ? FM_LATE(fwrite)(buf, size, n, fp)
+			    : FM_LATE(fwrite_unlocked)(buf, size, n, fp);
+	if (!bytes)
+		return 0;
+	put = fm_stdio_put(fp, buf, bytes, lock);
+	return put == bytes ? n : put / size;
+}
+
+FM_HOOK size_t fwrite(const void *buf, size_t size, size_t n, FILE *fp)
+{
+	if (!fm_active())
+		return FM_LATE(fwrite)(buf, size, n, fp);
+	return items(buf, size, n, fp, true);
+}
+
+#undef fwrite_unlocked
+FM_HOOK size_t fwrite_unlocked(const void *buf, size_t size, size_t n,
+			       FILE *fp)
+{
+	if (!fm_active())
+		return FM_LATE(fwrite_unlocked)(buf, size, n, fp);
+	return items(buf, size, n, fp, false);
+}
+
+/* ---- strings and characters -------------------------------------------------- */
+
+FM_HOOK int fputs(const char *s, FILE *fp)
+{
+	size_t n;
+
+	if (!fm_active())
+		return FM_LATE(fputs)(s, fp);
+	n = strlen(s);
+	return fm_stdio_put(fp, s, n, true) == n ? 1 : EOF;
+}
+
+FM_HOOK int fputs_unlocked(const char *s, FILE *fp)
+{
+	size_t n;
+
+	if (!fm_active())
+		return FM_LATE(fputs_unlocked)(s, fp);
+	n = strlen(s);
+	return fm_stdio_put(fp, s, n, false) == n ? 1 : EOF;
+}
+
+FM_HOOK int puts(const char *s)
+{
+	int r;
+
+	if (!fm_active())
+		return FM_LATE(puts)(s);
+	flockfile(stdout);
+	pthread_cleanup_push(unlock, stdout);
+	r = fputs(s, stdout) < 0 || fputc('\n', stdout) < 0 ? EOF : 1;
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+/* A full (or line-buffered) stream goes the long way. */
+static int put_char(int ch, FILE *fp, bool lock, int (*call)(int, FILE *))
+{
+	struct fm_stdio s;
+	int r = EOF;
+
+	if (!fm_stdio_begin(&s, fp, 1, lock))
+		return call(ch, fp);
+	if (!s.failed)
+		r = call(ch, fp);
+	fm_stdio_end(&s);
+	return r;
+}
+
+static int call_overflow(int ch, FILE *fp)
+{
+	return FM_LATE(__overflow)(fp, ch);
+}
+
+FM_HOOK int fputc(int ch, FILE *fp)
+{
+	if (!fm_active())
+		return FM_LATE(fputc)(ch, fp);
+	return put_char(ch, fp, true, FM_LATE(fputc));
+}
+
+FM_HOOK int fputc_unlocked(int ch, FILE *fp)
+{
+	if (!fm_active())
+		return FM_LATE(fputc_unlocked)(ch, fp);
+	return put_char(ch, fp, false, FM_LATE(fputc_unlocked));
+}
+
+/* What putc_unlocked expands to. */
+FM_HOOK int __overflow(FILE *fp, int ch)
+{
+	if (!fm_active())
+		return FM_LATE(__overflow)(fp, ch);
+	return put_char(ch, fp, false, call_overflow);
+}
+
+#undef putchar
+FM_HOOK int putchar(int ch)
+{
+	return fputc(ch, stdout);
+}
+
+#undef putchar_unlocked
+FM_HOOK int putchar_unlocked(int ch)
+{
+	return fputc_unlocked(ch, stdout);
+}
+
+FM_HOOK int putw(int word, FILE *fp)
+{
+	return fwrite(&word, sizeof(word), 1, fp) == 1 ? 0 : EOF;
+}
+
+#undef putc
+#undef putc_unlocked
+FM_ALIAS(fputc) int putc(int ch, FILE *fp);
+FM_ALIAS(fputc) int _IO_putc(int ch, FILE *fp) __nonnull((2));
+FM_ALIAS(fputc_unlocked) int putc_unlocked(int ch, FILE *fp);
+
+/* ---- formats ------------------------------------------------------------------ */
+
+/* libc may fault on managed arguments of printf while it writes; nothing of
+ * the file may be held then. Format first. */
+static bool format_first(int fd)
+{
+	struct fm_file *f;
+
+	if (!fm_active() || fd < 0)
+		return false;
+	f = fm_file_by_fd(fd);
+	if (f)
+		fm_file_put(f);
+	return f;
+}
+
+static int put_text(FILE *fp, char *text, int n)
+{
+	if (n < 0)
+		return -1;
+	if (fm_stdio_put(fp, text, (size_t)n, true) != (size_t)n)
+		n = -1;
+	free(text);
+	return n;
+}
+
+static int write_text(int fd, char *text, int n)
+{
+	ssize_t r;
+
+	if (n < 0)
+		return -1;
+	for (int done = 0; done < n; done += (int)r) {
+		r = write(fd, text + done, (size_t)(n - done));
+		if (r < 0) {
+			n = -1;
+			break;
+		}
+	}
+	free(text);
+	return n;
+}
+
+FM_HOOK int vfprintf(FILE *fp, const char *fmt, va_list ap)
+{
+	char *text;
+	int n;
+
+	if (!format_first(fp->_fileno))
+		return FM_LATE(vfprintf)(fp, fmt, ap);
+	n = vasprintf(&text, fmt, ap);
+	return put_text(fp, text, n);
+}
+
+FM_HOOK int __vfprintf_chk(FILE *fp, int flag, const char *fmt, va_list ap)
+{
+	char *text;
+	int n;
+
+	if (!format_first(fp->_fileno))
+		return FM_LATE(__vfprintf_chk)(fp, flag, fmt, ap);
+	n = __vasprintf_chk(&text, flag, fmt, ap);
+	return put_text(fp, text, n);
+}
+
+FM_HOOK int vdprintf(int fd, const char *fmt, va_list ap)
+{
+	char *text;
+	int n;
+
+	if (!format_first(fd))
+		return FM_LATE(vdprintf)(fd, fmt, ap);
+	n = vasprintf(&text, fmt, ap);
+	return write_text(fd, text, n);
+}
+
+FM_HOOK int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap)
+{
+	char *text;
+	int n;
+
+	if (!format_first(fd))
+		return FM_LATE(__vdprintf_chk)(fd, flag, fmt, ap);
+	n = __vasprintf_chk(&text, flag, fmt, ap);
+	return write_text(fd, text, n);
+}
+
+/* The forms with "..." hand over to the forms with va_list. */
+#define ELLIPSIS(fn, params, next)                                         \
+	FM_HOOK int fn params                                              \
+	{                                                                  \
+		va_list ap;                                                \
+		int r;                                                     \
+                                                                           \
+		va_start(ap, fmt);                                         \
+		r = next;                                                  \
+		va_end(ap);                                                \
+		return r;                                                  \
+	}
+
+#define FMT const char *fmt, ...
+ELLIPSIS(fprintf, (FILE * fp, FMT), vfprintf(fp, fmt, ap))
+ELLIPSIS(printf, (FMT), vfprintf(stdout, fmt, ap))
+ELLIPSIS(dprintf, (int fd, FMT), vdprintf(fd, fmt, ap))
+ELLIPSIS(__fprintf_chk, (FILE * fp, int flag, FMT),
+	 __vfprintf_chk(fp, flag, fmt, ap))
+ELLIPSIS(__printf_chk, (int flag, FMT), __vfprintf_chk(stdout, flag, fmt, ap))
+ELLIPSIS(__dprintf_chk, (int fd, int flag, FMT),
+	 __vdprintf_chk(fd, flag, fmt, ap))
+
+FM_HOOK int vprintf(const char *fmt, va_list ap)
+{
+	return vfprintf(stdout, fmt, ap);
+}
+
+FM_HOOK int __vprintf_chk(int flag, const char *fmt, va_list ap)
+{
+	return __vfprintf_chk(stdout, flag, fmt, ap);
+}

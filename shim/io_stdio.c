@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_stdio.c - FILE streams. libc's stdio makes its system calls inside libc,
+ * where no hook sees them, so the outer names are guarded instead:
+ *
+ *  - a managed buffer handed to fread or fwrite, a managed string handed to
+ *    fputs: pinned, in pieces (io_fread.c, io_fwrite.c);
+ *  - a stream over a managed file: what a call will write is held around it,
+ *    and what it may read is written back before it. The buffer's pointers
+ *    (public in struct _IO_FILE) tell cheaply that a call does no I/O.
+ *
+ * Not covered: wide streams; perror and its like on a managed stderr; what
+ * exit() writes out after our own end; a managed string for %s of printf that
+ * is longer than the stream's buffer, when it is evicted between libc's two
+ * passes over it.
+ */
+#include "io_stdio.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+FM_NEXT(fflush)
+FM_NEXT(fflush_unlocked)
+FM_NEXT(fclose)
+FM_NEXT(fcloseall)
+FM_NEXT(fseek)
+FM_NEXT(fseeko)
+FM_NEXT(rewind)
+FM_NEXT(fsetpos)
+FM_NEXT(setvbuf)
+
+/* libc's list of open streams. */
+FILE *_IO_iter_begin(void) __attribute__((weak));
+FILE *_IO_iter_end(void) __attribute__((weak));
+FILE *_IO_iter_next(FILE *it) __attribute__((weak));
+FILE *_IO_iter_file(FILE *it) __attribute__((weak));
+void _IO_list_lock(void) __attribute__((weak));
+void _IO_list_unlock(void) __attribute__((weak));
+
+/* ---- which file, which bytes -------------------------------------------- */
+
+/* The managed file behind a stream, or NULL. Memory streams have no number;
+ * fileno() would set errno for them. */
+static struct fm_file *file_of(FILE *fp)
+{
+	return fp->_fileno >= 0 ? fm_file_by_fd(fp->_fileno) : NULL;
+}
+
+static size_t pending(FILE *fp)
+{
+	return (size_t)(fp->_IO_write_ptr - fp->_IO_write_base);
+}
+
+/* Can n more bytes be taken without a system call? Line-buffered and
+ * unbuffered streams keep _IO_write_end at the base. */
+static bool fits(FILE *fp, size_t n)
+{
+	return fp->_IO_write_end > fp->_IO_write_ptr &&
+	       (size_t)(fp->_IO_write_end - fp->_IO_write_ptr) > n;
+}
+
+/*
+ * Hold everything that writing out the buffer and n more bytes can reach.
+ * libc starts at the position, or steps back over what it read ahead, at most
+ * a buffer. An append goes to the end, wherever that is by then.
+ */
+static int hold(struct fm_change *c, FILE *fp, size_t n)
+{
+	const off_t buffer = fp->_IO_buf_end - fp->_IO_buf_base;
+	struct stat st;
+	off_t from;
+	long fl;
+
+	fm_change_serial(c);
+	from = fm_sys3(SYS_lseek, fp->_fileno, 0, SEEK_CUR);
+	from = from > buffer ? from - buffer : 0;
+	fl = fm_sys2(SYS_fcntl, fp->_fileno, F_GETFL);
+	if (fl < 0 || !(fl & O_APPEND))
+		return fm_change_lock(c, from,
+				      2 * buffer + (off_t)(n + pending(fp)));
+	if (fm_sys_fstat(fp->_fileno, &st) < 0)
+		return fm_change_lock(c, 0, 0);
+	return fm_change_lock(c, st.st_size, (off_t)(n + pending(fp)));
+}
+
+/* ---- around a call ------------------------------------------------------- */
+
+bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
+{
+	if (n == FM_STDIO_FLUSH ? !pending(fp) : fits(fp, n))
+		return false;
+	s->file = file_of(fp);
+	if (!s->file)
+		return false;
+	s->locked = lock ? fp : NULL;
+	if (lock)
+		flockfile(fp);
+	fm_change_file(&s->change, s->file);
+	s->failed = hold(&s->change, fp, n == FM_STDIO_FLUSH ? 0 : n) < 0;
+	if (s->failed)
+		fp->_flags |= _IO_ERR_SEEN;
+	return true;
+}
+
+void fm_stdio_end(struct fm_stdio *s)
+{
+	fm_change_end(&s->change, true, false);
+	if (s->locked)
+		funlockfile(s->locked);
+	fm_file_put(s->file);
+}
+
+/* The stream may turn from writing to reading: its buffer goes out first. A
+ * failed write-back must not show the program older bytes. */
+int fm_stdio_see(FILE *fp, bool lock)
+{
+	struct fm_file *f = file_of(fp);
+	int r;
+
+	if (!f)
+		return 0;
+	fm_stdio_flush(fp, lock);
+	r = fm_file_flush(f, 0, 0);
+	fm_file_put(f);
+	if (r < 0)
+		fp->_flags |= _IO_ERR_SEEN;
+	return (int)fm_result(r);
+}
+
+int fm_stdio_flush(FILE *fp, bool lock)
+{
+	struct fm_stdio s;
+	int r = EOF;
+
+	if (!fm_stdio_begin(&s, fp, FM_STDIO_FLUSH, lock))
+		return 0;
+	if (!s.failed)
+		r = FM_LATE(fflush_unlocked)(fp);
+	fm_stdio_end(&s);
+	return r;
+}
+
+/* ---- flush and close ----------------------------------------------------- */
+
+/* Every stream, in libc's own lock order: the list, then the stream. */
+static void flush_streams(void)
+{
+	if (!_IO_list_lock || !_IO_iter_begin)
+		return;
+	_IO_list_lock();
+	for (FILE *it = _IO_iter_begin(); it != _IO_iter_end();
+	     it = _IO_iter_next(it))
+		fm_stdio_flush(_IO_iter_file(it), true);
+	_IO_list_unlock();
+}
+
+static int flush(FILE *fp, bool lock)
+{
+	if (!fp) {
+		flush_streams();
+		return 0;
+	}
+	return fm_stdio_flush(fp, lock);
+}
+
+FM_HOOK int fflush(FILE *fp)
+{
+	if (fm_active() && flush(fp, true) < 0)
+		return EOF;
+	return FM_LATE(fflush)(fp);
+}
+
+FM_HOOK int fflush_unlocked(FILE *fp)
+{
+	if (fm_active() && flush(fp, false) < 0)
+		return EOF;
+	return FM_LATE(fflush_unlocked)(fp);
+}
+
+/* The stream is gone afterwards in any case. */
+FM_HOOK int fclose(FILE *fp)
+{
+	int r = fm_active() ? fm_stdio_flush(fp, true) : 0;
+	int e = errno;
+
+	if (FM_LATE(fclose)(fp) < 0)
+		return EOF;
+	if (r < 0)
+		errno = e;
+	return r;
+}
+
+FM_HOOK int fcloseall(void)
+{
+	if (fm_active())
+		flush_streams();
+	return FM_LATE(fcloseall)();
+}
+
+/* ---- position ------------------------------------------------------------ */
+
+/* A seek writes the buffer out and reads a new one. */
+static int seek_see(FILE *fp)
+{
+	return fm_active() ? fm_stdio_see(fp, true) : 0;
+}
+
+FM_HOOK int fseek(FILE *fp, long off, int whence)
+{
+	return seek_see(fp) < 0 ? -1 : FM_LATE(fseek)(fp, off, whence);
+}
+
+FM_HOOK int fseeko(FILE *fp, off_t off, int whence)
+{
+	return seek_see(fp) < 0 ? -1 : FM_LATE(fseeko)(fp, off, whence);
+}
+
+FM_HOOK void rewind(FILE *fp)
+{
+	if (seek_see(fp) == 0)
+		FM_LATE(rewind)(fp);
+}
+
+FM_HOOK int fsetpos(FILE *fp, const fpos_t *pos)
+{
+	return seek_see(fp) < 0 ? -1 : FM_LATE(fsetpos)(fp, pos);
+}
+
+FM_ALIAS(fseeko) int fseeko64(FILE *fp, off64_t off, int whence);
+FM_ALIAS(fsetpos) int fsetpos64(FILE *fp, const fpos64_t *pos);
+
+/* ---- buffers ------------------------------------------------------------- */
+
+/* A stream's buffer goes to the kernel at any time: it must be ordinary
+ * memory, and the standard lets us ignore the one offered. */
+FM_HOOK int setvbuf(FILE *fp, char *buf, int mode, size_t n)
+{
+	if (!fm_active())
+		return FM_LATE(setvbuf)(fp, buf, mode, n);
+	fm_stdio_flush(fp, true);
+	if (buf && fm_overlaps(buf, n))
+		buf = NULL;
+	return FM_LATE(setvbuf)(fp, buf, mode, n);
+}
+
+FM_HOOK void setbuffer(FILE *fp, char *buf, size_t n)
+{
+	setvbuf(fp, buf, buf ? _IOFBF : _IONBF, buf ? n : 0);
+}
+
+FM_HOOK void setbuf(FILE *fp, char *buf)
+{
+	setbuffer(fp, buf, BUFSIZ);
+}
+
+FM_HOOK void setlinebuf(FILE *fp)
+{
+	setvbuf(fp, NULL, _IOLBF, 0);
+}

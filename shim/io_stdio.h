@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* io_stdio.h - what the stdio hooks share; io_stdio.c says how it works. */
+#ifndef FM_IO_STDIO_H
+#define FM_IO_STDIO_H
+
+/* stdio.h must not define as inline functions what we define here. */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1
+#endif
+#include "guard.h"
+
+#include <stdio.h>
+
+struct fm_stdio {
+	struct fm_file *file;
+	FILE *locked;
+	struct fm_change change;
+	bool failed; /* write-back failed, errno is set: do not call */
+};
+
+/* As byte count: the call writes the buffer out. */
+#define FM_STDIO_FLUSH ((size_t)-1)
+
+/* Before a call that adds n bytes to the stream. False: nothing to do, no end
+ * either. `lock`: take the stream's lock (not for the _unlocked names). */
+bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock);
+void fm_stdio_end(struct fm_stdio *s);
+
+/* Before a call that may fill the stream's buffer. 0, or -1 and errno. */
+int fm_stdio_see(FILE *fp, bool lock);
+/* Write the buffer out if the file is managed. 0 or EOF. */
+int fm_stdio_flush(FILE *fp, bool lock);
+
+/* fwrite of bytes, all guards. */
+size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock);
+
+#endif
