@@ -5,7 +5,6 @@
  * with userfaultfd (signal delivery), pages are read on their first touch and
  * written back by msync, munmap and exit. No eviction, no coherence.
  */
-#define _GNU_SOURCE
 #include "engine.h"
 
 #include <fcntl.h>
