@@ -16,6 +16,7 @@
 #define PAGES 256
 
 static char *map;
+static int fd;
 static int next_page;
 static volatile int page_ok;
 
@@ -176,20 +177,29 @@ static void write_readonly(void)
 	map[17] = 1;
 }
 
+/* A child's own mapping, of which no page has been touched. */
+static void new_map(void)
+{
+	map = ct_map(fd, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
+}
+
 static void segv_default(void)
 {
+	new_map();
 	signal(SIGSEGV, SIG_DFL);
 	write_readonly();
 }
 
 static void segv_ignored(void)
 {
+	new_map();
 	signal(SIGSEGV, SIG_IGN);
 	write_readonly();
 }
 
 static void segv_blocked(void)
 {
+	new_map();
 	sighold(SIGSEGV);
 	write_readonly();
 }
@@ -212,8 +222,6 @@ static void segv(void)
 
 int main(int argc, char **argv)
 {
-	int fd;
-
 	ct_begin(argc, argv);
 	fd = ct_file("nested", PAGES * PAGE);
 	map = ct_map(fd, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);

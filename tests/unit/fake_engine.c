@@ -31,6 +31,9 @@ static struct map {
 static int uffd = -1;
 static _Atomic uint32_t big_lock;
 static char prefix[256];
+/* Read-only mappings are writable underneath until a page is there, so that
+ * FM_FAULT_SEGV is exercised. */
+static bool soft_prot;
 static struct fm_settings settings = { .mode = FM_MODE_ON };
 
 _Atomic uint32_t fm_live_maps;
@@ -40,6 +43,7 @@ void fm_policy_load(const char *progname, char **envp)
 {
 	const char *mode = getenv("FASTMAP_MODE");
 
+	soft_prot = getenv("FAKE_SOFT_PROT");
 	if (getenv("FASTMAP_PATHS"))
 		strncpy(prefix, getenv("FASTMAP_PATHS"), sizeof(prefix) - 1);
 	if (mode && !strcmp(mode, "off"))
@@ -133,7 +137,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if ((flags & MAP_FIXED) || !wanted(fd, prot, &st) || start())
 		return fm_sys_mmap(addr, len, prot, flags, fd, off);
 	len = (len + PAGE - 1) & ~(PAGE - 1);
-	p = fm_sys_mmap(addr, len, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = fm_sys_mmap(addr, len, soft_prot ? PROT_READ | PROT_WRITE : prot,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (fm_is_err(p))
 		return p;
 	fm_sys_madvise(p, len, MADV_DONTFORK);
