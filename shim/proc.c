@@ -68,6 +68,7 @@ static void fork_child(void)
 {
 	if (home)
 		*home = fm_sys_getpid();
+	fm_mask_fork_child();
 	fm_sig_fork_unlock();
 	fm_fork_child();
 }

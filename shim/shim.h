@@ -137,6 +137,7 @@ void fm_sig_fork_lock(void);
 void fm_sig_fork_unlock(void);
 void fm_mask_fork_lock(void);
 void fm_mask_fork_unlock(void);
+void fm_mask_fork_child(void);
 /* Hold back a SIGBUS that somebody sent (si_code <= 0). [fault] */
 void fm_bus_hold(const siginfo_t *info);
 

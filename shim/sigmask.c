@@ -161,6 +161,14 @@ void fm_mask_fork_unlock(void)
 	fm_unlock(&process.lock);
 }
 
+/* Pending signals are not inherited. */
+void fm_mask_fork_child(void)
+{
+	view.held = false;
+	atomic_store(&process.held, false);
+	atomic_store(&process.waiter, 0);
+}
+
 /* The mask is inherited over exec: open SIGBUS, remember what it was. */
 void fm_sig_boot(void)
 {
