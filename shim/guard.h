@@ -5,8 +5,7 @@
  * Two jobs meet in every call that moves file data:
  *  - the kernel must be able to touch managed memory that it is handed. In
  *    signal delivery it cannot fault on it (EFAULT, or a lost datagram), so
- *    buffers are pinned, or replaced by ordinary memory ("bounced") when they
- *    exceed what may be pinned and the transfer must not be split;
+ *    buffers are pinned, or replaced by ordinary memory ("bounced");
  *  - file and mappings must agree: dirty blocks reach the file before a read,
  *    our copies are held during a write and forgotten after it.
  *
@@ -50,6 +49,7 @@ struct fm_rw {
 	bool in;     /* the kernel stores into the buffers */
 	bool loop;   /* a whole piece asks for the next one */
 	bool atomic; /* one system call or wrong: bounce, do not split */
+	bool pin;    /* ends soon whatever happens: buffers may be pinned */
 	int flags;
 	off_t off;   /* file offset, or FM_HERE */
 	const struct iovec *iov;
@@ -68,9 +68,10 @@ ssize_t fm_rw(struct fm_rw *rw);
 /* One piece of it on rw->file, which is managed. */
 ssize_t fm_change_call(const struct fm_rw *rw, const struct iovec *iov,
 		       int cnt, size_t len, off_t off);
-/* The same without a file: sockets, vmsplice, getrandom. The caller fills
- * loop and atomic. */
+/* The same without a file: sockets, vmsplice, stdio. The caller fills in
+ * loop, atomic and pin. */
 ssize_t fm_transfer(struct fm_rw *rw);
+bool fm_is_stream(int fd); /* a stream socket */
 bool fm_iov_touches(const struct iovec *iov, int cnt);
 
 /* ---- files ------------------------------------------------------------ */

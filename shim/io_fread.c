@@ -54,17 +54,16 @@ static void unlock(void *fp)
 }
 
 /* The stream's lock makes the pieces one read. */
-static size_t get(FILE *fp, void *buf, size_t n, bool lock)
+FM_SLOW size_t get_guarded(FILE *fp, void *buf, size_t n, bool lock)
 {
 	struct iovec iov = { buf, n };
 	struct fm_rw rw = {
 		.fd = -1, .in = true, .loop = true, .iov = &iov, .cnt = 1,
-		.arg = fp, .call = lock ? call_fread : call_fread_unlocked,
+		.pin = fm_stdio_may_pin(fp), .arg = fp,
+		.call = lock ? call_fread : call_fread_unlocked,
 	};
 	size_t r;
 
-	if (n > buffered(fp) && fm_stdio_see(fp, lock) < 0)
-		return 0;
 	if (!lock)
 		return (size_t)fm_transfer(&rw);
 	flockfile(fp);
@@ -72,6 +71,16 @@ static size_t get(FILE *fp, void *buf, size_t n, bool lock)
 	r = (size_t)fm_transfer(&rw);
 	pthread_cleanup_pop(1);
 	return r;
+}
+
+static size_t get(FILE *fp, void *buf, size_t n, bool lock)
+{
+	if (n > buffered(fp) && fm_stdio_see(fp, lock) < 0)
+		return 0;
+	if (fm_overlaps(buf, n))
+		return get_guarded(fp, buf, n, lock);
+	return lock ? FM_LATE(fread)(buf, 1, n, fp)
+		    : FM_LATE(fread_unlocked)(buf, 1, n, fp);
 }
 
 /* More than one transfer can move is left to libc as it is. */

@@ -36,23 +36,26 @@ struct put {
 	bool lock;
 };
 
-/* One pinned piece into the stream. */
+static size_t put(FILE *fp, const void *buf, size_t n, bool lock)
+{
+	struct fm_stdio s;
+	bool held = fm_stdio_begin(&s, fp, n, lock);
+	size_t r = 0;
+
+	if (!held || !s.failed)
+		r = lock ? FM_LATE(fwrite)(buf, 1, n, fp)
+			 : FM_LATE(fwrite_unlocked)(buf, 1, n, fp);
+	if (held)
+		fm_stdio_end(&s);
+	return r;
+}
+
 static ssize_t call_put(const struct fm_rw *rw, const struct iovec *iov,
 			int cnt, off_t off)
 {
 	const struct put *p = rw->arg;
-	struct fm_stdio s;
-	bool held = fm_stdio_begin(&s, p->fp, iov->iov_len, p->lock);
-	size_t r = 0;
 
-	if (!held || !s.failed)
-		r = p->lock ? FM_LATE(fwrite)(iov->iov_base, 1, iov->iov_len,
-					      p->fp)
-			    : FM_LATE(fwrite_unlocked)(iov->iov_base, 1,
-						       iov->iov_len, p->fp);
-	if (held)
-		fm_stdio_end(&s);
-	return (ssize_t)r;
+	return (ssize_t)put(p->fp, iov->iov_base, iov->iov_len, p->lock);
 }
 
 static void unlock(void *fp)
@@ -60,23 +63,31 @@ static void unlock(void *fp)
 	funlockfile(fp);
 }
 
-size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock)
+/* The stream's lock makes the pieces one write. */
+FM_SLOW size_t put_guarded(FILE *fp, const void *buf, size_t n, bool lock)
 {
 	struct put p = { fp, lock };
 	struct iovec iov = { (void *)(uintptr_t)buf, n };
 	struct fm_rw rw = {
 		.fd = -1, .loop = true, .iov = &iov, .cnt = 1, .arg = &p,
-		.call = call_put,
+		.pin = fm_stdio_may_pin(fp), .call = call_put,
 	};
 	size_t r;
 
-	if (!lock || !fm_overlaps(buf, n))
+	if (!lock)
 		return (size_t)fm_transfer(&rw);
-	flockfile(fp); /* the pieces are one write */
+	flockfile(fp);
 	pthread_cleanup_push(unlock, fp);
 	r = (size_t)fm_transfer(&rw);
 	pthread_cleanup_pop(1);
 	return r;
+}
+
+size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock)
+{
+	if (n && fm_overlaps(buf, n))
+		return put_guarded(fp, buf, n, lock);
+	return put(fp, buf, n, lock);
 }
 
 /* More than one transfer can move is left to libc as it is. */

@@ -2,9 +2,12 @@
 /*
  * io_guard.c - managed memory handed to the kernel: pins, pieces, bounces.
  *
- * A pin costs a few nanoseconds per page and no copy; it is limited by the
- * size of the cache. What exceeds it is done in pieces where a reader cannot
- * tell, otherwise through private memory.
+ * Where a call cannot block for ever (regular files) the buffer is pinned: no
+ * copy, but limited by the size of the cache; what exceeds that is done in
+ * pieces if nobody can tell. Everywhere else it is bounced through private
+ * memory, for a pin held while a socket sleeps would keep other threads from
+ * the page, and so does a file that is itself managed, since a write to it
+ * may have to drop the very page that it is written from.
  */
 #include "guard.h"
 
@@ -16,6 +19,8 @@
 #include <sys/stat.h>
 
 #define PIECE_IOV 64
+#define SPLIT_MIN 65536               /* pin no smaller pieces of a whole */
+#define BOUNCE_PIECE ((size_t)1 << 20) /* of what may be split */
 
 struct cursor {
 	const struct iovec *iov;
@@ -28,8 +33,10 @@ struct piece {
 	struct iovec iov[PIECE_IOV];
 	int cnt;
 	size_t len;
+	size_t usable; /* of a bounced inbound piece */
 	struct fm_pin pin;
 	void *bounce;
+	char small[4096];
 };
 
 /* ---- counting --------------------------------------------------------- */
@@ -110,30 +117,25 @@ static struct iovec at(const struct cursor *c)
 			       c->iov->iov_len - c->skip };
 }
 
-/* ---- pieces ----------------------------------------------------------- */
+/* ---- pinned pieces ----------------------------------------------------- */
 
 /* The longest prefix that can be pinned at once, at most `max` bytes. */
-static void piece_plan(struct piece *p, struct cursor c, size_t max)
+static void pin_plan(struct piece *p, struct cursor c, size_t max)
 {
 	size_t room = fm_pin_limit();
 	int pins = FM_PINS;
 
 	p->cnt = 0;
 	p->len = 0;
-	p->pin = (struct fm_pin)FM_PIN_INIT;
-	p->bounce = NULL;
 	while (c.left > 0 && p->cnt < PIECE_IOV && p->len < max) {
 		struct iovec v = at(&c);
 		size_t want = min_size(v.iov_len, max - p->len), take = want;
 
 		if (want && fm_overlaps(v.iov_base, want)) {
-			if (pins-- == 0)
-				break;
-			take = fit(v.iov_base, want,
-				   min_size(room, FM_PIN_MAX));
+			take = pins-- ? fit(v.iov_base, want, room) : 0;
 			if (take == 0)
 				break;
-			room -= min_size(room, pages_of(v.iov_base, take));
+			room -= pages_of(v.iov_base, take);
 		}
 		v.iov_len = take;
 		p->iov[p->cnt++] = v;
@@ -144,50 +146,81 @@ static void piece_plan(struct piece *p, struct cursor c, size_t max)
 	}
 }
 
-/* False when there is no pin to be had: every slot of this thread is taken
- * by the calls that its signal handlers interrupted. */
-static bool piece_pin(struct piece *p, bool in)
+/* Pins as much as one system call may use. Splitting is worth while only in
+ * large pieces. */
+static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
+		      size_t left)
 {
+	if (!rw->pin)
+		return false;
+	pin_plan(p, c, left);
+	if (p->len < left && (rw->atomic || p->len < SPLIT_MIN))
+		return false;
 	for (int i = 0; i < p->cnt; i++) {
 		const struct iovec *v = &p->iov[i];
 
-		if (!v->iov_len || !fm_overlaps(v->iov_base, v->iov_len))
-			continue;
-		if (fm_pin(&p->pin, v->iov_base, v->iov_len, in) < 0) {
+		if (fm_pin(&p->pin, v->iov_base, v->iov_len, rw->in) < 0) {
 			fm_unpin(&p->pin);
-			p->pin = (struct fm_pin)FM_PIN_INIT;
 			return false;
 		}
 	}
 	return true;
 }
 
-static void copy(struct cursor c, char *mem, size_t len, bool in)
+/* ---- bounced pieces ---------------------------------------------------- */
+
+static void copy_out(struct cursor c, char *mem, size_t len)
 {
 	while (len) {
 		struct iovec v = at(&c);
 		size_t n = min_size(v.iov_len, len);
 
-		if (in)
-			memcpy(v.iov_base, mem, n);
-		else
-			memcpy(mem, v.iov_base, n);
+		memcpy(mem, v.iov_base, n);
 		mem += n;
 		len -= n;
 		advance(&c, n);
 	}
 }
 
-static size_t usable_prefix(struct cursor c, size_t max, bool in)
+/* Returns how much could be stored. */
+static size_t copy_in(struct cursor c, const char *mem, size_t len)
 {
+	size_t done = 0;
+
+	while (done < len) {
+		struct iovec v = at(&c);
+		size_t n = min_size(v.iov_len, len - done);
+		size_t ok = fm_usable(v.iov_base, n, true);
+
+		memcpy(v.iov_base, mem + done, ok);
+		done += ok;
+		if (ok < n)
+			break;
+		advance(&c, n);
+	}
+	return done;
+}
+
+/*
+ * How much of the next `max` bytes the kernel could use. A regular file fills
+ * (or empties) them all, so all are looked at; of a receive that may bring a
+ * few bytes only the ends of the buffers, or pages would be loaded and
+ * dirtied for nothing.
+ */
+static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
+{
+	const bool ends = rw->in && !rw->loop;
 	size_t done = 0;
 
 	while (c.left > 0 && done < max) {
 		struct iovec v = at(&c);
 		size_t want = min_size(v.iov_len, max - done), got = want;
+		const char *last = (const char *)v.iov_base + want - 1;
 
-		if (want && fm_overlaps(v.iov_base, want))
-			got = fm_usable(v.iov_base, want, in);
+		if (!want || (ends && fm_usable(last, 1, false)))
+			got = want;
+		else
+			got = fm_usable(v.iov_base, want, rw->in && !ends);
 		done += got;
 		if (got < want)
 			break;
@@ -197,26 +230,49 @@ static size_t usable_prefix(struct cursor c, size_t max, bool in)
 }
 
 /*
- * Private memory in place of the next `max` bytes. Only file transfers may be
- * cut short where the kernel would run into EFAULT half-way (native: a short
- * count); a datagram is then left to the kernel as it is.
+ * Private memory in place of the next bytes. False: leave it to the kernel,
+ * which finds nothing to use at the front (EFAULT), or half of a datagram to
+ * send.
  */
 static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
-			 struct cursor c, size_t max)
+			 struct cursor c, size_t left)
 {
-	size_t len = usable_prefix(c, max, rw->in);
+	size_t max = min_size(left, rw->atomic ? FM_BOUNCE_MAX : BOUNCE_PIECE);
 
-	if (len == 0 || (len < max && !rw->loop))
+	p->usable = usable_prefix(rw, c, max);
+	p->len = p->usable;
+	if (p->len < max && rw->atomic && !rw->loop) {
+		if (!rw->in)
+			return false;
+		p->len = max; /* what arrives may be shorter */
+	}
+	if (p->usable == 0)
 		return false;
-	p->bounce = fm_sys_anon(len);
+	p->bounce = p->len <= sizeof(p->small) ? p->small
+					       : fm_sys_anon(p->len);
 	if (!p->bounce)
 		return false;
 	if (!rw->in)
-		copy(c, p->bounce, len, false);
-	p->iov[0] = (struct iovec){ p->bounce, len };
+		copy_out(c, p->bounce, p->len);
+	p->iov[0] = (struct iovec){ p->bounce, p->len };
 	p->cnt = 1;
-	p->len = len;
 	return true;
+}
+
+/* What was received goes to the program; less than all of a datagram is the
+ * EFAULT that the kernel would have seen. */
+static ssize_t deliver(struct piece *p, const struct fm_rw *rw,
+		       struct cursor c, ssize_t r)
+{
+	size_t got = min_size((size_t)r, p->len);
+	size_t done = copy_in(c, p->bounce, min_size(got, p->usable));
+
+	if (done == got)
+		return r;
+	if (done && !(rw->atomic && !rw->loop))
+		return (ssize_t)done;
+	errno = EFAULT;
+	return -1;
 }
 
 static void piece_drop(void *arg)
@@ -224,7 +280,7 @@ static void piece_drop(void *arg)
 	struct piece *p = arg;
 
 	fm_unpin(&p->pin);
-	if (p->bounce)
+	if (p->bounce && p->bounce != p->small)
 		fm_sys_munmap(p->bounce, p->len);
 }
 
@@ -232,41 +288,48 @@ static void piece_drop(void *arg)
 
 /* Cancellation (and only it) may unwind out of a blocked call: the pins must
  * not stay behind. */
-static ssize_t piece_call(const struct fm_rw *rw, struct piece *p, off_t off)
+static ssize_t piece_call(const struct fm_rw *rw, struct piece *p,
+			  const struct iovec *iov, int cnt, off_t off)
 {
 	ssize_t r;
 
 	pthread_cleanup_push(piece_drop, p);
 	if (rw->file)
-		r = fm_change_call(rw, p->iov, p->cnt, p->len, off);
+		r = fm_change_call(rw, iov, cnt, iov_total(iov, cnt), off);
 	else
-		r = rw->call(rw, p->iov, p->cnt, off);
+		r = rw->call(rw, iov, cnt, off);
 	pthread_cleanup_pop(0);
 	return r;
 }
 
-static ssize_t piece_run(const struct fm_rw *rw, struct cursor *c, size_t left,
-			 off_t off, size_t *ret_want)
+/* The rest of the buffers as they are. */
+static ssize_t piece_as_is(const struct fm_rw *rw, struct piece *p,
+			   const struct cursor *c, off_t off)
+{
+	struct iovec rest = at(c);
+
+	if (c->skip)
+		return piece_call(rw, p, &rest, 1, off);
+	return piece_call(rw, p, c->iov, c->left, off);
+}
+
+static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
+			 size_t left, off_t off, size_t *ret_want)
 {
 	struct piece p;
 	ssize_t r;
 	int saved;
 
-	piece_plan(&p, *c, left);
-	if ((p.len < left && (rw->atomic || p.len == 0)) ||
-	    !piece_pin(&p, rw->in)) {
-		size_t max = min_size(left, FM_BOUNCE_MAX);
-
-		if (piece_bounce(&p, rw, *c, max))
-			max = p.len;
-		*ret_want = max;
-	} else {
-		*ret_want = p.len;
-	}
-	r = piece_call(rw, &p, off);
-	saved = errno;
+	p.pin = (struct fm_pin)FM_PIN_INIT;
+	p.bounce = NULL;
+	*ret_want = left;
+	if (!piece_pin(&p, rw, *c, left) && !piece_bounce(&p, rw, *c, left))
+		return piece_as_is(rw, &p, c, off);
+	*ret_want = p.len;
+	r = piece_call(rw, &p, p.iov, p.cnt, off);
 	if (r > 0 && p.bounce && rw->in)
-		copy(*c, p.bounce, min_size((size_t)r, p.len), true);
+		r = deliver(&p, rw, *c, r);
+	saved = errno;
 	piece_drop(&p);
 	errno = saved;
 	return r;
@@ -299,7 +362,7 @@ static ssize_t run(const struct fm_rw *rw)
 	return (ssize_t)done;
 }
 
-static bool is_stream(int fd)
+bool fm_is_stream(int fd)
 {
 	int type = 0;
 	socklen_t len = sizeof(type);
@@ -317,18 +380,19 @@ static void classify(struct fm_rw *rw)
 	long fl = fm_sys2(SYS_fcntl, rw->fd, F_GETFL);
 	struct stat st;
 
-	rw->loop = false;
+	rw->loop = rw->pin = false;
 	rw->atomic = true;
 	if (fl < 0 || fm_sys_fstat(rw->fd, &st) < 0)
 		return;
 	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
 		rw->loop = true;
+		rw->pin = !rw->file;
 		rw->atomic = rw->off == FM_HERE || (fl & O_APPEND);
 	} else if (S_ISFIFO(st.st_mode) && !(fl & O_DIRECT)) {
 		rw->loop = !rw->in;
 		rw->atomic = !rw->in &&
 			     iov_total(rw->iov, rw->cnt) <= PIPE_BUF;
-	} else if (S_ISSOCK(st.st_mode) && is_stream(rw->fd)) {
+	} else if (S_ISSOCK(st.st_mode) && fm_is_stream(rw->fd)) {
 		rw->loop = !rw->in;
 		rw->atomic = false;
 	}

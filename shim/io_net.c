@@ -32,21 +32,11 @@ ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags,
 		       __SOCKADDR_ARG addr, socklen_t *addrlen);
 
-static bool is_stream(int fd)
-{
-	int type = 0;
-	socklen_t len = sizeof(type);
-
-	return fm_sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) ==
-		       0 &&
-	       type == SOCK_STREAM;
-}
-
 /* Only streams may be split. A peek starts from the front every time; a
  * receive goes on only when the program waits for everything. */
 static void net_classify(struct fm_rw *rw, bool control)
 {
-	const bool stream = is_stream(rw->fd);
+	const bool stream = fm_is_stream(rw->fd);
 	const bool wait_all = rw->flags & MSG_WAITALL;
 
 	rw->loop = stream && !control && !(rw->flags & MSG_PEEK) &&

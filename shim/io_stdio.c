@@ -47,6 +47,20 @@ static struct fm_file *file_of(FILE *fp)
 	return fp->_fileno >= 0 ? fm_file_by_fd(fp->_fileno) : NULL;
 }
 
+bool fm_stdio_may_pin(FILE *fp)
+{
+	struct fm_file *f;
+	struct stat st;
+
+	if (fp->_fileno < 0 || fm_sys_fstat(fp->_fileno, &st) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return false;
+	f = fm_file_by_stat(&st);
+	if (f)
+		fm_file_put(f);
+	return !f;
+}
+
 static size_t pending(FILE *fp)
 {
 	return (size_t)(fp->_IO_write_ptr - fp->_IO_write_base);

@@ -31,6 +31,9 @@ int fm_stdio_see(FILE *fp, bool lock);
 /* Write the buffer out if the file is managed. 0 or EOF. */
 int fm_stdio_flush(FILE *fp, bool lock);
 
+/* Does the stream end in a regular file that is not managed? */
+bool fm_stdio_may_pin(FILE *fp);
+
 /* fwrite of bytes, all guards. */
 size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock);
 
