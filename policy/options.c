@@ -24,7 +24,7 @@ const struct fm_option fm_options[] = {
 	{ "faults", "FASTMAP_FAULTS", .scope = PROC(faults), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|signal|thread" },
 	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache_bytes),
-	  .type = T_MEMORY, .standard = "50%", .min = 256 * KIB,
+	  .type = T_MEMORY, .standard = "50%", .min = 16 * KIB,
 	  .max = 64 * TIB },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
 	  .standard = "no" },

@@ -229,6 +229,11 @@ bool fm_policy_any(void)
 	return set->prefixes || set->sections;
 }
 
+const struct fm_policy *fm_policy_default(void)
+{
+	return &set_now()->defaults;
+}
+
 const struct fm_policy *fm_policy_for(const char *path)
 {
 	const struct fm_set *set = set_now();

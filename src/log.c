@@ -144,3 +144,17 @@ FM_FAULT void fm_log(int level, const char *fmt, ...)
 	l.text[l.len++] = '\n';
 	fm_sys3(SYS_write, 2, l.text, l.len);
 }
+
+void fm_log_text(const char *text, size_t len)
+{
+	while (len && stderr_is_text()) {
+		long r = fm_sys3(SYS_write, 2, text, len);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return;
+		text += r;
+		len -= (size_t)r;
+	}
+}

@@ -3,6 +3,8 @@
 #ifndef FM_LOG_H
 #define FM_LOG_H
 
+#include <stddef.h>
+
 enum { FM_LOG_ERROR, FM_LOG_WARN, FM_LOG_INFO, FM_LOG_DEBUG };
 
 /* Supports %s %d %u %lu %ld %lx %p %zu %c %% only. Prefix "fastmap: " and the
@@ -12,6 +14,9 @@ void fm_log(int level, const char *fmt, ...)
 
 /* Lines above this level are dropped; the policy sets it. */
 extern _Atomic int fm_log_level;
+
+/* [any] Text as it is, of any length, under the same rule about where to. */
+void fm_log_text(const char *text, size_t len);
 
 /* [plain] Remember what descriptor 2 is now. A program may close it and get
  * the number again for a database or a socket: such a one is not written to. */

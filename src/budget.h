@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * budget.h - how large the cache may be right now: what the policy says, what
+ * the control groups leave, and less while the machine is short of memory.
+ */
+#ifndef FM_BUDGET_H
+#define FM_BUDGET_H
+
+#include <stdint.h>
+
+struct fm_budget {
+	uint64_t wanted;      /* policy or control socket, bytes */
+	uint32_t percent;     /* of the limit; 0: wanted is fixed */
+	uint64_t limit;       /* memory of this process, bytes */
+	uint64_t now;         /* the result, bytes */
+	uint32_t eighths;     /* of the ceiling: 8, less under pressure */
+	uint32_t quiet;       /* seconds without pressure */
+	uint64_t stalled_us;  /* total of the last look */
+};
+
+/* Start from what the policy resolved. */
+void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
+		    uint64_t limit);
+
+/* Once a second: the limit may have changed; stalled_us is the growing total
+ * of time that tasks stood still for want of memory. Returns the new size. */
+uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
+			uint64_t stalled_us);
+
+/* "full ... total=N" of a pressure file. `root` is put before /proc and /sys
+ * (tests). 0 where the kernel does not tell. */
+uint64_t fm_stalled_us(const char *root);
+
+#endif

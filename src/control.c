@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* control.c - the loop on a thread of its own, and what it does each second. */
+#include "control.h"
+
+#include <string.h>
+
+#include "alloc.h"
+#include "budget.h"
+#include "cache.h"
+#include "control_priv.h"
+#include "engine_priv.h"
+#include "log.h"
+#include "memory.h"
+#include "policy.h"
+#include "sys.h"
+
+#define MAX_TIMERS 8
+
+static struct timer {
+	void (*fn)(void);
+	unsigned ms;
+	uv_timer_t handle;
+} timers[MAX_TIMERS];
+static int ntimers;
+
+static uv_loop_t loop;
+static uv_timer_t second;
+static struct fm_budget budget;
+static uint64_t overhead;   /* part of the budget that is not the cache's */
+static struct stat policy_seen;
+
+/* ---- the cache's size -------------------------------------------------- */
+
+static void resize_to(uint64_t bytes)
+{
+	uint64_t pages = bytes > overhead ? (bytes - overhead) / FM_PAGE : 1;
+	uint64_t now = fm_cache_limit();
+
+	/* Small wobbles of a percentage are not worth a pass of eviction. */
+	if (pages >= now - now / 64 && pages <= now + now / 64)
+		return;
+	fm_log(FM_LOG_INFO, "cache is now %lu KiB",
+	       (unsigned long)(pages * FM_PAGE >> 10));
+	fm_cache_resize(pages * FM_PAGE);
+}
+
+static void budget_from(const struct fm_settings *s)
+{
+	fm_budget_init(&budget, s->cache_bytes, s->cache_percent,
+		       fm_memory_limit());
+}
+
+void fm_control_set_cache(uint64_t bytes, uint32_t percent)
+{
+	fm_budget_init(&budget, bytes, percent, fm_memory_limit());
+	resize_to(budget.now);
+}
+
+/* ---- the policy file --------------------------------------------------- */
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       !memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
+}
+
+/* By stat, not inotify: it costs a microsecond a second, and follows editors
+ * that replace the file. */
+static void look_at_policy(void)
+{
+	const struct fm_settings *s = fm_settings();
+	const uint64_t before = s->cache_bytes;
+	const uint32_t percent = s->cache_percent;
+	struct stat st;
+
+	if (!s->source || fm_sys2(SYS_stat, s->source, &st) < 0 ||
+	    same_file(&st, &policy_seen))
+		return;
+	policy_seen = st;
+	fm_policy_reload();
+	s = fm_settings();
+	fm_log(FM_LOG_INFO, "policy file read again");
+	if (s->cache_bytes != before || s->cache_percent != percent)
+		fm_control_set_cache(s->cache_bytes, s->cache_percent);
+}
+
+static void every_second(uv_timer_t *t)
+{
+	look_at_policy();
+	resize_to(fm_budget_step(&budget, fm_memory_limit(),
+				 fm_stalled_us("")));
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+static void *uv_calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	return __builtin_mul_overflow(n, size, &bytes) ? NULL :
+							 fm_alloc(bytes);
+}
+
+static void run_timer(uv_timer_t *t)
+{
+	((struct timer *)t->data)->fn();
+}
+
+static void *run(void *arg)
+{
+	fm_sys2(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-control");
+	uv_run(&loop, UV_RUN_DEFAULT);
+	return NULL;
+}
+
+void fm_control_add_timer(unsigned ms, void (*fn)(void))
+{
+	if (ntimers == MAX_TIMERS) {
+		fm_log(FM_LOG_ERROR, "too many timers");
+		return;
+	}
+	timers[ntimers].fn = fn;
+	timers[ntimers++].ms = ms;
+}
+
+static void start_timers(void)
+{
+	for (int i = 0; i < ntimers; i++) {
+		struct timer *t = &timers[i];
+
+		uv_timer_init(&loop, &t->handle);
+		t->handle.data = t;
+		uv_timer_start(&t->handle, run_timer, t->ms, t->ms);
+	}
+	uv_timer_init(&loop, &second);
+	uv_timer_start(&second, every_second, 1000, 1000);
+}
+
+int fm_control_start(void)
+{
+	const struct fm_settings *s = fm_settings();
+	uint64_t cache = fm_cache_limit() * FM_PAGE;
+	int err;
+
+	uv_replace_allocator(fm_alloc, fm_realloc, uv_calloc, fm_free);
+	memset(&loop, 0, sizeof(loop));
+	err = uv_loop_init(&loop);
+	if (err) {
+		fm_log(FM_LOG_WARN, "no control loop (errno %d)", -err);
+		return err;
+	}
+	budget_from(s);
+	overhead = s->cache_bytes > cache ? s->cache_bytes - cache : 0;
+	if (s->source)
+		fm_sys2(SYS_stat, s->source, &policy_seen);
+	start_timers();
+	err = fm_control_listen(&loop);
+	if (err)
+		fm_log(FM_LOG_WARN, "cannot listen on %s (errno %d)",
+		       s->socket, -err);
+	return fm_thread_create(run, NULL);
+}
+
+void fm_control_reset(void)
+{
+	fm_control_drop_fds();
+	ntimers = 0;
+}

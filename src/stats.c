@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* stats.c - counting, and the file that is written at exit. */
+#include "stats.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "file.h"
+#include "lock.h"
+#include "log.h"
+#include "policy.h"
+#include "stats_priv.h"
+
+/* Threads that fault together must not share the counters' cache lines. A
+ * thread's stack says which shard, without asking the kernel. */
+#define SHARDS 8
+static struct fm_hist latency[SHARDS];
+
+static struct fm_retired retired[FM_RETIRED];
+static uint64_t retired_count;
+static struct fm_file_stats retired_sum;
+static _Atomic uint32_t lock;
+static int load_pid;
+
+__attribute__((constructor)) static void remember_pid(void)
+{
+	load_pid = fm_sys_getpid();
+}
+
+FM_FAULT void fm_stats_fault_ns(uint64_t ns)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	fm_hist_record(&latency[(sp >> 16 ^ sp >> 20) % SHARDS], ns);
+}
+
+void fm_stats_latency(struct fm_hist *ret)
+{
+	for (int i = 0; i < SHARDS; i++)
+		fm_hist_add(ret, &latency[i]);
+}
+
+void fm_stats_retire(struct fm_file *f)
+{
+	struct fm_retired *r;
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	r = &retired[retired_count++ % FM_RETIRED];
+	memcpy(r->path, f->path, sizeof(r->path));
+	r->dev = f->dev;
+	r->ino = f->ino;
+	r->size = atomic_load(&f->size);
+	memset(&r->st, 0, sizeof(r->st));
+	fm_stats_sum(&r->st, &f->st);
+	atomic_store(&r->st.demote_why, atomic_load(&f->st.demote_why));
+	fm_stats_sum(&retired_sum, &f->st);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+}
+
+uint64_t fm_stats_retired(struct fm_file_stats *sum,
+			  void (*each)(const struct fm_retired *r, void *arg),
+			  void *arg)
+{
+	uint64_t mask, n, kept;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	n = retired_count;
+	kept = n < FM_RETIRED ? n : FM_RETIRED;
+	fm_stats_sum(sum, &retired_sum);
+	for (uint64_t i = n - kept; i < n; i++)
+		each(&retired[i % FM_RETIRED], arg);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+	return n;
+}
+
+void fm_stats_reset(void)
+{
+	for (int i = 0; i < SHARDS; i++)
+		fm_hist_reset(&latency[i]);
+	atomic_store(&lock, 0);
+	retired_count = 0;
+	memset(&retired_sum, 0, sizeof(retired_sum));
+}
+
+/* ---- the file ---------------------------------------------------------- */
+
+static bool anything_managed(void)
+{
+	if (retired_count)
+		return true;
+	for (uint32_t i = 0; i < fm_file_top(); i++)
+		if (fm_file_at(i))
+			return true;
+	return false;
+}
+
+/* The path with %p replaced; false when it does not fit. */
+static bool expand(const char *pattern, char *buf, size_t size)
+{
+	const int pid = fm_sys_getpid();
+	size_t n = 0;
+
+	for (; *pattern && n < size; pattern++) {
+		if (pattern[0] == '%' && pattern[1] == 'p') {
+			n += (size_t)snprintf(buf + n, size - n, "%d", pid);
+			pattern++;
+		} else {
+			buf[n++] = *pattern;
+		}
+	}
+	if (n >= size)
+		return false;
+	buf[n] = 0;
+	if (pid == load_pid)
+		return true;
+	return (size_t)snprintf(buf + n, size - n, ".%d", pid) < size - n;
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		long r = fm_sys3(SYS_write, fd, text, len);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r ? (int)r : -EIO;
+		text += r;
+		len -= (size_t)r;
+	}
+	return 0;
+}
+
+static int write_file(const char *path, const char *text, size_t len)
+{
+	int flags = O_WRONLY | O_CREAT | O_NOCTTY |
+		    (anything_managed() ? O_TRUNC : O_EXCL);
+	int err, fd = fm_sys_open(path, flags, 0644);
+
+	if (fd < 0)
+		return fd == -EEXIST ? 0 : fd;
+	err = write_all(fd, text, len);
+	fm_sys_close(fd);
+	return err;
+}
+
+void fm_stats_write(void)
+{
+	const char *where = fm_settings()->stats;
+	char path[4096];
+	size_t len;
+	char *text;
+	int err;
+
+	/* A forked child that managed nothing has nothing to add. */
+	if (!where || (fm_sys_getpid() != load_pid && !anything_managed()))
+		return;
+	text = fm_stats_json(&len);
+	if (!text)
+		return;
+	if (!strcmp(where, "stderr")) {
+		fm_log_text(text, len);
+	} else if (expand(where, path, sizeof(path))) {
+		err = write_file(path, text, len);
+		if (err)
+			fm_log(FM_LOG_WARN,
+			       "cannot write statistics to %s (errno %d)",
+			       path, -err);
+	}
+	fm_free(text);
+}
