@@ -267,21 +267,64 @@ static FM_FAULT int lend_file(struct fm_ring *r, struct fm_file *f,
 	return 0;
 }
 
+/* A thread may have died between taking an entry and submitting it: take back
+ * what the kernel has not seen, and ignore completions that are not ours. */
+static FM_FAULT long home_raw(const struct io_uring_sqe *what)
+{
+	struct io_uring_sq *sq = &home.ring.sq;
+	struct io_uring_cq *cq = &home.ring.cq;
+	unsigned head = __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
+	unsigned submit = 1;
+
+	sq->sqes[head & sq->ring_mask] = *what;
+	sq->array[head & sq->ring_mask] = head & sq->ring_mask;
+	__atomic_store_n(sq->ktail, head + 1, __ATOMIC_RELEASE);
+	for (;;) {
+		long n = fm_sys6(SYS_io_uring_enter, home.ring.ring_fd, submit,
+				 1, IORING_ENTER_GETEVENTS, 0, 8);
+		unsigned at = *cq->khead;
+
+		if (n < 0 && n != -EINTR && n != -EAGAIN && n != -EBUSY)
+			return n;
+		if (n == 1)
+			submit = 0;
+		for (; at != __atomic_load_n(cq->ktail, __ATOMIC_ACQUIRE);) {
+			struct io_uring_cqe c = cq->cqes[at & cq->ring_mask];
+
+			__atomic_store_n(cq->khead, ++at, __ATOMIC_RELEASE);
+			if (c.user_data == what->user_data)
+				return c.res;
+		}
+	}
+}
+
 FM_FAULT long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
 			 uint64_t off)
 {
-	struct io_uring_sqe *sqe = home_sqe(
-		op == FM_WRITE ? IORING_OP_WRITE :
-		op == FM_READ  ? IORING_OP_READ : IORING_OP_FSYNC,
-		(int)slot, 4);
+	static uint64_t tag = 1ull << 32;
+	struct io_uring_sqe sqe = {
+		.opcode = op == FM_WRITE ? IORING_OP_WRITE : IORING_OP_READ,
+		.flags = IOSQE_FIXED_FILE,
+		.fd = (int)slot,
+		.addr = (uintptr_t)buf,
+		.len = (uint32_t)len,
+		.off = off,
+		.user_data = ++tag,
+	};
 
-	if (!sqe)
-		return -EBUSY;
-	sqe->flags = IOSQE_FIXED_FILE;
-	sqe->addr = (uintptr_t)buf;
-	sqe->len = (uint32_t)len;
-	sqe->off = off;
-	return home_wait(4);
+	return home_raw(&sqe);
+}
+
+FM_FAULT long fm_home_fd(uint32_t slot)
+{
+	struct io_uring_sqe sqe = {
+		.opcode = 54, /* IORING_OP_FIXED_FD_INSTALL */
+		.flags = IOSQE_FIXED_FILE,
+		.fd = (int)slot,
+		.user_data = 5,
+	};
+
+	return home_raw(&sqe);
 }
 
 /* ---- pool ------------------------------------------------------------- */

@@ -74,10 +74,13 @@ long fm_ring_do(struct fm_ring *r, struct fm_io *io);
 /* get + do + put. */
 long fm_io_once(struct fm_io *io);
 
-/* For the guardian: one I/O on the home ring with no lock and no libc. slot:
+/* For the guardian, which is alone in this memory: one I/O on the home ring
+ * with no lock and no libc, whatever state dead threads left it in. slot:
  * 2 * file id (direct) or 2 * file id + 1 (buffered). */
 long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
 		uint64_t off);
+/* A plain descriptor of that slot in the caller's table (Linux 6.8). */
+long fm_home_fd(uint32_t slot);
 
 /* Descriptor numbers of the engine (rings, uffd, O_PATH). */
 int fm_fd_raise(int fd);   /* move to a high number, register; new or -errno */

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#include "guardian.h"
+
+#include <linux/kcmp.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "engine.h"
+#include "file.h"
+#include "log.h"
+#include "policy.h"
+#include "ring.h"
+#include "sys.h"
+
+#define STACK 65536
+#define TLS 16384      /* zeroed thread-local block, used from below too */
+#define LOOK_MS 1000   /* exec that the pipe could not tell: look this often */
+#define KEEP 80        /* descriptors it may keep */
+
+enum { STARTING, READY, FAILED };
+
+static struct {
+	_Atomic uint32_t tid;   /* the kernel clears it when it ends */
+	_Atomic uint32_t state; /* futex */
+	_Atomic uint32_t stop;
+	int owner;              /* the program */
+	int pipe[2];            /* its end seen as HUP when exec closes [1] */
+	int sock[2];            /* descriptors of files, without io_uring */
+	char *mem;              /* TLS, stack, stack of the go-between */
+} g = { .pipe = { -1, -1 }, .sock = { -1, -1 } };
+
+static int32_t file_fd[FM_MAX_FILES]; /* numbers in the guardian's table */
+
+FM_FAULT int fm_guardian_pid(void)
+{
+	return (int)atomic_load(&g.tid);
+}
+
+/* ---- in the guardian --------------------------------------------------- */
+
+struct message {
+	uint32_t id;
+	bool add;
+};
+
+/* One message and its descriptor. False when there is none. */
+static bool take_message(int sock)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} c;
+	struct message msg;
+	struct iovec v = { &msg, sizeof(msg) };
+	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1,
+			    .msg_control = c.buf,
+			    .msg_controllen = sizeof(c.buf) };
+	long n = fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *cm = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+
+	if (n != sizeof(msg) || msg.id >= FM_MAX_FILES)
+		return n > 0;
+	if (file_fd[msg.id] >= 0)
+		fm_sys_close(file_fd[msg.id]);
+	file_fd[msg.id] = -1;
+	if (msg.add && cm && cm->cmsg_type == SCM_RIGHTS)
+		memcpy(&file_fd[msg.id], CMSG_DATA(cm), sizeof(int));
+	return true;
+}
+
+/* Is the owner's process alive in memory of its own? Then it has executed
+ * something and nobody is left in ours. The order matters: a main thread that
+ * has ended has no memory at all (statm is 0) while its other threads go on
+ * storing in ours, and no memory never becomes new memory except by exec. */
+static bool has_left(const char *statm)
+{
+	char buf[16];
+	int fd;
+	long n;
+
+	if (fm_sys5(SYS_kcmp, g.owner, fm_sys_getpid(), KCMP_VM, 0, 0) <= 0)
+		return false; /* the same, or we may not ask */
+	fd = fm_sys_open(statm, O_RDONLY, 0);
+	n = fd < 0 ? 0 : fm_sys3(SYS_read, fd, buf, sizeof(buf));
+	if (fd >= 0)
+		fm_sys_close(fd);
+	return n > 1 && buf[0] != '0';
+}
+
+static void statm_path(char *buf, int pid)
+{
+	char digits[12];
+	int n = 0;
+
+	memcpy(buf, "/proc/", 6);
+	buf += 6;
+	do
+		digits[n++] = (char)('0' + pid % 10);
+	while (pid /= 10);
+	while (n)
+		*buf++ = digits[--n];
+	memcpy(buf, "/statm", 7);
+}
+
+/* Returns when nobody uses this memory any more. */
+static void watch(int pidfd)
+{
+	struct pollfd p[3] = {
+		{ .fd = pidfd, .events = POLLIN },
+		{ .fd = g.pipe[0], .events = 0 },
+		{ .fd = g.sock[1], .events = POLLIN },
+	};
+	char statm[40];
+
+	statm_path(statm, g.owner);
+	for (;;) {
+		int n = (int)fm_sys3(SYS_poll, p, 3, LOOK_MS);
+
+		if (atomic_load(&g.stop))
+			fm_sys1(SYS_exit_group, 0);
+		while (g.sock[1] >= 0 && take_message(g.sock[1]))
+			;
+		if (n > 0 && p[0].revents)
+			return;
+		if (n <= 0 || p[1].revents) {
+			if (has_left(statm))
+				return;
+			if (n > 0) /* closed, not executed: rely on looking */
+				p[1].fd = -1;
+		}
+		if (n > 0 && (p[2].revents & (POLLHUP | POLLERR)))
+			p[2].fd = -1;
+	}
+}
+
+/* Rings and userfaultfd have no file type; everything else we do not want to
+ * keep alive: a deleted file would hold its space. */
+static bool worth_keeping(int fd)
+{
+	struct stat st;
+
+	return fm_sys_fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == 0;
+}
+
+/* Close all but keep[0..n). Small n: select the next larger again and again. */
+static void close_others(const int *keep, int n)
+{
+	int from = 0;
+
+	for (;;) {
+		int next = INT32_MAX;
+
+		for (int i = 0; i < n; i++)
+			if (keep[i] >= from && keep[i] < next)
+				next = keep[i];
+		if (next == INT32_MAX)
+			break;
+		if (next > from)
+			fm_sys3(SYS_close_range, from, next - 1, 0);
+		from = next + 1;
+	}
+	fm_sys3(SYS_close_range, from, ~0u, 0);
+}
+
+static void keep_what_we_need(int pidfd, int pagemap)
+{
+	int keep[KEEP], ours[KEEP - 4], n = 0;
+	int k = fm_fds(ours, KEEP - 4);
+
+	keep[n++] = pidfd;
+	keep[n++] = pagemap;
+	keep[n++] = g.pipe[0];
+	keep[n++] = g.sock[1];
+	for (int i = 0; i < k; i++)
+		if (worth_keeping(ours[i]))
+			keep[n++] = ours[i];
+	close_others(keep, n);
+}
+
+static void guardian_main(void *arg)
+{
+	struct fm_guard_files files = { -1, file_fd };
+	int pidfd = (int)fm_sys2(SYS_pidfd_open, g.owner, 0);
+
+	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
+	fm_sys0(SYS_setsid); /* kill(0) and Ctrl-C are not for us */
+	fm_sys1(SYS_chdir, "/");
+	files.pagemap = fm_sys_open("/proc/self/pagemap", O_RDONLY, 0);
+	keep_what_we_need(pidfd, files.pagemap);
+	atomic_store(&g.state, pidfd < 0 ? FAILED : READY);
+	fm_futex_wake(&g.state, 1);
+	if (pidfd >= 0) {
+		watch(pidfd);
+		fm_guardian_flush(&files);
+	}
+	fm_sys1(SYS_exit_group, 0);
+}
+
+/* ---- start ------------------------------------------------------------- */
+
+/* clone(2) with a function to run on a stack of its own. */
+static long clone_on(long flags, char *top, void (*fn)(void *),
+		     _Atomic uint32_t *tid, void *tls)
+{
+	long ret;
+	register void *r10 __asm__("r10") = tid;
+	register void *r8 __asm__("r8") = tls;
+
+	top -= 16;
+	((void **)top)[0] = (void *)fn;
+	((void **)top)[1] = NULL;
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "pop %%rax\n\t"
+			 "pop %%rdi\n\t"
+			 "call *%%rax\n\t"
+			 "xor %%edi, %%edi\n\t"
+			 "mov $60, %%eax\n\t"
+			 "syscall\n\t"
+			 "hlt\n"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"(SYS_clone), "D"(flags), "S"(top), "d"(tid),
+			   "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* A thread-local block for code that was compiled with a stack protector. */
+static void *tls_block(char *mem)
+{
+	char *tp = mem + TLS - 4096;
+
+	((void **)tp)[0] = tp;
+	((void **)tp)[2] = tp;
+	return tp;
+}
+
+/* The go-between ends at once, so that the guardian is nobody's child here:
+ * no wait of the program ever sees it. */
+static void between_main(void *arg)
+{
+	long flags = CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS |
+		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+
+	if (clone_on(flags, g.mem + TLS + STACK, guardian_main, &g.tid,
+		     tls_block(g.mem)) < 0)
+		atomic_store(&g.state, FAILED);
+}
+
+static int spawn(void)
+{
+	long flags = CLONE_VM | CLONE_FILES | CLONE_VFORK | CLONE_UNTRACED |
+		     CLONE_SETTLS;
+	struct timespec limit = { 5, 0 };
+	uint64_t all = ~0ull, old;
+	long pid;
+
+	atomic_store(&g.state, STARTING);
+	fm_sys4(SYS_rt_sigprocmask, 2, &all, &old, 8);
+	pid = clone_on(flags, g.mem + TLS + 2 * STACK, between_main, NULL,
+		       tls_block(g.mem));
+	if (pid > 0)
+		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
+			       NULL) == -EINTR)
+			;
+	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
+	if (pid < 0)
+		return (int)pid;
+	while (atomic_load(&g.state) == STARTING)
+		if (fm_futex_wait(&g.state, STARTING, &limit) == -ETIMEDOUT)
+			break;
+	return atomic_load(&g.state) == READY ? 0 : -EAGAIN;
+}
+
+static void close_ends(void)
+{
+	fm_fd_drop(g.pipe[1]);
+	fm_fd_drop(g.sock[0]);
+	g.pipe[0] = g.pipe[1] = g.sock[0] = g.sock[1] = -1;
+}
+
+static int open_ends(void)
+{
+	int err = (int)fm_sys2(SYS_pipe2, g.pipe, O_CLOEXEC);
+
+	if (!err && !fm_rings_uring())
+		err = (int)fm_sys4(SYS_socketpair, AF_UNIX,
+				   SOCK_SEQPACKET | SOCK_CLOEXEC, 0, g.sock);
+	return err;
+}
+
+/* The guardian's ends live in its table only. */
+static void own_ends(void)
+{
+	fm_sys_close(g.pipe[0]);
+	g.pipe[1] = fm_fd_raise(g.pipe[1]);
+	if (g.sock[1] >= 0) {
+		fm_sys_close(g.sock[1]);
+		g.sock[0] = fm_fd_raise(g.sock[0]);
+	}
+}
+
+/* It does not close what it must not keep: the raised numbers do not exist in
+ * its table yet, so the program's ends have to be closed there explicitly,
+ * which close_others does. */
+static int start(void)
+{
+	int err;
+
+	if (!g.mem)
+		g.mem = fm_sys_anon(TLS + 2 * STACK);
+	if (!g.mem)
+		return -ENOMEM;
+	close_ends();
+	memset(file_fd, 0xff, sizeof(file_fd));
+	atomic_store(&g.stop, 0);
+	g.owner = fm_sys_getpid();
+	err = open_ends();
+	if (err)
+		return err;
+	err = spawn();
+	own_ends();
+	return err;
+}
+
+int fm_guardian_start(void)
+{
+	static bool warned;
+	int err;
+
+	if (!fm_settings()->guardian || fm_guardian_pid())
+		return 0;
+	err = start();
+	if (!err) {
+		for (uint32_t id = 0; id < fm_file_top(); id++)
+			if (fm_file_at(id))
+				fm_guardian_add(fm_file_at(id));
+	} else if (!warned) {
+		warned = true;
+		fm_log(FM_LOG_WARN,
+		       "no guardian process, errno %d: what is dirty when the "
+		       "program is killed is lost (raise ulimit -u)", -err);
+	}
+	return err;
+}
+
+void fm_guardian_stop(void)
+{
+	struct timespec limit = { 1, 0 };
+	uint32_t tid = atomic_load(&g.tid);
+
+	atomic_store(&g.stop, 1);
+	close_ends();
+	if (tid) /* the kernel wakes us, with a shared futex */
+		fm_sys4(SYS_futex, &g.tid, FUTEX_WAIT, tid, &limit);
+}
+
+void fm_guardian_reset(void)
+{
+	close_ends();
+	atomic_store(&g.tid, 0);
+}
+
+/* ---- descriptors ------------------------------------------------------- */
+
+int fm_guardian_getfd(int fd)
+{
+	int pid = fm_guardian_pid(), pidfd, got;
+
+	if (!pid)
+		return -ESRCH;
+	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return pidfd;
+	got = -ESRCH; /* the number may have gone to somebody else */
+	if (fm_guardian_pid() == pid)
+		got = (int)fm_sys3(SYS_pidfd_getfd, pidfd, fd, 0);
+	fm_sys_close(pidfd);
+	return got < 0 ? got : fm_fd_raise(got);
+}
+
+static int send_message(struct message msg, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} c = { .buf = { 0 } };
+	struct iovec v = { &msg, sizeof(msg) };
+	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		h.msg_control = c.buf;
+		h.msg_controllen = sizeof(c.buf);
+		c.align.cmsg_len = CMSG_LEN(sizeof(int));
+		c.align.cmsg_level = SOL_SOCKET;
+		c.align.cmsg_type = SCM_RIGHTS;
+		memcpy(CMSG_DATA(&c.align), &fd, sizeof(int));
+	}
+	return (int)fm_sys3(SYS_sendmsg, g.sock[0], &h, MSG_NOSIGNAL);
+}
+
+int fm_guardian_add(struct fm_file *f)
+{
+	struct message msg = { f->id, true };
+	int n;
+
+	if (g.sock[0] < 0 || !f->writable || f->fd_buf < 0)
+		return 0;
+	n = send_message(msg, f->fd_buf);
+	if (n >= 0)
+		return 0;
+	fm_log(FM_LOG_WARN, "%s: the guardian did not take the file, errno %d: "
+	       "dirty data is lost if the program is killed", f->path, -n);
+	return n;
+}
+
+void fm_guardian_drop(struct fm_file *f)
+{
+	struct message msg = { f->id, false };
+
+	if (g.sock[0] >= 0 && f->writable)
+		send_message(msg, -1);
+}

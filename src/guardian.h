@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guardian.h - the process that outlives the program.
+ *
+ * It shares the program's memory and nothing else. When the program dies by
+ * any cause (SIGKILL included), or leaves this memory by exec, it writes the
+ * dirty pages to their files and exits. It also keeps the engine's
+ * descriptors alive for a program that closes numbers that it does not own.
+ *
+ * Which stores can still be lost is listed in guardian_flush.c.
+ */
+#ifndef FM_GUARDIAN_H
+#define FM_GUARDIAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct fm_file;
+
+/* Under the space lock, with every asynchronous signal blocked. Idempotent; a
+ * guardian that was killed is started again. 0 or -errno. */
+int fm_guardian_start(void);
+/* End it without a flush; the program lives on. */
+void fm_guardian_stop(void);
+/* Its process id, 0 when there is none (any more). [fault] */
+int fm_guardian_pid(void);
+/* Child of fork: the guardian is the parent's. */
+void fm_guardian_reset(void);
+
+/* A copy of descriptor `fd` as it was when the guardian started, raised and
+ * registered as ours. Works for userfaultfd and rings. New number or -errno. */
+int fm_guardian_getfd(int fd);
+
+/* Without io_uring data descriptors are plain numbers: hand the guardian its
+ * own copy after a file was opened for writing, take it away before the file
+ * is closed. Nothing to do with io_uring. */
+int fm_guardian_add(struct fm_file *f);
+void fm_guardian_drop(struct fm_file *f);
+
+/* ---- inside the guardian: raw system calls only ------------------------ */
+
+struct fm_guard_files {
+	int pagemap;   /* /proc/self/pagemap, or -1 */
+	int32_t *fd;   /* by file id, -1: none; only without io_uring */
+};
+
+/* Write every dirty page of this memory back. Nobody else may run in it. */
+void fm_guardian_flush(const struct fm_guard_files *g);
+
+#endif
