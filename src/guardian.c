@@ -11,6 +11,7 @@
 #include "engine.h"
 #include "file.h"
 #include "log.h"
+#include "peers.h"
 #include "policy.h"
 #include "ring.h"
 #include "sys.h"
@@ -167,13 +168,14 @@ static void close_others(const int *keep, int n)
 
 static void keep_what_we_need(int pidfd, int pagemap)
 {
-	int keep[KEEP], ours[KEEP - 4], n = 0;
-	int k = fm_fds(ours, KEEP - 4);
+	int keep[KEEP], ours[KEEP - 5], n = 0;
+	int k = fm_fds(ours, KEEP - 5);
 
 	keep[n++] = pidfd;
 	keep[n++] = pagemap;
 	keep[n++] = g.pipe[0];
 	keep[n++] = g.sock[1];
+	keep[n++] = fm_peers_fd();
 	for (int i = 0; i < k; i++)
 		if (worth_keeping(ours[i]))
 			keep[n++] = ours[i];

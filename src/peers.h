@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers.h - several processes on one file.
+ *
+ * Our pages are private memory: two processes that map one file see each
+ * other's stores only through the kernel's mapping. So a file stays with the
+ * engine only while this process is alone on it, or while everybody only
+ * reads it. docs/sharing.md says how others are found and what is promised.
+ */
+#ifndef FM_PEERS_H
+#define FM_PEERS_H
+
+#include <stdbool.h>
+
+struct fm_file;
+
+/* Under the space lock, before a shared mapping of the file is adopted, each
+ * time (the first for writing upgrades). 0: the file may be ours. 1: somebody
+ * else has it; they have been told and have handed it to the kernel, and so
+ * must we. */
+int fm_peers_enter(struct fm_file *f, bool writable);
+/* Under the space lock: nothing of the file is mapped any more. */
+void fm_peers_leave(struct fm_file *f);
+/* Child of fork: the entries are the parent's. */
+void fm_peers_reset(void);
+/* The descriptor whose life is our claims', for the guardian to keep until the
+ * last page is written. */
+int fm_peers_fd(void);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* peers_priv.h - parts of the peer detection among themselves. */
+#ifndef FM_PEERS_PRIV_H
+#define FM_PEERS_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fm_file;
+
+/* peers_registry.c: who serves which file, known by locks on one byte pair of
+ * a file that all processes of the machine share. The kernel drops them with
+ * the process. */
+enum fm_claim {
+	FM_CLAIM_NONE,
+	FM_CLAIM_READ,   /* the engine serves it, nobody stores */
+	FM_CLAIM_WRITE,  /* the engine serves it alone */
+	FM_CLAIM_KERNEL, /* we use it through the kernel's mapping */
+};
+/* 0, or -errno when there is no registry. */
+int fm_registry_open(void);
+int fm_registry_fd(void);
+/* Take over in the child of fork: locks of its own. */
+void fm_registry_forked(void);
+/* The registry's name was unlinked: go to the new one with all claims. */
+bool fm_registry_moved(void);
+/* 0, or -EAGAIN when somebody else's claim forbids it. KERNEL never fails. */
+int fm_registry_claim(const struct fm_file *f, enum fm_claim claim);
+/* Does somebody else use it through the kernel / serve it? */
+bool fm_registry_kernel_users(const struct fm_file *f);
+bool fm_registry_engines(const struct fm_file *f);
+/* Make every other process look at its claims. */
+void fm_registry_ring(void);
+
+/* peers_scan.c: what other processes that we may look at do with a file. */
+enum { FM_USE_READ = 1, FM_USE_WRITE = 2 };
+unsigned fm_peers_scan(const struct fm_file *f);
+
+/* peers_watch.c: a thread that hears the registry's bell and foreign opens. */
+int fm_watch_start(void);
+int fm_watch_add(struct fm_file *f);
+void fm_watch_drop(struct fm_file *f);
+void fm_watch_reset(void);
+
+/* peers.c, for the watch: hand over every file that others ask for. */
+void fm_peers_answer(void);
+void fm_peers_answer_locked(void);
+enum fm_claim fm_peers_claim_of(const struct fm_file *f);
+/* Somebody we found uses the file natively. Under the space lock. */
+void fm_peers_give_up(struct fm_file *f, const char *why);
+
+#endif

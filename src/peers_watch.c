@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers_watch.c - a thread that hears other processes.
+ *
+ * The registry's bell is an inotify watch on it. Foreign use of a data file
+ * is reported by fanotify, which needs no privilege for this and marks events
+ * of our own process with our pid. Where fanotify is refused (old container
+ * profiles), inotify says only that somebody opened the file, we included: a
+ * look into /proc decides.
+ *
+ * A foreign open while we store: what is dirty goes to the file at once; if
+ * the opener is still there after LINGER_MS, the file goes to the kernel. A
+ * foreign write while we read: our clean copies are dropped.
+ */
+#include <linux/fanotify.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "engine.h"
+#include "engine_priv.h"
+#include "file.h"
+#include "lock.h"
+#include "log.h"
+#include "peers_priv.h"
+#include "ring.h"
+#include "space.h"
+#include "sys.h"
+
+#define LINGER_MS 100
+#define POLL_MS 50 /* without inotify: ask this often */
+
+#ifndef FAN_REPORT_FID
+#define FAN_REPORT_FID 0x200
+#endif
+
+static int bell = -1, fan = -1, ino_fd = -1;
+static int bell_wd = -1;
+static bool started;
+
+/* By file id. */
+static struct watch {
+	_Atomic uint32_t opened_ms;  /* foreign open not yet judged, 0: none */
+	_Atomic uint32_t closed;     /* ... and a foreign close since */
+	_Atomic int wd;              /* inotify, else 0 */
+	uint64_t fsid;               /* how fanotify names it */
+	uint32_t handle_len, handle_type;
+	unsigned char handle[64];
+} watches[FM_MAX_FILES];
+static _Atomic uint32_t pending; /* watches with opened_ms */
+
+/* ---- marks ------------------------------------------------------------- */
+
+#define FAN_MASK (FAN_OPEN | FAN_MODIFY | FAN_CLOSE)
+#define INO_MASK (IN_OPEN | IN_MODIFY | IN_CLOSE)
+
+static void fd_path(const struct fm_file *f, char path[40])
+{
+	snprintf(path, 40, "/proc/self/fd/%d", f->fd_path);
+}
+
+/* Events carry a file handle instead of a descriptor: know ours. */
+static bool remember_handle(struct fm_file *f, struct watch *w)
+{
+	struct {
+		struct file_handle h;
+		unsigned char room[sizeof(w->handle)];
+	} h = { .h.handle_bytes = sizeof(w->handle) };
+	char path[40];
+	int mount;
+	struct {
+		long type, bsize;
+		uint64_t blocks[5];
+		uint64_t fsid;
+		long more[8];
+	} sf;
+
+	fd_path(f, path);
+	if (fm_sys5(SYS_name_to_handle_at, AT_FDCWD, path, &h, &mount,
+		    AT_SYMLINK_FOLLOW) ||
+	    fm_sys2(SYS_statfs, path, &sf))
+		return false;
+	memcpy(w->handle, h.h.f_handle, h.h.handle_bytes);
+	w->handle_len = h.h.handle_bytes;
+	w->handle_type = (uint32_t)h.h.handle_type;
+	w->fsid = sf.fsid;
+	return true;
+}
+
+int fm_watch_add(struct fm_file *f)
+{
+	struct watch *w = &watches[f->id];
+	char path[40];
+	int err = -ENOSYS;
+
+	fd_path(f, path);
+	atomic_store(&w->opened_ms, 0);
+	if (fan >= 0 && remember_handle(f, w))
+		err = (int)fm_sys5(SYS_fanotify_mark, fan, FAN_MARK_ADD,
+				   FAN_MASK, AT_FDCWD, path);
+	if (err && ino_fd >= 0) {
+		err = (int)fm_sys3(SYS_inotify_add_watch, ino_fd, path,
+				   INO_MASK);
+		if (err > 0) {
+			atomic_store(&w->wd, err);
+			err = 0;
+		}
+	}
+	if (err)
+		fm_log(FM_LOG_INFO, "%s: cannot watch for other processes, "
+		       "errno %d", f->path, -err);
+	return err;
+}
+
+void fm_watch_drop(struct fm_file *f)
+{
+	struct watch *w = &watches[f->id];
+	char path[40];
+
+	fd_path(f, path);
+	if (atomic_load(&w->wd))
+		fm_sys2(SYS_inotify_rm_watch, ino_fd, atomic_load(&w->wd));
+	else if (w->handle_len)
+		fm_sys5(SYS_fanotify_mark, fan, FAN_MARK_REMOVE, FAN_MASK,
+			AT_FDCWD, path);
+	atomic_store(&w->wd, 0);
+	w->handle_len = 0;
+	if (atomic_exchange(&w->opened_ms, 0))
+		atomic_fetch_sub(&pending, 1);
+}
+
+/* ---- what happened ----------------------------------------------------- */
+
+/* Our clean copies may be old: load them again. */
+static void refresh(struct fm_file *f)
+{
+	struct fm_range r;
+
+	if (!fm_range_lock(f, 0, 0, &r))
+		fm_range_unlock(&r, true, false);
+}
+
+static void note_open(struct fm_file *f)
+{
+	struct watch *w = &watches[f->id];
+	uint32_t now = (uint32_t)fm_now_ms() | 1;
+
+	fm_file_flush(f, 0, 0);
+	atomic_store(&w->closed, 0);
+	if (!atomic_exchange(&w->opened_ms, now))
+		atomic_fetch_add(&pending, 1);
+}
+
+static void foreign(struct fm_file *f, bool opened, bool modified,
+		    bool closed)
+{
+	if (atomic_load(&f->demoted))
+		return;
+	if (opened)
+		note_open(f);
+	if (modified)
+		refresh(f);
+	if (closed)
+		atomic_store(&watches[f->id].closed, 1);
+}
+
+/* Whoever opened the file: still there? */
+static void judge(struct fm_file *f)
+{
+	enum fm_claim mine = fm_peers_claim_of(f);
+	unsigned use = fm_peers_scan(f);
+	bool hidden = !use && !atomic_load(&watches[f->id].closed) &&
+		      !atomic_load(&watches[f->id].wd);
+	bool conflict = mine == FM_CLAIM_WRITE ? use != 0 :
+						 (use & FM_USE_WRITE) != 0;
+
+	if (mine != FM_CLAIM_KERNEL && mine != FM_CLAIM_NONE &&
+	    (conflict || hidden))
+		fm_peers_give_up(f, "another process uses it natively");
+}
+
+static void judge_all(void)
+{
+	uint32_t now = (uint32_t)fm_now_ms();
+	uint64_t old;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		uint32_t at = atomic_load(&watches[id].opened_ms);
+		struct fm_file *f;
+
+		if (!at || now - at < LINGER_MS)
+			continue;
+		if (!atomic_exchange(&watches[id].opened_ms, 0))
+			continue;
+		atomic_fetch_sub(&pending, 1);
+		fm_space_lock(&old);
+		f = fm_file_at(id);
+		if (f)
+			judge(f);
+		fm_space_unlock(&old);
+	}
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+/* The file with a reference, found by what identifies it. */
+static struct fm_file *pick(bool (*is)(const struct watch *, const void *),
+			    const void *what)
+{
+	struct fm_file *f = NULL;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	for (uint32_t id = 0; id < fm_file_top() && !f; id++) {
+		if (is(&watches[id], what))
+			f = fm_file_at(id);
+	}
+	if (f)
+		fm_file_get(f);
+	fm_space_unlock(&old);
+	return f;
+}
+
+static bool is_wd(const struct watch *w, const void *what)
+{
+	return atomic_load(&w->wd) == *(const int *)what;
+}
+
+static bool is_handle(const struct watch *w, const void *what)
+{
+	const struct fanotify_event_info_fid *fid = what;
+	const struct file_handle *h = (const void *)fid->handle;
+
+	return w->handle_len && w->handle_len == h->handle_bytes &&
+	       w->handle_type == (uint32_t)h->handle_type &&
+	       !memcmp(&w->fsid, &fid->fsid, sizeof(w->fsid)) &&
+	       !memcmp(w->handle, h->f_handle, w->handle_len);
+}
+
+static void fan_event(const struct fanotify_event_metadata *ev)
+{
+	const void *fid = ev + 1;
+	struct fm_file *f;
+
+	if (ev->pid == fm_sys_getpid())
+		return;
+	if (ev->mask & FAN_Q_OVERFLOW) {
+		fm_registry_ring(); /* and everybody looks again */
+		return;
+	}
+	if (ev->event_len < ev->metadata_len +
+				    sizeof(struct fanotify_event_info_fid))
+		return;
+	f = pick(is_handle, fid);
+	if (!f)
+		return;
+	foreign(f, ev->mask & FAN_OPEN, ev->mask & FAN_MODIFY,
+		ev->mask & FAN_CLOSE);
+	fm_file_put(f);
+}
+
+static void read_fan(void)
+{
+	static char buf[8192] __attribute__((aligned(8)));
+	long n = fm_sys3(SYS_read, fan, buf, sizeof(buf));
+	struct fanotify_event_metadata *ev = (void *)buf;
+
+	for (; FAN_EVENT_OK(ev, n); ev = FAN_EVENT_NEXT(ev, n))
+		fan_event(ev);
+}
+
+/* inotify does not tell whose event it is: writes by others cannot be told
+ * from our own write-back, so they are not heard on this path; who has the
+ * file open for writing is found by the look that follows the open. */
+static void read_ino(void)
+{
+	static char buf[4096] __attribute__((aligned(8)));
+	long n = fm_sys3(SYS_read, ino_fd, buf, sizeof(buf));
+	const struct inotify_event *ev;
+
+	for (long at = 0; at < n; at += (long)sizeof(*ev) + ev->len) {
+		struct fm_file *f;
+
+		ev = (const void *)(buf + at);
+		f = pick(is_wd, &ev->wd);
+		if (!f)
+			continue;
+		if ((ev->mask & IN_OPEN) && fm_peers_scan(f))
+			foreign(f, true, false, false);
+		fm_file_put(f);
+	}
+}
+
+static void watch_registry(void)
+{
+	char path[40];
+
+	if (bell < 0)
+		return;
+	if (bell_wd >= 0)
+		fm_sys2(SYS_inotify_rm_watch, bell, bell_wd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fm_registry_fd());
+	bell_wd = (int)fm_sys3(SYS_inotify_add_watch, bell, path,
+			       IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
+}
+
+static void read_bell(void)
+{
+	static char buf[4096];
+	int before = fm_registry_fd();
+
+	while (bell >= 0 && fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
+		;
+	fm_peers_answer();
+	if (fm_registry_fd() != before)
+		watch_registry();
+}
+
+static void *watcher(void *arg)
+{
+	struct pollfd p[3] = {
+		{ .fd = bell, .events = POLLIN },
+		{ .fd = fan, .events = POLLIN },
+		{ .fd = ino_fd, .events = POLLIN },
+	};
+
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-peers", 0, 0, 0);
+	for (;;) {
+		int wait = bell < 0 ? POLL_MS :
+			   atomic_load(&pending) ? LINGER_MS / 2 : -1;
+		int n = (int)fm_sys3(SYS_poll, p, 3, wait);
+
+		if (bell < 0 || (n > 0 && p[0].revents))
+			read_bell();
+		if (n > 0 && p[1].revents)
+			read_fan();
+		if (n > 0 && p[2].revents)
+			read_ino();
+		if (atomic_load(&pending))
+			judge_all();
+	}
+	return NULL;
+}
+
+/* ---- life -------------------------------------------------------------- */
+
+static int raise_or_none(long fd)
+{
+	return fd < 0 ? -1 : fm_fd_raise((int)fd);
+}
+
+/* Under the space lock. */
+int fm_watch_start(void)
+{
+	if (started)
+		return 0;
+	bell = raise_or_none(fm_sys1(SYS_inotify_init1,
+				     IN_CLOEXEC | IN_NONBLOCK));
+	fan = raise_or_none(fm_sys2(SYS_fanotify_init,
+				    FAN_CLASS_NOTIF | FAN_REPORT_FID |
+					    FAN_CLOEXEC | FAN_NONBLOCK,
+				    O_RDONLY | O_LARGEFILE));
+	if (fan < 0)
+		ino_fd = raise_or_none(fm_sys1(SYS_inotify_init1,
+					       IN_CLOEXEC | IN_NONBLOCK));
+	watch_registry();
+	started = true;
+	return fm_thread_create(watcher, NULL);
+}
+
+void fm_watch_reset(void)
+{
+	if (!started)
+		return;
+	fm_fd_drop(bell);
+	fm_fd_drop(fan);
+	fm_fd_drop(ino_fd);
+	bell = fan = ino_fd = bell_wd = -1;
+	memset(watches, 0, sizeof(watches));
+	atomic_store(&pending, 0);
+	started = false;
+}
