@@ -25,7 +25,7 @@ static uint64_t read_limit(const char *dir, const char *name)
 	    fm_read_small(path, text, sizeof(text)) <= 0)
 		return UINT64_MAX;
 	text[strcspn(text, "\n")] = 0;
-	return fm_parse_size(text, 0, &v) ? UINT64_MAX : v;
+	return fm_parse_size(text, 0, &v) || v >> 62 ? UINT64_MAX : v;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

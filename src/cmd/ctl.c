@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* ctl.c - fastmap ctl SOCKET WORD...: one line to the control socket. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static int dial(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		close(fd);
+		return -1;
+	}
+	strcpy(addr.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int copy_answer(int fd)
+{
+	char buf[4096];
+	bool first = true, error = false;
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+		error |= first && n >= 5 && !memcmp(buf, "error", 5);
+		first = false;
+		fwrite(buf, 1, (size_t)n, error ? stderr : stdout);
+	}
+	return n < 0 || first || error;
+}
+
+int cmd_ctl(int argc, char **argv)
+{
+	char line[120];
+	int fd, n, r;
+
+	if (argc < 3 || argc > 4) {
+		fprintf(stderr, "usage: fastmap ctl SOCKET stats|cache SIZE\n");
+		return 2;
+	}
+	n = snprintf(line, sizeof(line), "%s%s%s\n", argv[2],
+		     argc == 4 ? " " : "", argc == 4 ? argv[3] : "");
+	if (n >= (int)sizeof(line)) {
+		fprintf(stderr, "fastmap: command too long\n");
+		return 2;
+	}
+	fd = dial(argv[1]);
+	if (fd < 0 || write(fd, line, (size_t)n) != n) {
+		fprintf(stderr, "fastmap: %s: %m\n", argv[1]);
+		return 1;
+	}
+	r = copy_answer(fd);
+	close(fd);
+	return r;
+}

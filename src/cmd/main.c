@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - fastmap COMMAND ... */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "log.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "run", cmd_run,
+	  "[OPTION...] [--] PROGRAM [ARG...]   run a program with libfastmap" },
+	{ "doctor", cmd_doctor,
+	  "                           what this system allows, with remedies" },
+	{ "check", cmd_check,
+	  "FILE...                     report every bad line of policy files" },
+	{ "ctl", cmd_ctl,
+	  "SOCKET stats|cache SIZE       ask a running process" },
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int usage(FILE *out, int status)
+{
+	fprintf(out, "usage:\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(out, "  fastmap %s %s\n", commands[i].name,
+			commands[i].help);
+	fprintf(out, "fastmap run --help lists its options\n");
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return usage(stderr, 2);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return usage(stdout, 0);
+	if (!strcmp(argv[1], "--version")) {
+		puts("fastmap " FM_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "fastmap: no command '%s'\n", argv[1]);
+	return usage(stderr, 2);
+}
