@@ -69,6 +69,12 @@ static void raise_segv(const siginfo_t *bus, ucontext_t *uc)
 	queue_to_self(&info, SIGSEGV);
 }
 
+/* We may be here before the engine has started. */
+static enum fm_fault_result fault(void *addr, bool write)
+{
+	return fm_active() ? fm_fault(addr, write) : FM_FAULT_FOREIGN;
+}
+
 int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -79,8 +85,8 @@ int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 		return FM_SIG_SENT;
 	if (info->si_code != BUS_ADRERR)
 		return FM_SIG_FAULT; /* misaligned, or memory has failed */
-	switch (fm_fault(info->si_addr,
-			 uc->uc_mcontext.gregs[REG_ERR] & X86_PF_WRITE)) {
+	switch (fault(info->si_addr,
+		      uc->uc_mcontext.gregs[REG_ERR] & X86_PF_WRITE)) {
 	case FM_FAULT_RETRY:
 		ret = FM_SIG_DONE;
 		break;

@@ -125,6 +125,8 @@ void fm_view_set(bool blocked);
 
 /* Registered with the engine: install the fault handler. 0 or -errno. */
 int fm_sig_take(void);
+/* Only our handler, so that SIGBUS can be held back. 0 or -errno. */
+int fm_sig_install(void);
 void fm_sig_boot(void);
 /* The program's disposition of SIGBUS; with `take_reset`, apply
  * SA_RESETHAND as its delivery does. [fault] */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sig.c - the program's disposition of SIGBUS is virtual. Once the engine
- * delivers faults by signal, the kernel always has our handler; sigaction and
- * its relatives read and write `bus.action` instead and report what the
- * program set (SIG_DFL until then: some runtimes install theirs only over the
- * default). Before that moment everything is native. Handlers of other
- * signals lose SIGBUS from their sa_mask: a fault while it is blocked kills.
+ * starts, or the program first blocks SIGBUS (sigmask.c), the kernel always
+ * has our handler; sigaction and its relatives read and write `bus.action`
+ * instead and report what the program set (SIG_DFL until then: some runtimes
+ * install theirs only over the default). Before that moment everything is
+ * native. Handlers of other signals lose SIGBUS from their sa_mask: a fault
+ * while it is blocked kills.
  */
 #include "shim.h"
 
@@ -384,23 +385,27 @@ int fm_sig_native(void (*handler)(int))
 	return (int)raw_sigaction(SIGBUS, handler ? &k : &ours, NULL);
 }
 
+int fm_sig_install(void)
+{
+	uint64_t saved;
+	long r = 0;
+
+	bus_lock(&saved);
+	if (!fm_bus_taken()) {
+		r = raw_sigaction(SIGBUS, &ours, &bus.action);
+		atomic_store(&bus.taken, !r);
+	}
+	bus_unlock(&saved);
+	return (int)r;
+}
+
 int fm_sig_take(void)
 {
-	uint64_t saved, bit = FM_BUS_BIT;
-	long r;
+	int r = fm_sig_threads_ready();
 
-	if (fm_bus_taken())
-		return 0;
-	r = fm_sig_threads_ready();
-	if (r < 0)
-		return (int)r;
-	bus_lock(&saved);
-	r = raw_sigaction(SIGBUS, &ours, &bus.action);
 	if (!r)
-		atomic_store(&bus.taken, true);
-	bus_unlock(&saved);
-	if (r < 0)
-		return (int)r;
-	strip_installed_masks();
-	return (int)fm_sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
+		r = fm_sig_install();
+	if (!r)
+		strip_installed_masks();
+	return r;
 }

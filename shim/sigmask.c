@@ -4,7 +4,8 @@
  * blocked kills the process. Every call that sets a signal mask has the bit
  * deleted on its way to the kernel; each thread remembers here what the
  * program believes and gets that back. A SIGBUS sent by kill or raise is held
- * back as long as the program believes that it is blocked.
+ * back as long as the program believes that it is blocked, for which our
+ * handler has to be there.
  */
 #include "shim.h"
 
@@ -139,6 +140,8 @@ static bool view_set(bool blocked)
 	}
 	view.child_pid = 0;
 	view.blocked = blocked;
+	if (blocked && !fm_bus_taken())
+		fm_sig_install();
 	if (blocked || !something_held() || !take_held(&info))
 		return false;
 	queue_to(fm_sys_gettid(), &info);
@@ -175,7 +178,8 @@ void fm_sig_boot(void)
 	uint64_t bit = FM_BUS_BIT, old = 0;
 
 	fm_sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, &old, 8);
-	view.blocked = old & FM_BUS_BIT;
+	if (old & FM_BUS_BIT)
+		fm_view_set(true);
 }
 
 /* ---- masks ------------------------------------------------------------ */
