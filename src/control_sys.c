@@ -5,6 +5,7 @@
  * and no way to end the program.
  */
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -97,6 +98,23 @@ int fm_uv_close(int fd)
 			fds[i--] = fds[--nfds];
 	fm_fd_forget(fd);
 	return (int)result(fm_sys_close(fd));
+}
+
+/* libuv closes this way to have no cancellation point; the hook of syscall()
+ * would protect our descriptors from ourselves. */
+long fm_uv_syscall(long nr, ...);
+long fm_uv_syscall(long nr, ...)
+{
+	long a[6];
+	va_list ap;
+
+	va_start(ap, nr);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (nr == SYS_close)
+		return fm_uv_close((int)a[0]);
+	return result(fm_sys6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
 }
 
 ssize_t fm_uv_read(int fd, void *buf, size_t len);
