@@ -90,7 +90,7 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
 	    !S_ISREG(q->st.st_mode))
 		return false;
-	*ret_known = fm_file_by_stat(&q->st);
+	*ret_known = fm_file_find(q->st.st_dev, q->st.st_ino);
 	if (*ret_known) {
 		q->policy = (*ret_known)->policy;
 		return true;
@@ -156,6 +156,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	m->shared = q->shared;
 	m->maywrite = q->maywrite;
 	atomic_store(&m->vma_prot, exact);
+	fm_map_note_aliases(m);
 	err = fm_map_publish(m);
 	if (!err)
 		err = lay_anonymous(q, at, prot);
@@ -195,8 +196,8 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	}
 	if (q->shared && fm_peers_enter(f, write))
 		err = -EBUSY;
-	if (!err && write)
-		fm_guardian_start();
+	if (!err && write && !fm_guardian_start())
+		fm_guardian_add(f);
 	if (!err)
 		err = adopt(q, f, at);
 	fm_file_put_locked(f);
@@ -271,10 +272,7 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 		if (want)
 			put_back(q, p);
 		leave(q, known);
-	} else if (q->populate) {
-		struct fm_map *m = fm_space_find((uintptr_t)p);
-
-		fm_ahead_want(m, 0, fm_map_pages(m));
+		q->populate = false; /* done by the kernel */
 	}
 	return p;
 }
@@ -309,5 +307,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (known)
 		fm_file_put_locked(known);
 	fm_space_unlock(&old);
+	if (q.populate && q.policy && !fm_is_err(p))
+		fm_madvise(p, len, MADV_POPULATE_READ);
 	return p;
 }

@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "engine.h"
 #include "epoch.h"
+#include "guardian.h"
 #include "log.h"
 #include "peers.h"
 #include "policy.h"
@@ -356,6 +357,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 static void file_close(struct fm_file *f)
 {
 	fm_peers_leave(f);
+	fm_guardian_drop(f);
 	unpublish(f);
 	fm_ring_close(f);
 	fm_fd_drop(f->fd_path);
@@ -400,9 +402,16 @@ void fm_files_reset(void)
 
 struct fm_file *fm_file_by_stat(const struct stat *st)
 {
+	struct fm_file *f;
+
 	if (!fm_active() || !S_ISREG(st->st_mode))
 		return NULL;
-	return fm_file_find(st->st_dev, st->st_ino);
+	f = fm_file_find(st->st_dev, st->st_ino);
+	if (f && !atomic_load(&f->maps)) { /* demoted: the kernel's alone */
+		fm_file_put(f);
+		f = NULL;
+	}
+	return f;
 }
 
 struct fm_file *fm_file_by_fd(int fd)
