@@ -81,13 +81,31 @@ static void wait_for_engines(struct fm_file *f)
 
 /* Our own mappings of the file go first: a reader that becomes a writer
  * would wait for the others while they wait for us. */
-static int yield_to_others(struct fm_file *f)
+static void yield_to_others(struct fm_file *f)
 {
 	if (atomic_load(&f->maps))
 		fm_peers_give_up(f, "another process");
 	use_kernel(f);
 	fm_registry_ring();
 	wait_for_engines(f);
+}
+
+/* Who was there may have been the guardian of a dead process, or have ended
+ * meanwhile: whoever goes on using the file has left a claim. */
+static bool alone_after_all(struct fm_file *f, enum fm_claim want)
+{
+	if (atomic_load(&f->demoted) || fm_registry_kernel_users(f) ||
+	    fm_registry_engines(f))
+		return false;
+	fm_registry_claim(f, FM_CLAIM_NONE);
+	if (!fm_registry_claim(f, want))
+		return true;
+	fm_registry_claim(f, FM_CLAIM_KERNEL);
+	return false;
+}
+
+static int stay_with_kernel(struct fm_file *f)
+{
 	fm_log(FM_LOG_INFO, "%s: left to the kernel: another process uses it",
 	       f->path);
 	return 1;
@@ -113,13 +131,18 @@ int fm_peers_enter(struct fm_file *f, bool writable)
 		return 0;
 	fm_registry_open();
 	fm_watch_start();
-	if (fm_registry_claim(f, want))
-		return yield_to_others(f);
+	if (fm_registry_claim(f, want)) {
+		yield_to_others(f);
+		if (!alone_after_all(f, want))
+			return stay_with_kernel(f);
+	}
 	claims[f->id] = want;
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
-	if (foreign_conflict(f, writable))
-		return yield_to_others(f);
+	if (foreign_conflict(f, writable)) {
+		yield_to_others(f);
+		return stay_with_kernel(f);
+	}
 	return 0;
 }
 

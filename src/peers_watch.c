@@ -189,7 +189,7 @@ static void judge_all(void)
 		uint32_t at = atomic_load(&watches[id].opened_ms);
 		struct fm_file *f;
 
-		if (!at || now - at < LINGER_MS)
+		if (!at || (int32_t)(now - at) < LINGER_MS)
 			continue;
 		if (!atomic_exchange(&watches[id].opened_ms, 0))
 			continue;
