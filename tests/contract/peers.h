@@ -66,7 +66,7 @@ CT_UNUSED static int peer_file(const char *name, size_t size)
 
 CT_UNUSED static int peer_do(struct peer p, struct order o)
 {
-	int answer;
+	int answer = -1;
 
 	if (send(p.sock, &o, sizeof(o), 0) != sizeof(o) ||
 	    recv(p.sock, &answer, sizeof(answer), 0) != sizeof(answer))

@@ -24,6 +24,8 @@ int main(int argc, char **argv)
 		fclose(f);
 		n++;
 	}
+	if (d)
+		closedir(d);
 	printf("%d files\n", n);
 	return n ? 0 : 1;
 }
