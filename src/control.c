@@ -9,10 +9,12 @@
 #include "cache.h"
 #include "control_priv.h"
 #include "engine_priv.h"
+#include "epoch.h"
 #include "log.h"
 #include "memory.h"
 #include "policy.h"
 #include "sys.h"
+#include "wb.h"
 
 #define MAX_TIMERS 8
 
@@ -31,6 +33,23 @@ static struct stat policy_seen;
 
 /* ---- the cache's size -------------------------------------------------- */
 
+/* A smaller budget must be felt without waiting for the next fault. Bounded:
+ * what is in use or slow to write back leaves in the next second. */
+static void shrink_to_limit(void)
+{
+	const uint64_t begin = fm_now_ms();
+	unsigned slot = fm_epoch_enter();
+
+	while (fm_now_ms() - begin < 200) {
+		int64_t over = fm_cache_resident() - (int64_t)fm_cache_limit();
+
+		if (over <= 0 || (!fm_cache_evict((uint64_t)over) &&
+				  !fm_wb_some()))
+			break;
+	}
+	fm_epoch_leave(slot);
+}
+
 static void resize_to(uint64_t bytes)
 {
 	uint64_t pages = bytes > overhead ? (bytes - overhead) / FM_PAGE : 1;
@@ -42,6 +61,7 @@ static void resize_to(uint64_t bytes)
 	fm_log(FM_LOG_INFO, "cache is now %lu KiB",
 	       (unsigned long)(pages * FM_PAGE >> 10));
 	fm_cache_resize(pages * FM_PAGE);
+	shrink_to_limit();
 }
 
 static void budget_from(const struct fm_settings *s)
@@ -89,6 +109,7 @@ static void every_second(uv_timer_t *t)
 	look_at_policy();
 	resize_to(fm_budget_step(&budget, fm_memory_limit(),
 				 fm_stalled_us("")));
+	shrink_to_limit();
 }
 
 /* ---- the loop ---------------------------------------------------------- */
