@@ -92,21 +92,34 @@ static void slot_put(int i)
 	atomic_store(&s->used, 0);
 }
 
+enum state { ABSENT, SETTLED, FORBIDDEN };
+
+/* The kernel would refuse the access whatever is resident. */
+static bool forbids(struct fm_map *m, bool in)
+{
+	return in ? !(atomic_load(&m->prot) & PROT_WRITE)
+		  : atomic_load(&m->prot) == PROT_NONE;
+}
+
 /* Resident and usable right now, with nobody working on it? */
-static bool settled(uintptr_t a, bool in)
+static enum state settled(uintptr_t a, bool in)
 {
 	unsigned e = fm_epoch_enter();
 	struct fm_map *m = fm_space_find(a);
-	bool ok = true;
+	enum state ok = SETTLED;
 
-	if (m) {
+	if (m && forbids(m, in)) {
+		ok = FORBIDDEN;
+	} else if (m) {
 		uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
 		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 		uint8_t need = PM_PRESENT | (in ? PM_WRITABLE : 0);
 
 		ok = p && (fm_mode(m, i) & need) == need &&
 		     !(atomic_load(p) & FP_BUSY) &&
-		     (fm_mode(m, i) & need) == need;
+		     (fm_mode(m, i) & need) == need
+			     ? SETTLED
+			     : ABSENT;
 	}
 	fm_epoch_leave(e);
 	return ok;
@@ -116,7 +129,11 @@ static bool settled(uintptr_t a, bool in)
 static uintptr_t settle(uintptr_t a, uintptr_t end, bool in)
 {
 	while (a < end) {
-		if (settled(a, in)) {
+		enum state now = settled(a, in);
+
+		if (now == FORBIDDEN)
+			return a;
+		if (now == SETTLED) {
 			a = (a & ~FM_PAGE_MASK) + FM_PAGE;
 			continue;
 		}
