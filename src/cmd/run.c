@@ -32,16 +32,19 @@ static char *own_dir(void)
 	return path;
 }
 
-/* Build directory first (the command lies beside the library or below it),
- * then where it was installed. */
+/* Build directory first, then beside us in an installed tree wherever that has
+ * been moved to, then where it was meant to be. */
 static const char *find_library(void)
 {
-	static const char *const places[] = { "/libfastmap.so",
-					      "/../../libfastmap.so" };
+	static const char *const places[] = {
+		"/../../libfastmap.so",
+		"/../lib/libfastmap.so",
+		"/../lib/x86_64-linux-gnu/libfastmap.so",
+	};
 	static char path[8192];
 	const char *dir = own_dir();
 
-	for (int i = 0; dir && i < 2; i++) {
+	for (int i = 0; dir && i < 3; i++) {
 		snprintf(path, sizeof(path), "%s%s", dir, places[i]);
 		if (access(path, R_OK) == 0)
 			return path;
