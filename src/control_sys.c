@@ -42,7 +42,7 @@ static int keep(long r)
 
 static long result(long r)
 {
-	if (r >= 0)
+	if ((unsigned long)r < (unsigned long)-4095)
 		return r;
 	errno = (int)-r;
 	return -1;
@@ -114,7 +114,24 @@ long fm_uv_syscall(long nr, ...)
 	va_end(ap);
 	if (nr == SYS_close)
 		return fm_uv_close((int)a[0]);
+	if (nr == SYS_io_uring_setup) /* newer ones would open rings */
+		return result(-ENOSYS);
 	return result(fm_sys6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
+}
+
+void *fm_uv_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		 off_t off);
+void *fm_uv_mmap(void *addr, size_t len, int prot, int flags, int fd,
+		 off_t off)
+{
+	return (void *)result((long)fm_sys_mmap(addr, len, prot, flags, fd,
+						off));
+}
+
+int fm_uv_munmap(void *addr, size_t len);
+int fm_uv_munmap(void *addr, size_t len)
+{
+	return (int)result(fm_sys_munmap(addr, len));
 }
 
 ssize_t fm_uv_read(int fd, void *buf, size_t len);
