@@ -179,7 +179,8 @@ static bool skipped(const struct fm_set *set)
 	if (fm_list_match(set->skip_cmds, start.who.name, fm_glob) ||
 	    fm_list_match(set->skip_cmds, exe, fm_glob))
 		return true;
-	return set->cmds && !fm_list_match(set->cmds, start.who.name, fm_glob) &&
+	return set->cmds &&
+	       !fm_list_match(set->cmds, start.who.name, fm_glob) &&
 	       !fm_list_match(set->cmds, exe, fm_glob);
 }
 
