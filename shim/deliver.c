@@ -69,10 +69,12 @@ static void raise_segv(const siginfo_t *bus, ucontext_t *uc)
 	queue_to_self(&info, SIGSEGV);
 }
 
-/* We may be here before the engine has started. */
+/* We may be here before the engine has ever started. (Not the same as
+ * fm_active(): a child of fork has mappings to be filled in on first touch.) */
 static enum fm_fault_result fault(void *addr, bool write)
 {
-	return fm_active() ? fm_fault(addr, write) : FM_FAULT_FOREIGN;
+	return fm_engine_wants_bus() ? fm_fault(addr, write) :
+				       FM_FAULT_FOREIGN;
 }
 
 int fm_sig_resolve(int sig, siginfo_t *info, void *context)

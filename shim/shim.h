@@ -132,6 +132,7 @@ void fm_sig_boot(void);
  * SA_RESETHAND as its delivery does. [fault] */
 struct fm_ksigaction fm_bus_action(bool take_reset);
 bool fm_bus_taken(void);
+bool fm_engine_wants_bus(void);
 /* Give the kernel `handler` (SIG_IGN around exec) or, with NULL, our own back.
  * 0 or -errno. */
 int fm_sig_native(void (*handler)(int));

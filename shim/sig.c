@@ -34,7 +34,8 @@ FM_NEXT(__sysv_signal)
  * an access to the program's memory. */
 static struct {
 	_Atomic uint32_t lock;
-	_Atomic bool taken;
+	_Atomic bool taken;          /* our handler is installed */
+	_Atomic bool wanted;         /* by the engine, once */
 	bool interrupt;              /* siginterrupt(SIGBUS, 1) */
 	struct fm_ksigaction action; /* what the program believes */
 	uint64_t fork_mask;          /* while a fork holds the lock */
@@ -79,6 +80,11 @@ void fm_sig_fork_unlock(void)
 bool fm_bus_taken(void)
 {
 	return atomic_load_explicit(&bus.taken, memory_order_acquire);
+}
+
+bool fm_engine_wants_bus(void)
+{
+	return atomic_load_explicit(&bus.wanted, memory_order_acquire);
 }
 
 static long raw_sigaction(int sig, const struct fm_ksigaction *act,
@@ -405,7 +411,9 @@ int fm_sig_take(void)
 
 	if (!r)
 		r = fm_sig_install();
-	if (!r)
-		strip_installed_masks();
-	return r;
+	if (r)
+		return r;
+	strip_installed_masks();
+	atomic_store(&bus.wanted, true);
+	return 0;
 }

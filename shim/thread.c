@@ -9,10 +9,17 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <threads.h>
 
+#include "lock.h"
+#include "tasks.h"
+
 FM_NEXT(pthread_create)
+FM_NEXT(pthread_exit)
 FM_NEXT(thrd_create)
+FM_NEXT(thrd_exit)
 
 /* Optional in the engine: the calling thread is about to end. */
 extern void fm_thread_exit(void) __attribute__((weak));
@@ -147,4 +154,60 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 	if (r != thrd_success)
 		free(s);
 	return r;
+}
+
+/* ---- the main thread leaves ------------------------------------------- */
+
+/* A process whose main thread has called pthread_exit ends with its last
+ * thread. libc counts the engine's threads among them, so it would never end:
+ * somebody has to count the others. */
+static bool runs_program(const char *status)
+{
+	return strncmp(status, "Name:\tfastmap-", 14) &&
+	       strncmp(status, "Name:\tiou-", 10) &&
+	       !strstr(status, "\nState:\tZ");
+}
+
+/* Twice: a thread may have ended after it started one that we missed. */
+static void *wait_for_last(void *unused)
+{
+	const struct timespec pause = { 0, 10000000 };
+	int alone = 0;
+
+	fm_sys2(SYS_prctl, PR_SET_NAME, "fastmap-exit");
+	while (alone < 2) {
+		fm_sys2(SYS_nanosleep, &pause, NULL);
+		alone = fm_tasks_any(runs_program) ? 0 : alone + 1;
+	}
+	exit(0);
+}
+
+static void main_leaves(void)
+{
+	pthread_attr_t attr;
+	pthread_t id;
+	uint64_t old;
+
+	if (!fm_on() || fm_sys_gettid() != fm_sys_getpid())
+		return;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	fm_block_signals(&old);
+	FM_LATE(pthread_create)(&id, &attr, wait_for_last, NULL);
+	fm_restore_signals(&old);
+	pthread_attr_destroy(&attr);
+}
+
+FM_HOOK void pthread_exit(void *ret)
+{
+	main_leaves();
+	FM_LATE(pthread_exit)(ret);
+	__builtin_unreachable();
+}
+
+FM_HOOK void thrd_exit(int ret)
+{
+	main_leaves();
+	FM_LATE(thrd_exit)(ret);
+	__builtin_unreachable();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* exec, spawn and exit: strings in mapped memory, stores seen by the next
  * program, what it inherits, and life after an exec that failed. */
+/* not engaged: ends by exec, which writes no statistics */
 #include "ct.h"
 
 #include <spawn.h>

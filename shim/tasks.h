@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FM_TASKS_H
+#define FM_TASKS_H
+
+#include <stdbool.h>
+
+/* Whether `test` says yes to the text of /proc/self/task/TID/status for any
+ * thread: 1 or 0, or -errno without /proc. */
+int fm_tasks_any(bool (*test)(const char *status));
+
+#endif
