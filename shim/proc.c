@@ -54,6 +54,8 @@ void fm_flush_if_me(void)
  */
 static void fork_prepare(void)
 {
+	/* The child may execute a program that reads what we have stored. */
+	fm_flush_if_me();
 	fm_fork_prepare();
 	fm_sig_fork_lock();
 }
