@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
+#include "fork.h"
 #include "guardian.h"
 #include "log.h"
 #include "map.h"
@@ -85,11 +86,15 @@ static int open_flags(int fd)
 /* Is this a file that a policy names, or one that we hold already? */
 static bool candidate(struct request *q, struct fm_file **ret_known)
 {
+	void (*touch)(dev_t, ino_t) = atomic_load(&fm_fork_touch_file);
+
 	*ret_known = NULL;
 	if ((q->flags & MAP_ANONYMOUS) || q->fd < 0 || !q->len ||
 	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
 	    !S_ISREG(q->st.st_mode))
 		return false;
+	if (touch)
+		touch(q->st.st_dev, q->st.st_ino);
 	*ret_known = fm_file_find(q->st.st_dev, q->st.st_ino);
 	if (*ret_known) {
 		q->policy = (*ret_known)->policy;

@@ -225,7 +225,7 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 	return err;
 }
 
-static int lay_kernel(struct fm_file *f, struct fm_map *m)
+int fm_demote_lay(struct fm_file *f, struct fm_map *m)
 {
 	struct fm_kmap k = kmap_of(m);
 
@@ -262,7 +262,7 @@ static int replace(struct fm_file *f, struct fm_list *l)
 		struct fm_map *m = l->v[k];
 
 		fm_map_each(m, 0, fm_map_pages(m), clear_locked, NULL);
-		err = lay_kernel(f, m);
+		err = fm_demote_lay(f, m);
 		if (err)
 			break;
 		fm_map_each(m, 0, fm_map_pages(m), clear_modes, NULL);

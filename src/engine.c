@@ -19,7 +19,6 @@
 #include "lock.h"
 #include "log.h"
 #include "mapops.h"
-#include "peers.h"
 #include "pin.h"
 #include "policy.h"
 #include "ring.h"
@@ -211,7 +210,6 @@ void fm_engine_forked(void)
 		return;
 	state = IDLE;
 	why = "not started in this child";
-	fm_peers_reset(); /* reads the file table */
 	fm_fd_drop(fm_uffd_fd());
 	fm_uffd_set_fd(-1);
 	fm_rings_reset();

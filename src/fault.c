@@ -19,6 +19,7 @@
 #include "engine.h"
 #include "epoch.h"
 #include "file.h"
+#include "fork.h"
 #include "load.h"
 #include "map.h"
 #include "mapops.h"
@@ -320,11 +321,16 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
 {
 	uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
-	uint64_t begin = fm_now_ns();
-	unsigned e = fm_epoch_enter();
-	struct fm_map *m = fm_space_find(a);
+	bool (*touch)(uintptr_t, size_t) = atomic_load(&fm_fork_touch);
 	enum fm_fault_result res = FM_FAULT_FOREIGN;
+	uint64_t begin = fm_now_ns();
+	struct fm_map *m;
+	unsigned e;
 
+	if (touch && touch(a, FM_PAGE))
+		return FM_FAULT_RETRY;
+	e = fm_epoch_enter();
+	m = fm_space_find(a);
 	if (m) {
 		fm_trace(m->file, m->pgoff +
 			 ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT),
@@ -334,5 +340,7 @@ FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
 	fm_epoch_leave(e);
 	if (m)
 		fm_stats_fault_ns(fm_now_ns() - begin);
+	else if (fm_space_wait_hidden())
+		return FM_FAULT_RETRY;
 	return res;
 }

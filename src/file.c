@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "engine.h"
 #include "epoch.h"
+#include "fork.h"
 #include "guardian.h"
 #include "log.h"
 #include "peers.h"
@@ -404,8 +405,13 @@ struct fm_file *fm_file_by_stat(const struct stat *st)
 {
 	struct fm_file *f;
 
+	void (*touch)(dev_t, ino_t);
+
 	if (!fm_active() || !S_ISREG(st->st_mode))
 		return NULL;
+	touch = atomic_load(&fm_fork_touch_file);
+	if (touch)
+		touch(st->st_dev, st->st_ino);
 	f = fm_file_find(st->st_dev, st->st_ino);
 	if (f && !atomic_load(&f->maps)) { /* demoted: the kernel's alone */
 		fm_file_put(f);

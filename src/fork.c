@@ -2,32 +2,49 @@
 /*
  * fork.c - what a child of fork finds.
  *
- * Our memory is MADV_DONTFORK: the child has holes where the mappings were
- * and lays the kernel's mappings of the files there. The parent flushes
- * first; a file that parent and child could both store to is handed to the
- * kernel in the parent too, so that they go on agreeing.
+ * Our memory is MADV_DONTFORK: the child has holes where the mappings were.
+ * It fills them with mappings of an empty file, where every touch is a SIGBUS
+ * and comes to fm_fault like any other. The first one claims the file for the
+ * kernel (peers.h), which makes the parent flush it and hand it over, and then
+ * lays the kernel's mappings. A child that only executes something costs the
+ * parent nothing but the fork.
+ *
+ * Private mappings with pages that the program has stored to are not hidden
+ * from fork: their pages are the only copy. The child lays the kernel's
+ * private mapping with these pages on top, at once.
+ *
+ * Without a registry of processes the parent could not be asked later; then
+ * files that either could store to are handed to the kernel before the fork.
  */
+#include "fork.h"
+
+#include <stdio.h>
+
 #include "ahead.h"
 #include "alloc.h"
-#include "cache.h"
-#include "control.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
-#include "guardian.h"
-#include "huge.h"
+#include "log.h"
 #include "map.h"
 #include "mapops.h"
-#include "pin.h"
+#include "peers.h"
+#include "residue.h"
 #include "ring.h"
 #include "space.h"
 #include "sys.h"
 #include "uffd.h"
-#include "wb.h"
+
+bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
+void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
 
 static uint64_t saved_mask;
 static bool prepared;
+
+/* The child's files with empty mappings; a slot becomes NULL when done. */
+static struct fm_file *lazy[FM_MAX_FILES];
+static uint32_t nlazy;
 
 static bool has_shared_writable(struct fm_file *f)
 {
@@ -39,14 +56,64 @@ static bool has_shared_writable(struct fm_file *f)
 	return false;
 }
 
-static bool has_private(struct fm_file *f)
+static void note_own(struct fm_map *m, uint64_t i, void *arg)
+{
+	if (fm_mode(m, i) & PM_OWN)
+		*(bool *)arg = true;
+}
+
+static bool has_own(struct fm_map *m)
+{
+	bool own = false;
+
+	if (!m->shared)
+		fm_map_each(m, 0, fm_map_pages(m), note_own, &own);
+	return own;
+}
+
+static void each_map(void (*fn)(struct fm_map *m))
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
+
+		for (; m; m = atomic_load(&m->file_next))
+			fn(m);
+	}
+}
+
+/* ---- parent ------------------------------------------------------------ */
+
+static void advise(struct fm_map *m, int advice)
+{
+	uintptr_t a = atomic_load(&m->start);
+
+	fm_sys_madvise((void *)a, atomic_load(&m->end) - a, advice);
+}
+
+static void show_own(struct fm_map *m)
+{
+	if (has_own(m))
+		advise(m, MADV_DOFORK);
+}
+
+static void hide_own(struct fm_map *m)
+{
+	if (!m->shared)
+		advise(m, MADV_DONTFORK);
+}
+
+/* The clean pages of a private mapping come from the file: it has to be true
+ * now. And where the parent cannot be asked later, it gives up now. */
+static void before(struct fm_file *f)
 {
 	struct fm_map *m = atomic_load(&f->maps);
+	bool writable = has_shared_writable(f), own = false;
 
-	for (; m; m = atomic_load(&m->file_next))
-		if (!m->shared)
-			return true;
-	return false;
+	for (; m && !own; m = atomic_load(&m->file_next))
+		own = has_own(m);
+	if (writable && (own || fm_peers_fd() < 0))
+		fm_demote_locked(f, "fork");
 }
 
 void fm_fork_prepare(void)
@@ -55,13 +122,10 @@ void fm_fork_prepare(void)
 	if (!prepared)
 		return;
 	fm_space_lock(&saved_mask);
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-
-		if (f && (has_shared_writable(f) || has_private(f)))
-			fm_demote_locked(f, "fork");
-	}
-	fm_wb_all();
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (fm_file_at(id))
+			before(fm_file_at(id));
+	each_map(show_own);
 	fm_alloc_lock();
 }
 
@@ -70,24 +134,189 @@ void fm_fork_parent(void)
 	if (!prepared)
 		return;
 	fm_alloc_unlock();
+	each_map(hide_own);
 	fm_space_unlock(&saved_mask);
 }
 
-/* Only readers' mappings are left: the kernel's serve the child as well. */
-static void restore(struct fm_map *m)
-{
-	struct fm_kmap k = {
-		.addr = (void *)atomic_load(&m->start),
-		.len = atomic_load(&m->end) - atomic_load(&m->start),
-		.prot = atomic_load(&m->prot),
-		.flags = m->shared ? MAP_SHARED : MAP_PRIVATE,
-		.off = (off_t)(m->pgoff << FM_PAGE_SHIFT),
-		.write = m->shared && m->maywrite,
-	};
+/* ---- child: the kernel's mappings -------------------------------------- */
 
-	fm_kernel_map(m->file, &k, 1);
+static void forget(struct fm_map *m)
+{
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
-	atomic_fetch_sub(&fm_live_maps, 1);
+	fm_map_unlink(m);
+}
+
+static int lay(struct fm_file *f)
+{
+	struct fm_map *m, *next;
+	int err = 0;
+
+	for (m = atomic_load(&f->maps); m && !err; m = next) {
+		next = atomic_load(&m->file_next);
+		err = fm_demote_lay(f, m);
+		if (!err)
+			forget(m);
+	}
+	return err;
+}
+
+/* From now on the kernel serves the file in this process, whatever the policy
+ * says: mappings are there that the engine does not know. */
+static void leave_to_kernel(struct fm_file *f)
+{
+	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+
+	fm_residue_add(&st);
+}
+
+static void restore(uint32_t k)
+{
+	struct fm_file *f = lazy[k];
+	int err;
+
+	fm_peers_join(f, has_shared_writable(f));
+	err = lay(f);
+	if (err)
+		fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of "
+		       "fork, errno %d", f->path, -err);
+	lazy[k] = NULL;
+	fm_fd_drop(f->fd_path);
+	f->fd_path = -1;
+}
+
+static void stop_if_done(void)
+{
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k])
+			return;
+	atomic_store(&fm_fork_touch, NULL);
+	atomic_store(&fm_fork_touch_file, NULL);
+}
+
+static bool covers(struct fm_file *f, uintptr_t a, uintptr_t end)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next))
+		if (atomic_load(&m->start) < end && a < atomic_load(&m->end))
+			return true;
+	return false;
+}
+
+static bool touch(uintptr_t a, size_t len)
+{
+	bool locked = fm_space_locked(), hit = false;
+	uint64_t old;
+
+	if (!locked)
+		fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k] && covers(lazy[k], a, a + len)) {
+			restore(k);
+			hit = true;
+		}
+	stop_if_done();
+	if (!locked)
+		fm_space_unlock(&old);
+	return hit;
+}
+
+static void touch_file(dev_t dev, ino_t ino)
+{
+	bool locked = fm_space_locked();
+	uint64_t old;
+
+	if (!locked)
+		fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino)
+			restore(k);
+	stop_if_done();
+	if (!locked)
+		fm_space_unlock(&old);
+}
+
+/* ---- child: start ------------------------------------------------------ */
+
+/* An empty file behind the mapping: every touch is a SIGBUS. */
+static int placeholder(struct fm_map *m, int empty)
+{
+	uintptr_t a = atomic_load(&m->start);
+	void *p = fm_sys_mmap((void *)a, atomic_load(&m->end) - a,
+			      atomic_load(&m->prot),
+			      MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty,
+			      0);
+
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
+/* Not a hole: its pages came along. (A first store by another thread may have
+ * made a page of the program's own after fm_fork_prepare had looked.) */
+static bool came_along(struct fm_map *m)
+{
+	unsigned char vec;
+
+	return fm_sys3(SYS_mincore, atomic_load(&m->start), FM_PAGE, &vec) ==
+	       0;
+}
+
+/* Private mappings with pages of their own at once, the others when touched.
+ * Returns whether something is left for later. */
+static bool begin_file(struct fm_file *f, int empty)
+{
+	struct fm_map *m, *next;
+	int err = nlazy == FM_MAX_FILES ? -ENOSPC : 0;
+
+	for (m = atomic_load(&f->maps); m && !err; m = next) {
+		next = atomic_load(&m->file_next);
+		if (came_along(m)) {
+			err = fm_demote_lay(f, m);
+			if (!err)
+				forget(m);
+		} else {
+			err = empty < 0 ? empty : placeholder(m, empty);
+		}
+	}
+	if (err) { /* no empty file, or no room: all of it now */
+		fm_peers_join(f, has_shared_writable(f));
+		lay(f);
+	}
+	return atomic_load(&f->maps) != NULL;
+}
+
+/* The engine's tables begin anew; what waits is kept here. */
+static void begin(void)
+{
+	int empty = (int)fm_sys2(SYS_memfd_create, "fastmap", 1 /* CLOEXEC */);
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (!f)
+			continue;
+		leave_to_kernel(f);
+		fm_file_get(f); /* for good: its slot is not its own any more */
+		if (atomic_load(&f->maps) && begin_file(f, empty))
+			lazy[nlazy++] = f;
+	}
+	if (empty >= 0)
+		fm_sys_close(empty);
+}
+
+static void engine_anew(void)
+{
+	static int paths[FM_MAX_FILES];
+
+	for (uint32_t k = 0; k < nlazy; k++) {
+		if (!lazy[k])
+			continue;
+		paths[k] = lazy[k]->fd_path;
+		lazy[k]->fd_path = -1; /* or the reset closes it */
+	}
+	fm_engine_forked();
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k])
+			lazy[k]->fd_path = paths[k];
 }
 
 void fm_fork_child(void)
@@ -95,13 +324,17 @@ void fm_fork_child(void)
 	if (!prepared)
 		return;
 	fm_alloc_unlock();
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
-
-		for (; m; m = atomic_load(&m->file_next))
-			restore(m);
+	/* Whatever went through the parent's would change the parent's memory,
+	 * and its claims are not ours. */
+	fm_fd_drop(fm_uffd_fd());
+	fm_uffd_set_fd(-1);
+	fm_peers_reset();
+	begin();
+	engine_anew();
+	if (nlazy) {
+		atomic_store(&fm_fork_touch, touch);
+		atomic_store(&fm_fork_touch_file, touch_file);
+		stop_if_done();
 	}
-	fm_engine_forked();
 	fm_space_unlock(&saved_mask);
 }

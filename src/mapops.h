@@ -32,6 +32,8 @@ int fm_range_release(uintptr_t start, uintptr_t end);
 
 /* demote.c: lay the kernel's mapping over every mapping of f / over m. */
 int fm_demote_locked(struct fm_file *f, const char *why);
+/* One mapping, whose pages nobody can touch meanwhile. 0 or -errno. */
+int fm_demote_lay(struct fm_file *f, struct fm_map *m);
 /* [fault] Ask the control thread to demote f soon. */
 void fm_demote_later(struct fm_file *f, const char *why);
 void fm_demote_pending(void); /* no lock; the control thread */

@@ -61,12 +61,12 @@ void fm_peers_answer(void)
 /* Wait until no engine serves the file. We hold our own space lock, so the
  * requests that the others may be waiting for are answered from here: two
  * processes that want each other's file would wait for ever otherwise. */
-static void wait_for_engines(struct fm_file *f)
+static void wait_for_engines(struct fm_file *f, bool readers_too)
 {
 	struct timespec pause = { 0, 200000 };
 	uint64_t begin = fm_now_ms();
 
-	while (fm_registry_engines(f)) {
+	while (fm_registry_engines(f, readers_too)) {
 		if (fm_now_ms() - begin > PATIENCE_MS) {
 			fm_log(FM_LOG_ERROR,
 			       "%s: another process serves this file and does "
@@ -87,7 +87,17 @@ static void yield_to_others(struct fm_file *f)
 		fm_peers_give_up(f, "another process");
 	use_kernel(f);
 	fm_registry_ring();
-	wait_for_engines(f);
+	wait_for_engines(f, true);
+}
+
+/* Readers beside readers may go on; they learn of the claim at the next bell. */
+void fm_peers_join(struct fm_file *f, bool writable)
+{
+	fm_registry_claim(f, FM_CLAIM_KERNEL);
+	if (!fm_registry_engines(f, writable))
+		return;
+	fm_registry_ring();
+	wait_for_engines(f, writable);
 }
 
 /* Who was there may have been the guardian of a dead process, or have ended
@@ -95,7 +105,7 @@ static void yield_to_others(struct fm_file *f)
 static bool alone_after_all(struct fm_file *f, enum fm_claim want)
 {
 	if (atomic_load(&f->demoted) || fm_registry_kernel_users(f) ||
-	    fm_registry_engines(f))
+	    fm_registry_engines(f, true))
 		return false;
 	fm_registry_claim(f, FM_CLAIM_NONE);
 	if (!fm_registry_claim(f, want))

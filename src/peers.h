@@ -21,6 +21,9 @@ struct fm_file;
 int fm_peers_enter(struct fm_file *f, bool writable);
 /* Under the space lock: nothing of the file is mapped any more. */
 void fm_peers_leave(struct fm_file *f);
+/* We are going to map the file by the kernel: whoever serves it has handed it
+ * over when this returns (writable: whoever reads it by an engine, too). */
+void fm_peers_join(struct fm_file *f, bool writable);
 /* Child of fork: the entries are the parent's. */
 void fm_peers_reset(void);
 /* The descriptor whose life is our claims', for the guardian to keep until the

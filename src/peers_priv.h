@@ -28,7 +28,7 @@ bool fm_registry_moved(void);
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim);
 /* Does somebody else use it through the kernel / serve it? */
 bool fm_registry_kernel_users(const struct fm_file *f);
-bool fm_registry_engines(const struct fm_file *f);
+bool fm_registry_engines(const struct fm_file *f, bool readers_too);
 /* Make every other process look at its claims. */
 void fm_registry_ring(void);
 

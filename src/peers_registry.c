@@ -116,22 +116,24 @@ static int lock_byte(int cmd, short type, off_t at, short *ret_type)
 	return err;
 }
 
-static bool others_hold(off_t at)
+/* Is there a claim that a lock of this type would meet? */
+static bool others_hold(off_t at, short against)
 {
 	short type;
 
-	return lock_byte(F_OFD_GETLK, F_WRLCK, at, &type) == 0 &&
+	return lock_byte(F_OFD_GETLK, against, at, &type) == 0 &&
 	       type != F_UNLCK;
 }
 
 bool fm_registry_kernel_users(const struct fm_file *f)
 {
-	return fd >= 0 && others_hold(place_of(f) + 1);
+	return fd >= 0 && others_hold(place_of(f) + 1, F_WRLCK);
 }
 
-bool fm_registry_engines(const struct fm_file *f)
+bool fm_registry_engines(const struct fm_file *f, bool readers_too)
 {
-	return fd >= 0 && others_hold(place_of(f));
+	return fd >= 0 &&
+	       others_hold(place_of(f), readers_too ? F_WRLCK : F_RDLCK);
 }
 
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
@@ -153,7 +155,7 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 		err = lock_byte(F_OFD_SETLK,
 				claim == FM_CLAIM_READ ? F_RDLCK : F_WRLCK, at,
 				NULL);
-		if (!err && others_hold(at + 1))
+		if (!err && others_hold(at + 1, F_WRLCK))
 			err = -EAGAIN;
 		return err == -EACCES ? -EAGAIN : err;
 	}
@@ -198,8 +200,8 @@ bool fm_registry_moved(void)
 }
 
 /* The description is shared with the parent, and so are its locks. The child
- * has the kernel's mappings of the same files: it says so for itself before
- * it lets go of the parent's. */
+ * has the kernel's mappings of what had been handed over: it says so for
+ * itself before it lets go of the parent's. */
 void fm_registry_forked(void)
 {
 	int old = fd;
@@ -210,7 +212,7 @@ void fm_registry_forked(void)
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
 
-		if (f && fd >= 0)
+		if (f && fd >= 0 && atomic_load(&f->demoted))
 			fm_registry_claim(f, FM_CLAIM_KERNEL);
 	}
 	fm_fd_drop(old);

@@ -2,6 +2,7 @@
 #include "space.h"
 
 #include "engine.h"
+#include "fork.h"
 #include "lock.h"
 #include "types.h"
 
@@ -27,14 +28,33 @@ void fm_space_lock(uint64_t *ret_mask)
 	atomic_store(&lock_owner, fm_sys_gettid());
 }
 
+static _Atomic uint32_t hiding; /* futex */
+
+void fm_space_hiding(void)
+{
+	atomic_store(&hiding, 1);
+}
+
+FM_FAULT bool fm_space_wait_hidden(void)
+{
+	if (!atomic_load(&hiding) || fm_space_locked())
+		return false;
+	fm_futex_wait(&hiding, 1, NULL);
+	return true;
+}
+
 void fm_space_unlock(const uint64_t *mask)
 {
+	if (atomic_load(&hiding)) {
+		atomic_store(&hiding, 0);
+		fm_futex_wake(&hiding, 1 << 30);
+	}
 	atomic_store(&lock_owner, 0);
 	fm_unlock(&lock);
 	fm_restore_signals(mask);
 }
 
-bool fm_space_locked(void)
+FM_FAULT bool fm_space_locked(void)
 {
 	return atomic_load(&lock_owner) == fm_sys_gettid();
 }
@@ -172,9 +192,13 @@ int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map)
 bool fm_overlaps(const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr, at;
+	bool (*touch)(uintptr_t, size_t);
 
 	if (!fm_active() || !len || a >= atomic_load(&high) ||
 	    a + len <= atomic_load(&low))
 		return false;
+	touch = atomic_load(&fm_fork_touch);
+	if (touch)
+		touch(a, len);
 	return fm_space_next(a, a + len, &at) != NULL;
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork.h - what the rest of the engine must know about children of fork.
+ *
+ * A child begins with its mappings laid out but empty: most children execute
+ * another program and never touch them. The first touch of a file, by memory
+ * or by system call, asks whoever serves it to hand it to the kernel and puts
+ * the kernel's mappings in place.
+ */
+#ifndef FM_FORK_H
+#define FM_FORK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* NULL unless this process is a child with empty mappings. True: something in
+ * [addr, addr+len) was put in place. A pointer, for in the fault path it is
+ * the one exception to the rule of what may be called there. */
+extern bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
+extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
+
+#endif
