@@ -166,7 +166,7 @@ static void beyond(unsigned c)
 	r = calls[c].fn(fd, p + PAGE + 10, 4 * PAGE);
 	say("C09 %s across the end: %zd", calls[c].name, r);
 	if (calls[c].in)
-		say("C09 ... data %d", ct_matches(p + PAGE + 10, 2 * PAGE - 10, SHIFT));
+		say("C09 ... data %d", ct_matches(p + PAGE + 10, PAGE + 90, SHIFT));
 	else
 		say("C09 ... data %d", ct_matches(p, end, 0));
 	lseek(fd, 0, SEEK_SET);
