@@ -300,3 +300,6 @@ FM_NEXT(__isoc23_vfscanf)
 SCANF_FAMILY("", gnu, vfscanf)
 SCANF_FAMILY("__isoc99_", c99, __isoc99_vfscanf)
 SCANF_FAMILY("__isoc23_", c23, __isoc23_vfscanf)
+
+int __vfscanf(FILE *fp, const char *fmt, va_list ap);
+FM_ALIAS(vfscanf) int __vfscanf(FILE *fp, const char *fmt, va_list ap);
