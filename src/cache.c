@@ -12,6 +12,7 @@
 #include "pin.h"
 #include "policy.h"
 #include "queue.h"
+#include "space.h"
 #include "uffd.h"
 #include "wb.h"
 
@@ -151,6 +152,14 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
 
 	if (mode & PM_QUEUED)
 		return;
+	if (i >= fm_map_pages(m)) { /* cut off while the page was loading */
+		struct fm_map *n = fm_space_find((uintptr_t)fm_map_addr(m, i));
+
+		if (!n || n->modes != m->modes)
+			return;
+		i += m->mbase - n->mbase;
+		m = n;
+	}
 	hot = m->file->policy->eviction == FM_EVICT_DEFAULT &&
 	      ghost_hit(m->file, m->pgoff + i);
 	fm_mode_set(m, i, mode | PM_QUEUED | (hot ? PM_MAIN : 0));
@@ -244,8 +253,11 @@ static FM_FAULT void consider(struct batch *b, struct fm_queue *q, uint64_t e)
 		fm_queue_push(q, e);
 		return;
 	}
-	/* munmap may have passed between the table and the lock; the mode
-	 * byte then is zero. */
+	/* munmap or mremap may have passed between the table and the lock. */
+	if (!fm_map_current(m, i)) {
+		fm_page_unlock(p);
+		return;
+	}
 	why = evictable(m, i, p);
 	if (why == 0) {
 		b->map[b->n] = m;

@@ -67,7 +67,8 @@ FM_FAULT int fm_invalidate_peers(struct fm_map *m, uint64_t i)
 	for (; o; o = atomic_load(&o->file_next)) {
 		uint64_t j;
 
-		if (o == m || !fm_map_covers(o, fp, &j) || !holds_copy(o, j))
+		if (!fm_map_covers(o, fp, &j) || fm_same_copy(o, j, m, fp) ||
+		    !holds_copy(o, j))
 			continue;
 		if (fm_pinned(fm_map_addr(o, j), FM_PAGE))
 			return -EBUSY;

@@ -36,8 +36,22 @@ static uint64_t stop_page(struct fm_file *f, off_t off, off_t len)
 	       FM_PAGE_SHIFT;
 }
 
+/*
+ * The program also uses read(2) or write(2) on this file. A direct write that
+ * collides with a buffered read leaves the old data in the page cache (the
+ * kernel says so in its log), so from now on write-back goes through the page
+ * cache as well. Direct writes in flight are waited for.
+ */
+static void through_page_cache(struct fm_file *f)
+{
+	if (atomic_load(&f->warm) || atomic_exchange(&f->warm, true))
+		return;
+	fm_wb_file(f);
+}
+
 int fm_file_flush(struct fm_file *f, off_t off, off_t len)
 {
+	through_page_cache(f);
 	return fm_wb_range(f, first_page(off), stop_page(f, off, len), true);
 }
 
@@ -123,6 +137,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 	uint64_t first = first_page(off), stop = stop_page(f, off, len), old;
 	unsigned e;
 
+	through_page_cache(f);
 	if (stop > FM_MAX_FILE_PAGES)
 		stop = FM_MAX_FILE_PAGES;
 	if (stop < first)
@@ -222,7 +237,6 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	if (changed) {
 		struct fm_map *m = atomic_load(&f->maps);
 
-		atomic_store(&f->warm, true);
 		for (; m; m = atomic_load(&m->file_next))
 			drop_in_map(m, &d);
 		if (!d.pinned)

@@ -200,6 +200,10 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i)
 		unlock_unit(m, i, got);
 		return -EBUSY;
 	}
+	if (!fm_map_current(m, i)) {
+		unlock_unit(m, i, UNIT);
+		return 0;
+	}
 	if (!intact(m, i) || fm_pinned(fm_map_addr(m, i), FM_HUGE)) {
 		break_up(m, i);
 		unlock_unit(m, i, UNIT);

@@ -123,18 +123,21 @@ static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
 FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 			      _Atomic uint8_t *p)
 {
-	uint64_t base = fp & ~(uint64_t)(ALLOC_PAGES - 1);
-	uint64_t n = ALLOC_PAGES;
+	_Atomic uint8_t *before = fp ? fm_file_page(f, fp - 1) : NULL;
+	uint64_t n = 1;
 	long err;
 
 	if (!f->sparse || (fm_page_state(p) & FP_ALLOC) ||
 	    f->policy->holes == FM_HOLES_LAZY)
 		return 0;
-	err = allocate(f, base, n);
-	if (err == -ENOSPC || err == -EDQUOT) {
-		base = fp;
+	/* Stores that go upwards get room by the MiB; a lone store into a
+	 * sparse file takes one page, as with the kernel. */
+	if (before && (atomic_load(before) & FP_ALLOC))
+		n = ALLOC_PAGES;
+	err = allocate(f, fp, n);
+	if ((err == -ENOSPC || err == -EDQUOT) && n > 1) {
 		n = 1;
-		err = allocate(f, fp, 1);
+		err = allocate(f, fp, n);
 	}
 	if (err == -EOPNOTSUPP || err == -ENOSYS || err == -EINVAL) {
 		f->sparse = false; /* cannot be known here: write-back tells */
@@ -142,7 +145,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	}
 	if (err < 0)
 		return (int)err;
-	mark_allocated(f, base, n, fp);
+	mark_allocated(f, fp, n, fp);
 	fm_page_set(p, FP_ALLOC, 0);
 	return 0;
 }

@@ -24,6 +24,16 @@ FM_FAULT struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen)
 	return m && atomic_load(&m->gen) == gen ? m : NULL;
 }
 
+FM_FAULT bool fm_map_current(struct fm_map *m, uint64_t i)
+{
+	uintptr_t a = (uintptr_t)fm_map_addr(m, i);
+	struct fm_map *now = fm_space_find(a);
+
+	return now == m ||
+	       (now && &now->mode[(a - atomic_load(&now->start)) >>
+				  FM_PAGE_SHIFT] == &m->mode[i]);
+}
+
 static bool id_alloc(struct fm_map *m)
 {
 	uint32_t id = UINT32_MAX;
@@ -179,7 +189,7 @@ static bool overlap(const struct fm_map *a, const struct fm_map *b)
 }
 
 /* Whether pieces of one mmap call (which never overlap) or real aliases. */
-static void note_aliases(struct fm_map *m)
+void fm_map_note_aliases(struct fm_map *m)
 {
 	struct fm_map *o = atomic_load(&m->file->maps);
 
@@ -192,8 +202,12 @@ static void note_aliases(struct fm_map *m)
 
 int fm_map_publish(struct fm_map *m)
 {
-	note_aliases(m);
-	atomic_store(&m->file_next, atomic_load(&m->file->maps));
+	struct fm_map *head = atomic_load(&m->file->maps);
+
+	m->file_prev = NULL;
+	atomic_store(&m->file_next, head);
+	if (head)
+		head->file_prev = m;
 	atomic_store(&m->file->maps, m);
 	atomic_store(&table[m->id], m);
 	atomic_fetch_add(&m->file->nmaps, 1);
@@ -203,12 +217,15 @@ int fm_map_publish(struct fm_map *m)
 
 void fm_map_unlink(struct fm_map *m)
 {
-	_Atomic(struct fm_map *) *pp = &m->file->maps;
+	struct fm_map *next = atomic_load(&m->file_next);
 
-	while (atomic_load(pp) && atomic_load(pp) != m)
-		pp = &atomic_load(pp)->file_next;
-	if (atomic_load(pp) == m)
-		atomic_store(pp, atomic_load(&m->file_next));
+	/* m keeps its own link: a reader who stands on it can go on. */
+	if (m->file_prev)
+		atomic_store(&m->file_prev->file_next, next);
+	else
+		atomic_store(&m->file->maps, next);
+	if (next)
+		next->file_prev = m->file_prev;
 	atomic_store(&table[m->id], NULL);
 	if (free_n < sizeof(free_ids) / sizeof(free_ids[0]))
 		free_ids[free_n++] = m->id;
@@ -225,13 +242,12 @@ static void each_in_group(struct fm_map *m, uint64_t lo, uint64_t hi,
 			  fm_page_fn fn, void *arg)
 {
 	for (uint64_t i = lo; i < hi; i++) {
-		_Atomic uint8_t *p;
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-		if (!fm_mode(m, i)) {
-			p = fm_file_page(m->file, m->pgoff + i);
-			if (!p || !(atomic_load(p) & (FP_BUSY | FP_AHEAD)))
-				continue;
-		}
+		/* The lock first, the mode second: a fault that ends between
+		 * the two has set the mode before it gave up the lock. */
+		if (!(atomic_load(p) & (FP_BUSY | FP_AHEAD)) && !fm_mode(m, i))
+			continue;
 		fn(m, i, arg);
 	}
 }
@@ -261,7 +277,8 @@ FM_FAULT struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 	for (; o; o = atomic_load(&o->file_next)) {
 		uint64_t i;
 
-		if (o == except || !o->shared || !fm_map_covers(o, fp, &i) ||
+		if (!o->shared || !fm_map_covers(o, fp, &i) ||
+		    (except && fm_same_copy(o, i, except, fp)) ||
 		    !(fm_mode(o, i) & PM_PRESENT))
 			continue;
 		*ret_i = i;

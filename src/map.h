@@ -63,6 +63,19 @@ static inline bool fm_map_covers(const struct fm_map *m, uint64_t fp,
 	return true;
 }
 
+/* Do page j of o and file page fp of m mean the same memory? A reader may
+ * still hold a mapping of which a piece has been split off: the piece is no
+ * second copy. */
+static inline bool fm_same_copy(const struct fm_map *o, uint64_t j,
+				const struct fm_map *m, uint64_t fp)
+{
+	return &o->mode[j] == &m->mode[fp - m->pgoff];
+}
+
+/* [fault] Is page i of m still where m says, now that its lock is held? Not
+ * after mremap: the same mode byte then belongs to another address. */
+bool fm_map_current(struct fm_map *m, uint64_t i);
+
 /* [fault] Resolve an id and generation; NULL when that mapping is gone. */
 struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen);
 #define FM_MAX_MAPS (1u << 20)
@@ -76,6 +89,8 @@ struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
 struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
 /* Same mode bytes at a new address. */
 struct fm_map *fm_map_moved(struct fm_map *m, uintptr_t start);
+/* Mark m and every mapping that overlaps it in the file; before publish. */
+void fm_map_note_aliases(struct fm_map *m);
 /* Enter into / remove from the file's list and the radix. */
 int fm_map_publish(struct fm_map *m);
 void fm_map_unlink(struct fm_map *m); /* retires it, drops the file ref */

@@ -194,6 +194,7 @@ static int hide_and_lock(struct fm_map *m, void *arg)
 {
 	bool *flush = arg;
 
+	fm_space_hiding();
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
 	fm_map_lock_pages(m);
 	if (flush && m->shared)
@@ -556,6 +557,7 @@ static int add_tail(struct fm_map *like, uintptr_t start, size_t len,
 	t->maywrite = like->maywrite;
 	atomic_store(&t->vma_prot, atomic_load(&like->vma_prot));
 	atomic_store(&t->advice, atomic_load(&like->advice));
+	fm_map_note_aliases(t);
 	return fm_map_publish(t);
 }
 
@@ -587,7 +589,9 @@ static struct fm_map *rehome(struct fm_map *m, uintptr_t to)
 	if (!n)
 		return NULL;
 	fm_map_each(m, 0, fm_map_pages(m), reprotect, NULL);
-	fm_uffd_protect((void *)to, len, true);
+	if (fm_uffd_protect((void *)to, len, true))
+		return NULL;
+	/* The same pages under the same locks: no new alias. */
 	return fm_map_publish(n) ? NULL : n;
 }
 
@@ -605,17 +609,25 @@ static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
 static void *do_move(struct fm_list *l, const struct same *s, uintptr_t a,
 		     size_t old_len, size_t new_len, int flags, void *fixed)
 {
-	char *to = (void *)fm_sys5(SYS_mremap, a, old_len, new_len,
-				   flags | MREMAP_MAYMOVE, fixed);
 	struct fm_map *n = NULL;
+	char *to;
 
+	/* mremap takes the registration from the vma that it arrives in. If
+	 * that had merged with a neighbour of ours, the neighbour would lose
+	 * its registration too, and read zeroes. A vma of another kind does
+	 * not merge (Linux 6.18, move_vma and userfaultfd_reset_ctx). */
+	fm_sys_madvise((void *)a, old_len, MADV_DODUMP);
+	to = (void *)fm_sys5(SYS_mremap, a, old_len, new_len,
+			     flags | MREMAP_MAYMOVE, fixed);
 	if (fm_is_err(to)) {
+		fm_sys_madvise((void *)a, old_len, MADV_DONTDUMP);
 		each(l, show_and_unlock, NULL);
 		return to;
 	}
 	fm_sys_madvise(to, new_len, MADV_DONTFORK);
 	if (fm_uffd_register(to, new_len))
 		return (void *)(intptr_t)-ENOMEM;
+	fm_sys_madvise(to, new_len, MADV_DONTDUMP);
 	for (size_t k = 0; k < l->n; k++) {
 		struct fm_map *m = l->v[k];
 

@@ -21,6 +21,12 @@ void fm_space_unlock(const uint64_t *mask);
 bool fm_space_locked(void);
 void fm_space_lock_reset(void); /* child of fork */
 
+/* The holder hides ranges that programs may still use (MAP_FIXED over them,
+ * mremap): faults that find nothing wait until it unlocks. */
+void fm_space_hiding(void);
+/* [fault] True when it waited: look again. */
+bool fm_space_wait_hidden(void);
+
 /* [fault] */
 struct fm_map *fm_space_find(uintptr_t addr);
 /* First managed address in [addr, end) and its mapping, or NULL. */

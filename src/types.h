@@ -149,6 +149,7 @@ struct fm_map {
 	uint64_t mbase;            /* index of mode[0] in modes */
 	struct fm_stream *streams; /* map-ahead state, or NULL */
 	_Atomic(struct fm_map *) file_next;
+	struct fm_map *file_prev;  /* writers only */
 	uint64_t born_ms;
 	_Atomic uint64_t faults;
 };

@@ -219,7 +219,8 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buf = fm_map_addr(m, i);
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
-	io->buffered = !f->direct || len % f->dio_align != 0;
+	io->buffered = !f->direct || atomic_load(&f->warm) ||
+		       len % f->dio_align != 0;
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;
