@@ -78,6 +78,7 @@ static void (*ending)(void);
 
 static void body(void)
 {
+	fd = open(ct_path("exit"), O_RDWR);
 	map = ct_map(fd, 4 * PAGE, RW, MAP_SHARED, 0);
 	memset(map, 'A', 2 * PAGE);
 	ending();
@@ -109,7 +110,11 @@ static void run(const char *name, void (*how)(void))
 	memset(zero, '-', sizeof(zero));
 	ct_pwrite(fd, zero, sizeof(zero), 0);
 	ending = how;
+	/* A descriptor of ours would leave the child's mapping to the kernel:
+	 * see docs/sharing.md. */
+	close(fd);
 	ct_child(name, body);
+	fd = open(ct_path("exit"), O_RDWR);
 	show(name);
 }
 
