@@ -18,6 +18,7 @@ int main(int argc, char **argv)
 	ct_begin(argc, argv);
 	fd = ct_file("f", 4 * PAGE);
 	p = ct_map(fd, 8 * PAGE, RW, MAP_SHARED, 0);
+	say("L01 before: %d", ct_matches(p, 4 * PAGE, 0));
 	if (mlock(p, PAGE))
 		ct_skip("mlock is not permitted");
 	say_rc("L01 mlock beyond the end", mlock(p + 4 * PAGE, PAGE));

@@ -94,7 +94,7 @@ class Rounds:
         env = {k: v for k, v in os.environ.items() if not k.startswith("FASTMAP_")}
         if not self.args.native:
             env.update(LD_PRELOAD=self.args.lib, FASTMAP_PATHS=self.dir + "/data",
-                       FASTMAP_MIN_SIZE="0", FASTMAP_CACHE=cache,
+                       FASTMAP_MIN_SIZE="0", FASTMAP_WARM="engine", FASTMAP_CACHE=cache,
                        FASTMAP_FAULTS=self.args.faults)
         return env
 
