@@ -3,7 +3,7 @@
  * peers_scan.c - who else has this file open or mapped right now.
  *
  * Reads /proc of every process that we may look at (our own user's; all, for
- * root). Costs about 20 us a process plus 1 us a descriptor, once per file
+ * root). Costs about 3 to 5 ms of CPU among 180 processes, once per file
  * that is taken over.
  */
 #include <dirent.h>
@@ -24,6 +24,7 @@ struct scan {
 	unsigned use;
 	char *names;   /* getdents of /proc */
 	char *inner;   /* getdents of fd/, text of maps */
+	char ino[24];  /* " inode ": most lines are ruled out by it */
 };
 
 /* Calls fn for every numeric entry of a directory. */
@@ -99,7 +100,8 @@ static void look_at_maps(struct scan *s, const char *path)
 		s->inner[have] = 0;
 		while ((nl = strchr(line, '\n')) != NULL) {
 			*nl = 0;
-			look_at_line(s, line);
+			if (strstr(line, s->ino))
+				look_at_line(s, line);
 			line = nl + 1;
 		}
 		have -= (size_t)(line - s->inner);
@@ -128,6 +130,7 @@ unsigned fm_peers_scan(const struct fm_file *f)
 	if (!s.names)
 		return 0;
 	s.inner = s.names + BUF;
+	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
 	each_number("/proc", s.names, look_at_process, &s);
 	fm_sys_munmap(s.names, 2 * BUF);
 	return s.use;
