@@ -1,10 +1,409 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * ahead.c - streams. A mapping remembers its last few faults; two that follow
+ * each other (or three at equal distance) are a stream. A stream keeps up to
+ * policy->map_ahead bytes in flight or landed before its reader; the unit
+ * doubles from 64 KiB to 2 MiB while it is used. Since a landed chunk is
+ * mapped only on its first touch, the position of the reader is known, at one
+ * fault a chunk. Random faults match nothing and bring one page each.
+ */
 #include "ahead.h"
-#include "sys.h"
-int fm_ahead_start(void) { return 0; }
-void fm_ahead_reset(void) { }
-FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, bool write) { }
-FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p) { return false; }
-void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n) { }
-void fm_ahead_forget(struct fm_map *m) { }
-void fm_ahead_forget_range(struct fm_file *f, uint64_t first, uint64_t stop) { }
+
+#include "alloc.h"
+#include "cache.h"
+#include "chunk.h"
+#include "file.h"
+#include "huge.h"
+#include "lock.h"
+#include "map.h"
+#include "policy.h"
+
+#define STREAMS 8
+#define RECENT 8
+#define FIRST_UNIT 16 /* pages */
+
+struct one {
+	bool live;
+	int64_t step;    /* pages from one access to the next */
+	int64_t pos;     /* last page known to be touched */
+	int64_t edge;    /* next page to read ahead (in direction of step) */
+	uint64_t unit;   /* pages of the next chunk (step +-1) */
+	uint64_t used;
+};
+
+struct fm_stream {
+	_Atomic uint32_t lock;
+	int64_t recent[RECENT];
+	unsigned next_recent;
+	struct fm_stream *next_free;
+	uint64_t clock;
+	struct one s[STREAMS];
+};
+
+/* Made in fault context: recycled through a list, never freed. */
+static _Atomic uint32_t pool_lock;
+static struct fm_stream *pool;
+
+static FM_FAULT struct fm_stream *stream_new(void)
+{
+	struct fm_stream *st = NULL;
+
+	fm_lock(&pool_lock);
+	if (!pool) {
+		st = fm_sys_anon(64 * sizeof(*st));
+		for (int k = 0; st && k < 64; k++) {
+			st[k].next_free = pool;
+			pool = &st[k];
+		}
+	}
+	st = pool;
+	if (st)
+		pool = st->next_free;
+	fm_unlock(&pool_lock);
+	if (st)
+		*st = (struct fm_stream){ .next_recent = 0 };
+	for (int k = 0; st && k < RECENT; k++)
+		st->recent[k] = INT64_MIN / 4;
+	return st;
+}
+
+static FM_FAULT void stream_free(struct fm_stream *st)
+{
+	fm_lock(&pool_lock);
+	st->next_free = pool;
+	pool = st;
+	fm_unlock(&pool_lock);
+}
+
+void fm_ahead_map_gone(struct fm_map *m)
+{
+	if (atomic_load(&m->streams))
+		stream_free(atomic_load(&m->streams));
+}
+
+static FM_FAULT struct fm_stream *streams_of(struct fm_map *m)
+{
+	struct fm_stream *st = atomic_load(&m->streams), *none = NULL;
+
+	if (st)
+		return st;
+	st = stream_new();
+	if (st && !atomic_compare_exchange_strong(&m->streams, &none, st)) {
+		stream_free(st);
+		return none;
+	}
+	return st;
+}
+
+/* ---- limits ------------------------------------------------------------ */
+
+/* Pages a stream may have ahead: policy, and a fair part of a small cache. */
+static FM_FAULT uint64_t room(const struct fm_map *m)
+{
+	uint64_t pages = m->file->policy->map_ahead >> FM_PAGE_SHIFT;
+	uint64_t most = fm_cache_limit() / 8;
+
+	return pages < most ? pages : most;
+}
+
+/* Pages of the mapping that lie in the file. */
+static FM_FAULT int64_t stop_of(const struct fm_map *m)
+{
+	int64_t size = atomic_load(&m->file->size) + (int64_t)FM_PAGE_MASK;
+	int64_t in_file = (size >> FM_PAGE_SHIFT) - (int64_t)m->pgoff;
+	int64_t pages = (int64_t)fm_map_pages(m);
+
+	return in_file < pages ? in_file : pages;
+}
+
+/* ---- reading ahead ----------------------------------------------------- */
+
+/* A forward chunk ends on a 2 MiB border of the address space once the unit
+ * is large, so that whole frames can be moved in. */
+static FM_FAULT uint64_t forward_len(struct fm_map *m, const struct one *s,
+				     int64_t stop)
+{
+	uint64_t at = (uintptr_t)fm_map_addr(m, (uint64_t)s->edge) >>
+		      FM_PAGE_SHIFT;
+	uint64_t border = FM_HUGE_PAGES - at % FM_HUGE_PAGES;
+	uint64_t n = s->unit;
+
+	if (n > border || n >= FM_HUGE_PAGES / 2)
+		n = border;
+	if ((int64_t)n > stop - s->edge)
+		n = (uint64_t)(stop - s->edge);
+	return n;
+}
+
+static FM_FAULT bool push_forward(struct fm_map *m, struct one *s, int64_t stop)
+{
+	uint64_t n = forward_len(m, s, stop);
+	long got = fm_chunk_read(m, (uint64_t)s->edge, n, false);
+
+	if (got == -EAGAIN)
+		return false;
+	s->edge += got > 0 ? got : 1;
+	if (s->unit < FM_HUGE_PAGES)
+		s->unit *= 2;
+	return true;
+}
+
+static FM_FAULT bool push_backward(struct fm_map *m, struct one *s)
+{
+	uint64_t n = s->unit;
+	int64_t from;
+	long got;
+
+	if ((int64_t)n > s->edge + 1)
+		n = (uint64_t)(s->edge + 1);
+	from = s->edge + 1 - (int64_t)n;
+	got = fm_chunk_read(m, (uint64_t)from, n, false);
+	if (got == -EAGAIN)
+		return false;
+	s->edge = from - 1;
+	if (s->unit < FM_HUGE_PAGES / 2)
+		s->unit *= 2;
+	return true;
+}
+
+static FM_FAULT bool push_strided(struct fm_map *m, struct one *s)
+{
+	if (fm_chunk_read(m, (uint64_t)s->edge, 1, false) == -EAGAIN)
+		return false;
+	s->edge += s->step;
+	return true;
+}
+
+static FM_FAULT uint64_t distance(int64_t a, int64_t b)
+{
+	return (uint64_t)(a > b ? a - b : b - a);
+}
+
+/* Keep the pipe full. A strided stream counts accesses, not pages. */
+static FM_FAULT void push(struct fm_map *m, struct one *s)
+{
+	int64_t stop = stop_of(m);
+	uint64_t most = room(m);
+	uint64_t ahead;
+
+	for (int n = 0; n < 64; n++) {
+		bool ok;
+
+		if (s->edge < 0 || s->edge >= stop)
+			return;
+		ahead = distance(s->edge, s->pos);
+		if (s->step != 1 && s->step != -1) {
+			ahead /= distance(s->step, 0);
+			if (ahead > 32 || ahead > most)
+				return;
+			ok = push_strided(m, s);
+		} else {
+			if (ahead >= most)
+				return;
+			ok = s->step > 0 ? push_forward(m, s, stop) :
+					   push_backward(m, s);
+		}
+		if (!ok)
+			return;
+	}
+}
+
+/* ---- recognising ------------------------------------------------------- */
+
+static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
+{
+	for (int k = 0; k < RECENT; k++)
+		if (st->recent[k] == page)
+			return true;
+	return false;
+}
+
+/* The step of a new stream that page i completes, or 0. */
+static FM_FAULT int64_t new_step(const struct fm_stream *st, int64_t i)
+{
+	if (is_recent(st, i - 1))
+		return 1;
+	if (is_recent(st, i + 1))
+		return -1;
+	for (int k = 0; k < RECENT; k++) {
+		int64_t d = i - st->recent[k];
+
+		if (d && distance(d, 0) <= 4096 &&
+		    is_recent(st, st->recent[k] - d))
+			return d;
+	}
+	return 0;
+}
+
+/* Does i lie on the way of s: at the next step or within what it has read
+ * ahead? */
+static FM_FAULT bool belongs(const struct one *s, int64_t i)
+{
+	int64_t lo = s->step > 0 ? s->pos : s->edge;
+	int64_t hi = s->step > 0 ? s->edge : s->pos;
+
+	if (!s->live)
+		return false;
+	if (s->step == 1 || s->step == -1)
+		return i >= lo - 2 && i <= hi + 2;
+	return i >= lo && i <= hi + (s->step > 0 ? 0 : 1) &&
+	       (i - s->pos) % s->step == 0;
+}
+
+static FM_FAULT struct one *find(struct fm_stream *st, int64_t i)
+{
+	for (int k = 0; k < STREAMS; k++)
+		if (belongs(&st->s[k], i))
+			return &st->s[k];
+	return NULL;
+}
+
+static FM_FAULT struct one *start(struct fm_stream *st, int64_t i,
+				  int64_t step, uint64_t unit)
+{
+	struct one *s = &st->s[0];
+
+	for (int k = 1; k < STREAMS && s->live; k++)
+		if (!st->s[k].live || st->s[k].used < s->used)
+			s = &st->s[k];
+	*s = (struct one){ .live = true, .step = step, .pos = i,
+			   .edge = i + step, .unit = unit };
+	return s;
+}
+
+/* Sequential by advice: the range behind the reader goes first. */
+static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
+{
+	int64_t old = i - (int64_t)(2 * n);
+
+	if (old < 0 || fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7)
+		return;
+	if (n == FM_HUGE_PAGES)
+		fm_huge_evict(m, (uint64_t)old);
+	else
+		for (uint64_t k = 0; k < n; k++)
+			fm_cache_drop_clean(m, (uint64_t)old + k);
+}
+
+/* The reader is at i (to..to+n when a whole chunk was mapped). */
+static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
+			     int64_t i, int64_t pos)
+{
+	struct one *s = find(st, i);
+	uint8_t advice = atomic_load(&m->advice);
+	int64_t step;
+
+	if (!s) {
+		step = advice == MADV_SEQUENTIAL ? 1 : new_step(st, i);
+		if (step)
+			s = start(st, i, step, advice == MADV_SEQUENTIAL ?
+					      FM_HUGE_PAGES : FIRST_UNIT);
+	}
+	st->recent[st->next_recent++ % RECENT] = i;
+	if (!s)
+		return;
+	if ((s->step > 0 && pos > s->pos) || (s->step < 0 && pos < s->pos))
+		s->pos = pos;
+	if ((s->step > 0 && s->edge <= s->pos) ||
+	    (s->step < 0 && s->edge >= s->pos))
+		s->edge = s->pos + s->step;
+	s->used = ++st->clock;
+	push(m, s);
+}
+
+static FM_FAULT bool wanted(const struct fm_map *m)
+{
+	return atomic_load(&m->advice) != MADV_RANDOM && room(m) >= FIRST_UNIT;
+}
+
+FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, bool write)
+{
+	struct fm_stream *st;
+
+	(void)write;
+	if (!wanted(m))
+		return;
+	st = streams_of(m);
+	if (!st || !fm_trylock(&st->lock))
+		return;
+	advance(m, st, (int64_t)i, (int64_t)i);
+	fm_unlock(&st->lock);
+}
+
+FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
+{
+	struct fm_stream *st;
+	int64_t first;
+	uint64_t n;
+
+	(void)p;
+	if (!fm_chunk_take(m, i, &first, &n))
+		return false;
+	if (!wanted(m))
+		return true;
+	st = streams_of(m);
+	if (!st || !fm_trylock(&st->lock))
+		return true;
+	for (int k = 0; k < STREAMS; k++)
+		if (belongs(&st->s[k], (int64_t)i)) {
+			int64_t end = st->s[k].step > 0 ?
+					      first + (int64_t)n - 1 : first;
+
+			advance(m, st, (int64_t)i, end);
+			break;
+		}
+	fm_unlock(&st->lock);
+	if (atomic_load(&m->advice) == MADV_SEQUENTIAL)
+		drop_behind(m, first, n);
+	return true;
+}
+
+void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	int64_t stop = stop_of(m);
+
+	if ((int64_t)i >= stop)
+		return;
+	if ((int64_t)(i + n) > stop)
+		n = (uint64_t)stop - i;
+	fm_chunk_want(m, i, n);
+}
+
+static void forget_streams(struct fm_map *m)
+{
+	struct fm_stream *st = atomic_load(&m->streams);
+
+	if (!st)
+		return;
+	fm_lock(&st->lock);
+	for (int k = 0; k < STREAMS; k++)
+		st->s[k].live = false;
+	fm_unlock(&st->lock);
+}
+
+void fm_ahead_forget(struct fm_map *m)
+{
+	forget_streams(m);
+	fm_chunk_forget(m->file, m->pgoff, m->pgoff + fm_map_pages(m));
+}
+
+void fm_ahead_forget_range(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	fm_chunk_forget(f, first, stop);
+}
+
+void fm_ahead_kill_range(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	fm_chunk_kill(f, first, stop);
+}
+
+int fm_ahead_start(void)
+{
+	return fm_chunk_start();
+}
+
+void fm_ahead_reset(void)
+{
+	fm_chunk_reset();
+	atomic_store(&pool_lock, 0);
+}

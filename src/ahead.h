@@ -19,6 +19,9 @@ void fm_ahead_fault(struct fm_map *m, uint64_t i, bool write);
  * it. False: the chunk is gone, go on with a load. */
 bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 
+/* m is being freed. */
+void fm_ahead_map_gone(struct fm_map *m);
+
 /* Read [i, i+n) of m soon (WILLNEED, POPULATE): at most what the cache
  * takes. */
 void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n);
@@ -27,5 +30,8 @@ void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n);
  * what is in flight there. The pages must not be locked by the caller. */
 void fm_ahead_forget(struct fm_map *m);
 void fm_ahead_forget_range(struct fm_file *f, uint64_t first, uint64_t stop);
+
+/* The same where the pages are locked: only marks the data as useless. */
+void fm_ahead_kill_range(struct fm_file *f, uint64_t first, uint64_t stop);
 
 #endif

@@ -127,13 +127,6 @@ static void run_timer(uv_timer_t *t)
 	((struct timer *)t->data)->fn();
 }
 
-static void *run(void *arg)
-{
-	fm_sys2(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-control");
-	uv_run(&loop, UV_RUN_DEFAULT);
-	return NULL;
-}
-
 void fm_control_add_timer(unsigned ms, void (*fn)(void))
 {
 	if (ntimers == MAX_TIMERS) {
@@ -157,10 +150,8 @@ static void start_timers(void)
 	uv_timer_start(&second, every_second, 1000, 1000);
 }
 
-int fm_control_start(void)
+static int prepare(void)
 {
-	const struct fm_settings *s = fm_settings();
-	uint64_t cache = fm_cache_limit() * FM_PAGE;
 	int err;
 
 	uv_replace_allocator(fm_alloc, fm_realloc, uv_calloc, fm_free);
@@ -170,15 +161,33 @@ int fm_control_start(void)
 		fm_log(FM_LOG_WARN, "no control loop (errno %d)", -err);
 		return err;
 	}
-	budget_from(s);
-	overhead = s->cache_bytes > cache ? s->cache_bytes - cache : 0;
-	if (s->source)
-		fm_sys2(SYS_stat, s->source, &policy_seen);
 	start_timers();
 	err = fm_control_listen(&loop);
 	if (err)
 		fm_log(FM_LOG_WARN, "cannot listen on %s (errno %d)",
-		       s->socket, -err);
+		       fm_settings()->socket, -err);
+	return 0;
+}
+
+/* The loop is made on its own thread too: libuv calls abort when it gets no
+ * descriptors, which must not stop a thread of the program. */
+static void *run(void *arg)
+{
+	fm_sys2(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-control");
+	if (!prepare())
+		uv_run(&loop, UV_RUN_DEFAULT);
+	return NULL;
+}
+
+int fm_control_start(void)
+{
+	const struct fm_settings *s = fm_settings();
+	uint64_t cache = fm_cache_limit() * FM_PAGE;
+
+	budget_from(s);
+	overhead = s->cache_bytes > cache ? s->cache_bytes - cache : 0;
+	if (s->source)
+		fm_sys2(SYS_stat, s->source, &policy_seen);
 	return fm_thread_create(run, NULL);
 }
 

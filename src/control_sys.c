@@ -157,7 +157,7 @@ int fm_uv_atfork(void (*a)(void), void (*b)(void), void (*c)(void))
 _Noreturn void fm_uv_abort(void);
 _Noreturn void fm_uv_abort(void)
 {
-	fm_log(FM_LOG_WARN, "the control loop has lost its descriptors; "
+	fm_log(FM_LOG_WARN, "the control loop has no descriptors; "
 	       "no reload and no control socket any more");
 	for (;;)
 		fm_sys0(SYS_pause);

@@ -224,7 +224,7 @@ static void forget_states(struct fm_file *f, uint64_t first, uint64_t stop)
 		}
 		if (fm_page_state(p) & FP_DIRTY)
 			fm_dirty_clear(f, fp);
-		fm_page_set(p, 0, FP_DIRTY | FP_ALLOC | FP_REDIRTY);
+		fm_page_set(p, 0, FP_DIRTY | FP_ALLOC | FP_REDIRTY | FP_AHEAD);
 	}
 }
 
@@ -236,6 +236,8 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 
 	if (changed) {
 		struct fm_map *m = atomic_load(&f->maps);
+
+		fm_ahead_kill_range(f, d.first, d.stop);
 
 		for (; m; m = atomic_load(&m->file_next))
 			drop_in_map(m, &d);

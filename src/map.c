@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ahead.h"
 #include "alloc.h"
 #include "cache.h"
 #include "engine.h"
@@ -93,7 +94,7 @@ static void map_free(void *obj)
 	struct fm_map *m = obj;
 
 	modes_put(m->modes);
-	fm_free(m->streams);
+	fm_ahead_map_gone(m);
 	fm_free(m);
 }
 
@@ -128,7 +129,7 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 	if (!n)
 		return NULL;
 	*n = *m;
-	n->streams = NULL;
+	atomic_store(&n->streams, NULL);
 	if (!id_alloc(n)) {
 		fm_free(n);
 		return NULL;

@@ -196,6 +196,7 @@ static int hide_and_lock(struct fm_map *m, void *arg)
 
 	fm_space_hiding();
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
+	fm_ahead_forget(m);
 	fm_map_lock_pages(m);
 	if (flush && m->shared)
 		flush_locked(m);

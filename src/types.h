@@ -147,7 +147,7 @@ struct fm_map {
 	_Atomic uint8_t *mode;     /* mode[0] belongs to `start` */
 	struct fm_modes *modes;    /* shared, counted owner of the mode bytes */
 	uint64_t mbase;            /* index of mode[0] in modes */
-	struct fm_stream *streams; /* map-ahead state, or NULL */
+	_Atomic(struct fm_stream *) streams; /* map-ahead, or NULL */
 	_Atomic(struct fm_map *) file_next;
 	struct fm_map *file_prev;  /* writers only */
 	uint64_t born_ms;

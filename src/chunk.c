@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: MIT */
+#include "chunk.h"
+
+#include "cache.h"
+#include "engine_priv.h"
+#include "epoch.h"
+#include "fault.h"
+#include "file.h"
+#include "huge.h"
+#include "load.h"
+#include "lock.h"
+#include "map.h"
+#include "page.h"
+#include "ring.h"
+#include "space.h"
+
+#define CHUNKS 96
+#define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
+#define PIECES 64
+#define WANTS 16
+
+enum { FREE, PREP, QUEUED, INFLIGHT, READY, TAKING };
+
+struct fm_chunk {
+	_Atomic uint32_t state;   /* futex */
+	_Atomic bool dead;
+	struct fm_file *file;
+	uint64_t first, n;        /* file pages */
+	long got;                 /* pages with data, or -errno */
+	uint32_t map_id, map_gen; /* eager: whom to map it into */
+	bool eager;
+	uint64_t stamp;
+	struct fm_frame *frame;
+	int piece;                /* index, or -1 */
+	char *mem;
+	struct fm_io io;
+};
+
+struct want {
+	uint32_t id, gen;
+	uint64_t i, end;
+};
+
+static struct fm_chunk chunks[CHUNKS];
+static struct want wants[WANTS];
+static _Atomic uint32_t lock;     /* chunk table, wants, pieces */
+static _Atomic uint32_t bell, idle;
+static _Atomic uint32_t used;     /* chunks not FREE */
+static char *pieces;
+static uint64_t pieces_free;      /* bitmap */
+static uint64_t clock_now;
+static bool on;
+
+static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+static FM_FAULT void ring_bell(void)
+{
+	atomic_fetch_add(&bell, 1);
+	if (atomic_load(&idle))
+		fm_futex_wake(&bell, 1);
+}
+
+static FM_FAULT void set_state(struct fm_chunk *c, uint32_t s)
+{
+	atomic_store(&c->state, s);
+	fm_futex_wake(&c->state, 1 << 30);
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static FM_FAULT bool covers(const struct fm_chunk *c, const struct fm_file *f,
+			    uint64_t first, uint64_t stop)
+{
+	return atomic_load_explicit(&c->state, memory_order_relaxed) != FREE &&
+	       c->file == f && c->first < stop && first < c->first + c->n;
+}
+
+static FM_FAULT bool get_memory(struct fm_chunk *c, uint64_t n)
+{
+	c->frame = NULL;
+	c->piece = -1;
+	if (n <= PIECE_PAGES && pieces_free) {
+		c->piece = __builtin_ctzll(pieces_free);
+		pieces_free &= pieces_free - 1;
+		c->mem = pieces + (size_t)c->piece * PIECE_PAGES * FM_PAGE;
+		return true;
+	}
+	if (n <= PIECE_PAGES)
+		return false;
+	c->frame = fm_frame_get();
+	c->mem = c->frame ? c->frame->mem : NULL;
+	return c->frame != NULL;
+}
+
+static FM_FAULT void put_memory(struct fm_chunk *c)
+{
+	if (c->frame)
+		fm_frame_put(c->frame);
+	if (c->piece >= 0)
+		pieces_free |= 1ull << c->piece;
+	c->frame = NULL;
+	c->piece = -1;
+}
+
+static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
+					      uint64_t first, uint64_t n)
+{
+	struct fm_chunk *free_slot = NULL;
+
+	for (int k = 0; k < CHUNKS; k++) {
+		struct fm_chunk *c = &chunks[k];
+
+		if (covers(c, f, first, first + n))
+			return NULL;
+		if (atomic_load(&c->state) == FREE && !free_slot)
+			free_slot = c;
+	}
+	if (!free_slot || !get_memory(free_slot, n))
+		return NULL;
+	free_slot->file = f;
+	free_slot->first = first;
+	free_slot->n = n;
+	free_slot->stamp = ++clock_now;
+	atomic_store(&free_slot->dead, false);
+	atomic_store(&free_slot->state, PREP);
+	atomic_fetch_add(&used, 1);
+	return free_slot;
+}
+
+/* The owner of a chunk (PREP, or TAKING) gives it up. */
+static FM_FAULT void release(struct fm_chunk *c)
+{
+	fm_lock(&lock);
+	put_memory(c);
+	c->file = NULL;
+	set_state(c, FREE);
+	atomic_fetch_sub(&used, 1);
+	fm_unlock(&lock);
+}
+
+static FM_FAULT void clear_flags(struct fm_file *f, uint64_t first,
+				 uint64_t n)
+{
+	for (uint64_t fp = first; fp < first + n; fp++) {
+		_Atomic uint8_t *p = fm_file_page(f, fp);
+
+		if (!p || !(atomic_load(p) & FP_AHEAD))
+			continue;
+		fm_page_lock(p);
+		fm_page_set(p, 0, FP_AHEAD);
+		fm_page_unlock(p);
+	}
+}
+
+/* A landed chunk that nobody touched for longest makes room: wasted. */
+static FM_FAULT bool reclaim_oldest(bool frame)
+{
+	struct fm_chunk *old = NULL;
+
+	fm_lock(&lock);
+	for (int k = 0; k < CHUNKS; k++) {
+		struct fm_chunk *c = &chunks[k];
+
+		if (atomic_load(&c->state) == READY &&
+		    frame == (c->frame != NULL) && c->stamp + 16 < clock_now &&
+		    (!old || c->stamp < old->stamp))
+			old = c;
+	}
+	if (old)
+		atomic_store(&old->state, TAKING);
+	fm_unlock(&lock);
+	if (!old)
+		return false;
+	count(&old->file->st.ahead_waste, old->n);
+	clear_flags(old->file, old->first, old->n);
+	release(old);
+	return true;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+/* Flag the pages that can come; the chunk ends at the first that cannot. */
+static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	bool aliased = atomic_load(&m->aliased);
+	uint64_t k = 0, j;
+
+	for (; k < n; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i + k);
+		bool ok;
+
+		if (!fm_page_trylock(p))
+			break;
+		ok = !(fm_page_state(p) & (FP_AHEAD | FP_DIRTY | FP_WB)) &&
+		     !(fm_mode(m, i + k) & PM_PRESENT) &&
+		     !atomic_load(&m->file->frozen) &&
+		     (!aliased ||
+		      !fm_map_holder(m->file, m->pgoff + i + k, NULL, &j)) &&
+		     fm_space_find((uintptr_t)fm_map_addr(m, i + k)) == m;
+		if (ok) {
+			fm_map_touch(m, i + k);
+			fm_page_set(p, FP_AHEAD, 0);
+		}
+		fm_page_unlock(p);
+		if (!ok)
+			break;
+	}
+	return k;
+}
+
+FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
+			    bool eager)
+{
+	struct fm_chunk *c;
+	uint64_t have;
+
+	if (!on)
+		return -EAGAIN;
+	for (int tries = 0;; tries++) {
+		fm_lock(&lock);
+		c = alloc_locked(m->file, m->pgoff + i, n);
+		fm_unlock(&lock);
+		if (c || tries || !reclaim_oldest(n > PIECE_PAGES))
+			break;
+	}
+	if (!c)
+		return -EAGAIN;
+	c->eager = eager;
+	c->map_id = m->id;
+	c->map_gen = atomic_load(&m->gen);
+	have = flag_pages(m, i, n);
+	fm_lock(&lock);
+	c->n = have;
+	fm_unlock(&lock);
+	if (!have) {
+		release(c);
+		return 0;
+	}
+	set_state(c, QUEUED);
+	ring_bell();
+	return (long)have;
+}
+
+/* ---- mapping ----------------------------------------------------------- */
+
+/* The page is locked. May the chunk's data for it be mapped into m? */
+static FM_FAULT bool mappable(struct fm_chunk *c, struct fm_map *m, uint64_t i,
+			      _Atomic uint8_t *p)
+{
+	uint64_t j;
+
+	return (fm_page_state(p) & FP_AHEAD) && !atomic_load(&c->dead) &&
+	       !(fm_page_state(p) & (FP_DIRTY | FP_WB)) &&
+	       !(fm_mode(m, i) & PM_PRESENT) &&
+	       !atomic_load(&m->file->frozen) &&
+	       fm_space_find((uintptr_t)fm_map_addr(m, i)) == m &&
+	       (!atomic_load(&m->aliased) ||
+		!fm_map_holder(m->file, m->pgoff + i, NULL, &j));
+}
+
+/* Whole frame, all 512 pages at once. False: page by page then. */
+static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
+{
+	uint64_t i = c->first - m->pgoff, k, ok = 0;
+	bool done = false;
+
+	if (!c->frame || c->n != FM_HUGE_PAGES || c->got != (long)c->n ||
+	    c->first < m->pgoff || !fm_huge_fits(m, i))
+		return false;
+	fm_cache_charge(c->n);
+	for (k = 0; k < c->n; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
+
+		fm_page_lock(p);
+		fm_map_touch(m, i + k);
+		ok += mappable(c, m, i + k, p) &&
+		      !(fm_mode(m, i + k) & PM_QUEUED);
+	}
+	if (ok == c->n)
+		done = fm_huge_install(m, i, c->frame) == 0;
+	for (k = 0; k < c->n; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
+
+		if (done)
+			fm_page_set(p, 0, FP_AHEAD);
+		fm_page_unlock(p);
+	}
+	if (!done)
+		fm_cache_uncharge(c->n);
+	return done;
+}
+
+/* Neighbours that can be mapped go in one call, up to 64 KiB a time. */
+static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
+				 uint64_t k)
+{
+	uint64_t i = c->first + k - m->pgoff, n = 0, max = (uint64_t)c->got - k;
+	bool ok = false;
+
+	if (max > 16)
+		max = 16;
+	fm_cache_charge(max);
+	for (; n < max && i + n < fm_map_pages(m); n++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k + n);
+
+		fm_page_lock(p);
+		fm_map_touch(m, i + n);
+		if (!mappable(c, m, i + n, p)) {
+			fm_page_unlock(p);
+			break;
+		}
+	}
+	if (n)
+		ok = !fm_install(m, i, c->mem + (k << FM_PAGE_SHIFT), n,
+				 false);
+	for (uint64_t q = 0; q < n; q++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k + q);
+
+		fm_page_set(p, 0, FP_AHEAD);
+		fm_page_unlock(p);
+	}
+	fm_cache_uncharge(ok ? max - n : max);
+	return n ? n : 1;
+}
+
+static FM_FAULT void map_chunk(struct fm_chunk *c, struct fm_map *m)
+{
+	if (atomic_load(&c->dead) || c->got <= 0)
+		return;
+	count(&m->file->st.hits_ahead, 1);
+	if (map_huge(c, m))
+		return;
+	for (uint64_t k = 0; k < (uint64_t)c->got;) {
+		if (c->first + k < m->pgoff) {
+			k = m->pgoff - c->first;
+			continue;
+		}
+		if (c->first + k - m->pgoff >= fm_map_pages(m))
+			break;
+		k += map_run(c, m, k);
+	}
+}
+
+static FM_FAULT void wait_change(struct fm_chunk *c, uint32_t s)
+{
+	for (int i = 0; i < 2000; i++) {
+		if (atomic_load(&c->state) != s)
+			return;
+		fm_cpu_relax();
+	}
+	fm_futex_wait(&c->state, s, NULL);
+}
+
+/* Find the chunk over page fp; when it has landed, it becomes ours. */
+static FM_FAULT struct fm_chunk *claim(struct fm_file *f, uint64_t fp,
+				       uint32_t *ret_state)
+{
+	struct fm_chunk *c = NULL;
+
+	fm_lock(&lock);
+	for (int k = 0; k < CHUNKS && !c; k++)
+		if (covers(&chunks[k], f, fp, fp + 1))
+			c = &chunks[k];
+	*ret_state = c ? atomic_load(&c->state) : FREE;
+	if (*ret_state == READY)
+		atomic_store(&c->state, TAKING);
+	fm_unlock(&lock);
+	return c;
+}
+
+FM_FAULT bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
+			    uint64_t *ret_n)
+{
+	uint64_t fp = m->pgoff + i;
+	struct fm_chunk *c;
+	uint32_t s;
+
+	for (;;) {
+		c = claim(m->file, fp, &s);
+		if (!c) {
+			clear_flags(m->file, fp, 1);
+			return false;
+		}
+		if (s == READY)
+			break;
+		wait_change(c, s);
+	}
+	*ret_first = (int64_t)(c->first - m->pgoff);
+	*ret_n = c->n;
+	map_chunk(c, m);
+	clear_flags(m->file, c->first, c->n);
+	release(c);
+	return true;
+}
+
+/* ---- forgetting -------------------------------------------------------- */
+
+FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	if (!atomic_load(&used))
+		return;
+	fm_lock(&lock);
+	for (int k = 0; k < CHUNKS; k++)
+		if (covers(&chunks[k], f, first, stop))
+			atomic_store(&chunks[k].dead, true);
+	fm_unlock(&lock);
+}
+
+void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	while (atomic_load(&used)) {
+		struct fm_chunk *c = NULL;
+		uint32_t s = FREE;
+
+		fm_lock(&lock);
+		for (int k = 0; k < CHUNKS && !c; k++)
+			if (covers(&chunks[k], f, first, stop))
+				c = &chunks[k];
+		if (c) {
+			s = atomic_load(&c->state);
+			atomic_store(&c->dead, true);
+			if (s == READY || s == QUEUED)
+				atomic_store(&c->state, TAKING);
+		}
+		fm_unlock(&lock);
+		if (!c)
+			return;
+		if (s == READY || s == QUEUED) {
+			count(&f->st.ahead_waste, c->n);
+			clear_flags(f, c->first, c->n);
+			release(c);
+		} else {
+			wait_change(c, s);
+		}
+	}
+}
+
+/* ---- the thread -------------------------------------------------------- */
+
+static void submit_queued(struct fm_ring *r)
+{
+	struct fm_io *ios[CHUNKS];
+	unsigned n = 0;
+
+	fm_lock(&lock);
+	for (int k = 0; k < CHUNKS; k++) {
+		struct fm_chunk *c = &chunks[k];
+
+		if (atomic_load(&c->state) != QUEUED)
+			continue;
+		atomic_store(&c->state, INFLIGHT);
+		c->io = (struct fm_io){
+			.file = c->file,
+			.buf = c->mem,
+			.off = c->first << FM_PAGE_SHIFT,
+			.len = c->n << FM_PAGE_SHIFT,
+			.op = FM_READ,
+			.buffered = !c->file->direct,
+			.user = c,
+		};
+		ios[n++] = &c->io;
+		count(&c->file->st.loads, 1);
+		count(&c->file->st.load_bytes, c->io.len);
+		count(&c->file->st.ahead_pages, c->n);
+	}
+	fm_unlock(&lock);
+	if (n)
+		fm_ring_submit(r, ios, n);
+}
+
+static void landed(struct fm_chunk *c)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = NULL;
+
+	c->io.user = NULL;
+	c->got = fm_load_finish(c->n, c->io.res, c->mem);
+	if (c->eager && !atomic_load(&c->dead))
+		m = fm_map_by_id(c->map_id, c->map_gen);
+	if (m || atomic_load(&c->dead) || c->got <= 0) {
+		set_state(c, TAKING);
+		if (m)
+			map_chunk(c, m);
+		clear_flags(c->file, c->first, c->n);
+		release(c);
+	} else {
+		set_state(c, READY);
+	}
+	fm_epoch_leave(e);
+}
+
+static void land_all(void)
+{
+	for (int k = 0; k < CHUNKS; k++) {
+		struct fm_chunk *c = &chunks[k];
+
+		if (atomic_load(&c->state) == INFLIGHT && c->io.user &&
+		    c->io.done)
+			landed(c);
+	}
+}
+
+/* Feed what WILLNEED asked for, as buffers allow. True while any is left. */
+static bool feed_wants(void)
+{
+	bool left = false;
+
+	for (int k = 0; k < WANTS; k++) {
+		unsigned e = fm_epoch_enter();
+		struct want *w = &wants[k];
+		struct fm_map *m = w->i < w->end ?
+					   fm_map_by_id(w->id, w->gen) : NULL;
+
+		while (m && w->i < w->end) {
+			uint64_t n = w->end - w->i;
+			uint64_t edge = FM_HUGE_PAGES -
+				((uintptr_t)fm_map_addr(m, w->i) >>
+				 FM_PAGE_SHIFT) % FM_HUGE_PAGES;
+			long got = fm_chunk_read(m, w->i, n < edge ? n : edge,
+						 true);
+			if (got == -EAGAIN)
+				break;
+			w->i += got > 0 ? (uint64_t)got : 1;
+		}
+		if (!m)
+			w->end = 0;
+		left |= w->i < w->end;
+		fm_epoch_leave(e);
+	}
+	return left;
+}
+
+static void *reader(void *arg)
+{
+	struct fm_ring *r = fm_ring_get();
+	const struct timespec pause = { 0, 2000000 };
+
+	(void)arg;
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-ahead", 0, 0, 0);
+	for (;;) {
+		uint32_t seen = atomic_load(&bell);
+		bool left = feed_wants();
+
+		submit_queued(r);
+		land_all(); /* what was done at submission */
+		if (fm_ring_inflight(r)) {
+			fm_ring_reap(r, false);
+			land_all();
+			continue;
+		}
+		atomic_fetch_add(&idle, 1);
+		fm_futex_wait(&bell, seen, left ? &pause : NULL);
+		atomic_fetch_sub(&idle, 1);
+	}
+	return NULL;
+}
+
+void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	uint64_t most = fm_cache_limit() / 2;
+
+	if (!on)
+		return;
+	fm_lock(&lock);
+	for (int k = 0; k < WANTS; k++)
+		if (wants[k].i >= wants[k].end) {
+			wants[k] = (struct want){ m->id, atomic_load(&m->gen),
+						  i, i + (n < most ? n : most) };
+			break;
+		}
+	fm_unlock(&lock);
+	ring_bell();
+}
+
+int fm_chunk_start(void)
+{
+	int err;
+
+	pieces = fm_sys_anon((size_t)PIECES * PIECE_PAGES * FM_PAGE);
+	if (!pieces)
+		return -ENOMEM;
+	pieces_free = ~0ull;
+	err = fm_thread_create(reader, NULL);
+	on = err == 0;
+	return err;
+}
+
+void fm_chunk_reset(void)
+{
+	on = false;
+	for (int k = 0; k < CHUNKS; k++) {
+		atomic_store(&chunks[k].state, FREE);
+		chunks[k].file = NULL;
+	}
+	for (int k = 0; k < WANTS; k++)
+		wants[k].end = 0;
+	atomic_store(&lock, 0);
+	atomic_store(&used, 0);
+	atomic_store(&idle, 0);
+}
