@@ -169,7 +169,7 @@ FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
 	size_t done = 0;
 	int r;
 
-	if (!managed(addr, len))
+	if (!managed(addr, len) || !managed(vec, (len + 4095) / 4096))
 		return FM_PASS(mincore, SYS_mincore, addr, len, vec);
 	do {
 		size_t n = len - done < step ? len - done : step;

@@ -9,7 +9,7 @@
  *                              copies are lost, as they are in the kernel
  *   COLD PAGEOUT               written back, then dropped
  *   FREE WIPEONFORK COLLAPSE   EINVAL, as for a file mapping
- *   REMOVE, GUARD_*, unknown   the kernel's mapping takes over
+ *   REMOVE, DONTFORK, GUARD_*, unknown   the kernel's mapping takes over
  *   the rest                   accepted, without effect
  */
 #include "ahead.h"
@@ -169,7 +169,7 @@ static int populate_range(uintptr_t a, uintptr_t end, bool write)
 static bool inert(int advice)
 {
 	switch (advice) {
-	case MADV_DONTFORK: case MADV_DOFORK: case MADV_MERGEABLE:
+	case MADV_DOFORK: case MADV_MERGEABLE:
 	case MADV_UNMERGEABLE: case MADV_HUGEPAGE: case MADV_NOHUGEPAGE:
 	case MADV_DONTDUMP: case MADV_DODUMP: case MADV_KEEPONFORK:
 		return true;

@@ -124,11 +124,26 @@ static bool locked_and_clean(struct fm_file *f, uint64_t first, uint64_t stop)
 
 /* A store loop on the range can beat the flush for ever. Then write the dirty
  * pages under their locks, one by one. */
-static void clean_locked(struct fm_file *f, uint64_t first, uint64_t stop)
+static int clean_locked(struct fm_file *f, uint64_t first, uint64_t stop)
 {
-	for (uint64_t fp = fm_dirty_next(f, first, stop); fp < stop;
+	int err = 0;
+
+	for (uint64_t fp = fm_dirty_next(f, first, stop); fp < stop && !err;
 	     fp = fm_dirty_next(f, fp + 1, stop))
-		fm_wb_locked_page(f, fp);
+		err = fm_wb_locked_page(f, fp);
+	return err;
+}
+
+/* Ends with every page locked, also on an error. */
+static int lock_clean(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	for (int tries = 0; tries < 3; tries++) {
+		fm_wb_range(f, first, stop, true);
+		if (locked_and_clean(f, first, stop))
+			return 0;
+	}
+	lock_pages(f, first, stop);
+	return clean_locked(f, first, stop);
 }
 
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,
@@ -136,6 +151,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 {
 	uint64_t first = first_page(off), stop = stop_page(f, off, len), old;
 	unsigned e;
+	int err;
 
 	through_page_cache(f);
 	if (stop > FM_MAX_FILE_PAGES)
@@ -154,15 +170,17 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 	}
 	e = fm_epoch_enter();
 	fm_ahead_forget_range(f, first, stop);
-	for (int tries = 0; tries < 3; tries++) {
-		fm_wb_range(f, first, stop, true);
-		if (locked_and_clean(f, first, stop))
-			goto locked;
-	}
-	lock_pages(f, first, stop);
-	clean_locked(f, first, stop);
-locked:
+	err = lock_clean(f, first, stop);
 	fm_epoch_leave(e);
+	if (err && len) {
+		/* Unwritten bytes around a partial overwrite would be lost. */
+		unlock_pages(f, first, stop);
+		if (r->space)
+			fm_space_unlock(&old);
+		else
+			fm_restore_signals(&old);
+		return err;
+	}
 	/* Stays blocked until unlock: this thread holds page locks. */
 	r->mask = old;
 	r->file = f;

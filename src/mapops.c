@@ -219,13 +219,6 @@ static int retire_map(struct fm_map *m, void *arg)
 	return 0;
 }
 
-static int forget_ahead(struct fm_map *m, void *arg)
-{
-	(void)arg;
-	fm_ahead_forget(m);
-	return 0;
-}
-
 /* Stores may go on until the pages are locked: flush until nothing is left,
  * the last time with everything locked out. */
 static bool still_dirty(struct fm_map *m)
@@ -649,12 +642,15 @@ static void *move_range(const struct same *s, uintptr_t a, size_t old_len,
 			size_t new_len, int flags, void *fixed)
 {
 	struct fm_list l;
+	bool flush = true;
 	void *to;
 
 	if (fm_range_list(a, a + old_len, &l))
 		return (void *)(intptr_t)-ENOMEM;
-	each(&l, forget_ahead, NULL);
-	each(&l, hide_and_lock, NULL);
+	/* Clean first: a death while the pages are on their way must lose
+	 * nothing. */
+	each(&l, flush_map, NULL);
+	each(&l, hide_and_lock, &flush);
 	to = do_move(&l, s, a, old_len, new_len, flags, fixed);
 	fm_free(l.v);
 	return to;
