@@ -48,6 +48,7 @@ static uint32_t max_files = 512;
 static long ncpu = 1;
 static _Atomic int32_t waiters;       /* threads in a device wait */
 static _Atomic uint32_t poll_penalty; /* waits left to sleep through */
+static _Atomic uint32_t poll_backoff; /* what the next penalty will be */
 
 bool fm_rings_uring(void)
 {
@@ -87,27 +88,6 @@ static uint32_t slots_allowed(void)
 	if (rl.rlim_cur > 8192)
 		return 8192;
 	return rl.rlim_cur < 4 ? 4 : (uint32_t)rl.rlim_cur & ~1u;
-}
-
-int fm_rings_start(uint32_t limit, bool use_uring)
-{
-	uint32_t slots = slots_allowed();
-	cpu_set_t set;
-	int err = -ENOSYS;
-
-	if (fm_sys3(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0)
-		ncpu = CPU_COUNT(&set);
-	pool_limit = limit < 1 ? 1 : limit > MAX_RINGS ? MAX_RINGS : limit;
-	if (use_uring)
-		err = ring_create(&home.ring, 8, slots);
-	home.on = err == 0;
-	home.files = slots / 2;
-	max_files = home.on ? slots / 2 : slots / 8;
-	if (home.on)
-		return 0;
-	if (use_uring && err != -ENOSYS && err != -EPERM)
-		fm_log(FM_LOG_INFO, "io_uring: errno %d", -err);
-	return 1;
 }
 
 void fm_rings_reset(void)
@@ -333,12 +313,14 @@ static bool ring_init(struct fm_ring *r)
 {
 	size_t gens = home.files * sizeof(uint32_t);
 
-	r->bounce = fm_sys_anon(FM_BOUNCE);
+	if (!r->bounce)
+		r->bounce = fm_sys_anon(FM_BOUNCE);
 	if (!r->bounce)
 		return false;
 	if (!home.on)
 		return true;
-	r->gen = fm_sys_anon(2 * gens);
+	if (!r->gen)
+		r->gen = fm_sys_anon(2 * gens);
 	if (!r->gen)
 		return false;
 	r->gen_buf = r->gen + home.files;
@@ -411,6 +393,44 @@ FM_FAULT void *fm_ring_bounce(struct fm_ring *r)
 FM_FAULT unsigned fm_ring_inflight(const struct fm_ring *r)
 {
 	return r->inflight;
+}
+
+static bool first_ring(void)
+{
+	struct fm_ring *r = pool_grow();
+
+	if (r)
+		fm_ring_put(r);
+	return r != NULL;
+}
+
+int fm_rings_start(uint32_t limit, bool use_uring)
+{
+	uint32_t slots = slots_allowed();
+	cpu_set_t set;
+	int err = -ENOSYS;
+
+	if (fm_sys3(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0)
+		ncpu = CPU_COUNT(&set);
+	pool_limit = limit < 1 ? 1 : limit > MAX_RINGS ? MAX_RINGS : limit;
+	if (use_uring)
+		err = ring_create(&home.ring, 8, slots);
+	home.on = err == 0;
+	home.files = slots / 2;
+	/* The first pool ring now: a fault must never find none. */
+	if (home.on && !first_ring()) {
+		err = -EMFILE;
+		fm_fd_drop(home.ring.ring_fd);
+		home.on = false;
+	}
+	if (!home.on && !first_ring())
+		return -ENOMEM;
+	max_files = home.on ? slots / 2 : slots / 8;
+	if (home.on)
+		return 0;
+	if (use_uring && err != -ENOSYS && err != -EPERM)
+		fm_log(FM_LOG_INFO, "io_uring: errno %d", -err);
+	return 1;
 }
 
 /* ---- transfers -------------------------------------------------------- */
@@ -520,17 +540,41 @@ static FM_FAULT unsigned reap_ready(struct fm_ring *r)
  * half a read. Found out from load, not from a constant: more waiters than
  * CPUs means sleep; a gap in our own progress means that we were preempted by
  * somebody who had work, so sleep for the next while. */
+static FM_FAULT void crowded(void)
+{
+	uint32_t n = atomic_load_explicit(&poll_backoff, memory_order_relaxed);
+
+	n = n < 512 ? 1024 : n < 16384 ? n * 2 : n;
+	atomic_store_explicit(&poll_backoff, n, memory_order_relaxed);
+	atomic_store_explicit(&poll_penalty, n, memory_order_relaxed);
+}
+
 static FM_FAULT bool may_poll(void)
 {
 	uint32_t pen = atomic_load_explicit(&poll_penalty,
 					    memory_order_relaxed);
 
-	if (atomic_load_explicit(&waiters, memory_order_relaxed) > ncpu)
+	/* Those who poll keep the others from getting as far as waiting: one
+	 * crowded moment speaks for the waits that follow it. */
+	if (atomic_load_explicit(&waiters, memory_order_relaxed) > ncpu) {
+		if (pen < 512)
+			crowded();
 		return false;
+	}
 	if (!pen)
 		return true;
 	atomic_store_explicit(&poll_penalty, pen - 1, memory_order_relaxed);
 	return false;
+}
+
+/* Polling goes well: forget old crowds, slowly. */
+static FM_FAULT void calm(uint64_t polled)
+{
+	uint32_t n = atomic_load_explicit(&poll_backoff, memory_order_relaxed);
+
+	if (polled % 1024 == 0 && n)
+		atomic_store_explicit(&poll_backoff, n / 2,
+				      memory_order_relaxed);
 }
 
 static FM_FAULT unsigned poll_cq(struct fm_ring *r)
@@ -543,15 +587,14 @@ static FM_FAULT unsigned poll_cq(struct fm_ring *r)
 		for (int i = 0; i < 16; i++) {
 			n = reap_ready(r);
 			if (n) {
-				r->polled++;
+				calm(++r->polled);
 				return n;
 			}
 			fm_cpu_relax();
 		}
 		now = fm_now_ns();
 		if (now - last > 30000) {
-			atomic_store_explicit(&poll_penalty, 256,
-					      memory_order_relaxed);
+			crowded();
 			return reap_ready(r);
 		}
 		if (atomic_load_explicit(&waiters, memory_order_relaxed) >
