@@ -12,6 +12,7 @@ are caught too.
 """
 import argparse
 import array
+import contextlib
 import glob
 import mmap
 import os
@@ -58,23 +59,24 @@ def slot(offset, version):
     return struct.pack("<4Q", version, offset, fill, check)
 
 
-def guards():
-    """Guardians alive: a guardian may be a thread-like process of its own."""
-    found = []
+def guards(file):
+    """Guardians of programs that were started on this file: a guardian shares
+    the memory of its program and so its command line."""
+    found = set()
     for comm in glob.glob("/proc/[0-9]*/comm"):
-        try:
-            if open(comm).read().strip() == GUARD:
-                found.append(int(comm.split("/")[2]))
-        except OSError:
-            pass
-    return set(found)
+        with contextlib.suppress(OSError):
+            d = os.path.dirname(comm)
+            with open(comm) as f, open(d + "/cmdline", "rb") as c:
+                if f.read().strip() == GUARD and file.encode() in c.read():
+                    found.add(int(d.split("/")[2]))
+    return found
 
 
-def wait_for_guards(before, limit):
+def wait_for_guards(file, limit):
     begin = time.time()
-    while guards() - before and time.time() - begin < limit:
+    while guards(file) and time.time() - begin < limit:
         time.sleep(0.002)
-    return guards() - before
+    return guards(file)
 
 
 class Rounds:
@@ -95,7 +97,8 @@ class Rounds:
         if not self.args.native:
             env.update(LD_PRELOAD=self.args.lib, FASTMAP_PATHS=self.dir + "/data",
                        FASTMAP_MIN_SIZE="0", FASTMAP_WARM="engine", FASTMAP_CACHE=cache,
-                       FASTMAP_FAULTS=self.args.faults)
+                       FASTMAP_FAULTS=self.args.faults,
+                       FASTMAP_GUARDIAN="0" if self.args.no_guardian else "1")
         return env
 
     def writer(self, end, mixes, after, cache, number):
@@ -112,7 +115,6 @@ class Rounds:
     def one(self, number, end, sig, mixes):
         cache = self.random.choice(["64K", "1M", "8M", "64M"])
         after = self.random.randrange(0, self.args.after)
-        before = guards()
         p = self.writer(end, mixes, after, cache, number)
         p.stdout.readline()
         if sig:
@@ -125,7 +127,7 @@ class Rounds:
             p.wait()
             return ["did not end by itself within 30 s"]
         died = time.time()
-        left = wait_for_guards(before, 2.0)
+        left = wait_for_guards(self.file, 2.0)
         self.guard_ms = (time.time() - died) * 1000
         bad = self.check()
         if left:
@@ -187,6 +189,8 @@ def main():
     p.add_argument("--after", type=int, default=300, help="longest run, ms")
     p.add_argument("--native", action="store_true")
     p.add_argument("--faults", default="auto")
+    p.add_argument("--no-guardian", action="store_true",
+                   help="must fail: shows that this test can")
     p.add_argument("--user", default=pwd.getpwuid(os.geteuid()).pw_name)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", help="only cases whose end has this name")
