@@ -492,8 +492,8 @@ static FM_FAULT void finish(struct fm_ring *r, struct fm_io *io, long res)
 	r->ios++;
 }
 
-FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
-			     unsigned n)
+/* Queue without entering the kernel. */
+static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct fm_io *io = ios[i];
@@ -514,6 +514,12 @@ FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
 		prep(sqe, io);
 		r->inflight++;
 	}
+}
+
+FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
+			     unsigned n)
+{
+	queue(r, ios, n);
 	if (!r->uring || !r->inflight)
 		return;
 	while (io_uring_submit(&r->ring) < 0)
@@ -616,7 +622,7 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r, bool poll)
 	if (n)
 		return n;
 	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
-	if (poll && may_poll())
+	if (poll)
 		n = poll_cq(r);
 	while (!n && r->inflight) {
 		r->slept++;
@@ -627,9 +633,27 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r, bool poll)
 	return n;
 }
 
+/* Submit and sleep in one system call. */
+static FM_FAULT void enter_and_wait(struct fm_ring *r, struct fm_io *io)
+{
+	queue(r, &io, 1);
+	if (!r->uring || !r->inflight)
+		return;
+	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
+	while (!io->done) {
+		r->slept++;
+		io_uring_submit_and_wait(&r->ring, 1);
+		reap_ready(r);
+	}
+	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
+}
+
 FM_FAULT long fm_ring_do(struct fm_ring *r, struct fm_io *io)
 {
-	fm_ring_submit(r, &io, 1);
+	if (io->op == FM_READ && may_poll())
+		fm_ring_submit(r, &io, 1);
+	else
+		enter_and_wait(r, io);
 	while (!io->done)
 		fm_ring_reap(r, io->op == FM_READ);
 	r->early = 0;
