@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * devlimit.c - what the device itself can do: O_DIRECT through one io_uring
+ * at a fixed depth. The upper bound for every figure of mapload.
+ *
+ *   devlimit FILE rand|seq|randwrite|seqwrite DEPTH BLOCK SECONDS [poll] [GEN]
+ *
+ * "poll" spins on the completion ring instead of sleeping. Writes keep the
+ * file's content valid (content.h), with generation GEN.
+ */
+#include "content.h"
+#include "hist.h"
+#include "measure.h"
+
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct slot {
+	char *buf;
+	uint64_t off, started;
+};
+
+struct dev {
+	int fd;
+	bool write, random, poll;
+	unsigned depth;
+	uint64_t block, blocks, cursor, rng, gen, done, wrong, inflight;
+	struct io_uring ring;
+	struct slot *slots;
+	struct hist hist;
+};
+
+static void fail(const char *what, int err)
+{
+	fprintf(stderr, "devlimit: %s: %s\n", what, strerror(err));
+	exit(1);
+}
+
+static uint64_t next_offset(struct dev *d)
+{
+	uint64_t b = d->cursor++ % d->blocks;
+
+	if (d->random)
+		b = mix64(d->rng += 0x9e3779b97f4a7c15u) % d->blocks;
+	return b * d->block;
+}
+
+static void submit(struct dev *d, struct slot *s)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&d->ring);
+
+	s->off = next_offset(d);
+	if (d->write) {
+		fill_words(s->buf, d->block, s->off, d->gen);
+		io_uring_prep_write(sqe, d->fd, s->buf, (unsigned)d->block, s->off);
+	} else {
+		io_uring_prep_read(sqe, d->fd, s->buf, (unsigned)d->block, s->off);
+	}
+	io_uring_sqe_set_data(sqe, s);
+	s->started = now_ns();
+	d->inflight++;
+}
+
+static void complete(struct dev *d, struct io_uring_cqe *cqe)
+{
+	struct slot *s = io_uring_cqe_get_data(cqe);
+	uint64_t word = *(uint64_t *)s->buf;
+
+	if (cqe->res != (int)d->block)
+		fail("transfer", cqe->res < 0 ? -cqe->res : 5);
+	hist_add(&d->hist, now_ns() - s->started);
+	d->wrong += !d->write && !word_good(word, s->off, d->gen);
+	d->done++;
+	d->inflight--;
+	io_uring_cqe_seen(&d->ring, cqe);
+}
+
+static void reap(struct dev *d)
+{
+	struct io_uring_cqe *cqe;
+	int r;
+
+	if (d->poll) {
+		io_uring_submit(&d->ring);
+		while (io_uring_peek_cqe(&d->ring, &cqe))
+			;
+	} else {
+		io_uring_submit_and_wait(&d->ring, 1);
+		r = io_uring_wait_cqe(&d->ring, &cqe);
+		if (r)
+			fail("wait", -r);
+	}
+}
+
+static double run(struct dev *d, double seconds)
+{
+	uint64_t t0 = now_ns(), end = t0 + (uint64_t)(seconds * 1e9);
+	struct io_uring_cqe *cqe;
+
+	for (unsigned i = 0; i < d->depth; i++)
+		submit(d, &d->slots[i]);
+	while (d->inflight) {
+		reap(d);
+		while (!io_uring_peek_cqe(&d->ring, &cqe)) {
+			struct slot *s = io_uring_cqe_get_data(cqe);
+
+			complete(d, cqe);
+			if (now_ns() < end)
+				submit(d, s);
+		}
+	}
+	if (d->write && fdatasync(d->fd))
+		fail("fdatasync", 5);
+	return (double)(now_ns() - t0) / 1e9;
+}
+
+static void open_dev(struct dev *d, const char *path)
+{
+	struct stat st;
+
+	d->fd = open(path, (d->write ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC);
+	if (d->fd < 0 || fstat(d->fd, &st))
+		fail(path, 22);
+	d->blocks = (uint64_t)st.st_size / d->block;
+	d->slots = calloc(d->depth, sizeof(*d->slots));
+	for (unsigned i = 0; i < d->depth; i++)
+		d->slots[i].buf = aligned_alloc(PAGE, d->block);
+	if (!d->blocks || io_uring_queue_init(d->depth, &d->ring, 0))
+		fail("setup", 22);
+}
+
+int main(int argc, char **argv)
+{
+	static struct dev d;
+	struct usage before, after;
+	double seconds, elapsed;
+	struct stat st;
+
+	if (argc < 6) {
+		fprintf(stderr, "devlimit FILE rand|seq|randwrite|seqwrite "
+			"DEPTH BLOCK SECONDS [poll] [GEN]\n");
+		return 2;
+	}
+	d.write = strstr(argv[2], "write") != NULL;
+	d.random = !strncmp(argv[2], "rand", 4);
+	d.depth = (unsigned)atoi(argv[3]);
+	d.block = parse_size(argv[4]);
+	seconds = atof(argv[5]);
+	for (int i = 6; i < argc; i++) {
+		if (!strcmp(argv[i], "poll"))
+			d.poll = true;
+		else
+			d.gen = parse_size(argv[i]);
+	}
+	if (!d.depth || d.depth > 1024 || d.block < 8 || d.block % 512)
+		fail("depth or block", 22);
+	d.rng = now_ns();
+	open_dev(&d, argv[1]);
+	fstat(d.fd, &st);
+	usage_get(&before, st.st_dev);
+	elapsed = run(&d, seconds);
+	usage_get(&after, st.st_dev);
+	printf("{\"what\":\"%s\",\"depth\":%u,\"block\":%lu,\"poll\":%s,"
+	       "\"elapsed_s\":%.6f,\"ops\":%lu,\"rate\":%.2f,\"bytes_per_s\":%.0f,"
+	       "\"wrong\":%lu", argv[2], d.depth, d.block, d.poll ? "true" : "false",
+	       elapsed, d.done, (double)d.done / elapsed,
+	       (double)(d.done * d.block) / elapsed, d.wrong);
+	printf(",\"lat_ns\":{\"p50\":%lu,\"p99\":%lu,\"p999\":%lu,\"max\":%lu}",
+	       hist_quantile(&d.hist, 500), hist_quantile(&d.hist, 990),
+	       hist_quantile(&d.hist, 999), d.hist.max);
+	usage_print(&before, &after);
+	puts("}");
+	return d.wrong != 0;
+}
