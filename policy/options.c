@@ -37,7 +37,7 @@ const struct fm_option fm_options[] = {
 	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_TEXT,
 	  .standard = "" },
 	{ "rings", "FASTMAP_RINGS", .scope = PROC(ring_limit), .type = T_U32,
-	  .standard = "32", .min = 1, .max = 64 },
+	  .standard = "64", .min = 1, .max = 64 },
 	{ "uring", "FASTMAP_URING", .scope = PROC(uring), .type = T_BOOL,
 	  .standard = "yes" },
 	{ "null-store", "FASTMAP_NULL_STORE", .scope = PROC(null_store),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "chunk.h"
+#include "chunk_priv.h"
 
 #include "cache.h"
 #include "engine_priv.h"
@@ -14,38 +14,12 @@
 #include "ring.h"
 #include "space.h"
 
-#define CHUNKS 96
 #define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
 #define PIECES 64
-#define WANTS 16
 
-enum { FREE, PREP, QUEUED, INFLIGHT, READY, TAKING };
-
-struct fm_chunk {
-	_Atomic uint32_t state;   /* futex */
-	_Atomic bool dead;
-	struct fm_file *file;
-	uint64_t first, n;        /* file pages */
-	long got;                 /* pages with data, or -errno */
-	uint32_t map_id, map_gen; /* eager: whom to map it into */
-	bool eager;
-	uint64_t stamp;
-	struct fm_frame *frame;
-	int piece;                /* index, or -1 */
-	char *mem;
-	struct fm_io io;
-};
-
-struct want {
-	uint32_t id, gen;
-	uint64_t i, end;
-};
-
-static struct fm_chunk chunks[CHUNKS];
-static struct want wants[WANTS];
-static _Atomic uint32_t lock;     /* chunk table, wants, pieces */
-static _Atomic uint32_t bell, idle;
-static _Atomic uint32_t used;     /* chunks not FREE */
+struct fm_chunk fm_chunks[FM_CHUNKS];
+_Atomic uint32_t fm_chunk_lock;
+static _Atomic uint32_t used;     /* chunks not CH_FREE */
 static char *pieces;
 static uint64_t pieces_free;      /* bitmap */
 static uint64_t clock_now;
@@ -56,14 +30,7 @@ static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
 	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }
 
-static FM_FAULT void ring_bell(void)
-{
-	atomic_fetch_add(&bell, 1);
-	if (atomic_load(&idle))
-		fm_futex_wake(&bell, 1);
-}
-
-static FM_FAULT void set_state(struct fm_chunk *c, uint32_t s)
+FM_FAULT void fm_chunk_set_state(struct fm_chunk *c, uint32_t s)
 {
 	atomic_store(&c->state, s);
 	fm_futex_wake(&c->state, 1 << 30);
@@ -74,7 +41,7 @@ static FM_FAULT void set_state(struct fm_chunk *c, uint32_t s)
 static FM_FAULT bool covers(const struct fm_chunk *c, const struct fm_file *f,
 			    uint64_t first, uint64_t stop)
 {
-	return atomic_load_explicit(&c->state, memory_order_relaxed) != FREE &&
+	return atomic_load_explicit(&c->state, memory_order_relaxed) != CH_FREE &&
 	       c->file == f && c->first < stop && first < c->first + c->n;
 }
 
@@ -110,12 +77,12 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 {
 	struct fm_chunk *free_slot = NULL;
 
-	for (int k = 0; k < CHUNKS; k++) {
-		struct fm_chunk *c = &chunks[k];
+	for (int k = 0; k < FM_CHUNKS; k++) {
+		struct fm_chunk *c = &fm_chunks[k];
 
 		if (covers(c, f, first, first + n))
 			return NULL;
-		if (atomic_load(&c->state) == FREE && !free_slot)
+		if (atomic_load(&c->state) == CH_FREE && !free_slot)
 			free_slot = c;
 	}
 	if (!free_slot || !get_memory(free_slot, n))
@@ -125,23 +92,23 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 	free_slot->n = n;
 	free_slot->stamp = ++clock_now;
 	atomic_store(&free_slot->dead, false);
-	atomic_store(&free_slot->state, PREP);
+	atomic_store(&free_slot->state, CH_PREP);
 	atomic_fetch_add(&used, 1);
 	return free_slot;
 }
 
-/* The owner of a chunk (PREP, or TAKING) gives it up. */
-static FM_FAULT void release(struct fm_chunk *c)
+/* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
+FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 {
-	fm_lock(&lock);
+	fm_lock(&fm_chunk_lock);
 	put_memory(c);
 	c->file = NULL;
-	set_state(c, FREE);
+	fm_chunk_set_state(c, CH_FREE);
 	atomic_fetch_sub(&used, 1);
-	fm_unlock(&lock);
+	fm_unlock(&fm_chunk_lock);
 }
 
-static FM_FAULT void clear_flags(struct fm_file *f, uint64_t first,
+FM_FAULT void fm_chunk_clear_flags(struct fm_file *f, uint64_t first,
 				 uint64_t n)
 {
 	for (uint64_t fp = first; fp < first + n; fp++) {
@@ -160,23 +127,23 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 {
 	struct fm_chunk *old = NULL;
 
-	fm_lock(&lock);
-	for (int k = 0; k < CHUNKS; k++) {
-		struct fm_chunk *c = &chunks[k];
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < FM_CHUNKS; k++) {
+		struct fm_chunk *c = &fm_chunks[k];
 
-		if (atomic_load(&c->state) == READY &&
+		if (atomic_load(&c->state) == CH_READY &&
 		    frame == (c->frame != NULL) && c->stamp + 16 < clock_now &&
 		    (!old || c->stamp < old->stamp))
 			old = c;
 	}
 	if (old)
-		atomic_store(&old->state, TAKING);
-	fm_unlock(&lock);
+		atomic_store(&old->state, CH_TAKING);
+	fm_unlock(&fm_chunk_lock);
 	if (!old)
 		return false;
 	count(&old->file->st.ahead_waste, old->n);
-	clear_flags(old->file, old->first, old->n);
-	release(old);
+	fm_chunk_clear_flags(old->file, old->first, old->n);
+	fm_chunk_release(old);
 	return true;
 }
 
@@ -220,9 +187,9 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 	if (!on)
 		return -EAGAIN;
 	for (int tries = 0;; tries++) {
-		fm_lock(&lock);
+		fm_lock(&fm_chunk_lock);
 		c = alloc_locked(m->file, m->pgoff + i, n);
-		fm_unlock(&lock);
+		fm_unlock(&fm_chunk_lock);
 		if (c || tries || !reclaim_oldest(n > PIECE_PAGES))
 			break;
 	}
@@ -232,15 +199,15 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 	c->map_id = m->id;
 	c->map_gen = atomic_load(&m->gen);
 	have = flag_pages(m, i, n);
-	fm_lock(&lock);
+	fm_lock(&fm_chunk_lock);
 	c->n = have;
-	fm_unlock(&lock);
+	fm_unlock(&fm_chunk_lock);
 	if (!have) {
-		release(c);
+		fm_chunk_release(c);
 		return 0;
 	}
-	set_state(c, QUEUED);
-	ring_bell();
+	fm_chunk_set_state(c, CH_QUEUED);
+	fm_chunk_bell();
 	return (long)have;
 }
 
@@ -326,7 +293,7 @@ static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
 	return n ? n : 1;
 }
 
-static FM_FAULT void map_chunk(struct fm_chunk *c, struct fm_map *m)
+FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 {
 	if (atomic_load(&c->dead) || c->got <= 0)
 		return;
@@ -360,14 +327,14 @@ static FM_FAULT struct fm_chunk *claim(struct fm_file *f, uint64_t fp,
 {
 	struct fm_chunk *c = NULL;
 
-	fm_lock(&lock);
-	for (int k = 0; k < CHUNKS && !c; k++)
-		if (covers(&chunks[k], f, fp, fp + 1))
-			c = &chunks[k];
-	*ret_state = c ? atomic_load(&c->state) : FREE;
-	if (*ret_state == READY)
-		atomic_store(&c->state, TAKING);
-	fm_unlock(&lock);
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < FM_CHUNKS && !c; k++)
+		if (covers(&fm_chunks[k], f, fp, fp + 1))
+			c = &fm_chunks[k];
+	*ret_state = c ? atomic_load(&c->state) : CH_FREE;
+	if (*ret_state == CH_READY)
+		atomic_store(&c->state, CH_TAKING);
+	fm_unlock(&fm_chunk_lock);
 	return c;
 }
 
@@ -381,18 +348,18 @@ FM_FAULT bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 	for (;;) {
 		c = claim(m->file, fp, &s);
 		if (!c) {
-			clear_flags(m->file, fp, 1);
+			fm_chunk_clear_flags(m->file, fp, 1);
 			return false;
 		}
-		if (s == READY)
+		if (s == CH_READY)
 			break;
 		wait_change(c, s);
 	}
 	*ret_first = (int64_t)(c->first - m->pgoff);
 	*ret_n = c->n;
-	map_chunk(c, m);
-	clear_flags(m->file, c->first, c->n);
-	release(c);
+	fm_chunk_map(c, m);
+	fm_chunk_clear_flags(m->file, c->first, c->n);
+	fm_chunk_release(c);
 	return true;
 }
 
@@ -402,178 +369,43 @@ FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
 {
 	if (!atomic_load(&used))
 		return;
-	fm_lock(&lock);
-	for (int k = 0; k < CHUNKS; k++)
-		if (covers(&chunks[k], f, first, stop))
-			atomic_store(&chunks[k].dead, true);
-	fm_unlock(&lock);
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < FM_CHUNKS; k++)
+		if (covers(&fm_chunks[k], f, first, stop))
+			atomic_store(&fm_chunks[k].dead, true);
+	fm_unlock(&fm_chunk_lock);
 }
 
 void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 {
 	while (atomic_load(&used)) {
 		struct fm_chunk *c = NULL;
-		uint32_t s = FREE;
+		uint32_t s = CH_FREE;
 
-		fm_lock(&lock);
-		for (int k = 0; k < CHUNKS && !c; k++)
-			if (covers(&chunks[k], f, first, stop))
-				c = &chunks[k];
+		fm_lock(&fm_chunk_lock);
+		for (int k = 0; k < FM_CHUNKS && !c; k++)
+			if (covers(&fm_chunks[k], f, first, stop))
+				c = &fm_chunks[k];
 		if (c) {
 			s = atomic_load(&c->state);
 			atomic_store(&c->dead, true);
-			if (s == READY || s == QUEUED)
-				atomic_store(&c->state, TAKING);
+			if (s == CH_READY || s == CH_QUEUED)
+				atomic_store(&c->state, CH_TAKING);
 		}
-		fm_unlock(&lock);
+		fm_unlock(&fm_chunk_lock);
 		if (!c)
 			return;
-		if (s == READY || s == QUEUED) {
+		if (s == CH_READY || s == CH_QUEUED) {
 			count(&f->st.ahead_waste, c->n);
-			clear_flags(f, c->first, c->n);
-			release(c);
+			fm_chunk_clear_flags(f, c->first, c->n);
+			fm_chunk_release(c);
 		} else {
 			wait_change(c, s);
 		}
 	}
 }
 
-/* ---- the thread -------------------------------------------------------- */
-
-static void submit_queued(struct fm_ring *r)
-{
-	struct fm_io *ios[CHUNKS];
-	unsigned n = 0;
-
-	fm_lock(&lock);
-	for (int k = 0; k < CHUNKS; k++) {
-		struct fm_chunk *c = &chunks[k];
-
-		if (atomic_load(&c->state) != QUEUED)
-			continue;
-		atomic_store(&c->state, INFLIGHT);
-		c->io = (struct fm_io){
-			.file = c->file,
-			.buf = c->mem,
-			.off = c->first << FM_PAGE_SHIFT,
-			.len = c->n << FM_PAGE_SHIFT,
-			.op = FM_READ,
-			.buffered = !c->file->direct,
-			.user = c,
-		};
-		ios[n++] = &c->io;
-		count(&c->file->st.loads, 1);
-		count(&c->file->st.load_bytes, c->io.len);
-		count(&c->file->st.ahead_pages, c->n);
-	}
-	fm_unlock(&lock);
-	if (n)
-		fm_ring_submit(r, ios, n);
-}
-
-static void landed(struct fm_chunk *c)
-{
-	unsigned e = fm_epoch_enter();
-	struct fm_map *m = NULL;
-
-	c->io.user = NULL;
-	c->got = fm_load_finish(c->n, c->io.res, c->mem);
-	if (c->eager && !atomic_load(&c->dead))
-		m = fm_map_by_id(c->map_id, c->map_gen);
-	if (m || atomic_load(&c->dead) || c->got <= 0) {
-		set_state(c, TAKING);
-		if (m)
-			map_chunk(c, m);
-		clear_flags(c->file, c->first, c->n);
-		release(c);
-	} else {
-		set_state(c, READY);
-	}
-	fm_epoch_leave(e);
-}
-
-static void land_all(void)
-{
-	for (int k = 0; k < CHUNKS; k++) {
-		struct fm_chunk *c = &chunks[k];
-
-		if (atomic_load(&c->state) == INFLIGHT && c->io.user &&
-		    c->io.done)
-			landed(c);
-	}
-}
-
-/* Feed what WILLNEED asked for, as buffers allow. True while any is left. */
-static bool feed_wants(void)
-{
-	bool left = false;
-
-	for (int k = 0; k < WANTS; k++) {
-		unsigned e = fm_epoch_enter();
-		struct want *w = &wants[k];
-		struct fm_map *m = w->i < w->end ?
-					   fm_map_by_id(w->id, w->gen) : NULL;
-
-		while (m && w->i < w->end) {
-			uint64_t n = w->end - w->i;
-			uint64_t edge = FM_HUGE_PAGES -
-				((uintptr_t)fm_map_addr(m, w->i) >>
-				 FM_PAGE_SHIFT) % FM_HUGE_PAGES;
-			long got = fm_chunk_read(m, w->i, n < edge ? n : edge,
-						 true);
-			if (got == -EAGAIN)
-				break;
-			w->i += got > 0 ? (uint64_t)got : 1;
-		}
-		if (!m)
-			w->end = 0;
-		left |= w->i < w->end;
-		fm_epoch_leave(e);
-	}
-	return left;
-}
-
-static void *reader(void *arg)
-{
-	struct fm_ring *r = fm_ring_get();
-	const struct timespec pause = { 0, 2000000 };
-
-	(void)arg;
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-ahead", 0, 0, 0);
-	for (;;) {
-		uint32_t seen = atomic_load(&bell);
-		bool left = feed_wants();
-
-		submit_queued(r);
-		land_all(); /* what was done at submission */
-		if (fm_ring_inflight(r)) {
-			fm_ring_reap(r, false);
-			land_all();
-			continue;
-		}
-		atomic_fetch_add(&idle, 1);
-		fm_futex_wait(&bell, seen, left ? &pause : NULL);
-		atomic_fetch_sub(&idle, 1);
-	}
-	return NULL;
-}
-
-void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
-{
-	uint64_t most = fm_cache_limit() / 2;
-
-	if (!on)
-		return;
-	fm_lock(&lock);
-	for (int k = 0; k < WANTS; k++)
-		if (wants[k].i >= wants[k].end) {
-			wants[k] = (struct want){ m->id, atomic_load(&m->gen),
-						  i, i + (n < most ? n : most) };
-			break;
-		}
-	fm_unlock(&lock);
-	ring_bell();
-}
+/* ---- start ------------------------------------------------------------- */
 
 int fm_chunk_start(void)
 {
@@ -583,7 +415,7 @@ int fm_chunk_start(void)
 	if (!pieces)
 		return -ENOMEM;
 	pieces_free = ~0ull;
-	err = fm_thread_create(reader, NULL);
+	err = fm_chunk_thread_start();
 	on = err == 0;
 	return err;
 }
@@ -591,13 +423,11 @@ int fm_chunk_start(void)
 void fm_chunk_reset(void)
 {
 	on = false;
-	for (int k = 0; k < CHUNKS; k++) {
-		atomic_store(&chunks[k].state, FREE);
-		chunks[k].file = NULL;
+	for (int k = 0; k < FM_CHUNKS; k++) {
+		atomic_store(&fm_chunks[k].state, CH_FREE);
+		fm_chunks[k].file = NULL;
 	}
-	for (int k = 0; k < WANTS; k++)
-		wants[k].end = 0;
-	atomic_store(&lock, 0);
+	fm_chunk_thread_reset();
+	atomic_store(&fm_chunk_lock, 0);
 	atomic_store(&used, 0);
-	atomic_store(&idle, 0);
 }

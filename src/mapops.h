@@ -22,6 +22,19 @@ struct fm_list {
 };
 int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret);
 
+int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg);
+
+/* Steps of taking a mapping out, as fm_map_fn. flush: write what only m may
+ * hold. hide_and_lock: unknown to the fault path, every touched page locked,
+ * and with arg (bool *) nothing dirty; show_and_unlock undoes it. */
+int fm_map_flush(struct fm_map *m, void *arg);
+int fm_map_hide_and_lock(struct fm_map *m, void *arg);
+int fm_map_show_and_unlock(struct fm_map *m, void *arg);
+int fm_munmap_locked(uintptr_t a, size_t len);
+
+/* Hand the files under a range to the kernel. No lock held. */
+int fm_demote_range(const void *addr, size_t len, const char *why);
+
 /* Lock every touched page of m, with no write-back in flight. */
 void fm_map_lock_pages(struct fm_map *m);
 void fm_map_unlock_pages(struct fm_map *m);

@@ -152,6 +152,9 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 
 	if (!len || !fm_overlaps(buf, len))
 		return (ssize_t)len;
+	/* Handler threads resolve the kernel's faults as they come. */
+	if (fm_delivery() == FM_DELIVERY_THREAD)
+		return (ssize_t)len;
 	if (pin->n >= FM_PINS)
 		return -E2BIG;
 	fm_block_signals(&old);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ring.h"
+#include "ring_priv.h"
 
 #include <liburing.h>
 #include <sched.h>
@@ -12,37 +12,14 @@
 #include "sys.h"
 #include "types.h"
 
-#define MAX_RINGS 64
-#define MSG_RING_OP 40       /* IORING_OP_MSG_RING, Linux 6.0 for fds */
-#define MSG_SEND_FD 1        /* IORING_MSG_SEND_FD */
-#define MSG_CQE_SKIP 1u      /* IORING_MSG_RING_CQE_SKIP */
 #define POLL_NS 200000u      /* longest spin for one completion */
 
-struct fm_ring {
-	_Atomic uint32_t taken;
-	bool uring;
-	unsigned inflight;       /* owner only */
-	unsigned early;          /* done at submission (fallback) */
-	struct io_uring ring;
-	uint32_t *gen;           /* file generation held in each slot pair */
-	uint32_t *gen_buf;
-	void *bounce;
-	uint64_t ios, polled, slept;
-};
-
-static struct fm_ring pool[MAX_RINGS];
-static _Atomic uint32_t pool_top;     /* rings created so far */
+struct fm_ring fm_ring_pool[FM_MAX_RINGS];
+_Atomic uint32_t fm_ring_top;
 static _Atomic uint32_t pool_lock;    /* creation only */
 static _Atomic uint32_t pool_wait;    /* futex: a ring was put back */
 static _Atomic uint32_t pool_sleepers;
-static uint32_t pool_limit = MAX_RINGS;
-
-static struct {
-	_Atomic uint32_t lock;
-	bool on;
-	struct io_uring ring;
-	uint32_t files;          /* slots / 2 */
-} home;
+static uint32_t pool_limit = FM_MAX_RINGS;
 
 static uint32_t max_files = 512;
 static long ncpu = 1;
@@ -52,7 +29,7 @@ static _Atomic uint32_t poll_backoff; /* what the next penalty will be */
 
 bool fm_rings_uring(void)
 {
-	return home.on;
+	return fm_home.on;
 }
 
 uint32_t fm_rings_max_files(void)
@@ -62,7 +39,7 @@ uint32_t fm_rings_max_files(void)
 
 /* ---- setup ------------------------------------------------------------ */
 
-static int ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
+int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
 {
 	struct io_uring_params p = { .flags = IORING_SETUP_CLAMP };
 	int err = io_uring_queue_init_params(entries, r, &p);
@@ -92,239 +69,40 @@ static uint32_t slots_allowed(void)
 
 void fm_rings_reset(void)
 {
-	uint32_t n = atomic_load(&pool_top);
+	uint32_t n = atomic_load(&fm_ring_top);
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (pool[i].uring)
-			fm_fd_drop(pool[i].ring.ring_fd);
+		if (fm_ring_pool[i].uring)
+			fm_fd_drop(fm_ring_pool[i].ring.ring_fd);
 		/* The ring memory stays mapped: VM_DONTCOPY kept it away. */
 	}
-	memset(pool, 0, sizeof(pool));
-	atomic_store(&pool_top, 0);
+	memset(fm_ring_pool, 0, sizeof(fm_ring_pool));
+	atomic_store(&fm_ring_top, 0);
 	atomic_store(&pool_lock, 0);
 	atomic_store(&waiters, 0);
-	if (home.on)
-		fm_fd_drop(home.ring.ring_fd);
-	memset(&home, 0, sizeof(home));
-}
-
-/* ---- home ring: descriptors ------------------------------------------- */
-
-static long home_wait(uint64_t tag)
-{
-	struct io_uring_cqe *cqe;
-
-	for (;;) {
-		int err = io_uring_submit_and_wait(&home.ring, 1);
-
-		if (err < 0 && err != -EINTR && err != -EAGAIN)
-			return err;
-		while (io_uring_peek_cqe(&home.ring, &cqe) == 0) {
-			uint64_t got = cqe->user_data;
-			long res = cqe->res;
-
-			io_uring_cqe_seen(&home.ring, cqe);
-			if (got == tag)
-				return res;
-		}
-	}
-}
-
-static struct io_uring_sqe *home_sqe(uint8_t op, int fd, uint64_t tag)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&home.ring);
-
-	if (!sqe)
-		return NULL;
-	memset(sqe, 0, sizeof(*sqe));
-	sqe->opcode = op;
-	sqe->fd = fd;
-	sqe->user_data = tag;
-	return sqe;
-}
-
-static uint32_t slot_of(const struct fm_file *f, bool buffered)
-{
-	return f->id * 2 + buffered;
-}
-
-static int home_open(uint32_t slot, const char *path, int flags)
-{
-	struct io_uring_sqe *sqe;
-	uint64_t old;
-	long res = -EBUSY;
-
-	fm_block_signals(&old);
-	fm_lock(&home.lock);
-	sqe = home_sqe(IORING_OP_OPENAT, AT_FDCWD, 2);
-	if (sqe) {
-		sqe->addr = (uintptr_t)path;
-		sqe->open_flags = (uint32_t)flags;
-		sqe->file_index = slot + 1;
-		res = home_wait(2);
-	}
-	fm_unlock(&home.lock);
-	fm_restore_signals(&old);
-	return (int)(res < 0 ? res : 0);
-}
-
-int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered)
-{
-	char path[40];
-	int nfd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (home.on)
-		return home_open(slot_of(f, buffered), path, flags);
-	nfd = fm_sys_open(path, flags, 0);
-	if (nfd < 0)
-		return nfd;
-	nfd = fm_fd_raise(nfd);
-	if (buffered)
-		f->fd_buf = nfd;
-	else
-		f->fd_direct = nfd;
-	return 0;
-}
-
-static void clear_slots(int ring_fd, uint32_t first)
-{
-	int none[2] = { -1, -1 };
-	struct io_uring_files_update up = {
-		.offset = first,
-		.fds = (uintptr_t)none,
-	};
-
-	fm_sys4(SYS_io_uring_register, ring_fd, IORING_REGISTER_FILES_UPDATE,
-		&up, 2);
-}
-
-void fm_ring_close(struct fm_file *f)
-{
-	uint32_t n = atomic_load(&pool_top);
-	uint32_t gen = atomic_load(&f->gen);
-
-	if (!home.on) {
-		fm_fd_drop(f->fd_direct);
-		fm_fd_drop(f->fd_buf);
-		f->fd_direct = f->fd_buf = -1;
-		return;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct fm_ring *r = &pool[i];
-
-		if (r->uring && r->gen && (r->gen[f->id] == gen ||
-					   r->gen_buf[f->id] == gen))
-			clear_slots(r->ring.ring_fd, f->id * 2);
-	}
-	clear_slots(home.ring.ring_fd, f->id * 2);
-}
-
-/* Hand a file of the home ring to a pool ring. */
-static FM_FAULT int lend_file(struct fm_ring *r, struct fm_file *f,
-			      bool buffered)
-{
-	uint32_t *have = buffered ? &r->gen_buf[f->id] : &r->gen[f->id];
-	uint32_t gen = atomic_load(&f->gen);
-	struct io_uring_sqe *sqe;
-	long res = -EBUSY;
-
-	if (*have == gen)
-		return 0;
-	fm_lock(&home.lock);
-	sqe = home_sqe(MSG_RING_OP, r->ring.ring_fd, 3);
-	if (sqe) {
-		sqe->addr = MSG_SEND_FD;
-		sqe->addr3 = slot_of(f, buffered);
-		sqe->file_index = slot_of(f, buffered) + 1;
-		sqe->msg_ring_flags = MSG_CQE_SKIP;
-		res = home_wait(3);
-	}
-	fm_unlock(&home.lock);
-	if (res < 0)
-		return (int)res;
-	*have = gen;
-	return 0;
-}
-
-/* A thread may have died between taking an entry and submitting it: take back
- * what the kernel has not seen, and ignore completions that are not ours. */
-static FM_FAULT long home_raw(const struct io_uring_sqe *what)
-{
-	struct io_uring_sq *sq = &home.ring.sq;
-	struct io_uring_cq *cq = &home.ring.cq;
-	unsigned head = __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
-	unsigned submit = 1;
-
-	sq->sqes[head & sq->ring_mask] = *what;
-	sq->array[head & sq->ring_mask] = head & sq->ring_mask;
-	__atomic_store_n(sq->ktail, head + 1, __ATOMIC_RELEASE);
-	for (;;) {
-		long n = fm_sys6(SYS_io_uring_enter, home.ring.ring_fd, submit,
-				 1, IORING_ENTER_GETEVENTS, 0, 8);
-		unsigned at = *cq->khead;
-
-		if (n < 0 && n != -EINTR && n != -EAGAIN && n != -EBUSY)
-			return n;
-		if (n == 1)
-			submit = 0;
-		for (; at != __atomic_load_n(cq->ktail, __ATOMIC_ACQUIRE);) {
-			struct io_uring_cqe c = cq->cqes[at & cq->ring_mask];
-
-			__atomic_store_n(cq->khead, ++at, __ATOMIC_RELEASE);
-			if (c.user_data == what->user_data)
-				return c.res;
-		}
-	}
-}
-
-FM_FAULT long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
-			 uint64_t off)
-{
-	static uint64_t tag = 1ull << 32;
-	struct io_uring_sqe sqe = {
-		.opcode = op == FM_WRITE ? IORING_OP_WRITE : IORING_OP_READ,
-		.flags = IOSQE_FIXED_FILE,
-		.fd = (int)slot,
-		.addr = (uintptr_t)buf,
-		.len = (uint32_t)len,
-		.off = off,
-		.user_data = ++tag,
-	};
-
-	return home_raw(&sqe);
-}
-
-FM_FAULT long fm_home_fd(uint32_t slot)
-{
-	struct io_uring_sqe sqe = {
-		.opcode = 54, /* IORING_OP_FIXED_FD_INSTALL */
-		.flags = IOSQE_FIXED_FILE,
-		.fd = (int)slot,
-		.user_data = 5,
-	};
-
-	return home_raw(&sqe);
+	if (fm_home.on)
+		fm_fd_drop(fm_home.ring.ring_fd);
+	memset(&fm_home, 0, sizeof(fm_home));
 }
 
 /* ---- pool ------------------------------------------------------------- */
 
 static bool ring_init(struct fm_ring *r)
 {
-	size_t gens = home.files * sizeof(uint32_t);
+	size_t gens = fm_home.files * sizeof(uint32_t);
 
 	if (!r->bounce)
 		r->bounce = fm_sys_anon(FM_BOUNCE);
 	if (!r->bounce)
 		return false;
-	if (!home.on)
+	if (!fm_home.on)
 		return true;
 	if (!r->gen)
 		r->gen = fm_sys_anon(2 * gens);
 	if (!r->gen)
 		return false;
-	r->gen_buf = r->gen + home.files;
-	if (ring_create(&r->ring, FM_RING_DEPTH, home.files * 2))
+	r->gen_buf = r->gen + fm_home.files;
+	if (fm_ring_create(&r->ring, FM_RING_DEPTH, fm_home.files * 2))
 		return false;
 	r->uring = true;
 	return true;
@@ -337,12 +115,12 @@ static struct fm_ring *pool_grow(void)
 
 	if (!fm_trylock(&pool_lock))
 		return NULL;
-	n = atomic_load(&pool_top);
+	n = atomic_load(&fm_ring_top);
 	if (n < pool_limit) {
-		if (ring_init(&pool[n])) {
-			r = &pool[n];
+		if (ring_init(&fm_ring_pool[n])) {
+			r = &fm_ring_pool[n];
 			atomic_store(&r->taken, 1);
-			atomic_store(&pool_top, n + 1);
+			atomic_store(&fm_ring_top, n + 1);
 		} else if (n > 0) {
 			pool_limit = n; /* out of descriptors or memory */
 		}
@@ -355,19 +133,19 @@ FM_FAULT struct fm_ring *fm_ring_get(void)
 {
 	for (;;) {
 		uint32_t seq = atomic_load(&pool_wait);
-		uint32_t n = atomic_load(&pool_top);
+		uint32_t n = atomic_load(&fm_ring_top);
 		struct fm_ring *r;
 
 		for (uint32_t i = 0; i < n; i++)
-			if (!atomic_load_explicit(&pool[i].taken,
+			if (!atomic_load_explicit(&fm_ring_pool[i].taken,
 						  memory_order_relaxed) &&
-			    !atomic_exchange(&pool[i].taken, 1))
-				return &pool[i];
+			    !atomic_exchange(&fm_ring_pool[i].taken, 1))
+				return &fm_ring_pool[i];
 		if (n < pool_limit) {
 			r = pool_grow();
 			if (r)
 				return r;
-			if (n == 0 && atomic_load(&pool_top) == 0)
+			if (n == 0 && atomic_load(&fm_ring_top) == 0)
 				fm_cpu_relax();
 			continue;
 		}
@@ -412,21 +190,21 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 
 	if (fm_sys3(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0)
 		ncpu = CPU_COUNT(&set);
-	pool_limit = limit < 1 ? 1 : limit > MAX_RINGS ? MAX_RINGS : limit;
+	pool_limit = limit < 1 ? 1 : limit > FM_MAX_RINGS ? FM_MAX_RINGS : limit;
 	if (use_uring)
-		err = ring_create(&home.ring, 8, slots);
-	home.on = err == 0;
-	home.files = slots / 2;
+		err = fm_ring_create(&fm_home.ring, 8, slots);
+	fm_home.on = err == 0;
+	fm_home.files = slots / 2;
 	/* The first pool ring now: a fault must never find none. */
-	if (home.on && !first_ring()) {
+	if (fm_home.on && !first_ring()) {
 		err = -EMFILE;
-		fm_fd_drop(home.ring.ring_fd);
-		home.on = false;
+		fm_fd_drop(fm_home.ring.ring_fd);
+		fm_home.on = false;
 	}
-	if (!home.on && !first_ring())
+	if (!fm_home.on && !first_ring())
 		return -ENOMEM;
-	max_files = home.on ? slots / 2 : slots / 8;
-	if (home.on)
+	max_files = fm_home.on ? slots / 2 : slots / 8;
+	if (fm_home.on)
 		return 0;
 	if (use_uring && err != -ENOSYS && err != -EPERM)
 		fm_log(FM_LOG_INFO, "io_uring: errno %d", -err);
@@ -468,7 +246,7 @@ static FM_FAULT void prep(struct io_uring_sqe *sqe, struct fm_io *io)
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = ops[io->op];
 	sqe->flags = IOSQE_FIXED_FILE;
-	sqe->fd = (int)slot_of(io->file, io->buffered);
+	sqe->fd = (int)fm_slot_of(io->file, io->buffered);
 	sqe->user_data = (uintptr_t)io;
 	if (io->op == FM_FSYNC) {
 		sqe->fsync_flags = IORING_FSYNC_DATASYNC;
@@ -492,9 +270,32 @@ static FM_FAULT void finish(struct fm_ring *r, struct fm_io *io, long res)
 	r->ios++;
 }
 
+/*
+ * The block layer hands a lone request of a device with an I/O scheduler to a
+ * kernel worker, which costs a wake-up; requests under a plug are dispatched
+ * by the submitter itself. io_uring plugs when a submission has more than two
+ * entries (IO_PLUG_THRESHOLD, Linux 5.10 to 6.18 at least): fill up with
+ * no-ops that leave no completion.
+ */
+static FM_FAULT void fill_to_plug(struct fm_ring *r, unsigned n)
+{
+	for (; n < 3; n++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&r->ring);
+
+		if (!sqe)
+			return;
+		memset(sqe, 0, sizeof(*sqe));
+		sqe->opcode = IORING_OP_NOP;
+		sqe->flags = IOSQE_CQE_SKIP_SUCCESS;
+		sqe->fd = -1;
+	}
+}
+
 /* Queue without entering the kernel. */
 static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 {
+	unsigned queued = 0;
+
 	for (unsigned i = 0; i < n; i++) {
 		struct fm_io *io = ios[i];
 		struct io_uring_sqe *sqe = NULL;
@@ -502,7 +303,7 @@ static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 
 		io->done = false;
 		if (r->uring) {
-			err = lend_file(r, io->file, io->buffered);
+			err = fm_home_lend(r, io->file, io->buffered);
 			sqe = err ? NULL : io_uring_get_sqe(&r->ring);
 		}
 		if (!sqe) {
@@ -513,7 +314,10 @@ static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 		}
 		prep(sqe, io);
 		r->inflight++;
+		queued++;
 	}
+	if (queued)
+		fill_to_plug(r, queued);
 }
 
 FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
@@ -671,14 +475,14 @@ FM_FAULT long fm_io_once(struct fm_io *io)
 
 void fm_ring_stats(struct fm_ring_stats *ret)
 {
-	uint32_t n = atomic_load(&pool_top);
+	uint32_t n = atomic_load(&fm_ring_top);
 
 	memset(ret, 0, sizeof(*ret));
 	ret->rings = n;
 	for (uint32_t i = 0; i < n; i++) {
-		ret->ios += pool[i].ios;
-		ret->polled += pool[i].polled;
-		ret->slept += pool[i].slept;
+		ret->ios += fm_ring_pool[i].ios;
+		ret->polled += fm_ring_pool[i].polled;
+		ret->slept += fm_ring_pool[i].slept;
 	}
 	ret->max_depth = n;
 }

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* chunk_thread.c - the thread that submits and reaps what is read ahead. */
+#include "cache.h"
+#include "chunk_priv.h"
+#include "engine_priv.h"
+#include "epoch.h"
+#include "file.h"
+#include "load.h"
+#include "lock.h"
+#include "map.h"
+
+#define WANTS 16
+
+struct want {
+	uint32_t id, gen;
+	uint64_t i, end;
+};
+
+static struct want wants[WANTS];
+static _Atomic uint32_t bell, idle;
+static bool running;
+
+static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+FM_FAULT void fm_chunk_bell(void)
+{
+	atomic_fetch_add(&bell, 1);
+	if (atomic_load(&idle))
+		fm_futex_wake(&bell, 1);
+}
+
+static void submit_queued(struct fm_ring *r)
+{
+	struct fm_io *ios[FM_CHUNKS];
+	unsigned n = 0;
+
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < FM_CHUNKS; k++) {
+		struct fm_chunk *c = &fm_chunks[k];
+
+		if (atomic_load(&c->state) != CH_QUEUED)
+			continue;
+		atomic_store(&c->state, CH_INFLIGHT);
+		c->io = (struct fm_io){
+			.file = c->file,
+			.buf = c->mem,
+			.off = c->first << FM_PAGE_SHIFT,
+			.len = c->n << FM_PAGE_SHIFT,
+			.op = FM_READ,
+			.buffered = !c->file->direct,
+			.user = c,
+		};
+		ios[n++] = &c->io;
+		count(&c->file->st.loads, 1);
+		count(&c->file->st.load_bytes, c->io.len);
+		count(&c->file->st.ahead_pages, c->n);
+	}
+	fm_unlock(&fm_chunk_lock);
+	if (n)
+		fm_ring_submit(r, ios, n);
+}
+
+static void landed(struct fm_chunk *c)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = NULL;
+
+	c->io.user = NULL;
+	c->got = fm_load_finish(c->n, c->io.res, c->mem);
+	if (c->eager && !atomic_load(&c->dead))
+		m = fm_map_by_id(c->map_id, c->map_gen);
+	if (m || atomic_load(&c->dead) || c->got <= 0) {
+		fm_chunk_set_state(c, CH_TAKING);
+		if (m)
+			fm_chunk_map(c, m);
+		fm_chunk_clear_flags(c->file, c->first, c->n);
+		fm_chunk_release(c);
+	} else {
+		fm_chunk_set_state(c, CH_READY);
+	}
+	fm_epoch_leave(e);
+}
+
+static void land_all(void)
+{
+	for (int k = 0; k < FM_CHUNKS; k++) {
+		struct fm_chunk *c = &fm_chunks[k];
+
+		if (atomic_load(&c->state) == CH_INFLIGHT && c->io.user &&
+		    c->io.done)
+			landed(c);
+	}
+}
+
+/* Feed what WILLNEED asked for, as buffers allow. True while any is left. */
+static bool feed_wants(void)
+{
+	bool left = false;
+
+	for (int k = 0; k < WANTS; k++) {
+		unsigned e = fm_epoch_enter();
+		struct want *w = &wants[k];
+		struct fm_map *m = w->i < w->end ?
+					   fm_map_by_id(w->id, w->gen) : NULL;
+
+		while (m && w->i < w->end) {
+			uint64_t n = w->end - w->i;
+			uint64_t edge = FM_HUGE_PAGES -
+				((uintptr_t)fm_map_addr(m, w->i) >>
+				 FM_PAGE_SHIFT) % FM_HUGE_PAGES;
+			long got = fm_chunk_read(m, w->i, n < edge ? n : edge,
+						 true);
+			if (got == -EAGAIN)
+				break;
+			w->i += got > 0 ? (uint64_t)got : 1;
+		}
+		if (!m)
+			w->end = 0;
+		left |= w->i < w->end;
+		fm_epoch_leave(e);
+	}
+	return left;
+}
+
+static void *reader(void *arg)
+{
+	struct fm_ring *r = fm_ring_get();
+	const struct timespec pause = { 0, 2000000 };
+
+	(void)arg;
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-ahead", 0, 0, 0);
+	for (;;) {
+		uint32_t seen = atomic_load(&bell);
+		bool left = feed_wants();
+
+		submit_queued(r);
+		land_all(); /* what was done at submission */
+		if (fm_ring_inflight(r)) {
+			fm_ring_reap(r, false);
+			land_all();
+			continue;
+		}
+		atomic_fetch_add(&idle, 1);
+		fm_futex_wait(&bell, seen, left ? &pause : NULL);
+		atomic_fetch_sub(&idle, 1);
+	}
+	return NULL;
+}
+
+void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	uint64_t most = fm_cache_limit() / 2;
+
+	if (!running)
+		return;
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < WANTS; k++)
+		if (wants[k].i >= wants[k].end) {
+			wants[k] = (struct want){ m->id, atomic_load(&m->gen),
+						  i, i + (n < most ? n : most) };
+			break;
+		}
+	fm_unlock(&fm_chunk_lock);
+	fm_chunk_bell();
+}
+
+int fm_chunk_thread_start(void)
+{
+	int err = fm_thread_create(reader, NULL);
+
+	running = err == 0;
+	return err;
+}
+
+void fm_chunk_thread_reset(void)
+{
+	running = false;
+	for (int k = 0; k < WANTS; k++)
+		wants[k].end = 0;
+	atomic_store(&idle, 0);
+}
