@@ -31,6 +31,8 @@
 #include "trace.h"
 #include "uffd.h"
 
+#define STORE_AHEAD 15 /* pages un-protected ahead of a rising store */
+
 static FM_FAULT void count(_Atomic uint64_t *c)
 {
 	atomic_fetch_add_explicit(c, 1, memory_order_relaxed);
@@ -65,6 +67,48 @@ static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)
 	fm_mode_set(m, i, mode | PM_PRESENT | PM_OWN | PM_WRITABLE);
 }
 
+/* May page i, which nobody has asked for yet, be un-protected along with the
+ * one before it? Leaves it locked and dirty if so. */
+static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE)) != PM_PRESENT ||
+	    !fm_page_trylock(p))
+		return false;
+	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE)) == PM_PRESENT &&
+	    (!m->file->sparse || (fm_page_state(p) & FP_ALLOC)) &&
+	    fm_map_current(m, i)) {
+		mark_dirty(m->file, m->pgoff + i, p);
+		fm_mode_set(m, i, fm_mode(m, i) | PM_WRITABLE);
+		return true;
+	}
+	fm_page_unlock(p);
+	return false;
+}
+
+/* Stores that go upwards page by page: un-protect the next few in one call.
+ * They count as dirty from now on; what is written back of a page that the
+ * program then leaves alone is what was read. */
+static FM_FAULT void unprotect_ahead(struct fm_map *m, uint64_t i)
+{
+	uint64_t n = 0, max = fm_map_pages(m) - i - 1;
+
+	if (i < 2 || !(fm_mode(m, i - 1) & fm_mode(m, i - 2) & PM_WRITABLE))
+		return;
+	if (max > STORE_AHEAD)
+		max = STORE_AHEAD;
+	while (n < max && join_stores(m, i + 1 + n))
+		n++;
+	if (n && fm_uffd_protect(fm_map_addr(m, i + 1), n << FM_PAGE_SHIFT,
+				 false))
+		for (uint64_t k = i + 1; k <= i + n; k++)
+			fm_mode_set(m, k, fm_mode(m, k) &
+						  (uint8_t)~PM_WRITABLE);
+	for (uint64_t k = i + 1; k <= i + n; k++)
+		fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+}
+
 FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
 			      _Atomic uint8_t *p)
 {
@@ -90,6 +134,8 @@ FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
 	err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
 	if (err)
 		fm_mode_set(m, i, mode);
+	else if (!atomic_load(&m->aliased))
+		unprotect_ahead(m, i);
 	return err;
 }
 

@@ -18,6 +18,7 @@
 
 #define RUN_PAGES 256 /* 1 MiB a write at most */
 #define RUNS 64       /* writes in flight per thread */
+#define BATCH 16      /* submitted by one system call */
 
 /* One write in flight. Its pages carry FP_WB. */
 struct run {
@@ -31,6 +32,8 @@ struct wb {
 	struct fm_ring *ring;
 	struct run runs[RUNS];
 	unsigned inflight;
+	struct fm_io *queued[BATCH]; /* not yet with the kernel */
+	unsigned nqueued;
 	int err;
 	bool wait;
 	unsigned pages;
@@ -189,8 +192,18 @@ static FM_FAULT void finish_run(struct wb *w, struct run *r)
 	w->inflight--;
 }
 
+/* One system call, one device notification for the batch. The pages are not
+ * locked any more, but FP_WB keeps them in memory. */
+static FM_FAULT void submit_queued(struct wb *w)
+{
+	if (w->nqueued)
+		fm_ring_submit(w->ring, w->queued, w->nqueued);
+	w->nqueued = 0;
+}
+
 static FM_FAULT void reap(struct wb *w, unsigned until)
 {
+	submit_queued(w);
 	while (w->inflight > until) {
 		fm_ring_reap(w->ring, false);
 		for (int k = 0; k < RUNS; k++)
@@ -226,7 +239,9 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	r->n = n;
 	r->used = true;
 	w->inflight++;
-	fm_ring_submit(w->ring, &io, 1);
+	w->queued[w->nqueued++] = io;
+	if (w->nqueued == BATCH)
+		submit_queued(w);
 }
 
 /* Write the run that begins at the locked page fp. Unlocks it. Returns the
@@ -258,8 +273,6 @@ static FM_FAULT uint64_t write_run(struct wb *w, struct fm_file *f,
 	len = n << FM_PAGE_SHIFT;
 	if ((fp << FM_PAGE_SHIFT) + len > size)
 		len = size - (fp << FM_PAGE_SHIFT);
-	/* The locks go only when the kernel has the request: from here on
-	 * FP_WB keeps the page from being dropped. */
 	submit(w, m, i, n, len);
 	unlock_run(f, fp, n);
 	return fp + n;
@@ -344,6 +357,7 @@ static FM_FAULT int run_range(struct fm_file *f, uint64_t first, uint64_t end,
 	struct wb w;
 
 	w.inflight = 0;
+	w.nqueued = 0;
 	w.err = 0;
 	w.pages = 0;
 	w.wait = wait;
