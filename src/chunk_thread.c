@@ -127,10 +127,9 @@ static bool feed_wants(void)
 
 static void *reader(void *arg)
 {
-	struct fm_ring *r = fm_ring_get();
+	struct fm_ring *r = arg;
 	const struct timespec pause = { 0, 2000000 };
 
-	(void)arg;
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-ahead", 0, 0, 0);
 	for (;;) {
 		uint32_t seen = atomic_load(&bell);
@@ -169,7 +168,8 @@ void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
 
 int fm_chunk_thread_start(void)
 {
-	int err = fm_thread_create(reader, NULL);
+	struct fm_ring *r = fm_ring_own();
+	int err = r ? fm_thread_create(reader, r) : -EMFILE;
 
 	running = err == 0;
 	return err;

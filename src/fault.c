@@ -215,24 +215,26 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 				   _Atomic uint8_t *p)
 {
 	struct fm_file *f = m->file;
-	struct fm_ring *r = fm_ring_get();
-	char *buf = fm_ring_bounce(r);
+	struct fm_ring *r;
 	uint64_t lo, hi;
 	long got;
-	int err = 0;
+	char *buf;
+	int err = store ? fm_load_allocate(f, m->pgoff + i, p) : 0;
 
+	if (err)
+		return err;
 	lock_block(m, i, &lo, &hi);
 	fm_cache_charge(hi - lo);
+	/* Last: who has a ring waits for nothing but the device. */
+	r = fm_ring_get();
+	buf = fm_ring_bounce(r);
 	got = fm_load(f, r, m->pgoff + lo, hi - lo, buf);
 	if (got >= 0 && lo + (uint64_t)got <= i)
 		err = -ENXIO; /* beyond the end of the file */
 	else if (got < 0)
 		err = (int)got;
-	if (!err && store) {
-		err = fm_load_allocate(f, m->pgoff + i, p);
-		if (!err)
-			mark_dirty(f, m->pgoff + i, p);
-	}
+	if (!err && store)
+		mark_dirty(f, m->pgoff + i, p);
 	for (uint64_t k = lo; k < hi; k++) {
 		bool here = got > 0 && k < lo + (uint64_t)got &&
 			    (k != i || !err);

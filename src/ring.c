@@ -129,6 +129,17 @@ static struct fm_ring *pool_grow(void)
 	return r;
 }
 
+struct fm_ring *fm_ring_own(void)
+{
+	struct fm_ring *r = pool_grow();
+
+	/* Taken for good. It stays in the table, so that closing a file
+	 * reaches its slots; the pool may grow by one more in exchange. */
+	if (r && pool_limit < FM_MAX_RINGS)
+		pool_limit++;
+	return r;
+}
+
 FM_FAULT struct fm_ring *fm_ring_get(void)
 {
 	for (;;) {

@@ -57,8 +57,13 @@ uint32_t fm_rings_max_files(void);
 int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered);
 void fm_ring_close(struct fm_file *f);
 
+/* Who holds a ring waits for nothing but the device: no page lock, no second
+ * ring. So one ring is enough for progress. */
 struct fm_ring *fm_ring_get(void);
 void fm_ring_put(struct fm_ring *r);
+/* [plain] A ring outside of the pool, for a thread that keeps it. NULL when
+ * there is none to be had. */
+struct fm_ring *fm_ring_own(void);
 /* Page-aligned scratch memory of FM_BOUNCE bytes that belongs to the ring. */
 void *fm_ring_bounce(struct fm_ring *r);
 

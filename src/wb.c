@@ -278,15 +278,24 @@ static FM_FAULT uint64_t write_run(struct wb *w, struct fm_file *f,
 	return fp + n;
 }
 
+/* Whoever holds the page may be waiting for a ring: do not keep ours. */
+static FM_FAULT void wait_page(struct wb *w, _Atomic uint8_t *p, uint8_t mask)
+{
+	reap(w, 0);
+	fm_ring_put(w->ring);
+	fm_page_wait(p, mask);
+	w->ring = fm_ring_get();
+}
+
 /* Lock a page for write-back; false: nothing to do there (any more). */
 static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 {
 	for (;;) {
-		if (!w->wait) {
-			if (!fm_page_trylock(p))
+		if (!fm_page_trylock(p)) {
+			if (!w->wait)
 				return false;
-		} else {
-			fm_page_lock(p);
+			wait_page(w, p, FP_BUSY);
+			continue;
 		}
 		if (start_page(NULL, 0, p))
 			return true;
@@ -296,8 +305,7 @@ static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 		}
 		/* Somebody else writes it; ours may be among the runs. */
 		fm_page_unlock(p);
-		reap(w, 0);
-		fm_page_wait(p, FP_WB);
+		wait_page(w, p, FP_WB);
 	}
 }
 
