@@ -33,7 +33,7 @@ static enum { IDLE, RUNNING, REFUSED } state;
 static enum fm_delivery delivery;
 static const char *why = "not started";
 
-enum fm_delivery fm_delivery(void)
+FM_FAULT enum fm_delivery fm_delivery(void)
 {
 	return delivery;
 }

@@ -112,7 +112,6 @@ extern int (*fm_hook_take_signals)(void);
  * (shorter when the rest lies beyond the end of file or is not accessible:
  * the caller passes the whole buffer on and lets the kernel give its answer),
  * or -errno. Memory that is not managed counts as usable and costs nothing.
- * No effect in thread delivery with kernel faults (returns len).
  */
 #define FM_PINS 8
 #define FM_PIN_MAX (1u << 20)

@@ -42,6 +42,10 @@ FM_FAULT bool fm_pinned(const void *addr, size_t len)
 
 FM_FAULT bool fm_pinned_in(const void *addr, size_t len)
 {
+	/* Handler threads resolve the kernel's own store to a protected page:
+	 * it need not be spared. */
+	if (fm_delivery() == FM_DELIVERY_THREAD)
+		return false;
 	return overlaps(addr, len, true);
 }
 
@@ -151,9 +155,6 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 	int i;
 
 	if (!len || !fm_overlaps(buf, len))
-		return (ssize_t)len;
-	/* Handler threads resolve the kernel's faults as they come. */
-	if (fm_delivery() == FM_DELIVERY_THREAD)
 		return (ssize_t)len;
 	if (pin->n >= FM_PINS)
 		return -E2BIG;
