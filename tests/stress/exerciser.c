@@ -4,7 +4,7 @@
  * file, compared after every step with a model in memory.
  *
  *   exerciser FILE [-r seed] [-n operations] [-s KiB largest size]
- *             [-x skip,skip,...] [-q]
+ *             [-x skip,skip,...] [-q] [-c]
  *
  * Single-threaded, so that every byte has exactly one right value. Runs
  * natively as well, which is how the model itself is tested. The first
@@ -23,7 +23,7 @@ const char *path;
 uint64_t max_size = 8 << 20;
 static uint64_t seed = 1, n_ops = 20000;
 static const char *skip = "";
-static bool quiet;
+static bool quiet, careful; /* careful: check own pages after each step */
 
 int fd;
 char *model;
@@ -251,6 +251,18 @@ static void check_all(void)
 			check_page(&maps[i], p);
 }
 
+/* Private copies, all of them: where was one lost? */
+static void check_own(void)
+{
+	for (int i = 0; i < MAPS; i++) {
+		struct map *m = &maps[i];
+
+		for (uint64_t p = 0; m->own && p < map_valid(m) / PAGE; p++)
+			if (m->own[p])
+				check_page(m, p);
+	}
+}
+
 static void op_check_all(void)
 {
 	note("check all");
@@ -321,7 +333,7 @@ static void options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "r:n:s:x:q")) != -1) {
+	while ((c = getopt(argc, argv, "r:n:s:x:qc")) != -1) {
 		if (c == 'r')
 			seed = strtoull(optarg, NULL, 0);
 		else if (c == 'n')
@@ -332,11 +344,13 @@ static void options(int argc, char **argv)
 			skip = optarg;
 		else if (c == 'q')
 			quiet = true;
+		else if (c == 'c')
+			careful = true;
 		else
 			exit(2);
 	}
 	if (optind != argc - 1) {
-		fprintf(stderr, "usage: exerciser [-r seed] [-n operations] [-s KiB] [-x skip,...] [-q] FILE\n");
+		fprintf(stderr, "usage: exerciser [-r seed] [-n operations] [-s KiB] [-x skip,...] [-q] [-c] FILE\n");
 		exit(2);
 	}
 	path = argv[optind];
@@ -374,6 +388,8 @@ int main(int argc, char **argv)
 	for (op_no = 0; op_no < n_ops; op_no++) {
 		note("-");
 		some_op()->run();
+		if (careful)
+			check_own();
 	}
 	check_all();
 	for (int i = 0; i < MAPS; i++)
