@@ -98,7 +98,7 @@ static void at_quick_exit_flush(void)
 
 FM_HOOK void _exit(int status)
 {
-	fm_flush_if_me();
+	at_exit(NULL);
 	if (next__exit)
 		next__exit(status);
 	for (;;)

@@ -255,6 +255,10 @@ int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 		s.end = stop < end ?
 				(uintptr_t)fm_map_addr(m, stop - m->pgoff) :
 				atomic_load(&m->end);
+		/* Advice on the file must not cost a private mapping what was
+		 * stored there. */
+		if (!m->shared && advice == POSIX_FADV_DONTNEED)
+			continue;
 		/* POSIX_FADV_NORMAL..DONTNEED have the numbers of MADV_*. */
 		if (advice != POSIX_FADV_NOREUSE && s.start < s.end)
 			advise_map(m, &s);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "ahead.h"
 #include "alloc.h"
@@ -30,6 +31,7 @@
 int (*fm_hook_take_signals)(void);
 
 static enum { IDLE, RUNNING, REFUSED } state;
+static bool is_child; /* made by fork, not by exec */
 static enum fm_delivery delivery;
 static const char *why = "not started";
 
@@ -160,13 +162,28 @@ static void every_second(void)
 	fm_demote_pending();
 }
 
+/* The program must not run out of descriptors for our sake. */
+#define MIN_DESCRIPTORS 64
+
+static bool few_descriptors(void)
+{
+	struct rlimit rl = { MIN_DESCRIPTORS, MIN_DESCRIPTORS };
+
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
+	return rl.rlim_cur < MIN_DESCRIPTORS;
+}
+
 static int start(void)
 {
 	const struct fm_settings *s = fm_settings();
 	uint64_t cache = s->cache_bytes;
 	unsigned frames = frame_count(cache);
-	int err = open_uffd();
+	int err;
 
+	if (few_descriptors())
+		return refuse("reserving descriptors", -EMFILE,
+			      "ulimit -n is below 64: raise it");
+	err = open_uffd();
 	if (err)
 		return err;
 	err = fm_rings_start(s->ring_limit, s->uring);
@@ -206,6 +223,8 @@ int fm_engine_need(void)
  * them back. */
 void fm_engine_forked(void)
 {
+	is_child = true;
+	fm_stats_reset();
 	if (state != RUNNING)
 		return;
 	state = IDLE;
@@ -230,10 +249,13 @@ void fm_engine_exit(void)
 {
 	static _Atomic uint32_t done;
 
+	/* Again each time: what was stored since must not be lost. */
+	fm_engine_flush_all();
 	if (atomic_exchange(&done, 1))
 		return;
-	fm_engine_flush_all();
 	fm_trace_stop();
-	if (fm_policy_any() && fm_settings()->stats)
+	/* A child that never mapped has nothing to say. */
+	if (fm_policy_any() && fm_settings()->stats &&
+	    (state == RUNNING || !is_child))
 		fm_stats_write();
 }

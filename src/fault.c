@@ -30,6 +30,7 @@
 #include "stats.h"
 #include "trace.h"
 #include "uffd.h"
+#include "wb.h"
 
 #define STORE_AHEAD 15 /* pages un-protected ahead of a rising store */
 
@@ -56,6 +57,7 @@ static FM_FAULT void mark_dirty(struct fm_file *f, uint64_t fp,
 
 	fm_dirty_set(f, fp);
 	fm_page_set(p, FP_DIRTY | more, 0);
+	fm_wb_check();
 }
 
 /* The page is about to be the program's own copy: never evicted, not part of

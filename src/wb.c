@@ -449,10 +449,18 @@ FM_FAULT void fm_wb_kick(void)
 		fm_futex_wake(&kicks, 1);
 }
 
-static bool above(uint32_t percent)
+static FM_FAULT bool above(uint32_t percent)
 {
 	return atomic_load(&fm_dirty_total) * 100 >
 	       (int64_t)(fm_cache_limit() * percent);
+}
+
+FM_FAULT void fm_wb_check(void)
+{
+	if ((atomic_load_explicit(&fm_dirty_total, memory_order_relaxed) &
+	     31) == 0 && atomic_load(&sleeping) &&
+	    above(fm_policy_default()->wb_high))
+		fm_wb_kick();
 }
 
 static FM_FAULT unsigned write_file_some(uint32_t id, unsigned most)

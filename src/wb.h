@@ -28,6 +28,7 @@ int fm_wb_error(struct fm_file *f);
 int fm_wb_start(void);
 void fm_wb_reset(void); /* child of fork */
 void fm_wb_kick(void);  /* [fault] */
+void fm_wb_check(void); /* [fault] kick when above the high watermark */
 /* [fault] A faulting thread found nothing clean: write a few dirty pages
  * itself (only pages that it can lock at once). Returns how many. */
 unsigned fm_wb_some(void);
