@@ -397,6 +397,9 @@ int __sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags);
 
 ADDR_IN(bind, SYS_bind)
 ADDR_IN(connect, SYS_connect)
+int __connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len);
+FM_ALIAS(connect) int __connect(int fd, __CONST_SOCKADDR_ARG addr,
+				socklen_t len);
 
 /* An address (or option) that comes back, with its length going both ways. */
 struct reply {

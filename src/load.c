@@ -135,8 +135,14 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	if (before && (atomic_load(before) & FP_ALLOC))
 		n = ALLOC_PAGES;
 	err = allocate(f, fp, n);
-	if ((err == -ENOSPC || err == -EDQUOT) && n > 1) {
+	if (err == -ENOSPC || err == -EDQUOT) {
+		/* One page, after what was freed has been committed: file
+		 * systems give blocks back with the next transaction. */
+		struct fm_io sync = { .file = f, .op = FM_FSYNC,
+				      .buffered = true };
+
 		n = 1;
+		fm_io_once(&sync);
 		err = allocate(f, fp, n);
 	}
 	if (err == -EOPNOTSUPP || err == -ENOSYS || err == -EINVAL) {

@@ -46,7 +46,7 @@ static size_t lost(size_t n)
 static void full(void)
 {
 	struct statvfs before;
-	size_t n, room;
+	size_t n, room, k;
 	int ballast = open(ct_path("ballast"), O_RDWR | O_CREAT | O_TRUNC, 0644);
 
 	if (ballast < 0 || posix_fallocate(ballast, 0, 4 << 20))
@@ -66,8 +66,11 @@ static void full(void)
 	say_rc("C22 msync", msync(p, SPAN, MS_SYNC));
 	say("C22 lost after msync: %zu", lost(n));
 	say("C22 read of the refused page: %d", ct_load(p + n * PAGE + 11));
-	say("C22 again: %s", ct_store(p + (n + 512) * PAGE, 1) == -SIGBUS ?
-	    "SIGBUS" : "accepted");
+	/* msync may have given a few blocks back. */
+	for (k = 0; k < 64; k++)
+		if (ct_store(p + (n + 512 + k) * PAGE, 1) == -SIGBUS)
+			break;
+	say("C22 again: %s", k < 64 ? "SIGBUS" : "accepted");
 	close(ballast);
 	unlink(ct_path("ballast"));
 	sync();
