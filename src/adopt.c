@@ -298,8 +298,11 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
 			return map_kernel(&q);
 	}
-	if (q.policy && fm_settings()->mode != FM_MODE_ON)
+	if (q.policy && fm_settings()->mode != FM_MODE_ON) {
+		if (known)
+			fm_file_put(known);
 		return map_kernel(&q);
+	}
 	q.maywrite = q.shared && (open_flags(fd) & O_ACCMODE) == O_RDWR;
 	fm_space_lock(&old);
 	if (q.policy) {

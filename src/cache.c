@@ -332,7 +332,7 @@ FM_FAULT bool fm_cache_drop_clean(struct fm_map *m, uint64_t i)
 
 	if (!p || !fm_page_trylock(p))
 		return false;
-	ok = evictable(m, i, p) == 0;
+	ok = fm_map_current(m, i) && evictable(m, i, p) == 0;
 	if (ok) {
 		fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
 		fm_mode_set(m, i, fm_mode(m, i) & (PM_QUEUED | PM_MAIN));

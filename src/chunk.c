@@ -300,6 +300,8 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 	count(&m->file->st.hits_ahead, 1);
 	if (map_huge(c, m))
 		return;
+	if (c->frame && !c->frame->full)
+		return; /* lost on the way: read again on demand */
 	for (uint64_t k = 0; k < (uint64_t)c->got;) {
 		if (c->first + k < m->pgoff) {
 			k = m->pgoff - c->first;

@@ -70,6 +70,11 @@ static void landed(struct fm_chunk *c)
 
 	c->io.user = NULL;
 	c->got = fm_load_finish(c->n, c->io.res, c->mem);
+	/* Short, and not for the end of the file: whole pages only. */
+	if (c->io.res >= 0 && (uint64_t)c->io.res < c->io.len &&
+	    c->io.off + (uint64_t)c->io.res <
+		    (uint64_t)atomic_load(&c->file->size))
+		c->got = c->io.res >> FM_PAGE_SHIFT;
 	if (c->eager && !atomic_load(&c->dead))
 		m = fm_map_by_id(c->map_id, c->map_gen);
 	if (m || atomic_load(&c->dead) || c->got <= 0) {

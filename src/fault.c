@@ -312,9 +312,11 @@ static FM_FAULT bool refuse(struct fm_map *m)
 {
 	if (atomic_exchange(&m->vma_prot, true))
 		return false; /* protected already: missing page, load it */
-	fm_sys_mprotect((void *)atomic_load(&m->start),
-			atomic_load(&m->end) - atomic_load(&m->start),
-			atomic_load(&m->prot));
+	for (int was = -1, prot; was != (prot = atomic_load(&m->prot));
+	     was = prot)
+		fm_sys_mprotect((void *)atomic_load(&m->start),
+				atomic_load(&m->end) - atomic_load(&m->start),
+				prot);
 	return true;
 }
 

@@ -181,8 +181,11 @@ FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 	struct stat st;
 
 	if (f->fd_path >= 0 && fm_sys_fstat(f->fd_path, &st) == 0 &&
-	    st.st_ino == f->ino && st.st_dev == f->dev)
+	    st.st_ino == f->ino && st.st_dev == f->dev) {
 		atomic_store(&f->size, st.st_size);
+		if (st.st_blocks * 512 < st.st_size)
+			f->sparse = true; /* grown, or punched */
+	}
 	return atomic_load(&f->size);
 }
 
@@ -235,9 +238,12 @@ static int open_slots(struct fm_file *f, int fd, bool write)
  * writable mapping comes. A new generation makes the pool rings fetch them. */
 static int upgrade(struct fm_file *f, int fd)
 {
-	fm_ring_close(f);
+	int err;
+
+	/* Opened over the old ones: reads in flight must not find a hole. */
+	err = open_slots(f, fd, true);
 	atomic_store(&f->gen, next_gen++);
-	return open_slots(f, fd, true);
+	return err;
 }
 
 static uint32_t free_slot(void)

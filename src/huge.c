@@ -119,8 +119,15 @@ FM_FAULT bool fm_huge_fits(struct fm_map *m, uint64_t i)
 FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
 			     struct fm_frame *fr)
 {
-	int err = fm_uffd_move(fm_map_addr(m, i), fr->mem, FM_HUGE);
+	int err = -EBUSY;
 
+	/* Again, now that the pages are locked: mprotect passes through. */
+	if (fm_huge_fits(m, i))
+		err = fm_uffd_move(fm_map_addr(m, i), fr->mem, FM_HUGE);
+	if (err == -EXDEV) { /* a part has moved: neither here nor there */
+		fm_uffd_drop(fm_map_addr(m, i), FM_HUGE);
+		fr->full = false;
+	}
 	if (err)
 		return err;
 	fr->full = false;
@@ -200,7 +207,7 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i)
 		unlock_unit(m, i, got);
 		return -EBUSY;
 	}
-	if (!fm_map_current(m, i)) {
+	if (i + UNIT > fm_map_pages(m) || !fm_map_current(m, i)) {
 		unlock_unit(m, i, UNIT);
 		return 0;
 	}

@@ -142,6 +142,15 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 	return n;
 }
 
+/* In the file's list already: now the table and the address space. */
+static int enter(struct fm_map *m)
+{
+	atomic_store(&table[m->id], m);
+	atomic_fetch_add(&m->file->nmaps, 1);
+	atomic_fetch_add(&fm_live_maps, 1);
+	return fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
+}
+
 static void requeue(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
@@ -149,6 +158,34 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 	(void)arg;
 	if ((mode & (PM_PRESENT | PM_QUEUED)) == (PM_PRESENT | PM_QUEUED))
 		fm_cache_enqueue(m, i, mode & PM_MAIN, false);
+}
+
+/* A huge unit across the cut: its pages are evicted one by one from now on. */
+static void break_unit(struct fm_map *m, uint64_t i)
+{
+	uint64_t in = ((uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT) %
+		      FM_HUGE_PAGES;
+
+	if (!in || in > i || !(fm_mode(m, i - 1) & PM_HUGE))
+		return;
+	for (uint64_t k = i - in; k < i; k++)
+		if (fm_mode(m, k) & PM_PRESENT)
+			fm_cache_enqueue(m, k, false, false);
+}
+
+/* Right behind the mapping it was cut from, before that one ends earlier: a
+ * walk without a lock that has passed the head of the list must meet one of
+ * the two. */
+static int publish_after(struct fm_map *n, struct fm_map *m)
+{
+	struct fm_map *next = atomic_load(&m->file_next);
+
+	n->file_prev = m;
+	atomic_store(&n->file_next, next);
+	if (next)
+		next->file_prev = n;
+	atomic_store(&m->file_next, n);
+	return enter(n);
 }
 
 struct fm_map *fm_map_split(struct fm_map *m, uint64_t i)
@@ -159,11 +196,12 @@ struct fm_map *fm_map_split(struct fm_map *m, uint64_t i)
 	if (!n)
 		return NULL;
 	atomic_store(&n->start, (uintptr_t)fm_map_addr(m, i));
-	if (fm_map_publish(n)) {
+	if (publish_after(n, m)) {
 		fm_map_unlink(n);
 		fm_space_set((uintptr_t)fm_map_addr(m, i), end, m);
 		return NULL;
 	}
+	break_unit(m, i);
 	/* Readers who still hold m for an upper address find n when they look
 	 * again under the page lock; both name the same mode byte. */
 	atomic_store(&m->end, atomic_load(&n->start));
@@ -210,10 +248,7 @@ int fm_map_publish(struct fm_map *m)
 	if (head)
 		head->file_prev = m;
 	atomic_store(&m->file->maps, m);
-	atomic_store(&table[m->id], m);
-	atomic_fetch_add(&m->file->nmaps, 1);
-	atomic_fetch_add(&fm_live_maps, 1);
-	return fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
+	return enter(m);
 }
 
 void fm_map_unlink(struct fm_map *m)

@@ -251,48 +251,70 @@ static int settle_map(struct fm_map *m, void *arg)
 		protect_map(m, &ro);
 		err = fm_map_flush(m, arg);
 	}
-	return err == -ENOSPC || err == -EIO ? 0 : err;
-}
-
-/* Everything but the last step of munmap: the range is quiet, in the file,
- * unknown to the fault path, and locked. */
-static int take_out(uintptr_t start, uintptr_t end, struct fm_list *l)
-{
-	int err = fm_range_cut(start, end);
-	bool flush = true;
-
-	if (!err)
-		err = fm_range_maps(start, end, settle_map, NULL);
-	if (!err)
-		err = fm_range_list(start, end, l);
-	if (!err)
-		fm_list_each(l, fm_map_hide_and_lock, &flush);
+	if (err == -ENOSPC || err == -EIO || err == -EDQUOT)
+		return 0; /* said already; goes with the memory */
+	if (err) {
+		ro = atomic_load(&m->prot);
+		protect_map(m, &ro);
+	}
 	return err;
 }
 
+/* The range is in the file and cut; the list of what is in it. */
+static int prepare_out(uintptr_t start, uintptr_t end, struct fm_list *l)
+{
+	int err = fm_range_cut(start, end);
+
+	if (!err)
+		err = fm_range_maps(start, end, settle_map, NULL);
+	return err ? err : fm_range_list(start, end, l);
+}
+
+/* One mapping after the other: two of them may hold the same file pages, and
+ * their locks cannot be taken twice. */
 int fm_range_release(uintptr_t start, uintptr_t end)
 {
 	struct fm_list l;
-	int err = take_out(start, end, &l);
+	bool flush = true;
+	int err = prepare_out(start, end, &l);
 
 	if (err)
 		return err;
-	fm_list_each(&l, retire_map, NULL);
+	for (size_t k = 0; k < l.n; k++) {
+		fm_map_hide_and_lock(l.v[k], &flush);
+		retire_map(l.v[k], NULL);
+	}
 	fm_free(l.v);
 	return 0;
+}
+
+static int unmap_one(struct fm_map *m)
+{
+	bool flush = true;
+	int err, prot = atomic_load(&m->prot);
+
+	fm_map_hide_and_lock(m, &flush);
+	err = fm_sys_munmap((void *)atomic_load(&m->start),
+			    atomic_load(&m->end) - atomic_load(&m->start));
+	if (!err)
+		return retire_map(m, NULL);
+	protect_map(m, &prot);
+	fm_map_show_and_unlock(m, NULL);
+	return err;
 }
 
 int fm_munmap_locked(uintptr_t a, size_t len)
 {
 	struct fm_list l;
-	int err = take_out(a, page_up(a + len), &l);
+	int err = prepare_out(a, page_up(a + len), &l);
 
 	if (err)
 		return err;
-	err = fm_sys_munmap((void *)a, len);
-	fm_list_each(&l, err ? fm_map_show_and_unlock : retire_map, NULL);
+	for (size_t k = 0; k < l.n && !err; k++)
+		err = unmap_one(l.v[k]);
 	fm_free(l.v);
-	return err;
+	/* What else is in the range. */
+	return err ? err : fm_sys_munmap((void *)a, len);
 }
 
 int fm_munmap(void *addr, size_t len)
@@ -398,18 +420,35 @@ static int may_protect(struct fm_map *m, void *arg)
  * memory becomes inaccessible. */
 static int hide_map(struct fm_map *m, void *arg)
 {
-	int ro = PROT_READ;
+	int prot = PROT_READ, err;
 
 	if (!still_dirty(m))
 		return 0;
-	protect_map(m, &ro);
-	return fm_map_flush(m, arg);
+	protect_map(m, &prot);
+	err = fm_map_flush(m, arg);
+	if (err) {
+		prot = atomic_load(&m->prot);
+		protect_map(m, &prot);
+	}
+	return err;
 }
 
 static int note_prot(struct fm_map *m, void *arg)
 {
 	atomic_store(&m->prot, *(int *)arg);
 	atomic_store(&m->vma_prot, true);
+	return 0;
+}
+
+/* A frame that is being moved in is unprotected for a moment: let it finish
+ * before the program may store there. */
+static int pass_through(struct fm_map *m, void *arg)
+{
+	(void)arg;
+	if (m->shared) {
+		fm_map_lock_pages(m);
+		fm_map_unlock_pages(m);
+	}
 	return 0;
 }
 
@@ -428,8 +467,10 @@ static int mprotect_locked(uintptr_t a, uintptr_t end, int prot)
 	}
 	/* Permission first known to the fault path, then to the hardware when
 	 * it grows; the other way round when it shrinks. */
-	if (prot & PROT_WRITE)
+	if (prot & PROT_WRITE) {
 		fm_range_maps(a, end, note_prot, &prot);
+		fm_range_maps(a, end, pass_through, NULL);
+	}
 	err = fm_sys_mprotect((void *)a, end - a, prot);
 	if (!(prot & PROT_WRITE) && !err)
 		fm_range_maps(a, end, note_prot, &prot);

@@ -100,11 +100,10 @@ FM_FAULT bool fm_queue_pop(struct fm_queue *q, uint64_t *ret)
 	return ok;
 }
 
+/* The parent's threads may have been in the middle of anything. */
 void fm_queue_reset(struct fm_queue *q)
 {
-	uint64_t e;
-
-	atomic_store(&q->lock, 0);
-	while (fm_queue_pop(q, &e))
-		;
+	atomic_store(&free_lock, 0);
+	free_list = NULL;
+	*q = (struct fm_queue){ .head = NULL };
 }

@@ -184,6 +184,10 @@ static void *mremap_locked(uintptr_t a, size_t old_len, size_t new_len,
 		uintptr_t t = (uintptr_t)new_addr;
 
 		err = fm_range_release(t, page_up(t + new_len));
+		if (!err && new_len < old_len) { /* the tail goes first */
+			err = fm_munmap_locked(a + new_len, old_len - new_len);
+			old_len = new_len;
+		}
 		return err ? (void *)(intptr_t)err :
 			     move_range(&s, a, old_len, new_len, flags,
 					new_addr);

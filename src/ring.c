@@ -241,7 +241,8 @@ static FM_FAULT long plain_io(struct fm_io *io)
 	case FM_FSYNC:
 		return fm_sys1(SYS_fdatasync, fd);
 	default:
-		return fm_sys4(SYS_fallocate, fd, 0, io->off, io->len);
+		return fm_sys4(SYS_fallocate, fd, 1 /* KEEP_SIZE */, io->off,
+			       io->len);
 	}
 }
 
@@ -265,7 +266,8 @@ static FM_FAULT void prep(struct io_uring_sqe *sqe, struct fm_io *io)
 	}
 	sqe->off = io->off;
 	if (io->op == FM_FALLOCATE) {
-		sqe->addr = io->len; /* mode 0 in len */
+		sqe->addr = io->len;
+		sqe->len = 1; /* the mode: FALLOC_FL_KEEP_SIZE */
 		return;
 	}
 	sqe->addr = (uintptr_t)io->buf;

@@ -103,7 +103,6 @@ static void clear_slots(int ring_fd, uint32_t first)
 void fm_ring_close(struct fm_file *f)
 {
 	uint32_t n = atomic_load(&fm_ring_top);
-	uint32_t gen = atomic_load(&f->gen);
 
 	if (!fm_home.on) {
 		fm_fd_drop(f->fd_direct);
@@ -114,8 +113,8 @@ void fm_ring_close(struct fm_file *f)
 	for (uint32_t i = 0; i < n; i++) {
 		struct fm_ring *r = &fm_ring_pool[i];
 
-		if (r->uring && r->gen && (r->gen[f->id] == gen ||
-					   r->gen_buf[f->id] == gen))
+		if (r->uring && r->gen && (r->gen[f->id] ||
+					   r->gen_buf[f->id]))
 			clear_slots(r->ring.ring_fd, f->id * 2);
 	}
 	clear_slots(fm_home.ring.ring_fd, f->id * 2);

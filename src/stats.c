@@ -104,12 +104,14 @@ static bool anything_managed(void)
 static bool expand(const char *pattern, char *buf, size_t size)
 {
 	const int pid = fm_sys_getpid();
+	bool own_name = pid == load_pid;
 	size_t n = 0;
 
 	for (; *pattern && n < size; pattern++) {
 		if (pattern[0] == '%' && pattern[1] == 'p') {
 			n += (size_t)snprintf(buf + n, size - n, "%d", pid);
 			pattern++;
+			own_name = true;
 		} else {
 			buf[n++] = *pattern;
 		}
@@ -117,7 +119,7 @@ static bool expand(const char *pattern, char *buf, size_t size)
 	if (n >= size)
 		return false;
 	buf[n] = 0;
-	if (pid == load_pid)
+	if (own_name)
 		return true;
 	return (size_t)snprintf(buf + n, size - n, ".%d", pid) < size - n;
 }

@@ -97,10 +97,16 @@ static FM_FAULT int protect_run(struct fm_map *m, uint64_t i, uint64_t n)
 
 /* A dirty page that no longer lies in the file goes, as in the kernel. */
 static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
-				    _Atomic uint8_t *p)
+				    _Atomic uint8_t *p, struct fm_map *m,
+				    uint64_t i)
 {
-	if (fm_page_state(p) & FP_WB)
-		return;
+	if (m) { /* the next store must be seen again */
+		if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
+			return;
+		fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
+		fm_mode_set(m, i, fm_mode(m, i) & (PM_QUEUED | PM_MAIN));
+		fm_cache_uncharge(1);
+	}
 	fm_page_set(p, 0, FP_DIRTY);
 	fm_dirty_clear(f, fp);
 }
@@ -254,12 +260,9 @@ static FM_FAULT uint64_t write_run(struct wb *w, struct fm_file *f,
 	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
 	_Atomic uint8_t *p = fm_file_page(f, fp);
 
-	if (fp << FM_PAGE_SHIFT >= size) {
-		discard_beyond(f, fp, p);
-		fm_page_unlock(p);
-		return fp + 1;
-	}
-	if (!m) { /* cannot be: dirty means present somewhere */
+	/* No holder: the page could not be installed after it was marked. */
+	if (fp << FM_PAGE_SHIFT >= size || !m) {
+		discard_beyond(f, fp, p, m, i);
 		fm_page_unlock(p);
 		return fp + 1;
 	}
@@ -560,6 +563,9 @@ void fm_wb_tick(void)
 		unsigned e = fm_epoch_enter();
 		struct fm_file *f = fm_file_at(id);
 		uint64_t since = f ? atomic_load(&f->dirty_since_ms) : 0;
+
+		if (f && !since && fm_dirty_count(f) > 0)
+			atomic_store(&f->dirty_since_ms, now);
 
 		if (since && f->policy->wb_interval_ms &&
 		    now - since >= f->policy->wb_interval_ms) {

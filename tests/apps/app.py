@@ -252,8 +252,10 @@ class Side:
     def native(self, argv, text=None, status=0):
         """Without the library on either side: a second opinion."""
         p = subprocess.run(argv, cwd=self.data, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, env=libraries(os.environ),
+                           stderr=subprocess.PIPE,
+                           env=dict(libraries(os.environ), HOME=self.dir),
                            input=text.encode() if text else None,
+                           preexec_fn=self.app.become,
                            timeout=self.app.timeout)
         if p.returncode != status:
             raise Failed("%s natively on what [%s] left: exit status %d\n%s%s" %
@@ -325,6 +327,9 @@ class App:
         """In the child, before exec."""
         if self.limit:
             self.limit.enter()
+        self.become()
+
+    def become(self):
         if os.geteuid() == 0 and self.ids.pw_uid:
             os.setgroups([])
             os.setgid(self.ids.pw_gid)
