@@ -447,9 +447,9 @@ def thread_possible(app):
 
 # ---- data -------------------------------------------------------------------------
 
-def mixed(path, size, seed=1):
+def mixed(path, size, seed=1, text=0.3):
     """Text, repeated blocks from far away, zeroes and noise, a MiB of one kind
-    at a time. The same for the same size and seed."""
+    at a time. The same for the same arguments."""
     r = random.Random(seed)
     words = [("%x" % r.getrandbits(r.choice((12, 20, 32)))).encode()
              for _ in range(4096)] + [b"\n"] * 256
@@ -460,9 +460,9 @@ def mixed(path, size, seed=1):
             if old and kind < 0.3:
                 block = bytearray(r.choice(old))
                 block[r.randrange(MIB)] ^= 1
-            elif kind < 0.6:
+            elif kind < 0.3 + text:
                 block = b" ".join(r.choices(words, k=MIB // 5))
-            elif kind < 0.65:
+            elif kind < 0.35 + text:
                 block = bytes(MIB)
             else:
                 block = r.randbytes(MIB)
