@@ -31,6 +31,9 @@
 #define MAP_DROPPABLE 0x08
 #endif
 
+#define MANY_WINDOWS 512
+#define SMALL_WINDOW ((size_t)256 << 10)
+
 struct request {
 	void *addr;
 	size_t len;
@@ -170,7 +173,14 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 		fm_map_unlink(m);
 		return err;
 	}
-	atomic_fetch_add(&f->st.mappings, 1);
+	if (atomic_fetch_add(&f->st.mappings, 1) > MANY_WINDOWS &&
+	    len <= SMALL_WINDOW && !atomic_load(&f->windows)) {
+		/* Blocks that are mapped again soon are best kept where they
+		 * outlive a mapping: in the page cache, which then also reads
+		 * ahead from one window to the next. */
+		atomic_store(&f->windows, true);
+		fm_file_mixed(f);
+	}
 	return 0;
 }
 

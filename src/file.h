@@ -51,6 +51,8 @@ static inline _Atomic uint8_t *fm_file_page(struct fm_file *f, uint64_t page)
 /* [fault] The dirty index; the page must be locked. */
 void fm_dirty_set(struct fm_file *f, uint64_t page);
 void fm_dirty_clear(struct fm_file *f, uint64_t page);
+/* From now on the page cache takes part (see fileio.c). */
+void fm_file_mixed(struct fm_file *f);
 /* First dirty page in [page, end), or end. No lock. */
 uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end);
 /* Pages that may be dirty. */

@@ -42,7 +42,7 @@ static uint64_t stop_page(struct fm_file *f, off_t off, off_t len)
  * kernel says so in its log), so from now on write-back goes through the page
  * cache as well. Direct writes in flight are waited for.
  */
-static void through_page_cache(struct fm_file *f)
+void fm_file_mixed(struct fm_file *f)
 {
 	if (atomic_load(&f->warm) || atomic_exchange(&f->warm, true))
 		return;
@@ -51,7 +51,7 @@ static void through_page_cache(struct fm_file *f)
 
 int fm_file_flush(struct fm_file *f, off_t off, off_t len)
 {
-	through_page_cache(f);
+	fm_file_mixed(f);
 	return fm_wb_range(f, first_page(off), stop_page(f, off, len), true);
 }
 
@@ -153,7 +153,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 	unsigned e;
 	int err;
 
-	through_page_cache(f);
+	fm_file_mixed(f);
 	if (stop > FM_MAX_FILE_PAGES)
 		stop = FM_MAX_FILE_PAGES;
 	if (stop < first)

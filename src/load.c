@@ -67,15 +67,15 @@ FM_FAULT long fm_load(struct fm_file *f, struct fm_ring *r, uint64_t fp,
 	count(&f->st.load_bytes, io.len);
 	if (fm_settings()->null_store)
 		return (long)n;
-	if (f->warm || !f->direct) {
+	if (f->warm || f->windows || !f->direct) {
 		/* What the page cache holds is newer-or-equal and free. */
 		struct fm_io warm = io;
 
 		warm.buffered = true;
-		warm.nowait = f->direct;
-		res = f->direct ? fm_ring_do(r, &warm) :
-				  read_full(r, &warm);
-		if (f->direct && res != (long)warm.len)
+		warm.nowait = f->direct && !f->windows;
+		res = warm.nowait ? fm_ring_do(r, &warm) :
+				    read_full(r, &warm);
+		if (warm.nowait && res != (long)warm.len)
 			res = -EAGAIN;
 	}
 	if (res == -EAGAIN && f->direct)
