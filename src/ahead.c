@@ -128,7 +128,10 @@ static FM_FAULT uint64_t forward_len(struct fm_map *m, const struct one *s,
 	uint64_t border = FM_HUGE_PAGES - at % FM_HUGE_PAGES;
 	uint64_t n = s->unit;
 
-	if (n > border || n >= FM_HUGE_PAGES / 2)
+	/* Small buffers at first, whole frames once the stream has shown that
+	 * it goes on. */
+	n = n <= 4 * FIRST_UNIT ? FIRST_UNIT : border;
+	if (n > border)
 		n = border;
 	if ((int64_t)n > stop - s->edge)
 		n = (uint64_t)(stop - s->edge);
@@ -140,6 +143,9 @@ static FM_FAULT bool push_forward(struct fm_map *m, struct one *s, int64_t stop)
 	uint64_t n = forward_len(m, s, stop);
 	long got = fm_chunk_read(m, (uint64_t)s->edge, n, false);
 
+	/* No frame free and the reader is close: a small buffer may do. */
+	if (got == -EAGAIN && n > FIRST_UNIT && s->edge - s->pos < 32)
+		got = fm_chunk_read(m, (uint64_t)s->edge, FIRST_UNIT, false);
 	if (got == -EAGAIN)
 		return false;
 	s->edge += got > 0 ? got : 1;

@@ -16,13 +16,13 @@
 
 #define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
 #define PIECES 64
+#define STALE_MS 500 /* landed and untouched for so long: wasted */
 
 struct fm_chunk fm_chunks[FM_CHUNKS];
 _Atomic uint32_t fm_chunk_lock;
 static _Atomic uint32_t used;     /* chunks not CH_FREE */
 static char *pieces;
 static uint64_t pieces_free;      /* bitmap */
-static uint64_t clock_now;
 static bool on;
 
 static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
@@ -90,7 +90,7 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 	free_slot->file = f;
 	free_slot->first = first;
 	free_slot->n = n;
-	free_slot->stamp = ++clock_now;
+	free_slot->stamp = fm_now_ms();
 	atomic_store(&free_slot->dead, false);
 	atomic_store(&free_slot->state, CH_PREP);
 	atomic_fetch_add(&used, 1);
@@ -126,13 +126,14 @@ FM_FAULT void fm_chunk_clear_flags(struct fm_file *f, uint64_t first,
 static FM_FAULT bool reclaim_oldest(bool frame)
 {
 	struct fm_chunk *old = NULL;
+	uint64_t now = fm_now_ms();
 
 	fm_lock(&fm_chunk_lock);
 	for (int k = 0; k < FM_CHUNKS; k++) {
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) == CH_READY &&
-		    frame == (c->frame != NULL) && c->stamp + 16 < clock_now &&
+		    frame == (c->frame != NULL) && c->stamp + STALE_MS < now &&
 		    (!old || c->stamp < old->stamp))
 			old = c;
 	}
