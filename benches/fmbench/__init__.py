@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The runner of benches/: see benches/README.md."""

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Unmodified programs, native and preloaded, in the same memory cgroup.
+
+Each builds its own data once in the bench directory and must give the same
+output both ways. A program that is not installed is skipped, and said so.
+"""
+import hashlib
+import os
+import shutil
+import subprocess
+
+ROWS = 4_000_000  # times about 110 bytes
+LOOKUPS = 4000
+
+
+def make_text(path, size):
+    """Log-like lines, no two alike; the needle once in a while."""
+    with open(path, "w", encoding="ascii") as f:
+        n = written = 0
+        while written < size:
+            block = []
+            for _ in range(20000):
+                n += 1
+                h = hashlib.blake2b(n.to_bytes(8, "little"), digest_size=24).hexdigest()
+                mark = " needle" if n % 100003 == 0 else ""
+                block.append(f"{n:012d} host{n % 97} request {h}{mark}\n")
+            text = "".join(block)
+            f.write(text)
+            written += len(text)
+
+
+def make_db(path, rows):
+    sql = f"""PRAGMA journal_mode=off; PRAGMA synchronous=off;
+CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT);
+WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM r WHERE i<{rows})
+INSERT INTO t SELECT i, hex(i*2654435761) || hex(zeroblob(48)) FROM r;"""
+    subprocess.run(["sqlite3", path], input=sql, text=True, check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def lookup_sql(rows, n):
+    """Point lookups in a fixed pseudo-random order through mmap."""
+    return f"""PRAGMA mmap_size=2147418112;
+WITH RECURSIVE r(i, x) AS (SELECT 1, 12345 UNION ALL
+ SELECT i+1, (x*1103515245 + 12345) % 2147483648 FROM r WHERE i<{n})
+SELECT count(*), sum(length(t.v)), sum(unicode(substr(t.v, 7))), sum(t.id)
+FROM r CROSS JOIN t ON t.id = 1 + r.x % {rows};"""
+
+
+def prepared(path, make, *args):
+    if not os.path.exists(path):
+        print(f"  preparing {path}", flush=True)
+        make(path + ".tmp", *args)
+        os.rename(path + ".tmp", path)
+    return path
+
+
+def cases(directory, quick, limit):
+    rows = ROWS // (8 if quick else 1)
+    lookups = LOOKUPS // (4 if quick else 1)
+    db, text = os.path.join(directory, f"app{rows}.db"), os.path.join(directory, "app.log")
+    if shutil.which("sqlite3"):
+        prepared(db, make_db, rows)
+        yield ("sqlite3 point lookups", db,
+               ["sqlite3", db, lookup_sql(rows, lookups)], None)
+    if shutil.which("rg") or shutil.which("lrzip"):
+        prepared(text, make_text, limit * 3 // 2)
+    if shutil.which("rg"):
+        yield ("ripgrep --mmap, one search", text,
+               ["rg", "--mmap", "-c", "needle", text], None)
+    if shutil.which("lrzip"):
+        out = os.path.join(directory, "app.lrz")
+        yield ("lrzip -n -U", text,
+               ["lrzip", "-q", "-n", "-U", "-f", "-o", out, text], out)
+
+
+def digest(run, output):
+    """What must be the same both ways: stdout, and the unpacked output file."""
+    h = hashlib.sha256(run["stdout"].encode())
+    if output:
+        p = subprocess.run(["lrzip", "-q", "-d", "-f", "-o", output + ".back", output],
+                           check=False)
+        if p.returncode == 0:
+            with open(output + ".back", "rb") as f:
+                for block in iter(lambda: f.read(1 << 20), b""):
+                    h.update(block)
+        for name in (output, output + ".back"):
+            if os.path.exists(name):
+                os.unlink(name)
+    return h.hexdigest()
+
+
+def engine_words(run):
+    t = (run.get("stats") or {}).get("totals")
+    if not t:
+        return "no statistics"
+    return (f"{t['all_mappings']} mappings, {t['all_loads']} loads, "
+            f"{t['all_evictions']} evictions, {t['all_demotions']} demotions")
+
+
+def run(m, quick, limit=None, rounds=3):
+    limit = limit or min(m.limit, 256 << 20)
+    saved, out = (m.limit, m.cache, m.file), []
+    try:
+        m.limit, m.cache = limit, limit // 2
+        for name, data, argv, output in cases(os.path.dirname(m.file), quick, limit):
+            times, digests = {False: [], True: []}, set()
+            m.file = data
+            for _ in range(1 if quick else rounds):
+                for preload in (False, True):
+                    r = m.run(argv, preload=preload, parse=False, timeout=900)
+                    times[preload].append(r["wall_s"])
+                    digests.add((r["exit"], digest(r, output)))
+                    if preload:
+                        words = engine_words(r)
+                    if r["exit"]:
+                        print(f"  {name}: exit {r['exit']}: {r['stderr'][-300:]}")
+            mid = {k: sorted(v)[len(v) // 2] for k, v in times.items()}
+            out.append({"name": name, "native_s": mid[False], "preloaded_s": mid[True],
+                        "same": len(digests) == 1 and all(d[0] == 0 for d in digests),
+                        "engine": words, "times": {str(k): v for k, v in times.items()}})
+            print(f"  {name}: native {mid[False]:.2f} s, preloaded {mid[True]:.2f} s, "
+                  f"{words}", flush=True)
+    finally:
+        m.limit, m.cache, m.file = saved
+    return out

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""Medians, ratios against their targets, and the table."""
+from statistics import median
+
+from .workloads import scale, p999
+
+COLUMNS = (("native_ra128", 0), ("native", 1), ("native_hint", 2))
+
+
+def values(runs, name, shape, metric):
+    out = []
+    for r in runs:
+        if (r["workload"] == name and r["shape"] == shape and r["result"]
+                and r.get("counted", True)):
+            out.append(metric(r["result"]))
+    return out
+
+
+def spread(vals):
+    """Median, smallest, largest."""
+    return {"median": median(vals), "min": min(vals), "max": max(vals),
+            "n": len(vals)}
+
+
+def device_rate(device, what, depth, poll=False):
+    vals = [d["result"]["rate"] for d in device
+            if d["result"]["what"] == what and d["result"]["depth"] == depth
+            and d["result"]["poll"] == poll]
+    if not vals:
+        return None
+    pages = 512 if what.startswith("seq") else 1  # blocks of 2 MiB
+    return median(vals) * pages
+
+
+def cpu_share(r):
+    return r["cpu_s"] / (r["elapsed_s"] + r["msync_s"])
+
+
+def extra_targets(row, w, runs, device, out):
+    """Targets that are not a ratio to the kernel."""
+    ours = values(runs, w.name, "preloaded", row.metric)
+    if row.device and ours:
+        what, depth, least = row.device
+        limit = device_rate(device, what, depth)
+        if limit:
+            out["device_share"] = median(ours) / limit
+            out["device_share_target"] = least
+    if row.most_cpu:
+        out["cpus"] = median(values(runs, w.name, "preloaded", cpu_share) or [0])
+        out["cpus_target"] = row.most_cpu
+    if row.hot_hits:
+        for shape in ("native", "native_ra128", "native_hint", "preloaded"):
+            hits = values(runs, w.name, shape, lambda r: r.get("hot_hit_ratio", 0))
+            if hits:
+                out.setdefault("hot_hits", {})[shape] = median(hits)
+        out["hot_hits_target"] = row.hot_hits
+
+
+def table(chosen, runs, device, best_hint):
+    rows = []
+    for w in chosen:
+        for row in w.rows:
+            out = {"workload": w.name, "title": row.title, "unit": row.unit,
+                   "hint": best_hint.get(w.name), "shapes": {}, "ratios": {}}
+            for shape in ("native_ra128", "native", "native_hint", "preloaded"):
+                vals = values(runs, w.name, shape, row.metric)
+                if vals:
+                    out["shapes"][shape] = spread(vals)
+            for shape, i in COLUMNS:
+                if shape in out["shapes"] and "preloaded" in out["shapes"]:
+                    out["ratios"][shape] = {
+                        "measured": out["shapes"]["preloaded"]["median"]
+                        / out["shapes"][shape]["median"],
+                        "target": row.targets[i]}
+            extra_targets(row, w, runs, device, out)
+            rows.append(out)
+    return rows
+
+
+def memory(runs, limit):
+    ours = [r for r in runs if r["shape"] == "preloaded" and "memory" in r]
+    if not ours:
+        return None
+    most = max(ours, key=lambda r: r["memory"]["max_bytes"])
+    return {"limit_bytes": limit,
+            "max_bytes": most["memory"]["max_bytes"], "max_in": most["workload"],
+            "runs_at_limit": sum(r["memory"]["at_limit"] > 0 for r in ours),
+            "oom_kills": sum(r["memory"]["oom_kills"] for r in ours),
+            "runs": len(ours)}
+
+
+def figure(x, unit):
+    """A value as shown; latencies are kept as 1/s (see workloads.p999)."""
+    if unit == "us":
+        return f"{1e6 / x:,.0f}"
+    return f"{x / scale(unit):,.3g}" if x / scale(unit) < 1000 else \
+        f"{x / scale(unit):,.0f}"
+
+
+def cell(row, shape):
+    s = row["shapes"].get(shape)
+    if not s:
+        return "-"
+    lo, hi = sorted((s["min"], s["max"]), reverse=row["unit"] == "us")
+    u = row["unit"]
+    return f"{figure(s['median'], u)} ({figure(lo, u)}..{figure(hi, u)})"
+
+
+def ratio_cell(row, shape):
+    r = row["ratios"].get(shape)
+    if not r:
+        return "-"
+    if r["target"] is None:
+        return f"{r['measured']:.2f}x"
+    mark = "" if r["measured"] >= r["target"] else " **missed**"
+    return f"{r['measured']:.2f}x (>= {r['target']:.2f}){mark}"
+
+
+def notes(row):
+    out = []
+    if "device_share" in row:
+        ok = row["device_share"] >= row["device_share_target"]
+        out.append(f"device {row['device_share']:.0%} "
+                   f"(>= {row['device_share_target']:.0%}){'' if ok else ' **missed**'}")
+    if "cpus" in row:
+        ok = row["cpus"] <= row["cpus_target"]
+        out.append(f"CPU {row['cpus']:.2f} (<= {row['cpus_target']})"
+                   f"{'' if ok else ' **missed**'}")
+    if "hot_hits" in row:
+        h = row["hot_hits"]
+        ok = h.get("preloaded", 0) > row["hot_hits_target"]
+        out.append("hot hits " + ", ".join(f"{k} {v:.1%}" for k, v in h.items()) +
+                   f" (> {row['hot_hits_target']:.0%}){'' if ok else ' **missed**'}")
+    return "; ".join(out)
+
+
+def markdown(doc):
+    meta = doc["meta"]
+    gib = 1 << 30
+    out = [f"{meta['date']}, Linux {meta['kernel']}, {meta['cpus']} CPUs, "
+           f"{meta['filesystem']}; file {meta['file_bytes'] / gib:.3g} GiB, memory "
+           f"cgroup {meta['limit_bytes'] / gib:.3g} GiB, FASTMAP_CACHE "
+           f"{meta['fastmap_cache_bytes'] / gib:.3g} GiB; medians of "
+           f"{meta['rounds']} interleaved rounds (smallest..largest).", "",
+           "| workload | unit | ra 128 | ra "
+           f"{meta['read_ahead_kb']} | best hint | preloaded | / ra 128 | / ra "
+           f"{meta['read_ahead_kb']} | / hint | |",
+           "|---|---|---|---|---|---|---|---|---|---|"]
+    for r in doc["table"]:
+        hint = f" {r['hint']}" if r["hint"] else ""
+        out.append("| " + " | ".join([
+            r["title"], r["unit"], cell(r, "native_ra128"), cell(r, "native"),
+            cell(r, "native_hint") + hint, cell(r, "preloaded"),
+            ratio_cell(r, "native_ra128"), ratio_cell(r, "native"),
+            ratio_cell(r, "native_hint"), notes(r)]) + " |")
+    mem = doc.get("memory")
+    if mem:
+        out += ["", f"Memory held by preloaded runs: at most {mem['max_bytes'] / (1 << 20):.0f} "
+                f"of {mem['limit_bytes'] / (1 << 20):.0f} MiB ({mem['max_in']}); "
+                f"{mem['runs_at_limit']} of {mem['runs']} runs touched the limit; "
+                f"{mem['oom_kills']} OOM kills."]
+    out += device_lines(doc["device"])
+    out += extra_lines(doc)
+    if doc["problems"]:
+        out += ["", "Problems:"] + [f"- {p}" for p in doc["problems"]]
+    return "\n".join(out) + "\n"
+
+
+def device_lines(device):
+    seen, out = [], []
+    for d in device:
+        r = d["result"]
+        key = (r["what"], r["depth"], r["poll"])
+        if key in seen:
+            continue
+        seen.append(key)
+        x = device_rate(device, *key)
+        out.append(f"| {key[0]} | {key[1]}{' polled' * key[2]} | {x / 1e3:,.1f} | "
+                   f"{x * 4096 / (1 << 30):.2f} |")
+    if not out:
+        return []
+    return ["", "| device limit | depth | k pages/s | GiB/s |", "|---|---|---|---|"] + out
+
+
+def extra_lines(doc):
+    out = []
+    if doc.get("nullstore"):
+        out += ["", "| null store: threads | mapped | us/fault (wall) | CPU us/fault | "
+                "p99.9 us | metadata MiB | allowed MiB |", "|---|---|---|---|---|---|---|"]
+        for r in doc["nullstore"]:
+            out.append(f"| {r['threads']} | {r['mapped'] >> 30} GiB | {r['wall_us']:.2f} | "
+                       f"{r['cpu_us']:.2f} | {r['p999_us']:.0f} | "
+                       f"{r['metadata'] / (1 << 20):.1f} | {r['allowed'] / (1 << 20):.1f} |")
+    for t in doc.get("evict") or []:
+        names = [k for k in t["sims"][0] if k not in
+                 ("cache_pages", "distinct_pages", "touches") and not k.endswith("_soft")]
+        out += ["", f"Hit ratios on trace {t['trace']}:", "",
+                "| cache pages | " + " | ".join(names) + " |",
+                "|---" * (len(names) + 1) + "|"]
+        out += [f"| {s['cache_pages']} | " +
+                " | ".join(f"{s[n]:.3f}" for n in names) + " |" for s in t["sims"]]
+    if doc.get("apps"):
+        out += ["", "| application | native s | preloaded s | ratio | same result | engine |",
+                "|---|---|---|---|---|---|"]
+        for a in doc["apps"]:
+            out.append(f"| {a['name']} | {a['native_s']:.2f} | {a['preloaded_s']:.2f} | "
+                       f"{a['native_s'] / a['preloaded_s']:.2f}x | "
+                       f"{'yes' if a['same'] else '**NO**'} | {a['engine']} |")
+    return out
+
+
+__all__ = ["table", "memory", "markdown", "p999"]

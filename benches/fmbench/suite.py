@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Runs workloads in interleaved rounds and keeps every single result."""
+import json
+import os
+import subprocess
+import tempfile
+
+from . import system, workloads
+
+DEVICE_RUNS = [("rand", 1, "4K", False), ("rand", 1, "4K", True),
+               ("rand", 8, "4K", False), ("rand", 32, "4K", False),
+               ("rand", 128, "4K", False), ("seq", 4, "2M", False),
+               ("randwrite", 16, "4K", False), ("seqwrite", 4, "2M", False)]
+
+
+class DataFile:
+    """The file, and the generation of the last store to it (content.h)."""
+
+    def __init__(self, path, size, tool):
+        self.path, self.side = path, path + ".gen"
+        try:
+            with open(self.side, encoding="ascii") as f:
+                self.gen = int(f.read())
+            if os.stat(path).st_size != size:
+                raise ValueError
+        except (OSError, ValueError):
+            print(f"creating {path}, {size >> 20} MiB", flush=True)
+            subprocess.run([tool, "create", path, str(size)], check=True)
+            self.gen = -1
+            self.next()
+
+    def next(self):
+        """Noted before the run: a run that dies leaves valid content."""
+        self.gen += 1
+        system.write(self.side, self.gen)
+        return self.gen
+
+
+class Suite:
+    def __init__(self, machine, data, opts):
+        self.m, self.data, self.opts = machine, data, opts
+        self.runs, self.device, self.best_hint = [], [], {}
+        self.problems = []
+
+    # ---- one run ----------------------------------------------------------
+
+    def argv(self, w, hint, gen, written):
+        a = [self.m.tool("mapload"), "--file", self.data.path, "--gen", str(gen),
+             "--seed", str(len(self.runs) + 1), *w.args]
+        if w.seconds:
+            a += ["--seconds", str(self.opts.seconds * w.seconds)]
+        if w.prefill:
+            a += ["--prefill", str(self.m.limit)]
+        if hint:
+            a += ["--hint", hint]
+        if written:
+            a += ["--written", written]
+        return a
+
+    def one(self, w, shape, rnd, hint=None):
+        gen = self.data.next() if w.writes else self.data.gen
+        check = w.writes and rnd == 0 and shape == "preloaded"
+        ra = 128 if shape == "native_ra128" else self.m.readahead.initial
+        self.m.readahead.set(ra)
+        with tempfile.TemporaryDirectory(prefix="fmbench.") as tmp:
+            written = os.path.join(tmp, "written") if check else None
+            run = self.m.run(self.argv(w, hint, gen, written),
+                             preload=shape == "preloaded",
+                             warm=self.m.limit // 2 if w.warm else 0)
+            if check and run["exit"] == 0:
+                run["file_check"] = self.check(w, written, gen)
+        run.update(workload=w.name, shape=shape, round=rnd, hint=hint)
+        self.judge(run)
+        self.runs.append(run)
+        return run
+
+    def check(self, w, written, gen):
+        """Natively, with read(2): are all stores in the file?"""
+        argv = [self.m.tool("datafile"), "check", self.data.path, str(gen),
+                written, str(gen)] + (["all"] if w.full_pages else [])
+        return self.m.run(argv, limit=False)["result"]
+
+    def judge(self, run):
+        """What must never happen, however fast the run was."""
+        name = f"{run['workload']}/{run['shape']} round {run['round']}"
+        r, mem = run["result"], run.get("memory", {})
+        if run["exit"] or r is None:
+            self.problem(f"{name}: exit {run['exit']}: {run['stderr'][-300:]}")
+        if r and r["wrong"]:
+            self.problem(f"{name}: {r['wrong']} wrong words")
+        if mem.get("oom_kills"):
+            self.problem(f"{name}: killed for lack of memory")
+        if mem.get("max_bytes", 0) > self.m.limit:
+            self.problem(f"{name}: held {mem['max_bytes']} bytes")
+        if run.get("file_check") and run["file_check"]["bad_words"]:
+            self.problem(f"{name}: stores missing: {run['file_check']}")
+        stats = run.get("stats")
+        if run["shape"] == "preloaded" and not (
+                stats and stats["totals"]["all_mappings"]):
+            self.problem(f"{name}: the engine served no mapping")
+
+    def problem(self, text):
+        print(f"PROBLEM {text}", flush=True)
+        self.problems.append(text)
+
+    # ---- rounds -----------------------------------------------------------
+
+    def hinted(self, w, rnd):
+        """Every candidate in the first round, then the best one."""
+        if rnd == 0:
+            tried = [self.one(w, "native_hint", rnd, h) for h in w.hints]
+            good = [r for r in tried if r["result"]]
+            best = max(good, key=lambda r: w.rows[0].metric(r["result"]),
+                       default=tried[0])
+            self.best_hint[w.name] = best["hint"]
+            for r in tried:
+                r["counted"] = r is best
+            return best
+        return self.one(w, "native_hint", rnd, self.best_hint[w.name])
+
+    def workload(self, w, rnd):
+        shapes = list(self.opts.shapes)
+        shapes = shapes[rnd % len(shapes):] + shapes[:rnd % len(shapes)]
+        line = []
+        for shape in shapes:
+            run = (self.hinted(w, rnd) if shape == "native_hint"
+                   else self.one(w, shape, rnd))
+            if run["result"]:
+                row = w.rows[0]
+                value = row.metric(run["result"]) / workloads.scale(row.unit)
+                line.append((shape, f"{shape} {value:.3g}"))
+        line.sort(key=lambda t: workloads.SHAPES.index(t[0]))
+        print(f"  {w.name:12} {w.rows[0].unit:6}" +
+              "  ".join(t[1] for t in line), flush=True)
+
+    def device_limit(self, rnd):
+        for what, depth, block, poll in DEVICE_RUNS:
+            gen = self.data.next() if "write" in what else self.data.gen
+            argv = [self.m.tool("devlimit"), self.data.path, what, str(depth),
+                    block, str(min(1.0, self.opts.seconds))]
+            run = self.m.run(argv + ["poll"] * poll + [str(gen)], limit=False)
+            run["round"] = rnd
+            r = run["result"]
+            if run["exit"] or not r or r["wrong"]:
+                self.problem(f"devlimit {what}: exit {run['exit']}: {run['stderr']}")
+                continue
+            self.device.append(run)
+            print(f"  device {what} depth {depth}{' polled' * poll}: "
+                  f"{r['rate'] / 1e3:.1f} k/s, {r['bytes_per_s'] / (1 << 30):.2f} GiB/s",
+                  flush=True)
+
+    def rounds(self, chosen, device, save):
+        for rnd in range(self.opts.rounds):
+            print(f"round {rnd + 1} of {self.opts.rounds}", flush=True)
+            if device:
+                self.device_limit(rnd)
+            for w in chosen:
+                self.workload(w, rnd)
+            save()
+
+
+def dump(path, obj):
+    tmp = path + ".tmp"
+    with open(tmp, "w", encoding="utf-8") as f:
+        json.dump(obj, f, indent=1)
+        f.write("\n")
+    os.rename(tmp, path)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""The workloads, the kernel's hints worth trying, and the targets.
+
+A target is preloaded / native, as throughput (or, for a latency, native /
+preloaded), against the kernel with read_ahead_kb=128, with the machine's own
+setting, and with its best madvise hint. None: nothing was promised.
+"""
+from dataclasses import dataclass, field
+
+MIB = 1 << 20
+SHAPES = ("native", "native_ra128", "native_hint", "preloaded")
+
+
+def rate(r):
+    return r["rate"]
+
+
+def rate_synced(r):
+    return r["rate_with_msync"]
+
+
+def p999(r):
+    """Inverse, so that more is better as for a rate."""
+    return 1e9 / max(r["lat_ns"]["p999"], 1)
+
+
+def second_pass(r):
+    return r["range"] / 4096 / r["second_pass_s"]
+
+
+def first_pass(r):
+    return r["range"] / 4096 / r["first_pass_s"]
+
+
+def random_touch(r):
+    return r["random_touches"] / r["random_s"]
+
+
+@dataclass
+class Row:
+    """One line of the table: a figure taken from the runs of a workload."""
+    title: str
+    metric: object
+    unit: str
+    targets: tuple = (None, None, None)  # vs ra128, vs machine's, vs hint
+    device: tuple = None                 # (what, depth, least share)
+    most_cpu: float = None
+    hot_hits: float = None
+
+
+@dataclass
+class Workload:
+    name: str
+    group: str
+    args: list
+    rows: list
+    hints: tuple = ("random",)
+    writes: bool = False
+    full_pages: bool = False
+    warm: bool = False
+    seconds: float = 1.0      # times the runner's duration; 0: fixed work
+    prefill: bool = False
+    extra: dict = field(default_factory=dict)
+
+
+def random_read(threads, targets, device=None):
+    rows = [Row(f"random read 4 KiB, {threads} thread{'s' * (threads > 1)}",
+                rate, "k/s", targets, device)]
+    if threads == 8:
+        rows.append(Row("p99.9 latency, random read, 8 threads", p999, "us",
+                        (1, 1, 1)))
+    return Workload(f"rand{threads}", "random",
+                    ["--pattern", "uniform", "--threads", str(threads)],
+                    rows, prefill=True)
+
+
+def random_write(threads, targets):
+    rows = []
+    if targets:
+        rows.append(Row(f"random write, {threads} threads, final msync",
+                        rate_synced, "k/s", targets))
+    else:
+        rows.append(Row(f"p99.9 latency, random write, {threads} threads",
+                        p999, "us", (1, 1, 1)))
+    return Workload(f"randwrite{threads}", "write",
+                    ["--pattern", "uniform", "--op", "write",
+                     "--threads", str(threads)], rows, writes=True, prefill=True)
+
+
+def all_workloads(limit):
+    """`limit`: bytes of the memory cgroup; sizes follow it."""
+    hot = limit // 2
+    fits = ["--pattern", "fits", "--range", str(limit // 2)]
+    return [
+        random_read(1, (3.5, 80, 1.3)),
+        random_read(2, (4, 80, 1.05)),
+        random_read(8, (5, 80, 1.15)),
+        random_read(32, (6, 80, 1.1), ("rand", 32, 0.8)),
+        Workload("zipf8", "zipf",
+                 ["--pattern", "zipf", "--threads", "8"],
+                 [Row("zipf 0.99 read, 8 threads", rate, "k/s", (3, 20, 1.3))],
+                 prefill=True, seconds=1.5),
+        Workload("seq", "scan", ["--pattern", "seq"],
+                 [Row("sequential read, 1 thread", rate, "GiB/s",
+                      (1.8, 1.1, 1.05), ("seq", 4, 0.95), 0.2)],
+                 hints=("sequential",)),
+        Workload("back", "scan", ["--pattern", "back"],
+                 [Row("backward read", rate, "GiB/s", (3, 3, 1.5))],
+                 hints=("random", "sequential")),
+        Workload("stride", "scan", ["--pattern", "stride"],
+                 [Row("64 KiB-strided read", rate, "k/s", (3, 3, 1.5))],
+                 hints=("random", "sequential")),
+        Workload("streams", "scan", ["--pattern", "streams", "--streams", "8"],
+                 [Row("8 sequential streams, 1 thread", rate, "GiB/s")],
+                 hints=("sequential",)),
+        Workload("scanhot", "scan",
+                 ["--pattern", "scanhot", "--threads", "2", "--hot", str(hot)],
+                 [Row("scan + hot set of half the memory", rate, "k/s",
+                      (2, 2, 1.5), hot_hits=0.95)],
+                 hints=("sequential", "random"), prefill=True, seconds=1.5),
+        random_write(2, (2, 10, 1.2)),
+        random_write(8, None),
+        random_write(16, (2, 10, 1.2)),
+        Workload("rmw8", "write",
+                 ["--pattern", "uniform", "--op", "rmw", "--threads", "8"],
+                 [Row("random read-modify-write, 8 threads", rate_synced, "k/s")],
+                 writes=True, prefill=True),
+        Workload("seqwrite", "write",
+                 ["--pattern", "seq", "--op", "write", "--touch", "all"],
+                 [Row("sequential write, final msync", rate_synced, "GiB/s",
+                      (1.2, 1.2, 1.1))],
+                 hints=("sequential",), writes=True, full_pages=True),
+        Workload("fits", "fits", fits,
+                 [Row("data that fits, second pass", second_pass, "GiB/s",
+                      (1, 1, 1)),
+                  Row("data that fits, random touches", random_touch, "M/s",
+                      (1, 1, 1))],
+                 hints=("sequential",), seconds=0),
+        Workload("warm", "fits", fits,
+                 [Row("file in the page cache, first pass", first_pass, "GiB/s",
+                      (0.95, 0.95, 0.95)),
+                  Row("file in the page cache, random touches", random_touch,
+                      "M/s", (0.95, 0.95, 0.95))],
+                 hints=("sequential",), seconds=0, warm=True),
+        Workload("fresh", "calls",
+                 ["--pattern", "fresh", "--range", str(limit // 2)],
+                 [Row("map 64 KiB, touch 4 pages, unmap (data fits)", rate, "k/s")]),
+        Workload("pair", "calls",
+                 ["--pattern", "pair", "--sample", "0"],
+                 [Row("mmap + munmap of 4 KiB", rate, "k/s",
+                      (1 / 3, 1 / 3, 1 / 3))]),
+        Workload("foreign", "calls",
+                 ["--pattern", "foreign", "--sample", "0"],
+                 [Row("pread of a file that is not ours", rate, "M/s")]),
+    ]
+
+
+def scale(unit):
+    """Divisor from operations per second to the unit shown."""
+    return {"k/s": 1e3, "M/s": 1e6, "GiB/s": (1 << 30) / 4096}[unit]
