@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run by ../monetdb: generate TABLES FACTOR | load|query|change TABLES DB."""
+"""Run by ../monetdb: generate TABLES FACTOR | load|query|change|sums TABLES DB."""
 import glob
 import os
 import re
@@ -96,6 +96,22 @@ def change():
         c.commit()
     cur.execute("SELECT count(*), sum(l_quantity), sum(more) FROM wide")
     print([rounded(r) for r in cur.fetchall()])
+    c.close()
+
+
+def sums():
+    """A checksum of every column of every table, each value mixed with its
+    row's key. The sums are whole numbers below 2^53, exact in any order."""
+    c = connect()
+    cur = c.cursor()
+    cur.execute("SELECT t.name, c.name FROM sys.tables t, sys.columns c WHERE "
+                "t.id = c.table_id AND NOT t.system ORDER BY t.name, c.number")
+    keys = {}
+    for table, column in cur.fetchall():
+        key = keys.setdefault(table, column)
+        cur.execute("SELECT count(*), sum(cast(hash(%s) %% 999983 AS double) * "
+                    "(hash(%s) %% 101)) FROM %s" % (column, key, table))
+        print(table, column, ["%d" % x for x in cur.fetchall()[0]])
     c.close()
 
 
