@@ -143,7 +143,7 @@ static void *reader(void *arg)
 		submit_queued(r);
 		land_all(); /* what was done at submission */
 		if (fm_ring_inflight(r)) {
-			fm_ring_reap(r, false);
+			fm_ring_reap(r);
 			land_all();
 			continue;
 		}

@@ -9,8 +9,10 @@
 
 #include "ahead.h"
 #include "alloc.h"
+#include "bounce.h"
 #include "cache.h"
 #include "control.h"
+#include "demand.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "epoch.h"
@@ -192,8 +194,11 @@ static int start(void)
 	if (err > 0 && s->uring)
 		fm_log(FM_LOG_WARN, "io_uring is not available: using "
 		       "pread and pwrite (slower)");
+	fm_demand_start();
 	cache -= frames * FM_HUGE;
-	err = fm_cache_start(cache);
+	err = fm_bounce_start();
+	if (!err)
+		err = fm_cache_start(cache);
 	if (err)
 		return refuse("cache", err, "lower FASTMAP_CACHE");
 	err = start_delivery();
@@ -232,6 +237,8 @@ void fm_engine_forked(void)
 	fm_fd_drop(fm_uffd_fd());
 	fm_uffd_set_fd(-1);
 	fm_rings_reset();
+	fm_demand_reset();
+	fm_bounce_reset();
 	fm_cache_reset();
 	fm_huge_reset();
 	fm_ahead_reset();

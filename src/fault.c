@@ -14,6 +14,7 @@
 #include "fault.h"
 
 #include "ahead.h"
+#include "bounce.h"
 #include "cache.h"
 #include "coherence.h"
 #include "engine.h"
@@ -25,7 +26,6 @@
 #include "mapops.h"
 #include "page.h"
 #include "policy.h"
-#include "ring.h"
 #include "space.h"
 #include "stats.h"
 #include "trace.h"
@@ -217,7 +217,7 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 				   _Atomic uint8_t *p)
 {
 	struct fm_file *f = m->file;
-	struct fm_ring *r;
+	struct fm_bounce *b;
 	uint64_t lo, hi;
 	long got;
 	char *buf;
@@ -227,10 +227,10 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 		return err;
 	lock_block(m, i, &lo, &hi);
 	fm_cache_charge(hi - lo);
-	/* Last: who has a ring waits for nothing but the device. */
-	r = fm_ring_get();
-	buf = fm_ring_bounce(r);
-	got = fm_load(f, r, m->pgoff + lo, hi - lo, buf);
+	/* Last: who has a buffer waits for nothing but the device. */
+	b = fm_bounce_get();
+	buf = b->mem;
+	got = fm_load(f, m->pgoff + lo, hi - lo, buf);
 	if (got >= 0 && lo + (uint64_t)got <= i)
 		err = -ENXIO; /* beyond the end of the file */
 	else if (got < 0)
@@ -248,7 +248,7 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 			fm_cache_uncharge(1);
 	}
 	unlock_block(m, i, lo, hi);
-	fm_ring_put(r);
+	fm_bounce_put(b);
 	return err;
 }
 

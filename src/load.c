@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "demand.h"
 #include "file.h"
 #include "page.h"
 #include "policy.h"
@@ -29,7 +30,7 @@ FM_FAULT long fm_load_finish(uint64_t n, long res, void *buf)
 }
 
 /* One transfer, taken up again until it is complete or the file ends. */
-static FM_FAULT long read_full(struct fm_ring *r, struct fm_io *io)
+static FM_FAULT long read_full(struct fm_io *io)
 {
 	uint64_t want = io->len, got = 0;
 
@@ -37,7 +38,7 @@ static FM_FAULT long read_full(struct fm_ring *r, struct fm_io *io)
 		long res;
 
 		io->len = want - got;
-		res = fm_ring_do(r, io);
+		res = fm_demand_do(io);
 		if (res == -EINTR)
 			continue;
 		if (res < 0)
@@ -51,8 +52,7 @@ static FM_FAULT long read_full(struct fm_ring *r, struct fm_io *io)
 	return (long)got;
 }
 
-FM_FAULT long fm_load(struct fm_file *f, struct fm_ring *r, uint64_t fp,
-		      uint64_t n, void *buf)
+FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 {
 	struct fm_io io = {
 		.file = f,
@@ -73,17 +73,17 @@ FM_FAULT long fm_load(struct fm_file *f, struct fm_ring *r, uint64_t fp,
 
 		warm.buffered = true;
 		warm.nowait = f->direct && !f->windows;
-		res = warm.nowait ? fm_ring_do(r, &warm) :
-				    read_full(r, &warm);
+		res = warm.nowait ? fm_io_once(&warm) :
+				    read_full(&warm);
 		if (warm.nowait && res != (long)warm.len)
 			res = -EAGAIN;
 	}
 	if (res == -EAGAIN && f->direct)
-		res = read_full(r, &io);
+		res = read_full(&io);
 	if (res == -EINVAL && f->direct) {
 		/* The file system changed its mind (or an odd tail). */
 		f->direct = false;
-		return fm_load(f, r, fp, n, buf);
+		return fm_load(f, fp, n, buf);
 	}
 	if (res < 0)
 		count(&f->st.read_errors, 1);

@@ -5,13 +5,10 @@
 
 #include "types.h"
 
-struct fm_ring;
-
 /* Read n pages from page fp on into buf (page aligned). Bytes beyond the end
  * of the file are zero. Returns how many pages have at least one byte of the
  * file (0: all beyond the end), or -errno. */
-long fm_load(struct fm_file *f, struct fm_ring *r, uint64_t fp, uint64_t n,
-	     void *buf);
+long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 
 /* After a transfer returned `res` for n pages: zero the rest, count pages. */
 long fm_load_finish(uint64_t n, long res, void *buf);

@@ -2,7 +2,6 @@
 #include "ring_priv.h"
 
 #include <liburing.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,8 +11,6 @@
 #include "sys.h"
 #include "types.h"
 
-#define POLL_NS 200000u      /* longest spin for one completion */
-
 struct fm_ring fm_ring_pool[FM_MAX_RINGS];
 _Atomic uint32_t fm_ring_top;
 static _Atomic uint32_t pool_lock;    /* creation only */
@@ -22,10 +19,6 @@ static _Atomic uint32_t pool_sleepers;
 static uint32_t pool_limit = FM_MAX_RINGS;
 
 static uint32_t max_files = 512;
-static long ncpu = 1;
-static _Atomic int32_t waiters;       /* threads in a device wait */
-static _Atomic uint32_t poll_penalty; /* waits left to sleep through */
-static _Atomic uint32_t poll_backoff; /* what the next penalty will be */
 
 bool fm_rings_uring(void)
 {
@@ -41,7 +34,11 @@ uint32_t fm_rings_max_files(void)
 
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
 {
-	struct io_uring_params p = { .flags = IORING_SETUP_CLAMP };
+	/* Completions wait for a system call of the thread instead of being
+	 * announced by an interrupt: who waits here makes one (Linux 5.19). */
+	struct io_uring_params p = {
+		.flags = IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN,
+	};
 	int err = io_uring_queue_init_params(entries, r, &p);
 
 	if (err)
@@ -79,7 +76,6 @@ void fm_rings_reset(void)
 	memset(fm_ring_pool, 0, sizeof(fm_ring_pool));
 	atomic_store(&fm_ring_top, 0);
 	atomic_store(&pool_lock, 0);
-	atomic_store(&waiters, 0);
 	if (fm_home.on)
 		fm_fd_drop(fm_home.ring.ring_fd);
 	memset(&fm_home, 0, sizeof(fm_home));
@@ -91,10 +87,6 @@ static bool ring_init(struct fm_ring *r)
 {
 	size_t gens = fm_home.files * sizeof(uint32_t);
 
-	if (!r->bounce)
-		r->bounce = fm_sys_anon(FM_BOUNCE);
-	if (!r->bounce)
-		return false;
 	if (!fm_home.on)
 		return true;
 	if (!r->gen)
@@ -156,8 +148,8 @@ FM_FAULT struct fm_ring *fm_ring_get(void)
 			r = pool_grow();
 			if (r)
 				return r;
-			if (n == 0 && atomic_load(&fm_ring_top) == 0)
-				fm_cpu_relax();
+			/* Somebody else is at it, for a millisecond. */
+			fm_sys0(SYS_sched_yield);
 			continue;
 		}
 		atomic_fetch_add(&pool_sleepers, 1);
@@ -172,11 +164,6 @@ FM_FAULT void fm_ring_put(struct fm_ring *r)
 	atomic_fetch_add(&pool_wait, 1);
 	if (atomic_load(&pool_sleepers))
 		fm_futex_wake(&pool_wait, 1);
-}
-
-FM_FAULT void *fm_ring_bounce(struct fm_ring *r)
-{
-	return r->bounce;
 }
 
 FM_FAULT unsigned fm_ring_inflight(const struct fm_ring *r)
@@ -196,11 +183,8 @@ static bool first_ring(void)
 int fm_rings_start(uint32_t limit, bool use_uring)
 {
 	uint32_t slots = slots_allowed();
-	cpu_set_t set;
 	int err = -ENOSYS;
 
-	if (fm_sys3(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0)
-		ncpu = CPU_COUNT(&set);
 	pool_limit = limit < 1 ? 1 : limit > FM_MAX_RINGS ? FM_MAX_RINGS : limit;
 	if (use_uring)
 		err = fm_ring_create(&fm_home.ring, 8, slots);
@@ -359,120 +343,32 @@ static FM_FAULT unsigned reap_ready(struct fm_ring *r)
 	return n;
 }
 
-/* Polling pays while nobody else wants the CPU: a wake-up costs as much as
- * half a read. Found out from load, not from a constant: more waiters than
- * CPUs means sleep; a gap in our own progress means that we were preempted by
- * somebody who had work, so sleep for the next while. */
-static FM_FAULT void crowded(void)
-{
-	uint32_t n = atomic_load_explicit(&poll_backoff, memory_order_relaxed);
-
-	n = n < 512 ? 1024 : n < 16384 ? n * 2 : n;
-	atomic_store_explicit(&poll_backoff, n, memory_order_relaxed);
-	atomic_store_explicit(&poll_penalty, n, memory_order_relaxed);
-}
-
-static FM_FAULT bool may_poll(void)
-{
-	uint32_t pen = atomic_load_explicit(&poll_penalty,
-					    memory_order_relaxed);
-
-	/* Those who poll keep the others from getting as far as waiting: one
-	 * crowded moment speaks for the waits that follow it. */
-	if (atomic_load_explicit(&waiters, memory_order_relaxed) > ncpu) {
-		if (pen < 512)
-			crowded();
-		return false;
-	}
-	if (!pen)
-		return true;
-	atomic_store_explicit(&poll_penalty, pen - 1, memory_order_relaxed);
-	return false;
-}
-
-/* Polling goes well: forget old crowds, slowly. */
-static FM_FAULT void calm(uint64_t polled)
-{
-	uint32_t n = atomic_load_explicit(&poll_backoff, memory_order_relaxed);
-
-	if (polled % 1024 == 0 && n)
-		atomic_store_explicit(&poll_backoff, n / 2,
-				      memory_order_relaxed);
-}
-
-static FM_FAULT unsigned poll_cq(struct fm_ring *r)
-{
-	uint64_t start = fm_now_ns(), last = start, now = start;
-
-	while (now - start < POLL_NS) {
-		unsigned n;
-
-		for (int i = 0; i < 16; i++) {
-			n = reap_ready(r);
-			if (n) {
-				calm(++r->polled);
-				return n;
-			}
-			fm_cpu_relax();
-		}
-		now = fm_now_ns();
-		if (now - last > 30000) {
-			crowded();
-			return reap_ready(r);
-		}
-		if (atomic_load_explicit(&waiters, memory_order_relaxed) >
-		    ncpu)
-			return 0;
-		last = now;
-	}
-	return 0;
-}
-
-FM_FAULT unsigned fm_ring_reap(struct fm_ring *r, bool poll)
+FM_FAULT unsigned fm_ring_look(struct fm_ring *r)
 {
 	unsigned n = r->early;
 
 	r->early = 0;
-	if (!r->uring || !r->inflight)
-		return n;
-	n += reap_ready(r);
-	if (n)
-		return n;
-	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
-	if (poll)
-		n = poll_cq(r);
-	while (!n && r->inflight) {
+	return r->uring && r->inflight ? n + reap_ready(r) : n;
+}
+
+FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
+{
+	unsigned n = fm_ring_look(r);
+
+	while (!n && r->uring && r->inflight) {
 		r->slept++;
 		io_uring_submit_and_wait(&r->ring, 1);
 		n = reap_ready(r);
 	}
-	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
 	return n;
 }
 
-/* Submit and sleep in one system call. */
-static FM_FAULT void enter_and_wait(struct fm_ring *r, struct fm_io *io)
-{
-	queue(r, &io, 1);
-	if (!r->uring || !r->inflight)
-		return;
-	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
-	while (!io->done) {
-		r->slept++;
-		io_uring_submit_and_wait(&r->ring, 1);
-		reap_ready(r);
-	}
-	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
-}
-
+/* Submits and sleeps in one system call. */
 FM_FAULT long fm_ring_do(struct fm_ring *r, struct fm_io *io)
 {
-	if (io->op == FM_READ && may_poll())
-		fm_ring_submit(r, &io, 1);
-	else
-		enter_and_wait(r, io);
+	queue(r, &io, 1);
 	while (!io->done)
-		fm_ring_reap(r, io->op == FM_READ);
+		fm_ring_reap(r);
 	r->early = 0;
 	return io->res;
 }
@@ -494,7 +390,6 @@ void fm_ring_stats(struct fm_ring_stats *ret)
 	ret->rings = n;
 	for (uint32_t i = 0; i < n; i++) {
 		ret->ios += fm_ring_pool[i].ios;
-		ret->polled += fm_ring_pool[i].polled;
 		ret->slept += fm_ring_pool[i].slept;
 	}
 	ret->max_depth = n;

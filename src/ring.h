@@ -41,7 +41,6 @@ struct fm_io {
 };
 
 #define FM_RING_DEPTH 128
-#define FM_BOUNCE ((size_t)256 << 10)
 
 /* Probe and create the home ring; limit = most pool rings (1..64). 0 with
  * io_uring, 1 without (fallback works), -errno when nothing works. */
@@ -64,15 +63,12 @@ void fm_ring_put(struct fm_ring *r);
 /* [plain] A ring outside of the pool, for a thread that keeps it. NULL when
  * there is none to be had. */
 struct fm_ring *fm_ring_own(void);
-/* Page-aligned scratch memory of FM_BOUNCE bytes that belongs to the ring. */
-void *fm_ring_bounce(struct fm_ring *r);
-
 /* Queue and submit (n <= FM_RING_DEPTH - in flight). */
 void fm_ring_submit(struct fm_ring *r, struct fm_io **ios, unsigned n);
-/* Wait until at least one more I/O of this ring is done (or none is in
- * flight). `poll`: spin for it while that does not hurt. Returns how many
- * finished. */
-unsigned fm_ring_reap(struct fm_ring *r, bool poll);
+/* Take note of what is done. Returns how many I/Os finished. */
+unsigned fm_ring_look(struct fm_ring *r);
+/* The same, but sleep until at least one is (or none is in flight). */
+unsigned fm_ring_reap(struct fm_ring *r);
 unsigned fm_ring_inflight(const struct fm_ring *r);
 /* Submit one, wait, return its result. */
 long fm_ring_do(struct fm_ring *r, struct fm_io *io);
@@ -94,7 +90,7 @@ void fm_fd_forget(int fd);
 void fm_fd_drop(int fd);   /* forget and close */
 
 struct fm_ring_stats {
-	uint64_t ios, polled, slept, rings, max_depth;
+	uint64_t ios, slept, rings, max_depth;
 };
 void fm_ring_stats(struct fm_ring_stats *ret);
 

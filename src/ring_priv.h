@@ -19,8 +19,7 @@ struct fm_ring {
 	struct io_uring ring;
 	uint32_t *gen;           /* file generation held in each slot pair */
 	uint32_t *gen_buf;
-	void *bounce;
-	uint64_t ios, polled, slept;
+	uint64_t ios, slept;
 };
 
 struct fm_home {

@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "cache.h"
+#include "demand.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "epoch.h"
@@ -140,7 +141,8 @@ static json_t *io_json(void)
 	set_bool(o, "uring", fm_engine_running() && fm_rings_uring());
 	set_int(o, "rings", r.rings);
 	set_int(o, "ios", r.ios);
-	set_int(o, "polled", r.polled);
+	set_int(o, "polled", fm_demand_polled());
+	set_int(o, "batches", fm_demand_batches());
 	set_int(o, "slept", r.slept);
 	set_int(o, "max_depth", r.max_depth);
 	return o;

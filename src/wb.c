@@ -211,7 +211,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 {
 	submit_queued(w);
 	while (w->inflight > until) {
-		fm_ring_reap(w->ring, false);
+		fm_ring_reap(w->ring);
 		for (int k = 0; k < RUNS; k++)
 			if (w->runs[k].used && w->runs[k].io.done)
 				finish_run(w, &w->runs[k]);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* bounce.h - buffers that demand reads land in before they are installed.
+ * [fault] safe except start. */
+#ifndef FM_BOUNCE_H
+#define FM_BOUNCE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FM_BOUNCE ((size_t)256 << 10) /* bytes of one buffer, page aligned */
+
+struct fm_bounce {
+	_Atomic uint32_t taken;
+	void *mem;
+	char pad[48]; /* a cache line */
+};
+
+int fm_bounce_start(void); /* 0 or -ENOMEM */
+void fm_bounce_reset(void); /* child of fork */
+
+/* A buffer for this thread alone. Waits when all (256) are in use; who has
+ * one waits for nothing but the device and the page tables. */
+struct fm_bounce *fm_bounce_get(void);
+void fm_bounce_put(struct fm_bounce *b);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "demand.h"
+
+#include <sched.h>
+
+#include "lock.h"
+#include "ring.h"
+#include "sys.h"
+
+#define POLL_NS 2000000u   /* longest poll for one read */
+#define SLOW_NS 1500000u   /* beyond it a wake-up makes no difference */
+#define LONG_NS 100000000u /* window in the better way */
+#define PROBE_NS 8000000u  /* window in the other one */
+#define PROBE_EVERY 12     /* windows */
+#define ENOUGH 16          /* reads to judge by */
+#define BATCH 32
+
+enum { SLEEP, POLL };
+enum { WAITING, TAKEN, DONE, SLEEPING };
+
+struct demand {
+	struct fm_io *io;
+	struct demand *next;
+	_Atomic uint32_t state; /* futex */
+};
+
+struct batch {
+	struct demand *d[BATCH];
+	unsigned n;    /* submitted */
+	unsigned left; /* not done */
+};
+
+static _Atomic(struct demand *) pending;
+static _Atomic uint32_t queued; /* about how many are in it */
+static _Atomic uint32_t pollers; /* threads that poll, for any read */
+static _Atomic uint64_t polled, batches;
+
+/* Windows of time in which all reads wait in one way. */
+static _Atomic uint32_t way = POLL, window_lock;
+static _Atomic uint64_t window_end, window_ns, window_n;
+static uint64_t estimate[2]; /* ns, recent mean of each way */
+static unsigned windows;
+static uint32_t ncpu = 1;
+
+void fm_demand_start(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (fm_sys3(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0)
+		ncpu = (uint32_t)CPU_COUNT(&set);
+}
+
+void fm_demand_reset(void)
+{
+	atomic_store(&pending, NULL);
+	atomic_store(&queued, 0);
+	atomic_store(&pollers, 0);
+	atomic_store(&window_lock, 0);
+	atomic_store(&window_n, 0);
+	atomic_store(&window_ns, 0);
+}
+
+uint64_t fm_demand_polled(void)
+{
+	return atomic_load(&polled);
+}
+
+uint64_t fm_demand_batches(void)
+{
+	return atomic_load(&batches);
+}
+
+/* ---- to poll or not to poll -------------------------------------------- */
+
+/* A window of time ends: note its mean, decide how the next one waits. */
+static FM_FAULT void turn_over(uint64_t now)
+{
+	uint32_t m = atomic_load(&way), other = m ^ 1;
+	uint64_t n = atomic_exchange(&window_n, 0);
+	uint64_t mean = atomic_exchange(&window_ns, 0) / (n + !n);
+	uint64_t len = LONG_NS;
+
+	/* A probe says more than an old estimate; the first windows see the
+	 * program start up. */
+	if (windows++ < 4)
+		estimate[m] = mean;
+	else
+		estimate[m] = (estimate[m] + 3 * mean) / 4;
+	if (windows < 4 || windows % PROBE_EVERY == 0) {
+		len = PROBE_NS;
+		m = other;
+	} else {
+		m = estimate[POLL] <= estimate[SLEEP] &&
+		    estimate[POLL] < SLOW_NS ? POLL : SLEEP;
+	}
+	atomic_store(&way, m);
+	atomic_store(&window_end, now + len);
+}
+
+static FM_FAULT void note(uint64_t begin, uint32_t m)
+{
+	uint64_t now = fm_now_ns(), end = atomic_load(&window_end);
+
+	if (m != atomic_load_explicit(&way, memory_order_relaxed))
+		return; /* of an earlier window */
+	atomic_fetch_add_explicit(&window_ns, now - begin,
+				  memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
+		    ENOUGH || now < end || !fm_trylock(&window_lock))
+		return;
+	if (atomic_load(&window_end) == end)
+		turn_over(now);
+	fm_unlock(&window_lock);
+}
+
+struct watch {
+	uint64_t begin;
+	bool over; /* polled long enough */
+};
+
+/* Let others run. */
+static FM_FAULT void step(struct watch *w)
+{
+	fm_sys0(SYS_sched_yield);
+	w->over = fm_now_ns() - w->begin > POLL_NS;
+}
+
+/* ---- batches ----------------------------------------------------------- */
+
+static FM_FAULT void put_pending(struct demand *first, struct demand *last)
+{
+	last->next = atomic_load(&pending);
+	while (!atomic_compare_exchange_weak(&pending, &last->next, first))
+		;
+}
+
+/* Take from the list what fits, put back the rest. */
+static FM_FAULT void take_batch(struct batch *b)
+{
+	struct demand *d = atomic_exchange(&pending, NULL), *rest;
+
+	atomic_store_explicit(&queued, 0, memory_order_relaxed);
+	b->n = 0;
+	while (d && b->n < BATCH) {
+		atomic_store(&d->state, TAKEN);
+		b->d[b->n++] = d;
+		d = d->next;
+	}
+	b->left = b->n;
+	if (!d)
+		return;
+	for (rest = d; rest->next;)
+		rest = rest->next;
+	put_pending(d, rest);
+}
+
+/* Tell the owners of what is done. They may return and be gone at once. */
+static FM_FAULT void publish(struct batch *b)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		struct demand *d = b->d[i];
+
+		if (!d || !d->io->done)
+			continue;
+		b->d[i] = NULL;
+		b->left--;
+		if (atomic_exchange(&d->state, DONE) == SLEEPING)
+			fm_futex_wake(&d->state, 1);
+	}
+}
+
+/* Submit the list, stay until all of it is done. False when it was empty. */
+static FM_FAULT bool lead(struct watch *w)
+{
+	struct fm_ring *r = fm_ring_get();
+	struct fm_io *io[BATCH];
+	struct batch b;
+
+	take_batch(&b);
+	for (unsigned i = 0; i < b.n; i++)
+		io[i] = b.d[i]->io;
+	if (b.n) {
+		atomic_fetch_add_explicit(&batches, 1, memory_order_relaxed);
+		fm_ring_submit(r, io, b.n);
+		fm_ring_look(r);
+	}
+	publish(&b);
+	while (b.left) {
+		if (w->over)
+			fm_ring_reap(r);
+		else
+			step(w);
+		if (w->over || fm_ring_look(r))
+			publish(&b);
+	}
+	fm_ring_put(r);
+	return b.n > 0;
+}
+
+/* Somebody else has submitted it. */
+static FM_FAULT void follow(struct demand *d, struct watch *w)
+{
+	uint32_t taken = TAKEN;
+
+	while (!w->over && atomic_load(&d->state) == TAKEN)
+		step(w);
+	if (!atomic_compare_exchange_strong(&d->state, &taken, SLEEPING))
+		return;
+	while (atomic_load(&d->state) == SLEEPING)
+		fm_futex_wait(&d->state, SLEEPING, NULL);
+}
+
+/* Somebody has just taken the list with our read in it. It is a matter of
+ * instructions, but a thread of real-time priority may keep it from them. */
+static FM_FAULT void pause_for_leader(void)
+{
+	const struct timespec ts = { 0, 20000 };
+
+	fm_sys2(SYS_nanosleep, &ts, NULL);
+}
+
+FM_FAULT long fm_demand_do(struct fm_io *io)
+{
+	struct demand d = { .io = io };
+	struct watch w = { .begin = fm_now_ns() };
+	uint32_t others;
+	long res;
+
+	if (!fm_rings_uring())
+		return fm_io_once(io);
+	if (atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
+		res = fm_io_once(io);
+		note(w.begin, SLEEP);
+		return res;
+	}
+	io->done = false;
+	put_pending(&d, &d);
+	/* Several to a batch when many wait: more may have come before the
+	 * turn is ours again. With few, every read starts at once. */
+	others = atomic_fetch_add(&pollers, 1);
+	if (atomic_fetch_add(&queued, 1) + 1 < others / (2 * ncpu))
+		step(&w);
+	while (atomic_load(&d.state) != DONE)
+		if (atomic_load(&d.state) != WAITING)
+			follow(&d, &w);
+		else if (!lead(&w))
+			pause_for_leader();
+	atomic_fetch_sub(&pollers, 1);
+	if (!w.over)
+		atomic_fetch_add_explicit(&polled, 1, memory_order_relaxed);
+	note(w.begin, POLL);
+	return io->res;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demand.h - the read that a faulting thread waits for.
+ *
+ * Polling for it is quicker than sleeping as long as a CPU has nothing better
+ * to do: a wake-up costs as much as half a read, most of it for getting an
+ * idle (virtual) CPU going. A poller gives its CPU to whoever is runnable
+ * between two looks. Whether that wins is measured, not guessed: all reads of
+ * a window of time wait in the same way, a short window every second tries
+ * the other one, and the smaller mean latency decides.
+ *
+ * Many threads that fault at once would notify the device once each. Pollers
+ * put their reads into a list; when more than a few wait, a thread lets the
+ * others run first, so that a read joins a batch which the next thread whose
+ * turn it is submits with one system call. With few, each starts at once:
+ * waiting for company would only turn a pipeline into a convoy. Who submits
+ * stays until the whole batch is done, because completions are delivered
+ * through the submitting thread.
+ */
+#ifndef FM_DEMAND_H
+#define FM_DEMAND_H
+
+#include <stdint.h>
+
+struct fm_io;
+
+void fm_demand_start(void);
+void fm_demand_reset(void); /* child of fork */
+
+/* [fault] Do the transfer, return its result. Takes a ring meanwhile. */
+long fm_demand_do(struct fm_io *io);
+
+uint64_t fm_demand_polled(void);  /* reads whose end was seen by polling */
+uint64_t fm_demand_batches(void); /* submissions made for them */
+
+#endif
