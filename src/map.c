@@ -209,16 +209,19 @@ struct fm_map *fm_map_split(struct fm_map *m, uint64_t i)
 	return n;
 }
 
-struct fm_map *fm_map_moved(struct fm_map *m, uintptr_t start)
+struct fm_map *fm_map_moved(struct fm_map *m)
 {
-	struct fm_map *n = sibling(m, 0);
+	return sibling(m, 0);
+}
 
-	if (!n)
-		return NULL;
-	atomic_store(&n->end, start + (atomic_load(&m->end) -
-				       atomic_load(&m->start)));
-	atomic_store(&n->start, start);
-	return n;
+void fm_map_discard(struct fm_map *m)
+{
+	if (!m)
+		return;
+	if (free_n < sizeof(free_ids) / sizeof(free_ids[0]))
+		free_ids[free_n++] = m->id;
+	fm_file_put_locked(m->file);
+	map_free(m);
 }
 
 static bool overlap(const struct fm_map *a, const struct fm_map *b)

@@ -87,8 +87,11 @@ struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
 			  uint64_t pgoff);
 /* The part from page i on becomes a mapping of its own; radix updated. */
 struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
-/* Same mode bytes at a new address. */
-struct fm_map *fm_map_moved(struct fm_map *m, uintptr_t start);
+/* Same mode bytes, for a new address: set start and end before it is
+ * published. */
+struct fm_map *fm_map_moved(struct fm_map *m);
+/* Never published, and never will be. NULL is fine. */
+void fm_map_discard(struct fm_map *m);
 /* Mark m and every mapping that overlaps it in the file; before publish. */
 void fm_map_note_aliases(struct fm_map *m);
 /* Enter into / remove from the file's list and the radix. */

@@ -211,7 +211,7 @@ int fm_map_show_and_unlock(struct fm_map *m, void *arg)
 	return 0;
 }
 
-static int retire_map(struct fm_map *m, void *arg)
+int fm_map_retire(struct fm_map *m, void *arg)
 {
 	(void)arg;
 	fm_map_each(m, 0, fm_map_pages(m), clear_page, NULL);
@@ -253,21 +253,32 @@ static int settle_map(struct fm_map *m, void *arg)
 	}
 	if (err == -ENOSPC || err == -EIO || err == -EDQUOT)
 		return 0; /* said already; goes with the memory */
-	if (err) {
-		ro = atomic_load(&m->prot);
-		protect_map(m, &ro);
-	}
 	return err;
 }
 
+static int reopen_map(struct fm_map *m, void *arg)
+{
+	int prot = atomic_load(&m->prot);
+
+	(void)arg;
+	if (!protect_map(m, &prot))
+		atomic_store(&m->vma_prot, true);
+	return 0;
+}
+
 /* The range is in the file and cut; the list of what is in it. */
-static int prepare_out(uintptr_t start, uintptr_t end, struct fm_list *l)
+int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *l)
 {
 	int err = fm_range_cut(start, end);
 
+	if (err)
+		return err;
+	err = fm_range_maps(start, end, settle_map, NULL);
 	if (!err)
-		err = fm_range_maps(start, end, settle_map, NULL);
-	return err ? err : fm_range_list(start, end, l);
+		err = fm_range_list(start, end, l);
+	if (err) /* those whose door was shut already */
+		fm_range_maps(start, end, reopen_map, NULL);
+	return err;
 }
 
 /* One mapping after the other: two of them may hold the same file pages, and
@@ -276,45 +287,65 @@ int fm_range_release(uintptr_t start, uintptr_t end)
 {
 	struct fm_list l;
 	bool flush = true;
-	int err = prepare_out(start, end, &l);
+	int err = fm_range_settle(start, end, &l);
 
 	if (err)
 		return err;
 	for (size_t k = 0; k < l.n; k++) {
 		fm_map_hide_and_lock(l.v[k], &flush);
-		retire_map(l.v[k], NULL);
+		fm_map_retire(l.v[k], NULL);
 	}
 	fm_free(l.v);
 	return 0;
 }
 
+/* It stays after all: undo what settling and hiding did. */
+int fm_map_keep(struct fm_map *m, void *arg)
+{
+	reopen_map(m, NULL);
+	return fm_map_show_and_unlock(m, arg);
+}
+
 static int unmap_one(struct fm_map *m)
 {
 	bool flush = true;
-	int err, prot = atomic_load(&m->prot);
+	int err;
 
 	fm_map_hide_and_lock(m, &flush);
 	err = fm_sys_munmap((void *)atomic_load(&m->start),
 			    atomic_load(&m->end) - atomic_load(&m->start));
 	if (!err)
-		return retire_map(m, NULL);
-	protect_map(m, &prot);
-	fm_map_show_and_unlock(m, NULL);
+		return fm_map_retire(m, NULL);
+	fm_map_keep(m, NULL);
 	return err;
+}
+
+/* What is not ours between our mappings. */
+static int unmap_gap(uintptr_t from, uintptr_t to)
+{
+	return from < to ? fm_sys_munmap((void *)from, to - from) : 0;
 }
 
 int fm_munmap_locked(uintptr_t a, size_t len)
 {
+	uintptr_t end = page_up(a + len), at = a;
 	struct fm_list l;
-	int err = prepare_out(a, page_up(a + len), &l);
+	int err = fm_range_settle(a, end, &l);
 
 	if (err)
 		return err;
-	for (size_t k = 0; k < l.n && !err; k++)
-		err = unmap_one(l.v[k]);
+	/* Every byte once: what has been unmapped may be somebody else's
+	 * mapping a moment later. */
+	for (size_t k = 0; k < l.n && !err; k++) {
+		uintptr_t next = atomic_load(&l.v[k]->end);
+
+		err = unmap_gap(at, atomic_load(&l.v[k]->start));
+		if (!err)
+			err = unmap_one(l.v[k]);
+		at = next;
+	}
 	fm_free(l.v);
-	/* What else is in the range. */
-	return err ? err : fm_sys_munmap((void *)a, len);
+	return err ? err : unmap_gap(at, end);
 }
 
 int fm_munmap(void *addr, size_t len)

@@ -30,6 +30,12 @@ int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg);
 int fm_map_flush(struct fm_map *m, void *arg);
 int fm_map_hide_and_lock(struct fm_map *m, void *arg);
 int fm_map_show_and_unlock(struct fm_map *m, void *arg);
+/* Cut and write back what is about to go, and list it; then, one by one
+ * (aliases share locks), hide_and_lock and either retire, when the memory
+ * means something else now, or keep. */
+int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *ret);
+int fm_map_retire(struct fm_map *m, void *arg);
+int fm_map_keep(struct fm_map *m, void *arg);
 int fm_munmap_locked(uintptr_t a, size_t len);
 
 /* Hand the files under a range to the kernel. No lock held. */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * remap.c - mremap: grow in place, shrink, move.
+ *
+ * What can fail of our own is done before the system call: objects, radix
+ * nodes, leaves. When the call fails, source and target are as they were.
  */
 #include "ahead.h"
 #include "alloc.h"
 #include "cache.h"
 #include "engine.h"
 #include "file.h"
+#include "log.h"
 #include "map.h"
 #include "mapops.h"
 #include "page.h"
@@ -43,40 +47,118 @@ static int check_same(struct fm_map *m, void *arg)
 	return 0;
 }
 
-/* The new tail is a mapping of its own, right behind. */
-static int add_tail(struct fm_map *like, uintptr_t start, size_t len,
-		    uint64_t pgoff)
+/* Behind the pieces, when they grow: a mapping of its own, not yet placed. */
+static struct fm_map *tail_new(const struct same *s, size_t len)
 {
-	struct fm_map *t;
-	int err = fm_file_grow_leaves(like->file, pgoff, len >> FM_PAGE_SHIFT);
+	struct fm_map *like = s->first, *t;
 
-	if (err)
-		return err;
-	t = fm_map_new(like->file, start, len, pgoff);
+	if (fm_file_grow_leaves(like->file, s->pgoff, len >> FM_PAGE_SHIFT))
+		return NULL;
+	t = fm_map_new(like->file, 0, len, s->pgoff);
 	if (!t)
-		return -ENOMEM;
+		return NULL;
 	fm_file_get(like->file);
 	t->prot = atomic_load(&like->prot);
 	t->shared = like->shared;
 	t->maywrite = like->maywrite;
 	atomic_store(&t->vma_prot, atomic_load(&like->vma_prot));
 	atomic_store(&t->advice, atomic_load(&like->advice));
+	return t;
+}
+
+static void place(struct fm_map *m, uintptr_t start)
+{
+	size_t len = atomic_load(&m->end) - atomic_load(&m->start);
+
+	atomic_store(&m->start, start);
+	atomic_store(&m->end, start + len);
+}
+
+static void publish_tail(struct fm_map *t, uintptr_t start)
+{
+	if (!t)
+		return;
+	place(t, start);
 	fm_map_note_aliases(t);
-	return fm_map_publish(t);
+	fm_map_publish(t); /* its radix nodes are reserved */
 }
 
 static int grow_in_place(const struct same *s, uintptr_t a, size_t old_len,
 			 size_t new_len)
 {
-	void *p = (void *)fm_sys5(SYS_mremap, a, old_len, new_len, 0, 0);
+	struct fm_map *t = tail_new(s, new_len - old_len);
+	void *p = (void *)(intptr_t)-ENOMEM;
 
-	if (fm_is_err(p))
+	if (t && !fm_space_reserve(1))
+		p = (void *)fm_sys5(SYS_mremap, a, old_len, new_len, 0, 0);
+	if (fm_is_err(p)) {
+		fm_map_discard(t);
 		return (int)(intptr_t)p;
-	return add_tail(s->first, a + old_len, new_len - old_len, s->pgoff);
+	}
+	publish_tail(t, a + old_len);
+	return 0;
 }
 
-/* Moved pages arrive without write protection: protect them all again, the
- * next store to each is seen. */
+/* ---- the target of MREMAP_FIXED ---------------------------------------- */
+
+struct target {
+	struct fm_list l;
+};
+
+static bool same_pages(const struct fm_map *m, const struct fm_map *o)
+{
+	return m->file == o->file && m->pgoff < o->pgoff + fm_map_pages(o) &&
+	       o->pgoff < m->pgoff + fm_map_pages(m);
+}
+
+static bool meets(const struct fm_list *l, size_t n, const struct fm_map *m)
+{
+	for (size_t k = 0; l && k < n; k++)
+		if (same_pages(l->v[k], m))
+			return true;
+	return false;
+}
+
+/* Locks cannot be taken twice: target pages that are two times in it, or in
+ * the source as well, are let go before the call. Their data is in the file;
+ * only their place is lost if the call should fail. */
+static bool aliased_in(const struct target *t, const struct fm_list *src)
+{
+	for (size_t k = 0; k < t->l.n; k++)
+		if (meets(&t->l, k, t->l.v[k]) ||
+		    (src && meets(src, src->n, t->l.v[k])))
+			return true;
+	return false;
+}
+
+/* Nobody can use the target until target_end; nothing has changed in it. */
+static int target_begin(struct target *t, uintptr_t start, uintptr_t end,
+			const struct fm_list *src)
+{
+	bool flush = true;
+	int err = fm_range_settle(start, end, &t->l);
+
+	if (!err && aliased_in(t, src)) {
+		fm_free(t->l.v);
+		t->l = (struct fm_list){ NULL, 0 };
+		return fm_range_release(start, end);
+	}
+	if (!err)
+		fm_list_each(&t->l, fm_map_hide_and_lock, &flush);
+	return err;
+}
+
+/* Still there, and registered? The kernel may have replaced a part of it,
+ * although the move failed. */
+static bool intact(struct fm_map *m)
+{
+	void *a = (void *)atomic_load(&m->start);
+	size_t len = atomic_load(&m->end) - atomic_load(&m->start);
+
+	return !fm_sys3(SYS_msync, a, len, MS_ASYNC) &&
+	       !fm_uffd_protect(a, len, true);
+}
+
 static void reprotect(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
@@ -85,18 +167,134 @@ static void reprotect(struct fm_map *m, uint64_t i, void *arg)
 	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
 }
 
-static struct fm_map *rehome(struct fm_map *m, uintptr_t to)
+static int reprotect_map(struct fm_map *m, void *arg)
 {
-	struct fm_map *n = fm_map_moved(m, to);
-	size_t len = atomic_load(&m->end) - atomic_load(&m->start);
+	fm_map_each(m, 0, fm_map_pages(m), reprotect, arg);
+	return 0;
+}
 
-	if (!n)
-		return NULL;
-	fm_map_each(m, 0, fm_map_pages(m), reprotect, NULL);
-	if (fm_uffd_protect((void *)to, len, true))
-		return NULL;
-	/* The same pages under the same locks: no new alias. */
-	return fm_map_publish(n) ? NULL : n;
+static void target_end(struct target *t, bool moved)
+{
+	for (size_t k = 0; k < t->l.n; k++) {
+		struct fm_map *m = t->l.v[k];
+
+		reprotect_map(m, NULL);
+		if (moved || !intact(m))
+			fm_map_retire(m, NULL);
+		else
+			fm_map_keep(m, NULL);
+	}
+	fm_free(t->l.v);
+}
+
+/* What is still ours of a target that was let go for a call that failed. */
+static void drop_rest(uintptr_t start, uintptr_t end)
+{
+	for (; start < end; start += FM_PAGE)
+		if (!fm_uffd_protect((void *)start, FM_PAGE, true))
+			fm_sys_munmap((void *)start, FM_PAGE);
+}
+
+/* Something that is not ours moves over what is. Linux 6.17 moves what it can
+ * before it finds a gap: then the target could not be kept. */
+static void *over_target(uintptr_t old, size_t old_len, size_t new_len,
+			 int flags, uintptr_t to)
+{
+	struct target t = { { NULL, 0 } };
+	uintptr_t end = page_up(to + new_len);
+	void *p;
+	int err;
+
+	if (old_len && fm_sys3(SYS_msync, old, page_up(old_len), MS_ASYNC))
+		return (void *)(intptr_t)-EFAULT;
+	err = target_begin(&t, to, end, NULL);
+	if (err)
+		return (void *)(intptr_t)err;
+	p = (void *)fm_sys5(SYS_mremap, old, old_len, new_len, flags, to);
+	target_end(&t, !fm_is_err(p));
+	if (fm_is_err(p) && !fm_overlaps((void *)to, 1))
+		drop_rest(to, end);
+	return p;
+}
+
+/* ---- moving ------------------------------------------------------------ */
+
+struct move {
+	const struct same *s;
+	uintptr_t a;
+	size_t old_len, new_len;
+	struct fm_list src;
+	struct fm_map **to;  /* the pieces at their new address */
+	struct fm_map *tail;
+};
+
+static void move_free(struct move *v, bool unused)
+{
+	for (size_t k = 0; unused && v->to && k < v->src.n; k++)
+		fm_map_discard(v->to[k]);
+	if (unused)
+		fm_map_discard(v->tail);
+	fm_free(v->to);
+	fm_free(v->src.v);
+}
+
+static int move_prepare(struct move *v)
+{
+	bool ok;
+
+	if (fm_range_list(v->a, v->a + v->old_len, &v->src))
+		return -ENOMEM;
+	v->to = fm_alloc((v->src.n + 1) * sizeof(struct fm_map *));
+	ok = v->to && !fm_space_reserve(2 * v->src.n + 1);
+	for (size_t k = 0; ok && k < v->src.n; k++) {
+		v->to[k] = fm_map_moved(v->src.v[k]);
+		ok = v->to[k];
+	}
+	if (ok && v->new_len > v->old_len) {
+		v->tail = tail_new(v->s, v->new_len - v->old_len);
+		ok = v->tail;
+	}
+	if (ok)
+		return 0;
+	move_free(v, true);
+	return -ENOMEM;
+}
+
+/* Moved memory is of ours again: registered, and all write-protected, so that
+ * the next store to each page is seen. */
+static int take_in(void *at, size_t len)
+{
+	int err;
+
+	fm_sys_madvise(at, len, MADV_DONTFORK);
+	err = fm_uffd_register(at, len);
+	if (!err)
+		err = fm_uffd_protect(at, len, true);
+	fm_sys_madvise(at, len, MADV_DONTDUMP);
+	return err;
+}
+
+/* The kernel moved it and will not register it. Shared pages are all in the
+ * file. */
+static void move_back(struct move *v, void *at)
+{
+	void *a = (void *)v->a, *p;
+
+	p = fm_sys_mmap(a, v->old_len, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				MAP_FIXED_NOREPLACE, -1, 0);
+	if (p == a)
+		p = (void *)fm_sys5(SYS_mremap, at, v->new_len, v->old_len,
+				    MREMAP_MAYMOVE | MREMAP_FIXED, a);
+	if (p == a && !take_in(a, v->old_len)) {
+		fm_list_each(&v->src, reprotect_map, NULL);
+		fm_list_each(&v->src, fm_map_keep, NULL);
+		return;
+	}
+	fm_log(FM_LOG_ERROR, "%s: a mapping is gone: mremap failed half-way "
+	       "and could not be undone", v->s->first->file->path);
+	fm_sys_munmap(p == a ? a : at, p == a ? v->old_len : v->new_len);
+	fm_list_each(&v->src, fm_map_retire, NULL);
 }
 
 static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
@@ -108,69 +306,137 @@ static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
 		fm_cache_enqueue(m, i, mode & PM_MAIN, false);
 }
 
+/* The same pages under the same locks: no new alias. */
+static void publish_moved(struct move *v, uintptr_t to)
+{
+	for (size_t k = 0; k < v->src.n; k++) {
+		struct fm_map *m = v->src.v[k], *n = v->to[k];
+
+		reprotect_map(m, NULL);
+		place(n, to + (atomic_load(&m->start) - v->a));
+		fm_map_publish(n); /* its radix nodes are reserved */
+		fm_map_unlink(m);
+		fm_map_each(n, 0, fm_map_pages(n), requeue_page, NULL);
+		fm_map_unlock_pages(n);
+	}
+	publish_tail(v->tail, to + v->old_len);
+}
+
 /* The pieces are hidden and every page is locked, so nobody can come in
  * between; nobody knows the new address yet. */
-static void *do_move(struct fm_list *l, const struct same *s, uintptr_t a,
-		     size_t old_len, size_t new_len, int flags, void *fixed)
+/* Several vmas with userfaultfd do not move by one call. */
+static void *move_memory(struct move *v, int flags, void *fixed)
 {
-	struct fm_map *n = NULL;
-	char *to;
+	if (!fixed || v->src.n == 1 || v->new_len != v->old_len)
+		return (void *)fm_sys5(SYS_mremap, v->a, v->old_len,
+				       v->new_len, flags | MREMAP_MAYMOVE,
+				       fixed);
+	for (size_t k = 0; k < v->src.n; k++) {
+		uintptr_t at = atomic_load(&v->src.v[k]->start);
+		size_t len = atomic_load(&v->src.v[k]->end) - at;
+		void *p = (void *)fm_sys5(SYS_mremap, at, len, len,
+					  flags | MREMAP_MAYMOVE,
+					  (char *)fixed + (at - v->a));
+
+		if (fm_is_err(p))
+			return p;
+	}
+	return fixed;
+}
+
+/* It failed half-way: what is not here any more is there. */
+static void bring_back(struct move *v, char *fixed)
+{
+	for (uintptr_t p = v->a; p < v->a + v->old_len; p += FM_PAGE) {
+		if (!fm_sys3(SYS_msync, p, FM_PAGE, MS_ASYNC))
+			continue;
+		fm_sys5(SYS_mremap, fixed + (p - v->a), FM_PAGE, FM_PAGE,
+			MREMAP_MAYMOVE | MREMAP_FIXED, p);
+		take_in((void *)p, FM_PAGE);
+	}
+	fm_uffd_protect((void *)v->a, v->old_len, true);
+	fm_list_each(&v->src, reprotect_map, NULL);
+}
+
+static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
+{
+	void *a = (void *)v->a, *to;
+	int err;
 
 	/* mremap takes the registration from the vma that it arrives in. If
 	 * that had merged with a neighbour of ours, the neighbour would lose
 	 * its registration too, and read zeroes. A vma of another kind does
 	 * not merge (Linux 6.18, move_vma and userfaultfd_reset_ctx). */
-	fm_sys_madvise((void *)a, old_len, MADV_DODUMP);
-	to = (void *)fm_sys5(SYS_mremap, a, old_len, new_len,
-			     flags | MREMAP_MAYMOVE, fixed);
+	err = fm_sys_madvise(a, v->old_len, MADV_DODUMP);
+	to = (void *)(intptr_t)err;
+	if (!err)
+		to = move_memory(v, flags, fixed);
+	*ret_moved = !fm_is_err(to);
 	if (fm_is_err(to)) {
-		fm_sys_madvise((void *)a, old_len, MADV_DONTDUMP);
-		fm_list_each(l, fm_map_show_and_unlock, NULL);
+		if (fixed && !err)
+			bring_back(v, fixed);
+		fm_sys_madvise(a, v->old_len, MADV_DONTDUMP);
+		fm_list_each(&v->src, fm_map_show_and_unlock, NULL);
 		return to;
 	}
-	fm_sys_madvise(to, new_len, MADV_DONTFORK);
-	if (fm_uffd_register(to, new_len))
+	err = take_in(to, v->new_len);
+	if (err) {
+		move_back(v, to);
 		return (void *)(intptr_t)-ENOMEM;
-	fm_sys_madvise(to, new_len, MADV_DONTDUMP);
-	for (size_t k = 0; k < l->n; k++) {
-		struct fm_map *m = l->v[k];
-
-		n = rehome(m, (uintptr_t)to + (atomic_load(&m->start) - a));
-		if (!n)
-			return (void *)(intptr_t)-ENOMEM;
-		fm_map_unlink(m);
-		fm_map_each(n, 0, fm_map_pages(n), requeue_page, NULL);
-		fm_map_unlock_pages(n);
 	}
-	if (new_len > old_len && add_tail(n, (uintptr_t)to + old_len,
-					  new_len - old_len, s->pgoff))
-		return (void *)(intptr_t)-ENOMEM;
+	publish_moved(v, (uintptr_t)to);
 	return to;
 }
 
-static void *move_range(const struct same *s, uintptr_t a, size_t old_len,
-			size_t new_len, int flags, void *fixed)
+static void *move_range(struct move *v, int flags, void *fixed)
 {
-	struct fm_list l;
-	bool flush = true;
+	uintptr_t t = (uintptr_t)fixed;
+	struct target target = { { NULL, 0 } };
+	bool flush = true, moved = false;
 	void *to;
+	int err = move_prepare(v);
 
-	if (fm_range_list(a, a + old_len, &l))
-		return (void *)(intptr_t)-ENOMEM;
+	if (err)
+		return (void *)(intptr_t)err;
 	/* Clean first: a death while the pages are on their way must lose
 	 * nothing. */
-	fm_list_each(&l, fm_map_flush, NULL);
-	fm_list_each(&l, fm_map_hide_and_lock, &flush);
-	to = do_move(&l, s, a, old_len, new_len, flags, fixed);
-	fm_free(l.v);
+	fm_list_each(&v->src, fm_map_flush, NULL);
+	if (fixed)
+		err = target_begin(&target, t, page_up(t + v->new_len),
+				   &v->src);
+	if (err) {
+		move_free(v, true);
+		return (void *)(intptr_t)err;
+	}
+	fm_list_each(&v->src, fm_map_hide_and_lock, &flush);
+	to = do_move(v, flags, fixed, &moved);
+	target_end(&target, moved);
+	move_free(v, fm_is_err(to));
 	return to;
+}
+
+static void *mremap_fixed(struct move *v, int flags, void *new_addr)
+{
+	size_t more = v->old_len > v->new_len ? v->old_len - v->new_len : 0;
+	int err = more ? fm_range_cut(v->a, v->a + v->new_len) : 0;
+	void *p;
+
+	if (err)
+		return (void *)(intptr_t)err;
+	v->old_len -= more;
+	p = move_range(v, flags, new_addr);
+	/* The rest last: until here nothing is lost if it fails. */
+	if (more && !fm_is_err(p) && fm_munmap_locked(v->a + v->new_len, more))
+		fm_log(FM_LOG_WARN, "mremap: the end of the old range stays");
+	return p;
 }
 
 static void *mremap_locked(uintptr_t a, size_t old_len, size_t new_len,
 			   int flags, void *new_addr)
 {
 	struct same s = { .first = NULL };
-	void *p = (void *)a;
+	struct move v = { .s = &s, .a = a, .old_len = old_len,
+			  .new_len = new_len };
 	int err = fm_range_cut(a, a + old_len);
 
 	if (!err)
@@ -180,65 +446,72 @@ static void *mremap_locked(uintptr_t a, size_t old_len, size_t new_len,
 		err = -EFAULT;
 	if (err)
 		return (void *)(intptr_t)err;
-	if (flags & MREMAP_FIXED) {
-		uintptr_t t = (uintptr_t)new_addr;
-
-		err = fm_range_release(t, page_up(t + new_len));
-		if (!err && new_len < old_len) { /* the tail goes first */
-			err = fm_munmap_locked(a + new_len, old_len - new_len);
-			old_len = new_len;
-		}
-		return err ? (void *)(intptr_t)err :
-			     move_range(&s, a, old_len, new_len, flags,
-					new_addr);
-	}
+	if (flags & MREMAP_FIXED)
+		return mremap_fixed(&v, flags, new_addr);
 	if (new_len < old_len)
 		err = fm_munmap_locked(a + new_len, old_len - new_len);
 	else if (new_len > old_len)
 		err = grow_in_place(&s, a, old_len, new_len);
 	if (new_len > old_len && err && err != -EAGAIN &&
 	    (flags & MREMAP_MAYMOVE))
-		p = move_range(&s, a, old_len, new_len, flags, NULL);
-	else if (err)
-		p = (void *)(intptr_t)err;
-	return p;
+		return move_range(&v, flags, NULL);
+	return err ? (void *)(intptr_t)err : (void *)a;
+}
+
+/* Refused by the kernel whatever is mapped: let it say why. */
+static bool bad_arguments(uintptr_t a, size_t old_len, size_t new_len,
+			  int flags, uintptr_t t)
+{
+	const size_t most = (size_t)1 << 47;
+
+	if ((a & FM_PAGE_MASK) || !new_len || new_len > most ||
+	    old_len > most || (flags & ~7))
+		return true;
+	if ((flags & MREMAP_DONTUNMAP) &&
+	    (!(flags & MREMAP_MAYMOVE) || old_len != new_len))
+		return true;
+	return (flags & MREMAP_FIXED) &&
+	       (!(flags & MREMAP_MAYMOVE) || (t & FM_PAGE_MASK) || t > most ||
+		(t < page_up(a + old_len) && a < page_up(t + new_len)));
+}
+
+/* Duplication and DONTUNMAP, and pieces that the kernel would hold as one,
+ * are the kernel's. False: it could not have them. */
+static bool hand_over(void *old, size_t old_len, const char *why)
+{
+	size_t len = old_len ? old_len : 1;
+
+	if (fm_overlaps(old, len))
+		fm_demote_range(old, len, why);
+	return !fm_overlaps(old, len);
 }
 
 void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		void *new_addr)
 {
 	uintptr_t a = (uintptr_t)old, t = (uintptr_t)new_addr;
-	bool src = old_len ? fm_overlaps(old, old_len) : fm_overlaps(old, 1);
-	bool dst = (flags & MREMAP_FIXED) && fm_overlaps(new_addr, new_len);
+	bool src, dst;
 	uint64_t mask;
 	void *p;
 
-	/* What the kernel refuses for its arguments, duplication and
-	 * DONTUNMAP: let it answer, on its own mapping. */
-	if (src && (!old_len || (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED))))
-		fm_demote_range(old, old_len ? old_len : 1, "mremap");
-	if (!(src || dst) || !old_len || !new_len || (a & FM_PAGE_MASK) ||
-	    (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED)) ||
-	    ((flags & MREMAP_FIXED) &&
-	     (!(flags & MREMAP_MAYMOVE) || (t & FM_PAGE_MASK) ||
-	      (t < page_up(a + old_len) && a < page_up(t + new_len)))))
+	if (bad_arguments(a, old_len, new_len, flags, t))
+		return (void *)fm_sys5(SYS_mremap, old, old_len, new_len,
+				       flags, new_addr);
+	if ((!old_len || (flags & MREMAP_DONTUNMAP)) &&
+	    !hand_over(old, old_len, "mremap"))
+		return (void *)(intptr_t)-ENOMEM;
+	src = old_len && fm_overlaps(old, old_len);
+	dst = (flags & MREMAP_FIXED) && fm_overlaps(new_addr, new_len);
+	if (!src && !dst)
 		return (void *)fm_sys5(SYS_mremap, old, old_len, new_len,
 				       flags, new_addr);
 	fm_space_lock(&mask);
-	if (!src) {
-		fm_range_release(t, page_up(t + new_len));
-		p = (void *)fm_sys5(SYS_mremap, old, old_len, new_len, flags,
-				    new_addr);
-	} else {
-		p = mremap_locked(a, page_up(old_len), page_up(new_len), flags,
-				  new_addr);
-	}
+	p = src ? mremap_locked(a, page_up(old_len), page_up(new_len), flags,
+				new_addr) :
+		  over_target(a, old_len, new_len, flags, t);
 	fm_space_unlock(&mask);
-	if (src && p == (void *)(intptr_t)-EFAULT) {
-		/* Pieces that the kernel would hold as one: let it. */
-		fm_demote_range(old, old_len, "mremap of pieces");
-		p = (void *)fm_sys5(SYS_mremap, old, old_len, new_len, flags,
-				    new_addr);
-	}
+	if (src && p == (void *)(intptr_t)-EFAULT &&
+	    hand_over(old, old_len, "mremap of pieces"))
+		p = fm_mremap(old, old_len, new_len, flags, new_addr);
 	return p;
 }

@@ -19,7 +19,7 @@ static _Atomic uintptr_t low = UINTPTR_MAX, high; /* bounds, only widen */
 static _Atomic uint32_t lock;
 static _Atomic int lock_owner;
 static entry *spare; /* node slab */
-static unsigned spare_n;
+static size_t spare_n;
 
 void fm_space_lock(uint64_t *ret_mask)
 {
@@ -119,16 +119,29 @@ FM_FAULT struct fm_map *fm_space_next(uintptr_t addr, uintptr_t end,
 	return NULL;
 }
 
+static int slab_new(size_t n)
+{
+	entry *p = fm_sys_anon(n * FAN * sizeof(entry));
+
+	if (!p)
+		return -ENOMEM;
+	spare = p; /* what was left of the old one is lost: a few pages */
+	spare_n = n;
+	return 0;
+}
+
+/* A range has two ends, each of which may split an entry of two levels. */
+int fm_space_reserve(size_t ranges)
+{
+	return spare_n >= 4 * ranges ? 0 : slab_new(4 * ranges + 64);
+}
+
 static entry *node_new(void)
 {
-	if (!spare_n) {
-		spare = fm_sys_anon(64 * FAN * sizeof(entry));
-		if (!spare)
-			return NULL;
-		spare_n = 64;
-	}
+	if (!spare_n && slab_new(64))
+		return NULL;
 	spare_n--;
-	return spare + (size_t)spare_n * FAN;
+	return spare + spare_n * FAN;
 }
 
 /* Turn an entry into a node that says the same, so that a part of it can

@@ -11,6 +11,7 @@
 #define FM_SPACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct fm_map;
@@ -35,6 +36,8 @@ struct fm_map *fm_space_next(uintptr_t addr, uintptr_t end,
 
 /* Under the lock. 0 or -ENOMEM (then nothing has changed for readers of
  * other ranges; NULL never fails where the range was set before as a whole). */
+/* Make sure that the next `ranges` calls of it find memory. */
+int fm_space_reserve(size_t ranges);
 int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map);
 
 #endif

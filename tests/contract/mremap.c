@@ -2,6 +2,8 @@
 /* R01-R08: mremap. */
 #include "ct.h"
 
+#include <sys/resource.h>
+
 static int fd;
 
 static void *hole(size_t pages)
@@ -143,6 +145,78 @@ static void keep_old(void)
 	munmap(q, 4 * PAGE);
 }
 
+static void say_target(const char *what, char *t)
+{
+	say("R07 %s, target: %02x %02x, rest %d", what, ct_load(t + PAGE),
+	    ct_load(t + 9 * PAGE), ct_matches(t + 2 * PAGE, 7 * PAGE, 2 * PAGE));
+	say("R07 %s, store: %d, in the file: %02x", what,
+	    ct_store(t + 3 * PAGE, ct_byte(3 * PAGE)), ct_in_file(fd, 3 * PAGE));
+}
+
+/* A move that fails leaves both ends as they were. */
+static void refused(void)
+{
+	const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+	char *t = ct_map(fd, 16 * PAGE, RW, MAP_SHARED, 0);
+	int other = ct_file("other", 16 * PAGE);
+	char *s = ct_map(other, 8 * PAGE, RW, MAP_SHARED, 0);
+	char *anon = mmap(NULL, 8 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rlimit old, tight;
+
+	t[PAGE] = 0x21;
+	t[9 * PAGE] = 0x22;
+	s[PAGE] = 0x23;
+	anon[0] = 0x24;
+	munmap(anon + 4 * PAGE, 4 * PAGE);
+	say_map("R07 from a hole", mremap(anon + 4 * PAGE, PAGE, PAGE, flags, t));
+	say_target("from a hole", t);
+	getrlimit(RLIMIT_AS, &old);
+	tight = (struct rlimit){ 1 << 20, old.rlim_max };
+	setrlimit(RLIMIT_AS, &tight);
+	say_map("R07 no room to grow", mremap(anon, 4 * PAGE, 8 * PAGE, flags, t));
+	say_map("R07 no room to grow, file", mremap(s, 8 * PAGE, 12 * PAGE, flags, t));
+	setrlimit(RLIMIT_AS, &old);
+	say_target("no room to grow", t);
+	say("R07 sources: %02x %02x %d", ct_load(anon), ct_load(s + PAGE),
+	    ct_matches(s + 2 * PAGE, 6 * PAGE, 2 * PAGE));
+	say("R07 source store: %d, in the file: %02x", ct_store(s + 7 * PAGE, 0x25),
+	    ct_in_file(other, 7 * PAGE));
+	say_map("R07 the end of the address space",
+		mremap(s, 8 * PAGE, 8 * PAGE, flags, (void *)((1ul << 47) - PAGE)));
+	munmap(anon + 3 * PAGE, PAGE);
+	/* Now with success: foreign over managed, shrinking, duplicating. */
+	anon = mmap(anon, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	anon[0] = 0x24;
+	say_map("R07 anonymous over it", mremap(anon, 4 * PAGE, 4 * PAGE, flags, t));
+	say("R07 anonymous: %02x %02x, next %d", ct_load(t), ct_load(t + PAGE),
+	    ct_matches(t + 4 * PAGE, PAGE, 4 * PAGE));
+	say_map("R07 shrinking", mremap(s, 8 * PAGE, 2 * PAGE, flags, t + 4 * PAGE));
+	say("R07 shrunk: %02x, next %d", ct_load(t + 5 * PAGE),
+	    ct_matches(t + 6 * PAGE, PAGE, 6 * PAGE));
+	say_load("R07 rest of the source", s, 5 * PAGE);
+	say_map("R06 duplicate over managed", mremap(t + 4 * PAGE, 0, 2 * PAGE, flags,
+						     t + 8 * PAGE));
+	say("R06 duplicate: %02x, next %d", ct_load(t + 9 * PAGE),
+	    ct_matches(t + 10 * PAGE, PAGE, 10 * PAGE));
+	t[9 * PAGE + 1] = 0x26;
+	say("R06 coherent: %02x", t[5 * PAGE + 1]);
+	munmap(t, 16 * PAGE);
+	/* Two mappings side by side that are one in the file. */
+	t = mmap(NULL, 16 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mmap(t, 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, other, 8 * PAGE);
+	t[PAGE] = 0x27;
+	mmap(t + 2 * PAGE, 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, other, 10 * PAGE);
+	t[2 * PAGE] = 0x28;
+	say_map("R07 two at once", mremap(t, 4 * PAGE, 4 * PAGE, flags, t + 8 * PAGE));
+	say("R07 two: %02x %02x %d", ct_load(t + 9 * PAGE), ct_load(t + 10 * PAGE),
+	    ct_matches(t + 11 * PAGE, PAGE, 11 * PAGE));
+	say("R07 two, store: %d, in the file: %02x", ct_store(t + 8 * PAGE, 0x29),
+	    ct_in_file(other, 8 * PAGE));
+	munmap(t, 16 * PAGE);
+	say("R07 in the file: %02x %02x", ct_in_file(fd, PAGE), ct_in_file(fd, 9 * PAGE));
+	close(other);
+}
+
 /* Each on a file of its own: the library may hand a file to the kernel for
  * good after an unusual call. */
 static void with_file(const char *name, void (*run)(void))
@@ -165,5 +239,6 @@ int main(int argc, char **argv)
 	with_file("duplicate", duplicate);
 	with_file("fixed", fixed);
 	with_file("keep", keep_old);
+	with_file("refused", refused);
 	return 0;
 }
