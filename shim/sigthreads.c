@@ -6,26 +6,56 @@
  */
 #include "shim.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
-#include "log.h"
 #include "sigstack.h"
 #include "tasks.h"
 
 /* libc blocks everything for moments (pthread_create, posix_spawn). */
 #define TRIES 20
 
+/* Signal 32 is libc's own. The thread that waits for it starts the callbacks
+ * of timers (SIGEV_THREAD, see notify.c) and never runs program code. */
+static bool is_timer_helper(const char *tid)
+{
+	char path[64], text[64];
+	unsigned long long nr, at;
+	uint64_t set = 0;
+	struct iovec to = { &set, sizeof(set) }, from = { NULL, sizeof(set) };
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", tid);
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return false;
+	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
+	fm_sys_close(fd);
+	text[n > 0 ? n : 0] = 0;
+	if (sscanf(text, "%llu %llx", &nr, &at) != 2 ||
+	    nr != SYS_rt_sigtimedwait)
+		return false;
+	/* Not by a load: its stack may be gone by now. */
+	from.iov_base = (void *)(uintptr_t)at;
+	fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), &to, 1, &from, 1, 0);
+	return set == 1ull << 31;
+}
+
 /* Kernel workers of io_uring show up as threads, with everything blocked;
  * they never run program code. */
-static bool status_blocks_bus(const char *text)
+static bool blocks_bus(const char *tid, const char *text)
 {
 	const char *p;
 
 	if (!strncmp(text, "Name:\tiou-", 10))
 		return false;
 	p = strstr(text, "\nSigBlk:");
-	return p && (strtoull(p + 8, NULL, 16) & FM_BUS_BIT);
+	return p && (strtoull(p + 8, NULL, 16) & FM_BUS_BIT) &&
+	       !is_timer_helper(tid);
 }
 
 int fm_sig_threads_ready(void)
@@ -36,11 +66,9 @@ int fm_sig_threads_ready(void)
 	fm_sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
 	/* No /proc: nothing to go by. */
 	for (int i = 0; i < TRIES; i++) {
-		if (fm_tasks_any(status_blocks_bus) <= 0)
+		if (fm_tasks_any(blocks_bus) <= 0)
 			return 0;
 		fm_sys2(SYS_nanosleep, &ms, NULL);
 	}
-	fm_log(FM_LOG_WARN, "a thread of this program has SIGBUS blocked "
-			    "beyond our reach; not using signals for faults");
 	return -EBUSY;
 }

@@ -18,7 +18,7 @@ struct dirent_raw {
 	char name[];
 };
 
-static bool task_test(const char *tid, bool (*test)(const char *status))
+static bool task_test(const char *tid, fm_task_fn test)
 {
 	char path[64], text[4096];
 	ssize_t n;
@@ -31,10 +31,10 @@ static bool task_test(const char *tid, bool (*test)(const char *status))
 	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
 	fm_sys_close(fd);
 	text[n > 0 ? n : 0] = 0;
-	return test(text);
+	return test(tid, text);
 }
 
-int fm_tasks_any(bool (*test)(const char *status))
+int fm_tasks_any(fm_task_fn test)
 {
 	char buf[2048] __attribute__((aligned(8)));
 	struct dirent_raw *d;

@@ -6,6 +6,7 @@
 
 /* Whether `test` says yes to the text of /proc/self/task/TID/status for any
  * thread: 1 or 0, or -errno without /proc. */
-int fm_tasks_any(bool (*test)(const char *status));
+typedef bool (*fm_task_fn)(const char *tid, const char *status);
+int fm_tasks_any(fm_task_fn test);
 
 #endif

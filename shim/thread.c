@@ -161,7 +161,7 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 /* A process whose main thread has called pthread_exit ends with its last
  * thread. libc counts the engine's threads among them, so it would never end:
  * somebody has to count the others. */
-static bool runs_program(const char *status)
+static bool runs_program(const char *tid, const char *status)
 {
 	return strncmp(status, "Name:\tfastmap-", 14) &&
 	       strncmp(status, "Name:\tiou-", 10) &&

@@ -129,16 +129,50 @@ static int open_uffd(void)
 	return 0;
 }
 
+/* Instead of signals, if the kernel lets us. */
+static int open_uffd_for_threads(void)
+{
+	struct fm_uffd_caps caps = { 0 };
+	int was = fm_uffd_fd();
+
+	if (fm_uffd_open(false, &caps))
+		return -EPERM;
+	if (caps.user_only) {
+		fm_sys_close(fm_uffd_fd());
+		fm_uffd_set_fd(was);
+		return -EPERM;
+	}
+	fm_sys_close(was);
+	delivery = FM_DELIVERY_THREAD;
+	why = "a thread has SIGBUS blocked";
+	fm_log(FM_LOG_INFO, "faults are served by threads: %s", why);
+	return 0;
+}
+
+/* A thread that has SIGBUS blocked would be killed by its first fault; where
+ * threads serve the faults it does not matter. */
+static int take_signals(void)
+{
+	int err = fm_hook_take_signals ? fm_hook_take_signals() : 0;
+
+	if (err == -EBUSY && delivery == FM_DELIVERY_SIGNAL &&
+	    fm_settings()->faults == FM_FAULTS_AUTO)
+		open_uffd_for_threads();
+	if (err == -EBUSY && delivery == FM_DELIVERY_THREAD)
+		return 0;
+	return err;
+}
+
 static int start_delivery(void)
 {
-	int err;
+	int err = take_signals();
 
+	if (err)
+		return refuse("taking SIGBUS", err, "a thread has it blocked "
+			      "by a raw system call, or since before we were "
+			      "loaded; faults=thread, where permitted, does "
+			      "without it");
 	fm_uffd_set_fd(fm_fd_raise(fm_uffd_fd()));
-	if (fm_hook_take_signals) {
-		err = fm_hook_take_signals();
-		if (err)
-			return refuse("taking SIGBUS", err, "see FASTMAP_LOG");
-	}
 	if (delivery == FM_DELIVERY_THREAD) {
 		err = fm_handlers_start();
 		if (err)
