@@ -68,9 +68,7 @@ static struct slot *slots(void)
 
 static char *slot_map(void)
 {
-	char *p = fm_sys_mmap(NULL, SLOT, PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			      0);
+	char *p = fm_sys_far(SLOT, PROT_NONE);
 
 	if (fm_is_err(p))
 		return NULL;

@@ -16,6 +16,7 @@
 #include "file.h"
 #include "fork.h"
 #include "guardian.h"
+#include "left.h"
 #include "log.h"
 #include "map.h"
 #include "mapops.h"
@@ -42,6 +43,7 @@ struct request {
 	struct stat st;
 	char path[4096];
 	const struct fm_policy *policy;
+	const char *left; /* why the kernel serves a file that we know of */
 	bool shared, populate, maywrite;
 };
 
@@ -106,6 +108,10 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 	if (!get_path(q))
 		return false;
 	q->policy = fm_policy_for(q->path);
+	if (!q->policy && fm_policy_denied(q->path))
+		q->left = "named by the deny list";
+	else if (q->policy && !q->policy->engage)
+		q->left = "engage is off for its path";
 	return q->policy && q->policy->engage;
 }
 
@@ -197,8 +203,10 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	bool write = q->shared && q->maywrite;
 	int err = fm_engine_need();
 
+	q->left = "the engine cannot run here, see delivery";
 	if (err)
 		return err;
+	q->left = "the engine cannot open it";
 	if (!known && !get_path(q))
 		return -ENOENT;
 	err = fm_file_open(q->fd, &q->st, known ? known->path : q->path,
@@ -209,24 +217,40 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		       err == -EMFILE ? " (raise ulimit -n)" : "");
 		return err;
 	}
+	q->left = "another process uses it";
 	if (q->shared && fm_peers_enter(f, write))
 		err = -EBUSY;
 	if (!err && write && !fm_guardian_start())
 		fm_guardian_add(f);
-	if (!err)
+	if (!err) {
 		err = adopt(q, f, at);
+		q->left = err ? "no memory or address space for it" : NULL;
+	}
 	fm_file_put_locked(f);
 	return err;
 }
 
-static bool wanted(const struct request *q, const struct fm_file *known)
+/* Why the kernel should serve it, or NULL. */
+static const char *unwanted(const struct request *q,
+			    const struct fm_file *known)
 {
+	if (q->prot & PROT_EXEC)
+		return "executable";
 	if (odd_kind(q))
-		return false;
+		return "a flag that stays the kernel's, or a huge offset";
 	if (known) /* one file, one server: whatever the size */
-		return !atomic_load(&known->demoted);
-	return q->len >= q->policy->min_size && !fm_residue_has(&q->st) &&
-	       !fm_warm_enough(q->fd, &q->st, q->policy);
+		return atomic_load(&known->demoted) ?
+			       "handed to the kernel before" : NULL;
+	if (q->len < q->policy->min_size)
+		return "shorter than min-size";
+	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
+		return "the kernel still serves another mapping of it";
+	if (fm_warm_enough(q->fd, &q->st, q->policy))
+		return "already in the page cache";
+	/* Whether other processes use it or it can be opened is not tried. */
+	if (fm_settings()->mode != FM_MODE_ON)
+		return fm_left_observed;
+	return NULL;
 }
 
 /* The kernel will serve this mapping of a file: if we hold the file too, the
@@ -252,7 +276,7 @@ static int clear_target(const struct request *q)
 	uintptr_t a = (uintptr_t)q->addr;
 	int flags = q->flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE |
 				 MAP_POPULATE);
-	void *p;
+	void *far, *p;
 
 	if (!(q->flags & MAP_FIXED) || !fm_overlaps(q->addr, q->len))
 		return 0;
@@ -260,20 +284,28 @@ static int clear_target(const struct request *q)
 		return 0; /* the kernel sees the anonymous memory: EEXIST */
 	if (a & FM_PAGE_MASK)
 		return -EINVAL;
-	p = fm_sys_mmap(NULL, q->len, q->prot, flags, q->fd, q->off);
+	/* Tried far away: where the kernel would put it, another thread might
+	 * map something before it is unmapped again. */
+	far = fm_sys_far(q->len, PROT_NONE);
+	if (fm_is_err(far))
+		return (int)(intptr_t)far;
+	p = fm_sys_mmap(far, q->len, q->prot, flags | MAP_FIXED, q->fd,
+			q->off);
+	fm_sys_munmap(far, q->len);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	fm_sys_munmap(p, q->len);
 	return fm_range_release(a, page_up(a + q->len));
 }
 
 static void *mmap_ours(struct request *q, struct fm_file *known)
 {
-	bool want = wanted(q, known);
+	const char *left = unwanted(q, known);
 	int err = clear_target(q);
 	int keep = q->flags;
+	bool want = !left;
 	void *p;
 
+	q->left = left;
 	if (err)
 		return (void *)(intptr_t)err;
 	if (want)
@@ -292,6 +324,15 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 	return p;
 }
 
+static void *note_left(const struct request *q, const struct fm_file *known,
+		       void *p)
+{
+	if (q->left && !fm_is_err(p))
+		fm_left_note(&q->st, known ? known->path : q->path, q->len,
+			     q->shared, q->prot & PROT_WRITE, q->left);
+	return p;
+}
+
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct request q = {
@@ -306,22 +347,18 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 
 	if (!candidate(&q, &known)) {
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
-			return map_kernel(&q);
-	}
-	if (q.policy && fm_settings()->mode != FM_MODE_ON) {
-		if (known)
-			fm_file_put(known);
-		return map_kernel(&q);
+			return note_left(&q, NULL, map_kernel(&q));
 	}
 	q.maywrite = q.shared && (open_flags(fd) & O_ACCMODE) == O_RDWR;
 	fm_space_lock(&old);
-	if (q.policy) {
+	if (q.policy && q.policy->engage) {
 		p = mmap_ours(&q, known);
 	} else { /* something else over managed memory */
 		int err = clear_target(&q);
 
 		p = err ? (void *)(intptr_t)err : map_kernel(&q);
 	}
+	note_left(&q, known, p);
 	if (known)
 		fm_file_put_locked(known);
 	fm_space_unlock(&old);

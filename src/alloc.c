@@ -85,6 +85,8 @@ void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
 void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off)
 {
+	if (!addr && !(flags & MAP_FIXED))
+		return (void *)libc_result((long)fm_sys_far(len, prot));
 	return (void *)libc_result(
 		(long)fm_sys_mmap(addr, len, prot, flags, fd, off));
 }

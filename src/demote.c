@@ -204,8 +204,7 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 	struct copy_out c = { NULL, 0 };
 	int err;
 
-	p = fm_sys_mmap(NULL, k.len, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p = fm_sys_far(k.len, PROT_NONE);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
 	c.base = k.addr = p;

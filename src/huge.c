@@ -47,9 +47,7 @@ int fm_huge_start(unsigned n)
 		n = MAX_FRAMES;
 	if (!n || !fm_uffd_caps()->move || frames[0].mem)
 		return 0;
-	arena = fm_sys_mmap(NULL, (n + 1) * FM_HUGE, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			    0);
+	arena = fm_sys_far((n + 1) * FM_HUGE, PROT_NONE);
 	if ((uintptr_t)arena >= (uintptr_t)-4095)
 		return -ENOMEM;
 	a = ((uintptr_t)arena + FM_HUGE - 1) & ~(FM_HUGE - 1);

@@ -118,16 +118,12 @@ static inline int fm_sys_getpid(void)
 	return (int)fm_sys0(SYS_getpid);
 }
 
-/* Anonymous zeroed memory of the engine; NULL when there is none. Not dumped
- * into cores, and never inherited half-alive: fork copies it as usual. */
-static inline void *fm_sys_anon(size_t len)
-{
-	void *p = fm_sys_mmap(NULL, len, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			      0);
-
-	return (uintptr_t)p >= (uintptr_t)-4095 ? NULL : p;
-}
+/* Anonymous zeroed memory of the engine, away from the program's mappings;
+ * NULL when there is none. Not dumped into cores, and never inherited
+ * half-alive: fork copies it as usual. */
+void *fm_sys_anon(size_t len);
+/* The same with a protection; -errno. */
+void *fm_sys_far(size_t len, int prot);
 
 static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,
 				const struct timespec *timeout)
