@@ -35,12 +35,6 @@ FM_NEXT(remap_file_pages)
 FM_NEXT(process_madvise)
 FM_NEXT(shmat)
 
-/* Optional in the engine: after the kernel locked (unlocked) all memory,
- * bring managed mappings to the state the engine wants for them. A VMA with
- * VM_LOCKED refuses MADV_DONTNEED, so nothing could be evicted any more. */
-extern int fm_mlockall(int flags) __attribute__((weak));
-extern int fm_munlockall(void) __attribute__((weak));
-
 static bool managed(const void *addr, size_t len)
 {
 	return fm_active() && fm_overlaps(addr, len);
@@ -206,21 +200,17 @@ FM_HOOK int munlock(const void *addr, size_t len)
 
 FM_HOOK int mlockall(int flags)
 {
-	int r = FM_PASS(mlockall, SYS_mlockall, flags);
-
-	if (!r && fm_on() && fm_mlockall)
-		r = (int)fm_result(fm_mlockall(flags));
-	return r;
+	if (!fm_on())
+		return FM_PASS(mlockall, SYS_mlockall, flags);
+	return (int)fm_result(fm_mlockall(flags));
 }
 
 FM_HOOK int munlockall(void)
 {
-	int r = next_munlockall ? next_munlockall()
-				: (int)fm_result(fm_sys0(SYS_munlockall));
-
-	if (!r && fm_on() && fm_munlockall)
-		r = (int)fm_result(fm_munlockall());
-	return r;
+	if (!fm_on())
+		return next_munlockall ? next_munlockall() :
+			(int)fm_result(fm_sys0(SYS_munlockall));
+	return (int)fm_result(fm_munlockall());
 }
 
 FM_HOOK int remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,

@@ -41,7 +41,7 @@ static bool is_timer_helper(const char *tid)
 		return false;
 	/* Not by a load: its stack may be gone by now. */
 	from.iov_base = (void *)(uintptr_t)at;
-	fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), &to, 1, &from, 1, 0);
+	fm_syscall(SYS_process_vm_readv, fm_sys_getpid(), &to, 1, &from, 1, 0);
 	return set == 1ull << 31;
 }
 

@@ -20,6 +20,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_write] = 1,     [SYS_pread64] = 1,	 [SYS_pwrite64] = 1,
 	[SYS_readv] = 1,     [SYS_writev] = 1,	 [SYS_fsync] = 1,
 	[SYS_fdatasync] = 1, [SYS_ftruncate] = 1, [SYS_fallocate] = 1,
+	[SYS_mlockall] = 1,  [SYS_munlockall] = 1,
 };
 
 long fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f);
@@ -88,6 +89,10 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		return mlock(pointer(a), (size_t)b);
 	case SYS_munlock:
 		return munlock(pointer(a), (size_t)b);
+	case SYS_mlockall:
+		return mlockall((int)a);
+	case SYS_munlockall:
+		return munlockall();
 	case SYS_close_range:
 		return close_range((unsigned int)a, (unsigned int)b, (int)c);
 	case SYS_close:

@@ -18,6 +18,7 @@
 #include "epoch.h"
 #include "file.h"
 #include "guardian.h"
+#include "left.h"
 #include "huge.h"
 #include "lock.h"
 #include "log.h"
@@ -251,6 +252,8 @@ static int start(void)
 
 int fm_engine_need(void)
 {
+	if (fm_memory_locked())
+		return -ENOTSUP;
 	if (state == RUNNING)
 		return 0;
 	if (state == REFUSED)
@@ -263,6 +266,7 @@ int fm_engine_need(void)
 void fm_engine_forked(void)
 {
 	is_child = true;
+	fm_locked_reset();
 	fm_stats_reset();
 	if (state != RUNNING)
 		return;
@@ -295,6 +299,8 @@ void fm_engine_exit(void)
 	if (atomic_exchange(&done, 1))
 		return;
 	fm_trace_stop();
+	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_left_any())
+		fm_left_report();
 	/* A child that never mapped has nothing to say. */
 	if (fm_policy_any() && fm_settings()->stats &&
 	    (state == RUNNING || !is_child))

@@ -75,6 +75,8 @@ int fm_mprotect(void *addr, size_t len, int prot);
 int fm_mincore(void *addr, size_t len, unsigned char *vec);
 int fm_mlock(const void *addr, size_t len, unsigned flags);
 int fm_munlock(const void *addr, size_t len);
+int fm_mlockall(int flags);
+int fm_munlockall(void);
 void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		void *new_addr);
 int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,

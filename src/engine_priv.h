@@ -19,6 +19,10 @@ const char *fm_delivery_why(void);
 /* In the child of fork: forget everything, start anew on the next need. */
 void fm_engine_forked(void);
 
+/* locked.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
+bool fm_memory_locked(void);
+void fm_locked_reset(void);
+
 /* handlers.c: handler threads for thread delivery. */
 int fm_handlers_start(void);
 

@@ -556,20 +556,6 @@ int fm_demote_range(const void *addr, size_t len, const char *why)
 	return err;
 }
 
-int fm_mlock(const void *addr, size_t len, unsigned flags)
-{
-	if (fm_overlaps(addr, len))
-		fm_demote_range(addr, len, "mlock");
-	if (flags)
-		return (int)fm_sys3(SYS_mlock2, addr, len, flags);
-	return (int)fm_sys2(SYS_mlock, addr, len);
-}
-
-int fm_munlock(const void *addr, size_t len)
-{
-	return (int)fm_sys2(SYS_munlock, addr, len);
-}
-
 int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
 			int flags)
 {

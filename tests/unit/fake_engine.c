@@ -252,6 +252,16 @@ int fm_mincore(void *addr, size_t len, unsigned char *vec)
 	return (int)fm_sys3(SYS_mincore, addr, len, vec);
 }
 
+int fm_mlockall(int flags)
+{
+	return (int)fm_sys1(SYS_mlockall, flags);
+}
+
+int fm_munlockall(void)
+{
+	return (int)fm_sys0(SYS_munlockall);
+}
+
 int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
 	return 0;

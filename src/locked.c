@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * locked.c - mlock and its relatives. Locked memory refuses MADV_DONTNEED, so
+ * nothing could be evicted from it: what is to be locked is the kernel's.
+ */
+#include <linux/capability.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "engine.h"
+#include "engine_priv.h"
+#include "file.h"
+#include "mapops.h"
+#include "space.h"
+#include "sys.h"
+
+#ifndef MCL_ONFAULT
+#define MCL_ONFAULT 4
+#endif
+
+static _Atomic bool all_locked; /* MCL_FUTURE */
+
+bool fm_memory_locked(void)
+{
+	return atomic_load_explicit(&all_locked, memory_order_relaxed);
+}
+
+int fm_mlock(const void *addr, size_t len, unsigned flags)
+{
+	if (fm_overlaps(addr, len))
+		fm_demote_range(addr, len, "mlock");
+	if (flags)
+		return (int)fm_sys3(SYS_mlock2, addr, len, flags);
+	return (int)fm_sys2(SYS_mlock, addr, len);
+}
+
+int fm_munlock(const void *addr, size_t len)
+{
+	return (int)fm_sys2(SYS_munlock, addr, len);
+}
+
+/* ---- everything -------------------------------------------------------- */
+
+static bool may_lock(void)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	fm_sys2(SYS_capget, &h, d);
+	return d[0].effective >> CAP_IPC_LOCK & 1;
+}
+
+/* Pages of the whole address space, as the kernel counts them here. */
+static uint64_t total_pages(void)
+{
+	char buf[32];
+	uint64_t n = 0;
+	int fd = fm_sys_open("/proc/self/statm", O_RDONLY, 0);
+	long len = fd < 0 ? 0 : fm_sys3(SYS_read, fd, buf, sizeof(buf));
+
+	if (fd >= 0)
+		fm_sys_close(fd);
+	for (long i = 0; i < len && buf[i] >= '0' && buf[i] <= '9'; i++)
+		n = n * 10 + (uint64_t)(buf[i] - '0');
+	return n;
+}
+
+/* Programs that may not lock try it all the same: they keep the engine. */
+static bool will_be_refused(int flags)
+{
+	struct rlimit rl = { 0, 0 };
+
+	if (!flags || (flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) ||
+	    flags == MCL_ONFAULT)
+		return true;
+	if (may_lock())
+		return false;
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &rl);
+	return !rl.rlim_cur || ((flags & MCL_CURRENT) &&
+				total_pages() > rl.rlim_cur / FM_PAGE);
+}
+
+static int demote_all(void)
+{
+	int err = 0;
+
+	for (uint32_t id = 0; id < fm_file_top() && !err; id++)
+		if (fm_file_at(id))
+			err = fm_demote_locked(fm_file_at(id), "mlockall");
+	return err;
+}
+
+int fm_mlockall(int flags)
+{
+	uint64_t old;
+	int err;
+
+	if (will_be_refused(flags))
+		return (int)fm_sys1(SYS_mlockall, flags);
+	fm_space_lock(&old);
+	/* For MCL_FUTURE too: a file is demoted by new mappings. */
+	err = demote_all();
+	if (!err)
+		err = (int)fm_sys1(SYS_mlockall, flags);
+	else
+		err = -EAGAIN;
+	/* Each call replaces what the last one said about the future. */
+	if (!err)
+		atomic_store(&all_locked, flags & MCL_FUTURE);
+	fm_space_unlock(&old);
+	return err;
+}
+
+int fm_munlockall(void)
+{
+	int err = (int)fm_sys0(SYS_munlockall);
+
+	if (!err)
+		atomic_store(&all_locked, false);
+	return err;
+}
+
+/* Locks are not inherited by fork. */
+void fm_locked_reset(void)
+{
+	atomic_store(&all_locked, false);
+}
