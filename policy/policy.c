@@ -235,21 +235,37 @@ const struct fm_policy *fm_policy_default(void)
 	return &set_now()->defaults;
 }
 
-const struct fm_policy *fm_policy_for(const char *path)
+static bool denied(const struct fm_set *set, const char *path)
 {
-	const struct fm_set *set = set_now();
+	return fm_list_match(set->deny, path, fm_path_match) &&
+	       !fm_list_match(set->allow, path, fm_path_match);
+}
 
-	if (path[0] != '/')
-		return NULL;
-	if (fm_list_match(set->deny, path, fm_path_match) &&
-	    !fm_list_match(set->allow, path, fm_path_match))
-		return NULL;
+static const struct fm_policy *covering(const struct fm_set *set,
+					const char *path)
+{
 	for (const struct fm_section *s = set->sections; s; s = s->next)
 		if (fm_path_match(s->pattern, path))
 			return &s->policy;
 	if (fm_list_match(set->prefixes, path, fm_path_below))
 		return &set->defaults;
 	return NULL;
+}
+
+const struct fm_policy *fm_policy_for(const char *path)
+{
+	const struct fm_set *set = set_now();
+
+	if (path[0] != '/' || denied(set, path))
+		return NULL;
+	return covering(set, path);
+}
+
+bool fm_policy_denied(const char *path)
+{
+	const struct fm_set *set = set_now();
+
+	return path[0] == '/' && denied(set, path) && covering(set, path);
 }
 
 int fm_policy_check(const char *file)

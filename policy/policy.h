@@ -68,6 +68,10 @@ const struct fm_settings *fm_settings(void); /* [fault] */
  * pointer stays valid for the life of the process. [any] */
 const struct fm_policy *fm_policy_for(const char *path);
 
+/* True when a prefix or section covers the path and only the deny list keeps
+ * it out. [any] */
+bool fm_policy_denied(const char *path);
+
 /* Settings that hold where no path section says otherwise. [fault] */
 const struct fm_policy *fm_policy_default(void);
 

@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "file.h"
+#include "left.h"
 #include "lock.h"
 #include "log.h"
 #include "policy.h"
@@ -86,6 +87,7 @@ void fm_stats_reset(void)
 	atomic_store(&lock, 0);
 	retired_count = 0;
 	memset(&retired_sum, 0, sizeof(retired_sum));
+	fm_left_reset();
 }
 
 /* ---- the file ---------------------------------------------------------- */
@@ -93,6 +95,8 @@ void fm_stats_reset(void)
 static bool anything_managed(void)
 {
 	if (retired_count)
+		return true;
+	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_left_any())
 		return true;
 	for (uint32_t i = 0; i < fm_file_top(); i++)
 		if (fm_file_at(i))

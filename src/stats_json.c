@@ -11,6 +11,7 @@
 #include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
+#include "left.h"
 #include "lock.h"
 #include "policy.h"
 #include "ring.h"
@@ -116,13 +117,16 @@ static json_t *settings_json(void)
 static json_t *delivery_json(void)
 {
 	const struct fm_uffd_caps *c = fm_uffd_caps();
-	const char *how = "none";
+	const char *how = "none", *why = fm_delivery_why();
 	json_t *o = json_object();
 
 	if (fm_engine_running())
 		how = fm_delivery() == FM_DELIVERY_SIGNAL ? "signal" : "thread";
+	else if (!strncmp(why, "not started", 11) && fm_left_any())
+		why = "not started: every mapping was left to the kernel, "
+		      "see left_to_kernel";
 	set_text(o, "how", how);
-	set_text(o, "why", fm_delivery_why());
+	set_text(o, "why", why);
 	set_bool(o, "user_mode_only", c->user_only);
 	set_bool(o, "by_device", c->device);
 	set_bool(o, "move", c->move);
@@ -252,6 +256,26 @@ static uint64_t add_files(json_t *files, struct fm_file_stats *sum)
 	return n;
 }
 
+static void add_left(const struct fm_left *l, void *arg)
+{
+	json_t *o = json_object(), *why = json_object();
+
+	set_text(o, "path", l->path);
+	set_int(o, "device", l->dev);
+	set_int(o, "inode", l->ino);
+	set_int(o, "size", (uint64_t)l->size);
+	/* Not "mappings": that counts the engine's. */
+	set_int(o, "mmaps", l->mappings);
+	set_int(o, "shared", l->shared);
+	set_int(o, "writable", l->writable);
+	set_int(o, "mapped_bytes", l->bytes);
+	set_int(o, "largest_bytes", l->largest);
+	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++)
+		set_int(why, l->reason[i].why, l->reason[i].n);
+	json_object_set_new(o, "why", why);
+	json_array_append_new(arg, o);
+}
+
 /* Sums over all files, closed ones included. "fault_kinds" would be counted
  * twice by whoever adds up the files, so the sums have names of their own. */
 static json_t *totals_json(const struct fm_file_stats *sum, uint64_t files)
@@ -281,7 +305,8 @@ static json_t *document(void)
 {
 	struct fm_file_stats sum;
 	json_t *o = json_object(), *files = json_array();
-	uint64_t n;
+	json_t *left = json_array();
+	uint64_t n, more;
 
 	memset(&sum, 0, sizeof(sum));
 	n = add_files(files, &sum);
@@ -293,6 +318,10 @@ static json_t *document(void)
 	json_object_set_new(o, "latency", latency_json());
 	json_object_set_new(o, "totals", totals_json(&sum, n));
 	json_object_set_new(o, "files", files);
+	more = fm_left_each(add_left, left);
+	json_object_set_new(o, "left_to_kernel", left);
+	if (more)
+		set_int(o, "left_more_mmaps", more);
 	return o;
 }
 

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "left.h"
+
+#include <string.h>
+
+#include "lock.h"
+#include "log.h"
+#include "policy.h"
+
+const char fm_left_observed[] = "mode=observe: would be served";
+
+static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
+static uint64_t no_room;
+static _Atomic bool any;
+static _Atomic uint32_t lock;
+
+/* NULL when it is new and the table is full. */
+static struct fm_left *find(const struct stat *st)
+{
+	uint64_t h = (st->st_ino ^ st->st_dev << 20) * 0x9e3779b97f4a7c15ull;
+
+	for (unsigned k = 0; k < FM_LEFT_FILES; k++) {
+		struct fm_left *l = &table[((h >> 40) + k) % FM_LEFT_FILES];
+
+		if (!l->mappings ||
+		    (l->ino == st->st_ino && l->dev == st->st_dev))
+			return l;
+	}
+	return NULL;
+}
+
+static void add_reason(struct fm_left *l, const char *why)
+{
+	unsigned i = 0;
+
+	while (i < FM_LEFT_REASONS - 1 && l->reason[i].why &&
+	       strcmp(l->reason[i].why, why) != 0)
+		i++;
+	if (l->reason[i].why && strcmp(l->reason[i].why, why) != 0)
+		l->reason[i].why = "other reasons";
+	else
+		l->reason[i].why = why;
+	l->reason[i].n++;
+}
+
+void fm_left_note(const struct stat *st, const char *path, size_t len,
+		  bool shared, bool writable, const char *why)
+{
+	struct fm_left *l;
+	size_t n = strnlen(path, sizeof(l->path) - 1);
+
+	fm_lock(&lock);
+	l = find(st);
+	if (!l) {
+		no_room++;
+	} else {
+		l->dev = st->st_dev;
+		l->ino = st->st_ino;
+		l->size = st->st_size;
+		memcpy(l->path, path, n);
+		l->path[n] = 0;
+		l->mappings++;
+		l->shared += shared;
+		l->writable += writable;
+		l->bytes += len;
+		if (len > l->largest)
+			l->largest = len;
+		add_reason(l, why);
+	}
+	atomic_store(&any, true);
+	fm_unlock(&lock);
+}
+
+uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
+		      void *arg)
+{
+	uint64_t n;
+
+	fm_lock(&lock);
+	for (unsigned i = 0; i < FM_LEFT_FILES; i++)
+		if (table[i].mappings)
+			each(&table[i], arg);
+	n = no_room;
+	fm_unlock(&lock);
+	return n;
+}
+
+bool fm_left_any(void)
+{
+	return atomic_load(&any);
+}
+
+struct sums {
+	uint64_t files, mappings, bytes, engaged_files, engaged;
+};
+
+static void add_sums(const struct fm_left *l, void *arg)
+{
+	struct sums *s = arg;
+
+	s->files++;
+	s->mappings += l->mappings;
+	s->bytes += l->bytes;
+	for (unsigned i = 0; i < FM_LEFT_REASONS; i++) {
+		if (l->reason[i].why != fm_left_observed)
+			continue;
+		s->engaged_files++;
+		s->engaged += l->reason[i].n;
+	}
+}
+
+void fm_left_report(void)
+{
+	struct sums s = { 0 };
+	uint64_t old, more;
+
+	fm_block_signals(&old);
+	more = fm_left_each(add_sums, &s);
+	fm_restore_signals(&old);
+	fm_log(FM_LOG_WARN,
+	       "observe: would have served %lu of %lu mappings (%lu MiB "
+	       "mapped), %lu of %lu files%s; FASTMAP_STATS lists them",
+	       s.engaged, s.mappings + more, s.bytes >> 20, s.engaged_files,
+	       s.files, more ? ", and more files" : "");
+}
+
+void fm_left_reset(void)
+{
+	atomic_store(&lock, 0);
+	atomic_store(&any, false);
+	no_room = 0;
+	memset(table, 0, sizeof(table));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * left.h - which mappings of files that a policy covers the kernel serves, and
+ * why. Kept for the statistics; mode=observe keeps nothing else.
+ */
+#ifndef FM_LEFT_H
+#define FM_LEFT_H
+
+#include <sys/stat.h>
+
+#include "types.h"
+
+#define FM_LEFT_FILES 128
+#define FM_LEFT_REASONS 4
+
+struct fm_left {
+	dev_t dev;
+	ino_t ino;
+	int64_t size;
+	uint64_t mappings, shared, writable; /* mmap calls */
+	uint64_t bytes, largest;
+	struct {
+		const char *why; /* static text */
+		uint64_t n;
+	} reason[FM_LEFT_REASONS]; /* the last one also takes the overflow */
+	char path[256];
+};
+
+/* The reason of mode=observe for what it would have let the engine serve. */
+extern const char fm_left_observed[];
+
+/* [plain] The kernel has made a mapping. `why` is static text. Signals are
+ * blocked. */
+void fm_left_note(const struct stat *st, const char *path, size_t len,
+		  bool shared, bool writable, const char *why);
+
+/* Visits the files in no order, under a lock. Returns how many mappings
+ * belong to files that found no room. Signals are blocked. */
+uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
+		      void *arg);
+
+bool fm_left_any(void);
+
+/* mode=observe: one line that says what would have been served. */
+void fm_left_report(void);
+
+/* In the child of fork: count from zero. */
+void fm_left_reset(void);
+
+#endif
