@@ -2,7 +2,7 @@
 """Medians, ratios against their targets, and the table."""
 from statistics import median
 
-from .workloads import scale, p999
+from .workloads import p999, shown
 
 COLUMNS = (("native_ra128", 0), ("native", 1), ("native_hint", 2))
 
@@ -90,11 +90,8 @@ def memory(runs, limit):
 
 
 def figure(x, unit):
-    """A value as shown; latencies are kept as 1/s (see workloads.p999)."""
-    if unit == "us":
-        return f"{1e6 / x:,.0f}"
-    return f"{x / scale(unit):,.3g}" if x / scale(unit) < 1000 else \
-        f"{x / scale(unit):,.0f}"
+    v = shown(x, unit)
+    return f"{v:,.0f}" if unit == "us" or v >= 1000 else f"{v:,.3g}"
 
 
 def cell(row, shape):

@@ -119,7 +119,7 @@ class Suite:
         return self.one(w, "native_hint", rnd, self.best_hint[w.name])
 
     def workload(self, w, rnd):
-        shapes = list(self.opts.shapes)
+        shapes = [s for s in self.opts.shapes if s in w.shapes]
         shapes = shapes[rnd % len(shapes):] + shapes[:rnd % len(shapes)]
         line = []
         for shape in shapes:
@@ -127,7 +127,7 @@ class Suite:
                    else self.one(w, shape, rnd))
             if run["result"]:
                 row = w.rows[0]
-                value = row.metric(run["result"]) / workloads.scale(row.unit)
+                value = workloads.shown(row.metric(run["result"]), row.unit)
                 line.append((shape, f"{shape} {value:.3g}"))
         line.sort(key=lambda t: workloads.SHAPES.index(t[0]))
         print(f"  {w.name:12} {w.rows[0].unit:6}" +

@@ -5,9 +5,10 @@ A target is preloaded / native, as throughput (or, for a latency, native /
 preloaded), against the kernel with read_ahead_kb=128, with the machine's own
 setting, and with its best madvise hint. None: nothing was promised.
 """
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 MIB = 1 << 20
+CALL_SHAPES = ("native", "preloaded")  # hint and read-ahead change nothing
 SHAPES = ("native", "native_ra128", "native_hint", "preloaded")
 
 
@@ -60,7 +61,7 @@ class Workload:
     warm: bool = False
     seconds: float = 1.0      # times the runner's duration; 0: fixed work
     prefill: bool = False
-    extra: dict = field(default_factory=dict)
+    shapes: tuple = SHAPES
 
 
 def random_read(threads, targets, device=None):
@@ -144,15 +145,23 @@ def all_workloads(limit):
                  hints=("sequential",), seconds=0, warm=True),
         Workload("fresh", "calls",
                  ["--pattern", "fresh", "--range", str(limit // 2)],
-                 [Row("map 64 KiB, touch 4 pages, unmap (data fits)", rate, "k/s")]),
+                 [Row("map 64 KiB, touch 4 pages, unmap (data fits)", rate, "k/s")],
+                 shapes=CALL_SHAPES),
         Workload("pair", "calls",
                  ["--pattern", "pair", "--sample", "0"],
                  [Row("mmap + munmap of 4 KiB", rate, "k/s",
-                      (1 / 3, 1 / 3, 1 / 3))]),
+                      (1 / 3, 1 / 3, 1 / 3))],
+                 shapes=CALL_SHAPES, seconds=0.5),
         Workload("foreign", "calls",
                  ["--pattern", "foreign", "--sample", "0"],
-                 [Row("pread of a file that is not ours", rate, "M/s")]),
+                 [Row("pread of a file that is not ours", rate, "M/s")],
+                 shapes=CALL_SHAPES, seconds=0.5),
     ]
+
+
+def shown(x, unit):
+    """A metric in its unit; latencies are kept as 1/s (see p999)."""
+    return 1e6 / x if unit == "us" else x / scale(unit)
 
 
 def scale(unit):
