@@ -33,7 +33,7 @@
 #endif
 
 #define MANY_WINDOWS 512
-#define SMALL_WINDOW ((size_t)256 << 10)
+#define SOME_WINDOWS 32
 
 struct request {
 	void *addr;
@@ -151,6 +151,23 @@ static int lay_anonymous(const struct request *q, char *at, int prot)
 	return prot == PROT_NONE ? 0 : fm_sys_mprotect(at, len, prot);
 }
 
+/* Blocks that are mapped again soon are best kept where they outlive a
+ * mapping: in the page cache, which then also reads ahead from one window to
+ * the next. Again means: the windows come to more than the file. */
+static void note_window(struct fm_file *f, size_t len)
+{
+	uint64_t n = atomic_fetch_add(&f->st.mappings, 1), bytes;
+
+	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows))
+		return;
+	bytes = atomic_fetch_add(&f->window_bytes, len) + len;
+	if (n < MANY_WINDOWS && (n < SOME_WINDOWS ||
+				 bytes <= (uint64_t)fm_file_size_now(f)))
+		return;
+	atomic_store(&f->windows, true);
+	fm_file_mixed(f);
+}
+
 static int adopt(struct request *q, struct fm_file *f, char *at)
 {
 	size_t len = page_up(q->len);
@@ -179,14 +196,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 		fm_map_unlink(m);
 		return err;
 	}
-	if (atomic_fetch_add(&f->st.mappings, 1) > MANY_WINDOWS &&
-	    len <= SMALL_WINDOW && !atomic_load(&f->windows)) {
-		/* Blocks that are mapped again soon are best kept where they
-		 * outlive a mapping: in the page cache, which then also reads
-		 * ahead from one window to the next. */
-		atomic_store(&f->windows, true);
-		fm_file_mixed(f);
-	}
+	note_window(f, len);
 	return 0;
 }
 

@@ -317,9 +317,11 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
 	push(m, s);
 }
 
+/* For small windows the kernel reads ahead, into its page cache. */
 static FM_FAULT bool wanted(const struct fm_map *m)
 {
-	return atomic_load(&m->advice) != MADV_RANDOM && room(m) >= FIRST_UNIT;
+	return atomic_load(&m->advice) != MADV_RANDOM &&
+	       !fm_map_is_window(m) && room(m) >= FIRST_UNIT;
 }
 
 FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, bool write)

@@ -32,6 +32,7 @@
 #include "uffd.h"
 #include "wb.h"
 
+#define WINDOW_PAGES 16 /* brought at once where the page cache has them */
 #define STORE_AHEAD 15 /* pages un-protected ahead of a rising store */
 
 static FM_FAULT void count(_Atomic uint64_t *c)
@@ -188,6 +189,8 @@ static FM_FAULT void lock_block(struct fm_map *m, uint64_t i, uint64_t *lo,
 
 	*lo = i;
 	*hi = i + 1;
+	if (per < WINDOW_PAGES && fm_map_is_window(m))
+		per = WINDOW_PAGES;
 	if (per > FM_BOUNCE >> FM_PAGE_SHIFT)
 		per = FM_BOUNCE >> FM_PAGE_SHIFT;
 	if (per > fm_cache_limit() / 8)

@@ -27,6 +27,15 @@ static inline uint64_t fm_map_pages(const struct fm_map *m)
 	       FM_PAGE_SHIFT;
 }
 
+/* One of many small windows on a file that is read through the page cache? */
+#define FM_SMALL_WINDOW ((size_t)256 << 10)
+
+static inline bool fm_map_is_window(const struct fm_map *m)
+{
+	return atomic_load_explicit(&m->file->windows, memory_order_relaxed) &&
+	       fm_map_pages(m) <= FM_SMALL_WINDOW >> FM_PAGE_SHIFT;
+}
+
 static inline void *fm_map_addr(const struct fm_map *m, uint64_t i)
 {
 	return (void *)(atomic_load_explicit(&m->start, memory_order_relaxed) +

@@ -115,6 +115,7 @@ struct fm_file {
 	bool sparse;               /* has (had) holes: allocate before stores */
 	_Atomic bool warm;         /* was written through the page cache */
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
+	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
 	_Atomic bool demoted;      /* every mapping belongs to the kernel */
 	_Atomic uint32_t frozen;   /* futex: a demotion is under way */
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
