@@ -19,6 +19,7 @@
 
 #define HASH 1024
 #define STATX_DIO 0x2000u /* STATX_DIOALIGN, Linux 6.1 */
+#define STATX_BORN 0x800u /* STATX_BTIME */
 
 static _Atomic(struct fm_file *) table[FM_MAX_FILES];
 static _Atomic uint32_t table_top;
@@ -220,6 +221,19 @@ static void probe_direct(struct fm_file *f, int fd)
 		f->dio_align = dio[1];
 }
 
+/* The claim of a process that outlives a deleted file must not meet the next
+ * file that gets its inode number. */
+static uint64_t birth_of(int fd)
+{
+	struct statx sx;
+
+	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BORN, &sx) ||
+	    !(sx.stx_mask & STATX_BORN))
+		return 0;
+	return (uint64_t)sx.stx_btime.tv_sec * 1000000000u +
+	       sx.stx_btime.tv_nsec;
+}
+
 static int open_slots(struct fm_file *f, int fd, bool write)
 {
 	int acc = write ? O_RDWR : O_RDONLY;
@@ -347,6 +361,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	f = file_new(st, path, policy);
 	if (!f)
 		return -EMFILE;
+	f->born = birth_of(fd);
 	f->fd_path = open_path_fd(fd);
 	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write);
 	if (err) {

@@ -3,7 +3,7 @@
  * peers_registry.c - claims on files, visible to every process.
  *
  * One file in /dev/shm; each data file has two bytes in it, found by a hash
- * of device and inode, and nothing is ever stored there: a claim is an open
+ * of device, inode and time of birth, and nothing is ever stored there: a claim is an open
  * file description lock (fcntl), which needs no process ids, works across PID
  * and network namespaces, and ends with the process.
  *
@@ -101,6 +101,7 @@ static off_t place_of(const struct fm_file *f)
 	uint64_t h = (f->ino + 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull;
 
 	h ^= (h >> 31) ^ (uint64_t)f->dev * 0x94d049bb133111ebull;
+	h = (h ^ h >> 30) * 0x94d049bb133111ebull ^ f->born;
 	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
 	return (off_t)(h >> 3) * 2;
 }

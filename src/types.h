@@ -101,6 +101,7 @@ struct fm_file_stats {
 struct fm_file {
 	dev_t dev;
 	ino_t ino;
+	uint64_t born;             /* ns, or 0: inode numbers are used again */
 	uint32_t id;               /* slot in the file table; fixed-file index */
 	_Atomic uint32_t gen;      /* changes when the slot is reused */
 	_Atomic uint32_t refs;     /* mappings + transient users */
