@@ -18,6 +18,14 @@
 #define STRIPES 64
 static _Atomic uint32_t serial[STRIPES];
 
+/* Other threads of the parent may have held any of them. */
+void fm_change_fork_child(void);
+void fm_change_fork_child(void)
+{
+	for (int i = 0; i < STRIPES; i++)
+		atomic_store(&serial[i], 0);
+}
+
 static void begin(struct fm_change *c, struct fm_file *f)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel);

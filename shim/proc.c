@@ -21,6 +21,7 @@ FM_NEXT(abort)
 FM_NEXT(vfork)
 FM_NEXT(prctl)
 
+extern void fm_change_fork_child(void) __attribute__((weak));
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
 
 /* Holds the pid of the process whose memory this is. The kernel wipes the
@@ -71,6 +72,8 @@ static void fork_child(void)
 	if (home)
 		*home = fm_sys_getpid();
 	fm_mask_fork_child();
+	if (fm_change_fork_child)
+		fm_change_fork_child();
 	fm_sig_fork_unlock();
 	fm_fork_child();
 }

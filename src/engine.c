@@ -35,6 +35,7 @@ int (*fm_hook_take_signals)(void);
 
 static enum { IDLE, RUNNING, REFUSED } state;
 static bool is_child; /* made by fork, not by exec */
+static int owner;     /* process whose engine it is */
 static enum fm_delivery delivery;
 static const char *why = "not started";
 
@@ -243,6 +244,7 @@ static int start(void)
 	fm_ahead_start();
 	if (s->trace && fm_trace_start(s->trace))
 		fm_log(FM_LOG_WARN, "cannot write the trace to %s", s->trace);
+	owner = fm_sys_getpid();
 	state = RUNNING;
 	fm_wb_start();
 	fm_control_add_timer(1000, every_second);
@@ -254,8 +256,9 @@ int fm_engine_need(void)
 {
 	if (fm_memory_locked())
 		return -ENOTSUP;
+	/* A child of raw clone would share the rings, memory and all. */
 	if (state == RUNNING)
-		return 0;
+		return fm_sys_getpid() == owner ? 0 : -ECHILD;
 	if (state == REFUSED)
 		return -ENOSYS;
 	return start();
@@ -275,6 +278,7 @@ void fm_engine_forked(void)
 	fm_fd_drop(fm_uffd_fd());
 	fm_uffd_set_fd(-1);
 	fm_rings_reset();
+	fm_trace_reset();
 	fm_demand_reset();
 	fm_bounce_reset();
 	fm_cache_reset();

@@ -40,7 +40,6 @@ bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
 void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
 
 static uint64_t saved_mask;
-static bool prepared;
 
 /* The child's files with empty mappings; a slot becomes NULL when done. */
 static struct fm_file *lazy[FM_MAX_FILES];
@@ -116,11 +115,11 @@ static void before(struct fm_file *f)
 		fm_demote_locked(f, "fork");
 }
 
+/* Also when nothing is mapped: the child must not inherit a lock that another
+ * thread holds, nor an engine whose threads are the parent's and whose rings
+ * are shared with it. */
 void fm_fork_prepare(void)
 {
-	prepared = fm_active();
-	if (!prepared)
-		return;
 	fm_space_lock(&saved_mask);
 	for (uint32_t id = 0; id < fm_file_top(); id++)
 		if (fm_file_at(id))
@@ -131,8 +130,6 @@ void fm_fork_prepare(void)
 
 void fm_fork_parent(void)
 {
-	if (!prepared)
-		return;
 	fm_alloc_unlock();
 	each_map(hide_own);
 	fm_space_unlock(&saved_mask);
@@ -287,8 +284,11 @@ static bool begin_file(struct fm_file *f, int empty)
 /* The engine's tables begin anew; what waits is kept here. */
 static void begin(void)
 {
-	int empty = (int)fm_sys2(SYS_memfd_create, "fastmap", 1 /* CLOEXEC */);
+	int empty = -1;
 
+	if (fm_active())
+		empty = (int)fm_sys2(SYS_memfd_create, "fastmap",
+				     1 /* CLOEXEC */);
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
 
@@ -321,8 +321,6 @@ static void engine_anew(void)
 
 void fm_fork_child(void)
 {
-	if (!prepared)
-		return;
 	fm_alloc_unlock();
 	/* Whatever went through the parent's would change the parent's memory,
 	 * and its claims are not ours. */

@@ -87,6 +87,7 @@ void fm_stats_reset(void)
 	atomic_store(&lock, 0);
 	retired_count = 0;
 	memset(&retired_sum, 0, sizeof(retired_sum));
+	fm_stats_json_reset();
 	fm_left_reset();
 }
 

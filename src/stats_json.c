@@ -339,9 +339,15 @@ static char *print(void)
 	return text;
 }
 
+static _Atomic uint32_t lock; /* exit and the control socket */
+
+void fm_stats_json_reset(void)
+{
+	atomic_store(&lock, 0);
+}
+
 char *fm_stats_json(size_t *ret_len)
 {
-	static _Atomic uint32_t lock; /* exit and the control socket */
 	uint64_t mask;
 	char *text;
 

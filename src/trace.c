@@ -50,3 +50,13 @@ void fm_trace_stop(void)
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
 }
+
+/* The file goes on in the parent. */
+void fm_trace_reset(void)
+{
+	atomic_store(&fm_tracing, false);
+	atomic_store(&lock, 0);
+	used = 0;
+	fm_fd_drop(fd);
+	fd = -1;
+}

@@ -10,6 +10,7 @@
 
 int fm_trace_start(const char *path); /* [plain] */
 void fm_trace_stop(void);
+void fm_trace_reset(void); /* child of fork */
 void fm_trace_record(uint64_t page, bool write); /* [fault] */
 
 extern _Atomic bool fm_tracing;
