@@ -204,7 +204,7 @@ static void read_only(void)
 	close(mfd);
 }
 
-/* timeout: 180 */
+/* timeout: 480 */
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);

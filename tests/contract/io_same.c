@@ -188,7 +188,7 @@ static void shared_position(int flags, const char *what)
 	free(b);
 }
 
-/* timeout: 180 */
+/* timeout: 480 */
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Many short threads, each faulting under a storm of signals whose handlers
  * fault as well, most of it with everything blocked. */
-/* timeout: 120 */
+/* timeout: 240 */
 #include "ct.h"
 
 #include <pthread.h>
