@@ -21,6 +21,7 @@
 #define STREAMS 8
 #define RECENT 8
 #define FIRST_UNIT 16 /* pages */
+#define NEVER (INT64_MIN / 4)
 
 struct one {
 	bool live;
@@ -31,9 +32,14 @@ struct one {
 	uint64_t used;
 };
 
+/* A fault, and the pages [lo, hi) that were loaded for it. */
+struct seen {
+	int64_t i, lo, hi;
+};
+
 struct fm_stream {
 	_Atomic uint32_t lock;
-	int64_t recent[RECENT];
+	struct seen recent[RECENT];
 	unsigned next_recent;
 	struct fm_stream *next_free;
 	uint64_t clock;
@@ -63,7 +69,7 @@ static FM_FAULT struct fm_stream *stream_new(void)
 	if (st)
 		*st = (struct fm_stream){ .next_recent = 0 };
 	for (int k = 0; st && k < RECENT; k++)
-		st->recent[k] = INT64_MIN / 4;
+		st->recent[k] = (struct seen){ NEVER, NEVER, NEVER };
 	return st;
 }
 
@@ -219,7 +225,7 @@ static FM_FAULT void push(struct fm_map *m, struct one *s)
 static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
 {
 	for (int k = 0; k < RECENT; k++)
-		if (st->recent[k] == page)
+		if (st->recent[k].i == page)
 			return true;
 	return false;
 }
@@ -227,15 +233,17 @@ static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
 /* The step of a new stream that page i completes, or 0. */
 static FM_FAULT int64_t new_step(const struct fm_stream *st, int64_t i)
 {
-	if (is_recent(st, i - 1))
-		return 1;
-	if (is_recent(st, i + 1))
-		return -1;
 	for (int k = 0; k < RECENT; k++) {
-		int64_t d = i - st->recent[k];
+		if (i == st->recent[k].hi)
+			return 1;
+		if (i + 1 == st->recent[k].lo)
+			return -1;
+	}
+	for (int k = 0; k < RECENT; k++) {
+		int64_t d = i - st->recent[k].i;
 
 		if (d && distance(d, 0) <= 4096 &&
-		    is_recent(st, st->recent[k] - d))
+		    is_recent(st, st->recent[k].i - d))
 			return d;
 	}
 	return 0;
@@ -291,25 +299,38 @@ static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 			fm_cache_drop_clean(m, (uint64_t)old + k);
 }
 
-/* The reader is at i (to..to+n when a whole chunk was mapped). */
-static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
-			     int64_t i, int64_t pos)
+/* The stream that i belongs to or begins. */
+static FM_FAULT struct one *stream_at(struct fm_map *m, struct fm_stream *st,
+				      int64_t i)
 {
+	bool sequential = atomic_load(&m->advice) == MADV_SEQUENTIAL;
 	struct one *s = find(st, i);
-	uint8_t advice = atomic_load(&m->advice);
 	int64_t step;
 
-	if (!s) {
-		step = advice == MADV_SEQUENTIAL ? 1 : new_step(st, i);
-		if (step)
-			s = start(st, i, step, advice == MADV_SEQUENTIAL ?
-					      FM_HUGE_PAGES : FIRST_UNIT);
-	}
-	st->recent[st->next_recent++ % RECENT] = i;
+	if (s)
+		return s;
+	step = sequential ? 1 : new_step(st, i);
+	if (!step)
+		return NULL;
+	return start(st, i, step, sequential ? FM_HUGE_PAGES : FIRST_UNIT);
+}
+
+/* The reader is at page i and everything up to pos, [seen.lo, seen.hi) has
+ * been mapped. */
+static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
+			     const struct seen *seen, int64_t pos)
+{
+	struct one *s = stream_at(m, st, seen->i);
+
+	st->recent[st->next_recent++ % RECENT] = *seen;
 	if (!s)
 		return;
 	if ((s->step > 0 && pos > s->pos) || (s->step < 0 && pos < s->pos))
 		s->pos = pos;
+	if (s->step == 1 && s->edge >= seen->lo && s->edge < seen->hi)
+		s->edge = seen->hi;
+	if (s->step == -1 && s->edge >= seen->lo && s->edge < seen->hi)
+		s->edge = seen->lo - 1;
 	if ((s->step > 0 && s->edge <= s->pos) ||
 	    (s->step < 0 && s->edge >= s->pos))
 		s->edge = s->pos + s->step;
@@ -324,17 +345,18 @@ static FM_FAULT bool wanted(const struct fm_map *m)
 	       !fm_map_is_window(m) && room(m) >= FIRST_UNIT;
 }
 
-FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, bool write)
+FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
+			     uint64_t hi)
 {
+	struct seen seen = { (int64_t)i, (int64_t)lo, (int64_t)hi };
 	struct fm_stream *st;
 
-	(void)write;
 	if (!wanted(m))
 		return;
 	st = streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return;
-	advance(m, st, (int64_t)i, (int64_t)i);
+	advance(m, st, &seen, (int64_t)i);
 	fm_unlock(&st->lock);
 }
 
@@ -356,8 +378,10 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 		if (belongs(&st->s[k], (int64_t)i)) {
 			int64_t end = st->s[k].step > 0 ?
 					      first + (int64_t)n - 1 : first;
+			struct seen seen = { (int64_t)i, (int64_t)i,
+					     (int64_t)i + 1 };
 
-			advance(m, st, (int64_t)i, end);
+			advance(m, st, &seen, end);
 			break;
 		}
 	fm_unlock(&st->lock);

@@ -11,9 +11,10 @@
 int fm_ahead_start(void); /* [plain] */
 void fm_ahead_reset(void);
 
-/* [fault] A fault at page i of m was resolved by a read: note it, and start
- * what the stream asks for. Holds an epoch, no page lock. */
-void fm_ahead_fault(struct fm_map *m, uint64_t i, bool write);
+/* [fault] A fault at page i of m was resolved, and pages [lo, hi) came with
+ * it: note it, and start what the stream asks for. Holds an epoch, no page
+ * lock. */
+void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
 
 /* [fault] The page is covered by a chunk: wait until it has landed and map
  * it. False: the chunk is gone, go on with a load. */

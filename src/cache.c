@@ -20,8 +20,14 @@
 #define BATCH 64
 #define HUGE_FLAG (1ull << 35)
 
+/* A queue, and the pages that its entries stand for: 512 for a huge unit. */
+struct list {
+	struct fm_queue q;
+	_Atomic int64_t pages;
+};
+
 struct shard {
-	struct fm_queue small, main;
+	struct list small, main;
 	char pad[FM_CACHELINE];
 };
 
@@ -74,8 +80,10 @@ void fm_cache_resize(uint64_t bytes)
 void fm_cache_reset(void)
 {
 	for (unsigned i = 0; i < SHARDS; i++) {
-		fm_queue_reset(&shards[i].small);
-		fm_queue_reset(&shards[i].main);
+		fm_queue_reset(&shards[i].small.q);
+		fm_queue_reset(&shards[i].main.q);
+		atomic_store(&shards[i].small.pages, 0);
+		atomic_store(&shards[i].main.pages, 0);
 	}
 	atomic_store(&resident, 0);
 }
@@ -136,13 +144,33 @@ static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
 	return m && *ret_i < fm_map_pages(m) ? m : NULL;
 }
 
+static FM_FAULT int64_t weight(uint64_t e)
+{
+	return e & HUGE_FLAG ? FM_HUGE_PAGES : 1;
+}
+
+static FM_FAULT void push(struct list *l, uint64_t e)
+{
+	atomic_fetch_add_explicit(&l->pages, weight(e), memory_order_relaxed);
+	fm_queue_push(&l->q, e);
+}
+
+static FM_FAULT bool pop(struct list *l, uint64_t *ret)
+{
+	if (!fm_queue_pop(&l->q, ret))
+		return false;
+	atomic_fetch_sub_explicit(&l->pages, weight(*ret),
+				  memory_order_relaxed);
+	return true;
+}
+
 FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 			       bool huge)
 {
 	uint64_t fp = m->pgoff + i;
 	struct shard *s = &shards[(huge ? fp >> 9 : fp) % nshards];
 
-	fm_queue_push(hot ? &s->main : &s->small, pack(m, i, huge));
+	push(hot ? &s->main : &s->small, pack(m, i, huge));
 }
 
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
@@ -230,7 +258,7 @@ static FM_FAULT void batch_flush(struct batch *b)
 	b->n = 0;
 }
 
-static FM_FAULT void consider(struct batch *b, struct fm_queue *q, uint64_t e)
+static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 {
 	uint64_t i;
 	struct fm_map *m = unpack(e, &i);
@@ -245,12 +273,12 @@ static FM_FAULT void consider(struct batch *b, struct fm_queue *q, uint64_t e)
 		if (n > 0)
 			b->pages += (uint64_t)n;
 		else if (n == -EBUSY)
-			fm_queue_push(q, e);
+			push(l, e);
 		return;
 	}
 	p = fm_file_page(m->file, m->pgoff + i);
 	if (!fm_page_trylock(p)) {
-		fm_queue_push(q, e);
+		push(l, e);
 		return;
 	}
 	/* munmap or mremap may have passed between the table and the lock. */
@@ -269,35 +297,38 @@ static FM_FAULT void consider(struct batch *b, struct fm_queue *q, uint64_t e)
 	if (why == -ENOENT)
 		forget_entry(m, i);
 	else
-		fm_queue_push(q, e);
+		push(l, e);
 	b->dirty += why == -EAGAIN;
 	fm_page_unlock(p);
 }
 
-/* Which queue of the shard pays: the small one while it is over its tenth. */
-static FM_FAULT struct fm_queue *victim_queue(struct shard *s)
+/* Which list of the shard pays: the small one while it is over its tenth. */
+static FM_FAULT struct list *victims(struct shard *s)
 {
-	uint64_t small = fm_queue_len(&s->small);
-	uint64_t main = fm_queue_len(&s->main);
+	int64_t small = atomic_load_explicit(&s->small.pages,
+					     memory_order_relaxed);
+	int64_t main = atomic_load_explicit(&s->main.pages,
+					    memory_order_relaxed);
 
-	return small * 9 >= main || !main ? &s->small : &s->main;
+	return small * 9 >= main || !fm_queue_len(&s->main.q) ? &s->small :
+								&s->main;
 }
 
 static FM_FAULT void evict_shard(struct shard *s, struct batch *b,
 				 uint64_t want)
 {
 	uint64_t budget = 4 * BATCH;
-	uint64_t len = fm_queue_len(&s->small) + fm_queue_len(&s->main);
+	uint64_t len = fm_queue_len(&s->small.q) + fm_queue_len(&s->main.q);
 
 	if (budget > len)
 		budget = len;
 	while (budget-- && b->n + b->pages < want && b->n < BATCH) {
-		struct fm_queue *q = victim_queue(s);
+		struct list *l = victims(s);
 		uint64_t e;
 
-		if (!fm_queue_pop(q, &e))
+		if (!pop(l, &e))
 			break;
-		consider(b, q, e);
+		consider(b, l, e);
 	}
 }
 

@@ -266,7 +266,7 @@ static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
 				 uint64_t k)
 {
 	uint64_t i = c->first + k - m->pgoff, n = 0, max = (uint64_t)c->got - k;
-	bool ok = false;
+	long done = 0;
 
 	if (max > 16)
 		max = 16;
@@ -282,15 +282,15 @@ static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
 		}
 	}
 	if (n)
-		ok = !fm_install(m, i, c->mem + (k << FM_PAGE_SHIFT), n,
-				 false);
+		done = fm_install(m, i, c->mem + (k << FM_PAGE_SHIFT), n,
+				  false);
 	for (uint64_t q = 0; q < n; q++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k + q);
 
 		fm_page_set(p, 0, FP_AHEAD);
 		fm_page_unlock(p);
 	}
-	fm_cache_uncharge(ok ? max - n : max);
+	fm_cache_uncharge(done > 0 ? max - (uint64_t)done : max);
 	return n ? n : 1;
 }
 

@@ -28,6 +28,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 {
 	uint64_t j;
 	struct fm_map *o = fm_map_holder(m->file, m->pgoff + i, m, &j);
+	long n;
 	int err;
 
 	if (!o)
@@ -41,13 +42,13 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	/* The charge may have evicted the other copy? No: its page lock is
 	 * ours. UFFDIO_COPY reads the source as the kernel, which a PROT_NONE
 	 * mapping refuses: open it for the moment of the copy. */
-	err = fm_install(m, i, fm_map_addr(o, j), 1, false);
-	if (err != -EFAULT)
-		return err ? err : 1;
+	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
+	if (n != -EFAULT)
+		return (int)n;
 	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ);
-	err = fm_install(m, i, fm_map_addr(o, j), 1, false);
+	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
 	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, atomic_load(&o->prot));
-	return err ? err : 1;
+	return (int)n;
 }
 
 /* Shared copies and untouched private ones; a private copy that was stored

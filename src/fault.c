@@ -14,6 +14,7 @@
 #include "fault.h"
 
 #include "ahead.h"
+#include "around.h"
 #include "bounce.h"
 #include "cache.h"
 #include "coherence.h"
@@ -32,7 +33,6 @@
 #include "uffd.h"
 #include "wb.h"
 
-#define WINDOW_PAGES 16 /* brought at once where the page cache has them */
 #define STORE_AHEAD 15 /* pages un-protected ahead of a rising store */
 
 static FM_FAULT void count(_Atomic uint64_t *c)
@@ -144,119 +144,124 @@ FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
 
 /* ---- loads ------------------------------------------------------------ */
 
-FM_FAULT int fm_install(struct fm_map *m, uint64_t i, const void *src,
-			uint64_t n, bool store)
+static FM_FAULT void now_present(struct fm_map *m, uint64_t i, bool store)
 {
-	int err = fm_uffd_copy(fm_map_addr(m, i), src, n << FM_PAGE_SHIFT,
-			       !store);
+	uint8_t keep = fm_mode(m, i) & (PM_QUEUED | PM_MAIN);
 
-	if (err)
-		return err;
-	for (uint64_t k = i; k < i + n; k++) {
-		uint8_t keep = fm_mode(m, k) & (PM_QUEUED | PM_MAIN);
-
-		fm_mode_set(m, k, keep | PM_PRESENT |
-				  (store ? PM_WRITABLE : 0));
-		fm_cache_insert(m, k, false);
-	}
-	return 0;
+	fm_mode_set(m, i, keep | PM_PRESENT | (store ? PM_WRITABLE : 0));
+	fm_cache_insert(m, i, false);
 }
 
-/* A page that nobody has or is working on may come along with a load. */
-static FM_FAULT bool join_block(struct fm_map *m, uint64_t i)
+FM_FAULT long fm_install(struct fm_map *m, uint64_t i, const void *src,
+			 uint64_t n, bool store)
 {
-	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	long done = fm_uffd_copy(fm_map_addr(m, i), src, n << FM_PAGE_SHIFT,
+				 !store);
 
-	if (!p || (fm_mode(m, i) & PM_PRESENT) || !fm_page_trylock(p))
-		return false;
-	if (!(fm_mode(m, i) & PM_PRESENT) &&
-	    !(fm_page_state(p) & (FP_DIRTY | FP_AHEAD | FP_WB)) &&
-	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
-		fm_map_touch(m, i);
-		return true;
-	}
-	fm_page_unlock(p);
-	return false;
+	if (done < 0)
+		return done;
+	for (long k = 0; k < done >> FM_PAGE_SHIFT; k++)
+		now_present(m, i + (uint64_t)k, store);
+	return done >> FM_PAGE_SHIFT;
 }
 
-/* Grow [*lo, *hi) around the demand page within its block; the pages joined
- * are locked. */
-static FM_FAULT void lock_block(struct fm_map *m, uint64_t i, uint64_t *lo,
-				uint64_t *hi)
-{
-	uint64_t per = m->file->policy->block_size >> FM_PAGE_SHIFT;
-	uint64_t first, last, fp = m->pgoff + i;
+/* Pages of the mapping that a fault brought. */
+struct range {
+	uint64_t lo, hi;
+};
 
-	*lo = i;
-	*hi = i + 1;
-	if (per < WINDOW_PAGES && fm_map_is_window(m))
-		per = WINDOW_PAGES;
-	if (per > FM_BOUNCE >> FM_PAGE_SHIFT)
-		per = FM_BOUNCE >> FM_PAGE_SHIFT;
-	if (per > fm_cache_limit() / 8)
-		per = fm_cache_limit() / 8;
-	if (per <= 1 || atomic_load(&m->aliased))
+/* Pages [lo, hi) of the mapping, locked, and what was read of them. */
+struct block {
+	uint64_t lo, hi;
+	long got; /* pages, or -errno */
+	struct fm_bounce *b;
+};
+
+static FM_FAULT bool covers(const struct block *b, uint64_t i)
+{
+	return b->got > 0 && b->lo + (uint64_t)b->got > i;
+}
+
+/* Neighbours must not fail the page that was asked for: if the block cannot
+ * be read up to page i, page i is read alone. */
+static FM_FAULT void read_block(struct fm_map *m, uint64_t i, struct block *b)
+{
+	fm_around_lock(m, i, &b->lo, &b->hi);
+	fm_cache_charge(b->hi - b->lo);
+	/* Last: who has a buffer waits for nothing but the device. */
+	b->b = fm_bounce_get();
+	b->got = fm_load(m->file, m->pgoff + b->lo, b->hi - b->lo, b->b->mem);
+	if (b->hi - b->lo == 1 || covers(b, i))
 		return;
-	first = fp - fp % per < m->pgoff ? 0 : fp - fp % per - m->pgoff;
-	last = fp - fp % per + per - m->pgoff;
-	if (last > fm_map_pages(m))
-		last = fm_map_pages(m);
-	while (*lo > first && join_block(m, *lo - 1))
-		--*lo;
-	while (*hi < last && join_block(m, *hi))
-		++*hi;
+	fm_around_unlock(m, i, b->lo, b->hi);
+	fm_cache_uncharge(b->hi - b->lo - 1);
+	b->lo = i;
+	b->hi = i + 1;
+	b->got = fm_load(m->file, m->pgoff + i, 1, b->b->mem);
 }
 
-static FM_FAULT void unlock_block(struct fm_map *m, uint64_t i, uint64_t lo,
-				  uint64_t hi)
+/* Install pages [from, to) of the block, by one call unless a part of the
+ * range is going away. */
+static FM_FAULT void install_run(struct fm_map *m, const struct block *b,
+				 uint64_t from, uint64_t to)
 {
-	for (uint64_t k = lo; k < hi; k++)
-		if (k != i)
-			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+	const char *src = (char *)b->b->mem - (b->lo << FM_PAGE_SHIFT);
+
+	while (from < to) {
+		long n = fm_install(m, from, src + (from << FM_PAGE_SHIFT),
+				    to - from, false);
+
+		if (n <= 0)
+			fm_cache_uncharge(1);
+		from += n > 0 ? (uint64_t)n : 1;
+	}
 }
 
-/* Read the block and install it; the demand page alone takes a store. */
+/* The demand page alone takes a store. */
+static FM_FAULT void install_block(struct fm_map *m, uint64_t i, bool store,
+				   const struct block *b)
+{
+	uint64_t end = b->lo + (uint64_t)b->got;
+	const char *src = (char *)b->b->mem + ((i - b->lo) << FM_PAGE_SHIFT);
+
+	fm_cache_uncharge(b->hi - end);
+	if (!store) {
+		install_run(m, b, b->lo, end);
+		return;
+	}
+	install_run(m, b, b->lo, i);
+	if (fm_install(m, i, src, 1, true) < 0)
+		fm_cache_uncharge(1);
+	install_run(m, b, i + 1, end);
+}
+
+/* Read the block and install it. */
 static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
-				   _Atomic uint8_t *p)
+				   _Atomic uint8_t *p, struct range *came)
 {
 	struct fm_file *f = m->file;
-	struct fm_bounce *b;
-	uint64_t lo, hi;
-	long got;
-	char *buf;
 	int err = store ? fm_load_allocate(f, m->pgoff + i, p) : 0;
+	struct block b;
 
 	if (err)
 		return err;
-	lock_block(m, i, &lo, &hi);
-	fm_cache_charge(hi - lo);
-	/* Last: who has a buffer waits for nothing but the device. */
-	b = fm_bounce_get();
-	buf = b->mem;
-	got = fm_load(f, m->pgoff + lo, hi - lo, buf);
-	if (got >= 0 && lo + (uint64_t)got <= i)
-		err = -ENXIO; /* beyond the end of the file */
-	else if (got < 0)
-		err = (int)got;
-	if (!err && store)
-		mark_dirty(f, m->pgoff + i, p);
-	for (uint64_t k = lo; k < hi; k++) {
-		bool here = got > 0 && k < lo + (uint64_t)got &&
-			    (k != i || !err);
-
-		if (here)
-			here = !fm_install(m, k, buf + ((k - lo) << 12), 1,
-					   store && k == i);
-		if (!here)
-			fm_cache_uncharge(1);
+	read_block(m, i, &b);
+	if (covers(&b, i)) {
+		*came = (struct range){ b.lo, b.lo + (uint64_t)b.got };
+		if (store)
+			mark_dirty(f, m->pgoff + i, p);
+		install_block(m, i, store, &b);
+	} else {
+		err = b.got < 0 ? (int)b.got : -ENXIO; /* beyond the end */
+		fm_cache_uncharge(b.hi - b.lo);
 	}
-	unlock_block(m, i, lo, hi);
-	fm_bounce_put(b);
+	fm_around_unlock(m, i, b.lo, b.hi);
+	fm_bounce_put(b.b);
 	return err;
 }
 
 static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
-			 _Atomic uint8_t *p)
+			 _Atomic uint8_t *p, struct range *came)
 {
 	bool store = write && m->shared;
 	int err;
@@ -273,7 +278,7 @@ static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
 				return err;
 		}
 	}
-	err = load_from_file(m, i, store, p);
+	err = load_from_file(m, i, store, p, came);
 	if (!err && write && !m->shared)
 		err = fm_make_writable(m, i, p);
 	return err;
@@ -293,7 +298,7 @@ static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
 /* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a
  * coherence action must wait for a pinned copy. */
 static FM_FAULT int resolve(struct fm_map *m, uint64_t i, bool write,
-			    _Atomic uint8_t *p)
+			    _Atomic uint8_t *p, struct range *came)
 {
 	uint8_t mode = fm_mode(m, i);
 
@@ -305,7 +310,7 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i, bool write,
 	}
 	fm_map_touch(m, i);
 	count_fault(m, write, false);
-	return load(m, i, write, p);
+	return load(m, i, write, p, came);
 }
 
 /* A store to memory that the program may only read: give the memory the
@@ -346,6 +351,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 {
 	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	struct range came = { i, i + 1 };
 	struct fm_file *f = m->file;
 	int err;
 
@@ -364,12 +370,12 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		fm_page_unlock(p);
 		return FM_FAULT_RETRY;
 	}
-	err = resolve(m, i, write, p);
+	err = resolve(m, i, write, p, &came);
 	fm_page_unlock(p);
 	if (err == -EAGAIN)
 		fm_page_wait(p, FP_WB);
 	if (!err)
-		fm_ahead_fault(m, i, write);
+		fm_ahead_fault(m, i, came.lo, came.hi);
 	return to_result(m, err);
 }
 

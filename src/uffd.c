@@ -152,7 +152,8 @@ int fm_uffd_unregister(void *addr, size_t len)
 	return fm_sys_ioctl(uffd, UFFDIO_UNREGISTER, &r);
 }
 
-FM_FAULT int fm_uffd_copy(void *dst, const void *src, size_t len, bool protect)
+FM_FAULT long fm_uffd_copy(void *dst, const void *src, size_t len,
+			   bool protect)
 {
 	size_t done = 0;
 
@@ -166,13 +167,13 @@ FM_FAULT int fm_uffd_copy(void *dst, const void *src, size_t len, bool protect)
 		int err = fm_sys_ioctl(uffd, UFFDIO_COPY, &c);
 
 		if (!err)
-			return 0;
+			return (long)len;
 		if (c.copy > 0)
 			done += (size_t)c.copy;
 		else if (err != -EAGAIN)
-			return err;
+			return done ? (long)done : err;
 	}
-	return 0;
+	return (long)len;
 }
 
 FM_FAULT int fm_uffd_protect(void *addr, size_t len, bool on)

@@ -30,8 +30,9 @@ const struct fm_uffd_caps *fm_uffd_caps(void);
 int fm_uffd_register(void *addr, size_t len);
 int fm_uffd_unregister(void *addr, size_t len);
 
-/* Fill missing pages. EEXIST when a page is already there. */
-int fm_uffd_copy(void *dst, const void *src, size_t len, bool protect);
+/* Fill missing pages. Bytes filled: fewer than len when a later page failed,
+ * -errno when the first did (EEXIST: it is there already). */
+long fm_uffd_copy(void *dst, const void *src, size_t len, bool protect);
 int fm_uffd_protect(void *addr, size_t len, bool on);
 /* Move present pages; both ends registered or plain anonymous, writable. */
 int fm_uffd_move(void *dst, void *src, size_t len);

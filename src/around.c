@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * around.c - how many pages one demand read brings.
+ *
+ * At least the policy's block. Beyond that, unless the program said
+ * MADV_RANDOM: while the cache has room a few neighbours cost the device next
+ * to nothing, and programs that start cold come back for them; more where
+ * much of the surrounding has been asked for already. When the cache is full
+ * a neighbour costs the eviction of something that was asked for, so then
+ * only what completes a group that is mostly there comes along.
+ */
+#include "around.h"
+
+#include "bounce.h"
+#include "cache.h"
+#include "file.h"
+#include "map.h"
+#include "page.h"
+#include "policy.h"
+#include "space.h"
+
+#define FEW 4    /* pages: the device reads them in the time of one */
+#define GROUP 16 /* pages whose density tells what to do */
+#define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
+
+/* Present pages of the aligned group of per pages that page i is in. */
+static FM_FAULT uint64_t present(struct fm_map *m, uint64_t i, uint64_t per)
+{
+	uint64_t at = (m->pgoff + i) % per, n = 0;
+	uint64_t first = at > i ? 0 : i - at, last = i - at + per;
+
+	if (last > fm_map_pages(m))
+		last = fm_map_pages(m);
+	for (uint64_t k = first; k < last; k++)
+		n += (fm_mode(m, k) & PM_PRESENT) != 0;
+	return n;
+}
+
+static FM_FAULT bool has_room(void)
+{
+	return fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7;
+}
+
+static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
+{
+	uint64_t n;
+
+	if (atomic_load(&m->advice) == MADV_RANDOM ||
+	    !m->file->policy->map_ahead)
+		return 1;
+	n = present(m, i, GROUP);
+	if (!has_room())
+		return n >= GROUP / 2 ? GROUP : 1;
+	if (n < GROUP / 4)
+		return FEW;
+	return present(m, i, LARGE) >= LARGE / 2 ? LARGE : GROUP;
+}
+
+static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
+{
+	uint64_t per = m->file->policy->block_size >> FM_PAGE_SHIFT;
+	uint64_t most = fm_cache_limit() / 8;
+	uint64_t dense;
+
+	if (atomic_load(&m->aliased))
+		return 1;
+	if (per < GROUP && fm_map_is_window(m))
+		per = GROUP; /* the page cache has them */
+	dense = dense_pages(m, i);
+	if (per < dense)
+		per = dense;
+	if (per > LARGE)
+		per = LARGE;
+	return per < most ? per : most;
+}
+
+/* A page that nobody has or is working on may come along with a load. */
+static FM_FAULT bool join(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (!p || (fm_mode(m, i) & PM_PRESENT) || !fm_page_trylock(p))
+		return false;
+	if (!(fm_mode(m, i) & PM_PRESENT) &&
+	    !(fm_page_state(p) & (FP_DIRTY | FP_AHEAD | FP_WB)) &&
+	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
+		fm_map_touch(m, i);
+		return true;
+	}
+	fm_page_unlock(p);
+	return false;
+}
+
+FM_FAULT void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
+			     uint64_t *hi)
+{
+	uint64_t per = block_pages(m, i);
+	uint64_t first, last, fp = m->pgoff + i;
+
+	*lo = i;
+	*hi = i + 1;
+	if (per <= 1)
+		return;
+	first = fp - fp % per < m->pgoff ? 0 : fp - fp % per - m->pgoff;
+	last = fp - fp % per + per - m->pgoff;
+	if (last > fm_map_pages(m))
+		last = fm_map_pages(m);
+	while (*lo > first && join(m, *lo - 1))
+		--*lo;
+	while (*hi < last && join(m, *hi))
+		++*hi;
+}
+
+FM_FAULT void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
+			       uint64_t hi)
+{
+	for (uint64_t k = lo; k < hi; k++)
+		if (k != i)
+			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* around.h - what comes along with a demand page (fault-around). [fault] */
+#ifndef FM_AROUND_H
+#define FM_AROUND_H
+
+#include "types.h"
+
+/* Page i of m is locked by the caller and about to be loaded. Chooses the
+ * pages [*lo, *hi) around it that one read brings, and locks the others. */
+void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo, uint64_t *hi);
+void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
+
+#endif
