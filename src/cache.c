@@ -13,6 +13,7 @@
 #include "policy.h"
 #include "queue.h"
 #include "space.h"
+#include "standby.h"
 #include "uffd.h"
 #include "wb.h"
 
@@ -253,6 +254,7 @@ static FM_FAULT void batch_flush(struct batch *b)
 		fm_page_unlock(fm_file_page(m->file, fp));
 	}
 	atomic_fetch_add_explicit(&evicted, b->n, memory_order_relaxed);
+	fm_standby_age(b->n);
 	fm_cache_uncharge(b->n);
 	b->pages += b->n;
 	b->n = 0;
@@ -268,12 +270,12 @@ static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 	if (!m)
 		return;
 	if (e & HUGE_FLAG) {
-		long n = fm_huge_evict(m, i);
+		long n = fm_huge_evict(m, i, true);
 
-		if (n > 0)
-			b->pages += (uint64_t)n;
-		else if (n == -EBUSY)
+		if (n == -EBUSY)
 			push(l, e);
+		else
+			b->pages += n ? (uint64_t)n : fm_standby_trim();
 		return;
 	}
 	p = fm_file_page(m->file, m->pgoff + i);
@@ -344,6 +346,9 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 		unsigned s = atomic_fetch_add(&clock_hand, 1) % nshards;
 
 		b.pages = 0;
+		total += fm_standby_trim();
+		if (total >= want)
+			break;
 		evict_shard(&shards[s], &b, want - total);
 		dirty += b.dirty;
 		b.dirty = 0;

@@ -13,6 +13,7 @@
 #include "page.h"
 #include "ring.h"
 #include "space.h"
+#include "standby.h"
 
 #define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
 #define PIECES 64
@@ -62,18 +63,24 @@ static FM_FAULT bool get_memory(struct fm_chunk *c, uint64_t n)
 	return c->frame != NULL;
 }
 
-static FM_FAULT void put_memory(struct fm_chunk *c)
+static FM_FAULT void put_piece(struct fm_chunk *c)
 {
-	if (c->frame)
-		fm_frame_put(c->frame);
 	if (c->piece >= 0)
 		pieces_free |= 1ull << c->piece;
-	c->frame = NULL;
 	c->piece = -1;
 }
 
+static FM_FAULT bool get_standby_memory(struct fm_chunk *c)
+{
+	c->piece = -1;
+	c->frame = fm_frame_get_hollow();
+	c->mem = c->frame ? c->frame->mem : NULL;
+	return c->frame != NULL;
+}
+
 static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
-					      uint64_t first, uint64_t n)
+					      uint64_t first, uint64_t n,
+					      bool standby)
 {
 	struct fm_chunk *free_slot = NULL;
 
@@ -85,8 +92,10 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 		if (atomic_load(&c->state) == CH_FREE && !free_slot)
 			free_slot = c;
 	}
-	if (!free_slot || !get_memory(free_slot, n))
+	if (!free_slot || !(standby ? get_standby_memory(free_slot) :
+				      get_memory(free_slot, n)))
 		return NULL;
+	free_slot->charged = 0;
 	free_slot->file = f;
 	free_slot->first = first;
 	free_slot->n = n;
@@ -97,11 +106,27 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 	return free_slot;
 }
 
+FM_FAULT struct fm_chunk *fm_chunk_get_standby(struct fm_file *f,
+					       uint64_t first)
+{
+	struct fm_chunk *c;
+
+	fm_lock(&fm_chunk_lock);
+	c = alloc_locked(f, first, FM_HUGE_PAGES, true);
+	fm_unlock(&fm_chunk_lock);
+	return c;
+}
+
 /* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
 FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 {
+	fm_cache_uncharge(c->charged);
+	if (c->frame)
+		fm_frame_put(c->frame);
 	fm_lock(&fm_chunk_lock);
-	put_memory(c);
+	c->frame = NULL;
+	c->charged = 0;
+	put_piece(c);
 	c->file = NULL;
 	fm_chunk_set_state(c, CH_FREE);
 	atomic_fetch_sub(&used, 1);
@@ -133,7 +158,7 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) == CH_READY &&
-		    frame == (c->frame != NULL) && c->stamp + STALE_MS < now &&
+		    !c->charged && frame == (c->frame != NULL) && c->stamp + STALE_MS < now &&
 		    (!old || c->stamp < old->stamp))
 			old = c;
 	}
@@ -189,7 +214,7 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 		return -EAGAIN;
 	for (int tries = 0;; tries++) {
 		fm_lock(&fm_chunk_lock);
-		c = alloc_locked(m->file, m->pgoff + i, n);
+		c = alloc_locked(m->file, m->pgoff + i, n, false);
 		fm_unlock(&fm_chunk_lock);
 		if (c || tries || !reclaim_oldest(n > PIECE_PAGES))
 			break;
@@ -238,7 +263,6 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 	if (!c->frame || c->n != FM_HUGE_PAGES || c->got != (long)c->n ||
 	    c->first < m->pgoff || !fm_huge_fits(m, i))
 		return false;
-	fm_cache_charge(c->n);
 	for (k = 0; k < c->n; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
 
@@ -248,7 +272,7 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 		      !(fm_mode(m, i + k) & PM_QUEUED);
 	}
 	if (ok == c->n)
-		done = fm_huge_install(m, i, c->frame) == 0;
+		done = fm_huge_install(m, i, c->frame, c->charged) == 0;
 	for (k = 0; k < c->n; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
 
@@ -256,8 +280,12 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 			fm_page_set(p, 0, FP_AHEAD);
 		fm_page_unlock(p);
 	}
-	if (!done)
-		fm_cache_uncharge(c->n);
+	/* Charged last: the frame has become hollow and takes the memory of
+	 * what must leave for this. */
+	if (done && !c->charged)
+		fm_cache_charge(c->n);
+	if (done)
+		c->charged = 0; /* as pages of the mapping from now on */
 	return done;
 }
 
@@ -298,7 +326,8 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 {
 	if (atomic_load(&c->dead) || c->got <= 0)
 		return;
-	count(&m->file->st.hits_ahead, 1);
+	count(c->charged ? &m->file->st.hits_standby :
+			   &m->file->st.hits_ahead, 1);
 	if (map_huge(c, m))
 		return;
 	if (c->frame && !c->frame->full)
@@ -399,7 +428,7 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 		if (!c)
 			return;
 		if (s == CH_READY || s == CH_QUEUED) {
-			count(&f->st.ahead_waste, c->n);
+			count(&f->st.ahead_waste, c->charged ? 0 : c->n);
 			fm_chunk_clear_flags(f, c->first, c->n);
 			fm_chunk_release(c);
 		} else {
@@ -431,6 +460,7 @@ void fm_chunk_reset(void)
 		fm_chunks[k].file = NULL;
 	}
 	fm_chunk_thread_reset();
+	fm_standby_reset();
 	atomic_store(&fm_chunk_lock, 0);
 	atomic_store(&used, 0);
 }

@@ -4,10 +4,11 @@
 #define FM_CHUNK_PRIV_H
 
 #include "chunk.h"
+#include "huge.h"
 #include "ring.h"
 #include "sys.h"
 
-#define FM_CHUNKS 96
+#define FM_CHUNKS (96 + FM_STANDBY)
 
 /* PREP and TAKING have an owner; QUEUED and INFLIGHT are the thread's. */
 enum { CH_FREE, CH_PREP, CH_QUEUED, CH_INFLIGHT, CH_READY, CH_TAKING };
@@ -20,7 +21,8 @@ struct fm_chunk {
 	long got;                 /* pages with data, or -errno */
 	uint32_t map_id, map_gen; /* eager: whom to map it into */
 	bool eager;
-	uint64_t stamp;
+	uint64_t stamp;           /* ms; of standby: see standby.c */
+	uint64_t charged;         /* standby: pages that count as cached */
 	struct fm_frame *frame;
 	int piece;                /* index, or -1 */
 	char *mem;
@@ -29,6 +31,10 @@ struct fm_chunk {
 
 extern struct fm_chunk fm_chunks[FM_CHUNKS];
 extern _Atomic uint32_t fm_chunk_lock; /* table, wants, pieces: a leaf */
+
+/* A chunk (CH_PREP) over absent pages that no chunk covers, with a frame for
+ * standby. NULL: there is none, or no room. */
+struct fm_chunk *fm_chunk_get_standby(struct fm_file *f, uint64_t first);
 
 void fm_chunk_set_state(struct fm_chunk *c, uint32_t s);
 void fm_chunk_release(struct fm_chunk *c);

@@ -240,7 +240,7 @@ static int start(void)
 	err = start_delivery();
 	if (err)
 		return err;
-	fm_huge_start(frames);
+	fm_huge_start(frames, (unsigned)(cache / 8 / FM_HUGE));
 	fm_ahead_start();
 	if (s->trace && fm_trace_start(s->trace))
 		fm_log(FM_LOG_WARN, "cannot write the trace to %s", s->trace);

@@ -7,45 +7,91 @@
 #include "map.h"
 #include "page.h"
 #include "pin.h"
+#include "standby.h"
 #include "uffd.h"
 
-#define MAX_FRAMES 64
+#define MAX_FRAMES (FM_FRAMES + FM_STANDBY)
+#define SPARE 8 /* slots: units on their way in and out of standby */
 #define UNIT FM_HUGE_PAGES
 
 static struct fm_frame frames[MAX_FRAMES];
 static struct fm_frame *full, *hollow;
+static unsigned held, may_hold; /* frames with memory, without standby */
 static _Atomic uint32_t lock;
 
 /* ---- frames ------------------------------------------------------------ */
 
-/* A fresh huge page: populated before it is registered, because a touch of
- * registered memory would be a fault of ours. */
-static FM_FAULT bool refill(struct fm_frame *fr)
+/* The right to have memory in one frame more. What is evicted may fill all;
+ * a quarter is not filled with fresh memory, which costs its zeroing: another
+ * thread is about to evict. */
+static FM_FAULT bool hold(bool fresh)
+{
+	bool ok;
+
+	fm_lock(&lock);
+	ok = held < (fresh ? may_hold - may_hold / 4 : may_hold);
+	held += ok;
+	fm_unlock(&lock);
+	return ok;
+}
+
+static FM_FAULT void unhold(void)
+{
+	fm_lock(&lock);
+	held--;
+	fm_unlock(&lock);
+}
+
+/* The memory of fr has gone elsewhere. */
+static FM_FAULT void now_hollow(struct fm_frame *fr)
+{
+	if (!fr->standby)
+		unhold();
+	fr->full = fr->standby = false;
+}
+
+static FM_FAULT bool map_slot(struct fm_frame *fr)
 {
 	void *p = fm_sys_mmap(fr->mem, FM_HUGE, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
 				      MAP_NORESERVE, -1, 0);
 
+	fr->mapped = false;
 	if (p != fr->mem)
 		return false;
 	fm_sys_madvise(p, FM_HUGE, MADV_HUGEPAGE);
 	fm_sys_madvise(p, FM_HUGE, MADV_DONTFORK);
-	for (size_t at = 0; at < FM_HUGE; at += FM_PAGE)
-		((volatile char *)p)[at] = 0;
-	if (fm_uffd_register(p, FM_HUGE))
-		return false;
-	fr->full = true;
 	return true;
 }
 
-int fm_huge_start(unsigned n)
+/* Only what is registered can be moved to and from. */
+static FM_FAULT bool register_slot(struct fm_frame *fr)
+{
+	fr->mapped = fm_uffd_register(fr->mem, FM_HUGE) == 0;
+	return fr->mapped;
+}
+
+/* A fresh huge page: populated before it is registered, because a touch of
+ * registered memory would be a fault of ours. */
+static FM_FAULT bool refill(struct fm_frame *fr)
+{
+	if (!map_slot(fr))
+		return false;
+	for (size_t at = 0; at < FM_HUGE; at += FM_PAGE)
+		((volatile char *)fr->mem)[at] = 0;
+	fr->full = register_slot(fr);
+	return fr->full;
+}
+
+int fm_huge_start(unsigned n, unsigned standby)
 {
 	char *arena;
 	uintptr_t a;
 
-	if (n > MAX_FRAMES)
-		n = MAX_FRAMES;
-	if (!n || !fm_uffd_caps()->move || frames[0].mem)
+	may_hold = n < FM_FRAMES ? n : FM_FRAMES;
+	standby += SPARE;
+	n = may_hold + (standby < FM_STANDBY ? standby : FM_STANDBY);
+	if (!may_hold || !fm_uffd_caps()->move || frames[0].mem)
 		return 0;
 	arena = fm_sys_far((n + 1) * FM_HUGE, PROT_NONE);
 	if ((uintptr_t)arena >= (uintptr_t)-4095)
@@ -53,7 +99,7 @@ int fm_huge_start(unsigned n)
 	a = ((uintptr_t)arena + FM_HUGE - 1) & ~(FM_HUGE - 1);
 	for (unsigned i = 0; i < n; i++) {
 		frames[i].mem = (char *)a + i * FM_HUGE;
-		frames[i].full = false;
+		frames[i].full = frames[i].mapped = false;
 		fm_frame_put(&frames[i]);
 	}
 	return 0;
@@ -62,6 +108,7 @@ int fm_huge_start(unsigned n)
 void fm_huge_reset(void)
 {
 	full = hollow = NULL;
+	held = 0;
 	for (int i = 0; i < MAX_FRAMES; i++)
 		frames[i].mem = NULL;
 	atomic_store(&lock, 0);
@@ -83,20 +130,54 @@ FM_FAULT struct fm_frame *fm_frame_get(void)
 {
 	struct fm_frame *fr = pop(&full);
 
-	if (fr)
+	if (fr || !hold(true))
 		return fr;
 	fr = pop(&hollow);
-	if (fr && !refill(fr)) {
+	if (fr && refill(fr))
+		return fr;
+	unhold();
+	if (fr)
 		fm_frame_put(fr);
-		return NULL;
+	return NULL;
+}
+
+FM_FAULT struct fm_frame *fm_frame_get_hollow(void)
+{
+	struct fm_frame *fr = pop(&hollow);
+
+	if (!fr || fr->mapped || (map_slot(fr) && register_slot(fr)))
+		return fr;
+	fm_frame_put(fr);
+	return NULL;
+}
+
+/* From the cache to the transfers, if they may hold more memory. */
+static FM_FAULT void end_standby(struct fm_frame *fr)
+{
+	if (!hold(false)) {
+		fm_uffd_drop(fr->mem, FM_HUGE);
+		fr->full = false;
 	}
-	return fr;
+	fr->standby = false;
+}
+
+FM_FAULT bool fm_frame_fill(struct fm_frame *fr, struct fm_map *m, uint64_t i)
+{
+	int err = fm_uffd_move(fr->mem, fm_map_addr(m, i), FM_HUGE);
+
+	if (err == -EXDEV)
+		fm_uffd_drop(fr->mem, FM_HUGE);
+	fr->full = err == 0;
+	return fr->full;
 }
 
 FM_FAULT void fm_frame_put(struct fm_frame *fr)
 {
-	struct fm_frame **list = fr->full ? &full : &hollow;
+	struct fm_frame **list;
 
+	if (fr->standby)
+		end_standby(fr);
+	list = fr->full ? &full : &hollow;
 	fm_lock(&lock);
 	fr->next = *list;
 	*list = fr;
@@ -115,7 +196,7 @@ FM_FAULT bool fm_huge_fits(struct fm_map *m, uint64_t i)
 }
 
 FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
-			     struct fm_frame *fr)
+			     struct fm_frame *fr, bool hot)
 {
 	int err = -EBUSY;
 
@@ -124,15 +205,17 @@ FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
 		err = fm_uffd_move(fm_map_addr(m, i), fr->mem, FM_HUGE);
 	if (err == -EXDEV) { /* a part has moved: neither here nor there */
 		fm_uffd_drop(fm_map_addr(m, i), FM_HUGE);
-		fr->full = false;
+		fm_uffd_drop(fr->mem, FM_HUGE);
+		now_hollow(fr);
 	}
 	if (err)
 		return err;
-	fr->full = false;
+	now_hollow(fr);
 	fm_uffd_protect(fm_map_addr(m, i), FM_HUGE, true);
 	for (uint64_t k = i; k < i + UNIT; k++)
-		fm_mode_set(m, k, PM_PRESENT | PM_HUGE | PM_QUEUED);
-	fm_cache_enqueue(m, i, false, true);
+		fm_mode_set(m, k, PM_PRESENT | PM_HUGE | PM_QUEUED |
+					  (hot ? PM_MAIN : 0));
+	fm_cache_enqueue(m, i, hot, true);
 	return 0;
 }
 
@@ -182,19 +265,35 @@ static FM_FAULT void break_up(struct fm_map *m, uint64_t i)
  * kernel. */
 static FM_FAULT void take_memory(struct fm_map *m, uint64_t i)
 {
-	struct fm_frame *fr = pop(&hollow);
+	bool may = hold(false);
+	struct fm_frame *fr = may ? fm_frame_get_hollow() : NULL;
 
-	if (fr && fr->mem && !fm_uffd_move(fr->mem, fm_map_addr(m, i), FM_HUGE))
-		fr->full = true;
-	else
+	if (!fr || !fm_frame_fill(fr, m, i))
 		fm_uffd_drop(fm_map_addr(m, i), FM_HUGE);
+	if (may && !(fr && fr->full))
+		unhold();
 	if (fr)
 		fm_frame_put(fr);
 }
 
-FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i)
+/* All pages are locked. Pages that memory was won of. */
+static FM_FAULT long evict_locked(struct fm_map *m, uint64_t i, bool keep)
+{
+	bool kept = keep && fm_standby_put(m, i);
+
+	if (!kept)
+		take_memory(m, i);
+	for (uint64_t k = i; k < i + UNIT; k++)
+		fm_mode_set(m, k, 0);
+	atomic_fetch_add_explicit(&m->file->st.evictions, UNIT,
+				  memory_order_relaxed);
+	return kept ? 0 : (long)UNIT;
+}
+
+FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep)
 {
 	uint64_t got;
+	long n;
 
 	if (i + UNIT > fm_map_pages(m))
 		return 0; /* split since: the pieces were queued anew */
@@ -214,12 +313,8 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i)
 		unlock_unit(m, i, UNIT);
 		return 0;
 	}
-	take_memory(m, i);
-	for (uint64_t k = i; k < i + UNIT; k++)
-		fm_mode_set(m, k, 0);
-	atomic_fetch_add_explicit(&m->file->st.evictions, UNIT,
-				  memory_order_relaxed);
+	n = evict_locked(m, i, keep);
 	unlock_unit(m, i, UNIT);
-	fm_cache_uncharge(UNIT);
-	return UNIT;
+	fm_cache_uncharge((uint64_t)n);
+	return n;
 }

@@ -13,18 +13,30 @@
 
 #include "types.h"
 
+#define FM_FRAMES 24   /* frames for transfers, at most */
+#define FM_STANDBY 128 /* units in standby, at most */
+
 struct fm_frame {
 	char *mem;              /* FM_HUGE bytes, aligned to that */
 	struct fm_frame *next;
 	bool full;
+	bool mapped;            /* memory can be moved in */
+	bool standby;           /* its memory is part of the cache */
 };
 
-/* n frames; 0, or a kernel without UFFDIO_MOVE, turns huge frames off. */
-int fm_huge_start(unsigned n);
+/* At most n frames hold memory for transfers; `standby` more slots take what
+ * was evicted last. n of 0, or a kernel without UFFDIO_MOVE, turns huge
+ * frames off. */
+int fm_huge_start(unsigned n, unsigned standby);
 void fm_huge_reset(void);
 
 /* A full frame, or NULL when all are in use. */
 struct fm_frame *fm_frame_get(void);
+/* A hollow frame that can take evicted memory, or NULL. */
+struct fm_frame *fm_frame_get_hollow(void);
+/* Take the unit at page i of m into a hollow frame. False: it stays hollow,
+ * and nothing or (the kernel moves by pieces) a part is left in m. */
+bool fm_frame_fill(struct fm_frame *fr, struct fm_map *m, uint64_t i);
 /* Give back, full or hollow. */
 void fm_frame_put(struct fm_frame *fr);
 
@@ -32,11 +44,14 @@ void fm_frame_put(struct fm_frame *fr);
  * to: a move drops write protection for a moment. */
 bool fm_huge_fits(struct fm_map *m, uint64_t i);
 /* Move a filled frame into m at page i, all 512 pages locked by the caller
- * and absent. 0 (the frame is hollow now) or -errno (nothing happened). */
-int fm_huge_install(struct fm_map *m, uint64_t i, struct fm_frame *fr);
+ * and absent; `hot`: into the main queue. 0 (the frame is hollow now) or
+ * -errno (nothing happened). */
+int fm_huge_install(struct fm_map *m, uint64_t i, struct fm_frame *fr,
+		    bool hot);
 
-/* Evict the unit at i. Pages evicted, 0 when it is no unit any more (its
- * pages are queued one by one now), -EBUSY when it must stay. */
-long fm_huge_evict(struct fm_map *m, uint64_t i);
+/* Evict the unit at i, to the standby list if `keep`. Pages that memory was
+ * won of, 0 when none (it is in standby, or no unit any more and its pages
+ * are queued one by one), -EBUSY when it must stay. */
+long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep);
 
 #endif
