@@ -45,6 +45,8 @@ struct request {
 	const struct fm_policy *policy;
 	const char *left; /* why the kernel serves a file that we know of */
 	bool shared, populate, maywrite;
+	bool laid; /* the memory is there already, with its protection */
+	int fd_flags;
 };
 
 static uintptr_t page_up(uintptr_t a)
@@ -130,16 +132,19 @@ static int vma_prot(const struct request *q, bool *ret_exact)
 	return loose ? PROT_READ | PROT_WRITE : q->prot;
 }
 
+#define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
 static int lay_anonymous(const struct request *q, char *at, int prot)
 {
 	size_t len = page_up(q->len);
-	/* Registered before it can be touched: a store to memory that is
-	 * writable but not yet registered would be lost. */
-	void *p = fm_sys_mmap(at, len, PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
-				      MAP_NORESERVE, -1, 0);
+	void *p = at;
 	int err;
 
+	/* Registered before it can be touched: a store to memory that is
+	 * writable but not yet registered would be lost. */
+	if (!q->laid)
+		p = fm_sys_mmap(at, len, PROT_NONE, ANONYMOUS | MAP_FIXED, -1,
+				0);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
 	err = fm_uffd_register(at, len);
@@ -148,7 +153,9 @@ static int lay_anonymous(const struct request *q, char *at, int prot)
 	fm_sys_madvise(at, len, MADV_DONTFORK);
 	fm_sys_madvise(at, len, MADV_DONTDUMP);
 	fm_sys_madvise(at, len, MADV_NOHUGEPAGE);
-	return prot == PROT_NONE ? 0 : fm_sys_mprotect(at, len, prot);
+	if (q->laid || prot == PROT_NONE)
+		return 0;
+	return fm_sys_mprotect(at, len, prot);
 }
 
 /* Blocks that are mapped again soon are best kept where they outlive a
@@ -307,6 +314,71 @@ static int clear_target(const struct request *q)
 	return fm_range_release(a, page_up(a + q->len));
 }
 
+/* ---- small windows ----------------------------------------------------- */
+
+/*
+ * Programs that map a file piece by piece do it often. When the kernel has
+ * accepted such a mapping of this file before, and the descriptor allows it,
+ * it will again: the anonymous memory is laid down at once, at an address
+ * that nobody knows yet, in half as many system calls.
+ */
+static uint8_t kind_bit(const struct request *q)
+{
+	return (uint8_t)(1u << (q->shared * 2 + !!(q->prot & PROT_WRITE)));
+}
+
+static bool is_simple(const struct request *q)
+{
+	int type = q->flags & ~(MAP_NORESERVE | MAP_POPULATE);
+	int acc = q->fd_flags & O_ACCMODE;
+
+	return !q->addr && q->len < FM_HUGE && q->prot &&
+	       !(q->prot & ~(PROT_READ | PROT_WRITE)) &&
+	       (type == MAP_SHARED || type == MAP_PRIVATE) &&
+	       !((uint64_t)q->off & FM_PAGE_MASK) && q->fd_flags >= 0 &&
+	       !(q->fd_flags & O_PATH) && acc != O_WRONLY &&
+	       (acc == O_RDWR || !q->shared || !(q->prot & PROT_WRITE));
+}
+
+/* Seals (of tmpfs and memfd) may forbid stores later on. */
+static bool seals_fixed(int fd)
+{
+	int seals = (int)fm_sys3(SYS_fcntl, fd, F_GET_SEALS, 0);
+
+	return seals == -EINVAL || seals == F_SEAL_SEAL;
+}
+
+static void note_accepted(const struct request *q, struct fm_file *known)
+{
+	if (known && is_simple(q) && !(known->plain & kind_bit(q)) &&
+	    seals_fixed(q->fd))
+		known->plain |= kind_bit(q);
+}
+
+static int take_window(struct request *q, struct fm_file *known, void **ret)
+{
+	size_t len = page_up(q->len);
+	void *p;
+	int err;
+
+	if (!is_simple(q) || !(known->plain & kind_bit(q)) ||
+	    atomic_load(&fm_fork_touch))
+		return -ENOTSUP;
+	p = fm_sys_mmap(NULL, len, q->prot, ANONYMOUS, -1, 0);
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	q->laid = true;
+	err = take(q, known, p);
+	q->laid = false;
+	if (err)
+		fm_sys_munmap(p, len);
+	else
+		*ret = p;
+	return err;
+}
+
+/* ---- mmap -------------------------------------------------------------- */
+
 static void *mmap_ours(struct request *q, struct fm_file *known)
 {
 	const char *left = unwanted(q, known);
@@ -318,6 +390,8 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 	q->left = left;
 	if (err)
 		return (void *)(intptr_t)err;
+	if (want && known && !take_window(q, known, &p))
+		return p;
 	if (want)
 		q->flags &= ~MAP_POPULATE;
 	p = map_kernel(q);
@@ -330,6 +404,8 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 			put_back(q, p);
 		leave(q, known);
 		q->populate = false; /* done by the kernel */
+	} else {
+		note_accepted(q, known);
 	}
 	return p;
 }
@@ -359,7 +435,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
 			return note_left(&q, NULL, map_kernel(&q));
 	}
-	q.maywrite = q.shared && (open_flags(fd) & O_ACCMODE) == O_RDWR;
+	q.fd_flags = open_flags(fd);
+	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
 	fm_space_lock(&old);
 	if (q.policy && q.policy->engage) {
 		p = mmap_ours(&q, known);

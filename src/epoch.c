@@ -20,6 +20,8 @@ struct limbo {
 	uint64_t at;
 };
 static struct limbo *limbo_head, **limbo_tail = &limbo_head;
+static unsigned limbo_n;
+#define LIMBO_MANY 32 /* a look at all the slots pays for itself */
 
 FM_FAULT unsigned fm_epoch_enter(void)
 {
@@ -71,13 +73,14 @@ void fm_epoch_retire(void *obj, void (*free_fn)(void *))
 	l->at = atomic_fetch_add(&now, 1);
 	*limbo_tail = l;
 	limbo_tail = &l->next;
+	limbo_n++;
 }
 
-void fm_epoch_reclaim(void)
+void fm_epoch_reclaim(bool at_once)
 {
 	uint64_t min;
 
-	if (!limbo_head)
+	if (!limbo_head || (!at_once && limbo_n < LIMBO_MANY))
 		return;
 	min = oldest();
 	while (limbo_head && limbo_head->at < min) {
@@ -86,6 +89,7 @@ void fm_epoch_reclaim(void)
 		limbo_head = l->next;
 		if (!limbo_head)
 			limbo_tail = &limbo_head;
+		limbo_n--;
 		l->free_fn(l->obj);
 		fm_free(l);
 	}

@@ -11,11 +11,15 @@
 #ifndef FM_EPOCH_H
 #define FM_EPOCH_H
 
+#include <stdbool.h>
+
 unsigned fm_epoch_enter(void);
 void fm_epoch_leave(unsigned slot);
 
 void fm_epoch_retire(void *obj, void (*free_fn)(void *));
-void fm_epoch_reclaim(void);
+/* Free what nobody can see any more; unless `at_once`, when there is enough of
+ * it to be worth a look at all readers. */
+void fm_epoch_reclaim(bool at_once);
 void fm_epoch_reset(void); /* child of fork */
 
 #endif

@@ -385,7 +385,7 @@ static void file_close(struct fm_file *f)
 	fm_fd_drop(f->fd_path);
 	fm_stats_retire(f);
 	fm_epoch_retire(f, file_free);
-	fm_epoch_reclaim();
+	fm_epoch_reclaim(true);
 }
 
 void fm_file_put_locked(struct fm_file *f)

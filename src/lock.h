@@ -33,20 +33,34 @@ static inline void fm_unlock(_Atomic uint32_t *l)
 		fm_futex_wake(l, 1);
 }
 
+/* Set while this thread is between fm_block_signals and fm_restore_signals:
+ * sections inside it need no system call. Its address names the thread. */
+extern _Thread_local bool fm_signals_blocked
+	__attribute__((tls_model("initial-exec")));
+#define FM_MASK_NESTED UINT64_MAX /* no real mask: SIGKILL is never blocked */
+
 /* Block every signal but the synchronous ones around a section that holds a
  * lock: a handler of the program that calls us must not find it held by its
- * own thread, nor unwind through it. Raw 64-bit masks. */
+ * own thread, nor unwind through it. Raw 64-bit masks. Sections nest. */
 static inline void fm_block_signals(uint64_t *ret_old)
 {
 	/* keep SIGBUS(7) SIGSEGV(11) SIGILL(4) SIGFPE(8) SIGTRAP(5) open */
 	uint64_t all = ~(1ull << 6 | 1ull << 10 | 1ull << 3 | 1ull << 7 |
 			 1ull << 4);
 
+	if (fm_signals_blocked) {
+		*ret_old = FM_MASK_NESTED;
+		return;
+	}
 	fm_sys4(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, ret_old, 8);
+	fm_signals_blocked = true;
 }
 
 static inline void fm_restore_signals(const uint64_t *old)
 {
+	if (*old == FM_MASK_NESTED)
+		return;
+	fm_signals_blocked = false;
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, NULL, 8);
 }
 

@@ -56,6 +56,8 @@ static bool id_alloc(struct fm_map *m)
 	return true;
 }
 
+#define MODES_MAPPED 65536 /* bytes; beyond it they are not on the heap */
+
 /* ---- mode bytes ------------------------------------------------------- */
 
 static struct fm_modes *modes_new(uint64_t pages)
@@ -66,7 +68,7 @@ static struct fm_modes *modes_new(uint64_t pages)
 
 	bytes = (bytes + FM_PAGE_MASK) & ~FM_PAGE_MASK;
 	/* Large arrays are mapped so that untouched parts cost nothing. */
-	s = bytes >= 65536 ? fm_sys_anon(bytes) : fm_alloc(bytes);
+	s = bytes >= MODES_MAPPED ? fm_sys_anon(bytes) : fm_alloc(bytes);
 	if (!s)
 		return NULL;
 	atomic_init(&s->refs, 1);
@@ -81,7 +83,7 @@ static void modes_put(struct fm_modes *s)
 {
 	if (atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
-	if (s->bytes >= 65536)
+	if (s->bytes >= MODES_MAPPED)
 		fm_sys_munmap(s, s->bytes);
 	else
 		fm_free(s);
@@ -257,6 +259,7 @@ int fm_map_publish(struct fm_map *m)
 void fm_map_unlink(struct fm_map *m)
 {
 	struct fm_map *next = atomic_load(&m->file_next);
+	bool large = m->modes->bytes >= MODES_MAPPED;
 
 	/* m keeps its own link: a reader who stands on it can go on. */
 	if (m->file_prev)
@@ -272,7 +275,7 @@ void fm_map_unlink(struct fm_map *m)
 	atomic_fetch_sub(&fm_live_maps, 1);
 	fm_epoch_retire(m, map_free);
 	fm_file_put_locked(m->file);
-	fm_epoch_reclaim();
+	fm_epoch_reclaim(large);
 }
 
 /* ---- walking ---------------------------------------------------------- */

@@ -17,7 +17,7 @@ typedef _Atomic uintptr_t entry;
 static entry root[ROOT];
 static _Atomic uintptr_t low = UINTPTR_MAX, high; /* bounds, only widen */
 static _Atomic uint32_t lock;
-static _Atomic int lock_owner;
+static _Atomic(const void *) lock_owner; /* names a thread, see lock.h */
 static entry *spare; /* node slab */
 static size_t spare_n;
 
@@ -25,43 +25,49 @@ void fm_space_lock(uint64_t *ret_mask)
 {
 	fm_block_signals(ret_mask);
 	fm_lock(&lock);
-	atomic_store(&lock_owner, fm_sys_gettid());
+	atomic_store(&lock_owner, &fm_signals_blocked);
 }
 
+enum { NOTHING, HIDING, AWAITED };
 static _Atomic uint32_t hiding; /* futex */
 
 void fm_space_hiding(void)
 {
-	atomic_store(&hiding, 1);
+	uint32_t nothing = NOTHING;
+
+	atomic_compare_exchange_strong(&hiding, &nothing, HIDING);
 }
 
 FM_FAULT bool fm_space_wait_hidden(void)
 {
+	uint32_t v = HIDING;
+
 	if (!atomic_load(&hiding) || fm_space_locked())
 		return false;
-	fm_futex_wait(&hiding, 1, NULL);
+	if (atomic_compare_exchange_strong(&hiding, &v, AWAITED) ||
+	    v == AWAITED)
+		fm_futex_wait(&hiding, AWAITED, NULL);
 	return true;
 }
 
 void fm_space_unlock(const uint64_t *mask)
 {
-	if (atomic_load(&hiding)) {
-		atomic_store(&hiding, 0);
+	if (atomic_load(&hiding) &&
+	    atomic_exchange(&hiding, NOTHING) == AWAITED)
 		fm_futex_wake(&hiding, 1 << 30);
-	}
-	atomic_store(&lock_owner, 0);
+	atomic_store(&lock_owner, NULL);
 	fm_unlock(&lock);
 	fm_restore_signals(mask);
 }
 
 FM_FAULT bool fm_space_locked(void)
 {
-	return atomic_load(&lock_owner) == fm_sys_gettid();
+	return atomic_load(&lock_owner) == &fm_signals_blocked;
 }
 
 void fm_space_lock_reset(void)
 {
-	atomic_store(&lock_owner, 0);
+	atomic_store(&lock_owner, NULL);
 	atomic_store(&lock, 0);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sys.h"
 
+#include "lock.h"
+
 /*
  * Engine memory lives far from where the kernel puts mappings by itself. A
  * program that unmaps memory and maps the hole again with MAP_FIXED, or unmaps
@@ -19,6 +21,8 @@
 #define FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 static _Atomic uint64_t used;
+
+_Thread_local bool fm_signals_blocked;
 
 FM_FAULT void *fm_sys_far(size_t len, int prot)
 {
