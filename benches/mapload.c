@@ -324,6 +324,7 @@ static uint64_t report(const struct load *l, struct worker *w, double elapsed,
 	printf(",\"rss_bytes\":%lu,\"peak_rss_bytes\":%lu,\"pte_bytes\":%lu",
 	       status_bytes("VmRSS:"), status_bytes("VmHWM:"),
 	       status_bytes("VmPTE:"));
+	printf(",\"anon_bytes\":%lu", status_bytes("RssAnon:"));
 	return w->wrong;
 }
 

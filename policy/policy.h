@@ -50,7 +50,7 @@ struct fm_settings {
 	const char *source;      /* policy file used, or NULL */
 	uint32_t ring_limit;     /* most concurrent device rings, 1..64 */
 	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */
-	uint32_t null_store;     /* FASTMAP_NULL_STORE=1: loads cost no I/O (benches) */
+	uint32_t null_store;     /* FASTMAP_NULL_STORE=1: no I/O for marked files (benches) */
 	uint32_t cache_percent;  /* cache_bytes is this share of memory; 0 = fixed */
 	const char *socket;      /* control socket, or NULL */
 };

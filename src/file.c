@@ -272,6 +272,25 @@ static uint32_t free_slot(void)
 	return UINT32_MAX;
 }
 
+/*
+ * FASTMAP_NULL_STORE: what is stored is thrown away, so no file that could be
+ * anybody's data: it has no blocks at all, and a name made for the purpose.
+ */
+#define NULL_NAME ".null-store"
+
+static bool null_store_wanted(const struct stat *st, const char *path)
+{
+	size_t n = strlen(path), k = strlen(NULL_NAME);
+
+	if (!fm_settings()->null_store)
+		return false;
+	if (st->st_blocks == 0 && n > k && !strcmp(path + n - k, NULL_NAME))
+		return true;
+	fm_log(FM_LOG_WARN, "%s: served as ever: the null store takes files "
+	       "named *" NULL_NAME " that are one hole", path);
+	return false;
+}
+
 static struct fm_file *file_new(const struct stat *st, const char *path,
 				const struct fm_policy *policy)
 {
@@ -291,6 +310,7 @@ static struct fm_file *file_new(const struct stat *st, const char *path,
 	f->policy = policy;
 	f->fd_path = f->fd_direct = f->fd_buf = -1;
 	f->sparse = st->st_blocks * 512 < st->st_size;
+	f->null_store = null_store_wanted(st, path);
 	atomic_init(&f->gen, next_gen++);
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->size, st->st_size);

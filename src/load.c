@@ -65,8 +65,6 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 
 	count(&f->st.loads, 1);
 	count(&f->st.load_bytes, io.len);
-	if (fm_settings()->null_store)
-		return (long)n;
 	if (f->warm || f->windows || !f->direct) {
 		/* What the page cache holds is newer-or-equal and free. */
 		struct fm_io warm = io;
@@ -127,7 +125,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	uint64_t n = 1;
 	long err;
 
-	if (!f->sparse || (fm_page_state(p) & FP_ALLOC) ||
+	if (!f->sparse || f->null_store || (fm_page_state(p) & FP_ALLOC) ||
 	    f->policy->holes == FM_HOLES_LAZY)
 		return 0;
 	/* Stores that go upwards get room by the MiB; a lone store into a

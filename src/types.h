@@ -114,6 +114,7 @@ struct fm_file {
 	bool direct;               /* O_DIRECT works on this file */
 	bool writable;             /* write descriptors are open */
 	bool sparse;               /* has (had) holes: allocate before stores */
+	bool null_store;           /* benches: see null_store_wanted() */
 	_Atomic bool warm;         /* was written through the page cache */
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */

@@ -2,6 +2,7 @@
 """Medians, ratios against their targets, and the table."""
 from statistics import median
 
+from . import nullstore
 from .workloads import p999, shown
 
 COLUMNS = (("native_ra128", 0), ("native", 1), ("native_hint", 2))
@@ -182,12 +183,7 @@ def device_lines(device):
 def extra_lines(doc):
     out = []
     if doc.get("nullstore"):
-        out += ["", "| null store: threads | mapped | us/fault (wall) | CPU us/fault | "
-                "p99.9 us | metadata MiB | allowed MiB |", "|---|---|---|---|---|---|---|"]
-        for r in doc["nullstore"]:
-            out.append(f"| {r['threads']} | {r['mapped'] >> 30} GiB | {r['wall_us']:.2f} | "
-                       f"{r['cpu_us']:.2f} | {r['p999_us']:.0f} | "
-                       f"{r['metadata'] / (1 << 20):.1f} | {r['allowed'] / (1 << 20):.1f} |")
+        out += nullstore.markdown(doc["nullstore"])
     for t in doc.get("evict") or []:
         names = [k for k in t["sims"][0] if k not in
                  ("cache_pages", "distinct_pages", "touches") and not k.endswith("_soft")]
