@@ -12,6 +12,7 @@ static struct {
 	char pad[FM_CACHELINE - 8];
 } slots[SLOTS];
 static _Atomic uint64_t now = 1;
+static _Atomic uint64_t crowd; /* readers who found no slot */
 
 struct limbo {
 	struct limbo *next;
@@ -29,7 +30,7 @@ FM_FAULT unsigned fm_epoch_enter(void)
 		__attribute__((tls_model("initial-exec")));
 	unsigned i = last ? last : (unsigned)fm_sys_gettid() * 7u;
 
-	for (;; i++) {
+	for (unsigned tries = 0; tries < SLOTS; tries++, i++) {
 		uint64_t free_slot = 0;
 
 		i %= SLOTS;
@@ -40,17 +41,27 @@ FM_FAULT unsigned fm_epoch_enter(void)
 		last = i;
 		return i;
 	}
+	/* Not to wait for one: who has one may wait for us. Meanwhile nothing
+	 * is freed. */
+	atomic_fetch_add(&crowd, 1);
+	return SLOTS;
 }
 
 FM_FAULT void fm_epoch_leave(unsigned slot)
 {
-	atomic_store_explicit(&slots[slot].at, 0, memory_order_release);
+	if (slot == SLOTS)
+		atomic_fetch_sub(&crowd, 1);
+	else
+		atomic_store_explicit(&slots[slot].at, 0,
+				      memory_order_release);
 }
 
 static uint64_t oldest(void)
 {
 	uint64_t min = UINT64_MAX;
 
+	if (atomic_load(&crowd))
+		return 0;
 	for (int i = 0; i < SLOTS; i++) {
 		uint64_t e = atomic_load(&slots[i].at);
 
@@ -99,4 +110,5 @@ void fm_epoch_reset(void)
 {
 	for (int i = 0; i < SLOTS; i++)
 		atomic_store(&slots[i].at, 0);
+	atomic_store(&crowd, 0);
 }
