@@ -190,17 +190,28 @@ static void flush_locked(struct fm_map *m)
 /* Hidden first, then locked: a fault that still saw the mapping has marked
  * its page as touched and holds its lock, one that comes later looks again
  * under the lock and finds nothing. */
-int fm_map_hide_and_lock(struct fm_map *m, void *arg)
+int fm_map_hide(struct fm_map *m, void *arg)
 {
-	bool *flush = arg;
-
+	(void)arg;
 	fm_space_hiding();
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
 	fm_ahead_forget(m);
+	return 0;
+}
+
+int fm_map_lock(struct fm_map *m, void *arg)
+{
+	(void)arg;
 	fm_map_lock_pages(m);
-	if (flush && m->shared)
+	if (m->shared)
 		flush_locked(m);
 	return 0;
+}
+
+static void hide_and_lock(struct fm_map *m)
+{
+	fm_map_hide(m, NULL);
+	fm_map_lock(m, NULL);
 }
 
 int fm_map_show_and_unlock(struct fm_map *m, void *arg)
@@ -286,13 +297,12 @@ int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *l)
 int fm_range_release(uintptr_t start, uintptr_t end)
 {
 	struct fm_list l;
-	bool flush = true;
 	int err = fm_range_settle(start, end, &l);
 
 	if (err)
 		return err;
 	for (size_t k = 0; k < l.n; k++) {
-		fm_map_hide_and_lock(l.v[k], &flush);
+		hide_and_lock(l.v[k]);
 		fm_map_retire(l.v[k], NULL);
 	}
 	fm_free(l.v);
@@ -308,10 +318,9 @@ int fm_map_keep(struct fm_map *m, void *arg)
 
 static int unmap_one(struct fm_map *m)
 {
-	bool flush = true;
 	int err;
 
-	fm_map_hide_and_lock(m, &flush);
+	hide_and_lock(m);
 	err = fm_sys_munmap((void *)atomic_load(&m->start),
 			    atomic_load(&m->end) - atomic_load(&m->start));
 	if (!err)

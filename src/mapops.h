@@ -25,13 +25,15 @@ int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret);
 int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg);
 
 /* Steps of taking a mapping out, as fm_map_fn. flush: write what only m may
- * hold. hide_and_lock: unknown to the fault path, every touched page locked,
- * and with arg (bool *) nothing dirty; show_and_unlock undoes it. */
+ * hold. hide: unknown to the fault path, nothing read ahead. lock: every
+ * touched page locked, nothing dirty; several mappings are locked in the order
+ * of their pages. show_and_unlock undoes both. */
 int fm_map_flush(struct fm_map *m, void *arg);
-int fm_map_hide_and_lock(struct fm_map *m, void *arg);
+int fm_map_hide(struct fm_map *m, void *arg);
+int fm_map_lock(struct fm_map *m, void *arg);
 int fm_map_show_and_unlock(struct fm_map *m, void *arg);
 /* Cut and write back what is about to go, and list it; then, one by one
- * (aliases share locks), hide_and_lock and either retire, when the memory
+ * (aliases share locks), hide, lock and either retire, when the memory
  * means something else now, or keep. */
 int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *ret);
 int fm_map_retire(struct fm_map *m, void *arg);

@@ -131,11 +131,9 @@ static bool aliased_in(const struct target *t, const struct fm_list *src)
 	return false;
 }
 
-/* Nobody can use the target until target_end; nothing has changed in it. */
 static int target_begin(struct target *t, uintptr_t start, uintptr_t end,
 			const struct fm_list *src)
 {
-	bool flush = true;
 	int err = fm_range_settle(start, end, &t->l);
 
 	if (!err && aliased_in(t, src)) {
@@ -143,9 +141,48 @@ static int target_begin(struct target *t, uintptr_t start, uintptr_t end,
 		t->l = (struct fm_list){ NULL, 0 };
 		return fm_range_release(start, end);
 	}
-	if (!err)
-		fm_list_each(&t->l, fm_map_hide_and_lock, &flush);
 	return err;
+}
+
+static bool in_order(const struct fm_map *a, const struct fm_map *b)
+{
+	return a->file != b->file ? a->file < b->file : a->pgoff < b->pgoff;
+}
+
+/* Of each file from the lower pages to the higher, as everybody locks them. */
+static void sort(struct fm_list *l)
+{
+	for (size_t gap = l->n / 2; gap; gap /= 2)
+		for (size_t i = gap; i < l->n; i++) {
+			struct fm_map *m = l->v[i];
+			size_t k = i;
+
+			for (; k >= gap && !in_order(l->v[k - gap], m);
+			     k -= gap)
+				l->v[k] = l->v[k - gap];
+			l->v[k] = m;
+		}
+}
+
+/* Nobody can use source and target until they are shown again; nothing has
+ * changed in them. All are hidden before the first is locked: what is read
+ * ahead and waited for then may reach into another. */
+static int shut(const struct fm_list *src, const struct fm_list *target)
+{
+	struct fm_list all = { NULL, 0 };
+
+	all.v = fm_alloc((src->n + target->n + 1) * sizeof(*all.v));
+	if (!all.v)
+		return -ENOMEM;
+	for (size_t k = 0; k < src->n; k++)
+		all.v[all.n++] = src->v[k];
+	for (size_t k = 0; k < target->n; k++)
+		all.v[all.n++] = target->v[k];
+	sort(&all);
+	fm_list_each(&all, fm_map_hide, NULL);
+	fm_list_each(&all, fm_map_lock, NULL);
+	fm_free(all.v);
+	return 0;
 }
 
 /* Still there, and registered? The kernel may have replaced a part of it,
@@ -187,6 +224,14 @@ static void target_end(struct target *t, bool moved)
 	fm_free(t->l.v);
 }
 
+/* Settled, and then not shut. */
+static void target_spare(struct target *t)
+{
+	fm_list_each(&t->l, fm_map_keep, NULL);
+	fm_free(t->l.v);
+	t->l = (struct fm_list){ NULL, 0 };
+}
+
 /* What is still ours of a target that was let go for a call that failed. */
 static void drop_rest(uintptr_t start, uintptr_t end)
 {
@@ -200,7 +245,8 @@ static void drop_rest(uintptr_t start, uintptr_t end)
 static void *over_target(uintptr_t old, size_t old_len, size_t new_len,
 			 int flags, uintptr_t to)
 {
-	struct target t = { { NULL, 0 } };
+	struct fm_list none = { NULL, 0 };
+	struct target t = { none };
 	uintptr_t end = page_up(to + new_len);
 	void *p;
 	int err;
@@ -210,6 +256,11 @@ static void *over_target(uintptr_t old, size_t old_len, size_t new_len,
 	err = target_begin(&t, to, end, NULL);
 	if (err)
 		return (void *)(intptr_t)err;
+	err = shut(&none, &t.l);
+	if (err) {
+		target_spare(&t);
+		return (void *)(intptr_t)err;
+	}
 	p = (void *)fm_sys5(SYS_mremap, old, old_len, new_len, flags, to);
 	target_end(&t, !fm_is_err(p));
 	if (fm_is_err(p) && !fm_overlaps((void *)to, 1))
@@ -392,7 +443,7 @@ static void *move_range(struct move *v, int flags, void *fixed)
 {
 	uintptr_t t = (uintptr_t)fixed;
 	struct target target = { { NULL, 0 } };
-	bool flush = true, moved = false;
+	bool moved = false;
 	void *to;
 	int err = move_prepare(v);
 
@@ -404,11 +455,13 @@ static void *move_range(struct move *v, int flags, void *fixed)
 	if (fixed)
 		err = target_begin(&target, t, page_up(t + v->new_len),
 				   &v->src);
+	if (!err)
+		err = shut(&v->src, &target.l);
 	if (err) {
+		target_spare(&target);
 		move_free(v, true);
 		return (void *)(intptr_t)err;
 	}
-	fm_list_each(&v->src, fm_map_hide_and_lock, &flush);
 	to = do_move(v, flags, fixed, &moved);
 	target_end(&target, moved);
 	move_free(v, fm_is_err(to));
