@@ -9,7 +9,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <mqueue.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
@@ -22,43 +21,9 @@
 #include <sys/xattr.h>
 
 #include "io_copy.h"
+#include "io_object.h"
 
 extern void __chk_fail(void) __attribute__((noreturn));
-
-/*
- * One row per call: `p` is the pointer argument, `size` the object's bytes,
- * `how` the direction, `got` the bytes to copy back given the result r.
- */
-#define OBJECT_(ret, fn, params, p, size, how, got, next, ...)             \
-	FM_NEXT(fn)                                                        \
-	FM_SLOW ret slow_##fn params                                       \
-	{                                                                  \
-		struct fm_bounce b;                                        \
-		ret r;                                                     \
-                                                                           \
-		p = fm_bounce(&b, p, size, how);                           \
-		r = next;                                                  \
-		fm_bounce_end(&b, got);                                    \
-		return r;                                                  \
-	}                                                                  \
-	FM_HOOK ret fn params                                              \
-	{                                                                  \
-		if (!fm_touches(p, size))                                  \
-			return next;                                       \
-		return slow_##fn(__VA_ARGS__);                             \
-	}
-#define OBJECT(ret, fn, nr, params, p, size, how, got, ...)                \
-	OBJECT_(ret, fn, params, p, size, how, got,                        \
-		FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
-#define OBJECT_LATE(ret, fn, params, p, size, how, got, ...)               \
-	OBJECT_(ret, fn, params, p, size, how, got,                        \
-		FM_LATE(fn)(__VA_ARGS__), __VA_ARGS__)
-
-#define IN FM_COPY_IN
-#define OUT FM_COPY_OUT
-#define BOTH (FM_COPY_IN | FM_COPY_OUT)
-#define WHOLE (r == 0 ? sizeof(*buf) : 0)
-#define COUNT (r > 0 ? (size_t)r : 0)
 
 int __fxstat(int ver, int fd, struct stat *buf);
 int __fxstat64(int ver, int fd, struct stat64 *buf);
@@ -101,10 +66,6 @@ OBJECT(ssize_t, msgrcv, SYS_msgrcv,
        (int id, void *msg, size_t n, long type, int flags),
        msg, n + sizeof(long), OUT, r >= 0 ? (size_t)r + sizeof(long) : 0,
        id, msg, n, type, flags)
-OBJECT_LATE(int, mq_send, (mqd_t q, const char *msg, size_t n, unsigned prio),
-	    msg, n, IN, 0, q, msg, n, prio)
-OBJECT_LATE(ssize_t, mq_receive, (mqd_t q, char *msg, size_t n, unsigned *prio),
-	    msg, n, OUT, COUNT, q, msg, n, prio)
 /* clang-format on */
 
 FM_ALIAS(fstat) int fstat64(int fd, struct stat64 *buf) __THROW __nonnull((2));

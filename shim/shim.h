@@ -123,6 +123,16 @@ struct fm_ksigaction {
 bool fm_view_blocked(void);
 void fm_view_set(bool blocked);
 
+/* Around a call that waits under another mask: the mask for the kernel is
+ * w->mask. False: the new mask released a SIGBUS, whose handler has run; the
+ * call then ends with EINTR (errno is set). */
+struct fm_wait {
+	sigset_t mask;
+	bool was_blocked;
+};
+bool fm_wait_enter(struct fm_wait *w, const sigset_t *mask);
+void fm_wait_leave(const struct fm_wait *w);
+
 /* Registered with the engine: install the fault handler. 0 or -errno. */
 int fm_sig_take(void);
 /* Only our handler, so that SIGBUS can be held back. 0 or -errno. */

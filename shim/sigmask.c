@@ -9,10 +9,7 @@
  */
 #include "shim.h"
 
-#include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
 
 #include "lock.h"
 #include "sigstack.h"
@@ -22,19 +19,12 @@ typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 extern int __sigsuspend(const sigset_t *mask);
 extern int __xpg_sigpause(int sig);
 extern int __sigpause(int sig_or_mask, int is_sig);
-extern int __ppoll_chk(struct pollfd *fds, nfds_t n,
-		       const struct timespec *timeout, const sigset_t *mask,
-		       size_t fds_len);
 
 FM_NEXT(sigprocmask)
 FM_NEXT(pthread_sigmask)
 FM_NEXT(sigsuspend)
 FM_NEXT(sigpending)
 FM_NEXT(sigtimedwait)
-FM_NEXT(ppoll)
-FM_NEXT(pselect)
-FM_NEXT(epoll_pwait)
-FM_NEXT(epoll_pwait2)
 
 /* ---- the program's view ----------------------------------------------- */
 
@@ -303,14 +293,9 @@ FM_HOOK int sigpending(sigset_t *set)
 
 /* ---- calls that wait under another mask -------------------------------- */
 
-struct wait {
-	sigset_t mask;
-	bool was_blocked;
-};
-
 /* False: the new mask released a SIGBUS, whose handler has run by now. The
  * call then ends with EINTR, as if it had arrived inside. */
-static bool wait_enter(struct wait *w, const sigset_t *mask)
+bool fm_wait_enter(struct fm_wait *w, const sigset_t *mask)
 {
 	w->was_blocked = fm_view_blocked();
 	if (!view_set(strip(mask, &w->mask)))
@@ -320,22 +305,22 @@ static bool wait_enter(struct wait *w, const sigset_t *mask)
 	return false;
 }
 
-static void wait_leave(const struct wait *w)
+void fm_wait_leave(const struct fm_wait *w)
 {
 	view_set(w->was_blocked);
 }
 
 FM_HOOK int sigsuspend(const sigset_t *mask)
 {
-	struct wait w;
+	struct fm_wait w;
 	int r;
 
 	if (!fm_on() || !next_sigsuspend)
 		return FM_PASS_SET(sigsuspend, SYS_rt_sigsuspend, mask);
-	if (!wait_enter(&w, mask))
+	if (!fm_wait_enter(&w, mask))
 		return -1;
 	r = next_sigsuspend(&w.mask);
-	wait_leave(&w);
+	fm_wait_leave(&w);
 	return r;
 }
 
@@ -371,84 +356,6 @@ int fm_bsd_sigpause(int mask)
 	return __sigpause(mask, 0);
 }
 
-FM_HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-		  const sigset_t *mask)
-{
-	struct wait w;
-	int r;
-
-	if (!fm_on() || !mask || !next_ppoll)
-		return FM_PASS_SET(ppoll, SYS_ppoll, fds, n, timeout, mask);
-	if (!wait_enter(&w, mask))
-		return -1;
-	r = next_ppoll(fds, n, timeout, &w.mask);
-	wait_leave(&w);
-	return r;
-}
-
-FM_HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n,
-			const struct timespec *timeout, const sigset_t *mask,
-			size_t fds_len)
-{
-	if (fds_len / sizeof(*fds) < n)
-		__builtin_trap(); /* the caller overruns its array */
-	return ppoll(fds, n, timeout, mask);
-}
-
-FM_HOOK int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
-		    const struct timespec *timeout, const sigset_t *mask)
-{
-	struct {
-		const sigset_t *set;
-		size_t size;
-	} raw = { mask, 8 };
-	struct wait w;
-	int r;
-
-	if (!next_pselect)
-		return (int)fm_result(fm_syscall(SYS_pselect6, n, rd, wr, ex,
-						 timeout, &raw));
-	if (!fm_on() || !mask)
-		return next_pselect(n, rd, wr, ex, timeout, mask);
-	if (!wait_enter(&w, mask))
-		return -1;
-	r = next_pselect(n, rd, wr, ex, timeout, &w.mask);
-	wait_leave(&w);
-	return r;
-}
-
-FM_HOOK int epoll_pwait(int fd, struct epoll_event *events, int max,
-			int timeout, const sigset_t *mask)
-{
-	struct wait w;
-	int r;
-
-	if (!fm_on() || !mask || !next_epoll_pwait)
-		return FM_PASS_SET(epoll_pwait, SYS_epoll_pwait, fd, events, max,
-			       timeout, mask);
-	if (!wait_enter(&w, mask))
-		return -1;
-	r = next_epoll_pwait(fd, events, max, timeout, &w.mask);
-	wait_leave(&w);
-	return r;
-}
-
-FM_HOOK int epoll_pwait2(int fd, struct epoll_event *events, int max,
-			 const struct timespec *timeout, const sigset_t *mask)
-{
-	struct wait w;
-	int r;
-
-	if (!fm_on() || !mask || !next_epoll_pwait2)
-		return FM_PASS_SET(epoll_pwait2, SYS_epoll_pwait2, fd, events, max,
-			       timeout, mask);
-	if (!wait_enter(&w, mask))
-		return -1;
-	r = next_epoll_pwait2(fd, events, max, timeout, &w.mask);
-	wait_leave(&w);
-	return r;
-}
-
 /* ---- calls that wait for a signal -------------------------------------- */
 
 /*
@@ -459,13 +366,24 @@ FM_HOOK int epoll_pwait2(int fd, struct epoll_event *events, int max,
 FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
 			 const struct timespec *timeout)
 {
-	const bool bus = set->__val[0] & FM_BUS_BIT;
+	struct timespec limit;
 	siginfo_t got;
+	sigset_t want;
 	int r;
 
-	if (!fm_on() || !bus || !next_sigtimedwait)
+	if (!fm_on() || !next_sigtimedwait)
 		return FM_PASS_SET(sigtimedwait, SYS_rt_sigtimedwait, set, info,
 			       timeout);
+	/* Copies: the program's may lie in managed memory. */
+	if (timeout)
+		limit = *timeout;
+	if (!strip(set, &want)) {
+		r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
+		if (r > 0 && info)
+			*info = got;
+		return r;
+	}
+	sigaddset(&want, SIGBUS);
 	if (something_held() && take_held(&got)) {
 		if (got.si_code == SI_TKILL)
 			got.si_code = SI_USER; /* libc shows it so */
@@ -474,8 +392,10 @@ FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
 		return SIGBUS;
 	}
 	atomic_store(&process.waiter, fm_sys_gettid());
-	r = next_sigtimedwait(set, info, timeout);
+	r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
 	atomic_store(&process.waiter, 0);
+	if (r > 0 && info)
+		*info = got;
 	return r;
 }
 

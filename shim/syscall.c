@@ -6,7 +6,12 @@
  */
 #include "shim.h"
 
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
 
 /* Not in every unistd.h; the hook is ours in any case. */
 extern int close_range(unsigned int first, unsigned int last, int flags);
@@ -20,7 +25,11 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_write] = 1,     [SYS_pread64] = 1,	 [SYS_pwrite64] = 1,
 	[SYS_readv] = 1,     [SYS_writev] = 1,	 [SYS_fsync] = 1,
 	[SYS_fdatasync] = 1, [SYS_ftruncate] = 1, [SYS_fallocate] = 1,
-	[SYS_mlockall] = 1,  [SYS_munlockall] = 1,
+	[SYS_mlockall] = 1,  [SYS_munlockall] = 1, [SYS_preadv] = 1,
+	[SYS_pwritev] = 1,   [SYS_preadv2] = 1,	 [SYS_pwritev2] = 1,
+	[SYS_truncate] = 1,  [SYS_sync] = 1,	 [SYS_syncfs] = 1,
+	[SYS_sync_file_range] = 1, [SYS_sendfile] = 1, [SYS_splice] = 1,
+	[SYS_copy_file_range] = 1, [SYS_getrandom] = 1, [SYS_futex] = 1,
 };
 
 long fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f);
@@ -61,8 +70,55 @@ static long io_call(long nr, long a, long b, long c, long d)
 		return ftruncate((int)a, b);
 	case SYS_fallocate:
 		return fallocate((int)a, (int)b, c, d);
+	case SYS_truncate:
+		return truncate(pointer(a), b);
+	case SYS_syncfs:
+		return syncfs((int)a);
+	case SYS_sync_file_range:
+		return sync_file_range((int)a, b, c, (unsigned)d);
+	case SYS_sync:
+		sync();
+		return 0;
 	}
-	return fm_result(fm_sys4(nr, a, b, c, d));
+	return -2;
+}
+
+/* More arguments, or rarer. -2: none of these. */
+static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
+{
+	switch (nr) {
+	case SYS_preadv:
+		return preadv((int)a, pointer(b), (int)c, d);
+	case SYS_pwritev:
+		return pwritev((int)a, pointer(b), (int)c, d);
+	case SYS_preadv2: /* e: the upper half of the offset, unused here */
+		return preadv2((int)a, pointer(b), (int)c, d, (int)f);
+	case SYS_pwritev2:
+		return pwritev2((int)a, pointer(b), (int)c, d, (int)f);
+	case SYS_sendfile:
+		return sendfile((int)a, (int)b, pointer(c), (size_t)d);
+	case SYS_splice:
+		return splice((int)a, pointer(b), (int)c, pointer(d),
+			      (size_t)e, (unsigned)f);
+	case SYS_copy_file_range:
+		return copy_file_range((int)a, pointer(b), (int)c, pointer(d),
+				       (size_t)e, (unsigned)f);
+	case SYS_getrandom:
+		return getrandom(pointer(a), (size_t)b, (unsigned)c);
+	}
+	return -2;
+}
+
+/* The kernel may look at a futex at any time while somebody waits. */
+static void give_up_futex(long a, long op, long e)
+{
+	const int cmd = op & 127;
+
+	if (fm_overlaps(pointer(a), 4))
+		fm_demote_range(pointer(a), 4, "futex");
+	if ((cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE ||
+	     cmd == FUTEX_WAKE_OP) && fm_overlaps(pointer(e), 4))
+		fm_demote_range(pointer(e), 4, "futex");
 }
 
 __attribute__((used, visibility("hidden"))) long
@@ -98,7 +154,15 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_close:
 		return close((int)a);
 	}
-	if (fm_active())
-		return io_call(nr, a, b, c, d);
+	if (fm_active()) {
+		long r = io_call(nr, a, b, c, d);
+
+		if (r == -2)
+			r = copy_call(nr, a, b, c, d, e, f);
+		if (r != -2)
+			return r;
+		if (nr == SYS_futex)
+			give_up_futex(a, b, e);
+	}
 	return fm_result(fm_sys6(nr, a, b, c, d, e, f));
 }

@@ -172,6 +172,8 @@ off_t fm_file_size(struct fm_file *f);
 /* [any] Hand every mapping of the file to the kernel. `why` is a static
  * string that goes into the statistics. 0 or -errno. */
 int fm_file_demote(struct fm_file *f, const char *why);
+/* [any] The same for the files under an address range. */
+int fm_demote_range(const void *addr, size_t len, const char *why);
 
 /* [plain] posix_fadvise on a managed file. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice);

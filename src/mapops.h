@@ -40,9 +40,6 @@ int fm_map_retire(struct fm_map *m, void *arg);
 int fm_map_keep(struct fm_map *m, void *arg);
 int fm_munmap_locked(uintptr_t a, size_t len);
 
-/* Hand the files under a range to the kernel. No lock held. */
-int fm_demote_range(const void *addr, size_t len, const char *why);
-
 /* Lock every touched page of m, with no write-back in flight. */
 void fm_map_lock_pages(struct fm_map *m);
 void fm_map_unlock_pages(struct fm_map *m);

@@ -5,7 +5,7 @@
  * with userfaultfd (signal delivery), pages are read on their first touch and
  * written back by msync, munmap and exit. No eviction, no coherence.
  */
-#include "engine.h"
+#include "guard.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -332,4 +332,19 @@ int fm_fds(int *ret_fds, int n)
 		if (fm_fd_is_ours(fd))
 			ret_fds[k++] = fd;
 	return k;
+}
+
+int fm_demote_range(const void *addr, size_t len, const char *why)
+{
+	return 0;
+}
+
+/* Nothing of the unit tests' is handed to the kernel. */
+void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
+{
+	return (void *)(uintptr_t)user;
+}
+
+void fm_bounce_end(struct fm_bounce *b, size_t len)
+{
 }

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_aio.c - users of mapped memory that cannot be guarded: libc's own threads
+ * that transfer for aio_read, with every signal blocked, and futexes, on which
+ * the kernel looks at a page at any later time. What they use is handed to the
+ * kernel first, for good.
+ */
+#include "guard.h"
+
+#include <aio.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+FM_NEXT(aio_read)
+FM_NEXT(aio_write)
+FM_NEXT(aio_fsync)
+FM_NEXT(lio_listio)
+FM_NEXT(sem_init)
+FM_NEXT(pthread_mutex_init)
+FM_NEXT(pthread_cond_init)
+FM_NEXT(pthread_rwlock_init)
+FM_NEXT(pthread_barrier_init)
+
+static void give_up(const void *p, size_t len, const char *why)
+{
+	if (fm_touches(p, len))
+		fm_demote_range(p, len, why);
+}
+
+/* ---- aio ------------------------------------------------------------------ */
+
+static void give_up_request(const struct aiocb *cb)
+{
+	struct fm_file *f;
+
+	if (!fm_active())
+		return;
+	give_up(cb, sizeof(*cb), "aio");
+	give_up((const void *)(uintptr_t)cb->aio_buf, cb->aio_nbytes, "aio");
+	f = fm_file_by_fd(cb->aio_fildes);
+	if (!f)
+		return;
+	fm_file_demote(f, "aio");
+	fm_file_put(f);
+}
+
+FM_HOOK int aio_read(struct aiocb *cb)
+{
+	give_up_request(cb);
+	return FM_LATE(aio_read)(cb);
+}
+
+FM_HOOK int aio_write(struct aiocb *cb)
+{
+	give_up_request(cb);
+	return FM_LATE(aio_write)(cb);
+}
+
+FM_HOOK int aio_fsync(int op, struct aiocb *cb)
+{
+	give_up_request(cb);
+	return FM_LATE(aio_fsync)(op, cb);
+}
+
+FM_HOOK int lio_listio(int mode, struct aiocb *const list[], int n,
+		       struct sigevent *sig)
+{
+	if (fm_active() && n > 0) {
+		give_up(list, (size_t)n * sizeof(*list), "aio");
+		for (int i = 0; i < n; i++)
+			if (list[i] && list[i]->aio_lio_opcode != LIO_NOP)
+				give_up_request(list[i]);
+	}
+	return FM_LATE(lio_listio)(mode, list, n, sig);
+}
+
+FM_ALIAS(aio_read) int aio_read64(struct aiocb64 *cb) __THROW __nonnull((1));
+FM_ALIAS(aio_write) int aio_write64(struct aiocb64 *cb) __THROW __nonnull((1));
+FM_ALIAS(aio_fsync)
+int aio_fsync64(int op, struct aiocb64 *cb) __THROW __nonnull((2));
+FM_ALIAS(lio_listio)
+int lio_listio64(int mode, struct aiocb64 *const list[], int n,
+		 struct sigevent *sig) __THROW __nonnull((2));
+
+/* ---- locks ---------------------------------------------------------------- */
+
+FM_HOOK int sem_init(sem_t *sem, int shared, unsigned value)
+{
+	give_up(sem, sizeof(*sem), "semaphore");
+	return FM_LATE(sem_init)(sem, shared, value);
+}
+
+FM_HOOK int pthread_mutex_init(pthread_mutex_t *m,
+			       const pthread_mutexattr_t *attr)
+{
+	give_up(m, sizeof(*m), "mutex");
+	return FM_LATE(pthread_mutex_init)(m, attr);
+}
+
+FM_HOOK int pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr)
+{
+	give_up(c, sizeof(*c), "condition variable");
+	return FM_LATE(pthread_cond_init)(c, attr);
+}
+
+FM_HOOK int pthread_rwlock_init(pthread_rwlock_t *l,
+				const pthread_rwlockattr_t *attr)
+{
+	give_up(l, sizeof(*l), "rwlock");
+	return FM_LATE(pthread_rwlock_init)(l, attr);
+}
+
+FM_HOOK int pthread_barrier_init(pthread_barrier_t *b,
+				 const pthread_barrierattr_t *attr, unsigned n)
+{
+	give_up(b, sizeof(*b), "barrier");
+	return FM_LATE(pthread_barrier_init)(b, attr, n);
+}
+
+FM_ALIAS(pthread_mutex_init)
+int __pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+	__THROW __nonnull((1));
+FM_ALIAS(pthread_rwlock_init)
+int __pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr)
+	__THROW __nonnull((1));

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_object.h - hooks of calls with small objects that the kernel reads or
+ * fills, a row for each. Objects in managed memory are replaced by copies, so
+ * that nothing is pinned while a call blocks.
+ */
+#ifndef FM_IO_OBJECT_H
+#define FM_IO_OBJECT_H
+
+#include "guard.h"
+
+/*
+ * One row per call: `p` is the pointer argument, `size` the object's bytes,
+ * `how` the direction, `got` the bytes to copy back given the result r.
+ */
+#define OBJECT_(ret, fn, params, p, size, how, got, next, ...)             \
+	FM_NEXT(fn)                                                        \
+	FM_SLOW ret slow_##fn params                                       \
+	{                                                                  \
+		struct fm_bounce b;                                        \
+		ret r;                                                     \
+                                                                           \
+		p = fm_bounce(&b, p, size, how);                           \
+		r = next;                                                  \
+		fm_bounce_end(&b, got);                                    \
+		return r;                                                  \
+	}                                                                  \
+	FM_HOOK ret fn params                                              \
+	{                                                                  \
+		if (!fm_touches(p, size))                                  \
+			return next;                                       \
+		return slow_##fn(__VA_ARGS__);                             \
+	}
+#define OBJECT(ret, fn, nr, params, p, size, how, got, ...)                \
+	OBJECT_(ret, fn, params, p, size, how, got,                        \
+		FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
+#define OBJECT_LATE(ret, fn, params, p, size, how, got, ...)               \
+	OBJECT_(ret, fn, params, p, size, how, got,                        \
+		FM_LATE(fn)(__VA_ARGS__), __VA_ARGS__)
+
+#define IN FM_COPY_IN
+#define OUT FM_COPY_OUT
+#define BOTH (FM_COPY_IN | FM_COPY_OUT)
+#define WHOLE (r == 0 ? sizeof(*buf) : 0)
+#define COUNT (r > 0 ? (size_t)r : 0)
+
+/* The same with two objects, p and q. */
+#define OBJECT2_(ret, fn, params, p, size, how, got, q, qsize, qhow, qgot, \
+		 next, ...)                                                \
+	FM_NEXT(fn)                                                        \
+	FM_SLOW ret slow_##fn params                                       \
+	{                                                                  \
+		struct fm_bounce b, c;                                     \
+		ret r;                                                     \
+                                                                           \
+		p = fm_bounce(&b, p, size, how);                           \
+		q = fm_bounce(&c, q, qsize, qhow);                         \
+		r = next;                                                  \
+		fm_bounce_end(&b, got);                                    \
+		fm_bounce_end(&c, qgot);                                   \
+		return r;                                                  \
+	}                                                                  \
+	FM_HOOK ret fn params                                              \
+	{                                                                  \
+		if (!fm_touches(p, size) && !fm_touches(q, qsize))         \
+			return next;                                       \
+		return slow_##fn(__VA_ARGS__);                             \
+	}
+#define OBJECT2(ret, fn, nr, params, p, size, how, got, q, qsize, qhow,    \
+		qgot, ...)                                                 \
+	OBJECT2_(ret, fn, params, p, size, how, got, q, qsize, qhow, qgot, \
+		 FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
+#define OBJECT2_LATE(ret, fn, params, p, size, how, got, q, qsize, qhow,   \
+		     qgot, ...)                                            \
+	OBJECT2_(ret, fn, params, p, size, how, got, q, qsize, qhow, qgot, \
+		 FM_LATE(fn)(__VA_ARGS__), __VA_ARGS__)
+
+#endif

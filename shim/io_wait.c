@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_wait.c - calls that wait for events under a signal mask. Two things meet
+ * here: SIGBUS must not be blocked (sigmask.c), and the arrays may lie in
+ * managed memory, where the kernel can neither read nor fill them. The masks
+ * need no copy, strip has made one.
+ */
+#include "io_object.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+FM_NEXT(ppoll)
+FM_NEXT(pselect)
+FM_NEXT(epoll_pwait)
+FM_NEXT(epoll_pwait2)
+
+extern void __chk_fail(void) __attribute__((noreturn));
+extern int __ppoll_chk(struct pollfd *fds, nfds_t n,
+		       const struct timespec *timeout, const sigset_t *mask,
+		       size_t fds_len);
+
+/* A mask of the program in ordinary memory, for the calls that are passed on
+ * as they are. */
+static const sigset_t *plain_mask(const sigset_t *mask, sigset_t *copy)
+{
+	if (!mask || !fm_touches(mask, 8))
+		return mask;
+	sigemptyset(copy);
+	copy->__val[0] = mask->__val[0];
+	return copy;
+}
+
+/* ---- ppoll ---------------------------------------------------------------- */
+
+static int ppoll_masked(struct pollfd *fds, nfds_t n,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	struct fm_wait w;
+	sigset_t copy;
+	int r;
+
+	if (!fm_on() || !mask || !next_ppoll)
+		return FM_PASS_SET(ppoll, SYS_ppoll, fds, n, timeout,
+				   plain_mask(mask, &copy));
+	if (!fm_wait_enter(&w, mask))
+		return -1;
+	r = next_ppoll(fds, n, timeout, &w.mask);
+	fm_wait_leave(&w);
+	return r;
+}
+
+FM_SLOW int ppoll_slow(struct pollfd *fds, nfds_t n,
+		       const struct timespec *timeout, const sigset_t *mask)
+{
+	const size_t size = n * sizeof(*fds);
+	struct fm_bounce b, bt;
+	int r;
+
+	fds = fm_bounce(&b, fds, size, BOTH);
+	timeout = fm_bounce(&bt, timeout, sizeof(*timeout), IN);
+	r = ppoll_masked(fds, n, timeout, mask);
+	fm_bounce_end(&b, r >= 0 ? size : 0);
+	fm_bounce_end(&bt, 0);
+	return r;
+}
+
+FM_HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		  const sigset_t *mask)
+{
+	if (fm_touches(fds, n * sizeof(*fds)) ||
+	    fm_touches(timeout, sizeof(*timeout)))
+		return ppoll_slow(fds, n, timeout, mask);
+	return ppoll_masked(fds, n, timeout, mask);
+}
+
+FM_HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n,
+			const struct timespec *timeout, const sigset_t *mask,
+			size_t fds_len)
+{
+	if (fds_len / sizeof(*fds) < n)
+		__chk_fail();
+	return ppoll(fds, n, timeout, mask);
+}
+
+/* ---- pselect -------------------------------------------------------------- */
+
+static int pselect_masked(int n, fd_set *rd, fd_set *wr, fd_set *ex,
+			  const struct timespec *timeout, const sigset_t *mask)
+{
+	sigset_t copy;
+	struct {
+		const sigset_t *set;
+		size_t size;
+	} raw = { mask, 8 };
+	struct fm_wait w;
+	int r;
+
+	if (!next_pselect)
+		return (int)fm_result(fm_syscall(SYS_pselect6, n, rd, wr, ex,
+						 timeout, &raw));
+	if (!fm_on() || !mask)
+		return next_pselect(n, rd, wr, ex, timeout,
+				    plain_mask(mask, &copy));
+	if (!fm_wait_enter(&w, mask))
+		return -1;
+	r = next_pselect(n, rd, wr, ex, timeout, &w.mask);
+	fm_wait_leave(&w);
+	return r;
+}
+
+FM_SLOW int pselect_slow(int n, fd_set *rd, fd_set *wr, fd_set *ex,
+			 const struct timespec *timeout, const sigset_t *mask)
+{
+	const size_t size = ((size_t)(n > 0 ? n : 0) + 63) / 64 * 8;
+	struct fm_bounce b[4];
+	int r;
+
+	rd = fm_bounce(&b[0], rd, size, BOTH);
+	wr = fm_bounce(&b[1], wr, size, BOTH);
+	ex = fm_bounce(&b[2], ex, size, BOTH);
+	timeout = fm_bounce(&b[3], timeout, sizeof(*timeout), IN);
+	r = pselect_masked(n, rd, wr, ex, timeout, mask);
+	for (int i = 0; i < 3; i++)
+		fm_bounce_end(&b[i], r >= 0 ? size : 0);
+	fm_bounce_end(&b[3], 0);
+	return r;
+}
+
+FM_HOOK int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
+		    const struct timespec *timeout, const sigset_t *mask)
+{
+	if (fm_active() &&
+	    (fm_overlaps(rd, 1) || fm_overlaps(wr, 1) || fm_overlaps(ex, 1) ||
+	     fm_overlaps(timeout, sizeof(*timeout))))
+		return pselect_slow(n, rd, wr, ex, timeout, mask);
+	return pselect_masked(n, rd, wr, ex, timeout, mask);
+}
+
+/* ---- epoll ---------------------------------------------------------------- */
+
+static size_t events_size(int max)
+{
+	return (size_t)(max > 0 ? max : 0) * sizeof(struct epoll_event);
+}
+
+static int epoll_masked(int fd, struct epoll_event *events, int max,
+			int timeout, const sigset_t *mask)
+{
+	struct fm_wait w;
+	sigset_t copy;
+	int r;
+
+	if (!fm_on() || !mask || !next_epoll_pwait)
+		return FM_PASS_SET(epoll_pwait, SYS_epoll_pwait, fd, events, max,
+				   timeout, plain_mask(mask, &copy));
+	if (!fm_wait_enter(&w, mask))
+		return -1;
+	r = next_epoll_pwait(fd, events, max, timeout, &w.mask);
+	fm_wait_leave(&w);
+	return r;
+}
+
+FM_SLOW int epoll_slow(int fd, struct epoll_event *events, int max, int timeout,
+		       const sigset_t *mask)
+{
+	struct fm_bounce b;
+	int r;
+
+	events = fm_bounce(&b, events, events_size(max), OUT);
+	r = epoll_masked(fd, events, max, timeout, mask);
+	fm_bounce_end(&b, r > 0 ? events_size(r) : 0);
+	return r;
+}
+
+FM_HOOK int epoll_pwait(int fd, struct epoll_event *events, int max,
+			int timeout, const sigset_t *mask)
+{
+	if (fm_touches(events, events_size(max)))
+		return epoll_slow(fd, events, max, timeout, mask);
+	return epoll_masked(fd, events, max, timeout, mask);
+}
+
+static int epoll2_masked(int fd, struct epoll_event *events, int max,
+			 const struct timespec *timeout, const sigset_t *mask)
+{
+	struct fm_wait w;
+	sigset_t copy;
+	int r;
+
+	if (!fm_on() || !mask || !next_epoll_pwait2)
+		return FM_PASS_SET(epoll_pwait2, SYS_epoll_pwait2, fd, events,
+				   max, timeout, plain_mask(mask, &copy));
+	if (!fm_wait_enter(&w, mask))
+		return -1;
+	r = next_epoll_pwait2(fd, events, max, timeout, &w.mask);
+	fm_wait_leave(&w);
+	return r;
+}
+
+FM_SLOW int epoll2_slow(int fd, struct epoll_event *events, int max,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	struct fm_bounce b, bt;
+	int r;
+
+	events = fm_bounce(&b, events, events_size(max), OUT);
+	timeout = fm_bounce(&bt, timeout, sizeof(*timeout), IN);
+	r = epoll2_masked(fd, events, max, timeout, mask);
+	fm_bounce_end(&b, r > 0 ? events_size(r) : 0);
+	fm_bounce_end(&bt, 0);
+	return r;
+}
+
+FM_HOOK int epoll_pwait2(int fd, struct epoll_event *events, int max,
+			 const struct timespec *timeout, const sigset_t *mask)
+{
+	if (fm_touches(events, events_size(max)) ||
+	    fm_touches(timeout, sizeof(*timeout)))
+		return epoll2_slow(fd, events, max, timeout, mask);
+	return epoll2_masked(fd, events, max, timeout, mask);
+}
