@@ -235,7 +235,7 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		return err;
 	}
 	q->left = "another process uses it";
-	if (q->shared && fm_peers_enter(f, write))
+	if (q->shared && fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
 	if (!err && write && !fm_guardian_start())
 		fm_guardian_add(f);

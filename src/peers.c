@@ -123,14 +123,17 @@ static int stay_with_kernel(struct fm_file *f)
 
 /* May processes that use the file natively go on beside us? They may read
  * what nobody stores. */
-static bool foreign_conflict(struct fm_file *f, bool writable)
+static bool foreign_conflict(struct fm_file *f, bool writable, int fd)
 {
-	unsigned use = fm_peers_scan(f);
+	unsigned use;
 
+	if (!writable && fm_peers_no_writer(fd))
+		return false;
+	use = fm_peers_scan(f);
 	return writable ? use != 0 : (use & FM_USE_WRITE) != 0;
 }
 
-int fm_peers_enter(struct fm_file *f, bool writable)
+int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 {
 	enum fm_claim want = writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
 	enum fm_claim have = claims[f->id];
@@ -149,7 +152,7 @@ int fm_peers_enter(struct fm_file *f, bool writable)
 	claims[f->id] = want;
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
-	if (foreign_conflict(f, writable)) {
+	if (foreign_conflict(f, writable, fd)) {
 		yield_to_others(f);
 		return stay_with_kernel(f);
 	}

@@ -15,10 +15,10 @@
 struct fm_file;
 
 /* Under the space lock, before a shared mapping of the file is adopted, each
- * time (the first for writing upgrades). 0: the file may be ours. 1: somebody
- * else has it; they have been told and have handed it to the kernel, and so
- * must we. */
-int fm_peers_enter(struct fm_file *f, bool writable);
+ * time (the first for writing upgrades); fd is the program's. 0: the file may
+ * be ours. 1: somebody else has it; they have been told and have handed it to
+ * the kernel, and so must we. */
+int fm_peers_enter(struct fm_file *f, bool writable, int fd);
 /* Under the space lock: nothing of the file is mapped any more. */
 void fm_peers_leave(struct fm_file *f);
 /* We are going to map the file by the kernel: whoever serves it has handed it

@@ -36,11 +36,17 @@ void fm_registry_ring(void);
 enum { FM_USE_READ = 1, FM_USE_WRITE = 2 };
 unsigned fm_peers_scan(const struct fm_file *f);
 
+/* peers_lease.c: certainly nobody has the file open for writing? The
+ * descriptor is the program's. */
+bool fm_peers_no_writer(int fd);
+
 /* peers_watch.c: a thread that hears the registry's bell and foreign opens. */
 int fm_watch_start(void);
 int fm_watch_add(struct fm_file *f);
 void fm_watch_drop(struct fm_file *f);
 void fm_watch_reset(void);
+/* Its thread, which blocks all signals; 0: not running yet. */
+int fm_watch_tid(void);
 
 /* peers.c, for the watch: hand over every file that others ask for. */
 void fm_peers_answer(void);

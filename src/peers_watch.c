@@ -38,6 +38,7 @@
 static int bell = -1, fan = -1, ino_fd = -1;
 static int bell_wd = -1;
 static bool started;
+static _Atomic int thread_id;
 
 /* By file id. */
 static struct watch {
@@ -326,6 +327,7 @@ static void *watcher(void *arg)
 	};
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-peers", 0, 0, 0);
+	atomic_store(&thread_id, (int)fm_sys0(SYS_gettid));
 	for (;;) {
 		int wait = bell < 0 ? POLL_MS :
 			   atomic_load(&pending) ? LINGER_MS / 2 : -1;
@@ -369,6 +371,11 @@ int fm_watch_start(void)
 	return fm_thread_create(watcher, NULL);
 }
 
+int fm_watch_tid(void)
+{
+	return atomic_load(&thread_id);
+}
+
 void fm_watch_reset(void)
 {
 	if (!started)
@@ -379,5 +386,6 @@ void fm_watch_reset(void)
 	bell = fan = ino_fd = bell_wd = -1;
 	memset(watches, 0, sizeof(watches));
 	atomic_store(&pending, 0);
+	atomic_store(&thread_id, 0);
 	started = false;
 }
