@@ -262,7 +262,7 @@ static const char *unwanted(const struct request *q,
 		return "shorter than min-size";
 	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
 		return "the kernel still serves another mapping of it";
-	if (fm_warm_enough(q->fd, &q->st, q->policy))
+	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
 		return "already in the page cache";
 	/* Whether other processes use it or it can be opened is not tried. */
 	if (fm_settings()->mode != FM_MODE_ON)

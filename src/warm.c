@@ -6,6 +6,7 @@
 #include "types.h"
 
 #define SYS_CACHESTAT 451 /* Linux 6.5 */
+#define PART 16
 
 struct cache_range {
 	uint64_t off, len;
@@ -14,18 +15,25 @@ struct cache_stat {
 	uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
-bool fm_warm_enough(int fd, const struct stat *st, const struct fm_policy *p)
+bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
+		    const struct fm_policy *p)
 {
-	struct cache_range all = { 0, 0 };
+	uint64_t size = (uint64_t)st->st_size, pages;
+	struct cache_range range = { off, len };
 	struct cache_stat cs;
-	uint64_t pages = ((uint64_t)st->st_size + FM_PAGE_MASK) >>
-			 FM_PAGE_SHIFT;
 
-	if (p->warm == FM_WARM_ENGINE)
+	if (p->warm == FM_WARM_ENGINE || off >= size)
 		return false;
-	if (fm_sys4(SYS_CACHESTAT, fd, &all, &cs, 0))
+	if (len > size - off)
+		range.len = size - off;
+	/* The kernel then keeps all of the file: a small part of it decides
+	 * nothing. */
+	if (range.len < size / PART)
+		return false;
+	if (fm_sys4(SYS_CACHESTAT, fd, &range, &cs, 0))
 		return false;
 	if (p->warm == FM_WARM_KERNEL)
 		return cs.cached > 0;
-	return pages && cs.cached >= pages - pages / 16;
+	pages = (range.len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	return cs.cached >= pages - pages / 16;
 }

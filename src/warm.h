@@ -4,13 +4,16 @@
 #define FM_WARM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct stat;
 struct fm_policy;
 
-/* [plain] Whether the policy wants the kernel to serve this file because
- * (nearly) all of it is cached: a mapping of cached folios costs 30 ns a page
- * and cannot be beaten by copying. */
-bool fm_warm_enough(int fd, const struct stat *st, const struct fm_policy *p);
+/* [plain] Whether the policy wants the kernel to serve a mapping of bytes
+ * [off, off + len) because (nearly) all that lies in the file is cached: a
+ * mapping of cached folios costs 30 ns a page and cannot be beaten by
+ * copying. */
+bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
+		    const struct fm_policy *p);
 
 #endif

@@ -185,13 +185,13 @@ class Machine:
 
 
 def load_stats(path):
-    """The engine's statistics without the lists of files and mappings."""
+    """The engine's statistics without the lists of its files and mappings."""
     try:
         with open(path, encoding="utf-8") as f:
             s = json.load(f)
     except (OSError, ValueError):
         return None
-    keep = ("delivery", "io", "cache", "latency", "totals")
+    keep = ("delivery", "io", "cache", "latency", "totals", "left_to_kernel")
     return {k: s[k] for k in keep if k in s}
 
 
