@@ -129,6 +129,29 @@ static bool s3fifo(struct sim *s, uint32_t page)
 	return false;
 }
 
+/* eviction=clock of src/cache.c: the bit is set by what the engine can see, a
+ * touch soon after the eviction. */
+static bool clock_noaccess(struct sim *s, uint32_t page)
+{
+	bool again = s->where[page] == L_GHOST;
+	uint32_t victim;
+
+	if (s->where[page] == L_MAIN)
+		return true;
+	while (s->list[L_MAIN].len == s->cache) {
+		victim = s->list[L_MAIN].tail;
+		if (s->freq[victim]) {
+			s->freq[victim] = 0;
+			list_add(s, L_MAIN, victim);
+		} else {
+			ghost_add(s, victim, s->cache);
+		}
+	}
+	s->freq[page] = again;
+	list_add(s, L_MAIN, page);
+	return false;
+}
+
 static enum list_id engine_victim_list(const struct sim *s)
 {
 	uint64_t small = s->list[L_SMALL].len, main = s->list[L_MAIN].len;
@@ -223,6 +246,7 @@ static bool optimum(struct sim *s, uint32_t page)
 const struct evict_policy evict_policies[] = {
 	{ "fifo", "first in, first out", fifo },
 	{ "clock", "second chance by access bit", second_chance },
+	{ "clock-noaccess", "second chance for what came back", clock_noaccess },
 	{ "lru", "least recently used", lru },
 	{ "s3fifo", "S3-FIFO with access counts", s3fifo },
 	{ "s3fifo-noaccess", "small, main and ghost without access bits", noaccess },

@@ -177,7 +177,7 @@ FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
 {
 	uint8_t mode = fm_mode(m, i);
-	bool hot;
+	bool hot, again;
 
 	if (mode & PM_QUEUED)
 		return;
@@ -189,8 +189,10 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
 		i += m->mbase - n->mbase;
 		m = n;
 	}
-	hot = m->file->policy->eviction == FM_EVICT_DEFAULT &&
-	      ghost_hit(m->file, m->pgoff + i);
+	again = ghost_hit(m->file, m->pgoff + i);
+	hot = again && m->file->policy->eviction == FM_EVICT_DEFAULT;
+	if (again && m->file->policy->eviction == FM_EVICT_CLOCK)
+		mode |= PM_REFERENCED;
 	fm_mode_set(m, i, mode | PM_QUEUED | (hot ? PM_MAIN : 0));
 	fm_cache_enqueue(m, i, hot, huge);
 }
@@ -260,6 +262,25 @@ static FM_FAULT void batch_flush(struct batch *b)
 	b->n = 0;
 }
 
+/*
+ * eviction=clock: a page that was referenced since the hand passed stays for
+ * another round. Known references are a store, and a fault soon after the
+ * page was evicted; that reads of resident pages go unseen is the price of
+ * having no access bits.
+ */
+static FM_FAULT bool second_chance(struct fm_map *m, uint64_t i, bool dirty)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	if (m->file->policy->eviction != FM_EVICT_CLOCK)
+		return false;
+	if (dirty)
+		fm_mode_set(m, i, mode | PM_REFERENCED);
+	else
+		fm_mode_set(m, i, mode & (uint8_t)~PM_REFERENCED);
+	return mode & PM_REFERENCED;
+}
+
 static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 {
 	uint64_t i;
@@ -289,6 +310,9 @@ static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 		return;
 	}
 	why = evictable(m, i, p);
+	if ((why == 0 || why == -EAGAIN) &&
+	    second_chance(m, i, why == -EAGAIN) && why == 0)
+		why = -EBUSY;
 	if (why == 0) {
 		b->map[b->n] = m;
 		b->index[b->n] = i;

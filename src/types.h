@@ -65,6 +65,7 @@ enum {
 	PM_MAIN = 0x10,     /* that entry is in the main (hot) queue */
 	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
 	PM_POISON = 0x40,   /* reserved */
+	PM_REFERENCED = 0x80, /* passed over once (eviction=clock) */
 };
 
 /* 1 GiB of file: page states and the dirty index. Mapped lazily, never moved
