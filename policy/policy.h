@@ -26,12 +26,10 @@ struct fm_policy {
 	uint64_t min_size;       /* bytes; shorter mappings stay the kernel's */
 	uint32_t block_size;     /* bytes, power of two 4 KiB..8 MiB; 0 = adaptive */
 	uint32_t map_ahead;      /* bytes in flight at most per stream; 0 = off */
-	uint32_t cache_share;    /* percent of the cache a file may hold, 1..100 */
 	enum fm_io_mode io;
 	enum fm_holes holes;
 	enum fm_warm warm;
 	enum fm_eviction eviction;
-	bool record;             /* record / replay the working set */
 	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
 	uint32_t wb_interval_ms;     /* dirty for at most this long; 0 = never */
 };

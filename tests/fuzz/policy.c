@@ -14,8 +14,8 @@ static void check(const struct fm_policy *p)
 
 	if (b && (b < 4096 || b > 8 << 20 || (b & (b - 1))))
 		abort();
-	if (p->cache_share < 1 || p->cache_share > 100 || p->wb_high > 90 ||
-	    p->io > FM_IO_BUFFERED || p->warm > FM_WARM_ENGINE)
+	if (p->wb_high > 90 || p->io > FM_IO_BUFFERED ||
+	    p->warm > FM_WARM_ENGINE)
 		abort();
 }
 
