@@ -221,6 +221,7 @@ static void deny_list_has_defaults(void **state)
 	     "FASTMAP_DENY=*.tmp,/x");
 	assert_non_null(fm_policy_for("/data/data.mdb"));
 	assert_null(fm_policy_for("/data/lock.mdb"));
+	assert_null(fm_policy_for("/data/blast.ndb-lock"));
 	assert_null(fm_policy_for("/data/db-shm"));
 	assert_null(fm_policy_for("/dev/shm/x"));
 	assert_null(fm_policy_for("/proc/self/maps"));
