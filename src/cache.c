@@ -142,7 +142,7 @@ static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
 					(uint32_t)(e >> 36) & FM_GEN_MASK);
 
 	*ret_i = e & (HUGE_FLAG - 1);
-	return m && *ret_i < fm_map_pages(m) ? m : NULL;
+	return m ? fm_map_follow(m, ret_i) : NULL;
 }
 
 static FM_FAULT int64_t weight(uint64_t e)
@@ -171,6 +171,8 @@ FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 	uint64_t fp = m->pgoff + i;
 	struct shard *s = &shards[(huge ? fp >> 9 : fp) % nshards];
 
+	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
+		atomic_store(&m->listed, true);
 	push(hot ? &s->main : &s->small, pack(m, i, huge));
 }
 

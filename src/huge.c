@@ -295,8 +295,10 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep)
 	uint64_t got;
 	long n;
 
+	if (i >= fm_map_pages(m))
+		return -EBUSY; /* split off just now: found there next time */
 	if (i + UNIT > fm_map_pages(m))
-		return 0; /* split since: the pieces were queued anew */
+		return 0; /* split through: its pages were queued one by one */
 	if (fm_pinned(fm_map_addr(m, i), FM_HUGE))
 		return -EBUSY;
 	got = trylock_unit(m, i);

@@ -35,6 +35,22 @@ FM_FAULT bool fm_map_current(struct fm_map *m, uint64_t i)
 				  FM_PAGE_SHIFT] == &m->mode[i]);
 }
 
+FM_FAULT struct fm_map *fm_map_follow(struct fm_map *m, uint64_t *i)
+{
+	uintptr_t a = (uintptr_t)fm_map_addr(m, *i);
+	struct fm_map *now = *i < m->modes->pages - m->mbase ?
+				     fm_space_find(a) : NULL;
+	uint64_t k;
+
+	if (now == m || !now || now->modes != m->modes)
+		return now == m ? m : NULL;
+	k = (a - atomic_load(&now->start)) >> FM_PAGE_SHIFT;
+	if (&now->mode[k] != &m->mode[*i])
+		return NULL;
+	*i = k;
+	return now;
+}
+
 static bool id_alloc(struct fm_map *m)
 {
 	uint32_t id = UINT32_MAX;
@@ -56,6 +72,13 @@ static bool id_alloc(struct fm_map *m)
 	return true;
 }
 
+static void id_free(struct fm_map *m)
+{
+	atomic_store(&table[m->id], NULL);
+	if (free_n < sizeof(free_ids) / sizeof(free_ids[0]))
+		free_ids[free_n++] = m->id;
+}
+
 #define MODES_MAPPED 65536 /* bytes; beyond it they are not on the heap */
 
 /* ---- mode bytes ------------------------------------------------------- */
@@ -72,6 +95,9 @@ static struct fm_modes *modes_new(uint64_t pages)
 	if (!s)
 		return NULL;
 	atomic_init(&s->refs, 1);
+	s->live = 1;
+	s->nghosts = 0;
+	s->ghosts = NULL;
 	s->pages = pages;
 	s->bytes = bytes;
 	s->touched = (_Atomic uint8_t *)(s + 1);
@@ -132,11 +158,13 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 		return NULL;
 	*n = *m;
 	atomic_store(&n->streams, NULL);
+	atomic_store(&n->listed, false);
 	if (!id_alloc(n)) {
 		fm_free(n);
 		return NULL;
 	}
 	atomic_fetch_add(&m->modes->refs, 1);
+	m->modes->live++;
 	n->pgoff = m->pgoff + i;
 	n->mode = m->mode + i;
 	n->mbase = m->mbase + i;
@@ -153,15 +181,6 @@ static int enter(struct fm_map *m)
 	return fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
 }
 
-static void requeue(struct fm_map *m, uint64_t i, void *arg)
-{
-	uint8_t mode = fm_mode(m, i);
-
-	(void)arg;
-	if ((mode & (PM_PRESENT | PM_QUEUED)) == (PM_PRESENT | PM_QUEUED))
-		fm_cache_enqueue(m, i, mode & PM_MAIN, false);
-}
-
 /* A huge unit across the cut: its pages are evicted one by one from now on. */
 static void break_unit(struct fm_map *m, uint64_t i)
 {
@@ -170,10 +189,67 @@ static void break_unit(struct fm_map *m, uint64_t i)
 
 	if (!in || in > i || !(fm_mode(m, i - 1) & PM_HUGE))
 		return;
-	for (uint64_t k = i - in; k < i; k++)
-		if (fm_mode(m, k) & PM_PRESENT)
+	for (uint64_t k = i - in; k < i - in + FM_HUGE_PAGES; k++)
+		if (k < fm_map_pages(m) &&
+		    (fm_mode(m, k) & (PM_PRESENT | PM_QUEUED)))
 			fm_cache_enqueue(m, k, false, false);
 }
+
+/* ---- ghosts ----------------------------------------------------------- */
+
+#define MANY_GHOSTS 4096
+
+static void requeue(struct fm_map *m, uint64_t i, void *arg)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	(void)arg;
+	if (mode & PM_QUEUED)
+		fm_cache_enqueue(m, i, mode & PM_MAIN, false);
+}
+
+static void lay_ghosts(struct fm_modes *s)
+{
+	struct fm_map *g;
+
+	while ((g = s->ghosts) != NULL) {
+		s->ghosts = g->ghost_next;
+		id_free(g);
+		fm_epoch_retire(g, map_free);
+	}
+	s->nghosts = 0;
+}
+
+/* Pieces that were split off have entries under the id of m: it stays in the
+ * table. Where that happens again and again, they get entries of their own. */
+static void haunt(struct fm_map *m)
+{
+	struct fm_modes *s = m->modes;
+	struct fm_map *o = atomic_load(&m->file->maps);
+
+	m->ghost_next = s->ghosts;
+	s->ghosts = m;
+	if (++s->nghosts < MANY_GHOSTS)
+		return;
+	for (; o; o = atomic_load(&o->file_next))
+		if (o->modes == s)
+			fm_map_each(o, 0, fm_map_pages(o), requeue, NULL);
+	lay_ghosts(s);
+}
+
+static void leave_table(struct fm_map *m)
+{
+	if (m->modes->live && atomic_load(&m->listed)) {
+		haunt(m);
+		return;
+	}
+	id_free(m);
+	if (!m->modes->live)
+		lay_ghosts(m->modes);
+	fm_epoch_retire(m, map_free);
+}
+
+/* ---- life in the lists ------------------------------------------------- */
 
 /* Right behind the mapping it was cut from, before that one ends earlier: a
  * walk without a lock that has passed the head of the list must meet one of
@@ -207,7 +283,6 @@ struct fm_map *fm_map_split(struct fm_map *m, uint64_t i)
 	/* Readers who still hold m for an upper address find n when they look
 	 * again under the page lock; both name the same mode byte. */
 	atomic_store(&m->end, atomic_load(&n->start));
-	fm_map_each(n, 0, fm_map_pages(n), requeue, NULL);
 	return n;
 }
 
@@ -220,8 +295,8 @@ void fm_map_discard(struct fm_map *m)
 {
 	if (!m)
 		return;
-	if (free_n < sizeof(free_ids) / sizeof(free_ids[0]))
-		free_ids[free_n++] = m->id;
+	id_free(m);
+	m->modes->live--;
 	fm_file_put_locked(m->file);
 	map_free(m);
 }
@@ -268,12 +343,10 @@ void fm_map_unlink(struct fm_map *m)
 		atomic_store(&m->file->maps, next);
 	if (next)
 		next->file_prev = m->file_prev;
-	atomic_store(&table[m->id], NULL);
-	if (free_n < sizeof(free_ids) / sizeof(free_ids[0]))
-		free_ids[free_n++] = m->id;
 	atomic_fetch_sub(&m->file->nmaps, 1);
 	atomic_fetch_sub(&fm_live_maps, 1);
-	fm_epoch_retire(m, map_free);
+	m->modes->live--;
+	leave_table(m);
 	fm_file_put_locked(m->file);
 	fm_epoch_reclaim(large);
 }

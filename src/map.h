@@ -17,6 +17,8 @@ struct fm_modes {
 	size_t bytes;              /* of the whole allocation */
 	_Atomic uint8_t *touched;  /* one byte per 512 pages: look inside */
 	_Atomic uint8_t *mode;
+	uint32_t live, nghosts;    /* under the space lock */
+	struct fm_map *ghosts;
 };
 
 #define FM_TOUCH_SHIFT 9
@@ -85,8 +87,13 @@ static inline bool fm_same_copy(const struct fm_map *o, uint64_t j,
  * after mremap: the same mode byte then belongs to another address. */
 bool fm_map_current(struct fm_map *m, uint64_t i);
 
-/* [fault] Resolve an id and generation; NULL when that mapping is gone. */
+/* [fault] Resolve an id and generation; NULL when that mapping is gone. A
+ * piece that is split off is still known by the id that it had: the object
+ * stays as a ghost when its own part goes before that. */
 struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen);
+/* [fault] The mapping that page *i of m belongs to now, which may have been
+ * split off; *i becomes its page there. NULL: gone, or moved. */
+struct fm_map *fm_map_follow(struct fm_map *m, uint64_t *i);
 #define FM_MAX_MAPS (1u << 20)
 #define FM_GEN_MASK 0xffu
 

@@ -353,7 +353,7 @@ static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
 	uint8_t mode = fm_mode(m, i);
 
 	(void)arg;
-	if ((mode & PM_PRESENT) && !(mode & PM_OWN))
+	if ((mode & PM_QUEUED) || ((mode & PM_PRESENT) && !(mode & PM_OWN)))
 		fm_cache_enqueue(m, i, mode & PM_MAIN, false);
 }
 

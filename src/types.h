@@ -156,6 +156,8 @@ struct fm_map {
 	_Atomic(struct fm_stream *) streams; /* map-ahead, or NULL */
 	_Atomic(struct fm_map *) file_next;
 	struct fm_map *file_prev;  /* writers only */
+	_Atomic bool listed;       /* eviction queues know its id */
+	struct fm_map *ghost_next; /* see fm_map_by_id */
 	uint64_t born_ms;
 	_Atomic uint64_t faults;
 };
