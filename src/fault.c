@@ -79,7 +79,9 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE)) != PM_PRESENT ||
 	    !fm_page_trylock(p))
 		return false;
+	/* An alias that has come meanwhile may hold a copy of this page. */
 	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE)) == PM_PRESENT &&
+	    !atomic_load(&m->aliased) &&
 	    (!m->file->sparse || (fm_page_state(p) & FP_ALLOC)) &&
 	    fm_map_current(m, i)) {
 		mark_dirty(m->file, m->pgoff + i, p);
