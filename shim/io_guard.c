@@ -386,7 +386,8 @@ static void classify(struct fm_rw *rw)
 		return;
 	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
 		rw->loop = true;
-		rw->pin = !rw->file;
+		/* Not those of /proc and /sys, where a read can wait. */
+		rw->pin = !rw->file && (S_ISBLK(st.st_mode) || st.st_size);
 		rw->atomic = rw->off == FM_HERE || (fl & O_APPEND);
 	} else if (S_ISFIFO(st.st_mode) && !(fl & O_DIRECT)) {
 		rw->loop = !rw->in;

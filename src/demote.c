@@ -330,10 +330,10 @@ int fm_file_demote(struct fm_file *f, const char *why)
 /* ---- from the fault path ----------------------------------------------- */
 
 /* A fault cannot take the space lock while it is asked for by others who wait
- * for pages; it waits a moment and runs again. */
+ * for pages; it waits a moment and runs again, until the write-back thread
+ * has done it. */
 static _Atomic uint32_t pending; /* file id + 1 */
 static _Atomic(const char *) pending_why;
-_Atomic uint32_t fm_demote_bell;
 
 FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
 {
@@ -341,8 +341,7 @@ FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
 
 	atomic_store(&pending_why, why);
 	atomic_store(&pending, f->id + 1);
-	atomic_fetch_add(&fm_demote_bell, 1);
-	fm_futex_wake(&fm_demote_bell, 1);
+	fm_wb_kick();
 	fm_sys2(SYS_nanosleep, &ms, NULL);
 }
 

@@ -52,9 +52,9 @@ int fm_range_release(uintptr_t start, uintptr_t end);
 int fm_demote_locked(struct fm_file *f, const char *why);
 /* One mapping, whose pages nobody can touch meanwhile. 0 or -errno. */
 int fm_demote_lay(struct fm_file *f, struct fm_map *m);
-/* [fault] Ask the control thread to demote f soon. */
+/* [fault] Ask for f to be demoted soon, and wait a moment. */
 void fm_demote_later(struct fm_file *f, const char *why);
-void fm_demote_pending(void); /* no lock; the control thread */
+void fm_demote_pending(void); /* no lock; threads of ours */
 /* Map file ranges by the kernel in a helper process that shares our memory
  * but not our descriptors, so that closing drops no lock of the program. */
 struct fm_kmap {

@@ -10,6 +10,7 @@
 #include "file.h"
 #include "log.h"
 #include "map.h"
+#include "mapops.h"
 #include "page.h"
 #include "pin.h"
 #include "policy.h"
@@ -527,6 +528,7 @@ static void *flusher(void *arg)
 	for (;;) {
 		uint32_t seen = atomic_load(&kicks);
 
+		fm_demote_pending();
 		if (above(p->wb_low)) {
 			flush_down(p);
 			continue;

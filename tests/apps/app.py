@@ -31,6 +31,9 @@ import time
 SKIP = 77
 MIB = 1 << 20
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+from where import where  # noqa: E402
+
 HOME = os.environ.get("FASTMAP_APPS_DIR", "/var/tmp/fastmap-apps")
 # A factor for all time limits, for runs on a machine that has other work.
 PATIENCE = int(os.environ.get("FASTMAP_APPS_PATIENCE", "1"))
@@ -226,10 +229,11 @@ class Side:
         try:
             out, err = p.communicate(text, timeout or self.app.timeout)
         except subprocess.TimeoutExpired:
+            found = "\n".join(where(p.pid))
             p.kill()
             err = p.communicate()[1]
-            raise Failed("%s [%s]: still running after %d s\n%s" % (
-                p.step, self.name, timeout or self.app.timeout, tail(err)))
+            raise Failed("%s [%s]: still running after %d s\n%s%s" % (
+                p.step, self.name, timeout or self.app.timeout, tail(err), found))
         took, cpu = time.time() - p.began, cpu_seconds()
         self.cpu, self.before = self.cpu + cpu - self.before, cpu
         self.seconds[p.step] = self.seconds.get(p.step, 0) + took
@@ -310,7 +314,7 @@ class App:
         self.delivery, self.user = self.args.delivery, self.args.user
         self.full = self.args.scale == "full"
         self.cache = cache
-        self.timeout = (timeout or (3600 if self.full else 120)) * PATIENCE
+        self.timeout = (timeout or (3600 if self.full else 300)) * PATIENCE
         self.ids = pwd.getpwnam(self.user)
         if self.ids.pw_uid != os.geteuid() and os.geteuid() != 0:
             skip("only root can become " + self.user)
