@@ -22,7 +22,7 @@
  * write-back in flight whose data is read in place: the page may be read, and
  * made writable again (FP_REDIRTY), but not dropped.
  *
- * Lock order (outermost first). Debug builds assert it, see lock.h:
+ * Lock order (outermost first):
  *   1  space     fm_space_lock: the address space, all of mmap/munmap/...
  *   2  file      file->lock: list of mappings, descriptors
  *   3  page      FP_BUSY; several only in ascending order or by try-lock
