@@ -22,6 +22,7 @@
 #include "mapops.h"
 #include "peers.h"
 #include "policy.h"
+#include "ring.h"
 #include "residue.h"
 #include "space.h"
 #include "sys.h"
@@ -237,7 +238,12 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	q->left = "another process uses it";
 	if (q->shared && fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
-	if (!err && write && !fm_guardian_start())
+	/* Signal delivery with io_uring survives without one when the program
+	 * closes our descriptors (lost.h); nothing is dirty in a file that is
+	 * only read. */
+	if (!err && (write || !fm_rings_uring() ||
+		     fm_delivery() == FM_DELIVERY_THREAD) &&
+	    !fm_guardian_start())
 		fm_guardian_add(f);
 	if (!err) {
 		err = adopt(q, f, at);

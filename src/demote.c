@@ -36,19 +36,33 @@
 /* ---- the mapping helper ------------------------------------------------ */
 
 struct helper {
+	const struct fm_file *file;
 	const char *path;
 	const struct fm_kmap *maps;
 	unsigned n;
 	int err;
 };
 
-static int helper_one(const char *path, const struct fm_kmap *k)
+/* The number that the path names may have been closed behind our back. */
+static bool is_file(int fd, const struct fm_file *f)
 {
-	int fd = fm_sys_open(path, k->write ? O_RDWR : O_RDONLY, 0);
+	struct stat st;
+
+	return !fm_sys_fstat(fd, &st) && st.st_ino == f->ino &&
+	       st.st_dev == f->dev;
+}
+
+static int helper_one(const struct helper *h, const struct fm_kmap *k)
+{
+	int fd = fm_sys_open(h->path, k->write ? O_RDWR : O_RDONLY, 0);
 	void *p;
 
 	if (fd < 0)
 		return fd;
+	if (!is_file(fd, h->file)) {
+		fm_sys_close(fd);
+		return -EBADF;
+	}
 	p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
 			k->off);
 	fm_sys_close(fd);
@@ -61,7 +75,7 @@ static int helper_main(void *arg)
 	struct helper *h = arg;
 
 	for (unsigned i = 0; i < h->n && !h->err; i++)
-		h->err = helper_one(h->path, &h->maps[i]);
+		h->err = helper_one(h, &h->maps[i]);
 	return 0;
 }
 
@@ -100,7 +114,7 @@ static long spawn(int (*fn)(void *), void *arg, char *stack_top)
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 {
 	char path[40];
-	struct helper h = { path, maps, n, 0 };
+	struct helper h = { f, path, maps, n, 0 };
 	char *stack = fm_sys_anon(HELPER_STACK);
 	uint64_t none = ~0ull, old;
 	long pid;

@@ -175,6 +175,7 @@ static int start_delivery(void)
 			      "loaded; faults=thread, where permitted, does "
 			      "without it");
 	fm_uffd_set_fd(fm_fd_raise(fm_uffd_fd()));
+	fm_rings_keep(fm_uffd_fd());
 	if (delivery == FM_DELIVERY_THREAD) {
 		err = fm_handlers_start();
 		if (err)

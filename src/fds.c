@@ -72,6 +72,14 @@ int fm_fd_raise(int fd)
 			break;
 		got = fm_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, top - room);
 	}
+	/* A number that counts as ours but was free: closed behind our back
+	 * (lost.h), and its owner does not know yet. Not for another. */
+	while (got >= 0 && fm_fd_is_ours((int)got)) {
+		long next = fm_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, got + 1);
+
+		fm_sys_close((int)got);
+		got = next;
+	}
 	if (got < 0) { /* keep what we have */
 		fm_fd_add(fd);
 		return fd;

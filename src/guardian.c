@@ -15,6 +15,7 @@
 #include "policy.h"
 #include "ring.h"
 #include "sys.h"
+#include "uffd.h"
 
 #define STACK 65536
 #define TLS 16384      /* zeroed thread-local block, used from below too */
@@ -30,6 +31,7 @@ static struct {
 	int owner;              /* the program */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
 	int sock[2];            /* descriptors of files, without io_uring */
+	int kept[FM_GUARDED];   /* numbers in its table */
 	char *mem;              /* TLS, stack, stack of the go-between */
 } g = { .pipe = { -1, -1 }, .sock = { -1, -1 } };
 
@@ -323,6 +325,8 @@ static int start(void)
 	memset(file_fd, 0xff, sizeof(file_fd));
 	atomic_store(&g.stop, 0);
 	g.owner = fm_sys_getpid();
+	g.kept[FM_GUARD_UFFD] = fm_uffd_fd();
+	g.kept[FM_GUARD_HOME] = fm_home_guarded();
 	err = open_ends();
 	if (err)
 		return err;
@@ -371,11 +375,12 @@ void fm_guardian_reset(void)
 
 /* ---- descriptors ------------------------------------------------------- */
 
-int fm_guardian_getfd(int fd)
+/* A copy of descriptor fd of the guardian. */
+static FM_FAULT int get_fd(int fd)
 {
 	int pid = fm_guardian_pid(), pidfd, got;
 
-	if (!pid)
+	if (!pid || fd < 0)
 		return -ESRCH;
 	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
@@ -385,6 +390,16 @@ int fm_guardian_getfd(int fd)
 		got = (int)fm_sys3(SYS_pidfd_getfd, pidfd, fd, 0);
 	fm_sys_close(pidfd);
 	return got < 0 ? got : fm_fd_raise(got);
+}
+
+FM_FAULT int fm_guardian_getfd(enum fm_guarded what)
+{
+	return get_fd(g.kept[what]);
+}
+
+FM_FAULT int fm_guardian_get_file(const struct fm_file *f)
+{
+	return get_fd(file_fd[f->id]);
 }
 
 static int send_message(struct message msg, int fd)

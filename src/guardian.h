@@ -28,9 +28,12 @@ int fm_guardian_pid(void);
 /* Child of fork: the guardian is the parent's. */
 void fm_guardian_reset(void);
 
-/* A copy of descriptor `fd` as it was when the guardian started, raised and
- * registered as ours. Works for userfaultfd and rings. New number or -errno. */
-int fm_guardian_getfd(int fd);
+/* [fault] A copy of a descriptor as it was when the guardian started, raised
+ * and registered as ours. New number or -errno. */
+enum fm_guarded { FM_GUARD_UFFD, FM_GUARD_HOME, FM_GUARDED };
+int fm_guardian_getfd(enum fm_guarded what);
+/* [fault] The same of what fm_guardian_add gave it. */
+int fm_guardian_get_file(const struct fm_file *f);
 
 /* Without io_uring data descriptors are plain numbers: hand the guardian its
  * own copy after a file was opened for writing, take it away before the file

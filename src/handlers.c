@@ -12,6 +12,7 @@
 #include "epoch.h"
 #include "file.h"
 #include "log.h"
+#include "lost.h"
 #include "map.h"
 #include "mapops.h"
 #include "space.h"
@@ -53,6 +54,21 @@ static void handle(const struct uffd_msg *msg)
 	fm_uffd_wake((void *)addr, FM_PAGE);
 }
 
+/* Nobody can serve faults or even answer them. Threads that wait for one
+ * would wait for ever. */
+static void give_up(void)
+{
+	struct fm_sigaction {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} sa = { NULL, 0, NULL, 0 };
+
+	fm_sys4(SYS_rt_sigaction, 7 /* SIGBUS */, &sa, NULL, 8);
+	fm_sys2(SYS_kill, fm_sys_getpid(), 7);
+}
+
 static void *handler(void *arg)
 {
 	struct pollfd pfd = { .fd = fm_uffd_fd(), .events = POLLIN };
@@ -60,18 +76,19 @@ static void *handler(void *arg)
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-fault", 0, 0, 0);
 	for (;;) {
-		long n = fm_sys3(SYS_read, fm_uffd_fd(), &msg, sizeof(msg));
+		long n = fm_sys3(SYS_read, pfd.fd, &msg, sizeof(msg));
 
 		if (n == (long)sizeof(msg)) {
 			if (msg.event == UFFD_EVENT_PAGEFAULT)
 				handle(&msg);
 		} else if (n == -EAGAIN) {
 			fm_sys3(SYS_poll, &pfd, 1, -1);
-		} else if (n != -EINTR) {
-			fm_log(FM_LOG_ERROR, "userfaultfd: errno %d", (int)-n);
-			return NULL;
+		} else if (n != -EINTR && !fm_lost_uffd(pfd.fd)) {
+			give_up();
 		}
+		pfd.fd = fm_uffd_fd();
 	}
+	return NULL;
 }
 
 int fm_handlers_start(void)

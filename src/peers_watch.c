@@ -333,6 +333,12 @@ static void *watcher(void *arg)
 			   atomic_load(&pending) ? LINGER_MS / 2 : -1;
 		int n = (int)fm_sys3(SYS_poll, p, 3, wait);
 
+		if (n > 0 && (p[0].revents & POLLNVAL)) {
+			fm_log(FM_LOG_WARN, "the program has closed "
+			       "descriptors of fastmap: other users of its "
+			       "files are not noticed any more");
+			return NULL;
+		}
 		if (bell < 0 || (n > 0 && p[0].revents))
 			read_bell();
 		if (n > 0 && p[1].revents)

@@ -8,6 +8,7 @@
 
 #include "lock.h"
 #include "log.h"
+#include "lost.h"
 #include "sys.h"
 #include "types.h"
 
@@ -61,7 +62,8 @@ static uint32_t slots_allowed(void)
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
 	if (rl.rlim_cur > 8192)
 		return 8192;
-	return rl.rlim_cur < 4 ? 4 : (uint32_t)rl.rlim_cur & ~1u;
+	/* And one for userfaultfd. */
+	return rl.rlim_cur < 5 ? 4 : ((uint32_t)rl.rlim_cur - 1) & ~1u;
 }
 
 void fm_rings_reset(void)
@@ -187,7 +189,7 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 
 	pool_limit = limit < 1 ? 1 : limit > FM_MAX_RINGS ? FM_MAX_RINGS : limit;
 	if (use_uring)
-		err = fm_ring_create(&fm_home.ring, 8, slots);
+		err = fm_ring_create(&fm_home.ring, 8, slots + 1);
 	fm_home.on = err == 0;
 	fm_home.files = slots / 2;
 	/* The first pool ring now: a fault must never find none. */
@@ -208,12 +210,34 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 
 /* ---- transfers -------------------------------------------------------- */
 
+static FM_FAULT int plain_fd(const struct fm_io *io)
+{
+	const struct fm_file *f = io->file;
+
+	return io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
+}
+
+/* Without io_uring these are numbers that the program may have closed behind
+ * our back, and opened something else. */
+static FM_FAULT bool is_file(int fd, const struct fm_file *f)
+{
+	struct stat st;
+
+	return !fm_sys_fstat(fd, &st) && st.st_ino == f->ino &&
+	       st.st_dev == f->dev;
+}
+
 static FM_FAULT long plain_io(struct fm_io *io)
 {
 	struct fm_file *f = io->file;
-	int fd = io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
+	int fd = plain_fd(io);
 	struct iovec v = { io->buf, io->len };
 
+	if (!is_file(fd, f)) {
+		fd = fm_lost_file(f) ? plain_fd(io) : -1;
+		if (fd < 0)
+			return -EBADF;
+	}
 	switch (io->op) {
 	case FM_READ:
 		if (io->nowait)
@@ -269,7 +293,7 @@ static FM_FAULT void prep(struct io_uring_sqe *sqe, struct fm_io *io)
 		sqe->rw_flags = 8; /* RWF_NOWAIT */
 }
 
-static FM_FAULT void finish(struct fm_ring *r, struct fm_io *io, long res)
+FM_FAULT void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res)
 {
 	io->res = (int32_t)res;
 	io->done = true;
@@ -309,16 +333,18 @@ static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 
 		io->done = false;
 		if (io->file->null_store) {
-			finish(r, io, null_io(io));
+			fm_ring_finish(r, io, null_io(io));
 			r->early++;
 			continue;
 		}
 		if (r->uring) {
 			err = fm_home_lend(r, io->file, io->buffered);
+			if (fm_is_lost(err) && fm_lost_ring(r))
+				err = fm_home_lend(r, io->file, io->buffered);
 			sqe = err ? NULL : io_uring_get_sqe(&r->ring);
 		}
 		if (!sqe) {
-			finish(r, io, r->uring ? (err ? err : -EBUSY) :
+			fm_ring_finish(r, io, r->uring ? (err ? err : -EBUSY) :
 						 plain_io(io));
 			r->early++;
 			continue;
@@ -334,14 +360,21 @@ static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
 			     unsigned n)
 {
+	int err;
+
 	queue(r, ios, n);
 	if (!r->uring || !r->inflight)
 		return;
-	while (io_uring_submit(&r->ring) < 0)
-		; /* EINTR, EAGAIN, EBUSY: completions are reaped below us */
+	do { /* EINTR, EAGAIN, EBUSY: completions are reaped below us */
+		err = io_uring_submit(&r->ring);
+		if (fm_is_lost(err)) {
+			fm_lost_ring(r);
+			return;
+		}
+	} while (err < 0);
 }
 
-static FM_FAULT unsigned reap_ready(struct fm_ring *r)
+FM_FAULT unsigned fm_ring_reap_ready(struct fm_ring *r)
 {
 	struct io_uring_cqe *cqe;
 	unsigned n = 0;
@@ -349,7 +382,7 @@ static FM_FAULT unsigned reap_ready(struct fm_ring *r)
 	while (io_uring_peek_cqe(&r->ring, &cqe) == 0) {
 		struct fm_io *io = (struct fm_io *)(uintptr_t)cqe->user_data;
 
-		finish(r, io, cqe->res);
+		fm_ring_finish(r, io, cqe->res);
 		io_uring_cqe_seen(&r->ring, cqe);
 		r->inflight--;
 		n++;
@@ -362,7 +395,7 @@ FM_FAULT unsigned fm_ring_look(struct fm_ring *r)
 	unsigned n = r->early;
 
 	r->early = 0;
-	return r->uring && r->inflight ? n + reap_ready(r) : n;
+	return r->uring && r->inflight ? n + fm_ring_reap_ready(r) : n;
 }
 
 FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
@@ -371,8 +404,9 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
 
 	while (!n && r->uring && r->inflight) {
 		r->slept++;
-		io_uring_submit_and_wait(&r->ring, 1);
-		n = reap_ready(r);
+		if (fm_is_lost(io_uring_submit_and_wait(&r->ring, 1)))
+			fm_lost_ring(r);
+		n = fm_ring_look(r);
 	}
 	return n;
 }

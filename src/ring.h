@@ -80,6 +80,10 @@ long fm_io_once(struct fm_io *io);
  * 2 * file id (direct) or 2 * file id + 1 (buffered). */
 long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
 		uint64_t off);
+/* The guardian starts: which number the home ring has in its table. */
+int fm_home_guarded(void);
+/* [plain] Hold a reference on fd for the life of this memory. */
+void fm_rings_keep(int fd);
 /* A plain descriptor of that slot in the caller's table (Linux 6.8). */
 long fm_home_fd(uint32_t slot);
 

@@ -8,6 +8,7 @@
 
 #include "lock.h"
 #include "log.h"
+#include "lost.h"
 #include "ring_priv.h"
 
 #define MSG_RING_OP 40       /* IORING_OP_MSG_RING, Linux 6.0 for fds */
@@ -16,15 +17,29 @@
 
 struct fm_home fm_home;
 
-static long home_wait(uint64_t tag)
+/* What was never submitted points to stacks that are gone. */
+static FM_FAULT void take_back(void)
+{
+	struct io_uring_sq *sq = &fm_home.ring.sq;
+
+	*sq->ktail = *sq->khead;
+	sq->sqe_head = sq->sqe_tail = *sq->khead;
+}
+
+static FM_FAULT long home_wait(uint64_t tag)
 {
 	struct io_uring_cqe *cqe;
 
 	for (;;) {
+		int fd = fm_home.ring.ring_fd;
 		int err = io_uring_submit_and_wait(&fm_home.ring, 1);
 
-		if (err < 0 && err != -EINTR && err != -EAGAIN)
+		if (fm_is_lost(err) && fm_lost_home(fd))
+			continue;
+		if (err < 0 && err != -EINTR && err != -EAGAIN) {
+			take_back();
 			return err;
+		}
 		while (io_uring_peek_cqe(&fm_home.ring, &cqe) == 0) {
 			uint64_t got = cqe->user_data;
 			long res = cqe->res;
@@ -160,7 +175,7 @@ static FM_FAULT long home_raw(const struct io_uring_sqe *what)
 	sq->array[head & sq->ring_mask] = head & sq->ring_mask;
 	__atomic_store_n(sq->ktail, head + 1, __ATOMIC_RELEASE);
 	for (;;) {
-		long n = fm_sys6(SYS_io_uring_enter, fm_home.ring.ring_fd, submit,
+		long n = fm_sys6(SYS_io_uring_enter, fm_home.guard_fd, submit,
 				 1, IORING_ENTER_GETEVENTS, 0, 8);
 		unsigned at = *cq->khead;
 
@@ -205,4 +220,25 @@ FM_FAULT long fm_home_fd(uint32_t slot)
 	};
 
 	return home_raw(&sqe);
+}
+
+/* The rings live as long as their memory is mapped, whoever closes what, and
+ * a fixed file as long as its ring: so does userfaultfd's registration, whose
+ * end would turn missing pages into zeros. */
+void fm_rings_keep(int fd)
+{
+	struct io_uring_files_update up = {
+		.offset = fm_home.files * 2,
+		.fds = (uintptr_t)&fd,
+	};
+
+	if (fm_home.on)
+		fm_sys4(SYS_io_uring_register, fm_home.ring.ring_fd,
+			IORING_REGISTER_FILES_UPDATE, &up, 1);
+}
+
+int fm_home_guarded(void)
+{
+	fm_home.guard_fd = fm_home.on ? fm_home.ring.ring_fd : -1;
+	return fm_home.guard_fd;
 }

@@ -26,6 +26,7 @@ struct fm_home {
 	_Atomic uint32_t lock;
 	bool on;
 	struct io_uring ring;
+	int guard_fd;            /* its number in the guardian's table */
 	uint32_t files;          /* slots / 2 */
 };
 extern struct fm_home fm_home;
@@ -39,6 +40,9 @@ static inline uint32_t fm_slot_of(const struct fm_file *f, bool buffered)
 
 /* ring.c */
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
+/* [fault] */
+unsigned fm_ring_reap_ready(struct fm_ring *r);
+void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res);
 /* ring_home.c: hand a file of the home ring to a pool ring. [fault] */
 int fm_home_lend(struct fm_ring *r, struct fm_file *f, bool buffered);
 

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "log.h"
+#include "lost.h"
 #include "sys.h"
 
 /* Newer than the oldest headers we build with (Debian 12: Linux 6.1). */
@@ -22,16 +23,16 @@ struct fm_uffdio_move {
 /* pidfd numbers that mean "myself", Linux 6.14; a real pidfd works before. */
 #define FM_PIDFD_SELF (-10001) /* PIDFD_SELF_THREAD_GROUP */
 
-static int uffd = -1;
+static _Atomic int uffd = -1;
 static int self_pidfd = FM_PIDFD_SELF;
 static struct fm_uffd_caps caps;
 
-int fm_uffd_fd(void)
+FM_FAULT int fm_uffd_fd(void)
 {
 	return uffd;
 }
 
-void fm_uffd_set_fd(int fd)
+FM_FAULT void fm_uffd_set_fd(int fd)
 {
 	uffd = fd;
 }
@@ -135,6 +136,17 @@ int fm_uffd_open(bool signal, struct fm_uffd_caps *c)
 	return 0;
 }
 
+/* The number may be gone (lost.h). */
+static FM_FAULT int call(unsigned long request, void *arg)
+{
+	int fd = atomic_load_explicit(&uffd, memory_order_relaxed);
+	int err = fm_sys_ioctl(fd, request, arg);
+
+	if (fm_is_lost(err) && fm_lost_uffd(fd))
+		err = fm_sys_ioctl(atomic_load(&uffd), request, arg);
+	return err;
+}
+
 int fm_uffd_register(void *addr, size_t len)
 {
 	struct uffdio_register r = {
@@ -142,14 +154,14 @@ int fm_uffd_register(void *addr, size_t len)
 		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP,
 	};
 
-	return fm_sys_ioctl(uffd, UFFDIO_REGISTER, &r);
+	return call(UFFDIO_REGISTER, &r);
 }
 
 int fm_uffd_unregister(void *addr, size_t len)
 {
 	struct uffdio_range r = { (uintptr_t)addr, len };
 
-	return fm_sys_ioctl(uffd, UFFDIO_UNREGISTER, &r);
+	return call(UFFDIO_UNREGISTER, &r);
 }
 
 FM_FAULT long fm_uffd_copy(void *dst, const void *src, size_t len,
@@ -164,7 +176,7 @@ FM_FAULT long fm_uffd_copy(void *dst, const void *src, size_t len,
 			.len = len - done,
 			.mode = protect ? UFFDIO_COPY_MODE_WP : 0,
 		};
-		int err = fm_sys_ioctl(uffd, UFFDIO_COPY, &c);
+		int err = call(UFFDIO_COPY, &c);
 
 		if (!err)
 			return (long)len;
@@ -185,7 +197,7 @@ FM_FAULT int fm_uffd_protect(void *addr, size_t len, bool on)
 	int err;
 
 	do
-		err = fm_sys_ioctl(uffd, UFFDIO_WRITEPROTECT, &w);
+		err = call(UFFDIO_WRITEPROTECT, &w);
 	while (err == -EAGAIN);
 	return err;
 }
@@ -201,7 +213,7 @@ FM_FAULT int fm_uffd_move(void *dst, void *src, size_t len)
 			.src = (uintptr_t)src + done,
 			.len = len - done,
 		};
-		int err = fm_sys_ioctl(uffd, FM_UFFDIO_MOVE, &m);
+		int err = call(FM_UFFDIO_MOVE, &m);
 
 		if (!err)
 			return 0;
@@ -221,7 +233,7 @@ FM_FAULT int fm_uffd_wake(void *addr, size_t len)
 {
 	struct uffdio_range r = { (uintptr_t)addr, len };
 
-	return fm_sys_ioctl(uffd, UFFDIO_WAKE, &r);
+	return call(UFFDIO_WAKE, &r);
 }
 
 FM_FAULT int fm_uffd_drop(void *addr, size_t len)

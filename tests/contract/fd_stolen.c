@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * F5: a program closes every descriptor by system call instructions of its
+ * own, which no preloaded library sees, while its mappings live on. Every page
+ * shows what it must, and stores reach the file. Numbers that were free before
+ * are used for other files.
+ */
+#include "ct.h"
+
+#include <sys/syscall.h>
+
+#define N 512ul
+
+static long raw(long nr, long a, long b, long c)
+{
+	long r;
+
+	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return r;
+}
+
+static size_t wrong(const char *p, size_t from, size_t to)
+{
+	size_t bad = 0;
+
+	for (size_t i = from; i < to; i++)
+		bad += !ct_matches(p + i * PAGE, 64, i * PAGE);
+	return bad;
+}
+
+static void stolen(bool reuse)
+{
+	const char *name = reuse ? "reuse" : "file";
+	int fd = ct_file(name, N * PAGE);
+	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
+	size_t stored = 0;
+
+	say("F5 before: %zu wrong", wrong(p, 0, 8));
+	p[3 * PAGE] = 'A';
+	say("F5 close_range: %ld", raw(SYS_close_range, 3, ~0u, 0));
+	for (int i = 3; reuse && i < 1024; i++)
+		if (open("/dev/null", O_RDWR) < 0)
+			break;
+	say("F5 after: %zu wrong", wrong(p, 8, N / 2));
+	for (size_t i = 0; i < N; i += 7)
+		p[i * PAGE + 100] = 'S';
+	say_rc("F5 msync", msync(p, N * PAGE, MS_SYNC));
+	say("F5 the rest: %zu wrong", wrong(p, N / 2, N));
+	raw(SYS_close_range, 3, ~0u, 0);
+	p[5 * PAGE] = 'B';
+	say("F5 again: %zu wrong", wrong(p, 8, N));
+	say_rc("F5 munmap", munmap(p, N * PAGE));
+	fd = open(ct_path(name), O_RDWR);
+	say_rc("F5 open", fd);
+	for (size_t i = 0; i < N; i += 7)
+		stored += ct_in_file(fd, (off_t)(i * PAGE + 100)) == 'S';
+	say("F5 stored: %d, %c %c", stored == (N + 6) / 7, ct_in_file(fd, 3 * PAGE),
+	    ct_in_file(fd, 5 * PAGE));
+	p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
+	say("F5 mapped anew: %c %c", p[3 * PAGE], p[5 * PAGE]);
+	munmap(p, N * PAGE);
+	close(fd);
+}
+
+static void first(void)
+{
+	stolen(false);
+}
+
+static void second(void)
+{
+	stolen(true);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	ct_child("F5 closed", first);
+	ct_child("F5 used again", second);
+	return 0;
+}

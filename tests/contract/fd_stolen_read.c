@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * F6: the same theft (fd_stolen) from a program that only reads: it has no
+ * guardian to find the descriptors again. A page that cannot be had may raise
+ * SIGBUS, as natively when the device is gone; it is never shown wrong.
+ */
+#include "ct.h"
+
+#include <sys/syscall.h>
+
+#define N 512ul
+
+static long raw(long nr, long a, long b, long c)
+{
+	long r;
+
+	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return r;
+}
+
+static void look(const char *what, int flags)
+{
+	int fd = open(ct_path("read"), O_RDONLY), got;
+	char *p = ct_map(fd, N * PAGE, PROT_READ, flags, 0);
+	size_t bad = 0;
+
+	say("F6 %s before: %d", what, ct_matches(p, PAGE, 0));
+	raw(SYS_close_range, 3, ~0u, 0);
+	for (size_t i = 0; i < N; i++) {
+		got = ct_load(p + i * PAGE + 77);
+		bad += got != ct_byte(i * PAGE + 77) && got != -SIGBUS;
+	}
+	say("F6 %s after: %zu wrong", what, bad);
+	munmap(p, N * PAGE);
+}
+
+static void shared(void)
+{
+	look("shared", MAP_SHARED);
+}
+
+static void private(void)
+{
+	look("private", MAP_PRIVATE);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	close(ct_file("read", N * PAGE));
+	ct_child("F6 shared", shared);
+	ct_child("F6 private", private);
+	return 0;
+}
