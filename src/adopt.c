@@ -16,6 +16,7 @@
 #include "file.h"
 #include "fork.h"
 #include "guardian.h"
+#include "kept.h"
 #include "left.h"
 #include "log.h"
 #include "map.h"
@@ -199,6 +200,10 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	err = fm_map_publish(m);
 	if (!err)
 		err = lay_anonymous(q, at, prot);
+	if (!err && fm_kept_take(m, prot)) {
+		q->laid = false;
+		err = lay_anonymous(q, at, prot);
+	}
 	if (err) {
 		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
 		fm_map_unlink(m);

@@ -7,6 +7,7 @@
 #include "epoch.h"
 #include "file.h"
 #include "huge.h"
+#include "kept.h"
 #include "map.h"
 #include "page.h"
 #include "pin.h"
@@ -368,6 +369,7 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 
 	b.n = 0;
 	b.dirty = 0;
+	total = fm_kept_trim(want);
 	for (unsigned k = 0; k < nshards && total < want; k++) {
 		unsigned s = atomic_fetch_add(&clock_hand, 1) % nshards;
 

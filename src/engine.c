@@ -20,6 +20,7 @@
 #include "guardian.h"
 #include "left.h"
 #include "huge.h"
+#include "kept.h"
 #include "lock.h"
 #include "log.h"
 #include "mapops.h"
@@ -283,6 +284,7 @@ void fm_engine_forked(void)
 	fm_demand_reset();
 	fm_bounce_reset();
 	fm_cache_reset();
+	fm_kept_reset();
 	fm_huge_reset();
 	fm_ahead_reset();
 	fm_wb_reset();

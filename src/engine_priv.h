@@ -21,6 +21,8 @@ void fm_engine_forked(void);
 
 /* locked.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
 bool fm_memory_locked(void);
+/* fileio.c: another process may have inherited descriptors. */
+extern _Atomic bool fm_fds_shared;
 void fm_locked_reset(void);
 
 /* handlers.c: handler threads for thread delivery. */

@@ -11,6 +11,7 @@
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
+#include "kept.h"
 #include "mapops.h"
 #include "space.h"
 #include "sys.h"
@@ -100,6 +101,7 @@ int fm_mlockall(int flags)
 		return (int)fm_sys1(SYS_mlockall, flags);
 	fm_space_lock(&old);
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
+	fm_kept_drop();
 	err = demote_all();
 	if (!err)
 		err = (int)fm_sys1(SYS_mlockall, flags);

@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "engine.h"
 #include "file.h"
+#include "kept.h"
 #include "map.h"
 #include "page.h"
 #include "space.h"
@@ -321,6 +322,8 @@ static int unmap_one(struct fm_map *m)
 	int err;
 
 	hide_and_lock(m);
+	if (fm_kept_put(m))
+		return fm_map_retire(m, NULL);
 	err = fm_sys_munmap((void *)atomic_load(&m->start),
 			    atomic_load(&m->end) - atomic_load(&m->start));
 	if (!err)

@@ -47,6 +47,8 @@ void fm_watch_drop(struct fm_file *f);
 void fm_watch_reset(void);
 /* Its thread, which blocks all signals; 0: not running yet. */
 int fm_watch_tid(void);
+/* Nobody else has opened the file since the watch on it began. */
+bool fm_watch_quiet(const struct fm_file *f);
 
 /* peers.c, for the watch: hand over every file that others ask for. */
 void fm_peers_answer(void);

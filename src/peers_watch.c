@@ -44,12 +44,15 @@ static _Atomic int thread_id;
 static struct watch {
 	_Atomic uint32_t opened_ms;  /* foreign open not yet judged, 0: none */
 	_Atomic uint32_t closed;     /* ... and a foreign close since */
+	_Atomic bool foreign;        /* somebody else has used it */
 	_Atomic int wd;              /* inotify, else 0 */
 	uint64_t fsid;               /* how fanotify names it */
 	uint32_t handle_len, handle_type;
 	unsigned char handle[64];
 } watches[FM_MAX_FILES];
 static _Atomic uint32_t pending; /* watches with opened_ms */
+static _Atomic bool hearing;     /* events have been read, but not heeded */
+static _Atomic bool lost;        /* events have been lost, at any time */
 
 /* ---- marks ------------------------------------------------------------- */
 
@@ -97,6 +100,7 @@ int fm_watch_add(struct fm_file *f)
 
 	fd_path(f, path);
 	atomic_store(&w->opened_ms, 0);
+	atomic_store(&w->foreign, false);
 	if (fan >= 0 && remember_handle(f, w))
 		err = (int)fm_sys5(SYS_fanotify_mark, fan, FAN_MARK_ADD,
 				   FAN_MASK, AT_FDCWD, path);
@@ -156,6 +160,7 @@ static void note_open(struct fm_file *f)
 static void foreign(struct fm_file *f, bool opened, bool modified,
 		    bool closed)
 {
+	atomic_store(&watches[f->id].foreign, true);
 	if (atomic_load(&f->demoted))
 		return;
 	if (opened)
@@ -247,6 +252,7 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 	if (ev->pid == fm_sys_getpid())
 		return;
 	if (ev->mask & FAN_Q_OVERFLOW) {
+		atomic_store(&lost, true);
 		fm_registry_ring(); /* and everybody looks again */
 		return;
 	}
@@ -264,11 +270,30 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 static void read_fan(void)
 {
 	static char buf[8192] __attribute__((aligned(8)));
-	long n = fm_sys3(SYS_read, fan, buf, sizeof(buf));
 	struct fanotify_event_metadata *ev = (void *)buf;
+	long n;
 
+	atomic_store(&hearing, true);
+	n = fm_sys3(SYS_read, fan, buf, sizeof(buf));
 	for (; FAN_EVENT_OK(ev, n); ev = FAN_EVENT_NEXT(ev, n))
 		fan_event(ev);
+	atomic_store(&hearing, false);
+}
+
+/* Has nobody else opened the file since the watch began? Every open is in the
+ * queue, or read and being heeded, or noted. */
+bool fm_watch_quiet(const struct fm_file *f)
+{
+	struct pollfd p = { .fd = fan, .events = POLLIN };
+	const struct watch *w = &watches[f->id];
+	enum fm_claim mine = fm_peers_claim_of(f);
+
+	if (fan < 0 || !w->handle_len || atomic_load(&w->wd) ||
+	    (mine != FM_CLAIM_READ && mine != FM_CLAIM_WRITE) ||
+	    fm_sys3(SYS_poll, &p, 1, 0) != 0)
+		return false;
+	return !atomic_load(&hearing) && !atomic_load(&w->foreign) &&
+	       !atomic_load(&lost);
 }
 
 /* inotify does not tell whose event it is: writes by others cannot be told
@@ -393,5 +418,6 @@ void fm_watch_reset(void)
 	memset(watches, 0, sizeof(watches));
 	atomic_store(&pending, 0);
 	atomic_store(&thread_id, 0);
+	atomic_store(&hearing, false);
 	started = false;
 }

@@ -92,7 +92,8 @@ struct fm_stream;
 
 struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
-	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby;
+	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby,
+		hits_kept;
 	_Atomic uint64_t evictions, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions;
