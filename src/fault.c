@@ -33,7 +33,8 @@
 #include "uffd.h"
 #include "wb.h"
 
-#define STORE_AHEAD 15 /* pages un-protected ahead of a rising store */
+#define STORE_AHEAD 15      /* pages un-protected ahead of a rising store */
+#define STORE_AHEAD_LONG 63 /* when it has come a long way */
 
 static FM_FAULT void count(_Atomic uint64_t *c)
 {
@@ -92,17 +93,31 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 	return false;
 }
 
+static FM_FAULT bool stored(struct fm_map *m, uint64_t i, uint64_t back)
+{
+	return i >= back && (fm_mode(m, i - back) & PM_WRITABLE);
+}
+
+/* How far stores that have come up to page i may be expected to go on: never
+ * further than they have come. */
+static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i)
+{
+	if (!stored(m, i, 1) || !stored(m, i, 2))
+		return 0;
+	return stored(m, i, 16) && stored(m, i, 32) && stored(m, i, 64) ?
+		       STORE_AHEAD_LONG : STORE_AHEAD;
+}
+
 /* Stores that go upwards page by page: un-protect the next few in one call.
  * They count as dirty from now on; what is written back of a page that the
  * program then leaves alone is what was read. */
 static FM_FAULT void unprotect_ahead(struct fm_map *m, uint64_t i)
 {
 	uint64_t n = 0, max = fm_map_pages(m) - i - 1;
+	uint64_t want = expected_stores(m, i);
 
-	if (i < 2 || !(fm_mode(m, i - 1) & fm_mode(m, i - 2) & PM_WRITABLE))
-		return;
-	if (max > STORE_AHEAD)
-		max = STORE_AHEAD;
+	if (max > want)
+		max = want;
 	while (n < max && join_stores(m, i + 1 + n))
 		n++;
 	if (n && fm_uffd_protect(fm_map_addr(m, i + 1), n << FM_PAGE_SHIFT,
