@@ -234,15 +234,24 @@ static uint64_t birth_of(int fd)
 	       sx.stx_btime.tv_nsec;
 }
 
+/* The kernel's mmap sets the access time when it maps, not when it reads. Only
+ * the owner may ask for that. */
+static int open_slot(struct fm_file *f, int fd, int flags, bool buffered)
+{
+	int err = fm_ring_open(f, fd, flags | O_NOATIME, buffered);
+
+	return err == -EPERM ? fm_ring_open(f, fd, flags, buffered) : err;
+}
+
 static int open_slots(struct fm_file *f, int fd, bool write)
 {
 	int acc = write ? O_RDWR : O_RDONLY;
-	int err = fm_ring_open(f, fd, acc, true);
+	int err = open_slot(f, fd, acc, true);
 
 	if (err)
 		return err;
 	probe_direct(f, fd);
-	if (f->direct && fm_ring_open(f, fd, acc | O_DIRECT, false))
+	if (f->direct && open_slot(f, fd, acc | O_DIRECT, false))
 		f->direct = false;
 	f->writable = write;
 	return 0;
