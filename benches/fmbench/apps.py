@@ -58,13 +58,15 @@ def prepared(path, make, *args):
 def cases(directory, quick, limit):
     rows = ROWS // (8 if quick else 1)
     lookups = LOOKUPS // (4 if quick else 1)
-    db, text = os.path.join(directory, f"app{rows}.db"), os.path.join(directory, "app.log")
+    db = os.path.join(directory, f"app{rows}.db")
+    size = 64 << 20 if quick else limit * 3 // 2
+    text = os.path.join(directory, f"app{size >> 20}.log")
     if shutil.which("sqlite3"):
         prepared(db, make_db, rows)
         yield ("sqlite3 point lookups", db,
                ["sqlite3", db, lookup_sql(rows, lookups)], None)
     if shutil.which("rg") or shutil.which("lrzip"):
-        prepared(text, make_text, limit * 3 // 2)
+        prepared(text, make_text, size)
     if shutil.which("rg"):
         yield ("ripgrep --mmap, one search", text,
                ["rg", "--mmap", "-c", "needle", text], None)
