@@ -170,6 +170,10 @@ static FM_FAULT bool push_backward(struct fm_map *m, struct one *s)
 		n = (uint64_t)(s->edge + 1);
 	from = s->edge + 1 - (int64_t)n;
 	got = fm_chunk_read(m, (uint64_t)from, n, false);
+	if (got == -EAGAIN && n > FIRST_UNIT && s->pos - s->edge < 32) {
+		from = s->edge + 1 - FIRST_UNIT;
+		got = fm_chunk_read(m, (uint64_t)from, FIRST_UNIT, false);
+	}
 	if (got == -EAGAIN)
 		return false;
 	s->edge = from - 1;
