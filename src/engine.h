@@ -149,13 +149,15 @@ int fm_file_sync(struct fm_file *f);
  * (len 0: to the end of everything): flush what is dirty there and hold every
  * block of the range so that stores and loads wait. After it: release, and
  * with `changed` forget our copies (they are read again on the next touch).
- * `discard` (truncate down, collapse, insert): private copies beyond go too.
+ * `discard` (truncate down, collapse, insert): private copies of pages that lie
+ * wholly beyond go too; that of a page which is cut stays, as with the kernel.
  * Do not fault on managed pages of this range between the two calls except
  * through fm_pin taken BEFORE lock. Not recursive.
  */
 struct fm_range {
 	struct fm_file *file;
 	uint64_t first, count; /* in pages */
+	uint64_t whole;        /* first page that lies in it from its start */
 	uint64_t mask;         /* signals stay blocked between the calls */
 	bool space;            /* an open-ended range also keeps mmap out */
 };

@@ -190,6 +190,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 	r->mask = old;
 	r->file = f;
 	r->first = first;
+	r->whole = ((uint64_t)off + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
 	r->count = stop - first;
 	return 0;
 }
@@ -213,7 +214,8 @@ static bool drop_copy(struct fm_map *m, uint64_t i, bool discard)
 
 struct drop {
 	uint64_t first, stop;
-	bool discard, pinned;
+	uint64_t own; /* from here on private copies go as well */
+	bool pinned;
 };
 
 static void drop_in_map(struct fm_map *m, struct drop *d)
@@ -231,7 +233,7 @@ static void drop_in_map(struct fm_map *m, struct drop *d)
 			fp = m->pgoff + i - 1;
 			continue;
 		}
-		if (!drop_copy(m, i, d->discard))
+		if (!drop_copy(m, i, fp >= d->own))
 			d->pinned = true;
 	}
 }
@@ -254,7 +256,11 @@ static void forget_states(struct fm_file *f, uint64_t first, uint64_t stop)
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
 	struct fm_file *f = r->file;
-	struct drop d = { r->first, r->first + r->count, discard, false };
+	struct drop d = {
+		.first = r->first,
+		.stop = r->first + r->count,
+		.own = discard ? r->whole : UINT64_MAX,
+	};
 	unsigned e = fm_epoch_enter();
 
 	if (changed) {

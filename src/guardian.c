@@ -375,12 +375,12 @@ void fm_guardian_reset(void)
 
 /* ---- descriptors ------------------------------------------------------- */
 
-/* A copy of descriptor fd of the guardian. */
+/* A copy of descriptor fd of the guardian, for its program and no child. */
 static FM_FAULT int get_fd(int fd)
 {
 	int pid = fm_guardian_pid(), pidfd, got;
 
-	if (!pid || fd < 0)
+	if (!pid || fd < 0 || fm_sys_getpid() != g.owner)
 		return -ESRCH;
 	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)

@@ -136,12 +136,16 @@ int fm_uffd_open(bool signal, struct fm_uffd_caps *c)
 	return 0;
 }
 
-/* The number may be gone (lost.h). */
+/* The number may be gone (lost.h). A child of fork has none: what it would
+ * find is the parent's memory. */
 static FM_FAULT int call(unsigned long request, void *arg)
 {
 	int fd = atomic_load_explicit(&uffd, memory_order_relaxed);
-	int err = fm_sys_ioctl(fd, request, arg);
+	int err;
 
+	if (fd < 0)
+		return -EBADF;
+	err = fm_sys_ioctl(fd, request, arg);
 	if (fm_is_lost(err) && fm_lost_uffd(fd))
 		err = fm_sys_ioctl(atomic_load(&uffd), request, arg);
 	return err;

@@ -127,6 +127,12 @@ static void private_shrinking(void)
 	if (ftruncate(fd, 8 * PAGE))
 		ct_die("ftruncate");
 	say_load("C08 grown: the copy is gone", p, 6 * PAGE);
+	p[7 * PAGE + 10] = 0x55;
+	p[7 * PAGE + 1000] = 0x66;
+	if (ftruncate(fd, 7 * PAGE + 100))
+		ct_die("ftruncate");
+	say_load("C08 own page cut in two", p, 7 * PAGE + 10);
+	say_load("C08 its part beyond the end", p, 7 * PAGE + 1000);
 	munmap(p, 8 * PAGE);
 	close(fd);
 }

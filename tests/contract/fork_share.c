@@ -94,9 +94,44 @@ static void racing_threads(void)
 	say("C26 wrong pages in racing threads: %ld", bad);
 }
 
+static char *own;
+
+static void child_of_own(void)
+{
+	say("C19 child sees the parent's own pages: %02x %02x", own[0],
+	    own[63 * PAGE]);
+	own[PAGE] = 0x77;
+}
+
+/* Many own pages beside a writable shared mapping of another file. The child
+ * must have no hand in them. */
+static void own_pages(void)
+{
+	int f = ct_file("own", 64 * PAGE), g = ct_file("other", 8 * PAGE);
+	char *other = ct_map(g, 8 * PAGE, RW, MAP_SHARED, 0);
+	int sum = 0;
+
+	own = ct_map(f, 64 * PAGE, RW, MAP_PRIVATE, 0);
+	other[PAGE] = 1;
+	for (int i = 0; i < 64; i++)
+		own[i * (int)PAGE] = 1;
+	for (int round = 0; round < 3; round++) {
+		ct_child("C19 own pages", child_of_own);
+		for (int i = 0; i < 64; i++)
+			own[i * (int)PAGE]++;
+	}
+	for (int i = 0; i < 64; i++)
+		sum += own[i * (int)PAGE];
+	say("C19 parent's stores to own pages: %d", sum);
+	say("C19 still isolated: %d", ct_in_file(f, PAGE) == ct_byte(PAGE));
+	munmap(other, 8 * PAGE);
+	munmap(own, 64 * PAGE);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
+	own_pages();
 	racing_threads();
 	fd = ct_file("f", 64 * PAGE);
 	s = ct_map(fd, 64 * PAGE, RW, MAP_SHARED, 0);

@@ -36,6 +36,8 @@ extern char *buf;            /* what was read, max_size bytes */
 extern char *heap;           /* what is written, max_size bytes */
 extern struct map maps[MAPS];
 
+extern bool gentle;          /* with this file, see struct op */
+
 uint64_t rnd(uint64_t below);
 uint64_t some_len(uint64_t most);
 uint64_t some_off(uint64_t below);
@@ -58,12 +60,14 @@ void model_drop_private(uint64_t from);
 /* Bytes of the mapping before the end of the file's last page. */
 uint64_t map_valid(const struct map *m);
 struct map *some_map(void);
+void unmap_all(void);
 void check_page(struct map *m, uint64_t p);
 
 struct op {
 	const char *name;
 	void (*run)(void);
 	unsigned weight;
+	bool demotes; /* may hand the file to the kernel, not done while gentle */
 };
 extern const struct op map_ops[], file_ops[]; /* end with a NULL name */
 

@@ -338,22 +338,44 @@ static void op_stat(void)
 		     (unsigned long long)size);
 }
 
+/* The kernel serves a file for good once it was handed over; only a new file
+ * is ours again. */
+static void op_new_file(void)
+{
+	uint64_t len = rnd(4) ? some_len(max_size) : 0;
+
+	note("new file, %#llx bytes", (unsigned long long)len);
+	unmap_all();
+	close(fd);
+	if (unlink(path))
+		fail("unlink: %s", strerror(errno));
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
+	if (fd < 0)
+		fail("open: %s", strerror(errno));
+	model_truncate(0);
+	fresh(heap, len);
+	expect(write(fd, heap, len), (ssize_t)len, "write");
+	model_write(0, heap, len);
+	gentle = rnd(4) != 0;
+}
+
 const struct op file_ops[] = {
-	{ "pread", op_pread, 20 },
-	{ "dread", op_direct_read, 5 },
-	{ "write", op_write, 20 },
-	{ "append", op_append, 5 },
-	{ "dwrite", op_direct_write, 4 },
-	{ "writemap", op_write_from_map, 8 },
-	{ "readmap", op_read_into_map, 8 },
-	{ "truncate", op_truncate, 8 },
-	{ "fallocate", op_fallocate, 8 },
-	{ "collapse", op_collapse, 3 },
-	{ "copyrange", op_copy_range, 6 },
-	{ "sendfile", op_sendfile, 4 },
-	{ "fsync", op_fsync, 2 },
-	{ "reopen", op_reopen, 4 },
-	{ "fadvise", op_advise_file, 3 },
-	{ "stat", op_stat, 4 },
-	{ NULL, NULL, 0 },
+	{ "pread", op_pread, 20, false },
+	{ "dread", op_direct_read, 5, false },
+	{ "write", op_write, 20, false },
+	{ "append", op_append, 5, false },
+	{ "dwrite", op_direct_write, 4, false },
+	{ "writemap", op_write_from_map, 8, false },
+	{ "readmap", op_read_into_map, 8, false },
+	{ "truncate", op_truncate, 8, false },
+	{ "fallocate", op_fallocate, 8, false },
+	{ "collapse", op_collapse, 3, false },
+	{ "copyrange", op_copy_range, 6, false },
+	{ "sendfile", op_sendfile, 4, false },
+	{ "fsync", op_fsync, 2, false },
+	{ "reopen", op_reopen, 4, false },
+	{ "fadvise", op_advise_file, 3, false },
+	{ "stat", op_stat, 4, false },
+	{ "newfile", op_new_file, 1, false },
+	{ NULL, NULL, 0, false },
 };

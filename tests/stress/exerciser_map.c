@@ -245,18 +245,29 @@ static void op_msync(void)
 		fail("msync: %s", strerror(errno));
 }
 
+void unmap_all(void)
+{
+	for (int i = 0; i < MAPS; i++) {
+		if (!maps[i].addr)
+			continue;
+		if (munmap(maps[i].addr, maps[i].len))
+			fail("munmap: %s", strerror(errno));
+		map_forget(&maps[i]);
+	}
+}
+
 const struct op map_ops[] = {
-	{ "load", op_map_read, 60 },
-	{ "store", op_map_store, 60 },
-	{ "beyond", op_beyond, 6 },
-	{ "rostore", op_readonly_store, 3 },
-	{ "mmap", op_mmap, 12 },
-	{ "munmap", op_munmap, 6 },
-	{ "munmappart", op_munmap_part, 3 },
-	{ "mremap", op_mremap, 6 },
-	{ "mprotect", op_mprotect, 6 },
-	{ "mapover", op_map_over, 4 },
-	{ "madvise", op_madvise, 10 },
-	{ "msync", op_msync, 5 },
-	{ NULL, NULL, 0 },
+	{ "load", op_map_read, 60, false },
+	{ "store", op_map_store, 60, false },
+	{ "beyond", op_beyond, 6, true },
+	{ "rostore", op_readonly_store, 3, false },
+	{ "mmap", op_mmap, 12, false },
+	{ "munmap", op_munmap, 6, false },
+	{ "munmappart", op_munmap_part, 3, false },
+	{ "mremap", op_mremap, 6, true },
+	{ "mprotect", op_mprotect, 6, false },
+	{ "mapover", op_map_over, 4, false },
+	{ "madvise", op_madvise, 10, false },
+	{ "msync", op_msync, 5, false },
+	{ NULL, NULL, 0, false },
 };
