@@ -34,7 +34,7 @@
 #define MAP_DROPPABLE 0x08
 #endif
 
-#define MANY_WINDOWS 512
+#define MANY_WINDOWS 128
 #define SOME_WINDOWS 32
 
 struct request {
@@ -109,6 +109,9 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 		q->policy = (*ret_known)->policy;
 		return true;
 	}
+	if (!(q->flags & MAP_FIXED) &&
+	    fm_left_again(&q->st, q->len, q->shared, q->prot & PROT_WRITE))
+		return false;
 	if (!get_path(q))
 		return false;
 	q->policy = fm_policy_for(q->path);
@@ -258,19 +261,44 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	return err;
 }
 
+static const char beside[] = "a window that is in the page cache already";
+
+/*
+ * A small window whose bytes are in the page cache costs the kernel next to
+ * nothing, and two copies here. It can live beside mappings of ours as long
+ * as nothing is ever stored to a shared one: then all show the file.
+ */
+static bool may_live_beside(const struct request *q, struct fm_file *known)
+{
+	return atomic_load(&known->windows) && !known->writable &&
+	       !(q->shared && q->maywrite) && q->len <= FM_SMALL_WINDOW &&
+	       fm_settings()->mode == FM_MODE_ON &&
+	       fm_warm_window(q->fd, &q->st, (uint64_t)q->off, q->len,
+			      q->policy);
+}
+
+static const char *unwanted_known(const struct request *q,
+				  struct fm_file *known)
+{
+	if (atomic_load(&known->demoted))
+		return "handed to the kernel before";
+	if (q->shared && q->maywrite && known->beside &&
+	    fm_residue_has(&q->st))
+		return "the kernel still serves another mapping of it";
+	return may_live_beside(q, known) ? beside : NULL;
+}
+
 /* Why the kernel should serve it, or NULL. */
-static const char *unwanted(const struct request *q,
-			    const struct fm_file *known)
+static const char *unwanted(const struct request *q, struct fm_file *known)
 {
 	if (q->prot & PROT_EXEC)
 		return "executable";
 	if (odd_kind(q))
 		return "a flag that stays the kernel's, or a huge offset";
 	if (known) /* one file, one server: whatever the size */
-		return atomic_load(&known->demoted) ?
-			       "handed to the kernel before" : NULL;
+		return unwanted_known(q, known);
 	if (q->len < q->policy->min_size)
-		return "shorter than min-size";
+		return fm_left_short;
 	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
 		return "the kernel still serves another mapping of it";
 	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
@@ -285,6 +313,11 @@ static const char *unwanted(const struct request *q,
  * two would disagree. */
 static void leave(struct request *q, struct fm_file *known)
 {
+	if (known && q->left == beside) {
+		known->beside = true;
+		fm_residue_add(&q->st);
+		return;
+	}
 	if (known && atomic_load(&known->maps) &&
 	    !atomic_load(&known->demoted))
 		fm_demote_locked(known, "a mapping that stays the kernel's");

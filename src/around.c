@@ -22,6 +22,7 @@
 #define FEW 4    /* pages: the device reads them in the time of one */
 #define GROUP 16 /* pages whose density tells what to do */
 #define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
+#define FEW_MAPS 16 /* all looked at for every neighbour of a fault */
 
 /* Present pages of the aligned group of per pages that page i is in. */
 static FM_FAULT uint64_t present(struct fm_map *m, uint64_t i, uint64_t per)
@@ -62,7 +63,7 @@ static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
 	uint64_t most = fm_cache_limit() / 8;
 	uint64_t dense;
 
-	if (atomic_load(&m->aliased))
+	if (atomic_load(&m->aliased) && atomic_load(&m->file->nmaps) > FEW_MAPS)
 		return 1;
 	if (per < GROUP && fm_map_is_window(m))
 		per = GROUP; /* the page cache has them */
@@ -74,6 +75,15 @@ static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
 	return per < most ? per : most;
 }
 
+/* Its own copy may be newer than the file's. */
+static FM_FAULT bool alias_has(struct fm_map *m, uint64_t i)
+{
+	uint64_t j;
+
+	return atomic_load(&m->aliased) &&
+	       fm_map_holder(m->file, m->pgoff + i, m, &j);
+}
+
 /* A page that nobody has or is working on may come along with a load. */
 static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 {
@@ -83,6 +93,7 @@ static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 		return false;
 	if (!(fm_mode(m, i) & PM_PRESENT) &&
 	    !(fm_page_state(p) & (FP_DIRTY | FP_AHEAD | FP_WB)) &&
+	    !alias_has(m, i) &&
 	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
 		fm_map_touch(m, i);
 		return true;

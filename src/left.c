@@ -8,6 +8,7 @@
 #include "policy.h"
 
 const char fm_left_observed[] = "mode=observe: would be served";
+const char fm_left_short[] = "shorter than min-size";
 
 static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
 static uint64_t no_room;
@@ -43,6 +44,37 @@ static void add_reason(struct fm_left *l, const char *why)
 	l->reason[i].n++;
 }
 
+static void add(struct fm_left *l, size_t len, bool shared, bool writable,
+		const char *why)
+{
+	l->mappings++;
+	l->shared += shared;
+	l->writable += writable;
+	l->bytes += len;
+	if (len > l->largest)
+		l->largest = len;
+	if (why == fm_left_short && len > l->too_short)
+		l->too_short = len;
+	add_reason(l, why);
+}
+
+bool fm_left_again(const struct stat *st, size_t len, bool shared,
+		   bool writable)
+{
+	struct fm_left *l;
+	bool again;
+
+	if (!atomic_load(&any))
+		return false;
+	fm_lock(&lock);
+	l = find(st);
+	again = l && l->mappings && len <= l->too_short;
+	if (again)
+		add(l, len, shared, writable, fm_left_short);
+	fm_unlock(&lock);
+	return again;
+}
+
 void fm_left_note(const struct stat *st, const char *path, size_t len,
 		  bool shared, bool writable, const char *why)
 {
@@ -59,13 +91,7 @@ void fm_left_note(const struct stat *st, const char *path, size_t len,
 		l->size = st->st_size;
 		memcpy(l->path, path, n);
 		l->path[n] = 0;
-		l->mappings++;
-		l->shared += shared;
-		l->writable += writable;
-		l->bytes += len;
-		if (len > l->largest)
-			l->largest = len;
-		add_reason(l, why);
+		add(l, len, shared, writable, why);
 	}
 	atomic_store(&any, true);
 	fm_unlock(&lock);

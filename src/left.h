@@ -19,6 +19,7 @@ struct fm_left {
 	int64_t size;
 	uint64_t mappings, shared, writable; /* mmap calls */
 	uint64_t bytes, largest;
+	uint64_t too_short; /* the longest that was */
 	struct {
 		const char *why; /* static text */
 		uint64_t n;
@@ -28,11 +29,17 @@ struct fm_left {
 
 /* The reason of mode=observe for what it would have let the engine serve. */
 extern const char fm_left_observed[];
+extern const char fm_left_short[];
 
 /* [plain] The kernel has made a mapping. `why` is static text. Signals are
  * blocked. */
 void fm_left_note(const struct stat *st, const char *path, size_t len,
 		  bool shared, bool writable, const char *why);
+
+/* [plain] Has a mapping of this file that was at least as long been left for
+ * being too short? Then it is noted, and need not be looked at any further. */
+bool fm_left_again(const struct stat *st, size_t len, bool shared,
+		   bool writable);
 
 /* Visits the files in no order, under a lock. Returns how many mappings
  * belong to files that found no room. Signals are blocked. */

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* U08: a file that is never mapped whole, in small windows one after the other,
- * read and stored to, while read, write and ftruncate work on it as well. */
+ * read and stored to, while read, write and ftruncate work on it as well. Once
+ * with stores from the start, once after a long time of windows that can only
+ * be read, which the page cache may serve: what lives on of them must show the
+ * stores too. */
+/* env: FASTMAP_WARM=auto */
 #include "ct.h"
 
 #define FILE_PAGES 301ul
 #define WINDOW 16ul
-#define KEPT 4
-#define ROUNDS 3000
+#define KEPT 6
+#define ROUNDS 2000
 
 static unsigned char model[(FILE_PAGES + WINDOW) * PAGE];
-static size_t size = FILE_PAGES * PAGE - 77;
-static struct { char *p; size_t off, len; bool shared; } kept[KEPT];
+static const size_t size = FILE_PAGES * PAGE - 77;
+static struct { char *p; size_t off, len; bool shared, writable; } kept[KEPT];
 static uint64_t seed = 42;
-static int fd;
+static int fd, fd_ro;
+static bool stores;
+static volatile unsigned char *whole; /* beside the windows, or NULL */
 
 static size_t rnd(size_t n)
 {
@@ -36,8 +42,11 @@ static void move(int k)
 	kept[k].off = rnd((size - 1) / PAGE + 1) * PAGE;
 	kept[k].len = pages * PAGE;
 	kept[k].shared = rnd(4) > 0;
-	kept[k].p = ct_map(fd, kept[k].len, RW, kept[k].shared ?
-			   MAP_SHARED : MAP_PRIVATE, (off_t)kept[k].off);
+	kept[k].writable = kept[k].shared && stores && rnd(2);
+	kept[k].p = ct_map(kept[k].writable ? fd : fd_ro, kept[k].len,
+			   kept[k].writable || !kept[k].shared ? RW : PROT_READ,
+			   kept[k].shared ? MAP_SHARED : MAP_PRIVATE,
+			   (off_t)kept[k].off);
 }
 
 static size_t inside(int k)
@@ -52,10 +61,12 @@ static void touch(int k)
 	size_t off = inside(k);
 	volatile char *p = kept[k].p + (off - kept[k].off);
 
-	if (kept[k].shared && rnd(3) == 0)
+	if (kept[k].writable && rnd(3) < 2)
 		*p = (char)(model[off] = (unsigned char)rnd(256));
 	else if ((unsigned char)*p != model[off])
 		wrong("load", off, (unsigned char)*p);
+	if (whole && kept[k].shared && whole[off] != model[off])
+		wrong("load of the whole", off, whole[off]);
 }
 
 static void by_call(void)
@@ -87,26 +98,48 @@ static void resize(void)
 		move(k);
 }
 
-int main(int argc, char **argv)
+static void run(const char *name, int stores_from, bool with_whole)
 {
-	ct_begin(argc, argv);
-	fd = ct_file("windows", size);
+	char path[4096];
+
+	fd = ct_file(name, size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd_ro = open(path, O_RDONLY);
 	for (size_t i = 0; i < size; i++)
 		model[i] = ct_byte(i);
-	for (int k = 0; k < KEPT; k++)
-		move(k);
-	for (int i = 1; i <= ROUNDS; i++) {
-		move((int)rnd(KEPT));
-		for (size_t n = rnd(12); n; n--)
+	memset(kept, 0, sizeof(kept));
+	/* Out of the page cache, or the kernel keeps all. */
+	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		ct_die("fadvise");
+	whole = with_whole ? (void *)ct_map(fd_ro, size, PROT_READ, MAP_SHARED,
+					    0) : NULL;
+	for (int i = 0; i < ROUNDS; i++) {
+		stores = i >= stores_from;
+		move(i < KEPT ? i : (int)rnd(KEPT));
+		for (size_t n = rnd(12); n && i >= KEPT; n--)
 			touch((int)rnd(KEPT));
 		if (i % 5 == 0)
 			by_call();
-		if (i % 500 == 0)
+		if (i % 500 == 499)
 			resize();
 	}
 	for (size_t off = 0; off < size; off += 61)
 		if (ct_in_file(fd, (off_t)off) != model[off])
 			wrong("file", off, ct_in_file(fd, (off_t)off));
-	say("U08 small windows: all as stored");
+	for (int k = 0; k < KEPT; k++)
+		munmap(kept[k].p, kept[k].len);
+	if (whole)
+		munmap((void *)(uintptr_t)whole, size);
+	close(fd_ro);
+	close(fd);
+	say("U08 small windows, %s: all as stored", name);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	run("windows", 0, false);
+	run("windows-late", 1200, false);
+	run("windows-beside", 1200, true);
 	return 0;
 }
