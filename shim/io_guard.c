@@ -10,6 +10,7 @@
  * may have to drop the very page that it is written from.
  */
 #include "guard.h"
+#include "reads.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -406,6 +407,23 @@ ssize_t fm_transfer(struct fm_rw *rw)
 	return run(rw);
 }
 
+/* A read into ordinary memory of a file that is not managed, or whose mappings
+ * nobody stores to. */
+static bool plain_read(struct fm_rw *rw, ssize_t *ret)
+{
+	unsigned slot = fm_read_enter(rw->fd);
+	bool plain = slot < FM_READS_FULL && !fm_reads_look();
+
+	if (!plain) {
+		rw->file = fm_file_by_fd(rw->fd);
+		plain = !rw->file;
+	}
+	if (plain)
+		*ret = rw->call(rw, rw->iov, rw->cnt, rw->off);
+	fm_read_leave(slot);
+	return plain;
+}
+
 ssize_t fm_rw(struct fm_rw *rw)
 {
 	const bool touches = fm_iov_touches(rw->iov, rw->cnt);
@@ -413,9 +431,14 @@ ssize_t fm_rw(struct fm_rw *rw)
 
 	/* A cancellation point here, and none while the file is held. */
 	pthread_testcancel();
-	rw->file = fm_file_by_fd(rw->fd);
-	if (!touches && !rw->file)
-		return rw->call(rw, rw->iov, rw->cnt, rw->off);
+	if (rw->in && !touches) {
+		if (plain_read(rw, &r))
+			return r;
+	} else {
+		rw->file = fm_file_by_fd(rw->fd);
+		if (!touches && !rw->file)
+			return rw->call(rw, rw->iov, rw->cnt, rw->off);
+	}
 	if (touches) {
 		classify(rw);
 		r = run(rw);

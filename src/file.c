@@ -12,6 +12,7 @@
 #include "log.h"
 #include "peers.h"
 #include "policy.h"
+#include "reads.h"
 #include "ring.h"
 #include "space.h"
 #include "stats.h"
@@ -253,19 +254,28 @@ static int open_slots(struct fm_file *f, int fd, bool write)
 	probe_direct(f, fd);
 	if (f->direct && open_slot(f, fd, acc | O_DIRECT, false))
 		f->direct = false;
-	f->writable = write;
 	return 0;
+}
+
+/* A file that is written back from now on. */
+static void now_writable(struct fm_file *f, const struct stat *st)
+{
+	f->writable = true;
+	if (fm_reads_stored(st))
+		fm_file_mixed(f);
 }
 
 /* A file first mapped read-only gets its write descriptors when the first
  * writable mapping comes. A new generation makes the pool rings fetch them. */
-static int upgrade(struct fm_file *f, int fd)
+static int upgrade(struct fm_file *f, int fd, const struct stat *st)
 {
 	int err;
 
 	/* Opened over the old ones: reads in flight must not find a hole. */
 	err = open_slots(f, fd, true);
 	atomic_store(&f->gen, next_gen++);
+	if (!err)
+		now_writable(f, st);
 	return err;
 }
 
@@ -380,7 +390,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	int err;
 
 	if (f) {
-		err = write && !f->writable ? upgrade(f, fd) : 0;
+		err = write && !f->writable ? upgrade(f, fd, st) : 0;
 		if (err)
 			fm_file_put_locked(f);
 		else
@@ -400,6 +410,8 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		return err;
 	}
 	publish(f);
+	if (write)
+		now_writable(f, st);
 	*ret = f;
 	return 0;
 }
@@ -412,6 +424,8 @@ static void file_close(struct fm_file *f)
 	unpublish(f);
 	fm_ring_close(f);
 	fm_fd_drop(f->fd_path);
+	if (f->writable)
+		fm_reads_forget();
 	fm_stats_retire(f);
 	fm_epoch_retire(f, file_free);
 	fm_epoch_reclaim(true);
@@ -449,6 +463,7 @@ void fm_files_reset(void)
 	for (int i = 0; i < HASH; i++)
 		atomic_store(&hash[i], NULL);
 	atomic_store(&table_top, 0);
+	fm_reads_reset();
 }
 
 struct fm_file *fm_file_by_stat(const struct stat *st)

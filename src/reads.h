@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reads.h - read calls of the program that are not held up.
+ *
+ * As long as no file can be stored to through a mapping of ours, a read shows
+ * what the mappings show, whatever the file: nobody needs to find out which it
+ * is. When a file becomes one that is stored to, a read that began before may
+ * still be filling the page cache, and a direct write that collides with it
+ * leaves old data there: the file then is written back through the page cache.
+ *
+ * [any]; all lock-free.
+ */
+#ifndef FM_READS_H
+#define FM_READS_H
+
+#include <stdbool.h>
+
+struct stat;
+
+#define FM_READS_FULL 256
+
+/* Around a read of fd. Returns a slot; FM_READS_FULL is none, which is safe
+ * for a descriptor that is looked up. One that is never left (a thread that is
+ * cancelled, a jump out of a signal handler) is lost. */
+unsigned fm_read_enter(int fd);
+void fm_read_leave(unsigned slot);
+/* After fm_read_enter: may the file be one with stores? */
+bool fm_reads_look(void);
+
+/* A file can be stored to from now on. Returns whether a read of it may be in
+ * flight. */
+bool fm_reads_stored(const struct stat *st);
+/* It is gone. */
+void fm_reads_forget(void);
+void fm_reads_reset(void); /* child of fork */
+
+#endif
