@@ -77,7 +77,9 @@ static size_t get(FILE *fp, void *buf, size_t n, bool lock)
 {
 	if (n > buffered(fp) && fm_stdio_see(fp, lock) < 0)
 		return 0;
-	if (fm_overlaps(buf, n))
+	/* What is in the stream's buffer is copied without a system call, also
+	 * if another thread empties it first: n is less than the whole. */
+	if (n >= buffered(fp) && fm_overlaps(buf, n))
 		return get_guarded(fp, buf, n, lock);
 	return lock ? FM_LATE(fread)(buf, 1, n, fp)
 		    : FM_LATE(fread_unlocked)(buf, 1, n, fp);

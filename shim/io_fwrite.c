@@ -83,9 +83,11 @@ FM_SLOW size_t put_guarded(FILE *fp, const void *buf, size_t n, bool lock)
 	return r;
 }
 
+/* What fits into the stream's buffer is copied by the program's own
+ * instructions, which may fault like any other. */
 size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock)
 {
-	if (n && fm_overlaps(buf, n))
+	if (n && !fm_stdio_fits(fp, n) && fm_overlaps(buf, n))
 		return put_guarded(fp, buf, n, lock);
 	return put(fp, buf, n, lock);
 }

@@ -4,7 +4,8 @@
  * where no hook sees them, so the outer names are guarded instead:
  *
  *  - a managed buffer handed to fread or fwrite, a managed string handed to
- *    fputs: pinned, in pieces (io_fread.c, io_fwrite.c);
+ *    fputs: pinned, in pieces (io_fread.c, io_fwrite.c), unless the stream's
+ *    buffer has the bytes, or room for them;
  *  - a stream over a managed file: what a call will write is held around it,
  *    and what it may read is written back before it. The buffer's pointers
  *    (public in struct _IO_FILE) tell cheaply that a call does no I/O.
@@ -68,7 +69,7 @@ static size_t pending(FILE *fp)
 
 /* Can n more bytes be taken without a system call? Line-buffered and
  * unbuffered streams keep _IO_write_end at the base. */
-static bool fits(FILE *fp, size_t n)
+bool fm_stdio_fits(FILE *fp, size_t n)
 {
 	return fp->_IO_write_end > fp->_IO_write_ptr &&
 	       (size_t)(fp->_IO_write_end - fp->_IO_write_ptr) > n;
@@ -102,7 +103,7 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 
 bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 {
-	if (n == FM_STDIO_FLUSH ? !pending(fp) : fits(fp, n))
+	if (n == FM_STDIO_FLUSH ? !pending(fp) : fm_stdio_fits(fp, n))
 		return false;
 	s->file = file_of(fp);
 	if (!s->file)

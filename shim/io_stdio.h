@@ -18,6 +18,9 @@ struct fm_stdio {
 	bool failed; /* write-back failed, errno is set: do not call */
 };
 
+/* Can n more bytes be taken without a system call? */
+bool fm_stdio_fits(FILE *fp, size_t n);
+
 /* As byte count: the call writes the buffer out. */
 #define FM_STDIO_FLUSH ((size_t)-1)
 
