@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 #include "sys.h"
@@ -11,27 +12,42 @@
 #define SLOTS 4096
 #define PROBES 8
 
-static struct {
+static struct entry {
 	dev_t dev;
 	ino_t ino;
+	uintptr_t at; /* where it was mapped when last looked up */
 } set[SLOTS];
 static bool overflowed;
+
+/* Linux 6.11: one mapping by its address, without printing all of them. */
+struct map_query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vma_flags, page_size, offset, inode;
+	uint32_t major, minor, name_size, id_size;
+	uint64_t name, id;
+};
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
 
 static unsigned slot_of(const struct stat *st)
 {
 	return (unsigned)((st->st_ino * 0x9e3779b97f4a7c15ull) >> 40) % SLOTS;
 }
 
+static bool is(const struct entry *e, const struct stat *st)
+{
+	return e->ino == st->st_ino && e->dev == st->st_dev;
+}
+
 void fm_residue_add(const struct stat *st)
 {
 	for (unsigned k = 0; k < PROBES; k++) {
-		unsigned i = (slot_of(st) + k) % SLOTS;
+		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
 
-		if (set[i].ino && !(set[i].ino == st->st_ino &&
-				    set[i].dev == st->st_dev))
+		if (is(e, st))
+			return;
+		if (e->ino)
 			continue;
-		set[i].ino = st->st_ino;
-		set[i].dev = st->st_dev;
+		*e = (struct entry){ st->st_dev, st->st_ino, 0 };
 		return;
 	}
 	overflowed = true; /* from now on every file is looked up */
@@ -58,15 +74,25 @@ static bool line_names(const char *line, const struct stat *st)
 	return ino == st->st_ino && makedev(maj, min) == st->st_dev;
 }
 
-static bool still_mapped(const struct stat *st)
+/* Still where it was? A program that maps a file piece by piece asks often. */
+static bool mapped_at(int fd, uintptr_t at, const struct stat *st)
+{
+	struct map_query q = { .size = sizeof(q), .addr = at };
+
+	return at && !fm_sys3(SYS_ioctl, fd, (long)MAP_QUERY, (long)&q) &&
+	       q.inode == st->st_ino &&
+	       makedev(q.major, q.minor) == st->st_dev;
+}
+
+/* Where a line of the maps names the file; 0: nowhere. */
+static uintptr_t look_up(int fd, const struct stat *st)
 {
 	static char buf[16384];
-	int fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
+	uintptr_t found = 0;
 	size_t have = 0;
-	bool found = fd < 0; /* cannot tell: assume the worst */
 	long n;
 
-	while (fd >= 0 && !found &&
+	while (!found &&
 	       (n = fm_sys3(SYS_read, fd, buf + have,
 			    sizeof(buf) - 1 - have)) > 0) {
 		char *line = buf, *nl;
@@ -75,7 +101,8 @@ static bool still_mapped(const struct stat *st)
 		buf[have] = 0;
 		while (!found && (nl = strchr(line, '\n')) != NULL) {
 			*nl = 0;
-			found = line_names(line, st);
+			if (line_names(line, st))
+				found = strtoul(line, NULL, 16);
 			line = nl + 1;
 		}
 		have -= (size_t)(line - buf);
@@ -83,19 +110,30 @@ static bool still_mapped(const struct stat *st)
 		if (have == sizeof(buf) - 1)
 			have = 0; /* a path longer than the buffer */
 	}
-	if (fd >= 0)
-		fm_sys_close(fd);
 	return found;
+}
+
+static bool still_mapped(const struct stat *st, uintptr_t *at)
+{
+	int fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
+
+	if (fd < 0)
+		return true; /* cannot tell: assume the worst */
+	if (!mapped_at(fd, *at, st))
+		*at = look_up(fd, st);
+	fm_sys_close(fd);
+	return *at != 0;
 }
 
 bool fm_residue_has(const struct stat *st)
 {
-	bool listed = overflowed;
+	uintptr_t nowhere = 0;
 
-	for (unsigned k = 0; k < PROBES && !listed; k++) {
-		unsigned i = (slot_of(st) + k) % SLOTS;
+	for (unsigned k = 0; k < PROBES; k++) {
+		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
 
-		listed = set[i].ino == st->st_ino && set[i].dev == st->st_dev;
+		if (is(e, st))
+			return still_mapped(st, &e->at);
 	}
-	return listed && still_mapped(st);
+	return overflowed && still_mapped(st, &nowhere);
 }
