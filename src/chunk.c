@@ -17,6 +17,7 @@
 
 #define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
 #define PIECES 64
+#define RUN_PAGES 64   /* locked at a time */
 #define STALE_MS 500 /* landed and untouched for so long: wasted */
 
 struct fm_chunk fm_chunks[FM_CHUNKS];
@@ -261,7 +262,8 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 	bool done = false;
 
 	if (!c->frame || c->n != FM_HUGE_PAGES || c->got != (long)c->n ||
-	    c->first < m->pgoff || !fm_huge_fits(m, i))
+	    c->first < m->pgoff || !fm_huge_fits(m, i) ||
+	    !(c->charged || fm_huge_pays()))
 		return false;
 	for (k = 0; k < c->n; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
@@ -289,15 +291,15 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 	return done;
 }
 
-/* Neighbours that can be mapped go in one call, up to 64 KiB a time. */
+/* Neighbours that can be mapped go in one call. */
 static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
 				 uint64_t k)
 {
 	uint64_t i = c->first + k - m->pgoff, n = 0, max = (uint64_t)c->got - k;
 	long done = 0;
 
-	if (max > 16)
-		max = 16;
+	if (max > RUN_PAGES)
+		max = RUN_PAGES;
 	fm_cache_charge(max);
 	for (; n < max && i + n < fm_map_pages(m); n++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k + n);
@@ -322,16 +324,8 @@ static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
 	return n ? n : 1;
 }
 
-FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
+static FM_FAULT void map_pages(struct fm_chunk *c, struct fm_map *m)
 {
-	if (atomic_load(&c->dead) || c->got <= 0)
-		return;
-	count(c->charged ? &m->file->st.hits_standby :
-			   &m->file->st.hits_ahead, 1);
-	if (map_huge(c, m))
-		return;
-	if (c->frame && !c->frame->full)
-		return; /* lost on the way: read again on demand */
 	for (uint64_t k = 0; k < (uint64_t)c->got;) {
 		if (c->first + k < m->pgoff) {
 			k = m->pgoff - c->first;
@@ -341,6 +335,24 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 			break;
 		k += map_run(c, m, k);
 	}
+}
+
+FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
+{
+	uint64_t from;
+
+	if (atomic_load(&c->dead) || c->got <= 0)
+		return;
+	count(c->charged ? &m->file->st.hits_standby :
+			   &m->file->st.hits_ahead, 1);
+	if (map_huge(c, m))
+		return;
+	if (c->frame && !c->frame->full)
+		return; /* lost on the way: read again on demand */
+	from = fm_now_ns();
+	map_pages(c, m);
+	if (c->n == FM_HUGE_PAGES)
+		fm_huge_copied(fm_now_ns() - from);
 }
 
 static FM_FAULT void wait_change(struct fm_chunk *c, uint32_t s)

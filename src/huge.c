@@ -17,7 +17,14 @@
 static struct fm_frame frames[MAX_FRAMES];
 static struct fm_frame *full, *hollow;
 static unsigned held, may_hold; /* frames with memory, without standby */
+static _Atomic unsigned nfull;  /* on the list */
 static _Atomic uint32_t lock;
+/* What a frame costs in fresh memory, and what copying out of it costs:
+ * running means of what was measured. Where the host of a virtual machine has
+ * taken back free memory, the first touch of 2 MiB takes milliseconds. */
+static _Atomic uint64_t fresh_ns, copy_ns = 700000;
+static _Atomic unsigned asked;
+#define PROBE 32 /* of so many frames one is moved to see what it costs now */
 
 /* ---- frames ------------------------------------------------------------ */
 
@@ -71,14 +78,36 @@ static FM_FAULT bool register_slot(struct fm_frame *fr)
 	return fr->mapped;
 }
 
+static FM_FAULT void learn(_Atomic uint64_t *mean, uint64_t ns)
+{
+	uint64_t old = atomic_load(mean);
+
+	atomic_store(mean, old - old / 4 + ns / 4);
+}
+
+FM_FAULT void fm_huge_copied(uint64_t ns)
+{
+	learn(&copy_ns, ns);
+}
+
+FM_FAULT bool fm_huge_pays(void)
+{
+	return atomic_load(&nfull) > may_hold / 4 ||
+	       atomic_load(&fresh_ns) <= atomic_load(&copy_ns) ||
+	       atomic_fetch_add(&asked, 1) % PROBE == 0;
+}
+
 /* A fresh huge page: populated before it is registered, because a touch of
  * registered memory would be a fault of ours. */
 static FM_FAULT bool refill(struct fm_frame *fr)
 {
+	uint64_t from = fm_now_ns();
+
 	if (!map_slot(fr))
 		return false;
 	for (size_t at = 0; at < FM_HUGE; at += FM_PAGE)
 		((volatile char *)fr->mem)[at] = 0;
+	learn(&fresh_ns, fm_now_ns() - from);
 	fr->full = register_slot(fr);
 	return fr->full;
 }
@@ -109,6 +138,7 @@ void fm_huge_reset(void)
 {
 	full = hollow = NULL;
 	held = 0;
+	atomic_store(&nfull, 0);
 	for (int i = 0; i < MAX_FRAMES; i++)
 		frames[i].mem = NULL;
 	atomic_store(&lock, 0);
@@ -120,8 +150,11 @@ static FM_FAULT struct fm_frame *pop(struct fm_frame **list)
 
 	fm_lock(&lock);
 	fr = *list;
-	if (fr)
+	if (fr) {
 		*list = fr->next;
+		if (list == &full)
+			atomic_fetch_sub(&nfull, 1);
+	}
 	fm_unlock(&lock);
 	return fr;
 }
@@ -181,6 +214,8 @@ FM_FAULT void fm_frame_put(struct fm_frame *fr)
 	fm_lock(&lock);
 	fr->next = *list;
 	*list = fr;
+	if (list == &full)
+		atomic_fetch_add(&nfull, 1);
 	fm_unlock(&lock);
 }
 

@@ -43,6 +43,11 @@ void fm_frame_put(struct fm_frame *fr);
 /* May pages of m be moved in at i? Only memory that the program cannot store
  * to: a move drops write protection for a moment. */
 bool fm_huge_fits(struct fm_map *m, uint64_t i);
+/* Is it better to move a frame than to copy its pages and keep it? Yes if its
+ * memory is easily replaced: by what is evicted, or by fresh memory. */
+bool fm_huge_pays(void);
+/* Copying a whole frame took ns. */
+void fm_huge_copied(uint64_t ns);
 /* Move a filled frame into m at page i, all 512 pages locked by the caller
  * and absent; `hot`: into the main queue. 0 (the frame is hollow now) or
  * -errno (nothing happened). */
