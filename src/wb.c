@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "wb.h"
+#include "wb_priv.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "cache.h"
@@ -19,6 +18,7 @@
 
 #define RUN_PAGES 256 /* 1 MiB a write at most */
 #define RUNS 64       /* writes in flight per thread */
+#define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
 #define BATCH 16      /* submitted by one system call */
 
 /* One write in flight. Its pages carry FP_WB. */
@@ -29,9 +29,19 @@ struct run {
 	bool used;
 };
 
+/* msync and its like keep the device as busy as they can; background write-back
+ * must leave room for reads. Too large for the stack of a thread of the
+ * program. */
+static struct {
+	_Atomic bool taken;
+	struct run runs[DEEP];
+} deep[2];
+
 struct wb {
 	struct fm_ring *ring;
-	struct run runs[RUNS];
+	struct run *runs;
+	unsigned nruns;
+	struct run few[RUNS];
 	unsigned inflight;
 	struct fm_io *queued[BATCH]; /* not yet with the kernel */
 	unsigned nqueued;
@@ -213,7 +223,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 	submit_queued(w);
 	while (w->inflight > until) {
 		fm_ring_reap(w->ring);
-		for (int k = 0; k < RUNS; k++)
+		for (unsigned k = 0; k < w->nruns; k++)
 			if (w->runs[k].used && w->runs[k].io.done)
 				finish_run(w, &w->runs[k]);
 	}
@@ -325,8 +335,8 @@ static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 		if (fp >= end)
 			break;
 		p = fm_file_page(f, fp);
-		if (w->inflight == RUNS)
-			reap(w, RUNS - 16);
+		if (w->inflight == w->nruns)
+			reap(w, w->nruns - BATCH);
 		if (lock_dirty(w, p))
 			fp = write_run(w, f, fp, end);
 		else
@@ -363,21 +373,40 @@ int fm_wb_locked_page(struct fm_file *f, uint64_t fp)
 
 /* ---- interface -------------------------------------------------------- */
 
-static FM_FAULT int run_range(struct fm_file *f, uint64_t first, uint64_t end,
-			      bool wait, unsigned most, unsigned *ret_pages)
+static FM_FAULT int take_runs(struct wb *w, bool many)
+{
+	int d = -1;
+
+	w->runs = w->few;
+	w->nruns = RUNS;
+	for (int k = 0; k < 2 && d < 0 && many; k++)
+		if (!atomic_exchange(&deep[k].taken, true))
+			d = k;
+	if (d >= 0) {
+		w->runs = deep[d].runs;
+		w->nruns = DEEP;
+	}
+	for (unsigned k = 0; k < w->nruns; k++)
+		w->runs[k].used = false;
+	return d;
+}
+
+FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
+			   bool wait, unsigned most, unsigned *ret_pages)
 {
 	struct wb w;
+	int d = take_runs(&w, wait && fm_dirty_count(f) > RUNS);
 
 	w.inflight = 0;
 	w.nqueued = 0;
 	w.err = 0;
 	w.pages = 0;
 	w.wait = wait;
-	for (int k = 0; k < RUNS; k++)
-		w.runs[k].used = false;
 	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);
 	fm_ring_put(w.ring);
+	if (d >= 0)
+		atomic_store(&deep[d].taken, false);
 	if (ret_pages)
 		*ret_pages += w.pages;
 	return w.err;
@@ -394,7 +423,7 @@ int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
 	/* EFAULT: the memory went away under a write in flight; the page is
 	 * still dirty, in another mapping. */
 	for (int tries = 0; tries < 4 && err == -EFAULT; tries++)
-		err = run_range(f, first, end, wait, UINT32_MAX, NULL);
+		err = fm_wb_some_of(f, first, end, wait, UINT32_MAX, NULL);
 	fm_restore_signals(&old);
 	return err;
 }
@@ -441,141 +470,8 @@ int fm_wb_error(struct fm_file *f)
 	return -(int)atomic_exchange(&f->wb_err, 0);
 }
 
-/* ---- background ------------------------------------------------------- */
-
-static _Atomic uint32_t kicks, sleeping, started;
-static _Atomic uint32_t cursor; /* file to go on with */
-
-FM_FAULT void fm_wb_kick(void)
+void fm_wb_runs_reset(void)
 {
-	atomic_fetch_add(&kicks, 1);
-	if (atomic_load(&sleeping))
-		fm_futex_wake(&kicks, 1);
-}
-
-static FM_FAULT bool above(uint32_t percent)
-{
-	return atomic_load(&fm_dirty_total) * 100 >
-	       (int64_t)(fm_cache_limit() * percent);
-}
-
-FM_FAULT void fm_wb_check(void)
-{
-	if ((atomic_load_explicit(&fm_dirty_total, memory_order_relaxed) &
-	     31) == 0 && atomic_load(&sleeping) &&
-	    above(fm_policy_default()->wb_high))
-		fm_wb_kick();
-}
-
-static FM_FAULT unsigned write_file_some(uint32_t id, unsigned most)
-{
-	static _Atomic uint64_t at[64]; /* where to go on, per file */
-	unsigned e = fm_epoch_enter(), pages = 0;
-	struct fm_file *f = fm_file_at(id);
-	uint64_t from;
-
-	if (f && fm_dirty_count(f) > 0) {
-		from = atomic_load(&at[id % 64]);
-		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
-		    FM_MAX_FILE_PAGES)
-			from = 0;
-		run_range(f, from, FM_MAX_FILE_PAGES, false, most, &pages);
-		from = fm_dirty_next(f, from + 1, FM_MAX_FILE_PAGES);
-		atomic_store(&at[id % 64], from);
-	}
-	fm_epoch_leave(e);
-	return pages;
-}
-
-FM_FAULT unsigned fm_wb_some(void)
-{
-	uint32_t top = fm_file_top();
-	unsigned pages = 0;
-
-	if (atomic_load(&fm_dirty_total) <= 0)
-		return 0;
-	fm_wb_kick();
-	for (uint32_t k = 0; k < top && !pages; k++)
-		pages = write_file_some(atomic_fetch_add(&cursor, 1) % top,
-					64);
-	return pages;
-}
-
-static void flush_down(const struct fm_policy *p)
-{
-	int idle = 0;
-
-	while (above(p->wb_low) && idle < 3) {
-		uint32_t top = fm_file_top();
-		unsigned pages = 0;
-
-		for (uint32_t k = 0; k < top; k++)
-			pages += write_file_some(k, 2048);
-		idle = pages ? 0 : idle + 1;
-	}
-	if (idle) { /* errors or contention: not in a tight loop */
-		struct timespec ts = { 0, 50000000 };
-
-		fm_sys2(SYS_nanosleep, &ts, NULL);
-	}
-}
-
-static void *flusher(void *arg)
-{
-	const struct fm_policy *p = arg;
-
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-wb", 0, 0, 0);
-	for (;;) {
-		uint32_t seen = atomic_load(&kicks);
-
-		fm_demote_pending();
-		if (above(p->wb_low)) {
-			flush_down(p);
-			continue;
-		}
-		atomic_fetch_add(&sleeping, 1);
-		fm_futex_wait(&kicks, seen, NULL);
-		atomic_fetch_sub(&sleeping, 1);
-	}
-	return NULL;
-}
-
-int fm_wb_start(void)
-{
-	extern int fm_thread_create(void *(*fn)(void *), void *arg);
-	const struct fm_policy *p = fm_policy_default();
-
-	if (atomic_exchange(&started, 1))
-		return 0;
-	return fm_thread_create(flusher, (void *)(uintptr_t)p);
-}
-
-void fm_wb_reset(void)
-{
-	atomic_store(&started, 0);
-	atomic_store(&sleeping, 0);
-	atomic_store(&fm_dirty_total, 0);
-}
-
-void fm_wb_tick(void)
-{
-	uint64_t now = fm_now_ms();
-
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		unsigned e = fm_epoch_enter();
-		struct fm_file *f = fm_file_at(id);
-		uint64_t since = f ? atomic_load(&f->dirty_since_ms) : 0;
-
-		if (f && !since && fm_dirty_count(f) > 0)
-			atomic_store(&f->dirty_since_ms, now);
-
-		if (since && f->policy->wb_interval_ms &&
-		    now - since >= f->policy->wb_interval_ms) {
-			atomic_store(&f->dirty_since_ms, 0);
-			fm_wb_range(f, 0, FM_MAX_FILE_PAGES, false);
-			if (fm_dirty_count(f))
-				atomic_store(&f->dirty_since_ms, now);
-		}
-		fm_epoch_leave(e);
-	}
+	for (int k = 0; k < 2; k++)
+		atomic_store(&deep[k].taken, false);
 }
