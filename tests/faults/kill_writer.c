@@ -7,8 +7,9 @@
  * JOURNAL is a file on /dev/shm, which outlives us in memory: for each line of
  * FILE the last version whose store has completed. kill.py demands of the file
  * afterwards what the journal says. `end` is how we end: wait (until killed),
- * or abort, _exit, quick_exit, exit, return, segv, exec, exec_failed, fork
- * (a child that lives on and stores, then the parent exits), kill (ourselves).
+ * or abort, _exit, quick_exit, exit, return, segv, overflow (of the stack),
+ * exec, exec_failed, fork (a child that lives on and stores, then the parent
+ * exits), kill (ourselves), oom (memory without end, when standard input says).
  * `mix` adds: u munmap of windows, t truncation and growth of the tail, s
  * msync, w write(2), a second mapping.
  */
@@ -152,6 +153,33 @@ static void end_by_fork(pthread_t *t)
 	kill(getpid(), SIGKILL);
 }
 
+/* Without an end that a compiler would see. */
+static __attribute__((noinline)) int overflow(const volatile char *before)
+{
+	volatile char here[4096];
+
+	here[0] = before[0];
+	return size ? overflow(here) + here[0] : 0;
+}
+
+/* More memory than the control group has. Not ours to use: the cache is
+ * smaller than the limit. */
+static void take_all_memory(void)
+{
+	char c;
+
+	if (read(0, &c, 1) != 1)
+		die("read");
+	for (;;) {
+		char *p = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			die("mmap");
+		memset(p, 1, 8 << 20);
+	}
+}
+
 /* Threads stop first where the end would race with them natively as well:
  * the versions they are storing are then whole. */
 static void finish(pthread_t *t)
@@ -167,6 +195,10 @@ static void finish(pthread_t *t)
 		abort();
 	else if (!strcmp(end, "segv"))
 		*nowhere = 1;
+	else if (!strcmp(end, "overflow"))
+		exit(overflow(end));
+	else if (!strcmp(end, "oom"))
+		take_all_memory();
 	else if (!strcmp(end, "_exit"))
 		_exit(0);
 	else if (!strcmp(end, "quick_exit"))
