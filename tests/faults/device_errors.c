@@ -7,6 +7,7 @@
  *   device_errors DIR full     DIR is on a small file system
  *   device_errors DIR read     DIR/bad cannot be read any more
  *   device_errors DIR write    DIR/bad cannot be written any more
+ *   device_errors DIR command  DIR is a failing_fs
  */
 #include "../contract/ct.h"
 
@@ -120,6 +121,75 @@ static void write_error(void)
 	say("C23 end");
 }
 
+/* ---- failing_fs ---------------------------------------------------------- */
+
+static void command(const char *how)
+{
+	int c = open(ct_path("control"), O_WRONLY);
+
+	if (c < 0 || write(c, how, strlen(how)) != (ssize_t)strlen(how))
+		ct_die("control");
+	close(c);
+}
+
+/* What the device has, past the page cache. */
+static int on_device(off_t off)
+{
+	static char page[PAGE] __attribute__((aligned(4096)));
+	int d = open(ct_path("bad"), O_RDONLY | O_DIRECT);
+	ssize_t n = pread(d, page, PAGE, off & ~(off_t)(PAGE - 1));
+
+	close(d);
+	return n == (ssize_t)PAGE ? (unsigned char)page[off & (off_t)(PAGE - 1)] : -1;
+}
+
+static void reads_fail(void)
+{
+	command("read");
+	say_load("C23 load", p, 100 * PAGE);
+	say_store("C23 store", p, 102 * PAGE + 3);
+	say_load("C23e what is there", p, 7);
+	command("none");
+	say("C23 load when it reads again: %d",
+	    ct_matches(p + 100 * PAGE, PAGE, 100 * PAGE));
+	say_store("C23 store when it reads again", p, 102 * PAGE + 3);
+	say_rc("C23 msync", msync(p, 1 << 20, MS_SYNC));
+}
+
+static void writes_fail(const char *how, uint64_t at)
+{
+	for (uint64_t i = 0; i < 8; i++)
+		p[at + i * 2 * PAGE] = 0x5a;
+	command(how);
+	say("C23 %s: msync: %s", how, ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+	say("C23 %s: readable: %02x %02x", how, p[at], p[at + 14 * PAGE]);
+	say("C23f %s: by read: %02x", how, ct_in_file(fd, (off_t)at));
+	p[at + PAGE] = 0x5b;
+	say("C23 %s: fsync: %s", how, ct_errno(fsync(fd) == -1));
+	command("none");
+	say("C23 %s: store: %d", how, ct_store(p + at + 2, 0x5c));
+	say_rc("C23 msync when it writes again", msync(p, 1 << 20, MS_SYNC));
+	say("C23d %s: kept and written: %d", how,
+	    on_device((off_t)at) == 0x5a && on_device((off_t)at + 2) == 0x5c &&
+	    on_device((off_t)(at + 14 * PAGE)) == 0x5a &&
+	    on_device((off_t)(at + PAGE)) == 0x5b);
+}
+
+static void on_command(void)
+{
+	fd = open(ct_path("bad"), O_RDWR);
+	if (fd < 0)
+		ct_die("open");
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	madvise(p, 1 << 20, MADV_RANDOM);
+	say("C23 before: %d", ct_matches(p, 4 * PAGE, 0));
+	writes_fail("write", 128 * PAGE);
+	writes_fail("space", 192 * PAGE);
+	reads_fail();
+	say_rc("C23 munmap", munmap(p, 1 << 20));
+	say("C23d in the file: %d", on_device(192 * PAGE) == 0x5a);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -129,6 +199,8 @@ int main(int argc, char **argv)
 		full();
 	else if (!strcmp(argv[2], "read"))
 		read_error();
+	else if (!strcmp(argv[2], "command"))
+		on_command();
 	else
 		write_error();
 	return 0;
