@@ -35,6 +35,7 @@
 #endif
 
 #define MANY_WINDOWS 128
+#define WORTH_A_LOOK ((size_t)16 << 20)
 #define SOME_WINDOWS 32
 
 struct request {
@@ -299,6 +300,10 @@ static const char *unwanted(const struct request *q, struct fm_file *known)
 		return unwanted_known(q, known);
 	if (q->len < q->policy->min_size)
 		return fm_left_short;
+	/* With min-size 0 everything is asked for. */
+	if (q->shared && q->maywrite && q->policy->min_size &&
+	    q->len < WORTH_A_LOOK && fm_peers_weary())
+		return "looking for other processes takes too long";
 	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
 		return "the kernel still serves another mapping of it";
 	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #include "file.h"
 #include "guardian.h"
+#include "peers.h"
 #include "peers_priv.h"
 #include "sys.h"
 
@@ -112,20 +114,50 @@ static void look_at_maps(struct scan *s, const char *path)
 
 static void look_at_process(struct scan *s, const char *dir, int pid)
 {
-	char path[64];
+	char path[64], c;
 
 	if (pid == fm_sys_getpid() || pid == fm_guardian_pid())
 		return;
+	snprintf(path, sizeof(path), "%s/%d/exe", dir, pid);
+	if (fm_sys4(SYS_readlinkat, AT_FDCWD, path, &c, 1) == -ENOENT)
+		return; /* a kernel thread */
+	/* In this order: what is mapped in between was open before. */
 	snprintf(path, sizeof(path), "%s/%d/fd", dir, pid);
 	each_number(path, s->inner, look_at_fd, s);
 	snprintf(path, sizeof(path), "%s/%d/maps", dir, pid);
 	look_at_maps(s, path);
 }
 
+/* ---- what it costs ------------------------------------------------------ */
+
+#define FREE_NS 500000000ull /* of CPU before it matters */
+#define SHARE 8              /* one part of so many of the time that passed */
+
+static _Atomic uint64_t spent_ns, first_ns;
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+bool fm_peers_weary(void)
+{
+	uint64_t spent = atomic_load(&spent_ns);
+
+	return spent > FREE_NS &&
+	       spent - FREE_NS > (fm_now_ns() - atomic_load(&first_ns)) / SHARE;
+}
+
 unsigned fm_peers_scan(const struct fm_file *f)
 {
 	struct scan s = { .f = f };
+	uint64_t from = cpu_ns();
 
+	if (!atomic_load(&first_ns))
+		atomic_store(&first_ns, fm_now_ns());
 	s.names = fm_sys_anon(2 * BUF);
 	if (!s.names)
 		return 0;
@@ -133,5 +165,6 @@ unsigned fm_peers_scan(const struct fm_file *f)
 	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
 	each_number("/proc", s.names, look_at_process, &s);
 	fm_sys_munmap(s.names, 2 * BUF);
+	atomic_fetch_add(&spent_ns, cpu_ns() - from);
 	return s.use;
 }
