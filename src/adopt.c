@@ -300,9 +300,8 @@ static const char *unwanted(const struct request *q, struct fm_file *known)
 		return unwanted_known(q, known);
 	if (q->len < q->policy->min_size)
 		return fm_left_short;
-	/* With min-size 0 everything is asked for. */
-	if (q->shared && q->maywrite && q->policy->min_size &&
-	    q->len < WORTH_A_LOOK && fm_peers_weary())
+	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
+	    fm_peers_weary(!q->policy->min_size))
 		return "looking for other processes takes too long";
 	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
 		return "the kernel still serves another mapping of it";
@@ -381,7 +380,7 @@ static bool is_simple(const struct request *q)
 	int type = q->flags & ~(MAP_NORESERVE | MAP_POPULATE);
 	int acc = q->fd_flags & O_ACCMODE;
 
-	return !q->addr && q->len < FM_HUGE && q->prot &&
+	return q->len < FM_HUGE && q->prot &&
 	       !(q->prot & ~(PROT_READ | PROT_WRITE)) &&
 	       (type == MAP_SHARED || type == MAP_PRIVATE) &&
 	       !((uint64_t)q->off & FM_PAGE_MASK) && q->fd_flags >= 0 &&
@@ -413,7 +412,7 @@ static int take_window(struct request *q, struct fm_file *known, void **ret)
 	if (!is_simple(q) || !(known->plain & kind_bit(q)) ||
 	    atomic_load(&fm_fork_touch))
 		return -ENOTSUP;
-	p = fm_sys_mmap(NULL, len, q->prot, ANONYMOUS, -1, 0);
+	p = fm_sys_mmap(q->addr, len, q->prot, ANONYMOUS, -1, 0);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
 	q->laid = true;

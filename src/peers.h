@@ -20,8 +20,9 @@ struct fm_file;
  * the kernel, and so must we. */
 int fm_peers_enter(struct fm_file *f, bool writable, int fd);
 /* Has looking for others taken so much of this program's time that a small
- * mapping is not worth it any more? */
-bool fm_peers_weary(void);
+ * mapping is not worth it any more? `patient`: half of the time may go there,
+ * not an eighth. */
+bool fm_peers_weary(bool patient);
 /* Under the space lock: nothing of the file is mapped any more. */
 void fm_peers_leave(struct fm_file *f);
 /* We are going to map the file by the kernel: whoever serves it has handed it

@@ -131,7 +131,9 @@ static void look_at_process(struct scan *s, const char *dir, int pid)
 /* ---- what it costs ------------------------------------------------------ */
 
 #define FREE_NS 500000000ull /* of CPU before it matters */
-#define SHARE 8              /* one part of so many of the time that passed */
+/* One part of so many of the time that passed: */
+#define SHARE 8
+#define SHARE_PATIENT 2
 
 static _Atomic uint64_t spent_ns, first_ns;
 
@@ -143,12 +145,13 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-bool fm_peers_weary(void)
+bool fm_peers_weary(bool patient)
 {
 	uint64_t spent = atomic_load(&spent_ns);
+	uint64_t passed = fm_now_ns() - atomic_load(&first_ns);
 
 	return spent > FREE_NS &&
-	       spent - FREE_NS > (fm_now_ns() - atomic_load(&first_ns)) / SHARE;
+	       spent - FREE_NS > passed / (patient ? SHARE_PATIENT : SHARE);
 }
 
 unsigned fm_peers_scan(const struct fm_file *f)
