@@ -27,6 +27,7 @@
  * mapping can. */
 static void hand_over(uintptr_t addr)
 {
+	struct timespec pause = { 0, 200000000 };
 	unsigned e = fm_epoch_enter();
 	struct fm_map *m = fm_space_find(addr);
 	struct fm_file *f = m ? m->file : NULL;
@@ -36,8 +37,11 @@ static void hand_over(uintptr_t addr)
 	fm_epoch_leave(e);
 	if (!f)
 		return;
-	fm_file_demote(f, "access beyond the end of the file, or I/O error, "
-			  "in thread delivery");
+	/* What is dirty cannot be written (a full btrfs refuses overwrites
+	 * too): the access waits until it can, or the file is demoted. */
+	if (fm_file_demote(f, "access beyond the end of the file, or I/O "
+			      "error, in thread delivery"))
+		fm_sys2(SYS_nanosleep, &pause, NULL);
 	fm_file_put(f);
 }
 

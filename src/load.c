@@ -118,6 +118,31 @@ static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
 	}
 }
 
+/* File systems give freed blocks back with the next transaction. Where that
+ * takes long it is not asked for each refused store. */
+static FM_FAULT void commit(struct fm_file *f)
+{
+	struct fm_io sync = { .file = f, .op = FM_FSYNC, .buffered = true };
+	uint64_t from = fm_now_ms(), to;
+
+	if (from < atomic_load(&f->no_commit_before_ms))
+		return;
+	fm_io_once(&sync);
+	to = fm_now_ms();
+	atomic_store(&f->no_commit_before_ms, to + 4 * (to - from));
+}
+
+/* Room for one page, if there is any. */
+static FM_FAULT long allocate_last(struct fm_file *f, uint64_t fp)
+{
+	long err = allocate(f, fp, 1);
+
+	if (err != -ENOSPC && err != -EDQUOT)
+		return err;
+	commit(f);
+	return allocate(f, fp, 1);
+}
+
 FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 			      _Atomic uint8_t *p)
 {
@@ -134,14 +159,8 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 		n = ALLOC_PAGES;
 	err = allocate(f, fp, n);
 	if (err == -ENOSPC || err == -EDQUOT) {
-		/* One page, after what was freed has been committed: file
-		 * systems give blocks back with the next transaction. */
-		struct fm_io sync = { .file = f, .op = FM_FSYNC,
-				      .buffered = true };
-
 		n = 1;
-		fm_io_once(&sync);
-		err = allocate(f, fp, n);
+		err = allocate_last(f, fp);
 	}
 	if (err == -EOPNOTSUPP || err == -ENOSYS || err == -EINVAL) {
 		f->sparse = false; /* cannot be known here: write-back tells */

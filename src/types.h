@@ -135,6 +135,7 @@ struct fm_file {
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
 	_Atomic int64_t resident;  /* pages present in any mapping */
 	_Atomic uint64_t dirty_since_ms;
+	_Atomic uint64_t no_commit_before_ms; /* full file system, see load.c */
 	struct fm_file *hash_next; /* file table */
 	struct fm_file_stats st;
 	char path[256];            /* for messages and statistics */
