@@ -36,6 +36,20 @@ static int ours(void *arg)
 	return ((volatile unsigned char *)s->m)[s->off];
 }
 
+/* Stores that one of the two does not see. */
+static int both_ways(struct spot *s)
+{
+	int bad = 0;
+
+	for (s->off = 1; s->off < N; s->off += PAGE) {
+		s->m[s->off] = 0x34;
+		bad += theirs(s) != 0x34;
+		peer_store(s->p, s->off, 0x35);
+		bad += ours(s) != 0x35;
+	}
+	return bad;
+}
+
 static void lasting_mapper(void)
 {
 	int fd = peer_file("f", N);
@@ -49,12 +63,12 @@ static void lasting_mapper(void)
 	for (s.off = 0; s.off < N; s.off += PAGE)
 		bad += !soon(theirs, &s, 0x33);
 	say("C21 native mapper misses: %d", bad);
-	usleep(500000);
-	for (s.off = 1; s.off < N; s.off += PAGE) {
-		s.m[s.off] = 0x34;
-		bad += theirs(&s) != 0x34;
-		peer_store(s.p, s.off, 0x35);
-		bad += ours(&s) != 0x35;
+	/* However long it takes on a busy machine. */
+	for (int tries = 0; tries < 20; tries++) {
+		usleep(500000);
+		bad = both_ways(&s);
+		if (!bad)
+			break;
 	}
 	say("C21 once noticed, both miss: %d", bad);
 	peer_end(s.p);
