@@ -407,38 +407,25 @@ ssize_t fm_transfer(struct fm_rw *rw)
 	return run(rw);
 }
 
-/* A read into ordinary memory of a file that is not managed, or whose mappings
- * nobody stores to. */
-static bool plain_read(struct fm_rw *rw, ssize_t *ret)
-{
-	unsigned slot = fm_read_enter(rw->fd);
-	bool plain = slot < FM_READS_FULL && !fm_reads_look();
-
-	if (!plain) {
-		rw->file = fm_file_by_fd(rw->fd);
-		plain = !rw->file;
-	}
-	if (plain)
-		*ret = rw->call(rw, rw->iov, rw->cnt, rw->off);
-	fm_read_leave(slot);
-	return plain;
-}
-
 ssize_t fm_rw(struct fm_rw *rw)
 {
 	const bool touches = fm_iov_touches(rw->iov, rw->cnt);
+	unsigned slot = FM_READS_FULL;
 	ssize_t r;
 
 	/* A cancellation point here, and none while the file is held. */
 	pthread_testcancel();
-	if (rw->in && !touches) {
-		if (plain_read(rw, &r))
-			return r;
-	} else {
-		rw->file = fm_file_by_fd(rw->fd);
-		if (!touches && !rw->file)
-			return rw->call(rw, rw->iov, rw->cnt, rw->off);
+	if (rw->in && !touches)
+		slot = fm_read_enter(rw->fd);
+	/* A read of what nobody stores to needs no look at what it is. */
+	rw->file = slot == FM_READS_FULL || fm_reads_look() ?
+			   fm_file_by_fd(rw->fd) : NULL;
+	if (!touches && !rw->file) {
+		r = rw->call(rw, rw->iov, rw->cnt, rw->off);
+		fm_read_leave(slot);
+		return r;
 	}
+	fm_read_leave(slot);
 	if (touches) {
 		classify(rw);
 		r = run(rw);

@@ -53,18 +53,12 @@ static void bounds(struct fm_map *m, const struct span *s, uint64_t *lo,
 static void drop_private(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-	uint8_t mode;
 
 	(void)arg;
 	fm_page_lock(p);
-	mode = fm_mode(m, i);
-	if ((mode & PM_PRESENT) &&
-	    !fm_pinned(fm_map_addr(m, i), FM_PAGE)) {
-		fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-		if (!(mode & PM_OWN))
-			fm_cache_uncharge(1);
-		fm_mode_set(m, i, mode & (PM_QUEUED | PM_MAIN));
-	}
+	if ((fm_mode(m, i) & PM_PRESENT) &&
+	    !fm_pinned(fm_map_addr(m, i), FM_PAGE))
+		fm_cache_drop(m, i);
 	fm_page_unlock(p);
 }
 

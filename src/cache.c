@@ -389,6 +389,16 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 	return total;
 }
 
+FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
+	fm_mode_set(m, i, mode & (PM_QUEUED | PM_MAIN));
+	if (!(mode & PM_OWN)) /* the program's own copy is not charged */
+		fm_cache_uncharge(1);
+}
+
 FM_FAULT bool fm_cache_drop_clean(struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
@@ -397,11 +407,8 @@ FM_FAULT bool fm_cache_drop_clean(struct fm_map *m, uint64_t i)
 	if (!p || !fm_page_trylock(p))
 		return false;
 	ok = fm_map_current(m, i) && evictable(m, i, p) == 0;
-	if (ok) {
-		fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-		fm_mode_set(m, i, fm_mode(m, i) & (PM_QUEUED | PM_MAIN));
-		fm_cache_uncharge(1);
-	}
+	if (ok)
+		fm_cache_drop(m, i);
 	fm_page_unlock(p);
 	return ok;
 }

@@ -36,6 +36,9 @@ void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot, bool huge);
 /* Evict about n pages; returns how many left. Caller holds an epoch. */
 uint64_t fm_cache_evict(uint64_t n);
 
+/* Page i of m, which is present and whose lock the caller holds, leaves memory;
+ * its next touch is a fault again. */
+void fm_cache_drop(struct fm_map *m, uint64_t i);
 /* Drop page i of m from memory now if it is clean and nobody uses it. */
 bool fm_cache_drop_clean(struct fm_map *m, uint64_t i);
 

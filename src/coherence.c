@@ -76,9 +76,7 @@ FM_FAULT int fm_invalidate_peers(struct fm_map *m, uint64_t i)
 		/* A write-back in flight may yet read from this copy. */
 		if (fm_page_state(fm_file_page(m->file, fp)) & FP_WB)
 			return -EAGAIN;
-		fm_uffd_drop(fm_map_addr(o, j), FM_PAGE);
-		fm_mode_set(o, j, fm_mode(o, j) & (PM_QUEUED | PM_MAIN));
-		fm_cache_uncharge(1);
+		fm_cache_drop(o, j);
 	}
 	return 0;
 }

@@ -43,15 +43,6 @@ struct helper {
 	int err;
 };
 
-/* The number that the path names may have been closed behind our back. */
-static bool is_file(int fd, const struct fm_file *f)
-{
-	struct stat st;
-
-	return !fm_sys_fstat(fd, &st) && st.st_ino == f->ino &&
-	       st.st_dev == f->dev;
-}
-
 static int helper_one(const struct helper *h, const struct fm_kmap *k)
 {
 	int fd = fm_sys_open(h->path, k->write ? O_RDWR : O_RDONLY, 0);
@@ -59,7 +50,8 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 
 	if (fd < 0)
 		return fd;
-	if (!is_file(fd, h->file)) {
+	/* The number that the path names may have been closed behind our back. */
+	if (!fm_sys_is_file(fd, h->file->dev, h->file->ino)) {
 		fm_sys_close(fd);
 		return -EBADF;
 	}

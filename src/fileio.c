@@ -205,10 +205,7 @@ static bool drop_copy(struct fm_map *m, uint64_t i, bool discard)
 		return true;
 	if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
 		return false;
-	fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-	if (!(mode & PM_OWN))
-		fm_cache_uncharge(1);
-	fm_mode_set(m, i, mode & (PM_QUEUED | PM_MAIN));
+	fm_cache_drop(m, i);
 	return true;
 }
 

@@ -177,13 +177,21 @@ static FM_FAULT void let_go(struct kept *k)
 	k->len = 0;
 }
 
-/* Pages [from, k->rest) leave. */
-static FM_FAULT uint64_t cut(struct kept *k, uint64_t from)
+/* How many of the pages from that one on there are. */
+static FM_FAULT uint64_t held(const struct kept *k, uint64_t from)
 {
 	uint64_t n = 0;
 
 	for (uint64_t i = from; i < k->rest; i++)
 		n += k->mode[i] != 0;
+	return n;
+}
+
+/* Pages [from, k->rest) leave. */
+static FM_FAULT uint64_t cut(struct kept *k, uint64_t from)
+{
+	uint64_t n = held(k, from);
+
 	if (n)
 		fm_uffd_drop(k->mem + (from << FM_PAGE_SHIFT),
 			     (k->rest - from) << FM_PAGE_SHIFT);
@@ -358,38 +366,28 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 
 	(void)arg;
 	fm_page_lock(p);
-	if (fm_mode(m, i) & PM_PRESENT) {
-		fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-		fm_mode_set(m, i, fm_mode(m, i) & (PM_QUEUED | PM_MAIN));
-		fm_cache_uncharge(1);
-	}
+	if (fm_mode(m, i) & PM_PRESENT)
+		fm_cache_drop(m, i);
 	fm_page_unlock(p);
-}
-
-static uint64_t held(const struct kept *k)
-{
-	uint64_t n = 0;
-
-	for (uint64_t i = 0; i < k->rest; i++)
-		n += k->mode[i] != 0;
-	return n;
 }
 
 int fm_kept_take(struct fm_map *m, int prot)
 {
 	struct kept k;
 	struct stat st;
+	uint64_t n;
 	int err;
 
 	if (!atomic_load(&pages) || !m->shared ||
 	    fm_sys_fstat(m->file->fd_path, &st) || !find(m, &st, &k))
 		return 0;
-	atomic_fetch_sub(&pages, (int64_t)held(&k));
+	n = held(&k, 0);
+	atomic_fetch_sub(&pages, (int64_t)n);
 	err = atomic_load(&m->aliased) ? -EBUSY : place(m, &k, prot);
 	if (err) {
 		if (err == -EBUSY) /* nothing has been done yet */
 			fm_sys_munmap(k.mem, k.len);
-		fm_cache_uncharge(held(&k));
+		fm_cache_uncharge(n);
 	} else {
 		atomic_fetch_add_explicit(&m->file->st.hits_kept,
 					  pages_back(m, &k),

@@ -69,10 +69,7 @@ FM_FAULT bool fm_lost_home(int was)
 
 static FM_FAULT bool is_right(int fd, const struct fm_file *f)
 {
-	struct stat st;
-
-	return fd >= 0 && !fm_sys_fstat(fd, &st) && st.st_ino == f->ino &&
-	       st.st_dev == f->dev;
+	return fm_sys_is_file(fd, f->dev, f->ino);
 }
 
 FM_FAULT bool fm_lost_file(struct fm_file *f)

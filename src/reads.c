@@ -47,14 +47,6 @@ bool fm_reads_look(void)
 	return atomic_load(&stored) || atomic_load(&fm_fork_touch_file);
 }
 
-static bool is(int fd, const struct stat *st)
-{
-	struct stat other;
-
-	return fm_sys_fstat(fd, &other) == 0 && other.st_ino == st->st_ino &&
-	       other.st_dev == st->st_dev;
-}
-
 bool fm_reads_stored(const struct stat *st)
 {
 	bool found = false;
@@ -64,7 +56,7 @@ bool fm_reads_stored(const struct stat *st)
 	for (unsigned i = 0; i < FM_READS_FULL && !found; i++) {
 		int fd = atomic_load(&slots[i].fd) - 1;
 
-		found = fd >= 0 && is(fd, st);
+		found = fd >= 0 && fm_sys_is_file(fd, st->st_dev, st->st_ino);
 	}
 	return found;
 }

@@ -217,23 +217,15 @@ static FM_FAULT int plain_fd(const struct fm_io *io)
 	return io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
 }
 
-/* Without io_uring these are numbers that the program may have closed behind
- * our back, and opened something else. */
-static FM_FAULT bool is_file(int fd, const struct fm_file *f)
-{
-	struct stat st;
-
-	return !fm_sys_fstat(fd, &st) && st.st_ino == f->ino &&
-	       st.st_dev == f->dev;
-}
-
 static FM_FAULT long plain_io(struct fm_io *io)
 {
 	struct fm_file *f = io->file;
 	int fd = plain_fd(io);
 	struct iovec v = { io->buf, io->len };
 
-	if (!is_file(fd, f)) {
+	/* Without io_uring these are numbers that the program may have closed
+	 * behind our back, and opened something else. */
+	if (!fm_sys_is_file(fd, f->dev, f->ino)) {
 		fd = fm_lost_file(f) ? plain_fd(io) : -1;
 		if (fd < 0)
 			return -EBADF;

@@ -97,6 +97,14 @@ static inline int fm_sys_fstat(int fd, struct stat *st)
 	return (int)fm_sys2(SYS_fstat, fd, st);
 }
 
+/* Is fd that file? The number may be another's by now. */
+static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)
+{
+	struct stat st;
+
+	return !fm_sys_fstat(fd, &st) && st.st_ino == ino && st.st_dev == dev;
+}
+
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)
 {
 	return fm_sys4(SYS_pread64, fd, buf, len, off);

@@ -15,52 +15,53 @@ struct cache_stat {
 	uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
-/* [off, off + len) cut to the file, and what of it is cached. */
-static bool look(int fd, const struct stat *st, struct cache_range *r,
-		 uint64_t *ret_pages)
+/* The part of [off, off + len) that lies in the file; len 0: none. */
+static struct cache_range cut(const struct stat *st, uint64_t off, uint64_t len)
 {
 	uint64_t size = (uint64_t)st->st_size;
-	struct cache_stat cs;
+	struct cache_range r = { off, off < size ? size - off : 0 };
 
-	if (r->off >= size)
-		return false;
-	if (r->len > size - r->off)
-		r->len = size - r->off;
-	if (fm_sys4(SYS_CACHESTAT, fd, r, &cs, 0))
-		return false;
-	*ret_pages = cs.cached;
-	return true;
+	if (r.len > len)
+		r.len = len;
+	return r;
 }
 
-static uint64_t pages_in(uint64_t len)
+/* Pages of the range; how many are cached in *ret. 0: cannot tell. */
+static uint64_t look(int fd, const struct cache_range *r, uint64_t *ret)
 {
-	return (len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	struct cache_stat cs;
+
+	if (!r->len || fm_sys4(SYS_CACHESTAT, fd, r, &cs, 0))
+		return 0;
+	*ret = cs.cached;
+	return (r->len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
 }
 
 bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		    const struct fm_policy *p)
 {
-	struct cache_range r = { off, len };
-	uint64_t cached;
+	struct cache_range r = cut(st, off, len);
+	uint64_t pages, cached;
 
-	return p->warm != FM_WARM_ENGINE && look(fd, st, &r, &cached) &&
-	       cached >= pages_in(r.len);
+	if (p->warm == FM_WARM_ENGINE)
+		return false;
+	pages = look(fd, &r, &cached);
+	return pages && cached >= pages;
 }
 
 bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		    const struct fm_policy *p)
 {
-	struct cache_range r = { off, len };
-	uint64_t cached, pages;
+	struct cache_range r = cut(st, off, len);
+	uint64_t pages, cached;
 
 	/* The kernel then keeps all of the file: a small part of it decides
 	 * nothing. */
-	if (p->warm == FM_WARM_ENGINE || len < (uint64_t)st->st_size / PART ||
-	    !look(fd, st, &r, &cached) ||
-	    r.len < (uint64_t)st->st_size / PART)
+	if (p->warm == FM_WARM_ENGINE || r.len < (uint64_t)st->st_size / PART)
 		return false;
-	if (p->warm == FM_WARM_KERNEL)
-		return cached > 0;
-	pages = pages_in(r.len);
-	return cached >= pages - pages / 16;
+	pages = look(fd, &r, &cached);
+	if (!pages)
+		return false;
+	return p->warm == FM_WARM_KERNEL ? cached > 0 :
+					   cached >= pages - pages / 16;
 }

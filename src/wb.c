@@ -4,15 +4,12 @@
 #include <string.h>
 
 #include "cache.h"
-#include "engine.h"
 #include "epoch.h"
 #include "file.h"
 #include "log.h"
 #include "map.h"
-#include "mapops.h"
 #include "page.h"
 #include "pin.h"
-#include "policy.h"
 #include "ring.h"
 #include "uffd.h"
 
@@ -114,9 +111,7 @@ static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 	if (m) { /* the next store must be seen again */
 		if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
 			return;
-		fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-		fm_mode_set(m, i, fm_mode(m, i) & (PM_QUEUED | PM_MAIN));
-		fm_cache_uncharge(1);
+		fm_cache_drop(m, i);
 	}
 	fm_page_set(p, 0, FP_DIRTY);
 	fm_dirty_clear(f, fp);

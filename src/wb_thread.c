@@ -4,6 +4,7 @@
 #include "wb_priv.h"
 
 #include "cache.h"
+#include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
 #include "lock.h"
@@ -110,7 +111,6 @@ static void *flusher(void *arg)
 
 int fm_wb_start(void)
 {
-	extern int fm_thread_create(void *(*fn)(void *), void *arg);
 	const struct fm_policy *p = fm_policy_default();
 
 	if (atomic_exchange(&started, 1))

@@ -11,15 +11,6 @@
 
 #define N 512ul
 
-static long raw(long nr, long a, long b, long c)
-{
-	long r;
-
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return r;
-}
-
 static size_t wrong(const char *p, size_t from, size_t to)
 {
 	size_t bad = 0;
@@ -38,7 +29,7 @@ static void stolen(bool reuse)
 
 	say("F5 before: %zu wrong", wrong(p, 0, 8));
 	p[3 * PAGE] = 'A';
-	say("F5 close_range: %ld", raw(SYS_close_range, 3, ~0u, 0));
+	say("F5 close_range: %ld", ct_raw(SYS_close_range, 3, ~0u, 0, 0));
 	for (int i = 3; reuse && i < 1024; i++)
 		if (open("/dev/null", O_RDWR) < 0)
 			break;
@@ -47,7 +38,7 @@ static void stolen(bool reuse)
 		p[i * PAGE + 100] = 'S';
 	say_rc("F5 msync", msync(p, N * PAGE, MS_SYNC));
 	say("F5 the rest: %zu wrong", wrong(p, N / 2, N));
-	raw(SYS_close_range, 3, ~0u, 0);
+	ct_raw(SYS_close_range, 3, ~0u, 0, 0);
 	p[5 * PAGE] = 'B';
 	say("F5 again: %zu wrong", wrong(p, 8, N));
 	say_rc("F5 munmap", munmap(p, N * PAGE));

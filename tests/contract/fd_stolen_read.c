@@ -10,15 +10,6 @@
 
 #define N 512ul
 
-static long raw(long nr, long a, long b, long c)
-{
-	long r;
-
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return r;
-}
-
 static void look(const char *what, int flags)
 {
 	int fd = open(ct_path("read"), O_RDONLY), got;
@@ -26,7 +17,7 @@ static void look(const char *what, int flags)
 	size_t bad = 0;
 
 	say("F6 %s before: %d", what, ct_matches(p, PAGE, 0));
-	raw(SYS_close_range, 3, ~0u, 0);
+	ct_raw(SYS_close_range, 3, ~0u, 0, 0);
 	for (size_t i = 0; i < N; i++) {
 		got = ct_load(p + i * PAGE + 77);
 		bad += got != ct_byte(i * PAGE + 77) && got != -SIGBUS;

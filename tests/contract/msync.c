@@ -133,16 +133,9 @@ static void times(void)
 /* Past every hook: a hooked read would write back first. */
 static int raw_byte(int f, off_t off)
 {
-	register long r10 __asm__("r10") = off;
 	char c = -1;
-	long r;
 
-	__asm__ volatile("syscall"
-			 : "=a"(r)
-			 : "a"(SYS_pread64), "D"((long)f), "S"(&c), "d"(1L),
-			   "r"(r10)
-			 : "rcx", "r11", "memory");
-	return r == 1 ? c : -1;
+	return ct_raw(SYS_pread64, f, (long)&c, 1, off) == 1 ? c : -1;
 }
 
 /* One range that has become many mappings. */
