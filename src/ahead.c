@@ -5,7 +5,13 @@
  * policy->map_ahead bytes in flight or landed before its reader; the unit
  * doubles from 64 KiB to 2 MiB while it is used. Since a landed chunk is
  * mapped only on its first touch, the position of the reader is known, at one
- * fault a chunk. Random faults match nothing and bring one page each.
+ * fault a chunk.
+ *
+ * Random faults match nothing and bring one page each. Now and then two of
+ * them do follow each other. So a stream may go ahead by twice of what its
+ * reader went through, loses half of that credit where the reader leaps, and
+ * ends when it is not used for long: what a chance hit brings is small, and
+ * later faults that fall into it do not feed it.
  */
 #include "ahead.h"
 
@@ -29,7 +35,8 @@ struct one {
 	int64_t pos;     /* last page known to be touched */
 	int64_t edge;    /* next page to read ahead (in direction of step) */
 	uint64_t unit;   /* pages of the next chunk (step +-1) */
-	uint64_t used;
+	uint64_t passed; /* steps that the reader made one after the other */
+	uint64_t used;   /* clock at the last use */
 };
 
 /* A fault, and the pages [lo, hi) that were loaded for it. */
@@ -42,7 +49,7 @@ struct fm_stream {
 	struct seen recent[RECENT];
 	unsigned next_recent;
 	struct fm_stream *next_free;
-	uint64_t clock;
+	uint64_t clock; /* faults */
 	struct one s[STREAMS];
 };
 
@@ -101,6 +108,11 @@ static FM_FAULT struct fm_stream *streams_of(struct fm_map *m)
 	return st;
 }
 
+static FM_FAULT uint64_t distance(int64_t a, int64_t b)
+{
+	return (uint64_t)(a > b ? a - b : b - a);
+}
+
 /* ---- limits ------------------------------------------------------------ */
 
 /* Pages a stream may have ahead: policy, and a fair part of a small cache. */
@@ -110,6 +122,17 @@ static FM_FAULT uint64_t room(const struct fm_map *m)
 	uint64_t most = fm_cache_limit() / 8;
 
 	return pages < most ? pages : most;
+}
+
+/* Pages (accesses, when strided) that s may be ahead of its reader. */
+static FM_FAULT uint64_t reach(const struct fm_map *m, const struct one *s)
+{
+	uint64_t most = room(m), earned = 2 * s->passed;
+
+	if (atomic_load(&m->advice) == MADV_SEQUENTIAL)
+		return most;
+	earned += distance(s->step, 0) == 1 ? 2 * FIRST_UNIT : 2;
+	return earned < most ? earned : most;
 }
 
 /* Pages of the mapping that lie in the file. */
@@ -136,7 +159,8 @@ static FM_FAULT uint64_t forward_len(struct fm_map *m, const struct one *s,
 
 	/* Small buffers at first, whole frames once the stream has shown that
 	 * it goes on. */
-	n = n <= 4 * FIRST_UNIT ? FIRST_UNIT : border;
+	n = n <= 4 * FIRST_UNIT || s->passed < 2 * FIRST_UNIT ? FIRST_UNIT :
+								border;
 	if (n > border)
 		n = border;
 	if ((int64_t)n > stop - s->edge)
@@ -190,16 +214,11 @@ static FM_FAULT bool push_strided(struct fm_map *m, struct one *s)
 	return true;
 }
 
-static FM_FAULT uint64_t distance(int64_t a, int64_t b)
-{
-	return (uint64_t)(a > b ? a - b : b - a);
-}
-
 /* Keep the pipe full. A strided stream counts accesses, not pages. */
 static FM_FAULT void push(struct fm_map *m, struct one *s)
 {
 	int64_t stop = stop_of(m);
-	uint64_t most = room(m);
+	uint64_t most = reach(m, s);
 	uint64_t ahead;
 
 	for (int n = 0; n < 64; n++) {
@@ -268,11 +287,20 @@ static FM_FAULT bool belongs(const struct one *s, int64_t i)
 	       (i - s->pos) % s->step == 0;
 }
 
+/* Others may fault in between, the more so the longer its chunks are. */
+static FM_FAULT bool stale(const struct fm_stream *st, const struct one *s)
+{
+	return st->clock - s->used > 32 + 4 * s->passed;
+}
+
 static FM_FAULT struct one *find(struct fm_stream *st, int64_t i)
 {
-	for (int k = 0; k < STREAMS; k++)
+	for (int k = 0; k < STREAMS; k++) {
+		if (st->s[k].live && stale(st, &st->s[k]))
+			st->s[k].live = false;
 		if (belongs(&st->s[k], i))
 			return &st->s[k];
+	}
 	return NULL;
 }
 
@@ -285,7 +313,7 @@ static FM_FAULT struct one *start(struct fm_stream *st, int64_t i,
 		if (!st->s[k].live || st->s[k].used < s->used)
 			s = &st->s[k];
 	*s = (struct one){ .live = true, .step = step, .pos = i,
-			   .edge = i + step, .unit = unit };
+			   .edge = i + step, .unit = unit, .used = st->clock };
 	return s;
 }
 
@@ -319,6 +347,18 @@ static FM_FAULT struct one *stream_at(struct fm_map *m, struct fm_stream *st,
 	return start(st, i, step, sequential ? FM_HUGE_PAGES : FIRST_UNIT);
 }
 
+/* The reader has come to page i, and what was read with it ends at pos. Pages
+ * that were present all along may lie between. */
+static FM_FAULT void earn(struct one *s, int64_t i, int64_t pos)
+{
+	uint64_t step = distance(s->step, 0);
+
+	if (distance(i, s->pos) / step <= 2 * FIRST_UNIT + s->passed / 4)
+		s->passed += distance(pos, s->pos) / step;
+	else
+		s->passed /= 2;
+}
+
 /* The reader is at page i and everything up to pos, [seen.lo, seen.hi) has
  * been mapped. */
 static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
@@ -327,10 +367,13 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
 	struct one *s = stream_at(m, st, seen->i);
 
 	st->recent[st->next_recent++ % RECENT] = *seen;
+	st->clock++;
 	if (!s)
 		return;
-	if ((s->step > 0 && pos > s->pos) || (s->step < 0 && pos < s->pos))
+	if ((s->step > 0 && pos > s->pos) || (s->step < 0 && pos < s->pos)) {
+		earn(s, seen->i, pos);
 		s->pos = pos;
+	}
 	if (s->step == 1 && s->edge >= seen->lo && s->edge < seen->hi)
 		s->edge = seen->hi;
 	if (s->step == -1 && s->edge >= seen->lo && s->edge < seen->hi)
@@ -338,7 +381,7 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
 	if ((s->step > 0 && s->edge <= s->pos) ||
 	    (s->step < 0 && s->edge >= s->pos))
 		s->edge = s->pos + s->step;
-	s->used = ++st->clock;
+	s->used = st->clock;
 	push(m, s);
 }
 
@@ -367,6 +410,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 {
 	struct fm_stream *st;
+	struct one *s;
 	int64_t first;
 	uint64_t n;
 
@@ -378,16 +422,13 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 	st = streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return true;
-	for (int k = 0; k < STREAMS; k++)
-		if (belongs(&st->s[k], (int64_t)i)) {
-			int64_t end = st->s[k].step > 0 ?
-					      first + (int64_t)n - 1 : first;
-			struct seen seen = { (int64_t)i, (int64_t)i,
-					     (int64_t)i + 1 };
+	s = find(st, (int64_t)i);
+	if (s) {
+		int64_t end = s->step > 0 ? first + (int64_t)n - 1 : first;
+		struct seen seen = { (int64_t)i, (int64_t)i, (int64_t)i + 1 };
 
-			advance(m, st, &seen, end);
-			break;
-		}
+		advance(m, st, &seen, end);
+	}
 	fm_unlock(&st->lock);
 	if (atomic_load(&m->advice) == MADV_SEQUENTIAL)
 		drop_behind(m, first, n);

@@ -408,13 +408,43 @@ class App:
         results, sides = [], []
         for name in "native", "fastmap":
             side = Side(self, name)
-            if setup:
+            known = self.known(side) if name == "native" else None
+            if setup and not known:
                 setup(side)
-            results.append(job(side))
+            results.append(known or plain(job(side)))
             sides.append(side)
+            if name == "native" and not known:
+                self.remember(side, results[0])
             if os.environ.get("FASTMAP_APPS_KEEP") != "1":
                 shutil.rmtree(side.data, ignore_errors=True)
         return results, sides
+
+    def kept(self):
+        """Where the native side's answers are kept for the other deliveries
+        and users, FASTMAP_APPS_NATIVE=DIR: they are the same."""
+        h = hashlib.sha256(self.args.scale.encode())
+        name = os.path.basename(sys.argv[0])
+        for path in [sys.argv[0]] + sorted(glob.glob(HERE + "/jobs/*")):
+            with open(path, "rb") as f:
+                h.update(f.read())
+        return "%s/%s.%s.json" % (os.environ["FASTMAP_APPS_NATIVE"], name,
+                                  h.hexdigest()[:16])
+
+    def known(self, side):
+        if not os.environ.get("FASTMAP_APPS_NATIVE") or \
+                not os.path.exists(self.kept()):
+            return None
+        with open(self.kept()) as f:
+            o = json.load(f)
+        side.seconds, side.cpu = o["seconds"], o["cpu"]
+        print("  note: native answers of " + time.ctime(o["when"]))
+        return o["result"]
+
+    def remember(self, side, result):
+        if os.environ.get("FASTMAP_APPS_NATIVE"):
+            with open(self.kept(), "w") as f:
+                json.dump({"when": time.time(), "result": result, "cpu": side.cpu,
+                           "seconds": side.seconds}, f)
 
     def report(self, sides):
         if sides:
@@ -429,6 +459,11 @@ class App:
             print("  demoted: " + line)
         for line in sorted(set(self.refused))[:10]:
             print("  said: " + line)
+
+
+def plain(result):
+    """As it is when it comes back from a file."""
+    return json.loads(json.dumps(result))
 
 
 def differences(want, got, where="result"):
