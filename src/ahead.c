@@ -313,7 +313,9 @@ static FM_FAULT struct one *start(struct fm_stream *st, int64_t i,
 		if (!st->s[k].live || st->s[k].used < s->used)
 			s = &st->s[k];
 	*s = (struct one){ .live = true, .step = step, .pos = i,
-			   .edge = i + step, .unit = unit, .used = st->clock };
+			   .edge = i + step, .unit = unit, .used = st->clock,
+			   /* by advice, not by what was seen */
+			   .passed = unit > FIRST_UNIT ? unit : 0 };
 	return s;
 }
 
