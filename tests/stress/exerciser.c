@@ -9,7 +9,8 @@
  * Several files one after another: what hands a file to the kernel for good
  * (fork, moves, access beyond the end) is done to a quarter of them only.
  * Single-threaded, so that every byte has exactly one right value. Runs
- * natively as well, which is how the model itself is tested. The first
+ * natively as well, which is how the model itself is tested. Forks come in the
+ * second half, for what the engine does only before the first one. The first
  * difference ends the run with the operations that led to it.
  */
 #include "exerciser.h"
@@ -34,7 +35,7 @@ uint64_t size;
 char *buf;
 char *heap;
 struct map maps[MAPS];
-static uint64_t op_no;
+static uint64_t op_no, notes;
 static uint64_t state;
 static char history[HISTORY][160];
 
@@ -51,7 +52,7 @@ uint64_t rnd(uint64_t below)
 
 void note(const char *fmt, ...)
 {
-	char *h = history[op_no % HISTORY];
+	char *h = history[notes++ % HISTORY];
 	va_list ap;
 	int n = snprintf(h, sizeof(history[0]), "%llu: ",
 			 (unsigned long long)op_no);
@@ -74,7 +75,7 @@ void fail(const char *fmt, ...)
 	va_end(ap);
 	fprintf(stderr, "\nfile size %llu, last operations:\n",
 		(unsigned long long)size);
-	for (uint64_t i = op_no >= HISTORY ? op_no - HISTORY + 1 : 0; i <= op_no; i++)
+	for (uint64_t i = notes > HISTORY ? notes - HISTORY : 0; i < notes; i++)
 		fprintf(stderr, "  %s\n", history[i % HISTORY]);
 	for (int i = 0; i < MAPS; i++)
 		if (maps[i].addr)
@@ -278,6 +279,9 @@ static void op_fork(void)
 	int status;
 	pid_t pid;
 
+	/* A process that has forked keeps nothing of what it unmaps. */
+	if (op_no < n_ops / 2)
+		return;
 	note("fork");
 	fflush(NULL);
 	pid = fork();
@@ -301,9 +305,11 @@ static const struct op own_ops[] = {
 	{ NULL, NULL, 0, false },
 };
 
-static const struct op *const tables[] = { map_ops, file_ops, own_ops };
+static const struct op *const tables[] = { map_ops, file_ops, again_ops,
+					   own_ops };
+#define TABLES (sizeof(tables) / sizeof(*tables))
 
-static bool skipped(const struct op *o)
+bool skipped(const struct op *o)
 {
 	const char *name = o->name;
 	size_t n = strlen(name);
@@ -321,11 +327,11 @@ static const struct op *some_op(void)
 {
 	unsigned total = 0, r;
 
-	for (int t = 0; t < 3; t++)
+	for (int t = 0; t < (int)TABLES; t++)
 		for (const struct op *o = tables[t]; o->name; o++)
 			total += skipped(o) ? 0 : o->weight;
 	r = (unsigned)rnd(total);
-	for (int t = 0; t < 3; t++)
+	for (int t = 0; t < (int)TABLES; t++)
 		for (const struct op *o = tables[t]; o->name; o++) {
 			if (skipped(o))
 				continue;
@@ -393,7 +399,6 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		fail("%s: %s", path, strerror(errno));
 	for (op_no = 0; op_no < n_ops; op_no++) {
-		note("-");
 		some_op()->run();
 		if (careful)
 			check_own();

@@ -60,6 +60,7 @@ void model_drop_private(uint64_t from);
 /* Bytes of the mapping before the end of the file's last page. */
 uint64_t map_valid(const struct map *m);
 struct map *some_map(void);
+void unmap_one(struct map *m);
 void unmap_all(void);
 void check_page(struct map *m, uint64_t p);
 
@@ -69,7 +70,9 @@ struct op {
 	unsigned weight;
 	bool demotes; /* may hand the file to the kernel, not done while gentle */
 };
-extern const struct op map_ops[], file_ops[]; /* end with a NULL name */
+/* Each ends with a NULL name. */
+extern const struct op map_ops[], file_ops[], again_ops[];
+bool skipped(const struct op *o);
 
 static inline uint64_t min(uint64_t a, uint64_t b)
 {

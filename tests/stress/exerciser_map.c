@@ -137,9 +137,7 @@ static void op_munmap(void)
 	if (!m || rnd(3))
 		return;
 	note("munmap %d", (int)(m - maps));
-	if (munmap(m->addr, m->len))
-		fail("munmap: %s", strerror(errno));
-	map_forget(m);
+	unmap_one(m);
 }
 
 /* Unmap the tail, or split: unmap the middle and keep the head. */
@@ -245,15 +243,19 @@ static void op_msync(void)
 		fail("msync: %s", strerror(errno));
 }
 
+void unmap_one(struct map *m)
+{
+	if (!m->addr)
+		return;
+	if (munmap(m->addr, m->len))
+		fail("munmap: %s", strerror(errno));
+	map_forget(m);
+}
+
 void unmap_all(void)
 {
-	for (int i = 0; i < MAPS; i++) {
-		if (!maps[i].addr)
-			continue;
-		if (munmap(maps[i].addr, maps[i].len))
-			fail("munmap: %s", strerror(errno));
-		map_forget(&maps[i]);
-	}
+	for (int i = 0; i < MAPS; i++)
+		unmap_one(&maps[i]);
 }
 
 const struct op map_ops[] = {
