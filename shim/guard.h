@@ -95,7 +95,7 @@ struct fm_change {
 	uint64_t mask;
 	int cancel;
 	bool held, serial, owned;
-	_Atomic uint32_t *lock;
+	struct fm_lock *lock;
 };
 bool fm_change_fd(struct fm_change *c, int fd);
 bool fm_change_path(struct fm_change *c, int dirfd, const char *path);

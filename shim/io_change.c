@@ -16,14 +16,16 @@
  * range to hold is computed from it before the call. Held with all signals
  * blocked, around calls that cannot block for ever. Striped by file. */
 #define STRIPES 64
-static _Atomic uint32_t serial[STRIPES];
+static struct fm_lock serial[STRIPES] = {
+	[0 ... STRIPES - 1] = FM_LOCK(FM_RANK_CHANGE),
+};
 
 /* Other threads of the parent may have held any of them. */
 void fm_change_fork_child(void);
 void fm_change_fork_child(void)
 {
 	for (int i = 0; i < STRIPES; i++)
-		atomic_store(&serial[i], 0);
+		fm_lock_reset(&serial[i]);
 }
 
 static void begin(struct fm_change *c, struct fm_file *f)

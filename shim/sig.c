@@ -33,13 +33,13 @@ FM_NEXT(__sysv_signal)
 /* Guarded by `lock`, which is held with every signal blocked and never across
  * an access to the program's memory. */
 static struct {
-	_Atomic uint32_t lock;
+	struct fm_lock lock;
 	_Atomic bool taken;          /* our handler is installed */
 	_Atomic bool wanted;         /* by the engine, once */
 	bool interrupt;              /* siginterrupt(SIGBUS, 1) */
 	struct fm_ksigaction action; /* what the program believes */
 	uint64_t fork_mask;          /* while a fork holds the lock */
-} bus;
+} bus = { .lock = FM_LOCK(FM_RANK_SIGNAL) };
 
 /* Bit s-1: the program's sa_mask for signal s has SIGBUS in it. */
 static _Atomic uint64_t masks_with_bus;

@@ -40,11 +40,11 @@ static FM_TLS struct {
 /* Sent to the process, held back: the next thread that unblocks or waits for
  * it takes it. `waiter` is a thread inside sigwait. */
 static struct {
-	_Atomic uint32_t lock;
+	struct fm_lock lock;
 	_Atomic bool held;
 	siginfo_t info;
 	_Atomic int waiter;
-} process;
+} process = { .lock = FM_LOCK(FM_RANK_LEAF) };
 
 bool fm_view_blocked(void)
 {

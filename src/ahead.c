@@ -45,7 +45,7 @@ struct seen {
 };
 
 struct fm_stream {
-	_Atomic uint32_t lock;
+	struct fm_lock lock;
 	struct seen recent[RECENT];
 	unsigned next_recent;
 	struct fm_stream *next_free;
@@ -54,7 +54,7 @@ struct fm_stream {
 };
 
 /* Made in fault context: recycled through a list, never freed. */
-static _Atomic uint32_t pool_lock;
+static struct fm_lock pool_lock;
 static struct fm_stream *pool;
 
 static FM_FAULT struct fm_stream *stream_new(void)
@@ -74,7 +74,9 @@ static FM_FAULT struct fm_stream *stream_new(void)
 		pool = st->next_free;
 	fm_unlock(&pool_lock);
 	if (st)
-		*st = (struct fm_stream){ .next_recent = 0 };
+		*st = (struct fm_stream){
+			.lock = FM_LOCK(FM_RANK_STREAM),
+		};
 	for (int k = 0; st && k < RECENT; k++)
 		st->recent[k] = (struct seen){ NEVER, NEVER, NEVER };
 	return st;
@@ -484,5 +486,5 @@ int fm_ahead_start(void)
 void fm_ahead_reset(void)
 {
 	fm_chunk_reset();
-	atomic_store(&pool_lock, 0);
+	fm_lock_reset(&pool_lock);
 }

@@ -10,7 +10,7 @@
 
 #include "lock.h"
 
-static _Atomic uint32_t lock;
+static struct fm_lock lock = FM_LOCK(FM_RANK_ALLOC);
 
 void fm_alloc_lock(void)
 {

@@ -32,8 +32,10 @@ static FM_FAULT bool take(struct fm_bounce *s)
 		return false;
 	if (!s->mem)
 		s->mem = fm_sys_anon(FM_BOUNCE);
-	if (s->mem)
+	if (s->mem) {
+		fm_check_got(s, FM_RANK_BOUNCE);
 		return true;
+	}
 	atomic_store(&s->taken, 0);
 	return false;
 }
@@ -44,6 +46,7 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0) >> 14;
 	unsigned hint = (unsigned)(here * 0x9e3779b1u >> 8);
 
+	fm_check_ask(slots, FM_RANK_BOUNCE);
 	for (;;) {
 		uint32_t seq = atomic_load(&returned);
 
@@ -58,6 +61,7 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 
 FM_FAULT void fm_bounce_put(struct fm_bounce *b)
 {
+	fm_check_put(b);
 	atomic_store(&b->taken, 0);
 	atomic_fetch_add(&returned, 1);
 	if (atomic_load(&sleepers))

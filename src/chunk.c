@@ -21,7 +21,7 @@
 #define STALE_MS 500 /* landed and untouched for so long: wasted */
 
 struct fm_chunk fm_chunks[FM_CHUNKS];
-_Atomic uint32_t fm_chunk_lock;
+struct fm_lock fm_chunk_lock;
 static _Atomic uint32_t used;     /* chunks not CH_FREE */
 static char *pieces;
 static uint64_t pieces_free;      /* bitmap */
@@ -473,6 +473,6 @@ void fm_chunk_reset(void)
 	}
 	fm_chunk_thread_reset();
 	fm_standby_reset();
-	atomic_store(&fm_chunk_lock, 0);
+	fm_lock_reset(&fm_chunk_lock);
 	atomic_store(&used, 0);
 }

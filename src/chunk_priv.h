@@ -30,7 +30,7 @@ struct fm_chunk {
 };
 
 extern struct fm_chunk fm_chunks[FM_CHUNKS];
-extern _Atomic uint32_t fm_chunk_lock; /* table, wants, pieces: a leaf */
+extern struct fm_lock fm_chunk_lock; /* table, wants, pieces */
 
 /* A chunk (CH_PREP) over absent pages that no chunk covers, with a frame for
  * standby. NULL: there is none, or no room. */

@@ -36,7 +36,8 @@ static _Atomic uint32_t pollers; /* threads that poll, for any read */
 static _Atomic uint64_t polled, batches;
 
 /* Windows of time in which all reads wait in one way. */
-static _Atomic uint32_t way = POLL, window_lock;
+static _Atomic uint32_t way = POLL;
+static struct fm_lock window_lock;
 static _Atomic uint64_t window_end, window_ns, window_n;
 static uint64_t estimate[2]; /* ns, recent mean of each way */
 static unsigned windows;
@@ -56,7 +57,7 @@ void fm_demand_reset(void)
 	atomic_store(&pending, NULL);
 	atomic_store(&queued, 0);
 	atomic_store(&pollers, 0);
-	atomic_store(&window_lock, 0);
+	fm_lock_reset(&window_lock);
 	atomic_store(&window_n, 0);
 	atomic_store(&window_ns, 0);
 }

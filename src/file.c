@@ -71,6 +71,32 @@ struct fm_file *fm_file_find(dev_t dev, ino_t ino)
 
 /* ---- leaves and the dirty index --------------------------------------- */
 
+#ifdef FM_LOCK_CHECK
+/* Aligned, so that a page's state byte leads to its leaf. */
+static struct fm_leaf *leaf_new(struct fm_file *f, uint64_t number)
+{
+	size_t len = (sizeof(struct fm_leaf) + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	char *p = fm_sys_anon(2 * FM_LEAF_ALIGN), *at = p;
+	struct fm_leaf *l;
+
+	if (!p)
+		return NULL;
+	at += -(uintptr_t)p & (FM_LEAF_ALIGN - 1);
+	if (at > p)
+		fm_sys_munmap(p, (size_t)(at - p));
+	fm_sys_munmap(at + len, (size_t)(p + 2 * FM_LEAF_ALIGN - at) - len);
+	l = (struct fm_leaf *)at;
+	l->file = f;
+	l->number = number;
+	return l;
+}
+#else
+static struct fm_leaf *leaf_new(struct fm_file *f, uint64_t number)
+{
+	return fm_sys_anon(sizeof(struct fm_leaf));
+}
+#endif
+
 int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
 {
 	uint64_t l = first >> FM_LEAF_SHIFT;
@@ -84,7 +110,7 @@ int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
 
 		if (atomic_load(&f->leaf[l]))
 			continue;
-		new = fm_sys_anon(sizeof(*new));
+		new = leaf_new(f, l);
 		if (!new)
 			return -ENOMEM;
 		if (!atomic_compare_exchange_strong(&f->leaf[l], &none, new))

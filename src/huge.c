@@ -18,7 +18,7 @@ static struct fm_frame frames[MAX_FRAMES];
 static struct fm_frame *full, *hollow;
 static unsigned held, may_hold; /* frames with memory, without standby */
 static _Atomic unsigned nfull;  /* on the list */
-static _Atomic uint32_t lock;
+static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 /* What a frame costs in fresh memory, and what copying out of it costs:
  * running means of what was measured. Where the host of a virtual machine has
  * taken back free memory, the first touch of 2 MiB takes milliseconds. */
@@ -141,7 +141,7 @@ void fm_huge_reset(void)
 	atomic_store(&nfull, 0);
 	for (int i = 0; i < MAX_FRAMES; i++)
 		frames[i].mem = NULL;
-	atomic_store(&lock, 0);
+	fm_lock_reset(&lock);
 }
 
 static FM_FAULT struct fm_frame *pop(struct fm_frame **list)

@@ -44,7 +44,7 @@ struct kept {
 };
 
 static struct kept kept[KEPT]; /* under the lock, a leaf */
-static _Atomic uint32_t lock;
+static struct fm_lock lock;
 static _Atomic int64_t pages;  /* of all entries, charged */
 static uint64_t clock_stamp;
 
@@ -435,6 +435,6 @@ void fm_kept_reset(void)
 				      kept[i].len >> FM_PAGE_SHIFT);
 		kept[i].len = 0;
 	}
-	atomic_store(&lock, 0);
+	fm_lock_reset(&lock);
 	atomic_store(&pages, 0);
 }

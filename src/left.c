@@ -13,7 +13,7 @@ const char fm_left_short[] = "shorter than min-size";
 static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
 static uint64_t no_room;
 static _Atomic bool any;
-static _Atomic uint32_t lock;
+static struct fm_lock lock;
 
 /* NULL when it is new and the table is full. */
 static struct fm_left *find(const struct stat *st)
@@ -152,7 +152,7 @@ void fm_left_report(void)
 
 void fm_left_reset(void)
 {
-	atomic_store(&lock, 0);
+	fm_lock_reset(&lock);
 	atomic_store(&any, false);
 	no_room = 0;
 	memset(table, 0, sizeof(table));

@@ -7,30 +7,58 @@
 #ifndef FM_LOCK_H
 #define FM_LOCK_H
 
+#include "lock_check.h"
 #include "sys.h"
 
-static inline bool fm_trylock(_Atomic uint32_t *l)
+struct fm_lock {
+	_Atomic uint32_t word;
+#ifdef FM_LOCK_CHECK
+	enum fm_rank rank;
+#endif
+};
+
+#ifdef FM_LOCK_CHECK
+#define FM_LOCK(rank) { 0, rank }
+#define fm_lock_rank(l) ((l)->rank)
+#else
+#define FM_LOCK(rank) { 0 }
+#endif
+
+static inline bool fm_trylock(struct fm_lock *l)
 {
 	uint32_t free = 0;
 
-	return atomic_compare_exchange_strong(l, &free, 1);
+	if (!atomic_compare_exchange_strong(&l->word, &free, 1))
+		return false;
+	fm_check_got(l, fm_lock_rank(l));
+	return true;
 }
 
-static inline void fm_lock(_Atomic uint32_t *l)
+static inline void fm_lock(struct fm_lock *l)
 {
+	fm_check_ask(l, fm_lock_rank(l));
 	for (int i = 0; i < 40; i++) {
 		if (fm_trylock(l))
 			return;
 		fm_cpu_relax();
 	}
-	while (atomic_exchange(l, 2) != 0)
-		fm_futex_wait(l, 2, NULL);
+	while (atomic_exchange(&l->word, 2) != 0)
+		fm_futex_wait(&l->word, 2, NULL);
+	fm_check_got(l, fm_lock_rank(l));
 }
 
-static inline void fm_unlock(_Atomic uint32_t *l)
+static inline void fm_unlock(struct fm_lock *l)
 {
-	if (atomic_exchange(l, 0) == 2)
-		fm_futex_wake(l, 1);
+	fm_check_put(l);
+	if (atomic_exchange(&l->word, 0) == 2)
+		fm_futex_wake(&l->word, 1);
+}
+
+/* The child of fork: whoever held it is not here. */
+static inline void fm_lock_reset(struct fm_lock *l)
+{
+	fm_check_put(l);
+	atomic_store(&l->word, 0);
 }
 
 /* Set while this thread is between fm_block_signals and fm_restore_signals:

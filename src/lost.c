@@ -10,7 +10,8 @@
 #include "ring_priv.h"
 #include "uffd.h"
 
-static _Atomic uint32_t lock; /* finding one, and telling */
+/* Finding one, and telling. */
+static struct fm_lock lock = FM_LOCK(FM_RANK_LOST);
 static bool told;
 
 static FM_FAULT void tell(const char *what, int err)

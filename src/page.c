@@ -3,7 +3,7 @@
 
 struct fm_wait_bucket fm_wait_buckets[FM_WAIT_BUCKETS];
 
-FM_FAULT void fm_page_wait(_Atomic uint8_t *p, uint8_t mask)
+FM_FAULT void fm_page_sleep(_Atomic uint8_t *p, uint8_t mask)
 {
 	struct fm_wait_bucket *b = fm_bucket(p);
 

@@ -34,18 +34,35 @@ static inline bool fm_page_trylock(_Atomic uint8_t *p)
 	uint8_t v = atomic_load_explicit(p, memory_order_relaxed);
 
 	while (!(v & FP_BUSY))
-		if (atomic_compare_exchange_weak(p, &v, v | FP_BUSY))
+		if (atomic_compare_exchange_weak(p, &v, v | FP_BUSY)) {
+			fm_check_page_got(p);
 			return true;
+		}
 	return false;
 }
 
 /* Sleep until (*p & mask) may have become zero. */
-void fm_page_wait(_Atomic uint8_t *p, uint8_t mask);
+void fm_page_sleep(_Atomic uint8_t *p, uint8_t mask);
+
+static inline void fm_page_wait(_Atomic uint8_t *p, uint8_t mask)
+{
+	fm_check_page_ask(p);
+	fm_page_sleep(p, mask);
+}
 
 static inline void fm_page_lock(_Atomic uint8_t *p)
 {
+	fm_check_page_ask(p);
 	while (!fm_page_trylock(p))
 		fm_page_wait(p, FP_BUSY);
+}
+
+/* By who has set FP_WB, to clear it; whatever else it has locked: a thread
+ * that locks a page in FP_WB waits for no other page while it has it. */
+static inline void fm_page_lock_wb(_Atomic uint8_t *p)
+{
+	while (!fm_page_trylock(p))
+		fm_page_sleep(p, FP_BUSY);
 }
 
 void fm_page_wake(_Atomic uint8_t *p);
@@ -65,6 +82,7 @@ static inline void fm_page_set(_Atomic uint8_t *p, uint8_t on, uint8_t off)
 
 static inline void fm_page_unlock(_Atomic uint8_t *p)
 {
+	fm_check_page_put(p);
 	atomic_fetch_and(p, (uint8_t)~FP_BUSY);
 	if (atomic_load(&fm_bucket(p)->sleepers))
 		fm_page_wake(p);

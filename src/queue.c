@@ -12,7 +12,7 @@ struct fm_qchunk {
 	uint64_t e[ENTRIES];
 };
 
-static _Atomic uint32_t free_lock;
+static struct fm_lock free_lock = FM_LOCK(FM_RANK_LEAF);
 static struct fm_qchunk *free_list;
 
 static FM_FAULT struct fm_qchunk *chunk_get(void)
@@ -103,7 +103,7 @@ FM_FAULT bool fm_queue_pop(struct fm_queue *q, uint64_t *ret)
 /* The parent's threads may have been in the middle of anything. */
 void fm_queue_reset(struct fm_queue *q)
 {
-	atomic_store(&free_lock, 0);
+	fm_lock_reset(&free_lock);
 	free_list = NULL;
 	*q = (struct fm_queue){ .head = NULL };
 }

@@ -7,14 +7,15 @@
 #ifndef FM_QUEUE_H
 #define FM_QUEUE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "lock.h"
 
 struct fm_qchunk;
 
 struct fm_queue {
-	_Atomic uint32_t lock;
+	struct fm_lock lock;
 	struct fm_qchunk *head, *tail; /* pop from head, push at tail */
 	uint32_t head_at, tail_at;
 	_Atomic uint64_t len;

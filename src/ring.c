@@ -14,7 +14,7 @@
 
 struct fm_ring fm_ring_pool[FM_MAX_RINGS];
 _Atomic uint32_t fm_ring_top;
-static _Atomic uint32_t pool_lock;    /* creation only */
+static struct fm_lock pool_lock;      /* creation only */
 static _Atomic uint32_t pool_wait;    /* futex: a ring was put back */
 static _Atomic uint32_t pool_sleepers;
 static uint32_t pool_limit = FM_MAX_RINGS;
@@ -77,10 +77,10 @@ void fm_rings_reset(void)
 	}
 	memset(fm_ring_pool, 0, sizeof(fm_ring_pool));
 	atomic_store(&fm_ring_top, 0);
-	atomic_store(&pool_lock, 0);
+	fm_lock_reset(&pool_lock);
 	if (fm_home.on)
 		fm_fd_drop(fm_home.ring.ring_fd);
-	memset(&fm_home, 0, sizeof(fm_home));
+	fm_home = (struct fm_home){ .lock = FM_LOCK(FM_RANK_HOME) };
 }
 
 /* ---- pool ------------------------------------------------------------- */
@@ -134,18 +134,25 @@ struct fm_ring *fm_ring_own(void)
 	return r;
 }
 
-FM_FAULT struct fm_ring *fm_ring_get(void)
+static FM_FAULT struct fm_ring *pool_take(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!atomic_load_explicit(&fm_ring_pool[i].taken,
+					  memory_order_relaxed) &&
+		    !atomic_exchange(&fm_ring_pool[i].taken, 1))
+			return &fm_ring_pool[i];
+	return NULL;
+}
+
+static FM_FAULT struct fm_ring *get(void)
 {
 	for (;;) {
 		uint32_t seq = atomic_load(&pool_wait);
 		uint32_t n = atomic_load(&fm_ring_top);
-		struct fm_ring *r;
+		struct fm_ring *r = pool_take(n);
 
-		for (uint32_t i = 0; i < n; i++)
-			if (!atomic_load_explicit(&fm_ring_pool[i].taken,
-						  memory_order_relaxed) &&
-			    !atomic_exchange(&fm_ring_pool[i].taken, 1))
-				return &fm_ring_pool[i];
+		if (r)
+			return r;
 		if (n < pool_limit) {
 			r = pool_grow();
 			if (r)
@@ -160,8 +167,19 @@ FM_FAULT struct fm_ring *fm_ring_get(void)
 	}
 }
 
+FM_FAULT struct fm_ring *fm_ring_get(void)
+{
+	struct fm_ring *r;
+
+	fm_check_ask(fm_ring_pool, FM_RANK_RING);
+	r = get();
+	fm_check_got(r, FM_RANK_RING);
+	return r;
+}
+
 FM_FAULT void fm_ring_put(struct fm_ring *r)
 {
+	fm_check_put(r);
 	atomic_store(&r->taken, 0);
 	atomic_fetch_add(&pool_wait, 1);
 	if (atomic_load(&pool_sleepers))

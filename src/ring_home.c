@@ -15,7 +15,7 @@
 #define MSG_SEND_FD 1        /* IORING_MSG_SEND_FD */
 #define MSG_CQE_SKIP 1u      /* IORING_MSG_RING_CQE_SKIP */
 
-struct fm_home fm_home;
+struct fm_home fm_home = { .lock = FM_LOCK(FM_RANK_HOME) };
 
 /* What was never submitted points to stacks that are gone. */
 static FM_FAULT void take_back(void)

@@ -5,6 +5,7 @@
 
 #include <liburing.h>
 
+#include "lock.h"
 #include "ring.h"
 #include "sys.h"
 #include "types.h"
@@ -23,7 +24,7 @@ struct fm_ring {
 };
 
 struct fm_home {
-	_Atomic uint32_t lock;
+	struct fm_lock lock;
 	bool on;
 	struct io_uring ring;
 	int guard_fd;            /* its number in the guardian's table */

@@ -16,7 +16,7 @@ typedef _Atomic uintptr_t entry;
 
 static entry root[ROOT];
 static _Atomic uintptr_t low = UINTPTR_MAX, high; /* bounds, only widen */
-static _Atomic uint32_t lock;
+static struct fm_lock lock = FM_LOCK(FM_RANK_SPACE);
 static _Atomic(const void *) lock_owner; /* names a thread, see lock.h */
 static entry *spare; /* node slab */
 static size_t spare_n;
@@ -68,7 +68,7 @@ FM_FAULT bool fm_space_locked(void)
 void fm_space_lock_reset(void)
 {
 	atomic_store(&lock_owner, NULL);
-	atomic_store(&lock, 0);
+	fm_lock_reset(&lock);
 }
 
 static inline unsigned index_at(uintptr_t addr, int level)

@@ -21,7 +21,7 @@ static struct fm_hist latency[SHARDS];
 static struct fm_retired retired[FM_RETIRED];
 static uint64_t retired_count;
 static struct fm_file_stats retired_sum;
-static _Atomic uint32_t lock;
+static struct fm_lock lock;
 static int load_pid;
 
 __attribute__((constructor)) static void remember_pid(void)
@@ -84,7 +84,7 @@ void fm_stats_reset(void)
 {
 	for (int i = 0; i < SHARDS; i++)
 		fm_hist_reset(&latency[i]);
-	atomic_store(&lock, 0);
+	fm_lock_reset(&lock);
 	retired_count = 0;
 	memset(&retired_sum, 0, sizeof(retired_sum));
 	fm_stats_json_reset();

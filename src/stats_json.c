@@ -340,11 +340,12 @@ static char *print(void)
 	return text;
 }
 
-static _Atomic uint32_t lock; /* exit and the control socket */
+/* Exit and the control socket. */
+static struct fm_lock lock = FM_LOCK(FM_RANK_REPORT);
 
 void fm_stats_json_reset(void)
 {
-	atomic_store(&lock, 0);
+	fm_lock_reset(&lock);
 }
 
 char *fm_stats_json(size_t *ret_len)

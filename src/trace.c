@@ -7,7 +7,7 @@
 #define RECORDS 4096
 
 _Atomic bool fm_tracing;
-static _Atomic uint32_t lock;
+static struct fm_lock lock;
 static uint64_t buf[RECORDS];
 static unsigned used;
 static int fd = -1;
@@ -55,7 +55,7 @@ void fm_trace_stop(void)
 void fm_trace_reset(void)
 {
 	atomic_store(&fm_tracing, false);
-	atomic_store(&lock, 0);
+	fm_lock_reset(&lock);
 	used = 0;
 	fm_fd_drop(fd);
 	fd = -1;

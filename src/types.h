@@ -22,11 +22,13 @@
  * write-back in flight whose data is read in place: the page may be read, and
  * made writable again (FP_REDIRTY), but not dropped.
  *
- * Lock order (outermost first):
- *   1  space     fm_space_lock: the address space, all of mmap/munmap/...
- *   2  file      file->lock: list of mappings, descriptors
- *   3  page      FP_BUSY; several only in ascending order or by try-lock
- *   4  chunk     file->chunk_lock, ring pool, queue shards, pin table: leaves
+ * Lock order, outermost first (all of it: lock_check.h, which debug builds
+ * assert):
+ *   space   fm_space_lock: the address space, all of mmap/munmap/..., files
+ *           and their lists of mappings
+ *   page    FP_BUSY; several only in ascending order or by try-lock
+ *   ring    and bounce buffers: who has one waits for nothing but the device
+ *   tables  chunks, queues, statistics: short sections
  */
 #ifndef FM_TYPES_H
 #define FM_TYPES_H
@@ -79,7 +81,12 @@ struct fm_leaf {
 	_Atomic uint8_t page[FM_LEAF_PAGES];
 	_Atomic uint64_t dirty[FM_LEAF_PAGES / 64];
 	_Atomic int64_t ndirty;
+#ifdef FM_LOCK_CHECK
+	const struct fm_file *file;
+	uint64_t number;
+#endif
 };
+#define FM_LEAF_ALIGN ((size_t)1 << 19) /* with FM_LOCK_CHECK only */
 
 /* Leaves of a file: 2^16 GiB = 64 TiB of file offsets are supported. */
 #define FM_LEAVES ((uint64_t)1 << 16)
@@ -126,11 +133,7 @@ struct fm_file {
 	_Atomic uint32_t frozen;   /* futex: a demotion is under way */
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
 	const struct fm_policy *policy;
-	_Atomic uint32_t lock;     /* futex mutex, order 2 */
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
-	_Atomic uint32_t chunk_lock;
-	struct fm_chunk *chunks;   /* in flight or landed, under chunk_lock */
-	_Atomic uint32_t nchunks;
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
 	_Atomic int64_t resident;  /* pages present in any mapping */

@@ -23,7 +23,8 @@ struct run {
 	struct fm_io io;
 	struct fm_file *f;
 	uint64_t first, n;
-	bool used;
+	uint32_t finished; /* pages, once it is done */
+	bool used, counted;
 };
 
 /* msync and its like keep the device as busy as they can; background write-back
@@ -155,12 +156,16 @@ static FM_FAULT uint64_t extend(struct fm_map *m, uint64_t i, uint64_t max)
 
 /* ---- finishing -------------------------------------------------------- */
 
-static FM_FAULT void finish_page(struct fm_file *f, uint64_t fp, bool ok)
+static FM_FAULT bool finish_page(struct fm_file *f, uint64_t fp, bool ok,
+				 bool wait)
 {
 	_Atomic uint8_t *p = fm_file_page(f, fp);
 	bool again;
 
-	fm_page_lock(p);
+	if (wait)
+		fm_page_lock_wb(p);
+	else if (!fm_page_trylock(p))
+		return false;
 	again = !ok || (fm_page_state(p) & FP_REDIRTY);
 	fm_page_set(p, 0, again ? FP_WB | FP_REDIRTY :
 				  FP_WB | FP_REDIRTY | FP_DIRTY);
@@ -168,6 +173,7 @@ static FM_FAULT void finish_page(struct fm_file *f, uint64_t fp, bool ok)
 		fm_dirty_clear(f, fp);
 	fm_page_unlock(p);
 	/* fm_page_unlock wakes those who wait for FP_WB as well. */
+	return true;
 }
 
 static FM_FAULT void note_error(struct fm_file *f, int err)
@@ -182,9 +188,8 @@ static FM_FAULT void note_error(struct fm_file *f, int err)
 		       "device", f->path, -err);
 }
 
-static FM_FAULT void finish_run(struct wb *w, struct run *r)
+static FM_FAULT void count_run(struct wb *w, const struct run *r, bool ok)
 {
-	bool ok = r->io.res == (int64_t)r->io.len;
 	int err = r->io.res < 0 ? r->io.res : -EIO;
 
 	if (ok) {
@@ -197,11 +202,34 @@ static FM_FAULT void finish_run(struct wb *w, struct run *r)
 		if (!w->err)
 			w->err = err;
 	}
-	for (uint64_t k = 0; k < r->n; k++)
-		finish_page(r->f, r->first + k, ok);
+}
+
+/* False: a page of it is locked, and it is not waited for. */
+static FM_FAULT bool finish_run(struct wb *w, struct run *r, bool wait)
+{
+	bool ok = r->io.res == (int64_t)r->io.len;
+
+	if (!r->counted)
+		count_run(w, r, ok);
+	r->counted = true;
+	for (; r->finished < r->n; r->finished++)
+		if (!finish_page(r->f, r->first + r->finished, ok, wait))
+			return false;
 	w->pages += ok ? (unsigned)r->n : 0;
 	r->used = false;
 	w->inflight--;
+	return true;
+}
+
+/* Nothing but locked pages is left. Who holds them may be waiting for a ring:
+ * do not keep ours. */
+static FM_FAULT void finish_locked(struct wb *w)
+{
+	fm_ring_put(w->ring);
+	for (unsigned k = 0; k < w->nruns; k++)
+		if (w->runs[k].used)
+			finish_run(w, &w->runs[k], true);
+	w->ring = fm_ring_get();
 }
 
 /* One system call, one device notification for the batch. The pages are not
@@ -217,10 +245,14 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 {
 	submit_queued(w);
 	while (w->inflight > until) {
+		unsigned locked = 0;
+
 		fm_ring_reap(w->ring);
 		for (unsigned k = 0; k < w->nruns; k++)
 			if (w->runs[k].used && w->runs[k].io.done)
-				finish_run(w, &w->runs[k]);
+				locked += !finish_run(w, &w->runs[k], false);
+		if (locked && locked == w->inflight)
+			finish_locked(w);
 	}
 }
 
@@ -249,6 +281,8 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;
+	r->finished = 0;
+	r->counted = false;
 	r->used = true;
 	w->inflight++;
 	w->queued[w->nqueued++] = io;

@@ -29,7 +29,7 @@ static struct map {
 	bool shared;
 } maps[MAPS];
 static int uffd = -1;
-static _Atomic uint32_t big_lock;
+static struct fm_lock big_lock;
 static char prefix[256];
 /* Read-only mappings are writable underneath until a page is there, so that
  * FM_FAULT_SEGV is exercised. */
