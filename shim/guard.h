@@ -42,6 +42,13 @@ size_t fm_usable(const void *p, size_t len, bool in);
 
 /* ---- data ------------------------------------------------------------- */
 
+/* May a change of a file pass unseen? Not because nothing is mapped yet: the
+ * first mapping has to know of the writes that began before it. */
+static inline bool fm_idle(void)
+{
+	return !fm_active() && !fm_on();
+}
+
 #define FM_HERE ((off_t)-1) /* at the position of the descriptor */
 
 struct fm_rw {

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 
 #include "io_copy.h"
+#include "reads.h"
 
 FM_NEXT(sendfile)
 FM_NEXT(copy_file_range)
@@ -85,15 +86,19 @@ static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)
 static ssize_t copy(const struct copy *c)
 {
 	struct fm_file *f;
+	unsigned slot;
 	off_t size;
 	ssize_t r;
 
 	pthread_testcancel();
 	if (c->len && see_source(c) < 0)
 		return -1;
+	slot = fm_write_enter(c->out);
 	f = c->len ? fm_file_by_fd(c->out) : NULL;
+	r = f ? 0 : c->call(c);
+	fm_write_leave(slot);
 	if (!f)
-		return c->call(c);
+		return r;
 	size = regular_size(c->in);
 	if (size >= 0)
 		r = into_managed(c, f, size);
@@ -139,7 +144,7 @@ FM_SLOW ssize_t guarded(struct copy c)
 
 FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
 {
-	if (!fm_active())
+	if (fm_idle())
 		return FM_PASS(sendfile, SYS_sendfile, out, in, off, len);
 	return guarded((struct copy){ in, out, off, NULL, len, 0,
 				      call_sendfile });
@@ -151,7 +156,7 @@ ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __THROW;
 FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
 				off64_t *out_off, size_t len, unsigned flags)
 {
-	if (!fm_active())
+	if (fm_idle())
 		return FM_PASS(copy_file_range, SYS_copy_file_range, in,
 			       in_off, out, out_off, len, flags);
 	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
@@ -161,7 +166,7 @@ FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
 FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,
 		       size_t len, unsigned flags)
 {
-	if (!fm_active())
+	if (fm_idle())
 		return FM_PASS(splice, SYS_splice, in, in_off, out, out_off,
 			       len, flags);
 	return guarded((struct copy){ in, out, in_off, out_off, len, flags,

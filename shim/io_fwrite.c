@@ -109,7 +109,7 @@ static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
 
 FM_HOOK size_t fwrite(const void *buf, size_t size, size_t n, FILE *fp)
 {
-	if (!fm_active())
+	if (fm_idle())
 		return FM_LATE(fwrite)(buf, size, n, fp);
 	return items(buf, size, n, fp, true);
 }
@@ -118,7 +118,7 @@ FM_HOOK size_t fwrite(const void *buf, size_t size, size_t n, FILE *fp)
 FM_HOOK size_t fwrite_unlocked(const void *buf, size_t size, size_t n,
 			       FILE *fp)
 {
-	if (!fm_active())
+	if (fm_idle())
 		return FM_LATE(fwrite_unlocked)(buf, size, n, fp);
 	return items(buf, size, n, fp, false);
 }

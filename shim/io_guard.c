@@ -407,35 +407,60 @@ ssize_t fm_transfer(struct fm_rw *rw)
 	return run(rw);
 }
 
+/* The call, with the buffers and the file guarded. */
+static ssize_t guarded(struct fm_rw *rw, bool touches)
+{
+	if (touches) {
+		classify(rw);
+		return run(rw);
+	}
+	if (!rw->file)
+		return rw->call(rw, rw->iov, rw->cnt, rw->off);
+	return fm_change_call(rw, rw->iov, rw->cnt,
+			      iov_total(rw->iov, rw->cnt), rw->off);
+}
+
+/* A read of what nobody stores to needs no look at what it is. */
+static ssize_t rw_in(struct fm_rw *rw, bool touches)
+{
+	unsigned slot = touches ? FM_READS_FULL : fm_read_enter(rw->fd);
+	ssize_t r;
+
+	rw->file = slot == FM_READS_FULL || fm_reads_look() ?
+			   fm_file_by_fd(rw->fd) : NULL;
+	if (rw->file)
+		fm_read_leave(slot);
+	r = guarded(rw, touches);
+	if (rw->file)
+		fm_file_put(rw->file);
+	else
+		fm_read_leave(slot);
+	return r;
+}
+
+static ssize_t rw_out(struct fm_rw *rw, bool touches)
+{
+	unsigned slot = fm_write_enter(rw->fd);
+	ssize_t r;
+
+	rw->file = fm_file_by_fd(rw->fd);
+	if (rw->file) /* the pages that it changes will be held */
+		fm_write_leave(slot);
+	r = guarded(rw, touches);
+	if (rw->file)
+		fm_file_put(rw->file);
+	else
+		fm_write_leave(slot);
+	return r;
+}
+
 ssize_t fm_rw(struct fm_rw *rw)
 {
 	const bool touches = fm_iov_touches(rw->iov, rw->cnt);
-	unsigned slot = FM_READS_FULL;
-	ssize_t r;
 
 	/* A cancellation point here, and none while the file is held. */
 	pthread_testcancel();
-	if (rw->in && !touches)
-		slot = fm_read_enter(rw->fd);
-	/* A read of what nobody stores to needs no look at what it is. */
-	rw->file = slot == FM_READS_FULL || fm_reads_look() ?
-			   fm_file_by_fd(rw->fd) : NULL;
-	if (!touches && !rw->file) {
-		r = rw->call(rw, rw->iov, rw->cnt, rw->off);
-		fm_read_leave(slot);
-		return r;
-	}
-	fm_read_leave(slot);
-	if (touches) {
-		classify(rw);
-		r = run(rw);
-	} else {
-		r = fm_change_call(rw, rw->iov, rw->cnt,
-				   iov_total(rw->iov, rw->cnt), rw->off);
-	}
-	if (rw->file)
-		fm_file_put(rw->file);
-	return r;
+	return rw->in ? rw_in(rw, touches) : rw_out(rw, touches);
 }
 
 /* ---- small objects and paths ------------------------------------------ */

@@ -65,7 +65,7 @@ FM_HOOK ssize_t read(int fd, void *buf, size_t n)
 
 FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
 {
-	if (!fm_active())
+	if (fm_idle())
 		return FM_PASS(write, SYS_write, fd, buf, n);
 	return guarded(fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
 		       call_write);
@@ -80,7 +80,7 @@ FM_HOOK ssize_t pread(int fd, void *buf, size_t n, off_t off)
 
 FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 {
-	if (!fm_active() || off < 0)
+	if (fm_idle() || off < 0)
 		return FM_PASS(pwrite, SYS_pwrite64, fd, buf, n, off);
 	return guarded(fd, (void *)(uintptr_t)buf, n, off, false, call_pwrite);
 }

@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
+#include "reads.h"
+
 FM_NEXT(truncate)
 FM_NEXT(ftruncate)
 FM_NEXT(fallocate)
@@ -33,19 +35,32 @@ static int lock_tail(struct fm_change *c, off_t len, bool *ret_shrinks)
 	return fm_change_lock(c, len < old ? len : old, 0);
 }
 
+static int truncate_held(struct fm_change *c, int fd, off_t len)
+{
+	bool shrinks;
+	int r = lock_tail(c, len, &shrinks);
+
+	if (r == 0)
+		r = FM_PASS(ftruncate, SYS_ftruncate, fd, len);
+	fm_change_end(c, r == 0, shrinks);
+	return r;
+}
+
 FM_HOOK int ftruncate(int fd, off_t len)
 {
 	struct fm_change c;
-	bool shrinks;
-	int r;
+	unsigned slot;
+	bool ours;
+	int r = 0;
 
-	if (!fm_active() || len < 0 || !fm_change_fd(&c, fd))
+	if (fm_idle() || len < 0)
 		return FM_PASS(ftruncate, SYS_ftruncate, fd, len);
-	r = lock_tail(&c, len, &shrinks);
-	if (r == 0)
+	slot = fm_write_enter(fd);
+	ours = fm_change_fd(&c, fd);
+	if (!ours)
 		r = FM_PASS(ftruncate, SYS_ftruncate, fd, len);
-	fm_change_end(&c, r == 0, shrinks);
-	return r;
+	fm_write_leave(slot);
+	return ours ? truncate_held(&c, fd, len) : r;
 }
 
 FM_SLOW int truncate_slow(const char *path, off_t len)

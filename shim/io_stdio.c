@@ -16,6 +16,7 @@
  * passes over it.
  */
 #include "io_stdio.h"
+#include "reads.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -103,14 +104,18 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 
 bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 {
-	if (n == FM_STDIO_FLUSH ? !pending(fp) : fm_stdio_fits(fp, n))
-		return false;
-	s->file = file_of(fp);
-	if (!s->file)
+	if (fp->_fileno < 0 ||
+	    (n == FM_STDIO_FLUSH ? !pending(fp) : fm_stdio_fits(fp, n)))
 		return false;
 	s->locked = lock ? fp : NULL;
+	s->failed = false;
 	if (lock)
 		flockfile(fp);
+	s->slot = fm_write_enter(fp->_fileno);
+	s->file = file_of(fp);
+	if (!s->file)
+		return true;
+	fm_write_leave(s->slot);
 	fm_change_file(&s->change, s->file);
 	s->failed = hold(&s->change, fp, n == FM_STDIO_FLUSH ? 0 : n) < 0;
 	if (s->failed)
@@ -120,10 +125,14 @@ bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 
 void fm_stdio_end(struct fm_stdio *s)
 {
-	fm_change_end(&s->change, true, false);
+	if (s->file)
+		fm_change_end(&s->change, true, false);
+	else
+		fm_write_leave(s->slot);
 	if (s->locked)
 		funlockfile(s->locked);
-	fm_file_put(s->file);
+	if (s->file)
+		fm_file_put(s->file);
 }
 
 /* The stream may turn from writing to reading: its buffer goes out first. A
@@ -181,14 +190,14 @@ static int flush(FILE *fp, bool lock)
 
 FM_HOOK int fflush(FILE *fp)
 {
-	if (fm_active() && flush(fp, true) < 0)
+	if (!fm_idle() && flush(fp, true) < 0)
 		return EOF;
 	return FM_LATE(fflush)(fp);
 }
 
 FM_HOOK int fflush_unlocked(FILE *fp)
 {
-	if (fm_active() && flush(fp, false) < 0)
+	if (!fm_idle() && flush(fp, false) < 0)
 		return EOF;
 	return FM_LATE(fflush_unlocked)(fp);
 }
@@ -196,7 +205,7 @@ FM_HOOK int fflush_unlocked(FILE *fp)
 /* The stream is gone afterwards in any case. */
 FM_HOOK int fclose(FILE *fp)
 {
-	int r = fm_active() ? fm_stdio_flush(fp, true) : 0;
+	int r = fm_idle() ? 0 : fm_stdio_flush(fp, true);
 	int e = errno;
 
 	if (FM_LATE(fclose)(fp) < 0)

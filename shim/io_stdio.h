@@ -12,7 +12,8 @@
 #include <stdio.h>
 
 struct fm_stdio {
-	struct fm_file *file;
+	struct fm_file *file; /* NULL: only noted, for a first mmap (reads.h) */
+	unsigned slot;
 	FILE *locked;
 	struct fm_change change;
 	bool failed; /* write-back failed, errno is set: do not call */

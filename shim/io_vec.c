@@ -97,10 +97,14 @@ FM_SLOW ssize_t guarded(int fd, const struct iovec *iov, int cnt, off_t off,
 }
 
 /* Arguments that the kernel refuses are left to it. */
+static bool odd(const struct iovec *iov, int cnt)
+{
+	return cnt <= 0 || cnt > IOV_MAX || (uintptr_t)iov < 4096;
+}
+
 static bool plain(const struct iovec *iov, int cnt)
 {
-	return !fm_active() || cnt <= 0 || cnt > IOV_MAX ||
-	       (uintptr_t)iov < 4096;
+	return !fm_active() || odd(iov, cnt);
 }
 
 FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
@@ -112,7 +116,7 @@ FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
 
 FM_HOOK ssize_t writev(int fd, const struct iovec *iov, int cnt)
 {
-	if (plain(iov, cnt))
+	if (fm_idle() || odd(iov, cnt))
 		return FM_PASS(writev, SYS_writev, fd, iov, cnt);
 	return guarded(fd, iov, cnt, FM_HERE, 0, false, call_writev);
 }
@@ -126,7 +130,7 @@ FM_HOOK ssize_t preadv(int fd, const struct iovec *iov, int cnt, off_t off)
 
 FM_HOOK ssize_t pwritev(int fd, const struct iovec *iov, int cnt, off_t off)
 {
-	if (plain(iov, cnt) || off < 0)
+	if (fm_idle() || odd(iov, cnt) || off < 0)
 		return FM_PASS(pwritev, SYS_pwritev, fd, iov, cnt, off);
 	return guarded(fd, iov, cnt, off, 0, false, call_pwritev);
 }
@@ -143,7 +147,7 @@ FM_HOOK ssize_t preadv2(int fd, const struct iovec *iov, int cnt, off_t off,
 FM_HOOK ssize_t pwritev2(int fd, const struct iovec *iov, int cnt, off_t off,
 			 int flags)
 {
-	if (plain(iov, cnt) || off < -1)
+	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_pwritev2(fd, iov, cnt, off, flags);
 	return guarded(fd, iov, cnt, off, flags, false, call_pwritev2);
 }

@@ -23,6 +23,7 @@
 #include "mapops.h"
 #include "peers.h"
 #include "policy.h"
+#include "reads.h"
 #include "ring.h"
 #include "residue.h"
 #include "space.h"
@@ -49,6 +50,7 @@ struct request {
 	const char *left; /* why the kernel serves a file that we know of */
 	bool shared, populate, maywrite;
 	bool laid; /* the memory is there already, with its protection */
+	bool again; /* too short, as before: not looked at any further */
 	int fd_flags;
 };
 
@@ -110,8 +112,10 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 		q->policy = (*ret_known)->policy;
 		return true;
 	}
-	if (!(q->flags & MAP_FIXED) &&
-	    fm_left_again(&q->st, q->len, q->shared, q->prot & PROT_WRITE))
+	q->again = !(q->flags & MAP_FIXED) &&
+		   fm_left_again(&q->st, q->len, q->shared,
+				 q->prot & PROT_WRITE);
+	if (q->again)
 		return false;
 	if (!get_path(q))
 		return false;
@@ -202,6 +206,8 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	atomic_store(&m->vma_prot, exact);
 	fm_map_note_aliases(m);
 	err = fm_map_publish(m);
+	if (!err && atomic_load(&f->nmaps) == 1 && !fm_writes_wait(&q->st))
+		err = -EBUSY;
 	if (!err)
 		err = lay_anonymous(q, at, prot);
 	if (!err && fm_kept_take(m, prot)) {
@@ -217,10 +223,13 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	return 0;
 }
 
-static void put_back(const struct request *q, void *at)
+static int put_back(const struct request *q, void *at)
 {
-	fm_sys_mmap(at, q->len, q->prot, (q->flags & ~MAP_FIXED_NOREPLACE) |
-					 MAP_FIXED, q->fd, q->off);
+	void *p = fm_sys_mmap(at, q->len, q->prot,
+			      (q->flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED,
+			      q->fd, q->off);
+
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 
 /* Everything between the kernel's mapping and ours. -errno: leave it. */
@@ -314,19 +323,30 @@ static const char *unwanted(const struct request *q, struct fm_file *known)
 }
 
 /* The kernel will serve this mapping of a file: if we hold the file too, the
- * two would disagree. */
-static void leave(struct request *q, struct fm_file *known)
+ * two would disagree. -errno: it must not stay. */
+static int leave(struct request *q, struct fm_file *known)
 {
+	int err = 0;
+
 	if (known && q->left == beside) {
 		known->beside = true;
 		fm_residue_add(&q->st);
-		return;
+		return 0;
 	}
 	if (known && atomic_load(&known->maps) &&
 	    !atomic_load(&known->demoted))
-		fm_demote_locked(known, "a mapping that stays the kernel's");
+		err = fm_demote_locked(known,
+				       "a mapping that stays the kernel's");
 	if (!known && fm_settings()->mode == FM_MODE_ON)
 		fm_residue_add(&q->st);
+	return err;
+}
+
+/* No mapping at all rather than one that shows something else. */
+static void *give_up(const struct request *q, void *p)
+{
+	fm_sys_munmap(p, q->len);
+	return (void *)(intptr_t)-ENOMEM;
 }
 
 static void *map_kernel(const struct request *q)
@@ -448,9 +468,8 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 		return p;
 	err = want ? take(q, known, p) : -ENOTSUP;
 	if (err) {
-		if (want)
-			put_back(q, p);
-		leave(q, known);
+		if ((want && put_back(q, p)) || leave(q, known))
+			return give_up(q, p);
 		q->populate = false; /* done by the kernel */
 	} else {
 		note_accepted(q, known);
@@ -467,6 +486,38 @@ static void *note_left(const struct request *q, const struct fm_file *known,
 	return p;
 }
 
+/* The kernel's, without the lock; has another thread given the file to the
+ * engine meanwhile? One that does so later finds the kernel's mapping. */
+static void *map_again(struct request *q)
+{
+	void *p = map_kernel(q);
+	struct fm_file *known;
+	uint64_t old;
+
+	if (!q->again || fm_is_err(p))
+		return p;
+	fm_space_lock(&old);
+	known = fm_file_find(q->st.st_dev, q->st.st_ino);
+	if (known) {
+		if (leave(q, known))
+			p = give_up(q, p);
+		fm_file_put_locked(known);
+	}
+	fm_space_unlock(&old);
+	return p;
+}
+
+/* Now that the lock is held: another thread may have mapped it first. */
+static struct fm_file *look_again(struct request *q)
+{
+	struct fm_file *f = q->policy ? fm_file_find(q->st.st_dev,
+						     q->st.st_ino) : NULL;
+
+	if (f)
+		q->policy = f->policy;
+	return f;
+}
+
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct request q = {
@@ -481,11 +532,13 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 
 	if (!candidate(&q, &known)) {
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
-			return note_left(&q, NULL, map_kernel(&q));
+			return note_left(&q, NULL, map_again(&q));
 	}
 	q.fd_flags = open_flags(fd);
 	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
 	fm_space_lock(&old);
+	if (!known)
+		known = look_again(&q);
 	if (q.policy && q.policy->engage) {
 		p = mmap_ours(&q, known);
 	} else { /* something else over managed memory */

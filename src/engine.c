@@ -26,6 +26,7 @@
 #include "mapops.h"
 #include "pin.h"
 #include "policy.h"
+#include "reads.h"
 #include "ring.h"
 #include "stats.h"
 #include "trace.h"
@@ -292,6 +293,7 @@ void fm_engine_forked(void)
 	is_child = true;
 	fm_locked_reset();
 	fm_stats_reset();
+	fm_reads_reset();
 	if (state != RUNNING)
 		return;
 	state = IDLE;

@@ -489,7 +489,6 @@ void fm_files_reset(void)
 	for (int i = 0; i < HASH; i++)
 		atomic_store(&hash[i], NULL);
 	atomic_store(&table_top, 0);
-	fm_reads_reset();
 }
 
 struct fm_file *fm_file_by_stat(const struct stat *st)

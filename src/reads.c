@@ -9,13 +9,17 @@
 
 #define PROBES 8
 
-static struct {
+#define PATIENCE_MS 200
+
+struct slot {
 	_Atomic int fd; /* + 1; 0: free */
 	char pad[FM_CACHELINE - sizeof(int)];
-} slots[FM_READS_FULL];
+};
+static struct slot reads[FM_READS_FULL], writes[FM_READS_FULL];
+static _Atomic unsigned crowd;  /* writes without a slot */
 static _Atomic unsigned stored; /* files */
 
-unsigned fm_read_enter(int fd)
+static unsigned enter(struct slot *slots, int fd)
 {
 	static _Thread_local unsigned last
 		__attribute__((tls_model("initial-exec")));
@@ -35,11 +39,63 @@ unsigned fm_read_enter(int fd)
 	return FM_READS_FULL;
 }
 
+unsigned fm_read_enter(int fd)
+{
+	return enter(reads, fd);
+}
+
+unsigned fm_write_enter(int fd)
+{
+	unsigned slot = enter(writes, fd);
+	struct stat st;
+
+	if (slot < FM_READS_FULL)
+		return slot;
+	/* Pipes and sockets may block many for long. */
+	if (fm_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return FM_WRITE_OTHER;
+	atomic_fetch_add(&crowd, 1);
+	return slot;
+}
+
 void fm_read_leave(unsigned slot)
 {
 	if (slot < FM_READS_FULL)
-		atomic_store_explicit(&slots[slot].fd, 0,
+		atomic_store_explicit(&reads[slot].fd, 0,
 				      memory_order_release);
+}
+
+void fm_write_leave(unsigned slot)
+{
+	if (slot < FM_READS_FULL)
+		atomic_store_explicit(&writes[slot].fd, 0,
+				      memory_order_release);
+	else if (slot == FM_READS_FULL)
+		atomic_fetch_sub(&crowd, 1);
+}
+
+static bool in_flight(struct slot *slots, const struct stat *st)
+{
+	for (unsigned i = 0; i < FM_READS_FULL; i++) {
+		int fd = atomic_load(&slots[i].fd) - 1;
+
+		if (fd >= 0 && fm_sys_is_file(fd, st->st_dev, st->st_ino))
+			return true;
+	}
+	return false;
+}
+
+bool fm_writes_wait(const struct stat *st)
+{
+	const struct timespec pause = { 0, 100000 };
+	uint64_t begin = fm_now_ms();
+
+	while (atomic_load(&crowd) || in_flight(writes, st)) {
+		if (fm_now_ms() - begin > PATIENCE_MS)
+			return false;
+		fm_sys2(SYS_nanosleep, &pause, NULL);
+	}
+	return true;
 }
 
 bool fm_reads_look(void)
@@ -49,16 +105,9 @@ bool fm_reads_look(void)
 
 bool fm_reads_stored(const struct stat *st)
 {
-	bool found = false;
-
 	/* Before the look at the slots: who enters after it sees this. */
 	atomic_fetch_add(&stored, 1);
-	for (unsigned i = 0; i < FM_READS_FULL && !found; i++) {
-		int fd = atomic_load(&slots[i].fd) - 1;
-
-		found = fd >= 0 && fm_sys_is_file(fd, st->st_dev, st->st_ino);
-	}
-	return found;
+	return in_flight(reads, st);
 }
 
 void fm_reads_forget(void)
@@ -69,6 +118,9 @@ void fm_reads_forget(void)
 void fm_reads_reset(void)
 {
 	atomic_store(&stored, 0);
-	for (unsigned i = 0; i < FM_READS_FULL; i++)
-		atomic_store(&slots[i].fd, 0);
+	atomic_store(&crowd, 0);
+	for (unsigned i = 0; i < FM_READS_FULL; i++) {
+		atomic_store(&reads[i].fd, 0);
+		atomic_store(&writes[i].fd, 0);
+	}
 }
