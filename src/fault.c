@@ -121,10 +121,14 @@ static FM_FAULT void unprotect_ahead(struct fm_map *m, uint64_t i)
 	while (n < max && join_stores(m, i + 1 + n))
 		n++;
 	if (n && fm_uffd_protect(fm_map_addr(m, i + 1), n << FM_PAGE_SHIFT,
-				 false))
+				 false)) {
+		/* Perhaps a part of it: all as it was. */
+		fm_uffd_protect(fm_map_addr(m, i + 1), n << FM_PAGE_SHIFT,
+				true);
 		for (uint64_t k = i + 1; k <= i + n; k++)
 			fm_mode_set(m, k, fm_mode(m, k) &
 						  (uint8_t)~PM_WRITABLE);
+	}
 	for (uint64_t k = i + 1; k <= i + n; k++)
 		fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
 }

@@ -154,21 +154,22 @@ static int lock_clean(struct fm_file *f, uint64_t first, uint64_t stop)
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		  struct fm_range *r)
 {
-	uint64_t first = first_page(off), stop = stop_page(f, off, len), old;
+	uint64_t first = first_page(off), stop, old;
 	unsigned e;
 	int err;
 
 	fm_file_mixed(f);
-	if (stop > FM_MAX_FILE_PAGES)
-		stop = FM_MAX_FILE_PAGES;
-	if (stop < first)
-		stop = first;
 	/* A later mmap must not create a directory half way through. */
-	r->space = len == 0 || stop - first >= FM_LEAF_PAGES * 4;
+	r->space = len == 0 || (uint64_t)len >> FM_PAGE_SHIFT >= FM_LEAF_PAGES * 4;
 	if (r->space)
 		fm_space_lock(&old);
 	else
 		fm_block_signals(&old);
+	stop = stop_page(f, off, len);
+	if (stop > FM_MAX_FILE_PAGES)
+		stop = FM_MAX_FILE_PAGES;
+	if (stop < first)
+		stop = first;
 	if (!r->space && fm_file_grow_leaves(f, first, stop - first)) {
 		fm_restore_signals(&old);
 		return -ENOMEM;

@@ -317,12 +317,14 @@ static int place(struct fm_map *m, const struct kept *k, int prot)
 	return err ? err : fm_sys_mprotect(at, k->len, prot);
 }
 
-/* A unit of 2 MiB is still one when it stands where it stood. */
+/* A unit of 2 MiB is still one when it stands where it stood, and its first
+ * page, which has the entry in the queue, is there. */
 static void page_back(struct fm_map *m, uint64_t i, uint8_t was)
 {
 	uint64_t in = ((uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT) %
 		      FM_HUGE_PAGES;
-	bool huge = (was & PM_HUGE) && in <= i && fm_huge_fits(m, i - in);
+	bool huge = (was & PM_HUGE) && in <= i && fm_huge_fits(m, i - in) &&
+		    (!in || (fm_mode(m, i - in) & PM_HUGE));
 
 	fm_map_touch(m, i);
 	if (!huge) {

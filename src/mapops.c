@@ -382,16 +382,32 @@ static int may_protect(struct fm_map *m, void *arg)
 	return (prot & PROT_WRITE) && m->shared && !m->maywrite ? -EACCES : 0;
 }
 
+/* Let faults that have begun end: a frame that is being moved in is unprotected
+ * for a moment, and a first store is about to be let through. */
+static int pass_through(struct fm_map *m, void *arg)
+{
+	(void)arg;
+	if (m->shared) {
+		fm_map_lock_pages(m);
+		fm_map_unlock_pages(m);
+	}
+	return 0;
+}
+
 /* Dirty pages must stay readable for write-back: clean them before the
- * memory becomes inaccessible. */
+ * memory becomes inaccessible. First nobody can store any more, or a page could
+ * become dirty after the look. */
 static int hide_map(struct fm_map *m, void *arg)
 {
-	int prot = PROT_READ, err;
+	int prot = PROT_READ, err = 0;
 
-	if (!still_dirty(m))
+	if (!m->shared || (!(atomic_load(&m->prot) & PROT_WRITE) &&
+			   !still_dirty(m)))
 		return 0;
 	protect_map(m, &prot);
-	err = fm_map_flush(m, arg);
+	pass_through(m, NULL);
+	if (still_dirty(m))
+		err = fm_map_flush(m, arg);
 	if (err) {
 		prot = atomic_load(&m->prot);
 		protect_map(m, &prot);
@@ -403,18 +419,6 @@ static int note_prot(struct fm_map *m, void *arg)
 {
 	atomic_store(&m->prot, *(int *)arg);
 	atomic_store(&m->vma_prot, true);
-	return 0;
-}
-
-/* A frame that is being moved in is unprotected for a moment: let it finish
- * before the program may store there. */
-static int pass_through(struct fm_map *m, void *arg)
-{
-	(void)arg;
-	if (m->shared) {
-		fm_map_lock_pages(m);
-		fm_map_unlock_pages(m);
-	}
 	return 0;
 }
 

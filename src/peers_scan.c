@@ -29,12 +29,23 @@ struct scan {
 	char ino[24];  /* " inode ": most lines are ruled out by it */
 };
 
+/* What we may not look at, or has gone, counts for nothing; but when it is our
+ * own want of descriptors or memory, anything may be behind it. */
+static int open_or_suspect(const char *path, int flags, struct scan *s)
+{
+	int fd = fm_sys_open(path, flags, 0);
+
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		s->use |= FM_USE_READ | FM_USE_WRITE;
+	return fd;
+}
+
 /* Calls fn for every numeric entry of a directory. */
 static void each_number(const char *dir, char *buf,
 			void (*fn)(struct scan *, const char *dir, int n),
 			struct scan *s)
 {
-	int fd = fm_sys_open(dir, O_RDONLY | O_DIRECTORY, 0);
+	int fd = open_or_suspect(dir, O_RDONLY | O_DIRECTORY, s);
 	long n;
 
 	if (fd < 0)
@@ -88,7 +99,7 @@ static void look_at_line(struct scan *s, const char *line)
 
 static void look_at_maps(struct scan *s, const char *path)
 {
-	int fd = fm_sys_open(path, O_RDONLY, 0);
+	int fd = open_or_suspect(path, O_RDONLY, s);
 	size_t have = 0;
 	long n;
 
@@ -163,7 +174,7 @@ unsigned fm_peers_scan(const struct fm_file *f)
 		atomic_store(&first_ns, fm_now_ns());
 	s.names = fm_sys_anon(2 * BUF);
 	if (!s.names)
-		return 0;
+		return FM_USE_READ | FM_USE_WRITE;
 	s.inner = s.names + BUF;
 	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
 	each_number("/proc", s.names, look_at_process, &s);

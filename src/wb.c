@@ -50,14 +50,9 @@ struct wb {
 
 /* ---- building a run --------------------------------------------------- */
 
-static FM_FAULT bool start_page(struct fm_map *m, uint64_t i,
-				_Atomic uint8_t *p)
+static FM_FAULT bool to_write(_Atomic uint8_t *p)
 {
-	uint8_t s = fm_page_state(p);
-
-	(void)m;
-	(void)i;
-	return (s & FP_DIRTY) && !(s & FP_WB);
+	return (fm_page_state(p) & (FP_DIRTY | FP_WB)) == FP_DIRTY;
 }
 
 /* The page belongs to the run: no store may slip in unseen from here on. A
@@ -104,6 +99,18 @@ static FM_FAULT int protect_run(struct fm_map *m, uint64_t i, uint64_t n)
 	return 0;
 }
 
+/* A page that cannot be protected counts as stored to all the time. */
+static FM_FAULT void protect_each(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	for (uint64_t k = i; k < i + n; k++) {
+		if ((fm_mode(m, k) & PM_WRITABLE) ||
+		    !fm_uffd_protect(fm_map_addr(m, k), FM_PAGE, true))
+			continue;
+		fm_mode_set(m, k, fm_mode(m, k) | PM_WRITABLE);
+		fm_page_set(fm_file_page(m->file, m->pgoff + k), FP_REDIRTY, 0);
+	}
+}
+
 /* A dirty page that no longer lies in the file goes, as in the kernel. */
 static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 				    _Atomic uint8_t *p, struct fm_map *m,
@@ -141,7 +148,8 @@ static FM_FAULT uint64_t extend(struct fm_map *m, uint64_t i, uint64_t max)
 		if (!p || !(fm_page_state(p) & FP_DIRTY) ||
 		    !fm_page_trylock(p))
 			break;
-		if (!start_page(m, i + n, p) ||
+		/* What was cut off m and moved has the same mode bytes. */
+		if (!to_write(p) || i + n >= fm_map_pages(m) ||
 		    !(fm_mode(m, i + n) & PM_PRESENT)) {
 			fm_page_unlock(p);
 			break;
@@ -150,7 +158,7 @@ static FM_FAULT uint64_t extend(struct fm_map *m, uint64_t i, uint64_t max)
 		n++;
 	}
 	if (protect && protect_run(m, i, n))
-		fm_log(FM_LOG_ERROR, "%s: write protection failed", f->path);
+		protect_each(m, i, n);
 	return n;
 }
 
@@ -186,6 +194,24 @@ static FM_FAULT void note_error(struct fm_file *f, int err)
 		       "%s: write-back failed, errno %d: the data stays in "
 		       "memory and is tried again; free space or check the "
 		       "device", f->path, -err);
+}
+
+static FM_FAULT bool is_part(const struct fm_io *io)
+{
+	return io->res > 0 && (uint64_t)io->res < io->len;
+}
+
+/* A part has been written: the rest gets an answer of its own. Not in units of
+ * the device any more. */
+static FM_FAULT void submit_rest(struct wb *w, struct run *r)
+{
+	struct fm_io *io = &r->io;
+
+	io->buf = (char *)io->buf + io->res;
+	io->off += (uint64_t)io->res;
+	io->len -= (uint64_t)io->res;
+	io->buffered = true;
+	fm_ring_submit(w->ring, &io, 1);
 }
 
 static FM_FAULT void count_run(struct wb *w, const struct run *r, bool ok)
@@ -248,9 +274,16 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 		unsigned locked = 0;
 
 		fm_ring_reap(w->ring);
-		for (unsigned k = 0; k < w->nruns; k++)
-			if (w->runs[k].used && w->runs[k].io.done)
-				locked += !finish_run(w, &w->runs[k], false);
+		for (unsigned k = 0; k < w->nruns; k++) {
+			struct run *r = &w->runs[k];
+
+			if (!r->used || !r->io.done)
+				continue;
+			if (is_part(&r->io))
+				submit_rest(w, r);
+			else
+				locked += !finish_run(w, r, false);
+		}
 		if (locked && locked == w->inflight)
 			finish_locked(w);
 	}
@@ -340,7 +373,7 @@ static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 			wait_page(w, p, FP_BUSY);
 			continue;
 		}
-		if (start_page(NULL, 0, p))
+		if (to_write(p))
 			return true;
 		if (!w->wait || !(fm_page_state(p) & FP_WB)) {
 			fm_page_unlock(p);
@@ -383,18 +416,23 @@ int fm_wb_locked_page(struct fm_file *f, uint64_t fp)
 	_Atomic uint8_t *p = fm_file_page(f, fp);
 	struct fm_io io = { .file = f, .op = FM_WRITE, .buffered = true };
 	uint8_t mode;
+	long res;
 
 	if (!m || off >= size)
 		return 0;
 	mode = fm_mode(m, i);
-	if ((mode & PM_WRITABLE) &&
-	    !fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true))
+	if (mode & PM_WRITABLE) {
+		res = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
+		if (res)
+			return (int)res;
 		fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	}
 	io.buf = fm_map_addr(m, i);
 	io.off = off;
 	io.len = size - off < FM_PAGE ? size - off : FM_PAGE;
-	if (fm_io_once(&io) != (long)io.len)
-		return -EIO;
+	res = fm_io_once(&io);
+	if (res != (long)io.len)
+		return res < 0 ? (int)res : -EIO;
 	fm_page_set(p, 0, FP_DIRTY);
 	fm_dirty_clear(f, fp);
 	return 0;
