@@ -189,18 +189,55 @@ struct copy_out {
 	int err;
 };
 
+/* No system call may be storing into the page: see pin.h. */
+static bool close_own(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	uint8_t mode;
+	bool ok;
+
+	fm_page_lock(p);
+	mode = fm_mode(m, i);
+	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	atomic_thread_fence(memory_order_seq_cst);
+	ok = !fm_pinned_in_use(fm_map_addr(m, i), FM_PAGE) &&
+	     !fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
+	if (!ok)
+		fm_mode_set(m, i, mode);
+	fm_page_unlock(p);
+	return ok;
+}
+
 /* The program's own pages of a private mapping, into the kernel's. Stores
  * are held up by write protection and the freeze meanwhile. */
 static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 {
+	const struct timespec ms = { 0, 1000000 };
 	struct copy_out *c = arg;
-	struct iovec src = { fm_map_addr(m, i), FM_PAGE };
 
 	if (!(fm_mode(m, i) & PM_OWN))
 		return;
-	fm_uffd_protect(src.iov_base, FM_PAGE, true);
-	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~PM_WRITABLE);
-	memcpy(c->base + (i << FM_PAGE_SHIFT), src.iov_base, FM_PAGE);
+	/* In a child of fork nobody else is here, and nothing is registered. */
+	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
+	     tries++) {
+		if (tries == 100)
+			c->err = -EBUSY;
+		fm_sys2(SYS_nanosleep, &ms, NULL);
+	}
+	if (!c->err)
+		memcpy(c->base + (i << FM_PAGE_SHIFT), fm_map_addr(m, i),
+		       FM_PAGE);
+}
+
+static int place_private(struct fm_map *m, struct copy_out *c, void *target)
+{
+	size_t len = fm_map_pages(m) << FM_PAGE_SHIFT;
+	void *p;
+
+	fm_sys_mprotect(c->base, len, atomic_load(&m->prot));
+	p = (void *)fm_sys5(SYS_mremap, c->base, len, len,
+			    MREMAP_MAYMOVE | MREMAP_FIXED, target);
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 
 static int lay_private(struct fm_file *f, struct fm_map *m)
@@ -220,13 +257,12 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 		if (!(atomic_load(&m->prot) & PROT_READ))
 			fm_sys_mprotect(target, k.len, PROT_READ);
 		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
-		fm_sys_mprotect(p, k.len, atomic_load(&m->prot));
-		p = (void *)fm_sys5(SYS_mremap, p, k.len, k.len,
-				    MREMAP_MAYMOVE | MREMAP_FIXED, target);
-		err = fm_is_err(p) ? (int)(intptr_t)p : 0;
+		err = c.err ? c.err : place_private(m, &c, target);
 	}
-	if (err)
+	if (err) {
+		fm_sys_mprotect(target, k.len, atomic_load(&m->prot));
 		fm_sys_munmap(c.base, k.len);
+	}
 	return err;
 }
 
@@ -259,6 +295,22 @@ static void clear_locked(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(p);
 }
 
+/* It stays with us after all: what clear_locked forgot is still there. */
+static void drop_forgotten(struct fm_map *m)
+{
+	for (uint64_t i = 0; i < fm_map_pages(m); i++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+		if (!atomic_load(&m->modes->touched[(m->mbase + i) >>
+						    FM_TOUCH_SHIFT]))
+			continue;
+		fm_page_lock(p);
+		if (!fm_mode(m, i))
+			fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
+		fm_page_unlock(p);
+	}
+}
+
 static int replace(struct fm_file *f, struct fm_list *l)
 {
 	int err = 0;
@@ -268,8 +320,10 @@ static int replace(struct fm_file *f, struct fm_list *l)
 
 		fm_map_each(m, 0, fm_map_pages(m), clear_locked, NULL);
 		err = fm_demote_lay(f, m);
-		if (err)
+		if (err) {
+			drop_forgotten(m);
 			break;
+		}
 		fm_map_each(m, 0, fm_map_pages(m), clear_modes, NULL);
 		fm_space_set(atomic_load(&m->start), atomic_load(&m->end),
 			     NULL);

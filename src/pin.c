@@ -13,13 +13,22 @@
 
 static struct slot {
 	_Atomic uint32_t used;
-	_Atomic uint32_t in;
+	_Atomic uint16_t in, ready; /* ready: its pages are there */
 	_Atomic uintptr_t lo, hi;
 	char pad[FM_CACHELINE - 24];
 } slots[SLOTS];
 static _Atomic uint32_t npins, top;
 
-static FM_FAULT bool overlaps(const void *addr, size_t len, bool only_in)
+enum kind { ANY, INBOUND, INBOUND_READY };
+
+static FM_FAULT bool is_kind(const struct slot *s, enum kind kind)
+{
+	return kind == ANY ||
+	       (atomic_load(&s->in) &&
+		(kind == INBOUND || atomic_load(&s->ready)));
+}
+
+static FM_FAULT bool overlaps(const void *addr, size_t len, enum kind kind)
 {
 	uintptr_t a = (uintptr_t)addr;
 
@@ -29,7 +38,7 @@ static FM_FAULT bool overlaps(const void *addr, size_t len, bool only_in)
 		struct slot *s = &slots[i];
 
 		if (atomic_load(&s->hi) > a && atomic_load(&s->lo) < a + len &&
-		    (!only_in || atomic_load(&s->in)))
+		    is_kind(s, kind))
 			return true;
 	}
 	return false;
@@ -37,7 +46,7 @@ static FM_FAULT bool overlaps(const void *addr, size_t len, bool only_in)
 
 FM_FAULT bool fm_pinned(const void *addr, size_t len)
 {
-	return overlaps(addr, len, false);
+	return overlaps(addr, len, ANY);
 }
 
 FM_FAULT bool fm_pinned_in(const void *addr, size_t len)
@@ -46,7 +55,13 @@ FM_FAULT bool fm_pinned_in(const void *addr, size_t len)
 	 * it need not be spared. */
 	if (fm_delivery() == FM_DELIVERY_THREAD)
 		return false;
-	return overlaps(addr, len, true);
+	return overlaps(addr, len, INBOUND);
+}
+
+bool fm_pinned_in_use(const void *addr, size_t len)
+{
+	return fm_delivery() != FM_DELIVERY_THREAD &&
+	       overlaps(addr, len, INBOUND_READY);
 }
 
 void fm_pins_reset(void)
@@ -148,6 +163,29 @@ static uintptr_t settle(uintptr_t a, uintptr_t end, bool in)
 	return end;
 }
 
+static bool all_settled(uintptr_t a, uintptr_t end, bool in)
+{
+	for (; a < end; a = (a & ~FM_PAGE_MASK) + FM_PAGE)
+		if (settled(a, in) == ABSENT)
+			return false;
+	return true;
+}
+
+/* While it waits for a page a pin holds nobody up who hands the file over; who
+ * does has taken the page's permission first and looks at `ready` then. */
+static uintptr_t settle_pin(struct slot *s, uintptr_t a, uintptr_t end, bool in)
+{
+	uintptr_t got;
+
+	for (;;) {
+		got = settle(a, end, in);
+		atomic_store(&s->ready, 1);
+		if (!in || all_settled(a, got, in))
+			return got;
+		atomic_store(&s->ready, 0);
+	}
+}
+
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 {
 	uintptr_t a = (uintptr_t)buf, got;
@@ -161,11 +199,12 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 	fm_block_signals(&old);
 	i = slot_get();
 	atomic_store(&slots[i].in, in);
+	atomic_store(&slots[i].ready, 0);
 	atomic_store(&slots[i].lo, a & ~FM_PAGE_MASK);
 	atomic_fetch_add(&npins, 1);
 	atomic_store(&slots[i].hi, a + len);
 	pin->slot[pin->n++] = (uint8_t)i;
-	got = settle(a, a + len, in);
+	got = settle_pin(&slots[i], a, a + len, in);
 	fm_restore_signals(&old);
 	return (ssize_t)(got - a);
 }

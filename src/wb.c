@@ -63,14 +63,17 @@ static FM_FAULT void claim_page(struct fm_map *m, uint64_t i,
 {
 	uint8_t mode = fm_mode(m, i);
 
-	if (!(mode & PM_WRITABLE)) {
-		fm_page_set(p, FP_WB, FP_REDIRTY);
-	} else if (fm_pinned_in(fm_map_addr(m, i), FM_PAGE)) {
-		fm_page_set(p, FP_WB | FP_REDIRTY, 0);
+	fm_page_set(p, FP_WB, FP_REDIRTY);
+	if (!(mode & PM_WRITABLE))
+		return;
+	/* In this order: see pin.h. */
+	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (fm_pinned_in_use(fm_map_addr(m, i), FM_PAGE)) {
+		fm_mode_set(m, i, mode);
+		fm_page_set(p, FP_REDIRTY, 0);
 	} else {
 		*ret_protect = true;
-		fm_page_set(p, FP_WB, FP_REDIRTY);
-		fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
 	}
 }
 
