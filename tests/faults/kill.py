@@ -163,7 +163,12 @@ class Rounds:
     def writer(self, end, mixes, after, cache, number, before=(), group=None):
         exe = os.path.join(self.args.build, "tests/faults/kill_writer")
         who = {}
-        if os.geteuid() == 0 and self.user.pw_uid:
+        if os.geteuid() != 0 or not self.user.pw_uid:
+            pass
+        elif before or group:  # which only root can enter
+            before = list(before) + ["setpriv", "--reuid=%d" % self.user.pw_uid,
+                                     "--regid=%d" % self.user.pw_gid, "--clear-groups"]
+        else:
             who = dict(user=self.user.pw_uid, group=self.user.pw_gid, extra_groups=[])
         return subprocess.Popen(
             list(before) + [exe, "-s", str(self.args.size), "-t", "4", "-e", end, "-a", str(after),
