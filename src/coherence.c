@@ -47,7 +47,11 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 		return (int)n;
 	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ);
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
-	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, atomic_load(&o->prot));
+	/* mprotect by the program may come at the same time: it says what it
+	 * wants before, or after, it does it. */
+	for (int was = -1, prot; was != (prot = atomic_load(&o->prot));
+	     was = prot)
+		fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, prot);
 	return (int)n;
 }
 

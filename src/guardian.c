@@ -27,7 +27,6 @@ enum { STARTING, READY, FAILED };
 static struct {
 	_Atomic uint32_t tid;   /* the kernel clears it when it ends */
 	_Atomic uint32_t state; /* futex */
-	_Atomic uint32_t stop;
 	int owner;              /* the program */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
 	int sock[2];            /* descriptors of files, without io_uring */
@@ -122,8 +121,6 @@ static void watch(int pidfd)
 	for (;;) {
 		int n = (int)fm_sys3(SYS_poll, p, 3, LOOK_MS);
 
-		if (atomic_load(&g.stop))
-			fm_sys1(SYS_exit_group, 0);
 		while (g.sock[1] >= 0 && take_message(g.sock[1]))
 			;
 		if (n > 0 && p[0].revents)
@@ -323,7 +320,6 @@ static int start(void)
 		return -ENOMEM;
 	close_ends();
 	memset(file_fd, 0xff, sizeof(file_fd));
-	atomic_store(&g.stop, 0);
 	g.owner = fm_sys_getpid();
 	g.kept[FM_GUARD_UFFD] = fm_uffd_fd();
 	g.kept[FM_GUARD_HOME] = fm_home_guarded();
@@ -354,17 +350,6 @@ int fm_guardian_start(void)
 		       "program is killed is lost (raise ulimit -u)", -err);
 	}
 	return err;
-}
-
-void fm_guardian_stop(void)
-{
-	struct timespec limit = { 1, 0 };
-	uint32_t tid = atomic_load(&g.tid);
-
-	atomic_store(&g.stop, 1);
-	close_ends();
-	if (tid) /* the kernel wakes us, with a shared futex */
-		fm_sys4(SYS_futex, &g.tid, FUTEX_WAIT, tid, &limit);
 }
 
 void fm_guardian_reset(void)

@@ -21,8 +21,6 @@ struct fm_file;
 /* Under the space lock, with every asynchronous signal blocked. Idempotent; a
  * guardian that was killed is started again. 0 or -errno. */
 int fm_guardian_start(void);
-/* End it without a flush; the program lives on. */
-void fm_guardian_stop(void);
 /* Its process id, 0 when there is none (any more). [fault] */
 int fm_guardian_pid(void);
 /* Child of fork: the guardian is the parent's. */

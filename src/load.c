@@ -44,10 +44,15 @@ static FM_FAULT long read_full(struct fm_io *io)
 		if (res < 0)
 			return got ? (long)got : res;
 		got += (uint64_t)res;
-		if (res == 0 || (!io->buffered && (got & FM_PAGE_MASK)))
-			break; /* end of file */
 		io->buf = (char *)io->buf + res;
 		io->off += (uint64_t)res;
+		if (res == 0)
+			break; /* end of file */
+		if (io->buffered || !(got & FM_PAGE_MASK))
+			continue;
+		if (io->off >= (uint64_t)fm_file_size_now(io->file))
+			break;
+		io->buffered = true; /* short, in no unit of the device */
 	}
 	return (long)got;
 }

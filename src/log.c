@@ -31,7 +31,8 @@ void fm_log_start(void)
 	first_stderr.ino = st.st_ino;
 }
 
-/* Redirected to a terminal or a log file (write-only) meanwhile is fine. */
+/* Redirected to a terminal or a log file (which is appended to: what is only
+ * written may be anybody's data) meanwhile is fine. */
 FM_FAULT static bool stderr_is_text(void)
 {
 	struct stat st;
@@ -43,7 +44,8 @@ FM_FAULT static bool stderr_is_text(void)
 	    S_ISCHR(st.st_mode))
 		return true;
 	return S_ISREG(st.st_mode) &&
-	       (fm_sys3(SYS_fcntl, 2, F_GETFL, 0) & O_ACCMODE) == O_WRONLY;
+	       (fm_sys3(SYS_fcntl, 2, F_GETFL, 0) & (O_ACCMODE | O_APPEND)) ==
+		       (O_WRONLY | O_APPEND);
 }
 
 struct line {

@@ -65,12 +65,6 @@ FM_FAULT bool fm_space_locked(void)
 	return atomic_load(&lock_owner) == &fm_signals_blocked;
 }
 
-void fm_space_lock_reset(void)
-{
-	atomic_store(&lock_owner, NULL);
-	fm_lock_reset(&lock);
-}
-
 static inline unsigned index_at(uintptr_t addr, int level)
 {
 	if (level == 0)

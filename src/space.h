@@ -20,7 +20,6 @@ struct fm_map;
 void fm_space_lock(uint64_t *ret_mask);
 void fm_space_unlock(const uint64_t *mask);
 bool fm_space_locked(void);
-void fm_space_lock_reset(void); /* child of fork */
 
 /* The holder hides ranges that programs may still use (MAP_FIXED over them,
  * mremap): faults that find nothing wait until it unlocks. */

@@ -161,13 +161,6 @@ int fm_uffd_register(void *addr, size_t len)
 	return call(UFFDIO_REGISTER, &r);
 }
 
-int fm_uffd_unregister(void *addr, size_t len)
-{
-	struct uffdio_range r = { (uintptr_t)addr, len };
-
-	return call(UFFDIO_UNREGISTER, &r);
-}
-
 FM_FAULT long fm_uffd_copy(void *dst, const void *src, size_t len,
 			   bool protect)
 {

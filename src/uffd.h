@@ -28,7 +28,6 @@ void fm_uffd_set_fd(int fd);
 const struct fm_uffd_caps *fm_uffd_caps(void);
 
 int fm_uffd_register(void *addr, size_t len);
-int fm_uffd_unregister(void *addr, size_t len);
 
 /* Fill missing pages. Bytes filled: fewer than len when a later page failed,
  * -errno when the first did (EEXIST: it is there already). */
