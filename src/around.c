@@ -7,7 +7,9 @@
  * to nothing, and programs that start cold come back for them; more where
  * much of the surrounding has been asked for already. When the cache is full
  * a neighbour costs the eviction of something that was asked for, so then
- * only what completes a group that is mostly there comes along.
+ * only what completes a group that is mostly there comes along. Or that was
+ * there: when a scan has driven out a working set, most faults want what was
+ * evicted not long ago, and its neighbours will be wanted, too.
  */
 #include "around.h"
 
@@ -24,8 +26,10 @@
 #define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
 #define FEW_MAPS 16 /* all looked at for every neighbour of a fault */
 
-/* Present pages of the aligned group of per pages that page i is in. */
-static FM_FAULT uint64_t present(struct fm_map *m, uint64_t i, uint64_t per)
+/* Pages of the aligned group of per pages that page i is in: those present,
+ * and if so wanted those evicted not long ago. */
+static FM_FAULT uint64_t known(struct fm_map *m, uint64_t i, uint64_t per,
+			       bool ghosts)
 {
 	uint64_t at = (m->pgoff + i) % per, n = 0;
 	uint64_t first = at > i ? 0 : i - at, last = i - at + per;
@@ -33,7 +37,8 @@ static FM_FAULT uint64_t present(struct fm_map *m, uint64_t i, uint64_t per)
 	if (last > fm_map_pages(m))
 		last = fm_map_pages(m);
 	for (uint64_t k = first; k < last; k++)
-		n += (fm_mode(m, k) & PM_PRESENT) != 0;
+		n += (fm_mode(m, k) & PM_PRESENT) ||
+		     (ghosts && fm_cache_ghost(m->file, m->pgoff + k));
 	return n;
 }
 
@@ -42,19 +47,37 @@ static FM_FAULT bool has_room(void)
 	return fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7;
 }
 
+/* Do most of the faults want what was evicted not long ago? A running mean,
+ * of 256, over about the last 16 faults of full caches. */
+static _Atomic uint32_t share_back;
+
+static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
+{
+	bool back = fm_cache_ghost(m->file, m->pgoff + i);
+	uint32_t share = atomic_load_explicit(&share_back,
+					      memory_order_relaxed);
+
+	share += (back ? 16 : 0) - share / 16;
+	atomic_store_explicit(&share_back, share, memory_order_relaxed);
+	return back && share > 128;
+}
+
 static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 {
+	bool room, back;
 	uint64_t n;
 
 	if (atomic_load(&m->advice) == MADV_RANDOM ||
 	    !m->file->policy->map_ahead)
 		return 1;
-	n = present(m, i, GROUP);
-	if (!has_room())
-		return n >= GROUP / 2 ? GROUP : 1;
-	if (n < GROUP / 4)
-		return FEW;
-	return present(m, i, LARGE) >= LARGE / 2 ? LARGE : GROUP;
+	room = has_room();
+	back = !room && comes_back(m, i);
+	n = known(m, i, GROUP, back);
+	if (n < GROUP / (room ? 4 : 2))
+		return room ? FEW : 1;
+	if (!room && !back)
+		return GROUP;
+	return known(m, i, LARGE, back) >= LARGE / 2 ? LARGE : GROUP;
 }
 
 static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)

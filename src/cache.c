@@ -117,7 +117,7 @@ static FM_FAULT void ghost_add(const struct fm_file *f, uint64_t fp)
 			      memory_order_relaxed);
 }
 
-static FM_FAULT bool ghost_hit(const struct fm_file *f, uint64_t fp)
+FM_FAULT bool fm_cache_ghost(const struct fm_file *f, uint64_t fp)
 {
 	uint64_t h = ghost_hash(f, fp);
 	uint32_t g = atomic_load_explicit(&ghost[(h >> 20) & ghost_mask],
@@ -192,7 +192,7 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
 		i += m->mbase - n->mbase;
 		m = n;
 	}
-	again = ghost_hit(m->file, m->pgoff + i);
+	again = fm_cache_ghost(m->file, m->pgoff + i);
 	hot = again && m->file->policy->eviction == FM_EVICT_DEFAULT;
 	if (again && m->file->policy->eviction == FM_EVICT_CLOCK)
 		mode |= PM_REFERENCED;

@@ -33,6 +33,10 @@ void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge);
 /* Add an entry; no lock needed. */
 void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot, bool huge);
 
+/* Was this page of the file evicted less than a cache's worth of evictions
+ * ago? A guess: the table is small, and hashed. */
+bool fm_cache_ghost(const struct fm_file *f, uint64_t fp);
+
 /* Evict about n pages; returns how many left. Caller holds an epoch. */
 uint64_t fm_cache_evict(uint64_t n);
 
