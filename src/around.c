@@ -112,15 +112,16 @@ static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-	if (!p || (fm_mode(m, i) & PM_PRESENT) || !fm_page_trylock(p))
+	if (!p || (fm_mode(m, i) & PM_PRESENT))
+		return false;
+	fm_map_touch(m, i);
+	if (!fm_page_trylock(p))
 		return false;
 	if (!(fm_mode(m, i) & PM_PRESENT) &&
 	    !(fm_page_state(p) & (FP_DIRTY | FP_AHEAD | FP_WB)) &&
 	    !alias_has(m, i) &&
-	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
-		fm_map_touch(m, i);
+	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m)
 		return true;
-	}
 	fm_page_unlock(p);
 	return false;
 }
