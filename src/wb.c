@@ -13,7 +13,6 @@
 #include "ring.h"
 #include "uffd.h"
 
-#define RUN_PAGES 256 /* 1 MiB a write at most */
 #define RUNS 64       /* writes in flight per thread */
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
 #define BATCH 16      /* submitted by one system call */
@@ -48,71 +47,7 @@ struct wb {
 	unsigned pages;
 };
 
-/* ---- building a run --------------------------------------------------- */
-
-static FM_FAULT bool to_write(_Atomic uint8_t *p)
-{
-	return (fm_page_state(p) & (FP_DIRTY | FP_WB)) == FP_DIRTY;
-}
-
-/* The page belongs to the run: no store may slip in unseen from here on. A
- * page that a system call is storing into right now cannot be protected; it
- * is written as it is and stays dirty. */
-static FM_FAULT void claim_page(struct fm_map *m, uint64_t i,
-				_Atomic uint8_t *p, bool *ret_protect)
-{
-	uint8_t mode = fm_mode(m, i);
-
-	fm_page_set(p, FP_WB, FP_REDIRTY);
-	if (!(mode & PM_WRITABLE))
-		return;
-	/* In this order: see pin.h. */
-	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (fm_pinned_in_use(fm_map_addr(m, i), FM_PAGE)) {
-		fm_mode_set(m, i, mode);
-		fm_page_set(p, FP_REDIRTY, 0);
-	} else {
-		*ret_protect = true;
-	}
-}
-
-/* Protect the claimed pages one by one where a pinned page interrupts them,
- * in one call otherwise. */
-static FM_FAULT int protect_run(struct fm_map *m, uint64_t i, uint64_t n)
-{
-	uint64_t k = 0;
-
-	while (k < n) {
-		uint64_t len = 0;
-		int err;
-
-		while (k < n && (fm_mode(m, i + k) & PM_WRITABLE))
-			k++;
-		while (k + len < n && !(fm_mode(m, i + k + len) & PM_WRITABLE))
-			len++;
-		if (!len)
-			break;
-		err = fm_uffd_protect(fm_map_addr(m, i + k),
-				      len << FM_PAGE_SHIFT, true);
-		if (err)
-			return err;
-		k += len;
-	}
-	return 0;
-}
-
-/* A page that cannot be protected counts as stored to all the time. */
-static FM_FAULT void protect_each(struct fm_map *m, uint64_t i, uint64_t n)
-{
-	for (uint64_t k = i; k < i + n; k++) {
-		if ((fm_mode(m, k) & PM_WRITABLE) ||
-		    !fm_uffd_protect(fm_map_addr(m, k), FM_PAGE, true))
-			continue;
-		fm_mode_set(m, k, fm_mode(m, k) | PM_WRITABLE);
-		fm_page_set(fm_file_page(m->file, m->pgoff + k), FP_REDIRTY, 0);
-	}
-}
+/* ---- what is written -------------------------------------------------- */
 
 /* A dirty page that no longer lies in the file goes, as in the kernel. */
 static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
@@ -126,43 +61,6 @@ static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 	}
 	fm_page_set(p, 0, FP_DIRTY);
 	fm_dirty_clear(f, fp);
-}
-
-static FM_FAULT void unlock_run(struct fm_file *f, uint64_t fp, uint64_t n)
-{
-	for (uint64_t k = 0; k < n; k++)
-		fm_page_unlock(fm_file_page(f, fp + k));
-}
-
-/* Page fp is locked, dirty, not in flight and held by m at i. Take what
- * follows it too. Returns the number of pages, all locked and marked. */
-static FM_FAULT uint64_t extend(struct fm_map *m, uint64_t i, uint64_t max)
-{
-	struct fm_file *f = m->file;
-	uint64_t n = 1, room = fm_map_pages(m) - i;
-	bool protect = false;
-
-	claim_page(m, i, fm_file_page(f, m->pgoff + i), &protect);
-	if (max > room)
-		max = room;
-	while (n < max) {
-		_Atomic uint8_t *p = fm_file_page(f, m->pgoff + i + n);
-
-		if (!p || !(fm_page_state(p) & FP_DIRTY) ||
-		    !fm_page_trylock(p))
-			break;
-		/* What was cut off m and moved has the same mode bytes. */
-		if (!to_write(p) || i + n >= fm_map_pages(m) ||
-		    !(fm_mode(m, i + n) & PM_PRESENT)) {
-			fm_page_unlock(p);
-			break;
-		}
-		claim_page(m, i + n, p, &protect);
-		n++;
-	}
-	if (protect && protect_run(m, i, n))
-		protect_each(m, i, n);
-	return n;
 }
 
 /* ---- finishing -------------------------------------------------------- */
@@ -261,8 +159,7 @@ static FM_FAULT void finish_locked(struct wb *w)
 	w->ring = fm_ring_get();
 }
 
-/* One system call, one device notification for the batch. The pages are not
- * locked any more, but FP_WB keeps them in memory. */
+/* One system call, one device notification for the batch. */
 static FM_FAULT void submit_queued(struct wb *w)
 {
 	if (w->nqueued)
@@ -303,6 +200,8 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	struct run *r = w->runs;
 	struct fm_io *io;
 
+	if (w->inflight == w->nruns)
+		reap(w, w->nruns - BATCH);
 	while (r->used)
 		r++;
 	io = &r->io;
@@ -326,15 +225,35 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 		submit_queued(w);
 }
 
-/* Write the run that begins at the locked page fp. Unlocks it. Returns the
- * page to go on with. */
-static FM_FAULT uint64_t write_run(struct wb *w, struct fm_file *f,
-				   uint64_t fp, uint64_t end)
+/* Every series of neighbours in one write. Their pages are not locked any more,
+ * but FP_WB keeps them where they are. */
+static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s,
+				 uint64_t size)
+{
+	uint64_t off = (s->m->pgoff + s->i) << FM_PAGE_SHIFT, k = 0, n, len;
+
+	while (k < s->n) {
+		for (n = 0; k + n < s->n && fm_span_has(s, k + n);)
+			n++;
+		len = n << FM_PAGE_SHIFT;
+		if (off + (k << FM_PAGE_SHIFT) + len > size)
+			len = size - off; /* the tail, which is alone */
+		if (n)
+			submit(w, s->m, s->i + k, n, len);
+		k += n + !n;
+	}
+}
+
+/* Write what begins at the locked page fp. Unlocks it. Returns the page to go
+ * on with. */
+static FM_FAULT uint64_t write_span(struct wb *w, struct fm_file *f,
+				    uint64_t fp, uint64_t end)
 {
 	uint64_t size = (uint64_t)fm_file_size_now(f);
-	uint64_t i, n, len, max = end - fp;
+	uint64_t i, whole = size >> FM_PAGE_SHIFT, max = end - fp;
 	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
 	_Atomic uint8_t *p = fm_file_page(f, fp);
+	struct fm_span s;
 
 	/* No holder: the page could not be installed after it was marked. */
 	if (fp << FM_PAGE_SHIFT >= size || !m) {
@@ -342,19 +261,13 @@ static FM_FAULT uint64_t write_run(struct wb *w, struct fm_file *f,
 		fm_page_unlock(p);
 		return fp + 1;
 	}
-	if (max > RUN_PAGES)
-		max = RUN_PAGES;
-	if (size >> FM_PAGE_SHIFT <= fp)
+	if (whole <= fp)
 		max = 1; /* the tail goes alone */
-	else if (max > (size >> FM_PAGE_SHIFT) - fp)
-		max = (size >> FM_PAGE_SHIFT) - fp;
-	n = extend(m, i, max);
-	len = n << FM_PAGE_SHIFT;
-	if ((fp << FM_PAGE_SHIFT) + len > size)
-		len = size - (fp << FM_PAGE_SHIFT);
-	submit(w, m, i, n, len);
-	unlock_run(f, fp, n);
-	return fp + n;
+	else if (max > whole - fp)
+		max = whole - fp;
+	fm_span_take(&s, m, i, max);
+	submit_span(w, &s, size);
+	return fp + s.n;
 }
 
 /* Whoever holds the page may be waiting for a ring: do not keep ours. */
@@ -376,7 +289,7 @@ static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 			wait_page(w, p, FP_BUSY);
 			continue;
 		}
-		if (to_write(p))
+		if ((fm_page_state(p) & (FP_DIRTY | FP_WB)) == FP_DIRTY)
 			return true;
 		if (!w->wait || !(fm_page_state(p) & FP_WB)) {
 			fm_page_unlock(p);
@@ -400,10 +313,8 @@ static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 		if (fp >= end)
 			break;
 		p = fm_file_page(f, fp);
-		if (w->inflight == w->nruns)
-			reap(w, w->nruns - BATCH);
 		if (lock_dirty(w, p))
-			fp = write_run(w, f, fp, end);
+			fp = write_span(w, f, fp, end);
 		else
 			fp++;
 	}

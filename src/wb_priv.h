@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* wb_priv.h - between wb.c and wb_thread.c. */
+/* wb_priv.h - between wb.c, wb_span.c and wb_thread.c. */
 #ifndef FM_WB_PRIV_H
 #define FM_WB_PRIV_H
 
 #include "wb.h"
+
+#define FM_RUN 256   /* pages of a span that are written: 1 MiB */
+#define FM_SPAN 1024 /* pages from the first to the last one of a span */
+
+/* Pages of m that are about to be written: protected, and marked FP_WB. */
+struct fm_span {
+	struct fm_map *m;
+	uint64_t i, n; /* [i, i + n) of m */
+	uint64_t taken[FM_SPAN / 64];
+	bool protect;
+};
+
+/* Page i of m is locked, dirty and not in flight: take it and what is dirty
+ * behind it, up to i + max at most. Unlocks it. */
+void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
+		  uint64_t max);
+bool fm_span_has(const struct fm_span *s, uint64_t k);
 
 /* Write dirty pages of [first, end), `most` or a few more; `wait` as with
  * fm_wb_range. Adds those written to *ret_pages. 0 or the first -errno. */
