@@ -92,6 +92,12 @@ size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock)
 	return put(fp, buf, n, lock);
 }
 
+/* Nobody is concerned, or no system call will be made. */
+static bool passes(FILE *fp, size_t size, size_t n)
+{
+	return !fm_active() && (!fm_on() || fm_stdio_fits(fp, size * n));
+}
+
 /* More than one transfer can move is left to libc as it is. */
 static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
 		    bool lock)
@@ -109,7 +115,7 @@ static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
 
 FM_HOOK size_t fwrite(const void *buf, size_t size, size_t n, FILE *fp)
 {
-	if (fm_idle())
+	if (passes(fp, size, n))
 		return FM_LATE(fwrite)(buf, size, n, fp);
 	return items(buf, size, n, fp, true);
 }
@@ -118,7 +124,7 @@ FM_HOOK size_t fwrite(const void *buf, size_t size, size_t n, FILE *fp)
 FM_HOOK size_t fwrite_unlocked(const void *buf, size_t size, size_t n,
 			       FILE *fp)
 {
-	if (fm_idle())
+	if (passes(fp, size, n))
 		return FM_LATE(fwrite_unlocked)(buf, size, n, fp);
 	return items(buf, size, n, fp, false);
 }

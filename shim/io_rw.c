@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* io_rw.c - read, write and their positional forms, one buffer. */
 #include "guard.h"
+#include "reads.h"
 
 #include <stdio.h>
 
@@ -63,10 +64,30 @@ FM_HOOK ssize_t read(int fd, void *buf, size_t n)
 	return guarded(fd, buf, n, FM_HERE, true, call_read);
 }
 
+/* The short way while nothing is mapped. False: something is. */
+static bool note_write(int fd, unsigned *slot)
+{
+	if (fm_active())
+		return false;
+	*slot = fm_write_enter(fd);
+	if (!fm_active())
+		return true;
+	fm_write_leave(*slot);
+	return false;
+}
+
 FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
 {
+	unsigned slot;
+	ssize_t r;
+
 	if (fm_idle())
 		return FM_PASS(write, SYS_write, fd, buf, n);
+	if (note_write(fd, &slot)) {
+		r = FM_PASS(write, SYS_write, fd, buf, n);
+		fm_write_leave(slot);
+		return r;
+	}
 	return guarded(fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
 		       call_write);
 }
@@ -80,8 +101,16 @@ FM_HOOK ssize_t pread(int fd, void *buf, size_t n, off_t off)
 
 FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 {
+	unsigned slot;
+	ssize_t r;
+
 	if (fm_idle() || off < 0)
 		return FM_PASS(pwrite, SYS_pwrite64, fd, buf, n, off);
+	if (note_write(fd, &slot)) {
+		r = FM_PASS(pwrite, SYS_pwrite64, fd, buf, n, off);
+		fm_write_leave(slot);
+		return r;
+	}
 	return guarded(fd, (void *)(uintptr_t)buf, n, off, false, call_pwrite);
 }
 
