@@ -121,15 +121,15 @@ static void lock_idle(struct fm_map *m, uint64_t i, void *arg)
 		fm_page_wait(p, FP_WB);
 	}
 	/* Seen by unlock_touched even if nothing was ever mapped here. */
-	fm_mode_set(m, i, fm_mode(m, i) | PM_POISON);
+	fm_mode_set(m, i, fm_mode(m, i) | PM_LOCKED);
 }
 
 static void unlock_touched(struct fm_map *m, uint64_t i, void *arg)
 {
 	(void)arg;
-	if (!(fm_mode(m, i) & PM_POISON))
+	if (!(fm_mode(m, i) & PM_LOCKED))
 		return;
-	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~PM_POISON);
+	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~PM_LOCKED);
 	fm_page_unlock(fm_file_page(m->file, m->pgoff + i));
 }
 
@@ -162,7 +162,7 @@ static void clear_page(struct fm_map *m, uint64_t i, void *arg)
 	uint64_t j;
 
 	(void)arg;
-	if (!(mode & PM_POISON))
+	if (!(mode & PM_LOCKED))
 		return;
 	if ((mode & PM_PRESENT) && !(mode & PM_OWN))
 		fm_cache_uncharge(1);
@@ -184,7 +184,7 @@ static void flush_locked(struct fm_map *m)
 	uint64_t fp = fm_dirty_next(m->file, m->pgoff, end);
 
 	for (; fp < end; fp = fm_dirty_next(m->file, fp + 1, end))
-		if (fm_mode(m, fp - m->pgoff) & PM_POISON)
+		if (fm_mode(m, fp - m->pgoff) & PM_LOCKED)
 			fm_wb_locked_page(m->file, fp);
 }
 

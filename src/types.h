@@ -66,7 +66,7 @@ enum {
 	PM_QUEUED = 0x08,   /* has an entry in an eviction queue */
 	PM_MAIN = 0x10,     /* that entry is in the main (hot) queue */
 	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
-	PM_POISON = 0x40,   /* reserved */
+	PM_LOCKED = 0x40,   /* its page is, by who takes the mapping away */
 	PM_REFERENCED = 0x80, /* passed over once (eviction=clock) */
 };
 
