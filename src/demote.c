@@ -29,6 +29,7 @@
 #include "mapops.h"
 #include "page.h"
 #include "pin.h"
+#include "residue.h"
 #include "space.h"
 #include "uffd.h"
 #include "wb.h"
@@ -373,6 +374,56 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 	if (err)
 		fm_file_put_locked(f);
 	fm_free(l.v);
+	return err;
+}
+
+/* ---- one page ---------------------------------------------------------- */
+
+#define UNREADABLE 16 /* pages of a file, then all of it */
+
+/* m is cut to what the kernel shall have. */
+static int lay_beside(struct fm_file *f, struct fm_map *m)
+{
+	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+	int err;
+
+	fm_map_hide(m, NULL);
+	fm_map_lock(m, NULL);
+	err = fm_demote_lay(f, m);
+	if (err) {
+		fm_map_keep(m, NULL);
+		return err;
+	}
+	f->unreadable++;
+	f->beside = true;
+	fm_residue_add(&st);
+	fm_map_retire(m, NULL);
+	return 0;
+}
+
+/* Nothing can be stored to the file by a mapping, so ours and the kernel's
+ * agree (see may_live_beside in adopt.c). */
+static int hand_over_page(struct fm_file *f, uintptr_t a)
+{
+	int err;
+
+	if (f->writable || f->unreadable == UNREADABLE)
+		return -ENOTSUP;
+	err = fm_range_cut(a, a + FM_PAGE);
+	return err ? err : lay_beside(f, fm_space_find(a));
+}
+
+int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why)
+{
+	struct fm_map *m;
+	uint64_t old;
+	int err = 0;
+
+	fm_space_lock(&old);
+	m = fm_space_find(a);
+	if (m && m->file == f && hand_over_page(f, a))
+		err = fm_demote_locked(f, why);
+	fm_space_unlock(&old);
 	return err;
 }
 

@@ -22,15 +22,24 @@
 /* A handler waits for the device with its fault; this many may. */
 #define HANDLERS 16
 
-/* Beyond the end of the file nothing of ours can make the access fail the
- * way it must, for a program's access and a kernel's alike; the kernel's own
- * mapping can. */
+static bool beyond_end(const struct fm_map *m, uintptr_t addr)
+{
+	uint64_t i = (addr - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+
+	return (m->pgoff + i) << FM_PAGE_SHIFT >=
+	       (uint64_t)fm_file_size_now(m->file);
+}
+
+/* Beyond the end of the file, and where it cannot be read, nothing of ours
+ * can make the access fail the way it must, for a program's access and a
+ * kernel's alike; the kernel's own mapping can. */
 static void hand_over(uintptr_t addr)
 {
 	struct timespec pause = { 0, 200000000 };
 	unsigned e = fm_epoch_enter();
 	struct fm_map *m = fm_space_find(addr);
 	struct fm_file *f = m ? m->file : NULL;
+	bool beyond = m && beyond_end(m, addr);
 
 	if (f)
 		fm_file_get(f);
@@ -39,8 +48,10 @@ static void hand_over(uintptr_t addr)
 		return;
 	/* What is dirty cannot be written (a full btrfs refuses overwrites
 	 * too): the access waits until it can, or the file is demoted. */
-	if (fm_file_demote(f, "access beyond the end of the file, or I/O "
-			      "error, in thread delivery"))
+	if (beyond ? fm_file_demote(f, "access beyond the end of the file, in "
+				       "thread delivery") :
+		     fm_demote_unreadable(f, addr, "I/O error, in thread "
+						   "delivery"))
 		fm_sys2(SYS_nanosleep, &pause, NULL);
 	fm_file_put(f);
 }

@@ -129,6 +129,7 @@ struct fm_file {
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
 	_Atomic bool demoted;      /* every mapping belongs to the kernel */
 	bool beside;               /* the kernel serves windows of it too */
+	unsigned unreadable;       /* such windows of one page, see demote.c */
 	uint8_t plain;             /* bit per kind of mapping, see adopt.c */
 	_Atomic uint32_t frozen;   /* futex: a demotion is under way */
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */

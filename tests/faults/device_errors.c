@@ -156,6 +156,36 @@ static void reads_fail(void)
 	say_rc("C23 msync", msync(p, 1 << 20, MS_SYNC));
 }
 
+/* Nothing can be stored to it: one page that cannot be read costs no other. */
+static void reads_fail_read_only(void)
+{
+	int r = open(ct_path("bad"), O_RDONLY);
+	char *q = ct_map(r, 1 << 20, PROT_READ, MAP_SHARED, 0);
+	char *own = ct_map(r, 1 << 20, RW, MAP_PRIVATE, 0);
+
+	madvise(q, 1 << 20, MADV_RANDOM);
+	madvise(own, 1 << 20, MADV_RANDOM);
+	say("C23g before: %d", ct_matches(q, 4 * PAGE, 0));
+	say_store("C23g store", own, 2 * PAGE);
+	command("read");
+	say_load("C23g load", q, 60 * PAGE);
+	say_load("C23g load", q, 62 * PAGE);
+	say_store("C23g store", own, 64 * PAGE);
+	say_rc("C23g write from it", write(STDERR_FILENO, q + 66 * PAGE, 1));
+	say("C23g there still: %02x %02x", ct_load(q + 3 * PAGE),
+	    ct_load(own + 2 * PAGE));
+	command("none");
+	say("C23g when it reads again: %d %d %d", ct_matches(q, 1 << 20, 0),
+	    ct_matches(own + 60 * PAGE, 4 * PAGE, 60 * PAGE),
+	    ct_load(own + 2 * PAGE));
+	say_store("C23g store when it reads again", own, 64 * PAGE);
+	say("C23g stored: %02x", ct_load(own + 64 * PAGE));
+	say_rc("C23g munmap", munmap(q, 1 << 20));
+	say_rc("C23g munmap", munmap(own, 1 << 20));
+	posix_fadvise(r, 0, 0, POSIX_FADV_DONTNEED);
+	close(r);
+}
+
 static void writes_fail(const char *how, uint64_t at)
 {
 	for (uint64_t i = 0; i < 8; i++)
@@ -177,6 +207,7 @@ static void writes_fail(const char *how, uint64_t at)
 
 static void on_command(void)
 {
+	reads_fail_read_only();
 	fd = open(ct_path("bad"), O_RDWR);
 	if (fd < 0)
 		ct_die("open");
