@@ -28,6 +28,7 @@
 #include "map.h"
 #include "mapops.h"
 #include "page.h"
+#include "peers.h"
 #include "pin.h"
 #include "residue.h"
 #include "space.h"
@@ -118,6 +119,8 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
 	pid = spawn(helper_main, &h, stack + HELPER_STACK);
 	if (pid > 0)
+		fm_watch_helper((int)pid);
+	if (pid > 0)
 		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
 	fm_sys_munmap(stack, HELPER_STACK);
@@ -185,8 +188,12 @@ static struct fm_kmap kmap_of(struct fm_map *m)
 	return k;
 }
 
+#define UNBACKED 64
+
 struct copy_out {
 	char *base;
+	uint64_t unbacked[UNBACKED]; /* pages, ascending */
+	unsigned n;
 	int err;
 };
 
@@ -209,6 +216,26 @@ static bool close_own(struct fm_map *m, uint64_t i)
 	return ok;
 }
 
+/* The kernel reads the file's page before it copies it. If it cannot (and
+ * would signal it to us, who have no use for it), the program's bytes go to
+ * a page without a file. */
+static void make_room(struct copy_out *c, uint64_t i)
+{
+	char *to = c->base + (i << FM_PAGE_SHIFT);
+	void *p;
+
+	if (!fm_sys_madvise(to, FM_PAGE, MADV_POPULATE_WRITE))
+		return;
+	p = (void *)(intptr_t)-EIO;
+	if (c->n < UNBACKED)
+		p = fm_sys_mmap(to, FM_PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (fm_is_err(p))
+		c->err = (int)(intptr_t)p;
+	else
+		c->unbacked[c->n++] = i;
+}
+
 /* The program's own pages of a private mapping, into the kernel's. Stores
  * are held up by write protection and the freeze meanwhile. */
 static void copy_own(struct fm_map *m, uint64_t i, void *arg)
@@ -216,7 +243,10 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	const struct timespec ms = { 0, 1000000 };
 	struct copy_out *c = arg;
 
-	if (!(fm_mode(m, i) & PM_OWN))
+	if (!(fm_mode(m, i) & PM_OWN) || c->err)
+		return;
+	make_room(c, i);
+	if (c->err)
 		return;
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
@@ -230,22 +260,39 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 		       FM_PAGE);
 }
 
-static int place_private(struct fm_map *m, struct copy_out *c, void *target)
+static int move_pages(const struct copy_out *c, char *to, uint64_t first,
+		      uint64_t end)
 {
-	size_t len = fm_map_pages(m) << FM_PAGE_SHIFT;
-	void *p;
+	size_t len = (end - first) << FM_PAGE_SHIFT;
+	void *p = len ? (void *)fm_sys5(SYS_mremap,
+					c->base + (first << FM_PAGE_SHIFT),
+					len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+					to + (first << FM_PAGE_SHIFT)) : NULL;
 
-	fm_sys_mprotect(c->base, len, atomic_load(&m->prot));
-	p = (void *)fm_sys5(SYS_mremap, c->base, len, len,
-			    MREMAP_MAYMOVE | MREMAP_FIXED, target);
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
+/* In one step, or in one for each vma: several do not move by one call, and
+ * it would have unmapped the target before it says so. */
+static int move_over(const struct copy_out *c, char *to, uint64_t end)
+{
+	uint64_t at = 0;
+	int err = 0;
+
+	for (unsigned k = 0; k < c->n && !err; k++) {
+		err = move_pages(c, to, at, c->unbacked[k]);
+		at = c->unbacked[k] + 1;
+		if (!err)
+			err = move_pages(c, to, at - 1, at);
+	}
+	return err ? err : move_pages(c, to, at, end);
 }
 
 static int lay_private(struct fm_file *f, struct fm_map *m)
 {
 	struct fm_kmap k = kmap_of(m);
 	void *target = k.addr, *p;
-	struct copy_out c = { NULL, 0 };
+	struct copy_out c = { .n = 0 };
 	int err;
 
 	p = fm_sys_far(k.len, PROT_NONE);
@@ -258,7 +305,8 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 		if (!(atomic_load(&m->prot) & PROT_READ))
 			fm_sys_mprotect(target, k.len, PROT_READ);
 		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
-		err = c.err ? c.err : place_private(m, &c, target);
+		fm_sys_mprotect(p, k.len, atomic_load(&m->prot));
+		err = c.err ? c.err : move_over(&c, target, fm_map_pages(m));
 	}
 	if (err) {
 		fm_sys_mprotect(target, k.len, atomic_load(&m->prot));
@@ -389,8 +437,9 @@ static int lay_beside(struct fm_file *f, struct fm_map *m)
 
 	fm_map_hide(m, NULL);
 	fm_map_lock(m, NULL);
-	err = fm_demote_lay(f, m);
-	if (err) {
+	/* Somebody has been luckier meanwhile? */
+	err = fm_mode(m, 0) & PM_PRESENT ? 0 : fm_demote_lay(f, m);
+	if (err || (fm_mode(m, 0) & PM_PRESENT)) {
 		fm_map_keep(m, NULL);
 		return err;
 	}

@@ -23,6 +23,7 @@
 #include "file.h"
 #include "lock.h"
 #include "log.h"
+#include "peers.h"
 #include "peers_priv.h"
 #include "ring.h"
 #include "space.h"
@@ -210,6 +211,36 @@ static void judge_all(void)
 
 /* ---- events ------------------------------------------------------------ */
 
+/* Processes that have opened a file for us lately (demote.c). Their opens end
+ * with the mapping, not with them. */
+#define HELPERS 8
+#define LATELY_MS 2000
+
+static struct {
+	_Atomic int pid;
+	_Atomic uint32_t at;
+} helpers[HELPERS];
+
+void fm_watch_helper(int pid)
+{
+	static unsigned next; /* under the space lock */
+	unsigned k = next++ % HELPERS;
+
+	atomic_store(&helpers[k].at, (uint32_t)fm_now_ms());
+	atomic_store(&helpers[k].pid, pid);
+}
+
+static bool is_helper(int pid)
+{
+	uint32_t now = (uint32_t)fm_now_ms();
+
+	for (unsigned k = 0; k < HELPERS; k++)
+		if (atomic_load(&helpers[k].pid) == pid &&
+		    now - atomic_load(&helpers[k].at) < LATELY_MS)
+			return true;
+	return false;
+}
+
 /* The file with a reference, found by what identifies it. */
 static struct fm_file *pick(bool (*is)(const struct watch *, const void *),
 			    const void *what)
@@ -262,8 +293,10 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 	f = pick(is_handle, fid);
 	if (!f)
 		return;
-	foreign(f, ev->mask & FAN_OPEN, ev->mask & FAN_MODIFY,
-		ev->mask & FAN_CLOSE);
+	/* Asked after the space lock has been ours: a helper is known then. */
+	if (!is_helper(ev->pid))
+		foreign(f, ev->mask & FAN_OPEN, ev->mask & FAN_MODIFY,
+			ev->mask & FAN_CLOSE);
 	fm_file_put(f);
 }
 

@@ -145,11 +145,25 @@ static int on_device(off_t off)
 
 static void reads_fail(void)
 {
+	char *own = ct_map(fd, 1 << 20, RW, MAP_PRIVATE, 0);
+
+	madvise(own, 1 << 20, MADV_RANDOM);
+
+	own[70 * PAGE + 9] = 0x33;
+	own[71 * PAGE + 9] = 0x34;
+	own[90 * PAGE] = 0x35;
 	command("read");
 	say_load("C23 load", p, 100 * PAGE);
 	say_store("C23 store", p, 102 * PAGE + 3);
 	say_load("C23e what is there", p, 7);
+	say("C23 own pages: %02x %02x %02x", ct_load(own + 70 * PAGE + 9),
+	    ct_load(own + 71 * PAGE + 9), ct_load(own + 90 * PAGE));
 	command("none");
+	say("C23 own pages: %02x %02x %d %d", ct_load(own + 70 * PAGE + 9),
+	    ct_load(own + 71 * PAGE + 9),
+	    ct_matches(own + 71 * PAGE + 10, 100, 71 * PAGE + 10),
+	    ct_matches(own + 72 * PAGE, 8 * PAGE, 72 * PAGE));
+	say_rc("C23 munmap", munmap(own, 1 << 20));
 	say("C23 load when it reads again: %d",
 	    ct_matches(p + 100 * PAGE, PAGE, 100 * PAGE));
 	say_store("C23 store when it reads again", p, 102 * PAGE + 3);
