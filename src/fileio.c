@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "engine.h"
 #include "epoch.h"
+#include "fault.h"
 #include "file.h"
 #include "map.h"
 #include "mapops.h"
@@ -151,8 +152,8 @@ static int lock_clean(struct fm_file *f, uint64_t first, uint64_t stop)
 	return clean_locked(f, first, stop);
 }
 
-int fm_range_lock(struct fm_file *f, off_t off, off_t len,
-		  struct fm_range *r)
+static int try_range_lock(struct fm_file *f, off_t off, off_t len,
+			  struct fm_range *r)
 {
 	uint64_t first = first_page(off), stop, old;
 	unsigned e;
@@ -194,6 +195,23 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 	r->whole = ((uint64_t)off + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
 	r->count = stop - first;
 	return 0;
+}
+
+/* While the file is handed to the kernel our copies are still seen, but not
+ * known any more: a change now would leave them as they were. Who finds the
+ * file not frozen under the page locks is waited for by those who freeze it. */
+int fm_range_lock(struct fm_file *f, off_t off, off_t len,
+		  struct fm_range *r)
+{
+	int err;
+
+	for (;;) {
+		err = try_range_lock(f, off, len, r);
+		if (err || r->space || !atomic_load(&f->frozen))
+			return err;
+		fm_range_unlock(r, false, false);
+		fm_wait_frozen(f);
+	}
 }
 
 /* ---- dropping what the change made stale ------------------------------- */
