@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "epoch.h"
+#include "evictor.h"
 #include "file.h"
 #include "huge.h"
 #include "kept.h"
@@ -435,6 +436,7 @@ FM_FAULT void fm_cache_charge(uint64_t n)
 						memory_order_relaxed) +
 		      (int64_t)n;
 
+	fm_evictor_check();
 	for (int tries = 0; now > lim && tries < 64; tries++) {
 		uint64_t need = (uint64_t)(now - lim);
 		uint64_t want = batch_size();

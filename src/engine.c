@@ -16,6 +16,7 @@
 #include "engine.h"
 #include "engine_priv.h"
 #include "epoch.h"
+#include "evictor.h"
 #include "file.h"
 #include "guardian.h"
 #include "left.h"
@@ -264,6 +265,7 @@ static int start(void)
 		return err;
 	fm_huge_start(frames, (unsigned)(cache / 8 / FM_HUGE));
 	fm_ahead_start();
+	fm_evictor_start();
 	if (s->trace && fm_trace_start(s->trace))
 		fm_log(FM_LOG_WARN, "cannot write the trace to %s", s->trace);
 	owner = fm_sys_getpid();
@@ -305,6 +307,7 @@ void fm_engine_forked(void)
 	fm_demand_reset();
 	fm_bounce_reset();
 	fm_cache_reset();
+	fm_evictor_reset();
 	fm_kept_reset();
 	fm_huge_reset();
 	fm_ahead_reset();

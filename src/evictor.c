@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "evictor.h"
+
+#include "cache.h"
+#include "engine_priv.h"
+#include "epoch.h"
+#include "lock.h"
+
+#define SMALL 16384 /* pages; a smaller cache is not worth a thread */
+#define PART 64     /* of the cache is free when the thread sleeps */
+#define BATCH 64
+#define VAIN 3      /* batches of which nothing could leave */
+
+static _Atomic uint32_t kicks, asleep;
+
+static FM_FAULT int64_t to_free(void)
+{
+	return (int64_t)(fm_cache_limit() / PART);
+}
+
+static FM_FAULT int64_t available(void)
+{
+	return (int64_t)fm_cache_limit() - fm_cache_resident();
+}
+
+FM_FAULT void fm_evictor_check(void)
+{
+	if (!atomic_load_explicit(&asleep, memory_order_relaxed) ||
+	    available() > to_free() / 2)
+		return;
+	if (!atomic_exchange(&asleep, 0))
+		return; /* one wake-up is enough */
+	atomic_fetch_add(&kicks, 1);
+	fm_futex_wake(&kicks, 1);
+}
+
+static void evict(void)
+{
+	for (int vain = 0; vain < VAIN && available() < to_free();) {
+		unsigned e = fm_epoch_enter();
+
+		vain += fm_cache_evict(BATCH) == 0;
+		fm_epoch_leave(e);
+	}
+}
+
+static void *evictor(void *arg)
+{
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-evict", 0, 0, 0);
+	for (;;) {
+		uint32_t seen = atomic_load(&kicks);
+
+		evict();
+		atomic_store(&asleep, 1);
+		fm_futex_wait(&kicks, seen, NULL);
+	}
+	return NULL;
+}
+
+int fm_evictor_start(void)
+{
+	return fm_cache_limit() < SMALL ? 0 : fm_thread_create(evictor, NULL);
+}
+
+void fm_evictor_reset(void)
+{
+	atomic_store(&asleep, 0);
+}
