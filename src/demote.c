@@ -207,7 +207,7 @@ static bool close_own(struct fm_map *m, uint64_t i)
 	fm_page_lock(p);
 	mode = fm_mode(m, i);
 	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
-	atomic_thread_fence(memory_order_seq_cst);
+	fm_fence();
 	ok = !fm_pinned_in_use(fm_map_addr(m, i), FM_PAGE) &&
 	     !fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
 	if (!ok)

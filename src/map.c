@@ -370,7 +370,7 @@ static void each_in_group(struct fm_map *m, uint64_t lo, uint64_t hi,
 void fm_map_each(struct fm_map *m, uint64_t lo, uint64_t hi, fm_page_fn fn,
 		 void *arg)
 {
-	atomic_thread_fence(memory_order_seq_cst);
+	fm_fence();
 	while (lo < hi) {
 		uint64_t group = (m->mbase + lo) >> FM_TOUCH_SHIFT;
 		uint64_t stop = ((group + 1) << FM_TOUCH_SHIFT) - m->mbase;

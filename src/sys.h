@@ -146,6 +146,19 @@ static inline int fm_futex_wake(_Atomic uint32_t *word, int n)
 			    n);
 }
 
+/* What was stored before is seen by everyone before anything is loaded after.
+ * The thread sanitizer knows no fences. */
+static inline void fm_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+	static _Atomic uint32_t word;
+
+	atomic_fetch_add(&word, 1);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 static inline void fm_cpu_relax(void)
 {
 	__builtin_ia32_pause();

@@ -46,7 +46,7 @@ static FM_FAULT bool shut(struct fm_span *s, uint64_t k)
 		return true;
 	/* In this order: see pin.h. */
 	fm_mode_set(s->m, s->i + k, mode & (uint8_t)~PM_WRITABLE);
-	atomic_thread_fence(memory_order_seq_cst);
+	fm_fence();
 	if (fm_pinned_in_use(fm_map_addr(s->m, s->i + k), FM_PAGE)) {
 		fm_mode_set(s->m, s->i + k, mode);
 		return false;
