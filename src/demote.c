@@ -118,10 +118,10 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
 	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
 	pid = spawn(helper_main, &h, stack + HELPER_STACK);
-	if (pid > 0)
+	if (pid > 0) {
 		fm_watch_helper((int)pid);
-	if (pid > 0)
 		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
+	}
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
 	fm_sys_munmap(stack, HELPER_STACK);
 	return pid < 0 ? (int)pid : h.err;
@@ -197,7 +197,6 @@ struct copy_out {
 	int err;
 };
 
-/* No system call may be storing into the page: see pin.h. */
 static bool close_own(struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
@@ -206,9 +205,7 @@ static bool close_own(struct fm_map *m, uint64_t i)
 
 	fm_page_lock(p);
 	mode = fm_mode(m, i);
-	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
-	fm_fence();
-	ok = !fm_pinned_in_use(fm_map_addr(m, i), FM_PAGE) &&
+	ok = fm_pin_shut(m, i) &&
 	     !fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
 	if (!ok)
 		fm_mode_set(m, i, mode);

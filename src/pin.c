@@ -58,10 +58,18 @@ FM_FAULT bool fm_pinned_in(const void *addr, size_t len)
 	return overlaps(addr, len, INBOUND);
 }
 
-bool fm_pinned_in_use(const void *addr, size_t len)
+FM_FAULT bool fm_pin_shut(struct fm_map *m, uint64_t i)
 {
-	return fm_delivery() != FM_DELIVERY_THREAD &&
-	       overlaps(addr, len, INBOUND_READY);
+	uint8_t mode = fm_mode(m, i);
+
+	/* In this order: see pin.h. */
+	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	fm_fence();
+	if (fm_delivery() == FM_DELIVERY_THREAD ||
+	    !overlaps(fm_map_addr(m, i), FM_PAGE, INBOUND_READY))
+		return true;
+	fm_mode_set(m, i, mode);
+	return false;
 }
 
 void fm_pins_reset(void)

@@ -15,12 +15,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* [fault] Does any pin (any inbound pin) overlap? */
 bool fm_pinned(const void *addr, size_t len);
 bool fm_pinned_in(const void *addr, size_t len);
-/* Any inbound pin that is not waiting for its pages? */
-bool fm_pinned_in_use(const void *addr, size_t len);
+/* [fault] Take the permission to store into page i of m, which is locked, from
+ * its mode; the protection is the caller's to set. False: an inbound pin that
+ * does not wait for its pages uses it, nothing happened. */
+struct fm_map;
+bool fm_pin_shut(struct fm_map *m, uint64_t i);
 void fm_pins_reset(void);
 
 #endif

@@ -58,18 +58,21 @@ unsigned fm_write_enter(int fd)
 	return slot;
 }
 
+static void leave(struct slot *s)
+{
+	atomic_store_explicit(&s->fd, 0, memory_order_release);
+}
+
 void fm_read_leave(unsigned slot)
 {
 	if (slot < FM_READS_FULL)
-		atomic_store_explicit(&reads[slot].fd, 0,
-				      memory_order_release);
+		leave(&reads[slot]);
 }
 
 void fm_write_leave(unsigned slot)
 {
 	if (slot < FM_READS_FULL)
-		atomic_store_explicit(&writes[slot].fd, 0,
-				      memory_order_release);
+		leave(&writes[slot]);
 	else if (slot == FM_READS_FULL)
 		atomic_fetch_sub(&crowd, 1);
 }

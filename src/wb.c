@@ -289,7 +289,7 @@ static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 			wait_page(w, p, FP_BUSY);
 			continue;
 		}
-		if ((fm_page_state(p) & (FP_DIRTY | FP_WB)) == FP_DIRTY)
+		if (fm_wb_due(p))
 			return true;
 		if (!w->wait || !(fm_page_state(p) & FP_WB)) {
 			fm_page_unlock(p);

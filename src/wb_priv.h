@@ -3,10 +3,17 @@
 #ifndef FM_WB_PRIV_H
 #define FM_WB_PRIV_H
 
+#include "page.h"
 #include "wb.h"
 
 #define FM_RUN 256   /* pages of a span that are written: 1 MiB */
 #define FM_SPAN 1024 /* pages from the first to the last one of a span */
+
+/* Is there something to write in this page, which is locked? */
+static inline bool fm_wb_due(_Atomic uint8_t *p)
+{
+	return (fm_page_state(p) & (FP_DIRTY | FP_WB)) == FP_DIRTY;
+}
 
 /* Pages of m that are about to be written: protected, and marked FP_WB. */
 struct fm_span {

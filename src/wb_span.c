@@ -31,8 +31,7 @@ FM_FAULT bool fm_span_has(const struct fm_span *s, uint64_t k)
 
 static FM_FAULT bool to_write(const struct fm_span *s, uint64_t k)
 {
-	return (fm_page_state(state_of(s, k)) & (FP_DIRTY | FP_WB)) ==
-		       FP_DIRTY &&
+	return fm_wb_due(state_of(s, k)) &&
 	       (fm_mode(s->m, s->i + k) & PM_PRESENT);
 }
 
@@ -40,17 +39,10 @@ static FM_FAULT bool to_write(const struct fm_span *s, uint64_t k)
  * a system call is storing into it right now, it cannot be protected. */
 static FM_FAULT bool shut(struct fm_span *s, uint64_t k)
 {
-	uint8_t mode = fm_mode(s->m, s->i + k);
-
-	if (!(mode & PM_WRITABLE))
+	if (!(fm_mode(s->m, s->i + k) & PM_WRITABLE))
 		return true;
-	/* In this order: see pin.h. */
-	fm_mode_set(s->m, s->i + k, mode & (uint8_t)~PM_WRITABLE);
-	fm_fence();
-	if (fm_pinned_in_use(fm_map_addr(s->m, s->i + k), FM_PAGE)) {
-		fm_mode_set(s->m, s->i + k, mode);
+	if (!fm_pin_shut(s->m, s->i + k))
 		return false;
-	}
 	s->protect = true;
 	return true;
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* C35: read(2) fills a mapping while another thread makes the kernel take the
  * file over. What was read is there afterwards. */
-#include "ct.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
+#include "beside.h"
 
 #define N (64 * PAGE)
 #define ROUNDS 60
 
 static int source;
 static char *map, want[2 * N];
-static _Atomic int stop;
-static int bad, failed;
 
 static void *reader(void *arg CT_UNUSED)
 {
@@ -31,21 +26,12 @@ static void *reader(void *arg CT_UNUSED)
 static void one_round(int r, int kind)
 {
 	char name[16];
-	pthread_t t;
 	int fd;
 
 	snprintf(name, sizeof(name), "f%d", r);
 	fd = ct_file(name, N);
 	map = ct_map(fd, N, RW, kind, 0);
-	atomic_store(&stop, 0);
-	pthread_create(&t, NULL, reader, NULL);
-	usleep((useconds_t)(1000 + r * 17 % 500));
-	if (mlock(map + N - PAGE, PAGE))
-		failed++;
-	usleep(500);
-	atomic_store(&stop, 1);
-	pthread_join(t, NULL);
-	munmap(map, N);
+	beside(map, N, reader, (unsigned)(1000 + r * 17 % 500));
 	close(fd);
 	unlink(ct_path(name));
 }

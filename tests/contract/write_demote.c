@@ -2,18 +2,14 @@
 /* C35: the program writes the file with pwrite(2) and reads it through its
  * mapping, while another thread makes the kernel take the file over. It always
  * sees what it wrote. */
-#include "ct.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
+#include "beside.h"
 
 #define PAGES 64
 #define N (PAGES * PAGE)
 #define ROUNDS 100
 
 static char *map;
-static int fd, bad, failed;
-static _Atomic int stop;
+static int fd;
 
 static void *writer(void *arg CT_UNUSED)
 {
@@ -31,22 +27,13 @@ static void *writer(void *arg CT_UNUSED)
 static void one_round(int r)
 {
 	char name[16];
-	pthread_t t;
 
 	snprintf(name, sizeof(name), "f%d", r);
 	fd = ct_file(name, N);
 	map = ct_map(fd, N, r & 1 ? RW : PROT_READ, MAP_SHARED, 0);
 	for (int i = 0; i < PAGES; i++)
 		(void)((volatile char *)map)[i * PAGE];
-	atomic_store(&stop, 0);
-	pthread_create(&t, NULL, writer, NULL);
-	usleep((useconds_t)(500 + r * 17 % 500));
-	if (mlock(map + N - PAGE, PAGE))
-		failed++;
-	usleep(500);
-	atomic_store(&stop, 1);
-	pthread_join(t, NULL);
-	munmap(map, N);
+	beside(map, N, writer, (unsigned)(500 + r * 17 % 500));
 	close(fd);
 	unlink(ct_path(name));
 }
