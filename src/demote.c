@@ -144,6 +144,22 @@ static void pass_through(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(p);
 }
 
+void fm_freeze(struct fm_file *f)
+{
+	atomic_store(&f->frozen, 1);
+}
+
+void fm_thaw(struct fm_file *f)
+{
+	atomic_store(&f->frozen, 0);
+	fm_futex_wake(&f->frozen, 1 << 30);
+}
+
+void fm_pass_through(struct fm_map *m)
+{
+	fm_map_each(m, 0, fm_map_pages(m), pass_through, NULL);
+}
+
 static struct fm_list maps_of(struct fm_file *f)
 {
 	struct fm_list l = { NULL, 0 };
@@ -378,12 +394,6 @@ static int replace(struct fm_file *f, struct fm_list *l)
 	return err;
 }
 
-static void thaw(struct fm_file *f)
-{
-	atomic_store(&f->frozen, 0);
-	fm_futex_wake(&f->frozen, 1 << 30);
-}
-
 int fm_demote_locked(struct fm_file *f, const char *why)
 {
 	struct fm_list l;
@@ -395,11 +405,10 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 	if (!l.v)
 		return -ENOMEM;
 	fm_file_get(f); /* for as long as the process lives: see engine.h */
-	atomic_store(&f->frozen, 1);
+	fm_freeze(f);
 	for (size_t k = 0; k < l.n; k++) {
 		fm_ahead_forget(l.v[k]);
-		fm_map_each(l.v[k], 0, fm_map_pages(l.v[k]), pass_through,
-			    NULL);
+		fm_pass_through(l.v[k]);
 	}
 	err = write_back_all(f);
 	if (!err)
@@ -415,7 +424,7 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 		fm_log(FM_LOG_INFO, "%s: handed to the kernel: %s", f->path,
 		       why);
 	}
-	thaw(f);
+	fm_thaw(f);
 	if (err)
 		fm_file_put_locked(f);
 	fm_free(l.v);

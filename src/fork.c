@@ -102,17 +102,41 @@ static void hide_own(struct fm_map *m)
 		advise(m, MADV_DONTFORK);
 }
 
+/* From here to the fork no page becomes the program's own: the child would have
+ * neither the page nor, in the file, what was stored to it. */
+static void hold_private(struct fm_file *f)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next)) {
+		if (m->shared)
+			continue;
+		fm_freeze(f);
+		fm_pass_through(m);
+	}
+}
+
+static void release_private(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (fm_file_at(id) && atomic_load(&fm_file_at(id)->frozen))
+			fm_thaw(fm_file_at(id));
+}
+
 /* The clean pages of a private mapping come from the file: it has to be true
  * now. And where the parent cannot be asked later, it gives up now. */
 static void before(struct fm_file *f)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 	bool writable = has_shared_writable(f), own = false;
 
-	for (; m && !own; m = atomic_load(&m->file_next))
+	hold_private(f);
+	for (m = atomic_load(&f->maps); m && !own;
+	     m = atomic_load(&m->file_next))
 		own = has_own(m);
-	if (writable && (own || fm_peers_fd() < 0))
-		fm_demote_locked(f, "fork");
+	if (writable && (own || fm_peers_fd() < 0) &&
+	    fm_demote_locked(f, "fork"))
+		hold_private(f); /* it failed, and let go */
 }
 
 /* Also when nothing is mapped: the child must not inherit a lock that another
@@ -132,6 +156,7 @@ void fm_fork_parent(void)
 {
 	fm_alloc_unlock();
 	each_map(hide_own);
+	release_private();
 	fm_space_unlock(&saved_mask);
 }
 
@@ -247,8 +272,7 @@ static int placeholder(struct fm_map *m, int empty)
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 
-/* Not a hole: its pages came along. (A first store by another thread may have
- * made a page of the program's own after fm_fork_prepare had looked.) */
+/* Not a hole: its pages came along, for some are the program's own. */
 static bool came_along(struct fm_map *m)
 {
 	unsigned char vec;
@@ -327,6 +351,7 @@ void fm_fork_child(void)
 	fm_fd_drop(fm_uffd_fd());
 	fm_uffd_set_fd(-1);
 	fm_peers_reset();
+	release_private();
 	begin();
 	engine_anew();
 	if (nlazy) {

@@ -52,10 +52,15 @@ int fm_range_release(uintptr_t start, uintptr_t end);
 int fm_demote_locked(struct fm_file *f, const char *why);
 /* One mapping, whose pages nobody can touch meanwhile. 0 or -errno. */
 int fm_demote_lay(struct fm_file *f, struct fm_map *m);
-/* [fault] Ask for f to be demoted soon, and wait a moment. */
+/* Under the space lock: faults on f wait until it thaws; those that are under
+ * way in m have ended when fm_pass_through returns. */
+void fm_freeze(struct fm_file *f);
+void fm_thaw(struct fm_file *f);
+void fm_pass_through(struct fm_map *m);
 /* [plain] The page at a cannot be read: the kernel's from now on, alone if it
  * may be. */
 int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why);
+/* [fault] Ask for f to be demoted soon, and wait a moment. */
 void fm_demote_later(struct fm_file *f, const char *why);
 void fm_demote_pending(void); /* no lock; threads of ours */
 /* Map file ranges by the kernel in a helper process that shares our memory
