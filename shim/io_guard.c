@@ -10,6 +10,7 @@
  * may have to drop the very page that it is written from.
  */
 #include "guard.h"
+#include "lock.h"
 #include "reads.h"
 
 #include <fcntl.h>
@@ -36,6 +37,9 @@ struct piece {
 	size_t len;
 	size_t usable; /* of a bounced inbound piece */
 	struct fm_pin pin;
+	bool held;
+	uint64_t mask;
+	int cancel;
 	void *bounce;
 	char small[4096];
 };
@@ -147,6 +151,25 @@ static void pin_plan(struct piece *p, struct cursor c, size_t max)
 	}
 }
 
+/* A thread with pins is neither cancelled nor does a handler of the program
+ * jump out of it: the pages would stay as they are for good. */
+static void piece_hold(struct piece *p)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &p->cancel);
+	fm_block_signals(&p->mask);
+	p->held = true;
+}
+
+static void piece_unpin(struct piece *p)
+{
+	fm_unpin(&p->pin);
+	if (!p->held)
+		return;
+	p->held = false;
+	fm_restore_signals(&p->mask);
+	pthread_setcancelstate(p->cancel, NULL);
+}
+
 /* Pins as much as one system call may use. Splitting is worth while only in
  * large pieces. */
 static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
@@ -157,11 +180,12 @@ static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
 	pin_plan(p, c, left);
 	if (p->len < left && (rw->atomic || p->len < SPLIT_MIN))
 		return false;
+	piece_hold(p);
 	for (int i = 0; i < p->cnt; i++) {
 		const struct iovec *v = &p->iov[i];
 
 		if (fm_pin(&p->pin, v->iov_base, v->iov_len, rw->in) < 0) {
-			fm_unpin(&p->pin);
+			piece_unpin(p);
 			return false;
 		}
 	}
@@ -280,15 +304,15 @@ static void piece_drop(void *arg)
 {
 	struct piece *p = arg;
 
-	fm_unpin(&p->pin);
+	piece_unpin(p);
 	if (p->bounce && p->bounce != p->small)
 		fm_sys_munmap(p->bounce, p->len);
 }
 
 /* ---- the loop ---------------------------------------------------------- */
 
-/* Cancellation (and only it) may unwind out of a blocked call: the pins must
- * not stay behind. */
+/* Cancellation may unwind out of a blocked call: the copy must not stay
+ * behind. */
 static ssize_t piece_call(const struct fm_rw *rw, struct piece *p,
 			  const struct iovec *iov, int cnt, off_t off)
 {
@@ -322,6 +346,7 @@ static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
 	int saved;
 
 	p.pin = (struct fm_pin)FM_PIN_INIT;
+	p.held = false;
 	p.bounce = NULL;
 	*ret_want = left;
 	if (!piece_pin(&p, rw, *c, left) && !piece_bounce(&p, rw, *c, left))

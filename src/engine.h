@@ -119,7 +119,7 @@ extern int (*fm_hook_take_signals)(void);
 #define FM_PIN_MAX (1u << 20)
 struct fm_pin {
 	uint8_t n;
-	uint8_t slot[FM_PINS];
+	uint16_t slot[FM_PINS];
 };
 #define FM_PIN_INIT { 0, { 0 } }
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in);

@@ -9,15 +9,26 @@
 #include "page.h"
 #include "space.h"
 
-#define SLOTS 256 /* fm_pin.slot is a byte */
+#define BLOCK 256u
+#define BLOCKS 256u /* BLOCK * BLOCKS: fm_pin.slot has 16 bits */
 
-static struct slot {
+struct slot {
 	_Atomic uint32_t used;
 	_Atomic uint16_t in, ready; /* ready: its pages are there */
 	_Atomic uintptr_t lo, hi;
 	char pad[FM_CACHELINE - 24];
-} slots[SLOTS];
+};
+
+/* Blocks come when all slots are taken, and stay. */
+static struct slot first[BLOCK];
+static _Atomic(struct slot *) blocks[BLOCKS] = { first };
 static _Atomic uint32_t npins, top;
+
+/* i is below top, or its block is known to be there. */
+static FM_FAULT struct slot *slot_at(uint32_t i)
+{
+	return &atomic_load(&blocks[i / BLOCK])[i % BLOCK];
+}
 
 enum kind { ANY, INBOUND, INBOUND_READY };
 
@@ -35,7 +46,7 @@ static FM_FAULT bool overlaps(const void *addr, size_t len, enum kind kind)
 	if (!atomic_load(&npins))
 		return false;
 	for (uint32_t i = 0, n = atomic_load(&top); i < n; i++) {
-		struct slot *s = &slots[i];
+		struct slot *s = slot_at(i);
 
 		if (atomic_load(&s->hi) > a && atomic_load(&s->lo) < a + len &&
 		    is_kind(s, kind))
@@ -74,10 +85,10 @@ FM_FAULT bool fm_pin_shut(struct fm_map *m, uint64_t i)
 
 void fm_pins_reset(void)
 {
-	for (int i = 0; i < SLOTS; i++) {
-		atomic_store(&slots[i].lo, 0);
-		atomic_store(&slots[i].hi, 0);
-		atomic_store(&slots[i].used, 0);
+	for (uint32_t i = 0; i < atomic_load(&top); i++) {
+		atomic_store(&slot_at(i)->lo, 0);
+		atomic_store(&slot_at(i)->hi, 0);
+		atomic_store(&slot_at(i)->used, 0);
 	}
 	atomic_store(&npins, 0);
 }
@@ -91,27 +102,46 @@ size_t fm_pin_limit(void)
 	return bytes > FM_PIN_MAX ? FM_PIN_MAX : bytes & ~FM_PAGE_MASK;
 }
 
-static int slot_get(void)
+/* Is there a slot i, perhaps after a new block? */
+static bool slot_exists(uint32_t i)
+{
+	struct slot *none = NULL, *b;
+
+	if (atomic_load(&blocks[i / BLOCK]))
+		return true;
+	b = fm_sys_anon(BLOCK * sizeof(*b));
+	if (!b)
+		return false;
+	if (!atomic_compare_exchange_strong(&blocks[i / BLOCK], &none, b))
+		fm_sys_munmap(b, BLOCK * sizeof(*b));
+	return true;
+}
+
+static bool slot_take(uint32_t i)
+{
+	struct slot *s = slot_at(i);
+	uint32_t t = atomic_load(&top);
+
+	if (atomic_load(&s->used) || atomic_exchange(&s->used, 1))
+		return false;
+	while (t < i + 1 && !atomic_compare_exchange_weak(&top, &t, i + 1))
+		;
+	return true;
+}
+
+static uint32_t slot_get(void)
 {
 	for (;;) {
-		for (uint32_t i = 0; i < SLOTS; i++) {
-			uint32_t t = atomic_load(&top);
-
-			if (atomic_load(&slots[i].used) ||
-			    atomic_exchange(&slots[i].used, 1))
-				continue;
-			while (t < i + 1 &&
-			       !atomic_compare_exchange_weak(&top, &t, i + 1))
-				;
-			return (int)i;
-		}
+		for (uint32_t i = 0; i < BLOCK * BLOCKS && slot_exists(i); i++)
+			if (slot_take(i))
+				return i;
 		fm_sys0(SYS_sched_yield);
 	}
 }
 
-static void slot_put(int i)
+static void slot_put(uint32_t i)
 {
-	struct slot *s = &slots[i];
+	struct slot *s = slot_at(i);
 
 	atomic_store(&s->hi, 0);
 	atomic_store(&s->lo, 0);
@@ -197,8 +227,9 @@ static uintptr_t settle_pin(struct slot *s, uintptr_t a, uintptr_t end, bool in)
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 {
 	uintptr_t a = (uintptr_t)buf, got;
+	struct slot *s;
 	uint64_t old;
-	int i;
+	uint32_t i;
 
 	if (!len || !fm_overlaps(buf, len))
 		return (ssize_t)len;
@@ -206,13 +237,14 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 		return -E2BIG;
 	fm_block_signals(&old);
 	i = slot_get();
-	atomic_store(&slots[i].in, in);
-	atomic_store(&slots[i].ready, 0);
-	atomic_store(&slots[i].lo, a & ~FM_PAGE_MASK);
+	s = slot_at(i);
+	atomic_store(&s->in, in);
+	atomic_store(&s->ready, 0);
+	atomic_store(&s->lo, a & ~FM_PAGE_MASK);
 	atomic_fetch_add(&npins, 1);
-	atomic_store(&slots[i].hi, a + len);
-	pin->slot[pin->n++] = (uint8_t)i;
-	got = settle_pin(&slots[i], a, a + len, in);
+	atomic_store(&s->hi, a + len);
+	pin->slot[pin->n++] = (uint16_t)i;
+	got = settle_pin(s, a, a + len, in);
 	fm_restore_signals(&old);
 	return (ssize_t)(got - a);
 }

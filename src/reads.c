@@ -10,32 +10,68 @@
 #define PROBES 8
 
 #define PATIENCE_MS 200
+#define SEARCH_EVERY 64
 
+/* Who is in it: thread id, descriptor + 1. 0: free. In one word, so that who
+ * finds a thread dead takes its slot and no other. */
 struct slot {
-	_Atomic int fd; /* + 1; 0: free */
-	char pad[FM_CACHELINE - sizeof(int)];
+	_Atomic uint64_t owner;
+	char pad[FM_CACHELINE - sizeof(uint64_t)];
 };
 static struct slot reads[FM_READS_FULL], writes[FM_READS_FULL];
 static _Atomic unsigned crowd;  /* writes without a slot */
 static _Atomic unsigned stored; /* files */
+static _Atomic unsigned full;   /* times that no slot was found */
+static _Thread_local uint32_t tid __attribute__((tls_model("initial-exec")));
+
+static int fd_of(uint64_t owner)
+{
+	return (int)(uint32_t)owner - 1;
+}
+
+/* A thread that was cancelled, or left by pthread_exit from a signal handler,
+ * has not left its slot. */
+static bool died(struct slot *s, uint64_t owner)
+{
+	return fm_sys3(SYS_tgkill, fm_sys_getpid(), owner >> 32, 0) ==
+		       -ESRCH &&
+	       atomic_compare_exchange_strong(&s->owner, &owner, 0);
+}
+
+static void search(struct slot *slots)
+{
+	for (unsigned i = 0; i < FM_READS_FULL; i++) {
+		uint64_t owner = atomic_load(&slots[i].owner);
+
+		if (owner)
+			died(&slots[i], owner);
+	}
+}
 
 static unsigned enter(struct slot *slots, int fd)
 {
 	static _Thread_local unsigned last
 		__attribute__((tls_model("initial-exec")));
-	unsigned i = last ? last : (unsigned)fm_sys_gettid() * 7u;
+	uint64_t me;
+	unsigned i;
 
+	if (!tid)
+		tid = (uint32_t)fm_sys_gettid();
+	me = (uint64_t)tid << 32 | (uint32_t)(fd + 1);
+	i = last ? last : tid * 7u;
 	for (unsigned tries = 0; tries < PROBES; tries++, i++) {
-		int free_slot = 0;
+		uint64_t none = 0;
 
 		i %= FM_READS_FULL;
-		if (atomic_load_explicit(&slots[i].fd, memory_order_relaxed) ||
-		    !atomic_compare_exchange_strong(&slots[i].fd, &free_slot,
-						    fd + 1))
+		if (atomic_load_explicit(&slots[i].owner,
+					 memory_order_relaxed) ||
+		    !atomic_compare_exchange_strong(&slots[i].owner, &none, me))
 			continue;
 		last = i;
 		return i;
 	}
+	if (atomic_fetch_add(&full, 1) % SEARCH_EVERY == 0)
+		search(slots);
 	return FM_READS_FULL;
 }
 
@@ -60,7 +96,7 @@ unsigned fm_write_enter(int fd)
 
 static void leave(struct slot *s)
 {
-	atomic_store_explicit(&s->fd, 0, memory_order_release);
+	atomic_store_explicit(&s->owner, 0, memory_order_release);
 }
 
 void fm_read_leave(unsigned slot)
@@ -80,9 +116,11 @@ void fm_write_leave(unsigned slot)
 static bool in_flight(struct slot *slots, const struct stat *st)
 {
 	for (unsigned i = 0; i < FM_READS_FULL; i++) {
-		int fd = atomic_load(&slots[i].fd) - 1;
+		uint64_t owner = atomic_load(&slots[i].owner);
 
-		if (fd >= 0 && fm_sys_is_file(fd, st->st_dev, st->st_ino))
+		if (owner &&
+		    fm_sys_is_file(fd_of(owner), st->st_dev, st->st_ino) &&
+		    !died(&slots[i], owner))
 			return true;
 	}
 	return false;
@@ -122,8 +160,9 @@ void fm_reads_reset(void)
 {
 	atomic_store(&stored, 0);
 	atomic_store(&crowd, 0);
+	tid = 0;
 	for (unsigned i = 0; i < FM_READS_FULL; i++) {
-		atomic_store(&reads[i].fd, 0);
-		atomic_store(&writes[i].fd, 0);
+		atomic_store(&reads[i].owner, 0);
+		atomic_store(&writes[i].owner, 0);
 	}
 }

@@ -25,8 +25,9 @@ struct stat;
 #define FM_WRITE_OTHER (FM_READS_FULL + 1) /* no slot, and needs none */
 
 /* Around a read of fd. Returns a slot; FM_READS_FULL is none, which is safe
- * for a descriptor that is looked up. One that is never left (a thread that is
- * cancelled, a jump out of a signal handler) is lost. */
+ * for a descriptor that is looked up. One that is not left is taken back when
+ * its thread is gone (cancelled), not if that goes on (a jump out of a signal
+ * handler). */
 unsigned fm_read_enter(int fd);
 void fm_read_leave(unsigned slot);
 /* After fm_read_enter: may the file be one with stores? */
