@@ -14,6 +14,7 @@
  */
 #include "ahead.h"
 #include "cache.h"
+#include "collapse.h"
 #include "engine.h"
 #include "file.h"
 #include "map.h"
@@ -160,6 +161,25 @@ static int populate_range(uintptr_t a, uintptr_t end, bool write)
 	return err ? err : populate(a, end, write);
 }
 
+/* The last error counts, as with the kernel. */
+static int collapse_range(uintptr_t a, uintptr_t end)
+{
+	int err, last = 0;
+
+	a = (a + FM_HUGE - 1) & ~(FM_HUGE - 1);
+	if (a + FM_HUGE > end)
+		return -EINVAL;
+	for (; a + FM_HUGE <= end; a += FM_HUGE) {
+		err = fm_collapse_can(a) ? populate(a, a + FM_HUGE, false) :
+					   -EINVAL;
+		if (!err)
+			err = fm_collapse(a);
+		if (err)
+			last = err;
+	}
+	return last;
+}
+
 static bool inert(int advice)
 {
 	switch (advice) {
@@ -208,9 +228,10 @@ int fm_madvise(void *addr, size_t len, int advice)
 	if (!fm_overlaps(addr, len) || (s.start & FM_PAGE_MASK))
 		return fm_sys_madvise(addr, len, advice);
 	s.end = (s.start + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
-	if (advice == MADV_FREE || advice == MADV_WIPEONFORK ||
-	    advice == MADV_COLLAPSE)
+	if (advice == MADV_FREE || advice == MADV_WIPEONFORK)
 		return -EINVAL;
+	if (advice == MADV_COLLAPSE)
+		return collapse_range(s.start, s.end);
 	if (advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE)
 		return populate_range(s.start, s.end,
 				      advice == MADV_POPULATE_WRITE);

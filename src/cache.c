@@ -22,6 +22,7 @@
 #define SHARDS 8
 #define BATCH 64
 #define HUGE_FLAG (1ull << 35)
+#define PART_FLAG (1ull << 34) /* FM_MAX_FILE_PAGES is 2^34 */
 
 /* A queue, and the pages that its entries stand for: 512 for a huge unit. */
 struct list {
@@ -132,10 +133,12 @@ FM_FAULT bool fm_cache_ghost(const struct fm_file *f, uint64_t fp)
 
 /* ---- queue entries ---------------------------------------------------- */
 
-static FM_FAULT uint64_t pack(const struct fm_map *m, uint64_t i, bool huge)
+static FM_FAULT uint64_t pack(const struct fm_map *m, uint64_t i,
+			      enum fm_entry kind)
 {
 	return (uint64_t)m->id << 44 | (uint64_t)atomic_load(&m->gen) << 36 |
-	       (huge ? HUGE_FLAG : 0) | i;
+	       (kind == FM_ENTRY_UNIT ? HUGE_FLAG : 0) |
+	       (kind == FM_ENTRY_PART ? PART_FLAG : 0) | i;
 }
 
 static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
@@ -143,7 +146,7 @@ static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
 	struct fm_map *m = fm_map_by_id((uint32_t)(e >> 44),
 					(uint32_t)(e >> 36) & FM_GEN_MASK);
 
-	*ret_i = e & (HUGE_FLAG - 1);
+	*ret_i = e & (PART_FLAG - 1);
 	return m ? fm_map_follow(m, ret_i) : NULL;
 }
 
@@ -168,17 +171,18 @@ static FM_FAULT bool pop(struct list *l, uint64_t *ret)
 }
 
 FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
-			       bool huge)
+			       enum fm_entry kind)
 {
 	uint64_t fp = m->pgoff + i;
-	struct shard *s = &shards[(huge ? fp >> 9 : fp) % nshards];
+	struct shard *s = &shards[(kind == FM_ENTRY_UNIT ? fp >> 9 : fp) %
+				  nshards];
 
 	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
 		atomic_store(&m->listed, true);
-	push(hot ? &s->main : &s->small, pack(m, i, huge));
+	push(hot ? &s->main : &s->small, pack(m, i, kind));
 }
 
-FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
+FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 {
 	uint8_t mode = fm_mode(m, i);
 	bool hot, again;
@@ -198,7 +202,7 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge)
 	if (again && m->file->policy->eviction == FM_EVICT_CLOCK)
 		mode |= PM_REFERENCED;
 	fm_mode_set(m, i, mode | PM_QUEUED | (hot ? PM_MAIN : 0));
-	fm_cache_enqueue(m, i, hot, huge);
+	fm_cache_enqueue(m, i, hot, FM_ENTRY_PAGE);
 }
 
 /* ---- eviction --------------------------------------------------------- */
@@ -285,7 +289,8 @@ static FM_FAULT bool second_chance(struct fm_map *m, uint64_t i, bool dirty)
 	return mode & PM_REFERENCED;
 }
 
-static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
+/* False: the entry stood for nothing. */
+static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
 {
 	uint64_t i;
 	struct fm_map *m = unpack(e, &i);
@@ -293,7 +298,9 @@ static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 	int why;
 
 	if (!m)
-		return;
+		return false;
+	if (!(e & (HUGE_FLAG | PART_FLAG)) && (fm_mode(m, i) & PM_HUGE))
+		return false; /* collapsed since: the unit has an entry */
 	if (e & HUGE_FLAG) {
 		long n = fm_huge_evict(m, i, true);
 
@@ -301,17 +308,17 @@ static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 			push(l, e);
 		else
 			b->pages += n ? (uint64_t)n : fm_standby_trim();
-		return;
+		return true;
 	}
 	p = fm_file_page(m->file, m->pgoff + i);
 	if (!fm_page_trylock(p)) {
 		push(l, e);
-		return;
+		return true;
 	}
 	/* munmap or mremap may have passed between the table and the lock. */
 	if (!fm_map_current(m, i)) {
 		fm_page_unlock(p);
-		return;
+		return true;
 	}
 	why = evictable(m, i, p);
 	if ((why == 0 || why == -EAGAIN) &&
@@ -322,7 +329,7 @@ static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 		b->index[b->n] = i;
 		b->iov[b->n].iov_base = fm_map_addr(m, i);
 		b->iov[b->n++].iov_len = FM_PAGE;
-		return;
+		return true;
 	}
 	if (why == -ENOENT)
 		forget_entry(m, i);
@@ -330,6 +337,7 @@ static FM_FAULT void consider(struct batch *b, struct list *l, uint64_t e)
 		push(l, e);
 	b->dirty += why == -EAGAIN;
 	fm_page_unlock(p);
+	return true;
 }
 
 /* Which list of the shard pays: the small one while it is over its tenth. */
@@ -352,13 +360,13 @@ static FM_FAULT void evict_shard(struct shard *s, struct batch *b,
 
 	if (budget > len)
 		budget = len;
-	while (budget-- && b->n + b->pages < want && b->n < BATCH) {
+	while (budget && b->n + b->pages < want && b->n < BATCH) {
 		struct list *l = victims(s);
 		uint64_t e;
 
 		if (!pop(l, &e))
 			break;
-		consider(b, l, e);
+		budget -= consider(b, l, e);
 	}
 }
 

@@ -27,11 +27,15 @@ void fm_cache_reset(void); /* child of fork */
 void fm_cache_charge(uint64_t n);
 void fm_cache_uncharge(uint64_t n);
 
-/* A page (or a whole huge unit starting at i) has become present; its lock is
- * held. Puts it into a queue unless it still has an entry. */
-void fm_cache_insert(struct fm_map *m, uint64_t i, bool huge);
-/* Add an entry; no lock needed. */
-void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot, bool huge);
+/* A page has become present; its lock is held. Puts it into a queue unless it
+ * still has an entry. */
+void fm_cache_insert(struct fm_map *m, uint64_t i);
+/* Add an entry; no lock needed. A page that has become part of a unit since it
+ * was entered needs that entry no more. One that may have been entered because
+ * its unit was cut (FM_ENTRY_PART) does. */
+enum fm_entry { FM_ENTRY_PAGE, FM_ENTRY_UNIT, FM_ENTRY_PART };
+void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
+		      enum fm_entry kind);
 
 /* Was this page of the file evicted less than a cache's worth of evictions
  * ago? A guess: the table is small, and hashed. */

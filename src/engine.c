@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "bounce.h"
 #include "cache.h"
+#include "collapse.h"
 #include "control.h"
 #include "demand.h"
 #include "engine.h"
@@ -202,6 +203,7 @@ static void every_second(void)
 {
 	fm_wb_tick();
 	fm_demote_pending();
+	fm_collapse_tick();
 }
 
 /* The program must not run out of descriptors for our sake. */
@@ -266,6 +268,7 @@ static int start(void)
 	fm_huge_start(frames, (unsigned)(cache / 8 / FM_HUGE));
 	fm_ahead_start();
 	fm_evictor_start();
+	fm_collapse_start();
 	if (s->trace && fm_trace_start(s->trace))
 		fm_log(FM_LOG_WARN, "cannot write the trace to %s", s->trace);
 	owner = fm_sys_getpid();
@@ -308,6 +311,7 @@ void fm_engine_forked(void)
 	fm_bounce_reset();
 	fm_cache_reset();
 	fm_evictor_reset();
+	fm_collapse_reset();
 	fm_kept_reset();
 	fm_huge_reset();
 	fm_ahead_reset();

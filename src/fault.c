@@ -170,7 +170,7 @@ static FM_FAULT void now_present(struct fm_map *m, uint64_t i, bool store)
 	uint8_t keep = fm_mode(m, i) & (PM_QUEUED | PM_MAIN);
 
 	fm_mode_set(m, i, keep | PM_PRESENT | (store ? PM_WRITABLE : 0));
-	fm_cache_insert(m, i, false);
+	fm_cache_insert(m, i);
 }
 
 FM_FAULT long fm_install(struct fm_map *m, uint64_t i, const void *src,

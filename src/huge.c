@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "huge.h"
 
+#include <string.h>
+
 #include "cache.h"
 #include "file.h"
 #include "lock.h"
 #include "map.h"
 #include "page.h"
 #include "pin.h"
+#include "space.h"
 #include "standby.h"
 #include "uffd.h"
 
@@ -250,7 +253,7 @@ FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, PM_PRESENT | PM_HUGE | PM_QUEUED |
 					  (hot ? PM_MAIN : 0));
-	fm_cache_enqueue(m, i, hot, true);
+	fm_cache_enqueue(m, i, hot, FM_ENTRY_UNIT);
 	return 0;
 }
 
@@ -270,14 +273,15 @@ static FM_FAULT uint64_t trylock_unit(struct fm_map *m, uint64_t i)
 	return k;
 }
 
-/* All 512 still as they were moved in, clean and idle? */
-static FM_FAULT bool intact(struct fm_map *m, uint64_t i)
+/* All 512 present, clean and idle? `huge`: as they were moved in; 0: one by
+ * one. */
+static FM_FAULT bool uniform(struct fm_map *m, uint64_t i, uint8_t huge)
 {
 	for (uint64_t k = i; k < i + UNIT; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + k);
 
 		if ((fm_mode(m, k) & (PM_PRESENT | PM_HUGE | PM_WRITABLE |
-				      PM_OWN)) != (PM_PRESENT | PM_HUGE) ||
+				      PM_OWN)) != (PM_PRESENT | huge) ||
 		    (fm_page_state(p) & (FP_DIRTY | FP_WB)))
 			return false;
 	}
@@ -292,7 +296,7 @@ static FM_FAULT void break_up(struct fm_map *m, uint64_t i)
 
 		fm_mode_set(m, k, mode);
 		if (mode & PM_PRESENT)
-			fm_cache_insert(m, k, false);
+			fm_cache_insert(m, k);
 	}
 }
 
@@ -345,7 +349,7 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep)
 		unlock_unit(m, i, UNIT);
 		return 0;
 	}
-	if (!intact(m, i) || fm_pinned(fm_map_addr(m, i), FM_HUGE)) {
+	if (!uniform(m, i, PM_HUGE) || fm_pinned(fm_map_addr(m, i), FM_HUGE)) {
 		break_up(m, i);
 		unlock_unit(m, i, UNIT);
 		return 0;
@@ -354,4 +358,86 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep)
 	unlock_unit(m, i, UNIT);
 	fm_cache_uncharge((uint64_t)n);
 	return n;
+}
+
+/* ---- collapse ---------------------------------------------------------- */
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+/* A frame whose memory surely is one huge page: besides those that transfers
+ * may hold, for a moment, so it does not count with them. */
+static struct fm_frame *get_huge(void)
+{
+	struct fm_frame *fr = pop(&hollow);
+
+	if (!fr)
+		return NULL;
+	fr->standby = true;
+	if (refill(fr) &&
+	    fm_sys_madvise(fr->mem, FM_HUGE, MADV_COLLAPSE) == 0)
+		return fr;
+	fm_uffd_drop(fr->mem, FM_HUGE);
+	now_hollow(fr);
+	fm_frame_put(fr);
+	return NULL;
+}
+
+static bool mostly_hot(struct fm_map *m, uint64_t i)
+{
+	unsigned hot = 0;
+
+	for (uint64_t k = i; k < i + UNIT; k++)
+		hot += (fm_mode(m, k) & PM_MAIN) != 0;
+	return hot > UNIT / 2;
+}
+
+/* Everything is locked; who touches the pages now waits for that. */
+static int replace(struct fm_map *m, uint64_t i, struct fm_frame *fr)
+{
+	int err;
+
+	memcpy(fr->mem, fm_map_addr(m, i), FM_HUGE);
+	fm_uffd_drop(fm_map_addr(m, i), FM_HUGE);
+	err = fm_huge_install(m, i, fr, mostly_hot(m, i));
+	if (!err)
+		return 0;
+	for (uint64_t k = i; k < i + UNIT; k++)
+		fm_mode_set(m, k, fm_mode(m, k) & (PM_QUEUED | PM_MAIN));
+	fm_cache_uncharge(UNIT);
+	return err;
+}
+
+static int collapse_into(struct fm_map *m, uint64_t i, struct fm_frame *fr)
+{
+	uint64_t got;
+	int err = -EBUSY;
+
+	if (fm_space_find((uintptr_t)fm_map_addr(m, i)) != m ||
+	    !(atomic_load(&m->prot) & PROT_READ) || !fm_huge_fits(m, i) ||
+	    atomic_load(&m->file->frozen))
+		return -EBUSY;
+	got = trylock_unit(m, i);
+	if (got == UNIT && uniform(m, i, 0) &&
+	    !fm_pinned(fm_map_addr(m, i), FM_HUGE))
+		err = replace(m, i, fr);
+	unlock_unit(m, i, got);
+	return err;
+}
+
+int fm_huge_collapse(struct fm_map *m, uint64_t i)
+{
+	struct fm_frame *fr = get_huge();
+	uint64_t mask;
+	int err;
+
+	if (!fr)
+		return -ENOMEM;
+	/* No mprotect meanwhile: the program's memory is read. */
+	fm_space_lock(&mask);
+	err = collapse_into(m, i, fr);
+	fm_space_unlock(&mask);
+	fm_frame_put(fr);
+	return err;
 }

@@ -21,7 +21,8 @@ struct fm_frame {
 	struct fm_frame *next;
 	bool full;
 	bool mapped;            /* memory can be moved in */
-	bool standby;           /* its memory is part of the cache */
+	bool standby;           /* its memory is part of the cache, or takes the
+				   place of what is */
 };
 
 /* At most n frames hold memory for transfers; `standby` more slots take what
@@ -58,5 +59,10 @@ int fm_huge_install(struct fm_map *m, uint64_t i, struct fm_frame *fr,
  * won of, 0 when none (it is in standby, or no unit any more and its pages
  * are queued one by one), -EBUSY when it must stay. */
 long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep);
+
+/* [plain] Turn 512 present pages of m from i on, which were copied in one by
+ * one, into a unit. 0, -EBUSY when they are not all there, clean and idle, and
+ * -ENOMEM without a huge page. */
+int fm_huge_collapse(struct fm_map *m, uint64_t i);
 
 #endif

@@ -329,13 +329,13 @@ static void page_back(struct fm_map *m, uint64_t i, uint8_t was)
 	fm_map_touch(m, i);
 	if (!huge) {
 		fm_mode_set(m, i, PM_PRESENT);
-		fm_cache_insert(m, i, false);
+		fm_cache_insert(m, i);
 		return;
 	}
 	fm_mode_set(m, i, PM_PRESENT | PM_HUGE | PM_QUEUED |
 			  (was & PM_MAIN));
 	if (!in)
-		fm_cache_enqueue(m, i, was & PM_MAIN, true);
+		fm_cache_enqueue(m, i, was & PM_MAIN, FM_ENTRY_UNIT);
 }
 
 /* Returns how many of them are in use again. */

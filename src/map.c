@@ -192,7 +192,7 @@ static void break_unit(struct fm_map *m, uint64_t i)
 	for (uint64_t k = i - in; k < i - in + FM_HUGE_PAGES; k++)
 		if (k < fm_map_pages(m) &&
 		    (fm_mode(m, k) & (PM_PRESENT | PM_QUEUED)))
-			fm_cache_enqueue(m, k, false, false);
+			fm_cache_enqueue(m, k, false, FM_ENTRY_PART);
 }
 
 /* ---- ghosts ----------------------------------------------------------- */
@@ -205,7 +205,7 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 
 	(void)arg;
 	if (mode & PM_QUEUED)
-		fm_cache_enqueue(m, i, mode & PM_MAIN, false);
+		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
 }
 
 static void lay_ghosts(struct fm_modes *s)

@@ -101,7 +101,7 @@ struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
 	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby,
 		hits_kept;
-	_Atomic uint64_t evictions, writebacks, wb_bytes, wb_errors;
+	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions;
 	_Atomic(const char *) demote_why;

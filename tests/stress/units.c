@@ -3,7 +3,8 @@
  * units.c - huge units under fire: a file mapped read-only, scanned by some
  * threads and read at random by others, four times as large as the cache, so
  * that units are read ahead, moved in, evicted, kept in standby and brought
- * back all the time. Meanwhile pages of its first half change by pwrite, and
+ * back all the time, and others are put together from single pages by
+ * MADV_COLLAPSE. Meanwhile pages of its first half change by pwrite, and
  * parts of it are dropped and advised. For the last quarter of the time a
  * second mapping, that stores are made through, comes and goes as well.
  *
@@ -25,6 +26,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 #define PAGE 4096ul
 #define WORDS (PAGE / 8)
 #define WINDOW 1024ul /* pages that the storing mapping covers */
@@ -39,7 +43,7 @@ static volatile uint64_t *base;
 static _Atomic uint64_t *floor_of;
 static pthread_mutex_t *page_lock; /* of a changed page: one writer a time */
 static _Atomic bool stop, alias;
-static _Atomic uint64_t n_reads, n_changes, n_admin;
+static _Atomic uint64_t n_reads, n_changes, n_admin, n_collapsed;
 
 static void die(const char *what)
 {
@@ -176,6 +180,23 @@ static void *admin(void *arg)
 	return NULL;
 }
 
+/* A page on its own is brought in first, so that the others are, too. */
+static void *collapser(void *arg)
+{
+	uint64_t s = seed * 22 + (uintptr_t)arg;
+
+	while (!atomic_load(&stop)) {
+		uint64_t p = rnd(&s) % (pages - 1024);
+
+		check(p, 1 + rnd(&s) % (WORDS - 1));
+		if (madvise((char *)base + p * PAGE, 1024 * PAGE,
+			    MADV_COLLAPSE) == 0)
+			atomic_fetch_add(&n_collapsed, 1);
+		usleep(10000);
+	}
+	return NULL;
+}
+
 /* One scan by one thread. Behind it, at all distances in turn, pages are read
  * or changed: in units that are mapped, in standby, or gone. */
 static void look_back(void)
@@ -245,7 +266,7 @@ int main(int argc, char **argv)
 {
 	static void *(*const role[])(void *) = { scanner, scanner, reader,
 						 reader, writer, storer,
-						 admin };
+						 admin, collapser };
 	enum { N = sizeof(role) / sizeof(*role) };
 	pthread_t t[N];
 
@@ -263,8 +284,8 @@ int main(int argc, char **argv)
 		pthread_join(t[k], NULL);
 	for (uint64_t p = 0; p < pages; p++)
 		check(p, 1 + p % (WORDS - 1));
-	printf("units: %lu reads, %lu changes, %lu advices\n",
+	printf("units: %lu reads, %lu changes, %lu advices, %lu collapsed\n",
 	       atomic_load(&n_reads), atomic_load(&n_changes),
-	       atomic_load(&n_admin));
+	       atomic_load(&n_admin), atomic_load(&n_collapsed));
 	return 0;
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "collapse.h"
+
+#include "cache.h"
+#include "engine_priv.h"
+#include "epoch.h"
+#include "file.h"
+#include "huge.h"
+#include "lock.h"
+#include "map.h"
+#include "space.h"
+#include "uffd.h"
+
+#define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
+#define SPARE 16    /* of the cache must be free */
+#define REST 1      /* rest for so many times as long as work has taken */
+
+static _Atomic uint32_t kicks;
+static int64_t seen_resident;
+static bool running;
+/* No huge page was to be had: tried again after 1, 2, 4, ... seconds. */
+static _Atomic unsigned patience, waited;
+#define MOST_PATIENCE 64
+
+/* Nothing has to leave, now or soon. */
+static bool roomy(void)
+{
+	int64_t limit = (int64_t)fm_cache_limit();
+
+	return limit - fm_cache_resident() > limit / SPARE;
+}
+
+static bool changed(void)
+{
+	int64_t grown = fm_cache_resident() - seen_resident;
+
+	return grown >= (int64_t)FM_HUGE_PAGES ||
+	       grown <= -(int64_t)FM_HUGE_PAGES;
+}
+
+static bool due(void)
+{
+	unsigned p = atomic_load(&patience);
+
+	return p && atomic_fetch_add(&waited, 1) + 1 >= p;
+}
+
+void fm_collapse_tick(void)
+{
+	if (!running || !roomy() || !(changed() || due()))
+		return;
+	seen_resident = fm_cache_resident();
+	atomic_store(&waited, 0);
+	atomic_fetch_add(&kicks, 1);
+	fm_futex_wake(&kicks, 1);
+}
+
+static bool touched(struct fm_map *m, uint64_t i)
+{
+	uint64_t at = m->mbase + i;
+
+	return atomic_load(&m->modes->touched[at >> FM_TOUCH_SHIFT]) &&
+	       atomic_load(&m->modes->touched[(at + FM_HUGE_PAGES - 1) >>
+					      FM_TOUCH_SHIFT]);
+}
+
+static bool complete(struct fm_map *m, uint64_t i)
+{
+	for (uint64_t k = i; k < i + FM_HUGE_PAGES; k++)
+		if ((fm_mode(m, k) & (PM_PRESENT | PM_HUGE | PM_WRITABLE |
+				      PM_OWN)) != PM_PRESENT)
+			return false;
+	return true;
+}
+
+static void rest(uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000),
+			       .tv_nsec = (long)(ns % 1000000000) };
+
+	fm_sys2(SYS_nanosleep, &ts, NULL);
+}
+
+/* False: no huge page is to be had. */
+static bool collapse(struct fm_map *m, uint64_t i)
+{
+	uint64_t from = fm_now_ns();
+	int err = fm_huge_collapse(m, i);
+
+	if (!err)
+		atomic_fetch_add(&m->file->st.collapsed, 1);
+	rest((fm_now_ns() - from) * REST);
+	return err != -ENOMEM;
+}
+
+bool fm_collapse_can(uintptr_t a)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find(a);
+	bool can = m && fm_uffd_caps()->move &&
+		   fm_huge_fits(m, (a - atomic_load(&m->start)) >>
+					   FM_PAGE_SHIFT);
+
+	fm_epoch_leave(e);
+	return can;
+}
+
+int fm_collapse(uintptr_t a)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find(a);
+	uint64_t i;
+	int err = -EINVAL;
+
+	if (m) {
+		i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+		err = fm_mode(m, i) & PM_HUGE ? 0 : fm_huge_collapse(m, i);
+		if (!err)
+			atomic_fetch_add(&m->file->st.collapsed, 1);
+	}
+	fm_epoch_leave(e);
+	return err;
+}
+
+static bool visit(struct fm_map *m)
+{
+	uint64_t i = ((FM_HUGE - (atomic_load(&m->start) & (FM_HUGE - 1))) &
+		      (FM_HUGE - 1)) >> FM_PAGE_SHIFT;
+
+	for (; i + FM_HUGE_PAGES <= fm_map_pages(m); i += FM_HUGE_PAGES) {
+		if (!touched(m, i) || !complete(m, i) || !fm_huge_fits(m, i))
+			continue;
+		if (!roomy())
+			break;
+		if (!collapse(m, i))
+			return false;
+	}
+	return true;
+}
+
+static bool visit_all(void)
+{
+	bool on = true;
+
+	for (uint32_t id = 0; on && id < fm_file_top(); id++) {
+		unsigned e = fm_epoch_enter();
+		struct fm_file *f = fm_file_at(id);
+		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
+
+		for (; on && m; m = atomic_load(&m->file_next))
+			on = visit(m);
+		fm_epoch_leave(e);
+	}
+	return on;
+}
+
+static void be_patient(void)
+{
+	unsigned p = atomic_load(&patience);
+
+	atomic_store(&patience, !p ? 1 : p < MOST_PATIENCE ? 2 * p : p);
+}
+
+static void *collapser(void *arg)
+{
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-huge", 0, 0, 0);
+	for (uint32_t seen = 0;;) {
+		fm_futex_wait(&kicks, seen, NULL);
+		seen = atomic_load(&kicks);
+		if (visit_all())
+			atomic_store(&patience, 0);
+		else
+			be_patient();
+	}
+	return arg;
+}
+
+int fm_collapse_start(void)
+{
+	if (fm_cache_limit() < SMALL || !fm_uffd_caps()->move)
+		return 0;
+	running = true;
+	return fm_thread_create(collapser, NULL);
+}
+
+void fm_collapse_reset(void)
+{
+	running = false;
+	seen_resident = 0;
+	atomic_store(&kicks, 0);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collapse.h - a thread that puts pages which were copied in one by one into
+ * huge pages, once it looks as if they stay (as khugepaged does for the
+ * kernel): only where map-ahead could have moved a frame in, and only while
+ * the cache is not full.
+ */
+#ifndef FM_COLLAPSE_H
+#define FM_COLLAPSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+int fm_collapse_start(void);
+void fm_collapse_reset(void); /* child of fork */
+
+/* [plain] MADV_COLLAPSE of the 2 MiB at `a`, whose pages are present: 0 (also
+ * when it is a huge page already), -EINVAL where there can be none, -EBUSY when
+ * pages are missing, dirty or in use, -ENOMEM. The first alone: is it worth
+ * making them present? */
+bool fm_collapse_can(uintptr_t a);
+int fm_collapse(uintptr_t a);
+
+/* Once a second: wakes the thread if there may be something to do. */
+void fm_collapse_tick(void);
+
+#endif
