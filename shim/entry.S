@@ -190,8 +190,10 @@ syscall:
 	cmpq	$512, %rdi
 	jae	1f
 	leaq	fm_syscall_hooked(%rip), %rax
-	cmpb	$0, (%rax,%rdi)
-	jne	fm_syscall_hook
+	movzbl	(%rax,%rdi), %eax
+	cmpl	$1, %eax
+	je	fm_syscall_hook
+	ja	3f
 1:	movq	%rdi, %rax
 	movq	%rsi, %rdi
 	movq	%rdx, %rsi
@@ -205,6 +207,38 @@ syscall:
 	ret
 2:	movq	%rax, %rdi
 	jmp	fm_syscall_error
+3:	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	pushq	%r8
+	.cfi_adjust_cfa_offset 8
+	pushq	%r9
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	fm_syscall_forks
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%r9
+	.cfi_adjust_cfa_offset -8
+	popq	%r8
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testb	%al, %al
+	jnz	fm_syscall_hook
+	jmp	1b
 	.cfi_endproc
 	.size	syscall, . - syscall
 

@@ -53,7 +53,7 @@ void fm_flush_if_me(void)
  * run in reverse order and the others in order, so ours enclose the fork most
  * closely and no other handler runs while faults are held up.
  */
-static void fork_prepare(void)
+void fm_fork_begin(void)
 {
 	/* The child may execute a program that reads what we have stored. */
 	fm_flush_if_me();
@@ -61,13 +61,13 @@ static void fork_prepare(void)
 	fm_sig_fork_lock();
 }
 
-static void fork_parent(void)
+void fm_fork_done(void)
 {
 	fm_sig_fork_unlock();
 	fm_fork_parent();
 }
 
-static void fork_child(void)
+void fm_fork_done_child(void)
 {
 	if (home)
 		*home = fm_sys_getpid();
@@ -152,7 +152,7 @@ void fm_proc_boot(void)
 		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);
 		*home = fm_sys_getpid();
 	}
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	pthread_atfork(fm_fork_begin, fm_fork_done, fm_fork_done_child);
 	/* Older than every handler of the program and not bound to our
 	 * library: runs last, after all destructors. */
 	__cxa_atexit(at_exit, NULL, NULL);

@@ -161,6 +161,11 @@ void fm_bus_hold(const siginfo_t *info);
  * no atfork handlers ran in it. */
 enum fm_whoami { FM_ME, FM_VFORK_CHILD, FM_RAW_FORK_CHILD };
 enum fm_whoami fm_whoami(void);
+/* Around what makes a copy of the process. */
+void fm_fork_begin(void);
+void fm_fork_done(void);
+void fm_fork_done_child(void);
+long fm_syscall_fork(long nr, long a, long b, long c, long d, long e);
 void fm_proc_boot(void);
 
 #endif

@@ -30,6 +30,8 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_truncate] = 1,  [SYS_sync] = 1,	 [SYS_syncfs] = 1,
 	[SYS_sync_file_range] = 1, [SYS_sendfile] = 1, [SYS_splice] = 1,
 	[SYS_copy_file_range] = 1, [SYS_getrandom] = 1, [SYS_futex] = 1,
+	/* Only when fm_syscall_forks says so: */
+	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
 
 long fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f);
@@ -153,6 +155,10 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		return close_range((unsigned int)a, (unsigned int)b, (int)c);
 	case SYS_close:
 		return close((int)a);
+	case SYS_fork:
+	case SYS_clone:
+	case SYS_clone3:
+		return fm_syscall_fork(nr, a, b, c, d, e);
 	}
 	if (fm_active()) {
 		long r = io_call(nr, a, b, c, d);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * forks.c - copies of the process that libc makes without the handlers of
+ * pthread_atfork: _Fork, clone, and syscall() of their numbers. What shares
+ * memory with us needs nothing; what shares descriptors only is left alone,
+ * for a child must not close what is the parent's.
+ */
+#include "shim.h"
+
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+extern pid_t _Fork(void);
+extern __typeof__(clone) __clone;
+
+FM_NEXT(_Fork)
+FM_NEXT(clone)
+
+static bool copies(unsigned long flags)
+{
+	return !(flags & (CLONE_VM | CLONE_FILES));
+}
+
+static void after(bool child)
+{
+	const int saved = errno;
+
+	if (child)
+		fm_fork_done_child();
+	else
+		fm_fork_done();
+	errno = saved;
+}
+
+FM_HOOK pid_t _Fork(void)
+{
+	pid_t pid;
+
+	fm_fork_begin();
+	pid = FM_LATE(_Fork)();
+	after(pid == 0);
+	return pid;
+}
+
+/* ---- clone -------------------------------------------------------------- */
+
+struct start {
+	int (*fn)(void *);
+	void *arg;
+};
+
+/* In the child, whose copy of the parent's stack has *s. */
+static int run(void *arg)
+{
+	struct start s = *(struct start *)arg;
+
+	after(true);
+	return s.fn(s.arg);
+}
+
+FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+	struct start s = { fn, arg };
+	pid_t *parent, *child;
+	va_list ap;
+	void *tls;
+	int r;
+
+	va_start(ap, arg);
+	parent = va_arg(ap, pid_t *);
+	tls = va_arg(ap, void *);
+	child = va_arg(ap, pid_t *);
+	va_end(ap);
+	if (!copies((unsigned)flags) || !fn || !stack)
+		return FM_LATE(clone)(fn, stack, flags, arg, parent, tls,
+				      child);
+	fm_fork_begin();
+	r = FM_LATE(clone)(run, stack, flags, &s, parent, tls, child);
+	after(false);
+	return r;
+}
+
+FM_HOOK __attribute__((alias("clone"))) int
+__clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __THROW;
+
+/* ---- syscall() ---------------------------------------------------------- */
+
+static bool clone3_copies(long args)
+{
+	struct clone_args a = { .flags = CLONE_VM };
+	struct iovec to = { &a, CLONE_ARGS_SIZE_VER0 };
+	struct iovec from = { (void *)args, CLONE_ARGS_SIZE_VER0 };
+
+	/* The pointer may be nonsense. */
+	return fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&to, 1,
+		       (long)&from, 1, 0) == CLONE_ARGS_SIZE_VER0 &&
+	       copies(a.flags) && !a.stack;
+}
+
+/* Asked by entry.S: does the call make a copy of the process that returns
+ * where we stand? */
+__attribute__((used, visibility("hidden"))) bool fm_syscall_forks(long nr,
+								   long a,
+								   long b);
+bool fm_syscall_forks(long nr, long a, long b)
+{
+	switch (nr) {
+	case SYS_fork:
+		return true;
+	case SYS_clone:
+		return copies((unsigned long)a) && !b;
+	default:
+		return clone3_copies(a);
+	}
+}
+
+long fm_syscall_fork(long nr, long a, long b, long c, long d, long e)
+{
+	long r;
+
+	fm_fork_begin();
+	r = fm_sys6(nr, a, b, c, d, e, 0);
+	after(r == 0);
+	return fm_result(r);
+}
