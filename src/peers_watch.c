@@ -39,7 +39,8 @@
 static int bell = -1, fan = -1, ino_fd = -1;
 static int bell_wd = -1;
 static bool started;
-static _Atomic int thread_id;
+static _Atomic uint32_t thread_id; /* futex; 0: not known yet */
+static _Atomic bool begun;
 
 /* By file id. */
 static struct watch {
@@ -385,7 +386,8 @@ static void *watcher(void *arg)
 	};
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-peers", 0, 0, 0);
-	atomic_store(&thread_id, (int)fm_sys0(SYS_gettid));
+	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
+	fm_futex_wake(&thread_id, 1);
 	for (;;) {
 		int wait = bell < 0 ? POLL_MS :
 			   atomic_load(&pending) ? LINGER_MS / 2 : -1;
@@ -419,6 +421,8 @@ static int raise_or_none(long fd)
 /* Under the space lock. */
 int fm_watch_start(void)
 {
+	int err;
+
 	if (started)
 		return 0;
 	bell = raise_or_none(fm_sys1(SYS_inotify_init1,
@@ -432,12 +436,20 @@ int fm_watch_start(void)
 					       IN_CLOEXEC | IN_NONBLOCK));
 	watch_registry();
 	started = true;
-	return fm_thread_create(watcher, NULL);
+	err = fm_thread_create(watcher, NULL);
+	atomic_store(&begun, err == 0);
+	return err;
 }
 
+/* The first file is asked for when the thread has just been made: to wait for
+ * it is less than the look into /proc that the answer saves. */
 int fm_watch_tid(void)
 {
-	return atomic_load(&thread_id);
+	struct timespec most = { 0, 10000000 };
+
+	if (atomic_load(&begun) && !atomic_load(&thread_id))
+		fm_futex_wait(&thread_id, 0, &most);
+	return (int)atomic_load(&thread_id);
 }
 
 void fm_watch_reset(void)
@@ -451,6 +463,7 @@ void fm_watch_reset(void)
 	memset(watches, 0, sizeof(watches));
 	atomic_store(&pending, 0);
 	atomic_store(&thread_id, 0);
+	atomic_store(&begun, false);
 	atomic_store(&hearing, false);
 	started = false;
 }
