@@ -130,26 +130,40 @@ static bool locked_and_clean(struct fm_file *f, uint64_t first, uint64_t stop)
 
 /* A store loop on the range can beat the flush for ever. Then write the dirty
  * pages under their locks, one by one. */
-static int clean_locked(struct fm_file *f, uint64_t first, uint64_t stop)
+static int clean_locked(struct fm_file *f, uint64_t first, uint64_t stop,
+			bool force)
 {
 	int err = 0;
 
 	for (uint64_t fp = fm_dirty_next(f, first, stop); fp < stop && !err;
 	     fp = fm_dirty_next(f, fp + 1, stop))
-		err = fm_wb_locked_page(f, fp);
+		err = fm_wb_locked_page(f, fp, force);
 	return err;
 }
 
-/* Ends with every page locked, also on an error. */
+#define PATIENCE 400 /* times 0.25 ms */
+
+/* Ends with every page locked, also on an error. A system call of another
+ * thread that stores into the range is waited for, unless it takes long: it may
+ * be waiting for what comes after this change. */
 static int lock_clean(struct fm_file *f, uint64_t first, uint64_t stop)
 {
+	const struct timespec pause = { 0, 250000 };
+	int err;
+
 	for (int tries = 0; tries < 3; tries++) {
 		fm_wb_range(f, first, stop, true);
 		if (locked_and_clean(f, first, stop))
 			return 0;
 	}
-	lock_pages(f, first, stop);
-	return clean_locked(f, first, stop);
+	for (int waits = 0;; waits++) {
+		lock_pages(f, first, stop);
+		err = clean_locked(f, first, stop, waits == PATIENCE);
+		if (err != -EBUSY || waits == PATIENCE)
+			return err;
+		unlock_pages(f, first, stop);
+		fm_sys2(SYS_nanosleep, &pause, NULL);
+	}
 }
 
 static int try_range_lock(struct fm_file *f, off_t off, off_t len,

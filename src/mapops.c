@@ -185,7 +185,7 @@ static void flush_locked(struct fm_map *m)
 
 	for (; fp < end; fp = fm_dirty_next(m->file, fp + 1, end))
 		if (fm_mode(m, fp - m->pgoff) & PM_LOCKED)
-			fm_wb_locked_page(m->file, fp);
+			fm_wb_locked_page(m->file, fp, true);
 }
 
 /* Hidden first, then locked: a fault that still saw the mapping has marked

@@ -322,25 +322,39 @@ static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 	fm_epoch_leave(e);
 }
 
-int fm_wb_locked_page(struct fm_file *f, uint64_t fp)
+/* The next store to page i, which is locked, will be seen. -EBUSY: a system
+ * call is storing into it; by force it gets EFAULT unless it is done. */
+static int shut_page(struct fm_map *m, uint64_t i, bool force)
+{
+	uint8_t mode = fm_mode(m, i);
+	int err;
+
+	if (!(mode & PM_WRITABLE))
+		return 0;
+	if (force)
+		fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	else if (!fm_pin_shut(m, i))
+		return -EBUSY;
+	err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
+	if (err)
+		fm_mode_set(m, i, mode);
+	return err;
+}
+
+int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
 {
 	uint64_t i, off = fp << FM_PAGE_SHIFT;
 	uint64_t size = (uint64_t)fm_file_size_now(f);
 	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
 	_Atomic uint8_t *p = fm_file_page(f, fp);
 	struct fm_io io = { .file = f, .op = FM_WRITE, .buffered = true };
-	uint8_t mode;
 	long res;
 
 	if (!m || off >= size)
 		return 0;
-	mode = fm_mode(m, i);
-	if (mode & PM_WRITABLE) {
-		res = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
-		if (res)
-			return (int)res;
-		fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
-	}
+	res = shut_page(m, i, force);
+	if (res)
+		return (int)res;
 	io.buf = fm_map_addr(m, i);
 	io.off = off;
 	io.len = size - off < FM_PAGE ? size - off : FM_PAGE;

@@ -15,8 +15,9 @@
 /* Write every page of [first, end) that was dirty when called. `wait`: also
  * pages that are locked or in flight right now. 0 or the first -errno. */
 int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);
-/* One page whose lock the caller holds; it stays locked. */
-int fm_wb_locked_page(struct fm_file *f, uint64_t fp);
+/* One page whose lock the caller holds; it stays locked. Unless by force, -EBUSY
+ * when a system call is storing into it. */
+int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force);
 int fm_wb_file(struct fm_file *f);
 int fm_wb_all(void);
 /* Make what was written durable (fdatasync). */

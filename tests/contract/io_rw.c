@@ -5,20 +5,24 @@
 
 #include <sys/uio.h>
 
-#define FILE_PAGES 700ul
 #define BIG (600 * PAGE + 123)
+
+static size_t pages; /* of the mapping: what a transfer may touch, and more */
 
 enum state { FRESH, LOADED, STORED };
 static const char *const state_name[] = { "fresh", "loaded", "stored" };
 
 /* A new mapping of a new file whose pages are all in one state; every third
  * page is left alone so that transfers cross states. */
-static char *mapping(enum state s, int *ret_fd)
+static char *mapping(enum state s, size_t n, int *ret_fd)
 {
-	int fd = ct_file("buffer", FILE_PAGES * PAGE);
-	char *p = ct_map(fd, FILE_PAGES * PAGE, RW, MAP_SHARED, 0);
+	int fd;
+	char *p;
 
-	for (size_t i = 0; s != FRESH && i < FILE_PAGES; i++) {
+	pages = n / PAGE + 16;
+	fd = ct_file("buffer", pages * PAGE);
+	p = ct_map(fd, pages * PAGE, RW, MAP_SHARED, 0);
+	for (size_t i = 0; s != FRESH && i < pages; i++) {
 		if (i % 3 == 2)
 			continue;
 		if (s == LOADED)
@@ -32,7 +36,7 @@ static char *mapping(enum state s, int *ret_fd)
 
 static void unmap(char *p, int fd)
 {
-	munmap(p, FILE_PAGES * PAGE);
+	munmap(p, pages * PAGE);
 	close(fd);
 }
 
@@ -133,7 +137,7 @@ static void one(unsigned c, enum state s, size_t n)
 {
 	const size_t at = PAGE - 50;
 	int mfd, fd;
-	char *p = mapping(s, &mfd);
+	char *p = mapping(s, n, &mfd);
 	ssize_t r;
 	bool ok;
 
