@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "epoch.h"
 #include "file.h"
+#include "overlap.h"
 #include "page.h"
 #include "space.h"
 
@@ -89,7 +90,8 @@ static struct fm_modes *modes_new(uint64_t pages)
 	size_t bytes = sizeof(struct fm_modes) + touched + (size_t)pages;
 	struct fm_modes *s;
 
-	bytes = (bytes + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	if (bytes >= MODES_MAPPED)
+		bytes = (bytes + FM_PAGE_MASK) & ~FM_PAGE_MASK;
 	/* Large arrays are mapped so that untouched parts cost nothing. */
 	s = bytes >= MODES_MAPPED ? fm_sys_anon(bytes) : fm_alloc(bytes);
 	if (!s)
@@ -157,6 +159,7 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 	if (!n)
 		return NULL;
 	*n = *m;
+	memset(n->overlap, 0, sizeof(n->overlap));
 	atomic_store(&n->streams, NULL);
 	atomic_store(&n->listed, false);
 	if (!id_alloc(n)) {
@@ -176,6 +179,7 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 static int enter(struct fm_map *m)
 {
 	atomic_store(&table[m->id], m);
+	fm_overlap_add(m);
 	atomic_fetch_add(&m->file->nmaps, 1);
 	atomic_fetch_add(&fm_live_maps, 1);
 	return fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
@@ -307,16 +311,18 @@ static bool overlap(const struct fm_map *a, const struct fm_map *b)
 	       b->pgoff < a->pgoff + fm_map_pages(a);
 }
 
-/* Whether pieces of one mmap call (which never overlap) or real aliases. */
+/* Pieces of one mmap call never overlap. */
+static void note_alias(struct fm_map *o, struct fm_map *m)
+{
+	if (o == m || o->modes == m->modes || !overlap(o, m))
+		return;
+	atomic_store(&o->aliased, true);
+	atomic_store(&m->aliased, true);
+}
+
 void fm_map_note_aliases(struct fm_map *m)
 {
-	struct fm_map *o = atomic_load(&m->file->maps);
-
-	for (; o; o = atomic_load(&o->file_next))
-		if (o != m && o->modes != m->modes && overlap(o, m)) {
-			atomic_store(&o->aliased, true);
-			atomic_store(&m->aliased, true);
-		}
+	fm_overlap_each(m, note_alias);
 }
 
 int fm_map_publish(struct fm_map *m)
@@ -343,6 +349,7 @@ void fm_map_unlink(struct fm_map *m)
 		atomic_store(&m->file->maps, next);
 	if (next)
 		next->file_prev = m->file_prev;
+	fm_overlap_remove(m);
 	atomic_fetch_sub(&m->file->nmaps, 1);
 	atomic_fetch_sub(&fm_live_maps, 1);
 	m->modes->live--;

@@ -54,7 +54,6 @@ enum {
 	FP_WB = 0x04,      /* write-back in flight, reads in place */
 	FP_REDIRTY = 0x08, /* stored to again during that write-back */
 	FP_AHEAD = 0x10,   /* a chunk covers it */
-	FP_GHOST = 0x20,   /* was evicted not long ago (eviction policy) */
 	FP_ALLOC = 0x40,   /* its file block is known to be allocated */
 };
 
@@ -145,6 +144,11 @@ struct fm_file {
 	char path[256];            /* for messages and statistics */
 };
 
+struct fm_overlap_link {
+	struct fm_map *map;
+	struct fm_overlap_link *next, **prev;
+};
+
 struct fm_map {
 	_Atomic uintptr_t start, end;  /* [start, end), page aligned */
 	uint64_t pgoff;            /* file page of start */
@@ -163,6 +167,8 @@ struct fm_map {
 	_Atomic(struct fm_stream *) streams; /* map-ahead, or NULL */
 	_Atomic(struct fm_map *) file_next;
 	struct fm_map *file_prev;  /* writers only */
+	struct fm_overlap_link overlap[2]; /* see overlap.h */
+	uint8_t overlap_class;
 	_Atomic bool listed;       /* eviction queues know its id */
 	struct fm_map *ghost_next; /* see fm_map_by_id */
 	uint64_t born_ms;
