@@ -27,6 +27,25 @@
 #define TWO_FDS (2 * sizeof(int))
 #define SIZE(p) sizeof(*(p))
 
+/* The limit that a call may set; the pointer may be nonsense. */
+static void note_limit(int what, const struct rlimit *set)
+{
+	struct rlimit rl;
+	struct iovec to = { &rl, sizeof(rl) };
+	struct iovec from = { (void *)(uintptr_t)set, sizeof(rl) };
+
+	if (what == RLIMIT_FSIZE && set && fm_active() &&
+	    fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&to, 1,
+		    (long)&from, 1, 0) == sizeof(rl))
+		fm_limit_fsize(rl.rlim_cur);
+}
+
+static void note_limit_of(pid_t pid, int what, const struct rlimit *set)
+{
+	if (!pid || pid == fm_sys_getpid())
+		note_limit(what, set);
+}
+
 /* clang-format off */
 OBJECT_(int, pipe, (int p[2]), p, TWO_FDS, OUT, IF_OK(TWO_FDS),
 	FM_PASS(pipe, SYS_pipe, p), p)
@@ -50,11 +69,13 @@ OBJECT_(int, getrlimit, (__rlimit_resource_t what, struct rlimit *buf),
 	FM_PASS(getrlimit, SYS_getrlimit, what, buf), what, buf)
 OBJECT_(int, setrlimit, (__rlimit_resource_t what, const struct rlimit *buf),
 	buf, SIZE(buf), IN, 0,
-	FM_PASS(setrlimit, SYS_setrlimit, what, buf), what, buf)
+	(note_limit((int)what, buf),
+	 FM_PASS(setrlimit, SYS_setrlimit, what, buf)), what, buf)
 OBJECT2_(int, prlimit, (pid_t pid, enum __rlimit_resource what,
 	 const struct rlimit *set, struct rlimit *old),
 	 set, SIZE(set), IN, 0, old, SIZE(old), OUT, IF_OK(SIZE(old)),
-	 FM_PASS(prlimit, SYS_prlimit64, pid, what, set, old),
+	 (note_limit_of(pid, (int)what, set),
+	  FM_PASS(prlimit, SYS_prlimit64, pid, what, set, old)),
 	 pid, what, set, old)
 OBJECT(int, getgroups, SYS_getgroups, (int n, gid_t *list),
        list, (n > 0 ? (size_t)n : 0) * sizeof(gid_t), OUT,

@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
@@ -30,6 +31,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_truncate] = 1,  [SYS_sync] = 1,	 [SYS_syncfs] = 1,
 	[SYS_sync_file_range] = 1, [SYS_sendfile] = 1, [SYS_splice] = 1,
 	[SYS_copy_file_range] = 1, [SYS_getrandom] = 1, [SYS_futex] = 1,
+	[SYS_setrlimit] = 1, [SYS_prlimit64] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -105,6 +107,11 @@ static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_copy_file_range:
 		return copy_file_range((int)a, pointer(b), (int)c, pointer(d),
 				       (size_t)e, (unsigned)f);
+	case SYS_setrlimit:
+		return setrlimit((__rlimit_resource_t)a, pointer(b));
+	case SYS_prlimit64:
+		return prlimit((pid_t)a, (enum __rlimit_resource)b, pointer(c),
+			       pointer(d));
 	case SYS_getrandom:
 		return getrandom(pointer(a), (size_t)b, (unsigned)c);
 	}

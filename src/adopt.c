@@ -298,6 +298,15 @@ static const char *unwanted_known(const struct request *q,
 	return may_live_beside(q, known) ? beside : NULL;
 }
 
+static bool beyond_fsize(const struct request *q)
+{
+	uint64_t end = (uint64_t)q->off + q->len;
+
+	if (end < (uint64_t)q->st.st_size)
+		end = (uint64_t)q->st.st_size;
+	return q->shared && q->maywrite && fm_beyond_fsize(end);
+}
+
 /* Why the kernel should serve it, or NULL. */
 static const char *unwanted(const struct request *q, struct fm_file *known)
 {
@@ -305,6 +314,8 @@ static const char *unwanted(const struct request *q, struct fm_file *known)
 		return "executable";
 	if (odd_kind(q))
 		return "a flag that stays the kernel's, or a huge offset";
+	if (beyond_fsize(q))
+		return "it is larger than RLIMIT_FSIZE";
 	if (known) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
 	if (q->len < q->policy->min_size)

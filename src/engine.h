@@ -75,6 +75,8 @@ int fm_mprotect(void *addr, size_t len, int prot);
 int fm_mincore(void *addr, size_t len, unsigned char *vec);
 int fm_mlock(const void *addr, size_t len, unsigned flags);
 int fm_munlock(const void *addr, size_t len);
+/* RLIMIT_FSIZE is about to become this. */
+void fm_limit_fsize(uint64_t limit);
 int fm_mlockall(int flags);
 int fm_munlockall(void);
 void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,

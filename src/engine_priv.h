@@ -19,6 +19,9 @@ const char *fm_delivery_why(void);
 /* In the child of fork: forget everything, start anew on the next need. */
 void fm_engine_forked(void);
 
+/* fsize.c: could the engine not write up to there? */
+bool fm_beyond_fsize(uint64_t end);
+
 /* locked.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
 bool fm_memory_locked(void);
 /* fileio.c: another process may have inherited descriptors. */
