@@ -170,10 +170,11 @@ static int collapse_range(uintptr_t a, uintptr_t end)
 	if (a + FM_HUGE > end)
 		return -EINVAL;
 	for (; a + FM_HUGE <= end; a += FM_HUGE) {
-		err = fm_collapse_can(a) ? populate(a, a + FM_HUGE, false) :
-					   -EINVAL;
+		err = fm_collapse(a, true);
 		if (!err)
-			err = fm_collapse(a);
+			err = populate(a, a + FM_HUGE, false);
+		if (!err)
+			err = fm_collapse(a, false);
 		if (err)
 			last = err;
 	}

@@ -93,32 +93,37 @@ static bool collapse(struct fm_map *m, uint64_t i)
 	return err != -ENOMEM;
 }
 
-bool fm_collapse_can(uintptr_t a)
+static bool can(struct fm_map *m, uint64_t i)
 {
-	unsigned e = fm_epoch_enter();
-	struct fm_map *m = fm_space_find(a);
-	bool can = m && fm_uffd_caps()->move &&
-		   fm_huge_fits(m, (a - atomic_load(&m->start)) >>
-					   FM_PAGE_SHIFT);
-
-	fm_epoch_leave(e);
-	return can;
+	return fm_uffd_caps()->move && fm_huge_fits(m, i);
 }
 
-int fm_collapse(uintptr_t a)
+static int collapse_once(struct fm_map *m, uint64_t i)
 {
-	unsigned e = fm_epoch_enter();
-	struct fm_map *m = fm_space_find(a);
-	uint64_t i;
-	int err = -EINVAL;
+	int err = fm_mode(m, i) & PM_HUGE ? 0 : fm_huge_collapse(m, i);
 
-	if (m) {
-		i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
-		err = fm_mode(m, i) & PM_HUGE ? 0 : fm_huge_collapse(m, i);
-		if (!err)
-			atomic_fetch_add(&m->file->st.collapsed, 1);
-	}
+	if (!err)
+		atomic_fetch_add(&m->file->st.collapsed, 1);
+	return err;
+}
+
+/* No handler of the program runs meanwhile: it could fault, on a page or for a
+ * frame that is locked here, or jump away. */
+int fm_collapse(uintptr_t a, bool ask)
+{
+	struct fm_map *m;
+	int err = -EINVAL;
+	uint64_t old, i;
+	unsigned e;
+
+	fm_block_signals(&old);
+	e = fm_epoch_enter();
+	m = fm_space_find(a);
+	i = m ? (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT : 0;
+	if (m && can(m, i))
+		err = ask ? 0 : collapse_once(m, i);
 	fm_epoch_leave(e);
+	fm_restore_signals(&old);
 	return err;
 }
 

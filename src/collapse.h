@@ -16,10 +16,9 @@ void fm_collapse_reset(void); /* child of fork */
 
 /* [plain] MADV_COLLAPSE of the 2 MiB at `a`, whose pages are present: 0 (also
  * when it is a huge page already), -EINVAL where there can be none, -EBUSY when
- * pages are missing, dirty or in use, -ENOMEM. The first alone: is it worth
- * making them present? */
-bool fm_collapse_can(uintptr_t a);
-int fm_collapse(uintptr_t a);
+ * pages are missing, dirty or in use, -ENOMEM. `ask`: only whether there can be
+ * one, so that it is worth making them present. */
+int fm_collapse(uintptr_t a, bool ask);
 
 /* Once a second: wakes the thread if there may be something to do. */
 void fm_collapse_tick(void);
