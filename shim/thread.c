@@ -193,6 +193,7 @@ static void main_leaves(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	fm_block_signals(&old);
+	fm_unblock_setxid();
 	FM_LATE(pthread_create)(&id, &attr, wait_for_last, NULL);
 	fm_restore_signals(&old);
 	pthread_attr_destroy(&attr);

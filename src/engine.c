@@ -74,6 +74,7 @@ int fm_thread_create(void *(*fn)(void *), void *arg)
 	pthread_attr_setstacksize(&attr, 256 << 10);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	fm_block_signals(&old); /* inherited */
+	fm_unblock_setxid();
 	err = pthread_create(&t, &attr, fn, arg);
 	fm_restore_signals(&old);
 	pthread_attr_destroy(&attr);
