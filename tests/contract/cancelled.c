@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define N 40
+#define N 16
 #define LEN (64 * PAGE)
 
 static char *map;

@@ -11,8 +11,8 @@
 #define MAPS 6 /* of each thread */
 #define PAGES 8 /* of each mapping */
 #define LEN (PAGES * PAGE)
-#define ROUNDS 12 /* with private mappings */
-#define SHARED 4  /* with shared ones */
+#define ROUNDS 8 /* with private mappings */
+#define SHARED 2  /* with shared ones */
 
 static char *map[THREADS][MAPS];
 static _Atomic uint32_t *noted; /* [THREADS][MAPS]: what was stored last */

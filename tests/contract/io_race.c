@@ -9,8 +9,8 @@
 
 #define LEN (24 * PAGE)
 #define MOST (3 * PAGE)
-#define ROUNDS 16
-#define MS 30
+#define ROUNDS 10
+#define MS 20
 
 static char *map, *alias;
 static int fd, plain;
