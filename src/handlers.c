@@ -22,6 +22,14 @@
 /* A handler waits for the device with its fault; this many may. */
 #define HANDLERS 16
 
+/* A fault wakes every thread that waits for one, and all but one find nothing:
+ * with 16 that cost more CPU than the fault. So few watch, the others rest until
+ * those are busy. Not one alone: it would often lie on an idle CPU, and waking
+ * that takes long. */
+#define WATCHERS 4
+
+static _Atomic uint32_t watchers, calls;
+
 static bool beyond_end(const struct fm_map *m, uintptr_t addr)
 {
 	uint64_t i = (addr - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
@@ -84,18 +92,52 @@ static void give_up(void)
 	fm_sys2(SYS_kill, fm_sys_getpid(), 7);
 }
 
+static bool try_watch(void)
+{
+	uint32_t n = atomic_load(&watchers);
+
+	while (n < WATCHERS)
+		if (atomic_compare_exchange_weak(&watchers, &n, n + 1))
+			return true;
+	return false;
+}
+
+static void watch(void)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&calls);
+
+		if (try_watch())
+			return;
+		fm_futex_wait(&calls, seen, NULL);
+	}
+}
+
+/* The last one sends for another: it may be busy for long. */
+static void unwatch(void)
+{
+	if (atomic_fetch_sub(&watchers, 1) > 1)
+		return;
+	atomic_fetch_add(&calls, 1);
+	fm_futex_wake(&calls, 1);
+}
+
 static void *handler(void *arg)
 {
-	struct pollfd pfd = { .fd = fm_uffd_fd(), .events = POLLIN };
+	struct pollfd pfd = { .events = POLLIN };
 	struct uffd_msg msg;
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-fault", 0, 0, 0);
+	watch();
+	pfd.fd = fm_uffd_fd();
 	for (;;) {
 		long n = fm_sys3(SYS_read, pfd.fd, &msg, sizeof(msg));
 
 		if (n == (long)sizeof(msg)) {
+			unwatch();
 			if (msg.event == UFFD_EVENT_PAGEFAULT)
 				handle(&msg);
+			watch();
 		} else if (n == -EAGAIN) {
 			fm_sys3(SYS_poll, &pfd, 1, -1);
 		} else if (n != -EINTR && !fm_lost_uffd(pfd.fd)) {
@@ -108,6 +150,7 @@ static void *handler(void *arg)
 
 int fm_handlers_start(void)
 {
+	atomic_store(&watchers, 0);
 	for (int i = 0; i < HANDLERS; i++) {
 		int err = fm_thread_create(handler, NULL);
 
