@@ -81,23 +81,6 @@ static void rest(uint64_t ns)
 	fm_sys2(SYS_nanosleep, &ts, NULL);
 }
 
-/* False: no huge page is to be had. */
-static bool collapse(struct fm_map *m, uint64_t i)
-{
-	uint64_t from = fm_now_ns();
-	int err = fm_huge_collapse(m, i);
-
-	if (!err)
-		atomic_fetch_add(&m->file->st.collapsed, 1);
-	rest((fm_now_ns() - from) * REST);
-	return err != -ENOMEM;
-}
-
-static bool can(struct fm_map *m, uint64_t i)
-{
-	return fm_uffd_caps()->move && fm_huge_fits(m, i);
-}
-
 static int collapse_once(struct fm_map *m, uint64_t i)
 {
 	int err = fm_mode(m, i) & PM_HUGE ? 0 : fm_huge_collapse(m, i);
@@ -105,6 +88,21 @@ static int collapse_once(struct fm_map *m, uint64_t i)
 	if (!err)
 		atomic_fetch_add(&m->file->st.collapsed, 1);
 	return err;
+}
+
+/* False: no huge page is to be had. */
+static bool collapse(struct fm_map *m, uint64_t i)
+{
+	uint64_t from = fm_now_ns();
+	int err = collapse_once(m, i);
+
+	rest((fm_now_ns() - from) * REST);
+	return err != -ENOMEM;
+}
+
+static bool can(struct fm_map *m, uint64_t i)
+{
+	return fm_uffd_caps()->move && fm_huge_fits(m, i);
 }
 
 /* No handler of the program runs meanwhile: it could fault, on a page or for a

@@ -362,10 +362,6 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep)
 
 /* ---- collapse ---------------------------------------------------------- */
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 /* A frame whose memory surely is one huge page: besides those that transfers
  * may hold, for a moment, so it does not count with them. */
 static struct fm_frame *get_huge(void)

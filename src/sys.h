@@ -20,6 +20,11 @@
 #include <sys/uio.h>
 #include <time.h>
 
+/* Absent from old headers. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 #if !defined(__x86_64__)
 #error "libfastmap supports x86-64 only (fault error code, raw system calls)"
 #endif
