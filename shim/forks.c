@@ -10,7 +10,6 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <stdarg.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 extern pid_t _Fork(void);
@@ -91,12 +90,8 @@ __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __THROW;
 static bool clone3_copies(long args)
 {
 	struct clone_args a = { .flags = CLONE_VM };
-	struct iovec to = { &a, CLONE_ARGS_SIZE_VER0 };
-	struct iovec from = { (void *)args, CLONE_ARGS_SIZE_VER0 };
 
-	/* The pointer may be nonsense. */
-	return fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&to, 1,
-		       (long)&from, 1, 0) == CLONE_ARGS_SIZE_VER0 &&
+	return fm_peek(&a, (void *)args, CLONE_ARGS_SIZE_VER0) &&
 	       copies(a.flags) && !a.stack;
 }
 

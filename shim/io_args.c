@@ -27,16 +27,13 @@
 #define TWO_FDS (2 * sizeof(int))
 #define SIZE(p) sizeof(*(p))
 
-/* The limit that a call may set; the pointer may be nonsense. */
+/* The limit that a call may set. */
 static void note_limit(int what, const struct rlimit *set)
 {
 	struct rlimit rl;
-	struct iovec to = { &rl, sizeof(rl) };
-	struct iovec from = { (void *)(uintptr_t)set, sizeof(rl) };
 
 	if (what == RLIMIT_FSIZE && set && fm_active() &&
-	    fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&to, 1,
-		    (long)&from, 1, 0) == sizeof(rl))
+	    fm_peek(&rl, set, sizeof(rl)))
 		fm_limit_fsize(rl.rlim_cur);
 }
 

@@ -88,6 +88,15 @@ void *fm_next_late(const char *name);
 		   : (__typeof__(next_##fn))fm_next_late(#fn))
 
 /* -errno convention to errno convention. */
+/* Copies memory of ours that may not be there. Not by a load. */
+static inline bool fm_peek(void *to, const void *from, size_t n)
+{
+	struct iovec l = { to, n }, r = { (void *)(uintptr_t)from, n };
+
+	return fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&l, 1,
+		       (long)&r, 1, 0) == (long)n;
+}
+
 static inline long fm_result(long r)
 {
 	if ((unsigned long)r >= (unsigned long)-4095) {

@@ -25,7 +25,6 @@ static bool is_timer_helper(const char *tid)
 	char path[64], text[64];
 	unsigned long long nr, at;
 	uint64_t set = 0;
-	struct iovec to = { &set, sizeof(set) }, from = { NULL, sizeof(set) };
 	ssize_t n;
 	int fd;
 
@@ -39,10 +38,9 @@ static bool is_timer_helper(const char *tid)
 	if (sscanf(text, "%llu %llx", &nr, &at) != 2 ||
 	    nr != SYS_rt_sigtimedwait)
 		return false;
-	/* Not by a load: its stack may be gone by now. */
-	from.iov_base = (void *)(uintptr_t)at;
-	fm_syscall(SYS_process_vm_readv, fm_sys_getpid(), &to, 1, &from, 1, 0);
-	return set == 1ull << 31;
+	/* Its stack may be gone by now. */
+	return fm_peek(&set, (void *)(uintptr_t)at, sizeof(set)) &&
+	       set == 1ull << 31;
 }
 
 /* Kernel workers of io_uring show up as threads, with everything blocked;

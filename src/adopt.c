@@ -314,12 +314,12 @@ static const char *unwanted(const struct request *q, struct fm_file *known)
 		return "executable";
 	if (odd_kind(q))
 		return "a flag that stays the kernel's, or a huge offset";
+	if (!known && q->len < q->policy->min_size)
+		return fm_left_short;
 	if (beyond_fsize(q))
 		return "it is larger than RLIMIT_FSIZE";
 	if (known) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
-	if (q->len < q->policy->min_size)
-		return fm_left_short;
 	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
 	    fm_peers_weary(!q->policy->min_size))
 		return "looking for other processes takes too long";

@@ -19,7 +19,8 @@ static _Atomic uint32_t kicks;
 static int64_t seen_resident;
 static bool running;
 /* No huge page was to be had: tried again after 1, 2, 4, ... seconds. */
-static _Atomic unsigned patience, waited;
+static _Atomic unsigned patience;
+static unsigned waited;
 #define MOST_PATIENCE 64
 
 /* Nothing has to leave, now or soon. */
@@ -42,7 +43,7 @@ static bool due(void)
 {
 	unsigned p = atomic_load(&patience);
 
-	return p && atomic_fetch_add(&waited, 1) + 1 >= p;
+	return p && ++waited >= p;
 }
 
 void fm_collapse_tick(void)
@@ -50,7 +51,7 @@ void fm_collapse_tick(void)
 	if (!running || !roomy() || !(changed() || due()))
 		return;
 	seen_resident = fm_cache_resident();
-	atomic_store(&waited, 0);
+	waited = 0;
 	atomic_fetch_add(&kicks, 1);
 	fm_futex_wake(&kicks, 1);
 }
@@ -62,15 +63,6 @@ static bool touched(struct fm_map *m, uint64_t i)
 	return atomic_load(&m->modes->touched[at >> FM_TOUCH_SHIFT]) &&
 	       atomic_load(&m->modes->touched[(at + FM_HUGE_PAGES - 1) >>
 					      FM_TOUCH_SHIFT]);
-}
-
-static bool complete(struct fm_map *m, uint64_t i)
-{
-	for (uint64_t k = i; k < i + FM_HUGE_PAGES; k++)
-		if ((fm_mode(m, k) & (PM_PRESENT | PM_HUGE | PM_WRITABLE |
-				      PM_OWN)) != PM_PRESENT)
-			return false;
-	return true;
 }
 
 static void rest(uint64_t ns)
@@ -127,11 +119,11 @@ int fm_collapse(uintptr_t a, bool ask)
 
 static bool visit(struct fm_map *m)
 {
-	uint64_t i = ((FM_HUGE - (atomic_load(&m->start) & (FM_HUGE - 1))) &
-		      (FM_HUGE - 1)) >> FM_PAGE_SHIFT;
+	uint64_t i = (-atomic_load(&m->start) & (FM_HUGE - 1)) >> FM_PAGE_SHIFT;
 
 	for (; i + FM_HUGE_PAGES <= fm_map_pages(m); i += FM_HUGE_PAGES) {
-		if (!touched(m, i) || !complete(m, i) || !fm_huge_fits(m, i))
+		if (!touched(m, i) || !fm_huge_fits(m, i) ||
+		    !fm_huge_loose(m, i))
 			continue;
 		if (!roomy())
 			break;

@@ -26,12 +26,12 @@ bool fm_beyond_fsize(uint64_t end)
 static bool is_beyond(struct fm_file *f, uint64_t limit)
 {
 	struct fm_map *m = atomic_load(&f->maps);
+	bool large = m && (uint64_t)fm_file_size_now(f) > limit;
 
 	for (; m; m = atomic_load(&m->file_next)) {
 		uint64_t end = (m->pgoff + fm_map_pages(m)) << FM_PAGE_SHIFT;
 
-		if (m->shared && m->maywrite &&
-		    (end > limit || (uint64_t)fm_file_size_now(f) > limit))
+		if (m->shared && m->maywrite && (large || end > limit))
 			return true;
 	}
 	return false;

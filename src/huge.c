@@ -422,6 +422,11 @@ static int collapse_into(struct fm_map *m, uint64_t i, struct fm_frame *fr)
 	return err;
 }
 
+bool fm_huge_loose(struct fm_map *m, uint64_t i)
+{
+	return uniform(m, i, 0);
+}
+
 int fm_huge_collapse(struct fm_map *m, uint64_t i)
 {
 	struct fm_frame *fr = get_huge();

@@ -159,36 +159,30 @@ static void round_of(void *(*fn)(void *), int n, int *missed)
 		pthread_join(id[t], NULL);
 }
 
-int main(int argc, char **argv)
+static void rounds(const char *kind, int flags, int n,
+		   void *(*fn)(void *), int nforks)
 {
 	int missed = 0, seen = 0, lost = 0;
 
+	for (nround = 0; nround < n; nround++) {
+		fd = ct_file(kind, THREADS * MAPS * LEN);
+		map_all(flags);
+		round_of(fn, nforks, &missed);
+		seen += marks();
+		lost += missing();
+		unmap_all();
+		close(fd);
+		unlink(ct_path(kind));
+	}
+	say("C36 %s: missed in children %d, marks in the parent %d, lost %d",
+	    kind, missed, seen, lost);
+}
+
+int main(int argc, char **argv)
+{
 	ct_begin(argc, argv);
 	noted = mmap(NULL, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (nround = 0; nround < ROUNDS; nround++) {
-		fd = ct_file("private", THREADS * MAPS * LEN);
-		map_all(MAP_PRIVATE);
-		round_of(first_stores, MAPS, &missed);
-		seen += marks();
-		lost += missing();
-		unmap_all();
-		close(fd);
-		unlink(ct_path("private"));
-	}
-	say("C36 private: missed in children %d, marks in the parent %d, lost %d",
-	    missed, seen, lost);
-	missed = seen = lost = 0;
-	for (int r = 0; r < SHARED; r++) {
-		fd = ct_file("shared", THREADS * MAPS * LEN);
-		map_all(MAP_SHARED);
-		round_of(many_stores, 2, &missed);
-		seen += marks();
-		lost += missing();
-		unmap_all();
-		close(fd);
-		unlink(ct_path("shared"));
-	}
-	say("C36 shared: missed in children %d, marks in the parent %d, lost %d",
-	    missed, seen, lost);
+	rounds("private", MAP_PRIVATE, ROUNDS, first_stores, MAPS);
+	rounds("shared", MAP_SHARED, SHARED, many_stores, 2);
 	return 0;
 }
