@@ -50,7 +50,7 @@ const struct fm_option fm_options[] = {
 	{ "block", "FASTMAP_BLOCK", .scope = PATH(block_size), .type = T_POW2,
 	  .standard = "0", .min = 4 * KIB, .max = 8 * MIB },
 	{ "map-ahead", "FASTMAP_MAP_AHEAD", .scope = PATH(map_ahead),
-	  .type = T_SIZE32, .standard = "8M", .max = 1024 * MIB },
+	  .type = T_SIZE32, .standard = "32M", .max = 1024 * MIB },
 	{ "io", "FASTMAP_IO", .scope = PATH(io), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|direct|buffered" },
 	{ "holes", "FASTMAP_HOLES", .scope = PATH(holes), .type = T_CHOICE,

@@ -19,6 +19,7 @@
 #include "cache.h"
 #include "chunk.h"
 #include "file.h"
+#include "frame.h"
 #include "huge.h"
 #include "lock.h"
 #include "map.h"
@@ -117,12 +118,27 @@ static FM_FAULT uint64_t distance(int64_t a, int64_t b)
 
 /* ---- limits ------------------------------------------------------------ */
 
-/* Pages a stream may have ahead: policy, and a fair part of a small cache. */
+/* Streams of m that are in use, or begin. */
+static FM_FAULT unsigned live(const struct fm_map *m)
+{
+	const struct fm_stream *st = atomic_load(&m->streams);
+	unsigned n = 0;
+
+	for (int k = 0; st && k < STREAMS; k++)
+		n += st->s[k].live;
+	return n ? n : 1;
+}
+
+/* Pages a stream may have ahead: policy, and a fair part of the frames and of a
+ * small cache. */
 static FM_FAULT uint64_t room(const struct fm_map *m)
 {
 	uint64_t pages = m->file->policy->map_ahead >> FM_PAGE_SHIFT;
 	uint64_t most = fm_cache_limit() / 8;
+	uint64_t frames = fm_frame_limit() * FM_HUGE_PAGES / live(m);
 
+	if (frames && pages > frames)
+		pages = frames;
 	return pages < most ? pages : most;
 }
 
@@ -149,30 +165,32 @@ static FM_FAULT int64_t stop_of(const struct fm_map *m)
 
 /* ---- reading ahead ----------------------------------------------------- */
 
-/* A forward chunk ends on a 2 MiB border of the address space once the unit
- * is large, so that whole frames can be moved in. */
-static FM_FAULT uint64_t forward_len(struct fm_map *m, const struct one *s,
-				     int64_t stop)
+/* A chunk ends on a 2 MiB border of the address space, which is `border` pages
+ * away, so that whole frames can be moved in: small buffers at first, whole
+ * frames once the stream has shown that it goes on. */
+static FM_FAULT uint64_t chunk_len(const struct one *s, uint64_t border,
+				   uint64_t left)
 {
-	uint64_t at = (uintptr_t)fm_map_addr(m, (uint64_t)s->edge) >>
-		      FM_PAGE_SHIFT;
-	uint64_t border = FM_HUGE_PAGES - at % FM_HUGE_PAGES;
-	uint64_t n = s->unit;
+	uint64_t n = border;
 
-	/* Small buffers at first, whole frames once the stream has shown that
-	 * it goes on. */
-	n = n <= 4 * FIRST_UNIT || s->passed < 2 * FIRST_UNIT ? FIRST_UNIT :
-								border;
+	if (s->unit <= 4 * FIRST_UNIT || s->passed < 2 * FIRST_UNIT)
+		n = FIRST_UNIT;
 	if (n > border)
 		n = border;
-	if ((int64_t)n > stop - s->edge)
-		n = (uint64_t)(stop - s->edge);
-	return n;
+	return n < left ? n : left;
+}
+
+/* Pages from the last such border to page i of m. */
+static FM_FAULT uint64_t past_border(struct fm_map *m, int64_t i)
+{
+	return ((uintptr_t)fm_map_addr(m, (uint64_t)i) >> FM_PAGE_SHIFT) %
+	       FM_HUGE_PAGES;
 }
 
 static FM_FAULT bool push_forward(struct fm_map *m, struct one *s, int64_t stop)
 {
-	uint64_t n = forward_len(m, s, stop);
+	uint64_t border = FM_HUGE_PAGES - past_border(m, s->edge);
+	uint64_t n = chunk_len(s, border, (uint64_t)(stop - s->edge));
 	long got = fm_chunk_read(m, (uint64_t)s->edge, n, false);
 
 	/* No frame free and the reader is close: a small buffer may do. */
@@ -188,14 +206,10 @@ static FM_FAULT bool push_forward(struct fm_map *m, struct one *s, int64_t stop)
 
 static FM_FAULT bool push_backward(struct fm_map *m, struct one *s)
 {
-	uint64_t n = s->unit;
-	int64_t from;
-	long got;
-
-	if ((int64_t)n > s->edge + 1)
-		n = (uint64_t)(s->edge + 1);
-	from = s->edge + 1 - (int64_t)n;
-	got = fm_chunk_read(m, (uint64_t)from, n, false);
+	uint64_t n = chunk_len(s, past_border(m, s->edge) + 1,
+			       (uint64_t)(s->edge + 1));
+	int64_t from = s->edge + 1 - (int64_t)n;
+	long got = fm_chunk_read(m, (uint64_t)from, n, false);
 	if (got == -EAGAIN && n > FIRST_UNIT && s->pos - s->edge < 32) {
 		from = s->edge + 1 - FIRST_UNIT;
 		got = fm_chunk_read(m, (uint64_t)from, FIRST_UNIT, false);
@@ -203,7 +217,7 @@ static FM_FAULT bool push_backward(struct fm_map *m, struct one *s)
 	if (got == -EAGAIN)
 		return false;
 	s->edge = from - 1;
-	if (s->unit < FM_HUGE_PAGES / 2)
+	if (s->unit < FM_HUGE_PAGES)
 		s->unit *= 2;
 	return true;
 }

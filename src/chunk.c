@@ -47,21 +47,14 @@ static FM_FAULT bool covers(const struct fm_chunk *c, const struct fm_file *f,
 	       c->file == f && c->first < stop && first < c->first + c->n;
 }
 
-static FM_FAULT bool get_memory(struct fm_chunk *c, uint64_t n)
+static FM_FAULT bool get_piece(struct fm_chunk *c)
 {
-	c->frame = NULL;
-	c->piece = -1;
-	if (n <= PIECE_PAGES && pieces_free) {
-		c->piece = __builtin_ctzll(pieces_free);
-		pieces_free &= pieces_free - 1;
-		c->mem = pieces + (size_t)c->piece * PIECE_PAGES * FM_PAGE;
-		return true;
-	}
-	if (n <= PIECE_PAGES)
+	if (!pieces_free)
 		return false;
-	c->frame = fm_frame_get();
-	c->mem = c->frame ? c->frame->mem : NULL;
-	return c->frame != NULL;
+	c->piece = __builtin_ctzll(pieces_free);
+	pieces_free &= pieces_free - 1;
+	c->mem = pieces + (size_t)c->piece * PIECE_PAGES * FM_PAGE;
+	return true;
 }
 
 static FM_FAULT void put_piece(struct fm_chunk *c)
@@ -71,51 +64,56 @@ static FM_FAULT void put_piece(struct fm_chunk *c)
 	c->piece = -1;
 }
 
-static FM_FAULT bool get_standby_memory(struct fm_chunk *c)
-{
-	c->piece = -1;
-	c->frame = fm_frame_get_hollow();
-	c->mem = c->frame ? c->frame->mem : NULL;
-	return c->frame != NULL;
-}
-
 static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 					      uint64_t first, uint64_t n,
-					      bool standby)
+					      struct fm_frame *fr)
 {
-	struct fm_chunk *free_slot = NULL;
+	struct fm_chunk *c = NULL;
 
 	for (int k = 0; k < FM_CHUNKS; k++) {
-		struct fm_chunk *c = &fm_chunks[k];
-
-		if (covers(c, f, first, first + n))
+		if (covers(&fm_chunks[k], f, first, first + n))
 			return NULL;
-		if (atomic_load(&c->state) == CH_FREE && !free_slot)
-			free_slot = c;
+		if (atomic_load(&fm_chunks[k].state) == CH_FREE && !c)
+			c = &fm_chunks[k];
 	}
-	if (!free_slot || !(standby ? get_standby_memory(free_slot) :
-				      get_memory(free_slot, n)))
+	if (!c || (!fr && !get_piece(c)))
 		return NULL;
-	free_slot->charged = 0;
-	free_slot->file = f;
-	free_slot->first = first;
-	free_slot->n = n;
-	free_slot->stamp = fm_now_ms();
-	atomic_store(&free_slot->dead, false);
-	atomic_store(&free_slot->state, CH_PREP);
+	c->frame = fr;
+	if (fr) {
+		c->piece = -1;
+		c->mem = fr->mem;
+	}
+	c->charged = 0;
+	c->file = f;
+	c->first = first;
+	c->n = n;
+	c->stamp = fm_now_ms();
+	atomic_store(&c->dead, false);
+	atomic_store(&c->state, CH_PREP);
 	atomic_fetch_add(&used, 1);
-	return free_slot;
+	return c;
+}
+
+/* The chunk owns the frame from now on, if there is one. */
+static FM_FAULT struct fm_chunk *alloc(struct fm_file *f, uint64_t first,
+				       uint64_t n, struct fm_frame *fr)
+{
+	struct fm_chunk *c;
+
+	fm_lock(&fm_chunk_lock);
+	c = alloc_locked(f, first, n, fr);
+	fm_unlock(&fm_chunk_lock);
+	if (!c && fr)
+		fm_frame_put(fr);
+	return c;
 }
 
 FM_FAULT struct fm_chunk *fm_chunk_get_standby(struct fm_file *f,
 					       uint64_t first)
 {
-	struct fm_chunk *c;
+	struct fm_frame *fr = fm_frame_get_hollow();
 
-	fm_lock(&fm_chunk_lock);
-	c = alloc_locked(f, first, FM_HUGE_PAGES, true);
-	fm_unlock(&fm_chunk_lock);
-	return c;
+	return fr ? alloc(f, first, FM_HUGE_PAGES, fr) : NULL;
 }
 
 /* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
@@ -205,6 +203,14 @@ static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n)
 	return k;
 }
 
+static FM_FAULT struct fm_chunk *get_chunk(struct fm_file *f, uint64_t first,
+					   uint64_t n)
+{
+	struct fm_frame *fr = n > PIECE_PAGES ? fm_frame_get() : NULL;
+
+	return fr || n <= PIECE_PAGES ? alloc(f, first, n, fr) : NULL;
+}
+
 FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 			    bool eager)
 {
@@ -213,13 +219,9 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 
 	if (!on)
 		return -EAGAIN;
-	for (int tries = 0;; tries++) {
-		fm_lock(&fm_chunk_lock);
-		c = alloc_locked(m->file, m->pgoff + i, n, false);
-		fm_unlock(&fm_chunk_lock);
-		if (c || tries || !reclaim_oldest(n > PIECE_PAGES))
-			break;
-	}
+	c = get_chunk(m->file, m->pgoff + i, n);
+	if (!c && reclaim_oldest(n > PIECE_PAGES))
+		c = get_chunk(m->file, m->pgoff + i, n);
 	if (!c)
 		return -EAGAIN;
 	c->eager = eager;
@@ -263,7 +265,7 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 
 	if (!c->frame || c->n != FM_HUGE_PAGES || c->got != (long)c->n ||
 	    c->first < m->pgoff || !fm_huge_fits(m, i) ||
-	    !(c->charged || fm_huge_pays()))
+	    !(c->charged || fm_frame_pays()))
 		return false;
 	for (k = 0; k < c->n; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
@@ -352,7 +354,7 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 	from = fm_now_ns();
 	map_pages(c, m);
 	if (c->n == FM_HUGE_PAGES)
-		fm_huge_copied(fm_now_ns() - from);
+		fm_frame_copied(fm_now_ns() - from);
 }
 
 static FM_FAULT void wait_change(struct fm_chunk *c, uint32_t s)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "collapse.h"
 
+#include <errno.h>
+#include <sys/resource.h>
+
 #include "cache.h"
 #include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
+#include "frame.h"
 #include "huge.h"
 #include "lock.h"
 #include "map.h"
@@ -13,11 +17,12 @@
 
 #define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
 #define SPARE 16    /* of the cache must be free */
-#define REST 1      /* rest for so many times as long as work has taken */
+#define SETTLED 512 /* pages more or less in a tenth of a second */
 
-static _Atomic uint32_t kicks;
+static _Atomic uint32_t kicks, asleep;
+static _Atomic bool look; /* at all mappings, whether it settled or not */
 static int64_t seen_resident;
-static bool running;
+static bool collapsing;
 /* No huge page was to be had: tried again after 1, 2, 4, ... seconds. */
 static _Atomic unsigned patience;
 static unsigned waited;
@@ -46,14 +51,20 @@ static bool due(void)
 	return p && ++waited >= p;
 }
 
-void fm_collapse_tick(void)
+FM_FAULT void fm_collapse_wake(void)
 {
-	if (!running || !roomy() || !(changed() || due()))
+	if (!atomic_load(&asleep) || !atomic_exchange(&asleep, 0))
 		return;
-	seen_resident = fm_cache_resident();
-	waited = 0;
 	atomic_fetch_add(&kicks, 1);
 	fm_futex_wake(&kicks, 1);
+}
+
+void fm_collapse_tick(void)
+{
+	if (!collapsing || !roomy() || !(changed() || due()))
+		return;
+	atomic_store(&look, true);
+	fm_collapse_wake();
 }
 
 static bool touched(struct fm_map *m, uint64_t i)
@@ -65,12 +76,38 @@ static bool touched(struct fm_map *m, uint64_t i)
 					      FM_TOUCH_SHIFT]);
 }
 
-static void rest(uint64_t ns)
+/* Somebody else wanted the CPU since this was asked last. */
+static bool crowded(void)
 {
+	static long seen;
+	struct rusage ru;
+	bool yes;
+
+	getrusage(RUSAGE_THREAD, &ru);
+	yes = ru.ru_nivcsw != seen;
+	seen = ru.ru_nivcsw;
+	return yes;
+}
+
+/* As long as the work since `from` has taken. */
+static void rest(uint64_t from)
+{
+	uint64_t ns = fm_now_ns() - from;
 	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000),
 			       .tv_nsec = (long)(ns % 1000000000) };
 
-	fm_sys2(SYS_nanosleep, &ts, NULL);
+	if (crowded())
+		fm_sys2(SYS_nanosleep, &ts, NULL);
+}
+
+static void buy_frames(void)
+{
+	uint64_t from = fm_now_ns();
+
+	while (fm_frame_buy()) {
+		rest(from);
+		from = fm_now_ns();
+	}
 }
 
 static int collapse_once(struct fm_map *m, uint64_t i)
@@ -88,7 +125,8 @@ static bool collapse(struct fm_map *m, uint64_t i)
 	uint64_t from = fm_now_ns();
 	int err = collapse_once(m, i);
 
-	rest((fm_now_ns() - from) * REST);
+	rest(from);
+	buy_frames();
 	return err != -ENOMEM;
 }
 
@@ -156,31 +194,65 @@ static void be_patient(void)
 	atomic_store(&patience, !p ? 1 : p < MOST_PATIENCE ? 2 * p : p);
 }
 
+static void visit_and_learn(void)
+{
+	atomic_store(&look, false);
+	seen_resident = fm_cache_resident();
+	waited = 0;
+	if (visit_all())
+		atomic_store(&patience, 0);
+	else
+		be_patient();
+}
+
+/* True when nothing comes or goes for a moment, after a change: what is there
+ * looks as if it stays. */
+static bool settled(bool moment)
+{
+	static int64_t last;
+	int64_t now = fm_cache_resident(), step = now - last;
+
+	last = now;
+	return moment && step < SETTLED && step > -SETTLED && roomy() &&
+	       changed();
+}
+
 static void *collapser(void *arg)
 {
+	const struct timespec moment = { 0, 100000000 };
+	int err = 0;
+
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-huge", 0, 0, 0);
-	for (uint32_t seen = 0;;) {
-		fm_futex_wait(&kicks, seen, NULL);
-		seen = atomic_load(&kicks);
-		if (visit_all())
-			atomic_store(&patience, 0);
-		else
-			be_patient();
+	for (;;) {
+		uint32_t seen = atomic_load(&kicks);
+
+		buy_frames();
+		if (collapsing &&
+		    (atomic_load(&look) || settled(err == -ETIMEDOUT)))
+			visit_and_learn();
+		atomic_store(&asleep, 1);
+		if (atomic_load(&look))
+			continue;
+		err = fm_futex_wait(&kicks, seen, collapsing && roomy() &&
+				    changed() ? &moment : NULL);
+		atomic_store(&asleep, 0);
 	}
 	return arg;
 }
 
 int fm_collapse_start(void)
 {
-	if (fm_cache_limit() < SMALL || !fm_uffd_caps()->move)
+	if (!fm_frame_on())
 		return 0;
-	running = true;
+	collapsing = fm_cache_limit() >= SMALL;
 	return fm_thread_create(collapser, NULL);
 }
 
 void fm_collapse_reset(void)
 {
-	running = false;
+	collapsing = false;
 	seen_resident = 0;
 	atomic_store(&kicks, 0);
+	atomic_store(&asleep, 0);
+	atomic_store(&look, false);
 }

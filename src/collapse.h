@@ -3,7 +3,7 @@
  * collapse.h - a thread that puts pages which were copied in one by one into
  * huge pages, once it looks as if they stay (as khugepaged does for the
  * kernel): only where map-ahead could have moved a frame in, and only while
- * the cache is not full.
+ * the cache is not full. It also makes the frames that are bought (frame.h).
  */
 #ifndef FM_COLLAPSE_H
 #define FM_COLLAPSE_H
@@ -20,6 +20,8 @@ void fm_collapse_reset(void); /* child of fork */
  * one, so that it is worth making them present. */
 int fm_collapse(uintptr_t a, bool ask);
 
+/* [fault] There may be a frame to buy (frame.h): that thread's work, too. */
+void fm_collapse_wake(void);
 /* Once a second: wakes the thread if there may be something to do. */
 void fm_collapse_tick(void);
 

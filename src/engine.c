@@ -19,9 +19,9 @@
 #include "epoch.h"
 #include "evictor.h"
 #include "file.h"
+#include "frame.h"
 #include "guardian.h"
 #include "left.h"
-#include "huge.h"
 #include "kept.h"
 #include "lock.h"
 #include "log.h"
@@ -266,7 +266,7 @@ static int start(void)
 	err = start_delivery();
 	if (err)
 		return err;
-	fm_huge_start(frames, (unsigned)(cache / 8 / FM_HUGE));
+	fm_frame_start(frames, (unsigned)(cache / 8 / FM_HUGE));
 	fm_ahead_start();
 	fm_evictor_start();
 	fm_collapse_start();
@@ -314,7 +314,7 @@ void fm_engine_forked(void)
 	fm_evictor_reset();
 	fm_collapse_reset();
 	fm_kept_reset();
-	fm_huge_reset();
+	fm_frame_reset();
 	fm_ahead_reset();
 	fm_wb_reset();
 	fm_pins_reset();

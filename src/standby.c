@@ -9,7 +9,7 @@
 #include "cache.h"
 #include "chunk_priv.h"
 #include "file.h"
-#include "huge.h"
+#include "frame.h"
 #include "lock.h"
 #include "map.h"
 #include "page.h"
