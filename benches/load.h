@@ -27,7 +27,7 @@ struct load {
 	enum op op;
 	bool touch_all, verify, populate, prefault_hot;
 	unsigned threads, sample;
-	double seconds;
+	double seconds, settle;
 	uint64_t ops;          /* per thread; 0: for `seconds` */
 	uint64_t offset, range, prefill, window, live, hot, gen, seed, accesses;
 	struct pattern_conf conf;

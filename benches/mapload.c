@@ -28,6 +28,7 @@ static const char usage_text[] =
 	"  --theta X               zipf               --stride B\n"
 	"  --streams N             --hot B --hot-percent P\n"
 	"  --window B --touches N --live N            fresh\n"
+	"  --settle S              fits: touches go on for S seconds\n"
 	"  --hint none|random|sequential|willneed     --populate\n"
 	"  --sample N              time each Nth access (0: none)\n"
 	"  --gen N                 generation stored and accepted\n"
@@ -41,6 +42,7 @@ enum {
 	O_OFFSET, O_RANGE, O_PREFILL, O_THETA, O_STRIDE, O_STREAMS, O_HOT,
 	O_HOTP, O_WINDOW, O_TOUCHES, O_LIVE, O_HINT, O_POPULATE, O_SAMPLE,
 	O_GEN, O_NOVERIFY, O_WRITTEN, O_TRACE, O_TRACEMAX, O_SEED,
+	O_SETTLE,
 };
 
 static const struct option options[] = {
@@ -57,7 +59,7 @@ static const struct option options[] = {
 	{ "sample", 1, 0, O_SAMPLE }, { "gen", 1, 0, O_GEN },
 	{ "no-verify", 0, 0, O_NOVERIFY }, { "written", 1, 0, O_WRITTEN },
 	{ "trace", 1, 0, O_TRACE }, { "trace-max", 1, 0, O_TRACEMAX },
-	{ "seed", 1, 0, O_SEED }, { 0 },
+	{ "seed", 1, 0, O_SEED }, { "settle", 1, 0, O_SETTLE }, { 0 },
 };
 
 __attribute__((noreturn)) static void usage(void)
@@ -92,6 +94,7 @@ static void option(struct load *l, int c, const char *v)
 	case O_TOUCH: l->touch_all = !strcmp(v, "all"); break;
 	case O_THREADS: l->threads = (unsigned)atoi(v); break;
 	case O_SECONDS: l->seconds = atof(v); break;
+	case O_SETTLE: l->settle = atof(v); break;
 	case O_OPS: l->ops = parse_size(v); break;
 	case O_OFFSET: l->offset = parse_size(v); break;
 	case O_RANGE: l->range = parse_size(v); break;
@@ -173,7 +176,6 @@ static void map_file(struct load *l)
 	l->base = mmap(NULL, l->range, l->prot, flags, l->fd, (off_t)l->offset);
 	if (l->base == MAP_FAILED)
 		fail("mmap");
-	give_hint(l);
 	if (l->written_path)
 		l->written = zeroed(((l->offset + l->range) / PAGE / 64 + 1) * 8);
 	if (l->trace_path)
@@ -363,6 +365,7 @@ int main(int argc, char **argv)
 	w = zeroed(l.threads * sizeof(*w));
 	w->load = &l;
 	prefill(&l, w);
+	give_hint(&l); /* not before: with some it takes very long to fill memory */
 	print_head(&l);
 	usage_get(&before, l.dev);
 	if (!strcmp(l.pattern, "fits")) {
