@@ -35,6 +35,7 @@
 
 #define STORE_AHEAD 15      /* pages un-protected ahead of a rising store */
 #define STORE_AHEAD_LONG 63 /* when it has come a long way */
+#define STORE_AHEAD_MOST 255 /* and when it has come longer still */
 
 static FM_FAULT void count(_Atomic uint64_t *c)
 {
@@ -104,14 +105,17 @@ static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i)
 {
 	if (!stored(m, i, 1) || !stored(m, i, 2))
 		return 0;
-	return stored(m, i, 16) && stored(m, i, 32) && stored(m, i, 64) ?
-		       STORE_AHEAD_LONG : STORE_AHEAD;
+	if (!stored(m, i, 16) || !stored(m, i, 32) || !stored(m, i, 64))
+		return STORE_AHEAD;
+	return stored(m, i, 128) && stored(m, i, 256) &&
+			       fm_cache_limit() > 64 * STORE_AHEAD_MOST ?
+		       STORE_AHEAD_MOST : STORE_AHEAD_LONG;
 }
 
-/* Stores that go upwards page by page: un-protect the next few in one call.
- * They count as dirty from now on; what is written back of a page that the
- * program then leaves alone is what was read. */
-static FM_FAULT void unprotect_ahead(struct fm_map *m, uint64_t i)
+/* Stores that go upwards page by page: the next few are un-protected in the
+ * same call. They count as dirty from now on; what is written back of a page
+ * that the program then leaves alone is what was read. */
+static FM_FAULT uint64_t join_next(struct fm_map *m, uint64_t i)
 {
 	uint64_t n = 0, max = fm_map_pages(m) - i - 1;
 	uint64_t want = expected_stores(m, i);
@@ -120,17 +124,23 @@ static FM_FAULT void unprotect_ahead(struct fm_map *m, uint64_t i)
 		max = want;
 	while (n < max && join_stores(m, i + 1 + n))
 		n++;
-	if (n && fm_uffd_protect(fm_map_addr(m, i + 1), n << FM_PAGE_SHIFT,
-				 false)) {
-		/* Perhaps a part of it: all as it was. */
-		fm_uffd_protect(fm_map_addr(m, i + 1), n << FM_PAGE_SHIFT,
+	return n;
+}
+
+/* The page and the n that joined it, all of them locked. */
+static FM_FAULT int unprotect(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	int err = fm_uffd_protect(fm_map_addr(m, i), (n + 1) << FM_PAGE_SHIFT,
+				  false);
+
+	if (err && n) /* perhaps a part of it: all as it was */
+		fm_uffd_protect(fm_map_addr(m, i), (n + 1) << FM_PAGE_SHIFT,
 				true);
-		for (uint64_t k = i + 1; k <= i + n; k++)
-			fm_mode_set(m, k, fm_mode(m, k) &
-						  (uint8_t)~PM_WRITABLE);
-	}
+	for (uint64_t k = i; err && k <= i + n; k++)
+		fm_mode_set(m, k, fm_mode(m, k) & (uint8_t)~PM_WRITABLE);
 	for (uint64_t k = i + 1; k <= i + n; k++)
 		fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+	return err;
 }
 
 FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
@@ -155,12 +165,7 @@ FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
 		return err;
 	mark_dirty(m->file, m->pgoff + i, p);
 	fm_mode_set(m, i, mode | PM_WRITABLE);
-	err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
-	if (err)
-		fm_mode_set(m, i, mode);
-	else if (!atomic_load(&m->aliased))
-		unprotect_ahead(m, i);
-	return err;
+	return unprotect(m, i, atomic_load(&m->aliased) ? 0 : join_next(m, i));
 }
 
 /* ---- loads ------------------------------------------------------------ */
