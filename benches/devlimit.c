@@ -3,7 +3,11 @@
  * devlimit.c - what the device itself can do: O_DIRECT through one io_uring
  * at a fixed depth. The upper bound for every figure of mapload.
  *
- *   devlimit FILE rand|seq|randwrite|seqwrite DEPTH BLOCK SECONDS [poll] [GEN]
+ *   devlimit FILE rand|seq|randwrite|seqwrite|randstore DEPTH BLOCK SECONDS
+ *            [poll] [GEN]
+ *
+ * randstore is what a store to a random page of a file larger than memory asks
+ * of the device: one read and one write. DEPTH of each are in flight.
  *
  * "poll" spins on the completion ring instead of sleeping. Writes keep the
  * file's content valid (content.h), with generation GEN.
@@ -25,12 +29,14 @@
 
 struct slot {
 	char *buf;
+	bool write;
 	uint64_t off, started;
 };
 
 struct dev {
 	int fd;
 	bool write, random, poll;
+	unsigned ways; /* 2: a store is a read and a write */
 	unsigned depth;
 	uint64_t block, blocks, cursor, rng, gen, done, wrong, inflight;
 	struct io_uring ring;
@@ -58,7 +64,7 @@ static void submit(struct dev *d, struct slot *s)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&d->ring);
 
 	s->off = next_offset(d);
-	if (d->write) {
+	if (s->write) {
 		fill_words(s->buf, d->block, s->off, d->gen);
 		io_uring_prep_write(sqe, d->fd, s->buf, (unsigned)d->block, s->off);
 	} else {
@@ -77,7 +83,7 @@ static void complete(struct dev *d, struct io_uring_cqe *cqe)
 	if (cqe->res != (int)d->block)
 		fail("transfer", cqe->res < 0 ? -cqe->res : 5);
 	hist_add(&d->hist, now_ns() - s->started);
-	d->wrong += !d->write && !word_good(word, s->off, d->gen);
+	d->wrong += !s->write && !word_good(word, s->off, d->gen);
 	d->done++;
 	d->inflight--;
 	io_uring_cqe_seen(&d->ring, cqe);
@@ -105,7 +111,7 @@ static double run(struct dev *d, double seconds)
 	uint64_t t0 = now_ns(), end = t0 + (uint64_t)(seconds * 1e9);
 	struct io_uring_cqe *cqe;
 
-	for (unsigned i = 0; i < d->depth; i++)
+	for (unsigned i = 0; i < d->depth * d->ways; i++)
 		submit(d, &d->slots[i]);
 	while (d->inflight) {
 		reap(d);
@@ -141,10 +147,12 @@ static void open_dev(struct dev *d, const char *path)
 	if (d->fd < 0 || fstat(d->fd, &st))
 		fail(path, 22);
 	d->blocks = (uint64_t)st.st_size / d->block;
-	d->slots = calloc(d->depth, sizeof(*d->slots));
-	for (unsigned i = 0; i < d->depth; i++)
+	d->slots = calloc(d->depth * d->ways, sizeof(*d->slots));
+	for (unsigned i = 0; i < d->depth * d->ways; i++) {
 		d->slots[i].buf = buffer(d->block);
-	if (!d->blocks || io_uring_queue_init(d->depth, &d->ring, 0))
+		d->slots[i].write = d->write && (d->ways == 1 || i % 2);
+	}
+	if (!d->blocks || io_uring_queue_init(d->depth * d->ways, &d->ring, 0))
 		fail("setup", 22);
 }
 
@@ -156,11 +164,12 @@ int main(int argc, char **argv)
 	struct stat st;
 
 	if (argc < 6) {
-		fprintf(stderr, "devlimit FILE rand|seq|randwrite|seqwrite "
+		fprintf(stderr, "devlimit FILE rand|seq|randwrite|seqwrite|randstore "
 			"DEPTH BLOCK SECONDS [poll] [GEN]\n");
 		return 2;
 	}
-	d.write = strstr(argv[2], "write") != NULL;
+	d.ways = strstr(argv[2], "store") ? 2 : 1;
+	d.write = d.ways == 2 || strstr(argv[2], "write");
 	d.random = !strncmp(argv[2], "rand", 4);
 	d.depth = (unsigned)atoi(argv[3]);
 	d.block = parse_size(argv[4]);
@@ -178,6 +187,7 @@ int main(int argc, char **argv)
 	fstat(d.fd, &st);
 	usage_get(&before, st.st_dev);
 	elapsed = run(&d, seconds);
+	d.done /= d.ways;
 	usage_get(&after, st.st_dev);
 	printf("{\"what\":\"%s\",\"depth\":%u,\"block\":%lu,\"poll\":%s,"
 	       "\"elapsed_s\":%.6f,\"ops\":%lu,\"rate\":%.2f,\"bytes_per_s\":%.0f,"

@@ -117,9 +117,12 @@ def ratio_cell(row, shape):
 def notes(row):
     out = []
     if "device_share" in row:
-        ok = row["device_share"] >= row["device_share_target"]
-        out.append(f"device {row['device_share']:.0%} "
-                   f"(>= {row['device_share_target']:.0%}){'' if ok else ' **missed**'}")
+        least = row["device_share_target"]
+        text = f"device {row['device_share']:.0%}"
+        if least:
+            ok = row["device_share"] >= least
+            text += f" (>= {least:.0%}){'' if ok else ' **missed**'}"
+        out.append(text)
     if "cpus" in row:
         ok = row["cpus"] <= row["cpus_target"]
         out.append(f"CPU {row['cpus']:.2f} (<= {row['cpus_target']})"

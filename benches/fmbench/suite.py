@@ -8,9 +8,11 @@ import tempfile
 from . import system, workloads
 
 DEVICE_RUNS = [("rand", 1, "4K", False), ("rand", 1, "4K", True),
-               ("rand", 8, "4K", False), ("rand", 32, "4K", False),
-               ("rand", 128, "4K", False), ("seq", 4, "2M", False),
-               ("randwrite", 16, "4K", False), ("seqwrite", 4, "2M", False)]
+               ("rand", 2, "4K", False), ("rand", 8, "4K", False),
+               ("rand", 32, "4K", False), ("rand", 128, "4K", False),
+               ("seq", 4, "2M", False),
+               ("randwrite", 16, "4K", False), ("seqwrite", 4, "2M", False),
+               ("randstore", 2, "4K", False), ("randstore", 16, "4K", False)]
 
 
 class DataFile:
@@ -142,7 +144,7 @@ class Suite:
 
     def device_limit(self, rnd):
         for what, depth, block, poll in DEVICE_RUNS:
-            gen = self.data.next() if "write" in what else self.data.gen
+            gen = self.data.next() if what not in ("rand", "seq") else self.data.gen
             argv = [self.m.tool("devlimit"), self.data.path, what, str(depth),
                     block, str(min(1.0, self.opts.seconds))]
             run = self.m.run(argv + ["poll"] * poll + [str(gen)], limit=False)

@@ -48,7 +48,7 @@ class Row:
     metric: object
     unit: str
     targets: tuple = (None, None, None)  # vs ra128, vs machine's, vs hint
-    device: tuple = None                 # (what, depth, least share)
+    device: tuple = None                 # (what, depth, least share or None)
     most_cpu: float = None
     hot_hits: float = None
 
@@ -70,7 +70,7 @@ class Workload:
 
 def random_read(threads, targets, device=None):
     rows = [Row(f"random read 4 KiB, {threads} thread{'s' * (threads > 1)}",
-                rate, "k/s", targets, device)]
+                rate, "k/s", targets, device or ("rand", threads, None))]
     if threads == 8:
         rows.append(Row("p99.9 latency, random read, 8 threads", p999, "us",
                         (1, 1, 1)))
@@ -83,7 +83,7 @@ def random_write(threads, targets):
     rows = []
     if targets:
         rows.append(Row(f"random write, {threads} threads, final msync",
-                        rate_synced, "k/s", targets))
+                        rate_synced, "k/s", targets, ("randstore", threads, None)))
     else:
         rows.append(Row(f"p99.9 latency, random write, {threads} threads",
                         p999, "us", (1, 1, 1)))
