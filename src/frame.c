@@ -23,7 +23,7 @@ static _Atomic uint64_t fresh_ns, copy_ns = 700000;
  * which may be moved. */
 static _Atomic uint64_t spent;
 static _Atomic unsigned bought;
-#define MOST_SPENT 8 /* times the price */
+#define MOST_SPENT 2 /* times the price */
 
 FM_FAULT uint64_t fm_frame_limit(void)
 {

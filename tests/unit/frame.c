@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames: what is moved, what is bought, what comes back. Fresh memory is made
+ * dear by making copies cheap. */
+#include "unit.h"
+
+#include <sys/mman.h>
+
+#include "frame.h"
+#include "sys.h"
+#include "uffd.h"
+
+#define FRAMES 8
+
+static bool have;
+
+static void copies_cost(uint64_t ns)
+{
+	for (int k = 0; k < 200; k++) /* a running mean of the last few */
+		fm_frame_copied(ns);
+}
+
+static int setup(void **state)
+{
+	struct fm_uffd_caps c = { 0 };
+
+	have = fm_uffd_open(true, &c) == 0 && c.move;
+	if (!have)
+		print_message("no userfaultfd, or one that cannot move\n");
+	return have ? fm_frame_start(FRAMES, 0) : 0;
+}
+
+static void limits(void **state)
+{
+	struct fm_frame *fr[FRAMES];
+	uint64_t n = 0;
+
+	if (!have)
+		skip();
+	assert_true(fm_frame_on());
+	assert_int_equal(fm_frame_limit(), FRAMES - FRAMES / 4);
+	while (n < FRAMES && (fr[n] = fm_frame_get())) {
+		assert_true(fr[n]->full);
+		assert_int_equal((uintptr_t)fr[n]->mem % FM_HUGE, 0);
+		fr[n++]->mem[FM_HUGE - 1] = 1;
+	}
+	assert_int_equal(n, fm_frame_limit());
+	while (n)
+		fm_frame_put(fr[--n]);
+}
+
+/* All ready: any may go. All in use, fresh ones dear: none may, until copies
+ * have cost as much as one. Then one may. */
+static void buying(void **state)
+{
+	struct fm_frame *fr[FRAMES], *more;
+	uint64_t n = 0, refused = 0;
+
+	if (!have)
+		skip();
+	copies_cost(1000);
+	assert_true(fm_frame_pays());
+	while (n < FRAMES && (fr[n] = fm_frame_get()))
+		n++;
+	assert_false(fm_frame_buy());
+	do
+		assert_true(++refused < 100000);
+	while (!fm_frame_pays() && !fm_frame_buy());
+	assert_true(refused > 1);
+	assert_true(fm_frame_pays());
+	assert_false(fm_frame_pays());
+	more = fm_frame_get();
+	assert_non_null(more);
+	assert_null(fm_frame_get());
+	fm_frame_put(more);
+	while (n)
+		fm_frame_put(fr[--n]);
+}
+
+/* Cheap fresh memory needs no buying. */
+static void cheap(void **state)
+{
+	struct fm_frame *fr[FRAMES];
+	uint64_t n = 0;
+
+	if (!have)
+		skip();
+	copies_cost(1000000000);
+	while (n < FRAMES && (fr[n] = fm_frame_get()))
+		n++;
+	for (int k = 0; k < 100; k++)
+		assert_true(fm_frame_pays());
+	assert_false(fm_frame_buy());
+	while (n)
+		fm_frame_put(fr[--n]);
+}
+
+/* Memory that was moved away and back is the same memory, and an empty page
+ * table at the target does not keep a frame from coming. */
+static void there_and_back(void **state)
+{
+	struct fm_frame *fr;
+	char *at, *to;
+
+	if (!have)
+		skip();
+	at = fm_sys_far(2 * FM_HUGE, PROT_READ | PROT_WRITE);
+	assert_true((uintptr_t)at < (uintptr_t)-4095);
+	to = (char *)(((uintptr_t)at + FM_HUGE - 1) & ~(FM_HUGE - 1));
+	to[0] = 1;
+	fm_uffd_drop(to, FM_PAGE);
+	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
+	fr = fm_frame_get();
+	assert_non_null(fr);
+	for (size_t k = 0; k < FM_HUGE; k += FM_PAGE)
+		*(uint64_t *)(fr->mem + k) = k + 1;
+	assert_int_equal(fm_frame_move(to, fr->mem), 0);
+	for (size_t k = 0; k < FM_HUGE; k += FM_PAGE)
+		assert_int_equal(*(uint64_t *)(to + k), k + 1);
+	assert_int_equal(fm_frame_move(fr->mem, to), 0);
+	for (size_t k = 0; k < FM_HUGE; k += FM_PAGE)
+		assert_int_equal(*(uint64_t *)(fr->mem + k), k + 1);
+	fm_frame_put(fr);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits),
+		cmocka_unit_test(buying),
+		cmocka_unit_test(cheap),
+		cmocka_unit_test(there_and_back),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
