@@ -118,35 +118,39 @@ static FM_FAULT uint64_t distance(int64_t a, int64_t b)
 
 /* ---- limits ------------------------------------------------------------ */
 
-/* Streams of m that are in use, or begin. */
-static FM_FAULT unsigned live(const struct fm_map *m)
-{
-	const struct fm_stream *st = atomic_load(&m->streams);
-	unsigned n = 0;
-
-	for (int k = 0; st && k < STREAMS; k++)
-		n += st->s[k].live;
-	return n ? n : 1;
-}
-
-/* Pages a stream may have ahead: policy, and a fair part of the frames and of a
- * small cache. */
+/* Pages that all streams of m together may have ahead. */
 static FM_FAULT uint64_t room(const struct fm_map *m)
 {
 	uint64_t pages = m->file->policy->map_ahead >> FM_PAGE_SHIFT;
 	uint64_t most = fm_cache_limit() / 8;
-	uint64_t frames = fm_frame_limit() * FM_HUGE_PAGES / live(m);
 
-	if (frames && pages > frames)
-		pages = frames;
 	return pages < most ? pages : most;
+}
+
+/* Its reader was here not long ago. */
+static FM_FAULT bool lately(const struct fm_stream *st, const struct one *s)
+{
+	return s->live && st->clock - s->used < 8 * STREAMS;
+}
+
+/* Its part of the frames, when all that are in use share them. */
+static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
+{
+	uint64_t n = 0;
+
+	for (int k = 0; k < STREAMS; k++)
+		n += lately(st, &st->s[k]);
+	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
 static FM_FAULT uint64_t reach(const struct fm_map *m, const struct one *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;
+	uint64_t part = fair_part(atomic_load(&m->streams));
 
+	if (part && most > part)
+		most = part;
 	if (atomic_load(&m->advice) == MADV_SEQUENTIAL)
 		return most;
 	earned += distance(s->step, 0) == 1 ? 2 * FIRST_UNIT : 2;
@@ -204,15 +208,27 @@ static FM_FAULT bool push_forward(struct fm_map *m, struct one *s, int64_t stop)
 	return true;
 }
 
+/* [from, from + n), past a page that is there already if need be. */
+static FM_FAULT long read_behind(struct fm_map *m, int64_t from, uint64_t n)
+{
+	long got = fm_chunk_read(m, (uint64_t)from, n, false);
+
+	if (got >= 0 && (uint64_t)got + 1 < n)
+		fm_chunk_read(m, (uint64_t)(from + got + 1),
+			      n - (uint64_t)got - 1, false);
+	return got;
+}
+
 static FM_FAULT bool push_backward(struct fm_map *m, struct one *s)
 {
 	uint64_t n = chunk_len(s, past_border(m, s->edge) + 1,
 			       (uint64_t)(s->edge + 1));
 	int64_t from = s->edge + 1 - (int64_t)n;
-	long got = fm_chunk_read(m, (uint64_t)from, n, false);
+	long got = read_behind(m, from, n);
+
 	if (got == -EAGAIN && n > FIRST_UNIT && s->pos - s->edge < 32) {
 		from = s->edge + 1 - FIRST_UNIT;
-		got = fm_chunk_read(m, (uint64_t)from, FIRST_UNIT, false);
+		got = read_behind(m, from, FIRST_UNIT);
 	}
 	if (got == -EAGAIN)
 		return false;

@@ -264,8 +264,7 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 	bool done = false;
 
 	if (!c->frame || c->n != FM_HUGE_PAGES || c->got != (long)c->n ||
-	    c->first < m->pgoff || !fm_huge_fits(m, i) ||
-	    !(c->charged || fm_frame_pays()))
+	    c->first < m->pgoff || !fm_huge_fits(m, i))
 		return false;
 	for (k = 0; k < c->n; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
@@ -275,7 +274,7 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 		ok += mappable(c, m, i + k, p) &&
 		      !(fm_mode(m, i + k) & PM_QUEUED);
 	}
-	if (ok == c->n)
+	if (ok == c->n && (c->charged || fm_frame_pays()))
 		done = fm_huge_install(m, i, c->frame, c->charged) == 0;
 	for (k = 0; k < c->n; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);

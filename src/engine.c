@@ -197,7 +197,7 @@ static unsigned frame_count(uint64_t cache_bytes)
 
 	if (cache_bytes < (32u << 20))
 		return 0;
-	return n > 24 ? 24 : (unsigned)n;
+	return n > FM_FRAMES ? FM_FRAMES : (unsigned)n;
 }
 
 static void every_second(void)

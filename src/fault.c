@@ -127,19 +127,30 @@ static FM_FAULT uint64_t join_next(struct fm_map *m, uint64_t i)
 	return n;
 }
 
-/* The page and the n that joined it, all of them locked. */
+static FM_FAULT void leave_stores(struct fm_map *m, uint64_t i, uint64_t n,
+				  bool undo)
+{
+	for (uint64_t k = i; k < i + n; k++) {
+		if (undo)
+			fm_mode_set(m, k,
+				    fm_mode(m, k) & (uint8_t)~PM_WRITABLE);
+		fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+	}
+}
+
+/* The page and the n that joined it, all of them locked. What joined must not
+ * fail what was asked for. */
 static FM_FAULT int unprotect(struct fm_map *m, uint64_t i, uint64_t n)
 {
-	int err = fm_uffd_protect(fm_map_addr(m, i), (n + 1) << FM_PAGE_SHIFT,
-				  false);
+	size_t len = (n + 1) << FM_PAGE_SHIFT;
+	int err = fm_uffd_protect(fm_map_addr(m, i), len, false);
 
-	if (err && n) /* perhaps a part of it: all as it was */
-		fm_uffd_protect(fm_map_addr(m, i), (n + 1) << FM_PAGE_SHIFT,
-				true);
-	for (uint64_t k = i; err && k <= i + n; k++)
-		fm_mode_set(m, k, fm_mode(m, k) & (uint8_t)~PM_WRITABLE);
-	for (uint64_t k = i + 1; k <= i + n; k++)
-		fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+	if (err && n) { /* perhaps a part of it: all as it was */
+		fm_uffd_protect(fm_map_addr(m, i), len, true);
+		leave_stores(m, i + 1, n, true);
+		return fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
+	}
+	leave_stores(m, i + 1, n, false);
 	return err;
 }
 
@@ -165,7 +176,10 @@ FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
 		return err;
 	mark_dirty(m->file, m->pgoff + i, p);
 	fm_mode_set(m, i, mode | PM_WRITABLE);
-	return unprotect(m, i, atomic_load(&m->aliased) ? 0 : join_next(m, i));
+	err = unprotect(m, i, atomic_load(&m->aliased) ? 0 : join_next(m, i));
+	if (err)
+		fm_mode_set(m, i, mode);
+	return err;
 }
 
 /* ---- loads ------------------------------------------------------------ */

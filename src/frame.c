@@ -12,7 +12,8 @@
 
 static struct fm_frame frames[MAX_FRAMES];
 static struct fm_frame *full, *hollow;
-static unsigned held, may_hold; /* frames with memory, without standby */
+static _Atomic unsigned held; /* frames with memory, without standby */
+static unsigned may_hold;
 static _Atomic unsigned nfull;  /* on the list */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 /* What a frame costs in fresh memory, and what copying out of it costs:
@@ -27,7 +28,7 @@ static _Atomic unsigned bought;
 
 FM_FAULT uint64_t fm_frame_limit(void)
 {
-	return may_hold - may_hold / 4;
+	return frames[0].mem ? may_hold - may_hold / 4 : 0;
 }
 
 /* The right to have memory in one frame more. What is evicted may fill all;
@@ -83,7 +84,7 @@ static FM_FAULT void learn(_Atomic uint64_t *mean, uint64_t ns)
 {
 	uint64_t old = atomic_load(mean);
 
-	atomic_store(mean, old - old / 4 + ns / 4);
+	atomic_store(mean, old ? old - old / 4 + ns / 4 : ns);
 }
 
 /* A fresh huge page: populated before it is registered, because a touch of
@@ -118,6 +119,7 @@ int fm_frame_start(unsigned n, unsigned standby)
 	for (unsigned i = 0; i < n; i++) {
 		frames[i].mem = (char *)a + i * FM_HUGE;
 		frames[i].full = frames[i].mapped = false;
+		frames[i].standby = false;
 		fm_frame_put(&frames[i]);
 	}
 	return 0;
@@ -291,12 +293,18 @@ static FM_FAULT void spend(uint64_t ns)
 		fm_collapse_wake();
 }
 
+/* Evicted memory waits for a use, or will find no room. */
+static FM_FAULT bool plenty(void)
+{
+	return atomic_load(&nfull) > may_hold / 4 ||
+	       atomic_load(&held) >= may_hold;
+}
+
 FM_FAULT bool fm_frame_pays(void)
 {
 	uint64_t copy = atomic_load(&copy_ns);
 
-	if (atomic_load(&nfull) > may_hold / 4 ||
-	    atomic_load(&fresh_ns) <= copy || take_bought())
+	if (atomic_load(&fresh_ns) <= copy || take_bought() || plenty())
 		return true;
 	spend(copy);
 	return false;
@@ -307,7 +315,7 @@ bool fm_frame_buy(void)
 	uint64_t price = atomic_load(&fresh_ns);
 	struct fm_frame *fr;
 
-	if (atomic_load(&spent) < price || !hold(false))
+	if (!price || atomic_load(&spent) < price || !hold(false))
 		return false;
 	fr = pop(&hollow);
 	if (!fr || !refill(fr)) {

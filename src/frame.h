@@ -22,7 +22,7 @@
 
 #include "types.h"
 
-#define FM_FRAMES 24   /* frames for transfers, at most */
+#define FM_FRAMES 32   /* frames for transfers, at most */
 #define FM_STANDBY 128 /* units in standby, at most */
 
 struct fm_frame {
