@@ -176,27 +176,62 @@ static void map_file(struct load *l)
 	l->base = mmap(NULL, l->range, l->prot, flags, l->fd, (off_t)l->offset);
 	if (l->base == MAP_FAILED)
 		fail("mmap");
+	give_hint(l);
 	if (l->written_path)
 		l->written = zeroed(((l->offset + l->range) / PAGE / 64 + 1) * 8);
 	if (l->trace_path)
 		l->trace = zeroed(l->trace_max * 8);
 }
 
+static void read_pages(struct load *l, uint64_t from, uint64_t to)
+{
+	for (uint64_t p = from; p < to; p++)
+		(void)*(volatile char *)(l->base + p * PAGE);
+}
+
+struct part {
+	struct load *load;
+	uint64_t from, to;
+};
+
+static void *read_part(void *arg)
+{
+	struct part *t = arg;
+
+	read_pages(t->load, t->from, t->to);
+	return NULL;
+}
+
+/* Without readahead one thread would take long. */
+#define FILLERS 16
+static void read_in_parts(struct load *l, uint64_t from, uint64_t to)
+{
+	uint64_t step = (to - from) / FILLERS + 1;
+	struct part part[FILLERS];
+	pthread_t thread[FILLERS];
+
+	for (unsigned k = 0; k < FILLERS; k++) {
+		uint64_t at = from + k * step, end = at + step;
+
+		part[k] = (struct part){ l, at, end < to ? end : to };
+		if (pthread_create(&thread[k], NULL, read_part, &part[k]))
+			fail("pthread_create");
+	}
+	for (unsigned k = 0; k < FILLERS; k++)
+		pthread_join(thread[k], NULL);
+}
+
 /* Memory is full and eviction is at work before anything is measured. The end
  * of the range is read, so that a scan from its start finds nothing cached. */
-static void prefill(struct load *l, struct worker *w)
+static void prefill(struct load *l)
 {
-	uint64_t n = l->prefill / PAGE;
+	void (*fill)(struct load *, uint64_t, uint64_t) =
+		strcmp(l->hint, "random") ? read_pages : read_in_parts;
+	uint64_t n = l->prefill / PAGE, end = l->conf.pages;
 
-	if (n > l->conf.pages)
-		n = l->conf.pages;
-	for (uint64_t p = l->conf.pages - n; p < l->conf.pages; p++)
-		touch(w, l->base + p * PAGE, p, OP_READ);
-	if (!strcmp(l->pattern, "scanhot"))
-		for (uint64_t p = 0; p < 2 * l->conf.hot_pages; p++)
-			touch(w, l->base + p % l->conf.hot_pages * PAGE,
-			      p % l->conf.hot_pages, OP_READ);
-	atomic_store(&l->trace_n, 0);
+	fill(l, n < end ? end - n : 0, end);
+	for (unsigned k = 0; k < 2 && !strcmp(l->pattern, "scanhot"); k++)
+		fill(l, 0, l->conf.hot_pages);
 }
 
 static worker_fn *body(const char *pattern)
@@ -364,8 +399,7 @@ int main(int argc, char **argv)
 	map_file(&l);
 	w = zeroed(l.threads * sizeof(*w));
 	w->load = &l;
-	prefill(&l, w);
-	give_hint(&l); /* not before: with some it takes very long to fill memory */
+	prefill(&l);
 	print_head(&l);
 	usage_get(&before, l.dev);
 	if (!strcmp(l.pattern, "fits")) {

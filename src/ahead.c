@@ -29,6 +29,7 @@
 #define RECENT 8
 #define FIRST_UNIT 16 /* pages */
 #define NEVER (INT64_MIN / 4)
+#define SURE 2048 /* pages */
 
 struct one {
 	bool live;
@@ -143,7 +144,8 @@ static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
-/* Pages (accesses, when strided) that s may be ahead of its reader. */
+/* Pages (accesses, when strided) that s may be ahead of its reader: first twice
+ * of what that went through, later on little more for what it goes on. */
 static FM_FAULT uint64_t reach(const struct fm_map *m, const struct one *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;
@@ -153,6 +155,8 @@ static FM_FAULT uint64_t reach(const struct fm_map *m, const struct one *s)
 		most = part;
 	if (atomic_load(&m->advice) == MADV_SEQUENTIAL)
 		return most;
+	if (earned > SURE)
+		earned = SURE + (earned - SURE) / 16;
 	earned += distance(s->step, 0) == 1 ? 2 * FIRST_UNIT : 2;
 	return earned < most ? earned : most;
 }

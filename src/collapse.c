@@ -21,11 +21,10 @@
 
 static _Atomic uint32_t kicks, asleep;
 static _Atomic bool look; /* at all mappings, whether it settled or not */
-static int64_t seen_resident;
+static _Atomic int64_t seen_resident;
 static bool collapsing;
 /* No huge page was to be had: tried again after 1, 2, 4, ... seconds. */
-static _Atomic unsigned patience;
-static unsigned waited;
+static _Atomic unsigned patience, waited;
 #define MOST_PATIENCE 64
 
 /* Nothing has to leave, now or soon. */
@@ -38,7 +37,7 @@ static bool roomy(void)
 
 static bool changed(void)
 {
-	int64_t grown = fm_cache_resident() - seen_resident;
+	int64_t grown = fm_cache_resident() - atomic_load(&seen_resident);
 
 	return grown >= (int64_t)FM_HUGE_PAGES ||
 	       grown <= -(int64_t)FM_HUGE_PAGES;
@@ -48,7 +47,7 @@ static bool due(void)
 {
 	unsigned p = atomic_load(&patience);
 
-	return p && ++waited >= p;
+	return p && atomic_fetch_add(&waited, 1) + 1 >= p;
 }
 
 FM_FAULT void fm_collapse_wake(void)
@@ -197,8 +196,8 @@ static void be_patient(void)
 static void visit_and_learn(void)
 {
 	atomic_store(&look, false);
-	seen_resident = fm_cache_resident();
-	waited = 0;
+	atomic_store(&seen_resident, fm_cache_resident());
+	atomic_store(&waited, 0);
 	if (visit_all())
 		atomic_store(&patience, 0);
 	else
@@ -251,7 +250,7 @@ int fm_collapse_start(void)
 void fm_collapse_reset(void)
 {
 	collapsing = false;
-	seen_resident = 0;
+	atomic_store(&seen_resident, 0);
 	atomic_store(&kicks, 0);
 	atomic_store(&asleep, 0);
 	atomic_store(&look, false);
