@@ -183,14 +183,8 @@ static void map_file(struct load *l)
 		l->trace = zeroed(l->trace_max * 8);
 }
 
-static void read_pages(struct load *l, uint64_t from, uint64_t to)
-{
-	for (uint64_t p = from; p < to; p++)
-		(void)*(volatile char *)(l->base + p * PAGE);
-}
-
 struct part {
-	struct load *load;
+	struct worker w;
 	uint64_t from, to;
 };
 
@@ -198,40 +192,49 @@ static void *read_part(void *arg)
 {
 	struct part *t = arg;
 
-	read_pages(t->load, t->from, t->to);
+	for (uint64_t p = t->from; p < t->to; p++)
+		touch(&t->w, t->w.load->base + p * PAGE, p, OP_READ);
 	return NULL;
 }
 
-/* Without readahead one thread would take long. */
+/* By several threads where there is no readahead: one would take long. */
 #define FILLERS 16
-static void read_in_parts(struct load *l, uint64_t from, uint64_t to)
+static void read_pages(struct load *l, struct worker *w, uint64_t from,
+		       uint64_t to)
 {
-	uint64_t step = (to - from) / FILLERS + 1;
-	struct part part[FILLERS];
-	pthread_t thread[FILLERS];
+	unsigned n = strcmp(l->hint, "random") ? 1 : FILLERS;
+	uint64_t step = (to - from + n - 1) / n;
+	struct part *part = calloc(n, sizeof(*part));
 
-	for (unsigned k = 0; k < FILLERS; k++) {
+	if (!part)
+		fail("calloc");
+	for (unsigned k = 0; k < n; k++) {
 		uint64_t at = from + k * step, end = at + step;
 
-		part[k] = (struct part){ l, at, end < to ? end : to };
-		if (pthread_create(&thread[k], NULL, read_part, &part[k]))
+		part[k].w.load = l;
+		part[k].from = at;
+		part[k].to = end < to ? end : to;
+		if (pthread_create(&part[k].w.thread, NULL, read_part, &part[k]))
 			fail("pthread_create");
 	}
-	for (unsigned k = 0; k < FILLERS; k++)
-		pthread_join(thread[k], NULL);
+	for (unsigned k = 0; k < n; k++) {
+		pthread_join(part[k].w.thread, NULL);
+		w->wrong += part[k].w.wrong;
+	}
+	free(part);
 }
 
 /* Memory is full and eviction is at work before anything is measured. The end
  * of the range is read, so that a scan from its start finds nothing cached. */
-static void prefill(struct load *l)
+static void prefill(struct load *l, struct worker *w)
 {
-	void (*fill)(struct load *, uint64_t, uint64_t) =
-		strcmp(l->hint, "random") ? read_pages : read_in_parts;
 	uint64_t n = l->prefill / PAGE, end = l->conf.pages;
 
-	fill(l, n < end ? end - n : 0, end);
+	if (n)
+		read_pages(l, w, n < end ? end - n : 0, end);
 	for (unsigned k = 0; k < 2 && !strcmp(l->pattern, "scanhot"); k++)
-		fill(l, 0, l->conf.hot_pages);
+		read_pages(l, w, 0, l->conf.hot_pages);
+	atomic_store(&l->trace_n, 0);
 }
 
 static worker_fn *body(const char *pattern)
@@ -399,7 +402,7 @@ int main(int argc, char **argv)
 	map_file(&l);
 	w = zeroed(l.threads * sizeof(*w));
 	w->load = &l;
-	prefill(&l);
+	prefill(&l, w);
 	print_head(&l);
 	usage_get(&before, l.dev);
 	if (!strcmp(l.pattern, "fits")) {
