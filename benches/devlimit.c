@@ -37,7 +37,7 @@ struct dev {
 	int fd;
 	bool write, random, poll;
 	unsigned ways; /* 2: a store is a read and a write */
-	unsigned depth;
+	unsigned depth, nslots;
 	uint64_t block, blocks, cursor, rng, gen, done, wrong, inflight;
 	struct io_uring ring;
 	struct slot *slots;
@@ -111,7 +111,7 @@ static double run(struct dev *d, double seconds)
 	uint64_t t0 = now_ns(), end = t0 + (uint64_t)(seconds * 1e9);
 	struct io_uring_cqe *cqe;
 
-	for (unsigned i = 0; i < d->depth * d->ways; i++)
+	for (unsigned i = 0; i < d->nslots; i++)
 		submit(d, &d->slots[i]);
 	while (d->inflight) {
 		reap(d);
@@ -147,12 +147,12 @@ static void open_dev(struct dev *d, const char *path)
 	if (d->fd < 0 || fstat(d->fd, &st))
 		fail(path, 22);
 	d->blocks = (uint64_t)st.st_size / d->block;
-	d->slots = calloc(d->depth * d->ways, sizeof(*d->slots));
-	for (unsigned i = 0; i < d->depth * d->ways; i++) {
+	d->slots = calloc(d->nslots, sizeof(*d->slots));
+	for (unsigned i = 0; i < d->nslots; i++) {
 		d->slots[i].buf = buffer(d->block);
 		d->slots[i].write = d->write && (d->ways == 1 || i % 2);
 	}
-	if (!d->blocks || io_uring_queue_init(d->depth * d->ways, &d->ring, 0))
+	if (!d->blocks || io_uring_queue_init(d->nslots, &d->ring, 0))
 		fail("setup", 22);
 }
 
@@ -172,6 +172,7 @@ int main(int argc, char **argv)
 	d.write = d.ways == 2 || strstr(argv[2], "write");
 	d.random = !strncmp(argv[2], "rand", 4);
 	d.depth = (unsigned)atoi(argv[3]);
+	d.nslots = d.depth * d.ways;
 	d.block = parse_size(argv[4]);
 	seconds = atof(argv[5]);
 	for (int i = 6; i < argc; i++) {

@@ -87,7 +87,6 @@ void *fm_next_late(const char *name);
 	(next_##fn ? next_##fn                                            \
 		   : (__typeof__(next_##fn))fm_next_late(#fn))
 
-/* -errno convention to errno convention. */
 /* Copies memory of ours that may not be there. Not by a load. */
 static inline bool fm_peek(void *to, const void *from, size_t n)
 {
@@ -97,6 +96,7 @@ static inline bool fm_peek(void *to, const void *from, size_t n)
 		       (long)&r, 1, 0) == (long)n;
 }
 
+/* -errno convention to errno convention. */
 static inline long fm_result(long r)
 {
 	if ((unsigned long)r >= (unsigned long)-4095) {

@@ -9,9 +9,9 @@
  *
  * Random faults match nothing and bring one page each. Now and then two of
  * them do follow each other. So a stream may go ahead by twice of what its
- * reader went through, loses half of that credit where the reader leaps, and
- * ends when it is not used for long: what a chance hit brings is small, and
- * later faults that fall into it do not feed it.
+ * reader went through, by little more from 8 MiB on, loses half of that credit
+ * where the reader leaps, and ends when it is not used for long: what a chance
+ * hit brings is small, and later faults that fall into it do not feed it.
  */
 #include "ahead.h"
 
@@ -29,7 +29,7 @@
 #define RECENT 8
 #define FIRST_UNIT 16 /* pages */
 #define NEVER (INT64_MIN / 4)
-#define SURE 2048 /* pages */
+#define SURE 2048 /* pages ahead: beyond, they are earned slowly */
 
 struct one {
 	bool live;
@@ -144,8 +144,7 @@ static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
-/* Pages (accesses, when strided) that s may be ahead of its reader: first twice
- * of what that went through, later on little more for what it goes on. */
+/* Pages (accesses, when strided) that s may be ahead of its reader. */
 static FM_FAULT uint64_t reach(const struct fm_map *m, const struct one *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;

@@ -2,7 +2,6 @@
 #include "frame.h"
 
 #include "collapse.h"
-#include "engine_priv.h"
 #include "lock.h"
 #include "map.h"
 #include "uffd.h"
@@ -14,7 +13,7 @@ static struct fm_frame frames[MAX_FRAMES];
 static struct fm_frame *full, *hollow;
 static _Atomic unsigned held; /* frames with memory, without standby */
 static unsigned may_hold;
-static _Atomic unsigned nfull;  /* on the list */
+static _Atomic unsigned nfull; /* on the list */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 /* What a frame costs in fresh memory, and what copying out of it costs:
  * running means of what was measured. Where the host of a virtual machine has
@@ -26,20 +25,25 @@ static _Atomic uint64_t spent;
 static _Atomic unsigned bought;
 #define MOST_SPENT 2 /* times the price */
 
-FM_FAULT uint64_t fm_frame_limit(void)
+FM_FAULT bool fm_frame_on(void)
 {
-	return frames[0].mem ? may_hold - may_hold / 4 : 0;
+	return frames[0].mem != NULL;
 }
 
-/* The right to have memory in one frame more. What is evicted may fill all;
- * a quarter is not filled with fresh memory, which costs its zeroing: another
- * thread is about to evict. */
-static FM_FAULT bool hold(bool fresh)
+FM_FAULT uint64_t fm_frame_limit(void)
+{
+	return fm_frame_on() ? may_hold - may_hold / 4 : 0;
+}
+
+/* The right to have memory in one frame more. What is evicted or bought may fill
+ * all; a quarter is not filled with other fresh memory, which costs its zeroing:
+ * another thread is about to evict. */
+static FM_FAULT bool hold(bool some)
 {
 	bool ok;
 
 	fm_lock(&lock);
-	ok = held < (fresh ? fm_frame_limit() : may_hold);
+	ok = held < (some ? fm_frame_limit() : may_hold);
 	held += ok;
 	fm_unlock(&lock);
 	return ok;
@@ -110,7 +114,7 @@ int fm_frame_start(unsigned n, unsigned standby)
 	may_hold = n < FM_FRAMES ? n : FM_FRAMES;
 	standby += SPARE;
 	n = may_hold + (standby < FM_STANDBY ? standby : FM_STANDBY);
-	if (!may_hold || !fm_uffd_caps()->move || frames[0].mem)
+	if (!may_hold || !fm_uffd_caps()->move || fm_frame_on())
 		return 0;
 	arena = fm_sys_far((n + 1) * FM_HUGE, PROT_NONE);
 	if ((uintptr_t)arena >= (uintptr_t)-4095)
@@ -123,11 +127,6 @@ int fm_frame_start(unsigned n, unsigned standby)
 		fm_frame_put(&frames[i]);
 	}
 	return 0;
-}
-
-bool fm_frame_on(void)
-{
-	return frames[0].mem != NULL;
 }
 
 void fm_frame_reset(void)
@@ -157,12 +156,13 @@ static FM_FAULT struct fm_frame *pop(struct fm_frame **list)
 	return fr;
 }
 
-FM_FAULT struct fm_frame *fm_frame_get(void)
+/* Fresh memory for one frame more. */
+static FM_FAULT struct fm_frame *make(bool some)
 {
-	struct fm_frame *fr = pop(&full);
+	struct fm_frame *fr;
 
-	if (fr || !hold(true))
-		return fr;
+	if (!hold(some))
+		return NULL;
 	fr = pop(&hollow);
 	if (fr && refill(fr))
 		return fr;
@@ -170,6 +170,13 @@ FM_FAULT struct fm_frame *fm_frame_get(void)
 	if (fr)
 		fm_frame_put(fr);
 	return NULL;
+}
+
+FM_FAULT struct fm_frame *fm_frame_get(void)
+{
+	struct fm_frame *fr = pop(&full);
+
+	return fr ? fr : make(true);
 }
 
 FM_FAULT struct fm_frame *fm_frame_get_hollow(void)
@@ -315,15 +322,11 @@ bool fm_frame_buy(void)
 	uint64_t price = atomic_load(&fresh_ns);
 	struct fm_frame *fr;
 
-	if (!price || atomic_load(&spent) < price || !hold(false))
+	if (!price || atomic_load(&spent) < price)
 		return false;
-	fr = pop(&hollow);
-	if (!fr || !refill(fr)) {
-		unhold();
-		if (fr)
-			fm_frame_put(fr);
+	fr = make(false);
+	if (!fr)
 		return false;
-	}
 	paid(price);
 	fm_frame_put(fr);
 	atomic_fetch_add(&bought, 1);

@@ -39,7 +39,7 @@ struct fm_frame {
  * frames off. 0 or -ENOMEM. */
 int fm_frame_start(unsigned n, unsigned standby);
 void fm_frame_reset(void); /* child of fork */
-bool fm_frame_on(void); /* [plain] */
+bool fm_frame_on(void);
 /* Frames that transfers may fill with fresh memory. */
 uint64_t fm_frame_limit(void);
 

@@ -29,23 +29,38 @@ static int setup(void **state)
 	return have ? fm_frame_start(FRAMES, 0) : 0;
 }
 
+static uint64_t get_all(struct fm_frame **fr)
+{
+	uint64_t n = 0;
+
+	while (n < FRAMES && (fr[n] = fm_frame_get()))
+		n++;
+	return n;
+}
+
+static void put_all(struct fm_frame **fr, uint64_t n)
+{
+	while (n)
+		fm_frame_put(fr[--n]);
+}
+
 static void limits(void **state)
 {
 	struct fm_frame *fr[FRAMES];
-	uint64_t n = 0;
+	uint64_t n;
 
 	if (!have)
 		skip();
 	assert_true(fm_frame_on());
 	assert_int_equal(fm_frame_limit(), FRAMES - FRAMES / 4);
-	while (n < FRAMES && (fr[n] = fm_frame_get())) {
-		assert_true(fr[n]->full);
-		assert_int_equal((uintptr_t)fr[n]->mem % FM_HUGE, 0);
-		fr[n++]->mem[FM_HUGE - 1] = 1;
+	n = get_all(fr);
+	for (uint64_t k = 0; k < n; k++) {
+		assert_true(fr[k]->full);
+		assert_int_equal((uintptr_t)fr[k]->mem % FM_HUGE, 0);
+		fr[k]->mem[FM_HUGE - 1] = 1;
 	}
 	assert_int_equal(n, fm_frame_limit());
-	while (n)
-		fm_frame_put(fr[--n]);
+	put_all(fr, n);
 }
 
 /* All ready: any may go. All in use, fresh ones dear: none may, until copies
@@ -53,14 +68,13 @@ static void limits(void **state)
 static void buying(void **state)
 {
 	struct fm_frame *fr[FRAMES], *more;
-	uint64_t n = 0, refused = 0;
+	uint64_t n, refused = 0;
 
 	if (!have)
 		skip();
 	copies_cost(1000);
 	assert_true(fm_frame_pays());
-	while (n < FRAMES && (fr[n] = fm_frame_get()))
-		n++;
+	n = get_all(fr);
 	assert_false(fm_frame_buy());
 	do
 		assert_true(++refused < 100000);
@@ -72,26 +86,23 @@ static void buying(void **state)
 	assert_non_null(more);
 	assert_null(fm_frame_get());
 	fm_frame_put(more);
-	while (n)
-		fm_frame_put(fr[--n]);
+	put_all(fr, n);
 }
 
 /* Cheap fresh memory needs no buying. */
 static void cheap(void **state)
 {
 	struct fm_frame *fr[FRAMES];
-	uint64_t n = 0;
+	uint64_t n;
 
 	if (!have)
 		skip();
 	copies_cost(1000000000);
-	while (n < FRAMES && (fr[n] = fm_frame_get()))
-		n++;
+	n = get_all(fr);
 	for (int k = 0; k < 100; k++)
 		assert_true(fm_frame_pays());
 	assert_false(fm_frame_buy());
-	while (n)
-		fm_frame_put(fr[--n]);
+	put_all(fr, n);
 }
 
 /* Memory that was moved away and back is the same memory, and an empty page
