@@ -10,9 +10,12 @@
 #define POLL_NS 2000000u   /* longest poll for one read */
 #define SLOW_NS 1500000u   /* beyond it a wake-up makes no difference */
 #define LONG_NS 100000000u /* window in the better way */
-#define PROBE_NS 8000000u  /* window in the other one */
+#define PROBE_NS 16000000u /* window in the other one */
 #define PROBE_EVERY 12     /* windows */
 #define ENOUGH 16          /* reads to judge by */
+#define ONE 256u           /* ratios are fixed point */
+#define WORTH 100u         /* sleep when it takes less of polling's pace */
+#define NOT_WORTH ONE     /* and until polling is as good */
 #define BATCH 32
 
 enum { SLEEP, POLL };
@@ -39,7 +42,11 @@ static _Atomic uint64_t polled, batches;
 static _Atomic uint32_t way = POLL;
 static struct fm_lock window_lock;
 static _Atomic uint64_t window_end, window_ns, window_n;
-static uint64_t estimate[2]; /* ns, recent mean of each way */
+static uint64_t window_begin;
+static uint64_t pace[2]; /* ns from read to read, last window of each way */
+static uint64_t waited;  /* mean ns of a read, last window of polling */
+static uint32_t chosen = POLL;
+static uint32_t ratio = ONE; /* sleeping's pace / polling's, recent mean */
 static unsigned windows;
 static uint32_t ncpu = 1;
 
@@ -74,38 +81,70 @@ uint64_t fm_demand_batches(void)
 
 /* ---- to poll or not to poll -------------------------------------------- */
 
-/* A window of time ends: note its mean, decide how the next one waits. */
-static FM_FAULT void turn_over(uint64_t now)
+/* A probe has ended. It is compared with the window just before it alone: a
+ * disk that is slow for some seconds is slow in both. What counts is how many
+ * reads are done, not how long each takes: where CPUs are short, the quicker
+ * read may keep all the others waiting. */
+static FM_FAULT void compare(void)
 {
-	uint32_t m = atomic_load(&way), other = m ^ 1;
-	uint64_t n = atomic_exchange(&window_n, 0);
-	uint64_t mean = atomic_exchange(&window_ns, 0) / (n + !n);
-	uint64_t len = LONG_NS;
+	uint64_t r = pace[SLEEP] * ONE / pace[POLL];
 
-	/* A probe says more than an old estimate; the first windows see the
-	 * program start up. */
-	if (windows++ < 4)
-		estimate[m] = mean;
-	else
-		estimate[m] = (estimate[m] + 3 * mean) / 4;
-	if (windows < 4 || windows % PROBE_EVERY == 0) {
-		len = PROBE_NS;
-		m = other;
-	} else {
-		m = estimate[POLL] <= estimate[SLEEP] &&
-		    estimate[POLL] < SLOW_NS ? POLL : SLEEP;
-	}
-	atomic_store(&way, m);
-	atomic_store(&window_end, now + len);
+	r = r > 4 * ONE ? 4 * ONE : r;
+	ratio = windows <= 2 ? (uint32_t)r : (ratio + (uint32_t)r) / 2;
 }
 
-static FM_FAULT void note(uint64_t begin, uint32_t m)
+/*
+ * Polling reads go out several at a time, which saves CPU. Sleeping wins where
+ * other threads compute: who is woken up gets the CPU from them, who yields
+ * waits for the end of their time slice.
+ */
+static FM_FAULT uint32_t better(void)
+{
+	if (waited >= SLOW_NS)
+		return SLEEP;
+	return ratio < (chosen == POLL ? WORTH : NOT_WORTH) ? SLEEP : POLL;
+}
+
+/* What the window that ends has shown. One that nobody ended in time had a
+ * pause of the program in it and no pace. */
+static FM_FAULT void sum_up(uint32_t m, uint64_t now)
+{
+	uint64_t n = atomic_exchange(&window_n, 0);
+	uint64_t ns = atomic_exchange(&window_ns, 0);
+
+	pace[m] = now - atomic_load(&window_end) > LONG_NS ?
+			  0 : (now - window_begin) / (n + !n);
+	if (m == POLL)
+		waited = ns / (n + !n);
+	if (m != chosen && pace[POLL] && pace[SLEEP])
+		compare();
+	chosen = better();
+}
+
+/* A window of time ends: decide how the next one waits. The first one sees
+ * the program start up, so that the next are short, too. */
+static FM_FAULT void turn_over(uint64_t now)
+{
+	uint32_t m;
+
+	sum_up(atomic_load(&way), now);
+	m = chosen;
+	if (++windows == 2 || windows == 4 || windows % PROBE_EVERY == 0)
+		m ^= 1;
+	window_begin = now;
+	atomic_store(&way, m);
+	atomic_store(&window_end, now + (m != chosen || windows < 4 ?
+					 PROBE_NS : LONG_NS));
+}
+
+/* A read has ended. */
+static FM_FAULT void note(uint64_t begin)
 {
 	uint64_t now = fm_now_ns(), end = atomic_load(&window_end);
 
-	if (m != atomic_load_explicit(&way, memory_order_relaxed))
-		return; /* of an earlier window */
-	atomic_fetch_add_explicit(&window_ns, now - begin,
+	/* One that a busy device held up says little. */
+	atomic_fetch_add_explicit(&window_ns,
+				  now - begin < POLL_NS ? now - begin : POLL_NS,
 				  memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
 		    ENOUGH || now < end || !fm_trylock(&window_lock))
@@ -232,7 +271,7 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 		return fm_io_once(io);
 	if (atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
 		res = fm_io_once(io);
-		note(w.begin, SLEEP);
+		note(w.begin);
 		return res;
 	}
 	io->done = false;
@@ -250,6 +289,6 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 	atomic_fetch_sub(&pollers, 1);
 	if (!w.over)
 		atomic_fetch_add_explicit(&polled, 1, memory_order_relaxed);
-	note(w.begin, POLL);
+	note(w.begin);
 	return io->res;
 }
