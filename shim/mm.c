@@ -56,6 +56,9 @@ static void *mmap_common(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (!fm_on() || mmap_is_foreign(addr, len, flags))
 		return FM_PASS(mmap, SYS_mmap, addr, len, prot, flags, fd, off);
+	p = fm_mmap_window(addr, len, prot, flags, fd, off);
+	if (p)
+		return p;
 	/* fm_mmap may not run in a signal handler on top of itself. */
 	fm_block_signals(&old);
 	p = fm_mmap(addr, len, prot, flags, fd, off);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ahead.h"
+#include "beside.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
@@ -52,6 +53,7 @@ struct request {
 	bool laid; /* the memory is there already, with its protection */
 	bool again; /* too short, as before: not looked at any further */
 	int fd_flags;
+	unsigned count; /* mappings that the kernel has been given */
 };
 
 static uintptr_t page_up(uintptr_t a)
@@ -273,29 +275,17 @@ static int take(struct request *q, struct fm_file *known, char *at)
 
 static const char beside[] = "a window that is in the page cache already";
 
-/*
- * A small window whose bytes are in the page cache costs the kernel next to
- * nothing, and two copies here. It can live beside mappings of ours as long
- * as nothing is ever stored to a shared one: then all show the file.
- */
-static bool may_live_beside(const struct request *q, struct fm_file *known)
-{
-	return atomic_load(&known->windows) && !known->writable &&
-	       !(q->shared && q->maywrite) && q->len <= FM_SMALL_WINDOW &&
-	       fm_settings()->mode == FM_MODE_ON &&
-	       fm_warm_window(q->fd, &q->st, (uint64_t)q->off, q->len,
-			      q->policy);
-}
-
 static const char *unwanted_known(const struct request *q,
 				  struct fm_file *known)
 {
+	bool stores = q->shared && q->maywrite;
+
 	if (atomic_load(&known->demoted))
 		return "handed to the kernel before";
-	if (q->shared && q->maywrite && known->beside &&
-	    fm_residue_has(&q->st))
+	if (stores && fm_beside_ends(known, &q->st))
 		return "the kernel still serves another mapping of it";
-	return may_live_beside(q, known) ? beside : NULL;
+	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len) ?
+		       beside : NULL;
 }
 
 static bool beyond_fsize(const struct request *q)
@@ -340,8 +330,7 @@ static int leave(struct request *q, struct fm_file *known)
 	int err = 0;
 
 	if (known && q->left == beside) {
-		known->beside = true;
-		fm_residue_add(&q->st);
+		q->count = fm_beside_note(known, &q->st);
 		return 0;
 	}
 	if (known && atomic_load(&known->maps) &&
@@ -492,8 +481,8 @@ static void *note_left(const struct request *q, const struct fm_file *known,
 		       void *p)
 {
 	if (q->left && !fm_is_err(p))
-		fm_left_note(&q->st, known ? known->path : q->path, q->len,
-			     q->shared, q->prot & PROT_WRITE, q->left);
+		fm_left_note(&q->st, known ? known->path : q->path, q->count,
+			     q->len, q->shared, q->prot & PROT_WRITE, q->left);
 	return p;
 }
 
@@ -536,6 +525,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		.fd = fd, .off = off,
 		.shared = (flags & MAP_TYPE) != MAP_PRIVATE,
 		.populate = flags & MAP_POPULATE,
+		.count = 1,
 	};
 	struct fm_file *known;
 	uint64_t old;

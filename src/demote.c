@@ -457,7 +457,7 @@ static int lay_beside(struct fm_file *f, struct fm_map *m)
 }
 
 /* Nothing can be stored to the file by a mapping, so ours and the kernel's
- * agree (see may_live_beside in adopt.c). */
+ * agree (see beside.h). */
 static int hand_over_page(struct fm_file *f, uintptr_t a)
 {
 	int err;

@@ -30,7 +30,7 @@ static struct fm_left *find(const struct stat *st)
 	return NULL;
 }
 
-static void add_reason(struct fm_left *l, const char *why)
+static void add_reason(struct fm_left *l, unsigned n, const char *why)
 {
 	unsigned i = 0;
 
@@ -41,21 +41,21 @@ static void add_reason(struct fm_left *l, const char *why)
 		l->reason[i].why = "other reasons";
 	else
 		l->reason[i].why = why;
-	l->reason[i].n++;
+	l->reason[i].n += n;
 }
 
-static void add(struct fm_left *l, size_t len, bool shared, bool writable,
-		const char *why)
+static void add(struct fm_left *l, unsigned n, size_t len, bool shared,
+		bool writable, const char *why)
 {
-	l->mappings++;
-	l->shared += shared;
-	l->writable += writable;
-	l->bytes += len;
+	l->mappings += n;
+	l->shared += shared ? n : 0;
+	l->writable += writable ? n : 0;
+	l->bytes += n * len;
 	if (len > l->largest)
 		l->largest = len;
 	if (why == fm_left_short && len > l->too_short)
 		l->too_short = len;
-	add_reason(l, why);
+	add_reason(l, n, why);
 }
 
 bool fm_left_again(const struct stat *st, size_t len, bool shared,
@@ -70,16 +70,16 @@ bool fm_left_again(const struct stat *st, size_t len, bool shared,
 	l = find(st);
 	again = l && l->mappings && len <= l->too_short;
 	if (again)
-		add(l, len, shared, writable, fm_left_short);
+		add(l, 1, len, shared, writable, fm_left_short);
 	fm_unlock(&lock);
 	return again;
 }
 
-void fm_left_note(const struct stat *st, const char *path, size_t len,
-		  bool shared, bool writable, const char *why)
+void fm_left_note(const struct stat *st, const char *path, unsigned n,
+		  size_t len, bool shared, bool writable, const char *why)
 {
 	struct fm_left *l;
-	size_t n = strnlen(path, sizeof(l->path) - 1);
+	size_t path_len = strnlen(path, sizeof(l->path) - 1);
 
 	fm_lock(&lock);
 	l = find(st);
@@ -89,9 +89,9 @@ void fm_left_note(const struct stat *st, const char *path, size_t len,
 		l->dev = st->st_dev;
 		l->ino = st->st_ino;
 		l->size = st->st_size;
-		memcpy(l->path, path, n);
-		l->path[n] = 0;
-		add(l, len, shared, writable, why);
+		memcpy(l->path, path, path_len);
+		l->path[path_len] = 0;
+		add(l, n, len, shared, writable, why);
 	}
 	atomic_store(&any, true);
 	fm_unlock(&lock);

@@ -31,10 +31,10 @@ struct fm_left {
 extern const char fm_left_observed[];
 extern const char fm_left_short[];
 
-/* [plain] The kernel has made a mapping. `why` is static text. Signals are
- * blocked. */
-void fm_left_note(const struct stat *st, const char *path, size_t len,
-		  bool shared, bool writable, const char *why);
+/* [plain] The kernel has made `n` mappings of about `len` bytes. `why` is
+ * static text. Signals are blocked. */
+void fm_left_note(const struct stat *st, const char *path, unsigned n,
+		  size_t len, bool shared, bool writable, const char *why);
 
 /* [plain] Has a mapping of this file that was at least as long been left for
  * being too short? Then it is noted, and need not be looked at any further. */

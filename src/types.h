@@ -128,6 +128,10 @@ struct fm_file {
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
 	_Atomic bool demoted;      /* every mapping belongs to the kernel */
 	bool beside;               /* the kernel serves windows of it too */
+	unsigned cached_windows;   /* in a row, see beside.c */
+	unsigned granted;          /* windows, of them not yet used: */
+	_Atomic uint32_t grants;
+	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	unsigned unreadable;       /* such windows of one page, see demote.c */
 	uint8_t plain;             /* bit per kind of mapping, see adopt.c */
 	_Atomic uint32_t frozen;   /* futex: a demotion is under way */

@@ -127,6 +127,12 @@ static bool wanted(int fd, int prot, struct stat *st)
 	return len > 0 && !memcmp(path, prefix, strlen(prefix));
 }
 
+void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
+		     off_t off)
+{
+	return NULL;
+}
+
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
