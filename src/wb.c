@@ -159,12 +159,16 @@ static FM_FAULT void finish_locked(struct wb *w)
 	w->ring = fm_ring_get();
 }
 
-/* One system call, one device notification for the batch. */
+/* One system call, one device notification for the batch. Nobody waits for
+ * background write-back: threads that fault go first. */
 static FM_FAULT void submit_queued(struct wb *w)
 {
-	if (w->nqueued)
-		fm_ring_submit(w->ring, w->queued, w->nqueued);
+	if (!w->nqueued)
+		return;
+	fm_ring_submit(w->ring, w->queued, w->nqueued);
 	w->nqueued = 0;
+	if (!w->wait)
+		fm_sys0(SYS_sched_yield);
 }
 
 static FM_FAULT void reap(struct wb *w, unsigned until)
