@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "cache.h"
 #include "engine.h"
 #include "file.h"
 #include "fork.h"
@@ -17,18 +18,67 @@
 #define SURE 16   /* cached windows in a row, then */
 #define GRANT 7   /* so many are not looked at */
 
+#define AROUND ((uint64_t)2 << 20)
+#define RECENT 256 /* windows by which the share of cached ones is judged */
+#define FEW 8      /* cached windows say nothing yet */
+
 static _Atomic bool any; /* grants have been made */
+
+/*
+ * Does the part of the file that windows are taken of fit into memory? How much
+ * of it has been brought in is known, and the share of windows that are cached
+ * already tells how much of it that is (as fish are counted by marking some
+ * and catching again: Petersen's estimate).
+ */
+static bool part_fits(const struct fm_file *f)
+{
+	int64_t room = (int64_t)fm_cache_limit() - fm_cache_resident();
+
+	return f->found >= FEW && room > 0 &&
+	       f->brought / f->found * f->asked <
+		       (uint64_t)room << FM_PAGE_SHIFT;
+}
+
+/* A window that is not in the page cache. All of the part will be needed and
+ * may stay: read more than the window. */
+static void bring(struct fm_file *f, int fd, uint64_t off, size_t len)
+{
+	uint64_t first = off & ~(AROUND - 1);
+	uint64_t end = (off + len + AROUND - 1) & ~(AROUND - 1);
+
+	f->brought += len;
+	if (!part_fits(f) ||
+	    fm_sys4(SYS_fadvise64, fd, (long)first, (long)(end - first),
+		    POSIX_FADV_WILLNEED))
+		return;
+	f->brought += end - first - len;
+}
+
+static void note_window(struct fm_file *f, bool cached)
+{
+	if (f->asked == RECENT) {
+		f->asked /= 2;
+		f->found /= 2;
+	}
+	f->asked++;
+	f->found += cached;
+	f->cached_windows = cached ? f->cached_windows + 1 : 0;
+}
 
 bool fm_beside_may(struct fm_file *f, bool stores, int fd,
 		   const struct stat *st, off_t off, size_t len)
 {
-	bool may = atomic_load(&f->windows) && !f->writable && !stores &&
-		   len <= FM_SMALL_WINDOW &&
-		   fm_settings()->mode == FM_MODE_ON &&
-		   fm_warm_window(fd, st, (uint64_t)off, len, f->policy);
+	bool cached;
 
-	f->cached_windows = may ? f->cached_windows + 1 : 0;
-	return may;
+	if (!atomic_load(&f->windows) || f->writable || stores ||
+	    len > FM_SMALL_WINDOW || fm_settings()->mode != FM_MODE_ON ||
+	    f->policy->warm == FM_WARM_ENGINE)
+		return false;
+	cached = fm_warm_window(fd, st, (uint64_t)off, len, f->policy);
+	note_window(f, cached);
+	if (!cached)
+		bring(f, fd, (uint64_t)off, len);
+	return cached;
 }
 
 unsigned fm_beside_note(struct fm_file *f, const struct stat *st)
