@@ -54,6 +54,7 @@ struct request {
 	bool again; /* too short, as before: not looked at any further */
 	int fd_flags;
 	unsigned count; /* mappings that the kernel has been given */
+	bool bring; /* see beside.h */
 };
 
 static uintptr_t page_up(uintptr_t a)
@@ -275,8 +276,7 @@ static int take(struct request *q, struct fm_file *known, char *at)
 
 static const char beside[] = "a window that is in the page cache already";
 
-static const char *unwanted_known(const struct request *q,
-				  struct fm_file *known)
+static const char *unwanted_known(struct request *q, struct fm_file *known)
 {
 	bool stores = q->shared && q->maywrite;
 
@@ -284,8 +284,8 @@ static const char *unwanted_known(const struct request *q,
 		return "handed to the kernel before";
 	if (stores && fm_beside_ends(known, &q->st))
 		return "the kernel still serves another mapping of it";
-	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len) ?
-		       beside : NULL;
+	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len,
+			     &q->bring) ? beside : NULL;
 }
 
 static bool beyond_fsize(const struct request *q)
@@ -298,7 +298,7 @@ static bool beyond_fsize(const struct request *q)
 }
 
 /* Why the kernel should serve it, or NULL. */
-static const char *unwanted(const struct request *q, struct fm_file *known)
+static const char *unwanted(struct request *q, struct fm_file *known)
 {
 	if (q->prot & PROT_EXEC)
 		return "executable";
@@ -551,6 +551,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (known)
 		fm_file_put_locked(known);
 	fm_space_unlock(&old);
+	if (q.bring)
+		fm_beside_bring(fd, off, len);
 	if (q.populate && q.policy && !fm_is_err(p))
 		fm_madvise(p, len, MADV_POPULATE_READ);
 	return p;

@@ -19,42 +19,29 @@
 #define GRANT 7   /* so many are not looked at */
 
 #define AROUND ((uint64_t)2 << 20)
+#define STEP ((uint64_t)512 << 10) /* the kernel cuts what is much longer */
 #define RECENT 256 /* windows by which the share of cached ones is judged */
 #define FEW 8      /* cached windows say nothing yet */
+#define EVERY 64   /* that are not: a look at the whole file takes 1 ms */
 
 static _Atomic bool any; /* grants have been made */
 
 /*
  * Does the part of the file that windows are taken of fit into memory? How much
- * of it has been brought in is known, and the share of windows that are cached
- * already tells how much of it that is (as fish are counted by marking some
- * and catching again: Petersen's estimate).
+ * of the file is cached can be asked for, and the share of windows that are
+ * cached already tells how much of the part that is (as fish are counted by
+ * marking some and catching again: Petersen's estimate).
  */
-static bool part_fits(const struct fm_file *f)
+static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 {
 	int64_t room = (int64_t)fm_cache_limit() - fm_cache_resident();
 
 	return f->found >= FEW && room > 0 &&
-	       f->brought / f->found * f->asked <
-		       (uint64_t)room << FM_PAGE_SHIFT;
+	       fm_warm_pages(fd, st) * f->asked / f->found < (uint64_t)room;
 }
 
-/* A window that is not in the page cache. All of the part will be needed and
- * may stay: read more than the window. */
-static void bring(struct fm_file *f, int fd, uint64_t off, size_t len)
-{
-	uint64_t first = off & ~(AROUND - 1);
-	uint64_t end = (off + len + AROUND - 1) & ~(AROUND - 1);
-
-	f->brought += len;
-	if (!part_fits(f) ||
-	    fm_sys4(SYS_fadvise64, fd, (long)first, (long)(end - first),
-		    POSIX_FADV_WILLNEED))
-		return;
-	f->brought += end - first - len;
-}
-
-static void note_window(struct fm_file *f, bool cached)
+static void note_window(struct fm_file *f, int fd, const struct stat *st,
+			bool cached)
 {
 	if (f->asked == RECENT) {
 		f->asked /= 2;
@@ -63,10 +50,23 @@ static void note_window(struct fm_file *f, bool cached)
 	f->asked++;
 	f->found += cached;
 	f->cached_windows = cached ? f->cached_windows + 1 : 0;
+	if (!cached && ++f->missed % EVERY == 0)
+		f->bring = part_fits(f, fd, st);
+}
+
+void fm_beside_bring(int fd, off_t off, size_t len)
+{
+	uint64_t first = (uint64_t)off & ~(AROUND - 1);
+	uint64_t end = ((uint64_t)off + len + AROUND - 1) & ~(AROUND - 1);
+
+	for (; first < end; first += STEP)
+		fm_sys4(SYS_fadvise64, fd, (long)first, STEP,
+			POSIX_FADV_WILLNEED);
 }
 
 bool fm_beside_may(struct fm_file *f, bool stores, int fd,
-		   const struct stat *st, off_t off, size_t len)
+		   const struct stat *st, off_t off, size_t len,
+		   bool *ret_bring)
 {
 	bool cached;
 
@@ -75,9 +75,8 @@ bool fm_beside_may(struct fm_file *f, bool stores, int fd,
 	    f->policy->warm == FM_WARM_ENGINE)
 		return false;
 	cached = fm_warm_window(fd, st, (uint64_t)off, len, f->policy);
-	note_window(f, cached);
-	if (!cached)
-		bring(f, fd, (uint64_t)off, len);
+	note_window(f, fd, st, cached);
+	*ret_bring = !cached && f->bring;
 	return cached;
 }
 

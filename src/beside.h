@@ -21,9 +21,15 @@ struct fm_file;
 struct stat;
 
 /* [plain] May the kernel serve [off, off + len) of f? `stores`: they may be
- * stored to and shared. Under the space lock. */
+ * stored to and shared. *ret_bring: it may not, but fm_beside_bring is worth
+ * its while. Under the space lock. */
 bool fm_beside_may(struct fm_file *f, bool stores, int fd,
-		   const struct stat *st, off_t off, size_t len);
+		   const struct stat *st, off_t off, size_t len,
+		   bool *ret_bring);
+
+/* [plain] Let the kernel read what lies around the window. Without locks: takes
+ * half a millisecond. */
+void fm_beside_bring(int fd, off_t off, size_t len);
 
 /* [plain] The kernel will. Returns how many windows it has been given since
  * the last call, this one included. Under the space lock. */

@@ -9,6 +9,7 @@
 
 #define POLL_NS 2000000u   /* longest poll for one read */
 #define SLOW_NS 1500000u   /* beyond it a wake-up makes no difference */
+#define STALL_NS 20000000u /* a longer read is the device's doing */
 #define LONG_NS 100000000u /* window in the better way */
 #define PROBE_NS 16000000u /* window in the other one */
 #define PROBE_EVERY 12     /* windows */
@@ -41,9 +42,10 @@ static _Atomic uint64_t polled, batches;
 /* Windows of time in which all reads wait in one way. */
 static _Atomic uint32_t way = POLL;
 static struct fm_lock window_lock;
-static _Atomic uint64_t window_end, window_ns, window_n;
-static uint64_t window_begin;
-static uint64_t pace[2]; /* ns from read to read, last window of each way */
+static _Atomic uint64_t window_end, window_n, last_end;
+static _Atomic uint64_t window_ns;   /* of reads */
+static _Atomic uint64_t window_busy; /* from read to read */
+static uint64_t pace[2]; /* ns a read, last window of each way */
 static uint64_t waited;  /* mean ns of a read, last window of polling */
 static uint32_t chosen = POLL;
 static uint32_t ratio = ONE; /* sleeping's pace / polling's, recent mean */
@@ -67,6 +69,7 @@ void fm_demand_reset(void)
 	fm_lock_reset(&window_lock);
 	atomic_store(&window_n, 0);
 	atomic_store(&window_ns, 0);
+	atomic_store(&window_busy, 0);
 }
 
 uint64_t fm_demand_polled(void)
@@ -82,12 +85,10 @@ uint64_t fm_demand_batches(void)
 /* ---- to poll or not to poll -------------------------------------------- */
 
 /* A probe has ended. It is compared with the window just before it alone: a
- * disk that is slow for some seconds is slow in both. What counts is how many
- * reads are done, not how long each takes: where CPUs are short, the quicker
- * read may keep all the others waiting. */
+ * disk that is slow for some seconds is slow in both. */
 static FM_FAULT void compare(void)
 {
-	uint64_t r = pace[SLEEP] * ONE / pace[POLL];
+	uint64_t r = pace[SLEEP] * ONE / (pace[POLL] + 1);
 
 	r = r > 4 * ONE ? 4 * ONE : r;
 	ratio = windows <= 2 ? (uint32_t)r : (ratio + (uint32_t)r) / 2;
@@ -105,19 +106,18 @@ static FM_FAULT uint32_t better(void)
 	return ratio < (chosen == POLL ? WORTH : NOT_WORTH) ? SLEEP : POLL;
 }
 
-/* What the window that ends has shown. One that nobody ended in time had a
- * pause of the program in it and no pace. */
-static FM_FAULT void sum_up(uint32_t m, uint64_t now)
+/* What the window that ends now has shown. */
+static FM_FAULT void sum_up(uint32_t m)
 {
 	uint64_t n = atomic_exchange(&window_n, 0);
 	uint64_t ns = atomic_exchange(&window_ns, 0);
 
-	pace[m] = now - atomic_load(&window_end) > LONG_NS ?
-			  0 : (now - window_begin) / (n + !n);
+	pace[m] = atomic_exchange(&window_busy, 0) / (n + !n);
 	if (m == POLL)
 		waited = ns / (n + !n);
-	if (m != chosen && pace[POLL] && pace[SLEEP])
-		compare();
+	if (m == chosen)
+		return;
+	compare();
 	chosen = better();
 }
 
@@ -127,24 +127,37 @@ static FM_FAULT void turn_over(uint64_t now)
 {
 	uint32_t m;
 
-	sum_up(atomic_load(&way), now);
+	sum_up(atomic_load(&way));
 	m = chosen;
 	if (++windows == 2 || windows == 4 || windows % PROBE_EVERY == 0)
 		m ^= 1;
-	window_begin = now;
 	atomic_store(&way, m);
 	atomic_store(&window_end, now + (m != chosen || windows < 4 ?
 					 PROBE_NS : LONG_NS));
 }
 
-/* A read has ended. */
+static FM_FAULT uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * A read has ended. What counts is the time since the end of the one before,
+ * of any thread, not how long it took: where CPUs are short, the quicker read
+ * may keep all the others waiting. Only when it began later than that, its own
+ * time counts; what the program does between two reads says nothing. Nor does
+ * a read that a busy device held up for long.
+ */
 static FM_FAULT void note(uint64_t begin)
 {
 	uint64_t now = fm_now_ns(), end = atomic_load(&window_end);
+	uint64_t took = least(now - begin, STALL_NS);
+	uint64_t last = atomic_exchange(&last_end, now);
+	uint64_t gap = now > last ? now - last : 0;
 
-	/* One that a busy device held up says little. */
-	atomic_fetch_add_explicit(&window_ns,
-				  now - begin < POLL_NS ? now - begin : POLL_NS,
+	atomic_fetch_add_explicit(&window_ns, least(took, POLL_NS),
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&window_busy, least(took, gap),
 				  memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
 		    ENOUGH || now < end || !fm_trylock(&window_lock))

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/sysmacros.h>
 
 #include "sys.h"
 
@@ -53,25 +52,22 @@ void fm_residue_add(const struct stat *st)
 	overflowed = true; /* from now on every file is looked up */
 }
 
-/* One line of /proc/self/maps: "start-end perms offset maj:min inode path" */
+/*
+ * One line of /proc/self/maps: "start-end perms offset maj:min inode path".
+ * The device there is not that of stat on btrfs and overlayfs, so the inode
+ * alone decides: a file taken for another stays the kernel's, no more.
+ */
 static bool line_names(const char *line, const struct stat *st)
 {
 	const char *p = line;
-	unsigned long maj, min, ino;
-	char *end;
 
-	for (int field = 0; field < 3; field++) {
+	for (int field = 0; field < 4; field++) {
 		p = strchr(p, ' ');
 		if (!p)
 			return false;
 		p++;
 	}
-	maj = strtoul(p, &end, 16);
-	if (*end != ':')
-		return false;
-	min = strtoul(end + 1, &end, 16);
-	ino = strtoul(end, NULL, 10);
-	return ino == st->st_ino && makedev(maj, min) == st->st_dev;
+	return strtoul(p, NULL, 10) == st->st_ino;
 }
 
 /* Still where it was? A program that maps a file piece by piece asks often. */
@@ -80,8 +76,7 @@ static bool mapped_at(int fd, uintptr_t at, const struct stat *st)
 	struct map_query q = { .size = sizeof(q), .addr = at };
 
 	return at && !fm_sys3(SYS_ioctl, fd, (long)MAP_QUERY, (long)&q) &&
-	       q.inode == st->st_ino &&
-	       makedev(q.major, q.minor) == st->st_dev;
+	       q.inode == st->st_ino;
 }
 
 /* Where a line of the maps names the file; 0: nowhere. */

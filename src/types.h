@@ -132,7 +132,8 @@ struct fm_file {
 	unsigned granted;          /* windows, of them not yet used: */
 	_Atomic uint32_t grants;
 	uint32_t asked, found;     /* windows of late, those that were cached */
-	uint64_t brought;          /* bytes of windows that were not */
+	unsigned missed;           /* that were not, all told */
+	bool bring;                /* the kernel shall read more than a window */
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	unsigned unreadable;       /* such windows of one page, see demote.c */
 	uint8_t plain;             /* bit per kind of mapping, see adopt.c */

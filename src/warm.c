@@ -37,6 +37,15 @@ static uint64_t look(int fd, const struct cache_range *r, uint64_t *ret)
 	return (r->len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
 }
 
+uint64_t fm_warm_pages(int fd, const struct stat *st)
+{
+	struct cache_range r = { 0, (uint64_t)st->st_size };
+	uint64_t cached = 0;
+
+	look(fd, &r, &cached);
+	return cached;
+}
+
 bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		    const struct fm_policy *p)
 {

@@ -21,4 +21,7 @@ bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
 bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		    const struct fm_policy *p);
 
+/* [plain] Pages of the file that are cached; 0 when it cannot be told. */
+uint64_t fm_warm_pages(int fd, const struct stat *st);
+
 #endif

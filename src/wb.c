@@ -43,7 +43,7 @@ struct wb {
 	struct fm_io *queued[BATCH]; /* not yet with the kernel */
 	unsigned nqueued;
 	int err;
-	bool wait;
+	bool wait, yields;
 	unsigned pages;
 };
 
@@ -160,14 +160,14 @@ static FM_FAULT void finish_locked(struct wb *w)
 }
 
 /* One system call, one device notification for the batch. Nobody waits for
- * background write-back: threads that fault go first. */
+ * the background thread: threads that fault go first. */
 static FM_FAULT void submit_queued(struct wb *w)
 {
 	if (!w->nqueued)
 		return;
 	fm_ring_submit(w->ring, w->queued, w->nqueued);
 	w->nqueued = 0;
-	if (!w->wait)
+	if (w->yields)
 		fm_sys0(SYS_sched_yield);
 }
 
@@ -391,16 +391,18 @@ static FM_FAULT int take_runs(struct wb *w, bool many)
 }
 
 FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
-			   bool wait, unsigned most, unsigned *ret_pages)
+			   enum fm_wb_way way, unsigned most,
+			   unsigned *ret_pages)
 {
 	struct wb w;
-	int d = take_runs(&w, wait && fm_dirty_count(f) > RUNS);
+	int d = take_runs(&w, way == FM_WB_WAIT && fm_dirty_count(f) > RUNS);
 
 	w.inflight = 0;
 	w.nqueued = 0;
 	w.err = 0;
 	w.pages = 0;
-	w.wait = wait;
+	w.wait = way == FM_WB_WAIT;
+	w.yields = way == FM_WB_BACKGROUND;
 	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);
 	fm_ring_put(w.ring);
@@ -413,6 +415,7 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 
 int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
 {
+	enum fm_wb_way way = wait ? FM_WB_WAIT : FM_WB_TRY;
 	uint64_t old;
 	int err = -EFAULT;
 
@@ -422,7 +425,7 @@ int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
 	/* EFAULT: the memory went away under a write in flight; the page is
 	 * still dirty, in another mapping. */
 	for (int tries = 0; tries < 4 && err == -EFAULT; tries++)
-		err = fm_wb_some_of(f, first, end, wait, UINT32_MAX, NULL);
+		err = fm_wb_some_of(f, first, end, way, UINT32_MAX, NULL);
 	fm_restore_signals(&old);
 	return err;
 }

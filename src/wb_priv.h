@@ -29,10 +29,16 @@ void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		  uint64_t max);
 bool fm_span_has(const struct fm_span *s, uint64_t k);
 
-/* Write dirty pages of [first, end), `most` or a few more; `wait` as with
- * fm_wb_range. Adds those written to *ret_pages. 0 or the first -errno. */
-int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end, bool wait,
-		  unsigned most, unsigned *ret_pages);
+enum fm_wb_way {
+	FM_WB_TRY,        /* passes over pages that are locked */
+	FM_WB_BACKGROUND, /* the same, and lets others run */
+	FM_WB_WAIT,       /* for every page */
+};
+
+/* Write dirty pages of [first, end), `most` or a few more. Adds those written
+ * to *ret_pages. 0 or the first -errno. */
+int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
+		  enum fm_wb_way way, unsigned most, unsigned *ret_pages);
 void fm_wb_runs_reset(void);
 
 #endif

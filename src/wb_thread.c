@@ -35,7 +35,8 @@ FM_FAULT void fm_wb_check(void)
 		fm_wb_kick();
 }
 
-static FM_FAULT unsigned write_file_some(uint32_t id, unsigned most)
+static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
+					 unsigned most)
 {
 	static _Atomic uint64_t at[64]; /* where to go on, per file */
 	unsigned e = fm_epoch_enter(), pages = 0;
@@ -47,8 +48,7 @@ static FM_FAULT unsigned write_file_some(uint32_t id, unsigned most)
 		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
 			from = 0;
-		fm_wb_some_of(f, from, FM_MAX_FILE_PAGES, false, most,
-			      &pages);
+		fm_wb_some_of(f, from, FM_MAX_FILE_PAGES, way, most, &pages);
 		from = fm_dirty_next(f, from + 1, FM_MAX_FILE_PAGES);
 		atomic_store(&at[id % 64], from);
 	}
@@ -66,7 +66,7 @@ FM_FAULT unsigned fm_wb_some(void)
 	fm_wb_kick();
 	for (uint32_t k = 0; k < top && !pages; k++)
 		pages = write_file_some(atomic_fetch_add(&cursor, 1) % top,
-					64);
+					FM_WB_TRY, 64);
 	return pages;
 }
 
@@ -79,7 +79,7 @@ static void flush_down(const struct fm_policy *p)
 		unsigned pages = 0;
 
 		for (uint32_t k = 0; k < top; k++)
-			pages += write_file_some(k, 2048);
+			pages += write_file_some(k, FM_WB_BACKGROUND, 2048);
 		idle = pages ? 0 : idle + 1;
 	}
 	if (idle) { /* errors or contention: not in a tight loop */
