@@ -79,8 +79,19 @@ static void look_at_fd(struct scan *s, const char *dir, int n)
 		s->use |= FM_USE_WRITE;
 }
 
-/* "start-end perms offset maj:min inode path". Some file systems show another
- * device here than in stat: then the path must do. */
+/* Some file systems (btrfs, overlayfs) show another device in maps than stat
+ * does. Then the path, by which name ever; one that leads nowhere here may be
+ * the file's in another mount namespace. */
+static bool may_be(const struct fm_file *f, const char *path)
+{
+	struct stat st;
+
+	return !strcmp(path, f->path) ||
+	       fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	       (st.st_ino == f->ino && st.st_dev == f->dev);
+}
+
+/* "start-end perms offset maj:min inode path" */
 static void look_at_line(struct scan *s, const char *line)
 {
 	char perms[8], name[256] = "";
@@ -90,7 +101,7 @@ static void look_at_line(struct scan *s, const char *line)
 	if (sscanf(line, "%*s %7s %*s %x:%x %lu %255[^\n]", perms, &maj, &min,
 		   &ino, name) < 4 || ino != s->f->ino)
 		return;
-	if (makedev(maj, min) != s->f->dev && strcmp(name, s->f->path))
+	if (makedev(maj, min) != s->f->dev && !may_be(s->f, name))
 		return;
 	s->use |= FM_USE_READ;
 	if (perms[3] == 's' && perms[1] == 'w')
