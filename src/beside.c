@@ -74,7 +74,7 @@ bool fm_beside_may(struct fm_file *f, bool stores, int fd,
 	    len > FM_SMALL_WINDOW || fm_settings()->mode != FM_MODE_ON ||
 	    f->policy->warm == FM_WARM_ENGINE)
 		return false;
-	cached = fm_warm_window(fd, st, (uint64_t)off, len, f->policy);
+	cached = fm_warm_window(fd, st, (uint64_t)off, len);
 	note_window(f, fd, st, cached);
 	*ret_bring = !cached && f->bring;
 	return cached;

@@ -46,15 +46,11 @@ uint64_t fm_warm_pages(int fd, const struct stat *st)
 	return cached;
 }
 
-bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len,
-		    const struct fm_policy *p)
+bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len)
 {
 	struct cache_range r = cut(st, off, len);
-	uint64_t pages, cached;
+	uint64_t cached, pages = look(fd, &r, &cached);
 
-	if (p->warm == FM_WARM_ENGINE)
-		return false;
-	pages = look(fd, &r, &cached);
 	return pages && cached >= pages;
 }
 

@@ -16,10 +16,8 @@ struct fm_policy;
 bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		    const struct fm_policy *p);
 
-/* [plain] Whether all of [off, off + len) that lies in the file is cached, and
- * the policy cares. */
-bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len,
-		    const struct fm_policy *p);
+/* [plain] Whether all of [off, off + len) that lies in the file is cached. */
+bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len);
 
 /* [plain] Pages of the file that are cached; 0 when it cannot be told. */
 uint64_t fm_warm_pages(int fd, const struct stat *st);
