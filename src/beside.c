@@ -22,7 +22,8 @@
 #define STEP ((uint64_t)512 << 10) /* the kernel cuts what is much longer */
 #define RECENT 256 /* windows by which the share of cached ones is judged */
 #define FEW 8      /* cached windows say nothing yet */
-#define EVERY 64   /* that are not: a look at the whole file takes 1 ms */
+#define EVERY 64   /* that are not, and */
+#define REST 64    /* so many times what the last look at the file took */
 
 static _Atomic bool any; /* grants have been made */
 
@@ -40,6 +41,21 @@ static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 	       fm_warm_pages(fd, st) * f->asked / f->found < (uint64_t)room;
 }
 
+/*
+ * A look at the whole file, now and then. The kernel walks all that it knows
+ * of the file, also of pages that it no longer has: 10 ms for 8 GiB.
+ */
+static void look_again(struct fm_file *f, int fd, const struct stat *st)
+{
+	uint64_t begin = fm_now_ns(), end;
+
+	if (++f->missed % EVERY || begin < f->next_look)
+		return;
+	f->bring = part_fits(f, fd, st);
+	end = fm_now_ns();
+	f->next_look = end + REST * (end - begin);
+}
+
 static void note_window(struct fm_file *f, int fd, const struct stat *st,
 			bool cached)
 {
@@ -50,8 +66,8 @@ static void note_window(struct fm_file *f, int fd, const struct stat *st,
 	f->asked++;
 	f->found += cached;
 	f->cached_windows = cached ? f->cached_windows + 1 : 0;
-	if (!cached && ++f->missed % EVERY == 0)
-		f->bring = part_fits(f, fd, st);
+	if (!cached)
+		look_again(f, fd, st);
 }
 
 void fm_beside_bring(int fd, off_t off, size_t len)

@@ -133,6 +133,7 @@ struct fm_file {
 	_Atomic uint32_t grants;
 	uint32_t asked, found;     /* windows of late, those that were cached */
 	unsigned missed;           /* that were not, all told */
+	uint64_t next_look;        /* ns, at how much of the file is cached */
 	bool bring;                /* the kernel shall read more than a window */
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	unsigned unreadable;       /* such windows of one page, see demote.c */
