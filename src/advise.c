@@ -15,6 +15,7 @@
 #include "ahead.h"
 #include "cache.h"
 #include "collapse.h"
+#include "drop.h"
 #include "engine.h"
 #include "file.h"
 #include "map.h"
@@ -51,27 +52,33 @@ static void bounds(struct fm_map *m, const struct span *s, uint64_t *lo,
 static void drop_private(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	struct fm_drop *d = arg;
 
-	(void)arg;
-	fm_page_lock(p);
+	if (!fm_page_trylock(p)) {
+		fm_drop_now(d);
+		fm_page_lock(p);
+	}
 	if ((fm_mode(m, i) & PM_PRESENT) &&
 	    !fm_pinned(fm_map_addr(m, i), FM_PAGE))
-		fm_cache_drop(m, i);
-	fm_page_unlock(p);
+		fm_drop_page(d, m, i);
+	else
+		fm_page_unlock(p);
 }
 
 static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
-	(void)arg;
-	fm_cache_drop_clean(m, i);
+	fm_cache_drop_clean(arg, m, i);
 }
 
 static void drop_span(struct fm_map *m, uint64_t lo, uint64_t hi, bool write)
 {
+	struct fm_drop d = { .n = 0 };
+
 	if (m->shared && write)
 		fm_wb_range(m->file, m->pgoff + lo, m->pgoff + hi, true);
 	fm_map_each(m, lo, hi, m->shared || write ? drop_clean : drop_private,
-		    NULL);
+		    &d);
+	fm_drop_now(&d);
 }
 
 static int advise_map(struct fm_map *m, void *arg)

@@ -18,6 +18,7 @@
 #include "alloc.h"
 #include "cache.h"
 #include "chunk.h"
+#include "drop.h"
 #include "file.h"
 #include "frame.h"
 #include "huge.h"
@@ -358,14 +359,17 @@ static FM_FAULT struct one *start(struct fm_stream *st, int64_t i,
 static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 {
 	int64_t old = i - (int64_t)(2 * n);
+	struct fm_drop d = { .n = 0 };
 
 	if (old < 0 || fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7)
 		return;
-	if (n == FM_HUGE_PAGES)
+	if (n == FM_HUGE_PAGES) {
 		fm_huge_evict(m, (uint64_t)old, false);
-	else
-		for (uint64_t k = 0; k < n; k++)
-			fm_cache_drop_clean(m, (uint64_t)old + k);
+		return;
+	}
+	for (uint64_t k = 0; k < n; k++)
+		fm_cache_drop_clean(&d, m, (uint64_t)old + k);
+	fm_drop_now(&d);
 }
 
 /* The stream that i belongs to or begins. */

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "drop.h"
 #include "epoch.h"
 #include "evictor.h"
 #include "file.h"
@@ -398,28 +399,31 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 	return total;
 }
 
-FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i)
+FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
 {
-	uint8_t mode = fm_mode(m, i);
+	uint64_t charged = 0;
 
-	fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-	fm_mode_set(m, i, mode & (PM_QUEUED | PM_MAIN));
-	if (!(mode & PM_OWN)) /* the program's own copy is not charged */
-		fm_cache_uncharge(1);
+	fm_uffd_drop(fm_map_addr(m, i), n << FM_PAGE_SHIFT);
+	for (uint64_t k = i; k < i + n; k++) {
+		uint8_t mode = fm_mode(m, k);
+
+		fm_mode_set(m, k, mode & (PM_QUEUED | PM_MAIN));
+		charged += !(mode & PM_OWN); /* the program's own copy is not */
+	}
+	fm_cache_uncharge(charged);
 }
 
-FM_FAULT bool fm_cache_drop_clean(struct fm_map *m, uint64_t i)
+FM_FAULT void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m,
+				  uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-	bool ok;
 
 	if (!p || !fm_page_trylock(p))
-		return false;
-	ok = fm_map_current(m, i) && evictable(m, i, p) == 0;
-	if (ok)
-		fm_cache_drop(m, i);
-	fm_page_unlock(p);
-	return ok;
+		return;
+	if (fm_map_current(m, i) && evictable(m, i, p) == 0)
+		fm_drop_page(d, m, i);
+	else
+		fm_page_unlock(p);
 }
 
 /* ---- the budget ------------------------------------------------------- */

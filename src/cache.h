@@ -44,11 +44,12 @@ bool fm_cache_ghost(const struct fm_file *f, uint64_t fp);
 /* Evict about n pages; returns how many left. Caller holds an epoch. */
 uint64_t fm_cache_evict(uint64_t n);
 
-/* Page i of m, which is present and whose lock the caller holds, leaves memory;
- * its next touch is a fault again. */
-void fm_cache_drop(struct fm_map *m, uint64_t i);
-/* Drop page i of m from memory now if it is clean and nobody uses it. */
-bool fm_cache_drop_clean(struct fm_map *m, uint64_t i);
+/* Pages [i, i + n) of m, which are present and whose locks the caller holds,
+ * leave memory; the next touch is a fault again. */
+void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n);
+/* If page i of m is clean and nobody uses it, it is dropped with the others. */
+struct fm_drop;
+void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i);
 
 uint64_t fm_cache_limit(void);    /* pages */
 int64_t fm_cache_resident(void);  /* pages */

@@ -80,7 +80,7 @@ FM_FAULT int fm_invalidate_peers(struct fm_map *m, uint64_t i)
 		/* A write-back in flight may yet read from this copy. */
 		if (fm_page_state(fm_file_page(m->file, fp)) & FP_WB)
 			return -EAGAIN;
-		fm_cache_drop(o, j);
+		fm_cache_drop(o, j, 1);
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "ahead.h"
 #include "cache.h"
+#include "drop.h"
 #include "engine.h"
 #include "epoch.h"
 #include "fault.h"
@@ -230,25 +231,27 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 
 /* ---- dropping what the change made stale ------------------------------- */
 
-static bool drop_copy(struct fm_map *m, uint64_t i, bool discard)
-{
-	uint8_t mode = fm_mode(m, i);
-
-	if (!(mode & PM_PRESENT) || ((mode & PM_OWN) && !discard))
-		return true;
-	if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
-		return false;
-	fm_cache_drop(m, i);
-	return true;
-}
-
-struct drop {
+struct stale {
 	uint64_t first, stop;
 	uint64_t own; /* from here on private copies go as well */
 	bool pinned;
+	struct fm_drop drop;
 };
 
-static void drop_in_map(struct fm_map *m, struct drop *d)
+static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
+{
+	uint8_t mode = fm_mode(m, i);
+	bool discard = m->pgoff + i >= d->own;
+
+	if (!(mode & PM_PRESENT) || ((mode & PM_OWN) && !discard))
+		return;
+	if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
+		d->pinned = true;
+	else
+		fm_drop_page(&d->drop, m, i);
+}
+
+static void drop_in_map(struct fm_map *m, struct stale *d)
 {
 	uint64_t end = m->pgoff + fm_map_pages(m);
 	uint64_t lo = d->first < m->pgoff ? m->pgoff : d->first;
@@ -263,9 +266,9 @@ static void drop_in_map(struct fm_map *m, struct drop *d)
 			fp = m->pgoff + i - 1;
 			continue;
 		}
-		if (!drop_copy(m, i, fp >= d->own))
-			d->pinned = true;
+		drop_copy(m, i, d);
 	}
+	fm_drop_now(&d->drop);
 }
 
 static void forget_states(struct fm_file *f, uint64_t first, uint64_t stop)
@@ -286,10 +289,11 @@ static void forget_states(struct fm_file *f, uint64_t first, uint64_t stop)
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
 	struct fm_file *f = r->file;
-	struct drop d = {
+	struct stale d = {
 		.first = r->first,
 		.stop = r->first + r->count,
 		.own = discard ? r->whole : UINT64_MAX,
+		.drop = { .stay_locked = true },
 	};
 	unsigned e = fm_epoch_enter();
 

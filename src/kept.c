@@ -369,7 +369,7 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 	(void)arg;
 	fm_page_lock(p);
 	if (fm_mode(m, i) & PM_PRESENT)
-		fm_cache_drop(m, i);
+		fm_cache_drop(m, i, 1);
 	fm_page_unlock(p);
 }
 

@@ -57,7 +57,7 @@ static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 	if (m) { /* the next store must be seen again */
 		if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
 			return;
-		fm_cache_drop(m, i);
+		fm_cache_drop(m, i, 1);
 	}
 	fm_page_set(p, 0, FP_DIRTY);
 	fm_dirty_clear(f, fp);
