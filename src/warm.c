@@ -7,6 +7,7 @@
 
 #define SYS_CACHESTAT 451 /* Linux 6.5 */
 #define PART 16
+#define GROWS ((uint64_t)1 << 20)
 
 struct cache_range {
 	uint64_t off, len;
@@ -54,6 +55,13 @@ bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len)
 	return pages && cached >= pages;
 }
 
+/* A file that hardly exists yet, mapped far beyond its end: that its first
+ * pages are cached says nothing of what it is going to be. */
+static bool to_be_written(const struct cache_range *r, uint64_t len)
+{
+	return r->len < GROWS && len - r->len >= GROWS;
+}
+
 bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		    const struct fm_policy *p)
 {
@@ -63,6 +71,8 @@ bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
 	/* The kernel then keeps all of the file: a small part of it decides
 	 * nothing. */
 	if (p->warm == FM_WARM_ENGINE || r.len < (uint64_t)st->st_size / PART)
+		return false;
+	if (p->warm == FM_WARM_AUTO && to_be_written(&r, len))
 		return false;
 	pages = look(fd, &r, &cached);
 	if (!pages)
