@@ -12,6 +12,10 @@
  * reader went through, by little more from 8 MiB on, loses half of that credit
  * where the reader leaps, and ends when it is not used for long: what a chance
  * hit brings is small, and later faults that fall into it do not feed it.
+ *
+ * MADV_RANDOM turns off what is done on suspicion. A program that said it once
+ * and scans now (databases do, of tables that they mostly look things up in) is
+ * believed after 32 pages one after the other.
  */
 #include "ahead.h"
 
@@ -31,6 +35,7 @@
 #define FIRST_UNIT 16 /* pages */
 #define NEVER (INT64_MIN / 4)
 #define SURE 2048 /* pages ahead: beyond, they are earned slowly */
+#define PROVEN 32 /* steps that accesses at random do not make */
 
 struct one {
 	bool live;
@@ -150,11 +155,14 @@ static FM_FAULT uint64_t reach(const struct fm_map *m, const struct one *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;
 	uint64_t part = fair_part(atomic_load(&m->streams));
+	uint8_t advice = atomic_load(&m->advice);
 
 	if (part && most > part)
 		most = part;
-	if (atomic_load(&m->advice) == MADV_SEQUENTIAL)
+	if (advice == MADV_SEQUENTIAL)
 		return most;
+	if (advice == MADV_RANDOM && s->passed <= PROVEN)
+		return 0;
 	if (earned > SURE)
 		earned = SURE + (earned - SURE) / 16;
 	earned += distance(s->step, 0) == 1 ? 2 * FIRST_UNIT : 2;
@@ -429,8 +437,7 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
 /* For small windows the kernel reads ahead, into its page cache. */
 static FM_FAULT bool wanted(const struct fm_map *m)
 {
-	return atomic_load(&m->advice) != MADV_RANDOM &&
-	       !fm_map_is_window(m) && room(m) >= FIRST_UNIT;
+	return !fm_map_is_window(m) && room(m) >= FIRST_UNIT;
 }
 
 FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
