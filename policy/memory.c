@@ -14,9 +14,31 @@
 
 #define PATH_ROOM 1024
 
-/* A limit file, UINT64_MAX when there is none, or it says "max". v1 says "no
- * limit" with a number beyond any machine. */
-static uint64_t read_limit(const char *dir, const char *name)
+/* The files of a control group, by version. */
+struct kind {
+	const char *limits[3]; /* NULL terminated */
+	const char *usage;
+	const char *reclaimable[4]; /* fields of memory.stat */
+};
+
+static const struct kind v1 = {
+	.limits = { "memory.limit_in_bytes" },
+	.usage = "memory.usage_in_bytes",
+	.reclaimable = { "\ntotal_active_file ", "\ntotal_inactive_file " },
+};
+static const struct kind v2 = {
+	.limits = { "memory.max", "memory.high" },
+	.usage = "memory.current",
+	.reclaimable = { "\nactive_file ", "\ninactive_file ",
+			 "\nslab_reclaimable " },
+};
+
+/* What is asked of each group. */
+typedef uint64_t (*ask_fn)(const char *dir, const struct kind *k);
+
+/* A file with a number, UINT64_MAX when there is none, or it says "max". v1
+ * says "no limit" with a number beyond any machine. */
+static uint64_t read_number(const char *dir, const char *name)
 {
 	char path[PATH_ROOM], text[64];
 	uint64_t v;
@@ -33,38 +55,74 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Limits of a group and of all above it, up to the mount point. In a
- * container the path may not be visible; the mount point then is ours. */
-static uint64_t limit_above(const char *mount, const char *group,
-			    const char *const *names)
+static uint64_t limit_of(const char *dir, const struct kind *k)
 {
 	uint64_t limit = UINT64_MAX;
+
+	for (const char *const *n = k->limits; *n; n++)
+		limit = least(limit, read_number(dir, *n));
+	return limit;
+}
+
+/* The number behind a name that begins with a newline and ends in a space. */
+static uint64_t field(const char *text, const char *name)
+{
+	const char *p = strstr(text, name);
+	uint64_t v = 0;
+
+	for (p = p ? p + strlen(name) : ""; *p == ' ';)
+		p++;
+	for (; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v;
+}
+
+/* Page cache makes room for whoever needs memory; the rest stays. */
+static uint64_t left_of(const char *dir, const struct kind *k)
+{
+	uint64_t limit = limit_of(dir, k), used;
+	char path[PATH_ROOM], text[8192];
+
+	if (limit == UINT64_MAX)
+		return UINT64_MAX;
+	used = read_number(dir, k->usage);
+	if (used == UINT64_MAX ||
+	    fm_join(path, sizeof(path), dir, "/memory.stat", "") ||
+	    fm_read_small(path, text, sizeof(text)) <= 0)
+		return UINT64_MAX;
+	for (const char *const *n = k->reclaimable; *n; n++)
+		used -= least(used, field(text, *n));
+	return limit - least(used, limit);
+}
+
+/* The least answer of a group and of all above it, up to the mount point. In a
+ * container the path may not be visible; the mount point then is ours. */
+static uint64_t ask_above(const char *mount, const char *group, ask_fn ask,
+			  const struct kind *k)
+{
+	uint64_t v = UINT64_MAX;
 	char dir[PATH_ROOM];
 	size_t stop = strlen(mount);
 
 	if (fm_join(dir, sizeof(dir), mount, group, ""))
-		return limit;
+		return v;
 	for (;;) {
 		char *slash;
 
-		for (const char *const *n = names; *n; n++)
-			limit = least(limit, read_limit(dir, *n));
+		v = least(v, ask(dir, k));
 		slash = strrchr(dir, '/');
 		if (!slash || strlen(dir) <= stop)
-			return limit;
+			return v;
 		*slash = 0;
 	}
 }
 
-static const char *const v2_names[] = { "memory.max", "memory.high", NULL };
-static const char *const v1_names[] = { "memory.limit_in_bytes", NULL };
-
 /* "0::/a/b" (v2) or "7:cpu,memory:/a/b" (v1). */
-static uint64_t limit_of_line(const char *root, char *line)
+static uint64_t ask_line(const char *root, char *line, ask_fn ask)
 {
 	char mount[PATH_ROOM];
 	char *list = strchr(line, ':'), *group;
-	uint64_t limit;
+	uint64_t v;
 
 	group = list ? strchr(list + 1, ':') : NULL;
 	if (!group)
@@ -78,31 +136,48 @@ static uint64_t limit_of_line(const char *root, char *line)
 		    fm_join(mount, sizeof(mount), root,
 			    "/sys/fs/cgroup/memory", ""))
 			return UINT64_MAX;
-		return limit_above(mount, group, v1_names);
+		return ask_above(mount, group, ask, &v1);
 	}
 	if (fm_join(mount, sizeof(mount), root, "/sys/fs/cgroup", ""))
 		return UINT64_MAX;
-	limit = limit_above(mount, group, v2_names);
+	v = ask_above(mount, group, ask, &v2);
 	if (fm_join(mount, sizeof(mount), root, "/sys/fs/cgroup/unified", ""))
-		return limit;
-	return least(limit, limit_above(mount, group, v2_names));
+		return v;
+	return least(v, ask_above(mount, group, ask, &v2));
 }
 
-uint64_t fm_cgroup_limit(const char *root)
+static uint64_t ask_groups(const char *root, ask_fn ask)
 {
 	char path[PATH_ROOM], text[4096];
-	uint64_t limit = UINT64_MAX;
+	uint64_t v = UINT64_MAX;
 
 	if (fm_join(path, sizeof(path), root, "/proc/self/cgroup", "") ||
 	    fm_read_small(path, text, sizeof(text)) <= 0)
-		return limit;
+		return v;
 	for (char *line = text, *end; *line; line = end) {
 		end = line + strcspn(line, "\n");
 		if (*end)
 			*end++ = 0;
-		limit = least(limit, limit_of_line(root, line));
+		v = least(v, ask_line(root, line, ask));
 	}
-	return limit;
+	return v;
+}
+
+uint64_t fm_cgroup_limit(const char *root)
+{
+	return ask_groups(root, limit_of);
+}
+
+uint64_t fm_memory_left(const char *root)
+{
+	char path[PATH_ROOM], text[4096];
+	uint64_t left = ask_groups(root, left_of), machine;
+
+	if (fm_join(path, sizeof(path), root, "/proc/meminfo", "") ||
+	    fm_read_small(path, text, sizeof(text)) <= 0)
+		return left;
+	machine = field(text, "\nMemAvailable:") << 10;
+	return machine ? least(left, machine) : left;
 }
 
 uint64_t fm_memory_total(void)

@@ -8,5 +8,9 @@ uint64_t fm_memory_total(void);
 /* Least limit of the control groups of this process, UINT64_MAX without one.
  * `root` is put before /proc and /sys (tests; "" in earnest). */
 uint64_t fm_cgroup_limit(const char *root);
+/* Bytes that this process could still have: the least of what the limits of
+ * its control groups and the machine leave when all page cache has made room.
+ * Shared by all who are in the group. UINT64_MAX when nothing tells. */
+uint64_t fm_memory_left(const char *root);
 
 #endif

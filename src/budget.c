@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "budget.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -14,6 +15,14 @@
 #define QUIET_SECONDS 10
 #define LEAST_EIGHTHS 4
 
+/* What others need goes before. */
+#define RESERVE 16    /* that part of the limit is left free */
+#define LEAST_PART 32 /* that part of the ceiling stays ours */
+#define FAST 2097152u /* bytes a millisecond that a program may take */
+#define SOON_MS 10u
+#define IDLE_MS 100u
+#define LATE_MS 500u
+
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */
 static uint64_t ceiling(const struct fm_budget *b)
@@ -25,6 +34,20 @@ static uint64_t ceiling(const struct fm_budget *b)
 	return v < most ? v : most;
 }
 
+static uint64_t settle(struct fm_budget *b)
+{
+	uint64_t most = ceiling(b), room = b->room;
+
+	if (room < most / LEAST_PART)
+		room = most / LEAST_PART;
+	b->now = most / 8 * b->eighths;
+	if (b->eighths == 8)
+		b->now = most;
+	if (b->now > room)
+		b->now = room;
+	return b->now;
+}
+
 void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		    uint64_t limit)
 {
@@ -33,8 +56,10 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.percent = percent,
 		.limit = limit,
 		.eighths = 8,
+		.room = UINT64_MAX,
+		.seen = UINT64_MAX,
 	};
-	b->now = ceiling(b);
+	settle(b);
 }
 
 static void feel_pressure(struct fm_budget *b, uint64_t stall)
@@ -61,8 +86,38 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 		feel_pressure(b, stall);
 	b->stalled_us = stalled_us;
 	b->limit = limit;
-	b->now = ceiling(b) / 8 * b->eighths;
-	return b->now;
+	if (b->seen - b->room > ceiling(b) / 8)
+		b->room += ceiling(b) / 8;
+	else
+		b->room = b->seen;
+	return settle(b);
+}
+
+/* Before a program that takes memory as fast as it can be zeroed has taken what
+ * is free; less often while nothing changes. */
+static unsigned next_look(const struct fm_budget *b, uint64_t left)
+{
+	uint64_t reserve = b->limit / RESERVE, small = b->limit / 256;
+	uint64_t ms = left > reserve ? (left - reserve) / FAST : 0;
+	bool same = left + small > b->left && left < b->left + small;
+	uint64_t idle = same ? 2 * b->pause_ms : 0;
+
+	idle = idle < IDLE_MS ? idle : IDLE_MS;
+	ms = ms > idle ? ms : idle;
+	return ms < SOON_MS ? SOON_MS : ms > LATE_MS ? LATE_MS : (unsigned)ms;
+}
+
+uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held)
+{
+	uint64_t reserve = b->limit / RESERVE;
+	uint64_t all = left > UINT64_MAX - held ? UINT64_MAX : left + held;
+
+	b->pause_ms = next_look(b, left);
+	b->left = left;
+	b->seen = all > reserve ? all - reserve : 0;
+	if (b->room > b->seen)
+		b->room = b->seen;
+	return settle(b);
 }
 
 uint64_t fm_stalled_us(const char *root)

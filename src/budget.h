@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * budget.h - how large the cache may be right now: what the policy says, what
- * the control groups leave, and less while the machine is short of memory.
+ * the control groups leave, and less while memory is short.
  */
 #ifndef FM_BUDGET_H
 #define FM_BUDGET_H
@@ -16,6 +16,9 @@ struct fm_budget {
 	uint32_t eighths;     /* of the ceiling: 8, less under pressure */
 	uint32_t quiet;       /* seconds without pressure */
 	uint64_t stalled_us;  /* total of the last look */
+	uint64_t room, seen;  /* for the cache: granted, and found lately */
+	uint64_t left;        /* what the last look found, and when to look */
+	unsigned pause_ms;    /* again */
 };
 
 /* Start from what the policy resolved. */
@@ -26,6 +29,14 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
  * of time that tasks stood still for want of memory. Returns the new size. */
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 			uint64_t stalled_us);
+
+/*
+ * Every pause_ms, which this sets: `left` bytes can be had by whoever asks
+ * first (fm_memory_left), `held` are the cache's. Our pages are anonymous, the
+ * kernel cannot take them as it takes page cache; so what others need comes out
+ * of the cache at once, and is given back by and by. Returns the new size.
+ */
+uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held);
 
 /* "full ... total=N" of a pressure file. `root` is put before /proc and /sys
  * (tests). 0 where the kernel does not tell. */

@@ -26,7 +26,7 @@ static struct timer {
 static int ntimers;
 
 static uv_loop_t loop;
-static uv_timer_t second;
+static uv_timer_t second, room;
 static struct fm_budget budget;
 static uint64_t overhead;   /* part of the budget that is not the cache's */
 static struct stat policy_seen;
@@ -104,6 +104,20 @@ static void look_at_policy(void)
 		fm_control_set_cache(s->cache_bytes, s->cache_percent);
 }
 
+/* What the cache holds besides its pages is not given back. */
+static uint64_t fit_into_room(void)
+{
+	uint64_t held = (uint64_t)fm_cache_resident() * FM_PAGE + overhead;
+
+	return fm_budget_room(&budget, fm_memory_left(""), held);
+}
+
+static void look_for_room(uv_timer_t *t)
+{
+	resize_to(fit_into_room());
+	uv_timer_start(t, look_for_room, budget.pause_ms, 0);
+}
+
 static void every_second(uv_timer_t *t)
 {
 	look_at_policy();
@@ -148,6 +162,8 @@ static void start_timers(void)
 	}
 	uv_timer_init(&loop, &second);
 	uv_timer_start(&second, every_second, 1000, 1000);
+	uv_timer_init(&loop, &room);
+	uv_timer_start(&room, look_for_room, 0, 0);
 }
 
 static int prepare(void)

@@ -58,6 +58,59 @@ static void quiet_gives_it_back(void **state)
 	assert_true(b.now == 4 * GIB);
 }
 
+#define MIB (1ull << 20)
+
+static void others_come_first(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	assert_true(b.now == GIB / 100 * 50);
+	/* 600 MiB can be had, 200 are ours: nothing to do. */
+	assert_true(fm_budget_room(&b, 600 * MIB, 200 * MIB) == b.now);
+	/* 100 can be had besides our 400, and 1/16 of all stays free. */
+	assert_true(fm_budget_room(&b, 100 * MIB, 400 * MIB) == 436 * MIB);
+	assert_true(fm_budget_room(&b, 0, 300 * MIB) == 236 * MIB);
+	/* Never nothing. */
+	assert_true(fm_budget_room(&b, 0, 10 * MIB) == GIB / 100 * 50 / 32);
+}
+
+static void room_comes_back_by_and_by(void **state)
+{
+	struct fm_budget b;
+	uint64_t now, last;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	last = fm_budget_room(&b, 0, 100 * MIB);
+	assert_true(last == 36 * MIB);
+	assert_true(fm_budget_room(&b, 900 * MIB, 36 * MIB) == last);
+	for (int second = 0; second < 8; second++) {
+		now = fm_budget_step(&b, GIB, 0);
+		assert_true(now > last && now - last <= GIB / 16);
+		last = now;
+	}
+	assert_true(fm_budget_step(&b, GIB, 0) == GIB / 100 * 50);
+}
+
+static void looks_more_often_when_little_is_left(void **state)
+{
+	struct fm_budget b;
+	unsigned calm;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	fm_budget_room(&b, 900 * MIB, 0);
+	calm = b.pause_ms;
+	fm_budget_room(&b, 200 * MIB, 500 * MIB);
+	assert_true(b.pause_ms < calm);
+	fm_budget_room(&b, 64 * MIB, 500 * MIB);
+	assert_int_equal(b.pause_ms, 10);
+	for (int k = 0; k < 8; k++)
+		fm_budget_room(&b, 64 * MIB, 500 * MIB);
+	assert_int_equal(b.pause_ms, 100); /* nothing changes */
+	fm_budget_room(&b, 32 * MIB, 500 * MIB);
+	assert_int_equal(b.pause_ms, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -65,6 +118,9 @@ int main(void)
 		cmocka_unit_test(fixed_stays_below_the_limit),
 		cmocka_unit_test(pressure_takes_at_most_half),
 		cmocka_unit_test(quiet_gives_it_back),
+		cmocka_unit_test(others_come_first),
+		cmocka_unit_test(room_comes_back_by_and_by),
+		cmocka_unit_test(looks_more_often_when_little_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

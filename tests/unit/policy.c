@@ -444,6 +444,38 @@ static void cgroup_limits(void **state)
 	assert_true(fm_cgroup_limit(in_dir("cg")) == 3000000);
 }
 
+static void memory_that_is_left(void **state)
+{
+	const char *root = in_dir("left");
+
+	assert_true(fm_memory_left(root) == UINT64_MAX);
+	make_dirs("left/proc/self");
+	make_dirs("left/sys/fs/cgroup/a/b");
+	make_dirs("left/sys/fs/cgroup/memory/m");
+	put("left/proc/self/cgroup", "0::/a/b\n");
+	put("left/proc/meminfo", "MemTotal: 9000 kB\nMemFree:  1 kB\n"
+				 "MemAvailable:    8000 kB\n");
+	assert_true(fm_memory_left(in_dir("left")) == 8000 << 10);
+	/* No limit, or one of which nothing more is known. */
+	put("left/sys/fs/cgroup/a/b/memory.max", "max\n");
+	put("left/sys/fs/cgroup/a/memory.max", "5000000\n");
+	assert_true(fm_memory_left(in_dir("left")) == 8000 << 10);
+	put("left/sys/fs/cgroup/a/memory.current", "4000000\n");
+	put("left/sys/fs/cgroup/a/memory.stat",
+	    "anon 2500000\nfile 1000000\nactive_file 300000\n"
+	    "inactive_file 700000\nslab_reclaimable 100000\n"
+	    "workingset_activate_file 9\n");
+	assert_true(fm_memory_left(in_dir("left")) == 2100000);
+	/* The old kind of group counts its children apart. */
+	put("left/proc/self/cgroup", "3:cpuset,memory:/m\n");
+	put("left/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "3000000\n");
+	put("left/sys/fs/cgroup/memory/m/memory.usage_in_bytes", "3000000\n");
+	put("left/sys/fs/cgroup/memory/m/memory.stat",
+	    "cache 1\nactive_file 5\ninactive_file 6\ntotal_cache 900000\n"
+	    "total_inactive_file 400000\ntotal_active_file 350000\n");
+	assert_true(fm_memory_left(in_dir("left")) == 750000);
+}
+
 static void shipped_profiles_are_clean(void **state)
 {
 	const char *src = getenv("FM_PROFILES");
@@ -496,6 +528,7 @@ int main(void)
 		T(reload_keeps_old_policies),
 		T(watermarks_are_ordered),
 		T(cgroup_limits),
+		T(memory_that_is_left),
 		T(shipped_profiles_are_clean),
 	};
 
