@@ -16,10 +16,12 @@
 #define LEAST_EIGHTHS 4
 
 /* What others need goes before. */
-#define RESERVE 16    /* that part of the limit is left free */
+#define RESERVE 16    /* that part of the limit is left free, */
+#define BURSTS 2      /* and so many times what others took lately at once; */
+#define MOST_RESERVE 4 /* not more than that part */
 #define LEAST_PART 32 /* that part of the ceiling stays ours */
-#define FAST 2097152u /* bytes a millisecond that a program may take */
-#define SOON_MS 10u
+#define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
+#define SOON_MS 2u
 #define IDLE_MS 100u
 #define LATE_MS 500u
 
@@ -36,7 +38,8 @@ static uint64_t ceiling(const struct fm_budget *b)
 
 static uint64_t settle(struct fm_budget *b)
 {
-	uint64_t most = ceiling(b), room = b->room;
+	uint64_t most = ceiling(b);
+	uint64_t room = b->room < b->soon ? b->room : b->soon;
 
 	if (room < most / LEAST_PART)
 		room = most / LEAST_PART;
@@ -58,6 +61,8 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.eighths = 8,
 		.room = UINT64_MAX,
 		.seen = UINT64_MAX,
+		.soon = UINT64_MAX,
+		.all = UINT64_MAX,
 	};
 	settle(b);
 }
@@ -76,6 +81,13 @@ static void feel_pressure(struct fm_budget *b, uint64_t stall)
 	}
 }
 
+static uint64_t reserve(const struct fm_budget *b)
+{
+	uint64_t v = b->limit / RESERVE + BURSTS * b->burst;
+
+	return v < b->limit / MOST_RESERVE ? v : b->limit / MOST_RESERVE;
+}
+
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 			uint64_t stalled_us)
 {
@@ -86,6 +98,7 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 		feel_pressure(b, stall);
 	b->stalled_us = stalled_us;
 	b->limit = limit;
+	b->burst -= b->burst / 4;
 	if (b->seen - b->room > ceiling(b) / 8)
 		b->room += ceiling(b) / 8;
 	else
@@ -93,12 +106,12 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 	return settle(b);
 }
 
-/* Before a program that takes memory as fast as it can be zeroed has taken what
- * is free; less often while nothing changes. */
-static unsigned next_look(const struct fm_budget *b, uint64_t left)
+/* Before a program that takes memory as fast as it can be zeroed has taken half
+ * of what is free; less often while nothing changes. */
+static unsigned next_look(const struct fm_budget *b, uint64_t left,
+			  uint64_t spare)
 {
-	uint64_t reserve = b->limit / RESERVE, small = b->limit / 256;
-	uint64_t ms = left > reserve ? (left - reserve) / FAST : 0;
+	uint64_t small = b->limit / 256, ms = spare / 2 / FAST;
 	bool same = left + small > b->left && left < b->left + small;
 	uint64_t idle = same ? 2 * b->pause_ms : 0;
 
@@ -107,16 +120,30 @@ static unsigned next_look(const struct fm_budget *b, uint64_t left)
 	return ms < SOON_MS ? SOON_MS : ms > LATE_MS ? LATE_MS : (unsigned)ms;
 }
 
+/* How much others have taken since the last look. */
+static void feel_burst(struct fm_budget *b, uint64_t all)
+{
+	uint64_t taken = b->all > all && b->all <= b->limit ? b->all - all : 0;
+
+	if (b->burst < taken)
+		b->burst = taken;
+	b->all = all;
+}
+
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held)
 {
-	uint64_t reserve = b->limit / RESERVE;
 	uint64_t all = left > UINT64_MAX - held ? UINT64_MAX : left + held;
+	uint64_t free, spare;
 
-	b->pause_ms = next_look(b, left);
+	feel_burst(b, all);
+	free = reserve(b);
+	spare = left > free ? left - free : 0;
+	b->pause_ms = next_look(b, left, spare);
 	b->left = left;
-	b->seen = all > reserve ? all - reserve : 0;
+	b->seen = all > free ? all - free : 0;
 	if (b->room > b->seen)
 		b->room = b->seen;
+	b->soon = b->seen - spare / 2;
 	return settle(b);
 }
 

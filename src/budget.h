@@ -17,6 +17,8 @@ struct fm_budget {
 	uint32_t quiet;       /* seconds without pressure */
 	uint64_t stalled_us;  /* total of the last look */
 	uint64_t room, seen;  /* for the cache: granted, and found lately */
+	uint64_t soon;        /* what it may grow to until the next look */
+	uint64_t all, burst;  /* others leave; and took between two looks */
 	uint64_t left;        /* what the last look found, and when to look */
 	unsigned pause_ms;    /* again */
 };
@@ -34,7 +36,8 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
  * Every pause_ms, which this sets: `left` bytes can be had by whoever asks
  * first (fm_memory_left), `held` are the cache's. Our pages are anonymous, the
  * kernel cannot take them as it takes page cache; so what others need comes out
- * of the cache at once, and is given back by and by. Returns the new size.
+ * of the cache at once, and is given back by and by. Until the next look the cache
+ * takes no more than half of what is free. Returns the new size.
  */
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held);
 

@@ -50,6 +50,17 @@ static void shrink_to_limit(void)
 	fm_epoch_leave(slot);
 }
 
+static void say_size(uint64_t pages)
+{
+	static uint64_t said;
+
+	if (pages >= said - said / 8 && pages <= said + said / 8)
+		return;
+	said = pages;
+	fm_log(FM_LOG_INFO, "cache is now %lu KiB",
+	       (unsigned long)(pages * FM_PAGE >> 10));
+}
+
 static void resize_to(uint64_t bytes)
 {
 	uint64_t pages = bytes > overhead ? (bytes - overhead) / FM_PAGE : 1;
@@ -58,8 +69,7 @@ static void resize_to(uint64_t bytes)
 	/* Small wobbles of a percentage are not worth a pass of eviction. */
 	if (pages >= now - now / 64 && pages <= now + now / 64)
 		return;
-	fm_log(FM_LOG_INFO, "cache is now %lu KiB",
-	       (unsigned long)(pages * FM_PAGE >> 10));
+	say_size(pages);
 	fm_cache_resize(pages * FM_PAGE);
 	shrink_to_limit();
 }
@@ -185,11 +195,26 @@ static int prepare(void)
 	return 0;
 }
 
+/* Rarely wanted, and then at once: when memory runs out it must not wait for
+ * the turns of all who are taking it. Linux 6.12; where not, nothing. */
+static void ask_for_short_turns(void)
+{
+	struct { /* sched_attr, which glibc does not have */
+		uint32_t size, policy;
+		uint64_t flags;
+		uint32_t nice, priority;
+		uint64_t runtime, deadline, period;
+	} a = { .size = sizeof(a), .runtime = 100000 };
+
+	fm_sys3(SYS_sched_setattr, 0, &a, 0);
+}
+
 /* The loop is made on its own thread too: libuv calls abort when it gets no
  * descriptors, which must not stop a thread of the program. */
 static void *run(void *arg)
 {
 	fm_sys2(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-control");
+	ask_for_short_turns();
 	if (!prepare())
 		uv_run(&loop, UV_RUN_DEFAULT);
 	return NULL;

@@ -60,19 +60,26 @@ static void quiet_gives_it_back(void **state)
 
 #define MIB (1ull << 20)
 
-static void others_come_first(void **state)
+/* At the first look. */
+static uint64_t room(uint64_t left, uint64_t held)
 {
 	struct fm_budget b;
 
 	fm_budget_init(&b, 0, 50, GIB);
-	assert_true(b.now == GIB / 100 * 50);
-	/* 600 MiB can be had, 200 are ours: nothing to do. */
-	assert_true(fm_budget_room(&b, 600 * MIB, 200 * MIB) == b.now);
-	/* 100 can be had besides our 400, and 1/16 of all stays free. */
-	assert_true(fm_budget_room(&b, 100 * MIB, 400 * MIB) == 436 * MIB);
-	assert_true(fm_budget_room(&b, 0, 300 * MIB) == 236 * MIB);
+	return fm_budget_room(&b, left, held);
+}
+
+static void others_come_first(void **state)
+{
+	/* 700 MiB can be had, 300 are ours: nothing to do. */
+	assert_true(room(700 * MIB, 300 * MIB) == GIB / 100 * 50);
+	/* 100 can be had besides our 400, 1/16 of all stays free, and half of
+	 * the rest is for others until the next look. */
+	assert_true(room(100 * MIB, 400 * MIB) == 418 * MIB);
+	assert_true(room(64 * MIB, 436 * MIB) == 436 * MIB);
+	assert_true(room(0, 300 * MIB) == 236 * MIB);
 	/* Never nothing. */
-	assert_true(fm_budget_room(&b, 0, 10 * MIB) == GIB / 100 * 50 / 32);
+	assert_true(room(0, 10 * MIB) == GIB / 100 * 50 / 32);
 }
 
 static void room_comes_back_by_and_by(void **state)
@@ -83,7 +90,7 @@ static void room_comes_back_by_and_by(void **state)
 	fm_budget_init(&b, 0, 50, GIB);
 	last = fm_budget_room(&b, 0, 100 * MIB);
 	assert_true(last == 36 * MIB);
-	assert_true(fm_budget_room(&b, 900 * MIB, 36 * MIB) == last);
+	assert_true(fm_budget_room(&b, 900 * MIB, 136 * MIB) == last);
 	for (int second = 0; second < 8; second++) {
 		now = fm_budget_step(&b, GIB, 0);
 		assert_true(now > last && now - last <= GIB / 16);
@@ -103,12 +110,28 @@ static void looks_more_often_when_little_is_left(void **state)
 	fm_budget_room(&b, 200 * MIB, 500 * MIB);
 	assert_true(b.pause_ms < calm);
 	fm_budget_room(&b, 64 * MIB, 500 * MIB);
-	assert_int_equal(b.pause_ms, 10);
+	assert_int_equal(b.pause_ms, 2);
 	for (int k = 0; k < 8; k++)
 		fm_budget_room(&b, 64 * MIB, 500 * MIB);
 	assert_int_equal(b.pause_ms, 100); /* nothing changes */
 	fm_budget_room(&b, 32 * MIB, 500 * MIB);
-	assert_int_equal(b.pause_ms, 10);
+	assert_int_equal(b.pause_ms, 2);
+}
+
+/* Who takes much at once may do so again. */
+static void more_stays_free_for_who_takes_much(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	fm_budget_room(&b, 300 * MIB, 400 * MIB);
+	/* 40 MiB are gone: 64 and 80 stay free. */
+	assert_true(fm_budget_room(&b, 160 * MIB, 500 * MIB) == 508 * MIB);
+	assert_true(fm_budget_room(&b, 144 * MIB, 500 * MIB) == 500 * MIB);
+	assert_true(fm_budget_room(&b, 100 * MIB, 500 * MIB) == 448 * MIB);
+	for (int second = 0; second < 20; second++)
+		fm_budget_step(&b, GIB, 0);
+	assert_true(b.burst < MIB);
 }
 
 int main(void)
@@ -121,6 +144,7 @@ int main(void)
 		cmocka_unit_test(others_come_first),
 		cmocka_unit_test(room_comes_back_by_and_by),
 		cmocka_unit_test(looks_more_often_when_little_is_left),
+		cmocka_unit_test(more_stays_free_for_who_takes_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
