@@ -25,6 +25,11 @@
 #define IDLE_MS 100u
 #define LATE_MS 500u
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */
 static uint64_t ceiling(const struct fm_budget *b)
@@ -33,21 +38,17 @@ static uint64_t ceiling(const struct fm_budget *b)
 
 	if (b->percent)
 		v = b->limit / 100 * b->percent;
-	return v < most ? v : most;
+	return smaller(v, most);
 }
 
 static uint64_t settle(struct fm_budget *b)
 {
-	uint64_t most = ceiling(b);
-	uint64_t room = b->room < b->soon ? b->room : b->soon;
+	uint64_t most = ceiling(b), least = most / LEAST_PART;
 
-	if (room < most / LEAST_PART)
-		room = most / LEAST_PART;
-	b->now = most / 8 * b->eighths;
-	if (b->eighths == 8)
-		b->now = most;
-	if (b->now > room)
-		b->now = room;
+	if (b->eighths < 8)
+		most = most / 8 * b->eighths;
+	b->target = smaller(most, b->room > least ? b->room : least);
+	b->now = smaller(b->target, b->soon > least ? b->soon : least);
 	return b->now;
 }
 
@@ -83,9 +84,8 @@ static void feel_pressure(struct fm_budget *b, uint64_t stall)
 
 static uint64_t reserve(const struct fm_budget *b)
 {
-	uint64_t v = b->limit / RESERVE + BURSTS * b->burst;
-
-	return v < b->limit / MOST_RESERVE ? v : b->limit / MOST_RESERVE;
+	return smaller(b->limit / RESERVE + BURSTS * b->burst,
+		       b->limit / MOST_RESERVE);
 }
 
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,

@@ -13,6 +13,7 @@ struct fm_budget {
 	uint32_t percent;     /* of the limit; 0: wanted is fixed */
 	uint64_t limit;       /* memory of this process, bytes */
 	uint64_t now;         /* the result, bytes */
+	uint64_t target;      /* what it is going to be if nothing changes */
 	uint32_t eighths;     /* of the ceiling: 8, less under pressure */
 	uint32_t quiet;       /* seconds without pressure */
 	uint64_t stalled_us;  /* total of the last look */

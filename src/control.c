@@ -50,15 +50,17 @@ static void shrink_to_limit(void)
 	fm_epoch_leave(slot);
 }
 
-static void say_size(uint64_t pages)
+static void say_size(void)
 {
 	static uint64_t said;
+	uint64_t now = budget.target;
 
-	if (pages >= said - said / 8 && pages <= said + said / 8)
+	if (now >= said - said / 8 && now <= said + said / 8)
 		return;
-	said = pages;
-	fm_log(FM_LOG_INFO, "cache is now %lu KiB",
-	       (unsigned long)(pages * FM_PAGE >> 10));
+	if (said)
+		fm_log(FM_LOG_INFO, "cache is now %lu KiB",
+		       (unsigned long)(now >> 10));
+	said = now;
 }
 
 static void resize_to(uint64_t bytes)
@@ -66,10 +68,10 @@ static void resize_to(uint64_t bytes)
 	uint64_t pages = bytes > overhead ? (bytes - overhead) / FM_PAGE : 1;
 	uint64_t now = fm_cache_limit();
 
+	say_size();
 	/* Small wobbles of a percentage are not worth a pass of eviction. */
 	if (pages >= now - now / 64 && pages <= now + now / 64)
 		return;
-	say_size(pages);
 	fm_cache_resize(pages * FM_PAGE);
 	shrink_to_limit();
 }
