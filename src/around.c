@@ -10,6 +10,9 @@
  * only what completes a group that is mostly there comes along. Or that was
  * there: when a scan has driven out a working set, most faults want what was
  * evicted not long ago, and its neighbours will be wanted, too.
+ *
+ * And all of the neighbours when the faults, wherever they are, fall into few
+ * enough pieces of 2 MiB that the cache could hold all of these.
  */
 #include "around.h"
 
@@ -62,6 +65,47 @@ static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
 	return back && share > 128;
 }
 
+/* Pieces of 2 MiB that the last WINDOW faults fell into; a slot tells which
+ * was seen in this turn. One that is overwritten counts twice. */
+#define WINDOW 1024
+#define SLOTS 4096
+static struct {
+	_Atomic uint32_t slot[SLOTS];
+	_Atomic uint32_t faults, pieces, turn;
+	_Atomic uint32_t last; /* pieces, plus one: 0 is not known yet */
+} area;
+
+static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
+{
+	uint64_t h = (fp / FM_HUGE_PAGES + 1) * 0x9e3779b97f4a7c15ull ^
+		     (f->id + 1) * 0xc2b2ae3d27d4eb4full;
+	uint32_t seen = (uint32_t)(h >> 48) << 16 |
+			(atomic_load(&area.turn) & 0xffff);
+	_Atomic uint32_t *slot = &area.slot[(h >> 20) % SLOTS];
+
+	if (atomic_load_explicit(slot, memory_order_relaxed) != seen) {
+		atomic_store_explicit(slot, seen, memory_order_relaxed);
+		atomic_fetch_add_explicit(&area.pieces, 1,
+					  memory_order_relaxed);
+	}
+	if (atomic_fetch_add_explicit(&area.faults, 1,
+				      memory_order_relaxed) + 1 != WINDOW)
+		return;
+	atomic_store(&area.last, atomic_exchange(&area.pieces, 0) + 1);
+	atomic_fetch_add(&area.turn, 1);
+	atomic_store(&area.faults, 0);
+}
+
+/* Of r pieces hit at random, w faults find about r w / (w + r) and not more
+ * than r; so do w / 2 and more of what is larger than the cache. */
+static FM_FAULT bool small_area(void)
+{
+	uint64_t r = fm_cache_limit() / 4 * 3 / FM_HUGE_PAGES;
+	uint32_t last = atomic_load_explicit(&area.last, memory_order_relaxed);
+
+	return last && last - 1 <= r * WINDOW / (WINDOW + r);
+}
+
 static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 {
 	bool room, back;
@@ -70,6 +114,9 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 	if (atomic_load(&m->advice) == MADV_RANDOM ||
 	    !m->file->policy->map_ahead)
 		return 1;
+	note_piece(m->file, m->pgoff + i);
+	if (small_area())
+		return LARGE;
 	room = has_room();
 	back = !room && comes_back(m, i);
 	n = known(m, i, GROUP, back);
