@@ -16,9 +16,10 @@
 #define LEAST_EIGHTHS 4
 
 /* What others need goes before. */
-#define RESERVE 16    /* that part of the limit is left free, */
-#define BURSTS 2      /* and so many times what others took lately at once; */
+#define RESERVE 16     /* that part of the limit is left free, and what others */
+#define REACT_MS 12    /* take in that time when they are as fast as lately; */
 #define MOST_RESERVE 4 /* not more than that part */
+#define GROW_MS 2000u  /* from nothing to the ceiling */
 #define LEAST_PART 32 /* that part of the ceiling stays ours */
 #define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
 #define SOON_MS 2u
@@ -61,7 +62,6 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.limit = limit,
 		.eighths = 8,
 		.room = UINT64_MAX,
-		.seen = UINT64_MAX,
 		.soon = UINT64_MAX,
 		.all = UINT64_MAX,
 	};
@@ -84,7 +84,7 @@ static void feel_pressure(struct fm_budget *b, uint64_t stall)
 
 static uint64_t reserve(const struct fm_budget *b)
 {
-	return smaller(b->limit / RESERVE + BURSTS * b->burst,
+	return smaller(b->limit / RESERVE + REACT_MS * b->rate,
 		       b->limit / MOST_RESERVE);
 }
 
@@ -98,11 +98,7 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 		feel_pressure(b, stall);
 	b->stalled_us = stalled_us;
 	b->limit = limit;
-	b->burst -= b->burst / 4;
-	if (b->seen - b->room > ceiling(b) / 8)
-		b->room += ceiling(b) / 8;
-	else
-		b->room = b->seen;
+	b->rate -= b->rate / 4;
 	return settle(b);
 }
 
@@ -120,30 +116,33 @@ static unsigned next_look(const struct fm_budget *b, uint64_t left,
 	return ms < SOON_MS ? SOON_MS : ms > LATE_MS ? LATE_MS : (unsigned)ms;
 }
 
-/* How much others have taken since the last look. */
-static void feel_burst(struct fm_budget *b, uint64_t all)
+/* How fast others took memory at most, lately. */
+static void feel_rate(struct fm_budget *b, uint64_t all, uint64_t ms)
 {
 	uint64_t taken = b->all > all && b->all <= b->limit ? b->all - all : 0;
 
-	if (b->burst < taken)
-		b->burst = taken;
+	if (b->rate < taken / ms)
+		b->rate = taken / ms;
 	b->all = all;
 }
 
-uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held)
+uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
+			uint64_t now_ms)
 {
 	uint64_t all = left > UINT64_MAX - held ? UINT64_MAX : left + held;
+	uint64_t ms = now_ms > b->at_ms ? now_ms - b->at_ms : 1;
+	uint64_t more = ms < GROW_MS ? ceiling(b) * ms / GROW_MS : ceiling(b);
 	uint64_t free, spare;
 
-	feel_burst(b, all);
+	feel_rate(b, all, ms);
 	free = reserve(b);
 	spare = left > free ? left - free : 0;
 	b->pause_ms = next_look(b, left, spare);
 	b->left = left;
-	b->seen = all > free ? all - free : 0;
-	if (b->room > b->seen)
-		b->room = b->seen;
-	b->soon = b->seen - spare / 2;
+	b->at_ms = now_ms;
+	all = all > free ? all - free : 0;
+	b->room = b->room > all - smaller(all, more) ? all : b->room + more;
+	b->soon = all - spare / 2;
 	return settle(b);
 }
 

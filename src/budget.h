@@ -17,11 +17,11 @@ struct fm_budget {
 	uint32_t eighths;     /* of the ceiling: 8, less under pressure */
 	uint32_t quiet;       /* seconds without pressure */
 	uint64_t stalled_us;  /* total of the last look */
-	uint64_t room, seen;  /* for the cache: granted, and found lately */
+	uint64_t room;        /* what others leave to the cache */
 	uint64_t soon;        /* what it may grow to until the next look */
-	uint64_t all, burst;  /* others leave; and took between two looks */
-	uint64_t left;        /* what the last look found, and when to look */
-	unsigned pause_ms;    /* again */
+	uint64_t rate;        /* bytes a ms that others took at most, lately */
+	uint64_t all, left, at_ms; /* the last look: all that was not others', */
+	unsigned pause_ms;    /* what of it was free; when to look again */
 };
 
 /* Start from what the policy resolved. */
@@ -40,7 +40,8 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
  * of the cache at once, and is given back by and by. Until the next look the cache
  * takes no more than half of what is free. Returns the new size.
  */
-uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held);
+uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
+			uint64_t now_ms);
 
 /* "full ... total=N" of a pressure file. `root` is put before /proc and /sys
  * (tests). 0 where the kernel does not tell. */

@@ -121,7 +121,7 @@ static uint64_t fit_into_room(void)
 {
 	uint64_t held = (uint64_t)fm_cache_resident() * FM_PAGE + overhead;
 
-	return fm_budget_room(&budget, fm_memory_left(""), held);
+	return fm_budget_room(&budget, fm_memory_left(""), held, fm_now_ms());
 }
 
 /* Where many groups are counted a look can take long: a twentieth of a CPU at

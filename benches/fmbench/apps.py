@@ -5,12 +5,29 @@ Each builds its own data once in the bench directory and must give the same
 output both ways. A program that is not installed is skipped, and said so.
 """
 import hashlib
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
+import sys
+from dataclasses import dataclass
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+LMDB_JOB = os.path.join(HERE, "..", "..", "tests", "apps", "jobs", "lmdb_job.py")
 ROWS = 4_000_000  # times about 110 bytes
 LOOKUPS = 4000
+RECORDS = 1_500_000  # of LMDB, times about 340 bytes
+KEYS = 4_000_000     # of RocksDB, times 216 bytes
+
+
+@dataclass
+class Case:
+    name: str
+    data: str          # what is mapped lies beside or below it
+    argv: list
+    output: str = None  # compressed, to be unpacked and compared
+    keep: str = ""      # of stdout; empty: all of it
 
 
 def make_text(path, size):
@@ -47,6 +64,23 @@ SELECT count(*), sum(length(t.v)), sum(unicode(substr(t.v, 7))), sum(t.id)
 FROM r CROSS JOIN t ON t.id = 1 + r.x % {rows};"""
 
 
+def make_lmdb(path, records):
+    subprocess.run([sys.executable, LMDB_JOB, "load", "default", path, str(records)],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def rocksdb(path, keys, what, threads=1, *more):
+    return ["db_bench", f"--benchmarks={what}", f"--db={path}", f"--threads={threads}",
+            f"--num={keys}", "--seed=42", "--value_size=200", "--compression_type=none",
+            "--target_file_size_base=16777216", "--cache_size=1048576", "--sync=0",
+            "--max_background_jobs=2", *more]
+
+
+def make_rocksdb(path, keys):
+    subprocess.run(rocksdb(path, keys, "fillseq,compact"), check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def prepared(path, make, *args):
     if not os.path.exists(path):
         print(f"  preparing {path}", flush=True)
@@ -63,22 +97,39 @@ def cases(directory, quick, limit):
     text = os.path.join(directory, f"app{size >> 20}.log")
     if shutil.which("sqlite3"):
         prepared(db, make_db, rows)
-        yield ("sqlite3 point lookups", db,
-               ["sqlite3", db, lookup_sql(rows, lookups)], None)
+        yield Case("sqlite3 point lookups", db,
+                   ["sqlite3", db, lookup_sql(rows, lookups)])
     if shutil.which("rg") or shutil.which("lrzip"):
         prepared(text, make_text, size)
     if shutil.which("rg"):
-        yield ("ripgrep --mmap, one search", text,
-               ["rg", "--mmap", "-c", "needle", text], None)
+        yield Case("ripgrep --mmap, one search", text,
+                   ["rg", "--mmap", "-c", "needle", text])
     if shutil.which("lrzip"):
         out = os.path.join(directory, "app.lrz")
-        yield ("lrzip -n -U", text,
-               ["lrzip", "-q", "-n", "-U", "-f", "-o", out, text], out)
+        yield Case("lrzip -n -U", text,
+                   ["lrzip", "-q", "-n", "-U", "-f", "-o", out, text], out)
+    if importlib.util.find_spec("lmdb"):
+        n = RECORDS // (8 if quick else 1)
+        path = prepared(os.path.join(directory, f"app{n}.lmdb"), make_lmdb, n)
+        yield Case(f"LMDB, {n // 2000} k gets and a dump", path + "/data.mdb",
+                   [sys.executable, LMDB_JOB, "read", "default", path, str(n)])
+    if shutil.which("db_bench"):
+        n = KEYS // (8 if quick else 1)
+        path = prepared(os.path.join(directory, f"app{n}.rocksdb"), make_rocksdb, n)
+        old = ["--use_existing_db=1", "--mmap_read=1"]
+        yield Case("RocksDB mmap_read, readseq", path + "/CURRENT",
+                   rocksdb(path, n, "readseq", 1, *old), keep="no output")
+        yield Case("RocksDB mmap_read, 8 threads readrandom", path + "/CURRENT",
+                   rocksdb(path, n, "readrandom", 8, f"--reads={n // 160}", *old),
+                   keep=r"of \d+ found")
 
 
-def digest(run, output):
+def digest(run, case):
     """What must be the same both ways: stdout, and the unpacked output file."""
-    h = hashlib.sha256(run["stdout"].encode())
+    output, text = case.output, run["stdout"]
+    if case.keep:
+        text = "".join(re.findall(case.keep, text))
+    h = hashlib.sha256(text.encode())
     if output:
         p = subprocess.run(["lrzip", "-q", "-d", "-f", "-o", output + ".back", output],
                            check=False)
@@ -105,14 +156,14 @@ def run(m, quick, limit=None, rounds=3):
     saved, out = (m.limit, m.cache, m.file), []
     try:
         m.limit, m.cache = limit, limit // 2
-        for name, data, argv, output in cases(os.path.dirname(m.file), quick, limit):
+        for case in cases(os.path.dirname(m.file), quick, limit):
             times, digests = {False: [], True: []}, set()
-            m.file = data
+            name, m.file = case.name, case.data
             for _ in range(1 if quick else rounds):
                 for preload in (False, True):
-                    r = m.run(argv, preload=preload, parse=False, timeout=900)
+                    r = m.run(case.argv, preload=preload, parse=False, timeout=900)
                     times[preload].append(r["wall_s"])
-                    digests.add((r["exit"], digest(r, output)))
+                    digests.add((r["exit"], digest(r, case)))
                     if preload:
                         words = engine_words(r)
                     if r["exit"]:

@@ -66,7 +66,7 @@ static uint64_t room(uint64_t left, uint64_t held)
 	struct fm_budget b;
 
 	fm_budget_init(&b, 0, 50, GIB);
-	return fm_budget_room(&b, left, held);
+	return fm_budget_room(&b, left, held, 1000);
 }
 
 static void others_come_first(void **state)
@@ -85,18 +85,18 @@ static void others_come_first(void **state)
 static void room_comes_back_by_and_by(void **state)
 {
 	struct fm_budget b;
-	uint64_t now, last;
+	uint64_t last, now;
 
 	fm_budget_init(&b, 0, 50, GIB);
-	last = fm_budget_room(&b, 0, 100 * MIB);
+	last = fm_budget_room(&b, 0, 100 * MIB, 1000);
 	assert_true(last == 36 * MIB);
-	assert_true(fm_budget_room(&b, 900 * MIB, 136 * MIB) == last);
-	for (int second = 0; second < 8; second++) {
-		now = fm_budget_step(&b, GIB, 0);
-		assert_true(now > last && now - last <= GIB / 16);
+	for (uint64_t ms = 1100; ms <= 2500; ms += 100) {
+		now = fm_budget_room(&b, 900 * MIB, 36 * MIB, ms);
+		assert_true(now > last && now - last <= GIB / 40);
 		last = now;
 	}
-	assert_true(fm_budget_step(&b, GIB, 0) == GIB / 100 * 50);
+	assert_true(fm_budget_room(&b, 700 * MIB, 236 * MIB, 4600) ==
+		    GIB / 100 * 50);
 }
 
 static void looks_more_often_when_little_is_left(void **state)
@@ -105,33 +105,36 @@ static void looks_more_often_when_little_is_left(void **state)
 	unsigned calm;
 
 	fm_budget_init(&b, 0, 50, GIB);
-	fm_budget_room(&b, 900 * MIB, 0);
+	fm_budget_room(&b, 900 * MIB, 0, 1000);
 	calm = b.pause_ms;
-	fm_budget_room(&b, 200 * MIB, 500 * MIB);
+	fm_budget_room(&b, 300 * MIB, 600 * MIB, 1100);
 	assert_true(b.pause_ms < calm);
-	fm_budget_room(&b, 64 * MIB, 500 * MIB);
+	fm_budget_room(&b, 64 * MIB, 836 * MIB, 1200);
 	assert_int_equal(b.pause_ms, 2);
 	for (int k = 0; k < 8; k++)
-		fm_budget_room(&b, 64 * MIB, 500 * MIB);
+		fm_budget_room(&b, 64 * MIB, 836 * MIB, 1200);
 	assert_int_equal(b.pause_ms, 100); /* nothing changes */
-	fm_budget_room(&b, 32 * MIB, 500 * MIB);
+	fm_budget_room(&b, 32 * MIB, 836 * MIB, 1300);
 	assert_int_equal(b.pause_ms, 2);
 }
 
-/* Who takes much at once may do so again. */
-static void more_stays_free_for_who_takes_much(void **state)
+/* What can be taken before the next look is acted upon stays free. */
+static void more_stays_free_for_who_is_fast(void **state)
 {
 	struct fm_budget b;
 
 	fm_budget_init(&b, 0, 50, GIB);
-	fm_budget_room(&b, 300 * MIB, 400 * MIB);
-	/* 40 MiB are gone: 64 and 80 stay free. */
-	assert_true(fm_budget_room(&b, 160 * MIB, 500 * MIB) == 508 * MIB);
-	assert_true(fm_budget_room(&b, 144 * MIB, 500 * MIB) == 500 * MIB);
-	assert_true(fm_budget_room(&b, 100 * MIB, 500 * MIB) == 448 * MIB);
-	for (int second = 0; second < 20; second++)
+	fm_budget_room(&b, 300 * MIB, 400 * MIB, 1000);
+	/* 40 MiB in 10 ms: 64 and 12 times 4 stay free. */
+	assert_true(fm_budget_room(&b, 112 * MIB, 548 * MIB, 1010) ==
+		    GIB / 100 * 50);
+	assert_true(fm_budget_room(&b, 112 * MIB, 488 * MIB, 1110) ==
+		    488 * MIB);
+	assert_true(fm_budget_room(&b, 82 * MIB, 488 * MIB, 1210) ==
+		    458 * MIB);
+	for (int second = 0; second < 40; second++)
 		fm_budget_step(&b, GIB, 0);
-	assert_true(b.burst < MIB);
+	assert_true(b.rate < MIB / 16);
 }
 
 int main(void)
@@ -144,7 +147,7 @@ int main(void)
 		cmocka_unit_test(others_come_first),
 		cmocka_unit_test(room_comes_back_by_and_by),
 		cmocka_unit_test(looks_more_often_when_little_is_left),
-		cmocka_unit_test(more_stays_free_for_who_takes_much),
+		cmocka_unit_test(more_stays_free_for_who_is_fast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
