@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "budget.h"
 #include "cache.h"
 #include "control_priv.h"
 #include "engine_priv.h"
 #include "epoch.h"
 #include "log.h"
-#include "memory.h"
 #include "policy.h"
+#include "room.h"
 #include "sys.h"
 #include "wb.h"
 
@@ -26,9 +25,7 @@ static struct timer {
 static int ntimers;
 
 static uv_loop_t loop;
-static uv_timer_t second, room;
-static struct fm_budget budget;
-static uint64_t overhead;   /* part of the budget that is not the cache's */
+static uv_timer_t second;
 static struct stat policy_seen;
 
 /* ---- the cache's size -------------------------------------------------- */
@@ -53,7 +50,7 @@ static void shrink_to_limit(void)
 static void say_size(void)
 {
 	static uint64_t said;
-	uint64_t now = budget.target;
+	uint64_t now = fm_room_target();
 
 	if (now >= said - said / 8 && now <= said + said / 8)
 		return;
@@ -61,31 +58,6 @@ static void say_size(void)
 		fm_log(FM_LOG_INFO, "cache is now %lu KiB",
 		       (unsigned long)(now >> 10));
 	said = now;
-}
-
-static void resize_to(uint64_t bytes)
-{
-	uint64_t pages = bytes > overhead ? (bytes - overhead) / FM_PAGE : 1;
-	uint64_t now = fm_cache_limit();
-
-	say_size();
-	/* Small wobbles of a percentage are not worth a pass of eviction. */
-	if (pages >= now - now / 64 && pages <= now + now / 64)
-		return;
-	fm_cache_resize(pages * FM_PAGE);
-	shrink_to_limit();
-}
-
-static void budget_from(const struct fm_settings *s)
-{
-	fm_budget_init(&budget, s->cache_bytes, s->cache_percent,
-		       fm_memory_limit());
-}
-
-void fm_control_set_cache(uint64_t bytes, uint32_t percent)
-{
-	fm_budget_init(&budget, bytes, percent, fm_memory_limit());
-	resize_to(budget.now);
 }
 
 /* ---- the policy file --------------------------------------------------- */
@@ -113,34 +85,13 @@ static void look_at_policy(void)
 	s = fm_settings();
 	fm_log(FM_LOG_INFO, "policy file read again");
 	if (s->cache_bytes != before || s->cache_percent != percent)
-		fm_control_set_cache(s->cache_bytes, s->cache_percent);
-}
-
-/* What the cache holds besides its pages is not given back. */
-static uint64_t fit_into_room(void)
-{
-	uint64_t held = (uint64_t)fm_cache_resident() * FM_PAGE + overhead;
-
-	return fm_budget_room(&budget, fm_memory_left(""), held, fm_now_ms());
-}
-
-/* Where many groups are counted a look can take long: a twentieth of a CPU at
- * most. */
-static void look_for_room(uv_timer_t *t)
-{
-	uint64_t begin = fm_now_ns(), bytes = fit_into_room();
-	uint64_t ms = (fm_now_ns() - begin) * 20 / 1000000;
-
-	resize_to(bytes);
-	uv_timer_start(t, look_for_room,
-		       ms > budget.pause_ms ? ms : budget.pause_ms, 0);
+		fm_room_set(s->cache_bytes, s->cache_percent);
 }
 
 static void every_second(uv_timer_t *t)
 {
 	look_at_policy();
-	resize_to(fm_budget_step(&budget, fm_memory_limit(),
-				 fm_stalled_us("")));
+	say_size();
 	shrink_to_limit();
 }
 
@@ -180,8 +131,6 @@ static void start_timers(void)
 	}
 	uv_timer_init(&loop, &second);
 	uv_timer_start(&second, every_second, 1000, 1000);
-	uv_timer_init(&loop, &room);
-	uv_timer_start(&room, look_for_room, 0, 0);
 }
 
 static int prepare(void)
@@ -203,26 +152,11 @@ static int prepare(void)
 	return 0;
 }
 
-/* Rarely wanted, and then at once: when memory runs out it must not wait for
- * the turns of all who are taking it. Linux 6.12; where not, nothing. */
-static void ask_for_short_turns(void)
-{
-	struct { /* sched_attr, which glibc does not have */
-		uint32_t size, policy;
-		uint64_t flags;
-		uint32_t nice, priority;
-		uint64_t runtime, deadline, period;
-	} a = { .size = sizeof(a), .runtime = 100000 };
-
-	fm_sys3(SYS_sched_setattr, 0, &a, 0);
-}
-
 /* The loop is made on its own thread too: libuv calls abort when it gets no
  * descriptors, which must not stop a thread of the program. */
 static void *run(void *arg)
 {
 	fm_sys2(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-control");
-	ask_for_short_turns();
 	if (!prepare())
 		uv_run(&loop, UV_RUN_DEFAULT);
 	return NULL;
@@ -231,10 +165,7 @@ static void *run(void *arg)
 int fm_control_start(void)
 {
 	const struct fm_settings *s = fm_settings();
-	uint64_t cache = fm_cache_limit() * FM_PAGE;
 
-	budget_from(s);
-	overhead = s->cache_bytes > cache ? s->cache_bytes - cache : 0;
 	if (s->source)
 		fm_sys2(SYS_stat, s->source, &policy_seen);
 	return fm_thread_create(run, NULL);

@@ -12,7 +12,4 @@ void fm_control_drop_fds(void);
 /* control_socket.c: listen where the settings say, if they do. */
 int fm_control_listen(uv_loop_t *loop);
 
-/* control.c: a new budget from the socket. */
-void fm_control_set_cache(uint64_t bytes, uint32_t percent);
-
 #endif

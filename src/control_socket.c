@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "control_priv.h"
 #include "policy.h"
+#include "room.h"
 #include "stats.h"
 #include "sys.h"
 
@@ -78,7 +79,7 @@ static void set_cache(struct client *c, const char *size)
 	}
 	if (strchr(size, '%'))
 		fm_parse_size(size, 100, &percent);
-	fm_control_set_cache(bytes, (uint32_t)percent);
+	fm_room_set(bytes, (uint32_t)percent);
 	answer_text(c, "ok\n");
 }
 

@@ -30,6 +30,7 @@
 #include "policy.h"
 #include "reads.h"
 #include "ring.h"
+#include "room.h"
 #include "stats.h"
 #include "trace.h"
 #include "uffd.h"
@@ -276,6 +277,7 @@ static int start(void)
 	state = RUNNING;
 	fm_wb_start();
 	fm_control_add_timer(1000, every_second);
+	fm_room_start();
 	fm_control_start();
 	return 0;
 }
@@ -321,6 +323,7 @@ void fm_engine_forked(void)
 	fm_epoch_reset();
 	fm_files_reset();
 	fm_guardian_reset();
+	fm_room_reset();
 	fm_control_reset();
 }
 

@@ -5,8 +5,9 @@
 #include "engine_priv.h"
 #include "epoch.h"
 #include "lock.h"
+#include "wb.h"
 
-#define SMALL 16384 /* pages; a smaller cache is not worth a thread */
+#define SMALL 16384 /* pages; a smaller cache is not kept below its limit */
 #define PART 64     /* of the cache is free when the thread sleeps */
 #define BATCH 64
 #define VAIN 3      /* batches of which nothing could leave */
@@ -18,23 +19,49 @@ static FM_FAULT int64_t to_free(void)
 	return (int64_t)(fm_cache_limit() / PART);
 }
 
+static FM_FAULT bool is_small(void)
+{
+	return fm_cache_limit() < SMALL;
+}
+
 static FM_FAULT int64_t available(void)
 {
 	return (int64_t)fm_cache_limit() - fm_cache_resident();
 }
 
-FM_FAULT void fm_evictor_check(void)
+static FM_FAULT void wake(void)
 {
-	if (!atomic_load_explicit(&asleep, memory_order_relaxed) ||
-	    available() > to_free() / 2)
-		return;
 	if (!atomic_exchange(&asleep, 0))
 		return; /* one wake-up is enough */
 	atomic_fetch_add(&kicks, 1);
 	fm_futex_wake(&kicks, 1);
 }
 
-static void evict(void)
+FM_FAULT void fm_evictor_check(void)
+{
+	if (atomic_load_explicit(&asleep, memory_order_relaxed) &&
+	    available() <= to_free() / 2 && !is_small())
+		wake();
+}
+
+FM_FAULT void fm_evictor_shrink(void)
+{
+	if (available() < 0)
+		wake();
+}
+
+/* What is dirty has to be written first. */
+static void shrink(void)
+{
+	for (int vain = 0; vain < VAIN && available() < 0;) {
+		unsigned e = fm_epoch_enter();
+
+		vain += !fm_cache_evict(BATCH) && !fm_wb_some();
+		fm_epoch_leave(e);
+	}
+}
+
+static void keep_free(void)
 {
 	for (int vain = 0; vain < VAIN && available() < to_free();) {
 		unsigned e = fm_epoch_enter();
@@ -54,7 +81,9 @@ static void *evictor(void *arg)
 	for (;;) {
 		uint32_t seen = atomic_load(&kicks);
 
-		evict();
+		shrink();
+		if (!is_small())
+			keep_free();
 		atomic_store(&asleep, 1);
 		fm_futex_wait(&kicks, seen, NULL);
 	}
@@ -63,7 +92,7 @@ static void *evictor(void *arg)
 
 int fm_evictor_start(void)
 {
-	return fm_cache_limit() < SMALL ? 0 : fm_thread_create(evictor, NULL);
+	return fm_thread_create(evictor, NULL);
 }
 
 void fm_evictor_reset(void)

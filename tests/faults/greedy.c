@@ -6,7 +6,8 @@
  *
  * Maps a file of FILE_MIB, stores to half of its pages and reads all of them,
  * then takes OWN_MIB of memory of its own while it goes on with the file. The
- * kernel gives up page cache for that. Prints how many words were wrong.
+ * kernel gives up page cache for that. Prints how many words were wrong, and
+ * how often the lowest free descriptor was another one than at first.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -72,10 +73,24 @@ static uint64_t look(uint64_t first, uint64_t n)
 	return wrong;
 }
 
+static uint64_t other_numbers(int lowest)
+{
+	uint64_t others = 0;
+
+	for (int k = 0; k < 2000; k++) {
+		int fd = dup(0);
+
+		others += fd != lowest;
+		close(fd);
+	}
+	return others;
+}
+
 int main(int argc, char **argv)
 {
-	const struct timespec pause = { 0, 2000000 };
-	uint64_t wrong, own;
+	const struct timespec pause = { 0, 1000000 };
+	uint64_t wrong, own, others = 0;
+	int lowest;
 
 	if (argc != 4)
 		return 9;
@@ -85,6 +100,8 @@ int main(int argc, char **argv)
 	for (uint64_t p = 1; p < pages; p += 2)
 		*word(p) = content(p);
 	wrong = look(0, pages);
+	lowest = dup(0);
+	close(lowest);
 	for (uint64_t k = 0; k < own; k++) {
 		char *mine = malloc(MIB);
 
@@ -92,9 +109,11 @@ int main(int argc, char **argv)
 			return 9;
 		memset(mine, (int)k + 1, MIB);
 		wrong += look(k * 1009, 16);
+		others += other_numbers(lowest);
 		nanosleep(&pause, NULL);
 	}
 	wrong += look(0, pages);
-	printf("%lu MiB of its own, %lu wrong\n", own, wrong);
+	printf("%lu MiB of its own, %lu wrong, %lu others\n", own, wrong,
+	       others);
 	return 0;
 }

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "room.h"
+
+#include "budget.h"
+#include "cache.h"
+#include "engine_priv.h"
+#include "evictor.h"
+#include "lock.h"
+#include "memory.h"
+#include "policy.h"
+#include "sys.h"
+
+#define SYS_CLOSE_RANGE 436 /* Linux 5.9 */
+#define CLOSE_RANGE_OWN 2   /* CLOSE_RANGE_UNSHARE */
+#define STEP_MS 1000
+
+static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF); /* of the budget */
+static struct fm_budget budget;
+static uint64_t overhead; /* part of the budget that is not the cache's */
+static _Atomic uint64_t target;
+
+/* Small wobbles of a percentage are not worth a pass of eviction. */
+static void resize_to(uint64_t bytes)
+{
+	uint64_t pages = bytes > overhead ? (bytes - overhead) / FM_PAGE : 1;
+	uint64_t now = fm_cache_limit();
+
+	atomic_store(&target, budget.target);
+	if (pages < now - now / 64 || pages > now + now / 64)
+		fm_cache_resize(pages * FM_PAGE);
+	fm_evictor_shrink();
+}
+
+static void set(uint64_t bytes, uint32_t percent, uint64_t limit)
+{
+	uint64_t old;
+
+	fm_block_signals(&old);
+	fm_lock(&lock);
+	fm_budget_init(&budget, bytes, percent, limit);
+	resize_to(budget.now);
+	fm_unlock(&lock);
+	fm_restore_signals(&old);
+}
+
+void fm_room_set(uint64_t bytes, uint32_t percent)
+{
+	set(bytes, percent, fm_memory_limit());
+}
+
+uint64_t fm_room_target(void)
+{
+	return atomic_load(&target);
+}
+
+static void step(void)
+{
+	uint64_t limit = fm_memory_limit(), stalled = fm_stalled_us("");
+
+	fm_lock(&lock);
+	resize_to(fm_budget_step(&budget, limit, stalled));
+	fm_unlock(&lock);
+}
+
+/* Returns the milliseconds to wait for the next one. What the cache holds
+ * besides its pages is not given back. */
+static uint64_t look(void)
+{
+	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), held, ms;
+
+	fm_lock(&lock);
+	held = (uint64_t)fm_cache_resident() * FM_PAGE + overhead;
+	resize_to(fm_budget_room(&budget, left, held, fm_now_ms()));
+	ms = budget.pause_ms;
+	fm_unlock(&lock);
+	/* Where many groups are counted a look can take long: a twentieth of
+	 * a CPU at most. */
+	begin = (fm_now_ns() - begin) * 20 / 1000000;
+	return ms > begin ? ms : begin;
+}
+
+/* Rarely wanted, and then at once: when memory runs out it must not wait for
+ * the turns of all who are taking it. Linux 6.12; where not, nothing. */
+static void ask_for_short_turns(void)
+{
+	struct { /* sched_attr, which glibc does not have */
+		uint32_t size, policy;
+		uint64_t flags;
+		uint32_t nice, priority;
+		uint64_t runtime, deadline, period;
+	} a = { .size = sizeof(a), .runtime = 100000 };
+
+	fm_sys3(SYS_sched_setattr, 0, &a, 0);
+}
+
+/* Without a table of its own it looks as seldom as it must. */
+static void *watch(void *arg)
+{
+	bool own = !fm_sys3(SYS_CLOSE_RANGE, 0, ~0u, CLOSE_RANGE_OWN);
+	uint64_t next_step = 0;
+
+	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-room", 0, 0, 0);
+	ask_for_short_turns();
+	for (;;) {
+		struct timespec ts;
+		uint64_t ms = look();
+
+		if (fm_now_ms() >= next_step) {
+			step();
+			next_step = fm_now_ms() + STEP_MS;
+		}
+		ms = own ? ms : STEP_MS;
+		ts.tv_sec = (time_t)(ms / 1000);
+		ts.tv_nsec = (long)(ms % 1000) * 1000000;
+		fm_sys2(SYS_nanosleep, &ts, NULL);
+	}
+	return NULL;
+}
+
+int fm_room_start(void)
+{
+	const struct fm_settings *s = fm_settings();
+	uint64_t cache = fm_cache_limit() * FM_PAGE;
+
+	overhead = s->cache_bytes > cache ? s->cache_bytes - cache : 0;
+	set(s->cache_bytes, s->cache_percent, fm_memory_limit());
+	return fm_thread_create(watch, NULL);
+}
+
+void fm_room_reset(void)
+{
+	fm_lock_reset(&lock);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * room.h - the thread that sees to it that the cache leaves to others what they
+ * need of memory (budget.h has the rules).
+ *
+ * It reads files of the control groups up to some hundred times a second. Each
+ * would be the lowest free descriptor for a moment, and a program that closes
+ * one and opens another relies on its number. So the thread has a table of
+ * descriptors of its own; for the same reason it does nothing else: who evicts
+ * needs those of the engine.
+ */
+#ifndef FM_ROOM_H
+#define FM_ROOM_H
+
+#include <stdint.h>
+
+/* [plain] From what the policy says. 0 or -errno. */
+int fm_room_start(void);
+
+/* [plain] From the control socket: bytes, or if not 0 a percentage. */
+void fm_room_set(uint64_t bytes, uint32_t percent);
+
+/* [plain] Bytes that the cache is going to have if nothing changes. */
+uint64_t fm_room_target(void);
+
+void fm_room_reset(void); /* child of fork */
+
+#endif
