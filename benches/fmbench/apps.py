@@ -89,31 +89,37 @@ def prepared(path, make, *args):
     return path
 
 
+def have(what, found):
+    if not found:
+        print(f"  {what} is not installed, skipped", flush=True)
+    return found
+
+
 def cases(directory, quick, limit):
     rows = ROWS // (8 if quick else 1)
     lookups = LOOKUPS // (4 if quick else 1)
     db = os.path.join(directory, f"app{rows}.db")
     size = 64 << 20 if quick else limit * 3 // 2
     text = os.path.join(directory, f"app{size >> 20}.log")
-    if shutil.which("sqlite3"):
+    if have("sqlite3", shutil.which("sqlite3")):
         prepared(db, make_db, rows)
         yield Case("sqlite3 point lookups", db,
                    ["sqlite3", db, lookup_sql(rows, lookups)])
     if shutil.which("rg") or shutil.which("lrzip"):
         prepared(text, make_text, size)
-    if shutil.which("rg"):
+    if have("ripgrep", shutil.which("rg")):
         yield Case("ripgrep --mmap, one search", text,
                    ["rg", "--mmap", "-c", "needle", text])
-    if shutil.which("lrzip"):
+    if have("lrzip", shutil.which("lrzip")):
         out = os.path.join(directory, "app.lrz")
         yield Case("lrzip -n -U", text,
                    ["lrzip", "-q", "-n", "-U", "-f", "-o", out, text], out)
-    if importlib.util.find_spec("lmdb"):
+    if have("python3-lmdb", importlib.util.find_spec("lmdb")):
         n = RECORDS // (8 if quick else 1)
         path = prepared(os.path.join(directory, f"app{n}.lmdb"), make_lmdb, n)
         yield Case(f"LMDB, {n // 2000} k gets and a dump", path + "/data.mdb",
                    [sys.executable, LMDB_JOB, "read", "default", path, str(n)])
-    if shutil.which("db_bench"):
+    if have("rocksdb-tools", shutil.which("db_bench")):
         n = KEYS // (8 if quick else 1)
         path = prepared(os.path.join(directory, f"app{n}.rocksdb"), make_rocksdb, n)
         old = ["--use_existing_db=1", "--mmap_read=1"]
