@@ -17,7 +17,7 @@
 
 /* What others need goes before. */
 #define RESERVE 16     /* that part of the limit is left free, and what others */
-#define REACT_MS 12    /* take in that time when they are as fast as lately; */
+#define REACT_MS 20    /* take in that time when they are as fast as lately; */
 #define MOST_RESERVE 4 /* not more than that part */
 #define GROW_MS 2000u  /* from nothing to the ceiling */
 #define LEAST_PART 32 /* that part of the ceiling stays ours */
