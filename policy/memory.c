@@ -50,21 +50,16 @@ static uint64_t read_number(const char *dir, const char *name)
 	return fm_parse_size(text, 0, &v) || v >> 62 ? UINT64_MAX : v;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t limit_of(const char *dir, const struct kind *k)
 {
 	uint64_t limit = UINT64_MAX;
 
 	for (const char *const *n = k->limits; *n; n++)
-		limit = least(limit, read_number(dir, *n));
+		limit = fm_least(limit, read_number(dir, *n));
 	return limit;
 }
 
-/* The number behind a name that begins with a newline and ends in a space. */
+/* The number behind a name at the beginning of a line, and spaces. */
 static uint64_t field(const char *text, const char *name)
 {
 	const char *p = strstr(text, name);
@@ -91,8 +86,8 @@ static uint64_t left_of(const char *dir, const struct kind *k)
 	    fm_read_small(path, text, sizeof(text)) <= 0)
 		return UINT64_MAX;
 	for (const char *const *n = k->reclaimable; *n; n++)
-		used -= least(used, field(text, *n));
-	return limit - least(used, limit);
+		used -= fm_least(used, field(text, *n));
+	return limit - fm_least(used, limit);
 }
 
 /* The least answer of a group and of all above it, up to the mount point. In a
@@ -109,7 +104,7 @@ static uint64_t ask_above(const char *mount, const char *group, ask_fn ask,
 	for (;;) {
 		char *slash;
 
-		v = least(v, ask(dir, k));
+		v = fm_least(v, ask(dir, k));
 		slash = strrchr(dir, '/');
 		if (!slash || strlen(dir) <= stop)
 			return v;
@@ -143,7 +138,7 @@ static uint64_t ask_line(const char *root, char *line, ask_fn ask)
 	v = ask_above(mount, group, ask, &v2);
 	if (fm_join(mount, sizeof(mount), root, "/sys/fs/cgroup/unified", ""))
 		return v;
-	return least(v, ask_above(mount, group, ask, &v2));
+	return fm_least(v, ask_above(mount, group, ask, &v2));
 }
 
 static uint64_t ask_groups(const char *root, ask_fn ask)
@@ -158,7 +153,7 @@ static uint64_t ask_groups(const char *root, ask_fn ask)
 		end = line + strcspn(line, "\n");
 		if (*end)
 			*end++ = 0;
-		v = least(v, ask_line(root, line, ask));
+		v = fm_least(v, ask_line(root, line, ask));
 	}
 	return v;
 }
@@ -177,7 +172,7 @@ uint64_t fm_memory_left(const char *root)
 	    fm_read_small(path, text, sizeof(text)) <= 0)
 		return left;
 	machine = field(text, "\nMemAvailable:") << 10;
-	return machine ? least(left, machine) : left;
+	return machine ? fm_least(left, machine) : left;
 }
 
 uint64_t fm_memory_total(void)
@@ -191,5 +186,5 @@ uint64_t fm_memory_total(void)
 
 uint64_t fm_memory_limit(void)
 {
-	return least(fm_memory_total(), fm_cgroup_limit(""));
+	return fm_least(fm_memory_total(), fm_cgroup_limit(""));
 }

@@ -77,8 +77,7 @@ static struct {
 
 static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
 {
-	uint64_t h = (fp / FM_HUGE_PAGES + 1) * 0x9e3779b97f4a7c15ull ^
-		     (f->id + 1) * 0xc2b2ae3d27d4eb4full;
+	uint64_t h = fm_cache_hash(f, fp / FM_HUGE_PAGES + 1);
 	uint32_t seen = (uint32_t)(h >> 48) << 16 |
 			(atomic_load(&area.turn) & 0xffff);
 	_Atomic uint32_t *slot = &area.slot[(h >> 20) % SLOTS];

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sys.h"
 #include "text.h"
 
 /* Shrink when everybody stood still for more than a tenth of a second, grow
@@ -26,11 +27,6 @@
 #define IDLE_MS 100u
 #define LATE_MS 500u
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */
 static uint64_t ceiling(const struct fm_budget *b)
@@ -39,7 +35,7 @@ static uint64_t ceiling(const struct fm_budget *b)
 
 	if (b->percent)
 		v = b->limit / 100 * b->percent;
-	return smaller(v, most);
+	return fm_least(v, most);
 }
 
 static uint64_t settle(struct fm_budget *b)
@@ -48,8 +44,8 @@ static uint64_t settle(struct fm_budget *b)
 
 	if (b->eighths < 8)
 		most = most / 8 * b->eighths;
-	b->target = smaller(most, b->room > least ? b->room : least);
-	b->now = smaller(b->target, b->soon > least ? b->soon : least);
+	b->target = fm_least(most, b->room > least ? b->room : least);
+	b->now = fm_least(b->target, b->soon > least ? b->soon : least);
 	return b->now;
 }
 
@@ -84,7 +80,7 @@ static void feel_pressure(struct fm_budget *b, uint64_t stall)
 
 static uint64_t reserve(const struct fm_budget *b)
 {
-	return smaller(b->limit / RESERVE + REACT_MS * b->rate,
+	return fm_least(b->limit / RESERVE + REACT_MS * b->rate,
 		       b->limit / MOST_RESERVE);
 }
 
@@ -141,7 +137,7 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	b->left = left;
 	b->at_ms = now_ms;
 	all = all > free ? all - free : 0;
-	b->room = b->room > all - smaller(all, more) ? all : b->room + more;
+	b->room = b->room > all - fm_least(all, more) ? all : b->room + more;
 	b->soon = all - spare / 2;
 	return settle(b);
 }

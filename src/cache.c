@@ -95,9 +95,9 @@ void fm_cache_reset(void)
 
 /* ---- ghosts ----------------------------------------------------------- */
 
-static FM_FAULT uint64_t ghost_hash(const struct fm_file *f, uint64_t fp)
+FM_FAULT uint64_t fm_cache_hash(const struct fm_file *f, uint64_t n)
 {
-	return (fp * 0x9e3779b97f4a7c15ull) ^
+	return (n * 0x9e3779b97f4a7c15ull) ^
 	       ((uint64_t)(f->id + 1) * 0xc2b2ae3d27d4eb4full);
 }
 
@@ -113,7 +113,7 @@ static FM_FAULT uint32_t ghost_now(void)
 
 static FM_FAULT void ghost_add(const struct fm_file *f, uint64_t fp)
 {
-	uint64_t h = ghost_hash(f, fp);
+	uint64_t h = fm_cache_hash(f, fp);
 
 	atomic_store_explicit(&ghost[(h >> 20) & ghost_mask],
 			      (uint32_t)(h >> 48) << 16 | ghost_now(),
@@ -122,7 +122,7 @@ static FM_FAULT void ghost_add(const struct fm_file *f, uint64_t fp)
 
 FM_FAULT bool fm_cache_ghost(const struct fm_file *f, uint64_t fp)
 {
-	uint64_t h = ghost_hash(f, fp);
+	uint64_t h = fm_cache_hash(f, fp);
 	uint32_t g = atomic_load_explicit(&ghost[(h >> 20) & ghost_mask],
 					  memory_order_relaxed);
 

@@ -37,6 +37,8 @@ enum fm_entry { FM_ENTRY_PAGE, FM_ENTRY_UNIT, FM_ENTRY_PART };
 void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 		      enum fm_entry kind);
 
+/* [fault] Hash of page, or other part, n of f. */
+uint64_t fm_cache_hash(const struct fm_file *f, uint64_t n);
 /* Was this page of the file evicted less than a cache's worth of evictions
  * ago? A guess: the table is small, and hashed. */
 bool fm_cache_ghost(const struct fm_file *f, uint64_t fp);

@@ -5,15 +5,12 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "cache.h"
 #include "control_priv.h"
 #include "engine_priv.h"
-#include "epoch.h"
 #include "log.h"
 #include "policy.h"
 #include "room.h"
 #include "sys.h"
-#include "wb.h"
 
 #define MAX_TIMERS 8
 
@@ -29,23 +26,6 @@ static uv_timer_t second;
 static struct stat policy_seen;
 
 /* ---- the cache's size -------------------------------------------------- */
-
-/* A smaller budget must be felt without waiting for the next fault. Bounded:
- * what is in use or slow to write back leaves in the next second. */
-static void shrink_to_limit(void)
-{
-	const uint64_t begin = fm_now_ms();
-	unsigned slot = fm_epoch_enter();
-
-	while (fm_now_ms() - begin < 200) {
-		int64_t over = fm_cache_resident() - (int64_t)fm_cache_limit();
-
-		if (over <= 0 || (!fm_cache_evict((uint64_t)over) &&
-				  !fm_wb_some()))
-			break;
-	}
-	fm_epoch_leave(slot);
-}
 
 static void say_size(void)
 {
@@ -92,7 +72,6 @@ static void every_second(uv_timer_t *t)
 {
 	look_at_policy();
 	say_size();
-	shrink_to_limit();
 }
 
 /* ---- the loop ---------------------------------------------------------- */

@@ -136,11 +136,6 @@ static FM_FAULT void turn_over(uint64_t now)
 					 PROBE_NS : LONG_NS));
 }
 
-static FM_FAULT uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * A read has ended. What counts is the time since the end of the one before,
  * of any thread, not how long it took: where CPUs are short, the quicker read
@@ -151,13 +146,13 @@ static FM_FAULT uint64_t least(uint64_t a, uint64_t b)
 static FM_FAULT void note(uint64_t begin)
 {
 	uint64_t now = fm_now_ns(), end = atomic_load(&window_end);
-	uint64_t took = least(now - begin, STALL_NS);
+	uint64_t took = fm_least(now - begin, STALL_NS);
 	uint64_t last = atomic_exchange(&last_end, now);
 	uint64_t gap = now > last ? now - last : 0;
 
-	atomic_fetch_add_explicit(&window_ns, least(took, POLL_NS),
+	atomic_fetch_add_explicit(&window_ns, fm_least(took, POLL_NS),
 				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&window_busy, least(took, gap),
+	atomic_fetch_add_explicit(&window_busy, fm_least(took, gap),
 				  memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
 		    ENOUGH || now < end || !fm_trylock(&window_lock))

@@ -10,8 +10,7 @@
 #include "policy.h"
 #include "sys.h"
 
-#define SYS_CLOSE_RANGE 436 /* Linux 5.9 */
-#define CLOSE_RANGE_OWN 2   /* CLOSE_RANGE_UNSHARE */
+#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define STEP_MS 1000
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF); /* of the budget */
@@ -96,7 +95,7 @@ static void ask_for_short_turns(void)
 /* Without a table of its own it looks as seldom as it must. */
 static void *watch(void *arg)
 {
-	bool own = !fm_sys3(SYS_CLOSE_RANGE, 0, ~0u, CLOSE_RANGE_OWN);
+	bool own = !fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
 	uint64_t next_step = 0;
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-room", 0, 0, 0);

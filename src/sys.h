@@ -169,6 +169,11 @@ static inline void fm_cpu_relax(void)
 	__builtin_ia32_pause();
 }
 
+static inline uint64_t fm_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static inline uint64_t fm_now_ns(void)
 {
 	struct timespec ts;
