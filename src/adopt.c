@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ahead.h"
+#include "arena.h"
 #include "beside.h"
 #include "engine.h"
 #include "engine_priv.h"
@@ -39,6 +40,7 @@
 #define MANY_WINDOWS 128
 #define WORTH_A_LOOK ((size_t)16 << 20)
 #define SOME_WINDOWS 32
+#define FEW_WINDOWS 8
 
 struct request {
 	void *addr;
@@ -50,6 +52,7 @@ struct request {
 	const struct fm_policy *policy;
 	const char *left; /* why the kernel serves a file that we know of */
 	bool shared, populate, maywrite;
+	bool cut;  /* from an arena: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
 	bool again; /* too short, as before: not looked at any further */
 	int fd_flags;
@@ -160,14 +163,9 @@ static int lay_anonymous(const struct request *q, char *at, int prot)
 				0);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	err = fm_uffd_register(at, len);
-	if (err)
+	err = fm_uffd_lay(at, len);
+	if (err || q->laid || prot == PROT_NONE)
 		return err;
-	fm_sys_madvise(at, len, MADV_DONTFORK);
-	fm_sys_madvise(at, len, MADV_DONTDUMP);
-	fm_sys_madvise(at, len, MADV_NOHUGEPAGE);
-	if (q->laid || prot == PROT_NONE)
-		return 0;
 	return fm_sys_mprotect(at, len, prot);
 }
 
@@ -211,7 +209,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	err = fm_map_publish(m);
 	if (!err && atomic_load(&f->nmaps) == 1 && !fm_writes_wait(&q->st))
 		err = -EBUSY;
-	if (!err)
+	if (!err && !q->cut)
 		err = lay_anonymous(q, at, prot);
 	if (!err && fm_kept_take(m, prot)) {
 		q->laid = false;
@@ -240,7 +238,7 @@ static int take(struct request *q, struct fm_file *known, char *at)
 {
 	struct fm_file *f = NULL;
 	bool write = q->shared && q->maywrite;
-	int err = fm_engine_need();
+	int err = q->cut || q->laid ? 0 : fm_engine_need();
 
 	q->left = "the engine cannot run here, see delivery";
 	if (err)
@@ -423,6 +421,18 @@ static void note_accepted(const struct request *q, struct fm_file *known)
 		known->plain |= kind_bit(q);
 }
 
+/* Where the program leaves the choice to the kernel, and does so often. */
+static void *lay_window(struct request *q, const struct fm_file *f, size_t len)
+{
+	void *p = NULL;
+
+	if (!q->addr && atomic_load(&f->st.mappings) >= FEW_WINDOWS)
+		p = fm_arena_cut(len, q->prot);
+	q->cut = p != NULL;
+	q->laid = !p;
+	return p ? p : fm_sys_mmap(q->addr, len, q->prot, ANONYMOUS, -1, 0);
+}
+
 static int take_window(struct request *q, struct fm_file *known, void **ret)
 {
 	size_t len = page_up(q->len);
@@ -430,14 +440,13 @@ static int take_window(struct request *q, struct fm_file *known, void **ret)
 	int err;
 
 	if (!is_simple(q) || !(known->plain & kind_bit(q)) ||
-	    atomic_load(&fm_fork_touch))
+	    atomic_load(&fm_fork_touch) || fm_engine_need())
 		return -ENOTSUP;
-	p = fm_sys_mmap(q->addr, len, q->prot, ANONYMOUS, -1, 0);
+	p = lay_window(q, known, len);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	q->laid = true;
 	err = take(q, known, p);
-	q->laid = false;
+	q->laid = q->cut = false;
 	if (err)
 		fm_sys_munmap(p, len);
 	else
@@ -453,7 +462,7 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 	int err = clear_target(q);
 	int keep = q->flags;
 	bool want = !left;
-	void *p;
+	void *p = NULL;
 
 	q->left = left;
 	if (err)

@@ -9,6 +9,7 @@
 
 #include "ahead.h"
 #include "alloc.h"
+#include "arena.h"
 #include "bounce.h"
 #include "cache.h"
 #include "collapse.h"
@@ -302,6 +303,7 @@ void fm_engine_forked(void)
 	fm_locked_reset();
 	fm_stats_reset();
 	fm_reads_reset();
+	fm_arena_reset();
 	if (state != RUNNING)
 		return;
 	state = IDLE;

@@ -14,6 +14,7 @@
 #include "fault.h"
 
 #include "ahead.h"
+#include "arena.h"
 #include "around.h"
 #include "bounce.h"
 #include "cache.h"
@@ -441,7 +442,7 @@ FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
 	fm_epoch_leave(e);
 	if (m)
 		fm_stats_fault_ns(fm_now_ns() - begin);
-	else if (fm_space_wait_hidden())
+	else if (fm_arena_avoid(a, FM_PAGE) || fm_space_wait_hidden())
 		return FM_FAULT_RETRY;
 	return res;
 }

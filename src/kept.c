@@ -381,6 +381,7 @@ int fm_kept_take(struct fm_map *m, int prot)
 	int err;
 
 	if (!atomic_load(&pages) || !m->shared ||
+	    fm_map_pages(m) < LEAST >> FM_PAGE_SHIFT ||
 	    fm_sys_fstat(m->file->fd_path, &st) || !find(m, &st, &k))
 		return 0;
 	n = held(&k, 0);

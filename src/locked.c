@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "arena.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
@@ -102,6 +103,7 @@ int fm_mlockall(int flags)
 	fm_space_lock(&old);
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
 	fm_kept_drop();
+	fm_arena_drop();
 	err = demote_all();
 	if (!err)
 		err = (int)fm_sys1(SYS_mlockall, flags);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "space.h"
 
+#include "arena.h"
 #include "engine.h"
 #include "fork.h"
 #include "lock.h"
@@ -191,14 +192,20 @@ static int set_level(entry *node, int level, uintptr_t start, uintptr_t end,
 	return 0;
 }
 
+void fm_space_bounds(uintptr_t start, uintptr_t end)
+{
+	if (start < atomic_load(&low))
+		atomic_store(&low, start);
+	if (end > atomic_load(&high))
+		atomic_store(&high, end);
+}
+
 int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map)
 {
 	uintptr_t value = map ? (uintptr_t)map | LEAF_TAG : 0;
 
-	if (map && start < atomic_load(&low))
-		atomic_store(&low, start);
-	if (map && end > atomic_load(&high))
-		atomic_store(&high, end);
+	if (map)
+		fm_space_bounds(start, end);
 	return set_level(root, 0, start, end, value);
 }
 
@@ -213,5 +220,6 @@ bool fm_overlaps(const void *addr, size_t len)
 	touch = atomic_load(&fm_fork_touch);
 	if (touch)
 		touch(a, len);
+	fm_arena_avoid(a, len);
 	return fm_space_next(a, a + len, &at) != NULL;
 }

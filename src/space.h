@@ -38,5 +38,7 @@ struct fm_map *fm_space_next(uintptr_t addr, uintptr_t end,
 /* Make sure that the next `ranges` calls of it find memory. */
 int fm_space_reserve(size_t ranges);
 int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map);
+/* Addresses outside of what has ever been named here are nobody's. */
+void fm_space_bounds(uintptr_t start, uintptr_t end);
 
 #endif

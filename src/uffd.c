@@ -161,6 +161,18 @@ int fm_uffd_register(void *addr, size_t len)
 	return call(UFFDIO_REGISTER, &r);
 }
 
+int fm_uffd_lay(void *addr, size_t len)
+{
+	int err = fm_uffd_register(addr, len);
+
+	if (err)
+		return err;
+	fm_sys_madvise(addr, len, MADV_DONTFORK);
+	fm_sys_madvise(addr, len, MADV_DONTDUMP);
+	fm_sys_madvise(addr, len, MADV_NOHUGEPAGE);
+	return 0;
+}
+
 FM_FAULT long fm_uffd_copy(void *dst, const void *src, size_t len,
 			   bool protect)
 {
