@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "ahead.h"
-#include "arena.h"
 #include "beside.h"
 #include "engine.h"
 #include "engine_priv.h"
@@ -32,6 +31,7 @@
 #include "sys.h"
 #include "uffd.h"
 #include "warm.h"
+#include "windows.h"
 
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08
@@ -52,7 +52,7 @@ struct request {
 	const struct fm_policy *policy;
 	const char *left; /* why the kernel serves a file that we know of */
 	bool shared, populate, maywrite;
-	bool cut;  /* from an arena: as it is to be */
+	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
 	bool again; /* too short, as before: not looked at any further */
 	int fd_flags;
@@ -427,7 +427,7 @@ static void *lay_window(struct request *q, const struct fm_file *f, size_t len)
 	void *p = NULL;
 
 	if (!q->addr && atomic_load(&f->st.mappings) >= FEW_WINDOWS)
-		p = fm_arena_cut(len, q->prot);
+		p = fm_window_cut(len, q->prot);
 	q->cut = p != NULL;
 	q->laid = !p;
 	return p ? p : fm_sys_mmap(q->addr, len, q->prot, ANONYMOUS, -1, 0);

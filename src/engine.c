@@ -9,7 +9,6 @@
 
 #include "ahead.h"
 #include "alloc.h"
-#include "arena.h"
 #include "bounce.h"
 #include "cache.h"
 #include "collapse.h"
@@ -36,6 +35,7 @@
 #include "trace.h"
 #include "uffd.h"
 #include "wb.h"
+#include "windows.h"
 
 int (*fm_hook_take_signals)(void);
 
@@ -303,7 +303,7 @@ void fm_engine_forked(void)
 	fm_locked_reset();
 	fm_stats_reset();
 	fm_reads_reset();
-	fm_arena_reset();
+	fm_window_reset();
 	if (state != RUNNING)
 		return;
 	state = IDLE;

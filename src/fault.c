@@ -14,7 +14,6 @@
 #include "fault.h"
 
 #include "ahead.h"
-#include "arena.h"
 #include "around.h"
 #include "bounce.h"
 #include "cache.h"
@@ -33,6 +32,7 @@
 #include "trace.h"
 #include "uffd.h"
 #include "wb.h"
+#include "windows.h"
 
 #define STORE_AHEAD 15      /* pages un-protected ahead of a rising store */
 #define STORE_AHEAD_LONG 63 /* when it has come a long way */
@@ -442,7 +442,7 @@ FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
 	fm_epoch_leave(e);
 	if (m)
 		fm_stats_fault_ns(fm_now_ns() - begin);
-	else if (fm_arena_avoid(a, FM_PAGE) || fm_space_wait_hidden())
+	else if (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden())
 		return FM_FAULT_RETRY;
 	return res;
 }

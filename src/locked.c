@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "arena.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
@@ -16,6 +15,7 @@
 #include "mapops.h"
 #include "space.h"
 #include "sys.h"
+#include "windows.h"
 
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4
@@ -103,7 +103,7 @@ int fm_mlockall(int flags)
 	fm_space_lock(&old);
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
 	fm_kept_drop();
-	fm_arena_drop();
+	fm_window_drop();
 	err = demote_all();
 	if (!err)
 		err = (int)fm_sys1(SYS_mlockall, flags);

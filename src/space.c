@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "space.h"
 
-#include "arena.h"
 #include "engine.h"
 #include "fork.h"
 #include "lock.h"
 #include "types.h"
+#include "windows.h"
 
 /* Level 0 covers 1 GiB an entry, level 1 2 MiB, level 2 4 KiB. */
 static const int shift_of[3] = { 30, 21, 12 };
@@ -220,6 +220,6 @@ bool fm_overlaps(const void *addr, size_t len)
 	touch = atomic_load(&fm_fork_touch);
 	if (touch)
 		touch(a, len);
-	fm_arena_avoid(a, len);
+	fm_window_avoid(a, len);
 	return fm_space_next(a, a + len, &at) != NULL;
 }

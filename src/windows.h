@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arena.h - memory for small windows, laid down and registered ahead.
+ * windows.h - memory for small windows, laid down and registered ahead.
  *
  * A program that maps a page, looks at it and unmaps it pays for five system
  * calls of ours each time: mmap, userfaultfd's registration and three advices.
@@ -9,8 +9,8 @@
  * natively; only what has not been cut yet is there although the program has not
  * asked for it, and goes as soon as the program means it.
  */
-#ifndef FM_ARENA_H
-#define FM_ARENA_H
+#ifndef FM_WINDOWS_H
+#define FM_WINDOWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,14 +18,14 @@
 
 /* Under the space lock. len bytes (a multiple of a page) with protection prot,
  * registered, never touched. NULL: lay it down as any other. */
-void *fm_arena_cut(size_t len, int prot);
+void *fm_window_cut(size_t len, int prot);
 
 /* [fault] The program accesses or means [addr, addr + len). What has not been
- * cut and lies there is unmapped, with all that is left of its arena. True if
+ * cut and lies there is unmapped, with what is left around it. True if
  * anything was. */
-bool fm_arena_avoid(uintptr_t addr, size_t len);
+bool fm_window_avoid(uintptr_t addr, size_t len);
 
-void fm_arena_drop(void);  /* [any] all that has not been cut */
-void fm_arena_reset(void); /* child of fork: the memory has not come along */
+void fm_window_drop(void);  /* [any] all that has not been cut */
+void fm_window_reset(void); /* child of fork: the memory has not come along */
 
 #endif

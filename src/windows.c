@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "arena.h"
+#include "windows.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -10,8 +10,8 @@
 #include "types.h"
 #include "uffd.h"
 
-#define ARENA ((size_t)2 << 20)
-#define LARGEST (ARENA / 8) /* window: little is left over at the end */
+#define LAID ((size_t)2 << 20)
+#define LARGEST (LAID / 8) /* window: little is left over at the end */
 
 /*
  * One for each protection: what has not been cut, as its first page's number
@@ -52,7 +52,7 @@ static FM_FAULT bool give_up(_Atomic uint64_t *r, uint64_t word)
 	return true;
 }
 
-FM_FAULT bool fm_arena_avoid(uintptr_t addr, size_t len)
+FM_FAULT bool fm_window_avoid(uintptr_t addr, size_t len)
 {
 	bool any = false;
 
@@ -69,12 +69,12 @@ FM_FAULT bool fm_arena_avoid(uintptr_t addr, size_t len)
 	return any;
 }
 
-void fm_arena_drop(void)
+void fm_window_drop(void)
 {
-	fm_arena_avoid(0, SIZE_MAX);
+	fm_window_avoid(0, SIZE_MAX);
 }
 
-void fm_arena_reset(void)
+void fm_window_reset(void)
 {
 	for (int k = 0; k < 2; k++)
 		if (atomic_exchange(&rest[k], 0))
@@ -97,22 +97,22 @@ static bool lay(_Atomic uint64_t *r, int prot)
 
 	if (limited())
 		return false;
-	p = fm_sys_mmap(NULL, ARENA, prot,
+	p = fm_sys_mmap(NULL, LAID, prot,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (fm_is_err(p))
 		return false;
-	if (fm_uffd_lay(p, ARENA)) {
-		fm_sys_munmap(p, ARENA);
+	if (fm_uffd_lay(p, LAID)) {
+		fm_sys_munmap(p, LAID);
 		return false;
 	}
 	owner = fm_sys_getpid();
-	fm_space_bounds((uintptr_t)p, (uintptr_t)p + ARENA);
+	fm_space_bounds((uintptr_t)p, (uintptr_t)p + LAID);
 	atomic_fetch_add(&fm_live_maps, 1);
-	atomic_store(r, word_of((uintptr_t)p, ARENA));
+	atomic_store(r, word_of((uintptr_t)p, LAID));
 	return true;
 }
 
-void *fm_arena_cut(size_t len, int prot)
+void *fm_window_cut(size_t len, int prot)
 {
 	_Atomic uint64_t *r = &rest[!!(prot & PROT_WRITE)];
 	uint64_t w = atomic_load(r);
