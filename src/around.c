@@ -6,10 +6,10 @@
  * MADV_RANDOM: while the cache has room a few neighbours cost the device next
  * to nothing, and programs that start cold come back for them; more where
  * much of the surrounding has been asked for already. When the cache is full
- * a neighbour costs the eviction of something that was asked for, so then
- * only what completes a group that is mostly there comes along. Or that was
- * there: when a scan has driven out a working set, most faults want what was
- * evicted not long ago, and its neighbours will be wanted, too.
+ * a neighbour costs the eviction of something that was asked for, so then the
+ * page comes alone. Unless that something belongs to a scan: when a scan has
+ * driven out a working set, most faults want what was evicted not long ago, and
+ * its neighbours will be wanted, too.
  *
  * And all of the neighbours when the faults, wherever they are, fall into few
  * enough pieces of 2 MiB that the cache could hold all of these.
@@ -50,7 +50,38 @@ static FM_FAULT bool has_room(void)
 	return fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7;
 }
 
-/* Do most of the faults want what was evicted not long ago? A running mean,
+/* Was a scan to blame for what has been evicted lately? For as long as a cache
+ * turns over once, after an eighth of it came by map-ahead rather than by faults
+ * of a full cache. */
+static struct {
+	_Atomic uint64_t streamed, faults;
+	_Atomic uint64_t evicted; /* how many had been then, plus one, or 0 */
+} scan;
+
+FM_FAULT void fm_around_streamed(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&scan.streamed, pages, memory_order_relaxed);
+}
+
+static FM_FAULT bool scan_passed(void)
+{
+	uint64_t now = fm_cache_evicted(), then;
+	uint64_t faults = atomic_fetch_add_explicit(&scan.faults, 1,
+						    memory_order_relaxed);
+	uint64_t streamed = atomic_load_explicit(&scan.streamed,
+						 memory_order_relaxed);
+
+	if (streamed + faults >= fm_cache_limit() / 8) {
+		if (streamed >= faults)
+			atomic_store(&scan.evicted, now + 1);
+		atomic_store(&scan.streamed, 0);
+		atomic_store(&scan.faults, 0);
+	}
+	then = atomic_load_explicit(&scan.evicted, memory_order_relaxed);
+	return then && now + 1 - then < fm_cache_limit();
+}
+
+/* And do most of the faults want what was evicted not long ago? A running mean,
  * of 256, over about the last 16 faults of full caches. */
 static _Atomic uint32_t share_back;
 
@@ -62,7 +93,7 @@ static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
 
 	share += (back ? 16 : 0) - share / 16;
 	atomic_store_explicit(&share_back, share, memory_order_relaxed);
-	return back && share > 128;
+	return scan_passed() && back && share > 128;
 }
 
 /* Pieces of 2 MiB that the last WINDOW faults fell into; a slot tells which
@@ -118,11 +149,11 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 		return LARGE;
 	room = has_room();
 	back = !room && comes_back(m, i);
+	if (!room && !back)
+		return 1;
 	n = known(m, i, GROUP, back);
 	if (n < GROUP / (room ? 4 : 2))
 		return room ? FEW : 1;
-	if (!room && !back)
-		return GROUP;
 	return known(m, i, LARGE, back) >= LARGE / 2 ? LARGE : GROUP;
 }
 

@@ -8,6 +8,8 @@
 /* Page i of m is locked by the caller and about to be loaded. Chooses the
  * pages [*lo, *hi) around it that one read brings, and locks the others. */
 void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo, uint64_t *hi);
+/* So many pages have come by map-ahead. */
+void fm_around_streamed(uint64_t pages);
 void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
 
 #endif

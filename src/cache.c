@@ -52,6 +52,11 @@ uint64_t fm_cache_limit(void)
 	return atomic_load_explicit(&limit, memory_order_relaxed);
 }
 
+uint64_t fm_cache_evicted(void)
+{
+	return atomic_load_explicit(&evicted, memory_order_relaxed);
+}
+
 int64_t fm_cache_resident(void)
 {
 	return atomic_load_explicit(&resident, memory_order_relaxed);

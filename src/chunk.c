@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "chunk_priv.h"
 
+#include "around.h"
 #include "cache.h"
 #include "engine_priv.h"
 #include "epoch.h"
@@ -346,6 +347,8 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 		return;
 	count(c->charged ? &m->file->st.hits_standby :
 			   &m->file->st.hits_ahead, 1);
+	if (!c->charged)
+		fm_around_streamed(c->n);
 	if (map_huge(c, m))
 		return;
 	if (c->frame && !c->frame->full)
