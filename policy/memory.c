@@ -19,18 +19,21 @@ struct kind {
 	const char *limits[3]; /* NULL terminated */
 	const char *usage;
 	const char *reclaimable[4]; /* fields of memory.stat */
+	const char *refaults;
 };
 
 static const struct kind v1 = {
 	.limits = { "memory.limit_in_bytes" },
 	.usage = "memory.usage_in_bytes",
 	.reclaimable = { "\ntotal_active_file ", "\ntotal_inactive_file " },
+	.refaults = "\ntotal_workingset_refault_file ",
 };
 static const struct kind v2 = {
 	.limits = { "memory.max", "memory.high" },
 	.usage = "memory.current",
 	.reclaimable = { "\nactive_file ", "\ninactive_file ",
 			 "\nslab_reclaimable " },
+	.refaults = "\nworkingset_refault_file ",
 };
 
 /* What is asked of each group. */
@@ -72,18 +75,36 @@ static uint64_t field(const char *text, const char *name)
 	return v;
 }
 
+static bool read_stat(const char *dir, char *text, size_t size)
+{
+	char path[PATH_ROOM];
+
+	return !fm_join(path, sizeof(path), dir, "/memory.stat", "") &&
+	       fm_read_small(path, text, size) > 0;
+}
+
+/* The least answer is the innermost group's, for a group counts what is in the
+ * groups below. */
+static uint64_t refaults_of(const char *dir, const struct kind *k)
+{
+	char text[8192];
+
+	if (limit_of(dir, k) == UINT64_MAX ||
+	    !read_stat(dir, text, sizeof(text)))
+		return UINT64_MAX;
+	return field(text, k->refaults);
+}
+
 /* Page cache makes room for whoever needs memory; the rest stays. */
 static uint64_t left_of(const char *dir, const struct kind *k)
 {
 	uint64_t limit = limit_of(dir, k), used;
-	char path[PATH_ROOM], text[8192];
+	char text[8192];
 
 	if (limit == UINT64_MAX)
 		return UINT64_MAX;
 	used = read_number(dir, k->usage);
-	if (used == UINT64_MAX ||
-	    fm_join(path, sizeof(path), dir, "/memory.stat", "") ||
-	    fm_read_small(path, text, sizeof(text)) <= 0)
+	if (used == UINT64_MAX || !read_stat(dir, text, sizeof(text)))
 		return UINT64_MAX;
 	for (const char *const *n = k->reclaimable; *n; n++)
 		used -= fm_least(used, field(text, *n));
@@ -173,6 +194,19 @@ uint64_t fm_memory_left(const char *root)
 		return left;
 	machine = field(text, "\nMemAvailable:") << 10;
 	return machine ? fm_least(left, machine) : left;
+}
+
+uint64_t fm_memory_refaults(const char *root)
+{
+	uint64_t n = ask_groups(root, refaults_of);
+	char path[PATH_ROOM], text[16384];
+
+	if (n != UINT64_MAX)
+		return n;
+	if (fm_join(path, sizeof(path), root, "/proc/vmstat", "") ||
+	    fm_read_small(path, text, sizeof(text)) <= 0)
+		return 0;
+	return field(text, "\nworkingset_refault_file ");
 }
 
 uint64_t fm_memory_total(void)

@@ -24,7 +24,7 @@ const struct fm_option fm_options[] = {
 	{ "faults", "FASTMAP_FAULTS", .scope = PROC(faults), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|signal|thread" },
 	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache_bytes),
-	  .type = T_MEMORY, .standard = "50%", .min = 16 * KIB,
+	  .type = T_MEMORY, .standard = "auto", .min = 16 * KIB,
 	  .max = 64 * TIB },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
 	  .standard = "no" },
@@ -169,9 +169,13 @@ static uint32_t percentage(const char *s)
 static int set_number(const struct fm_option *o, void *at, struct fm_set *set,
 		      const char *value)
 {
+	const bool automatic = o->type == T_MEMORY && !strcmp(value, "auto");
 	uint64_t v;
-	int r = parse_number(o, value, &v);
+	int r;
 
+	if (automatic)
+		value = FM_AUTO_SHARE;
+	r = parse_number(o, value, &v);
 	if (r)
 		return r;
 	switch (o->type) {
@@ -181,6 +185,7 @@ static int set_number(const struct fm_option *o, void *at, struct fm_set *set,
 	case T_MEMORY:
 		*(uint64_t *)at = v;
 		set->process.cache_percent = percentage(value);
+		set->process.cache_auto = automatic;
 		break;
 	case T_LEVEL:
 		*(int *)at = (int)v;

@@ -34,6 +34,8 @@ struct fm_policy {
 	uint32_t wb_interval_ms;     /* dirty for at most this long; 0 = never */
 };
 
+#define FM_AUTO_SHARE "50%" /* where cache = auto begins */
+
 /* Settings of the process. Strings live as long as the set. */
 struct fm_settings {
 	enum fm_mode mode;
@@ -50,6 +52,7 @@ struct fm_settings {
 	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */
 	uint32_t null_store;     /* FASTMAP_NULL_STORE=1: no I/O for marked files (benches) */
 	uint32_t cache_percent;  /* cache_bytes is this share of memory; 0 = fixed */
+	bool cache_auto;         /* the share is where it begins, see budget.h */
 	const char *socket;      /* control socket, or NULL */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "sys.h"
@@ -41,7 +42,7 @@ static long read_all(int fd, char *buf, size_t size)
 	size_t n = 0;
 
 	while (n < size) {
-		long r = fm_sys3(SYS_read, fd, buf + n, size - n);
+		long r = fm_sys_pread(fd, buf + n, size - n, (off_t)n);
 
 		if (r == -EINTR)
 			continue;
@@ -54,15 +55,70 @@ static long read_all(int fd, char *buf, size_t size)
 	return (long)n;
 }
 
+static _Thread_local struct fm_kept_files *kept;
+
+void fm_read_keep(struct fm_kept_files *k)
+{
+	kept = k;
+}
+
+static void forget(struct fm_kept_files *k, unsigned i)
+{
+	if (k->file[i].fd >= 0)
+		fm_sys_close(k->file[i].fd);
+	k->file[i] = k->file[--k->n];
+}
+
+void fm_read_retry(struct fm_kept_files *k)
+{
+	for (unsigned i = k->n; i-- > 0;)
+		if (k->file[i].fd < 0)
+			forget(k, i);
+}
+
+static unsigned kept_at(const struct fm_kept_files *k, const char *path)
+{
+	unsigned i = 0;
+
+	while (i < k->n && strcmp(k->file[i].path, path))
+		i++;
+	return i;
+}
+
+/* The number, or why there is none; from now on, if there is room for it. */
+static int keep_open(struct fm_kept_files *k, const char *path, bool *ret_kept)
+{
+	unsigned i = kept_at(k, path);
+	size_t n = strlen(path) + 1;
+	int fd;
+
+	*ret_kept = true;
+	if (i < k->n)
+		return k->file[i].fd;
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	*ret_kept = k->n < FM_KEPT_FILES && n <= sizeof(k->file->path);
+	if (*ret_kept) {
+		memcpy(k->file[i].path, path, n);
+		k->file[i].fd = fd;
+		k->n++;
+	}
+	return fd;
+}
+
 long fm_read_small(const char *path, char *buf, size_t size)
 {
-	int fd = fm_sys_open(path, O_RDONLY, 0);
+	bool keeps = false;
+	int fd = kept ? keep_open(kept, path, &keeps) :
+			fm_sys_open(path, O_RDONLY, 0);
 	long n;
 
 	if (fd < 0)
 		return fd;
 	n = read_all(fd, buf, size - 1);
-	fm_sys_close(fd);
+	if (!keeps)
+		fm_sys_close(fd);
+	else if (n < 0) /* gone: its group has been removed */
+		forget(kept, kept_at(kept, path));
 	if (n >= 0)
 		buf[n] = 0;
 	return n;

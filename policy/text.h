@@ -23,6 +23,23 @@ int fm_read_text(struct fm_arena *a, const char *path, char **ret);
 /* A small (proc, cgroup) file into buf, NUL terminated; length or -errno. */
 long fm_read_small(const char *path, char *buf, size_t size);
 
+/*
+ * To open a file takes memory, and where that is short the kernel looks for some
+ * first, for a hundred milliseconds at worst. So a thread that must not wait keeps
+ * what it reads by fm_read_small open, and remembers what there is not. It must
+ * have a table of descriptors of its own.
+ */
+#define FM_KEPT_FILES 48
+struct fm_kept_files {
+	unsigned n;
+	struct {
+		int fd; /* or -errno */
+		char path[252];
+	} file[FM_KEPT_FILES];
+};
+void fm_read_keep(struct fm_kept_files *k); /* zeroed; this thread, for good */
+void fm_read_retry(struct fm_kept_files *k); /* what there was not */
+
 /* Join; -1 when it does not fit. */
 int fm_join(char *buf, size_t size, const char *a, const char *b,
 	    const char *c);

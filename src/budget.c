@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "budget.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,7 +23,12 @@
 #define LEAST_PART 32 /* that part of the ceiling stays ours */
 #define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
 #define SOON_MS 2u
-#define IDLE_MS 100u
+#define TURN_MS 30000u  /* memory that others had in this turn and the last */
+#define MARGIN 8        /* stays free of growth, and that part of the limit */
+#define MOST_PERCENT 87u /* see ceiling() */
+#define STEP_PERCENT 2u /* in a tenth of a second */
+#define SOME_BACK 32u   /* pages in that time, or nobody lacks anything */
+#define IDLE_MS 10u
 #define LATE_MS 500u
 
 /* Less than all of the limit, whatever was asked for: the program, its stacks
@@ -38,9 +42,22 @@ static uint64_t ceiling(const struct fm_budget *b)
 	return fm_least(v, most);
 }
 
+/* Beyond where it began it does not take what others may take again. */
+static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
+{
+	uint64_t least = fm_least(b->least[0], b->least[1]);
+	uint64_t begin = b->limit / 100 * b->base;
+	uint64_t most = least > b->limit / MARGIN ? least - b->limit / MARGIN :
+						    0;
+
+	if (!b->base || bytes <= begin)
+		return bytes;
+	return most < begin ? begin : fm_least(bytes, most);
+}
+
 static uint64_t settle(struct fm_budget *b)
 {
-	uint64_t most = ceiling(b), least = most / LEAST_PART;
+	uint64_t most = grown(b, ceiling(b)), least = most / LEAST_PART;
 
 	if (b->eighths < 8)
 		most = most / 8 * b->eighths;
@@ -60,6 +77,7 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.room = UINT64_MAX,
 		.soon = UINT64_MAX,
 		.all = UINT64_MAX,
+		.least = { UINT64_MAX, UINT64_MAX },
 	};
 	settle(b);
 }
@@ -98,6 +116,32 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 	return settle(b);
 }
 
+void fm_budget_auto(struct fm_budget *b)
+{
+	b->base = b->percent;
+}
+
+uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
+			   uint64_t theirs)
+{
+	uint64_t new_ours = ours - b->ours, new_theirs = theirs - b->theirs;
+	bool first = !b->ours && !b->theirs;
+
+	b->ours = ours;
+	b->theirs = theirs;
+	if (!b->base || first)
+		return b->now;
+	if (new_theirs > new_ours && new_theirs > SOME_BACK) {
+		if (b->percent > b->base)
+			b->percent -= STEP_PERCENT;
+	} else if (new_ours > 2 * new_theirs && new_ours > SOME_BACK &&
+		   held >= b->now - b->now / 8 &&
+		   b->percent < MOST_PERCENT) {
+		b->percent += STEP_PERCENT;
+	}
+	return settle(b);
+}
+
 /* Before a program that takes memory as fast as it can be zeroed has taken half
  * of what is free; less often while nothing changes. */
 static unsigned next_look(const struct fm_budget *b, uint64_t left,
@@ -122,6 +166,16 @@ static void feel_rate(struct fm_budget *b, uint64_t all, uint64_t ms)
 	b->all = all;
 }
 
+static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
+{
+	if (now_ms - b->turn_ms > TURN_MS) {
+		b->turn_ms = now_ms;
+		b->least[1] = b->least[0];
+		b->least[0] = all;
+	}
+	b->least[0] = fm_least(b->least[0], all);
+}
+
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 			uint64_t now_ms)
 {
@@ -131,6 +185,7 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	uint64_t free, spare;
 
 	feel_rate(b, all, ms);
+	feel_least(b, all, now_ms);
 	free = reserve(b);
 	spare = left > free ? left - free : 0;
 	b->pause_ms = next_look(b, left, spare);

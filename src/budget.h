@@ -6,11 +6,13 @@
 #ifndef FM_BUDGET_H
 #define FM_BUDGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fm_budget {
 	uint64_t wanted;      /* policy or control socket, bytes */
 	uint32_t percent;     /* of the limit; 0: wanted is fixed */
+	uint32_t base;        /* where it began, and does not fall below; 0: fixed */
 	uint64_t limit;       /* memory of this process, bytes */
 	uint64_t now;         /* the result, bytes */
 	uint64_t target;      /* what it is going to be if nothing changes */
@@ -22,11 +24,15 @@ struct fm_budget {
 	uint64_t rate;        /* bytes a ms that others took at most, lately */
 	uint64_t all, left, at_ms; /* the last look: all that was not others', */
 	unsigned pause_ms;    /* what of it was free; when to look again */
+	uint64_t ours, theirs; /* pages that had come back, at the last balance */
+	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 };
 
 /* Start from what the policy resolved. */
 void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		    uint64_t limit);
+/* The share may grow, see fm_budget_balance. */
+void fm_budget_auto(struct fm_budget *b);
 
 /* Once a second: the limit may have changed; stalled_us is the growing total
  * of time that tasks stood still for want of memory. Returns the new size. */
@@ -42,6 +48,18 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
  */
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 			uint64_t now_ms);
+
+/*
+ * Ten times a second: growing totals of pages that came back after they had been
+ * evicted, from our cache and from the kernel's page cache. Whoever has more of
+ * them lacks memory more (as Linux weighs anonymous memory against page cache).
+ * Beyond its first share the cache does not grow into memory that others had in
+ * the last half minute, nor into an eighth of the limit. `held` bytes are in the
+ * cache. Returns the new size.
+ */
+#define FM_BALANCE_MS 100
+uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
+			   uint64_t theirs);
 
 /* "full ... total=N" of a pressure file. `root` is put before /proc and /sys
  * (tests). 0 where the kernel does not tell. */

@@ -45,7 +45,7 @@ static _Atomic uint32_t clock_hand; /* next shard to evict from */
 /* Ghosts: fingerprint and time of recent evictions, one word a slot. */
 static _Atomic uint32_t *ghost;
 static uint64_t ghost_mask;
-static _Atomic uint64_t evicted;
+static _Atomic uint64_t evicted, came_back;
 
 uint64_t fm_cache_limit(void)
 {
@@ -55,6 +55,11 @@ uint64_t fm_cache_limit(void)
 uint64_t fm_cache_evicted(void)
 {
 	return atomic_load_explicit(&evicted, memory_order_relaxed);
+}
+
+uint64_t fm_cache_came_back(void)
+{
+	return atomic_load_explicit(&came_back, memory_order_relaxed);
 }
 
 int64_t fm_cache_resident(void)
@@ -204,6 +209,8 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 		m = n;
 	}
 	again = fm_cache_ghost(m->file, m->pgoff + i);
+	if (again)
+		atomic_fetch_add_explicit(&came_back, 1, memory_order_relaxed);
 	hot = again && m->file->policy->eviction == FM_EVICT_DEFAULT;
 	if (again && m->file->policy->eviction == FM_EVICT_CLOCK)
 		mode |= PM_REFERENCED;

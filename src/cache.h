@@ -54,6 +54,7 @@ struct fm_drop;
 void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i);
 
 uint64_t fm_cache_evicted(void);  /* pages, ever */
+uint64_t fm_cache_came_back(void); /* of them, while remembered (fm_cache_ghost) */
 uint64_t fm_cache_limit(void);    /* pages */
 int64_t fm_cache_resident(void);  /* pages */
 

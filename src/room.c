@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "policy.h"
 #include "sys.h"
+#include "text.h"
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define STEP_MS 1000
@@ -30,21 +31,24 @@ static void resize_to(uint64_t bytes)
 	fm_evictor_shrink();
 }
 
-static void set(uint64_t bytes, uint32_t percent, uint64_t limit)
+static void set(uint64_t bytes, uint32_t percent, bool automatic,
+		uint64_t limit)
 {
 	uint64_t old;
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
 	fm_budget_init(&budget, bytes, percent, limit);
+	if (automatic)
+		fm_budget_auto(&budget);
 	resize_to(budget.now);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
 }
 
-void fm_room_set(uint64_t bytes, uint32_t percent)
+void fm_room_set(uint64_t bytes, uint32_t percent, bool automatic)
 {
-	set(bytes, percent, fm_memory_limit());
+	set(bytes, percent, automatic, fm_memory_limit());
 }
 
 uint64_t fm_room_target(void)
@@ -61,8 +65,21 @@ static void step(void)
 	fm_unlock(&lock);
 }
 
-/* Returns the milliseconds to wait for the next one. What the cache holds
- * besides its pages is not given back. */
+/* Our cache against the page cache. False: nothing of ours has come back. */
+static bool balance(void)
+{
+	uint64_t ours = fm_cache_came_back(), theirs = fm_memory_refaults("");
+	uint64_t held = (uint64_t)fm_cache_resident() * FM_PAGE + overhead;
+	bool busy;
+
+	fm_lock(&lock);
+	busy = ours != budget.ours;
+	resize_to(fm_budget_balance(&budget, held, ours, theirs));
+	fm_unlock(&lock);
+	return busy;
+}
+
+/* Returns the milliseconds to wait for the next one. */
 static uint64_t look(void)
 {
 	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), held, ms;
@@ -96,18 +113,30 @@ static void ask_for_short_turns(void)
 static void *watch(void *arg)
 {
 	bool own = !fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
-	uint64_t next_step = 0;
+	static struct fm_kept_files kept;
+	uint64_t next_step = 0, next_balance = 0;
+	bool busy = false;
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-room", 0, 0, 0);
 	ask_for_short_turns();
+	kept.n = 0; /* not what the thread of the process before a fork had */
+	if (own)
+		fm_read_keep(&kept);
 	for (;;) {
 		struct timespec ts;
 		uint64_t ms = look();
 
 		if (fm_now_ms() >= next_step) {
+			fm_read_retry(&kept);
 			step();
 			next_step = fm_now_ms() + STEP_MS;
 		}
+		if (fm_now_ms() >= next_balance) {
+			busy = balance();
+			next_balance = fm_now_ms() + FM_BALANCE_MS;
+		}
+		if (busy)
+			ms = fm_least(ms, FM_BALANCE_MS);
 		ms = own ? ms : STEP_MS;
 		ts.tv_sec = (time_t)(ms / 1000);
 		ts.tv_nsec = (long)(ms % 1000) * 1000000;
@@ -122,7 +151,8 @@ int fm_room_start(void)
 	uint64_t cache = fm_cache_limit() * FM_PAGE;
 
 	overhead = s->cache_bytes > cache ? s->cache_bytes - cache : 0;
-	set(s->cache_bytes, s->cache_percent, fm_memory_limit());
+	set(s->cache_bytes, s->cache_percent, s->cache_auto,
+	    fm_memory_limit());
 	return fm_thread_create(watch, NULL);
 }
 

@@ -133,7 +133,7 @@ static void memory_lines(void)
 	size_line("memory of the machine", fm_memory_total());
 	size_line("control group limit", fm_cgroup_limit(""));
 	size_line("memory this process may use", fm_memory_limit());
-	size_line("default cache (half)", fm_memory_limit() / 2);
+	size_line("cache = auto begins with (half)", fm_memory_limit() / 2);
 	info("transparent huge pages",
 	     first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
 	line("process_madvise on self", probe_batch_drop(), "",

@@ -113,7 +113,7 @@ static void looks_more_often_when_little_is_left(void **state)
 	assert_int_equal(b.pause_ms, 2);
 	for (int k = 0; k < 8; k++)
 		fm_budget_room(&b, 64 * MIB, 836 * MIB, 1200);
-	assert_int_equal(b.pause_ms, 100); /* nothing changes */
+	assert_int_equal(b.pause_ms, 10); /* nothing changes */
 	fm_budget_room(&b, 32 * MIB, 836 * MIB, 1300);
 	assert_int_equal(b.pause_ms, 2);
 }
@@ -137,6 +137,74 @@ static void more_stays_free_for_who_is_fast(void **state)
 	assert_true(b.rate < MIB / 16);
 }
 
+/* Begins at half; looked at once, for the totals. */
+static struct fm_budget automatic(void)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	fm_budget_auto(&b);
+	fm_budget_balance(&b, b.now, 1000, 100000);
+	return b;
+}
+
+static void grows_while_its_pages_come_back(void **state)
+{
+	struct fm_budget b = automatic(), fixed;
+	uint64_t before = b.now;
+
+	assert_true(before == GIB / 100 * 50);
+	assert_true(fm_budget_balance(&b, b.now, 1010, 100000) == before);
+	assert_true(fm_budget_balance(&b, b.now, 1400, 100000) ==
+		    GIB / 100 * 52);
+	/* It has not used what it has. */
+	assert_true(fm_budget_balance(&b, b.now / 2, 1800, 100000) ==
+		    GIB / 100 * 52);
+	for (uint64_t k = 0; k < 50; k++)
+		fm_budget_balance(&b, b.now, 2200 + 400 * k, 100000);
+	assert_true(b.now <= GIB / 8 * 7 && b.now > GIB / 100 * 84);
+	fm_budget_init(&fixed, 0, 50, GIB);
+	fm_budget_balance(&fixed, fixed.now, 1000, 100000);
+	assert_true(fm_budget_balance(&fixed, fixed.now, 9000, 100000) ==
+		    before);
+}
+
+static void page_cache_takes_it_back(void **state)
+{
+	struct fm_budget b = automatic();
+	uint64_t ours = 1000, theirs = 100000;
+
+	for (int k = 0; k < 50; k++)
+		fm_budget_balance(&b, b.now, ours += 400, theirs);
+	assert_true(b.now > GIB / 100 * 84);
+	/* As much as ours: neither. */
+	assert_true(fm_budget_balance(&b, b.now, ours += 400, theirs += 300) >
+		    GIB / 100 * 84);
+	for (int k = 0; k < 50; k++)
+		fm_budget_balance(&b, b.now, ours += 400, theirs += 500);
+	assert_true(b.now == GIB / 100 * 50);
+}
+
+/* What they had comes back to them at once, but for how long is not known. */
+static void does_not_grow_into_what_others_had(void **state)
+{
+	struct fm_budget b = automatic();
+	uint64_t ours = 1000, ms = 1000;
+
+	fm_budget_room(&b, 300 * MIB, 400 * MIB, ms); /* others: 324 MiB */
+	for (; ms < 30000; ms += 100) {
+		fm_budget_room(&b, GIB - b.now, b.now, ms);
+		fm_budget_balance(&b, b.now, ours += 400, 100000);
+		assert_true(b.now <= 572 * MIB);
+	}
+	assert_true(b.now > 560 * MIB);
+	for (; ms < 130000; ms += 100) {
+		fm_budget_room(&b, GIB - b.now, b.now, ms);
+		fm_budget_balance(&b, b.now, ours += 400, 100000);
+	}
+	assert_true(b.now > GIB / 100 * 84);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +216,9 @@ int main(void)
 		cmocka_unit_test(room_comes_back_by_and_by),
 		cmocka_unit_test(looks_more_often_when_little_is_left),
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
+		cmocka_unit_test(grows_while_its_pages_come_back),
+		cmocka_unit_test(page_cache_takes_it_back),
+		cmocka_unit_test(does_not_grow_into_what_others_had),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

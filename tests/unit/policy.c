@@ -188,6 +188,7 @@ static void without_anything_nothing_is_managed(void **state)
 	assert_null(fm_policy_for("/data/x"));
 	assert_int_equal(fm_settings()->mode, FM_MODE_ON);
 	assert_true(fm_settings()->guardian);
+	assert_true(fm_settings()->cache_auto);
 	assert_true(fm_settings()->cache_bytes == fm_memory_limit() / 100 * 50 +
 						  fm_memory_limit() % 100 * 50 /
 							  100);
@@ -283,6 +284,7 @@ static void environment_overrides(void **state)
 	     "FASTMAP_CACHE=25%", "FASTMAP_BLOCK=2M", "FASTMAP_STATS=1",
 	     "FASTMAP_PATHS=/elsewhere");
 	assert_int_equal(fm_settings()->cache_percent, 25);
+	assert_false(fm_settings()->cache_auto);
 	assert_int_equal(fm_policy_for("/data/x")->block_size, 2 << 20);
 	assert_int_equal(fm_policy_for("/elsewhere/x")->block_size, 2 << 20);
 	assert_string_equal(fm_settings()->stats, "stderr");
@@ -444,6 +446,32 @@ static void cgroup_limits(void **state)
 	assert_true(fm_cgroup_limit(in_dir("cg")) == 3000000);
 }
 
+static void page_cache_that_came_back(void **state)
+{
+	assert_int_equal(fm_memory_refaults(in_dir("back")), 0);
+	make_dirs("back/proc/self");
+	make_dirs("back/sys/fs/cgroup/a/b");
+	make_dirs("back/sys/fs/cgroup/memory/m");
+	put("back/proc/self/cgroup", "0::/a/b\n");
+	put("back/proc/vmstat", "nr_free_pages 5\nworkingset_refault_anon 3\n"
+				"workingset_refault_file 900\n");
+	put("back/sys/fs/cgroup/a/b/memory.stat",
+	    "anon 1\nworkingset_refault_file 7\n");
+	put("back/sys/fs/cgroup/a/memory.stat",
+	    "anon 1\nworkingset_refault_anon 5\nworkingset_refault_file 40\n");
+	assert_int_equal(fm_memory_refaults(in_dir("back")), 900);
+	put("back/sys/fs/cgroup/a/memory.max", "5000000\n");
+	assert_int_equal(fm_memory_refaults(in_dir("back")), 40);
+	put("back/sys/fs/cgroup/a/b/memory.max", "4000000\n");
+	assert_int_equal(fm_memory_refaults(in_dir("back")), 7);
+	put("back/proc/self/cgroup", "3:cpuset,memory:/m\n");
+	put("back/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "3000000\n");
+	put("back/sys/fs/cgroup/memory/m/memory.stat",
+	    "cache 1\nworkingset_refault_file 1\n"
+	    "total_workingset_refault_file 2\n");
+	assert_int_equal(fm_memory_refaults(in_dir("back")), 2);
+}
+
 static void memory_that_is_left(void **state)
 {
 	const char *root = in_dir("left");
@@ -528,6 +556,7 @@ int main(void)
 		T(reload_keeps_old_policies),
 		T(watermarks_are_ordered),
 		T(cgroup_limits),
+		T(page_cache_that_came_back),
 		T(memory_that_is_left),
 		T(shipped_profiles_are_clean),
 	};
