@@ -25,10 +25,23 @@ void fm_bounce_reset(void)
 	atomic_store(&sleepers, 0);
 }
 
+static FM_FAULT bool try_lock(struct fm_bounce *s)
+{
+	return !atomic_load_explicit(&s->taken, memory_order_relaxed) &&
+	       !atomic_exchange(&s->taken, 1);
+}
+
+static FM_FAULT void unlock(struct fm_bounce *s)
+{
+	atomic_store(&s->taken, 0);
+	atomic_fetch_add(&returned, 1);
+	if (atomic_load(&sleepers))
+		fm_futex_wake(&returned, 1);
+}
+
 static FM_FAULT bool take(struct fm_bounce *s)
 {
-	if (atomic_load_explicit(&s->taken, memory_order_relaxed) ||
-	    atomic_exchange(&s->taken, 1))
+	if (!try_lock(s))
 		return false;
 	if (!s->mem)
 		s->mem = fm_sys_anon(FM_BOUNCE);
@@ -59,11 +72,21 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 	}
 }
 
+void fm_bounce_trim(void)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		struct fm_bounce *s = &slots[i];
+
+		if (!try_lock(s))
+			continue;
+		if (s->mem)
+			fm_sys_madvise(s->mem, FM_BOUNCE, MADV_DONTNEED);
+		unlock(s);
+	}
+}
+
 FM_FAULT void fm_bounce_put(struct fm_bounce *b)
 {
 	fm_check_put(b);
-	atomic_store(&b->taken, 0);
-	atomic_fetch_add(&returned, 1);
-	if (atomic_load(&sleepers))
-		fm_futex_wake(&returned, 1);
+	unlock(b);
 }

@@ -24,6 +24,7 @@
 #define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
 #define SOON_MS 2u
 #define TURN_MS 30000u  /* memory that others had in this turn and the last */
+#define FOR_LONG 5u    /* balances in a row with too little */
 #define MARGIN 8        /* stays free of growth, and that part of the limit */
 #define MOST_PERCENT 87u /* see ceiling() */
 #define STEP_PERCENT 2u /* in a tenth of a second */
@@ -140,6 +141,20 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 		b->percent += STEP_PERCENT;
 	}
 	return settle(b);
+}
+
+bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
+{
+	bool little = b->room < b->limit / FM_TOO_LITTLE &&
+		      b->room < ceiling(b) / 2;
+
+	b->hungry = little && evicted - b->evicted > SOME_BACK ?
+			    b->hungry + 1 : 0;
+	b->evicted = evicted;
+	if (b->hungry < FOR_LONG)
+		return false;
+	b->hungry = 0;
+	return true;
 }
 
 /* Before a program that takes memory as fast as it can be zeroed has taken half

@@ -25,6 +25,8 @@ struct fm_budget {
 	uint64_t all, left, at_ms; /* the last look: all that was not others', */
 	unsigned pause_ms;    /* what of it was free; when to look again */
 	uint64_t ours, theirs; /* pages that had come back, at the last balance */
+	uint64_t evicted;      /* and that had been evicted */
+	uint32_t hungry;       /* balances in a row with too little */
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 };
 
@@ -60,6 +62,14 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 #define FM_BALANCE_MS 100
 uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 			   uint64_t theirs);
+
+#define FM_TOO_LITTLE 16 /* that part of the limit */
+/*
+ * Then: `evicted` is the growing total of pages evicted. True: for half a second what
+ * others left has been too little for a cache that is used, less than 1/16 of the
+ * limit. The kernel can make more of that, since page cache needs no reserve.
+ */
+bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
 
 /* "full ... total=N" of a pressure file. `root` is put before /proc and /sys
  * (tests). 0 where the kernel does not tell. */

@@ -468,6 +468,16 @@ int fm_chunk_start(void)
 	return err;
 }
 
+void fm_chunk_trim(void)
+{
+	fm_lock(&fm_chunk_lock);
+	for (uint64_t k = 0; pieces && k < PIECES; k++)
+		if (pieces_free >> k & 1)
+			fm_sys_madvise(pieces + k * PIECE_PAGES * FM_PAGE,
+				       PIECE_PAGES * FM_PAGE, MADV_DONTNEED);
+	fm_unlock(&fm_chunk_lock);
+}
+
 void fm_chunk_reset(void)
 {
 	on = false;

@@ -17,6 +17,7 @@
 #include "types.h"
 
 int fm_chunk_start(void);
+void fm_chunk_trim(void); /* memory that none of them uses */
 void fm_chunk_reset(void);
 
 /* Begin reading n pages (1..512) of m from page i; fewer where a page is

@@ -493,13 +493,14 @@ int fm_file_demote(struct fm_file *f, const char *why)
 	return err;
 }
 
-/* ---- from the fault path ----------------------------------------------- */
+/* ---- from threads that cannot do it --------------------------------------- */
 
 /* A fault cannot take the space lock while it is asked for by others who wait
  * for pages; it waits a moment and runs again, until the write-back thread
  * has done it. */
 static _Atomic uint32_t pending; /* file id + 1 */
 static _Atomic(const char *) pending_why;
+static _Atomic(const char *) pending_shared; /* of all files, why */
 
 FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
 {
@@ -511,12 +512,52 @@ FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
 	fm_sys2(SYS_nanosleep, &ms, NULL);
 }
 
+static bool only_shared(struct fm_file *f)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m && m->shared; m = atomic_load(&m->file_next))
+		;
+	return !m;
+}
+
+/* Mappings of the kernel can use all memory that is left, and give it back at
+ * once. */
+static void demote_shared(const char *why)
+{
+	static bool told;
+	uint64_t old;
+
+	if (!told)
+		fm_log(FM_LOG_WARN, "memory is too short for a cache: mapped "
+		       "files are handed to the kernel (raise the limit of "
+		       "the control group)");
+	told = true;
+	fm_space_lock(&old);
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f && only_shared(f))
+			fm_demote_locked(f, why);
+	}
+	fm_space_unlock(&old);
+}
+
+void fm_demote_shared_later(const char *why)
+{
+	atomic_store(&pending_shared, why);
+	fm_wb_kick();
+}
+
 void fm_demote_pending(void)
 {
+	const char *shared = atomic_exchange(&pending_shared, NULL);
 	uint32_t id = atomic_exchange(&pending, 0);
 	struct fm_file *f;
 	uint64_t old;
 
+	if (shared)
+		demote_shared(shared);
 	if (!id)
 		return;
 	fm_space_lock(&old);

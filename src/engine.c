@@ -192,16 +192,6 @@ static int start_delivery(void)
 	return 0;
 }
 
-/* Frames for map-ahead come out of the budget. */
-static unsigned frame_count(uint64_t cache_bytes)
-{
-	uint64_t n = cache_bytes / 16 / FM_HUGE;
-
-	if (cache_bytes < (32u << 20))
-		return 0;
-	return n > FM_FRAMES ? FM_FRAMES : (unsigned)n;
-}
-
 static void every_second(void)
 {
 	fm_wb_tick();
@@ -240,7 +230,7 @@ static int start(void)
 {
 	const struct fm_settings *s = fm_settings();
 	uint64_t cache = s->cache_bytes;
-	unsigned frames = frame_count(cache);
+	unsigned frames = fm_frame_share(cache); /* out of the budget */
 	int err;
 
 	if (on_valgrind())

@@ -12,7 +12,8 @@
 static struct fm_frame frames[MAX_FRAMES];
 static struct fm_frame *full, *hollow;
 static _Atomic unsigned held; /* frames with memory, without standby */
-static unsigned may_hold;
+static unsigned most_held; /* as of the start */
+static _Atomic unsigned may_hold;
 static _Atomic unsigned nfull; /* on the list */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 /* What a frame costs in fresh memory, and what copying out of it costs:
@@ -24,6 +25,7 @@ static _Atomic uint64_t fresh_ns, copy_ns = 700000;
 static _Atomic uint64_t spent;
 static _Atomic unsigned bought;
 #define MOST_SPENT 2 /* times the price */
+#define MIN_CACHE ((uint64_t)32 << 20)
 
 FM_FAULT bool fm_frame_on(void)
 {
@@ -111,10 +113,11 @@ int fm_frame_start(unsigned n, unsigned standby)
 	char *arena;
 	uintptr_t a;
 
-	may_hold = n < FM_FRAMES ? n : FM_FRAMES;
+	most_held = n < FM_FRAMES ? n : FM_FRAMES;
+	atomic_store(&may_hold, most_held);
 	standby += SPARE;
-	n = may_hold + (standby < FM_STANDBY ? standby : FM_STANDBY);
-	if (!may_hold || !fm_uffd_caps()->move || fm_frame_on())
+	n = most_held + (standby < FM_STANDBY ? standby : FM_STANDBY);
+	if (!most_held || !fm_uffd_caps()->move || fm_frame_on())
 		return 0;
 	arena = fm_sys_far((n + 1) * FM_HUGE, PROT_NONE);
 	if ((uintptr_t)arena >= (uintptr_t)-4095)
@@ -154,6 +157,38 @@ static FM_FAULT struct fm_frame *pop(struct fm_frame **list)
 	}
 	fm_unlock(&lock);
 	return fr;
+}
+
+unsigned fm_frame_share(uint64_t cache_bytes)
+{
+	return cache_bytes < MIN_CACHE ?
+		       0 : (unsigned)fm_least(cache_bytes / 16 / FM_HUGE,
+					      FM_FRAMES);
+}
+
+/* Memory of frames that wait for a use goes; that of others when they do. */
+static void trim(unsigned n)
+{
+	struct fm_frame *fr;
+
+	while (atomic_load(&held) > n && (fr = pop(&full)) != NULL) {
+		fm_uffd_drop(fr->mem, FM_HUGE);
+		fm_frame_gone(fr);
+		fm_frame_put(fr);
+	}
+}
+
+uint64_t fm_frame_allow(uint64_t cache_bytes)
+{
+	unsigned n = fm_frame_share(cache_bytes), now = atomic_load(&may_hold);
+
+	if (!fm_frame_on())
+		return 0;
+	n = n < most_held ? n : most_held;
+	if (n > now || n < now - now / 4)
+		atomic_store(&may_hold, now = n);
+	trim(now);
+	return (uint64_t)now * FM_HUGE;
 }
 
 /* Fresh memory for one frame more. */

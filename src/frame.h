@@ -39,6 +39,11 @@ struct fm_frame {
  * frames off. 0 or -ENOMEM. */
 int fm_frame_start(unsigned n, unsigned standby);
 void fm_frame_reset(void); /* child of fork */
+/* How many frames for transfers a cache of that size is to have. */
+unsigned fm_frame_share(uint64_t cache_bytes);
+/* [plain] The cache is of that size now: frames have their share of it, or less
+ * when they began with less. Bytes that they may hold. */
+uint64_t fm_frame_allow(uint64_t cache_bytes);
 bool fm_frame_on(void);
 /* Frames that transfers may fill with fresh memory. */
 uint64_t fm_frame_limit(void);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "room.h"
 
+#include "bounce.h"
 #include "budget.h"
 #include "cache.h"
+#include "chunk.h"
 #include "engine_priv.h"
 #include "evictor.h"
+#include "frame.h"
 #include "lock.h"
+#include "mapops.h"
 #include "memory.h"
 #include "policy.h"
 #include "sys.h"
@@ -16,15 +20,16 @@
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF); /* of the budget */
 static struct fm_budget budget;
-static uint64_t overhead; /* part of the budget that is not the cache's */
+static uint64_t frames; /* bytes of the budget that are theirs */
 static _Atomic uint64_t target;
 
 /* Small wobbles of a percentage are not worth a pass of eviction. */
 static void resize_to(uint64_t bytes)
 {
-	uint64_t pages = bytes > overhead ? (bytes - overhead) / FM_PAGE : 1;
-	uint64_t now = fm_cache_limit();
+	uint64_t now = fm_cache_limit(), pages;
 
+	frames = fm_frame_allow(bytes);
+	pages = bytes > frames ? (bytes - frames) / FM_PAGE : 1;
 	atomic_store(&target, budget.target);
 	if (pages < now - now / 64 || pages > now + now / 64)
 		fm_cache_resize(pages * FM_PAGE);
@@ -63,19 +68,26 @@ static void step(void)
 	fm_lock(&lock);
 	resize_to(fm_budget_step(&budget, limit, stalled));
 	fm_unlock(&lock);
+	if (atomic_load(&target) < limit / FM_TOO_LITTLE) {
+		fm_bounce_trim();
+		fm_chunk_trim();
+	}
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */
 static bool balance(void)
 {
 	uint64_t ours = fm_cache_came_back(), theirs = fm_memory_refaults("");
-	uint64_t held = (uint64_t)fm_cache_resident() * FM_PAGE + overhead;
-	bool busy;
+	uint64_t held = (uint64_t)fm_cache_resident() * FM_PAGE + frames;
+	bool busy, starves;
 
 	fm_lock(&lock);
 	busy = ours != budget.ours;
 	resize_to(fm_budget_balance(&budget, held, ours, theirs));
+	starves = fm_budget_starves(&budget, fm_cache_evicted());
 	fm_unlock(&lock);
+	if (starves)
+		fm_demote_shared_later("no memory for a cache");
 	return busy;
 }
 
@@ -85,7 +97,7 @@ static uint64_t look(void)
 	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), held, ms;
 
 	fm_lock(&lock);
-	held = (uint64_t)fm_cache_resident() * FM_PAGE + overhead;
+	held = (uint64_t)fm_cache_resident() * FM_PAGE + frames;
 	resize_to(fm_budget_room(&budget, left, held, fm_now_ms()));
 	ms = budget.pause_ms;
 	fm_unlock(&lock);
@@ -148,9 +160,7 @@ static void *watch(void *arg)
 int fm_room_start(void)
 {
 	const struct fm_settings *s = fm_settings();
-	uint64_t cache = fm_cache_limit() * FM_PAGE;
 
-	overhead = s->cache_bytes > cache ? s->cache_bytes - cache : 0;
 	set(s->cache_bytes, s->cache_percent, s->cache_auto,
 	    fm_memory_limit());
 	return fm_thread_create(watch, NULL);

@@ -2,11 +2,12 @@
 /*
  * greedy.c - memory that the program needs for itself, under a limit.
  *
- *   greedy DIR FILE_MIB OWN_MIB
+ *   greedy DIR FILE_MIB OWN_MIB [SECONDS]
  *
  * Maps a file of FILE_MIB, stores to half of its pages and reads all of them,
  * then takes OWN_MIB of memory of its own while it goes on with the file. The
- * kernel gives up page cache for that. Prints how many words were wrong, and
+ * kernel gives up page cache for that. Goes on for SECONDS with all of it,
+ * stores included. Prints how many words were wrong, and
  * how often the lowest free descriptor was another one than at first.
  */
 #include <fcntl.h>
@@ -86,13 +87,26 @@ static uint64_t other_numbers(int lowest)
 	return others;
 }
 
+/* What is stored is what is there: each page is written again and again. */
+static uint64_t go_on(time_t seconds)
+{
+	time_t end = time(NULL) + seconds;
+	uint64_t wrong = 0, p = 0;
+
+	for (; time(NULL) < end; p += 7919) {
+		wrong += look(p, 4);
+		*word(p % pages) = content(p % pages);
+	}
+	return wrong;
+}
+
 int main(int argc, char **argv)
 {
 	const struct timespec pause = { 0, 1000000 };
 	uint64_t wrong, own, others = 0;
 	int lowest;
 
-	if (argc != 4)
+	if (argc < 4)
 		return 9;
 	pages = strtoul(argv[2], NULL, 10) * (MIB / PAGE);
 	own = strtoul(argv[3], NULL, 10);
@@ -112,6 +126,8 @@ int main(int argc, char **argv)
 		others += other_numbers(lowest);
 		nanosleep(&pause, NULL);
 	}
+	if (argc > 4)
+		wrong += go_on(strtol(argv[4], NULL, 10));
 	wrong += look(0, pages);
 	printf("%lu MiB of its own, %lu wrong, %lu others\n", own, wrong,
 	       others);

@@ -185,6 +185,27 @@ static void page_cache_takes_it_back(void **state)
 	assert_true(b.now == GIB / 100 * 50);
 }
 
+static void starves_when_too_little_is_left_for_long(void **state)
+{
+	struct fm_budget b = automatic();
+	uint64_t evicted = 1000;
+
+	for (int k = 0; k < 20; k++)
+		assert_false(fm_budget_starves(&b, evicted += 100));
+	fm_budget_room(&b, 40 * MIB, 60 * MIB, 1000); /* 36 besides the reserve */
+	for (int k = 0; k < 4; k++)
+		assert_false(fm_budget_starves(&b, evicted += 100));
+	assert_true(fm_budget_starves(&b, evicted += 100));
+	for (int k = 0; k < 4; k++)
+		assert_false(fm_budget_starves(&b, evicted += 100));
+	assert_false(fm_budget_starves(&b, evicted)); /* not used */
+	/* A cache that is to be as small as that does not starve. */
+	fm_budget_init(&b, 32 * MIB, 0, GIB);
+	fm_budget_room(&b, 40 * MIB, 60 * MIB, 1000);
+	for (int k = 0; k < 20; k++)
+		assert_false(fm_budget_starves(&b, evicted += 100));
+}
+
 /* What they had comes back to them at once, but for how long is not known. */
 static void does_not_grow_into_what_others_had(void **state)
 {
@@ -218,6 +239,7 @@ int main(void)
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
 		cmocka_unit_test(grows_while_its_pages_come_back),
 		cmocka_unit_test(page_cache_takes_it_back),
+		cmocka_unit_test(starves_when_too_little_is_left_for_long),
 		cmocka_unit_test(does_not_grow_into_what_others_had),
 	};
 
