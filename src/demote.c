@@ -521,13 +521,19 @@ static bool only_shared(struct fm_file *f)
 	return !m;
 }
 
+#define AGAIN_MS 5000 /* new files, and those that could not be written */
+
 /* Mappings of the kernel can use all memory that is left, and give it back at
  * once. */
 static void demote_shared(const char *why)
 {
+	static _Atomic uint64_t not_before;
 	static bool told;
 	uint64_t old;
 
+	if (fm_now_ms() < atomic_load(&not_before))
+		return;
+	atomic_store(&not_before, fm_now_ms() + AGAIN_MS);
 	if (!told)
 		fm_log(FM_LOG_WARN, "memory is too short for a cache: mapped "
 		       "files are handed to the kernel (raise the limit of "

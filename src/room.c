@@ -18,7 +18,7 @@
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define STEP_MS 1000
 
-static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF); /* of the budget */
+static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
 static struct fm_budget budget;
 static uint64_t frames; /* bytes of the budget that are theirs */
 static _Atomic uint64_t target;
