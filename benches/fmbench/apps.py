@@ -161,7 +161,7 @@ def run(m, quick, limit=None, rounds=3):
     limit = limit or min(m.limit, 256 << 20)
     saved, out = (m.limit, m.cache, m.file), []
     try:
-        m.limit, m.cache = limit, limit // 2
+        m.limit, m.cache = limit, "auto"  # what a user gets
         for case in cases(os.path.dirname(m.file), quick, limit):
             times, digests = {False: [], True: []}, set()
             name, m.file = case.name, case.data
