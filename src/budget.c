@@ -43,7 +43,8 @@ static uint64_t ceiling(const struct fm_budget *b)
 	return fm_least(v, most);
 }
 
-/* Beyond where it began it does not take what others may take again. */
+/* Beyond where it began it does not take what others may take again, nor what
+ * nobody tells of (no /proc). */
 static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 {
 	uint64_t least = fm_least(b->least[0], b->least[1]);
@@ -53,7 +54,8 @@ static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 
 	if (!b->base || bytes <= begin)
 		return bytes;
-	return most < begin ? begin : fm_least(bytes, most);
+	return most < begin || least == UINT64_MAX ? begin :
+						     fm_least(bytes, most);
 }
 
 static uint64_t settle(struct fm_budget *b)

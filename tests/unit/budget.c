@@ -144,6 +144,7 @@ static struct fm_budget automatic(void)
 
 	fm_budget_init(&b, 0, 50, GIB);
 	fm_budget_auto(&b);
+	fm_budget_room(&b, GIB, b.now, 1);
 	fm_budget_balance(&b, b.now, 1000, 100000);
 	return b;
 }
@@ -167,6 +168,19 @@ static void grows_while_its_pages_come_back(void **state)
 	fm_budget_balance(&fixed, fixed.now, 1000, 100000);
 	assert_true(fm_budget_balance(&fixed, fixed.now, 9000, 100000) ==
 		    before);
+}
+
+static void does_not_grow_blindly(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	fm_budget_auto(&b);
+	for (uint64_t k = 1; k < 50; k++) {
+		fm_budget_room(&b, UINT64_MAX, b.now, 1000 + 100 * k);
+		fm_budget_balance(&b, b.now, 400 * k, 0);
+	}
+	assert_true(b.now == GIB / 100 * 50);
 }
 
 static void page_cache_takes_it_back(void **state)
@@ -238,6 +252,7 @@ int main(void)
 		cmocka_unit_test(looks_more_often_when_little_is_left),
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
 		cmocka_unit_test(grows_while_its_pages_come_back),
+		cmocka_unit_test(does_not_grow_blindly),
 		cmocka_unit_test(page_cache_takes_it_back),
 		cmocka_unit_test(starves_when_too_little_is_left_for_long),
 		cmocka_unit_test(does_not_grow_into_what_others_had),
