@@ -39,15 +39,22 @@ static const struct kind v2 = {
 /* What is asked of each group. */
 typedef uint64_t (*ask_fn)(const char *dir, const struct kind *k);
 
+static bool read_in(const char *dir, const char *name, char *text, size_t size)
+{
+	char path[PATH_ROOM];
+
+	return !fm_join(path, sizeof(path), dir, "/", name) &&
+	       fm_read_small(path, text, size) > 0;
+}
+
 /* A file with a number, UINT64_MAX when there is none, or it says "max". v1
  * says "no limit" with a number beyond any machine. */
 static uint64_t read_number(const char *dir, const char *name)
 {
-	char path[PATH_ROOM], text[64];
+	char text[64];
 	uint64_t v;
 
-	if (fm_join(path, sizeof(path), dir, "/", name) ||
-	    fm_read_small(path, text, sizeof(text)) <= 0)
+	if (!read_in(dir, name, text, sizeof(text)))
 		return UINT64_MAX;
 	text[strcspn(text, "\n")] = 0;
 	return fm_parse_size(text, 0, &v) || v >> 62 ? UINT64_MAX : v;
@@ -75,14 +82,6 @@ static uint64_t field(const char *text, const char *name)
 	return v;
 }
 
-static bool read_stat(const char *dir, char *text, size_t size)
-{
-	char path[PATH_ROOM];
-
-	return !fm_join(path, sizeof(path), dir, "/memory.stat", "") &&
-	       fm_read_small(path, text, size) > 0;
-}
-
 /* The least answer is the innermost group's, for a group counts what is in the
  * groups below. */
 static uint64_t refaults_of(const char *dir, const struct kind *k)
@@ -90,7 +89,7 @@ static uint64_t refaults_of(const char *dir, const struct kind *k)
 	char text[8192];
 
 	if (limit_of(dir, k) == UINT64_MAX ||
-	    !read_stat(dir, text, sizeof(text)))
+	    !read_in(dir, "memory.stat", text, sizeof(text)))
 		return UINT64_MAX;
 	return field(text, k->refaults);
 }
@@ -104,7 +103,7 @@ static uint64_t left_of(const char *dir, const struct kind *k)
 	if (limit == UINT64_MAX)
 		return UINT64_MAX;
 	used = read_number(dir, k->usage);
-	if (used == UINT64_MAX || !read_stat(dir, text, sizeof(text)))
+	if (used == UINT64_MAX || !read_in(dir, "memory.stat", text, sizeof(text)))
 		return UINT64_MAX;
 	for (const char *const *n = k->reclaimable; *n; n++)
 		used -= fm_least(used, field(text, *n));
@@ -164,11 +163,10 @@ static uint64_t ask_line(const char *root, char *line, ask_fn ask)
 
 static uint64_t ask_groups(const char *root, ask_fn ask)
 {
-	char path[PATH_ROOM], text[4096];
+	char text[4096];
 	uint64_t v = UINT64_MAX;
 
-	if (fm_join(path, sizeof(path), root, "/proc/self/cgroup", "") ||
-	    fm_read_small(path, text, sizeof(text)) <= 0)
+	if (!read_in(root, "proc/self/cgroup", text, sizeof(text)))
 		return v;
 	for (char *line = text, *end; *line; line = end) {
 		end = line + strcspn(line, "\n");
@@ -186,11 +184,10 @@ uint64_t fm_cgroup_limit(const char *root)
 
 uint64_t fm_memory_left(const char *root)
 {
-	char path[PATH_ROOM], text[4096];
+	char text[4096];
 	uint64_t left = ask_groups(root, left_of), machine;
 
-	if (fm_join(path, sizeof(path), root, "/proc/meminfo", "") ||
-	    fm_read_small(path, text, sizeof(text)) <= 0)
+	if (!read_in(root, "proc/meminfo", text, sizeof(text)))
 		return left;
 	machine = field(text, "\nMemAvailable:") << 10;
 	return machine ? fm_least(left, machine) : left;
@@ -199,12 +196,11 @@ uint64_t fm_memory_left(const char *root)
 uint64_t fm_memory_refaults(const char *root)
 {
 	uint64_t n = ask_groups(root, refaults_of);
-	char path[PATH_ROOM], text[16384];
+	char text[16384];
 
 	if (n != UINT64_MAX)
 		return n;
-	if (fm_join(path, sizeof(path), root, "/proc/vmstat", "") ||
-	    fm_read_small(path, text, sizeof(text)) <= 0)
+	if (!read_in(root, "proc/vmstat", text, sizeof(text)))
 		return 0;
 	return field(text, "\nworkingset_refault_file ");
 }

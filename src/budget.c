@@ -23,14 +23,16 @@
 #define LEAST_PART 32 /* that part of the ceiling stays ours */
 #define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
 #define SOON_MS 2u
-#define TURN_MS 30000u  /* memory that others had in this turn and the last */
-#define FOR_LONG 5u    /* balances in a row with too little */
-#define MARGIN 8        /* stays free of growth, and that part of the limit */
-#define MOST_PERCENT 87u /* see ceiling() */
-#define STEP_PERCENT 2u /* in a tenth of a second */
-#define SOME_BACK 32u   /* pages in that time, or nobody lacks anything */
 #define IDLE_MS 10u
 #define LATE_MS 500u
+
+/* The share of cache = auto, and when there is too little for any. */
+#define TURN_MS 30000u   /* memory that others had in this turn and the last */
+#define FOR_LONG 5u      /* balances in a row with too little */
+#define MARGIN 8         /* stays free of growth, and that part of the limit */
+#define MOST_PERCENT 87u /* see ceiling() */
+#define STEP_PERCENT 2u  /* in a tenth of a second */
+#define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
 
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */

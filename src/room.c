@@ -74,16 +74,20 @@ static void step(void)
 	}
 }
 
+static uint64_t held(void)
+{
+	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
+}
+
 /* Our cache against the page cache. False: nothing of ours has come back. */
 static bool balance(void)
 {
 	uint64_t ours = fm_cache_came_back(), theirs = fm_memory_refaults("");
-	uint64_t held = (uint64_t)fm_cache_resident() * FM_PAGE + frames;
 	bool busy, starves;
 
 	fm_lock(&lock);
 	busy = ours != budget.ours;
-	resize_to(fm_budget_balance(&budget, held, ours, theirs));
+	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
 	starves = fm_budget_starves(&budget, fm_cache_evicted());
 	fm_unlock(&lock);
 	if (starves)
@@ -94,11 +98,10 @@ static bool balance(void)
 /* Returns the milliseconds to wait for the next one. */
 static uint64_t look(void)
 {
-	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), held, ms;
+	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), ms;
 
 	fm_lock(&lock);
-	held = (uint64_t)fm_cache_resident() * FM_PAGE + frames;
-	resize_to(fm_budget_room(&budget, left, held, fm_now_ms()));
+	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
 	ms = budget.pause_ms;
 	fm_unlock(&lock);
 	/* Where many groups are counted a look can take long: a twentieth of
