@@ -45,6 +45,9 @@ static struct fm_lock window_lock;
 static _Atomic uint64_t window_end, window_n, last_end;
 static _Atomic uint64_t window_ns;   /* of reads */
 static _Atomic uint64_t window_busy; /* from read to read */
+static _Atomic uint64_t window_took; /* of reads, stalls aside */
+static _Atomic uint64_t window_from;
+static _Atomic uint32_t crowd; /* mean of reads in flight, last window */
 static uint64_t pace[2]; /* ns a read, last window of each way */
 static uint64_t waited;  /* mean ns of a read, last window of polling */
 static uint32_t chosen = POLL;
@@ -70,6 +73,7 @@ void fm_demand_reset(void)
 	atomic_store(&window_n, 0);
 	atomic_store(&window_ns, 0);
 	atomic_store(&window_busy, 0);
+	atomic_store(&window_took, 0);
 }
 
 uint64_t fm_demand_polled(void)
@@ -107,11 +111,14 @@ static FM_FAULT uint32_t better(void)
 }
 
 /* What the window that ends now has shown. */
-static FM_FAULT void sum_up(uint32_t m)
+static FM_FAULT void sum_up(uint32_t m, uint64_t now)
 {
 	uint64_t n = atomic_exchange(&window_n, 0);
 	uint64_t ns = atomic_exchange(&window_ns, 0);
+	uint64_t took = atomic_exchange(&window_took, 0);
+	uint64_t from = atomic_exchange(&window_from, now);
 
+	atomic_store(&crowd, (uint32_t)(took / (now - from + 1)));
 	pace[m] = atomic_exchange(&window_busy, 0) / (n + !n);
 	if (m == POLL)
 		waited = ns / (n + !n);
@@ -127,7 +134,7 @@ static FM_FAULT void turn_over(uint64_t now)
 {
 	uint32_t m;
 
-	sum_up(atomic_load(&way));
+	sum_up(atomic_load(&way), now);
 	m = chosen;
 	if (++windows == 2 || windows == 4 || windows % PROBE_EVERY == 0)
 		m ^= 1;
@@ -154,12 +161,20 @@ static FM_FAULT void note(uint64_t begin)
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&window_busy, fm_least(took, gap),
 				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&window_took, took, memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
 		    ENOUGH || now < end || !fm_trylock(&window_lock))
 		return;
 	if (atomic_load(&window_end) == end)
 		turn_over(now);
 	fm_unlock(&window_lock);
+}
+
+FM_FAULT unsigned fm_demand_waiting(void)
+{
+	uint64_t end = atomic_load(&window_end);
+
+	return fm_now_ns() > end + LONG_NS ? 0 : atomic_load(&crowd);
 }
 
 struct watch {

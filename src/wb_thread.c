@@ -4,12 +4,16 @@
 #include "wb_priv.h"
 
 #include "cache.h"
+#include "demand.h"
 #include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
 #include "lock.h"
 #include "mapops.h"
 #include "policy.h"
+
+#define MANY 4   /* threads that wait for reads */
+#define LATER 50 /* percent of the cache */
 
 static _Atomic uint32_t kicks, sleeping, started;
 static _Atomic uint32_t cursor; /* file to go on with */
@@ -21,10 +25,26 @@ FM_FAULT void fm_wb_kick(void)
 		fm_futex_wake(&kicks, 1);
 }
 
+/*
+ * While many threads wait for reads, writes would only make them wait longer,
+ * and what is dirty is written with fewer system calls the more of it there is.
+ * A half of the cache must stay clean all the same: others may need memory at
+ * once.
+ */
+static FM_FAULT uint32_t put_off(uint32_t percent)
+{
+	uint32_t high = fm_policy_default()->wb_high;
+
+	return high < LATER && fm_demand_waiting() >= MANY ?
+	       percent * LATER / high : percent;
+}
+
 static FM_FAULT bool above(uint32_t percent)
 {
-	return atomic_load(&fm_dirty_total) * 100 >
-	       (int64_t)(fm_cache_limit() * percent);
+	int64_t dirty = atomic_load(&fm_dirty_total) * 100;
+	int64_t limit = (int64_t)fm_cache_limit();
+
+	return dirty > limit * percent && dirty > limit * put_off(percent);
 }
 
 FM_FAULT void fm_wb_check(void)
