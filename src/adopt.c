@@ -54,7 +54,6 @@ struct request {
 	bool shared, populate, maywrite;
 	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
-	bool again; /* too short, as before: not looked at any further */
 	int fd_flags;
 	unsigned count; /* mappings that the kernel has been given */
 	bool bring; /* see beside.h */
@@ -118,11 +117,6 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 		q->policy = (*ret_known)->policy;
 		return true;
 	}
-	q->again = !(q->flags & MAP_FIXED) &&
-		   fm_left_again(&q->st, q->len, q->shared,
-				 q->prot & PROT_WRITE);
-	if (q->again)
-		return false;
 	if (!get_path(q))
 		return false;
 	q->policy = fm_policy_for(q->path);
@@ -191,7 +185,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	size_t len = page_up(q->len);
 	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
 	struct fm_map *m;
-	bool exact;
+	bool exact, first;
 	int err = fm_file_grow_leaves(f, pgoff, len >> FM_PAGE_SHIFT);
 	int prot = vma_prot(q, &exact);
 
@@ -207,10 +201,15 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	atomic_store(&m->vma_prot, exact);
 	fm_map_note_aliases(m);
 	err = fm_map_publish(m);
-	if (!err && atomic_load(&f->nmaps) == 1 && !fm_writes_wait(&q->st))
+	first = atomic_load(&f->nmaps) == 1;
+	if (!err && first && !fm_writes_wait(&q->st))
 		err = -EBUSY;
 	if (!err && !q->cut)
 		err = lay_anonymous(q, at, prot);
+	/* Again: since the file is published no thread maps it without the
+	 * lock any more (fm_mmap_window). */
+	if (!err && first && fm_residue_has(&q->st))
+		err = -EBUSY;
 	if (!err && fm_kept_take(m, prot)) {
 		q->laid = false;
 		err = lay_anonymous(q, at, prot);
@@ -495,27 +494,6 @@ static void *note_left(const struct request *q, const struct fm_file *known,
 	return p;
 }
 
-/* The kernel's, without the lock; has another thread given the file to the
- * engine meanwhile? One that does so later finds the kernel's mapping. */
-static void *map_again(struct request *q)
-{
-	void *p = map_kernel(q);
-	struct fm_file *known;
-	uint64_t old;
-
-	if (!q->again || fm_is_err(p))
-		return p;
-	fm_space_lock(&old);
-	known = fm_file_find(q->st.st_dev, q->st.st_ino);
-	if (known) {
-		if (leave(q, known))
-			p = give_up(q, p);
-		fm_file_put_locked(known);
-	}
-	fm_space_unlock(&old);
-	return p;
-}
-
 /* Now that the lock is held: another thread may have mapped it first. */
 static struct fm_file *look_again(struct request *q)
 {
@@ -542,7 +520,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 
 	if (!candidate(&q, &known)) {
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
-			return note_left(&q, NULL, map_again(&q));
+			return note_left(&q, NULL, map_kernel(&q));
 	}
 	q.fd_flags = open_flags(fd);
 	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;

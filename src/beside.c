@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "file.h"
 #include "fork.h"
+#include "left.h"
 #include "map.h"
 #include "policy.h"
 #include "residue.h"
@@ -160,23 +161,66 @@ static bool never_stored(int flags, int fd)
 			O_RDONLY);
 }
 
+static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
+		       int flags, int fd, off_t off)
+{
+	if (prot != PROT_READ || len > FM_SMALL_WINDOW || (flags & ~MAP_TYPE) ||
+	    !atomic_load(&f->grants) || !never_stored(flags, fd))
+		return NULL;
+	return map_beside(f, addr, len, flags, fd, off);
+}
+
+/* Of a file that is not ours, and too short to make it so, as one before was.
+ * Another thread may give the file to the engine meanwhile: it publishes the
+ * file and then looks for mappings of the kernel's. */
+static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
+		       int flags, int fd, off_t off)
+{
+	struct fm_left *l = fm_left_short_before(st, len);
+	struct fm_file *f;
+	void *p;
+
+	if (!l)
+		return NULL;
+	p = fm_sys_mmap(addr, len, prot, flags, fd, off);
+	if (fm_is_err(p))
+		return NULL;
+	atomic_thread_fence(memory_order_seq_cst);
+	f = fm_file_find(st->st_dev, st->st_ino);
+	if (!f) {
+		fm_left_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
+			      prot & PROT_WRITE);
+		return p;
+	}
+	fm_file_put(f);
+	fm_sys_munmap(p, len);
+	return NULL;
+}
+
+/* Is there a chance, before anything is looked up? */
+static bool worth_fstat(size_t len, int flags, int fd)
+{
+	size_t most = atomic_load(&any) ? FM_SMALL_WINDOW : 0;
+
+	return fd >= 0 && len && (len <= most || len <= fm_left_longest()) &&
+	       !(flags & ~(MAP_TYPE | MAP_POPULATE | MAP_NORESERVE)) &&
+	       !atomic_load(&fm_fork_touch_file);
+}
+
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t off)
 {
 	struct fm_file *f;
 	struct stat st;
-	void *p = NULL;
+	void *p;
 
-	if (!atomic_load_explicit(&any, memory_order_relaxed) ||
-	    prot != PROT_READ || !len || len > FM_SMALL_WINDOW || fd < 0 ||
-	    (flags & ~MAP_TYPE) || atomic_load(&fm_fork_touch_file) ||
-	    fm_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (!worth_fstat(len, flags, fd) || fm_sys_fstat(fd, &st) ||
+	    !S_ISREG(st.st_mode))
 		return NULL;
 	f = fm_file_find(st.st_dev, st.st_ino);
 	if (!f)
-		return NULL;
-	if (atomic_load(&f->grants) && never_stored(flags, fd))
-		p = map_beside(f, addr, len, flags, fd, off);
+		return map_short(&st, addr, len, prot, flags, fd, off);
+	p = map_known(f, addr, len, prot, flags, fd, off);
 	fm_file_put(f);
 	return p;
 }

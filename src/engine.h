@@ -61,8 +61,9 @@ bool fm_overlaps(const void *addr, size_t len);
  * over managed memory. */
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
-/* [any] mmap(2) of a small window that surely is the kernel's to serve, as a rule
- * without a lock; NULL: not known to be one, or refused. See beside.h. */
+/* [any] mmap(2) of a small window, or of one too short for the engine, that surely is
+ * the kernel's to serve, as a rule without a lock; NULL: not known to be one, or
+ * refused. See beside.h. */
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t off);
 

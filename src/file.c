@@ -60,9 +60,14 @@ static bool get_unless_dead(struct fm_file *f)
 
 struct fm_file *fm_file_find(dev_t dev, ino_t ino)
 {
-	unsigned e = fm_epoch_enter();
-	struct fm_file *f = atomic_load(&hash[bucket(dev, ino)]);
+	struct fm_file *_Atomic *first = &hash[bucket(dev, ino)];
+	struct fm_file *f;
+	unsigned e;
 
+	if (!atomic_load(first))
+		return NULL;
+	e = fm_epoch_enter();
+	f = atomic_load(first);
 	while (f && !(f->dev == dev && f->ino == ino && get_unless_dead(f)))
 		f = f->hash_next;
 	fm_epoch_leave(e);

@@ -13,7 +13,13 @@ const char fm_left_short[] = "shorter than min-size";
 static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
 static uint64_t no_room;
 static _Atomic bool any;
+static _Atomic size_t longest;
 static struct fm_lock lock;
+
+static bool is(const struct fm_left *l, const struct stat *st)
+{
+	return l->ino == st->st_ino && l->dev == st->st_dev;
+}
 
 /* NULL when it is new and the table is full. */
 static struct fm_left *find(const struct stat *st)
@@ -23,8 +29,7 @@ static struct fm_left *find(const struct stat *st)
 	for (unsigned k = 0; k < FM_LEFT_FILES; k++) {
 		struct fm_left *l = &table[((h >> 40) + k) % FM_LEFT_FILES];
 
-		if (!l->mappings ||
-		    (l->ino == st->st_ino && l->dev == st->st_dev))
+		if (!l->mappings || is(l, st))
 			return l;
 	}
 	return NULL;
@@ -37,42 +42,41 @@ static void add_reason(struct fm_left *l, unsigned n, const char *why)
 	while (i < FM_LEFT_REASONS - 1 && l->reason[i].why &&
 	       strcmp(l->reason[i].why, why) != 0)
 		i++;
-	if (l->reason[i].why && strcmp(l->reason[i].why, why) != 0)
-		l->reason[i].why = "other reasons";
-	else
+	if (!l->reason[i].why)
 		l->reason[i].why = why;
+	else if (strcmp(l->reason[i].why, why) != 0)
+		l->reason[i].why = "other reasons";
 	l->reason[i].n += n;
 }
 
 static void add(struct fm_left *l, unsigned n, size_t len, bool shared,
 		bool writable, const char *why)
 {
-	l->mappings += n;
 	l->shared += shared ? n : 0;
 	l->writable += writable ? n : 0;
 	l->bytes += n * len;
 	if (len > l->largest)
 		l->largest = len;
-	if (why == fm_left_short && len > l->too_short)
-		l->too_short = len;
 	add_reason(l, n, why);
+	l->mappings += n; /* from now on it can be found without the lock */
 }
 
-bool fm_left_again(const struct stat *st, size_t len, bool shared,
-		   bool writable)
+struct fm_left *fm_left_short_before(const struct stat *st, size_t len)
 {
-	struct fm_left *l;
-	bool again;
+	struct fm_left *l = find(st);
 
-	if (!atomic_load(&any))
-		return false;
-	fm_lock(&lock);
-	l = find(st);
-	again = l && l->mappings && len <= l->too_short;
-	if (again)
-		add(l, 1, len, shared, writable, fm_left_short);
-	fm_unlock(&lock);
-	return again;
+	/* A free entry may have been taken since, for another file. */
+	return l && l->mappings && is(l, st) && len <= l->too_short ? l : NULL;
+}
+
+size_t fm_left_longest(void)
+{
+	return atomic_load_explicit(&longest, memory_order_relaxed);
+}
+
+void fm_left_again(struct fm_left *l, size_t len, bool shared, bool writable)
+{
+	add(l, 1, len, shared, writable, fm_left_short);
 }
 
 void fm_left_note(const struct stat *st, const char *path, unsigned n,
@@ -86,12 +90,18 @@ void fm_left_note(const struct stat *st, const char *path, unsigned n,
 	if (!l) {
 		no_room++;
 	} else {
-		l->dev = st->st_dev;
-		l->ino = st->st_ino;
+		if (!l->mappings) {
+			l->dev = st->st_dev;
+			l->ino = st->st_ino;
+		}
 		l->size = st->st_size;
 		memcpy(l->path, path, path_len);
 		l->path[path_len] = 0;
 		add(l, n, len, shared, writable, why);
+		if (why == fm_left_short && len > l->too_short)
+			l->too_short = len;
+		if (l->too_short > longest)
+			longest = l->too_short;
 	}
 	atomic_store(&any, true);
 	fm_unlock(&lock);
@@ -154,6 +164,7 @@ void fm_left_reset(void)
 {
 	fm_lock_reset(&lock);
 	atomic_store(&any, false);
+	atomic_store(&longest, 0);
 	no_room = 0;
 	memset(table, 0, sizeof(table));
 }

@@ -17,12 +17,12 @@ struct fm_left {
 	dev_t dev;
 	ino_t ino;
 	int64_t size;
-	uint64_t mappings, shared, writable; /* mmap calls */
-	uint64_t bytes, largest;
-	uint64_t too_short; /* the longest that was */
+	_Atomic uint64_t mappings, shared, writable; /* mmap calls */
+	_Atomic uint64_t bytes, largest;
+	_Atomic uint64_t too_short; /* the longest that was */
 	struct {
-		const char *why; /* static text */
-		uint64_t n;
+		const char *_Atomic why; /* static text */
+		_Atomic uint64_t n;
 	} reason[FM_LEFT_REASONS]; /* the last one also takes the overflow */
 	char path[256];
 };
@@ -37,9 +37,11 @@ void fm_left_note(const struct stat *st, const char *path, unsigned n,
 		  size_t len, bool shared, bool writable, const char *why);
 
 /* [plain] Has a mapping of this file that was at least as long been left for
- * being too short? Then it is noted, and need not be looked at any further. */
-bool fm_left_again(const struct stat *st, size_t len, bool shared,
-		   bool writable);
+ * being too short? Then one like it need not be looked at any further, and is
+ * noted by fm_left_again. Without the lock. */
+struct fm_left *fm_left_short_before(const struct stat *st, size_t len);
+size_t fm_left_longest(void); /* of all files' that were too short */
+void fm_left_again(struct fm_left *l, size_t len, bool shared, bool writable);
 
 /* Visits the files in no order, under a lock. Returns how many mappings
  * belong to files that found no room. Signals are blocked. */
