@@ -512,10 +512,27 @@ FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
 	fm_sys2(SYS_nanosleep, &ms, NULL);
 }
 
-static bool only_shared(struct fm_file *f)
+int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
+		    const char *why)
+{
+	int first = 0;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+		bool yes = f && (!which || which(f, arg));
+		int err = yes ? fm_demote_locked(f, why) : 0;
+
+		if (!first)
+			first = err;
+	}
+	return first;
+}
+
+static bool only_shared(struct fm_file *f, uint64_t arg)
 {
 	struct fm_map *m = atomic_load(&f->maps);
 
+	(void)arg;
 	for (; m && m->shared; m = atomic_load(&m->file_next))
 		;
 	return !m;
@@ -540,12 +557,7 @@ static void demote_shared(const char *why)
 		       "the control group)");
 	told = true;
 	fm_space_lock(&old);
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-
-		if (f && only_shared(f))
-			fm_demote_locked(f, why);
-	}
+	fm_demote_where(only_shared, 0, why);
 	fm_space_unlock(&old);
 }
 

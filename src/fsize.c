@@ -42,8 +42,6 @@ void fm_limit_fsize(uint64_t limit)
 	uint64_t old;
 
 	fm_space_lock(&old);
-	for (uint32_t id = 0; id < fm_file_top(); id++)
-		if (fm_file_at(id) && is_beyond(fm_file_at(id), limit))
-			fm_demote_locked(fm_file_at(id), "RLIMIT_FSIZE");
+	fm_demote_where(is_beyond, limit, "RLIMIT_FSIZE");
 	fm_space_unlock(&old);
 }

@@ -306,14 +306,7 @@ static int place(struct fm_map *m, const struct kept *k, int prot)
 		fm_sys_munmap(k->mem, k->len);
 		return -ENOMEM;
 	}
-	err = fm_sys_madvise(at, k->len, MADV_DONTFORK);
-	if (!err)
-		err = fm_uffd_register(at, k->len);
-	/* All of it: the next store to each page must be seen. */
-	if (!err)
-		err = fm_uffd_protect(at, k->len, true);
-	if (!err)
-		err = fm_sys_madvise(at, k->len, MADV_DONTDUMP);
+	err = fm_uffd_take_in(at, k->len);
 	return err ? err : fm_sys_mprotect(at, k->len, prot);
 }
 

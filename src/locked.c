@@ -83,16 +83,6 @@ static bool will_be_refused(int flags)
 				total_pages() > rl.rlim_cur / FM_PAGE);
 }
 
-static int demote_all(void)
-{
-	int err = 0;
-
-	for (uint32_t id = 0; id < fm_file_top() && !err; id++)
-		if (fm_file_at(id))
-			err = fm_demote_locked(fm_file_at(id), "mlockall");
-	return err;
-}
-
 int fm_mlockall(int flags)
 {
 	uint64_t old;
@@ -104,7 +94,7 @@ int fm_mlockall(int flags)
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
 	fm_kept_drop();
 	fm_window_drop();
-	err = demote_all();
+	err = fm_demote_where(NULL, 0, "mlockall");
 	if (!err)
 		err = (int)fm_sys1(SYS_mlockall, flags);
 	else

@@ -50,6 +50,9 @@ int fm_range_release(uintptr_t start, uintptr_t end);
 
 /* demote.c: lay the kernel's mapping over every mapping of f / over m. */
 int fm_demote_locked(struct fm_file *f, const char *why);
+/* Every file of which `which` is true (NULL: all). 0 or the first -errno. */
+int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
+		    const char *why);
 /* One mapping, whose pages nobody can touch meanwhile. 0 or -errno. */
 int fm_demote_lay(struct fm_file *f, struct fm_map *m);
 /* Under the space lock: faults on f wait until it thaws; those that are under

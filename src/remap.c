@@ -311,20 +311,6 @@ static int move_prepare(struct move *v)
 	return -ENOMEM;
 }
 
-/* Moved memory is of ours again: registered, and all write-protected, so that
- * the next store to each page is seen. */
-static int take_in(void *at, size_t len)
-{
-	int err;
-
-	fm_sys_madvise(at, len, MADV_DONTFORK);
-	err = fm_uffd_register(at, len);
-	if (!err)
-		err = fm_uffd_protect(at, len, true);
-	fm_sys_madvise(at, len, MADV_DONTDUMP);
-	return err;
-}
-
 /* The kernel moved it and will not register it. Shared pages are all in the
  * file. */
 static void move_back(struct move *v, void *at)
@@ -337,7 +323,7 @@ static void move_back(struct move *v, void *at)
 	if (p == a)
 		p = (void *)fm_sys5(SYS_mremap, at, v->new_len, v->old_len,
 				    MREMAP_MAYMOVE | MREMAP_FIXED, a);
-	if (p == a && !take_in(a, v->old_len)) {
+	if (p == a && !fm_uffd_take_in(a, v->old_len)) {
 		fm_list_each(&v->src, reprotect_map, NULL);
 		fm_list_each(&v->src, fm_map_keep, NULL);
 		return;
@@ -403,7 +389,7 @@ static void bring_back(struct move *v, char *fixed)
 			continue;
 		fm_sys5(SYS_mremap, fixed + (p - v->a), FM_PAGE, FM_PAGE,
 			MREMAP_MAYMOVE | MREMAP_FIXED, p);
-		take_in((void *)p, FM_PAGE);
+		fm_uffd_take_in((void *)p, FM_PAGE);
 	}
 	fm_uffd_protect((void *)v->a, v->old_len, true);
 	fm_list_each(&v->src, reprotect_map, NULL);
@@ -430,7 +416,7 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 		fm_list_each(&v->src, fm_map_show_and_unlock, NULL);
 		return to;
 	}
-	err = take_in(to, v->new_len);
+	err = fm_uffd_take_in(to, v->new_len);
 	if (err) {
 		move_back(v, to);
 		return (void *)(intptr_t)-ENOMEM;

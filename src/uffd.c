@@ -173,6 +173,18 @@ int fm_uffd_lay(void *addr, size_t len)
 	return 0;
 }
 
+int fm_uffd_take_in(void *addr, size_t len)
+{
+	int err = fm_sys_madvise(addr, len, MADV_DONTFORK);
+
+	if (!err)
+		err = fm_uffd_register(addr, len);
+	if (!err)
+		err = fm_uffd_protect(addr, len, true);
+	fm_sys_madvise(addr, len, MADV_DONTDUMP);
+	return err;
+}
+
 FM_FAULT long fm_uffd_copy(void *dst, const void *src, size_t len,
 			   bool protect)
 {

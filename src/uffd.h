@@ -31,6 +31,9 @@ int fm_uffd_register(void *addr, size_t len);
 /* And: not in children of fork, nor in core dumps, never in huge pages of the
  * kernel's own making. */
 int fm_uffd_lay(void *addr, size_t len);
+/* Memory with pages in it that has been moved there: registered, kept from children
+ * and core dumps, and the next store to each page will be seen. */
+int fm_uffd_take_in(void *addr, size_t len);
 
 /* Fill missing pages. Bytes filled: fewer than len when a later page failed,
  * -errno when the first did (EEXIST: it is there already). */
