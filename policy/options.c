@@ -8,6 +8,7 @@
 #include "log.h"
 #include "memory.h"
 
+#define AUTO_SHARE "50%" /* where cache = auto begins */
 #define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)
 #define PATH(m) OPT_PATH, .offset = offsetof(struct fm_policy, m)
 #define LIST(m) OPT_LIST, .offset = offsetof(struct fm_set, m)
@@ -23,9 +24,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "on", .choices = "on|observe|off" },
 	{ "faults", "FASTMAP_FAULTS", .scope = PROC(faults), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|signal|thread" },
-	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache_bytes),
-	  .type = T_MEMORY, .standard = "auto", .min = 16 * KIB,
-	  .max = 64 * TIB },
+	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache),
+	  .type = T_MEMORY, .standard = "auto" },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
 	  .standard = "no" },
 	{ "guardian", "FASTMAP_GUARDIAN", .scope = PROC(guardian),
@@ -138,14 +138,13 @@ static int parse_choice(const char *choices, const char *s, uint32_t *ret)
 static int parse_number(const struct fm_option *o, const char *s,
 			uint64_t *ret)
 {
-	const uint64_t whole = o->type == T_MEMORY ? fm_memory_limit() : 0;
 	uint64_t v;
 	int r;
 
-	/* Only a memory size knows what a percentage is of. */
-	if (o->type != T_MEMORY && strchr(s, '%'))
+	/* Only the cache's size knows what a percentage is of. */
+	if (strchr(s, '%'))
 		return -EINVAL;
-	r = fm_parse_size(s, whole, &v);
+	r = fm_parse_size(s, 0, &v);
 	if (r)
 		return r;
 	if (o->type == T_POW2 && (v & (v - 1)))
@@ -156,36 +155,36 @@ static int parse_number(const struct fm_option *o, const char *s,
 	return 0;
 }
 
-/* The number before a percent sign, else 0. */
-static uint32_t percentage(const char *s)
+int fm_parse_cache(const char *s, struct fm_cache_size *ret)
 {
-	uint64_t v;
-
-	if (!strchr(s, '%') || fm_parse_size(s, 100, &v))
-		return 0;
-	return (uint32_t)v;
-}
-
-static int set_number(const struct fm_option *o, void *at, struct fm_set *set,
-		      const char *value)
-{
-	const bool automatic = o->type == T_MEMORY && !strcmp(value, "auto");
-	uint64_t v;
+	struct fm_cache_size c = { .automatic = !strcmp(s, "auto") };
+	uint64_t percent = 0;
 	int r;
 
-	if (automatic)
-		value = FM_AUTO_SHARE;
-	r = parse_number(o, value, &v);
+	if (c.automatic)
+		s = AUTO_SHARE;
+	r = fm_parse_size(s, fm_memory_limit(), &c.bytes);
+	if (!r && strchr(s, '%'))
+		r = fm_parse_size(s, 100, &percent);
+	if (r)
+		return r;
+	if (c.bytes < 16 * KIB || c.bytes > 64 * TIB)
+		return -ERANGE;
+	c.percent = (uint32_t)percent;
+	*ret = c;
+	return 0;
+}
+
+static int set_number(const struct fm_option *o, void *at, const char *value)
+{
+	uint64_t v;
+	int r = parse_number(o, value, &v);
+
 	if (r)
 		return r;
 	switch (o->type) {
 	case T_SIZE:
 		*(uint64_t *)at = v;
-		break;
-	case T_MEMORY:
-		*(uint64_t *)at = v;
-		set->process.cache_percent = percentage(value);
-		set->process.cache_auto = automatic;
 		break;
 	case T_LEVEL:
 		*(int *)at = (int)v;
@@ -266,6 +265,8 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 	switch (o->type) {
 	case T_BOOL:
 		return parse_bool(value, at);
+	case T_MEMORY:
+		return fm_parse_cache(value, at);
 	case T_CHOICE:
 		return parse_choice(o->choices, value, at);
 	case T_TEXT:
@@ -275,7 +276,7 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 	case T_GLOBS:
 		return set_list(o, at, set, value);
 	default:
-		return set_number(o, at, set, value);
+		return set_number(o, at, value);
 	}
 }
 

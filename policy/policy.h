@@ -34,13 +34,18 @@ struct fm_policy {
 	uint32_t wb_interval_ms;     /* dirty for at most this long; 0 = never */
 };
 
-#define FM_AUTO_SHARE "50%" /* where cache = auto begins */
+/* What "cache" says. */
+struct fm_cache_size {
+	uint64_t bytes;   /* resolved: a percentage is already applied */
+	uint32_t percent; /* of the memory that may be used; 0: fixed */
+	bool automatic;   /* the share is where it begins, see budget.h */
+};
 
 /* Settings of the process. Strings live as long as the set. */
 struct fm_settings {
 	enum fm_mode mode;
 	enum fm_faults faults;
-	uint64_t cache_bytes;    /* resolved: bytes (percentages already applied) */
+	struct fm_cache_size cache;
 	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
 	int log_level;           /* 0 errors only .. 3 debug */
 	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */
@@ -51,8 +56,6 @@ struct fm_settings {
 	uint32_t ring_limit;     /* most concurrent device rings, 1..64 */
 	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */
 	uint32_t null_store;     /* FASTMAP_NULL_STORE=1: no I/O for marked files (benches) */
-	uint32_t cache_percent;  /* cache_bytes is this share of memory; 0 = fixed */
-	bool cache_auto;         /* the share is where it begins, see budget.h */
 	const char *socket;      /* control socket, or NULL */
 };
 
@@ -90,6 +93,8 @@ int fm_policy_check(const char *file);
 
 /* Parse "64M", "1G", "4096", "50%" (of `whole`). 0 or -EINVAL / -ERANGE. */
 int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret);
+/* The same, a percentage of the memory that may be used, or "auto". 16 KiB at least. */
+int fm_parse_cache(const char *s, struct fm_cache_size *ret);
 
 /* Memory this process may use: min(RAM, cgroup v1/v2 limits), bytes. */
 uint64_t fm_memory_limit(void);

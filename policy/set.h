@@ -52,7 +52,7 @@ struct fm_option {
 		T_SIZE,       /* uint64_t bytes */
 		T_SIZE32,     /* uint32_t bytes */
 		T_POW2,       /* uint32_t bytes, 0 or a power of two */
-		T_MEMORY,     /* uint64_t bytes, a percentage of memory, or auto */
+		T_MEMORY,     /* struct fm_cache_size */
 		T_LEVEL,      /* int */
 		T_CHOICE,     /* an enum */
 		T_TEXT,       /* const char * */

@@ -53,9 +53,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 static void look_at_policy(void)
 {
 	const struct fm_settings *s = fm_settings();
-	const uint64_t before = s->cache_bytes;
-	const uint32_t percent = s->cache_percent;
-	const bool automatic = s->cache_auto;
+	const struct fm_cache_size before = s->cache;
 	struct stat st;
 
 	if (!s->source || fm_sys2(SYS_stat, s->source, &st) < 0 ||
@@ -65,9 +63,10 @@ static void look_at_policy(void)
 	fm_policy_reload();
 	s = fm_settings();
 	fm_log(FM_LOG_INFO, "policy file read again");
-	if (s->cache_bytes != before || s->cache_percent != percent ||
-	    s->cache_auto != automatic)
-		fm_room_set(s->cache_bytes, s->cache_percent, s->cache_auto);
+	if (s->cache.bytes != before.bytes ||
+	    s->cache.percent != before.percent ||
+	    s->cache.automatic != before.automatic)
+		fm_room_set(&s->cache);
 }
 
 static void every_second(uv_timer_t *t)

@@ -71,18 +71,13 @@ static void answer_text(struct client *c, const char *text)
 
 static void set_cache(struct client *c, const char *size)
 {
-	uint64_t limit = fm_memory_limit(), bytes, percent = 0;
-	bool automatic = !strcmp(size, "auto");
+	struct fm_cache_size cache;
 
-	if (automatic)
-		size = FM_AUTO_SHARE;
-	if (fm_parse_size(size, limit, &bytes) || bytes < 16384) {
+	if (fm_parse_cache(size, &cache)) {
 		answer_text(c, "error: bad size\n");
 		return;
 	}
-	if (strchr(size, '%'))
-		fm_parse_size(size, 100, &percent);
-	fm_room_set(bytes, (uint32_t)percent, automatic);
+	fm_room_set(&cache);
 	answer_text(c, "ok\n");
 }
 

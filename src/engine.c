@@ -229,7 +229,7 @@ static bool on_valgrind(void)
 static int start(void)
 {
 	const struct fm_settings *s = fm_settings();
-	uint64_t cache = s->cache_bytes;
+	uint64_t cache = s->cache.bytes;
 	unsigned frames = fm_frame_share(cache); /* out of the budget */
 	int err;
 

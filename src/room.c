@@ -36,24 +36,19 @@ static void resize_to(uint64_t bytes)
 	fm_evictor_shrink();
 }
 
-static void set(uint64_t bytes, uint32_t percent, bool automatic,
-		uint64_t limit)
+void fm_room_set(const struct fm_cache_size *c)
 {
+	uint64_t limit = fm_memory_limit();
 	uint64_t old;
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
-	fm_budget_init(&budget, bytes, percent, limit);
-	if (automatic)
+	fm_budget_init(&budget, c->bytes, c->percent, limit);
+	if (c->automatic)
 		fm_budget_auto(&budget);
 	resize_to(budget.now);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
-}
-
-void fm_room_set(uint64_t bytes, uint32_t percent, bool automatic)
-{
-	set(bytes, percent, automatic, fm_memory_limit());
 }
 
 uint64_t fm_room_target(void)
@@ -162,10 +157,7 @@ static void *watch(void *arg)
 
 int fm_room_start(void)
 {
-	const struct fm_settings *s = fm_settings();
-
-	set(s->cache_bytes, s->cache_percent, s->cache_auto,
-	    fm_memory_limit());
+	fm_room_set(&fm_settings()->cache);
 	return fm_thread_create(watch, NULL);
 }
 

@@ -15,12 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct fm_cache_size;
+
 /* [plain] From what the policy says. 0 or -errno. */
 int fm_room_start(void);
 
-/* [plain] From the policy or the control socket: bytes, or if not 0 a
- * percentage, which is the beginning if `automatic`. */
-void fm_room_set(uint64_t bytes, uint32_t percent, bool automatic);
+/* [plain] From the policy or the control socket. */
+void fm_room_set(const struct fm_cache_size *c);
 
 /* [plain] Bytes that the cache is going to have if nothing changes. */
 uint64_t fm_room_target(void);

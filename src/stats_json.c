@@ -102,9 +102,9 @@ static json_t *settings_json(void)
 
 	set_text(o, "mode", choice(modes, s->mode));
 	set_text(o, "faults", choice(faults, s->faults));
-	set_int(o, "cache_bytes", s->cache_bytes);
-	set_int(o, "cache_percent", s->cache_percent);
-	set_bool(o, "cache_auto", s->cache_auto);
+	set_int(o, "cache_bytes", s->cache.bytes);
+	set_int(o, "cache_percent", s->cache.percent);
+	set_bool(o, "cache_auto", s->cache.automatic);
 	set_bool(o, "strict", s->strict);
 	set_int(o, "log", (uint64_t)s->log_level);
 	set_bool(o, "guardian", s->guardian);

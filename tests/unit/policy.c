@@ -188,8 +188,8 @@ static void without_anything_nothing_is_managed(void **state)
 	assert_null(fm_policy_for("/data/x"));
 	assert_int_equal(fm_settings()->mode, FM_MODE_ON);
 	assert_true(fm_settings()->guardian);
-	assert_true(fm_settings()->cache_auto);
-	assert_true(fm_settings()->cache_bytes == fm_memory_limit() / 100 * 50 +
+	assert_true(fm_settings()->cache.automatic);
+	assert_true(fm_settings()->cache.bytes == fm_memory_limit() / 100 * 50 +
 						  fm_memory_limit() % 100 * 50 /
 							  100);
 }
@@ -256,8 +256,8 @@ static void file_and_sections(void **state)
 	const struct fm_policy *p;
 
 	LOAD("prog", var("FASTMAP_POLICY", put("a.policy", sample)));
-	assert_true(fm_settings()->cache_bytes == 64 << 20);
-	assert_int_equal(fm_settings()->cache_percent, 0);
+	assert_true(fm_settings()->cache.bytes == 64 << 20);
+	assert_int_equal(fm_settings()->cache.percent, 0);
 	assert_int_equal(fm_settings()->faults, FM_FAULTS_THREAD);
 	assert_string_equal(fm_settings()->source, in_dir("a.policy"));
 	p = fm_policy_for("/data/x");
@@ -272,7 +272,7 @@ static void file_and_sections(void **state)
 static void process_section_of_another_program(void **state)
 {
 	LOAD("other", var("FASTMAP_POLICY", put("a.policy", sample)));
-	assert_true(fm_settings()->cache_bytes == 1 << 30);
+	assert_true(fm_settings()->cache.bytes == 1 << 30);
 	assert_int_equal(fm_settings()->faults, FM_FAULTS_AUTO);
 	assert_int_equal(fm_policy_for("/data/x")->block_size, 4096);
 	assert_null(fm_policy_for("/elsewhere/a.idx"));
@@ -283,8 +283,8 @@ static void environment_overrides(void **state)
 	LOAD("prog", var("FASTMAP_POLICY", put("a.policy", sample)),
 	     "FASTMAP_CACHE=25%", "FASTMAP_BLOCK=2M", "FASTMAP_STATS=1",
 	     "FASTMAP_PATHS=/elsewhere");
-	assert_int_equal(fm_settings()->cache_percent, 25);
-	assert_false(fm_settings()->cache_auto);
+	assert_int_equal(fm_settings()->cache.percent, 25);
+	assert_false(fm_settings()->cache.automatic);
 	assert_int_equal(fm_policy_for("/data/x")->block_size, 2 << 20);
 	assert_int_equal(fm_policy_for("/elsewhere/x")->block_size, 2 << 20);
 	assert_string_equal(fm_settings()->stats, "stderr");
@@ -402,7 +402,7 @@ static void reload_keeps_old_policies(void **state)
 	before = fm_policy_for("/data/x");
 	put("r.policy", "cache=48M\n[path /data]\nblock=16K\n");
 	fm_policy_reload();
-	assert_true(fm_settings()->cache_bytes == 48 << 20);
+	assert_true(fm_settings()->cache.bytes == 48 << 20);
 	assert_int_equal(before->block_size, 8192);
 	assert_int_equal(fm_policy_for("/data/x")->block_size, 16384);
 }
