@@ -25,6 +25,7 @@
 #define SOON_MS 2u
 #define IDLE_MS 10u
 #define LATE_MS 500u
+#define MOST_LATE_MS 250u /* it had been stopped */
 
 /* The share of cache = auto, and when there is too little for any. */
 #define TURN_MS 30000u   /* memory that others had in this turn and the last */
@@ -103,8 +104,9 @@ static void feel_pressure(struct fm_budget *b, uint64_t stall)
 
 static uint64_t reserve(const struct fm_budget *b)
 {
-	return fm_least(b->limit / RESERVE + REACT_MS * b->rate,
-		       b->limit / MOST_RESERVE);
+	return fm_least(b->limit / RESERVE +
+				(REACT_MS + b->late_ms) * b->rate,
+			b->limit / MOST_RESERVE);
 }
 
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
@@ -118,6 +120,7 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 	b->stalled_us = stalled_us;
 	b->limit = limit;
 	b->rate -= b->rate / 4;
+	b->late_ms -= (b->late_ms + 3) / 4;
 	return settle(b);
 }
 
@@ -172,6 +175,7 @@ static unsigned next_look(const struct fm_budget *b, uint64_t left,
 
 	idle = idle < IDLE_MS ? idle : IDLE_MS;
 	ms = ms > idle ? ms : idle;
+	ms = ms > b->late_ms ? ms - b->late_ms : 0;
 	return ms < SOON_MS ? SOON_MS : ms > LATE_MS ? LATE_MS : (unsigned)ms;
 }
 
@@ -193,6 +197,13 @@ static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
 		b->least[0] = all;
 	}
 	b->least[0] = fm_least(b->least[0], all);
+}
+
+void fm_budget_late(struct fm_budget *b, uint64_t ms)
+{
+	ms = fm_least(ms, MOST_LATE_MS);
+	if (b->late_ms < ms)
+		b->late_ms = ms;
 }
 
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,

@@ -22,6 +22,7 @@ struct fm_budget {
 	uint64_t room;        /* what others leave to the cache */
 	uint64_t soon;        /* what it may grow to until the next look */
 	uint64_t rate;        /* bytes a ms that others took at most, lately */
+	uint64_t late_ms;     /* by which a look came too late at most, lately */
 	uint64_t all, left, at_ms; /* the last look: all that was not others', */
 	unsigned pause_ms;    /* what of it was free; when to look again */
 	uint64_t ours, theirs; /* pages that had come back, at the last balance */
@@ -50,6 +51,10 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
  */
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 			uint64_t now_ms);
+
+/* Before a look: it comes so much later than it was to. Then so will others, and
+ * more is kept free for what may be taken meanwhile. */
+void fm_budget_late(struct fm_budget *b, uint64_t ms);
 
 /*
  * Ten times a second: growing totals of pages that came back after they had been

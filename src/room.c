@@ -90,12 +90,13 @@ static bool balance(void)
 	return busy;
 }
 
-/* Returns the milliseconds to wait for the next one. */
-static uint64_t look(void)
+/* Milliseconds late. Returns those to wait for the next one. */
+static uint64_t look(uint64_t late)
 {
 	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), ms;
 
 	fm_lock(&lock);
+	fm_budget_late(&budget, late);
 	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
 	ms = budget.pause_ms;
 	fm_unlock(&lock);
@@ -119,12 +120,24 @@ static void ask_for_short_turns(void)
 	fm_sys3(SYS_sched_setattr, 0, &a, 0);
 }
 
+/* Returns by how many milliseconds it took longer. */
+static uint64_t rest(uint64_t ms)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ms / 1000),
+			       .tv_nsec = (long)(ms % 1000) * 1000000 };
+	uint64_t until = fm_now_ms() + ms, now;
+
+	fm_sys2(SYS_nanosleep, &ts, NULL);
+	now = fm_now_ms();
+	return now > until ? now - until : 0;
+}
+
 /* Without a table of its own it looks as seldom as it must. */
 static void *watch(void *arg)
 {
 	bool own = !fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
 	static struct fm_kept_files kept;
-	uint64_t next_step = 0, next_balance = 0;
+	uint64_t next_step = 0, next_balance = 0, late = 0;
 	bool busy = false;
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-room", 0, 0, 0);
@@ -133,8 +146,7 @@ static void *watch(void *arg)
 	if (own)
 		fm_read_keep(&kept);
 	for (;;) {
-		struct timespec ts;
-		uint64_t ms = look();
+		uint64_t ms = look(late);
 
 		if (fm_now_ms() >= next_step) {
 			fm_read_retry(&kept);
@@ -147,10 +159,7 @@ static void *watch(void *arg)
 		}
 		if (busy)
 			ms = fm_least(ms, FM_BALANCE_MS);
-		ms = own ? ms : STEP_MS;
-		ts.tv_sec = (time_t)(ms / 1000);
-		ts.tv_nsec = (long)(ms % 1000) * 1000000;
-		fm_sys2(SYS_nanosleep, &ts, NULL);
+		late = rest(own ? ms : STEP_MS);
 	}
 	return NULL;
 }

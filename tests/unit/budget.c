@@ -137,6 +137,24 @@ static void more_stays_free_for_who_is_fast(void **state)
 	assert_true(b.rate < MIB / 16);
 }
 
+static void more_stays_free_when_looks_come_late(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	fm_budget_room(&b, 300 * MIB, 400 * MIB, 1000);
+	fm_budget_room(&b, 280 * MIB, 400 * MIB, 1010); /* 2 MiB a ms */
+	assert_int_equal(b.pause_ms, 22);
+	fm_budget_late(&b, 15);
+	/* 64 and 35 times 2 stay free, and the look comes sooner. */
+	assert_true(fm_budget_room(&b, 134 * MIB, 400 * MIB, 2010) ==
+		    400 * MIB);
+	assert_int_equal(b.pause_ms, 2);
+	for (int second = 0; second < 20; second++)
+		fm_budget_step(&b, GIB, 0);
+	assert_int_equal(b.late_ms, 0);
+}
+
 /* Begins at half; looked at once, for the totals. */
 static struct fm_budget automatic(void)
 {
@@ -251,6 +269,7 @@ int main(void)
 		cmocka_unit_test(room_comes_back_by_and_by),
 		cmocka_unit_test(looks_more_often_when_little_is_left),
 		cmocka_unit_test(more_stays_free_for_who_is_fast),
+		cmocka_unit_test(more_stays_free_when_looks_come_late),
 		cmocka_unit_test(grows_while_its_pages_come_back),
 		cmocka_unit_test(does_not_grow_blindly),
 		cmocka_unit_test(page_cache_takes_it_back),
