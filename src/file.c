@@ -102,11 +102,18 @@ static struct fm_leaf *leaf_new(struct fm_file *f, uint64_t number)
 }
 #endif
 
+static void raise_to(_Atomic uint64_t *v, uint64_t least)
+{
+	uint64_t now = atomic_load(v);
+
+	while (now < least && !atomic_compare_exchange_weak(v, &now, least))
+		;
+}
+
 int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
 {
 	uint64_t l = first >> FM_LEAF_SHIFT;
 	uint64_t last = (first + (count ? count - 1 : 0)) >> FM_LEAF_SHIFT;
-	uint64_t hi;
 
 	if (last >= FM_LEAVES)
 		return -EFBIG;
@@ -121,10 +128,8 @@ int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
 		if (!atomic_compare_exchange_strong(&f->leaf[l], &none, new))
 			fm_sys_munmap(new, sizeof(*new));
 	}
-	hi = atomic_load(&f->leaf_hi);
-	while (hi < last + 1 &&
-	       !atomic_compare_exchange_weak(&f->leaf_hi, &hi, last + 1))
-		;
+	raise_to(&f->leaf_hi, last + 1);
+	raise_to(&f->page_hi, first + count);
 	return 0;
 }
 

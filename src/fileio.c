@@ -29,11 +29,11 @@ static uint64_t first_page(off_t off)
 	return (uint64_t)off >> FM_PAGE_SHIFT;
 }
 
-/* len 0 means to the end of everything that a directory exists for. */
+/* len 0 means to the end of everything that has ever been mapped or locked. */
 static uint64_t stop_page(struct fm_file *f, off_t off, off_t len)
 {
 	if (len == 0)
-		return atomic_load(&f->leaf_hi) << FM_LEAF_SHIFT;
+		return atomic_load(&f->page_hi);
 	return ((uint64_t)off + (uint64_t)len + FM_PAGE_MASK) >>
 	       FM_PAGE_SHIFT;
 }

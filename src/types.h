@@ -144,6 +144,7 @@ struct fm_file {
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
+	_Atomic uint64_t page_hi;  /* pages [0, page_hi) may have a state */
 	_Atomic int64_t resident;  /* pages present in any mapping */
 	_Atomic uint64_t dirty_since_ms;
 	_Atomic uint64_t no_commit_before_ms; /* full file system, see load.c */
