@@ -20,8 +20,8 @@ int fm_chunk_start(void);
 void fm_chunk_trim(void); /* memory that none of them uses */
 void fm_chunk_reset(void);
 
-/* Begin reading n pages (1..512) of m from page i; fewer where a page is
- * present already. `eager`: map it when it lands, without waiting for a
+/* Begin reading n pages (1..512) of m from page i, or fewer, where 16 in a row
+ * are present already. `eager`: map it when it lands, without waiting for a
  * touch. Returns the pages covered, 0 when there is nothing to do, -EAGAIN
  * when no buffer is free. */
 long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* Streams: which faults become one, and how many reads the reader still waits
+ * for. The reader is played; what is read ahead lands at once. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define fm_chunk_read played_read
+#define fm_chunk_take played_take
+#define fm_cache_limit played_limit
+#define fm_frame_limit played_frames
+#include "../../src/ahead.c"
+
+#define PAGES ((uint64_t)1 << 20)
+#define CHUNKS 65536
+
+static struct fm_policy policy = { .map_ahead = 32 << 20 };
+static struct fm_file file = { .policy = &policy };
+static struct fm_map map;
+static uint32_t ahead[PAGES]; /* chunk that covers the page, or 0 */
+static bool present[PAGES];
+static struct {
+	uint64_t first, n;
+} chunk[CHUNKS];
+static uint32_t chunks;
+static uint64_t waits, brought;
+
+uint64_t played_limit(void)
+{
+	return PAGES / 4;
+}
+
+uint64_t played_frames(void)
+{
+	return 32;
+}
+
+long played_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager)
+{
+	uint64_t k = 0;
+
+	(void)m;
+	(void)eager;
+	while (k < n && !present[i + k] && !ahead[i + k])
+		k++;
+	if (!k)
+		return 0;
+	assert_true(++chunks < CHUNKS);
+	chunk[chunks].first = i;
+	chunk[chunks].n = k;
+	for (uint64_t q = i; q < i + k; q++)
+		ahead[q] = chunks;
+	brought += k;
+	return (long)k;
+}
+
+bool played_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
+		 uint64_t *ret_n)
+{
+	uint32_t c = ahead[i];
+
+	(void)m;
+	*ret_first = (int64_t)chunk[c].first;
+	*ret_n = chunk[c].n;
+	for (uint64_t k = 0; k < chunk[c].n; k++) {
+		present[chunk[c].first + k] = true;
+		ahead[chunk[c].first + k] = 0;
+	}
+	return true;
+}
+
+static void touch(uint64_t i)
+{
+	if (present[i])
+		return;
+	if (ahead[i]) {
+		fm_ahead_take(&map, i, NULL);
+		return;
+	}
+	waits++;
+	present[i] = true;
+	fm_ahead_fault(&map, i, i, i + 1);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	fm_ahead_map_gone(&map);
+	memset(&map, 0, sizeof(map));
+	map.file = &file;
+	map.shared = true;
+	atomic_store(&map.start, (uintptr_t)1 << 40);
+	atomic_store(&map.end, ((uintptr_t)1 << 40) + PAGES * FM_PAGE);
+	atomic_store(&file.size, (int64_t)(PAGES * FM_PAGE));
+	memset(ahead, 0, sizeof(ahead));
+	memset(present, 0, sizeof(present));
+	chunks = 0;
+	waits = brought = 0;
+	srandom(1);
+	return 0;
+}
+
+static void forward(void **state)
+{
+	for (uint64_t i = 1000; i < 21000; i++)
+		touch(i);
+	assert_true(waits <= 3);
+	assert_true(brought <= 20000 + 8192);
+}
+
+static void backward(void **state)
+{
+	for (uint64_t i = 21000; i > 1000; i--)
+		touch(i);
+	assert_true(waits <= 3);
+}
+
+static void strided(void **state)
+{
+	for (uint64_t i = 0; i < 20000; i++)
+		touch(i * 16);
+	assert_true(waits <= 4);
+	assert_true(brought <= 20000 + 64);
+}
+
+/* Rows of which a part was selected. */
+static void selected(void **state)
+{
+	uint64_t i = 1000;
+
+	for (int k = 0; k < 5000; k++, i += 1 + (uint64_t)random() % 16)
+		touch(i);
+	assert_true(waits <= 50);
+}
+
+static void selected_backward(void **state)
+{
+	uint64_t i = 200000;
+
+	for (int k = 0; k < 5000; k++, i -= 1 + (uint64_t)random() % 16)
+		touch(i);
+	assert_true(waits <= 50);
+}
+
+static void two_selections(void **state)
+{
+	uint64_t a = 1000, b = 500000;
+
+	for (int k = 0; k < 5000; k++) {
+		touch(a += 1 + (uint64_t)random() % 8);
+		touch(b += 1 + (uint64_t)random() % 8);
+	}
+	assert_true(waits <= 100);
+}
+
+/* Hardly any of it looks like a stream. */
+static void at_random(void **state)
+{
+	for (int k = 0; k < 20000; k++)
+		touch((uint64_t)random() % PAGES);
+	assert_true(brought <= 200);
+}
+
+/* In a small area neighbours meet more often. */
+static void at_random_nearby(void **state)
+{
+	for (int k = 0; k < 2000; k++)
+		touch((uint64_t)random() % 16384);
+	assert_true(brought <= 400);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(forward, begin),
+		cmocka_unit_test_setup(backward, begin),
+		cmocka_unit_test_setup(strided, begin),
+		cmocka_unit_test_setup(selected, begin),
+		cmocka_unit_test_setup(selected_backward, begin),
+		cmocka_unit_test_setup(two_selections, begin),
+		cmocka_unit_test_setup(at_random, begin),
+		cmocka_unit_test_setup(at_random_nearby, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
