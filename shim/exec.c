@@ -27,6 +27,7 @@ FM_NEXT(posix_spawn)
 FM_NEXT(posix_spawnp)
 FM_NEXT(system)
 FM_NEXT(popen)
+FM_NEXT(pclose)
 
 extern char **environ;
 
@@ -254,7 +255,17 @@ FM_HOOK int system(const char *command)
 		return (int)fm_result(r);
 	fm_flush_if_me();
 	r = FM_LATE(system)(a.path);
+	fm_hear_others();
 	fm_args_free(&a);
+	return r;
+}
+
+FM_HOOK int pclose(FILE *fp)
+{
+	int r = FM_LATE(pclose)(fp);
+
+	if (fm_active())
+		fm_hear_others();
 	return r;
 }
 

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/random.h>
@@ -153,6 +154,8 @@ int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *t);
 
 FM_NEXT(ioctl)
 FM_NEXT(fcntl)
+FM_NEXT(flock)
+FM_NEXT(lockf)
 
 int fm_pass_ioctl(int fd, unsigned long req, void *arg)
 {
@@ -230,19 +233,65 @@ FM_SLOW int fcntl_slow(int fd, int cmd, void *arg, size_t size)
 	return r;
 }
 
+static bool locks(int cmd)
+{
+	return cmd == F_SETLK || cmd == F_SETLKW || cmd == F_OFD_SETLK ||
+	       cmd == F_OFD_SETLKW;
+}
+
+/*
+ * Who takes a lock sees what was written under it before, who gives one up has
+ * written what the next one will read: if that one has the file open already.
+ */
+static void meet_others(void)
+{
+	if (fm_active())
+		fm_hear_others();
+}
+
 FM_HOOK int fcntl(int fd, int cmd, ...)
 {
 	va_list ap;
 	size_t size;
 	void *arg;
+	int r;
 
 	va_start(ap, cmd);
 	arg = va_arg(ap, void *);
 	va_end(ap);
+	if (locks(cmd))
+		meet_others();
 	if (fm_active() && (size = fcntl_size(cmd)) && fm_overlaps(arg, size))
-		return fcntl_slow(fd, cmd, arg, size);
-	return FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
+		r = fcntl_slow(fd, cmd, arg, size);
+	else
+		r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
+	if (!r && locks(cmd))
+		meet_others();
+	return r;
 }
+
+FM_HOOK int flock(int fd, int operation)
+{
+	int r;
+
+	meet_others();
+	r = FM_PASS(flock, SYS_flock, fd, operation);
+	if (!r)
+		meet_others();
+	return r;
+}
+
+FM_HOOK int lockf(int fd, int cmd, off_t len)
+{
+	int r;
+
+	meet_others();
+	r = FM_LATE(lockf)(fd, cmd, len);
+	if (!r)
+		meet_others();
+	return r;
+}
+FM_ALIAS(lockf) int lockf64(int fd, int cmd, off64_t len);
 
 FM_ALIAS(fcntl) int fcntl64(int fd, int cmd, ...);
 int __fcntl(int fd, int cmd, ...);

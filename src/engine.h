@@ -101,6 +101,10 @@ enum fm_fault_result {
 
 /* [fault] Resolve a fault at `addr`. `write`: the access was a store. */
 enum fm_fault_result fm_fault(void *addr, bool write);
+/* [fault] The same for a message about somebody else's access, which may have gone
+ * on meanwhile. `protects`: fm_uffd_protects() before the message was read. */
+enum fm_fault_result fm_fault_message(void *addr, bool write,
+				      uint64_t protects);
 
 /* Delivery of faults, decided when the engine starts. */
 enum fm_delivery { FM_DELIVERY_SIGNAL, FM_DELIVERY_THREAD };
@@ -142,6 +146,12 @@ size_t fm_pin_limit(void);
 struct fm_file *fm_file_by_fd(int fd);
 struct fm_file *fm_file_by_stat(const struct stat *st);
 void fm_file_put(struct fm_file *f);
+
+/* [any] Heed what other processes have done to mapped files up to now: called where
+ * one may have let this process go on (a lock taken, a child that has ended), for
+ * the thread that listens may be milliseconds behind. A system call when there is
+ * nothing. */
+void fm_hear_others(void);
 
 /* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file
  * sees them (len 0: to the end). Not durable. 0 or -errno. */

@@ -336,19 +336,40 @@ static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
 	      write   ? &st->faults_write : &st->faults_read);
 }
 
+/* Somebody's access. */
+struct access {
+	bool write;
+	bool told;         /* by a message, */
+	uint64_t protects; /* before which write protection was on so often */
+};
+
+/*
+ * Was this store made long ago, and has the page been written back since? Then it
+ * must not count as dirty again: another process may write to the file, and what is
+ * written back once more would replace that. When in doubt the thread is woken, and
+ * if it still waits, it faults again.
+ */
+static FM_FAULT bool may_be_old(const struct access *acc)
+{
+	return acc->told && acc->protects != fm_uffd_protects();
+}
+
 /* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a
  * coherence action must wait for a pinned copy. */
-static FM_FAULT int resolve(struct fm_map *m, uint64_t i, bool write,
-			    _Atomic uint8_t *p, struct range *came)
+static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
+			    const struct access *acc, _Atomic uint8_t *p,
+			    struct range *came)
 {
 	uint8_t mode = fm_mode(m, i);
+	bool write = acc->write;
 
 	if (mode & PM_PRESENT) {
-		if (!write || (mode & PM_WRITABLE))
+		if (!write || (mode & PM_WRITABLE) || may_be_old(acc))
 			return 0; /* somebody was quicker */
 		count_fault(m, true, true);
 		return fm_make_writable(m, i, p);
 	}
+	write = write && !may_be_old(acc);
 	fm_map_touch(m, i);
 	count_fault(m, write, false);
 	return load(m, i, write, p, came);
@@ -388,7 +409,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 }
 
 static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
-					      bool write)
+					      struct access acc)
 {
 	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
@@ -396,10 +417,10 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	struct fm_file *f = m->file;
 	int err;
 
-	if (write && !(atomic_load(&m->prot) & PROT_WRITE)) {
+	if (acc.write && !(atomic_load(&m->prot) & PROT_WRITE)) {
 		if (refuse(m))
 			return FM_FAULT_RETRY;
-		write = false;
+		acc.write = false;
 	}
 	fm_wait_frozen(f);
 	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, p))
@@ -411,7 +432,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		fm_page_unlock(p);
 		return FM_FAULT_RETRY;
 	}
-	err = resolve(m, i, write, p, &came);
+	err = resolve(m, i, &acc, p, &came);
 	fm_page_unlock(p);
 	if (err == -EAGAIN)
 		fm_page_wait(p, FP_WB);
@@ -420,7 +441,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	return to_result(m, err);
 }
 
-FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
+static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 {
 	uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
 	bool (*touch)(uintptr_t, size_t) = atomic_load(&fm_fork_touch);
@@ -436,8 +457,8 @@ FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
 	if (m) {
 		fm_trace(m->file, m->pgoff +
 			 ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT),
-			 write);
-		res = fault_in(m, a, write);
+			 acc.write);
+		res = fault_in(m, a, acc);
 	}
 	fm_epoch_leave(e);
 	if (m)
@@ -445,4 +466,16 @@ FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
 	else if (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden())
 		return FM_FAULT_RETRY;
 	return res;
+}
+
+FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
+{
+	return serve(addr, (struct access){ .write = write });
+}
+
+FM_FAULT enum fm_fault_result fm_fault_message(void *addr, bool write,
+					       uint64_t protects)
+{
+	return serve(addr, (struct access){ .write = write, .told = true,
+					    .protects = protects });
 }

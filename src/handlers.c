@@ -64,14 +64,14 @@ static void hand_over(uintptr_t addr)
 	fm_file_put(f);
 }
 
-static void handle(const struct uffd_msg *msg)
+static void handle(const struct uffd_msg *msg, uint64_t protects)
 {
 	uintptr_t addr = msg->arg.pagefault.address & ~FM_PAGE_MASK;
 	uint64_t flags = msg->arg.pagefault.flags;
 	bool write = flags & (UFFD_PAGEFAULT_FLAG_WRITE |
 			      UFFD_PAGEFAULT_FLAG_WP);
 
-	if (fm_fault((void *)addr, write) == FM_FAULT_BUS)
+	if (fm_fault_message((void *)addr, write, protects) == FM_FAULT_BUS)
 		hand_over(addr);
 	/* Somebody may have been quicker, then nothing has woken him. */
 	fm_uffd_wake((void *)addr, FM_PAGE);
@@ -131,12 +131,13 @@ static void *handler(void *arg)
 	watch();
 	pfd.fd = fm_uffd_fd();
 	for (;;) {
+		uint64_t protects = fm_uffd_protects();
 		long n = fm_sys3(SYS_read, pfd.fd, &msg, sizeof(msg));
 
 		if (n == (long)sizeof(msg)) {
 			unwatch();
 			if (msg.event == UFFD_EVENT_PAGEFAULT)
-				handle(&msg);
+				handle(&msg, protects);
 			watch();
 		} else if (n == -EAGAIN) {
 			fm_sys3(SYS_poll, &pfd, 1, -1);

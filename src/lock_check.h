@@ -19,6 +19,7 @@
 /* The order, outermost first. */
 enum fm_rank {
 	FM_RANK_TABLE = 0, /* locks that say nothing; their place is below */
+	FM_RANK_HEAR,      /* what other processes did, read and heeded */
 	FM_RANK_CHANGE,    /* shim: one change of a file's size at a time */
 	FM_RANK_SPACE,
 	FM_RANK_STREAM,    /* map-ahead's notes on a mapping */

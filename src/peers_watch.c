@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 
 #include "engine.h"
@@ -40,6 +41,7 @@
 #endif
 
 static int bell = -1, fan = -1, ino_fd = -1;
+static int nudge = -1; /* eventfd: there is something to judge later on */
 static int bell_wd = -1;
 static bool started;
 static _Atomic uint32_t thread_id; /* futex; 0: not known yet */
@@ -56,6 +58,7 @@ static struct watch {
 	unsigned char handle[64];
 } watches[FM_MAX_FILES];
 static _Atomic uint32_t pending; /* watches with opened_ms */
+static struct fm_lock hear = FM_LOCK(FM_RANK_HEAR);
 static _Atomic bool hearing;     /* events have been read, but not heeded */
 static _Atomic bool lost;        /* events have been lost, at any time */
 
@@ -302,7 +305,8 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 	fm_file_put(f);
 }
 
-/* True: all of it was our own doing. */
+/* True: all of it was our own doing. Under the lock, which says that what has
+ * been read is heeded, too. */
 static bool read_fan(void)
 {
 	static char buf[8192] __attribute__((aligned(8)));
@@ -321,6 +325,45 @@ static bool read_fan(void)
 	}
 	atomic_store(&hearing, false);
 	return own;
+}
+
+static bool hear_some(void)
+{
+	bool own;
+
+	fm_lock(&hear);
+	own = read_fan();
+	fm_unlock(&hear);
+	return own;
+}
+
+static bool something_to_hear(void)
+{
+	struct pollfd p = { .fd = fan, .events = POLLIN };
+
+	if (fm_sys3(SYS_poll, &p, 1, 0) > 0 && (p.revents & POLLIN))
+		return true;
+	/* Last: who takes an event from the queue has said so before. */
+	return atomic_load(&hearing);
+}
+
+/* The kernel queues an event before the write or open that it tells of returns. */
+void fm_hear_others(void)
+{
+	const uint64_t one = 1;
+	uint32_t before = atomic_load(&pending);
+	uint64_t old;
+
+	if (fan < 0 || !something_to_hear())
+		return;
+	fm_block_signals(&old);
+	fm_lock(&hear);
+	while (something_to_hear())
+		read_fan();
+	fm_unlock(&hear);
+	if (atomic_load(&pending) > before)
+		fm_sys3(SYS_write, nudge, &one, sizeof(one));
+	fm_restore_signals(&old);
 }
 
 /*
@@ -409,11 +452,13 @@ static void read_bell(void)
 
 static void *watcher(void *arg)
 {
-	struct pollfd p[3] = {
+	struct pollfd p[4] = {
 		{ .fd = bell, .events = POLLIN },
 		{ .fd = fan, .events = POLLIN },
 		{ .fd = ino_fd, .events = POLLIN },
+		{ .fd = nudge, .events = POLLIN },
 	};
+	uint64_t nudges;
 
 	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-peers", 0, 0, 0);
 	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
@@ -421,7 +466,7 @@ static void *watcher(void *arg)
 	for (;;) {
 		int wait = bell < 0 ? POLL_MS :
 			   atomic_load(&pending) ? LINGER_MS / 2 : -1;
-		int n = (int)fm_sys3(SYS_poll, p, 3, wait);
+		int n = (int)fm_sys3(SYS_poll, p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
 			fm_log(FM_LOG_WARN, "the program has closed "
@@ -431,10 +476,12 @@ static void *watcher(void *arg)
 		}
 		if (bell < 0 || (n > 0 && p[0].revents))
 			read_bell();
-		if (n > 0 && p[1].revents && read_fan())
+		if (n > 0 && p[1].revents && hear_some())
 			heard_own(p);
 		if (n > 0 && p[2].revents)
 			read_ino();
+		if (n > 0 && p[3].revents)
+			fm_sys3(SYS_read, nudge, &nudges, sizeof(nudges));
 		if (atomic_load(&pending))
 			judge_all();
 	}
@@ -464,6 +511,9 @@ int fm_watch_start(void)
 	if (fan < 0)
 		ino_fd = raise_or_none(fm_sys1(SYS_inotify_init1,
 					       IN_CLOEXEC | IN_NONBLOCK));
+	if (fan >= 0)
+		nudge = raise_or_none(fm_sys2(SYS_eventfd2, 0,
+					      EFD_CLOEXEC | EFD_NONBLOCK));
 	watch_registry();
 	started = true;
 	err = fm_thread_create(watcher, NULL);
@@ -489,7 +539,9 @@ void fm_watch_reset(void)
 	fm_fd_drop(bell);
 	fm_fd_drop(fan);
 	fm_fd_drop(ino_fd);
-	bell = fan = ino_fd = bell_wd = -1;
+	fm_fd_drop(nudge);
+	bell = fan = ino_fd = bell_wd = nudge = -1;
+	fm_lock_reset(&hear);
 	memset(watches, 0, sizeof(watches));
 	atomic_store(&pending, 0);
 	atomic_store(&thread_id, 0);

@@ -209,6 +209,13 @@ FM_FAULT long fm_uffd_copy(void *dst, const void *src, size_t len,
 	return (long)len;
 }
 
+static _Atomic uint64_t protects;
+
+FM_FAULT uint64_t fm_uffd_protects(void)
+{
+	return atomic_load(&protects);
+}
+
 FM_FAULT int fm_uffd_protect(void *addr, size_t len, bool on)
 {
 	struct uffdio_writeprotect w = {
@@ -217,6 +224,8 @@ FM_FAULT int fm_uffd_protect(void *addr, size_t len, bool on)
 	};
 	int err;
 
+	if (on)
+		atomic_fetch_add(&protects, 1);
 	do
 		err = call(UFFDIO_WRITEPROTECT, &w);
 	while (err == -EAGAIN);

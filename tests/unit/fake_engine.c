@@ -208,6 +208,10 @@ static void flush(struct map *m)
 	}
 }
 
+void fm_hear_others(void)
+{
+}
+
 void fm_engine_flush_all(void)
 {
 	for (int i = 0; i < MAPS; i++)
