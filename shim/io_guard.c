@@ -41,7 +41,7 @@ struct piece {
 	uint64_t mask;
 	int cancel;
 	void *bounce;
-	char small[4096];
+	char small[4096] __attribute__((aligned(4096))); /* for O_DIRECT */
 };
 
 /* ---- counting --------------------------------------------------------- */

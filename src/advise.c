@@ -37,7 +37,6 @@
 struct span {
 	uintptr_t start, end;
 	int advice;
-	int err;
 };
 
 static void bounds(struct fm_map *m, const struct span *s, uint64_t *lo,
@@ -108,61 +107,96 @@ static int advise_map(struct fm_map *m, void *arg)
 	return 0;
 }
 
-/* Fault page by page; pages beyond the end of the file are an error. */
-static int populate(uintptr_t a, uintptr_t end, bool write)
+/* Fault page by page; pages beyond the end of the file are an error. -EAGAIN:
+ * the page at *at is the kernel's now. */
+static int populate(uintptr_t *at, uintptr_t end, bool write)
 {
-	for (; a < end; a += FM_PAGE) {
+	for (; *at < end; *at += FM_PAGE) {
 		uint64_t old;
-		int res = FM_FAULT_RETRY;
+		int res;
 
 		fm_block_signals(&old);
-		if (fm_overlaps((void *)a, 1))
-			res = fm_fault((void *)a, write);
+		res = fm_fault((void *)*at, write);
 		fm_restore_signals(&old);
 		if (res == FM_FAULT_BUS)
 			return -EFAULT;
+		if (res == FM_FAULT_FOREIGN && !fm_overlaps((void *)*at, 1))
+			return -EAGAIN;
 	}
 	return 0;
 }
 
-struct prot_check {
-	bool write;
-	uint64_t pages;
-};
-
-static int check_prot(struct fm_map *m, void *arg)
+/* What begins at s->start: *ret_end is where it ends, true if it is ours, and
+ * allows this. Begins to read ahead, in big transfers; the faults that follow
+ * find most of it. Under the space lock. */
+static int begin_populate(const struct span *s, bool write,
+			  uintptr_t *ret_end, bool *ret_ours)
 {
-	struct prot_check *c = arg;
-	int prot = atomic_load(&m->prot);
+	struct span ahead = { s->start, s->end, MADV_WILLNEED };
+	uintptr_t at = s->end;
+	struct fm_map *m = fm_space_next(s->start, s->end, &at);
+	int need = write ? PROT_WRITE : PROT_READ;
 
-	c->pages += fm_map_pages(m);
-	if (c->write)
-		return prot & PROT_WRITE ? 0 : -EINVAL;
-	return prot & PROT_READ ? 0 : -ENOMEM;
+	*ret_ours = m && at == s->start;
+	*ret_end = m ? at : s->end;
+	if (!*ret_ours)
+		return 0;
+	if (atomic_load(&m->end) < s->end)
+		ahead.end = atomic_load(&m->end);
+	*ret_end = ahead.end;
+	if (!(atomic_load(&m->prot) & need))
+		return -EINVAL;
+	if (!write)
+		advise_map(m, &ahead);
+	return 0;
 }
 
-/* Reads ahead first, in big transfers; the faults that follow find most of
- * it. What exceeds the cache would only push itself out again. */
-static int populate_range(uintptr_t a, uintptr_t end, bool write)
+/* [s->start, end) is ours. What exceeds `most` would only push itself out of the
+ * cache again; but the kernel's answer about the end must stay the same. */
+static int populate_ours(struct span *s, uintptr_t end, bool write,
+			 uint64_t *most)
 {
-	struct prot_check c = { write, 0 };
-	struct span s = { a, end, MADV_WILLNEED, 0 };
-	uint64_t most = fm_cache_limit() / 2, old;
-	int err;
+	uint64_t n = (end - s->start) >> FM_PAGE_SHIFT;
+	uintptr_t stop = n > *most ? s->start + (*most << FM_PAGE_SHIFT) : end;
+	uintptr_t last = end - FM_PAGE;
+	int err = stop < end ? populate(&last, end, write) : 0;
 
-	fm_space_lock(&old);
-	err = fm_range_maps(a, end, check_prot, &c);
-	if (!err && !write)
-		fm_range_maps(a, end, advise_map, &s);
-	fm_space_unlock(&old);
-	if (err)
-		return err;
-	if (end - a > most << FM_PAGE_SHIFT) {
-		/* The kernel's answer about the end must stay the same. */
-		err = populate(end - FM_PAGE, end, write);
-		end = a + (most << FM_PAGE_SHIFT);
+	*most -= n > *most ? *most : n;
+	if (!err)
+		err = populate(&s->start, stop, write);
+	if (!err)
+		s->start = end;
+	return err == -EAGAIN ? 0 : err;
+}
+
+static int populate_range(struct span *s, bool write)
+{
+	uint64_t most = fm_cache_limit() / 2, old;
+	int err = 0;
+
+	while (s->start < s->end && !err) {
+		uintptr_t end;
+		bool mine;
+
+		fm_space_lock(&old);
+		err = begin_populate(s, write, &end, &mine);
+		fm_space_unlock(&old);
+		if (!err && mine) {
+			err = populate_ours(s, end, write, &most);
+		} else if (!err) {
+			err = fm_sys_madvise((void *)s->start, end - s->start,
+					     s->advice);
+			s->start = end;
+		}
 	}
-	return err ? err : populate(a, end, write);
+	return err;
+}
+
+static int populate_huge(uintptr_t a)
+{
+	uintptr_t end = a + FM_HUGE;
+
+	return populate(&a, end, false);
 }
 
 /* The last error counts, as with the kernel. */
@@ -176,7 +210,7 @@ static int collapse_range(uintptr_t a, uintptr_t end)
 	for (; a + FM_HUGE <= end; a += FM_HUGE) {
 		err = fm_collapse(a, true);
 		if (!err)
-			err = populate(a, a + FM_HUGE, false);
+			err = populate_huge(a);
 		if (!err)
 			err = fm_collapse(a, false);
 		if (err)
@@ -224,9 +258,37 @@ static int demote_span(void *addr, size_t len, const char *why)
 	return err;
 }
 
+/* What is not ours in the range is the kernel's to advise, holes its to find: they
+ * are an error that does not stop it. Under the space lock, for what is ours may
+ * be handed over at any time. */
+static int advise_span(struct span *s)
+{
+	uintptr_t at = s->start, from;
+	int hole = 0, err;
+
+	while (at < s->end) {
+		struct fm_map *m = fm_space_next(at, s->end, &from);
+
+		if (!m)
+			from = s->end;
+		err = from > at ? fm_sys_madvise((void *)at, from - at,
+						 s->advice) : 0;
+		if (err == -ENOMEM)
+			hole = err;
+		else if (err)
+			return err;
+		at = from;
+		if (!m)
+			break;
+		advise_map(m, s);
+		at = atomic_load(&m->end);
+	}
+	return hole;
+}
+
 int fm_madvise(void *addr, size_t len, int advice)
 {
-	struct span s = { (uintptr_t)addr, 0, advice, 0 };
+	struct span s = { (uintptr_t)addr, 0, advice };
 	int err;
 	uint64_t old;
 
@@ -238,19 +300,13 @@ int fm_madvise(void *addr, size_t len, int advice)
 	if (advice == MADV_COLLAPSE)
 		return collapse_range(s.start, s.end);
 	if (advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE)
-		return populate_range(s.start, s.end,
-				      advice == MADV_POPULATE_WRITE);
+		return populate_range(&s, advice == MADV_POPULATE_WRITE);
 	if (!ours(advice)) {
 		demote_span(addr, len, "madvise");
 		return fm_sys_madvise(addr, len, advice);
 	}
-	/* Holes in the range are the kernel's to find; this advice has no
-	 * effect on our memory. */
-	err = fm_sys_madvise(addr, len, MADV_NORMAL);
-	if (inert(advice))
-		return err;
 	fm_space_lock(&old);
-	fm_range_maps(s.start, s.end, advise_map, &s);
+	err = advise_span(&s);
 	fm_space_unlock(&old);
 	return err;
 }

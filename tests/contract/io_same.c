@@ -189,6 +189,28 @@ static void shared_position(int flags, const char *what)
 }
 
 /* timeout: 480 */
+/* One page, which is copied on the way: the copy must be fit for O_DIRECT. */
+static void direct(void)
+{
+	int fd = ct_file("direct", N * PAGE);
+	int d = open(ct_path("direct"), O_RDWR | O_DIRECT);
+	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
+
+	if (d < 0) {
+		say("C13 no O_DIRECT here");
+		return;
+	}
+	p[9 * PAGE] = 0x78;
+	say("C13 direct pwrite of a page: %zd", pwrite(d, p + 9 * PAGE, PAGE, 0));
+	say("C13 in the file: %02x", ct_in_file(fd, 0));
+	say("C13 direct pread of a page: %zd",
+	    pread(d, p + 20 * PAGE, PAGE, 9 * PAGE));
+	say("C13 content: %02x", p[20 * PAGE]);
+	munmap(p, N * PAGE);
+	close(d);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -199,5 +221,6 @@ int main(int argc, char **argv)
 	threads();
 	shared_position(0, "one position");
 	shared_position(O_APPEND, "append");
+	direct();
 	return 0;
 }

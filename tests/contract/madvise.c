@@ -186,6 +186,47 @@ static void across_fork(void)
 	ct_child("V03 DOFORK", touch_child);
 }
 
+static char *map_at(char *at, size_t len, int flags)
+{
+	char *p = mmap(at, len, RW, flags | MAP_FIXED, fd, 0);
+
+	if (p != at)
+		ct_die("mmap");
+	return p;
+}
+
+/* A range that begins and ends in memory that is none of the file's. */
+static void mixed(void)
+{
+	const int anon = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *r = ct_map(-1, 16 * PAGE, RW, anon, 0), *p;
+
+	fd = ct_file("mixed", 16 * PAGE);
+	map_at(r + 4 * PAGE, 4 * PAGE, MAP_SHARED);
+	p = map_at(r + 10 * PAGE, 4 * PAGE, MAP_PRIVATE);
+	for (size_t i = 0; i < 16; i++)
+		r[i * PAGE] = 'x';
+	say("V11 DONTNEED: %d", madvise(r, 16 * PAGE, MADV_DONTNEED));
+	for (size_t i = 0; i < 16; i++)
+		say("V11 page %zu: %02x", i, r[i * PAGE]);
+	mprotect(r + 9 * PAGE, PAGE, PROT_NONE);
+	errno = 0;
+	say("V11 POPULATE_READ with a part that may not be read: %d, errno %d",
+	    madvise(r, 16 * PAGE, MADV_POPULATE_READ), errno);
+	munmap(r + 9 * PAGE, PAGE);
+	errno = 0;
+	say("V11 POPULATE_WRITE with a hole: %d, errno %d",
+	    madvise(r, 16 * PAGE, MADV_POPULATE_WRITE), errno);
+	errno = 0;
+	say("V11 SEQUENTIAL with a hole: %d, errno %d",
+	    madvise(r, 16 * PAGE, MADV_SEQUENTIAL), errno);
+	mprotect(p, 4 * PAGE, PROT_NONE);
+	errno = 0;
+	say("V11 POPULATE_READ of PROT_NONE: %d, errno %d",
+	    madvise(p, 4 * PAGE, MADV_POPULATE_READ), errno);
+	munmap(r, 16 * PAGE);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -195,5 +236,6 @@ int main(int argc, char **argv)
 	locked();
 	dontneed();
 	across_fork();
+	mixed();
 	return 0;
 }
