@@ -467,10 +467,28 @@ static void file_close(struct fm_file *f)
 	fm_epoch_reclaim(true);
 }
 
+/* Handed to the kernel, and nobody has it but who remembers that: no descriptor
+ * must keep a deleted file's blocks. */
+static void hollow(struct fm_file *f)
+{
+	if (!atomic_load(&f->demoted) || atomic_load(&f->maps) ||
+	    f->fd_path < 0)
+		return;
+	fm_peers_handed(f);
+	fm_guardian_drop(f);
+	fm_ring_close(f);
+	fm_fd_drop(f->fd_path);
+	f->fd_path = -1;
+}
+
 void fm_file_put_locked(struct fm_file *f)
 {
-	if (atomic_fetch_sub(&f->refs, 1) == 1)
+	uint32_t n = atomic_fetch_sub(&f->refs, 1);
+
+	if (n == 1)
 		file_close(f);
+	else if (n == 2)
+		hollow(f);
 }
 
 void fm_file_put(struct fm_file *f)
@@ -478,7 +496,7 @@ void fm_file_put(struct fm_file *f)
 	uint32_t n = atomic_load(&f->refs);
 	uint64_t old;
 
-	while (n > 1)
+	while (n > 2 || (n == 2 && !atomic_load(&f->demoted)))
 		if (atomic_compare_exchange_weak(&f->refs, &n, n - 1))
 			return;
 	/* Perhaps the last: decide under the space lock. */

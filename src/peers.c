@@ -27,6 +27,11 @@ static void use_kernel(struct fm_file *f)
 	fm_watch_drop(f);
 }
 
+void fm_peers_handed(struct fm_file *f)
+{
+	use_kernel(f);
+}
+
 void fm_peers_give_up(struct fm_file *f, const char *why)
 {
 	if (fm_demote_locked(f, why))

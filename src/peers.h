@@ -25,6 +25,9 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd);
 bool fm_peers_weary(bool patient);
 /* Under the space lock: nothing of the file is mapped any more. */
 void fm_peers_leave(struct fm_file *f);
+/* The file was handed to the kernel, which we use from now on: others may, too. It is
+ * not watched any more. */
+void fm_peers_handed(struct fm_file *f);
 /* We are going to map the file by the kernel: whoever serves it has handed it
  * over when this returns (writable: whoever reads it by an engine, too). */
 void fm_peers_join(struct fm_file *f, bool writable);
