@@ -23,6 +23,7 @@
 #include "map.h"
 #include "mapops.h"
 #include "peers.h"
+#include "plocks.h"
 #include "policy.h"
 #include "reads.h"
 #include "ring.h"
@@ -242,6 +243,10 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	q->left = "the engine cannot run here, see delivery";
 	if (err)
 		return err;
+	q->left = "it has record locks, and there is no io_uring";
+	if ((!known || (write && !known->writable)) && !fm_rings_uring() &&
+	    fm_plocks_held(q->st.st_ino))
+		return -EBUSY;
 	q->left = "the engine cannot open it";
 	if (!known && !get_path(q))
 		return -ENOENT;

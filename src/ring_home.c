@@ -9,6 +9,7 @@
 #include "lock.h"
 #include "log.h"
 #include "lost.h"
+#include "plocks.h"
 #include "ring_priv.h"
 
 #define MSG_RING_OP 40       /* IORING_OP_MSG_RING, Linux 6.0 for fds */
@@ -120,8 +121,8 @@ void fm_ring_close(struct fm_file *f)
 	uint32_t n = atomic_load(&fm_ring_top);
 
 	if (!fm_home.on) {
-		fm_fd_drop(f->fd_direct);
-		fm_fd_drop(f->fd_buf);
+		fm_plocks_close(f->ino, f->fd_direct);
+		fm_plocks_close(f->ino, f->fd_buf);
 		f->fd_direct = f->fd_buf = -1;
 		return;
 	}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plocks.h - record locks, where the engine's files are ordinary descriptors.
+ *
+ * A process that closes any descriptor of a file loses all record locks (F_SETLK)
+ * that it has on it. The slots of a ring are no descriptors; without io_uring a file
+ * that is locked is not opened, for the number that open gives is closed at once, and
+ * what is open of it stays so until nobody has a lock. [plain], under the space lock.
+ */
+#ifndef FM_PLOCKS_H
+#define FM_PLOCKS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Has anybody a record lock on a file with this inode number, as far as /proc/locks
+ * tells? */
+bool fm_plocks_held(ino_t ino);
+
+/* Close a descriptor of ours, or when its file is locked, later. -1: nothing. */
+void fm_plocks_close(ino_t ino, int fd);
+
+#endif
