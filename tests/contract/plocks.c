@@ -29,7 +29,7 @@ static void ask_role(int argc, char **argv)
 static const char *held(const char *name)
 {
 	char *argv[] = { self[0], ct_dir, "ask", (char *)ct_path(name), NULL };
-	int status;
+	int status = -1;
 	pid_t pid;
 
 	if (posix_spawn(&pid, self[0], NULL, NULL, argv, environ) ||
