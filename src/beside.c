@@ -172,7 +172,8 @@ static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
 
 /* Of a file that is not ours, and too short to make it so, as one before was.
  * Another thread may give the file to the engine meanwhile: it publishes the
- * file and then looks for mappings of the kernel's. */
+ * file and then looks for mappings of the kernel's. The system call keeps the order
+ * here. */
 static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 		       int flags, int fd, off_t off)
 {
@@ -185,7 +186,6 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 	p = fm_sys_mmap(addr, len, prot, flags, fd, off);
 	if (fm_is_err(p))
 		return NULL;
-	atomic_thread_fence(memory_order_seq_cst);
 	f = fm_file_find(st->st_dev, st->st_ino);
 	if (!f) {
 		fm_left_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,

@@ -33,8 +33,9 @@ struct held {
 static _Thread_local struct held held __attribute__((tls_model("initial-exec")));
 
 static const char *const names[FM_RANKS] = {
-	"table", "change", "space", "stream", "page", "bounce buffer", "ring",
-	"home ring", "report", "table", "lost", "allocator", "signal", "leaf",
+	"table", "hear", "change", "space", "stream", "page", "bounce buffer",
+	"ring", "home ring", "report", "table", "lost", "allocator", "signal",
+	"leaf",
 };
 
 static FM_FAULT char *put_text(char *to, const char *s)

@@ -24,6 +24,7 @@
  *
  * Lock order, outermost first (all of it: lock_check.h, which debug builds
  * assert):
+ *   hear    what other processes did, read and heeded
  *   space   fm_space_lock: the address space, all of mmap/munmap/..., files
  *           and their lists of mappings
  *   page    FP_BUSY; several only in ascending order or by try-lock
