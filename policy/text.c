@@ -124,6 +124,30 @@ long fm_read_small(const char *path, char *buf, size_t size)
 	return n;
 }
 
+void fm_read_lines(int fd, char *buf, size_t size,
+		   bool (*each)(const char *line, void *arg), void *arg)
+{
+	size_t have = 0;
+	long n;
+
+	while ((n = fm_sys3(SYS_read, fd, buf + have, size - 1 - have)) > 0) {
+		char *line = buf, *end;
+
+		have += (size_t)n;
+		buf[have] = 0;
+		while ((end = strchr(line, '\n')) != NULL) {
+			*end = 0;
+			if (each(line, arg))
+				return;
+			line = end + 1;
+		}
+		have -= (size_t)(line - buf);
+		memmove(buf, line, have);
+		if (have == size - 1)
+			have = 0;
+	}
+}
+
 static int read_regular(struct fm_arena *a, int fd, char **ret)
 {
 	struct stat st;

@@ -6,6 +6,7 @@
 #ifndef FM_TEXT_H
 #define FM_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Grows by anonymous maps; never freed (readers hold no lock). */
@@ -22,6 +23,11 @@ char *fm_arena_text(struct fm_arena *a, const char *s, size_t n);
 int fm_read_text(struct fm_arena *a, const char *path, char **ret);
 /* A small (proc, cgroup) file into buf, NUL terminated; length or -errno. */
 long fm_read_small(const char *path, char *buf, size_t size);
+
+/* Call `each` for every line of what is read from fd, without its end, until it says
+ * true. A line that does not fit into buf comes in part, or not at all. */
+void fm_read_lines(int fd, char *buf, size_t size,
+		   bool (*each)(const char *line, void *arg), void *arg);
 
 /*
  * To open a file takes memory, and where that is short the kernel looks for some

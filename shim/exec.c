@@ -264,8 +264,7 @@ FM_HOOK int pclose(FILE *fp)
 {
 	int r = FM_LATE(pclose)(fp);
 
-	if (fm_active())
-		fm_hear_others();
+	fm_hear_others();
 	return r;
 }
 

@@ -46,7 +46,7 @@ static void note_limit_of(pid_t pid, int what, const struct rlimit *set)
 /* A child has ended: what it wrote is heeded before its end is known. */
 static long ended(long r)
 {
-	if (r >= 0 && fm_active())
+	if (r >= 0)
 		fm_hear_others();
 	return r;
 }

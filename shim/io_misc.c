@@ -239,16 +239,8 @@ static bool locks(int cmd)
 	       cmd == F_OFD_SETLKW;
 }
 
-/*
- * Who takes a lock sees what was written under it before, who gives one up has
- * written what the next one will read: if that one has the file open already.
- */
-static void meet_others(void)
-{
-	if (fm_active())
-		fm_hear_others();
-}
-
+/* Around a lock: who takes one sees what was written under it before, who gives one
+ * up has written what the next one will read, if that one has the file open already. */
 FM_HOOK int fcntl(int fd, int cmd, ...)
 {
 	va_list ap;
@@ -260,13 +252,13 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	if (locks(cmd))
-		meet_others();
+		fm_hear_others();
 	if (fm_active() && (size = fcntl_size(cmd)) && fm_overlaps(arg, size))
 		r = fcntl_slow(fd, cmd, arg, size);
 	else
 		r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
 	if (!r && locks(cmd))
-		meet_others();
+		fm_hear_others();
 	return r;
 }
 
@@ -274,10 +266,10 @@ FM_HOOK int flock(int fd, int operation)
 {
 	int r;
 
-	meet_others();
+	fm_hear_others();
 	r = FM_PASS(flock, SYS_flock, fd, operation);
 	if (!r)
-		meet_others();
+		fm_hear_others();
 	return r;
 }
 
@@ -285,10 +277,10 @@ FM_HOOK int lockf(int fd, int cmd, off_t len)
 {
 	int r;
 
-	meet_others();
+	fm_hear_others();
 	r = FM_LATE(lockf)(fd, cmd, len);
 	if (!r)
-		meet_others();
+		fm_hear_others();
 	return r;
 }
 FM_ALIAS(lockf) int lockf64(int fd, int cmd, off64_t len);

@@ -219,27 +219,19 @@ static int collapse_range(uintptr_t a, uintptr_t end)
 	return last;
 }
 
-static bool inert(int advice)
-{
-	switch (advice) {
-	case MADV_DOFORK: case MADV_MERGEABLE:
-	case MADV_UNMERGEABLE: case MADV_HUGEPAGE: case MADV_NOHUGEPAGE:
-	case MADV_DONTDUMP: case MADV_DODUMP: case MADV_KEEPONFORK:
-		return true;
-	default:
-		return false;
-	}
-}
-
+/* The last ones mean nothing here. */
 static bool ours(int advice)
 {
 	switch (advice) {
 	case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL:
 	case MADV_WILLNEED: case MADV_DONTNEED: case MADV_DONTNEED_LOCKED:
 	case MADV_COLD: case MADV_PAGEOUT:
+	case MADV_DOFORK: case MADV_MERGEABLE: case MADV_UNMERGEABLE:
+	case MADV_HUGEPAGE: case MADV_NOHUGEPAGE: case MADV_DONTDUMP:
+	case MADV_DODUMP: case MADV_KEEPONFORK:
 		return true;
 	default:
-		return inert(advice);
+		return false;
 	}
 }
 

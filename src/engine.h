@@ -149,8 +149,8 @@ void fm_file_put(struct fm_file *f);
 
 /* [any] Heed what other processes have done to mapped files up to now: called where
  * one may have let this process go on (a lock taken, a child that has ended), for
- * the thread that listens may be milliseconds behind. A system call when there is
- * nothing. */
+ * the thread that listens may be milliseconds behind. Nothing while nothing is mapped,
+ * a system call while nobody has done anything. */
 void fm_hear_others(void);
 
 /* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file

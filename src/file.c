@@ -453,13 +453,19 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 }
 
 /* The last reference: nothing is mapped, nothing is dirty. */
+static void let_go(struct fm_file *f)
+{
+	fm_guardian_drop(f);
+	fm_ring_close(f);
+	fm_fd_drop(f->fd_path);
+	f->fd_path = -1;
+}
+
 static void file_close(struct fm_file *f)
 {
 	fm_peers_leave(f);
-	fm_guardian_drop(f);
 	unpublish(f);
-	fm_ring_close(f);
-	fm_fd_drop(f->fd_path);
+	let_go(f);
 	if (f->writable)
 		fm_reads_forget();
 	fm_stats_retire(f);
@@ -475,10 +481,7 @@ static void hollow(struct fm_file *f)
 	    f->fd_path < 0)
 		return;
 	fm_peers_handed(f);
-	fm_guardian_drop(f);
-	fm_ring_close(f);
-	fm_fd_drop(f->fd_path);
-	f->fd_path = -1;
+	let_go(f);
 }
 
 void fm_file_put_locked(struct fm_file *f)

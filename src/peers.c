@@ -20,23 +20,18 @@ enum fm_claim fm_peers_claim_of(const struct fm_file *f)
 	return claims[f->id];
 }
 
-static void use_kernel(struct fm_file *f)
+void fm_peers_handed(struct fm_file *f)
 {
 	claims[f->id] = FM_CLAIM_KERNEL;
 	fm_registry_claim(f, FM_CLAIM_KERNEL);
 	fm_watch_drop(f);
 }
 
-void fm_peers_handed(struct fm_file *f)
-{
-	use_kernel(f);
-}
-
 void fm_peers_give_up(struct fm_file *f, const char *why)
 {
 	if (fm_demote_locked(f, why))
 		return; /* said why; asked again at the next bell */
-	use_kernel(f);
+	fm_peers_handed(f);
 }
 
 /* Others want files that we serve: they hold the kernel byte and wait for
@@ -90,7 +85,7 @@ static void yield_to_others(struct fm_file *f)
 {
 	if (atomic_load(&f->maps))
 		fm_peers_give_up(f, "another process");
-	use_kernel(f);
+	fm_peers_handed(f);
 	fm_registry_ring();
 	wait_for_engines(f, true);
 }

@@ -18,6 +18,7 @@
 #include "peers.h"
 #include "peers_priv.h"
 #include "sys.h"
+#include "text.h"
 
 #define BUF 32768
 
@@ -92,45 +93,32 @@ static bool may_be(const struct fm_file *f, const char *path)
 }
 
 /* "start-end perms offset maj:min inode path" */
-static void look_at_line(struct scan *s, const char *line)
+static bool look_at_line(const char *line, void *arg)
 {
 	char perms[8], name[256] = "";
+	struct scan *s = arg;
 	unsigned maj, min;
 	unsigned long ino;
 
-	if (sscanf(line, "%*s %7s %*s %x:%x %lu %255[^\n]", perms, &maj, &min,
+	if (!strstr(line, s->ino) ||
+	    sscanf(line, "%*s %7s %*s %x:%x %lu %255[^\n]", perms, &maj, &min,
 		   &ino, name) < 4 || ino != s->f->ino)
-		return;
+		return false;
 	if (makedev(maj, min) != s->f->dev && !may_be(s->f, name))
-		return;
+		return false;
 	s->use |= FM_USE_READ;
 	if (perms[3] == 's' && perms[1] == 'w')
 		s->use |= FM_USE_WRITE;
+	return false;
 }
 
 static void look_at_maps(struct scan *s, const char *path)
 {
 	int fd = open_or_suspect(path, O_RDONLY, s);
-	size_t have = 0;
-	long n;
 
 	if (fd < 0)
 		return;
-	while ((n = fm_sys3(SYS_read, fd, s->inner + have, BUF - 1 - have)) >
-	       0) {
-		char *line = s->inner, *nl;
-
-		have += (size_t)n;
-		s->inner[have] = 0;
-		while ((nl = strchr(line, '\n')) != NULL) {
-			*nl = 0;
-			if (strstr(line, s->ino))
-				look_at_line(s, line);
-			line = nl + 1;
-		}
-		have -= (size_t)(line - s->inner);
-		memmove(s->inner, line, have);
-	}
+	fm_read_lines(fd, s->inner, BUF, look_at_line, s);
 	fm_sys_close(fd);
 }
 

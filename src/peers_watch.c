@@ -354,7 +354,7 @@ void fm_hear_others(void)
 	uint32_t before = atomic_load(&pending);
 	uint64_t old;
 
-	if (fan < 0 || !something_to_hear())
+	if (fan < 0 || !fm_active() || !something_to_hear())
 		return;
 	fm_block_signals(&old);
 	fm_lock(&hear);

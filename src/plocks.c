@@ -3,10 +3,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "ring.h"
 #include "sys.h"
+#include "text.h"
+#include "types.h"
 
 #define LATER 256 /* more are never closed */
 
@@ -16,46 +17,32 @@ static struct {
 } later[LATER];
 static unsigned nlater;
 
-static bool line_names(const char *line, ino_t ino)
+struct look_up {
+	ino_t ino;
+	bool held;
+};
+
+static bool look_at_line(const char *line, void *arg)
 {
+	struct look_up *l = arg;
 	unsigned long n;
 
-	return sscanf(line, "%*d: POSIX %*s %*s %*d %*x:%*x:%lu", &n) == 1 &&
-	       n == ino;
-}
-
-/* All lines of the text that are whole. Returns how much of it they are. */
-static size_t look(char *text, size_t len, ino_t ino, bool *ret_held)
-{
-	char *line = text, *end;
-
-	while ((end = memchr(line, '\n', len - (size_t)(line - text)))) {
-		*end = 0;
-		*ret_held |= line_names(line, ino);
-		line = end + 1;
-	}
-	return (size_t)(line - text);
+	l->held = sscanf(line, "%*d: POSIX %*s %*s %*d %*x:%*x:%lu", &n) == 1 &&
+		  n == l->ino;
+	return l->held;
 }
 
 bool fm_plocks_held(ino_t ino)
 {
 	int fd = fm_sys_open("/proc/locks", O_RDONLY | O_CLOEXEC, 0);
+	struct look_up l = { .ino = ino };
 	char text[4096];
-	size_t have = 0, done;
-	bool held = false;
-	long n;
 
-	while (fd >= 0 && !held && have < sizeof(text) &&
-	       (n = fm_sys3(SYS_read, fd, text + have,
-			    sizeof(text) - have)) > 0) {
-		have += (size_t)n;
-		done = look(text, have, ino, &held);
-		have -= done;
-		memmove(text, text + done, have);
-	}
-	if (fd >= 0)
-		fm_sys_close(fd);
-	return held;
+	if (fd < 0)
+		return false;
+	fm_read_lines(fd, text, sizeof(text), look_at_line, &l);
+	fm_sys_close(fd);
+	return l.held;
 }
 
 static void close_unlocked(void)
@@ -70,16 +57,24 @@ static void close_unlocked(void)
 	nlater = n;
 }
 
-void fm_plocks_close(ino_t ino, int fd)
+static void close_later(ino_t ino, int fd)
+{
+	if (fd < 0 || nlater == LATER)
+		return;
+	later[nlater].ino = ino;
+	later[nlater++].fd = fd;
+}
+
+void fm_plocks_close(struct fm_file *f)
 {
 	if (nlater)
 		close_unlocked();
-	if (fd < 0)
-		return;
-	if (!fm_plocks_held(ino)) {
-		fm_fd_drop(fd);
-	} else if (nlater < LATER) {
-		later[nlater].ino = ino;
-		later[nlater++].fd = fd;
+	if (fm_plocks_held(f->ino)) {
+		close_later(f->ino, f->fd_direct);
+		close_later(f->ino, f->fd_buf);
+	} else {
+		fm_fd_drop(f->fd_direct);
+		fm_fd_drop(f->fd_buf);
 	}
+	f->fd_direct = f->fd_buf = -1;
 }

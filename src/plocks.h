@@ -13,11 +13,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct fm_file;
+
 /* Has anybody a record lock on a file with this inode number, as far as /proc/locks
  * tells? */
 bool fm_plocks_held(ino_t ino);
 
-/* Close a descriptor of ours, or when its file is locked, later. -1: nothing. */
-void fm_plocks_close(ino_t ino, int fd);
+/* Close the file's descriptors, or when it is locked, later. */
+void fm_plocks_close(struct fm_file *f);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "sys.h"
+#include "text.h"
 
 #define SLOTS 4096
 #define PROBES 8
@@ -79,43 +80,32 @@ static bool mapped_at(int fd, uintptr_t at, const struct stat *st)
 	       q.inode == st->st_ino;
 }
 
-/* Where a line of the maps names the file; 0: nowhere. */
-static uintptr_t look_up(int fd, const struct stat *st)
+struct look_up {
+	const struct stat *st;
+	uintptr_t at; /* where a line of the maps names it; 0: nowhere */
+};
+
+static bool look_at_line(const char *line, void *arg)
 {
-	static char buf[16384];
-	uintptr_t found = 0;
-	size_t have = 0;
-	long n;
+	struct look_up *l = arg;
 
-	while (!found &&
-	       (n = fm_sys3(SYS_read, fd, buf + have,
-			    sizeof(buf) - 1 - have)) > 0) {
-		char *line = buf, *nl;
-
-		have += (size_t)n;
-		buf[have] = 0;
-		while (!found && (nl = strchr(line, '\n')) != NULL) {
-			*nl = 0;
-			if (line_names(line, st))
-				found = strtoul(line, NULL, 16);
-			line = nl + 1;
-		}
-		have -= (size_t)(line - buf);
-		memmove(buf, line, have);
-		if (have == sizeof(buf) - 1)
-			have = 0; /* a path longer than the buffer */
-	}
-	return found;
+	if (line_names(line, l->st))
+		l->at = strtoul(line, NULL, 16);
+	return l->at;
 }
 
 static bool still_mapped(const struct stat *st, uintptr_t *at)
 {
 	int fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
+	struct look_up l = { .st = st };
+	static char buf[16384];
 
 	if (fd < 0)
 		return true; /* cannot tell: assume the worst */
-	if (!mapped_at(fd, *at, st))
-		*at = look_up(fd, st);
+	if (!mapped_at(fd, *at, st)) {
+		fm_read_lines(fd, buf, sizeof(buf), look_at_line, &l);
+		*at = l.at;
+	}
 	fm_sys_close(fd);
 	return *at != 0;
 }

@@ -121,9 +121,7 @@ void fm_ring_close(struct fm_file *f)
 	uint32_t n = atomic_load(&fm_ring_top);
 
 	if (!fm_home.on) {
-		fm_plocks_close(f->ino, f->fd_direct);
-		fm_plocks_close(f->ino, f->fd_buf);
-		f->fd_direct = f->fd_buf = -1;
+		fm_plocks_close(f);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
