@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C33: another process writes to our file by write(2) and closes it, and then lets
+ * C44: another process writes to our file by write(2) and closes it, and then lets
  * us go on: by its end, or by a lock that we take. What it wrote is there at
  * once, and stays when we store beside it.
  */
@@ -134,7 +134,7 @@ static void rounds(bool stores)
 	for (int i = 0; i < ROUNDS; i++)
 		lost += ct_in_file(fd, (size_t)(i % PAGES) * PAGE + 100 +
 					       (size_t)i) != 'Z';
-	say("C33 %s: stale %d, lost %d", stores ? "stores" : "looks", stale,
+	say("C44 %s: stale %d, lost %d", stores ? "stores" : "looks", stale,
 	    lost);
 	close(fd);
 }
@@ -156,7 +156,7 @@ static void rising(void)
 	}
 	for (size_t off = 0; off < RISING * PAGE; off += PAGE)
 		lost += m[off + 1000] != 'Z';
-	say("C33 rising: lost %d", lost);
+	say("C44 rising: lost %d", lost);
 	munmap((void *)m, RISING * PAGE);
 	close(fd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* C34: record locks of the program on a file that it maps and unmaps stay, also
+/* C45: record locks of the program on a file that it maps and unmaps stay, also
  * where the engine's files are descriptors that it closes. */
 /* env: FASTMAP_URING=no */
 #include "ct.h"
@@ -56,17 +56,17 @@ static void one(const char *name, bool before, int prot, int flags)
 	m = ct_map(fd, N, prot, flags, 0);
 	if (!before)
 		lock(fd, F_WRLCK);
-	say("C34 %s: read %d", name, (unsigned char)m[3 * PAGE] == ct_byte(3 * PAGE));
-	say("C34 %s mapped: %s", name, held(name));
+	say("C45 %s: read %d", name, (unsigned char)m[3 * PAGE] == ct_byte(3 * PAGE));
+	say("C45 %s mapped: %s", name, held(name));
 	if (prot & PROT_WRITE)
 		m[5 * PAGE] = 7;
 	munmap((void *)m, N);
-	say("C34 %s unmapped: %s", name, held(name));
+	say("C45 %s unmapped: %s", name, held(name));
 	m = ct_map(fd, N, prot, flags, 0);
-	say("C34 %s again: %s, %d", name, held(name), m[5 * PAGE]);
+	say("C45 %s again: %s, %d", name, held(name), m[5 * PAGE]);
 	munmap((void *)m, N);
 	lock(fd, F_UNLCK);
-	say("C34 %s given up: %s", name, held(name));
+	say("C45 %s given up: %s", name, held(name));
 	close(fd);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* C35: the program writes the file with pwrite(2) and reads it through its
+/* C46: the program writes the file with pwrite(2) and reads it through its
  * mapping, while another thread makes the kernel take the file over. It always
  * sees what it wrote. */
 #include "beside.h"
@@ -43,6 +43,6 @@ int main(int argc, char **argv)
 	ct_begin(argc, argv);
 	for (int r = 0; r < ROUNDS; r++)
 		one_round(r);
-	say("C35 other bytes %d, failed %d", bad, failed);
+	say("C46 other bytes %d, failed %d", bad, failed);
 	return 0;
 }
