@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ahead.h"
+#include "around.h"
 #include "beside.h"
 #include "engine.h"
 #include "engine_priv.h"
@@ -220,6 +221,8 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 		fm_map_unlink(m);
 		return err;
 	}
+	if (first)
+		fm_around_weigh();
 	note_window(f, len);
 	return 0;
 }

@@ -13,11 +13,18 @@
  *
  * And all of the neighbours when the faults, wherever they are, fall into few
  * enough pieces of 2 MiB that the cache could hold all of these.
+ *
+ * Where all mapped files together fit into the cache, nothing will have to leave
+ * for a neighbour, and sooner or later most of them are asked for: then as
+ * many as the piece has got already. So what is read is at most twice what a
+ * program that stays in a part of it has asked for, and a piece is there after
+ * ten faults instead of thirty.
  */
 #include "around.h"
 
 #include "bounce.h"
 #include "cache.h"
+#include "epoch.h"
 #include "file.h"
 #include "map.h"
 #include "page.h"
@@ -136,6 +143,32 @@ static FM_FAULT bool small_area(void)
 	return last && last - 1 <= r * WINDOW / (WINDOW + r);
 }
 
+static _Atomic bool all_fit;
+
+void fm_around_weigh(void)
+{
+	uint64_t sum = 0;
+	unsigned e = fm_epoch_enter();
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f && atomic_load(&f->maps))
+			sum += (uint64_t)atomic_load(&f->size);
+	}
+	fm_epoch_leave(e);
+	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
+}
+
+static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
+{
+	uint64_t have = known(m, i, FM_HUGE_PAGES, false), n = GROUP;
+
+	while (n < have && n < LARGE)
+		n *= 2;
+	return n;
+}
+
 static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 {
 	bool room, back;
@@ -148,6 +181,8 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 	if (small_area())
 		return LARGE;
 	room = has_room();
+	if (room && atomic_load_explicit(&all_fit, memory_order_relaxed))
+		return as_many_again(m, i);
 	back = !room && comes_back(m, i);
 	if (!room && !back)
 		return 1;

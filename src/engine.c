@@ -9,6 +9,7 @@
 
 #include "ahead.h"
 #include "alloc.h"
+#include "around.h"
 #include "bounce.h"
 #include "cache.h"
 #include "collapse.h"
@@ -196,6 +197,7 @@ static void every_second(void)
 {
 	fm_wb_tick();
 	fm_demote_pending();
+	fm_around_weigh();
 	fm_collapse_tick();
 }
 
