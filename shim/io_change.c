@@ -116,11 +116,13 @@ int fm_see(int fd, off_t off, off_t len)
 
 /* ---- one read or write -------------------------------------------------- */
 
-static bool appends(const struct fm_rw *rw)
+static int flags_of(const struct fm_rw *rw)
 {
 	long fl = fm_sys2(SYS_fcntl, rw->fd, F_GETFL);
 
-	return (fl >= 0 && (fl & O_APPEND)) || (rw->flags & RWF_APPEND);
+	if (fl < 0)
+		fl = 0;
+	return (int)fl | (rw->flags & RWF_APPEND ? O_APPEND : 0);
 }
 
 static off_t position(int fd)
@@ -174,7 +176,8 @@ static void forget_all(struct fm_file *f)
 static ssize_t change_out(const struct fm_rw *rw, const struct iovec *iov,
 			  int cnt, size_t len, off_t off)
 {
-	const bool append = appends(rw);
+	const int flags = flags_of(rw);
+	const bool append = flags & O_APPEND;
 	struct fm_change c;
 	bool moved = false;
 	off_t from = off;
@@ -191,6 +194,7 @@ static ssize_t change_out(const struct fm_rw *rw, const struct iovec *iov,
 		r = rw->call(rw, iov, cnt, off);
 	if (r > 0 && off == FM_HERE)
 		moved = position(rw->fd) - r != from;
+	c.range.cached = !(flags & O_DIRECT);
 	fm_change_end(&c, r > 0, false);
 	if (moved)
 		forget_all(rw->file);

@@ -17,13 +17,14 @@
 
 #define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
 #define SPARE 16    /* of the cache must be free */
+#define CALM_MS 1000
 #define SETTLED 512 /* pages more or less in a tenth of a second */
 
 static _Atomic uint32_t kicks, asleep;
 static _Atomic bool look; /* at all mappings, whether it settled or not */
 static _Atomic int64_t seen_resident;
 static bool collapsing;
-/* No huge page was to be had: tried again after 1, 2, 4, ... seconds. */
+/* No huge page was to be had, or a file was changing: tried again after 1, 2, 4, ... seconds. */
 static _Atomic unsigned patience, waited;
 #define MOST_PATIENCE 64
 
@@ -170,20 +171,30 @@ static bool visit(struct fm_map *m)
 	return true;
 }
 
+/* What the program keeps changing by write(2) leaves page by page. */
+static bool changes(const struct fm_file *f)
+{
+	return fm_now_ms() - atomic_load(&f->changed_ms) < CALM_MS;
+}
+
 static bool visit_all(void)
 {
-	bool on = true;
+	bool on = true, all = true;
 
 	for (uint32_t id = 0; on && id < fm_file_top(); id++) {
 		unsigned e = fm_epoch_enter();
 		struct fm_file *f = fm_file_at(id);
 		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
 
+		if (m && changes(f)) {
+			all = false;
+			m = NULL;
+		}
 		for (; on && m; m = atomic_load(&m->file_next))
 			on = visit(m);
 		fm_epoch_leave(e);
 	}
-	return on;
+	return on && all;
 }
 
 static void be_patient(void)

@@ -166,7 +166,8 @@ int fm_file_sync(struct fm_file *f);
  * [any] Before the program changes file bytes [off, off+len) by a system call
  * (len 0: to the end of everything): flush what is dirty there and hold every
  * block of the range so that stores and loads wait. After it: release, and
- * with `changed` forget our copies (they are read again on the next touch).
+ * with `changed` forget our copies (they are read again on the next touch, or at
+ * once where the caller has set `cached` and they are few).
  * `discard` (truncate down, collapse, insert): private copies of pages that lie
  * wholly beyond go too; that of a page which is cut stays, as with the kernel.
  * Do not fault on managed pages of this range between the two calls except
@@ -178,6 +179,7 @@ struct fm_range {
 	uint64_t whole;        /* first page that lies in it from its start */
 	uint64_t mask;         /* signals stay blocked between the calls */
 	bool space;            /* an open-ended range also keeps mmap out */
+	bool cached;           /* the change went through the page cache */
 };
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		  struct fm_range *ret_range);

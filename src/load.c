@@ -93,6 +93,22 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 	return fm_load_finish(n, res, buf);
 }
 
+FM_FAULT long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n,
+			     void *buf)
+{
+	struct fm_io io = {
+		.file = f,
+		.buf = buf,
+		.off = fp << FM_PAGE_SHIFT,
+		.len = n << FM_PAGE_SHIFT,
+		.op = FM_READ,
+		.buffered = true,
+		.nowait = true,
+	};
+
+	return fm_load_finish(n, fm_io_once(&io), buf);
+}
+
 /* ---- holes ------------------------------------------------------------ */
 
 static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)

@@ -10,6 +10,9 @@
  * file (0: all beyond the end), or -errno. */
 long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 
+/* The same from the page cache, without waiting: -EAGAIN when not all is there. */
+long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
+
 /* After a transfer returned `res` for n pages: zero the rest, count pages. */
 long fm_load_finish(uint64_t n, long res, void *buf);
 

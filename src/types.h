@@ -148,6 +148,7 @@ struct fm_file {
 	_Atomic uint64_t page_hi;  /* pages [0, page_hi) may have a state */
 	_Atomic int64_t resident;  /* pages present in any mapping */
 	_Atomic uint64_t dirty_since_ms;
+	_Atomic uint64_t changed_ms; /* by a system call of the program, last */
 	_Atomic uint64_t no_commit_before_ms; /* full file system, see load.c */
 	struct fm_file *hash_next; /* file table */
 	struct fm_file_stats st;
