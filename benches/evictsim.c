@@ -2,7 +2,7 @@
 /*
  * evictsim.c - hit ratios of eviction policies on recorded traces.
  *
- * A trace is an array of 8-byte little-endian records: page number in the low
+ * A trace is an array of 8-byte little-endian records: file and page in the low
  * 48 bits, kind (0 read, 1 write) above, as FASTMAP_TRACE and mapload --trace
  * write it. A trace of faults misses the touches of resident pages; mapload
  * records all. One JSON object per cache size on stdout, a table on stderr.

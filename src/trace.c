@@ -5,6 +5,8 @@
 #include "ring.h"
 
 #define RECORDS 4096
+#define FILES 4096
+#define FILE_SHIFT 36
 
 _Atomic bool fm_tracing;
 static struct fm_lock lock;
@@ -29,10 +31,13 @@ int fm_trace_start(const char *path)
 	return 0;
 }
 
-FM_FAULT void fm_trace_record(uint64_t page, bool write)
+FM_FAULT void fm_trace_record(uint32_t file, uint64_t page, bool write)
 {
+	page = (page & ((1ull << FILE_SHIFT) - 1)) |
+	       (uint64_t)(file % FILES) << FILE_SHIFT;
+
 	fm_lock(&lock);
-	buf[used++] = (page & ((1ull << 48) - 1)) | (uint64_t)write << 48;
+	buf[used++] = page | (uint64_t)write << 48;
 	if (used == RECORDS)
 		write_out();
 	fm_unlock(&lock);
