@@ -41,11 +41,13 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	fm_cache_charge(1);
 	/* The charge may have evicted the other copy? No: its page lock is
 	 * ours. UFFDIO_COPY reads the source as the kernel, which a PROT_NONE
-	 * mapping refuses: open it for the moment of the copy. */
+	 * mapping refuses: open it for the moment of the copy. For stores, too: an
+	 * mprotect by the program may just have allowed them, and who makes one
+	 * must run into write protection, not into a denial. */
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
 	if (n != -EFAULT)
 		return (int)n;
-	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ);
+	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ | PROT_WRITE);
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
 	/* mprotect by the program may come at the same time: it says what it
 	 * wants before, or after, it does it. */

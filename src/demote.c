@@ -306,7 +306,7 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 	struct fm_kmap k = kmap_of(m);
 	void *target = k.addr, *p;
 	struct copy_out c = { .n = 0 };
-	int err;
+	int err, prot = k.prot;
 
 	p = fm_sys_far(k.len, PROT_NONE);
 	if (fm_is_err(p))
@@ -315,14 +315,16 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 	k.prot = PROT_READ | PROT_WRITE;
 	err = fm_kernel_map(f, &k, 1);
 	if (!err) {
-		if (!(atomic_load(&m->prot) & PROT_READ))
-			fm_sys_mprotect(target, k.len, PROT_READ);
+		/* Readable for the copy. Who may store still may: write protection
+		 * holds him up, where a denial would reach him as SIGSEGV. */
+		if (!(prot & PROT_READ))
+			fm_sys_mprotect(target, k.len, prot | PROT_READ);
 		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
-		fm_sys_mprotect(p, k.len, atomic_load(&m->prot));
+		fm_sys_mprotect(p, k.len, prot);
 		err = c.err ? c.err : move_over(&c, target, fm_map_pages(m));
 	}
 	if (err) {
-		fm_sys_mprotect(target, k.len, atomic_load(&m->prot));
+		fm_sys_mprotect(target, k.len, prot);
 		fm_sys_munmap(c.base, k.len);
 	}
 	return err;
