@@ -283,16 +283,31 @@ static void drop_in_map(struct fm_map *m, struct stale *d)
 	fm_drop_now(&d->drop);
 }
 
-/* Pages fp up to stop of what has been read to mem go back to m. */
-static void put_back(struct fm_map *m, uint64_t fp, uint64_t stop,
-		     const void *mem)
+/* Pages fp up to stop of what has been read to mem go back to m: how many. */
+static uint64_t put_back(struct fm_map *m, uint64_t fp, uint64_t stop,
+			 const void *mem)
 {
-	uint64_t n = stop - fp;
-	long done;
+	long done = fm_install(m, fp - m->pgoff, mem, stop - fp, false);
 
-	fm_cache_charge(n);
-	done = fm_install(m, fp - m->pgoff, mem, n, false);
-	fm_cache_uncharge(n - (done < 0 ? 0 : (uint64_t)done));
+	return done < 0 ? 0 : (uint64_t)done;
+}
+
+/* Bits [lo, hi) of `gone` tell what of the buffer is wanted. */
+static uint64_t put_back_all(struct fm_map *m, const struct stale *d,
+			     unsigned lo, unsigned hi, const char *mem)
+{
+	uint64_t done = 0;
+
+	for (unsigned k = lo, end; k < hi; k = end) {
+		bool was = d->gone >> k & 1;
+
+		for (end = k + 1; end < hi && (d->gone >> end & 1) == was;)
+			end++;
+		if (was)
+			done += put_back(m, d->first + k, d->first + end,
+					 mem + ((k - lo) << FM_PAGE_SHIFT));
+	}
+	return done;
 }
 
 /* What was dropped of m has just been written through the page cache: take it
@@ -302,20 +317,15 @@ static void reload(struct fm_map *m, const struct stale *d)
 {
 	unsigned lo = (unsigned)__builtin_ctzll(d->gone);
 	unsigned hi = RELOAD - (unsigned)__builtin_clzll(d->gone);
-	struct fm_bounce *b = fm_bounce_get();
-	long got = fm_load_cached(m->file, d->first + lo, hi - lo, b->mem);
+	uint64_t n = (unsigned)__builtin_popcountll(d->gone);
+	struct fm_bounce *b;
 
-	for (unsigned k = lo, end; got == hi - lo && k < hi; k = end) {
-		bool was = d->gone >> k & 1;
-
-		for (end = k + 1; end < hi && (d->gone >> end & 1) == was;)
-			end++;
-		if (was)
-			put_back(m, d->first + k, d->first + end,
-				 (char *)b->mem +
-				 ((size_t)(k - lo) << FM_PAGE_SHIFT));
-	}
+	fm_cache_charge(n);
+	b = fm_bounce_get(); /* who has one does not wait for memory */
+	if (fm_load_cached(m->file, d->first + lo, hi - lo, b->mem) == hi - lo)
+		n -= put_back_all(m, d, lo, hi, b->mem);
 	fm_bounce_put(b);
+	fm_cache_uncharge(n);
 }
 
 static void renew_map(struct fm_map *m, struct stale *d, bool again)
