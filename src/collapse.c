@@ -24,7 +24,8 @@ static _Atomic uint32_t kicks, asleep;
 static _Atomic bool look; /* at all mappings, whether it settled or not */
 static _Atomic int64_t seen_resident;
 static bool collapsing;
-/* No huge page was to be had, or a file was changing: tried again after 1, 2, 4, ... seconds. */
+/* No huge page was to be had: tried again after 1, 2, 4, ... seconds; where a file was
+ * changing after one. */
 static _Atomic unsigned patience, waited;
 #define MOST_PATIENCE 64
 
@@ -177,9 +178,9 @@ static bool changes(const struct fm_file *f)
 	return fm_now_ms() - atomic_load(&f->changed_ms) < CALM_MS;
 }
 
-static bool visit_all(void)
+static bool visit_all(bool *ret_later)
 {
-	bool on = true, all = true;
+	bool on = true;
 
 	for (uint32_t id = 0; on && id < fm_file_top(); id++) {
 		unsigned e = fm_epoch_enter();
@@ -187,14 +188,14 @@ static bool visit_all(void)
 		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
 
 		if (m && changes(f)) {
-			all = false;
+			*ret_later = true;
 			m = NULL;
 		}
 		for (; on && m; m = atomic_load(&m->file_next))
 			on = visit(m);
 		fm_epoch_leave(e);
 	}
-	return on && all;
+	return on;
 }
 
 static void be_patient(void)
@@ -206,11 +207,13 @@ static void be_patient(void)
 
 static void visit_and_learn(void)
 {
+	bool later = false;
+
 	atomic_store(&look, false);
 	atomic_store(&seen_resident, fm_cache_resident());
 	atomic_store(&waited, 0);
-	if (visit_all())
-		atomic_store(&patience, 0);
+	if (visit_all(&later))
+		atomic_store(&patience, later);
 	else
 		be_patient();
 }
