@@ -171,14 +171,17 @@ static struct fm_list maps_of(struct fm_file *f)
 	return l;
 }
 
-/* A system call that is storing into the mapping keeps its page writable;
- * give it a moment. */
+/* A system call that is storing into the mapping keeps its page writable. None
+ * does that for long, but its thread may have to wait for a CPU: on a busy machine
+ * a tenth of a second was too little once, for a fork. */
+#define PATIENCE 1000 /* milliseconds */
+
 static int write_back_all(struct fm_file *f)
 {
 	struct timespec ms = { 0, 1000000 };
 	int err = 0;
 
-	for (int tries = 0; tries < 100; tries++) {
+	for (int tries = 0; tries < PATIENCE; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT)
 			return err;
@@ -264,7 +267,7 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
 	     tries++) {
-		if (tries == 100)
+		if (tries == PATIENCE)
 			c->err = -EBUSY;
 		fm_sys2(SYS_nanosleep, &ms, NULL);
 	}
