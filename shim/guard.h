@@ -40,6 +40,22 @@ static inline bool fm_touches(const void *p, size_t len)
  * Nothing stays pinned. */
 size_t fm_usable(const void *p, size_t len, bool in);
 
+/* After a call that may have brought word from another process: what that one did
+ * to our files before is heeded. */
+static inline ssize_t fm_told(ssize_t r)
+{
+	if (r >= 0 && fm_active())
+		fm_hear_others();
+	return r;
+}
+
+/* Before one that may bring word to another process. */
+static inline void fm_tell(void)
+{
+	if (fm_active())
+		fm_tell_others();
+}
+
 /* ---- data ------------------------------------------------------------- */
 
 /* May a change of a file pass unseen? Not because nothing is mapped yet: the

@@ -42,9 +42,13 @@ FM_SLOW FILE *fopen_slow(const char *path, const char *mode)
 
 FM_HOOK FILE *fopen(const char *path, const char *mode)
 {
+	FILE *fp;
+
 	if (fm_active() && (truncates(mode) || fm_overlaps(path, 1)))
 		return fopen_slow(path, mode);
-	return FM_LATE(fopen)(path, mode);
+	fp = FM_LATE(fopen)(path, mode);
+	fm_told(fp ? 0 : -1);
+	return fp;
 }
 
 /* Without a path: the same file again, in another mode. The old stream is

@@ -73,16 +73,34 @@ FM_SLOW size_t get_guarded(FILE *fp, void *buf, size_t n, bool lock)
 	return r;
 }
 
+/* More is going to be read: 1, or -1. */
+static int see(FILE *fp, bool lock)
+{
+	return fm_stdio_see(fp, lock) < 0 ? -1 : 1;
+}
+
+static size_t get_plain(FILE *fp, void *buf, size_t n, bool lock)
+{
+	return lock ? FM_LATE(fread)(buf, 1, n, fp)
+		    : FM_LATE(fread_unlocked)(buf, 1, n, fp);
+}
+
 static size_t get(FILE *fp, void *buf, size_t n, bool lock)
 {
-	if (n > buffered(fp) && fm_stdio_see(fp, lock) < 0)
+	const int sees = n > buffered(fp) ? see(fp, lock) : 0;
+	size_t r;
+
+	if (sees < 0)
 		return 0;
 	/* What is in the stream's buffer is copied without a system call, also
 	 * if another thread empties it first: n is less than the whole. */
 	if (n >= buffered(fp) && fm_overlaps(buf, n))
-		return get_guarded(fp, buf, n, lock);
-	return lock ? FM_LATE(fread)(buf, 1, n, fp)
-		    : FM_LATE(fread_unlocked)(buf, 1, n, fp);
+		r = get_guarded(fp, buf, n, lock);
+	else
+		r = get_plain(fp, buf, n, lock);
+	if (sees)
+		fm_hear_others();
+	return r;
 }
 
 /* More than one transfer can move is left to libc as it is. */
@@ -139,36 +157,40 @@ FM_HOOK size_t __fread_unlocked_chk(void *buf, size_t room, size_t size,
 
 static int see_empty(FILE *fp, bool lock)
 {
-	return buffered(fp) ? 0 : fm_stdio_see(fp, lock);
+	return buffered(fp) ? 0 : see(fp, lock);
 }
+
+/* `sees` is what one of these has said. */
+#define SEEN(type, sees, none, call)                                       \
+	const int seen = fm_active() ? (sees) : 0;                         \
+	type r;                                                            \
+									   \
+	if (seen < 0)                                                      \
+		return none;                                               \
+	r = call;                                                          \
+	if (seen)                                                          \
+		fm_hear_others();                                          \
+	return r
 
 FM_HOOK int fgetc(FILE *fp)
 {
-	if (fm_active() && see_empty(fp, true) < 0)
-		return EOF;
-	return FM_LATE(fgetc)(fp);
+	SEEN(int, see_empty(fp, true), EOF, FM_LATE(fgetc)(fp));
 }
 
 FM_HOOK int fgetc_unlocked(FILE *fp)
 {
-	if (fm_active() && see_empty(fp, false) < 0)
-		return EOF;
-	return FM_LATE(fgetc_unlocked)(fp);
+	SEEN(int, see_empty(fp, false), EOF, FM_LATE(fgetc_unlocked)(fp));
 }
 
 /* What getc_unlocked expands to. */
 FM_HOOK int __uflow(FILE *fp)
 {
-	if (fm_active() && fm_stdio_see(fp, false) < 0)
-		return EOF;
-	return FM_LATE(__uflow)(fp);
+	SEEN(int, see(fp, false), EOF, FM_LATE(__uflow)(fp));
 }
 
 FM_HOOK int __underflow(FILE *fp)
 {
-	if (fm_active() && see_empty(fp, false) < 0)
-		return EOF;
-	return FM_LATE(__underflow)(fp);
+	SEEN(int, see_empty(fp, false), EOF, FM_LATE(__underflow)(fp));
 }
 
 FM_HOOK int getchar(void)
@@ -184,10 +206,8 @@ FM_HOOK int getchar_unlocked(void)
 
 FM_HOOK int getw(FILE *fp)
 {
-	if (fm_active() && buffered(fp) < sizeof(int) &&
-	    fm_stdio_see(fp, true) < 0)
-		return EOF;
-	return FM_LATE(getw)(fp);
+	SEEN(int, buffered(fp) < sizeof(int) ? see(fp, true) : 0, EOF,
+	     FM_LATE(getw)(fp));
 }
 
 #undef getc
@@ -206,21 +226,19 @@ static int see_line(FILE *fp, int delim, size_t max, bool lock)
 
 	if (have >= max || (have && memchr(fp->_IO_read_ptr, delim, have)))
 		return 0;
-	return fm_stdio_see(fp, lock);
+	return see(fp, lock);
 }
 
 FM_HOOK char *fgets(char *buf, int n, FILE *fp)
 {
-	if (fm_active() && n > 1 && see_line(fp, '\n', (size_t)n, true) < 0)
-		return NULL;
-	return FM_LATE(fgets)(buf, n, fp);
+	SEEN(char *, n > 1 ? see_line(fp, '\n', (size_t)n, true) : 0, NULL,
+	     FM_LATE(fgets)(buf, n, fp));
 }
 
 FM_HOOK char *fgets_unlocked(char *buf, int n, FILE *fp)
 {
-	if (fm_active() && n > 1 && see_line(fp, '\n', (size_t)n, false) < 0)
-		return NULL;
-	return FM_LATE(fgets_unlocked)(buf, n, fp);
+	SEEN(char *, n > 1 ? see_line(fp, '\n', (size_t)n, false) : 0, NULL,
+	     FM_LATE(fgets_unlocked)(buf, n, fp));
 }
 
 FM_HOOK char *__fgets_chk(char *buf, size_t room, int n, FILE *fp)
@@ -239,9 +257,8 @@ FM_HOOK char *__fgets_unlocked_chk(char *buf, size_t room, int n, FILE *fp)
 
 FM_HOOK ssize_t getdelim(char **line, size_t *n, int delim, FILE *fp)
 {
-	if (fm_active() && see_line(fp, delim, SIZE_MAX, true) < 0)
-		return -1;
-	return FM_LATE(getdelim)(line, n, delim, fp);
+	SEEN(ssize_t, see_line(fp, delim, SIZE_MAX, true), -1,
+	     FM_LATE(getdelim)(line, n, delim, fp));
 }
 
 FM_HOOK ssize_t getline(char **line, size_t *n, FILE *fp)
@@ -270,9 +287,7 @@ FM_NEXT(__isoc23_vfscanf)
                                                                            \
 	FM_HOOK int id##_vfscanf(FILE *fp, const char *fmt, va_list ap)    \
 	{                                                                  \
-		if (fm_active() && fm_stdio_see(fp, true) < 0)             \
-			return EOF;                                        \
-		return FM_LATE(next)(fp, fmt, ap);                         \
+		SEEN(int, see(fp, true), EOF, FM_LATE(next)(fp, fmt, ap)); \
 	}                                                                  \
 	FM_HOOK int id##_vscanf(const char *fmt, va_list ap)               \
 	{                                                                  \

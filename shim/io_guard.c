@@ -482,10 +482,16 @@ static ssize_t rw_out(struct fm_rw *rw, bool touches)
 ssize_t fm_rw(struct fm_rw *rw)
 {
 	const bool touches = fm_iov_touches(rw->iov, rw->cnt);
+	ssize_t r;
 
 	/* A cancellation point here, and none while the file is held. */
 	pthread_testcancel();
-	return rw->in ? rw_in(rw, touches) : rw_out(rw, touches);
+	if (!rw->in) {
+		fm_tell();
+		return rw_out(rw, touches);
+	}
+	r = rw_in(rw, touches);
+	return rw->file || rw->off != FM_HERE ? r : fm_told(r);
 }
 
 /* ---- small objects and paths ------------------------------------------ */

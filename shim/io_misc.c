@@ -61,12 +61,14 @@ OBJECT(int, epoll_wait, SYS_epoll_wait,
 OBJECT(int, epoll_ctl, SYS_epoll_ctl,
        (int fd, int op, int target, struct epoll_event *ev),
        ev, sizeof(*ev), IN, 0, fd, op, target, ev)
-OBJECT(int, msgsnd, SYS_msgsnd, (int id, const void *msg, size_t n, int flags),
-       msg, n + sizeof(long), IN, 0, id, msg, n, flags)
-OBJECT(ssize_t, msgrcv, SYS_msgrcv,
-       (int id, void *msg, size_t n, long type, int flags),
-       msg, n + sizeof(long), OUT, r >= 0 ? (size_t)r + sizeof(long) : 0,
-       id, msg, n, type, flags)
+OBJECT_(int, msgsnd, (int id, const void *msg, size_t n, int flags),
+	msg, n + sizeof(long), IN, 0,
+	(fm_tell(), FM_PASS(msgsnd, SYS_msgsnd, id, msg, n, flags)),
+	id, msg, n, flags)
+OBJECT_(ssize_t, msgrcv, (int id, void *msg, size_t n, long type, int flags),
+	msg, n + sizeof(long), OUT, r >= 0 ? (size_t)r + sizeof(long) : 0,
+	fm_told(FM_PASS(msgrcv, SYS_msgrcv, id, msg, n, type, flags)),
+	id, msg, n, type, flags)
 /* clang-format on */
 
 FM_ALIAS(fstat) int fstat64(int fd, struct stat64 *buf) __THROW __nonnull((2));
@@ -241,6 +243,12 @@ static bool locks(int cmd)
 
 /* Around a lock: who takes one sees what was written under it before, who gives one
  * up has written what the next one will read, if that one has the file open already. */
+static void hear_and_tell(void)
+{
+	fm_hear_others();
+	fm_tell();
+}
+
 FM_HOOK int fcntl(int fd, int cmd, ...)
 {
 	va_list ap;
@@ -252,7 +260,7 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	if (locks(cmd))
-		fm_hear_others();
+		hear_and_tell();
 	if (fm_active() && (size = fcntl_size(cmd)) && fm_overlaps(arg, size))
 		r = fcntl_slow(fd, cmd, arg, size);
 	else
@@ -266,7 +274,7 @@ FM_HOOK int flock(int fd, int operation)
 {
 	int r;
 
-	fm_hear_others();
+	hear_and_tell();
 	r = FM_PASS(flock, SYS_flock, fd, operation);
 	if (!r)
 		fm_hear_others();
@@ -277,7 +285,7 @@ FM_HOOK int lockf(int fd, int cmd, off_t len)
 {
 	int r;
 
-	fm_hear_others();
+	hear_and_tell();
 	r = FM_LATE(lockf)(fd, cmd, len);
 	if (!r)
 		fm_hear_others();

@@ -103,12 +103,13 @@ static ssize_t one(int fd, const void *buf, size_t n, int flags, bool in,
 FM_HOOK ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
 	if (!fm_touches(buf, n))
-		return FM_PASS(recv, SYS_recvfrom, fd, buf, n, flags);
-	return one(fd, buf, n, flags, true, NULL, call_recv);
+		return fm_told(FM_PASS(recv, SYS_recvfrom, fd, buf, n, flags));
+	return fm_told(one(fd, buf, n, flags, true, NULL, call_recv));
 }
 
 FM_HOOK ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
+	fm_tell();
 	if (!fm_touches(buf, n))
 		return FM_PASS(send, SYS_sendto, fd, buf, n, flags);
 	return one(fd, buf, n, flags, false, NULL, call_send);
@@ -137,9 +138,9 @@ FM_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
 	struct sockaddr *to = addr.__sockaddr__;
 
 	if (!fm_touches(buf, n) && !fm_touches(to, 1) && !fm_touches(lenp, 1))
-		return FM_PASS(recvfrom, SYS_recvfrom, fd, buf, n, flags, to,
-			       lenp);
-	return recvfrom_slow(fd, buf, n, flags, to, lenp);
+		return fm_told(FM_PASS(recvfrom, SYS_recvfrom, fd, buf, n,
+				       flags, to, lenp));
+	return fm_told(recvfrom_slow(fd, buf, n, flags, to, lenp));
 }
 
 FM_SLOW ssize_t sendto_slow(int fd, const void *buf, size_t n, int flags,
@@ -160,6 +161,7 @@ FM_HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 {
 	const struct sockaddr *to = addr.__sockaddr__;
 
+	fm_tell();
 	if (!fm_touches(buf, n) && !fm_touches(to, 1))
 		return FM_PASS(sendto, SYS_sendto, fd, buf, n, flags, to, len);
 	return sendto_slow(fd, buf, n, flags, to, len);
@@ -274,12 +276,13 @@ static bool msg_plain(const struct msghdr *m)
 FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	if (msg_plain(msg))
-		return FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags);
-	return msg_slow(fd, msg, flags, true);
+		return fm_told(FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
+	return fm_told(msg_slow(fd, msg, flags, true));
 }
 
 FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	fm_tell();
 	if (msg_plain(msg))
 		return FM_PASS(sendmsg, SYS_sendmsg, fd, msg, flags);
 	return msg_slow(fd, msg, flags, false);
@@ -322,6 +325,7 @@ FM_SLOW int sendmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags)
 
 FM_HOOK int sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags)
 {
+	fm_tell();
 	if (mmsg_plain(v, n))
 		return FM_PASS(sendmmsg, SYS_sendmmsg, fd, v, n, flags);
 	return sendmmsg_slow(fd, v, n, flags);
@@ -370,8 +374,8 @@ FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
 		     struct timespec *timeout)
 {
 	if (mmsg_plain(v, n) && !fm_touches(timeout, sizeof(*timeout)))
-		return FM_PASS(recvmmsg, SYS_recvmmsg, fd, v, n, flags,
-			       timeout);
+		return (int)fm_told(FM_PASS(recvmmsg, SYS_recvmmsg, fd, v, n,
+					    flags, timeout));
 	return recvmmsg_slow(fd, v, n, flags, timeout);
 }
 

@@ -53,7 +53,10 @@ static int open_any(bool at, int dirfd, const char *path, int flags,
 {
 	if (fm_active() && ((flags & O_TRUNC) || fm_overlaps(path, 1)))
 		return open_slow(at, dirfd, path, flags, mode);
-	return call_open(at, dirfd, path, flags, mode);
+	/* A file may be the message: it is there, so the data are. */
+	if (flags & O_CREAT)
+		fm_tell();
+	return (int)fm_told(call_open(at, dirfd, path, flags, mode));
 }
 
 FM_HOOK int open(const char *path, int flags, ...)

@@ -113,8 +113,10 @@ bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 		flockfile(fp);
 	s->slot = fm_write_enter(fp->_fileno);
 	s->file = file_of(fp);
-	if (!s->file)
+	if (!s->file) {
+		fm_tell();
 		return true;
+	}
 	fm_write_leave(s->slot);
 	fm_change_file(&s->change, s->file);
 	s->failed = hold(&s->change, fp, n == FM_STDIO_FLUSH ? 0 : n) < 0;

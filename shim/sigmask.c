@@ -363,8 +363,8 @@ int fm_bsd_sigpause(int mask)
  * is held back already, or hits a thread whose view is blocked meanwhile
  * (fm_bus_hold), is ours to pass on.
  */
-FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
-			 const struct timespec *timeout)
+static int wait_for_signal(const sigset_t *set, siginfo_t *info,
+			   const struct timespec *timeout)
 {
 	struct timespec limit;
 	siginfo_t got;
@@ -396,6 +396,16 @@ FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
 	atomic_store(&process.waiter, 0);
 	if (r > 0 && info)
 		*info = got;
+	return r;
+}
+
+FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
+			 const struct timespec *timeout)
+{
+	int r = wait_for_signal(set, info, timeout);
+
+	if (r > 0 && fm_active())
+		fm_hear_others();
 	return r;
 }
 

@@ -153,6 +153,11 @@ void fm_file_put(struct fm_file *f);
  * a system call while nobody has done anything. */
 void fm_hear_others(void);
 
+/* [any] The other way round, before a call that lets another process go on (a lock
+ * given up, a message): who has just opened a file that we store to finds there what
+ * has been stored. Nothing while nobody has. */
+void fm_tell_others(void);
+
 /* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file
  * sees them (len 0: to the end). Not durable. 0 or -errno. */
 int fm_file_flush(struct fm_file *f, off_t off, off_t len);

@@ -33,7 +33,11 @@ bool fm_registry_engines(const struct fm_file *f, bool readers_too);
 void fm_registry_ring(void);
 
 /* peers_scan.c: what other processes that we may look at do with a file. */
-enum { FM_USE_READ = 1, FM_USE_WRITE = 2 };
+enum {
+	FM_USE_READ = 1,
+	FM_USE_WRITE = 2,  /* open for writing, */
+	FM_USE_STORES = 4, /* or even mapped so */
+};
 unsigned fm_peers_scan(const struct fm_file *f);
 
 /* peers_lease.c: certainly nobody has the file open for writing? The
@@ -49,6 +53,21 @@ void fm_watch_reset(void);
 int fm_watch_tid(void);
 /* Nobody else has opened the file since the watch on it began. */
 bool fm_watch_quiet(const struct fm_file *f);
+
+/* It has been told by inotify, which does not say whose an event is. */
+bool fm_watch_by_inotify(const struct fm_file *f);
+/* Not a child by vfork, that runs in our memory. */
+bool fm_watch_is_us(void);
+
+/* peers_open.c: files that somebody else has opened, until that is judged. */
+#define FM_LINGER_MS 100
+void fm_open_seen(struct fm_file *f);
+void fm_open_closed(const struct fm_file *f);
+void fm_open_forget(const struct fm_file *f); /* not watched any more */
+void fm_open_judge_all(void);
+uint32_t fm_open_pending(void); /* how many */
+void fm_open_word(void);        /* another process has sent us word */
+void fm_open_reset(void);
 
 /* peers.c, for the watch: hand over every file that others ask for. */
 void fm_peers_answer(void);

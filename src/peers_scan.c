@@ -37,7 +37,7 @@ static int open_or_suspect(const char *path, int flags, struct scan *s)
 	int fd = fm_sys_open(path, flags, 0);
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
-		s->use |= FM_USE_READ | FM_USE_WRITE;
+		s->use |= FM_USE_READ | FM_USE_WRITE | FM_USE_STORES;
 	return fd;
 }
 
@@ -108,7 +108,7 @@ static bool look_at_line(const char *line, void *arg)
 		return false;
 	s->use |= FM_USE_READ;
 	if (perms[3] == 's' && perms[1] == 'w')
-		s->use |= FM_USE_WRITE;
+		s->use |= FM_USE_WRITE | FM_USE_STORES;
 	return false;
 }
 
@@ -173,7 +173,7 @@ unsigned fm_peers_scan(const struct fm_file *f)
 		atomic_store(&first_ns, fm_now_ns());
 	s.names = fm_sys_anon(2 * BUF);
 	if (!s.names)
-		return FM_USE_READ | FM_USE_WRITE;
+		return FM_USE_READ | FM_USE_WRITE | FM_USE_STORES;
 	s.inner = s.names + BUF;
 	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
 	each_number("/proc", s.names, look_at_process, &s);

@@ -9,8 +9,8 @@
  * look into /proc decides.
  *
  * A foreign open while we store: what is dirty goes to the file at once; if
- * the opener is still there after LINGER_MS, the file goes to the kernel. A
- * foreign write while we read: our clean copies are dropped.
+ * the opener is still there a little later, the file goes to the kernel
+ * (peers_open.c). A foreign write while we read: our clean copies are dropped.
  */
 #include <linux/fanotify.h>
 #include <poll.h>
@@ -30,7 +30,6 @@
 #include "space.h"
 #include "sys.h"
 
-#define LINGER_MS 100
 #define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
 #define BUSY 4            /* so many times are heard together */
 #define REST_NS 500000u
@@ -44,20 +43,18 @@ static int bell = -1, fan = -1, ino_fd = -1;
 static int nudge = -1; /* eventfd: there is something to judge later on */
 static int bell_wd = -1;
 static bool started;
+static int self; /* our process id, while started */
 static _Atomic uint32_t thread_id; /* futex; 0: not known yet */
 static _Atomic bool begun;
 
 /* By file id. */
 static struct watch {
-	_Atomic uint32_t opened_ms;  /* foreign open not yet judged, 0: none */
-	_Atomic uint32_t closed;     /* ... and a foreign close since */
 	_Atomic bool foreign;        /* somebody else has used it */
 	_Atomic int wd;              /* inotify, else 0 */
 	uint64_t fsid;               /* how fanotify names it */
 	uint32_t handle_len, handle_type;
 	unsigned char handle[64];
 } watches[FM_MAX_FILES];
-static _Atomic uint32_t pending; /* watches with opened_ms */
 static struct fm_lock hear = FM_LOCK(FM_RANK_HEAR);
 static _Atomic bool hearing;     /* events have been read, but not heeded */
 static _Atomic bool lost;        /* events have been lost, at any time */
@@ -107,7 +104,6 @@ int fm_watch_add(struct fm_file *f)
 	int err = -ENOSYS;
 
 	fd_path(f, path);
-	atomic_store(&w->opened_ms, 0);
 	atomic_store(&w->foreign, false);
 	if (fan >= 0 && remember_handle(f, w))
 		err = (int)fm_sys5(SYS_fanotify_mark, fan, FAN_MARK_ADD,
@@ -139,8 +135,7 @@ void fm_watch_drop(struct fm_file *f)
 			AT_FDCWD, path);
 	atomic_store(&w->wd, 0);
 	w->handle_len = 0;
-	if (atomic_exchange(&w->opened_ms, 0))
-		atomic_fetch_sub(&pending, 1);
+	fm_open_forget(f);
 }
 
 /* ---- what happened ----------------------------------------------------- */
@@ -154,17 +149,6 @@ static void refresh(struct fm_file *f)
 		fm_range_unlock(&r, true, false);
 }
 
-static void note_open(struct fm_file *f)
-{
-	struct watch *w = &watches[f->id];
-	uint32_t now = (uint32_t)fm_now_ms() | 1;
-
-	fm_file_flush(f, 0, 0);
-	atomic_store(&w->closed, 0);
-	if (!atomic_exchange(&w->opened_ms, now))
-		atomic_fetch_add(&pending, 1);
-}
-
 static void foreign(struct fm_file *f, bool opened, bool modified,
 		    bool closed)
 {
@@ -172,48 +156,11 @@ static void foreign(struct fm_file *f, bool opened, bool modified,
 	if (atomic_load(&f->demoted))
 		return;
 	if (opened)
-		note_open(f);
+		fm_open_seen(f);
 	if (modified)
 		refresh(f);
 	if (closed)
-		atomic_store(&watches[f->id].closed, 1);
-}
-
-/* Whoever opened the file: still there? */
-static void judge(struct fm_file *f)
-{
-	enum fm_claim mine = fm_peers_claim_of(f);
-	unsigned use = fm_peers_scan(f);
-	bool hidden = !use && !atomic_load(&watches[f->id].closed) &&
-		      !atomic_load(&watches[f->id].wd);
-	bool conflict = mine == FM_CLAIM_WRITE ? use != 0 :
-						 (use & FM_USE_WRITE) != 0;
-
-	if (mine != FM_CLAIM_KERNEL && mine != FM_CLAIM_NONE &&
-	    (conflict || hidden))
-		fm_peers_give_up(f, "another process uses it natively");
-}
-
-static void judge_all(void)
-{
-	uint32_t now = (uint32_t)fm_now_ms();
-	uint64_t old;
-
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		uint32_t at = atomic_load(&watches[id].opened_ms);
-		struct fm_file *f;
-
-		if (!at || (int32_t)(now - at) < LINGER_MS)
-			continue;
-		if (!atomic_exchange(&watches[id].opened_ms, 0))
-			continue;
-		atomic_fetch_sub(&pending, 1);
-		fm_space_lock(&old);
-		f = fm_file_at(id);
-		if (f)
-			judge(f);
-		fm_space_unlock(&old);
-	}
+		fm_open_closed(f);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -311,7 +258,6 @@ static bool read_fan(void)
 {
 	static char buf[8192] __attribute__((aligned(8)));
 	struct fanotify_event_metadata *ev = (void *)buf;
-	int self = fm_sys_getpid();
 	bool own = true;
 	long n;
 
@@ -347,23 +293,30 @@ static bool something_to_hear(void)
 	return atomic_load(&hearing);
 }
 
-/* The kernel queues an event before the write or open that it tells of returns. */
-void fm_hear_others(void)
+static void hear_all(void)
 {
 	const uint64_t one = 1;
-	uint32_t before = atomic_load(&pending);
+	uint32_t before = fm_open_pending();
 	uint64_t old;
 
-	if (fan < 0 || !fm_active() || !something_to_hear())
-		return;
 	fm_block_signals(&old);
 	fm_lock(&hear);
 	while (something_to_hear())
 		read_fan();
 	fm_unlock(&hear);
-	if (atomic_load(&pending) > before)
+	if (fm_open_pending() > before)
 		fm_sys3(SYS_write, nudge, &one, sizeof(one));
 	fm_restore_signals(&old);
+}
+
+/* The kernel queues an event before the write or open that it tells of returns. */
+void fm_hear_others(void)
+{
+	if (fan < 0 || !fm_active())
+		return;
+	if (something_to_hear() && fm_watch_is_us())
+		hear_all();
+	fm_open_word();
 }
 
 /*
@@ -385,6 +338,16 @@ static void heard_own(struct pollfd *others)
 		now = fm_now_ns();
 	}
 	last = now;
+}
+
+bool fm_watch_is_us(void)
+{
+	return fm_sys_getpid() == self;
+}
+
+bool fm_watch_by_inotify(const struct fm_file *f)
+{
+	return atomic_load(&watches[f->id].wd) != 0;
 }
 
 /* Has nobody else opened the file since the watch began? Every open is in the
@@ -465,7 +428,7 @@ static void *watcher(void *arg)
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {
 		int wait = bell < 0 ? POLL_MS :
-			   atomic_load(&pending) ? LINGER_MS / 2 : -1;
+			   fm_open_pending() ? FM_LINGER_MS / 2 : -1;
 		int n = (int)fm_sys3(SYS_poll, p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
@@ -482,8 +445,8 @@ static void *watcher(void *arg)
 			read_ino();
 		if (n > 0 && p[3].revents)
 			fm_sys3(SYS_read, nudge, &nudges, sizeof(nudges));
-		if (atomic_load(&pending))
-			judge_all();
+		if (fm_open_pending())
+			fm_open_judge_all();
 	}
 	return NULL;
 }
@@ -515,6 +478,7 @@ int fm_watch_start(void)
 		nudge = raise_or_none(fm_sys2(SYS_eventfd2, 0,
 					      EFD_CLOEXEC | EFD_NONBLOCK));
 	watch_registry();
+	self = fm_sys_getpid();
 	started = true;
 	err = fm_thread_create(watcher, NULL);
 	atomic_store(&begun, err == 0);
@@ -543,7 +507,7 @@ void fm_watch_reset(void)
 	bell = fan = ino_fd = bell_wd = nudge = -1;
 	fm_lock_reset(&hear);
 	memset(watches, 0, sizeof(watches));
-	atomic_store(&pending, 0);
+	fm_open_reset();
 	atomic_store(&thread_id, 0);
 	atomic_store(&begun, false);
 	atomic_store(&hearing, false);

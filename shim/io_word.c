@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* io_word.c - calls that do nothing but bring word from one process to another. */
+#include "guard.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+FM_NEXT(sem_wait)
+FM_NEXT(sem_trywait)
+FM_NEXT(sem_timedwait)
+FM_NEXT(sem_post)
+FM_NEXT(kill)
+FM_NEXT(sigqueue)
+
+FM_HOOK int sem_wait(sem_t *sem)
+{
+	return (int)fm_told(FM_LATE(sem_wait)(sem));
+}
+
+FM_HOOK int sem_trywait(sem_t *sem)
+{
+	return (int)fm_told(FM_LATE(sem_trywait)(sem));
+}
+
+FM_HOOK int sem_timedwait(sem_t *sem, const struct timespec *t)
+{
+	return (int)fm_told(FM_LATE(sem_timedwait)(sem, t));
+}
+
+FM_HOOK int sem_post(sem_t *sem)
+{
+	fm_tell();
+	return FM_LATE(sem_post)(sem);
+}
+
+FM_HOOK int kill(pid_t pid, int sig)
+{
+	fm_tell();
+	return FM_PASS(kill, SYS_kill, pid, sig);
+}
+
+FM_HOOK int sigqueue(pid_t pid, int sig, const union sigval value)
+{
+	fm_tell();
+	return FM_LATE(sigqueue)(pid, sig, value);
+}
+
+/* libc's read and write past our hooks. */
+FM_HOOK int eventfd_read(int fd, eventfd_t *value)
+{
+	return read(fd, value, sizeof(*value)) == sizeof(*value) ? 0 : -1;
+}
+
+FM_HOOK int eventfd_write(int fd, eventfd_t value)
+{
+	return write(fd, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
+}
