@@ -5,7 +5,9 @@
  *	| guard 4 KiB | fault stack 64 KiB | guard 4 KiB | alternate 64 KiB |
  *
  * The first is where faults are resolved; the second, made accessible only
- * then, replaces an alternate stack of the program that is short. No
+ * then, replaces an alternate stack of the program that is short, or that
+ * another thread has as well: of signals that never come nobody notices, but
+ * two threads may fault at once (Varnish gives all of its threads one). No
  * thread-exit hook: a slot whose owner is gone is found by asking the kernel,
  * when slots run short.
  */
@@ -150,6 +152,38 @@ static bool too_small(const stack_t *ss)
 	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
 }
 
+/* Stacks that were given to the kernel, and by which thread last. When the table is
+ * crowded one is forgotten. */
+#define SEEN 256u
+#define PROBES 8u
+static struct {
+	_Atomic uintptr_t sp;
+	_Atomic int tid;
+} seen[SEEN];
+
+static bool is_shared(const stack_t *ss)
+{
+	uintptr_t sp = (uintptr_t)ss->ss_sp, was;
+	unsigned at = (uint32_t)(sp >> 4) * 0x9e3779b1u >> 24;
+	const int me = fm_sys_gettid();
+
+	if ((ss->ss_flags & SS_DISABLE) || !sp)
+		return false;
+	for (unsigned k = 0; k < PROBES; k++) {
+		was = 0;
+		if (!atomic_compare_exchange_strong(&seen[(at + k) % SEEN].sp,
+						    &was, sp) && was != sp)
+			continue;
+		/* Who came first may not have said yet who it is. */
+		if (!was)
+			atomic_store(&seen[(at + k) % SEEN].tid, me);
+		return was && atomic_load(&seen[(at + k) % SEEN].tid) != me;
+	}
+	atomic_store(&seen[at % SEEN].tid, me);
+	atomic_store(&seen[at % SEEN].sp, sp);
+	return false;
+}
+
 static bool enlarge(stack_t *ss)
 {
 	char *p = slot_get();
@@ -176,7 +210,8 @@ FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
 	vfork_child = fm_whoami() == FM_VFORK_CHILD;
 	if (ss) {
 		now = given = *ss;
-		replace = too_small(&now) && !vfork_child && enlarge(&now);
+		replace = !vfork_child && (too_small(&now) || is_shared(&now)) &&
+			  enlarge(&now);
 	}
 	if (next_sigaltstack(ss ? &now : NULL, old ? &was : NULL))
 		return -1;
