@@ -8,14 +8,7 @@
  *     happen that is not seen, and those who try wait in the fault path;
  *  4. lay the kernel's mapping over ours, in one step per mapping;
  *  5. forget the mappings and let the waiters run their access again.
- *
- * The kernel's mapping is made by a short-lived process that shares our
- * memory but has a descriptor table of its own: closing the descriptor that
- * mmap needs would otherwise drop the program's POSIX locks on the file.
  */
-#include <linux/sched.h>
-#include <sched.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ahead.h"
@@ -34,98 +27,6 @@
 #include "space.h"
 #include "uffd.h"
 #include "wb.h"
-
-/* ---- the mapping helper ------------------------------------------------ */
-
-struct helper {
-	const struct fm_file *file;
-	const char *path;
-	const struct fm_kmap *maps;
-	unsigned n;
-	int err;
-};
-
-static int helper_one(const struct helper *h, const struct fm_kmap *k)
-{
-	int fd = fm_sys_open(h->path, k->write ? O_RDWR : O_RDONLY, 0);
-	void *p;
-
-	if (fd < 0)
-		return fd;
-	/* The number that the path names may have been closed behind our back. */
-	if (!fm_sys_is_file(fd, h->file->dev, h->file->ino)) {
-		fm_sys_close(fd);
-		return -EBADF;
-	}
-	p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
-			k->off);
-	fm_sys_close(fd);
-	return fm_is_err(p) ? (int)(intptr_t)p : 0;
-}
-
-/* Runs in the helper process: raw system calls only. */
-static int helper_main(void *arg)
-{
-	struct helper *h = arg;
-
-	for (unsigned i = 0; i < h->n && !h->err; i++)
-		h->err = helper_one(h, &h->maps[i]);
-	return 0;
-}
-
-static long spawn(int (*fn)(void *), void *arg, char *stack_top)
-{
-	long ret;
-	register long r10 __asm__("r10") = 0;
-	register long r8 __asm__("r8") = 0;
-
-	/* clone(CLONE_VM|CLONE_VFORK): the parent sleeps until the child is
-	 * done, so the child may use the parent's thread-local storage. */
-	stack_top -= 16;
-	((void **)stack_top)[0] = (void *)fn;
-	((void **)stack_top)[1] = arg;
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "pop %%rax\n\t"
-			 "pop %%rdi\n\t"
-			 "call *%%rax\n\t"
-			 "mov %%eax, %%edi\n\t"
-			 "mov $60, %%eax\n\t"
-			 "syscall\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"(SYS_clone), "D"(CLONE_VM | CLONE_VFORK),
-			   "S"(stack_top), "d"(0), "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-#define HELPER_STACK 65536
-
-int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
-{
-	char path[40];
-	struct helper h = { f, path, maps, n, 0 };
-	char *stack = fm_sys_anon(HELPER_STACK);
-	uint64_t none = ~0ull, old;
-	long pid;
-
-	if (!stack)
-		return -ENOMEM;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
-	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
-	pid = spawn(helper_main, &h, stack + HELPER_STACK);
-	if (pid > 0) {
-		fm_watch_helper((int)pid);
-		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
-	}
-	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
-	fm_sys_munmap(stack, HELPER_STACK);
-	return pid < 0 ? (int)pid : h.err;
-}
 
 /* ---- steps ------------------------------------------------------------- */
 
@@ -193,7 +94,7 @@ static int write_back_all(struct fm_file *f)
 	return err ? err : -EBUSY;
 }
 
-static struct fm_kmap kmap_of(struct fm_map *m)
+struct fm_kmap fm_kmap_of(struct fm_map *m)
 {
 	struct fm_kmap k = {
 		.addr = (void *)atomic_load(&m->start),
@@ -306,7 +207,7 @@ static int move_over(const struct copy_out *c, char *to, uint64_t end)
 
 static int lay_private(struct fm_file *f, struct fm_map *m)
 {
-	struct fm_kmap k = kmap_of(m);
+	struct fm_kmap k = fm_kmap_of(m);
 	void *target = k.addr, *p;
 	struct copy_out c = { .n = 0 };
 	int err, prot = k.prot;
@@ -335,7 +236,7 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 
 int fm_demote_lay(struct fm_file *f, struct fm_map *m)
 {
-	struct fm_kmap k = kmap_of(m);
+	struct fm_kmap k = fm_kmap_of(m);
 
 	return m->shared ? fm_kernel_map(f, &k, 1) : lay_private(f, m);
 }
@@ -378,19 +279,34 @@ static void drop_forgotten(struct fm_map *m)
 	}
 }
 
-static int replace(struct fm_file *f, struct fm_list *l)
+static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
 {
 	int err = 0;
 
 	for (size_t k = 0; k < l->n && !err; k++) {
+		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
+			    NULL);
+		err = fm_demote_lay(f, l->v[k]);
+		if (err)
+			drop_forgotten(l->v[k]);
+		*ret_n = k + !err;
+	}
+	return err;
+}
+
+/* Ours until all is laid: who unmaps or replaces a part meanwhile waits. */
+static int replace(struct fm_file *f, struct fm_list *l)
+{
+	struct fm_pieces pieces;
+	size_t n = 0;
+	int err;
+
+	fm_pieces_note(f, &pieces);
+	err = lay_all(f, l, &n);
+	fm_pieces_join(f, &pieces, !err);
+	for (size_t k = 0; k < n; k++) {
 		struct fm_map *m = l->v[k];
 
-		fm_map_each(m, 0, fm_map_pages(m), clear_locked, NULL);
-		err = fm_demote_lay(f, m);
-		if (err) {
-			drop_forgotten(m);
-			break;
-		}
 		fm_map_each(m, 0, fm_map_pages(m), clear_modes, NULL);
 		fm_space_set(atomic_load(&m->start), atomic_load(&m->end),
 			     NULL);

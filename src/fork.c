@@ -171,14 +171,17 @@ static void forget(struct fm_map *m)
 static int lay(struct fm_file *f)
 {
 	struct fm_map *m, *next;
+	struct fm_pieces pieces;
 	int err = 0;
 
+	fm_pieces_note(f, &pieces);
 	for (m = atomic_load(&f->maps); m && !err; m = next) {
 		next = atomic_load(&m->file_next);
 		err = fm_demote_lay(f, m);
 		if (!err)
 			forget(m);
 	}
+	fm_pieces_join(f, &pieces, !err);
 	return err;
 }
 

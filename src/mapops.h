@@ -79,5 +79,15 @@ struct fm_kmap {
 	bool write;     /* open for writing, mprotect(PROT_WRITE) stays legal */
 };
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
+struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
+
+/* Before the shared mappings of f are laid one by one, and after it: what
+ * the program has as one mapping is one. */
+struct fm_pieces {
+	struct fm_kmap *v;
+	size_t n;
+};
+void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret);
+void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid);
 
 #endif

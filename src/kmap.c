@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kmap.c - the kernel's mapping, laid over ours.
+ *
+ * It is made by a short-lived process that shares our memory but has a
+ * descriptor table of its own: closing the descriptor that mmap needs would
+ * otherwise drop the program's POSIX locks on the file.
+ */
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include "alloc.h"
+#include "file.h"
+#include "engine.h"
+#include "map.h"
+#include "mapops.h"
+#include "peers.h"
+#include "sys.h"
+
+/* ---- the mapping helper ------------------------------------------------ */
+
+struct helper {
+	const struct fm_file *file;
+	const char *path;
+	const struct fm_kmap *maps;
+	unsigned n;
+	int err;
+};
+
+static int helper_one(const struct helper *h, const struct fm_kmap *k)
+{
+	int fd = fm_sys_open(h->path, k->write ? O_RDWR : O_RDONLY, 0);
+	void *p;
+
+	if (fd < 0)
+		return fd;
+	/* The number that the path names may have been closed behind our back. */
+	if (!fm_sys_is_file(fd, h->file->dev, h->file->ino)) {
+		fm_sys_close(fd);
+		return -EBADF;
+	}
+	p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
+			k->off);
+	fm_sys_close(fd);
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
+/* Runs in the helper process: raw system calls only. */
+static int helper_main(void *arg)
+{
+	struct helper *h = arg;
+
+	for (unsigned i = 0; i < h->n && !h->err; i++)
+		h->err = helper_one(h, &h->maps[i]);
+	return 0;
+}
+
+static long spawn(int (*fn)(void *), void *arg, char *stack_top)
+{
+	long ret;
+	register long r10 __asm__("r10") = 0;
+	register long r8 __asm__("r8") = 0;
+
+	/* clone(CLONE_VM|CLONE_VFORK): the parent sleeps until the child is
+	 * done, so the child may use the parent's thread-local storage. */
+	stack_top -= 16;
+	((void **)stack_top)[0] = (void *)fn;
+	((void **)stack_top)[1] = arg;
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "pop %%rax\n\t"
+			 "pop %%rdi\n\t"
+			 "call *%%rax\n\t"
+			 "mov %%eax, %%edi\n\t"
+			 "mov $60, %%eax\n\t"
+			 "syscall\n\t"
+			 "hlt\n"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"(SYS_clone), "D"(CLONE_VM | CLONE_VFORK),
+			   "S"(stack_top), "d"(0), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define HELPER_STACK 65536
+
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
+{
+	char path[40];
+	struct helper h = { f, path, maps, n, 0 };
+	char *stack = fm_sys_anon(HELPER_STACK);
+	uint64_t none = ~0ull, old;
+	long pid;
+
+	if (!stack)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
+	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
+	pid = spawn(helper_main, &h, stack + HELPER_STACK);
+	if (pid > 0) {
+		fm_watch_helper((int)pid);
+		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
+	}
+	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
+	fm_sys_munmap(stack, HELPER_STACK);
+	return pid < 0 ? (int)pid : h.err;
+}
+
+/* ---- pieces ------------------------------------------------------------ */
+
+/*
+ * Mappings that are one to the program and several to us: one that grew, or whose
+ * parts were advised or protected differently for a while. The kernel can join what
+ * it maps only if it came by one descriptor, and grows and moves no more than one such
+ * mapping at a time (mremap: EFAULT).
+ */
+static bool continues(const struct fm_kmap *a, const struct fm_kmap *b)
+{
+	return (char *)a->addr + a->len == b->addr &&
+	       a->off + (off_t)a->len == b->off && a->prot == b->prot &&
+	       a->write == b->write;
+}
+
+static void sort(struct fm_kmap *v, size_t n)
+{
+	for (size_t gap = n / 2; gap; gap /= 2)
+		for (size_t i = gap; i < n; i++) {
+			struct fm_kmap k = v[i];
+			size_t at = i;
+
+			for (; at >= gap && v[at - gap].addr > k.addr; at -= gap)
+				v[at] = v[at - gap];
+			v[at] = k;
+		}
+}
+
+void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+	size_t room = atomic_load(&f->nmaps);
+
+	*ret = (struct fm_pieces){ NULL, 0 };
+	if (room < 2)
+		return;
+	ret->v = fm_alloc(room * sizeof(*ret->v));
+	for (; ret->v && m && ret->n < room; m = atomic_load(&m->file_next))
+		if (m->shared)
+			ret->v[ret->n++] = fm_kmap_of(m);
+	sort(ret->v, ret->n);
+}
+
+void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
+{
+	for (size_t i = 0, end; laid && i < p->n; i = end) {
+		struct fm_kmap all = p->v[i];
+
+		for (end = i + 1; end < p->n && continues(&all, &p->v[end]);
+		     end++)
+			all.len += p->v[end].len;
+		if (end > i + 1)
+			fm_kernel_map(f, &all, 1); /* else they stay pieces */
+	}
+	if (p->v)
+		fm_free(p->v);
+}
