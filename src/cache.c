@@ -22,6 +22,7 @@
 
 #define SHARDS 8
 #define BATCH 64
+#define FEW_ENTRIES 2048 /* of a queue, in 16 KiB */
 #define HUGE_FLAG (1ull << 35)
 #define PART_FLAG (1ull << 34) /* FM_MAX_FILE_PAGES is 2^34 */
 
@@ -181,16 +182,58 @@ static FM_FAULT bool pop(struct list *l, uint64_t *ret)
 	return true;
 }
 
+static FM_FAULT void forget_entry(struct fm_map *m, uint64_t i)
+{
+	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~(PM_QUEUED | PM_MAIN));
+}
+
+/* Its mapping has gone, or the page has been dropped. */
+static FM_FAULT bool is_stale(uint64_t e)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p;
+	bool gone;
+
+	if (!m)
+		return true;
+	if ((e & (HUGE_FLAG | PART_FLAG)) || (fm_mode(m, i) & PM_PRESENT))
+		return false;
+	p = fm_file_page(m->file, m->pgoff + i);
+	if (!p || !fm_page_trylock(p))
+		return false;
+	gone = fm_map_current(m, i) && !(fm_mode(m, i) & PM_PRESENT);
+	if (gone)
+		forget_entry(m, i);
+	fm_page_unlock(p);
+	return gone;
+}
+
+/* Who maps and unmaps over and over, and never fills the cache, evicts nothing:
+ * what its entries stood for is gone, and they go here, two for each that comes. */
+static FM_FAULT void tidy(struct list *l)
+{
+	uint64_t e;
+
+	if (fm_queue_len(&l->q) < 2 * (fm_cache_limit() / nshards) + FEW_ENTRIES)
+		return;
+	for (int k = 0; k < 2 && pop(l, &e); k++)
+		if (!is_stale(e))
+			push(l, e);
+}
+
 FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 			       enum fm_entry kind)
 {
 	uint64_t fp = m->pgoff + i;
 	struct shard *s = &shards[(kind == FM_ENTRY_UNIT ? fp >> 9 : fp) %
 				  nshards];
+	struct list *l = hot ? &s->main : &s->small;
 
 	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
 		atomic_store(&m->listed, true);
-	push(hot ? &s->main : &s->small, pack(m, i, kind));
+	push(l, pack(m, i, kind));
+	tidy(l);
 }
 
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
@@ -244,11 +287,6 @@ static FM_FAULT int evictable(struct fm_map *m, uint64_t i,
 	if (!(state & FP_DIRTY) || !m->shared)
 		return 0;
 	return fm_map_holder(m->file, m->pgoff + i, m, &j) ? 0 : -EAGAIN;
-}
-
-static FM_FAULT void forget_entry(struct fm_map *m, uint64_t i)
-{
-	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~(PM_QUEUED | PM_MAIN));
 }
 
 static FM_FAULT void batch_flush(struct batch *b)
