@@ -4,13 +4,13 @@
  *
  * Most such opens are short: a copy, a look. So they are put up with for
  * LINGER_MS; who is still there then gets the file from the kernel, and so do
- * we. Until then:
+ * we. Until then, if we store to it (who only reads keeps nobody from anything,
+ * and thousands of files may be opened while a backup runs):
  *  - what we have stored goes to the file before we send word to anybody, so
  *    that who has it open reads it;
- *  - what comes by word may have been stored through a mapping of theirs,
- *    which nobody reports: a look tells, and then the file is the kernel's at
- *    once. Only if we store to it: who only reads keeps nobody from anything,
- *    and thousands of files may be opened while a backup runs.
+ *  - who maps it gets it from the kernel at once, for what they store there,
+ *    and what they do not see there, nobody reports. Somebody looks a few times,
+ *    and whenever word has come.
  */
 #include "engine.h"
 #include "file.h"
@@ -19,16 +19,21 @@
 #include "space.h"
 #include "sys.h"
 
-#define LINGER_MS FM_LINGER_MS
+#define LINGER_MS 100
 
 /* By file id. */
 static struct open {
 	_Atomic uint32_t since_ms; /* the first that is not judged yet, or 0 */
 	_Atomic uint32_t count;
+	_Atomic uint32_t looks;    /* ... taken for mappings */
 	_Atomic bool closed;       /* ... and a close since */
 	_Atomic bool harmless;     /* ... by who cannot store to it */
 } opens[FM_MAX_FILES];
 static _Atomic uint32_t pending; /* files with since_ms */
+
+/* When to look, after the open. */
+static const uint32_t look_ms[] = { 0, 4, 12, 36 };
+#define LOOKS (sizeof(look_ms) / sizeof(*look_ms))
 
 static uint32_t now_ms(void)
 {
@@ -50,6 +55,7 @@ void fm_open_seen(struct fm_file *f)
 	atomic_store(&o->closed, false);
 	atomic_store(&o->harmless, false);
 	atomic_fetch_add(&o->count, 1);
+	atomic_store(&o->looks, 0);
 	if (begin(o))
 		atomic_fetch_add(&pending, 1);
 	/* Last: what is stored from now on is shown with the next word. */
@@ -185,10 +191,46 @@ static void ask(struct fm_file *f)
 	if (atomic_load(&o->harmless) || fm_peers_weary(false))
 		return;
 	use = fm_peers_scan(f);
-	if (use & FM_USE_STORES)
+	if (use & FM_USE_MAPS)
 		give_up(f);
 	else if (use && !(use & FM_USE_WRITE))
 		atomic_store(&o->harmless, true);
+}
+
+/* ---- looks -------------------------------------------------------------- */
+
+static bool look_due(struct open *o)
+{
+	uint32_t at = atomic_load(&o->since_ms), n = atomic_load(&o->looks);
+
+	return at && n < LOOKS && (int32_t)(now_ms() - at - look_ms[n]) >= 0;
+}
+
+static void look(struct fm_file *f)
+{
+	struct open *o = &opens[f->id];
+
+	if (!look_due(o))
+		return;
+	atomic_fetch_add(&o->looks, 1);
+	if (!fm_peers_weary(false) && (fm_peers_scan(f) & FM_USE_MAPS))
+		give_up(f);
+}
+
+void fm_open_look(void)
+{
+	each_pending(look);
+}
+
+int fm_open_wait_ms(void)
+{
+	if (!fm_open_pending())
+		return -1;
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (atomic_load(&opens[id].since_ms) &&
+		    atomic_load(&opens[id].looks) < LOOKS)
+			return (int)look_ms[1];
+	return LINGER_MS / 2;
 }
 
 void fm_open_word(void)

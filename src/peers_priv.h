@@ -36,7 +36,7 @@ void fm_registry_ring(void);
 enum {
 	FM_USE_READ = 1,
 	FM_USE_WRITE = 2,  /* open for writing, */
-	FM_USE_STORES = 4, /* or even mapped so */
+	FM_USE_MAPS = 4,  /* or mapped at all */
 };
 unsigned fm_peers_scan(const struct fm_file *f);
 
@@ -60,11 +60,12 @@ bool fm_watch_by_inotify(const struct fm_file *f);
 bool fm_watch_is_us(void);
 
 /* peers_open.c: files that somebody else has opened, until that is judged. */
-#define FM_LINGER_MS 100
 void fm_open_seen(struct fm_file *f);
 void fm_open_closed(const struct fm_file *f);
 void fm_open_forget(const struct fm_file *f); /* not watched any more */
+void fm_open_look(void);        /* who maps one gets it */
 void fm_open_judge_all(void);
+int fm_open_wait_ms(void);      /* until the next of these; -1: none */
 uint32_t fm_open_pending(void); /* how many */
 void fm_open_word(void);        /* another process has sent us word */
 void fm_open_reset(void);

@@ -37,7 +37,7 @@ static int open_or_suspect(const char *path, int flags, struct scan *s)
 	int fd = fm_sys_open(path, flags, 0);
 
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
-		s->use |= FM_USE_READ | FM_USE_WRITE | FM_USE_STORES;
+		s->use |= FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
 	return fd;
 }
 
@@ -106,9 +106,9 @@ static bool look_at_line(const char *line, void *arg)
 		return false;
 	if (makedev(maj, min) != s->f->dev && !may_be(s->f, name))
 		return false;
-	s->use |= FM_USE_READ;
+	s->use |= FM_USE_READ | FM_USE_MAPS;
 	if (perms[3] == 's' && perms[1] == 'w')
-		s->use |= FM_USE_WRITE | FM_USE_STORES;
+		s->use |= FM_USE_WRITE;
 	return false;
 }
 
@@ -173,7 +173,7 @@ unsigned fm_peers_scan(const struct fm_file *f)
 		atomic_store(&first_ns, fm_now_ns());
 	s.names = fm_sys_anon(2 * BUF);
 	if (!s.names)
-		return FM_USE_READ | FM_USE_WRITE | FM_USE_STORES;
+		return FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
 	s.inner = s.names + BUF;
 	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
 	each_number("/proc", s.names, look_at_process, &s);

@@ -428,7 +428,7 @@ static void *watcher(void *arg)
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {
 		int wait = bell < 0 ? POLL_MS :
-			   fm_open_pending() ? FM_LINGER_MS / 2 : -1;
+			   fm_open_wait_ms();
 		int n = (int)fm_sys3(SYS_poll, p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
@@ -445,8 +445,10 @@ static void *watcher(void *arg)
 			read_ino();
 		if (n > 0 && p[3].revents)
 			fm_sys3(SYS_read, nudge, &nudges, sizeof(nudges));
-		if (fm_open_pending())
+		if (fm_open_pending()) {
+			fm_open_look();
 			fm_open_judge_all();
+		}
 	}
 	return NULL;
 }
