@@ -114,7 +114,7 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 		return false;
 	if (touch)
 		touch(q->st.st_dev, q->st.st_ino);
-	*ret_known = fm_file_find(q->st.st_dev, q->st.st_ino);
+	*ret_known = fm_file_find_fd(&q->st, q->fd, false);
 	if (*ret_known) {
 		q->policy = (*ret_known)->policy;
 		return true;
@@ -505,8 +505,8 @@ static void *note_left(const struct request *q, const struct fm_file *known,
 /* Now that the lock is held: another thread may have mapped it first. */
 static struct fm_file *look_again(struct request *q)
 {
-	struct fm_file *f = q->policy ? fm_file_find(q->st.st_dev,
-						     q->st.st_ino) : NULL;
+	struct fm_file *f = q->policy ?
+		fm_file_find_fd(&q->st, q->fd, true) : NULL;
 
 	if (f)
 		q->policy = f->policy;

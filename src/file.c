@@ -408,14 +408,42 @@ static void file_free(void *obj)
 	fm_free(f);
 }
 
-static void unpublish(struct fm_file *f)
+static void unname(struct fm_file *f)
 {
 	struct fm_file *_Atomic *pp = &hash[bucket(f->dev, f->ino)];
 
-	while (*pp != f)
+	while (*pp && *pp != f)
 		pp = (struct fm_file *_Atomic *)&(*pp)->hash_next;
-	*pp = f->hash_next;
+	if (*pp)
+		*pp = f->hash_next;
+}
+
+static void unpublish(struct fm_file *f)
+{
+	unname(f);
 	atomic_store(&table[f->id], NULL);
+}
+
+/* Without a descriptor of ours the inode may have gone, and its number be another
+ * file's by now. */
+static bool is_another(const struct fm_file *f, int fd)
+{
+	uint64_t born = f->fd_path < 0 && f->born ? birth_of(fd) : 0;
+
+	return born && born != f->born;
+}
+
+struct fm_file *fm_file_find_fd(const struct stat *st, int fd, bool locked)
+{
+	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+
+	if (!f || !is_another(f, fd))
+		return f;
+	if (locked)
+		fm_file_put_locked(f);
+	else
+		fm_file_put(f);
+	return NULL;
 }
 
 int fm_file_open(int fd, const struct stat *st, const char *path,
@@ -425,6 +453,11 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
 	int err;
 
+	if (f && is_another(f, fd)) {
+		unname(f);
+		fm_file_put_locked(f);
+		f = NULL;
+	}
 	if (f) {
 		err = write && !f->writable ? upgrade(f, fd, st) : 0;
 		if (err)

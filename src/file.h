@@ -22,6 +22,9 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		 struct fm_file **ret);
 /* Find without creating; takes a reference. */
 struct fm_file *fm_file_find(dev_t dev, ino_t ino);
+/* [plain] The same for who has it open: not one that had the inode number before.
+ * locked: under the space lock. */
+struct fm_file *fm_file_find_fd(const struct stat *st, int fd, bool locked);
 void fm_file_get(struct fm_file *f);
 /* fm_file_put for callers that hold the space lock. */
 void fm_file_put_locked(struct fm_file *f);
