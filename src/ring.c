@@ -363,7 +363,7 @@ static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 		r->inflight++;
 		queued++;
 	}
-	if (queued)
+	if (queued && !ios[0]->nowait)
 		fill_to_plug(r, queued);
 }
 
