@@ -193,8 +193,8 @@ static void ask(struct fm_file *f)
 	use = fm_peers_scan(f);
 	if (use & FM_USE_MAPS)
 		give_up(f);
-	else if (use && !(use & FM_USE_WRITE))
-		atomic_store(&o->harmless, true);
+	else if (!(use & FM_USE_WRITE))
+		atomic_store(&o->harmless, true); /* or gone, or not to be seen */
 }
 
 /* ---- looks -------------------------------------------------------------- */

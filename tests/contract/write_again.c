@@ -230,11 +230,13 @@ static void together(bool one_map)
 		static const char none[PAGE];
 
 		ct_pwrite(shared_fd, none, PAGE, (off_t)(p * PAGE));
-		written[p] = kept[p] = 0;
+		written[p] = 0;
+		kept[p] = 0;
 	}
 	stored = ct_map(shared_fd, N, RW, MAP_SHARED, 0);
 	seen = one_map ? stored : ct_map(shared_fd, N, PROT_READ, MAP_SHARED, 0);
-	old = torn = stop = 0;
+	old = torn = 0;
+	stop = 0;
 	for (size_t i = 0; i < 4; i++)
 		pthread_create(&t[i], NULL, run[i], i == 1 ? &t : NULL);
 	usleep(700000);
