@@ -222,18 +222,23 @@ static FM_FAULT void tidy(struct list *l)
 			push(l, e);
 }
 
-FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
-			       enum fm_entry kind)
+static FM_FAULT struct list *list_of(const struct fm_map *m, uint64_t i,
+				     bool hot, enum fm_entry kind)
 {
 	uint64_t fp = m->pgoff + i;
 	struct shard *s = &shards[(kind == FM_ENTRY_UNIT ? fp >> 9 : fp) %
 				  nshards];
-	struct list *l = hot ? &s->main : &s->small;
+
+	return hot ? &s->main : &s->small;
+}
+
+FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
+			       enum fm_entry kind)
+{
 
 	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
 		atomic_store(&m->listed, true);
-	push(l, pack(m, i, kind));
-	tidy(l);
+	push(list_of(m, i, hot, kind), pack(m, i, kind));
 }
 
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
@@ -259,6 +264,7 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 		mode |= PM_REFERENCED;
 	fm_mode_set(m, i, mode | PM_QUEUED | (hot ? PM_MAIN : 0));
 	fm_cache_enqueue(m, i, hot, FM_ENTRY_PAGE);
+	tidy(list_of(m, i, hot, FM_ENTRY_PAGE));
 }
 
 /* ---- eviction --------------------------------------------------------- */

@@ -27,8 +27,8 @@ void fm_cache_reset(void); /* child of fork */
 void fm_cache_charge(uint64_t n);
 void fm_cache_uncharge(uint64_t n);
 
-/* A page has become present; its lock is held. Puts it into a queue unless it
- * still has an entry. */
+/* A page has become present; its lock is held, and an epoch, or the space lock.
+ * Puts it into a queue unless it still has an entry. */
 void fm_cache_insert(struct fm_map *m, uint64_t i);
 /* Add an entry; no lock needed. A page that has become part of a unit since it
  * was entered needs that entry no more. One that may have been entered because
