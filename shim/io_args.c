@@ -43,14 +43,6 @@ static void note_limit_of(pid_t pid, int what, const struct rlimit *set)
 		note_limit(what, set);
 }
 
-/* A child has ended: what it wrote is heeded before its end is known. */
-static long ended(long r)
-{
-	if (r >= 0)
-		fm_hear_others();
-	return r;
-}
-
 /* clang-format off */
 OBJECT_(int, pipe, (int p[2]), p, TWO_FDS, OUT, IF_OK(TWO_FDS),
 	FM_PASS(pipe, SYS_pipe, p), p)
@@ -127,23 +119,23 @@ OBJECT_LATE(int, futimens, (int fd, const struct timespec t[2]),
 /* Children. */
 OBJECT_(pid_t, wait, (int *status),
 	status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	(pid_t)ended(FM_LATE(wait)(status)), status)
+	(pid_t)fm_told(FM_LATE(wait)(status)), status)
 OBJECT_(pid_t, waitpid, (pid_t pid, int *status, int flags),
 	status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	(pid_t)ended(FM_LATE(waitpid)(pid, status, flags)), pid, status, flags)
+	(pid_t)fm_told(FM_LATE(waitpid)(pid, status, flags)), pid, status, flags)
 OBJECT2_(pid_t, wait3, (int *status, int flags, struct rusage *use),
 	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
 	 use, SIZE(use), OUT, r > 0 ? SIZE(use) : 0,
-	 (pid_t)ended(FM_LATE(wait3)(status, flags, use)), status, flags, use)
+	 (pid_t)fm_told(FM_LATE(wait3)(status, flags, use)), status, flags, use)
 OBJECT2_(pid_t, wait4,
 	 (pid_t pid, int *status, int flags, struct rusage *use),
 	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
 	 use, SIZE(use), OUT, r > 0 ? SIZE(use) : 0,
-	 (pid_t)ended(FM_LATE(wait4)(pid, status, flags, use)),
+	 (pid_t)fm_told(FM_LATE(wait4)(pid, status, flags, use)),
 	 pid, status, flags, use)
 OBJECT_(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int flags),
 	info, SIZE(info), BOTH, IF_OK(SIZE(info)),
-	(int)ended(FM_LATE(waitid)(type, id, info, flags)),
+	(int)fm_told(FM_LATE(waitid)(type, id, info, flags)),
 	type, id, info, flags)
 
 /* Messages and semaphores. */

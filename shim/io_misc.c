@@ -272,24 +272,14 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 
 FM_HOOK int flock(int fd, int operation)
 {
-	int r;
-
 	hear_and_tell();
-	r = FM_PASS(flock, SYS_flock, fd, operation);
-	if (!r)
-		fm_hear_others();
-	return r;
+	return (int)fm_told(FM_PASS(flock, SYS_flock, fd, operation));
 }
 
 FM_HOOK int lockf(int fd, int cmd, off_t len)
 {
-	int r;
-
 	hear_and_tell();
-	r = FM_LATE(lockf)(fd, cmd, len);
-	if (!r)
-		fm_hear_others();
-	return r;
+	return (int)fm_told(FM_LATE(lockf)(fd, cmd, len));
 }
 FM_ALIAS(lockf) int lockf64(int fd, int cmd, off64_t len);
 

@@ -235,7 +235,6 @@ static FM_FAULT struct list *list_of(const struct fm_map *m, uint64_t i,
 FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 			       enum fm_entry kind)
 {
-
 	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
 		atomic_store(&m->listed, true);
 	push(list_of(m, i, hot, kind), pack(m, i, kind));

@@ -202,36 +202,6 @@ static void guardian_main(void *arg)
 
 /* ---- start ------------------------------------------------------------- */
 
-/* clone(2) with a function to run on a stack of its own. */
-static long clone_on(long flags, char *top, void (*fn)(void *),
-		     _Atomic uint32_t *tid, void *tls)
-{
-	long ret;
-	register void *r10 __asm__("r10") = tid;
-	register void *r8 __asm__("r8") = tls;
-
-	top -= 16;
-	((void **)top)[0] = (void *)fn;
-	((void **)top)[1] = NULL;
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "pop %%rax\n\t"
-			 "pop %%rdi\n\t"
-			 "call *%%rax\n\t"
-			 "xor %%edi, %%edi\n\t"
-			 "mov $60, %%eax\n\t"
-			 "syscall\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"(SYS_clone), "D"(flags), "S"(top), "d"(tid),
-			   "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
 /* A thread-local block for code that was compiled with a stack protector. */
 static void *tls_block(char *mem)
 {
@@ -249,8 +219,8 @@ static void between_main(void *arg)
 	long flags = CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS |
 		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
-	if (clone_on(flags, g.mem + TLS + STACK, guardian_main, &g.tid,
-		     tls_block(g.mem)) < 0)
+	if (fm_sys_clone_on(flags, g.mem + TLS + STACK, guardian_main, NULL,
+			    &g.tid, tls_block(g.mem)) < 0)
 		atomic_store(&g.state, FAILED);
 }
 
@@ -264,8 +234,8 @@ static int spawn(void)
 
 	atomic_store(&g.state, STARTING);
 	fm_sys4(SYS_rt_sigprocmask, 2, &all, &old, 8);
-	pid = clone_on(flags, g.mem + TLS + 2 * STACK, between_main, NULL,
-		       tls_block(g.mem));
+	pid = fm_sys_clone_on(flags, g.mem + TLS + 2 * STACK, between_main,
+			      NULL, NULL, tls_block(g.mem));
 	if (pid > 0)
 		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
 			       NULL) == -EINTR)

@@ -6,13 +6,12 @@
  * descriptor table of its own: closing the descriptor that mmap needs would
  * otherwise drop the program's POSIX locks on the file.
  */
-#include <linux/sched.h>
 #include <sched.h>
 #include <stdio.h>
 
 #include "alloc.h"
-#include "file.h"
 #include "engine.h"
+#include "file.h"
 #include "map.h"
 #include "mapops.h"
 #include "peers.h"
@@ -47,43 +46,12 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 }
 
 /* Runs in the helper process: raw system calls only. */
-static int helper_main(void *arg)
+static void helper_main(void *arg)
 {
 	struct helper *h = arg;
 
 	for (unsigned i = 0; i < h->n && !h->err; i++)
 		h->err = helper_one(h, &h->maps[i]);
-	return 0;
-}
-
-static long spawn(int (*fn)(void *), void *arg, char *stack_top)
-{
-	long ret;
-	register long r10 __asm__("r10") = 0;
-	register long r8 __asm__("r8") = 0;
-
-	/* clone(CLONE_VM|CLONE_VFORK): the parent sleeps until the child is
-	 * done, so the child may use the parent's thread-local storage. */
-	stack_top -= 16;
-	((void **)stack_top)[0] = (void *)fn;
-	((void **)stack_top)[1] = arg;
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "pop %%rax\n\t"
-			 "pop %%rdi\n\t"
-			 "call *%%rax\n\t"
-			 "mov %%eax, %%edi\n\t"
-			 "mov $60, %%eax\n\t"
-			 "syscall\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"(SYS_clone), "D"(CLONE_VM | CLONE_VFORK),
-			   "S"(stack_top), "d"(0), "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return ret;
 }
 
 #define HELPER_STACK 65536
@@ -100,7 +68,10 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 		return -ENOMEM;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
 	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
-	pid = spawn(helper_main, &h, stack + HELPER_STACK);
+	/* The parent sleeps until the child is done, so the child may use the
+	 * parent's thread-local storage. */
+	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + HELPER_STACK,
+			      helper_main, &h, NULL, NULL);
 	if (pid > 0) {
 		fm_watch_helper((int)pid);
 		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);

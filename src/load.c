@@ -57,15 +57,21 @@ static FM_FAULT long read_full(struct fm_io *io)
 	return (long)got;
 }
 
-FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
+static FM_FAULT struct fm_io read_of(struct fm_file *f, uint64_t fp, uint64_t n,
+				     void *buf)
 {
-	struct fm_io io = {
+	return (struct fm_io){
 		.file = f,
 		.buf = buf,
 		.off = fp << FM_PAGE_SHIFT,
 		.len = n << FM_PAGE_SHIFT,
 		.op = FM_READ,
 	};
+}
+
+FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
+{
+	struct fm_io io = read_of(f, fp, n, buf);
 	long res = -EAGAIN;
 
 	count(&f->st.loads, 1);
@@ -96,16 +102,9 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 FM_FAULT long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n,
 			     void *buf)
 {
-	struct fm_io io = {
-		.file = f,
-		.buf = buf,
-		.off = fp << FM_PAGE_SHIFT,
-		.len = n << FM_PAGE_SHIFT,
-		.op = FM_READ,
-		.buffered = true,
-		.nowait = true,
-	};
+	struct fm_io io = read_of(f, fp, n, buf);
 
+	io.buffered = io.nowait = true;
 	return fm_load_finish(n, fm_io_once(&io), buf);
 }
 

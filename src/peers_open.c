@@ -140,8 +140,12 @@ void fm_open_judge_all(void)
 
 /* ---- word --------------------------------------------------------------- */
 
+/* Of those that we store to. Not for a child of vfork, which is here in our
+ * memory. */
 static void each_pending(void (*fn)(struct fm_file *f))
 {
+	if (!fm_open_pending() || !fm_watch_is_us())
+		return;
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f;
 		uint64_t old;
@@ -166,11 +170,9 @@ static void show(struct fm_file *f)
 	fm_file_flush(f, 0, 0);
 }
 
-/* Not for a child of vfork, which is here in our memory. */
 void fm_tell_others(void)
 {
-	if (fm_open_pending() && fm_watch_is_us())
-		each_pending(show);
+	each_pending(show);
 }
 
 static void give_up(struct fm_file *f)
@@ -183,17 +185,21 @@ static void give_up(struct fm_file *f)
 	fm_space_unlock(&old);
 }
 
+/* Who maps it gets it. Could the others store to it? */
+static bool look_for_maps(struct fm_file *f)
+{
+	unsigned use = fm_peers_weary(false) ? FM_USE_WRITE : fm_peers_scan(f);
+
+	if (use & FM_USE_MAPS)
+		give_up(f);
+	return use & (FM_USE_WRITE | FM_USE_MAPS);
+}
+
 static void ask(struct fm_file *f)
 {
 	struct open *o = &opens[f->id];
-	unsigned use;
 
-	if (atomic_load(&o->harmless) || fm_peers_weary(false))
-		return;
-	use = fm_peers_scan(f);
-	if (use & FM_USE_MAPS)
-		give_up(f);
-	else if (!(use & FM_USE_WRITE))
+	if (!atomic_load(&o->harmless) && !look_for_maps(f))
 		atomic_store(&o->harmless, true); /* or gone, or not to be seen */
 }
 
@@ -213,8 +219,7 @@ static void look(struct fm_file *f)
 	if (!look_due(o))
 		return;
 	atomic_fetch_add(&o->looks, 1);
-	if (!fm_peers_weary(false) && (fm_peers_scan(f) & FM_USE_MAPS))
-		give_up(f);
+	look_for_maps(f);
 }
 
 void fm_open_look(void)
@@ -235,6 +240,5 @@ int fm_open_wait_ms(void)
 
 void fm_open_word(void)
 {
-	if (fm_open_pending() && fm_watch_is_us())
-		each_pending(ask);
+	each_pending(ask);
 }

@@ -53,3 +53,32 @@ FM_FAULT void *fm_sys_anon(size_t len)
 
 	return (uintptr_t)p >= (uintptr_t)-4095 ? NULL : p;
 }
+
+long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,
+		     _Atomic uint32_t *tid, void *tls)
+{
+	long ret;
+	register void *r10 __asm__("r10") = tid;
+	register void *r8 __asm__("r8") = tls;
+
+	top -= 16;
+	((void **)top)[0] = (void *)fn;
+	((void **)top)[1] = arg;
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "pop %%rax\n\t"
+			 "pop %%rdi\n\t"
+			 "call *%%rax\n\t"
+			 "xor %%edi, %%edi\n\t"
+			 "mov $60, %%eax\n\t"
+			 "syscall\n\t"
+			 "hlt\n"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"(SYS_clone), "D"(flags), "S"(top), "d"(tid),
+			   "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	return ret;
+}

@@ -131,6 +131,11 @@ static inline int fm_sys_getpid(void)
 	return (int)fm_sys0(SYS_getpid);
 }
 
+/* clone(2) with a function to run on a stack of its own, which ends at top: the
+ * process that it makes, or -errno. It ends when fn does, with status 0. */
+long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,
+		     _Atomic uint32_t *tid, void *tls);
+
 /* Anonymous zeroed memory of the engine, away from the program's mappings;
  * NULL when there is none. Not dumped into cores, and never inherited
  * half-alive: fork copies it as usual. */

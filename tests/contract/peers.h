@@ -26,6 +26,23 @@ struct order {
 
 extern char **environ;
 
+/* This program again, with our descriptor fd as number `as`, and then not here any
+ * more. native: in an empty environment. */
+CT_UNUSED static pid_t peer_spawn(char **argv, int fd, int as, bool native)
+{
+	posix_spawn_file_actions_t fa;
+	char *none[] = { NULL };
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_adddup2(&fa, fd, as);
+	if (posix_spawn(&pid, argv[0], &fa, NULL, argv, native ? none : environ))
+		ct_die("posix_spawn");
+	posix_spawn_file_actions_destroy(&fa);
+	close(fd);
+	return pid;
+}
+
 /* native: without the library, whatever we run with. Spawned, not forked: a
  * fork hands the files over by itself. */
 CT_UNUSED static struct peer peer_start(const char *self, const char *file, bool native)

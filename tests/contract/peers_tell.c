@@ -53,20 +53,13 @@ static pid_t start(const char *how, bool native, int *ret_end)
 {
 	char *argv[] = { (char *)self, ct_dir, "reader", (char *)path,
 			 (char *)how, NULL };
-	posix_spawn_file_actions_t fa;
-	char *none[] = { NULL };
 	pid_t pid;
 	int s[2];
 	char c;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s))
 		ct_die("socketpair");
-	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_adddup2(&fa, s[1], END);
-	if (posix_spawn(&pid, self, &fa, NULL, argv, native ? none : environ))
-		ct_die("posix_spawn");
-	posix_spawn_file_actions_destroy(&fa);
-	close(s[1]);
+	pid = peer_spawn(argv, s[1], END, native);
 	if (read(s[0], &c, 1) != 1)
 		ct_die("no reader");
 	*ret_end = s[0];

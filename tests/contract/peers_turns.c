@@ -35,20 +35,13 @@ static pid_t start(size_t off, bool native, int *ret_end)
 {
 	char at[32], *argv[] = { (char *)self, ct_dir, "write", (char *)path,
 				 at, "Z", NULL };
-	posix_spawn_file_actions_t fa;
-	char *none[] = { NULL };
 	int p[2];
 	pid_t pid;
 
 	snprintf(at, sizeof(at), "%zu", off);
 	if (pipe2(p, O_CLOEXEC))
 		ct_die("pipe");
-	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_adddup2(&fa, p[1], 60);
-	if (posix_spawn(&pid, self, &fa, NULL, argv, native ? none : environ))
-		ct_die("posix_spawn");
-	posix_spawn_file_actions_destroy(&fa);
-	close(p[1]);
+	pid = peer_spawn(argv, p[1], 60, native);
 	*ret_end = p[0];
 	return pid;
 }

@@ -98,8 +98,6 @@ static pid_t start(size_t off, enum way way, bool native, int *ret_end)
 	char num[4][32], *argv[] = { (char *)self, ct_dir, "word", num[0],
 				     (char *)path, num[1], (char *)flag,
 				     num[2], num[3], mq_name, NULL };
-	posix_spawn_file_actions_t fa;
-	char *none[] = { NULL };
 	int p[2];
 	pid_t pid;
 
@@ -115,12 +113,7 @@ static pid_t start(size_t off, enum way way, bool native, int *ret_end)
 		if (pipe2(p, O_CLOEXEC))
 			ct_die("pipe");
 	}
-	posix_spawn_file_actions_init(&fa);
-	posix_spawn_file_actions_adddup2(&fa, p[1], WORD);
-	if (posix_spawn(&pid, self, &fa, NULL, argv, native ? none : environ))
-		ct_die("posix_spawn");
-	posix_spawn_file_actions_destroy(&fa);
-	close(p[1]);
+	pid = peer_spawn(argv, p[1], WORD, native);
 	*ret_end = p[0];
 	return pid;
 }
