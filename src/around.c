@@ -238,6 +238,18 @@ static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 	return false;
 }
 
+/* Where the mapping ends, or the file, as far as is known. */
+static FM_FAULT uint64_t end_of(const struct fm_map *m)
+{
+	uint64_t pages = fm_map_pages(m);
+	uint64_t size = ((uint64_t)atomic_load(&m->file->size) +
+			 FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+
+	if (size < m->pgoff + pages)
+		pages = size < m->pgoff ? 0 : size - m->pgoff;
+	return pages;
+}
+
 FM_FAULT void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
 			     uint64_t *hi)
 {
@@ -250,8 +262,8 @@ FM_FAULT void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
 		return;
 	first = fp - fp % per < m->pgoff ? 0 : fp - fp % per - m->pgoff;
 	last = fp - fp % per + per - m->pgoff;
-	if (last > fm_map_pages(m))
-		last = fm_map_pages(m);
+	if (last > end_of(m))
+		last = end_of(m);
 	while (*lo > first && join(m, *lo - 1))
 		--*lo;
 	while (*hi < last && join(m, *hi))

@@ -69,6 +69,14 @@ static FM_FAULT struct fm_io read_of(struct fm_file *f, uint64_t fp, uint64_t n,
 	};
 }
 
+/* Short since the file is? A direct read in its place would first write what
+ * the page cache has of these pages. */
+static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
+{
+	return res >= 0 &&
+	       off + (uint64_t)res >= (uint64_t)fm_file_size_now(f);
+}
+
 FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 {
 	struct fm_io io = read_of(f, fp, n, buf);
@@ -84,7 +92,8 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 		warm.nowait = f->direct && !f->windows;
 		res = warm.nowait ? fm_io_once(&warm) :
 				    read_full(&warm);
-		if (warm.nowait && res != (long)warm.len)
+		if (warm.nowait && res != (long)warm.len &&
+		    !ends_at(f, warm.off, res))
 			res = -EAGAIN;
 	}
 	if (res == -EAGAIN && f->direct)
