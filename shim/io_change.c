@@ -136,7 +136,7 @@ static off_t size_of(int fd)
 {
 	struct stat st;
 
-	return fm_sys_fstat(fd, &st) < 0 ? 0 : st.st_size;
+	return fm_sys_look(fd, &st) < 0 ? 0 : st.st_size;
 }
 
 /* Write-back that fails must not let the program read older bytes than the

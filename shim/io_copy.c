@@ -45,7 +45,7 @@ static off_t regular_size(int fd)
 {
 	struct stat st;
 
-	if (fm_sys_fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fm_sys_look(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -1;
 	return st.st_size;
 }

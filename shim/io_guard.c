@@ -408,7 +408,7 @@ static void classify(struct fm_rw *rw)
 
 	rw->loop = rw->pin = false;
 	rw->atomic = true;
-	if (fl < 0 || fm_sys_fstat(rw->fd, &st) < 0)
+	if (fl < 0 || fm_sys_look(rw->fd, &st) < 0)
 		return;
 	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
 		rw->loop = true;

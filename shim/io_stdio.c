@@ -54,7 +54,7 @@ bool fm_stdio_may_pin(FILE *fp)
 	struct fm_file *f;
 	struct stat st;
 
-	if (fp->_fileno < 0 || fm_sys_fstat(fp->_fileno, &st) < 0 ||
+	if (fp->_fileno < 0 || fm_sys_look(fp->_fileno, &st) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return false;
 	f = fm_file_by_stat(&st);
@@ -95,7 +95,7 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 	if (fl < 0 || !(fl & O_APPEND))
 		return fm_change_lock(c, from,
 				      2 * buffer + (off_t)(n + pending(fp)));
-	if (fm_sys_fstat(fp->_fileno, &st) < 0)
+	if (fm_sys_look(fp->_fileno, &st) < 0)
 		return fm_change_lock(c, 0, 0);
 	return fm_change_lock(c, st.st_size, (off_t)(n + pending(fp)));
 }

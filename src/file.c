@@ -218,7 +218,7 @@ FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 {
 	struct stat st;
 
-	if (f->fd_path >= 0 && fm_sys_fstat(f->fd_path, &st) == 0 &&
+	if (f->fd_path >= 0 && fm_sys_look(f->fd_path, &st) == 0 &&
 	    st.st_ino == f->ino && st.st_dev == f->dev) {
 		atomic_store(&f->size, st.st_size);
 		if (st.st_blocks * 512 < st.st_size)
@@ -578,7 +578,7 @@ struct fm_file *fm_file_by_fd(int fd)
 {
 	struct stat st;
 
-	if (!fm_active() || fm_sys_fstat(fd, &st))
+	if (!fm_active() || fm_sys_look(fd, &st))
 		return NULL;
 	return fm_file_by_stat(&st);
 }

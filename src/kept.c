@@ -10,10 +10,8 @@
  */
 #include "kept.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 
 #include "cache.h"
 #include "engine_priv.h"
@@ -66,21 +64,11 @@ static bool unchanged(const struct kept *k, const struct stat *st)
  * time of its own. */
 static bool fine_times(int fd)
 {
-	static int fine_kernel = -1;
 	struct {
 		long type, more[15];
 	} fs = { 0 };
-	struct utsname u;
-	char *dot;
 
-	if (fine_kernel < 0) {
-		long major = fm_sys1(SYS_uname, &u) ?
-				     0 : strtol(u.release, &dot, 10);
-
-		fine_kernel = major > 6 ||
-			      (major == 6 && *dot == '.' && atoi(dot + 1) >= 13);
-	}
-	if (!fine_kernel || fm_sys2(SYS_fstatfs, fd, &fs))
+	if (!fm_sys_fine_times() || fm_sys2(SYS_fstatfs, fd, &fs))
 		return false;
 	return fs.type == 0xef53 || fs.type == 0x58465342 /* ext4, XFS */ ||
 	       fs.type == 0x9123683e || fs.type == 0x01021994; /* btrfs, tmpfs */

@@ -88,7 +88,7 @@ unsigned fm_write_enter(int fd)
 	if (slot < FM_READS_FULL)
 		return slot;
 	/* Pipes and sockets may block many for long. */
-	if (fm_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (fm_sys_look(fd, &st) || !S_ISREG(st.st_mode))
 		return FM_WRITE_OTHER;
 	atomic_fetch_add(&crowd, 1);
 	return slot;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sys.h"
 
+#include <sys/utsname.h>
+
 #include "lock.h"
 
 /*
@@ -52,6 +54,63 @@ FM_FAULT void *fm_sys_anon(size_t len)
 	void *p = fm_sys_far(len, PROT_READ | PROT_WRITE);
 
 	return (uintptr_t)p >= (uintptr_t)-4095 ? NULL : p;
+}
+
+static FM_FAULT unsigned number_at(const char *p)
+{
+	unsigned n = 0;
+
+	while (*p >= '0' && *p <= '9')
+		n = n * 10 + (unsigned)(*p++ - '0');
+	return n;
+}
+
+static FM_FAULT bool ask_fine_times(void)
+{
+	struct utsname u;
+	unsigned major;
+	const char *p = u.release;
+
+	if (fm_sys1(SYS_uname, &u))
+		return false;
+	major = number_at(p);
+	while (*p && *p != '.')
+		p++;
+	return major > 6 || (major == 6 && *p && number_at(p + 1) >= 13);
+}
+
+FM_FAULT bool fm_sys_fine_times(void)
+{
+	static _Atomic int8_t known; /* 0 not yet, else no or yes */
+
+	if (!atomic_load_explicit(&known, memory_order_relaxed))
+		atomic_store_explicit(&known, ask_fine_times() ? 2 : 1,
+				      memory_order_relaxed);
+	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
+}
+
+#define LOOK (STATX_TYPE | STATX_INO | STATX_SIZE | STATX_BLOCKS)
+
+/* As the kernel's stat(2) has it. */
+static FM_FAULT dev_t device(uint32_t major, uint32_t minor)
+{
+	return (minor & 0xff) | (dev_t)major << 8 | (dev_t)(minor & ~0xffu) << 12;
+}
+
+FM_FAULT int fm_sys_look(int fd, struct stat *st)
+{
+	struct statx sx;
+
+	if (!fm_sys_fine_times() ||
+	    fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, LOOK, &sx) ||
+	    (sx.stx_mask & LOOK) != LOOK)
+		return fm_sys_fstat(fd, st);
+	st->st_mode = sx.stx_mode;
+	st->st_dev = device(sx.stx_dev_major, sx.stx_dev_minor);
+	st->st_ino = sx.stx_ino;
+	st->st_size = (off_t)sx.stx_size;
+	st->st_blocks = (blkcnt_t)sx.stx_blocks;
+	return 0;
 }
 
 long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,

@@ -102,6 +102,15 @@ static inline int fm_sys_fstat(int fd, struct stat *st)
 	return (int)fm_sys2(SYS_fstat, fd, st);
 }
 
+/* Does a change of a file whose times have been looked at get a time of its own,
+ * on the file systems that can (Linux 6.13)? */
+bool fm_sys_fine_times(void);
+
+/* fstat(2) without the times: mode, device, inode, size and blocks only. With
+ * fine times a look at them makes the next write to the file take a new one,
+ * and with it a change of the inode. */
+int fm_sys_look(int fd, struct stat *st);
+
 /* Is fd that file? The number may be another's by now. */
 static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)
 {
