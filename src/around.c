@@ -29,6 +29,7 @@
 #include "map.h"
 #include "page.h"
 #include "policy.h"
+#include "shut.h"
 #include "space.h"
 
 #define FEW 4    /* pages: the device reads them in the time of one */
@@ -231,7 +232,7 @@ static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 		return false;
 	if (!(fm_mode(m, i) & PM_PRESENT) &&
 	    !(fm_page_state(p) & (FP_DIRTY | FP_AHEAD | FP_WB)) &&
-	    !alias_has(m, i) &&
+	    !fm_is_shut(m->file, m->pgoff + i) && !alias_has(m, i) &&
 	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m)
 		return true;
 	fm_page_unlock(p);

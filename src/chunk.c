@@ -13,6 +13,7 @@
 #include "map.h"
 #include "page.h"
 #include "ring.h"
+#include "shut.h"
 #include "space.h"
 #include "standby.h"
 
@@ -193,8 +194,10 @@ static FM_FAULT bool flag_page(struct fm_map *m, uint64_t i)
 	     fm_space_find((uintptr_t)fm_map_addr(m, i)) == m;
 	if (ok) {
 		fm_map_touch(m, i);
-		fm_page_set(p, FP_AHEAD, 0);
+		ok = !fm_is_shut(m->file, m->pgoff + i);
 	}
+	if (ok)
+		fm_page_set(p, FP_AHEAD, 0);
 	fm_page_unlock(p);
 	return ok;
 }
@@ -257,7 +260,7 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 
 /* ---- mapping ----------------------------------------------------------- */
 
-/* The page is locked. May the chunk's data for it be mapped into m? */
+/* The page is locked, and touched. May the chunk's data for it be mapped into m? */
 static FM_FAULT bool mappable(struct fm_chunk *c, struct fm_map *m, uint64_t i,
 			      _Atomic uint8_t *p)
 {
@@ -267,6 +270,7 @@ static FM_FAULT bool mappable(struct fm_chunk *c, struct fm_map *m, uint64_t i,
 	       !(fm_page_state(p) & (FP_DIRTY | FP_WB)) &&
 	       !(fm_mode(m, i) & PM_PRESENT) &&
 	       !atomic_load(&m->file->frozen) &&
+	       !fm_is_shut(m->file, m->pgoff + i) &&
 	       fm_space_find((uintptr_t)fm_map_addr(m, i)) == m &&
 	       (!atomic_load(&m->aliased) ||
 		!fm_map_holder(m->file, m->pgoff + i, NULL, &j));

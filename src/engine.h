@@ -180,10 +180,10 @@ int fm_file_sync(struct fm_file *f);
  */
 struct fm_range {
 	struct fm_file *file;
-	uint64_t first, count; /* in pages */
+	uint64_t first, stop;  /* pages */
 	uint64_t whole;        /* first page that lies in it from its start */
 	uint64_t mask;         /* signals stay blocked between the calls */
-	bool space;            /* an open-ended range also keeps mmap out */
+	bool space;            /* a long range also keeps mmap out, shut.h */
 	bool cached;           /* the change went through the page cache */
 };
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,

@@ -27,6 +27,7 @@
 #include "mapops.h"
 #include "page.h"
 #include "policy.h"
+#include "shut.h"
 #include "space.h"
 #include "stats.h"
 #include "trace.h"
@@ -423,11 +424,13 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		acc.write = false;
 	}
 	fm_wait_frozen(f);
+	fm_shut_wait(f, m->pgoff + i);
 	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, p))
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);
 	fm_page_lock(p);
 	if (fm_space_find(a) != m || atomic_load(&f->frozen) ||
+	    fm_is_shut(f, m->pgoff + i) ||
 	    (fm_page_state(p) & FP_AHEAD)) {
 		fm_page_unlock(p);
 		return FM_FAULT_RETRY;

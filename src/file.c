@@ -102,14 +102,6 @@ static struct fm_leaf *leaf_new(struct fm_file *f, uint64_t number)
 }
 #endif
 
-static void raise_to(_Atomic uint64_t *v, uint64_t least)
-{
-	uint64_t now = atomic_load(v);
-
-	while (now < least && !atomic_compare_exchange_weak(v, &now, least))
-		;
-}
-
 int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
 {
 	uint64_t l = first >> FM_LEAF_SHIFT;
@@ -128,8 +120,7 @@ int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
 		if (!atomic_compare_exchange_strong(&f->leaf[l], &none, new))
 			fm_sys_munmap(new, sizeof(*new));
 	}
-	raise_to(&f->leaf_hi, last + 1);
-	raise_to(&f->page_hi, first + count);
+	fm_raise_to(&f->leaf_hi, last + 1);
 	return 0;
 }
 
@@ -369,6 +360,7 @@ static struct fm_file *file_new(const struct stat *st, const char *path,
 	atomic_init(&f->gen, next_gen++);
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->size, st->st_size);
+	atomic_init(&f->shut_from, UINT64_MAX);
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	return f;
 }

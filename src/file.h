@@ -31,6 +31,14 @@ void fm_file_put_locked(struct fm_file *f);
 
 void fm_files_reset(void); /* child of fork */
 
+static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)
+{
+	uint64_t now = atomic_load(v);
+
+	while (now < least && !atomic_compare_exchange_weak(v, &now, least))
+		;
+}
+
 /* Make leaves for pages [first, first+count). [plain] 0 or -ENOMEM. */
 int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count);
 

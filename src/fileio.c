@@ -4,7 +4,8 @@
  *
  * Before a change: what is dirty in the range goes to the file, and every
  * page of the range is locked, so that no load can read half of the change
- * and no store can be merged into a page that is about to be forgotten.
+ * and no store can be merged into a page that is about to be forgotten. Of a
+ * range without an end those that were never touched are shut instead (shut.h).
  * After it: our copies are dropped and loaded again on the next touch; those
  * of a short write at once, since who writes a page that is mapped mostly looks
  * at it soon (LMDB, SQLite), and a fault costs four times as much.
@@ -24,6 +25,7 @@
 #include "mapops.h"
 #include "page.h"
 #include "pin.h"
+#include "shut.h"
 #include "space.h"
 #include "uffd.h"
 #include "wb.h"
@@ -33,13 +35,13 @@ static uint64_t first_page(off_t off)
 	return (uint64_t)off >> FM_PAGE_SHIFT;
 }
 
-/* len 0 means to the end of everything that has ever been mapped or locked. */
-static uint64_t stop_page(struct fm_file *f, off_t off, off_t len)
+/* len 0 means to the end of everything that could ever be mapped. */
+static uint64_t stop_page(off_t off, off_t len)
 {
-	if (len == 0)
-		return atomic_load(&f->page_hi);
-	return ((uint64_t)off + (uint64_t)len + FM_PAGE_MASK) >>
-	       FM_PAGE_SHIFT;
+	uint64_t stop = ((uint64_t)off + (uint64_t)len + FM_PAGE_MASK) >>
+			FM_PAGE_SHIFT;
+
+	return len && stop < FM_MAX_FILE_PAGES ? stop : FM_MAX_FILE_PAGES;
 }
 
 /*
@@ -58,7 +60,7 @@ void fm_file_mixed(struct fm_file *f)
 int fm_file_flush(struct fm_file *f, off_t off, off_t len)
 {
 	fm_file_mixed(f);
-	return fm_wb_range(f, first_page(off), stop_page(f, off, len), true);
+	return fm_wb_range(f, first_page(off), stop_page(off, len), true);
 }
 
 int fm_file_sync(struct fm_file *f)
@@ -81,55 +83,52 @@ void fm_engine_flush_all(void)
 
 /* ---- locking a range --------------------------------------------------- */
 
-static bool chunk_exists(struct fm_file *f, uint64_t page)
+/* Of a range that keeps the space lock only pages of touched groups are locked,
+ * and the file is shut from its start on. */
+static uint64_t next_page(const struct fm_range *r, uint64_t fp)
 {
-	return fm_leaf_of(f, page) != NULL;
+	return r->space ? fm_shut_next(r->file, fp, r->stop) : fp;
 }
 
-/* Lock [first, stop) where a directory exists. Pages are visited in
- * ascending order, as the lock order asks. */
-static void lock_pages(struct fm_file *f, uint64_t first, uint64_t stop)
+static void lock_idle(_Atomic uint8_t *p)
 {
-	for (uint64_t fp = first; fp < stop; fp++) {
-		_Atomic uint8_t *p;
-
-		if (!chunk_exists(f, fp)) {
-			fp |= FM_LEAF_PAGES - 1;
-			continue;
-		}
-		p = fm_file_page(f, fp);
-		for (;;) {
-			fm_page_lock(p);
-			if (!(fm_page_state(p) & FP_WB))
-				break;
-			fm_page_unlock(p);
-			fm_page_wait(p, FP_WB);
-		}
+	for (;;) {
+		fm_page_lock(p);
+		if (!(fm_page_state(p) & FP_WB))
+			break;
+		fm_page_unlock(p);
+		fm_page_wait(p, FP_WB);
 	}
 }
 
-static void unlock_pages(struct fm_file *f, uint64_t first, uint64_t stop)
+/* Pages are visited in ascending order, as the lock order asks. */
+static void lock_pages(struct fm_range *r, uint64_t stop)
 {
-	for (uint64_t fp = first; fp < stop; fp++) {
-		_Atomic uint8_t *p = fm_file_page(f, fp);
+	r->stop = stop;
+	if (r->space)
+		fm_shut(r->file, r->first, stop, &r->stop);
+	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
+	     fp = next_page(r, fp + 1))
+		lock_idle(fm_file_page(r->file, fp));
+}
 
-		if (!p) {
-			fp |= FM_LEAF_PAGES - 1;
-			continue;
-		}
-		if (fm_page_state(p) & FP_BUSY)
-			fm_page_unlock(p);
-	}
+static void unlock_pages(const struct fm_range *r)
+{
+	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
+	     fp = next_page(r, fp + 1))
+		fm_page_unlock(fm_file_page(r->file, fp));
+	if (r->space)
+		fm_shut_open(r->file);
 }
 
 /* Everything locked; is anything dirty? Then it was stored to between the
  * flush and the lock. */
-static bool locked_and_clean(struct fm_file *f, uint64_t first, uint64_t stop)
+static bool locked_and_clean(struct fm_range *r, uint64_t stop)
 {
-	lock_pages(f, first, stop);
-	if (fm_dirty_next(f, first, stop) >= stop)
+	lock_pages(r, stop);
+	if (fm_dirty_next(r->file, r->first, stop) >= stop)
 		return true;
-	unlock_pages(f, first, stop);
+	unlock_pages(r);
 	return false;
 }
 
@@ -151,69 +150,75 @@ static int clean_locked(struct fm_file *f, uint64_t first, uint64_t stop,
 /* Ends with every page locked, also on an error. A system call of another
  * thread that stores into the range is waited for, unless it takes long: it may
  * be waiting for what comes after this change. */
-static int lock_clean(struct fm_file *f, uint64_t first, uint64_t stop)
+static int lock_clean(struct fm_range *r, uint64_t stop)
 {
 	const struct timespec pause = { 0, 250000 };
 	int err;
 
 	for (int tries = 0; tries < 3; tries++) {
-		fm_wb_range(f, first, stop, true);
-		if (locked_and_clean(f, first, stop))
+		fm_wb_range(r->file, r->first, stop, true);
+		if (locked_and_clean(r, stop))
 			return 0;
 	}
 	for (int waits = 0;; waits++) {
-		lock_pages(f, first, stop);
-		err = clean_locked(f, first, stop, waits == PATIENCE);
+		lock_pages(r, stop);
+		err = clean_locked(r->file, r->first, stop,
+				   waits == PATIENCE);
 		if (err != -EBUSY || waits == PATIENCE)
 			return err;
-		unlock_pages(f, first, stop);
+		unlock_pages(r);
 		fm_sys2(SYS_nanosleep, &pause, NULL);
 	}
+}
+
+/* What a range has beside page locks. The space lock keeps out others that shut
+ * the file, and mmap, which may bring kept pages back without asking. */
+static void lock_around(struct fm_range *r)
+{
+	if (r->space)
+		fm_space_lock(&r->mask);
+	else /* this thread holds page locks */
+		fm_block_signals(&r->mask);
+}
+
+static void unlock_around(struct fm_range *r)
+{
+	if (r->space)
+		fm_space_unlock(&r->mask);
+	else
+		fm_restore_signals(&r->mask);
 }
 
 static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 			  struct fm_range *r)
 {
-	uint64_t first = first_page(off), stop, old;
+	uint64_t stop = stop_page(off, len);
 	unsigned e;
 	int err;
 
 	fm_file_mixed(f);
-	/* A later mmap must not create a directory half way through. */
+	r->file = f;
+	r->first = first_page(off);
+	r->whole = ((uint64_t)off + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	r->cached = false;
 	r->space = len == 0 || (uint64_t)len >> FM_PAGE_SHIFT >= FM_LEAF_PAGES * 4;
-	if (r->space)
-		fm_space_lock(&old);
-	else
-		fm_block_signals(&old);
-	stop = stop_page(f, off, len);
-	if (stop > FM_MAX_FILE_PAGES)
-		stop = FM_MAX_FILE_PAGES;
-	if (stop < first)
-		stop = first;
-	if (!r->space && fm_file_grow_leaves(f, first, stop - first)) {
-		fm_restore_signals(&old);
+	if (stop < r->first)
+		stop = r->first;
+	lock_around(r);
+	if (!r->space && fm_file_grow_leaves(f, r->first, stop - r->first)) {
+		unlock_around(r);
 		return -ENOMEM;
 	}
 	e = fm_epoch_enter();
-	fm_ahead_forget_range(f, first, stop);
-	err = lock_clean(f, first, stop);
+	fm_ahead_forget_range(f, r->first, stop);
+	err = lock_clean(r, stop);
 	fm_epoch_leave(e);
 	if (err && len) {
 		/* Unwritten bytes around a partial overwrite would be lost. */
-		unlock_pages(f, first, stop);
-		if (r->space)
-			fm_space_unlock(&old);
-		else
-			fm_restore_signals(&old);
+		unlock_pages(r);
+		unlock_around(r);
 		return err;
 	}
-	/* Stays blocked until unlock: this thread holds page locks. */
-	r->mask = old;
-	r->file = f;
-	r->first = first;
-	r->cached = false;
-	r->whole = ((uint64_t)off + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
-	r->count = stop - first;
 	return 0;
 }
 
@@ -240,7 +245,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 _Static_assert(RELOAD << FM_PAGE_SHIFT <= FM_BOUNCE, "a buffer holds them");
 
 struct stale {
-	uint64_t first, stop;
+	const struct fm_range *range;
 	uint64_t own; /* from here on private copies go as well */
 	uint64_t gone; /* of the first RELOAD pages, those just dropped */
 	bool pinned;
@@ -258,18 +263,20 @@ static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
 		d->pinned = true;
 	else {
 		fm_drop_page(&d->drop, m, i);
-		if (m->pgoff + i - d->first < RELOAD)
-			d->gone |= 1ull << (m->pgoff + i - d->first);
+		if (m->pgoff + i - d->range->first < RELOAD)
+			d->gone |= 1ull << (m->pgoff + i - d->range->first);
 	}
 }
 
 static void drop_in_map(struct fm_map *m, struct stale *d)
 {
 	uint64_t end = m->pgoff + fm_map_pages(m);
-	uint64_t lo = d->first < m->pgoff ? m->pgoff : d->first;
-	uint64_t hi = d->stop < end ? d->stop : end;
+	const struct fm_range *r = d->range;
+	uint64_t lo = r->first < m->pgoff ? m->pgoff : r->first;
+	uint64_t hi = r->stop < end ? r->stop : end;
 
-	for (uint64_t fp = lo; fp < hi; fp++) {
+	for (uint64_t fp = next_page(r, lo); fp < hi;
+	     fp = next_page(r, fp + 1)) {
 		uint64_t i = fp - m->pgoff;
 		uint64_t group = (m->mbase + i) >> FM_TOUCH_SHIFT;
 
@@ -296,7 +303,7 @@ static uint64_t put_back(struct fm_map *m, uint64_t fp, uint64_t stop,
 static uint64_t put_back_all(struct fm_map *m, const struct stale *d,
 			     unsigned lo, unsigned hi, const char *mem)
 {
-	uint64_t done = 0;
+	uint64_t done = 0, first = d->range->first;
 
 	for (unsigned k = lo, end; k < hi; k = end) {
 		bool was = d->gone >> k & 1;
@@ -304,7 +311,7 @@ static uint64_t put_back_all(struct fm_map *m, const struct stale *d,
 		for (end = k + 1; end < hi && (d->gone >> end & 1) == was;)
 			end++;
 		if (was)
-			done += put_back(m, d->first + k, d->first + end,
+			done += put_back(m, first + k, first + end,
 					 mem + ((k - lo) << FM_PAGE_SHIFT));
 	}
 	return done;
@@ -322,7 +329,8 @@ static void reload(struct fm_map *m, const struct stale *d)
 
 	fm_cache_charge(n);
 	b = fm_bounce_get(); /* who has one does not wait for memory */
-	if (fm_load_cached(m->file, d->first + lo, hi - lo, b->mem) == hi - lo)
+	if (fm_load_cached(m->file, d->range->first + lo, hi - lo, b->mem) ==
+	    hi - lo)
 		n -= put_back_all(m, d, lo, hi, b->mem);
 	fm_bounce_put(b);
 	fm_cache_uncharge(n);
@@ -336,28 +344,25 @@ static void renew_map(struct fm_map *m, struct stale *d, bool again)
 		reload(m, d);
 }
 
-static void forget_states(struct fm_file *f, uint64_t first, uint64_t stop)
+static void forget_states(const struct fm_range *r)
 {
-	for (uint64_t fp = first; fp < stop; fp++) {
-		_Atomic uint8_t *p = fm_file_page(f, fp);
+	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
+	     fp = next_page(r, fp + 1)) {
+		_Atomic uint8_t *p = fm_file_page(r->file, fp);
 
-		if (!p) {
-			fp |= FM_LEAF_PAGES - 1;
-			continue;
-		}
 		if (fm_page_state(p) & FP_DIRTY)
-			fm_dirty_clear(f, fp);
+			fm_dirty_clear(r->file, fp);
 		fm_page_set(p, 0, FP_DIRTY | FP_ALLOC | FP_REDIRTY | FP_AHEAD);
 	}
 }
 
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
-	const bool again = r->cached && r->count <= RELOAD && !discard;
+	const bool again = r->cached && r->stop - r->first <= RELOAD &&
+			   !discard;
 	struct fm_file *f = r->file;
 	struct stale d = {
-		.first = r->first,
-		.stop = r->first + r->count,
+		.range = r,
 		.own = discard ? r->whole : UINT64_MAX,
 		.drop = { .stay_locked = true },
 	};
@@ -367,19 +372,16 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 		struct fm_map *m = atomic_load(&f->maps);
 
 		atomic_store(&f->changed_ms, fm_now_ms());
-		fm_ahead_kill_range(f, d.first, d.stop);
+		fm_ahead_kill_range(f, r->first, r->stop);
 
 		for (; m; m = atomic_load(&m->file_next))
 			renew_map(m, &d, again);
 		if (!d.pinned)
-			forget_states(f, d.first, d.stop);
+			forget_states(r);
 	}
-	unlock_pages(f, d.first, d.stop);
+	unlock_pages(r);
 	fm_epoch_leave(e);
-	if (r->space)
-		fm_space_unlock(&r->mask);
-	else
-		fm_restore_signals(&r->mask);
+	unlock_around(r);
 	if (d.pinned) /* a system call in flight uses a stale copy */
 		fm_file_demote(f, "file changed under a system call");
 }

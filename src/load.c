@@ -8,6 +8,7 @@
 #include "page.h"
 #include "policy.h"
 #include "ring.h"
+#include "shut.h"
 
 #define ALLOC_PAGES 256 /* allocate holes by the MiB */
 
@@ -134,6 +135,7 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 	return fm_io_once(&io);
 }
 
+/* Pages that nobody has touched yet among them. */
 static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
 				    uint64_t n, uint64_t mine)
 {
@@ -142,7 +144,9 @@ static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
 
 		if (!p || k == mine || !fm_page_trylock(p))
 			continue;
-		fm_page_set(p, FP_ALLOC, 0);
+		fm_file_touch(f, k, k + 1);
+		if (!fm_is_shut(f, k))
+			fm_page_set(p, FP_ALLOC, 0);
 		fm_page_unlock(p);
 	}
 }

@@ -11,6 +11,7 @@
 #include "file.h"
 #include "overlap.h"
 #include "page.h"
+#include "shut.h"
 #include "space.h"
 
 static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
@@ -86,7 +87,8 @@ static void id_free(struct fm_map *m)
 
 static struct fm_modes *modes_new(uint64_t pages)
 {
-	size_t touched = (size_t)((pages + 511) >> FM_TOUCH_SHIFT);
+	size_t touched = (size_t)((pages + FM_TOUCH_PAGES - 1) >>
+				  FM_TOUCH_SHIFT);
 	size_t bytes = sizeof(struct fm_modes) + touched + (size_t)pages;
 	struct fm_modes *s;
 
@@ -115,6 +117,19 @@ static void modes_put(struct fm_modes *s)
 		fm_sys_munmap(s, s->bytes);
 	else
 		fm_free(s);
+}
+
+/* The file's group first: who finds the mapping's touched relies on both. */
+FM_FAULT void fm_map_touch_group(struct fm_map *m, uint64_t group)
+{
+	uint64_t base = m->pgoff - m->mbase; /* file page of modes->mode[0] */
+	uint64_t first = group << FM_TOUCH_SHIFT;
+	uint64_t stop = first + FM_TOUCH_PAGES;
+
+	if (stop > m->modes->pages)
+		stop = m->modes->pages;
+	fm_file_touch(m->file, base + first, base + stop);
+	atomic_store(&m->modes->touched[group], 1);
 }
 
 /* ---- objects ---------------------------------------------------------- */

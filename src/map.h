@@ -15,13 +15,11 @@ struct fm_modes {
 	_Atomic uint32_t refs;
 	uint64_t pages;
 	size_t bytes;              /* of the whole allocation */
-	_Atomic uint8_t *touched;  /* one byte per 512 pages: look inside */
+	_Atomic uint8_t *touched;  /* one byte per group: look inside */
 	_Atomic uint8_t *mode;
 	uint32_t live, nghosts;    /* under the space lock */
 	struct fm_map *ghosts;
 };
-
-#define FM_TOUCH_SHIFT 9
 
 static inline uint64_t fm_map_pages(const struct fm_map *m)
 {
@@ -44,15 +42,19 @@ static inline void *fm_map_addr(const struct fm_map *m, uint64_t i)
 			(i << FM_PAGE_SHIFT));
 }
 
+/* [fault] Nobody has, of all that share these mode bytes. */
+void fm_map_touch_group(struct fm_map *m, uint64_t group);
+
 /* [fault] Before the first look at a mode byte under its page lock, so that
- * whoever clears the radix first and scans after sees the page. */
+ * whoever clears the radix, or shuts the file, first and scans after sees the
+ * page. */
 static inline void fm_map_touch(struct fm_map *m, uint64_t i)
 {
-	_Atomic uint8_t *t = &m->modes->touched[(m->mbase + i) >>
-						FM_TOUCH_SHIFT];
+	uint64_t group = (m->mbase + i) >> FM_TOUCH_SHIFT;
 
-	if (!atomic_load_explicit(t, memory_order_relaxed))
-		atomic_store(t, 1);
+	if (!atomic_load_explicit(&m->modes->touched[group],
+				  memory_order_acquire))
+		fm_map_touch_group(m, group);
 }
 
 static inline uint8_t fm_mode(struct fm_map *m, uint64_t i)

@@ -77,10 +77,17 @@ enum {
  * after). */
 #define FM_LEAF_SHIFT 18
 #define FM_LEAF_PAGES ((uint64_t)1 << FM_LEAF_SHIFT)
+/* Pages are looked for by groups: those of one that was never touched have
+ * neither state nor mode. */
+#define FM_TOUCH_SHIFT 9
+#define FM_TOUCH_PAGES ((uint64_t)1 << FM_TOUCH_SHIFT)
+#define FM_LEAF_GROUPS (FM_LEAF_PAGES >> FM_TOUCH_SHIFT)
 struct fm_leaf {
 	_Atomic uint8_t page[FM_LEAF_PAGES];
 	_Atomic uint64_t dirty[FM_LEAF_PAGES / 64];
 	_Atomic int64_t ndirty;
+	_Atomic uint64_t touched[FM_LEAF_GROUPS / 64]; /* a bit each, shut.h */
+	uint64_t held[FM_LEAF_GROUPS / 64]; /* while the file is shut */
 #ifdef FM_LOCK_CHECK
 	const struct fm_file *file;
 	uint64_t number;
@@ -145,7 +152,9 @@ struct fm_file {
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
-	_Atomic uint64_t page_hi;  /* pages [0, page_hi) may have a state */
+	_Atomic uint64_t touched_hi; /* pages [0, touched_hi) may have a state */
+	_Atomic uint64_t shut_from; /* first page that is shut, or UINT64_MAX */
+	_Atomic uint32_t reopened; /* futex: how often, see shut.h */
 	_Atomic int64_t resident;  /* pages present in any mapping */
 	_Atomic uint64_t dirty_since_ms;
 	_Atomic uint64_t changed_ms; /* by a system call of the program, last */
