@@ -28,10 +28,11 @@ FM_NEXT(sync)
  * the last page beyond the old end must not come to light. */
 static int lock_tail(struct fm_change *c, off_t len, bool *ret_shrinks)
 {
-	off_t old = fm_file_size(c->file);
+	off_t old;
 
-	*ret_shrinks = len < old;
 	fm_change_serial(c);
+	old = fm_file_size(c->file); /* not before another thread's change */
+	*ret_shrinks = len < old;
 	return fm_change_lock(c, len < old ? len : old, 0);
 }
 
@@ -96,11 +97,13 @@ FM_ALIAS(truncate) int truncate64(const char *path, off64_t len) __THROW;
 static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
 		      bool *ret_discard)
 {
-	const off_t size = fm_file_size(c->file);
-	const bool grows = off + len > size && !(mode & FALLOC_FL_KEEP_SIZE);
 	const int moves = FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE;
+	bool grows;
+	off_t size;
 
 	fm_change_serial(c);
+	size = fm_file_size(c->file);
+	grows = off + len > size && !(mode & FALLOC_FL_KEEP_SIZE);
 	*ret_discard = mode & moves;
 	if (mode & moves)
 		return fm_change_lock(c, off, 0);
