@@ -268,10 +268,12 @@ static void drop_forgotten(struct fm_map *m)
 {
 	for (uint64_t i = 0; i < fm_map_pages(m); i++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+		uint64_t at = m->mbase + i;
 
-		if (!atomic_load(&m->modes->touched[(m->mbase + i) >>
-						    FM_TOUCH_SHIFT]))
+		if (!atomic_load(&m->modes->touched[at >> FM_TOUCH_SHIFT])) {
+			i = (at | (FM_TOUCH_PAGES - 1)) - m->mbase;
 			continue;
+		}
 		fm_page_lock(p);
 		if (!fm_mode(m, i))
 			fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);

@@ -105,8 +105,8 @@ static bool worth_it(struct fm_map *m)
 	       as.rlim_cur == RLIM_INFINITY;
 }
 
-/* Everything clean; how many pages there are. */
-static int64_t copy_modes(struct fm_map *m, uint8_t *to)
+/* Everything clean; how many pages there are, and where they end. */
+static int64_t copy_modes(struct fm_map *m, uint8_t *to, uint64_t *ret_end)
 {
 	uint64_t n = fm_map_pages(m);
 	int64_t found = 0;
@@ -124,6 +124,7 @@ static int64_t copy_modes(struct fm_map *m, uint8_t *to)
 		if (mode & PM_PRESENT) {
 			to[i] = mode;
 			found++;
+			*ret_end = i + 1;
 		}
 	}
 	return found;
@@ -211,7 +212,7 @@ static struct kept *free_entry(void)
 }
 
 static void enter(struct fm_map *m, const struct stat *st, char *mem,
-		  uint8_t *mode, int64_t n)
+		  uint8_t *mode, int64_t n, uint64_t end)
 {
 	struct kept *k;
 
@@ -222,7 +223,7 @@ static void enter(struct fm_map *m, const struct stat *st, char *mem,
 		.dev = st->st_dev, .ino = st->st_ino, .size = st->st_size,
 		.mtime = st->st_mtim, .ctime = st->st_ctim,
 		.pgoff = m->pgoff, .stamp = ++clock_stamp, .mem = mem,
-		.mode = mode, .rest = fm_map_pages(m),
+		.mode = mode, .rest = end,
 	};
 	atomic_fetch_add(&pages, n);
 	/* Retiring the mapping takes them off the budget: they stay. */
@@ -232,7 +233,7 @@ static void enter(struct fm_map *m, const struct stat *st, char *mem,
 
 bool fm_kept_put(struct fm_map *m)
 {
-	uint64_t end = m->pgoff + fm_map_pages(m);
+	uint64_t end = m->pgoff + fm_map_pages(m), last = 0;
 	uint8_t *mode;
 	struct stat st;
 	char *mem = NULL;
@@ -246,14 +247,14 @@ bool fm_kept_put(struct fm_map *m)
 	mode = fm_sys_anon(fm_map_pages(m));
 	if (!mode)
 		return false;
-	n = copy_modes(m, mode);
+	n = copy_modes(m, mode, &last);
 	if (n > 0)
 		mem = move_away(m);
 	if (!mem) {
 		fm_sys_munmap(mode, fm_map_pages(m));
 		return false;
 	}
-	enter(m, &st, mem, mode, n);
+	enter(m, &st, mem, mode, n, last);
 	return true;
 }
 
