@@ -109,6 +109,7 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 		deepbind = env_get(envp, "FASTMAP_DEEPBIND");
 		fm_keep_deepbind = deepbind && !strcmp(deepbind, "keep");
 		fm_sig_boot();
+		fm_altstack_boot();
 		fm_proc_boot();
 		fm_hook_take_signals = fm_sig_take;
 		atomic_store(&fm_shim_on, true);

@@ -76,6 +76,7 @@ void fm_fork_done_child(void)
 		fm_change_fork_child();
 	fm_sig_fork_unlock();
 	fm_fork_child();
+	fm_altstack_fork_child();
 }
 
 /* vfork is entered by a jump (entry.S), its child borrows our stack. */

@@ -160,6 +160,9 @@ void fm_sig_fork_unlock(void);
 void fm_mask_fork_lock(void);
 void fm_mask_fork_unlock(void);
 void fm_mask_fork_child(void);
+/* altstack.c */
+void fm_altstack_boot(void);
+void fm_altstack_fork_child(void);
 /* Hold back a SIGBUS that somebody sent (si_code <= 0). [fault] */
 void fm_bus_hold(const siginfo_t *info);
 

@@ -5,11 +5,8 @@
  *	| guard 4 KiB | fault stack 64 KiB | guard 4 KiB | alternate 64 KiB |
  *
  * The first is where faults are resolved; the second, made accessible only
- * then, replaces an alternate stack of the program that is short, or that
- * another thread has as well: of signals that never come nobody notices, but
- * two threads may fault at once (Varnish gives all of its threads one). No
- * thread-exit hook: a slot whose owner is gone is found by asking the kernel,
- * when slots run short.
+ * then, is for altstack.c. No thread-exit hook: a slot whose owner is gone is
+ * found by asking the kernel, when slots run short.
  */
 #include "shim.h"
 
@@ -20,17 +17,8 @@
 
 #define GUARD ((size_t)4096)
 #define FAULT_STACK ((size_t)64 << 10)
-#define ALT_STACK ((size_t)64 << 10)
-#define SLOT (GUARD + FAULT_STACK + GUARD + ALT_STACK)
+#define SLOT (GUARD + FAULT_STACK + GUARD + FM_ALT_STACK)
 #define SLOTS 16384u
-/* The smallest size that sigaltstack(2) takes. */
-#define MINSIGSTKSZ_KERNEL 2048
-/* Programs size these stacks for one frame and their handler. A fault inside
- * that handler puts a second frame on top (3.4 KiB here, up to 11 KiB on CPUs
- * with AMX), so anything short gets our stack instead. */
-#define ALT_ENOUGH ((size_t)32 << 10)
-
-FM_NEXT(sigaltstack)
 
 struct slot {
 	_Atomic(char *) base;
@@ -47,10 +35,6 @@ static struct {
 
 FM_TLS void *fm_sig_stack;
 static FM_TLS char *my_slot;
-static FM_TLS struct {
-	bool active;
-	stack_t given; /* what the program asked for */
-} substitute;
 
 static struct slot *slots(void)
 {
@@ -143,88 +127,13 @@ void *fm_sig_stack_new(void)
 	return fm_sig_stack;
 }
 
-/* ---- sigaltstack ------------------------------------------------------ */
-
-static bool too_small(const stack_t *ss)
-{
-	/* What the kernel refuses is for the kernel to judge. */
-	return !(ss->ss_flags & SS_DISABLE) && ss->ss_size < ALT_ENOUGH &&
-	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
-}
-
-/* Stacks that were given to the kernel, and by which thread last. When the table is
- * crowded one is forgotten. */
-#define SEEN 256u
-#define PROBES 8u
-static struct {
-	_Atomic uintptr_t sp;
-	_Atomic int tid;
-} seen[SEEN];
-
-static bool is_shared(const stack_t *ss)
-{
-	uintptr_t sp = (uintptr_t)ss->ss_sp, was;
-	unsigned at = (uint32_t)(sp >> 4) * 0x9e3779b1u >> 24;
-	const int me = fm_sys_gettid();
-
-	if ((ss->ss_flags & SS_DISABLE) || !sp)
-		return false;
-	for (unsigned k = 0; k < PROBES; k++) {
-		was = 0;
-		if (!atomic_compare_exchange_strong(&seen[(at + k) % SEEN].sp,
-						    &was, sp) && was != sp)
-			continue;
-		/* Who came first may not have said yet who it is. */
-		if (!was)
-			atomic_store(&seen[(at + k) % SEEN].tid, me);
-		return was && atomic_load(&seen[(at + k) % SEEN].tid) != me;
-	}
-	atomic_store(&seen[at % SEEN].tid, me);
-	atomic_store(&seen[at % SEEN].sp, sp);
-	return false;
-}
-
-static bool enlarge(stack_t *ss)
+char *fm_sig_stack_alt(void)
 {
 	char *p = slot_get();
 
 	if (!p)
-		return false;
+		return NULL;
 	p += GUARD + FAULT_STACK + GUARD;
-	if (fm_sys_mprotect(p, ALT_STACK, PROT_READ | PROT_WRITE))
-		return false;
-	ss->ss_sp = p;
-	ss->ss_size = ALT_STACK;
-	return true;
-}
-
-/* A vfork child has an alternate stack of its own in the kernel but shares
- * our thread-local record with its parent: leave that alone there. */
-FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
-{
-	stack_t now, was, given;
-	bool replace = false, vfork_child;
-
-	if (!fm_on() || !next_sigaltstack)
-		return FM_PASS(sigaltstack, SYS_sigaltstack, ss, old);
-	vfork_child = fm_whoami() == FM_VFORK_CHILD;
-	if (ss) {
-		now = given = *ss;
-		replace = !vfork_child && (too_small(&now) || is_shared(&now)) &&
-			  enlarge(&now);
-	}
-	if (next_sigaltstack(ss ? &now : NULL, old ? &was : NULL))
-		return -1;
-	if (old) {
-		*old = was;
-		if (substitute.active && !(was.ss_flags & SS_DISABLE)) {
-			old->ss_sp = substitute.given.ss_sp;
-			old->ss_size = substitute.given.ss_size;
-		}
-	}
-	if (ss && !vfork_child) {
-		substitute.active = replace;
-		substitute.given = given;
-	}
-	return 0;
+	return fm_sys_mprotect(p, FM_ALT_STACK, PROT_READ | PROT_WRITE) ? NULL :
+									   p;
 }

@@ -28,6 +28,10 @@ extern FM_HIDDEN _Thread_local void *fm_sig_stack
 	__attribute__((tls_model("initial-exec")));
 FM_HIDDEN void *fm_sig_stack_new(void);
 
+/* This thread's substitute for an alternate stack; NULL: no memory. */
+#define FM_ALT_STACK ((size_t)64 << 10)
+FM_HIDDEN char *fm_sig_stack_alt(void);
+
 /* sigthreads.c: 0 when no thread of the process has SIGBUS blocked in the
  * kernel, else -EBUSY. */
 FM_HIDDEN int fm_sig_threads_ready(void);

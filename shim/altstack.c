@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * altstack.c - alternate signal stacks of the program. One that is short, or
+ * that another thread has as well, is replaced: of signals that never come
+ * nobody notices, but two threads may fault at once (Varnish gives all of its
+ * threads one). One that is handed on, from thread to thread or from coroutine
+ * to coroutine, belongs to whoever has it now, and is left alone.
+ */
+#include "shim.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "lock.h"
+#include "sigstack.h"
+
+#define GUARD ((size_t)4096)
+/* The smallest size that sigaltstack(2) takes. */
+#define MINSIGSTKSZ_KERNEL 2048
+/* Programs size these stacks for one frame and their handler. A fault inside
+ * that handler puts a second frame on top (3.4 KiB here, up to 11 KiB on CPUs
+ * with AMX), so anything short gets our stack instead. */
+#define ALT_ENOUGH ((size_t)32 << 10)
+
+FM_NEXT(sigaltstack)
+
+/* ---- who has which stack ----------------------------------------------- */
+
+/* When the table is crowded a claim is forgotten. */
+#define CLAIMS 4096u
+#define PROBES 8u
+
+struct claim {
+	uintptr_t sp; /* 0: free */
+	int tid;
+};
+
+/* Wiped in a child of fork, whose other threads are gone; the lock too, which
+ * one of them may have held. */
+struct claims {
+	struct fm_lock lock;
+	struct claim at[CLAIMS];
+};
+
+static struct claims *_Atomic table;
+static FM_TLS uintptr_t mine; /* the claim of this thread */
+
+static struct claims *claims(void)
+{
+	struct claims *t = atomic_load(&table), *made;
+
+	if (t)
+		return t;
+	made = fm_sys_anon(sizeof(*t));
+	if (!made)
+		return NULL;
+	fm_sys_madvise(made, sizeof(*t), MADV_WIPEONFORK);
+	if (atomic_compare_exchange_strong(&table, &t, made))
+		return made;
+	fm_sys_munmap(made, sizeof(*t));
+	return t;
+}
+
+static struct claim *place(struct claims *t, uintptr_t sp, unsigned k)
+{
+	uint32_t at = (uint32_t)(sp >> 4) * 0x9e3779b1u >> 20;
+
+	return &t->at[(at + k) % CLAIMS];
+}
+
+static struct claim *find(struct claims *t, uintptr_t sp)
+{
+	for (unsigned k = 0; k < PROBES; k++)
+		if (place(t, sp, k)->sp == sp)
+			return place(t, sp, k);
+	return NULL;
+}
+
+static bool lives(int tid)
+{
+	return fm_sys3(SYS_tgkill, fm_sys_getpid(), tid, 0) != -ESRCH;
+}
+
+static struct claim *room(struct claims *t, uintptr_t sp)
+{
+	struct claim *c;
+
+	for (unsigned k = 0; k < PROBES; k++) {
+		c = place(t, sp, k);
+		if (!c->sp || !lives(c->tid))
+			return c;
+	}
+	return place(t, sp, 0);
+}
+
+/* False when another living thread has the stack. */
+static bool take(uintptr_t sp)
+{
+	struct claims *t = claims();
+	const int me = fm_sys_gettid();
+	struct claim *c;
+	bool free;
+
+	if (!t)
+		return true;
+	fm_lock(&t->lock);
+	c = find(t, sp);
+	free = !c || c->tid == me || !lives(c->tid);
+	if (free)
+		*(c ? c : room(t, sp)) = (struct claim){ sp, me };
+	fm_unlock(&t->lock);
+	return free;
+}
+
+static void drop(uintptr_t sp)
+{
+	struct claims *t = atomic_load(&table);
+	struct claim *c;
+
+	if (!t || !sp)
+		return;
+	fm_lock(&t->lock);
+	c = find(t, sp);
+	if (c && c->tid == fm_sys_gettid())
+		c->sp = 0;
+	fm_unlock(&t->lock);
+}
+
+/* The only thread of the child goes on having its stack. */
+void fm_altstack_fork_child(void)
+{
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	if (mine)
+		take(mine);
+	fm_restore_signals(&mask);
+}
+
+/* ---- ours instead ------------------------------------------------------ */
+
+/* What was asked for, while the kernel has ours: told to who asks. */
+static FM_TLS struct {
+	void *sp;
+	stack_t given;
+} instead;
+/* Beside the slot, for stacks that are larger than it. */
+static FM_TLS struct {
+	char *sp;
+	size_t size;
+} large;
+
+/* One that is too small for its successor stays mapped, as a frame may be on
+ * it; sizes double, so all of them together are no larger than the last. */
+static char *large_get(size_t need)
+{
+	size_t size = large.size ? large.size : (size_t)128 << 10;
+	char *p;
+
+	if (need <= large.size)
+		return large.sp;
+	if (need > (size_t)1 << 40)
+		return NULL;
+	while (size < need)
+		size *= 2;
+	p = fm_sys_far(GUARD + size, PROT_NONE);
+	if ((uintptr_t)p >= (uintptr_t)-4095)
+		return NULL;
+	if (fm_sys_mprotect(p + GUARD, size, PROT_READ | PROT_WRITE)) {
+		fm_sys_munmap(p, GUARD + size);
+		return NULL;
+	}
+	large.sp = p + GUARD;
+	large.size = size;
+	return large.sp;
+}
+
+/* Never less than was asked for. A handler that runs on ours with
+ * SS_AUTODISARM, or a coroutine that was made there, must not be given the
+ * memory that it stands on. */
+static bool replace(stack_t *ss)
+{
+	const bool fits = ss->ss_size <= FM_ALT_STACK;
+	const char *here = __builtin_frame_address(0);
+	char *p = fits ? fm_sig_stack_alt() : large_get(ss->ss_size);
+	size_t size = fits ? FM_ALT_STACK : large.size;
+
+	if (!p || (here >= p && here < p + size))
+		return false;
+	ss->ss_sp = p;
+	ss->ss_size = size;
+	return true;
+}
+
+/* ---- the end of a thread ----------------------------------------------- */
+
+static bool have_key;
+static pthread_key_t key;
+
+/* Its number may be another thread's next. While the kernel has the stack it
+ * stays claimed and mapped, as later destructors may fault on it. */
+static void at_end(void *unused)
+{
+	const stack_t none = { .ss_flags = SS_DISABLE };
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	if (next_sigaltstack(&none, NULL) == 0) {
+		drop(mine);
+		mine = 0;
+		if (large.sp)
+			fm_sys_munmap(large.sp - GUARD, GUARD + large.size);
+		large.sp = NULL;
+		large.size = 0;
+	}
+	fm_restore_signals(&mask);
+}
+
+/* glibc keeps the first 32 in the thread itself: to set one of these takes no
+ * memory, so that a signal handler may. */
+void fm_altstack_boot(void)
+{
+	have_key = pthread_key_create(&key, at_end) == 0 && key < 32;
+}
+
+/* ---- sigaltstack ------------------------------------------------------ */
+
+/* What the kernel refuses is for the kernel to judge. */
+static bool wanted(const stack_t *ss)
+{
+	return !(ss->ss_flags & SS_DISABLE) && ss->ss_sp &&
+	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
+}
+
+static int change(const stack_t *ss, stack_t *old)
+{
+	stack_t now = *ss;
+	uintptr_t sp = 0;
+	bool ours = false;
+
+	if (wanted(ss)) {
+		if (ss->ss_size >= ALT_ENOUGH && take((uintptr_t)ss->ss_sp))
+			sp = (uintptr_t)ss->ss_sp;
+		else
+			ours = replace(&now);
+	}
+	if (next_sigaltstack(&now, old)) {
+		if (sp != mine)
+			drop(sp);
+		return -1;
+	}
+	if (sp != mine)
+		drop(mine);
+	mine = sp;
+	if (ours) {
+		instead.sp = now.ss_sp;
+		instead.given = *ss;
+	}
+	if (have_key && (sp || ours))
+		pthread_setspecific(key, &key);
+	return 0;
+}
+
+/* Signals are off: a handler that calls us must find claim and stack agree. */
+static int change_alone(const stack_t *ss, stack_t *old)
+{
+	uint64_t mask;
+	int r;
+
+	fm_block_signals(&mask);
+	r = change(ss, old);
+	fm_restore_signals(&mask);
+	return r;
+}
+
+/*
+ * A vfork child has the kernel's record of its parent's stack as its own, but
+ * shares our records with the parent: what it sets goes to the kernel as it
+ * is, claims nothing and ends no claim. It must not be given the parent's
+ * slot, on which the parent may go on.
+ */
+FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
+{
+	stack_t now, was;
+	int r;
+
+	if (!fm_on() || !next_sigaltstack)
+		return FM_PASS(sigaltstack, SYS_sigaltstack, ss, old);
+	if (ss)
+		now = *ss;
+	if (!ss || fm_whoami() == FM_VFORK_CHILD)
+		r = next_sigaltstack(ss ? &now : NULL, &was);
+	else
+		r = change_alone(&now, &was);
+	if (r)
+		return r;
+	if (old) {
+		if (was.ss_sp && was.ss_sp == instead.sp) {
+			was.ss_sp = instead.given.ss_sp;
+			was.ss_size = instead.given.ss_size;
+		}
+		*old = was;
+	}
+	return 0;
+}
