@@ -3,6 +3,7 @@
 #include "guard.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdarg.h>
 
@@ -107,6 +108,61 @@ FM_HOOK int __openat_2(int dirfd, const char *path, int flags)
 		return next___openat_2(dirfd, path, flags);
 	return open_any(true, dirfd, path, flags, 0);
 }
+
+/* ---- openat2, by its number: libc has no name for it ------------------- */
+
+/* Which file it is only the kernel can say, by the same rules; an O_PATH
+ * descriptor neither opens the file nor ends a lock when it is closed. */
+static bool change_how(struct fm_change *c, int dirfd, const char *path,
+		       const struct open_how *how)
+{
+	struct open_how look = { .flags = O_PATH | O_CLOEXEC,
+				 .resolve = how->resolve };
+	bool is;
+	int fd;
+
+	if (!(how->flags & O_TRUNC) || (how->flags & O_PATH))
+		return false;
+	look.flags |= how->flags & O_NOFOLLOW;
+	fd = (int)fm_sys4(SYS_openat2, dirfd, path, &look, sizeof(look));
+	if (fd < 0)
+		return false;
+	is = fm_change_fd(c, fd);
+	fm_sys_close(fd);
+	return is;
+}
+
+long fm_openat2(int dirfd, const char *path, const void *how, size_t size);
+long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
+{
+	struct open_how h = { 0 };
+	char copy[FM_PATH_BUF];
+	struct fm_bounce b;
+	struct fm_change c;
+	long r;
+
+	path = fm_path(path, copy);
+	how = fm_bounce(&b, how, size, FM_COPY_IN);
+	/* What cannot be read is the kernel's to refuse. */
+	if (size < sizeof(h) || !fm_peek(&h, how, sizeof(h)))
+		h.flags = 0;
+	if (h.flags & O_CREAT)
+		fm_tell();
+	if (change_how(&c, dirfd, path, &h)) {
+		fm_change_serial(&c);
+		r = fm_change_lock(&c, 0, 0);
+		if (r == 0)
+			r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how,
+					      size));
+		fm_change_end(&c, r >= 0, true);
+	} else {
+		r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how, size));
+	}
+	fm_bounce_end(&b, size);
+	return fm_told(r);
+}
+
+/* ---- other names -------------------------------------------------------- */
 
 FM_ALIAS(open) int open64(const char *path, int flags, ...);
 FM_ALIAS(open) int __open(const char *path, int flags, ...) __nonnull((1));

@@ -12,10 +12,14 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 /* Not in every unistd.h; the hook is ours in any case. */
 extern int close_range(unsigned int first, unsigned int last, int flags);
+/* io_open.c */
+extern long fm_openat2(int dirfd, const char *path, const void *how,
+		       size_t size) __attribute__((weak));
 
 /* Read by entry.S. */
 __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
@@ -31,7 +35,12 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_truncate] = 1,  [SYS_sync] = 1,	 [SYS_syncfs] = 1,
 	[SYS_sync_file_range] = 1, [SYS_sendfile] = 1, [SYS_splice] = 1,
 	[SYS_copy_file_range] = 1, [SYS_getrandom] = 1, [SYS_futex] = 1,
-	[SYS_setrlimit] = 1, [SYS_prlimit64] = 1,
+	[SYS_setrlimit] = 1, [SYS_prlimit64] = 1, [SYS_mlock2] = 1,
+	[SYS_remap_file_pages] = 1, [SYS_pkey_mprotect] = 1,
+	[SYS_open] = 1,	     [SYS_openat] = 1,	 [SYS_openat2] = 1,
+	[SYS_creat] = 1,     [SYS_vmsplice] = 1, [SYS_newfstatat] = 1,
+	[SYS_process_vm_readv] = 1, [SYS_process_vm_writev] = 1,
+	[SYS_process_madvise] = 1, [SYS_sigaltstack] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -87,6 +96,29 @@ static long io_call(long nr, long a, long b, long c, long d)
 	return -2;
 }
 
+/* Whether it truncates, and what, the hooks find out. They read a mode only
+ * when the flags ask for one. */
+static long open_call(long nr, long a, long b, long c, long d)
+{
+	switch (nr) {
+	case SYS_open:
+		return open(pointer(a), (int)b, (mode_t)c);
+	case SYS_openat:
+		return openat((int)a, pointer(b), (int)c, (mode_t)d);
+	case SYS_creat:
+		return creat(pointer(a), (mode_t)b);
+	case SYS_openat2:
+		return fm_openat2 ? fm_openat2((int)a, pointer(b), pointer(c),
+					       (size_t)d) : -2;
+	case SYS_newfstatat:
+		return fm_overlaps(pointer(c), sizeof(struct stat)) ||
+				       fm_overlaps(pointer(b), 1) ?
+			       fstatat((int)a, pointer(b), pointer(c), (int)d) :
+			       -2;
+	}
+	return -2;
+}
+
 /* More arguments, or rarer. -2: none of these. */
 static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -107,6 +139,16 @@ static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_copy_file_range:
 		return copy_file_range((int)a, pointer(b), (int)c, pointer(d),
 				       (size_t)e, (unsigned)f);
+	case SYS_vmsplice:
+		return vmsplice((int)a, pointer(b), (size_t)c, (unsigned)d);
+	case SYS_process_vm_readv:
+		return process_vm_readv((pid_t)a, pointer(b), (unsigned long)c,
+					pointer(d), (unsigned long)e,
+					(unsigned long)f);
+	case SYS_process_vm_writev:
+		return process_vm_writev((pid_t)a, pointer(b), (unsigned long)c,
+					 pointer(d), (unsigned long)e,
+					 (unsigned long)f);
 	case SYS_setrlimit:
 		return setrlimit((__rlimit_resource_t)a, pointer(b));
 	case SYS_prlimit64:
@@ -130,8 +172,8 @@ static void give_up_futex(long a, long op, long e)
 		fm_demote_range(pointer(e), 4, "futex");
 }
 
-__attribute__((used, visibility("hidden"))) long
-fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
+/* These look for themselves whether the engine is concerned. -2: none. */
+static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 {
 	switch (nr) {
 	case SYS_mmap:
@@ -148,16 +190,40 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 				    pointer(e));
 	case SYS_mprotect:
 		return mprotect(pointer(a), (size_t)b, (int)c);
+	case SYS_pkey_mprotect:
+		return pkey_mprotect(pointer(a), (size_t)b, (int)c, (int)d);
+	case SYS_remap_file_pages:
+		return remap_file_pages(pointer(a), (size_t)b, (int)c,
+					(size_t)d, (int)e);
+	case SYS_process_madvise:
+		return process_madvise((int)a, pointer(b), (size_t)c, (int)d,
+				       (unsigned)e);
+	case SYS_sigaltstack:
+		return sigaltstack(pointer(a), pointer(b));
 	case SYS_mincore:
 		return mincore(pointer(a), (size_t)b, pointer(c));
 	case SYS_mlock:
 		return mlock(pointer(a), (size_t)b);
+	case SYS_mlock2:
+		return mlock2(pointer(a), (size_t)b, (unsigned)c);
 	case SYS_munlock:
 		return munlock(pointer(a), (size_t)b);
 	case SYS_mlockall:
 		return mlockall((int)a);
 	case SYS_munlockall:
 		return munlockall();
+	}
+	return -2;
+}
+
+__attribute__((used, visibility("hidden"))) long
+fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
+{
+	long r = memory_call(nr, a, b, c, d, e, f);
+
+	if (r != -2)
+		return r;
+	switch (nr) {
 	case SYS_close_range:
 		return close_range((unsigned int)a, (unsigned int)b, (int)c);
 	case SYS_close:
@@ -168,8 +234,9 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		return fm_syscall_fork(nr, a, b, c, d, e);
 	}
 	if (fm_active()) {
-		long r = io_call(nr, a, b, c, d);
-
+		r = io_call(nr, a, b, c, d);
+		if (r == -2)
+			r = open_call(nr, a, b, c, d);
 		if (r == -2)
 			r = copy_call(nr, a, b, c, d, e, f);
 		if (r != -2)
