@@ -71,13 +71,11 @@ const char *fm_je_malloc_conf =
 	"narenas:1,tcache:false,background_thread:false,dss:disabled,"
 	"thp:never,metadata_thp:disabled,dirty_decay_ms:1000,muzzy_decay_ms:0";
 
-/* libc's convention, which jemalloc expects. */
+/* What jemalloc expects of libc, but for errno, which decides nothing there:
+ * its constructor runs outside of enter() and leave(), and main must find 0. */
 static long libc_result(long r)
 {
-	if ((unsigned long)r < (unsigned long)-4095)
-		return r;
-	errno = (int)-r;
-	return -1;
+	return (unsigned long)r < (unsigned long)-4095 ? r : -1;
 }
 
 void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -112,7 +110,6 @@ int fm_je_mprotect(void *addr, size_t len, int prot)
 void *fm_je_sbrk(intptr_t by);
 void *fm_je_sbrk(intptr_t by)
 {
-	errno = ENOMEM;
 	return (void *)-1;
 }
 
@@ -140,7 +137,6 @@ char *fm_je_getenv(const char *name)
 ssize_t fm_je_readlink(const char *path, char *buf, size_t len);
 ssize_t fm_je_readlink(const char *path, char *buf, size_t len)
 {
-	errno = ENOENT;
 	return -1;
 }
 
