@@ -3,6 +3,7 @@
  * engine.c - configuration at load, start on first need, end.
  */
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -61,24 +62,54 @@ bool fm_engine_running(void)
 	return state == RUNNING;
 }
 
-int fm_engine_init(void)
+/* ---- threads ----------------------------------------------------------- */
+
+#define STACK ((size_t)256 << 10)
+#define STACK_MAX ((size_t)64 << 20)
+
+static size_t static_tls;
+
+static int add_tls(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	return 0; /* everything starts with the first managed mapping */
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_TLS)
+			static_tls += info->dlpi_phdr[i].p_memsz +
+				      info->dlpi_phdr[i].p_align;
+	return 0;
 }
 
+size_t fm_static_tls(void)
+{
+	return static_tls;
+}
+
+/* All but this starts with the first managed mapping, when it would be too
+ * late to ask the loader: who holds its lock may be waiting for us. */
+int fm_engine_init(void)
+{
+	dl_iterate_phdr(add_tls, NULL);
+	return 0;
+}
+
+/* Libc takes the thread-local variables of all modules out of the stack. EINVAL:
+ * it keeps more to spare for modules that come later than we left it. */
 int fm_thread_create(void *(*fn)(void *), void *arg)
 {
+	size_t size = STACK + static_tls;
 	pthread_attr_t attr;
 	pthread_t t;
 	uint64_t old;
 	int err;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 << 10);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	fm_block_signals(&old); /* inherited */
 	fm_unblock_setxid();
-	err = pthread_create(&t, &attr, fn, arg);
+	do {
+		pthread_attr_setstacksize(&attr, size);
+		err = pthread_create(&t, &attr, fn, arg);
+		size *= 2;
+	} while (err == EINVAL && size <= STACK_MAX);
 	fm_restore_signals(&old);
 	pthread_attr_destroy(&attr);
 	return -err;
@@ -188,7 +219,8 @@ static int start_delivery(void)
 		err = fm_handlers_start();
 		if (err)
 			return refuse("starting handler threads", err,
-				      "raise ulimit -u");
+				      err == -EAGAIN ? "raise ulimit -u" :
+						       "libc refuses");
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define FM_ENGINE_PRIV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Start on first need, under the space lock. 0, or -errno when this process
  * cannot be served (said once on stderr). */
@@ -12,6 +13,9 @@ bool fm_engine_running(void);
 
 /* A detached thread of ours: every asynchronous signal blocked. */
 int fm_thread_create(void *(*fn)(void *), void *arg);
+/* How much the thread-local variables of the modules take that were there when
+ * we were loaded. Ours lie beyond those of the program. */
+size_t fm_static_tls(void);
 
 /* Why the delivery in use was chosen, for statistics and doctor. */
 const char *fm_delivery_why(void);

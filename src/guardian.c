@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "engine.h"
+#include "engine_priv.h"
 #include "file.h"
 #include "log.h"
 #include "peers.h"
@@ -18,7 +19,7 @@
 #include "uffd.h"
 
 #define STACK 65536
-#define TLS 16384      /* zeroed thread-local block, used from below too */
+#define TLS 16384      /* besides the modules' variables */
 #define LOOK_MS 1000   /* exec that the pipe could not tell: look this often */
 #define KEEP 80        /* descriptors it may keep */
 
@@ -202,10 +203,16 @@ static void guardian_main(void *arg)
 
 /* ---- start ------------------------------------------------------------- */
 
-/* A thread-local block for code that was compiled with a stack protector. */
+/* A thread-local block, zeroed, for our variables, which lie below the thread
+ * pointer, and for code that was compiled with a stack protector. */
+static size_t tls_size(void)
+{
+	return TLS + ((fm_static_tls() + 4095) & ~(size_t)4095);
+}
+
 static void *tls_block(char *mem)
 {
-	char *tp = mem + TLS - 4096;
+	char *tp = mem + tls_size() - 4096;
 
 	((void **)tp)[0] = tp;
 	((void **)tp)[2] = tp;
@@ -219,8 +226,8 @@ static void between_main(void *arg)
 	long flags = CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS |
 		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
-	if (fm_sys_clone_on(flags, g.mem + TLS + STACK, guardian_main, NULL,
-			    &g.tid, tls_block(g.mem)) < 0)
+	if (fm_sys_clone_on(flags, g.mem + tls_size() + STACK, guardian_main,
+			    NULL, &g.tid, tls_block(g.mem)) < 0)
 		atomic_store(&g.state, FAILED);
 }
 
@@ -234,8 +241,8 @@ static int spawn(void)
 
 	atomic_store(&g.state, STARTING);
 	fm_sys4(SYS_rt_sigprocmask, 2, &all, &old, 8);
-	pid = fm_sys_clone_on(flags, g.mem + TLS + 2 * STACK, between_main,
-			      NULL, NULL, tls_block(g.mem));
+	pid = fm_sys_clone_on(flags, g.mem + tls_size() + 2 * STACK,
+			      between_main, NULL, NULL, tls_block(g.mem));
 	if (pid > 0)
 		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
 			       NULL) == -EINTR)
@@ -285,7 +292,7 @@ static int start(void)
 	int err;
 
 	if (!g.mem)
-		g.mem = fm_sys_anon(TLS + 2 * STACK);
+		g.mem = fm_sys_anon(tls_size() + 2 * STACK);
 	if (!g.mem)
 		return -ENOMEM;
 	close_ends();
@@ -317,7 +324,8 @@ int fm_guardian_start(void)
 		warned = true;
 		fm_log(FM_LOG_WARN,
 		       "no guardian process, errno %d: what is dirty when the "
-		       "program is killed is lost (raise ulimit -u)", -err);
+		       "program is killed is lost%s", -err,
+		       err == -EAGAIN ? " (raise ulimit -u)" : "");
 	}
 	return err;
 }
