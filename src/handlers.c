@@ -27,6 +27,9 @@
  * those are busy. Not one alone: it would often lie on an idle CPU, and waking
  * that takes long. */
 #define WATCHERS 4
+/* A program that closes our descriptors by system calls of its own may give the number
+ * to another file while we wait on it: look again so often. */
+#define STOLEN_MS 500
 
 static _Atomic uint32_t watchers, calls;
 
@@ -140,7 +143,7 @@ static void *handler(void *arg)
 				handle(&msg, protects);
 			watch();
 		} else if (n == -EAGAIN) {
-			fm_sys3(SYS_poll, &pfd, 1, -1);
+			fm_sys3(SYS_poll, &pfd, 1, STOLEN_MS);
 		} else if (n != -EINTR && !fm_lost_uffd(pfd.fd)) {
 			give_up();
 		}
