@@ -342,8 +342,11 @@ static int leave(struct request *q, struct fm_file *known)
 	    !atomic_load(&known->demoted))
 		err = fm_demote_locked(known,
 				       "a mapping that stays the kernel's");
-	if (!known && fm_settings()->mode == FM_MODE_ON)
+	if (!known && fm_settings()->mode == FM_MODE_ON) {
 		fm_residue_add(&q->st);
+		if (q->shared && q->maywrite)
+			fm_fork_stores(q->st.st_dev, q->st.st_ino);
+	}
 	return err;
 }
 

@@ -194,12 +194,36 @@ static void leave_to_kernel(struct fm_file *f)
 	fm_residue_add(&st);
 }
 
+/* Of those in lazy, once, whoever serves one may go on if it only reads. */
+static struct fm_file *read_only[FM_MAX_FILES];
+
+static void join(uint32_t k)
+{
+	bool stores = has_shared_writable(lazy[k]);
+
+	fm_peers_join(lazy[k], stores);
+	if (!stores)
+		read_only[k] = lazy[k];
+}
+
+void fm_fork_stores(dev_t dev, ino_t ino)
+{
+	for (uint32_t k = 0; k < nlazy; k++) {
+		struct fm_file *f = read_only[k];
+
+		if (!f || f->dev != dev || f->ino != ino)
+			continue;
+		read_only[k] = NULL;
+		fm_peers_join(f, true);
+	}
+}
+
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
 	int err;
 
-	fm_peers_join(f, has_shared_writable(f));
+	join(k);
 	err = lay(f);
 	if (err)
 		fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of "

@@ -22,4 +22,8 @@
 extern bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
 extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
 
+/* Under the space lock, in a child: the kernel has mapped the file so that it may be
+ * stored to. Who serves it and only reads hands it over, too, before this returns. */
+void fm_fork_stores(dev_t dev, ino_t ino);
+
 #endif
