@@ -91,6 +91,7 @@ static ssize_t copy(const struct copy *c)
 	ssize_t r;
 
 	pthread_testcancel();
+	fm_tell();
 	if (c->len && see_source(c) < 0)
 		return -1;
 	slot = fm_write_enter(c->out);

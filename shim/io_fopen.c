@@ -31,9 +31,13 @@ FM_SLOW FILE *fopen_slow(const char *path, const char *mode)
 	int r;
 
 	pthread_testcancel();
+	fm_tell();
 	path = fm_path(path, copy);
-	if (!truncates(mode) || !hold_all(&c, path, &r))
-		return FM_LATE(fopen)(path, mode);
+	if (!truncates(mode) || !hold_all(&c, path, &r)) {
+		fp = FM_LATE(fopen)(path, mode);
+		fm_told(fp ? 0 : -1);
+		return fp;
+	}
 	if (r == 0)
 		fp = FM_LATE(fopen)(path, mode);
 	fm_change_end(&c, fp != NULL, true);

@@ -491,7 +491,7 @@ ssize_t fm_rw(struct fm_rw *rw)
 		return rw_out(rw, touches);
 	}
 	r = rw_in(rw, touches);
-	return rw->file || rw->off != FM_HERE ? r : fm_told(r);
+	return fm_told(r);
 }
 
 /* ---- small objects and paths ------------------------------------------ */

@@ -30,8 +30,9 @@ int __fxstat(int ver, int fd, struct stat *buf);
 int __fxstat64(int ver, int fd, struct stat64 *buf);
 
 /* clang-format off */
-OBJECT(int, fstat, SYS_fstat, (int fd, struct stat *buf),
-       buf, sizeof(*buf), OUT, WHOLE, fd, buf)
+OBJECT_(int, fstat, (int fd, struct stat *buf),
+	buf, sizeof(*buf), OUT, WHOLE,
+	(int)fm_told(FM_PASS(fstat, SYS_fstat, fd, buf)), fd, buf)
 OBJECT_LATE(int, __fxstat, (int ver, int fd, struct stat *buf),
 	    buf, sizeof(*buf), OUT, WHOLE, ver, fd, buf)
 OBJECT(int, fstatfs, SYS_fstatfs, (int fd, struct statfs *buf),
@@ -51,13 +52,14 @@ OBJECT(ssize_t, getrandom, SYS_getrandom,
        buf, n, OUT, COUNT, buf, n, flags)
 OBJECT_LATE(int, getentropy, (void *buf, size_t n),
 	    buf, n, OUT, r == 0 ? n : 0, buf, n)
-OBJECT(int, poll, SYS_poll, (struct pollfd *fds, nfds_t n, int timeout),
-       fds, n * sizeof(*fds), BOTH, r >= 0 ? n * sizeof(*fds) : 0,
-       fds, n, timeout)
-OBJECT(int, epoll_wait, SYS_epoll_wait,
-       (int fd, struct epoll_event *ev, int max, int timeout),
-       ev, (size_t)(max > 0 ? max : 0) * sizeof(*ev), OUT,
-       r > 0 ? (size_t)r * sizeof(*ev) : 0, fd, ev, max, timeout)
+OBJECT_(int, poll, (struct pollfd *fds, nfds_t n, int timeout),
+	fds, n * sizeof(*fds), BOTH, r >= 0 ? n * sizeof(*fds) : 0,
+	(int)fm_told(FM_PASS(poll, SYS_poll, fds, n, timeout)), fds, n, timeout)
+OBJECT_(int, epoll_wait, (int fd, struct epoll_event *ev, int max, int timeout),
+	ev, (size_t)(max > 0 ? max : 0) * sizeof(*ev), OUT,
+	r > 0 ? (size_t)r * sizeof(*ev) : 0,
+	(int)fm_told(FM_PASS(epoll_wait, SYS_epoll_wait, fd, ev, max, timeout)),
+	fd, ev, max, timeout)
 OBJECT(int, epoll_ctl, SYS_epoll_ctl,
        (int fd, int op, int target, struct epoll_event *ev),
        ev, sizeof(*ev), IN, 0, fd, op, target, ev)
@@ -145,8 +147,9 @@ FM_HOOK int select(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
 	if (!fm_overlaps(rd, 1) && !fm_overlaps(wr, 1) && !fm_overlaps(ex, 1) &&
 	    !fm_overlaps(t, 1))
-		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
-	return select_slow(n, rd, wr, ex, t);
+		return (int)fm_told(FM_PASS(select, SYS_select, n, rd, wr, ex,
+					    t));
+	return (int)fm_told(select_slow(n, rd, wr, ex, t));
 }
 
 FM_ALIAS(select)
@@ -242,11 +245,13 @@ static bool locks(int cmd)
 }
 
 /* Around a lock: who takes one sees what was written under it before, who gives one
- * up has written what the next one will read, if that one has the file open already. */
-static void hear_and_tell(void)
+ * up has written what the next one will read. */
+static void hear_and_tell(int fd)
 {
 	fm_hear_others();
 	fm_tell();
+	if (fm_active())
+		fm_tell_locked(fd);
 }
 
 FM_HOOK int fcntl(int fd, int cmd, ...)
@@ -260,7 +265,7 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	if (locks(cmd))
-		hear_and_tell();
+		hear_and_tell(fd);
 	if (fm_active() && (size = fcntl_size(cmd)) && fm_overlaps(arg, size))
 		r = fcntl_slow(fd, cmd, arg, size);
 	else
@@ -272,13 +277,13 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 
 FM_HOOK int flock(int fd, int operation)
 {
-	hear_and_tell();
+	hear_and_tell(fd);
 	return (int)fm_told(FM_PASS(flock, SYS_flock, fd, operation));
 }
 
 FM_HOOK int lockf(int fd, int cmd, off_t len)
 {
-	hear_and_tell();
+	hear_and_tell(fd);
 	return (int)fm_told(FM_LATE(lockf)(fd, cmd, len));
 }
 FM_ALIAS(lockf) int lockf64(int fd, int cmd, off64_t len);

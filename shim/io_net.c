@@ -435,11 +435,12 @@ static int reply_close(struct reply *p, int r)
 		struct reply p;                                            \
                                                                            \
 		if (!fm_touches(a, 1) && !fm_touches(len, 1))              \
-			return FM_PASS(fn, nr, fd, a, len __VA_ARGS__);    \
+			return (int)fm_told(                               \
+				FM_PASS(fn, nr, fd, a, len __VA_ARGS__));  \
 		reply_open(&p, a, len);                                    \
 		a = p.addr;                                                \
-		return reply_close(                                        \
-			&p, FM_PASS(fn, nr, fd, a, p.len __VA_ARGS__));    \
+		return (int)fm_told(reply_close(                           \
+			&p, FM_PASS(fn, nr, fd, a, p.len __VA_ARGS__)));   \
 	}
 #define COMMA ,
 

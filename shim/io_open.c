@@ -37,10 +37,11 @@ FM_SLOW int open_slow(bool at, int dirfd, const char *path, int flags,
 	int r;
 
 	pthread_testcancel();
+	fm_tell();
 	path = fm_path(path, copy);
 	if (!(flags & O_TRUNC) || (flags & O_PATH) ||
 	    !fm_change_path(&c, dirfd, path))
-		return call_open(at, dirfd, path, flags, mode);
+		return (int)fm_told(call_open(at, dirfd, path, flags, mode));
 	fm_change_serial(&c);
 	r = fm_change_lock(&c, 0, 0);
 	if (r == 0)

@@ -58,14 +58,19 @@
 			return next;                                       \
 		return slow_##fn(__VA_ARGS__);                             \
 	}
-#define PATH2(ret, fn, nr, params, ...)                                    \
-	PATH2_(ret, fn, params, FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
+
+/* A name that comes or goes may be the message. */
+#define WORD(call) (fm_tell(), (int)fm_told(call))
+#define PATH1_WORD(fn, nr, params, ...)                                    \
+	PATH1_(int, fn, params, WORD(FM_PASS(fn, nr, __VA_ARGS__)), __VA_ARGS__)
+#define PATH2_WORD(fn, nr, params, ...)                                    \
+	PATH2_(int, fn, params, WORD(FM_PASS(fn, nr, __VA_ARGS__)), __VA_ARGS__)
 
 #define P const char *path
 
 /* clang-format off */
-PATH1(int, access, SYS_access, (P, int mode), path, mode)
-PATH1(int, faccessat, 439 /* faccessat2 */, (int dir, P, int mode, int flags),
+PATH1_WORD(access, SYS_access, (P, int mode), path, mode)
+PATH1_WORD(faccessat, 439 /* faccessat2 */, (int dir, P, int mode, int flags),
       dir, path, mode, flags)
 PATH1_LATE(int, eaccess, (P, int mode), path, mode)
 PATH1_LATE(int, euidaccess, (P, int mode), path, mode)
@@ -81,17 +86,17 @@ PATH1(int, lchown, SYS_lchown, (P, uid_t uid, gid_t gid), path, uid, gid)
 PATH1(int, fchownat, SYS_fchownat,
       (int dir, P, uid_t uid, gid_t gid, int flags),
       dir, path, uid, gid, flags)
-PATH1(int, mkdir, SYS_mkdir, (P, mode_t mode), path, mode)
-PATH1(int, mkdirat, SYS_mkdirat, (int dir, P, mode_t mode), dir, path, mode)
-PATH1_LATE(int, mkfifo, (P, mode_t mode), path, mode)
-PATH1_LATE(int, mkfifoat, (int dir, P, mode_t mode), dir, path, mode)
-PATH1(int, mknod, SYS_mknod, (P, mode_t mode, dev_t dev), path, mode, dev)
-PATH1(int, mknodat, SYS_mknodat, (int dir, P, mode_t mode, dev_t dev),
+PATH1_WORD(mkdir, SYS_mkdir, (P, mode_t mode), path, mode)
+PATH1_WORD(mkdirat, SYS_mkdirat, (int dir, P, mode_t mode), dir, path, mode)
+PATH1_(int, mkfifo, (P, mode_t mode), WORD(FM_LATE(mkfifo)(path, mode)), path, mode)
+PATH1_(int, mkfifoat, (int dir, P, mode_t mode), WORD(FM_LATE(mkfifoat)(dir, path, mode)), dir, path, mode)
+PATH1_WORD(mknod, SYS_mknod, (P, mode_t mode, dev_t dev), path, mode, dev)
+PATH1_WORD(mknodat, SYS_mknodat, (int dir, P, mode_t mode, dev_t dev),
       dir, path, mode, dev)
-PATH1(int, rmdir, SYS_rmdir, (P), path)
-PATH1(int, unlink, SYS_unlink, (P), path)
-PATH1(int, unlinkat, SYS_unlinkat, (int dir, P, int flags), dir, path, flags)
-PATH1_LATE(int, remove, (P), path)
+PATH1_WORD(rmdir, SYS_rmdir, (P), path)
+PATH1_WORD(unlink, SYS_unlink, (P), path)
+PATH1_WORD(unlinkat, SYS_unlinkat, (int dir, P, int flags), dir, path, flags)
+PATH1_(int, remove, (P), WORD(FM_LATE(remove)(path)), path)
 PATH1_LATE(int, utime, (P, const struct utimbuf *t), path, t)
 PATH1_LATE(int, utimes, (P, const struct timeval t[2]), path, t)
 PATH1_LATE(int, lutimes, (P, const struct timeval t[2]), path, t)
@@ -111,15 +116,15 @@ PATH1_LATE(long, pathconf, (P, int name), path, name)
 
 #define A const char *a
 #define B const char *b
-PATH2(int, rename, SYS_rename, (A, B), a, b)
-PATH2(int, renameat, SYS_renameat, (int da, A, int db, B), da, a, db, b)
-PATH2(int, renameat2, SYS_renameat2,
+PATH2_WORD(rename, SYS_rename, (A, B), a, b)
+PATH2_WORD(renameat, SYS_renameat, (int da, A, int db, B), da, a, db, b)
+PATH2_WORD(renameat2, SYS_renameat2,
       (int da, A, int db, B, unsigned int flags), da, a, db, b, flags)
-PATH2(int, link, SYS_link, (A, B), a, b)
-PATH2(int, linkat, SYS_linkat, (int da, A, int db, B, int flags),
+PATH2_WORD(link, SYS_link, (A, B), a, b)
+PATH2_WORD(linkat, SYS_linkat, (int da, A, int db, B, int flags),
       da, a, db, b, flags)
-PATH2(int, symlink, SYS_symlink, (A, B), a, b)
-PATH2(int, symlinkat, SYS_symlinkat, (A, int db, B), a, db, b)
+PATH2_WORD(symlink, SYS_symlink, (A, B), a, b)
+PATH2_WORD(symlinkat, SYS_symlinkat, (A, int db, B), a, db, b)
 /* clang-format on */
 
 FM_ALIAS(statvfs)
@@ -158,18 +163,23 @@ ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n,
 	OUT_(ret, fn, params, path = fm_path(path, copy), out, size, got,  \
 	     FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
 
+/* What it says of the file may be the message, too. */
+#define OUT_SEEN(fn, nr, params, out, size, got, ...)                      \
+	OUT_(int, fn, params, path = fm_path(path, copy), out, size, got,  \
+	     (int)fm_told(FM_PASS(fn, nr, __VA_ARGS__)), __VA_ARGS__)
+
 #define WHOLE (r == 0 ? sizeof(*buf) : 0)
 #define COUNT (r > 0 ? (size_t)r : 0)
 
 /* clang-format off */
-OUT(int, stat, SYS_stat, (const char *path, struct stat *buf),
+OUT_SEEN(stat, SYS_stat, (const char *path, struct stat *buf),
     buf, sizeof(*buf), WHOLE, path, buf)
-OUT(int, lstat, SYS_lstat, (const char *path, struct stat *buf),
+OUT_SEEN(lstat, SYS_lstat, (const char *path, struct stat *buf),
     buf, sizeof(*buf), WHOLE, path, buf)
-OUT(int, fstatat, SYS_newfstatat,
+OUT_SEEN(fstatat, SYS_newfstatat,
     (int dir, const char *path, struct stat *buf, int flags),
     buf, sizeof(*buf), WHOLE, dir, path, buf, flags)
-OUT(int, statx, SYS_statx,
+OUT_SEEN(statx, SYS_statx,
     (int dir, const char *path, int flags, unsigned mask, struct statx *buf),
     buf, sizeof(*buf), WHOLE, dir, path, flags, mask, buf)
 OUT(int, statfs, SYS_statfs, (const char *path, struct statfs *buf),

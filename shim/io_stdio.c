@@ -102,27 +102,37 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 
 /* ---- around a call ------------------------------------------------------- */
 
-bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
+static bool begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 {
-	if (fp->_fileno < 0 ||
-	    (n == FM_STDIO_FLUSH ? !pending(fp) : fm_stdio_fits(fp, n)))
-		return false;
 	s->locked = lock ? fp : NULL;
 	s->failed = false;
 	if (lock)
 		flockfile(fp);
 	s->slot = fm_write_enter(fp->_fileno);
 	s->file = file_of(fp);
-	if (!s->file) {
-		fm_tell();
+	if (!s->file)
 		return true;
-	}
 	fm_write_leave(s->slot);
 	fm_change_file(&s->change, s->file);
 	s->failed = hold(&s->change, fp, n == FM_STDIO_FLUSH ? 0 : n) < 0;
 	if (s->failed)
 		fp->_flags |= _IO_ERR_SEEN;
 	return true;
+}
+
+/* Does anything go out? */
+static bool goes_out(FILE *fp, size_t n)
+{
+	return fp->_fileno >= 0 &&
+	       (n == FM_STDIO_FLUSH ? pending(fp) != 0 : !fm_stdio_fits(fp, n));
+}
+
+bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
+{
+	if (!goes_out(fp, n))
+		return false;
+	fm_tell();
+	return begin(s, fp, n, lock);
 }
 
 void fm_stdio_end(struct fm_stdio *s)
@@ -154,17 +164,25 @@ int fm_stdio_see(FILE *fp, bool lock)
 	return (int)fm_result(r);
 }
 
-int fm_stdio_flush(FILE *fp, bool lock)
+static int write_out(FILE *fp, bool lock)
 {
 	struct fm_stdio s;
 	int r = EOF;
 
-	if (!fm_stdio_begin(&s, fp, FM_STDIO_FLUSH, lock))
+	if (!begin(&s, fp, FM_STDIO_FLUSH, lock))
 		return 0;
 	if (!s.failed)
 		r = FM_LATE(fflush_unlocked)(fp);
 	fm_stdio_end(&s);
 	return r;
+}
+
+int fm_stdio_flush(FILE *fp, bool lock)
+{
+	if (!goes_out(fp, FM_STDIO_FLUSH))
+		return 0;
+	fm_tell();
+	return write_out(fp, lock);
 }
 
 /* ---- flush and close ----------------------------------------------------- */
@@ -174,10 +192,12 @@ static void flush_streams(void)
 {
 	if (!_IO_list_lock || !_IO_iter_begin)
 		return;
+	fm_tell(); /* not under libc's lock, which fork takes when it has ours */
 	_IO_list_lock();
 	for (FILE *it = _IO_iter_begin(); it != _IO_iter_end();
 	     it = _IO_iter_next(it))
-		fm_stdio_flush(_IO_iter_file(it), true);
+		if (goes_out(_IO_iter_file(it), FM_STDIO_FLUSH))
+			write_out(_IO_iter_file(it), true);
 	_IO_list_unlock();
 }
 

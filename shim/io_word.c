@@ -13,24 +13,43 @@ FM_NEXT(sem_post)
 FM_NEXT(kill)
 FM_NEXT(sigqueue)
 
+/* Of other processes, too? Where sem_init's pshared is kept (glibc 2.21). */
+static bool is_shared(const sem_t *sem)
+{
+	return ((const int *)sem)[2] != 0;
+}
+
+/* Asked before: whoever has waited may find it gone. */
+static int told(bool shared, int r)
+{
+	return shared ? (int)fm_told(r) : r;
+}
+
 FM_HOOK int sem_wait(sem_t *sem)
 {
-	return (int)fm_told(FM_LATE(sem_wait)(sem));
+	const bool shared = is_shared(sem);
+
+	return told(shared, FM_LATE(sem_wait)(sem));
 }
 
 FM_HOOK int sem_trywait(sem_t *sem)
 {
-	return (int)fm_told(FM_LATE(sem_trywait)(sem));
+	const bool shared = is_shared(sem);
+
+	return told(shared, FM_LATE(sem_trywait)(sem));
 }
 
 FM_HOOK int sem_timedwait(sem_t *sem, const struct timespec *t)
 {
-	return (int)fm_told(FM_LATE(sem_timedwait)(sem, t));
+	const bool shared = is_shared(sem);
+
+	return told(shared, FM_LATE(sem_timedwait)(sem, t));
 }
 
 FM_HOOK int sem_post(sem_t *sem)
 {
-	fm_tell();
+	if (is_shared(sem))
+		fm_tell();
 	return FM_LATE(sem_post)(sem);
 }
 

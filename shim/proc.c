@@ -16,6 +16,10 @@
 #include "args.h"
 #include "log.h"
 
+int __register_atfork(void (*prepare)(void), void (*parent)(void),
+		      void (*child)(void), void *dso);
+
+FM_NEXT(__register_atfork)
 FM_NEXT(_exit)
 FM_NEXT(abort)
 FM_NEXT(vfork)
@@ -49,12 +53,15 @@ void fm_flush_if_me(void)
 /* ---- fork ------------------------------------------------------------- */
 
 /*
- * Registered by our constructor, before those of the program: prepare handlers
- * run in reverse order and the others in order, so ours enclose the fork most
- * closely and no other handler runs while faults are held up.
+ * Registered before those of the program and its libraries, whose constructors run
+ * before ours (see __register_atfork): prepare handlers run in reverse order and the
+ * others in order, so ours enclose the fork most closely and no other handler runs
+ * while faults and our locks are held up.
  */
 void fm_fork_begin(void)
 {
+	if (!fm_on())
+		return;
 	/* The child may execute a program that reads what we have stored. */
 	fm_flush_if_me();
 	fm_fork_prepare();
@@ -63,12 +70,16 @@ void fm_fork_begin(void)
 
 void fm_fork_done(void)
 {
+	if (!fm_on())
+		return;
 	fm_sig_fork_unlock();
 	fm_fork_parent();
 }
 
 void fm_fork_done_child(void)
 {
+	if (!fm_on())
+		return;
 	if (home)
 		*home = fm_sys_getpid();
 	fm_mask_fork_child();
@@ -77,6 +88,23 @@ void fm_fork_done_child(void)
 	fm_sig_fork_unlock();
 	fm_fork_child();
 	fm_altstack_fork_child();
+}
+
+static void register_ours(void)
+{
+	static _Atomic bool done;
+
+	if (!atomic_exchange(&done, true))
+		FM_LATE(__register_atfork)(fm_fork_begin, fm_fork_done,
+					   fm_fork_done_child, NULL);
+}
+
+/* What every pthread_atfork ends in. The first one brings ours. */
+FM_HOOK int __register_atfork(void (*prepare)(void), void (*parent)(void),
+			      void (*child)(void), void *dso)
+{
+	register_ours();
+	return FM_LATE(__register_atfork)(prepare, parent, child, dso);
 }
 
 /* vfork is entered by a jump (entry.S), its child borrows our stack. */
@@ -129,6 +157,17 @@ FM_HOOK void abort(void)
 
 /* A filter that kills on what the fault path calls is beyond our power; say
  * what to allow while somebody may still read it. */
+void fm_confined(void)
+{
+	fm_hear_no_more();
+	if (fm_active())
+		fm_log(FM_LOG_INFO,
+		       "seccomp: mapped files need ioctl, io_uring_enter, "
+		       "pread64, pwrite64, futex, madvise, mmap, munmap, "
+		       "mprotect, sched_yield, fstat, "
+		       "rt_sigprocmask, rt_sigreturn, getpid, gettid");
+}
+
 FM_HOOK int prctl(int option, ...)
 {
 	unsigned long a[4];
@@ -138,11 +177,8 @@ FM_HOOK int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (option == PR_SET_SECCOMP && fm_active())
-		fm_log(FM_LOG_INFO,
-		       "seccomp: mapped files need ioctl, io_uring_enter, "
-		       "pread64, pwrite64, futex, madvise, rt_sigprocmask, "
-		       "rt_sigreturn, getpid");
+	if (option == PR_SET_SECCOMP)
+		fm_confined();
 	return FM_PASS(prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
 }
 
@@ -153,7 +189,7 @@ void fm_proc_boot(void)
 		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);
 		*home = fm_sys_getpid();
 	}
-	pthread_atfork(fm_fork_begin, fm_fork_done, fm_fork_done_child);
+	register_ours();
 	/* Older than every handler of the program and not bound to our
 	 * library: runs last, after all destructors. */
 	__cxa_atexit(at_exit, NULL, NULL);

@@ -173,6 +173,8 @@ void fm_bus_hold(const siginfo_t *info);
  * no atfork handlers ran in it. */
 enum fm_whoami { FM_ME, FM_VFORK_CHILD, FM_RAW_FORK_CHILD };
 enum fm_whoami fm_whoami(void);
+/* The program confines itself to some system calls. */
+void fm_confined(void);
 /* Around what makes a copy of the process. */
 void fm_fork_begin(void);
 void fm_fork_done(void);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -41,6 +42,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_creat] = 1,     [SYS_vmsplice] = 1, [SYS_newfstatat] = 1,
 	[SYS_process_vm_readv] = 1, [SYS_process_vm_writev] = 1,
 	[SYS_process_madvise] = 1, [SYS_sigaltstack] = 1,
+	[SYS_prctl] = 1,     [SYS_seccomp] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -204,6 +206,12 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 		return mincore(pointer(a), (size_t)b, pointer(c));
 	case SYS_mlock:
 		return mlock(pointer(a), (size_t)b);
+	case SYS_prctl:
+		return prctl((int)a, b, c, d, e);
+	case SYS_seccomp:
+		if (a <= 1) /* a mode or a filter is set */
+			fm_confined();
+		return fm_result(fm_sys3(SYS_seccomp, a, b, c));
 	case SYS_mlock2:
 		return mlock2(pointer(a), (size_t)b, (unsigned)c);
 	case SYS_munlock:

@@ -153,10 +153,19 @@ void fm_file_put(struct fm_file *f);
  * a system call while nobody has done anything. */
 void fm_hear_others(void);
 
+/* From now on not any more in the program's threads: they are confined to some
+ * system calls. */
+void fm_hear_no_more(void);
+
 /* [any] The other way round, before a call that lets another process go on (a lock
- * given up, a message): who has just opened a file that we store to finds there what
- * has been stored. Nothing while nobody has. */
+ * given up, a message): who opens a file that we store to, or has opened it, finds
+ * there what has been stored. As long as nobody has opened it, only while that takes
+ * no more than a sixteenth of the time. Nothing while nothing is dirty. */
 void fm_tell_others(void);
+
+/* [any] The same for the file of a descriptor that is about to be locked or
+ * unlocked, however long it takes. */
+void fm_tell_locked(int fd);
 
 /* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file
  * sees them (len 0: to the end). Not durable. 0 or -errno. */

@@ -62,7 +62,7 @@ static bool unchanged(const struct kept *k, const struct stat *st)
 
 /* Since Linux 6.13 some file systems give each change that follows a stat a
  * time of its own. */
-static bool fine_times(int fd)
+bool fm_fine_times(int fd)
 {
 	struct {
 		long type, more[15];
@@ -79,7 +79,7 @@ static bool settled(const struct fm_file *f, const struct stat *st)
 	struct timespec now;
 	int64_t age;
 
-	if (fine_times(f->fd_path))
+	if (fm_fine_times(f->fd_path))
 		return true;
 	clock_gettime(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - st->st_ctim.tv_sec) * 1000000000ll +

@@ -28,4 +28,7 @@ uint64_t fm_kept_trim(uint64_t want);
 void fm_kept_drop(void);  /* under the space lock: all of it */
 void fm_kept_reset(void); /* child of fork */
 
+/* Does each change of this file, after a look at its times, get one of its own? */
+bool fm_fine_times(int fd);
+
 #endif

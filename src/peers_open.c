@@ -4,30 +4,45 @@
  *
  * Most such opens are short: a copy, a look. So they are put up with for
  * LINGER_MS; who is still there then gets the file from the kernel, and so do
- * we. Until then, if we store to it (who only reads keeps nobody from anything,
- * and thousands of files may be opened while a backup runs):
- *  - what we have stored goes to the file before we send word to anybody, so
- *    that who has it open reads it;
+ * we. Until then:
+ *  - what we have stored goes to the file before we send word to anybody;
  *  - who maps it gets it from the kernel at once, for what they store there,
- *    and what they do not see there, nobody reports. Somebody looks a few times,
- *    and whenever word has come.
+ *    and what they do not see there, nobody reports. If we store to it, the
+ *    watcher looks a few times (if we only read, thousands of files may be
+ *    opened while a backup runs), and in any case when word has come.
+ * And who had it open for writing and has closed it may have stored through a
+ * mapping: if we store, too, the kernel serves it from then on.
+ *
+ * Threads of the program take no lock of the engine here that is held over fork,
+ * and have no descriptor open: they may be inside a handler of theirs for fork, or
+ * leave by a jump. What needs one is the watcher's to do, and they wait for it.
  */
+#include <stdio.h>
+
 #include "engine.h"
+#include "epoch.h"
 #include "file.h"
+#include "lock.h"
 #include "peers.h"
 #include "peers_priv.h"
 #include "space.h"
 #include "sys.h"
+#include "wb.h"
 
 #define LINGER_MS 100
+#define OPENERS 8
 
 /* By file id. */
 static struct open {
 	_Atomic uint32_t since_ms; /* the first that is not judged yet, or 0 */
 	_Atomic uint32_t count;
 	_Atomic uint32_t looks;    /* ... taken for mappings */
-	_Atomic bool closed;       /* ... and a close since */
-	_Atomic bool harmless;     /* ... by who cannot store to it */
+	_Atomic bool asked;        /* ... by who was seen not to store to it */
+	struct {
+		_Atomic int pid;
+		_Atomic int open;  /* times, as far as events told */
+	} who[OPENERS];
+	_Atomic bool crowd;        /* more than these */
 } opens[FM_MAX_FILES];
 static _Atomic uint32_t pending; /* files with since_ms */
 
@@ -48,12 +63,76 @@ static bool begin(struct open *o)
 	return atomic_compare_exchange_strong(&o->since_ms, &none, now_ms());
 }
 
-void fm_open_seen(struct fm_file *f)
+/* ---- who ---------------------------------------------------------------- */
+
+/* Events are handled one at a time. 0 is any process of another namespace. */
+static void note(struct open *o, int pid, int change)
+{
+	for (int k = 0; k < OPENERS; k++) {
+		int n = atomic_load(&o->who[k].open);
+
+		if (n && atomic_load(&o->who[k].pid) != pid)
+			continue;
+		if (n + change < 0)
+			return; /* opened before we watched */
+		if (!n && change < 0)
+			continue;
+		atomic_store(&o->who[k].pid, pid);
+		atomic_store(&o->who[k].open, n + change);
+		return;
+	}
+	if (change > 0)
+		atomic_store(&o->crowd, true);
+}
+
+static bool is_alive(int pid)
+{
+	long r = pid ? fm_sys2(SYS_kill, pid, 0) : 0;
+
+	return !r || r == -EPERM;
+}
+
+/* Its descriptors, so that the look that has just found nothing says so. */
+static bool may_look(int pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	fd = pid ? fm_sys_open(path, O_RDONLY | O_DIRECTORY, 0) : -EACCES;
+	if (fd >= 0)
+		fm_sys_close(fd);
+	return fd >= 0;
+}
+
+/* Has it open somebody whose descriptors we may not see? */
+static bool somebody_hidden(const struct open *o)
+{
+	for (int k = 0; k < OPENERS; k++) {
+		int pid = atomic_load(&o->who[k].pid);
+
+		if (atomic_load(&o->who[k].open) > 0 && is_alive(pid) &&
+		    !may_look(pid))
+			return true;
+	}
+	return atomic_load(&o->crowd);
+}
+
+static void forget_openers(struct open *o)
+{
+	for (int k = 0; k < OPENERS; k++)
+		atomic_store(&o->who[k].open, 0);
+	atomic_store(&o->crowd, false);
+}
+
+/* ---- what is heard ------------------------------------------------------- */
+
+void fm_open_seen(struct fm_file *f, int pid)
 {
 	struct open *o = &opens[f->id];
 
-	atomic_store(&o->closed, false);
-	atomic_store(&o->harmless, false);
+	note(o, pid, 1);
+	atomic_store(&o->asked, false);
 	atomic_fetch_add(&o->count, 1);
 	atomic_store(&o->looks, 0);
 	if (begin(o))
@@ -62,27 +141,58 @@ void fm_open_seen(struct fm_file *f)
 	fm_file_flush(f, 0, 0);
 }
 
-void fm_open_closed(const struct fm_file *f)
+void fm_open_closed(const struct fm_file *f, int pid)
 {
-	atomic_store(&opens[f->id].closed, true);
+	note(&opens[f->id], pid, -1);
 }
 
 void fm_open_forget(const struct fm_file *f)
 {
+	forget_openers(&opens[f->id]);
 	if (atomic_exchange(&opens[f->id].since_ms, 0))
 		atomic_fetch_sub(&pending, 1);
 }
 
 void fm_open_reset(void)
 {
-	for (uint32_t id = 0; id < FM_MAX_FILES; id++)
+	for (uint32_t id = 0; id < FM_MAX_FILES; id++) {
 		atomic_store(&opens[id].since_ms, 0);
+		forget_openers(&opens[id]);
+	}
 	atomic_store(&pending, 0);
 }
 
 uint32_t fm_open_pending(void)
 {
 	return atomic_load(&pending);
+}
+
+static bool conflicts(enum fm_claim mine, unsigned use)
+{
+	return mine == FM_CLAIM_WRITE ? use & (FM_USE_WRITE | FM_USE_MAPS) :
+					use & FM_USE_WRITE;
+}
+
+static bool is_engines(enum fm_claim mine)
+{
+	return mine == FM_CLAIM_READ || mine == FM_CLAIM_WRITE;
+}
+
+static void give_up(struct fm_file *f, const char *why)
+{
+	uint64_t old;
+
+	fm_space_lock(&old);
+	if (is_engines(fm_peers_claim_of(f)))
+		fm_peers_give_up(f, why);
+	fm_space_unlock(&old);
+}
+
+bool fm_open_wrote(struct fm_file *f)
+{
+	if (fm_peers_claim_of(f) == FM_CLAIM_WRITE)
+		give_up(f, "another process has had it open for writing");
+	return atomic_load(&f->demoted);
 }
 
 /* ---- the judgement ------------------------------------------------------ */
@@ -92,13 +202,12 @@ static void judge(struct fm_file *f)
 {
 	enum fm_claim mine = fm_peers_claim_of(f);
 	unsigned use = fm_peers_scan(f);
-	bool hidden = !use && !atomic_load(&opens[f->id].closed) &&
-		      !fm_watch_by_inotify(f);
+	bool hidden = !use && !fm_watch_by_inotify(f) &&
+		      somebody_hidden(&opens[f->id]);
 	bool conflict = mine == FM_CLAIM_WRITE ? use != 0 :
-						 (use & FM_USE_WRITE) != 0;
+						 conflicts(mine, use);
 
-	if (mine != FM_CLAIM_KERNEL && mine != FM_CLAIM_NONE &&
-	    (conflict || hidden))
+	if (is_engines(mine) && (conflict || hidden))
 		fm_peers_give_up(f, "another process uses it natively");
 }
 
@@ -138,15 +247,11 @@ void fm_open_judge_all(void)
 	}
 }
 
-/* ---- word --------------------------------------------------------------- */
+/* ---- looks, by the watcher ------------------------------------------------ */
 
-/* Of those that we store to. Not for a child of vfork, which is here in our
- * memory. */
 static void each_pending(void (*fn)(struct fm_file *f))
 {
-	if (!fm_open_pending() || !fm_watch_is_us())
-		return;
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
+	for (uint32_t id = 0; fm_open_pending() && id < fm_file_top(); id++) {
 		struct fm_file *f;
 		uint64_t old;
 
@@ -159,51 +264,20 @@ static void each_pending(void (*fn)(struct fm_file *f))
 		fm_space_unlock(&old);
 		if (!f)
 			continue;
-		if (fm_peers_claim_of(f) == FM_CLAIM_WRITE)
-			fn(f);
+		fn(f);
 		fm_file_put(f);
 	}
 }
 
-static void show(struct fm_file *f)
+/* Who stores to it, or sees our stores in a mapping, gets it. */
+static void look_at_use(struct fm_file *f)
 {
-	fm_file_flush(f, 0, 0);
+	enum fm_claim mine = fm_peers_claim_of(f);
+
+	if (is_engines(mine) && !fm_peers_weary(false) &&
+	    conflicts(mine, fm_peers_scan(f)))
+		give_up(f, "another process uses it natively");
 }
-
-void fm_tell_others(void)
-{
-	each_pending(show);
-}
-
-static void give_up(struct fm_file *f)
-{
-	uint64_t old;
-
-	fm_space_lock(&old);
-	if (fm_peers_claim_of(f) == FM_CLAIM_WRITE)
-		fm_peers_give_up(f, "another process maps it natively");
-	fm_space_unlock(&old);
-}
-
-/* Who maps it gets it. Could the others store to it? */
-static bool look_for_maps(struct fm_file *f)
-{
-	unsigned use = fm_peers_weary(false) ? FM_USE_WRITE : fm_peers_scan(f);
-
-	if (use & FM_USE_MAPS)
-		give_up(f);
-	return use & (FM_USE_WRITE | FM_USE_MAPS);
-}
-
-static void ask(struct fm_file *f)
-{
-	struct open *o = &opens[f->id];
-
-	if (!atomic_load(&o->harmless) && !look_for_maps(f))
-		atomic_store(&o->harmless, true); /* or gone, or not to be seen */
-}
-
-/* ---- looks -------------------------------------------------------------- */
 
 static bool look_due(struct open *o)
 {
@@ -216,10 +290,10 @@ static void look(struct fm_file *f)
 {
 	struct open *o = &opens[f->id];
 
-	if (!look_due(o))
+	if (fm_peers_claim_of(f) != FM_CLAIM_WRITE || !look_due(o))
 		return;
 	atomic_fetch_add(&o->looks, 1);
-	look_for_maps(f);
+	look_at_use(f);
 }
 
 void fm_open_look(void)
@@ -238,7 +312,136 @@ int fm_open_wait_ms(void)
 	return LINGER_MS / 2;
 }
 
+/* ---- word has come --------------------------------------------------------- */
+
+#define ANSWER_NS 20000000u
+#define ANSWERS 5 /* of these are waited for */
+
+static _Atomic uint32_t questions, answers; /* the latter a futex */
+
+static bool unasked(void)
+{
+	if (!fm_open_pending())
+		return false;
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (atomic_load(&opens[id].since_ms) &&
+		    !atomic_load(&opens[id].asked))
+			return true;
+	return false;
+}
+
+/* One look for each open. */
+static void ask(struct fm_file *f)
+{
+	struct open *o = &opens[f->id];
+	uint32_t count = atomic_load(&o->count);
+
+	if (atomic_load(&o->asked))
+		return;
+	look_at_use(f);
+	if (atomic_load(&o->count) == count)
+		atomic_store(&o->asked, true);
+}
+
+void fm_open_answer(void)
+{
+	uint32_t upto = atomic_load(&questions);
+
+	if (upto == atomic_load(&answers))
+		return;
+	each_pending(ask);
+	atomic_store(&answers, upto);
+	fm_futex_wake(&answers, INT32_MAX);
+}
+
 void fm_open_word(void)
 {
-	each_pending(ask);
+	const struct timespec most = { 0, ANSWER_NS };
+	uint32_t mine, have;
+
+	if (!unasked())
+		return;
+	mine = atomic_fetch_add(&questions, 1) + 1;
+	fm_watch_nudge();
+	for (int n = 0; n < ANSWERS; n++) {
+		have = atomic_load(&answers);
+		if ((int32_t)(have - mine) >= 0)
+			return;
+		fm_futex_wait(&answers, have, &most);
+	}
+}
+
+/* ---- word goes out ---------------------------------------------------------- */
+
+/* Who hears it may open the file and read. That costs a program that stores and
+ * sends word all the time more than its sharing is worth if nobody does, so that
+ * it may take some time in advance and a part of what passes. */
+#define ADVANCE_NS 200000000u
+#define PART 16
+static _Atomic uint64_t shown_ns, shown_from;
+static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
+
+static bool affordable(uint64_t pages)
+{
+	uint64_t now = fm_now_ns(), none = 0;
+
+	atomic_compare_exchange_strong(&shown_from, &none, now);
+	return atomic_load(&shown_ns) + pages * atomic_load(&page_ns) <=
+	       ADVANCE_NS + (now - atomic_load(&shown_from)) / PART;
+}
+
+static void show(struct fm_file *f, uint64_t pages)
+{
+	uint64_t from = fm_now_ns(), took;
+
+	if (atomic_load(&opens[f->id].since_ms)) {
+		fm_file_flush(f, 0, 0);
+		return;
+	}
+	if (!affordable(pages))
+		return;
+	fm_wb_file(f);
+	took = fm_now_ns() - from;
+	atomic_fetch_add(&shown_ns, took);
+	atomic_store(&page_ns, (atomic_load(&page_ns) * 3 + took / pages) / 4);
+}
+
+static void show_all(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		unsigned e = fm_epoch_enter();
+		struct fm_file *f = fm_file_at(id);
+		int64_t pages = f ? fm_dirty_count(f) : 0;
+
+		if (pages > 0)
+			show(f, (uint64_t)pages);
+		fm_epoch_leave(e);
+	}
+}
+
+void fm_tell_locked(int fd)
+{
+	struct fm_file *f;
+
+	if (atomic_load(&fm_dirty_total) <= 0 || fm_space_locked() ||
+	    !fm_watch_is_us())
+		return;
+	f = fm_file_by_fd(fd);
+	if (!f)
+		return;
+	if (fm_dirty_count(f) > 0)
+		fm_file_flush(f, 0, 0);
+	fm_file_put(f);
+}
+
+void fm_tell_others(void)
+{
+	uint64_t old;
+
+	if (atomic_load(&fm_dirty_total) <= 0 || fm_space_locked() ||
+	    !fm_watch_is_us())
+		return;
+	fm_block_signals(&old);
+	show_all();
+	fm_restore_signals(&old);
 }

@@ -56,18 +56,23 @@ bool fm_watch_quiet(const struct fm_file *f);
 
 /* It has been told by inotify, which does not say whose an event is. */
 bool fm_watch_by_inotify(const struct fm_file *f);
+/* Wake its thread. */
+void fm_watch_nudge(void);
 /* Not a child by vfork, that runs in our memory. */
 bool fm_watch_is_us(void);
 
 /* peers_open.c: files that somebody else has opened, until that is judged. */
-void fm_open_seen(struct fm_file *f);
-void fm_open_closed(const struct fm_file *f);
+void fm_open_seen(struct fm_file *f, int pid);
+void fm_open_closed(const struct fm_file *f, int pid);
+/* Somebody had it open for writing. True: the kernel serves it now. */
+bool fm_open_wrote(struct fm_file *f);
 void fm_open_forget(const struct fm_file *f); /* not watched any more */
 void fm_open_look(void);        /* who maps one gets it */
 void fm_open_judge_all(void);
 int fm_open_wait_ms(void);      /* until the next of these; -1: none */
 uint32_t fm_open_pending(void); /* how many */
-void fm_open_word(void);        /* another process has sent us word */
+void fm_open_word(void);        /* another process has sent us word: look, and wait */
+void fm_open_answer(void);      /* ... of the watcher */
 void fm_open_reset(void);
 
 /* peers.c, for the watch: hand over every file that others ask for. */

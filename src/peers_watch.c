@@ -10,7 +10,10 @@
  *
  * A foreign open while we store: what is dirty goes to the file at once; if
  * the opener is still there a little later, the file goes to the kernel
- * (peers_open.c). A foreign write while we read: our clean copies are dropped.
+ * (peers_open.c). A foreign write: our clean copies are dropped. So they are when
+ * somebody has closed it who could write, for stores through a mapping make no
+ * event; the kernel queues that one before close, munmap or exit lets anybody
+ * go on.
  */
 #include <linux/fanotify.h>
 #include <poll.h>
@@ -18,10 +21,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
+#include "guardian.h"
+#include "kept.h"
 #include "lock.h"
 #include "log.h"
 #include "peers.h"
@@ -54,10 +60,13 @@ static struct watch {
 	uint64_t fsid;               /* how fanotify names it */
 	uint32_t handle_len, handle_type;
 	unsigned char handle[64];
+	struct timespec changed;     /* when the watch began, */
+	bool fine;                   /* and it tells any change since */
 } watches[FM_MAX_FILES];
 static struct fm_lock hear = FM_LOCK(FM_RANK_HEAR);
 static _Atomic bool hearing;     /* events have been read, but not heeded */
 static _Atomic bool lost;        /* events have been lost, at any time */
+static _Atomic bool deaf;        /* threads of the program are in a sandbox */
 
 /* ---- marks ------------------------------------------------------------- */
 
@@ -97,6 +106,25 @@ static bool remember_handle(struct fm_file *f, struct watch *w)
 	return true;
 }
 
+static struct timespec changed(const struct fm_file *f)
+{
+	struct stat st = { 0 };
+
+	fm_sys_fstat(f->fd_path, &st);
+	return st.st_ctim;
+}
+
+/* Has nobody changed it since the watch began, we included? A store through a
+ * mapping changes it, too, with the first of a page. */
+static bool untouched(const struct fm_file *f)
+{
+	const struct watch *w = &watches[f->id];
+	struct timespec now = changed(f);
+
+	return w->fine && now.tv_sec == w->changed.tv_sec &&
+	       now.tv_nsec == w->changed.tv_nsec;
+}
+
 int fm_watch_add(struct fm_file *f)
 {
 	struct watch *w = &watches[f->id];
@@ -104,6 +132,10 @@ int fm_watch_add(struct fm_file *f)
 	int err = -ENOSYS;
 
 	fd_path(f, path);
+	if (!w->handle_len) { /* not for the second claim: pages are there */
+		w->changed = changed(f);
+		w->fine = fm_fine_times(f->fd_path);
+	}
 	atomic_store(&w->foreign, false);
 	if (fan >= 0 && remember_handle(f, w))
 		err = (int)fm_sys5(SYS_fanotify_mark, fan, FAN_MARK_ADD,
@@ -149,18 +181,22 @@ static void refresh(struct fm_file *f)
 		fm_range_unlock(&r, true, false);
 }
 
-static void foreign(struct fm_file *f, bool opened, bool modified,
-		    bool closed)
+static void foreign(struct fm_file *f, uint64_t mask, int pid)
 {
 	atomic_store(&watches[f->id].foreign, true);
 	if (atomic_load(&f->demoted))
 		return;
-	if (opened)
-		fm_open_seen(f);
-	if (modified)
-		refresh(f);
-	if (closed)
-		fm_open_closed(f);
+	if (mask & FAN_OPEN)
+		fm_open_seen(f, pid);
+	if (!untouched(f)) {
+		if ((mask & FAN_CLOSE_WRITE) && fm_open_wrote(f))
+			return;
+		if (mask & (FAN_MODIFY | FAN_CLOSE_WRITE))
+			refresh(f);
+	}
+	/* Told as one event, an open and a close do not tell how many. */
+	if ((mask & FAN_CLOSE) && !(mask & FAN_OPEN))
+		fm_open_closed(f, pid);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -193,6 +229,25 @@ static bool is_helper(int pid)
 		    now - atomic_load(&helpers[k].at) < LATELY_MS)
 			return true;
 	return false;
+}
+
+/* One closes what a ring had open whose process has ended: as likely as not it was
+ * one of ours, and what was written through it was told of. */
+static bool is_kernel_thread(int pid)
+{
+	char path[32], text[128];
+	const char *end;
+	long n, fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return false;
+	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
+	fm_sys_close((int)fd);
+	text[n > 0 ? n : 0] = 0;
+	end = strrchr(text, ')'); /* of the name; the state and the parent follow */
+	return end && strlen(end) > 5 && !strncmp(end + 3, " 2 ", 3);
 }
 
 /* The file with a reference, found by what identifies it. */
@@ -246,10 +301,18 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 	if (!f)
 		return;
 	/* Asked after the space lock has been ours: a helper is known then. */
-	if (!is_helper(ev->pid))
-		foreign(f, ev->mask & FAN_OPEN, ev->mask & FAN_MODIFY,
-			ev->mask & FAN_CLOSE);
+	if (!is_helper(ev->pid) && !(ev->pid && ev->pid == fm_guardian_pid()) &&
+	    !(ev->mask == FAN_CLOSE_WRITE && is_kernel_thread(ev->pid)))
+		foreign(f, ev->mask, ev->pid);
 	fm_file_put(f);
+}
+
+/* An anonymous inode has no type. */
+static bool is_ours(int fd)
+{
+	struct stat st;
+
+	return !fm_sys_fstat(fd, &st) && !(st.st_mode & S_IFMT);
 }
 
 /* True: all of it was our own doing. Under the lock, which says that what has
@@ -261,6 +324,10 @@ static bool read_fan(void)
 	bool own = true;
 	long n;
 
+	if (!is_ours(fan)) {
+		fm_hear_no_more(); /* the program's, by a system call of its own */
+		return true;
+	}
 	atomic_store(&hearing, true);
 	n = fm_sys3(SYS_read, fan, buf, sizeof(buf));
 	for (; FAN_EVENT_OK(ev, n); ev = FAN_EVENT_NEXT(ev, n)) {
@@ -285,38 +352,51 @@ static bool hear_some(void)
 
 static bool something_to_hear(void)
 {
-	struct pollfd p = { .fd = fan, .events = POLLIN };
+	int bytes = 0;
 
-	if (fm_sys3(SYS_poll, &p, 1, 0) > 0 && (p.revents & POLLIN))
+	if (!fm_sys_ioctl(fan, FIONREAD, &bytes) && bytes)
 		return true;
 	/* Last: who takes an event from the queue has said so before. */
 	return atomic_load(&hearing);
 }
 
-static void hear_all(void)
+void fm_watch_nudge(void)
 {
 	const uint64_t one = 1;
+
+	fm_sys3(SYS_write, nudge, &one, sizeof(one));
+}
+
+static void hear_all(void)
+{
 	uint32_t before = fm_open_pending();
 	uint64_t old;
 
 	fm_block_signals(&old);
 	fm_lock(&hear);
-	while (something_to_hear())
+	while (something_to_hear() && !atomic_load(&deaf))
 		read_fan();
 	fm_unlock(&hear);
 	if (fm_open_pending() > before)
-		fm_sys3(SYS_write, nudge, &one, sizeof(one));
+		fm_watch_nudge();
 	fm_restore_signals(&old);
 }
 
 /* The kernel queues an event before the write or open that it tells of returns. */
 void fm_hear_others(void)
 {
-	if (fan < 0 || !fm_active())
+	if (fan < 0 || !fm_active() || fm_space_locked() || atomic_load(&deaf))
 		return;
 	if (something_to_hear() && fm_watch_is_us())
 		hear_all();
-	fm_open_word();
+	if (fm_open_pending() && fm_watch_is_us())
+		fm_open_word();
+}
+
+void fm_hear_no_more(void)
+{
+	fm_sys_confined();
+	atomic_store(&deaf, true);
 }
 
 /*
@@ -383,7 +463,7 @@ static void read_ino(void)
 		if (!f)
 			continue;
 		if ((ev->mask & IN_OPEN) && fm_peers_scan(f))
-			foreign(f, true, false, false);
+			foreign(f, FAN_OPEN, 0);
 		fm_file_put(f);
 	}
 }
@@ -435,6 +515,7 @@ static void *watcher(void *arg)
 			fm_log(FM_LOG_WARN, "the program has closed "
 			       "descriptors of fastmap: other users of its "
 			       "files are not noticed any more");
+			fm_hear_no_more();
 			return NULL;
 		}
 		if (bell < 0 || (n > 0 && p[0].revents))
@@ -445,6 +526,7 @@ static void *watcher(void *arg)
 			read_ino();
 		if (n > 0 && p[3].revents)
 			fm_sys3(SYS_read, nudge, &nudges, sizeof(nudges));
+		fm_open_answer();
 		if (fm_open_pending()) {
 			fm_open_look();
 			fm_open_judge_all();

@@ -79,10 +79,15 @@ static FM_FAULT bool ask_fine_times(void)
 	return major > 6 || (major == 6 && *p && number_at(p + 1) >= 13);
 }
 
+static _Atomic int8_t known; /* fine times? 0 not yet, else no or yes */
+
+void fm_sys_confined(void)
+{
+	atomic_store(&known, 1);
+}
+
 FM_FAULT bool fm_sys_fine_times(void)
 {
-	static _Atomic int8_t known; /* 0 not yet, else no or yes */
-
 	if (!atomic_load_explicit(&known, memory_order_relaxed))
 		atomic_store_explicit(&known, ask_fine_times() ? 2 : 1,
 				      memory_order_relaxed);

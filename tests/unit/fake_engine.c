@@ -212,6 +212,10 @@ void fm_hear_others(void)
 {
 }
 
+void fm_hear_no_more(void)
+{
+}
+
 void fm_engine_flush_all(void)
 {
 	for (int i = 0; i < MAPS; i++)

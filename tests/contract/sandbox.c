@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* X06: a thread confines itself to what the library says that it needs, and the
+ * program's own read and write: it goes on with a file that is mapped. */
+#include "ct.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define PAGES 64
+
+static const int allowed[] = {
+	/* as the library says */
+	SYS_ioctl, SYS_io_uring_enter, SYS_pread64, SYS_pwrite64, SYS_futex,
+	SYS_madvise, SYS_sched_yield, SYS_fstat, SYS_rt_sigprocmask,
+	SYS_rt_sigreturn, SYS_getpid, SYS_gettid, SYS_mmap, SYS_munmap, SYS_mprotect,
+	/* of the program */
+	SYS_read, SYS_write, SYS_newfstatat, SYS_exit_group,
+};
+#define N (sizeof(allowed) / sizeof(*allowed))
+
+static void confine(void)
+{
+	struct sock_filter f[2 + 2 * N + 1];
+	struct sock_fprog prog = { .filter = f };
+	unsigned short n = 0;
+
+	f[n++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t k = 0; k < N; k++) {
+		f[n++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[k], 0, 1);
+		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+						      SECCOMP_RET_ALLOW);
+	}
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+					      SECCOMP_RET_KILL_PROCESS);
+	prog.len = n;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		ct_die("seccomp");
+}
+
+static volatile unsigned char *map;
+static int file, wrong;
+static _Atomic int done;
+
+/* For good: a thread that ends makes more calls. */
+static void *confined(void *arg)
+{
+	const int *p = arg;
+	char c = 'x';
+
+	wrong += map[2 * PAGE] != ct_byte(2 * PAGE); /* has what faults need */
+	confine();
+	for (size_t k = 1; k < PAGES; k += 3) {
+		wrong += map[k * PAGE] != ct_byte(k * PAGE);
+		map[k * PAGE + 1] = 7;
+		if (write(p[1], &c, 1) != 1 || read(p[0], &c, 1) != 1)
+			wrong++;
+	}
+	wrong += pread(file, &c, 1, PAGE + 1) != 1 || c != 7;
+	done = 1;
+	for (;;)
+		read(p[0], &c, 1);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	int p[2];
+
+	ct_begin(argc, argv);
+	file = ct_file("f", PAGES * PAGE);
+	map = (void *)ct_map(file, PAGES * PAGE, RW, MAP_SHARED, 0);
+	wrong += map[0] != ct_byte(0);
+	if (pipe(p) || pthread_create(&t, NULL, confined, p))
+		ct_die("pipe or thread");
+	while (!done)
+		usleep(1000);
+	say("X06 confined: %d wrong", wrong);
+	fflush(stdout);
+	_exit(0);
+}
