@@ -398,7 +398,8 @@ static void show(struct fm_file *f, uint64_t pages)
 		fm_file_flush(f, 0, 0);
 		return;
 	}
-	if (!affordable(pages))
+	/* Where a write has failed, msync alone is to find out how it is now. */
+	if (atomic_load(&f->st.wb_errors) || !affordable(pages))
 		return;
 	fm_wb_file(f);
 	took = fm_now_ns() - from;
