@@ -70,7 +70,7 @@ const struct fm_option fm_options[] = {
 	{ "paths", "FASTMAP_PATHS", .scope = LIST(prefixes), .type = T_PATHS,
 	  .standard = "" },
 	{ "deny", "FASTMAP_DENY", .scope = LIST(deny), .type = T_GLOBS,
-	  .standard = "*-shm:lock.mdb:*-lock:*.lck:*.lock:/dev/shm:/proc:/sys" },
+	  .standard = "*-shm:lock.mdb:*-lock:*-lck:*.lck:*.lock:/dev/shm:/proc:/sys" },
 	{ "allow", "FASTMAP_ALLOW", .scope = LIST(allow), .type = T_GLOBS,
 	  .standard = "" },
 	{ "cmds", "FASTMAP_CMDS", .scope = LIST(cmds), .type = T_GLOBS,

@@ -376,7 +376,7 @@ FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
 	if (mmsg_plain(v, n) && !fm_touches(timeout, sizeof(*timeout)))
 		return (int)fm_told(FM_PASS(recvmmsg, SYS_recvmmsg, fd, v, n,
 					    flags, timeout));
-	return recvmmsg_slow(fd, v, n, flags, timeout);
+	return (int)fm_told(recvmmsg_slow(fd, v, n, flags, timeout));
 }
 
 FM_ALIAS(sendmmsg)

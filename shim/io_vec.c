@@ -171,8 +171,10 @@ FM_HOOK ssize_t vmsplice(int fd, const struct iovec *iov, size_t cnt,
 {
 	long fl;
 
+	fm_tell();
 	if (cnt > IOV_MAX || plain(iov, (int)cnt))
-		return FM_PASS(vmsplice, SYS_vmsplice, fd, iov, cnt, flags);
+		return fm_told(FM_PASS(vmsplice, SYS_vmsplice, fd, iov, cnt,
+				       flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
 	return guarded(fd, iov, (int)cnt, 0, (int)flags,
 		       fl >= 0 && (fl & O_ACCMODE) == O_RDONLY, call_vmsplice);

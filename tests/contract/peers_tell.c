@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C49: another process has our file open. We store through a mapping and send it
+ * C49: another process has our file open, or opens it when we have sent word. We store through a mapping and send it
  * word; what it then reads, or sees in a mapping of its own, is what we stored. And
  * what it stores through a mapping before it answers is what we see.
  */
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #define PAGES 16
-#define ROUNDS 24
+#define ROUNDS 32
 #define TURNS 6
 #define END 60 /* descriptor of the other process */
 
@@ -31,16 +31,22 @@ static void reader_role(int argc, char **argv)
 	fd = open(argv[3], stores ? O_RDWR : O_RDONLY);
 	if (fd < 0)
 		_exit(1);
-	if (argv[4][0] != 'r')
+	if (argv[4][0] == 'o')
+		close(fd);
+	else if (argv[4][0] != 'r')
 		m = ct_map(fd, PAGES * PAGE, stores ? RW : PROT_READ,
 			   MAP_SHARED, 0);
 	if (write(END, "r", 1) != 1)
 		_exit(2);
 	while (read(END, &off, sizeof(off)) == sizeof(off)) {
+		if (argv[4][0] == 'o')
+			fd = open(argv[3], O_RDONLY);
 		if (m)
 			c = m[off];
 		else if (pread(fd, &c, 1, (off_t)off) != 1)
 			_exit(3);
+		if (argv[4][0] == 'o')
+			close(fd);
 		if (stores)
 			m[off + 1] = (char)(c + 1);
 		if (write(END, &c, 1) != 1)
@@ -77,7 +83,7 @@ static bool ask(int end, size_t off, int way, char *ret)
 /* A new file each time: one that has been handed over proves nothing. */
 static int one(int round)
 {
-	const char *how = (const char *[]){ "r", "m", "s" }[round % 3];
+	const char *how = (const char *[]){ "r", "m", "s", "o" }[round % 4];
 	int fd = peer_file("f", PAGES * PAGE), end, stale = 0;
 	volatile char *m = ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
 	pid_t pid;
@@ -85,7 +91,7 @@ static int one(int round)
 	close(fd);
 	for (size_t p = 0; p < PAGES; p++)
 		m[p * PAGE] = 1;
-	pid = start(how, round / 3 & 1, &end);
+	pid = start(how, round / 4 & 1, &end);
 	for (int t = 0; t < TURNS; t++) {
 		size_t off = (size_t)(round + t) % PAGES * PAGE + 7;
 		char got = 0, want = (char)('A' + t);
@@ -95,7 +101,7 @@ static int one(int round)
 			ct_die("no answer");
 		stale += got != want;
 		stale += *how == 's' && m[off + 1] != want + 1;
-		if (round / 6 & 1)
+		if (round / 8 & 1)
 			usleep(3000);
 	}
 	close(end);
