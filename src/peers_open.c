@@ -65,17 +65,14 @@ static bool begin(struct open *o)
 
 /* ---- who ---------------------------------------------------------------- */
 
-/* Events are handled one at a time. 0 is any process of another namespace. */
+/* Events are handled one at a time. 0 is any process, where we may not know. A close
+ * without an open: that was before we watched. */
 static void note(struct open *o, int pid, int change)
 {
 	for (int k = 0; k < OPENERS; k++) {
 		int n = atomic_load(&o->who[k].open);
 
-		if (n && atomic_load(&o->who[k].pid) != pid)
-			continue;
-		if (n + change < 0)
-			return; /* opened before we watched */
-		if (!n && change < 0)
+		if (n ? atomic_load(&o->who[k].pid) != pid : change < 0)
 			continue;
 		atomic_store(&o->who[k].pid, pid);
 		atomic_store(&o->who[k].open, n + change);
@@ -276,7 +273,7 @@ static void look_at_use(struct fm_file *f)
 
 	if (is_engines(mine) && !fm_peers_weary(false) &&
 	    conflicts(mine, fm_peers_scan(f)))
-		give_up(f, "another process uses it natively");
+		give_up(f, "another process uses it");
 }
 
 static bool look_due(struct open *o)

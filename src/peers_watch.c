@@ -194,8 +194,9 @@ static void foreign(struct fm_file *f, uint64_t mask, int pid)
 		if (mask & (FAN_MODIFY | FAN_CLOSE_WRITE))
 			refresh(f);
 	}
-	/* Told as one event, an open and a close do not tell how many. */
-	if ((mask & FAN_CLOSE) && !(mask & FAN_OPEN))
+	/* Told as one event, an open and a close do not tell how many: who it was
+	 * is looked at, if that is known. */
+	if ((mask & FAN_CLOSE) && !(pid && (mask & FAN_OPEN)))
 		fm_open_closed(f, pid);
 }
 
