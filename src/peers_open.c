@@ -375,16 +375,23 @@ void fm_open_word(void)
  * it may take some time in advance and a part of what passes. */
 #define ADVANCE_NS 200000000u
 #define PART 16
+#define AGAIN_NS 5000000u /* less may be dirty by then */
 static _Atomic uint64_t shown_ns, shown_from;
 static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
 
+static _Atomic uint64_t not_before; /* ns: then there may be enough time again */
+
 static bool affordable(uint64_t pages)
 {
-	uint64_t now = fm_now_ns(), none = 0;
+	uint64_t now = fm_now_ns(), none = 0, want, have;
 
 	atomic_compare_exchange_strong(&shown_from, &none, now);
-	return atomic_load(&shown_ns) + pages * atomic_load(&page_ns) <=
-	       ADVANCE_NS + (now - atomic_load(&shown_from)) / PART;
+	want = atomic_load(&shown_ns) + pages * atomic_load(&page_ns);
+	have = ADVANCE_NS + (now - atomic_load(&shown_from)) / PART;
+	if (want > have)
+		atomic_store(&not_before,
+			     now + fm_least((want - have) * PART, AGAIN_NS));
+	return want <= have;
 }
 
 static void show(struct fm_file *f, uint64_t pages)
@@ -436,8 +443,12 @@ void fm_tell_others(void)
 {
 	uint64_t old;
 
-	if (atomic_load(&fm_dirty_total) <= 0 || fm_space_locked() ||
-	    !fm_watch_is_us())
+	if (atomic_load(&fm_dirty_total) <= 0 || fm_space_locked())
+		return;
+	/* Cheap where there is a word a microsecond. */
+	if (!fm_open_pending() && fm_now_ns() < atomic_load(&not_before))
+		return;
+	if (!fm_watch_is_us())
 		return;
 	fm_block_signals(&old);
 	show_all();
