@@ -90,21 +90,47 @@ void fm_fork_done_child(void)
 	fm_altstack_fork_child();
 }
 
+/* Libc takes the lock of its list of streams after our handler, and who has it may
+ * wait for the engine (fflush(NULL)): ours begins with it. It is recursive. */
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+extern void _IO_list_resetlock(void) __attribute__((weak));
+
+static void prepare(void)
+{
+	if (fm_on() && _IO_list_lock)
+		_IO_list_lock();
+	fm_fork_begin();
+}
+
+static void parent(void)
+{
+	fm_fork_done();
+	if (fm_on() && _IO_list_unlock)
+		_IO_list_unlock();
+}
+
+static void child(void)
+{
+	fm_fork_done_child();
+	if (fm_on() && _IO_list_resetlock)
+		_IO_list_resetlock();
+}
+
 static void register_ours(void)
 {
 	static _Atomic bool done;
 
 	if (!atomic_exchange(&done, true))
-		FM_LATE(__register_atfork)(fm_fork_begin, fm_fork_done,
-					   fm_fork_done_child, NULL);
+		FM_LATE(__register_atfork)(prepare, parent, child, NULL);
 }
 
 /* What every pthread_atfork ends in. The first one brings ours. */
-FM_HOOK int __register_atfork(void (*prepare)(void), void (*parent)(void),
-			      void (*child)(void), void *dso)
+FM_HOOK int __register_atfork(void (*before)(void), void (*after)(void),
+			      void (*in_child)(void), void *dso)
 {
 	register_ours();
-	return FM_LATE(__register_atfork)(prepare, parent, child, dso);
+	return FM_LATE(__register_atfork)(before, after, in_child, dso);
 }
 
 /* vfork is entered by a jump (entry.S), its child borrows our stack. */
@@ -157,15 +183,22 @@ FM_HOOK void abort(void)
 
 /* A filter that kills on what the fault path calls is beyond our power; say
  * what to allow while somebody may still read it. */
-void fm_confined(void)
+void fm_confine(const void *filter)
 {
-	fm_hear_no_more();
-	if (fm_active())
+	fm_hear_less(1);
+	if (filter && fm_active())
 		fm_log(FM_LOG_INFO,
 		       "seccomp: mapped files need ioctl, io_uring_enter, "
 		       "pread64, pwrite64, futex, madvise, mmap, munmap, "
 		       "mprotect, sched_yield, fstat, "
 		       "rt_sigprocmask, rt_sigreturn, getpid, gettid");
+}
+
+long fm_confined(long r)
+{
+	if (r < 0) /* a mere try, as libseccomp's */
+		fm_hear_less(-1);
+	return r;
 }
 
 FM_HOOK int prctl(int option, ...)
@@ -177,9 +210,12 @@ FM_HOOK int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (option == PR_SET_SECCOMP)
-		fm_confined();
-	return FM_PASS(prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
+	if (option != PR_SET_SECCOMP)
+		return FM_PASS(prctl, SYS_prctl, option, a[0], a[1], a[2],
+			       a[3]);
+	fm_confine((void *)a[1]);
+	return (int)fm_confined(FM_PASS(prctl, SYS_prctl, option, a[0], a[1],
+					a[2], a[3]));
 }
 
 void fm_proc_boot(void)

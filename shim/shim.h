@@ -173,8 +173,10 @@ void fm_bus_hold(const siginfo_t *info);
  * no atfork handlers ran in it. */
 enum fm_whoami { FM_ME, FM_VFORK_CHILD, FM_RAW_FORK_CHILD };
 enum fm_whoami fm_whoami(void);
-/* The program confines itself to some system calls. */
-void fm_confined(void);
+/* The program is about to confine itself to some system calls; and this is what came
+ * of it, handed on. */
+void fm_confine(const void *filter);
+long fm_confined(long r);
 /* Around what makes a copy of the process. */
 void fm_fork_begin(void);
 void fm_fork_done(void);

@@ -209,9 +209,10 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_prctl:
 		return prctl((int)a, b, c, d, e);
 	case SYS_seccomp:
-		if (a <= 1) /* a mode or a filter is set */
-			fm_confined();
-		return fm_result(fm_sys3(SYS_seccomp, a, b, c));
+		if (a > 1) /* neither a mode nor a filter */
+			return fm_result(fm_sys3(SYS_seccomp, a, b, c));
+		fm_confine(pointer(c));
+		return fm_result(fm_confined(fm_sys3(SYS_seccomp, a, b, c)));
 	case SYS_mlock2:
 		return mlock2(pointer(a), (size_t)b, (unsigned)c);
 	case SYS_munlock:

@@ -153,9 +153,9 @@ void fm_file_put(struct fm_file *f);
  * a system call while nobody has done anything. */
 void fm_hear_others(void);
 
-/* From now on not any more in the program's threads: they are confined to some
- * system calls. */
-void fm_hear_no_more(void);
+/* by 1: from now on not any more in the program's threads, which are confined to some
+ * system calls. By -1: they are not after all. */
+void fm_hear_less(int by);
 
 /* [any] The other way round, before a call that lets another process go on (a lock
  * given up, a message): who opens a file that we store to, or has opened it, finds

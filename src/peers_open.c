@@ -37,7 +37,7 @@ static struct open {
 	_Atomic uint32_t since_ms; /* the first that is not judged yet, or 0 */
 	_Atomic uint32_t count;
 	_Atomic uint32_t looks;    /* ... taken for mappings */
-	_Atomic bool asked;        /* ... by who was seen not to store to it */
+	_Atomic uint32_t asked;    /* ... up to this count, looked at for word */
 	struct {
 		_Atomic int pid;
 		_Atomic int open;  /* times, as far as events told */
@@ -129,7 +129,6 @@ void fm_open_seen(struct fm_file *f, int pid)
 	struct open *o = &opens[f->id];
 
 	note(o, pid, 1);
-	atomic_store(&o->asked, false);
 	atomic_fetch_add(&o->count, 1);
 	atomic_store(&o->looks, 0);
 	if (begin(o))
@@ -322,7 +321,8 @@ static bool unasked(void)
 		return false;
 	for (uint32_t id = 0; id < fm_file_top(); id++)
 		if (atomic_load(&opens[id].since_ms) &&
-		    !atomic_load(&opens[id].asked))
+		    atomic_load(&opens[id].asked) !=
+			    atomic_load(&opens[id].count))
 			return true;
 	return false;
 }
@@ -333,11 +333,10 @@ static void ask(struct fm_file *f)
 	struct open *o = &opens[f->id];
 	uint32_t count = atomic_load(&o->count);
 
-	if (atomic_load(&o->asked))
+	if (atomic_load(&o->asked) == count)
 		return;
 	look_at_use(f);
-	if (atomic_load(&o->count) == count)
-		atomic_store(&o->asked, true);
+	atomic_store(&o->asked, count);
 }
 
 void fm_open_answer(void)
@@ -398,12 +397,14 @@ static void show(struct fm_file *f, uint64_t pages)
 {
 	uint64_t from = fm_now_ns(), took;
 
+	/* Where a write has failed, msync alone is to find out how it is now. */
+	if (atomic_load(&f->st.wb_errors))
+		return;
 	if (atomic_load(&opens[f->id].since_ms)) {
 		fm_file_flush(f, 0, 0);
 		return;
 	}
-	/* Where a write has failed, msync alone is to find out how it is now. */
-	if (atomic_load(&f->st.wb_errors) || !affordable(pages))
+	if (!affordable(pages))
 		return;
 	fm_wb_file(f);
 	took = fm_now_ns() - from;
@@ -424,26 +425,34 @@ static void show_all(void)
 	}
 }
 
-void fm_tell_locked(int fd)
+static void show_locked(int fd)
 {
-	struct fm_file *f;
+	struct fm_file *f = fm_file_by_fd(fd);
 
-	if (atomic_load(&fm_dirty_total) <= 0 || fm_space_locked() ||
-	    !fm_watch_is_us())
-		return;
-	f = fm_file_by_fd(fd);
 	if (!f)
 		return;
-	if (fm_dirty_count(f) > 0)
+	if (fm_dirty_count(f) > 0 && !atomic_load(&f->st.wb_errors))
 		fm_file_flush(f, 0, 0);
 	fm_file_put(f);
+}
+
+void fm_tell_locked(int fd)
+{
+	uint64_t old;
+
+	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked ||
+	    !fm_watch_is_us())
+		return;
+	fm_block_signals(&old);
+	show_locked(fd);
+	fm_restore_signals(&old);
 }
 
 void fm_tell_others(void)
 {
 	uint64_t old;
 
-	if (atomic_load(&fm_dirty_total) <= 0 || fm_space_locked())
+	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked)
 		return;
 	/* Cheap where there is a word a microsecond. */
 	if (!fm_open_pending() && fm_now_ns() < atomic_load(&not_before))

@@ -39,6 +39,9 @@ enum {
 	FM_USE_MAPS = 4,  /* or mapped at all */
 };
 unsigned fm_peers_scan(const struct fm_file *f);
+/* One closes what a ring had open whose process has ended: when nobody else has been
+ * here, that was one of ours before the watch began. */
+bool fm_peers_kernel_thread(int pid);
 
 /* peers_lease.c: certainly nobody has the file open for writing? The
  * descriptor is the program's. */

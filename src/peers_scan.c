@@ -138,6 +138,23 @@ static void look_at_process(struct scan *s, const char *dir, int pid)
 	look_at_maps(s, path);
 }
 
+bool fm_peers_kernel_thread(int pid)
+{
+	char path[32], text[128];
+	const char *end;
+	long n, fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return false;
+	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
+	fm_sys_close((int)fd);
+	text[n > 0 ? n : 0] = 0;
+	end = strrchr(text, ')'); /* of the name; the state and the parent follow */
+	return end && strlen(end) > 5 && !strncmp(end + 3, " 2 ", 3);
+}
+
 /* ---- what it costs ------------------------------------------------------ */
 
 #define FREE_NS 500000000ull /* of CPU before it matters */

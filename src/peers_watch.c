@@ -37,6 +37,7 @@
 #include "sys.h"
 
 #define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
+#define HEAR_MOST 64      /* buffers full, in one go */
 #define BUSY 4            /* so many times are heard together */
 #define REST_NS 500000u
 #define POLL_MS 50 /* without inotify: ask this often */
@@ -66,7 +67,7 @@ static struct watch {
 static struct fm_lock hear = FM_LOCK(FM_RANK_HEAR);
 static _Atomic bool hearing;     /* events have been read, but not heeded */
 static _Atomic bool lost;        /* events have been lost, at any time */
-static _Atomic bool deaf;        /* threads of the program are in a sandbox */
+static _Atomic int deaf;         /* threads of the program are in a sandbox */
 
 /* ---- marks ------------------------------------------------------------- */
 
@@ -232,25 +233,6 @@ static bool is_helper(int pid)
 	return false;
 }
 
-/* One closes what a ring had open whose process has ended: as likely as not it was
- * one of ours, and what was written through it was told of. */
-static bool is_kernel_thread(int pid)
-{
-	char path[32], text[128];
-	const char *end;
-	long n, fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = fm_sys_open(path, O_RDONLY, 0);
-	if (fd < 0)
-		return false;
-	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
-	fm_sys_close((int)fd);
-	text[n > 0 ? n : 0] = 0;
-	end = strrchr(text, ')'); /* of the name; the state and the parent follow */
-	return end && strlen(end) > 5 && !strncmp(end + 3, " 2 ", 3);
-}
-
 /* The file with a reference, found by what identifies it. */
 static struct fm_file *pick(bool (*is)(const struct watch *, const void *),
 			    const void *what)
@@ -303,7 +285,9 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 		return;
 	/* Asked after the space lock has been ours: a helper is known then. */
 	if (!is_helper(ev->pid) && !(ev->pid && ev->pid == fm_guardian_pid()) &&
-	    !(ev->mask == FAN_CLOSE_WRITE && is_kernel_thread(ev->pid)))
+	    !(ev->mask == FAN_CLOSE_WRITE &&
+	      !atomic_load(&watches[f->id].foreign) &&
+	      fm_peers_kernel_thread(ev->pid)))
 		foreign(f, ev->mask, ev->pid);
 	fm_file_put(f);
 }
@@ -326,7 +310,7 @@ static bool read_fan(void)
 	long n;
 
 	if (!is_ours(fan)) {
-		fm_hear_no_more(); /* the program's, by a system call of its own */
+		fm_hear_less(1); /* the program's, by a system call of its own */
 		return true;
 	}
 	atomic_store(&hearing, true);
@@ -375,7 +359,7 @@ static void hear_all(void)
 
 	fm_block_signals(&old);
 	fm_lock(&hear);
-	while (something_to_hear() && !atomic_load(&deaf))
+	for (int n = 0; n < HEAR_MOST && something_to_hear(); n++)
 		read_fan();
 	fm_unlock(&hear);
 	if (fm_open_pending() > before)
@@ -386,7 +370,8 @@ static void hear_all(void)
 /* The kernel queues an event before the write or open that it tells of returns. */
 void fm_hear_others(void)
 {
-	if (fan < 0 || !fm_active() || fm_space_locked() || atomic_load(&deaf))
+	/* Not in the middle of a change, of which a library behind us may know. */
+	if (fan < 0 || !fm_active() || fm_signals_blocked || atomic_load(&deaf))
 		return;
 	if (something_to_hear() && fm_watch_is_us())
 		hear_all();
@@ -394,10 +379,10 @@ void fm_hear_others(void)
 		fm_open_word();
 }
 
-void fm_hear_no_more(void)
+void fm_hear_less(int by)
 {
-	fm_sys_confined();
-	atomic_store(&deaf, true);
+	fm_sys_confine(by);
+	atomic_fetch_add(&deaf, by);
 }
 
 /*
@@ -516,7 +501,7 @@ static void *watcher(void *arg)
 			fm_log(FM_LOG_WARN, "the program has closed "
 			       "descriptors of fastmap: other users of its "
 			       "files are not noticed any more");
-			fm_hear_no_more();
+			fm_hear_less(1);
 			return NULL;
 		}
 		if (bell < 0 || (n > 0 && p[0].revents))

@@ -81,9 +81,11 @@ static FM_FAULT bool ask_fine_times(void)
 
 static _Atomic int8_t known; /* fine times? 0 not yet, else no or yes */
 
-void fm_sys_confined(void)
+static _Atomic int confined;
+
+void fm_sys_confine(int by)
 {
-	atomic_store(&known, 1);
+	atomic_fetch_add(&confined, by);
 }
 
 FM_FAULT bool fm_sys_fine_times(void)
@@ -106,7 +108,7 @@ FM_FAULT int fm_sys_look(int fd, struct stat *st)
 {
 	struct statx sx;
 
-	if (!fm_sys_fine_times() ||
+	if (!fm_sys_fine_times() || atomic_load(&confined) ||
 	    fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, LOOK, &sx) ||
 	    (sx.stx_mask & LOOK) != LOOK)
 		return fm_sys_fstat(fd, st);

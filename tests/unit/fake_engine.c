@@ -212,7 +212,7 @@ void fm_hear_others(void)
 {
 }
 
-void fm_hear_no_more(void)
+void fm_hear_less(int by)
 {
 }
 
