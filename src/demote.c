@@ -35,13 +35,7 @@ static void pass_through(struct fm_map *m, uint64_t i, void *arg)
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
 	(void)arg;
-	for (;;) {
-		fm_page_lock(p);
-		if (!(fm_page_state(p) & FP_WB))
-			break;
-		fm_page_unlock(p);
-		fm_page_wait(p, FP_WB);
-	}
+	fm_page_lock_idle(p);
 	fm_page_unlock(p);
 }
 

@@ -90,17 +90,6 @@ static uint64_t next_page(const struct fm_range *r, uint64_t fp)
 	return r->space ? fm_shut_next(r->file, fp, r->stop) : fp;
 }
 
-static void lock_idle(_Atomic uint8_t *p)
-{
-	for (;;) {
-		fm_page_lock(p);
-		if (!(fm_page_state(p) & FP_WB))
-			break;
-		fm_page_unlock(p);
-		fm_page_wait(p, FP_WB);
-	}
-}
-
 /* Pages are visited in ascending order, as the lock order asks. */
 static void lock_pages(struct fm_range *r, uint64_t stop)
 {
@@ -109,7 +98,7 @@ static void lock_pages(struct fm_range *r, uint64_t stop)
 		fm_shut(r->file, r->first, stop, &r->stop);
 	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
 	     fp = next_page(r, fp + 1))
-		lock_idle(fm_file_page(r->file, fp));
+		fm_page_lock_idle(fm_file_page(r->file, fp));
 }
 
 static void unlock_pages(const struct fm_range *r)

@@ -113,13 +113,7 @@ static void lock_idle(struct fm_map *m, uint64_t i, void *arg)
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
 	(void)arg;
-	for (;;) {
-		fm_page_lock(p);
-		if (!(fm_page_state(p) & FP_WB))
-			break;
-		fm_page_unlock(p);
-		fm_page_wait(p, FP_WB);
-	}
+	fm_page_lock_idle(p);
 	/* Seen by unlock_touched even if nothing was ever mapped here. */
 	fm_mode_set(m, i, fm_mode(m, i) | PM_LOCKED);
 }

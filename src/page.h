@@ -88,4 +88,16 @@ static inline void fm_page_unlock(_Atomic uint8_t *p)
 		fm_page_wake(p);
 }
 
+/* When nothing of it is being written back: the holder may drop it. */
+static inline void fm_page_lock_idle(_Atomic uint8_t *p)
+{
+	for (;;) {
+		fm_page_lock(p);
+		if (!(fm_page_state(p) & FP_WB))
+			return;
+		fm_page_unlock(p);
+		fm_page_wait(p, FP_WB);
+	}
+}
+
 #endif

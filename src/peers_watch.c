@@ -189,11 +189,10 @@ static void foreign(struct fm_file *f, uint64_t mask, int pid)
 		return;
 	if (mask & FAN_OPEN)
 		fm_open_seen(f, pid);
-	if (!untouched(f)) {
+	if ((mask & (FAN_MODIFY | FAN_CLOSE_WRITE)) && !untouched(f)) {
 		if ((mask & FAN_CLOSE_WRITE) && fm_open_wrote(f))
 			return;
-		if (mask & (FAN_MODIFY | FAN_CLOSE_WRITE))
-			refresh(f);
+		refresh(f);
 	}
 	/* Told as one event, an open and a close do not tell how many: who it was
 	 * is looked at, if that is known. */
