@@ -2,6 +2,7 @@
 /* K31: an alternate signal stack is handed on: by a thread that has ended, or lives and
  * has another or none, or could not have it; to a child of fork; from coroutine to
  * coroutine; and beside a child of vfork. Who has it gets it, all of it. */
+#undef _FORTIFY_SOURCE /* longjmp from stack to stack is meant */
 #include "ct.h"
 
 #include <pthread.h>
