@@ -204,6 +204,53 @@ static bool msg_touches(const struct msghdr *m)
 		fm_iov_touches(m->msg_iov, (int)m->msg_iovlen));
 }
 
+/* ---- descriptors on their way to another process ------------------------ */
+
+static void give_all(const struct cmsghdr *c)
+{
+	const size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	int fd;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		fm_file_given(fd);
+	}
+}
+
+#define CONTROL_MAX 4096 /* of which 253 descriptors, the most that go, take 1 KiB */
+
+/* Not by loads: what the kernel cannot read is its EFAULT, not our SIGSEGV. A header
+ * that it would refuse ends it. */
+static void give_files(const struct msghdr *m)
+{
+	size_t left = m->msg_controllen;
+	_Alignas(struct cmsghdr) char copy[CONTROL_MAX];
+	const char *p = copy;
+
+	if (!fm_active() || !m->msg_control || left < sizeof(struct cmsghdr) ||
+	    fm_sys_confined())
+		return;
+	left = left < sizeof(copy) ? left : sizeof(copy);
+	if (!fm_peek(copy, m->msg_control, left)) {
+		if (fm_peek(copy, &left, sizeof(left)))
+			return;
+		memcpy(copy, m->msg_control, left); /* a container forbids it */
+	}
+	while (left >= sizeof(struct cmsghdr)) {
+		const struct cmsghdr *c = (const void *)p;
+		const size_t step = CMSG_ALIGN(c->cmsg_len);
+
+		if (c->cmsg_len < sizeof(*c) || c->cmsg_len > left)
+			return;
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			give_all(c);
+		if (step >= left)
+			return;
+		p += step;
+		left -= step;
+	}
+}
+
 static void msg_open(struct message *m, const struct msghdr *user, int how)
 {
 	m->user = (struct msghdr *)(uintptr_t)user;
@@ -262,6 +309,8 @@ FM_SLOW ssize_t msg_slow(int fd, const struct msghdr *user, int flags, bool in)
 	rw.iov = m.hdr.msg_iov;
 	rw.cnt = (int)m.hdr.msg_iovlen;
 	net_classify(&rw, m.hdr.msg_controllen != 0);
+	if (!in)
+		give_files(&m.hdr);
 	r = fm_transfer(&rw);
 	msg_close(&m, in && r >= 0);
 	return r;
@@ -283,8 +332,11 @@ FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	fm_tell();
-	if (msg_plain(msg))
+	if (msg_plain(msg)) {
+		if ((uintptr_t)msg >= 4096)
+			give_files(msg);
 		return FM_PASS(sendmsg, SYS_sendmsg, fd, msg, flags);
+	}
 	return msg_slow(fd, msg, flags, false);
 }
 
@@ -326,8 +378,12 @@ FM_SLOW int sendmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags)
 FM_HOOK int sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags)
 {
 	fm_tell();
-	if (mmsg_plain(v, n))
+	if (mmsg_plain(v, n)) {
+		for (unsigned i = 0; fm_active() && (uintptr_t)v >= 4096 &&
+				     i < n && i < IOV_MAX; i++)
+			give_files(&v[i].msg_hdr);
 		return FM_PASS(sendmmsg, SYS_sendmmsg, fd, v, n, flags);
+	}
 	return sendmmsg_slow(fd, v, n, flags);
 }
 

@@ -88,6 +88,11 @@ void fm_sys_confine(int by)
 	atomic_fetch_add(&confined, by);
 }
 
+bool fm_sys_confined(void)
+{
+	return atomic_load(&confined) > 0;
+}
+
 FM_FAULT bool fm_sys_fine_times(void)
 {
 	if (!atomic_load_explicit(&known, memory_order_relaxed))

@@ -109,6 +109,7 @@ bool fm_sys_fine_times(void);
 /* The program confines itself to some system calls: fstat(2) is likely to be one of
  * them, statx(2) is not. */
 void fm_sys_confine(int by);
+bool fm_sys_confined(void);
 
 /* fstat(2) without the times: mode, device, inode, size and blocks only. With
  * fine times a look at them makes the next write to the file take a new one,

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C60: we send another process the descriptor of a file that we have mapped. It maps
+ * it without ever opening it, closes it, and both store by turns.
+ */
+#include "peers.h"
+
+#include <sys/wait.h>
+
+#define PAGES 64
+#define TURNS 40
+#define END 60 /* descriptor of the other process */
+
+static const char *self;
+static int old, lost;
+
+/* ---- the other process -------------------------------------------------- */
+
+static int receive(int end)
+{
+	char control[CMSG_SPACE(2 * sizeof(int))], c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *h;
+	int fd[2];
+
+	if (recvmsg(end, &m, 0) != 1)
+		_exit(3);
+	h = CMSG_FIRSTHDR(&m);
+	if (!h || h->cmsg_type != SCM_RIGHTS || h->cmsg_len != CMSG_LEN(sizeof(fd)))
+		_exit(4);
+	memcpy(fd, CMSG_DATA(h), sizeof(fd));
+	close(fd[0]);
+	return fd[1];
+}
+
+/* What is at 0 of a page goes to the other one by word, and to 1 if it may. */
+static void given_role(int argc, char **argv)
+{
+	volatile unsigned char *m;
+	unsigned char t;
+	bool stores;
+	int fd;
+
+	if (argc < 4 || strcmp(argv[2], "given"))
+		return;
+	stores = *argv[3] == 'w';
+	fd = receive(END);
+	m = mmap(NULL, PAGES * PAGE, stores ? RW : PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	while (read(END, &t, 1) == 1) {
+		unsigned char seen = m[t * PAGE];
+
+		if (stores)
+			m[t * PAGE + 1] = seen;
+		if (write(END, &seen, 1) != 1)
+			_exit(2);
+	}
+	_exit(0);
+}
+
+/* ---- we ------------------------------------------------------------------- */
+
+/* The second of two descriptors; the header at `control`, which may be mapped. */
+static void send_it(int end, int fd, char *control, bool many)
+{
+	int both[2] = { STDIN_FILENO, fd };
+	struct iovec iov = { "f", 1 };
+	struct mmsghdr v = { .msg_hdr = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = CMSG_SPACE(sizeof(both)) } };
+	struct cmsghdr *h = CMSG_FIRSTHDR(&v.msg_hdr);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(both));
+	memcpy(CMSG_DATA(h), both, sizeof(both));
+	if (many ? sendmmsg(end, &v, 1, 0) != 1 : sendmsg(end, &v.msg_hdr, 0) != 1)
+		ct_die("send");
+}
+
+static void turns(volatile unsigned char *m, int end, bool stores)
+{
+	for (unsigned char t = 0, seen; t < TURNS; t++) {
+		m[t * PAGE] = (unsigned char)(t + 7);
+		if (write(end, &t, 1) != 1 || read(end, &seen, 1) != 1)
+			ct_die("no answer");
+		old += seen != t + 7;
+		old += stores && m[t * PAGE + 1] != t + 7;
+		m[t * PAGE + 2] = (unsigned char)(t + 9);
+	}
+}
+
+static void check(bool stores)
+{
+	int fd = open(ct_path("f"), O_RDONLY);
+
+	for (int t = 0; t < TURNS; t++) {
+		lost += ct_in_file(fd, t * PAGE) != (unsigned char)(t + 7);
+		lost += stores && ct_in_file(fd, t * PAGE + 1) != (unsigned char)(t + 7);
+		lost += ct_in_file(fd, t * PAGE + 2) != (unsigned char)(t + 9);
+	}
+	close(fd);
+}
+
+/* how: 1 we keep it open, 2 the other only reads, 4 by sendmmsg, 8 the header of the
+ * message lies in the mapping */
+static void one(int how)
+{
+	const bool stores = !(how & 2);
+	char *argv[] = { (char *)self, ct_dir, "given", stores ? "w" : "r", NULL };
+	char ordinary[CMSG_SPACE(2 * sizeof(int))] = { 0 };
+	int s[2], fd = peer_file("f", PAGES * PAGE), sent;
+	unsigned char *m;
+	pid_t pid;
+
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s))
+		ct_die("socketpair");
+	pid = peer_spawn(argv, s[1], END, true);
+	m = (void *)ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
+	for (int i = 0; i < PAGES; i++)
+		m[i * PAGE] = 1;
+	sent = stores ? dup(fd) : open(ct_path("f"), O_RDONLY | O_CLOEXEC);
+	send_it(s[0], sent, how & 8 ? (char *)m + (PAGES - 1) * PAGE + 64 : ordinary,
+		how & 4);
+	close(sent);
+	if (!(how & 1))
+		close(fd);
+	turns(m, s[0], stores);
+	munmap(m, PAGES * PAGE);
+	close(s[0]);
+	waitpid(pid, NULL, 0);
+	if (how & 1)
+		close(fd);
+	check(stores);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	given_role(argc, argv);
+	self = argv[0];
+	for (int how = 0; how < 16; how++)
+		one(how);
+	say("C60 old %d, lost %d", old, lost);
+	return 0;
+}
