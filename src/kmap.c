@@ -27,9 +27,20 @@ struct helper {
 	int err;
 };
 
+/* Where the program has taken every number one is given up: the table is a copy, and
+ * neither the program nor its locks lose anything. */
+static int helper_open(const struct helper *h, int flags)
+{
+	int fd = fm_sys_open(h->path, flags, 0);
+
+	if (fd == -EMFILE && !fm_sys_close(h->file->fd_path == 0))
+		fd = fm_sys_open(h->path, flags, 0);
+	return fd;
+}
+
 static int helper_one(const struct helper *h, const struct fm_kmap *k)
 {
-	int fd = fm_sys_open(h->path, k->write ? O_RDWR : O_RDONLY, 0);
+	int fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
 	void *p;
 
 	if (fd < 0)
