@@ -185,6 +185,66 @@ static int lay(struct fm_file *f)
 	return err;
 }
 
+/* What could not be laid: pages that came along stay, everything else is to raise
+ * a signal. It must not be zeros, and none of ours. */
+struct rest {
+	struct fm_map *m;
+	uint64_t at;
+	int empty;
+};
+
+static void cover(const struct rest *r, uint64_t end)
+{
+	char *a = fm_map_addr(r->m, r->at);
+	size_t len = (end - r->at) << FM_PAGE_SHIFT;
+	void *p = (void *)(intptr_t)-ENOMEM;
+
+	if (!len)
+		return;
+	if (r->empty >= 0)
+		p = fm_sys_mmap(a, len, atomic_load(&r->m->prot),
+				MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+				r->empty, 0);
+	if (fm_is_err(p) && fm_sys_munmap(a, len))
+		fm_sys_mprotect(a, len, PROT_NONE);
+}
+
+static void cover_to(struct fm_map *m, uint64_t i, void *arg)
+{
+	struct rest *r = arg;
+
+	if (!(fm_mode(m, i) & PM_OWN))
+		return;
+	cover(r, i);
+	r->at = i + 1;
+}
+
+static void cover_rest(struct fm_file *f, int empty)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next)) {
+		struct rest r = { m, 0, empty };
+
+		if (!m->shared)
+			fm_map_each(m, 0, fm_map_pages(m), cover_to, &r);
+		cover(&r, fm_map_pages(m));
+	}
+}
+
+/* No fault on it is ours any more. */
+static void give_up(struct fm_file *f, int err)
+{
+	struct fm_map *m, *next;
+
+	for (m = atomic_load(&f->maps); m; m = next) {
+		next = atomic_load(&m->file_next);
+		forget(m);
+	}
+	fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of fork, errno "
+	       "%d: SIGBUS where it is touched", f->path, -err);
+}
+
 /* From now on the kernel serves the file in this process, whatever the policy
  * says: mappings are there that the engine does not know. */
 static void leave_to_kernel(struct fm_file *f)
@@ -226,8 +286,7 @@ static void restore(uint32_t k)
 	join(k);
 	err = lay(f);
 	if (err)
-		fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of "
-		       "fork, errno %d", f->path, -err);
+		give_up(f, err);
 	lazy[k] = NULL;
 	fm_fd_drop(f->fd_path);
 	f->fd_path = -1;
@@ -304,8 +363,8 @@ static bool came_along(struct fm_map *m)
 {
 	unsigned char vec;
 
-	return fm_sys3(SYS_mincore, atomic_load(&m->start), FM_PAGE, &vec) ==
-	       0;
+	return fm_sys3(SYS_mincore, atomic_load(&m->start), FM_PAGE, &vec) !=
+	       -ENOMEM;
 }
 
 /* Private mappings with pages of their own at once, the others when touched.
@@ -327,7 +386,11 @@ static bool begin_file(struct fm_file *f, int empty)
 	}
 	if (err) { /* no empty file, or no room: all of it now */
 		fm_peers_join(f, has_shared_writable(f));
-		lay(f);
+		err = lay(f);
+		if (err) {
+			cover_rest(f, empty);
+			give_up(f, err);
+		}
 	}
 	return atomic_load(&f->maps) != NULL;
 }
