@@ -80,11 +80,26 @@ static long libc_result(long r)
 
 void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off);
+/* Its constructor tries MADV_DONTNEED on a page of its own, and stores to that
+ * page without one, too: a crash before main where RLIMIT_AS leaves none. */
+static _Alignas(4096) char spare[4096];
+static _Atomic bool spare_taken;
+
+static void *map_any(size_t len, int prot)
+{
+	void *p = fm_sys_far(len, prot);
+
+	if ((uintptr_t)p >= (uintptr_t)-4095 && len == sizeof(spare) &&
+	    !atomic_exchange(&spare_taken, true))
+		return spare;
+	return (void *)libc_result((long)p);
+}
+
 void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off)
 {
 	if (!addr && !(flags & MAP_FIXED))
-		return (void *)libc_result((long)fm_sys_far(len, prot));
+		return map_any(len, prot);
 	return (void *)libc_result(
 		(long)fm_sys_mmap(addr, len, prot, flags, fd, off));
 }
@@ -92,6 +107,11 @@ void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
 int fm_je_munmap(void *addr, size_t len);
 int fm_je_munmap(void *addr, size_t len)
 {
+	if (addr == spare) {
+		fm_sys_madvise(addr, len, MADV_DONTNEED); /* zeroes, as mmap has */
+		atomic_store(&spare_taken, false);
+		return 0;
+	}
 	return (int)libc_result(fm_sys_munmap(addr, len));
 }
 
