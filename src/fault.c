@@ -23,6 +23,7 @@
 #include "file.h"
 #include "fork.h"
 #include "load.h"
+#include "log.h"
 #include "map.h"
 #include "mapops.h"
 #include "page.h"
@@ -391,6 +392,17 @@ static FM_FAULT bool refuse(struct fm_map *m)
 	return true;
 }
 
+/* The kernel says such things in its own log. Once a file; the end of it (ENXIO) is
+ * nobody's fault. */
+static FM_FAULT void say_failed(struct fm_file *f, int err)
+{
+	if (err != -ENXIO && !atomic_exchange(&f->told_failed, true))
+		fm_log(FM_LOG_ERROR,
+		       "%s: a page cannot be read, or stored to, errno %d: the "
+		       "access raises SIGBUS; check the device or free space",
+		       f->path, -err);
+}
+
 static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 {
 	switch (err) {
@@ -405,6 +417,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	case -ESRCH:
 		return FM_FAULT_RETRY;
 	default:
+		say_failed(m->file, err);
 		return FM_FAULT_BUS;
 	}
 }

@@ -125,6 +125,7 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 	uint64_t size = (uint64_t)fm_file_size_now(f);
 	uint64_t off = fp << FM_PAGE_SHIFT, end = (fp + n) << FM_PAGE_SHIFT;
 	struct fm_io io = { .file = f, .op = FM_FALLOCATE, .buffered = true };
+	long err;
 
 	if (end > size)
 		end = size; /* must not change the size */
@@ -132,7 +133,10 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 		return 0;
 	io.off = off;
 	io.len = end - off;
-	return fm_io_once(&io);
+	do
+		err = fm_io_once(&io);
+	while (err == -EINTR); /* of whoever does it: the store must wait */
+	return err;
 }
 
 /* Pages that nobody has touched yet among them. */

@@ -124,6 +124,8 @@ struct fm_file {
 	_Atomic uint32_t nmaps;
 	_Atomic int64_t size;      /* bytes, last known; see fm_file_size() */
 	_Atomic uint32_t wb_err;   /* last write-back errno, 0 when reported */
+	_Atomic uint64_t wb_failed_ms; /* when write-back failed last */
+	_Atomic bool told_failed; /* of a page that could not be had */
 	_Atomic uint32_t wb_seq;   /* counts write-back errors */
 	int fd_path;               /* O_PATH descriptor, high number, or -1 */
 	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
