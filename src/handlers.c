@@ -125,6 +125,16 @@ static void unwatch(void)
 	fm_futex_wake(&calls, 1);
 }
 
+/* poll(2) refuses when the program has set RLIMIT_NOFILE to 0. */
+static void wait_message(struct pollfd *p)
+{
+	const struct timespec rest = { 0, 5000000 };
+	long n = fm_sys3(SYS_poll, p, 1, STOLEN_MS);
+
+	if (n < 0 && n != -EINTR)
+		fm_sys2(SYS_nanosleep, &rest, NULL);
+}
+
 static void *handler(void *arg)
 {
 	struct pollfd pfd = { .events = POLLIN };
@@ -143,7 +153,7 @@ static void *handler(void *arg)
 				handle(&msg, protects);
 			watch();
 		} else if (n == -EAGAIN) {
-			fm_sys3(SYS_poll, &pfd, 1, STOLEN_MS);
+			wait_message(&pfd);
 		} else if (n != -EINTR && !fm_lost_uffd(pfd.fd)) {
 			give_up();
 		}

@@ -478,6 +478,21 @@ static void read_bell(void)
 		watch_registry();
 }
 
+/* With an RLIMIT_NOFILE below n poll(2) refuses: then each is looked at now and then.
+ * None of them blocks. */
+static int wait_for(struct pollfd *p, int n, int ms)
+{
+	const struct timespec rest = { 0, POLL_MS * 1000000l };
+	int got = (int)fm_sys3(SYS_poll, p, n, ms);
+
+	if (got >= 0 || got == -EINTR)
+		return got;
+	fm_sys2(SYS_nanosleep, &rest, NULL);
+	for (int k = 0; k < n; k++)
+		p[k].revents = p[k].fd < 0 ? 0 : POLLIN;
+	return n;
+}
+
 static void *watcher(void *arg)
 {
 	struct pollfd p[4] = {
@@ -494,7 +509,7 @@ static void *watcher(void *arg)
 	for (;;) {
 		int wait = bell < 0 ? POLL_MS :
 			   fm_open_wait_ms();
-		int n = (int)fm_sys3(SYS_poll, p, 4, wait);
+		int n = wait_for(p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
 			fm_log(FM_LOG_WARN, "the program has closed "
