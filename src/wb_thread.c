@@ -55,6 +55,17 @@ FM_FAULT void fm_wb_check(void)
 		fm_wb_kick();
 }
 
+#define AGAIN_MS 100
+
+/* A device that refuses is not asked again by each fault that wants room: msync
+ * and the like ask always. */
+static FM_FAULT bool just_failed(struct fm_file *f)
+{
+	uint64_t at = atomic_load(&f->wb_failed_ms);
+
+	return at && fm_now_ms() < at + AGAIN_MS;
+}
+
 static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 					 unsigned most)
 {
@@ -63,7 +74,7 @@ static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 	struct fm_file *f = fm_file_at(id);
 	uint64_t from;
 
-	if (f && fm_dirty_count(f) > 0) {
+	if (f && fm_dirty_count(f) > 0 && !just_failed(f)) {
 		from = atomic_load(&at[id % 64]);
 		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
