@@ -509,8 +509,12 @@ FM_FAULT void fm_cache_charge(uint64_t n)
 		uint64_t want = batch_size();
 
 		if (fm_cache_evict(need > want ? need : want) == 0 &&
-		    !fm_wb_some() && tries > 4)
-			fm_sys0(SYS_sched_yield);
+		    !fm_wb_some()) {
+			if (fm_wb_failing())
+				break; /* dirty to the brim, and stays so */
+			if (tries > 4)
+				fm_sys0(SYS_sched_yield);
+		}
 		now = fm_cache_resident();
 		lim = (int64_t)fm_cache_limit();
 	}

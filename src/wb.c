@@ -85,12 +85,15 @@ static FM_FAULT bool finish_page(struct fm_file *f, uint64_t fp, bool ok,
 	return true;
 }
 
+_Atomic uint64_t fm_wb_failed_ms;
+
 static FM_FAULT void note_error(struct fm_file *f, int err)
 {
 	if (err == -EFAULT || err == -EINTR || err == -EAGAIN)
 		return; /* our own doing; the page is still dirty */
 	atomic_fetch_add_explicit(&f->st.wb_errors, 1, memory_order_relaxed);
 	atomic_store(&f->wb_failed_ms, fm_now_ms());
+	atomic_store(&fm_wb_failed_ms, fm_now_ms());
 	if (atomic_exchange(&f->wb_err, (uint32_t)-err) == 0)
 		fm_log(FM_LOG_ERROR,
 		       "%s: write-back failed, errno %d: the data stays in "

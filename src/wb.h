@@ -33,6 +33,8 @@ void fm_wb_check(void); /* [fault] kick when above the high watermark */
 /* [fault] A faulting thread found nothing clean: write a few dirty pages
  * itself (only pages that it can lock at once). Returns how many. */
 unsigned fm_wb_some(void);
+/* Has write-back failed a moment ago? [fault] */
+bool fm_wb_failing(void);
 /* Once a second: files that have been dirty for longer than the interval. */
 void fm_wb_tick(void);
 

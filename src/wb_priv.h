@@ -35,6 +35,9 @@ enum fm_wb_way {
 	FM_WB_WAIT,       /* for every page */
 };
 
+/* When write-back of any file failed last; 0: never. */
+extern _Atomic uint64_t fm_wb_failed_ms;
+
 /* Write dirty pages of [first, end), `most` or a few more. Adds those written
  * to *ret_pages. 0 or the first -errno. */
 int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,

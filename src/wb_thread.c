@@ -59,11 +59,14 @@ FM_FAULT void fm_wb_check(void)
 
 /* A device that refuses is not asked again by each fault that wants room: msync
  * and the like ask always. */
-static FM_FAULT bool just_failed(struct fm_file *f)
+static FM_FAULT bool is_recent(uint64_t ms)
 {
-	uint64_t at = atomic_load(&f->wb_failed_ms);
+	return ms && fm_now_ms() < ms + AGAIN_MS;
+}
 
-	return at && fm_now_ms() < at + AGAIN_MS;
+FM_FAULT bool fm_wb_failing(void)
+{
+	return is_recent(atomic_load(&fm_wb_failed_ms));
 }
 
 static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
@@ -74,7 +77,8 @@ static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 	struct fm_file *f = fm_file_at(id);
 	uint64_t from;
 
-	if (f && fm_dirty_count(f) > 0 && !just_failed(f)) {
+	if (f && fm_dirty_count(f) > 0 && 
+	    !is_recent(atomic_load(&f->wb_failed_ms))) {
 		from = atomic_load(&at[id % 64]);
 		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
