@@ -97,8 +97,15 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 		    !ends_at(f, warm.off, res))
 			res = -EAGAIN;
 	}
-	if (res == -EAGAIN && f->direct)
+	if (res == -EAGAIN && f->direct) {
 		res = read_full(&io);
+		/* Where write-back of the page cache has failed, the next direct
+		 * read is told, whoever's it is, once. */
+		if (res == -EIO || res == -ENOSPC || res == -EDQUOT) {
+			io = read_of(f, fp, n, buf);
+			res = read_full(&io);
+		}
+	}
 	if (res == -EINVAL && f->direct) {
 		/* The file system changed its mind (or an odd tail). */
 		f->direct = false;

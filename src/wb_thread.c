@@ -77,7 +77,7 @@ static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 	struct fm_file *f = fm_file_at(id);
 	uint64_t from;
 
-	if (f && fm_dirty_count(f) > 0 && 
+	if (f && fm_dirty_count(f) > 0 &&
 	    !is_recent(atomic_load(&f->wb_failed_ms))) {
 		from = atomic_load(&at[id % 64]);
 		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
