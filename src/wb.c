@@ -234,18 +234,20 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 }
 
 /* Every series of neighbours in one write. Their pages are not locked any more,
- * but FP_WB keeps them where they are. */
-static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s,
-				 uint64_t size)
+ * but FP_WB keeps them where they are. Of the tail, which is alone, what lies in
+ * the file now that it is protected: a file that grows far behind it does not wait
+ * for its lock, and what was stored there since must not count as written. */
+static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s, bool tail)
 {
 	uint64_t off = (s->m->pgoff + s->i) << FM_PAGE_SHIFT, k = 0, n, len;
+	uint64_t size = tail ? (uint64_t)fm_file_size_now(s->m->file) : UINT64_MAX;
 
 	while (k < s->n) {
 		for (n = 0; k + n < s->n && fm_span_has(s, k + n);)
 			n++;
 		len = n << FM_PAGE_SHIFT;
-		if (off + (k << FM_PAGE_SHIFT) + len > size)
-			len = size - off; /* the tail, which is alone */
+		if (off + len > size)
+			len = off < size ? size - off : 0;
 		if (n)
 			submit(w, s->m, s->i + k, n, len);
 		k += n + !n;
@@ -270,11 +272,11 @@ static FM_FAULT uint64_t write_span(struct wb *w, struct fm_file *f,
 		return fp + 1;
 	}
 	if (whole <= fp)
-		max = 1; /* the tail goes alone */
+		max = 1;
 	else if (max > whole - fp)
 		max = whole - fp;
 	fm_span_take(&s, m, i, max);
-	submit_span(w, &s, size);
+	submit_span(w, &s, whole <= fp);
 	return fp + s.n;
 }
 
@@ -363,6 +365,9 @@ int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
 	res = shut_page(m, i, force);
 	if (res)
 		return (int)res;
+	size = (uint64_t)fm_file_size_now(f); /* see submit_span */
+	if (off >= size)
+		return 0;
 	io.buf = fm_map_addr(m, i);
 	io.off = off;
 	io.len = size - off < FM_PAGE ? size - off : FM_PAGE;
