@@ -23,6 +23,7 @@
 #include "log.h"
 #include "map.h"
 #include "mapops.h"
+#include "over.h"
 #include "peers.h"
 #include "plocks.h"
 #include "policy.h"
@@ -56,6 +57,7 @@ struct request {
 	bool shared, populate, maywrite;
 	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
+	struct fm_over over; /* mappings of ours that it replaces */
 	int fd_flags;
 	unsigned count; /* mappings that the kernel has been given */
 	bool bring; /* see beside.h */
@@ -148,21 +150,12 @@ static int vma_prot(const struct request *q, bool *ret_exact)
 
 static int lay_anonymous(const struct request *q, char *at, int prot)
 {
-	size_t len = page_up(q->len);
-	void *p = at;
-	int err;
+	uintptr_t a = (uintptr_t)at, end = a + page_up(q->len);
 
-	/* Registered before it can be touched: a store to memory that is
-	 * writable but not yet registered would be lost. */
-	if (!q->laid)
-		p = fm_sys_mmap(at, len, PROT_NONE, ANONYMOUS | MAP_FIXED, -1,
-				0);
-	if (fm_is_err(p))
-		return (int)(intptr_t)p;
-	err = fm_uffd_lay(at, len);
-	if (err || q->laid || prot == PROT_NONE)
-		return err;
-	return fm_sys_mprotect(at, len, prot);
+	if (q->laid)
+		return fm_uffd_lay(at, end - a);
+	return q->over.n ? fm_over_lay(&q->over, a, end, prot) :
+			   fm_over_lay_new(a, end, prot);
 }
 
 /* Blocks that are mapped again soon are best kept where they outlive a
@@ -212,7 +205,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	 * lock any more (fm_mmap_window). */
 	if (!err && first && fm_residue_has(&q->st))
 		err = -EBUSY;
-	if (!err && fm_kept_take(m, prot)) {
+	if (!err && !q->over.n && fm_kept_take(m, prot)) {
 		q->laid = false;
 		err = lay_anonymous(q, at, prot);
 	}
@@ -364,10 +357,10 @@ static void *map_kernel(const struct request *q)
 
 /* MAP_FIXED replaces what is there; find out first that it will succeed, for
  * what is flushed and forgotten does not come back. */
-static int clear_target(const struct request *q)
+static int clear_target(struct request *q)
 {
 	uintptr_t a = (uintptr_t)q->addr;
-	int flags = q->flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE |
+	int err, flags = q->flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE |
 				 MAP_POPULATE);
 	void *far, *p;
 
@@ -387,7 +380,8 @@ static int clear_target(const struct request *q)
 	fm_sys_munmap(far, q->len);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	return fm_range_release(a, page_up(a + q->len));
+	err = fm_over_note(a, page_up(a + q->len), &q->over);
+	return err ? err : fm_range_release(a, page_up(a + q->len));
 }
 
 /* ---- small windows ----------------------------------------------------- */
@@ -481,7 +475,7 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 		return p;
 	if (want)
 		q->flags &= ~MAP_POPULATE;
-	p = map_kernel(q);
+	p = want && q->over.n ? q->addr : map_kernel(q);
 	q->flags = keep;
 	if (fm_is_err(p))
 		return p;
@@ -549,6 +543,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (known)
 		fm_file_put_locked(known);
 	fm_space_unlock(&old);
+	fm_over_free(&q.over);
 	if (q.bring)
 		fm_beside_bring(fd, off, len);
 	if (q.populate && q.policy && !fm_is_err(p))

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "map.h"
 #include "mapops.h"
+#include "over.h"
 #include "page.h"
 #include "space.h"
 #include "uffd.h"
@@ -164,9 +165,8 @@ static void sort(struct fm_list *l)
 		}
 }
 
-/* Nobody can use source and target until they are shown again; nothing has
- * changed in them. All are hidden before the first is locked: what is read
- * ahead and waited for then may reach into another. */
+/* Nobody can use source and target until they are shown again. All are hidden before
+ * the first is locked: what is read ahead and waited for then may reach into another. */
 static int shut(const struct fm_list *src, const struct fm_list *target)
 {
 	struct fm_list all = { NULL, 0 };
@@ -185,8 +185,7 @@ static int shut(const struct fm_list *src, const struct fm_list *target)
 	return 0;
 }
 
-/* Still there, and registered? The kernel may have replaced a part of it,
- * although the move failed. */
+/* Still there, and registered? The kernel may have replaced a part of it. */
 static bool intact(struct fm_map *m)
 {
 	void *a = (void *)atomic_load(&m->start);
@@ -359,8 +358,20 @@ static void publish_moved(struct move *v, uintptr_t to)
 	publish_tail(v->tail, to + v->old_len);
 }
 
-/* The pieces are hidden and every page is locked, so nobody can come in
- * between; nobody knows the new address yet. */
+static void now_exact(struct move *v)
+{
+	for (size_t k = 0; k < v->src.n; k++)
+		atomic_store(&v->to[k]->vma_prot, true);
+	if (v->tail)
+		atomic_store(&v->tail->vma_prot, true);
+}
+
+static int open_pieces(struct move *v, void *to)
+{
+	now_exact(v);
+	return fm_sys_mprotect(to, v->new_len, atomic_load(&v->s->first->prot));
+}
+
 /* Several vmas with userfaultfd do not move by one call. */
 static void *move_memory(struct move *v, int flags, void *fixed)
 {
@@ -406,6 +417,10 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 	 * not merge (Linux 6.18, move_vma and userfaultfd_reset_ctx). */
 	err = fm_sys_madvise(a, v->old_len, MADV_DODUMP);
 	to = (void *)(intptr_t)err;
+	/* Whoever knows the new address must not be given zeros there before it
+	 * is registered. */
+	if (!err && fixed)
+		fm_sys_mprotect(a, v->old_len, PROT_NONE);
 	if (!err)
 		to = move_memory(v, flags, fixed);
 	*ret_moved = !fm_is_err(to);
@@ -413,10 +428,12 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 		if (fixed && !err)
 			bring_back(v, fixed);
 		fm_sys_madvise(a, v->old_len, MADV_DONTDUMP);
-		fm_list_each(&v->src, fm_map_show_and_unlock, NULL);
+		fm_list_each(&v->src, fm_map_keep, NULL);
 		return to;
 	}
 	err = fm_uffd_take_in(to, v->new_len);
+	if (!err && fixed)
+		err = open_pieces(v, to);
 	if (err) {
 		move_back(v, to);
 		return (void *)(intptr_t)-ENOMEM;
@@ -425,31 +442,58 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 	return to;
 }
 
+/* See over.h. NULL: not so. The kernel must be asked whether a mapping may grow. */
+static void *refill(struct move *v, const struct fm_over *over, void *to,
+		    bool *ret_moved)
+{
+	int err = v->tail ? -ENOTSUP :
+			    fm_over_refill(over, &v->src, (uintptr_t)to, v->new_len);
+
+	if (err == -ENOTSUP)
+		return NULL;
+	*ret_moved = true;
+	if (err) {
+		fm_sys_munmap(to, v->new_len);
+		fm_list_each(&v->src, fm_map_show_and_unlock, NULL);
+		return (void *)(intptr_t)err;
+	}
+	now_exact(v);
+	fm_sys_munmap((void *)v->a, v->old_len);
+	publish_moved(v, (uintptr_t)to);
+	return to;
+}
+
 static void *move_range(struct move *v, int flags, void *fixed)
 {
 	uintptr_t t = (uintptr_t)fixed;
+	struct fm_over over = { NULL, 0 };
 	struct target target = { { NULL, 0 } };
 	bool moved = false;
-	void *to;
 	int err = move_prepare(v);
+	void *to = (void *)(intptr_t)err;
 
 	if (err)
-		return (void *)(intptr_t)err;
+		return to;
 	/* Clean first: a death while the pages are on their way must lose
 	 * nothing. */
 	fm_list_each(&v->src, fm_map_flush, NULL);
 	if (fixed)
+		err = fm_over_note(t, t + v->new_len, &over);
+	if (fixed && !err)
 		err = target_begin(&target, t, page_up(t + v->new_len),
 				   &v->src);
 	if (!err)
 		err = shut(&v->src, &target.l);
 	if (err) {
 		target_spare(&target);
-		move_free(v, true);
-		return (void *)(intptr_t)err;
+		to = (void *)(intptr_t)err;
+	} else {
+		to = refill(v, &over, fixed, &moved);
+		if (!to)
+			to = do_move(v, flags, fixed, &moved);
+		target_end(&target, moved);
 	}
-	to = do_move(v, flags, fixed, &moved);
-	target_end(&target, moved);
+	fm_over_free(&over);
 	move_free(v, fm_is_err(to));
 	return to;
 }
