@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "reads.h"
+#include "unsaid.h"
 
 FM_NEXT(truncate)
 FM_NEXT(ftruncate)
@@ -208,10 +209,9 @@ static int sync_fd(int fd, int (*call)(int))
 
 	pthread_testcancel();
 	f = fm_file_by_fd(fd);
-	if (!f)
-		return call(fd);
-	e = fm_file_sync(f);
-	fm_file_put(f);
+	e = f ? fm_file_sync(f) : fm_unsaid_take(fd);
+	if (f)
+		fm_file_put(f);
 	r = call(fd);
 	return r == 0 ? (int)fm_result(e) : r;
 }
@@ -226,14 +226,19 @@ static int call_fdatasync(int fd)
 	return FM_PASS(fdatasync, SYS_fdatasync, fd);
 }
 
+static bool concerned(void)
+{
+	return fm_active() || atomic_load(&fm_unsaid_some);
+}
+
 FM_HOOK int fsync(int fd)
 {
-	return fm_active() ? sync_fd(fd, call_fsync) : call_fsync(fd);
+	return concerned() ? sync_fd(fd, call_fsync) : call_fsync(fd);
 }
 
 FM_HOOK int fdatasync(int fd)
 {
-	return fm_active() ? sync_fd(fd, call_fdatasync) : call_fdatasync(fd);
+	return concerned() ? sync_fd(fd, call_fdatasync) : call_fdatasync(fd);
 }
 
 FM_HOOK int sync_file_range(int fd, off64_t off, off64_t len, unsigned flags)

@@ -17,6 +17,7 @@
 #include "space.h"
 #include "stats.h"
 #include "sys.h"
+#include "unsaid.h"
 
 #define HASH 1024
 #define STATX_DIO 0x2000u /* STATX_DIOALIGN, Linux 6.1 */
@@ -251,7 +252,7 @@ static void probe_direct(struct fm_file *f, int fd)
 
 /* The claim of a process that outlives a deleted file must not meet the next
  * file that gets its inode number. */
-static uint64_t birth_of(int fd)
+uint64_t fm_file_birth(int fd)
 {
 	struct statx sx;
 
@@ -420,7 +421,7 @@ static void unpublish(struct fm_file *f)
  * file's by now. */
 static bool is_another(const struct fm_file *f, int fd)
 {
-	uint64_t born = f->fd_path < 0 && f->born ? birth_of(fd) : 0;
+	uint64_t born = f->fd_path < 0 && f->born ? fm_file_birth(fd) : 0;
 
 	return born && born != f->born;
 }
@@ -461,7 +462,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	f = file_new(st, path, policy);
 	if (!f)
 		return -EMFILE;
-	f->born = birth_of(fd);
+	f->born = fm_file_birth(fd);
 	f->fd_path = open_path_fd(fd);
 	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write);
 	if (err) {
@@ -470,6 +471,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		file_free(f);
 		return err;
 	}
+	fm_unsaid_back(f);
 	publish(f);
 	if (write)
 		now_writable(f, st);
@@ -490,6 +492,7 @@ static void file_close(struct fm_file *f)
 {
 	fm_peers_leave(f);
 	unpublish(f);
+	fm_unsaid_note(f);
 	let_go(f);
 	if (f->writable)
 		fm_reads_forget();

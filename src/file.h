@@ -29,6 +29,9 @@ void fm_file_get(struct fm_file *f);
 /* fm_file_put for callers that hold the space lock. */
 void fm_file_put_locked(struct fm_file *f);
 
+/* When it was made, ns, or 0. */
+uint64_t fm_file_birth(int fd);
+
 void fm_files_reset(void); /* child of fork */
 
 static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)

@@ -219,12 +219,29 @@ static void writes_fail(const char *how, uint64_t at)
 	    on_device((off_t)(at + PAGE)) == 0x5b);
 }
 
+/* The last mapping has gone, and what could not be written with it. */
+static void said_later(void)
+{
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	command("write");
+	p[130 * PAGE] = 0x61;
+	munmap(p, 1 << 20);
+	say("C81 fsync after munmap: %s", ct_errno(fsync(fd) == -1));
+	say("C81 fsync again: %s", ct_errno(fsync(fd) == -1));
+	command("none");
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	p[130 * PAGE] = 0x62;
+	say("C81 msync when it writes again: %s", ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+	munmap(p, 1 << 20);
+}
+
 static void on_command(void)
 {
 	reads_fail_read_only();
 	fd = open(ct_path("bad"), O_RDWR);
 	if (fd < 0)
 		ct_die("open");
+	said_later();
 	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
 	madvise(p, 1 << 20, MADV_RANDOM);
 	say("C23 before: %d", ct_matches(p, 4 * PAGE, 0));
