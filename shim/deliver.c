@@ -90,6 +90,7 @@ int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 	switch (fault(info->si_addr,
 		      uc->uc_mcontext.gregs[REG_ERR] & X86_PF_WRITE)) {
 	case FM_FAULT_RETRY:
+		doubted.ip = 0; /* ours again: the next doubt is a new one */
 		ret = FM_SIG_DONE;
 		break;
 	case FM_FAULT_BUS:

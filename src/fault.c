@@ -463,6 +463,7 @@ static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 	bool (*touch)(uintptr_t, size_t) = atomic_load(&fm_fork_touch);
 	enum fm_fault_result res = FM_FAULT_FOREIGN;
 	uint64_t begin = fm_now_ns();
+	uint32_t shown = fm_space_shown();
 	struct fm_map *m;
 	unsigned e;
 
@@ -479,7 +480,7 @@ static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 	fm_epoch_leave(e);
 	if (m)
 		fm_stats_fault_ns(fm_now_ns() - begin);
-	else if (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden())
+	else if (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden(shown))
 		return FM_FAULT_RETRY;
 	return res;
 }

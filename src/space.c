@@ -31,6 +31,7 @@ void fm_space_lock(uint64_t *ret_mask)
 
 enum { NOTHING, HIDING, AWAITED };
 static _Atomic uint32_t hiding; /* futex */
+static _Atomic uint32_t shown;  /* how often it has been over */
 
 void fm_space_hiding(void)
 {
@@ -39,12 +40,19 @@ void fm_space_hiding(void)
 	atomic_compare_exchange_strong(&hiding, &nothing, HIDING);
 }
 
-FM_FAULT bool fm_space_wait_hidden(void)
+FM_FAULT uint32_t fm_space_shown(void)
+{
+	return atomic_load(&shown);
+}
+
+FM_FAULT bool fm_space_wait_hidden(uint32_t before)
 {
 	uint32_t v = HIDING;
 
-	if (!atomic_load(&hiding) || fm_space_locked())
+	if (fm_space_locked())
 		return false;
+	if (!atomic_load(&hiding))
+		return atomic_load(&shown) != before;
 	if (atomic_compare_exchange_strong(&hiding, &v, AWAITED) ||
 	    v == AWAITED)
 		fm_futex_wait(&hiding, AWAITED, NULL);
@@ -53,9 +61,11 @@ FM_FAULT bool fm_space_wait_hidden(void)
 
 void fm_space_unlock(const uint64_t *mask)
 {
-	if (atomic_load(&hiding) &&
-	    atomic_exchange(&hiding, NOTHING) == AWAITED)
-		fm_futex_wake(&hiding, 1 << 30);
+	if (atomic_load(&hiding)) {
+		atomic_fetch_add(&shown, 1); /* first: see fm_space_wait_hidden */
+		if (atomic_exchange(&hiding, NOTHING) == AWAITED)
+			fm_futex_wake(&hiding, 1 << 30);
+	}
 	atomic_store(&lock_owner, NULL);
 	fm_unlock(&lock);
 	fm_restore_signals(mask);

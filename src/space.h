@@ -24,8 +24,10 @@ bool fm_space_locked(void);
 /* The holder hides ranges that programs may still use (MAP_FIXED over them,
  * mremap): faults that find nothing wait until it unlocks. */
 void fm_space_hiding(void);
-/* [fault] True when it waited: look again. */
-bool fm_space_wait_hidden(void);
+/* [fault] What it said before the look that found nothing. True: something was hidden
+ * then, or since, and is not any more: look again. */
+uint32_t fm_space_shown(void);
+bool fm_space_wait_hidden(uint32_t before);
 
 /* [fault] */
 struct fm_map *fm_space_find(uintptr_t addr);

@@ -29,6 +29,14 @@ static void *reader(void *seed)
 	return NULL;
 }
 
+/* Always the same instruction and address: what is raced with once may be again. */
+static void *reader_of_one(void *unused)
+{
+	while (!stop)
+		wrong += !*(volatile char *)at;
+	return unused;
+}
+
 static void replace(off_t off, int prot)
 {
 	if (mmap(at, PART, prot, MAP_SHARED | MAP_FIXED, fd, off) != at)
@@ -59,7 +67,7 @@ static void run(const char *row, void (*change)(off_t off, int prot))
 
 int main(int argc, char **argv)
 {
-	pthread_t t[2];
+	pthread_t t[3];
 
 	ct_begin(argc, argv);
 	fd = ct_file("f", 2 * PART);
@@ -70,10 +78,11 @@ int main(int argc, char **argv)
 	at = ct_map(fd, PART, RW, MAP_SHARED, 0);
 	for (uintptr_t i = 0; i < 2; i++)
 		pthread_create(&t[i], NULL, reader, (void *)(i + 1));
+	pthread_create(&t[2], NULL, reader_of_one, NULL);
 	run("M80", replace);
 	run("R80", move);
 	stop = true;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 	return 0;
 }
