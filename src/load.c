@@ -42,8 +42,9 @@ static FM_FAULT long read_full(struct fm_io *io)
 		res = fm_demand_do(io);
 		if (res == -EINTR)
 			continue;
-		if (res < 0)
-			return got ? (long)got : res;
+		if (res < 0) /* what fails in the middle of a page is not its end */
+			return got & ~FM_PAGE_MASK ?
+				       (long)(got & ~FM_PAGE_MASK) : res;
 		got += (uint64_t)res;
 		io->buf = (char *)io->buf + res;
 		io->off += (uint64_t)res;
