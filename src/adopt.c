@@ -194,12 +194,18 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	m->shared = q->shared;
 	m->maywrite = q->maywrite;
 	atomic_store(&m->vma_prot, exact);
+	/* Emptied before it is known: what the new mapping serves must stay. Who
+	 * finds nothing waits (fm_space_hiding). */
+	if (q->over.n && (err = lay_anonymous(q, at, prot))) {
+		fm_map_discard(m);
+		return err;
+	}
 	fm_map_note_aliases(m);
 	err = fm_map_publish(m);
 	first = atomic_load(&f->nmaps) == 1;
 	if (!err && first && !fm_writes_wait(&q->st))
 		err = -EBUSY;
-	if (!err && !q->cut)
+	if (!err && !q->cut && !q->over.n)
 		err = lay_anonymous(q, at, prot);
 	/* Again: since the file is published no thread maps it without the
 	 * lock any more (fm_mmap_window). */
