@@ -191,7 +191,8 @@ void fm_confine(const void *filter)
 		       "seccomp: mapped files need ioctl, io_uring_enter, "
 		       "pread64, pwrite64, futex, madvise, mmap, munmap, "
 		       "mprotect, sched_yield, fstat, "
-		       "rt_sigprocmask, rt_sigreturn, getpid, gettid");
+		       "rt_sigprocmask, rt_sigreturn, getpid, gettid, "
+		       "clock_gettime");
 }
 
 long fm_confined(long r)

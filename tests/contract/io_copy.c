@@ -65,6 +65,7 @@ static void copies(void)
 	close(p[1]);
 }
 
+/* since 6.13: C07: load at +0x403c */
 static void sizes(void)
 {
 	struct stat st;

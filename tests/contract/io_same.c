@@ -76,6 +76,8 @@ static void position(void)
 }
 
 /* The tail of the last page, stored to beyond the end, never comes to light. */
+/* since 6.13: C02 between */
+/* since 6.13: C02 in the file */
 static void tail(void)
 {
 	int fd = ct_file("tail", 2 * PAGE + 100);

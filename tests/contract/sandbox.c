@@ -18,6 +18,7 @@ static const int allowed[] = {
 	SYS_ioctl, SYS_io_uring_enter, SYS_pread64, SYS_pwrite64, SYS_futex,
 	SYS_madvise, SYS_sched_yield, SYS_fstat, SYS_rt_sigprocmask,
 	SYS_rt_sigreturn, SYS_getpid, SYS_gettid, SYS_mmap, SYS_munmap, SYS_mprotect,
+	SYS_clock_gettime, /* where the vDSO cannot tell */
 	/* of the program */
 	SYS_read, SYS_write, SYS_newfstatat, SYS_exit_group,
 };
