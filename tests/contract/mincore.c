@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* I01, I02: mincore. */
+/* I01, I02: mincore. Before it says ENOMEM it fills in what is mapped. */
 #include "ct.h"
 
 int main(int argc, char **argv)
 {
-	unsigned char vec[32];
+	static unsigned char vec[1 << 20];
 	int fd;
 	char *p;
 
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 	say_rc("I01 length 0, bad vector", mincore(p, 0, (void *)8));
 	say_rc("I01 huge length", mincore(p, -1ul, vec));
 	say_rc("I01 huge length, aligned", mincore(p, 1ul << 46, vec));
-	memset(vec, 0xee, sizeof(vec));
+	memset(vec, 0xee, 32);
 	say_rc("I01 length rounds up", mincore(p, PAGE + 1, vec));
 	say("I01 entries written: %d %d %d", vec[0] != 0xee, vec[1] != 0xee,
 	    vec[2] != 0xee);

@@ -145,10 +145,16 @@ static void keep_old(void)
 	munmap(q, 4 * PAGE);
 }
 
+/* Older kernels unmap the target before they look any further. */
+/* since 6.17: R07 no room to grow, target */
+/* since 6.17: R07 no room to grow, store */
 static void say_target(const char *what, char *t)
 {
-	say("R07 %s, target: %02x %02x, rest %d", what, ct_load(t + PAGE),
-	    ct_load(t + 9 * PAGE), ct_matches(t + 2 * PAGE, 7 * PAGE, 2 * PAGE));
+	int first = ct_load(t + PAGE);
+
+	say("R07 %s, target: %02x %02x, rest %d", what, first,
+	    ct_load(t + 9 * PAGE),
+	    first >= 0 && ct_matches(t + 2 * PAGE, 7 * PAGE, 2 * PAGE));
 	say("R07 %s, store: %d, in the file: %02x", what,
 	    ct_store(t + 3 * PAGE, ct_byte(3 * PAGE)), ct_in_file(fd, 3 * PAGE));
 }
@@ -177,6 +183,9 @@ static void refused(void)
 	say_map("R07 no room to grow, file", mremap(s, 8 * PAGE, 12 * PAGE, flags, t));
 	setrlimit(RLIMIT_AS, &old);
 	say_target("no room to grow", t);
+	if (ct_load(t) < 0 && mmap(t, 16 * PAGE, RW, MAP_SHARED | MAP_FIXED, fd,
+				   0) != t)
+		ct_die("mmap");
 	say("R07 sources: %02x %02x %d", ct_load(anon), ct_load(s + PAGE),
 	    ct_matches(s + 2 * PAGE, 6 * PAGE, 2 * PAGE));
 	say("R07 source store: %d, in the file: %02x", ct_store(s + 7 * PAGE, 0x25),
