@@ -188,6 +188,9 @@ static void guardian_main(void *arg)
 	int pidfd = (int)fm_sys2(SYS_pidfd_open, g.owner, 0);
 
 	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
+	/* Or Yama (Ubuntu has it) keeps our descriptors from who is not root:
+	 * we are nobody's child. */
+	fm_sys5(SYS_prctl, PR_SET_PTRACER, g.owner, 0, 0, 0);
 	fm_sys0(SYS_setsid); /* kill(0) and Ctrl-C are not for us */
 	fm_sys1(SYS_chdir, "/");
 	files.pagemap = fm_sys_open("/proc/self/pagemap", O_RDONLY, 0);

@@ -68,10 +68,13 @@ static void waits(void)
 	struct timespec long_time = { 5, 0 };
 	struct epoll_event ev;
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t but_alarm;
+	sigset_t but_alarm, alarm_only;
 	int ep = epoll_create1(EPOLL_CLOEXEC);
 
 	everything_masked(SIGALRM, on_alarm, 0);
+	sigemptyset(&alarm_only);
+	sigaddset(&alarm_only, SIGALRM);
+	sigprocmask(SIG_BLOCK, &alarm_only, NULL); /* else it may come too early */
 	sigfillset(&but_alarm);
 	sigdelset(&but_alarm, SIGALRM);
 	soon();
@@ -87,6 +90,7 @@ static void waits(void)
 	waited("epoll_pwait2",
 	       epoll_pwait2(ep, &ev, 1, &long_time, &but_alarm));
 	sigaction(SIGALRM, &dfl, NULL);
+	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
 }
 
 /* Alternate stacks from the smallest that the CPU's frame fits into. */
