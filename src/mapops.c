@@ -243,20 +243,17 @@ static int protect_map(struct fm_map *m, void *arg)
 			       prot);
 }
 
-/* Quiesce: no store can be made any more, everything is in the file, every
- * touched page is locked. The memory is still mapped, read-only. */
+/* Nearly everything is in the file. What is stored meanwhile is written once the
+ * pages are locked (flush_locked): a denial here would be SIGSEGV for a thread that
+ * may store to what is there, and to what takes its place. */
 static int settle_map(struct fm_map *m, void *arg)
 {
-	int ro = PROT_READ;
 	int err;
 
 	fm_ahead_forget(m);
 	err = fm_map_flush(m, arg);
-	if (still_dirty(m)) {
-		/* Raced, failed, or pinned: shut the door and try once more. */
-		protect_map(m, &ro);
+	if (still_dirty(m)) /* raced, failed, or pinned */
 		err = fm_map_flush(m, arg);
-	}
 	if (err == -ENOSPC || err == -EIO || err == -EDQUOT)
 		return 0; /* said already; goes with the memory */
 	return err;
@@ -282,13 +279,12 @@ int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *l)
 	err = fm_range_maps(start, end, settle_map, NULL);
 	if (!err)
 		err = fm_range_list(start, end, l);
-	if (err) /* those whose door was shut already */
-		fm_range_maps(start, end, reopen_map, NULL);
 	return err;
 }
 
 /* One mapping after the other: two of them may hold the same file pages, and
- * their locks cannot be taken twice. */
+ * their locks cannot be taken twice. The memory is emptied while they are: what
+ * stayed readable would not follow stores to another mapping any more. */
 int fm_range_release(uintptr_t start, uintptr_t end)
 {
 	struct fm_list l;
@@ -298,6 +294,8 @@ int fm_range_release(uintptr_t start, uintptr_t end)
 		return err;
 	for (size_t k = 0; k < l.n; k++) {
 		hide_and_lock(l.v[k]);
+		fm_uffd_drop(fm_map_addr(l.v[k], 0),
+			     fm_map_pages(l.v[k]) << FM_PAGE_SHIFT);
 		fm_map_retire(l.v[k], NULL);
 	}
 	fm_free(l.v);

@@ -44,12 +44,15 @@ int fm_munmap_locked(uintptr_t a, size_t len);
 void fm_map_lock_pages(struct fm_map *m);
 void fm_map_unlock_pages(struct fm_map *m);
 
-/* Make [start, end) unmanaged without changing the memory: flush, radix,
- * objects. The caller maps something else there next. */
+/* Make [start, end) unmanaged: flush, radix, objects. Its memory stays, empty; who
+ * touches it waits. The caller maps something else there next. */
 int fm_range_release(uintptr_t start, uintptr_t end);
 
 /* demote.c: lay the kernel's mapping over every mapping of f / over m. */
 int fm_demote_locked(struct fm_file *f, const char *why);
+/* How often memory of ours has become the kernel's: it moves when that is done, under
+ * the space lock. */
+unsigned fm_demote_count(void);
 /* Every file of which `which` is true (NULL: all). 0 or the first -errno. */
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
 		    const char *why);
