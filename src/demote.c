@@ -291,6 +291,13 @@ static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
 	return err;
 }
 
+static _Atomic unsigned demotions;
+
+unsigned fm_demote_count(void)
+{
+	return atomic_load(&demotions);
+}
+
 /* Ours until all is laid: who unmaps or replaces a part meanwhile waits. */
 static int replace(struct fm_file *f, struct fm_list *l)
 {
@@ -301,6 +308,7 @@ static int replace(struct fm_file *f, struct fm_list *l)
 	fm_pieces_note(f, &pieces);
 	err = lay_all(f, l, &n);
 	fm_pieces_join(f, &pieces, !err);
+	atomic_fetch_add(&demotions, 1); /* who reads it from now on asks the kernel */
 	for (size_t k = 0; k < n; k++) {
 		struct fm_map *m = l->v[k];
 

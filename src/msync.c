@@ -19,7 +19,6 @@ struct sync_range {
 	uintptr_t start, end;
 	struct part part[PARTS];
 	unsigned n;
-	size_t ours; /* bytes */
 };
 
 /* Collected under the lock, written without it: msync of one thread must not
@@ -36,15 +35,13 @@ static int collect(struct fm_map *m, void *arg)
 	if (e > s->end)
 		e = s->end;
 	first = m->pgoff + ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT);
-	if (m->shared && s->n == PARTS &&
-	    (p->file != m->file || p->stop != first)) {
-		s->start = a;
-		return 1;
-	}
-	s->ours += e - a;
 	if (m->shared && p && p->file == m->file && p->stop == first) {
 		p->stop += (e - a) >> FM_PAGE_SHIFT;
 	} else if (m->shared) {
+		if (s->n == PARTS) {
+			s->start = a;
+			return 1;
+		}
 		fm_file_get(m->file);
 		p = &s->part[s->n++];
 		*p = (struct part){ m->file, first,
@@ -93,18 +90,17 @@ static int sync_parts(struct sync_range *s, int flags)
 int fm_msync(void *addr, size_t len, int flags)
 {
 	/* The kernel judges the arguments and the holes; on our anonymous
-	 * memory it does nothing else. What has been handed to it meanwhile it
-	 * has not written yet: it is asked again. */
+	 * memory it does nothing else. What is handed to it meanwhile it has not
+	 * written yet: then it is asked again. */
+	const unsigned handed = fm_demote_count();
 	int res = (int)fm_sys3(SYS_msync, addr, len, flags), first = 0, more;
 	struct sync_range s = { .n = 0 };
-	size_t all;
 	uint64_t old;
 
 	if ((res && res != -ENOMEM) || !len)
 		return res;
 	s.start = (uintptr_t)addr;
 	s.end = (s.start + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
-	all = s.end - s.start;
 	do {
 		int err;
 
@@ -115,7 +111,7 @@ int fm_msync(void *addr, size_t len, int flags)
 		if (!first)
 			first = err;
 	} while (more);
-	if (s.ours < all && (flags & MS_SYNC))
+	if (fm_demote_count() != handed && (flags & MS_SYNC))
 		res = (int)fm_sys3(SYS_msync, addr, len, flags);
 	return first ? first : res;
 }
