@@ -73,6 +73,8 @@ FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	tls = va_arg(ap, void *);
 	child = va_arg(ap, pid_t *);
 	va_end(ap);
+	if (flags & CLONE_VM)
+		atomic_store(&fm_threads, true);
 	if (!copies((unsigned)flags) || !fn || !stack)
 		return FM_LATE(clone)(fn, stack, flags, arg, parent, tls,
 				      child);

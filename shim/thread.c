@@ -122,6 +122,8 @@ FM_HOOK int pthread_create(pthread_t *ret_id, const pthread_attr_t *attr,
 
 	if (!fm_on())
 		return FM_LATE(pthread_create)(ret_id, attr, fn, arg);
+	if (!fm_thread_of_ours)
+		atomic_store(&fm_threads, true);
 	blocked = initial_view(attr);
 	if (!blocked && !fm_thread_exit)
 		return create(ret_id, attr, fn, arg);
@@ -143,6 +145,8 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 
 	if (!fm_on())
 		return FM_LATE(thrd_create)(ret_id, fn, arg);
+	if (!fm_thread_of_ours)
+		atomic_store(&fm_threads, true);
 	blocked = fm_view_blocked();
 	if (!blocked && !fm_thread_exit)
 		return next_thrd_create(ret_id, fn, arg);

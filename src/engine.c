@@ -91,6 +91,9 @@ int fm_engine_init(void)
 	return 0;
 }
 
+_Atomic bool fm_threads;
+_Thread_local bool fm_thread_of_ours;
+
 /* Libc takes the thread-local variables of all modules out of the stack. EINVAL:
  * it keeps more to spare for modules that come later than we left it. */
 int fm_thread_create(void *(*fn)(void *), void *arg)
@@ -107,7 +110,9 @@ int fm_thread_create(void *(*fn)(void *), void *arg)
 	fm_unblock_setxid();
 	do {
 		pthread_attr_setstacksize(&attr, size);
+		fm_thread_of_ours = true;
 		err = pthread_create(&t, &attr, fn, arg);
+		fm_thread_of_ours = false;
 		size *= 2;
 	} while (err == EINVAL && size <= STACK_MAX);
 	fm_restore_signals(&old);

@@ -137,7 +137,7 @@ int fm_over_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t
 {
 	int err;
 
-	if (!is_all(o, to, to + len))
+	if (!atomic_load(&fm_threads) || !is_all(o, to, to + len))
 		return -ENOTSUP;
 	for (size_t k = 0; k < src->n; k++)
 		if (!may_forget(src->v[k]))

@@ -34,7 +34,7 @@ void fm_over_free(struct fm_over *o);
 int fm_over_lay(const struct fm_over *o, uintptr_t start, uintptr_t end, int prot);
 /* The same for mremap: what is in src, whose pages are locked and have one protection,
  * is forgotten if all of it is in the file, and comes again at its new place. -ENOTSUP:
- * it is not, or what is replaced is not all ours. */
+ * it is not, or what is replaced is not all ours, or no other thread can look. */
 int fm_over_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t to,
 		   size_t len);
 /* Where there is none yet: registered before it can be touched. */
