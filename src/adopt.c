@@ -158,6 +158,18 @@ static int lay_anonymous(const struct request *q, char *at, int prot)
 			   fm_over_lay_new(a, end, prot);
 }
 
+/* Over memory of ours a fault may come as soon as the mapping is known. It waits for
+ * what the kernel's mapping holds up elsewhere: until no write is in flight that did
+ * not know of the file, and all that can go wrong has not. */
+static bool hold_up(const struct request *q, struct fm_file *f)
+{
+	bool hold = q->over.n && !atomic_load(&f->nmaps);
+
+	if (hold)
+		fm_freeze(f);
+	return hold;
+}
+
 /* Blocks that are mapped again soon are best kept where they outlive a
  * mapping: in the page cache, which then also reads ahead from one window to
  * the next. Again means: the windows come to more than the file. */
@@ -180,7 +192,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	size_t len = page_up(q->len);
 	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
 	struct fm_map *m;
-	bool exact, first;
+	bool exact, first, held;
 	int err = fm_file_grow_leaves(f, pgoff, len >> FM_PAGE_SHIFT);
 	int prot = vma_prot(q, &exact);
 
@@ -200,6 +212,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 		fm_map_discard(m);
 		return err;
 	}
+	held = hold_up(q, f);
 	fm_map_note_aliases(m);
 	err = fm_map_publish(m);
 	first = atomic_load(&f->nmaps) == 1;
@@ -218,12 +231,14 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	if (err) {
 		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
 		fm_map_unlink(m);
-		return err;
+	} else {
+		if (first)
+			fm_around_weigh();
+		note_window(f, len);
 	}
-	if (first)
-		fm_around_weigh();
-	note_window(f, len);
-	return 0;
+	if (held)
+		fm_thaw(f);
+	return err;
 }
 
 static int put_back(const struct request *q, void *at)
