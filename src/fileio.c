@@ -52,9 +52,11 @@ static uint64_t stop_page(off_t off, off_t len)
  */
 void fm_file_mixed(struct fm_file *f)
 {
-	if (atomic_load(&f->warm) || atomic_exchange(&f->warm, true))
+	if (atomic_load(&f->mixed))
 		return;
+	atomic_store(&f->warm, true);
 	fm_wb_file(f);
+	atomic_store(&f->mixed, true); /* until now everybody waits */
 }
 
 int fm_file_flush(struct fm_file *f, off_t off, off_t len)

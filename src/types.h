@@ -133,7 +133,8 @@ struct fm_file {
 	bool writable;             /* write descriptors are open */
 	bool sparse;               /* has (had) holes: allocate before stores */
 	bool null_store;           /* benches: see null_store_wanted() */
-	_Atomic bool warm;         /* was written through the page cache */
+	_Atomic bool warm;         /* is written through the page cache */
+	_Atomic bool mixed;        /* warm, and no direct write is in flight */
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
 	_Atomic bool demoted;      /* every mapping belongs to the kernel */
