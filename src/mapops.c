@@ -422,7 +422,8 @@ static int mprotect_locked(uintptr_t a, uintptr_t end, int prot)
 		err = fm_range_maps(a, end, may_protect, &prot);
 	if (err)
 		return err;
-	if (!(prot & (PROT_READ | PROT_WRITE | PROT_EXEC))) {
+	/* PROT_EXEC alone takes reading away where the CPU has protection keys. */
+	if (!(prot & (PROT_READ | PROT_WRITE))) {
 		err = fm_range_maps(a, end, hide_map, NULL);
 		if (err)
 			return err;
