@@ -40,7 +40,7 @@
 #define HEAR_MOST 64      /* buffers full, in one go */
 #define BUSY 4            /* so many times are heard together */
 #define REST_NS 500000u
-#define POLL_MS 50 /* without inotify: ask this often */
+#define POLL_MS 50 /* without inotify, or a watch of it: ask this often */
 
 #ifndef FAN_REPORT_FID
 #define FAN_REPORT_FID 0x200
@@ -474,7 +474,7 @@ static void read_bell(void)
 	while (bell >= 0 && fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
 		;
 	fm_peers_answer();
-	if (fm_registry_fd() != before)
+	if (fm_registry_fd() != before || bell_wd < 0)
 		watch_registry();
 }
 
@@ -507,8 +507,7 @@ static void *watcher(void *arg)
 	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {
-		int wait = bell < 0 ? POLL_MS :
-			   fm_open_wait_ms();
+		int wait = bell_wd < 0 ? POLL_MS : fm_open_wait_ms();
 		int n = wait_for(p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
@@ -518,7 +517,7 @@ static void *watcher(void *arg)
 			fm_hear_less(1);
 			return NULL;
 		}
-		if (bell < 0 || (n > 0 && p[0].revents))
+		if (bell_wd < 0 || (n > 0 && p[0].revents))
 			read_bell();
 		if (n > 0 && p[1].revents && hear_some())
 			heard_own(p);
