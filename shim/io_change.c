@@ -139,6 +139,12 @@ static off_t size_of(int fd)
 	return fm_sys_look(fd, &st) < 0 ? 0 : st.st_size;
 }
 
+/* No space is nothing that a read can say. */
+static int read_error(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG ? -EIO : err;
+}
+
 /* Write-back that fails must not let the program read older bytes than the
  * mapping shows: its read fails instead. */
 static ssize_t change_in(const struct fm_rw *rw, const struct iovec *iov,
@@ -154,7 +160,7 @@ static ssize_t change_in(const struct fm_rw *rw, const struct iovec *iov,
 	e = fm_file_flush(rw->file, off == FM_HERE ? position(rw->fd) : off,
 			  (off_t)len);
 	if (e < 0)
-		errno = -e;
+		errno = -read_error(e);
 	else
 		r = rw->call(rw, iov, cnt, off);
 	fm_change_end(&c, false, false);

@@ -202,12 +202,16 @@ static void reads_fail_read_only(void)
 
 static void writes_fail(const char *how, uint64_t at)
 {
+	char c;
+
 	command(how); /* first: it is word, before which dirty pages are written */
 	for (uint64_t i = 0; i < 8; i++)
 		p[at + i * 2 * PAGE] = 0x5a;
 	say("C23 %s: msync: %s", how, ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
 	say("C23 %s: readable: %02x %02x", how, p[at], p[at + 14 * PAGE]);
 	say("C23f %s: by read: %02x", how, ct_in_file(fd, (off_t)at));
+	say("C23h %s: a read says no space: %d", how,
+	    pread(fd, &c, 1, (off_t)at) < 0 && errno == ENOSPC);
 	p[at + PAGE] = 0x5b;
 	say("C23 %s: fsync: %s", how, ct_errno(fsync(fd) == -1));
 	command("none");
