@@ -56,13 +56,28 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 
+/* What may be otherwise in a moment. A fork's child has nobody else to ask. */
+static bool passes(int err)
+{
+	return err == -ENOMEM || err == -ENFILE || err == -EAGAIN ||
+	       err == -EINTR;
+}
+
+#define TRIES 20 /* 5 ms apart */
+
 /* Runs in the helper process: raw system calls only. */
 static void helper_main(void *arg)
 {
+	const struct timespec rest = { 0, 5000000 };
 	struct helper *h = arg;
 
-	for (unsigned i = 0; i < h->n && !h->err; i++)
+	for (unsigned i = 0; i < h->n && !h->err; i++) {
 		h->err = helper_one(h, &h->maps[i]);
+		for (int k = 1; k < TRIES && passes(h->err); k++) {
+			fm_sys2(SYS_nanosleep, &rest, NULL);
+			h->err = helper_one(h, &h->maps[i]);
+		}
+	}
 }
 
 #define HELPER_STACK 65536
