@@ -415,7 +415,7 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 	 * that had merged with a neighbour of ours, the neighbour would lose
 	 * its registration too, and read zeroes. A vma of another kind does
 	 * not merge (Linux 6.18, move_vma and userfaultfd_reset_ctx). */
-	err = fm_sys_madvise(a, v->old_len, MADV_DODUMP);
+	err = fm_sys_madvise(a, v->old_len, MADV_DODUMP) ? -ENOMEM : 0;
 	to = (void *)(intptr_t)err;
 	/* Whoever knows the new address must not be given zeros there before it
 	 * is registered. */
