@@ -322,7 +322,8 @@ static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
 		}
 	}
 	err = load_from_file(m, i, store, p, came);
-	if (!err && write && !m->shared)
+	/* Where there was no memory for it there is nothing to become its own. */
+	if (!err && write && !m->shared && (fm_mode(m, i) & PM_PRESENT))
 		err = fm_make_writable(m, i, p);
 	return err;
 }
