@@ -45,8 +45,10 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	 * mprotect by the program may just have allowed them, and who makes one
 	 * must run into write protection, not into a denial. */
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
-	if (n != -EFAULT)
+	if (n != -EFAULT) {
+		fm_cache_uncharge(n <= 0);
 		return (int)n;
+	}
 	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ | PROT_WRITE);
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
 	/* mprotect by the program may come at the same time: it says what it
@@ -54,6 +56,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	for (int was = -1, prot; was != (prot = atomic_load(&o->prot));
 	     was = prot)
 		fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, prot);
+	fm_cache_uncharge(n <= 0);
 	return (int)n;
 }
 

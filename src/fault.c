@@ -187,6 +187,28 @@ FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
 
 /* ---- loads ------------------------------------------------------------ */
 
+#define SHORT_MS 5000 /* no longer is waited for memory, but by UFFDIO_COPY */
+
+/* The kernel lets an access that finds no memory try again, after it has ended
+ * somebody. Returns for how long it has been so. */
+static FM_FAULT uint64_t short_of_memory(void)
+{
+	static _Atomic uint64_t since, last, told;
+	const struct timespec ms = { 0, 1000000 };
+	uint64_t now = fm_now_ms(), begin;
+
+	if (now - atomic_exchange(&last, now) > 1000)
+		atomic_store(&since, now);
+	begin = atomic_load(&since);
+	if (now > begin + 1000 && now > atomic_load(&told) + 2 * SHORT_MS) {
+		atomic_store(&told, now);
+		fm_log(FM_LOG_ERROR, "no memory for a page, for %lu ms: its "
+		       "access is tried again", (unsigned long)(now - begin));
+	}
+	fm_sys2(SYS_nanosleep, &ms, NULL);
+	return now > begin ? now - begin : 0;
+}
+
 static FM_FAULT void now_present(struct fm_map *m, uint64_t i, bool store)
 {
 	uint8_t keep = fm_mode(m, i) & (PM_QUEUED | PM_MAIN);
@@ -218,6 +240,7 @@ struct block {
 	uint64_t lo, hi;
 	long got; /* pages, or -errno */
 	struct fm_bounce *b;
+	bool starved; /* no memory to install one */
 };
 
 static FM_FAULT bool covers(const struct block *b, uint64_t i)
@@ -243,39 +266,45 @@ static FM_FAULT void read_block(struct fm_map *m, uint64_t i, struct block *b)
 	b->got = fm_load(m->file, m->pgoff + i, 1, b->b->mem);
 }
 
+static FM_FAULT long install(struct fm_map *m, struct block *b, uint64_t from,
+			     uint64_t n, bool store)
+{
+	const char *src = (char *)b->b->mem + ((from - b->lo) << FM_PAGE_SHIFT);
+	long done = fm_install(m, from, src, n, store);
+
+	if (done <= 0)
+		fm_cache_uncharge(1);
+	b->starved |= done == -ENOMEM;
+	return done;
+}
+
 /* Install pages [from, to) of the block, by one call unless a part of the
  * range is going away. */
-static FM_FAULT void install_run(struct fm_map *m, const struct block *b,
+static FM_FAULT void install_run(struct fm_map *m, struct block *b,
 				 uint64_t from, uint64_t to)
 {
-	const char *src = (char *)b->b->mem - (b->lo << FM_PAGE_SHIFT);
-
 	while (from < to) {
-		long n = fm_install(m, from, src + (from << FM_PAGE_SHIFT),
-				    to - from, false);
+		long n = install(m, b, from, to - from, false);
 
-		if (n <= 0)
-			fm_cache_uncharge(1);
 		from += n > 0 ? (uint64_t)n : 1;
 	}
 }
 
-/* The demand page alone takes a store. */
+/* The demand page alone takes a store. What could not be installed is asked for
+ * again by the next fault. */
 static FM_FAULT void install_block(struct fm_map *m, uint64_t i, bool store,
-				   const struct block *b)
+				   struct block *b)
 {
 	uint64_t end = b->lo + (uint64_t)b->got;
-	const char *src = (char *)b->b->mem + ((i - b->lo) << FM_PAGE_SHIFT);
 
 	fm_cache_uncharge(b->hi - end);
-	if (!store) {
-		install_run(m, b, b->lo, end);
-		return;
+	install_run(m, b, b->lo, store ? i : end);
+	if (store) {
+		install(m, b, i, 1, true);
+		install_run(m, b, i + 1, end);
 	}
-	install_run(m, b, b->lo, i);
-	if (fm_install(m, i, src, 1, true) < 0)
-		fm_cache_uncharge(1);
-	install_run(m, b, i + 1, end);
+	if (b->starved && !(fm_mode(m, i) & PM_PRESENT))
+		short_of_memory();
 }
 
 /* Read the block and install it. */
@@ -284,7 +313,7 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 {
 	struct fm_file *f = m->file;
 	int err = store ? fm_load_allocate(f, m->pgoff + i, p) : 0;
-	struct block b;
+	struct block b = { .starved = false };
 
 	if (err)
 		return err;
@@ -417,10 +446,15 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	case -ENOENT: /* UFFDIO_COPY: the mapping is going away */
 	case -ESRCH:
 		return FM_FAULT_RETRY;
+	case -ENOMEM:
+		if (short_of_memory() < SHORT_MS)
+			return FM_FAULT_RETRY;
+		break;
 	default:
-		say_failed(m->file, err);
-		return FM_FAULT_BUS;
+		break;
 	}
+	say_failed(m->file, err);
+	return FM_FAULT_BUS;
 }
 
 static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
