@@ -172,16 +172,24 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 		       FM_PAGE);
 }
 
+#define TRIES 20
+
+/* Where memory is short the target may have been unmapped already; what is to come
+ * there is still where it was. */
 static int move_pages(const struct copy_out *c, char *to, uint64_t first,
 		      uint64_t end)
 {
-	size_t len = (end - first) << FM_PAGE_SHIFT;
-	void *p = len ? (void *)fm_sys5(SYS_mremap,
-					c->base + (first << FM_PAGE_SHIFT),
-					len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
-					to + (first << FM_PAGE_SHIFT)) : NULL;
+	const struct timespec rest = { 0, 5000000 };
+	size_t at = first << FM_PAGE_SHIFT, len = (end - first) << FM_PAGE_SHIFT;
+	long err = len ? -ENOMEM : 0;
 
-	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+	for (int tries = 0; err == -ENOMEM && tries < TRIES; tries++) {
+		if (tries)
+			fm_sys2(SYS_nanosleep, &rest, NULL);
+		err = fm_sys5(SYS_mremap, c->base + at, len, len,
+			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
+	}
+	return fm_is_err((void *)err) ? (int)err : 0;
 }
 
 /* In one step, or in one for each vma: several do not move by one call, and
