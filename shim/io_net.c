@@ -227,7 +227,7 @@ static void give_files(const struct msghdr *m)
 	_Alignas(struct cmsghdr) char copy[CONTROL_MAX];
 	const char *p = copy;
 
-	if (!fm_active() || !m->msg_control || left < sizeof(struct cmsghdr) ||
+	if (!fm_on() || !m->msg_control || left < sizeof(struct cmsghdr) ||
 	    fm_sys_confined())
 		return;
 	left = left < sizeof(copy) ? left : sizeof(copy);
@@ -331,13 +331,20 @@ FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	const bool early = fm_active();
+	ssize_t r;
+
 	fm_tell();
-	if (msg_plain(msg)) {
-		if ((uintptr_t)msg >= 4096)
-			give_files(msg);
-		return FM_PASS(sendmsg, SYS_sendmsg, fd, msg, flags);
-	}
-	return msg_slow(fd, msg, flags, false);
+	if (!msg_plain(msg))
+		return msg_slow(fd, msg, flags, false);
+	if (early && (uintptr_t)msg >= 4096)
+		give_files(msg);
+	r = FM_PASS(sendmsg, SYS_sendmsg, fd, msg, flags);
+	/* Nothing is mapped: then the kernel is the first to look at the header, whose
+	 * EFAULT a bad address is. */
+	if (!early && r >= 0)
+		give_files(msg);
+	return r;
 }
 
 /* ---- several messages --------------------------------------------------- */
@@ -375,16 +382,44 @@ FM_SLOW int sendmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags)
 	return (int)i;
 }
 
+static void give_each(const struct mmsghdr *v, unsigned n)
+{
+	for (unsigned i = 0; i < n && i < IOV_MAX; i++)
+		give_files(&v[i].msg_hdr);
+}
+
 FM_HOOK int sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags)
 {
+	const bool early = fm_active();
+	int r;
+
 	fm_tell();
-	if (mmsg_plain(v, n)) {
-		for (unsigned i = 0; fm_active() && (uintptr_t)v >= 4096 &&
-				     i < n && i < IOV_MAX; i++)
-			give_files(&v[i].msg_hdr);
-		return FM_PASS(sendmmsg, SYS_sendmmsg, fd, v, n, flags);
-	}
-	return sendmmsg_slow(fd, v, n, flags);
+	if (!mmsg_plain(v, n))
+		return sendmmsg_slow(fd, v, n, flags);
+	if (early && (uintptr_t)v >= 4096)
+		give_each(v, n);
+	r = FM_PASS(sendmmsg, SYS_sendmmsg, fd, v, n, flags);
+	if (!early && r > 0)
+		give_each(v, (unsigned)r);
+	return r;
+}
+
+/* What libc's syscall() is asked for by number. It is no cancellation point, which the
+ * hooks are: only when it matters. */
+long fm_syscall_send(long nr, long fd, void *v, long n, long flags);
+long fm_syscall_send(long nr, long fd, void *v, long n, long flags)
+{
+	long r;
+
+	if (fm_active())
+		return nr == SYS_sendmsg ? sendmsg((int)fd, v, (int)n) :
+					   sendmmsg((int)fd, v, (unsigned)n, (int)flags);
+	r = fm_result(fm_sys4(nr, fd, v, n, flags));
+	if (r >= 0 && nr == SYS_sendmsg)
+		give_files(v);
+	else if (r > 0)
+		give_each(v, (unsigned)r);
+	return r;
 }
 
 /* The kernel looks at the timeout only after each datagram (recvmmsg(2),

@@ -21,6 +21,9 @@ extern int close_range(unsigned int first, unsigned int last, int flags);
 /* io_open.c */
 extern long fm_openat2(int dirfd, const char *path, const void *how,
 		       size_t size) __attribute__((weak));
+/* io_net.c */
+extern long fm_syscall_send(long nr, long fd, void *v, long n, long flags)
+	__attribute__((weak));
 
 /* Read by entry.S. */
 __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
@@ -42,7 +45,8 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_creat] = 1,     [SYS_vmsplice] = 1, [SYS_newfstatat] = 1,
 	[SYS_process_vm_readv] = 1, [SYS_process_vm_writev] = 1,
 	[SYS_process_madvise] = 1, [SYS_sigaltstack] = 1,
-	[SYS_prctl] = 1,     [SYS_seccomp] = 1,
+	[SYS_prctl] = 1,     [SYS_seccomp] = 1,	 [SYS_sendmsg] = 1,
+	[SYS_sendmmsg] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -237,6 +241,11 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		return close_range((unsigned int)a, (unsigned int)b, (int)c);
 	case SYS_close:
 		return close((int)a);
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+		if (fm_syscall_send)
+			return fm_syscall_send(nr, a, pointer(b), c, d);
+		break;
 	case SYS_fork:
 	case SYS_clone:
 	case SYS_clone3:

@@ -9,7 +9,6 @@
  *  4. lay the kernel's mapping over ours, in one step per mapping;
  *  5. forget the mappings and let the waiters run their access again.
  */
-#include <fcntl.h>
 #include <string.h>
 
 #include "ahead.h"
@@ -425,28 +424,6 @@ int fm_file_demote(struct fm_file *f, const char *why)
 	err = fm_demote_locked(f, why);
 	fm_space_unlock(&old);
 	return err;
-}
-
-static bool may_store(int fd)
-{
-	long how = fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
-
-	return how >= 0 && (how & O_ACCMODE) != O_RDONLY;
-}
-
-void fm_file_given(int fd)
-{
-	/* A sandbox may kill who asks for what this takes. */
-	struct fm_file *f = fm_sys_confined() ? NULL : fm_file_by_fd(fd);
-	uint64_t old;
-
-	if (!f)
-		return;
-	fm_space_lock(&old);
-	if (f->writable || may_store(fd))
-		fm_demote_locked(f, "descriptor sent to another process");
-	fm_space_unlock(&old);
-	fm_file_put(f);
 }
 
 /* ---- from threads that cannot do it --------------------------------------- */

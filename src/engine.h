@@ -216,7 +216,8 @@ off_t fm_file_size(struct fm_file *f);
 int fm_file_demote(struct fm_file *f, const char *why);
 /* [any] Before a descriptor is sent to another process. It is in no table of
  * descriptors until it is received, and whoever has it may map the file without an
- * open(2) that we would hear of. A file that neither side can store to stays. */
+ * open(2) that we would hear of. A file that neither side can store to stays. Also
+ * before anything is mapped: it is left to the kernel later. */
 void fm_file_given(int fd);
 /* [any] The same for the files under an address range. */
 int fm_demote_range(const void *addr, size_t len, const char *why);

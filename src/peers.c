@@ -127,6 +127,8 @@ static bool foreign_conflict(struct fm_file *f, bool writable, int fd)
 {
 	unsigned use;
 
+	if (fm_given(f, writable))
+		return true;
 	if (!writable && fm_peers_no_writer(fd))
 		return false;
 	use = fm_peers_scan(f);

@@ -32,6 +32,10 @@ bool fm_registry_engines(const struct fm_file *f, bool readers_too);
 /* Make every other process look at its claims. */
 void fm_registry_ring(void);
 
+/* peers_given.c: has a descriptor of it been sent to somebody who could conflict with
+ * us? Under the space lock. */
+bool fm_given(const struct fm_file *f, bool writable);
+
 /* peers_scan.c: what other processes that we may look at do with a file. */
 enum {
 	FM_USE_READ = 1,
