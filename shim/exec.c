@@ -79,6 +79,21 @@ static int run(enum how how, int fd, const struct fm_args *a, int flags)
 	__builtin_unreachable();
 }
 
+/* Nobody shares with us what our own program becomes. */
+static void hand_down(void)
+{
+	switch (fm_whoami()) {
+	case FM_ME:
+		fm_files_inherited(FM_HEIR_FORKED, 0);
+		break;
+	case FM_VFORK_CHILD:
+		fm_files_inherited(FM_HEIR_VFORKED, 0);
+		break;
+	case FM_RAW_FORK_CHILD:
+		break;
+	}
+}
+
 static int exec_common(enum how how, int fd, struct fm_args a, int flags)
 {
 	struct inherit in;
@@ -90,6 +105,7 @@ static int exec_common(enum how how, int fd, struct fm_args a, int flags)
 	if (r < 0)
 		return (int)fm_result(r);
 	fm_flush_if_me();
+	hand_down();
 	in = enter_signals(true);
 	r = run(how, fd, &a, flags);
 	leave_signals(&in);
@@ -217,6 +233,8 @@ static int spawn_common(spawn_fn next, pid_t *ret_pid, struct fm_args a,
 	r = next(&pid, a.path, actions, attr, a.argv, a.envp);
 	leave_signals(&in);
 	fm_args_free(&a);
+	if (!r)
+		fm_files_inherited(FM_HEIR_SPAWNED, pid);
 	if (!r && ret_pid)
 		*ret_pid = pid;
 	return r;

@@ -344,6 +344,22 @@ static void touch_file(dev_t dev, ino_t ino)
 		fm_space_unlock(&old);
 }
 
+void fm_fork_inherits(dev_t dev, ino_t ino, bool stores)
+{
+	bool matters = stores;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy && !matters; k++)
+		matters = lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino &&
+			  has_shared_writable(lazy[k]);
+	if (matters)
+		touch_file(dev, ino);
+	if (stores)
+		fm_fork_stores(dev, ino);
+	fm_space_unlock(&old);
+}
+
 /* ---- child: start ------------------------------------------------------ */
 
 /* An empty file behind the mapping: every touch is a SIGBUS. */

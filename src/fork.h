@@ -26,4 +26,8 @@ extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
  * stored to. Who serves it and only reads hands it over, too, before this returns. */
 void fm_fork_stores(dev_t dev, ino_t ino);
 
+/* [plain] In a child: the program that it executes gets a descriptor of the file. Who
+ * serves it hands it over, unless neither side can store. */
+void fm_fork_inherits(dev_t dev, ino_t ino, bool stores);
+
 #endif

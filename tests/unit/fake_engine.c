@@ -218,6 +218,12 @@ void fm_hear_less(int by)
 {
 }
 
+void fm_files_inherited(enum fm_heir heir, int pid)
+{
+	(void)heir;
+	(void)pid;
+}
+
 void fm_engine_flush_all(void)
 {
 	for (int i = 0; i < MAPS; i++)

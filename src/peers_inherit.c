@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers_inherit.c - files whose descriptor comes to an executed program.
+ *
+ * Like one that is sent (peers_given.c): it is mapped without an open(2), and closed
+ * without the end of an open file. A descriptor that somebody merely holds counts as
+ * use (peers.c), so it does here, too: what either side can store to goes to the kernel.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine.h"
+#include "engine_priv.h"
+#include "file.h"
+#include "fork.h"
+#include "mapops.h"
+#include "space.h"
+#include "sys.h"
+#include "text.h"
+
+#define BUF 2048
+#define MAPS_BUF 4096
+#define PATIENCE 200 /* times 0.2 ms */
+
+static const char why[] = "its descriptor is inherited by another program";
+
+static bool only_reads(const struct fm_file *f, bool stores)
+{
+	return !f->writable && !stores;
+}
+
+static void spawned(const struct stat *st, bool stores)
+{
+	struct fm_file *f = fm_file_by_stat(st);
+	uint64_t old;
+
+	if (!f)
+		return;
+	fm_space_lock(&old);
+	if (!only_reads(f, stores))
+		fm_demote_locked(f, why);
+	fm_space_unlock(&old);
+	fm_file_put(f);
+}
+
+/* The memory is the parent's, its locks are not for us: its write-back thread does it. */
+static void vforked(const struct stat *st, bool stores)
+{
+	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+
+	if (!f)
+		return;
+	for (int k = 0; k < PATIENCE && !only_reads(f, stores) &&
+			atomic_load(&f->maps) && !atomic_load(&f->demoted); k++)
+		fm_demote_later(f, why);
+	fm_file_put(f);
+}
+
+/* Descriptor n of the process whose directory it is. */
+static void look_at(const char *dir, int n, enum fm_heir heir)
+{
+	char path[64];
+	struct stat st, link;
+	bool stores;
+
+	if (heir != FM_HEIR_SPAWNED &&
+	    (fm_sys3(SYS_fcntl, n, F_GETFD, 0) & FD_CLOEXEC))
+		return;
+	snprintf(path, sizeof(path), "%s/%d", dir, n);
+	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) || !S_ISREG(st.st_mode) ||
+	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &link, AT_SYMLINK_NOFOLLOW))
+		return;
+	stores = link.st_mode & S_IWUSR; /* the mode of the link is the descriptor's */
+	if (heir == FM_HEIR_SPAWNED)
+		spawned(&st, stores);
+	else if (heir == FM_HEIR_VFORKED)
+		vforked(&st, stores);
+	else
+		fm_fork_inherits(st.st_dev, st.st_ino, stores);
+}
+
+static void each_descriptor(const char *dir, enum fm_heir heir)
+{
+	_Alignas(struct dirent64) char buf[BUF];
+	int fd = fm_sys_open(dir, O_RDONLY | O_DIRECTORY, 0);
+	long n;
+
+	if (fd < 0)
+		return; /* another user's, or gone */
+	while ((n = fm_sys3(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct dirent64 *d = (const void *)(buf + at);
+
+			at += d->d_reclen;
+			if (d->d_name[0] != '.')
+				look_at(dir, atoi(d->d_name), heir);
+		}
+	}
+	fm_sys_close(fd);
+}
+
+/* Without the device, which is not that of stat on btrfs and overlayfs: a file taken
+ * for another goes to the kernel, no more. */
+static bool look_at_line(const char *line, void *arg)
+{
+	unsigned long ino = 0;
+	char perms[8];
+	uint64_t old;
+
+	(void)arg;
+	if (sscanf(line, "%*s %7s %*s %*s %lu", perms, &ino) < 2 || !ino)
+		return false;
+	fm_space_lock(&old);
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f && f->ino == ino &&
+		    !only_reads(f, perms[1] == 'w' && perms[3] == 's'))
+			fm_demote_locked(f, why);
+	}
+	fm_space_unlock(&old);
+	return false;
+}
+
+/* It may have mapped the file and closed it before our look at its descriptors. */
+static void each_mapping(int pid)
+{
+	char path[32], buf[MAPS_BUF];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return;
+	fm_read_lines(fd, buf, sizeof(buf), look_at_line, NULL);
+	fm_sys_close(fd);
+}
+
+void fm_files_inherited(enum fm_heir heir, int pid)
+{
+	char dir[32];
+
+	if (!fm_active() || fm_sys_confined() ||
+	    (heir == FM_HEIR_FORKED && !atomic_load(&fm_fork_touch_file)))
+		return;
+	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid ? pid : fm_sys_getpid());
+	each_descriptor(dir, heir);
+	if (heir == FM_HEIR_SPAWNED)
+		each_mapping(pid);
+}
