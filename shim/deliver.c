@@ -77,6 +77,20 @@ static enum fm_fault_result fault(void *addr, bool write)
 				       FM_FAULT_FOREIGN;
 }
 
+/* entry.S */
+extern const char fm_copy_at[], fm_copy_end[];
+
+/* Is it a copy that may fail? It ends there. */
+static bool end_copy(ucontext_t *uc)
+{
+	greg_t *ip = &uc->uc_mcontext.gregs[REG_RIP];
+
+	if (*ip != (greg_t)(uintptr_t)fm_copy_at)
+		return false;
+	*ip = (greg_t)(uintptr_t)fm_copy_end;
+	return true;
+}
+
 int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -97,13 +111,16 @@ int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 		ret = FM_SIG_FAULT;
 		break;
 	case FM_FAULT_SEGV:
-		raise_segv(info, uc);
+		if (!end_copy(uc))
+			raise_segv(info, uc);
 		ret = FM_SIG_DONE;
 		break;
 	case FM_FAULT_FOREIGN:
 		ret = believe(info, uc) ? FM_SIG_FAULT : FM_SIG_DONE;
 		break;
 	}
+	if (ret == FM_SIG_FAULT && end_copy(uc))
+		ret = FM_SIG_DONE;
 	errno = saved;
 	return ret;
 }

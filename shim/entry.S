@@ -24,6 +24,28 @@ fm_sig_restorer:
 	.size	fm_sig_restorer, . - fm_sig_restorer
 
 /*
+ * size_t fm_copy_try(void *to, const void *from, size_t n)
+ *
+ * Returns how much is left where an access raised a signal for good: fm_sig_resolve
+ * then lets it go on at fm_copy_end. The kernel keeps rcx up to date.
+ */
+	.globl	fm_copy_try, fm_copy_at, fm_copy_end
+	.hidden	fm_copy_try, fm_copy_at, fm_copy_end
+	.type	fm_copy_try, @function
+	.p2align 4
+fm_copy_try:
+	.cfi_startproc
+	endbr64
+	movq	%rdx, %rcx
+fm_copy_at:
+	rep movsb
+fm_copy_end:
+	movq	%rcx, %rax
+	ret
+	.cfi_endproc
+	.size	fm_copy_try, . - fm_copy_try
+
+/*
  * void fm_sig_entry(int sig, siginfo_t *info, void *uc)
  *
  * All signals are blocked, so nothing nests. The frame may lie on an

@@ -194,17 +194,23 @@ static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
 
 /* ---- bounced pieces ---------------------------------------------------- */
 
-static void copy_out(struct cursor c, char *mem, size_t len)
+/* entry.S: returns how much is left where memory could not be used. */
+size_t fm_copy_try(void *to, const void *from, size_t n);
+
+/* False: what was usable is not any more, the file has been cut meanwhile. */
+static bool copy_out(struct cursor c, char *mem, size_t len)
 {
 	while (len) {
 		struct iovec v = at(&c);
 		size_t n = min_size(v.iov_len, len);
 
-		memcpy(mem, v.iov_base, n);
+		if (fm_copy_try(mem, v.iov_base, n))
+			return false;
 		mem += n;
 		len -= n;
 		advance(&c, n);
 	}
+	return true;
 }
 
 /* Returns how much could be stored. */
@@ -217,7 +223,7 @@ static size_t copy_in(struct cursor c, const char *mem, size_t len)
 		size_t n = min_size(v.iov_len, len - done);
 		size_t ok = fm_usable(v.iov_base, n, true);
 
-		memcpy(v.iov_base, mem + done, ok);
+		ok -= fm_copy_try(v.iov_base, mem + done, ok);
 		done += ok;
 		if (ok < n)
 			break;
@@ -254,6 +260,15 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 	return done;
 }
 
+static void piece_drop(void *arg)
+{
+	struct piece *p = arg;
+
+	piece_unpin(p);
+	if (p->bounce && p->bounce != p->small)
+		fm_sys_munmap(p->bounce, p->len);
+}
+
 /*
  * Private memory in place of the next bytes. False: leave it to the kernel,
  * which finds nothing to use at the front (EFAULT), or half of a datagram to
@@ -277,8 +292,11 @@ static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
 					       : fm_sys_anon(p->len);
 	if (!p->bounce)
 		return false;
-	if (!rw->in)
-		copy_out(c, p->bounce, p->len);
+	if (!rw->in && !copy_out(c, p->bounce, p->len)) {
+		piece_drop(p);
+		p->bounce = NULL;
+		return piece_bounce(p, rw, c, left); /* shorter now */
+	}
 	p->iov[0] = (struct iovec){ p->bounce, p->len };
 	p->cnt = 1;
 	return true;
@@ -298,15 +316,6 @@ static ssize_t deliver(struct piece *p, const struct fm_rw *rw,
 		return (ssize_t)done;
 	errno = EFAULT;
 	return -1;
-}
-
-static void piece_drop(void *arg)
-{
-	struct piece *p = arg;
-
-	piece_unpin(p);
-	if (p->bounce && p->bounce != p->small)
-		fm_sys_munmap(p->bounce, p->len);
 }
 
 /* ---- the loop ---------------------------------------------------------- */
