@@ -7,7 +7,8 @@
  * and comes to fm_fault like any other. The first one claims the file for the
  * kernel (peers.h), which makes the parent flush it and hand it over, and then
  * lays the kernel's mappings. A child that only executes something costs the
- * parent nothing but the fork.
+ * parent nothing but the fork, unless what it executes inherits a descriptor of
+ * the file (peers_inherit.c).
  *
  * Private mappings with pages that the program has stored to are not hidden
  * from fork: their pages are the only copy. The child lays the kernel's
