@@ -10,6 +10,7 @@
  *  5. forget the mappings and let the waiters run their access again.
  */
 #include <string.h>
+#include <time.h>
 
 #include "ahead.h"
 #include "alloc.h"
@@ -127,6 +128,13 @@ static bool close_own(struct fm_map *m, uint64_t i)
 	return ok;
 }
 
+/* A store that says EFAULT where the page cannot be had. MADV_POPULATE_WRITE tries for ever
+ * then, before Linux 6.9. */
+static bool can_store(char *to)
+{
+	return !fm_sys2(SYS_clock_gettime, CLOCK_MONOTONIC, to);
+}
+
 /* The kernel reads the file's page before it copies it. If it cannot (and
  * would signal it to us, who have no use for it), the program's bytes go to
  * a page without a file. */
@@ -135,7 +143,7 @@ static void make_room(struct copy_out *c, uint64_t i)
 	char *to = c->base + (i << FM_PAGE_SHIFT);
 	void *p;
 
-	if (!fm_sys_madvise(to, FM_PAGE, MADV_POPULATE_WRITE))
+	if (can_store(to))
 		return;
 	p = (void *)(intptr_t)-EIO;
 	if (c->n < UNBACKED)
