@@ -187,35 +187,29 @@ static void note_window(struct fm_file *f, size_t len)
 	fm_file_mixed(f);
 }
 
-static int adopt(struct request *q, struct fm_file *f, char *at)
+static struct fm_map *map_of(const struct request *q, struct fm_file *f, char *at)
 {
-	size_t len = page_up(q->len);
 	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
-	struct fm_map *m;
-	bool exact, first, held;
-	int err = fm_file_grow_leaves(f, pgoff, len >> FM_PAGE_SHIFT);
-	int prot = vma_prot(q, &exact);
+	struct fm_map *m = fm_map_new(f, (uintptr_t)at, page_up(q->len), pgoff);
 
-	if (err)
-		return err;
-	m = fm_map_new(f, (uintptr_t)at, len, pgoff);
 	if (!m)
-		return -ENOMEM;
+		return NULL;
 	fm_file_get(f);
 	atomic_store(&m->prot, q->prot);
 	m->shared = q->shared;
 	m->maywrite = q->maywrite;
-	atomic_store(&m->vma_prot, exact);
-	/* Emptied before it is known: what the new mapping serves must stay. Who
-	 * finds nothing waits (fm_space_hiding). */
-	if (q->over.n && (err = lay_anonymous(q, at, prot))) {
-		fm_map_discard(m);
-		return err;
-	}
-	held = hold_up(q, f);
+	return m;
+}
+
+/* From here on others know of it. -errno: it is to be forgotten. */
+static int show(struct request *q, struct fm_map *m, char *at, int prot)
+{
+	bool first;
+	int err;
+
 	fm_map_note_aliases(m);
 	err = fm_map_publish(m);
-	first = atomic_load(&f->nmaps) == 1;
+	first = atomic_load(&m->file->nmaps) == 1;
 	if (!err && first && !fm_writes_wait(&q->st))
 		err = -EBUSY;
 	if (!err && !q->cut && !q->over.n)
@@ -228,12 +222,38 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 		q->laid = false;
 		err = lay_anonymous(q, at, prot);
 	}
+	if (!err && first)
+		fm_around_weigh();
+	return err;
+}
+
+static int adopt(struct request *q, struct fm_file *f, char *at)
+{
+	const size_t len = page_up(q->len);
+	struct fm_map *m;
+	bool exact, held;
+	int prot = vma_prot(q, &exact);
+	int err = fm_file_grow_leaves(f, (uint64_t)q->off >> FM_PAGE_SHIFT,
+				      len >> FM_PAGE_SHIFT);
+
+	if (err)
+		return err;
+	m = map_of(q, f, at);
+	if (!m)
+		return -ENOMEM;
+	atomic_store(&m->vma_prot, exact);
+	/* Emptied before it is known: what the new mapping serves must stay. Who
+	 * finds nothing waits (fm_space_hiding). */
+	if (q->over.n && (err = lay_anonymous(q, at, prot))) {
+		fm_map_discard(m);
+		return err;
+	}
+	held = hold_up(q, f);
+	err = show(q, m, at, prot);
 	if (err) {
 		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
 		fm_map_unlink(m);
 	} else {
-		if (first)
-			fm_around_weigh();
 		note_window(f, len);
 	}
 	if (held)
