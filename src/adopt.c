@@ -72,16 +72,8 @@ static uintptr_t page_up(uintptr_t a)
 
 static bool get_path(struct request *q)
 {
-	char link[40];
-	long n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", q->fd);
-	n = fm_sys4(SYS_readlinkat, AT_FDCWD, link, q->path,
-		    sizeof(q->path) - 1);
-	if (n <= 0)
-		return false;
-	q->path[n] = 0;
-	return q->path[0] == '/';
+	return fm_sys_fd_path(q->fd, q->path, sizeof(q->path)) &&
+	       q->path[0] == '/';
 }
 
 /* Kinds that we leave to the kernel whatever the file. */

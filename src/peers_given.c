@@ -40,13 +40,8 @@ static bool may_store(int fd)
 static bool covered(int fd)
 {
 	static char path[4096];
-	char link[40];
-	long n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = fm_sys4(SYS_readlinkat, AT_FDCWD, link, path, sizeof(path) - 1);
-	path[n > 0 ? n : 0] = 0;
-	return fm_policy_for(path) != NULL;
+	return fm_sys_fd_path(fd, path, sizeof(path)) && fm_policy_for(path);
 }
 
 static void note(const struct stat *st, bool stores)
@@ -70,7 +65,7 @@ bool fm_given(const struct fm_file *f, bool writable)
 	return false;
 }
 
-static void hand_over(const struct stat *st, bool stores)
+void fm_file_pass_on(const struct stat *st, bool stores, const char *why)
 {
 	struct fm_file *f = fm_file_by_stat(st);
 	uint64_t old;
@@ -78,8 +73,8 @@ static void hand_over(const struct stat *st, bool stores)
 	if (!f)
 		return;
 	fm_space_lock(&old);
-	if (f->writable || stores)
-		fm_demote_locked(f, "descriptor sent to another process");
+	if (fm_stored_to(f, stores))
+		fm_demote_locked(f, why);
 	fm_space_unlock(&old);
 	fm_file_put(f);
 }
@@ -100,5 +95,5 @@ void fm_file_given(int fd)
 	if (covered(fd))
 		note(&st, stores);
 	fm_space_unlock(&old);
-	hand_over(&st, stores);
+	fm_file_pass_on(&st, stores, "descriptor sent to another process");
 }

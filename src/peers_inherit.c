@@ -9,13 +9,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
 #include "fork.h"
 #include "mapops.h"
+#include "peers_priv.h"
 #include "space.h"
 #include "sys.h"
 #include "text.h"
@@ -26,25 +26,6 @@
 
 static const char why[] = "its descriptor is inherited by another program";
 
-static bool only_reads(const struct fm_file *f, bool stores)
-{
-	return !f->writable && !stores;
-}
-
-static void spawned(const struct stat *st, bool stores)
-{
-	struct fm_file *f = fm_file_by_stat(st);
-	uint64_t old;
-
-	if (!f)
-		return;
-	fm_space_lock(&old);
-	if (!only_reads(f, stores))
-		fm_demote_locked(f, why);
-	fm_space_unlock(&old);
-	fm_file_put(f);
-}
-
 /* The memory is the parent's, its locks are not for us: its write-back thread does it. */
 static void vforked(const struct stat *st, bool stores)
 {
@@ -52,15 +33,16 @@ static void vforked(const struct stat *st, bool stores)
 
 	if (!f)
 		return;
-	for (int k = 0; k < PATIENCE && !only_reads(f, stores) &&
+	for (int k = 0; k < PATIENCE && fm_stored_to(f, stores) &&
 			atomic_load(&f->maps) && !atomic_load(&f->demoted); k++)
 		fm_demote_later(f, why);
 	fm_file_put(f);
 }
 
 /* Descriptor n of the process whose directory it is. */
-static void look_at(const char *dir, int n, enum fm_heir heir)
+static void look_at(const char *dir, int n, void *arg)
 {
+	const enum fm_heir heir = *(enum fm_heir *)arg;
 	char path[64];
 	struct stat st, link;
 	bool stores;
@@ -74,31 +56,11 @@ static void look_at(const char *dir, int n, enum fm_heir heir)
 		return;
 	stores = link.st_mode & S_IWUSR; /* the mode of the link is the descriptor's */
 	if (heir == FM_HEIR_SPAWNED)
-		spawned(&st, stores);
+		fm_file_pass_on(&st, stores, why);
 	else if (heir == FM_HEIR_VFORKED)
 		vforked(&st, stores);
 	else
 		fm_fork_inherits(st.st_dev, st.st_ino, stores);
-}
-
-static void each_descriptor(const char *dir, enum fm_heir heir)
-{
-	_Alignas(struct dirent64) char buf[BUF];
-	int fd = fm_sys_open(dir, O_RDONLY | O_DIRECTORY, 0);
-	long n;
-
-	if (fd < 0)
-		return; /* another user's, or gone */
-	while ((n = fm_sys3(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
-		for (long at = 0; at < n;) {
-			const struct dirent64 *d = (const void *)(buf + at);
-
-			at += d->d_reclen;
-			if (d->d_name[0] != '.')
-				look_at(dir, atoi(d->d_name), heir);
-		}
-	}
-	fm_sys_close(fd);
 }
 
 /* Without the device, which is not that of stat on btrfs and overlayfs: a file taken
@@ -117,7 +79,7 @@ static bool look_at_line(const char *line, void *arg)
 		struct fm_file *f = fm_file_at(id);
 
 		if (f && f->ino == ino &&
-		    !only_reads(f, perms[1] == 'w' && perms[3] == 's'))
+		    fm_stored_to(f, perms[1] == 'w' && perms[3] == 's'))
 			fm_demote_locked(f, why);
 	}
 	fm_space_unlock(&old);
@@ -140,13 +102,15 @@ static void each_mapping(int pid)
 
 void fm_files_inherited(enum fm_heir heir, int pid)
 {
+	_Alignas(struct dirent64) char buf[BUF];
 	char dir[32];
 
 	if (!fm_active() || fm_sys_confined() ||
 	    (heir == FM_HEIR_FORKED && !atomic_load(&fm_fork_touch_file)))
 		return;
 	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid ? pid : fm_sys_getpid());
-	each_descriptor(dir, heir);
+	/* If it cannot be opened it is another user's, or gone. */
+	fm_each_number(dir, buf, sizeof(buf), look_at, &heir);
 	if (heir == FM_HEIR_SPAWNED)
 		each_mapping(pid);
 }

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
+
+#include "types.h"
 
 struct fm_file;
 
@@ -36,7 +39,22 @@ void fm_registry_ring(void);
  * us? Under the space lock. */
 bool fm_given(const struct fm_file *f, bool writable);
 
-/* peers_scan.c: what other processes that we may look at do with a file. */
+/* Another process gets a descriptor of the file, which allows it to store or not. Is
+ * there anything that one side could miss of the other? */
+static inline bool fm_stored_to(const struct fm_file *f, bool stores)
+{
+	return f->writable || stores;
+}
+
+/* Then the file, if it is ours, goes to the kernel. */
+void fm_file_pass_on(const struct stat *st, bool stores, const char *why);
+
+/* peers_scan.c: call fn for every numeric entry of a directory, of which buf holds
+ * some at a time. 0, or -errno if it cannot be opened. */
+int fm_each_number(const char *dir, char *buf, size_t size,
+		   void (*fn)(const char *dir, int n, void *arg), void *arg);
+
+/* What other processes that we may look at do with a file. */
 enum {
 	FM_USE_READ = 1,
 	FM_USE_WRITE = 2,  /* open for writing, */

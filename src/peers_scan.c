@@ -32,40 +32,37 @@ struct scan {
 
 /* What we may not look at, or has gone, counts for nothing; but when it is our
  * own want of descriptors or memory, anything may be behind it. */
-static int open_or_suspect(const char *path, int flags, struct scan *s)
+static void suspect(struct scan *s, int err)
 {
-	int fd = fm_sys_open(path, flags, 0);
-
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
 		s->use |= FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
-	return fd;
 }
 
-/* Calls fn for every numeric entry of a directory. */
-static void each_number(const char *dir, char *buf,
-			void (*fn)(struct scan *, const char *dir, int n),
-			struct scan *s)
+int fm_each_number(const char *dir, char *buf, size_t size,
+		   void (*fn)(const char *dir, int n, void *arg), void *arg)
 {
-	int fd = open_or_suspect(dir, O_RDONLY | O_DIRECTORY, s);
+	int fd = fm_sys_open(dir, O_RDONLY | O_DIRECTORY, 0);
 	long n;
 
 	if (fd < 0)
-		return;
-	while ((n = fm_sys3(SYS_getdents64, fd, buf, BUF)) > 0) {
+		return fd;
+	while ((n = fm_sys3(SYS_getdents64, fd, buf, size)) > 0) {
 		for (long at = 0; at < n;) {
 			struct dirent64 *d = (struct dirent64 *)(buf + at);
 
 			at += d->d_reclen;
 			if (d->d_name[0] >= '0' && d->d_name[0] <= '9')
-				fn(s, dir, atoi(d->d_name));
+				fn(dir, atoi(d->d_name), arg);
 		}
 	}
 	fm_sys_close(fd);
+	return 0;
 }
 
 /* The mode of the link tells how the file is open; O_PATH has none. */
-static void look_at_fd(struct scan *s, const char *dir, int n)
+static void look_at_fd(const char *dir, int n, void *arg)
 {
+	struct scan *s = arg;
 	char path[96];
 	struct stat st;
 
@@ -114,16 +111,18 @@ static bool look_at_line(const char *line, void *arg)
 
 static void look_at_maps(struct scan *s, const char *path)
 {
-	int fd = open_or_suspect(path, O_RDONLY, s);
+	int fd = fm_sys_open(path, O_RDONLY, 0);
 
+	suspect(s, fd);
 	if (fd < 0)
 		return;
 	fm_read_lines(fd, s->inner, BUF, look_at_line, s);
 	fm_sys_close(fd);
 }
 
-static void look_at_process(struct scan *s, const char *dir, int pid)
+static void look_at_process(const char *dir, int pid, void *arg)
 {
+	struct scan *s = arg;
 	char path[64], c;
 
 	if (pid == fm_sys_getpid() || pid == fm_guardian_pid())
@@ -133,7 +132,7 @@ static void look_at_process(struct scan *s, const char *dir, int pid)
 		return; /* a kernel thread */
 	/* In this order: what is mapped in between was open before. */
 	snprintf(path, sizeof(path), "%s/%d/fd", dir, pid);
-	each_number(path, s->inner, look_at_fd, s);
+	suspect(s, fm_each_number(path, s->inner, BUF, look_at_fd, s));
 	snprintf(path, sizeof(path), "%s/%d/maps", dir, pid);
 	look_at_maps(s, path);
 }
@@ -193,7 +192,7 @@ unsigned fm_peers_scan(const struct fm_file *f)
 		return FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
 	s.inner = s.names + BUF;
 	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
-	each_number("/proc", s.names, look_at_process, &s);
+	suspect(&s, fm_each_number("/proc", s.names, BUF, look_at_process, &s));
 	fm_sys_munmap(s.names, 2 * BUF);
 	atomic_fetch_add(&spent_ns, cpu_ns() - from);
 	return s.use;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sys.h"
 
+#include <stdio.h>
 #include <sys/utsname.h>
 
 #include "lock.h"
@@ -86,6 +87,17 @@ static _Atomic int confined;
 void fm_sys_confine(int by)
 {
 	atomic_fetch_add(&confined, by);
+}
+
+bool fm_sys_fd_path(int fd, char *path, size_t size)
+{
+	char link[40];
+	long n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = fm_sys4(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
+	path[n > 0 ? n : 0] = 0;
+	return n > 0;
 }
 
 bool fm_sys_confined(void)

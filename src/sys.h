@@ -116,6 +116,9 @@ bool fm_sys_confined(void);
  * and with it a change of the inode. */
 int fm_sys_look(int fd, struct stat *st);
 
+/* The path of an open file, as /proc has it. False: none to be had. */
+bool fm_sys_fd_path(int fd, char *path, size_t size);
+
 /* Is fd that file? The number may be another's by now. */
 static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)
 {

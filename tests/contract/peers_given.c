@@ -5,18 +5,13 @@
  * C61: we map it after we have sent it, before it is received: it is in nobody's table
  * of descriptors then.
  */
-#include "peers.h"
+#include "given.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define PAGES 64
-#define TURNS 40
-#define END 60 /* descriptor of the other process */
-
 static const char *self;
-static int old, lost;
 
 /* ---- the other process -------------------------------------------------- */
 
@@ -39,31 +34,13 @@ static int receive(int end)
 	return fd[1];
 }
 
-/* What is at 0 of a page goes to the other one by word, and to 1 if it may. */
 static void given_role(int argc, char **argv)
 {
-	volatile unsigned char *m;
-	unsigned char t;
-	bool stores;
-	int fd;
-
 	if (argc < 4 || strcmp(argv[2], "given"))
 		return;
-	stores = *argv[3] == 'w';
 	if (argv[3][1] == 's')
 		raise(SIGSTOP);
-	fd = receive(END);
-	m = mmap(NULL, PAGES * PAGE, stores ? RW : PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	while (read(END, &t, 1) == 1) {
-		unsigned char seen = m[t * PAGE];
-
-		if (stores)
-			m[t * PAGE + 1] = seen;
-		if (write(END, &seen, 1) != 1)
-			_exit(2);
-	}
-	_exit(0);
+	given_turns(receive(END), *argv[3] == 'w');
 }
 
 /* ---- we ------------------------------------------------------------------- */
@@ -91,30 +68,6 @@ static void send_it(int end, int fd, char *control, bool many, bool number)
 		r = many ? sendmmsg(end, &v, 1, 0) : sendmsg(end, &v.msg_hdr, 0);
 	if (r != 1)
 		ct_die("send");
-}
-
-static void turns(volatile unsigned char *m, int end, bool stores)
-{
-	for (unsigned char t = 0, seen; t < TURNS; t++) {
-		m[t * PAGE] = (unsigned char)(t + 7);
-		if (write(end, &t, 1) != 1 || read(end, &seen, 1) != 1)
-			ct_die("no answer");
-		old += seen != t + 7;
-		old += stores && m[t * PAGE + 1] != t + 7;
-		m[t * PAGE + 2] = (unsigned char)(t + 9);
-	}
-}
-
-static void check(bool stores)
-{
-	int fd = open(ct_path("f"), O_RDONLY);
-
-	for (int t = 0; t < TURNS; t++) {
-		lost += ct_in_file(fd, t * PAGE) != (unsigned char)(t + 7);
-		lost += stores && ct_in_file(fd, t * PAGE + 1) != (unsigned char)(t + 7);
-		lost += ct_in_file(fd, t * PAGE + 2) != (unsigned char)(t + 9);
-	}
-	close(fd);
 }
 
 /* how: 1 we keep it open, 2 the other only reads, 4 by sendmmsg, 8 the header of the

@@ -4,17 +4,13 @@
  * descriptor of a file that we have mapped. It maps it without ever opening it, closes
  * it, and both store by turns.
  */
-#include "peers.h"
+#include "given.h"
 
 #include <sys/wait.h>
 
-#define PAGES 64
-#define TURNS 40
-#define END 60 /* descriptors of the other process */
-#define FILE_FD 61
+#define FILE_FD 61 /* of the other process */
 
 static const char *self;
-static int old, lost;
 
 enum way { SPAWN, FORK, VFORK, FORK_TWICE };
 
@@ -22,24 +18,9 @@ enum way { SPAWN, FORK, VFORK, FORK_TWICE };
 
 static void heir_role(int argc, char **argv)
 {
-	volatile unsigned char *m;
-	unsigned char t;
-	bool stores;
-
 	if (argc < 4 || strcmp(argv[2], "heir"))
 		return;
-	stores = *argv[3] == 'w';
-	m = mmap(NULL, PAGES * PAGE, stores ? RW : PROT_READ, MAP_SHARED, FILE_FD, 0);
-	close(FILE_FD);
-	while (read(END, &t, 1) == 1) {
-		unsigned char seen = m[t * PAGE];
-
-		if (stores)
-			m[t * PAGE + 1] = seen;
-		if (write(END, &seen, 1) != 1)
-			_exit(2);
-	}
-	_exit(0);
+	given_turns(FILE_FD, *argv[3] == 'w');
 }
 
 /* ---- we ------------------------------------------------------------------- */
@@ -75,30 +56,6 @@ static pid_t start(enum way way, char **argv)
 		}
 	}
 	return pid;
-}
-
-static void turns(volatile unsigned char *m, int end, bool stores)
-{
-	for (unsigned char t = 0, seen; t < TURNS; t++) {
-		m[t * PAGE] = (unsigned char)(t + 7);
-		if (write(end, &t, 1) != 1 || read(end, &seen, 1) != 1)
-			ct_die("no answer");
-		old += seen != t + 7;
-		old += stores && m[t * PAGE + 1] != t + 7;
-		m[t * PAGE + 2] = (unsigned char)(t + 9);
-	}
-}
-
-static void check(bool stores)
-{
-	int fd = open(ct_path("f"), O_RDONLY);
-
-	for (int t = 0; t < TURNS; t++) {
-		lost += ct_in_file(fd, t * PAGE) != (unsigned char)(t + 7);
-		lost += stores && ct_in_file(fd, t * PAGE + 1) != (unsigned char)(t + 7);
-		lost += ct_in_file(fd, t * PAGE + 2) != (unsigned char)(t + 9);
-	}
-	close(fd);
 }
 
 /* how: 1 we keep it open, 2 the other only reads */
