@@ -110,6 +110,16 @@ static uint64_t left_of(const char *dir, const struct kind *k)
 	return limit - fm_least(used, limit);
 }
 
+static uint64_t free_of(const char *dir, const struct kind *k)
+{
+	uint64_t limit = limit_of(dir, k), used;
+
+	if (limit == UINT64_MAX)
+		return UINT64_MAX;
+	used = read_number(dir, k->usage);
+	return used == UINT64_MAX ? UINT64_MAX : limit - fm_least(used, limit);
+}
+
 /* The least answer of a group and of all above it, up to the mount point. In a
  * container the path may not be visible; the mount point then is ours. */
 static uint64_t ask_above(const char *mount, const char *group, ask_fn ask,
@@ -182,15 +192,26 @@ uint64_t fm_cgroup_limit(const char *root)
 	return ask_groups(root, limit_of);
 }
 
-uint64_t fm_memory_left(const char *root)
+/* Of the groups, and a line of /proc/meminfo. */
+static uint64_t ask_all(const char *root, ask_fn ask, const char *line)
 {
+	uint64_t least = ask_groups(root, ask), machine;
 	char text[4096];
-	uint64_t left = ask_groups(root, left_of), machine;
 
 	if (!read_in(root, "proc/meminfo", text, sizeof(text)))
-		return left;
-	machine = field(text, "\nMemAvailable:") << 10;
-	return machine ? fm_least(left, machine) : left;
+		return least;
+	machine = field(text, line) << 10;
+	return machine ? fm_least(least, machine) : least;
+}
+
+uint64_t fm_memory_left(const char *root)
+{
+	return ask_all(root, left_of, "\nMemAvailable:");
+}
+
+uint64_t fm_memory_free(const char *root)
+{
+	return ask_all(root, free_of, "\nMemFree:");
 }
 
 uint64_t fm_memory_refaults(const char *root)

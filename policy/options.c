@@ -26,6 +26,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "auto", .choices = "auto|signal|thread" },
 	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache),
 	  .type = T_MEMORY, .standard = "auto" },
+	{ "lazy", "FASTMAP_LAZY", .scope = PROC(lazy), .type = T_SIZE_AUTO,
+	  .standard = "auto", .max = 64 * TIB },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
 	  .standard = "no" },
 	{ "guardian", "FASTMAP_GUARDIAN", .scope = PROC(guardian),
@@ -141,6 +143,10 @@ static int parse_number(const struct fm_option *o, const char *s,
 	uint64_t v;
 	int r;
 
+	if (o->type == T_SIZE_AUTO && !strcmp(s, "auto")) {
+		*ret = FM_SIZE_AUTO;
+		return 0;
+	}
 	/* Only the cache's size knows what a percentage is of. */
 	if (strchr(s, '%'))
 		return -EINVAL;
@@ -184,6 +190,7 @@ static int set_number(const struct fm_option *o, void *at, const char *value)
 		return r;
 	switch (o->type) {
 	case T_SIZE:
+	case T_SIZE_AUTO:
 		*(uint64_t *)at = v;
 		break;
 	case T_LEVEL:

@@ -34,6 +34,8 @@ struct fm_policy {
 	uint32_t wb_interval_ms;     /* dirty for at most this long; 0 = never */
 };
 
+#define FM_SIZE_AUTO UINT64_MAX
+
 /* What "cache" says. */
 struct fm_cache_size {
 	uint64_t bytes;   /* resolved: a percentage is already applied */
@@ -46,6 +48,7 @@ struct fm_settings {
 	enum fm_mode mode;
 	enum fm_faults faults;
 	struct fm_cache_size cache;
+	uint64_t lazy;           /* bytes, or FM_SIZE_AUTO; see budget.h */
 	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
 	int log_level;           /* 0 errors only .. 3 debug */
 	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */

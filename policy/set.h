@@ -50,6 +50,7 @@ struct fm_option {
 		T_BOOL,
 		T_U32,
 		T_SIZE,       /* uint64_t bytes */
+		T_SIZE_AUTO,  /* the same, or FM_SIZE_AUTO */
 		T_SIZE32,     /* uint32_t bytes */
 		T_POW2,       /* uint32_t bytes, 0 or a power of two */
 		T_MEMORY,     /* struct fm_cache_size */

@@ -26,6 +26,7 @@
 #include "cache.h"
 #include "epoch.h"
 #include "file.h"
+#include "ghost.h"
 #include "map.h"
 #include "page.h"
 #include "policy.h"
@@ -49,7 +50,7 @@ static FM_FAULT uint64_t known(struct fm_map *m, uint64_t i, uint64_t per,
 		last = fm_map_pages(m);
 	for (uint64_t k = first; k < last; k++)
 		n += (fm_mode(m, k) & PM_PRESENT) ||
-		     (ghosts && fm_cache_ghost(m->file, m->pgoff + k));
+		     (ghosts && fm_ghost_has(m->file, m->pgoff + k));
 	return n;
 }
 
@@ -73,7 +74,7 @@ FM_FAULT void fm_around_streamed(uint64_t pages)
 
 static FM_FAULT bool scan_passed(void)
 {
-	uint64_t now = fm_cache_evicted(), then;
+	uint64_t now = fm_ghost_evicted(), then;
 	uint64_t faults = atomic_fetch_add_explicit(&scan.faults, 1,
 						    memory_order_relaxed);
 	uint64_t streamed = atomic_load_explicit(&scan.streamed,
@@ -95,7 +96,7 @@ static _Atomic uint32_t share_back;
 
 static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
 {
-	bool back = fm_cache_ghost(m->file, m->pgoff + i);
+	bool back = fm_ghost_has(m->file, m->pgoff + i);
 	uint32_t share = atomic_load_explicit(&share_back,
 					      memory_order_relaxed);
 
@@ -116,7 +117,7 @@ static struct {
 
 static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
 {
-	uint64_t h = fm_cache_hash(f, fp / FM_HUGE_PAGES + 1);
+	uint64_t h = fm_ghost_hash(f, fp / FM_HUGE_PAGES + 1);
 	uint32_t seen = (uint32_t)(h >> 48) << 16 |
 			(atomic_load(&area.turn) & 0xffff);
 	_Atomic uint32_t *slot = &area.slot[(h >> 20) % SLOTS];

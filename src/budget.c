@@ -21,6 +21,7 @@
 #define MOST_RESERVE 4 /* not more than that part */
 #define GROW_MS 2000u  /* from nothing to the ceiling */
 #define LEAST_PART 32 /* that part of the ceiling stays ours */
+#define IDLE_PART 32 /* that part stays free, or who takes memory waits for it */
 #define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
 #define SOON_MS 2u
 #define IDLE_MS 10u
@@ -225,6 +226,20 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	b->room = b->room > all - fm_least(all, more) ? all : b->room + more;
 	b->soon = all - spare / 2;
 	return settle(b);
+}
+
+uint64_t fm_budget_lazy(const struct fm_budget *b, uint64_t lazy, uint64_t free)
+{
+	uint64_t idle = b->limit / IDLE_PART;
+
+	if (free == UINT64_MAX || lazy + free < idle)
+		return 0;
+	return fm_least(lazy + free - idle, b->most_lazy);
+}
+
+void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes)
+{
+	b->most_lazy = bytes;
 }
 
 uint64_t fm_stalled_us(const char *root)

@@ -28,6 +28,7 @@ struct fm_budget {
 	uint64_t ours, theirs; /* pages that had come back, at the last balance */
 	uint64_t evicted;      /* and that had been evicted */
 	uint32_t hungry;       /* balances in a row with too little */
+	uint64_t most_lazy;   /* see fm_budget_lazy */
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 };
 
@@ -51,6 +52,15 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
  */
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 			uint64_t now_ms);
+
+/*
+ * `free` bytes nobody has, not even page cache (fm_memory_free), `lazy` are those of
+ * pages that the kernel may take whenever it wants to (lazy.h): how many may be such.
+ * They take what is idle, the reserve for others with it, but never page cache. Not more
+ * than fm_budget_most_lazy has allowed.
+ */
+uint64_t fm_budget_lazy(const struct fm_budget *b, uint64_t lazy, uint64_t free);
+void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes);
 
 /* Before a look: it comes so much later than it was to. Then so will others, and
  * more is kept free for what may be taken meanwhile. */

@@ -8,8 +8,10 @@
 #include "epoch.h"
 #include "evictor.h"
 #include "file.h"
+#include "ghost.h"
 #include "huge.h"
 #include "kept.h"
+#include "lazy.h"
 #include "map.h"
 #include "page.h"
 #include "pin.h"
@@ -20,7 +22,7 @@
 #include "uffd.h"
 #include "wb.h"
 
-#define SHARDS 8
+#define SHARDS FM_LAZY_SHARDS
 #define BATCH 64
 #define FEW_ENTRIES 2048 /* of a queue, in 16 KiB */
 #define HUGE_FLAG (1ull << 35)
@@ -43,24 +45,9 @@ static _Atomic uint64_t limit = 1024;
 static _Atomic int64_t resident;
 static _Atomic uint32_t clock_hand; /* next shard to evict from */
 
-/* Ghosts: fingerprint and time of recent evictions, one word a slot. */
-static _Atomic uint32_t *ghost;
-static uint64_t ghost_mask;
-static _Atomic uint64_t evicted, came_back;
-
 uint64_t fm_cache_limit(void)
 {
 	return atomic_load_explicit(&limit, memory_order_relaxed);
-}
-
-uint64_t fm_cache_evicted(void)
-{
-	return atomic_load_explicit(&evicted, memory_order_relaxed);
-}
-
-uint64_t fm_cache_came_back(void)
-{
-	return atomic_load_explicit(&came_back, memory_order_relaxed);
 }
 
 int64_t fm_cache_resident(void)
@@ -70,20 +57,10 @@ int64_t fm_cache_resident(void)
 
 int fm_cache_start(uint64_t bytes)
 {
-	uint64_t slots = 1024;
-
 	fm_cache_resize(bytes);
-	while (slots < fm_cache_limit())
-		slots *= 2;
-	if (!ghost) {
-		ghost = fm_sys_anon(slots * sizeof(*ghost));
-		if (!ghost)
-			return -ENOMEM;
-		ghost_mask = slots - 1;
-	}
 	/* A tiny cache in many shards would be all rounding. */
 	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
-	return 0;
+	return fm_ghost_start(fm_cache_limit());
 }
 
 void fm_cache_resize(uint64_t bytes)
@@ -102,45 +79,7 @@ void fm_cache_reset(void)
 		atomic_store(&shards[i].main.pages, 0);
 	}
 	atomic_store(&resident, 0);
-}
-
-/* ---- ghosts ----------------------------------------------------------- */
-
-FM_FAULT uint64_t fm_cache_hash(const struct fm_file *f, uint64_t n)
-{
-	return (n * 0x9e3779b97f4a7c15ull) ^
-	       ((uint64_t)(f->id + 1) * 0xc2b2ae3d27d4eb4full);
-}
-
-/* Time in units of 1/64 of the cache, so that 16 bits last a while. */
-static FM_FAULT uint32_t ghost_now(void)
-{
-	uint64_t unit = (fm_cache_limit() >> 6) + 1;
-
-	return (uint32_t)(atomic_load_explicit(&evicted,
-					       memory_order_relaxed) /
-			  unit) & 0xffff;
-}
-
-static FM_FAULT void ghost_add(const struct fm_file *f, uint64_t fp)
-{
-	uint64_t h = fm_cache_hash(f, fp);
-
-	atomic_store_explicit(&ghost[(h >> 20) & ghost_mask],
-			      (uint32_t)(h >> 48) << 16 | ghost_now(),
-			      memory_order_relaxed);
-}
-
-FM_FAULT bool fm_cache_ghost(const struct fm_file *f, uint64_t fp)
-{
-	uint64_t h = fm_cache_hash(f, fp);
-	uint32_t g = atomic_load_explicit(&ghost[(h >> 20) & ghost_mask],
-					  memory_order_relaxed);
-
-	if (!g || g >> 16 != (uint32_t)(h >> 48))
-		return false;
-	/* Evicted less than one cache size of evictions ago. */
-	return ((ghost_now() - (g & 0xffff)) & 0xffff) <= 64;
+	fm_lazy_reset();
 }
 
 /* ---- queue entries ---------------------------------------------------- */
@@ -197,12 +136,12 @@ static FM_FAULT bool is_stale(uint64_t e)
 
 	if (!m)
 		return true;
-	if ((e & (HUGE_FLAG | PART_FLAG)) || (fm_mode(m, i) & PM_PRESENT))
+	if ((e & (HUGE_FLAG | PART_FLAG)) || fm_mode_resident(fm_mode(m, i)))
 		return false;
 	p = fm_file_page(m->file, m->pgoff + i);
 	if (!p || !fm_page_trylock(p))
 		return false;
-	gone = fm_map_current(m, i) && !(fm_mode(m, i) & PM_PRESENT);
+	gone = fm_map_current(m, i) && !fm_mode_resident(fm_mode(m, i));
 	if (gone)
 		forget_entry(m, i);
 	fm_page_unlock(p);
@@ -222,14 +161,21 @@ static FM_FAULT void tidy(struct list *l)
 			push(l, e);
 }
 
+static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
+				  enum fm_entry kind)
+{
+	uint64_t fp = m->pgoff + i;
+
+	return (unsigned)((kind == FM_ENTRY_UNIT ? fp >> 9 : fp) % nshards);
+}
+
 static FM_FAULT struct list *list_of(const struct fm_map *m, uint64_t i,
 				     bool hot, enum fm_entry kind)
 {
-	uint64_t fp = m->pgoff + i;
-	struct shard *s = &shards[(kind == FM_ENTRY_UNIT ? fp >> 9 : fp) %
-				  nshards];
+	struct shard *s = &shards[shard_of(m, i, kind)];
 
-	return hot ? &s->main : &s->small;
+	return hot && m->file->policy->eviction == FM_EVICT_DEFAULT ?
+		       &s->main : &s->small;
 }
 
 FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
@@ -238,6 +184,17 @@ FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
 		atomic_store(&m->listed, true);
 	push(list_of(m, i, hot, kind), pack(m, i, kind));
+}
+
+FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	if (fm_mode_lazy(mode))
+		fm_lazy_push(shard_of(m, i, FM_ENTRY_PAGE),
+			     pack(m, i, FM_ENTRY_PAGE));
+	else
+		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
 }
 
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
@@ -255,9 +212,7 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 		i += m->mbase - n->mbase;
 		m = n;
 	}
-	again = fm_cache_ghost(m->file, m->pgoff + i);
-	if (again)
-		atomic_fetch_add_explicit(&came_back, 1, memory_order_relaxed);
+	again = fm_ghost_back(m->file, m->pgoff + i);
 	hot = again && m->file->policy->eviction == FM_EVICT_DEFAULT;
 	if (again && m->file->policy->eviction == FM_EVICT_CLOCK)
 		mode |= PM_REFERENCED;
@@ -272,8 +227,9 @@ struct batch {
 	struct iovec iov[BATCH];
 	struct fm_map *map[BATCH];
 	uint64_t index[BATCH];
+	uint64_t lazy;     /* a bit each: the kernel may take it */
 	unsigned n;
-	uint64_t pages;    /* evicted, huge units included */
+	uint64_t pages;    /* off the budget, huge units included */
 	unsigned dirty;    /* passed over because dirty */
 };
 
@@ -285,7 +241,7 @@ static FM_FAULT int evictable(struct fm_map *m, uint64_t i,
 	uint8_t mode = fm_mode(m, i), state = fm_page_state(p);
 	uint64_t j;
 
-	if (!(mode & PM_PRESENT) || (mode & PM_OWN))
+	if (!fm_mode_charged(mode))
 		return -ENOENT;
 	if ((state & FP_WB) || fm_pinned(fm_map_addr(m, i), FM_PAGE))
 		return -EBUSY;
@@ -294,36 +250,70 @@ static FM_FAULT int evictable(struct fm_map *m, uint64_t i,
 	return fm_map_holder(m->file, m->pgoff + i, m, &j) ? 0 : -EAGAIN;
 }
 
-static FM_FAULT void batch_flush(struct batch *b)
+/* Those that are lazy, or the others. Neighbours become one vector element. */
+static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
 {
-	struct iovec iov[BATCH];
-	unsigned k = 0;
+	int k = 0;
 
-	/* Neighbours become one vector element. */
 	for (unsigned i = 0; i < b->n; i++) {
+		if ((b->lazy >> i & 1) != lazy)
+			continue;
 		if (k && (char *)iov[k - 1].iov_base + iov[k - 1].iov_len ==
 				 b->iov[i].iov_base)
 			iov[k - 1].iov_len += FM_PAGE;
 		else
 			iov[k++] = b->iov[i];
 	}
-	if (k)
-		fm_uffd_dropv(iov, (int)k);
-	for (unsigned i = 0; i < b->n; i++) {
-		struct fm_map *m = b->map[i];
-		uint64_t fp = m->pgoff + b->index[i];
+	return k;
+}
 
-		fm_mode_set(m, b->index[i], 0);
-		ghost_add(m->file, fp);
-		atomic_fetch_add_explicit(&m->file->st.evictions, 1,
+/* True: it counted until now. */
+static FM_FAULT bool leave(const struct batch *b, unsigned k)
+{
+	struct fm_map *m = b->map[k];
+	uint64_t i = b->index[k];
+	bool charged = fm_mode_charged(fm_mode(m, i));
+
+	if (b->lazy >> k & 1) {
+		fm_mode_set(m, i, PM_PRESENT | PM_LAZY);
+		atomic_fetch_add_explicit(&m->file->st.lazy, 1,
 					  memory_order_relaxed);
-		fm_page_unlock(fm_file_page(m->file, fp));
+		fm_cache_requeue(m, i);
+	} else {
+		fm_mode_set(m, i, 0);
+		fm_ghost_add(m, i);
 	}
-	atomic_fetch_add_explicit(&evicted, b->n, memory_order_relaxed);
-	fm_standby_age(b->n);
-	fm_cache_uncharge(b->n);
-	b->pages += b->n;
+	fm_page_unlock(fm_file_page(m->file, m->pgoff + i));
+	return charged;
+}
+
+static FM_FAULT void batch_flush(struct batch *b)
+{
+	struct iovec iov[BATCH];
+	uint64_t n = 0;
+	int k = pick(b, false, iov);
+
+	if (k)
+		fm_uffd_dropv(iov, k);
+	k = pick(b, true, iov);
+	if (k)
+		fm_uffd_freev(iov, k);
+	for (unsigned i = 0; i < b->n; i++)
+		n += leave(b, i);
+	fm_cache_uncharge(n);
+	b->pages += n;
 	b->n = 0;
+	b->lazy = 0;
+}
+
+static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
+			       bool lazy)
+{
+	b->map[b->n] = m;
+	b->index[b->n] = i;
+	b->iov[b->n].iov_base = fm_map_addr(m, i);
+	b->iov[b->n].iov_len = FM_PAGE;
+	b->lazy |= (uint64_t)lazy << b->n++;
 }
 
 /*
@@ -381,10 +371,7 @@ static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
 	    second_chance(m, i, why == -EAGAIN) && why == 0)
 		why = -EBUSY;
 	if (why == 0) {
-		b->map[b->n] = m;
-		b->index[b->n] = i;
-		b->iov[b->n].iov_base = fm_map_addr(m, i);
-		b->iov[b->n++].iov_len = FM_PAGE;
+		batch_add(b, m, i, !(e & PART_FLAG) && fm_lazy_wanted(m, i, p));
 		return true;
 	}
 	if (why == -ENOENT)
@@ -426,6 +413,47 @@ static FM_FAULT void evict_shard(struct shard *s, struct batch *b,
 	}
 }
 
+/* A page that the kernel might have taken: now it goes for good. False: it is
+ * locked. */
+static FM_FAULT bool consider_lazy(struct batch *b, uint64_t e)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p = m ? fm_file_page(m->file, m->pgoff + i) : NULL;
+
+	if (!m)
+		return true;
+	if (!fm_page_trylock(p))
+		return !fm_mode_lazy(fm_mode(m, i));
+	if (fm_map_current(m, i) && fm_mode_lazy(fm_mode(m, i)))
+		batch_add(b, m, i, false);
+	else
+		fm_page_unlock(p);
+	return true;
+}
+
+static FM_FAULT void trim_lazy(struct batch *b, unsigned shard)
+{
+	uint64_t e;
+
+	for (int k = 0; k < 2 * BATCH && b->n < BATCH &&
+			fm_lazy_pop(shard, nshards, &e); k++)
+		if (!consider_lazy(b, e))
+			fm_lazy_push(shard, e);
+	if (b->n)
+		batch_flush(b);
+}
+
+FM_FAULT void fm_cache_trim_lazy(void)
+{
+	struct batch b;
+
+	b.n = 0;
+	b.lazy = 0;
+	for (unsigned s = 0; s < nshards; s++)
+		trim_lazy(&b, s);
+}
+
 FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 {
 	struct batch b;
@@ -433,6 +461,7 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 	unsigned dirty = 0;
 
 	b.n = 0;
+	b.lazy = 0;
 	b.dirty = 0;
 	total = fm_kept_trim(want);
 	for (unsigned k = 0; k < nshards && total < want; k++) {
@@ -448,6 +477,7 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 		if (b.n)
 			batch_flush(&b);
 		total += b.pages;
+		trim_lazy(&b, s);
 	}
 	if (dirty > BATCH / 2)
 		fm_wb_kick();
@@ -463,7 +493,7 @@ FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
 		uint8_t mode = fm_mode(m, k);
 
 		fm_mode_set(m, k, mode & (PM_QUEUED | PM_MAIN));
-		charged += !(mode & PM_OWN); /* the program's own copy is not */
+		charged += fm_mode_charged(mode);
 	}
 	fm_cache_uncharge(charged);
 }
@@ -475,7 +505,8 @@ FM_FAULT void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m,
 
 	if (!p || !fm_page_trylock(p))
 		return;
-	if (fm_map_current(m, i) && evictable(m, i, p) == 0)
+	if (fm_map_current(m, i) &&
+	    (fm_mode_lazy(fm_mode(m, i)) || evictable(m, i, p) == 0))
 		fm_drop_page(d, m, i);
 	else
 		fm_page_unlock(p);

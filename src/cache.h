@@ -36,15 +36,13 @@ void fm_cache_insert(struct fm_map *m, uint64_t i);
 enum fm_entry { FM_ENTRY_PAGE, FM_ENTRY_UNIT, FM_ENTRY_PART };
 void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 		      enum fm_entry kind);
-
-/* [fault] Hash of page, or other part, n of f. */
-uint64_t fm_cache_hash(const struct fm_file *f, uint64_t n);
-/* Was this page of the file evicted less than a cache's worth of evictions
- * ago? A guess: the table is small, and hashed. */
-bool fm_cache_ghost(const struct fm_file *f, uint64_t fp);
+/* The same for a page that has one already, or is lazy (lazy.h), and has moved. */
+void fm_cache_requeue(struct fm_map *m, uint64_t i);
 
 /* Evict about n pages; returns how many left. Caller holds an epoch. */
 uint64_t fm_cache_evict(uint64_t n);
+/* Some of the lazy pages, of which there are too many, go. Caller holds an epoch. */
+void fm_cache_trim_lazy(void);
 
 /* Pages [i, i + n) of m, which are present and whose locks the caller holds,
  * leave memory; the next touch is a fault again. */
@@ -53,8 +51,6 @@ void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n);
 struct fm_drop;
 void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i);
 
-uint64_t fm_cache_evicted(void);  /* pages, ever */
-uint64_t fm_cache_came_back(void); /* of them, while remembered (fm_cache_ghost) */
 uint64_t fm_cache_limit(void);    /* pages */
 int64_t fm_cache_resident(void);  /* pages */
 

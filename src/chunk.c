@@ -8,6 +8,7 @@
 #include "fault.h"
 #include "file.h"
 #include "huge.h"
+#include "lazy.h"
 #include "load.h"
 #include "lock.h"
 #include "map.h"
@@ -244,6 +245,7 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 	c->eager = eager;
 	c->map_id = m->id;
 	c->map_gen = atomic_load(&m->gen);
+	fm_lazy_look(m, i, n, UINT64_MAX);
 	have = flag_pages(m, i, n, &first);
 	fm_lock(&fm_chunk_lock);
 	c->first += first;

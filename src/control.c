@@ -54,6 +54,7 @@ static void look_at_policy(void)
 {
 	const struct fm_settings *s = fm_settings();
 	const struct fm_cache_size before = s->cache;
+	const uint64_t lazy = s->lazy;
 	struct stat st;
 
 	if (!s->source || fm_sys2(SYS_stat, s->source, &st) < 0 ||
@@ -65,7 +66,7 @@ static void look_at_policy(void)
 	fm_log(FM_LOG_INFO, "policy file read again");
 	if (s->cache.bytes != before.bytes ||
 	    s->cache.percent != before.percent ||
-	    s->cache.automatic != before.automatic)
+	    s->cache.automatic != before.automatic || s->lazy != lazy)
 		fm_room_set(&s->cache);
 }
 

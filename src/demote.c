@@ -18,6 +18,7 @@
 #include "engine.h"
 #include "epoch.h"
 #include "file.h"
+#include "lazy.h"
 #include "log.h"
 #include "map.h"
 #include "mapops.h"
@@ -256,7 +257,7 @@ static void clear_modes(struct fm_map *m, uint64_t i, void *arg)
 	uint8_t mode = fm_mode(m, i);
 
 	(void)arg;
-	if ((mode & PM_PRESENT) && !(mode & PM_OWN))
+	if (fm_mode_charged(mode))
 		fm_cache_uncharge(1);
 	fm_mode_set(m, i, 0);
 }

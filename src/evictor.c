@@ -4,6 +4,7 @@
 #include "cache.h"
 #include "engine_priv.h"
 #include "epoch.h"
+#include "lazy.h"
 #include "lock.h"
 #include "wb.h"
 
@@ -46,8 +47,19 @@ FM_FAULT void fm_evictor_check(void)
 
 FM_FAULT void fm_evictor_shrink(void)
 {
-	if (available() < 0)
+	if (available() < 0 || fm_lazy_over())
 		wake();
+}
+
+static void shrink_lazy(void)
+{
+	for (uint64_t was = UINT64_MAX, now;
+	     fm_lazy_over() && (now = fm_lazy_pages()) < was; was = now) {
+		unsigned e = fm_epoch_enter();
+
+		fm_cache_trim_lazy();
+		fm_epoch_leave(e);
+	}
 }
 
 /* What is dirty has to be written first. */
@@ -82,6 +94,7 @@ static void *evictor(void *arg)
 		uint32_t seen = atomic_load(&kicks);
 
 		shrink();
+		shrink_lazy();
 		if (!is_small())
 			keep_free();
 		atomic_store(&asleep, 1);

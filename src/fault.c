@@ -22,6 +22,7 @@
 #include "epoch.h"
 #include "file.h"
 #include "fork.h"
+#include "lazy.h"
 #include "load.h"
 #include "log.h"
 #include "map.h"
@@ -81,11 +82,13 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE)) != PM_PRESENT ||
+	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE | PM_LAZY)) !=
+		    PM_PRESENT ||
 	    !fm_page_trylock(p))
 		return false;
 	/* An alias that has come meanwhile may hold a copy of this page. */
-	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE)) == PM_PRESENT &&
+	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE | PM_LAZY)) ==
+		    PM_PRESENT &&
 	    !atomic_load(&m->aliased) &&
 	    (!m->file->sparse || (fm_page_state(p) & FP_ALLOC)) &&
 	    fm_map_current(m, i)) {
@@ -386,6 +389,16 @@ static FM_FAULT bool may_be_old(const struct access *acc)
 	return acc->told && acc->protects != fm_uffd_protects();
 }
 
+/* The kernel has needed its memory, and probably that of its neighbours, or
+ * somebody stores to it. Either way it is loaded as if it had been evicted. */
+static FM_FAULT void take_lazy(struct fm_map *m, uint64_t i, bool write)
+{
+	if (!write)
+		fm_lazy_look(m, i - i % FM_HUGE_PAGES, FM_HUGE_PAGES, i);
+	if (fm_mode_lazy(fm_mode(m, i)))
+		fm_lazy_drop(m, i);
+}
+
 /* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a
  * coherence action must wait for a pinned copy. */
 static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
@@ -395,7 +408,9 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
 	uint8_t mode = fm_mode(m, i);
 	bool write = acc->write;
 
-	if (mode & PM_PRESENT) {
+	if (fm_mode_lazy(mode)) {
+		take_lazy(m, i, write);
+	} else if (mode & PM_PRESENT) {
 		if (!write || (mode & PM_WRITABLE) || may_be_old(acc))
 			return 0; /* somebody was quicker */
 		count_fault(m, true, true);

@@ -17,6 +17,7 @@
 #include "engine_priv.h"
 #include "file.h"
 #include "huge.h"
+#include "lazy.h"
 #include "lock.h"
 #include "map.h"
 #include "page.h"
@@ -247,7 +248,8 @@ bool fm_kept_put(struct fm_map *m)
 	mode = fm_sys_anon(fm_map_pages(m));
 	if (!mode)
 		return false;
-	n = copy_modes(m, mode, &last);
+	/* Moved, what the kernel takes would be zeros. */
+	n = fm_lazy_clear(m) ? copy_modes(m, mode, &last) : 0;
 	if (n > 0)
 		mem = move_away(m);
 	if (!mem) {

@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "epoch.h"
 #include "file.h"
+#include "lazy.h"
 #include "overlap.h"
 #include "page.h"
 #include "shut.h"
@@ -223,8 +224,8 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 	uint8_t mode = fm_mode(m, i);
 
 	(void)arg;
-	if (mode & PM_QUEUED)
-		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
+	if ((mode & PM_QUEUED) || fm_mode_lazy(mode))
+		fm_cache_requeue(m, i);
 }
 
 static void lay_ghosts(struct fm_modes *s)
@@ -416,7 +417,7 @@ FM_FAULT struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 
 		if (!o->shared || !fm_map_covers(o, fp, &i) ||
 		    (except && fm_same_copy(o, i, except, fp)) ||
-		    !(fm_mode(o, i) & PM_PRESENT))
+		    !fm_mode_resident(fm_mode(o, i)))
 			continue;
 		*ret_i = i;
 		return o;

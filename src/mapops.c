@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "file.h"
 #include "kept.h"
+#include "lazy.h"
 #include "map.h"
 #include "page.h"
 #include "space.h"
@@ -158,7 +159,7 @@ static void clear_page(struct fm_map *m, uint64_t i, void *arg)
 	(void)arg;
 	if (!(mode & PM_LOCKED))
 		return;
-	if ((mode & PM_PRESENT) && !(mode & PM_OWN))
+	if (fm_mode_charged(mode))
 		fm_cache_uncharge(1);
 	fm_mode_set(m, i, 0);
 	if (m->shared && (fm_page_state(p) & FP_DIRTY) &&

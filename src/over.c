@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "engine.h"
 #include "file.h"
+#include "lazy.h"
 #include "map.h"
 #include "mapops.h"
 #include "pin.h"
@@ -114,7 +115,7 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 	uint8_t mode = fm_mode(m, i);
 
 	(void)arg;
-	if (mode & PM_PRESENT)
+	if (fm_mode_charged(mode))
 		fm_cache_uncharge(1);
 	fm_mode_set(m, i, mode & PM_LOCKED);
 }

@@ -172,9 +172,9 @@ static enum state settled(uintptr_t a, bool in)
 		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 		uint8_t need = PM_PRESENT | (in ? PM_WRITABLE : 0);
 
-		ok = p && (fm_mode(m, i) & need) == need &&
+		ok = p && (fm_mode(m, i) & (need | PM_LAZY)) == need &&
 		     !(atomic_load(p) & FP_BUSY) &&
-		     (fm_mode(m, i) & need) == need
+		     (fm_mode(m, i) & (need | PM_LAZY)) == need
 			     ? SETTLED
 			     : ABSENT;
 	}

@@ -339,7 +339,7 @@ static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
 
 	(void)arg;
 	if ((mode & PM_QUEUED) || ((mode & PM_PRESENT) && !(mode & PM_OWN)))
-		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
+		fm_cache_requeue(m, i);
 }
 
 /* The same pages under the same locks: no new alias. */

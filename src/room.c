@@ -8,6 +8,8 @@
 #include "engine_priv.h"
 #include "evictor.h"
 #include "frame.h"
+#include "ghost.h"
+#include "lazy.h"
 #include "lock.h"
 #include "mapops.h"
 #include "memory.h"
@@ -38,6 +40,7 @@ static void resize_to(uint64_t bytes)
 
 void fm_room_set(const struct fm_cache_size *c)
 {
+	uint64_t lazy = fm_settings()->lazy;
 	uint64_t limit = fm_memory_limit();
 	uint64_t old;
 
@@ -46,6 +49,9 @@ void fm_room_set(const struct fm_cache_size *c)
 	fm_budget_init(&budget, c->bytes, c->percent, limit);
 	if (c->automatic)
 		fm_budget_auto(&budget);
+	/* Who said how large the cache is, said it of all. */
+	fm_budget_most_lazy(&budget, lazy == FM_SIZE_AUTO && !c->automatic ?
+					     0 : lazy);
 	resize_to(budget.now);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
@@ -77,13 +83,13 @@ static uint64_t held(void)
 /* Our cache against the page cache. False: nothing of ours has come back. */
 static bool balance(void)
 {
-	uint64_t ours = fm_cache_came_back(), theirs = fm_memory_refaults("");
+	uint64_t ours = fm_ghost_came_back(), theirs = fm_memory_refaults("");
 	bool busy, starves;
 
 	fm_lock(&lock);
 	busy = ours != budget.ours;
 	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
-	starves = fm_budget_starves(&budget, fm_cache_evicted());
+	starves = fm_budget_starves(&budget, fm_ghost_evicted());
 	fm_unlock(&lock);
 	if (starves)
 		fm_demote_shared_later("no memory for a cache");
@@ -93,13 +99,17 @@ static bool balance(void)
 /* Milliseconds late. Returns those to wait for the next one. */
 static uint64_t look(uint64_t late)
 {
-	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), ms;
+	uint64_t begin = fm_now_ns(), left = fm_memory_left("");
+	uint64_t lazy = fm_lazy_pages() * FM_PAGE, free = fm_memory_free(""), ms;
 
 	fm_lock(&lock);
 	fm_budget_late(&budget, late);
 	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
+	fm_lazy_allow(fm_budget_lazy(&budget, lazy, free));
 	ms = budget.pause_ms;
 	fm_unlock(&lock);
+	if (fm_lazy_over())
+		fm_evictor_shrink();
 	/* Where many groups are counted a look can take long: a twentieth of
 	 * a CPU at most. */
 	begin = (fm_now_ns() - begin) * 20 / 1000000;

@@ -11,6 +11,7 @@
 #include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
+#include "lazy.h"
 #include "left.h"
 #include "lock.h"
 #include "policy.h"
@@ -28,6 +29,7 @@ static const struct {
 	FIELD(faults_read), FIELD(faults_write), FIELD(faults_wp),
 	FIELD(loads),	    FIELD(load_bytes),	 FIELD(hits_ahead),
 	FIELD(hits_alias),  FIELD(hits_standby), FIELD(hits_kept),
+	FIELD(lazy), FIELD(lazy_lost),
 	FIELD(evictions),   FIELD(collapsed),
 	FIELD(writebacks),  FIELD(wb_bytes),	 FIELD(wb_errors),
 	FIELD(ahead_pages), FIELD(ahead_waste),	 FIELD(read_errors),
@@ -105,6 +107,8 @@ static json_t *settings_json(void)
 	set_int(o, "cache_bytes", s->cache.bytes);
 	set_int(o, "cache_percent", s->cache.percent);
 	set_bool(o, "cache_auto", s->cache.automatic);
+	if (s->lazy != FM_SIZE_AUTO)
+		set_int(o, "lazy_bytes", s->lazy);
 	set_bool(o, "strict", s->strict);
 	set_int(o, "log", (uint64_t)s->log_level);
 	set_bool(o, "guardian", s->guardian);
@@ -160,6 +164,7 @@ static json_t *cache_json(void)
 
 	set_int(o, "limit_bytes", fm_cache_limit() * FM_PAGE);
 	set_int(o, "resident_bytes", (uint64_t)fm_cache_resident() * FM_PAGE);
+	set_int(o, "lazy_bytes", fm_lazy_pages() * FM_PAGE);
 	set_int(o, "dirty_bytes",
 		(uint64_t)atomic_load(&fm_dirty_total) * FM_PAGE);
 	return o;

@@ -65,9 +65,10 @@ enum {
 	PM_OWN = 0x04,      /* private copy, the program's own for good */
 	PM_QUEUED = 0x08,   /* has an entry in an eviction queue */
 	PM_MAIN = 0x10,     /* that entry is in the main (hot) queue */
+	PM_REFERENCED = PM_MAIN, /* eviction=clock has none: passed over once */
 	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
 	PM_LOCKED = 0x40,   /* its page is, by who takes the mapping away */
-	PM_REFERENCED = 0x80, /* passed over once (eviction=clock) */
+	PM_LAZY = 0x80,     /* the kernel may take it, or has: lazy.h */
 };
 
 /* 1 GiB of file: page states and the dirty index. Mapped lazily, never moved
@@ -107,7 +108,7 @@ struct fm_stream;
 struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
 	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby,
-		hits_kept;
+		hits_kept, lazy, lazy_lost;
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions;

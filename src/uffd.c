@@ -271,21 +271,28 @@ FM_FAULT int fm_uffd_drop(void *addr, size_t len)
 	return fm_sys_madvise(addr, len, MADV_DONTNEED);
 }
 
-FM_FAULT int fm_uffd_dropv(const struct iovec *iov, int n)
+static FM_FAULT void advisev(const struct iovec *iov, int n, int advice)
 {
-	int i = 0;
-
 	if (caps.batch_drop && n > 1) {
 		size_t want = 0;
 
 		for (int k = 0; k < n; k++)
 			want += iov[k].iov_len;
-		if (fm_sys5(SYS_process_madvise, self_pidfd, iov, n,
-			    MADV_DONTNEED, 0) == (long)want)
-			return 0;
-		/* Partly done: dropping twice is harmless, fall through. */
+		if (fm_sys5(SYS_process_madvise, self_pidfd, iov, n, advice,
+			    0) == (long)want)
+			return;
+		/* Partly done: twice is harmless. */
 	}
-	for (; i < n; i++)
-		fm_uffd_drop(iov[i].iov_base, iov[i].iov_len);
-	return 0;
+	for (int k = 0; k < n; k++)
+		fm_sys_madvise(iov[k].iov_base, iov[k].iov_len, advice);
+}
+
+FM_FAULT void fm_uffd_dropv(const struct iovec *iov, int n)
+{
+	advisev(iov, n, MADV_DONTNEED);
+}
+
+FM_FAULT void fm_uffd_freev(const struct iovec *iov, int n)
+{
+	advisev(iov, n, MADV_FREE);
 }

@@ -49,6 +49,8 @@ int fm_uffd_wake(void *addr, size_t len);
 #define FM_DROP_MAX 512
 struct iovec;
 int fm_uffd_drop(void *addr, size_t len);
-int fm_uffd_dropv(const struct iovec *iov, int n);
+void fm_uffd_dropv(const struct iovec *iov, int n);
+/* MADV_FREE: the kernel may take these pages at any time, and then they are missing. */
+void fm_uffd_freev(const struct iovec *iov, int n);
 
 #endif

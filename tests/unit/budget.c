@@ -258,6 +258,24 @@ static void does_not_grow_into_what_others_had(void **state)
 	assert_true(b.now > GIB / 100 * 84);
 }
 
+/* What lies idle, the reserve of others too, but for a 32nd. */
+static void lazy_pages_take_what_is_idle(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	assert_true(fm_budget_lazy(&b, 0, 300 * MIB) == 0);
+	fm_budget_most_lazy(&b, UINT64_MAX);
+	assert_true(fm_budget_lazy(&b, 0, 300 * MIB) == 268 * MIB);
+	assert_true(fm_budget_lazy(&b, 268 * MIB, 32 * MIB) == 268 * MIB);
+	/* Page cache has grown. */
+	assert_true(fm_budget_lazy(&b, 268 * MIB, 0) == 236 * MIB);
+	assert_true(fm_budget_lazy(&b, 10 * MIB, 0) == 0);
+	assert_true(fm_budget_lazy(&b, 0, UINT64_MAX) == 0);
+	fm_budget_most_lazy(&b, 100 * MIB);
+	assert_true(fm_budget_lazy(&b, 0, 300 * MIB) == 100 * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +293,7 @@ int main(void)
 		cmocka_unit_test(page_cache_takes_it_back),
 		cmocka_unit_test(starves_when_too_little_is_left_for_long),
 		cmocka_unit_test(does_not_grow_into_what_others_had),
+		cmocka_unit_test(lazy_pages_take_what_is_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

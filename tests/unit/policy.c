@@ -504,6 +504,21 @@ static void memory_that_is_left(void **state)
 	assert_true(fm_memory_left(in_dir("left")) == 750000);
 }
 
+static void memory_that_nobody_has(void **state)
+{
+	assert_true(fm_memory_free(in_dir("free")) == UINT64_MAX);
+	make_dirs("free/proc/self");
+	make_dirs("free/sys/fs/cgroup/a/b");
+	put("free/proc/self/cgroup", "0::/a/b\n");
+	put("free/proc/meminfo", "MemTotal: 9000 kB\nMemFree:  700 kB\n"
+				 "MemAvailable:    8000 kB\n");
+	assert_true(fm_memory_free(in_dir("free")) == 700 << 10);
+	/* Page cache counts as used. */
+	put("free/sys/fs/cgroup/a/memory.max", "5000000\n");
+	put("free/sys/fs/cgroup/a/memory.current", "4600000\n");
+	assert_true(fm_memory_free(in_dir("free")) == 400000);
+}
+
 static void shipped_profiles_are_clean(void **state)
 {
 	const char *src = getenv("FM_PROFILES");
@@ -558,6 +573,7 @@ int main(void)
 		T(cgroup_limits),
 		T(page_cache_that_came_back),
 		T(memory_that_is_left),
+		T(memory_that_nobody_has),
 		T(shipped_profiles_are_clean),
 	};
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "lazy.h"
+
+#include "cache.h"
+#include "file.h"
+#include "ghost.h"
+#include "page.h"
+#include "queue.h"
+#include "sys.h"
+#include "uffd.h"
+
+#define LOOK 512 /* pages a call of mincore, a byte each on the stack */
+
+static struct fm_queue lazy[FM_LAZY_SHARDS];
+static _Atomic uint64_t allowed; /* pages */
+
+void fm_lazy_allow(uint64_t bytes)
+{
+	atomic_store_explicit(&allowed, bytes >> FM_PAGE_SHIFT,
+			      memory_order_relaxed);
+}
+
+static FM_FAULT uint64_t most(void)
+{
+	return atomic_load_explicit(&allowed, memory_order_relaxed);
+}
+
+FM_FAULT uint64_t fm_lazy_pages(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++)
+		n += fm_queue_len(&lazy[s]);
+	return n;
+}
+
+FM_FAULT bool fm_lazy_over(void)
+{
+	return fm_lazy_pages() > most();
+}
+
+/* Not what a child of fork shares (a private mapping, which it finds without
+ * userfaultfd), nor what another mapping may be stored to. */
+FM_FAULT bool fm_lazy_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
+{
+	return most() && m->shared && !atomic_load(&m->aliased) &&
+	       !(fm_page_state(p) & FP_DIRTY) && !(fm_mode(m, i) & PM_WRITABLE);
+}
+
+FM_FAULT void fm_lazy_push(unsigned shard, uint64_t entry)
+{
+	fm_queue_push(&lazy[shard], entry);
+}
+
+FM_FAULT bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret)
+{
+	return fm_queue_len(&lazy[shard]) > most() / shards &&
+	       fm_queue_pop(&lazy[shard], ret);
+}
+
+FM_FAULT void fm_lazy_drop(struct fm_map *m, uint64_t i)
+{
+	fm_cache_drop(m, i, 1);
+	fm_ghost_add(m, i);
+}
+
+static FM_FAULT bool any(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	for (uint64_t k = i; k < i + n; k++)
+		if (fm_mode_lazy(fm_mode(m, k)))
+			return true;
+	return false;
+}
+
+/* What is gone stays so until somebody installs the page, under its lock. */
+static FM_FAULT void find_gone(struct fm_map *m, uint64_t i, bool locked)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (!locked && !fm_page_trylock(p))
+		return;
+	if (fm_map_current(m, i) && fm_mode_lazy(fm_mode(m, i))) {
+		fm_lazy_drop(m, i);
+		atomic_fetch_add_explicit(&m->file->st.lazy_lost, 1,
+					  memory_order_relaxed);
+	}
+	if (!locked)
+		fm_page_unlock(p);
+}
+
+static FM_FAULT void look(struct fm_map *m, uint64_t i, uint64_t n,
+			  uint64_t mine)
+{
+	unsigned char there[LOOK];
+
+	if (!any(m, i, n) ||
+	    fm_sys3(SYS_mincore, fm_map_addr(m, i), n << FM_PAGE_SHIFT, there))
+		return;
+	for (uint64_t k = 0; k < n; k++)
+		if (!(there[k] & 1) && fm_mode_lazy(fm_mode(m, i + k)))
+			find_gone(m, i + k, i + k == mine);
+}
+
+FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,
+			   uint64_t mine)
+{
+	uint64_t end = i + n;
+
+	if (!fm_lazy_pages() || fm_sys_confined()) /* mincore may end it */
+		return;
+	if (end > fm_map_pages(m))
+		end = fm_map_pages(m);
+	for (; i < end; i += LOOK)
+		look(m, i, end - i < LOOK ? end - i : LOOK, mine);
+}
+
+struct run {
+	uint64_t i, n;
+	bool failed;
+};
+
+static void clear_run(struct fm_map *m, struct run *r)
+{
+	if (!r->n)
+		return;
+	if (fm_uffd_drop(fm_map_addr(m, r->i), r->n << FM_PAGE_SHIFT))
+		r->failed = true;
+	else
+		for (uint64_t k = r->i; k < r->i + r->n; k++)
+			fm_mode_set(m, k, fm_mode(m, k) &
+					  (uint8_t)~(PM_PRESENT | PM_LAZY));
+	r->n = 0;
+}
+
+static void clear_page(struct fm_map *m, uint64_t i, void *arg)
+{
+	struct run *r = arg;
+
+	if (!fm_mode_lazy(fm_mode(m, i)))
+		return;
+	if (i != r->i + r->n)
+		clear_run(m, r);
+	if (!r->n++)
+		r->i = i;
+}
+
+bool fm_lazy_clear(struct fm_map *m)
+{
+	struct run r = { 0, 0, false };
+
+	fm_map_each(m, 0, fm_map_pages(m), clear_page, &r);
+	clear_run(m, &r);
+	return !r.failed;
+}
+
+void fm_lazy_reset(void)
+{
+	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++)
+		fm_queue_reset(&lazy[s]);
+}

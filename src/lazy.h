@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lazy.h - pages that were evicted as far as the budget is concerned, but whose
+ * memory the kernel need not have yet: MADV_FREE has been said of it. Who reads
+ * such a page finds it there, as long as nobody has needed the memory; the
+ * kernel takes it as it takes page cache, without asking, and the next access is
+ * a fault. So what must stay free for others (budget.h) is not idle.
+ *
+ * PM_PRESENT | PM_LAZY: the page shows what the file has, is write-protected and
+ * clean, or is gone. Whoever drops copies because the file changes finds it
+ * present. Whoever wants the bytes must not rely on it: a fault on one, and a
+ * system call that is to use one, loads it anew. It must never become writable,
+ * or move to memory that is not registered with userfaultfd, where it would be
+ * zeros once it has been taken.
+ *
+ * Entries are cache.h's, in a FIFO a shard. [fault] safe but where it says so.
+ */
+#ifndef FM_LAZY_H
+#define FM_LAZY_H
+
+#include "map.h"
+
+#define FM_LAZY_SHARDS 8
+
+/* [any] How many bytes may lie so, 0: none (as long as nobody has said). */
+void fm_lazy_allow(uint64_t bytes);
+/* Pages, with those that the kernel has taken since. */
+uint64_t fm_lazy_pages(void);
+/* More than may be? */
+bool fm_lazy_over(void);
+
+/* May this clean page, which is locked and about to be evicted, stay so? */
+bool fm_lazy_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+
+void fm_lazy_push(unsigned shard, uint64_t entry);
+/* The oldest entry of a shard, if there are more than may be. */
+bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
+
+/* Is it resident, and will it stay so while its lock is held? */
+static inline bool fm_mode_resident(uint8_t mode)
+{
+	return (mode & (PM_PRESENT | PM_LAZY)) == PM_PRESENT;
+}
+
+static inline bool fm_mode_lazy(uint8_t mode)
+{
+	return (mode & (PM_PRESENT | PM_LAZY)) == (PM_PRESENT | PM_LAZY);
+}
+
+/* Does it count, as one of the cache's pages? */
+static inline bool fm_mode_charged(uint8_t mode)
+{
+	return fm_mode_resident(mode) && !(mode & PM_OWN);
+}
+
+/* The caller holds the page's lock, and an epoch. It is dropped, and remembered
+ * as one that was evicted. */
+void fm_lazy_drop(struct fm_map *m, uint64_t i);
+/* Which of the pages [i, i + n) has the kernel taken? They are present no more.
+ * The caller holds no lock among them but that of page `mine`. */
+void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
+/* The caller holds all the locks of m: those that are lazy are dropped, nothing
+ * else changes. False: they are still there. */
+bool fm_lazy_clear(struct fm_map *m);
+
+void fm_lazy_reset(void); /* child of fork */
+
+#endif
