@@ -110,6 +110,11 @@ static uint64_t reserve(const struct fm_budget *b)
 			b->limit / MOST_RESERVE);
 }
 
+static uint64_t beyond(uint64_t left, uint64_t reserved)
+{
+	return left > reserved ? left - reserved : 0;
+}
+
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 			uint64_t stalled_us)
 {
@@ -218,11 +223,14 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	feel_rate(b, all, ms);
 	feel_least(b, all, now_ms);
 	free = reserve(b);
-	spare = left > free ? left - free : 0;
-	b->pause_ms = next_look(b, left, spare);
+	b->pause_ms = next_look(b, left, beyond(left, free));
+	/* Where lazy pages lie in it, a large reserve costs next to nothing. */
+	if (b->most_lazy && free < all / 2)
+		free = all / 2;
+	spare = beyond(left, free);
 	b->left = left;
 	b->at_ms = now_ms;
-	all = all > free ? all - free : 0;
+	all = beyond(all, free);
 	b->room = b->room > all - fm_least(all, more) ? all : b->room + more;
 	b->soon = all - spare / 2;
 	return settle(b);

@@ -124,7 +124,7 @@ static int64_t copy_modes(struct fm_map *m, uint8_t *to, uint64_t *ret_end)
 			return -1;
 		if (mode & PM_PRESENT) {
 			to[i] = mode;
-			found++;
+			found += fm_mode_charged(mode);
 			*ret_end = i + 1;
 		}
 	}
@@ -173,7 +173,7 @@ static FM_FAULT uint64_t held(const struct kept *k, uint64_t from)
 	uint64_t n = 0;
 
 	for (uint64_t i = from; i < k->rest; i++)
-		n += k->mode[i] != 0;
+		n += fm_mode_charged(k->mode[i]);
 	return n;
 }
 
@@ -182,7 +182,7 @@ static FM_FAULT uint64_t cut(struct kept *k, uint64_t from)
 {
 	uint64_t n = held(k, from);
 
-	if (n)
+	if (from < k->rest)
 		fm_uffd_drop(k->mem + (from << FM_PAGE_SHIFT),
 			     (k->rest - from) << FM_PAGE_SHIFT);
 	k->rest = from;
@@ -248,8 +248,7 @@ bool fm_kept_put(struct fm_map *m)
 	mode = fm_sys_anon(fm_map_pages(m));
 	if (!mode)
 		return false;
-	/* Moved, what the kernel takes would be zeros. */
-	n = fm_lazy_clear(m) ? copy_modes(m, mode, &last) : 0;
+	n = copy_modes(m, mode, &last);
 	if (n > 0)
 		mem = move_away(m);
 	if (!mem) {
@@ -311,6 +310,11 @@ static void page_back(struct fm_map *m, uint64_t i, uint8_t was)
 		    (!in || (fm_mode(m, i - in) & PM_HUGE));
 
 	fm_map_touch(m, i);
+	if (fm_mode_lazy(was)) { /* or gone: it is registered again */
+		fm_mode_set(m, i, PM_PRESENT | PM_LAZY);
+		fm_cache_requeue(m, i);
+		return;
+	}
 	if (!huge) {
 		fm_mode_set(m, i, PM_PRESENT);
 		fm_cache_insert(m, i);
@@ -336,10 +340,10 @@ static uint64_t pages_back(struct fm_map *m, const struct kept *k)
 		fm_page_lock(p);
 		if (fm_page_state(p) & (FP_DIRTY | FP_WB | FP_AHEAD)) {
 			fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-			fm_cache_uncharge(1);
+			fm_cache_uncharge(fm_mode_charged(k->mode[i]));
 		} else {
 			page_back(m, i, k->mode[i]);
-			n++;
+			n += fm_mode_charged(k->mode[i]);
 		}
 		fm_page_unlock(p);
 	}

@@ -114,45 +114,6 @@ FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,
 		look(m, i, end - i < LOOK ? end - i : LOOK, mine);
 }
 
-struct run {
-	uint64_t i, n;
-	bool failed;
-};
-
-static void clear_run(struct fm_map *m, struct run *r)
-{
-	if (!r->n)
-		return;
-	if (fm_uffd_drop(fm_map_addr(m, r->i), r->n << FM_PAGE_SHIFT))
-		r->failed = true;
-	else
-		for (uint64_t k = r->i; k < r->i + r->n; k++)
-			fm_mode_set(m, k, fm_mode(m, k) &
-					  (uint8_t)~(PM_PRESENT | PM_LAZY));
-	r->n = 0;
-}
-
-static void clear_page(struct fm_map *m, uint64_t i, void *arg)
-{
-	struct run *r = arg;
-
-	if (!fm_mode_lazy(fm_mode(m, i)))
-		return;
-	if (i != r->i + r->n)
-		clear_run(m, r);
-	if (!r->n++)
-		r->i = i;
-}
-
-bool fm_lazy_clear(struct fm_map *m)
-{
-	struct run r = { 0, 0, false };
-
-	fm_map_each(m, 0, fm_map_pages(m), clear_page, &r);
-	clear_run(m, &r);
-	return !r.failed;
-}
-
 void fm_lazy_reset(void)
 {
 	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++)

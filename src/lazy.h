@@ -10,8 +10,8 @@
  * clean, or is gone. Whoever drops copies because the file changes finds it
  * present. Whoever wants the bytes must not rely on it: a fault on one, and a
  * system call that is to use one, loads it anew. It must never become writable,
- * or move to memory that is not registered with userfaultfd, where it would be
- * zeros once it has been taken.
+ * nor can it be looked at in memory that is not registered with userfaultfd, where
+ * it would be zeros once it has been taken.
  *
  * Entries are cache.h's, in a FIFO a shard. [fault] safe but where it says so.
  */
@@ -59,10 +59,6 @@ void fm_lazy_drop(struct fm_map *m, uint64_t i);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */
 void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
-/* The caller holds all the locks of m: those that are lazy are dropped, nothing
- * else changes. False: they are still there. */
-bool fm_lazy_clear(struct fm_map *m);
-
 void fm_lazy_reset(void); /* child of fork */
 
 #endif
