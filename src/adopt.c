@@ -283,8 +283,8 @@ static int take(struct request *q, struct fm_file *known, char *at)
 			   q->policy, write, &f);
 	if (err) {
 		fm_log(FM_LOG_WARN, "%s: left to the kernel: cannot open for "
-		       "the engine, errno %d%s", q->path, -err,
-		       err == -EMFILE ? " (raise ulimit -n)" : "");
+		       "the engine, errno %d: %s%s", q->path, -err,
+		       fm_error_text(-err), err == -EMFILE ? " (raise ulimit -n)" : "");
 		return err;
 	}
 	q->left = "another process uses it";

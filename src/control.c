@@ -122,14 +122,15 @@ static int prepare(void)
 	memset(&loop, 0, sizeof(loop));
 	err = uv_loop_init(&loop);
 	if (err) {
-		fm_log(FM_LOG_WARN, "no control loop (errno %d)", -err);
+		fm_log(FM_LOG_WARN, "no control loop (errno %d: %s)", -err,
+		       fm_error_text(-err));
 		return err;
 	}
 	start_timers();
 	err = fm_control_listen(&loop);
 	if (err)
-		fm_log(FM_LOG_WARN, "cannot listen on %s (errno %d)",
-		       fm_settings()->socket, -err);
+		fm_log(FM_LOG_WARN, "no control socket %s (errno %d: %s)",
+		       fm_settings()->socket, -err, fm_error_text(-err));
 	return 0;
 }
 

@@ -131,8 +131,8 @@ static int refuse(const char *what, int err, const char *remedy)
 {
 	state = REFUSED;
 	fm_log(FM_LOG_ERROR,
-	       "the kernel's mmap is used: %s failed, errno %d (%s)", what,
-	       -err, remedy);
+	       "the kernel's mmap is used: %s failed, errno %d: %s (%s)", what,
+	       -err, fm_error_text(-err), remedy);
 	if (fm_settings()->strict) {
 		fm_log(FM_LOG_ERROR, "FASTMAP_STRICT is set: giving up");
 		fm_sys1(SYS_exit_group, 125);
@@ -265,6 +265,15 @@ static bool on_valgrind(void)
 	return result != 0;
 }
 
+static void start_trace(const char *path)
+{
+	int err = path ? fm_trace_start(path) : 0;
+
+	if (err)
+		fm_log(FM_LOG_WARN, "cannot write the trace to %s, errno %d: %s",
+		       path, -err, fm_error_text(-err));
+}
+
 static int start(void)
 {
 	const struct fm_settings *s = fm_settings();
@@ -301,8 +310,7 @@ static int start(void)
 	fm_ahead_start();
 	fm_evictor_start();
 	fm_collapse_start();
-	if (s->trace && fm_trace_start(s->trace))
-		fm_log(FM_LOG_WARN, "cannot write the trace to %s", s->trace);
+	start_trace(s->trace);
 	owner = fm_sys_getpid();
 	state = RUNNING;
 	fm_wb_start();

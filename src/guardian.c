@@ -326,8 +326,9 @@ int fm_guardian_start(void)
 	} else if (!warned) {
 		warned = true;
 		fm_log(FM_LOG_WARN,
-		       "no guardian process, errno %d: what is dirty when the "
-		       "program is killed is lost%s", -err,
+		       "no guardian process, errno %d: %s; what is dirty when "
+		       "the program is killed is lost%s", -err,
+		       fm_error_text(-err),
 		       err == -EAGAIN ? " (raise ulimit -u)" : "");
 	}
 	return err;
@@ -399,7 +400,8 @@ int fm_guardian_add(struct fm_file *f)
 	if (n >= 0)
 		return 0;
 	fm_log(FM_LOG_WARN, "%s: the guardian did not take the file, errno %d: "
-	       "dirty data is lost if the program is killed", f->path, -n);
+	       "%s; dirty data is lost if the program is killed", f->path, -n,
+	       fm_error_text(-n));
 	return n;
 }
 

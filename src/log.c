@@ -7,6 +7,7 @@
 #include "log.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "sys.h"
 
@@ -145,6 +146,11 @@ FM_FAULT void fm_log(int level, const char *fmt, ...)
 	va_end(ap);
 	l.text[l.len++] = '\n';
 	fm_sys3(SYS_write, 2, l.text, l.len);
+}
+
+FM_FAULT const char *fm_error_text(int err)
+{
+	return strerrordesc_np(err);
 }
 
 void fm_log_text(const char *text, size_t len)

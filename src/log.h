@@ -18,6 +18,10 @@ extern _Atomic int fm_log_level;
 /* [any] Text as it is, of any length, under the same rule about where to. */
 void fm_log_text(const char *text, size_t len);
 
+/* [any] "No space left on device" for ENOSPC; NULL, which fm_log takes, for a
+ * number that is none. Static text, whatever the locale. */
+const char *fm_error_text(int err);
+
 /* [plain] Remember what descriptor 2 is now. A program may close it and get
  * the number again for a database or a socket: such a one is not written to. */
 void fm_log_start(void);

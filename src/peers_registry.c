@@ -87,9 +87,9 @@ int fm_registry_open(void)
 	if (fd >= 0)
 		return 0;
 	if (!warned)
-		fm_log(FM_LOG_WARN, "no registry of processes (%s, errno %d): "
-		       "others on the same file are only found by looking",
-		       places[0], -fd);
+		fm_log(FM_LOG_WARN, "no registry of processes (%s, errno %d: "
+		       "%s): others on the same file are only found by looking",
+		       places[0], -fd, fm_error_text(-fd));
 	warned = true;
 	return fd;
 }

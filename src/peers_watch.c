@@ -151,7 +151,7 @@ int fm_watch_add(struct fm_file *f)
 	}
 	if (err)
 		fm_log(FM_LOG_INFO, "%s: cannot watch for other processes, "
-		       "errno %d", f->path, -err);
+		       "errno %d: %s", f->path, -err, fm_error_text(-err));
 	return err;
 }
 

@@ -177,8 +177,8 @@ void fm_stats_write(void)
 		err = write_file(path, text, len);
 		if (err)
 			fm_log(FM_LOG_WARN,
-			       "cannot write statistics to %s (errno %d)",
-			       path, -err);
+			       "cannot write statistics to %s (errno %d: %s)",
+			       path, -err, fm_error_text(-err));
 	}
 	fm_free(text);
 }

@@ -96,9 +96,9 @@ static FM_FAULT void note_error(struct fm_file *f, int err)
 	atomic_store(&fm_wb_failed_ms, fm_now_ms());
 	if (atomic_exchange(&f->wb_err, (uint32_t)-err) == 0)
 		fm_log(FM_LOG_ERROR,
-		       "%s: write-back failed, errno %d: the data stays in "
+		       "%s: write-back failed, errno %d: %s; the data stays in "
 		       "memory and is tried again; free space or check the "
-		       "device", f->path, -err);
+		       "device", f->path, -err, fm_error_text(-err));
 }
 
 static FM_FAULT bool is_part(const struct fm_io *io)
