@@ -5,7 +5,9 @@
  *	stats          the statistics as JSON
  *	cache SIZE     change the budget ("512M", "30%")
  */
+#include <errno.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -152,6 +154,9 @@ int fm_control_listen(uv_loop_t *loop)
 
 	if (!path)
 		return 0;
+	/* libuv would cut it, and make a socket of another name. */
+	if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+		return -ENAMETOOLONG;
 	uv_pipe_init(loop, &server, 0);
 	remove_stale(path);
 	err = uv_pipe_bind(&server, path);

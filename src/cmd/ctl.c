@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ctl.c - fastmap ctl SOCKET WORD...: one line to the control socket. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static int dial(const char *path)
 		return -1;
 	if (strlen(path) >= sizeof(addr.sun_path)) {
 		close(fd);
+		errno = ENAMETOOLONG;
 		return -1;
 	}
 	strcpy(addr.sun_path, path);
