@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,12 +40,13 @@ static const char *find_library(void)
 	static const char *const places[] = {
 		"/../../libfastmap.so",
 		"/../lib/libfastmap.so",
+		"/../lib64/libfastmap.so",
 		"/../lib/x86_64-linux-gnu/libfastmap.so",
 	};
 	static char path[8192];
 	const char *dir = own_dir();
 
-	for (int i = 0; dir && i < 3; i++) {
+	for (int i = 0; dir && i < 4; i++) {
 		snprintf(path, sizeof(path), "%s%s", dir, places[i]);
 		if (access(path, R_OK) == 0)
 			return path;
@@ -56,11 +58,33 @@ static const char *find_library(void)
 static const char *find_policy(const char *name)
 {
 	static char path[8192];
+	struct stat st;
 
-	if (strchr(name, '/') || access(name, R_OK) == 0)
+	if (strchr(name, '/') ||
+	    (stat(name, &st) == 0 && S_ISREG(st.st_mode)))
 		return name;
 	snprintf(path, sizeof(path), FM_PROFILES "/%s.policy", name);
-	return access(path, R_OK) == 0 ? path : name;
+	return path;
+}
+
+/* By its full name: the program, or a child of it, may be elsewhere. */
+static int set_policy(const char *name)
+{
+	const char *file = find_policy(name);
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!*name)
+		return setenv("FASTMAP_POLICY", "", 1);
+	if (!realpath(file, real) || access(real, R_OK)) {
+		fprintf(stderr, "fastmap: policy %s: %s: %m\n", name, file);
+		return -1;
+	}
+	if (stat(real, &st) == 0 && !S_ISREG(st.st_mode)) {
+		fprintf(stderr, "fastmap: policy %s: not a file\n", name);
+		return -1;
+	}
+	return setenv("FASTMAP_POLICY", real, 1);
 }
 
 static void help(void)
@@ -194,7 +218,7 @@ static int set_option(const struct fm_option *o, const char *value)
 {
 	static struct fm_set scratch;
 	int problems = 0;
-	const struct fm_origin from = { .file = "fastmap run",
+	const struct fm_origin from = { .file = "run",
 					.problems = &problems };
 
 	fm_option_set(o, &scratch, &scratch.defaults, value, &from);
@@ -206,6 +230,7 @@ int cmd_run(int argc, char **argv)
 	const char *library = NULL;
 	int c;
 
+	argv[0] = "fastmap run"; /* getopt_long's messages begin with it */
 	while ((c = getopt_long(argc, argv, "+", long_options(), NULL)) != -1) {
 		if (c == '?')
 			return 2;
@@ -215,9 +240,8 @@ int cmd_run(int argc, char **argv)
 		}
 		if (c == OPT_LIBRARY)
 			library = optarg;
-		else if (c == OPT_POLICY)
-			setenv("FASTMAP_POLICY", find_policy(optarg), 1);
-		else if (set_option(&fm_options[c], optarg))
+		else if (c == OPT_POLICY ? set_policy(optarg) :
+					   set_option(&fm_options[c], optarg))
 			return 2;
 	}
 	if (optind >= argc) {
