@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "sys.h"
 
 #define AUTO_SHARE "50%" /* where cache = auto begins */
 #define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)
@@ -221,26 +222,32 @@ static int set_text(const struct fm_option *o, const char **at,
 	return 0;
 }
 
-static int add_item(const struct fm_option *o, struct fm_list **at,
-		    struct fm_set *set, const char *s, size_t n)
+static bool is_there(const char *path)
 {
-	char plain[4096], real[4096];
-	struct fm_list *l;
+	return fm_sys4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0;
+}
 
-	if (n >= sizeof(plain))
-		return -ENAMETOOLONG;
-	memcpy(plain, s, n);
-	plain[n] = 0;
-	if (o->type == T_PATHS) {
-		int r = fm_resolve(plain, real, sizeof(real));
+/* It is taken all the same, it may come to be; but mostly it is a mistake. */
+static void remark_missing(const struct fm_option *o, const char *path,
+			   const struct fm_origin *from)
+{
+	if (is_there(path))
+		return;
+	if (strpbrk(path, "*?") || *path == '~')
+		fm_complain(from, o->name, path,
+			    "taken as it stands, and there is no such path; "
+			    "patterns are for [path GLOB] in a policy file");
+	else if (!from->quiet)
+		fm_log(FM_LOG_INFO, "%s: %s '%s' does not exist yet",
+		       from->file, o->name, path);
+}
 
-		if (r)
-			return r;
-	}
-	l = fm_arena_get(&set->arena, sizeof(*l));
+static int keep_item(struct fm_list **at, struct fm_set *set, const char *s)
+{
+	struct fm_list *l = fm_arena_get(&set->arena, sizeof(*l));
+
 	if (!l)
 		return -ENOMEM;
-	s = o->type == T_PATHS ? real : plain;
 	l->text = fm_arena_text(&set->arena, s, strlen(s));
 	if (!l->text)
 		return -ENOMEM;
@@ -249,21 +256,44 @@ static int add_item(const struct fm_option *o, struct fm_list **at,
 	return 0;
 }
 
-static int set_list(const struct fm_option *o, struct fm_list **at,
-		    struct fm_set *set, const char *value)
+static void add_item(const struct fm_option *o, struct fm_list **at,
+		     struct fm_set *set, const char *s, size_t n,
+		     const struct fm_origin *from)
+{
+	char plain[4096], real[4096];
+	const bool cut = n >= sizeof(plain);
+	int r = cut ? -ENAMETOOLONG : 0;
+
+	n = cut ? sizeof(plain) - 1 : n;
+	memcpy(plain, s, n);
+	plain[n] = 0;
+	if (!r && o->type == T_PATHS) {
+		remark_missing(o, plain, from);
+		r = fm_resolve(plain, real, sizeof(real));
+	}
+	if (!r)
+		r = keep_item(at, set, o->type == T_PATHS ? real : plain);
+	if (r)
+		fm_complain(from, o->name, plain, fm_error_text(-r));
+}
+
+/* Takes what can be taken. */
+static void set_list(const struct fm_option *o, struct fm_list **at,
+		     struct fm_set *set, const char *value,
+		     const struct fm_origin *from)
 {
 	const char *stop = o->type == T_PATHS ? ":" : ":,";
-	int r = 0;
 
-	while (!r && *value) {
-		size_t n = strcspn(value, stop);
+	while (*value) {
+		size_t n = strcspn(value, stop), end = n;
 		size_t lead = strspn(value, " ");
 
-		if (n > lead)
-			r = add_item(o, at, set, value + lead, n - lead);
+		while (end > lead && value[end - 1] == ' ')
+			end--;
+		if (end > lead)
+			add_item(o, at, set, value + lead, end - lead, from);
 		value += n + (value[n] != 0);
 	}
-	return r;
 }
 
 static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
@@ -279,9 +309,6 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 	case T_TEXT:
 	case T_STATS:
 		return set_text(o, at, set, value);
-	case T_PATHS:
-	case T_GLOBS:
-		return set_list(o, at, set, value);
 	default:
 		return set_number(o, at, value);
 	}
@@ -293,7 +320,7 @@ static const char *fault_of(const struct fm_option *o, int r)
 		return "out of range:";
 	if (o->choices)
 		return "not one of the choices:";
-	return r == -EINVAL ? "bad value" : "cannot take";
+	return r == -EINVAL ? "bad value" : "no memory for";
 }
 
 void fm_option_set(const struct fm_option *o, struct fm_set *set,
@@ -303,17 +330,23 @@ void fm_option_set(const struct fm_option *o, struct fm_set *set,
 	void *base = o->scope == OPT_PROCESS ? (void *)&set->process :
 		     o->scope == OPT_PATH    ? (void *)policy :
 					       (void *)set;
-	char what[128], used[192];
-	int r = set_any(o, (char *)base + o->offset, set, value);
+	void *at = (char *)base + o->offset;
+	const char *choices = o->choices ? o->choices : "";
+	char what[128], used[192], instead[64];
+	int r = 0;
 
+	if (o->scope == OPT_LIST)
+		set_list(o, at, set, value, from);
+	else
+		r = set_any(o, at, set, value);
 	if (!r)
 		return;
 	/* The strings are all ours and short; a join that does not fit would
 	 * only shorten the message. */
 	fm_join(what, sizeof(what), o->name, ": ", fault_of(o, r));
-	fm_join(used, sizeof(used), o->choices ? o->choices : "line ignored",
-		o->choices ? "; line ignored, default " : ", default ",
-		*o->standard ? o->standard : "is empty");
+	fm_join(instead, sizeof(instead), from->line ? "line " : "",
+		"ignored, default ", o->standard);
+	fm_join(used, sizeof(used), choices, *choices ? "; " : "", instead);
 	fm_complain(from, what, value, used);
 }
 

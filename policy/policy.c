@@ -78,6 +78,35 @@ static int remember_start(const char *progname, char **envp)
 	return 0;
 }
 
+static bool is_known(const char *variable, size_t n)
+{
+	static const char *const others[] = { "FASTMAP_POLICY",
+					      "FASTMAP_DEEPBIND" };
+
+	for (unsigned i = 0; i < 2; i++)
+		if (strlen(others[i]) == n && !memcmp(variable, others[i], n))
+			return true;
+	for (unsigned i = 0; i < fm_option_count; i++) {
+		const char *env = fm_options[i].env;
+
+		if (env && strlen(env) == n && !memcmp(variable, env, n))
+			return true;
+	}
+	return false;
+}
+
+/* Mistyped ones. Only when asked: it may be another's. */
+static void remark_unknown(char **envp)
+{
+	for (; envp && *envp; envp++) {
+		const size_t n = strcspn(*envp, "=");
+
+		if (!strncmp(*envp, "FASTMAP_", 8) && !is_known(*envp, n))
+			fm_log(FM_LOG_INFO, "unknown variable %s",
+			       fm_arena_text(&start.arena, *envp, n));
+	}
+}
+
 /* ---- the policy file --------------------------------------------------- */
 
 static bool exists(const char *path)
@@ -123,8 +152,8 @@ static void take_file(struct fm_set *set)
 	r = fm_read_text(&set->arena, path, &text);
 	if (r) {
 		fm_log(FM_LOG_WARN,
-		       "cannot read policy file %s (errno %d), using defaults",
-		       path, -r);
+		       "cannot read policy file %s (errno %d): %s; using "
+		       "defaults", path, -r, fm_error_text(-r));
 		return;
 	}
 	set->process.source = fm_arena_text(&set->arena, path, strlen(path));
@@ -133,12 +162,14 @@ static void take_file(struct fm_set *set)
 
 /* ---- the environment --------------------------------------------------- */
 
-static void take_log_level(struct fm_set *set, bool from_env)
+/* Before the file is read, for what is to be said of it, and behind it, for
+ * the environment counts more: one complaint is enough. */
+static void take_log_level(struct fm_set *set, bool again)
 {
 	const struct fm_option *o = &fm_options[0];
-	const struct fm_origin from = { .file = o->env };
+	const struct fm_origin from = { .file = o->env, .quiet = again };
 
-	if (from_env && start.value[0])
+	if (start.value[0])
 		fm_option_set(o, set, &set->defaults, start.value[0], &from);
 	atomic_store(&fm_log_level, set->process.log_level);
 }
@@ -193,7 +224,7 @@ static struct fm_set *build(void)
 		return NULL;
 	set->arena = arena;
 	fm_options_default(set);
-	take_log_level(set, true);
+	take_log_level(set, false);
 	take_file(set);
 	take_log_level(set, true);
 	take_env(set);
@@ -221,6 +252,7 @@ void fm_policy_load(const char *progname, char **envp)
 		return;
 	}
 	fm_policy_reload();
+	remark_unknown(envp);
 }
 
 bool fm_policy_any(void)
@@ -282,7 +314,8 @@ int fm_policy_check(const char *file)
 	fm_options_default(set);
 	r = fm_read_text(&set->arena, file, &text);
 	if (r) {
-		fm_log(FM_LOG_ERROR, "%s: cannot read: errno %d", file, -r);
+		fm_log(FM_LOG_ERROR, "%s: cannot read: %s", file,
+		       fm_error_text(-r));
 		return 1;
 	}
 	fm_parse_text(set, file, text, &who, &problems);

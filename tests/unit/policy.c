@@ -354,6 +354,37 @@ static void bad_environment_is_reported(void **state)
 	assert_string_equal(said, "");
 }
 
+static void bad_items_of_a_list(void **state)
+{
+	char paths[3 * sizeof(dir)];
+
+	put("plain", "");
+	snprintf(paths, sizeof(paths), "FASTMAP_PATHS=%s/plain/x: %s/good ",
+		 dir, dir);
+	listen_begin();
+	LOAD("prog", paths);
+	listen_end();
+	assert_non_null(strstr(said, "plain/x', Not a directory"));
+	assert_non_null(fm_policy_for(in_dir("good/file")));
+	listen_begin();
+	LOAD("prog", "FASTMAP_PATHS=/nowhere/*");
+	listen_end();
+	assert_non_null(strstr(said, "paths '/nowhere/*', taken as it stands"));
+}
+
+static void said_once_and_typos_when_asked(void **state)
+{
+	listen_begin();
+	LOAD("prog", "FASTMAP_LOG=lots", "FASTMAP_PATH=/data");
+	listen_end();
+	assert_string_equal(said, "fastmap: FASTMAP_LOG: log: bad value "
+				  "'lots', ignored, default 1\n");
+	listen_begin();
+	LOAD("prog", "FASTMAP_LOG=2", "FASTMAP_PATH=/data");
+	listen_end();
+	assert_string_equal(said, "fastmap: unknown variable FASTMAP_PATH\n");
+}
+
 static void missing_and_odd_files(void **state)
 {
 	listen_begin();
@@ -565,6 +596,8 @@ int main(void)
 		T(environment_overrides),
 		T(bad_lines_are_reported_once),
 		T(bad_environment_is_reported),
+		T(bad_items_of_a_list),
+		T(said_once_and_typos_when_asked),
 		T(missing_and_odd_files),
 		T(found_by_program_name),
 		T(command_lists),
