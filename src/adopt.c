@@ -262,6 +262,14 @@ static int put_back(const struct request *q, void *at)
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 
+static const char *open_remedy(int err)
+{
+	if (err == -EMFILE)
+		return " (raise ulimit -n)";
+	/* So io_uring says that it may not start a worker. */
+	return err == -ECANCELED ? " (raise ulimit -u)" : "";
+}
+
 /* Everything between the kernel's mapping and ours. -errno: leave it. */
 static int take(struct request *q, struct fm_file *known, char *at)
 {
@@ -284,7 +292,7 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	if (err) {
 		fm_log(FM_LOG_WARN, "%s: left to the kernel: cannot open for "
 		       "the engine, errno %d: %s%s", q->path, -err,
-		       fm_error_text(-err), err == -EMFILE ? " (raise ulimit -n)" : "");
+		       fm_error_text(-err), open_remedy(err));
 		return err;
 	}
 	q->left = "another process uses it";
