@@ -273,8 +273,10 @@ static void add_item(const struct fm_option *o, struct fm_list **at,
 	}
 	if (!r)
 		r = keep_item(at, set, o->type == T_PATHS ? real : plain);
-	if (r)
-		fm_complain(from, o->name, plain, fm_error_text(-r));
+	if (r) /* -ENOENT: not even the root directory's name is to be had */
+		fm_complain(from, o->name, plain, r == -ENOENT ?
+			    "cannot be resolved without /proc: mount it" :
+			    fm_error_text(-r));
 }
 
 /* Takes what can be taken. */

@@ -176,6 +176,9 @@ int cmd_doctor(int argc, char **argv)
 		return 2;
 	}
 	info("kernel", first_line("/proc/sys/kernel/osrelease"));
+	line("/proc", access("/proc/self/exe", F_OK) == 0, "",
+	     "no path can be resolved, nothing is served: mount -t proc proc "
+	     "/proc");
 	uffd_lines();
 	feature_lines();
 	uring_lines();
