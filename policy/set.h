@@ -73,21 +73,23 @@ extern const unsigned fm_option_count;
 const struct fm_option *fm_option_find(const char *name);
 
 /* Set one option from text; complains and leaves the old value when the text
- * is bad. `policy` is where OPT_PATH options go. */
+ * is bad; of a list, what is good is added. `policy` is where OPT_PATH options
+ * go. */
 void fm_option_set(const struct fm_option *o, struct fm_set *set,
 		   struct fm_policy *policy, const char *value,
 		   const struct fm_origin *from);
 void fm_options_default(struct fm_set *set);
 
-/* Read the file's text into the set (file.c). */
 struct fm_who {
 	const char *name; /* short program name */
 	const char *exe;  /* absolute path, or "" */
 };
+/* Read the file's text into the set (read.c). Bad lines are told of on stderr
+ * and, unless it is NULL, added to *problems. */
 void fm_parse_text(struct fm_set *set, const char *file, const char *text,
 		   const struct fm_who *who, int *problems);
 
-/* NULL-terminated patterns, any of which may match. */
+/* Does any pattern of the list match? */
 bool fm_list_match(const struct fm_list *l, const char *text,
 		   bool (*match)(const char *pattern, const char *text));
 

@@ -28,9 +28,10 @@ bool fm_beyond_fsize(uint64_t end);
 
 /* locked.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
 bool fm_memory_locked(void);
+void fm_locked_reset(void); /* child of fork: locks are not inherited */
+
 /* fileio.c: another process may have inherited descriptors. */
 extern _Atomic bool fm_fds_shared;
-void fm_locked_reset(void);
 
 /* handlers.c: handler threads for thread delivery. */
 int fm_handlers_start(void);

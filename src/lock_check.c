@@ -119,7 +119,7 @@ FM_FAULT void fm_check_put(const void *lock)
 
 /* ---- pages ------------------------------------------------------------- */
 
-/* Directories are aligned in this build, see fm_leaf_new. */
+/* Directories are aligned in this build, see leaf_new in file.c. */
 static FM_FAULT const struct fm_leaf *leaf_of(uintptr_t page)
 {
 	return (const struct fm_leaf *)(page & ~(FM_LEAF_ALIGN - 1));
