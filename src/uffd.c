@@ -19,7 +19,6 @@ struct fm_uffdio_move {
 	int64_t move;
 };
 #define FM_UFFDIO_MOVE _IOWR(UFFDIO, 0x05, struct fm_uffdio_move)
-#define FM_MOVE_ALLOW_SRC_HOLES (1ull << 1)
 /* pidfd numbers that mean "myself", Linux 6.14; a real pidfd works before. */
 #define FM_PIDFD_SELF (-10001) /* PIDFD_SELF_THREAD_GROUP */
 
