@@ -36,10 +36,6 @@ static inline bool fm_touches(const void *p, size_t len)
 	return fm_active() && fm_overlaps(p, len);
 }
 
-/* Of [p, p+len), how much from p the kernel could use; loads what is missing.
- * Nothing stays pinned. */
-size_t fm_usable(const void *p, size_t len, bool in);
-
 /* After a call that may have brought word from another process: what that one did
  * to our files before is heeded. */
 static inline ssize_t fm_told(ssize_t r)

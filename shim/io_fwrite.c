@@ -83,9 +83,9 @@ FM_SLOW size_t put_guarded(FILE *fp, const void *buf, size_t n, bool lock)
 	return r;
 }
 
-/* What fits into the stream's buffer is copied by the program's own
- * instructions, which may fault like any other. */
-size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock)
+/* fwrite of bytes, all guards. What fits into the stream's buffer is copied by
+ * the program's own instructions, which may fault like any other. */
+static size_t put_any(FILE *fp, const void *buf, size_t n, bool lock)
 {
 	if (n && !fm_stdio_fits(fp, n) && fm_overlaps(buf, n))
 		return put_guarded(fp, buf, n, lock);
@@ -109,7 +109,7 @@ static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
 			    : FM_LATE(fwrite_unlocked)(buf, size, n, fp);
 	if (!bytes)
 		return 0;
-	put = fm_stdio_put(fp, buf, bytes, lock);
+	put = put_any(fp, buf, bytes, lock);
 	return put == bytes ? n : put / size;
 }
 
@@ -138,7 +138,7 @@ FM_HOOK int fputs(const char *s, FILE *fp)
 	if (!fm_active())
 		return FM_LATE(fputs)(s, fp);
 	n = strlen(s);
-	return fm_stdio_put(fp, s, n, true) == n ? 1 : EOF;
+	return put_any(fp, s, n, true) == n ? 1 : EOF;
 }
 
 FM_HOOK int fputs_unlocked(const char *s, FILE *fp)
@@ -148,7 +148,7 @@ FM_HOOK int fputs_unlocked(const char *s, FILE *fp)
 	if (!fm_active())
 		return FM_LATE(fputs_unlocked)(s, fp);
 	n = strlen(s);
-	return fm_stdio_put(fp, s, n, false) == n ? 1 : EOF;
+	return put_any(fp, s, n, false) == n ? 1 : EOF;
 }
 
 FM_HOOK int puts(const char *s)
@@ -249,7 +249,7 @@ static int put_text(FILE *fp, char *text, int n)
 {
 	if (n < 0)
 		return -1;
-	if (fm_stdio_put(fp, text, (size_t)n, true) != (size_t)n)
+	if (put_any(fp, text, (size_t)n, true) != (size_t)n)
 		n = -1;
 	free(text);
 	return n;

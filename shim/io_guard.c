@@ -83,7 +83,9 @@ static size_t pages_of(const void *p, size_t len)
 	return (((uintptr_t)p & 4095) + len + 4095) & ~(size_t)4095;
 }
 
-size_t fm_usable(const void *p, size_t len, bool in)
+/* Of [p, p+len), how much from p the kernel could use; loads what is missing.
+ * Nothing stays pinned. */
+static size_t usable(const void *p, size_t len, bool in)
 {
 	const size_t limit = fm_pin_limit();
 	size_t done = 0;
@@ -221,7 +223,7 @@ static size_t copy_in(struct cursor c, const char *mem, size_t len)
 	while (done < len) {
 		struct iovec v = at(&c);
 		size_t n = min_size(v.iov_len, len - done);
-		size_t ok = fm_usable(v.iov_base, n, true);
+		size_t ok = usable(v.iov_base, n, true);
 
 		ok -= fm_copy_try(v.iov_base, mem + done, ok);
 		done += ok;
@@ -248,10 +250,10 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 		size_t want = min_size(v.iov_len, max - done), got = want;
 		const char *last = (const char *)v.iov_base + want - 1;
 
-		if (!want || (ends && fm_usable(last, 1, false)))
+		if (!want || (ends && usable(last, 1, false)))
 			got = want;
 		else
-			got = fm_usable(v.iov_base, want, rw->in && !ends);
+			got = usable(v.iov_base, want, rw->in && !ends);
 		done += got;
 		if (got < want)
 			break;
@@ -511,7 +513,7 @@ void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
 	b->len = len;
 	b->mem = b->user;
 	if (!user || !len || !fm_overlaps(user, len) ||
-	    fm_usable(user, len, how & FM_COPY_OUT) < len)
+	    usable(user, len, how & FM_COPY_OUT) < len)
 		return b->mem;
 	b->mem = len <= sizeof(b->small) ? b->small : fm_sys_anon(len);
 	if (!b->mem)
@@ -541,7 +543,7 @@ const char *fm_path(const char *path, char *copy)
 		size_t step = 4096 - ((uintptr_t)(path + n) & 4095);
 
 		step = min_size(step, PATH_MAX + 1 - n);
-		step = fm_usable(path + n, step, false);
+		step = usable(path + n, step, false);
 		if (!step)
 			return path; /* beyond the end of file: EFAULT */
 		for (; step; step--, n++)

@@ -38,7 +38,4 @@ int fm_stdio_flush(FILE *fp, bool lock);
 /* Does the stream end in a regular file that is not managed? */
 bool fm_stdio_may_pin(FILE *fp);
 
-/* fwrite of bytes, all guards. */
-size_t fm_stdio_put(FILE *fp, const void *buf, size_t n, bool lock);
-
 #endif

@@ -6,20 +6,21 @@
 #include "ring.h"
 #include "sys.h"
 
-#define MAX_FDS 4096
-static _Atomic uint32_t fd_bits[65536 / 32]; /* is this number ours */
+#define NUMBERS 65536 /* ours are below; a table of 8 KiB */
+
+static _Atomic uint32_t fd_bits[NUMBERS / 32]; /* is this number ours */
 static _Atomic int fd_count;
 
 bool fm_fd_is_ours(int fd)
 {
-	if (fd < 0 || fd >= 65536 || atomic_load(&fd_count) == 0)
+	if (fd < 0 || fd >= NUMBERS || atomic_load(&fd_count) == 0)
 		return false;
 	return atomic_load(&fd_bits[fd / 32]) >> (fd % 32) & 1;
 }
 
-void fm_fd_add(int fd)
+static void add(int fd)
 {
-	if (fd < 0 || fd >= 65536)
+	if (fd < 0 || fd >= NUMBERS)
 		return;
 	if (!(atomic_fetch_or(&fd_bits[fd / 32], 1u << (fd % 32)) >>
 		      (fd % 32) & 1))
@@ -28,7 +29,7 @@ void fm_fd_add(int fd)
 
 void fm_fd_forget(int fd)
 {
-	if (fd < 0 || fd >= 65536)
+	if (fd < 0 || fd >= NUMBERS)
 		return;
 	if (atomic_fetch_and(&fd_bits[fd / 32], ~(1u << (fd % 32))) >>
 		    (fd % 32) & 1)
@@ -49,7 +50,7 @@ int fm_fds(int *ret, int n)
 
 	if (atomic_load(&fd_count) == 0)
 		return 0;
-	for (int w = 0; w < 65536 / 32 && k < n; w++) {
+	for (int w = 0; w < NUMBERS / 32 && k < n; w++) {
 		uint32_t bits = atomic_load(&fd_bits[w]);
 
 		for (; bits && k < n; bits &= bits - 1)
@@ -59,14 +60,14 @@ int fm_fds(int *ret, int n)
 }
 
 /* Shells and daemons expect low numbers to be free: live in the upper part of
- * what the soft limit allows, below 65536. */
+ * what the soft limit allows, below NUMBERS. */
 int fm_fd_raise(int fd)
 {
 	struct rlimit rl = { 1024, 1024 };
 	long top, got = -EMFILE;
 
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
-	top = rl.rlim_cur > 65536 ? 65536 : (long)rl.rlim_cur;
+	top = rl.rlim_cur > NUMBERS ? NUMBERS : (long)rl.rlim_cur;
 	for (long room = top / 4; room >= 4 && got < 0; room *= 2) {
 		if (room > top - 3)
 			break;
@@ -81,10 +82,10 @@ int fm_fd_raise(int fd)
 		got = next;
 	}
 	if (got < 0) { /* keep what we have */
-		fm_fd_add(fd);
+		add(fd);
 		return fd;
 	}
 	fm_sys_close(fd);
-	fm_fd_add((int)got);
+	add((int)got);
 	return (int)got;
 }

@@ -128,7 +128,8 @@ static void unlock_touched(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(fm_file_page(m->file, m->pgoff + i));
 }
 
-void fm_map_lock_pages(struct fm_map *m)
+/* Every touched page of m, with no write-back in flight. */
+static void lock_pages(struct fm_map *m)
 {
 	fm_map_each(m, 0, fm_map_pages(m), lock_idle, NULL);
 }
@@ -198,7 +199,7 @@ int fm_map_hide(struct fm_map *m, void *arg)
 int fm_map_lock(struct fm_map *m, void *arg)
 {
 	(void)arg;
-	fm_map_lock_pages(m);
+	lock_pages(m);
 	if (m->shared)
 		flush_locked(m);
 	return 0;
@@ -381,7 +382,7 @@ static int pass_through(struct fm_map *m, void *arg)
 {
 	(void)arg;
 	if (m->shared) {
-		fm_map_lock_pages(m);
+		lock_pages(m);
 		fm_map_unlock_pages(m);
 	}
 	return 0;

@@ -40,8 +40,7 @@ int fm_map_retire(struct fm_map *m, void *arg);
 int fm_map_keep(struct fm_map *m, void *arg);
 int fm_munmap_locked(uintptr_t a, size_t len);
 
-/* Lock every touched page of m, with no write-back in flight. */
-void fm_map_lock_pages(struct fm_map *m);
+/* What fm_map_lock has locked. */
 void fm_map_unlock_pages(struct fm_map *m);
 
 /* Make [start, end) unmanaged: flush, radix, objects. Its memory stays, empty; who

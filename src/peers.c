@@ -35,8 +35,8 @@ void fm_peers_give_up(struct fm_file *f, const char *why)
 }
 
 /* Others want files that we serve: they hold the kernel byte and wait for
- * ours to go. */
-void fm_peers_answer_locked(void)
+ * ours to go. Under the space lock. */
+static void answer_locked(void)
 {
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
@@ -54,7 +54,7 @@ void fm_peers_answer(void)
 
 	fm_space_lock(&old);
 	fm_registry_moved();
-	fm_peers_answer_locked();
+	answer_locked();
 	fm_space_unlock(&old);
 }
 
@@ -74,7 +74,7 @@ static void wait_for_engines(struct fm_file *f, bool readers_too)
 			       "here until it runs again", f->path);
 			return;
 		}
-		fm_peers_answer_locked();
+		answer_locked();
 		fm_sys2(SYS_nanosleep, &pause, NULL);
 	}
 }

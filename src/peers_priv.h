@@ -102,7 +102,6 @@ void fm_open_reset(void);
 
 /* peers.c, for the watch: hand over every file that others ask for. */
 void fm_peers_answer(void);
-void fm_peers_answer_locked(void);
 enum fm_claim fm_peers_claim_of(const struct fm_file *f);
 /* Somebody we found uses the file natively. Under the space lock. */
 void fm_peers_give_up(struct fm_file *f, const char *why);

@@ -421,8 +421,8 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
 	return n;
 }
 
-/* Submits and sleeps in one system call. */
-FM_FAULT long fm_ring_do(struct fm_ring *r, struct fm_io *io)
+/* Submits and sleeps in one system call. Returns the result. */
+FM_FAULT static long submit_and_wait(struct fm_ring *r, struct fm_io *io)
 {
 	queue(r, &io, 1);
 	while (!io->done)
@@ -434,7 +434,7 @@ FM_FAULT long fm_ring_do(struct fm_ring *r, struct fm_io *io)
 FM_FAULT long fm_io_once(struct fm_io *io)
 {
 	struct fm_ring *r = fm_ring_get();
-	long res = fm_ring_do(r, io);
+	long res = submit_and_wait(r, io);
 
 	fm_ring_put(r);
 	return res;

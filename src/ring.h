@@ -70,9 +70,7 @@ unsigned fm_ring_look(struct fm_ring *r);
 /* The same, but sleep until at least one is (or none is in flight). */
 unsigned fm_ring_reap(struct fm_ring *r);
 unsigned fm_ring_inflight(const struct fm_ring *r);
-/* Submit one, wait, return its result. */
-long fm_ring_do(struct fm_ring *r, struct fm_io *io);
-/* get + do + put. */
+/* Get a ring, submit one, wait, give the ring back. Returns its result. */
 long fm_io_once(struct fm_io *io);
 
 /* For the guardian, which is alone in this memory: one I/O on the home ring
@@ -89,7 +87,6 @@ long fm_home_fd(uint32_t slot);
 
 /* Descriptor numbers of the engine (rings, uffd, O_PATH). */
 int fm_fd_raise(int fd);   /* move to a high number, register; new or -errno */
-void fm_fd_add(int fd);
 void fm_fd_forget(int fd);
 void fm_fd_drop(int fd);   /* forget and close */
 
