@@ -7,7 +7,6 @@
 
 #include "log.h"
 #include "memory.h"
-#include "sys.h"
 
 #define AUTO_SHARE "50%" /* where cache = auto begins */
 #define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)
@@ -222,16 +221,11 @@ static int set_text(const struct fm_option *o, const char **at,
 	return 0;
 }
 
-static bool is_there(const char *path)
-{
-	return fm_sys4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0;
-}
-
 /* It is taken all the same, it may come to be; but mostly it is a mistake. */
 static void remark_missing(const struct fm_option *o, const char *path,
 			   const struct fm_origin *from)
 {
-	if (is_there(path))
+	if (fm_exists(path))
 		return;
 	if (strpbrk(path, "*?") || *path == '~')
 		fm_complain(from, o->name, path,

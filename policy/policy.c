@@ -109,11 +109,6 @@ static void remark_unknown(char **envp)
 
 /* ---- the policy file --------------------------------------------------- */
 
-static bool exists(const char *path)
-{
-	return fm_sys4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0;
-}
-
 /* DIR MIDDLE NAME.policy into buf, when there is such a file. */
 static bool candidate(char *buf, size_t size, const char *dir,
 		      const char *middle)
@@ -123,7 +118,7 @@ static bool candidate(char *buf, size_t size, const char *dir,
 	return dir && dir[0] == '/' &&
 	       !fm_join(head, sizeof(head), dir, middle, "/fastmap/") &&
 	       !fm_join(buf, size, head, start.who.name, ".policy") &&
-	       exists(buf);
+	       fm_exists(buf);
 }
 
 static bool find_file(char *buf, size_t size)

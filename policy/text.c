@@ -183,6 +183,11 @@ int fm_read_text(struct fm_arena *a, const char *path, char **ret)
 	return r;
 }
 
+bool fm_exists(const char *path)
+{
+	return fm_sys4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0;
+}
+
 int fm_join(char *buf, size_t size, const char *a, const char *b,
 	    const char *c)
 {

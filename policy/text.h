@@ -46,12 +46,14 @@ struct fm_kept_files {
 void fm_read_keep(struct fm_kept_files *k); /* zeroed; this thread, for good */
 void fm_read_retry(struct fm_kept_files *k); /* what there was not */
 
+bool fm_exists(const char *path);
+
 /* Join; -1 when it does not fit. */
 int fm_join(char *buf, size_t size, const char *a, const char *b,
 	    const char *c);
 
 /* The path with symbolic links, "." and ".." resolved as far as it exists;
- * the rest is kept as text. Returns 0 or -errno. */
+ * the rest is kept as text. Returns 0 or -errno; -ENOENT without /proc. */
 int fm_resolve(const char *path, char *buf, size_t size);
 
 #endif
