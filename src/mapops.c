@@ -17,6 +17,7 @@
 #include "lazy.h"
 #include "map.h"
 #include "page.h"
+#include "pin.h"
 #include "space.h"
 #include "uffd.h"
 #include "wb.h"
@@ -190,7 +191,7 @@ static void flush_locked(struct fm_map *m)
 int fm_map_hide(struct fm_map *m, void *arg)
 {
 	(void)arg;
-	fm_space_hiding();
+	fm_space_hiding(atomic_load(&m->start), atomic_load(&m->end));
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
 	fm_ahead_forget(m);
 	return 0;
@@ -205,10 +206,16 @@ int fm_map_lock(struct fm_map *m, void *arg)
 	return 0;
 }
 
-static void hide_and_lock(struct fm_map *m)
+/* To a system call that uses it the kernel's answer would be EFAULT from here on,
+ * where something else is to be there the next moment. */
+int fm_map_lock_unused(struct fm_map *m, void *arg)
 {
-	fm_map_hide(m, NULL);
-	fm_map_lock(m, NULL);
+	fm_map_lock_pages(m);
+	fm_pin_wait(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT);
+	if (m->shared)
+		flush_locked(m);
+	(void)arg;
+	return 0;
 }
 
 int fm_map_show_and_unlock(struct fm_map *m, void *arg)
@@ -295,7 +302,8 @@ int fm_range_release(uintptr_t start, uintptr_t end)
 	if (err)
 		return err;
 	for (size_t k = 0; k < l.n; k++) {
-		hide_and_lock(l.v[k]);
+		fm_map_hide(l.v[k], NULL);
+		fm_map_lock_unused(l.v[k], NULL);
 		fm_uffd_drop(fm_map_addr(l.v[k], 0),
 			     fm_map_pages(l.v[k]) << FM_PAGE_SHIFT);
 		fm_map_retire(l.v[k], NULL);
@@ -315,7 +323,8 @@ static int unmap_one(struct fm_map *m)
 {
 	int err;
 
-	hide_and_lock(m);
+	fm_map_hide(m, NULL);
+	fm_map_lock(m, NULL);
 	if (fm_kept_put(m))
 		return fm_map_retire(m, NULL);
 	err = fm_sys_munmap((void *)atomic_load(&m->start),

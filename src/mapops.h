@@ -27,10 +27,12 @@ int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg);
 /* Steps of taking a mapping out, as fm_map_fn. flush: write what only m may
  * hold. hide: unknown to the fault path, nothing read ahead. lock: every
  * touched page locked, nothing dirty; several mappings are locked in the order
- * of their pages. show_and_unlock undoes both. */
+ * of their pages. lock_unused: and no system call uses
+ * them, for something else takes their place. show_and_unlock undoes both. */
 int fm_map_flush(struct fm_map *m, void *arg);
 int fm_map_hide(struct fm_map *m, void *arg);
 int fm_map_lock(struct fm_map *m, void *arg);
+int fm_map_lock_unused(struct fm_map *m, void *arg);
 int fm_map_show_and_unlock(struct fm_map *m, void *arg);
 /* Cut and write back what is about to go, and list it; then, one by one
  * (aliases share locks), hide, lock and either retire, when the memory

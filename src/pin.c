@@ -9,6 +9,7 @@
 #include "page.h"
 #include "space.h"
 
+#define PATIENCE 2000 /* times 0.1 ms */
 #define BLOCK 256u
 #define BLOCKS 256u /* BLOCK * BLOCKS: fm_pin.slot has 16 bits */
 
@@ -30,13 +31,12 @@ static FM_FAULT struct slot *slot_at(uint32_t i)
 	return &atomic_load(&blocks[i / BLOCK])[i % BLOCK];
 }
 
-enum kind { ANY, INBOUND, INBOUND_READY };
+enum kind { ANY, READY, INBOUND, INBOUND_READY };
 
 static FM_FAULT bool is_kind(const struct slot *s, enum kind kind)
 {
-	return kind == ANY ||
-	       (atomic_load(&s->in) &&
-		(kind == INBOUND || atomic_load(&s->ready)));
+	return (kind == ANY || kind == READY || atomic_load(&s->in)) &&
+	       (kind == ANY || kind == INBOUND || atomic_load(&s->ready));
 }
 
 static FM_FAULT bool overlaps(const void *addr, size_t len, enum kind kind)
@@ -58,6 +58,19 @@ static FM_FAULT bool overlaps(const void *addr, size_t len, enum kind kind)
 FM_FAULT bool fm_pinned(const void *addr, size_t len)
 {
 	return overlaps(addr, len, ANY);
+}
+
+bool fm_pin_wait(const void *addr, size_t len)
+{
+	const struct timespec pause = { 0, 100000 };
+
+	fm_fence();
+	for (int waits = 0; overlaps(addr, len, READY); waits++) {
+		if (waits == PATIENCE || fm_delivery() == FM_DELIVERY_THREAD)
+			return false;
+		fm_sys2(SYS_nanosleep, &pause, NULL);
+	}
+	return true;
 }
 
 FM_FAULT bool fm_pinned_in(const void *addr, size_t len)
@@ -162,6 +175,7 @@ static bool forbids(struct fm_map *m, bool in)
 static enum state settled(uintptr_t a, bool in)
 {
 	unsigned e = fm_epoch_enter();
+	uint32_t before = fm_space_shown();
 	struct fm_map *m = fm_space_find(a);
 	enum state ok = SETTLED;
 
@@ -177,6 +191,8 @@ static enum state settled(uintptr_t a, bool in)
 		     (fm_mode(m, i) & (need | PM_LAZY)) == need
 			     ? SETTLED
 			     : ABSENT;
+	} else if (fm_space_hides(a, a + 1) || fm_space_shown() != before) {
+		ok = ABSENT; /* another takes its place */
 	}
 	fm_epoch_leave(e);
 	return ok;
@@ -209,16 +225,20 @@ static bool all_settled(uintptr_t a, uintptr_t end, bool in)
 	return true;
 }
 
-/* While it waits for a page a pin holds nobody up who hands the file over; who
- * does has taken the page's permission first and looks at `ready` then. */
+/* While it waits for a page a pin holds nobody up who hands the file over, or puts
+ * another mapping there; who does has taken the page's permission, or hidden it, first
+ * and looks at `ready` then. */
 static uintptr_t settle_pin(struct slot *s, uintptr_t a, uintptr_t end, bool in)
 {
 	uintptr_t got;
 
 	for (;;) {
+		uint32_t before = fm_space_shown();
+
 		got = settle(a, end, in);
 		atomic_store(&s->ready, 1);
-		if (!in || all_settled(a, got, in))
+		if ((!in && fm_space_as_before(before)) ||
+		    all_settled(a, got, in))
 			return got;
 		atomic_store(&s->ready, 0);
 	}

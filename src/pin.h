@@ -6,9 +6,10 @@
  * lock before it looks at the pins. So one of the two sees the other.
  *
  * While it waits for a page, a pin need not be respected by who only wants to
- * see the next store (write-back) or moves the page elsewhere (demotion): the
- * owner says when it has all of its pages and then looks at them once more; the
- * others take the permission to write first and look at the pins then.
+ * see the next store (write-back), moves the page elsewhere (demotion) or maps
+ * something else there: the owner says when it has all of its pages and then
+ * looks at them once more; the others take the permission to write first, or
+ * hide the page, and look at the pins then.
  */
 #ifndef FM_PIN_H
 #define FM_PIN_H
@@ -20,6 +21,9 @@
 /* [fault] Does any pin (any inbound pin) overlap? */
 bool fm_pinned(const void *addr, size_t len);
 bool fm_pinned_in(const void *addr, size_t len);
+/* What is there is hidden and locked: until no system call uses it any more, or for
+ * 0.2 s (false). Not where the kernel can wait for what comes in its place. */
+bool fm_pin_wait(const void *addr, size_t len);
 /* [fault] Take the permission to store into page i of m, which is locked, from
  * its mode; the protection is the caller's to set. False: an inbound pin that
  * does not wait for its pages uses it, nothing happened. */

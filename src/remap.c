@@ -180,7 +180,7 @@ static int shut(const struct fm_list *src, const struct fm_list *target)
 		all.v[all.n++] = target->v[k];
 	sort(&all);
 	fm_list_each(&all, fm_map_hide, NULL);
-	fm_list_each(&all, fm_map_lock, NULL);
+	fm_list_each(&all, fm_map_lock_unused, NULL);
 	fm_free(all.v);
 	return 0;
 }

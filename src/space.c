@@ -32,12 +32,25 @@ void fm_space_lock(uint64_t *ret_mask)
 enum { NOTHING, HIDING, AWAITED };
 static _Atomic uint32_t hiding; /* futex */
 static _Atomic uint32_t shown;  /* how often it has been over */
+static _Atomic uintptr_t hidden_from, hidden_to; /* all that is, and between */
 
-void fm_space_hiding(void)
+/* It lives on, as what is hidden or what comes in its place: the hooks must look. */
+static void begin_hiding(uintptr_t start, uintptr_t end)
 {
-	uint32_t nothing = NOTHING;
+	atomic_store(&hidden_from, start);
+	atomic_store(&hidden_to, end);
+	atomic_fetch_add(&fm_live_maps, 1);
+	atomic_store(&hiding, HIDING);
+}
 
-	atomic_compare_exchange_strong(&hiding, &nothing, HIDING);
+void fm_space_hiding(uintptr_t start, uintptr_t end)
+{
+	if (!atomic_load(&hiding))
+		begin_hiding(start, end);
+	if (start < atomic_load(&hidden_from))
+		atomic_store(&hidden_from, start);
+	if (end > atomic_load(&hidden_to))
+		atomic_store(&hidden_to, end);
 }
 
 FM_FAULT uint32_t fm_space_shown(void)
@@ -59,13 +72,29 @@ FM_FAULT bool fm_space_wait_hidden(uint32_t before)
 	return true;
 }
 
+FM_FAULT bool fm_space_hides(uintptr_t start, uintptr_t end)
+{
+	return atomic_load(&hiding) && start < atomic_load(&hidden_to) &&
+	       atomic_load(&hidden_from) < end && !fm_space_locked();
+}
+
+FM_FAULT bool fm_space_as_before(uint32_t before)
+{
+	return !atomic_load(&hiding) && atomic_load(&shown) == before;
+}
+
+static void end_hiding(void)
+{
+	atomic_fetch_add(&shown, 1); /* first: see fm_space_wait_hidden */
+	if (atomic_exchange(&hiding, NOTHING) == AWAITED)
+		fm_futex_wake(&hiding, 1 << 30);
+	atomic_fetch_sub(&fm_live_maps, 1);
+}
+
 void fm_space_unlock(const uint64_t *mask)
 {
-	if (atomic_load(&hiding)) {
-		atomic_fetch_add(&shown, 1); /* first: see fm_space_wait_hidden */
-		if (atomic_exchange(&hiding, NOTHING) == AWAITED)
-			fm_futex_wake(&hiding, 1 << 30);
-	}
+	if (atomic_load(&hiding))
+		end_hiding();
 	atomic_store(&lock_owner, NULL);
 	fm_unlock(&lock);
 	fm_restore_signals(mask);
@@ -219,9 +248,28 @@ int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map)
 	return set_level(root, 0, start, end, value);
 }
 
+/* What is hidden is about to be something else, or the same again. */
+static bool look(uintptr_t a, uintptr_t end)
+{
+	for (;;) {
+		uint32_t before = fm_space_shown();
+		uintptr_t at;
+
+		if (fm_space_next(a, end, &at))
+			return true;
+		if (fm_space_hides(a, end)) {
+			fm_check_ask(&lock, FM_RANK_SPACE);
+			fm_space_wait_hidden(before);
+		} else if (fm_space_locked() ||
+			   atomic_load(&shown) == before) {
+			return false;
+		}
+	}
+}
+
 bool fm_overlaps(const void *addr, size_t len)
 {
-	uintptr_t a = (uintptr_t)addr, at;
+	uintptr_t a = (uintptr_t)addr;
 	bool (*touch)(uintptr_t, size_t);
 
 	if (!fm_active() || !len || a >= atomic_load(&high) ||
@@ -231,5 +279,5 @@ bool fm_overlaps(const void *addr, size_t len)
 	if (touch)
 		touch(a, len);
 	fm_window_avoid(a, len);
-	return fm_space_next(a, a + len, &at) != NULL;
+	return look(a, a + len);
 }

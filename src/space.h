@@ -21,12 +21,16 @@ void fm_space_lock(uint64_t *ret_mask);
 void fm_space_unlock(const uint64_t *mask);
 bool fm_space_locked(void);
 
-/* The holder hides ranges that programs may still use (MAP_FIXED over them,
- * mremap): faults that find nothing wait until it unlocks. */
-void fm_space_hiding(void);
+/* The holder hides a range that programs may still use (MAP_FIXED over it,
+ * mremap): faults that find nothing, and who asks what is there, wait until it
+ * unlocks. */
+void fm_space_hiding(uintptr_t start, uintptr_t end);
+/* [fault] Is something there perhaps hidden right now, by another thread? */
+bool fm_space_hides(uintptr_t start, uintptr_t end);
 /* [fault] What it said before the look that found nothing. True: something was hidden
  * then, or since, and is not any more: look again. */
 uint32_t fm_space_shown(void);
+bool fm_space_as_before(uint32_t before); /* and nothing was hidden since */
 bool fm_space_wait_hidden(uint32_t before);
 
 /* [fault] */
