@@ -378,11 +378,25 @@ int fm_munmap(void *addr, size_t len)
 
 /* ---- mprotect --------------------------------------------------------- */
 
-static int may_protect(struct fm_map *m, void *arg)
-{
-	int prot = *(int *)arg;
+/* Mappings one behind the other that have one protection, and may have another. */
+struct run {
+	uintptr_t start, end;
+	int was, prot;
+};
 
-	return (prot & PROT_WRITE) && m->shared && !m->maywrite ? -EACCES : 0;
+static int join_run(struct fm_map *m, void *arg)
+{
+	struct run *r = arg;
+	int was = atomic_load(&m->prot);
+
+	if (atomic_load(&m->start) != r->end ||
+	    (r->end > r->start && was != r->was))
+		return 1;
+	if ((r->prot & PROT_WRITE) && m->shared && !m->maywrite)
+		return -EACCES;
+	r->was = was;
+	r->end = atomic_load(&m->end);
+	return 0;
 }
 
 /* Let faults that have begun end: a frame that is being moved in is unprotected
@@ -402,20 +416,14 @@ static int pass_through(struct fm_map *m, void *arg)
  * become dirty after the look. */
 static int hide_map(struct fm_map *m, void *arg)
 {
-	int prot = PROT_READ, err = 0;
+	int prot = PROT_READ;
 
 	if (!m->shared || (!(atomic_load(&m->prot) & PROT_WRITE) &&
 			   !still_dirty(m)))
 		return 0;
 	protect_map(m, &prot);
 	pass_through(m, NULL);
-	if (still_dirty(m))
-		err = fm_map_flush(m, arg);
-	if (err) {
-		prot = atomic_load(&m->prot);
-		protect_map(m, &prot);
-	}
-	return err;
+	return still_dirty(m) ? fm_map_flush(m, arg) : 0;
 }
 
 static int note_prot(struct fm_map *m, void *arg)
@@ -425,29 +433,55 @@ static int note_prot(struct fm_map *m, void *arg)
 	return 0;
 }
 
+static int stay(struct fm_map *m, void *arg)
+{
+	atomic_store(&m->prot, *(int *)arg);
+	return reopen_map(m, NULL);
+}
+
+/* All of it, or nothing. */
+static int protect_run(struct run *r)
+{
+	int err = 0;
+
+	/* PROT_EXEC alone takes reading away where the CPU has protection keys. */
+	if (!(r->prot & (PROT_READ | PROT_WRITE)))
+		err = fm_range_maps(r->start, r->end, hide_map, NULL);
+	/* Permission first known to the fault path, then to the hardware when
+	 * it grows; the other way round when it shrinks. */
+	if (r->prot & PROT_WRITE) {
+		fm_range_maps(r->start, r->end, note_prot, &r->prot);
+		fm_range_maps(r->start, r->end, pass_through, NULL);
+	}
+	if (!err)
+		err = fm_sys_mprotect((void *)r->start, r->end - r->start, r->prot);
+	if (err)
+		fm_range_maps(r->start, r->end, stay, &r->was);
+	else if (!(r->prot & PROT_WRITE))
+		fm_range_maps(r->start, r->end, note_prot, &r->prot);
+	return err;
+}
+
+/* As the kernel goes along: up to what refuses, or is not there. */
 static int mprotect_locked(uintptr_t a, uintptr_t end, int prot)
 {
 	int err = fm_range_cut(a, end);
 
-	if (!err)
-		err = fm_range_maps(a, end, may_protect, &prot);
-	if (err)
-		return err;
-	/* PROT_EXEC alone takes reading away where the CPU has protection keys. */
-	if (!(prot & (PROT_READ | PROT_WRITE))) {
-		err = fm_range_maps(a, end, hide_map, NULL);
-		if (err)
-			return err;
+	while (!err && a < end) {
+		struct run r = { .start = a, .end = a, .prot = prot };
+		uintptr_t at = end;
+
+		fm_space_next(a, end, &at);
+		if (at > a) {
+			err = fm_sys_mprotect((void *)a, at - a, prot);
+			a = at;
+			continue;
+		}
+		err = fm_range_maps(a, end, join_run, &r);
+		if (r.end > a)
+			err = protect_run(&r);
+		a = r.end;
 	}
-	/* Permission first known to the fault path, then to the hardware when
-	 * it grows; the other way round when it shrinks. */
-	if (prot & PROT_WRITE) {
-		fm_range_maps(a, end, note_prot, &prot);
-		fm_range_maps(a, end, pass_through, NULL);
-	}
-	err = fm_sys_mprotect((void *)a, end - a, prot);
-	if (!(prot & PROT_WRITE) && !err)
-		fm_range_maps(a, end, note_prot, &prot);
 	return err;
 }
 
