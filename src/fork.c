@@ -84,17 +84,32 @@ static void each_map(void (*fn)(struct fm_map *m))
 
 /* ---- parent ------------------------------------------------------------ */
 
-static void advise(struct fm_map *m, int advice)
+#define TRIES 20 /* 5 ms apart */
+
+static int advise(struct fm_map *m, int advice)
 {
 	uintptr_t a = atomic_load(&m->start);
 
-	fm_sys_madvise((void *)a, atomic_load(&m->end) - a, advice);
+	return fm_sys_madvise((void *)a, atomic_load(&m->end) - a, advice);
 }
 
-static void show_own(struct fm_map *m)
+/* Memory, and room for one more mapping of the kernel's, may come. */
+static int show_own(struct fm_file *f)
 {
-	if (has_own(m))
-		advise(m, MADV_DOFORK);
+	const struct timespec rest = { 0, 5000000 };
+	struct fm_map *m = atomic_load(&f->maps);
+	int err = 0;
+
+	for (; m && !err; m = atomic_load(&m->file_next)) {
+		if (!has_own(m))
+			continue;
+		err = advise(m, MADV_DOFORK);
+		for (int k = 1; err && k < TRIES; k++) {
+			fm_sys2(SYS_nanosleep, &rest, NULL);
+			err = advise(m, MADV_DOFORK);
+		}
+	}
+	return err;
 }
 
 static void hide_own(struct fm_map *m)
@@ -138,6 +153,9 @@ static void before(struct fm_file *f)
 	if (writable && (own || fm_peers_fd() < 0) &&
 	    fm_demote_locked(f, "fork"))
 		hold_private(f); /* it failed, and let go */
+	/* The kernel takes along what is its own. */
+	if (own && show_own(f) && fm_demote_locked(f, "fork"))
+		hold_private(f);
 }
 
 /* Also when nothing is mapped: the child must not inherit a lock that another
@@ -149,7 +167,6 @@ void fm_fork_prepare(void)
 	for (uint32_t id = 0; id < fm_file_top(); id++)
 		if (fm_file_at(id))
 			before(fm_file_at(id));
-	each_map(show_own);
 	fm_alloc_lock();
 }
 
@@ -184,6 +201,15 @@ static int lay(struct fm_file *f)
 	}
 	fm_pieces_join(f, &pieces, !err);
 	return err;
+}
+
+/* Not a hole: its pages came along, for some are the program's own. */
+static bool came_along(struct fm_map *m)
+{
+	unsigned char vec;
+
+	return fm_sys3(SYS_mincore, atomic_load(&m->start), FM_PAGE, &vec) !=
+	       -ENOMEM;
 }
 
 /* What could not be laid: pages that came along stay, everything else is to raise
@@ -227,7 +253,7 @@ static void cover_rest(struct fm_file *f, int empty)
 	for (; m; m = atomic_load(&m->file_next)) {
 		struct rest r = { m, 0, empty };
 
-		if (!m->shared)
+		if (!m->shared && came_along(m))
 			fm_map_each(m, 0, fm_map_pages(m), cover_to, &r);
 		cover(&r, fm_map_pages(m));
 	}
@@ -375,21 +401,13 @@ static int placeholder(struct fm_map *m, int empty)
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 
-/* Not a hole: its pages came along, for some are the program's own. */
-static bool came_along(struct fm_map *m)
-{
-	unsigned char vec;
-
-	return fm_sys3(SYS_mincore, atomic_load(&m->start), FM_PAGE, &vec) !=
-	       -ENOMEM;
-}
-
 /* Private mappings with pages of their own at once, the others when touched.
  * Returns whether something is left for later. */
 static bool begin_file(struct fm_file *f, int empty)
 {
 	struct fm_map *m, *next;
 	int err = nlazy == FM_MAX_FILES ? -ENOSPC : 0;
+	bool lost = false;
 
 	for (m = atomic_load(&f->maps); m && !err; m = next) {
 		next = atomic_load(&m->file_next);
@@ -397,13 +415,15 @@ static bool begin_file(struct fm_file *f, int empty)
 			err = fm_demote_lay(f, m);
 			if (!err)
 				forget(m);
+		} else if ((lost = has_own(m))) { /* the file has older bytes */
+			err = -ENOMEM;
 		} else {
 			err = empty < 0 ? empty : placeholder(m, empty);
 		}
 	}
 	if (err) { /* no empty file, or no room: all of it now */
 		fm_peers_join(f, has_shared_writable(f));
-		err = lay(f);
+		err = lost ? err : lay(f);
 		if (err) {
 			cover_rest(f, empty);
 			give_up(f, err);
