@@ -296,7 +296,7 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		return err;
 	}
 	q->left = "another process uses it";
-	if (q->shared && fm_peers_enter(f, write, q->fd))
+	if (fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
 	/* Signal delivery with io_uring survives without one when the program
 	 * closes our descriptors (lost.h); nothing is dirty in a file that is

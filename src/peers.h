@@ -14,7 +14,7 @@
 
 struct fm_file;
 
-/* Under the space lock, before a shared mapping of the file is adopted, each
+/* Under the space lock, before a mapping of the file is adopted, each
  * time (the first for writing upgrades); fd is the program's. 0: the file may
  * be ours. 1: somebody else has it; they have been told and have handed it to
  * the kernel, and so must we. */

@@ -173,13 +173,15 @@ void fm_watch_drop(struct fm_file *f)
 
 /* ---- what happened ----------------------------------------------------- */
 
-/* Our clean copies may be old: load them again. */
+/* Our clean copies may be old: load them again. What lies beyond the end is gone. */
 static void refresh(struct fm_file *f)
 {
 	struct fm_range r;
 
-	if (!fm_range_lock(f, 0, 0, &r))
-		fm_range_unlock(&r, true, false);
+	if (fm_range_lock(f, 0, 0, &r))
+		return;
+	r.whole = ((uint64_t)fm_file_size(f) + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	fm_range_unlock(&r, true, true);
 }
 
 static void foreign(struct fm_file *f, uint64_t mask, int pid)

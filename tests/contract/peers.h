@@ -18,7 +18,7 @@ struct peer {
 };
 
 struct order {
-	char op; /* m map, u unmap, r read map, w write map, R W by system call */
+	char op; /* m map, u unmap, r read map, w write map, R W T by system call */
 	int prot, flags;
 	size_t off, len;
 	unsigned char value;
@@ -117,6 +117,11 @@ CT_UNUSED static int peer_write(struct peer p, size_t off, unsigned char v)
 	return peer_do(p, (struct order){ .op = 'W', .off = off, .value = v });
 }
 
+CT_UNUSED static int peer_size(struct peer p, size_t size)
+{
+	return peer_do(p, (struct order){ .op = 'T', .off = size });
+}
+
 CT_UNUSED static void peer_end(struct peer p)
 {
 	int status;
@@ -146,6 +151,8 @@ static int peer_obey(int fd, char **map, const struct order *o)
 		return pread(fd, &b, 1, (off_t)o->off) == 1 ? b : -1;
 	case 'W':
 		return pwrite(fd, &b, 1, (off_t)o->off) == 1 ? 0 : -1;
+	case 'T':
+		return ftruncate(fd, (off_t)o->off);
 	case 'k':
 		kill(getpid(), SIGKILL);
 	}
