@@ -117,17 +117,24 @@ static size_t items(void *buf, size_t size, size_t n, FILE *fp, bool lock)
 	return got == bytes ? n : got / size;
 }
 
+/* Nothing was mapped when the call began; it may have waited for long. */
+static size_t told(size_t got)
+{
+	fm_told(0);
+	return got;
+}
+
 FM_HOOK size_t fread(void *buf, size_t size, size_t n, FILE *fp)
 {
 	if (!fm_active())
-		return FM_LATE(fread)(buf, size, n, fp);
+		return told(FM_LATE(fread)(buf, size, n, fp));
 	return items(buf, size, n, fp, true);
 }
 
 FM_HOOK size_t fread_unlocked(void *buf, size_t size, size_t n, FILE *fp)
 {
 	if (!fm_active())
-		return FM_LATE(fread_unlocked)(buf, size, n, fp);
+		return told(FM_LATE(fread_unlocked)(buf, size, n, fp));
 	return items(buf, size, n, fp, false);
 }
 
@@ -160,16 +167,17 @@ static int see_empty(FILE *fp, bool lock)
 	return buffered(fp) ? 0 : see(fp, lock);
 }
 
-/* `sees` is what one of these has said. */
+/* `sees` is what one of these has said. Also told of is who began when nothing was
+ * mapped: he may have waited for long. */
 #define SEEN(type, sees, none, call)                                       \
-	const int seen = fm_active() ? (sees) : 0;                         \
+	const int seen = fm_active() ? (sees) : 1;                         \
 	type r;                                                            \
 									   \
 	if (seen < 0)                                                      \
 		return none;                                               \
 	r = call;                                                          \
 	if (seen)                                                          \
-		fm_hear_others();                                          \
+		fm_told(0);                                                \
 	return r
 
 FM_HOOK int fgetc(FILE *fp)

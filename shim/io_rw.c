@@ -60,7 +60,7 @@ FM_SLOW ssize_t guarded(int fd, void *buf, size_t n, off_t off, bool in,
 FM_HOOK ssize_t read(int fd, void *buf, size_t n)
 {
 	if (!fm_active())
-		return FM_PASS(read, SYS_read, fd, buf, n);
+		return fm_told(FM_PASS(read, SYS_read, fd, buf, n));
 	return guarded(fd, buf, n, FM_HERE, true, call_read);
 }
 

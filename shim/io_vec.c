@@ -110,7 +110,7 @@ static bool plain(const struct iovec *iov, int cnt)
 FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
 {
 	if (plain(iov, cnt))
-		return FM_PASS(readv, SYS_readv, fd, iov, cnt);
+		return fm_told(FM_PASS(readv, SYS_readv, fd, iov, cnt));
 	return guarded(fd, iov, cnt, FM_HERE, 0, true, call_readv);
 }
 
