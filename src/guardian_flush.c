@@ -18,8 +18,9 @@
  *    may have stored, and the page table shows the page.
  *  - first store to a clean page: bit, then un-protect.
  *  - write-back: protected, bit kept until the write has completed, and kept
- *    beyond it when a store came in between. Direct writes in flight are
- *    finished by the kernel before it reports the death.
+ *    beyond it when a store came in between. Direct writes that are in
+ *    flight are waited for: on a page that has been written to the page cache
+ *    meanwhile the kernel would report EIO to the next who syncs the file.
  *  - eviction: only clean pages leave.
  *  - munmap: flushed and locked while it is still mapped.
  *  - split: the upper piece is in the list before the lower one is cut.
@@ -229,6 +230,7 @@ static void flush_file(const struct fm_guard_files *g, struct fm_file *f)
 
 void fm_guardian_flush(const struct fm_guard_files *g)
 {
+	fm_rings_settle();
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
 
