@@ -210,7 +210,7 @@ int fm_map_lock(struct fm_map *m, void *arg)
  * where something else is to be there the next moment. */
 int fm_map_lock_unused(struct fm_map *m, void *arg)
 {
-	fm_map_lock_pages(m);
+	lock_pages(m);
 	fm_pin_wait(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT);
 	if (m->shared)
 		flush_locked(m);
