@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include "reads.h"
 #include "unsaid.h"
@@ -118,6 +119,17 @@ static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
 	return fm_change_lock(c, off, len);
 }
 
+#define XFS 0x58465342
+
+/* Pages of private mappings that the program has stored to: where bytes move, ext4 takes
+ * them away, as truncation does; XFS leaves them. */
+static bool takes_copies(int fd)
+{
+	struct statfs fs;
+
+	return fm_sys2(SYS_fstatfs, fd, &fs) || fs.f_type != XFS;
+}
+
 static bool sane(off_t off, off_t len)
 {
 	off_t end;
@@ -139,7 +151,7 @@ FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
 	r = lock_alloc(&c, mode, off, len, &discard);
 	if (r == 0)
 		r = FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
-	fm_change_end(&c, r == 0, discard);
+	fm_change_end(&c, r == 0, discard && takes_copies(fd));
 	return r;
 }
 
