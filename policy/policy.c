@@ -189,13 +189,24 @@ static void take_env(struct fm_set *set)
 
 /* ---- the whole --------------------------------------------------------- */
 
-static void order_watermarks(struct fm_policy *p, const char *where)
+/* How many had to be set right, for `where`: 0 or 1. */
+static int order_watermarks(struct fm_policy *p, const char *where)
 {
 	if (p->wb_low < p->wb_high)
-		return;
+		return 0;
 	p->wb_low = p->wb_high / 2;
 	fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u", where,
 	       p->wb_low);
+	return 1;
+}
+
+static int order_all_watermarks(struct fm_set *set)
+{
+	int n = order_watermarks(&set->defaults, "policy");
+
+	for (struct fm_section *s = set->sections; s; s = s->next)
+		n += order_watermarks(&s->policy, s->pattern);
+	return n;
 }
 
 static bool skipped(const struct fm_set *set)
@@ -223,9 +234,7 @@ static struct fm_set *build(void)
 	take_file(set);
 	take_log_level(set, true);
 	take_env(set);
-	order_watermarks(&set->defaults, "policy");
-	for (struct fm_section *s = set->sections; s; s = s->next)
-		order_watermarks(&s->policy, s->pattern);
+	order_all_watermarks(set);
 	if (skipped(set))
 		set->process.mode = FM_MODE_OFF;
 	return set;
@@ -314,5 +323,5 @@ int fm_policy_check(const char *file)
 		return 1;
 	}
 	fm_parse_text(set, file, text, &who, &problems);
-	return problems;
+	return problems + order_all_watermarks(set);
 }

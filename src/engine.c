@@ -282,7 +282,7 @@ static int start(void)
 	int err;
 
 	if (on_valgrind())
-		return refuse("running on valgrind", -EOPNOTSUPP,
+		return refuse("starting on valgrind", -EOPNOTSUPP,
 			      "it knows neither userfaultfd nor our clone");
 	if (few_descriptors())
 		return refuse("reserving descriptors", -EMFILE,
