@@ -424,16 +424,25 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
 
 /* A store to memory that the program may only read: give the memory the
  * program's protection and let the access run into it again, so that the
- * kernel raises the signal (and writes the core) as it would have. */
-static FM_FAULT bool refuse(struct fm_map *m)
+ * kernel raises the signal (and writes the core) as it would have. Under the space
+ * lock, or what is mapped there meanwhile would get that protection; for which a
+ * fault may not wait, but try again. */
+static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a)
 {
-	if (atomic_exchange(&m->vma_prot, true))
+	const struct timespec pause = { 0, 50000 };
+	uint64_t mask;
+
+	if (atomic_load(&m->vma_prot))
 		return false; /* protected already: missing page, load it */
-	for (int was = -1, prot; was != (prot = atomic_load(&m->prot));
-	     was = prot)
+	if (!fm_space_trylock(&mask)) {
+		fm_sys2(SYS_nanosleep, &pause, NULL);
+		return true;
+	}
+	if (fm_space_find(a) == m && !atomic_exchange(&m->vma_prot, true))
 		fm_sys_mprotect((void *)atomic_load(&m->start),
 				atomic_load(&m->end) - atomic_load(&m->start),
-				prot);
+				atomic_load(&m->prot));
+	fm_space_unlock(&mask);
 	return true;
 }
 
@@ -482,7 +491,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	int err;
 
 	if (acc.write && !(atomic_load(&m->prot) & PROT_WRITE)) {
-		if (refuse(m))
+		if (refuse(m, a))
 			return FM_FAULT_RETRY;
 		acc.write = false;
 	}

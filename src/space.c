@@ -29,6 +29,17 @@ void fm_space_lock(uint64_t *ret_mask)
 	atomic_store(&lock_owner, &fm_signals_blocked);
 }
 
+FM_FAULT bool fm_space_trylock(uint64_t *ret_mask)
+{
+	fm_block_signals(ret_mask);
+	if (fm_trylock(&lock)) {
+		atomic_store(&lock_owner, &fm_signals_blocked);
+		return true;
+	}
+	fm_restore_signals(ret_mask);
+	return false;
+}
+
 enum { NOTHING, HIDING, AWAITED };
 static _Atomic uint32_t hiding; /* futex */
 static _Atomic uint32_t shown;  /* how often it has been over */
@@ -83,7 +94,7 @@ FM_FAULT bool fm_space_as_before(uint32_t before)
 	return !atomic_load(&hiding) && atomic_load(&shown) == before;
 }
 
-static void end_hiding(void)
+static FM_FAULT void end_hiding(void)
 {
 	atomic_fetch_add(&shown, 1); /* first: see fm_space_wait_hidden */
 	if (atomic_exchange(&hiding, NOTHING) == AWAITED)
@@ -91,7 +102,7 @@ static void end_hiding(void)
 	atomic_fetch_sub(&fm_live_maps, 1);
 }
 
-void fm_space_unlock(const uint64_t *mask)
+FM_FAULT void fm_space_unlock(const uint64_t *mask)
 {
 	if (atomic_load(&hiding))
 		end_hiding();

@@ -18,7 +18,8 @@ struct fm_map;
 
 /* Lock order 1. Blocks signals while held. [any] */
 void fm_space_lock(uint64_t *ret_mask);
-void fm_space_unlock(const uint64_t *mask);
+bool fm_space_trylock(uint64_t *ret_mask); /* [fault] */
+void fm_space_unlock(const uint64_t *mask); /* [fault] */
 bool fm_space_locked(void);
 
 /* The holder hides a range that programs may still use (MAP_FIXED over it,
