@@ -69,7 +69,7 @@ int fm_file_sync(struct fm_file *f)
 {
 	int err = fm_wb_file(f), late = fm_wb_error(f);
 
-	return err ? err : late;
+	return fm_wb_told(err ? err : late);
 }
 
 /* Called before every fork, spawn and exec as well: from then on another

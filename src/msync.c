@@ -79,8 +79,7 @@ static int sync_parts(struct sync_range *s, int flags)
 		int err = sync_part(p, last, flags);
 
 		if (err && !res)
-			res = err == -ENOSPC || err == -EIO || err == -EDQUOT ?
-				      err : -EIO;
+			res = fm_wb_told(err);
 		fm_file_put(p->file);
 	}
 	s->n = 0;

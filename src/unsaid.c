@@ -5,6 +5,7 @@
 #include "space.h"
 #include "sys.h"
 #include "types.h"
+#include "wb.h"
 
 #define MOST 64 /* files; then the oldest is forgotten */
 
@@ -65,5 +66,5 @@ int fm_unsaid_take(int fd)
 	fm_space_lock(&old);
 	err = take(st.st_dev, st.st_ino, born);
 	fm_space_unlock(&old);
-	return -(int)err;
+	return fm_wb_told(-(int)err);
 }

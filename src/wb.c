@@ -372,8 +372,11 @@ int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
 	io.off = off;
 	io.len = size - off < FM_PAGE ? size - off : FM_PAGE;
 	res = fm_io_once(&io);
-	if (res != (long)io.len)
-		return res < 0 ? (int)res : -EIO;
+	if (res != (long)io.len) {
+		res = res < 0 ? res : -EIO;
+		note_error(f, (int)res);
+		return (int)res;
+	}
 	fm_page_set(p, 0, FP_DIRTY);
 	fm_dirty_clear(f, fp);
 	return 0;

@@ -10,6 +10,7 @@
 #ifndef FM_WB_H
 #define FM_WB_H
 
+#include <errno.h>
 #include "types.h"
 
 /* Write every page of [first, end) that was dirty when called. `wait`: also
@@ -37,5 +38,11 @@ unsigned fm_wb_some(void);
 bool fm_wb_failing(void);
 /* Once a second: files that have been dirty for longer than the interval. */
 void fm_wb_tick(void);
+
+/* What msync and fsync say of an error of our write. */
+static inline int fm_wb_told(int err)
+{
+	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;
+}
 
 #endif
