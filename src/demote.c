@@ -388,7 +388,7 @@ static int lay_beside(struct fm_file *f, struct fm_map *m)
 	/* Somebody has been luckier meanwhile? */
 	err = fm_mode(m, 0) & PM_PRESENT ? 0 : fm_demote_lay(f, m);
 	if (err || (fm_mode(m, 0) & PM_PRESENT)) {
-		fm_map_keep(m, NULL);
+		fm_map_show_and_unlock(m, NULL);
 		return err;
 	}
 	f->unreadable++;

@@ -268,7 +268,7 @@ static int settle_map(struct fm_map *m, void *arg)
 	return err;
 }
 
-static int reopen_map(struct fm_map *m, void *arg)
+int fm_map_reopen(struct fm_map *m, void *arg)
 {
 	int prot = atomic_load(&m->prot);
 
@@ -312,13 +312,6 @@ int fm_range_release(uintptr_t start, uintptr_t end)
 	return 0;
 }
 
-/* It stays after all: undo what settling and hiding did. */
-int fm_map_keep(struct fm_map *m, void *arg)
-{
-	reopen_map(m, NULL);
-	return fm_map_show_and_unlock(m, arg);
-}
-
 static int unmap_one(struct fm_map *m)
 {
 	int err;
@@ -331,7 +324,7 @@ static int unmap_one(struct fm_map *m)
 			    atomic_load(&m->end) - atomic_load(&m->start));
 	if (!err)
 		return fm_map_retire(m, NULL);
-	fm_map_keep(m, NULL);
+	fm_map_show_and_unlock(m, NULL);
 	return err;
 }
 
@@ -436,7 +429,7 @@ static int note_prot(struct fm_map *m, void *arg)
 static int stay(struct fm_map *m, void *arg)
 {
 	atomic_store(&m->prot, *(int *)arg);
-	return reopen_map(m, NULL);
+	return fm_map_reopen(m, NULL);
 }
 
 /* All of it, or nothing. */

@@ -36,10 +36,10 @@ int fm_map_lock_unused(struct fm_map *m, void *arg);
 int fm_map_show_and_unlock(struct fm_map *m, void *arg);
 /* Cut and write back what is about to go, and list it; then, one by one
  * (aliases share locks), hide, lock and either retire, when the memory
- * means something else now, or keep. */
+ * means something else now, or show again. */
 int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *ret);
 int fm_map_retire(struct fm_map *m, void *arg);
-int fm_map_keep(struct fm_map *m, void *arg);
+int fm_map_reopen(struct fm_map *m, void *arg); /* the program's protection again */
 int fm_munmap_locked(uintptr_t a, size_t len);
 
 /* What fm_map_lock has locked. */

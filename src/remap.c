@@ -218,17 +218,9 @@ static void target_end(struct target *t, bool moved)
 		if (moved || !intact(m))
 			fm_map_retire(m, NULL);
 		else
-			fm_map_keep(m, NULL);
+			fm_map_show_and_unlock(m, NULL);
 	}
 	fm_free(t->l.v);
-}
-
-/* Settled, and then not shut. */
-static void target_spare(struct target *t)
-{
-	fm_list_each(&t->l, fm_map_keep, NULL);
-	fm_free(t->l.v);
-	t->l = (struct fm_list){ NULL, 0 };
 }
 
 /* What is still ours of a target that was let go for a call that failed. */
@@ -256,8 +248,8 @@ static void *over_target(uintptr_t old, size_t old_len, size_t new_len,
 	if (err)
 		return (void *)(intptr_t)err;
 	err = shut(&none, &t.l);
-	if (err) {
-		target_spare(&t);
+	if (err) { /* settled, and not shut */
+		fm_free(t.l.v);
 		return (void *)(intptr_t)err;
 	}
 	p = (void *)fm_sys5(SYS_mremap, old, old_len, new_len, flags, to);
@@ -324,7 +316,8 @@ static void move_back(struct move *v, void *at)
 				    MREMAP_MAYMOVE | MREMAP_FIXED, a);
 	if (p == a && !fm_uffd_take_in(a, v->old_len)) {
 		fm_list_each(&v->src, reprotect_map, NULL);
-		fm_list_each(&v->src, fm_map_keep, NULL);
+		fm_list_each(&v->src, fm_map_reopen, NULL);
+		fm_list_each(&v->src, fm_map_show_and_unlock, NULL);
 		return;
 	}
 	fm_log(FM_LOG_ERROR, "%s: a mapping is gone: mremap failed half-way "
@@ -404,6 +397,7 @@ static void bring_back(struct move *v, char *fixed)
 	}
 	fm_uffd_protect((void *)v->a, v->old_len, true);
 	fm_list_each(&v->src, reprotect_map, NULL);
+	fm_list_each(&v->src, fm_map_reopen, NULL);
 }
 
 static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
@@ -428,7 +422,7 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 		if (fixed && !err)
 			bring_back(v, fixed);
 		fm_sys_madvise(a, v->old_len, MADV_DONTDUMP);
-		fm_list_each(&v->src, fm_map_keep, NULL);
+		fm_list_each(&v->src, fm_map_show_and_unlock, NULL);
 		return to;
 	}
 	err = fm_uffd_take_in(to, v->new_len);
@@ -485,7 +479,7 @@ static void *move_range(struct move *v, int flags, void *fixed)
 	if (!err)
 		err = shut(&v->src, &target.l);
 	if (err) {
-		target_spare(&target);
+		fm_free(target.l.v);
 		to = (void *)(intptr_t)err;
 	} else {
 		to = refill(v, &over, fixed, &moved);
