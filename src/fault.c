@@ -396,7 +396,7 @@ static FM_FAULT void take_lazy(struct fm_map *m, uint64_t i, bool write)
 	if (!write)
 		fm_lazy_look(m, i - i % FM_HUGE_PAGES, FM_HUGE_PAGES, i);
 	if (fm_mode_lazy(fm_mode(m, i)))
-		fm_lazy_drop(m, i);
+		fm_lazy_pass(m, i);
 }
 
 /* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a

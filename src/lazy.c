@@ -2,6 +2,7 @@
 #include "lazy.h"
 
 #include "cache.h"
+#include "drop.h"
 #include "file.h"
 #include "ghost.h"
 #include "page.h"
@@ -10,6 +11,7 @@
 #include "uffd.h"
 
 #define LOOK 512 /* pages a call of mincore, a byte each on the stack */
+#define FEW 2    /* pages in a row may be chance */
 
 static struct fm_queue lazy[FM_LAZY_SHARDS];
 static _Atomic uint64_t allowed; /* pages */
@@ -62,6 +64,41 @@ FM_FAULT void fm_lazy_drop(struct fm_map *m, uint64_t i)
 {
 	fm_cache_drop(m, i, 1);
 	fm_ghost_add(m, i);
+}
+
+/* How many pages before page i have been brought in, and are still there. */
+static FM_FAULT uint64_t come(struct fm_map *m, uint64_t i)
+{
+	uint64_t n = 0;
+
+	while (n < i && n < LOOK && fm_mode_resident(fm_mode(m, i - 1 - n)))
+		n++;
+	return n;
+}
+
+FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i)
+{
+	uint64_t n = come(m, i), end = fm_map_pages(m);
+	struct fm_drop d = { .n = 0 };
+
+	fm_lazy_drop(m, i);
+	if (n < FEW)
+		return;
+	if (end > i + 1 + n)
+		end = i + 1 + n;
+	for (uint64_t k = i + 1; k < end; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + k);
+
+		if (!fm_mode_lazy(fm_mode(m, k)) || !fm_page_trylock(p))
+			break;
+		if (!fm_map_current(m, k) || !fm_mode_lazy(fm_mode(m, k))) {
+			fm_page_unlock(p);
+			break;
+		}
+		fm_ghost_add(m, k);
+		fm_drop_page(&d, m, k);
+	}
+	fm_drop_now(&d);
 }
 
 static FM_FAULT bool any(struct fm_map *m, uint64_t i, uint64_t n)

@@ -56,6 +56,10 @@ static inline bool fm_mode_charged(uint8_t mode)
 /* The caller holds the page's lock, and an epoch. It is dropped, and remembered
  * as one that was evicted. */
 void fm_lazy_drop(struct fm_map *m, uint64_t i);
+/* The same, because page i is to be loaded anew though it may still be there. Who has
+ * come to it page by page, storing, or by system calls, goes on: as many as have been
+ * passed are dropped along with it, or each would be read alone. */
+void fm_lazy_pass(struct fm_map *m, uint64_t i);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */
 void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
