@@ -18,9 +18,8 @@
  *    may have stored, and the page table shows the page.
  *  - first store to a clean page: bit, then un-protect.
  *  - write-back: protected, bit kept until the write has completed, and kept
- *    beyond it when a store came in between. Direct writes that are in
- *    flight are waited for: on a page that has been written to the page cache
- *    meanwhile the kernel would report EIO to the next who syncs the file.
+ *    beyond it when a store came in between. A ring's direct writes may be in
+ *    flight still when the kernel reports the death: they are waited for.
  *  - eviction: only clean pages leave.
  *  - munmap: flushed and locked while it is still mapped.
  *  - split: the upper piece is in the list before the lower one is cut.
@@ -196,6 +195,28 @@ static void write_run(const struct out *o, uintptr_t addr, uint64_t off,
 	}
 }
 
+/*
+ * A ring's writes outlive the threads that asked for them: one that reached the
+ * device after ours, or after those of who uses the file next, would bring old
+ * bytes back, and leave an error for the next fsync(2). The ring does not answer the
+ * dead, but fallocate(2) waits for all of the file. That page is about to be written,
+ * and a page in flight counts as dirty.
+ */
+static void wait_for_device(const struct out *o, uint64_t fp)
+{
+	const uint64_t off = fp << FM_PAGE_SHIFT;
+	long err;
+
+	if (!fm_rings_uring() || off >= o->size)
+		return;
+	do
+		err = o->fd >= 0 ? fm_sys4(SYS_fallocate, o->fd,
+					   FALLOC_FL_KEEP_SIZE, off, FM_PAGE) :
+				   fm_home_io(FM_FALLOCATE, o->slot, NULL,
+					      FM_PAGE, off);
+	while (err == -EINTR);
+}
+
 static uint64_t dirty_run(struct fm_file *f, uint64_t fp)
 {
 	uint64_t n = 1;
@@ -213,6 +234,7 @@ static void flush_file(const struct fm_guard_files *g, struct fm_file *f)
 	if (fp >= FM_MAX_FILE_PAGES)
 		return;
 	o = out_open(g, f);
+	wait_for_device(&o, fp);
 	while (fp << FM_PAGE_SHIFT < o.size) {
 		uint64_t n = dirty_run(f, fp), held;
 		uintptr_t addr = 0;
@@ -230,7 +252,6 @@ static void flush_file(const struct fm_guard_files *g, struct fm_file *f)
 
 void fm_guardian_flush(const struct fm_guard_files *g)
 {
-	fm_rings_settle();
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
 

@@ -5,15 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "lock.h"
 #include "log.h"
 #include "lost.h"
 #include "sys.h"
 #include "types.h"
-
-#define SETTLE_MS 2000 /* for the transfers of the dead, all together */
 
 struct fm_ring fm_ring_pool[FM_MAX_RINGS];
 _Atomic uint32_t fm_ring_top;
@@ -441,41 +438,6 @@ FM_FAULT long fm_io_once(struct fm_io *io)
 
 	fm_ring_put(r);
 	return res;
-}
-
-/* ---- in the guardian ----------------------------------------------------- */
-
-/* Queued, and never given to the kernel. */
-static uint32_t not_given(const struct fm_ring *r)
-{
-	const struct io_uring_sq *sq = &r->ring.sq;
-	uint32_t n = 0;
-
-	for (uint32_t at = atomic_load((_Atomic uint32_t *)sq->khead);
-	     at != sq->sqe_tail; at++)
-		n += sq->sqes[at & sq->ring_mask].opcode != IORING_OP_NOP;
-	return n;
-}
-
-static bool in_flight(const struct fm_ring *r)
-{
-	const struct io_uring_cq *cq = &r->ring.cq;
-	uint32_t done = atomic_load((_Atomic uint32_t *)cq->ktail) - *cq->khead;
-
-	return r->uring && r->inflight > not_given(r) + done;
-}
-
-/* The kernel does not wait for them before it reports a death, and what it does
- * for them afterwards comes a tick late. Whoever died between taking a completion
- * and counting it down costs the whole of the patience. */
-void fm_rings_settle(void)
-{
-	const struct timespec ms = { 0, 1000000 };
-	uint32_t n = atomic_load(&fm_ring_top), tries = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		while (in_flight(&fm_ring_pool[i]) && tries++ < SETTLE_MS)
-			fm_sys2(SYS_nanosleep, &ms, NULL);
 }
 
 void fm_ring_stats(struct fm_ring_stats *ret)

@@ -48,8 +48,6 @@ int fm_rings_start(uint32_t limit, bool use_uring);
 bool fm_rings_uring(void);
 /* In the child of fork: forget the parent's rings. */
 void fm_rings_reset(void);
-/* In the guardian: wait for the transfers of a dead program. */
-void fm_rings_settle(void);
 /* Files that fit the fixed tables (RLIMIT_NOFILE counts). */
 uint32_t fm_rings_max_files(void);
 

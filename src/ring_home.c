@@ -206,6 +206,11 @@ FM_FAULT long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
 		.user_data = ++tag,
 	};
 
+	if (op == FM_FALLOCATE) {
+		sqe.opcode = IORING_OP_FALLOCATE;
+		sqe.addr = len;
+		sqe.len = 1; /* the mode: FALLOC_FL_KEEP_SIZE */
+	}
 	return home_raw(&sqe);
 }
 
