@@ -80,8 +80,12 @@ static int write_back_all(struct fm_file *f)
 
 	for (int tries = 0; tries < PATIENCE; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
-		if (err && err != -EFAULT)
+		if (err && err != -EFAULT && atomic_load(&f->warm))
 			return err;
+		/* A device that does not write: the page cache takes it, as it
+		 * would have without us, and its mapping shows it. */
+		if (err && err != -EFAULT)
+			fm_file_mixed(f);
 		if (fm_dirty_next(f, 0, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
 			return 0;

@@ -121,6 +121,37 @@ static void write_error(void)
 	say("C23 end");
 }
 
+/* Parent and child see each other's stores although nothing can be written. */
+static void fork_where_writes_fail(void)
+{
+	int to[2], from[2], status;
+	char c = 0;
+	pid_t pid;
+
+	fd = open(ct_path("bad"), O_RDWR);
+	if (fd < 0 || pipe(to) || pipe(from))
+		ct_die("open");
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	for (size_t i = 0; i < 32; i++)
+		p[i * PAGE] = (char)(0x40 + i);
+	pid = fork();
+	if (pid == 0) {
+		say("F77 child: %02x %02x", ct_load(p), ct_load(p + 31 * PAGE));
+		p[40 * PAGE] = 0x22;
+		p[PAGE + 1] = 0x23;
+		_exit(write(from[1], &c, 1) != 1 || read(to[0], &c, 1) != 1 ||
+		      ct_load(p + 50 * PAGE) != 0x24);
+	}
+	if (read(from[0], &c, 1) != 1)
+		ct_die("child");
+	say("F77 parent: %02x %02x %02x", ct_load(p + 40 * PAGE), ct_load(p + PAGE + 1),
+	    ct_load(p + PAGE));
+	p[50 * PAGE] = 0x24;
+	if (write(to[1], &c, 1) != 1 || waitpid(pid, &status, 0) != pid)
+		ct_die("child");
+	say("F77 child saw the last store: %d", status == 0);
+}
+
 /* ---- failing_fs ---------------------------------------------------------- */
 
 static void command(const char *how)
@@ -267,6 +298,8 @@ int main(int argc, char **argv)
 		read_error();
 	else if (!strcmp(argv[2], "command"))
 		on_command();
+	else if (!strcmp(argv[2], "fork"))
+		fork_where_writes_fail();
 	else
 		write_error();
 	return 0;
