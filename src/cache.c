@@ -186,15 +186,51 @@ FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 	push(list_of(m, i, hot, kind), pack(m, i, kind));
 }
 
+/* Does this entry alone stand for a lazy page? Whoever holds the page's lock may be
+ * about to change that. */
+static FM_FAULT bool stands(uint64_t e, uint8_t mark)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p = m ? fm_file_page(m->file, m->pgoff + i) : NULL;
+	uint8_t mode;
+	bool ok;
+
+	if (!m)
+		return false;
+	if (!fm_page_trylock(p))
+		return fm_mode_lazy(fm_mode(m, i));
+	mode = fm_mode(m, i);
+	ok = fm_map_current(m, i) && fm_mode_lazy(mode) && !(mode & mark);
+	if (ok)
+		fm_mode_set(m, i, (mode & (uint8_t)~FM_LAZY_MARKS) | mark);
+	fm_page_unlock(p);
+	return ok;
+}
+
+/* A fourth as many come meanwhile. With two a push the queue would grow on. */
+static FM_FAULT void sweep_lazy(unsigned shard)
+{
+	uint8_t mark;
+	uint64_t e;
+
+	for (int k = 0; k < 4 && fm_lazy_sweep(shard, &e, &mark); k++)
+		if (stands(e, mark))
+			fm_lazy_push(shard, e);
+}
+
 FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
 {
 	uint8_t mode = fm_mode(m, i);
+	unsigned s = shard_of(m, i, FM_ENTRY_PAGE);
 
-	if (fm_mode_lazy(mode))
-		fm_lazy_push(shard_of(m, i, FM_ENTRY_PAGE),
-			     pack(m, i, FM_ENTRY_PAGE));
-	else
+	if (!fm_mode_lazy(mode)) {
 		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
+		return;
+	}
+	fm_mode_set(m, i, mode & (uint8_t)~FM_LAZY_MARKS);
+	fm_lazy_push(s, pack(m, i, FM_ENTRY_PAGE));
+	sweep_lazy(s);
 }
 
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
@@ -492,7 +528,8 @@ FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
 	for (uint64_t k = i; k < i + n; k++) {
 		uint8_t mode = fm_mode(m, k);
 
-		fm_mode_set(m, k, mode & (PM_QUEUED | PM_MAIN));
+		fm_mode_set(m, k, fm_mode_lazy(mode) ? 0 : mode &
+				  (PM_QUEUED | PM_MAIN));
 		charged += fm_mode_charged(mode);
 	}
 	fm_cache_uncharge(charged);

@@ -88,7 +88,7 @@ static FM_FAULT void break_up(struct fm_map *m, uint64_t i)
 		uint8_t mode = fm_mode(m, k) & (uint8_t)~(PM_HUGE | PM_QUEUED);
 
 		fm_mode_set(m, k, mode);
-		if (mode & PM_PRESENT)
+		if (fm_mode_resident(mode))
 			fm_cache_insert(m, k);
 	}
 }

@@ -13,7 +13,14 @@
 #define LOOK 512 /* pages a call of mincore, a byte each on the stack */
 #define FEW 2    /* pages in a row may be chance */
 
+#define SMALL 2048 /* entries of a queue that is not swept, in 16 KiB */
+
 static struct fm_queue lazy[FM_LAZY_SHARDS];
+static struct sweep {
+	_Atomic int64_t left; /* entries of this pass */
+	_Atomic uint64_t at;  /* a queue so long is swept again */
+	_Atomic uint32_t pass;
+} sweep[FM_LAZY_SHARDS];
 static _Atomic uint64_t allowed; /* pages */
 
 void fm_lazy_allow(uint64_t bytes)
@@ -58,6 +65,25 @@ FM_FAULT bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret)
 {
 	return fm_queue_len(&lazy[shard]) > most() / shards &&
 	       fm_queue_pop(&lazy[shard], ret);
+}
+
+FM_FAULT bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark)
+{
+	struct sweep *w = &sweep[shard];
+	uint64_t len = fm_queue_len(&lazy[shard]);
+	int64_t left = atomic_load(&w->left);
+
+	if (left <= 0) {
+		if (len < SMALL || len < atomic_load(&w->at) ||
+		    !atomic_compare_exchange_strong(&w->left, &left,
+						    (int64_t)len))
+			return false;
+		atomic_fetch_add(&w->pass, 1);
+	}
+	if (atomic_fetch_sub(&w->left, 1) == 1)
+		atomic_store(&w->at, 2 * len);
+	*mark = atomic_load(&w->pass) % 2 ? PM_QUEUED : PM_MAIN;
+	return fm_queue_pop(&lazy[shard], ret);
 }
 
 FM_FAULT void fm_lazy_drop(struct fm_map *m, uint64_t i)
@@ -153,6 +179,9 @@ FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,
 
 void fm_lazy_reset(void)
 {
-	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++)
+	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++) {
 		fm_queue_reset(&lazy[s]);
+		atomic_store(&sweep[s].left, 0);
+		atomic_store(&sweep[s].at, 0);
+	}
 }

@@ -36,6 +36,16 @@ void fm_lazy_push(unsigned shard, uint64_t entry);
 /* The oldest entry of a shard, if there are more than may be. */
 bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
 
+/*
+ * A page that has been loaded anew, and is evicted again, has two entries, and one that
+ * is unmapped leaves its own behind. Where nobody needs memory none is ever popped: who
+ * pushes sweeps. In a queue that has doubled each entry is looked at once: it is handed
+ * out, and pushed again if its page is lazy and has not got *mark, which it is given.
+ * A page that has it has met this pass already.
+ */
+#define FM_LAZY_MARKS (PM_QUEUED | PM_MAIN) /* this pass's, and the last one's */
+bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
+
 /* Is it resident, and will it stay so while its lock is held? */
 static inline bool fm_mode_resident(uint8_t mode)
 {
