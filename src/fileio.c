@@ -237,11 +237,19 @@ _Static_assert(RELOAD << FM_PAGE_SHIFT <= FM_BOUNCE, "a buffer holds them");
 
 struct stale {
 	const struct fm_range *range;
+	bool discard; /* what lies there is cut off */
 	uint64_t own; /* from here on private copies go as well */
 	uint64_t gone; /* of the first RELOAD pages, those just dropped */
 	bool pinned;
 	struct fm_drop drop;
 };
+
+/* Stored to, and the device refuses it: there is no other copy. Ranges with an
+ * end are not changed then. */
+static bool is_refused(struct fm_file *f, uint64_t fp, bool discard)
+{
+	return !discard && (fm_page_state(fm_file_page(f, fp)) & FP_DIRTY);
+}
 
 static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
 {
@@ -249,6 +257,8 @@ static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
 	bool discard = m->pgoff + i >= d->own;
 
 	if (!(mode & PM_PRESENT) || ((mode & PM_OWN) && !discard))
+		return;
+	if (m->shared && is_refused(m->file, m->pgoff + i, d->discard))
 		return;
 	if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
 		d->pinned = true;
@@ -335,12 +345,14 @@ static void renew_map(struct fm_map *m, struct stale *d, bool again)
 		reload(m, d);
 }
 
-static void forget_states(const struct fm_range *r)
+static void forget_states(const struct fm_range *r, bool discard)
 {
 	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
 	     fp = next_page(r, fp + 1)) {
 		_Atomic uint8_t *p = fm_file_page(r->file, fp);
 
+		if (is_refused(r->file, fp, discard))
+			continue;
 		if (fm_page_state(p) & FP_DIRTY)
 			fm_dirty_clear(r->file, fp);
 		fm_page_set(p, 0, FP_DIRTY | FP_ALLOC | FP_REDIRTY | FP_AHEAD);
@@ -354,6 +366,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	struct fm_file *f = r->file;
 	struct stale d = {
 		.range = r,
+		.discard = discard,
 		.own = discard ? r->whole : UINT64_MAX,
 		.drop = { .stay_locked = true },
 	};
@@ -368,7 +381,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 		for (; m; m = atomic_load(&m->file_next))
 			renew_map(m, &d, again);
 		if (!d.pinned)
-			forget_states(r);
+			forget_states(r, discard);
 	}
 	unlock_pages(r);
 	fm_epoch_leave(e);

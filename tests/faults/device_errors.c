@@ -270,6 +270,30 @@ static void said_later(void)
 	munmap(p, 1 << 20);
 }
 
+/* Another process has used the file meanwhile: our copies may be old, but not
+ * those that cannot be written. */
+static void refused_and_used(void)
+{
+	int status;
+	pid_t pid;
+
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	command("write");
+	p[200 * PAGE] = 0x71;
+	pid = fork();
+	if (pid == 0)
+		_exit(ct_load(p + 210 * PAGE) < 0);
+	if (waitpid(pid, &status, 0) != pid)
+		ct_die("child");
+	usleep(300000);
+	say("F78 child: %d, our store: %02x", status, ct_load(p + 200 * PAGE));
+	command("none");
+	p[201 * PAGE] = 0x72;
+	say_rc("F78 msync", msync(p, 1 << 20, MS_SYNC));
+	say("F78 both: %02x %02x", ct_load(p + 200 * PAGE), ct_load(p + 201 * PAGE));
+	munmap(p, 1 << 20);
+}
+
 static void on_command(void)
 {
 	reads_fail_read_only();
@@ -285,6 +309,7 @@ static void on_command(void)
 	reads_fail();
 	say_rc("C23 munmap", munmap(p, 1 << 20));
 	say("C23d in the file: %d", on_device(192 * PAGE) == 0x5a);
+	refused_and_used();
 }
 
 int main(int argc, char **argv)
