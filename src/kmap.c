@@ -25,6 +25,7 @@ struct helper {
 	const struct fm_kmap *maps;
 	unsigned n;
 	int err;
+	bool done; /* nobody has killed it before */
 };
 
 /* Where the program has taken every number one is given up: the table is a copy, and
@@ -78,6 +79,7 @@ static void helper_main(void *arg)
 			h->err = helper_one(h, &h->maps[i]);
 		}
 	}
+	h->done = true;
 }
 
 #define HELPER_STACK 65536
@@ -85,7 +87,7 @@ static void helper_main(void *arg)
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 {
 	char path[40];
-	struct helper h = { f, path, maps, n, 0 };
+	struct helper h = { f, path, maps, n, 0, false };
 	char *stack = fm_sys_anon(HELPER_STACK);
 	uint64_t none = ~0ull, old;
 	long pid;
@@ -104,7 +106,9 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	}
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
 	fm_sys_munmap(stack, HELPER_STACK);
-	return pid < 0 ? (int)pid : h.err;
+	if (pid < 0)
+		return (int)pid;
+	return h.done ? h.err : -EINTR;
 }
 
 /* ---- pieces ------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #include "peers.h"
 
 #include "engine.h"
+#include "epoch.h"
 #include "file.h"
 #include "log.h"
 #include "mapops.h"
@@ -180,4 +181,33 @@ void fm_peers_reset(void)
 	fm_watch_reset();
 	for (uint32_t id = 0; id < FM_MAX_FILES; id++)
 		claims[id] = FM_CLAIM_NONE;
+}
+
+/* ---- what others changed -------------------------------------------------- */
+
+static void again_from(struct fm_file *f, off_t off, bool discard)
+{
+	struct fm_range r;
+
+	if (!fm_range_lock(f, off, 0, &r))
+		fm_range_unlock(&r, true, discard);
+}
+
+static bool has_private(struct fm_file *f)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = atomic_load(&f->maps);
+
+	while (m && m->shared)
+		m = atomic_load(&m->file_next);
+	fm_epoch_leave(e);
+	return m;
+}
+
+void fm_peers_refresh(struct fm_file *f)
+{
+	again_from(f, 0, false);
+	if (has_private(f))
+		again_from(f, (off_t)(((uint64_t)fm_file_size(f) +
+				       FM_PAGE_MASK) & ~FM_PAGE_MASK), true);
 }

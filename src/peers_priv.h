@@ -103,6 +103,9 @@ void fm_open_reset(void);
 /* peers.c, for the watch: hand over every file that others ask for. */
 void fm_peers_answer(void);
 enum fm_claim fm_peers_claim_of(const struct fm_file *f);
+/* Our clean copies may be old: load them again. What lies beyond the end is gone,
+ * the program's own copies with it. */
+void fm_peers_refresh(struct fm_file *f);
 /* Somebody we found uses the file natively. Under the space lock. */
 void fm_peers_give_up(struct fm_file *f, const char *why);
 

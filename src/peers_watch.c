@@ -173,17 +173,6 @@ void fm_watch_drop(struct fm_file *f)
 
 /* ---- what happened ----------------------------------------------------- */
 
-/* Our clean copies may be old: load them again. What lies beyond the end is gone. */
-static void refresh(struct fm_file *f)
-{
-	struct fm_range r;
-
-	if (fm_range_lock(f, 0, 0, &r))
-		return;
-	r.whole = ((uint64_t)fm_file_size(f) + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
-	fm_range_unlock(&r, true, true);
-}
-
 static void foreign(struct fm_file *f, uint64_t mask, int pid)
 {
 	atomic_store(&watches[f->id].foreign, true);
@@ -194,7 +183,7 @@ static void foreign(struct fm_file *f, uint64_t mask, int pid)
 	if ((mask & (FAN_MODIFY | FAN_CLOSE_WRITE)) && !untouched(f)) {
 		if ((mask & FAN_CLOSE_WRITE) && fm_open_wrote(f))
 			return;
-		refresh(f);
+		fm_peers_refresh(f);
 	}
 	/* Told as one event, an open and a close do not tell how many: who it was
 	 * is looked at, if that is known. */

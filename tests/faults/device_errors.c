@@ -147,7 +147,9 @@ static void fork_where_writes_fail(void)
 	say("F77 parent: %02x %02x %02x", ct_load(p + 40 * PAGE), ct_load(p + PAGE + 1),
 	    ct_load(p + PAGE));
 	p[50 * PAGE] = 0x24;
-	if (write(to[1], &c, 1) != 1 || waitpid(pid, &status, 0) != pid)
+	if (write(to[1], &c, 1) != 1)
+		ct_die("child");
+	if (waitpid(pid, &status, 0) != pid)
 		ct_die("child");
 	say("F77 child saw the last store: %d", status == 0);
 }
