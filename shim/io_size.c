@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -119,15 +120,13 @@ static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
 	return fm_change_lock(c, off, len);
 }
 
-#define XFS 0x58465342
-
 /* Pages of private mappings that the program has stored to: where bytes move, ext4 takes
  * them away, as truncation does; XFS leaves them. */
 static bool takes_copies(int fd)
 {
 	struct statfs fs;
 
-	return fm_sys2(SYS_fstatfs, fd, &fs) || fs.f_type != XFS;
+	return fm_sys2(SYS_fstatfs, fd, &fs) || fs.f_type != XFS_SUPER_MAGIC;
 }
 
 static bool sane(off_t off, off_t len)

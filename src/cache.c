@@ -336,10 +336,18 @@ static FM_FAULT void batch_flush(struct batch *b)
 		fm_uffd_freev(iov, k);
 	for (unsigned i = 0; i < b->n; i++)
 		n += leave(b, i);
+	fm_ghost_pass(b->n - (unsigned)__builtin_popcountll(b->lazy));
 	fm_cache_uncharge(n);
 	b->pages += n;
 	b->n = 0;
 	b->lazy = 0;
+}
+
+/* Its arrays need not be zeroed. */
+static FM_FAULT void batch_begin(struct batch *b)
+{
+	b->n = b->dirty = 0;
+	b->lazy = b->pages = 0;
 }
 
 static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
@@ -484,8 +492,7 @@ FM_FAULT void fm_cache_trim_lazy(void)
 {
 	struct batch b;
 
-	b.n = 0;
-	b.lazy = 0;
+	batch_begin(&b);
 	for (unsigned s = 0; s < nshards; s++)
 		trim_lazy(&b, s);
 }
@@ -496,9 +503,7 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 	uint64_t total = 0;
 	unsigned dirty = 0;
 
-	b.n = 0;
-	b.lazy = 0;
-	b.dirty = 0;
+	batch_begin(&b);
 	total = fm_kept_trim(want);
 	for (unsigned k = 0; k < nshards && total < want; k++) {
 		unsigned s = atomic_fetch_add(&clock_hand, 1) % nshards;

@@ -76,20 +76,23 @@ static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)
 	fm_mode_set(m, i, mode | PM_PRESENT | PM_OWN | PM_WRITABLE);
 }
 
+/* Resident, and its next store will be seen. */
+static FM_FAULT bool is_protected(struct fm_map *m, uint64_t i)
+{
+	return (fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE | PM_LAZY)) ==
+	       PM_PRESENT;
+}
+
 /* May page i, which nobody has asked for yet, be un-protected along with the
  * one before it? Leaves it locked and dirty if so. */
 static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE | PM_LAZY)) !=
-		    PM_PRESENT ||
-	    !fm_page_trylock(p))
+	if (!is_protected(m, i) || !fm_page_trylock(p))
 		return false;
 	/* An alias that has come meanwhile may hold a copy of this page. */
-	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE | PM_LAZY)) ==
-		    PM_PRESENT &&
-	    !atomic_load(&m->aliased) &&
+	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
 	    (!m->file->sparse || (fm_page_state(p) & FP_ALLOC)) &&
 	    fm_map_current(m, i)) {
 		mark_dirty(m->file, m->pgoff + i, p);

@@ -64,8 +64,12 @@ FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 			      memory_order_relaxed);
 	atomic_fetch_add_explicit(&m->file->st.evictions, 1,
 				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&evicted, 1, memory_order_relaxed);
-	fm_standby_age(1);
+}
+
+FM_FAULT void fm_ghost_pass(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&evicted, pages, memory_order_relaxed);
+	fm_standby_age(pages);
 }
 
 FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)

@@ -14,6 +14,8 @@ int fm_ghost_start(uint64_t pages);
 
 /* Page i of m has just been evicted. */
 void fm_ghost_add(const struct fm_map *m, uint64_t i);
+/* So many have been: the time of ghosts and of standby units goes on. */
+void fm_ghost_pass(uint64_t pages);
 /* Was this page of the file evicted less than a cache's worth of evictions ago? */
 bool fm_ghost_has(const struct fm_file *f, uint64_t fp);
 /* The same, when it has been loaded again. */

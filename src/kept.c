@@ -10,6 +10,7 @@
  */
 #include "kept.h"
 
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -71,8 +72,8 @@ bool fm_fine_times(int fd)
 
 	if (!fm_sys_fine_times() || fm_sys2(SYS_fstatfs, fd, &fs))
 		return false;
-	return fs.type == 0xef53 || fs.type == 0x58465342 /* ext4, XFS */ ||
-	       fs.type == 0x9123683e || fs.type == 0x01021994; /* btrfs, tmpfs */
+	return fs.type == EXT4_SUPER_MAGIC || fs.type == XFS_SUPER_MAGIC ||
+	       fs.type == BTRFS_SUPER_MAGIC || fs.type == TMPFS_MAGIC;
 }
 
 static bool settled(const struct fm_file *f, const struct stat *st)

@@ -90,6 +90,7 @@ FM_FAULT void fm_lazy_drop(struct fm_map *m, uint64_t i)
 {
 	fm_cache_drop(m, i, 1);
 	fm_ghost_add(m, i);
+	fm_ghost_pass(1);
 }
 
 /* How many pages before page i have been brought in, and are still there. */
@@ -104,7 +105,7 @@ static FM_FAULT uint64_t come(struct fm_map *m, uint64_t i)
 
 FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i)
 {
-	uint64_t n = come(m, i), end = fm_map_pages(m);
+	uint64_t n = come(m, i), end = fm_map_pages(m), k;
 	struct fm_drop d = { .n = 0 };
 
 	fm_lazy_drop(m, i);
@@ -112,7 +113,7 @@ FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i)
 		return;
 	if (end > i + 1 + n)
 		end = i + 1 + n;
-	for (uint64_t k = i + 1; k < end; k++) {
+	for (k = i + 1; k < end; k++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + k);
 
 		if (!fm_mode_lazy(fm_mode(m, k)) || !fm_page_trylock(p))
@@ -125,6 +126,7 @@ FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i)
 		fm_drop_page(&d, m, k);
 	}
 	fm_drop_now(&d);
+	fm_ghost_pass(k - i - 1);
 }
 
 static FM_FAULT bool any(struct fm_map *m, uint64_t i, uint64_t n)

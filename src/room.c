@@ -96,20 +96,31 @@ static bool balance(void)
 	return busy;
 }
 
+/* Nothing is read where there are to be none. */
+static void allow_lazy(bool any)
+{
+	uint64_t lazy = fm_lazy_pages() * FM_PAGE;
+	uint64_t free = any ? fm_memory_free("") : 0;
+
+	fm_lock(&lock);
+	fm_lazy_allow(fm_budget_lazy(&budget, lazy, free));
+	fm_unlock(&lock);
+	fm_evictor_shrink();
+}
+
 /* Milliseconds late. Returns those to wait for the next one. */
 static uint64_t look(uint64_t late)
 {
-	uint64_t begin = fm_now_ns(), left = fm_memory_left("");
-	uint64_t lazy = fm_lazy_pages() * FM_PAGE, free = fm_memory_free(""), ms;
+	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), ms;
+	bool lazy;
 
 	fm_lock(&lock);
 	fm_budget_late(&budget, late);
 	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
-	fm_lazy_allow(fm_budget_lazy(&budget, lazy, free));
+	lazy = budget.most_lazy;
 	ms = budget.pause_ms;
 	fm_unlock(&lock);
-	if (fm_lazy_over())
-		fm_evictor_shrink();
+	allow_lazy(lazy);
 	/* Where many groups are counted a look can take long: a twentieth of
 	 * a CPU at most. */
 	begin = (fm_now_ns() - begin) * 20 / 1000000;
