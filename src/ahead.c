@@ -32,12 +32,14 @@
 
 #define STREAMS 8
 #define RECENT 8
+#define AT_ONCE 64 /* made */
 #define FIRST_UNIT 16 /* pages */
 #define NEVER (INT64_MIN / 4)
 #define SURE 2048 /* pages ahead: beyond, they are earned slowly */
 #define PROVEN 32 /* steps that accesses at random do not make */
 #define LEAP 16   /* pages that a selection leaves out */
 #define LEAPS 3   /* so often in a row */
+#define STRIDE 8  /* pages; two that are nearer come sooner with all between */
 
 struct one {
 	bool live;
@@ -67,22 +69,36 @@ struct fm_stream {
 static struct fm_lock pool_lock;
 static struct fm_stream *pool;
 
+static FM_FAULT void stream_free(struct fm_stream *st)
+{
+	fm_lock(&pool_lock);
+	st->next_free = pool;
+	pool = st;
+	fm_unlock(&pool_lock);
+}
+
+/* Not under the lock: a fork holds up who asks the kernel for memory, and the child
+ * would find it taken. */
+static FM_FAULT struct fm_stream *stream_more(void)
+{
+	struct fm_stream *st = fm_sys_anon(AT_ONCE * sizeof(*st));
+
+	for (int k = 1; st && k < AT_ONCE; k++)
+		stream_free(&st[k]);
+	return st;
+}
+
 static FM_FAULT struct fm_stream *stream_new(void)
 {
-	struct fm_stream *st = NULL;
+	struct fm_stream *st;
 
 	fm_lock(&pool_lock);
-	if (!pool) {
-		st = fm_sys_anon(64 * sizeof(*st));
-		for (int k = 0; st && k < 64; k++) {
-			st[k].next_free = pool;
-			pool = &st[k];
-		}
-	}
 	st = pool;
 	if (st)
 		pool = st->next_free;
 	fm_unlock(&pool_lock);
+	if (!st)
+		st = stream_more();
 	if (st)
 		*st = (struct fm_stream){
 			.lock = FM_LOCK(FM_RANK_STREAM),
@@ -90,14 +106,6 @@ static FM_FAULT struct fm_stream *stream_new(void)
 	for (int k = 0; st && k < RECENT; k++)
 		st->recent[k] = (struct seen){ NEVER, NEVER, NEVER };
 	return st;
-}
-
-static FM_FAULT void stream_free(struct fm_stream *st)
-{
-	fm_lock(&pool_lock);
-	st->next_free = pool;
-	pool = st;
-	fm_unlock(&pool_lock);
 }
 
 void fm_ahead_map_gone(struct fm_map *m)
@@ -216,7 +224,8 @@ static FM_FAULT bool push_forward(struct fm_map *m, struct one *s, int64_t stop)
 		got = fm_chunk_read(m, (uint64_t)s->edge, FIRST_UNIT, false);
 	if (got == -EAGAIN)
 		return false;
-	s->edge += got > 0 ? got : 1;
+	/* Nothing is missing, in as many as are looked at. */
+	s->edge += got > 0 ? got : (long)fm_least(n, FIRST_UNIT);
 	if (s->unit < FM_HUGE_PAGES)
 		s->unit *= 2;
 	return true;
@@ -299,18 +308,24 @@ static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
 	return false;
 }
 
-/* The fault from which page i lies a small leap onwards (backwards), or NULL. */
+/* The nearest fault from which page i lies a small leap onwards (backwards), or
+ * NULL. */
 static FM_FAULT const struct seen *leapt_from(const struct fm_stream *st,
 					      int64_t i, bool back)
 {
+	const struct seen *nearest = NULL;
+	int64_t least = LEAP + 1;
+
 	for (int k = 0; k < RECENT; k++) {
 		const struct seen *r = &st->recent[k];
 		int64_t gap = back ? r->lo - i - 1 : i - r->hi;
 
-		if (gap >= 0 && gap <= LEAP)
-			return r;
+		if (gap >= 0 && gap < least) {
+			nearest = r;
+			least = gap;
+		}
 	}
-	return NULL;
+	return nearest;
 }
 
 /* Some of what lies in order is wanted, as when rows have been selected. All of
@@ -337,7 +352,7 @@ static FM_FAULT int64_t new_step(const struct fm_stream *st, int64_t i)
 	for (int k = 0; k < RECENT; k++) {
 		int64_t d = i - st->recent[k].i;
 
-		if (d && distance(d, 0) <= 4096 &&
+		if (distance(d, 0) >= STRIDE && distance(d, 0) <= 4096 &&
 		    is_recent(st, st->recent[k].i - d))
 			return d;
 	}
@@ -560,5 +575,9 @@ int fm_ahead_start(void)
 void fm_ahead_reset(void)
 {
 	fm_chunk_reset();
+}
+
+void fm_ahead_forked(void)
+{
 	fm_lock_reset(&pool_lock);
 }

@@ -10,6 +10,7 @@
 
 int fm_ahead_start(void); /* [plain] */
 void fm_ahead_reset(void);
+void fm_ahead_forked(void); /* child of fork, before anything is unmapped */
 
 /* [fault] A fault at page i of m was resolved, and pages [lo, hi) came with
  * it: note it, and start what the stream asks for. Holds an epoch, no page

@@ -23,6 +23,7 @@
 #include "wb.h"
 
 #define SHARDS FM_LAZY_SHARDS
+#define RUN_SHIFT 6 /* pages that came together leave together */
 #define BATCH 64
 #define FEW_ENTRIES 2048 /* of a queue, in 16 KiB */
 #define HUGE_FLAG (1ull << 35)
@@ -165,8 +166,9 @@ static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
 				  enum fm_entry kind)
 {
 	uint64_t fp = m->pgoff + i;
+	unsigned shift = kind == FM_ENTRY_UNIT ? 9 : RUN_SHIFT;
 
-	return (unsigned)((kind == FM_ENTRY_UNIT ? fp >> 9 : fp) % nshards);
+	return (unsigned)((fp >> shift) % nshards);
 }
 
 static FM_FAULT struct list *list_of(const struct fm_map *m, uint64_t i,

@@ -473,6 +473,7 @@ static void engine_anew(void)
 void fm_fork_child(void)
 {
 	fm_alloc_unlock();
+	fm_ahead_forked();
 	/* Whatever went through the parent's would change the parent's memory,
 	 * and its claims are not ours. */
 	fm_fd_drop(fm_uffd_fd());

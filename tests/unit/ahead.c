@@ -36,23 +36,29 @@ uint64_t played_frames(void)
 	return 32;
 }
 
+#define SKIP 16 /* as in chunk.c */
+
+/* To the last page that is missing, or where SKIP in a row are not. */
 long played_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager)
 {
-	uint64_t k = 0;
+	uint64_t end = 0;
 
 	(void)m;
 	(void)eager;
-	while (k < n && !present[i + k] && !ahead[i + k])
-		k++;
-	if (!k)
+	assert_true(chunks + 1 < CHUNKS);
+	for (uint64_t k = 0; k < n && k - end <= SKIP; k++) {
+		if (present[i + k] || ahead[i + k])
+			continue;
+		ahead[i + k] = chunks + 1;
+		brought++;
+		end = k + 1;
+	}
+	if (!end)
 		return 0;
-	assert_true(++chunks < CHUNKS);
+	chunks++;
 	chunk[chunks].first = i;
-	chunk[chunks].n = k;
-	for (uint64_t q = i; q < i + k; q++)
-		ahead[q] = chunks;
-	brought += k;
-	return (long)k;
+	chunk[chunks].n = end;
+	return (long)end;
 }
 
 bool played_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
@@ -63,10 +69,11 @@ bool played_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 	(void)m;
 	*ret_first = (int64_t)chunk[c].first;
 	*ret_n = chunk[c].n;
-	for (uint64_t k = 0; k < chunk[c].n; k++) {
-		present[chunk[c].first + k] = true;
-		ahead[chunk[c].first + k] = 0;
-	}
+	for (uint64_t k = chunk[c].first; k < chunk[c].first + chunk[c].n; k++)
+		if (ahead[k] == c) {
+			present[k] = true;
+			ahead[k] = 0;
+		}
 	return true;
 }
 
@@ -154,6 +161,33 @@ static void two_selections(void **state)
 	assert_true(waits <= 100);
 }
 
+/* What is missing lies between what is there, here and there at equal
+ * distances, which are not what the reader does. */
+static void combed(void **state)
+{
+	for (uint64_t i = 1000; i < 41000; i++)
+		present[i] = !present[i - 1] || random() % 3;
+	for (uint64_t i = 1000; i < 41000; i++)
+		touch(i);
+	assert_true(waits <= 50);
+	assert_true(chunks <= 40000 / 16 + 50);
+}
+
+/* Whatever the pattern. Where little is missing, some of it comes alone. */
+static void combed_evenly(void **state)
+{
+	for (uint64_t mask = 1; mask < 1 << 20; mask += 257) {
+		begin(state);
+		for (uint64_t i = 1000; i < 11000; i++)
+			present[i] = !(mask >> i % 20 & 1);
+		for (uint64_t i = 1000; i < 11000; i++)
+			touch(i);
+		assert_true(waits <= 8);
+		assert_true(chunks <= 10000 / 16 + 8 ||
+			    __builtin_popcountll(mask) <= 3);
+	}
+}
+
 /* Hardly any of it looks like a stream. */
 static void at_random(void **state)
 {
@@ -179,6 +213,8 @@ int main(void)
 		cmocka_unit_test_setup(selected, begin),
 		cmocka_unit_test_setup(selected_backward, begin),
 		cmocka_unit_test_setup(two_selections, begin),
+		cmocka_unit_test_setup(combed, begin),
+		cmocka_unit_test_setup(combed_evenly, begin),
 		cmocka_unit_test_setup(at_random, begin),
 		cmocka_unit_test_setup(at_random_nearby, begin),
 	};
