@@ -30,6 +30,7 @@
 #include "reads.h"
 #include "ring.h"
 #include "residue.h"
+#include "room.h"
 #include "space.h"
 #include "sys.h"
 #include "uffd.h"
@@ -349,6 +350,8 @@ static const char *unwanted(struct request *q, struct fm_file *known)
 		return "it is larger than RLIMIT_FSIZE";
 	if (known) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
+	if (q->shared && fm_room_short())
+		return fm_room_none;
 	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
 	    fm_peers_weary(!q->policy->min_size))
 		return "looking for other processes takes too long";

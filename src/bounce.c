@@ -55,8 +55,9 @@ static FM_FAULT bool take(struct fm_bounce *s)
 
 FM_FAULT struct fm_bounce *fm_bounce_get(void)
 {
-	/* Threads differ in their stacks: each finds its own warm buffer. */
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0) >> 14;
+	/* Threads differ in their stacks: each finds its own warm buffer, however
+	 * deep it is in calls. */
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0) >> 18;
 	unsigned hint = (unsigned)(here * 0x9e3779b1u >> 8);
 
 	fm_check_ask(slots, FM_RANK_BOUNCE);

@@ -20,7 +20,8 @@
 #define REACT_MS 20    /* take in that time when they are as fast as lately; */
 #define MOST_RESERVE 4 /* not more than that part */
 #define GROW_MS 2000u  /* from nothing to the ceiling */
-#define LEAST_PART 32 /* that part of the ceiling stays ours */
+#define LEAST_PART 32 /* that part of the ceiling stays ours, */
+#define LEAST_SHARE 4 /* unless it is more than that of what others leave */
 #define IDLE_PART 32 /* that part stays free, or who takes memory waits for it */
 #define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
 #define SOON_MS 2u
@@ -34,6 +35,8 @@
 #define MARGIN 8         /* stays free of growth, and that part of the limit */
 #define MOST_PERCENT 87u /* see ceiling() */
 #define STEP_PERCENT 2u  /* in a tenth of a second */
+#define SHORT_PART 8 /* of the limit, */
+#define SHORT ((uint64_t)256 << 20) /* or as much */
 #define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
 
 /* Less than all of the limit, whatever was asked for: the program, its stacks
@@ -64,7 +67,8 @@ static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 
 static uint64_t settle(struct fm_budget *b)
 {
-	uint64_t most = grown(b, ceiling(b)), least = most / LEAST_PART;
+	uint64_t most = grown(b, ceiling(b));
+	uint64_t least = fm_least(most / LEAST_PART, b->all / LEAST_SHARE);
 
 	if (b->eighths < 8)
 		most = most / 8 * b->eighths;
@@ -168,6 +172,16 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 		return false;
 	b->hungry = 0;
 	return true;
+}
+
+bool fm_budget_short(const struct fm_budget *b)
+{
+	return b->all < fm_least(b->limit / SHORT_PART, SHORT);
+}
+
+bool fm_budget_used(const struct fm_budget *b, uint64_t evicted)
+{
+	return evicted != b->evicted;
 }
 
 /* Before a program that takes memory as fast as it can be zeroed has taken half

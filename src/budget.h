@@ -85,6 +85,11 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
  * limit. The kernel can make more of that, since page cache needs no reserve.
  */
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
+/* After a look: others leave so little, ours included, that their next burst may end
+ * the program, which half a second is too long for. */
+bool fm_budget_short(const struct fm_budget *b);
+/* Has anything been evicted since the last balance? */
+bool fm_budget_used(const struct fm_budget *b, uint64_t evicted);
 
 /* "full ... total=N" of a pressure file. `root` is put before /proc and /sys
  * (tests). 0 where the kernel does not tell. */

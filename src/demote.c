@@ -14,7 +14,9 @@
 
 #include "ahead.h"
 #include "alloc.h"
+#include "bounce.h"
 #include "cache.h"
+#include "chunk.h"
 #include "engine.h"
 #include "epoch.h"
 #include "file.h"
@@ -28,6 +30,7 @@
 #include "residue.h"
 #include "space.h"
 #include "uffd.h"
+#include "unsaid.h"
 #include "wb.h"
 
 /* ---- steps ------------------------------------------------------------- */
@@ -296,14 +299,44 @@ static void drop_forgotten(struct fm_map *m)
 	}
 }
 
+#define LAY_TRIES 200
+#define LAY_MS 5
+
+/* Once others have been laid it has to succeed, or the file would be the kernel's and
+ * ours: memory, or a process for the helper, may be there soon. */
+static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
+{
+	const struct timespec pause = { 0, LAY_MS * 1000000 };
+	int err = fm_demote_lay(f, m);
+
+	for (int t = 0; err && must && t < LAY_TRIES; t++) {
+		fm_sys2(SYS_nanosleep, &pause, NULL);
+		err = fm_demote_lay(f, m);
+	}
+	return err;
+}
+
+/* Those with pages of their own need more, and fail sooner. */
+static void private_first(struct fm_list *l)
+{
+	for (size_t k = 0, to = 0; k < l->n; k++)
+		if (!l->v[k]->shared) {
+			struct fm_map *m = l->v[k];
+
+			l->v[k] = l->v[to];
+			l->v[to++] = m;
+		}
+}
+
 static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
 {
 	int err = 0;
 
+	private_first(l);
 	for (size_t k = 0; k < l->n && !err; k++) {
 		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
 			    NULL);
-		err = fm_demote_lay(f, l->v[k]);
+		err = lay_one(f, l->v[k], k > 0);
 		if (err)
 			drop_forgotten(l->v[k]);
 		*ret_n = k + !err;
@@ -367,6 +400,8 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 		atomic_store(&f->st.demote_why, why);
 		atomic_fetch_add(&f->st.demotions, 1);
 		atomic_store(&f->demoted, true);
+		fm_unsaid_note(f); /* who syncs it asks there from now on */
+		atomic_store(&f->wb_err, 0);
 		fm_log(FM_LOG_INFO, "%s: handed to the kernel: %s", f->path,
 		       why);
 	}
@@ -520,8 +555,11 @@ void fm_demote_pending(void)
 	struct fm_file *f;
 	uint64_t old;
 
-	if (shared)
+	if (shared) {
 		demote_shared(shared);
+		fm_bounce_trim();
+		fm_chunk_trim();
+	}
 	if (!id)
 		return;
 	fm_space_lock(&old);

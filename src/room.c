@@ -20,10 +20,13 @@
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define STEP_MS 1000
 
+const char fm_room_none[] = "no memory for a cache";
+
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
 static struct fm_budget budget;
 static uint64_t frames; /* bytes of the budget that are theirs */
 static _Atomic uint64_t target;
+static _Atomic bool too_short;
 
 /* Small wobbles of a percentage are not worth a pass of eviction. */
 static void resize_to(uint64_t bytes)
@@ -62,6 +65,11 @@ uint64_t fm_room_target(void)
 	return atomic_load(&target);
 }
 
+bool fm_room_short(void)
+{
+	return atomic_load(&too_short);
+}
+
 static void step(void)
 {
 	uint64_t limit = fm_memory_limit(), stalled = fm_stalled_us("");
@@ -80,6 +88,12 @@ static uint64_t held(void)
 	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
 }
 
+static void hand_over(bool now)
+{
+	if (now)
+		fm_demote_shared_later(fm_room_none);
+}
+
 /* Our cache against the page cache. False: nothing of ours has come back. */
 static bool balance(void)
 {
@@ -91,8 +105,7 @@ static bool balance(void)
 	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
 	starves = fm_budget_starves(&budget, fm_ghost_evicted());
 	fm_unlock(&lock);
-	if (starves)
-		fm_demote_shared_later("no memory for a cache");
+	hand_over(starves);
 	return busy;
 }
 
@@ -112,15 +125,18 @@ static void allow_lazy(bool any)
 static uint64_t look(uint64_t late)
 {
 	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), ms;
-	bool lazy;
+	bool lazy, used;
 
 	fm_lock(&lock);
 	fm_budget_late(&budget, late);
 	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
 	lazy = budget.most_lazy;
 	ms = budget.pause_ms;
+	atomic_store(&too_short, fm_budget_short(&budget));
+	used = fm_budget_used(&budget, fm_ghost_evicted());
 	fm_unlock(&lock);
 	allow_lazy(lazy);
+	hand_over(used && atomic_load(&too_short));
 	/* Where many groups are counted a look can take long: a twentieth of
 	 * a CPU at most. */
 	begin = (fm_now_ns() - begin) * 20 / 1000000;
@@ -194,4 +210,5 @@ int fm_room_start(void)
 void fm_room_reset(void)
 {
 	fm_lock_reset(&lock);
+	atomic_store(&too_short, false);
 }

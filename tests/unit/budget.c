@@ -78,8 +78,9 @@ static void others_come_first(void **state)
 	assert_true(room(100 * MIB, 400 * MIB) == 418 * MIB);
 	assert_true(room(64 * MIB, 436 * MIB) == 436 * MIB);
 	assert_true(room(0, 300 * MIB) == 236 * MIB);
-	/* Never nothing. */
-	assert_true(room(0, 10 * MIB) == GIB / 100 * 50 / 32);
+	/* Never nothing: a 32nd, or a quarter of what there is. */
+	assert_true(room(0, 72 * MIB) == GIB / 100 * 50 / 32);
+	assert_true(room(0, 10 * MIB) == 10 * MIB / 4);
 }
 
 static void room_comes_back_by_and_by(void **state)
@@ -238,6 +239,21 @@ static void starves_when_too_little_is_left_for_long(void **state)
 		assert_false(fm_budget_starves(&b, evicted += 100));
 }
 
+/* Not even half a second. */
+static void is_short_at_once(void **state)
+{
+	struct fm_budget b = automatic();
+
+	assert_false(fm_budget_short(&b));
+	fm_budget_room(&b, 120 * MIB, 10 * MIB, 1000);
+	assert_false(fm_budget_short(&b));
+	fm_budget_room(&b, 110 * MIB, 10 * MIB, 1010);
+	assert_true(fm_budget_short(&b));
+	fm_budget_starves(&b, 1000);
+	assert_false(fm_budget_used(&b, 1000));
+	assert_true(fm_budget_used(&b, 1001));
+}
+
 /* What they had comes back to them at once, but for how long is not known. */
 static void does_not_grow_into_what_others_had(void **state)
 {
@@ -292,6 +308,7 @@ int main(void)
 		cmocka_unit_test(does_not_grow_blindly),
 		cmocka_unit_test(page_cache_takes_it_back),
 		cmocka_unit_test(starves_when_too_little_is_left_for_long),
+		cmocka_unit_test(is_short_at_once),
 		cmocka_unit_test(does_not_grow_into_what_others_had),
 		cmocka_unit_test(lazy_pages_take_what_is_idle),
 	};
