@@ -12,6 +12,7 @@
 
 #include "alloc.h"
 #include "control_priv.h"
+#include "log.h"
 #include "policy.h"
 #include "room.h"
 #include "stats.h"
@@ -137,14 +138,35 @@ static void connected(uv_stream_t *s, int status)
 		hang_up(c);
 }
 
+/* Does another process, perhaps the one that started this one, listen there? It does
+ * too where that cannot be told. */
+static bool is_used(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	long fd = fm_sys3(SYS_socket, AF_UNIX,
+			  SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	long r = fd;
+
+	memcpy(to.sun_path, path, strlen(path));
+	if (fd >= 0) {
+		r = fm_sys3(SYS_connect, fd, &to, sizeof(to));
+		fm_sys_close((int)fd);
+	}
+	return r != -ECONNREFUSED;
+}
+
 /* A socket that nobody listens on any more is left over from a run that was
- * killed; anything else at that path is not ours to remove. */
-static void remove_stale(const char *path)
+ * killed; anything else at that path is not ours to remove. False: it is in use. */
+static bool remove_stale(const char *path)
 {
 	struct stat st;
 
-	if (fm_sys2(SYS_lstat, path, &st) == 0 && S_ISSOCK(st.st_mode))
-		fm_sys1(SYS_unlink, path);
+	if (fm_sys2(SYS_lstat, path, &st) || !S_ISSOCK(st.st_mode))
+		return true;
+	if (is_used(path))
+		return false;
+	fm_sys1(SYS_unlink, path);
+	return true;
 }
 
 int fm_control_listen(uv_loop_t *loop)
@@ -157,8 +179,11 @@ int fm_control_listen(uv_loop_t *loop)
 	/* libuv would cut it, and make a socket of another name. */
 	if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return -ENAMETOOLONG;
+	if (!remove_stale(path)) {
+		fm_log(FM_LOG_INFO, "%s: another process listens there", path);
+		return 0;
+	}
 	uv_pipe_init(loop, &server, 0);
-	remove_stale(path);
 	err = uv_pipe_bind(&server, path);
 	/* Whoever may connect may resize the cache: the owner only. Nobody can
 	 * connect before the listen. */
