@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "file.h"
 
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -215,6 +216,8 @@ FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 		atomic_store(&f->size, st.st_size);
 		if (st.st_blocks * 512 < st.st_size)
 			f->sparse = true; /* grown, or punched */
+		/* Another who looked earlier may store what that was. */
+		return st.st_size;
 	}
 	return atomic_load(&f->size);
 }
@@ -285,11 +288,23 @@ static int open_slots(struct fm_file *f, int fd, bool write)
 	return 0;
 }
 
+#define ZFS_MAGIC 0x2fc12fc1
+
+/* Checksums are made of what is submitted, and a store while the device reads it
+ * would leave a block that nobody can read (btrfs until Linux 6.14). */
+static bool has_sums(const struct fm_file *f)
+{
+	long fs[16] = { 0 }; /* statfs, the type first */
+
+	return !fm_sys2(SYS_fstatfs, f->fd_path, fs) &&
+	       (fs[0] == BTRFS_SUPER_MAGIC || fs[0] == ZFS_MAGIC);
+}
+
 /* A file that is written back from now on. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
 	f->writable = true;
-	if (fm_reads_stored(st))
+	if (has_sums(f) || fm_reads_stored(st))
 		fm_file_mixed(f);
 }
 
