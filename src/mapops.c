@@ -255,6 +255,15 @@ static int protect_map(struct fm_map *m, void *arg)
 /* Nearly everything is in the file. What is stored meanwhile is written once the
  * pages are locked (flush_locked): a denial here would be SIGSEGV for a thread that
  * may store to what is there, and to what takes its place. */
+/* A device or a file system has its own words for what it cannot write (ENODATA,
+ * EREMOTEIO, EROFS, ESTALE, ...). Not so what is ours, or limits that may change. */
+static bool fails_for_good(int err)
+{
+	return err != -EFAULT && err != -ENOMEM && err != -EAGAIN &&
+	       err != -EINTR && err != -ECANCELED && err != -EFBIG &&
+	       err != -EPERM;
+}
+
 static int settle_map(struct fm_map *m, void *arg)
 {
 	int err;
@@ -263,9 +272,7 @@ static int settle_map(struct fm_map *m, void *arg)
 	err = fm_map_flush(m, arg);
 	if (still_dirty(m)) /* raced, failed, or pinned */
 		err = fm_map_flush(m, arg);
-	if (err == -ENOSPC || err == -EIO || err == -EDQUOT)
-		return 0; /* said already; goes with the memory */
-	return err;
+	return fails_for_good(err) ? 0 : err; /* said already; goes with the memory */
 }
 
 int fm_map_reopen(struct fm_map *m, void *arg)
@@ -409,14 +416,21 @@ static int pass_through(struct fm_map *m, void *arg)
  * become dirty after the look. */
 static int hide_map(struct fm_map *m, void *arg)
 {
-	int prot = PROT_READ;
+	int prot = PROT_READ, err;
 
 	if (!m->shared || (!(atomic_load(&m->prot) & PROT_WRITE) &&
 			   !still_dirty(m)))
 		return 0;
 	protect_map(m, &prot);
 	pass_through(m, NULL);
-	return still_dirty(m) ? fm_map_flush(m, arg) : 0;
+	err = still_dirty(m) ? fm_map_flush(m, arg) : 0;
+	/* What a system call stores to was passed over. It gets EFAULT soon, and so
+	 * would each later attempt to write the page. */
+	if (!err && still_dirty(m)) {
+		fm_map_lock(m, NULL);
+		fm_map_unlock_pages(m);
+	}
+	return err;
 }
 
 static int note_prot(struct fm_map *m, void *arg)
@@ -435,6 +449,9 @@ static int stay(struct fm_map *m, void *arg)
 /* All of it, or nothing. */
 static int protect_run(struct run *r)
 {
+	const int seen = PROT_READ | PROT_WRITE;
+	bool grows = (r->prot & PROT_WRITE) ||
+		     ((r->prot & seen) && !(r->was & seen));
 	int err = 0;
 
 	/* PROT_EXEC alone takes reading away where the CPU has protection keys. */
@@ -442,7 +459,7 @@ static int protect_run(struct run *r)
 		err = fm_range_maps(r->start, r->end, hide_map, NULL);
 	/* Permission first known to the fault path, then to the hardware when
 	 * it grows; the other way round when it shrinks. */
-	if (r->prot & PROT_WRITE) {
+	if (grows) {
 		fm_range_maps(r->start, r->end, note_prot, &r->prot);
 		fm_range_maps(r->start, r->end, pass_through, NULL);
 	}
@@ -450,7 +467,7 @@ static int protect_run(struct run *r)
 		err = fm_sys_mprotect((void *)r->start, r->end - r->start, r->prot);
 	if (err)
 		fm_range_maps(r->start, r->end, stay, &r->was);
-	else if (!(r->prot & PROT_WRITE))
+	else if (!grows)
 		fm_range_maps(r->start, r->end, note_prot, &r->prot);
 	return err;
 }
