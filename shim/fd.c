@@ -2,11 +2,14 @@
 /*
  * fd.c - programs close every descriptor they can name; the engine's few (at
  * high numbers) must survive. To the program they do not exist. These names
- * are async-signal-safe: nothing here takes a lock or allocates.
+ * are async-signal-safe: nothing here takes a lock of libc or allocates.
+ *
+ * To close is to bring word: it gives up locks, and is the end of a pipe.
  */
-#include "shim.h"
+#include "guard.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 
 FM_NEXT(close)
@@ -14,8 +17,6 @@ FM_NEXT(close_range)
 FM_NEXT(closefrom)
 FM_NEXT(dup2)
 FM_NEXT(dup3)
-
-#define OURS 64
 
 extern int __close(int fd);
 extern int __dup2(int from, int to);
@@ -29,6 +30,7 @@ FM_HOOK int close(int fd)
 {
 	if (ours(fd))
 		return (int)fm_result(-EBADF);
+	fm_tell();
 	return FM_PASS(close, SYS_close, fd);
 }
 
@@ -52,6 +54,7 @@ FM_HOOK int dup2(int from, int to)
 
 	if (r)
 		return (int)fm_result(r);
+	fm_tell();
 	return FM_PASS(dup2, SYS_dup2, from, to);
 }
 
@@ -66,6 +69,7 @@ FM_HOOK int dup3(int from, int to, int flags)
 
 	if (r)
 		return (int)fm_result(r);
+	fm_tell();
 	return FM_PASS(dup3, SYS_dup3, from, to, flags);
 }
 
@@ -80,25 +84,24 @@ static int close_piece(unsigned int first, unsigned int last, int flags)
  * piece unshares; the flag does no harm on the later ones. */
 static int close_around(unsigned int first, unsigned int last, int flags)
 {
-	int fds[OURS];
-	int n = fm_fds(fds, OURS);
-	int r;
+	int fd, r;
 
-	for (int i = 0; i < n; i++) {
-		unsigned int fd = (unsigned int)fds[i];
-
-		if (fd < first || fd > last)
-			continue;
-		r = fd == first ? 0 : close_piece(first, fd - 1, flags);
+	if (first > INT_MAX) /* the kernel has no such number */
+		return close_piece(first, last, flags);
+	while ((fd = fm_fd_next((int)first)) >= 0 && (unsigned int)fd <= last) {
+		r = (unsigned int)fd == first ?
+			    0 : close_piece(first, (unsigned int)fd - 1, flags);
 		if (r < 0)
 			return r;
-		first = fd + 1;
+		first = (unsigned int)fd + 1;
 	}
 	return close_piece(first, last, flags);
 }
 
 FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
 {
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		fm_tell();
 	/* Setting close-on-exec on ours changes nothing, and a bad range or
 	 * flag is for the kernel to refuse. */
 	if (!fm_on() || first > last || (flags & CLOSE_RANGE_CLOEXEC) ||
@@ -112,9 +115,8 @@ FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
  * may when we have no descriptor to protect. */
 FM_HOOK void closefrom(int low)
 {
-	int fd;
-
-	if (!fm_on() || fm_fds(&fd, 1) == 0) {
+	fm_tell();
+	if (!fm_on() || fm_fd_next(0) < 0) {
 		FM_LATE(closefrom)(low);
 		return;
 	}

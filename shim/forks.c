@@ -5,6 +5,7 @@
  * memory with us needs nothing; what shares descriptors only is left alone,
  * for a child must not close what is the parent's.
  */
+#include "args.h"
 #include "shim.h"
 
 #include <linux/sched.h>
@@ -75,6 +76,9 @@ FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	va_end(ap);
 	if (flags & CLONE_VM)
 		atomic_store(&fm_threads, true);
+	/* As vfork: it may execute what reads our files. */
+	if ((flags & CLONE_VM) && !(flags & CLONE_THREAD))
+		fm_flush_if_me();
 	if (!copies((unsigned)flags) || !fn || !stack)
 		return FM_LATE(clone)(fn, stack, flags, arg, parent, tls,
 				      child);

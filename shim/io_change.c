@@ -116,12 +116,18 @@ int fm_see(int fd, off_t off, off_t len)
 
 /* ---- one read or write -------------------------------------------------- */
 
+#ifndef RWF_NOAPPEND
+#define RWF_NOAPPEND 0x20 /* Linux 6.9 */
+#endif
+
 static int flags_of(const struct fm_rw *rw)
 {
 	long fl = fm_sys2(SYS_fcntl, rw->fd, F_GETFL);
 
 	if (fl < 0)
 		fl = 0;
+	if (rw->flags & RWF_NOAPPEND)
+		fl &= ~O_APPEND;
 	return (int)fl | (rw->flags & RWF_APPEND ? O_APPEND : 0);
 }
 

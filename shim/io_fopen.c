@@ -4,9 +4,13 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 
 FM_NEXT(fopen)
 FM_NEXT(freopen)
+
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
 
 static bool truncates(const char *mode)
 {
@@ -21,6 +25,33 @@ static bool hold_all(struct fm_change *c, const char *path, int *ret)
 	fm_change_serial(c);
 	*ret = fm_change_lock(c, 0, 0);
 	return true;
+}
+
+/* As libc opens it. */
+static int open_flags(const char *mode)
+{
+	return O_CREAT | O_TRUNC | (strchr(mode, '+') ? O_RDWR : O_WRONLY) |
+	       (strchr(mode, 'x') ? O_EXCL : 0) |
+	       (strchr(mode, 'e') ? O_CLOEXEC : 0);
+}
+
+/* A thread that forks has libc's list of streams and asks for the space lock, so
+ * that nothing of stdio may be called while the file is held. */
+static FILE *open_held(struct fm_change *c, int r, const char *path,
+		       const char *mode)
+{
+	FILE *fp = NULL;
+	int fd = -1;
+
+	if (r == 0)
+		fd = (int)fm_result(fm_syscall(SYS_openat, AT_FDCWD, path,
+					       open_flags(mode), 0666));
+	fm_change_end(c, fd >= 0, true);
+	if (fd >= 0)
+		fp = fdopen(fd, mode);
+	if (fd >= 0 && !fp)
+		fm_sys_close(fd);
+	return fp;
 }
 
 FM_SLOW FILE *fopen_slow(const char *path, const char *mode)
@@ -38,7 +69,9 @@ FM_SLOW FILE *fopen_slow(const char *path, const char *mode)
 		fm_told(fp ? 0 : -1);
 		return fp;
 	}
-	if (r == 0)
+	if (!strchr(mode, ','))
+		return open_held(&c, r, path, mode);
+	if (r == 0) /* a character set, which fdopen does not know */
 		fp = FM_LATE(fopen)(path, mode);
 	fm_change_end(&c, fp != NULL, true);
 	return fp;
@@ -55,6 +88,21 @@ FM_HOOK FILE *fopen(const char *path, const char *mode)
 	return fp;
 }
 
+/* In libc's order, which is fork's too, before the file is held. */
+static void lock_stream(FILE *fp)
+{
+	if (_IO_list_lock)
+		_IO_list_lock();
+	flockfile(fp);
+}
+
+static void unlock_stream(FILE *fp)
+{
+	funlockfile(fp);
+	if (_IO_list_unlock)
+		_IO_list_unlock();
+}
+
 /* Without a path: the same file again, in another mode. The old stream is
  * closed in any case, and what it holds goes to its own file first. */
 FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
@@ -63,6 +111,7 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 	const char *target;
 	struct fm_change c;
 	FILE *ret = NULL;
+	bool held;
 	int r;
 
 	pthread_testcancel();
@@ -72,11 +121,15 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 	else
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", fp->_fileno),
 			target = self;
-	if (!truncates(mode) || !hold_all(&c, target, &r))
+	if (!truncates(mode))
 		return FM_LATE(freopen)(path, mode, fp);
-	if (r == 0)
+	lock_stream(fp);
+	held = hold_all(&c, target, &r);
+	if (!held || r == 0)
 		ret = FM_LATE(freopen)(path, mode, fp);
-	fm_change_end(&c, ret != NULL, true);
+	if (held)
+		fm_change_end(&c, ret != NULL, true);
+	unlock_stream(fp);
 	return ret;
 }
 

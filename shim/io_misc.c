@@ -9,6 +9,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
@@ -198,6 +200,9 @@ FM_HOOK int ioctl(int fd, unsigned long req, ...)
 	va_end(ap);
 	if (fm_active() && fm_ioctl_is_clone(req))
 		return fm_ioctl_clone(fd, req, arg);
+	/* What has been stored has blocks. */
+	if (fm_active() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
+		return -1;
 	if (fm_touches(arg, 1))
 		return ioctl_slow(fd, req, arg);
 	return fm_pass_ioctl(fd, req, arg);

@@ -117,6 +117,12 @@ FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 /* A race between two threads over one position is the program's own; but the
  * position must not move between our look at it and the write. */
 FM_NEXT(lseek)
+/* What has been stored is data, whether or not it has been written back. */
+static bool seeks_data(int whence)
+{
+	return whence == SEEK_DATA || whence == SEEK_HOLE;
+}
+
 FM_HOOK off_t lseek(int fd, off_t off, int whence)
 {
 	struct fm_change c;
@@ -125,7 +131,10 @@ FM_HOOK off_t lseek(int fd, off_t off, int whence)
 	if (!fm_active() || !fm_change_fd(&c, fd))
 		return FM_PASS(lseek, SYS_lseek, fd, off, whence);
 	fm_change_serial(&c);
-	r = FM_PASS(lseek, SYS_lseek, fd, off, whence);
+	r = !seeks_data(whence) ? 0 :
+	    fm_result(fm_file_flush(c.file, off < 0 ? 0 : off, 0));
+	if (r == 0)
+		r = FM_PASS(lseek, SYS_lseek, fd, off, whence);
 	fm_change_end(&c, false, false);
 	return r;
 }

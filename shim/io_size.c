@@ -108,8 +108,9 @@ static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
 	size = fm_file_size(c->file);
 	grows = off + len > size && !(mode & FALLOC_FL_KEEP_SIZE);
 	*ret_discard = mode & moves;
+	/* With an end, for what cannot be written must not be moved away. */
 	if (mode & moves)
-		return fm_change_lock(c, off, 0);
+		return fm_change_lock(c, off, INT64_MAX - off);
 	/* Only reserves blocks: the bytes up to the old end stay. */
 	if (!(mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_UNSHARE_RANGE)))
 		return grows ? fm_change_lock(c, size, off + len - size) : 0;

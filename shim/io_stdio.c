@@ -230,6 +230,7 @@ FM_HOOK int fclose(FILE *fp)
 	int r = fm_idle() ? 0 : fm_stdio_flush(fp, true);
 	int e = errno;
 
+	fm_tell();
 	if (FM_LATE(fclose)(fp) < 0)
 		return EOF;
 	if (r < 0)

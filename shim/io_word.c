@@ -5,12 +5,16 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 FM_NEXT(sem_wait)
 FM_NEXT(sem_trywait)
 FM_NEXT(sem_timedwait)
+FM_NEXT(sem_clockwait)
 FM_NEXT(sem_post)
 FM_NEXT(kill)
+FM_NEXT(killpg)
+FM_NEXT(shutdown)
 FM_NEXT(sigqueue)
 
 /* Of other processes, too? Where sem_init's pshared is kept (glibc 2.21). */
@@ -46,6 +50,13 @@ FM_HOOK int sem_timedwait(sem_t *sem, const struct timespec *t)
 	return told(shared, FM_LATE(sem_timedwait)(sem, t));
 }
 
+FM_HOOK int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *t)
+{
+	const bool shared = is_shared(sem);
+
+	return told(shared, FM_LATE(sem_clockwait)(sem, clock, t));
+}
+
 FM_HOOK int sem_post(sem_t *sem)
 {
 	if (is_shared(sem))
@@ -57,6 +68,19 @@ FM_HOOK int kill(pid_t pid, int sig)
 {
 	fm_tell();
 	return FM_PASS(kill, SYS_kill, pid, sig);
+}
+
+FM_HOOK int killpg(pid_t group, int sig)
+{
+	fm_tell();
+	return FM_LATE(killpg)(group, sig);
+}
+
+/* The end of what others read. */
+FM_HOOK int shutdown(int fd, int how)
+{
+	fm_tell();
+	return FM_PASS(shutdown, SYS_shutdown, fd, how);
 }
 
 FM_HOOK int sigqueue(pid_t pid, int sig, const union sigval value)

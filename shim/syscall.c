@@ -46,7 +46,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_process_vm_readv] = 1, [SYS_process_vm_writev] = 1,
 	[SYS_process_madvise] = 1, [SYS_sigaltstack] = 1,
 	[SYS_prctl] = 1,     [SYS_seccomp] = 1,	 [SYS_sendmsg] = 1,
-	[SYS_sendmmsg] = 1,
+	[SYS_sendmmsg] = 1,  [SYS_lseek] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -81,6 +81,8 @@ static long io_call(long nr, long a, long b, long c, long d)
 		return readv((int)a, pointer(b), (int)c);
 	case SYS_writev:
 		return writev((int)a, pointer(b), (int)c);
+	case SYS_lseek:
+		return lseek((int)a, b, (int)c);
 	case SYS_fsync:
 		return fsync((int)a);
 	case SYS_fdatasync:

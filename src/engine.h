@@ -240,8 +240,8 @@ void fm_fork_child(void);
 /* [any] Is this descriptor number one of the engine's own? The close family
  * must not touch it. */
 bool fm_fd_is_ours(int fd);
-/* [any] Up to n of the engine's descriptor numbers, ascending; returns count.
- * For close_range. */
-int fm_fds(int *ret_fds, int n);
+/* [any] The engine's least descriptor number that is not below `from`, or -1. For
+ * close_range. */
+int fm_fd_next(int from);
 
 #endif

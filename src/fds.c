@@ -44,19 +44,19 @@ void fm_fd_drop(int fd)
 	fm_sys_close(fd);
 }
 
-int fm_fds(int *ret, int n)
+int fm_fd_next(int from)
 {
-	int k = 0;
-
-	if (atomic_load(&fd_count) == 0)
-		return 0;
-	for (int w = 0; w < NUMBERS / 32 && k < n; w++) {
+	if (from < 0 || from >= NUMBERS || atomic_load(&fd_count) == 0)
+		return -1;
+	for (int w = from / 32; w < NUMBERS / 32; w++) {
 		uint32_t bits = atomic_load(&fd_bits[w]);
 
-		for (; bits && k < n; bits &= bits - 1)
-			ret[k++] = w * 32 + __builtin_ctz(bits);
+		if (w == from / 32)
+			bits &= ~0u << from % 32;
+		if (bits)
+			return w * 32 + __builtin_ctz(bits);
 	}
-	return k;
+	return -1;
 }
 
 /* Shells and daemons expect low numbers to be free: live in the upper part of

@@ -168,17 +168,17 @@ static void close_others(const int *keep, int n)
 
 static void keep_what_we_need(int pidfd, int pagemap)
 {
-	int keep[KEEP], ours[KEEP - 5], n = 0;
-	int k = fm_fds(ours, KEEP - 5);
+	int keep[KEEP], n = 0;
 
 	keep[n++] = pidfd;
 	keep[n++] = pagemap;
 	keep[n++] = g.pipe[0];
 	keep[n++] = g.sock[1];
 	keep[n++] = fm_peers_fd();
-	for (int i = 0; i < k; i++)
-		if (worth_keeping(ours[i]))
-			keep[n++] = ours[i];
+	for (int fd = fm_fd_next(0); fd >= 0 && n < KEEP;
+	     fd = fm_fd_next(fd + 1))
+		if (worth_keeping(fd))
+			keep[n++] = fd;
 	close_others(keep, n);
 }
 

@@ -346,14 +346,16 @@ bool fm_fd_is_ours(int fd)
 	return fd == uffd;
 }
 
-int fm_fds(int *ret_fds, int n)
+void fm_tell_others(void)
 {
-	int k = 0;
+}
 
-	for (int fd = 700; fd < 1024 && k < n; fd++)
+int fm_fd_next(int from)
+{
+	for (int fd = from < 700 ? 700 : from; fd < 1024; fd++)
 		if (fm_fd_is_ours(fd))
-			ret_fds[k++] = fd;
-	return k;
+			return fd;
+	return -1;
 }
 
 int fm_demote_range(const void *addr, size_t len, const char *why)
