@@ -205,33 +205,6 @@ int64_t fm_dirty_count(struct fm_file *f)
 	return n;
 }
 
-/* ---- size ------------------------------------------------------------- */
-
-FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
-{
-	struct stat st;
-
-	if (f->fd_path >= 0 && fm_sys_look(f->fd_path, &st) == 0 &&
-	    st.st_ino == f->ino && st.st_dev == f->dev) {
-		atomic_store(&f->size, st.st_size);
-		if (st.st_blocks * 512 < st.st_size)
-			f->sparse = true; /* grown, or punched */
-		/* Another who looked earlier may store what that was. */
-		return st.st_size;
-	}
-	return atomic_load(&f->size);
-}
-
-off_t fm_file_size(struct fm_file *f)
-{
-	return fm_file_size_now(f);
-}
-
-void fm_file_size_changed(struct fm_file *f)
-{
-	fm_file_size_now(f);
-}
-
 /* ---- open and close --------------------------------------------------- */
 
 /* Direct I/O wants offsets in units of the device's logical block. Opening
@@ -499,7 +472,10 @@ static void let_go(struct fm_file *f)
 {
 	fm_guardian_drop(f);
 	fm_ring_close(f);
-	fm_fd_drop(f->fd_path);
+	if (fm_sys_is_file(f->fd_path, f->dev, f->ino))
+		fm_fd_drop(f->fd_path);
+	else /* the program has closed it, the number may be the program's now */
+		fm_fd_forget(f->fd_path);
 	f->fd_path = -1;
 }
 

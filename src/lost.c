@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lost.h"
 
+#include <fcntl.h>
 #include <liburing.h>
 #include <string.h>
 
@@ -96,6 +97,27 @@ FM_FAULT bool fm_lost_file(struct fm_file *f)
 	fd = f->fd_buf;
 	fm_unlock(&lock);
 	return fd >= 0;
+}
+
+FM_FAULT bool fm_lost_path(struct fm_file *f)
+{
+	int fd, was;
+
+	fm_lock(&lock);
+	was = f->fd_path;
+	if (was >= 0 && !is_right(was, f)) {
+		fd = fm_sys_open(f->path, O_PATH, 0);
+		if (is_right(fd, f)) {
+			f->fd_path = fm_fd_raise(fd);
+			fm_fd_forget(was);
+			tell(f->path, 0);
+		} else if (fd >= 0) {
+			fm_sys_close(fd);
+		}
+	}
+	fd = f->fd_path;
+	fm_unlock(&lock);
+	return is_right(fd, f);
 }
 
 /* ---- rings of the pool ---------------------------------------------------- */

@@ -30,6 +30,9 @@ bool fm_lost_home(int was);
 struct fm_file;
 bool fm_lost_file(struct fm_file *f);
 
+/* [fault] fd_path, by the file's name. False: that is another file's now. */
+bool fm_lost_path(struct fm_file *f);
+
 /* [fault] A ring of the pool: a new one takes its place and what had not been
  * submitted. False: there is none to be had; that I/O has failed. */
 struct fm_ring;

@@ -252,9 +252,6 @@ static int protect_map(struct fm_map *m, void *arg)
 			       prot);
 }
 
-/* Nearly everything is in the file. What is stored meanwhile is written once the
- * pages are locked (flush_locked): a denial here would be SIGSEGV for a thread that
- * may store to what is there, and to what takes its place. */
 /* A device or a file system has its own words for what it cannot write (ENODATA,
  * EREMOTEIO, EROFS, ESTALE, ...). Not so what is ours, or limits that may change. */
 static bool fails_for_good(int err)
@@ -264,6 +261,9 @@ static bool fails_for_good(int err)
 	       err != -EPERM;
 }
 
+/* Nearly everything is in the file. What is stored meanwhile is written once the
+ * pages are locked (flush_locked): a denial here would be SIGSEGV for a thread that
+ * may store to what is there, and to what takes its place. */
 static int settle_map(struct fm_map *m, void *arg)
 {
 	int err;

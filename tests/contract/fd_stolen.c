@@ -54,6 +54,25 @@ static void stolen(bool reuse)
 	close(fd);
 }
 
+/* The last numbers closed are those by which the size is looked at. */
+static void grown(void)
+{
+	int fd = ct_file("grown", N * PAGE);
+	char *p = ct_map(fd, 2 * N * PAGE, RW, MAP_SHARED, 0);
+
+	p[0] = 'A';
+	ct_raw(SYS_close_range, 3, ~0u, 0, 0);
+	fd = open(ct_path("grown"), O_RDWR);
+	say_rc("F5 ftruncate", ftruncate(fd, 2 * N * PAGE));
+	for (size_t i = 0; i < 2 * N; i += 9)
+		p[i * PAGE + 5] = 'G';
+	say_rc("F5 msync grown", msync(p, 2 * N * PAGE, MS_SYNC));
+	say("F5 grown: %c %c", ct_in_file(fd, (off_t)(9 * PAGE + 5)),
+	    ct_in_file(fd, (off_t)(113 * 9 * PAGE + 5)));
+	munmap(p, 2 * N * PAGE);
+	close(fd);
+}
+
 static void first(void)
 {
 	stolen(false);
@@ -69,5 +88,6 @@ int main(int argc, char **argv)
 	ct_begin(argc, argv);
 	ct_child("F5 closed", first);
 	ct_child("F5 used again", second);
+	ct_child("F5 grown", grown);
 	return 0;
 }
