@@ -143,16 +143,25 @@ static bool can_store(char *to)
 	return !fm_sys2(SYS_clock_gettime, CLOCK_MONOTONIC, to);
 }
 
+/* Who cuts a file takes private copies with it. */
+static bool is_beyond(struct fm_map *m, uint64_t i)
+{
+	return (m->pgoff + i) << FM_PAGE_SHIFT >=
+	       (uint64_t)fm_file_size_now(m->file);
+}
+
 /* The kernel reads the file's page before it copies it. If it cannot (and
  * would signal it to us, who have no use for it), the program's bytes go to
- * a page without a file. */
-static void make_room(struct copy_out *c, uint64_t i)
+ * a page without a file. False: it is gone, or there is an error. */
+static bool make_room(struct copy_out *c, struct fm_map *m, uint64_t i)
 {
 	char *to = c->base + (i << FM_PAGE_SHIFT);
 	void *p;
 
 	if (can_store(to))
-		return;
+		return true;
+	if (is_beyond(m, i))
+		return false;
 	p = (void *)(intptr_t)-EIO;
 	if (c->n < UNBACKED)
 		p = fm_sys_mmap(to, FM_PAGE, PROT_READ | PROT_WRITE,
@@ -161,6 +170,22 @@ static void make_room(struct copy_out *c, uint64_t i)
 		c->err = (int)(intptr_t)p;
 	else
 		c->unbacked[c->n++] = i;
+	return !c->err;
+}
+
+/* Not by loads and stores: another process may cut the file meanwhile, and what is
+ * beyond its end signals. */
+static bool copy_page(char *to, char *from)
+{
+	struct iovec dst = { to, FM_PAGE }, src = { from, FM_PAGE };
+	long n = fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&dst, 1,
+			 (long)&src, 1, 0);
+
+	if (n == -EPERM || n == -ENOSYS) { /* a sandbox */
+		memcpy(to, from, FM_PAGE);
+		n = FM_PAGE;
+	}
+	return n == FM_PAGE;
 }
 
 /* The program's own pages of a private mapping, into the kernel's. Stores
@@ -170,10 +195,7 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	const struct timespec ms = { 0, 1000000 };
 	struct copy_out *c = arg;
 
-	if (!(fm_mode(m, i) & PM_OWN) || c->err)
-		return;
-	make_room(c, i);
-	if (c->err)
+	if (!(fm_mode(m, i) & PM_OWN) || c->err || !make_room(c, m, i))
 		return;
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
@@ -182,9 +204,9 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 			c->err = -EBUSY;
 		fm_sys2(SYS_nanosleep, &ms, NULL);
 	}
-	if (!c->err)
-		memcpy(c->base + (i << FM_PAGE_SHIFT), fm_map_addr(m, i),
-		       FM_PAGE);
+	if (!c->err && !copy_page(c->base + (i << FM_PAGE_SHIFT),
+				  fm_map_addr(m, i)) && !is_beyond(m, i))
+		c->err = -EFAULT;
 }
 
 #define TRIES 20

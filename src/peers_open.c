@@ -6,10 +6,10 @@
  * LINGER_MS; who is still there then gets the file from the kernel, and so do
  * we. Until then:
  *  - what we have stored goes to the file before we send word to anybody;
- *  - who maps it gets it from the kernel at once, for what they store there,
- *    and what they do not see there, nobody reports. If we store to it, the
- *    watcher looks a few times (if we only read, thousands of files may be
- *    opened while a backup runs), and in any case when word has come.
+ *  - who maps it, if we store to it, or can store to it gets it from the kernel at
+ *    once, for what they store through a mapping, and what they do not see there,
+ *    nobody reports. The watcher looks a few times, unless that takes too much
+ *    (thousands of files may be opened while a backup runs), and when word has come.
  * And who had it open for writing and has closed it may have stored through a
  * mapping: if we store, too, the kernel serves it from then on.
  *
@@ -87,6 +87,21 @@ static bool is_alive(int pid)
 	long r = pid ? fm_sys2(SYS_kill, pid, 0) : 0;
 
 	return !r || r == -EPERM;
+}
+
+/* The processes that have opened it lately, or 0: not known of all. Not how often:
+ * opens may be told as one. */
+static int openers(const struct open *o, int pids[OPENERS])
+{
+	int n = 0;
+
+	for (int k = 0; k < OPENERS; k++) {
+		pids[n] = atomic_load(&o->who[k].pid);
+		if (!pids[n] && atomic_load(&o->who[k].open) > 0)
+			return 0;
+		n += pids[n] != 0;
+	}
+	return atomic_load(&o->crowd) ? 0 : n;
 }
 
 /* Its descriptors, so that the look that has just found nothing says so. */
@@ -266,12 +281,12 @@ static void each_pending(void (*fn)(struct fm_file *f))
 }
 
 /* Who stores to it, or sees our stores in a mapping, gets it. */
-static void look_at_use(struct fm_file *f)
+static void look_at_use(struct fm_file *f, const int *pids, int n)
 {
 	enum fm_claim mine = fm_peers_claim_of(f);
 
 	if (is_engines(mine) && !fm_peers_weary(false) &&
-	    conflicts(mine, fm_peers_scan(f)))
+	    conflicts(mine, fm_peers_scan_of(f, pids, n)))
 		give_up(f, "another process uses it");
 }
 
@@ -282,14 +297,16 @@ static bool look_due(struct open *o)
 	return at && n < LOOKS && (int32_t)(now_ms() - at - look_ms[n]) >= 0;
 }
 
+/* Whom they have left it to is found when it is judged. */
 static void look(struct fm_file *f)
 {
 	struct open *o = &opens[f->id];
+	int pids[OPENERS];
 
-	if (fm_peers_claim_of(f) != FM_CLAIM_WRITE || !look_due(o))
+	if (!look_due(o))
 		return;
 	atomic_fetch_add(&o->looks, 1);
-	look_at_use(f);
+	look_at_use(f, pids, openers(o, pids));
 }
 
 void fm_open_look(void)
@@ -335,7 +352,7 @@ static void ask(struct fm_file *f)
 
 	if (atomic_load(&o->asked) == count)
 		return;
-	look_at_use(f);
+	look_at_use(f, NULL, 0);
 	atomic_store(&o->asked, count);
 }
 

@@ -61,6 +61,7 @@ enum {
 	FM_USE_MAPS = 4,  /* or mapped at all */
 };
 unsigned fm_peers_scan(const struct fm_file *f);
+unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n); /* n 0: all */
 /* One closes what a ring had open whose process has ended: when nobody else has been
  * here, that was one of ours before the watch began. */
 bool fm_peers_kernel_thread(int pid);

@@ -180,7 +180,16 @@ bool fm_peers_weary(bool patient)
 	       spent - FREE_NS > passed / (patient ? SHARE_PATIENT : SHARE);
 }
 
-unsigned fm_peers_scan(const struct fm_file *f)
+static void look_at_all(struct scan *s, const int *pids, int n)
+{
+	if (!n)
+		suspect(s, fm_each_number("/proc", s->names, BUF,
+					  look_at_process, s));
+	for (int k = 0; k < n; k++)
+		look_at_process("/proc", pids[k], s);
+}
+
+unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n)
 {
 	struct scan s = { .f = f };
 	uint64_t from = cpu_ns();
@@ -192,8 +201,13 @@ unsigned fm_peers_scan(const struct fm_file *f)
 		return FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
 	s.inner = s.names + BUF;
 	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
-	suspect(&s, fm_each_number("/proc", s.names, BUF, look_at_process, &s));
+	look_at_all(&s, pids, n);
 	fm_sys_munmap(s.names, 2 * BUF);
 	atomic_fetch_add(&spent_ns, cpu_ns() - from);
 	return s.use;
+}
+
+unsigned fm_peers_scan(const struct fm_file *f)
+{
+	return fm_peers_scan_of(f, NULL, 0);
 }
