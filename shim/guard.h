@@ -69,6 +69,7 @@ struct fm_rw {
 	bool loop;   /* a whole piece asks for the next one */
 	bool atomic; /* one system call or wrong: bounce, do not split */
 	bool pin;    /* ends soon whatever happens: buffers may be pinned */
+	bool keeps;  /* the kernel may read the buffers after the call */
 	int flags;
 	off_t off;   /* file offset, or FM_HERE */
 	const struct iovec *iov;

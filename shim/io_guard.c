@@ -290,8 +290,9 @@ static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
 	}
 	if (p->usable == 0)
 		return false;
-	p->bounce = p->len <= sizeof(p->small) ? p->small
-					       : fm_sys_anon(p->len);
+	/* What is unmapped stays as it is for whom the kernel passes it on to. */
+	p->bounce = p->len <= sizeof(p->small) && !rw->keeps ?
+			    p->small : fm_sys_anon(p->len);
 	if (!p->bounce)
 		return false;
 	if (!rw->in && !copy_out(c, p->bounce, p->len)) {

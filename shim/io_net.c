@@ -43,6 +43,7 @@ static void net_classify(struct fm_rw *rw, bool control)
 		   (!rw->in || wait_all);
 	rw->atomic = !stream || control ||
 		     (wait_all && (rw->flags & MSG_PEEK));
+	rw->keeps = !rw->in && (rw->flags & MSG_ZEROCOPY);
 }
 
 /* ---- one buffer --------------------------------------------------------- */

@@ -86,7 +86,7 @@ FM_SLOW ssize_t guarded(int fd, const struct iovec *iov, int cnt, off_t off,
 	struct fm_bounce b;
 	struct fm_rw rw = {
 		.fd = fd, .in = in, .off = off, .cnt = cnt, .flags = flags,
-		.call = call,
+		.call = call, .keeps = call == call_vmsplice,
 	};
 	ssize_t r;
 
@@ -163,9 +163,8 @@ FM_ALIAS(pwritev2)
 ssize_t pwritev64v2(int fd, const struct iovec *iov, int cnt, off64_t off,
 		    int flags);
 
-/* The pipe keeps references to the pages, not to the mapping: they hold what
- * was spliced even after eviction. A later store to a page that has been
- * evicted and read again is not seen through the pipe. */
+/* The pipe keeps references to pages: to those of a copy, which a later store to
+ * the mapping does not change. */
 FM_HOOK ssize_t vmsplice(int fd, const struct iovec *iov, size_t cnt,
 			 unsigned flags)
 {

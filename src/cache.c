@@ -168,7 +168,11 @@ static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
 	uint64_t fp = m->pgoff + i;
 	unsigned shift = kind == FM_ENTRY_UNIT ? 9 : RUN_SHIFT;
 
-	return (unsigned)((fp >> shift) % nshards);
+	uint64_t run = fp >> shift;
+
+	/* Even, for strides as well. */
+	run += run / 8 + run / 64 + run / 512 + m->file->id;
+	return (unsigned)(run % nshards);
 }
 
 static FM_FAULT struct list *list_of(const struct fm_map *m, uint64_t i,

@@ -91,10 +91,11 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 
 	if (!is_protected(m, i) || !fm_page_trylock(p))
 		return false;
-	/* An alias that has come meanwhile may hold a copy of this page. */
+	/* An alias that has come meanwhile may hold a copy of this page, and this may
+	 * be a piece by now, whose aliases m does not know. */
 	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
 	    (!m->file->sparse || (fm_page_state(p) & FP_ALLOC)) &&
-	    fm_map_current(m, i)) {
+	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
 		mark_dirty(m->file, m->pgoff + i, p);
 		fm_mode_set(m, i, fm_mode(m, i) | PM_WRITABLE);
 		return true;
@@ -126,11 +127,12 @@ static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i)
  * that the program then leaves alone is what was read. */
 static FM_FAULT uint64_t join_next(struct fm_map *m, uint64_t i)
 {
-	uint64_t n = 0, max = fm_map_pages(m) - i - 1;
-	uint64_t want = expected_stores(m, i);
+	uint64_t n = 0, pages = fm_map_pages(m), max = expected_stores(m, i);
 
-	if (max > want)
-		max = want;
+	if (pages <= i) /* cut off meanwhile */
+		return 0;
+	if (max > pages - i - 1)
+		max = pages - i - 1;
 	while (n < max && join_stores(m, i + 1 + n))
 		n++;
 	return n;
@@ -430,21 +432,26 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
  * kernel raises the signal (and writes the core) as it would have. Under the space
  * lock, or what is mapped there meanwhile would get that protection; for which a
  * fault may not wait, but try again. */
-static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a)
+static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
+			    enum fm_fault_result *ret)
 {
 	const struct timespec pause = { 0, 50000 };
 	uint64_t mask;
 
+	*ret = FM_FAULT_RETRY;
 	if (atomic_load(&m->vma_prot))
 		return false; /* protected already: missing page, load it */
 	if (!fm_space_trylock(&mask)) {
 		fm_sys2(SYS_nanosleep, &pause, NULL);
 		return true;
 	}
-	if (fm_space_find(a) == m && !atomic_exchange(&m->vma_prot, true))
-		fm_sys_mprotect((void *)atomic_load(&m->start),
-				atomic_load(&m->end) - atomic_load(&m->start),
-				atomic_load(&m->prot));
+	if (fm_space_find(a) == m && !atomic_exchange(&m->vma_prot, true) &&
+	    fm_sys_mprotect((void *)atomic_load(&m->start),
+			    atomic_load(&m->end) - atomic_load(&m->start),
+			    atomic_load(&m->prot))) { /* one vma with others */
+		atomic_store(&m->vma_prot, false);
+		*ret = FM_FAULT_SEGV;
+	}
 	fm_space_unlock(&mask);
 	return true;
 }
@@ -491,11 +498,12 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 	struct range came = { i, i + 1 };
 	struct fm_file *f = m->file;
+	enum fm_fault_result res;
 	int err;
 
 	if (acc.write && !(atomic_load(&m->prot) & PROT_WRITE)) {
-		if (refuse(m, a))
-			return FM_FAULT_RETRY;
+		if (refuse(m, a, &res))
+			return res;
 		acc.write = false;
 	}
 	fm_wait_frozen(f);

@@ -137,33 +137,48 @@ static FM_FAULT bool any(struct fm_map *m, uint64_t i, uint64_t n)
 	return false;
 }
 
-/* What is gone stays so until somebody installs the page, under its lock. */
-static FM_FAULT void find_gone(struct fm_map *m, uint64_t i, bool locked)
+/* What is gone stays so until somebody installs the page, under its lock. Dropped all
+ * the same: it may have come, and been evicted again. */
+static FM_FAULT bool find_gone(struct fm_map *m, uint64_t i)
+{
+	if (!fm_map_current(m, i) || !fm_mode_lazy(fm_mode(m, i)))
+		return false;
+	atomic_fetch_add_explicit(&m->file->st.lazy_lost, 1, memory_order_relaxed);
+	return true;
+}
+
+/* Of another page than the one whose lock is ours. */
+static FM_FAULT void drop_gone(struct fm_drop *d, struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-	if (!locked && !fm_page_trylock(p))
+	if (!fm_page_trylock(p))
 		return;
-	if (fm_map_current(m, i) && fm_mode_lazy(fm_mode(m, i))) {
-		fm_lazy_drop(m, i);
-		atomic_fetch_add_explicit(&m->file->st.lazy_lost, 1,
-					  memory_order_relaxed);
-	}
-	if (!locked)
+	if (!find_gone(m, i)) {
 		fm_page_unlock(p);
+		return;
+	}
+	fm_ghost_add(m, i);
+	fm_ghost_pass(1);
+	fm_drop_page(d, m, i);
 }
 
 static FM_FAULT void look(struct fm_map *m, uint64_t i, uint64_t n,
 			  uint64_t mine)
 {
 	unsigned char there[LOOK];
+	struct fm_drop d = { .n = 0 };
 
 	if (!any(m, i, n) ||
 	    fm_sys3(SYS_mincore, fm_map_addr(m, i), n << FM_PAGE_SHIFT, there))
 		return;
 	for (uint64_t k = 0; k < n; k++)
-		if (!(there[k] & 1) && fm_mode_lazy(fm_mode(m, i + k)))
-			find_gone(m, i + k, i + k == mine);
+		if (!(there[k] & 1) && i + k != mine &&
+		    fm_mode_lazy(fm_mode(m, i + k)))
+			drop_gone(&d, m, i + k);
+	fm_drop_now(&d);
+	if (mine - i < n && !(there[mine - i] & 1) && find_gone(m, mine))
+		fm_lazy_drop(m, mine);
 }
 
 FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,

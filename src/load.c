@@ -128,6 +128,7 @@ FM_FAULT long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n,
 
 /* ---- holes ------------------------------------------------------------ */
 
+/* How many of the pages have room now: those behind the end of the file have none. */
 static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 {
 	uint64_t size = (uint64_t)fm_file_size_now(f);
@@ -144,7 +145,7 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 	do
 		err = fm_io_once(&io);
 	while (err == -EINTR); /* of whoever does it: the store must wait */
-	return err;
+	return err < 0 ? err : (long)((io.len + FM_PAGE_MASK) >> FM_PAGE_SHIFT);
 }
 
 /* Pages that nobody has touched yet among them. */
@@ -193,7 +194,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 {
 	_Atomic uint8_t *before = fp ? fm_file_page(f, fp - 1) : NULL;
 	uint64_t n = 1;
-	long err;
+	long got;
 
 	if (!f->sparse || f->null_store || (fm_page_state(p) & FP_ALLOC) ||
 	    f->policy->holes == FM_HOLES_LAZY)
@@ -202,18 +203,16 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	 * sparse file takes one page, as with the kernel. */
 	if (before && (atomic_load(before) & FP_ALLOC))
 		n = ALLOC_PAGES;
-	err = allocate(f, fp, n);
-	if (err == -ENOSPC || err == -EDQUOT) {
-		n = 1;
-		err = allocate_last(f, fp);
-	}
-	if (err == -EOPNOTSUPP || err == -ENOSYS || err == -EINVAL) {
+	got = allocate(f, fp, n);
+	if (got == -ENOSPC || got == -EDQUOT)
+		got = allocate_last(f, fp);
+	if (got == -EOPNOTSUPP || got == -ENOSYS || got == -EINVAL) {
 		f->sparse = false; /* cannot be known here: write-back tells */
 		return 0;
 	}
-	if (err < 0)
-		return (int)err;
-	mark_allocated(f, fp, n, fp);
+	if (got <= 0)
+		return (int)got;
+	mark_allocated(f, fp, (uint64_t)got, fp);
 	fm_page_set(p, FP_ALLOC, 0);
 	return 0;
 }

@@ -221,11 +221,22 @@ static void break_unit(struct fm_map *m, uint64_t i)
 
 static void requeue(struct fm_map *m, uint64_t i, void *arg)
 {
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 	uint8_t mode = fm_mode(m, i);
 
 	(void)arg;
-	if ((mode & PM_QUEUED) || fm_mode_lazy(mode))
+	if (!fm_mode_lazy(mode)) {
+		if (mode & PM_QUEUED)
+			fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
+		return;
+	}
+	/* Its marks change. Who has it locked makes it resident again, or is us, and
+	 * about to do this (publish_moved). */
+	if (!fm_page_trylock(p))
+		return;
+	if (fm_mode_lazy(fm_mode(m, i)))
 		fm_cache_requeue(m, i);
+	fm_page_unlock(p);
 }
 
 static void lay_ghosts(struct fm_modes *s)

@@ -5,6 +5,7 @@
 #include "ct.h"
 
 #define PAGES 64ul
+#define HUGE (2ul << 20)
 #define MOST (3ul << 20)
 
 static void *taken[MOST];
@@ -84,11 +85,26 @@ static void with_room(char *p, int other)
 	say("R83 with a little room: %d wrong", bad);
 }
 
+/* Two neighbours that may only be read. */
+static char *neighbours(void)
+{
+	char *at = mmap(NULL, 6 * HUGE, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int fd = ct_file("big", 2 * HUGE);
+
+	at += HUGE - (uintptr_t)at % HUGE;
+	for (int k = 0; k < 2; k++)
+		if (mmap(at + k * HUGE, HUGE, PROT_READ, MAP_SHARED | MAP_FIXED,
+			 fd, (off_t)(k * HUGE)) == MAP_FAILED)
+			ct_die("mmap");
+	return at;
+}
+
 int main(int argc, char **argv)
 {
 	const int anon = MAP_PRIVATE | MAP_ANONYMOUS;
 	int fd, other;
-	char *p, *mid;
+	char *p, *mid, *two;
 
 	ct_begin(argc, argv);
 	fd = ct_file("f", PAGES * PAGE);
@@ -97,6 +113,7 @@ int main(int argc, char **argv)
 	mid = p + 20 * PAGE;
 	for (size_t i = 0; i < PAGES; i++)
 		p[i * PAGE + 7] = (char)(i + 3);
+	two = neighbours();
 	take();
 	say("R83 all taken: %d", n < MOST);
 	intact("full", p);
@@ -111,6 +128,8 @@ int main(int argc, char **argv)
 	p[20 * PAGE + 7] = 23;
 	intact("after that", p);
 	say_rc("R83 msync", msync(p, PAGES * PAGE, MS_SYNC));
+	say("R83 store to what may be read: %d %d", ct_load(two),
+	    ct_store(two, 1));
 	with_room(p, other);
 	give_back(MOST);
 	say("R83 a file over it: %s",
