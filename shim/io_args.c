@@ -113,8 +113,15 @@ OBJECT2(int, timerfd_settime, SYS_timerfd_settime,
 	 struct itimerspec *old),
 	t, SIZE(t), IN, 0, old, SIZE(old), OUT, IF_OK(SIZE(old)),
 	fd, flags, t, old)
-OBJECT_LATE(int, futimens, (int fd, const struct timespec t[2]),
-	    t, 2 * sizeof(struct timespec), IN, 0, fd, t)
+/* See stored_before in io_path.c. */
+OBJECT_(int, futimens, (int fd, const struct timespec t[2]),
+	t, 2 * sizeof(struct timespec), IN, 0,
+	((fm_active() ? (void)fm_see(fd, 0, 0) : (void)0),
+	 FM_LATE(futimens)(fd, t)), fd, t)
+OBJECT_(int, futimes, (int fd, const struct timeval t[2]),
+	t, 2 * sizeof(struct timeval), IN, 0,
+	((fm_active() ? (void)fm_see(fd, 0, 0) : (void)0),
+	 FM_LATE(futimes)(fd, t)), fd, t)
 
 /* Children. */
 OBJECT_(pid_t, wait, (int *status),

@@ -59,6 +59,29 @@
 		return slow_##fn(__VA_ARGS__);                             \
 	}
 
+/* The time of the last store is that of the store, not of its way to the file: what has
+ * been stored is on it before the program says what time it was. */
+FM_SLOW void stored_before(int dir, const char *path, int flags)
+{
+	struct fm_file *f;
+	struct stat st;
+
+	if (fm_sys4(SYS_newfstatat, dir, path ? path : "", &st,
+		    path ? flags : AT_EMPTY_PATH))
+		return;
+	f = fm_file_by_stat(&st);
+	if (!f)
+		return;
+	fm_file_flush(f, 0, 0);
+	fm_file_put(f);
+}
+
+#define TIMES(dir, flags, call)                                            \
+	((fm_active() ? stored_before(dir, path, flags) : (void)0), (call))
+#define PATH1_TIMES(fn, params, dir, flags, ...)                           \
+	PATH1_(int, fn, params, TIMES(dir, flags, FM_LATE(fn)(__VA_ARGS__)),   \
+	       __VA_ARGS__)
+
 /* A name that comes or goes may be the message. */
 #define WORD(call) (fm_tell(), (int)fm_told(call))
 #define PATH1_WORD(fn, nr, params, ...)                                    \
@@ -97,14 +120,14 @@ PATH1_WORD(rmdir, SYS_rmdir, (P), path)
 PATH1_WORD(unlink, SYS_unlink, (P), path)
 PATH1_WORD(unlinkat, SYS_unlinkat, (int dir, P, int flags), dir, path, flags)
 PATH1_(int, remove, (P), WORD(FM_LATE(remove)(path)), path)
-PATH1_LATE(int, utime, (P, const struct utimbuf *t), path, t)
-PATH1_LATE(int, utimes, (P, const struct timeval t[2]), path, t)
-PATH1_LATE(int, lutimes, (P, const struct timeval t[2]), path, t)
-PATH1_LATE(int, futimesat, (int dir, P, const struct timeval t[2]),
-	   dir, path, t)
-PATH1(int, utimensat, SYS_utimensat,
-      (int dir, P, const struct timespec t[2], int flags),
-      dir, path, t, flags)
+PATH1_TIMES(utime, (P, const struct utimbuf *t), AT_FDCWD, 0, path, t)
+PATH1_TIMES(utimes, (P, const struct timeval t[2]), AT_FDCWD, 0, path, t)
+PATH1_TIMES(lutimes, (P, const struct timeval t[2]), AT_FDCWD, AT_SYMLINK_NOFOLLOW,
+	    path, t)
+PATH1_TIMES(futimesat, (int dir, P, const struct timeval t[2]), dir, 0, dir, path, t)
+PATH1_(int, utimensat, (int dir, P, const struct timespec t[2], int flags),
+       TIMES(dir, flags, FM_PASS(utimensat, SYS_utimensat, dir, path, t, flags)),
+       dir, path, t, flags)
 PATH1(int, removexattr, SYS_removexattr, (P, const char *name), path, name)
 PATH1(int, lremovexattr, SYS_lremovexattr, (P, const char *name), path, name)
 PATH1(int, inotify_add_watch, SYS_inotify_add_watch,

@@ -205,6 +205,31 @@ struct vm_call {
 	struct vm_side local, remote;
 };
 
+/* Both sides cannot be held at once, as they are the same pages in two mappings. */
+static ssize_t vm_twice(const struct vm_call *v, struct iovec from, struct iovec to)
+{
+	struct fm_pin pin = FM_PIN_INIT;
+	char mem[1024];
+	struct iovec m = { mem, sizeof(mem) };
+	ssize_t n;
+
+	if (m.iov_len > from.iov_len)
+		m.iov_len = from.iov_len;
+	from.iov_len = m.iov_len;
+	fm_pin(&pin, from.iov_base, from.iov_len, false);
+	n = FM_PASS(process_vm_readv, SYS_process_vm_readv, v->pid, &m, 1ul,
+		    &from, 1ul, 0ul);
+	fm_unpin(&pin);
+	if (n <= 0)
+		return n;
+	to.iov_len = m.iov_len = (size_t)n;
+	fm_pin(&pin, to.iov_base, to.iov_len, true);
+	n = FM_PASS(process_vm_writev, SYS_process_vm_writev, v->pid, &m, 1ul,
+		    &to, 1ul, 0ul);
+	fm_unpin(&pin);
+	return n;
+}
+
 static ssize_t vm_piece(struct vm_call *v, struct iovec l, struct iovec r)
 {
 	const size_t limit = fm_pin_limit() / 2;
@@ -218,8 +243,10 @@ static ssize_t vm_piece(struct vm_call *v, struct iovec l, struct iovec r)
 		l.iov_len = most;
 	r.iov_len = l.iov_len;
 	fm_pin(&pin, l.iov_base, l.iov_len, !v->write);
-	if (v->self)
-		fm_pin(&pin, r.iov_base, r.iov_len, v->write);
+	if (v->self && fm_pin(&pin, r.iov_base, r.iov_len, v->write) == -EBUSY) {
+		fm_unpin(&pin);
+		return v->write ? vm_twice(v, l, r) : vm_twice(v, r, l);
+	}
 	n = v->write ? FM_PASS(process_vm_writev, SYS_process_vm_writev,
 			       v->pid, &l, 1ul, &r, 1ul, 0ul)
 		     : FM_PASS(process_vm_readv, SYS_process_vm_readv, v->pid,

@@ -44,17 +44,6 @@ static void pass_through(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(p);
 }
 
-void fm_freeze(struct fm_file *f)
-{
-	atomic_store(&f->frozen, 1);
-}
-
-void fm_thaw(struct fm_file *f)
-{
-	atomic_store(&f->frozen, 0);
-	fm_futex_wake(&f->frozen, 1 << 30);
-}
-
 void fm_pass_through(struct fm_map *m)
 {
 	fm_map_each(m, 0, fm_map_pages(m), pass_through, NULL);

@@ -131,7 +131,9 @@ extern int (*fm_hook_take_signals)(void);
  * fm_pin_limit(). Returns the number of bytes from buf that are usable
  * (shorter when the rest lies beyond the end of file or is not accessible:
  * the caller passes the whole buffer on and lets the kernel give its answer),
- * or -errno. Memory that is not managed counts as usable and costs nothing.
+ * or -errno: -EBUSY if another of its ranges keeps the pages from coming (the same
+ * file pages in another mapping). Memory that is not managed counts as usable and
+ * costs nothing.
  */
 #define FM_PINS 8
 #define FM_PIN_MAX (1u << 20)

@@ -46,14 +46,6 @@ static FM_FAULT void count(_Atomic uint64_t *c)
 	atomic_fetch_add_explicit(c, 1, memory_order_relaxed);
 }
 
-FM_FAULT void fm_wait_frozen(struct fm_file *f)
-{
-	uint32_t v;
-
-	while ((v = atomic_load(&f->frozen)) != 0)
-		fm_futex_wait(&f->frozen, v, NULL);
-}
-
 /* ---- stores ----------------------------------------------------------- */
 
 /* Dirty is visible to write-back and guardian before the page is writable. */

@@ -344,6 +344,7 @@ static struct fm_file *file_new(const struct stat *st, const char *path,
 	f->id = id;
 	f->policy = policy;
 	f->fd_path = f->fd_direct = f->fd_buf = -1;
+	f->fd_was[0] = f->fd_was[1] = -1;
 	f->sparse = st->st_blocks * 512 < st->st_size;
 	f->null_store = null_store_wanted(st, path);
 	atomic_init(&f->gen, next_gen++);

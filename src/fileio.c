@@ -180,6 +180,13 @@ static void unlock_around(struct fm_range *r)
 		fm_restore_signals(&r->mask);
 }
 
+/* Does it begin within a page that could not be written? */
+static bool is_cut(const struct fm_range *r)
+{
+	return r->first < r->whole &&
+	       fm_dirty_next(r->file, r->first, r->first + 1) == r->first;
+}
+
 static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 			  struct fm_range *r)
 {
@@ -196,7 +203,8 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	if (stop < r->first)
 		stop = r->first;
 	lock_around(r);
-	if (!r->space && fm_file_grow_leaves(f, r->first, stop - r->first)) {
+	if (!r->space && stop > r->first &&
+	    fm_file_grow_leaves(f, r->first, stop - r->first)) {
 		unlock_around(r);
 		return -ENOMEM;
 	}
@@ -204,8 +212,9 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	fm_ahead_forget_range(f, r->first, stop);
 	err = lock_clean(r, stop);
 	fm_epoch_leave(e);
-	if (err && len) {
-		/* Unwritten bytes around a partial overwrite would be lost. */
+	if (err && (len || is_cut(r))) {
+		/* Unwritten bytes around a partial overwrite, or before the new
+		 * end, would be lost. */
 		unlock_pages(r);
 		unlock_around(r);
 		return err;
@@ -251,6 +260,14 @@ static bool is_refused(struct fm_file *f, uint64_t fp, bool discard)
 	return !discard && (fm_page_state(fm_file_page(f, fp)) & FP_DIRTY);
 }
 
+/* Its pages are locked: a system call that has them is waited for, but not long, and
+ * but once. */
+static bool in_use(const struct stale *d, void *page)
+{
+	return fm_pinned(page, FM_PAGE) &&
+	       (d->pinned || !fm_pin_wait(page, FM_PAGE));
+}
+
 static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
 {
 	uint8_t mode = fm_mode(m, i);
@@ -260,7 +277,7 @@ static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
 		return;
 	if (m->shared && is_refused(m->file, m->pgoff + i, d->discard))
 		return;
-	if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
+	if (in_use(d, fm_map_addr(m, i)))
 		d->pinned = true;
 	else {
 		fm_drop_page(&d->drop, m, i);
@@ -359,33 +376,76 @@ static void forget_states(const struct fm_range *r, bool discard)
 	}
 }
 
-void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
+/* False: a system call in flight uses a copy that is stale now. */
+static bool renew(const struct fm_range *r, bool discard)
 {
 	const bool again = r->cached && r->stop - r->first <= RELOAD &&
 			   !discard;
-	struct fm_file *f = r->file;
+	struct fm_map *m = atomic_load(&r->file->maps);
 	struct stale d = {
 		.range = r,
 		.discard = discard,
 		.own = discard ? r->whole : UINT64_MAX,
 		.drop = { .stay_locked = true },
 	};
+
+	for (; m; m = atomic_load(&m->file_next))
+		renew_map(m, &d, again);
+	if (!d.pinned)
+		forget_states(r, discard);
+	return !d.pinned;
+}
+
+#define AGAIN 10000 /* times a millisecond */
+
+static bool renew_again(const struct fm_range *r, bool discard)
+{
+	const uint64_t pages = r->space ? 0 : r->stop - r->first;
+	struct fm_range now;
+	unsigned e;
+	bool ok;
+
+	if (try_range_lock(r->file, (off_t)(r->first << FM_PAGE_SHIFT),
+			   (off_t)(pages << FM_PAGE_SHIFT), &now))
+		return false;
+	now.whole = r->whole;
+	e = fm_epoch_enter();
+	ok = renew(&now, discard);
+	unlock_pages(&now);
+	fm_epoch_leave(e);
+	unlock_around(&now);
+	return ok;
+}
+
+/* What is stale must not be stored to, or it would be written: the file is held.
+ * The kernel has no copies of its own; if it cannot have the file they go when the
+ * system call has ended. */
+static void replace_stale(const struct fm_range *r, bool discard)
+{
+	const struct timespec ms = { 0, 1000000 };
+	int err = fm_file_demote(r->file, "file changed under a system call");
+
+	for (int k = 0; err && k < AGAIN && !renew_again(r, discard); k++)
+		fm_sys2(SYS_nanosleep, &ms, NULL);
+	fm_file_release(r->file);
+}
+
+void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
+{
+	struct fm_file *f = r->file;
 	unsigned e = fm_epoch_enter();
+	bool stale = false;
 
 	if (changed) {
-		struct fm_map *m = atomic_load(&f->maps);
-
 		atomic_store(&f->changed_ms, fm_now_ms());
 		fm_ahead_kill_range(f, r->first, r->stop);
-
-		for (; m; m = atomic_load(&m->file_next))
-			renew_map(m, &d, again);
-		if (!d.pinned)
-			forget_states(r, discard);
+		stale = !renew(r, discard);
 	}
+	if (stale)
+		fm_file_hold(f);
 	unlock_pages(r);
 	fm_epoch_leave(e);
 	unlock_around(r);
-	if (d.pinned) /* a system call in flight uses a stale copy */
-		fm_file_demote(f, "file changed under a system call");
+	if (stale)
+		replace_stale(r, discard);
 }

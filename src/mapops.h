@@ -63,6 +63,9 @@ int fm_demote_lay(struct fm_file *f, struct fm_map *m);
  * way in m have ended when fm_pass_through returns. */
 void fm_freeze(struct fm_file *f);
 void fm_thaw(struct fm_file *f);
+/* The same without the space lock, and by several at a time. */
+void fm_file_hold(struct fm_file *f);
+void fm_file_release(struct fm_file *f);
 void fm_pass_through(struct fm_map *m);
 /* [plain] The page at a cannot be read: the kernel's from now on, alone if it
  * may be. */

@@ -198,9 +198,14 @@ static enum state settled(uintptr_t a, bool in)
 	return ok;
 }
 
-/* Bring every page of [a, end) in; returns where it had to stop. */
-static uintptr_t settle(uintptr_t a, uintptr_t end, bool in)
+#define TRIES 8
+
+/* Bring every page of [a, end) in; returns where it had to stop, or 0: another pin of
+ * this thread may be in the way of one that is in its. */
+static uintptr_t settle(uintptr_t a, uintptr_t end, bool in, bool first)
 {
+	int tries = 0;
+
 	while (a < end) {
 		enum state now = settled(a, in);
 
@@ -208,8 +213,11 @@ static uintptr_t settle(uintptr_t a, uintptr_t end, bool in)
 			return a;
 		if (now == SETTLED) {
 			a = (a & ~FM_PAGE_MASK) + FM_PAGE;
+			tries = 0;
 			continue;
 		}
+		if (!first && tries++ == TRIES)
+			return 0;
 		if (fm_fault((void *)a, in) > FM_FAULT_RETRY &&
 		    fm_overlaps((void *)a, 1))
 			return a;
@@ -228,20 +236,87 @@ static bool all_settled(uintptr_t a, uintptr_t end, bool in)
 /* While it waits for a page a pin holds nobody up who hands the file over, or puts
  * another mapping there; who does has taken the page's permission, or hidden it, first
  * and looks at `ready` then. */
-static uintptr_t settle_pin(struct slot *s, uintptr_t a, uintptr_t end, bool in)
+static uintptr_t settle_pin(struct slot *s, uintptr_t a, uintptr_t end, bool in,
+			    bool first)
 {
 	uintptr_t got;
 
 	for (;;) {
 		uint32_t before = fm_space_shown();
 
-		got = settle(a, end, in);
+		got = settle(a, end, in, first);
+		if (!got)
+			return got;
 		atomic_store(&s->ready, 1);
 		if ((!in && fm_space_as_before(before)) ||
 		    all_settled(a, got, in))
 			return got;
 		atomic_store(&s->ready, 0);
 	}
+}
+
+/* ---- the same pages twice ------------------------------------------------- */
+
+/* What lies together in one mapping from a on. */
+struct view {
+	const struct fm_file *file; /* or NULL: a page that is not ours */
+	uintptr_t a, end;
+	uint64_t off; /* bytes, in the file */
+};
+
+static struct view view_at(uintptr_t a, uintptr_t end)
+{
+	struct fm_map *m = fm_space_find(a);
+	uintptr_t next = (a & ~FM_PAGE_MASK) + FM_PAGE;
+	struct view v = { NULL, a, next < end ? next : end, 0 };
+
+	if (!m || !m->shared)
+		return v;
+	v.file = m->file;
+	v.off = (m->pgoff << FM_PAGE_SHIFT) + (a - atomic_load(&m->start));
+	next = atomic_load(&m->end);
+	v.end = next < end ? next : end;
+	return v;
+}
+
+static bool meet(struct view v, struct view w)
+{
+	return v.file == w.file && v.off < w.off + (w.end - w.a) &&
+	       w.off < v.off + (v.end - v.a) && v.off - v.a != w.off - w.a;
+}
+
+static bool meets_any(struct view v, const struct slot *s)
+{
+	uintptr_t end = atomic_load(&s->hi);
+	struct view w = { .end = atomic_load(&s->lo) };
+
+	while (w.end < end) {
+		w = view_at(w.end, end);
+		if (w.file && meet(v, w))
+			return true;
+	}
+	return false;
+}
+
+/* The range's file pages, in another mapping, are among those that the thread has
+ * already: to store to one view takes the other's permission away. */
+static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
+			   bool in)
+{
+	unsigned e = fm_epoch_enter();
+	struct view v = { .end = a & ~FM_PAGE_MASK };
+	bool found = false;
+
+	while (v.end < end && !found) {
+		v = view_at(v.end, end);
+		for (unsigned k = 0; v.file && k < pin->n && !found; k++) {
+			const struct slot *s = slot_at(pin->slot[k]);
+
+			found = (in || atomic_load(&s->in)) && meets_any(v, s);
+		}
+	}
+	fm_epoch_leave(e);
+	return found;
 }
 
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
@@ -255,6 +330,8 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 		return (ssize_t)len;
 	if (pin->n >= FM_PINS)
 		return -E2BIG;
+	if (pin->n && is_second_view(pin, a, a + len, in))
+		return -EBUSY;
 	fm_block_signals(&old);
 	i = slot_get();
 	s = slot_at(i);
@@ -264,9 +341,11 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 	atomic_fetch_add(&npins, 1);
 	atomic_store(&s->hi, a + len);
 	pin->slot[pin->n++] = (uint16_t)i;
-	got = settle_pin(s, a, a + len, in);
+	got = settle_pin(s, a, a + len, in, pin->n == 1);
+	if (!got)
+		slot_put(pin->slot[--pin->n]);
 	fm_restore_signals(&old);
-	return (ssize_t)(got - a);
+	return got ? (ssize_t)(got - a) : -EBUSY;
 }
 
 void fm_unpin(struct fm_pin *pin)

@@ -67,14 +67,18 @@ static void close_later(ino_t ino, int fd)
 
 void fm_plocks_close(struct fm_file *f)
 {
+	int *const fds[] = { &f->fd_direct, &f->fd_buf, &f->fd_was[0],
+			     &f->fd_was[1] };
+	bool held;
+
 	if (nlater)
 		close_unlocked();
-	if (fm_plocks_held(f->ino)) {
-		close_later(f->ino, f->fd_direct);
-		close_later(f->ino, f->fd_buf);
-	} else {
-		fm_fd_drop(f->fd_direct);
-		fm_fd_drop(f->fd_buf);
+	held = fm_plocks_held(f->ino);
+	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++) {
+		if (held)
+			close_later(f->ino, *fds[k]);
+		else
+			fm_fd_drop(*fds[k]);
+		*fds[k] = -1;
 	}
-	f->fd_direct = f->fd_buf = -1;
 }

@@ -431,12 +431,28 @@ FM_FAULT static long submit_and_wait(struct fm_ring *r, struct fm_io *io)
 	return io->res;
 }
 
-FM_FAULT long fm_io_once(struct fm_io *io)
+static FM_FAULT long once(struct fm_io *io)
 {
 	struct fm_ring *r = fm_ring_get();
 	long res = submit_and_wait(r, io);
 
 	fm_ring_put(r);
+	return res;
+}
+
+#define NO_WORKER_MS 500
+
+/* What the kernel does in a worker of the thread's, it cancels where it can make
+ * none: there are as many tasks as there may be. */
+FM_FAULT long fm_io_once(struct fm_io *io)
+{
+	const struct timespec ms = { 0, 1000000 };
+	long res = once(io);
+
+	for (int k = 0; res == -ECANCELED && k < NO_WORKER_MS; k++) {
+		fm_sys2(SYS_nanosleep, &ms, NULL);
+		res = once(io);
+	}
 	return res;
 }
 

@@ -97,10 +97,13 @@ int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered)
 	if (nfd < 0)
 		return nfd;
 	nfd = fm_fd_raise(nfd);
-	if (buffered)
+	if (buffered) {
+		f->fd_was[0] = f->fd_buf;
 		f->fd_buf = nfd;
-	else
+	} else {
+		f->fd_was[1] = f->fd_direct;
 		f->fd_direct = nfd;
+	}
 	return 0;
 }
 

@@ -128,6 +128,7 @@ struct fm_file {
 	_Atomic uint64_t wb_failed_ms; /* when write-back failed last */
 	_Atomic bool told_failed; /* of a page that could not be had */
 	_Atomic uint32_t wb_seq;   /* counts write-back errors */
+	int fd_was[2];             /* without io_uring: before it could be stored to */
 	int fd_path;               /* O_PATH descriptor, high number, or -1 */
 	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
 	bool direct;               /* O_DIRECT works on this file */
@@ -150,7 +151,7 @@ struct fm_file {
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	unsigned unreadable;       /* such windows of one page, see demote.c */
 	uint8_t plain;             /* bit per kind of mapping, see adopt.c */
-	_Atomic uint32_t frozen;   /* futex: a demotion is under way */
+	_Atomic uint32_t frozen;   /* futex: a demotion is under way, or to be */
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
 	const struct fm_policy *policy;
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */

@@ -89,8 +89,8 @@ _Atomic uint64_t fm_wb_failed_ms;
 
 static FM_FAULT void note_error(struct fm_file *f, int err)
 {
-	if (err == -EFAULT || err == -EINTR || err == -EAGAIN)
-		return; /* our own doing; the page is still dirty */
+	if (err == -EFAULT || err == -EINTR || err == -EAGAIN || err == -ECANCELED)
+		return; /* our own doing, or no tasks; the page is still dirty */
 	atomic_fetch_add_explicit(&f->st.wb_errors, 1, memory_order_relaxed);
 	atomic_store(&f->wb_failed_ms, fm_now_ms());
 	atomic_store(&fm_wb_failed_ms, fm_now_ms());

@@ -11,6 +11,7 @@
  */
 #include "../contract/ct.h"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #define SPAN (64ul << 20)
@@ -259,6 +260,29 @@ static void reads_fail_read_only(void)
 	close(r);
 }
 
+/* The page that is cut lies before the new end up to there. */
+static void cut_while_writes_fail(void)
+{
+	int g = open(ct_path("bad"), O_RDWR);
+	struct stat st;
+	bool cut;
+
+	if (g < 0 || fstat(g, &st))
+		ct_die("open");
+	command("write");
+	p[(1 << 20) - 3 * PAGE + 9] = 0x4d;
+	cut = !ftruncate(g, (1 << 20) - 3 * PAGE + 100);
+	say("C23i before the end: %02x", ct_load(p + (1 << 20) - 3 * PAGE + 9));
+	command("none");
+	say("C23 cut when it writes again: %d",
+	    cut || !ftruncate(g, (1 << 20) - 3 * PAGE + 100));
+	say_rc("C23c msync after the cut", msync(p, 1 << 20, MS_SYNC));
+	say("C23i in the file: %02x", ct_in_file(g, (1 << 20) - 3 * PAGE + 9));
+	if (ftruncate(g, st.st_size))
+		ct_die("ftruncate");
+	close(g);
+}
+
 static void writes_fail(const char *how, uint64_t at)
 {
 	char c;
@@ -334,6 +358,7 @@ static void on_command(void)
 	say("C23 before: %d", ct_matches(p, 4 * PAGE, 0));
 	writes_fail("write", 128 * PAGE);
 	writes_fail("space", 192 * PAGE);
+	cut_while_writes_fail();
 	reads_fail();
 	say_rc("C23 munmap", munmap(p, 1 << 20));
 	say("C23d in the file: %d", on_device(192 * PAGE) == 0x5a);
