@@ -47,7 +47,7 @@ enum fm_whoami fm_whoami(void)
 void fm_flush_if_me(void)
 {
 	if (fm_on() && fm_whoami() == FM_ME)
-		fm_engine_flush_all();
+		fm_engine_flush_for_others();
 }
 
 /* ---- fork ------------------------------------------------------------- */

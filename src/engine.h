@@ -48,9 +48,12 @@ static inline bool fm_active(void)
  * shim's constructor; starts no thread and opens no descriptor. */
 int fm_engine_init(void);
 
-/* [any] Write every dirty block back (not durable, like the page cache).
- * Called on exit, _exit, quick_exit, before exec and before fork. */
+/* [any] Write every dirty block back (not durable, like the page cache). */
 void fm_engine_flush_all(void);
+
+/* [any] The same before fork, spawn, exec and _exit: from then on another process may
+ * have descriptors of files that we map. */
+void fm_engine_flush_for_others(void);
 
 /* [plain] Normal end of the process: flush, write statistics. The fault path
  * stays alive, other destructors may still touch mapped memory. Idempotent. */

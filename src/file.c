@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "file.h"
 
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +15,7 @@
 #include "reads.h"
 #include "ring.h"
 #include "space.h"
+#include "stable.h"
 #include "stats.h"
 #include "sys.h"
 #include "unsaid.h"
@@ -261,23 +261,11 @@ static int open_slots(struct fm_file *f, int fd, bool write)
 	return 0;
 }
 
-#define ZFS_MAGIC 0x2fc12fc1
-
-/* Checksums are made of what is submitted, and a store while the device reads it
- * would leave a block that nobody can read (btrfs until Linux 6.14). */
-static bool has_sums(const struct fm_file *f)
-{
-	long fs[16] = { 0 }; /* statfs, the type first */
-
-	return !fm_sys2(SYS_fstatfs, f->fd_path, fs) &&
-	       (fs[0] == BTRFS_SUPER_MAGIC || fs[0] == ZFS_MAGIC);
-}
-
 /* A file that is written back from now on. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
 	f->writable = true;
-	if (has_sums(f) || fm_reads_stored(st))
+	if (fm_wants_stable(f->fd_path, st->st_dev) || fm_reads_stored(st))
 		fm_file_mixed(f);
 }
 

@@ -72,15 +72,18 @@ int fm_file_sync(struct fm_file *f)
 	return fm_wb_told(err ? err : late);
 }
 
-/* Called before every fork, spawn and exec as well: from then on another
- * process may have descriptors of files that we map. */
 _Atomic bool fm_fds_shared;
 
 void fm_engine_flush_all(void)
 {
-	atomic_store(&fm_fds_shared, true);
 	if (fm_active())
 		fm_wb_all();
+}
+
+void fm_engine_flush_for_others(void)
+{
+	atomic_store(&fm_fds_shared, true);
+	fm_engine_flush_all();
 }
 
 /* ---- locking a range --------------------------------------------------- */

@@ -230,6 +230,11 @@ void fm_engine_flush_all(void)
 		flush(&maps[i]);
 }
 
+void fm_engine_flush_for_others(void)
+{
+	fm_engine_flush_all();
+}
+
 void fm_engine_exit(void)
 {
 	fm_engine_flush_all();
