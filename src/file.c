@@ -264,8 +264,11 @@ static int open_slots(struct fm_file *f, int fd, bool write)
 /* A file that is written back from now on. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
+	/* Said whatever the device wants: reads look for the file from here on. */
+	bool read_now = fm_reads_stored(st);
+
 	f->writable = true;
-	if (fm_wants_stable(f->fd_path, st->st_dev) || fm_reads_stored(st))
+	if (read_now || fm_wants_stable(f->fd_path, st->st_dev))
 		fm_file_mixed(f);
 }
 

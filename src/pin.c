@@ -233,23 +233,20 @@ static bool all_settled(uintptr_t a, uintptr_t end, bool in)
 	return true;
 }
 
-/* While it waits for a page a pin holds nobody up who hands the file over, or puts
- * another mapping there; who does has taken the page's permission, or hidden it, first
- * and looks at `ready` then. */
+/* While it waits for a page a pin holds nobody up who drops pages, hands the file over,
+ * or puts another mapping there; who does has locked the page, taken its permission or
+ * hidden it first, and looks at `ready` then: all is looked at once more after it. */
 static uintptr_t settle_pin(struct slot *s, uintptr_t a, uintptr_t end, bool in,
 			    bool first)
 {
 	uintptr_t got;
 
 	for (;;) {
-		uint32_t before = fm_space_shown();
-
 		got = settle(a, end, in, first);
 		if (!got)
 			return got;
 		atomic_store(&s->ready, 1);
-		if ((!in && fm_space_as_before(before)) ||
-		    all_settled(a, got, in))
+		if (all_settled(a, got, in))
 			return got;
 		atomic_store(&s->ready, 0);
 	}
