@@ -96,10 +96,11 @@ void fm_change_end(struct fm_change *c, bool changed, bool discard)
 		fm_file_size_changed(c->file);
 	if (c->serial)
 		fm_unlock(c->lock);
-	fm_restore_signals(&c->mask);
-	pthread_setcancelstate(c->cancel, NULL);
+	/* Last, for a handler that waits may jump. */
 	if (c->owned)
 		fm_file_put(c->file);
+	pthread_setcancelstate(c->cancel, NULL);
+	fm_restore_signals(&c->mask);
 }
 
 int fm_see(int fd, off_t off, off_t len)

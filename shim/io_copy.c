@@ -71,6 +71,7 @@ static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)
 		left = 1;
 	if ((size_t)left > c->len)
 		left = (off_t)c->len;
+	fm_file_has_holes(f); /* where it is done by reference */
 	fm_change_file(&ch, f);
 	fm_change_serial(&ch);
 	if (fm_change_lock(&ch, position(c->out, c->out_off), left) == 0) {
@@ -180,12 +181,20 @@ static int clone_into(int fd, unsigned long req, void *arg, int src,
 		      off_t src_off, off_t off, off_t len)
 {
 	struct fm_change c;
-	int r;
+	unsigned slot;
+	bool ours;
+	int r = 0;
 
 	if (fm_see(src, src_off, len) < 0)
 		return -1;
-	if (!fm_change_fd(&c, fd))
-		return fm_pass_ioctl(fd, req, arg);
+	slot = fm_write_enter(fd);
+	ours = fm_change_fd(&c, fd);
+	if (!ours)
+		r = fm_pass_ioctl(fd, req, arg);
+	fm_write_leave(slot);
+	if (!ours)
+		return r;
+	fm_file_has_holes(c.file); /* it may, then */
 	fm_change_serial(&c);
 	r = fm_change_lock(&c, off, len);
 	if (r == 0)

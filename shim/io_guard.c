@@ -168,8 +168,8 @@ static void piece_unpin(struct piece *p)
 	if (!p->held)
 		return;
 	p->held = false;
-	fm_restore_signals(&p->mask);
 	pthread_setcancelstate(p->cancel, NULL);
+	fm_restore_signals(&p->mask); /* a handler may jump */
 }
 
 /* Pins as much as one system call may use. Splitting is worth while only in

@@ -198,7 +198,7 @@ FM_HOOK int ioctl(int fd, unsigned long req, ...)
 	va_start(ap, req);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	if (fm_active() && fm_ioctl_is_clone(req))
+	if (!fm_idle() && fm_ioctl_is_clone(req))
 		return fm_ioctl_clone(fd, req, arg);
 	/* What has been stored has blocks. */
 	if (fm_active() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)

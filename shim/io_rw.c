@@ -128,7 +128,9 @@ FM_HOOK off_t lseek(int fd, off_t off, int whence)
 	struct fm_change c;
 	off_t r;
 
-	if (!fm_active() || !fm_change_fd(&c, fd))
+	const bool asks = off == 0 && whence == SEEK_CUR;
+
+	if (!fm_active() || asks || !fm_change_fd(&c, fd))
 		return FM_PASS(lseek, SYS_lseek, fd, off, whence);
 	fm_change_serial(&c);
 	r = !seeks_data(whence) ? 0 :

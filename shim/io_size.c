@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include "lock.h"
 #include "reads.h"
 #include "unsaid.h"
 
@@ -105,6 +106,8 @@ static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
 	off_t size;
 
 	fm_change_serial(c);
+	if (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_INSERT_RANGE))
+		fm_file_has_holes(c->file);
 	size = fm_file_size(c->file);
 	grows = off + len > size && !(mode & FALLOC_FL_KEEP_SIZE);
 	*ret_discard = mode & moves;
@@ -137,26 +140,46 @@ static bool sane(off_t off, off_t len)
 	return off >= 0 && len > 0 && !__builtin_add_overflow(off, len, &end);
 }
 
+/* True: the file is ours, and c begun. Else the call is done. */
+static bool change_or(struct fm_change *c, int fd, int *ret,
+		      int (*call)(int, int, off_t, off_t), int mode, off_t off,
+		      off_t len)
+{
+	unsigned slot = fm_write_enter(fd);
+	bool ours = fm_change_fd(c, fd);
+
+	if (!ours)
+		*ret = call(fd, mode, off, len);
+	fm_write_leave(slot);
+	return ours;
+}
+
+static int pass_fallocate(int fd, int mode, off_t off, off_t len)
+{
+	return FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+}
+
 FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
 {
 	struct fm_change c;
 	bool discard;
 	int r;
 
-	if (!fm_active() || !sane(off, len))
-		return FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+	if (fm_idle() || !sane(off, len))
+		return pass_fallocate(fd, mode, off, len);
 	pthread_testcancel();
-	if (!fm_change_fd(&c, fd))
-		return FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+	if (!change_or(&c, fd, &r, pass_fallocate, mode, off, len))
+		return r;
 	r = lock_alloc(&c, mode, off, len, &discard);
 	if (r == 0)
-		r = FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+		r = pass_fallocate(fd, mode, off, len);
 	fm_change_end(&c, r == 0, discard && takes_copies(fd));
 	return r;
 }
 
-static int pass_posix_fallocate(int fd, off_t off, off_t len)
+static int pass_posix_fallocate(int fd, int mode, off_t off, off_t len)
 {
+	(void)mode;
 	if (next_posix_fallocate)
 		return next_posix_fallocate(fd, off, len);
 	return (int)-fm_sys4(SYS_fallocate, fd, 0, off, len);
@@ -171,15 +194,15 @@ FM_HOOK int posix_fallocate(int fd, off_t off, off_t len)
 	bool discard;
 	int r;
 
-	if (!fm_active() || !sane(off, len))
-		return pass_posix_fallocate(fd, off, len);
+	if (fm_idle() || !sane(off, len))
+		return pass_posix_fallocate(fd, 0, off, len);
 	pthread_testcancel();
-	if (!fm_change_fd(&c, fd))
-		return pass_posix_fallocate(fd, off, len);
+	if (!change_or(&c, fd, &r, pass_posix_fallocate, 0, off, len))
+		return r;
 	if (lock_alloc(&c, 0, off, len, &discard) < 0)
 		r = errno;
 	else
-		r = pass_posix_fallocate(fd, off, len);
+		r = pass_posix_fallocate(fd, 0, off, len);
 	fm_change_end(&c, r == 0, false);
 	errno = saved;
 	return r;
@@ -217,13 +240,16 @@ int posix_fadvise64(int fd, off64_t off, off64_t len, int advice) __THROW;
 static int sync_fd(int fd, int (*call)(int))
 {
 	struct fm_file *f;
+	uint64_t old;
 	int e, r;
 
 	pthread_testcancel();
+	fm_block_signals(&old); /* a handler may jump */
 	f = fm_file_by_fd(fd);
 	e = f ? fm_file_sync(f) : fm_unsaid_take(fd);
 	if (f)
 		fm_file_put(f);
+	fm_restore_signals(&old);
 	r = call(fd);
 	return r == 0 ? (int)fm_result(e) : r;
 }

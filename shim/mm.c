@@ -141,7 +141,8 @@ FM_HOOK int mprotect(void *addr, size_t len, int prot)
 	return (int)fm_result(fm_mprotect(addr, len, prot));
 }
 
-/* The kernel judges and sets the key, the engine learns the protection. */
+/* The kernel judges and sets the key, the engine learns the protection. What a key
+ * shuts off is not to be had by threads of ours: the kernel serves it. */
 FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 {
 	long r;
@@ -151,8 +152,10 @@ FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 	if (!managed(addr, len))
 		return FM_PASS(pkey_mprotect, SYS_pkey_mprotect, addr, len,
 			       prot, pkey);
-	r = fm_syscall(SYS_pkey_mprotect, addr, len, prot, pkey);
+	r = pkey > 0 ? fm_demote_range(addr, len, "protection keys") : 0;
 	if (!r)
+		r = fm_syscall(SYS_pkey_mprotect, addr, len, prot, pkey);
+	if (!r && managed(addr, len))
 		r = fm_mprotect(addr, len, prot);
 	return (int)fm_result(r);
 }
@@ -226,13 +229,19 @@ FM_HOOK int remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
 		fm_remap_file_pages(addr, size, prot, pgoff, flags));
 }
 
-/* Does this pidfd name our own process? */
+/* Linux 6.14: this thread, this process */
+#define SELF_THREAD (-10000)
+#define SELF_PROCESS (-10001)
+
+/* Does this pidfd name our own process, or a thread of it? */
 static bool pidfd_is_self(int pidfd)
 {
 	char path[64], text[512], *field;
 	ssize_t n;
 	int fd;
 
+	if (pidfd == SELF_THREAD || pidfd == SELF_PROCESS)
+		return true;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	fd = fm_sys_open(path, O_RDONLY, 0);
 	if (fd < 0)
@@ -241,7 +250,8 @@ static bool pidfd_is_self(int pidfd)
 	fm_sys_close(fd);
 	text[n > 0 ? n : 0] = 0;
 	field = strstr(text, "\nPid:");
-	return field && strtol(field + 5, NULL, 10) == fm_sys_getpid();
+	return field && !fm_syscall(SYS_tgkill, fm_sys_getpid(),
+				    strtol(field + 5, NULL, 10), 0);
 }
 
 static bool any_managed(const struct iovec *iov, size_t n)

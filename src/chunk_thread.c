@@ -135,7 +135,7 @@ static void *reader(void *arg)
 	struct fm_ring *r = arg;
 	const struct timespec pause = { 0, 2000000 };
 
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-ahead", 0, 0, 0);
+	fm_thread_begin("fastmap-ahead");
 	for (;;) {
 		uint32_t seen = atomic_load(&bell);
 		bool left = feed_wants();

@@ -235,7 +235,7 @@ static void *collapser(void *arg)
 	const struct timespec moment = { 0, 100000000 };
 	int err = 0;
 
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-huge", 0, 0, 0);
+	fm_thread_begin("fastmap-huge");
 	for (;;) {
 		uint32_t seen = atomic_load(&kicks);
 

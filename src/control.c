@@ -138,7 +138,7 @@ static int prepare(void)
  * descriptors, which must not stop a thread of the program. */
 static void *run(void *arg)
 {
-	fm_sys2(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-control");
+	fm_thread_begin("fastmap-control");
 	if (!prepare())
 		uv_run(&loop, UV_RUN_DEFAULT);
 	return NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "demand.h"
 
-#include <sched.h>
-
+#include "engine_priv.h"
 #include "lock.h"
 #include "ring.h"
 #include "sys.h"
@@ -57,11 +56,7 @@ static uint32_t ncpu = 1;
 
 void fm_demand_start(void)
 {
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	if (fm_sys3(SYS_sched_getaffinity, 0, sizeof(set), &set) > 0)
-		ncpu = (uint32_t)CPU_COUNT(&set);
+	ncpu = fm_cpus();
 }
 
 void fm_demand_reset(void)

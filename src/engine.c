@@ -6,6 +6,8 @@
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "ahead.h"
@@ -83,12 +85,29 @@ size_t fm_static_tls(void)
 	return static_tls;
 }
 
+static cpu_set_t cpus;
+static long cpus_len; /* bytes of it that the kernel filled in */
+
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
 int fm_engine_init(void)
 {
 	dl_iterate_phdr(add_tls, NULL);
+	cpus_len = fm_sys3(SYS_sched_getaffinity, 0, sizeof(cpus), &cpus);
 	return 0;
+}
+
+unsigned fm_cpus(void)
+{
+	return cpus_len > 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+}
+
+/* The thread that maps first may be bound to one CPU: that is not for ours. */
+void fm_thread_begin(const char *name)
+{
+	fm_sys5(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
+	if (cpus_len > 0)
+		fm_sys3(SYS_sched_setaffinity, 0, cpus_len, &cpus);
 }
 
 _Atomic bool fm_threads;

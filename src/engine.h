@@ -213,6 +213,8 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard);
 /* [any] Tell the engine that the size may have changed (after truncate,
  * fallocate, append). */
 void fm_file_size_changed(struct fm_file *f);
+/* It may have holes from now on: stores to them get room, or SIGBUS. */
+void fm_file_has_holes(struct fm_file *f);
 /* [any] Current size of the file as the engine sees it, bytes. */
 off_t fm_file_size(struct fm_file *f);
 

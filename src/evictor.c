@@ -89,7 +89,7 @@ static void keep_free(void)
 
 static void *evictor(void *arg)
 {
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-evict", 0, 0, 0);
+	fm_thread_begin("fastmap-evict");
 	for (;;) {
 		uint32_t seen = atomic_load(&kicks);
 

@@ -86,6 +86,7 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 	/* An alias that has come meanwhile may hold a copy of this page, and this may
 	 * be a piece by now, whose aliases m does not know. */
 	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
+	    !atomic_load(&m->file->frozen) &&
 	    (!m->file->sparse || (fm_page_state(p) & FP_ALLOC)) &&
 	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
 		mark_dirty(m->file, m->pgoff + i, p);

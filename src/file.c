@@ -336,7 +336,7 @@ static struct fm_file *file_new(const struct stat *st, const char *path,
 	f->policy = policy;
 	f->fd_path = f->fd_direct = f->fd_buf = -1;
 	f->fd_was[0] = f->fd_was[1] = -1;
-	f->sparse = st->st_blocks * 512 < st->st_size;
+	f->sparse = fm_is_sparse(st);
 	f->null_store = null_store_wanted(st, path);
 	atomic_init(&f->gen, next_gen++);
 	atomic_init(&f->refs, 1);

@@ -73,6 +73,8 @@ uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end);
 int64_t fm_dirty_count(struct fm_file *f);
 extern _Atomic int64_t fm_dirty_total;
 
+/* [fault] May it have holes, as far as its blocks tell? */
+bool fm_is_sparse(const struct stat *st);
 /* [fault] Ask the kernel for the size; falls back to the last known one. */
 int64_t fm_file_size_now(struct fm_file *f);
 

@@ -18,13 +18,25 @@ static FM_FAULT bool look(struct fm_file *f, struct stat *st)
 	       (fm_lost_path(f) && look_by(f, f->fd_path, st));
 }
 
+/* Blocks behind the end (XFS takes some beforehand, FALLOC_FL_KEEP_SIZE) make up for
+ * holes; what maps the blocks takes some too, but few. */
+#define FEW ((off_t)64 << 10)
+
+FM_FAULT bool fm_is_sparse(const struct stat *st)
+{
+	off_t has = (off_t)st->st_blocks * 512;
+
+	return has < st->st_size ||
+	       has > st->st_size + st->st_size / 1024 + FEW;
+}
+
 FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 {
 	struct stat st;
 
 	if (look(f, &st)) {
 		atomic_store(&f->size, st.st_size);
-		if (st.st_blocks * 512 < st.st_size)
+		if (fm_is_sparse(&st))
 			f->sparse = true; /* grown, or punched */
 		/* Another who looked earlier may store what that was. */
 		return st.st_size;
@@ -35,6 +47,11 @@ FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 off_t fm_file_size(struct fm_file *f)
 {
 	return fm_file_size_now(f);
+}
+
+void fm_file_has_holes(struct fm_file *f)
+{
+	f->sparse = true;
 }
 
 void fm_file_size_changed(struct fm_file *f)

@@ -225,6 +225,24 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	return 0;
 }
 
+/* What is written behind the end leaves a hole. The last page is part of the change:
+ * stores to it beyond the end must not come to light. */
+static void from_the_end(struct fm_file *f, off_t *off, off_t *len)
+{
+	off_t size;
+
+	if (*off <= (off_t)atomic_load(&f->size))
+		return;
+	size = fm_file_size_now(f);
+	if (*off <= size)
+		return;
+	f->sparse = true;
+	if (size & FM_PAGE_MASK) {
+		*len += *off - size;
+		*off = size;
+	}
+}
+
 /* While the file is handed to the kernel our copies are still seen, but not
  * known any more: a change now would leave them as they were. Who finds the
  * file not frozen under the page locks is waited for by those who freeze it. */
@@ -233,6 +251,8 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 {
 	int err;
 
+	if (len)
+		from_the_end(f, &off, &len);
 	for (;;) {
 		err = try_range_lock(f, off, len, r);
 		if (err || r->space || !atomic_load(&f->frozen))

@@ -140,7 +140,7 @@ static void *handler(void *arg)
 	struct pollfd pfd = { .events = POLLIN };
 	struct uffd_msg msg;
 
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-fault", 0, 0, 0);
+	fm_thread_begin("fastmap-fault");
 	watch();
 	pfd.fd = fm_uffd_fd();
 	for (;;) {

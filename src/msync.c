@@ -2,6 +2,7 @@
 /* msync.c - write back a range of the address space, and wait for the disk. */
 #include "engine.h"
 #include "file.h"
+#include "lock.h"
 #include "map.h"
 #include "mapops.h"
 #include "space.h"
@@ -94,7 +95,7 @@ int fm_msync(void *addr, size_t len, int flags)
 	const unsigned handed = fm_demote_count();
 	int res = (int)fm_sys3(SYS_msync, addr, len, flags), first = 0, more;
 	struct sync_range s = { .n = 0 };
-	uint64_t old;
+	uint64_t old, mask;
 
 	if ((res && res != -ENOMEM) || !len)
 		return res;
@@ -103,10 +104,13 @@ int fm_msync(void *addr, size_t len, int flags)
 	do {
 		int err;
 
+		/* A handler that jumps out would leave the files held. */
+		fm_block_signals(&mask);
 		fm_space_lock(&old);
 		more = fm_range_maps(s.start, s.end, collect, &s);
 		fm_space_unlock(&old);
 		err = sync_parts(&s, flags);
+		fm_restore_signals(&mask);
 		if (!first)
 			first = err;
 	} while (more);

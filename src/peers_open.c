@@ -414,8 +414,7 @@ static void show(struct fm_file *f, uint64_t pages)
 {
 	uint64_t from = fm_now_ns(), took;
 
-	/* Where a write has failed, msync alone is to find out how it is now. */
-	if (atomic_load(&f->st.wb_errors))
+	if (fm_wb_refused(f))
 		return;
 	if (atomic_load(&opens[f->id].since_ms)) {
 		fm_file_flush(f, 0, 0);
@@ -448,7 +447,7 @@ static void show_locked(int fd)
 
 	if (!f)
 		return;
-	if (fm_dirty_count(f) > 0 && !atomic_load(&f->st.wb_errors))
+	if (fm_dirty_count(f) > 0 && !fm_wb_refused(f))
 		fm_file_flush(f, 0, 0);
 	fm_file_put(f);
 }

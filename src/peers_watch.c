@@ -494,7 +494,7 @@ static void *watcher(void *arg)
 	};
 	uint64_t nudges;
 
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-peers", 0, 0, 0);
+	fm_thread_begin("fastmap-peers");
 	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {

@@ -177,7 +177,7 @@ static void *watch(void *arg)
 	uint64_t next_step = 0, next_balance = 0, late = 0;
 	bool busy = false;
 
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-room", 0, 0, 0);
+	fm_thread_begin("fastmap-room");
 	ask_for_short_turns();
 	kept.n = 0; /* not what the thread of the process before a fork had */
 	if (own)

@@ -454,13 +454,19 @@ int fm_wb_file(struct fm_file *f)
 int fm_wb_all(void)
 {
 	int err = 0;
+	uint64_t old;
 
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		unsigned e = fm_epoch_enter();
-		struct fm_file *f = fm_file_at(id);
-		int one = f && fm_dirty_count(f) ? fm_wb_file(f) : 0;
+		struct fm_file *f;
+		unsigned e;
+		int one;
 
+		fm_block_signals(&old);
+		e = fm_epoch_enter();
+		f = fm_file_at(id);
+		one = f && fm_dirty_count(f) ? fm_wb_file(f) : 0;
 		fm_epoch_leave(e);
+		fm_restore_signals(&old);
 		if (!err)
 			err = one;
 	}

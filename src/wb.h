@@ -36,6 +36,8 @@ void fm_wb_check(void); /* [fault] kick when above the high watermark */
 unsigned fm_wb_some(void);
 /* Has write-back failed a moment ago? [fault] */
 bool fm_wb_failing(void);
+/* Of this file, so that only msync and the like should ask again now? */
+bool fm_wb_refused(const struct fm_file *f);
 /* Once a second: files that have been dirty for longer than the interval. */
 void fm_wb_tick(void);
 

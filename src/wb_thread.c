@@ -56,12 +56,20 @@ FM_FAULT void fm_wb_check(void)
 }
 
 #define AGAIN_MS 100
+#define REFUSED_MS 1000
 
 /* A device that refuses is not asked again by each fault that wants room: msync
  * and the like ask always. */
 static FM_FAULT bool is_recent(uint64_t ms)
 {
 	return ms && fm_now_ms() < ms + AGAIN_MS;
+}
+
+bool fm_wb_refused(const struct fm_file *f)
+{
+	uint64_t ms = atomic_load(&f->wb_failed_ms);
+
+	return ms && fm_now_ms() < ms + REFUSED_MS;
 }
 
 FM_FAULT bool fm_wb_failing(void)
@@ -128,7 +136,7 @@ static void *flusher(void *arg)
 {
 	const struct fm_policy *p = arg;
 
-	fm_sys5(SYS_prctl, 15 /* PR_SET_NAME */, "fastmap-wb", 0, 0, 0);
+	fm_thread_begin("fastmap-wb");
 	for (;;) {
 		uint32_t seen = atomic_load(&kicks);
 

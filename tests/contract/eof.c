@@ -2,6 +2,8 @@
 /* C01-C09: the end of the file, fixed and moving. */
 #include "ct.h"
 
+#include <sys/uio.h>
+
 static void tail_of_last_page(void)
 {
 	int fd = ct_file("tail", 2 * PAGE + 100);
@@ -23,6 +25,45 @@ static void tail_of_last_page(void)
 	say("C02 extended, mapped: %02x", p[2 * PAGE + 200]);
 	say("C02 extended, data: %02x", p[2 * PAGE + 50]);
 	munmap(p, 3 * PAGE);
+	close(fd);
+}
+
+enum grow { BY_WRITE, BY_VECTOR, BY_COPY };
+
+static void grow_by(enum grow how, int fd)
+{
+	off_t to = 4 * PAGE;
+	char b = 1;
+	struct iovec v = { &b, 1 };
+	int other;
+
+	if (how == BY_WRITE)
+		ct_pwrite(fd, &b, 1, to);
+	else if (how == BY_VECTOR && (lseek(fd, to, SEEK_SET) != to || writev(fd, &v, 1) != 1))
+		ct_die("writev");
+	else if (how == BY_COPY) {
+		other = ct_file("other", 10);
+		if (copy_file_range(other, &(loff_t){ 0 }, fd, &to, 1, 0) != 1)
+			ct_die("copy_file_range");
+		close(other);
+	}
+}
+
+/* What is written behind the end leaves a hole. */
+static void hole_after_tail(enum grow how)
+{
+	int fd = ct_file("hole", 100);
+	char *p = ct_map(fd, 5 * PAGE, RW, MAP_SHARED, 0);
+
+	p[200] = 0x22;
+	say_rc("C02h msync", msync(p, PAGE, MS_SYNC));
+	grow_by(how, fd);
+	say("C02h mapped: %02x", p[200]);
+	say("C02h read: %02x", ct_in_file(fd, 200));
+	p[50] = 0x11;
+	say_rc("C02h msync", msync(p, PAGE, MS_SYNC));
+	say("C02h then: %02x %02x", ct_in_file(fd, 200), ct_in_file(fd, 50));
+	munmap(p, 5 * PAGE);
 	close(fd);
 }
 
@@ -162,6 +203,9 @@ int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
 	tail_of_last_page();
+	hole_after_tail(BY_WRITE);
+	hole_after_tail(BY_VECTOR);
+	hole_after_tail(BY_COPY);
 	beyond();
 	empty_and_growing();
 	shrinking();

@@ -3,6 +3,8 @@
 #include "ct.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 static int fd;
 
@@ -227,6 +229,29 @@ static void mixed(void)
 	munmap(r, 16 * PAGE);
 }
 
+/* By a descriptor of this process, and by the names for it. */
+static void by_pidfd(void)
+{
+	int own = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	int fds[] = { own, -10000, -10001, -1 };
+	static const int advice[] = { MADV_DONTNEED, MADV_PAGEOUT };
+	char *p;
+
+	fd = ct_file("pidfd", 4 * PAGE);
+	p = ct_map(fd, 4 * PAGE, RW, MAP_SHARED, 0);
+	for (int i = 0; i < 8; i++) {
+		struct iovec v = { p, 4 * PAGE };
+		long r;
+
+		p[PAGE] = (char)('a' + i);
+		r = syscall(SYS_process_madvise, fds[i / 2], &v, 1L, advice[i % 2], 0L);
+		say("V12 process_madvise %d, %d: %ld %s, %c", i / 2, i % 2, r, ct_errno(r < 0),
+		    p[PAGE]);
+	}
+	munmap(p, 4 * PAGE);
+	close(own);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -237,5 +262,6 @@ int main(int argc, char **argv)
 	dontneed();
 	across_fork();
 	mixed();
+	by_pidfd();
 	return 0;
 }
