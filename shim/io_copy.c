@@ -58,7 +58,7 @@ static int see_source(const struct copy *c)
 	if (*c->in_off < 0)
 		return 0;
 	return fm_see(c->in, *c->in_off,
-		      (off_t)(c->len < FM_RW_MAX ? c->len : FM_RW_MAX));
+		      (off_t)(c->len < INT64_MAX ? c->len : 0));
 }
 
 static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)

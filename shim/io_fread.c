@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* io_fread.c - stdio calls that read. */
 #include "io_stdio.h"
+#include "reads.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -85,56 +86,60 @@ static size_t get_plain(FILE *fp, void *buf, size_t n, bool lock)
 		    : FM_LATE(fread_unlocked)(buf, 1, n, fp);
 }
 
-static size_t get(FILE *fp, void *buf, size_t n, bool lock)
+static size_t get_any(FILE *fp, void *buf, size_t n, bool lock)
 {
-	const int sees = n > buffered(fp) ? see(fp, lock) : 0;
-	size_t r;
-
-	if (sees < 0)
-		return 0;
 	/* What is in the stream's buffer is copied without a system call, also
 	 * if another thread empties it first: n is less than the whole. */
 	if (n >= buffered(fp) && fm_overlaps(buf, n))
-		r = get_guarded(fp, buf, n, lock);
-	else
-		r = get_plain(fp, buf, n, lock);
-	if (sees)
-		fm_hear_others();
+		return get_guarded(fp, buf, n, lock);
+	return get_plain(fp, buf, n, lock);
+}
+
+static size_t get(FILE *fp, void *buf, size_t n, bool lock)
+{
+	unsigned slot;
+	size_t r = 0;
+
+	if (n <= buffered(fp))
+		return get_any(fp, buf, n, lock);
+	slot = fm_read_enter(fp->_fileno);
+	if (see(fp, lock) > 0)
+		r = get_any(fp, buf, n, lock);
+	fm_read_leave(slot);
+	fm_told(0);
 	return r;
 }
 
-/* More than one transfer can move is left to libc as it is. */
 static size_t items(void *buf, size_t size, size_t n, FILE *fp, bool lock)
 {
 	size_t bytes, got;
 
-	if (__builtin_mul_overflow(size, n, &bytes) || bytes > FM_RW_MAX)
+	if (__builtin_mul_overflow(size, n, &bytes))
 		return lock ? FM_LATE(fread)(buf, size, n, fp)
 			    : FM_LATE(fread_unlocked)(buf, size, n, fp);
 	if (!bytes)
 		return 0;
-	got = get(fp, buf, bytes, lock);
+	got = fm_stdio_pieces(fp, buf, bytes, lock, get);
 	return got == bytes ? n : got / size;
 }
 
-/* Nothing was mapped when the call began; it may have waited for long. */
-static size_t told(size_t got)
+/* Nobody is concerned, or no system call will be made. */
+static bool passes(FILE *fp, size_t size, size_t n)
 {
-	fm_told(0);
-	return got;
+	return !fm_active() && (!fm_on() || size * n <= buffered(fp));
 }
 
 FM_HOOK size_t fread(void *buf, size_t size, size_t n, FILE *fp)
 {
-	if (!fm_active())
-		return told(FM_LATE(fread)(buf, size, n, fp));
+	if (passes(fp, size, n))
+		return FM_LATE(fread)(buf, size, n, fp);
 	return items(buf, size, n, fp, true);
 }
 
 FM_HOOK size_t fread_unlocked(void *buf, size_t size, size_t n, FILE *fp)
 {
-	if (!fm_active())
-		return told(FM_LATE(fread_unlocked)(buf, size, n, fp));
+	if (passes(fp, size, n))
+		return FM_LATE(fread_unlocked)(buf, size, n, fp);
 	return items(buf, size, n, fp, false);
 }
 

@@ -98,18 +98,23 @@ static bool passes(FILE *fp, size_t size, size_t n)
 	return !fm_active() && (!fm_on() || fm_stdio_fits(fp, size * n));
 }
 
-/* More than one transfer can move is left to libc as it is. */
+static size_t put_piece(FILE *fp, void *buf, size_t n, bool lock)
+{
+	return put_any(fp, buf, n, lock);
+}
+
 static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
 		    bool lock)
 {
 	size_t bytes, put;
 
-	if (__builtin_mul_overflow(size, n, &bytes) || bytes > FM_RW_MAX)
+	if (__builtin_mul_overflow(size, n, &bytes))
 		return lock ? FM_LATE(fwrite)(buf, size, n, fp)
 			    : FM_LATE(fwrite_unlocked)(buf, size, n, fp);
 	if (!bytes)
 		return 0;
-	put = put_any(fp, buf, bytes, lock);
+	put = fm_stdio_pieces(fp, (void *)(uintptr_t)buf, bytes, lock,
+			      put_piece);
 	return put == bytes ? n : put / size;
 }
 

@@ -351,7 +351,7 @@ static ssize_t piece_as_is(const struct fm_rw *rw, struct piece *p,
 }
 
 static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
-			 size_t left, off_t off, size_t *ret_want)
+			 size_t left, off_t off, bool first, size_t *ret_want)
 {
 	struct piece p;
 	ssize_t r;
@@ -361,8 +361,13 @@ static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
 	p.held = false;
 	p.bounce = NULL;
 	*ret_want = left;
-	if (!piece_pin(&p, rw, *c, left) && !piece_bounce(&p, rw, *c, left))
+	if (!piece_pin(&p, rw, *c, left) && !piece_bounce(&p, rw, *c, left)) {
+		/* The transfer ends here. stdio would go on with what its buffer
+		 * takes, by instructions: SIGBUS. */
+		if (!first && !p.usable)
+			return 0;
 		return piece_as_is(rw, &p, c, off);
+	}
 	*ret_want = p.len;
 	r = piece_call(rw, &p, p.iov, p.cnt, off);
 	if (r > 0 && p.bounce && rw->in)
@@ -384,7 +389,7 @@ static ssize_t run(const struct fm_rw *rw)
 	do {
 		off_t off = rw->off == FM_HERE ? FM_HERE
 					       : rw->off + (off_t)done;
-		ssize_t r = piece_run(rw, &c, total - done, off, &want);
+		ssize_t r = piece_run(rw, &c, total - done, off, !done, &want);
 
 		if (r < 0) {
 			if (!done)
@@ -460,10 +465,10 @@ static ssize_t guarded(struct fm_rw *rw, bool touches)
 /* A read of what nobody stores to needs no look at what it is. */
 static ssize_t rw_in(struct fm_rw *rw, bool touches)
 {
-	unsigned slot = touches ? FM_READS_FULL : fm_read_enter(rw->fd);
+	unsigned slot = fm_read_enter(rw->fd);
 	ssize_t r;
 
-	rw->file = slot == FM_READS_FULL || fm_reads_look() ?
+	rw->file = touches || slot == FM_READS_FULL || fm_reads_look() ?
 			   fm_file_by_fd(rw->fd) : NULL;
 	if (rw->file)
 		fm_read_leave(slot);

@@ -57,14 +57,33 @@ FM_SLOW ssize_t guarded(int fd, void *buf, size_t n, off_t off, bool in,
 	return fm_rw(&rw);
 }
 
+/* The short way while nothing is mapped. False: something is. */
+static bool note_read(int fd, unsigned *slot)
+{
+	if (fm_active())
+		return false;
+	*slot = fm_read_enter(fd);
+	if (!fm_active())
+		return true;
+	fm_read_leave(*slot);
+	return false;
+}
+
 FM_HOOK ssize_t read(int fd, void *buf, size_t n)
 {
-	if (!fm_active())
-		return fm_told(FM_PASS(read, SYS_read, fd, buf, n));
+	unsigned slot;
+	ssize_t r;
+
+	if (fm_idle())
+		return FM_PASS(read, SYS_read, fd, buf, n);
+	if (note_read(fd, &slot)) {
+		r = FM_PASS(read, SYS_read, fd, buf, n);
+		fm_read_leave(slot);
+		return fm_told(r);
+	}
 	return guarded(fd, buf, n, FM_HERE, true, call_read);
 }
 
-/* The short way while nothing is mapped. False: something is. */
 static bool note_write(int fd, unsigned *slot)
 {
 	if (fm_active())
@@ -94,8 +113,16 @@ FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
 
 FM_HOOK ssize_t pread(int fd, void *buf, size_t n, off_t off)
 {
-	if (!fm_active() || off < 0)
+	unsigned slot;
+	ssize_t r;
+
+	if (fm_idle() || off < 0)
 		return FM_PASS(pread, SYS_pread64, fd, buf, n, off);
+	if (note_read(fd, &slot)) {
+		r = FM_PASS(pread, SYS_pread64, fd, buf, n, off);
+		fm_read_leave(slot);
+		return r;
+	}
 	return guarded(fd, buf, n, off, true, call_pread);
 }
 

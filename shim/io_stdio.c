@@ -19,6 +19,7 @@
 #include "reads.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -98,6 +99,41 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 	if (fm_sys_look(fp->_fileno, &st) < 0)
 		return fm_change_lock(c, 0, 0);
 	return fm_change_lock(c, st.st_size, (off_t)(n + pending(fp)));
+}
+
+/* ---- more than one transfer ------------------------------------------------ */
+
+#define PIECE ((size_t)1 << 30)
+_Static_assert(PIECE <= FM_RW_MAX, "moved at once");
+
+static void unlock(void *fp)
+{
+	funlockfile(fp);
+}
+
+static size_t pieces(FILE *fp, char *buf, size_t n, bool lock, fm_stdio_one one)
+{
+	size_t done = 0, want, r;
+
+	do {
+		want = n - done < PIECE ? n - done : PIECE;
+		r = one(fp, buf + done, want, lock);
+		done += r;
+	} while (r == want && done < n);
+	return done;
+}
+
+size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock, fm_stdio_one one)
+{
+	size_t r;
+
+	if (n <= PIECE || !lock)
+		return pieces(fp, buf, n, lock, one);
+	flockfile(fp);
+	pthread_cleanup_push(unlock, fp);
+	r = pieces(fp, buf, n, lock, one);
+	pthread_cleanup_pop(1);
+	return r;
 }
 
 /* ---- around a call ------------------------------------------------------- */

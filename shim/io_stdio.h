@@ -35,6 +35,11 @@ int fm_stdio_see(FILE *fp, bool lock);
 /* Write the buffer out if the file is managed. 0 or EOF. */
 int fm_stdio_flush(FILE *fp, bool lock);
 
+/* One piece after the other, each no more than a transfer can move, as one call. Ends
+ * with the first that is short; returns bytes. */
+typedef size_t (*fm_stdio_one)(FILE *fp, void *buf, size_t n, bool lock);
+size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock, fm_stdio_one one);
+
 /* Does the stream end in a regular file that is not managed? */
 bool fm_stdio_may_pin(FILE *fp);
 

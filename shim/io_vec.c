@@ -104,7 +104,7 @@ static bool odd(const struct iovec *iov, int cnt)
 
 static bool plain(const struct iovec *iov, int cnt)
 {
-	return !fm_active() || odd(iov, cnt);
+	return fm_idle() || odd(iov, cnt);
 }
 
 FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)

@@ -253,7 +253,7 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_clone3:
 		return fm_syscall_fork(nr, a, b, c, d, e);
 	}
-	if (fm_active()) {
+	if (fm_active() || fm_on()) {
 		r = io_call(nr, a, b, c, d);
 		if (r == -2)
 			r = open_call(nr, a, b, c, d);

@@ -41,9 +41,7 @@
 #define MAP_DROPPABLE 0x08
 #endif
 
-#define MANY_WINDOWS 128
 #define WORTH_A_LOOK ((size_t)16 << 20)
-#define SOME_WINDOWS 32
 #define FEW_WINDOWS 8
 
 struct request {
@@ -163,23 +161,6 @@ static bool hold_up(const struct request *q, struct fm_file *f)
 	return hold;
 }
 
-/* Blocks that are mapped again soon are best kept where they outlive a
- * mapping: in the page cache, which then also reads ahead from one window to
- * the next. Again means: the windows come to more than the file. */
-static void note_window(struct fm_file *f, size_t len)
-{
-	uint64_t n = atomic_fetch_add(&f->st.mappings, 1), bytes;
-
-	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows))
-		return;
-	bytes = atomic_fetch_add(&f->window_bytes, len) + len;
-	if (n < MANY_WINDOWS && (n < SOME_WINDOWS ||
-				 bytes <= (uint64_t)fm_file_size_now(f)))
-		return;
-	atomic_store(&f->windows, true);
-	fm_file_mixed(f);
-}
-
 static struct fm_map *map_of(const struct request *q, struct fm_file *f, char *at)
 {
 	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
@@ -247,7 +228,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
 		fm_map_unlink(m);
 	} else {
-		note_window(f, len);
+		fm_window_note(f, len);
 	}
 	if (held)
 		fm_thaw(f);
@@ -337,18 +318,26 @@ static bool beyond_fsize(const struct request *q)
 	return q->shared && q->maywrite && fm_beyond_fsize(end);
 }
 
+/* By us, or handed over. Not if only a system call in flight still holds it. */
+static bool is_served(struct fm_file *known)
+{
+	return known && (atomic_load(&known->maps) || atomic_load(&known->demoted));
+}
+
 /* Why the kernel should serve it, or NULL. */
 static const char *unwanted(struct request *q, struct fm_file *known)
 {
+	const bool served = is_served(known);
+
 	if (q->prot & PROT_EXEC)
 		return "executable";
 	if (odd_kind(q))
 		return "a flag that stays the kernel's, or a huge offset";
-	if (!known && q->len < q->policy->min_size)
+	if (!served && q->len < q->policy->min_size)
 		return fm_left_short;
 	if (beyond_fsize(q))
 		return "it is larger than RLIMIT_FSIZE";
-	if (known) /* one file, one server: whatever the size */
+	if (served) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
 	if (q->shared && fm_room_short())
 		return fm_room_none;
@@ -375,11 +364,9 @@ static int leave(struct request *q, struct fm_file *known)
 		q->count = fm_beside_note(known, &q->st);
 		return 0;
 	}
-	if (known && atomic_load(&known->maps) &&
-	    !atomic_load(&known->demoted))
-		err = fm_demote_locked(known,
-				       "a mapping that stays the kernel's");
-	if (!known && fm_settings()->mode == FM_MODE_ON) {
+	if (is_served(known) && !atomic_load(&known->demoted))
+		err = fm_demote_locked(known, "a mapping that stays the kernel's");
+	if (!is_served(known) && fm_settings()->mode == FM_MODE_ON) {
 		fm_residue_add(&q->st);
 		if (q->shared && q->maywrite)
 			fm_fork_stores(q->st.st_dev, q->st.st_ino);

@@ -209,21 +209,22 @@ int64_t fm_dirty_count(struct fm_file *f)
 
 /* Direct I/O wants offsets in units of the device's logical block. Opening
  * with O_DIRECT then tells whether the file system does it at all. */
-static void probe_direct(struct fm_file *f, int fd)
+static bool probe_direct(struct fm_file *f, int fd)
 {
 	struct statx sx;
 	/* stx_dio_mem_align, stx_dio_offset_align: absent from old headers */
 	const uint32_t *dio = (const uint32_t *)((const char *)&sx + 0x98);
 
-	f->direct = f->policy->io != FM_IO_BUFFERED;
+	if (f->policy->io == FM_IO_BUFFERED)
+		return false;
 	f->dio_align = 4096;
 	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIO, &sx) ||
 	    !(sx.stx_mask & STATX_DIO))
-		return;
+		return true;
 	if (dio[1] == 0 || dio[1] > FM_PAGE)
-		f->direct = false;
-	else
-		f->dio_align = dio[1];
+		return false;
+	f->dio_align = dio[1];
+	return true;
 }
 
 /* The claim of a process that outlives a deleted file must not meet the next
@@ -248,16 +249,18 @@ static int open_slot(struct fm_file *f, int fd, int flags, bool buffered)
 	return err == -EPERM ? fm_ring_open(f, fd, flags, buffered) : err;
 }
 
-static int open_slots(struct fm_file *f, int fd, bool write)
+static int open_slots(struct fm_file *f, int fd, bool write, bool first)
 {
 	int acc = write ? O_RDWR : O_RDONLY;
 	int err = open_slot(f, fd, acc, true);
 
 	if (err)
 		return err;
-	probe_direct(f, fd);
-	if (f->direct && open_slot(f, fd, acc | O_DIRECT, false))
+	/* Faults go on meanwhile: it says that the slot is open. */
+	if (!probe_direct(f, fd) || open_slot(f, fd, acc | O_DIRECT, false))
 		f->direct = false;
+	else if (first)
+		f->direct = true;
 	return 0;
 }
 
@@ -279,7 +282,7 @@ static int upgrade(struct fm_file *f, int fd, const struct stat *st)
 	int err;
 
 	/* Opened over the old ones: reads in flight must not find a hole. */
-	err = open_slots(f, fd, true);
+	err = open_slots(f, fd, true, false);
 	atomic_store(&f->gen, next_gen++);
 	if (!err)
 		now_writable(f, st);
@@ -444,7 +447,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		return -EMFILE;
 	f->born = fm_file_birth(fd);
 	f->fd_path = open_path_fd(fd);
-	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write);
+	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write, true);
 	if (err) {
 		fm_ring_close(f);
 		fm_fd_drop(f->fd_path);

@@ -40,6 +40,8 @@ static FM_FAULT long read_full(struct fm_io *io)
 
 		io->len = want - got;
 		res = fm_demand_do(io);
+		if (res == -ECANCELED) /* no worker to be had: for a while */
+			res = fm_io_once(io);
 		if (res == -EINTR)
 			continue;
 		if (res < 0) /* what fails in the middle of a page is not its end */

@@ -124,7 +124,7 @@ static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)
 {
 	struct stat st;
 
-	return !fm_sys_fstat(fd, &st) && st.st_ino == ino && st.st_dev == dev;
+	return !fm_sys_look(fd, &st) && st.st_ino == ino && st.st_dev == dev;
 }
 
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)

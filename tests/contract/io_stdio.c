@@ -119,6 +119,39 @@ static void appended(void)
 	map = NULL;
 }
 
+/* More than the kernel moves at once, of which only the beginning is there. */
+#define HUGE (3ul << 30)
+
+static void more_than_a_transfer(void)
+{
+	char *heap = mmap(NULL, HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *long_map;
+	FILE *f, *out;
+
+	fresh();
+	long_map = ct_map(fd, HUGE, RW, MAP_SHARED, 0);
+	if (heap == MAP_FAILED || mprotect(heap, N * PAGE, RW))
+		ct_die("mmap");
+	map[5 * PAGE] = 'S';
+	f = fopen(ct_path("stdio"), "r+");
+	say("C11h fread: %zu", fread(heap, 1, HUGE, f));
+	say("C11h data: %c %d", heap[5 * PAGE], ct_matches(heap, 5 * PAGE, 0));
+	out = fopen(ct_path("out"), "w+");
+	say("C11h fwrite of the map: %zu", fwrite(long_map, 1, HUGE, out));
+	rewind(out);
+	say("C11h fread into the map: %zu", fread(long_map, 1, HUGE, out));
+	memset(heap, 'h', N * PAGE);
+	map[7 * PAGE] = 'S';
+	rewind(f);
+	say("C11h fwrite: %zu", fwrite(heap, 1, HUGE, f));
+	say("C11h data: %c %c", map[7 * PAGE], map[(N - 1) * PAGE]);
+	fclose(out);
+	fclose(f);
+	say("C11h file and map: %c %c", ct_in_file(fd, 7 * PAGE), map[7 * PAGE]);
+	munmap(long_map, HUGE);
+	munmap(heap, HUGE);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -126,5 +159,6 @@ int main(int argc, char **argv)
 	buffers();
 	over_file();
 	appended();
+	more_than_a_transfer();
 	return 0;
 }

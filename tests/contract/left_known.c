@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* M92: a read(2) of the file is under way when its last mapping goes and one comes that
+ * stays the kernel's (executable): the next mapping and that one agree. */
+/* needs: root */
+#include "ct.h"
+
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#define LEN (8 * PAGE)
+
+static char *missing;
+static int fd, uffd;
+static ssize_t got;
+
+static void user_faults(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register r = { { 0, PAGE }, UFFDIO_REGISTER_MODE_MISSING, 0 };
+
+	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	missing = mmap(NULL, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	r.range.start = (uintptr_t)missing;
+	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &r))
+		ct_skip("no userfaultfd for the kernel's own faults");
+}
+
+static void *reader(void *arg CT_UNUSED)
+{
+	got = pread(fd, missing, 100, 0);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct uffdio_zeropage z = { { 0, PAGE }, 0, 0 };
+	char *map, *code;
+	pthread_t id;
+
+	ct_begin(argc, argv);
+	user_faults();
+	fd = ct_file("f", LEN);
+	map = ct_map(fd, LEN, RW, MAP_SHARED, 0);
+	map[0] = 'a';
+	pthread_create(&id, NULL, reader, NULL);
+	usleep(50000);
+	munmap(map, LEN);
+	code = ct_map(fd, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, 0);
+	say("M92 executable: %c", code[0]);
+	z.range.start = (uintptr_t)missing;
+	if (ioctl(uffd, UFFDIO_ZEROPAGE, &z))
+		ct_die("UFFDIO_ZEROPAGE");
+	pthread_join(id, NULL);
+	say("M92 read: %zd %c", got, missing[0]);
+	map = ct_map(fd, LEN, RW, MAP_SHARED, 0);
+	map[1] = 'b';
+	say("M92 the other sees: %c", code[1]);
+	mprotect(code, PAGE, RW);
+	code[2] = 'c';
+	say("M92 and this sees: %c", map[2]);
+	munmap(map, LEN);
+	munmap(code, PAGE);
+	return 0;
+}
