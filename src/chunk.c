@@ -243,6 +243,7 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 	if (!c)
 		return -EAGAIN;
 	c->eager = eager;
+	c->uncached = false;
 	c->map_id = m->id;
 	c->map_gen = atomic_load(&m->gen);
 	fm_lazy_look(m, i, n, UINT64_MAX);

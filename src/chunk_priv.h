@@ -21,6 +21,7 @@ struct fm_chunk {
 	long got;                 /* pages with data, or -errno */
 	uint32_t map_id, map_gen; /* eager: whom to map it into */
 	bool eager;
+	bool uncached;            /* the page cache does not have all of it */
 	uint64_t stamp;           /* ms; of standby: see standby.c */
 	uint64_t charged;         /* standby: pages that count as cached */
 	struct fm_frame *frame;

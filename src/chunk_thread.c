@@ -32,6 +32,14 @@ FM_FAULT void fm_chunk_bell(void)
 		fm_futex_wake(&bell, 1);
 }
 
+/* What the page cache has is newer or equal, and a direct read would first write what
+ * is dirty of it. */
+static bool asks_cache(const struct fm_chunk *c)
+{
+	return c->file->direct && !c->uncached &&
+	       (atomic_load(&c->file->warm) || atomic_load(&c->file->windows));
+}
+
 static void submit_queued(struct fm_ring *r)
 {
 	struct fm_io *ios[FM_CHUNKS];
@@ -50,10 +58,13 @@ static void submit_queued(struct fm_ring *r)
 			.off = c->first << FM_PAGE_SHIFT,
 			.len = c->n << FM_PAGE_SHIFT,
 			.op = FM_READ,
-			.buffered = !c->file->direct,
+			.buffered = !c->file->direct || asks_cache(c),
+			.nowait = asks_cache(c),
 			.user = c,
 		};
 		ios[n++] = &c->io;
+		if (c->uncached)
+			continue; /* counted before */
 		count(&c->file->st.loads, 1);
 		count(&c->file->st.load_bytes, c->io.len);
 		count(&c->file->st.ahead_pages, c->n);
@@ -63,17 +74,35 @@ static void submit_queued(struct fm_ring *r)
 		fm_ring_submit(r, ios, n);
 }
 
+/* Short, and not for the end of the file. */
+static bool is_short(const struct fm_chunk *c)
+{
+	return c->io.res < 0 ||
+	       ((uint64_t)c->io.res < c->io.len &&
+		c->io.off + (uint64_t)c->io.res <
+			(uint64_t)atomic_load(&c->file->size));
+}
+
+static void ask_device(struct fm_chunk *c)
+{
+	c->uncached = true;
+	fm_chunk_set_state(c, CH_QUEUED);
+	atomic_fetch_add(&bell, 1); /* this thread's own: it looks again */
+}
+
 static void landed(struct fm_chunk *c)
 {
 	unsigned e = fm_epoch_enter();
 	struct fm_map *m = NULL;
 
 	c->io.user = NULL;
+	if (c->io.nowait && is_short(c) && !atomic_load(&c->dead)) {
+		ask_device(c);
+		fm_epoch_leave(e);
+		return;
+	}
 	c->got = fm_load_finish(c->n, c->io.res, c->mem);
-	/* Short, and not for the end of the file: whole pages only. */
-	if (c->io.res >= 0 && (uint64_t)c->io.res < c->io.len &&
-	    c->io.off + (uint64_t)c->io.res <
-		    (uint64_t)atomic_load(&c->file->size))
+	if (c->io.res >= 0 && is_short(c)) /* whole pages only */
 		c->got = c->io.res >> FM_PAGE_SHIFT;
 	if (c->eager && !atomic_load(&c->dead))
 		m = fm_map_by_id(c->map_id, c->map_gen);
