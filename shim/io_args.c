@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_args.c - more small objects: message queues, clocks and timers, waiting
- * for children, limits, pairs of descriptors, templates of file names.
+ * io_args.c - more small objects: message queues, clocks and timers, limits, pairs of
+ * descriptors, templates of file names.
  */
 #include "io_object.h"
 
@@ -21,7 +21,6 @@
 #include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 
 #define IF_OK(size) (r == 0 ? (size) : 0)
 #define TWO_FDS (2 * sizeof(int))
@@ -123,28 +122,6 @@ OBJECT_(int, futimes, (int fd, const struct timeval t[2]),
 	((fm_active() ? (void)fm_see(fd, 0, 0) : (void)0),
 	 FM_LATE(futimes)(fd, t)), fd, t)
 
-/* Children. */
-OBJECT_(pid_t, wait, (int *status),
-	status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	(pid_t)fm_told(FM_LATE(wait)(status)), status)
-OBJECT_(pid_t, waitpid, (pid_t pid, int *status, int flags),
-	status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	(pid_t)fm_told(FM_LATE(waitpid)(pid, status, flags)), pid, status, flags)
-OBJECT2_(pid_t, wait3, (int *status, int flags, struct rusage *use),
-	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	 use, SIZE(use), OUT, r > 0 ? SIZE(use) : 0,
-	 (pid_t)fm_told(FM_LATE(wait3)(status, flags, use)), status, flags, use)
-OBJECT2_(pid_t, wait4,
-	 (pid_t pid, int *status, int flags, struct rusage *use),
-	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	 use, SIZE(use), OUT, r > 0 ? SIZE(use) : 0,
-	 (pid_t)fm_told(FM_LATE(wait4)(pid, status, flags, use)),
-	 pid, status, flags, use)
-OBJECT_(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int flags),
-	info, SIZE(info), BOTH, IF_OK(SIZE(info)),
-	(int)fm_told(FM_LATE(waitid)(type, id, info, flags)),
-	type, id, info, flags)
-
 /* Messages and semaphores. */
 OBJECT_(int, mq_send, (mqd_t q, const char *msg, size_t n, unsigned prio),
 	msg, n, IN, 0, (fm_tell(), FM_LATE(mq_send)(q, msg, n, prio)),
@@ -221,8 +198,6 @@ FM_HOOK ssize_t mq_timedreceive(mqd_t q, char *msg, size_t n, unsigned *prio,
 FM_ALIAS(pipe) int __pipe(int p[2]) __THROW;
 FM_ALIAS(nanosleep)
 int __nanosleep(const struct timespec *t, struct timespec *left);
-FM_ALIAS(wait) pid_t __wait(int *status);
-FM_ALIAS(waitpid) pid_t __waitpid(pid_t pid, int *status, int flags);
 FM_ALIAS(getrlimit)
 int getrlimit64(__rlimit_resource_t what, struct rlimit64 *buf) __THROW;
 FM_ALIAS(setrlimit)

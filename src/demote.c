@@ -395,6 +395,7 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 	if (!l.v)
 		return -ENOMEM;
 	fm_file_get(f); /* for as long as the process lives: see engine.h */
+	fm_file_get(f); /* by the last of these it is hollow, see file.c */
 	fm_freeze(f);
 	for (size_t k = 0; k < l.n; k++) {
 		fm_ahead_forget(l.v[k]);
@@ -419,6 +420,7 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 	fm_thaw(f);
 	if (err)
 		fm_file_put_locked(f);
+	fm_file_put_locked(f);
 	fm_free(l.v);
 	return err;
 }

@@ -31,6 +31,7 @@
 #include "log.h"
 #include "mapops.h"
 #include "pin.h"
+#include "plocks.h"
 #include "policy.h"
 #include "reads.h"
 #include "ring.h"
@@ -380,6 +381,7 @@ void fm_engine_forked(void)
 	fm_pins_reset();
 	fm_epoch_reset();
 	fm_files_reset();
+	fm_plocks_reset();
 	fm_guardian_reset();
 	fm_room_reset();
 	fm_control_reset();

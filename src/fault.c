@@ -65,6 +65,7 @@ static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)
 {
 	if (!(mode & PM_OWN))
 		fm_cache_uncharge(1);
+	atomic_store(&m->modes->own, true);
 	fm_mode_set(m, i, mode | PM_PRESENT | PM_OWN | PM_WRITABLE);
 }
 

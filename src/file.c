@@ -522,13 +522,28 @@ void fm_file_put(struct fm_file *f)
 	fm_space_unlock(&old);
 }
 
+/* Without io_uring these are numbers of the child, too. It has no record locks that
+ * closing one would drop. */
+static void drop_data_fds(const struct fm_file *f)
+{
+	const int fds[] = { f->fd_direct, f->fd_buf, f->fd_was[0], f->fd_was[1] };
+
+	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++)
+		if (fds[k] >= 0 && fm_sys_is_file(fds[k], f->dev, f->ino))
+			fm_fd_drop(fds[k]);
+		else
+			fm_fd_forget(fds[k]);
+}
+
 void fm_files_reset(void)
 {
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
 
-		if (f)
+		if (f) {
 			fm_fd_drop(f->fd_path);
+			drop_data_fds(f);
+		}
 		atomic_store(&table[id], NULL); /* the structs are the parent's */
 	}
 	for (int i = 0; i < HASH; i++)

@@ -19,7 +19,10 @@
  */
 #include "fork.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "ahead.h"
 #include "alloc.h"
@@ -66,7 +69,7 @@ static bool has_own(struct fm_map *m)
 {
 	bool own = false;
 
-	if (!m->shared)
+	if (!m->shared && atomic_load(&m->modes->own))
 		fm_map_each(m, 0, fm_map_pages(m), note_own, &own);
 	return own;
 }
@@ -139,8 +142,21 @@ static void release_private(void)
 			fm_thaw(fm_file_at(id));
 }
 
+/* Could a child open it? Its mode may be another since it was mapped. */
+static bool can_open(const struct fm_file *f, bool writable)
+{
+	char path[40];
+	long err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
+	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path, writable ? R_OK | W_OK : R_OK,
+		      AT_EACCESS);
+	return err != -EACCES && err != -EPERM && err != -EROFS;
+}
+
 /* The clean pages of a private mapping come from the file: it has to be true
- * now. And where the parent cannot be asked later, it gives up now. */
+ * now. And where the parent cannot be asked later, or the child could not open it, it
+ * gives up now. */
 static void before(struct fm_file *f)
 {
 	struct fm_map *m;
@@ -150,7 +166,8 @@ static void before(struct fm_file *f)
 	for (m = atomic_load(&f->maps); m && !own;
 	     m = atomic_load(&m->file_next))
 		own = has_own(m);
-	if (writable && (own || fm_peers_fd() < 0) &&
+	if (((writable && (own || fm_peers_fd() < 0)) ||
+	     (atomic_load(&f->maps) && !can_open(f, writable))) &&
 	    fm_demote_locked(f, "fork"))
 		hold_private(f); /* it failed, and let go */
 	/* The kernel takes along what is its own. */
@@ -163,7 +180,10 @@ static void before(struct fm_file *f)
  * are shared with it. */
 void fm_fork_prepare(void)
 {
-	fm_space_lock(&saved_mask);
+	uint64_t old;
+
+	fm_space_lock(&old); /* another thread may be in its fork until then */
+	saved_mask = old;
 	for (uint32_t id = 0; id < fm_file_top(); id++)
 		if (fm_file_at(id))
 			before(fm_file_at(id));
@@ -172,10 +192,12 @@ void fm_fork_prepare(void)
 
 void fm_fork_parent(void)
 {
+	uint64_t old = saved_mask;
+
 	fm_alloc_unlock();
 	each_map(hide_own);
 	release_private();
-	fm_space_unlock(&saved_mask);
+	fm_space_unlock(&old);
 }
 
 /* ---- child: the kernel's mappings -------------------------------------- */
@@ -432,12 +454,22 @@ static bool begin_file(struct fm_file *f, int empty)
 	return atomic_load(&f->maps) != NULL;
 }
 
+/* Does a touch come to us? Where threads served the faults nobody may have taken
+ * SIGBUS, for one of the parent's threads had it blocked. */
+static bool hears(void)
+{
+	if (fm_delivery() != FM_DELIVERY_THREAD)
+		return true;
+	return !(saved_mask >> (SIGBUS - 1) & 1) && fm_hook_take_signals &&
+	       !fm_hook_take_signals();
+}
+
 /* The engine's tables begin anew; what waits is kept here. */
 static void begin(void)
 {
 	int empty = -1;
 
-	if (fm_active())
+	if (fm_active() && hears())
 		empty = (int)fm_sys2(SYS_memfd_create, "fastmap",
 				     1 /* CLOEXEC */);
 	for (uint32_t id = 0; id < fm_file_top(); id++) {

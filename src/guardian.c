@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "engine.h"
 #include "engine_priv.h"
@@ -33,9 +34,13 @@ static struct {
 	int sock[2];            /* descriptors of files, without io_uring */
 	int kept[FM_GUARDED];   /* numbers in its table */
 	char *mem;              /* TLS, stack, stack of the go-between */
+	int child;              /* without a go-between: its pid, to be waited for */
 } g = { .pipe = { -1, -1 }, .sock = { -1, -1 } };
 
-static int32_t file_fd[FM_MAX_FILES]; /* numbers in the guardian's table */
+/* Numbers in the guardian's table; behind them the registry of processes, as opened
+ * since. Its description has the program's claims. */
+#define REGISTRY FM_MAX_FILES
+static int32_t file_fd[FM_MAX_FILES + 1];
 
 FM_FAULT int fm_guardian_pid(void)
 {
@@ -64,7 +69,7 @@ static bool take_message(int sock)
 	long n = fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *cm = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
 
-	if (n != sizeof(msg) || msg.id >= FM_MAX_FILES)
+	if (n != sizeof(msg) || msg.id > REGISTRY)
 		return n > 0;
 	if (file_fd[msg.id] >= 0)
 		fm_sys_close(file_fd[msg.id]);
@@ -222,34 +227,65 @@ static void *tls_block(char *mem)
 	return tp;
 }
 
-/* The go-between ends at once, so that the guardian is nobody's child here:
- * no wait of the program ever sees it. */
-static void between_main(void *arg)
+static long clone_guardian(void)
 {
 	long flags = CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS |
 		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
-	if (fm_sys_clone_on(flags, g.mem + tls_size() + STACK, guardian_main,
-			    NULL, &g.tid, tls_block(g.mem)) < 0)
+	return fm_sys_clone_on(flags, g.mem + tls_size() + STACK, guardian_main,
+			       NULL, &g.tid, tls_block(g.mem));
+}
+
+/* The go-between ends at once, so that the guardian is nobody's child here:
+ * no wait of the program ever sees it. */
+static void between_main(void *arg)
+{
+	if (clone_guardian() < 0)
 		atomic_store(&g.state, FAILED);
+}
+
+static long spawn_by_another(void)
+{
+	long flags = CLONE_VM | CLONE_FILES | CLONE_VFORK | CLONE_UNTRACED |
+		     CLONE_SETTLS;
+	long pid = fm_sys_clone_on(flags, g.mem + tls_size() + 2 * STACK,
+				   between_main, NULL, NULL, tls_block(g.mem));
+
+	if (pid > 0)
+		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
+			       NULL) == -EINTR)
+			;
+	return pid;
+}
+
+/* Orphans become our own children: the first process of a container. One that raises
+ * no signal when it ends is seen by no wait that does not ask for such. */
+static bool gets_orphans(void)
+{
+	int yes = 0;
+
+	fm_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &yes);
+	return yes || fm_sys_getpid() == 1;
+}
+
+static long spawn_own(void)
+{
+	if (g.child)
+		fm_sys4(SYS_wait4, g.child, NULL, WNOHANG | 0x80000000 /* __WCLONE */,
+			NULL);
+	g.child = (int)clone_guardian();
+	return g.child;
 }
 
 static int spawn(void)
 {
-	long flags = CLONE_VM | CLONE_FILES | CLONE_VFORK | CLONE_UNTRACED |
-		     CLONE_SETTLS;
 	struct timespec limit = { 5, 0 };
 	uint64_t all = ~0ull, old;
 	long pid;
 
 	atomic_store(&g.state, STARTING);
 	fm_sys4(SYS_rt_sigprocmask, 2, &all, &old, 8);
-	pid = fm_sys_clone_on(flags, g.mem + tls_size() + 2 * STACK,
-			      between_main, NULL, NULL, tls_block(g.mem));
-	if (pid > 0)
-		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
-			       NULL) == -EINTR)
-			;
+	pid = gets_orphans() ? spawn_own() : spawn_by_another();
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
 	if (pid < 0)
 		return (int)pid;
@@ -270,7 +306,7 @@ static int open_ends(void)
 {
 	int err = (int)fm_sys2(SYS_pipe2, g.pipe, O_CLOEXEC);
 
-	if (!err && !fm_rings_uring())
+	if (!err)
 		err = (int)fm_sys4(SYS_socketpair, AF_UNIX,
 				   SOCK_SEQPACKET | SOCK_CLOEXEC, 0, g.sock);
 	return err;
@@ -338,6 +374,7 @@ void fm_guardian_reset(void)
 {
 	close_ends();
 	atomic_store(&g.tid, 0);
+	g.child = 0;
 }
 
 /* ---- descriptors ------------------------------------------------------- */
@@ -394,7 +431,7 @@ int fm_guardian_add(struct fm_file *f)
 	struct message msg = { f->id, true };
 	int n;
 
-	if (g.sock[0] < 0 || !f->writable || f->fd_buf < 0)
+	if (g.sock[0] < 0 || fm_rings_uring() || !f->writable || f->fd_buf < 0)
 		return 0;
 	n = send_message(msg, f->fd_buf);
 	if (n >= 0)
@@ -409,6 +446,12 @@ void fm_guardian_drop(struct fm_file *f)
 {
 	struct message msg = { f->id, false };
 
-	if (g.sock[0] >= 0 && f->writable)
+	if (g.sock[0] >= 0 && !fm_rings_uring() && f->writable)
 		send_message(msg, -1);
+}
+
+void fm_guardian_registry(int fd)
+{
+	if (fd >= 0 && g.sock[0] >= 0 && fm_guardian_pid())
+		send_message((struct message){ REGISTRY, true }, fd);
 }

@@ -38,6 +38,9 @@ int fm_guardian_get_file(const struct fm_file *f);
  * is closed. Nothing to do with io_uring. */
 int fm_guardian_add(struct fm_file *f);
 void fm_guardian_drop(struct fm_file *f);
+/* The registry of processes is another now: the claims are to last as long as the
+ * guardian writes. */
+void fm_guardian_registry(int fd);
 
 /* ---- inside the guardian: raw system calls only ------------------------ */
 

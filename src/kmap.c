@@ -15,6 +15,7 @@
 #include "map.h"
 #include "mapops.h"
 #include "peers.h"
+#include "ring.h"
 #include "sys.h"
 
 /* ---- the mapping helper ------------------------------------------------ */
@@ -44,6 +45,9 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 	int fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
 	void *p;
 
+	/* Its mode is another by now, which a mapping does not mind. */
+	if (fd == -EACCES || fd == -EPERM || fd == -EROFS)
+		fd = fm_ring_dup(h->file);
 	if (fd < 0)
 		return fd;
 	/* The number that the path names may have been closed behind our back. */

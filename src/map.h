@@ -12,6 +12,7 @@
 
 /* Mode bytes of what one mmap call created; pieces of it share them. */
 struct fm_modes {
+	_Atomic bool own;          /* a page has been the program's own copy */
 	_Atomic uint32_t refs;
 	uint64_t pages;
 	size_t bytes;              /* of the whole allocation */

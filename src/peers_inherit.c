@@ -22,7 +22,8 @@
 
 #define BUF 2048
 #define MAPS_BUF 4096
-#define PATIENCE 200 /* times 0.2 ms */
+#define PATIENCE 200 /* times 0.2 ms, until it begins */
+#define MOST 50000   /* until it ends: its dirty pages are written */
 
 static const char why[] = "its descriptor is inherited by another program";
 
@@ -33,9 +34,12 @@ static void vforked(const struct stat *st, bool stores)
 
 	if (!f)
 		return;
-	for (int k = 0; k < PATIENCE && fm_stored_to(f, stores) &&
-			atomic_load(&f->maps) && !atomic_load(&f->demoted); k++)
+	for (int k = 0, n = 0; k < PATIENCE && n < MOST && fm_stored_to(f, stores) &&
+			       atomic_load(&f->maps) && !atomic_load(&f->demoted);
+	     n++) {
+		k += !atomic_load(&f->frozen);
 		fm_demote_later(f, why);
+	}
 	fm_file_put(f);
 }
 

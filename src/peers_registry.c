@@ -18,6 +18,7 @@
 #include "peers_priv.h"
 
 #include "file.h"
+#include "guardian.h"
 #include "lock.h"
 #include "log.h"
 #include "peers.h"
@@ -84,6 +85,7 @@ int fm_registry_open(void)
 	if (fd >= 0)
 		return 0;
 	fd = open_any();
+	fm_guardian_registry(fd);
 	if (fd >= 0)
 		return 0;
 	if (!warned)
@@ -196,6 +198,7 @@ bool fm_registry_moved(void)
 		return false;
 	}
 	claim_again();
+	fm_guardian_registry(fd);
 	fm_fd_drop(old);
 	return true;
 }

@@ -82,3 +82,15 @@ void fm_plocks_close(struct fm_file *f)
 		*fds[k] = -1;
 	}
 }
+
+void fm_plocks_reset(void)
+{
+	struct stat st;
+
+	for (unsigned k = 0; k < nlater; k++)
+		if (!fm_sys_look(later[k].fd, &st) && st.st_ino == later[k].ino)
+			fm_fd_drop(later[k].fd);
+		else
+			fm_fd_forget(later[k].fd);
+	nlater = 0;
+}

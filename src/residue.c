@@ -9,8 +9,8 @@
 #include "sys.h"
 #include "text.h"
 
-#define SLOTS 4096
-#define PROBES 8
+#define SLOTS 65536
+#define PROBES 16
 
 static struct entry {
 	dev_t dev;

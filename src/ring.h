@@ -84,6 +84,10 @@ int fm_home_guarded(void);
 void fm_rings_keep(int fd);
 /* A plain descriptor of that slot in the caller's table (Linux 6.8). */
 long fm_home_fd(uint32_t slot);
+/* The engine's own descriptor of f, once more, in the table of who calls: a process
+ * that shares the memory, and whose parent has all signals blocked and waits. Linux 6.8
+ * with io_uring. -errno. */
+int fm_ring_dup(const struct fm_file *f);
 
 /* Descriptor numbers of the engine (rings, uffd, O_PATH). */
 int fm_fd_raise(int fd);   /* move to a high number, register; new or -errno */

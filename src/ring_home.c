@@ -137,6 +137,24 @@ void fm_ring_close(struct fm_file *f)
 	clear_slots(fm_home.ring.ring_fd, f->id * 2);
 }
 
+int fm_ring_dup(const struct fm_file *f)
+{
+	struct io_uring_sqe *sqe;
+	long res = -EBUSY;
+
+	if (!fm_home.on)
+		return (int)fm_sys3(SYS_fcntl, f->fd_buf, F_DUPFD_CLOEXEC, 0);
+	fm_lock(&fm_home.lock);
+	sqe = home_sqe(54 /* IORING_OP_FIXED_FD_INSTALL */,
+		       (int)fm_slot_of(f, true), 6);
+	if (sqe) {
+		sqe->flags = IOSQE_FIXED_FILE;
+		res = home_wait(6);
+	}
+	fm_unlock(&fm_home.lock);
+	return (int)res;
+}
+
 /* Hand a file of the home ring to a pool ring. */
 FM_FAULT int fm_home_lend(struct fm_ring *r, struct fm_file *f,
 			  bool buffered)
