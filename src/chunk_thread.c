@@ -33,17 +33,18 @@ FM_FAULT void fm_chunk_bell(void)
 }
 
 /* What the page cache has is newer or equal, and a direct read would first write what
- * is dirty of it. */
+ * is dirty of it. Holes would fill it, in large folios that on a full disk cannot be
+ * stored to. */
 static bool asks_cache(const struct fm_chunk *c)
 {
-	return c->file->direct && !c->uncached &&
-	       (atomic_load(&c->file->warm) || atomic_load(&c->file->windows));
+	return !c->uncached && !c->file->sparse && fm_load_asks(c->file);
 }
 
 static void submit_queued(struct fm_ring *r)
 {
 	struct fm_io *ios[FM_CHUNKS];
 	unsigned n = 0;
+	bool asks;
 
 	fm_lock(&fm_chunk_lock);
 	for (int k = 0; k < FM_CHUNKS; k++) {
@@ -51,6 +52,7 @@ static void submit_queued(struct fm_ring *r)
 
 		if (atomic_load(&c->state) != CH_QUEUED)
 			continue;
+		asks = asks_cache(c);
 		atomic_store(&c->state, CH_INFLIGHT);
 		c->io = (struct fm_io){
 			.file = c->file,
@@ -58,8 +60,8 @@ static void submit_queued(struct fm_ring *r)
 			.off = c->first << FM_PAGE_SHIFT,
 			.len = c->n << FM_PAGE_SHIFT,
 			.op = FM_READ,
-			.buffered = !c->file->direct || asks_cache(c),
-			.nowait = asks_cache(c),
+			.buffered = !c->file->direct || asks,
+			.nowait = asks,
 			.user = c,
 		};
 		ios[n++] = &c->io;
@@ -96,6 +98,8 @@ static void landed(struct fm_chunk *c)
 	struct fm_map *m = NULL;
 
 	c->io.user = NULL;
+	if (c->io.nowait)
+		fm_load_asked(c->file, !is_short(c));
 	if (c->io.nowait && is_short(c) && !atomic_load(&c->dead)) {
 		ask_device(c);
 		fm_epoch_leave(e);

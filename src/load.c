@@ -81,6 +81,30 @@ static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
 	       off + (uint64_t)res >= (uint64_t)fm_file_size_now(f);
 }
 
+/*
+ * A buffered read that does not wait starts to read what the page cache lacks all the
+ * same (Linux 6.18 does, in spite of RWF_NOWAIT), and the device would read twice. So
+ * each miss halves how often it is asked, down to once in 64 times; a hit, and it is asked
+ * always.
+ */
+#define COLDEST 63u
+
+FM_FAULT bool fm_load_asks(struct fm_file *f)
+{
+	return f->direct && atomic_load(&f->warm) &&
+	       !(atomic_fetch_add_explicit(&f->cache_asked, 1, memory_order_relaxed) &
+		 atomic_load_explicit(&f->cache_cold, memory_order_relaxed));
+}
+
+FM_FAULT void fm_load_asked(struct fm_file *f, bool hit)
+{
+	uint32_t cold = atomic_load_explicit(&f->cache_cold, memory_order_relaxed);
+	uint32_t then = hit ? 0 : (cold * 2 + 1) & COLDEST;
+
+	if (then != cold)
+		atomic_store_explicit(&f->cache_cold, then, memory_order_relaxed);
+}
+
 FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 {
 	struct fm_io io = read_of(f, fp, n, buf);
@@ -88,17 +112,20 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 
 	count(&f->st.loads, 1);
 	count(&f->st.load_bytes, io.len);
-	if (f->warm || f->windows || !f->direct) {
+	if (f->windows || !f->direct) {
+		struct fm_io all = io;
+
+		all.buffered = true;
+		res = read_full(&all);
+	} else if (fm_load_asks(f)) {
 		/* What the page cache holds is newer-or-equal and free. */
 		struct fm_io warm = io;
 
-		warm.buffered = true;
-		warm.nowait = f->direct && !f->windows;
-		res = warm.nowait ? fm_io_once(&warm) :
-				    read_full(&warm);
-		if (warm.nowait && res != (long)warm.len &&
-		    !ends_at(f, warm.off, res))
+		warm.buffered = warm.nowait = true;
+		res = fm_io_once(&warm);
+		if (res != (long)warm.len && !ends_at(f, warm.off, res))
 			res = -EAGAIN;
+		fm_load_asked(f, res != -EAGAIN);
 	}
 	if (res == -EAGAIN && f->direct) {
 		res = read_full(&io);

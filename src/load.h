@@ -13,6 +13,11 @@ long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 /* The same from the page cache, without waiting: -EAGAIN when not all is there. */
 long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 
+/* Is the page cache to be asked first, for a file that is written through it? Then say
+ * whether it had what was asked for. */
+bool fm_load_asks(struct fm_file *f);
+void fm_load_asked(struct fm_file *f, bool hit);
+
 /* After a transfer returned `res` for n pages: zero the rest, count pages. */
 long fm_load_finish(uint64_t n, long res, void *buf);
 

@@ -136,6 +136,7 @@ struct fm_file {
 	bool sparse;               /* has (had) holes: allocate before stores */
 	bool null_store;           /* benches: see null_store_wanted() */
 	_Atomic bool warm;         /* is written through the page cache */
+	_Atomic uint32_t cache_asked, cache_cold; /* the page cache; see fm_load_asks */
 	_Atomic bool mixed;        /* warm, and no direct write is in flight */
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
