@@ -21,7 +21,6 @@
 #define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
 #define PIECES 64
 #define RUN_PAGES 64   /* locked at a time */
-#define SKIP 16        /* pages in a row that need not come */
 #define STALE_MS 500 /* landed and untouched for so long: wasted */
 
 struct fm_chunk fm_chunks[FM_CHUNKS];
@@ -211,7 +210,7 @@ static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n,
 {
 	uint64_t end = 0;
 
-	for (uint64_t k = 0; k < n && k - end <= SKIP; k++) {
+	for (uint64_t k = 0; k < n && k - end <= FM_CHUNK_SKIP; k++) {
 		if (!flag_page(m, i + k))
 			continue;
 		if (!end)

@@ -8,6 +8,7 @@
 #include "ring.h"
 #include "sys.h"
 
+#define FM_CHUNK_SKIP 16 /* pages in a row that need not come */
 #define FM_CHUNKS (96 + FM_STANDBY)
 
 /* PREP and TAKING have an owner; QUEUED and INFLIGHT are the thread's. */

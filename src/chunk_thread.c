@@ -8,12 +8,14 @@
 #include "load.h"
 #include "lock.h"
 #include "map.h"
+#include "space.h"
 
 #define WANTS 16
 
 struct want {
 	uint32_t id, gen;
 	uint64_t i, end;
+	unsigned vain; /* times in a row that nothing could be asked for */
 };
 
 static struct want wants[WANTS];
@@ -133,6 +135,30 @@ static void land_all(void)
 	}
 }
 
+#define STEPS 64 /* of one want; then what has landed is looked at */
+#define VAIN 250 /* half a second */
+
+static void feed_want(struct want *w, struct fm_map *m)
+{
+	for (int k = 0; k < STEPS && w->i < w->end; k++) {
+		uintptr_t at = (uintptr_t)fm_map_addr(m, w->i);
+		uint64_t n = w->end - w->i;
+		uint64_t edge = FM_HUGE_PAGES - (at >> FM_PAGE_SHIFT) % FM_HUGE_PAGES;
+		long got = 0;
+
+		if (w->i >= fm_map_pages(m) || fm_space_find(at) != m) {
+			w->end = 0; /* cut, or unmapped */
+			return;
+		}
+		got = fm_chunk_read(m, w->i, n < edge ? n : edge, true);
+		/* No room, or it is in a chunk already. */
+		if (got == -EAGAIN && w->vain++ < VAIN)
+			return;
+		w->vain = 0;
+		w->i += got > 0 ? (uint64_t)got : FM_CHUNK_SKIP + 1;
+	}
+}
+
 /* Feed what WILLNEED asked for, as buffers allow. True while any is left. */
 static bool feed_wants(void)
 {
@@ -144,18 +170,9 @@ static bool feed_wants(void)
 		struct fm_map *m = w->i < w->end ?
 					   fm_map_by_id(w->id, w->gen) : NULL;
 
-		while (m && w->i < w->end) {
-			uint64_t n = w->end - w->i;
-			uint64_t edge = FM_HUGE_PAGES -
-				((uintptr_t)fm_map_addr(m, w->i) >>
-				 FM_PAGE_SHIFT) % FM_HUGE_PAGES;
-			long got = fm_chunk_read(m, w->i, n < edge ? n : edge,
-						 true);
-			if (got == -EAGAIN)
-				break;
-			w->i += got > 0 ? (uint64_t)got : 1;
-		}
-		if (!m)
+		if (m)
+			feed_want(w, m);
+		else
 			w->end = 0;
 		left |= w->i < w->end;
 		fm_epoch_leave(e);
@@ -197,7 +214,7 @@ void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
 	for (int k = 0; k < WANTS; k++)
 		if (wants[k].i >= wants[k].end) {
 			wants[k] = (struct want){ m->id, atomic_load(&m->gen),
-						  i, i + (n < most ? n : most) };
+						  i, i + (n < most ? n : most), 0 };
 			break;
 		}
 	fm_unlock(&fm_chunk_lock);

@@ -370,6 +370,7 @@ int fm_munmap(void *addr, size_t len)
 
 	if (bad_range(addr, len) || !len || !fm_overlaps(addr, len))
 		return fm_sys_munmap(addr, len);
+	fm_write_before((uintptr_t)addr, page_up((uintptr_t)addr + len));
 	fm_space_lock(&old);
 	err = fm_munmap_locked((uintptr_t)addr, len);
 	fm_space_unlock(&old);

@@ -49,6 +49,9 @@ void fm_map_unlock_pages(struct fm_map *m);
  * touches it waits. The caller maps something else there next. */
 int fm_range_release(uintptr_t start, uintptr_t end);
 
+/* msync.c: most of what is dirty in the range is written, without the space lock, so that
+ * what follows does not keep it from others for long. */
+void fm_write_before(uintptr_t start, uintptr_t end);
 /* demote.c: lay the kernel's mapping over every mapping of f / over m. */
 int fm_demote_locked(struct fm_file *f, const char *why);
 /* How often memory of ours has become the kernel's: it moves when that is done, under

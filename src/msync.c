@@ -118,3 +118,37 @@ int fm_msync(void *addr, size_t len, int flags)
 		res = (int)fm_sys3(SYS_msync, addr, len, flags);
 	return first ? first : res;
 }
+
+/* ---- before what keeps the space lock while it writes ---------------------- */
+
+#define MANY 1024 /* dirty pages: less is written in a moment */
+
+static void write_parts(struct sync_range *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct part *p = &s->part[i];
+
+		if (fm_dirty_count(p->file) > MANY && !fm_wb_refused(p->file))
+			fm_wb_range(p->file, p->first, p->stop, false);
+		fm_file_put(p->file);
+	}
+	s->n = 0;
+}
+
+void fm_write_before(uintptr_t start, uintptr_t end)
+{
+	struct sync_range s = { .start = start, .end = end };
+	uint64_t old, mask;
+	int more;
+
+	if (atomic_load(&fm_dirty_total) <= MANY || end - start <= MANY << FM_PAGE_SHIFT)
+		return;
+	do {
+		fm_block_signals(&mask);
+		fm_space_lock(&old);
+		more = fm_range_maps(s.start, s.end, collect, &s);
+		fm_space_unlock(&old);
+		write_parts(&s);
+		fm_restore_signals(&mask);
+	} while (more);
+}

@@ -55,11 +55,30 @@ int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
 	return 0;
 }
 
-static uint32_t slots_allowed(void)
+static struct rlimit descriptors(void)
 {
 	struct rlimit rl = { 1024, 1024 };
 
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
+	return rl;
+}
+
+/* Each has a number, four without io_uring: a quarter of all is enough, for the program
+ * may have closed its own. */
+static uint32_t files_allowed(uint32_t slots)
+{
+	uint64_t quarter = descriptors().rlim_cur / 4;
+	uint64_t most = fm_home.on ? quarter : quarter / 4;
+
+	if (most < 4)
+		most = 4;
+	return most < slots / 2 ? (uint32_t)most : slots / 2;
+}
+
+static uint32_t slots_allowed(void)
+{
+	struct rlimit rl = descriptors();
+
 	if (rl.rlim_cur > 8192)
 		return 8192;
 	/* And one for userfaultfd. */
@@ -218,7 +237,7 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 	}
 	if (!fm_home.on && !first_ring())
 		return -ENOMEM;
-	max_files = fm_home.on ? slots / 2 : slots / 8;
+	max_files = files_allowed(slots);
 	if (fm_home.on)
 		return 0;
 	if (use_uring && err != -ENOSYS && err != -EPERM)
