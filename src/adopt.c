@@ -560,6 +560,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	}
 	q.fd_flags = open_flags(fd);
 	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
+	if (flags & MAP_FIXED)
+		fm_write_before((uintptr_t)addr, page_up((uintptr_t)addr + len));
 	fm_space_lock(&old);
 	if (!known)
 		known = look_again(&q);

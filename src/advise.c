@@ -242,6 +242,7 @@ static int demote_span(void *addr, size_t len, const char *why)
 	int err = 0;
 	struct fm_map *m;
 
+	fm_write_before((uintptr_t)addr, (uintptr_t)addr + len);
 	fm_space_lock(&old);
 	while (!err && (m = fm_space_next((uintptr_t)addr,
 					  (uintptr_t)addr + len, &at)))
@@ -297,6 +298,8 @@ int fm_madvise(void *addr, size_t len, int advice)
 		demote_span(addr, len, "madvise");
 		return fm_sys_madvise(addr, len, advice);
 	}
+	if (advice == MADV_COLD || advice == MADV_PAGEOUT)
+		fm_write_before(s.start, s.end);
 	fm_space_lock(&old);
 	err = advise_span(&s);
 	fm_space_unlock(&old);

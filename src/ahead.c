@@ -29,104 +29,14 @@
 #include "lock.h"
 #include "map.h"
 #include "policy.h"
+#include "stream.h"
 
-#define STREAMS 8
-#define RECENT 8
-#define AT_ONCE 64 /* made */
 #define FIRST_UNIT 16 /* pages */
-#define NEVER (INT64_MIN / 4)
 #define SURE 2048 /* pages ahead: beyond, they are earned slowly */
 #define PROVEN 32 /* steps that accesses at random do not make */
 #define LEAP 16   /* pages that a selection leaves out */
 #define LEAPS 3   /* so often in a row */
 #define STRIDE 8  /* pages; two that are nearer come sooner with all between */
-
-struct one {
-	bool live;
-	int64_t step;    /* pages from one access to the next */
-	int64_t pos;     /* last page known to be touched */
-	int64_t edge;    /* next page to read ahead (in direction of step) */
-	uint64_t unit;   /* pages of the next chunk (step +-1) */
-	uint64_t passed; /* steps that the reader made one after the other */
-	uint64_t used;   /* clock at the last use */
-};
-
-/* A fault, and the pages [lo, hi) that were loaded for it. */
-struct seen {
-	int64_t i, lo, hi;
-};
-
-struct fm_stream {
-	struct fm_lock lock;
-	struct seen recent[RECENT];
-	unsigned next_recent;
-	struct fm_stream *next_free;
-	uint64_t clock; /* faults */
-	struct one s[STREAMS];
-};
-
-/* Made in fault context: recycled through a list, never freed. */
-static struct fm_lock pool_lock;
-static struct fm_stream *pool;
-
-static FM_FAULT void stream_free(struct fm_stream *st)
-{
-	fm_lock(&pool_lock);
-	st->next_free = pool;
-	pool = st;
-	fm_unlock(&pool_lock);
-}
-
-/* Not under the lock: a fork holds up who asks the kernel for memory, and the child
- * would find it taken. */
-static FM_FAULT struct fm_stream *stream_more(void)
-{
-	struct fm_stream *st = fm_sys_anon(AT_ONCE * sizeof(*st));
-
-	for (int k = 1; st && k < AT_ONCE; k++)
-		stream_free(&st[k]);
-	return st;
-}
-
-static FM_FAULT struct fm_stream *stream_new(void)
-{
-	struct fm_stream *st;
-
-	fm_lock(&pool_lock);
-	st = pool;
-	if (st)
-		pool = st->next_free;
-	fm_unlock(&pool_lock);
-	if (!st)
-		st = stream_more();
-	if (st)
-		*st = (struct fm_stream){
-			.lock = FM_LOCK(FM_RANK_STREAM),
-		};
-	for (int k = 0; st && k < RECENT; k++)
-		st->recent[k] = (struct seen){ NEVER, NEVER, NEVER };
-	return st;
-}
-
-void fm_ahead_map_gone(struct fm_map *m)
-{
-	if (atomic_load(&m->streams))
-		stream_free(atomic_load(&m->streams));
-}
-
-static FM_FAULT struct fm_stream *streams_of(struct fm_map *m)
-{
-	struct fm_stream *st = atomic_load(&m->streams), *none = NULL;
-
-	if (st)
-		return st;
-	st = stream_new();
-	if (st && !atomic_compare_exchange_strong(&m->streams, &none, st)) {
-		stream_free(st);
-		return none;
-	}
-	return st;
-}
 
 static FM_FAULT uint64_t distance(int64_t a, int64_t b)
 {
@@ -144,24 +54,18 @@ static FM_FAULT uint64_t room(const struct fm_map *m)
 	return pages < most ? pages : most;
 }
 
-/* Its reader was here not long ago. */
-static FM_FAULT bool lately(const struct fm_stream *st, const struct one *s)
-{
-	return s->live && st->clock - s->used < 8 * STREAMS;
-}
-
 /* Its part of the frames, when all that are in use share them. */
 static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
 {
 	uint64_t n = 0;
 
-	for (int k = 0; k < STREAMS; k++)
-		n += lately(st, &st->s[k]);
+	for (int k = 0; k < FM_STREAMS; k++)
+		n += fm_stream_lately(st, &st->s[k]);
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
-static FM_FAULT uint64_t reach(const struct fm_map *m, const struct one *s)
+static FM_FAULT uint64_t reach(const struct fm_map *m, const struct fm_one *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;
 	uint64_t part = fair_part(atomic_load(&m->streams));
@@ -194,7 +98,7 @@ static FM_FAULT int64_t stop_of(const struct fm_map *m)
 /* A chunk ends on a 2 MiB border of the address space, which is `border` pages
  * away, so that whole frames can be moved in: small buffers at first, whole
  * frames once the stream has shown that it goes on. */
-static FM_FAULT uint64_t chunk_len(const struct one *s, uint64_t border,
+static FM_FAULT uint64_t chunk_len(const struct fm_one *s, uint64_t border,
 				   uint64_t left)
 {
 	uint64_t n = border;
@@ -213,7 +117,7 @@ static FM_FAULT uint64_t past_border(struct fm_map *m, int64_t i)
 	       FM_HUGE_PAGES;
 }
 
-static FM_FAULT bool push_forward(struct fm_map *m, struct one *s, int64_t stop)
+static FM_FAULT bool push_forward(struct fm_map *m, struct fm_one *s, int64_t stop)
 {
 	uint64_t border = FM_HUGE_PAGES - past_border(m, s->edge);
 	uint64_t n = chunk_len(s, border, (uint64_t)(stop - s->edge));
@@ -242,7 +146,7 @@ static FM_FAULT long read_behind(struct fm_map *m, int64_t from, uint64_t n)
 	return got;
 }
 
-static FM_FAULT bool push_backward(struct fm_map *m, struct one *s)
+static FM_FAULT bool push_backward(struct fm_map *m, struct fm_one *s)
 {
 	uint64_t n = chunk_len(s, past_border(m, s->edge) + 1,
 			       (uint64_t)(s->edge + 1));
@@ -261,7 +165,7 @@ static FM_FAULT bool push_backward(struct fm_map *m, struct one *s)
 	return true;
 }
 
-static FM_FAULT bool push_strided(struct fm_map *m, struct one *s)
+static FM_FAULT bool push_strided(struct fm_map *m, struct fm_one *s)
 {
 	if (fm_chunk_read(m, (uint64_t)s->edge, 1, false) == -EAGAIN)
 		return false;
@@ -270,7 +174,7 @@ static FM_FAULT bool push_strided(struct fm_map *m, struct one *s)
 }
 
 /* Keep the pipe full. A strided stream counts accesses, not pages. */
-static FM_FAULT void push(struct fm_map *m, struct one *s)
+static FM_FAULT void push(struct fm_map *m, struct fm_one *s)
 {
 	int64_t stop = stop_of(m);
 	uint64_t most = reach(m, s);
@@ -302,7 +206,7 @@ static FM_FAULT void push(struct fm_map *m, struct one *s)
 
 static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
 {
-	for (int k = 0; k < RECENT; k++)
+	for (int k = 0; k < FM_RECENT; k++)
 		if (st->recent[k].i == page)
 			return true;
 	return false;
@@ -310,14 +214,14 @@ static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
 
 /* The nearest fault from which page i lies a small leap onwards (backwards), or
  * NULL. */
-static FM_FAULT const struct seen *leapt_from(const struct fm_stream *st,
+static FM_FAULT const struct fm_seen *leapt_from(const struct fm_stream *st,
 					      int64_t i, bool back)
 {
-	const struct seen *nearest = NULL;
+	const struct fm_seen *nearest = NULL;
 	int64_t least = LEAP + 1;
 
-	for (int k = 0; k < RECENT; k++) {
-		const struct seen *r = &st->recent[k];
+	for (int k = 0; k < FM_RECENT; k++) {
+		const struct fm_seen *r = &st->recent[k];
 		int64_t gap = back ? r->lo - i - 1 : i - r->hi;
 
 		if (gap >= 0 && gap < least) {
@@ -332,7 +236,7 @@ static FM_FAULT const struct seen *leapt_from(const struct fm_stream *st,
  * it together is read sooner than that page by page. */
 static FM_FAULT bool selects(const struct fm_stream *st, int64_t i, bool back)
 {
-	const struct seen *r = leapt_from(st, i, back);
+	const struct fm_seen *r = leapt_from(st, i, back);
 	int n = 0;
 
 	while (r && ++n < LEAPS)
@@ -343,13 +247,13 @@ static FM_FAULT bool selects(const struct fm_stream *st, int64_t i, bool back)
 /* The step of a new stream that page i completes, or 0. */
 static FM_FAULT int64_t new_step(const struct fm_stream *st, int64_t i)
 {
-	for (int k = 0; k < RECENT; k++) {
+	for (int k = 0; k < FM_RECENT; k++) {
 		if (i == st->recent[k].hi)
 			return 1;
 		if (i + 1 == st->recent[k].lo)
 			return -1;
 	}
-	for (int k = 0; k < RECENT; k++) {
+	for (int k = 0; k < FM_RECENT; k++) {
 		int64_t d = i - st->recent[k].i;
 
 		if (distance(d, 0) >= STRIDE && distance(d, 0) <= 4096 &&
@@ -363,7 +267,7 @@ static FM_FAULT int64_t new_step(const struct fm_stream *st, int64_t i)
 
 /* Does i lie on the way of s: at the next step or within what it has read
  * ahead? */
-static FM_FAULT bool belongs(const struct one *s, int64_t i)
+static FM_FAULT bool belongs(const struct fm_one *s, int64_t i)
 {
 	int64_t lo = s->step > 0 ? s->pos : s->edge;
 	int64_t hi = s->step > 0 ? s->edge : s->pos;
@@ -377,14 +281,14 @@ static FM_FAULT bool belongs(const struct one *s, int64_t i)
 }
 
 /* Others may fault in between, the more so the longer its chunks are. */
-static FM_FAULT bool stale(const struct fm_stream *st, const struct one *s)
+static FM_FAULT bool stale(const struct fm_stream *st, const struct fm_one *s)
 {
 	return st->clock - s->used > 32 + 4 * s->passed;
 }
 
-static FM_FAULT struct one *find(struct fm_stream *st, int64_t i)
+static FM_FAULT struct fm_one *find(struct fm_stream *st, int64_t i)
 {
-	for (int k = 0; k < STREAMS; k++) {
+	for (int k = 0; k < FM_STREAMS; k++) {
 		if (st->s[k].live && stale(st, &st->s[k]))
 			st->s[k].live = false;
 		if (belongs(&st->s[k], i))
@@ -393,15 +297,15 @@ static FM_FAULT struct one *find(struct fm_stream *st, int64_t i)
 	return NULL;
 }
 
-static FM_FAULT struct one *start(struct fm_stream *st, int64_t i,
+static FM_FAULT struct fm_one *start(struct fm_stream *st, int64_t i,
 				  int64_t step, uint64_t unit)
 {
-	struct one *s = &st->s[0];
+	struct fm_one *s = &st->s[0];
 
-	for (int k = 1; k < STREAMS && s->live; k++)
+	for (int k = 1; k < FM_STREAMS && s->live; k++)
 		if (!st->s[k].live || st->s[k].used < s->used)
 			s = &st->s[k];
-	*s = (struct one){ .live = true, .step = step, .pos = i,
+	*s = (struct fm_one){ .live = true, .step = step, .pos = i,
 			   .edge = i + step, .unit = unit, .used = st->clock,
 			   /* by advice, not by what was seen */
 			   .passed = unit > FIRST_UNIT ? unit : 0 };
@@ -426,11 +330,11 @@ static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 }
 
 /* The stream that i belongs to or begins. */
-static FM_FAULT struct one *stream_at(struct fm_map *m, struct fm_stream *st,
+static FM_FAULT struct fm_one *stream_at(struct fm_map *m, struct fm_stream *st,
 				      int64_t i)
 {
 	bool sequential = atomic_load(&m->advice) == MADV_SEQUENTIAL;
-	struct one *s = find(st, i);
+	struct fm_one *s = find(st, i);
 	int64_t step;
 
 	if (s)
@@ -443,7 +347,7 @@ static FM_FAULT struct one *stream_at(struct fm_map *m, struct fm_stream *st,
 
 /* The reader has come to page i, and what was read with it ends at pos. Pages
  * that were present all along may lie between. */
-static FM_FAULT void earn(struct one *s, int64_t i, int64_t pos)
+static FM_FAULT void earn(struct fm_one *s, int64_t i, int64_t pos)
 {
 	uint64_t step = distance(s->step, 0);
 
@@ -456,11 +360,11 @@ static FM_FAULT void earn(struct one *s, int64_t i, int64_t pos)
 /* The reader is at page i and everything up to pos, [seen.lo, seen.hi) has
  * been mapped. */
 static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
-			     const struct seen *seen, int64_t pos)
+			     const struct fm_seen *seen, int64_t pos)
 {
-	struct one *s = stream_at(m, st, seen->i);
+	struct fm_one *s = stream_at(m, st, seen->i);
 
-	st->recent[st->next_recent++ % RECENT] = *seen;
+	st->recent[st->next_recent++ % FM_RECENT] = *seen;
 	st->clock++;
 	if (!s)
 		return;
@@ -488,12 +392,12 @@ static FM_FAULT bool wanted(const struct fm_map *m)
 FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 			     uint64_t hi)
 {
-	struct seen seen = { (int64_t)i, (int64_t)lo, (int64_t)hi };
+	struct fm_seen seen = { (int64_t)i, (int64_t)lo, (int64_t)hi };
 	struct fm_stream *st;
 
 	if (!wanted(m))
 		return;
-	st = streams_of(m);
+	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return;
 	advance(m, st, &seen, (int64_t)i);
@@ -503,7 +407,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 {
 	struct fm_stream *st;
-	struct one *s;
+	struct fm_one *s;
 	int64_t first;
 	uint64_t n;
 
@@ -512,13 +416,13 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 		return false;
 	if (!wanted(m))
 		return true;
-	st = streams_of(m);
+	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return true;
 	s = find(st, (int64_t)i);
 	if (s) {
 		int64_t end = s->step > 0 ? first + (int64_t)n - 1 : first;
-		struct seen seen = { (int64_t)i, (int64_t)i, (int64_t)i + 1 };
+		struct fm_seen seen = { (int64_t)i, (int64_t)i, (int64_t)i + 1 };
 
 		advance(m, st, &seen, end);
 	}
@@ -539,21 +443,9 @@ void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n)
 	fm_chunk_want(m, i, n);
 }
 
-static void forget_streams(struct fm_map *m)
-{
-	struct fm_stream *st = atomic_load(&m->streams);
-
-	if (!st)
-		return;
-	fm_lock(&st->lock);
-	for (int k = 0; k < STREAMS; k++)
-		st->s[k].live = false;
-	fm_unlock(&st->lock);
-}
-
 void fm_ahead_forget(struct fm_map *m)
 {
-	forget_streams(m);
+	fm_streams_forget(m);
 	fm_chunk_forget(m->file, m->pgoff, m->pgoff + fm_map_pages(m));
 }
 
@@ -575,9 +467,4 @@ int fm_ahead_start(void)
 void fm_ahead_reset(void)
 {
 	fm_chunk_reset();
-}
-
-void fm_ahead_forked(void)
-{
-	fm_lock_reset(&pool_lock);
 }

@@ -10,7 +10,6 @@
 
 int fm_ahead_start(void); /* [plain] */
 void fm_ahead_reset(void);
-void fm_ahead_forked(void); /* child of fork, before anything is unmapped */
 
 /* [fault] A fault at page i of m was resolved, and pages [lo, hi) came with
  * it: note it, and start what the stream asks for. Holds an epoch, no page
@@ -20,9 +19,6 @@ void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
 /* [fault] The page is covered by a chunk: wait until it has landed and map
  * it. False: the chunk is gone, go on with a load. */
 bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
-
-/* m is being freed. */
-void fm_ahead_map_gone(struct fm_map *m);
 
 /* Read [i, i+n) of m soon (WILLNEED, POPULATE): at most what the cache
  * takes. */

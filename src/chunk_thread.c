@@ -141,16 +141,18 @@ static void land_all(void)
 static void feed_want(struct want *w, struct fm_map *m)
 {
 	for (int k = 0; k < STEPS && w->i < w->end; k++) {
-		uintptr_t at = (uintptr_t)fm_map_addr(m, w->i);
-		uint64_t n = w->end - w->i;
-		uint64_t edge = FM_HUGE_PAGES - (at >> FM_PAGE_SHIFT) % FM_HUGE_PAGES;
-		long got = 0;
+		uint64_t i = w->i, n, edge;
+		struct fm_map *now = fm_map_follow(m, &i);
+		long got;
 
-		if (w->i >= fm_map_pages(m) || fm_space_find(at) != m) {
-			w->end = 0; /* cut, or unmapped */
+		if (!now) {
+			w->end = 0; /* unmapped */
 			return;
 		}
-		got = fm_chunk_read(m, w->i, n < edge ? n : edge, true);
+		n = fm_least(w->end - w->i, fm_map_pages(now) - i);
+		edge = FM_HUGE_PAGES -
+		       ((uintptr_t)fm_map_addr(now, i) >> FM_PAGE_SHIFT) % FM_HUGE_PAGES;
+		got = fm_chunk_read(now, i, fm_least(n, edge), true);
 		/* No room, or it is in a chunk already. */
 		if (got == -EAGAIN && w->vain++ < VAIN)
 			return;

@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "ahead.h"
 #include "alloc.h"
 #include "engine.h"
 #include "engine_priv.h"
@@ -37,6 +36,7 @@
 #include "residue.h"
 #include "ring.h"
 #include "space.h"
+#include "stream.h"
 #include "sys.h"
 #include "uffd.h"
 
@@ -505,7 +505,7 @@ static void engine_anew(void)
 void fm_fork_child(void)
 {
 	fm_alloc_unlock();
-	fm_ahead_forked();
+	fm_streams_forked();
 	/* Whatever went through the parent's would change the parent's memory,
 	 * and its claims are not ours. */
 	fm_fd_drop(fm_uffd_fd());

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "ahead.h"
 #include "alloc.h"
 #include "cache.h"
 #include "engine.h"
@@ -14,6 +13,7 @@
 #include "page.h"
 #include "shut.h"
 #include "space.h"
+#include "stream.h"
 
 static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
 static _Atomic uint8_t gens[FM_MAX_MAPS];
@@ -140,7 +140,7 @@ static void map_free(void *obj)
 	struct fm_map *m = obj;
 
 	modes_put(m->modes);
-	fm_ahead_map_gone(m);
+	fm_streams_gone(m);
 	fm_free(m);
 }
 
@@ -188,6 +188,7 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 	n->mode = m->mode + i;
 	n->mbase = m->mbase + i;
 	fm_file_get(m->file);
+	fm_streams_split(m, n, i);
 	return n;
 }
 

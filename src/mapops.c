@@ -44,7 +44,6 @@ static int cut_at(uintptr_t at)
 	if (!m || atomic_load(&m->start) == at)
 		return 0;
 	i = (at - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
-	fm_ahead_forget(m);
 	return fm_map_split(m, i) ? 0 : -ENOMEM;
 }
 
@@ -505,6 +504,8 @@ int fm_mprotect(void *addr, size_t len, int prot)
 	if (bad_range(addr, len) || !len || !fm_overlaps(addr, len) ||
 	    (prot & ~(PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return fm_sys_mprotect(addr, len, prot);
+	if (!(prot & (PROT_READ | PROT_WRITE)))
+		fm_write_before(a, end);
 	fm_space_lock(&old);
 	err = mprotect_locked(a, end, prot);
 	fm_space_unlock(&old);
@@ -532,6 +533,7 @@ int fm_demote_range(const void *addr, size_t len, const char *why)
 	uint64_t old;
 	int err = 0;
 
+	fm_write_before(a & ~FM_PAGE_MASK, page_up(a + len));
 	fm_space_lock(&old);
 	while (!err) {
 		struct fm_map *m = fm_space_next(a & ~FM_PAGE_MASK,

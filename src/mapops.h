@@ -52,6 +52,8 @@ int fm_range_release(uintptr_t start, uintptr_t end);
 /* msync.c: most of what is dirty in the range is written, without the space lock, so that
  * what follows does not keep it from others for long. */
 void fm_write_before(uintptr_t start, uintptr_t end);
+/* The same before mremap, which has to move what has something behind it. */
+void fm_write_before_growth(uintptr_t start, uintptr_t end);
 /* demote.c: lay the kernel's mapping over every mapping of f / over m. */
 int fm_demote_locked(struct fm_file *f, const char *why);
 /* How often memory of ours has become the kernel's: it moves when that is done, under

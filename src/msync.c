@@ -152,3 +152,11 @@ void fm_write_before(uintptr_t start, uintptr_t end)
 		fm_restore_signals(&mask);
 	} while (more);
 }
+
+void fm_write_before_growth(uintptr_t start, uintptr_t end)
+{
+	bool moves = !fm_sys3(SYS_msync, end, FM_PAGE, MS_ASYNC);
+
+	if (moves)
+		fm_write_before(start, end);
+}

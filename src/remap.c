@@ -582,6 +582,12 @@ void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 	if (!src && !dst)
 		return (void *)fm_sys5(SYS_mremap, old, old_len, new_len,
 				       flags, new_addr);
+	if (flags & MREMAP_FIXED) {
+		fm_write_before(t, t + page_up(new_len));
+		fm_write_before(a, a + page_up(old_len));
+	} else if (new_len > old_len) {
+		fm_write_before_growth(a, a + page_up(old_len));
+	}
 	fm_space_lock(&mask);
 	p = src ? mremap_locked(a, page_up(old_len), page_up(new_len), flags,
 				new_addr) :

@@ -17,7 +17,7 @@
 
 static struct fm_policy policy = { .map_ahead = 32 << 20 };
 static struct fm_file file = { .policy = &policy };
-static struct fm_map map;
+static struct fm_map pieces[2], *map = pieces; /* the one that is read */
 static uint32_t ahead[PAGES]; /* chunk that covers the page, or 0 */
 static bool present[PAGES];
 static struct {
@@ -43,7 +43,7 @@ long played_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager)
 {
 	uint64_t end = 0;
 
-	(void)m;
+	i += m->pgoff;
 	(void)eager;
 	assert_true(chunks + 1 < CHUNKS);
 	for (uint64_t k = 0; k < n && k - end <= SKIP; k++) {
@@ -64,10 +64,9 @@ long played_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager)
 bool played_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 		 uint64_t *ret_n)
 {
-	uint32_t c = ahead[i];
+	uint32_t c = ahead[m->pgoff + i];
 
-	(void)m;
-	*ret_first = (int64_t)chunk[c].first;
+	*ret_first = (int64_t)(chunk[c].first - m->pgoff);
 	*ret_n = chunk[c].n;
 	for (uint64_t k = chunk[c].first; k < chunk[c].first + chunk[c].n; k++)
 		if (ahead[k] == c) {
@@ -82,23 +81,41 @@ static void touch(uint64_t i)
 	if (present[i])
 		return;
 	if (ahead[i]) {
-		fm_ahead_take(&map, i, NULL);
+		fm_ahead_take(map, i - map->pgoff, NULL);
 		return;
 	}
 	waits++;
 	present[i] = true;
-	fm_ahead_fault(&map, i, i, i + 1);
+	i -= map->pgoff;
+	fm_ahead_fault(map, i, i, i + 1);
+}
+
+static void lay(struct fm_map *m, uint64_t first)
+{
+	fm_streams_gone(m);
+	memset(m, 0, sizeof(*m));
+	m->file = &file;
+	m->shared = true;
+	m->pgoff = first;
+	atomic_store(&m->start, ((uintptr_t)1 << 40) + first * FM_PAGE);
+	atomic_store(&m->end, ((uintptr_t)1 << 40) + PAGES * FM_PAGE);
+}
+
+/* The reader will be in the upper piece. */
+static void cut(uint64_t i)
+{
+	struct fm_map *n = map == pieces ? pieces + 1 : pieces;
+
+	lay(n, i);
+	fm_streams_split(map, n, i - map->pgoff);
+	map = n;
 }
 
 static int begin(void **state)
 {
 	(void)state;
-	fm_ahead_map_gone(&map);
-	memset(&map, 0, sizeof(map));
-	map.file = &file;
-	map.shared = true;
-	atomic_store(&map.start, (uintptr_t)1 << 40);
-	atomic_store(&map.end, ((uintptr_t)1 << 40) + PAGES * FM_PAGE);
+	map = pieces;
+	lay(map, 0);
 	atomic_store(&file.size, (int64_t)(PAGES * FM_PAGE));
 	memset(ahead, 0, sizeof(ahead));
 	memset(present, 0, sizeof(present));
@@ -129,6 +146,31 @@ static void strided(void **state)
 		touch(i * 16);
 	assert_true(waits <= 4);
 	assert_true(brought <= 20000 + 64);
+}
+
+/* What has been read is unmapped piece by piece. */
+static void cut_behind(void **state)
+{
+	for (uint64_t i = 1000; i < 21000; i++) {
+		if (i % 100 == 0)
+			cut(i);
+		touch(i);
+	}
+	assert_true(waits <= 3);
+	assert_true(brought <= 20000 + 8192);
+}
+
+/* Streams that are nowhere near the cut stay where they are. */
+static void cut_elsewhere(void **state)
+{
+	for (uint64_t i = 1000; i < 3000; i++)
+		touch(i);
+	waits = 0;
+	cut(500000);
+	assert_null(atomic_load(&map->streams));
+	for (uint64_t i = 600000; i < 620000; i++)
+		touch(i);
+	assert_true(waits <= 3);
 }
 
 /* Rows of which a part was selected. */
@@ -210,6 +252,8 @@ int main(void)
 		cmocka_unit_test_setup(forward, begin),
 		cmocka_unit_test_setup(backward, begin),
 		cmocka_unit_test_setup(strided, begin),
+		cmocka_unit_test_setup(cut_behind, begin),
+		cmocka_unit_test_setup(cut_elsewhere, begin),
 		cmocka_unit_test_setup(selected, begin),
 		cmocka_unit_test_setup(selected_backward, begin),
 		cmocka_unit_test_setup(two_selections, begin),
