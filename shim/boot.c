@@ -26,6 +26,16 @@ void *fm_next_late(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
+void *fm_hook_of(void *p)
+{
+	const struct fm_next *e;
+
+	for (e = __start_fm_next; p && e < __stop_fm_next; e++)
+		if (e->found == p)
+			return e->ours;
+	return p;
+}
+
 /* Publish all pointers at once, after the last dlsym: the allocations that
  * dlsym makes must find every hook still on the raw path. */
 static void resolve_next(void)

@@ -2,8 +2,10 @@
 /*
  * dl.c - a module loaded with RTLD_DEEPBIND calls libc past every preloaded
  * library: its munmap of managed memory would go unseen. Take the flag away
- * (FASTMAP_DEEPBIND=keep leaves it). The hooks themselves are jumps in
- * entry.S; these two adjust the mode and say where to jump.
+ * (FASTMAP_DEEPBIND=keep leaves it). So does who asks for a function of libc by
+ * a handle of libc, as foreign function interfaces do (JNA, ctypes, Panama): it
+ * gets the hook, unless that is to be kept as well. The hooks themselves are
+ * jumps in entry.S; these say where to jump.
  */
 #include "shim.h"
 
@@ -14,8 +16,12 @@
 FM_NEXT(dlopen)
 FM_NEXT(dlmopen)
 
+FM_NEXT(dlsym)
+
 void *fm_dlopen_mode(int mode, int *ret_mode);
 void *fm_dlmopen_mode(int mode, int *ret_mode);
+void *fm_dlsym_next(void);
+void *fm_dlsym_of(void *handle, const char *name);
 
 static int adjusted(int mode)
 {
@@ -36,4 +42,24 @@ __attribute__((used)) void *fm_dlmopen_mode(int mode, int *ret_mode)
 {
 	*ret_mode = adjusted(mode);
 	return (void *)FM_LATE(dlmopen);
+}
+
+/* Not by dlsym: this is how it is found, also where a constructor calls it that is
+ * older than ours. */
+__attribute__((used)) void *fm_dlsym_next(void)
+{
+	void *p = (void *)next_dlsym;
+
+	if (!p)
+		p = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+	return p ? p : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+}
+
+__attribute__((used)) void *fm_dlsym_of(void *handle, const char *name)
+{
+	void *(*next)(void *, const char *) =
+		(void *(*)(void *, const char *))(uintptr_t)fm_dlsym_next();
+	void *p = next(handle, name);
+
+	return fm_on() && !fm_keep_deepbind ? fm_hook_of(p) : p;
 }

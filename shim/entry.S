@@ -201,6 +201,34 @@ dlmopen:
 	.cfi_endproc
 	.size	dlmopen, . - dlmopen
 
+/* void *dlsym(void *handle, const char *name): what RTLD_DEFAULT (0) and RTLD_NEXT
+ * (-1) mean depends on the caller. */
+	.globl	dlsym
+	.type	dlsym, @function
+	.p2align 4
+dlsym:
+	.cfi_startproc
+	endbr64
+	leaq	1(%rdi), %rax
+	cmpq	$1, %rax
+	ja	fm_dlsym_of
+	pushq	%rdi
+	.cfi_def_cfa_offset 16
+	pushq	%rsi
+	.cfi_def_cfa_offset 24
+	subq	$8, %rsp
+	.cfi_def_cfa_offset 32
+	call	fm_dlsym_next
+	addq	$8, %rsp
+	.cfi_def_cfa_offset 24
+	popq	%rsi
+	.cfi_def_cfa_offset 16
+	popq	%rdi
+	.cfi_def_cfa_offset 8
+	jmp	*%rax
+	.cfi_endproc
+	.size	dlsym, . - dlsym
+
 /* long syscall(long nr, ...): seven longs, in the registers and the stack slot
  * of an ordinary C call, so that the numbers we know go to C by a jump. */
 	.globl	syscall

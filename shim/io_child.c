@@ -94,7 +94,7 @@ static int look_for_any(int flags, siginfo_t *info)
 			return -1;
 		if (!info->si_pid || !is_guardian(info->si_pid))
 			return 0;
-		fm_sys4(SYS_wait4, info->si_pid, NULL, WNOHANG, NULL);
+		fm_sys4(SYS_wait4, info->si_pid, NULL, ORDINARY, NULL);
 	}
 }
 
@@ -139,7 +139,7 @@ static int waitid_any(siginfo_t *info, int flags)
 
 static bool filters(bool any, int flags)
 {
-	return any && !(flags & ~(ORDINARY | WEXITED | WNOWAIT)) && gets_orphans();
+	return any && !(flags & ~ORDINARY) && gets_orphans();
 }
 
 static pid_t call_wait(int *status)
@@ -167,7 +167,7 @@ static pid_t call_wait4(pid_t pid, int *status, int flags, struct rusage *use)
 
 static int call_waitid(idtype_t type, id_t id, siginfo_t *info, int flags)
 {
-	return info && filters(type == P_ALL, flags) ?
+	return info && filters(type == P_ALL, flags & ~(WEXITED | WNOWAIT)) ?
 		       waitid_any(info, flags) :
 		       FM_LATE(waitid)(type, id, info, flags);
 }

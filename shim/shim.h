@@ -48,6 +48,7 @@ struct fm_next {
 	const char *name;
 	void **slot;
 	void *found;
+	void *ours;
 };
 
 /* Declare next_NAME with libc's own prototype and enter it into the table that
@@ -58,7 +59,8 @@ struct fm_next {
 	static struct fm_next fm_next_entry_##fn                          \
 		__attribute__((used, section("fm_next"),                  \
 			       aligned(sizeof(void *)))) = {              \
-			#fn, (void **)(void *)&next_##fn, NULL };
+			#fn, (void **)(void *)&next_##fn, NULL,           \
+			(void *)(uintptr_t)&fn };
 
 /* Call the next definition, or the kernel while there is none (yet). */
 #define FM_PASS(fn, ...) FM_PASS_(fn, __VA_ARGS__)
@@ -86,6 +88,9 @@ void *fm_next_late(const char *name);
 #define FM_LATE(fn)                                                       \
 	(next_##fn ? next_##fn                                            \
 		   : (__typeof__(next_##fn))fm_next_late(#fn))
+
+/* Our hook of what libc's own table of names says, or p itself. */
+void *fm_hook_of(void *p);
 
 /* Copies memory of ours that may not be there. Not by a load. */
 static inline bool fm_peek(void *to, const void *from, size_t n)

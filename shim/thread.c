@@ -165,11 +165,15 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 /* A process whose main thread has called pthread_exit ends with its last
  * thread. libc counts the engine's threads among them, so it would never end:
  * somebody has to count the others. */
-static long counted; /* the one found last */
+static long counted; /* the one found last, or 0 */
 
+/* The main thread can be found while it is still about to leave: not to be waited
+ * for, since it stays as a zombie to which signals can be sent. */
 static bool runs_program(const char *tid, const char *status)
 {
 	counted = strtol(tid, NULL, 10);
+	if (counted == fm_sys_getpid())
+		counted = 0;
 	return strncmp(status, "Name:\tfastmap-", 14) &&
 	       strncmp(status, "Name:\tiou-", 10) &&
 	       !strstr(status, "\nState:\tZ");

@@ -2,7 +2,7 @@
 /*
  * advise.c - madvise and posix_fadvise: what each advice means here.
  *
- *   NORMAL RANDOM SEQUENTIAL   map-ahead of the range: on, off, drop behind
+ *   NORMAL RANDOM SEQUENTIAL   map-ahead of the mapping: on, off, drop behind
  *   WILLNEED POPULATE_READ     read ahead, never more than the cache takes
  *   POPULATE_WRITE             as if each page had been stored to
  *   DONTNEED                   clean pages leave; dirty ones stay; private
@@ -80,6 +80,14 @@ static void drop_span(struct fm_map *m, uint64_t lo, uint64_t hi, bool write)
 	fm_drop_now(&d);
 }
 
+/* A mapping has one such advice: what is said of less than half of it would be wrong
+ * of the rest, and streams are seen without it. */
+static void note_advice(struct fm_map *m, uint64_t pages, int advice)
+{
+	if (pages >= (fm_map_pages(m) + 1) / 2)
+		atomic_store(&m->advice, (uint8_t)advice);
+}
+
 static int advise_map(struct fm_map *m, void *arg)
 {
 	struct span *s = arg;
@@ -90,7 +98,7 @@ static int advise_map(struct fm_map *m, void *arg)
 	case MADV_NORMAL:
 	case MADV_RANDOM:
 	case MADV_SEQUENTIAL:
-		atomic_store(&m->advice, (uint8_t)s->advice);
+		note_advice(m, hi - lo, s->advice);
 		break;
 	case MADV_WILLNEED:
 		fm_ahead_want(m, lo, hi - lo);
@@ -306,6 +314,9 @@ int fm_madvise(void *addr, size_t len, int advice)
 	return err;
 }
 
+/* Of a descriptor, whoever's: as with the kernel it says nothing of how mappings are
+ * read, and what they show stays. A backup of a database that runs says SEQUENTIAL and
+ * DONTNEED of each file. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 {
 	uint64_t first = (uint64_t)off >> FM_PAGE_SHIFT, old;
@@ -313,26 +324,16 @@ int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 			      UINT64_MAX;
 	struct fm_map *m;
 
+	if (advice != POSIX_FADV_WILLNEED)
+		return 0;
 	fm_space_lock(&old);
 	for (m = atomic_load(&f->maps); m; m = atomic_load(&m->file_next)) {
 		uint64_t end = m->pgoff + fm_map_pages(m);
-		struct span s = { .advice = advice };
+		uint64_t lo = first > m->pgoff ? first : m->pgoff;
 
-		if (first >= end || stop <= m->pgoff)
-			continue;
-		s.start = first > m->pgoff ?
-				  (uintptr_t)fm_map_addr(m, first - m->pgoff) :
-				  atomic_load(&m->start);
-		s.end = stop < end ?
-				(uintptr_t)fm_map_addr(m, stop - m->pgoff) :
-				atomic_load(&m->end);
-		/* Advice on the file must not cost a private mapping what was
-		 * stored there. */
-		if (!m->shared && advice == POSIX_FADV_DONTNEED)
-			continue;
-		/* POSIX_FADV_NORMAL..DONTNEED have the numbers of MADV_*. */
-		if (advice != POSIX_FADV_NOREUSE && s.start < s.end)
-			advise_map(m, &s);
+		if (lo < stop && lo < end)
+			fm_ahead_want(m, lo - m->pgoff,
+				      fm_least(stop, end) - lo);
 	}
 	fm_space_unlock(&old);
 	return 0;

@@ -8,6 +8,7 @@
 #include "load.h"
 #include "lock.h"
 #include "map.h"
+#include "page.h"
 #include "space.h"
 
 #define WANTS 16
@@ -138,10 +139,22 @@ static void land_all(void)
 #define STEPS 64 /* of one want; then what has landed is looked at */
 #define VAIN 250 /* half a second */
 
+/* Pages from i on that are read already, or in units of the standby list: they come
+ * when they are touched. */
+static uint64_t in_chunks(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	uint64_t k = 0;
+
+	while (k < n && (fm_page_state(fm_file_page(m->file, m->pgoff + i + k)) &
+			 FP_AHEAD))
+		k++;
+	return k;
+}
+
 static void feed_want(struct want *w, struct fm_map *m)
 {
 	for (int k = 0; k < STEPS && w->i < w->end; k++) {
-		uint64_t i = w->i, n, edge;
+		uint64_t i = w->i, n, edge, skip;
 		struct fm_map *now = fm_map_follow(m, &i);
 		long got;
 
@@ -150,14 +163,20 @@ static void feed_want(struct want *w, struct fm_map *m)
 			return;
 		}
 		n = fm_least(w->end - w->i, fm_map_pages(now) - i);
+		skip = in_chunks(now, i, n);
+		if (skip) {
+			w->i += skip;
+			continue;
+		}
 		edge = FM_HUGE_PAGES -
 		       ((uintptr_t)fm_map_addr(now, i) >> FM_PAGE_SHIFT) % FM_HUGE_PAGES;
-		got = fm_chunk_read(now, i, fm_least(n, edge), true);
+		n = fm_least(n, edge);
+		got = fm_chunk_read(now, i, n, true);
 		/* No room, or it is in a chunk already. */
 		if (got == -EAGAIN && w->vain++ < VAIN)
 			return;
 		w->vain = 0;
-		w->i += got > 0 ? (uint64_t)got : FM_CHUNK_SKIP + 1;
+		w->i += got > 0 ? (uint64_t)got : fm_least(n, FM_CHUNK_SKIP + 1);
 	}
 }
 

@@ -291,14 +291,19 @@ static int upgrade(struct fm_file *f, int fd, const struct stat *st)
 
 static uint32_t free_slot(void)
 {
-	uint32_t max = fm_rings_max_files();
+	uint32_t max = fm_rings_max_files(), found = UINT32_MAX, open = 0;
 
 	if (max > FM_MAX_FILES)
 		max = FM_MAX_FILES;
-	for (uint32_t i = 0; i < max; i++)
-		if (!atomic_load(&table[i]))
-			return i;
-	return UINT32_MAX;
+	for (uint32_t i = max; i-- > 0;) {
+		const struct fm_file *f = atomic_load(&table[i]);
+
+		if (!f)
+			found = i;
+		else
+			open += f->fd_path >= 0; /* not what was handed over */
+	}
+	return open < fm_rings_most_open() ? found : UINT32_MAX;
 }
 
 /*

@@ -238,7 +238,8 @@ static void from_the_end(struct fm_file *f, off_t *off, off_t *len)
 		return;
 	f->sparse = true;
 	if (size & FM_PAGE_MASK) {
-		*len += *off - size;
+		if (*len) /* 0: to the end, wherever it will be */
+			*len += *off - size;
 		*off = size;
 	}
 }
@@ -251,8 +252,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 {
 	int err;
 
-	if (len)
-		from_the_end(f, &off, &len);
+	from_the_end(f, &off, &len);
 	for (;;) {
 		err = try_range_lock(f, off, len, r);
 		if (err || r->space || !atomic_load(&f->frozen))

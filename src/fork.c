@@ -151,7 +151,10 @@ static bool can_open(const struct fm_file *f, bool writable)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
 	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path, writable ? R_OK | W_OK : R_OK,
 		      AT_EACCESS);
-	return err != -EACCES && err != -EPERM && err != -EROFS;
+	/* A sandbox may refuse the question, whatever it is about. */
+	if (err == -EPERM)
+		return fm_sys4(SYS_faccessat2, AT_FDCWD, "/", F_OK, 0) == -EPERM;
+	return err != -EACCES && err != -EROFS;
 }
 
 /* The clean pages of a private mapping come from the file: it has to be true
@@ -167,7 +170,7 @@ static void before(struct fm_file *f)
 	     m = atomic_load(&m->file_next))
 		own = has_own(m);
 	if (((writable && (own || fm_peers_fd() < 0)) ||
-	     (atomic_load(&f->maps) && !can_open(f, writable))) &&
+	     (atomic_load(&f->maps) && !can_open(f, writable) && fm_ring_may_dup())) &&
 	    fm_demote_locked(f, "fork"))
 		hold_private(f); /* it failed, and let go */
 	/* The kernel takes along what is its own. */
@@ -512,6 +515,7 @@ void fm_fork_child(void)
 	fm_uffd_set_fd(-1);
 	fm_peers_reset();
 	release_private();
+	fm_ring_dup_not_mine();
 	begin();
 	engine_anew();
 	if (nlazy) {

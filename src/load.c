@@ -108,11 +108,12 @@ FM_FAULT void fm_load_asked(struct fm_file *f, bool hit)
 FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 {
 	struct fm_io io = read_of(f, fp, n, buf);
+	const bool direct = f->direct; /* others may find out meanwhile */
 	long res = -EAGAIN;
 
 	count(&f->st.loads, 1);
 	count(&f->st.load_bytes, io.len);
-	if (f->windows || !f->direct) {
+	if (f->windows || !direct) {
 		struct fm_io all = io;
 
 		all.buffered = true;
@@ -127,7 +128,7 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 			res = -EAGAIN;
 		fm_load_asked(f, res != -EAGAIN);
 	}
-	if (res == -EAGAIN && f->direct) {
+	if (res == -EAGAIN && direct) {
 		res = read_full(&io);
 		/* Where write-back of the page cache has failed, the next direct
 		 * read is told, whoever's it is, once. */
@@ -136,7 +137,7 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 			res = read_full(&io);
 		}
 	}
-	if (res == -EINVAL && f->direct) {
+	if (res == -EINVAL && direct) {
 		/* The file system changed its mind (or an odd tail). */
 		f->direct = false;
 		return fm_load(f, fp, n, buf);

@@ -30,8 +30,10 @@ bool fm_memory_locked(void)
 
 int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
-	if (fm_overlaps(addr, len))
-		fm_demote_range(addr, len, "mlock");
+	/* The kernel marks memory as locked even where it then cannot bring in the
+	 * pages, and what is marked cannot be evicted. */
+	if (fm_overlaps(addr, len) && fm_demote_range(addr, len, "mlock"))
+		return -ENOMEM;
 	if (flags)
 		return (int)fm_sys3(SYS_mlock2, addr, len, flags);
 	return (int)fm_sys2(SYS_mlock, addr, len);

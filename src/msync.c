@@ -64,7 +64,7 @@ static int sync_part(const struct part *p, bool last_of_file, int flags)
 	late = fm_wb_error(p->file);
 	if (!err)
 		err = late;
-	if (!err && p->file->writable && last_of_file)
+	if (!err && last_of_file)
 		err = fm_wb_sync(p->file);
 	return err;
 }

@@ -19,7 +19,7 @@ static _Atomic uint32_t pool_wait;    /* futex: a ring was put back */
 static _Atomic uint32_t pool_sleepers;
 static uint32_t pool_limit = FM_MAX_RINGS;
 
-static uint32_t max_files = 512;
+static uint32_t max_files = 512, most_open = 512;
 
 bool fm_rings_uring(void)
 {
@@ -29,6 +29,11 @@ bool fm_rings_uring(void)
 uint32_t fm_rings_max_files(void)
 {
 	return max_files;
+}
+
+uint32_t fm_rings_most_open(void)
+{
+	return most_open;
 }
 
 /* ---- setup ------------------------------------------------------------ */
@@ -237,9 +242,12 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 	}
 	if (!fm_home.on && !first_ring())
 		return -ENOMEM;
-	max_files = files_allowed(slots);
-	if (fm_home.on)
+	most_open = files_allowed(slots);
+	max_files = slots / 2;
+	if (fm_home.on) {
+		fm_ring_dup_probe();
 		return 0;
+	}
 	if (use_uring && err != -ENOSYS && err != -EPERM)
 		fm_log(FM_LOG_INFO, "io_uring: errno %d", -err);
 	return 1;

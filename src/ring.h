@@ -48,8 +48,10 @@ int fm_rings_start(uint32_t limit, bool use_uring);
 bool fm_rings_uring(void);
 /* In the child of fork: forget the parent's rings. */
 void fm_rings_reset(void);
-/* Files that fit the fixed tables (RLIMIT_NOFILE counts). */
+/* Files that fit the fixed tables (RLIMIT_NOFILE counts), and those of them that may
+ * be open. */
 uint32_t fm_rings_max_files(void);
+uint32_t fm_rings_most_open(void);
 
 /* [plain] Open /proc/self/fd/FD anew for a file slot. flags: O_RDONLY or
  * O_RDWR, with or without O_DIRECT. */
@@ -88,6 +90,9 @@ long fm_home_fd(uint32_t slot);
  * that shares the memory, and whose parent has all signals blocked and waits. Linux 6.8
  * with io_uring. -errno. */
 int fm_ring_dup(const struct fm_file *f);
+bool fm_ring_may_dup(void); /* does it work here? */
+/* In the child of fork, until its rings are its own. */
+void fm_ring_dup_not_mine(void);
 
 /* Descriptor numbers of the engine (rings, uffd, O_PATH). */
 int fm_fd_raise(int fd);   /* move to a high number, register; new or -errno */

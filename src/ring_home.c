@@ -137,6 +137,32 @@ void fm_ring_close(struct fm_file *f)
 	clear_slots(fm_home.ring.ring_fd, f->id * 2);
 }
 
+#define INSTALL_OP 54 /* IORING_OP_FIXED_FD_INSTALL, Linux 6.8 */
+
+void fm_ring_dup_probe(void)
+{
+	union {
+		struct io_uring_probe p;
+		char room[sizeof(struct io_uring_probe) +
+			  256 * sizeof(struct io_uring_probe_op)];
+	} u;
+
+	memset(&u, 0, sizeof(u));
+	fm_home.dups = !fm_sys4(SYS_io_uring_register, fm_home.ring.ring_fd,
+				IORING_REGISTER_PROBE, &u.p, 256) &&
+		       u.p.last_op >= INSTALL_OP;
+}
+
+bool fm_ring_may_dup(void)
+{
+	return !fm_home.on || fm_home.dups;
+}
+
+void fm_ring_dup_not_mine(void)
+{
+	fm_home.dups = false;
+}
+
 int fm_ring_dup(const struct fm_file *f)
 {
 	struct io_uring_sqe *sqe;
@@ -144,8 +170,10 @@ int fm_ring_dup(const struct fm_file *f)
 
 	if (!fm_home.on)
 		return (int)fm_sys3(SYS_fcntl, f->fd_buf, F_DUPFD_CLOEXEC, 0);
+	if (!fm_ring_may_dup())
+		return -EACCES;
 	fm_lock(&fm_home.lock);
-	sqe = home_sqe(54 /* IORING_OP_FIXED_FD_INSTALL */,
+	sqe = home_sqe(INSTALL_OP,
 		       (int)fm_slot_of(f, true), 6);
 	if (sqe) {
 		sqe->flags = IOSQE_FIXED_FILE;

@@ -27,6 +27,7 @@ struct fm_home {
 	struct fm_lock lock;
 	bool on;
 	struct io_uring ring;
+	bool dups;               /* fm_ring_dup works */
 	int guard_fd;            /* its number in the guardian's table */
 	uint32_t files;          /* slots / 2 */
 };
@@ -38,6 +39,9 @@ static inline uint32_t fm_slot_of(const struct fm_file *f, bool buffered)
 {
 	return f->id * 2 + buffered;
 }
+
+/* ring_home.c */
+void fm_ring_dup_probe(void);
 
 /* ring.c */
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
