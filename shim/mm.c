@@ -80,6 +80,7 @@ FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 
 FM_HOOK int munmap(void *addr, size_t len)
 {
+	fm_fork_unmaps(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS(munmap, SYS_munmap, addr, len);
 	return (int)fm_result(fm_munmap(addr, len));

@@ -63,6 +63,9 @@ void fm_engine_exit(void);
 
 /* [any] Whether [addr, addr+len) touches managed memory. A few ns. */
 bool fm_overlaps(const void *addr, size_t len);
+/* [plain] The program is about to unmap the range. In a child of fork a file of which
+ * it has nothing else is not put in place for that, and nobody has to hand it over. */
+void fm_fork_unmaps(const void *addr, size_t len);
 
 /* [plain] The whole of mmap(2) for a file descriptor that may be ours:
  * decides, maps, adopts. Returns the address or -errno cast to a pointer

@@ -330,6 +330,20 @@ void fm_fork_stores(dev_t dev, ino_t ino)
 	}
 }
 
+static void drop(uint32_t k)
+{
+	struct fm_file *f = lazy[k];
+	struct fm_map *m, *next;
+
+	for (m = atomic_load(&f->maps); m; m = next) {
+		next = atomic_load(&m->file_next);
+		forget(m);
+	}
+	lazy[k] = NULL;
+	fm_fd_drop(f->fd_path);
+	f->fd_path = -1;
+}
+
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
@@ -339,9 +353,7 @@ static void restore(uint32_t k)
 	err = lay(f);
 	if (err)
 		give_up(f, err);
-	lazy[k] = NULL;
-	fm_fd_drop(f->fd_path);
-	f->fd_path = -1;
+	drop(k);
 }
 
 static void stop_if_done(void)
@@ -379,6 +391,33 @@ static bool touch(uintptr_t a, size_t len)
 	if (!locked)
 		fm_space_unlock(&old);
 	return hit;
+}
+
+static bool within(struct fm_file *f, uintptr_t a, uintptr_t end)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next))
+		if (atomic_load(&m->start) < a || atomic_load(&m->end) > end)
+			return false;
+	return true;
+}
+
+/* Nor is the file opened, which would break a lease that another process has by now. */
+void fm_fork_unmaps(const void *addr, size_t len)
+{
+	uintptr_t a = (uintptr_t)addr;
+	uintptr_t end = (a + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	uint64_t old;
+
+	if (!atomic_load(&fm_fork_touch) || (a & FM_PAGE_MASK) || end <= a)
+		return;
+	fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k] && within(lazy[k], a, end))
+			drop(k);
+	stop_if_done();
+	fm_space_unlock(&old);
 }
 
 static void touch_file(dev_t dev, ino_t ino)

@@ -101,6 +101,12 @@ static struct map *find(uintptr_t a)
 	return NULL;
 }
 
+void fm_fork_unmaps(const void *addr, size_t len)
+{
+	(void)addr;
+	(void)len;
+}
+
 bool fm_overlaps(const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr;
