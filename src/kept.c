@@ -97,7 +97,7 @@ static bool worth_it(struct fm_map *m)
 	struct rlimit as = { 0, 0 };
 
 	if (!m->shared || len < LEAST || len > MOST || m->mbase ||
-	    fm_map_pages(m) != m->modes->pages || atomic_load(&m->aliased) ||
+	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
 	    atomic_load(&m->file->windows) || atomic_load(&m->file->demoted) ||
 	    m->file->null_store || fm_memory_locked() ||
 	    atomic_load(&fm_fds_shared))

@@ -103,7 +103,7 @@ static struct fm_modes *modes_new(uint64_t pages)
 	s->live = 1;
 	s->nghosts = 0;
 	s->ghosts = NULL;
-	s->pages = pages;
+	s->pages = s->used = pages;
 	s->bytes = bytes;
 	s->touched = (_Atomic uint8_t *)(s + 1);
 	s->mode = s->touched + touched;
@@ -147,17 +147,24 @@ static void map_free(void *obj)
 struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
 			  uint64_t pgoff)
 {
+	return fm_map_new_room(f, start, len, pgoff, len >> FM_PAGE_SHIFT);
+}
+
+struct fm_map *fm_map_new_room(struct fm_file *f, uintptr_t start, size_t len,
+			       uint64_t pgoff, uint64_t room)
+{
 	struct fm_map *m = fm_alloc(sizeof(*m));
 
 	if (!m)
 		return NULL;
-	m->modes = modes_new(len >> FM_PAGE_SHIFT);
+	m->modes = modes_new(room);
 	if (!m->modes || !id_alloc(m)) {
 		if (m->modes)
 			modes_put(m->modes);
 		fm_free(m);
 		return NULL;
 	}
+	m->modes->used = len >> FM_PAGE_SHIFT;
 	atomic_init(&m->start, start);
 	atomic_init(&m->end, start + len);
 	m->pgoff = pgoff;
@@ -165,6 +172,31 @@ struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
 	m->mode = m->modes->mode;
 	m->born_ms = fm_now_ms();
 	return m;
+}
+
+bool fm_map_may_grow(const struct fm_map *m, uint64_t pages)
+{
+	return m->mbase + fm_map_pages(m) == m->modes->used &&
+	       pages <= m->modes->pages - m->modes->used;
+}
+
+void fm_map_extend(struct fm_map *m, uint64_t pages)
+{
+	m->modes->used += pages;
+	atomic_fetch_add(&m->end, pages << FM_PAGE_SHIFT);
+}
+
+/* Who has m already sees pages of which no mode is set. The radix last: by then all who
+ * have these pages of the file know that there are two of them. */
+void fm_map_grow(struct fm_map *m, uint64_t pages)
+{
+	uintptr_t end = atomic_load(&m->end);
+
+	fm_overlap_remove(m);
+	fm_map_extend(m, pages);
+	fm_overlap_add(m);
+	fm_map_note_aliases(m);
+	fm_space_set(end, atomic_load(&m->end), m); /* its nodes are reserved */
 }
 
 /* A sibling over the same mode bytes, from page i of m on. */

@@ -2,8 +2,9 @@
 /*
  * map.h - mapping objects: table, mode bytes, list per file.
  *
- * Objects are immutable for readers but for their end (a split shortens it)
- * and protection. All writers hold the space lock; readers hold an epoch.
+ * Objects are immutable for readers but for their end (a split shortens it,
+ * mremap may lengthen it) and protection. All writers hold the space lock;
+ * readers hold an epoch.
  */
 #ifndef FM_MAP_H
 #define FM_MAP_H
@@ -15,6 +16,7 @@ struct fm_modes {
 	_Atomic bool own;          /* a page has been the program's own copy */
 	_Atomic uint32_t refs;
 	uint64_t pages;
+	uint64_t used;             /* by pieces; the rest is to grow. Under the space lock */
 	size_t bytes;              /* of the whole allocation */
 	_Atomic uint8_t *touched;  /* one byte per group: look inside */
 	_Atomic uint8_t *mode;
@@ -104,6 +106,16 @@ struct fm_map *fm_map_follow(struct fm_map *m, uint64_t *i);
  * caller). NULL without memory. Not published. */
 struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
 			  uint64_t pgoff);
+/* The same with mode bytes for `room` pages, that many at least. */
+struct fm_map *fm_map_new_room(struct fm_file *f, uintptr_t start, size_t len,
+			       uint64_t pgoff, uint64_t room);
+/* Is m the last piece, with mode bytes for so many pages more? The leaves of the file
+ * exist for them. */
+bool fm_map_may_grow(const struct fm_map *m, uint64_t pages);
+/* It is longer from now on: before it is published, or after; the radix has its nodes
+ * reserved. */
+void fm_map_extend(struct fm_map *m, uint64_t pages);
+void fm_map_grow(struct fm_map *m, uint64_t pages);
 /* The part from page i on becomes a mapping of its own; radix updated. */
 struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
 /* Same mode bytes, for a new address: set start and end before it is

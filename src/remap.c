@@ -10,6 +10,7 @@
 #include "cache.h"
 #include "engine.h"
 #include "file.h"
+#include "grow.h"
 #include "log.h"
 #include "map.h"
 #include "mapops.h"
@@ -22,82 +23,6 @@
 static uintptr_t page_up(uintptr_t a)
 {
 	return (a + FM_PAGE_MASK) & ~FM_PAGE_MASK;
-}
-
-/* One file range, one kind, no gap? Then the kernel would have one vma. */
-struct same {
-	struct fm_map *first;
-	uintptr_t at;
-	uint64_t pgoff;
-};
-
-static int check_same(struct fm_map *m, void *arg)
-{
-	struct same *s = arg;
-
-	if (!s->first) {
-		s->first = m;
-	} else if (atomic_load(&m->start) != s->at || m->pgoff != s->pgoff ||
-		   m->file != s->first->file ||
-		   m->shared != s->first->shared ||
-		   m->prot != s->first->prot) {
-		return -EFAULT;
-	}
-	s->at = atomic_load(&m->end);
-	s->pgoff = m->pgoff + fm_map_pages(m);
-	return 0;
-}
-
-/* Behind the pieces, when they grow: a mapping of its own, not yet placed. */
-static struct fm_map *tail_new(const struct same *s, size_t len)
-{
-	struct fm_map *like = s->first, *t;
-
-	if (fm_file_grow_leaves(like->file, s->pgoff, len >> FM_PAGE_SHIFT))
-		return NULL;
-	t = fm_map_new(like->file, 0, len, s->pgoff);
-	if (!t)
-		return NULL;
-	fm_file_get(like->file);
-	t->prot = atomic_load(&like->prot);
-	t->shared = like->shared;
-	t->maywrite = like->maywrite;
-	atomic_store(&t->vma_prot, atomic_load(&like->vma_prot));
-	atomic_store(&t->advice, atomic_load(&like->advice));
-	return t;
-}
-
-static void place(struct fm_map *m, uintptr_t start)
-{
-	size_t len = atomic_load(&m->end) - atomic_load(&m->start);
-
-	atomic_store(&m->start, start);
-	atomic_store(&m->end, start + len);
-}
-
-static void publish_tail(struct fm_map *t, uintptr_t start)
-{
-	if (!t)
-		return;
-	place(t, start);
-	fm_map_note_aliases(t);
-	fm_map_publish(t); /* its radix nodes are reserved */
-}
-
-static int grow_in_place(const struct same *s, uintptr_t a, size_t old_len,
-			 size_t new_len)
-{
-	struct fm_map *t = tail_new(s, new_len - old_len);
-	void *p = (void *)(intptr_t)-ENOMEM;
-
-	if (t && !fm_space_reserve(1))
-		p = (void *)fm_sys5(SYS_mremap, a, old_len, new_len, 0, 0);
-	if (fm_is_err(p)) {
-		fm_map_discard(t);
-		return (int)(intptr_t)p;
-	}
-	publish_tail(t, a + old_len);
-	return 0;
 }
 
 /* ---- the target of MREMAP_FIXED ---------------------------------------- */
@@ -262,12 +187,13 @@ static void *over_target(uintptr_t old, size_t old_len, size_t new_len,
 /* ---- moving ------------------------------------------------------------ */
 
 struct move {
-	const struct same *s;
+	const struct fm_same *s;
 	uintptr_t a;
 	size_t old_len, new_len;
 	struct fm_list src;
 	struct fm_map **to;  /* the pieces at their new address */
 	struct fm_map *tail;
+	uint64_t grows; /* pages of the last piece, if there is no tail */
 };
 
 static void move_free(struct move *v, bool unused)
@@ -278,6 +204,15 @@ static void move_free(struct move *v, bool unused)
 		fm_map_discard(v->tail);
 	fm_free(v->to);
 	fm_free(v->src.v);
+}
+
+static bool prepare_growth(struct move *v, uint64_t pages)
+{
+	if (fm_map_may_grow(v->s->last, pages))
+		v->grows = pages;
+	else
+		v->tail = fm_tail_new(v->s, pages << FM_PAGE_SHIFT);
+	return v->grows || v->tail;
 }
 
 static int move_prepare(struct move *v)
@@ -292,10 +227,8 @@ static int move_prepare(struct move *v)
 		v->to[k] = fm_map_moved(v->src.v[k]);
 		ok = v->to[k];
 	}
-	if (ok && v->new_len > v->old_len) {
-		v->tail = tail_new(v->s, v->new_len - v->old_len);
-		ok = v->tail;
-	}
+	if (ok && v->new_len > v->old_len)
+		ok = prepare_growth(v, (v->new_len - v->old_len) >> FM_PAGE_SHIFT);
 	if (ok)
 		return 0;
 	move_free(v, true);
@@ -335,20 +268,24 @@ static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
 		fm_cache_requeue(m, i);
 }
 
-/* The same pages under the same locks: no new alias. */
+/* The same pages under the same locks: no new alias, but where it grows. */
 static void publish_moved(struct move *v, uintptr_t to)
 {
 	for (size_t k = 0; k < v->src.n; k++) {
 		struct fm_map *m = v->src.v[k], *n = v->to[k];
 
 		reprotect_map(m, NULL);
-		place(n, to + (atomic_load(&m->start) - v->a));
+		fm_map_place(n, to + (atomic_load(&m->start) - v->a));
+		if (v->grows && k + 1 == v->src.n) {
+			fm_map_extend(n, v->grows);
+			fm_map_note_aliases(n);
+		}
 		fm_map_publish(n); /* its radix nodes are reserved */
 		fm_map_unlink(m);
 		fm_map_each(n, 0, fm_map_pages(n), requeue_page, NULL);
 		fm_map_unlock_pages(n);
 	}
-	publish_tail(v->tail, to + v->old_len);
+	fm_tail_publish(v->tail, to + v->old_len);
 }
 
 static void now_exact(struct move *v)
@@ -440,7 +377,7 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 static void *refill(struct move *v, const struct fm_over *over, void *to,
 		    bool *ret_moved)
 {
-	int err = v->tail ? -ENOTSUP :
+	int err = v->tail || v->grows ? -ENOTSUP :
 			    fm_over_refill(over, &v->src, (uintptr_t)to, v->new_len);
 
 	if (err == -ENOTSUP)
@@ -511,13 +448,13 @@ static void *mremap_fixed(struct move *v, int flags, void *new_addr)
 static void *mremap_locked(uintptr_t a, size_t old_len, size_t new_len,
 			   int flags, void *new_addr)
 {
-	struct same s = { .first = NULL };
+	struct fm_same s = { .first = NULL };
 	struct move v = { .s = &s, .a = a, .old_len = old_len,
 			  .new_len = new_len };
 	int err = fm_range_cut(a, a + old_len);
 
 	if (!err)
-		err = fm_range_maps(a, a + old_len, check_same, &s);
+		err = fm_range_maps(a, a + old_len, fm_same_check, &s);
 	if (!err && (!s.first || atomic_load(&s.first->start) != a ||
 		     s.at != a + old_len))
 		err = -EFAULT;
@@ -528,7 +465,7 @@ static void *mremap_locked(uintptr_t a, size_t old_len, size_t new_len,
 	if (new_len < old_len)
 		err = fm_munmap_locked(a + new_len, old_len - new_len);
 	else if (new_len > old_len)
-		err = grow_in_place(&s, a, old_len, new_len);
+		err = fm_grow_in_place(&s, a, old_len, new_len);
 	if (new_len > old_len && err && err != -EAGAIN &&
 	    (flags & MREMAP_MAYMOVE))
 		return move_range(&v, flags, NULL);

@@ -7,7 +7,7 @@
  *   mapping  one contiguous address range over one file range with one
  *            protection (FastMap's per-vma entry). mprotect, munmap and
  *            mremap split and add mappings; they never change one in place
- *            except by shrinking its end.
+ *            but for its end, which moves.
  *   page     4 KiB of a file. Its state byte in the file's directory is the
  *            lock for everything that happens to it in this process.
  *   mode     one byte per page of a mapping: is it present here, may it be
