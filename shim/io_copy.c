@@ -84,15 +84,13 @@ static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)
 	return r;
 }
 
-static ssize_t copy(const struct copy *c)
+static ssize_t copy_seen(const struct copy *c)
 {
 	struct fm_file *f;
 	unsigned slot;
 	off_t size;
 	ssize_t r;
 
-	pthread_testcancel();
-	fm_tell();
 	if (c->len && see_source(c) < 0)
 		return -1;
 	slot = fm_write_enter(c->out);
@@ -108,6 +106,20 @@ static ssize_t copy(const struct copy *c)
 		r = fm_result(fm_file_demote(f, "splice"));
 	fm_file_put(f);
 	return size >= 0 || r < 0 ? r : c->call(c);
+}
+
+/* It reads the source as read does, often for long. */
+static ssize_t copy(const struct copy *c)
+{
+	unsigned slot;
+	ssize_t r;
+
+	pthread_testcancel();
+	fm_tell();
+	slot = fm_read_enter(c->in);
+	r = copy_seen(c);
+	fm_read_leave(slot);
+	return r;
 }
 
 static ssize_t call_sendfile(const struct copy *c)

@@ -74,10 +74,10 @@ FM_SLOW size_t get_guarded(FILE *fp, void *buf, size_t n, bool lock)
 	return r;
 }
 
-/* More is going to be read: 1, or -1. */
-static int see(FILE *fp, bool lock)
+/* More is going to be read. */
+static bool see(FILE *fp, bool lock)
 {
-	return fm_stdio_see(fp, lock) < 0 ? -1 : 1;
+	return fm_stdio_see(fp, lock) >= 0;
 }
 
 static size_t get_plain(FILE *fp, void *buf, size_t n, bool lock)
@@ -103,7 +103,7 @@ static size_t get(FILE *fp, void *buf, size_t n, bool lock)
 	if (n <= buffered(fp))
 		return get_any(fp, buf, n, lock);
 	slot = fm_read_enter(fp->_fileno);
-	if (see(fp, lock) > 0)
+	if (see(fp, lock))
 		r = get_any(fp, buf, n, lock);
 	fm_read_leave(slot);
 	fm_told(0);
@@ -167,43 +167,40 @@ FM_HOOK size_t __fread_unlocked_chk(void *buf, size_t room, size_t size,
 
 /* ---- characters ------------------------------------------------------------ */
 
-static int see_empty(FILE *fp, bool lock)
-{
-	return buffered(fp) ? 0 : see(fp, lock);
-}
-
-/* `sees` is what one of these has said. Also told of is who began when nothing was
- * mapped: he may have waited for long. */
-#define SEEN(type, sees, none, call)                                       \
-	const int seen = fm_active() ? (sees) : 1;                         \
-	type r;                                                            \
+/* `reads`: more than the stream's buffer is asked for. Also told of is who began when
+ * nothing was mapped: he may have waited for long. */
+#define SEEN(type, reads, lock, none, call)                                \
+	unsigned slot;                                                     \
+	type r = none;                                                     \
 									   \
-	if (seen < 0)                                                      \
-		return none;                                               \
-	r = call;                                                          \
-	if (seen)                                                          \
-		fm_told(0);                                                \
+	if (!fm_on() || !(reads))                                          \
+		return call;                                               \
+	slot = fm_read_enter(fp->_fileno);                                 \
+	if (see(fp, lock))                                                 \
+		r = call;                                                  \
+	fm_read_leave(slot);                                               \
+	fm_told(0);                                                        \
 	return r
 
 FM_HOOK int fgetc(FILE *fp)
 {
-	SEEN(int, see_empty(fp, true), EOF, FM_LATE(fgetc)(fp));
+	SEEN(int, !buffered(fp), true, EOF, FM_LATE(fgetc)(fp));
 }
 
 FM_HOOK int fgetc_unlocked(FILE *fp)
 {
-	SEEN(int, see_empty(fp, false), EOF, FM_LATE(fgetc_unlocked)(fp));
+	SEEN(int, !buffered(fp), false, EOF, FM_LATE(fgetc_unlocked)(fp));
 }
 
 /* What getc_unlocked expands to. */
 FM_HOOK int __uflow(FILE *fp)
 {
-	SEEN(int, see(fp, false), EOF, FM_LATE(__uflow)(fp));
+	SEEN(int, true, false, EOF, FM_LATE(__uflow)(fp));
 }
 
 FM_HOOK int __underflow(FILE *fp)
 {
-	SEEN(int, see_empty(fp, false), EOF, FM_LATE(__underflow)(fp));
+	SEEN(int, !buffered(fp), false, EOF, FM_LATE(__underflow)(fp));
 }
 
 FM_HOOK int getchar(void)
@@ -219,8 +216,7 @@ FM_HOOK int getchar_unlocked(void)
 
 FM_HOOK int getw(FILE *fp)
 {
-	SEEN(int, buffered(fp) < sizeof(int) ? see(fp, true) : 0, EOF,
-	     FM_LATE(getw)(fp));
+	SEEN(int, buffered(fp) < sizeof(int), true, EOF, FM_LATE(getw)(fp));
 }
 
 #undef getc
@@ -233,24 +229,22 @@ FM_ALIAS(fgetc_unlocked) int getc_unlocked(FILE *fp);
 
 /* libc copies out of the stream's buffer in user mode; only filling that
  * buffer is I/O. */
-static int see_line(FILE *fp, int delim, size_t max, bool lock)
+static bool no_line(FILE *fp, int delim, size_t max)
 {
 	const size_t have = buffered(fp);
 
-	if (have >= max || (have && memchr(fp->_IO_read_ptr, delim, have)))
-		return 0;
-	return see(fp, lock);
+	return have < max && !(have && memchr(fp->_IO_read_ptr, delim, have));
 }
 
 FM_HOOK char *fgets(char *buf, int n, FILE *fp)
 {
-	SEEN(char *, n > 1 ? see_line(fp, '\n', (size_t)n, true) : 0, NULL,
+	SEEN(char *, n > 1 && no_line(fp, '\n', (size_t)n), true, NULL,
 	     FM_LATE(fgets)(buf, n, fp));
 }
 
 FM_HOOK char *fgets_unlocked(char *buf, int n, FILE *fp)
 {
-	SEEN(char *, n > 1 ? see_line(fp, '\n', (size_t)n, false) : 0, NULL,
+	SEEN(char *, n > 1 && no_line(fp, '\n', (size_t)n), false, NULL,
 	     FM_LATE(fgets_unlocked)(buf, n, fp));
 }
 
@@ -270,7 +264,7 @@ FM_HOOK char *__fgets_unlocked_chk(char *buf, size_t room, int n, FILE *fp)
 
 FM_HOOK ssize_t getdelim(char **line, size_t *n, int delim, FILE *fp)
 {
-	SEEN(ssize_t, see_line(fp, delim, SIZE_MAX, true), -1,
+	SEEN(ssize_t, no_line(fp, delim, SIZE_MAX), true, -1,
 	     FM_LATE(getdelim)(line, n, delim, fp));
 }
 
@@ -300,7 +294,7 @@ FM_NEXT(__isoc23_vfscanf)
                                                                            \
 	FM_HOOK int id##_vfscanf(FILE *fp, const char *fmt, va_list ap)    \
 	{                                                                  \
-		SEEN(int, see(fp, true), EOF, FM_LATE(next)(fp, fmt, ap)); \
+		SEEN(int, true, true, EOF, FM_LATE(next)(fp, fmt, ap));    \
 	}                                                                  \
 	FM_HOOK int id##_vscanf(const char *fmt, va_list ap)               \
 	{                                                                  \
