@@ -116,21 +116,26 @@ static int advise_map(struct fm_map *m, void *arg)
 	return 0;
 }
 
-/* Faults would find nothing to do there. Not for ever in one epoch. */
+/* Faults would find nothing to do there. Not for ever in one epoch, which no handler
+ * of the program may leave by a jump. */
 static uint64_t resident(uintptr_t a, uintptr_t end, bool write)
 {
 	const uint8_t want = write ? PM_PRESENT | PM_WRITABLE : PM_PRESENT;
 	const uint8_t look = want | PM_LAZY | PM_LOCKED;
-	unsigned e = fm_epoch_enter();
-	struct fm_map *m = fm_space_find(a);
-	uint64_t first, i, stop;
+	uint64_t first, i, stop, old;
+	struct fm_map *m;
+	unsigned e;
 
+	fm_block_signals(&old);
+	e = fm_epoch_enter();
+	m = fm_space_find(a);
 	first = m ? (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT : 0;
 	stop = fm_least(first + FM_TOUCH_PAGES, first + ((end - a) >> FM_PAGE_SHIFT));
 	stop = m ? fm_least(stop, fm_map_pages(m)) : 0;
 	for (i = first; i < stop && (fm_mode(m, i) & look) == want; i++)
 		;
 	fm_epoch_leave(e);
+	fm_restore_signals(&old);
 	return i - first;
 }
 

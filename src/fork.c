@@ -48,6 +48,9 @@ static uint64_t saved_mask;
 /* The child's files with empty mappings; a slot becomes NULL when done. */
 static struct fm_file *lazy[FM_MAX_FILES];
 static uint32_t nlazy;
+/* Its mappings have gone untouched. The program may still have its descriptors. */
+enum gone { GONE_NOT, GONE_READ, GONE_STORES };
+static uint8_t gone[FM_MAX_FILES];
 
 static bool has_shared_writable(struct fm_file *f)
 {
@@ -284,8 +287,7 @@ static void cover_rest(struct fm_file *f, int empty)
 	}
 }
 
-/* No fault on it is ours any more. */
-static void give_up(struct fm_file *f, int err)
+static void forget_all(struct fm_file *f)
 {
 	struct fm_map *m, *next;
 
@@ -293,6 +295,12 @@ static void give_up(struct fm_file *f, int err)
 		next = atomic_load(&m->file_next);
 		forget(m);
 	}
+}
+
+/* No fault on it is ours any more. */
+static void give_up(struct fm_file *f, int err)
+{
+	forget_all(f);
 	fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of fork, errno "
 	       "%d: SIGBUS where it is touched", f->path, -err);
 }
@@ -309,9 +317,14 @@ static void leave_to_kernel(struct fm_file *f)
 /* Of those in lazy, once, whoever serves one may go on if it only reads. */
 static struct fm_file *read_only[FM_MAX_FILES];
 
+static bool stores_to(uint32_t k)
+{
+	return gone[k] ? gone[k] == GONE_STORES : has_shared_writable(lazy[k]);
+}
+
 static void join(uint32_t k)
 {
-	bool stores = has_shared_writable(lazy[k]);
+	bool stores = stores_to(k);
 
 	fm_peers_join(lazy[k], stores);
 	if (!stores)
@@ -330,20 +343,6 @@ void fm_fork_stores(dev_t dev, ino_t ino)
 	}
 }
 
-static void drop(uint32_t k)
-{
-	struct fm_file *f = lazy[k];
-	struct fm_map *m, *next;
-
-	for (m = atomic_load(&f->maps); m; m = next) {
-		next = atomic_load(&m->file_next);
-		forget(m);
-	}
-	lazy[k] = NULL;
-	fm_fd_drop(f->fd_path);
-	f->fd_path = -1;
-}
-
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
@@ -353,7 +352,12 @@ static void restore(uint32_t k)
 	err = lay(f);
 	if (err)
 		give_up(f, err);
-	drop(k);
+	if (gone[k])
+		atomic_fetch_sub(&fm_live_maps, 1);
+	gone[k] = GONE_NOT;
+	lazy[k] = NULL;
+	fm_fd_drop(f->fd_path);
+	f->fd_path = -1;
 }
 
 static void stop_if_done(void)
@@ -403,21 +407,36 @@ static bool within(struct fm_file *f, uintptr_t a, uintptr_t end)
 	return true;
 }
 
-/* Nor is the file opened, which would break a lease that another process has by now. */
+/*
+ * Nothing is put in place for that: the file would be opened, which breaks a lease that
+ * another process has by now. Who serves it is asked when a system call of ours
+ * touches it; the hooks look as long as something counts as mapped.
+ */
+static void leaves(uint32_t k)
+{
+	gone[k] = stores_to(k) ? GONE_STORES : GONE_READ;
+	atomic_fetch_add(&fm_live_maps, 1);
+	forget_all(lazy[k]);
+}
+
 void fm_fork_unmaps(const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr;
 	uintptr_t end = (a + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	bool locked;
 	uint64_t old;
 
-	if (!atomic_load(&fm_fork_touch) || (a & FM_PAGE_MASK) || end <= a)
+	if (!atomic_load(&fm_fork_touch) || (a & FM_PAGE_MASK) ||
+	    !fm_space_near(a, end))
 		return;
-	fm_space_lock(&old);
+	locked = fm_space_locked();
+	if (!locked)
+		fm_space_lock(&old);
 	for (uint32_t k = 0; k < nlazy; k++)
-		if (lazy[k] && within(lazy[k], a, end))
-			drop(k);
-	stop_if_done();
-	fm_space_unlock(&old);
+		if (lazy[k] && !gone[k] && within(lazy[k], a, end))
+			leaves(k);
+	if (!locked)
+		fm_space_unlock(&old);
 }
 
 static void touch_file(dev_t dev, ino_t ino)
@@ -443,7 +462,7 @@ void fm_fork_inherits(dev_t dev, ino_t ino, bool stores)
 	fm_space_lock(&old);
 	for (uint32_t k = 0; k < nlazy && !matters; k++)
 		matters = lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino &&
-			  has_shared_writable(lazy[k]);
+			  stores_to(k);
 	if (matters)
 		touch_file(dev, ino);
 	if (stores)

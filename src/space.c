@@ -278,13 +278,17 @@ static bool look(uintptr_t a, uintptr_t end)
 	}
 }
 
+bool fm_space_near(uintptr_t a, uintptr_t end)
+{
+	return a < end && a < atomic_load(&high) && end > atomic_load(&low);
+}
+
 bool fm_overlaps(const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr;
 	bool (*touch)(uintptr_t, size_t);
 
-	if (!fm_active() || !len || a >= atomic_load(&high) ||
-	    a + len <= atomic_load(&low))
+	if (!fm_active() || !fm_space_near(a, a + len))
 		return false;
 	touch = atomic_load(&fm_fork_touch);
 	if (touch)

@@ -36,6 +36,8 @@ bool fm_space_wait_hidden(uint32_t before);
 
 /* [fault] */
 struct fm_map *fm_space_find(uintptr_t addr);
+/* [any] Is [a, end) anywhere where there has been a mapping? Two loads. */
+bool fm_space_near(uintptr_t a, uintptr_t end);
 /* First managed address in [addr, end) and its mapping, or NULL. */
 struct fm_map *fm_space_next(uintptr_t addr, uintptr_t end,
 			     uintptr_t *ret_at);
