@@ -56,11 +56,11 @@ struct fm_frame *fm_frame_get_hollow(void);
 /* [plain] A frame whose memory surely is one huge page, besides those that
  * transfers may hold, or NULL. */
 struct fm_frame *fm_frame_get_huge(void);
-/* Move 2 MiB of memory to where nothing is: 0 or -errno, -EXDEV when only a part
- * has moved. */
+/* Move 2 MiB of memory to where nothing is: 0 or -errno, -EXDEV when a part has moved,
+ * or perhaps all. */
 int fm_frame_move(void *dst, void *src);
 /* Take the unit at page i of m into a hollow frame. False: it stays hollow,
- * and nothing or (the kernel moves by pieces) a part is left in m. */
+ * and all, a part (the kernel moves by pieces) or nothing is left in m. */
 bool fm_frame_fill(struct fm_frame *fr, struct fm_map *m, uint64_t i);
 /* The memory of the frame has gone into a mapping. */
 void fm_frame_gone(struct fm_frame *fr);

@@ -33,7 +33,7 @@ FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
 	/* Again, now that the pages are locked: mprotect passes through. */
 	if (fm_huge_fits(m, i))
 		err = fm_frame_move(fm_map_addr(m, i), fr->mem);
-	if (err == -EXDEV) { /* a part has moved: neither here nor there */
+	if (err == -EXDEV) { /* a part, or all: neither here nor there */
 		fm_uffd_drop(fm_map_addr(m, i), FM_HUGE);
 		fm_uffd_drop(fr->mem, FM_HUGE);
 		fm_frame_gone(fr);

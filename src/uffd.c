@@ -231,6 +231,15 @@ FM_FAULT int fm_uffd_protect(void *addr, size_t len, bool on)
 	return err;
 }
 
+/* The kernel has refused before it moved anything. Of other errors that is not known:
+ * from 6.18 on, where a page was locked at the first try, it moves pages that it does not
+ * count, tries them once more and says EEXIST (mended by "userfaultfd: reset err to be 0
+ * when move_pages_ptes succeeded", in 2026). */
+static FM_FAULT bool is_untouched(int err)
+{
+	return err == -EAGAIN || err == -EBUSY || err == -EINVAL;
+}
+
 FM_FAULT int fm_uffd_move(void *dst, void *src, size_t len)
 {
 	size_t done = 0;
@@ -252,7 +261,7 @@ FM_FAULT int fm_uffd_move(void *dst, void *src, size_t len)
 		}
 		/* A page that direct I/O or an LRU batch still refers to. */
 		if ((err != -EAGAIN && err != -EBUSY) || ++spins > 50)
-			return done ? -EXDEV : err;
+			return done || !is_untouched(err) ? -EXDEV : err;
 		fm_cpu_relax();
 	}
 	return 0;

@@ -40,7 +40,8 @@ int fm_uffd_take_in(void *addr, size_t len);
 long fm_uffd_copy(void *dst, const void *src, size_t len, bool protect);
 int fm_uffd_protect(void *addr, size_t len, bool on);
 uint64_t fm_uffd_protects(void); /* how often it was turned on, or is about to be */
-/* Move present pages; both ends registered or plain anonymous, writable. */
+/* Move present pages; both ends registered or plain anonymous, writable. -EXDEV: some
+ * may have moved, which ones is not known. */
 int fm_uffd_move(void *dst, void *src, size_t len);
 int fm_uffd_wake(void *addr, size_t len);
 

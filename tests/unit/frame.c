@@ -105,19 +105,26 @@ static void cheap(void **state)
 	put_all(fr, n);
 }
 
+static char *target(void)
+{
+	char *at = fm_sys_far(2 * FM_HUGE, PROT_READ | PROT_WRITE), *to;
+
+	assert_true((uintptr_t)at < (uintptr_t)-4095);
+	to = (char *)(((uintptr_t)at + FM_HUGE - 1) & ~(FM_HUGE - 1));
+	to[0] = 1;
+	return to;
+}
+
 /* Memory that was moved away and back is the same memory, and an empty page
  * table at the target does not keep a frame from coming. */
 static void there_and_back(void **state)
 {
 	struct fm_frame *fr;
-	char *at, *to;
+	char *to;
 
 	if (!have)
 		skip();
-	at = fm_sys_far(2 * FM_HUGE, PROT_READ | PROT_WRITE);
-	assert_true((uintptr_t)at < (uintptr_t)-4095);
-	to = (char *)(((uintptr_t)at + FM_HUGE - 1) & ~(FM_HUGE - 1));
-	to[0] = 1;
+	to = target();
 	fm_uffd_drop(to, FM_PAGE);
 	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
 	fr = fm_frame_get();
@@ -133,6 +140,28 @@ static void there_and_back(void **state)
 	fm_frame_put(fr);
 }
 
+/* A kernel that moved pages without counting them says that they are there, as it
+ * does of a page that was there before; and without memory none can have moved.
+ * Both must not count as nothing. */
+static void in_doubt(void **state)
+{
+	struct fm_frame *fr;
+	char *to;
+
+	if (!have)
+		skip();
+	to = target();
+	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
+	fr = fm_frame_get();
+	assert_non_null(fr);
+	assert_int_equal(fm_uffd_move(to, fr->mem, FM_HUGE), -EXDEV);
+	fm_uffd_drop(to, FM_HUGE);
+	fm_uffd_drop(fr->mem, FM_HUGE);
+	assert_int_equal(fm_uffd_move(to, fr->mem, FM_HUGE), -EXDEV);
+	fm_frame_gone(fr);
+	fm_frame_put(fr);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +169,7 @@ int main(void)
 		cmocka_unit_test(buying),
 		cmocka_unit_test(cheap),
 		cmocka_unit_test(there_and_back),
+		cmocka_unit_test(in_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
