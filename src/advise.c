@@ -17,6 +17,7 @@
 #include "collapse.h"
 #include "drop.h"
 #include "engine.h"
+#include "epoch.h"
 #include "file.h"
 #include "map.h"
 #include "mapops.h"
@@ -115,21 +116,53 @@ static int advise_map(struct fm_map *m, void *arg)
 	return 0;
 }
 
+/* Faults would find nothing to do there. Not for ever in one epoch, which no handler
+ * of the program may leave by a jump. */
+static uint64_t resident(uintptr_t a, uintptr_t end, bool write)
+{
+	const uint8_t want = write ? PM_PRESENT | PM_WRITABLE : PM_PRESENT;
+	const uint8_t look = want | PM_LAZY | PM_LOCKED;
+	uint64_t first, i, stop, old;
+	struct fm_map *m;
+	unsigned e;
+
+	fm_block_signals(&old);
+	e = fm_epoch_enter();
+	m = fm_space_find(a);
+	first = m ? (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT : 0;
+	stop = fm_least(first + FM_TOUCH_PAGES, first + ((end - a) >> FM_PAGE_SHIFT));
+	stop = m ? fm_least(stop, fm_map_pages(m)) : 0;
+	for (i = first; i < stop && (fm_mode(m, i) & look) == want; i++)
+		;
+	fm_epoch_leave(e);
+	fm_restore_signals(&old);
+	return i - first;
+}
+
+static int touch(uintptr_t a, bool write)
+{
+	uint64_t old;
+	int res;
+
+	fm_block_signals(&old);
+	res = fm_fault((void *)a, write);
+	fm_restore_signals(&old);
+	if (res == FM_FAULT_BUS)
+		return -EFAULT;
+	return res == FM_FAULT_FOREIGN && !fm_overlaps((void *)a, 1) ? -EAGAIN : 0;
+}
+
 /* Fault page by page; pages beyond the end of the file are an error. -EAGAIN:
  * the page at *at is the kernel's now. */
 static int populate(uintptr_t *at, uintptr_t end, bool write)
 {
-	for (; *at < end; *at += FM_PAGE) {
-		uint64_t old;
-		int res;
+	while (*at < end) {
+		uint64_t n = resident(*at, end, write);
+		int err = n ? 0 : touch(*at, write);
 
-		fm_block_signals(&old);
-		res = fm_fault((void *)*at, write);
-		fm_restore_signals(&old);
-		if (res == FM_FAULT_BUS)
-			return -EFAULT;
-		if (res == FM_FAULT_FOREIGN && !fm_overlaps((void *)*at, 1))
-			return -EAGAIN;
+		if (err)
+			return err;
+		*at += (n ? n : 1) << FM_PAGE_SHIFT;
 	}
 	return 0;
 }
