@@ -66,7 +66,7 @@ int fm_sig_threads_ready(void)
 	for (int i = 0; i < TRIES; i++) {
 		if (fm_tasks_any(blocks_bus) <= 0)
 			return 0;
-		fm_sys2(SYS_nanosleep, &ms, NULL);
+		fm_sys_sleep(&ms);
 	}
 	return -EBUSY;
 }

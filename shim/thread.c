@@ -187,7 +187,7 @@ static void *wait_for_last(void *unused)
 
 	fm_sys2(SYS_prctl, PR_SET_NAME, "fastmap-exit");
 	while (alone < 2) {
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 		if (counted && !alone &&
 		    !fm_syscall(SYS_tgkill, fm_sys_getpid(), counted, 0))
 			continue;

@@ -98,7 +98,7 @@ static void rest(uint64_t from)
 			       .tv_nsec = (long)(ns % 1000000000) };
 
 	if (crowded())
-		fm_sys2(SYS_nanosleep, &ts, NULL);
+		fm_sys_sleep(&ts);
 }
 
 static void buy_frames(void)

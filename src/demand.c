@@ -275,7 +275,7 @@ static FM_FAULT void pause_for_leader(void)
 {
 	const struct timespec ts = { 0, 20000 };
 
-	fm_sys2(SYS_nanosleep, &ts, NULL);
+	fm_sys_sleep(&ts);
 }
 
 FM_FAULT long fm_demand_do(struct fm_io *io)

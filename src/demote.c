@@ -81,7 +81,7 @@ static int write_back_all(struct fm_file *f)
 		if (fm_dirty_next(f, 0, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
 			return 0;
-		fm_sys2(SYS_nanosleep, &ms, NULL);
+		fm_sys_sleep(&ms);
 	}
 	return err ? err : -EBUSY;
 }
@@ -191,7 +191,7 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	     tries++) {
 		if (tries == PATIENCE)
 			c->err = -EBUSY;
-		fm_sys2(SYS_nanosleep, &ms, NULL);
+		fm_sys_sleep(&ms);
 	}
 	if (!c->err && !copy_page(c->base + (i << FM_PAGE_SHIFT),
 				  fm_map_addr(m, i)) && !is_beyond(m, i))
@@ -211,7 +211,7 @@ static int move_pages(const struct copy_out *c, char *to, uint64_t first,
 
 	for (int tries = 0; err == -ENOMEM && tries < TRIES; tries++) {
 		if (tries)
-			fm_sys2(SYS_nanosleep, &rest, NULL);
+			fm_sys_sleep(&rest);
 		err = fm_sys5(SYS_mremap, c->base + at, len, len,
 			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
 	}
@@ -321,7 +321,7 @@ static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 	int err = fm_demote_lay(f, m);
 
 	for (int t = 0; err && must && t < LAY_TRIES; t++) {
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 		err = fm_demote_lay(f, m);
 	}
 	return err;
@@ -503,7 +503,7 @@ FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
 	atomic_store(&pending_why, why);
 	atomic_store(&pending, f->id + 1);
 	fm_wb_kick();
-	fm_sys2(SYS_nanosleep, &ms, NULL);
+	fm_sys_sleep(&ms);
 }
 
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,

@@ -207,7 +207,7 @@ static FM_FAULT uint64_t short_of_memory(void)
 		fm_log(FM_LOG_ERROR, "no memory for a page, for %lu ms: its "
 		       "access is tried again", (unsigned long)(now - begin));
 	}
-	fm_sys2(SYS_nanosleep, &ms, NULL);
+	fm_sys_sleep(&ms);
 	return now > begin ? now - begin : 0;
 }
 
@@ -436,7 +436,7 @@ static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
 	if (atomic_load(&m->vma_prot))
 		return false; /* protected already: missing page, load it */
 	if (!fm_space_trylock(&mask)) {
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 		return true;
 	}
 	if (fm_space_find(a) == m && !atomic_exchange(&m->vma_prot, true) &&

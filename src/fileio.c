@@ -161,7 +161,7 @@ static int lock_clean(struct fm_range *r, uint64_t stop)
 		if (err != -EBUSY || waits == PATIENCE)
 			return err;
 		unlock_pages(r);
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 	}
 }
 
@@ -449,7 +449,7 @@ static void replace_stale(const struct fm_range *r, bool discard)
 	int err = fm_file_demote(r->file, "file changed under a system call");
 
 	for (int k = 0; err && k < AGAIN && !renew_again(r, discard); k++)
-		fm_sys2(SYS_nanosleep, &ms, NULL);
+		fm_sys_sleep(&ms);
 	fm_file_release(r->file);
 }
 

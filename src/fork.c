@@ -111,7 +111,7 @@ static int show_own(struct fm_file *f)
 			continue;
 		err = advise(m, MADV_DOFORK);
 		for (int k = 1; err && k < TRIES; k++) {
-			fm_sys2(SYS_nanosleep, &rest, NULL);
+			fm_sys_sleep(&rest);
 			err = advise(m, MADV_DOFORK);
 		}
 	}

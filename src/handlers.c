@@ -63,7 +63,7 @@ static void hand_over(uintptr_t addr)
 				       "thread delivery") :
 		     fm_demote_unreadable(f, addr, "I/O error, in thread "
 						   "delivery"))
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 	fm_file_put(f);
 }
 
@@ -132,7 +132,7 @@ static void wait_message(struct pollfd *p)
 	long n = fm_sys3(SYS_poll, p, 1, STOLEN_MS);
 
 	if (n < 0 && n != -EINTR)
-		fm_sys2(SYS_nanosleep, &rest, NULL);
+		fm_sys_sleep(&rest);
 }
 
 static void *handler(void *arg)

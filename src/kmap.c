@@ -79,7 +79,7 @@ static void helper_main(void *arg)
 	for (unsigned i = 0; i < h->n && !h->err; i++) {
 		h->err = helper_one(h, &h->maps[i]);
 		for (int k = 1; k < TRIES && passes(h->err); k++) {
-			fm_sys2(SYS_nanosleep, &rest, NULL);
+			fm_sys_sleep(&rest);
 			h->err = helper_one(h, &h->maps[i]);
 		}
 	}

@@ -76,7 +76,7 @@ static void wait_for_engines(struct fm_file *f, bool readers_too)
 			return;
 		}
 		answer_locked();
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 	}
 }
 

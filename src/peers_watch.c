@@ -478,7 +478,7 @@ static int wait_for(struct pollfd *p, int n, int ms)
 
 	if (got >= 0 || got == -EINTR)
 		return got;
-	fm_sys2(SYS_nanosleep, &rest, NULL);
+	fm_sys_sleep(&rest);
 	for (int k = 0; k < n; k++)
 		p[k].revents = p[k].fd < 0 ? 0 : POLLIN;
 	return n;

@@ -68,7 +68,7 @@ bool fm_pin_wait(const void *addr, size_t len)
 	for (int waits = 0; overlaps(addr, len, READY); waits++) {
 		if (waits == PATIENCE || fm_delivery() == FM_DELIVERY_THREAD)
 			return false;
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 	}
 	return true;
 }

@@ -134,7 +134,7 @@ bool fm_writes_wait(const struct stat *st)
 	while (atomic_load(&crowd) || in_flight(writes, st)) {
 		if (fm_now_ms() - begin > PATIENCE_MS)
 			return false;
-		fm_sys2(SYS_nanosleep, &pause, NULL);
+		fm_sys_sleep(&pause);
 	}
 	return true;
 }

@@ -177,7 +177,7 @@ static FM_FAULT struct fm_ring *get(void)
 
 		if (r)
 			return r;
-		if (n < pool_limit) {
+		if (n < pool_limit && !fm_sys_confined()) {
 			r = pool_grow();
 			if (r)
 				return r;
@@ -477,7 +477,7 @@ FM_FAULT long fm_io_once(struct fm_io *io)
 	long res = once(io);
 
 	for (int k = 0; res == -ECANCELED && k < NO_WORKER_MS; k++) {
-		fm_sys2(SYS_nanosleep, &ms, NULL);
+		fm_sys_sleep(&ms);
 		res = once(io);
 	}
 	return res;

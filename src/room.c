@@ -164,7 +164,7 @@ static uint64_t rest(uint64_t ms)
 			       .tv_nsec = (long)(ms % 1000) * 1000000 };
 	uint64_t until = fm_now_ms() + ms, now;
 
-	fm_sys2(SYS_nanosleep, &ts, NULL);
+	fm_sys_sleep(&ts);
 	now = fm_now_ms();
 	return now > until ? now - until : 0;
 }

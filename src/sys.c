@@ -100,6 +100,13 @@ bool fm_sys_fd_path(int fd, char *path, size_t size)
 	return n > 0;
 }
 
+FM_FAULT void fm_sys_sleep(const struct timespec *ts)
+{
+	static _Atomic uint32_t never;
+
+	fm_futex_wait(&never, 0, ts);
+}
+
 bool fm_sys_confined(void)
 {
 	return atomic_load(&confined) > 0;

@@ -167,6 +167,9 @@ static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,
 			    val, timeout);
 }
 
+/* [fault] About so long. By futex, for programs that confine themselves to few calls. */
+void fm_sys_sleep(const struct timespec *ts);
+
 static inline int fm_futex_wake(_Atomic uint32_t *word, int n)
 {
 	return (int)fm_sys3(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,

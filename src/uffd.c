@@ -281,7 +281,7 @@ FM_FAULT int fm_uffd_drop(void *addr, size_t len)
 
 static FM_FAULT void advisev(const struct iovec *iov, int n, int advice)
 {
-	if (caps.batch_drop && n > 1) {
+	if (caps.batch_drop && n > 1 && !fm_sys_confined()) {
 		size_t want = 0;
 
 		for (int k = 0; k < n; k++)

@@ -128,7 +128,7 @@ static void flush_down(const struct fm_policy *p)
 	if (idle) { /* errors or contention: not in a tight loop */
 		struct timespec ts = { 0, 50000000 };
 
-		fm_sys2(SYS_nanosleep, &ts, NULL);
+		fm_sys_sleep(&ts);
 	}
 }
 

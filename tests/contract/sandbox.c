@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* X06: a thread confines itself to what the library says that it needs, and the
- * program's own read and write: it goes on with a file that is mapped. */
+ * program's own read and write: it goes on with a file that is mapped, and is larger than
+ * the cache. */
 #include "ct.h"
 
 #include <linux/filter.h>
@@ -11,7 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define PAGES 64
+#define PAGES 6144 /* more than the caches of these tests hold */
 
 static const int allowed[] = {
 	/* as the library says */
