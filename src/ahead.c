@@ -320,7 +320,7 @@ static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 
 	if (old < 0 || fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7)
 		return;
-	if (n == FM_HUGE_PAGES) {
+	if (n == FM_HUGE_PAGES && (fm_mode(m, (uint64_t)old) & PM_HUGE)) {
 		fm_huge_evict(m, (uint64_t)old, false);
 		return;
 	}
