@@ -289,7 +289,10 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		fm_guardian_add(f);
 	if (!err) {
 		err = adopt(q, f, at);
-		q->left = err ? "no memory or address space for it" : NULL;
+		q->left = NULL;
+		if (err)
+			q->left = fm_memory_look() ? "memory is locked" :
+				  "no memory or address space for it";
 	}
 	fm_file_put_locked(f);
 	return err;

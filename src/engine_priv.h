@@ -32,6 +32,8 @@ bool fm_beyond_fsize(uint64_t end);
 
 /* locked.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
 bool fm_memory_locked(void);
+/* The same, of a call that was hidden from us: by a look at new memory. */
+bool fm_memory_look(void);
 void fm_locked_reset(void); /* child of fork: locks are not inherited */
 
 /* fileio.c: another process may have inherited descriptors. */

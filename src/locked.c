@@ -28,6 +28,17 @@ bool fm_memory_locked(void)
 	return atomic_load_explicit(&all_locked, memory_order_relaxed);
 }
 
+bool fm_memory_look(void)
+{
+	char *p = fm_sys_anon(FM_PAGE);
+
+	if (p && fm_sys_madvise(p, FM_PAGE, MADV_DONTNEED) == -EINVAL)
+		atomic_store(&all_locked, true);
+	if (p)
+		fm_sys_munmap(p, FM_PAGE);
+	return fm_memory_locked();
+}
+
 int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
 	/* The kernel marks memory as locked even where it then cannot bring in the

@@ -18,6 +18,9 @@ struct fm_uffdio_move {
 	uint64_t dst, src, len, mode;
 	int64_t move;
 };
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 #define FM_UFFDIO_MOVE _IOWR(UFFDIO, 0x05, struct fm_uffdio_move)
 /* pidfd numbers that mean "myself", Linux 6.14; a real pidfd works before. */
 #define FM_PIDFD_SELF (-10001) /* PIDFD_SELF_THREAD_GROUP */
@@ -164,8 +167,14 @@ int fm_uffd_lay(void *addr, size_t len)
 {
 	int err = fm_uffd_register(addr, len);
 
+	/* New memory has pages where all that is new is locked, by a call that
+	 * passed us by. It says so then: EINVAL. */
+	if (!err)
+		err = fm_sys_madvise(addr, len, MADV_DONTNEED);
 	if (err)
 		return err;
+	/* A page that is merged with others forgets that it is protected. */
+	fm_sys_madvise(addr, len, MADV_UNMERGEABLE);
 	fm_sys_madvise(addr, len, MADV_DONTFORK);
 	fm_sys_madvise(addr, len, MADV_DONTDUMP);
 	fm_sys_madvise(addr, len, MADV_NOHUGEPAGE);
@@ -274,9 +283,22 @@ FM_FAULT int fm_uffd_wake(void *addr, size_t len)
 	return call(UFFDIO_WAKE, &r);
 }
 
+/* Since a bare system call instruction locked it. */
+static FM_FAULT int drop_locked(void *addr, size_t len)
+{
+	int err = fm_sys_madvise(addr, len, MADV_DONTNEED_LOCKED);
+
+	if (err != -EINVAL || fm_sys_confined())
+		return err;
+	fm_sys2(SYS_munlock, addr, len); /* before Linux 5.18 */
+	return fm_sys_madvise(addr, len, MADV_DONTNEED);
+}
+
 FM_FAULT int fm_uffd_drop(void *addr, size_t len)
 {
-	return fm_sys_madvise(addr, len, MADV_DONTNEED);
+	int err = fm_sys_madvise(addr, len, MADV_DONTNEED);
+
+	return err == -EINVAL ? drop_locked(addr, len) : err;
 }
 
 static FM_FAULT void advisev(const struct iovec *iov, int n, int advice)
@@ -292,7 +314,10 @@ static FM_FAULT void advisev(const struct iovec *iov, int n, int advice)
 		/* Partly done: twice is harmless. */
 	}
 	for (int k = 0; k < n; k++)
-		fm_sys_madvise(iov[k].iov_base, iov[k].iov_len, advice);
+		if (advice == MADV_DONTNEED)
+			fm_uffd_drop(iov[k].iov_base, iov[k].iov_len);
+		else
+			fm_sys_madvise(iov[k].iov_base, iov[k].iov_len, advice);
 }
 
 FM_FAULT void fm_uffd_dropv(const struct iovec *iov, int n)
