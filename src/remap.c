@@ -332,9 +332,18 @@ static void bring_back(struct move *v, char *fixed)
 			MREMAP_MAYMOVE | MREMAP_FIXED, p);
 		fm_uffd_take_in((void *)p, FM_PAGE);
 	}
+}
+
+/* Pages that the kernel moves back when it fails have forgotten, on their way, that they
+ * are protected. */
+static void not_moved(struct move *v, char *fixed)
+{
+	if (fixed)
+		bring_back(v, fixed);
 	fm_uffd_protect((void *)v->a, v->old_len, true);
 	fm_list_each(&v->src, reprotect_map, NULL);
-	fm_list_each(&v->src, fm_map_reopen, NULL);
+	if (fixed)
+		fm_list_each(&v->src, fm_map_reopen, NULL);
 }
 
 static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
@@ -356,8 +365,8 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 		to = move_memory(v, flags, fixed);
 	*ret_moved = !fm_is_err(to);
 	if (fm_is_err(to)) {
-		if (fixed && !err)
-			bring_back(v, fixed);
+		if (!err)
+			not_moved(v, fixed);
 		fm_sys_madvise(a, v->old_len, MADV_DONTDUMP);
 		fm_list_each(&v->src, fm_map_show_and_unlock, NULL);
 		return to;
