@@ -16,6 +16,10 @@
 #include "args.h"
 #include "log.h"
 
+#ifndef PR_SET_MEMORY_MERGE /* Linux 6.4 */
+#define PR_SET_MEMORY_MERGE 67
+#endif
+
 int __register_atfork(void (*prepare)(void), void (*parent)(void),
 		      void (*child)(void), void *dso);
 
@@ -211,6 +215,8 @@ FM_HOOK int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
+	if (option == PR_SET_MEMORY_MERGE && fm_on() && !a[1] && !a[2] && !a[3])
+		return (int)fm_result(fm_memory_merge(a[0]));
 	if (option != PR_SET_SECCOMP)
 		return FM_PASS(prctl, SYS_prctl, option, a[0], a[1], a[2],
 			       a[3]);

@@ -97,6 +97,8 @@ int fm_munlock(const void *addr, size_t len);
 void fm_limit_fsize(uint64_t limit);
 int fm_mlockall(int flags);
 int fm_munlockall(void);
+/* prctl(PR_SET_MEMORY_MERGE, on, 0, 0, 0). */
+int fm_memory_merge(unsigned long on);
 void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		void *new_addr);
 int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,

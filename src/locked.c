@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * locked.c - mlock and its relatives. Locked memory refuses MADV_DONTNEED, so
- * nothing could be evicted from it: what is to be locked is the kernel's.
+ * nothing could be evicted from it: what is to be locked is the kernel's. And what
+ * else is said of all memory, or must be true of it ever after.
  */
 #include <linux/capability.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "engine.h"
@@ -19,6 +21,10 @@
 
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4
+#endif
+#ifndef PR_SET_MEMORY_MERGE /* Linux 6.4 */
+#define PR_SET_MEMORY_MERGE 67
+#define PR_GET_MEMORY_MERGE 68
 #endif
 
 static _Atomic bool all_locked; /* MCL_FUTURE */
@@ -96,6 +102,13 @@ static bool will_be_refused(int flags)
 				total_pages() > rl.rlim_cur / FM_PAGE);
 }
 
+static int let_go(const char *why)
+{
+	fm_kept_drop();
+	fm_window_drop();
+	return fm_demote_where(NULL, 0, why);
+}
+
 int fm_mlockall(int flags)
 {
 	uint64_t old;
@@ -105,9 +118,7 @@ int fm_mlockall(int flags)
 		return (int)fm_sys1(SYS_mlockall, flags);
 	fm_space_lock(&old);
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
-	fm_kept_drop();
-	fm_window_drop();
-	err = fm_demote_where(NULL, 0, "mlockall");
+	err = let_go("mlockall");
 	if (!err)
 		err = (int)fm_sys1(SYS_mlockall, flags);
 	else
@@ -132,4 +143,23 @@ int fm_munlockall(void)
 void fm_locked_reset(void)
 {
 	atomic_store(&all_locked, false);
+}
+
+/* ---- the same bytes, one page ------------------------------------------- */
+
+/* The kernel forgets of a page that it merges with others (KSM) that it is
+ * write-protected: a store would go unnoticed. What is mapped later says no for itself
+ * (fm_uffd_lay). */
+int fm_memory_merge(unsigned long on)
+{
+	uint64_t old;
+	int err = 0;
+
+	fm_space_lock(&old);
+	if (on && !fm_sys5(SYS_prctl, PR_GET_MEMORY_MERGE, 0, 0, 0, 0))
+		err = let_go("same-page merging") ? -ENOMEM : 0;
+	if (!err)
+		err = (int)fm_sys5(SYS_prctl, PR_SET_MEMORY_MERGE, on, 0, 0, 0);
+	fm_space_unlock(&old);
+	return err;
 }

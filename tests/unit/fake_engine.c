@@ -295,6 +295,11 @@ int fm_munlockall(void)
 	return (int)fm_sys0(SYS_munlockall);
 }
 
+int fm_memory_merge(unsigned long on)
+{
+	return (int)fm_sys5(SYS_prctl, 67, on, 0, 0, 0);
+}
+
 int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
 	return 0;
