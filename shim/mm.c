@@ -28,6 +28,7 @@ FM_NEXT(pkey_mprotect)
 FM_NEXT(mincore)
 FM_NEXT(mlock)
 FM_NEXT(mlock2)
+FM_NEXT(mseal)
 FM_NEXT(munlock)
 FM_NEXT(mlockall)
 FM_NEXT(munlockall)
@@ -196,6 +197,14 @@ FM_HOOK int mlock2(const void *addr, size_t len, unsigned int flags)
 	if (!managed(addr, len))
 		return FM_PASS(mlock2, SYS_mlock2, addr, len, flags);
 	return (int)fm_result(fm_mlock(addr, len, flags));
+}
+
+/* What is sealed can be neither hidden nor handed to the kernel any more. */
+FM_HOOK int mseal(void *addr, size_t len, unsigned long flags)
+{
+	if (!flags && managed(addr, len) && fm_demote_range(addr, len, "mseal"))
+		return (int)fm_result(-ENOMEM);
+	return FM_PASS(mseal, SYS_mseal, addr, len, flags);
 }
 
 FM_HOOK int munlock(const void *addr, size_t len)

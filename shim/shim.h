@@ -38,6 +38,12 @@
 #include "engine.h"
 #include "sys.h"
 
+/* Linux 6.10, the same number everywhere. Not in every unistd.h and mman.h. */
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+extern int mseal(void *addr, size_t len, unsigned long flags);
+
 /* One definition serves the 32-bit and 64-bit offset names. */
 _Static_assert(sizeof(off_t) == 8, "off_t must be 64 bits");
 

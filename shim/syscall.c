@@ -46,7 +46,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_process_vm_readv] = 1, [SYS_process_vm_writev] = 1,
 	[SYS_process_madvise] = 1, [SYS_sigaltstack] = 1,
 	[SYS_prctl] = 1,     [SYS_seccomp] = 1,	 [SYS_sendmsg] = 1,
-	[SYS_sendmmsg] = 1,  [SYS_lseek] = 1,
+	[SYS_sendmmsg] = 1,  [SYS_lseek] = 1,	 [SYS_mseal] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -221,6 +221,8 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 		return fm_result(fm_confined(fm_sys3(SYS_seccomp, a, b, c)));
 	case SYS_mlock2:
 		return mlock2(pointer(a), (size_t)b, (unsigned)c);
+	case SYS_mseal:
+		return mseal(pointer(a), (size_t)b, (unsigned long)c);
 	case SYS_munlock:
 		return munlock(pointer(a), (size_t)b);
 	case SYS_mlockall:
