@@ -83,7 +83,7 @@ static FM_FAULT bool map_slot(struct fm_frame *fr)
 /* Only what is registered can be moved to and from. */
 static FM_FAULT bool register_slot(struct fm_frame *fr)
 {
-	fr->mapped = fm_uffd_register(fr->mem, FM_HUGE) == 0;
+	fr->mapped = fm_uffd_register_moves(fr->mem, FM_HUGE) == 0;
 	return fr->mapped;
 }
 

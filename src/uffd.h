@@ -28,6 +28,8 @@ void fm_uffd_set_fd(int fd);
 const struct fm_uffd_caps *fm_uffd_caps(void);
 
 int fm_uffd_register(void *addr, size_t len);
+/* Memory that pages are moved to and from, and in which none is protected. */
+int fm_uffd_register_moves(void *addr, size_t len);
 /* And: not in children of fork, nor in core dumps, never in huge pages of the
  * kernel's own making. */
 int fm_uffd_lay(void *addr, size_t len);

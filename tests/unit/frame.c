@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "frame.h"
 #include "sys.h"
@@ -140,6 +141,30 @@ static void there_and_back(void **state)
 	fm_frame_put(fr);
 }
 
+/* Where there is swap: protected pages that are out of memory when they come to a frame
+ * do not keep a read of a file from filling it. */
+static void swapped(void **state)
+{
+	struct fm_frame *fr;
+	int fd = open("/dev/zero", O_RDONLY);
+	char *to;
+
+	if (!have)
+		skip();
+	to = target();
+	fm_uffd_drop(to, FM_PAGE);
+	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
+	fr = fm_frame_get();
+	assert_non_null(fr);
+	assert_int_equal(fm_frame_move(to, fr->mem), 0);
+	assert_int_equal(fm_uffd_protect(to, FM_HUGE, true), 0);
+	madvise(to, FM_HUGE, MADV_PAGEOUT);
+	assert_int_equal(fm_frame_move(fr->mem, to), 0);
+	assert_int_equal(read(fd, fr->mem, FM_HUGE), FM_HUGE);
+	close(fd);
+	fm_frame_put(fr);
+}
+
 /* A kernel that moved pages without counting them says that they are there, as it
  * does of a page that was there before; and without memory none can have moved.
  * Both must not count as nothing. */
@@ -169,6 +194,7 @@ int main(void)
 		cmocka_unit_test(buying),
 		cmocka_unit_test(cheap),
 		cmocka_unit_test(there_and_back),
+		cmocka_unit_test(swapped),
 		cmocka_unit_test(in_doubt),
 	};
 
