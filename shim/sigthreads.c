@@ -15,8 +15,9 @@
 #include "sigstack.h"
 #include "tasks.h"
 
-/* libc blocks everything for moments (pthread_create, posix_spawn). */
-#define TRIES 20
+/* libc blocks everything for moments (pthread_create, posix_spawn), which are long where
+ * there are more threads than processors. */
+#define TRIES 100
 
 /* Signal 32 is libc's own. The thread that waits for it starts the callbacks
  * of timers (SIGEV_THREAD, see notify.c) and never runs program code. */
@@ -56,17 +57,24 @@ static bool blocks_bus(const char *tid, const char *text)
 	       !is_timer_helper(tid);
 }
 
-int fm_sig_threads_ready(void)
+/* Each is waited for by itself: while threads are made there is always one. */
+static bool keeps_blocked(const char *tid, const char *text)
 {
 	const struct timespec ms = { 0, 1000000 };
+	bool is = blocks_bus(tid, text);
+
+	for (int i = 0; is && i < TRIES; i++) {
+		fm_sys_sleep(&ms);
+		is = fm_task_is(tid, blocks_bus);
+	}
+	return is;
+}
+
+int fm_sig_threads_ready(void)
+{
 	uint64_t bit = FM_BUS_BIT;
 
 	fm_sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
 	/* No /proc: nothing to go by. */
-	for (int i = 0; i < TRIES; i++) {
-		if (fm_tasks_any(blocks_bus) <= 0)
-			return 0;
-		fm_sys_sleep(&ms);
-	}
-	return -EBUSY;
+	return fm_tasks_any(keeps_blocked) > 0 ? -EBUSY : 0;
 }

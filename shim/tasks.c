@@ -18,7 +18,7 @@ struct dirent_raw {
 	char name[];
 };
 
-static bool task_test(const char *tid, fm_task_fn test)
+bool fm_task_is(const char *tid, fm_task_fn test)
 {
 	char path[64], text[4096];
 	ssize_t n;
@@ -49,7 +49,7 @@ int fm_tasks_any(fm_task_fn test)
 		for (long at = 0; !found && at < n; at += d->len) {
 			d = (struct dirent_raw *)(buf + at);
 			if (d->name[0] != '.')
-				found = task_test(d->name, test);
+				found = fm_task_is(d->name, test);
 		}
 	}
 	fm_sys_close(fd);
