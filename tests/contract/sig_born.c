@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* S31: the first file is mapped while other threads make threads without a pause. libc
+/* K33: the first file is mapped while other threads make threads without a pause. libc
  * blocks all signals in each for a moment. */
 #include "ct.h"
 
@@ -43,6 +43,6 @@ int main(int argc, char **argv)
 	stop = true;
 	for (int i = 0; i < MAKERS; i++)
 		pthread_join(t[i], NULL);
-	say("S31 content: %zu", good);
+	say("K33 content: %zu", good);
 	return 0;
 }
