@@ -16,10 +16,6 @@
 #include "args.h"
 #include "log.h"
 
-#ifndef PR_SET_MEMORY_MERGE /* Linux 6.4 */
-#define PR_SET_MEMORY_MERGE 67
-#endif
-
 int __register_atfork(void (*prepare)(void), void (*parent)(void),
 		      void (*child)(void), void *dso);
 

@@ -38,10 +38,7 @@
 #include "engine.h"
 #include "sys.h"
 
-/* Linux 6.10, the same number everywhere. Not in every unistd.h and mman.h. */
-#ifndef SYS_mseal
-#define SYS_mseal 462
-#endif
+/* Not in every mman.h. */
 extern int mseal(void *addr, size_t len, unsigned long flags);
 
 /* One definition serves the 32-bit and 64-bit offset names. */

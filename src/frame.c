@@ -76,7 +76,7 @@ static FM_FAULT bool map_slot(struct fm_frame *fr)
 		return false;
 	fm_sys_madvise(p, FM_HUGE, MADV_HUGEPAGE);
 	fm_sys_madvise(p, FM_HUGE, MADV_DONTFORK);
-	fm_sys_madvise(p, FM_HUGE, MADV_UNMERGEABLE);
+	fm_sys_madvise(p, FM_HUGE, MADV_UNMERGEABLE); /* merged pages do not move */
 	return true;
 }
 

@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "engine.h"
@@ -21,10 +20,6 @@
 
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4
-#endif
-#ifndef PR_SET_MEMORY_MERGE /* Linux 6.4 */
-#define PR_SET_MEMORY_MERGE 67
-#define PR_GET_MEMORY_MERGE 68
 #endif
 
 static _Atomic bool all_locked; /* MCL_FUTURE */

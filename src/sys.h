@@ -15,14 +15,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 
 /* Absent from old headers. */
+#ifndef MADV_DONTNEED_LOCKED /* Linux 5.18 */
+#define MADV_DONTNEED_LOCKED 24
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
+#endif
+#ifndef PR_SET_MEMORY_MERGE /* Linux 6.4 */
+#define PR_SET_MEMORY_MERGE 67
+#define PR_GET_MEMORY_MERGE 68
+#endif
+#ifndef SYS_mseal /* Linux 6.10, the same number everywhere */
+#define SYS_mseal 462
 #endif
 
 #if !defined(__x86_64__)

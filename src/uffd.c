@@ -18,9 +18,6 @@ struct fm_uffdio_move {
 	uint64_t dst, src, len, mode;
 	int64_t move;
 };
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
 #define FM_UFFDIO_MOVE _IOWR(UFFDIO, 0x05, struct fm_uffdio_move)
 /* pidfd numbers that mean "myself", Linux 6.14; a real pidfd works before. */
 #define FM_PIDFD_SELF (-10001) /* PIDFD_SELF_THREAD_GROUP */

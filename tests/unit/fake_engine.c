@@ -297,7 +297,7 @@ int fm_munlockall(void)
 
 int fm_memory_merge(unsigned long on)
 {
-	return (int)fm_sys5(SYS_prctl, 67, on, 0, 0, 0);
+	return (int)fm_sys5(SYS_prctl, PR_SET_MEMORY_MERGE, on, 0, 0, 0);
 }
 
 int fm_mlock(const void *addr, size_t len, unsigned flags)
