@@ -173,6 +173,17 @@ CT_UNUSED static bool ct_matches(const void *p, size_t len, uint64_t off)
 	return true;
 }
 
+/* How many of the pages from `from` to `to` do not begin with the pattern; p shows the
+ * file from its start. */
+CT_UNUSED static size_t ct_wrong(const char *p, size_t from, size_t to)
+{
+	size_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		n += !ct_matches(p + i * PAGE, 64, i * PAGE);
+	return n;
+}
+
 CT_UNUSED static bool ct_zero(const void *p, size_t len)
 {
 	const volatile unsigned char *b = p;

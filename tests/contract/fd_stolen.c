@@ -11,15 +11,6 @@
 
 #define N 512ul
 
-static size_t wrong(const char *p, size_t from, size_t to)
-{
-	size_t bad = 0;
-
-	for (size_t i = from; i < to; i++)
-		bad += !ct_matches(p + i * PAGE, 64, i * PAGE);
-	return bad;
-}
-
 static void stolen(bool reuse)
 {
 	const char *name = reuse ? "reuse" : "file";
@@ -27,20 +18,20 @@ static void stolen(bool reuse)
 	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
 	size_t stored = 0;
 
-	say("F5 before: %zu wrong", wrong(p, 0, 8));
+	say("F5 before: %zu wrong", ct_wrong(p, 0, 8));
 	p[3 * PAGE] = 'A';
 	say("F5 close_range: %ld", ct_raw(SYS_close_range, 3, ~0u, 0, 0));
 	for (int i = 3; reuse && i < 1024; i++)
 		if (open("/dev/null", O_RDWR) < 0)
 			break;
-	say("F5 after: %zu wrong", wrong(p, 8, N / 2));
+	say("F5 after: %zu wrong", ct_wrong(p, 8, N / 2));
 	for (size_t i = 0; i < N; i += 7)
 		p[i * PAGE + 100] = 'S';
 	say_rc("F5 msync", msync(p, N * PAGE, MS_SYNC));
-	say("F5 the rest: %zu wrong", wrong(p, N / 2, N));
+	say("F5 the rest: %zu wrong", ct_wrong(p, N / 2, N));
 	ct_raw(SYS_close_range, 3, ~0u, 0, 0);
 	p[5 * PAGE] = 'B';
-	say("F5 again: %zu wrong", wrong(p, 8, N));
+	say("F5 again: %zu wrong", ct_wrong(p, 8, N));
 	say_rc("F5 munmap", munmap(p, N * PAGE));
 	fd = open(ct_path(name), O_RDWR);
 	say_rc("F5 open", fd);

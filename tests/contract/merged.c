@@ -42,12 +42,19 @@ static void merge(void)
 		usleep(10000);
 }
 
-static void use(const char *what, char *p, int fd)
+static size_t look(char *p)
 {
-	size_t lost = 0, seen = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < N; i++)
-		seen += ct_load(p + i * PAGE) == 0;
+		n += ct_load(p + i * PAGE) == 0;
+	return n;
+}
+
+static void use(const char *what, char *p, int fd)
+{
+	size_t lost = 0, seen = look(p);
+
 	merge();
 	for (size_t i = 0; i < N; i++)
 		p[i * PAGE + 5] = (char)(i | 1);
@@ -68,24 +75,12 @@ static int zeros(const char *name)
 	return fd;
 }
 
-static size_t look(char *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < N; i++)
-		n += ct_load(p + i * PAGE) == 0;
-	return n;
-}
-
 static unsigned long was_run, was_pages;
-static pid_t self;
 
 static void stop(void)
 {
 	char n[32];
 
-	if (getpid() != self)
-		return;
 	snprintf(n, sizeof(n), "%lu", was_pages);
 	set(KSM "pages_to_scan", n);
 	if (!was_run)
@@ -101,7 +96,6 @@ static void start(void)
 		return;
 	was_run = number(KSM "run");
 	was_pages = number(KSM "pages_to_scan");
-	self = getpid();
 	if (atexit(stop))
 		return;
 	set(KSM "pages_to_scan", "20000");

@@ -15,19 +15,10 @@ static void lock_future(void)
 		ct_skip("mlockall is not permitted");
 }
 
-static size_t wrong(const char *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < N; i++)
-		n += !ct_matches((char *)p + i * PAGE, 64, i * PAGE);
-	return n;
-}
-
 /* Read it through the memory, twice, then change it beside that. */
 static void say_all(const char *what, char *p, int fd)
 {
-	size_t first = wrong(p), again = wrong(p), stale = 0;
+	size_t first = ct_wrong(p, 0, N), again = ct_wrong(p, 0, N), stale = 0;
 
 	for (size_t i = 0; i < N; i++) {
 		char c = (char)i;
@@ -71,7 +62,7 @@ static void after(void)
 	int fd = ct_file("after", N * PAGE);
 	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
 
-	say("L06 before: %zu", wrong(p));
+	say("L06 before: %zu", ct_wrong(p, 0, N));
 	ct_raw(SYS_mlock, (long)p, (long)(N / 4 * PAGE), 0, 0);
 	ct_raw(SYS_mlock2, (long)(p + N / 2 * PAGE), (long)(N / 4 * PAGE),
 	       MLOCK_ONFAULT, 0);

@@ -15,20 +15,11 @@ static int by_number(void *p, size_t len, unsigned long flags)
 	return (int)syscall(SYS_mseal, p, len, flags);
 }
 
-static size_t wrong(char *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < N; i++)
-		n += !ct_matches(p + i * PAGE, 64, i * PAGE);
-	return n;
-}
-
 static void use(char *p, int fd)
 {
 	size_t lost = 0, stale = 0;
 
-	say("L08 wrong: %zu", wrong(p));
+	say("L08 wrong: %zu", ct_wrong(p, 0, N));
 	for (size_t i = 0; i < N; i++) {
 		char c = (char)i;
 
@@ -50,7 +41,7 @@ static void seal(const char *name, int (*mseal_it)(void *, size_t, unsigned long
 	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
 	char *half = p + N / 2 * PAGE;
 
-	say("L08 %s before: %zu", name, wrong(p));
+	say("L08 %s before: %zu", name, ct_wrong(p, 0, N));
 	say_rc("L08 flags", mseal_it(p, PAGE, 1));
 	say_rc("L08 unaligned", mseal_it(p + 1, PAGE, 0));
 	say_rc("L08 not mapped", mseal_it(NULL, PAGE, 0));

@@ -113,7 +113,19 @@ static char *target(void)
 	assert_true((uintptr_t)at < (uintptr_t)-4095);
 	to = (char *)(((uintptr_t)at + FM_HUGE - 1) & ~(FM_HUGE - 1));
 	to[0] = 1;
+	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
 	return to;
+}
+
+/* A full frame, and an empty target with an empty page table. */
+static struct fm_frame *frame_for(char **ret_to)
+{
+	struct fm_frame *fr = fm_frame_get();
+
+	assert_non_null(fr);
+	*ret_to = target();
+	fm_uffd_drop(*ret_to, FM_PAGE);
+	return fr;
 }
 
 /* Memory that was moved away and back is the same memory, and an empty page
@@ -125,11 +137,7 @@ static void there_and_back(void **state)
 
 	if (!have)
 		skip();
-	to = target();
-	fm_uffd_drop(to, FM_PAGE);
-	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
-	fr = fm_frame_get();
-	assert_non_null(fr);
+	fr = frame_for(&to);
 	for (size_t k = 0; k < FM_HUGE; k += FM_PAGE)
 		*(uint64_t *)(fr->mem + k) = k + 1;
 	assert_int_equal(fm_frame_move(to, fr->mem), 0);
@@ -146,16 +154,13 @@ static void there_and_back(void **state)
 static void swapped(void **state)
 {
 	struct fm_frame *fr;
-	int fd = open("/dev/zero", O_RDONLY);
 	char *to;
+	int fd;
 
 	if (!have)
 		skip();
-	to = target();
-	fm_uffd_drop(to, FM_PAGE);
-	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
-	fr = fm_frame_get();
-	assert_non_null(fr);
+	fd = open("/dev/zero", O_RDONLY);
+	fr = frame_for(&to);
 	assert_int_equal(fm_frame_move(to, fr->mem), 0);
 	assert_int_equal(fm_uffd_protect(to, FM_HUGE, true), 0);
 	madvise(to, FM_HUGE, MADV_PAGEOUT);
@@ -176,7 +181,6 @@ static void in_doubt(void **state)
 	if (!have)
 		skip();
 	to = target();
-	assert_int_equal(fm_uffd_register(to, FM_HUGE), 0);
 	fr = fm_frame_get();
 	assert_non_null(fr);
 	assert_int_equal(fm_uffd_move(to, fr->mem, FM_HUGE), -EXDEV);
