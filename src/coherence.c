@@ -49,6 +49,8 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 		fm_cache_uncharge(n <= 0);
 		return (int)n;
 	}
+	if (atomic_load(&o->modes->bare))
+		fm_uffd_protect(fm_map_addr(o, j), FM_PAGE, true);
 	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ | PROT_WRITE);
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
 	/* mprotect by the program may come at the same time: it says what it

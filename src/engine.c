@@ -34,6 +34,7 @@
 #include "plocks.h"
 #include "policy.h"
 #include "reads.h"
+#include "rewrite.h"
 #include "ring.h"
 #include "room.h"
 #include "stats.h"
@@ -326,6 +327,7 @@ static int start(void)
 	err = start_delivery();
 	if (err)
 		return err;
+	fm_rewrite_start();
 	fm_frame_start(frames, (unsigned)(cache / 8 / FM_HUGE));
 	fm_ahead_start();
 	fm_evictor_start();
@@ -369,6 +371,7 @@ void fm_engine_forked(void)
 	fm_uffd_set_fd(-1);
 	fm_rings_reset();
 	fm_trace_reset();
+	fm_rewrite_reset();
 	fm_demand_reset();
 	fm_bounce_reset();
 	fm_cache_reset();

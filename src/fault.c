@@ -29,6 +29,7 @@
 #include "mapops.h"
 #include "page.h"
 #include "policy.h"
+#include "rewrite.h"
 #include "shut.h"
 #include "space.h"
 #include "stats.h"
@@ -223,7 +224,7 @@ FM_FAULT long fm_install(struct fm_map *m, uint64_t i, const void *src,
 			 uint64_t n, bool store)
 {
 	long done = fm_uffd_copy(fm_map_addr(m, i), src, n << FM_PAGE_SHIFT,
-				 !store);
+				 !store && !fm_rewrite_bare(m));
 
 	if (done < 0)
 		return done;
@@ -439,12 +440,13 @@ static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
 		fm_sys_sleep(&pause);
 		return true;
 	}
-	if (fm_space_find(a) == m && !atomic_exchange(&m->vma_prot, true) &&
-	    fm_sys_mprotect((void *)atomic_load(&m->start),
-			    atomic_load(&m->end) - atomic_load(&m->start),
-			    atomic_load(&m->prot))) { /* one vma with others */
-		atomic_store(&m->vma_prot, false);
-		*ret = FM_FAULT_SEGV;
+	if (fm_space_find(a) == m && !atomic_load(&m->vma_prot)) {
+		if (fm_sys_mprotect((void *)atomic_load(&m->start),
+				    atomic_load(&m->end) - atomic_load(&m->start),
+				    atomic_load(&m->prot))) /* one vma with others */
+			*ret = FM_FAULT_SEGV;
+		else
+			atomic_store(&m->vma_prot, true);
 	}
 	fm_space_unlock(&mask);
 	return true;

@@ -8,7 +8,8 @@
  * range without an end those that were never touched are shut instead (shut.h).
  * After it: our copies are dropped and loaded again on the next touch; those
  * of a short write at once, since who writes a page that is mapped mostly looks
- * at it soon (LMDB, SQLite), and a fault costs four times as much.
+ * at it soon (LMDB, SQLite), and a fault costs four times as much, or rewritten
+ * where they are (rewrite.h).
  */
 #include <string.h>
 
@@ -25,6 +26,7 @@
 #include "mapops.h"
 #include "page.h"
 #include "pin.h"
+#include "rewrite.h"
 #include "shut.h"
 #include "space.h"
 #include "uffd.h"
@@ -377,12 +379,95 @@ static void reload(struct fm_map *m, const struct stale *d)
 	fm_cache_uncharge(n);
 }
 
-static void renew_map(struct fm_map *m, struct stale *d, bool again)
+/* ---- rewriting them in place ------------------------------------------- */
+
+/* Pages of m in the range, which are RELOAD at most: a bit each for those that are
+ * plain copies of the file's. False: others are among them. */
+static bool plain_copies(struct fm_map *m, const struct fm_range *r,
+			 uint64_t *ret)
 {
+	uint64_t i;
+
+	*ret = 0;
+	for (uint64_t fp = r->first; fp < r->stop; fp++) {
+		uint8_t mode = fm_map_covers(m, fp, &i) ? fm_mode(m, i) : 0;
+
+		if (!(mode & PM_PRESENT))
+			continue;
+		if (mode & (PM_WRITABLE | PM_OWN | PM_LAZY))
+			return false;
+		*ret |= 1ull << (fp - r->first);
+	}
+	return true;
+}
+
+static bool rewrite_runs(struct fm_map *m, uint64_t fp, uint64_t bits,
+			 const char *mem)
+{
+	while (bits) {
+		unsigned lo = (unsigned)__builtin_ctzll(bits);
+		uint64_t gap = ~(bits >> lo);
+		unsigned n = gap ? (unsigned)__builtin_ctzll(gap) : RELOAD;
+
+		if (!fm_rewrite(m, fp + lo - m->pgoff,
+				mem + ((size_t)lo << FM_PAGE_SHIFT), n))
+			return false;
+		bits = n + lo < RELOAD ? bits >> (lo + n) << (lo + n) : 0;
+	}
+	return true;
+}
+
+/* What the page cache has of the range goes over our copies. A system call that has
+ * them as its buffer sees them change, as it would natively. False: drop them. */
+static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
+{
+	uint64_t n = r->stop - r->first, bits;
+	struct fm_bounce *b;
+	bool ok;
+
+	if (!fm_rewritable(m) || !plain_copies(m, r, &bits))
+		return false;
+	if (!bits)
+		return true;
+	b = fm_bounce_get();
+	ok = fm_load_cached(r->file, r->first, n, b->mem) == (long)n &&
+	     rewrite_runs(m, r->first, bits, b->mem);
+	fm_bounce_put(b);
+	if (ok)
+		atomic_fetch_add_explicit(&r->file->st.rewritten,
+					  (uint64_t)__builtin_popcountll(bits),
+					  memory_order_relaxed);
+	return ok;
+}
+
+/* 2 MiB frames move into this one, which is why its pages cannot be rewritten. Who
+ * writes often is better off without them. */
+static void note_reload(struct fm_map *m)
+{
+	struct fm_file *f = m->file;
+	uint64_t now = atomic_load(&f->changed_ms);
+
+	if (!m->shared || atomic_load(&m->prot) != PROT_READ ||
+	    atomic_load(&m->vma_prot))
+		return;
+	if (now - atomic_load(&f->reloads_from) > 1000) {
+		atomic_store(&f->reloads_from, now);
+		atomic_store(&f->reloads, 0);
+	}
+	atomic_fetch_add(&f->reloads, 1);
+}
+
+static void renew_map(struct fm_map *m, struct stale *d, bool again, bool rewrite)
+{
+	if (rewrite && rewrite_map(m, d->range))
+		return;
 	d->gone = 0;
 	drop_in_map(m, d);
-	if (again && d->gone && !d->pinned)
-		reload(m, d);
+	if (!again || !d->gone || d->pinned)
+		return;
+	reload(m, d);
+	if (rewrite)
+		note_reload(m);
 }
 
 static void forget_states(const struct fm_range *r, bool discard)
@@ -404,6 +489,7 @@ static bool renew(const struct fm_range *r, bool discard)
 {
 	const bool again = r->cached && r->stop - r->first <= RELOAD &&
 			   !discard;
+	const bool rewrite = again && fm_rewrite_on();
 	struct fm_map *m = atomic_load(&r->file->maps);
 	struct stale d = {
 		.range = r,
@@ -413,7 +499,7 @@ static bool renew(const struct fm_range *r, bool discard)
 	};
 
 	for (; m; m = atomic_load(&m->file_next))
-		renew_map(m, &d, again);
+		renew_map(m, &d, again, rewrite);
 	if (!d.pinned)
 		forget_states(r, discard);
 	return !d.pinned;
@@ -453,6 +539,8 @@ static void replace_stale(const struct fm_range *r, bool discard)
 	fm_file_release(r->file);
 }
 
+#define OFTEN 256 /* reloads in a second */
+
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
 	struct fm_file *f = r->file;
@@ -471,4 +559,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	unlock_around(r);
 	if (stale)
 		replace_stale(r, discard);
+	if (atomic_load(&f->reloads) >= OFTEN &&
+	    atomic_exchange(&f->reloads, 0) >= OFTEN)
+		fm_rewrite_tighten(f);
 }

@@ -14,6 +14,7 @@
 /* Mode bytes of what one mmap call created; pieces of it share them. */
 struct fm_modes {
 	_Atomic bool own;          /* a page has been the program's own copy */
+	_Atomic bool bare;         /* a page may be without write protection, see rewrite.h */
 	_Atomic uint32_t refs;
 	uint64_t pages;
 	uint64_t used;             /* by pieces; the rest is to grow. Under the space lock */

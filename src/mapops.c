@@ -18,6 +18,7 @@
 #include "map.h"
 #include "page.h"
 #include "pin.h"
+#include "rewrite.h"
 #include "space.h"
 #include "uffd.h"
 #include "wb.h"
@@ -462,6 +463,9 @@ static int protect_run(struct run *r)
 	if (grows) {
 		fm_range_maps(r->start, r->end, note_prot, &r->prot);
 		fm_range_maps(r->start, r->end, pass_through, NULL);
+		if (!err && (r->prot & PROT_WRITE))
+			err = fm_range_maps(r->start, r->end,
+					    fm_rewrite_cover, NULL);
 	}
 	if (!err)
 		err = fm_sys_mprotect((void *)r->start, r->end - r->start, r->prot);

@@ -29,6 +29,7 @@ static const struct {
 	FIELD(faults_read), FIELD(faults_write), FIELD(faults_wp),
 	FIELD(loads),	    FIELD(load_bytes),	 FIELD(hits_ahead),
 	FIELD(hits_alias),  FIELD(hits_standby), FIELD(hits_kept),
+	FIELD(rewritten),
 	FIELD(lazy), FIELD(lazy_lost),
 	FIELD(evictions),   FIELD(collapsed),
 	FIELD(writebacks),  FIELD(wb_bytes),	 FIELD(wb_errors),

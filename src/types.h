@@ -108,7 +108,7 @@ struct fm_stream;
 struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
 	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby,
-		hits_kept, lazy, lazy_lost;
+		hits_kept, rewritten, lazy, lazy_lost;
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions;
@@ -164,6 +164,8 @@ struct fm_file {
 	_Atomic int64_t resident;  /* pages present in any mapping */
 	_Atomic uint64_t dirty_since_ms;
 	_Atomic uint64_t changed_ms; /* by a system call of the program, last */
+	_Atomic uint32_t reloads;  /* after short writes, in the second that began at */
+	_Atomic uint64_t reloads_from; /* ms */
 	_Atomic uint64_t no_commit_before_ms; /* full file system, see load.c */
 	struct fm_file *hash_next; /* file table */
 	struct fm_file_stats st;

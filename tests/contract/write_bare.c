@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* C84: a file is mapped for reading and written by write(2), over and over; then the
+ * mapping is opened for stores, in the middle of that, and closed again. It shows
+ * what was written at once; no store is lost; what may not be stored to is not. */
+#include "ct.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#define PAGES 1280 /* 5 MiB: room for 2 MiB frames */
+#define N ((size_t)PAGES * PAGE)
+#define LAST (PAGE / 8 - 1)
+
+static unsigned char model[N];
+static char *map;
+static int fd, bad;
+
+static uint64_t rnd(void)
+{
+	static uint64_t x = 88172645463325252ull;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return x;
+}
+
+static void open_map(const char *name)
+{
+	fd = ct_file(name, N);
+	for (size_t i = 0; i < N; i++)
+		model[i] = ct_byte(i);
+	map = ct_map(fd, N, PROT_READ, MAP_SHARED, 0);
+	bad = 0;
+}
+
+static void compare(const char *what, size_t from, size_t to)
+{
+	for (size_t at = from / PAGE * PAGE; at < to && at < N; at += PAGE)
+		if (memcmp(map + at, model + at, PAGE) && bad++ < 5)
+			say("C84 %s: page %zu differs", what, at / PAGE);
+}
+
+static void write_some(int n)
+{
+	unsigned char buf[3 * PAGE];
+
+	while (n--) {
+		size_t off = rnd() % (N - sizeof(buf));
+		size_t len = 1 + rnd() % sizeof(buf);
+
+		if (rnd() % 2) {
+			off = off / PAGE * PAGE;
+			len = PAGE;
+		}
+		for (size_t i = 0; i < len; i++)
+			buf[i] = (unsigned char)rnd();
+		ct_pwrite(fd, buf, len, (off_t)off);
+		memcpy(model + off, buf, len);
+		compare("written", off, off + len);
+	}
+}
+
+static void store_some(size_t from, size_t to, int n)
+{
+	while (n--) {
+		size_t at = from + rnd() % (to - from);
+
+		map[at] = (char)(model[at] = (unsigned char)rnd());
+	}
+}
+
+static void in_file(const char *what)
+{
+	static unsigned char buf[N];
+
+	if (pread(fd, buf, N, 0) != (ssize_t)N)
+		ct_die("pread");
+	say("C84 %s: the file %s", what,
+	    memcmp(buf, model, N) ? "differs" : "has everything");
+}
+
+static sigjmp_buf back;
+
+static void denied(int sig)
+{
+	siglongjmp(back, sig);
+}
+
+static void refused(const char *what, size_t page)
+{
+	int sig = sigsetjmp(back, 1);
+
+	if (!sig)
+		*(volatile char *)(map + page * PAGE) = 1;
+	say("C84 %s: a store gets signal %d", what, sig);
+}
+
+/* Protected, allowed, protected: of all of it, of a part. */
+static void turns(void)
+{
+	const size_t part = 100 * PAGE, end = 700 * PAGE;
+
+	signal(SIGSEGV, denied);
+	compare("first", 0, N);
+	write_some(900);
+	refused("written", 5);
+	write_some(100);
+	for (int k = 0; k < 6; k++) {
+		size_t lo = k % 2 ? part : 0, hi = k % 2 ? end : N;
+
+		if (mprotect(map + lo, hi - lo, RW))
+			ct_die("mprotect");
+		store_some(lo, hi, 400);
+		write_some(50);
+		store_some(lo, hi, 400);
+		in_file("allowed");
+		if (mprotect(map + lo, hi - lo, PROT_READ))
+			ct_die("mprotect");
+		write_some(400);
+		in_file("again");
+	}
+	refused("at the end", 300);
+	compare("last", 0, N);
+	say("C84 turns: %d pages differ", bad);
+	signal(SIGSEGV, SIG_DFL);
+}
+
+/* ---- several threads ---------------------------------------------------- */
+
+/* Words [0, 64) of a page are written by write(2), its last one is stored to while it
+ * may be; both with a number that only grows. */
+#define HEAD 64
+static _Atomic uint64_t written[PAGES], kept[PAGES];
+static _Atomic int stop;
+static _Atomic long old, unseen;
+
+static volatile uint64_t *page(size_t p)
+{
+	return (volatile uint64_t *)(map + p * PAGE);
+}
+
+static void *writer(void *arg)
+{
+	uint64_t head[HEAD];
+
+	for (uint64_t v = 1; !stop; v++) {
+		size_t p = (v * 31 % (PAGES / 2)) * 2 + (arg != NULL);
+
+		for (int i = 0; i < HEAD; i++)
+			head[i] = v;
+		ct_pwrite(fd, head, sizeof(head), (off_t)(p * PAGE));
+		atomic_store(&written[p], v);
+		old += page(p)[0] != v || page(p)[HEAD - 1] != v;
+	}
+	return NULL;
+}
+
+#define RUN 16
+
+static void *toggler(void *arg CT_UNUSED)
+{
+	for (uint64_t v = 1; !stop; v++) {
+		size_t p = v * 17 % (PAGES / RUN) * RUN;
+
+		if (mprotect(map + p * PAGE, RUN * PAGE, RW))
+			ct_die("mprotect");
+		for (size_t k = p; k < p + RUN; k += 1 + v % 5) {
+			page(k)[LAST] = v;
+			atomic_store(&kept[k], v);
+		}
+		if (mprotect(map + p * PAGE, RUN * PAGE, PROT_READ))
+			ct_die("mprotect");
+	}
+	return NULL;
+}
+
+static void *looker(void *arg CT_UNUSED)
+{
+	for (size_t k = 0; !stop; k++) {
+		size_t p = k * 13 % PAGES;
+		uint64_t w = written[p], s = kept[p];
+
+		old += page(p)[0] < w;
+		unseen += page(p)[LAST] < s;
+	}
+	return NULL;
+}
+
+static void together(void)
+{
+	void *(*const run[])(void *) = { writer, writer, toggler, looker };
+	uint64_t last[2];
+	pthread_t t[4];
+	int lost = 0;
+
+	open_map("threads");
+	for (size_t p = 0; p < PAGES; p++) {
+		static const char none[PAGE];
+
+		ct_pwrite(fd, none, PAGE, (off_t)(p * PAGE));
+	}
+	for (size_t i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, run[i], i == 1 ? &t : NULL);
+	usleep(900000);
+	stop = 1;
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	for (size_t p = 0; p < PAGES; p++) {
+		if (pread(fd, &last[0], 8, (off_t)(p * PAGE)) != 8 ||
+		    pread(fd, &last[1], 8, (off_t)(p * PAGE + LAST * 8)) != 8)
+			ct_die("pread");
+		lost += last[0] != written[p] || last[1] != kept[p];
+	}
+	say("C84 threads: %ld old, %ld stores unseen, %d lost", (long)old,
+	    (long)unseen, lost);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	open_map("turns");
+	turns();
+	together();
+	return 0;
+}
