@@ -36,6 +36,7 @@
 #define PROVEN 32 /* steps that accesses at random do not make */
 #define LEAP 16   /* pages that a selection leaves out */
 #define LEAPS 3   /* so often in a row */
+#define STRIDED 80 /* accesses ahead, of all strided streams */
 #define STRIDE 8  /* pages; two that are nearer come sooner with all between */
 
 static FM_FAULT uint64_t distance(int64_t a, int64_t b)
@@ -62,6 +63,17 @@ static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
 	for (int k = 0; k < FM_STREAMS; k++)
 		n += fm_stream_lately(st, &st->s[k]);
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
+}
+
+static FM_FAULT uint64_t strided_part(const struct fm_map *m)
+{
+	const struct fm_stream *st = atomic_load(&m->streams);
+	uint64_t n = 0;
+
+	for (int k = 0; k < FM_STREAMS; k++)
+		n += fm_stream_lately(st, &st->s[k]) &&
+		     distance(st->s[k].step, 0) != 1;
+	return STRIDED / (n ? n : 1);
 }
 
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
@@ -188,7 +200,7 @@ static FM_FAULT void push(struct fm_map *m, struct fm_one *s)
 		ahead = distance(s->edge, s->pos);
 		if (s->step != 1 && s->step != -1) {
 			ahead /= distance(s->step, 0);
-			if (ahead > 32 || ahead > most)
+			if (ahead > strided_part(m) || ahead > most)
 				return;
 			ok = push_strided(m, s);
 		} else {
@@ -421,7 +433,9 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 		return true;
 	s = find(st, (int64_t)i);
 	if (s) {
-		int64_t end = s->step > 0 ? first + (int64_t)n - 1 : first;
+		/* One that leaps keeps in step, whoever read the chunk. */
+		int64_t end = s->step == 1  ? first + (int64_t)n - 1 :
+			      s->step == -1 ? first : (int64_t)i;
 		struct fm_seen seen = { (int64_t)i, (int64_t)i, (int64_t)i + 1 };
 
 		advance(m, st, &seen, end);

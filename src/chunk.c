@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "chunk_priv.h"
 
+#include <string.h>
+
 #include "around.h"
 #include "cache.h"
 #include "engine_priv.h"
@@ -19,15 +21,17 @@
 #include "standby.h"
 
 #define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
-#define PIECES 64
+#define PIECES 96      /* with all frames no more than a ring takes */
+#define WORDS (PIECES / 32)
 #define RUN_PAGES 64   /* locked at a time */
 #define STALE_MS 500 /* landed and untouched for so long: wasted */
 
 struct fm_chunk fm_chunks[FM_CHUNKS];
 struct fm_lock fm_chunk_lock;
+static _Atomic uint32_t top;      /* those from here on are CH_FREE */
 static _Atomic uint32_t used;     /* chunks not CH_FREE */
 static char *pieces;
-static uint64_t pieces_free;      /* bitmap */
+static uint32_t pieces_free[WORDS]; /* bitmap */
 static bool on;
 
 static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
@@ -43,6 +47,11 @@ FM_FAULT void fm_chunk_set_state(struct fm_chunk *c, uint32_t s)
 
 /* ---- the table --------------------------------------------------------- */
 
+FM_FAULT int fm_chunk_top(void)
+{
+	return (int)atomic_load(&top);
+}
+
 static FM_FAULT bool covers(const struct fm_chunk *c, const struct fm_file *f,
 			    uint64_t first, uint64_t stop)
 {
@@ -52,10 +61,14 @@ static FM_FAULT bool covers(const struct fm_chunk *c, const struct fm_file *f,
 
 static FM_FAULT bool get_piece(struct fm_chunk *c)
 {
-	if (!pieces_free)
+	int w = 0;
+
+	while (w < WORDS && !pieces_free[w])
+		w++;
+	if (w == WORDS)
 		return false;
-	c->piece = __builtin_ctzll(pieces_free);
-	pieces_free &= pieces_free - 1;
+	c->piece = w * 32 + __builtin_ctz(pieces_free[w]);
+	pieces_free[w] &= pieces_free[w] - 1;
 	c->mem = pieces + (size_t)c->piece * PIECE_PAGES * FM_PAGE;
 	return true;
 }
@@ -63,7 +76,7 @@ static FM_FAULT bool get_piece(struct fm_chunk *c)
 static FM_FAULT void put_piece(struct fm_chunk *c)
 {
 	if (c->piece >= 0)
-		pieces_free |= 1ull << c->piece;
+		pieces_free[c->piece / 32] |= 1u << c->piece % 32;
 	c->piece = -1;
 }
 
@@ -72,15 +85,20 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 					      struct fm_frame *fr)
 {
 	struct fm_chunk *c = NULL;
+	int end = fm_chunk_top();
 
-	for (int k = 0; k < FM_CHUNKS; k++) {
+	for (int k = 0; k < end; k++) {
 		if (covers(&fm_chunks[k], f, first, first + n))
 			return NULL;
 		if (atomic_load(&fm_chunks[k].state) == CH_FREE && !c)
 			c = &fm_chunks[k];
 	}
+	if (!c && end < FM_CHUNKS)
+		c = &fm_chunks[end];
 	if (!c || (!fr && !get_piece(c)))
 		return NULL;
+	if (c == &fm_chunks[end])
+		atomic_store(&top, (uint32_t)end + 1);
 	c->frame = fr;
 	if (fr) {
 		c->piece = -1;
@@ -131,6 +149,8 @@ FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 	put_piece(c);
 	c->file = NULL;
 	fm_chunk_set_state(c, CH_FREE);
+	while (top && atomic_load(&fm_chunks[top - 1].state) == CH_FREE)
+		top--;
 	atomic_fetch_sub(&used, 1);
 	fm_unlock(&fm_chunk_lock);
 }
@@ -156,7 +176,7 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 	uint64_t now = fm_now_ms();
 
 	fm_lock(&fm_chunk_lock);
-	for (int k = 0; k < FM_CHUNKS; k++) {
+	for (int k = 0; k < fm_chunk_top(); k++) {
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) == CH_READY &&
@@ -400,7 +420,7 @@ static FM_FAULT struct fm_chunk *claim(struct fm_file *f, uint64_t fp,
 	struct fm_chunk *c = NULL;
 
 	fm_lock(&fm_chunk_lock);
-	for (int k = 0; k < FM_CHUNKS && !c; k++)
+	for (int k = 0; k < fm_chunk_top() && !c; k++)
 		if (covers(&fm_chunks[k], f, fp, fp + 1))
 			c = &fm_chunks[k];
 	*ret_state = c ? atomic_load(&c->state) : CH_FREE;
@@ -442,7 +462,7 @@ FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
 	if (!atomic_load(&used))
 		return;
 	fm_lock(&fm_chunk_lock);
-	for (int k = 0; k < FM_CHUNKS; k++)
+	for (int k = 0; k < fm_chunk_top(); k++)
 		if (covers(&fm_chunks[k], f, first, stop))
 			atomic_store(&fm_chunks[k].dead, true);
 	fm_unlock(&fm_chunk_lock);
@@ -455,7 +475,7 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 		uint32_t s = CH_FREE;
 
 		fm_lock(&fm_chunk_lock);
-		for (int k = 0; k < FM_CHUNKS && !c; k++)
+		for (int k = 0; k < fm_chunk_top() && !c; k++)
 			if (covers(&fm_chunks[k], f, first, stop))
 				c = &fm_chunks[k];
 		if (c) {
@@ -486,7 +506,7 @@ int fm_chunk_start(void)
 	pieces = fm_sys_anon((size_t)PIECES * PIECE_PAGES * FM_PAGE);
 	if (!pieces)
 		return -ENOMEM;
-	pieces_free = ~0ull;
+	memset(pieces_free, 0xff, sizeof(pieces_free));
 	err = fm_chunk_thread_start();
 	on = err == 0;
 	return err;
@@ -496,7 +516,7 @@ void fm_chunk_trim(void)
 {
 	fm_lock(&fm_chunk_lock);
 	for (uint64_t k = 0; pieces && k < PIECES; k++)
-		if (pieces_free >> k & 1)
+		if (pieces_free[k / 32] >> k % 32 & 1)
 			fm_sys_madvise(pieces + k * PIECE_PAGES * FM_PAGE,
 				       PIECE_PAGES * FM_PAGE, MADV_DONTNEED);
 	fm_unlock(&fm_chunk_lock);
@@ -509,6 +529,7 @@ void fm_chunk_reset(void)
 		atomic_store(&fm_chunks[k].state, CH_FREE);
 		fm_chunks[k].file = NULL;
 	}
+	atomic_store(&top, 0);
 	fm_chunk_thread_reset();
 	fm_standby_reset();
 	fm_lock_reset(&fm_chunk_lock);

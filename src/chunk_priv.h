@@ -9,7 +9,7 @@
 #include "sys.h"
 
 #define FM_CHUNK_SKIP 16 /* pages in a row that need not come */
-#define FM_CHUNKS (96 + FM_STANDBY)
+#define FM_CHUNKS (128 + FM_STANDBY)
 
 /* PREP and TAKING have an owner; QUEUED and INFLIGHT are the thread's. */
 enum { CH_FREE, CH_PREP, CH_QUEUED, CH_INFLIGHT, CH_READY, CH_TAKING };
@@ -38,6 +38,7 @@ extern struct fm_lock fm_chunk_lock; /* table, wants, pieces */
  * standby. NULL: there is none, or no room. */
 struct fm_chunk *fm_chunk_get_standby(struct fm_file *f, uint64_t first);
 
+int fm_chunk_top(void); /* those from here on are CH_FREE */
 void fm_chunk_set_state(struct fm_chunk *c, uint32_t s);
 void fm_chunk_release(struct fm_chunk *c);
 void fm_chunk_clear_flags(struct fm_file *f, uint64_t first, uint64_t n);

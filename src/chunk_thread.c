@@ -50,7 +50,7 @@ static void submit_queued(struct fm_ring *r)
 	bool asks;
 
 	fm_lock(&fm_chunk_lock);
-	for (int k = 0; k < FM_CHUNKS; k++) {
+	for (int k = 0; k < fm_chunk_top(); k++) {
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) != CH_QUEUED)
@@ -127,7 +127,7 @@ static void landed(struct fm_chunk *c)
 
 static void land_all(void)
 {
-	for (int k = 0; k < FM_CHUNKS; k++) {
+	for (int k = 0; k < fm_chunk_top(); k++) {
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) == CH_INFLIGHT && c->io.user &&

@@ -82,7 +82,7 @@ static FM_FAULT struct fm_chunk *oldest_locked(void)
 {
 	struct fm_chunk *old = NULL;
 
-	for (int k = 0; k < FM_CHUNKS; k++) {
+	for (int k = 0; k < fm_chunk_top(); k++) {
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) == CH_READY && c->charged &&

@@ -145,7 +145,7 @@ static void strided(void **state)
 	for (uint64_t i = 0; i < 20000; i++)
 		touch(i * 16);
 	assert_true(waits <= 4);
-	assert_true(brought <= 20000 + 64);
+	assert_true(brought <= 20000 + 96);
 }
 
 /* What has been read is unmapped piece by piece. */
