@@ -3,11 +3,17 @@
  * devlimit.c - what the device itself can do: O_DIRECT through one io_uring
  * at a fixed depth. The upper bound for every figure of mapload.
  *
- *   devlimit FILE rand|seq|randwrite|seqwrite|randstore DEPTH BLOCK SECONDS
- *            [poll] [GEN]
+ *   devlimit FILE rand|seq|randwrite|seqwrite|randstore|randsync DEPTH BLOCK
+ *            SECONDS [poll] [mem=BYTES] [GEN]
  *
  * randstore is what a store to a random page of a file larger than memory asks
- * of the device: one read and one write. DEPTH of each are in flight.
+ * of the device: one read and one write. DEPTH of each are in flight. randsync is
+ * the same with a cache that writes at the end: blocks are read, DEPTH at a time,
+ * and then written, SYNC_DEPTH at a time and in the file's order; its rate counts
+ * the time of both.
+ *
+ * mem: so much memory is filled in turn, as a cache would. Without it each read
+ * lands where the one before has, which is in the processor's cache by then.
  *
  * "poll" spins on the completion ring instead of sleeping. Writes keep the
  * file's content valid (content.h), with generation GEN.
@@ -26,6 +32,7 @@
 #include <unistd.h>
 
 #define HUGE ((size_t)2 << 20)
+#define SYNC_DEPTH 128
 
 struct slot {
 	char *buf;
@@ -38,6 +45,11 @@ struct dev {
 	bool write, random, poll;
 	unsigned ways; /* 2: a store is a read and a write */
 	unsigned depth, nslots;
+	bool sync;     /* write what has been read, at the end */
+	uint64_t *read; /* which, if so */
+	size_t nread, read_max;
+	char *mem;     /* or NULL: a slot keeps its buffer */
+	uint64_t mem_blocks, mem_next;
 	uint64_t block, blocks, cursor, rng, gen, done, wrong, inflight;
 	struct io_uring ring;
 	struct slot *slots;
@@ -59,11 +71,24 @@ static uint64_t next_offset(struct dev *d)
 	return b * d->block;
 }
 
-static void submit(struct dev *d, struct slot *s)
+static void note_read(struct dev *d, uint64_t off)
+{
+	if (d->nread == d->read_max) {
+		d->read_max = d->read_max ? 2 * d->read_max : 1 << 16;
+		d->read = realloc(d->read, d->read_max * sizeof(*d->read));
+		if (!d->read)
+			fail("memory", 12);
+	}
+	d->read[d->nread++] = off;
+}
+
+static void submit_at(struct dev *d, struct slot *s, uint64_t off)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&d->ring);
 
-	s->off = next_offset(d);
+	s->off = off;
+	if (d->mem)
+		s->buf = d->mem + d->mem_next++ % d->mem_blocks * d->block;
 	if (s->write) {
 		fill_words(s->buf, d->block, s->off, d->gen);
 		io_uring_prep_write(sqe, d->fd, s->buf, (unsigned)d->block, s->off);
@@ -73,6 +98,15 @@ static void submit(struct dev *d, struct slot *s)
 	io_uring_sqe_set_data(sqe, s);
 	s->started = now_ns();
 	d->inflight++;
+}
+
+static void submit(struct dev *d, struct slot *s)
+{
+	uint64_t off = next_offset(d);
+
+	if (d->sync)
+		note_read(d, off);
+	submit_at(d, s, off);
 }
 
 static void complete(struct dev *d, struct io_uring_cqe *cqe)
@@ -106,12 +140,43 @@ static void reap(struct dev *d)
 	}
 }
 
+static int ascending(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* All that was read, once more. */
+static void write_back(struct dev *d)
+{
+	struct io_uring_cqe *cqe;
+	size_t at = 0;
+
+	qsort(d->read, d->nread, sizeof(*d->read), ascending);
+	for (unsigned i = 0; i < d->nslots && at < d->nread; i++) {
+		d->slots[i].write = true;
+		submit_at(d, &d->slots[i], d->read[at++]);
+	}
+	while (d->inflight) {
+		reap(d);
+		while (!io_uring_peek_cqe(&d->ring, &cqe)) {
+			struct slot *s = io_uring_cqe_get_data(cqe);
+
+			complete(d, cqe);
+			if (at < d->nread)
+				submit_at(d, s, d->read[at++]);
+		}
+	}
+	d->done /= 2;
+}
+
 static double run(struct dev *d, double seconds)
 {
 	uint64_t t0 = now_ns(), end = t0 + (uint64_t)(seconds * 1e9);
 	struct io_uring_cqe *cqe;
 
-	for (unsigned i = 0; i < d->nslots; i++)
+	for (unsigned i = 0; i < d->depth * d->ways; i++)
 		submit(d, &d->slots[i]);
 	while (d->inflight) {
 		reap(d);
@@ -123,6 +188,8 @@ static double run(struct dev *d, double seconds)
 				submit(d, s);
 		}
 	}
+	if (d->sync)
+		write_back(d);
 	if (d->write && fdatasync(d->fd))
 		fail("fdatasync", 5);
 	return (double)(now_ns() - t0) / 1e9;
@@ -150,7 +217,8 @@ static void open_dev(struct dev *d, const char *path)
 	d->slots = calloc(d->nslots, sizeof(*d->slots));
 	for (unsigned i = 0; i < d->nslots; i++) {
 		d->slots[i].buf = buffer(d->block);
-		d->slots[i].write = d->write && (d->ways == 1 || i % 2);
+		d->slots[i].write = d->write && !d->sync &&
+				    (d->ways == 1 || i % 2);
 	}
 	if (!d->blocks || io_uring_queue_init(d->nslots, &d->ring, 0))
 		fail("setup", 22);
@@ -161,23 +229,27 @@ int main(int argc, char **argv)
 	static struct dev d;
 	struct usage before, after;
 	double seconds, elapsed;
+	uint64_t mem = 0;
 	struct stat st;
 
 	if (argc < 6) {
-		fprintf(stderr, "devlimit FILE rand|seq|randwrite|seqwrite|randstore "
-			"DEPTH BLOCK SECONDS [poll] [GEN]\n");
+		fprintf(stderr, "devlimit FILE rand|seq|randwrite|seqwrite|randstore|"
+			"randsync DEPTH BLOCK SECONDS [poll] [mem=BYTES] [GEN]\n");
 		return 2;
 	}
 	d.ways = strstr(argv[2], "store") ? 2 : 1;
-	d.write = d.ways == 2 || strstr(argv[2], "write");
+	d.sync = strstr(argv[2], "sync");
+	d.write = d.ways == 2 || d.sync || strstr(argv[2], "write");
 	d.random = !strncmp(argv[2], "rand", 4);
 	d.depth = (unsigned)atoi(argv[3]);
-	d.nslots = d.depth * d.ways;
+	d.nslots = d.sync ? SYNC_DEPTH : d.depth * d.ways;
 	d.block = parse_size(argv[4]);
 	seconds = atof(argv[5]);
 	for (int i = 6; i < argc; i++) {
 		if (!strcmp(argv[i], "poll"))
 			d.poll = true;
+		else if (!strncmp(argv[i], "mem=", 4))
+			mem = parse_size(argv[i] + 4);
 		else
 			d.gen = parse_size(argv[i]);
 	}
@@ -185,14 +257,19 @@ int main(int argc, char **argv)
 		fail("depth or block", 22);
 	d.rng = now_ns();
 	open_dev(&d, argv[1]);
+	d.mem_blocks = mem / d.block;
+	if (mem && d.mem_blocks <= d.nslots)
+		fail("mem", 22);
+	if (mem)
+		d.mem = buffer(mem);
 	fstat(d.fd, &st);
 	usage_get(&before, st.st_dev);
 	elapsed = run(&d, seconds);
 	d.done /= d.ways;
 	usage_get(&after, st.st_dev);
-	printf("{\"what\":\"%s\",\"depth\":%u,\"block\":%lu,\"poll\":%s,"
+	printf("{\"what\":\"%s\",\"depth\":%u,\"block\":%lu,\"mem\":%lu,\"poll\":%s,"
 	       "\"elapsed_s\":%.6f,\"ops\":%lu,\"rate\":%.2f,\"bytes_per_s\":%.0f,"
-	       "\"wrong\":%lu", argv[2], d.depth, d.block, d.poll ? "true" : "false",
+	       "\"wrong\":%lu", argv[2], d.depth, d.block, mem, d.poll ? "true" : "false",
 	       elapsed, d.done, (double)d.done / elapsed,
 	       (double)(d.done * d.block) / elapsed, d.wrong);
 	printf(",\"lat_ns\":{\"p50\":%lu,\"p99\":%lu,\"p999\":%lu,\"max\":%lu}",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Medians, ratios against their targets, and the table."""
+from math import inf
 from statistics import median
 
 from . import nullstore
@@ -23,10 +24,10 @@ def spread(vals):
             "n": len(vals)}
 
 
-def device_rate(device, what, depth, poll=False):
+def device_rate(device, what, depth, options=()):
     vals = [d["result"]["rate"] for d in device
             if d["result"]["what"] == what and d["result"]["depth"] == depth
-            and d["result"]["poll"] == poll]
+            and tuple(d["options"]) == options]
     if not vals:
         return None
     pages = 512 if what.startswith("seq") else 1  # blocks of 2 MiB
@@ -46,6 +47,10 @@ def extra_targets(row, w, runs, device, out):
         if limit:
             out["device_share"] = median(ours) / limit
             out["device_share_target"] = least
+    bounds = [(device_rate(device, *key) or 0) * factor for key, factor in row.bound]
+    if ours and any(bounds):
+        out["bound"] = max(bounds)
+        out["bound_share"] = median(ours) / out["bound"]
     if row.most_cpu:
         out["cpus"] = median(values(runs, w.name, "preloaded", cpu_share) or [0])
         out["cpus_target"] = row.most_cpu
@@ -111,6 +116,9 @@ def ratio_cell(row, shape):
     if r["target"] is None:
         return f"{r['measured']:.2f}x"
     mark = "" if r["measured"] >= r["target"] else " **missed**"
+    if mark and row.get("bound", inf) < r["target"] * row["shapes"][shape]["median"]:
+        most = row["bound"] / row["shapes"][shape]["median"]
+        mark = f" **missed**, the device allows {most:.2f}x"
     return f"{r['measured']:.2f}x (>= {r['target']:.2f}){mark}"
 
 
@@ -123,6 +131,8 @@ def notes(row):
             ok = row["device_share"] >= least
             text += f" (>= {least:.0%}){'' if ok else ' **missed**'}"
         out.append(text)
+    if "bound_share" in row:
+        out.append(f"{row['bound_share']:.0%} of what it allows")
     if "cpus" in row:
         ok = row["cpus"] <= row["cpus_target"]
         out.append(f"CPU {row['cpus']:.2f} (<= {row['cpus_target']})"
@@ -167,16 +177,21 @@ def markdown(doc):
     return "\n".join(out) + "\n"
 
 
+def said(options):
+    words = {"poll": " polled", "mem": ", into as much memory as the cache has"}
+    return "".join(words.get(k, "") for k in options)
+
+
 def device_lines(device):
     seen, out = [], []
     for d in device:
         r = d["result"]
-        key = (r["what"], r["depth"], r["poll"])
+        key = (r["what"], r["depth"], tuple(d["options"]))
         if key in seen:
             continue
         seen.append(key)
         x = device_rate(device, *key)
-        out.append(f"| {key[0]} | {key[1]}{' polled' * key[2]} | {x / 1e3:,.1f} | "
+        out.append(f"| {key[0]} | {key[1]}{said(key[2])} | {x / 1e3:,.1f} | "
                    f"{x * 4096 / (1 << 30):.2f} |")
     if not out:
         return []

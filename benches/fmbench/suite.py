@@ -7,12 +7,19 @@ import tempfile
 
 from . import system, workloads
 
-DEVICE_RUNS = [("rand", 1, "4K", False), ("rand", 1, "4K", True),
-               ("rand", 2, "4K", False), ("rand", 8, "4K", False),
-               ("rand", 32, "4K", False), ("rand", 128, "4K", False),
-               ("seq", 4, "2M", False),
-               ("randwrite", 16, "4K", False), ("seqwrite", 4, "2M", False),
-               ("randstore", 2, "4K", False), ("randstore", 16, "4K", False)]
+# What, depth, block, options. "mem": into as much memory as the cache has, "2": for
+# twice the time.
+DEVICE_RUNS = [("rand", 1, "4K", ()), ("rand", 1, "4K", ("poll",)),
+               ("rand", 2, "4K", ()), ("rand", 2, "4K", ("poll",)),
+               ("rand", 8, "4K", ()), ("rand", 8, "4K", ("poll",)),
+               ("rand", 32, "4K", ()), ("rand", 128, "4K", ()),
+               ("seq", 4, "2M", ()), ("seq", 4, "2M", ("mem", "2")),
+               ("randwrite", 16, "4K", ()), ("seqwrite", 4, "2M", ()),
+               ("randstore", 2, "4K", ()), ("randstore", 16, "4K", ()),
+               ("randsync", 2, "4K", ("2",)), ("randsync", 16, "4K", ("2",))]
+
+
+HUGE = 2 << 20
 
 
 class DataFile:
@@ -143,18 +150,20 @@ class Suite:
               "  ".join(t[1] for t in line), flush=True)
 
     def device_limit(self, rnd):
-        for what, depth, block, poll in DEVICE_RUNS:
+        for what, depth, block, options in DEVICE_RUNS:
             gen = self.data.next() if what not in ("rand", "seq") else self.data.gen
+            more = {"poll": "poll", "mem": f"mem={self.m.cache // HUGE * HUGE}"}
+            seconds = min(1.0, self.opts.seconds) * (2 if "2" in options else 1)
             argv = [self.m.tool("devlimit"), self.data.path, what, str(depth),
-                    block, str(min(1.0, self.opts.seconds))]
-            run = self.m.run(argv + ["poll"] * poll + [str(gen)], limit=False)
-            run["round"] = rnd
+                    block, str(seconds), *(more[k] for k in options if k in more)]
+            run = self.m.run(argv + [str(gen)], limit=False)
+            run.update(round=rnd, options=list(options))
             r = run["result"]
             if run["exit"] or not r or r["wrong"]:
                 self.problem(f"devlimit {what}: exit {run['exit']}: {run['stderr']}")
                 continue
             self.device.append(run)
-            print(f"  device {what} depth {depth}{' polled' * poll}: "
+            print(f"  device {what} depth {depth} {' '.join(options)}: "
                   f"{r['rate'] / 1e3:.1f} k/s, {r['bytes_per_s'] / (1 << 30):.2f} GiB/s",
                   flush=True)
 
