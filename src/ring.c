@@ -41,9 +41,11 @@ uint32_t fm_rings_most_open(void)
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
 {
 	/* Completions wait for a system call of the thread instead of being
-	 * announced by an interrupt: who waits here makes one (Linux 5.19). */
+	 * announced by an interrupt: who sleeps here makes one, who polls is told
+	 * by a flag that it is time for it (Linux 5.19). */
 	struct io_uring_params p = {
-		.flags = IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN,
+		.flags = IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN |
+			 IORING_SETUP_TASKRUN_FLAG,
 	};
 	int err = io_uring_queue_init_params(entries, r, &p);
 
