@@ -429,6 +429,8 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 		return false;
 	if (!bits)
 		return true;
+	if (!fm_rewrite_on())
+		return false;
 	b = fm_bounce_get();
 	ok = fm_load_cached(r->file, r->first, n, b->mem) == (long)n &&
 	     rewrite_runs(m, r->first, bits, b->mem);
@@ -457,17 +459,16 @@ static void note_reload(struct fm_map *m)
 	atomic_fetch_add(&f->reloads, 1);
 }
 
-static void renew_map(struct fm_map *m, struct stale *d, bool again, bool rewrite)
+static void renew_map(struct fm_map *m, struct stale *d, bool again)
 {
-	if (rewrite && rewrite_map(m, d->range))
+	if (again && rewrite_map(m, d->range))
 		return;
 	d->gone = 0;
 	drop_in_map(m, d);
 	if (!again || !d->gone || d->pinned)
 		return;
 	reload(m, d);
-	if (rewrite)
-		note_reload(m);
+	note_reload(m);
 }
 
 static void forget_states(const struct fm_range *r, bool discard)
@@ -489,7 +490,6 @@ static bool renew(const struct fm_range *r, bool discard)
 {
 	const bool again = r->cached && r->stop - r->first <= RELOAD &&
 			   !discard;
-	const bool rewrite = again && fm_rewrite_on();
 	struct fm_map *m = atomic_load(&r->file->maps);
 	struct stale d = {
 		.range = r,
@@ -499,7 +499,7 @@ static bool renew(const struct fm_range *r, bool discard)
 	};
 
 	for (; m; m = atomic_load(&m->file_next))
-		renew_map(m, &d, again, rewrite);
+		renew_map(m, &d, again);
 	if (!d.pinned)
 		forget_states(r, discard);
 	return !d.pinned;

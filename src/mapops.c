@@ -129,15 +129,24 @@ static void unlock_touched(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(fm_file_page(m->file, m->pgoff + i));
 }
 
-/* Every touched page of m, with no write-back in flight. */
+void fm_map_lock_part(struct fm_map *m, uint64_t lo, uint64_t hi)
+{
+	fm_map_each(m, lo, hi, lock_idle, NULL);
+}
+
+void fm_map_unlock_part(struct fm_map *m, uint64_t lo, uint64_t hi)
+{
+	fm_map_each(m, lo, hi, unlock_touched, NULL);
+}
+
 static void lock_pages(struct fm_map *m)
 {
-	fm_map_each(m, 0, fm_map_pages(m), lock_idle, NULL);
+	fm_map_lock_part(m, 0, fm_map_pages(m));
 }
 
 void fm_map_unlock_pages(struct fm_map *m)
 {
-	fm_map_each(m, 0, fm_map_pages(m), unlock_touched, NULL);
+	fm_map_unlock_part(m, 0, fm_map_pages(m));
 }
 
 /* ---- munmap ----------------------------------------------------------- */

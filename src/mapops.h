@@ -44,6 +44,10 @@ int fm_munmap_locked(uintptr_t a, size_t len);
 
 /* What fm_map_lock has locked. */
 void fm_map_unlock_pages(struct fm_map *m);
+/* Every touched page of [lo, hi), with no write-back in flight; and what that has
+ * locked. */
+void fm_map_lock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
+void fm_map_unlock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
 
 /* Make [start, end) unmanaged: flush, radix, objects. Its memory stays, empty; who
  * touches it waits. The caller maps something else there next. */

@@ -74,26 +74,41 @@ bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n)
 
 /* ---- whose memory it is ------------------------------------------------- */
 
-static void cover_page(struct fm_map *m, uint64_t i, void *arg)
+#define PART 512 /* pages protected by one call */
+
+/* Up to the next page that has been stored to, which stays as it is, or is not locked:
+ * one that is being stored to for the first time. */
+static int cover_run(struct fm_map *m, uint64_t *i, uint64_t hi)
 {
-	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	uint64_t lo = *i;
 	int err = 0;
 
-	fm_page_lock(p);
-	if ((fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE)) == PM_PRESENT)
-		err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
-	fm_page_unlock(p);
-	if (err)
-		*(int *)arg = err;
+	while (*i < hi && (fm_mode(m, *i) & (PM_LOCKED | PM_WRITABLE)) == PM_LOCKED)
+		++*i;
+	if (*i > lo) /* what is not there takes no harm */
+		err = fm_uffd_protect(fm_map_addr(m, lo),
+				      (*i - lo) << FM_PAGE_SHIFT, true);
+	++*i;
+	return err;
 }
 
 int fm_rewrite_cover(struct fm_map *m, void *arg)
 {
+	uint64_t pages = fm_map_pages(m);
 	int err = 0;
 
 	(void)arg;
-	if (m->shared && atomic_load(&m->modes->bare))
-		fm_map_each(m, 0, fm_map_pages(m), cover_page, &err);
+	if (!m->shared || !atomic_load(&m->modes->bare))
+		return 0;
+	for (uint64_t lo = 0, hi; lo < pages && !err; lo = hi) {
+		uint64_t i = lo;
+
+		hi = fm_least(lo + PART, pages);
+		fm_map_lock_part(m, lo, hi);
+		while (i < hi && !err)
+			err = cover_run(m, &i, hi);
+		fm_map_unlock_part(m, lo, hi);
+	}
 	return err;
 }
 
@@ -102,6 +117,8 @@ void fm_rewrite_tighten(struct fm_file *f)
 	struct fm_map *m;
 	uint64_t old;
 
+	if (!fm_rewrite_on())
+		return;
 	fm_space_lock(&old);
 	for (m = atomic_load(&f->maps); m; m = atomic_load(&m->file_next))
 		if (m->shared && atomic_load(&m->prot) == PROT_READ &&
