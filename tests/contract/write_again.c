@@ -4,11 +4,11 @@
  * no store beside the written bytes is lost. */
 #include "ct.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/uio.h>
 
 #define PAGES 160
+#include "heads.h"
+
 #define N (PAGES * PAGE)
 #define SHIFT 5 /* pages: where the second mapping begins */
 #define OWN 7   /* every seventh page has a private copy */
@@ -165,35 +165,7 @@ static void alone(void)
 
 /* ---- several threads ----------------------------------------------------- */
 
-/* Of a page: words [0, 64) are written by write(2), its last word is stored to,
- * both with a number that only grows. */
-#define LAST (PAGE / 8 - 1)
-#define HEAD 64
-static _Atomic uint64_t written[PAGES], kept[PAGES];
-static _Atomic int stop;
-static _Atomic long old, torn;
-static int shared_fd;
-
-static volatile uint64_t *page(const char *map, size_t p)
-{
-	return (volatile uint64_t *)(map + p * PAGE);
-}
-
-static void *writer(void *arg)
-{
-	uint64_t head[HEAD];
-
-	for (uint64_t v = 1; !stop; v++) {
-		size_t p = (v * 31 % (PAGES / 2)) * 2 + (arg != NULL);
-
-		for (int i = 0; i < HEAD; i++)
-			head[i] = v;
-		ct_pwrite(shared_fd, head, sizeof(head), (off_t)(p * PAGE));
-		atomic_store(&written[p], v);
-		old += page(seen, p)[0] != v || page(seen, p)[HEAD - 1] != v;
-	}
-	return NULL;
-}
+static _Atomic long torn;
 
 static void *storer(void *arg CT_UNUSED)
 {
@@ -220,36 +192,15 @@ static void *looker(void *arg CT_UNUSED)
 
 static void together(bool one_map)
 {
-	void *(*const run[])(void *) = { writer, writer, storer, looker };
-	pthread_t t[4];
-	uint64_t last[2];
-	int lost = 0;
+	void *(*const run[])(void *) = { head_writer, head_writer, storer, looker };
+	int fd = ct_file(one_map ? "one" : "two", N), lost;
 
-	shared_fd = ct_file(one_map ? "one" : "two", N);
-	for (size_t p = 0; p < PAGES; p++) {
-		static const char none[PAGE];
-
-		ct_pwrite(shared_fd, none, PAGE, (off_t)(p * PAGE));
-		written[p] = 0;
-		kept[p] = 0;
-	}
-	stored = ct_map(shared_fd, N, RW, MAP_SHARED, 0);
-	seen = one_map ? stored : ct_map(shared_fd, N, PROT_READ, MAP_SHARED, 0);
-	old = torn = 0;
-	stop = 0;
-	for (size_t i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, run[i], i == 1 ? &t : NULL);
-	usleep(700000);
-	stop = 1;
-	for (size_t i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
-	for (size_t p = 0; p < PAGES; p++) {
-		if (pread(shared_fd, &last[0], 8, (off_t)(p * PAGE)) != 8 ||
-		    pread(shared_fd, &last[1], 8,
-			  (off_t)(p * PAGE + LAST * 8)) != 8)
-			ct_die("pread");
-		lost += last[0] != written[p] || last[1] != kept[p];
-	}
+	heads_begin(fd);
+	stored = ct_map(fd, N, RW, MAP_SHARED, 0);
+	seen = one_map ? stored : ct_map(fd, N, PROT_READ, MAP_SHARED, 0);
+	heads_map = seen;
+	torn = 0;
+	lost = heads_run(run, 4, 700000);
 	say("C43 %s: %ld old, %ld stores unseen, %d lost",
 	    one_map ? "one mapping" : "two", (long)old, (long)torn, lost);
 }

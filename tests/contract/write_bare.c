@@ -4,14 +4,12 @@
  * what was written at once; no store is lost; what may not be stored to is not. */
 #include "ct.h"
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdatomic.h>
 
 #define PAGES 1280 /* 5 MiB: room for 2 MiB frames */
+#include "heads.h"
 #define N ((size_t)PAGES * PAGE)
-#define LAST (PAGE / 8 - 1)
 
 static unsigned char model[N];
 static char *map;
@@ -130,33 +128,7 @@ static void turns(void)
 
 /* ---- several threads ---------------------------------------------------- */
 
-/* Words [0, 64) of a page are written by write(2), its last one is stored to while it
- * may be; both with a number that only grows. */
-#define HEAD 64
-static _Atomic uint64_t written[PAGES], kept[PAGES];
-static _Atomic int stop;
-static _Atomic long old, unseen;
-
-static volatile uint64_t *page(size_t p)
-{
-	return (volatile uint64_t *)(map + p * PAGE);
-}
-
-static void *writer(void *arg)
-{
-	uint64_t head[HEAD];
-
-	for (uint64_t v = 1; !stop; v++) {
-		size_t p = (v * 31 % (PAGES / 2)) * 2 + (arg != NULL);
-
-		for (int i = 0; i < HEAD; i++)
-			head[i] = v;
-		ct_pwrite(fd, head, sizeof(head), (off_t)(p * PAGE));
-		atomic_store(&written[p], v);
-		old += page(p)[0] != v || page(p)[HEAD - 1] != v;
-	}
-	return NULL;
-}
+static _Atomic long unseen;
 
 #define RUN 16
 
@@ -168,7 +140,7 @@ static void *toggler(void *arg CT_UNUSED)
 		if (mprotect(map + p * PAGE, RUN * PAGE, RW))
 			ct_die("mprotect");
 		for (size_t k = p; k < p + RUN; k += 1 + v % 5) {
-			page(k)[LAST] = v;
+			page(map, k)[LAST] = v;
 			atomic_store(&kept[k], v);
 		}
 		if (mprotect(map + p * PAGE, RUN * PAGE, PROT_READ))
@@ -183,37 +155,21 @@ static void *looker(void *arg CT_UNUSED)
 		size_t p = k * 13 % PAGES;
 		uint64_t w = written[p], s = kept[p];
 
-		old += page(p)[0] < w;
-		unseen += page(p)[LAST] < s;
+		old += page(map, p)[0] < w;
+		unseen += page(map, p)[LAST] < s;
 	}
 	return NULL;
 }
 
 static void together(void)
 {
-	void *(*const run[])(void *) = { writer, writer, toggler, looker };
-	uint64_t last[2];
-	pthread_t t[4];
-	int lost = 0;
+	void *(*const run[])(void *) = { head_writer, head_writer, toggler, looker };
+	int lost;
 
 	open_map("threads");
-	for (size_t p = 0; p < PAGES; p++) {
-		static const char none[PAGE];
-
-		ct_pwrite(fd, none, PAGE, (off_t)(p * PAGE));
-	}
-	for (size_t i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, run[i], i == 1 ? &t : NULL);
-	usleep(900000);
-	stop = 1;
-	for (size_t i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
-	for (size_t p = 0; p < PAGES; p++) {
-		if (pread(fd, &last[0], 8, (off_t)(p * PAGE)) != 8 ||
-		    pread(fd, &last[1], 8, (off_t)(p * PAGE + LAST * 8)) != 8)
-			ct_die("pread");
-		lost += last[0] != written[p] || last[1] != kept[p];
-	}
+	heads_map = map;
+	heads_begin(fd);
+	lost = heads_run(run, 4, 900000);
 	say("C84 threads: %ld old, %ld stores unseen, %d lost", (long)old,
 	    (long)unseen, lost);
 }
