@@ -394,7 +394,8 @@ static bool plain_copies(struct fm_map *m, const struct fm_range *r,
 
 		if (!(mode & PM_PRESENT))
 			continue;
-		if (mode & (PM_WRITABLE | PM_OWN | PM_LAZY))
+		if ((mode & (PM_WRITABLE | PM_OWN | PM_LAZY)) ||
+		    is_refused(m->file, fp, false))
 			return false;
 		*ret |= 1ull << (fp - r->first);
 	}
