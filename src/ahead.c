@@ -65,14 +65,17 @@ static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
-static FM_FAULT uint64_t strided_part(const struct fm_map *m)
+static FM_FAULT bool is_strided(const struct fm_one *s)
 {
-	const struct fm_stream *st = atomic_load(&m->streams);
+	return s->step != 1 && s->step != -1;
+}
+
+static FM_FAULT uint64_t strided_part(const struct fm_stream *st)
+{
 	uint64_t n = 0;
 
 	for (int k = 0; k < FM_STREAMS; k++)
-		n += fm_stream_lately(st, &st->s[k]) &&
-		     distance(st->s[k].step, 0) != 1;
+		n += fm_stream_lately(st, &st->s[k]) && is_strided(&st->s[k]);
 	return STRIDED / (n ? n : 1);
 }
 
@@ -80,11 +83,14 @@ static FM_FAULT uint64_t strided_part(const struct fm_map *m)
 static FM_FAULT uint64_t reach(const struct fm_map *m, const struct fm_one *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;
-	uint64_t part = fair_part(atomic_load(&m->streams));
+	const struct fm_stream *st = atomic_load(&m->streams);
+	uint64_t part = fair_part(st);
 	uint8_t advice = atomic_load(&m->advice);
 
 	if (part && most > part)
 		most = part;
+	if (is_strided(s))
+		most = fm_least(most, strided_part(st));
 	if (advice == MADV_SEQUENTIAL)
 		return most;
 	if (advice == MADV_RANDOM && s->passed <= PROVEN)
@@ -198,9 +204,9 @@ static FM_FAULT void push(struct fm_map *m, struct fm_one *s)
 		if (s->edge < 0 || s->edge >= stop)
 			return;
 		ahead = distance(s->edge, s->pos);
-		if (s->step != 1 && s->step != -1) {
+		if (is_strided(s)) {
 			ahead /= distance(s->step, 0);
-			if (ahead > strided_part(m) || ahead > most)
+			if (ahead > most)
 				return;
 			ok = push_strided(m, s);
 		} else {

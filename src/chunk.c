@@ -29,7 +29,6 @@
 struct fm_chunk fm_chunks[FM_CHUNKS];
 struct fm_lock fm_chunk_lock;
 static _Atomic uint32_t top;      /* those from here on are CH_FREE */
-static _Atomic uint32_t used;     /* chunks not CH_FREE */
 static char *pieces;
 static uint32_t pieces_free[WORDS]; /* bitmap */
 static bool on;
@@ -111,7 +110,6 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 	c->stamp = fm_now_ms();
 	atomic_store(&c->dead, false);
 	atomic_store(&c->state, CH_PREP);
-	atomic_fetch_add(&used, 1);
 	return c;
 }
 
@@ -151,7 +149,6 @@ FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 	fm_chunk_set_state(c, CH_FREE);
 	while (top && atomic_load(&fm_chunks[top - 1].state) == CH_FREE)
 		top--;
-	atomic_fetch_sub(&used, 1);
 	fm_unlock(&fm_chunk_lock);
 }
 
@@ -459,7 +456,7 @@ FM_FAULT bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 
 FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
 {
-	if (!atomic_load(&used))
+	if (!fm_chunk_top())
 		return;
 	fm_lock(&fm_chunk_lock);
 	for (int k = 0; k < fm_chunk_top(); k++)
@@ -470,7 +467,7 @@ FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
 
 void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 {
-	while (atomic_load(&used)) {
+	while (fm_chunk_top()) {
 		struct fm_chunk *c = NULL;
 		uint32_t s = CH_FREE;
 
@@ -533,5 +530,4 @@ void fm_chunk_reset(void)
 	fm_chunk_thread_reset();
 	fm_standby_reset();
 	fm_lock_reset(&fm_chunk_lock);
-	atomic_store(&used, 0);
 }

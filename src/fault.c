@@ -440,14 +440,9 @@ static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
 		fm_sys_sleep(&pause);
 		return true;
 	}
-	if (fm_space_find(a) == m && !atomic_load(&m->vma_prot)) {
-		if (fm_sys_mprotect((void *)atomic_load(&m->start),
-				    atomic_load(&m->end) - atomic_load(&m->start),
-				    atomic_load(&m->prot))) /* one vma with others */
-			*ret = FM_FAULT_SEGV;
-		else
-			atomic_store(&m->vma_prot, true);
-	}
+	if (fm_space_find(a) == m && !atomic_load(&m->vma_prot) &&
+	    fm_map_make_exact(m)) /* one vma with others */
+		*ret = FM_FAULT_SEGV;
 	fm_space_unlock(&mask);
 	return true;
 }

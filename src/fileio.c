@@ -342,39 +342,55 @@ static uint64_t put_back(struct fm_map *m, uint64_t fp, uint64_t stop,
 	return done < 0 ? 0 : (uint64_t)done;
 }
 
-/* Bits [lo, hi) of `gone` tell what of the buffer is wanted. */
-static uint64_t put_back_all(struct fm_map *m, const struct stale *d,
-			     unsigned lo, unsigned hi, const char *mem)
+/* Takes the lowest run of set bits out of *bits, of which some are set: where it
+ * begins, and its length. */
+static unsigned take_run(uint64_t *bits, unsigned *ret_n)
 {
-	uint64_t done = 0, first = d->range->first;
+	unsigned lo = (unsigned)__builtin_ctzll(*bits);
+	uint64_t gap = ~(*bits >> lo);
+	unsigned n = gap ? (unsigned)__builtin_ctzll(gap) : RELOAD;
 
-	for (unsigned k = lo, end; k < hi; k = end) {
-		bool was = d->gone >> k & 1;
+	*bits = lo + n < RELOAD ? *bits >> (lo + n) << (lo + n) : 0;
+	*ret_n = n;
+	return lo;
+}
 
-		for (end = k + 1; end < hi && (d->gone >> end & 1) == was;)
-			end++;
-		if (was)
-			done += put_back(m, first + k, first + end,
-					 mem + ((k - lo) << FM_PAGE_SHIFT));
+/* What the page cache has of those pages of the range, if that takes no waiting; mem is
+ * that of the first page. */
+static bool load_named(const struct fm_range *r, uint64_t bits, char *mem)
+{
+	unsigned lo = (unsigned)__builtin_ctzll(bits);
+	unsigned hi = RELOAD - (unsigned)__builtin_clzll(bits);
+
+	return fm_load_cached(r->file, r->first + lo, hi - lo,
+			      mem + ((size_t)lo << FM_PAGE_SHIFT)) == hi - lo;
+}
+
+static uint64_t put_back_all(struct fm_map *m, uint64_t first, uint64_t bits,
+			     const char *mem)
+{
+	uint64_t done = 0;
+
+	while (bits) {
+		unsigned n, lo = take_run(&bits, &n);
+
+		done += put_back(m, first + lo, first + lo + n,
+				 mem + ((size_t)lo << FM_PAGE_SHIFT));
 	}
 	return done;
 }
 
 /* What was dropped of m has just been written through the page cache: take it
- * from there, if that takes no waiting. Under the same page locks, so that it is
- * a load like any other. */
+ * from there. Under the same page locks, so that it is a load like any other. */
 static void reload(struct fm_map *m, const struct stale *d)
 {
-	unsigned lo = (unsigned)__builtin_ctzll(d->gone);
-	unsigned hi = RELOAD - (unsigned)__builtin_clzll(d->gone);
 	uint64_t n = (unsigned)__builtin_popcountll(d->gone);
 	struct fm_bounce *b;
 
 	fm_cache_charge(n);
 	b = fm_bounce_get(); /* who has one does not wait for memory */
-	if (fm_load_cached(m->file, d->range->first + lo, hi - lo, b->mem) ==
-	    hi - lo)
-		n -= put_back_all(m, d, lo, hi, b->mem);
+	if (load_named(d->range, d->gone, b->mem))
+		n -= put_back_all(m, d->range->first, d->gone, b->mem);
 	fm_bounce_put(b);
 	fm_cache_uncharge(n);
 }
@@ -402,18 +418,15 @@ static bool plain_copies(struct fm_map *m, const struct fm_range *r,
 	return true;
 }
 
-static bool rewrite_runs(struct fm_map *m, uint64_t fp, uint64_t bits,
+static bool rewrite_runs(struct fm_map *m, uint64_t first, uint64_t bits,
 			 const char *mem)
 {
 	while (bits) {
-		unsigned lo = (unsigned)__builtin_ctzll(bits);
-		uint64_t gap = ~(bits >> lo);
-		unsigned n = gap ? (unsigned)__builtin_ctzll(gap) : RELOAD;
+		unsigned n, lo = take_run(&bits, &n);
 
-		if (!fm_rewrite(m, fp + lo - m->pgoff,
+		if (!fm_rewrite(m, first + lo - m->pgoff,
 				mem + ((size_t)lo << FM_PAGE_SHIFT), n))
 			return false;
-		bits = n + lo < RELOAD ? bits >> (lo + n) << (lo + n) : 0;
 	}
 	return true;
 }
@@ -422,8 +435,8 @@ static bool rewrite_runs(struct fm_map *m, uint64_t fp, uint64_t bits,
  * them as its buffer sees them change, as it would natively. False: drop them. */
 static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 {
-	uint64_t n = r->stop - r->first, bits;
 	struct fm_bounce *b;
+	uint64_t bits;
 	bool ok;
 
 	if (!fm_rewritable(m) || !plain_copies(m, r, &bits))
@@ -433,7 +446,7 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 	if (!fm_rewrite_on())
 		return false;
 	b = fm_bounce_get();
-	ok = fm_load_cached(r->file, r->first, n, b->mem) == (long)n &&
+	ok = load_named(r, bits, b->mem) &&
 	     rewrite_runs(m, r->first, bits, b->mem);
 	fm_bounce_put(b);
 	if (ok)
@@ -450,8 +463,7 @@ static void note_reload(struct fm_map *m)
 	struct fm_file *f = m->file;
 	uint64_t now = atomic_load(&f->changed_ms);
 
-	if (!m->shared || atomic_load(&m->prot) != PROT_READ ||
-	    atomic_load(&m->vma_prot))
+	if (!fm_rewrite_loose(m))
 		return;
 	if (now - atomic_load(&f->reloads_from) > 1000) {
 		atomic_store(&f->reloads_from, now);

@@ -252,7 +252,7 @@ static bool still_dirty(struct fm_map *m)
 	return m->shared && fm_dirty_next(m->file, m->pgoff, end) < end;
 }
 
-static int protect_map(struct fm_map *m, void *arg)
+static FM_FAULT int protect_map(struct fm_map *m, void *arg)
 {
 	int prot = *(int *)arg;
 
@@ -284,13 +284,19 @@ static int settle_map(struct fm_map *m, void *arg)
 	return fails_for_good(err) ? 0 : err; /* said already; goes with the memory */
 }
 
+FM_FAULT int fm_map_make_exact(struct fm_map *m)
+{
+	int prot = atomic_load(&m->prot), err = protect_map(m, &prot);
+
+	if (!err)
+		atomic_store(&m->vma_prot, true);
+	return err;
+}
+
 int fm_map_reopen(struct fm_map *m, void *arg)
 {
-	int prot = atomic_load(&m->prot);
-
 	(void)arg;
-	if (!protect_map(m, &prot))
-		atomic_store(&m->vma_prot, true);
+	fm_map_make_exact(m);
 	return 0;
 }
 

@@ -121,8 +121,7 @@ void fm_rewrite_tighten(struct fm_file *f)
 		return;
 	fm_space_lock(&old);
 	for (m = atomic_load(&f->maps); m; m = atomic_load(&m->file_next))
-		if (m->shared && atomic_load(&m->prot) == PROT_READ &&
-		    !atomic_load(&m->vma_prot))
-			fm_map_reopen(m, NULL);
+		if (fm_rewrite_loose(m))
+			fm_map_make_exact(m);
 	fm_space_unlock(&old);
 }

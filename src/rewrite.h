@@ -21,8 +21,9 @@
 
 #include "map.h"
 
-/* Under the space lock, when the engine starts; without it, or where the kernel
- * does not let us, all of this is off. */
+/* Under the space lock, when the engine starts, and not when it is needed: what is
+ * opened is the lowest free number for a moment, on which the program may rely by
+ * then. Where the kernel does not let us, all of this is off. */
 void fm_rewrite_start(void);
 void fm_rewrite_reset(void); /* child of fork: it is the parent's memory */
 /* [any] Is it on, for this thread, now? One system call or two. */
@@ -35,6 +36,12 @@ static inline bool fm_rewritable(const struct fm_map *m)
 {
 	return m->shared && atomic_load(&m->vma_prot) &&
 	       (atomic_load(&m->prot) & (PROT_READ | PROT_WRITE)) == PROT_READ;
+}
+/* Or one that could be, if 2 MiB frames did not move in there? */
+static inline bool fm_rewrite_loose(const struct fm_map *m)
+{
+	return m->shared && !atomic_load(&m->vma_prot) &&
+	       atomic_load(&m->prot) == PROT_READ;
 }
 /* [fault] Page locked: may it be installed without write protection? */
 static inline bool fm_rewrite_bare(const struct fm_map *m)
