@@ -47,7 +47,8 @@ struct dev {
 	unsigned depth, nslots;
 	bool sync;     /* write what has been read, at the end */
 	uint64_t *read; /* which, if so */
-	size_t nread, read_max;
+	size_t nread, read_max, nwritten;
+	uint64_t end;  /* of reading, ns */
 	char *mem;     /* or NULL: a slot keeps its buffer */
 	uint64_t mem_blocks, mem_next;
 	uint64_t block, blocks, cursor, rng, gen, done, wrong, inflight;
@@ -147,47 +148,53 @@ static int ascending(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* All that was read, once more. */
-static void write_back(struct dev *d)
+/* Until nothing is in flight: `again` may submit what is done once more. */
+static void drain(struct dev *d, void (*again)(struct dev *, struct slot *))
 {
 	struct io_uring_cqe *cqe;
-	size_t at = 0;
 
-	qsort(d->read, d->nread, sizeof(*d->read), ascending);
-	for (unsigned i = 0; i < d->nslots && at < d->nread; i++) {
-		d->slots[i].write = true;
-		submit_at(d, &d->slots[i], d->read[at++]);
-	}
 	while (d->inflight) {
 		reap(d);
 		while (!io_uring_peek_cqe(&d->ring, &cqe)) {
 			struct slot *s = io_uring_cqe_get_data(cqe);
 
 			complete(d, cqe);
-			if (at < d->nread)
-				submit_at(d, s, d->read[at++]);
+			again(d, s);
 		}
 	}
+}
+
+static void until_the_end(struct dev *d, struct slot *s)
+{
+	if (now_ns() < d->end)
+		submit(d, s);
+}
+
+static void next_write(struct dev *d, struct slot *s)
+{
+	s->write = true;
+	if (d->nwritten < d->nread)
+		submit_at(d, s, d->read[d->nwritten++]);
+}
+
+/* All that was read, once more. */
+static void write_back(struct dev *d)
+{
+	qsort(d->read, d->nread, sizeof(*d->read), ascending);
+	for (unsigned i = 0; i < d->nslots; i++)
+		next_write(d, &d->slots[i]);
+	drain(d, next_write);
 	d->done /= 2;
 }
 
 static double run(struct dev *d, double seconds)
 {
-	uint64_t t0 = now_ns(), end = t0 + (uint64_t)(seconds * 1e9);
-	struct io_uring_cqe *cqe;
+	uint64_t t0 = now_ns();
 
+	d->end = t0 + (uint64_t)(seconds * 1e9);
 	for (unsigned i = 0; i < d->depth * d->ways; i++)
 		submit(d, &d->slots[i]);
-	while (d->inflight) {
-		reap(d);
-		while (!io_uring_peek_cqe(&d->ring, &cqe)) {
-			struct slot *s = io_uring_cqe_get_data(cqe);
-
-			complete(d, cqe);
-			if (now_ns() < end)
-				submit(d, s);
-		}
-	}
+	drain(d, until_the_end);
 	if (d->sync)
 		write_back(d);
 	if (d->write && fdatasync(d->fd))

@@ -24,10 +24,10 @@ def spread(vals):
             "n": len(vals)}
 
 
-def device_rate(device, what, depth, options=()):
+def device_rate(device, what, depth, option=""):
     vals = [d["result"]["rate"] for d in device
             if d["result"]["what"] == what and d["result"]["depth"] == depth
-            and tuple(d["options"]) == options]
+            and d["option"] == option]
     if not vals:
         return None
     pages = 512 if what.startswith("seq") else 1  # blocks of 2 MiB
@@ -177,21 +177,19 @@ def markdown(doc):
     return "\n".join(out) + "\n"
 
 
-def said(options):
-    words = {"poll": " polled", "mem": ", into as much memory as the cache has"}
-    return "".join(words.get(k, "") for k in options)
+OPTIONS = {"": "", "poll": " polled", "mem": ", into as much memory as the cache has"}
 
 
 def device_lines(device):
     seen, out = [], []
     for d in device:
         r = d["result"]
-        key = (r["what"], r["depth"], tuple(d["options"]))
+        key = (r["what"], r["depth"], d["option"])
         if key in seen:
             continue
         seen.append(key)
         x = device_rate(device, *key)
-        out.append(f"| {key[0]} | {key[1]}{said(key[2])} | {x / 1e3:,.1f} | "
+        out.append(f"| {key[0]} | {key[1]}{OPTIONS[key[2]]} | {x / 1e3:,.1f} | "
                    f"{x * 4096 / (1 << 30):.2f} |")
     if not out:
         return []

@@ -7,18 +7,15 @@ import tempfile
 
 from . import system, workloads
 
-# What, depth, block, options. "mem": into as much memory as the cache has, "2": for
-# twice the time.
-DEVICE_RUNS = [("rand", 1, "4K", ()), ("rand", 1, "4K", ("poll",)),
-               ("rand", 2, "4K", ()), ("rand", 2, "4K", ("poll",)),
-               ("rand", 8, "4K", ()), ("rand", 8, "4K", ("poll",)),
-               ("rand", 32, "4K", ()), ("rand", 128, "4K", ()),
-               ("seq", 4, "2M", ()), ("seq", 4, "2M", ("mem", "2")),
-               ("randwrite", 16, "4K", ()), ("seqwrite", 4, "2M", ()),
-               ("randstore", 2, "4K", ()), ("randstore", 16, "4K", ()),
-               ("randsync", 2, "4K", ("2",)), ("randsync", 16, "4K", ("2",))]
-
-
+# What, depth, block, option, times as long. "mem": into as much memory as the cache has.
+DEVICE_RUNS = [("rand", 1, "4K", "", 1), ("rand", 1, "4K", "poll", 1),
+               ("rand", 2, "4K", "", 1), ("rand", 2, "4K", "poll", 1),
+               ("rand", 8, "4K", "", 1), ("rand", 8, "4K", "poll", 1),
+               ("rand", 32, "4K", "", 1), ("rand", 128, "4K", "", 1),
+               ("seq", 4, "2M", "", 1), ("seq", 4, "2M", "mem", 2),
+               ("randwrite", 16, "4K", "", 1), ("seqwrite", 4, "2M", "", 1),
+               ("randstore", 2, "4K", "", 1), ("randstore", 16, "4K", "", 1),
+               ("randsync", 2, "4K", "", 2), ("randsync", 16, "4K", "", 2)]
 HUGE = 2 << 20
 
 
@@ -150,20 +147,19 @@ class Suite:
               "  ".join(t[1] for t in line), flush=True)
 
     def device_limit(self, rnd):
-        for what, depth, block, options in DEVICE_RUNS:
+        more = {"": [], "poll": ["poll"], "mem": [f"mem={self.m.cache // HUGE * HUGE}"]}
+        for what, depth, block, option, times in DEVICE_RUNS:
             gen = self.data.next() if what not in ("rand", "seq") else self.data.gen
-            more = {"poll": "poll", "mem": f"mem={self.m.cache // HUGE * HUGE}"}
-            seconds = min(1.0, self.opts.seconds) * (2 if "2" in options else 1)
             argv = [self.m.tool("devlimit"), self.data.path, what, str(depth),
-                    block, str(seconds), *(more[k] for k in options if k in more)]
+                    block, str(min(1.0, self.opts.seconds) * times), *more[option]]
             run = self.m.run(argv + [str(gen)], limit=False)
-            run.update(round=rnd, options=list(options))
+            run.update(round=rnd, option=option)
             r = run["result"]
             if run["exit"] or not r or r["wrong"]:
                 self.problem(f"devlimit {what}: exit {run['exit']}: {run['stderr']}")
                 continue
             self.device.append(run)
-            print(f"  device {what} depth {depth} {' '.join(options)}: "
+            print(f"  device {what} depth {depth} {option}: "
                   f"{r['rate'] / 1e3:.1f} k/s, {r['bytes_per_s'] / (1 << 30):.2f} GiB/s",
                   flush=True)
 

@@ -55,7 +55,7 @@ class Row:
     device: tuple = None                 # (what, depth, least share or None)
     most_cpu: float = None
     hot_hits: float = None
-    bound: tuple = ()                    # ((what, depth, options), factor) ...
+    bound: tuple = ()                    # ((what, depth, option), factor) ...
 
 
 @dataclass
@@ -75,10 +75,10 @@ class Workload:
 
 def either(what, depth):
     """The device, waiting or polling."""
-    return (((what, depth, ()), 1), ((what, depth, ("poll",)), 1))
+    return (((what, depth, ""), 1), ((what, depth, "poll"), 1))
 
 
-SCAN = ("seq", 4, ("mem", "2"))
+SCAN = ("seq", 4, "mem")
 HOT_SHARE = 0.5  # of accesses, scanhot
 
 
@@ -99,8 +99,8 @@ def random_write(threads, targets):
     if targets:
         rows.append(Row(f"random write, {threads} threads, final msync",
                         rate_synced, "k/s", targets, ("randstore", threads, None),
-                        bound=((("randsync", threads, ("2",)), 1),
-                               (("randstore", threads, ()), 1))))
+                        bound=((("randsync", threads, ""), 1),
+                               (("randstore", threads, ""), 1))))
     else:
         rows.append(Row(f"p99.9 latency, random write, {threads} threads",
                         p999, "us", (1, 1, 1)))
@@ -133,7 +133,7 @@ def all_workloads(limit):
                  hints=("random", "sequential"), seconds=2),
         Workload("stride", "scan", ["--pattern", "stride"],
                  [Row("64 KiB-strided read", rate, "k/s", (3, 3, 1.5),
-                      bound=((("rand", 128, ()), 1), (SCAN, 1 / 16)))],
+                      bound=((("rand", 128, ""), 1), (SCAN, 1 / 16)))],
                  hints=("random", "sequential"), seconds=2),
         Workload("streams", "scan", ["--pattern", "streams", "--streams", "8"],
                  [Row("8 sequential streams, 1 thread", rate, "GiB/s",

@@ -16,6 +16,17 @@ static _Atomic long old;
 static int heads_fd;
 static char *heads_map; /* shows what was written */
 
+/* The same numbers each time. */
+static uint64_t rnd(void)
+{
+	static uint64_t x = 88172645463325252ull;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return x;
+}
+
 static volatile uint64_t *page(const char *map, size_t p)
 {
 	return (volatile uint64_t *)(map + p * PAGE);

@@ -19,16 +19,6 @@ static bool is_own[PAGES];
 static char *seen, *stored, *private;
 static int bad;
 
-static uint64_t rnd(void)
-{
-	static uint64_t x = 88172645463325252ull;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x;
-}
-
 /* ---- one thread, everything compared ----------------------------------- */
 
 static void compare(const char *what, const char *map, size_t from, size_t to,

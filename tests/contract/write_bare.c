@@ -15,16 +15,6 @@ static unsigned char model[N];
 static char *map;
 static int fd, bad;
 
-static uint64_t rnd(void)
-{
-	static uint64_t x = 88172645463325252ull;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x;
-}
-
 static void open_map(const char *name)
 {
 	fd = ct_file(name, N);
