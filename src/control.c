@@ -2,9 +2,9 @@
 /* control.c - the loop on a thread of its own, and what it does each second. */
 #include "control.h"
 
+#include <poll.h>
 #include <string.h>
 
-#include "alloc.h"
 #include "control_priv.h"
 #include "engine_priv.h"
 #include "log.h"
@@ -17,12 +17,10 @@
 static struct timer {
 	void (*fn)(void);
 	unsigned ms;
-	uv_timer_t handle;
+	uint64_t due; /* ms */
 } timers[MAX_TIMERS];
 static int ntimers;
 
-static uv_loop_t loop;
-static uv_timer_t second;
 static struct stat policy_seen;
 
 /* ---- the cache's size -------------------------------------------------- */
@@ -70,26 +68,13 @@ static void look_at_policy(void)
 		fm_room_set(&s->cache);
 }
 
-static void every_second(uv_timer_t *t)
+static void every_second(void)
 {
 	look_at_policy();
 	say_size();
 }
 
 /* ---- the loop ---------------------------------------------------------- */
-
-static void *uv_calloc(size_t n, size_t size)
-{
-	size_t bytes;
-
-	return __builtin_mul_overflow(n, size, &bytes) ? NULL :
-							 fm_alloc(bytes);
-}
-
-static void run_timer(uv_timer_t *t)
-{
-	((struct timer *)t->data)->fn();
-}
 
 void fm_control_add_timer(unsigned ms, void (*fn)(void))
 {
@@ -98,49 +83,54 @@ void fm_control_add_timer(unsigned ms, void (*fn)(void))
 		return;
 	}
 	timers[ntimers].fn = fn;
+	timers[ntimers].due = fm_now_ms() + ms;
 	timers[ntimers++].ms = ms;
 }
 
-static void start_timers(void)
+/* Returns how many milliseconds there are until the next. One that comes late does
+ * not come twice. */
+static int run_timers(void)
 {
+	uint64_t now, next = UINT64_MAX;
+
 	for (int i = 0; i < ntimers; i++) {
 		struct timer *t = &timers[i];
 
-		uv_timer_init(&loop, &t->handle);
-		t->handle.data = t;
-		uv_timer_start(&t->handle, run_timer, t->ms, t->ms);
+		if (fm_now_ms() >= t->due) {
+			t->fn();
+			t->due = fm_now_ms() + t->ms;
+		}
+		next = fm_least(next, t->due);
 	}
-	uv_timer_init(&loop, &second);
-	uv_timer_start(&second, every_second, 1000, 1000);
+	now = fm_now_ms();
+	return next > now ? (int)(next - now) : 0;
 }
 
-static int prepare(void)
+/* poll(2) refuses when the program has set RLIMIT_NOFILE below the number. */
+static void wait_for(int ms)
+{
+	struct pollfd p[1 + FM_CONTROL_CLIENTS];
+	struct timespec rest = { ms / 1000, ms % 1000 * 1000000l };
+	int n = fm_control_fds(p);
+	long got = fm_sys3(SYS_poll, p, n, ms);
+
+	if (got > 0)
+		fm_control_serve(p);
+	else if (got < 0 && got != -EINTR)
+		fm_sys_sleep(&rest);
+}
+
+static void *run(void *arg)
 {
 	int err;
 
-	uv_replace_allocator(fm_alloc, fm_realloc, uv_calloc, fm_free);
-	memset(&loop, 0, sizeof(loop));
-	err = uv_loop_init(&loop);
-	if (err) {
-		fm_log(FM_LOG_WARN, "no control loop (errno %d: %s)", -err,
-		       fm_error_text(-err));
-		return err;
-	}
-	start_timers();
-	err = fm_control_listen(&loop);
+	fm_thread_begin("fastmap-control");
+	err = fm_control_listen();
 	if (err)
 		fm_log(FM_LOG_WARN, "no control socket %s (errno %d: %s)",
 		       fm_settings()->socket, -err, fm_error_text(-err));
-	return 0;
-}
-
-/* The loop is made on its own thread too: libuv calls abort when it gets no
- * descriptors, which must not stop a thread of the program. */
-static void *run(void *arg)
-{
-	fm_thread_begin("fastmap-control");
-	if (!prepare())
-		uv_run(&loop, UV_RUN_DEFAULT);
+	for (;;)
+		wait_for(run_timers());
 	return NULL;
 }
 
@@ -150,6 +140,7 @@ int fm_control_start(void)
 
 	if (s->source)
 		fm_sys2(SYS_stat, s->source, &policy_seen);
+	fm_control_add_timer(1000, every_second);
 	return fm_thread_create(run, NULL);
 }
 

@@ -3,13 +3,16 @@
 #ifndef FM_CONTROL_PRIV_H
 #define FM_CONTROL_PRIV_H
 
-#include <stdint.h>
-#include <uv.h>
+#include <poll.h>
 
-/* control_sys.c: close what libuv opened. */
+#define FM_CONTROL_CLIENTS 8 /* at a time */
+
+/* control_socket.c. Listen where the settings say, if they do. 0 or -errno. */
+int fm_control_listen(void);
+/* What to wait for, 1 + FM_CONTROL_CLIENTS of them, and what came of it. */
+int fm_control_fds(struct pollfd *p);
+void fm_control_serve(const struct pollfd *p);
+/* In the child of fork. */
 void fm_control_drop_fds(void);
-
-/* control_socket.c: listen where the settings say, if they do. */
-int fm_control_listen(uv_loop_t *loop);
 
 #endif

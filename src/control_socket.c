@@ -7,58 +7,60 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "alloc.h"
 #include "control_priv.h"
+#include "engine.h"
 #include "log.h"
 #include "policy.h"
+#include "ring.h"
 #include "room.h"
 #include "stats.h"
 #include "sys.h"
 
 #define LINE 128
 
-static uv_pipe_t server;
+static int server = -1;
 
-struct client {
-	uv_pipe_t pipe;
-	uv_write_t write;
+static struct client {
+	int fd; /* -1: nobody */
 	char line[LINE];
 	size_t len;
-	char *answer;
+	char *answer; /* NULL: still to be asked */
+	size_t size, sent;
+} clients[FM_CONTROL_CLIENTS] = {
+	[0 ... FM_CONTROL_CLIENTS - 1] = { .fd = -1 },
 };
-
-static void client_free(uv_handle_t *h)
-{
-	struct client *c = h->data;
-
-	fm_free(c->answer);
-	fm_free(c);
-}
 
 static void hang_up(struct client *c)
 {
-	if (!uv_is_closing((uv_handle_t *)&c->pipe))
-		uv_close((uv_handle_t *)&c->pipe, client_free);
+	fm_fd_drop(c->fd);
+	fm_free(c->answer);
+	*c = (struct client){ .fd = -1 };
 }
 
-static void answered(uv_write_t *w, int status)
+/* What is left goes when the other side has room. */
+static void send_some(struct client *c)
 {
-	hang_up(w->data);
+	long n = fm_sys6(SYS_sendto, c->fd, (long)(c->answer + c->sent),
+			 (long)(c->size - c->sent), MSG_NOSIGNAL, 0, 0);
+
+	if (n >= 0)
+		c->sent += (size_t)n;
+	if (n < 0 ? n != -EAGAIN && n != -EINTR : c->sent == c->size)
+		hang_up(c);
 }
 
 /* `text` is ours to free. */
 static void answer(struct client *c, char *text, size_t len)
 {
-	uv_buf_t buf = uv_buf_init(text, (unsigned)len);
-
 	c->answer = text;
-	c->write.data = c;
-	uv_read_stop((uv_stream_t *)&c->pipe);
-	if (!text || uv_write(&c->write, (uv_stream_t *)&c->pipe, &buf, 1,
-			      answered))
+	c->size = len;
+	if (text)
+		send_some(c);
+	else
 		hang_up(c);
 }
 
@@ -99,19 +101,14 @@ static void obey(struct client *c)
 }
 
 /* Read straight into the line; its last byte stays for the terminator. */
-static void room(uv_handle_t *h, size_t suggested, uv_buf_t *ret)
+static void receive(struct client *c)
 {
-	struct client *c = h->data;
-
-	*ret = uv_buf_init(c->line + c->len, (unsigned)(LINE - 1 - c->len));
-}
-
-static void got(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
-{
-	struct client *c = s->data;
+	long n = fm_sys3(SYS_read, c->fd, c->line + c->len, LINE - 1 - c->len);
 	char *end;
 
-	if (n < 0) {
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n <= 0) {
 		hang_up(c);
 		return;
 	}
@@ -125,17 +122,80 @@ static void got(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	}
 }
 
-static void connected(uv_stream_t *s, int status)
+/* Who comes when there is no place waits in the kernel's queue. */
+static void connected(void)
 {
-	struct client *c = status ? NULL : fm_alloc(sizeof(*c));
+	struct client *c = clients;
+	long fd;
 
-	if (!c)
+	while (c < clients + FM_CONTROL_CLIENTS && c->fd >= 0)
+		c++;
+	if (c == clients + FM_CONTROL_CLIENTS)
 		return;
-	uv_pipe_init(s->loop, &c->pipe, 0);
-	c->pipe.data = c;
-	if (uv_accept(s, (uv_stream_t *)&c->pipe) ||
-	    uv_read_start((uv_stream_t *)&c->pipe, room, got))
-		hang_up(c);
+	fd = fm_sys4(SYS_accept4, server, NULL, NULL,
+		     SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		c->fd = fm_fd_raise((int)fd);
+}
+
+int fm_control_fds(struct pollfd *p)
+{
+	bool full = true;
+
+	for (int i = 0; i < FM_CONTROL_CLIENTS; i++) {
+		p[i + 1].fd = clients[i].fd;
+		p[i + 1].events = clients[i].answer ? POLLOUT : POLLIN;
+		full &= clients[i].fd >= 0;
+	}
+	p[0].fd = full ? -1 : server;
+	p[0].events = POLLIN;
+	return 1 + FM_CONTROL_CLIENTS;
+}
+
+/* The program has closed it by a system call that nobody saw: the number may be its
+ * own by now. */
+static bool taken_away(int *fd, const struct pollfd *p)
+{
+	if (!(p->revents & POLLNVAL))
+		return false;
+	fm_fd_forget(*fd);
+	*fd = -1;
+	return true;
+}
+
+void fm_control_serve(const struct pollfd *p)
+{
+	for (int i = 0; i < FM_CONTROL_CLIENTS; i++) {
+		struct client *c = &clients[i];
+
+		if (!p[i + 1].revents)
+			continue;
+		if (taken_away(&c->fd, &p[i + 1]))
+			hang_up(c);
+		else if (c->answer)
+			send_some(c);
+		else
+			receive(c);
+	}
+	if (!p[0].revents)
+		return;
+	if (taken_away(&server, &p[0]))
+		fm_log(FM_LOG_WARN, "the program has closed the control socket");
+	else
+		connected();
+}
+
+/* The thread may have been anywhere: an answer may have been freed already. */
+void fm_control_drop_fds(void)
+{
+	for (int i = 0; i < FM_CONTROL_CLIENTS; i++) {
+		if (fm_fd_is_ours(clients[i].fd))
+			fm_fd_drop(clients[i].fd);
+		clients[i] = (struct client){ .fd = -1 };
+	}
+	if (fm_fd_is_ours(server))
+		fm_fd_drop(server);
+	server = -1;
 }
 
 /* Does another process, perhaps the one that started this one, listen there? It does
@@ -169,29 +229,43 @@ static bool remove_stale(const char *path)
 	return true;
 }
 
-int fm_control_listen(uv_loop_t *loop)
+/* Whoever may connect may resize the cache: the owner only. Nobody can connect
+ * before the listen. */
+static int listen_at(int fd, const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int err;
+
+	memcpy(at.sun_path, path, strlen(path));
+	err = (int)fm_sys3(SYS_bind, fd, &at, sizeof(at));
+	if (!err)
+		err = (int)fm_sys2(SYS_chmod, path, 0600);
+	if (!err)
+		err = (int)fm_sys2(SYS_listen, fd, 4);
+	return err;
+}
+
+int fm_control_listen(void)
 {
 	const char *path = fm_settings()->socket;
+	long fd;
 	int err;
 
 	if (!path)
 		return 0;
-	/* libuv would cut it, and make a socket of another name. */
 	if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return -ENAMETOOLONG;
 	if (!remove_stale(path)) {
 		fm_log(FM_LOG_INFO, "%s: another process listens there", path);
 		return 0;
 	}
-	uv_pipe_init(loop, &server, 0);
-	err = uv_pipe_bind(&server, path);
-	/* Whoever may connect may resize the cache: the owner only. Nobody can
-	 * connect before the listen. */
-	if (!err)
-		err = (int)fm_sys2(SYS_chmod, path, 0600);
-	if (!err)
-		err = uv_listen((uv_stream_t *)&server, 4, connected);
+	fd = fm_sys3(SYS_socket, AF_UNIX,
+		     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return (int)fd;
+	server = fm_fd_raise((int)fd);
+	err = listen_at(server, path);
 	if (err)
-		uv_close((uv_handle_t *)&server, NULL);
+		fm_control_drop_fds();
 	return err;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Start on first need, under the space lock. 0, or -errno when this process
  * cannot be served (said once on stderr). */
