@@ -172,6 +172,8 @@ static struct fm_map *map_of(const struct request *q, struct fm_file *f, char *a
 	atomic_store(&m->prot, q->prot);
 	m->shared = q->shared;
 	m->maywrite = q->maywrite;
+	m->noreserve = q->flags & MAP_NORESERVE;
+	m->fd = q->fd;
 	return m;
 }
 

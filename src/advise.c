@@ -11,6 +11,9 @@
  *   FREE WIPEONFORK COLLAPSE   EINVAL, as for a file mapping
  *   REMOVE, DONTFORK, GUARD_*, unknown   the kernel's mapping takes over
  *   the rest                   accepted, without effect
+ *
+ * What the kernel's mapping would remember is noted by ranges, for when it takes the
+ * place of ours (said.h).
  */
 #include "ahead.h"
 #include "cache.h"
@@ -92,6 +95,8 @@ static int advise_map(struct fm_map *m, void *arg)
 	uint64_t lo, hi;
 
 	bounds(m, s, &lo, &hi);
+	if (fm_said_note(&m->modes->said, m->mbase + lo, m->mbase + hi, s->advice))
+		return -ENOMEM;
 	switch (s->advice) {
 	case MADV_NORMAL:
 	case MADV_RANDOM:
@@ -311,7 +316,9 @@ static int advise_span(struct span *s)
 		at = from;
 		if (!m)
 			break;
-		advise_map(m, s);
+		err = advise_map(m, s);
+		if (err)
+			return err;
 		at = atomic_load(&m->end);
 	}
 	return hole;

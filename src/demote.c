@@ -92,9 +92,11 @@ struct fm_kmap fm_kmap_of(struct fm_map *m)
 		.addr = (void *)atomic_load(&m->start),
 		.len = atomic_load(&m->end) - atomic_load(&m->start),
 		.prot = atomic_load(&m->prot),
-		.flags = m->shared ? MAP_SHARED : MAP_PRIVATE,
+		.flags = (m->shared ? MAP_SHARED : MAP_PRIVATE) |
+			 (m->noreserve ? MAP_NORESERVE : 0),
 		.off = (off_t)(m->pgoff << FM_PAGE_SHIFT),
 		.write = m->shared && m->maywrite,
+		.fd = m->fd,
 	};
 
 	return k;
@@ -252,6 +254,7 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 		 * holds him up, where a denial would reach him as SIGSEGV. */
 		if (!(prot & PROT_READ))
 			fm_sys_mprotect(target, k.len, prot | PROT_READ);
+		fm_sys_madvise(p, k.len, MADV_RANDOM); /* for these pages */
 		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
 		fm_sys_mprotect(p, k.len, prot);
 		err = c.err ? c.err : move_over(&c, target, fm_map_pages(m));
@@ -259,6 +262,8 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 	if (err) {
 		fm_sys_mprotect(target, k.len, prot);
 		fm_sys_munmap(c.base, k.len);
+	} else {
+		fm_sys_madvise(target, k.len, MADV_NORMAL);
 	}
 	return err;
 }
@@ -266,8 +271,11 @@ static int lay_private(struct fm_file *f, struct fm_map *m)
 int fm_demote_lay(struct fm_file *f, struct fm_map *m)
 {
 	struct fm_kmap k = fm_kmap_of(m);
+	int err = m->shared ? fm_kernel_map(f, &k, 1) : lay_private(f, m);
 
-	return m->shared ? fm_kernel_map(f, &k, 1) : lay_private(f, m);
+	if (!err)
+		fm_map_tell(m, NULL);
+	return err;
 }
 
 static void clear_modes(struct fm_map *m, uint64_t i, void *arg)

@@ -216,18 +216,21 @@ static void forget(struct fm_map *m)
 
 static int lay(struct fm_file *f)
 {
-	struct fm_map *m, *next;
+	struct fm_map *m = atomic_load(&f->maps), *next;
 	struct fm_pieces pieces;
+	size_t n = 0;
 	int err = 0;
 
 	fm_pieces_note(f, &pieces);
-	for (m = atomic_load(&f->maps); m && !err; m = next) {
-		next = atomic_load(&m->file_next);
+	for (; m && !err; m = atomic_load(&m->file_next)) {
 		err = fm_demote_lay(f, m);
-		if (!err)
-			forget(m);
+		n += !err;
 	}
 	fm_pieces_join(f, &pieces, !err);
+	for (m = atomic_load(&f->maps); n; m = next, n--) {
+		next = atomic_load(&m->file_next);
+		forget(m);
+	}
 	return err;
 }
 

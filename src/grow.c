@@ -63,8 +63,12 @@ struct fm_map *fm_tail_new(const struct fm_same *s, size_t len)
 	t->prot = atomic_load(&like->prot);
 	t->shared = like->shared;
 	t->maywrite = like->maywrite;
+	t->noreserve = like->noreserve;
+	t->fd = like->fd;
 	atomic_store(&t->vma_prot, atomic_load(&like->vma_prot));
 	atomic_store(&t->advice, atomic_load(&like->advice));
+	fm_said_grow(&t->modes->said, 0, t->modes->used, &s->last->modes->said,
+		     s->last->mbase + fm_map_pages(s->last) - 1);
 	return t;
 }
 

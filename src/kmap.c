@@ -4,7 +4,9 @@
  *
  * It is made by a short-lived process that shares our memory but has a
  * descriptor table of its own: closing the descriptor that mmap needs would
- * otherwise drop the program's POSIX locks on the file.
+ * otherwise drop the program's POSIX locks on the file. If the descriptor that the
+ * program mapped is still there, it is the one: the kernel's mapping then hears what the
+ * program says to it (posix_fadvise), and holds its locks, as without us.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -40,25 +42,43 @@ static int helper_open(const struct helper *h, int flags)
 	return fd;
 }
 
+/* Of a shared mapping the kernel remembers for ever whether it may be stored to. */
+static bool helper_may(const struct helper *h, const struct fm_kmap *k)
+{
+	int flags = k->fd < 0 ? -EBADF : (int)fm_sys2(SYS_fcntl, k->fd, F_GETFL);
+	int acc = flags & O_ACCMODE;
+
+	if (flags < 0 || (flags & O_PATH) || acc == O_WRONLY ||
+	    ((k->flags & MAP_SHARED) && (acc == O_RDWR) != k->write))
+		return false;
+	return fm_sys_is_file(k->fd, h->file->dev, h->file->ino);
+}
+
+static int helper_map(const struct fm_kmap *k, int fd)
+{
+	void *p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
+			      k->off);
+
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
 static int helper_one(const struct helper *h, const struct fm_kmap *k)
 {
-	int fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
-	void *p;
+	int fd, err = -EBADF;
 
+	if (helper_may(h, k))
+		return helper_map(k, k->fd);
+	fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
 	/* Its mode is another by now, which a mapping does not mind. */
 	if (fd == -EACCES || fd == -EPERM || fd == -EROFS)
 		fd = fm_ring_dup(h->file);
 	if (fd < 0)
 		return fd;
 	/* The number that the path names may have been closed behind our back. */
-	if (!fm_sys_is_file(fd, h->file->dev, h->file->ino)) {
-		fm_sys_close(fd);
-		return -EBADF;
-	}
-	p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
-			k->off);
+	if (fm_sys_is_file(fd, h->file->dev, h->file->ino))
+		err = helper_map(k, fd);
 	fm_sys_close(fd);
-	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+	return err;
 }
 
 /* What may be otherwise in a moment. A fork's child has nobody else to ask. */
@@ -127,7 +147,7 @@ static bool continues(const struct fm_kmap *a, const struct fm_kmap *b)
 {
 	return (char *)a->addr + a->len == b->addr &&
 	       a->off + (off_t)a->len == b->off && a->prot == b->prot &&
-	       a->write == b->write;
+	       a->flags == b->flags && a->write == b->write;
 }
 
 static void sort(struct fm_kmap *v, size_t n)
@@ -166,8 +186,10 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
 		for (end = i + 1; end < p->n && continues(&all, &p->v[end]);
 		     end++)
 			all.len += p->v[end].len;
-		if (end > i + 1)
-			fm_kernel_map(f, &all, 1); /* else they stay pieces */
+		if (end > i + 1 && !fm_kernel_map(f, &all, 1)) /* else they stay pieces */
+			fm_range_maps((uintptr_t)all.addr,
+				      (uintptr_t)all.addr + all.len, fm_map_tell,
+				      NULL);
 	}
 	if (p->v)
 		fm_free(p->v);

@@ -103,6 +103,7 @@ static struct fm_modes *modes_new(uint64_t pages)
 	s->live = 1;
 	s->nghosts = 0;
 	s->ghosts = NULL;
+	s->said = (struct fm_said){ NULL, 0, 0 };
 	s->pages = s->used = pages;
 	s->bytes = bytes;
 	s->touched = (_Atomic uint8_t *)(s + 1);
@@ -114,6 +115,7 @@ static void modes_put(struct fm_modes *s)
 {
 	if (atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
+	fm_said_free(&s->said);
 	if (s->bytes >= MODES_MAPPED)
 		fm_sys_munmap(s, s->bytes);
 	else
@@ -182,8 +184,19 @@ bool fm_map_may_grow(const struct fm_map *m, uint64_t pages)
 
 void fm_map_extend(struct fm_map *m, uint64_t pages)
 {
+	uint64_t used = m->modes->used;
+
+	fm_said_grow(&m->modes->said, used, used + pages, &m->modes->said, used - 1);
 	m->modes->used += pages;
 	atomic_fetch_add(&m->end, pages << FM_PAGE_SHIFT);
+}
+
+int fm_map_tell(struct fm_map *m, void *arg)
+{
+	(void)arg;
+	fm_said_tell(&m->modes->said, m->mbase, m->mbase + fm_map_pages(m),
+		     fm_map_addr(m, 0));
+	return 0;
 }
 
 /* Who has m already sees pages of which no mode is set. The radix last: by then all who

@@ -9,6 +9,7 @@
 #ifndef FM_MAP_H
 #define FM_MAP_H
 
+#include "said.h"
 #include "types.h"
 
 /* Mode bytes of what one mmap call created; pieces of it share them. */
@@ -21,6 +22,7 @@ struct fm_modes {
 	size_t bytes;              /* of the whole allocation */
 	_Atomic uint8_t *touched;  /* one byte per group: look inside */
 	_Atomic uint8_t *mode;
+	struct fm_said said;       /* under the space lock */
 	uint32_t live, nghosts;    /* under the space lock */
 	struct fm_map *ghosts;
 };
@@ -122,6 +124,8 @@ struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
 /* Same mode bytes, for a new address: set start and end before it is
  * published. */
 struct fm_map *fm_map_moved(struct fm_map *m);
+/* [plain] Under the space lock: what was said of m is said of what lies there now. */
+int fm_map_tell(struct fm_map *m, void *arg);
 /* Never published, and never will be. NULL is fine. */
 void fm_map_discard(struct fm_map *m);
 /* Mark m and every mapping that overlaps it in the file; before publish. */

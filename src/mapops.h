@@ -94,6 +94,7 @@ struct fm_kmap {
 	int prot, flags;
 	off_t off;
 	bool write;     /* open for writing, mprotect(PROT_WRITE) stays legal */
+	int fd;         /* the program's, if it still is that file */
 };
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */

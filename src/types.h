@@ -183,6 +183,8 @@ struct fm_map {
 	_Atomic int prot;          /* PROT_* as the program sees it */
 	bool shared;
 	bool maywrite;             /* mprotect(PROT_WRITE) is allowed */
+	bool noreserve;            /* MAP_NORESERVE */
+	int fd;                    /* the program's, it may be another's by now */
 	_Atomic bool aliased;      /* another mapping overlaps in the file */
 	_Atomic uint8_t advice;    /* MADV_NORMAL, RANDOM or SEQUENTIAL */
 	_Atomic bool vma_prot;     /* the kernel's protection equals prot */
