@@ -215,8 +215,39 @@ static bool copy_out(struct cursor c, char *mem, size_t len)
 	return true;
 }
 
+/* What lies behind our mapping may be nobody's: only the kernel can try that. Returns
+ * how much of it was stored. */
+static size_t poke(char *to, char *from, size_t n)
+{
+	struct iovec l = { from, n }, r = { to, n };
+	long got = fm_sys6(SYS_process_vm_writev, fm_sys_getpid(), (long)&l, 1,
+			   (long)&r, 1, 0);
+
+	if (got == -EPERM || got == -ENOSYS) /* a sandbox */
+		got = (long)(n - fm_copy_try(to, from, n));
+	return got < 0 ? 0 : (size_t)got;
+}
+
+/* The same where a part of it is ours. */
+static size_t store(char *to, char *from, size_t n)
+{
+	size_t done = 0, got, step;
+
+	if (!n || fm_overlaps(to + n - 1, 1))
+		return n - fm_copy_try(to, from, n);
+	for (; done < n; done += got) {
+		step = min_size(4096 - ((uintptr_t)(to + done) & 4095), n - done);
+		got = fm_overlaps(to + done, 1) ?
+			      step - fm_copy_try(to + done, from + done, step) :
+			      poke(to + done, from + done, step);
+		if (got < step)
+			return done + got;
+	}
+	return done;
+}
+
 /* Returns how much could be stored. */
-static size_t copy_in(struct cursor c, const char *mem, size_t len)
+static size_t copy_in(struct cursor c, char *mem, size_t len)
 {
 	size_t done = 0;
 
@@ -225,7 +256,7 @@ static size_t copy_in(struct cursor c, const char *mem, size_t len)
 		size_t n = min_size(v.iov_len, len - done);
 		size_t ok = usable(v.iov_base, n, true);
 
-		ok -= fm_copy_try(v.iov_base, mem + done, ok);
+		ok = store(v.iov_base, mem + done, ok);
 		done += ok;
 		if (ok < n)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * io_misc.c - small objects that the kernel reads or fills: stat buffers,
- * event arrays, messages, random bytes, ioctl arguments. All are replaced by
+ * event arrays, messages, random bytes, record locks. All are replaced by
  * copies when they lie in managed memory, so that nothing is pinned while a
  * call blocks.
  */
@@ -9,13 +9,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/fiemap.h>
-#include <linux/fs.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/random.h>
 #include <sys/select.h>
@@ -23,7 +20,6 @@
 #include <sys/statfs.h>
 #include <sys/xattr.h>
 
-#include "io_copy.h"
 #include "io_object.h"
 
 extern void __chk_fail(void) __attribute__((noreturn));
@@ -157,56 +153,11 @@ FM_HOOK int select(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 FM_ALIAS(select)
 int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *t);
 
-/* ---- ioctl and fcntl ----------------------------------------------------- */
+/* ---- fcntl ---------------------------------------------------------------- */
 
-FM_NEXT(ioctl)
 FM_NEXT(fcntl)
 FM_NEXT(flock)
 FM_NEXT(lockf)
-
-int fm_pass_ioctl(int fd, unsigned long req, void *arg)
-{
-	return FM_PASS(ioctl, SYS_ioctl, fd, req, arg);
-}
-
-/* The request says how large its argument is, or a page is assumed. What
- * the argument points to in turn is not known here. Not copied: drivers may
- * keep the address. */
-FM_SLOW int ioctl_slow(int fd, unsigned long req, void *arg)
-{
-	struct fm_pin pin = FM_PIN_INIT;
-	size_t len = _IOC_SIZE(req);
-	int r;
-
-	if (!len)
-		len = 4096 - ((uintptr_t)arg & 4095);
-	if (fm_pin(&pin, arg, len, true) <= 0) {
-		fm_unpin(&pin); /* memory that may only be read */
-		pin = (struct fm_pin)FM_PIN_INIT;
-		fm_pin(&pin, arg, len, false);
-	}
-	r = fm_pass_ioctl(fd, req, arg);
-	fm_unpin(&pin);
-	return r;
-}
-
-FM_HOOK int ioctl(int fd, unsigned long req, ...)
-{
-	va_list ap;
-	void *arg;
-
-	va_start(ap, req);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	if (!fm_idle() && fm_ioctl_is_clone(req))
-		return fm_ioctl_clone(fd, req, arg);
-	/* What has been stored has blocks. */
-	if (fm_active() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
-		return -1;
-	if (fm_touches(arg, 1))
-		return ioctl_slow(fd, req, arg);
-	return fm_pass_ioctl(fd, req, arg);
-}
 
 /* Bytes behind the pointer argument of fcntl, 0 when it is a number. */
 static size_t fcntl_size(int cmd)

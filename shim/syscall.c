@@ -24,6 +24,9 @@ extern long fm_openat2(int dirfd, const char *path, const void *how,
 /* io_net.c */
 extern long fm_syscall_send(long nr, long fd, void *v, long n, long flags)
 	__attribute__((weak));
+/* syscall_object.c */
+extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e)
+	__attribute__((weak));
 
 /* Read by entry.S. */
 __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
@@ -47,6 +50,14 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_process_madvise] = 1, [SYS_sigaltstack] = 1,
 	[SYS_prctl] = 1,     [SYS_seccomp] = 1,	 [SYS_sendmsg] = 1,
 	[SYS_sendmmsg] = 1,  [SYS_lseek] = 1,	 [SYS_mseal] = 1,
+	/* syscall_object.c */
+	[SYS_ioctl] = 1,     [SYS_getdents] = 1, [SYS_getdents64] = 1,
+	[SYS_getcwd] = 1,    [SYS_readlink] = 1, [SYS_readlinkat] = 1,
+	[SYS_getxattr] = 1,  [SYS_lgetxattr] = 1, [SYS_fgetxattr] = 1,
+	[SYS_listxattr] = 1, [SYS_llistxattr] = 1, [SYS_flistxattr] = 1,
+	[SYS_setxattr] = 1,  [SYS_lsetxattr] = 1, [SYS_fsetxattr] = 1,
+	[SYS_stat] = 1,	     [SYS_lstat] = 1,	 [SYS_fstat] = 1,
+	[SYS_statx] = 1,     [SYS_statfs] = 1,	 [SYS_fstatfs] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -261,6 +272,8 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 			r = open_call(nr, a, b, c, d);
 		if (r == -2)
 			r = copy_call(nr, a, b, c, d, e, f);
+		if (r == -2 && fm_syscall_object)
+			r = fm_syscall_object(nr, a, b, c, d, e);
 		if (r != -2)
 			return r;
 		if (nr == SYS_futex)

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_ioctl.c - ioctl with its argument in managed memory.
+ *
+ * A file system fills the argument under locks that a load, a store to a hole or
+ * write-back of the same file needs: nobody can bring a page in meanwhile, whether the
+ * kernel asks for it (thread delivery: neither would ever go on) or says EFAULT. So it
+ * is given ordinary memory, and what it wrote is copied after it. That takes knowing how
+ * much this is:
+ *  - requests whose argument has one size, here in a table: numbers without a size in
+ *    them, and those of file systems where it is known to be right;
+ *  - those that say in the argument how many records follow: FIEMAP and its kind;
+ *  - any other of a file or directory, and of a device or socket whose number says
+ *    nothing: the kernel gets the mapping, for good;
+ *  - of a device or socket whose number has a size: pinned, since drivers may keep the
+ *    address.
+ */
+#include "guard.h"
+
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/fsmap.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "io_copy.h"
+
+FM_NEXT(ioctl)
+
+/* Behind syscall() is the kernel: what is behind our ioctl may come here by it. */
+static FM_TLS bool by_number;
+
+int fm_pass_ioctl(int fd, unsigned long req, void *arg)
+{
+	if (by_number)
+		return (int)fm_result(fm_sys3(SYS_ioctl, fd, req, arg));
+	return FM_PASS(ioctl, SYS_ioctl, fd, req, arg);
+}
+
+static const char why[] = "ioctl of unknown extent";
+
+/* ---- one size ------------------------------------------------------------- */
+
+#define KERNEL_TERMIOS 36 /* not libc's */
+#define IN_NUMBER 0       /* the size is in it, and right */
+
+static const struct fixed {
+	uint32_t req;
+	uint16_t size;
+} fixed[] = {
+	/* They say long, and mean int. */
+	{ FS_IOC_GETFLAGS, 4 }, { FS_IOC_SETFLAGS, 4 },
+	{ FS_IOC_GETVERSION, 4 }, { FS_IOC_SETVERSION, 4 },
+	{ FS_IOC_FSGETXATTR, IN_NUMBER }, { FS_IOC_FSSETXATTR, IN_NUMBER },
+	{ FS_IOC_GETFSLABEL, IN_NUMBER }, { FS_IOC_SETFSLABEL, IN_NUMBER },
+	{ FITRIM, IN_NUMBER },
+	{ _IOR(0x15, 0, char[17]), IN_NUMBER },  /* FS_IOC_GETFSUUID */
+	{ _IOR(0x15, 1, char[129]), IN_NUMBER }, /* FS_IOC_GETFSSYSFSPATH */
+	{ FIGETBSZ, 4 }, { FIBMAP, 4 }, { FIONREAD, 4 }, { FIONBIO, 4 },
+	{ FIOASYNC, 4 }, { FIOQSIZE, 8 }, { FIOSETOWN, 4 }, { FIOGETOWN, 4 },
+	{ SIOCSPGRP, 4 }, { SIOCGPGRP, 4 }, { SIOCATMARK, 4 },
+	{ TIOCOUTQ, 4 }, { TIOCGPGRP, 4 }, { TIOCSPGRP, 4 }, { TIOCGSID, 4 },
+	{ TIOCGWINSZ, 8 }, { TIOCSWINSZ, 8 }, { TCGETS, KERNEL_TERMIOS },
+	{ TCSETS, KERNEL_TERMIOS }, { TCSETSW, KERNEL_TERMIOS },
+	{ TCSETSF, KERNEL_TERMIOS },
+	{ SIOCGIFINDEX, sizeof(struct ifreq) }, { SIOCGIFNAME, sizeof(struct ifreq) },
+	{ SIOCGIFFLAGS, sizeof(struct ifreq) }, { SIOCGIFADDR, sizeof(struct ifreq) },
+	{ SIOCGIFMTU, sizeof(struct ifreq) }, { SIOCGIFHWADDR, sizeof(struct ifreq) },
+	{ BLKGETSIZE, 8 }, { BLKGETSIZE64, 8 }, { BLKSSZGET, 4 }, { BLKPBSZGET, 4 },
+	{ BLKBSZGET, 4 }, { BLKROGET, 4 }, { BLKIOMIN, 4 }, { BLKIOOPT, 4 },
+	{ BLKALIGNOFF, 4 }, { BLKROTATIONAL, 2 }, { BLKDISCARD, 16 },
+	{ BLKZEROOUT, 16 },
+};
+
+static size_t fixed_size(unsigned long req)
+{
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+		if (fixed[i].req == req)
+			return fixed[i].size ? fixed[i].size : _IOC_SIZE(req);
+	return 0;
+}
+
+/* How it ends with a copy in its place. */
+static int copied(int fd, unsigned long req, void *arg, size_t size)
+{
+	struct fm_bounce b;
+	void *mem = fm_bounce(&b, arg, size, FM_COPY_IN | FM_COPY_OUT);
+	int r;
+
+	/* It may not be stored to: neither will the kernel, if it only reads. */
+	if (mem == arg)
+		mem = fm_bounce(&b, arg, size, FM_COPY_IN);
+	r = fm_pass_ioctl(fd, req, mem);
+	fm_bounce_end(&b, r >= 0 && _IOC_DIR(req) != _IOC_WRITE ? size : 0);
+	return r;
+}
+
+/* ---- a header, and records ------------------------------------------------- */
+
+static const struct shape {
+	uint32_t req;
+	uint16_t head, record;
+	uint16_t asked, got; /* where the header says how many: 32 bits each */
+} shapes[] = {
+	{ (uint32_t)FS_IOC_FIEMAP, sizeof(struct fiemap), sizeof(struct fiemap_extent),
+	  offsetof(struct fiemap, fm_extent_count),
+	  offsetof(struct fiemap, fm_mapped_extents) },
+	{ (uint32_t)FS_IOC_GETFSMAP, sizeof(struct fsmap_head), sizeof(struct fsmap),
+	  offsetof(struct fsmap_head, fmh_count),
+	  offsetof(struct fsmap_head, fmh_entries) },
+};
+#define HEAD_MAX 256
+_Static_assert(sizeof(struct fsmap_head) <= HEAD_MAX, "headers fit");
+
+static const struct shape *shape_of(unsigned long req)
+{
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
+		if (shapes[i].req == req)
+			return &shapes[i];
+	return NULL;
+}
+
+struct records {
+	const struct shape *shape;
+	void *arg; /* the program's */
+	char head[HEAD_MAX];
+	uint32_t room, got; /* records of one call */
+	int err;
+};
+
+static uint32_t number(const char *head, uint16_t at)
+{
+	uint32_t n;
+
+	memcpy(&n, head + at, sizeof(n));
+	return n;
+}
+
+/* Returns the bytes that were filled. Fewer records may have room than are asked for. */
+static ssize_t call_records(const struct fm_rw *rw, const struct iovec *iov,
+			    int cnt, off_t off)
+{
+	struct records *s = rw->arg;
+	const struct shape *h = s->shape;
+	const uint32_t asked = number(s->head, h->asked);
+	char *mem = iov->iov_base;
+	uint32_t n;
+	ssize_t r;
+
+	(void)cnt;
+	(void)off;
+	if (mem == s->arg) { /* for the kernel's answer: it cannot be used */
+		s->room = asked;
+		return fm_pass_ioctl(rw->fd, h->req, mem);
+	}
+	s->room = (uint32_t)((iov->iov_len - h->head) / h->record);
+	memcpy(mem, s->head, h->head);
+	memcpy(mem + h->asked, &s->room, sizeof(s->room));
+	r = fm_pass_ioctl(rw->fd, h->req, mem);
+	s->got = number(mem, h->got);
+	memcpy(mem + h->asked, &asked, sizeof(asked));
+	s->err = r < 0 ? errno : 0; /* which the header may explain */
+	n = s->err ? 0 : s->got < s->room ? s->got : s->room;
+	return h->head + (ssize_t)n * h->record;
+}
+
+/* More than may be copied: the kernel fills the program's memory itself. */
+static int records_native(int fd, struct records *s, size_t len)
+{
+	fm_demote_range(s->arg, len, why);
+	return fm_pass_ioctl(fd, s->shape->req, s->arg);
+}
+
+static int with_records(int fd, const struct shape *h, void *arg)
+{
+	struct records s = { .shape = h, .arg = arg };
+	struct iovec iov = { arg, h->head };
+	struct fm_bounce b;
+	struct fm_rw rw = { .fd = fd, .in = true, .atomic = true, .iov = &iov,
+			    .cnt = 1, .off = FM_HERE, .arg = &s,
+			    .call = call_records };
+	const void *head = fm_bounce(&b, arg, h->head, FM_COPY_IN);
+	const int saved = errno;
+	ssize_t r;
+
+	if (head == arg && fm_overlaps(arg, h->head))
+		return fm_pass_ioctl(fd, h->req, arg);
+	memcpy(s.head, head, h->head);
+	fm_bounce_end(&b, 0);
+	iov.iov_len += (size_t)number(s.head, h->asked) * h->record;
+	if (iov.iov_len > FM_BOUNCE_MAX)
+		iov.iov_len = FM_BOUNCE_MAX;
+	r = fm_transfer(&rw);
+	if (r < 0)
+		return -1;
+	errno = s.err ? s.err : saved;
+	if (!s.err && s.got >= s.room && s.room < number(s.head, h->asked))
+		return records_native(fd, &s, iov.iov_len);
+	return s.err ? -1 : 0;
+}
+
+/* Targets in place of records; the source is read, the targets' results are filled. */
+static int deduplicated(int fd, void *arg)
+{
+	struct file_dedupe_range head;
+	struct fm_bounce b;
+	size_t size = sizeof(head);
+	void *mem = fm_bounce(&b, arg, size, FM_COPY_IN);
+	int r;
+
+	if (mem == arg)
+		return fm_pass_ioctl(fd, FIDEDUPERANGE, arg);
+	memcpy(&head, mem, size);
+	fm_bounce_end(&b, 0);
+	size += head.dest_count * sizeof(struct file_dedupe_range_info);
+	mem = fm_bounce(&b, arg, size, FM_COPY_IN | FM_COPY_OUT);
+	r = mem == arg ? fm_pass_ioctl(fd, FIDEDUPERANGE, arg) :
+			 fm_ioctl_clone(fd, FIDEDUPERANGE, mem);
+	fm_bounce_end(&b, r >= 0 ? size : 0);
+	return r;
+}
+
+/* ---- the rest -------------------------------------------------------------- */
+
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return fm_sys_look(fd, &st) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+}
+
+static int pinned(int fd, unsigned long req, void *arg)
+{
+	struct fm_pin pin = FM_PIN_INIT;
+	const size_t len = _IOC_SIZE(req);
+	int r;
+
+	if (fm_pin(&pin, arg, len, true) <= 0) {
+		fm_unpin(&pin); /* memory that may only be read */
+		pin = (struct fm_pin)FM_PIN_INIT;
+		fm_pin(&pin, arg, len, false);
+	}
+	r = fm_pass_ioctl(fd, req, arg);
+	fm_unpin(&pin);
+	return r;
+}
+
+FM_SLOW int ioctl_slow(int fd, unsigned long req, void *arg)
+{
+	const struct shape *shape = shape_of(req);
+	const size_t size = fixed_size(req);
+
+	if (shape)
+		return with_records(fd, shape, arg);
+	if (size)
+		return copied(fd, req, arg, size);
+	if (_IOC_SIZE(req) && !is_file(fd))
+		return pinned(fd, req, arg);
+	fm_demote_range(arg, 1, why);
+	return fm_pass_ioctl(fd, req, arg);
+}
+
+static int guarded(int fd, unsigned long req, void *arg)
+{
+	if (req == FIDEDUPERANGE && fm_touches(arg, 1))
+		return deduplicated(fd, arg);
+	if (!fm_idle() && fm_ioctl_is_clone(req))
+		return fm_ioctl_clone(fd, req, arg);
+	/* What has been stored has blocks. */
+	if (fm_active() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
+		return -1;
+	if (fm_touches(arg, 1))
+		return ioctl_slow(fd, req, arg);
+	return fm_pass_ioctl(fd, req, arg);
+}
+
+long fm_syscall_ioctl(int fd, unsigned long req, void *arg)
+{
+	const bool before = by_number;
+	long r;
+
+	by_number = true;
+	r = guarded(fd, req, arg);
+	by_number = before;
+	return r;
+}
+
+FM_HOOK int ioctl(int fd, unsigned long req, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, req);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	return guarded(fd, req, arg);
+}
