@@ -93,15 +93,17 @@ const struct fm_option *fm_option_find(const char *name)
 void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 		 const char *used)
 {
-	if (o->quiet)
+	const int level = o->fatal ? FM_LOG_ERROR : FM_LOG_WARN;
+
+	if (o->quiet || (!o->problems && fm_said_before(o->line)))
 		return;
 	if (o->problems)
 		++*o->problems;
 	if (o->line)
-		fm_log(FM_LOG_WARN, "%s:%d: %s '%s', %s", o->file, o->line,
+		fm_log(level, "%s:%d: %s '%s', %s", o->file, o->line,
 		       what, text, used);
 	else
-		fm_log(FM_LOG_WARN, "%s: %s '%s', %s", o->file, what, text,
+		fm_log(level, "%s: %s '%s', %s", o->file, what, text,
 		       used);
 }
 
@@ -208,7 +210,7 @@ static int set_text(const struct fm_option *o, const char **at,
 {
 	const char *copy;
 
-	if (o->type == T_STATS && !strcmp(value, "1"))
+	if (o->type == T_STATS && (!strcmp(value, "1") || !strcmp(value, "-")))
 		value = "stderr";
 	if (!*value || !strcmp(value, "0")) {
 		*at = NULL;
@@ -221,6 +223,14 @@ static int set_text(const struct fm_option *o, const char **at,
 	return 0;
 }
 
+/* What need not be wrong. */
+static void remark(const struct fm_origin *o, const char *what,
+		   const char *text, const char *how)
+{
+	if (!o->quiet && !o->fatal && !fm_said_before(o->line))
+		fm_log(FM_LOG_WARN, "%s: %s '%s' %s", o->file, what, text, how);
+}
+
 /* It is taken all the same, it may come to be; but mostly it is a mistake. */
 static void remark_missing(const struct fm_option *o, const char *path,
 			   const struct fm_origin *from)
@@ -231,9 +241,8 @@ static void remark_missing(const struct fm_option *o, const char *path,
 		fm_complain(from, o->name, path,
 			    "taken as it stands, and there is no such path; "
 			    "patterns are for [path GLOB] in a policy file");
-	else if (!from->quiet)
-		fm_log(FM_LOG_INFO, "%s: %s '%s' does not exist yet",
-		       from->file, o->name, path);
+	else
+		remark(from, o->name, path, "does not exist (yet)");
 }
 
 static int keep_item(struct fm_list **at, struct fm_set *set, const char *s)
@@ -340,8 +349,11 @@ void fm_option_set(const struct fm_option *o, struct fm_set *set,
 	/* The strings are all ours and short; a join that does not fit would
 	 * only shorten the message. */
 	fm_join(what, sizeof(what), o->name, ": ", fault_of(o, r));
-	fm_join(instead, sizeof(instead), from->line ? "line " : "",
-		"ignored, default ", o->standard);
+	if (from->fatal)
+		fm_join(instead, sizeof(instead), "nothing is run", "", "");
+	else
+		fm_join(instead, sizeof(instead), from->line ? "line " : "",
+			"ignored, default ", o->standard);
 	fm_join(used, sizeof(used), choices, *choices ? "; " : "", instead);
 	fm_complain(from, what, value, used);
 }

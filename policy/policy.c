@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "glob.h"
+#include "heard.h"
 #include "log.h"
 #include "set.h"
 #include "sys.h"
@@ -58,12 +59,12 @@ static const char *own_exe(void)
 	return n > 0 ? fm_arena_text(&start.arena, buf, (size_t)n) : NULL;
 }
 
-static int remember_start(const char *progname, char **envp)
+static int remember_start(const char *progname, const char *exe, char **envp)
 {
-	const char *exe = own_exe();
 
 	start.who.name = fm_arena_text(&start.arena, progname,
 				       strlen(progname));
+	exe = exe ? fm_arena_text(&start.arena, exe, strlen(exe)) : own_exe();
 	start.who.exe = exe ? exe : "";
 	start.policy = env_get(envp, "FASTMAP_POLICY");
 	start.config_home = env_get(envp, "XDG_CONFIG_HOME");
@@ -78,33 +79,24 @@ static int remember_start(const char *progname, char **envp)
 	return 0;
 }
 
-static bool is_known(const char *variable, size_t n)
+/* ---- what is wrong ----------------------------------------------------- */
+
+/* While the settings are read for the first time, the environment. */
+static char **loading;
+
+bool fm_said_before(bool of_file)
 {
-	static const char *const others[] = { "FASTMAP_POLICY",
-					      "FASTMAP_DEEPBIND" };
+	static bool by_run, by_parent, asked;
 
-	for (unsigned i = 0; i < 2; i++)
-		if (strlen(others[i]) == n && !memcmp(variable, others[i], n))
-			return true;
-	for (unsigned i = 0; i < fm_option_count; i++) {
-		const char *env = fm_options[i].env;
-
-		if (env && strlen(env) == n && !memcmp(variable, env, n))
-			return true;
+	if (!loading)
+		return false;
+	if (!asked) {
+		by_run = fm_heard_from_run(loading);
+		by_parent = !by_run && fm_heard_from_parent(loading);
+		asked = true;
 	}
-	return false;
-}
-
-/* Mistyped ones. Only when asked: it may be another's. */
-static void remark_unknown(char **envp)
-{
-	for (; envp && *envp; envp++) {
-		const size_t n = strcspn(*envp, "=");
-
-		if (!strncmp(*envp, "FASTMAP_", 8) && !is_known(*envp, n))
-			fm_log(FM_LOG_INFO, "unknown variable %s",
-			       fm_arena_text(&start.arena, *envp, n));
-	}
+	/* The parent may have found another, by its own name. */
+	return by_run || (by_parent && (!of_file || start.policy));
 }
 
 /* ---- the policy file --------------------------------------------------- */
@@ -146,6 +138,8 @@ static void take_file(struct fm_set *set)
 		return;
 	r = fm_read_text(&set->arena, path, &text);
 	if (r) {
+		if (fm_said_before(true))
+			return;
 		fm_log(FM_LOG_WARN,
 		       "cannot read policy file %s (errno %d): %s; using "
 		       "defaults", path, -r, fm_error_text(-r));
@@ -162,7 +156,8 @@ static void take_file(struct fm_set *set)
 static void take_log_level(struct fm_set *set, bool again)
 {
 	const struct fm_option *o = &fm_options[0];
-	const struct fm_origin from = { .file = o->env, .quiet = again };
+	const struct fm_origin from = { .file = o->env,
+					.quiet = again || !loading };
 
 	if (start.value[0])
 		fm_option_set(o, set, &set->defaults, start.value[0], &from);
@@ -174,7 +169,7 @@ static void take_env(struct fm_set *set)
 {
 	for (unsigned i = 1; i < fm_option_count; i++) {
 		const struct fm_option *o = &fm_options[i];
-		struct fm_origin from = { .file = o->env };
+		struct fm_origin from = { .file = o->env, .quiet = !loading };
 
 		if (!start.value[i])
 			continue;
@@ -195,6 +190,8 @@ static int order_watermarks(struct fm_policy *p, const char *where)
 	if (p->wb_low < p->wb_high)
 		return 0;
 	p->wb_low = p->wb_high / 2;
+	if (fm_said_before(true))
+		return 1;
 	fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u", where,
 	       p->wb_low);
 	return 1;
@@ -248,15 +245,22 @@ void fm_policy_reload(void)
 		atomic_store_explicit(&current, set, memory_order_release);
 }
 
-void fm_policy_load(const char *progname, char **envp)
+void fm_policy_load_for(const char *progname, const char *exe, char **envp)
 {
 	fm_log_start();
-	if (remember_start(progname, envp)) {
+	if (remember_start(progname, exe, envp)) {
 		fm_log(FM_LOG_ERROR, "no memory for settings, staying off");
 		return;
 	}
+	loading = envp;
 	fm_policy_reload();
-	remark_unknown(envp);
+	fm_remark_unknown(envp);
+	loading = NULL;
+}
+
+void fm_policy_load(const char *progname, char **envp)
+{
+	fm_policy_load_for(progname, NULL, envp);
 }
 
 bool fm_policy_any(void)

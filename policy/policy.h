@@ -67,6 +67,8 @@ struct fm_settings {
  * from the constructor (before main, may use malloc-free code only at that
  * time: uses static storage or mmap). `progname` is the short program name. */
 void fm_policy_load(const char *progname, char **envp);
+/* The same for another program, whose file this is. */
+void fm_policy_load_for(const char *progname, const char *exe, char **envp);
 
 const struct fm_settings *fm_settings(void); /* [fault] */
 

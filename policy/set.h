@@ -35,8 +35,14 @@ struct fm_origin {
 	const char *file;
 	int line;
 	bool quiet;
+	bool fatal;    /* nothing is used instead */
 	int *problems; /* counted here unless NULL */
 };
+
+/* While the settings are loaded: has somebody else told of what is wrong with
+ * them, or with a policy file? See heard.h. */
+bool fm_said_before(bool of_file);
+void fm_remark_unknown(char **envp); /* variables */
 
 /* One line: "FILE:LINE: WHAT 'TEXT', USED". */
 void fm_complain(const struct fm_origin *o, const char *what, const char *text,

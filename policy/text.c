@@ -205,7 +205,7 @@ int fm_join(char *buf, size_t size, const char *a, const char *b,
 	return 0;
 }
 
-static void put_number(char *buf, unsigned v)
+void fm_number_text(char *buf, unsigned v)
 {
 	char digits[12];
 	int n = 0;
@@ -228,7 +228,7 @@ static int real_path(const char *path, char *buf, size_t size)
 
 	if (fd < 0)
 		return fd;
-	put_number(link + strlen(link), (unsigned)fd);
+	fm_number_text(link + strlen(link), (unsigned)fd);
 	n = fm_sys3(SYS_readlink, link, buf, size - 1);
 	fm_sys_close(fd);
 	if (n < 0)

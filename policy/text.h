@@ -46,6 +46,8 @@ struct fm_kept_files {
 void fm_read_keep(struct fm_kept_files *k); /* zeroed; this thread, for good */
 void fm_read_retry(struct fm_kept_files *k); /* what there was not */
 
+void fm_number_text(char *buf, unsigned v); /* 11 bytes at most */
+
 bool fm_exists(const char *path);
 
 /* Join; -1 when it does not fit. */

@@ -182,7 +182,7 @@ static json_t *latency_json(void)
 	set_us(o, "p50_us", fm_hist_percentile(&h, 50000));
 	set_us(o, "p90_us", fm_hist_percentile(&h, 90000));
 	set_us(o, "p99_us", fm_hist_percentile(&h, 99000));
-	set_us(o, "p99.9_us", fm_hist_percentile(&h, 99900));
+	set_us(o, "p999_us", fm_hist_percentile(&h, 99900));
 	set_us(o, "max_us", fm_hist_max(&h));
 	return o;
 }

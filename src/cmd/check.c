@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - fastmap check FILE...: bad lines are errors here. */
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "policy.h"
 
 int cmd_check(int argc, char **argv)
 {
+	int status = cmd_options(argc, argv, 1, INT_MAX,
+		"usage: fastmap check FILE...\n"
+		"Says what is wrong with policy files: line by line, status 1.\n");
 	int bad = 0;
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: fastmap check FILE...\n");
-		return 2;
-	}
-	for (int i = 1; i < argc; i++) {
+	if (status >= 0)
+		return status;
+	for (int i = optind; i < argc; i++) {
 		int n = fm_policy_check(argv[i]);
 
 		if (n)

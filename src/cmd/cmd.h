@@ -3,6 +3,10 @@
 #ifndef FM_CMD_H
 #define FM_CMD_H
 
+/* For a command whose only option is --help: -1, and optind is where its
+ * arguments begin (`least` to `most` of them), or what to end with. */
+int cmd_options(int argc, char **argv, int least, int most, const char *help);
+
 int cmd_run(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_check(int argc, char **argv);

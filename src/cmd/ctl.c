@@ -47,21 +47,25 @@ static int copy_answer(int fd)
 int cmd_ctl(int argc, char **argv)
 {
 	char line[120];
-	int fd, n, r;
+	int fd, n;
+	int r = cmd_options(argc, argv, 2, 3,
+		"usage: fastmap ctl SOCKET stats        what it has done, JSON\n"
+		"       fastmap ctl SOCKET cache SIZE   bytes, a percentage, auto\n"
+		"SOCKET is what FASTMAP_SOCKET names in the program.\n");
 
-	if (argc < 3 || argc > 4) {
-		fprintf(stderr, "usage: fastmap ctl SOCKET stats|cache SIZE\n");
-		return 2;
-	}
-	n = snprintf(line, sizeof(line), "%s%s%s\n", argv[2],
-		     argc == 4 ? " " : "", argc == 4 ? argv[3] : "");
+	if (r >= 0)
+		return r;
+	argv += optind;
+	argc -= optind;
+	n = snprintf(line, sizeof(line), "%s%s%s\n", argv[1],
+		     argc == 3 ? " " : "", argc == 3 ? argv[2] : "");
 	if (n >= (int)sizeof(line)) {
 		fprintf(stderr, "fastmap: command too long\n");
 		return 2;
 	}
-	fd = dial(argv[1]);
+	fd = dial(argv[0]);
 	if (fd < 0 || write(fd, line, (size_t)n) != n) {
-		fprintf(stderr, "fastmap: %s: %m\n", argv[1]);
+		fprintf(stderr, "fastmap: %s: %m\n", argv[0]);
 		return 1;
 	}
 	r = copy_answer(fd);

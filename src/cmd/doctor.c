@@ -45,8 +45,13 @@ static void uffd_lines(void)
 {
 	int full = probe_uffd(0), user = probe_uffd(1), dev = probe_uffd_device();
 
-	line("userfaultfd, user faults", user >= 0 || dev >= 0 || full >= 0,
-	     user < 0 ? strerror(-user) : "",
+	bool any = user >= 0 || dev >= 0 || full >= 0;
+
+	line("userfaultfd, user faults", any,
+	     !any	? strerror(-user) :
+	     user >= 0	? "" :
+	     full >= 0	? "by the call for all faults" :
+			  "by /dev/userfaultfd",
 	     user == -38 ? "the kernel lacks CONFIG_USERFAULTFD" :
 			   "a seccomp filter forbids it: in a container, add "
 			   "userfaultfd to the profile, or --security-opt "
@@ -171,10 +176,12 @@ static int verdict(void)
 
 int cmd_doctor(int argc, char **argv)
 {
-	if (argc > 1) {
-		fprintf(stderr, "usage: fastmap doctor\n");
-		return 2;
-	}
+	int status = cmd_options(argc, argv, 0, 0,
+		"usage: fastmap doctor\n"
+		"Tries what this system allows; status 0: the engine runs here.\n");
+
+	if (status >= 0)
+		return status;
 	info("kernel", first_line("/proc/sys/kernel/osrelease"));
 	line("/proc", access("/proc/self/exe", F_OK) == 0, "",
 	     "no path can be resolved, nothing is served: mount -t proc proc "

@@ -28,7 +28,8 @@ static int usage(FILE *out, int status)
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  fastmap %s %s\n", commands[i].name,
 			commands[i].help);
-	fprintf(out, "fastmap run --help lists its options\n");
+	fprintf(out, "  fastmap --version\n"
+		"fastmap COMMAND --help says more\n");
 	return status;
 }
 

@@ -4,9 +4,7 @@
  * behind what LD_PRELOAD already names, and the program takes our place.
  * The options come from the table that policy files use: --NAME is NAME there.
  */
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -17,9 +15,12 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "heard.h"
+#include "log.h"
+#include "program.h"
 #include "set.h"
 
-enum { OPT_POLICY = 1000, OPT_LIBRARY, OPT_HELP };
+enum { OPT_POLICY = 1000, OPT_LIBRARY, OPT_HELP = 'h' };
 
 static char *own_dir(void)
 {
@@ -129,130 +130,157 @@ static struct option *long_options(void)
 	return opt;
 }
 
+/* Behind what is there already. */
 static int preload(const char *library)
 {
 	const char *old = getenv("LD_PRELOAD");
-	char real[4096], *value;
+	char *value;
 
-	if (!realpath(library, real)) {
-		fprintf(stderr, "fastmap: %s: %m\n", library);
-		return -1;
-	}
-	if (strpbrk(real, ": ")) {
-		fprintf(stderr, "fastmap: %s: LD_PRELOAD cannot name a path "
-			"with a space or a colon\n", real);
-		return -1;
-	}
 	if (!old || !*old)
-		return setenv("LD_PRELOAD", real, 1);
-	if (asprintf(&value, "%s:%s", old, real) < 0)
+		return setenv("LD_PRELOAD", library, 1);
+	if (asprintf(&value, "%s:%s", old, library) < 0)
 		return -1;
 	return setenv("LD_PRELOAD", value, 1);
 }
 
-/* ---- programs that no preload reaches ---------------------------------- */
-
-static bool has_interpreter(int fd, const Elf64_Ehdr *h)
+static int check_library(const char *library, char *ret_real)
 {
-	for (int i = 0; i < h->e_phnum; i++) {
-		Elf64_Phdr p;
-
-		if (pread(fd, &p, sizeof(p),
-			  (off_t)h->e_phoff + i * (off_t)sizeof(p)) !=
-		    sizeof(p))
-			return true;
-		if (p.p_type == PT_INTERP)
-			return true;
+	if (!realpath(library, ret_real)) {
+		fprintf(stderr, "fastmap: %s: %m\n", library);
+		return -1;
 	}
-	return false;
-}
-
-static const char *unreachable(int fd)
-{
-	struct stat st;
-	Elf64_Ehdr h;
-
-	if (fstat(fd, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)))
-		return "set-user-ID or set-group-ID";
-	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
-	    memcmp(h.e_ident, ELFMAG, SELFMAG))
-		return NULL; /* a script: its interpreter counts */
-	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != EM_X86_64)
-		return "not an x86-64 program";
-	return has_interpreter(fd, &h) ? NULL : "statically linked";
-}
-
-static int open_in_path(const char *name)
-{
-	const char *path = getenv("PATH");
-	char file[8192];
-
-	if (strchr(name, '/') || !path)
-		return open(name, O_RDONLY | O_CLOEXEC);
-	for (;;) {
-		size_t n = strcspn(path, ":");
-
-		snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, name);
-		if (access(file, X_OK) == 0)
-			return open(file, O_RDONLY | O_CLOEXEC);
-		if (!path[n])
-			return -1;
-		path += n + 1;
+	if (!program_is_library(ret_real)) {
+		fprintf(stderr, "fastmap: %s is not libfastmap.so\n", ret_real);
+		return -1;
 	}
+	if (strpbrk(ret_real, ": ")) {
+		fprintf(stderr, "fastmap: %s: LD_PRELOAD cannot name a path "
+			"with a space or a colon\n", ret_real);
+		return -1;
+	}
+	return 0;
 }
 
-static void warn_if_unreachable(const char *name)
+/* ---- what will come of it ---------------------------------------------- */
+
+/* Programs that no preload reaches. NULL: it is one that is served. */
+static const char *why_not(const char *name, const struct program *p)
 {
-	int fd = open_in_path(name);
-	const char *why = fd < 0 ? NULL : unreachable(fd);
+	static char text[PATH_MAX + 1024];
 
-	if (why)
-		fprintf(stderr, "fastmap: %s is %s: LD_PRELOAD has no effect, "
-			"the kernel's mmap is used\n", name, why);
-	if (fd >= 0)
-		close(fd);
+	if (p->out_of_reach)
+		snprintf(text, sizeof(text), "%s is %s: LD_PRELOAD has no "
+			 "effect, the kernel's mmap is used", name,
+			 p->out_of_reach);
+	else if (p->harmed)
+		snprintf(text, sizeof(text), "%s is not for glibc (its loader "
+			 "is %s): run without the library", name, p->loader);
+	else if (!fm_policy_any())
+		snprintf(text, sizeof(text), "%s: nothing will be served: "
+			 "neither --paths nor FASTMAP_PATHS, and no policy "
+			 "file names any", name);
+	else
+		return NULL;
+	return text;
 }
+
+/* The library would find the same wrong: told once, here. -1: strict. */
+static int foretell(const char *name, const struct program *p)
+{
+	const char *base = strrchr(p->file, '/') + 1, *why;
+	char pid[16];
+
+	fm_policy_load_for(base, p->file, environ);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv(FM_RUN_VARIABLE, pid, 1);
+	if (fm_settings()->mode == FM_MODE_OFF)
+		return 0;
+	why = why_not(name, p);
+	if (why && fm_settings()->strict)
+		fm_log(FM_LOG_ERROR, "%s; strict: not run", why);
+	else if (why)
+		fm_log(FM_LOG_WARN, "%s", why);
+	return why && fm_settings()->strict ? -1 : 0;
+}
+
+/* ---- options ----------------------------------------------------------- */
 
 /* Values are checked here, where an error can stop the command. */
 static int set_option(const struct fm_option *o, const char *value)
 {
 	static struct fm_set scratch;
 	int problems = 0;
-	const struct fm_origin from = { .file = "run",
+	const struct fm_origin from = { .file = "run", .fatal = true,
 					.problems = &problems };
 
 	fm_option_set(o, &scratch, &scratch.defaults, value, &from);
 	return problems ? -1 : setenv(o->env, value, 1);
 }
 
+/* Returns what to end with, or -1: go on. */
+static int take_option(int c, const char **ret_library)
+{
+	int bad = 0;
+
+	if (c == '?')
+		return 2;
+	if (c == OPT_HELP) {
+		help();
+		return 0;
+	}
+	if (!strcmp(optarg, "--")) {
+		fprintf(stderr, "fastmap run: a value is missing before "
+			"'--'\n");
+		return 2;
+	}
+	if (c == OPT_LIBRARY)
+		*ret_library = optarg;
+	else if (c == OPT_POLICY)
+		bad = set_policy(optarg);
+	else
+		bad = set_option(&fm_options[c], optarg);
+	return bad ? 2 : -1;
+}
+
+static int not_run(const char *name, int err)
+{
+	fprintf(stderr, "fastmap: %s: %s\n", name, strerror(err));
+	return err == ENOENT ? 127 : 126; /* as env(1) */
+}
+
+static int run(char **argv, const char *library)
+{
+	static struct program p;
+	char real[PATH_MAX];
+	int err;
+
+	if (check_library(library, real))
+		return 1;
+	err = program_find(argv[0], &p);
+	if (err)
+		return not_run(argv[0], err);
+	if (foretell(argv[0], &p))
+		return 125;
+	if (!p.harmed && preload(real))
+		return 1;
+	execvp(argv[0], argv);
+	return not_run(argv[0], errno);
+}
+
 int cmd_run(int argc, char **argv)
 {
 	const char *library = NULL;
-	int c;
+	int c, status;
 
 	argv[0] = "fastmap run"; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "+", long_options(), NULL)) != -1) {
-		if (c == '?')
-			return 2;
-		if (c == OPT_HELP) {
-			help();
-			return 0;
-		}
-		if (c == OPT_LIBRARY)
-			library = optarg;
-		else if (c == OPT_POLICY ? set_policy(optarg) :
-					   set_option(&fm_options[c], optarg))
-			return 2;
+	while ((c = getopt_long(argc, argv, "+h", long_options(), NULL)) != -1) {
+		status = take_option(c, &library);
+		if (status >= 0)
+			return status;
 	}
 	if (optind >= argc) {
 		fprintf(stderr, "fastmap run: no program given; see --help\n");
 		return 2;
 	}
-	if (preload(library ? library : find_library()))
-		return 1;
-	warn_if_unreachable(argv[optind]);
-	execvp(argv[optind], argv + optind);
-	c = errno == ENOENT ? 127 : 126;
-	fprintf(stderr, "fastmap: %s: %m\n", argv[optind]);
-	return c;
+	return run(argv + optind, library ? library : find_library());
 }

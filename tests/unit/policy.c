@@ -372,17 +372,20 @@ static void bad_items_of_a_list(void **state)
 	assert_non_null(strstr(said, "paths '/nowhere/*', taken as it stands"));
 }
 
-static void said_once_and_typos_when_asked(void **state)
+static void said_once_and_typos_by_default(void **state)
 {
 	listen_begin();
 	LOAD("prog", "FASTMAP_LOG=lots", "FASTMAP_PATH=/data");
 	listen_end();
 	assert_string_equal(said, "fastmap: FASTMAP_LOG: log: bad value "
-				  "'lots', ignored, default 1\n");
+				  "'lots', ignored, default 1\n"
+				  "fastmap: unknown variable FASTMAP_PATH "
+				  "(is FASTMAP_PATHS meant?)\n");
 	listen_begin();
-	LOAD("prog", "FASTMAP_LOG=2", "FASTMAP_PATH=/data");
+	LOAD("prog", "FASTMAP_SOMETHING_ELSE=1", "FASTMAP_TEST_DIR=/x");
 	listen_end();
-	assert_string_equal(said, "fastmap: unknown variable FASTMAP_PATH\n");
+	assert_string_equal(said,
+		"fastmap: unknown variable FASTMAP_SOMETHING_ELSE\n");
 }
 
 static void missing_and_odd_files(void **state)
@@ -597,7 +600,7 @@ int main(void)
 		T(bad_lines_are_reported_once),
 		T(bad_environment_is_reported),
 		T(bad_items_of_a_list),
-		T(said_once_and_typos_when_asked),
+		T(said_once_and_typos_by_default),
 		T(missing_and_odd_files),
 		T(found_by_program_name),
 		T(command_lists),

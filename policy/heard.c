@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heard.c - what is wrong with the settings is said by one process, not by each
+ * child that inherits them: not by who was started by `fastmap run`, which looks
+ * first, and not by who has them, the library included, from its parent.
+ */
+#include "heard.h"
+
+#include <string.h>
+
+#include "sys.h"
+#include "text.h"
+
+#define RUN FM_RUN_VARIABLE "="
+#define MINE "FASTMAP_"
+#define PRELOAD "LD_PRELOAD="
+
+static bool begins(const char *s, const char *head)
+{
+	return !strncmp(s, head, strlen(head));
+}
+
+static bool has(const char *block, size_t n, const char *entry)
+{
+	const size_t len = strlen(entry) + 1;
+
+	for (size_t at = 0; at + len <= n; at += strlen(block + at) + 1)
+		if (!memcmp(block + at, entry, len))
+			return true;
+	return false;
+}
+
+/* What a process was started with; the last byte is 0. */
+static size_t environment_of(int pid, char *buf, size_t size)
+{
+	char digits[12], path[48];
+	long n;
+
+	fm_number_text(digits, (unsigned)pid);
+	fm_join(path, sizeof(path), "/proc/", digits, "/environ");
+	n = fm_read_small(path, buf, size);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static bool parent_has(char **envp, const char *block, size_t n)
+{
+	bool library = false;
+
+	for (; *envp; envp++) {
+		if (begins(*envp, PRELOAD))
+			library = true;
+		else if (!begins(*envp, MINE))
+			continue;
+		if (!has(block, n, *envp))
+			return false;
+	}
+	return library;
+}
+
+bool fm_heard_from_run(char **envp)
+{
+	char pid[12];
+
+	fm_number_text(pid, (unsigned)fm_sys_getpid());
+	for (; *envp; envp++)
+		if (begins(*envp, RUN) && !strcmp(*envp + strlen(RUN), pid))
+			return true;
+	return false;
+}
+
+#define MOST ((size_t)256 << 10)
+
+bool fm_heard_from_parent(char **envp)
+{
+	char *block = fm_sys_anon(MOST);
+	bool yes;
+
+	if (!block)
+		return false;
+	yes = parent_has(envp, block, environment_of(
+			(int)fm_sys0(SYS_getppid), block, MOST));
+	fm_sys_munmap(block, MOST);
+	return yes;
+}

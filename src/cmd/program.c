@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define SCRIPTS 5 /* in a row: the kernel's BINPRM limit */
+#define HEAD 256  /* what the kernel reads of a script's first line */
+
+/* ---- where it is ------------------------------------------------------- */
+
+static int try(const char *file, char *ret)
+{
+	struct stat st;
+
+	if (stat(file, &st))
+		return errno;
+	if (!S_ISREG(st.st_mode) || access(file, X_OK))
+		return EACCES;
+	return realpath(file, ret) ? 0 : errno;
+}
+
+/* As execvp(3): what may not be executed is passed over, and remembered. */
+static int search(const char *name, char *ret)
+{
+	const char *path = getenv("PATH");
+	int err = ENOENT;
+
+	if (strchr(name, '/'))
+		return try(name, ret);
+	for (path = path ? path : "/bin:/usr/bin"; *name; path++) {
+		char file[PATH_MAX * 2];
+		size_t n = strcspn(path, ":");
+		int r;
+
+		snprintf(file, sizeof(file), "%.*s%s%s", (int)n, path,
+			 n ? "/" : "", name);
+		r = try(file, ret);
+		if (!r)
+			return 0;
+		if (r == EACCES)
+			err = EACCES;
+		path += n;
+		if (!*path)
+			break;
+	}
+	return err;
+}
+
+/* "#! /usr/bin/perl -w" */
+static bool script(int fd, char *ret_interpreter)
+{
+	char head[HEAD + 1], *p = head + 2;
+	ssize_t n = pread(fd, head, HEAD, 0);
+
+	if (n < 3 || head[0] != '#' || head[1] != '!')
+		return false;
+	head[n] = 0;
+	p += strspn(p, " \t");
+	p[strcspn(p, " \t\n")] = 0;
+	strcpy(ret_interpreter, p);
+	return *p != 0;
+}
+
+/* ---- privilege --------------------------------------------------------- */
+
+/* The loader looks at nothing in the environment then (AT_SECURE). */
+static const char *privileged(int fd, const struct stat *st)
+{
+	struct statvfs fs;
+	char cap[64];
+
+	if ((fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_NOSUID)) ||
+	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return NULL;
+	if (((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
+	    ((st->st_mode & S_ISGID) && (st->st_mode & S_IXGRP) &&
+	     st->st_gid != getgid()))
+		return "set-user-ID or set-group-ID";
+	if (getuid() && fgetxattr(fd, "security.capability", cap,
+				  sizeof(cap)) > 0)
+		return "a program with file capabilities";
+	return NULL;
+}
+
+/* ---- ELF --------------------------------------------------------------- */
+
+static bool read_at(int fd, void *buf, size_t n, uint64_t at)
+{
+	return pread(fd, buf, n, (off_t)at) == (ssize_t)n;
+}
+
+static bool find_header(int fd, const Elf64_Ehdr *h, uint32_t type,
+			Elf64_Phdr *ret)
+{
+	for (unsigned i = 0; i < h->e_phnum; i++)
+		if (read_at(fd, ret, sizeof(*ret),
+			    h->e_phoff + i * sizeof(*ret)) &&
+		    ret->p_type == type)
+			return true;
+	return false;
+}
+
+static bool is_elf(int fd, Elf64_Ehdr *ret)
+{
+	return read_at(fd, ret, sizeof(*ret), 0) &&
+	       !memcmp(ret->e_ident, ELFMAG, SELFMAG);
+}
+
+static bool for_us(const Elf64_Ehdr *h)
+{
+	return h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_machine == EM_X86_64;
+}
+
+/* Another libc's loader looks for glibc's symbols in our library, and stops. */
+static void look_at_loader(int fd, const Elf64_Phdr *p, struct program *ret)
+{
+	const char *slash;
+	size_t n = p->p_filesz;
+
+	if (n >= sizeof(ret->loader))
+		n = sizeof(ret->loader) - 1;
+	if (!read_at(fd, ret->loader, n, p->p_offset))
+		return;
+	ret->loader[n] = 0;
+	slash = strrchr(ret->loader, '/');
+	ret->harmed = strncmp(slash ? slash + 1 : ret->loader, "ld-linux", 8);
+}
+
+static const char *out_of_reach(int fd, struct program *ret)
+{
+	struct stat st;
+	Elf64_Phdr p;
+	Elf64_Ehdr h;
+
+	if (!is_elf(fd, &h))
+		return NULL; /* no program, or for binfmt_misc */
+	if (!for_us(&h))
+		return "not an x86-64 program";
+	if (!find_header(fd, &h, PT_INTERP, &p))
+		return "statically linked";
+	look_at_loader(fd, &p, ret);
+	return fstat(fd, &st) ? NULL : privileged(fd, &st);
+}
+
+static int look(struct program *ret)
+{
+	for (int i = 0; i <= SCRIPTS; i++) {
+		int r, fd = open(ret->file, O_RDONLY | O_CLOEXEC);
+		char next[HEAD + 1];
+
+		if (fd < 0)
+			return 0; /* may be executed, not read */
+		if (!script(fd, next)) {
+			ret->out_of_reach = out_of_reach(fd, ret);
+			close(fd);
+			return 0;
+		}
+		close(fd);
+		r = try(next, ret->file);
+		if (r)
+			return r;
+	}
+	return ELOOP;
+}
+
+int program_find(const char *name, struct program *ret)
+{
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	err = search(name, ret->file);
+	return err ? err : look(ret);
+}
+
+/* ---- our own ----------------------------------------------------------- */
+
+/* Where the file has what lies at this address in memory. */
+static uint64_t offset_of(int fd, const Elf64_Ehdr *h, uint64_t addr)
+{
+	Elf64_Phdr p;
+
+	for (unsigned i = 0; i < h->e_phnum; i++)
+		if (read_at(fd, &p, sizeof(p), h->e_phoff + i * sizeof(p)) &&
+		    p.p_type == PT_LOAD && addr >= p.p_vaddr &&
+		    addr - p.p_vaddr < p.p_filesz)
+			return addr - p.p_vaddr + p.p_offset;
+	return 0;
+}
+
+static bool has_soname(int fd, const Elf64_Ehdr *h, const Elf64_Phdr *dynamic)
+{
+	static const char ours[] = "libfastmap.so";
+	char name[sizeof(ours)] = "";
+	uint64_t strings = 0, soname = 0;
+	Elf64_Dyn d;
+
+	for (uint64_t at = 0; at + sizeof(d) <= dynamic->p_filesz;
+	     at += sizeof(d)) {
+		if (!read_at(fd, &d, sizeof(d), dynamic->p_offset + at))
+			return false;
+		if (d.d_tag == DT_STRTAB)
+			strings = offset_of(fd, h, d.d_un.d_ptr);
+		else if (d.d_tag == DT_SONAME)
+			soname = d.d_un.d_val;
+	}
+	return read_at(fd, name, sizeof(name), strings + soname) &&
+	       !memcmp(name, ours, sizeof(ours) - 1);
+}
+
+bool program_is_library(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	Elf64_Phdr p;
+	Elf64_Ehdr h;
+	bool yes = fd >= 0 && is_elf(fd, &h) && for_us(&h) &&
+		   h.e_type == ET_DYN && find_header(fd, &h, PT_DYNAMIC, &p) &&
+		   has_soname(fd, &h, &p);
+
+	if (fd >= 0)
+		close(fd);
+	return yes;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.h - what execvp(3) would run, to the last interpreter, and whether a
+ * library that LD_PRELOAD names is loaded there.
+ */
+#ifndef FM_PROGRAM_H
+#define FM_PROGRAM_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct program {
+	char file[PATH_MAX]; /* that is executed: a script's interpreter */
+	const char *out_of_reach; /* why LD_PRELOAD has no effect, or NULL */
+	bool harmed; /* it would be stopped by our library */
+	char loader[256]; /* that it names, with `harmed` */
+};
+
+/* 0, or the errno of execvp(3). */
+int program_find(const char *name, struct program *ret);
+
+/* Is this file our library, built for this machine? */
+bool program_is_library(const char *file);
+
+#endif
