@@ -35,6 +35,7 @@
 #include "sys.h"
 #include "uffd.h"
 #include "warm.h"
+#include "why.h"
 #include "windows.h"
 
 #ifndef MAP_DROPPABLE
@@ -52,7 +53,7 @@ struct request {
 	struct stat st;
 	char path[4096];
 	const struct fm_policy *policy;
-	const char *left; /* why the kernel serves a file that we know of */
+	enum fm_why left; /* why the kernel serves a file that we know of */
 	bool shared, populate, maywrite;
 	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
@@ -116,9 +117,9 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 		return false;
 	q->policy = fm_policy_for(q->path);
 	if (!q->policy && fm_policy_denied(q->path))
-		q->left = "named by the deny list";
+		q->left = FM_WHY_DENIED;
 	else if (q->policy && !q->policy->engage)
-		q->left = "engage is off for its path";
+		q->left = FM_WHY_NOT_ENGAGED;
 	return q->policy && q->policy->engage;
 }
 
@@ -261,14 +262,14 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	bool write = q->shared && q->maywrite;
 	int err = q->cut || q->laid ? 0 : fm_engine_need();
 
-	q->left = "the engine cannot run here, see delivery";
+	q->left = FM_WHY_NO_ENGINE;
 	if (err)
 		return err;
-	q->left = "it has record locks, and there is no io_uring";
+	q->left = FM_WHY_RECORD_LOCKS;
 	if ((!known || (write && !known->writable)) && !fm_rings_uring() &&
 	    fm_plocks_held(q->st.st_ino))
 		return -EBUSY;
-	q->left = "the engine cannot open it";
+	q->left = FM_WHY_NO_OPEN;
 	if (!known && !get_path(q))
 		return -ENOENT;
 	err = fm_file_open(q->fd, &q->st, known ? known->path : q->path,
@@ -279,7 +280,7 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		       fm_error_text(-err), open_remedy(err));
 		return err;
 	}
-	q->left = "another process uses it";
+	q->left = FM_WHY_SHARED;
 	if (fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
 	/* Signal delivery with io_uring survives without one when the program
@@ -291,27 +292,26 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		fm_guardian_add(f);
 	if (!err) {
 		err = adopt(q, f, at);
-		q->left = NULL;
+		q->left = FM_WHY_NONE;
 		if (err)
-			q->left = fm_memory_look() ? "memory is locked" :
-				  "no memory or address space for it";
+			q->left = fm_memory_look() ? FM_WHY_LOCKED :
+						      FM_WHY_NO_MEMORY;
 	}
 	fm_file_put_locked(f);
 	return err;
 }
 
-static const char beside[] = "a window that is in the page cache already";
-
-static const char *unwanted_known(struct request *q, struct fm_file *known)
+static enum fm_why unwanted_known(struct request *q, struct fm_file *known)
 {
 	bool stores = q->shared && q->maywrite;
 
 	if (atomic_load(&known->demoted))
-		return "handed to the kernel before";
+		return FM_WHY_HANDED;
 	if (stores && fm_beside_ends(known, &q->st))
-		return "the kernel still serves another mapping of it";
+		return FM_WHY_RESIDUE;
 	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len,
-			     &q->bring) ? beside : NULL;
+			     &q->bring) ? FM_WHY_WINDOW :
+					     FM_WHY_NONE;
 }
 
 static bool beyond_fsize(const struct request *q)
@@ -329,34 +329,34 @@ static bool is_served(struct fm_file *known)
 	return known && (atomic_load(&known->maps) || atomic_load(&known->demoted));
 }
 
-/* Why the kernel should serve it, or NULL. */
-static const char *unwanted(struct request *q, struct fm_file *known)
+/* Why the kernel should serve it, if it should. */
+static enum fm_why unwanted(struct request *q, struct fm_file *known)
 {
 	const bool served = is_served(known);
 
 	if (q->prot & PROT_EXEC)
-		return "executable";
+		return FM_WHY_EXECUTABLE;
 	if (odd_kind(q))
-		return "a flag that stays the kernel's, or a huge offset";
+		return FM_WHY_KIND;
 	if (!served && q->len < q->policy->min_size)
-		return fm_left_short;
+		return FM_WHY_SHORT;
 	if (beyond_fsize(q))
-		return "it is larger than RLIMIT_FSIZE";
+		return FM_WHY_FSIZE;
 	if (served) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
 	if (q->shared && fm_room_short())
-		return fm_room_none;
+		return FM_WHY_NO_CACHE;
 	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
 	    fm_peers_weary(!q->policy->min_size))
-		return "looking for other processes takes too long";
+		return FM_WHY_WEARY;
 	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
-		return "the kernel still serves another mapping of it";
+		return FM_WHY_RESIDUE;
 	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
-		return "already in the page cache";
+		return FM_WHY_CACHED;
 	/* Whether other processes use it or it can be opened is not tried. */
 	if (fm_settings()->mode != FM_MODE_ON)
-		return fm_left_observed;
-	return NULL;
+		return FM_WHY_OBSERVED;
+	return FM_WHY_NONE;
 }
 
 /* The kernel will serve this mapping of a file: if we hold the file too, the
@@ -365,7 +365,7 @@ static int leave(struct request *q, struct fm_file *known)
 {
 	int err = 0;
 
-	if (known && q->left == beside) {
+	if (known && q->left == FM_WHY_WINDOW) {
 		q->count = fm_beside_note(known, &q->st);
 		return 0;
 	}
@@ -498,7 +498,7 @@ static int take_window(struct request *q, struct fm_file *known, void **ret)
 
 static void *mmap_ours(struct request *q, struct fm_file *known)
 {
-	const char *left = unwanted(q, known);
+	enum fm_why left = unwanted(q, known);
 	int err = clear_target(q);
 	int keep = q->flags;
 	bool want = !left;

@@ -32,6 +32,7 @@
 #include "uffd.h"
 #include "unsaid.h"
 #include "wb.h"
+#include "why.h"
 
 /* ---- steps ------------------------------------------------------------- */
 
@@ -422,8 +423,7 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 		atomic_store(&f->demoted, true);
 		fm_unsaid_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb_err, 0);
-		fm_log(FM_LOG_INFO, "%s: handed to the kernel: %s", f->path,
-		       why);
+		fm_why_handed(f->path, f->dev, f->ino, why);
 	}
 	fm_thaw(f);
 	if (err)

@@ -41,6 +41,7 @@
 #include "trace.h"
 #include "uffd.h"
 #include "wb.h"
+#include "why.h"
 #include "windows.h"
 
 int (*fm_hook_take_signals)(void);
@@ -95,6 +96,7 @@ static long cpus_len; /* bytes of it that the kernel filled in */
 int fm_engine_init(void)
 {
 	dl_iterate_phdr(add_tls, NULL);
+	fm_why_start();
 	cpus_len = fm_sys3(SYS_sched_getaffinity, 0, sizeof(cpus), &cpus);
 	return 0;
 }

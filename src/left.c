@@ -6,9 +6,7 @@
 #include "lock.h"
 #include "log.h"
 #include "policy.h"
-
-const char fm_left_observed[] = "mode=observe: would be served";
-const char fm_left_short[] = "shorter than min-size";
+#include "why.h"
 
 static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
 static uint64_t no_room;
@@ -35,30 +33,37 @@ static struct fm_left *find(const struct stat *st)
 	return NULL;
 }
 
-static void add_reason(struct fm_left *l, unsigned n, const char *why)
+/* True: it is a new one. */
+static bool add_reason(struct fm_left *l, unsigned n, enum fm_why why)
 {
+	bool is_new;
 	unsigned i = 0;
 
 	while (i < FM_LEFT_REASONS - 1 && l->reason[i].why &&
-	       strcmp(l->reason[i].why, why) != 0)
+	       l->reason[i].why != why)
 		i++;
+	is_new = l->reason[i].why != why;
 	if (!l->reason[i].why)
 		l->reason[i].why = why;
-	else if (strcmp(l->reason[i].why, why) != 0)
-		l->reason[i].why = "other reasons";
+	else if (is_new)
+		l->reason[i].why = FM_WHY_OTHERS;
 	l->reason[i].n += n;
+	return is_new;
 }
 
-static void add(struct fm_left *l, unsigned n, size_t len, bool shared,
-		bool writable, const char *why)
+static bool add(struct fm_left *l, unsigned n, size_t len, bool shared,
+		bool writable, enum fm_why why)
 {
+	bool is_new;
+
 	l->shared += shared ? n : 0;
 	l->writable += writable ? n : 0;
 	l->bytes += n * len;
 	if (len > l->largest)
 		l->largest = len;
-	add_reason(l, n, why);
+	is_new = add_reason(l, n, why);
 	l->mappings += n; /* from now on it can be found without the lock */
+	return is_new;
 }
 
 struct fm_left *fm_left_short_before(const struct stat *st, size_t len)
@@ -76,13 +81,14 @@ size_t fm_left_longest(void)
 
 void fm_left_again(struct fm_left *l, size_t len, bool shared, bool writable)
 {
-	add(l, 1, len, shared, writable, fm_left_short);
+	add(l, 1, len, shared, writable, FM_WHY_SHORT);
 }
 
 void fm_left_note(const struct stat *st, const char *path, unsigned n,
-		  size_t len, bool shared, bool writable, const char *why)
+		  size_t len, bool shared, bool writable, enum fm_why why)
 {
 	struct fm_left *l;
+	bool is_new = false;
 	size_t path_len = strnlen(path, sizeof(l->path) - 1);
 
 	fm_lock(&lock);
@@ -97,14 +103,16 @@ void fm_left_note(const struct stat *st, const char *path, unsigned n,
 		l->size = st->st_size;
 		memcpy(l->path, path, path_len);
 		l->path[path_len] = 0;
-		add(l, n, len, shared, writable, why);
-		if (why == fm_left_short && len > l->too_short)
+		is_new = add(l, n, len, shared, writable, why);
+		if (why == FM_WHY_SHORT && len > l->too_short)
 			l->too_short = len;
 		if (l->too_short > longest)
 			longest = l->too_short;
 	}
 	atomic_store(&any, true);
 	fm_unlock(&lock);
+	if (is_new)
+		fm_why_left(path, st->st_dev, st->st_ino, why);
 }
 
 uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
@@ -138,7 +146,7 @@ static void add_sums(const struct fm_left *l, void *arg)
 	s->mappings += l->mappings;
 	s->bytes += l->bytes;
 	for (unsigned i = 0; i < FM_LEFT_REASONS; i++) {
-		if (l->reason[i].why != fm_left_observed)
+		if (l->reason[i].why != FM_WHY_OBSERVED)
 			continue;
 		s->engaged_files++;
 		s->engaged += l->reason[i].n;

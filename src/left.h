@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "types.h"
+#include "why.h"
 
 #define FM_LEFT_FILES 128
 #define FM_LEFT_REASONS 4
@@ -21,20 +22,16 @@ struct fm_left {
 	_Atomic uint64_t bytes, largest;
 	_Atomic uint64_t too_short; /* the longest that was */
 	struct {
-		const char *_Atomic why; /* static text */
+		_Atomic(enum fm_why) why;
 		_Atomic uint64_t n;
 	} reason[FM_LEFT_REASONS]; /* the last one also takes the overflow */
 	char path[256];
 };
 
-/* The reason of mode=observe for what it would have let the engine serve. */
-extern const char fm_left_observed[];
-extern const char fm_left_short[];
-
-/* [plain] The kernel has made `n` mappings of about `len` bytes. `why` is
- * static text. Signals are blocked. */
+/* [plain] The kernel has made `n` mappings of about `len` bytes, which is
+ * said once. Signals are blocked. */
 void fm_left_note(const struct stat *st, const char *path, unsigned n,
-		  size_t len, bool shared, bool writable, const char *why);
+		  size_t len, bool shared, bool writable, enum fm_why why);
 
 /* [plain] Has a mapping of this file that was at least as long been left for
  * being too short? Then one like it need not be looked at any further, and is

@@ -115,13 +115,6 @@ static bool alone_after_all(struct fm_file *f, enum fm_claim want)
 	return false;
 }
 
-static int stay_with_kernel(struct fm_file *f)
-{
-	fm_log(FM_LOG_INFO, "%s: left to the kernel: another process uses it",
-	       f->path);
-	return 1;
-}
-
 /* May processes that use the file natively go on beside us? They may read
  * what nobody stores. */
 static bool foreign_conflict(struct fm_file *f, bool writable, int fd)
@@ -150,14 +143,14 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 	if (fm_registry_claim(f, want)) {
 		yield_to_others(f);
 		if (!alone_after_all(f, want))
-			return stay_with_kernel(f);
+			return 1;
 	}
 	claims[f->id] = want;
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
 	if (foreign_conflict(f, writable, fd)) {
 		yield_to_others(f);
-		return stay_with_kernel(f);
+		return 1;
 	}
 	return 0;
 }

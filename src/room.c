@@ -16,11 +16,10 @@
 #include "policy.h"
 #include "sys.h"
 #include "text.h"
+#include "why.h"
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define STEP_MS 1000
-
-const char fm_room_none[] = "no memory for a cache";
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
 static struct fm_budget budget;
@@ -91,7 +90,7 @@ static uint64_t held(void)
 static void hand_over(bool now)
 {
 	if (now)
-		fm_demote_shared_later(fm_room_none);
+		fm_demote_shared_later(fm_why_text(FM_WHY_NO_CACHE));
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */

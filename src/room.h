@@ -29,7 +29,6 @@ uint64_t fm_room_target(void);
 /* [plain] Others leave too little for any cache, or did when it was last looked at:
  * what is mapped now had better be the kernel's. */
 bool fm_room_short(void);
-extern const char fm_room_none[]; /* the reason to give */
 
 void fm_room_reset(void); /* child of fork */
 

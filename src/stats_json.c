@@ -279,7 +279,7 @@ static void add_left(const struct fm_left *l, void *arg)
 	set_int(o, "mapped_bytes", l->bytes);
 	set_int(o, "largest_bytes", l->largest);
 	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++)
-		set_int(why, l->reason[i].why, l->reason[i].n);
+		set_int(why, fm_why_text(l->reason[i].why), l->reason[i].n);
 	json_object_set_new(o, "why", why);
 	json_array_append_new(arg, o);
 }
