@@ -205,7 +205,7 @@ static void at_end(void *unused)
 	uint64_t mask;
 
 	fm_block_signals(&mask);
-	if (next_sigaltstack(&none, NULL) == 0) {
+	if (fm_sys2(SYS_sigaltstack, &none, NULL) == 0) {
 		drop(mine);
 		mine = 0;
 		if (large.sp)
@@ -225,6 +225,12 @@ void fm_altstack_boot(void)
 
 /* ---- sigaltstack ------------------------------------------------------ */
 
+/* The kernel's, or what is behind us. */
+static int pass(bool raw, const stack_t *ss, stack_t *old)
+{
+	return FM_PASS_VIA(raw, sigaltstack, SYS_sigaltstack, ss, old);
+}
+
 /* What the kernel refuses is for the kernel to judge. */
 static bool wanted(const stack_t *ss)
 {
@@ -232,7 +238,7 @@ static bool wanted(const stack_t *ss)
 	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
 }
 
-static int change(const stack_t *ss, stack_t *old)
+static int change(bool raw, const stack_t *ss, stack_t *old)
 {
 	stack_t now = *ss;
 	uintptr_t sp = 0;
@@ -244,7 +250,7 @@ static int change(const stack_t *ss, stack_t *old)
 		else
 			ours = replace(&now);
 	}
-	if (next_sigaltstack(&now, old)) {
+	if (pass(raw, &now, old)) {
 		if (sp != mine)
 			drop(sp);
 		return -1;
@@ -262,13 +268,13 @@ static int change(const stack_t *ss, stack_t *old)
 }
 
 /* Signals are off: a handler that calls us must find claim and stack agree. */
-static int change_alone(const stack_t *ss, stack_t *old)
+static int change_alone(bool raw, const stack_t *ss, stack_t *old)
 {
 	uint64_t mask;
 	int r;
 
 	fm_block_signals(&mask);
-	r = change(ss, old);
+	r = change(raw, ss, old);
 	fm_restore_signals(&mask);
 	return r;
 }
@@ -279,19 +285,19 @@ static int change_alone(const stack_t *ss, stack_t *old)
  * is, claims nothing and ends no claim. It must not be given the parent's
  * slot, on which the parent may go on.
  */
-FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
+int fm_do_sigaltstack(bool raw, const stack_t *ss, stack_t *old)
 {
 	stack_t now, was;
 	int r;
 
-	if (!fm_on() || !next_sigaltstack)
-		return FM_PASS(sigaltstack, SYS_sigaltstack, ss, old);
+	if (!fm_on())
+		return FM_PASS_VIA(raw, sigaltstack, SYS_sigaltstack, ss, old);
 	if (ss)
 		now = *ss;
 	if (!ss || fm_whoami() == FM_VFORK_CHILD)
-		r = next_sigaltstack(ss ? &now : NULL, &was);
+		r = pass(raw, ss ? &now : NULL, &was);
 	else
-		r = change_alone(&now, &was);
+		r = change_alone(raw, &now, &was);
 	if (r)
 		return r;
 	if (old) {
@@ -302,4 +308,9 @@ FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
 		*old = was;
 	}
 	return 0;
+}
+
+FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
+{
+	return fm_do_sigaltstack(false, ss, old);
 }

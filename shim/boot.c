@@ -14,6 +14,8 @@
 #include "log.h"
 #include "policy.h"
 
+FM_NEXT(dlopen)
+
 _Atomic bool fm_shim_on;
 bool fm_keep_deepbind;
 
@@ -46,6 +48,19 @@ static void resolve_next(void)
 		e->found = dlsym(RTLD_NEXT, e->name);
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
 		__atomic_store_n(e->slot, e->found, __ATOMIC_RELEASE);
+}
+
+/* Of libc by its name: the next definition may be somebody else's. */
+static void find_clock(void)
+{
+	void *libc = FM_LATE(dlopen)("libc.so.6", RTLD_NOW | RTLD_NOLOAD), *p;
+
+	if (!libc)
+		return;
+	p = dlvsym(libc, "clock_gettime", "GLIBC_2.17");
+	if (p)
+		fm_clock = (__typeof__(fm_clock))(uintptr_t)p;
+	dlclose(libc);
 }
 
 /* Preloaded (or linked) means that symbol search meets us before libc. After
@@ -116,6 +131,7 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 
 	resolve_next();
 	if (wanted(argc, argv, envp)) {
+		find_clock();
 		deepbind = env_get(envp, "FASTMAP_DEEPBIND");
 		fm_keep_deepbind = deepbind && !strcmp(deepbind, "keep");
 		fm_sig_boot();

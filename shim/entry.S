@@ -230,13 +230,16 @@ dlsym:
 	.size	dlsym, . - dlsym
 
 /* long syscall(long nr, ...): seven longs, in the registers and the stack slot
- * of an ordinary C call, so that the numbers we know go to C by a jump. */
+ * of an ordinary C call, so that the numbers we know go to C by a jump. Not while the
+ * library is inert: the kernel's, then, from the first instruction on. */
 	.globl	syscall
 	.type	syscall, @function
 	.p2align 4
 syscall:
 	.cfi_startproc
 	endbr64
+	cmpb	$0, fm_shim_on(%rip)
+	je	1f
 	cmpq	$512, %rdi
 	jae	1f
 	leaq	fm_syscall_hooked(%rip), %rax

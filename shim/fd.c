@@ -26,17 +26,22 @@ static bool ours(int fd)
 	return fm_on() && fd >= 0 && fm_fd_is_ours(fd);
 }
 
-FM_HOOK int close(int fd)
+int fm_do_close(bool raw, int fd)
 {
 	if (ours(fd))
 		return (int)fm_result(-EBADF);
 	fm_tell();
-	return FM_PASS(close, SYS_close, fd);
+	return FM_PASS_VIA(raw, close, SYS_close, fd);
+}
+
+FM_HOOK int close(int fd)
+{
+	return fm_do_close(false, fd);
 }
 
 FM_HOOK int __close(int fd)
 {
-	return close(fd);
+	return fm_do_close(false, fd);
 }
 
 /* The number is taken and cannot be given up. EBUSY is what Linux documents
@@ -48,7 +53,7 @@ static int dup_check(int from, int to)
 	return ours(to) ? -EBUSY : 0;
 }
 
-FM_HOOK int dup2(int from, int to)
+static int do_dup2(int from, int to)
 {
 	int r = dup_check(from, to);
 
@@ -58,9 +63,14 @@ FM_HOOK int dup2(int from, int to)
 	return FM_PASS(dup2, SYS_dup2, from, to);
 }
 
+FM_HOOK int dup2(int from, int to)
+{
+	return do_dup2(from, to);
+}
+
 FM_HOOK int __dup2(int from, int to)
 {
-	return dup2(from, to);
+	return do_dup2(from, to);
 }
 
 FM_HOOK int dup3(int from, int to, int flags)
@@ -98,7 +108,7 @@ static int close_around(unsigned int first, unsigned int last, int flags)
 	return close_piece(first, last, flags);
 }
 
-FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
+int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int flags)
 {
 	if (!(flags & CLOSE_RANGE_CLOEXEC))
 		fm_tell();
@@ -106,9 +116,14 @@ FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
 	 * flag is for the kernel to refuse. */
 	if (!fm_on() || first > last || (flags & CLOSE_RANGE_CLOEXEC) ||
 	    (flags & ~(int)CLOSE_RANGE_UNSHARE))
-		return FM_PASS(close_range, SYS_close_range, first, last,
+		return FM_PASS_VIA(raw, close_range, SYS_close_range, first, last,
 			       flags);
 	return (int)fm_result(close_around(first, last, flags));
+}
+
+FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
+{
+	return fm_do_close_range(false, first, last, flags);
 }
 
 /* Kernels before 5.9 have no close_range; libc then walks /proc, and so it

@@ -65,6 +65,7 @@ static inline bool fm_idle(void)
 
 struct fm_rw {
 	int fd;
+	bool raw;    /* behind the call is the kernel, see FM_PASS_VIA */
 	bool in;     /* the kernel stores into the buffers */
 	bool loop;   /* a whole piece asks for the next one */
 	bool atomic; /* one system call or wrong: bounce, do not split */

@@ -36,7 +36,7 @@ static void note_limit(int what, const struct rlimit *set)
 		fm_limit_fsize(rl.rlim_cur);
 }
 
-static void note_limit_of(pid_t pid, int what, const struct rlimit *set)
+void fm_note_limit(pid_t pid, int what, const struct rlimit *set)
 {
 	if (!pid || pid == fm_sys_getpid())
 		note_limit(what, set);
@@ -65,12 +65,12 @@ OBJECT_(int, getrlimit, (__rlimit_resource_t what, struct rlimit *buf),
 	FM_PASS(getrlimit, SYS_getrlimit, what, buf), what, buf)
 OBJECT_(int, setrlimit, (__rlimit_resource_t what, const struct rlimit *buf),
 	buf, SIZE(buf), IN, 0,
-	(note_limit((int)what, buf),
+	(fm_note_limit(0, (int)what, buf),
 	 FM_PASS(setrlimit, SYS_setrlimit, what, buf)), what, buf)
 OBJECT2_(int, prlimit, (pid_t pid, enum __rlimit_resource what,
 	 const struct rlimit *set, struct rlimit *old),
 	 set, SIZE(set), IN, 0, old, SIZE(old), OUT, IF_OK(SIZE(old)),
-	 (note_limit_of(pid, (int)what, set),
+	 (fm_note_limit(pid, (int)what, set),
 	  FM_PASS(prlimit, SYS_prlimit64, pid, what, set, old)),
 	 pid, what, set, old)
 OBJECT(int, getgroups, SYS_getgroups, (int n, gid_t *list),

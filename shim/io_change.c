@@ -35,6 +35,7 @@ static void begin(struct fm_change *c, struct fm_file *f)
 	c->held = c->serial = false;
 	c->lock = NULL;
 	fm_block_signals(&c->mask);
+	fm_holds++;
 }
 
 void fm_change_file(struct fm_change *c, struct fm_file *f)
@@ -54,14 +55,14 @@ static bool begin_owned(struct fm_change *c, struct fm_file *f)
 
 bool fm_change_fd(struct fm_change *c, int fd)
 {
-	return begin_owned(c, fm_file_by_fd(fd));
+	return !fm_holds && begin_owned(c, fm_file_by_fd(fd));
 }
 
 bool fm_change_path(struct fm_change *c, int dirfd, const char *path)
 {
 	struct stat st;
 
-	if (fm_sys4(SYS_newfstatat, dirfd, path, &st, 0) < 0 ||
+	if (fm_holds || fm_sys4(SYS_newfstatat, dirfd, path, &st, 0) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return false;
 	return begin_owned(c, fm_file_by_stat(&st));
@@ -100,12 +101,13 @@ void fm_change_end(struct fm_change *c, bool changed, bool discard)
 	if (c->owned)
 		fm_file_put(c->file);
 	pthread_setcancelstate(c->cancel, NULL);
+	fm_holds--;
 	fm_restore_signals(&c->mask);
 }
 
 int fm_see(int fd, off_t off, off_t len)
 {
-	struct fm_file *f = fm_file_by_fd(fd);
+	struct fm_file *f = fm_holds ? NULL : fm_file_by_fd(fd);
 	int r;
 
 	if (!f)

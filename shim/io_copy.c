@@ -30,6 +30,7 @@ struct copy {
 	off_t *in_off, *out_off;
 	size_t len;
 	unsigned flags;
+	bool raw;
 	ssize_t (*call)(const struct copy *c);
 };
 
@@ -124,19 +125,19 @@ static ssize_t copy(const struct copy *c)
 
 static ssize_t call_sendfile(const struct copy *c)
 {
-	return FM_PASS(sendfile, SYS_sendfile, c->out, c->in, c->in_off,
+	return FM_PASS_VIA(c->raw, sendfile, SYS_sendfile, c->out, c->in, c->in_off,
 		       c->len);
 }
 
 static ssize_t call_copy_file_range(const struct copy *c)
 {
-	return FM_PASS(copy_file_range, SYS_copy_file_range, c->in, c->in_off,
+	return FM_PASS_VIA(c->raw, copy_file_range, SYS_copy_file_range, c->in, c->in_off,
 		       c->out, c->out_off, c->len, c->flags);
 }
 
 static ssize_t call_splice(const struct copy *c)
 {
-	return FM_PASS(splice, SYS_splice, c->in, c->in_off, c->out,
+	return FM_PASS_VIA(c->raw, splice, SYS_splice, c->in, c->in_off, c->out,
 		       c->out_off, c->len, c->flags);
 }
 
@@ -156,35 +157,50 @@ FM_SLOW ssize_t guarded(struct copy c)
 	return r;
 }
 
-FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
+ssize_t fm_do_sendfile(bool raw, int out, int in, off_t *off, size_t len)
 {
 	if (fm_idle())
-		return FM_PASS(sendfile, SYS_sendfile, out, in, off, len);
-	return guarded((struct copy){ in, out, off, NULL, len, 0,
+		return FM_PASS_VIA(raw, sendfile, SYS_sendfile, out, in, off, len);
+	return guarded((struct copy){ in, out, off, NULL, len, 0, raw,
 				      call_sendfile });
+}
+
+FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
+{
+	return fm_do_sendfile(false, out, in, off, len);
 }
 
 FM_ALIAS(sendfile)
 ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __THROW;
 
+ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
+{
+	if (fm_idle())
+		return FM_PASS_VIA(raw, copy_file_range, SYS_copy_file_range, in,
+			       in_off, out, out_off, len, flags);
+	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
+				      raw, call_copy_file_range });
+}
+
 FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
 				off64_t *out_off, size_t len, unsigned flags)
 {
+	return fm_do_copy_file_range(false, in, in_off, out, out_off, len, flags);
+}
+
+ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
+{
 	if (fm_idle())
-		return FM_PASS(copy_file_range, SYS_copy_file_range, in,
-			       in_off, out, out_off, len, flags);
+		return FM_PASS_VIA(raw, splice, SYS_splice, in, in_off, out, out_off,
+			       len, flags);
 	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
-				      call_copy_file_range });
+				      raw, call_splice });
 }
 
 FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,
 		       size_t len, unsigned flags)
 {
-	if (fm_idle())
-		return FM_PASS(splice, SYS_splice, in, in_off, out, out_off,
-			       len, flags);
-	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
-				      call_splice });
+	return fm_do_splice(false, in, in_off, out, out_off, len, flags);
 }
 
 /* ---- reflinks ----------------------------------------------------------- */

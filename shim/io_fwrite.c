@@ -267,7 +267,7 @@ static int write_text(int fd, char *text, int n)
 	if (n < 0)
 		return -1;
 	for (int done = 0; done < n; done += (int)r) {
-		r = write(fd, text + done, (size_t)(n - done));
+		r = fm_do_write(false, fd, text + done, (size_t)(n - done));
 		if (r < 0) {
 			n = -1;
 			break;

@@ -159,6 +159,7 @@ static void piece_hold(struct piece *p)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &p->cancel);
 	fm_block_signals(&p->mask);
+	fm_holds++;
 	p->held = true;
 }
 
@@ -168,6 +169,7 @@ static void piece_unpin(struct piece *p)
 	if (!p->held)
 		return;
 	p->held = false;
+	fm_holds--;
 	pthread_setcancelstate(p->cancel, NULL);
 	fm_restore_signals(&p->mask); /* a handler may jump */
 }
@@ -185,8 +187,10 @@ static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
 	piece_hold(p);
 	for (int i = 0; i < p->cnt; i++) {
 		const struct iovec *v = &p->iov[i];
+		ssize_t got = fm_pin(&p->pin, v->iov_base, v->iov_len, rw->in);
 
-		if (fm_pin(&p->pin, v->iov_base, v->iov_len, rw->in) < 0) {
+		/* Nothing at the front: the transfer ends here, see piece_run. */
+		if (got < 0 || (!got && !i && v->iov_len)) {
 			piece_unpin(p);
 			return false;
 		}
@@ -475,7 +479,7 @@ static void classify(struct fm_rw *rw)
 
 ssize_t fm_transfer(struct fm_rw *rw)
 {
-	if (!fm_iov_touches(rw->iov, rw->cnt))
+	if (fm_holds || !fm_iov_touches(rw->iov, rw->cnt))
 		return rw->call(rw, rw->iov, rw->cnt, rw->off);
 	return run(rw);
 }
@@ -529,11 +533,15 @@ static ssize_t rw_out(struct fm_rw *rw, bool touches)
 
 ssize_t fm_rw(struct fm_rw *rw)
 {
-	const bool touches = fm_iov_touches(rw->iov, rw->cnt);
+	bool touches;
 	ssize_t r;
 
+	if (fm_holds)
+		return rw->call(rw, rw->iov, rw->cnt, rw->off);
+	touches = fm_iov_touches(rw->iov, rw->cnt);
 	/* A cancellation point here, and none while the file is held. */
-	pthread_testcancel();
+	if (!rw->raw)
+		pthread_testcancel();
 	if (!rw->in) {
 		fm_tell();
 		return rw_out(rw, touches);

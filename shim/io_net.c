@@ -294,14 +294,14 @@ static ssize_t call_sendmsg(const struct fm_rw *rw, const struct iovec *iov,
 
 	hdr->msg_iov = (struct iovec *)(uintptr_t)iov;
 	hdr->msg_iovlen = (size_t)cnt;
-	return FM_PASS(sendmsg, SYS_sendmsg, rw->fd, hdr, rw->flags);
+	return FM_PASS_VIA(rw->raw, sendmsg, SYS_sendmsg, rw->fd, hdr, rw->flags);
 }
 
-FM_SLOW ssize_t msg_slow(int fd, const struct msghdr *user, int flags, bool in)
+FM_SLOW ssize_t msg_slow(bool raw, int fd, const struct msghdr *user, int flags, bool in)
 {
 	struct message m;
 	struct fm_rw rw = {
-		.fd = fd, .in = in, .flags = flags, .arg = &m.hdr,
+		.fd = fd, .raw = raw, .in = in, .flags = flags, .arg = &m.hdr,
 		.call = in ? call_recvmsg : call_sendmsg,
 	};
 	ssize_t r;
@@ -323,29 +323,39 @@ static bool msg_plain(const struct msghdr *m)
 	       m->msg_iovlen > IOV_MAX;
 }
 
-FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+static ssize_t do_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	if (msg_plain(msg))
 		return fm_told(FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
-	return fm_told(msg_slow(fd, msg, flags, true));
+	return fm_told(msg_slow(false, fd, msg, flags, true));
 }
 
-FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return do_recvmsg(fd, msg, flags);
+}
+
+ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags)
 {
 	const bool early = fm_active();
 	ssize_t r;
 
 	fm_tell();
 	if (!msg_plain(msg))
-		return msg_slow(fd, msg, flags, false);
+		return msg_slow(raw, fd, msg, flags, false);
 	if (early && (uintptr_t)msg >= 4096)
 		give_files(msg);
-	r = FM_PASS(sendmsg, SYS_sendmsg, fd, msg, flags);
+	r = FM_PASS_VIA(raw, sendmsg, SYS_sendmsg, fd, msg, flags);
 	/* Nothing is mapped: then the kernel is the first to look at the header, whose
 	 * EFAULT a bad address is. */
 	if (!early && r >= 0)
 		give_files(msg);
 	return r;
+}
+
+FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return fm_do_sendmsg(false, fd, msg, flags);
 }
 
 /* ---- several messages --------------------------------------------------- */
@@ -365,13 +375,13 @@ static bool mmsg_plain(const struct mmsghdr *v, unsigned n)
 }
 
 /* One by one, which is what the kernel does too. */
-FM_SLOW int sendmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags)
+FM_SLOW int sendmmsg_slow(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
 {
 	const int saved = errno;
 	unsigned i;
 
 	for (i = 0; i < n && i < IOV_MAX; i++) {
-		ssize_t r = sendmsg(fd, &v[i].msg_hdr, flags);
+		ssize_t r = fm_do_sendmsg(raw, fd, &v[i].msg_hdr, flags);
 
 		if (r < 0)
 			break;
@@ -389,38 +399,25 @@ static void give_each(const struct mmsghdr *v, unsigned n)
 		give_files(&v[i].msg_hdr);
 }
 
-FM_HOOK int sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags)
+int fm_do_sendmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
 {
 	const bool early = fm_active();
 	int r;
 
 	fm_tell();
 	if (!mmsg_plain(v, n))
-		return sendmmsg_slow(fd, v, n, flags);
+		return sendmmsg_slow(raw, fd, v, n, flags);
 	if (early && (uintptr_t)v >= 4096)
 		give_each(v, n);
-	r = FM_PASS(sendmmsg, SYS_sendmmsg, fd, v, n, flags);
+	r = FM_PASS_VIA(raw, sendmmsg, SYS_sendmmsg, fd, v, n, flags);
 	if (!early && r > 0)
 		give_each(v, (unsigned)r);
 	return r;
 }
 
-/* What libc's syscall() is asked for by number. It is no cancellation point, which the
- * hooks are: only when it matters. */
-long fm_syscall_send(long nr, long fd, void *v, long n, long flags);
-long fm_syscall_send(long nr, long fd, void *v, long n, long flags)
+FM_HOOK int sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags)
 {
-	long r;
-
-	if (fm_active())
-		return nr == SYS_sendmsg ? sendmsg((int)fd, v, (int)n) :
-					   sendmmsg((int)fd, v, (unsigned)n, (int)flags);
-	r = fm_result(fm_sys4(nr, fd, v, n, flags));
-	if (r >= 0 && nr == SYS_sendmsg)
-		give_files(v);
-	else if (r > 0)
-		give_each(v, (unsigned)r);
-	return r;
+	return fm_do_sendmmsg(false, fd, v, n, flags);
 }
 
 /* The kernel looks at the timeout only after each datagram (recvmmsg(2),
@@ -445,7 +442,7 @@ FM_SLOW int recvmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags,
 		end = fm_now_ns() + (uint64_t)timeout->tv_sec * 1000000000u +
 		      (uint64_t)timeout->tv_nsec;
 	while (i < n && i < IOV_MAX) {
-		ssize_t r = recvmsg(fd, &v[i].msg_hdr,
+		ssize_t r = do_recvmsg(fd, &v[i].msg_hdr,
 				    flags & ~MSG_WAITFORONE);
 
 		if (r < 0)

@@ -21,15 +21,15 @@ FM_NEXT(__openat_2)
 
 /* `at`: the program called openat. Kept apart so that another preloaded
  * library behind us sees the name that was called. */
-static int call_open(bool at, int dirfd, const char *path, int flags,
+static int call_open(bool raw, bool at, int dirfd, const char *path, int flags,
 		     mode_t mode)
 {
 	if (at)
-		return FM_PASS(openat, SYS_openat, dirfd, path, flags, mode);
-	return FM_PASS(open, SYS_open, path, flags, mode);
+		return FM_PASS_VIA(raw, openat, SYS_openat, dirfd, path, flags, mode);
+	return FM_PASS_VIA(raw, open, SYS_open, path, flags, mode);
 }
 
-FM_SLOW int open_slow(bool at, int dirfd, const char *path, int flags,
+FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 		      mode_t mode)
 {
 	char copy[FM_PATH_BUF];
@@ -41,24 +41,24 @@ FM_SLOW int open_slow(bool at, int dirfd, const char *path, int flags,
 	path = fm_path(path, copy);
 	if (!(flags & O_TRUNC) || (flags & O_PATH) ||
 	    !fm_change_path(&c, dirfd, path))
-		return (int)fm_told(call_open(at, dirfd, path, flags, mode));
+		return (int)fm_told(call_open(raw, at, dirfd, path, flags, mode));
 	fm_change_serial(&c);
 	r = fm_change_lock(&c, 0, 0);
 	if (r == 0)
-		r = call_open(at, dirfd, path, flags, mode);
+		r = call_open(raw, at, dirfd, path, flags, mode);
 	fm_change_end(&c, r >= 0, true);
 	return r;
 }
 
-static int open_any(bool at, int dirfd, const char *path, int flags,
-		    mode_t mode)
+int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
+	       mode_t mode)
 {
 	if (fm_active() && ((flags & O_TRUNC) || fm_overlaps(path, 1)))
-		return open_slow(at, dirfd, path, flags, mode);
+		return open_slow(raw, at, dirfd, path, flags, mode);
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)
 		fm_tell();
-	return (int)fm_told(call_open(at, dirfd, path, flags, mode));
+	return (int)fm_told(call_open(raw, at, dirfd, path, flags, mode));
 }
 
 FM_HOOK int open(const char *path, int flags, ...)
@@ -71,7 +71,7 @@ FM_HOOK int open(const char *path, int flags, ...)
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	return open_any(false, AT_FDCWD, path, flags, mode);
+	return fm_do_open(false, false, AT_FDCWD, path, flags, mode);
 }
 
 FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
@@ -84,15 +84,20 @@ FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
-	return open_any(true, dirfd, path, flags, mode);
+	return fm_do_open(false, true, dirfd, path, flags, mode);
+}
+
+int fm_do_creat(bool raw, const char *path, mode_t mode)
+{
+	if (fm_active())
+		return open_slow(raw, false, AT_FDCWD, path,
+				 O_CREAT | O_WRONLY | O_TRUNC, mode);
+	return FM_PASS_VIA(raw, creat, SYS_creat, path, mode);
 }
 
 FM_HOOK int creat(const char *path, mode_t mode)
 {
-	if (fm_active())
-		return open_slow(false, AT_FDCWD, path,
-				 O_CREAT | O_WRONLY | O_TRUNC, mode);
-	return FM_PASS(creat, SYS_creat, path, mode);
+	return fm_do_creat(false, path, mode);
 }
 
 /* libc aborts the program that forgot the mode. */
@@ -100,14 +105,14 @@ FM_HOOK int __open_2(const char *path, int flags)
 {
 	if (NEEDS_MODE(flags) && next___open_2)
 		return next___open_2(path, flags);
-	return open_any(false, AT_FDCWD, path, flags, 0);
+	return fm_do_open(false, false, AT_FDCWD, path, flags, 0);
 }
 
 FM_HOOK int __openat_2(int dirfd, const char *path, int flags)
 {
 	if (NEEDS_MODE(flags) && next___openat_2)
 		return next___openat_2(dirfd, path, flags);
-	return open_any(true, dirfd, path, flags, 0);
+	return fm_do_open(false, true, dirfd, path, flags, 0);
 }
 
 /* ---- openat2, by its number: libc has no name for it ------------------- */

@@ -17,36 +17,37 @@ ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off, size_t room);
 static ssize_t call_read(const struct fm_rw *rw, const struct iovec *iov,
 			 int cnt, off_t off)
 {
-	return FM_PASS(read, SYS_read, rw->fd, iov->iov_base, iov->iov_len);
+	return FM_PASS_VIA(rw->raw, read, SYS_read, rw->fd, iov->iov_base, iov->iov_len);
 }
 
 static ssize_t call_write(const struct fm_rw *rw, const struct iovec *iov,
 			  int cnt, off_t off)
 {
-	return FM_PASS(write, SYS_write, rw->fd, iov->iov_base, iov->iov_len);
+	return FM_PASS_VIA(rw->raw, write, SYS_write, rw->fd, iov->iov_base, iov->iov_len);
 }
 
 static ssize_t call_pread(const struct fm_rw *rw, const struct iovec *iov,
 			  int cnt, off_t off)
 {
-	return FM_PASS(pread, SYS_pread64, rw->fd, iov->iov_base, iov->iov_len,
+	return FM_PASS_VIA(rw->raw, pread, SYS_pread64, rw->fd, iov->iov_base, iov->iov_len,
 		       off);
 }
 
 static ssize_t call_pwrite(const struct fm_rw *rw, const struct iovec *iov,
 			   int cnt, off_t off)
 {
-	return FM_PASS(pwrite, SYS_pwrite64, rw->fd, iov->iov_base,
+	return FM_PASS_VIA(rw->raw, pwrite, SYS_pwrite64, rw->fd, iov->iov_base,
 		       iov->iov_len, off);
 }
 
-FM_SLOW ssize_t guarded(int fd, void *buf, size_t n, off_t off, bool in,
+FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off, bool in,
 			ssize_t (*call)(const struct fm_rw *,
 					const struct iovec *, int, off_t))
 {
 	struct iovec iov = { buf, n };
 	struct fm_rw rw = {
 		.fd = fd,
+		.raw = raw,
 		.in = in,
 		.off = off,
 		.iov = &iov,
@@ -69,19 +70,24 @@ static bool note_read(int fd, unsigned *slot)
 	return false;
 }
 
-FM_HOOK ssize_t read(int fd, void *buf, size_t n)
+ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 {
 	unsigned slot;
 	ssize_t r;
 
 	if (fm_idle())
-		return FM_PASS(read, SYS_read, fd, buf, n);
+		return FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
 	if (note_read(fd, &slot)) {
-		r = FM_PASS(read, SYS_read, fd, buf, n);
+		r = FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
 		fm_read_leave(slot);
 		return fm_told(r);
 	}
-	return guarded(fd, buf, n, FM_HERE, true, call_read);
+	return guarded(raw, fd, buf, n, FM_HERE, true, call_read);
+}
+
+FM_HOOK ssize_t read(int fd, void *buf, size_t n)
+{
+	return fm_do_read(false, fd, buf, n);
 }
 
 static bool note_write(int fd, unsigned *slot)
@@ -95,50 +101,65 @@ static bool note_write(int fd, unsigned *slot)
 	return false;
 }
 
-FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
+ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n)
 {
 	unsigned slot;
 	ssize_t r;
 
 	if (fm_idle())
-		return FM_PASS(write, SYS_write, fd, buf, n);
+		return FM_PASS_VIA(raw, write, SYS_write, fd, buf, n);
 	if (note_write(fd, &slot)) {
-		r = FM_PASS(write, SYS_write, fd, buf, n);
+		r = FM_PASS_VIA(raw, write, SYS_write, fd, buf, n);
 		fm_write_leave(slot);
 		return r;
 	}
-	return guarded(fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
+	return guarded(raw, fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
 		       call_write);
+}
+
+FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
+{
+	return fm_do_write(false, fd, buf, n);
+}
+
+ssize_t fm_do_pread(bool raw, int fd, void *buf, size_t n, off_t off)
+{
+	unsigned slot;
+	ssize_t r;
+
+	if (fm_idle() || off < 0)
+		return FM_PASS_VIA(raw, pread, SYS_pread64, fd, buf, n, off);
+	if (note_read(fd, &slot)) {
+		r = FM_PASS_VIA(raw, pread, SYS_pread64, fd, buf, n, off);
+		fm_read_leave(slot);
+		return r;
+	}
+	return guarded(raw, fd, buf, n, off, true, call_pread);
 }
 
 FM_HOOK ssize_t pread(int fd, void *buf, size_t n, off_t off)
 {
-	unsigned slot;
-	ssize_t r;
-
-	if (fm_idle() || off < 0)
-		return FM_PASS(pread, SYS_pread64, fd, buf, n, off);
-	if (note_read(fd, &slot)) {
-		r = FM_PASS(pread, SYS_pread64, fd, buf, n, off);
-		fm_read_leave(slot);
-		return r;
-	}
-	return guarded(fd, buf, n, off, true, call_pread);
+	return fm_do_pread(false, fd, buf, n, off);
 }
 
-FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
+ssize_t fm_do_pwrite(bool raw, int fd, const void *buf, size_t n, off_t off)
 {
 	unsigned slot;
 	ssize_t r;
 
 	if (fm_idle() || off < 0)
-		return FM_PASS(pwrite, SYS_pwrite64, fd, buf, n, off);
+		return FM_PASS_VIA(raw, pwrite, SYS_pwrite64, fd, buf, n, off);
 	if (note_write(fd, &slot)) {
-		r = FM_PASS(pwrite, SYS_pwrite64, fd, buf, n, off);
+		r = FM_PASS_VIA(raw, pwrite, SYS_pwrite64, fd, buf, n, off);
 		fm_write_leave(slot);
 		return r;
 	}
-	return guarded(fd, (void *)(uintptr_t)buf, n, off, false, call_pwrite);
+	return guarded(raw, fd, (void *)(uintptr_t)buf, n, off, false, call_pwrite);
+}
+
+FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
+{
+	return fm_do_pwrite(false, fd, buf, n, off);
 }
 
 /* A race between two threads over one position is the program's own; but the
@@ -150,7 +171,7 @@ static bool seeks_data(int whence)
 	return whence == SEEK_DATA || whence == SEEK_HOLE;
 }
 
-FM_HOOK off_t lseek(int fd, off_t off, int whence)
+off_t fm_do_lseek(bool raw, int fd, off_t off, int whence)
 {
 	struct fm_change c;
 	off_t r;
@@ -158,14 +179,19 @@ FM_HOOK off_t lseek(int fd, off_t off, int whence)
 	const bool asks = off == 0 && whence == SEEK_CUR;
 
 	if (!fm_active() || asks || !fm_change_fd(&c, fd))
-		return FM_PASS(lseek, SYS_lseek, fd, off, whence);
+		return FM_PASS_VIA(raw, lseek, SYS_lseek, fd, off, whence);
 	fm_change_serial(&c);
 	r = !seeks_data(whence) ? 0 :
 	    fm_result(fm_file_flush(c.file, off < 0 ? 0 : off, 0));
 	if (r == 0)
-		r = FM_PASS(lseek, SYS_lseek, fd, off, whence);
+		r = FM_PASS_VIA(raw, lseek, SYS_lseek, fd, off, whence);
 	fm_change_end(&c, false, false);
 	return r;
+}
+
+FM_HOOK off_t lseek(int fd, off_t off, int whence)
+{
+	return fm_do_lseek(false, fd, off, whence);
 }
 
 FM_ALIAS(read) ssize_t __read(int fd, void *buf, size_t n);
@@ -184,7 +210,7 @@ FM_HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
 {
 	if (n > room)
 		__chk_fail();
-	return read(fd, buf, n);
+	return fm_do_read(false, fd, buf, n);
 }
 
 FM_HOOK ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off,
@@ -192,7 +218,7 @@ FM_HOOK ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off,
 {
 	if (n > room)
 		__chk_fail();
-	return pread(fd, buf, n, off);
+	return fm_do_pread(false, fd, buf, n, off);
 }
 
 FM_ALIAS(__pread_chk)

@@ -40,18 +40,18 @@ static int lock_tail(struct fm_change *c, off_t len, bool *ret_shrinks)
 	return fm_change_lock(c, len < old ? len : old, 0);
 }
 
-static int truncate_held(struct fm_change *c, int fd, off_t len)
+static int truncate_held(bool raw, struct fm_change *c, int fd, off_t len)
 {
 	bool shrinks;
 	int r = lock_tail(c, len, &shrinks);
 
 	if (r == 0)
-		r = FM_PASS(ftruncate, SYS_ftruncate, fd, len);
+		r = FM_PASS_VIA(raw, ftruncate, SYS_ftruncate, fd, len);
 	fm_change_end(c, r == 0, shrinks);
 	return r;
 }
 
-FM_HOOK int ftruncate(int fd, off_t len)
+int fm_do_ftruncate(bool raw, int fd, off_t len)
 {
 	struct fm_change c;
 	unsigned slot;
@@ -59,16 +59,21 @@ FM_HOOK int ftruncate(int fd, off_t len)
 	int r = 0;
 
 	if (fm_idle() || len < 0)
-		return FM_PASS(ftruncate, SYS_ftruncate, fd, len);
+		return FM_PASS_VIA(raw, ftruncate, SYS_ftruncate, fd, len);
 	slot = fm_write_enter(fd);
 	ours = fm_change_fd(&c, fd);
 	if (!ours)
-		r = FM_PASS(ftruncate, SYS_ftruncate, fd, len);
+		r = FM_PASS_VIA(raw, ftruncate, SYS_ftruncate, fd, len);
 	fm_write_leave(slot);
-	return ours ? truncate_held(&c, fd, len) : r;
+	return ours ? truncate_held(raw, &c, fd, len) : r;
 }
 
-FM_SLOW int truncate_slow(const char *path, off_t len)
+FM_HOOK int ftruncate(int fd, off_t len)
+{
+	return fm_do_ftruncate(false, fd, len);
+}
+
+FM_SLOW int truncate_slow(bool raw, const char *path, off_t len)
 {
 	char copy[FM_PATH_BUF];
 	struct fm_change c;
@@ -77,19 +82,24 @@ FM_SLOW int truncate_slow(const char *path, off_t len)
 
 	path = fm_path(path, copy);
 	if (len < 0 || !fm_change_path(&c, AT_FDCWD, path))
-		return FM_PASS(truncate, SYS_truncate, path, len);
+		return FM_PASS_VIA(raw, truncate, SYS_truncate, path, len);
 	r = lock_tail(&c, len, &shrinks);
 	if (r == 0)
-		r = FM_PASS(truncate, SYS_truncate, path, len);
+		r = FM_PASS_VIA(raw, truncate, SYS_truncate, path, len);
 	fm_change_end(&c, r == 0, shrinks);
 	return r;
 }
 
-FM_HOOK int truncate(const char *path, off_t len)
+int fm_do_truncate(bool raw, const char *path, off_t len)
 {
 	if (!fm_active())
-		return FM_PASS(truncate, SYS_truncate, path, len);
-	return truncate_slow(path, len);
+		return FM_PASS_VIA(raw, truncate, SYS_truncate, path, len);
+	return truncate_slow(raw, path, len);
+}
+
+FM_HOOK int truncate(const char *path, off_t len)
+{
+	return fm_do_truncate(false, path, len);
 }
 
 FM_ALIAS(ftruncate) int ftruncate64(int fd, off64_t len) __THROW;
@@ -142,45 +152,50 @@ static bool sane(off_t off, off_t len)
 
 /* True: the file is ours, and c begun. Else the call is done. */
 static bool change_or(struct fm_change *c, int fd, int *ret,
-		      int (*call)(int, int, off_t, off_t), int mode, off_t off,
-		      off_t len)
+		      int (*call)(bool, int, int, off_t, off_t), bool raw,
+		      int mode, off_t off, off_t len)
 {
 	unsigned slot = fm_write_enter(fd);
 	bool ours = fm_change_fd(c, fd);
 
 	if (!ours)
-		*ret = call(fd, mode, off, len);
+		*ret = call(raw, fd, mode, off, len);
 	fm_write_leave(slot);
 	return ours;
 }
 
-static int pass_fallocate(int fd, int mode, off_t off, off_t len)
+static int pass_fallocate(bool raw, int fd, int mode, off_t off, off_t len)
 {
-	return FM_PASS(fallocate, SYS_fallocate, fd, mode, off, len);
+	return FM_PASS_VIA(raw, fallocate, SYS_fallocate, fd, mode, off, len);
 }
 
-FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
+int fm_do_fallocate(bool raw, int fd, int mode, off_t off, off_t len)
 {
 	struct fm_change c;
 	bool discard;
 	int r;
 
 	if (fm_idle() || !sane(off, len))
-		return pass_fallocate(fd, mode, off, len);
+		return pass_fallocate(raw, fd, mode, off, len);
 	pthread_testcancel();
-	if (!change_or(&c, fd, &r, pass_fallocate, mode, off, len))
+	if (!change_or(&c, fd, &r, pass_fallocate, raw, mode, off, len))
 		return r;
 	r = lock_alloc(&c, mode, off, len, &discard);
 	if (r == 0)
-		r = pass_fallocate(fd, mode, off, len);
+		r = pass_fallocate(raw, fd, mode, off, len);
 	fm_change_end(&c, r == 0, discard && takes_copies(fd));
 	return r;
 }
 
-static int pass_posix_fallocate(int fd, int mode, off_t off, off_t len)
+FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
+{
+	return fm_do_fallocate(false, fd, mode, off, len);
+}
+
+static int pass_posix_fallocate(bool raw, int fd, int mode, off_t off, off_t len)
 {
 	(void)mode;
-	if (next_posix_fallocate)
+	if (!raw && next_posix_fallocate)
 		return next_posix_fallocate(fd, off, len);
 	return (int)-fm_sys4(SYS_fallocate, fd, 0, off, len);
 }
@@ -195,14 +210,14 @@ FM_HOOK int posix_fallocate(int fd, off_t off, off_t len)
 	int r;
 
 	if (fm_idle() || !sane(off, len))
-		return pass_posix_fallocate(fd, 0, off, len);
+		return pass_posix_fallocate(false, fd, 0, off, len);
 	pthread_testcancel();
-	if (!change_or(&c, fd, &r, pass_posix_fallocate, 0, off, len))
+	if (!change_or(&c, fd, &r, pass_posix_fallocate, false, 0, off, len))
 		return r;
 	if (lock_alloc(&c, 0, off, len, &discard) < 0)
 		r = errno;
 	else
-		r = pass_posix_fallocate(fd, 0, off, len);
+		r = pass_posix_fallocate(false, fd, 0, off, len);
 	fm_change_end(&c, r == 0, false);
 	errno = saved;
 	return r;
@@ -237,7 +252,7 @@ int posix_fadvise64(int fd, off64_t off, off64_t len, int advice) __THROW;
 
 /* Our write-back first, then the kernel's part, also after an error: what did
  * reach the file must become durable. */
-static int sync_fd(int fd, int (*call)(int))
+static int sync_fd(bool raw, int fd, int (*call)(bool, int))
 {
 	struct fm_file *f;
 	uint64_t old;
@@ -250,56 +265,81 @@ static int sync_fd(int fd, int (*call)(int))
 	if (f)
 		fm_file_put(f);
 	fm_restore_signals(&old);
-	r = call(fd);
+	r = call(raw, fd);
 	return r == 0 ? (int)fm_result(e) : r;
 }
 
-static int call_fsync(int fd)
+static int call_fsync(bool raw, int fd)
 {
-	return FM_PASS(fsync, SYS_fsync, fd);
+	return FM_PASS_VIA(raw, fsync, SYS_fsync, fd);
 }
 
-static int call_fdatasync(int fd)
+static int call_fdatasync(bool raw, int fd)
 {
-	return FM_PASS(fdatasync, SYS_fdatasync, fd);
+	return FM_PASS_VIA(raw, fdatasync, SYS_fdatasync, fd);
 }
 
 static bool concerned(void)
 {
-	return fm_active() || atomic_load(&fm_unsaid_some);
+	return !fm_holds && (fm_active() || atomic_load(&fm_unsaid_some));
+}
+
+int fm_do_fsync(bool raw, int fd)
+{
+	return concerned() ? sync_fd(raw, fd, call_fsync) : call_fsync(raw, fd);
 }
 
 FM_HOOK int fsync(int fd)
 {
-	return concerned() ? sync_fd(fd, call_fsync) : call_fsync(fd);
+	return fm_do_fsync(false, fd);
+}
+
+int fm_do_fdatasync(bool raw, int fd)
+{
+	return concerned() ? sync_fd(raw, fd, call_fdatasync) : call_fdatasync(raw, fd);
 }
 
 FM_HOOK int fdatasync(int fd)
 {
-	return concerned() ? sync_fd(fd, call_fdatasync) : call_fdatasync(fd);
+	return fm_do_fdatasync(false, fd);
+}
+
+int fm_do_sync_file_range(bool raw, int fd, off64_t off, off64_t len, unsigned flags)
+{
+	if (fm_active() && off >= 0 && len >= 0 && fm_see(fd, off, len) < 0)
+		return -1;
+	return FM_PASS_VIA(raw, sync_file_range, SYS_sync_file_range, fd, off, len,
+		       flags);
 }
 
 FM_HOOK int sync_file_range(int fd, off64_t off, off64_t len, unsigned flags)
 {
-	if (fm_active() && off >= 0 && len >= 0 && fm_see(fd, off, len) < 0)
-		return -1;
-	return FM_PASS(sync_file_range, SYS_sync_file_range, fd, off, len,
-		       flags);
+	return fm_do_sync_file_range(false, fd, off, len, flags);
+}
+
+int fm_do_syncfs(bool raw, int fd)
+{
+	if (fm_active())
+		fm_engine_flush_all();
+	return FM_PASS_VIA(raw, syncfs, SYS_syncfs, fd);
 }
 
 FM_HOOK int syncfs(int fd)
 {
+	return fm_do_syncfs(false, fd);
+}
+
+void fm_do_sync(bool raw)
+{
 	if (fm_active())
 		fm_engine_flush_all();
-	return FM_PASS(syncfs, SYS_syncfs, fd);
+	if (!raw && next_sync)
+		next_sync();
+	else
+		fm_sys0(SYS_sync);
 }
 
 FM_HOOK void sync(void)
 {
-	if (fm_active())
-		fm_engine_flush_all();
-	if (next_sync)
-		next_sync();
-	else
-		fm_sys0(SYS_sync);
+	fm_do_sync(false);
 }

@@ -18,41 +18,41 @@ FM_NEXT(process_vm_writev)
 static ssize_t call_readv(const struct fm_rw *rw, const struct iovec *iov,
 			  int cnt, off_t off)
 {
-	return FM_PASS(readv, SYS_readv, rw->fd, iov, cnt);
+	return FM_PASS_VIA(rw->raw, readv, SYS_readv, rw->fd, iov, cnt);
 }
 
 static ssize_t call_writev(const struct fm_rw *rw, const struct iovec *iov,
 			   int cnt, off_t off)
 {
-	return FM_PASS(writev, SYS_writev, rw->fd, iov, cnt);
+	return FM_PASS_VIA(rw->raw, writev, SYS_writev, rw->fd, iov, cnt);
 }
 
 /* The kernel takes the offset in two halves; libc's wrappers know. */
 static ssize_t call_preadv(const struct fm_rw *rw, const struct iovec *iov,
 			   int cnt, off_t off)
 {
-	return FM_PASS(preadv, SYS_preadv, rw->fd, iov, cnt, off);
+	return FM_PASS_VIA(rw->raw, preadv, SYS_preadv, rw->fd, iov, cnt, off);
 }
 
 static ssize_t call_pwritev(const struct fm_rw *rw, const struct iovec *iov,
 			    int cnt, off_t off)
 {
-	return FM_PASS(pwritev, SYS_pwritev, rw->fd, iov, cnt, off);
+	return FM_PASS_VIA(rw->raw, pwritev, SYS_pwritev, rw->fd, iov, cnt, off);
 }
 
 /* Not FM_PASS: the system call has one argument more than the function. */
-static ssize_t pass_preadv2(int fd, const struct iovec *iov, int cnt,
+static ssize_t pass_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
 			    off_t off, int flags)
 {
-	if (next_preadv2)
+	if (!raw && next_preadv2)
 		return next_preadv2(fd, iov, cnt, off, flags);
 	return fm_result(fm_syscall(SYS_preadv2, fd, iov, cnt, off, 0, flags));
 }
 
-static ssize_t pass_pwritev2(int fd, const struct iovec *iov, int cnt,
+static ssize_t pass_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
 			     off_t off, int flags)
 {
-	if (next_pwritev2)
+	if (!raw && next_pwritev2)
 		return next_pwritev2(fd, iov, cnt, off, flags);
 	return fm_result(
 		fm_syscall(SYS_pwritev2, fd, iov, cnt, off, 0, flags));
@@ -61,31 +61,31 @@ static ssize_t pass_pwritev2(int fd, const struct iovec *iov, int cnt,
 static ssize_t call_preadv2(const struct fm_rw *rw, const struct iovec *iov,
 			    int cnt, off_t off)
 {
-	return pass_preadv2(rw->fd, iov, cnt, off, rw->flags);
+	return pass_preadv2(rw->raw, rw->fd, iov, cnt, off, rw->flags);
 }
 
 static ssize_t call_pwritev2(const struct fm_rw *rw, const struct iovec *iov,
 			     int cnt, off_t off)
 {
-	return pass_pwritev2(rw->fd, iov, cnt, off, rw->flags);
+	return pass_pwritev2(rw->raw, rw->fd, iov, cnt, off, rw->flags);
 }
 
 static ssize_t call_vmsplice(const struct fm_rw *rw, const struct iovec *iov,
 			     int cnt, off_t off)
 {
-	return FM_PASS(vmsplice, SYS_vmsplice, rw->fd, iov, (size_t)cnt,
+	return FM_PASS_VIA(rw->raw, vmsplice, SYS_vmsplice, rw->fd, iov, (size_t)cnt,
 		       (unsigned)rw->flags);
 }
 
 /* The array itself may live in managed memory. */
-FM_SLOW ssize_t guarded(int fd, const struct iovec *iov, int cnt, off_t off,
+FM_SLOW ssize_t guarded(bool raw, int fd, const struct iovec *iov, int cnt, off_t off,
 			int flags, bool in,
 			ssize_t (*call)(const struct fm_rw *,
 					const struct iovec *, int, off_t))
 {
 	struct fm_bounce b;
 	struct fm_rw rw = {
-		.fd = fd, .in = in, .off = off, .cnt = cnt, .flags = flags,
+		.fd = fd, .raw = raw, .in = in, .off = off, .cnt = cnt, .flags = flags,
 		.call = call, .keeps = call == call_vmsplice,
 	};
 	ssize_t r;
@@ -107,49 +107,79 @@ static bool plain(const struct iovec *iov, int cnt)
 	return fm_idle() || odd(iov, cnt);
 }
 
-FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
+ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
 {
 	if (plain(iov, cnt))
-		return fm_told(FM_PASS(readv, SYS_readv, fd, iov, cnt));
-	return guarded(fd, iov, cnt, FM_HERE, 0, true, call_readv);
+		return fm_told(FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt));
+	return guarded(raw, fd, iov, cnt, FM_HERE, 0, true, call_readv);
+}
+
+FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
+{
+	return fm_do_readv(false, fd, iov, cnt);
+}
+
+ssize_t fm_do_writev(bool raw, int fd, const struct iovec *iov, int cnt)
+{
+	if (fm_idle() || odd(iov, cnt))
+		return FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
+	return guarded(raw, fd, iov, cnt, FM_HERE, 0, false, call_writev);
 }
 
 FM_HOOK ssize_t writev(int fd, const struct iovec *iov, int cnt)
 {
-	if (fm_idle() || odd(iov, cnt))
-		return FM_PASS(writev, SYS_writev, fd, iov, cnt);
-	return guarded(fd, iov, cnt, FM_HERE, 0, false, call_writev);
+	return fm_do_writev(false, fd, iov, cnt);
+}
+
+ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt, off_t off)
+{
+	if (plain(iov, cnt) || off < 0)
+		return FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
+	return guarded(raw, fd, iov, cnt, off, 0, true, call_preadv);
 }
 
 FM_HOOK ssize_t preadv(int fd, const struct iovec *iov, int cnt, off_t off)
 {
-	if (plain(iov, cnt) || off < 0)
-		return FM_PASS(preadv, SYS_preadv, fd, iov, cnt, off);
-	return guarded(fd, iov, cnt, off, 0, true, call_preadv);
+	return fm_do_preadv(false, fd, iov, cnt, off);
+}
+
+ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt, off_t off)
+{
+	if (fm_idle() || odd(iov, cnt) || off < 0)
+		return FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
+	return guarded(raw, fd, iov, cnt, off, 0, false, call_pwritev);
 }
 
 FM_HOOK ssize_t pwritev(int fd, const struct iovec *iov, int cnt, off_t off)
 {
-	if (fm_idle() || odd(iov, cnt) || off < 0)
-		return FM_PASS(pwritev, SYS_pwritev, fd, iov, cnt, off);
-	return guarded(fd, iov, cnt, off, 0, false, call_pwritev);
+	return fm_do_pwritev(false, fd, iov, cnt, off);
 }
 
 /* Offset -1 means the descriptor's position. */
+ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt, off_t off, int flags)
+{
+	if (plain(iov, cnt) || off < -1)
+		return pass_preadv2(raw, fd, iov, cnt, off, flags);
+	return guarded(raw, fd, iov, cnt, off, flags, true, call_preadv2);
+}
+
 FM_HOOK ssize_t preadv2(int fd, const struct iovec *iov, int cnt, off_t off,
 			int flags)
 {
-	if (plain(iov, cnt) || off < -1)
-		return pass_preadv2(fd, iov, cnt, off, flags);
-	return guarded(fd, iov, cnt, off, flags, true, call_preadv2);
+	return fm_do_preadv2(false, fd, iov, cnt, off, flags);
+}
+
+ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt, off_t off, int flags)
+{
+	if (fm_idle() || odd(iov, cnt) || off < -1)
+		return pass_pwritev2(raw, fd, iov, cnt, off, flags);
+	return guarded(raw, fd, iov, cnt, off, flags, false, call_pwritev2);
 }
 
 FM_HOOK ssize_t pwritev2(int fd, const struct iovec *iov, int cnt, off_t off,
 			 int flags)
 {
-	if (fm_idle() || odd(iov, cnt) || off < -1)
-		return pass_pwritev2(fd, iov, cnt, off, flags);
-	return guarded(fd, iov, cnt, off, flags, false, call_pwritev2);
+	return fm_do_pwritev2(false, fd, iov, cnt, off, flags);
 }
 
 FM_ALIAS(preadv)
@@ -165,18 +195,23 @@ ssize_t pwritev64v2(int fd, const struct iovec *iov, int cnt, off64_t off,
 
 /* The pipe keeps references to pages: to those of a copy, which a later store to
  * the mapping does not change. */
-FM_HOOK ssize_t vmsplice(int fd, const struct iovec *iov, size_t cnt,
-			 unsigned flags)
+ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt, unsigned flags)
 {
 	long fl;
 
 	fm_tell();
 	if (cnt > IOV_MAX || plain(iov, (int)cnt))
-		return fm_told(FM_PASS(vmsplice, SYS_vmsplice, fd, iov, cnt,
+		return fm_told(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd, iov, cnt,
 				       flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
-	return guarded(fd, iov, (int)cnt, 0, (int)flags,
+	return guarded(raw, fd, iov, (int)cnt, 0, (int)flags,
 		       fl >= 0 && (fl & O_ACCMODE) == O_RDONLY, call_vmsplice);
+}
+
+FM_HOOK ssize_t vmsplice(int fd, const struct iovec *iov, size_t cnt,
+			 unsigned flags)
+{
+	return fm_do_vmsplice(false, fd, iov, cnt, flags);
 }
 
 /* ---- process_vm_readv and writev --------------------------------------- */
@@ -201,7 +236,7 @@ static struct iovec vm_next(struct vm_side *s)
 
 struct vm_call {
 	pid_t pid;
-	bool write, self;
+	bool raw, write, self;
 	struct vm_side local, remote;
 };
 
@@ -217,14 +252,14 @@ static ssize_t vm_twice(const struct vm_call *v, struct iovec from, struct iovec
 		m.iov_len = from.iov_len;
 	from.iov_len = m.iov_len;
 	fm_pin(&pin, from.iov_base, from.iov_len, false);
-	n = FM_PASS(process_vm_readv, SYS_process_vm_readv, v->pid, &m, 1ul,
+	n = FM_PASS_VIA(v->raw, process_vm_readv, SYS_process_vm_readv, v->pid, &m, 1ul,
 		    &from, 1ul, 0ul);
 	fm_unpin(&pin);
 	if (n <= 0)
 		return n;
 	to.iov_len = m.iov_len = (size_t)n;
 	fm_pin(&pin, to.iov_base, to.iov_len, true);
-	n = FM_PASS(process_vm_writev, SYS_process_vm_writev, v->pid, &m, 1ul,
+	n = FM_PASS_VIA(v->raw, process_vm_writev, SYS_process_vm_writev, v->pid, &m, 1ul,
 		    &to, 1ul, 0ul);
 	fm_unpin(&pin);
 	return n;
@@ -247,9 +282,9 @@ static ssize_t vm_piece(struct vm_call *v, struct iovec l, struct iovec r)
 		fm_unpin(&pin);
 		return v->write ? vm_twice(v, l, r) : vm_twice(v, r, l);
 	}
-	n = v->write ? FM_PASS(process_vm_writev, SYS_process_vm_writev,
+	n = v->write ? FM_PASS_VIA(v->raw, process_vm_writev, SYS_process_vm_writev,
 			       v->pid, &l, 1ul, &r, 1ul, 0ul)
-		     : FM_PASS(process_vm_readv, SYS_process_vm_readv, v->pid,
+		     : FM_PASS_VIA(v->raw, process_vm_readv, SYS_process_vm_readv, v->pid,
 			       &l, 1ul, &r, 1ul, 0ul);
 	fm_unpin(&pin);
 	return n == (ssize_t)l.iov_len || n < 0 ? n : -n - 2; /* short */
@@ -293,31 +328,41 @@ static bool vm_plain(pid_t pid, const struct iovec *l, size_t ln,
 	       (pid != fm_sys_getpid() || !fm_iov_touches(r, (int)rn));
 }
 
-FM_SLOW ssize_t vm_guarded(pid_t pid, const struct iovec *l, size_t ln,
+FM_SLOW ssize_t vm_guarded(bool raw, pid_t pid, const struct iovec *l, size_t ln,
 			   const struct iovec *r, size_t rn, bool write)
 {
-	struct vm_call v = { pid, write, pid == fm_sys_getpid(),
+	struct vm_call v = { pid, raw, write, pid == fm_sys_getpid(),
 			     { l, ln, 0 }, { r, rn, 0 } };
 
 	return vm_run(&v);
+}
+
+ssize_t fm_do_process_vm_readv(bool raw, pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags)
+{
+	if (vm_plain(pid, l, ln, r, rn, flags))
+		return FM_PASS_VIA(raw, process_vm_readv, SYS_process_vm_readv, pid, l,
+			       ln, r, rn, flags);
+	return vm_guarded(raw, pid, l, ln, r, rn, false);
 }
 
 FM_HOOK ssize_t process_vm_readv(pid_t pid, const struct iovec *l,
 				 unsigned long ln, const struct iovec *r,
 				 unsigned long rn, unsigned long flags)
 {
+	return fm_do_process_vm_readv(false, pid, l, ln, r, rn, flags);
+}
+
+ssize_t fm_do_process_vm_writev(bool raw, pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags)
+{
 	if (vm_plain(pid, l, ln, r, rn, flags))
-		return FM_PASS(process_vm_readv, SYS_process_vm_readv, pid, l,
-			       ln, r, rn, flags);
-	return vm_guarded(pid, l, ln, r, rn, false);
+		return FM_PASS_VIA(raw, process_vm_writev, SYS_process_vm_writev, pid,
+			       l, ln, r, rn, flags);
+	return vm_guarded(raw, pid, l, ln, r, rn, true);
 }
 
 FM_HOOK ssize_t process_vm_writev(pid_t pid, const struct iovec *l,
 				  unsigned long ln, const struct iovec *r,
 				  unsigned long rn, unsigned long flags)
 {
-	if (vm_plain(pid, l, ln, r, rn, flags))
-		return FM_PASS(process_vm_writev, SYS_process_vm_writev, pid,
-			       l, ln, r, rn, flags);
-	return vm_guarded(pid, l, ln, r, rn, true);
+	return fm_do_process_vm_writev(false, pid, l, ln, r, rn, flags);
 }

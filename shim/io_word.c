@@ -92,10 +92,10 @@ FM_HOOK int sigqueue(pid_t pid, int sig, const union sigval value)
 /* libc's read and write past our hooks. */
 FM_HOOK int eventfd_read(int fd, eventfd_t *value)
 {
-	return read(fd, value, sizeof(*value)) == sizeof(*value) ? 0 : -1;
+	return fm_do_read(false, fd, value, sizeof(*value)) == sizeof(*value) ? 0 : -1;
 }
 
 FM_HOOK int eventfd_write(int fd, eventfd_t value)
 {
-	return write(fd, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
+	return fm_do_write(false, fd, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
 }

@@ -49,14 +49,15 @@ static bool mmap_is_foreign(void *addr, size_t len, int flags)
 	return !(flags & MAP_FIXED) || !managed(addr, len);
 }
 
-static void *mmap_common(void *addr, size_t len, int prot, int flags, int fd,
-			 off_t off)
+void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
+		 off_t off)
 {
 	uint64_t old;
 	void *p;
 
 	if (!fm_on() || mmap_is_foreign(addr, len, flags))
-		return FM_PASS(mmap, SYS_mmap, addr, len, prot, flags, fd, off);
+		return FM_PASS_VIA(raw, mmap, SYS_mmap, addr, len, prot, flags,
+				   fd, off);
 	p = fm_mmap_window(addr, len, prot, flags, fd, off);
 	if (p)
 		return p;
@@ -70,36 +71,51 @@ static void *mmap_common(void *addr, size_t len, int prot, int flags, int fd,
 FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
 		   off_t off)
 {
-	return mmap_common(addr, len, prot, flags, fd, off);
+	return fm_do_mmap(false, addr, len, prot, flags, fd, off);
 }
 
 FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 		     off64_t off)
 {
-	return mmap_common(addr, len, prot, flags, fd, off);
+	return fm_do_mmap(false, addr, len, prot, flags, fd, off);
+}
+
+int fm_do_munmap(bool raw, void *addr, size_t len)
+{
+	fm_fork_unmaps(addr, len);
+	if (!managed(addr, len))
+		return FM_PASS_VIA(raw, munmap, SYS_munmap, addr, len);
+	return (int)fm_result(fm_munmap(addr, len));
 }
 
 FM_HOOK int munmap(void *addr, size_t len)
 {
-	fm_fork_unmaps(addr, len);
-	if (!managed(addr, len))
-		return FM_PASS(munmap, SYS_munmap, addr, len);
-	return (int)fm_result(fm_munmap(addr, len));
+	return fm_do_munmap(false, addr, len);
 }
 
-FM_HOOK int msync(void *addr, size_t len, int flags)
+int fm_do_msync(bool raw, void *addr, size_t len, int flags)
 {
 	if (!managed(addr, len))
-		return FM_PASS(msync, SYS_msync, addr, len, flags);
+		return FM_PASS_VIA(raw, msync, SYS_msync, addr, len, flags);
 	pthread_testcancel(); /* msync is a cancellation point */
 	return (int)fm_result(fm_msync(addr, len, flags));
 }
 
-FM_HOOK int madvise(void *addr, size_t len, int advice)
+FM_HOOK int msync(void *addr, size_t len, int flags)
+{
+	return fm_do_msync(false, addr, len, flags);
+}
+
+int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
 {
 	if (!managed(addr, len))
-		return FM_PASS(madvise, SYS_madvise, addr, len, advice);
+		return FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len, advice);
 	return (int)fm_result(fm_madvise(addr, len, advice));
+}
+
+FM_HOOK int madvise(void *addr, size_t len, int advice)
+{
+	return fm_do_madvise(false, addr, len, advice);
 }
 
 /* Returns the error number and leaves errno alone. POSIX_MADV_DONTNEED must
@@ -117,6 +133,18 @@ FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 	return -fm_sys_madvise(addr, len, advice);
 }
 
+void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
+		   int flags, void *new_addr)
+{
+	/* old_len 0 duplicates the mapping at `old`. */
+	if (!managed(old, old_len ? old_len : 1) &&
+	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))
+		return FM_PASS_VIA(raw, mremap, SYS_mremap, old, old_len,
+				   new_len, flags, new_addr);
+	return (void *)fm_result(
+		(long)fm_mremap(old, old_len, new_len, flags, new_addr));
+}
+
 FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 {
 	void *new_addr = NULL;
@@ -127,32 +155,31 @@ FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 		new_addr = va_arg(ap, void *);
 		va_end(ap);
 	}
-	/* old_len 0 duplicates the mapping at `old`. */
-	if (!managed(old, old_len ? old_len : 1) &&
-	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))
-		return FM_PASS(mremap, SYS_mremap, old, old_len, new_len,
-			       flags, new_addr);
-	return (void *)fm_result(
-		(long)fm_mremap(old, old_len, new_len, flags, new_addr));
+	return fm_do_mremap(false, old, old_len, new_len, flags, new_addr);
+}
+
+int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
+{
+	if (!managed(addr, len))
+		return FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len, prot);
+	return (int)fm_result(fm_mprotect(addr, len, prot));
 }
 
 FM_HOOK int mprotect(void *addr, size_t len, int prot)
 {
-	if (!managed(addr, len))
-		return FM_PASS(mprotect, SYS_mprotect, addr, len, prot);
-	return (int)fm_result(fm_mprotect(addr, len, prot));
+	return fm_do_mprotect(false, addr, len, prot);
 }
 
 /* The kernel judges and sets the key, the engine learns the protection. What a key
  * shuts off is not to be had by threads of ours: the kernel serves it. */
-FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
+int fm_do_pkey_mprotect(bool raw, void *addr, size_t len, int prot, int pkey)
 {
 	long r;
 
 	if (pkey == -1)
-		return mprotect(addr, len, prot);
+		return fm_do_mprotect(raw, addr, len, prot);
 	if (!managed(addr, len))
-		return FM_PASS(pkey_mprotect, SYS_pkey_mprotect, addr, len,
+		return FM_PASS_VIA(raw, pkey_mprotect, SYS_pkey_mprotect, addr, len,
 			       prot, pkey);
 	r = pkey > 0 ? fm_demote_range(addr, len, "protection keys") : 0;
 	if (!r)
@@ -162,9 +189,14 @@ FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 	return (int)fm_result(r);
 }
 
+FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
+{
+	return fm_do_pkey_mprotect(false, addr, len, prot, pkey);
+}
+
 /* `vec` may itself lie in managed memory, where the engine must not fault
  * while it looks at its tables: answer into our stack first. */
-FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
+int fm_do_mincore(bool raw, void *addr, size_t len, unsigned char *vec)
 {
 	unsigned char piece[1024];
 	const size_t step = sizeof(piece) * 4096;
@@ -172,7 +204,7 @@ FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
 	int r;
 
 	if (!managed(addr, len) || !managed(vec, (len + 4095) / 4096))
-		return FM_PASS(mincore, SYS_mincore, addr, len, vec);
+		return FM_PASS_VIA(raw, mincore, SYS_mincore, addr, len, vec);
 	do {
 		size_t n = len - done < step ? len - done : step;
 
@@ -185,58 +217,98 @@ FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
 	return 0;
 }
 
-FM_HOOK int mlock(const void *addr, size_t len)
+FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
+{
+	return fm_do_mincore(false, addr, len, vec);
+}
+
+int fm_do_mlock(bool raw, const void *addr, size_t len)
 {
 	if (!managed(addr, len))
-		return FM_PASS(mlock, SYS_mlock, addr, len);
+		return FM_PASS_VIA(raw, mlock, SYS_mlock, addr, len);
 	return (int)fm_result(fm_mlock(addr, len, 0));
+}
+
+FM_HOOK int mlock(const void *addr, size_t len)
+{
+	return fm_do_mlock(false, addr, len);
+}
+
+int fm_do_mlock2(bool raw, const void *addr, size_t len, unsigned int flags)
+{
+	if (!managed(addr, len))
+		return FM_PASS_VIA(raw, mlock2, SYS_mlock2, addr, len, flags);
+	return (int)fm_result(fm_mlock(addr, len, flags));
 }
 
 FM_HOOK int mlock2(const void *addr, size_t len, unsigned int flags)
 {
-	if (!managed(addr, len))
-		return FM_PASS(mlock2, SYS_mlock2, addr, len, flags);
-	return (int)fm_result(fm_mlock(addr, len, flags));
+	return fm_do_mlock2(false, addr, len, flags);
 }
 
 /* What is sealed can be neither hidden nor handed to the kernel any more. */
-FM_HOOK int mseal(void *addr, size_t len, unsigned long flags)
+int fm_do_mseal(bool raw, void *addr, size_t len, unsigned long flags)
 {
 	if (!flags && managed(addr, len) && fm_demote_range(addr, len, "mseal"))
 		return (int)fm_result(-ENOMEM);
-	return FM_PASS(mseal, SYS_mseal, addr, len, flags);
+	return FM_PASS_VIA(raw, mseal, SYS_mseal, addr, len, flags);
+}
+
+FM_HOOK int mseal(void *addr, size_t len, unsigned long flags)
+{
+	return fm_do_mseal(false, addr, len, flags);
+}
+
+int fm_do_munlock(bool raw, const void *addr, size_t len)
+{
+	if (!managed(addr, len))
+		return FM_PASS_VIA(raw, munlock, SYS_munlock, addr, len);
+	return (int)fm_result(fm_munlock(addr, len));
 }
 
 FM_HOOK int munlock(const void *addr, size_t len)
 {
-	if (!managed(addr, len))
-		return FM_PASS(munlock, SYS_munlock, addr, len);
-	return (int)fm_result(fm_munlock(addr, len));
+	return fm_do_munlock(false, addr, len);
+}
+
+int fm_do_mlockall(bool raw, int flags)
+{
+	if (!fm_on())
+		return FM_PASS_VIA(raw, mlockall, SYS_mlockall, flags);
+	return (int)fm_result(fm_mlockall(flags));
 }
 
 FM_HOOK int mlockall(int flags)
 {
+	return fm_do_mlockall(false, flags);
+}
+
+int fm_do_munlockall(bool raw)
+{
 	if (!fm_on())
-		return FM_PASS(mlockall, SYS_mlockall, flags);
-	return (int)fm_result(fm_mlockall(flags));
+		return !raw && next_munlockall ? next_munlockall() :
+			(int)fm_result(fm_sys0(SYS_munlockall));
+	return (int)fm_result(fm_munlockall());
 }
 
 FM_HOOK int munlockall(void)
 {
-	if (!fm_on())
-		return next_munlockall ? next_munlockall() :
-			(int)fm_result(fm_sys0(SYS_munlockall));
-	return (int)fm_result(fm_munlockall());
+	return fm_do_munlockall(false);
+}
+
+int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot, size_t pgoff, int flags)
+{
+	if (!managed(addr, size))
+		return FM_PASS_VIA(raw, remap_file_pages, SYS_remap_file_pages, addr,
+			       size, prot, pgoff, flags);
+	return (int)fm_result(
+		fm_remap_file_pages(addr, size, prot, pgoff, flags));
 }
 
 FM_HOOK int remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
 			     int flags)
 {
-	if (!managed(addr, size))
-		return FM_PASS(remap_file_pages, SYS_remap_file_pages, addr,
-			       size, prot, pgoff, flags);
-	return (int)fm_result(
-		fm_remap_file_pages(addr, size, prot, pgoff, flags));
+	return fm_do_remap_file_pages(false, addr, size, prot, pgoff, flags);
 }
 
 /* Linux 6.14: this thread, this process */
@@ -295,13 +367,18 @@ static ssize_t advise_each(int pidfd, const struct iovec *iov, size_t n,
 	return done;
 }
 
+ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov, size_t n, int advice, unsigned int flags)
+{
+	if (!any_managed(iov, n) || !pidfd_is_self(pidfd))
+		return FM_PASS_VIA(raw, process_madvise, SYS_process_madvise, pidfd,
+			       iov, n, advice, flags);
+	return advise_each(pidfd, iov, n, advice, flags);
+}
+
 FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,
 				int advice, unsigned int flags)
 {
-	if (!any_managed(iov, n) || !pidfd_is_self(pidfd))
-		return FM_PASS(process_madvise, SYS_process_madvise, pidfd,
-			       iov, n, advice, flags);
-	return advise_each(pidfd, iov, n, advice, flags);
+	return fm_do_process_madvise(false, pidfd, iov, n, advice, flags);
 }
 
 /* SHM_REMAP lays a segment over whatever is there: let go of it first. */

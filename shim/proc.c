@@ -154,7 +154,7 @@ static void at_quick_exit_flush(void)
 	fm_flush_if_me();
 }
 
-FM_HOOK void _exit(int status)
+static __attribute__((noreturn)) void end(int status)
 {
 	at_exit(NULL);
 	if (next__exit)
@@ -163,9 +163,14 @@ FM_HOOK void _exit(int status)
 		fm_sys1(SYS_exit_group, status);
 }
 
+FM_HOOK void _exit(int status)
+{
+	end(status);
+}
+
 FM_HOOK void _Exit(int status)
 {
-	_exit(status);
+	end(status);
 }
 
 /* Once: an abort out of the engine itself must not come back to it. */
@@ -202,6 +207,18 @@ long fm_confined(long r)
 	return r;
 }
 
+int fm_do_prctl(bool raw, int option, const unsigned long a[4])
+{
+	if (option == PR_SET_MEMORY_MERGE && fm_on() && !a[1] && !a[2] && !a[3])
+		return (int)fm_result(fm_memory_merge(a[0]));
+	if (option != PR_SET_SECCOMP)
+		return FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1],
+				   a[2], a[3]);
+	fm_confine((void *)a[1]);
+	return (int)fm_confined(FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0],
+					    a[1], a[2], a[3]));
+}
+
 FM_HOOK int prctl(int option, ...)
 {
 	unsigned long a[4];
@@ -211,14 +228,7 @@ FM_HOOK int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (option == PR_SET_MEMORY_MERGE && fm_on() && !a[1] && !a[2] && !a[3])
-		return (int)fm_result(fm_memory_merge(a[0]));
-	if (option != PR_SET_SECCOMP)
-		return FM_PASS(prctl, SYS_prctl, option, a[0], a[1], a[2],
-			       a[3]);
-	fm_confine((void *)a[1]);
-	return (int)fm_confined(FM_PASS(prctl, SYS_prctl, option, a[0], a[1],
-					a[2], a[3]));
+	return fm_do_prctl(false, option, a);
 }
 
 void fm_proc_boot(void)

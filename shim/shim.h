@@ -65,12 +65,20 @@ struct fm_next {
 			#fn, (void **)(void *)&next_##fn, NULL,           \
 			(void *)(uintptr_t)&fn };
 
-/* Call the next definition, or the kernel while there is none (yet). */
-#define FM_PASS(fn, ...) FM_PASS_(fn, __VA_ARGS__)
-#define FM_PASS_(fn, nr, ...)                                             \
-	(next_##fn ? next_##fn(__VA_ARGS__)                               \
-		   : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(       \
-			     fm_syscall(nr, __VA_ARGS__)))
+/*
+ * Call the next definition, or the kernel while there is none (yet), or with `raw`,
+ * which is how libc's syscall() enters a hook: behind it there is nothing but the
+ * kernel. (The next definition may be an allocator's that makes its own calls by
+ * syscall(): it would come back to us without end.) Hooks that can be entered so are
+ * functions fm_do_NAME(raw, ...), see calls.h. A hook calls no other public name.
+ */
+#define FM_PASS(fn, ...) FM_PASS_VIA_(false, fn, __VA_ARGS__)
+#define FM_PASS_VIA(raw, fn, ...) FM_PASS_VIA_(raw, fn, __VA_ARGS__)
+#define FM_PASS_VIA_(raw, fn, nr, ...)                                    \
+	(!(raw) && next_##fn                                              \
+		 ? next_##fn(__VA_ARGS__)                                 \
+		 : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(         \
+			   fm_syscall(nr, __VA_ARGS__)))
 
 /* The same for calls to which the kernel wants the size of a signal set. */
 #define FM_PASS_SET(fn, nr, ...)                                          \
@@ -122,6 +130,13 @@ static inline bool fm_on(void)
 	return atomic_load_explicit(&fm_shim_on, memory_order_relaxed);
 }
 extern bool fm_keep_deepbind; /* FASTMAP_DEEPBIND=keep */
+
+/* Does this thread hold pages or a range of a file around a call to what is behind a
+ * hook? Then whatever that calls passes, or it would wait for itself. Changed with all
+ * signals blocked. */
+extern FM_TLS unsigned fm_holds;
+
+#include "calls.h"
 
 /* ---- signals (sig.c, sigmask.c, deliver.c) ----------------------------- */
 

@@ -84,7 +84,8 @@ static bool crowded(void)
 	struct rusage ru;
 	bool yes;
 
-	getrusage(RUSAGE_THREAD, &ru);
+	if (fm_sys2(SYS_getrusage, RUSAGE_THREAD, &ru))
+		return false;
 	yes = ru.ru_nivcsw != seen;
 	seen = ru.ru_nivcsw;
 	return yes;

@@ -83,7 +83,7 @@ static bool settled(const struct fm_file *f, const struct stat *st)
 
 	if (fm_fine_times(f->fd_path))
 		return true;
-	clock_gettime(CLOCK_REALTIME, &now);
+	fm_clock(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - st->st_ctim.tv_sec) * 1000000000ll +
 	      (now.tv_nsec - st->st_ctim.tv_nsec);
 	return age > TICK_NS;

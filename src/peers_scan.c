@@ -167,7 +167,7 @@ static uint64_t cpu_ns(void)
 {
 	struct timespec ts = { 0 };
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	fm_clock(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 

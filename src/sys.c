@@ -100,6 +100,13 @@ bool fm_sys_fd_path(int fd, char *path, size_t size)
 	return n > 0;
 }
 
+static FM_FAULT int ask_clock(clockid_t clock, struct timespec *ret)
+{
+	return (int)fm_sys2(SYS_clock_gettime, clock, ret);
+}
+
+int (*fm_clock)(clockid_t clock, struct timespec *ret) = ask_clock;
+
 FM_FAULT void fm_sys_sleep(const struct timespec *ts)
 {
 	static _Atomic uint32_t never;

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io_syscall.c - libc's syscall() with the number of a call that moves file data or
+ * hands memory to the kernel. What is not concerned goes straight to the kernel: the
+ * hooks are cancellation points, which the system call is not.
+ */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/* io_open.c */
+extern long fm_openat2(int dirfd, const char *path, const void *how,
+		       size_t size);
+
+/* syscall_object.c */
+extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e);
+
+long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f);
+
+static void *pointer(long a)
+{
+	return (void *)a;
+}
+
+/* -2: none of these. */
+static long io_call(long nr, long a, long b, long c, long d)
+{
+	switch (nr) {
+	case SYS_read:
+		return fm_do_read(true, (int)a, pointer(b), (size_t)c);
+	case SYS_write:
+		return fm_do_write(true, (int)a, pointer(b), (size_t)c);
+	case SYS_pread64:
+		return fm_do_pread(true, (int)a, pointer(b), (size_t)c, d);
+	case SYS_pwrite64:
+		return fm_do_pwrite(true, (int)a, pointer(b), (size_t)c, d);
+	case SYS_readv:
+		return fm_do_readv(true, (int)a, pointer(b), (int)c);
+	case SYS_writev:
+		return fm_do_writev(true, (int)a, pointer(b), (int)c);
+	case SYS_lseek:
+		return fm_do_lseek(true, (int)a, b, (int)c);
+	case SYS_fsync:
+		return fm_do_fsync(true, (int)a);
+	case SYS_fdatasync:
+		return fm_do_fdatasync(true, (int)a);
+	case SYS_ftruncate:
+		return fm_do_ftruncate(true, (int)a, b);
+	case SYS_fallocate:
+		return fm_do_fallocate(true, (int)a, (int)b, c, d);
+	case SYS_truncate:
+		return fm_do_truncate(true, pointer(a), b);
+	case SYS_syncfs:
+		return fm_do_syncfs(true, (int)a);
+	case SYS_sync_file_range:
+		return fm_do_sync_file_range(true, (int)a, b, c, (unsigned)d);
+	case SYS_sync:
+		fm_do_sync(true);
+		return 0;
+	}
+	return -2;
+}
+
+/* What it says of the file may be the message, as in stat(). */
+static long look(int dir, const char *path, struct stat *buf, int flags)
+{
+	char copy[FM_PATH_BUF];
+	struct fm_bounce b;
+	long r;
+
+	path = fm_path(path, copy);
+	buf = fm_bounce(&b, buf, sizeof(*buf), FM_COPY_OUT);
+	r = fm_result(fm_sys4(SYS_newfstatat, dir, path, buf, flags));
+	fm_bounce_end(&b, r == 0 ? sizeof(*buf) : 0);
+	return fm_told(r);
+}
+
+/* Whether it truncates, and what, the hooks find out. They read a mode only
+ * when the flags ask for one. */
+static long open_call(long nr, long a, long b, long c, long d)
+{
+	switch (nr) {
+	case SYS_open:
+		return fm_do_open(true, false, AT_FDCWD, pointer(a), (int)b,
+				  (mode_t)c);
+	case SYS_openat:
+		return fm_do_open(true, true, (int)a, pointer(b), (int)c,
+				  (mode_t)d);
+	case SYS_creat:
+		return fm_do_creat(true, pointer(a), (mode_t)b);
+	case SYS_openat2:
+		return fm_openat2((int)a, pointer(b), pointer(c), (size_t)d);
+	case SYS_newfstatat:
+		return fm_touches(pointer(c), sizeof(struct stat)) ||
+				       fm_touches(pointer(b), 1) ?
+			       look((int)a, pointer(b), pointer(c), (int)d) :
+			       -2;
+	}
+	return -2;
+}
+
+/* Objects, one that goes in and one that comes out. */
+static long limit(long nr, pid_t pid, int what, void *in, void *out)
+{
+	const size_t size = sizeof(struct rlimit);
+	struct fm_bounce bi, bo;
+	long r;
+
+	in = fm_bounce(&bi, in, size, FM_COPY_IN);
+	out = fm_bounce(&bo, out, size, FM_COPY_OUT);
+	fm_note_limit(pid, what, in);
+	r = fm_result(nr == SYS_setrlimit ? fm_sys2(nr, what, in) :
+					    fm_sys4(nr, pid, what, in, out));
+	fm_bounce_end(&bi, 0);
+	fm_bounce_end(&bo, r == 0 ? size : 0);
+	return r;
+}
+
+static long random_bytes(void *buf, size_t n, unsigned flags)
+{
+	struct fm_bounce b;
+	long r;
+
+	buf = fm_bounce(&b, buf, n, FM_COPY_OUT);
+	r = fm_result(fm_sys3(SYS_getrandom, buf, n, flags));
+	fm_bounce_end(&b, r > 0 ? (size_t)r : 0);
+	return r;
+}
+
+/* More arguments, or rarer. -2: none of these. */
+static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
+{
+	switch (nr) {
+	case SYS_preadv:
+		return fm_do_preadv(true, (int)a, pointer(b), (int)c, d);
+	case SYS_pwritev:
+		return fm_do_pwritev(true, (int)a, pointer(b), (int)c, d);
+	case SYS_preadv2: /* e: the upper half of the offset, unused here */
+		return fm_do_preadv2(true, (int)a, pointer(b), (int)c, d,
+				     (int)f);
+	case SYS_pwritev2:
+		return fm_do_pwritev2(true, (int)a, pointer(b), (int)c, d,
+				      (int)f);
+	case SYS_sendfile:
+		return fm_do_sendfile(true, (int)a, (int)b, pointer(c),
+				      (size_t)d);
+	case SYS_splice:
+		return fm_do_splice(true, (int)a, pointer(b), (int)c,
+				    pointer(d), (size_t)e, (unsigned)f);
+	case SYS_copy_file_range:
+		return fm_do_copy_file_range(true, (int)a, pointer(b), (int)c,
+					     pointer(d), (size_t)e,
+					     (unsigned)f);
+	case SYS_vmsplice:
+		return fm_do_vmsplice(true, (int)a, pointer(b), (size_t)c,
+				      (unsigned)d);
+	case SYS_process_vm_readv:
+		return fm_do_process_vm_readv(true, (pid_t)a, pointer(b),
+					      (unsigned long)c, pointer(d),
+					      (unsigned long)e,
+					      (unsigned long)f);
+	case SYS_process_vm_writev:
+		return fm_do_process_vm_writev(true, (pid_t)a, pointer(b),
+					       (unsigned long)c, pointer(d),
+					       (unsigned long)e,
+					       (unsigned long)f);
+	case SYS_setrlimit:
+		return limit(nr, 0, (int)a, pointer(b), NULL);
+	case SYS_prlimit64:
+		return limit(nr, (pid_t)a, (int)b, pointer(c), pointer(d));
+	case SYS_getrandom:
+		return random_bytes(pointer(a), (size_t)b, (unsigned)c);
+	case SYS_sendmsg:
+		return fm_do_sendmsg(true, (int)a, pointer(b), (int)c);
+	case SYS_sendmmsg:
+		return fm_do_sendmmsg(true, (int)a, pointer(b), (unsigned)c,
+				      (int)d);
+	}
+	return -2;
+}
+
+/* The kernel may look at a futex at any time while somebody waits. */
+static void give_up_futex(long a, long op, long e)
+{
+	const int cmd = op & 127;
+
+	if (fm_touches(pointer(a), 4))
+		fm_demote_range(pointer(a), 4, "futex");
+	if ((cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE ||
+	     cmd == FUTEX_WAKE_OP) && fm_touches(pointer(e), 4))
+		fm_demote_range(pointer(e), 4, "futex");
+}
+
+long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
+{
+	long r = io_call(nr, a, b, c, d);
+
+	if (r == -2)
+		r = open_call(nr, a, b, c, d);
+	if (r == -2)
+		r = copy_call(nr, a, b, c, d, e, f);
+	if (r == -2)
+		r = fm_syscall_object(nr, a, b, c, d, e);
+	if (r == -2 && nr == SYS_futex)
+		give_up_futex(a, b, e);
+	return r;
+}
