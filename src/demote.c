@@ -27,7 +27,6 @@
 #include "page.h"
 #include "peers.h"
 #include "pin.h"
-#include "residue.h"
 #include "space.h"
 #include "uffd.h"
 #include "unsaid.h"
@@ -393,6 +392,15 @@ static int replace(struct fm_file *f, struct fm_list *l)
 	return err;
 }
 
+/* Said once: it may be tried for each page. */
+void fm_stays(struct fm_file *f, const char *why, int err)
+{
+	if (!atomic_exchange(&f->stays_since_ms, fm_now_ms()))
+		fm_log(FM_LOG_ERROR,
+		       "%s: cannot hand the mapping to the kernel (%s), errno "
+		       "%d: it stays with fastmap", f->path, why, -err);
+}
+
 int fm_demote_locked(struct fm_file *f, const char *why)
 {
 	struct fm_list l;
@@ -414,9 +422,7 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 	if (!err)
 		err = replace(f, &l);
 	if (err) {
-		fm_log(FM_LOG_ERROR,
-		       "%s: cannot hand the mapping to the kernel (%s), errno "
-		       "%d: it stays with fastmap", f->path, why, -err);
+		fm_stays(f, why, err);
 	} else {
 		atomic_store(&f->st.demote_why, why);
 		atomic_fetch_add(&f->st.demotions, 1);
@@ -430,57 +436,6 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 		fm_file_put_locked(f);
 	fm_file_put_locked(f);
 	fm_free(l.v);
-	return err;
-}
-
-/* ---- one page ---------------------------------------------------------- */
-
-#define UNREADABLE 16 /* pages of a file, then all of it */
-
-/* m is cut to what the kernel shall have. */
-static int lay_beside(struct fm_file *f, struct fm_map *m)
-{
-	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
-	int err;
-
-	fm_map_hide(m, NULL);
-	fm_map_lock(m, NULL);
-	/* Somebody has been luckier meanwhile? */
-	err = fm_mode(m, 0) & PM_PRESENT ? 0 : fm_demote_lay(f, m);
-	if (err || (fm_mode(m, 0) & PM_PRESENT)) {
-		fm_map_show_and_unlock(m, NULL);
-		return err;
-	}
-	f->unreadable++;
-	f->beside = true;
-	fm_residue_add(&st);
-	fm_map_retire(m, NULL);
-	return 0;
-}
-
-/* Nothing can be stored to the file by a mapping, so ours and the kernel's
- * agree (see beside.h). */
-static int hand_over_page(struct fm_file *f, uintptr_t a)
-{
-	int err;
-
-	if (f->writable || f->unreadable == UNREADABLE)
-		return -ENOTSUP;
-	err = fm_range_cut(a, a + FM_PAGE);
-	return err ? err : lay_beside(f, fm_space_find(a));
-}
-
-int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why)
-{
-	struct fm_map *m;
-	uint64_t old;
-	int err = 0;
-
-	fm_space_lock(&old);
-	m = fm_space_find(a);
-	if (m && m->file == f && hand_over_page(f, a))
-		err = fm_demote_locked(f, why);
-	fm_space_unlock(&old);
 	return err;
 }
 

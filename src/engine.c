@@ -22,6 +22,7 @@
 #include "engine_priv.h"
 #include "epoch.h"
 #include "evictor.h"
+#include "failing.h"
 #include "file.h"
 #include "frame.h"
 #include "guardian.h"
@@ -384,6 +385,7 @@ void fm_engine_forked(void)
 	fm_ahead_reset();
 	fm_wb_reset();
 	fm_pins_reset();
+	fm_failing_reset();
 	fm_epoch_reset();
 	fm_files_reset();
 	fm_plocks_reset();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine.h"
+#include "failing.h"
 #include "file.h"
 #include "lost.h"
 #include "sys.h"
@@ -57,4 +58,5 @@ void fm_file_has_holes(struct fm_file *f)
 void fm_file_size_changed(struct fm_file *f)
 {
 	fm_file_size_now(f);
+	fm_failing_tick(true); /* what was beyond the end may not be now */
 }

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "engine_priv.h"
 #include "epoch.h"
+#include "failing.h"
 #include "file.h"
 #include "log.h"
 #include "lost.h"
@@ -30,6 +31,7 @@
 /* A program that closes our descriptors by system calls of its own may give the number
  * to another file while we wait on it: look again so often. */
 #define STOLEN_MS 500
+#define FAILING_MS 25
 
 static _Atomic uint32_t watchers, calls;
 
@@ -41,12 +43,21 @@ static bool beyond_end(const struct fm_map *m, uintptr_t addr)
 	       (uint64_t)fm_file_size_now(m->file);
 }
 
+#define AGAIN_MS 2000
+
+/* Not for each page, of which all may fail. */
+static bool may_hand_over(struct fm_file *f)
+{
+	uint64_t stays = atomic_load(&f->stays_since_ms);
+
+	return !stays || fm_now_ms() - stays > AGAIN_MS;
+}
+
 /* Beyond the end of the file, and where it cannot be read, nothing of ours
  * can make the access fail the way it must, for a program's access and a
  * kernel's alike; the kernel's own mapping can. */
 static void hand_over(uintptr_t addr)
 {
-	struct timespec pause = { 0, 200000000 };
 	unsigned e = fm_epoch_enter();
 	struct fm_map *m = fm_space_find(addr);
 	struct fm_file *f = m ? m->file : NULL;
@@ -57,13 +68,13 @@ static void hand_over(uintptr_t addr)
 	fm_epoch_leave(e);
 	if (!f)
 		return;
-	/* What is dirty cannot be written (a full btrfs refuses overwrites
-	 * too): the access waits until it can, or the file is demoted. */
-	if (beyond ? fm_file_demote(f, "access beyond the end of the file, in "
-				       "thread delivery") :
-		     fm_demote_unreadable(f, addr, "I/O error, in thread "
-						   "delivery"))
-		fm_sys_sleep(&pause);
+	/* Where it cannot be opened any more, or what is dirty not be written. */
+	if (!may_hand_over(f) ||
+	    (beyond ? fm_file_demote(f, "access beyond the end of the file, in "
+					"thread delivery") :
+		      fm_demote_unreadable(f, addr, "I/O error, in thread "
+						    "delivery")))
+		fm_fail_access(f, addr);
 	fm_file_put(f);
 }
 
@@ -129,7 +140,7 @@ static void unwatch(void)
 static void wait_message(struct pollfd *p)
 {
 	const struct timespec rest = { 0, 5000000 };
-	long n = fm_sys3(SYS_poll, p, 1, STOLEN_MS);
+	long n = fm_sys3(SYS_poll, p, 1, fm_failing() ? FAILING_MS : STOLEN_MS);
 
 	if (n < 0 && n != -EINTR)
 		fm_sys_sleep(&rest);
@@ -147,6 +158,7 @@ static void *handler(void *arg)
 		uint64_t protects = fm_uffd_protects();
 		long n = fm_sys3(SYS_read, pfd.fd, &msg, sizeof(msg));
 
+		fm_failing_tick(false);
 		if (n == (long)sizeof(msg)) {
 			unwatch();
 			if (msg.event == UFFD_EVENT_PAGEFAULT)

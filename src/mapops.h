@@ -61,6 +61,8 @@ void fm_write_before(uintptr_t start, uintptr_t end);
 void fm_write_before_growth(uintptr_t start, uintptr_t end);
 /* demote.c: lay the kernel's mapping over every mapping of f / over m. */
 int fm_demote_locked(struct fm_file *f, const char *why);
+/* It could not be done: said once a file. */
+void fm_stays(struct fm_file *f, const char *why, int err);
 /* How often memory of ours has become the kernel's: it moves when that is done, under
  * the space lock. */
 unsigned fm_demote_count(void);
@@ -77,7 +79,7 @@ void fm_thaw(struct fm_file *f);
 void fm_file_hold(struct fm_file *f);
 void fm_file_release(struct fm_file *f);
 void fm_pass_through(struct fm_map *m);
-/* [plain] The page at a cannot be read: the kernel's from now on, alone if it
+/* unreadable.c [plain]. The page at a cannot be read: the kernel's from now on, alone if it
  * may be. */
 int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why);
 /* [any] Ask for all files to be demoted of which nothing is mapped privately: to

@@ -128,6 +128,8 @@ struct fm_file {
 	_Atomic uint64_t wb_failed_ms; /* when write-back failed last */
 	_Atomic bool told_failed; /* of a page that could not be had */
 	_Atomic uint32_t wb_seq;   /* counts write-back errors */
+	_Atomic uint32_t told_wb;  /* the last one that was said */
+	_Atomic uint64_t stays_since_ms; /* could not be handed to the kernel */
 	int fd_was[2];             /* without io_uring: before it could be stored to */
 	int fd_path;               /* O_PATH descriptor, high number, or -1 */
 	int fd_direct, fd_buf;     /* only without io_uring, else -1 */

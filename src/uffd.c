@@ -14,6 +14,12 @@
 #endif
 #define FM_USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #define FM_UFFD_FEATURE_MOVE (1ull << 16)
+#define FM_UFFD_FEATURE_POISON (1ull << 14)
+struct fm_uffdio_poison {
+	uint64_t addr, len, mode;
+	int64_t updated;
+};
+#define FM_UFFDIO_POISON _IOWR(UFFDIO, 0x08, struct fm_uffdio_poison)
 struct fm_uffdio_move {
 	uint64_t dst, src, len, mode;
 	int64_t move;
@@ -287,6 +293,19 @@ FM_FAULT int fm_uffd_wake(void *addr, size_t len)
 	struct uffdio_range r = { (uintptr_t)addr, len };
 
 	return call(UFFDIO_WAKE, &r);
+}
+
+int fm_uffd_poison(void *addr, size_t len)
+{
+	struct fm_uffdio_poison p = { .addr = (uintptr_t)addr, .len = len };
+	int err;
+
+	if (!(caps.features & FM_UFFD_FEATURE_POISON))
+		return -EOPNOTSUPP;
+	do
+		err = call(FM_UFFDIO_POISON, &p);
+	while (err == -EAGAIN);
+	return err;
 }
 
 /* Since a bare system call instruction locked it. */

@@ -46,6 +46,9 @@ uint64_t fm_uffd_protects(void); /* how often it was turned on, or is about to b
  * may have moved, which ones is not known. */
 int fm_uffd_move(void *dst, void *src, size_t len);
 int fm_uffd_wake(void *addr, size_t len);
+/* Who touches the missing pages gets SIGBUS, or EFAULT, until they are dropped. Linux
+ * 6.6; -EOPNOTSUPP before. */
+int fm_uffd_poison(void *addr, size_t len);
 
 /* Unmap pages; the next touch faults. Vectored: one TLB flush for the batch
  * where the kernel can. n <= FM_DROP_MAX. */

@@ -94,7 +94,8 @@ static FM_FAULT void note_error(struct fm_file *f, int err)
 	atomic_fetch_add_explicit(&f->st.wb_errors, 1, memory_order_relaxed);
 	atomic_store(&f->wb_failed_ms, fm_now_ms());
 	atomic_store(&fm_wb_failed_ms, fm_now_ms());
-	if (atomic_exchange(&f->wb_err, (uint32_t)-err) == 0)
+	atomic_store(&f->wb_err, (uint32_t)-err);
+	if (atomic_exchange(&f->told_wb, (uint32_t)-err) != (uint32_t)-err)
 		fm_log(FM_LOG_ERROR,
 		       "%s: write-back failed, errno %d: %s; the data stays in "
 		       "memory and is tried again; free space or check the "

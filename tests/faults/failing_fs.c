@@ -7,7 +7,8 @@
  * Mounts itself on DIR, says "mounted" and serves until it is unmounted. Two
  * files: `bad`, 1 MiB in memory, byte i is ct_byte(i); and `control`: what is
  * written to it decides what happens to `bad` from then on: "none", "read"
- * (reads fail, EIO), "write" (writes fail, EIO), "space" (writes fail, ENOSPC).
+ * (reads fail, EIO), "write" (writes fail, EIO), "space" (writes fail, ENOSPC),
+ * "away" (opens and reads fail, EIO), "die" (nobody serves the file system any more).
  */
 #include "../contract/ct.h"
 
@@ -85,7 +86,7 @@ static void do_read(const struct fuse_in_header *h, const struct fuse_read_in *r
 		n = 0;
 	else if (n > SIZE - r->offset)
 		n = SIZE - r->offset;
-	if (n && fails("read"))
+	if (n && (fails("read") || fails("away")))
 		reply(h->unique, EIO, NULL, 0);
 	else
 		reply(h->unique, 0, n ? data + r->offset : NULL, n);
@@ -98,6 +99,8 @@ static void do_write(const struct fuse_in_header *h, const struct fuse_write_in 
 
 	if (h->nodeid == CONTROL) {
 		snprintf(control, sizeof(control), "%.*s", (int)w->size, from);
+		if (fails("die"))
+			exit(0);
 	} else if (fails("write") || fails("space")) {
 		reply(h->unique, fails("write") ? EIO : ENOSPC, NULL, 0);
 		return;
@@ -133,7 +136,10 @@ static void do_open(const struct fuse_in_header *h)
 		.open_flags = h->nodeid == CONTROL ? FOPEN_DIRECT_IO : FOPEN_KEEP_CACHE,
 	};
 
-	reply(h->unique, 0, &o, sizeof(o));
+	if (h->nodeid == BAD && fails("away"))
+		reply(h->unique, EIO, NULL, 0);
+	else
+		reply(h->unique, 0, &o, sizeof(o));
 }
 
 static void serve(const struct fuse_in_header *h)
