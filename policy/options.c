@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "sys.h"
 
 #define AUTO_SHARE "50%" /* where cache = auto begins */
 #define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)
@@ -34,9 +35,9 @@ const struct fm_option fm_options[] = {
 	  .type = T_BOOL, .standard = "yes" },
 	{ "stats", "FASTMAP_STATS", .scope = PROC(stats), .type = T_STATS,
 	  .standard = "" },
-	{ "trace", "FASTMAP_TRACE", .scope = PROC(trace), .type = T_TEXT,
+	{ "trace", "FASTMAP_TRACE", .scope = PROC(trace), .type = T_FILE,
 	  .standard = "" },
-	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_TEXT,
+	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_FILE,
 	  .standard = "" },
 	{ "rings", "FASTMAP_RINGS", .scope = PROC(ring_limit), .type = T_U32,
 	  .standard = "64", .min = 1, .max = 64 },
@@ -205,9 +206,22 @@ static int set_number(const struct fm_option *o, void *at, const char *value)
 	return 0;
 }
 
+/* A file by its full name: the program may go elsewhere, and the guardian does. */
+static const char *full_name(const char *value, char *buf, size_t size)
+{
+	char cwd[4096];
+	long n = fm_sys2(SYS_getcwd, cwd, sizeof(cwd));
+
+	if (*value == '/' || n <= 0 || *cwd != '/' ||
+	    fm_join(buf, size, cwd, cwd[1] ? "/" : "", value))
+		return value;
+	return buf;
+}
+
 static int set_text(const struct fm_option *o, const char **at,
 		    struct fm_set *set, const char *value)
 {
+	char full[8192];
 	const char *copy;
 
 	if (o->type == T_STATS && (!strcmp(value, "1") || !strcmp(value, "-")))
@@ -216,6 +230,8 @@ static int set_text(const struct fm_option *o, const char **at,
 		*at = NULL;
 		return 0;
 	}
+	if (o->type != T_STATS || strcmp(value, "stderr"))
+		value = full_name(value, full, sizeof(full));
 	copy = fm_arena_text(&set->arena, value, strlen(value));
 	if (!copy)
 		return -ENOMEM;
@@ -311,7 +327,7 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 		return fm_parse_cache(value, at);
 	case T_CHOICE:
 		return parse_choice(o->choices, value, at);
-	case T_TEXT:
+	case T_FILE:
 	case T_STATS:
 		return set_text(o, at, set, value);
 	default:

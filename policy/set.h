@@ -62,7 +62,7 @@ struct fm_option {
 		T_MEMORY,     /* struct fm_cache_size */
 		T_LEVEL,      /* int */
 		T_CHOICE,     /* an enum */
-		T_TEXT,       /* const char * */
+		T_FILE,       /* const char *, made absolute */
 		T_STATS,      /* the same, 1 means stderr */
 		T_PATHS,      /* list, colon separated, resolved */
 		T_GLOBS,      /* list, colon or comma separated */

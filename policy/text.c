@@ -219,6 +219,30 @@ void fm_number_text(char *buf, unsigned v)
 	*buf = 0;
 }
 
+int fm_expand_pid(const char *pattern, int pid, char *buf, size_t size,
+		  bool *ret_had)
+{
+	char digits[12];
+	size_t n = 0, len;
+
+	fm_number_text(digits, (unsigned)pid);
+	len = strlen(digits);
+	*ret_had = false;
+	for (; *pattern; pattern++) {
+		bool here = pattern[0] == '%' && pattern[1] == 'p';
+		size_t more = here ? len : 1;
+
+		if (more >= size - n)
+			return -1;
+		memcpy(buf + n, here ? digits : pattern, more);
+		n += more;
+		pattern += here;
+		*ret_had |= here;
+	}
+	buf[n] = 0;
+	return 0;
+}
+
 /* What the kernel calls an existing path. */
 static int real_path(const char *path, char *buf, size_t size)
 {

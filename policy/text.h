@@ -54,6 +54,11 @@ bool fm_exists(const char *path);
 int fm_join(char *buf, size_t size, const char *a, const char *b,
 	    const char *c);
 
+/* The pattern with `%p` replaced by the number; *ret_had: it had one. -1 when it does
+ * not fit. */
+int fm_expand_pid(const char *pattern, int pid, char *buf, size_t size,
+		  bool *ret_had);
+
 /* The path with symbolic links, "." and ".." resolved as far as it exists;
  * the rest is kept as text. Returns 0 or -errno; -ENOENT without /proc. */
 int fm_resolve(const char *path, char *buf, size_t size);

@@ -285,8 +285,9 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		err = -EBUSY;
 	/* Signal delivery with io_uring survives without one when the program
 	 * closes our descriptors (lost.h); nothing is dirty in a file that is
-	 * only read. */
-	if (!err && (write || !fm_rings_uring() ||
+	 * only read. Statistics shall be written at any end. */
+	if (!err && (write || !fm_rings_uring() || fm_settings()->stats ||
+		     fm_settings()->socket ||
 		     fm_delivery() == FM_DELIVERY_THREAD) &&
 	    !fm_guardian_start())
 		fm_guardian_add(f);

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "alloc.h"
+#include "control.h"
 #include "control_priv.h"
 #include "engine.h"
 #include "log.h"
@@ -19,10 +20,18 @@
 #include "room.h"
 #include "stats.h"
 #include "sys.h"
+#include "text.h"
 
 #define LINE 128
 
 static int server = -1;
+
+/* Where this process listens, for who removes it at the end. */
+static struct {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	dev_t dev;
+	ino_t ino; /* 0: it does not */
+} bound;
 
 static struct client {
 	int fd; /* -1: nobody */
@@ -64,14 +73,49 @@ static void answer(struct client *c, char *text, size_t len)
 		hang_up(c);
 }
 
-static void answer_text(struct client *c, const char *text)
+static void answer_copy(struct client *c, const char *text, size_t n)
 {
-	size_t n = strlen(text);
 	char *copy = fm_alloc(n + 1);
 
 	if (copy)
 		memcpy(copy, text, n);
 	answer(c, copy, n);
+}
+
+static void answer_text(struct client *c, const char *text)
+{
+	answer_copy(c, text, strlen(text));
+}
+
+static void answer_stats(struct client *c)
+{
+	struct fm_json doc;
+
+	if (fm_stats_json(&doc, fm_sys_getpid(), false)) {
+		hang_up(c);
+		return;
+	}
+	answer_copy(c, doc.text, doc.len);
+	fm_json_free(&doc);
+}
+
+/* What is in effect: more than others leave, or less than a minimum, is not. */
+static void answer_size(struct client *c, uint64_t asked)
+{
+	const uint64_t now = fm_room_target();
+	char digits[24], text[96];
+	int n = sizeof(digits) - 1;
+	uint64_t v = now;
+
+	digits[n] = 0;
+	do
+		digits[--n] = (char)('0' + v % 10);
+	while (v /= 10);
+	fm_join(text, sizeof(text), "ok ", digits + n,
+		now == asked ? "\n" :
+		now < asked  ? " bytes: as much as there is room for now\n" :
+			       " bytes: no less is of use\n");
+	answer_text(c, text);
 }
 
 static void set_cache(struct client *c, const char *size)
@@ -83,16 +127,13 @@ static void set_cache(struct client *c, const char *size)
 		return;
 	}
 	fm_room_set(&cache);
-	answer_text(c, "ok\n");
+	answer_size(c, cache.bytes);
 }
 
 static void obey(struct client *c)
 {
 	if (!strcmp(c->line, "stats")) {
-		size_t len = 0;
-		char *text = fm_stats_json(&len);
-
-		answer(c, text, len);
+		answer_stats(c);
 	} else if (!strncmp(c->line, "cache ", 6)) {
 		set_cache(c, c->line + 6);
 	} else {
@@ -196,6 +237,7 @@ void fm_control_drop_fds(void)
 	if (fm_fd_is_ours(server))
 		fm_fd_drop(server);
 	server = -1;
+	bound.ino = 0; /* the parent's */
 }
 
 /* Does another process, perhaps the one that started this one, listen there? It does
@@ -216,17 +258,19 @@ static bool is_used(const char *path)
 }
 
 /* A socket that nobody listens on any more is left over from a run that was
- * killed; anything else at that path is not ours to remove. False: it is in use. */
-static bool remove_stale(const char *path)
+ * killed; anything else at that path is not ours to remove. 1: it is in use. */
+static int remove_stale(const char *path)
 {
 	struct stat st;
 
-	if (fm_sys2(SYS_lstat, path, &st) || !S_ISSOCK(st.st_mode))
-		return true;
+	if (fm_sys2(SYS_lstat, path, &st))
+		return 0;
+	if (!S_ISSOCK(st.st_mode)) /* bind(2) would say EADDRINUSE */
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
 	if (is_used(path))
-		return false;
+		return 1;
 	fm_sys1(SYS_unlink, path);
-	return true;
+	return 0;
 }
 
 /* Whoever may connect may resize the cache: the owner only. Nobody can connect
@@ -245,20 +289,44 @@ static int listen_at(int fd, const char *path)
 	return err;
 }
 
+static void note_bound(const char *path)
+{
+	struct stat st;
+
+	if (fm_sys2(SYS_lstat, path, &st))
+		return;
+	memcpy(bound.path, path, strlen(path) + 1);
+	bound.dev = st.st_dev;
+	bound.ino = st.st_ino;
+}
+
+void fm_control_remove(void)
+{
+	struct stat st;
+
+	if (bound.ino && !fm_sys2(SYS_lstat, bound.path, &st) &&
+	    st.st_ino == bound.ino && st.st_dev == bound.dev)
+		fm_sys1(SYS_unlink, bound.path);
+	bound.ino = 0;
+}
+
 int fm_control_listen(void)
 {
-	const char *path = fm_settings()->socket;
+	const char *pattern = fm_settings()->socket;
+	char path[sizeof(bound.path)];
+	bool own;
 	long fd;
 	int err;
 
-	if (!path)
+	if (!pattern)
 		return 0;
-	if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+	if (fm_expand_pid(pattern, fm_sys_getpid(), path, sizeof(path), &own))
 		return -ENAMETOOLONG;
-	if (!remove_stale(path)) {
+	err = remove_stale(path);
+	if (err > 0)
 		fm_log(FM_LOG_INFO, "%s: another process listens there", path);
-		return 0;
-	}
+	if (err)
+		return err < 0 ? err : 0;
 	fd = fm_sys3(SYS_socket, AF_UNIX,
 		     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -267,5 +335,7 @@ int fm_control_listen(void)
 	err = listen_at(server, path);
 	if (err)
 		fm_control_drop_fds();
+	else
+		note_bound(path);
 	return err;
 }

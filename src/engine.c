@@ -411,4 +411,5 @@ void fm_engine_exit(void)
 	if (fm_policy_any() && fm_settings()->stats &&
 	    (state == RUNNING || !is_child))
 		fm_stats_write();
+	fm_control_remove();
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "control.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
@@ -16,6 +17,7 @@
 #include "peers.h"
 #include "policy.h"
 #include "ring.h"
+#include "stats.h"
 #include "sys.h"
 #include "uffd.h"
 
@@ -113,8 +115,9 @@ static void statm_path(char *buf, int pid)
 	memcpy(buf, "/statm", 7);
 }
 
-/* Returns when nobody uses this memory any more. */
-static void watch(int pidfd)
+/* Returns when nobody uses this memory any more; true: the program has executed
+ * something. */
+static bool watch(int pidfd)
 {
 	struct pollfd p[3] = {
 		{ .fd = pidfd, .events = POLLIN },
@@ -130,10 +133,10 @@ static void watch(int pidfd)
 		while (g.sock[1] >= 0 && take_message(g.sock[1]))
 			;
 		if (n > 0 && p[0].revents)
-			return;
+			return false;
 		if (n <= 0 || p[1].revents) {
 			if (has_left(statm))
-				return;
+				return true;
 			if (n > 0) /* closed, not executed: rely on looking */
 				p[1].fd = -1;
 		}
@@ -191,6 +194,7 @@ static void guardian_main(void *arg)
 {
 	struct fm_guard_files files = { -1, file_fd };
 	int pidfd = (int)fm_sys2(SYS_pidfd_open, g.owner, 0);
+	bool executed;
 
 	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
 	/* Or Yama (Ubuntu has it) keeps our descriptors from who is not root:
@@ -203,8 +207,10 @@ static void guardian_main(void *arg)
 	atomic_store(&g.state, pidfd < 0 ? FAILED : READY);
 	fm_futex_wake(&g.state, 1);
 	if (pidfd >= 0) {
-		watch(pidfd);
+		executed = watch(pidfd);
 		fm_guardian_flush(&files);
+		fm_control_remove();
+		fm_stats_write_dead(g.owner, executed);
 	}
 	fm_sys1(SYS_exit_group, 0);
 }

@@ -5,7 +5,8 @@
  * It shares the program's memory and nothing else. When the program dies by
  * any cause (SIGKILL included), or leaves this memory by exec, it writes the
  * dirty pages to their files and exits. It also keeps the engine's
- * descriptors alive for a program that closes numbers that it does not own.
+ * descriptors alive for a program that closes numbers that it does not own, and
+ * writes the statistics and removes the control socket if the program did not.
  *
  * Which stores can still be lost is listed in guardian_flush.c.
  */

@@ -168,6 +168,11 @@ void fm_left_report(void)
 	       s.files, more ? ", and more files" : "");
 }
 
+void fm_left_unlock(void)
+{
+	fm_lock_reset(&lock);
+}
+
 void fm_left_reset(void)
 {
 	fm_lock_reset(&lock);

@@ -47,6 +47,9 @@ uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
 
 bool fm_left_any(void);
 
+/* In the guardian: who held the lock is dead. */
+void fm_left_unlock(void);
+
 /* mode=observe: one line that says what would have been served. */
 void fm_left_report(void);
 

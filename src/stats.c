@@ -2,16 +2,16 @@
 /* stats.c - counting, and the file that is written at exit. */
 #include "stats.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 
-#include "alloc.h"
 #include "file.h"
 #include "left.h"
 #include "lock.h"
 #include "log.h"
 #include "policy.h"
 #include "stats_priv.h"
+#include "text.h"
 
 /* Threads that fault together must not share the counters' cache lines. A
  * thread's stack says which shard, without asking the kernel. */
@@ -23,6 +23,7 @@ static uint64_t retired_count;
 static struct fm_file_stats retired_sum;
 static struct fm_lock lock;
 static int load_pid;
+static _Atomic bool written; /* at the end of this process */
 
 __attribute__((constructor)) static void remember_pid(void)
 {
@@ -85,6 +86,7 @@ void fm_stats_reset(void)
 	for (int i = 0; i < SHARDS; i++)
 		fm_hist_reset(&latency[i]);
 	fm_lock_reset(&lock);
+	atomic_store(&written, false);
 	retired_count = 0;
 	memset(&retired_sum, 0, sizeof(retired_sum));
 	fm_stats_json_reset();
@@ -105,28 +107,18 @@ static bool anything_managed(void)
 	return false;
 }
 
-/* The path with %p replaced; false when it does not fit. */
-static bool expand(const char *pattern, char *buf, size_t size)
+/* What the settings name, for this process. A forked child adds its number, so
+ * that it spares its parent's file. -1: it does not fit. */
+static int path_for(int pid, char *buf, size_t size)
 {
-	const int pid = fm_sys_getpid();
-	bool own_name = pid == load_pid;
-	size_t n = 0;
+	char digits[12];
+	bool own;
+	int err = fm_expand_pid(fm_settings()->stats, pid, buf, size, &own);
 
-	for (; *pattern && n < size; pattern++) {
-		if (pattern[0] == '%' && pattern[1] == 'p') {
-			n += (size_t)snprintf(buf + n, size - n, "%d", pid);
-			pattern++;
-			own_name = true;
-		} else {
-			buf[n++] = *pattern;
-		}
-	}
-	if (n >= size)
-		return false;
-	buf[n] = 0;
-	if (own_name)
-		return true;
-	return (size_t)snprintf(buf + n, size - n, ".%d", pid) < size - n;
+	if (err || own || pid == load_pid)
+		return err;
+	fm_number_text(digits, (unsigned)pid);
+	return fm_join(buf + strlen(buf), size - strlen(buf), ".", digits, "");
 }
 
 static int write_all(int fd, const char *text, size_t len)
@@ -144,10 +136,10 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-static int write_file(const char *path, const char *text, size_t len)
+/* `spare`: what is there is another's. */
+static int write_file(const char *path, const char *text, size_t len, bool spare)
 {
-	int flags = O_WRONLY | O_CREAT | O_NOCTTY |
-		    (anything_managed() ? O_TRUNC : O_EXCL);
+	int flags = O_WRONLY | O_CREAT | O_NOCTTY | (spare ? O_EXCL : O_TRUNC);
 	int err, fd = fm_sys_open(path, flags, 0644);
 
 	if (fd < 0)
@@ -157,28 +149,53 @@ static int write_file(const char *path, const char *text, size_t len)
 	return err;
 }
 
+static void write_to(const char *where, const struct fm_json *doc)
+{
+	char path[4096];
+	int err;
+
+	if (!strcmp(where, "stderr")) {
+		fm_log_text(doc->text, doc->len);
+		return;
+	}
+	err = path_for(fm_sys_getpid(), path, sizeof(path)) ? -ENAMETOOLONG :
+		write_file(path, doc->text, doc->len, !anything_managed());
+	if (err)
+		fm_log(FM_LOG_WARN,
+		       "cannot write statistics to %s (errno %d: %s)", path,
+		       -err, fm_error_text(-err));
+}
+
 void fm_stats_write(void)
 {
 	const char *where = fm_settings()->stats;
-	char path[4096];
-	size_t len;
-	char *text;
-	int err;
+	struct fm_json doc;
 
 	/* A forked child that managed nothing has nothing to add. */
-	if (!where || (fm_sys_getpid() != load_pid && !anything_managed()))
+	if (!where || (fm_sys_getpid() != load_pid && !anything_managed()) ||
+	    fm_stats_json(&doc, fm_sys_getpid(), false))
 		return;
-	text = fm_stats_json(&len);
-	if (!text)
+	write_to(where, &doc);
+	fm_json_free(&doc);
+	atomic_store(&written, true);
+}
+
+/* Whoever held a lock is dead. Its standard error is not here. */
+void fm_stats_write_dead(int pid, bool executed)
+{
+	const char *where = fm_settings()->stats;
+	struct fm_json doc;
+	char path[4096];
+
+	if (!where || !strcmp(where, "stderr") || atomic_load(&written) ||
+	    path_for(pid, path, sizeof(path)))
 		return;
-	if (!strcmp(where, "stderr")) {
-		fm_log_text(text, len);
-	} else if (expand(where, path, sizeof(path))) {
-		err = write_file(path, text, len);
-		if (err)
-			fm_log(FM_LOG_WARN,
-			       "cannot write statistics to %s (errno %d: %s)",
-			       path, -err, fm_error_text(-err));
-	}
-	fm_free(text);
+	fm_lock_reset(&lock);
+	fm_left_unlock();
+	fm_stats_json_reset();
+	if (fm_stats_json(&doc, pid, true))
+		return;
+	/* What it has executed may have written its own already. */
+	write_file(path, doc.text, doc.len, executed || !anything_managed());
+	fm_json_free(&doc);
 }
