@@ -77,15 +77,23 @@ FM_SLOW FILE *fopen_slow(const char *path, const char *mode)
 	return fp;
 }
 
+/* A ring may read or write it from now on. */
+static FILE *opened(FILE *fp)
+{
+	if (fp && atomic_load_explicit(&fm_async, memory_order_relaxed))
+		fm_async_opened(fp->_fileno);
+	return fp;
+}
+
 FM_HOOK FILE *fopen(const char *path, const char *mode)
 {
 	FILE *fp;
 
 	if (fm_active() && (truncates(mode) || fm_overlaps(path, 1)))
-		return fopen_slow(path, mode);
+		return opened(fopen_slow(path, mode));
 	fp = FM_LATE(fopen)(path, mode);
 	fm_told(fp ? 0 : -1);
-	return fp;
+	return opened(fp);
 }
 
 /* In libc's order, which is fork's too, before the file is held. */

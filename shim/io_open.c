@@ -50,15 +50,23 @@ FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 	return r;
 }
 
+/* A ring may read or write it from now on. */
+static int opened(int fd)
+{
+	if (fd >= 0 && atomic_load_explicit(&fm_async, memory_order_relaxed))
+		fm_async_opened(fd);
+	return fd;
+}
+
 int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 	       mode_t mode)
 {
 	if (fm_active() && ((flags & O_TRUNC) || fm_overlaps(path, 1)))
-		return open_slow(raw, at, dirfd, path, flags, mode);
+		return opened(open_slow(raw, at, dirfd, path, flags, mode));
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)
 		fm_tell();
-	return (int)fm_told(call_open(raw, at, dirfd, path, flags, mode));
+	return opened((int)fm_told(call_open(raw, at, dirfd, path, flags, mode)));
 }
 
 FM_HOOK int open(const char *path, int flags, ...)
@@ -90,8 +98,8 @@ FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
 int fm_do_creat(bool raw, const char *path, mode_t mode)
 {
 	if (fm_active())
-		return open_slow(raw, false, AT_FDCWD, path,
-				 O_CREAT | O_WRONLY | O_TRUNC, mode);
+		return opened(open_slow(raw, false, AT_FDCWD, path,
+					O_CREAT | O_WRONLY | O_TRUNC, mode));
 	return FM_PASS_VIA(raw, creat, SYS_creat, path, mode);
 }
 
@@ -165,7 +173,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 		r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how, size));
 	}
 	fm_bounce_end(&b, size);
-	return fm_told(r);
+	return opened((int)fm_told(r));
 }
 
 /* ---- other names -------------------------------------------------------- */

@@ -17,6 +17,8 @@
 extern long fm_openat2(int dirfd, const char *path, const void *how,
 		       size_t size);
 
+/* io_async.c */
+extern long fm_syscall_async(long nr, long a, long b, long c);
 /* syscall_object.c */
 extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e);
 
@@ -206,6 +208,8 @@ long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
 		r = copy_call(nr, a, b, c, d, e, f);
 	if (r == -2)
 		r = fm_syscall_object(nr, a, b, c, d, e);
+	if (r == -2)
+		r = fm_syscall_async(nr, a, b, c);
 	if (r == -2 && nr == SYS_futex)
 		give_up_futex(a, b, e);
 	return r;

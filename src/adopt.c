@@ -12,6 +12,7 @@
 
 #include "ahead.h"
 #include "around.h"
+#include "async.h"
 #include "beside.h"
 #include "engine.h"
 #include "engine_priv.h"
@@ -343,6 +344,8 @@ static enum fm_why unwanted(struct request *q, struct fm_file *known)
 		return FM_WHY_SHORT;
 	if (beyond_fsize(q))
 		return FM_WHY_FSIZE;
+	if (fm_async_wants(&q->st, q->shared && q->maywrite, q->fd_flags))
+		return FM_WHY_ASYNC;
 	if (served) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
 	if (q->shared && fm_room_short())

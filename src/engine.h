@@ -239,6 +239,13 @@ void fm_files_inherited(enum fm_heir heir, int pid);
 /* [any] The same for the files under an address range. */
 int fm_demote_range(const void *addr, size_t len, const char *why);
 
+/* The program can read and write files by io_uring or libaio. */
+extern _Atomic bool fm_async;
+/* [any] It is about to make a ring or a context for that: see async.h. */
+void fm_async_begins(void);
+/* [any] With fm_async: it has opened this. */
+void fm_async_opened(int fd);
+
 /* [plain] posix_fadvise on a managed file. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice);
 

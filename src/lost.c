@@ -2,7 +2,7 @@
 #include "lost.h"
 
 #include <fcntl.h>
-#include <liburing.h>
+#include "uring.h"
 #include <string.h>
 
 #include "guardian.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ring_priv.h"
 
-#include <liburing.h>
+#include "uring.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
 #ifndef FM_RING_PRIV_H
 #define FM_RING_PRIV_H
 
-#include <liburing.h>
+#include "uring.h"
 
 #include "lock.h"
 #include "ring.h"

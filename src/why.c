@@ -43,6 +43,8 @@ static const struct reason left[FM_WHYS] = {
 	[FM_WHY_HANDED] = { "handed to the kernel before", NULL },
 	[FM_WHY_NO_ENGINE] = { "the engine cannot run here, see delivery", NULL },
 	[FM_WHY_NO_OPEN] = { "the engine cannot open it", NULL },
+	[FM_WHY_ASYNC] = { "the program has io_uring or libaio, and it is open",
+			   "close it once it is mapped, or make no ring" },
 	[FM_WHY_OTHERS] = { "other reasons", NULL },
 };
 
@@ -52,6 +54,7 @@ static const struct reason handed[] = {
 	{ "descriptor sent to another process", SHARING },
 	{ "its descriptor is inherited", "open it with O_CLOEXEC" },
 	{ "aio", "faults=thread" },
+	{ "io_uring or libaio", "close it once it is mapped, or make no ring" },
 	{ "splice", "faults=thread" },
 	{ "RLIMIT_FSIZE", "raise ulimit -f" },
 };
