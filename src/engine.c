@@ -34,6 +34,7 @@
 #include "pin.h"
 #include "plocks.h"
 #include "policy.h"
+#include "rawcalls.h"
 #include "reads.h"
 #include "rewrite.h"
 #include "ring.h"
@@ -98,6 +99,7 @@ int fm_engine_init(void)
 {
 	dl_iterate_phdr(add_tls, NULL);
 	fm_why_start();
+	fm_rawcalls_start();
 	cpus_len = fm_sys3(SYS_sched_getaffinity, 0, sizeof(cpus), &cpus);
 	return 0;
 }
@@ -165,7 +167,35 @@ static int refuse(const char *what, int err, const char *remedy)
 }
 
 /* Thread delivery covers raw system calls, but every fault then crosses two
- * threads: `auto` takes signals, which need no privilege. */
+ * threads: `auto` takes signals, which need no privilege, unless such calls are to
+ * be expected. */
+static bool open_for_threads(const char *reason)
+{
+	struct fm_uffd_caps caps = { 0 };
+
+	if (fm_uffd_open(false, &caps))
+		return false;
+	if (caps.user_only) {
+		fm_sys_close(fm_uffd_fd());
+		return false;
+	}
+	delivery = FM_DELIVERY_THREAD;
+	why = reason;
+	return true;
+}
+
+static const char *const needed = "privilege, or access to /dev/userfaultfd";
+
+static void say_raw_calls(enum fm_faults want)
+{
+	fm_log(FM_LOG_WARN, "this program has code by Go, whose system calls are "
+	       "not seen: those that are given mapped memory may fail with "
+	       "EFAULT (%s%s; or leave such files out of FASTMAP_PATHS)",
+	       want == FM_FAULTS_SIGNAL ? "faults=thread helps, with " :
+					  "faults by threads would help, with ",
+	       needed);
+}
+
 static int open_uffd(void)
 {
 	struct fm_uffd_caps caps = { 0 };
@@ -173,19 +203,16 @@ static int open_uffd(void)
 	int err;
 
 	if (want == FM_FAULTS_THREAD) {
-		err = fm_uffd_open(false, &caps);
-		if (!err && !caps.user_only) {
-			delivery = FM_DELIVERY_THREAD;
-			why = "asked for";
+		if (open_for_threads("asked for"))
 			return 0;
-		}
-		if (!err) {
-			fm_sys_close(fm_uffd_fd());
-			fm_log(FM_LOG_WARN, "faults=thread needs privilege or "
-			       "/dev/userfaultfd to see the kernel's faults: "
-			       "using signals");
-		}
+		fm_log(FM_LOG_WARN, "faults=thread needs %s, to see the "
+		       "kernel's faults: using signals", needed);
 	}
+	if (want == FM_FAULTS_AUTO && fm_rawcalls() &&
+	    open_for_threads("the program makes system calls of its own (Go)"))
+		return 0;
+	if (fm_rawcalls())
+		say_raw_calls(want);
 	delivery = FM_DELIVERY_SIGNAL;
 	why = want == FM_FAULTS_THREAD ? "thread delivery is not permitted" :
 	      want == FM_FAULTS_SIGNAL ? "asked for" :
