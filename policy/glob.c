@@ -106,6 +106,11 @@ bool fm_path_below(const char *dir, const char *path)
 	return !strncmp(dir, path, n) && (!path[n] || path[n] == '/');
 }
 
+bool fm_never_matches(const char *pattern)
+{
+	return strchr(pattern, '/') && !strchr("/*?[\\", *pattern);
+}
+
 bool fm_path_match(const char *pattern, const char *path)
 {
 	if (!strchr(pattern, '/'))

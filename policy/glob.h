@@ -22,4 +22,7 @@ bool fm_path_below(const char *dir, const char *path);
 
 const char *fm_base_name(const char *path);
 
+/* Paths are absolute: "data/x" is none. */
+bool fm_never_matches(const char *pattern);
+
 #endif

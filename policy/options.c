@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "glob.h"
 #include "log.h"
 #include "memory.h"
 #include "sys.h"
@@ -64,9 +65,9 @@ const struct fm_option fm_options[] = {
 	  .type = T_CHOICE, .standard = "default",
 	  .choices = "default|fifo|clock" },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
-	  .standard = "20", .min = 1, .max = 90 },
+	  .standard = "20", .min = 1, .max = 90, .whole = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
-	  .standard = "10", .max = 90 },
+	  .standard = "10", .max = 90, .whole = true },
 	{ "wb-interval", "FASTMAP_WB_INTERVAL", .scope = PATH(wb_interval_ms),
 	  .type = T_U32, .standard = "5000", .max = 3600000 },
 
@@ -261,6 +262,24 @@ static void remark_missing(const struct fm_option *o, const char *path,
 		remark(from, o->name, path, "does not exist (yet)");
 }
 
+/* For deny and allow; a program's name may well be relative. */
+static bool matches_paths(const struct fm_option *o)
+{
+	return o->offset == offsetof(struct fm_set, deny) ||
+	       o->offset == offsetof(struct fm_set, allow);
+}
+
+static void remark_relative(const struct fm_option *o, const char *text,
+			    const struct fm_origin *from)
+{
+	if (o->type == T_PATHS && from->line && *text != '/')
+		fm_complain(from, o->name, text, "relative: to where each "
+			    "program is started; begin with /");
+	else if (o->type == T_GLOBS && matches_paths(o) && fm_never_matches(text))
+		fm_complain(from, o->name, text,
+			    "matches no path: they begin with /");
+}
+
 static int keep_item(struct fm_list **at, struct fm_set *set, const char *s)
 {
 	struct fm_list *l = fm_arena_get(&set->arena, sizeof(*l));
@@ -286,6 +305,8 @@ static void add_item(const struct fm_option *o, struct fm_list **at,
 	n = cut ? sizeof(plain) - 1 : n;
 	memcpy(plain, s, n);
 	plain[n] = 0;
+	if (!r)
+		remark_relative(o, plain, from);
 	if (!r && o->type == T_PATHS) {
 		remark_missing(o, plain, from);
 		r = fm_resolve(plain, real, sizeof(real));

@@ -48,6 +48,9 @@ static void begin_path(struct reader *r, const char *pattern)
 	static struct fm_section scratch;
 	struct fm_section *s;
 
+	if (fm_never_matches(pattern))
+		complain(r, "path", pattern,
+			 "matches no path: they begin with /");
 	if (r->first_pass || !r->applies) {
 		/* Parse for the sake of messages; keep nothing. */
 		scratch.policy = r->set->defaults;
@@ -182,6 +185,10 @@ static int one_value(void *user, const char *section, const char *name,
 				 "[process]");
 			return 1;
 		}
+		if (o->whole)
+			complain(r, "without effect for a path", name,
+				 "one value for the process; move it to the top "
+				 "or under [process]");
 		policy = &r->section->policy;
 	} else if (!r->first_pass) {
 		return 1;

@@ -71,6 +71,7 @@ struct fm_option {
 	const char *standard; /* default value, as text */
 	uint64_t min, max;
 	const char *choices;  /* "auto|signal|thread", enum order */
+	bool whole;           /* of a path's, and yet one for the process */
 };
 
 extern const struct fm_option fm_options[];
