@@ -19,6 +19,7 @@
 #define RESERVE 16     /* that part of the limit is left free, and what others */
 #define REACT_MS 20    /* take in that time when they are as fast as lately; */
 #define MOST_RESERVE 4 /* not more than that part */
+#define LEAST_RESERVE 8 /* that part must not be dirty */
 #define GROW_MS 2000u  /* from nothing to the ceiling */
 #define LEAST_PART 32 /* that part of the ceiling stays ours, */
 #define LEAST_SHARE 4 /* unless it is more than that of what others leave */
@@ -35,6 +36,9 @@
 #define MARGIN 8         /* stays free of growth, and that part of the limit */
 #define MOST_PERCENT 87u /* see ceiling() */
 #define STEP_PERCENT 2u  /* in a tenth of a second */
+#define ASIDE 50u        /* percent of all that lazy pages may lie in; less where */
+#define ASIDE_CALM 10u   /* balances without any give it a percent back */
+#define ASIDE_STEP 4u    /* they are stored to, by so much in a tenth of a second */
 #define SHORT_PART 8 /* of the limit, */
 #define SHORT ((uint64_t)256 << 20) /* or as much */
 #define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
@@ -85,6 +89,7 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.percent = percent,
 		.limit = limit,
 		.eighths = 8,
+		.aside = ASIDE,
 		.room = UINT64_MAX,
 		.soon = UINT64_MAX,
 		.all = UINT64_MAX,
@@ -160,6 +165,17 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 	return settle(b);
 }
 
+void fm_budget_stores(struct fm_budget *b, uint64_t stores)
+{
+	uint64_t n = stores - b->stores;
+
+	b->stores = stores;
+	if (n > SOME_BACK)
+		b->aside -= b->aside < ASIDE_STEP ? b->aside : ASIDE_STEP;
+	else if (!n && b->aside < ASIDE && !(++b->calm % ASIDE_CALM))
+		b->aside++;
+}
+
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 {
 	bool little = b->room < b->limit / FM_TOO_LITTLE &&
@@ -177,6 +193,18 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 bool fm_budget_short(const struct fm_budget *b)
 {
 	return b->all < fm_least(b->limit / SHORT_PART, SHORT);
+}
+
+/* Dirty pages are of no use to who needs memory now. */
+uint64_t fm_budget_dirty(const struct fm_budget *b)
+{
+	return b->all == UINT64_MAX ? 0 : beyond(b->all, b->limit / MOST_RESERVE);
+}
+
+bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty)
+{
+	return b->all != UINT64_MAX &&
+	       dirty > beyond(b->all, b->limit / LEAST_RESERVE);
 }
 
 bool fm_budget_used(const struct fm_budget *b, uint64_t evicted)
@@ -239,8 +267,8 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	free = reserve(b);
 	b->pause_ms = next_look(b, left, beyond(left, free));
 	/* Where lazy pages lie in it, a large reserve costs next to nothing. */
-	if (b->most_lazy && free < all / 2)
-		free = all / 2;
+	if (b->most_lazy && free < all / 100 * b->aside)
+		free = all / 100 * b->aside;
 	spare = beyond(left, free);
 	b->left = left;
 	b->at_ms = now_ms;

@@ -29,6 +29,9 @@ struct fm_budget {
 	uint64_t evicted;      /* and that had been evicted */
 	uint32_t hungry;       /* balances in a row with too little */
 	uint64_t most_lazy;   /* see fm_budget_lazy */
+	uint32_t aside;       /* percent of all, left to others and lazy pages */
+	uint64_t stores;      /* to lazy pages, at the last balance */
+	uint32_t calm;        /* balances without any */
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 };
 
@@ -78,6 +81,10 @@ void fm_budget_late(struct fm_budget *b, uint64_t ms);
 uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 			   uint64_t theirs);
 
+/* Then: growing total of lazy pages that were to be stored to. A lazy page is as good as
+ * one of the cache's only to who reads it: it is loaded anew for a store. */
+void fm_budget_stores(struct fm_budget *b, uint64_t stores);
+
 #define FM_TOO_LITTLE 16 /* that part of the limit */
 /*
  * Then: `evicted` is the growing total of pages evicted. True: for half a second what
@@ -88,6 +95,11 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
 /* After a look: others leave so little, ours included, that their next burst may end
  * the program, which half a second is too long for. */
 bool fm_budget_short(const struct fm_budget *b);
+/* After a look: how many bytes of the cache may be dirty, so that others find what
+ * they may take at once. */
+uint64_t fm_budget_dirty(const struct fm_budget *b);
+/* Those that are, leave others so little that they have to go at once. */
+bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty);
 /* Has anything been evicted since the last balance? */
 bool fm_budget_used(const struct fm_budget *b, uint64_t evicted);
 

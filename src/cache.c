@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache.h"
 
-#include <sched.h>
-#include <string.h>
-
 #include "drop.h"
 #include "epoch.h"
 #include "evictor.h"
@@ -315,6 +312,7 @@ static FM_FAULT bool leave(const struct batch *b, unsigned k)
 	struct fm_map *m = b->map[k];
 	uint64_t i = b->index[k];
 	bool charged = fm_mode_charged(fm_mode(m, i));
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
 	if (b->lazy >> k & 1) {
 		fm_mode_set(m, i, PM_PRESENT | PM_LAZY);
@@ -325,7 +323,8 @@ static FM_FAULT bool leave(const struct batch *b, unsigned k)
 		fm_mode_set(m, i, 0);
 		fm_ghost_add(m, i);
 	}
-	fm_page_unlock(fm_file_page(m->file, m->pgoff + i));
+	fm_page_set(p, 0, FP_CLEANED);
+	fm_page_unlock(p);
 	return charged;
 }
 

@@ -53,10 +53,12 @@ static FM_FAULT void count(_Atomic uint64_t *c)
 static FM_FAULT void mark_dirty(struct fm_file *f, uint64_t fp,
 				_Atomic uint8_t *p)
 {
-	uint8_t more = fm_page_state(p) & FP_WB ? FP_REDIRTY : 0;
+	uint8_t state = fm_page_state(p), more = state & FP_WB ? FP_REDIRTY : 0;
 
+	if (state & FP_CLEANED)
+		fm_wb_again(1);
 	fm_dirty_set(f, fp);
-	fm_page_set(p, FP_DIRTY | more, 0);
+	fm_page_set(p, FP_DIRTY | more, FP_CLEANED);
 	fm_wb_check();
 }
 
@@ -396,7 +398,7 @@ static FM_FAULT void take_lazy(struct fm_map *m, uint64_t i, bool write)
 	if (!write)
 		fm_lazy_look(m, i - i % FM_HUGE_PAGES, FM_HUGE_PAGES, i);
 	if (fm_mode_lazy(fm_mode(m, i)))
-		fm_lazy_pass(m, i);
+		fm_lazy_pass(m, i, write);
 }
 
 /* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a

@@ -22,6 +22,7 @@ static struct sweep {
 	_Atomic uint32_t pass;
 } sweep[FM_LAZY_SHARDS];
 static _Atomic uint64_t allowed; /* pages */
+static _Atomic uint64_t stores;
 
 void fm_lazy_allow(uint64_t bytes)
 {
@@ -41,6 +42,11 @@ FM_FAULT uint64_t fm_lazy_pages(void)
 	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++)
 		n += fm_queue_len(&lazy[s]);
 	return n;
+}
+
+uint64_t fm_lazy_stores(void)
+{
+	return atomic_load_explicit(&stores, memory_order_relaxed);
 }
 
 FM_FAULT bool fm_lazy_over(void)
@@ -103,12 +109,14 @@ static FM_FAULT uint64_t come(struct fm_map *m, uint64_t i)
 	return n;
 }
 
-FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i)
+FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store)
 {
 	uint64_t n = come(m, i), end = fm_map_pages(m), k;
 	struct fm_drop d = { .n = 0 };
 
 	fm_lazy_drop(m, i);
+	if (store)
+		atomic_fetch_add_explicit(&stores, 1, memory_order_relaxed);
 	if (n < FEW)
 		return;
 	if (end > i + 1 + n)

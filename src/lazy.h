@@ -26,6 +26,8 @@
 void fm_lazy_allow(uint64_t bytes);
 /* Pages, with those that the kernel has taken since. */
 uint64_t fm_lazy_pages(void);
+/* How many were to be stored to, and were loaded anew for that: a growing total. */
+uint64_t fm_lazy_stores(void);
 /* More than may be? */
 bool fm_lazy_over(void);
 
@@ -69,7 +71,7 @@ void fm_lazy_drop(struct fm_map *m, uint64_t i);
 /* The same, because page i is to be loaded anew though it may still be there. Who has
  * come to it page by page, storing, or by system calls, goes on: as many as have been
  * passed are dropped along with it, or each would be read alone. */
-void fm_lazy_pass(struct fm_map *m, uint64_t i);
+void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */
 void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);

@@ -7,6 +7,7 @@
 #include "chunk.h"
 #include "engine_priv.h"
 #include "evictor.h"
+#include "file.h"
 #include "frame.h"
 #include "ghost.h"
 #include "lazy.h"
@@ -16,6 +17,7 @@
 #include "policy.h"
 #include "sys.h"
 #include "text.h"
+#include "wb.h"
 #include "why.h"
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
@@ -87,6 +89,13 @@ static uint64_t held(void)
 	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
 }
 
+static uint64_t dirty_now(void)
+{
+	int64_t n = atomic_load(&fm_dirty_total);
+
+	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
+}
+
 static void hand_over(bool now)
 {
 	if (now)
@@ -101,6 +110,7 @@ static bool balance(void)
 
 	fm_lock(&lock);
 	busy = ours != budget.ours;
+	fm_budget_stores(&budget, fm_lazy_stores());
 	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
 	starves = fm_budget_starves(&budget, fm_ghost_evicted());
 	fm_unlock(&lock);
@@ -123,8 +133,8 @@ static void allow_lazy(bool any)
 /* Milliseconds late. Returns those to wait for the next one. */
 static uint64_t look(uint64_t late)
 {
-	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), ms;
-	bool lazy, used;
+	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), dirty, ms;
+	bool lazy, used, urgent;
 
 	fm_lock(&lock);
 	fm_budget_late(&budget, late);
@@ -133,7 +143,10 @@ static uint64_t look(uint64_t late)
 	ms = budget.pause_ms;
 	atomic_store(&too_short, fm_budget_short(&budget));
 	used = fm_budget_used(&budget, fm_ghost_evicted());
+	dirty = fm_budget_dirty(&budget);
+	urgent = fm_budget_drowns(&budget, dirty_now());
 	fm_unlock(&lock);
+	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);
 	hand_over(used && atomic_load(&too_short));
 	/* Where many groups are counted a look can take long: a twentieth of

@@ -55,6 +55,7 @@ enum {
 	FP_WB = 0x04,      /* write-back in flight, reads in place */
 	FP_REDIRTY = 0x08, /* stored to again during that write-back */
 	FP_AHEAD = 0x10,   /* a chunk covers it */
+	FP_CLEANED = 0x20, /* by write-back ahead of need, see wb_most.c */
 	FP_ALLOC = 0x40,   /* its file block is known to be allocated */
 };
 
@@ -139,6 +140,7 @@ struct fm_file {
 	bool null_store;           /* benches: see null_store_wanted() */
 	_Atomic bool warm;         /* is written through the page cache */
 	_Atomic uint32_t cache_asked, cache_cold; /* the page cache; see fm_load_asks */
+	_Atomic bool sheds;        /* only written so, see fm_wb_urgent */
 	_Atomic bool mixed;        /* warm, and no direct write is in flight */
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */

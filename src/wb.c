@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cache.h"
+#include "drop.h"
 #include "epoch.h"
 #include "file.h"
 #include "log.h"
@@ -43,7 +44,7 @@ struct wb {
 	struct fm_io *queued[BATCH]; /* not yet with the kernel */
 	unsigned nqueued;
 	int err;
-	bool wait, yields;
+	bool wait, yields, sheds;
 	unsigned pages;
 };
 
@@ -65,9 +66,23 @@ static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 
 /* ---- finishing -------------------------------------------------------- */
 
-static FM_FAULT bool finish_page(struct fm_file *f, uint64_t fp, bool ok,
+/* Of what is cleaned ahead of need it is noted whether that was of use. */
+static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p, bool again)
+{
+	if (!w->yields)
+		return;
+	fm_wb_cleaned(1);
+	if (again)
+		fm_wb_again(1);
+	else
+		fm_page_set(p, FP_CLEANED, 0);
+}
+
+static FM_FAULT bool finish_page(const struct wb *w, const struct run *r, bool ok,
 				 bool wait)
 {
+	struct fm_file *f = r->f;
+	uint64_t fp = r->first + r->finished;
 	_Atomic uint8_t *p = fm_file_page(f, fp);
 	bool again;
 
@@ -80,6 +95,8 @@ static FM_FAULT bool finish_page(struct fm_file *f, uint64_t fp, bool ok,
 				  FP_WB | FP_REDIRTY | FP_DIRTY);
 	if (!again)
 		fm_dirty_clear(f, fp);
+	if (ok)
+		note_cleaned(w, p, again);
 	fm_page_unlock(p);
 	/* fm_page_unlock wakes those who wait for FP_WB as well. */
 	return true;
@@ -136,6 +153,20 @@ static FM_FAULT void count_run(struct wb *w, const struct run *r, bool ok)
 	}
 }
 
+/* What has been written leaves, unless somebody has it already. */
+static FM_FAULT void shed(const struct run *r)
+{
+	struct fm_drop d = { .n = 0 };
+
+	for (uint64_t fp = r->first, i; fp < r->first + r->n; fp++) {
+		struct fm_map *m = fm_map_holder(r->f, fp, NULL, &i);
+
+		if (m)
+			fm_cache_drop_clean(&d, m, i);
+	}
+	fm_drop_now(&d);
+}
+
 /* False: a page of it is locked, and it is not waited for. */
 static FM_FAULT bool finish_run(struct wb *w, struct run *r, bool wait)
 {
@@ -145,9 +176,11 @@ static FM_FAULT bool finish_run(struct wb *w, struct run *r, bool wait)
 		count_run(w, r, ok);
 	r->counted = true;
 	for (; r->finished < r->n; r->finished++)
-		if (!finish_page(r->f, r->first + r->finished, ok, wait))
+		if (!finish_page(w, r, ok, wait))
 			return false;
 	w->pages += ok ? (unsigned)r->n : 0;
+	if (ok && w->sheds)
+		shed(r);
 	r->used = false;
 	w->inflight--;
 	return true;
@@ -220,7 +253,7 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buf = fm_map_addr(m, i);
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
-	io->buffered = !f->direct || atomic_load(&f->warm) ||
+	io->buffered = !f->direct || atomic_load(&f->warm) || atomic_load(&f->sheds) ||
 		       len % f->dio_align != 0;
 	r->f = f;
 	r->first = m->pgoff + i;
@@ -415,7 +448,10 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	w.err = 0;
 	w.pages = 0;
 	w.wait = way == FM_WB_WAIT;
-	w.yields = way == FM_WB_BACKGROUND;
+	w.sheds = way != FM_WB_WAIT && fm_wb_urgent();
+	w.yields = way == FM_WB_BACKGROUND && !w.sheds;
+	if (w.sheds && !atomic_load(&f->sheds))
+		atomic_store(&f->sheds, true);
 	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);
 	fm_ring_put(w.ring);

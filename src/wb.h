@@ -34,6 +34,19 @@ void fm_wb_check(void); /* [fault] kick when above the high watermark */
 /* [fault] A faulting thread found nothing clean: write a few dirty pages
  * itself (only pages that it can lock at once). Returns how many. */
 unsigned fm_wb_some(void);
+/* [fault] Of pages that write-back had cleaned ahead of need, so many are stored to
+ * again. Nothing clean was to be had. */
+void fm_wb_again(uint64_t pages);
+void fm_wb_tight(void);
+/*
+ * Not more than so many bytes should be dirty, however little it helps to write them:
+ * others may need the rest at once. urgent: they do. Then dirty pages are written into
+ * the page cache, which takes as long as to copy them, and leave: whose memory it is
+ * from then on the kernel decides, and whoever takes more waits for the device, as
+ * natively.
+ */
+void fm_wb_allow(uint64_t bytes, bool urgent);
+bool fm_wb_urgent(void); /* [fault] */
 /* Has write-back failed a moment ago? [fault] */
 bool fm_wb_failing(void);
 /* Of this file, so that only msync and the like should ask again now? */

@@ -44,4 +44,11 @@ int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 		  enum fm_wb_way way, unsigned most, unsigned *ret_pages);
 void fm_wb_runs_reset(void);
 
+/* How many pages may be dirty before write-back begins (wb_most.c). */
+uint64_t fm_wb_most(void);
+/* So many were cleaned ahead of need; from time to time: what does that tell? */
+void fm_wb_cleaned(uint64_t pages);
+void fm_wb_conclude(void);
+void fm_wb_most_reset(void);
+
 #endif

@@ -43,8 +43,10 @@ static FM_FAULT bool above(uint32_t percent)
 {
 	int64_t dirty = atomic_load(&fm_dirty_total) * 100;
 	int64_t limit = (int64_t)fm_cache_limit();
+	uint32_t high = fm_policy_default()->wb_high;
 
-	return dirty > limit * percent && dirty > limit * put_off(percent);
+	return dirty > limit * put_off(percent) &&
+	       (!high || dirty / 100 > (int64_t)fm_wb_most() * percent / high);
 }
 
 FM_FAULT void fm_wb_check(void)
@@ -106,6 +108,7 @@ FM_FAULT unsigned fm_wb_some(void)
 
 	if (atomic_load(&fm_dirty_total) <= 0)
 		return 0;
+	fm_wb_tight();
 	fm_wb_kick();
 	for (uint32_t k = 0; k < top && !pages; k++)
 		pages = write_file_some(atomic_fetch_add(&cursor, 1) % top,
@@ -117,12 +120,13 @@ static void flush_down(const struct fm_policy *p)
 {
 	int idle = 0;
 
-	while (above(p->wb_low) && idle < 3) {
+	while ((fm_wb_urgent() || above(p->wb_low)) && idle < 3) {
 		uint32_t top = fm_file_top();
 		unsigned pages = 0;
 
 		for (uint32_t k = 0; k < top; k++)
 			pages += write_file_some(k, FM_WB_BACKGROUND, 2048);
+		fm_wb_conclude();
 		idle = pages ? 0 : idle + 1;
 	}
 	if (idle) { /* errors or contention: not in a tight loop */
@@ -141,7 +145,8 @@ static void *flusher(void *arg)
 		uint32_t seen = atomic_load(&kicks);
 
 		fm_demote_pending();
-		if (above(p->wb_low)) {
+		fm_wb_conclude();
+		if (fm_wb_urgent() || above(p->wb_low)) {
 			flush_down(p);
 			continue;
 		}
@@ -167,6 +172,7 @@ void fm_wb_reset(void)
 	atomic_store(&sleeping, 0);
 	atomic_store(&fm_dirty_total, 0);
 	fm_wb_runs_reset();
+	fm_wb_most_reset();
 }
 
 void fm_wb_tick(void)

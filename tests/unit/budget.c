@@ -292,6 +292,40 @@ static void lazy_pages_take_what_is_idle(void **state)
 	assert_true(fm_budget_lazy(&b, 0, 300 * MIB) == 100 * MIB);
 }
 
+/* Where lazy pages are stored to, what lies in them is better the cache's. */
+static void lazy_pages_that_are_stored_to_give_way(void **state)
+{
+	struct fm_budget b;
+	uint64_t stores = 0;
+
+	fm_budget_init(&b, 0, 87, GIB);
+	fm_budget_most_lazy(&b, UINT64_MAX);
+	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 1000) <= 500 * MIB);
+	for (int k = 0; k < 20; k++)
+		fm_budget_stores(&b, stores += 400);
+	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 4000) > 650 * MIB);
+	for (int k = 0; k < 2000; k++)
+		fm_budget_stores(&b, stores);
+	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 8000) <= 500 * MIB);
+}
+
+static void what_is_dirty_leaves_room_for_others(void **state)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, GIB);
+	assert_true(fm_budget_dirty(&b) == 0); /* nobody has looked */
+	assert_false(fm_budget_drowns(&b, GIB));
+	fm_budget_room(&b, 300 * MIB, 400 * MIB, 1000);
+	assert_true(fm_budget_dirty(&b) == 444 * MIB);
+	assert_false(fm_budget_drowns(&b, 500 * MIB));
+	fm_budget_room(&b, 200 * MIB, 400 * MIB, 1010);
+	assert_true(fm_budget_drowns(&b, 500 * MIB));
+	fm_budget_room(&b, UINT64_MAX, 400 * MIB, 1020);
+	assert_true(fm_budget_dirty(&b) == 0);
+	assert_false(fm_budget_drowns(&b, GIB));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +345,8 @@ int main(void)
 		cmocka_unit_test(is_short_at_once),
 		cmocka_unit_test(does_not_grow_into_what_others_had),
 		cmocka_unit_test(lazy_pages_take_what_is_idle),
+		cmocka_unit_test(lazy_pages_that_are_stored_to_give_way),
+		cmocka_unit_test(what_is_dirty_leaves_room_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wb_most.c - how much may be dirty before write-back begins.
+ *
+ * The watermark of the policy, as a rule. But a page that is stored to again soon
+ * after it was written has been written for nothing (a heap that lies on a file, an
+ * index that is being built): the device is busy with it, and each page costs a fault
+ * more. Where most of what write-back cleans is such, the watermark rises, as far as
+ * memory allows: what others leave (budget.h), but for a part that they may take at
+ * once, since dirty pages must be written before they can have theirs. It falls when
+ * what has been cleaned stays clean, which is what eviction wants, and when eviction
+ * finds nothing clean. How long a page may be dirty is another matter (wb-interval).
+ */
+#include "wb_priv.h"
+
+#include "cache.h"
+#include "file.h"
+#include "policy.h"
+
+#define ENOUGH 1024 /* pages written, before anything is concluded from them */
+
+static _Atomic uint64_t raised;  /* pages; 0: what the policy says */
+static _Atomic uint64_t allowed; /* by memory */
+static _Atomic uint64_t cleaned, again; /* since the last conclusion */
+static _Atomic bool tight, urgent;
+
+FM_FAULT void fm_wb_cleaned(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&cleaned, pages, memory_order_relaxed);
+}
+
+FM_FAULT void fm_wb_again(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&again, pages, memory_order_relaxed);
+}
+
+FM_FAULT void fm_wb_tight(void)
+{
+	if (!atomic_load_explicit(&tight, memory_order_relaxed))
+		atomic_store(&tight, true);
+}
+
+static FM_FAULT uint64_t usual(void)
+{
+	return fm_cache_limit() * fm_policy_default()->wb_high / 100;
+}
+
+FM_FAULT uint64_t fm_wb_most(void)
+{
+	uint64_t up = atomic_load_explicit(&raised, memory_order_relaxed);
+	uint64_t most = atomic_load_explicit(&allowed, memory_order_relaxed);
+	uint64_t base = usual();
+
+	up = up < most ? up : most;
+	return up > base ? up : base;
+}
+
+FM_FAULT bool fm_wb_urgent(void)
+{
+	return atomic_load_explicit(&urgent, memory_order_relaxed);
+}
+
+void fm_wb_allow(uint64_t bytes, bool now)
+{
+	atomic_store(&allowed, bytes >> FM_PAGE_SHIFT);
+	if (atomic_exchange(&urgent, now) != now || now ||
+	    atomic_load(&fm_dirty_total) > (int64_t)fm_wb_most())
+		fm_wb_kick();
+}
+
+static void fall(uint64_t now)
+{
+	now -= now / 4;
+	atomic_store(&raised, now > usual() ? now : 0);
+}
+
+void fm_wb_conclude(void)
+{
+	uint64_t now = fm_wb_most(), n = atomic_load(&cleaned), back;
+
+	if (atomic_exchange(&tight, false))
+		fall(now);
+	if (n < ENOUGH)
+		return;
+	atomic_store(&cleaned, 0);
+	back = atomic_exchange(&again, 0);
+	if (back > n / 2)
+		atomic_store(&raised, now + now / 2);
+	else if (back < n / 4)
+		fall(now);
+}
+
+void fm_wb_most_reset(void)
+{
+	atomic_store(&raised, 0);
+	atomic_store(&allowed, 0);
+	atomic_store(&cleaned, 0);
+	atomic_store(&again, 0);
+	atomic_store(&tight, false);
+	atomic_store(&urgent, false);
+}
