@@ -63,7 +63,8 @@ void fm_fork_begin(void)
 	if (!fm_on())
 		return;
 	/* The child may execute a program that reads what we have stored. */
-	fm_flush_if_me();
+	if (fm_whoami() == FM_ME)
+		fm_engine_flush_for_fork();
 	fm_fork_prepare();
 	fm_sig_fork_lock();
 }

@@ -20,6 +20,7 @@
 #include "engine.h"
 #include "epoch.h"
 #include "file.h"
+#include "handed.h"
 #include "lazy.h"
 #include "log.h"
 #include "map.h"
@@ -27,6 +28,7 @@
 #include "page.h"
 #include "peers.h"
 #include "pin.h"
+#include "room.h"
 #include "space.h"
 #include "uffd.h"
 #include "unsaid.h"
@@ -70,6 +72,8 @@ static int write_back_all(struct fm_file *f)
 	struct timespec ms = { 0, 1000000 };
 	int err = 0;
 
+	if (f->direct && !f->null_store)
+		fm_handed_write(f);
 	for (int tries = 0; tries < PATIENCE; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT && atomic_load(&f->warm))
@@ -401,8 +405,18 @@ void fm_stays(struct fm_file *f, const char *why, int err)
 		       "%d: it stays with fastmap", f->path, why, -err);
 }
 
+/* Not where memory is so short that it is handed over for that. */
+static void bring(struct fm_file *f, struct fm_handed *h, int err)
+{
+	if (err || f->null_store || fm_room_short())
+		fm_handed_forget(h);
+	else
+		fm_handed_bring(h);
+}
+
 int fm_demote_locked(struct fm_file *f, const char *why)
 {
+	struct fm_handed handed;
 	struct fm_list l;
 	int err;
 
@@ -418,6 +432,7 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 		fm_ahead_forget(l.v[k]);
 		fm_pass_through(l.v[k]);
 	}
+	fm_handed_note(f, &handed);
 	err = write_back_all(f);
 	if (!err)
 		err = replace(f, &l);
@@ -432,6 +447,7 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 		fm_why_handed(f->path, f->dev, f->ino, why);
 	}
 	fm_thaw(f);
+	bring(f, &handed, err);
 	if (err)
 		fm_file_put_locked(f);
 	fm_file_put_locked(f);

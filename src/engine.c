@@ -26,6 +26,7 @@
 #include "file.h"
 #include "frame.h"
 #include "guardian.h"
+#include "handed.h"
 #include "left.h"
 #include "kept.h"
 #include "lock.h"
@@ -390,6 +391,7 @@ void fm_engine_forked(void)
 {
 	is_child = true;
 	fm_locked_reset();
+	fm_handed_reset();
 	fm_stats_reset();
 	fm_reads_reset();
 	fm_window_reset();

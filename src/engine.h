@@ -54,6 +54,9 @@ void fm_engine_flush_all(void);
 /* [any] The same before fork, spawn, exec and _exit: from then on another process may
  * have descriptors of files that we map. */
 void fm_engine_flush_for_others(void);
+/* [any] Before fork: the same, and what is not much stays in the page cache, where a child
+ * that uses the mapping looks for it. */
+void fm_engine_flush_for_fork(void);
 
 /* [plain] Normal end of the process: flush, write statistics. The fault path
  * stays alive, other destructors may still touch mapped memory. Idempotent. */

@@ -29,6 +29,7 @@
 #include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
+#include "handed.h"
 #include "log.h"
 #include "map.h"
 #include "mapops.h"
@@ -349,12 +350,19 @@ void fm_fork_stores(dev_t dev, ino_t ino)
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
+	struct fm_handed handed;
 	int err;
 
 	join(k);
+	fm_handed_note(f, &handed); /* as it was when we were forked */
 	err = lay(f);
 	if (err)
 		give_up(f, err);
+	/* Who serves it goes on, and brings nothing. */
+	if (err || !read_only[k])
+		fm_handed_forget(&handed);
+	else
+		fm_handed_bring_some(&handed);
 	if (gone[k])
 		atomic_fetch_sub(&fm_live_maps, 1);
 	gone[k] = GONE_NOT;

@@ -142,6 +142,7 @@ struct fm_file {
 	_Atomic uint32_t cache_asked, cache_cold; /* the page cache; see fm_load_asks */
 	_Atomic bool sheds;        /* only written so, see fm_wb_urgent */
 	_Atomic bool mixed;        /* warm, and no direct write is in flight */
+	_Atomic uint32_t through;  /* threads that want it to be for now, see handed.c */
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
 	_Atomic bool demoted;      /* every mapping belongs to the kernel */

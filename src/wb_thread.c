@@ -8,6 +8,7 @@
 #include "engine_priv.h"
 #include "epoch.h"
 #include "file.h"
+#include "handed.h"
 #include "lock.h"
 #include "mapops.h"
 #include "policy.h"
@@ -145,6 +146,7 @@ static void *flusher(void *arg)
 		uint32_t seen = atomic_load(&kicks);
 
 		fm_demote_pending();
+		fm_handed_pending();
 		fm_wb_conclude();
 		if (fm_wb_urgent() || above(p->wb_low)) {
 			flush_down(p);

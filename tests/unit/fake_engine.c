@@ -241,6 +241,10 @@ void fm_engine_flush_for_others(void)
 	fm_engine_flush_all();
 }
 
+void fm_engine_flush_for_fork(void)
+{
+}
+
 void fm_engine_exit(void)
 {
 	fm_engine_flush_all();

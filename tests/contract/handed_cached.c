@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* X20: what the program has touched is in the page cache when a child of fork looks. */
+/* env: FASTMAP_CACHE=8M */
+#include "ct.h"
+
+#define PAGES 2048
+#define EACH 16 /* of them one is read, one stored to */
+
+static char *p;
+
+/* Is what was touched resident? Reading ahead may be under way. */
+static size_t missing(void)
+{
+	static unsigned char vec[PAGES];
+	size_t n = PAGES;
+
+	for (int tries = 0; n && tries < 100; tries++) {
+		if (tries)
+			usleep(20000);
+		mincore(p, PAGES * PAGE, vec);
+		n = 0;
+		for (size_t i = 0; i < PAGES; i += EACH)
+			n += !(vec[i] & 1) + !(vec[i + 5] & 1);
+	}
+	return n;
+}
+
+static size_t wrong(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < PAGES; i += EACH)
+		n += !ct_matches(p + i * PAGE, PAGE, i * PAGE) + (p[(i + 5) * PAGE] != 7);
+	return n;
+}
+
+static void look(void)
+{
+	(void)*(volatile char *)p;
+	say("X20 missing %zu", missing());
+	say("X20 wrong %zu", wrong());
+}
+
+static void stored(int fd)
+{
+	p = ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
+	madvise(p, PAGES * PAGE, MADV_RANDOM);
+	for (size_t i = 0; i < PAGES; i += EACH) {
+		(void)*(volatile char *)(p + i * PAGE);
+		p[(i + 5) * PAGE] = 7;
+	}
+	ct_child("stored to", look);
+	look();
+	munmap(p, PAGES * PAGE);
+}
+
+static void only_read(void)
+{
+	int fd = open(ct_path("f"), O_RDONLY);
+
+	fdatasync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	p = ct_map(fd, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
+	madvise(p, PAGES * PAGE, MADV_RANDOM);
+	say("X20 wrong %zu", wrong());
+	ct_child("only read", look);
+	munmap(p, PAGES * PAGE);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	int fd;
+
+	ct_begin(argc, argv);
+	fd = ct_file("f", PAGES * PAGE);
+	fdatasync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	stored(fd);
+	close(fd);
+	only_read();
+	return 0;
+}
