@@ -32,6 +32,7 @@ struct copy {
 	unsigned flags;
 	bool raw;
 	ssize_t (*call)(const struct copy *c);
+	bool refers; /* it may be done by reference */
 };
 
 static off_t position(int fd, const off_t *off)
@@ -49,6 +50,27 @@ static off_t regular_size(int fd)
 	if (fm_sys_look(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -1;
 	return st.st_size;
+}
+
+/* Around what may make the blocks of a file another's, too. */
+static struct fm_file *shares(int fd)
+{
+	struct fm_file *f = fm_file_by_fd(fd);
+
+	if (f)
+		fm_file_shares(f);
+	return f;
+}
+
+static void shared(struct fm_file *f)
+{
+	const int saved = errno;
+
+	if (!f)
+		return;
+	fm_file_shared(f);
+	fm_file_put(f);
+	errno = saved;
 }
 
 /* Another thread may move a shared position: then the whole file. */
@@ -73,6 +95,7 @@ static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)
 	if ((size_t)left > c->len)
 		left = (off_t)c->len;
 	fm_file_has_holes(f); /* where it is done by reference */
+	fm_file_shares(f);
 	fm_change_file(&ch, f);
 	fm_change_serial(&ch);
 	if (fm_change_lock(&ch, position(c->out, c->out_off), left) == 0) {
@@ -112,13 +135,16 @@ static ssize_t copy_seen(const struct copy *c)
 /* It reads the source as read does, often for long. */
 static ssize_t copy(const struct copy *c)
 {
+	struct fm_file *source;
 	unsigned slot;
 	ssize_t r;
 
 	pthread_testcancel();
 	fm_tell();
 	slot = fm_read_enter(c->in);
+	source = c->refers ? shares(c->in) : NULL;
 	r = copy_seen(c);
+	shared(source);
 	fm_read_leave(slot);
 	return r;
 }
@@ -162,7 +188,7 @@ ssize_t fm_do_sendfile(bool raw, int out, int in, off_t *off, size_t len)
 	if (fm_idle())
 		return FM_PASS_VIA(raw, sendfile, SYS_sendfile, out, in, off, len);
 	return guarded((struct copy){ in, out, off, NULL, len, 0, raw,
-				      call_sendfile });
+				      call_sendfile, false });
 }
 
 FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
@@ -179,7 +205,7 @@ ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out, off64_
 		return FM_PASS_VIA(raw, copy_file_range, SYS_copy_file_range, in,
 			       in_off, out, out_off, len, flags);
 	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
-				      raw, call_copy_file_range });
+				      raw, call_copy_file_range, true });
 }
 
 FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
@@ -194,7 +220,7 @@ ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out, off64_t *out_of
 		return FM_PASS_VIA(raw, splice, SYS_splice, in, in_off, out, out_off,
 			       len, flags);
 	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
-				      raw, call_splice });
+				      raw, call_splice, false });
 }
 
 FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,
@@ -205,7 +231,7 @@ FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,
 
 /* ---- reflinks ----------------------------------------------------------- */
 
-static int clone_into(int fd, unsigned long req, void *arg, int src,
+static int clone_seen(int fd, unsigned long req, void *arg, int src,
 		      off_t src_off, off_t off, off_t len)
 {
 	struct fm_change c;
@@ -231,15 +257,34 @@ static int clone_into(int fd, unsigned long req, void *arg, int src,
 	return r;
 }
 
+static int clone_into(int fd, unsigned long req, void *arg, int src,
+		      off_t src_off, off_t off, off_t len)
+{
+	struct fm_file *from = shares(src), *to = shares(fd);
+	int r = clone_seen(fd, req, arg, src, src_off, off, len);
+
+	shared(from);
+	shared(to);
+	return r;
+}
+
 /* Deduplication changes no byte, but compares what is in the files. */
 static int dedupe(int fd, unsigned long req, struct file_dedupe_range *d)
 {
-	if (fm_see(fd, (off_t)d->src_offset, (off_t)d->src_length) < 0)
-		return -1;
-	for (int i = 0; i < d->dest_count; i++)
-		if (fm_see((int)d->info[i].dest_fd, 0, 0) < 0)
-			return -1;
-	return fm_pass_ioctl(fd, req, d);
+	struct fm_file *from = shares(fd);
+	int r = fm_see(fd, (off_t)d->src_offset, (off_t)d->src_length);
+
+	for (int i = 0; i < d->dest_count && r >= 0; i++) {
+		struct fm_file *to = shares((int)d->info[i].dest_fd);
+
+		if (to)
+			fm_file_put(to); /* and it is seen now */
+		r = fm_see((int)d->info[i].dest_fd, 0, 0);
+	}
+	if (r >= 0)
+		r = fm_pass_ioctl(fd, req, d);
+	shared(from);
+	return r;
 }
 
 bool fm_ioctl_is_clone(unsigned long req)

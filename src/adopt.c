@@ -32,6 +32,7 @@
 #include "ring.h"
 #include "residue.h"
 #include "room.h"
+#include "shared_blocks.h"
 #include "space.h"
 #include "sys.h"
 #include "uffd.h"
@@ -281,6 +282,8 @@ static int take(struct request *q, struct fm_file *known, char *at)
 		       fm_error_text(-err), open_remedy(err));
 		return err;
 	}
+	if (write)
+		fm_shared_look(f, q->fd);
 	q->left = FM_WHY_SHARED;
 	if (fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;

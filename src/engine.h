@@ -221,6 +221,10 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard);
 /* [any] Tell the engine that the size may have changed (after truncate,
  * fallocate, append). */
 void fm_file_size_changed(struct fm_file *f);
+/* [any] Its blocks are about to be another file's, too, and have become so: stores get new
+ * ones first, or SIGBUS. */
+void fm_file_shares(struct fm_file *f);
+int fm_file_shared(struct fm_file *f);
 /* It may have holes from now on: stores to them get room, or SIGBUS. */
 void fm_file_has_holes(struct fm_file *f);
 /* [any] Current size of the file as the engine sees it, bytes. */

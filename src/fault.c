@@ -91,7 +91,7 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 	 * be a piece by now, whose aliases m does not know. */
 	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
 	    !atomic_load(&m->file->frozen) &&
-	    (!m->file->sparse || (fm_page_state(p) & FP_ALLOC)) &&
+	    fm_load_has_room(m->file, p) &&
 	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
 		mark_dirty(m->file, m->pgoff + i, p);
 		fm_mode_set(m, i, fm_mode(m, i) | PM_WRITABLE);

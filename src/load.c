@@ -8,6 +8,7 @@
 #include "page.h"
 #include "policy.h"
 #include "ring.h"
+#include "shared_blocks.h"
 #include "shut.h"
 
 #define ALLOC_PAGES 256 /* allocate holes by the MiB */
@@ -172,9 +173,14 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 		return 0;
 	io.off = off;
 	io.len = end - off;
+	io.unshare = atomic_load(&f->unshare) > FM_UNSHARE_MAYBE;
 	do
 		err = fm_io_once(&io);
 	while (err == -EINTR); /* of whoever does it: the store must wait */
+	if (io.unshare && (err == -EOPNOTSUPP || err == -EINVAL)) {
+		atomic_store(&f->unshare, FM_UNSHARE_NEVER);
+		return allocate(f, fp, n);
+	}
 	return err < 0 ? err : (long)((io.len + FM_PAGE_MASK) >> FM_PAGE_SHIFT);
 }
 
@@ -219,6 +225,12 @@ static FM_FAULT long allocate_last(struct fm_file *f, uint64_t fp)
 	return allocate(f, fp, 1);
 }
 
+FM_FAULT bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p)
+{
+	return !f->sparse || ((fm_page_state(p) & FP_ALLOC) &&
+			      atomic_load(&f->unshare) != FM_UNSHARE_ALWAYS);
+}
+
 FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 			      _Atomic uint8_t *p)
 {
@@ -226,12 +238,13 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	uint64_t n = 1;
 	long got;
 
-	if (!f->sparse || f->null_store || (fm_page_state(p) & FP_ALLOC) ||
+	if (!f->sparse || f->null_store || fm_load_has_room(f, p) ||
 	    f->policy->holes == FM_HOLES_LAZY)
 		return 0;
 	/* Stores that go upwards get room by the MiB; a lone store into a
 	 * sparse file takes one page, as with the kernel. */
-	if (before && (atomic_load(before) & FP_ALLOC))
+	if (before && (atomic_load(before) & FP_ALLOC) &&
+	    !(fm_page_state(p) & FP_ALLOC))
 		n = ALLOC_PAGES;
 	got = allocate(f, fp, n);
 	if (got == -ENOSPC || got == -EDQUOT)

@@ -21,6 +21,9 @@ void fm_load_asked(struct fm_file *f, bool hit);
 /* After a transfer returned `res` for n pages: zero the rest, count pages. */
 long fm_load_finish(uint64_t n, long res, void *buf);
 
+/* Is that known already? Then a store to it needs no more. */
+bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p);
+
 /* Make sure that a store to page fp cannot fail for want of space: allocate
  * the file's blocks. The page is locked. 0, -ENOSPC, -EDQUOT, -EIO. */
 int fm_load_allocate(struct fm_file *f, uint64_t fp, _Atomic uint8_t *p);

@@ -33,6 +33,7 @@
 #include "peers.h"
 #include "peers_priv.h"
 #include "ring.h"
+#include "shared_blocks.h"
 #include "space.h"
 #include "sys.h"
 
@@ -178,8 +179,10 @@ static void foreign(struct fm_file *f, uint64_t mask, int pid)
 	atomic_store(&watches[f->id].foreign, true);
 	if (atomic_load(&f->demoted))
 		return;
-	if (mask & FAN_OPEN)
+	if (mask & FAN_OPEN) {
+		fm_shared_maybe(f);
 		fm_open_seen(f, pid);
+	}
 	if ((mask & (FAN_MODIFY | FAN_CLOSE_WRITE)) && !untouched(f)) {
 		if ((mask & FAN_CLOSE_WRITE) && fm_open_wrote(f))
 			return;

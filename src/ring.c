@@ -264,6 +264,11 @@ static FM_FAULT int plain_fd(const struct fm_io *io)
 	return io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
 }
 
+static FM_FAULT int allocate_mode(const struct fm_io *io)
+{
+	return FALLOC_FL_KEEP_SIZE | (io->unshare ? FALLOC_FL_UNSHARE_RANGE : 0);
+}
+
 static FM_FAULT long plain_io(struct fm_io *io)
 {
 	struct fm_file *f = io->file;
@@ -288,7 +293,7 @@ static FM_FAULT long plain_io(struct fm_io *io)
 	case FM_FSYNC:
 		return fm_sys1(SYS_fdatasync, fd);
 	default:
-		return fm_sys4(SYS_fallocate, fd, 1 /* KEEP_SIZE */, io->off,
+		return fm_sys4(SYS_fallocate, fd, allocate_mode(io), io->off,
 			       io->len);
 	}
 }
@@ -323,7 +328,7 @@ static FM_FAULT void prep(struct io_uring_sqe *sqe, struct fm_io *io)
 	sqe->off = io->off;
 	if (io->op == FM_FALLOCATE) {
 		sqe->addr = io->len;
-		sqe->len = 1; /* the mode: FALLOC_FL_KEEP_SIZE */
+		sqe->len = (uint32_t)allocate_mode(io);
 		return;
 	}
 	sqe->addr = (uintptr_t)io->buf;

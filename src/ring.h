@@ -36,6 +36,7 @@ struct fm_io {
 	bool buffered;    /* through the page cache instead of O_DIRECT */
 	bool nowait;      /* buffered read: only what is cached, else -EAGAIN */
 	bool done;
+	bool unshare;     /* fallocate: blocks of its own, shared_blocks.h */
 	int32_t res;      /* bytes or -errno, valid once done */
 	void *user;
 };

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -137,6 +137,8 @@ struct fm_file {
 	bool direct;               /* O_DIRECT works on this file */
 	bool writable;             /* write descriptors are open */
 	bool sparse;               /* has (had) holes: allocate before stores */
+	_Atomic uint8_t unshare;   /* enum fm_unshare */
+	bool shared_looked;        /* at whether its blocks are */
 	bool null_store;           /* benches: see null_store_wanted() */
 	_Atomic bool warm;         /* is written through the page cache */
 	_Atomic uint32_t cache_asked, cache_cold; /* the page cache; see fm_load_asks */

@@ -108,6 +108,19 @@ def failing_ext4(s, name, kind):
 
 
 @contextlib.contextmanager
+def overlay_on(base):
+    """Everything of it on the file system of `base`."""
+    for d in "lower", "upper", "work", "mnt":
+        os.mkdir("%s/%s" % (base, d))
+    sh("mount", "-t", "overlay", "overlay", "-o", "lowerdir=%s/lower,upperdir=%s/upper,"
+       "workdir=%s/work" % (base, base, base), base + "/mnt")
+    try:
+        yield base + "/mnt"
+    finally:
+        sh("umount", "-l", base + "/mnt")
+
+
+@contextlib.contextmanager
 def overlay(s, name):
     """The upper layer on another file system: stat and maps differ in device."""
     base = "%s/%s" % (s.dir, name)
