@@ -12,6 +12,7 @@
  * any generation up to MAXGEN.
  */
 #include "content.h"
+#include "help.h"
 #include "measure.h"
 
 #include <fcntl.h>
@@ -135,11 +136,13 @@ int main(int argc, char **argv)
 {
 	struct expect e = { 0 };
 
+	help(argc, argv, 4,
+	     "usage: datafile create FILE SIZE\n"
+	     "       datafile check FILE MAXGEN [WRITTEN GEN [all]]\n");
 	if (argc == 4 && !strcmp(argv[1], "create"))
 		return create(argv[2], parse_size(argv[3]));
-	if (argc < 4 || strcmp(argv[1], "check")) {
-		fprintf(stderr, "datafile create FILE SIZE\n"
-			"datafile check FILE MAXGEN [WRITTEN GEN [all]]\n");
+	if (strcmp(argv[1], "check")) {
+		fprintf(stderr, "datafile: no command %s\n", argv[1]);
 		return 2;
 	}
 	e.max_gen = parse_size(argv[3]);

@@ -19,6 +19,7 @@
  * file's content valid (content.h), with generation GEN.
  */
 #include "content.h"
+#include "help.h"
 #include "hist.h"
 #include "measure.h"
 
@@ -239,11 +240,9 @@ int main(int argc, char **argv)
 	uint64_t mem = 0;
 	struct stat st;
 
-	if (argc < 6) {
-		fprintf(stderr, "devlimit FILE rand|seq|randwrite|seqwrite|randstore|"
-			"randsync DEPTH BLOCK SECONDS [poll] [mem=BYTES] [GEN]\n");
-		return 2;
-	}
+	help(argc, argv, 6,
+	     "usage: devlimit FILE rand|seq|randwrite|seqwrite|randstore|"
+	     "randsync DEPTH BLOCK SECONDS [poll] [mem=BYTES] [GEN]\n");
 	d.ways = strstr(argv[2], "store") ? 2 : 1;
 	d.sync = strstr(argv[2], "sync");
 	d.write = d.ways == 2 || d.sync || strstr(argv[2], "write");

@@ -8,6 +8,7 @@
  * records all. One JSON object per cache size on stdout, a table on stderr.
  */
 #include "evictsim.h"
+#include "help.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,10 +151,9 @@ int main(int argc, char **argv)
 	struct sim s = { 0 };
 	uint64_t *raw;
 
-	if (argc < 2) {
-		fprintf(stderr, "evictsim TRACE [PAGES|PERCENT%%]...\n");
-		return 2;
-	}
+	help(argc, argv, 2,
+	     "usage: evictsim TRACE [PAGES|PERCENT%]...\n"
+	     "Hit ratios of a trace (FASTMAP_TRACE) in caches of these sizes.\n");
 	raw = read_trace(argv[1], &s.ntrace);
 	s.trace = densify(raw, s.ntrace, &s.npages);
 	free(raw);

@@ -59,7 +59,8 @@ static const struct option options[] = {
 	{ "sample", 1, 0, O_SAMPLE }, { "gen", 1, 0, O_GEN },
 	{ "no-verify", 0, 0, O_NOVERIFY }, { "written", 1, 0, O_WRITTEN },
 	{ "trace", 1, 0, O_TRACE }, { "trace-max", 1, 0, O_TRACEMAX },
-	{ "seed", 1, 0, O_SEED }, { "settle", 1, 0, O_SETTLE }, { 0 },
+	{ "seed", 1, 0, O_SEED }, { "settle", 1, 0, O_SETTLE },
+	{ "help", 0, 0, 'h' }, { 0 },
 };
 
 __attribute__((noreturn)) static void usage(void)
@@ -116,6 +117,7 @@ static void option(struct load *l, int c, const char *v)
 	case O_TRACE: l->trace_path = v; break;
 	case O_TRACEMAX: l->trace_max = parse_size(v); break;
 	case O_SEED: l->seed = parse_size(v); break;
+	case 'h': fputs(usage_text, stdout); exit(0);
 	default: usage();
 	}
 }
@@ -393,7 +395,7 @@ int main(int argc, char **argv)
 	uint64_t wrong;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1)
 		option(&l, c, optarg);
 	if (!l.file || optind != argc)
 		usage();

@@ -116,19 +116,29 @@ def libraries(env):
     return env
 
 
+def lacks(exe, packages):
+    """Those that this interpreter cannot import."""
+    return [p for p in packages if subprocess.call(
+        [exe, "-c", "import " + p.partition("=")[0]],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=libraries(os.environ))]
+
+
 def python(*packages):
-    """An interpreter that has the packages ("import name=what pip calls it")."""
-    exe = interpreter()
-    for p in packages:
+    """An interpreter that has the packages ("import name=what pip calls it"): the
+    one of these scripts, or the system's, for which there are python3-NAME."""
+    exe, system = interpreter(), "/usr/bin/python3"
+    for p in lacks(exe, packages) if may_install() else []:
         name, _, wheel = p.partition("=")
-        test = [exe, "-c", "import " + name]
-        quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                     env=libraries(os.environ))
-        if subprocess.call(test, **quiet) and may_install():
-            subprocess.call([exe, "-m", "pip", "install", "-q"] +
-                            (wheel or name).split(","), **quiet)
-        if subprocess.call(test, **quiet):
-            skip("python package %s is not installed" % (wheel or name))
+        subprocess.call([exe, "-m", "pip", "install", "-q"] +
+                        (wheel or name).split(","), stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL, env=libraries(os.environ))
+    missing = lacks(exe, packages)
+    if missing and os.access(system, os.X_OK) and not lacks(system, packages):
+        return system
+    for p in missing:
+        skip("python package %s is not installed (Debian package python3-%s)" %
+             (p.partition("=")[2] or p, p.partition("=")[0]))
     return exe
 
 

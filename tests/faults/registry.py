@@ -51,6 +51,9 @@ def soon(what):
 
 
 def main():
+    if len(sys.argv) != 3:
+        print(__doc__)
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     d, lib = sys.argv[1:]
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], check=True)

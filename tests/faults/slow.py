@@ -95,6 +95,9 @@ def stored(file):
 
 
 def main():
+    if len(sys.argv) != 3:
+        print(__doc__)
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     file, lib = sys.argv[1] + "/slow", sys.argv[2]
     fill(file, b"\1")
     try:

@@ -342,11 +342,18 @@ static const struct op *some_op(void)
 	fail("every operation is skipped");
 }
 
+static const char usage[] =
+	"usage: exerciser [-r seed] [-n operations] [-s KiB] [-x skip,...] [-q] [-c] FILE\n";
+
 static void options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "r:n:s:x:qc")) != -1) {
+	while ((c = getopt(argc, argv, "r:n:s:x:qch")) != -1) {
+		if (c == 'h') {
+			fputs(usage, stdout);
+			exit(0);
+		}
 		if (c == 'r')
 			seed = strtoull(optarg, NULL, 0);
 		else if (c == 'n')
@@ -363,7 +370,7 @@ static void options(int argc, char **argv)
 			exit(2);
 	}
 	if (optind != argc - 1) {
-		fprintf(stderr, "usage: exerciser [-r seed] [-n operations] [-s KiB] [-x skip,...] [-q] [-c] FILE\n");
+		fputs(usage, stderr);
 		exit(2);
 	}
 	path = argv[optind];

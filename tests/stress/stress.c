@@ -425,12 +425,18 @@ static void journal_save(void)
 	close(jfd);
 }
 
+static const char usage[] =
+	"usage: stress [-v] [-s MiB] [-t threads] [-d seconds] [-r seed] [-o ops] FILE\n";
+
 static void options(int argc, char **argv, bool *ret_verify)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "s:t:d:r:o:v")) != -1) {
+	while ((c = getopt(argc, argv, "s:t:d:r:o:vh")) != -1) {
 		switch (c) {
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
 		case 's':
 			size = strtoull(optarg, NULL, 0) << 20;
 			break;
@@ -454,7 +460,7 @@ static void options(int argc, char **argv, bool *ret_verify)
 		}
 	}
 	if (optind != argc - 1 || !size || !nthreads) {
-		fprintf(stderr, "usage: stress [-v] [-s MiB] [-t threads] [-d seconds] [-r seed] [-o ops] FILE\n");
+		fputs(usage, stderr);
 		exit(2);
 	}
 	path = argv[optind];
