@@ -12,6 +12,9 @@
 /* io_syscall.c; -2: not concerned */
 extern long fm_syscall_io(long nr, long a, long b, long c, long d, long e,
 			  long f) __attribute__((weak));
+/* creds.c */
+extern long fm_syscall_creds(long nr, long a, long b, long c)
+	__attribute__((weak));
 
 /* Read by entry.S. */
 __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
@@ -45,6 +48,9 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_setxattr] = 1,  [SYS_lsetxattr] = 1, [SYS_fsetxattr] = 1,
 	[SYS_stat] = 1,	     [SYS_lstat] = 1,	 [SYS_fstat] = 1,
 	[SYS_statx] = 1,     [SYS_statfs] = 1,	 [SYS_fstatfs] = 1,
+	[SYS_setuid] = 1,    [SYS_setgid] = 1,	 [SYS_setreuid] = 1,
+	[SYS_setregid] = 1,  [SYS_setresuid] = 1, [SYS_setresgid] = 1,
+	[SYS_setgroups] = 1, [SYS_capset] = 1,
 	/* Only when fm_syscall_forks says so: */
 	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
@@ -135,6 +141,17 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		return fm_do_close_range(true, (unsigned int)a, (unsigned int)b, (int)c);
 	case SYS_close:
 		return fm_do_close(true, (int)a);
+	case SYS_setuid:
+	case SYS_setgid:
+	case SYS_setreuid:
+	case SYS_setregid:
+	case SYS_setresuid:
+	case SYS_setresgid:
+	case SYS_setgroups:
+	case SYS_capset:
+		if (fm_syscall_creds)
+			return fm_syscall_creds(nr, a, b, c);
+		break;
 	case SYS_fork:
 	case SYS_clone:
 	case SYS_clone3:

@@ -9,17 +9,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <threads.h>
 
-#include "lock.h"
-#include "tasks.h"
-
 FM_NEXT(pthread_create)
-FM_NEXT(pthread_exit)
 FM_NEXT(thrd_create)
-FM_NEXT(thrd_exit)
 
 /* Optional in the engine: the calling thread is about to end. */
 extern void fm_thread_exit(void) __attribute__((weak));
@@ -122,8 +115,7 @@ FM_HOOK int pthread_create(pthread_t *ret_id, const pthread_attr_t *attr,
 
 	if (!fm_on())
 		return FM_LATE(pthread_create)(ret_id, attr, fn, arg);
-	if (!fm_thread_of_ours)
-		atomic_store(&fm_threads, true);
+	atomic_store(&fm_threads, true);
 	blocked = initial_view(attr);
 	if (!blocked && !fm_thread_exit)
 		return create(ret_id, attr, fn, arg);
@@ -145,8 +137,7 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 
 	if (!fm_on())
 		return FM_LATE(thrd_create)(ret_id, fn, arg);
-	if (!fm_thread_of_ours)
-		atomic_store(&fm_threads, true);
+	atomic_store(&fm_threads, true);
 	blocked = fm_view_blocked();
 	if (!blocked && !fm_thread_exit)
 		return next_thrd_create(ret_id, fn, arg);
@@ -158,71 +149,4 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 	if (r != thrd_success)
 		free(s);
 	return r;
-}
-
-/* ---- the main thread leaves ------------------------------------------- */
-
-/* A process whose main thread has called pthread_exit ends with its last
- * thread. libc counts the engine's threads among them, so it would never end:
- * somebody has to count the others. */
-static long counted; /* the one found last, or 0 */
-
-/* The main thread can be found while it is still about to leave: not to be waited
- * for, since it stays as a zombie to which signals can be sent. */
-static bool runs_program(const char *tid, const char *status)
-{
-	counted = strtol(tid, NULL, 10);
-	if (counted == fm_sys_getpid())
-		counted = 0;
-	return strncmp(status, "Name:\tfastmap-", 14) &&
-	       strncmp(status, "Name:\tiou-", 10) &&
-	       !strstr(status, "\nState:\tZ");
-}
-
-/* Twice: a thread may have ended after it started one that we missed. */
-static void *wait_for_last(void *unused)
-{
-	const struct timespec pause = { 0, 10000000 };
-	int alone = 0;
-
-	fm_sys2(SYS_prctl, PR_SET_NAME, "fastmap-exit");
-	while (alone < 2) {
-		fm_sys_sleep(&pause);
-		if (counted && !alone &&
-		    !fm_syscall(SYS_tgkill, fm_sys_getpid(), counted, 0))
-			continue;
-		alone = fm_tasks_any(runs_program) ? 0 : alone + 1;
-	}
-	exit(0);
-}
-
-static void main_leaves(void)
-{
-	pthread_attr_t attr;
-	pthread_t id;
-	uint64_t old;
-
-	if (!fm_on() || fm_sys_gettid() != fm_sys_getpid())
-		return;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	fm_block_signals(&old);
-	fm_unblock_setxid();
-	FM_LATE(pthread_create)(&id, &attr, wait_for_last, NULL);
-	fm_restore_signals(&old);
-	pthread_attr_destroy(&attr);
-}
-
-FM_HOOK void pthread_exit(void *ret)
-{
-	main_leaves();
-	FM_LATE(pthread_exit)(ret);
-	__builtin_unreachable();
-}
-
-FM_HOOK void thrd_exit(int ret)
-{
-	main_leaves();
-	FM_LATE(thrd_exit)(ret);
-	__builtin_unreachable();
 }

@@ -37,8 +37,11 @@ static struct caller enter(void)
 	return c;
 }
 
+static void end_begun(void);
+
 static void leave(const struct caller *c)
 {
+	end_begun();
 	fm_unlock(&lock);
 	fm_restore_signals(&c->mask);
 	errno = c->err;
@@ -52,10 +55,14 @@ static void leave(const struct caller *c)
 #define raw_realloc realloc
 #define raw_free free
 
+static void end_begun(void)
+{
+}
+
 #else
 
-#include <pthread.h>
 #include <stdarg.h>
+#include <string.h>
 
 #define raw_calloc fm_je_calloc
 #define raw_realloc fm_je_realloc
@@ -148,6 +155,13 @@ long fm_je_syscall(long nr, ...)
 	return libc_result(fm_sys3(nr, a, b, c));
 }
 
+int fm_je_getaffinity(int pid, size_t size, void *set);
+int fm_je_getaffinity(int pid, size_t size, void *set)
+{
+	memset(set, 0, size);
+	return fm_sys3(SYS_sched_getaffinity, pid, size, set) < 0 ? -1 : 0;
+}
+
 char *fm_je_getenv(const char *name);
 char *fm_je_getenv(const char *name)
 {
@@ -181,25 +195,53 @@ int fm_je_mutex_lock(void *mutex)
 
 int fm_je_mutex_trylock(void *mutex) __attribute__((alias("fm_je_mutex_lock")));
 int fm_je_mutex_unlock(void *mutex) __attribute__((alias("fm_je_mutex_lock")));
-
-/* A thread's end unlinks it from jemalloc's list of threads: under our lock
- * too, since jemalloc's own locks do nothing. */
-static void (*thread_end)(void *);
-
-static void locked_thread_end(void *arg)
+int fm_je_attr_init(void *attr) __attribute__((alias("fm_je_mutex_lock")));
+int fm_je_attr_destroy(void *attr) __attribute__((alias("fm_je_mutex_lock")));
+int fm_je_attr_settype(void *attr, int type);
+int fm_je_attr_settype(void *attr, int type)
 {
-	struct caller c;
-
-	c = enter();
-	thread_end(arg);
-	leave(&c);
+	return 0;
 }
 
-int fm_je_key_create(pthread_key_t *key, void (*end)(void *));
-int fm_je_key_create(pthread_key_t *key, void (*end)(void *))
+int fm_je_cond_init(void *c, const void *attr)
+	__attribute__((alias("fm_je_mutex_init")));
+
+/*
+ * jemalloc enters each thread into a list when it calls first, and takes it out when
+ * the thread ends, of which it hears by a key of libc: which may allocate, and which
+ * threads of ours do not have. So a thread "ends" with its first call already, under
+ * our lock as everything: from then on it is not in the list, and has nothing that is
+ * to be cleaned up. That is how jemalloc treats destructors that still allocate.
+ */
+static void (*thread_end)(void *);
+static _Thread_local void *begun;
+static _Thread_local bool ended;
+
+int fm_je_key_create(unsigned *key, void (*end)(void *));
+int fm_je_key_create(unsigned *key, void (*end)(void *))
 {
 	thread_end = end;
-	return pthread_key_create(key, locked_thread_end);
+	*key = 0;
+	return 0;
+}
+
+int fm_je_setspecific(unsigned key, const void *value);
+int fm_je_setspecific(unsigned key, const void *value)
+{
+	if (!ended)
+		begun = (void *)(uintptr_t)value;
+	return 0;
+}
+
+static void end_begun(void)
+{
+	void *p = begun;
+
+	if (!p)
+		return;
+	ended = true;
+	begun = NULL;
+	thread_end(p);
 }
 
 void *fm_je_dlsym(void *handle, const char *name);
@@ -235,6 +277,8 @@ NEVER(round)
 NEVER(_Unwind_Backtrace)
 NEVER(_Unwind_GetIP)
 NEVER(atexit)
+NEVER(sched_setaffinity)
+NEVER(abort)
 
 #endif
 

@@ -10,6 +10,7 @@
 #include "map.h"
 #include "page.h"
 #include "space.h"
+#include "thread.h"
 
 #define WANTS 16
 
@@ -219,7 +220,7 @@ static void *reader(void *arg)
 			continue;
 		}
 		atomic_fetch_add(&idle, 1);
-		fm_futex_wait(&bell, seen, left ? &pause : NULL);
+		fm_thread_wait(&bell, seen, left ? &pause : NULL);
 		atomic_fetch_sub(&idle, 1);
 	}
 	return NULL;

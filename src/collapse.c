@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "map.h"
 #include "space.h"
+#include "thread.h"
 #include "uffd.h"
 
 #define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
@@ -247,8 +248,8 @@ static void *collapser(void *arg)
 		atomic_store(&asleep, 1);
 		if (atomic_load(&look))
 			continue;
-		err = fm_futex_wait(&kicks, seen, collapsing && roomy() &&
-				    changed() ? &moment : NULL);
+		err = fm_thread_wait(&kicks, seen, collapsing && roomy() &&
+				     changed() ? &moment : NULL);
 		atomic_store(&asleep, 0);
 	}
 	return arg;

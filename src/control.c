@@ -11,6 +11,7 @@
 #include "policy.h"
 #include "room.h"
 #include "sys.h"
+#include "thread.h"
 
 #define MAX_TIMERS 8
 
@@ -109,10 +110,10 @@ static int run_timers(void)
 /* poll(2) refuses when the program has set RLIMIT_NOFILE below the number. */
 static void wait_for(int ms)
 {
-	struct pollfd p[1 + FM_CONTROL_CLIENTS];
+	struct pollfd p[2 + FM_CONTROL_CLIENTS];
 	struct timespec rest = { ms / 1000, ms % 1000 * 1000000l };
 	int n = fm_control_fds(p);
-	long got = fm_sys3(SYS_poll, p, n, ms);
+	int got = fm_thread_poll(p, n, ms);
 
 	if (got > 0)
 		fm_control_serve(p);

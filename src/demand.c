@@ -5,6 +5,7 @@
 #include "lock.h"
 #include "ring.h"
 #include "sys.h"
+#include "thread.h"
 
 #define SPIN_NS 1000u      /* between two yields, */
 #define AWAY_NS 10000u     /* but not where one of them took longer */

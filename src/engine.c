@@ -3,10 +3,7 @@
  * engine.c - configuration at load, start on first need, end.
  */
 #include <errno.h>
-#include <link.h>
-#include <pthread.h>
 #include <string.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -41,6 +38,7 @@
 #include "ring.h"
 #include "room.h"
 #include "stats.h"
+#include "thread.h"
 #include "trace.h"
 #include "uffd.h"
 #include "wb.h"
@@ -70,81 +68,16 @@ bool fm_engine_running(void)
 	return state == RUNNING;
 }
 
-/* ---- threads ----------------------------------------------------------- */
-
-#define STACK ((size_t)256 << 10)
-#define STACK_MAX ((size_t)64 << 20)
-
-static size_t static_tls;
-
-static int add_tls(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_TLS)
-			static_tls += info->dlpi_phdr[i].p_memsz +
-				      info->dlpi_phdr[i].p_align;
-	return 0;
-}
-
-size_t fm_static_tls(void)
-{
-	return static_tls;
-}
-
-static cpu_set_t cpus;
-static long cpus_len; /* bytes of it that the kernel filled in */
+_Atomic bool fm_threads;
 
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
 int fm_engine_init(void)
 {
-	dl_iterate_phdr(add_tls, NULL);
 	fm_why_start();
 	fm_rawcalls_start();
-	cpus_len = fm_sys3(SYS_sched_getaffinity, 0, sizeof(cpus), &cpus);
+	fm_thread_init();
 	return 0;
-}
-
-unsigned fm_cpus(void)
-{
-	return cpus_len > 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
-}
-
-/* The thread that maps first may be bound to one CPU: that is not for ours. */
-void fm_thread_begin(const char *name)
-{
-	fm_sys5(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
-	if (cpus_len > 0)
-		fm_sys3(SYS_sched_setaffinity, 0, cpus_len, &cpus);
-}
-
-_Atomic bool fm_threads;
-_Thread_local bool fm_thread_of_ours;
-
-/* Libc takes the thread-local variables of all modules out of the stack. EINVAL:
- * it keeps more to spare for modules that come later than we left it. */
-int fm_thread_create(void *(*fn)(void *), void *arg)
-{
-	size_t size = STACK + static_tls;
-	pthread_attr_t attr;
-	pthread_t t;
-	uint64_t old;
-	int err;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	fm_block_signals(&old); /* inherited */
-	fm_unblock_setxid();
-	do {
-		pthread_attr_setstacksize(&attr, size);
-		fm_thread_of_ours = true;
-		err = pthread_create(&t, &attr, fn, arg);
-		fm_thread_of_ours = false;
-		size *= 2;
-	} while (err == EINVAL && size <= STACK_MAX);
-	fm_restore_signals(&old);
-	pthread_attr_destroy(&attr);
-	return -err;
 }
 
 /* ---- start ------------------------------------------------------------- */
@@ -277,7 +210,7 @@ static int start_delivery(void)
 		if (err)
 			return refuse("starting handler threads", err,
 				      err == -EAGAIN ? "raise ulimit -u" :
-						       "libc refuses");
+						       "no memory for them");
 	}
 	return 0;
 }
@@ -421,6 +354,7 @@ void fm_engine_forked(void)
 	fm_guardian_reset();
 	fm_room_reset();
 	fm_control_reset();
+	fm_thread_reset();
 }
 
 /* ---- end --------------------------------------------------------------- */

@@ -33,11 +33,8 @@ struct fm_file;
  * every hook may go straight to libc. Read with fm_active(). */
 extern _Atomic uint32_t fm_live_maps;
 
-/* The program has, or had, more threads than one. The shim says so before; not where
- * the one that is made is the engine's. */
+/* The program has, or had, more threads than one. The shim says so before. */
 extern _Atomic bool fm_threads;
-extern _Thread_local bool fm_thread_of_ours
-	__attribute__((tls_model("initial-exec")));
 
 static inline bool fm_active(void)
 {

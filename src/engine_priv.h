@@ -12,16 +12,6 @@
 int fm_engine_need(void);
 bool fm_engine_running(void);
 
-/* A detached thread of ours: every asynchronous signal blocked. */
-int fm_thread_create(void *(*fn)(void *), void *arg);
-/* First in it: its name, and the CPUs that the process was started on. */
-void fm_thread_begin(const char *name);
-/* How many those are; 1 if that is not known. */
-unsigned fm_cpus(void);
-/* How much the thread-local variables of the modules take that were there when
- * we were loaded. Ours lie beyond those of the program. */
-size_t fm_static_tls(void);
-
 /* Why the delivery in use was chosen, for statistics and doctor. */
 const char *fm_delivery_why(void);
 

@@ -6,6 +6,7 @@
 #include "epoch.h"
 #include "lazy.h"
 #include "lock.h"
+#include "thread.h"
 #include "wb.h"
 
 #define SMALL 16384 /* pages; a smaller cache is not kept below its limit */
@@ -98,7 +99,7 @@ static void *evictor(void *arg)
 		if (!is_small())
 			keep_free();
 		atomic_store(&asleep, 1);
-		fm_futex_wait(&kicks, seen, NULL);
+		fm_thread_wait(&kicks, seen, NULL);
 	}
 	return NULL;
 }

@@ -19,10 +19,10 @@
 #include "ring.h"
 #include "stats.h"
 #include "sys.h"
+#include "tls.h"
 #include "uffd.h"
 
 #define STACK 65536
-#define TLS 16384      /* besides the modules' variables */
 #define LOOK_MS 1000   /* exec that the pipe could not tell: look this often */
 #define KEEP 80        /* descriptors it may keep */
 
@@ -217,29 +217,13 @@ static void guardian_main(void *arg)
 
 /* ---- start ------------------------------------------------------------- */
 
-/* A thread-local block, zeroed, for our variables, which lie below the thread
- * pointer, and for code that was compiled with a stack protector. */
-static size_t tls_size(void)
-{
-	return TLS + ((fm_static_tls() + 4095) & ~(size_t)4095);
-}
-
-static void *tls_block(char *mem)
-{
-	char *tp = mem + tls_size() - 4096;
-
-	((void **)tp)[0] = tp;
-	((void **)tp)[2] = tp;
-	return tp;
-}
-
 static long clone_guardian(void)
 {
 	long flags = CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS |
 		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
-	return fm_sys_clone_on(flags, g.mem + tls_size() + STACK, guardian_main,
-			       NULL, &g.tid, tls_block(g.mem));
+	return fm_sys_clone_on(flags, g.mem + fm_tls_size() + STACK, guardian_main,
+			       NULL, &g.tid, fm_tls_block(g.mem));
 }
 
 /* The go-between ends at once, so that the guardian is nobody's child here:
@@ -254,8 +238,8 @@ static long spawn_by_another(void)
 {
 	long flags = CLONE_VM | CLONE_FILES | CLONE_VFORK | CLONE_UNTRACED |
 		     CLONE_SETTLS;
-	long pid = fm_sys_clone_on(flags, g.mem + tls_size() + 2 * STACK,
-				   between_main, NULL, NULL, tls_block(g.mem));
+	long pid = fm_sys_clone_on(flags, g.mem + fm_tls_size() + 2 * STACK,
+				   between_main, NULL, NULL, fm_tls_block(g.mem));
 
 	if (pid > 0)
 		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
@@ -337,7 +321,7 @@ static int start(void)
 	int err;
 
 	if (!g.mem)
-		g.mem = fm_sys_anon(tls_size() + 2 * STACK);
+		g.mem = fm_sys_anon(fm_tls_size() + 2 * STACK);
 	if (!g.mem)
 		return -ENOMEM;
 	close_ends();

@@ -18,6 +18,7 @@
 #include "mapops.h"
 #include "space.h"
 #include "sys.h"
+#include "thread.h"
 #include "uffd.h"
 
 /* A handler waits for the device with its fault; this many may. */
@@ -123,7 +124,7 @@ static void watch(void)
 
 		if (try_watch())
 			return;
-		fm_futex_wait(&calls, seen, NULL);
+		fm_thread_wait(&calls, seen, NULL);
 	}
 }
 
@@ -140,7 +141,7 @@ static void unwatch(void)
 static void wait_message(struct pollfd *p)
 {
 	const struct timespec rest = { 0, 5000000 };
-	long n = fm_sys3(SYS_poll, p, 1, fm_failing() ? FAILING_MS : STOLEN_MS);
+	int n = fm_thread_poll(p, 1, fm_failing() ? FAILING_MS : STOLEN_MS);
 
 	if (n < 0 && n != -EINTR)
 		fm_sys_sleep(&rest);
@@ -148,15 +149,15 @@ static void wait_message(struct pollfd *p)
 
 static void *handler(void *arg)
 {
-	struct pollfd pfd = { .events = POLLIN };
+	struct pollfd pfd[2] = { { .events = POLLIN } };
 	struct uffd_msg msg;
 
 	fm_thread_begin("fastmap-fault");
 	watch();
-	pfd.fd = fm_uffd_fd();
+	pfd[0].fd = fm_uffd_fd();
 	for (;;) {
 		uint64_t protects = fm_uffd_protects();
-		long n = fm_sys3(SYS_read, pfd.fd, &msg, sizeof(msg));
+		long n = fm_sys3(SYS_read, pfd[0].fd, &msg, sizeof(msg));
 
 		fm_failing_tick(false);
 		if (n == (long)sizeof(msg)) {
@@ -165,11 +166,11 @@ static void *handler(void *arg)
 				handle(&msg, protects);
 			watch();
 		} else if (n == -EAGAIN) {
-			wait_message(&pfd);
-		} else if (n != -EINTR && !fm_lost_uffd(pfd.fd)) {
+			wait_message(pfd);
+		} else if (n != -EINTR && !fm_lost_uffd(pfd[0].fd)) {
 			give_up();
 		}
-		pfd.fd = fm_uffd_fd();
+		pfd[0].fd = fm_uffd_fd();
 	}
 	return NULL;
 }

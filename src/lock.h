@@ -92,14 +92,4 @@ static inline void fm_restore_signals(const uint64_t *old)
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, NULL, 8);
 }
 
-/* glibc's setuid and its like make every thread do the same, by a signal of
- * its own, and wait for all: one that has it blocked would be waited for for
- * ever. Before a thread is created that runs with signals blocked. */
-static inline void fm_unblock_setxid(void)
-{
-	uint64_t setxid = 1ull << 32; /* signal 33 */
-
-	fm_sys4(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, &setxid, NULL, 8);
-}
-
 #endif

@@ -36,6 +36,7 @@
 #include "shared_blocks.h"
 #include "space.h"
 #include "sys.h"
+#include "thread.h"
 
 #define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
 #define HEAR_MOST 64      /* buffers full, in one go */
@@ -474,22 +475,22 @@ static void read_bell(void)
 
 /* With an RLIMIT_NOFILE below n poll(2) refuses: then each is looked at now and then.
  * None of them blocks. */
-static int wait_for(struct pollfd *p, int n, int ms)
+static int wait_for(struct pollfd *p, unsigned n, int ms)
 {
 	const struct timespec rest = { 0, POLL_MS * 1000000l };
-	int got = (int)fm_sys3(SYS_poll, p, n, ms);
+	int got = fm_thread_poll(p, n, ms);
 
 	if (got >= 0 || got == -EINTR)
 		return got;
 	fm_sys_sleep(&rest);
-	for (int k = 0; k < n; k++)
+	for (unsigned k = 0; k < n; k++)
 		p[k].revents = p[k].fd < 0 ? 0 : POLLIN;
-	return n;
+	return (int)n;
 }
 
 static void *watcher(void *arg)
 {
-	struct pollfd p[4] = {
+	struct pollfd p[5] = {
 		{ .fd = bell, .events = POLLIN },
 		{ .fd = fan, .events = POLLIN },
 		{ .fd = ino_fd, .events = POLLIN },

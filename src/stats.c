@@ -12,6 +12,7 @@
 #include "policy.h"
 #include "stats_priv.h"
 #include "text.h"
+#include "thread.h"
 
 /* Threads that fault together must not share the counters' cache lines. A
  * thread's stack says which shard, without asking the kernel. */
@@ -142,6 +143,8 @@ static int write_file(const char *path, const char *text, size_t len, bool spare
 	int flags = O_WRONLY | O_CREAT | O_NOCTTY | (spare ? O_EXCL : O_TRUNC);
 	int err, fd = fm_sys_open(path, flags, 0644);
 
+	if (fd == -EMFILE && fm_thread_spare())
+		fd = fm_sys_open(path, flags, 0644);
 	if (fd < 0)
 		return fd == -EEXIST ? 0 : fd;
 	err = write_all(fd, text, len);

@@ -12,6 +12,7 @@
 #include "lock.h"
 #include "mapops.h"
 #include "policy.h"
+#include "thread.h"
 
 #define MANY 4   /* threads that wait for reads */
 #define LATER 50 /* percent of the cache */
@@ -153,7 +154,7 @@ static void *flusher(void *arg)
 			continue;
 		}
 		atomic_fetch_add(&sleeping, 1);
-		fm_futex_wait(&kicks, seen, NULL);
+		fm_thread_wait(&kicks, seen, NULL);
 		atomic_fetch_sub(&sleeping, 1);
 	}
 	return NULL;

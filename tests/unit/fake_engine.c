@@ -38,7 +38,6 @@ static struct fm_settings settings = { .mode = FM_MODE_ON };
 
 _Atomic uint32_t fm_live_maps;
 _Atomic bool fm_threads;
-_Thread_local bool fm_thread_of_ours;
 int (*fm_hook_take_signals)(void);
 
 void fm_policy_load(const char *progname, char **envp)
