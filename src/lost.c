@@ -144,11 +144,7 @@ static FM_FAULT unsigned not_taken(struct fm_ring *r, struct fm_io **ios)
 static FM_FAULT void let_go(struct io_uring *u)
 {
 	fm_fd_forget(u->ring_fd);
-	fm_sys_munmap(u->sq.sqes,
-		      u->sq.ring_entries * sizeof(struct io_uring_sqe));
-	if (u->cq.ring_ptr && u->cq.ring_ptr != u->sq.ring_ptr)
-		fm_sys_munmap(u->cq.ring_ptr, u->cq.ring_sz);
-	fm_sys_munmap(u->sq.ring_ptr, u->sq.ring_sz);
+	fm_ring_unmap(u);
 }
 
 FM_FAULT bool fm_lost_ring(struct fm_ring *r)

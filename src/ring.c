@@ -38,30 +38,6 @@ uint32_t fm_rings_most_open(void)
 
 /* ---- setup ------------------------------------------------------------ */
 
-int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
-{
-	/* Completions wait for a system call of the thread instead of being
-	 * announced by an interrupt: who sleeps here makes one, who polls is told
-	 * by a flag that it is time for it (Linux 5.19). */
-	struct io_uring_params p = {
-		.flags = IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN |
-			 IORING_SETUP_TASKRUN_FLAG,
-	};
-	int err = io_uring_queue_init_params(entries, r, &p);
-
-	if (err)
-		return err;
-	err = io_uring_register_files_sparse(r, slots);
-	if (err) {
-		io_uring_queue_exit(r);
-		return err;
-	}
-	r->ring_fd = fm_fd_raise(r->ring_fd);
-	r->enter_ring_fd = r->ring_fd;
-	/* A child that forks must not submit into our rings. */
-	return 0;
-}
-
 static struct rlimit descriptors(void)
 {
 	struct rlimit rl = { 1024, 1024 };
@@ -99,7 +75,7 @@ void fm_rings_reset(void)
 	for (uint32_t i = 0; i < n; i++) {
 		if (fm_ring_pool[i].uring)
 			fm_fd_drop(fm_ring_pool[i].ring.ring_fd);
-		/* The ring memory stays mapped: VM_DONTCOPY kept it away. */
+		/* The rings' memory is not here. */
 	}
 	memset(fm_ring_pool, 0, sizeof(fm_ring_pool));
 	atomic_store(&fm_ring_top, 0);

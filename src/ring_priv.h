@@ -43,9 +43,12 @@ static inline uint32_t fm_slot_of(const struct fm_file *f, bool buffered)
 /* ring_home.c */
 void fm_ring_dup_probe(void);
 
-/* ring.c */
+/* ring_make.c */
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
-/* [fault] */
+/* Its memory; the descriptor is the caller's to close. [fault] */
+void fm_ring_unmap(struct io_uring *r);
+
+/* ring.c [fault] */
 unsigned fm_ring_reap_ready(struct fm_ring *r);
 void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res);
 /* ring_home.c: hand a file of the home ring to a pool ring. [fault] */

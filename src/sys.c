@@ -12,9 +12,6 @@
  * a range that has holes, relies on nobody else having mapped anything there
  * meanwhile; the engine maps at any time, in the middle of its loads.
  *
- * Only io_uring's own memory stays where the kernel puts it, which takes no
- * address for it.
- *
  * Above the bottom-up area and what sanitizers use, below where PIE programs
  * and the top-down area begin. The kernel refuses what is taken.
  */

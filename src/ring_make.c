@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_make.c - io_urings whose memory lies where we want it.
+ *
+ * Linux 6.5 takes memory of ours (IORING_SETUP_NO_MMAP); up to 6.9 what is longer than
+ * a page must be contiguous, which a huge page is. Up to 6.3 the kernel's memory can
+ * be mapped at an address. What is left is mapped where the kernel puts it.
+ */
+#include "ring_priv.h"
+
+#include <string.h>
+
+#include "uring.h"
+
+#ifndef IORING_SETUP_NO_MMAP /* Linux 6.5 */
+#define IORING_SETUP_NO_MMAP (1U << 14)
+#endif
+#define USER_ADDR 32 /* of sq_off and cq_off: `resv2` in older headers */
+#define HEADER 512   /* before the completions; the kernel's struct is 320 */
+
+struct memory {
+	char *rings, *sqes;
+	size_t rings_size, sqes_size;
+};
+
+static FM_FAULT size_t pages(size_t n)
+{
+	return (n + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+}
+
+/* ---- what the kernel and we agree on ------------------------------------- */
+
+static FM_FAULT void *at(const struct memory *m, uint32_t off)
+{
+	return m->rings + off;
+}
+
+static FM_FAULT void fill(struct io_uring *r, int fd, const struct memory *m,
+			  const struct io_uring_params *p)
+{
+	struct io_uring_sq *sq = &r->sq;
+	struct io_uring_cq *cq = &r->cq;
+
+	memset(r, 0, sizeof(*r));
+	sq->khead = at(m, p->sq_off.head);
+	sq->ktail = at(m, p->sq_off.tail);
+	sq->kflags = at(m, p->sq_off.flags);
+	sq->kdropped = at(m, p->sq_off.dropped);
+	sq->array = at(m, p->sq_off.array);
+	sq->sqes = (void *)m->sqes;
+	sq->ring_mask = p->sq_entries - 1;
+	sq->ring_entries = p->sq_entries;
+	cq->khead = at(m, p->cq_off.head);
+	cq->ktail = at(m, p->cq_off.tail);
+	cq->koverflow = at(m, p->cq_off.overflow);
+	cq->cqes = at(m, p->cq_off.cqes);
+	if (p->cq_off.flags)
+		cq->kflags = at(m, p->cq_off.flags);
+	cq->ring_mask = p->cq_entries - 1;
+	cq->ring_entries = p->cq_entries;
+	sq->ring_ptr = cq->ring_ptr = m->rings;
+	sq->ring_sz = cq->ring_sz = m->rings_size;
+	for (uint32_t i = 0; i < p->sq_entries; i++)
+		sq->array[i] = i;
+	r->flags = p->flags;
+	r->features = p->features;
+	r->ring_fd = r->enter_ring_fd = fd;
+}
+
+static FM_FAULT void drop(struct memory *m)
+{
+	if (m->rings)
+		fm_sys_munmap(m->rings, m->rings_size);
+	if (m->sqes)
+		fm_sys_munmap(m->sqes, m->sqes_size);
+}
+
+/* ---- memory of ours ------------------------------------------------------ */
+
+static FM_FAULT void give(void *offsets, const void *mem)
+{
+	uint64_t addr = (uintptr_t)mem;
+
+	memcpy((char *)offsets + USER_ADDR, &addr, sizeof(addr));
+}
+
+/* The child of fork gets none of it. */
+static FM_FAULT int setup(unsigned entries, struct io_uring_params *p,
+			  const struct memory *m)
+{
+	fm_sys_madvise(m->rings, m->rings_size, MADV_DONTFORK);
+	fm_sys_madvise(m->sqes, m->sqes_size, MADV_DONTFORK);
+	p->flags |= IORING_SETUP_NO_MMAP;
+	give(&p->cq_off, m->rings);
+	give(&p->sq_off, m->sqes);
+	return (int)fm_sys2(SYS_io_uring_setup, entries, p);
+}
+
+static FM_FAULT int on_pages(unsigned entries, struct io_uring_params *p,
+			     struct memory *m)
+{
+	int fd;
+
+	m->rings = fm_sys_anon(m->rings_size);
+	m->sqes = fm_sys_anon(m->sqes_size);
+	fd = m->rings && m->sqes ? setup(entries, p, m) : -ENOMEM;
+	if (fd < 0)
+		drop(m);
+	return fd;
+}
+
+/* Each needs a part of one huge page; the rest of it is given back. */
+static FM_FAULT int on_huge(unsigned entries, struct io_uring_params *p,
+			    struct memory *m)
+{
+	char *mem = fm_sys_anon(2 * FM_HUGE), *begin, *end;
+	size_t used = m->rings_size + m->sqes_size;
+	int fd;
+
+	if (!mem)
+		return -ENOMEM;
+	begin = (char *)(((uintptr_t)mem + FM_HUGE - 1) & ~(FM_HUGE - 1));
+	end = begin + used;
+	fm_sys_madvise(begin, FM_HUGE, MADV_HUGEPAGE);
+	*(volatile char *)begin = 0;
+	m->rings = begin;
+	m->sqes = begin + m->rings_size;
+	fd = setup(entries, p, m);
+	if (fd < 0) {
+		fm_sys_munmap(mem, 2 * FM_HUGE);
+		return fd;
+	}
+	if (begin > mem)
+		fm_sys_munmap(mem, (size_t)(begin - mem));
+	fm_sys_munmap(end, (size_t)(mem + 2 * FM_HUGE - end));
+	return fd;
+}
+
+/* ---- memory of the kernel's ---------------------------------------------- */
+
+#define RW (PROT_READ | PROT_WRITE)
+
+static FM_FAULT char *map(int fd, size_t size, off_t off)
+{
+	char *far = fm_sys_far(size, PROT_NONE);
+	void *p = (void *)-(intptr_t)ENOMEM;
+
+	if ((uintptr_t)far < (uintptr_t)-4095) {
+		fm_sys_munmap(far, size);
+		p = fm_sys_mmap(far, size, RW, MAP_SHARED | MAP_POPULATE |
+				MAP_FIXED_NOREPLACE, fd, off);
+	}
+	if ((uintptr_t)p >= (uintptr_t)-4095)
+		p = fm_sys_mmap(NULL, size, RW, MAP_SHARED | MAP_POPULATE, fd,
+				off);
+	return (uintptr_t)p >= (uintptr_t)-4095 ? NULL : p;
+}
+
+static FM_FAULT int mapped(unsigned entries, struct io_uring_params *p,
+			   struct memory *m)
+{
+	int fd = (int)fm_sys2(SYS_io_uring_setup, entries, p);
+
+	if (fd < 0)
+		return fd;
+	m->rings_size = pages(p->cq_off.cqes +
+			      p->cq_entries * sizeof(struct io_uring_cqe));
+	if (m->rings_size < p->sq_off.array + p->sq_entries * sizeof(uint32_t))
+		m->rings_size = pages(p->sq_off.array +
+				      p->sq_entries * sizeof(uint32_t));
+	m->sqes_size = pages(p->sq_entries * sizeof(struct io_uring_sqe));
+	m->rings = map(fd, m->rings_size, IORING_OFF_SQ_RING);
+	m->sqes = map(fd, m->sqes_size, (off_t)IORING_OFF_SQES);
+	if (m->rings && m->sqes) {
+		fm_sys_madvise(m->rings, m->rings_size, MADV_DONTFORK);
+		fm_sys_madvise(m->sqes, m->sqes_size, MADV_DONTFORK);
+		return fd;
+	}
+	drop(m);
+	fm_sys_close(fd);
+	return -ENOMEM;
+}
+
+/* ---- making one ----------------------------------------------------------- */
+
+/* Completions wait for a system call of the thread instead of being announced by an
+ * interrupt: who sleeps here makes one, who polls is told by a flag that it is time
+ * for it (Linux 5.19). */
+static const struct io_uring_params wanted = {
+	.flags = IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN |
+		 IORING_SETUP_TASKRUN_FLAG,
+};
+
+typedef int (*maker)(unsigned entries, struct io_uring_params *p,
+		     struct memory *m);
+
+static FM_FAULT int make(struct io_uring *r, unsigned entries, maker how)
+{
+	struct io_uring_params p = wanted;
+	struct memory m = {
+		.rings_size = pages(HEADER + entries *
+				    (2 * sizeof(struct io_uring_cqe) +
+				     sizeof(uint32_t))),
+		.sqes_size = pages(entries * sizeof(struct io_uring_sqe)),
+	};
+	int fd = how(entries, &p, &m);
+
+	if (fd >= 0)
+		fill(r, fd, &m, &p);
+	return fd < 0 ? fd : 0;
+}
+
+static int make_any(struct io_uring *r, unsigned entries)
+{
+	static const maker makers[] = { on_pages, on_huge, mapped };
+	static _Atomic unsigned first; /* that works here */
+	int err = -EINVAL;
+
+	for (unsigned i = atomic_load(&first); err && i < 3; i++) {
+		err = make(r, entries, makers[i]);
+		if (!err)
+			atomic_store(&first, i);
+		else if (err == -EMFILE || err == -ENFILE || err == -EPERM ||
+			 err == -ENOSYS)
+			break;
+	}
+	return err;
+}
+
+/* entries: a power of two. A child that forks must not submit into our rings. */
+int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
+{
+	struct io_uring_rsrc_register files = {
+		.nr = slots,
+		.flags = 1, /* IORING_RSRC_REGISTER_SPARSE */
+	};
+	int err = make_any(r, entries);
+
+	if (err)
+		return err;
+	err = (int)fm_sys4(SYS_io_uring_register, r->ring_fd,
+			   IORING_REGISTER_FILES2, &files, sizeof(files));
+	if (err) {
+		fm_sys_close(r->ring_fd);
+		fm_ring_unmap(r);
+		return err;
+	}
+	r->ring_fd = r->enter_ring_fd = fm_fd_raise(r->ring_fd);
+	return 0;
+}
+
+FM_FAULT void fm_ring_unmap(struct io_uring *r)
+{
+	struct memory m = {
+		.rings = r->sq.ring_ptr,
+		.rings_size = r->sq.ring_sz,
+		.sqes = (char *)r->sq.sqes,
+		.sqes_size = pages(r->sq.ring_entries *
+				   sizeof(struct io_uring_sqe)),
+	};
+
+	drop(&m);
+}
