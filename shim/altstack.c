@@ -140,7 +140,7 @@ void fm_altstack_fork_child(void)
 /* ---- ours instead ------------------------------------------------------ */
 
 /* What was asked for, while the kernel has ours: told to who asks. */
-static FM_TLS struct {
+static FM_TLS struct instead {
 	void *sp;
 	stack_t given;
 } instead;
@@ -238,7 +238,8 @@ static bool wanted(const stack_t *ss)
 	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
 }
 
-static int change(bool raw, const stack_t *ss, stack_t *old)
+/* Once the kernel has taken what was asked for: may it stay? */
+static void settle(const stack_t *ss)
 {
 	stack_t now = *ss;
 	uintptr_t sp = 0;
@@ -248,12 +249,8 @@ static int change(bool raw, const stack_t *ss, stack_t *old)
 		if (ss->ss_size >= ALT_ENOUGH && take((uintptr_t)ss->ss_sp))
 			sp = (uintptr_t)ss->ss_sp;
 		else
-			ours = replace(&now);
-	}
-	if (pass(raw, &now, old)) {
-		if (sp != mine)
-			drop(sp);
-		return -1;
+			ours = replace(&now) &&
+			       !fm_sys2(SYS_sigaltstack, &now, NULL);
 	}
 	if (sp != mine)
 		drop(mine);
@@ -264,6 +261,16 @@ static int change(bool raw, const stack_t *ss, stack_t *old)
 	}
 	if (have_key && (sp || ours))
 		pthread_setspecific(key, &key);
+}
+
+static int change(bool raw, const stack_t *ss, stack_t *old)
+{
+	stack_t now;
+	int r = pass(raw, ss, old);
+
+	if (r || !fm_user_reread(&now, ss, sizeof(now)))
+		return r;
+	settle(&now);
 	return 0;
 }
 
@@ -279,6 +286,24 @@ static int change_alone(bool raw, const stack_t *ss, stack_t *old)
 	return r;
 }
 
+/* Who asks is told what was asked for. */
+static void tell(stack_t *old, const struct instead *was)
+{
+	stack_t now;
+
+	if (!was->sp || !fm_user_reread(&now, old, sizeof(now)) ||
+	    now.ss_sp != was->sp)
+		return;
+	now.ss_sp = was->given.ss_sp;
+	now.ss_size = was->given.ss_size;
+	fm_user_rewrite(old, &now, sizeof(now));
+}
+
+static bool managed(const void *p)
+{
+	return p && fm_active() && fm_overlaps(p, sizeof(stack_t));
+}
+
 /*
  * A vfork child has the kernel's record of its parent's stack as its own, but
  * shares our records with the parent: what it sets goes to the kernel as it
@@ -287,26 +312,23 @@ static int change_alone(bool raw, const stack_t *ss, stack_t *old)
  */
 int fm_do_sigaltstack(bool raw, const stack_t *ss, stack_t *old)
 {
-	stack_t now, was;
+	const struct instead was = instead;
+	stack_t in, out, *to = managed(old) ? &out : old;
 	int r;
 
 	if (!fm_on())
-		return FM_PASS_VIA(raw, sigaltstack, SYS_sigaltstack, ss, old);
-	if (ss)
-		now = *ss;
+		return pass(raw, ss, old);
+	if (managed(ss))
+		ss = fm_user_read(&in, ss, sizeof(in)) ? &in : FM_NOWHERE;
 	if (!ss || fm_whoami() == FM_VFORK_CHILD)
-		r = pass(raw, ss ? &now : NULL, &was);
+		r = pass(raw, ss, to);
 	else
-		r = change_alone(raw, &now, &was);
-	if (r)
+		r = change_alone(raw, ss, to);
+	if (r || !to)
 		return r;
-	if (old) {
-		if (was.ss_sp && was.ss_sp == instead.sp) {
-			was.ss_sp = instead.given.ss_sp;
-			was.ss_size = instead.given.ss_size;
-		}
-		*old = was;
-	}
+	tell(to, &was);
+	if (to != old && !fm_user_write(old, &out, sizeof(out)))
+		return (int)fm_result(-EFAULT);
 	return 0;
 }
 

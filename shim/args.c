@@ -13,83 +13,134 @@
 
 static bool managed(const void *p)
 {
-	return fm_overlaps(p, 1);
+	return p && fm_overlaps(p, 1);
 }
 
-static size_t count(char *const *v)
-{
-	size_t n = 0;
+/* An array of strings, read some at a time. What cannot be read is the kernel's to
+ * refuse. */
+struct walk {
+	char *const *at;
+	char *some[32];
+	size_t n, next;
+};
 
-	while (v && v[n])
-		n++;
-	return n;
+/* The next string, or NULL at the end. False: EFAULT. */
+static bool next_string(struct walk *w, char **ret)
+{
+	if (w->next == w->n) {
+		size_t n = (4096 - ((uintptr_t)w->at & 4095)) / sizeof(*w->at);
+
+		n = fm_least(n ? n : 1, sizeof(w->some) / sizeof(*w->some));
+		if (!fm_user_read(w->some, w->at, n * sizeof(*w->at)))
+			return false;
+		w->at += n;
+		w->n = n;
+		w->next = 0;
+	}
+	*ret = w->some[w->next++];
+	return true;
 }
 
-static bool vector_managed(char *const *v)
+/* How long a string that the kernel takes can be. */
+#define STRING_MAX ((size_t)128 << 10)
+
+/* What has to be copied. */
+struct need {
+	size_t pointers, bytes;
+	bool any;
+};
+
+static bool need_string(struct need *need, const char *s)
 {
-	if (!v)
-		return false;
-	if (managed(v))
+	ssize_t n;
+
+	if (!managed(s))
 		return true;
-	for (; *v; v++)
-		if (managed(*v))
-			return true;
-	return false;
+	n = fm_user_strnlen(s, STRING_MAX);
+	need->any = true;
+	need->bytes += (size_t)n + 1;
+	return n >= 0;
 }
 
-static size_t vector_size(char *const *v)
+static bool need_vector(struct need *need, char *const *v)
 {
-	size_t size = (count(v) + 1) * sizeof(*v);
-
-	for (; v && *v; v++)
-		size += strlen(*v) + 1;
-	return size;
-}
-
-static char *put_string(char **at, const char *s)
-{
-	size_t n = strlen(s) + 1;
-	char *ret = memcpy(*at, s, n);
-
-	*at += n;
-	return ret;
-}
-
-static char *const *put_vector(char ***slots, char **at, char *const *v)
-{
-	char **ret = *slots;
+	struct walk w = { .at = v };
+	char *s;
 
 	if (!v)
-		return NULL;
-	for (; *v; v++)
-		*(*slots)++ = put_string(at, *v);
-	*(*slots)++ = NULL;
-	return ret;
+		return true;
+	need->any |= managed(v);
+	do {
+		if (!next_string(&w, &s) || !need_string(need, s))
+			return false;
+		need->pointers++;
+	} while (s);
+	return true;
+}
+
+/* Where the copies go. */
+struct room {
+	char **slots, *at, *end;
+};
+
+static bool put_string(struct room *to, char **ret, char *s)
+{
+	ssize_t n;
+
+	*ret = s;
+	if (!managed(s))
+		return true;
+	n = fm_user_strnlen(s, (size_t)(to->end - to->at));
+	if (n < 0 || !fm_user_read(to->at, s, (size_t)n))
+		return false; /* it has grown */
+	to->at[n] = 0;
+	*ret = to->at;
+	to->at += n + 1;
+	return true;
+}
+
+static bool put_vector(struct room *to, const char *first, char *const **v)
+{
+	struct walk w = { .at = *v };
+	char **ret = to->slots, *s;
+
+	if (!*v)
+		return true;
+	do {
+		if (!next_string(&w, &s) || (const char *)to->slots >= first ||
+		    !put_string(to, to->slots, s))
+			return false;
+		to->slots++;
+	} while (s);
+	*v = ret;
+	return true;
 }
 
 int fm_args_copy(struct fm_args *a)
 {
-	char **slots, *at;
-	size_t pointers;
+	struct need need = { 0 };
+	struct room to;
+	char *path, *first;
 
 	a->copy = NULL;
-	if (!fm_active() ||
-	    !((a->path && managed(a->path)) || vector_managed(a->argv) ||
-	      vector_managed(a->envp)))
+	if (!fm_active() || !need_string(&need, a->path) ||
+	    !need_vector(&need, a->argv) || !need_vector(&need, a->envp) ||
+	    !need.any)
 		return 0;
-	pointers = (count(a->argv) + count(a->envp) + 2) * sizeof(char *);
-	a->copy_len = vector_size(a->argv) + vector_size(a->envp) +
-		      (a->path ? strlen(a->path) + 1 : 0);
+	a->copy_len = need.pointers * sizeof(char *) + need.bytes;
 	a->copy = fm_sys_anon(a->copy_len);
 	if (!a->copy)
 		return -ENOMEM;
-	slots = a->copy;
-	at = (char *)a->copy + pointers;
-	a->argv = put_vector(&slots, &at, a->argv);
-	a->envp = put_vector(&slots, &at, a->envp);
-	if (a->path)
-		a->path = put_string(&at, a->path);
-	return 0;
+	first = (char *)a->copy + need.pointers * sizeof(char *);
+	to = (struct room){ a->copy, first, first + need.bytes };
+	if (put_string(&to, &path, (char *)(uintptr_t)a->path) &&
+	    put_vector(&to, first, &a->argv) &&
+	    put_vector(&to, first, &a->envp)) {
+		a->path = path;
+		return 0;
+	}
+	fm_args_free(a);
+	return -EFAULT;
 }
 
 void fm_args_free(struct fm_args *a)

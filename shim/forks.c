@@ -97,7 +97,7 @@ static bool clone3_copies(long args)
 {
 	struct clone_args a = { .flags = CLONE_VM };
 
-	return fm_peek(&a, (void *)args, CLONE_ARGS_SIZE_VER0) &&
+	return fm_user_read(&a, (void *)args, CLONE_ARGS_SIZE_VER0) &&
 	       copies(a.flags) && !a.stack;
 }
 

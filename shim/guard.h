@@ -17,6 +17,8 @@
 
 #include "shim.h"
 
+#include "reads.h"
+
 #include <limits.h>
 #include <sys/uio.h>
 
@@ -59,6 +61,30 @@ static inline void fm_tell(void)
 static inline bool fm_idle(void)
 {
 	return !fm_active() && !fm_on();
+}
+
+/* The short way of a read or write while nothing is mapped: the kernel judges what it is
+ * given. False: something is. */
+static inline bool fm_note_read(int fd, unsigned *slot)
+{
+	if (fm_active())
+		return false;
+	*slot = fm_read_enter(fd);
+	if (!fm_active())
+		return true;
+	fm_read_leave(*slot);
+	return false;
+}
+
+static inline bool fm_note_write(int fd, unsigned *slot)
+{
+	if (fm_active())
+		return false;
+	*slot = fm_write_enter(fd);
+	if (!fm_active())
+		return true;
+	fm_write_leave(*slot);
+	return false;
 }
 
 #define FM_HERE ((off_t)-1) /* at the position of the descriptor */
@@ -147,6 +173,10 @@ struct fm_bounce {
 void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how);
 /* Copy `len` bytes back and let go. Keeps errno. */
 void fm_bounce_end(struct fm_bounce *b, size_t len);
+
+/* Of [p, p+len), how much from p the kernel could use; loads what is missing. Nothing
+ * stays pinned. */
+size_t fm_usable(const void *p, size_t len, bool in);
 
 /* A path in managed memory, copied to `copy` so that the kernel can read it. */
 #define FM_PATH_BUF (PATH_MAX + 2)

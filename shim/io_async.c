@@ -52,7 +52,7 @@ static void give_up_buffer(struct iocb *const *at)
 {
 	struct iocb *cb, c;
 
-	if (!fm_peek(&cb, at, sizeof(cb)) || !fm_peek(&c, cb, sizeof(c)))
+	if (!fm_user_read(&cb, at, sizeof(cb)) || !fm_user_read(&c, cb, sizeof(c)))
 		return;
 	if ((c.aio_lio_opcode == IOCB_CMD_PREAD || c.aio_lio_opcode == IOCB_CMD_PWRITE) &&
 	    fm_overlaps((void *)(uintptr_t)c.aio_buf, c.aio_nbytes))

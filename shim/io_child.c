@@ -119,22 +119,24 @@ static pid_t wait_any(int *status, int flags, struct rusage *use)
 static int waitid_any(siginfo_t *info, int flags)
 {
 	const int saved = errno;
-	siginfo_t found;
-	int r;
+	siginfo_t found, got;
+	int r = 0;
 
 	for (;;) {
+		memset(&got, 0, sizeof(got));
 		if (look_for_any(flags, &found) < 0)
 			return -1;
-		if (!found.si_pid) {
-			memset(info, 0, sizeof(*info));
-			return 0;
-		}
-		info->si_pid = 0;
-		r = FM_LATE(waitid)(P_PID, (id_t)found.si_pid, info, flags | WNOHANG);
-		if ((r == 0 && info->si_pid) || (r < 0 && errno != ECHILD))
+		if (found.si_pid)
+			r = FM_LATE(waitid)(P_PID, (id_t)found.si_pid, &got,
+					    flags | WNOHANG);
+		if (!found.si_pid || (r == 0 && got.si_pid))
+			break;
+		if (r < 0 && errno != ECHILD)
 			return r;
 		errno = saved;
 	}
+	return fm_user_write(info, &got, sizeof(got)) ? 0 :
+						       (int)fm_result(-EFAULT);
 }
 
 static bool filters(bool any, int flags)

@@ -149,6 +149,20 @@ static ssize_t copy(const struct copy *c)
 	return r;
 }
 
+/* Nothing is mapped: the kernel judges the offsets. False: something is. */
+static bool copy_noted(const struct copy *c, ssize_t *ret)
+{
+	unsigned in, out;
+
+	if (!fm_note_write(c->out, &out))
+		return false;
+	in = fm_read_enter(c->in);
+	*ret = c->call(c);
+	fm_read_leave(in);
+	fm_write_leave(out);
+	return true;
+}
+
 static ssize_t call_sendfile(const struct copy *c)
 {
 	return FM_PASS_VIA(c->raw, sendfile, SYS_sendfile, c->out, c->in, c->in_off,
@@ -167,19 +181,42 @@ static ssize_t call_splice(const struct copy *c)
 		       c->out_off, c->len, c->flags);
 }
 
-/* Offsets in managed memory are copied. */
+/* One of the two offsets, read once. */
+struct offset {
+	off_t *user, value;
+};
+
+static off_t *offset_read(struct offset *o, off_t *user)
+{
+	o->user = NULL;
+	if (!user || !fm_user_read(&o->value, user, sizeof(o->value)))
+		return user ? FM_NOWHERE : NULL;
+	o->user = user;
+	return &o->value;
+}
+
+static bool offset_write(const struct offset *o)
+{
+	return !o->user || fm_user_write(o->user, &o->value, sizeof(o->value));
+}
+
 FM_SLOW ssize_t guarded(struct copy c)
 {
-	struct fm_bounce in, out;
+	struct offset in, out;
 	ssize_t r;
+	int saved;
 
-	c.in_off = fm_bounce(&in, c.in_off, sizeof(off_t),
-			     FM_COPY_IN | FM_COPY_OUT);
-	c.out_off = fm_bounce(&out, c.out_off, sizeof(off_t),
-			      FM_COPY_IN | FM_COPY_OUT);
+	if (copy_noted(&c, &r))
+		return r;
+	c.in_off = offset_read(&in, c.in_off);
+	c.out_off = offset_read(&out, c.out_off);
+	if (c.in_off == FM_NOWHERE || c.out_off == FM_NOWHERE)
+		return c.call(&c);
 	r = copy(&c);
-	fm_bounce_end(&in, r >= 0 ? sizeof(off_t) : 0);
-	fm_bounce_end(&out, r >= 0 ? sizeof(off_t) : 0);
+	saved = errno;
+	if (r >= 0 && (!offset_write(&in) || !offset_write(&out)))
+		return fm_result(-EFAULT);
+	errno = saved;
 	return r;
 }
 
@@ -269,20 +306,30 @@ static int clone_into(int fd, unsigned long req, void *arg, int src,
 }
 
 /* Deduplication changes no byte, but compares what is in the files. */
-static int dedupe(int fd, unsigned long req, struct file_dedupe_range *d)
+static int dedupe(int fd, unsigned long req, struct file_dedupe_range *user)
 {
 	struct fm_file *from = shares(fd);
-	int r = fm_see(fd, (off_t)d->src_offset, (off_t)d->src_length);
+	struct file_dedupe_range d;
+	struct file_dedupe_range_info info;
+	void *arg = user;
+	int r = 0;
 
-	for (int i = 0; i < d->dest_count && r >= 0; i++) {
-		struct fm_file *to = shares((int)d->info[i].dest_fd);
+	if (fm_user_read(&d, user, sizeof(d)))
+		r = fm_see(fd, (off_t)d.src_offset, (off_t)d.src_length);
+	else
+		arg = FM_NOWHERE;
+	for (int i = 0; arg == user && i < d.dest_count && r >= 0; i++) {
+		struct fm_file *to;
 
+		if (!fm_user_read(&info, &user->info[i], sizeof(info)))
+			break;
+		to = shares((int)info.dest_fd);
 		if (to)
 			fm_file_put(to); /* and it is seen now */
-		r = fm_see((int)d->info[i].dest_fd, 0, 0);
+		r = fm_see((int)info.dest_fd, 0, 0);
 	}
 	if (r >= 0)
-		r = fm_pass_ioctl(fd, req, d);
+		r = fm_pass_ioctl(fd, req, arg);
 	shared(from);
 	return r;
 }
@@ -302,7 +349,8 @@ int fm_ioctl_clone(int fd, unsigned long req, void *arg)
 		return fm_pass_ioctl(fd, req, arg);
 	if (req == FIDEDUPERANGE)
 		return dedupe(fd, req, arg);
-	r = *(struct file_clone_range *)arg;
+	if (!fm_user_read(&r, arg, sizeof(r)))
+		return fm_pass_ioctl(fd, req, FM_NOWHERE);
 	return clone_into(fd, req, &r, (int)r.src_fd, (off_t)r.src_offset,
 			  (off_t)r.dest_offset, (off_t)r.src_length);
 }

@@ -85,7 +85,7 @@ static size_t pages_of(const void *p, size_t len)
 
 /* Of [p, p+len), how much from p the kernel could use; loads what is missing.
  * Nothing stays pinned. */
-static size_t usable(const void *p, size_t len, bool in)
+size_t fm_usable(const void *p, size_t len, bool in)
 {
 	const size_t limit = fm_pin_limit();
 	size_t done = 0;
@@ -258,7 +258,7 @@ static size_t copy_in(struct cursor c, char *mem, size_t len)
 	while (done < len) {
 		struct iovec v = at(&c);
 		size_t n = min_size(v.iov_len, len - done);
-		size_t ok = usable(v.iov_base, n, true);
+		size_t ok = fm_usable(v.iov_base, n, true);
 
 		ok = store(v.iov_base, mem + done, ok);
 		done += ok;
@@ -285,10 +285,10 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 		size_t want = min_size(v.iov_len, max - done), got = want;
 		const char *last = (const char *)v.iov_base + want - 1;
 
-		if (!want || (ends && usable(last, 1, false)))
+		if (!want || (ends && fm_usable(last, 1, false)))
 			got = want;
 		else
-			got = usable(v.iov_base, want, rw->in && !ends);
+			got = fm_usable(v.iov_base, want, rw->in && !ends);
 		done += got;
 		if (got < want)
 			break;
@@ -548,53 +548,4 @@ ssize_t fm_rw(struct fm_rw *rw)
 	}
 	r = rw_in(rw, touches);
 	return fm_told(r);
-}
-
-/* ---- small objects and paths ------------------------------------------ */
-
-void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
-{
-	b->user = (void *)(uintptr_t)user;
-	b->len = len;
-	b->mem = b->user;
-	if (!user || !len || !fm_overlaps(user, len) ||
-	    usable(user, len, how & FM_COPY_OUT) < len)
-		return b->mem;
-	b->mem = len <= sizeof(b->small) ? b->small : fm_sys_anon(len);
-	if (!b->mem)
-		b->mem = b->user;
-	else if (how & FM_COPY_IN)
-		memcpy(b->mem, user, len);
-	return b->mem;
-}
-
-void fm_bounce_end(struct fm_bounce *b, size_t len)
-{
-	if (b->mem == b->user)
-		return;
-	if (len)
-		memcpy(b->user, b->mem, min_size(len, b->len));
-	if (b->mem != b->small)
-		fm_sys_munmap(b->mem, b->len);
-}
-
-const char *fm_path(const char *path, char *copy)
-{
-	size_t n = 0;
-
-	if (!fm_overlaps(path, 1))
-		return path;
-	while (n <= PATH_MAX) {
-		size_t step = 4096 - ((uintptr_t)(path + n) & 4095);
-
-		step = min_size(step, PATH_MAX + 1 - n);
-		step = usable(path + n, step, false);
-		if (!step)
-			return path; /* beyond the end of file: EFAULT */
-		for (; step; step--, n++)
-			if (!(copy[n] = path[n]))
-				return copy;
-	}
-	copy[n] = 0; /* too long, and so it stays: ENAMETOOLONG */
-	return copy;
 }

@@ -5,6 +5,7 @@
  * and are copied; payload goes through fm_transfer.
  */
 #include "guard.h"
+#include "io_net.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -18,14 +19,6 @@ FM_NEXT(recvmsg)
 FM_NEXT(sendmsg)
 FM_NEXT(recvmmsg)
 FM_NEXT(sendmmsg)
-FM_NEXT(bind)
-FM_NEXT(connect)
-FM_NEXT(accept)
-FM_NEXT(accept4)
-FM_NEXT(getsockname)
-FM_NEXT(getpeername)
-FM_NEXT(getsockopt)
-FM_NEXT(setsockopt)
 
 extern void __chk_fail(void) __attribute__((noreturn));
 ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags);
@@ -119,18 +112,12 @@ FM_HOOK ssize_t send(int fd, const void *buf, size_t n, int flags)
 FM_SLOW ssize_t recvfrom_slow(int fd, void *buf, size_t n, int flags,
 			      struct sockaddr *addr, socklen_t *lenp)
 {
-	struct fm_bounce ba, bl;
-	struct peer p = { NULL, NULL, 0 };
-	ssize_t r;
+	struct fm_reply to;
+	struct peer p;
 
-	p.lenp = fm_bounce(&bl, lenp, sizeof(*lenp),
-			   FM_COPY_IN | FM_COPY_OUT);
-	p.addr = fm_bounce(&ba, addr, p.lenp && addr ? *p.lenp : 0,
-			   FM_COPY_OUT);
-	r = one(fd, buf, n, flags, true, &p, call_recvfrom);
-	fm_bounce_end(&ba, r >= 0 && p.lenp ? *p.lenp : 0);
-	fm_bounce_end(&bl, r >= 0 ? sizeof(*lenp) : 0);
-	return r;
+	fm_reply_open(&to, addr, lenp, FM_COPY_OUT);
+	p = (struct peer){ to.addr, to.len, 0 };
+	return fm_reply_close(&to, one(fd, buf, n, flags, true, &p, call_recvfrom));
 }
 
 FM_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
@@ -189,20 +176,46 @@ FM_ALIAS(send) ssize_t __send(int fd, const void *buf, size_t n, int flags);
 /* ---- messages ----------------------------------------------------------- */
 
 /* A message header with everything but the payload in ordinary memory. */
+/* A header, read once, and what it points to. */
 struct message {
-	struct msghdr hdr, *user;
-	struct fm_bounce name, control, iov;
+	struct msghdr hdr;
+	struct fm_vec vec;
+	size_t n; /* of vec; 0: none */
+	struct fm_bounce name, control;
 };
 
-static bool msg_touches(const struct msghdr *m)
+/* False: EFAULT, or what the kernel refuses. The array may be longer than it takes. */
+static bool msg_read(struct message *m, const struct msghdr *user)
 {
-	if (fm_overlaps(m, sizeof(*m)))
+	m->n = 0;
+	m->vec.many = NULL;
+	if (!fm_user_read(&m->hdr, user, sizeof(m->hdr)) ||
+	    m->hdr.msg_iovlen > IOV_MAX)
+		return false;
+	if (!m->hdr.msg_iovlen)
 		return true;
-	return (m->msg_name && fm_overlaps(m->msg_name, 1)) ||
-	       (m->msg_control && fm_overlaps(m->msg_control, 1)) ||
-	       (m->msg_iovlen && fm_overlaps(m->msg_iov, 1)) ||
-	       (m->msg_iovlen <= IOV_MAX &&
-		fm_iov_touches(m->msg_iov, (int)m->msg_iovlen));
+	if (fm_vec_read(&m->vec, m->hdr.msg_iov, m->hdr.msg_iovlen))
+		return false;
+	m->n = m->hdr.msg_iovlen;
+	m->hdr.msg_iov = (struct iovec *)(uintptr_t)m->vec.iov;
+	return true;
+}
+
+static void msg_free(struct message *m)
+{
+	fm_vec_free(&m->vec, m->n);
+}
+
+static bool touches_one(const void *p)
+{
+	return p && fm_overlaps(p, 1);
+}
+
+static bool msg_touches(const struct message *m, const struct msghdr *user)
+{
+	return fm_overlaps(user, sizeof(*user)) ||
+	       touches_one(m->hdr.msg_name) || touches_one(m->hdr.msg_control) ||
+	       fm_iov_touches(m->hdr.msg_iov, (int)m->n);
 }
 
 /* ---- descriptors on their way to another process ------------------------ */
@@ -232,11 +245,10 @@ static void give_files(const struct msghdr *m)
 	    fm_sys_confined())
 		return;
 	left = left < sizeof(copy) ? left : sizeof(copy);
-	if (!fm_peek(copy, m->msg_control, left)) {
-		if (fm_peek(copy, &left, sizeof(left)))
-			return;
-		memcpy(copy, m->msg_control, left); /* a container forbids it */
-	}
+	/* The kernel has read it already where nothing is mapped. */
+	if (!(fm_active() ? fm_user_read : fm_user_reread)(copy, m->msg_control,
+							   left))
+		return;
 	while (left >= sizeof(struct cmsghdr)) {
 		const struct cmsghdr *c = (const void *)p;
 		const size_t step = CMSG_ALIGN(c->cmsg_len);
@@ -252,29 +264,24 @@ static void give_files(const struct msghdr *m)
 	}
 }
 
-static void msg_open(struct message *m, const struct msghdr *user, int how)
+static void msg_open(struct message *m, int how)
 {
-	m->user = (struct msghdr *)(uintptr_t)user;
-	m->hdr = *user;
-	m->hdr.msg_name = fm_bounce(&m->name, user->msg_name,
-				    user->msg_namelen, how);
-	m->hdr.msg_control = fm_bounce(&m->control, user->msg_control,
-				       user->msg_controllen, how);
-	m->hdr.msg_iov = fm_bounce(&m->iov, user->msg_iov,
-				   user->msg_iovlen * sizeof(struct iovec),
-				   FM_COPY_IN);
+	m->hdr.msg_name = fm_bounce(&m->name, m->hdr.msg_name,
+				    m->hdr.msg_namelen, how);
+	m->hdr.msg_control = fm_bounce(&m->control, m->hdr.msg_control,
+				       m->hdr.msg_controllen, how);
 }
 
-static void msg_close(struct message *m, bool received)
+#define GIVE_BACK(user, hdr, field) \
+	fm_user_write(&(user)->field, &(hdr)->field, sizeof((hdr)->field))
+
+static bool msg_close(struct message *m, struct msghdr *user, bool received)
 {
-	fm_bounce_end(&m->iov, 0);
 	fm_bounce_end(&m->name, received ? m->hdr.msg_namelen : 0);
 	fm_bounce_end(&m->control, received ? m->hdr.msg_controllen : 0);
-	if (!received)
-		return;
-	m->user->msg_namelen = m->hdr.msg_namelen;
-	m->user->msg_controllen = m->hdr.msg_controllen;
-	m->user->msg_flags = m->hdr.msg_flags;
+	return !received || (GIVE_BACK(user, &m->hdr, msg_namelen) &&
+			     GIVE_BACK(user, &m->hdr, msg_controllen) &&
+			     GIVE_BACK(user, &m->hdr, msg_flags));
 }
 
 static ssize_t call_recvmsg(const struct fm_rw *rw, const struct iovec *iov,
@@ -297,37 +304,48 @@ static ssize_t call_sendmsg(const struct fm_rw *rw, const struct iovec *iov,
 	return FM_PASS_VIA(rw->raw, sendmsg, SYS_sendmsg, rw->fd, hdr, rw->flags);
 }
 
-FM_SLOW ssize_t msg_slow(bool raw, int fd, const struct msghdr *user, int flags, bool in)
+static ssize_t msg_slow(bool raw, int fd, struct message *m,
+			struct msghdr *user, int flags, bool in)
 {
-	struct message m;
 	struct fm_rw rw = {
-		.fd = fd, .raw = raw, .in = in, .flags = flags, .arg = &m.hdr,
+		.fd = fd, .raw = raw, .in = in, .flags = flags, .arg = &m->hdr,
 		.call = in ? call_recvmsg : call_sendmsg,
+		.iov = m->hdr.msg_iov, .cnt = (int)m->n,
 	};
+	const size_t control = m->hdr.msg_controllen;
 	ssize_t r;
+	int saved;
 
-	msg_open(&m, user, in ? FM_COPY_OUT : FM_COPY_IN);
-	rw.iov = m.hdr.msg_iov;
-	rw.cnt = (int)m.hdr.msg_iovlen;
-	net_classify(&rw, m.hdr.msg_controllen != 0);
+	msg_open(m, in ? FM_COPY_OUT : FM_COPY_IN);
+	net_classify(&rw, control != 0);
 	if (!in)
-		give_files(&m.hdr);
+		give_files(&m->hdr);
 	r = fm_transfer(&rw);
-	msg_close(&m, in && r >= 0);
+	saved = errno;
+	if (!msg_close(m, user, in && r >= 0))
+		return fm_result(-EFAULT);
+	errno = saved;
 	return r;
 }
 
-static bool msg_plain(const struct msghdr *m)
+FM_SLOW ssize_t recv_looked(int fd, struct msghdr *msg, int flags)
 {
-	return !fm_active() || (uintptr_t)m < 4096 || !msg_touches(m) ||
-	       m->msg_iovlen > IOV_MAX;
+	struct message m;
+	ssize_t r;
+
+	if (msg_read(&m, msg) && msg_touches(&m, msg))
+		r = msg_slow(false, fd, &m, msg, flags, true);
+	else
+		r = FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags);
+	msg_free(&m);
+	return r;
 }
 
 static ssize_t do_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	if (msg_plain(msg))
+	if (!fm_active())
 		return fm_told(FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
-	return fm_told(msg_slow(false, fd, msg, flags, true));
+	return fm_told(recv_looked(fd, msg, flags));
 }
 
 FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
@@ -335,21 +353,45 @@ FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	return do_recvmsg(fd, msg, flags);
 }
 
-ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags)
+/* What is looked at is what is sent. */
+FM_SLOW ssize_t send_looked(bool raw, int fd, const struct msghdr *msg,
+			    int flags)
 {
-	const bool early = fm_active();
+	struct message m;
 	ssize_t r;
 
-	fm_tell();
-	if (!msg_plain(msg))
-		return msg_slow(raw, fd, msg, flags, false);
-	if (early && (uintptr_t)msg >= 4096)
-		give_files(msg);
+	if (!msg_read(&m, msg)) {
+		r = FM_PASS_VIA(raw, sendmsg, SYS_sendmsg, fd, msg, flags);
+	} else if (msg_touches(&m, msg)) {
+		r = msg_slow(raw, fd, &m, NULL, flags, false);
+	} else {
+		give_files(&m.hdr);
+		r = FM_PASS_VIA(raw, sendmsg, SYS_sendmsg, fd, &m.hdr, flags);
+	}
+	msg_free(&m);
+	return r;
+}
+
+/* After the kernel has read it. */
+static void give_sent(const struct msghdr *user)
+{
+	struct msghdr hdr;
+
+	if (fm_on() && fm_user_reread(&hdr, user, sizeof(hdr)))
+		give_files(&hdr);
+}
+
+ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t r;
+
+	if (fm_active()) {
+		fm_tell_others();
+		return send_looked(raw, fd, msg, flags);
+	}
 	r = FM_PASS_VIA(raw, sendmsg, SYS_sendmsg, fd, msg, flags);
-	/* Nothing is mapped: then the kernel is the first to look at the header, whose
-	 * EFAULT a bad address is. */
-	if (!early && r >= 0)
-		give_files(msg);
+	if (r >= 0)
+		give_sent(msg);
 	return r;
 }
 
@@ -360,22 +402,38 @@ FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 /* ---- several messages --------------------------------------------------- */
 
+/* Nothing of ours in any of them. What cannot be read is looked at one by one. */
 static bool mmsg_plain(const struct mmsghdr *v, unsigned n)
 {
-	if (!fm_active() || (uintptr_t)v < 4096)
+	struct message m;
+	bool plain = true;
+
+	if (!fm_active())
 		return true;
-	if (n > IOV_MAX)
-		n = IOV_MAX; /* as the kernel does */
-	if (fm_overlaps(v, n * sizeof(*v)))
-		return false;
-	for (unsigned i = 0; i < n; i++)
-		if (msg_touches(&v[i].msg_hdr))
-			return false;
-	return true;
+	for (unsigned i = 0; plain && i < n && i < IOV_MAX; i++) {
+		plain = msg_read(&m, &v[i].msg_hdr) &&
+			!msg_touches(&m, &v[i].msg_hdr);
+		msg_free(&m);
+	}
+	return plain;
+}
+
+static int mmsg_end(unsigned done, unsigned n, int saved)
+{
+	if (!done && n)
+		return -1;
+	errno = saved;
+	return (int)done;
+}
+
+static bool set_length(struct mmsghdr *v, unsigned n)
+{
+	return fm_user_write(&v->msg_len, &n, sizeof(n)) ||
+	       fm_result(-EFAULT) >= 0;
 }
 
 /* One by one, which is what the kernel does too. */
-FM_SLOW int sendmmsg_slow(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
+static int send_each(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
 {
 	const int saved = errno;
 	unsigned i;
@@ -383,34 +441,39 @@ FM_SLOW int sendmmsg_slow(bool raw, int fd, struct mmsghdr *v, unsigned n, int f
 	for (i = 0; i < n && i < IOV_MAX; i++) {
 		ssize_t r = fm_do_sendmsg(raw, fd, &v[i].msg_hdr, flags);
 
-		if (r < 0)
+		if (r < 0 || !set_length(&v[i], (unsigned)r))
 			break;
-		v[i].msg_len = (unsigned)r;
 	}
-	if (i == 0 && n)
-		return -1;
-	errno = saved;
-	return (int)i;
+	return mmsg_end(i, n, saved);
+}
+
+/* Descriptors among it go one by one, too. */
+static bool gives(const struct mmsghdr *v, unsigned n)
+{
+	struct msghdr hdr;
+
+	for (unsigned i = 0; i < n && i < IOV_MAX; i++)
+		if (!fm_user_read(&hdr, &v[i].msg_hdr, sizeof(hdr)) ||
+		    hdr.msg_controllen)
+			return true;
+	return false;
 }
 
 static void give_each(const struct mmsghdr *v, unsigned n)
 {
 	for (unsigned i = 0; i < n && i < IOV_MAX; i++)
-		give_files(&v[i].msg_hdr);
+		give_sent(&v[i].msg_hdr);
 }
 
 int fm_do_sendmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
 {
-	const bool early = fm_active();
 	int r;
 
 	fm_tell();
-	if (!mmsg_plain(v, n))
-		return sendmmsg_slow(raw, fd, v, n, flags);
-	if (early && (uintptr_t)v >= 4096)
-		give_each(v, n);
+	if (fm_active() && (!mmsg_plain(v, n) || gives(v, n)))
+		return send_each(raw, fd, v, n, flags);
 	r = FM_PASS_VIA(raw, sendmmsg, SYS_sendmmsg, fd, v, n, flags);
-	if (!early && r > 0)
+	if (r > 0 && !fm_active())
 		give_each(v, (unsigned)r);
 	return r;
 }
@@ -435,28 +498,30 @@ FM_SLOW int recvmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags,
 			  struct timespec *timeout)
 {
 	const int saved = errno;
+	struct timespec left;
 	uint64_t end = 0;
 	unsigned i = 0;
+	bool up = false;
 
+	if (timeout && !fm_user_read(&left, timeout, sizeof(left)))
+		return (int)fm_result(-EFAULT);
 	if (timeout)
-		end = fm_now_ns() + (uint64_t)timeout->tv_sec * 1000000000u +
-		      (uint64_t)timeout->tv_nsec;
-	while (i < n && i < IOV_MAX) {
+		end = fm_now_ns() + (uint64_t)left.tv_sec * 1000000000u +
+		      (uint64_t)left.tv_nsec;
+	while (!up && i < n && i < IOV_MAX) {
 		ssize_t r = do_recvmsg(fd, &v[i].msg_hdr,
-				    flags & ~MSG_WAITFORONE);
+				       flags & ~MSG_WAITFORONE);
 
-		if (r < 0)
+		if (r < 0 || !set_length(&v[i], (unsigned)r))
 			break;
-		v[i++].msg_len = (unsigned)r;
+		i++;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
-		if (timeout && time_is_up(end, timeout))
-			break;
+		up = timeout && time_is_up(end, &left);
 	}
-	if (i == 0 && n)
-		return -1;
-	errno = saved;
-	return (int)i;
+	if (timeout && i)
+		fm_user_write(timeout, &left, sizeof(left));
+	return mmsg_end(i, n, saved);
 }
 
 FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
@@ -470,97 +535,3 @@ FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
 
 FM_ALIAS(sendmmsg)
 int __sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags);
-
-/* ---- addresses and options ---------------------------------------------- */
-
-#define ADDR_IN(fn, nr)                                                    \
-	FM_HOOK int fn(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len)   \
-	{                                                                  \
-		const struct sockaddr *a = addr.__sockaddr__;              \
-		struct fm_bounce b;                                        \
-		int r;                                                     \
-                                                                           \
-		if (!fm_touches(a, 1))                                     \
-			return FM_PASS(fn, nr, fd, a, len);                \
-		a = fm_bounce(&b, a, len, FM_COPY_IN);                     \
-		r = FM_PASS(fn, nr, fd, a, len);                           \
-		fm_bounce_end(&b, 0);                                      \
-		return r;                                                  \
-	}
-
-ADDR_IN(bind, SYS_bind)
-ADDR_IN(connect, SYS_connect)
-int __connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len);
-FM_ALIAS(connect) int __connect(int fd, __CONST_SOCKADDR_ARG addr,
-				socklen_t len);
-
-/* An address (or option) that comes back, with its length going both ways. */
-struct reply {
-	struct fm_bounce ba, bl;
-	void *addr;
-	socklen_t *len;
-};
-
-static void reply_open(struct reply *p, void *addr, socklen_t *len)
-{
-	p->len = fm_bounce(&p->bl, len, sizeof(*len),
-			   FM_COPY_IN | FM_COPY_OUT);
-	p->addr = fm_bounce(&p->ba, addr, p->len ? *p->len : 0,
-			    FM_COPY_IN | FM_COPY_OUT);
-}
-
-static int reply_close(struct reply *p, int r)
-{
-	fm_bounce_end(&p->ba, r >= 0 && p->len ? *p->len : 0);
-	fm_bounce_end(&p->bl, r >= 0 ? sizeof(*p->len) : 0);
-	return r;
-}
-
-#define ADDR_OUT(fn, nr, extra_decl, ...)                                  \
-	FM_HOOK int fn(int fd, __SOCKADDR_ARG addr, socklen_t *len         \
-			       extra_decl)                                 \
-	{                                                                  \
-		struct sockaddr *a = addr.__sockaddr__;                    \
-		struct reply p;                                            \
-                                                                           \
-		if (!fm_touches(a, 1) && !fm_touches(len, 1))              \
-			return (int)fm_told(                               \
-				FM_PASS(fn, nr, fd, a, len __VA_ARGS__));  \
-		reply_open(&p, a, len);                                    \
-		a = p.addr;                                                \
-		return (int)fm_told(reply_close(                           \
-			&p, FM_PASS(fn, nr, fd, a, p.len __VA_ARGS__)));   \
-	}
-#define COMMA ,
-
-ADDR_OUT(accept, SYS_accept, )
-ADDR_OUT(accept4, SYS_accept4, COMMA int flags, COMMA flags)
-ADDR_OUT(getsockname, SYS_getsockname, )
-ADDR_OUT(getpeername, SYS_getpeername, )
-
-FM_HOOK int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
-{
-	struct reply p;
-
-	if (!fm_touches(val, 1) && !fm_touches(len, 1))
-		return FM_PASS(getsockopt, SYS_getsockopt, fd, level, name,
-			       val, len);
-	reply_open(&p, val, len);
-	return reply_close(&p, FM_PASS(getsockopt, SYS_getsockopt, fd, level,
-				       name, p.addr, p.len));
-}
-
-FM_HOOK int setsockopt(int fd, int level, int name, const void *val,
-		       socklen_t len)
-{
-	struct fm_bounce b;
-	int r;
-
-	if (!fm_touches(val, len))
-		return FM_PASS(setsockopt, SYS_setsockopt, fd, level, name,
-			       val, len);
-	val = fm_bounce(&b, val, len, FM_COPY_IN);
-	r = FM_PASS(setsockopt, SYS_setsockopt, fd, level, name, val, len);
-	fm_bounce_end(&b, 0);
-	return r;
-}

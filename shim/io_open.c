@@ -158,7 +158,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 	path = fm_path(path, copy);
 	how = fm_bounce(&b, how, size, FM_COPY_IN);
 	/* What cannot be read is the kernel's to refuse. */
-	if (size < sizeof(h) || !fm_peek(&h, how, sizeof(h)))
+	if (size < sizeof(h) || !fm_user_read(&h, how, sizeof(h)))
 		h.flags = 0;
 	if (h.flags & O_CREAT)
 		fm_tell();

@@ -58,18 +58,6 @@ FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off, bool i
 	return fm_rw(&rw);
 }
 
-/* The short way while nothing is mapped. False: something is. */
-static bool note_read(int fd, unsigned *slot)
-{
-	if (fm_active())
-		return false;
-	*slot = fm_read_enter(fd);
-	if (!fm_active())
-		return true;
-	fm_read_leave(*slot);
-	return false;
-}
-
 ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 {
 	unsigned slot;
@@ -77,7 +65,7 @@ ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 
 	if (fm_idle())
 		return FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
-	if (note_read(fd, &slot)) {
+	if (fm_note_read(fd, &slot)) {
 		r = FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
 		fm_read_leave(slot);
 		return fm_told(r);
@@ -90,17 +78,6 @@ FM_HOOK ssize_t read(int fd, void *buf, size_t n)
 	return fm_do_read(false, fd, buf, n);
 }
 
-static bool note_write(int fd, unsigned *slot)
-{
-	if (fm_active())
-		return false;
-	*slot = fm_write_enter(fd);
-	if (!fm_active())
-		return true;
-	fm_write_leave(*slot);
-	return false;
-}
-
 ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n)
 {
 	unsigned slot;
@@ -108,7 +85,7 @@ ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n)
 
 	if (fm_idle())
 		return FM_PASS_VIA(raw, write, SYS_write, fd, buf, n);
-	if (note_write(fd, &slot)) {
+	if (fm_note_write(fd, &slot)) {
 		r = FM_PASS_VIA(raw, write, SYS_write, fd, buf, n);
 		fm_write_leave(slot);
 		return r;
@@ -129,7 +106,7 @@ ssize_t fm_do_pread(bool raw, int fd, void *buf, size_t n, off_t off)
 
 	if (fm_idle() || off < 0)
 		return FM_PASS_VIA(raw, pread, SYS_pread64, fd, buf, n, off);
-	if (note_read(fd, &slot)) {
+	if (fm_note_read(fd, &slot)) {
 		r = FM_PASS_VIA(raw, pread, SYS_pread64, fd, buf, n, off);
 		fm_read_leave(slot);
 		return r;
@@ -149,7 +126,7 @@ ssize_t fm_do_pwrite(bool raw, int fd, const void *buf, size_t n, off_t off)
 
 	if (fm_idle() || off < 0)
 		return FM_PASS_VIA(raw, pwrite, SYS_pwrite64, fd, buf, n, off);
-	if (note_write(fd, &slot)) {
+	if (fm_note_write(fd, &slot)) {
 		r = FM_PASS_VIA(raw, pwrite, SYS_pwrite64, fd, buf, n, off);
 		fm_write_leave(slot);
 		return r;

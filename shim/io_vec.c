@@ -77,22 +77,27 @@ static ssize_t call_vmsplice(const struct fm_rw *rw, const struct iovec *iov,
 		       (unsigned)rw->flags);
 }
 
-/* The array itself may live in managed memory. */
-FM_SLOW ssize_t guarded(bool raw, int fd, const struct iovec *iov, int cnt, off_t off,
-			int flags, bool in,
+/* The array is read once; the kernel says what is wrong with the rest. */
+FM_SLOW ssize_t guarded(bool raw, int fd, const struct iovec *iov, int cnt,
+			off_t off, int flags, bool in,
 			ssize_t (*call)(const struct fm_rw *,
 					const struct iovec *, int, off_t))
 {
-	struct fm_bounce b;
 	struct fm_rw rw = {
-		.fd = fd, .raw = raw, .in = in, .off = off, .cnt = cnt, .flags = flags,
-		.call = call, .keeps = call == call_vmsplice,
+		.fd = fd, .raw = raw, .in = in, .off = off, .cnt = cnt,
+		.flags = flags, .call = call, .keeps = call == call_vmsplice,
 	};
+	struct fm_vec v;
 	ssize_t r;
 
-	rw.iov = fm_bounce(&b, iov, (size_t)cnt * sizeof(*iov), FM_COPY_IN);
+	r = fm_vec_read(&v, iov, (size_t)cnt);
+	if (r == -EFAULT)
+		return call(&rw, FM_NOWHERE, cnt, off);
+	if (r < 0)
+		return fm_result(r);
+	rw.iov = v.iov;
 	r = call == call_vmsplice ? fm_transfer(&rw) : fm_rw(&rw);
-	fm_bounce_end(&b, 0);
+	fm_vec_free(&v, (size_t)cnt);
 	return r;
 }
 
@@ -102,16 +107,18 @@ static bool odd(const struct iovec *iov, int cnt)
 	return cnt <= 0 || cnt > IOV_MAX || (uintptr_t)iov < 4096;
 }
 
-static bool plain(const struct iovec *iov, int cnt)
-{
-	return fm_idle() || odd(iov, cnt);
-}
-
 ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
 {
-	if (plain(iov, cnt))
-		return fm_told(FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt));
-	return guarded(raw, fd, iov, cnt, FM_HERE, 0, true, call_readv);
+	unsigned slot;
+	ssize_t r;
+
+	if (fm_idle() || odd(iov, cnt))
+		return FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
+	if (!fm_note_read(fd, &slot))
+		return guarded(raw, fd, iov, cnt, FM_HERE, 0, true, call_readv);
+	r = FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
+	fm_read_leave(slot);
+	return fm_told(r);
 }
 
 FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
@@ -121,9 +128,16 @@ FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
 
 ssize_t fm_do_writev(bool raw, int fd, const struct iovec *iov, int cnt)
 {
+	unsigned slot;
+	ssize_t r;
+
 	if (fm_idle() || odd(iov, cnt))
 		return FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
-	return guarded(raw, fd, iov, cnt, FM_HERE, 0, false, call_writev);
+	if (!fm_note_write(fd, &slot))
+		return guarded(raw, fd, iov, cnt, FM_HERE, 0, false, call_writev);
+	r = FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
+	fm_write_leave(slot);
+	return r;
 }
 
 FM_HOOK ssize_t writev(int fd, const struct iovec *iov, int cnt)
@@ -133,9 +147,16 @@ FM_HOOK ssize_t writev(int fd, const struct iovec *iov, int cnt)
 
 ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt, off_t off)
 {
-	if (plain(iov, cnt) || off < 0)
+	unsigned slot;
+	ssize_t r;
+
+	if (fm_idle() || odd(iov, cnt) || off < 0)
 		return FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
-	return guarded(raw, fd, iov, cnt, off, 0, true, call_preadv);
+	if (!fm_note_read(fd, &slot))
+		return guarded(raw, fd, iov, cnt, off, 0, true, call_preadv);
+	r = FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
+	fm_read_leave(slot);
+	return r;
 }
 
 FM_HOOK ssize_t preadv(int fd, const struct iovec *iov, int cnt, off_t off)
@@ -145,9 +166,16 @@ FM_HOOK ssize_t preadv(int fd, const struct iovec *iov, int cnt, off_t off)
 
 ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt, off_t off)
 {
+	unsigned slot;
+	ssize_t r;
+
 	if (fm_idle() || odd(iov, cnt) || off < 0)
 		return FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
-	return guarded(raw, fd, iov, cnt, off, 0, false, call_pwritev);
+	if (!fm_note_write(fd, &slot))
+		return guarded(raw, fd, iov, cnt, off, 0, false, call_pwritev);
+	r = FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
+	fm_write_leave(slot);
+	return r;
 }
 
 FM_HOOK ssize_t pwritev(int fd, const struct iovec *iov, int cnt, off_t off)
@@ -158,9 +186,16 @@ FM_HOOK ssize_t pwritev(int fd, const struct iovec *iov, int cnt, off_t off)
 /* Offset -1 means the descriptor's position. */
 ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt, off_t off, int flags)
 {
-	if (plain(iov, cnt) || off < -1)
+	unsigned slot;
+	ssize_t r;
+
+	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_preadv2(raw, fd, iov, cnt, off, flags);
-	return guarded(raw, fd, iov, cnt, off, flags, true, call_preadv2);
+	if (!fm_note_read(fd, &slot))
+		return guarded(raw, fd, iov, cnt, off, flags, true, call_preadv2);
+	r = pass_preadv2(raw, fd, iov, cnt, off, flags);
+	fm_read_leave(slot);
+	return r;
 }
 
 FM_HOOK ssize_t preadv2(int fd, const struct iovec *iov, int cnt, off_t off,
@@ -171,9 +206,16 @@ FM_HOOK ssize_t preadv2(int fd, const struct iovec *iov, int cnt, off_t off,
 
 ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt, off_t off, int flags)
 {
+	unsigned slot;
+	ssize_t r;
+
 	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_pwritev2(raw, fd, iov, cnt, off, flags);
-	return guarded(raw, fd, iov, cnt, off, flags, false, call_pwritev2);
+	if (!fm_note_write(fd, &slot))
+		return guarded(raw, fd, iov, cnt, off, flags, false, call_pwritev2);
+	r = pass_pwritev2(raw, fd, iov, cnt, off, flags);
+	fm_write_leave(slot);
+	return r;
 }
 
 FM_HOOK ssize_t pwritev2(int fd, const struct iovec *iov, int cnt, off_t off,
@@ -200,7 +242,7 @@ ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt, un
 	long fl;
 
 	fm_tell();
-	if (cnt > IOV_MAX || plain(iov, (int)cnt))
+	if (!fm_active() || cnt > IOV_MAX || odd(iov, (int)cnt))
 		return fm_told(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd, iov, cnt,
 				       flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
@@ -317,32 +359,60 @@ static ssize_t vm_run(struct vm_call *v)
 	}
 }
 
-static bool vm_plain(pid_t pid, const struct iovec *l, size_t ln,
-		     const struct iovec *r, size_t rn, unsigned long flags)
+static ssize_t vm_call(bool raw, pid_t pid, bool write, const struct iovec *l,
+		       unsigned long ln, const struct iovec *r,
+		       unsigned long rn, unsigned long flags)
 {
-	if (!fm_active() || flags || !l || !r || ln > IOV_MAX || rn > IOV_MAX)
-		return true;
-	if (fm_overlaps(l, ln * sizeof(*l)) || fm_overlaps(r, rn * sizeof(*r)))
-		return false;
-	return !fm_iov_touches(l, (int)ln) &&
-	       (pid != fm_sys_getpid() || !fm_iov_touches(r, (int)rn));
+	return write ? FM_PASS_VIA(raw, process_vm_writev,
+				   SYS_process_vm_writev, pid, l, ln, r, rn,
+				   flags) :
+		       FM_PASS_VIA(raw, process_vm_readv, SYS_process_vm_readv,
+				   pid, l, ln, r, rn, flags);
 }
 
-FM_SLOW ssize_t vm_guarded(bool raw, pid_t pid, const struct iovec *l, size_t ln,
-			   const struct iovec *r, size_t rn, bool write)
+static ssize_t vm_copied(bool raw, pid_t pid, bool write, const struct iovec *l,
+			 size_t ln, const struct iovec *r, size_t rn)
 {
-	struct vm_call v = { pid, raw, write, pid == fm_sys_getpid(),
-			     { l, ln, 0 }, { r, rn, 0 } };
+	const bool self = pid == fm_sys_getpid();
+	struct vm_call v = { pid, raw, write, self, { l, ln, 0 }, { r, rn, 0 } };
 
-	return vm_run(&v);
+	if (fm_iov_touches(l, (int)ln) || (self && fm_iov_touches(r, (int)rn)))
+		return vm_run(&v);
+	return vm_call(raw, pid, write, l, ln, r, rn, 0);
+}
+
+FM_SLOW ssize_t vm_guarded(bool raw, pid_t pid, bool write,
+			   const struct iovec *l, size_t ln,
+			   const struct iovec *r, size_t rn)
+{
+	struct fm_vec vl, vr;
+	ssize_t ret;
+	int el = fm_vec_read(&vl, l, ln), er = fm_vec_read(&vr, r, rn);
+
+	if (!el && !er)
+		ret = vm_copied(raw, pid, write, vl.iov, ln, vr.iov, rn);
+	else if (el == -ENOMEM || er == -ENOMEM)
+		ret = fm_result(-ENOMEM);
+	else
+		ret = vm_call(raw, pid, write, el ? FM_NOWHERE : vl.iov, ln,
+			      er ? FM_NOWHERE : vr.iov, rn, 0);
+	fm_vec_free(&vl, ln);
+	fm_vec_free(&vr, rn);
+	return ret;
+}
+
+static ssize_t vm_any(bool raw, pid_t pid, bool write, const struct iovec *l,
+		      unsigned long ln, const struct iovec *r,
+		      unsigned long rn, unsigned long flags)
+{
+	if (!fm_active() || flags || !l || !r || ln > IOV_MAX || rn > IOV_MAX)
+		return vm_call(raw, pid, write, l, ln, r, rn, flags);
+	return vm_guarded(raw, pid, write, l, ln, r, rn);
 }
 
 ssize_t fm_do_process_vm_readv(bool raw, pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags)
 {
-	if (vm_plain(pid, l, ln, r, rn, flags))
-		return FM_PASS_VIA(raw, process_vm_readv, SYS_process_vm_readv, pid, l,
-			       ln, r, rn, flags);
-	return vm_guarded(raw, pid, l, ln, r, rn, false);
+	return vm_any(raw, pid, false, l, ln, r, rn, flags);
 }
 
 FM_HOOK ssize_t process_vm_readv(pid_t pid, const struct iovec *l,
@@ -354,10 +424,7 @@ FM_HOOK ssize_t process_vm_readv(pid_t pid, const struct iovec *l,
 
 ssize_t fm_do_process_vm_writev(bool raw, pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags)
 {
-	if (vm_plain(pid, l, ln, r, rn, flags))
-		return FM_PASS_VIA(raw, process_vm_writev, SYS_process_vm_writev, pid,
-			       l, ln, r, rn, flags);
-	return vm_guarded(raw, pid, l, ln, r, rn, true);
+	return vm_any(raw, pid, true, l, ln, r, rn, flags);
 }
 
 FM_HOOK ssize_t process_vm_writev(pid_t pid, const struct iovec *l,

@@ -55,6 +55,8 @@ void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 	uint64_t old;
 	void *p;
 
+	if (flags & MAP_FIXED)
+		fm_user_unmapped();
 	if (!fm_on() || mmap_is_foreign(addr, len, flags))
 		return FM_PASS_VIA(raw, mmap, SYS_mmap, addr, len, prot, flags,
 				   fd, off);
@@ -83,6 +85,7 @@ FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 int fm_do_munmap(bool raw, void *addr, size_t len)
 {
 	fm_fork_unmaps(addr, len);
+	fm_user_unmapped();
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, munmap, SYS_munmap, addr, len);
 	return (int)fm_result(fm_munmap(addr, len));
@@ -136,6 +139,7 @@ FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
 		   int flags, void *new_addr)
 {
+	fm_user_unmapped();
 	/* old_len 0 duplicates the mapping at `old`. */
 	if (!managed(old, old_len ? old_len : 1) &&
 	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))
@@ -160,6 +164,7 @@ FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 
 int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
 {
+	fm_user_unmapped();
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len, prot);
 	return (int)fm_result(fm_mprotect(addr, len, prot));
@@ -211,7 +216,8 @@ int fm_do_mincore(bool raw, void *addr, size_t len, unsigned char *vec)
 		r = fm_mincore((char *)addr + done, n, piece);
 		if (r < 0)
 			return (int)fm_result(r);
-		memcpy(vec + done / 4096, piece, (n + 4095) / 4096);
+		if (!fm_user_write(vec + done / 4096, piece, (n + 4095) / 4096))
+			return (int)fm_result(-EFAULT);
 		done += n;
 	} while (done < len);
 	return 0;
@@ -369,10 +375,23 @@ static ssize_t advise_each(int pidfd, const struct iovec *iov, size_t n,
 
 ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov, size_t n, int advice, unsigned int flags)
 {
-	if (!any_managed(iov, n) || !pidfd_is_self(pidfd))
-		return FM_PASS_VIA(raw, process_madvise, SYS_process_madvise, pidfd,
-			       iov, n, advice, flags);
-	return advise_each(pidfd, iov, n, advice, flags);
+	struct fm_vec v;
+	ssize_t r;
+	int e;
+
+	if (!fm_active() || !n || n > IOV_MAX)
+		return FM_PASS_VIA(raw, process_madvise, SYS_process_madvise,
+				   pidfd, iov, n, advice, flags);
+	e = fm_vec_read(&v, iov, n);
+	if (e == -ENOMEM)
+		return fm_result(e);
+	if (!e && any_managed(v.iov, n) && pidfd_is_self(pidfd))
+		r = advise_each(pidfd, v.iov, n, advice, flags);
+	else
+		r = FM_PASS_VIA(raw, process_madvise, SYS_process_madvise,
+				pidfd, e ? FM_NOWHERE : v.iov, n, advice, flags);
+	fm_vec_free(&v, n);
+	return r;
 }
 
 FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,

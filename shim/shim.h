@@ -103,15 +103,6 @@ void *fm_next_late(const char *name);
 /* Our hook of what libc's own table of names says, or p itself. */
 void *fm_hook_of(void *p);
 
-/* Copies memory of ours that may not be there. Not by a load. */
-static inline bool fm_peek(void *to, const void *from, size_t n)
-{
-	struct iovec l = { to, n }, r = { (void *)(uintptr_t)from, n };
-
-	return fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&l, 1,
-		       (long)&r, 1, 0) == (long)n;
-}
-
 /* -errno convention to errno convention. */
 static inline long fm_result(long r)
 {
@@ -137,6 +128,7 @@ extern bool fm_keep_deepbind; /* FASTMAP_DEEPBIND=keep */
 extern FM_TLS unsigned fm_holds;
 
 #include "calls.h"
+#include "user.h"
 
 /* ---- signals (sig.c, sigmask.c, deliver.c) ----------------------------- */
 
@@ -162,6 +154,7 @@ struct fm_wait {
 	sigset_t mask;
 	bool was_blocked;
 };
+bool fm_mask_read(sigset_t *ret, const sigset_t *mask);
 bool fm_wait_enter(struct fm_wait *w, const sigset_t *mask);
 void fm_wait_leave(const struct fm_wait *w);
 

@@ -57,8 +57,12 @@ FM_HOOK void __longjmp_chk(struct __jmp_buf_tag env[1], int val)
 /* The program may have put SIGBUS into uc_sigmask (sigfillset). */
 static void enter(const ucontext_t *to)
 {
-	bool bus = to->uc_sigmask.__val[0] & FM_BUS_BIT;
+	sigset_t mask;
+	bool bus;
 
+	if (!fm_mask_read(&mask, &to->uc_sigmask))
+		return; /* libc's EFAULT */
+	bus = mask.__val[0] & FM_BUS_BIT;
 	if (bus)
 		((ucontext_t *)(uintptr_t)to)->uc_sigmask.__val[0] &=
 			~FM_BUS_BIT;

@@ -178,9 +178,11 @@ void fm_sig_boot(void)
  * program's may lie in managed memory, and only 8 bytes are the kernel's. */
 static bool strip(const sigset_t *set, sigset_t *ret)
 {
+	const unsigned long bits = set->__val[0];
+
 	sigemptyset(ret);
-	ret->__val[0] = set->__val[0] & ~FM_BUS_BIT;
-	return set->__val[0] & FM_BUS_BIT;
+	ret->__val[0] = bits & ~FM_BUS_BIT;
+	return bits & FM_BUS_BIT;
 }
 
 static bool new_view(int how, bool was, bool bus)
@@ -192,21 +194,31 @@ static bool new_view(int how, bool was, bool bus)
 	return bus;
 }
 
+static bool managed(const void *p)
+{
+	return p && fm_active() && fm_overlaps(p, 8);
+}
+
+/* The kernel fills `old` and judges the pointer; the program's may lie in managed memory,
+ * and then gets a copy. libc reads `set` itself. */
 static int change_mask(mask_fn next, int how, const sigset_t *set,
 		       sigset_t *old)
 {
 	const bool was = fm_view_blocked();
+	const bool copied = managed(old);
 	sigset_t in, out;
 	bool has_bus = false;
 	int r;
 
 	if (set)
 		has_bus = strip(set, &in);
-	r = next(how, set ? &in : NULL, old ? &out : NULL);
+	r = next(how, set ? &in : NULL, copied ? &out : old);
 	if (r)
 		return r;
-	if (old)
-		old->__val[0] = out.__val[0] | (was ? FM_BUS_BIT : 0);
+	if (old && was)
+		(copied ? &out : old)->__val[0] |= FM_BUS_BIT;
+	if (copied)
+		fm_user_write(old, &out, 8);
 	if (set)
 		fm_view_set(new_view(how, was, has_bus));
 	return 0;
@@ -279,26 +291,44 @@ FM_HOOK int siggetmask(void)
 
 FM_HOOK int sigpending(sigset_t *set)
 {
+	const bool copied = managed(set);
 	sigset_t out;
 
 	if (!next_sigpending || !fm_on())
 		return FM_PASS_SET(sigpending, SYS_rt_sigpending, set);
-	if (next_sigpending(&out))
+	if (next_sigpending(copied ? &out : set))
 		return -1;
 	if (fm_view_blocked() && something_held())
-		out.__val[0] |= FM_BUS_BIT;
-	set->__val[0] = out.__val[0];
+		(copied ? &out : set)->__val[0] |= FM_BUS_BIT;
+	if (copied && !fm_user_write(set, &out, 8))
+		return (int)fm_result(-EFAULT);
 	return 0;
 }
 
 /* ---- calls that wait under another mask -------------------------------- */
 
-/* False: the new mask released a SIGBUS, whose handler has run by now. The
+/* A mask is read before the kernel sees it. Nothing is asked of the kernel for that while
+ * nothing of ours is in use: a bad one faults then. */
+bool fm_mask_read(sigset_t *ret, const sigset_t *mask)
+{
+	if (fm_active() || fm_bus_taken())
+		return fm_user_read(ret, mask, 8);
+	if ((uintptr_t)mask < 4096)
+		return false;
+	ret->__val[0] = mask->__val[0];
+	return true;
+}
+
+/* False: the mask cannot be read, or released a SIGBUS, whose handler has run by now. The
  * call then ends with EINTR, as if it had arrived inside. */
 bool fm_wait_enter(struct fm_wait *w, const sigset_t *mask)
 {
 	w->was_blocked = fm_view_blocked();
-	if (!view_set(strip(mask, &w->mask)))
+	if (!fm_mask_read(&w->mask, mask)) {
+		errno = EFAULT;
+		return false;
+	}
+	if (!view_set(strip(&w->mask, &w->mask)))
 		return true;
 	view_set(w->was_blocked);
 	errno = EINTR;
@@ -363,6 +393,13 @@ int fm_bsd_sigpause(int mask)
  * is held back already, or hits a thread whose view is blocked meanwhile
  * (fm_bus_hold), is ours to pass on.
  */
+static int give(int r, siginfo_t *info, const siginfo_t *got)
+{
+	if (r > 0 && info && !fm_user_write(info, got, sizeof(*got)))
+		return (int)fm_result(-EFAULT);
+	return r;
+}
+
 static int wait_for_signal(const sigset_t *set, siginfo_t *info,
 			   const struct timespec *timeout)
 {
@@ -374,29 +411,27 @@ static int wait_for_signal(const sigset_t *set, siginfo_t *info,
 	if (!fm_on() || !next_sigtimedwait)
 		return FM_PASS_SET(sigtimedwait, SYS_rt_sigtimedwait, set, info,
 			       timeout);
+	/* Nothing is held back: SIGBUS is as it always was. */
+	if (!fm_bus_taken() && !fm_active())
+		return next_sigtimedwait(set, info, timeout);
 	/* Copies: the program's may lie in managed memory. */
-	if (timeout)
-		limit = *timeout;
-	if (!strip(set, &want)) {
+	if (!fm_user_read(&want, set, 8) ||
+	    (timeout && !fm_user_read(&limit, timeout, sizeof(limit))))
+		return (int)fm_result(-EFAULT);
+	if (!strip(&want, &want)) {
 		r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
-		if (r > 0 && info)
-			*info = got;
-		return r;
+		return give(r, info, &got);
 	}
 	sigaddset(&want, SIGBUS);
 	if (something_held() && take_held(&got)) {
 		if (got.si_code == SI_TKILL)
 			got.si_code = SI_USER; /* libc shows it so */
-		if (info)
-			*info = got;
-		return SIGBUS;
+		return give(SIGBUS, info, &got);
 	}
 	atomic_store(&process.waiter, fm_sys_gettid());
 	r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
 	atomic_store(&process.waiter, 0);
-	if (r > 0 && info)
-		*info = got;
-	return r;
+	return give(r, info, &got);
 }
 
 FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,

@@ -40,7 +40,7 @@ static bool is_timer_helper(const char *tid)
 	    nr != SYS_rt_sigtimedwait)
 		return false;
 	/* Its stack may be gone by now. */
-	return fm_peek(&set, (void *)(uintptr_t)at, sizeof(set)) &&
+	return fm_user_read(&set, (void *)(uintptr_t)at, sizeof(set)) &&
 	       set == 1ull << 31;
 }
 

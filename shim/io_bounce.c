@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* io_bounce.c - small objects and paths in managed memory are replaced by copies. */
+#include "guard.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* entry.S: returns how much is left where memory could not be used. */
+size_t fm_copy_try(void *to, const void *from, size_t n);
+
+void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
+{
+	b->user = (void *)(uintptr_t)user;
+	b->len = len;
+	b->mem = b->user;
+	if (!user || !len || !fm_overlaps(user, len) ||
+	    fm_usable(user, len, how & FM_COPY_OUT) < len)
+		return b->mem;
+	b->mem = len <= sizeof(b->small) ? b->small : fm_sys_anon(len);
+	if (!b->mem)
+		b->mem = b->user;
+	else if ((how & FM_COPY_IN) && fm_copy_try(b->mem, user, len)) {
+		fm_bounce_end(b, 0);
+		b->mem = b->user;
+	}
+	return b->mem;
+}
+
+void fm_bounce_end(struct fm_bounce *b, size_t len)
+{
+	if (b->mem == b->user)
+		return;
+	if (len)
+		fm_user_write(b->user, b->mem, fm_least(len, b->len));
+	if (b->mem != b->small)
+		fm_sys_munmap(b->mem, b->len);
+}
+
+const char *fm_path(const char *path, char *copy)
+{
+	size_t n = 0;
+
+	if (!fm_overlaps(path, 1))
+		return path;
+	while (n <= PATH_MAX) {
+		size_t step = 4096 - ((uintptr_t)(path + n) & 4095);
+
+		step = fm_least(step, PATH_MAX + 1 - n);
+		step = fm_usable(path + n, step, false);
+		if (!step)
+			return path; /* beyond the end of file: EFAULT */
+		for (; step; step--, n++)
+			if (!(copy[n] = path[n]))
+				return copy;
+	}
+	copy[n] = 0; /* too long, and so it stays: ENAMETOOLONG */
+	return copy;
+}

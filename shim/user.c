@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * user.c - memory of the program that may not be there.
+ *
+ * SIGSEGV is the program's, so that a load cannot be tried. The kernel is asked, by a
+ * call that reads eight bytes and then finds its other argument wrong: rt_sigprocmask,
+ * no dearer than getpid, an eighth of process_vm_readv. Only a thread that unmaps the
+ * page between this and the load could still make it fault. What ends in SIGBUS, as
+ * memory beyond the end of a file does, ends the copy (fm_copy_try, entry.S).
+ *
+ * Most of what calls are given lies on the stack of the thread, above the frame of
+ * the hook. Pages between two that were there are asked about once, until memory is
+ * unmapped or protected.
+ */
+#include "user.h"
+#include "shim.h"
+
+#include <string.h>
+
+/* io_guard.c: of managed memory, what could be used; brings it in. Not in the unit test of
+ * the shim, where an access does. */
+extern size_t fm_usable(const void *p, size_t len, bool in)
+	__attribute__((weak));
+/* entry.S: returns how much is left where memory could not be used. */
+size_t fm_copy_try(void *to, const void *from, size_t n);
+
+#define PAGE ((uintptr_t)4096)
+#define STACK_PAGES 16
+
+static _Atomic uint32_t unmapped;
+static _Atomic bool known; /* some thread has a window */
+static FM_TLS struct {
+	uintptr_t from, to; /* pages that are there */
+	uint32_t at;        /* unmapped, then */
+} window;
+
+void fm_user_unmapped(void)
+{
+	if (atomic_load_explicit(&known, memory_order_relaxed))
+		atomic_fetch_add(&unmapped, 1);
+}
+
+static bool page_is_there(uintptr_t page)
+{
+	return fm_sys4(SYS_rt_sigprocmask, -1, page, NULL, 8) != -EFAULT;
+}
+
+static bool pages_are_there(uintptr_t from, uintptr_t to)
+{
+	for (from &= ~(PAGE - 1); from < to; from += PAGE)
+		if (!page_is_there(from))
+			return false;
+	return true;
+}
+
+/* Widens the window, or moves it: coroutines have stacks of their own. */
+static void remember(uintptr_t from, uintptr_t to, uint32_t at)
+{
+	const bool joins = window.at == at && from <= window.to &&
+			   to >= window.from;
+
+	if (joins && window.from < from)
+		from = window.from;
+	if (joins && window.to > to)
+		to = window.to;
+	window.from = from;
+	window.to = to;
+	window.at = at;
+	atomic_store_explicit(&known, true, memory_order_relaxed);
+}
+
+/* Above this frame, on the stack that we run on? `sp` is a page that is there. */
+static bool on_stack(uintptr_t p, uintptr_t end)
+{
+	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	const uintptr_t low = sp & ~(PAGE - 1);
+	const uint32_t at = atomic_load(&unmapped);
+
+	if (p < sp || end - sp > STACK_PAGES * PAGE)
+		return false;
+	if (end <= low + PAGE)
+		return true;
+	if (window.at == at && sp >= window.from && end <= window.to)
+		return true;
+	if (!pages_are_there(low, end))
+		return false;
+	remember(low, (end + PAGE - 1) & ~(PAGE - 1), at);
+	return true;
+}
+
+static bool is_ours(const void *p, size_t n)
+{
+	return fm_active() && fm_overlaps(p, n);
+}
+
+/* Beside managed pages. */
+static bool others_are_there(uintptr_t from, uintptr_t to)
+{
+	for (from &= ~(PAGE - 1); from < to; from += PAGE)
+		if (!is_ours((void *)from, PAGE) && !page_is_there(from))
+			return false;
+	return true;
+}
+
+/* Every page of it can be read. A confined thread may not be allowed to ask. */
+static bool readable(const void *p, size_t n)
+{
+	const uintptr_t at = (uintptr_t)p;
+
+	if (at < PAGE || at + n < at)
+		return false;
+	if (is_ours(p, n))
+		return (!fm_usable || fm_usable(p, n, false) == n) &&
+		       others_are_there(at, at + n);
+	return on_stack(at, at + n) || fm_sys_confined() ||
+	       pages_are_there(at, at + n);
+}
+
+bool fm_user_read(void *to, const void *from, size_t n)
+{
+	return !n || (readable(from, n) && !fm_copy_try(to, from, n));
+}
+
+bool fm_user_reread(void *to, const void *from, size_t n)
+{
+	return !fm_copy_try(to, from, n);
+}
+
+bool fm_user_rewrite(void *to, const void *from, size_t n)
+{
+	return !fm_copy_try(to, from, n);
+}
+
+/* Whether a page can be stored to only a store tells: the kernel's. */
+static bool write_page(void *to, const void *from, size_t n)
+{
+	struct iovec l = { (void *)(uintptr_t)from, n }, r = { to, n };
+	long done;
+
+	if (is_ours(to, n))
+		return (!fm_usable || fm_usable(to, n, true) == n) &&
+		       !fm_copy_try(to, from, n);
+	done = fm_sys6(SYS_process_vm_writev, fm_sys_getpid(), (long)&l, 1,
+		       (long)&r, 1, 0);
+	if (done == -EPERM || done == -ENOSYS) /* a sandbox */
+		return readable(to, n) && !fm_copy_try(to, from, n);
+	return done == (long)n;
+}
+
+bool fm_user_write(void *to, const void *from, size_t n)
+{
+	for (size_t done = 0, step; done < n; done += step) {
+		step = PAGE - (((uintptr_t)to + done) & (PAGE - 1));
+		step = fm_least(step, n - done);
+		if (!write_page((char *)to + done, (const char *)from + done,
+				step))
+			return false;
+	}
+	return true;
+}
+
+ssize_t fm_user_strnlen(const char *s, size_t max)
+{
+	char piece[256];
+	size_t done = 0;
+
+	while (done < max) {
+		const char *end, *p = s + done;
+		size_t n = PAGE - ((uintptr_t)p & (PAGE - 1));
+
+		n = fm_least(fm_least(n, sizeof(piece)), max - done);
+		if (!fm_user_read(piece, p, n))
+			return -1;
+		end = memchr(piece, 0, n);
+		if (end)
+			return (ssize_t)(done + (size_t)(end - piece));
+		done += n;
+	}
+	return -1;
+}
+
+int fm_vec_read(struct fm_vec *v, const struct iovec *iov, size_t n)
+{
+	struct iovec *to = v->few;
+
+	v->many = NULL;
+	if (n > sizeof(v->few) / sizeof(*v->few))
+		to = v->many = fm_sys_anon(n * sizeof(*iov));
+	if (!to)
+		return -ENOMEM;
+	v->iov = to;
+	if (fm_user_read(to, iov, n * sizeof(*iov)))
+		return 0;
+	fm_vec_free(v, n);
+	return -EFAULT;
+}
+
+void fm_vec_free(struct fm_vec *v, size_t n)
+{
+	if (v->many)
+		fm_sys_munmap(v->many, n * sizeof(*v->iov));
+	v->many = NULL;
+}
