@@ -5,10 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "cmd.h"
+
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
 
 static int dial(const char *path)
 {
@@ -25,6 +33,9 @@ static int dial(const char *path)
 	strcpy(addr.sun_path, path);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		close(fd);
+		/* Refused is what connect(2) says of any other file. */
+		if (errno == ECONNREFUSED && !is_socket(path))
+			errno = ENOTSOCK;
 		return -1;
 	}
 	return fd;
