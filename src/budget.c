@@ -119,6 +119,13 @@ static uint64_t reserve(const struct fm_budget *b)
 			b->limit / MOST_RESERVE);
 }
 
+/* Others that take most of the memory may take the rest of it at once: then half of
+ * that lies where the kernel can take it, whatever it costs. */
+static uint32_t aside(const struct fm_budget *b, uint64_t all)
+{
+	return all < b->limit / 2 ? ASIDE : b->aside;
+}
+
 static uint64_t beyond(uint64_t left, uint64_t reserved)
 {
 	return left > reserved ? left - reserved : 0;
@@ -267,8 +274,8 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	free = reserve(b);
 	b->pause_ms = next_look(b, left, beyond(left, free));
 	/* Where lazy pages lie in it, a large reserve costs next to nothing. */
-	if (b->most_lazy && free < all / 100 * b->aside)
-		free = all / 100 * b->aside;
+	if (b->most_lazy && free < all / 100 * aside(b, all))
+		free = all / 100 * aside(b, all);
 	spare = beyond(left, free);
 	b->left = left;
 	b->at_ms = now_ms;

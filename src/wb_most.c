@@ -18,6 +18,8 @@
 #include "policy.h"
 
 #define ENOUGH 1024 /* pages written, before anything is concluded from them */
+#define CALM_MS 500 /* a program stores elsewhere for a while (a garbage collection) */
+#define TIGHT_MS 100
 
 static _Atomic uint64_t raised;  /* pages; 0: what the policy says */
 static _Atomic uint64_t allowed; /* by memory */
@@ -68,26 +70,40 @@ void fm_wb_allow(uint64_t bytes, bool now)
 		fm_wb_kick();
 }
 
-static void fall(uint64_t now)
+static void rise(void)
 {
-	now -= now / 4;
-	atomic_store(&raised, now > usual() ? now : 0);
+	atomic_store(&raised, 2 * fm_wb_most());
 }
 
+/* Not twice for one reason. */
+static void fall(uint64_t *since, uint64_t now_ms)
+{
+	uint64_t most = fm_wb_most();
+
+	most -= most / 4;
+	atomic_store(&raised, most > usual() ? most : 0);
+	*since = now_ms;
+}
+
+/* Stores come back late: that most of what was written is stored to again is true as
+ * soon as it is seen, that it is not, only later. */
 void fm_wb_conclude(void)
 {
-	uint64_t now = fm_wb_most(), n = atomic_load(&cleaned), back;
+	static uint64_t since, tight_since;
+	uint64_t n = atomic_load(&cleaned), back = atomic_load(&again);
+	uint64_t now = fm_now_ms();
 
-	if (atomic_exchange(&tight, false))
-		fall(now);
-	if (n < ENOUGH)
+	if (now - tight_since > TIGHT_MS && atomic_exchange(&tight, false))
+		fall(&tight_since, now);
+	if (n < ENOUGH || (back <= n / 2 && now - since < CALM_MS))
 		return;
-	atomic_store(&cleaned, 0);
-	back = atomic_exchange(&again, 0);
 	if (back > n / 2)
-		atomic_store(&raised, now + now / 2);
+		rise();
 	else if (back < n / 4)
-		fall(now);
+		fall(&since, now);
+	since = now;
+	atomic_store(&cleaned, 0);
+	atomic_store(&again, 0);
 }
 
 void fm_wb_most_reset(void)

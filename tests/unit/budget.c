@@ -304,6 +304,8 @@ static void lazy_pages_that_are_stored_to_give_way(void **state)
 	for (int k = 0; k < 20; k++)
 		fm_budget_stores(&b, stores += 400);
 	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 4000) > 650 * MIB);
+	/* Others have most of the memory. */
+	assert_true(fm_budget_room(&b, 100 * MIB, 300 * MIB, 4010) <= 200 * MIB);
 	for (int k = 0; k < 2000; k++)
 		fm_budget_stores(&b, stores);
 	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 8000) <= 500 * MIB);
