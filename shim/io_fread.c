@@ -126,7 +126,10 @@ static size_t items(void *buf, size_t size, size_t n, FILE *fp, bool lock)
 /* Nobody is concerned, or no system call will be made. */
 static bool passes(FILE *fp, size_t size, size_t n)
 {
-	return !fm_active() && (!fm_on() || size * n <= buffered(fp));
+	if (!fm_on())
+		return true;
+	return size * n <= buffered(fp) &&
+	       (!fm_active() || (!fm_stdio_locks(fp) && size * n < buffered(fp)));
 }
 
 FM_HOOK size_t fread(void *buf, size_t size, size_t n, FILE *fp)
@@ -182,13 +185,23 @@ FM_HOOK size_t __fread_unlocked_chk(void *buf, size_t room, size_t size,
 	fm_told(0);                                                        \
 	return r
 
+/* As libc's own getc does it, where that locks nothing. */
+static inline bool get_fast(FILE *fp)
+{
+	return !fm_stdio_locks(fp) && fp->_IO_read_ptr < fp->_IO_read_end;
+}
+
 FM_HOOK int fgetc(FILE *fp)
 {
+	if (get_fast(fp))
+		return (unsigned char)*fp->_IO_read_ptr++;
 	SEEN(int, !buffered(fp), true, EOF, FM_LATE(fgetc)(fp));
 }
 
 FM_HOOK int fgetc_unlocked(FILE *fp)
 {
+	if (get_fast(fp))
+		return (unsigned char)*fp->_IO_read_ptr++;
 	SEEN(int, !buffered(fp), false, EOF, FM_LATE(fgetc_unlocked)(fp));
 }
 

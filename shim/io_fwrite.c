@@ -95,7 +95,10 @@ static size_t put_any(FILE *fp, const void *buf, size_t n, bool lock)
 /* Nobody is concerned, or no system call will be made. */
 static bool passes(FILE *fp, size_t size, size_t n)
 {
-	return !fm_active() && (!fm_on() || fm_stdio_fits(fp, size * n));
+	if (!fm_on())
+		return true;
+	return fm_stdio_fits(fp, size * n) &&
+	       (!fm_active() || !fm_stdio_locks(fp));
 }
 
 static size_t put_piece(FILE *fp, void *buf, size_t n, bool lock)
@@ -169,13 +172,33 @@ FM_HOOK int puts(const char *s)
 	return r;
 }
 
+#define LINE_BUF 0x200 /* _IO_LINE_BUF, _IO_CURRENTLY_PUTTING: libio.h */
+#define PUTTING 0x800
+
+/* A line-buffered stream has room, and the line does not end. */
+static bool in_line(const FILE *fp, int ch)
+{
+	return (fp->_flags & (LINE_BUF | PUTTING)) == (LINE_BUF | PUTTING) &&
+	       ch != '\n' && fp->_IO_buf_end - fp->_IO_write_ptr > 1 &&
+	       !fm_stdio_locks(fp);
+}
+
+/* As libc's own putc does it, where that locks nothing. */
+static inline bool put_fast(int ch, FILE *fp)
+{
+	if (fm_stdio_locks(fp) || fp->_IO_write_ptr >= fp->_IO_write_end)
+		return false;
+	*fp->_IO_write_ptr++ = (char)ch;
+	return true;
+}
+
 /* A full (or line-buffered) stream goes the long way. */
 static int put_char(int ch, FILE *fp, bool lock, int (*call)(int, FILE *))
 {
 	struct fm_stdio s;
 	int r = EOF;
 
-	if (!fm_stdio_begin(&s, fp, 1, lock))
+	if (in_line(fp, ch) || !fm_stdio_begin(&s, fp, 1, lock))
 		return call(ch, fp);
 	if (!s.failed)
 		r = call(ch, fp);
@@ -190,6 +213,8 @@ static int call_overflow(int ch, FILE *fp)
 
 FM_HOOK int fputc(int ch, FILE *fp)
 {
+	if (put_fast(ch, fp))
+		return (unsigned char)ch;
 	if (!fm_active())
 		return FM_LATE(fputc)(ch, fp);
 	return put_char(ch, fp, true, FM_LATE(fputc));
@@ -197,6 +222,8 @@ FM_HOOK int fputc(int ch, FILE *fp)
 
 FM_HOOK int fputc_unlocked(int ch, FILE *fp)
 {
+	if (put_fast(ch, fp))
+		return (unsigned char)ch;
 	if (!fm_active())
 		return FM_LATE(fputc_unlocked)(ch, fp);
 	return put_char(ch, fp, false, FM_LATE(fputc_unlocked));
@@ -277,12 +304,99 @@ static int write_text(int fd, char *text, int n)
 	return n;
 }
 
+/* ---- formats that end in the stream's buffer ------------------------------------ */
+
+#define NUMBER 24
+#define SHORT_REAL 32
+#define LONG_REAL 400
+#define WIDTH_MOST 4096
+
+static const char *number(const char *f, size_t *ret)
+{
+	for (*ret = 0; *f >= '0' && *f <= '9' && *ret < WIDTH_MOST; f++)
+		*ret = *ret * 10 + (size_t)(*f - '0');
+	return f;
+}
+
+/* One conversion, behind the percent sign: adds how many bytes come of it at most,
+ * and takes its argument. Returns its last character; NULL: not known. */
+static const char *conversion(const char *f, va_list *ap, size_t *n)
+{
+	size_t width, digits = 0;
+	bool wide = false, exact;
+	const char *s;
+
+	while (*f == '-' || *f == '+' || *f == ' ' || *f == '#' || *f == '0')
+		f++;
+	f = number(f, &width);
+	exact = *f == '.';
+	if (exact)
+		f = number(f + 1, &digits);
+	for (; *f == 'l' || *f == 'z' || *f == 'h'; f++)
+		wide |= *f != 'h';
+	*n += width + digits;
+	switch (*f) {
+	case 'd': case 'i': case 'u': case 'x': case 'X': case 'o':
+		if (wide)
+			(void)va_arg(*ap, long);
+		else
+			(void)va_arg(*ap, int);
+		*n += NUMBER;
+		return f;
+	case 'p':
+		(void)va_arg(*ap, void *);
+		*n += NUMBER;
+		return f;
+	case 'g': case 'G': case 'e': case 'E': case 'f':
+		(void)va_arg(*ap, double);
+		*n += *f == 'f' ? LONG_REAL : SHORT_REAL;
+		return f;
+	case 'c':
+		(void)va_arg(*ap, int);
+		return wide ? NULL : f;
+	case 's': /* not more than so many may be there */
+		if (exact)
+			return NULL;
+		s = va_arg(*ap, const char *);
+		*n += s && !wide ? strlen(s) : NUMBER;
+		return wide ? NULL : f;
+	case '%':
+		return f;
+	}
+	return NULL;
+}
+
+static bool format_fits(const FILE *fp, const char *f, va_list ap)
+{
+	va_list copy;
+	size_t n = 0;
+
+	if (!fm_stdio_fits(fp, 1))
+		return false;
+	va_copy(copy, ap);
+	for (; *f; f++, n++) {
+		if (*f == '%')
+			f = conversion(f + 1, &copy, &n);
+		if (!f)
+			break;
+	}
+	va_end(copy);
+	return f && fm_stdio_fits(fp, n);
+}
+
+/* No system call will be made: nobody need know which file it is. */
+static bool stays(const FILE *fp, const char *fmt, va_list ap)
+{
+	return !fm_active() ||
+	       (!fm_stdio_locks(fp) && format_fits(fp, fmt, ap));
+}
+
 FM_HOOK int vfprintf(FILE *fp, const char *fmt, va_list ap)
 {
 	char *text;
 	int n;
 
-	if (!format_first(fp->_fileno))
+	if (stays(fp, fmt, ap) || !format_first(fp->_fileno))
 		return FM_LATE(vfprintf)(fp, fmt, ap);
 	n = vasprintf(&text, fmt, ap);
 	return put_text(fp, text, n);
@@ -293,7 +407,7 @@ FM_HOOK int __vfprintf_chk(FILE *fp, int flag, const char *fmt, va_list ap)
 	char *text;
 	int n;
 
-	if (!format_first(fp->_fileno))
+	if (stays(fp, fmt, ap) || !format_first(fp->_fileno))
 		return FM_LATE(__vfprintf_chk)(fp, flag, fmt, ap);
 	n = __vasprintf_chk(&text, flag, fmt, ap);
 	return put_text(fp, text, n);

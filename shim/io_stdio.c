@@ -69,14 +69,6 @@ static size_t pending(FILE *fp)
 	return (size_t)(fp->_IO_write_ptr - fp->_IO_write_base);
 }
 
-/* Can n more bytes be taken without a system call? Line-buffered and
- * unbuffered streams keep _IO_write_end at the base. */
-bool fm_stdio_fits(FILE *fp, size_t n)
-{
-	return fp->_IO_write_end > fp->_IO_write_ptr &&
-	       (size_t)(fp->_IO_write_end - fp->_IO_write_ptr) > n;
-}
-
 /*
  * Hold everything that writing out the buffer and n more bytes can reach.
  * libc starts at the position, or steps back over what it read ahead, at most

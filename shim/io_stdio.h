@@ -19,8 +19,20 @@ struct fm_stdio {
 	bool failed; /* write-back failed, errno is set: do not call */
 };
 
-/* Can n more bytes be taken without a system call? */
-bool fm_stdio_fits(FILE *fp, size_t n);
+/* Libc's own rule: not as long as the program has one thread. What is looked at then
+ * stays as it is until the call, which libc makes of a few instructions itself. */
+static inline bool fm_stdio_locks(const FILE *fp)
+{
+	return fp->_flags2 & 128 /* _IO_FLAGS2_NEED_LOCK, glibc 2.26 */;
+}
+
+/* Can n more bytes be taken without a system call? Line-buffered and
+ * unbuffered streams keep _IO_write_end at the base. */
+static inline bool fm_stdio_fits(const FILE *fp, size_t n)
+{
+	return fp->_IO_write_end > fp->_IO_write_ptr &&
+	       (size_t)(fp->_IO_write_end - fp->_IO_write_ptr) > n;
+}
 
 /* As byte count: the call writes the buffer out. */
 #define FM_STDIO_FLUSH ((size_t)-1)
