@@ -18,8 +18,9 @@
 #define FAIL_MS 50 /* long enough for a thread that is woken */
 #define ENTRIES 512
 
-/* By file and page: mappings move, and the page's state goes with them. Under the
- * space lock. */
+/* By file and page: mappings move, and the page's state goes with them. Taken out under
+ * the space lock. */
+static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct entry {
 	uint32_t id;
 	dev_t dev;
@@ -36,6 +37,7 @@ bool fm_failing(void)
 
 void fm_failing_reset(void)
 {
+	fm_lock_reset(&lock);
 	atomic_store(&count, 0);
 }
 
@@ -66,9 +68,14 @@ static void lift(const struct entry *e)
 
 static void lift_first(void)
 {
-	lift(&entries[first]);
+	struct entry e;
+
+	fm_lock(&lock);
+	e = entries[first];
 	first = (first + 1) % ENTRIES;
 	atomic_fetch_sub(&count, 1);
+	fm_unlock(&lock);
+	lift(&e);
 }
 
 static bool is_due(uint64_t now)
@@ -88,14 +95,18 @@ void fm_failing_tick(bool all)
 	fm_space_unlock(&mask);
 }
 
-static void note(struct fm_file *f, uint64_t fp)
+/* False: no room. */
+static bool note(struct fm_file *f, uint64_t fp)
 {
-	if (atomic_load(&count) == ENTRIES)
-		lift_first();
-	entries[(first + atomic_load(&count)) % ENTRIES] = (struct entry){
-		f->id, f->dev, f->ino, fp, fm_now_ms()
-	};
-	atomic_fetch_add(&count, 1);
+	bool room;
+
+	fm_lock(&lock);
+	room = atomic_load(&count) < ENTRIES;
+	if (room)
+		entries[(first + atomic_fetch_add(&count, 1)) % ENTRIES] =
+			(struct entry){ f->id, f->dev, f->ino, fp, fm_now_ms() };
+	fm_unlock(&lock);
+	return room;
 }
 
 /* What may be read there is not what was asked for: the store failed. */
@@ -124,8 +135,22 @@ static int poison(struct fm_file *f, struct fm_map *m, uint64_t i)
 	if (make_missing(m, i, p))
 		err = fm_uffd_poison(fm_map_addr(m, i), FM_PAGE);
 	fm_page_unlock(p);
+	while (!err && !note(f, m->pgoff + i))
+		lift_first();
+	return err;
+}
+
+int fm_fail_stuck(struct fm_map *m, uintptr_t a)
+{
+	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+	int err;
+
+	if (!is_missing(m, i) || atomic_load(&count) == ENTRIES)
+		return -EBUSY;
+	/* Who fills it meanwhile has won: EEXIST. */
+	err = fm_uffd_poison((void *)a, FM_PAGE);
 	if (!err)
-		note(f, m->pgoff + i);
+		note(m->file, m->pgoff + i);
 	return err;
 }
 

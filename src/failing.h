@@ -16,10 +16,15 @@
 #include <stdint.h>
 
 struct fm_file;
+struct fm_map;
 
 /* [plain] The access to the page at a of f, which waits, fails when it is woken. Unless
  * somebody has been luckier meanwhile. */
 void fm_fail_access(struct fm_file *f, uintptr_t a);
+
+/* The same for a page of m whose lock its handler has, which waits for what the access
+ * holds. 0, or -errno: it is not missing, or the kernel cannot. In an epoch. */
+int fm_fail_stuck(struct fm_map *m, uintptr_t a);
 
 /* Are there such pages? */
 bool fm_failing(void);

@@ -62,6 +62,11 @@ static FM_FAULT void mark_dirty(struct fm_file *f, uint64_t fp,
 	fm_wb_check();
 }
 
+FM_FAULT void fm_fault_mark_dirty(struct fm_map *m, uint64_t i)
+{
+	mark_dirty(m->file, m->pgoff + i, fm_file_page(m->file, m->pgoff + i));
+}
+
 /* The page is about to be the program's own copy: never evicted, not part of
  * the cache any more. */
 static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)

@@ -15,6 +15,8 @@ long fm_install(struct fm_map *m, uint64_t i, const void *src, uint64_t n,
 	       bool store);
 /* Page i of m, present and protected here, becomes writable. */
 int fm_make_writable(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+/* A store to page i is about to be let through. */
+void fm_fault_mark_dirty(struct fm_map *m, uint64_t i);
 /* Wait until the file is not being demoted. */
 void fm_wait_frozen(struct fm_file *f);
 

@@ -17,12 +17,13 @@
 #include "map.h"
 #include "mapops.h"
 #include "space.h"
+#include "stuck.h"
 #include "sys.h"
 #include "thread.h"
 #include "uffd.h"
 
 /* A handler waits for the device with its fault; this many may. */
-#define HANDLERS 16
+#define HANDLERS FM_HANDLERS
 
 /* A fault wakes every thread that waits for one, and all but one find nothing:
  * with 16 that cost more CPU than the fault. So few watch, the others rest until
@@ -79,15 +80,17 @@ static void hand_over(uintptr_t addr)
 	fm_file_put(f);
 }
 
-static void handle(const struct uffd_msg *msg, uint64_t protects)
+static void handle(const struct uffd_msg *msg, uint64_t protects, unsigned me)
 {
 	uintptr_t addr = msg->arg.pagefault.address & ~FM_PAGE_MASK;
 	uint64_t flags = msg->arg.pagefault.flags;
 	bool write = flags & (UFFD_PAGEFAULT_FLAG_WRITE |
 			      UFFD_PAGEFAULT_FLAG_WP);
 
+	fm_stuck_begin(me, addr, msg->arg.pagefault.feat.ptid);
 	if (fm_fault_message((void *)addr, write, protects) == FM_FAULT_BUS)
 		hand_over(addr);
+	fm_stuck_end(me);
 	/* Somebody may have been quicker, then nothing has woken him. */
 	fm_uffd_wake((void *)addr, FM_PAGE);
 }
@@ -141,7 +144,8 @@ static void unwatch(void)
 static void wait_message(struct pollfd *p)
 {
 	const struct timespec rest = { 0, 5000000 };
-	int n = fm_thread_poll(p, 1, fm_failing() ? FAILING_MS : STOLEN_MS);
+	const bool soon = fm_failing() || fm_stuck_lately();
+	int n = fm_thread_poll(p, 1, soon ? FAILING_MS : STOLEN_MS);
 
 	if (n < 0 && n != -EINTR)
 		fm_sys_sleep(&rest);
@@ -149,6 +153,7 @@ static void wait_message(struct pollfd *p)
 
 static void *handler(void *arg)
 {
+	const unsigned me = (unsigned)(uintptr_t)arg;
 	struct pollfd pfd[2] = { { .events = POLLIN } };
 	struct uffd_msg msg;
 
@@ -163,10 +168,11 @@ static void *handler(void *arg)
 		if (n == (long)sizeof(msg)) {
 			unwatch();
 			if (msg.event == UFFD_EVENT_PAGEFAULT)
-				handle(&msg, protects);
+				handle(&msg, protects, me);
 			watch();
 		} else if (n == -EAGAIN) {
 			wait_message(pfd);
+			fm_stuck_look();
 		} else if (n != -EINTR && !fm_lost_uffd(pfd[0].fd)) {
 			give_up();
 		}
@@ -179,7 +185,7 @@ int fm_handlers_start(void)
 {
 	atomic_store(&watchers, 0);
 	for (int i = 0; i < HANDLERS; i++) {
-		int err = fm_thread_create(handler, NULL);
+		int err = fm_thread_create(handler, (void *)(uintptr_t)i);
 
 		if (err)
 			return i ? 0 : err;

@@ -10,6 +10,7 @@
 #include "ring.h"
 #include "shared_blocks.h"
 #include "shut.h"
+#include "stuck.h"
 
 #define ALLOC_PAGES 256 /* allocate holes by the MiB */
 
@@ -174,9 +175,11 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 	io.off = off;
 	io.len = end - off;
 	io.unshare = atomic_load(&f->unshare) > FM_UNSHARE_MAYBE;
+	fm_stuck_allocates();
 	do
 		err = fm_io_once(&io);
 	while (err == -EINTR); /* of whoever does it: the store must wait */
+	fm_stuck_allocated();
 	if (io.unshare && (err == -EOPNOTSUPP || err == -EINVAL)) {
 		atomic_store(&f->unshare, FM_UNSHARE_NEVER);
 		return allocate(f, fp, n);

@@ -126,7 +126,8 @@ int fm_uffd_open(bool signal, struct fm_uffd_caps *c)
 	fd = open_raw(want_kernel, c);
 	if (fd < 0)
 		return fd;
-	api.features = need | (have & FM_UFFD_FEATURE_MOVE);
+	api.features = need | (have & FM_UFFD_FEATURE_MOVE) |
+		       (signal ? 0 : have & UFFD_FEATURE_THREAD_ID);
 	err = fm_sys_ioctl(fd, UFFDIO_API, &api);
 	if (err) {
 		fm_sys_close(fd);
