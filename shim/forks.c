@@ -77,8 +77,10 @@ FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	if (flags & CLONE_VM)
 		atomic_store(&fm_threads, true);
 	/* As vfork: it may execute what reads our files. */
-	if ((flags & CLONE_VM) && !(flags & CLONE_THREAD))
+	if ((flags & CLONE_VM) && !(flags & CLONE_THREAD)) {
 		fm_flush_if_me();
+		fm_memory_shared();
+	}
 	if (!copies((unsigned)flags) || !fn || !stack)
 		return FM_LATE(clone)(fn, stack, flags, arg, parent, tls,
 				      child);
@@ -111,7 +113,12 @@ bool fm_syscall_forks(long nr, long a, long b)
 	switch (nr) {
 	case SYS_fork:
 		return true;
+	case SYS_vfork:
+		fm_vfork_comes();
+		return false;
 	case SYS_clone:
+		if ((a & CLONE_VM) && !(a & CLONE_THREAD))
+			fm_memory_shared();
 		return copies((unsigned long)a) && !b;
 	default:
 		return clone3_copies(a);

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -48,18 +47,6 @@ FM_ALIAS(waitpid) pid_t __waitpid(pid_t pid, int *status, int flags);
 /* clang-format on */
 
 #define ORDINARY (WNOHANG | WUNTRACED | WCONTINUED)
-
-static bool gets_orphans(void)
-{
-	int yes = 0;
-
-	if (!fm_on())
-		return false;
-	if (fm_sys_getpid() == 1)
-		return true;
-	fm_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &yes);
-	return yes;
-}
 
 /* Do the numbers in /proc mean what they mean to us? */
 static bool has_proc(void)
@@ -141,7 +128,7 @@ static int waitid_any(siginfo_t *info, int flags)
 
 static bool filters(bool any, int flags)
 {
-	return any && !(flags & ~ORDINARY) && gets_orphans();
+	return any && !(flags & ~ORDINARY) && fm_gets_orphans();
 }
 
 static pid_t call_wait(int *status)

@@ -26,28 +26,72 @@ FM_NEXT(vfork)
 FM_NEXT(prctl)
 
 extern void fm_change_fork_child(void) __attribute__((weak));
+extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 */
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
 
-/* Holds the pid of the process whose memory this is. The kernel wipes the
- * page in every child that gets a copy of the memory. */
-static int *home;
+/*
+ * Of the process whose memory this is. The kernel wipes the page in every child that
+ * gets a copy of the memory. Nobody asks the kernel who we are, as long as nobody else can
+ * run in our memory: a program that has confined itself may not ask.
+ */
+static struct home {
+	_Atomic int lives;
+	_Atomic int pid; /* 0: not asked yet */
+} *home;
+static FM_TLS bool vforks;    /* this thread has called vfork, and may be the child */
+static _Atomic bool shared;   /* there is, or was, a process by clone(CLONE_VM) */
+
+int fm_my_pid(void)
+{
+	if (!home || !atomic_load(&home->lives))
+		return fm_sys_getpid();
+	if (!atomic_load(&home->pid))
+		atomic_store(&home->pid, fm_sys_getpid());
+	return atomic_load(&home->pid);
+}
+
+void fm_vfork_comes(void)
+{
+	if (!fm_on())
+		return;
+	fm_my_pid();
+	vforks = true;
+}
+
+void fm_memory_shared(void)
+{
+	if (!fm_on())
+		return;
+	fm_my_pid();
+	atomic_store(&shared, true);
+}
 
 enum fm_whoami fm_whoami(void)
 {
-	int pid;
-
 	if (!home)
 		return FM_ME;
-	pid = fm_sys_getpid();
-	if (*home == pid)
+	if (!atomic_load(&home->lives))
+		return FM_RAW_FORK_CHILD;
+	if (!vforks && !atomic_load(&shared))
 		return FM_ME;
-	return *home ? FM_VFORK_CHILD : FM_RAW_FORK_CHILD;
+	if (atomic_load(&home->pid) != fm_sys_getpid())
+		return FM_VFORK_CHILD;
+	vforks = false;
+	return FM_ME;
 }
 
 void fm_flush_if_me(void)
 {
 	if (fm_on() && fm_whoami() == FM_ME)
 		fm_engine_flush_for_others();
+}
+
+/* Orphans become our children. */
+static _Atomic bool reaper;
+
+bool fm_gets_orphans(void)
+{
+	return fm_on() && (atomic_load(&reaper) || fm_my_pid() == 1);
 }
 
 /* ---- fork ------------------------------------------------------------- */
@@ -81,8 +125,12 @@ void fm_fork_done_child(void)
 {
 	if (!fm_on())
 		return;
-	if (home)
-		*home = fm_sys_getpid();
+	if (home) {
+		atomic_store(&home->pid, 0);
+		atomic_store(&home->lives, 1);
+	}
+	vforks = false;
+	atomic_store(&reaper, false); /* is not inherited */
 	fm_mask_fork_child();
 	if (fm_change_fork_child)
 		fm_change_fork_child();
@@ -139,6 +187,7 @@ __attribute__((used, visibility("hidden"))) void *fm_before_vfork(void);
 void *fm_before_vfork(void)
 {
 	fm_flush_if_me();
+	fm_vfork_comes();
 	return (void *)FM_LATE(vfork);
 }
 
@@ -210,11 +259,17 @@ long fm_confined(long r)
 
 int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 {
+	int r;
+
 	if (option == PR_SET_MEMORY_MERGE && fm_on() && !a[1] && !a[2] && !a[3])
 		return (int)fm_result(fm_memory_merge(a[0]));
-	if (option != PR_SET_SECCOMP)
-		return FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1],
-				   a[2], a[3]);
+	if (option != PR_SET_SECCOMP) {
+		r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1],
+				a[2], a[3]);
+		if (option == PR_SET_CHILD_SUBREAPER && !r)
+			atomic_store(&reaper, a[0]);
+		return r;
+	}
 	fm_confine((void *)a[1]);
 	return (int)fm_confined(FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0],
 					    a[1], a[2], a[3]));
@@ -234,11 +289,19 @@ FM_HOOK int prctl(int option, ...)
 
 void fm_proc_boot(void)
 {
+	int yes = 0;
+
+	/* Made by constructors older than ours. */
+	if (!&__libc_single_threaded || !__libc_single_threaded)
+		atomic_store(&fm_threads, true);
 	home = fm_sys_anon(4096);
 	if (home) {
 		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);
-		*home = fm_sys_getpid();
+		atomic_store(&home->pid, fm_sys_getpid());
+		atomic_store(&home->lives, 1);
 	}
+	fm_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &yes);
+	atomic_store(&reaper, yes); /* is kept over exec */
 	register_ours();
 	/* Older than every handler of the program and not bound to our
 	 * library: runs last, after all destructors. */

@@ -189,6 +189,12 @@ void fm_bus_hold(const siginfo_t *info);
  * no atfork handlers ran in it. */
 enum fm_whoami { FM_ME, FM_VFORK_CHILD, FM_RAW_FORK_CHILD };
 enum fm_whoami fm_whoami(void);
+/* Somebody is about to run in our memory: until this thread is back, or for good. */
+void fm_vfork_comes(void);
+void fm_memory_shared(void);
+/* The pid of the process whose memory this is, asked once. */
+int fm_my_pid(void);
+bool fm_gets_orphans(void);
 /* The program is about to confine itself to some system calls; and this is what came
  * of it, handed on. */
 void fm_confine(const void *filter);

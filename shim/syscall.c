@@ -52,7 +52,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_setregid] = 1,  [SYS_setresuid] = 1, [SYS_setresgid] = 1,
 	[SYS_setgroups] = 1, [SYS_capset] = 1,
 	/* Only when fm_syscall_forks says so: */
-	[SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
+	[SYS_vfork] = 2,    [SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
 };
 
 FM_TLS unsigned fm_holds;

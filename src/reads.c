@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "engine.h"
 #include "fork.h"
 #include "sys.h"
 #include "types.h"
@@ -55,6 +56,11 @@ static unsigned enter(struct slot *slots, int fd)
 	uint64_t me;
 	unsigned i;
 
+	/* No other thread has a call in flight, nor finds ours; and nothing is asked of the
+	 * kernel: a child that has confined itself may write, and no more. */
+	if (!fm_active() && !atomic_load_explicit(&fm_threads,
+						   memory_order_relaxed))
+		return FM_WRITE_OTHER;
 	if (!tid)
 		tid = (uint32_t)fm_sys_gettid();
 	me = (uint64_t)tid << 32 | (uint32_t)(fd + 1);
@@ -85,7 +91,7 @@ unsigned fm_write_enter(int fd)
 	unsigned slot = enter(writes, fd);
 	struct stat st;
 
-	if (slot < FM_READS_FULL)
+	if (slot != FM_READS_FULL)
 		return slot;
 	/* Pipes and sockets may block many for long. */
 	if (fm_sys_look(fd, &st) || !S_ISREG(st.st_mode))
