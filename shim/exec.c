@@ -79,12 +79,21 @@ static int run(enum how how, int fd, const struct fm_args *a, int flags)
 	__builtin_unreachable();
 }
 
+/* Many try one directory after the other. */
+static bool may_work(enum how how, const char *path)
+{
+	return how != EXECVE ||
+	       !fm_sys4(SYS_faccessat, AT_FDCWD, path, X_OK, 0);
+}
+
 /* Nobody shares with us what our own program becomes. */
-static void hand_down(void)
+static void hand_down(enum how how, const char *path)
 {
 	switch (fm_whoami()) {
 	case FM_ME:
 		fm_files_inherited(FM_HEIR_FORKED, 0);
+		if (fm_active() && may_work(how, path))
+			fm_engine_before_exec();
 		break;
 	case FM_VFORK_CHILD:
 		fm_files_inherited(FM_HEIR_VFORKED, 0);
@@ -105,7 +114,7 @@ static int exec_common(enum how how, int fd, struct fm_args a, int flags)
 	if (r < 0)
 		return (int)fm_result(r);
 	fm_flush_if_me();
-	hand_down();
+	hand_down(how, a.path);
 	in = enter_signals(true);
 	r = run(how, fd, &a, flags);
 	leave_signals(&in);

@@ -17,6 +17,7 @@
 #include "bounce.h"
 #include "cache.h"
 #include "chunk.h"
+#include "ending.h"
 #include "engine.h"
 #include "epoch.h"
 #include "file.h"
@@ -405,10 +406,10 @@ void fm_stays(struct fm_file *f, const char *why, int err)
 		       "%d: it stays with fastmap", f->path, why, -err);
 }
 
-/* Not where memory is so short that it is handed over for that. */
+/* Not where memory is so short that it is handed over for that, nor at the end. */
 static void bring(struct fm_file *f, struct fm_handed *h, int err)
 {
-	if (err || f->null_store || fm_room_short())
+	if (err || f->null_store || fm_room_short() || atomic_load(&fm_is_ending))
 		fm_handed_forget(h);
 	else
 		fm_handed_bring(h);

@@ -16,6 +16,7 @@
 #include "control.h"
 #include "demand.h"
 #include "engine.h"
+#include "ending.h"
 #include "engine_priv.h"
 #include "epoch.h"
 #include "evictor.h"
@@ -375,4 +376,15 @@ void fm_engine_exit(void)
 	    (state == RUNNING || !is_child))
 		fm_stats_write();
 	fm_control_remove();
+	if (state == RUNNING && fm_sys_getpid() == owner)
+		fm_ending(false);
+}
+
+/* The guardian writes the statistics of who has executed something. */
+void fm_engine_before_exec(void)
+{
+	if (fm_settings()->stats || fm_settings()->socket)
+		return;
+	if (state == RUNNING && fm_sys_getpid() == owner)
+		fm_ending(true);
 }

@@ -58,6 +58,9 @@ void fm_engine_flush_for_fork(void);
 /* [plain] Normal end of the process: flush, write statistics. The fault path
  * stays alive, other destructors may still touch mapped memory. Idempotent. */
 void fm_engine_exit(void);
+/* [any] Another program takes the place of this one, which has flushed: the kernel serves
+ * what is mapped, if that fails. */
+void fm_engine_before_exec(void);
 
 /* ---- the address space ------------------------------------------------ */
 

@@ -209,6 +209,7 @@ static void guardian_main(void *arg)
 	if (pidfd >= 0) {
 		executed = watch(pidfd);
 		fm_guardian_flush(&files);
+		fm_rings_release_dead(fm_file_top());
 		fm_control_remove();
 		fm_stats_write_dead(g.owner, executed);
 	}
@@ -358,6 +359,28 @@ int fm_guardian_start(void)
 		       err == -EAGAIN ? " (raise ulimit -u)" : "");
 	}
 	return err;
+}
+
+void fm_guardian_end(void)
+{
+	const struct timespec limit = { 1, 0 };
+	int pid = fm_guardian_pid(), pidfd;
+	struct pollfd p = { .events = POLLIN };
+
+	if (!pid || fm_sys_getpid() != g.owner)
+		return;
+	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return;
+	p.fd = pidfd;
+	if (fm_guardian_pid() == pid && /* nobody else's number by now */
+	    !fm_sys4(SYS_pidfd_send_signal, pidfd, 9 /* SIGKILL */, NULL, 0))
+		fm_sys5(SYS_ppoll, &p, 1, &limit, NULL, 8);
+	fm_sys_close(pidfd);
+	if (g.child)
+		fm_sys4(SYS_wait4, g.child, NULL, WNOHANG | 0x80000000 /* __WCLONE */,
+			NULL);
+	g.child = 0;
 }
 
 void fm_guardian_reset(void)

@@ -24,6 +24,9 @@ struct fm_file;
 int fm_guardian_start(void);
 /* Its process id, 0 when there is none (any more). [fault] */
 int fm_guardian_pid(void);
+/* It is not needed any more: it has gone, and with it its share of the memory, when this
+ * returns. Under the space lock. */
+void fm_guardian_end(void);
 /* Child of fork: the guardian is the parent's. */
 void fm_guardian_reset(void);
 

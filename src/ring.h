@@ -83,6 +83,10 @@ long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
 		uint64_t off);
 /* The guardian starts: which number the home ring has in its table. */
 int fm_home_guarded(void);
+/* [plain] No ring has a file any more, of those with ids below `top`: it is closed when
+ * this returns, unless something reads it. */
+void fm_rings_release(uint32_t top);
+void fm_rings_release_dead(uint32_t top); /* the same, in the guardian */
 /* [plain] Hold a reference on fd for the life of this memory. */
 void fm_rings_keep(int fd);
 /* A plain descriptor of that slot in the caller's table (Linux 6.8). */

@@ -107,16 +107,43 @@ int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered)
 	return 0;
 }
 
-static void clear_slots(int ring_fd, uint32_t first)
+#define SLOTS 128 /* at a time */
+
+static void clear_slots(int ring_fd, uint32_t first, uint32_t n)
 {
-	int none[2] = { -1, -1 };
+	int none[SLOTS];
 	struct io_uring_files_update up = {
 		.offset = first,
 		.fds = (uintptr_t)none,
 	};
 
-	fm_sys4(SYS_io_uring_register, ring_fd, IORING_REGISTER_FILES_UPDATE,
-		&up, 2);
+	memset(none, 0xff, sizeof(none));
+	for (; n; n -= (uint32_t)fm_least(n, SLOTS), up.offset += SLOTS)
+		fm_sys4(SYS_io_uring_register, ring_fd,
+			IORING_REGISTER_FILES_UPDATE, &up, fm_least(n, SLOTS));
+}
+
+static void release(uint32_t top, int home)
+{
+	uint32_t n = atomic_load(&fm_ring_top);
+
+	if (!fm_home.on || !top)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		if (fm_ring_pool[i].uring && fm_ring_pool[i].gen)
+			clear_slots(fm_ring_pool[i].ring.ring_fd, 0, top * 2);
+	clear_slots(home, 0, top * 2);
+}
+
+void fm_rings_release(uint32_t top)
+{
+	release(top, fm_home.ring.ring_fd);
+}
+
+/* Rings made since it started it does not have: they go with the memory. */
+void fm_rings_release_dead(uint32_t top)
+{
+	release(top, fm_home.guard_fd);
 }
 
 void fm_ring_close(struct fm_file *f)
@@ -132,9 +159,9 @@ void fm_ring_close(struct fm_file *f)
 
 		if (r->uring && r->gen && (r->gen[f->id] ||
 					   r->gen_buf[f->id]))
-			clear_slots(r->ring.ring_fd, f->id * 2);
+			clear_slots(r->ring.ring_fd, f->id * 2, 2);
 	}
-	clear_slots(fm_home.ring.ring_fd, f->id * 2);
+	clear_slots(fm_home.ring.ring_fd, f->id * 2, 2);
 }
 
 #define INSTALL_OP 54 /* IORING_OP_FIXED_FD_INSTALL, Linux 6.8 */

@@ -244,6 +244,10 @@ void fm_engine_flush_for_fork(void)
 {
 }
 
+void fm_engine_before_exec(void)
+{
+}
+
 void fm_engine_exit(void)
 {
 	fm_engine_flush_all();
