@@ -9,7 +9,7 @@ static struct io_uring ring;
 static ssize_t transfer(int fd, void *b, size_t len, off_t off, bool write)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-	struct io_uring_cqe *cqe;
+	struct io_uring_cqe *cqe = NULL;
 	int r;
 
 	if (write)
