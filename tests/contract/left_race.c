@@ -2,7 +2,8 @@
 /* U12: a thread that maps windows too short for the engine, over and over, while
  * another maps all of the file, stores to it and unmaps it: a window shows every
  * store made before it is looked at, whenever it was mapped. */
-/* env: FASTMAP_MIN_SIZE=1M FASTMAP_WARM=engine */
+/* env: FASTMAP_MIN_SIZE=1M */
+/* env: FASTMAP_WARM=engine */
 #include "race.h"
 
 #define PAGES 512ul
