@@ -31,6 +31,7 @@ int fm_do_close(bool raw, int fd)
 	if (ours(fd))
 		return (int)fm_result(-EBADF);
 	fm_tell();
+	fm_blind_closed();
 	return FM_PASS_VIA(raw, close, SYS_close, fd);
 }
 
@@ -60,6 +61,7 @@ static int do_dup2(int from, int to)
 	if (r)
 		return (int)fm_result(r);
 	fm_tell();
+	fm_blind_closed();
 	return FM_PASS(dup2, SYS_dup2, from, to);
 }
 
@@ -80,6 +82,7 @@ FM_HOOK int dup3(int from, int to, int flags)
 	if (r)
 		return (int)fm_result(r);
 	fm_tell();
+	fm_blind_closed();
 	return FM_PASS(dup3, SYS_dup3, from, to, flags);
 }
 
@@ -110,8 +113,10 @@ static int close_around(unsigned int first, unsigned int last, int flags)
 
 int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int flags)
 {
-	if (!(flags & CLOSE_RANGE_CLOEXEC))
+	if (!(flags & CLOSE_RANGE_CLOEXEC)) {
 		fm_tell();
+		fm_blind_closed();
+	}
 	/* Setting close-on-exec on ours changes nothing, and a bad range or
 	 * flag is for the kernel to refuse. */
 	if (!fm_on() || first > last || (flags & CLOSE_RANGE_CLOEXEC) ||
@@ -131,6 +136,7 @@ FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
 FM_HOOK void closefrom(int low)
 {
 	fm_tell();
+	fm_blind_closed();
 	if (!fm_on() || fm_fd_next(0) < 0) {
 		FM_LATE(closefrom)(low);
 		return;

@@ -143,6 +143,7 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 
 FM_HOOK FILE *freopen(const char *path, const char *mode, FILE *fp)
 {
+	fm_blind_closed();
 	if (fm_active())
 		return freopen_slow(path, mode, fp);
 	return FM_LATE(freopen)(path, mode, fp);

@@ -259,6 +259,7 @@ FM_HOOK int fclose(FILE *fp)
 	int e = errno;
 
 	fm_tell();
+	fm_blind_closed();
 	if (FM_LATE(fclose)(fp) < 0)
 		return EOF;
 	if (r < 0)

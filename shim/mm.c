@@ -84,11 +84,19 @@ FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 
 int fm_do_munmap(bool raw, void *addr, size_t len)
 {
+	uint64_t blind[FM_BLIND];
+	bool any = fm_blind_in(addr, len, blind);
+	int r;
+
 	fm_fork_unmaps(addr, len);
 	fm_user_unmapped();
-	if (!managed(addr, len))
-		return FM_PASS_VIA(raw, munmap, SYS_munmap, addr, len);
-	return (int)fm_result(fm_munmap(addr, len));
+	if (managed(addr, len))
+		r = (int)fm_result(fm_munmap(addr, len));
+	else
+		r = FM_PASS_VIA(raw, munmap, SYS_munmap, addr, len);
+	if (any && !r)
+		fm_blind_forget(blind);
+	return r;
 }
 
 FM_HOOK int munmap(void *addr, size_t len)
@@ -140,6 +148,7 @@ void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
 		   int flags, void *new_addr)
 {
 	fm_user_unmapped();
+	fm_blind_moves(old, old_len ? old_len : 1);
 	/* old_len 0 duplicates the mapping at `old`. */
 	if (!managed(old, old_len ? old_len : 1) &&
 	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "blind.h"
 #include "cache.h"
 #include "engine.h"
 #include "file.h"
@@ -190,6 +191,7 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 	if (!f) {
 		fm_left_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);
+		fm_blind_note(fd, l);
 		return p;
 	}
 	fm_file_put(f);
@@ -198,7 +200,7 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 }
 
 /* Is there a chance, before anything is looked up? */
-static bool worth_fstat(size_t len, int flags, int fd)
+static bool worth_look(size_t len, int flags, int fd)
 {
 	size_t most = atomic_load(&any) ? FM_SMALL_WINDOW : 0;
 
@@ -214,8 +216,12 @@ void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 	struct stat st;
 	void *p;
 
-	if (!worth_fstat(len, flags, fd) || fm_sys_fstat(fd, &st) ||
-	    !S_ISREG(st.st_mode))
+	if (!worth_look(len, flags, fd))
+		return NULL;
+	p = fm_blind_mmap(addr, len, prot, flags, fd, off);
+	if (p)
+		return p;
+	if (fm_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return NULL;
 	f = fm_file_find(st.st_dev, st.st_ino);
 	if (!f)

@@ -82,6 +82,15 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t off);
 
+/* [any] Short mappings are noted until they are unmapped (blind.h): those in the range,
+ * before, and forgotten after. And a descriptor is closed, or becomes another file. */
+#define FM_BLIND 16
+bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND]);
+void fm_blind_forget(const uint64_t what[FM_BLIND]);
+/* What is in the range, or a part, is about to be elsewhere (mremap). */
+void fm_blind_moves(const void *addr, size_t len);
+void fm_blind_closed(void);
+
 static inline bool fm_is_err(const void *p)
 {
 	return (uintptr_t)p >= (uintptr_t)-4095;

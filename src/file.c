@@ -28,6 +28,7 @@ static _Atomic(struct fm_file *) table[FM_MAX_FILES];
 static _Atomic uint32_t table_top;
 static struct fm_file *_Atomic hash[HASH];
 static uint32_t next_gen = 1;
+static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
 
 FM_FAULT struct fm_file *fm_file_at(uint32_t id)
@@ -38,6 +39,11 @@ FM_FAULT struct fm_file *fm_file_at(uint32_t id)
 FM_FAULT uint32_t fm_file_top(void)
 {
 	return atomic_load(&table_top);
+}
+
+bool fm_files_any(void)
+{
+	return atomic_load(&published) != 0;
 }
 
 static unsigned bucket(dev_t dev, ino_t ino)
@@ -358,6 +364,7 @@ static void publish(struct fm_file *f)
 {
 	unsigned b = bucket(f->dev, f->ino);
 
+	atomic_fetch_add(&published, 1);
 	f->hash_next = atomic_load(&hash[b]);
 	atomic_store(&hash[b], f);
 	atomic_store(&table[f->id], f);
@@ -403,6 +410,7 @@ static void unpublish(struct fm_file *f)
 {
 	unname(f);
 	atomic_store(&table[f->id], NULL);
+	atomic_fetch_sub(&published, 1);
 }
 
 /* Without a descriptor of ours the inode may have gone, and its number be another
@@ -553,6 +561,7 @@ void fm_files_reset(void)
 	}
 	for (int i = 0; i < HASH; i++)
 		atomic_store(&hash[i], NULL);
+	atomic_store(&published, 0);
 	atomic_store(&table_top, 0);
 }
 

@@ -25,6 +25,8 @@ struct fm_file *fm_file_find(dev_t dev, ino_t ino);
 /* [plain] The same for who has it open: not one that had the inode number before.
  * locked: under the space lock. */
 struct fm_file *fm_file_find_fd(const struct stat *st, int fd, bool locked);
+/* [any] Is any file ours, or was, with somebody who remembers it? */
+bool fm_files_any(void);
 void fm_file_get(struct fm_file *f);
 /* fm_file_put for callers that hold the space lock. */
 void fm_file_put_locked(struct fm_file *f);

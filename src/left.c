@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine.h"
 #include "lock.h"
 #include "log.h"
 #include "policy.h"
@@ -179,5 +180,6 @@ void fm_left_reset(void)
 	atomic_store(&any, false);
 	atomic_store(&longest, 0);
 	no_room = 0;
+	fm_blind_closed(); /* what was seen has another number, or none */
 	memset(table, 0, sizeof(table));
 }

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "blind.h"
 #include "sys.h"
 #include "text.h"
 
 #define SLOTS 65536
 #define PROBES 16
+#define ANY ((dev_t)-1) /* device: seen in the maps, which do not say */
 
 static struct entry {
 	dev_t dev;
@@ -35,7 +37,7 @@ static unsigned slot_of(const struct stat *st)
 
 static bool is(const struct entry *e, const struct stat *st)
 {
-	return e->ino == st->st_ino && e->dev == st->st_dev;
+	return e->ino == st->st_ino && (e->dev == st->st_dev || e->dev == ANY);
 }
 
 void fm_residue_add(const struct stat *st)
@@ -58,17 +60,46 @@ void fm_residue_add(const struct stat *st)
  * The device there is not that of stat on btrfs and overlayfs, so the inode
  * alone decides: a file taken for another stays the kernel's, no more.
  */
-static bool line_names(const char *line, const struct stat *st)
+static ino_t line_inode(const char *line)
 {
 	const char *p = line;
 
 	for (int field = 0; field < 4; field++) {
 		p = strchr(p, ' ');
 		if (!p)
-			return false;
+			return 0;
 		p++;
 	}
-	return strtoul(p, NULL, 10) == st->st_ino;
+	return strtoul(p, NULL, 10);
+}
+
+static bool add_line(const char *line, void *arg)
+{
+	struct stat st = { .st_dev = ANY, .st_ino = line_inode(line) };
+
+	(void)arg;
+	if (st.st_ino)
+		fm_residue_add(&st);
+	return false;
+}
+
+/* What was mapped without a look at the file: files of all that is mapped now. */
+static void add_blind(void)
+{
+	static char buf[16384];
+	uint64_t what[FM_BLIND];
+	int fd;
+
+	if (!fm_blind_look(what))
+		return;
+	fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
+	if (fd < 0) {
+		overflowed = true;
+		return;
+	}
+	fm_read_lines(fd, buf, sizeof(buf), add_line, NULL);
+	fm_sys_close(fd);
+	fm_blind_forget(what);
 }
 
 /* Still where it was? A program that maps a file piece by piece asks often. */
@@ -89,7 +120,7 @@ static bool look_at_line(const char *line, void *arg)
 {
 	struct look_up *l = arg;
 
-	if (line_names(line, l->st))
+	if (line_inode(line) == l->st->st_ino)
 		l->at = strtoul(line, NULL, 16);
 	return l->at;
 }
@@ -114,6 +145,7 @@ bool fm_residue_has(const struct stat *st)
 {
 	uintptr_t nowhere = 0;
 
+	add_blind();
 	for (unsigned k = 0; k < PROBES; k++) {
 		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
 

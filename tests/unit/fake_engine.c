@@ -140,6 +140,23 @@ void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 	return NULL;
 }
 
+bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND])
+{
+	return false;
+}
+
+void fm_blind_forget(const uint64_t what[FM_BLIND])
+{
+}
+
+void fm_blind_moves(const void *addr, size_t len)
+{
+}
+
+void fm_blind_closed(void)
+{
+}
+
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
