@@ -17,6 +17,7 @@
 #include "bounce.h"
 #include "cache.h"
 #include "chunk.h"
+#include "drop.h"
 #include "ending.h"
 #include "engine.h"
 #include "epoch.h"
@@ -107,176 +108,10 @@ struct fm_kmap fm_kmap_of(struct fm_map *m)
 	return k;
 }
 
-#define UNBACKED 64
-
-struct copy_out {
-	char *base;
-	uint64_t unbacked[UNBACKED]; /* pages, ascending */
-	unsigned n;
-	int err;
-};
-
-static bool close_own(struct fm_map *m, uint64_t i)
-{
-	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-	uint8_t mode;
-	bool ok;
-
-	fm_page_lock(p);
-	mode = fm_mode(m, i);
-	ok = fm_pin_shut(m, i) &&
-	     !fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
-	if (!ok)
-		fm_mode_set(m, i, mode);
-	fm_page_unlock(p);
-	return ok;
-}
-
-/* A store that says EFAULT where the page cannot be had. MADV_POPULATE_WRITE tries for ever
- * then, before Linux 6.9. */
-static bool can_store(char *to)
-{
-	return !fm_sys2(SYS_clock_gettime, CLOCK_MONOTONIC, to);
-}
-
-/* Who cuts a file takes private copies with it. */
-static bool is_beyond(struct fm_map *m, uint64_t i)
-{
-	return (m->pgoff + i) << FM_PAGE_SHIFT >=
-	       (uint64_t)fm_file_size_now(m->file);
-}
-
-/* The kernel reads the file's page before it copies it. If it cannot (and
- * would signal it to us, who have no use for it), the program's bytes go to
- * a page without a file. False: it is gone, or there is an error. */
-static bool make_room(struct copy_out *c, struct fm_map *m, uint64_t i)
-{
-	char *to = c->base + (i << FM_PAGE_SHIFT);
-	void *p;
-
-	if (can_store(to))
-		return true;
-	if (is_beyond(m, i))
-		return false;
-	p = (void *)(intptr_t)-EIO;
-	if (c->n < UNBACKED)
-		p = fm_sys_mmap(to, FM_PAGE, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	if (fm_is_err(p))
-		c->err = (int)(intptr_t)p;
-	else
-		c->unbacked[c->n++] = i;
-	return !c->err;
-}
-
-/* Not by loads and stores: another process may cut the file meanwhile, and what is
- * beyond its end signals. */
-static bool copy_page(char *to, char *from)
-{
-	struct iovec dst = { to, FM_PAGE }, src = { from, FM_PAGE };
-	long n = fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&dst, 1,
-			 (long)&src, 1, 0);
-
-	if (n == -EPERM || n == -ENOSYS) { /* a sandbox */
-		memcpy(to, from, FM_PAGE);
-		n = FM_PAGE;
-	}
-	return n == FM_PAGE;
-}
-
-/* The program's own pages of a private mapping, into the kernel's. Stores
- * are held up by write protection and the freeze meanwhile. */
-static void copy_own(struct fm_map *m, uint64_t i, void *arg)
-{
-	const struct timespec ms = { 0, 1000000 };
-	struct copy_out *c = arg;
-
-	if (!(fm_mode(m, i) & PM_OWN) || c->err || !make_room(c, m, i))
-		return;
-	/* In a child of fork nobody else is here, and nothing is registered. */
-	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
-	     tries++) {
-		if (tries == PATIENCE)
-			c->err = -EBUSY;
-		fm_sys_sleep(&ms);
-	}
-	if (!c->err && !copy_page(c->base + (i << FM_PAGE_SHIFT),
-				  fm_map_addr(m, i)) && !is_beyond(m, i))
-		c->err = -EFAULT;
-}
-
-#define TRIES 20
-
-/* Where memory is short the target may have been unmapped already; what is to come
- * there is still where it was. */
-static int move_pages(const struct copy_out *c, char *to, uint64_t first,
-		      uint64_t end)
-{
-	const struct timespec rest = { 0, 5000000 };
-	size_t at = first << FM_PAGE_SHIFT, len = (end - first) << FM_PAGE_SHIFT;
-	long err = len ? -ENOMEM : 0;
-
-	for (int tries = 0; err == -ENOMEM && tries < TRIES; tries++) {
-		if (tries)
-			fm_sys_sleep(&rest);
-		err = fm_sys5(SYS_mremap, c->base + at, len, len,
-			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
-	}
-	return fm_is_err((void *)err) ? (int)err : 0;
-}
-
-/* In one step, or in one for each vma: several do not move by one call, and
- * it would have unmapped the target before it says so. */
-static int move_over(const struct copy_out *c, char *to, uint64_t end)
-{
-	uint64_t at = 0;
-	int err = 0;
-
-	for (unsigned k = 0; k < c->n && !err; k++) {
-		err = move_pages(c, to, at, c->unbacked[k]);
-		at = c->unbacked[k] + 1;
-		if (!err)
-			err = move_pages(c, to, at - 1, at);
-	}
-	return err ? err : move_pages(c, to, at, end);
-}
-
-static int lay_private(struct fm_file *f, struct fm_map *m)
-{
-	struct fm_kmap k = fm_kmap_of(m);
-	void *target = k.addr, *p;
-	struct copy_out c = { .n = 0 };
-	int err, prot = k.prot;
-
-	p = fm_sys_far(k.len, PROT_NONE);
-	if (fm_is_err(p))
-		return (int)(intptr_t)p;
-	c.base = k.addr = p;
-	k.prot = PROT_READ | PROT_WRITE;
-	err = fm_kernel_map(f, &k, 1);
-	if (!err) {
-		/* Readable for the copy. Who may store still may: write protection
-		 * holds him up, where a denial would reach him as SIGSEGV. */
-		if (!(prot & PROT_READ))
-			fm_sys_mprotect(target, k.len, prot | PROT_READ);
-		fm_sys_madvise(p, k.len, MADV_RANDOM); /* for these pages */
-		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
-		fm_sys_mprotect(p, k.len, prot);
-		err = c.err ? c.err : move_over(&c, target, fm_map_pages(m));
-	}
-	if (err) {
-		fm_sys_mprotect(target, k.len, prot);
-		fm_sys_munmap(c.base, k.len);
-	} else {
-		fm_sys_madvise(target, k.len, MADV_NORMAL);
-	}
-	return err;
-}
-
 int fm_demote_lay(struct fm_file *f, struct fm_map *m)
 {
 	struct fm_kmap k = fm_kmap_of(m);
-	int err = m->shared ? fm_kernel_map(f, &k, 1) : lay_private(f, m);
+	int err = m->shared ? fm_kernel_map(f, &k, 1) : fm_lay_private(f, m);
 
 	if (!err)
 		fm_map_tell(m, NULL);
@@ -340,23 +175,73 @@ static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 	return err;
 }
 
-/* Those with pages of their own need more, and fail sooner. */
-static void private_first(struct fm_list *l)
-{
-	for (size_t k = 0, to = 0; k < l->n; k++)
-		if (!l->v[k]->shared) {
-			struct fm_map *m = l->v[k];
+/* ---- several mappings --------------------------------------------------- */
 
-			l->v[k] = l->v[to];
-			l->v[to++] = m;
+/*
+ * They are laid one after the other, and stores through one that has been laid would not
+ * be seen in pages of ours that are still there in another. So all leave before: who
+ * looks waits for the end of the freeze. Where a system call uses a page it stays, for
+ * the kernel cannot wait; its mapping is laid before the others.
+ */
+struct leaving {
+	struct fm_drop drop;
+	bool used;
+};
+
+static void leave(struct fm_map *m, uint64_t i, void *arg)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	struct leaving *l = arg;
+
+	if (!fm_page_trylock(p)) {
+		fm_drop_now(&l->drop);
+		fm_page_lock(p);
+	}
+	if (fm_mode_resident(fm_mode(m, i)) && !(fm_page_state(p) & FP_DIRTY)) {
+		if (!fm_pinned(fm_map_addr(m, i), FM_PAGE)) {
+			fm_drop_page(&l->drop, m, i);
+			return; /* unlocked with it */
 		}
+		l->used = true;
+	}
+	fm_page_unlock(p);
+}
+
+static bool is_used(struct fm_map *m)
+{
+	struct leaving l = { .used = false };
+
+	fm_map_each(m, 0, fm_map_pages(m), leave, &l);
+	fm_drop_now(&l.drop);
+	return l.used;
+}
+
+static void to_front(struct fm_list *l, size_t k, size_t to)
+{
+	struct fm_map *m = l->v[k];
+
+	l->v[k] = l->v[to];
+	l->v[to] = m;
+}
+
+/* Private ones first: with pages of their own they need more, and fail sooner. */
+static void in_order(struct fm_list *l)
+{
+	size_t to = 0;
+
+	for (size_t k = 0; k < l->n; k++)
+		if (!l->v[k]->shared)
+			to_front(l, k, to++);
+	for (size_t k = to; k < l->n && l->n - to > 1; k++)
+		if (is_used(l->v[k]))
+			to_front(l, k, to++);
 }
 
 static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
 {
 	int err = 0;
 
-	private_first(l);
+	in_order(l);
 	for (size_t k = 0; k < l->n && !err; k++) {
 		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
 			    NULL);

@@ -100,6 +100,8 @@ struct fm_kmap {
 };
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
+/* lay_private.c: the same for a private mapping and the pages that are the program's own. */
+int fm_lay_private(struct fm_file *f, struct fm_map *m);
 
 /* Before the shared mappings of f are laid one by one, and after it: what
  * the program has as one mapping is one. */
