@@ -6,8 +6,9 @@
 #include "shim.h"
 
 #include <mqueue.h>
-#include <stdlib.h>
 #include <time.h>
+
+#include "alloc.h"
 
 FM_NEXT(timer_create)
 FM_NEXT(mq_notify)
@@ -24,7 +25,7 @@ static void run(union sigval arg)
 	uint64_t bit = FM_BUS_BIT, old = 0;
 
 	if (n.once)
-		free(mine);
+		fm_free(mine);
 	fm_sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, &old, 8);
 	if (old & FM_BUS_BIT)
 		fm_view_set(true);
@@ -40,7 +41,7 @@ static struct notify *wrap(const struct sigevent *ev, struct sigevent *ret,
 
 	if (!fm_on() || !ev || ev->sigev_notify != SIGEV_THREAD)
 		return NULL;
-	n = malloc(sizeof(*n));
+	n = fm_alloc(sizeof(*n));
 	if (!n)
 		return NULL;
 	*n = (struct notify){ ev->sigev_notify_function, ev->sigev_value,
@@ -58,7 +59,7 @@ FM_HOOK int timer_create(clockid_t clock, struct sigevent *ev, timer_t *ret_id)
 	int r = FM_LATE(timer_create)(clock, n ? &mine : ev, ret_id);
 
 	if (r)
-		free(n);
+		fm_free(n);
 	return r;
 }
 
@@ -69,6 +70,6 @@ FM_HOOK int mq_notify(mqd_t mq, const struct sigevent *ev)
 	int r = FM_LATE(mq_notify)(mq, n ? &mine : ev);
 
 	if (r)
-		free(n);
+		fm_free(n);
 	return r;
 }

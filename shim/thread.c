@@ -8,8 +8,9 @@
 #include "shim.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <threads.h>
+
+#include "alloc.h"
 
 FM_NEXT(pthread_create)
 FM_NEXT(thrd_create)
@@ -38,9 +39,11 @@ static bool initial_view(const pthread_attr_t *attr)
 	return fm_view_blocked();
 }
 
+/* Not of malloc: who frees there has an arena of glibc's from then on, with free memory
+ * of its own, where a thread that only sleeps would have none. */
 static struct start *start_new(bool view_blocked, void *arg)
 {
-	struct start *s = malloc(sizeof(*s));
+	struct start *s = fm_alloc(sizeof(*s));
 
 	if (s)
 		*s = (struct start){ .arg = arg,
@@ -55,7 +58,7 @@ static struct start begin(void *arg)
 	uint64_t bit = FM_BUS_BIT;
 	struct start s = *(struct start *)arg;
 
-	free(arg);
+	fm_free(arg);
 	fm_sys4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, 8);
 	fm_view_set(s.view_blocked);
 	return s;
@@ -125,7 +128,7 @@ FM_HOOK int pthread_create(pthread_t *ret_id, const pthread_attr_t *attr,
 	s->posix = fn;
 	r = create(ret_id, attr, run_posix, s);
 	if (r)
-		free(s);
+		fm_free(s);
 	return r;
 }
 
@@ -147,6 +150,6 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 	s->c11 = fn;
 	r = next_thrd_create(ret_id, run_c11, s);
 	if (r != thrd_success)
-		free(s);
+		fm_free(s);
 	return r;
 }

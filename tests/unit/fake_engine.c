@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "alloc.h"
 #include "lock.h"
 #include "log.h"
 #include "policy.h"
@@ -411,4 +412,14 @@ void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
 
 void fm_bounce_end(struct fm_bounce *b, size_t len)
 {
+}
+
+void *fm_alloc(size_t size)
+{
+	return calloc(1, size);
+}
+
+void fm_free(void *p)
+{
+	free(p);
 }
