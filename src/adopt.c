@@ -287,12 +287,9 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	q->left = FM_WHY_SHARED;
 	if (fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
-	/* Signal delivery with io_uring survives without one when the program
-	 * closes our descriptors (lost.h); nothing is dirty in a file that is
-	 * only read. Statistics shall be written at any end. */
-	if (!err && (write || !fm_rings_uring() || fm_settings()->stats ||
-		     fm_settings()->socket ||
-		     fm_delivery() == FM_DELIVERY_THREAD) &&
+	/* It also holds our descriptors, without which missing pages are zeros when the
+	 * program has closed them by a raw system call: files that are only read, too. */
+	if (!err &&
 	    !fm_guardian_start())
 		fm_guardian_add(f);
 	if (!err) {
