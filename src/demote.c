@@ -197,7 +197,7 @@ static void leave(struct fm_map *m, uint64_t i, void *arg)
 		fm_drop_now(&l->drop);
 		fm_page_lock(p);
 	}
-	if (fm_mode_resident(fm_mode(m, i)) && !(fm_page_state(p) & FP_DIRTY)) {
+	if ((fm_mode(m, i) & PM_PRESENT) && !(fm_page_state(p) & FP_DIRTY)) {
 		if (!fm_pinned(fm_map_addr(m, i), FM_PAGE)) {
 			fm_drop_page(&l->drop, m, i);
 			return; /* unlocked with it */
@@ -228,11 +228,13 @@ static void to_front(struct fm_list *l, size_t k, size_t to)
 static void in_order(struct fm_list *l)
 {
 	size_t to = 0;
+	bool several;
 
 	for (size_t k = 0; k < l->n; k++)
 		if (!l->v[k]->shared)
 			to_front(l, k, to++);
-	for (size_t k = to; k < l->n && l->n - to > 1; k++)
+	several = l->n - to > 1;
+	for (size_t k = to; several && k < l->n; k++)
 		if (is_used(l->v[k]))
 			to_front(l, k, to++);
 }
