@@ -48,21 +48,22 @@ FM_HOOK int io_queue_init(int events, context *ret)
 }
 
 /* A buffer in managed memory is used later. What cannot be read says EFAULT. */
-static void give_up_buffer(struct iocb *const *at)
+static bool give_up_buffer(struct iocb *const *at)
 {
 	struct iocb *cb, c;
 
 	if (!fm_user_read(&cb, at, sizeof(cb)) || !fm_user_read(&c, cb, sizeof(c)))
-		return;
+		return false;
 	if ((c.aio_lio_opcode == IOCB_CMD_PREAD || c.aio_lio_opcode == IOCB_CMD_PWRITE) &&
 	    fm_overlaps((void *)(uintptr_t)c.aio_buf, c.aio_nbytes))
 		fm_demote_range((void *)(uintptr_t)c.aio_buf, c.aio_nbytes, "aio");
+	return true;
 }
 
 FM_HOOK int io_submit(context ctx, long n, struct iocb **v)
 {
-	for (long i = 0; fm_active() && i < n; i++)
-		give_up_buffer(v + i);
+	for (long i = 0; fm_active() && i < n && give_up_buffer(v + i); i++)
+		;
 	return (int)fm_sys3(SYS_io_submit, ctx, n, v);
 }
 
@@ -79,8 +80,7 @@ static void *next_of(const char *name)
 
 		if (!lib)
 			continue;
-		p = dlsym(lib, name);
-		dlclose(lib);
+		p = dlsym(lib, name); /* the library stays: p is kept */
 	}
 	return p;
 }

@@ -218,6 +218,8 @@ static int deduplicated(int fd, void *arg)
 	fm_bounce_end(&b, 0);
 	size += head.dest_count * sizeof(struct file_dedupe_range_info);
 	mem = fm_bounce(&b, arg, size, FM_COPY_IN | FM_COPY_OUT);
+	if (mem != arg) /* another thread may have made it larger */
+		memcpy(mem, &head, sizeof(head));
 	r = mem == arg ? fm_pass_ioctl(fd, FIDEDUPERANGE, arg) :
 			 fm_ioctl_clone(fd, FIDEDUPERANGE, mem);
 	fm_bounce_end(&b, r >= 0 ? size : 0);

@@ -140,6 +140,8 @@ static bool write_page(void *to, const void *from, size_t n)
 	if (is_ours(to, n))
 		return (!fm_usable || fm_usable(to, n, true) == n) &&
 		       !fm_copy_try(to, from, n);
+	if (fm_sys_confined() || on_stack((uintptr_t)to, (uintptr_t)to + n))
+		return !fm_copy_try(to, from, n);
 	done = fm_sys6(SYS_process_vm_writev, fm_my_pid(), (long)&l, 1,
 		       (long)&r, 1, 0);
 	if (done == -EPERM || done == -ENOSYS) /* a sandbox */

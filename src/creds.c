@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "guardian.h"
 #include "lock.h"
 #include "log.h"
 #include "sys.h"
@@ -96,6 +97,7 @@ void fm_creds_changed(void)
 	uint64_t mask;
 	int left;
 
+	fm_guardian_left_behind();
 	fm_block_signals(&mask);
 	fm_lock(&orders);
 	fm_lock(&lock);

@@ -89,7 +89,10 @@ void fm_failing_tick(bool all)
 
 	if (!fm_failing())
 		return;
-	fm_space_lock(&mask);
+	if (all)
+		fm_space_lock(&mask);
+	else if (!fm_space_trylock(&mask))
+		return; /* who asks has a fault to serve */
 	while (all ? fm_failing() : is_due(fm_now_ms()))
 		lift_first();
 	fm_space_unlock(&mask);

@@ -31,6 +31,7 @@ enum { STARTING, READY, FAILED };
 static struct {
 	_Atomic uint32_t tid;   /* the kernel clears it when it ends */
 	_Atomic uint32_t state; /* futex */
+	_Atomic bool other_user; /* the program is another user by now */
 	int owner;              /* the program */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
 	int sock[2];            /* descriptors of files, without io_uring */
@@ -210,8 +211,10 @@ static void guardian_main(void *arg)
 		executed = watch(pidfd);
 		fm_guardian_flush(&files);
 		fm_rings_release_dead(fm_file_top());
-		fm_control_remove();
-		fm_stats_write_dead(g.owner, executed);
+		if (!atomic_load(&g.other_user)) { /* not with his rights */
+			fm_control_remove();
+			fm_stats_write_dead(g.owner, executed);
+		}
 	}
 	fm_sys1(SYS_exit_group, 0);
 }
@@ -328,6 +331,7 @@ static int start(void)
 	close_ends();
 	memset(file_fd, 0xff, sizeof(file_fd));
 	g.owner = fm_sys_getpid();
+	atomic_store(&g.other_user, false);
 	g.kept[FM_GUARD_UFFD] = fm_uffd_fd();
 	g.kept[FM_GUARD_HOME] = fm_home_guarded();
 	err = open_ends();
@@ -359,6 +363,11 @@ int fm_guardian_start(void)
 		       err == -EAGAIN ? " (raise ulimit -u)" : "");
 	}
 	return err;
+}
+
+void fm_guardian_left_behind(void)
+{
+	atomic_store(&g.other_user, true);
 }
 
 void fm_guardian_end(void)

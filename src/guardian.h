@@ -27,6 +27,8 @@ int fm_guardian_pid(void);
 /* It is not needed any more: it has gone, and with it its share of the memory, when this
  * returns. Under the space lock. */
 void fm_guardian_end(void);
+/* The program has changed its user, and the guardian has not: it opens nothing by name. */
+void fm_guardian_left_behind(void);
 /* Child of fork: the guardian is the parent's. */
 void fm_guardian_reset(void);
 

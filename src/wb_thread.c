@@ -129,6 +129,7 @@ static void flush_down(const struct fm_policy *p)
 		for (uint32_t k = 0; k < top; k++)
 			pages += write_file_some(k, FM_WB_BACKGROUND, 2048);
 		fm_wb_conclude();
+		fm_demote_pending();
 		idle = pages ? 0 : idle + 1;
 	}
 	if (idle) { /* errors or contention: not in a tight loop */
