@@ -53,7 +53,6 @@ FM_FAULT uint64_t fm_wb_most(void)
 	uint64_t most = atomic_load_explicit(&allowed, memory_order_relaxed);
 	uint64_t base = usual();
 
-	most = fm_least(most, fm_cache_limit() / 8 * 7);
 	up = up < most ? up : most;
 	return up > base ? up : base;
 }
