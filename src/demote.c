@@ -389,7 +389,7 @@ int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg
 	return first;
 }
 
-static bool only_shared(struct fm_file *f, uint64_t arg)
+bool fm_only_shared(struct fm_file *f, uint64_t arg)
 {
 	struct fm_map *m = atomic_load(&f->maps);
 
@@ -418,7 +418,7 @@ static void demote_shared(const char *why)
 		       "the control group)");
 	told = true;
 	fm_space_lock(&old);
-	fm_demote_where(only_shared, 0, why);
+	fm_demote_where(fm_only_shared, 0, why);
 	fm_space_unlock(&old);
 }
 

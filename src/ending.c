@@ -13,35 +13,27 @@
 
 _Atomic bool fm_is_ending;
 
-static unsigned mapped_files(void)
-{
-	unsigned n = 0;
-
-	for (uint32_t id = 0; id < fm_file_top(); id++)
-		n += fm_file_at(id) && atomic_load(&fm_file_at(id)->maps);
-	return n;
-}
-
 /* A private mapping is nobody else's business, and may be large: to hand it over would
  * copy it. */
-static bool all_shared(void)
+static bool may_hand_over(void)
 {
+	unsigned mapped = 0;
+
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
-		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
 
-		for (; m; m = atomic_load(&m->file_next))
-			if (!m->shared)
-				return false;
+		if (f && !fm_only_shared(f, 0))
+			return false;
+		mapped += f && atomic_load(&f->maps);
 	}
-	return true;
+	return mapped <= MOST_FILES;
 }
 
 /* What is stored until the process is stopped is in the file, as natively: by a thread, a
  * signal handler, or libc, which writes its streams out after all exit handlers. */
 static bool hand_over(void)
 {
-	return mapped_files() <= MOST_FILES && all_shared() &&
+	return may_hand_over() &&
 	       !fm_demote_where(NULL, 0, "the program ends");
 }
 

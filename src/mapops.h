@@ -63,6 +63,8 @@ void fm_write_before_growth(uintptr_t start, uintptr_t end);
 int fm_demote_locked(struct fm_file *f, const char *why);
 /* It could not be done: said once a file. */
 void fm_stays(struct fm_file *f, const char *why, int err);
+/* A test for fm_demote_where: nothing of f is mapped privately. Under the space lock. */
+bool fm_only_shared(struct fm_file *f, uint64_t arg);
 /* How often memory of ours has become the kernel's: it moves when that is done, under
  * the space lock. */
 unsigned fm_demote_count(void);
