@@ -32,7 +32,7 @@ static void note_limit(int what, const struct rlimit *set)
 	struct rlimit rl;
 
 	if (what == RLIMIT_FSIZE && set && fm_active() &&
-	    fm_user_read(&rl, set, sizeof(rl)))
+	    fm_whoami() == FM_ME && fm_user_read(&rl, set, sizeof(rl)))
 		fm_limit_fsize(rl.rlim_cur);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "shim.h"
 
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -237,28 +238,51 @@ FM_HOOK void abort(void)
 /* ---- sandboxes -------------------------------------------------------- */
 
 /* A filter that kills on what the fault path calls is beyond our power; say
- * what to allow while somebody may still read it. */
-void fm_confine(const void *filter)
+ * what to allow while somebody may still read it. Who is about to confine itself is asked
+ * before: it may not ask any more. A child of vfork does not concern us. */
+bool fm_confine(const void *filter)
 {
-	fm_hear_less(1);
-	if (filter && fm_active())
+	const bool mine = fm_whoami() == FM_ME;
+
+	if (mine)
+		fm_hear_less(1);
+	if (mine && filter && fm_active())
 		fm_log(FM_LOG_INFO,
 		       "seccomp: mapped files need ioctl, io_uring_enter, "
 		       "pread64, pwrite64, futex, madvise, mmap, munmap, "
 		       "mprotect, sched_yield, fstat, "
 		       "rt_sigprocmask, rt_sigreturn, getpid, gettid, "
 		       "clock_gettime");
+	return mine;
 }
 
-long fm_confined(long r)
+/* A mere try, as libseccomp's, or a thread of another mind. */
+void fm_confined(bool mine, bool failed)
 {
-	if (r < 0) /* a mere try, as libseccomp's */
+	if (mine && failed)
 		fm_hear_less(-1);
-	return r;
+}
+
+/* With TSYNC and without a listener, whose descriptor would be the answer, a number
+ * above 0 is the thread for whose sake nothing was done. */
+long fm_syscall_seccomp(long op, unsigned long flags, long args)
+{
+	const unsigned long how = flags & (SECCOMP_FILTER_FLAG_TSYNC |
+					   SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	bool mine;
+	long r;
+
+	if (op > 1) /* neither a mode nor a filter */
+		return fm_result(fm_sys3(SYS_seccomp, op, flags, args));
+	mine = fm_confine((void *)args);
+	r = fm_sys3(SYS_seccomp, op, flags, args);
+	fm_confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC));
+	return fm_result(r);
 }
 
 int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 {
+	bool mine;
 	int r;
 
 	if (option == PR_SET_MEMORY_MERGE && fm_on() && !a[1] && !a[2] && !a[3])
@@ -266,13 +290,15 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 	if (option != PR_SET_SECCOMP) {
 		r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1],
 				a[2], a[3]);
-		if (option == PR_SET_CHILD_SUBREAPER && !r)
+		if (option == PR_SET_CHILD_SUBREAPER && !r &&
+		    fm_whoami() == FM_ME)
 			atomic_store(&reaper, a[0]);
 		return r;
 	}
-	fm_confine((void *)a[1]);
-	return (int)fm_confined(FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0],
-					    a[1], a[2], a[3]));
+	mine = fm_confine((void *)a[1]);
+	r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
+	fm_confined(mine, r < 0);
+	return r;
 }
 
 FM_HOOK int prctl(int option, ...)

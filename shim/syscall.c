@@ -108,10 +108,7 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 					   (unsigned long)b, (unsigned long)c,
 					   (unsigned long)d, (unsigned long)e });
 	case SYS_seccomp:
-		if (a > 1) /* neither a mode nor a filter */
-			return fm_result(fm_sys3(SYS_seccomp, a, b, c));
-		fm_confine(pointer(c));
-		return fm_result(fm_confined(fm_sys3(SYS_seccomp, a, b, c)));
+		return fm_syscall_seccomp(a, (unsigned long)b, c);
 	case SYS_mlock2:
 		return fm_do_mlock2(true, pointer(a), (size_t)b, (unsigned)c);
 	case SYS_mseal:
