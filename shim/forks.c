@@ -24,6 +24,19 @@ static bool copies(unsigned long flags)
 	return !(flags & (CLONE_VM | CLONE_FILES));
 }
 
+/* A thread that libc does not know of, or a process in our memory. */
+static void shares_ours(unsigned long flags)
+{
+	if (!(flags & CLONE_VM))
+		return;
+	atomic_store(&fm_threads, true);
+	/* As vfork: it may execute what reads our files. */
+	if (!(flags & CLONE_THREAD)) {
+		fm_flush_if_me();
+		fm_memory_shared();
+	}
+}
+
 static void after(bool child)
 {
 	const int saved = errno;
@@ -74,13 +87,7 @@ FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	tls = va_arg(ap, void *);
 	child = va_arg(ap, pid_t *);
 	va_end(ap);
-	if (flags & CLONE_VM)
-		atomic_store(&fm_threads, true);
-	/* As vfork: it may execute what reads our files. */
-	if ((flags & CLONE_VM) && !(flags & CLONE_THREAD)) {
-		fm_flush_if_me();
-		fm_memory_shared();
-	}
+	shares_ours((unsigned)flags);
 	if (!copies((unsigned)flags) || !fn || !stack)
 		return FM_LATE(clone)(fn, stack, flags, arg, parent, tls,
 				      child);
@@ -97,10 +104,12 @@ __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __THROW;
 
 static bool clone3_copies(long args)
 {
-	struct clone_args a = { .flags = CLONE_VM };
+	struct clone_args a = { .flags = 0 };
 
-	return fm_user_read(&a, (void *)args, CLONE_ARGS_SIZE_VER0) &&
-	       copies(a.flags) && !a.stack;
+	if (!fm_user_read(&a, (void *)args, CLONE_ARGS_SIZE_VER0))
+		return false;
+	shares_ours(a.flags);
+	return copies(a.flags) && !a.stack;
 }
 
 /* Asked by entry.S: does the call make a copy of the process that returns
@@ -114,11 +123,11 @@ bool fm_syscall_forks(long nr, long a, long b)
 	case SYS_fork:
 		return true;
 	case SYS_vfork:
+		fm_flush_if_me();
 		fm_vfork_comes();
 		return false;
 	case SYS_clone:
-		if ((a & CLONE_VM) && !(a & CLONE_THREAD))
-			fm_memory_shared();
+		shares_ours((unsigned long)a);
 		return copies((unsigned long)a) && !b;
 	default:
 		return clone3_copies(a);
