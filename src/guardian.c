@@ -36,7 +36,7 @@ static struct {
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
 	int sock[2];            /* descriptors of files, without io_uring */
 	int kept[FM_GUARDED];   /* numbers in its table */
-	char *mem;              /* TLS, stack, stack of the go-between */
+	char *mem;              /* TLS, stack, the go-between's stack and TLS */
 	int child;              /* without a go-between: its pid, to be waited for */
 } g = { .pipe = { -1, -1 }, .sock = { -1, -1 } };
 
@@ -242,8 +242,12 @@ static long spawn_by_another(void)
 {
 	long flags = CLONE_VM | CLONE_FILES | CLONE_VFORK | CLONE_UNTRACED |
 		     CLONE_SETTLS;
-	long pid = fm_sys_clone_on(flags, g.mem + fm_tls_size() + 2 * STACK,
-				   between_main, NULL, NULL, fm_tls_block(g.mem));
+	char *top = g.mem + fm_tls_size() + 2 * STACK;
+	long pid;
+
+	fm_tls_clean(top);
+	pid = fm_sys_clone_on(flags, top, between_main, NULL, NULL,
+			      fm_tls_block(top));
 
 	if (pid > 0)
 		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
@@ -325,9 +329,10 @@ static int start(void)
 	int err;
 
 	if (!g.mem)
-		g.mem = fm_sys_anon(fm_tls_size() + 2 * STACK);
+		g.mem = fm_sys_anon(2 * (fm_tls_size() + STACK));
 	if (!g.mem)
 		return -ENOMEM;
+	fm_tls_clean(g.mem);
 	close_ends();
 	memset(file_fd, 0xff, sizeof(file_fd));
 	g.owner = fm_sys_getpid();

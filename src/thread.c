@@ -247,7 +247,7 @@ static int get_memory(struct thread *t)
 	char *mem;
 
 	if (t->mem) {
-		fm_sys_madvise(t->mem + GUARD, size - GUARD, MADV_DONTNEED);
+		fm_tls_clean(t->mem + GUARD + STACK);
 		return 0;
 	}
 	mem = fm_sys_far(size, PROT_NONE);

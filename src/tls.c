@@ -83,6 +83,13 @@ size_t fm_tls_size(void)
 	return ((below + 4095) & ~(size_t)4095) + TCB;
 }
 
+/* Memory that is locked (mlockall) is not given up. */
+void fm_tls_clean(char *mem)
+{
+	if (fm_sys_madvise(mem, fm_tls_size(), MADV_DONTNEED))
+		memset(mem, 0, fm_tls_size());
+}
+
 /* The canary and the key for stored pointers are the process's. */
 static void copy_words(char *tp)
 {

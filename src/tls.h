@@ -22,6 +22,8 @@ void fm_tls_init(void);
 
 /* Bytes of a block, whole pages. */
 size_t fm_tls_size(void);
+/* Zero a block that has been used. */
+void fm_tls_clean(char *mem);
 /* Fill zeroed memory, page-aligned; returns the thread pointer. */
 void *fm_tls_block(char *mem);
 /* First in the thread: what libc does not take from the initial values. */

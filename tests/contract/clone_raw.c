@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* K36: a process that clone or clone3, by their numbers, put into the program's memory
+/* K45: a process that clone or clone3, by their numbers, put into the program's memory
  * ends there, or executes another program, which reads what the program had stored. The
  * program goes on. */
 #include "ct.h"
@@ -45,7 +45,7 @@ static void run(const char *what, bool three, void (*fn)(void))
 	if (pid < 0)
 		ct_die(what);
 	waitpid((pid_t)pid, &status, 0);
-	say("K36 %s: %d", what, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	say("K45 %s: %d", what, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 static void reader_role(int argc, char **argv)
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	q[3 * PAGE] = 'B';
 	run("clone, executes", false, executes);
 	q[3 * PAGE] = 'C';
-	say_load("K36 goes on", q, 9 * PAGE);
-	say_load("K36 goes on", p, 9 * PAGE);
+	say_load("K45 goes on", q, 9 * PAGE);
+	say_load("K45 goes on", p, 9 * PAGE);
 	return 0;
 }

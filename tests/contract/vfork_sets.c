@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* all ours */
-/* K35: a child of vfork limits and confines itself, and a filter for all threads is refused
+/* K44: a child of vfork limits and confines itself, and a filter for all threads is refused
  * for the sake of one: the program goes on as before. */
 /* timeout: 60 */
 #include "ct.h"
@@ -37,7 +37,7 @@ static void child(void)
 		_exit(bad ? 1 : 0);
 	}
 	waitpid(pid, &end, 0);
-	say("K35 child of vfork: %x", end);
+	say("K44 child of vfork: %x", end);
 }
 
 static void *of_another_mind(void *arg)
@@ -64,7 +64,7 @@ static void refused(void)
 	pthread_create(&t, NULL, of_another_mind, p);
 	if (read(p[0], &c, 1) != 1)
 		ct_die("read");
-	say("K35 for all threads, refused: %d",
+	say("K44 for all threads, refused: %d",
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		    SECCOMP_FILTER_FLAG_TSYNC, &program) > 0);
 	if (write(p[3], &c, 1) != 1)
@@ -81,8 +81,8 @@ int main(int argc, char **argv)
 	p[30 * PAGE] = 'd';
 	child();
 	p[31 * PAGE] = 'e';
-	say_load("K35 after a child of vfork", p, 5 * PAGE);
+	say_load("K44 after a child of vfork", p, 5 * PAGE);
 	refused();
-	say_load("K35 after a refusal", p, 6 * PAGE);
+	say_load("K44 after a refusal", p, 6 * PAGE);
 	return 0;
 }
