@@ -47,6 +47,7 @@
 #include "windows.h"
 
 int (*fm_hook_take_signals)(void);
+bool (*fm_hook_is_me)(void);
 
 static enum { IDLE, RUNNING, REFUSED } state;
 static bool is_child; /* made by fork, not by exec */
@@ -307,13 +308,19 @@ static int start(void)
 	return 0;
 }
 
+/* A child of raw clone would share the rings, memory and all. Asked for each window
+ * that is mapped. */
+static bool is_owner(void)
+{
+	return fm_hook_is_me ? fm_hook_is_me() : fm_sys_getpid() == owner;
+}
+
 int fm_engine_need(void)
 {
 	if (fm_memory_locked())
 		return -ENOTSUP;
-	/* A child of raw clone would share the rings, memory and all. */
 	if (state == RUNNING)
-		return fm_sys_getpid() == owner ? 0 : -ECHILD;
+		return is_owner() ? 0 : -ECHILD;
 	if (state == REFUSED)
 		return -ENOSYS;
 	return start();

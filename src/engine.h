@@ -141,6 +141,10 @@ enum fm_delivery fm_delivery(void);
  * to unblock it in the calling thread. Returns 0 or -errno. */
 extern int (*fm_hook_take_signals)(void);
 
+/* Set by the shim, which knows without a system call: is this the process whose memory
+ * this is, and nobody who borrows or has copied it? */
+extern bool (*fm_hook_is_me)(void);
+
 /* ---- mapped memory handed to the kernel ------------------------------- */
 
 /*

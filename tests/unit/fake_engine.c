@@ -40,6 +40,7 @@ static struct fm_settings settings = { .mode = FM_MODE_ON };
 _Atomic uint32_t fm_live_maps;
 _Atomic bool fm_threads;
 int (*fm_hook_take_signals)(void);
+bool (*fm_hook_is_me)(void);
 
 void fm_policy_load(const char *progname, char **envp)
 {
