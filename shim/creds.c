@@ -86,12 +86,19 @@ FM_HOOK int initgroups(const char *user, gid_t group)
 }
 
 /* Of the calling thread, in a program of several. */
+static int dropped(int r)
+{
+	if (!atomic_load(&fm_threads))
+		return changed(r);
+	if (r == 0 && fm_thread_any() && fm_whoami() == FM_ME)
+		fm_creds_dropped();
+	return r;
+}
+
 FM_HOOK int capset(struct __user_cap_header_struct *h,
 		   const struct __user_cap_data_struct *data)
 {
-	int r = FM_PASS(capset, SYS_capset, h, data);
-
-	return atomic_load(&fm_threads) ? r : changed(r);
+	return dropped(FM_PASS(capset, SYS_capset, h, data));
 }
 
 long fm_syscall_creds(long nr, long a, long b, long c);
@@ -99,5 +106,7 @@ long fm_syscall_creds(long nr, long a, long b, long c)
 {
 	long r = fm_result(fm_sys3(nr, a, b, c));
 
+	if (nr == SYS_capset)
+		return dropped((int)r);
 	return atomic_load(&fm_threads) ? r : changed((int)r);
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "control.h"
+#include "creds.h"
 #include "engine.h"
 #include "engine_priv.h"
 #include "file.h"
@@ -31,10 +32,12 @@ enum { STARTING, READY, FAILED };
 static struct {
 	_Atomic uint32_t tid;   /* the kernel clears it when it ends */
 	_Atomic uint32_t state; /* futex */
+	_Atomic uint32_t order, done; /* futex; see fm_guardian_order */
 	_Atomic bool other_user; /* the program is another user by now */
 	int owner;              /* the program */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
-	int sock[2];            /* descriptors of files, without io_uring */
+	int sock[2];            /* orders; descriptors of files, without io_uring */
+	struct stat sock_is;    /* what the program's end was */
 	int kept[FM_GUARDED];   /* numbers in its table */
 	char *mem;              /* TLS, stack, the go-between's stack and TLS */
 	int child;              /* without a go-between: its pid, to be waited for */
@@ -116,6 +119,17 @@ static void statm_path(char *buf, int pid)
 	memcpy(buf, "/statm", 7);
 }
 
+static void obey(void)
+{
+	uint32_t n = atomic_load(&g.order);
+
+	if (atomic_load(&g.done) == n)
+		return;
+	atomic_store(&g.other_user, !fm_creds_take_unlocked());
+	atomic_store(&g.done, n);
+	fm_futex_wake(&g.done, 1);
+}
+
 /* Returns when nobody uses this memory any more; true: the program has executed
  * something. */
 static bool watch(int pidfd)
@@ -133,6 +147,7 @@ static bool watch(int pidfd)
 
 		while (g.sock[1] >= 0 && take_message(g.sock[1]))
 			;
+		obey();
 		if (n > 0 && p[0].revents)
 			return false;
 		if (n <= 0 || p[1].revents) {
@@ -198,6 +213,9 @@ static void guardian_main(void *arg)
 	bool executed;
 
 	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
+	/* It executes nothing. */
+	fm_sys5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	fm_creds_begin();
 	/* Or Yama (Ubuntu has it) keeps our descriptors from who is not root:
 	 * we are nobody's child. */
 	fm_sys5(SYS_prctl, PR_SET_PTRACER, g.owner, 0, 0, 0);
@@ -209,6 +227,7 @@ static void guardian_main(void *arg)
 	fm_futex_wake(&g.state, 1);
 	if (pidfd >= 0) {
 		executed = watch(pidfd);
+		obey();
 		fm_guardian_flush(&files);
 		fm_rings_release_dead(fm_file_top());
 		if (!atomic_load(&g.other_user)) { /* not with his rights */
@@ -318,6 +337,7 @@ static void own_ends(void)
 	if (g.sock[1] >= 0) {
 		fm_sys_close(g.sock[1]);
 		g.sock[0] = fm_fd_raise(g.sock[0]);
+		fm_sys_fstat(g.sock[0], &g.sock_is);
 	}
 }
 
@@ -337,6 +357,7 @@ static int start(void)
 	memset(file_fd, 0xff, sizeof(file_fd));
 	g.owner = fm_sys_getpid();
 	atomic_store(&g.other_user, false);
+	atomic_store(&g.done, atomic_load(&g.order));
 	g.kept[FM_GUARD_UFFD] = fm_uffd_fd();
 	g.kept[FM_GUARD_HOME] = fm_home_guarded();
 	err = open_ends();
@@ -368,11 +389,6 @@ int fm_guardian_start(void)
 		       err == -EAGAIN ? " (raise ulimit -u)" : "");
 	}
 	return err;
-}
-
-void fm_guardian_left_behind(void)
-{
-	atomic_store(&g.other_user, true);
 }
 
 void fm_guardian_end(void)
@@ -433,6 +449,12 @@ FM_FAULT int fm_guardian_get_file(const struct fm_file *f)
 	return get_fd(file_fd[f->id]);
 }
 
+/* The program may have closed it, and have a socket of its own there. */
+static bool sock_is_ours(void)
+{
+	return fm_sys_is_file(g.sock[0], g.sock_is.st_dev, g.sock_is.st_ino);
+}
+
 static int send_message(struct message msg, int fd)
 {
 	union {
@@ -442,6 +464,8 @@ static int send_message(struct message msg, int fd)
 	struct iovec v = { &msg, sizeof(msg) };
 	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1 };
 
+	if (!sock_is_ours())
+		return -EBADF;
 	if (fd >= 0) {
 		h.msg_control = c.buf;
 		h.msg_controllen = sizeof(c.buf);
@@ -481,4 +505,24 @@ void fm_guardian_registry(int fd)
 {
 	if (fd >= 0 && g.sock[0] >= 0 && fm_guardian_pid())
 		send_message((struct message){ REGISTRY, true }, fd);
+}
+
+/* The message wakes it. One that does not come is found within LOOK_MS. */
+bool fm_guardian_order(void)
+{
+	const struct timespec ms = { 0, 10000000 };
+	const uint64_t until = fm_now_ms() + 2 * LOOK_MS;
+	uint32_t n, done;
+
+	if (!fm_guardian_pid() || fm_sys_getpid() != g.owner)
+		return true;
+	n = atomic_fetch_add(&g.order, 1) + 1;
+	if (g.sock[0] >= 0)
+		send_message((struct message){ UINT32_MAX, false }, -1);
+	while ((done = atomic_load(&g.done)) != n && fm_guardian_pid()) {
+		if (fm_now_ms() >= until)
+			return false;
+		fm_futex_wait(&g.done, done, &ms);
+	}
+	return true;
 }

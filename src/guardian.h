@@ -27,8 +27,10 @@ int fm_guardian_pid(void);
 /* It is not needed any more: it has gone, and with it its share of the memory, when this
  * returns. Under the space lock. */
 void fm_guardian_end(void);
-/* The program has changed its user, and the guardian has not: it opens nothing by name. */
-void fm_guardian_left_behind(void);
+/* The guardian shall be what the program has become (creds.h). False: it has not been
+ * heard of for two seconds; it will, before it does anything else. If it cannot, it opens
+ * nothing by name. */
+bool fm_guardian_order(void);
 /* Child of fork: the guardian is the parent's. */
 void fm_guardian_reset(void);
 

@@ -185,6 +185,7 @@ static void run(void *arg)
 	fm_tls_begin();
 	fm_signals_blocked = true; /* for good: sections need no system call */
 	obey();
+	fm_creds_begin();
 	self->fn(self->arg);
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* K34: what a program may do: each thread of the process that the kernel lists has the
- * user, the groups and the capabilities that the program has just taken. */
+ * user, the groups and the capabilities that the program has just taken. So has any other
+ * process that shares its memory. */
 /* needs: root */
 #include "ct.h"
 
 #include <dirent.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/kcmp.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 
 #define N (64 * PAGE)
@@ -14,13 +17,13 @@
 
 /* The lines that say it, of one thread. Empty for one that has ended, or is a worker
  * of the kernel's. */
-static void lines(const char *tid, char *buf, size_t size)
+static void lines(const char *dir, const char *tid, char *buf, size_t size)
 {
 	char path[300], line[2048];
 	FILE *f;
 
 	buf[0] = 0;
-	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	snprintf(path, sizeof(path), "%s/%s/status", dir, tid);
 	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f)) {
 		if (!strncmp(line, "Name:\tiou-", 10))
@@ -34,6 +37,26 @@ static void lines(const char *tid, char *buf, size_t size)
 		fclose(f);
 }
 
+/* Who is in our memory and is not of our process. */
+static char beside[16];
+
+static void find_beside(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+
+	beside[0] = 0;
+	while (dir && (d = readdir(dir))) {
+		int pid = atoi(d->d_name);
+
+		if (pid > 0 && pid != getpid() &&
+		    ct_raw(SYS_kcmp, pid, getpid(), KCMP_VM, 0) == 0)
+			snprintf(beside, sizeof(beside), "%d", pid);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static void look(const char *what, long rc)
 {
 	char mine[4096], other[4096], me[16];
@@ -44,16 +67,21 @@ static void look(const char *what, long rc)
 	errno = e;
 	say_rc(what, rc);
 	snprintf(me, sizeof(me), "%d", getpid());
-	lines(me, mine, sizeof(mine));
+	lines("/proc", me, mine, sizeof(mine));
 	while (dir && (d = readdir(dir))) {
 		if (d->d_name[0] == '.')
 			continue;
-		lines(d->d_name, other, sizeof(other));
+		lines("/proc/self/task", d->d_name, other, sizeof(other));
 		differ += other[0] && strcmp(mine, other);
 	}
 	if (dir)
 		closedir(dir);
 	say("%s: others differ: %d", what, differ);
+	other[0] = 0;
+	if (beside[0])
+		lines("/proc", beside, other, sizeof(other));
+	say("%s: who is in our memory differs: %d", what,
+	    other[0] && strcmp(mine, other));
 }
 
 static long drop_caps(bool raw)
@@ -74,6 +102,7 @@ static void begin(void)
 	char *p = ct_map(ct_file("f", N), N, RW, MAP_SHARED, 0);
 
 	p[1] = 'a';
+	find_beside();
 	look("K34 mapped", p[1] != 'a');
 }
 
@@ -124,6 +153,28 @@ static void caps(void)
 	look("K34 raw capset", drop_caps(true));
 }
 
+static void *sleeps(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* The other thread of the program differs, and nobody else. */
+static void threaded(void)
+{
+	pthread_t t;
+	char *p;
+
+	begin();
+	pthread_create(&t, NULL, sleeps, NULL);
+	look("K34 one of two: capset", drop_caps(false));
+	p = ct_map(ct_file("g", N), N, RW, MAP_SHARED, 0);
+	p[2] = 'g';
+	look("K34 one of two: raw capset", drop_caps(true));
+	p[PAGE] = 'h';
+	look("K34 one of two: again", drop_caps(true));
+}
+
 int main(int argc, char **argv)
 {
 	char *p;
@@ -136,5 +187,6 @@ int main(int argc, char **argv)
 	ct_child("K34 at once", at_once);
 	ct_child("K34 raw", raw);
 	ct_child("K34 capabilities", caps);
+	ct_child("K34 one of two", threaded);
 	return 0;
 }
