@@ -286,14 +286,6 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 	fm_file_put(f);
 }
 
-/* An anonymous inode has no type. */
-static bool is_ours(int fd)
-{
-	struct stat st;
-
-	return !fm_sys_fstat(fd, &st) && !(st.st_mode & S_IFMT);
-}
-
 /* True: all of it was our own doing. Under the lock, which says that what has
  * been read is heeded, too. */
 static bool read_fan(void)
@@ -303,7 +295,7 @@ static bool read_fan(void)
 	bool own = true;
 	long n;
 
-	if (!is_ours(fan)) {
+	if (!fm_sys_is_anon(fan)) {
 		fm_hear_less(1); /* the program's, by a system call of its own */
 		return true;
 	}
@@ -343,7 +335,8 @@ void fm_watch_nudge(void)
 {
 	const uint64_t one = 1;
 
-	fm_sys3(SYS_write, nudge, &one, sizeof(one));
+	if (fm_sys_is_anon(nudge))
+		fm_sys3(SYS_write, nudge, &one, sizeof(one));
 }
 
 static void hear_all(void)
@@ -432,7 +425,8 @@ bool fm_watch_quiet(const struct fm_file *f)
 static void read_ino(void)
 {
 	static char buf[4096] __attribute__((aligned(8)));
-	long n = fm_sys3(SYS_read, ino_fd, buf, sizeof(buf));
+	long n = fm_sys_is_anon(ino_fd) ?
+			 fm_sys3(SYS_read, ino_fd, buf, sizeof(buf)) : 0;
 	const struct inotify_event *ev;
 
 	for (long at = 0; at < n; at += (long)sizeof(*ev) + ev->len) {
@@ -466,7 +460,7 @@ static void read_bell(void)
 	static char buf[4096];
 	int before = fm_registry_fd();
 
-	while (bell >= 0 && fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
+	while (fm_sys_is_anon(bell) && fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
 		;
 	fm_peers_answer();
 	if (fm_registry_fd() != before || bell_wd < 0)
@@ -518,7 +512,7 @@ static void *watcher(void *arg)
 			heard_own(p);
 		if (n > 0 && p[2].revents)
 			read_ino();
-		if (n > 0 && p[3].revents)
+		if (n > 0 && p[3].revents && fm_sys_is_anon(nudge))
 			fm_sys3(SYS_read, nudge, &nudges, sizeof(nudges));
 		fm_open_answer();
 		if (fm_open_pending()) {

@@ -139,6 +139,15 @@ static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)
 	return !fm_sys_look(fd, &st) && st.st_ino == ino && st.st_dev == dev;
 }
 
+/* Is fd without a type, as eventfd, inotify, fanotify, io_uring and userfaultfd are? Then it
+ * is no file, pipe or socket that the program has opened under a number of ours. */
+static inline bool fm_sys_is_anon(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fm_sys_look(fd, &st) && !(st.st_mode & S_IFMT);
+}
+
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)
 {
 	return fm_sys4(SYS_pread64, fd, buf, len, off);

@@ -162,7 +162,7 @@ int fm_thread_order(uint32_t n)
 	int fd = atomic_load(&bell), left;
 
 	atomic_store(&order, n);
-	if (fd >= 0)
+	if (fm_sys_is_anon(fd))
 		fm_sys3(SYS_write, fd, &rings, sizeof(rings));
 	for (;;) {
 		uint32_t seen = atomic_load(&carried);
@@ -172,7 +172,7 @@ int fm_thread_order(uint32_t n)
 			break;
 		fm_futex_wait(&carried, seen, &ms);
 	}
-	if (fd >= 0)
+	if (fm_sys_is_anon(fd))
 		fm_sys3(SYS_read, fd, &rings, sizeof(rings));
 	return left;
 }
