@@ -48,7 +48,7 @@ static void submit_queued(struct fm_ring *r)
 {
 	struct fm_io *ios[FM_CHUNKS];
 	unsigned n = 0;
-	bool asks;
+	bool asks, through;
 
 	fm_lock(&fm_chunk_lock);
 	for (int k = 0; k < fm_chunk_top(); k++) {
@@ -56,7 +56,9 @@ static void submit_queued(struct fm_ring *r)
 
 		if (atomic_load(&c->state) != CH_QUEUED)
 			continue;
-		asks = asks_cache(c);
+		through = !c->file->direct ||
+			  fm_load_through(c->file, c->first, c->n);
+		asks = !through && asks_cache(c);
 		atomic_store(&c->state, CH_INFLIGHT);
 		c->io = (struct fm_io){
 			.file = c->file,
@@ -64,7 +66,7 @@ static void submit_queued(struct fm_ring *r)
 			.off = c->first << FM_PAGE_SHIFT,
 			.len = c->n << FM_PAGE_SHIFT,
 			.op = FM_READ,
-			.buffered = !c->file->direct || asks,
+			.buffered = through || asks,
 			.nowait = asks,
 			.user = c,
 		};

@@ -495,6 +495,8 @@ static void forget_states(const struct fm_range *r, bool discard)
 		if (fm_page_state(p) & FP_DIRTY)
 			fm_dirty_clear(r->file, fp);
 		fm_page_set(p, 0, FP_DIRTY | FP_ALLOC | FP_REDIRTY | FP_AHEAD);
+		if (r->cached && !discard)
+			fm_page_set(p, FP_CACHED, 0);
 	}
 }
 

@@ -107,6 +107,19 @@ FM_FAULT void fm_load_asked(struct fm_file *f, bool hit)
 		atomic_store_explicit(&f->cache_cold, then, memory_order_relaxed);
 }
 
+/* Where the kernel fails to write such a page, it stays in the page cache, clean, and a
+ * direct read finds what the device has, which is older. */
+FM_FAULT bool fm_load_through(struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	for (uint64_t k = fp; k < fp + n; k++) {
+		_Atomic uint8_t *p = fm_file_page(f, k);
+
+		if (p && (fm_page_state(p) & FP_CACHED))
+			return true;
+	}
+	return false;
+}
+
 FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 {
 	struct fm_io io = read_of(f, fp, n, buf);
@@ -115,7 +128,7 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 
 	count(&f->st.loads, 1);
 	count(&f->st.load_bytes, io.len);
-	if (f->windows || !direct) {
+	if (f->windows || !direct || fm_load_through(f, fp, n)) {
 		struct fm_io all = io;
 
 		all.buffered = true;

@@ -18,6 +18,9 @@ long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 bool fm_load_asks(struct fm_file *f);
 void fm_load_asked(struct fm_file *f, bool hit);
 
+/* Has any of the n pages been written through the page cache? Then it is read so. */
+bool fm_load_through(struct fm_file *f, uint64_t fp, uint64_t n);
+
 /* After a transfer returned `res` for n pages: zero the rest, count pages. */
 long fm_load_finish(uint64_t n, long res, void *buf);
 

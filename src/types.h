@@ -57,6 +57,7 @@ enum {
 	FP_AHEAD = 0x10,   /* a chunk covers it */
 	FP_CLEANED = 0x20, /* by write-back ahead of need, see wb_most.c */
 	FP_ALLOC = 0x40,   /* its file block is known to be allocated */
+	FP_CACHED = 0x80,  /* last written through the page cache, see fm_load */
 };
 
 /* Mode, one byte per page of a mapping. */

@@ -78,6 +78,15 @@ static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p, bool a
 		fm_page_set(p, FP_CLEANED, 0);
 }
 
+/* Where the bytes are: the kernel may yet fail to write what its page cache has got. */
+static FM_FAULT void note_way(_Atomic uint8_t *p, const struct fm_io *io, bool ok)
+{
+	if (io->buffered)
+		fm_page_set(p, FP_CACHED, 0);
+	else if (ok)
+		fm_page_set(p, 0, FP_CACHED);
+}
+
 static FM_FAULT bool finish_page(const struct wb *w, const struct run *r, bool ok,
 				 bool wait)
 {
@@ -93,6 +102,7 @@ static FM_FAULT bool finish_page(const struct wb *w, const struct run *r, bool o
 	again = !ok || (fm_page_state(p) & FP_REDIRTY);
 	fm_page_set(p, 0, again ? FP_WB | FP_REDIRTY :
 				  FP_WB | FP_REDIRTY | FP_DIRTY);
+	note_way(p, &r->io, ok);
 	if (!again)
 		fm_dirty_clear(f, fp);
 	if (ok)
@@ -412,7 +422,7 @@ int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
 		note_error(f, (int)res);
 		return (int)res;
 	}
-	fm_page_set(p, 0, FP_DIRTY);
+	fm_page_set(p, FP_CACHED, FP_DIRTY);
 	fm_dirty_clear(f, fp);
 	return 0;
 }

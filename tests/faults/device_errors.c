@@ -181,6 +181,42 @@ static void fork_where_writes_fail(void)
 	say("F77 child saw the last store: %d", status == 0);
 }
 
+/* Nobody can write it: the kernel has tried, and keeps in the page cache what it
+ * could not write. The program uses calls as well, so that ours goes there, too. */
+static void kernel_fails(void)
+{
+	size_t old = 0, old_call = 0;
+	char c;
+
+	fd = open(ct_path("bad"), O_RDWR);
+	if (fd < 0)
+		ct_die("open");
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	madvise(p, 1 << 20, MADV_RANDOM);
+	if (pread(fd, &c, 1, 0) != 1)
+		ct_die("pread");
+	for (size_t i = 0; i < 32; i++) /* the page cache does not have them */
+		ct_load(p + (i * 7 % 256) * PAGE);
+	for (size_t i = 0; i < 64; i++)
+		p[(64 + i) * PAGE + 5] = (char)(i + 1);
+	for (size_t i = 0; i < 16; i++)
+		if (pwrite(fd, "w", 1, (off_t)((160 + i) * PAGE)) != 1)
+			ct_die("pwrite");
+	for (size_t i = 0; i < 64; i++) /* out of our memory */
+		ct_load(p + (192 + i) * PAGE);
+	usleep(300000);
+	sync();
+	for (size_t i = 0; i < 64; i++)
+		ct_load(p + i * PAGE);
+	for (size_t i = 0; i < 64; i++)
+		old += ct_load(p + (64 + i) * PAGE + 5) != (int)i + 1;
+	for (size_t i = 0; i < 16; i++)
+		old_call += ct_load(p + (160 + i) * PAGE) != 'w';
+	say("C23l old after the kernel failed: %zu of 64, %zu of 16", old, old_call);
+	say("C23l fsync: %s", ct_errno(fsync(fd) == -1));
+	say("C23c msync after the kernel failed: %s", ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+}
+
 /* ---- failing_fs ---------------------------------------------------------- */
 
 static void command(const char *how)
@@ -376,6 +412,8 @@ int main(int argc, char **argv)
 		read_error();
 	else if (!strcmp(argv[2], "command"))
 		on_command();
+	else if (!strcmp(argv[2], "late"))
+		kernel_fails();
 	else if (!strcmp(argv[2], "fork"))
 		fork_where_writes_fail();
 	else
