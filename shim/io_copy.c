@@ -139,7 +139,8 @@ static ssize_t copy(const struct copy *c)
 	unsigned slot;
 	ssize_t r;
 
-	pthread_testcancel();
+	if (!c->raw)
+		pthread_testcancel();
 	fm_tell();
 	slot = fm_read_enter(c->in);
 	source = c->refers ? shares(c->in) : NULL;

@@ -120,7 +120,7 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 	struct fm_change c;
 	FILE *ret = NULL;
 	bool held;
-	int r;
+	int r, cancel;
 
 	pthread_testcancel();
 	fm_stdio_flush(fp, true);
@@ -131,6 +131,7 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 			target = self;
 	if (!truncates(mode))
 		return FM_LATE(freopen)(path, mode, fp);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_stream(fp);
 	held = hold_all(&c, target, &r);
 	if (!held || r == 0)
@@ -138,6 +139,7 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 	if (held)
 		fm_change_end(&c, ret != NULL, true);
 	unlock_stream(fp);
+	pthread_setcancelstate(cancel, NULL);
 	return ret;
 }
 

@@ -36,17 +36,22 @@ struct put {
 	bool lock;
 };
 
+static size_t call_fwrite(FILE *fp, const void *buf, size_t n, bool lock)
+{
+	return lock ? FM_LATE(fwrite)(buf, 1, n, fp)
+		    : FM_LATE(fwrite_unlocked)(buf, 1, n, fp);
+}
+
 static size_t put(FILE *fp, const void *buf, size_t n, bool lock)
 {
 	struct fm_stdio s;
-	bool held = fm_stdio_begin(&s, fp, n, lock);
-	size_t r = 0;
+	size_t r;
 
-	if (!held || !s.failed)
-		r = lock ? FM_LATE(fwrite)(buf, 1, n, fp)
-			 : FM_LATE(fwrite_unlocked)(buf, 1, n, fp);
-	if (held)
-		fm_stdio_end(&s);
+	if (!fm_stdio_begin(&s, fp, n, lock))
+		return call_fwrite(fp, buf, n, lock);
+	pthread_cleanup_push(fm_stdio_end, &s);
+	r = s.failed ? 0 : call_fwrite(fp, buf, n, lock);
+	pthread_cleanup_pop(1);
 	return r;
 }
 
@@ -196,13 +201,13 @@ static inline bool put_fast(int ch, FILE *fp)
 static int put_char(int ch, FILE *fp, bool lock, int (*call)(int, FILE *))
 {
 	struct fm_stdio s;
-	int r = EOF;
+	int r;
 
 	if (in_line(fp, ch) || !fm_stdio_begin(&s, fp, 1, lock))
 		return call(ch, fp);
-	if (!s.failed)
-		r = call(ch, fp);
-	fm_stdio_end(&s);
+	pthread_cleanup_push(fm_stdio_end, &s);
+	r = s.failed ? EOF : call(ch, fp);
+	pthread_cleanup_pop(1);
 	return r;
 }
 

@@ -36,7 +36,8 @@ FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 	struct fm_change c;
 	int r;
 
-	pthread_testcancel();
+	if (!raw)
+		pthread_testcancel();
 	fm_tell();
 	path = fm_path(path, copy);
 	if (!(flags & O_TRUNC) || (flags & O_PATH) ||

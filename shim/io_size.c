@@ -177,7 +177,8 @@ int fm_do_fallocate(bool raw, int fd, int mode, off_t off, off_t len)
 
 	if (fm_idle() || !sane(off, len))
 		return pass_fallocate(raw, fd, mode, off, len);
-	pthread_testcancel();
+	if (!raw)
+		pthread_testcancel();
 	if (!change_or(&c, fd, &r, pass_fallocate, raw, mode, off, len))
 		return r;
 	r = lock_alloc(&c, mode, off, len, &discard);
@@ -258,7 +259,8 @@ static int sync_fd(bool raw, int fd, int (*call)(bool, int))
 	uint64_t old;
 	int e, r;
 
-	pthread_testcancel();
+	if (!raw)
+		pthread_testcancel();
 	fm_block_signals(&old); /* a handler may jump */
 	f = fm_file_by_fd(fd);
 	e = f ? fm_file_sync(f) : fm_unsaid_take(fd);

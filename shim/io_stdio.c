@@ -163,8 +163,10 @@ bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 	return begin(s, fp, n, lock);
 }
 
-void fm_stdio_end(struct fm_stdio *s)
+void fm_stdio_end(void *of)
 {
+	struct fm_stdio *s = of;
+
 	if (s->file)
 		fm_change_end(&s->change, true, false);
 	else
@@ -195,13 +197,13 @@ int fm_stdio_see(FILE *fp, bool lock)
 static int write_out(FILE *fp, bool lock)
 {
 	struct fm_stdio s;
-	int r = EOF;
+	int r;
 
 	if (!begin(&s, fp, FM_STDIO_FLUSH, lock))
 		return 0;
-	if (!s.failed)
-		r = FM_LATE(fflush_unlocked)(fp);
-	fm_stdio_end(&s);
+	pthread_cleanup_push(fm_stdio_end, &s);
+	r = s.failed ? EOF : FM_LATE(fflush_unlocked)(fp);
+	pthread_cleanup_pop(1);
 	return r;
 }
 
@@ -215,6 +217,12 @@ int fm_stdio_flush(FILE *fp, bool lock)
 
 /* ---- flush and close ----------------------------------------------------- */
 
+static void unlock_list(void *unused)
+{
+	(void)unused;
+	_IO_list_unlock();
+}
+
 /* Every stream, in libc's own lock order: the list, then the stream. */
 static void flush_streams(void)
 {
@@ -222,11 +230,12 @@ static void flush_streams(void)
 		return;
 	fm_tell(); /* not under libc's lock, which fork takes when it has ours */
 	_IO_list_lock();
+	pthread_cleanup_push(unlock_list, NULL);
 	for (FILE *it = _IO_iter_begin(); it != _IO_iter_end();
 	     it = _IO_iter_next(it))
 		if (goes_out(_IO_iter_file(it), FM_STDIO_FLUSH))
 			write_out(_IO_iter_file(it), true);
-	_IO_list_unlock();
+	pthread_cleanup_pop(1);
 }
 
 static int flush(FILE *fp, bool lock)

@@ -38,9 +38,10 @@ static inline bool fm_stdio_fits(const FILE *fp, size_t n)
 #define FM_STDIO_FLUSH ((size_t)-1)
 
 /* Before a call that adds n bytes to the stream. False: nothing to do, no end
- * either. `lock`: take the stream's lock (not for the _unlocked names). */
+ * either. `lock`: take the stream's lock (not for the _unlocked names). The call may be
+ * a cancellation point: the end, of a struct fm_stdio, is a cleanup handler. */
 bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock);
-void fm_stdio_end(struct fm_stdio *s);
+void fm_stdio_end(void *s);
 
 /* Before a call that may fill the stream's buffer. 0, or -1 and errno. */
 int fm_stdio_see(FILE *fp, bool lock);

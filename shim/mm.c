@@ -108,7 +108,8 @@ int fm_do_msync(bool raw, void *addr, size_t len, int flags)
 {
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, msync, SYS_msync, addr, len, flags);
-	pthread_testcancel(); /* msync is a cancellation point */
+	if (!raw)
+		pthread_testcancel(); /* msync is a cancellation point */
 	return (int)fm_result(fm_msync(addr, len, flags));
 }
 

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 
 #define N 16
 #define LEN (64 * PAGE)
@@ -41,6 +42,16 @@ static void *writes(void *arg)
 	return (void *)write(q[1], plain, sizeof(plain));
 }
 
+static FILE *out;
+
+static void *prints(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&begun, 1);
+	fputs("a line\n", out);
+	return (void *)(intptr_t)fflush(out);
+}
+
 static void cancel_in(const char *what, void *(*fn)(void *), bool fill)
 {
 	pthread_t id[N];
@@ -55,6 +66,7 @@ static void cancel_in(const char *what, void *(*fn)(void *), bool fill)
 			;
 		fcntl(q[1], F_SETFL, 0);
 	}
+	out = fdopen(dup(q[1]), "w");
 	atomic_store(&begun, 0);
 	for (int i = 0; i < N; i++)
 		pthread_create(&id[i], NULL, fn, (void *)(intptr_t)i);
@@ -69,6 +81,7 @@ static void cancel_in(const char *what, void *(*fn)(void *), bool fill)
 	}
 	close(q[0]);
 	close(q[1]);
+	fclose(out);
 	say("C38 %s: cancelled %d", what, cancelled);
 }
 
@@ -114,11 +127,41 @@ static void round_of(const char *what, void *(*fn)(void *), bool fill, int fd)
 	map_others(what);
 }
 
+/* syscall() is no cancellation point, whatever it calls. */
+static void *by_number(void *arg)
+{
+	const int fd = (int)(intptr_t)arg;
+
+	pthread_cancel(pthread_self());
+	syscall(SYS_fsync, fd);
+	syscall(SYS_fdatasync, fd);
+	syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, ct_path("f"), O_RDWR, 0));
+	syscall(SYS_close, syscall(SYS_open, ct_path("f"), O_RDWR, 0));
+	syscall(SYS_fallocate, fd, 0, 0L, (long)PAGE);
+	syscall(SYS_copy_file_range, fd, NULL, fd, NULL, 0L, 0);
+	syscall(SYS_msync, map, LEN, MS_SYNC);
+	say("C38 by number: made all");
+	pthread_testcancel();
+	return NULL;
+}
+
+static void cancel_by_number(int fd)
+{
+	pthread_t id;
+	void *r;
+
+	pthread_create(&id, NULL, by_number, (void *)(intptr_t)fd);
+	pthread_join(id, &r);
+	say("C38 by number: cancelled %d", r == PTHREAD_CANCELED);
+}
+
 int main(int argc, char **argv)
 {
 	int fd;
 
 	ct_begin(argc, argv);
+	signal(SIGPIPE, SIG_IGN);
+	cancel_in("print before anything is mapped", prints, true);
 	cancel_in("write before anything is mapped", writes, true);
 	map_others("write before anything is mapped");
 	fd = ct_file("f", LEN);
@@ -127,5 +170,7 @@ int main(int argc, char **argv)
 	round_of("read", reads, false, fd);
 	round_of("write from the map", writes_map, true, fd);
 	round_of("write", writes, true, fd);
+	round_of("print", prints, true, fd);
+	cancel_by_number(fd);
 	return 0;
 }
