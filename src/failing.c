@@ -162,12 +162,16 @@ static void lay_empty(struct fm_map *m)
 {
 	int fd = (int)fm_sys2(SYS_memfd_create, "fastmap", 1 /* CLOEXEC */);
 	int prot = atomic_load(&m->prot) & (PROT_READ | PROT_WRITE);
+	bool missing;
 	void *p = NULL;
 
 	fm_map_touch(m, 0);
 	fm_map_hide(m, NULL);
 	fm_map_lock(m, NULL);
-	if (fd >= 0 && make_missing(m, 0, fm_file_page(m->file, m->pgoff)))
+	missing = make_missing(m, 0, fm_file_page(m->file, m->pgoff));
+	/* What drops a page forgets that it is locked, and it is still. */
+	fm_mode_set(m, 0, fm_mode(m, 0) | PM_LOCKED);
+	if (fd >= 0 && missing)
 		p = fm_sys_mmap(fm_map_addr(m, 0), FM_PAGE, prot,
 				MAP_SHARED | MAP_FIXED, fd, 0);
 	if (fd >= 0)
