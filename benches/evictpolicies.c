@@ -129,7 +129,7 @@ static bool s3fifo(struct sim *s, uint32_t page)
 	return false;
 }
 
-/* eviction=clock of src/cache.c: the bit is set by what the engine can see, a
+/* eviction=clock of src/cache/cache.c: the bit is set by what the engine can see, a
  * touch soon after the eviction. */
 static bool clock_noaccess(struct sim *s, uint32_t page)
 {
@@ -159,7 +159,7 @@ static enum list_id engine_victim_list(const struct sim *s)
 	return small * 9 >= main || !main ? L_SMALL : L_MAIN;
 }
 
-/* src/cache.c without standby: no access bits at all, so only a page that
+/* src/cache/cache.c without standby: no access bits at all, so only a page that
  * comes back after it was evicted is known to be hot. */
 static bool noaccess(struct sim *s, uint32_t page)
 {

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "sys.h"
-#include "text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #define RUN FM_RUN_VARIABLE "="
 #define MINE "FASTMAP_"

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "base/sys.h"
+#include "base/text.h"
 #include "policy.h"
-#include "sys.h"
-#include "text.h"
 
 #define PATH_ROOM 1024
 

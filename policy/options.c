@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/sys.h"
 #include "glob.h"
-#include "log.h"
 #include "memory.h"
-#include "sys.h"
 
 #define AUTO_SHARE "50%" /* where cache = auto begins */
 #define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)

@@ -9,11 +9,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/sys.h"
 #include "glob.h"
 #include "heard.h"
-#include "log.h"
 #include "set.h"
-#include "sys.h"
 
 /* Until fm_policy_load: everything off. */
 static const struct fm_set nothing = {

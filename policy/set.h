@@ -6,8 +6,8 @@
 #ifndef FM_SET_H
 #define FM_SET_H
 
+#include "base/text.h"
 #include "policy.h"
-#include "text.h"
 
 struct fm_list {
 	const char *text;

@@ -2,8 +2,8 @@
 /* unknown.c - variables that look like ours and are not: mistyped ones. */
 #include <string.h>
 
+#include "base/log.h"
 #include "heard.h"
-#include "log.h"
 #include "set.h"
 
 #define NAME 40 /* longer ones are like none of ours */

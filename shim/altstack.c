@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "lock.h"
+#include "base/lock.h"
 #include "sigstack.h"
 
 #define GUARD ((size_t)4096)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "log.h"
+#include "base/log.h"
 #include "policy.h"
 
 FM_NEXT(dlopen)

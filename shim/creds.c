@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * creds.c - the program changes its user or groups: libc does it to each thread that
- * it knows of, the engine to its own (src/creds.h). syscall() changes one thread,
+ * it knows of, the engine to its own (src/base/creds.h). syscall() changes one thread,
  * which is all of a program that has one.
  */
 #include "shim.h"
@@ -9,8 +9,8 @@
 #include <grp.h>
 #include <linux/capability.h>
 
-#include "creds.h"
-#include "thread.h"
+#include "base/creds.h"
+#include "base/thread.h"
 
 int capset(struct __user_cap_header_struct *h,
 	   const struct __user_cap_data_struct *data);

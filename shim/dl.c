@@ -11,7 +11,7 @@
 
 #include <dlfcn.h>
 
-#include "log.h"
+#include "base/log.h"
 
 FM_NEXT(dlopen)
 FM_NEXT(dlmopen)

@@ -17,7 +17,7 @@
 
 #include "shim.h"
 
-#include "reads.h"
+#include "rw/inflight_io.h"
 
 #include <limits.h>
 #include <sys/uio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * io_async.c - io_uring and libaio: what they transfer is not seen, so the engine is
- * told when the program makes its first ring or context (src/async.h). By the names
+ * told when the program makes its first ring or context (src/peers/async.h). By the names
  * of liburing's and libaio's libraries, and by syscall(). Neither need be there, or be
  * found by the next of these names when a module brought it: so libaio's, which are
  * system calls that return -errno, are that, and liburing's are looked for.

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "lock.h"
-#include "log.h"
+#include "base/lock.h"
+#include "base/log.h"
 
 /* Serialises what depends on a file position or on the end of the file: the
  * range to hold is computed from it before the call. Held with all signals

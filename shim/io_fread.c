@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* io_fread.c - stdio calls that read. */
 #include "io_stdio.h"
-#include "reads.h"
+#include "rw/inflight_io.h"
 
 #include <pthread.h>
 #include <stdarg.h>

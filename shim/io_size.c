@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
-#include "lock.h"
-#include "reads.h"
-#include "unsaid.h"
+#include "base/lock.h"
+#include "file/wb_errseq.h"
+#include "rw/inflight_io.h"
 
 FM_NEXT(truncate)
 FM_NEXT(ftruncate)

@@ -16,7 +16,7 @@
  * passes over it.
  */
 #include "io_stdio.h"
-#include "reads.h"
+#include "rw/inflight_io.h"
 
 #include <fcntl.h>
 #include <pthread.h>

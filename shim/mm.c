@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
-#include "lock.h"
+#include "base/lock.h"
 
 FM_NEXT(mmap)
 FM_NEXT(munmap)

@@ -8,7 +8,7 @@
 #include <mqueue.h>
 #include <time.h>
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 FM_NEXT(timer_create)
 FM_NEXT(mq_notify)

@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 
 #include "args.h"
-#include "log.h"
+#include "base/log.h"
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void),
 		      void (*child)(void), void *dso);

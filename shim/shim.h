@@ -35,8 +35,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "engine.h"
-#include "sys.h"
 
 /* Not in every mman.h. */
 extern int mseal(void *addr, size_t len, unsigned long flags);

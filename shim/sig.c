@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "lock.h"
+#include "base/lock.h"
 #include "sigstack.h"
 
 /* We define the deprecated names, we do not use them. */

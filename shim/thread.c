@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <threads.h>
 
-#include "alloc.h"
+#include "base/alloc.h"
 
 FM_NEXT(pthread_create)
 FM_NEXT(thrd_create)

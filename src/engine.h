@@ -78,11 +78,11 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
 /* [any] mmap(2) of a small window, or of one too short for the engine, that surely is
  * the kernel's to serve, as a rule without a lock; NULL: not known to be one, or
- * refused. See beside.h. */
+ * refused. See kernel_windows.h. */
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t off);
 
-/* [any] Short mappings are noted until they are unmapped (blind.h): those in the range,
+/* [any] Short mappings are noted until they are unmapped (short_maps.h): those in the range,
  * before, and forgotten after. And a descriptor is closed, or becomes another file. */
 #define FM_BLIND 16
 bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND]);
@@ -224,7 +224,7 @@ struct fm_range {
 	uint64_t first, stop;  /* pages */
 	uint64_t whole;        /* first page that lies in it from its start */
 	uint64_t mask;         /* signals stay blocked between the calls */
-	bool space;            /* a long range also keeps mmap out, shut.h */
+	bool space;            /* a long range also keeps mmap out, truncate_barrier.h */
 	bool cached;           /* the change went through the page cache */
 };
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,

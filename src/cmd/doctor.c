@@ -8,13 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cmd.h"
+#include "io/ring.h"
+#include "map/uffd.h"
 #include "memory.h"
 #include "policy.h"
 #include "probe.h"
-#include "ring.h"
-#include "text.h"
-#include "uffd.h"
 
 static void line(const char *what, bool ok, const char *value,
 		 const char *remedy)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cmd.h"
-#include "log.h"
 
 static const struct {
 	const char *name;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include "uring.h"
+#include "io/uring.h"
 #include <linux/userfaultfd.h>
 #include <string.h>
 #include <sys/ioctl.h>

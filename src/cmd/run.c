@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cmd.h"
 #include "heard.h"
-#include "log.h"
 #include "program.h"
 #include "set.h"
 

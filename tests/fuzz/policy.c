@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/sys.h"
 #include "fuzz.h"
-#include "log.h"
 #include "set.h"
-#include "sys.h"
 
 static void check(const struct fm_policy *p)
 {

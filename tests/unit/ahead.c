@@ -10,7 +10,7 @@
 #define fm_chunk_take played_take
 #define fm_cache_limit played_limit
 #define fm_frame_limit played_frames
-#include "../../src/ahead.c"
+#include "../../src/readahead/ahead.c"
 
 #define PAGES ((uint64_t)1 << 20)
 #define CHUNKS 65536

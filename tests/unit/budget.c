@@ -2,7 +2,7 @@
 /* The cache's size under changing limits and memory pressure. */
 #include "unit.h"
 
-#include "budget.h"
+#include "cache/budget.h"
 
 #define GIB (1ull << 30)
 

@@ -14,11 +14,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#include "alloc.h"
-#include "lock.h"
-#include "log.h"
+#include "base/alloc.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/sys.h"
 #include "policy.h"
-#include "sys.h"
 
 #define MAPS 256
 #define PAGE ((size_t)4096)

@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "frame.h"
-#include "sys.h"
-#include "uffd.h"
+#include "base/sys.h"
+#include "cache/frame.h"
+#include "map/uffd.h"
 
 #define FRAMES 8
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "hist.h"
+#include "base/hist.h"
 
 static struct fm_hist h;
 

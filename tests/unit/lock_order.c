@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "file.h"
-#include "lock.h"
-#include "page.h"
-#include "types.h"
+#include "base/lock.h"
+#include "base/types.h"
+#include "file/file.h"
+#include "file/page.h"
 
 static struct fm_lock space = FM_LOCK(FM_RANK_SPACE);
 static struct fm_lock ring = FM_LOCK(FM_RANK_RING);

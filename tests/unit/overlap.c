@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "map.h"
-#include "overlap.h"
+#include "map/alias_index.h"
+#include "map/map.h"
 
 #define MAPS 400
 #define ROUNDS 20000

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "glob.h"
-#include "log.h"
 #include "memory.h"
 #include "policy.h"
-#include "text.h"
 
 static char dir[64];
 

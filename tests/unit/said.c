@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "said.h"
-#include "sys.h"
+#include "base/sys.h"
+#include "map/vma_advice.h"
 
 #define PAGES 96
 #define RANDOM 1

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "thread.h"
+#include "base/thread.h"
 
 static _Thread_local int mark;
 static _Atomic int seen, ended;

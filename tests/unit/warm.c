@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mmap/pagecache_probe.h"
 #include "policy.h"
-#include "warm.h"
 
 #define MIB ((uint64_t)1 << 20)
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * creds.h - what a program may do, for the threads that libc does not know of.
+ *
+ * The kernel keeps user and group numbers by thread. libc's setuid() and its like
+ * make each thread of libc's do the same; a thread of ours that kept root's in a
+ * program that has given them up would be a hole. After such a call all threads of
+ * ours take what the calling thread has, and the guardian (guardian.h) does: it shares
+ * the program's memory, so who has taken the program over has the guardian, too.
+ *
+ * Capabilities are a thread's own where there are several. What one of them gives up
+ * for good (its permitted set) all of ours give up, those that are made later, too; what
+ * it puts aside (its effective set) it may take back, and ours keep. So ours never can do
+ * more than the one that can do least of those that asked. They need little of it: data
+ * goes through descriptors; by name they open a file whose descriptor was closed
+ * (fd_recovery.h), /proc, and what the settings name.
+ */
+#ifndef FM_CREDS_H
+#define FM_CREDS_H
+
+#include <stdbool.h>
+
+/* [any] The program's threads have got other numbers, by libc; in a program with one
+ * thread also by the bare system call, and its capabilities. Returns when all of ours
+ * have them too; errno is kept. */
+void fm_creds_changed(void);
+
+/* [any] The calling thread of several has by capset(2) other capabilities. */
+void fm_creds_dropped(void);
+
+/* In a thread of ours. */
+void fm_creds_take(void);
+/* The first thing in it, and in the guardian. */
+void fm_creds_begin(void);
+/* In the guardian: whoever held a lock may be dead. What is read while the program writes
+ * it is followed by another order. False: it is another user still. */
+bool fm_creds_take_unlocked(void);
+/* In the child of fork. */
+void fm_creds_reset(void);
+
+#endif

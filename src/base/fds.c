@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* fds.c - the engine's own descriptor numbers: high, few, and known. */
+#include <sys/resource.h>
+
+#include "engine.h"
+#include "io/ring.h"
+#include "sys.h"
+
+#define NUMBERS 65536 /* ours are below; a table of 8 KiB */
+
+static _Atomic uint32_t fd_bits[NUMBERS / 32]; /* is this number ours */
+static _Atomic int fd_count;
+
+bool fm_fd_is_ours(int fd)
+{
+	if (fd < 0 || fd >= NUMBERS || atomic_load(&fd_count) == 0)
+		return false;
+	return atomic_load(&fd_bits[fd / 32]) >> (fd % 32) & 1;
+}
+
+static void add(int fd)
+{
+	if (fd < 0 || fd >= NUMBERS)
+		return;
+	if (!(atomic_fetch_or(&fd_bits[fd / 32], 1u << (fd % 32)) >>
+		      (fd % 32) & 1))
+		atomic_fetch_add(&fd_count, 1);
+}
+
+void fm_fd_forget(int fd)
+{
+	if (fd < 0 || fd >= NUMBERS)
+		return;
+	if (atomic_fetch_and(&fd_bits[fd / 32], ~(1u << (fd % 32))) >>
+		    (fd % 32) & 1)
+		atomic_fetch_sub(&fd_count, 1);
+}
+
+void fm_fd_drop(int fd)
+{
+	if (fd < 0)
+		return;
+	fm_fd_forget(fd);
+	fm_sys_close(fd);
+}
+
+int fm_fd_next(int from)
+{
+	if (from < 0 || from >= NUMBERS || atomic_load(&fd_count) == 0)
+		return -1;
+	for (int w = from / 32; w < NUMBERS / 32; w++) {
+		uint32_t bits = atomic_load(&fd_bits[w]);
+
+		if (w == from / 32)
+			bits &= ~0u << from % 32;
+		if (bits)
+			return w * 32 + __builtin_ctz(bits);
+	}
+	return -1;
+}
+
+/* Shells and daemons expect low numbers to be free: live in the upper part of
+ * what the soft limit allows, below NUMBERS. */
+int fm_fd_raise(int fd)
+{
+	struct rlimit rl = { 1024, 1024 };
+	long top, got = -EMFILE;
+
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
+	top = rl.rlim_cur > NUMBERS ? NUMBERS : (long)rl.rlim_cur;
+	for (long room = top / 4; room >= 4 && got < 0; room *= 2) {
+		if (room > top - 3)
+			break;
+		got = fm_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, top - room);
+	}
+	/* A number that counts as ours but was free: closed behind our back
+	 * (fd_recovery.h), and its owner does not know yet. Not for another. */
+	while (got >= 0 && fm_fd_is_ours((int)got)) {
+		long next = fm_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, got + 1);
+
+		fm_sys_close((int)got);
+		got = next;
+	}
+	if (got < 0) { /* keep what we have */
+		add(fd);
+		return fd;
+	}
+	fm_sys_close(fd);
+	add((int)got);
+	return (int)got;
+}

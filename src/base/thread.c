@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "creds.h"
+#include "io/ring.h"
+#include "lock.h"
+#include "log.h"
+#include "sys.h"
+#include "tls.h"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define BY_PTHREAD 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define BY_PTHREAD 1
+#endif
+#endif
+#ifdef BY_PTHREAD
+#include <pthread.h>
+#endif
+
+#define MOST 128
+#define STACK ((size_t)256 << 10)
+#define GUARD ((size_t)64 << 10)
+#define ORDER_MS 2000
+
+static struct thread {
+	_Atomic uint32_t tid; /* the kernel clears it when the thread has ended */
+	bool taken;           /* about to be made; under the lock */
+	char *mem;            /* guard, stack, thread-local variables */
+	void *(*fn)(void *);
+	void *arg;
+	_Atomic uint32_t done; /* the last order it has carried out */
+	_Atomic(_Atomic uint32_t *) sleeps; /* on that futex */
+} threads[MOST];
+static _Atomic uint32_t top; /* of them that were ever used */
+
+static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
+static _Atomic uint32_t order; /* the last that was given */
+static _Atomic uint32_t carried; /* futex: somebody has carried one out */
+static _Atomic int bell = -1; /* readable while there is one, for poll(2) */
+
+static _Thread_local struct thread *self;
+
+static cpu_set_t cpus;
+static long cpus_len; /* bytes of it that the kernel filled in */
+
+void fm_thread_init(void)
+{
+	fm_tls_init();
+	cpus_len = fm_sys3(SYS_sched_getaffinity, 0, sizeof(cpus), &cpus);
+}
+
+unsigned fm_cpus(void)
+{
+	return cpus_len > 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+}
+
+/* The thread that maps first may be bound to one CPU: that is not for ours. */
+void fm_thread_begin(const char *name)
+{
+	fm_sys5(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
+	if (cpus_len > 0)
+		fm_sys3(SYS_sched_setaffinity, 0, cpus_len, &cpus);
+}
+
+/* ---- orders ---------------------------------------------------------------- */
+
+static void obey(void)
+{
+	uint32_t n = atomic_load(&order);
+
+	if (!self || atomic_load(&self->done) == n)
+		return;
+	fm_creds_take();
+	atomic_store(&self->done, n);
+	atomic_fetch_add(&carried, 1);
+	fm_futex_wake(&carried, 1);
+}
+
+/* An order that comes when it has been looked for and nobody sleeps yet is not
+ * lost: who gives it wakes all again and again. */
+int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
+		   const struct timespec *timeout)
+{
+	int r;
+
+	if (self)
+		atomic_store(&self->sleeps, word);
+	obey();
+	r = fm_futex_wait(word, val, timeout);
+	if (self)
+		atomic_store(&self->sleeps, NULL);
+	obey();
+	return r;
+}
+
+/* The program may have closed the bell, and its number be something that is always
+ * readable. */
+static void rang(short revents)
+{
+	static _Atomic uint32_t in_vain;
+	const struct timespec ms = { 0, 1000000 };
+
+	if (!revents) {
+		atomic_store(&in_vain, 0);
+		return;
+	}
+	fm_sys_sleep(&ms);
+	if ((revents & POLLNVAL) || atomic_fetch_add(&in_vain, 1) > 20 * ORDER_MS)
+		fm_fd_forget(atomic_exchange(&bell, -1));
+}
+
+int fm_thread_poll(struct pollfd *p, unsigned n, int ms)
+{
+	long got;
+
+	p[n] = (struct pollfd){ .fd = atomic_load(&bell), .events = POLLIN };
+	obey();
+	got = fm_sys3(SYS_poll, p, n + 1, ms);
+	obey();
+	if (got <= 0)
+		return (int)got;
+	rang(p[n].revents);
+	return (int)got - (p[n].revents != 0);
+}
+
+bool fm_thread_any(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&top); i++)
+		if (atomic_load(&threads[i].tid))
+			return true;
+	return false;
+}
+
+static int wake_all(uint32_t n)
+{
+	int left = 0;
+
+	for (uint32_t i = 0; i < atomic_load(&top); i++) {
+		struct thread *t = &threads[i];
+		_Atomic uint32_t *word;
+
+		if (!atomic_load(&t->tid) || atomic_load(&t->done) == n)
+			continue;
+		left++;
+		word = atomic_load(&t->sleeps);
+		if (word)
+			fm_futex_wake(word, INT32_MAX);
+	}
+	return left;
+}
+
+int fm_thread_order(uint32_t n)
+{
+	const struct timespec ms = { 0, 1000000 };
+	uint64_t until = fm_now_ms() + ORDER_MS, rings = 1;
+	int fd = atomic_load(&bell), left;
+
+	atomic_store(&order, n);
+	if (fm_sys_is_anon(fd))
+		fm_sys3(SYS_write, fd, &rings, sizeof(rings));
+	for (;;) {
+		uint32_t seen = atomic_load(&carried);
+
+		left = wake_all(n);
+		if (!left || fm_now_ms() >= until)
+			break;
+		fm_futex_wait(&carried, seen, &ms);
+	}
+	if (fm_sys_is_anon(fd))
+		fm_sys3(SYS_read, fd, &rings, sizeof(rings));
+	return left;
+}
+
+/* ---- making one ------------------------------------------------------------- */
+
+static void run(void *arg)
+{
+	self = arg;
+	fm_tls_begin();
+	fm_signals_blocked = true; /* for good: sections need no system call */
+	obey();
+	fm_creds_begin();
+	self->fn(self->arg);
+}
+
+static struct thread *take_slot(void)
+{
+	uint32_t i = 0;
+
+	while (i < MOST && (threads[i].taken || atomic_load(&threads[i].tid)))
+		i++;
+	if (i == MOST)
+		return NULL;
+	threads[i].taken = true;
+	if (i >= atomic_load(&top))
+		atomic_store(&top, i + 1);
+	return &threads[i];
+}
+
+static void open_bell(void)
+{
+	long fd;
+
+	if (atomic_load(&bell) >= 0)
+		return;
+	fd = fm_sys2(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd >= 0)
+		atomic_store(&bell, fm_fd_raise((int)fd));
+}
+
+#ifdef BY_PTHREAD
+
+static void *run_posix(void *arg)
+{
+	struct thread *t = arg;
+
+	run(t);
+	atomic_store(&t->tid, 0);
+	return NULL;
+}
+
+static int make(struct thread *t)
+{
+	pthread_t id;
+	int err;
+
+	atomic_store(&t->tid, 1);
+	err = pthread_create(&id, NULL, run_posix, t);
+	if (err)
+		atomic_store(&t->tid, 0);
+	else
+		pthread_detach(id);
+	return -err;
+}
+
+#else
+
+/* Used again when its thread has ended, or by the child of fork. */
+static int get_memory(struct thread *t)
+{
+	size_t size = GUARD + STACK + fm_tls_size();
+	char *mem;
+
+	if (t->mem) {
+		fm_tls_clean(t->mem + GUARD + STACK);
+		return 0;
+	}
+	mem = fm_sys_far(size, PROT_NONE);
+	if ((uintptr_t)mem >= (uintptr_t)-4095)
+		return (int)(intptr_t)mem;
+	if (fm_sys_mprotect(mem + GUARD, size - GUARD, PROT_READ | PROT_WRITE)) {
+		fm_sys_munmap(mem, size);
+		return -ENOMEM;
+	}
+	t->mem = mem;
+	return 0;
+}
+
+/* As pthread_create asks for: filters of system calls expect just that. */
+#define FLAGS                                                              \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
+	 CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |              \
+	 CLONE_CHILD_CLEARTID)
+
+static int make(struct thread *t)
+{
+	int err = get_memory(t);
+	char *top_of_stack;
+	long r;
+
+	if (err)
+		return err;
+	top_of_stack = t->mem + GUARD + STACK;
+	r = fm_sys_clone_on(FLAGS, top_of_stack, run, t, &t->tid,
+			    fm_tls_block(top_of_stack));
+	return r < 0 ? (int)r : 0;
+}
+
+#endif
+
+/* The mask is inherited. SIGBUS is open, as in each thread: by it faults come. */
+static int make_masked(struct thread *t)
+{
+	uint64_t all = ~(1ull << 6), old;
+	int err;
+
+	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, 8);
+	err = make(t);
+	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, NULL, 8);
+	return err;
+}
+
+int fm_thread_create(void *(*fn)(void *), void *arg)
+{
+	struct thread *t;
+	uint64_t mask;
+	int err = -EAGAIN;
+
+	fm_tls_init(); /* nothing, but for tests of the engine alone */
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	open_bell();
+	t = take_slot();
+	if (t) {
+		t->fn = fn;
+		t->arg = arg;
+		atomic_store(&t->sleeps, NULL);
+		/* Before it inherits what an order may be about to change. */
+		atomic_store(&t->done, atomic_load(&order));
+		err = make_masked(t);
+		t->taken = false;
+	}
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+	return err;
+}
+
+bool fm_thread_spare(void)
+{
+	int fd = atomic_exchange(&bell, -1);
+
+	if (fd >= 0)
+		fm_fd_drop(fd);
+	return fd >= 0;
+}
+
+void fm_thread_reset(void)
+{
+
+	fm_lock_reset(&lock);
+	for (uint32_t i = 0; i < MOST; i++) {
+		threads[i].taken = false;
+		atomic_store(&threads[i].tid, 0);
+	}
+	fm_thread_spare();
+	fm_creds_reset();
+}

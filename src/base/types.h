@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * types.h - the nouns of the engine. Read this first.
+ *
+ *   file     one per device+inode: descriptors, dirty index, its mappings
+ *            (FastMap's per-file data, section 3.1).
+ *   mapping  one contiguous address range over one file range with one
+ *            protection (FastMap's per-vma entry). mprotect, munmap and
+ *            mremap split and add mappings; they never change one in place
+ *            but for its end, which moves.
+ *   page     4 KiB of a file. Its state byte in the file's directory is the
+ *            lock for everything that happens to it in this process.
+ *   mode     one byte per page of a mapping: is it present here, may it be
+ *            stored to, is it the mapping's own private copy.
+ *   chunk    what map-ahead has in flight or landed, not yet mapped.
+ *   frame    engine memory that a device transfer uses (2 MiB, huge).
+ *
+ * The page state protocol. FP_BUSY is the lock; it is taken by
+ * compare-and-swap and whoever holds it owns every transition of the page, in
+ * every mapping of the file. Mode bytes change only under FP_BUSY of their
+ * page. FP_DIRTY is set before a page becomes writable anywhere. FP_WB marks a
+ * write-back in flight whose data is read in place: the page may be read, and
+ * made writable again (FP_REDIRTY), but not dropped.
+ *
+ * Lock order, outermost first (all of it: lock_check.h, which debug builds
+ * assert):
+ *   hear    what other processes did, read and heeded
+ *   space   fm_space_lock: the address space, all of mmap/munmap/..., files
+ *           and their lists of mappings
+ *   page    FP_BUSY; several only in ascending order or by try-lock
+ *   ring    and bounce buffers: who has one waits for nothing but the device
+ *   tables  chunks, queues, statistics: short sections
+ */
+#ifndef FM_TYPES_H
+#define FM_TYPES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define FM_PAGE_SHIFT 12
+#define FM_PAGE ((size_t)1 << FM_PAGE_SHIFT)
+#define FM_PAGE_MASK (FM_PAGE - 1)
+#define FM_HUGE_SHIFT 21
+#define FM_HUGE ((size_t)1 << FM_HUGE_SHIFT)
+#define FM_HUGE_PAGES (FM_HUGE / FM_PAGE)
+#define FM_CACHELINE 64
+
+/* Page state, one byte per page of a file. */
+enum {
+	FP_BUSY = 0x01,    /* locked; see above */
+	FP_DIRTY = 0x02,   /* a mapping holds data newer than the file */
+	FP_WB = 0x04,      /* write-back in flight, reads in place */
+	FP_REDIRTY = 0x08, /* stored to again during that write-back */
+	FP_AHEAD = 0x10,   /* a chunk covers it */
+	FP_CLEANED = 0x20, /* by write-back ahead of need, see wb_limit.c */
+	FP_ALLOC = 0x40,   /* its file block is known to be allocated */
+	FP_CACHED = 0x80,  /* last written through the page cache, see fm_load */
+};
+
+/* Mode, one byte per page of a mapping. */
+enum {
+	PM_PRESENT = 0x01,  /* mapped here */
+	PM_WRITABLE = 0x02, /* not write-protected here */
+	PM_OWN = 0x04,      /* private copy, the program's own for good */
+	PM_QUEUED = 0x08,   /* has an entry in an eviction queue */
+	PM_MAIN = 0x10,     /* that entry is in the main (hot) queue */
+	PM_REFERENCED = PM_MAIN, /* eviction=clock has none: passed over once */
+	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
+	PM_LOCKED = 0x40,   /* its page is, by who takes the mapping away */
+	PM_LAZY = 0x80,     /* the kernel may take it, or has: lazyfree.h */
+};
+
+/* 1 GiB of file: page states and the dirty index. Mapped lazily, never moved
+ * or freed while the file lives, so that the guardian can read it at any
+ * instant. A set bit in `dirty` is a superset of FP_DIRTY: it is set first
+ * and cleared last. `ndirty` counts set bits (incremented before, decremented
+ * after). */
+#define FM_LEAF_SHIFT 18
+#define FM_LEAF_PAGES ((uint64_t)1 << FM_LEAF_SHIFT)
+/* Pages are looked for by groups: those of one that was never touched have
+ * neither state nor mode. */
+#define FM_TOUCH_SHIFT 9
+#define FM_TOUCH_PAGES ((uint64_t)1 << FM_TOUCH_SHIFT)
+#define FM_LEAF_GROUPS (FM_LEAF_PAGES >> FM_TOUCH_SHIFT)
+struct fm_leaf {
+	_Atomic uint8_t page[FM_LEAF_PAGES];
+	_Atomic uint64_t dirty[FM_LEAF_PAGES / 64];
+	_Atomic int64_t ndirty;
+	_Atomic uint64_t touched[FM_LEAF_GROUPS / 64]; /* a bit each, truncate_barrier.h */
+	uint64_t held[FM_LEAF_GROUPS / 64]; /* while the file is shut */
+#ifdef FM_LOCK_CHECK
+	const struct fm_file *file;
+	uint64_t number;
+#endif
+};
+#define FM_LEAF_ALIGN ((size_t)1 << 19) /* with FM_LOCK_CHECK only */
+
+/* Leaves of a file: 2^16 GiB = 64 TiB of file offsets are supported. */
+#define FM_LEAVES ((uint64_t)1 << 16)
+#define FM_MAX_FILE_PAGES (FM_LEAVES << FM_LEAF_SHIFT)
+
+struct fm_policy;
+struct fm_map;
+struct fm_chunk;
+struct fm_stream;
+
+struct fm_file_stats {
+	_Atomic uint64_t faults_read, faults_write, faults_wp;
+	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby,
+		hits_kept, rewritten, lazy, lazy_lost;
+	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
+	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
+	_Atomic uint64_t mappings, demotions;
+	_Atomic(const char *) demote_why;
+};
+
+struct fm_file {
+	dev_t dev;
+	ino_t ino;
+	uint64_t born;             /* ns, or 0: inode numbers are used again */
+	uint32_t id;               /* slot in the file table; fixed-file index */
+	_Atomic uint32_t gen;      /* changes when the slot is reused */
+	_Atomic uint32_t refs;     /* mappings + transient users */
+	_Atomic uint32_t nmaps;
+	_Atomic int64_t size;      /* bytes, last known; see fm_file_size() */
+	_Atomic uint32_t wb_err;   /* last write-back errno, 0 when reported */
+	_Atomic uint64_t wb_failed_ms; /* when write-back failed last */
+	_Atomic bool told_failed; /* of a page that could not be had */
+	_Atomic uint32_t wb_seq;   /* counts write-back errors */
+	_Atomic uint32_t told_wb;  /* the last one that was said */
+	_Atomic uint64_t stays_since_ms; /* could not be handed to the kernel */
+	int fd_was[2];             /* without io_uring: before it could be stored to */
+	int fd_path;               /* O_PATH descriptor, high number, or -1 */
+	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
+	bool direct;               /* O_DIRECT works on this file */
+	bool writable;             /* write descriptors are open */
+	bool sparse;               /* has (had) holes: allocate before stores */
+	_Atomic uint8_t unshare;   /* enum fm_unshare */
+	bool shared_looked;        /* at whether its blocks are */
+	bool null_store;           /* benches: see null_store_wanted() */
+	_Atomic bool warm;         /* is written through the page cache */
+	_Atomic uint32_t cache_asked, cache_cold; /* the page cache; see fm_load_asks */
+	_Atomic bool sheds;        /* only written so, see fm_wb_urgent */
+	_Atomic bool mixed;        /* warm, and no direct write is in flight */
+	_Atomic uint32_t through;  /* threads that want it to be for now, see demote_pagecache.c */
+	_Atomic bool windows;      /* mapped piece by piece, over and over */
+	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
+	_Atomic bool demoted;      /* every mapping belongs to the kernel */
+	bool beside;               /* the kernel serves windows of it too */
+	unsigned cached_windows;   /* in a row, see kernel_windows.c */
+	unsigned granted;          /* windows, of them not yet used: */
+	_Atomic uint32_t grants;
+	uint32_t asked, found;     /* windows of late, those that were cached */
+	unsigned missed;           /* that were not, all told */
+	uint64_t next_look;        /* ns, at how much of the file is cached */
+	bool bring;                /* the kernel shall read more than a window */
+	_Atomic bool stores_wanted; /* a mapping that may be stored to */
+	unsigned unreadable;       /* such windows of one page, see demote.c */
+	uint8_t plain;             /* bit per kind of mapping, see mmap.c */
+	_Atomic uint32_t frozen;   /* futex: a demotion is under way, or to be */
+	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
+	const struct fm_policy *policy;
+	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
+	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
+	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
+	_Atomic uint64_t touched_hi; /* pages [0, touched_hi) may have a state */
+	_Atomic uint64_t shut_from; /* first page that is shut, or UINT64_MAX */
+	_Atomic uint32_t reopened; /* futex: how often, see truncate_barrier.h */
+	_Atomic int64_t resident;  /* pages present in any mapping */
+	_Atomic uint64_t dirty_since_ms;
+	_Atomic uint64_t changed_ms; /* by a system call of the program, last */
+	_Atomic uint32_t reloads;  /* after short writes, in the second that began at */
+	_Atomic uint64_t reloads_from; /* ms */
+	_Atomic uint64_t no_commit_before_ms; /* full file system, see load.c */
+	struct fm_file *hash_next; /* file table */
+	struct fm_file_stats st;
+	char path[256];            /* for messages and statistics */
+};
+
+struct fm_overlap_link {
+	struct fm_map *map;
+	struct fm_overlap_link *next, **prev;
+};
+
+struct fm_map {
+	_Atomic uintptr_t start, end;  /* [start, end), page aligned */
+	uint64_t pgoff;            /* file page of start */
+	_Atomic int prot;          /* PROT_* as the program sees it */
+	bool shared;
+	bool maywrite;             /* mprotect(PROT_WRITE) is allowed */
+	bool noreserve;            /* MAP_NORESERVE */
+	int fd;                    /* the program's, it may be another's by now */
+	_Atomic bool aliased;      /* another mapping overlaps in the file */
+	_Atomic uint8_t advice;    /* MADV_NORMAL, RANDOM or SEQUENTIAL */
+	_Atomic bool vma_prot;     /* the kernel's protection equals prot */
+	uint32_t id;               /* slot in the mapping table */
+	_Atomic uint32_t gen;
+	struct fm_file *file;
+	_Atomic uint8_t *mode;     /* mode[0] belongs to `start` */
+	struct fm_modes *modes;    /* shared, counted owner of the mode bytes */
+	uint64_t mbase;            /* index of mode[0] in modes */
+	_Atomic(struct fm_stream *) streams; /* map-ahead, or NULL */
+	_Atomic(struct fm_map *) file_next;
+	struct fm_map *file_prev;  /* writers only */
+	struct fm_overlap_link overlap[2]; /* see alias_index.h */
+	uint8_t overlap_class;
+	_Atomic bool listed;       /* eviction queues know its id */
+	struct fm_map *ghost_next; /* see fm_map_by_id */
+	uint64_t born_ms;
+	_Atomic uint64_t faults;
+};
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "budget.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+
+/* Shrink when everybody stood still for more than a tenth of a second, grow
+ * again after ten quiet ones; never below half. Our pages are anonymous: the
+ * kernel cannot take them as it takes page cache, so we must give. */
+#define STALL_US 100000u
+#define QUIET_US 1000u
+#define QUIET_SECONDS 10
+#define LEAST_EIGHTHS 4
+
+/* What others need goes before. */
+#define RESERVE 16     /* that part of the limit is left free, and what others */
+#define REACT_MS 20    /* take in that time when they are as fast as lately; */
+#define MOST_RESERVE 4 /* not more than that part */
+#define LEAST_RESERVE 8 /* that part must not be dirty */
+#define GROW_MS 2000u  /* from nothing to the ceiling */
+#define LEAST_PART 32 /* that part of the ceiling stays ours, */
+#define LEAST_SHARE 4 /* unless it is more than that of what others leave */
+#define IDLE_PART 32 /* that part stays free, or who takes memory waits for it */
+#define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
+#define SOON_MS 2u
+#define IDLE_MS 10u
+#define LATE_MS 500u
+#define MOST_LATE_MS 250u /* it had been stopped */
+
+/* The share of cache = auto, and when there is too little for any. */
+#define TURN_MS 30000u   /* memory that others had in this turn and the last */
+#define FOR_LONG 5u      /* balances in a row with too little */
+#define MARGIN 8         /* stays free of growth, and that part of the limit */
+#define MOST_PERCENT 87u /* see ceiling() */
+#define STEP_PERCENT 2u  /* in a tenth of a second */
+#define ASIDE 50u        /* percent of all that lazy pages may lie in; less where */
+#define ASIDE_CALM 10u   /* balances without any give it a percent back */
+#define ASIDE_STEP 4u    /* they are stored to, by so much in a tenth of a second */
+#define SHORT_PART 8 /* of the limit, */
+#define SHORT ((uint64_t)256 << 20) /* or as much */
+#define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
+
+/* Less than all of the limit, whatever was asked for: the program, its stacks
+ * and the kernel's own pages count as well. */
+static uint64_t ceiling(const struct fm_budget *b)
+{
+	uint64_t most = b->limit - b->limit / 8, v = b->wanted;
+
+	if (b->percent)
+		v = b->limit / 100 * b->percent;
+	return fm_least(v, most);
+}
+
+/* Beyond where it began it does not take what others may take again, nor what
+ * nobody tells of (no /proc). */
+static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
+{
+	uint64_t least = fm_least(b->least[0], b->least[1]);
+	uint64_t begin = b->limit / 100 * b->base;
+	uint64_t most = least > b->limit / MARGIN ? least - b->limit / MARGIN :
+						    0;
+
+	if (!b->base || bytes <= begin)
+		return bytes;
+	return most < begin || least == UINT64_MAX ? begin :
+						     fm_least(bytes, most);
+}
+
+static uint64_t settle(struct fm_budget *b)
+{
+	uint64_t most = grown(b, ceiling(b));
+	uint64_t least = fm_least(most / LEAST_PART, b->all / LEAST_SHARE);
+
+	if (b->eighths < 8)
+		most = most / 8 * b->eighths;
+	b->target = fm_least(most, b->room > least ? b->room : least);
+	b->now = fm_least(b->target, b->soon > least ? b->soon : least);
+	return b->now;
+}
+
+void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
+		    uint64_t limit)
+{
+	*b = (struct fm_budget){
+		.wanted = wanted,
+		.percent = percent,
+		.limit = limit,
+		.eighths = 8,
+		.aside = ASIDE,
+		.room = UINT64_MAX,
+		.soon = UINT64_MAX,
+		.all = UINT64_MAX,
+		.least = { UINT64_MAX, UINT64_MAX },
+	};
+	settle(b);
+}
+
+static void feel_pressure(struct fm_budget *b, uint64_t stall)
+{
+	if (stall > STALL_US) {
+		b->quiet = 0;
+		if (b->eighths > LEAST_EIGHTHS)
+			b->eighths--;
+	} else if (stall > QUIET_US) {
+		b->quiet = 0;
+	} else if (++b->quiet >= QUIET_SECONDS && b->eighths < 8) {
+		b->quiet = 0;
+		b->eighths++;
+	}
+}
+
+static uint64_t reserve(const struct fm_budget *b)
+{
+	return fm_least(b->limit / RESERVE +
+				(REACT_MS + b->late_ms) * b->rate,
+			b->limit / MOST_RESERVE);
+}
+
+/* Others that take most of the memory may take the rest of it at once: then half of
+ * that lies where the kernel can take it, whatever it costs. */
+static uint32_t aside(const struct fm_budget *b, uint64_t all)
+{
+	return all < b->limit / 2 ? ASIDE : b->aside;
+}
+
+static uint64_t beyond(uint64_t left, uint64_t reserved)
+{
+	return left > reserved ? left - reserved : 0;
+}
+
+uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
+			uint64_t stalled_us)
+{
+	uint64_t stall = stalled_us - b->stalled_us;
+
+	/* The first look has nothing to compare with. */
+	if (b->stalled_us && stalled_us >= b->stalled_us)
+		feel_pressure(b, stall);
+	b->stalled_us = stalled_us;
+	b->limit = limit;
+	b->rate -= b->rate / 4;
+	b->late_ms -= (b->late_ms + 3) / 4;
+	return settle(b);
+}
+
+void fm_budget_auto(struct fm_budget *b)
+{
+	b->base = b->percent;
+}
+
+uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
+			   uint64_t theirs)
+{
+	uint64_t new_ours = ours - b->ours, new_theirs = theirs - b->theirs;
+	bool first = !b->ours && !b->theirs;
+
+	b->ours = ours;
+	b->theirs = theirs;
+	if (!b->base || first)
+		return b->now;
+	if (new_theirs > new_ours && new_theirs > SOME_BACK) {
+		if (b->percent > b->base)
+			b->percent -= STEP_PERCENT;
+	} else if (new_ours > 2 * new_theirs && new_ours > SOME_BACK &&
+		   held >= b->now - b->now / 8 &&
+		   b->percent < MOST_PERCENT) {
+		b->percent += STEP_PERCENT;
+	}
+	return settle(b);
+}
+
+void fm_budget_stores(struct fm_budget *b, uint64_t stores)
+{
+	uint64_t n = stores - b->stores;
+
+	b->stores = stores;
+	if (n > SOME_BACK)
+		b->aside -= b->aside < ASIDE_STEP ? b->aside : ASIDE_STEP;
+	else if (!n && b->aside < ASIDE && !(++b->calm % ASIDE_CALM))
+		b->aside++;
+}
+
+bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
+{
+	bool little = b->room < b->limit / FM_TOO_LITTLE &&
+		      b->room < ceiling(b) / 2;
+
+	b->hungry = little && evicted - b->evicted > SOME_BACK ?
+			    b->hungry + 1 : 0;
+	b->evicted = evicted;
+	if (b->hungry < FOR_LONG)
+		return false;
+	b->hungry = 0;
+	return true;
+}
+
+bool fm_budget_short(const struct fm_budget *b)
+{
+	return b->all < fm_least(b->limit / SHORT_PART, SHORT);
+}
+
+/* Dirty pages are of no use to who needs memory now. */
+uint64_t fm_budget_dirty(const struct fm_budget *b)
+{
+	return b->all == UINT64_MAX ? 0 : beyond(b->all, b->limit / MOST_RESERVE);
+}
+
+bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty)
+{
+	return b->all != UINT64_MAX &&
+	       dirty > beyond(b->all, b->limit / LEAST_RESERVE);
+}
+
+bool fm_budget_used(const struct fm_budget *b, uint64_t evicted)
+{
+	return evicted != b->evicted;
+}
+
+/* Before a program that takes memory as fast as it can be zeroed has taken half
+ * of what is free; less often while nothing changes. */
+static unsigned next_look(const struct fm_budget *b, uint64_t left,
+			  uint64_t spare)
+{
+	uint64_t small = b->limit / 256, ms = spare / 2 / FAST;
+	bool same = left + small > b->left && left < b->left + small;
+	uint64_t idle = same ? 2 * b->pause_ms : 0;
+
+	idle = idle < IDLE_MS ? idle : IDLE_MS;
+	ms = ms > idle ? ms : idle;
+	ms = ms > b->late_ms ? ms - b->late_ms : 0;
+	return ms < SOON_MS ? SOON_MS : ms > LATE_MS ? LATE_MS : (unsigned)ms;
+}
+
+/* How fast others took memory at most, lately. */
+static void feel_rate(struct fm_budget *b, uint64_t all, uint64_t ms)
+{
+	uint64_t taken = b->all > all && b->all <= b->limit ? b->all - all : 0;
+
+	if (b->rate < taken / ms)
+		b->rate = taken / ms;
+	b->all = all;
+}
+
+static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
+{
+	if (now_ms - b->turn_ms > TURN_MS) {
+		b->turn_ms = now_ms;
+		b->least[1] = b->least[0];
+		b->least[0] = all;
+	}
+	b->least[0] = fm_least(b->least[0], all);
+}
+
+void fm_budget_late(struct fm_budget *b, uint64_t ms)
+{
+	ms = fm_least(ms, MOST_LATE_MS);
+	if (b->late_ms < ms)
+		b->late_ms = ms;
+}
+
+uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
+			uint64_t now_ms)
+{
+	uint64_t all = left > UINT64_MAX - held ? UINT64_MAX : left + held;
+	uint64_t ms = now_ms > b->at_ms ? now_ms - b->at_ms : 1;
+	uint64_t more = ms < GROW_MS ? ceiling(b) * ms / GROW_MS : ceiling(b);
+	uint64_t free, spare;
+
+	feel_rate(b, all, ms);
+	feel_least(b, all, now_ms);
+	free = reserve(b);
+	b->pause_ms = next_look(b, left, beyond(left, free));
+	/* Where lazy pages lie in it, a large reserve costs next to nothing. */
+	if (b->most_lazy && free < all / 100 * aside(b, all))
+		free = all / 100 * aside(b, all);
+	spare = beyond(left, free);
+	b->left = left;
+	b->at_ms = now_ms;
+	all = beyond(all, free);
+	b->room = b->room > all - fm_least(all, more) ? all : b->room + more;
+	b->soon = all - spare / 2;
+	return settle(b);
+}
+
+uint64_t fm_budget_lazy(const struct fm_budget *b, uint64_t lazy, uint64_t free)
+{
+	uint64_t idle = b->limit / IDLE_PART;
+
+	if (free == UINT64_MAX || lazy + free < idle)
+		return 0;
+	return fm_least(lazy + free - idle, b->most_lazy);
+}
+
+void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes)
+{
+	b->most_lazy = bytes;
+}
+
+uint64_t fm_stalled_us(const char *root)
+{
+	char path[512], text[512];
+	const char *p;
+	uint64_t v = 0;
+
+	if (fm_join(path, sizeof(path), root, "/proc/pressure/memory", "") ||
+	    fm_read_small(path, text, sizeof(text)) <= 0)
+		return 0;
+	p = strstr(text, "full ");
+	p = p ? strstr(p, "total=") : NULL;
+	for (p = p ? p + 6 : ""; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v;
+}

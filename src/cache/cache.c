@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache.h"
+
+#include "base/epoch.h"
+#include "evictor.h"
+#include "fault/pin.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "ghost.h"
+#include "huge.h"
+#include "lazyfree.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "policy.h"
+#include "queue.h"
+#include "standby.h"
+#include "vm/unmap_cache.h"
+#include "writeback/wb.h"
+#include "zap_batch.h"
+
+#define SHARDS FM_LAZY_SHARDS
+#define RUN_SHIFT 6 /* pages that came together leave together */
+#define BATCH 64
+#define FEW_ENTRIES 2048 /* of a queue, in 16 KiB */
+#define HUGE_FLAG (1ull << 35)
+#define PART_FLAG (1ull << 34) /* FM_MAX_FILE_PAGES is 2^34 */
+
+/* A queue, and the pages that its entries stand for: 512 for a huge unit. */
+struct list {
+	struct fm_queue q;
+	_Atomic int64_t pages;
+};
+
+struct shard {
+	struct list small, main;
+	char pad[FM_CACHELINE];
+};
+
+static struct shard shards[SHARDS];
+static unsigned nshards = 1;
+static _Atomic uint64_t limit = 1024;
+static _Atomic int64_t resident;
+static _Atomic uint32_t clock_hand; /* next shard to evict from */
+
+uint64_t fm_cache_limit(void)
+{
+	return atomic_load_explicit(&limit, memory_order_relaxed);
+}
+
+int64_t fm_cache_resident(void)
+{
+	return atomic_load_explicit(&resident, memory_order_relaxed);
+}
+
+int fm_cache_start(uint64_t bytes)
+{
+	fm_cache_resize(bytes);
+	/* A tiny cache in many shards would be all rounding. */
+	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
+	return fm_ghost_start(fm_cache_limit());
+}
+
+void fm_cache_resize(uint64_t bytes)
+{
+	uint64_t pages = bytes >> FM_PAGE_SHIFT;
+
+	atomic_store(&limit, pages < 4 ? 4 : pages);
+}
+
+void fm_cache_reset(void)
+{
+	for (unsigned i = 0; i < SHARDS; i++) {
+		fm_queue_reset(&shards[i].small.q);
+		fm_queue_reset(&shards[i].main.q);
+		atomic_store(&shards[i].small.pages, 0);
+		atomic_store(&shards[i].main.pages, 0);
+	}
+	atomic_store(&resident, 0);
+	fm_lazy_reset();
+}
+
+/* ---- queue entries ---------------------------------------------------- */
+
+static FM_FAULT uint64_t pack(const struct fm_map *m, uint64_t i,
+			      enum fm_entry kind)
+{
+	return (uint64_t)m->id << 44 | (uint64_t)atomic_load(&m->gen) << 36 |
+	       (kind == FM_ENTRY_UNIT ? HUGE_FLAG : 0) |
+	       (kind == FM_ENTRY_PART ? PART_FLAG : 0) | i;
+}
+
+static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
+{
+	struct fm_map *m = fm_map_by_id((uint32_t)(e >> 44),
+					(uint32_t)(e >> 36) & FM_GEN_MASK);
+
+	*ret_i = e & (PART_FLAG - 1);
+	return m ? fm_map_follow(m, ret_i) : NULL;
+}
+
+static FM_FAULT int64_t weight(uint64_t e)
+{
+	return e & HUGE_FLAG ? FM_HUGE_PAGES : 1;
+}
+
+static FM_FAULT void push(struct list *l, uint64_t e)
+{
+	atomic_fetch_add_explicit(&l->pages, weight(e), memory_order_relaxed);
+	fm_queue_push(&l->q, e);
+}
+
+static FM_FAULT bool pop(struct list *l, uint64_t *ret)
+{
+	if (!fm_queue_pop(&l->q, ret))
+		return false;
+	atomic_fetch_sub_explicit(&l->pages, weight(*ret),
+				  memory_order_relaxed);
+	return true;
+}
+
+static FM_FAULT void forget_entry(struct fm_map *m, uint64_t i)
+{
+	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~(PM_QUEUED | PM_MAIN));
+}
+
+/* Its mapping has gone, or the page has been dropped. */
+static FM_FAULT bool is_stale(uint64_t e)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p;
+	bool gone;
+
+	if (!m)
+		return true;
+	if ((e & (HUGE_FLAG | PART_FLAG)) || fm_mode_resident(fm_mode(m, i)))
+		return false;
+	p = fm_file_page(m->file, m->pgoff + i);
+	if (!p || !fm_page_trylock(p))
+		return false;
+	gone = fm_map_current(m, i) && !fm_mode_resident(fm_mode(m, i));
+	if (gone)
+		forget_entry(m, i);
+	fm_page_unlock(p);
+	return gone;
+}
+
+/* Who maps and unmaps over and over, and never fills the cache, evicts nothing:
+ * what its entries stood for is gone, and they go here, two for each that comes. */
+static FM_FAULT void tidy(struct list *l)
+{
+	uint64_t e;
+
+	if (fm_queue_len(&l->q) < 2 * (fm_cache_limit() / nshards) + FEW_ENTRIES)
+		return;
+	for (int k = 0; k < 2 && pop(l, &e); k++)
+		if (!is_stale(e))
+			push(l, e);
+}
+
+static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
+				  enum fm_entry kind)
+{
+	uint64_t fp = m->pgoff + i;
+	unsigned shift = kind == FM_ENTRY_UNIT ? 9 : RUN_SHIFT;
+
+	uint64_t run = fp >> shift;
+
+	/* Even, for strides as well. */
+	run += run / 8 + run / 64 + run / 512 + m->file->id;
+	return (unsigned)(run % nshards);
+}
+
+static FM_FAULT struct list *list_of(const struct fm_map *m, uint64_t i,
+				     bool hot, enum fm_entry kind)
+{
+	struct shard *s = &shards[shard_of(m, i, kind)];
+
+	return hot && m->file->policy->eviction == FM_EVICT_DEFAULT ?
+		       &s->main : &s->small;
+}
+
+FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
+			       enum fm_entry kind)
+{
+	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
+		atomic_store(&m->listed, true);
+	push(list_of(m, i, hot, kind), pack(m, i, kind));
+}
+
+/* Does this entry alone stand for a lazy page? Whoever holds the page's lock may be
+ * about to change that. */
+static FM_FAULT bool stands(uint64_t e, uint8_t mark)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p = m ? fm_file_page(m->file, m->pgoff + i) : NULL;
+	uint8_t mode;
+	bool ok;
+
+	if (!m)
+		return false;
+	if (!fm_page_trylock(p))
+		return fm_mode_lazy(fm_mode(m, i));
+	mode = fm_mode(m, i);
+	ok = fm_map_current(m, i) && fm_mode_lazy(mode) && !(mode & mark);
+	if (ok)
+		fm_mode_set(m, i, (mode & (uint8_t)~FM_LAZY_MARKS) | mark);
+	fm_page_unlock(p);
+	return ok;
+}
+
+/* A fourth as many come meanwhile. With two a push the queue would grow on. */
+static FM_FAULT void sweep_lazy(unsigned shard)
+{
+	uint8_t mark;
+	uint64_t e;
+
+	for (int k = 0; k < 4 && fm_lazy_sweep(shard, &e, &mark); k++)
+		if (stands(e, mark))
+			fm_lazy_push(shard, e);
+}
+
+FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
+{
+	uint8_t mode = fm_mode(m, i);
+	unsigned s = shard_of(m, i, FM_ENTRY_PAGE);
+
+	if (!fm_mode_lazy(mode)) {
+		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
+		return;
+	}
+	fm_mode_set(m, i, mode & (uint8_t)~FM_LAZY_MARKS);
+	fm_lazy_push(s, pack(m, i, FM_ENTRY_PAGE));
+	sweep_lazy(s);
+}
+
+FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
+{
+	uint8_t mode = fm_mode(m, i);
+	bool hot, again;
+
+	if (mode & PM_QUEUED)
+		return;
+	if (i >= fm_map_pages(m)) { /* cut off while the page was loading */
+		struct fm_map *n = fm_space_find((uintptr_t)fm_map_addr(m, i));
+
+		if (!n || n->modes != m->modes)
+			return;
+		i += m->mbase - n->mbase;
+		m = n;
+	}
+	again = fm_ghost_back(m->file, m->pgoff + i);
+	hot = again && m->file->policy->eviction == FM_EVICT_DEFAULT;
+	if (again && m->file->policy->eviction == FM_EVICT_CLOCK)
+		mode |= PM_REFERENCED;
+	fm_mode_set(m, i, mode | PM_QUEUED | (hot ? PM_MAIN : 0));
+	fm_cache_enqueue(m, i, hot, FM_ENTRY_PAGE);
+	tidy(list_of(m, i, hot, FM_ENTRY_PAGE));
+}
+
+/* ---- eviction --------------------------------------------------------- */
+
+struct batch {
+	struct iovec iov[BATCH];
+	struct fm_map *map[BATCH];
+	uint64_t index[BATCH];
+	uint64_t lazy;     /* a bit each: the kernel may take it */
+	unsigned n;
+	uint64_t pages;    /* off the budget, huge units included */
+	unsigned dirty;    /* passed over because dirty */
+};
+
+/* May this locked page leave? Dirty pages may when another mapping of ours
+ * still holds the data. */
+static FM_FAULT int evictable(struct fm_map *m, uint64_t i,
+			      _Atomic uint8_t *p)
+{
+	uint8_t mode = fm_mode(m, i), state = fm_page_state(p);
+	uint64_t j;
+
+	if (!fm_mode_charged(mode))
+		return -ENOENT;
+	if ((state & FP_WB) || fm_pinned(fm_map_addr(m, i), FM_PAGE))
+		return -EBUSY;
+	if (!(state & FP_DIRTY) || !m->shared)
+		return 0;
+	return fm_map_holder(m->file, m->pgoff + i, m, &j) ? 0 : -EAGAIN;
+}
+
+/* Those that are lazy, or the others. Neighbours become one vector element. */
+static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
+{
+	int k = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		if ((b->lazy >> i & 1) != lazy)
+			continue;
+		if (k && (char *)iov[k - 1].iov_base + iov[k - 1].iov_len ==
+				 b->iov[i].iov_base)
+			iov[k - 1].iov_len += FM_PAGE;
+		else
+			iov[k++] = b->iov[i];
+	}
+	return k;
+}
+
+/* True: it counted until now. */
+static FM_FAULT bool leave(const struct batch *b, unsigned k)
+{
+	struct fm_map *m = b->map[k];
+	uint64_t i = b->index[k];
+	bool charged = fm_mode_charged(fm_mode(m, i));
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (b->lazy >> k & 1) {
+		fm_mode_set(m, i, PM_PRESENT | PM_LAZY);
+		atomic_fetch_add_explicit(&m->file->st.lazy, 1,
+					  memory_order_relaxed);
+		fm_cache_requeue(m, i);
+	} else {
+		fm_mode_set(m, i, 0);
+		fm_ghost_add(m, i);
+	}
+	fm_page_set(p, 0, FP_CLEANED);
+	fm_page_unlock(p);
+	return charged;
+}
+
+static FM_FAULT void batch_flush(struct batch *b)
+{
+	struct iovec iov[BATCH];
+	uint64_t n = 0;
+	int k = pick(b, false, iov);
+
+	if (k)
+		fm_uffd_dropv(iov, k);
+	k = pick(b, true, iov);
+	if (k)
+		fm_uffd_freev(iov, k);
+	for (unsigned i = 0; i < b->n; i++)
+		n += leave(b, i);
+	fm_ghost_pass(b->n - (unsigned)__builtin_popcountll(b->lazy));
+	fm_cache_uncharge(n);
+	b->pages += n;
+	b->n = 0;
+	b->lazy = 0;
+}
+
+/* Its arrays need not be zeroed. */
+static FM_FAULT void batch_begin(struct batch *b)
+{
+	b->n = b->dirty = 0;
+	b->lazy = b->pages = 0;
+}
+
+static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
+			       bool lazy)
+{
+	b->map[b->n] = m;
+	b->index[b->n] = i;
+	b->iov[b->n].iov_base = fm_map_addr(m, i);
+	b->iov[b->n].iov_len = FM_PAGE;
+	b->lazy |= (uint64_t)lazy << b->n++;
+}
+
+/*
+ * eviction=clock: a page that was referenced since the hand passed stays for
+ * another round. Known references are a store, and a fault soon after the
+ * page was evicted; that reads of resident pages go unseen is the price of
+ * having no access bits.
+ */
+static FM_FAULT bool second_chance(struct fm_map *m, uint64_t i, bool dirty)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	if (m->file->policy->eviction != FM_EVICT_CLOCK)
+		return false;
+	if (dirty)
+		fm_mode_set(m, i, mode | PM_REFERENCED);
+	else
+		fm_mode_set(m, i, mode & (uint8_t)~PM_REFERENCED);
+	return mode & PM_REFERENCED;
+}
+
+/* False: the entry stood for nothing. */
+static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p;
+	int why;
+
+	if (!m)
+		return false;
+	if (!(e & (HUGE_FLAG | PART_FLAG)) && (fm_mode(m, i) & PM_HUGE))
+		return false; /* collapsed since: the unit has an entry */
+	if (e & HUGE_FLAG) {
+		long n = fm_huge_evict(m, i, true);
+
+		if (n == -EBUSY)
+			push(l, e);
+		else
+			b->pages += n ? (uint64_t)n : fm_standby_trim();
+		return true;
+	}
+	p = fm_file_page(m->file, m->pgoff + i);
+	if (!fm_page_trylock(p)) {
+		push(l, e);
+		return true;
+	}
+	/* munmap or mremap may have passed between the table and the lock. */
+	if (!fm_map_current(m, i)) {
+		fm_page_unlock(p);
+		return true;
+	}
+	why = evictable(m, i, p);
+	if ((why == 0 || why == -EAGAIN) &&
+	    second_chance(m, i, why == -EAGAIN) && why == 0)
+		why = -EBUSY;
+	if (why == 0) {
+		batch_add(b, m, i, !(e & PART_FLAG) && fm_lazy_wanted(m, i, p));
+		return true;
+	}
+	if (why == -ENOENT)
+		forget_entry(m, i);
+	else
+		push(l, e);
+	b->dirty += why == -EAGAIN;
+	fm_page_unlock(p);
+	return true;
+}
+
+/* Which list of the shard pays: the small one while it is over its tenth. */
+static FM_FAULT struct list *victims(struct shard *s)
+{
+	int64_t small = atomic_load_explicit(&s->small.pages,
+					     memory_order_relaxed);
+	int64_t main = atomic_load_explicit(&s->main.pages,
+					    memory_order_relaxed);
+
+	return small * 9 >= main || !fm_queue_len(&s->main.q) ? &s->small :
+								&s->main;
+}
+
+static FM_FAULT void evict_shard(struct shard *s, struct batch *b,
+				 uint64_t want)
+{
+	uint64_t budget = 4 * BATCH;
+	uint64_t len = fm_queue_len(&s->small.q) + fm_queue_len(&s->main.q);
+
+	if (budget > len)
+		budget = len;
+	while (budget && b->n + b->pages < want && b->n < BATCH) {
+		struct list *l = victims(s);
+		uint64_t e;
+
+		if (!pop(l, &e))
+			break;
+		budget -= consider(b, l, e);
+	}
+}
+
+/* A page that the kernel might have taken: now it goes for good. False: it is
+ * locked. */
+static FM_FAULT bool consider_lazy(struct batch *b, uint64_t e)
+{
+	uint64_t i;
+	struct fm_map *m = unpack(e, &i);
+	_Atomic uint8_t *p = m ? fm_file_page(m->file, m->pgoff + i) : NULL;
+
+	if (!m)
+		return true;
+	if (!fm_page_trylock(p))
+		return !fm_mode_lazy(fm_mode(m, i));
+	if (fm_map_current(m, i) && fm_mode_lazy(fm_mode(m, i)))
+		batch_add(b, m, i, false);
+	else
+		fm_page_unlock(p);
+	return true;
+}
+
+static FM_FAULT void trim_lazy(struct batch *b, unsigned shard)
+{
+	uint64_t e;
+
+	for (int k = 0; k < 2 * BATCH && b->n < BATCH &&
+			fm_lazy_pop(shard, nshards, &e); k++)
+		if (!consider_lazy(b, e))
+			fm_lazy_push(shard, e);
+	if (b->n)
+		batch_flush(b);
+}
+
+FM_FAULT void fm_cache_trim_lazy(void)
+{
+	struct batch b;
+
+	batch_begin(&b);
+	for (unsigned s = 0; s < nshards; s++)
+		trim_lazy(&b, s);
+}
+
+FM_FAULT uint64_t fm_cache_evict(uint64_t want)
+{
+	struct batch b;
+	uint64_t total = 0;
+	unsigned dirty = 0;
+
+	batch_begin(&b);
+	total = fm_kept_trim(want);
+	for (unsigned k = 0; k < nshards && total < want; k++) {
+		unsigned s = atomic_fetch_add(&clock_hand, 1) % nshards;
+
+		b.pages = 0;
+		total += fm_standby_trim();
+		if (total >= want)
+			break;
+		evict_shard(&shards[s], &b, want - total);
+		dirty += b.dirty;
+		b.dirty = 0;
+		if (b.n)
+			batch_flush(&b);
+		total += b.pages;
+		trim_lazy(&b, s);
+	}
+	if (dirty > BATCH / 2)
+		fm_wb_kick();
+	return total;
+}
+
+FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	uint64_t charged = 0;
+
+	fm_uffd_drop(fm_map_addr(m, i), n << FM_PAGE_SHIFT);
+	for (uint64_t k = i; k < i + n; k++) {
+		uint8_t mode = fm_mode(m, k);
+
+		fm_mode_set(m, k, fm_mode_lazy(mode) ? 0 : mode &
+				  (PM_QUEUED | PM_MAIN));
+		charged += fm_mode_charged(mode);
+	}
+	fm_cache_uncharge(charged);
+}
+
+FM_FAULT void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m,
+				  uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (!p || !fm_page_trylock(p))
+		return;
+	if (fm_map_current(m, i) &&
+	    (fm_mode_lazy(fm_mode(m, i)) || evictable(m, i, p) == 0))
+		fm_drop_page(d, m, i);
+	else
+		fm_page_unlock(p);
+}
+
+/* ---- the budget ------------------------------------------------------- */
+
+FM_FAULT void fm_cache_uncharge(uint64_t n)
+{
+	atomic_fetch_sub_explicit(&resident, (int64_t)n, memory_order_relaxed);
+}
+
+static FM_FAULT uint64_t batch_size(void)
+{
+	uint64_t lim = fm_cache_limit();
+
+	/* Batches of a small cache must not empty it. */
+	return lim / 8 < 1 ? 1 : lim / 8 > BATCH ? BATCH : lim / 8;
+}
+
+FM_FAULT void fm_cache_charge(uint64_t n)
+{
+	int64_t lim = (int64_t)fm_cache_limit();
+	int64_t now = atomic_fetch_add_explicit(&resident, (int64_t)n,
+						memory_order_relaxed) +
+		      (int64_t)n;
+
+	fm_evictor_check();
+	for (int tries = 0; now > lim && tries < 64; tries++) {
+		uint64_t need = (uint64_t)(now - lim);
+		uint64_t want = batch_size();
+
+		if (fm_cache_evict(need > want ? need : want) == 0 &&
+		    !fm_wb_some()) {
+			if (fm_wb_failing())
+				break; /* dirty to the brim, and stays so */
+			if (tries > 4)
+				fm_sys0(SYS_sched_yield);
+		}
+		now = fm_cache_resident();
+		lim = (int64_t)fm_cache_limit();
+	}
+}

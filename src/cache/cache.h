@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache.h - the budget, and what leaves when it is spent.
+ *
+ * Counts pages that are present in any mapping plus landed map-ahead data.
+ * Eviction is S3-FIFO (Yang et al., SOSP'23, section 4) cut down to what can
+ * be known without access bits: a small queue for what was loaded once, a
+ * main queue for what came back soon after it was evicted, a ghost table that
+ * remembers. Queues are sharded by file page; entries name a page of a
+ * mapping and may be stale, the mode byte is the truth.
+ *
+ * All [fault] safe except start and resize.
+ */
+#ifndef FM_CACHE_H
+#define FM_CACHE_H
+
+#include "base/types.h"
+
+int fm_cache_start(uint64_t bytes);
+void fm_cache_resize(uint64_t bytes);
+void fm_cache_reset(void); /* child of fork */
+
+/* Room for n more pages; evicts when the budget is spent. The caller may hold
+ * one page lock (and holds an epoch). Never fails: when nothing can leave at
+ * once (all dirty, locked or pinned) it waits for write-back, and as a last
+ * resort goes over budget by what the threads in flight need. */
+void fm_cache_charge(uint64_t n);
+void fm_cache_uncharge(uint64_t n);
+
+/* A page has become present; its lock is held, and an epoch, or the space lock.
+ * Puts it into a queue unless it still has an entry. */
+void fm_cache_insert(struct fm_map *m, uint64_t i);
+/* Add an entry; no lock needed. A page that has become part of a unit since it
+ * was entered needs that entry no more. One that may have been entered because
+ * its unit was cut (FM_ENTRY_PART) does. */
+enum fm_entry { FM_ENTRY_PAGE, FM_ENTRY_UNIT, FM_ENTRY_PART };
+void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
+		      enum fm_entry kind);
+/* The same for a page that has one already, or is lazy (lazyfree.h), and has moved. */
+void fm_cache_requeue(struct fm_map *m, uint64_t i);
+
+/* Evict about n pages; returns how many left. Caller holds an epoch. */
+uint64_t fm_cache_evict(uint64_t n);
+/* Some of the lazy pages, of which there are too many, go. Caller holds an epoch. */
+void fm_cache_trim_lazy(void);
+
+/* Pages [i, i + n) of m, which are present and whose locks the caller holds,
+ * leave memory; the next touch is a fault again. */
+void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n);
+/* If page i of m is clean and nobody uses it, it is dropped with the others. */
+struct fm_drop;
+void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i);
+
+uint64_t fm_cache_limit(void);    /* pages */
+int64_t fm_cache_resident(void);  /* pages */
+
+#endif

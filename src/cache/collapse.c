@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "collapse.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "base/epoch.h"
+#include "base/lock.h"
+#include "base/thread.h"
+#include "cache.h"
+#include "file/file.h"
+#include "frame.h"
+#include "huge.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "process/engine_priv.h"
+
+#define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
+#define SPARE 16    /* of the cache must be free */
+#define CALM_MS 1000
+#define SETTLED 512 /* pages more or less in a tenth of a second */
+
+static _Atomic uint32_t kicks, asleep;
+static _Atomic bool look; /* at all mappings, whether it settled or not */
+static _Atomic int64_t seen_resident;
+static bool collapsing;
+/* No huge page was to be had: tried again after 1, 2, 4, ... seconds; where a file was
+ * changing after one. */
+static _Atomic unsigned patience, waited;
+#define MOST_PATIENCE 64
+
+/* Nothing has to leave, now or soon. */
+static bool roomy(void)
+{
+	int64_t limit = (int64_t)fm_cache_limit();
+
+	return limit - fm_cache_resident() > limit / SPARE;
+}
+
+static bool changed(void)
+{
+	int64_t grown = fm_cache_resident() - atomic_load(&seen_resident);
+
+	return grown >= (int64_t)FM_HUGE_PAGES ||
+	       grown <= -(int64_t)FM_HUGE_PAGES;
+}
+
+static bool due(void)
+{
+	unsigned p = atomic_load(&patience);
+
+	return p && atomic_fetch_add(&waited, 1) + 1 >= p;
+}
+
+FM_FAULT void fm_collapse_wake(void)
+{
+	if (!atomic_load(&asleep) || !atomic_exchange(&asleep, 0))
+		return;
+	atomic_fetch_add(&kicks, 1);
+	fm_futex_wake(&kicks, 1);
+}
+
+void fm_collapse_tick(void)
+{
+	if (!collapsing || !roomy() || !(changed() || due()))
+		return;
+	atomic_store(&look, true);
+	fm_collapse_wake();
+}
+
+static bool touched(struct fm_map *m, uint64_t i)
+{
+	uint64_t at = m->mbase + i;
+
+	return atomic_load(&m->modes->touched[at >> FM_TOUCH_SHIFT]) &&
+	       atomic_load(&m->modes->touched[(at + FM_HUGE_PAGES - 1) >>
+					      FM_TOUCH_SHIFT]);
+}
+
+/* Somebody else wanted the CPU since this was asked last. */
+static bool crowded(void)
+{
+	static long seen;
+	struct rusage ru;
+	bool yes;
+
+	if (fm_sys2(SYS_getrusage, RUSAGE_THREAD, &ru))
+		return false;
+	yes = ru.ru_nivcsw != seen;
+	seen = ru.ru_nivcsw;
+	return yes;
+}
+
+/* As long as the work since `from` has taken. */
+static void rest(uint64_t from)
+{
+	uint64_t ns = fm_now_ns() - from;
+	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000),
+			       .tv_nsec = (long)(ns % 1000000000) };
+
+	if (crowded())
+		fm_sys_sleep(&ts);
+}
+
+static void buy_frames(void)
+{
+	uint64_t from = fm_now_ns();
+
+	while (fm_frame_buy()) {
+		rest(from);
+		from = fm_now_ns();
+	}
+}
+
+static int collapse_once(struct fm_map *m, uint64_t i)
+{
+	int err = fm_mode(m, i) & PM_HUGE ? 0 : fm_huge_collapse(m, i);
+
+	if (!err)
+		atomic_fetch_add(&m->file->st.collapsed, 1);
+	return err;
+}
+
+/* False: no huge page is to be had. */
+static bool collapse(struct fm_map *m, uint64_t i)
+{
+	uint64_t from = fm_now_ns();
+	int err = collapse_once(m, i);
+
+	rest(from);
+	buy_frames();
+	return err != -ENOMEM;
+}
+
+static bool can(struct fm_map *m, uint64_t i)
+{
+	return fm_uffd_caps()->move && fm_huge_fits(m, i);
+}
+
+/* No handler of the program runs meanwhile: it could fault, on a page or for a
+ * frame that is locked here, or jump away. */
+int fm_collapse(uintptr_t a, bool ask)
+{
+	struct fm_map *m;
+	int err = -EINVAL;
+	uint64_t old, i;
+	unsigned e;
+
+	fm_block_signals(&old);
+	e = fm_epoch_enter();
+	m = fm_space_find(a);
+	i = m ? (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT : 0;
+	if (m && can(m, i))
+		err = ask ? 0 : collapse_once(m, i);
+	fm_epoch_leave(e);
+	fm_restore_signals(&old);
+	return err;
+}
+
+static bool visit(struct fm_map *m)
+{
+	uint64_t i = (-atomic_load(&m->start) & (FM_HUGE - 1)) >> FM_PAGE_SHIFT;
+
+	for (; i + FM_HUGE_PAGES <= fm_map_pages(m); i += FM_HUGE_PAGES) {
+		if (!touched(m, i) || !fm_huge_fits(m, i) ||
+		    !fm_huge_loose(m, i))
+			continue;
+		if (!roomy())
+			break;
+		if (!collapse(m, i))
+			return false;
+	}
+	return true;
+}
+
+/* What the program keeps changing by write(2) leaves page by page. */
+static bool changes(const struct fm_file *f)
+{
+	return fm_now_ms() - atomic_load(&f->changed_ms) < CALM_MS;
+}
+
+static bool visit_all(bool *ret_later)
+{
+	bool on = true;
+
+	for (uint32_t id = 0; on && id < fm_file_top(); id++) {
+		unsigned e = fm_epoch_enter();
+		struct fm_file *f = fm_file_at(id);
+		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
+
+		if (m && changes(f)) {
+			*ret_later = true;
+			m = NULL;
+		}
+		for (; on && m; m = atomic_load(&m->file_next))
+			on = visit(m);
+		fm_epoch_leave(e);
+	}
+	return on;
+}
+
+static void be_patient(void)
+{
+	unsigned p = atomic_load(&patience);
+
+	atomic_store(&patience, !p ? 1 : p < MOST_PATIENCE ? 2 * p : p);
+}
+
+static void visit_and_learn(void)
+{
+	bool later = false;
+
+	atomic_store(&look, false);
+	atomic_store(&seen_resident, fm_cache_resident());
+	atomic_store(&waited, 0);
+	if (visit_all(&later))
+		atomic_store(&patience, later);
+	else
+		be_patient();
+}
+
+/* True when nothing comes or goes for a moment, after a change: what is there
+ * looks as if it stays. */
+static bool settled(bool moment)
+{
+	static int64_t last;
+	int64_t now = fm_cache_resident(), step = now - last;
+
+	last = now;
+	return moment && step < SETTLED && step > -SETTLED && roomy() &&
+	       changed();
+}
+
+static void *collapser(void *arg)
+{
+	const struct timespec moment = { 0, 100000000 };
+	int err = 0;
+
+	fm_thread_begin("fastmap-huge");
+	for (;;) {
+		uint32_t seen = atomic_load(&kicks);
+
+		buy_frames();
+		if (collapsing &&
+		    (atomic_load(&look) || settled(err == -ETIMEDOUT)))
+			visit_and_learn();
+		atomic_store(&asleep, 1);
+		if (atomic_load(&look))
+			continue;
+		err = fm_thread_wait(&kicks, seen, collapsing && roomy() &&
+				     changed() ? &moment : NULL);
+		atomic_store(&asleep, 0);
+	}
+	return arg;
+}
+
+int fm_collapse_start(void)
+{
+	if (!fm_frame_on())
+		return 0;
+	collapsing = fm_cache_limit() >= SMALL;
+	return fm_thread_create(collapser, NULL);
+}
+
+void fm_collapse_reset(void)
+{
+	collapsing = false;
+	atomic_store(&seen_resident, 0);
+	atomic_store(&kicks, 0);
+	atomic_store(&asleep, 0);
+	atomic_store(&look, false);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "evictor.h"
+
+#include "base/epoch.h"
+#include "base/lock.h"
+#include "base/thread.h"
+#include "cache.h"
+#include "lazyfree.h"
+#include "process/engine_priv.h"
+#include "writeback/wb.h"
+
+#define SMALL 16384 /* pages; a smaller cache is not kept below its limit */
+#define PART 64     /* of the cache is free when the thread sleeps */
+#define BATCH 64
+#define VAIN 3      /* batches of which nothing could leave */
+
+static _Atomic uint32_t kicks, asleep;
+
+static FM_FAULT int64_t to_free(void)
+{
+	return (int64_t)(fm_cache_limit() / PART);
+}
+
+static FM_FAULT bool is_small(void)
+{
+	return fm_cache_limit() < SMALL;
+}
+
+static FM_FAULT int64_t available(void)
+{
+	return (int64_t)fm_cache_limit() - fm_cache_resident();
+}
+
+static FM_FAULT void wake(void)
+{
+	if (!atomic_exchange(&asleep, 0))
+		return; /* one wake-up is enough */
+	atomic_fetch_add(&kicks, 1);
+	fm_futex_wake(&kicks, 1);
+}
+
+FM_FAULT void fm_evictor_check(void)
+{
+	if (atomic_load_explicit(&asleep, memory_order_relaxed) &&
+	    available() <= to_free() / 2 && !is_small())
+		wake();
+}
+
+FM_FAULT void fm_evictor_shrink(void)
+{
+	if (available() < 0 || fm_lazy_over())
+		wake();
+}
+
+static void shrink_lazy(void)
+{
+	for (uint64_t was = UINT64_MAX, now;
+	     fm_lazy_over() && (now = fm_lazy_pages()) < was; was = now) {
+		unsigned e = fm_epoch_enter();
+
+		fm_cache_trim_lazy();
+		fm_epoch_leave(e);
+	}
+}
+
+/* What is dirty has to be written first. */
+static void shrink(void)
+{
+	for (int vain = 0; vain < VAIN && available() < 0;) {
+		unsigned e = fm_epoch_enter();
+
+		vain += !fm_cache_evict(BATCH) && !fm_wb_some();
+		fm_epoch_leave(e);
+	}
+}
+
+static void keep_free(void)
+{
+	for (int vain = 0; vain < VAIN && available() < to_free();) {
+		unsigned e = fm_epoch_enter();
+
+		vain += fm_cache_evict(BATCH) == 0;
+		fm_epoch_leave(e);
+		/* While there is room left, the threads that fault go first:
+		 * else they wait for all of it, two milliseconds of a CPU. */
+		if (available() > to_free() / 4)
+			fm_sys0(SYS_sched_yield);
+	}
+}
+
+static void *evictor(void *arg)
+{
+	fm_thread_begin("fastmap-evict");
+	for (;;) {
+		uint32_t seen = atomic_load(&kicks);
+
+		shrink();
+		shrink_lazy();
+		if (!is_small())
+			keep_free();
+		atomic_store(&asleep, 1);
+		fm_thread_wait(&kicks, seen, NULL);
+	}
+	return NULL;
+}
+
+int fm_evictor_start(void)
+{
+	return fm_thread_create(evictor, NULL);
+}
+
+void fm_evictor_reset(void)
+{
+	atomic_store(&asleep, 0);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include "frame.h"
+
+#include "base/lock.h"
+#include "collapse.h"
+#include "map/map.h"
+#include "map/uffd.h"
+
+#define MAX_FRAMES (FM_FRAMES + FM_STANDBY)
+#define SPARE 8 /* slots: units on their way in and out of standby */
+
+static struct fm_frame frames[MAX_FRAMES];
+static struct fm_frame *full, *hollow;
+static _Atomic unsigned held; /* frames with memory, without standby */
+static unsigned most_held; /* as of the start */
+static _Atomic unsigned may_hold;
+static _Atomic unsigned nfull; /* on the list */
+static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
+/* What a frame costs in fresh memory, and what copying out of it costs:
+ * running means of what was measured. Where the host of a virtual machine has
+ * taken back free memory, the first touch of 2 MiB takes milliseconds. */
+static _Atomic uint64_t fresh_ns, copy_ns = 700000;
+/* Spent on copies that a move would have saved, ns; and frames bought for that,
+ * which may be moved. */
+static _Atomic uint64_t spent;
+static _Atomic unsigned bought;
+#define MOST_SPENT 2 /* times the price */
+#define MIN_CACHE ((uint64_t)32 << 20)
+
+FM_FAULT bool fm_frame_on(void)
+{
+	return frames[0].mem != NULL;
+}
+
+FM_FAULT uint64_t fm_frame_limit(void)
+{
+	return fm_frame_on() ? may_hold - may_hold / 4 : 0;
+}
+
+/* The right to have memory in one frame more. What is evicted or bought may fill
+ * all; a quarter is not filled with other fresh memory, which costs its zeroing:
+ * another thread is about to evict. */
+static FM_FAULT bool hold(bool some)
+{
+	bool ok;
+
+	fm_lock(&lock);
+	ok = held < (some ? fm_frame_limit() : may_hold);
+	held += ok;
+	fm_unlock(&lock);
+	return ok;
+}
+
+static FM_FAULT void unhold(void)
+{
+	fm_lock(&lock);
+	held--;
+	fm_unlock(&lock);
+}
+
+FM_FAULT void fm_frame_gone(struct fm_frame *fr)
+{
+	if (!fr->standby)
+		unhold();
+	fr->full = fr->standby = false;
+}
+
+static FM_FAULT bool map_slot(struct fm_frame *fr)
+{
+	void *p = fm_sys_mmap(fr->mem, FM_HUGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
+				      MAP_NORESERVE, -1, 0);
+
+	fr->mapped = false;
+	if (p != fr->mem)
+		return false;
+	fm_sys_madvise(p, FM_HUGE, MADV_HUGEPAGE);
+	fm_sys_madvise(p, FM_HUGE, MADV_DONTFORK);
+	fm_sys_madvise(p, FM_HUGE, MADV_UNMERGEABLE); /* merged pages do not move */
+	return true;
+}
+
+/* Only what is registered can be moved to and from. */
+static FM_FAULT bool register_slot(struct fm_frame *fr)
+{
+	fr->mapped = fm_uffd_register_moves(fr->mem, FM_HUGE) == 0;
+	return fr->mapped;
+}
+
+static FM_FAULT void learn(_Atomic uint64_t *mean, uint64_t ns)
+{
+	uint64_t old = atomic_load(mean);
+
+	atomic_store(mean, old ? old - old / 4 + ns / 4 : ns);
+}
+
+/* A fresh huge page: populated before it is registered, because a touch of
+ * registered memory would be a fault of ours. */
+static FM_FAULT bool refill(struct fm_frame *fr)
+{
+	uint64_t from = fm_now_ns();
+
+	if (!map_slot(fr))
+		return false;
+	for (size_t at = 0; at < FM_HUGE; at += FM_PAGE)
+		((volatile char *)fr->mem)[at] = 0;
+	learn(&fresh_ns, fm_now_ns() - from);
+	fr->full = register_slot(fr);
+	return fr->full;
+}
+
+int fm_frame_start(unsigned n, unsigned standby)
+{
+	char *arena;
+	uintptr_t a;
+
+	most_held = n < FM_FRAMES ? n : FM_FRAMES;
+	atomic_store(&may_hold, most_held);
+	standby += SPARE;
+	n = most_held + (standby < FM_STANDBY ? standby : FM_STANDBY);
+	if (!most_held || !fm_uffd_caps()->move || fm_frame_on())
+		return 0;
+	arena = fm_sys_far((n + 1) * FM_HUGE, PROT_NONE);
+	if ((uintptr_t)arena >= (uintptr_t)-4095)
+		return -ENOMEM;
+	a = ((uintptr_t)arena + FM_HUGE - 1) & ~(FM_HUGE - 1);
+	for (unsigned i = 0; i < n; i++) {
+		frames[i].mem = (char *)a + i * FM_HUGE;
+		frames[i].full = frames[i].mapped = false;
+		frames[i].standby = false;
+		fm_frame_put(&frames[i]);
+	}
+	return 0;
+}
+
+void fm_frame_reset(void)
+{
+	full = hollow = NULL;
+	held = 0;
+	atomic_store(&nfull, 0);
+	atomic_store(&bought, 0);
+	atomic_store(&spent, 0);
+	for (int i = 0; i < MAX_FRAMES; i++)
+		frames[i].mem = NULL;
+	fm_lock_reset(&lock);
+}
+
+static FM_FAULT struct fm_frame *pop(struct fm_frame **list)
+{
+	struct fm_frame *fr;
+
+	fm_lock(&lock);
+	fr = *list;
+	if (fr) {
+		*list = fr->next;
+		if (list == &full)
+			atomic_fetch_sub(&nfull, 1);
+	}
+	fm_unlock(&lock);
+	return fr;
+}
+
+unsigned fm_frame_share(uint64_t cache_bytes)
+{
+	return cache_bytes < MIN_CACHE ?
+		       0 : (unsigned)fm_least(cache_bytes / 16 / FM_HUGE,
+					      FM_FRAMES);
+}
+
+/* Memory of frames that wait for a use goes; that of others when they do. */
+static void trim(unsigned n)
+{
+	struct fm_frame *fr;
+
+	while (atomic_load(&held) > n && (fr = pop(&full)) != NULL) {
+		fm_uffd_drop(fr->mem, FM_HUGE);
+		fm_frame_gone(fr);
+		fm_frame_put(fr);
+	}
+}
+
+uint64_t fm_frame_allow(uint64_t cache_bytes)
+{
+	unsigned n = fm_frame_share(cache_bytes), now = atomic_load(&may_hold);
+
+	if (!fm_frame_on())
+		return 0;
+	n = n < most_held ? n : most_held;
+	if (n > now || n < now - now / 4)
+		atomic_store(&may_hold, now = n);
+	trim(now);
+	return (uint64_t)now * FM_HUGE;
+}
+
+/* Fresh memory for one frame more. */
+static FM_FAULT struct fm_frame *make(bool some)
+{
+	struct fm_frame *fr;
+
+	if (!hold(some))
+		return NULL;
+	fr = pop(&hollow);
+	if (fr && refill(fr))
+		return fr;
+	unhold();
+	if (fr)
+		fm_frame_put(fr);
+	return NULL;
+}
+
+FM_FAULT struct fm_frame *fm_frame_get(void)
+{
+	struct fm_frame *fr = pop(&full);
+
+	return fr ? fr : make(true);
+}
+
+FM_FAULT struct fm_frame *fm_frame_get_hollow(void)
+{
+	struct fm_frame *fr = pop(&hollow);
+
+	if (!fr || fr->mapped || (map_slot(fr) && register_slot(fr)))
+		return fr;
+	fm_frame_put(fr);
+	return NULL;
+}
+
+/* From the cache to the transfers, if they may hold more memory. */
+static FM_FAULT void end_standby(struct fm_frame *fr)
+{
+	if (!hold(false)) {
+		fm_uffd_drop(fr->mem, FM_HUGE);
+		fr->full = false;
+	}
+	fr->standby = false;
+}
+
+/* A page table that is left over at the target, empty, would make the kernel
+ * split the huge page. Linux from 6.14 on frees it when all of its range is
+ * dropped. */
+FM_FAULT int fm_frame_move(void *dst, void *src)
+{
+	fm_uffd_drop(dst, FM_HUGE);
+	return fm_uffd_move(dst, src, FM_HUGE);
+}
+
+FM_FAULT bool fm_frame_fill(struct fm_frame *fr, struct fm_map *m, uint64_t i)
+{
+	int err = fm_frame_move(fr->mem, fm_map_addr(m, i));
+
+	if (err == -EXDEV)
+		fm_uffd_drop(fr->mem, FM_HUGE);
+	fr->full = err == 0;
+	return fr->full;
+}
+
+FM_FAULT void fm_frame_put(struct fm_frame *fr)
+{
+	struct fm_frame **list;
+
+	if (fr->standby)
+		end_standby(fr);
+	list = fr->full ? &full : &hollow;
+	fm_lock(&lock);
+	fr->next = *list;
+	*list = fr;
+	if (list == &full)
+		atomic_fetch_add(&nfull, 1);
+	fm_unlock(&lock);
+}
+
+FM_FAULT void fm_frame_take(struct fm_map *m, uint64_t i)
+{
+	bool may = hold(false);
+	struct fm_frame *fr = may ? fm_frame_get_hollow() : NULL;
+
+	if (!fr || !fm_frame_fill(fr, m, i))
+		fm_uffd_drop(fm_map_addr(m, i), FM_HUGE);
+	if (may && !(fr && fr->full))
+		unhold();
+	if (fr)
+		fm_frame_put(fr);
+}
+
+/* As far as there was something. */
+static void paid(uint64_t ns)
+{
+	uint64_t had = atomic_load(&spent);
+
+	while (!atomic_compare_exchange_weak(&spent, &had,
+					     had > ns ? had - ns : 0))
+		;
+}
+
+struct fm_frame *fm_frame_get_huge(void)
+{
+	struct fm_frame *fr = pop(&hollow);
+
+	if (!fr)
+		return NULL;
+	fr->standby = true;
+	if (refill(fr) &&
+	    fm_sys_madvise(fr->mem, FM_HUGE, MADV_COLLAPSE) == 0) {
+		paid(atomic_load(&fresh_ns));
+		return fr;
+	}
+	fm_uffd_drop(fr->mem, FM_HUGE);
+	fm_frame_gone(fr);
+	fm_frame_put(fr);
+	return NULL;
+}
+
+/* ---- to move or to copy ------------------------------------------------- */
+
+FM_FAULT void fm_frame_copied(uint64_t ns)
+{
+	learn(&copy_ns, ns);
+}
+
+static FM_FAULT bool take_bought(void)
+{
+	unsigned n = atomic_load(&bought);
+
+	while (n && !atomic_compare_exchange_weak(&bought, &n, n - 1))
+		;
+	return n > 0;
+}
+
+static FM_FAULT void spend(uint64_t ns)
+{
+	uint64_t price = atomic_load(&fresh_ns);
+
+	if (atomic_load(&spent) < MOST_SPENT * price)
+		atomic_fetch_add(&spent, ns);
+	if (atomic_load(&spent) >= price)
+		fm_collapse_wake();
+}
+
+/* Evicted memory waits for a use, or will find no room. */
+static FM_FAULT bool plenty(void)
+{
+	return atomic_load(&nfull) > may_hold / 4 ||
+	       atomic_load(&held) >= may_hold;
+}
+
+FM_FAULT bool fm_frame_pays(void)
+{
+	uint64_t copy = atomic_load(&copy_ns);
+
+	if (atomic_load(&fresh_ns) <= copy || take_bought() || plenty())
+		return true;
+	spend(copy);
+	return false;
+}
+
+bool fm_frame_buy(void)
+{
+	uint64_t price = atomic_load(&fresh_ns);
+	struct fm_frame *fr;
+
+	if (!price || atomic_load(&spent) < price)
+		return false;
+	fr = make(false);
+	if (!fr)
+		return false;
+	paid(price);
+	fm_frame_put(fr);
+	atomic_fetch_add(&bought, 1);
+	return true;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "ghost.h"
+
+#include <errno.h>
+
+#include "base/sys.h"
+#include "cache.h"
+#include "standby.h"
+
+/* Fingerprint and time, one word a slot. */
+static _Atomic uint32_t *ghost;
+static uint64_t mask;
+static _Atomic uint64_t evicted, came_back;
+
+uint64_t fm_ghost_evicted(void)
+{
+	return atomic_load_explicit(&evicted, memory_order_relaxed);
+}
+
+uint64_t fm_ghost_came_back(void)
+{
+	return atomic_load_explicit(&came_back, memory_order_relaxed);
+}
+
+int fm_ghost_start(uint64_t pages)
+{
+	uint64_t slots = 1024;
+
+	if (ghost)
+		return 0;
+	while (slots < pages)
+		slots *= 2;
+	ghost = fm_sys_anon(slots * sizeof(*ghost));
+	if (!ghost)
+		return -ENOMEM;
+	mask = slots - 1;
+	return 0;
+}
+
+FM_FAULT uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n)
+{
+	return (n * 0x9e3779b97f4a7c15ull) ^
+	       ((uint64_t)(f->id + 1) * 0xc2b2ae3d27d4eb4full);
+}
+
+static FM_FAULT _Atomic uint32_t *slot_of(uint64_t h)
+{
+	return &ghost[(h >> 20) & mask];
+}
+
+/* Time in units of 1/64 of the cache, so that 16 bits last a while. */
+static FM_FAULT uint32_t now(void)
+{
+	uint64_t unit = (fm_cache_limit() >> 6) + 1;
+
+	return (uint32_t)(fm_ghost_evicted() / unit) & 0xffff;
+}
+
+FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
+{
+	uint64_t h = fm_ghost_hash(m->file, m->pgoff + i);
+
+	atomic_store_explicit(slot_of(h), (uint32_t)(h >> 48) << 16 | now(),
+			      memory_order_relaxed);
+	atomic_fetch_add_explicit(&m->file->st.evictions, 1,
+				  memory_order_relaxed);
+}
+
+FM_FAULT void fm_ghost_pass(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&evicted, pages, memory_order_relaxed);
+	fm_standby_age(pages);
+}
+
+FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
+{
+	uint64_t h = fm_ghost_hash(f, fp);
+	uint32_t g = atomic_load_explicit(slot_of(h), memory_order_relaxed);
+
+	if (!g || g >> 16 != (uint32_t)(h >> 48))
+		return false;
+	/* Evicted less than one cache size of evictions ago. */
+	return ((now() - (g & 0xffff)) & 0xffff) <= 64;
+}
+
+FM_FAULT bool fm_ghost_back(const struct fm_file *f, uint64_t fp)
+{
+	bool back = fm_ghost_has(f, fp);
+
+	if (back)
+		atomic_fetch_add_explicit(&came_back, 1, memory_order_relaxed);
+	return back;
+}

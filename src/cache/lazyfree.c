@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "lazyfree.h"
+
+#include "base/sys.h"
+#include "cache.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "ghost.h"
+#include "map/uffd.h"
+#include "queue.h"
+#include "zap_batch.h"
+
+#define LOOK 512 /* pages a call of mincore, a byte each on the stack */
+#define FEW 2    /* pages in a row may be chance */
+
+#define SMALL 2048 /* entries of a queue that is not swept, in 16 KiB */
+
+static struct fm_queue lazy[FM_LAZY_SHARDS];
+static struct sweep {
+	_Atomic int64_t left; /* entries of this pass */
+	_Atomic uint64_t at;  /* a queue so long is swept again */
+	_Atomic uint32_t pass;
+} sweep[FM_LAZY_SHARDS];
+static _Atomic uint64_t allowed; /* pages */
+static _Atomic uint64_t stores;
+
+void fm_lazy_allow(uint64_t bytes)
+{
+	atomic_store_explicit(&allowed, bytes >> FM_PAGE_SHIFT,
+			      memory_order_relaxed);
+}
+
+static FM_FAULT uint64_t most(void)
+{
+	return atomic_load_explicit(&allowed, memory_order_relaxed);
+}
+
+FM_FAULT uint64_t fm_lazy_pages(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++)
+		n += fm_queue_len(&lazy[s]);
+	return n;
+}
+
+uint64_t fm_lazy_stores(void)
+{
+	return atomic_load_explicit(&stores, memory_order_relaxed);
+}
+
+FM_FAULT bool fm_lazy_over(void)
+{
+	return fm_lazy_pages() > most();
+}
+
+/* Not what a child of fork shares (a private mapping, which it finds without
+ * userfaultfd), nor what another mapping may be stored to. */
+FM_FAULT bool fm_lazy_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
+{
+	return most() && m->shared && !atomic_load(&m->aliased) &&
+	       !(fm_page_state(p) & FP_DIRTY) && !(fm_mode(m, i) & PM_WRITABLE);
+}
+
+FM_FAULT void fm_lazy_push(unsigned shard, uint64_t entry)
+{
+	fm_queue_push(&lazy[shard], entry);
+}
+
+FM_FAULT bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret)
+{
+	return fm_queue_len(&lazy[shard]) > most() / shards &&
+	       fm_queue_pop(&lazy[shard], ret);
+}
+
+FM_FAULT bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark)
+{
+	struct sweep *w = &sweep[shard];
+	uint64_t len = fm_queue_len(&lazy[shard]);
+	int64_t left = atomic_load(&w->left);
+
+	if (left <= 0) {
+		if (len < SMALL || len < atomic_load(&w->at) ||
+		    !atomic_compare_exchange_strong(&w->left, &left,
+						    (int64_t)len))
+			return false;
+		atomic_fetch_add(&w->pass, 1);
+	}
+	if (atomic_fetch_sub(&w->left, 1) == 1)
+		atomic_store(&w->at, 2 * len);
+	*mark = atomic_load(&w->pass) % 2 ? PM_QUEUED : PM_MAIN;
+	return fm_queue_pop(&lazy[shard], ret);
+}
+
+FM_FAULT void fm_lazy_drop(struct fm_map *m, uint64_t i)
+{
+	fm_cache_drop(m, i, 1);
+	fm_ghost_add(m, i);
+	fm_ghost_pass(1);
+}
+
+/* How many pages before page i have been brought in, and are still there. */
+static FM_FAULT uint64_t come(struct fm_map *m, uint64_t i)
+{
+	uint64_t n = 0;
+
+	while (n < i && n < LOOK && fm_mode_resident(fm_mode(m, i - 1 - n)))
+		n++;
+	return n;
+}
+
+FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store)
+{
+	uint64_t n = come(m, i), end = fm_map_pages(m), k;
+	struct fm_drop d = { .n = 0 };
+
+	fm_lazy_drop(m, i);
+	if (store)
+		atomic_fetch_add_explicit(&stores, 1, memory_order_relaxed);
+	if (n < FEW)
+		return;
+	if (end > i + 1 + n)
+		end = i + 1 + n;
+	for (k = i + 1; k < end; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + k);
+
+		if (!fm_mode_lazy(fm_mode(m, k)) || !fm_page_trylock(p))
+			break;
+		if (!fm_map_current(m, k) || !fm_mode_lazy(fm_mode(m, k))) {
+			fm_page_unlock(p);
+			break;
+		}
+		fm_ghost_add(m, k);
+		fm_drop_page(&d, m, k);
+	}
+	fm_drop_now(&d);
+	fm_ghost_pass(k - i - 1);
+}
+
+static FM_FAULT bool any(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	for (uint64_t k = i; k < i + n; k++)
+		if (fm_mode_lazy(fm_mode(m, k)))
+			return true;
+	return false;
+}
+
+/* What is gone stays so until somebody installs the page, under its lock. Dropped all
+ * the same: it may have come, and been evicted again. */
+static FM_FAULT bool find_gone(struct fm_map *m, uint64_t i)
+{
+	if (!fm_map_current(m, i) || !fm_mode_lazy(fm_mode(m, i)))
+		return false;
+	atomic_fetch_add_explicit(&m->file->st.lazy_lost, 1, memory_order_relaxed);
+	return true;
+}
+
+/* Of another page than the one whose lock is ours. */
+static FM_FAULT void drop_gone(struct fm_drop *d, struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (!fm_page_trylock(p))
+		return;
+	if (!find_gone(m, i)) {
+		fm_page_unlock(p);
+		return;
+	}
+	fm_ghost_add(m, i);
+	fm_ghost_pass(1);
+	fm_drop_page(d, m, i);
+}
+
+static FM_FAULT void look(struct fm_map *m, uint64_t i, uint64_t n,
+			  uint64_t mine)
+{
+	unsigned char there[LOOK];
+	struct fm_drop d = { .n = 0 };
+
+	if (!any(m, i, n) ||
+	    fm_sys3(SYS_mincore, fm_map_addr(m, i), n << FM_PAGE_SHIFT, there))
+		return;
+	for (uint64_t k = 0; k < n; k++)
+		if (!(there[k] & 1) && i + k != mine &&
+		    fm_mode_lazy(fm_mode(m, i + k)))
+			drop_gone(&d, m, i + k);
+	fm_drop_now(&d);
+	if (mine - i < n && !(there[mine - i] & 1) && find_gone(m, mine))
+		fm_lazy_drop(m, mine);
+}
+
+FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,
+			   uint64_t mine)
+{
+	uint64_t end = i + n;
+
+	if (!fm_lazy_pages() || fm_sys_confined()) /* mincore may end it */
+		return;
+	if (end > fm_map_pages(m))
+		end = fm_map_pages(m);
+	for (; i < end; i += LOOK)
+		look(m, i, end - i < LOOK ? end - i : LOOK, mine);
+}
+
+void fm_lazy_reset(void)
+{
+	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++) {
+		fm_queue_reset(&lazy[s]);
+		atomic_store(&sweep[s].left, 0);
+		atomic_store(&sweep[s].at, 0);
+	}
+}

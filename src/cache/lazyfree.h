@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lazyfree.h - pages that were evicted as far as the budget is concerned, but whose
+ * memory the kernel need not have yet: MADV_FREE has been said of it. Who reads
+ * such a page finds it there, as long as nobody has needed the memory; the
+ * kernel takes it as it takes page cache, without asking, and the next access is
+ * a fault. So what must stay free for others (budget.h) is not idle.
+ *
+ * PM_PRESENT | PM_LAZY: the page shows what the file has, is write-protected and
+ * clean, or is gone. Whoever drops copies because the file changes finds it
+ * present. Whoever wants the bytes must not rely on it: a fault on one, and a
+ * system call that is to use one, loads it anew. It must never become writable,
+ * nor can it be looked at in memory that is not registered with userfaultfd, where
+ * it would be zeros once it has been taken.
+ *
+ * Entries are cache.h's, in a FIFO a shard. [fault] safe but where it says so.
+ */
+#ifndef FM_LAZYFREE_H
+#define FM_LAZYFREE_H
+
+#include "map/map.h"
+
+#define FM_LAZY_SHARDS 8
+
+/* [any] How many bytes may lie so, 0: none (as long as nobody has said). */
+void fm_lazy_allow(uint64_t bytes);
+/* Pages, with those that the kernel has taken since. */
+uint64_t fm_lazy_pages(void);
+/* How many were to be stored to, and were loaded anew for that: a growing total. */
+uint64_t fm_lazy_stores(void);
+/* More than may be? */
+bool fm_lazy_over(void);
+
+/* May this clean page, which is locked and about to be evicted, stay so? */
+bool fm_lazy_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+
+void fm_lazy_push(unsigned shard, uint64_t entry);
+/* The oldest entry of a shard, if there are more than may be. */
+bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
+
+/*
+ * A page that has been loaded anew, and is evicted again, has two entries, and one that
+ * is unmapped leaves its own behind. Where nobody needs memory none is ever popped: who
+ * pushes sweeps. In a queue that has doubled each entry is looked at once: it is handed
+ * out, and pushed again if its page is lazy and has not got *mark, which it is given.
+ * A page that has it has met this pass already.
+ */
+#define FM_LAZY_MARKS (PM_QUEUED | PM_MAIN) /* this pass's, and the last one's */
+bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
+
+/* Is it resident, and will it stay so while its lock is held? */
+static inline bool fm_mode_resident(uint8_t mode)
+{
+	return (mode & (PM_PRESENT | PM_LAZY)) == PM_PRESENT;
+}
+
+static inline bool fm_mode_lazy(uint8_t mode)
+{
+	return (mode & (PM_PRESENT | PM_LAZY)) == (PM_PRESENT | PM_LAZY);
+}
+
+/* Does it count, as one of the cache's pages? */
+static inline bool fm_mode_charged(uint8_t mode)
+{
+	return fm_mode_resident(mode) && !(mode & PM_OWN);
+}
+
+/* The caller holds the page's lock, and an epoch. It is dropped, and remembered
+ * as one that was evicted. */
+void fm_lazy_drop(struct fm_map *m, uint64_t i);
+/* The same, because page i is to be loaded anew though it may still be there. Who has
+ * come to it page by page, storing, or by system calls, goes on: as many as have been
+ * passed are dropped along with it, or each would be read alone. */
+void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store);
+/* Which of the pages [i, i + n) has the kernel taken? They are present no more.
+ * The caller holds no lock among them but that of page `mine`. */
+void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
+void fm_lazy_reset(void); /* child of fork */
+
+#endif

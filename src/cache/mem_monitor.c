@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "mem_monitor.h"
+
+#include "base/lock.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "budget.h"
+#include "cache.h"
+#include "evictor.h"
+#include "file/file.h"
+#include "frame.h"
+#include "ghost.h"
+#include "io/bounce.h"
+#include "lazyfree.h"
+#include "map/server_reason.h"
+#include "memory.h"
+#include "policy.h"
+#include "process/engine_priv.h"
+#include "readahead/chunk.h"
+#include "vm/mapops.h"
+#include "writeback/wb.h"
+
+#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
+#define STEP_MS 1000
+
+static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
+static struct fm_budget budget;
+static uint64_t frames; /* bytes of the budget that are theirs */
+static _Atomic uint64_t target;
+static _Atomic bool too_short;
+
+/* Small wobbles of a percentage are not worth a pass of eviction. */
+static void resize_to(uint64_t bytes)
+{
+	uint64_t now = fm_cache_limit(), pages;
+
+	frames = fm_frame_allow(bytes);
+	pages = bytes > frames ? (bytes - frames) / FM_PAGE : 1;
+	atomic_store(&target, budget.target);
+	if (pages < now - now / 64 || pages > now + now / 64)
+		fm_cache_resize(pages * FM_PAGE);
+	fm_evictor_shrink();
+}
+
+void fm_room_set(const struct fm_cache_size *c)
+{
+	uint64_t lazy = fm_settings()->lazy;
+	uint64_t limit = fm_memory_limit();
+	uint64_t old;
+
+	fm_block_signals(&old);
+	fm_lock(&lock);
+	fm_budget_init(&budget, c->bytes, c->percent, limit);
+	if (c->automatic)
+		fm_budget_auto(&budget);
+	/* Who said how large the cache is, said it of all. */
+	fm_budget_most_lazy(&budget, lazy == FM_SIZE_AUTO && !c->automatic ?
+					     0 : lazy);
+	resize_to(budget.now);
+	fm_unlock(&lock);
+	fm_restore_signals(&old);
+}
+
+uint64_t fm_room_target(void)
+{
+	return atomic_load(&target);
+}
+
+bool fm_room_short(void)
+{
+	return atomic_load(&too_short);
+}
+
+static void step(void)
+{
+	uint64_t limit = fm_memory_limit(), stalled = fm_stalled_us("");
+
+	fm_lock(&lock);
+	resize_to(fm_budget_step(&budget, limit, stalled));
+	fm_unlock(&lock);
+	if (atomic_load(&target) < limit / FM_TOO_LITTLE) {
+		fm_bounce_trim();
+		fm_chunk_trim();
+	}
+}
+
+static uint64_t held(void)
+{
+	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
+}
+
+static uint64_t dirty_now(void)
+{
+	int64_t n = atomic_load(&fm_dirty_total);
+
+	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
+}
+
+static void hand_over(bool now)
+{
+	if (now)
+		fm_demote_shared_later(fm_why_text(FM_WHY_NO_CACHE));
+}
+
+/* Our cache against the page cache. False: nothing of ours has come back. */
+static bool balance(void)
+{
+	uint64_t ours = fm_ghost_came_back(), theirs = fm_memory_refaults("");
+	bool busy, starves;
+
+	fm_lock(&lock);
+	busy = ours != budget.ours;
+	fm_budget_stores(&budget, fm_lazy_stores());
+	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
+	starves = fm_budget_starves(&budget, fm_ghost_evicted());
+	fm_unlock(&lock);
+	hand_over(starves);
+	return busy;
+}
+
+/* Nothing is read where there are to be none. */
+static void allow_lazy(bool any)
+{
+	uint64_t lazy = fm_lazy_pages() * FM_PAGE;
+	uint64_t free = any ? fm_memory_free("") : 0;
+
+	fm_lock(&lock);
+	fm_lazy_allow(fm_budget_lazy(&budget, lazy, free));
+	fm_unlock(&lock);
+	fm_evictor_shrink();
+}
+
+/* Milliseconds late. Returns those to wait for the next one. */
+static uint64_t look(uint64_t late)
+{
+	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), dirty, ms;
+	bool lazy, used, urgent;
+
+	fm_lock(&lock);
+	fm_budget_late(&budget, late);
+	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
+	lazy = budget.most_lazy;
+	ms = budget.pause_ms;
+	atomic_store(&too_short, fm_budget_short(&budget));
+	used = fm_budget_used(&budget, fm_ghost_evicted());
+	dirty = fm_budget_dirty(&budget);
+	urgent = fm_budget_drowns(&budget, dirty_now());
+	fm_unlock(&lock);
+	fm_wb_allow(dirty, urgent);
+	allow_lazy(lazy);
+	hand_over(used && atomic_load(&too_short));
+	/* Where many groups are counted a look can take long: a twentieth of
+	 * a CPU at most. */
+	begin = (fm_now_ns() - begin) * 20 / 1000000;
+	return ms > begin ? ms : begin;
+}
+
+/* Rarely wanted, and then at once: when memory runs out it must not wait for
+ * the turns of all who are taking it. Linux 6.12; where not, nothing. */
+static void ask_for_short_turns(void)
+{
+	struct { /* sched_attr, which glibc does not have */
+		uint32_t size, policy;
+		uint64_t flags;
+		uint32_t nice, priority;
+		uint64_t runtime, deadline, period;
+	} a = { .size = sizeof(a), .runtime = 100000 };
+
+	fm_sys3(SYS_sched_setattr, 0, &a, 0);
+}
+
+/* Returns by how many milliseconds it took longer. */
+static uint64_t rest(uint64_t ms)
+{
+	static _Atomic uint32_t never;
+	struct timespec ts = { .tv_sec = (time_t)(ms / 1000),
+			       .tv_nsec = (long)(ms % 1000) * 1000000 };
+	uint64_t until = fm_now_ms() + ms, now;
+
+	fm_thread_wait(&never, 0, &ts);
+	now = fm_now_ms();
+	return now > until ? now - until : 0;
+}
+
+/* Without a table of its own it looks as seldom as it must. */
+static void *watch(void *arg)
+{
+	bool own = !fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
+	static struct fm_kept_files kept;
+	uint64_t next_step = 0, next_balance = 0, late = 0;
+	bool busy = false;
+
+	fm_thread_begin("fastmap-room");
+	ask_for_short_turns();
+	kept.n = 0; /* not what the thread of the process before a fork had */
+	if (own)
+		fm_read_keep(&kept);
+	for (;;) {
+		uint64_t ms = look(late);
+
+		if (fm_now_ms() >= next_step) {
+			fm_read_retry(&kept);
+			step();
+			next_step = fm_now_ms() + STEP_MS;
+		}
+		if (fm_now_ms() >= next_balance) {
+			busy = balance();
+			next_balance = fm_now_ms() + FM_BALANCE_MS;
+		}
+		if (busy)
+			ms = fm_least(ms, FM_BALANCE_MS);
+		late = rest(own ? ms : STEP_MS);
+	}
+	return NULL;
+}
+
+int fm_room_start(void)
+{
+	fm_room_set(&fm_settings()->cache);
+	return fm_thread_create(watch, NULL);
+}
+
+void fm_room_reset(void)
+{
+	fm_lock_reset(&lock);
+	atomic_store(&too_short, false);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mem_monitor.h - the thread that sees to it that the cache leaves to others what they
+ * need of memory (budget.h has the rules).
+ *
+ * It reads files of the control groups up to some hundred times a second. Each
+ * would be the lowest free descriptor for a moment, and a program that closes
+ * one and opens another relies on its number. So the thread has a table of
+ * descriptors of its own; for the same reason it does nothing else: who evicts
+ * needs those of the engine.
+ */
+#ifndef FM_MEM_MONITOR_H
+#define FM_MEM_MONITOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fm_cache_size;
+
+/* [plain] From what the policy says. 0 or -errno. */
+int fm_room_start(void);
+
+/* [plain] From the policy or the control socket. */
+void fm_room_set(const struct fm_cache_size *c);
+
+/* [plain] Bytes that the cache is going to have if nothing changes. */
+uint64_t fm_room_target(void);
+
+/* [plain] Others leave too little for any cache, or did when it was last looked at:
+ * what is mapped now had better be the kernel's. */
+bool fm_room_short(void);
+
+void fm_room_reset(void); /* child of fork */
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue.h"
+
+#include "base/lock.h"
+#include "base/log.h"
+
+#define ENTRIES 511 /* a chunk is one page */
+#define SLAB 16
+
+struct fm_qchunk {
+	struct fm_qchunk *next;
+	uint64_t e[ENTRIES];
+};
+
+static struct fm_lock free_lock = FM_LOCK(FM_RANK_LEAF);
+static struct fm_qchunk *free_list;
+
+static FM_FAULT struct fm_qchunk *chunk_get(void)
+{
+	struct fm_qchunk *c;
+
+	fm_lock(&free_lock);
+	if (!free_list) {
+		c = fm_sys_anon(SLAB * sizeof(*c));
+		for (int i = 0; c && i < SLAB; i++) {
+			c[i].next = free_list;
+			free_list = &c[i];
+		}
+	}
+	c = free_list;
+	if (c)
+		free_list = c->next;
+	fm_unlock(&free_lock);
+	return c;
+}
+
+static FM_FAULT void chunk_put(struct fm_qchunk *c)
+{
+	fm_lock(&free_lock);
+	c->next = free_list;
+	free_list = c;
+	fm_unlock(&free_lock);
+}
+
+/* Room for one more entry at the tail; the queue lock is held. */
+static FM_FAULT bool ensure_tail(struct fm_queue *q)
+{
+	struct fm_qchunk *c;
+
+	if (q->tail && q->tail_at < ENTRIES)
+		return true;
+	c = chunk_get();
+	if (!c)
+		return false;
+	c->next = NULL;
+	if (q->tail)
+		q->tail->next = c;
+	else
+		q->head = c;
+	if (q->head == c)
+		q->head_at = 0;
+	q->tail = c;
+	q->tail_at = 0;
+	return true;
+}
+
+FM_FAULT void fm_queue_push(struct fm_queue *q, uint64_t e)
+{
+	fm_lock(&q->lock);
+	if (ensure_tail(q)) {
+		q->tail->e[q->tail_at++] = e;
+		atomic_fetch_add_explicit(&q->len, 1, memory_order_relaxed);
+	} else {
+		/* The page stays resident until its mapping goes. */
+		fm_log(FM_LOG_WARN, "no memory for the eviction queue");
+	}
+	fm_unlock(&q->lock);
+}
+
+FM_FAULT bool fm_queue_pop(struct fm_queue *q, uint64_t *ret)
+{
+	struct fm_qchunk *c;
+	bool ok = false;
+
+	fm_lock(&q->lock);
+	c = q->head;
+	if (c && (c != q->tail || q->head_at < q->tail_at)) {
+		*ret = c->e[q->head_at++];
+		atomic_fetch_sub_explicit(&q->len, 1, memory_order_relaxed);
+		ok = true;
+		if (q->head_at == ENTRIES) {
+			q->head = c->next;
+			q->head_at = 0;
+			if (!q->head)
+				q->tail = NULL;
+			chunk_put(c);
+		}
+	}
+	fm_unlock(&q->lock);
+	return ok;
+}
+
+/* The parent's threads may have been in the middle of anything. */
+void fm_queue_reset(struct fm_queue *q)
+{
+	fm_lock_reset(&free_lock);
+	free_list = NULL;
+	*q = (struct fm_queue){ .head = NULL };
+}

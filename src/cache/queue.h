@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue.h - FIFO of 64-bit entries in chained chunks. Memory follows the
+ * number of entries; chunks are recycled and never given back. [fault] safe:
+ * the lock is a leaf, held for a few instructions.
+ */
+#ifndef FM_QUEUE_H
+#define FM_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+
+struct fm_qchunk;
+
+struct fm_queue {
+	struct fm_lock lock;
+	struct fm_qchunk *head, *tail; /* pop from head, push at tail */
+	uint32_t head_at, tail_at;
+	_Atomic uint64_t len;
+};
+
+void fm_queue_push(struct fm_queue *q, uint64_t e);
+bool fm_queue_pop(struct fm_queue *q, uint64_t *ret);
+void fm_queue_reset(struct fm_queue *q);
+
+static inline uint64_t fm_queue_len(struct fm_queue *q)
+{
+	return atomic_load_explicit(&q->len, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault.c - one fault, from the signal to the installed page.
+ *
+ *   fm_fault        find the mapping (lock-free)
+ *   fault_in        lock the page, look again, decide which of three:
+ *     first_store     present but write-protected: mark dirty, un-protect
+ *     take_ahead      map-ahead has it (landed or in flight): ahead.c
+ *     load            from another mapping of ours, or from the file
+ *
+ * The page lock is held from the decision to the end, so every other thread
+ * that wants the page waits for this one, and exactly one read is made.
+ */
+#include "fault.h"
+
+#include "base/epoch.h"
+#include "base/log.h"
+#include "cache/cache.h"
+#include "cache/lazyfree.h"
+#include "coherence.h"
+#include "engine.h"
+#include "fault_around.h"
+#include "file/file.h"
+#include "file/load.h"
+#include "file/page.h"
+#include "file/truncate_barrier.h"
+#include "io/bounce.h"
+#include "io/trace.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "map/window_pool.h"
+#include "observe/stats.h"
+#include "policy.h"
+#include "process/fork.h"
+#include "readahead/ahead.h"
+#include "rw/inplace_update.h"
+#include "vm/mapops.h"
+#include "writeback/wb.h"
+
+#define STORE_AHEAD 15      /* pages un-protected ahead of a rising store */
+#define STORE_AHEAD_LONG 63 /* when it has come a long way */
+#define STORE_AHEAD_MOST 255 /* and when it has come longer still */
+
+static FM_FAULT void count(_Atomic uint64_t *c)
+{
+	atomic_fetch_add_explicit(c, 1, memory_order_relaxed);
+}
+
+/* ---- stores ----------------------------------------------------------- */
+
+/* Dirty is visible to write-back and guardian before the page is writable. */
+static FM_FAULT void mark_dirty(struct fm_file *f, uint64_t fp,
+				_Atomic uint8_t *p)
+{
+	uint8_t state = fm_page_state(p), more = state & FP_WB ? FP_REDIRTY : 0;
+
+	if (state & FP_CLEANED)
+		fm_wb_again(1);
+	fm_dirty_set(f, fp);
+	fm_page_set(p, FP_DIRTY | more, FP_CLEANED);
+	fm_wb_check();
+}
+
+FM_FAULT void fm_fault_mark_dirty(struct fm_map *m, uint64_t i)
+{
+	mark_dirty(m->file, m->pgoff + i, fm_file_page(m->file, m->pgoff + i));
+}
+
+/* The page is about to be the program's own copy: never evicted, not part of
+ * the cache any more. */
+static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)
+{
+	if (!(mode & PM_OWN))
+		fm_cache_uncharge(1);
+	atomic_store(&m->modes->own, true);
+	fm_mode_set(m, i, mode | PM_PRESENT | PM_OWN | PM_WRITABLE);
+}
+
+/* Resident, and its next store will be seen. */
+static FM_FAULT bool is_protected(struct fm_map *m, uint64_t i)
+{
+	return (fm_mode(m, i) & (PM_PRESENT | PM_WRITABLE | PM_LAZY)) ==
+	       PM_PRESENT;
+}
+
+/* May page i, which nobody has asked for yet, be un-protected along with the
+ * one before it? Leaves it locked and dirty if so. */
+static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (!is_protected(m, i) || !fm_page_trylock(p))
+		return false;
+	/* An alias that has come meanwhile may hold a copy of this page, and this may
+	 * be a piece by now, whose aliases m does not know. */
+	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
+	    !atomic_load(&m->file->frozen) &&
+	    fm_load_has_room(m->file, p) &&
+	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
+		mark_dirty(m->file, m->pgoff + i, p);
+		fm_mode_set(m, i, fm_mode(m, i) | PM_WRITABLE);
+		return true;
+	}
+	fm_page_unlock(p);
+	return false;
+}
+
+static FM_FAULT bool stored(struct fm_map *m, uint64_t i, uint64_t back)
+{
+	return i >= back && (fm_mode(m, i - back) & PM_WRITABLE);
+}
+
+/* How far stores that have come up to page i may be expected to go on: never
+ * further than they have come. */
+static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i)
+{
+	if (!stored(m, i, 1) || !stored(m, i, 2))
+		return 0;
+	if (!stored(m, i, 16) || !stored(m, i, 32) || !stored(m, i, 64))
+		return STORE_AHEAD;
+	return stored(m, i, 128) && stored(m, i, 256) &&
+			       fm_cache_limit() > 64 * STORE_AHEAD_MOST ?
+		       STORE_AHEAD_MOST : STORE_AHEAD_LONG;
+}
+
+/* Stores that go upwards page by page: the next few are un-protected in the
+ * same call. They count as dirty from now on; what is written back of a page
+ * that the program then leaves alone is what was read. */
+static FM_FAULT uint64_t join_next(struct fm_map *m, uint64_t i)
+{
+	uint64_t n = 0, pages = fm_map_pages(m), max = expected_stores(m, i);
+
+	if (pages <= i) /* cut off meanwhile */
+		return 0;
+	if (max > pages - i - 1)
+		max = pages - i - 1;
+	while (n < max && join_stores(m, i + 1 + n))
+		n++;
+	return n;
+}
+
+static FM_FAULT void leave_stores(struct fm_map *m, uint64_t i, uint64_t n,
+				  bool undo)
+{
+	for (uint64_t k = i; k < i + n; k++) {
+		if (undo)
+			fm_mode_set(m, k,
+				    fm_mode(m, k) & (uint8_t)~PM_WRITABLE);
+		fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+	}
+}
+
+/* The page and the n that joined it, all of them locked. What joined must not
+ * fail what was asked for. */
+static FM_FAULT int unprotect(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	size_t len = (n + 1) << FM_PAGE_SHIFT;
+	int err = fm_uffd_protect(fm_map_addr(m, i), len, false);
+
+	if (err && n) { /* perhaps a part of it: all as it was */
+		fm_uffd_protect(fm_map_addr(m, i), len, true);
+		leave_stores(m, i + 1, n, true);
+		return fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
+	}
+	leave_stores(m, i + 1, n, false);
+	return err;
+}
+
+FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
+			      _Atomic uint8_t *p)
+{
+	uint8_t mode = fm_mode(m, i);
+	int err;
+
+	if (!m->shared) {
+		err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
+		if (!err)
+			become_own(m, i, mode);
+		return err;
+	}
+	if (atomic_load(&m->aliased)) {
+		err = fm_invalidate_peers(m, i);
+		if (err)
+			return err;
+	}
+	err = fm_load_allocate(m->file, m->pgoff + i, p);
+	if (err)
+		return err;
+	mark_dirty(m->file, m->pgoff + i, p);
+	fm_mode_set(m, i, mode | PM_WRITABLE);
+	err = unprotect(m, i, atomic_load(&m->aliased) ? 0 : join_next(m, i));
+	if (err)
+		fm_mode_set(m, i, mode);
+	return err;
+}
+
+/* ---- loads ------------------------------------------------------------ */
+
+#define SHORT_MS 5000 /* no longer is waited for memory, but by UFFDIO_COPY */
+
+/* The kernel lets an access that finds no memory try again, after it has ended
+ * somebody. Returns for how long it has been so. */
+static FM_FAULT uint64_t short_of_memory(void)
+{
+	static _Atomic uint64_t since, last, told;
+	const struct timespec ms = { 0, 1000000 };
+	uint64_t now = fm_now_ms(), begin;
+
+	if (now - atomic_exchange(&last, now) > 1000)
+		atomic_store(&since, now);
+	begin = atomic_load(&since);
+	if (now > begin + 1000 && now > atomic_load(&told) + 2 * SHORT_MS) {
+		atomic_store(&told, now);
+		fm_log(FM_LOG_ERROR, "no memory for a page, for %lu ms: its "
+		       "access is tried again", (unsigned long)(now - begin));
+	}
+	fm_sys_sleep(&ms);
+	return now > begin ? now - begin : 0;
+}
+
+static FM_FAULT void now_present(struct fm_map *m, uint64_t i, bool store)
+{
+	uint8_t keep = fm_mode(m, i) & (PM_QUEUED | PM_MAIN);
+
+	fm_mode_set(m, i, keep | PM_PRESENT | (store ? PM_WRITABLE : 0));
+	fm_cache_insert(m, i);
+}
+
+FM_FAULT long fm_install(struct fm_map *m, uint64_t i, const void *src,
+			 uint64_t n, bool store)
+{
+	long done = fm_uffd_copy(fm_map_addr(m, i), src, n << FM_PAGE_SHIFT,
+				 !store && !fm_rewrite_bare(m));
+
+	if (done < 0)
+		return done;
+	for (long k = 0; k < done >> FM_PAGE_SHIFT; k++)
+		now_present(m, i + (uint64_t)k, store);
+	return done >> FM_PAGE_SHIFT;
+}
+
+/* Pages of the mapping that a fault brought. */
+struct range {
+	uint64_t lo, hi;
+};
+
+/* Pages [lo, hi) of the mapping, locked, and what was read of them. */
+struct block {
+	uint64_t lo, hi;
+	long got; /* pages, or -errno */
+	struct fm_bounce *b;
+	bool starved; /* no memory to install one */
+};
+
+static FM_FAULT bool covers(const struct block *b, uint64_t i)
+{
+	return b->got > 0 && b->lo + (uint64_t)b->got > i;
+}
+
+/* Neighbours must not fail the page that was asked for: if the block cannot
+ * be read up to page i, page i is read alone. */
+static FM_FAULT void read_block(struct fm_map *m, uint64_t i, struct block *b)
+{
+	fm_around_lock(m, i, &b->lo, &b->hi);
+	fm_cache_charge(b->hi - b->lo);
+	/* Last: who has a buffer waits for nothing but the device. */
+	b->b = fm_bounce_get();
+	b->got = fm_load(m->file, m->pgoff + b->lo, b->hi - b->lo, b->b->mem);
+	if (b->hi - b->lo == 1 || covers(b, i))
+		return;
+	fm_around_unlock(m, i, b->lo, b->hi);
+	fm_cache_uncharge(b->hi - b->lo - 1);
+	b->lo = i;
+	b->hi = i + 1;
+	b->got = fm_load(m->file, m->pgoff + i, 1, b->b->mem);
+}
+
+static FM_FAULT long install(struct fm_map *m, struct block *b, uint64_t from,
+			     uint64_t n, bool store)
+{
+	const char *src = (char *)b->b->mem + ((from - b->lo) << FM_PAGE_SHIFT);
+	long done = fm_install(m, from, src, n, store);
+
+	if (done <= 0)
+		fm_cache_uncharge(1);
+	b->starved |= done == -ENOMEM;
+	return done;
+}
+
+/* Install pages [from, to) of the block, by one call unless a part of the
+ * range is going away. */
+static FM_FAULT void install_run(struct fm_map *m, struct block *b,
+				 uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		long n = install(m, b, from, to - from, false);
+
+		from += n > 0 ? (uint64_t)n : 1;
+	}
+}
+
+/* The demand page alone takes a store. What could not be installed is asked for
+ * again by the next fault. */
+static FM_FAULT void install_block(struct fm_map *m, uint64_t i, bool store,
+				   struct block *b)
+{
+	uint64_t end = b->lo + (uint64_t)b->got;
+
+	fm_cache_uncharge(b->hi - end);
+	install_run(m, b, b->lo, store ? i : end);
+	if (store) {
+		install(m, b, i, 1, true);
+		install_run(m, b, i + 1, end);
+	}
+	if (b->starved && !(fm_mode(m, i) & PM_PRESENT))
+		short_of_memory();
+}
+
+/* Read the block and install it. */
+static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
+				   _Atomic uint8_t *p, struct range *came)
+{
+	struct fm_file *f = m->file;
+	int err = store ? fm_load_allocate(f, m->pgoff + i, p) : 0;
+	struct block b = { .starved = false };
+
+	if (err)
+		return err;
+	read_block(m, i, &b);
+	if (covers(&b, i)) {
+		*came = (struct range){ b.lo, b.lo + (uint64_t)b.got };
+		if (store)
+			mark_dirty(f, m->pgoff + i, p);
+		install_block(m, i, store, &b);
+	} else {
+		err = b.got < 0 ? (int)b.got : -ENXIO; /* beyond the end */
+		fm_cache_uncharge(b.hi - b.lo);
+	}
+	fm_around_unlock(m, i, b.lo, b.hi);
+	fm_bounce_put(b.b);
+	return err;
+}
+
+static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
+			 _Atomic uint8_t *p, struct range *came)
+{
+	bool store = write && m->shared;
+	int err;
+
+	if (atomic_load(&m->aliased)) {
+		err = fm_share_from_peer(m, i);
+		if (err < 0)
+			return err;
+		if (err == 1)
+			return write ? fm_make_writable(m, i, p) : 0;
+		if (store) {
+			err = fm_invalidate_peers(m, i);
+			if (err)
+				return err;
+		}
+	}
+	err = load_from_file(m, i, store, p, came);
+	/* Where there was no memory for it there is nothing to become its own. */
+	if (!err && write && !m->shared && (fm_mode(m, i) & PM_PRESENT))
+		err = fm_make_writable(m, i, p);
+	return err;
+}
+
+/* ---- the fault -------------------------------------------------------- */
+
+static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
+{
+	struct fm_file_stats *st = &m->file->st;
+
+	count(&m->faults);
+	count(present ? &st->faults_wp :
+	      write   ? &st->faults_write : &st->faults_read);
+}
+
+/* Somebody's access. */
+struct access {
+	bool write;
+	bool told;         /* by a message, */
+	uint64_t protects; /* before which write protection was on so often */
+};
+
+/*
+ * Was this store made long ago, and has the page been written back since? Then it
+ * must not count as dirty again: another process may write to the file, and what is
+ * written back once more would replace that. When in doubt the thread is woken, and
+ * if it still waits, it faults again.
+ */
+static FM_FAULT bool may_be_old(const struct access *acc)
+{
+	return acc->told && acc->protects != fm_uffd_protects();
+}
+
+/* The kernel has needed its memory, and probably that of its neighbours, or
+ * somebody stores to it. Either way it is loaded as if it had been evicted. */
+static FM_FAULT void take_lazy(struct fm_map *m, uint64_t i, bool write)
+{
+	if (!write)
+		fm_lazy_look(m, i - i % FM_HUGE_PAGES, FM_HUGE_PAGES, i);
+	if (fm_mode_lazy(fm_mode(m, i)))
+		fm_lazy_pass(m, i, write);
+}
+
+/* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a
+ * coherence action must wait for a pinned copy. */
+static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
+			    const struct access *acc, _Atomic uint8_t *p,
+			    struct range *came)
+{
+	uint8_t mode = fm_mode(m, i);
+	bool write = acc->write;
+
+	if (fm_mode_lazy(mode)) {
+		take_lazy(m, i, write);
+	} else if (mode & PM_PRESENT) {
+		if (!write || (mode & PM_WRITABLE) || may_be_old(acc))
+			return 0; /* somebody was quicker */
+		count_fault(m, true, true);
+		return fm_make_writable(m, i, p);
+	}
+	write = write && !may_be_old(acc);
+	fm_map_touch(m, i);
+	count_fault(m, write, false);
+	return load(m, i, write, p, came);
+}
+
+/* A store to memory that the program may only read: give the memory the
+ * program's protection and let the access run into it again, so that the
+ * kernel raises the signal (and writes the core) as it would have. Under the space
+ * lock, or what is mapped there meanwhile would get that protection; for which a
+ * fault may not wait, but try again. */
+static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
+			    enum fm_fault_result *ret)
+{
+	const struct timespec pause = { 0, 50000 };
+	uint64_t mask;
+
+	*ret = FM_FAULT_RETRY;
+	if (atomic_load(&m->vma_prot))
+		return false; /* protected already: missing page, load it */
+	if (!fm_space_trylock(&mask)) {
+		fm_sys_sleep(&pause);
+		return true;
+	}
+	if (fm_space_find(a) == m && !atomic_load(&m->vma_prot) &&
+	    fm_map_make_exact(m)) /* one vma with others */
+		*ret = FM_FAULT_SEGV;
+	fm_space_unlock(&mask);
+	return true;
+}
+
+/* The kernel says such things in its own log. Once a file; the end of it (ENXIO) is
+ * nobody's fault. */
+static FM_FAULT void say_failed(struct fm_file *f, int err)
+{
+	if (err != -ENXIO && !atomic_exchange(&f->told_failed, true))
+		fm_log(FM_LOG_ERROR,
+		       "%s: a page cannot be read, or stored to, errno %d: the "
+		       "access raises SIGBUS; check the device or free space",
+		       f->path, -err);
+}
+
+static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
+{
+	switch (err) {
+	case 0:
+	case -EEXIST:
+	case -EAGAIN:
+		return FM_FAULT_RETRY;
+	case -EBUSY:
+		fm_demote_later(m->file, "pinned alias");
+		return FM_FAULT_RETRY;
+	case -ENOENT: /* UFFDIO_COPY: the mapping is going away */
+	case -ESRCH:
+		return FM_FAULT_RETRY;
+	case -ENOMEM:
+		if (short_of_memory() < SHORT_MS)
+			return FM_FAULT_RETRY;
+		break;
+	default:
+		break;
+	}
+	say_failed(m->file, err);
+	return FM_FAULT_BUS;
+}
+
+static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
+					      struct access acc)
+{
+	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	struct range came = { i, i + 1 };
+	struct fm_file *f = m->file;
+	enum fm_fault_result res;
+	int err;
+
+	if (acc.write && !(atomic_load(&m->prot) & PROT_WRITE)) {
+		if (refuse(m, a, &res))
+			return res;
+		acc.write = false;
+	}
+	fm_wait_frozen(f);
+	fm_shut_wait(f, m->pgoff + i);
+	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, p))
+		return FM_FAULT_RETRY;
+	fm_map_touch(m, i);
+	fm_page_lock(p);
+	if (fm_space_find(a) != m || atomic_load(&f->frozen) ||
+	    fm_is_shut(f, m->pgoff + i) ||
+	    (fm_page_state(p) & FP_AHEAD)) {
+		fm_page_unlock(p);
+		return FM_FAULT_RETRY;
+	}
+	err = resolve(m, i, &acc, p, &came);
+	fm_page_unlock(p);
+	if (err == -EAGAIN)
+		fm_page_wait(p, FP_WB);
+	if (!err)
+		fm_ahead_fault(m, i, came.lo, came.hi);
+	return to_result(m, err);
+}
+
+static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
+{
+	uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
+	bool (*touch)(uintptr_t, size_t) = atomic_load(&fm_fork_touch);
+	enum fm_fault_result res = FM_FAULT_FOREIGN;
+	uint64_t begin = fm_now_ns();
+	uint32_t shown = fm_space_shown();
+	struct fm_map *m;
+	unsigned e;
+
+	if (touch && touch(a, FM_PAGE))
+		return FM_FAULT_RETRY;
+	e = fm_epoch_enter();
+	m = fm_space_find(a);
+	if (m) {
+		fm_trace(m->file, m->pgoff +
+			 ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT),
+			 acc.write);
+		res = fault_in(m, a, acc);
+	}
+	fm_epoch_leave(e);
+	if (m)
+		fm_stats_fault_ns(fm_now_ns() - begin);
+	else if (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden(shown))
+		return FM_FAULT_RETRY;
+	return res;
+}
+
+FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
+{
+	return serve(addr, (struct access){ .write = write });
+}
+
+FM_FAULT enum fm_fault_result fm_fault_message(void *addr, bool write,
+					       uint64_t protects)
+{
+	return serve(addr, (struct access){ .write = write, .told = true,
+					    .protects = protects });
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault.h - internal side of the fault path; fm_fault() itself is in
+ * engine.h. All [fault] safe, page lock held by the caller.
+ */
+#ifndef FM_FAULT_H
+#define FM_FAULT_H
+
+#include "base/types.h"
+
+/* Copy n loaded pages into m at page i and account for them, all but
+ * the charge to the cache. `store`: they arrive writable and dirty. Pages
+ * installed: fewer than n when a later one failed, -errno when the first did. */
+long fm_install(struct fm_map *m, uint64_t i, const void *src, uint64_t n,
+	       bool store);
+/* Page i of m, present and protected here, becomes writable. */
+int fm_make_writable(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+/* A store to page i is about to be let through. */
+void fm_fault_mark_dirty(struct fm_map *m, uint64_t i);
+/* Wait until the file is not being demoted. */
+void fm_wait_frozen(struct fm_file *f);
+
+#endif

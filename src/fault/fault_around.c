@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault_around.c - how many pages one demand read brings.
+ *
+ * At least the policy's block. Beyond that, unless the program said
+ * MADV_RANDOM: while the cache has room a few neighbours cost the device next
+ * to nothing, and programs that start cold come back for them; more where
+ * much of the surrounding has been asked for already. When the cache is full
+ * a neighbour costs the eviction of something that was asked for, so then the
+ * page comes alone. Unless that something belongs to a scan: when a scan has
+ * driven out a working set, most faults want what was evicted not long ago, and
+ * its neighbours will be wanted, too.
+ *
+ * And all of the neighbours when the faults, wherever they are, fall into few
+ * enough pieces of 2 MiB that the cache could hold all of these.
+ *
+ * Where all mapped files together fit into the cache, nothing will have to leave
+ * for a neighbour, and sooner or later most of them are asked for: then as
+ * many as the piece has got already. So what is read is at most twice what a
+ * program that stays in a part of it has asked for, and a piece is there after
+ * ten faults instead of thirty.
+ */
+#include "fault_around.h"
+
+#include "base/epoch.h"
+#include "cache/cache.h"
+#include "cache/ghost.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "file/truncate_barrier.h"
+#include "io/bounce.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "policy.h"
+
+#define FEW 4    /* pages: the device reads them in the time of one */
+#define GROUP 16 /* pages whose density tells what to do */
+#define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
+#define FEW_MAPS 16 /* all looked at for every neighbour of a fault */
+
+/* Pages of the aligned group of per pages that page i is in: those present,
+ * and if so wanted those evicted not long ago. */
+static FM_FAULT uint64_t known(struct fm_map *m, uint64_t i, uint64_t per,
+			       bool ghosts)
+{
+	uint64_t at = (m->pgoff + i) % per, n = 0;
+	uint64_t first = at > i ? 0 : i - at, last = i - at + per;
+
+	if (last > fm_map_pages(m))
+		last = fm_map_pages(m);
+	for (uint64_t k = first; k < last; k++)
+		n += (fm_mode(m, k) & PM_PRESENT) ||
+		     (ghosts && fm_ghost_has(m->file, m->pgoff + k));
+	return n;
+}
+
+static FM_FAULT bool has_room(void)
+{
+	return fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7;
+}
+
+/* Was a scan to blame for what has been evicted lately? For as long as a cache
+ * turns over once, after an eighth of it came by map-ahead rather than by faults
+ * of a full cache. */
+static struct {
+	_Atomic uint64_t streamed, faults;
+	_Atomic uint64_t evicted; /* how many had been then, plus one, or 0 */
+} scan;
+
+FM_FAULT void fm_around_streamed(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&scan.streamed, pages, memory_order_relaxed);
+}
+
+static FM_FAULT bool scan_passed(void)
+{
+	uint64_t now = fm_ghost_evicted(), then;
+	uint64_t faults = atomic_fetch_add_explicit(&scan.faults, 1,
+						    memory_order_relaxed);
+	uint64_t streamed = atomic_load_explicit(&scan.streamed,
+						 memory_order_relaxed);
+
+	if (streamed + faults >= fm_cache_limit() / 8) {
+		if (streamed >= faults)
+			atomic_store(&scan.evicted, now + 1);
+		atomic_store(&scan.streamed, 0);
+		atomic_store(&scan.faults, 0);
+	}
+	then = atomic_load_explicit(&scan.evicted, memory_order_relaxed);
+	return then && now + 1 - then < fm_cache_limit();
+}
+
+/* And do most of the faults want what was evicted not long ago? A running mean,
+ * of 256, over about the last 16 faults of full caches. */
+static _Atomic uint32_t share_back;
+
+static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
+{
+	bool back = fm_ghost_has(m->file, m->pgoff + i);
+	uint32_t share = atomic_load_explicit(&share_back,
+					      memory_order_relaxed);
+
+	share += (back ? 16 : 0) - share / 16;
+	atomic_store_explicit(&share_back, share, memory_order_relaxed);
+	return scan_passed() && back && share > 128;
+}
+
+/* Pieces of 2 MiB that the last WINDOW faults fell into; a slot tells which
+ * was seen in this turn. One that is overwritten counts twice. */
+#define WINDOW 1024
+#define SLOTS 4096
+static struct {
+	_Atomic uint32_t slot[SLOTS];
+	_Atomic uint32_t faults, pieces, turn;
+	_Atomic uint32_t last; /* pieces, plus one: 0 is not known yet */
+} area;
+
+static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
+{
+	uint64_t h = fm_ghost_hash(f, fp / FM_HUGE_PAGES + 1);
+	uint32_t seen = (uint32_t)(h >> 48) << 16 |
+			(atomic_load(&area.turn) & 0xffff);
+	_Atomic uint32_t *slot = &area.slot[(h >> 20) % SLOTS];
+
+	if (atomic_load_explicit(slot, memory_order_relaxed) != seen) {
+		atomic_store_explicit(slot, seen, memory_order_relaxed);
+		atomic_fetch_add_explicit(&area.pieces, 1,
+					  memory_order_relaxed);
+	}
+	if (atomic_fetch_add_explicit(&area.faults, 1,
+				      memory_order_relaxed) + 1 != WINDOW)
+		return;
+	atomic_store(&area.last, atomic_exchange(&area.pieces, 0) + 1);
+	atomic_fetch_add(&area.turn, 1);
+	atomic_store(&area.faults, 0);
+}
+
+/* Of r pieces hit at random, w faults find about r w / (w + r) and not more
+ * than r; so do w / 2 and more of what is larger than the cache. */
+static FM_FAULT bool small_area(void)
+{
+	uint64_t r = fm_cache_limit() / 4 * 3 / FM_HUGE_PAGES;
+	uint32_t last = atomic_load_explicit(&area.last, memory_order_relaxed);
+
+	return last && last - 1 <= r * WINDOW / (WINDOW + r);
+}
+
+static _Atomic bool all_fit;
+
+/* Where there are thousands of files, after as many mappings as there are parts of
+ * so many, not after each. */
+#define AT_ONCE 64
+
+void fm_around_weigh(void)
+{
+	static uint32_t n; /* under the space lock */
+	uint64_t sum = 0;
+	unsigned e;
+
+	if (n++ % (fm_file_top() / AT_ONCE + 1))
+		return;
+	e = fm_epoch_enter();
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f && atomic_load(&f->maps))
+			sum += (uint64_t)atomic_load(&f->size);
+	}
+	fm_epoch_leave(e);
+	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
+}
+
+static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
+{
+	uint64_t have = known(m, i, FM_HUGE_PAGES, false), n = GROUP;
+
+	while (n < have && n < LARGE)
+		n *= 2;
+	return n;
+}
+
+static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
+{
+	bool room, back;
+	uint64_t n;
+
+	if (atomic_load(&m->advice) == MADV_RANDOM ||
+	    !m->file->policy->map_ahead)
+		return 1;
+	note_piece(m->file, m->pgoff + i);
+	if (small_area())
+		return LARGE;
+	room = has_room();
+	if (room && atomic_load_explicit(&all_fit, memory_order_relaxed))
+		return as_many_again(m, i);
+	back = !room && comes_back(m, i);
+	if (!room && !back)
+		return 1;
+	n = known(m, i, GROUP, back);
+	if (n < GROUP / (room ? 4 : 2))
+		return room ? FEW : 1;
+	return known(m, i, LARGE, back) >= LARGE / 2 ? LARGE : GROUP;
+}
+
+static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
+{
+	uint64_t per = m->file->policy->block_size >> FM_PAGE_SHIFT;
+	uint64_t most = fm_cache_limit() / 8;
+	uint64_t dense;
+
+	if (atomic_load(&m->aliased) && atomic_load(&m->file->nmaps) > FEW_MAPS)
+		return 1;
+	if (per < GROUP && fm_map_is_window(m))
+		per = GROUP; /* the page cache has them */
+	dense = dense_pages(m, i);
+	if (per < dense)
+		per = dense;
+	if (per > LARGE)
+		per = LARGE;
+	return per < most ? per : most;
+}
+
+/* Its own copy may be newer than the file's. */
+static FM_FAULT bool alias_has(struct fm_map *m, uint64_t i)
+{
+	uint64_t j;
+
+	return atomic_load(&m->aliased) &&
+	       fm_map_holder(m->file, m->pgoff + i, m, &j);
+}
+
+/* A page that nobody has or is working on may come along with a load. */
+static FM_FAULT bool join(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	if (!p || (fm_mode(m, i) & PM_PRESENT))
+		return false;
+	fm_map_touch(m, i);
+	if (!fm_page_trylock(p))
+		return false;
+	if (!(fm_mode(m, i) & PM_PRESENT) &&
+	    !(fm_page_state(p) & (FP_DIRTY | FP_AHEAD | FP_WB)) &&
+	    !fm_is_shut(m->file, m->pgoff + i) && !alias_has(m, i) &&
+	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m)
+		return true;
+	fm_page_unlock(p);
+	return false;
+}
+
+/* Where the mapping ends, or the file, as far as is known. */
+static FM_FAULT uint64_t end_of(const struct fm_map *m)
+{
+	uint64_t pages = fm_map_pages(m);
+	uint64_t size = ((uint64_t)atomic_load(&m->file->size) +
+			 FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+
+	if (size < m->pgoff + pages)
+		pages = size < m->pgoff ? 0 : size - m->pgoff;
+	return pages;
+}
+
+FM_FAULT void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
+			     uint64_t *hi)
+{
+	uint64_t per = block_pages(m, i);
+	uint64_t first, last, fp = m->pgoff + i;
+
+	*lo = i;
+	*hi = i + 1;
+	if (per <= 1)
+		return;
+	first = fp - fp % per < m->pgoff ? 0 : fp - fp % per - m->pgoff;
+	last = fp - fp % per + per - m->pgoff;
+	if (last > end_of(m))
+		last = end_of(m);
+	while (*lo > first && join(m, *lo - 1))
+		--*lo;
+	while (*hi < last && join(m, *hi))
+		++*hi;
+}
+
+FM_FAULT void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
+			       uint64_t hi)
+{
+	for (uint64_t k = lo; k < hi; k++)
+		if (k != i)
+			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+}

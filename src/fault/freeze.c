@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* freeze.c - faults on a file wait while it is handed over, or is about to be. */
+#include "base/lock.h"
+#include "base/types.h"
+#include "fault.h"
+#include "vm/mapops.h"
+
+#define FROZEN 1u
+#define HELD 2u /* so often */
+
+void fm_freeze(struct fm_file *f)
+{
+	atomic_fetch_or(&f->frozen, FROZEN);
+}
+
+void fm_thaw(struct fm_file *f)
+{
+	atomic_fetch_and(&f->frozen, ~FROZEN);
+	fm_futex_wake(&f->frozen, 1 << 30);
+}
+
+void fm_file_hold(struct fm_file *f)
+{
+	atomic_fetch_add(&f->frozen, HELD);
+}
+
+void fm_file_release(struct fm_file *f)
+{
+	atomic_fetch_sub(&f->frozen, HELD);
+	fm_futex_wake(&f->frozen, 1 << 30);
+}
+
+FM_FAULT void fm_wait_frozen(struct fm_file *f)
+{
+	uint32_t v;
+
+	while ((v = atomic_load(&f->frozen)) != 0)
+		fm_futex_wait(&f->frozen, v, NULL);
+}

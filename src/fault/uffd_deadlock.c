@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "uffd_deadlock.h"
+
+#include <stdio.h>
+
+#include "base/epoch.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "engine.h"
+#include "fault.h"
+#include "file/file.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "uffd_poison.h"
+
+#define STUCK_MS 5000
+#define LOOK_MS 500
+
+#define AGAIN_MS 50 /* the same call's next page */
+
+/* A handler in ALLOCATING has its page locked, and waits; who makes that LENT acts for
+ * it, and gives it back. */
+enum phase { OTHER, ALLOCATING, LENT };
+
+static struct slot {
+	_Atomic uintptr_t addr;
+	_Atomic uint32_t tid, phase;
+	_Atomic uint64_t since_ms;
+} slots[FM_HANDLERS];
+static _Thread_local struct slot *mine;
+static _Atomic uint32_t again_tid;
+static _Atomic uint64_t freed_ms;
+
+void fm_stuck_begin(unsigned i, uintptr_t a, uint32_t tid)
+{
+	mine = &slots[i];
+	atomic_store(&slots[i].tid, tid);
+	atomic_store(&slots[i].since_ms, fm_now_ms());
+	atomic_store(&slots[i].addr, a);
+}
+
+void fm_stuck_end(unsigned i)
+{
+	atomic_store(&slots[i].addr, 0);
+}
+
+FM_FAULT void fm_stuck_allocates(void)
+{
+	if (mine)
+		atomic_store(&mine->phase, ALLOCATING);
+}
+
+FM_FAULT void fm_stuck_allocated(void)
+{
+	uint32_t v = ALLOCATING;
+
+	while (mine && !atomic_compare_exchange_weak(&mine->phase, &v, OTHER)) {
+		fm_cpu_relax();
+		v = ALLOCATING;
+	}
+}
+
+bool fm_stuck_lately(void)
+{
+	return fm_now_ms() - atomic_load(&freed_ms) < LOOK_MS;
+}
+
+/* Calls that use memory while they hold the lock of the file that is their first
+ * argument. */
+static bool locks_file(long nr)
+{
+	static const short calls[] = {
+		SYS_read, SYS_write, SYS_ioctl, SYS_pread64, SYS_pwrite64,
+		SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2,
+		SYS_pwritev2,
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (calls[i] == nr)
+			return true;
+	return false;
+}
+
+/* Which file the thread's system call is about. False: it is in none of these. */
+static bool works_on(uint32_t tid, struct stat *st)
+{
+	char path[48], text[64];
+	unsigned long fd;
+	long nr, n;
+	int in;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
+	in = fm_sys_open(path, O_RDONLY, 0);
+	if (in < 0)
+		return false;
+	n = fm_sys3(SYS_read, in, text, sizeof(text) - 1);
+	fm_sys_close(in);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	return sscanf(text, "%ld %lx", &nr, &fd) == 2 && locks_file(nr) &&
+	       !fm_sys_fstat((int)fd, st);
+}
+
+/* The page is there, and its handler, which has locked it, asks for a block of it. */
+static bool let_store(struct slot *s, struct fm_map *m, uintptr_t a)
+{
+	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+	uint8_t mode = fm_mode(m, i);
+	uint32_t v = ALLOCATING;
+	bool can;
+
+	if (!atomic_compare_exchange_strong(&s->phase, &v, LENT))
+		return false;
+	can = m->shared && (mode & (PM_PRESENT | PM_OWN | PM_LAZY)) == PM_PRESENT &&
+	      atomic_load(&s->addr) == a;
+	if (can) {
+		fm_fault_mark_dirty(m, i);
+		fm_mode_set(m, i, mode | PM_WRITABLE);
+		can = !fm_uffd_protect((void *)a, FM_PAGE, false);
+	}
+	atomic_store(&s->phase, ALLOCATING);
+	return can;
+}
+
+static void say(struct fm_file *f)
+{
+	static _Atomic bool said;
+
+	if (!atomic_exchange(&said, true))
+		fm_log(FM_LOG_WARN, "%s: a system call that passes libc by works on "
+		       "this file and on its mapping at once, and holds its "
+		       "lock: stores get no block, or it gets EFAULT", f->path);
+}
+
+static void free_it(struct slot *s, uintptr_t a)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find(a);
+	struct fm_file *f = m ? m->file : NULL;
+	struct stat st;
+
+	if (f && works_on(atomic_load(&s->tid), &st) && st.st_ino == f->ino &&
+	    st.st_dev == f->dev && atomic_load(&s->addr) == a &&
+	    (let_store(s, m, a) || !fm_fail_stuck(m, a))) {
+		say(f);
+		atomic_store(&again_tid, atomic_load(&s->tid));
+		atomic_store(&freed_ms, fm_now_ms());
+		fm_uffd_wake((void *)a, FM_PAGE);
+	}
+	fm_epoch_leave(e);
+}
+
+void fm_stuck_look(void)
+{
+	static _Atomic uint64_t last;
+	uint64_t now = fm_now_ms(), before = atomic_load(&last);
+
+	if (now - before < (fm_stuck_lately() ? AGAIN_MS / 2 : LOOK_MS) ||
+	    !atomic_compare_exchange_strong(&last, &before, now))
+		return;
+	for (unsigned i = 0; i < FM_HANDLERS; i++) {
+		uintptr_t a = atomic_load(&slots[i].addr);
+
+		uint64_t patience = atomic_load(&slots[i].tid) ==
+					    atomic_load(&again_tid) && fm_stuck_lately() ?
+					    AGAIN_MS : STUCK_MS;
+
+		if (!a || now < atomic_load(&slots[i].since_ms) + patience)
+			continue;
+		atomic_store(&slots[i].since_ms, now);
+		free_it(&slots[i], a);
+	}
+}

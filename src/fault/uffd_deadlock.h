@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uffd_deadlock.h - thread delivery: a system call of the program's own that works on a file,
+ * holds the file's lock, and waits for a page of the same file, which needs that lock.
+ *
+ * libc's calls get other memory for that (shim/io_guard.c, shim/io_ioctl.c). One that
+ * passes them by would wait for ever, and everybody who wants the lock. Natively a fault
+ * needs another lock. So after a while a store to a page that is there is let through
+ * without a block of its own (write-back will get one, or say so), and a page that is
+ * missing is EFAULT, as it is with signals.
+ */
+#ifndef FM_UFFD_DEADLOCK_H
+#define FM_UFFD_DEADLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Handler i is about to serve a fault of this thread at a, and has done so. */
+void fm_stuck_begin(unsigned i, uintptr_t a, uint32_t tid);
+void fm_stuck_end(unsigned i);
+/* By a handler that waits for work. */
+void fm_stuck_look(void);
+bool fm_stuck_lately(void); /* it should look again soon */
+
+/* [fault] Around a wait for the block of a page that this thread has locked: another may
+ * act for it between the two. */
+void fm_stuck_allocates(void);
+void fm_stuck_allocated(void);
+
+#define FM_HANDLERS 16
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uffd_threads.c - thread delivery: threads of ours read fault messages and
+ * resolve them. Covers the kernel's own accesses (system calls on mapped
+ * memory), at the price of a hand-over per fault.
+ */
+#include <linux/userfaultfd.h>
+#include <poll.h>
+
+#include "base/epoch.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/thread.h"
+#include "engine.h"
+#include "file/file.h"
+#include "io/fd_recovery.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "process/engine_priv.h"
+#include "uffd_deadlock.h"
+#include "uffd_poison.h"
+#include "vm/mapops.h"
+
+/* A handler waits for the device with its fault; this many may. */
+#define HANDLERS FM_HANDLERS
+
+/* A fault wakes every thread that waits for one, and all but one find nothing:
+ * with 16 that cost more CPU than the fault. So few watch, the others rest until
+ * those are busy. Not one alone: it would often lie on an idle CPU, and waking
+ * that takes long. */
+#define WATCHERS 4
+/* A program that closes our descriptors by system calls of its own may give the number
+ * to another file while we wait on it: look again so often. */
+#define STOLEN_MS 500
+#define FAILING_MS 25
+
+static _Atomic uint32_t watchers, calls;
+
+static bool beyond_end(const struct fm_map *m, uintptr_t addr)
+{
+	uint64_t i = (addr - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
+
+	return (m->pgoff + i) << FM_PAGE_SHIFT >=
+	       (uint64_t)fm_file_size_now(m->file);
+}
+
+#define AGAIN_MS 2000
+
+/* Not for each page, of which all may fail. */
+static bool may_hand_over(struct fm_file *f)
+{
+	uint64_t stays = atomic_load(&f->stays_since_ms);
+
+	return !stays || fm_now_ms() - stays > AGAIN_MS;
+}
+
+/* Beyond the end of the file, and where it cannot be read, nothing of ours
+ * can make the access fail the way it must, for a program's access and a
+ * kernel's alike; the kernel's own mapping can. */
+static void hand_over(uintptr_t addr)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find(addr);
+	struct fm_file *f = m ? m->file : NULL;
+	bool beyond = m && beyond_end(m, addr);
+
+	if (f)
+		fm_file_get(f);
+	fm_epoch_leave(e);
+	if (!f)
+		return;
+	/* Where it cannot be opened any more, or what is dirty not be written. */
+	if (!may_hand_over(f) ||
+	    (beyond ? fm_file_demote(f, "access beyond the end of the file, in "
+					"thread delivery") :
+		      fm_demote_unreadable(f, addr, "I/O error, in thread "
+						    "delivery")))
+		fm_fail_access(f, addr);
+	fm_file_put(f);
+}
+
+static void handle(const struct uffd_msg *msg, uint64_t protects, unsigned me)
+{
+	uintptr_t addr = msg->arg.pagefault.address & ~FM_PAGE_MASK;
+	uint64_t flags = msg->arg.pagefault.flags;
+	bool write = flags & (UFFD_PAGEFAULT_FLAG_WRITE |
+			      UFFD_PAGEFAULT_FLAG_WP);
+
+	fm_stuck_begin(me, addr, msg->arg.pagefault.feat.ptid);
+	if (fm_fault_message((void *)addr, write, protects) == FM_FAULT_BUS)
+		hand_over(addr);
+	fm_stuck_end(me);
+	/* Somebody may have been quicker, then nothing has woken him. */
+	fm_uffd_wake((void *)addr, FM_PAGE);
+}
+
+/* Nobody can serve faults or even answer them. Threads that wait for one
+ * would wait for ever. */
+static void give_up(void)
+{
+	struct fm_sigaction {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} sa = { NULL, 0, NULL, 0 };
+
+	fm_sys4(SYS_rt_sigaction, 7 /* SIGBUS */, &sa, NULL, 8);
+	fm_sys2(SYS_kill, fm_sys_getpid(), 7);
+}
+
+static bool try_watch(void)
+{
+	uint32_t n = atomic_load(&watchers);
+
+	while (n < WATCHERS)
+		if (atomic_compare_exchange_weak(&watchers, &n, n + 1))
+			return true;
+	return false;
+}
+
+static void watch(void)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&calls);
+
+		if (try_watch())
+			return;
+		fm_thread_wait(&calls, seen, NULL);
+	}
+}
+
+/* The last one sends for another: it may be busy for long. */
+static void unwatch(void)
+{
+	if (atomic_fetch_sub(&watchers, 1) > 1)
+		return;
+	atomic_fetch_add(&calls, 1);
+	fm_futex_wake(&calls, 1);
+}
+
+/* poll(2) refuses when the program has set RLIMIT_NOFILE to 0. */
+static void wait_message(struct pollfd *p)
+{
+	const struct timespec rest = { 0, 5000000 };
+	const bool soon = fm_failing() || fm_stuck_lately();
+	int n = fm_thread_poll(p, 1, soon ? FAILING_MS : STOLEN_MS);
+
+	if (n < 0 && n != -EINTR)
+		fm_sys_sleep(&rest);
+}
+
+static void *handler(void *arg)
+{
+	const unsigned me = (unsigned)(uintptr_t)arg;
+	struct pollfd pfd[2] = { { .events = POLLIN } };
+	struct uffd_msg msg;
+
+	fm_thread_begin("fastmap-fault");
+	watch();
+	pfd[0].fd = fm_uffd_fd();
+	for (;;) {
+		uint64_t protects = fm_uffd_protects();
+		long n = fm_sys3(SYS_read, pfd[0].fd, &msg, sizeof(msg));
+
+		fm_failing_tick(false);
+		if (n == (long)sizeof(msg)) {
+			unwatch();
+			if (msg.event == UFFD_EVENT_PAGEFAULT)
+				handle(&msg, protects, me);
+			watch();
+		} else if (n == -EAGAIN) {
+			wait_message(pfd);
+			fm_stuck_look();
+		} else if (n != -EINTR && !fm_lost_uffd(pfd[0].fd)) {
+			give_up();
+		}
+		pfd[0].fd = fm_uffd_fd();
+	}
+	return NULL;
+}
+
+int fm_handlers_start(void)
+{
+	atomic_store(&watchers, 0);
+	for (int i = 0; i < HANDLERS; i++) {
+		int err = fm_thread_create(handler, (void *)(uintptr_t)i);
+
+		if (err)
+			return i ? 0 : err;
+	}
+	return 0;
+}

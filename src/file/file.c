@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+#include "file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/epoch.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "engine.h"
+#include "io/ring.h"
+#include "io/stable_writes.h"
+#include "map/space.h"
+#include "observe/stats.h"
+#include "peers/peers.h"
+#include "policy.h"
+#include "process/fork.h"
+#include "process/guardian.h"
+#include "rw/inflight_io.h"
+#include "wb_errseq.h"
+
+#define HASH 1024
+#define STATX_DIO 0x2000u /* STATX_DIOALIGN, Linux 6.1 */
+#define STATX_BORN 0x800u /* STATX_BTIME */
+
+static _Atomic(struct fm_file *) table[FM_MAX_FILES];
+static _Atomic uint32_t table_top;
+static struct fm_file *_Atomic hash[HASH];
+static uint32_t next_gen = 1;
+static _Atomic uint32_t published;
+_Atomic int64_t fm_dirty_total;
+
+FM_FAULT struct fm_file *fm_file_at(uint32_t id)
+{
+	return id < FM_MAX_FILES ? atomic_load(&table[id]) : NULL;
+}
+
+FM_FAULT uint32_t fm_file_top(void)
+{
+	return atomic_load(&table_top);
+}
+
+bool fm_files_any(void)
+{
+	return atomic_load(&published) != 0;
+}
+
+static unsigned bucket(dev_t dev, ino_t ino)
+{
+	return (unsigned)((ino * 0x9e3779b97f4a7c15ull ^ dev * 31) >> 7) % HASH;
+}
+
+void fm_file_get(struct fm_file *f)
+{
+	atomic_fetch_add(&f->refs, 1);
+}
+
+static bool get_unless_dead(struct fm_file *f)
+{
+	uint32_t n = atomic_load(&f->refs);
+
+	while (n)
+		if (atomic_compare_exchange_weak(&f->refs, &n, n + 1))
+			return true;
+	return false;
+}
+
+struct fm_file *fm_file_find(dev_t dev, ino_t ino)
+{
+	struct fm_file *_Atomic *first = &hash[bucket(dev, ino)];
+	struct fm_file *f;
+	unsigned e;
+
+	if (!atomic_load(first))
+		return NULL;
+	e = fm_epoch_enter();
+	f = atomic_load(first);
+	while (f && !(f->dev == dev && f->ino == ino && get_unless_dead(f)))
+		f = f->hash_next;
+	fm_epoch_leave(e);
+	return f;
+}
+
+/* ---- leaves and the dirty index --------------------------------------- */
+
+#ifdef FM_LOCK_CHECK
+/* Aligned, so that a page's state byte leads to its leaf. */
+static struct fm_leaf *leaf_new(struct fm_file *f, uint64_t number)
+{
+	size_t len = (sizeof(struct fm_leaf) + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	char *p = fm_sys_anon(2 * FM_LEAF_ALIGN), *at = p;
+	struct fm_leaf *l;
+
+	if (!p)
+		return NULL;
+	at += -(uintptr_t)p & (FM_LEAF_ALIGN - 1);
+	if (at > p)
+		fm_sys_munmap(p, (size_t)(at - p));
+	fm_sys_munmap(at + len, (size_t)(p + 2 * FM_LEAF_ALIGN - at) - len);
+	l = (struct fm_leaf *)at;
+	l->file = f;
+	l->number = number;
+	return l;
+}
+#else
+static struct fm_leaf *leaf_new(struct fm_file *f, uint64_t number)
+{
+	return fm_sys_anon(sizeof(struct fm_leaf));
+}
+#endif
+
+int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count)
+{
+	uint64_t l = first >> FM_LEAF_SHIFT;
+	uint64_t last = (first + (count ? count - 1 : 0)) >> FM_LEAF_SHIFT;
+
+	if (last >= FM_LEAVES)
+		return -EFBIG;
+	for (; l <= last; l++) {
+		struct fm_leaf *new, *none = NULL;
+
+		if (atomic_load(&f->leaf[l]))
+			continue;
+		new = leaf_new(f, l);
+		if (!new)
+			return -ENOMEM;
+		if (!atomic_compare_exchange_strong(&f->leaf[l], &none, new))
+			fm_sys_munmap(new, sizeof(*new));
+	}
+	fm_raise_to(&f->leaf_hi, last + 1);
+	return 0;
+}
+
+/* Counters first, bit second: the index never claims less than the truth. */
+FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
+{
+	struct fm_leaf *l = fm_leaf_of(f, page);
+	uint64_t i = page & (FM_LEAF_PAGES - 1);
+	uint64_t bit = 1ull << (i & 63);
+
+	if (atomic_load_explicit(&l->dirty[i / 64], memory_order_relaxed) & bit)
+		return;
+	atomic_fetch_add(&l->ndirty, 1);
+	atomic_fetch_add_explicit(&fm_dirty_total, 1, memory_order_relaxed);
+	atomic_fetch_or(&l->dirty[i / 64], bit);
+	if (!atomic_load_explicit(&f->dirty_since_ms, memory_order_relaxed))
+		atomic_store(&f->dirty_since_ms, fm_now_ms());
+}
+
+FM_FAULT void fm_dirty_clear(struct fm_file *f, uint64_t page)
+{
+	struct fm_leaf *l = fm_leaf_of(f, page);
+	uint64_t i = page & (FM_LEAF_PAGES - 1);
+	uint64_t bit = 1ull << (i & 63);
+
+	if (!(atomic_fetch_and(&l->dirty[i / 64], ~bit) & bit))
+		return;
+	atomic_fetch_sub(&l->ndirty, 1);
+	atomic_fetch_sub_explicit(&fm_dirty_total, 1, memory_order_relaxed);
+}
+
+static uint64_t next_in_leaf(struct fm_leaf *l, uint64_t i, uint64_t end)
+{
+	while (i < end) {
+		uint64_t w = atomic_load(&l->dirty[i / 64]) >> (i & 63);
+
+		if (w) {
+			i += (uint64_t)__builtin_ctzll(w);
+			return i < end ? i : end;
+		}
+		i = (i | 63) + 1;
+	}
+	return end;
+}
+
+uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end)
+{
+	uint64_t hi = atomic_load(&f->leaf_hi) << FM_LEAF_SHIFT;
+	uint64_t stop = end < hi ? end : hi;
+
+	while (page < stop) {
+		uint64_t base = page & ~(FM_LEAF_PAGES - 1);
+		uint64_t lim = stop - base;
+		struct fm_leaf *l = fm_leaf_of(f, page);
+		uint64_t i;
+
+		if (lim > FM_LEAF_PAGES)
+			lim = FM_LEAF_PAGES;
+		if (l && atomic_load(&l->ndirty) > 0) {
+			i = next_in_leaf(l, page - base, lim);
+			if (i < lim)
+				return base + i;
+		}
+		page = base + FM_LEAF_PAGES;
+	}
+	return end;
+}
+
+int64_t fm_dirty_count(struct fm_file *f)
+{
+	uint64_t hi = atomic_load(&f->leaf_hi);
+	int64_t n = 0;
+
+	for (uint64_t i = 0; i < hi; i++) {
+		struct fm_leaf *l = atomic_load(&f->leaf[i]);
+
+		if (l)
+			n += atomic_load(&l->ndirty);
+	}
+	return n;
+}
+
+/* ---- open and close --------------------------------------------------- */
+
+/* Direct I/O wants offsets in units of the device's logical block. Opening
+ * with O_DIRECT then tells whether the file system does it at all. */
+static bool probe_direct(struct fm_file *f, int fd)
+{
+	struct statx sx;
+	/* stx_dio_mem_align, stx_dio_offset_align: absent from old headers */
+	const uint32_t *dio = (const uint32_t *)((const char *)&sx + 0x98);
+
+	if (f->policy->io == FM_IO_BUFFERED)
+		return false;
+	f->dio_align = 4096;
+	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIO, &sx) ||
+	    !(sx.stx_mask & STATX_DIO))
+		return true;
+	if (dio[1] == 0 || dio[1] > FM_PAGE)
+		return false;
+	f->dio_align = dio[1];
+	return true;
+}
+
+/* The claim of a process that outlives a deleted file must not meet the next
+ * file that gets its inode number. */
+uint64_t fm_file_birth(int fd)
+{
+	struct statx sx;
+
+	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BORN, &sx) ||
+	    !(sx.stx_mask & STATX_BORN))
+		return 0;
+	return (uint64_t)sx.stx_btime.tv_sec * 1000000000u +
+	       sx.stx_btime.tv_nsec;
+}
+
+/* The kernel's mmap sets the access time when it maps, not when it reads. Only
+ * the owner may ask for that. */
+static int open_slot(struct fm_file *f, int fd, int flags, bool buffered)
+{
+	int err = fm_ring_open(f, fd, flags | O_NOATIME, buffered);
+
+	return err == -EPERM ? fm_ring_open(f, fd, flags, buffered) : err;
+}
+
+static int open_slots(struct fm_file *f, int fd, bool write, bool first)
+{
+	int acc = write ? O_RDWR : O_RDONLY;
+	int err = open_slot(f, fd, acc, true);
+
+	if (err)
+		return err;
+	/* Faults go on meanwhile: it says that the slot is open. */
+	if (!probe_direct(f, fd) || open_slot(f, fd, acc | O_DIRECT, false))
+		f->direct = false;
+	else if (first)
+		f->direct = true;
+	return 0;
+}
+
+/* A file that is written back from now on. */
+static void now_writable(struct fm_file *f, const struct stat *st)
+{
+	/* Said whatever the device wants: reads look for the file from here on. */
+	bool read_now = fm_reads_stored(st);
+
+	f->writable = true;
+	if (read_now || fm_wants_stable(f->fd_path, st->st_dev))
+		fm_file_mixed(f);
+}
+
+/* A file first mapped read-only gets its write descriptors when the first
+ * writable mapping comes. A new generation makes the pool rings fetch them. */
+static int upgrade(struct fm_file *f, int fd, const struct stat *st)
+{
+	int err;
+
+	/* Opened over the old ones: reads in flight must not find a hole. */
+	err = open_slots(f, fd, true, false);
+	atomic_store(&f->gen, next_gen++);
+	if (!err)
+		now_writable(f, st);
+	return err;
+}
+
+static uint32_t free_slot(void)
+{
+	uint32_t max = fm_rings_max_files(), found = UINT32_MAX, open = 0;
+
+	if (max > FM_MAX_FILES)
+		max = FM_MAX_FILES;
+	for (uint32_t i = max; i-- > 0;) {
+		const struct fm_file *f = atomic_load(&table[i]);
+
+		if (!f)
+			found = i;
+		else
+			open += f->fd_path >= 0; /* not what was handed over */
+	}
+	return open < fm_rings_most_open() ? found : UINT32_MAX;
+}
+
+/*
+ * FASTMAP_NULL_STORE: what is stored is thrown away, so no file that could be
+ * anybody's data: it has no blocks at all, and a name made for the purpose.
+ */
+#define NULL_NAME ".null-store"
+
+static bool null_store_wanted(const struct stat *st, const char *path)
+{
+	size_t n = strlen(path), k = strlen(NULL_NAME);
+
+	if (!fm_settings()->null_store)
+		return false;
+	if (st->st_blocks == 0 && n > k && !strcmp(path + n - k, NULL_NAME))
+		return true;
+	fm_log(FM_LOG_WARN, "%s: served as ever: the null store takes files "
+	       "named *" NULL_NAME " that are one hole", path);
+	return false;
+}
+
+static struct fm_file *file_new(const struct stat *st, const char *path,
+				const struct fm_policy *policy)
+{
+	uint32_t id = free_slot();
+	struct fm_file *f = id == UINT32_MAX ? NULL : fm_alloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->leaf = fm_sys_anon(FM_LEAVES * sizeof(*f->leaf));
+	if (!f->leaf) {
+		fm_free(f);
+		return NULL;
+	}
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->id = id;
+	f->policy = policy;
+	f->fd_path = f->fd_direct = f->fd_buf = -1;
+	f->fd_was[0] = f->fd_was[1] = -1;
+	f->sparse = fm_is_sparse(st);
+	f->null_store = null_store_wanted(st, path);
+	atomic_init(&f->gen, next_gen++);
+	atomic_init(&f->refs, 1);
+	atomic_init(&f->size, st->st_size);
+	atomic_init(&f->shut_from, UINT64_MAX);
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	return f;
+}
+
+static void publish(struct fm_file *f)
+{
+	unsigned b = bucket(f->dev, f->ino);
+
+	atomic_fetch_add(&published, 1);
+	f->hash_next = atomic_load(&hash[b]);
+	atomic_store(&hash[b], f);
+	atomic_store(&table[f->id], f);
+	if (f->id >= atomic_load(&table_top))
+		atomic_store(&table_top, f->id + 1);
+}
+
+static int open_path_fd(int fd)
+{
+	char path[40];
+	int p;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* O_PATH: fstat and reopen work, and closing it drops no lock. */
+	p = fm_sys_open(path, O_PATH, 0);
+	return p < 0 ? p : fm_fd_raise(p);
+}
+
+static void file_free(void *obj)
+{
+	struct fm_file *f = obj;
+	uint64_t hi = atomic_load(&f->leaf_hi);
+
+	for (uint64_t i = 0; i < hi; i++)
+		if (atomic_load(&f->leaf[i]))
+			fm_sys_munmap(atomic_load(&f->leaf[i]),
+				      sizeof(struct fm_leaf));
+	fm_sys_munmap((void *)f->leaf, FM_LEAVES * sizeof(*f->leaf));
+	fm_free(f);
+}
+
+static void unname(struct fm_file *f)
+{
+	struct fm_file *_Atomic *pp = &hash[bucket(f->dev, f->ino)];
+
+	while (*pp && *pp != f)
+		pp = (struct fm_file *_Atomic *)&(*pp)->hash_next;
+	if (*pp)
+		*pp = f->hash_next;
+}
+
+static void unpublish(struct fm_file *f)
+{
+	unname(f);
+	atomic_store(&table[f->id], NULL);
+	atomic_fetch_sub(&published, 1);
+}
+
+/* Without a descriptor of ours the inode may have gone, and its number be another
+ * file's by now. */
+static bool is_another(const struct fm_file *f, int fd)
+{
+	uint64_t born = f->fd_path < 0 && f->born ? fm_file_birth(fd) : 0;
+
+	return born && born != f->born;
+}
+
+struct fm_file *fm_file_find_fd(const struct stat *st, int fd, bool locked)
+{
+	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+
+	if (!f || !is_another(f, fd))
+		return f;
+	if (locked)
+		fm_file_put_locked(f);
+	else
+		fm_file_put(f);
+	return NULL;
+}
+
+int fm_file_open(int fd, const struct stat *st, const char *path,
+		 const struct fm_policy *policy, bool write,
+		 struct fm_file **ret)
+{
+	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+	int err;
+
+	if (f && is_another(f, fd)) {
+		unname(f);
+		fm_file_put_locked(f);
+		f = NULL;
+	}
+	if (f) {
+		err = write && !f->writable ? upgrade(f, fd, st) : 0;
+		if (err)
+			fm_file_put_locked(f);
+		else
+			*ret = f;
+		return err;
+	}
+	f = file_new(st, path, policy);
+	if (!f)
+		return -EMFILE;
+	f->born = fm_file_birth(fd);
+	f->fd_path = open_path_fd(fd);
+	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write, true);
+	if (err) {
+		fm_ring_close(f);
+		fm_fd_drop(f->fd_path);
+		file_free(f);
+		return err;
+	}
+	fm_unsaid_back(f);
+	publish(f);
+	if (write)
+		now_writable(f, st);
+	*ret = f;
+	return 0;
+}
+
+/* The last reference: nothing is mapped, nothing is dirty. */
+static void let_go(struct fm_file *f)
+{
+	fm_guardian_drop(f);
+	fm_ring_close(f);
+	if (fm_sys_is_file(f->fd_path, f->dev, f->ino))
+		fm_fd_drop(f->fd_path);
+	else /* the program has closed it, the number may be the program's now */
+		fm_fd_forget(f->fd_path);
+	f->fd_path = -1;
+}
+
+static void file_close(struct fm_file *f)
+{
+	fm_peers_leave(f);
+	unpublish(f);
+	fm_unsaid_note(f);
+	let_go(f);
+	if (f->writable)
+		fm_reads_forget();
+	fm_stats_retire(f);
+	fm_epoch_retire(f, file_free);
+	fm_epoch_reclaim(true);
+}
+
+/* Handed to the kernel, and nobody has it but who remembers that: no descriptor
+ * must keep a deleted file's blocks. */
+static void hollow(struct fm_file *f)
+{
+	if (!atomic_load(&f->demoted) || atomic_load(&f->maps) ||
+	    f->fd_path < 0)
+		return;
+	fm_peers_handed(f);
+	let_go(f);
+}
+
+void fm_file_put_locked(struct fm_file *f)
+{
+	uint32_t n = atomic_fetch_sub(&f->refs, 1);
+
+	if (n == 1)
+		file_close(f);
+	else if (n == 2)
+		hollow(f);
+}
+
+void fm_file_put(struct fm_file *f)
+{
+	uint32_t n = atomic_load(&f->refs);
+	uint64_t old;
+
+	while (n > 2 || (n == 2 && !atomic_load(&f->demoted)))
+		if (atomic_compare_exchange_weak(&f->refs, &n, n - 1))
+			return;
+	/* Perhaps the last: decide under the space lock. */
+	fm_space_lock(&old);
+	fm_file_put_locked(f);
+	fm_space_unlock(&old);
+}
+
+/* Without io_uring these are numbers of the child, too. It has no record locks that
+ * closing one would drop. */
+static void drop_data_fds(const struct fm_file *f)
+{
+	const int fds[] = { f->fd_direct, f->fd_buf, f->fd_was[0], f->fd_was[1] };
+
+	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++)
+		if (fds[k] >= 0 && fm_sys_is_file(fds[k], f->dev, f->ino))
+			fm_fd_drop(fds[k]);
+		else
+			fm_fd_forget(fds[k]);
+}
+
+void fm_files_reset(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f) {
+			fm_fd_drop(f->fd_path);
+			drop_data_fds(f);
+		}
+		atomic_store(&table[id], NULL); /* the structs are the parent's */
+	}
+	for (int i = 0; i < HASH; i++)
+		atomic_store(&hash[i], NULL);
+	atomic_store(&published, 0);
+	atomic_store(&table_top, 0);
+}
+
+struct fm_file *fm_file_by_stat(const struct stat *st)
+{
+	struct fm_file *f;
+
+	void (*touch)(dev_t, ino_t);
+
+	if (!fm_active() || !S_ISREG(st->st_mode))
+		return NULL;
+	touch = atomic_load(&fm_fork_touch_file);
+	if (touch)
+		touch(st->st_dev, st->st_ino);
+	f = fm_file_find(st->st_dev, st->st_ino);
+	if (f && !atomic_load(&f->maps)) { /* demoted: the kernel's alone */
+		fm_file_put(f);
+		f = NULL;
+	}
+	return f;
+}
+
+struct fm_file *fm_file_by_fd(int fd)
+{
+	struct stat st;
+
+	if (!fm_active() || fm_sys_look(fd, &st))
+		return NULL;
+	return fm_file_by_stat(&st);
+}

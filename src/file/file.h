@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.h - the table of files, their directories and dirty indexes.
+ */
+#ifndef FM_FILE_H
+#define FM_FILE_H
+
+#include "base/types.h"
+
+struct stat;
+
+#define FM_MAX_FILES 4096
+
+/* Slot table: NULL when empty. [fault], [guardian]; under epoch for use. */
+struct fm_file *fm_file_at(uint32_t id);
+uint32_t fm_file_top(void);
+
+/* The file of an open descriptor, created when new. Under the space lock.
+ * write: a mapping may store, open for writing. 0 or -errno. */
+int fm_file_open(int fd, const struct stat *st, const char *path,
+		 const struct fm_policy *policy, bool write,
+		 struct fm_file **ret);
+/* Find without creating; takes a reference. */
+struct fm_file *fm_file_find(dev_t dev, ino_t ino);
+/* [plain] The same for who has it open: not one that had the inode number before.
+ * locked: under the space lock. */
+struct fm_file *fm_file_find_fd(const struct stat *st, int fd, bool locked);
+/* [any] Is any file ours, or was, with somebody who remembers it? */
+bool fm_files_any(void);
+void fm_file_get(struct fm_file *f);
+/* fm_file_put for callers that hold the space lock. */
+void fm_file_put_locked(struct fm_file *f);
+
+/* When it was made, ns, or 0. */
+uint64_t fm_file_birth(int fd);
+
+void fm_files_reset(void); /* child of fork */
+
+static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)
+{
+	uint64_t now = atomic_load(v);
+
+	while (now < least && !atomic_compare_exchange_weak(v, &now, least))
+		;
+}
+
+/* Make leaves for pages [first, first+count). [plain] 0 or -ENOMEM. */
+int fm_file_grow_leaves(struct fm_file *f, uint64_t first, uint64_t count);
+
+/* [fault] NULL where no leaf exists. */
+static inline struct fm_leaf *fm_leaf_of(struct fm_file *f, uint64_t page)
+{
+	uint64_t l = page >> FM_LEAF_SHIFT;
+
+	if (l >= atomic_load_explicit(&f->leaf_hi, memory_order_acquire))
+		return NULL;
+	return atomic_load_explicit(&f->leaf[l], memory_order_acquire);
+}
+
+static inline _Atomic uint8_t *fm_file_page(struct fm_file *f, uint64_t page)
+{
+	struct fm_leaf *l = fm_leaf_of(f, page);
+
+	return l ? &l->page[page & (FM_LEAF_PAGES - 1)] : NULL;
+}
+
+/* [fault] The dirty index; the page must be locked. */
+void fm_dirty_set(struct fm_file *f, uint64_t page);
+void fm_dirty_clear(struct fm_file *f, uint64_t page);
+/* From now on the page cache takes part (see fileio.c). */
+void fm_file_mixed(struct fm_file *f);
+/* First dirty page in [page, end), or end. No lock. */
+uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end);
+/* Pages that may be dirty. */
+int64_t fm_dirty_count(struct fm_file *f);
+extern _Atomic int64_t fm_dirty_total;
+
+/* [fault] May it have holes, as far as its blocks tell? */
+bool fm_is_sparse(const struct stat *st);
+/* [fault] Ask the kernel for the size; falls back to the last known one. */
+int64_t fm_file_size_now(struct fm_file *f);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/sys.h"
+#include "engine.h"
+#include "fault/uffd_poison.h"
+#include "file.h"
+#include "io/fd_recovery.h"
+
+static FM_FAULT bool look_by(const struct fm_file *f, int fd, struct stat *st)
+{
+	return fd >= 0 && fm_sys_look(fd, st) == 0 && st->st_ino == f->ino &&
+	       st->st_dev == f->dev;
+}
+
+/* The program may have closed the number behind our back. What is stored beyond an
+ * old size would be dropped. */
+static FM_FAULT bool look(struct fm_file *f, struct stat *st)
+{
+	return look_by(f, f->fd_path, st) || look_by(f, f->fd_buf, st) ||
+	       (fm_lost_path(f) && look_by(f, f->fd_path, st));
+}
+
+/* Blocks behind the end (XFS takes some beforehand, FALLOC_FL_KEEP_SIZE) make up for
+ * holes; what maps the blocks takes some too, but few. */
+#define FEW ((off_t)64 << 10)
+
+FM_FAULT bool fm_is_sparse(const struct stat *st)
+{
+	off_t has = (off_t)st->st_blocks * 512;
+
+	return has < st->st_size ||
+	       has > st->st_size + st->st_size / 1024 + FEW;
+}
+
+FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
+{
+	struct stat st;
+
+	if (look(f, &st)) {
+		atomic_store(&f->size, st.st_size);
+		if (fm_is_sparse(&st))
+			f->sparse = true; /* grown, or punched */
+		/* Another who looked earlier may store what that was. */
+		return st.st_size;
+	}
+	return atomic_load(&f->size);
+}
+
+off_t fm_file_size(struct fm_file *f)
+{
+	return fm_file_size_now(f);
+}
+
+void fm_file_has_holes(struct fm_file *f)
+{
+	f->sparse = true;
+}
+
+void fm_file_size_changed(struct fm_file *f)
+{
+	fm_file_size_now(f);
+	fm_failing_tick(true); /* what was beyond the end may not be now */
+}

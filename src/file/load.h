@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* load.h - bring file data into memory. [fault] safe. */
+#ifndef FM_LOAD_H
+#define FM_LOAD_H
+
+#include "base/types.h"
+
+/* Read n pages from page fp on into buf (page aligned). Bytes beyond the end
+ * of the file are zero. Returns how many pages have at least one byte of the
+ * file (0: all beyond the end), or -errno. */
+long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
+
+/* The same from the page cache, without waiting: -EAGAIN when not all is there. */
+long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
+
+/* Is the page cache to be asked first, for a file that is written through it? Then say
+ * whether it had what was asked for. */
+bool fm_load_asks(struct fm_file *f);
+void fm_load_asked(struct fm_file *f, bool hit);
+
+/* Has any of the n pages been written through the page cache? Then it is read so. */
+bool fm_load_through(struct fm_file *f, uint64_t fp, uint64_t n);
+
+/* After a transfer returned `res` for n pages: zero the rest, count pages. */
+long fm_load_finish(uint64_t n, long res, void *buf);
+
+/* Is that known already? Then a store to it needs no more. */
+bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p);
+
+/* Make sure that a store to page fp cannot fail for want of space: allocate
+ * the file's blocks. The page is locked. 0, -ENOSPC, -EDQUOT, -EIO. */
+int fm_load_allocate(struct fm_file *f, uint64_t fp, _Atomic uint8_t *p);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "reflink.h"
+
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+
+#include "base/sys.h"
+#include "engine.h"
+#include "file.h"
+
+#define XFS_MAGIC 0x58465342
+#define OVERLAYFS_MAGIC 0x794c7630
+#define OCFS2_MAGIC 0x7461636f
+#define BCACHEFS_MAGIC 0xca451a4e
+
+static bool may_share(int fd)
+{
+	long fs[16] = { 0 }; /* statfs, the type first */
+
+	if (fm_sys2(SYS_fstatfs, fd, fs))
+		return false;
+	return fs[0] == XFS_MAGIC || fs[0] == OVERLAYFS_MAGIC ||
+	       fs[0] == OCFS2_MAGIC || fs[0] == BCACHEFS_MAGIC;
+}
+
+#define EXTENTS 64
+#define LOOKS 256 /* more extents than that are taken for shared */
+
+/* Of some extents from *at on; *at: where to go on, or UINT64_MAX. */
+static bool some_shared(int fd, uint64_t *at)
+{
+	union {
+		struct fiemap map;
+		char room[sizeof(struct fiemap) +
+			  EXTENTS * sizeof(struct fiemap_extent)];
+	} f = { .map = { .fm_start = *at, .fm_length = UINT64_MAX - *at,
+			 .fm_extent_count = EXTENTS } };
+	const struct fiemap_extent *e = f.map.fm_extents;
+	uint32_t n;
+
+	*at = UINT64_MAX;
+	if (fm_sys_ioctl(fd, FS_IOC_FIEMAP, &f.map))
+		return false;
+	n = f.map.fm_mapped_extents;
+	for (uint32_t k = 0; k < n; k++)
+		if (e[k].fe_flags & FIEMAP_EXTENT_SHARED)
+			return true;
+	if (n == EXTENTS && !(e[n - 1].fe_flags & FIEMAP_EXTENT_LAST))
+		*at = e[n - 1].fe_logical + e[n - 1].fe_length;
+	return false;
+}
+
+static bool any_shared(int fd)
+{
+	uint64_t at = 0;
+
+	for (int k = 0; k < LOOKS; k++) {
+		if (some_shared(fd, &at))
+			return true;
+		if (at == UINT64_MAX)
+			return false;
+	}
+	return true;
+}
+
+static void set(struct fm_file *f, enum fm_unshare how)
+{
+	atomic_store(&f->unshare, how);
+	f->sparse = true; /* stores ask for room */
+}
+
+void fm_shared_look(struct fm_file *f, int fd)
+{
+	if (f->shared_looked)
+		return;
+	f->shared_looked = true;
+	if (!may_share(fd))
+		return;
+	atomic_store(&f->unshare, FM_UNSHARE_MAYBE);
+	if (any_shared(fd))
+		set(f, FM_UNSHARE_ONCE);
+}
+
+void fm_file_shares(struct fm_file *f)
+{
+	fm_shared_maybe(f);
+}
+
+/* What has been stored meanwhile is written, and the next store asks. */
+int fm_file_shared(struct fm_file *f)
+{
+	if (atomic_load(&f->unshare) != FM_UNSHARE_ALWAYS)
+		return 0;
+	return fm_file_flush(f, 0, 0);
+}
+
+void fm_shared_maybe(struct fm_file *f)
+{
+	if (atomic_load(&f->unshare) != FM_UNSHARE_NEVER)
+		set(f, FM_UNSHARE_ALWAYS);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * truncate_barrier.h - the end of a file, shut while it is being changed.
+ *
+ * Who truncates a file keeps loads and stores out of all that mappings show
+ * from the new end on, and that may be a thousand times what the file has: a
+ * lock for each of these pages would cost seconds, and memory for every state
+ * byte. So the file is shut from there on, and only pages of groups that were
+ * touched before are locked. No page has a state, or can be loaded, without
+ * its group being touched first. Who has locked a page therefore asks whether
+ * it is shut, after touching, and gives it up if so: either he sees that, or
+ * who shuts the file sees the group touched, and waits for him at the page.
+ */
+#ifndef FM_TRUNCATE_BARRIER_H
+#define FM_TRUNCATE_BARRIER_H
+
+#include "base/types.h"
+
+/* [fault] Pages [first, stop), which have leaves, may have a state from now
+ * on. Before the question whether they are shut. */
+void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop);
+
+/* [fault] Must page fp, which is locked, be left alone? */
+static inline bool fm_is_shut(const struct fm_file *f, uint64_t fp)
+{
+	return fp >= atomic_load(&f->shut_from);
+}
+
+/* [fault] Until page fp is not. No page is locked. */
+void fm_shut_wait(struct fm_file *f, uint64_t fp);
+
+/* Under the space lock until it is opened again: shut from page first on, and
+ * remember which groups were touched. None of them from *ret_stop on, which is
+ * not more than stop. */
+void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
+	     uint64_t *ret_stop);
+void fm_shut_open(struct fm_file *f);
+/* While it is shut: the first page in [fp, stop) of those groups, or stop. */
+uint64_t fm_shut_next(struct fm_file *f, uint64_t fp, uint64_t stop);
+
+#endif

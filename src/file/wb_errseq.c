@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "wb_errseq.h"
+
+#include "base/sys.h"
+#include "base/types.h"
+#include "file.h"
+#include "map/space.h"
+#include "writeback/wb.h"
+
+#define MOST 64 /* files; then the oldest is forgotten */
+
+struct unsaid {
+	dev_t dev;
+	ino_t ino;
+	uint64_t born;
+	uint32_t err; /* 0: free */
+};
+
+static struct unsaid table[MOST]; /* under the space lock */
+static unsigned next;
+_Atomic bool fm_unsaid_some;
+
+static uint32_t take(dev_t dev, ino_t ino, uint64_t born)
+{
+	uint32_t err = 0;
+
+	for (unsigned i = 0; i < MOST; i++) {
+		struct unsaid *u = &table[i];
+
+		if (!u->err || u->dev != dev || u->ino != ino)
+			continue;
+		/* Another file may have got the number. */
+		if (u->born == born)
+			err = u->err;
+		u->err = 0;
+	}
+	return err;
+}
+
+void fm_unsaid_note(struct fm_file *f)
+{
+	uint32_t err = atomic_load(&f->wb_err);
+
+	if (!err)
+		return;
+	take(f->dev, f->ino, f->born);
+	table[next++ % MOST] = (struct unsaid){ f->dev, f->ino, f->born, err };
+	atomic_store(&fm_unsaid_some, true);
+}
+
+void fm_unsaid_back(struct fm_file *f)
+{
+	if (atomic_load(&fm_unsaid_some))
+		atomic_store(&f->wb_err, take(f->dev, f->ino, f->born));
+}
+
+int fm_unsaid_take(int fd)
+{
+	struct stat st;
+	uint64_t old, born;
+	uint32_t err;
+
+	if (!atomic_load(&fm_unsaid_some) || fm_sys_look(fd, &st))
+		return 0;
+	born = fm_file_birth(fd);
+	fm_space_lock(&old);
+	err = take(st.st_dev, st.st_ino, born);
+	fm_space_unlock(&old);
+	return fm_wb_told(-(int)err);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wb_errseq.h - write-back errors that nobody has been told when the last mapping of the
+ * file went, and the data with it: fsync(2) still says so, once.
+ */
+#ifndef FM_WB_ERRSEQ_H
+#define FM_WB_ERRSEQ_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct fm_file;
+
+extern _Atomic bool fm_unsaid_some;
+
+/* [plain] Under the space lock. The file is closed; it is opened again. */
+void fm_unsaid_note(struct fm_file *f);
+void fm_unsaid_back(struct fm_file *f);
+/* [any] That of an open file of which nothing is mapped: 0 or -errno. */
+int fm_unsaid_take(int fd);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "bounce.h"
+
+#include "base/lock.h"
+#include "base/types.h"
+
+#define SLOTS 256
+
+static struct fm_bounce slots[SLOTS];
+static _Atomic uint32_t returned; /* futex: a buffer was put back */
+static _Atomic uint32_t sleepers;
+
+int fm_bounce_start(void)
+{
+	/* One at least: a fault must never find none. */
+	if (!slots[0].mem)
+		slots[0].mem = fm_sys_anon(FM_BOUNCE);
+	return slots[0].mem ? 0 : -ENOMEM;
+}
+
+void fm_bounce_reset(void)
+{
+	for (int i = 0; i < SLOTS; i++)
+		atomic_store(&slots[i].taken, 0);
+	atomic_store(&sleepers, 0);
+}
+
+static FM_FAULT bool try_lock(struct fm_bounce *s)
+{
+	return !atomic_load_explicit(&s->taken, memory_order_relaxed) &&
+	       !atomic_exchange(&s->taken, 1);
+}
+
+static FM_FAULT void unlock(struct fm_bounce *s)
+{
+	atomic_store(&s->taken, 0);
+	atomic_fetch_add(&returned, 1);
+	if (atomic_load(&sleepers))
+		fm_futex_wake(&returned, 1);
+}
+
+static FM_FAULT bool take(struct fm_bounce *s)
+{
+	if (!try_lock(s))
+		return false;
+	if (!s->mem)
+		s->mem = fm_sys_anon(FM_BOUNCE);
+	if (s->mem) {
+		fm_check_got(s, FM_RANK_BOUNCE);
+		return true;
+	}
+	atomic_store(&s->taken, 0);
+	return false;
+}
+
+FM_FAULT struct fm_bounce *fm_bounce_get(void)
+{
+	/* Threads differ in their stacks: each finds its own warm buffer, however
+	 * deep it is in calls. */
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0) >> 18;
+	unsigned hint = (unsigned)(here * 0x9e3779b1u >> 8);
+
+	fm_check_ask(slots, FM_RANK_BOUNCE);
+	for (;;) {
+		uint32_t seq = atomic_load(&returned);
+
+		for (unsigned i = 0; i < SLOTS; i++)
+			if (take(&slots[(hint + i) % SLOTS]))
+				return &slots[(hint + i) % SLOTS];
+		atomic_fetch_add(&sleepers, 1);
+		fm_futex_wait(&returned, seq, NULL);
+		atomic_fetch_sub(&sleepers, 1);
+	}
+}
+
+void fm_bounce_trim(void)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		struct fm_bounce *s = &slots[i];
+
+		if (!try_lock(s))
+			continue;
+		if (s->mem)
+			fm_sys_madvise(s->mem, FM_BOUNCE, MADV_DONTNEED);
+		unlock(s);
+	}
+}
+
+FM_FAULT void fm_bounce_put(struct fm_bounce *b)
+{
+	fm_check_put(b);
+	unlock(b);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fd_recovery.h - descriptors of ours that the program closed behind our back, by a
+ * system call that the shim does not see (closefrom in assembly, a runtime of
+ * its own). What they referred to lives on: the rings and through the home
+ * ring userfaultfd by their mapped memory, and all of it in the guardian. So
+ * faults go on being raised, and the numbers are found again or the access
+ * fails; the kernel never fills a page with zeros.
+ */
+#ifndef FM_FD_RECOVERY_H
+#define FM_FD_RECOVERY_H
+
+#include <stdbool.h>
+
+#include "base/sys.h"
+
+/* Does this error say that the number is not (any more) what it was? */
+static inline bool fm_is_lost(long err)
+{
+	return err == -EBADF || err == -ENOTTY || err == -EOPNOTSUPP ||
+	       err == -ENXIO;
+}
+
+/* [fault] userfaultfd's and the home ring's number, which were `was`, from the
+ * guardian. True: there is another one, try again. */
+bool fm_lost_uffd(int was);
+bool fm_lost_home(int was);
+
+/* [fault] The descriptor of a file, without io_uring. */
+struct fm_file;
+bool fm_lost_file(struct fm_file *f);
+
+/* [fault] fd_path, by the file's name. False: that is another file's now. */
+bool fm_lost_path(struct fm_file *f);
+
+/* [fault] A ring of the pool: a new one takes its place and what had not been
+ * submitted. False: there is none to be had; that I/O has failed. */
+struct fm_ring;
+bool fm_lost_ring(struct fm_ring *r);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "posix_locks.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "ring.h"
+
+#define LATER 256 /* more are never closed */
+
+static struct {
+	ino_t ino;
+	int fd;
+} later[LATER];
+static unsigned nlater;
+
+struct look_up {
+	ino_t ino;
+	bool held;
+};
+
+static bool look_at_line(const char *line, void *arg)
+{
+	struct look_up *l = arg;
+	unsigned long n;
+
+	l->held = sscanf(line, "%*d: POSIX %*s %*s %*d %*x:%*x:%lu", &n) == 1 &&
+		  n == l->ino;
+	return l->held;
+}
+
+bool fm_plocks_held(ino_t ino)
+{
+	int fd = fm_sys_open("/proc/locks", O_RDONLY | O_CLOEXEC, 0);
+	struct look_up l = { .ino = ino };
+	char text[4096];
+
+	if (fd < 0)
+		return false;
+	fm_read_lines(fd, text, sizeof(text), look_at_line, &l);
+	fm_sys_close(fd);
+	return l.held;
+}
+
+static void close_unlocked(void)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < nlater; k++)
+		if (fm_plocks_held(later[k].ino))
+			later[n++] = later[k];
+		else
+			fm_fd_drop(later[k].fd);
+	nlater = n;
+}
+
+static void close_later(ino_t ino, int fd)
+{
+	if (fd < 0 || nlater == LATER)
+		return;
+	later[nlater].ino = ino;
+	later[nlater++].fd = fd;
+}
+
+void fm_plocks_close(struct fm_file *f)
+{
+	int *const fds[] = { &f->fd_direct, &f->fd_buf, &f->fd_was[0],
+			     &f->fd_was[1] };
+	bool held;
+
+	if (nlater)
+		close_unlocked();
+	held = fm_plocks_held(f->ino);
+	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++) {
+		if (held)
+			close_later(f->ino, *fds[k]);
+		else
+			fm_fd_drop(*fds[k]);
+		*fds[k] = -1;
+	}
+}
+
+void fm_plocks_reset(void)
+{
+	struct stat st;
+
+	for (unsigned k = 0; k < nlater; k++)
+		if (!fm_sys_look(later[k].fd, &st) && st.st_ino == later[k].ino)
+			fm_fd_drop(later[k].fd);
+		else
+			fm_fd_forget(later[k].fd);
+	nlater = 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.h - device I/O.
+ *
+ * A pool of io_urings; a thread takes one exclusively, transfers, gives it
+ * back, so no completion is ever handed between threads. Data descriptors
+ * live only as fixed files: each file is opened straight into two slots of
+ * the home ring (direct and buffered) and handed to a pool ring the first
+ * time that ring needs it. No descriptor number exists that the program could
+ * close, dup over or inherit, and closing a slot drops no POSIX lock.
+ *
+ * Without io_uring (forbidden, absent) the same calls use pread/pwrite on
+ * descriptors with high numbers.
+ *
+ * Everything but start, open and close is [fault] safe.
+ */
+#ifndef FM_RING_H
+#define FM_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct fm_file;
+struct fm_ring;
+
+enum fm_op { FM_READ, FM_WRITE, FM_FSYNC, FM_FALLOCATE };
+
+struct fm_io {
+	struct fm_file *file;
+	void *buf;
+	uint64_t off;     /* bytes */
+	uint64_t len;     /* bytes, at most 2 GiB - 4 KiB for a transfer */
+	uint8_t op;
+	bool buffered;    /* through the page cache instead of O_DIRECT */
+	bool nowait;      /* buffered read: only what is cached, else -EAGAIN */
+	bool done;
+	bool unshare;     /* fallocate: blocks of its own, reflink.h */
+	int32_t res;      /* bytes or -errno, valid once done */
+	void *user;
+};
+
+#define FM_RING_DEPTH 128
+
+/* Probe and create the home ring; limit = most pool rings (1..64). 0 with
+ * io_uring, 1 without (fallback works), -errno when nothing works. */
+int fm_rings_start(uint32_t limit, bool use_uring);
+bool fm_rings_uring(void);
+/* In the child of fork: forget the parent's rings. */
+void fm_rings_reset(void);
+/* Files that fit the fixed tables (RLIMIT_NOFILE counts), and those of them that may
+ * be open. */
+uint32_t fm_rings_max_files(void);
+uint32_t fm_rings_most_open(void);
+
+/* [plain] Open /proc/self/fd/FD anew for a file slot. flags: O_RDONLY or
+ * O_RDWR, with or without O_DIRECT. */
+int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered);
+void fm_ring_close(struct fm_file *f);
+
+/* Who holds a ring waits for nothing but the device: no page lock, no second
+ * ring. So one ring is enough for progress. */
+struct fm_ring *fm_ring_get(void);
+void fm_ring_put(struct fm_ring *r);
+/* [plain] A ring outside of the pool, for a thread that keeps it. NULL when
+ * there is none to be had. */
+struct fm_ring *fm_ring_own(void);
+/* Queue and submit (n <= FM_RING_DEPTH - in flight). */
+void fm_ring_submit(struct fm_ring *r, struct fm_io **ios, unsigned n);
+/* Take note of what is done. Returns how many I/Os finished. */
+unsigned fm_ring_look(struct fm_ring *r);
+/* The same, but sleep until at least one is (or none is in flight). */
+unsigned fm_ring_reap(struct fm_ring *r);
+unsigned fm_ring_inflight(const struct fm_ring *r);
+/* Get a ring, submit one, wait, give the ring back. Returns its result. */
+long fm_io_once(struct fm_io *io);
+
+/* For the guardian, which is alone in this memory: one I/O on the home ring
+ * with no lock and no libc, whatever state dead threads left it in. slot:
+ * 2 * file id (direct) or 2 * file id + 1 (buffered). */
+long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
+		uint64_t off);
+/* The guardian starts: which number the home ring has in its table. */
+int fm_home_guarded(void);
+/* [plain] No ring has a file any more, of those with ids below `top`: it is closed when
+ * this returns, unless something reads it. */
+void fm_rings_release(uint32_t top);
+void fm_rings_release_dead(uint32_t top); /* the same, in the guardian */
+/* [plain] Hold a reference on fd for the life of this memory. */
+void fm_rings_keep(int fd);
+/* A plain descriptor of that slot in the caller's table (Linux 6.8). */
+long fm_home_fd(uint32_t slot);
+/* The engine's own descriptor of f, once more, in the table of who calls: a process
+ * that shares the memory, and whose parent has all signals blocked and waits. Linux 6.8
+ * with io_uring. -errno. */
+int fm_ring_dup(const struct fm_file *f);
+bool fm_ring_may_dup(void); /* does it work here? */
+/* In the child of fork, until its rings are its own. */
+void fm_ring_dup_not_mine(void);
+
+/* Descriptor numbers of the engine (rings, uffd, O_PATH). */
+int fm_fd_raise(int fd);   /* move to a high number, register; new or -errno */
+void fm_fd_forget(int fd);
+void fm_fd_drop(int fd);   /* forget and close */
+
+struct fm_ring_stats {
+	uint64_t ios, slept, rings, max_depth;
+};
+void fm_ring_stats(struct fm_ring_stats *ret);
+
+#endif

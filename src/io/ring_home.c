@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_home.c - the home ring holds every data descriptor as a fixed file and
+ * lends it to the rings that transfer.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "fd_recovery.h"
+#include "posix_locks.h"
+#include "ring_priv.h"
+
+#define MSG_RING_OP 40       /* IORING_OP_MSG_RING, Linux 6.0 for fds */
+#define MSG_SEND_FD 1        /* IORING_MSG_SEND_FD */
+#define MSG_CQE_SKIP 1u      /* IORING_MSG_RING_CQE_SKIP */
+
+struct fm_home fm_home = { .lock = FM_LOCK(FM_RANK_HOME) };
+
+/* What was never submitted points to stacks that are gone. */
+static FM_FAULT void take_back(void)
+{
+	struct io_uring_sq *sq = &fm_home.ring.sq;
+
+	*sq->ktail = *sq->khead;
+	sq->sqe_head = sq->sqe_tail = *sq->khead;
+}
+
+static FM_FAULT long home_wait(uint64_t tag)
+{
+	struct io_uring_cqe *cqe;
+
+	for (;;) {
+		int fd = fm_home.ring.ring_fd;
+		int err = io_uring_submit_and_wait(&fm_home.ring, 1);
+
+		if (fm_is_lost(err) && fm_lost_home(fd))
+			continue;
+		if (err < 0 && err != -EINTR && err != -EAGAIN) {
+			take_back();
+			return err;
+		}
+		while (io_uring_peek_cqe(&fm_home.ring, &cqe) == 0) {
+			uint64_t got = cqe->user_data;
+			long res = cqe->res;
+
+			io_uring_cqe_seen(&fm_home.ring, cqe);
+			if (got == tag)
+				return res;
+		}
+	}
+}
+
+static struct io_uring_sqe *home_sqe(uint8_t op, int fd, uint64_t tag)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&fm_home.ring);
+
+	if (!sqe)
+		return NULL;
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = op;
+	sqe->fd = fd;
+	sqe->user_data = tag;
+	return sqe;
+}
+
+static int home_open(uint32_t slot, const char *path, int flags)
+{
+	struct io_uring_sqe *sqe;
+	uint64_t old;
+	long res = -EBUSY;
+
+	fm_block_signals(&old);
+	fm_lock(&fm_home.lock);
+	sqe = home_sqe(IORING_OP_OPENAT, AT_FDCWD, 2);
+	if (sqe) {
+		sqe->addr = (uintptr_t)path;
+		sqe->open_flags = (uint32_t)flags;
+		sqe->file_index = slot + 1;
+		res = home_wait(2);
+	}
+	fm_unlock(&fm_home.lock);
+	fm_restore_signals(&old);
+	return (int)(res < 0 ? res : 0);
+}
+
+int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered)
+{
+	char path[40];
+	int nfd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fm_home.on)
+		return home_open(fm_slot_of(f, buffered), path, flags);
+	nfd = fm_sys_open(path, flags, 0);
+	if (nfd < 0)
+		return nfd;
+	nfd = fm_fd_raise(nfd);
+	if (buffered) {
+		f->fd_was[0] = f->fd_buf;
+		f->fd_buf = nfd;
+	} else {
+		f->fd_was[1] = f->fd_direct;
+		f->fd_direct = nfd;
+	}
+	return 0;
+}
+
+#define SLOTS 128 /* at a time */
+
+static void clear_slots(int ring_fd, uint32_t first, uint32_t n)
+{
+	int none[SLOTS];
+	struct io_uring_files_update up = {
+		.offset = first,
+		.fds = (uintptr_t)none,
+	};
+
+	memset(none, 0xff, sizeof(none));
+	for (; n; n -= (uint32_t)fm_least(n, SLOTS), up.offset += SLOTS)
+		fm_sys4(SYS_io_uring_register, ring_fd,
+			IORING_REGISTER_FILES_UPDATE, &up, fm_least(n, SLOTS));
+}
+
+static void release(uint32_t top, int home)
+{
+	uint32_t n = atomic_load(&fm_ring_top);
+
+	if (!fm_home.on || !top)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		if (fm_ring_pool[i].uring && fm_ring_pool[i].gen)
+			clear_slots(fm_ring_pool[i].ring.ring_fd, 0, top * 2);
+	clear_slots(home, 0, top * 2);
+}
+
+void fm_rings_release(uint32_t top)
+{
+	release(top, fm_home.ring.ring_fd);
+}
+
+/* Rings made since it started it does not have: they go with the memory. */
+void fm_rings_release_dead(uint32_t top)
+{
+	release(top, fm_home.guard_fd);
+}
+
+void fm_ring_close(struct fm_file *f)
+{
+	uint32_t n = atomic_load(&fm_ring_top);
+
+	if (!fm_home.on) {
+		fm_plocks_close(f);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct fm_ring *r = &fm_ring_pool[i];
+
+		if (r->uring && r->gen && (r->gen[f->id] ||
+					   r->gen_buf[f->id]))
+			clear_slots(r->ring.ring_fd, f->id * 2, 2);
+	}
+	clear_slots(fm_home.ring.ring_fd, f->id * 2, 2);
+}
+
+#define INSTALL_OP 54 /* IORING_OP_FIXED_FD_INSTALL, Linux 6.8 */
+
+void fm_ring_dup_probe(void)
+{
+	union {
+		struct io_uring_probe p;
+		char room[sizeof(struct io_uring_probe) +
+			  256 * sizeof(struct io_uring_probe_op)];
+	} u;
+
+	memset(&u, 0, sizeof(u));
+	fm_home.dups = !fm_sys4(SYS_io_uring_register, fm_home.ring.ring_fd,
+				IORING_REGISTER_PROBE, &u.p, 256) &&
+		       u.p.last_op >= INSTALL_OP;
+}
+
+bool fm_ring_may_dup(void)
+{
+	return !fm_home.on || fm_home.dups;
+}
+
+void fm_ring_dup_not_mine(void)
+{
+	fm_home.dups = false;
+}
+
+int fm_ring_dup(const struct fm_file *f)
+{
+	struct io_uring_sqe *sqe;
+	long res = -EBUSY;
+
+	if (!fm_home.on)
+		return (int)fm_sys3(SYS_fcntl, f->fd_buf, F_DUPFD_CLOEXEC, 0);
+	if (!fm_ring_may_dup())
+		return -EACCES;
+	fm_lock(&fm_home.lock);
+	sqe = home_sqe(INSTALL_OP,
+		       (int)fm_slot_of(f, true), 6);
+	if (sqe) {
+		sqe->flags = IOSQE_FIXED_FILE;
+		res = home_wait(6);
+	}
+	fm_unlock(&fm_home.lock);
+	return (int)res;
+}
+
+/* Hand a file of the home ring to a pool ring. */
+FM_FAULT int fm_home_lend(struct fm_ring *r, struct fm_file *f,
+			  bool buffered)
+{
+	uint32_t *have = buffered ? &r->gen_buf[f->id] : &r->gen[f->id];
+	uint32_t gen = atomic_load(&f->gen);
+	struct io_uring_sqe *sqe;
+	long res = -EBUSY;
+
+	if (*have == gen)
+		return 0;
+	fm_lock(&fm_home.lock);
+	sqe = home_sqe(MSG_RING_OP, r->ring.ring_fd, 3);
+	if (sqe) {
+		sqe->addr = MSG_SEND_FD;
+		sqe->addr3 = fm_slot_of(f, buffered);
+		sqe->file_index = fm_slot_of(f, buffered) + 1;
+		sqe->msg_ring_flags = MSG_CQE_SKIP;
+		res = home_wait(3);
+	}
+	fm_unlock(&fm_home.lock);
+	if (res < 0)
+		return (int)res;
+	*have = gen;
+	return 0;
+}
+
+/* A thread may have died between taking an entry and submitting it: take back
+ * what the kernel has not seen, and ignore completions that are not ours. */
+static FM_FAULT long home_raw(const struct io_uring_sqe *what)
+{
+	struct io_uring_sq *sq = &fm_home.ring.sq;
+	struct io_uring_cq *cq = &fm_home.ring.cq;
+	unsigned head = __atomic_load_n(sq->khead, __ATOMIC_ACQUIRE);
+	unsigned submit = 1;
+
+	sq->sqes[head & sq->ring_mask] = *what;
+	sq->array[head & sq->ring_mask] = head & sq->ring_mask;
+	__atomic_store_n(sq->ktail, head + 1, __ATOMIC_RELEASE);
+	for (;;) {
+		long n = fm_sys6(SYS_io_uring_enter, fm_home.guard_fd, submit,
+				 1, IORING_ENTER_GETEVENTS, 0, 8);
+		unsigned at = *cq->khead;
+
+		if (n < 0 && n != -EINTR && n != -EAGAIN && n != -EBUSY)
+			return n;
+		if (n == 1)
+			submit = 0;
+		for (; at != __atomic_load_n(cq->ktail, __ATOMIC_ACQUIRE);) {
+			struct io_uring_cqe c = cq->cqes[at & cq->ring_mask];
+
+			__atomic_store_n(cq->khead, ++at, __ATOMIC_RELEASE);
+			if (c.user_data == what->user_data)
+				return c.res;
+		}
+	}
+}
+
+FM_FAULT long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
+			 uint64_t off)
+{
+	static uint64_t tag = 1ull << 32;
+	struct io_uring_sqe sqe = {
+		.opcode = op == FM_WRITE ? IORING_OP_WRITE : IORING_OP_READ,
+		.flags = IOSQE_FIXED_FILE,
+		.fd = (int)slot,
+		.addr = (uintptr_t)buf,
+		.len = (uint32_t)len,
+		.off = off,
+		.user_data = ++tag,
+	};
+
+	if (op == FM_FALLOCATE) {
+		sqe.opcode = IORING_OP_FALLOCATE;
+		sqe.addr = len;
+		sqe.len = 1; /* the mode: FALLOC_FL_KEEP_SIZE */
+	}
+	return home_raw(&sqe);
+}
+
+FM_FAULT long fm_home_fd(uint32_t slot)
+{
+	struct io_uring_sqe sqe = {
+		.opcode = 54, /* IORING_OP_FIXED_FD_INSTALL */
+		.flags = IOSQE_FIXED_FILE,
+		.fd = (int)slot,
+		.user_data = 5,
+	};
+
+	return home_raw(&sqe);
+}
+
+/* The rings live as long as their memory is mapped, whoever closes what, and
+ * a fixed file as long as its ring: so does userfaultfd's registration, whose
+ * end would turn missing pages into zeros. */
+void fm_rings_keep(int fd)
+{
+	struct io_uring_files_update up = {
+		.offset = fm_home.files * 2,
+		.fds = (uintptr_t)&fd,
+	};
+
+	if (fm_home.on)
+		fm_sys4(SYS_io_uring_register, fm_home.ring.ring_fd,
+			IORING_REGISTER_FILES_UPDATE, &up, 1);
+}
+
+int fm_home_guarded(void)
+{
+	fm_home.guard_fd = fm_home.on ? fm_home.ring.ring_fd : -1;
+	return fm_home.guard_fd;
+}

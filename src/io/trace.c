@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace.h"
+
+#include "base/lock.h"
+#include "ring.h"
+
+#define RECORDS 4096
+#define FILES 4096
+#define FILE_SHIFT 36
+
+_Atomic bool fm_tracing;
+static struct fm_lock lock;
+static uint64_t buf[RECORDS];
+static unsigned used;
+static int fd = -1;
+
+static FM_FAULT void write_out(void)
+{
+	fm_sys3(SYS_write, fd, buf, used * sizeof(buf[0]));
+	used = 0;
+}
+
+int fm_trace_start(const char *path)
+{
+	int new = fm_sys_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	if (new < 0)
+		return new;
+	fd = fm_fd_raise(new);
+	atomic_store(&fm_tracing, true);
+	return 0;
+}
+
+FM_FAULT void fm_trace_record(uint32_t file, uint64_t page, bool write)
+{
+	page = (page & ((1ull << FILE_SHIFT) - 1)) |
+	       (uint64_t)(file % FILES) << FILE_SHIFT;
+
+	fm_lock(&lock);
+	buf[used++] = page | (uint64_t)write << 48;
+	if (used == RECORDS)
+		write_out();
+	fm_unlock(&lock);
+}
+
+void fm_trace_stop(void)
+{
+	uint64_t old;
+
+	if (!atomic_exchange(&fm_tracing, false))
+		return;
+	fm_block_signals(&old);
+	fm_lock(&lock);
+	write_out();
+	fm_unlock(&lock);
+	fm_restore_signals(&old);
+}
+
+/* The file goes on in the parent. */
+void fm_trace_reset(void)
+{
+	atomic_store(&fm_tracing, false);
+	fm_lock_reset(&lock);
+	used = 0;
+	fm_fd_drop(fd);
+	fd = -1;
+}

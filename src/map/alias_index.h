@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * alias_index.h - which mappings of a file lie over the same pages of it.
+ *
+ * A program may have tens of thousands of windows on one file; a new one must
+ * not be compared with all. A mapping is entered by its size class, under the
+ * part (of the class's size) in which it begins and that in which it ends, so
+ * that whoever overlaps a range is found under the parts that the range
+ * touches. For who holds the space lock; readers without it walk the file's
+ * list.
+ */
+#ifndef FM_ALIAS_INDEX_H
+#define FM_ALIAS_INDEX_H
+
+#include "base/types.h"
+
+/* Mappings only become shorter while they are in. */
+void fm_overlap_add(struct fm_map *m);
+void fm_overlap_remove(struct fm_map *m);
+
+/* Calls fn at least once for every mapping of the file that has been added and
+ * overlaps m, m itself included, and for some that do not. */
+void fm_overlap_each(struct fm_map *m,
+		     void (*fn)(struct fm_map *o, struct fm_map *m));
+
+#endif

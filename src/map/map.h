@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map.h - mapping objects: table, mode bytes, list per file.
+ *
+ * Objects are immutable for readers but for their end (a split shortens it,
+ * mremap may lengthen it) and protection. All writers hold the space lock;
+ * readers hold an epoch.
+ */
+#ifndef FM_MAP_H
+#define FM_MAP_H
+
+#include "base/types.h"
+#include "vma_advice.h"
+
+/* Mode bytes of what one mmap call created; pieces of it share them. */
+struct fm_modes {
+	_Atomic bool own;          /* a page has been the program's own copy */
+	_Atomic bool bare;         /* a page may be without write protection, see inplace_update.h */
+	_Atomic uint32_t refs;
+	uint64_t pages;
+	uint64_t used;             /* by pieces; the rest is to grow. Under the space lock */
+	size_t bytes;              /* of the whole allocation */
+	_Atomic uint8_t *touched;  /* one byte per group: look inside */
+	_Atomic uint8_t *mode;
+	struct fm_said said;       /* under the space lock */
+	uint32_t live, nghosts;    /* under the space lock */
+	struct fm_map *ghosts;
+};
+
+static inline uint64_t fm_map_pages(const struct fm_map *m)
+{
+	return (atomic_load(&m->end) - atomic_load(&m->start)) >>
+	       FM_PAGE_SHIFT;
+}
+
+/* One of many small windows on a file that is read through the page cache? */
+#define FM_SMALL_WINDOW ((size_t)256 << 10)
+
+static inline bool fm_map_is_window(const struct fm_map *m)
+{
+	return atomic_load_explicit(&m->file->windows, memory_order_relaxed) &&
+	       fm_map_pages(m) <= FM_SMALL_WINDOW >> FM_PAGE_SHIFT;
+}
+
+static inline void *fm_map_addr(const struct fm_map *m, uint64_t i)
+{
+	return (void *)(atomic_load_explicit(&m->start, memory_order_relaxed) +
+			(i << FM_PAGE_SHIFT));
+}
+
+/* [fault] Nobody has, of all that share these mode bytes. */
+void fm_map_touch_group(struct fm_map *m, uint64_t group);
+
+/* [fault] Before the first look at a mode byte under its page lock, so that
+ * whoever clears the radix, or shuts the file, first and scans after sees the
+ * page. */
+static inline void fm_map_touch(struct fm_map *m, uint64_t i)
+{
+	uint64_t group = (m->mbase + i) >> FM_TOUCH_SHIFT;
+
+	if (!atomic_load_explicit(&m->modes->touched[group],
+				  memory_order_acquire))
+		fm_map_touch_group(m, group);
+}
+
+static inline uint8_t fm_mode(struct fm_map *m, uint64_t i)
+{
+	return atomic_load_explicit(&m->mode[i], memory_order_relaxed);
+}
+
+static inline void fm_mode_set(struct fm_map *m, uint64_t i, uint8_t mode)
+{
+	atomic_store_explicit(&m->mode[i], mode, memory_order_release);
+}
+
+static inline bool fm_map_covers(const struct fm_map *m, uint64_t fp,
+				 uint64_t *ret_i)
+{
+	if (fp < m->pgoff || fp - m->pgoff >= fm_map_pages(m))
+		return false;
+	*ret_i = fp - m->pgoff;
+	return true;
+}
+
+/* Do page j of o and file page fp of m mean the same memory? A reader may
+ * still hold a mapping of which a piece has been split off: the piece is no
+ * second copy. */
+static inline bool fm_same_copy(const struct fm_map *o, uint64_t j,
+				const struct fm_map *m, uint64_t fp)
+{
+	return &o->mode[j] == &m->mode[fp - m->pgoff];
+}
+
+/* [fault] Is page i of m still where m says, now that its lock is held? Not
+ * after mremap: the same mode byte then belongs to another address. */
+bool fm_map_current(struct fm_map *m, uint64_t i);
+
+/* [fault] Resolve an id and generation; NULL when that mapping is gone. A
+ * piece that is split off is still known by the id that it had: the object
+ * stays as a ghost when its own part goes before that. */
+struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen);
+/* [fault] The mapping that page *i of m belongs to now, which may have been
+ * split off; *i becomes its page there. NULL: gone, or moved. */
+struct fm_map *fm_map_follow(struct fm_map *m, uint64_t *i);
+#define FM_MAX_MAPS (1u << 20)
+#define FM_GEN_MASK 0xffu
+
+/* Create for [start, start+len) of file (takes a file reference from the
+ * caller). NULL without memory. Not published. */
+struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
+			  uint64_t pgoff);
+/* The same with mode bytes for `room` pages, that many at least. */
+struct fm_map *fm_map_new_room(struct fm_file *f, uintptr_t start, size_t len,
+			       uint64_t pgoff, uint64_t room);
+/* Is m the last piece, with mode bytes for so many pages more? The leaves of the file
+ * exist for them. */
+bool fm_map_may_grow(const struct fm_map *m, uint64_t pages);
+/* It is longer from now on: before it is published, or after; the radix has its nodes
+ * reserved. */
+void fm_map_extend(struct fm_map *m, uint64_t pages);
+void fm_map_grow(struct fm_map *m, uint64_t pages);
+/* The part from page i on becomes a mapping of its own; radix updated. */
+struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
+/* Same mode bytes, for a new address: set start and end before it is
+ * published. */
+struct fm_map *fm_map_moved(struct fm_map *m);
+/* [plain] Under the space lock: what was said of m is said of what lies there now. */
+int fm_map_tell(struct fm_map *m, void *arg);
+/* Never published, and never will be. NULL is fine. */
+void fm_map_discard(struct fm_map *m);
+/* Mark m and every mapping that overlaps it in the file; before publish. */
+void fm_map_note_aliases(struct fm_map *m);
+/* Enter into / remove from the file's list and the radix. */
+int fm_map_publish(struct fm_map *m);
+void fm_map_unlink(struct fm_map *m); /* retires it, drops the file ref */
+
+/* Visit pages [lo, hi) of m that are not known to be untouched: fn gets the
+ * page unlocked. */
+typedef void (*fm_page_fn)(struct fm_map *m, uint64_t i, void *arg);
+void fm_map_each(struct fm_map *m, uint64_t lo, uint64_t hi, fm_page_fn fn,
+		 void *arg);
+
+/* [fault] Is fp present in another shared mapping of the file? Sets which. */
+struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
+			     const struct fm_map *except, uint64_t *ret_i);
+
+#endif

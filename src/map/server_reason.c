@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "server_reason.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/types.h"
+#include "engine.h"
+
+struct reason {
+	const char *text;
+	const char *remedy; /* NULL: it costs nothing, or cannot be helped */
+};
+
+#define SHARING "several processes on one file: docs/sharing.md"
+
+static const struct reason left[FM_WHYS] = {
+	[FM_WHY_NONE] = { "", NULL },
+	[FM_WHY_DENIED] = { "named by the deny list", NULL },
+	[FM_WHY_NOT_ENGAGED] = { "engage is off for its path", NULL },
+	[FM_WHY_OBSERVED] = { "mode=observe: would be served", NULL },
+	[FM_WHY_SHORT] = { "shorter than min-size", NULL },
+	[FM_WHY_EXECUTABLE] = { "executable", NULL },
+	[FM_WHY_KIND] = { "a flag that stays the kernel's, or a huge offset",
+			  NULL },
+	[FM_WHY_CACHED] = { "already in the page cache", NULL },
+	[FM_WHY_WINDOW] = { "a window that is in the page cache already", NULL },
+	[FM_WHY_NO_CACHE] = { "no memory for a cache",
+			      "raise the limit of the control group" },
+	[FM_WHY_NO_MEMORY] = { "no memory or address space for it",
+			       "ulimit -v, vm.max_map_count, "
+			       "vm.overcommit_memory=2" },
+	[FM_WHY_LOCKED] = { "memory is locked", NULL },
+	[FM_WHY_FSIZE] = { "it is larger than RLIMIT_FSIZE", "raise ulimit -f" },
+	[FM_WHY_RECORD_LOCKS] = { "it has record locks, and there is no io_uring",
+				  "allow io_uring, see fastmap doctor" },
+	[FM_WHY_SHARED] = { "another process uses it", SHARING },
+	[FM_WHY_WEARY] = { "looking for other processes takes too long", NULL },
+	[FM_WHY_RESIDUE] = { "the kernel still serves another mapping of it",
+			     NULL },
+	[FM_WHY_HANDED] = { "handed to the kernel before", NULL },
+	[FM_WHY_NO_ENGINE] = { "the engine cannot run here, see delivery", NULL },
+	[FM_WHY_NO_OPEN] = { "the engine cannot open it", NULL },
+	[FM_WHY_ASYNC] = { "the program has io_uring or libaio, and it is open",
+			   "close it once it is mapped, or make no ring" },
+	[FM_WHY_OTHERS] = { "other reasons", NULL },
+};
+
+/* Reasons of hand-overs that can be helped, by how they begin. */
+static const struct reason handed[] = {
+	{ "another process", SHARING },
+	{ "descriptor sent to another process", SHARING },
+	{ "its descriptor is inherited", "open it with O_CLOEXEC" },
+	{ "aio", "faults=thread" },
+	{ "io_uring or libaio", "close it once it is mapped, or make no ring" },
+	{ "splice", "faults=thread" },
+	{ "RLIMIT_FSIZE", "raise ulimit -f" },
+};
+
+const char *fm_why_text(enum fm_why why)
+{
+	return left[why].text;
+}
+
+/* ---- once -------------------------------------------------------------- */
+
+struct told {
+	_Atomic uint32_t n; /* files, and one more when that was said */
+	_Atomic uint64_t file[FM_WHY_FILES];
+};
+
+static struct told own;
+static struct told *told = &own;
+
+void fm_why_start(void)
+{
+	const size_t len = FM_PAGE;
+	void *p = fm_sys_far(len, PROT_NONE);
+
+	if (fm_is_err(p))
+		return;
+	p = fm_sys_mmap(p, len, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (!fm_is_err(p))
+		told = p;
+}
+
+static uint64_t key_of(dev_t dev, ino_t ino)
+{
+	return ((uint64_t)ino * 0x9e3779b97f4a7c15ull ^ dev) | 1;
+}
+
+/* FM_WHY_FILES: it is one too many, for the first time. Below: say it. -1: do not.
+ * Two threads that are here with one file at once may both say it. */
+static int place_for(uint64_t key)
+{
+	uint32_t n = atomic_load(&told->n);
+
+	for (uint32_t i = 0; i < n && i < FM_WHY_FILES; i++)
+		if (atomic_load(&told->file[i]) == key)
+			return -1;
+	do
+		if (n > FM_WHY_FILES)
+			return -1;
+	while (!atomic_compare_exchange_weak(&told->n, &n, n + 1));
+	if (n < FM_WHY_FILES)
+		atomic_store(&told->file[n], key);
+	return (int)n;
+}
+
+static void say(const char *path, uint64_t key, const char *verb, const char *why,
+		const char *remedy)
+{
+	const bool all = atomic_load(&fm_log_level) >= FM_LOG_INFO;
+	int place;
+
+	if (!all && !remedy)
+		return;
+	place = all ? 0 : place_for(key);
+	if (place == FM_WHY_FILES)
+		fm_log(FM_LOG_WARN, "further files are left or handed to the "
+		       "kernel: FASTMAP_LOG=2 names them");
+	else if (place >= 0)
+		fm_log(all ? FM_LOG_INFO : FM_LOG_WARN,
+		       "%s: %s to the kernel: %s%s%s%s", path, verb, why,
+		       remedy ? " (" : "", remedy ? remedy : "",
+		       remedy ? ")" : "");
+}
+
+void fm_why_left(const char *path, dev_t dev, ino_t ino, enum fm_why why)
+{
+	/* Both have had their line. */
+	if (why != FM_WHY_HANDED && why != FM_WHY_NO_OPEN)
+		say(path, key_of(dev, ino), "left", left[why].text,
+		    left[why].remedy);
+}
+
+void fm_why_handed(const char *path, dev_t dev, ino_t ino, const char *why)
+{
+	const char *remedy = NULL;
+
+	for (size_t i = 0; i < sizeof(handed) / sizeof(handed[0]); i++)
+		if (!strncmp(why, handed[i].text, strlen(handed[i].text)))
+			remedy = handed[i].remedy;
+	say(path, key_of(dev, ino), "handed", why, remedy);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "space.h"
+
+#include "base/lock.h"
+#include "base/types.h"
+#include "engine.h"
+#include "process/fork.h"
+#include "window_pool.h"
+
+/* Level 0 covers 1 GiB an entry, level 1 2 MiB, level 2 4 KiB. */
+static const int shift_of[3] = { 30, 21, 12 };
+#define ROOT ((uintptr_t)1 << 17)
+#define FAN 512
+#define LEAF_TAG 1u /* entry is a mapping, not a node */
+
+typedef _Atomic uintptr_t entry;
+
+static entry root[ROOT];
+static _Atomic uintptr_t low = UINTPTR_MAX, high; /* bounds, only widen */
+static struct fm_lock lock = FM_LOCK(FM_RANK_SPACE);
+static _Atomic(const void *) lock_owner; /* names a thread, see lock.h */
+static entry *spare; /* node slab */
+static size_t spare_n;
+
+void fm_space_lock(uint64_t *ret_mask)
+{
+	fm_block_signals(ret_mask);
+	fm_lock(&lock);
+	atomic_store(&lock_owner, &fm_signals_blocked);
+}
+
+FM_FAULT bool fm_space_trylock(uint64_t *ret_mask)
+{
+	fm_block_signals(ret_mask);
+	if (fm_trylock(&lock)) {
+		atomic_store(&lock_owner, &fm_signals_blocked);
+		return true;
+	}
+	fm_restore_signals(ret_mask);
+	return false;
+}
+
+enum { NOTHING, HIDING, AWAITED };
+static _Atomic uint32_t hiding; /* futex */
+static _Atomic uint32_t shown;  /* how often it has been over */
+static _Atomic uintptr_t hidden_from, hidden_to; /* all that is, and between */
+
+/* It lives on, as what is hidden or what comes in its place: the hooks must look. */
+static void begin_hiding(uintptr_t start, uintptr_t end)
+{
+	atomic_store(&hidden_from, start);
+	atomic_store(&hidden_to, end);
+	atomic_fetch_add(&fm_live_maps, 1);
+	atomic_store(&hiding, HIDING);
+}
+
+void fm_space_hiding(uintptr_t start, uintptr_t end)
+{
+	if (!atomic_load(&hiding))
+		begin_hiding(start, end);
+	if (start < atomic_load(&hidden_from))
+		atomic_store(&hidden_from, start);
+	if (end > atomic_load(&hidden_to))
+		atomic_store(&hidden_to, end);
+}
+
+FM_FAULT uint32_t fm_space_shown(void)
+{
+	return atomic_load(&shown);
+}
+
+FM_FAULT bool fm_space_wait_hidden(uint32_t before)
+{
+	uint32_t v = HIDING;
+
+	if (fm_space_locked())
+		return false;
+	if (!atomic_load(&hiding))
+		return atomic_load(&shown) != before;
+	if (atomic_compare_exchange_strong(&hiding, &v, AWAITED) ||
+	    v == AWAITED)
+		fm_futex_wait(&hiding, AWAITED, NULL);
+	return true;
+}
+
+FM_FAULT bool fm_space_hides(uintptr_t start, uintptr_t end)
+{
+	return atomic_load(&hiding) && start < atomic_load(&hidden_to) &&
+	       atomic_load(&hidden_from) < end && !fm_space_locked();
+}
+
+FM_FAULT bool fm_space_as_before(uint32_t before)
+{
+	return !atomic_load(&hiding) && atomic_load(&shown) == before;
+}
+
+static FM_FAULT void end_hiding(void)
+{
+	atomic_fetch_add(&shown, 1); /* first: see fm_space_wait_hidden */
+	if (atomic_exchange(&hiding, NOTHING) == AWAITED)
+		fm_futex_wake(&hiding, 1 << 30);
+	atomic_fetch_sub(&fm_live_maps, 1);
+}
+
+FM_FAULT void fm_space_unlock(const uint64_t *mask)
+{
+	if (atomic_load(&hiding))
+		end_hiding();
+	atomic_store(&lock_owner, NULL);
+	fm_unlock(&lock);
+	fm_restore_signals(mask);
+}
+
+FM_FAULT bool fm_space_locked(void)
+{
+	return atomic_load(&lock_owner) == &fm_signals_blocked;
+}
+
+static inline unsigned index_at(uintptr_t addr, int level)
+{
+	if (level == 0)
+		return (unsigned)(addr >> 30);
+	return (unsigned)(addr >> shift_of[level]) & (FAN - 1);
+}
+
+FM_FAULT struct fm_map *fm_space_find(uintptr_t addr)
+{
+	entry *node = root;
+
+	if (addr >> 47)
+		return NULL;
+	for (int level = 0; level < 3; level++) {
+		uintptr_t e = atomic_load(&node[index_at(addr, level)]);
+
+		if (e & LEAF_TAG)
+			return (struct fm_map *)(e & ~(uintptr_t)LEAF_TAG);
+		if (!e)
+			return NULL;
+		node = (entry *)e;
+	}
+	return NULL;
+}
+
+FM_FAULT struct fm_map *fm_space_next(uintptr_t addr, uintptr_t end,
+				      uintptr_t *ret_at)
+{
+	uintptr_t lo = atomic_load(&low), hi = atomic_load(&high);
+
+	if (addr < lo)
+		addr = lo;
+	if (end > hi)
+		end = hi;
+	while (addr < end) {
+		entry *node = root;
+		int level = 0;
+		uintptr_t e = 0;
+
+		for (; level < 3; level++) {
+			e = atomic_load(&node[index_at(addr, level)]);
+			if (!e || (e & LEAF_TAG))
+				break;
+			node = (entry *)e;
+		}
+		if (e & LEAF_TAG) {
+			*ret_at = addr;
+			return (struct fm_map *)(e & ~(uintptr_t)LEAF_TAG);
+		}
+		addr = ((addr >> shift_of[level]) + 1) << shift_of[level];
+	}
+	return NULL;
+}
+
+static int slab_new(size_t n)
+{
+	entry *p = fm_sys_anon(n * FAN * sizeof(entry));
+
+	if (!p)
+		return -ENOMEM;
+	spare = p; /* what was left of the old one is lost: a few pages */
+	spare_n = n;
+	return 0;
+}
+
+/* A range has two ends, each of which may split an entry of two levels. */
+int fm_space_reserve(size_t ranges)
+{
+	return spare_n >= 4 * ranges ? 0 : slab_new(4 * ranges + 64);
+}
+
+static entry *node_new(void)
+{
+	if (!spare_n && slab_new(64))
+		return NULL;
+	spare_n--;
+	return spare + spare_n * FAN;
+}
+
+/* Turn an entry into a node that says the same, so that a part of it can
+ * change. Readers see the old entry or the complete node. */
+static entry *split(entry *e)
+{
+	uintptr_t old = atomic_load(e);
+	entry *node;
+
+	if (old && !(old & LEAF_TAG))
+		return (entry *)old;
+	node = node_new();
+	if (!node)
+		return NULL;
+	for (int i = 0; i < FAN; i++)
+		atomic_store_explicit(&node[i], old, memory_order_relaxed);
+	atomic_store(e, (uintptr_t)node);
+	return node;
+}
+
+static int set_level(entry *node, int level, uintptr_t start, uintptr_t end,
+		     uintptr_t value)
+{
+	uintptr_t step = (uintptr_t)1 << shift_of[level];
+
+	while (start < end) {
+		entry *e = &node[index_at(start, level)];
+		uintptr_t next = (start & ~(step - 1)) + step;
+		uintptr_t stop = next < end ? next : end;
+		entry *child;
+		int err;
+
+		if (start % step == 0 && stop == next &&
+		    (level == 2 || !atomic_load(e) ||
+		     (atomic_load(e) & LEAF_TAG))) {
+			atomic_store(e, value);
+		} else {
+			child = split(e);
+			if (!child)
+				return -ENOMEM;
+			err = set_level(child, level + 1, start, stop, value);
+			if (err)
+				return err;
+		}
+		start = stop;
+	}
+	return 0;
+}
+
+void fm_space_bounds(uintptr_t start, uintptr_t end)
+{
+	if (start < atomic_load(&low))
+		atomic_store(&low, start);
+	if (end > atomic_load(&high))
+		atomic_store(&high, end);
+}
+
+int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map)
+{
+	uintptr_t value = map ? (uintptr_t)map | LEAF_TAG : 0;
+
+	if (map)
+		fm_space_bounds(start, end);
+	return set_level(root, 0, start, end, value);
+}
+
+/* What is hidden is about to be something else, or the same again. */
+static bool look(uintptr_t a, uintptr_t end)
+{
+	for (;;) {
+		uint32_t before = fm_space_shown();
+		uintptr_t at;
+
+		if (fm_space_next(a, end, &at))
+			return true;
+		if (fm_space_hides(a, end)) {
+			fm_check_ask(&lock, FM_RANK_SPACE);
+			fm_space_wait_hidden(before);
+		} else if (fm_space_locked() ||
+			   atomic_load(&shown) == before) {
+			return false;
+		}
+	}
+}
+
+bool fm_space_near(uintptr_t a, uintptr_t end)
+{
+	return a < end && a < atomic_load(&high) && end > atomic_load(&low);
+}
+
+bool fm_overlaps(const void *addr, size_t len)
+{
+	uintptr_t a = (uintptr_t)addr;
+	bool (*touch)(uintptr_t, size_t);
+
+	if (!fm_active() || !fm_space_near(a, a + len))
+		return false;
+	touch = atomic_load(&fm_fork_touch);
+	if (touch)
+		touch(a, len);
+	fm_window_avoid(a, len);
+	return look(a, a + len);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.h - what a mapping remembers of its last faults, and the streams that were
+ * seen in them. What is made of it: ahead.c. Pages count from the mapping's start.
+ */
+#ifndef FM_STREAM_H
+#define FM_STREAM_H
+
+#include "base/lock.h"
+#include "base/types.h"
+
+#define FM_STREAMS 8
+#define FM_RECENT 8
+#define FM_NEVER (INT64_MIN / 4)
+
+struct fm_one {
+	bool live;
+	int64_t step;    /* pages from one access to the next */
+	int64_t pos;     /* last page known to be touched */
+	int64_t edge;    /* next page to read ahead (in direction of step) */
+	uint64_t unit;   /* pages of the next chunk (step +-1) */
+	uint64_t passed; /* steps that the reader made one after the other */
+	uint64_t used;   /* clock at the last use */
+};
+
+/* A fault, and the pages [lo, hi) that were loaded for it. */
+struct fm_seen {
+	int64_t i, lo, hi;
+};
+
+struct fm_stream {
+	struct fm_lock lock;
+	struct fm_seen recent[FM_RECENT];
+	unsigned next_recent;
+	struct fm_stream *next_free;
+	uint64_t clock; /* faults */
+	struct fm_one s[FM_STREAMS];
+};
+
+/* [fault] Of m; made if there is none yet. NULL without memory. */
+struct fm_stream *fm_streams_of(struct fm_map *m);
+
+/* [fault] Under its lock: the reader of s was here not long ago. */
+bool fm_stream_lately(const struct fm_stream *st, const struct fm_one *s);
+
+/* n, not published yet, takes over from page i of m on: readers that are on
+ * their way into it go on there. Under the space lock. */
+void fm_streams_split(struct fm_map *m, struct fm_map *n, uint64_t i);
+
+/* None is alive any more. Waits for who holds the lock. */
+void fm_streams_forget(struct fm_map *m);
+
+/* m is being freed. */
+void fm_streams_gone(struct fm_map *m);
+
+/* Child of fork, before anything is unmapped. */
+void fm_streams_forked(void);
+
+#endif

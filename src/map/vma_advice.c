@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "vma_advice.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/sys.h"
+
+enum {
+	SAID_RANDOM = 0x01,
+	SAID_SEQUENTIAL = 0x02,
+	SAID_DONTDUMP = 0x04,
+	SAID_HUGE = 0x08,
+	SAID_NOHUGE = 0x10,
+	SAID_MERGE = 0x20,
+};
+
+#define MOST 65536 /* ranges: about what the kernel allows itself */
+
+/* What an advice takes back, and what it says. */
+static const struct word {
+	int advice;
+	uint8_t off, on;
+} words[] = {
+	{ MADV_NORMAL, SAID_RANDOM | SAID_SEQUENTIAL, 0 },
+	{ MADV_RANDOM, SAID_SEQUENTIAL, SAID_RANDOM },
+	{ MADV_SEQUENTIAL, SAID_RANDOM, SAID_SEQUENTIAL },
+	{ MADV_DONTDUMP, 0, SAID_DONTDUMP },
+	{ MADV_DODUMP, SAID_DONTDUMP, 0 },
+	{ MADV_HUGEPAGE, SAID_NOHUGE, SAID_HUGE },
+	{ MADV_NOHUGEPAGE, SAID_HUGE, SAID_NOHUGE },
+	{ MADV_MERGEABLE, 0, SAID_MERGE },
+	{ MADV_UNMERGEABLE, SAID_MERGE, 0 },
+};
+
+#define WORDS (sizeof(words) / sizeof(words[0]))
+
+static const struct word *word(int advice)
+{
+	for (size_t k = 0; k < WORDS; k++)
+		if (words[k].advice == advice)
+			return &words[k];
+	return NULL;
+}
+
+bool fm_said_knows(int advice)
+{
+	return word(advice) != NULL;
+}
+
+/* ---- ranges -------------------------------------------------------------- */
+
+static void put(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t what)
+{
+	struct fm_said_range *last = s->n ? &s->v[s->n - 1] : NULL;
+
+	if (first >= stop || !what)
+		return;
+	if (last && last->stop == first && last->what == what)
+		last->stop = stop;
+	else
+		s->v[s->n++] = (struct fm_said_range){ first, stop, what };
+}
+
+/* What is between two ranges counts as one of which nothing is said. */
+static void put_changed(struct fm_said *to, const struct fm_said *s, uint64_t first,
+			uint64_t stop, uint8_t off, uint8_t on)
+{
+	uint64_t at = first;
+
+	for (size_t k = 0; k < s->n; k++) {
+		struct fm_said_range r = s->v[k];
+		uint64_t lo = r.first > first ? r.first : first;
+		uint64_t hi = fm_least(r.stop, stop);
+
+		put(to, r.first, fm_least(r.stop, first), r.what);
+		if (lo < hi) {
+			put(to, at, lo, on);
+			put(to, lo, hi, (uint8_t)((r.what & ~off) | on));
+			at = hi;
+		}
+		if (r.stop > stop) {
+			put(to, at, stop, on);
+			at = stop;
+		}
+		put(to, r.first > stop ? r.first : stop, r.stop, r.what);
+	}
+	put(to, at, stop, on);
+}
+
+static int change(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t off,
+		  uint8_t on)
+{
+	struct fm_said to = { NULL, 0, 2 * s->n + 3 };
+
+	if (first >= stop || (!s->n && !on))
+		return 0;
+	if (s->n >= MOST)
+		return -ENOMEM;
+	to.v = fm_alloc(to.room * sizeof(*to.v));
+	if (!to.v)
+		return -ENOMEM;
+	put_changed(&to, s, first, stop, off, on);
+	fm_said_free(s);
+	*s = to;
+	return 0;
+}
+
+int fm_said_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice)
+{
+	const struct word *w = word(advice);
+
+	return w ? change(s, first, stop, w->off, w->on) : 0;
+}
+
+static uint8_t said_of(const struct fm_said *s, uint64_t page)
+{
+	for (size_t k = 0; k < s->n; k++)
+		if (s->v[k].first <= page && page < s->v[k].stop)
+			return s->v[k].what;
+	return 0;
+}
+
+void fm_said_grow(struct fm_said *s, uint64_t first, uint64_t stop,
+		  const struct fm_said *from, uint64_t like)
+{
+	change(s, first, stop, 0xff, said_of(from, like));
+}
+
+void fm_said_free(struct fm_said *s)
+{
+	if (s->v)
+		fm_free(s->v);
+	*s = (struct fm_said){ NULL, 0, 0 };
+}
+
+/* ---- to the kernel -------------------------------------------------------- */
+
+/* It refuses what it does not know, or would need more memory for. */
+void fm_said_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct fm_said_range *r = &s->v[i];
+		uint64_t lo = r->first > first ? r->first : first;
+		uint64_t hi = fm_least(r->stop, stop);
+
+		for (size_t k = 0; lo < hi && k < WORDS; k++)
+			if (r->what & words[k].on)
+				fm_sys_madvise(at + ((lo - first) << FM_PAGE_SHIFT),
+					       (hi - lo) << FM_PAGE_SHIFT,
+					       words[k].advice);
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vma_advice.h - what the program has said of parts of a mapping that concerns the kernel's
+ * mapping, too: how it is read, whether it is dumped, merged, or made huge.
+ *
+ * Our memory is of another kind and takes none of it. It is kept beside the mode bytes,
+ * by ranges, so that it is cut, moved and forgotten with them, and is said again to the
+ * kernel's mapping when that takes the place of ours (fm_demote_lay). Under the space
+ * lock.
+ */
+#ifndef FM_VMA_ADVICE_H
+#define FM_VMA_ADVICE_H
+
+#include "base/types.h"
+
+struct fm_said_range {
+	uint64_t first, stop; /* pages, as the mode bytes are counted */
+	uint8_t what;
+};
+
+/* Ascending, none of which nothing is said, neighbours differ. */
+struct fm_said {
+	struct fm_said_range *v;
+	size_t n, room;
+};
+
+/* Is this advice one that is kept? */
+bool fm_said_knows(int advice);
+/* Of pages [first, stop). 0 or -ENOMEM. */
+int fm_said_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice);
+/* Pages [first, stop) are new, and one with page `like` of another or the same. */
+void fm_said_grow(struct fm_said *s, uint64_t first, uint64_t stop,
+		  const struct fm_said *from, uint64_t like);
+/* To the kernel: page `first` lies at `at` now, and so on up to `stop`. */
+void fm_said_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at);
+void fm_said_free(struct fm_said *s);
+
+#endif

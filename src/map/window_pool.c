@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "window_pool.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/sys.h"
+#include "base/types.h"
+#include "engine.h"
+#include "file/file.h"
+#include "map.h"
+#include "space.h"
+#include "uffd.h"
+
+#define LAID ((size_t)2 << 20)
+#define LARGEST (LAID / 8) /* window: little is left over at the end */
+
+/*
+ * One for each protection: what has not been cut, as its first page's number
+ * above ten bits for the number of pages; 0 when there is nothing. In one word,
+ * because a fault takes it away without a lock. Who has taken pages out of the
+ * word owns them.
+ */
+static _Atomic uint64_t rest[2];
+static int owner; /* a child of a raw clone has the words, not the memory */
+
+#define COUNT_BITS 10
+#define COUNT (((uint64_t)1 << COUNT_BITS) - 1)
+
+static inline uintptr_t start_of(uint64_t word)
+{
+	return (uintptr_t)(word >> COUNT_BITS) << FM_PAGE_SHIFT;
+}
+
+static inline size_t bytes_of(uint64_t word)
+{
+	return (size_t)(word & COUNT) << FM_PAGE_SHIFT;
+}
+
+static uint64_t word_of(uintptr_t start, size_t bytes)
+{
+	return bytes ? ((uint64_t)start >> FM_PAGE_SHIFT << COUNT_BITS) |
+			       (bytes >> FM_PAGE_SHIFT) : 0;
+}
+
+/* Counted as a mapping that lives, or the hooks would not look at all. */
+static FM_FAULT bool give_up(_Atomic uint64_t *r, uint64_t word)
+{
+	if (!atomic_compare_exchange_strong(r, &word, 0))
+		return false;
+	atomic_fetch_sub(&fm_live_maps, 1);
+	if (fm_sys_getpid() == owner)
+		fm_sys_munmap((void *)start_of(word), bytes_of(word));
+	return true;
+}
+
+FM_FAULT bool fm_window_avoid(uintptr_t addr, size_t len)
+{
+	bool any = false;
+
+	for (int k = 0; k < 2; k++) {
+		uint64_t w = atomic_load(&rest[k]);
+
+		/* Being cut at this moment: look again. */
+		while (w && addr < start_of(w) + bytes_of(w) &&
+		       start_of(w) < addr + len) {
+			any |= give_up(&rest[k], w);
+			w = atomic_load(&rest[k]);
+		}
+	}
+	return any;
+}
+
+void fm_window_drop(void)
+{
+	fm_window_avoid(0, SIZE_MAX);
+}
+
+void fm_window_reset(void)
+{
+	for (int k = 0; k < 2; k++)
+		if (atomic_exchange(&rest[k], 0))
+			atomic_fetch_sub(&fm_live_maps, 1);
+}
+
+/* The program's own limits must not count what it has not asked for. */
+static bool limited(void)
+{
+	struct rlimit as = { 0, 0 }, data = { 0, 0 };
+
+	return fm_sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &as) ||
+	       fm_sys4(SYS_prlimit64, 0, RLIMIT_DATA, NULL, &data) ||
+	       as.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
+}
+
+static bool lay(_Atomic uint64_t *r, int prot)
+{
+	void *p;
+
+	if (limited())
+		return false;
+	p = fm_sys_mmap(NULL, LAID, prot,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (fm_is_err(p))
+		return false;
+	if (fm_uffd_lay(p, LAID)) {
+		fm_sys_munmap(p, LAID);
+		return false;
+	}
+	owner = fm_sys_getpid();
+	fm_space_bounds((uintptr_t)p, (uintptr_t)p + LAID);
+	atomic_fetch_add(&fm_live_maps, 1);
+	atomic_store(r, word_of((uintptr_t)p, LAID));
+	return true;
+}
+
+void *fm_window_cut(size_t len, int prot)
+{
+	_Atomic uint64_t *r = &rest[!!(prot & PROT_WRITE)];
+	uint64_t w = atomic_load(r);
+
+	if (len > LARGEST || !(prot & PROT_READ))
+		return NULL;
+	for (;;) {
+		if (bytes_of(w) < len) {
+			if (w)
+				give_up(r, w);
+			if (!lay(r, prot))
+				return NULL;
+			w = atomic_load(r);
+		} else if (atomic_compare_exchange_strong(
+				   r, &w, word_of(start_of(w) + len,
+						  bytes_of(w) - len))) {
+			if (bytes_of(w) == len)
+				atomic_fetch_sub(&fm_live_maps, 1);
+			return (void *)start_of(w);
+		}
+	}
+}
+
+/* ---- which files are mapped by windows ----------------------------------- */
+
+#define MANY_WINDOWS 128
+#define SOME_WINDOWS 32
+
+/* Blocks that are mapped again soon are best kept where they outlive a
+ * mapping: in the page cache, which then also reads ahead from one window to
+ * the next. Again means: the windows come to more than the file. */
+void fm_window_note(struct fm_file *f, size_t len)
+{
+	uint64_t n = atomic_fetch_add(&f->st.mappings, 1), bytes;
+
+	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows))
+		return;
+	bytes = atomic_fetch_add(&f->window_bytes, len) + len;
+	if (n < MANY_WINDOWS && (n < SOME_WINDOWS ||
+				 bytes <= (uint64_t)fm_file_size_now(f)))
+		return;
+	fm_file_mixed(f); /* first: windows do not ask what is in flight */
+	atomic_store(&f->windows, true);
+}

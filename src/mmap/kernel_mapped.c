@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernel_mapped.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "short_maps.h"
+
+#define SLOTS 65536
+#define PROBES 16
+#define ANY ((dev_t)-1) /* device: seen in the maps, which do not say */
+
+static struct entry {
+	dev_t dev;
+	ino_t ino;
+	uintptr_t at; /* where it was mapped when last looked up */
+} set[SLOTS];
+static bool overflowed;
+
+/* Linux 6.11: one mapping by its address, without printing all of them. */
+struct map_query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vma_flags, page_size, offset, inode;
+	uint32_t major, minor, name_size, id_size;
+	uint64_t name, id;
+};
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+
+static unsigned slot_of(const struct stat *st)
+{
+	return (unsigned)((st->st_ino * 0x9e3779b97f4a7c15ull) >> 40) % SLOTS;
+}
+
+static bool is(const struct entry *e, const struct stat *st)
+{
+	return e->ino == st->st_ino && (e->dev == st->st_dev || e->dev == ANY);
+}
+
+void fm_residue_add(const struct stat *st)
+{
+	for (unsigned k = 0; k < PROBES; k++) {
+		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
+
+		if (is(e, st))
+			return;
+		if (e->ino)
+			continue;
+		*e = (struct entry){ st->st_dev, st->st_ino, 0 };
+		return;
+	}
+	overflowed = true; /* from now on every file is looked up */
+}
+
+/*
+ * One line of /proc/self/maps: "start-end perms offset maj:min inode path".
+ * The device there is not that of stat on btrfs and overlayfs, so the inode
+ * alone decides: a file taken for another stays the kernel's, no more.
+ */
+static ino_t line_inode(const char *line)
+{
+	const char *p = line;
+
+	for (int field = 0; field < 4; field++) {
+		p = strchr(p, ' ');
+		if (!p)
+			return 0;
+		p++;
+	}
+	return strtoul(p, NULL, 10);
+}
+
+static bool add_line(const char *line, void *arg)
+{
+	struct stat st = { .st_dev = ANY, .st_ino = line_inode(line) };
+
+	(void)arg;
+	if (st.st_ino)
+		fm_residue_add(&st);
+	return false;
+}
+
+/* What was mapped without a look at the file: files of all that is mapped now. */
+static void add_blind(void)
+{
+	static char buf[16384];
+	uint64_t what[FM_BLIND];
+	int fd;
+
+	if (!fm_blind_look(what))
+		return;
+	fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
+	if (fd < 0) {
+		overflowed = true;
+		return;
+	}
+	fm_read_lines(fd, buf, sizeof(buf), add_line, NULL);
+	fm_sys_close(fd);
+	fm_blind_forget(what);
+}
+
+/* Still where it was? A program that maps a file piece by piece asks often. */
+static bool mapped_at(int fd, uintptr_t at, const struct stat *st)
+{
+	struct map_query q = { .size = sizeof(q), .addr = at };
+
+	return at && !fm_sys3(SYS_ioctl, fd, (long)MAP_QUERY, (long)&q) &&
+	       q.inode == st->st_ino;
+}
+
+struct look_up {
+	const struct stat *st;
+	uintptr_t at; /* where a line of the maps names it; 0: nowhere */
+};
+
+static bool look_at_line(const char *line, void *arg)
+{
+	struct look_up *l = arg;
+
+	if (line_inode(line) == l->st->st_ino)
+		l->at = strtoul(line, NULL, 16);
+	return l->at;
+}
+
+static bool still_mapped(const struct stat *st, uintptr_t *at)
+{
+	int fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
+	struct look_up l = { .st = st };
+	static char buf[16384];
+
+	if (fd < 0)
+		return true; /* cannot tell: assume the worst */
+	if (!mapped_at(fd, *at, st)) {
+		fm_read_lines(fd, buf, sizeof(buf), look_at_line, &l);
+		*at = l.at;
+	}
+	fm_sys_close(fd);
+	return *at != 0;
+}
+
+bool fm_residue_has(const struct stat *st)
+{
+	uintptr_t nowhere = 0;
+
+	add_blind();
+	for (unsigned k = 0; k < PROBES; k++) {
+		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
+
+		if (is(e, st))
+			return still_mapped(st, &e->at);
+	}
+	return overflowed && still_mapped(st, &nowhere);
+}

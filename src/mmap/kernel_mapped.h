@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel_mapped.h - files that the kernel serves for us although a policy names
+ * them (mapped too small, already warm). As long as such a mapping lives, the
+ * file must not also be served by the engine: the two would not agree.
+ * All under the space lock.
+ */
+#ifndef FM_KERNEL_MAPPED_H
+#define FM_KERNEL_MAPPED_H
+
+#include <stdbool.h>
+
+struct stat;
+
+void fm_residue_add(const struct stat *st);
+bool fm_residue_has(const struct stat *st);
+
+#endif

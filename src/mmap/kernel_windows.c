@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernel_windows.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "engine.h"
+#include "file/file.h"
+#include "kernel_mapped.h"
+#include "map/map.h"
+#include "pagecache_probe.h"
+#include "policy.h"
+#include "process/fork.h"
+#include "short_maps.h"
+#include "skipped.h"
+
+#define SURE 16   /* cached windows in a row, then */
+#define GRANT 7   /* so many are not looked at */
+
+#define AROUND ((uint64_t)2 << 20)
+#define STEP ((uint64_t)512 << 10) /* the kernel cuts what is much longer */
+#define RECENT 256 /* windows by which the share of cached ones is judged */
+#define FEW 8      /* cached windows say nothing yet */
+#define EVERY 64   /* that are not, and */
+#define REST 64    /* so many times what the last look at the file took */
+
+static _Atomic bool any; /* grants have been made */
+
+/*
+ * Does the part of the file that windows are taken of fit into memory? How much
+ * of the file is cached can be asked for, and the share of windows that are
+ * cached already tells how much of the part that is (as fish are counted by
+ * marking some and catching again: Petersen's estimate).
+ */
+static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
+{
+	int64_t room = (int64_t)fm_cache_limit() - fm_cache_resident();
+
+	return f->found >= FEW && room > 0 &&
+	       fm_warm_pages(fd, st) * f->asked / f->found < (uint64_t)room;
+}
+
+/*
+ * A look at the whole file, now and then. The kernel walks all that it knows
+ * of the file, also of pages that it no longer has: 10 ms for 8 GiB.
+ */
+static void look_again(struct fm_file *f, int fd, const struct stat *st)
+{
+	uint64_t begin = fm_now_ns(), end;
+
+	if (++f->missed % EVERY || begin < f->next_look)
+		return;
+	f->bring = part_fits(f, fd, st);
+	end = fm_now_ns();
+	f->next_look = end + REST * (end - begin);
+}
+
+static void note_window(struct fm_file *f, int fd, const struct stat *st,
+			bool cached)
+{
+	if (f->asked == RECENT) {
+		f->asked /= 2;
+		f->found /= 2;
+	}
+	f->asked++;
+	f->found += cached;
+	f->cached_windows = cached ? f->cached_windows + 1 : 0;
+	if (!cached)
+		look_again(f, fd, st);
+}
+
+void fm_beside_bring(int fd, off_t off, size_t len)
+{
+	uint64_t first = (uint64_t)off & ~(AROUND - 1);
+	uint64_t end = ((uint64_t)off + len + AROUND - 1) & ~(AROUND - 1);
+
+	for (; first < end; first += STEP)
+		fm_sys4(SYS_fadvise64, fd, (long)first, STEP,
+			POSIX_FADV_WILLNEED);
+}
+
+bool fm_beside_may(struct fm_file *f, bool stores, int fd,
+		   const struct stat *st, off_t off, size_t len,
+		   bool *ret_bring)
+{
+	bool cached;
+
+	if (!atomic_load(&f->windows) || f->writable || stores ||
+	    len > FM_SMALL_WINDOW || fm_settings()->mode != FM_MODE_ON ||
+	    f->policy->warm == FM_WARM_ENGINE)
+		return false;
+	cached = fm_warm_window(fd, st, (uint64_t)off, len);
+	note_window(f, fd, st, cached);
+	*ret_bring = !cached && f->bring;
+	return cached;
+}
+
+unsigned fm_beside_note(struct fm_file *f, const struct stat *st)
+{
+	bool sure = f->cached_windows >= SURE &&
+		    !atomic_load(&f->stores_wanted);
+	uint32_t left = atomic_exchange(&f->grants, sure ? GRANT : 0);
+	unsigned used = f->granted - left;
+
+	f->granted = sure ? GRANT : 0;
+	f->beside = true;
+	fm_residue_add(st);
+	if (sure)
+		atomic_store(&any, true);
+	return used + 1;
+}
+
+/* The flag first, then the look: who maps with a grant maps first and then
+ * looks at the flag, so one of the two sees the other. */
+bool fm_beside_ends(struct fm_file *f, const struct stat *st)
+{
+	atomic_store(&f->stores_wanted, true);
+	return f->beside && fm_residue_has(st);
+}
+
+static bool take_grant(struct fm_file *f)
+{
+	uint32_t n = atomic_load(&f->grants);
+
+	while (n)
+		if (atomic_compare_exchange_weak(&f->grants, &n, n - 1))
+			return true;
+	return false;
+}
+
+/* What is mapped shows what ours show, now and later. */
+static bool still_true(struct fm_file *f)
+{
+	return !atomic_load(&f->stores_wanted) && !atomic_load(&f->demoted);
+}
+
+static void *map_beside(struct fm_file *f, void *addr, size_t len, int flags,
+			int fd, off_t off)
+{
+	void *p;
+
+	if (!still_true(f) || !take_grant(f))
+		return NULL;
+	p = fm_sys_mmap(addr, len, PROT_READ, flags, fd, off);
+	if (fm_is_err(p))
+		return NULL;
+	if (still_true(f))
+		return p;
+	fm_sys_munmap(p, len);
+	return NULL;
+}
+
+/* mprotect(2) may make a shared one writable unless the descriptor is not. */
+static bool never_stored(int flags, int fd)
+{
+	return flags == MAP_PRIVATE ||
+	       (flags == MAP_SHARED &&
+		(fm_sys3(SYS_fcntl, fd, F_GETFL, 0) & (O_ACCMODE | O_PATH)) ==
+			O_RDONLY);
+}
+
+static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
+		       int flags, int fd, off_t off)
+{
+	if (prot != PROT_READ || len > FM_SMALL_WINDOW || (flags & ~MAP_TYPE) ||
+	    !atomic_load(&f->grants) || !never_stored(flags, fd))
+		return NULL;
+	return map_beside(f, addr, len, flags, fd, off);
+}
+
+/* Of a file that is not ours, and too short to make it so, as one before was.
+ * Another thread may give the file to the engine meanwhile: it publishes the
+ * file and then looks for mappings of the kernel's. The system call keeps the order
+ * here. */
+static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
+		       int flags, int fd, off_t off)
+{
+	struct fm_left *l = fm_left_short_before(st, len);
+	struct fm_file *f;
+	void *p;
+
+	if (!l)
+		return NULL;
+	p = fm_sys_mmap(addr, len, prot, flags, fd, off);
+	if (fm_is_err(p))
+		return NULL;
+	f = fm_file_find(st->st_dev, st->st_ino);
+	if (!f) {
+		fm_left_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
+			      prot & PROT_WRITE);
+		fm_blind_note(fd, l);
+		return p;
+	}
+	fm_file_put(f);
+	fm_sys_munmap(p, len);
+	return NULL;
+}
+
+/* Is there a chance, before anything is looked up? */
+static bool worth_look(size_t len, int flags, int fd)
+{
+	size_t most = atomic_load(&any) ? FM_SMALL_WINDOW : 0;
+
+	return fd >= 0 && len && (len <= most || len <= fm_left_longest()) &&
+	       !(flags & ~(MAP_TYPE | MAP_POPULATE | MAP_NORESERVE)) &&
+	       !atomic_load(&fm_fork_touch_file);
+}
+
+void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
+		     off_t off)
+{
+	struct fm_file *f;
+	struct stat st;
+	void *p;
+
+	if (!worth_look(len, flags, fd))
+		return NULL;
+	p = fm_blind_mmap(addr, len, prot, flags, fd, off);
+	if (p)
+		return p;
+	if (fm_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return NULL;
+	f = fm_file_find(st.st_dev, st.st_ino);
+	if (!f)
+		return map_short(&st, addr, len, prot, flags, fd, off);
+	p = map_known(f, addr, len, prot, flags, fd, off);
+	fm_file_put(f);
+	return p;
+}

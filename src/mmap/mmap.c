@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mmap.c - mmap: which mappings are ours, and taking them over.
+ *
+ * The kernel makes the mapping first, so that arguments, permissions, limits
+ * and the choice of address are its own; then anonymous memory registered
+ * with userfaultfd takes its place. If anything fails after that, the
+ * kernel's mapping is put back.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "cache/mem_monitor.h"
+#include "engine.h"
+#include "fault/fault_around.h"
+#include "file/file.h"
+#include "file/reflink.h"
+#include "io/posix_locks.h"
+#include "io/ring.h"
+#include "kernel_mapped.h"
+#include "kernel_windows.h"
+#include "map/map.h"
+#include "map/server_reason.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "map/window_pool.h"
+#include "pagecache_probe.h"
+#include "peers/async.h"
+#include "peers/peers.h"
+#include "policy.h"
+#include "process/engine_priv.h"
+#include "process/fork.h"
+#include "process/guardian.h"
+#include "readahead/ahead.h"
+#include "rw/inflight_io.h"
+#include "skipped.h"
+#include "vm/fixed_replace.h"
+#include "vm/mapops.h"
+#include "vm/unmap_cache.h"
+
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE 0x08
+#endif
+
+#define WORTH_A_LOOK ((size_t)16 << 20)
+#define FEW_WINDOWS 8
+
+struct request {
+	void *addr;
+	size_t len;
+	int prot, flags, fd;
+	off_t off;
+	struct stat st;
+	char path[4096];
+	const struct fm_policy *policy;
+	enum fm_why left; /* why the kernel serves a file that we know of */
+	bool shared, populate, maywrite;
+	bool cut;  /* memory laid down ahead: as it is to be */
+	bool laid; /* the memory is there already, with its protection */
+	struct fm_over over; /* mappings of ours that it replaces */
+	int fd_flags;
+	unsigned count; /* mappings that the kernel has been given */
+	bool bring; /* see kernel_windows.h */
+};
+
+static uintptr_t page_up(uintptr_t a)
+{
+	return (a + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+}
+
+/* ---- is it ours? ------------------------------------------------------- */
+
+static bool get_path(struct request *q)
+{
+	return fm_sys_fd_path(q->fd, q->path, sizeof(q->path)) &&
+	       q->path[0] == '/';
+}
+
+/* Kinds that we leave to the kernel whatever the file. */
+static bool odd_kind(const struct request *q)
+{
+	const int odd = MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB | MAP_LOCKED |
+			MAP_DROPPABLE;
+	int type = q->flags & MAP_TYPE;
+
+	if ((q->prot & PROT_EXEC) || (q->flags & odd))
+		return true;
+	if (type == MAP_SHARED_VALIDATE && (q->flags & MAP_SYNC))
+		return true;
+	return q->off < 0 || ((uint64_t)q->off + q->len) >> FM_PAGE_SHIFT >=
+				     FM_MAX_FILE_PAGES;
+}
+
+static int open_flags(int fd)
+{
+	return (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
+}
+
+/* Is this a file that a policy names, or one that we hold already? */
+static bool candidate(struct request *q, struct fm_file **ret_known)
+{
+	void (*touch)(dev_t, ino_t) = atomic_load(&fm_fork_touch_file);
+
+	*ret_known = NULL;
+	if ((q->flags & MAP_ANONYMOUS) || q->fd < 0 || !q->len ||
+	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
+	    !S_ISREG(q->st.st_mode))
+		return false;
+	if (touch)
+		touch(q->st.st_dev, q->st.st_ino);
+	*ret_known = fm_file_find_fd(&q->st, q->fd, false);
+	if (*ret_known) {
+		q->policy = (*ret_known)->policy;
+		return true;
+	}
+	if (!get_path(q))
+		return false;
+	q->policy = fm_policy_for(q->path);
+	if (!q->policy && fm_policy_denied(q->path))
+		q->left = FM_WHY_DENIED;
+	else if (q->policy && !q->policy->engage)
+		q->left = FM_WHY_NOT_ENGAGED;
+	return q->policy && q->policy->engage;
+}
+
+/* ---- taking over ------------------------------------------------------- */
+
+/* Memory the program may only read is writable underneath, so that huge
+ * frames can be moved in; write protection by userfaultfd guards it. Not in
+ * thread delivery, where the kernel itself must refuse its own stores. */
+static int vma_prot(const struct request *q, bool *ret_exact)
+{
+	bool loose = q->shared && q->prot == PROT_READ &&
+		     q->len >= FM_HUGE && fm_uffd_caps()->move &&
+		     fm_delivery() == FM_DELIVERY_SIGNAL;
+
+	*ret_exact = !loose;
+	return loose ? PROT_READ | PROT_WRITE : q->prot;
+}
+
+#define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+static int lay_anonymous(const struct request *q, char *at, int prot)
+{
+	uintptr_t a = (uintptr_t)at, end = a + page_up(q->len);
+
+	if (q->laid)
+		return fm_uffd_lay(at, end - a);
+	return q->over.n ? fm_over_lay(&q->over, a, end, prot) :
+			   fm_over_lay_new(a, end, prot);
+}
+
+/* Over memory of ours a fault may come as soon as the mapping is known. It waits for
+ * what the kernel's mapping holds up elsewhere: until no write is in flight that did
+ * not know of the file, and all that can go wrong has not. */
+static bool hold_up(const struct request *q, struct fm_file *f)
+{
+	bool hold = q->over.n && !atomic_load(&f->nmaps);
+
+	if (hold)
+		fm_freeze(f);
+	return hold;
+}
+
+static struct fm_map *map_of(const struct request *q, struct fm_file *f, char *at)
+{
+	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
+	struct fm_map *m = fm_map_new(f, (uintptr_t)at, page_up(q->len), pgoff);
+
+	if (!m)
+		return NULL;
+	fm_file_get(f);
+	atomic_store(&m->prot, q->prot);
+	m->shared = q->shared;
+	m->maywrite = q->maywrite;
+	m->noreserve = q->flags & MAP_NORESERVE;
+	m->fd = q->fd;
+	return m;
+}
+
+/* From here on others know of it. -errno: it is to be forgotten. */
+static int show(struct request *q, struct fm_map *m, char *at, int prot)
+{
+	bool first;
+	int err;
+
+	fm_map_note_aliases(m);
+	err = fm_map_publish(m);
+	first = atomic_load(&m->file->nmaps) == 1;
+	if (!err && first && !fm_writes_wait(&q->st))
+		err = -EBUSY;
+	if (!err && !q->cut && !q->over.n)
+		err = lay_anonymous(q, at, prot);
+	/* Again: since the file is published no thread maps it without the
+	 * lock any more (fm_mmap_window). */
+	if (!err && first && fm_residue_has(&q->st))
+		err = -EBUSY;
+	if (!err && !q->over.n && fm_kept_take(m, prot)) {
+		q->laid = false;
+		err = lay_anonymous(q, at, prot);
+	}
+	if (!err && first)
+		fm_around_weigh();
+	return err;
+}
+
+static int adopt(struct request *q, struct fm_file *f, char *at)
+{
+	const size_t len = page_up(q->len);
+	struct fm_map *m;
+	bool exact, held;
+	int prot = vma_prot(q, &exact);
+	int err = fm_file_grow_leaves(f, (uint64_t)q->off >> FM_PAGE_SHIFT,
+				      len >> FM_PAGE_SHIFT);
+
+	if (err)
+		return err;
+	m = map_of(q, f, at);
+	if (!m)
+		return -ENOMEM;
+	atomic_store(&m->vma_prot, exact);
+	/* Emptied before it is known: what the new mapping serves must stay. Who
+	 * finds nothing waits (fm_space_hiding). */
+	if (q->over.n && (err = lay_anonymous(q, at, prot))) {
+		fm_map_discard(m);
+		return err;
+	}
+	held = hold_up(q, f);
+	err = show(q, m, at, prot);
+	if (err) {
+		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
+		fm_map_unlink(m);
+	} else {
+		fm_window_note(f, len);
+	}
+	if (held)
+		fm_thaw(f);
+	return err;
+}
+
+static int put_back(const struct request *q, void *at)
+{
+	void *p = fm_sys_mmap(at, q->len, q->prot,
+			      (q->flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED,
+			      q->fd, q->off);
+
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
+static const char *open_remedy(int err)
+{
+	if (err == -EMFILE)
+		return " (raise ulimit -n)";
+	/* So io_uring says that it may not start a worker. */
+	return err == -ECANCELED ? " (raise ulimit -u)" : "";
+}
+
+/* Everything between the kernel's mapping and ours. -errno: leave it. */
+static int take(struct request *q, struct fm_file *known, char *at)
+{
+	struct fm_file *f = NULL;
+	bool write = q->shared && q->maywrite;
+	int err = q->cut || q->laid ? 0 : fm_engine_need();
+
+	q->left = FM_WHY_NO_ENGINE;
+	if (err)
+		return err;
+	q->left = FM_WHY_RECORD_LOCKS;
+	if ((!known || (write && !known->writable)) && !fm_rings_uring() &&
+	    fm_plocks_held(q->st.st_ino))
+		return -EBUSY;
+	q->left = FM_WHY_NO_OPEN;
+	if (!known && !get_path(q))
+		return -ENOENT;
+	err = fm_file_open(q->fd, &q->st, known ? known->path : q->path,
+			   q->policy, write, &f);
+	if (err) {
+		fm_log(FM_LOG_WARN, "%s: left to the kernel: cannot open for "
+		       "the engine, errno %d: %s%s", q->path, -err,
+		       fm_error_text(-err), open_remedy(err));
+		return err;
+	}
+	if (write)
+		fm_shared_look(f, q->fd);
+	q->left = FM_WHY_SHARED;
+	if (fm_peers_enter(f, write, q->fd))
+		err = -EBUSY;
+	/* It also holds our descriptors, without which missing pages are zeros when the
+	 * program has closed them by a raw system call: files that are only read, too. */
+	if (!err &&
+	    !fm_guardian_start())
+		fm_guardian_add(f);
+	if (!err) {
+		err = adopt(q, f, at);
+		q->left = FM_WHY_NONE;
+		if (err)
+			q->left = fm_memory_look() ? FM_WHY_LOCKED :
+						      FM_WHY_NO_MEMORY;
+	}
+	fm_file_put_locked(f);
+	return err;
+}
+
+static enum fm_why unwanted_known(struct request *q, struct fm_file *known)
+{
+	bool stores = q->shared && q->maywrite;
+
+	if (atomic_load(&known->demoted))
+		return FM_WHY_HANDED;
+	if (stores && fm_beside_ends(known, &q->st))
+		return FM_WHY_RESIDUE;
+	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len,
+			     &q->bring) ? FM_WHY_WINDOW :
+					     FM_WHY_NONE;
+}
+
+static bool beyond_fsize(const struct request *q)
+{
+	uint64_t end = (uint64_t)q->off + q->len;
+
+	if (end < (uint64_t)q->st.st_size)
+		end = (uint64_t)q->st.st_size;
+	return q->shared && q->maywrite && fm_beyond_fsize(end);
+}
+
+/* By us, or handed over. Not if only a system call in flight still holds it. */
+static bool is_served(struct fm_file *known)
+{
+	return known && (atomic_load(&known->maps) || atomic_load(&known->demoted));
+}
+
+/* Why the kernel should serve it, if it should. */
+static enum fm_why unwanted(struct request *q, struct fm_file *known)
+{
+	const bool served = is_served(known);
+
+	if (q->prot & PROT_EXEC)
+		return FM_WHY_EXECUTABLE;
+	if (odd_kind(q))
+		return FM_WHY_KIND;
+	if (!served && q->len < q->policy->min_size)
+		return FM_WHY_SHORT;
+	if (beyond_fsize(q))
+		return FM_WHY_FSIZE;
+	if (fm_async_wants(&q->st, q->shared && q->maywrite, q->fd_flags))
+		return FM_WHY_ASYNC;
+	if (served) /* one file, one server: whatever the size */
+		return unwanted_known(q, known);
+	if (q->shared && fm_room_short())
+		return FM_WHY_NO_CACHE;
+	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
+	    fm_peers_weary(!q->policy->min_size))
+		return FM_WHY_WEARY;
+	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
+		return FM_WHY_RESIDUE;
+	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
+		return FM_WHY_CACHED;
+	/* Whether other processes use it or it can be opened is not tried. */
+	if (fm_settings()->mode != FM_MODE_ON)
+		return FM_WHY_OBSERVED;
+	return FM_WHY_NONE;
+}
+
+/* The kernel will serve this mapping of a file: if we hold the file too, the
+ * two would disagree. -errno: it must not stay. */
+static int leave(struct request *q, struct fm_file *known)
+{
+	int err = 0;
+
+	if (known && q->left == FM_WHY_WINDOW) {
+		q->count = fm_beside_note(known, &q->st);
+		return 0;
+	}
+	if (is_served(known) && !atomic_load(&known->demoted))
+		err = fm_demote_locked(known, "a mapping that stays the kernel's");
+	if (!is_served(known) && fm_settings()->mode == FM_MODE_ON) {
+		fm_residue_add(&q->st);
+		if (q->shared && q->maywrite)
+			fm_fork_stores(q->st.st_dev, q->st.st_ino);
+	}
+	return err;
+}
+
+/* No mapping at all rather than one that shows something else. */
+static void *give_up(const struct request *q, void *p)
+{
+	fm_sys_munmap(p, q->len);
+	return (void *)(intptr_t)-ENOMEM;
+}
+
+static void *map_kernel(const struct request *q)
+{
+	return fm_sys_mmap(q->addr, q->len, q->prot, q->flags, q->fd, q->off);
+}
+
+/* MAP_FIXED replaces what is there; find out first that it will succeed, for
+ * what is flushed and forgotten does not come back. */
+static int clear_target(struct request *q)
+{
+	uintptr_t a = (uintptr_t)q->addr;
+	int err, flags = q->flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE |
+				 MAP_POPULATE);
+	void *far, *p;
+
+	if (!(q->flags & MAP_FIXED) || !fm_overlaps(q->addr, q->len))
+		return 0;
+	if ((q->flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE)
+		return 0; /* the kernel sees the anonymous memory: EEXIST */
+	if (a & FM_PAGE_MASK)
+		return -EINVAL;
+	/* Tried far away: where the kernel would put it, another thread might
+	 * map something before it is unmapped again. */
+	far = fm_sys_far(q->len, PROT_NONE);
+	if (fm_is_err(far))
+		return (int)(intptr_t)far;
+	p = fm_sys_mmap(far, q->len, q->prot, flags | MAP_FIXED, q->fd,
+			q->off);
+	fm_sys_munmap(far, q->len);
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	err = fm_over_note(a, page_up(a + q->len), &q->over);
+	return err ? err : fm_range_release(a, page_up(a + q->len));
+}
+
+/* ---- small windows ----------------------------------------------------- */
+
+/*
+ * Programs that map a file piece by piece do it often. When the kernel has
+ * accepted such a mapping of this file before, and the descriptor allows it,
+ * it will again: the anonymous memory is laid down at once, at an address
+ * that nobody knows yet, in half as many system calls.
+ */
+static uint8_t kind_bit(const struct request *q)
+{
+	return (uint8_t)(1u << (q->shared * 2 + !!(q->prot & PROT_WRITE)));
+}
+
+static bool is_simple(const struct request *q)
+{
+	int type = q->flags & ~(MAP_NORESERVE | MAP_POPULATE);
+	int acc = q->fd_flags & O_ACCMODE;
+
+	return q->len < FM_HUGE && q->prot &&
+	       !(q->prot & ~(PROT_READ | PROT_WRITE)) &&
+	       (type == MAP_SHARED || type == MAP_PRIVATE) &&
+	       !((uint64_t)q->off & FM_PAGE_MASK) && q->fd_flags >= 0 &&
+	       !(q->fd_flags & O_PATH) && acc != O_WRONLY &&
+	       (acc == O_RDWR || !q->shared || !(q->prot & PROT_WRITE));
+}
+
+/* Seals (of tmpfs and memfd) may forbid stores later on. */
+static bool seals_fixed(int fd)
+{
+	int seals = (int)fm_sys3(SYS_fcntl, fd, F_GET_SEALS, 0);
+
+	return seals == -EINVAL || seals == F_SEAL_SEAL;
+}
+
+static void note_accepted(const struct request *q, struct fm_file *known)
+{
+	if (known && is_simple(q) && !(known->plain & kind_bit(q)) &&
+	    seals_fixed(q->fd))
+		known->plain |= kind_bit(q);
+}
+
+/* Where the program leaves the choice to the kernel, and does so often. */
+static void *lay_window(struct request *q, const struct fm_file *f, size_t len)
+{
+	void *p = NULL;
+
+	if (!q->addr && atomic_load(&f->st.mappings) >= FEW_WINDOWS)
+		p = fm_window_cut(len, q->prot);
+	q->cut = p != NULL;
+	q->laid = !p;
+	return p ? p : fm_sys_mmap(q->addr, len, q->prot, ANONYMOUS, -1, 0);
+}
+
+static int take_window(struct request *q, struct fm_file *known, void **ret)
+{
+	size_t len = page_up(q->len);
+	void *p;
+	int err;
+
+	if (!is_simple(q) || !(known->plain & kind_bit(q)) ||
+	    atomic_load(&fm_fork_touch) || fm_engine_need())
+		return -ENOTSUP;
+	p = lay_window(q, known, len);
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	err = take(q, known, p);
+	q->laid = q->cut = false;
+	if (err)
+		fm_sys_munmap(p, len);
+	else
+		*ret = p;
+	return err;
+}
+
+/* ---- mmap -------------------------------------------------------------- */
+
+static void *mmap_ours(struct request *q, struct fm_file *known)
+{
+	enum fm_why left = unwanted(q, known);
+	int err = clear_target(q);
+	int keep = q->flags;
+	bool want = !left;
+	void *p = NULL;
+
+	q->left = left;
+	if (err)
+		return (void *)(intptr_t)err;
+	if (want && known && !take_window(q, known, &p))
+		return p;
+	if (want)
+		q->flags &= ~MAP_POPULATE;
+	p = want && q->over.n ? q->addr : map_kernel(q);
+	q->flags = keep;
+	if (fm_is_err(p))
+		return p;
+	err = want ? take(q, known, p) : -ENOTSUP;
+	if (err) {
+		if ((want && put_back(q, p)) || leave(q, known))
+			return give_up(q, p);
+		q->populate = false; /* done by the kernel */
+	} else {
+		note_accepted(q, known);
+	}
+	return p;
+}
+
+static void *note_left(const struct request *q, const struct fm_file *known,
+		       void *p)
+{
+	if (q->left && !fm_is_err(p))
+		fm_left_note(&q->st, known ? known->path : q->path, q->count,
+			     q->len, q->shared, q->prot & PROT_WRITE, q->left);
+	return p;
+}
+
+/* Now that the lock is held: another thread may have mapped it first. */
+static struct fm_file *look_again(struct request *q)
+{
+	struct fm_file *f = q->policy ?
+		fm_file_find_fd(&q->st, q->fd, true) : NULL;
+
+	if (f)
+		q->policy = f->policy;
+	return f;
+}
+
+void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	struct request q = {
+		.addr = addr, .len = len, .prot = prot, .flags = flags,
+		.fd = fd, .off = off,
+		.shared = (flags & MAP_TYPE) != MAP_PRIVATE,
+		.populate = flags & MAP_POPULATE,
+		.count = 1,
+	};
+	struct fm_file *known;
+	uint64_t old;
+	void *p;
+
+	if (!candidate(&q, &known)) {
+		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
+			return note_left(&q, NULL, map_kernel(&q));
+	}
+	q.fd_flags = open_flags(fd);
+	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
+	if (flags & MAP_FIXED)
+		fm_write_before((uintptr_t)addr, page_up((uintptr_t)addr + len));
+	fm_space_lock(&old);
+	if (!known)
+		known = look_again(&q);
+	if (q.policy && q.policy->engage) {
+		p = mmap_ours(&q, known);
+	} else { /* something else over managed memory */
+		int err = clear_target(&q);
+
+		p = err ? (void *)(intptr_t)err : map_kernel(&q);
+	}
+	note_left(&q, known, p);
+	if (known)
+		fm_file_put_locked(known);
+	fm_space_unlock(&old);
+	fm_over_free(&q.over);
+	if (q.bring)
+		fm_beside_bring(fd, off, len);
+	if (q.populate && q.policy && !fm_is_err(p))
+		fm_madvise(p, len, MADV_POPULATE_READ);
+	return p;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "pagecache_probe.h"
+
+#include "base/sys.h"
+#include "base/types.h"
+#include "policy.h"
+
+#define SYS_CACHESTAT 451 /* Linux 6.5 */
+#define PART 16
+#define GROWS ((uint64_t)1 << 20)
+
+struct cache_range {
+	uint64_t off, len;
+};
+struct cache_stat {
+	uint64_t cached, dirty, writeback, evicted, recently_evicted;
+};
+
+/* The part of [off, off + len) that lies in the file; len 0: none. */
+static struct cache_range cut(const struct stat *st, uint64_t off, uint64_t len)
+{
+	uint64_t size = (uint64_t)st->st_size;
+	struct cache_range r = { off, off < size ? size - off : 0 };
+
+	if (r.len > len)
+		r.len = len;
+	return r;
+}
+
+/* Pages of the range; how many are cached in *ret. 0: cannot tell. */
+static uint64_t look(int fd, const struct cache_range *r, uint64_t *ret)
+{
+	struct cache_stat cs;
+
+	if (!r->len || fm_sys4(SYS_CACHESTAT, fd, r, &cs, 0))
+		return 0;
+	*ret = cs.cached;
+	return (r->len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+}
+
+uint64_t fm_warm_pages(int fd, const struct stat *st)
+{
+	struct cache_range r = { 0, (uint64_t)st->st_size };
+	uint64_t cached = 0;
+
+	look(fd, &r, &cached);
+	return cached;
+}
+
+bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len)
+{
+	struct cache_range r = cut(st, off, len);
+	uint64_t cached, pages = look(fd, &r, &cached);
+
+	return pages && cached >= pages;
+}
+
+/* A file that hardly exists yet, mapped far beyond its end: that its first
+ * pages are cached says nothing of what it is going to be. */
+static bool to_be_written(const struct cache_range *r, uint64_t len)
+{
+	return r->len < GROWS && len - r->len >= GROWS;
+}
+
+bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
+		    const struct fm_policy *p)
+{
+	struct cache_range r = cut(st, off, len);
+	uint64_t pages, cached;
+
+	/* The kernel then keeps all of the file: a small part of it decides
+	 * nothing. */
+	if (p->warm == FM_WARM_ENGINE || r.len < (uint64_t)st->st_size / PART)
+		return false;
+	if (p->warm == FM_WARM_AUTO && to_be_written(&r, len))
+		return false;
+	pages = look(fd, &r, &cached);
+	if (!pages)
+		return false;
+	return p->warm == FM_WARM_KERNEL ? cached > 0 :
+					   cached >= pages - pages / 16;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * short_maps.h - mappings that are too short for the engine, made without a look at the file.
+ *
+ * While the engine serves no file at all, the kernel may serve any mapping. What must be
+ * known later is only which files it has: before the engine takes one. So the address
+ * is noted, and forgotten when it is unmapped; only what is still there when the engine
+ * takes its next file is looked up, in /proc/self/maps.
+ *
+ * For the statistics a mapping counts as the file that the descriptor was before, unless
+ * a descriptor has been closed since, and for some mappings only.
+ */
+#ifndef FM_SHORT_MAPS_H
+#define FM_SHORT_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine.h"
+#include "skipped.h"
+
+/* [any] fd has been looked at: it is this file, which is too short for us. */
+void fm_blind_note(int fd, struct fm_left *l);
+
+/* [any] mmap(2), or NULL: it must be looked at. */
+void *fm_blind_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+
+/* Under the space lock: what is there, as it is now; is there anything? To be
+ * forgotten (fm_blind_forget) once their files are known. */
+bool fm_blind_look(uint64_t ret[FM_BLIND]);
+
+#endif

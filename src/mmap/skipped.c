@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "skipped.h"
+
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "engine.h"
+#include "map/server_reason.h"
+#include "policy.h"
+
+static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
+static uint64_t no_room;
+static _Atomic bool any;
+static _Atomic size_t longest;
+static struct fm_lock lock;
+
+static bool is(const struct fm_left *l, const struct stat *st)
+{
+	return l->ino == st->st_ino && l->dev == st->st_dev;
+}
+
+/* NULL when it is new and the table is full. */
+static struct fm_left *find(const struct stat *st)
+{
+	uint64_t h = (st->st_ino ^ st->st_dev << 20) * 0x9e3779b97f4a7c15ull;
+
+	for (unsigned k = 0; k < FM_LEFT_FILES; k++) {
+		struct fm_left *l = &table[((h >> 40) + k) % FM_LEFT_FILES];
+
+		if (!l->mappings || is(l, st))
+			return l;
+	}
+	return NULL;
+}
+
+/* True: it is a new one. */
+static bool add_reason(struct fm_left *l, unsigned n, enum fm_why why)
+{
+	bool is_new;
+	unsigned i = 0;
+
+	while (i < FM_LEFT_REASONS - 1 && l->reason[i].why &&
+	       l->reason[i].why != why)
+		i++;
+	is_new = l->reason[i].why != why;
+	if (!l->reason[i].why)
+		l->reason[i].why = why;
+	else if (is_new)
+		l->reason[i].why = FM_WHY_OTHERS;
+	l->reason[i].n += n;
+	return is_new;
+}
+
+static bool add(struct fm_left *l, unsigned n, size_t len, bool shared,
+		bool writable, enum fm_why why)
+{
+	bool is_new;
+
+	l->shared += shared ? n : 0;
+	l->writable += writable ? n : 0;
+	l->bytes += n * len;
+	if (len > l->largest)
+		l->largest = len;
+	is_new = add_reason(l, n, why);
+	l->mappings += n; /* from now on it can be found without the lock */
+	return is_new;
+}
+
+struct fm_left *fm_left_short_before(const struct stat *st, size_t len)
+{
+	struct fm_left *l = find(st);
+
+	/* A free entry may have been taken since, for another file. */
+	return l && l->mappings && is(l, st) && len <= l->too_short ? l : NULL;
+}
+
+size_t fm_left_longest(void)
+{
+	return atomic_load_explicit(&longest, memory_order_relaxed);
+}
+
+void fm_left_again(struct fm_left *l, size_t len, bool shared, bool writable)
+{
+	add(l, 1, len, shared, writable, FM_WHY_SHORT);
+}
+
+void fm_left_note(const struct stat *st, const char *path, unsigned n,
+		  size_t len, bool shared, bool writable, enum fm_why why)
+{
+	struct fm_left *l;
+	bool is_new = false;
+	size_t path_len = strnlen(path, sizeof(l->path) - 1);
+
+	fm_lock(&lock);
+	l = find(st);
+	if (!l) {
+		no_room++;
+	} else {
+		if (!l->mappings) {
+			l->dev = st->st_dev;
+			l->ino = st->st_ino;
+		}
+		l->size = st->st_size;
+		memcpy(l->path, path, path_len);
+		l->path[path_len] = 0;
+		is_new = add(l, n, len, shared, writable, why);
+		if (why == FM_WHY_SHORT && len > l->too_short)
+			l->too_short = len;
+		if (l->too_short > longest)
+			longest = l->too_short;
+	}
+	atomic_store(&any, true);
+	fm_unlock(&lock);
+	if (is_new)
+		fm_why_left(path, st->st_dev, st->st_ino, why);
+}
+
+uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
+		      void *arg)
+{
+	uint64_t n;
+
+	fm_lock(&lock);
+	for (unsigned i = 0; i < FM_LEFT_FILES; i++)
+		if (table[i].mappings)
+			each(&table[i], arg);
+	n = no_room;
+	fm_unlock(&lock);
+	return n;
+}
+
+bool fm_left_any(void)
+{
+	return atomic_load(&any);
+}
+
+struct sums {
+	uint64_t files, mappings, bytes, engaged_files, engaged;
+};
+
+static void add_sums(const struct fm_left *l, void *arg)
+{
+	struct sums *s = arg;
+
+	s->files++;
+	s->mappings += l->mappings;
+	s->bytes += l->bytes;
+	for (unsigned i = 0; i < FM_LEFT_REASONS; i++) {
+		if (l->reason[i].why != FM_WHY_OBSERVED)
+			continue;
+		s->engaged_files++;
+		s->engaged += l->reason[i].n;
+	}
+}
+
+void fm_left_report(void)
+{
+	struct sums s = { 0 };
+	uint64_t old, more;
+
+	fm_block_signals(&old);
+	more = fm_left_each(add_sums, &s);
+	fm_restore_signals(&old);
+	fm_log(FM_LOG_WARN,
+	       "observe: would have served %lu of %lu mappings (%lu MiB "
+	       "mapped), %lu of %lu files%s; FASTMAP_STATS lists them",
+	       s.engaged, s.mappings + more, s.bytes >> 20, s.engaged_files,
+	       s.files, more ? ", and more files" : "");
+}
+
+void fm_left_unlock(void)
+{
+	fm_lock_reset(&lock);
+}
+
+void fm_left_reset(void)
+{
+	fm_lock_reset(&lock);
+	atomic_store(&any, false);
+	atomic_store(&longest, 0);
+	no_room = 0;
+	fm_blind_closed(); /* what was seen has another number, or none */
+	memset(table, 0, sizeof(table));
+}

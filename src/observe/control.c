@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* control.c - the loop on a thread of its own, and what it does each second. */
+#include "control.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/thread.h"
+#include "cache/mem_monitor.h"
+#include "control_priv.h"
+#include "policy.h"
+#include "process/engine_priv.h"
+
+#define MAX_TIMERS 8
+
+static struct timer {
+	void (*fn)(void);
+	unsigned ms;
+	uint64_t due; /* ms */
+} timers[MAX_TIMERS];
+static int ntimers;
+
+static struct stat policy_seen;
+
+/* ---- the cache's size -------------------------------------------------- */
+
+static void say_size(void)
+{
+	static uint64_t said;
+	uint64_t now = fm_room_target();
+
+	if (now >= said - said / 8 && now <= said + said / 8)
+		return;
+	if (said)
+		fm_log(FM_LOG_INFO, "cache is now %lu KiB",
+		       (unsigned long)(now >> 10));
+	said = now;
+}
+
+/* ---- the policy file --------------------------------------------------- */
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       !memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
+}
+
+/* By stat, not inotify: it costs a microsecond a second, and follows editors
+ * that replace the file. */
+static void look_at_policy(void)
+{
+	const struct fm_settings *s = fm_settings();
+	const struct fm_cache_size before = s->cache;
+	const uint64_t lazy = s->lazy;
+	struct stat st;
+
+	if (!s->source || fm_sys2(SYS_stat, s->source, &st) < 0 ||
+	    same_file(&st, &policy_seen))
+		return;
+	policy_seen = st;
+	fm_policy_reload();
+	s = fm_settings();
+	fm_log(FM_LOG_INFO, "policy file read again");
+	if (s->cache.bytes != before.bytes ||
+	    s->cache.percent != before.percent ||
+	    s->cache.automatic != before.automatic || s->lazy != lazy)
+		fm_room_set(&s->cache);
+}
+
+static void every_second(void)
+{
+	look_at_policy();
+	say_size();
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+void fm_control_add_timer(unsigned ms, void (*fn)(void))
+{
+	if (ntimers == MAX_TIMERS) {
+		fm_log(FM_LOG_ERROR, "too many timers");
+		return;
+	}
+	timers[ntimers].fn = fn;
+	timers[ntimers].due = fm_now_ms() + ms;
+	timers[ntimers++].ms = ms;
+}
+
+/* Returns how many milliseconds there are until the next. One that comes late does
+ * not come twice. */
+static int run_timers(void)
+{
+	uint64_t now, next = UINT64_MAX;
+
+	for (int i = 0; i < ntimers; i++) {
+		struct timer *t = &timers[i];
+
+		if (fm_now_ms() >= t->due) {
+			t->fn();
+			t->due = fm_now_ms() + t->ms;
+		}
+		next = fm_least(next, t->due);
+	}
+	now = fm_now_ms();
+	return next > now ? (int)(next - now) : 0;
+}
+
+/* poll(2) refuses when the program has set RLIMIT_NOFILE below the number. */
+static void wait_for(int ms)
+{
+	struct pollfd p[2 + FM_CONTROL_CLIENTS];
+	struct timespec rest = { ms / 1000, ms % 1000 * 1000000l };
+	int n = fm_control_fds(p);
+	int got = fm_thread_poll(p, n, ms);
+
+	if (got > 0)
+		fm_control_serve(p);
+	else if (got < 0 && got != -EINTR)
+		fm_sys_sleep(&rest);
+}
+
+static void *run(void *arg)
+{
+	int err;
+
+	fm_thread_begin("fastmap-control");
+	err = fm_control_listen();
+	if (err)
+		fm_log(FM_LOG_WARN, "no control socket %s (errno %d: %s)",
+		       fm_settings()->socket, -err, fm_error_text(-err));
+	for (;;)
+		wait_for(run_timers());
+	return NULL;
+}
+
+int fm_control_start(void)
+{
+	const struct fm_settings *s = fm_settings();
+
+	if (s->source)
+		fm_sys2(SYS_stat, s->source, &policy_seen);
+	fm_control_add_timer(1000, every_second);
+	return fm_thread_create(run, NULL);
+}
+
+void fm_control_reset(void)
+{
+	fm_control_drop_fds();
+	ntimers = 0;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* stats.c - counting, and the file that is written at exit. */
+#include "stats.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "file/file.h"
+#include "mmap/skipped.h"
+#include "policy.h"
+#include "stats_priv.h"
+
+/* Threads that fault together must not share the counters' cache lines. A
+ * thread's stack says which shard, without asking the kernel. */
+#define SHARDS 8
+static struct fm_hist latency[SHARDS];
+
+static struct fm_retired retired[FM_RETIRED];
+static uint64_t retired_count;
+static struct fm_file_stats retired_sum;
+static struct fm_lock lock;
+static int load_pid;
+static _Atomic bool written; /* at the end of this process */
+
+__attribute__((constructor)) static void remember_pid(void)
+{
+	load_pid = fm_sys_getpid();
+}
+
+FM_FAULT void fm_stats_fault_ns(uint64_t ns)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	fm_hist_record(&latency[(sp >> 16 ^ sp >> 20) % SHARDS], ns);
+}
+
+void fm_stats_latency(struct fm_hist *ret)
+{
+	for (int i = 0; i < SHARDS; i++)
+		fm_hist_add(ret, &latency[i]);
+}
+
+void fm_stats_retire(struct fm_file *f)
+{
+	struct fm_retired *r;
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	r = &retired[retired_count++ % FM_RETIRED];
+	memcpy(r->path, f->path, sizeof(r->path));
+	r->dev = f->dev;
+	r->ino = f->ino;
+	r->size = atomic_load(&f->size);
+	memset(&r->st, 0, sizeof(r->st));
+	fm_stats_sum(&r->st, &f->st);
+	atomic_store(&r->st.demote_why, atomic_load(&f->st.demote_why));
+	fm_stats_sum(&retired_sum, &f->st);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+}
+
+uint64_t fm_stats_retired(struct fm_file_stats *sum,
+			  void (*each)(const struct fm_retired *r, void *arg),
+			  void *arg)
+{
+	uint64_t mask, n, kept;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	n = retired_count;
+	kept = n < FM_RETIRED ? n : FM_RETIRED;
+	fm_stats_sum(sum, &retired_sum);
+	for (uint64_t i = n - kept; i < n; i++)
+		each(&retired[i % FM_RETIRED], arg);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+	return n;
+}
+
+void fm_stats_reset(void)
+{
+	for (int i = 0; i < SHARDS; i++)
+		fm_hist_reset(&latency[i]);
+	fm_lock_reset(&lock);
+	atomic_store(&written, false);
+	retired_count = 0;
+	memset(&retired_sum, 0, sizeof(retired_sum));
+	fm_stats_json_reset();
+	fm_left_reset();
+}
+
+/* ---- the file ---------------------------------------------------------- */
+
+static bool anything_managed(void)
+{
+	if (retired_count)
+		return true;
+	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_left_any())
+		return true;
+	for (uint32_t i = 0; i < fm_file_top(); i++)
+		if (fm_file_at(i))
+			return true;
+	return false;
+}
+
+/* What the settings name, for this process. A forked child adds its number, so
+ * that it spares its parent's file. -1: it does not fit. */
+static int path_for(int pid, char *buf, size_t size)
+{
+	char digits[12];
+	bool own;
+	int err = fm_expand_pid(fm_settings()->stats, pid, buf, size, &own);
+
+	if (err || own || pid == load_pid)
+		return err;
+	fm_number_text(digits, (unsigned)pid);
+	return fm_join(buf + strlen(buf), size - strlen(buf), ".", digits, "");
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		long r = fm_sys3(SYS_write, fd, text, len);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r ? (int)r : -EIO;
+		text += r;
+		len -= (size_t)r;
+	}
+	return 0;
+}
+
+/* `spare`: what is there is another's. */
+static int write_file(const char *path, const char *text, size_t len, bool spare)
+{
+	int flags = O_WRONLY | O_CREAT | O_NOCTTY | (spare ? O_EXCL : O_TRUNC);
+	int err, fd = fm_sys_open(path, flags, 0644);
+
+	if (fd == -EMFILE && fm_thread_spare())
+		fd = fm_sys_open(path, flags, 0644);
+	if (fd < 0)
+		return fd == -EEXIST ? 0 : fd;
+	err = write_all(fd, text, len);
+	fm_sys_close(fd);
+	return err;
+}
+
+static void write_to(const char *where, const struct fm_json *doc)
+{
+	char path[4096];
+	int err;
+
+	if (!strcmp(where, "stderr")) {
+		fm_log_text(doc->text, doc->len);
+		return;
+	}
+	err = path_for(fm_sys_getpid(), path, sizeof(path)) ? -ENAMETOOLONG :
+		write_file(path, doc->text, doc->len, !anything_managed());
+	if (err)
+		fm_log(FM_LOG_WARN,
+		       "cannot write statistics to %s (errno %d: %s)", path,
+		       -err, fm_error_text(-err));
+}
+
+void fm_stats_write(void)
+{
+	const char *where = fm_settings()->stats;
+	struct fm_json doc;
+
+	/* A forked child that managed nothing has nothing to add. */
+	if (!where || (fm_sys_getpid() != load_pid && !anything_managed()) ||
+	    fm_stats_json(&doc, fm_sys_getpid(), false))
+		return;
+	write_to(where, &doc);
+	fm_json_free(&doc);
+	atomic_store(&written, true);
+}
+
+/* Whoever held a lock is dead. Its standard error is not here. */
+void fm_stats_write_dead(int pid, bool executed)
+{
+	const char *where = fm_settings()->stats;
+	struct fm_json doc;
+	char path[4096];
+
+	if (!where || !strcmp(where, "stderr") || atomic_load(&written) ||
+	    path_for(pid, path, sizeof(path)))
+		return;
+	fm_lock_reset(&lock);
+	fm_left_unlock();
+	fm_stats_json_reset();
+	if (fm_stats_json(&doc, pid, true))
+		return;
+	/* What it has executed may have written its own already. */
+	write_file(path, doc.text, doc.len, executed || !anything_managed());
+	fm_json_free(&doc);
+}

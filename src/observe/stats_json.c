@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats_json.c - the statistics as one JSON document. Also in the guardian, when
+ * the program is dead: then no lock is taken, and nobody frees what is read.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/epoch.h"
+#include "base/json.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "cache/lazyfree.h"
+#include "engine.h"
+#include "file/file.h"
+#include "io/demand.h"
+#include "io/ring.h"
+#include "map/uffd.h"
+#include "mmap/skipped.h"
+#include "policy.h"
+#include "process/engine_priv.h"
+#include "stats.h"
+#include "stats_priv.h"
+
+#define FIELD(m) { #m, offsetof(struct fm_file_stats, m) }
+static const struct {
+	const char *name;
+	size_t offset;
+} fields[] = {
+	FIELD(faults_read), FIELD(faults_write), FIELD(faults_wp),
+	FIELD(loads),	    FIELD(load_bytes),	 FIELD(hits_ahead),
+	FIELD(hits_alias),  FIELD(hits_standby), FIELD(hits_kept),
+	FIELD(rewritten),
+	FIELD(lazy), FIELD(lazy_lost),
+	FIELD(evictions),   FIELD(collapsed),
+	FIELD(writebacks),  FIELD(wb_bytes),	 FIELD(wb_errors),
+	FIELD(ahead_pages), FIELD(ahead_waste),	 FIELD(read_errors),
+	FIELD(mappings),    FIELD(demotions),
+};
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+static _Atomic uint64_t *field(const struct fm_file_stats *st, size_t i)
+{
+	return (_Atomic uint64_t *)((char *)(uintptr_t)st + fields[i].offset);
+}
+
+void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from)
+{
+	for (size_t i = 0; i < FIELDS; i++)
+		atomic_fetch_add(field(to, i), atomic_load(field(from, i)));
+}
+
+static void set_counters(struct fm_json *o, const struct fm_file_stats *st)
+{
+	for (size_t i = 0; i < FIELDS; i++)
+		fm_json_uint(o, fields[i].name, atomic_load(field(st, i)));
+}
+
+static const char *choice(const char *const *names, unsigned v)
+{
+	return names[v];
+}
+
+static void settings_json(struct fm_json *o)
+{
+	static const char *const modes[] = { "on", "observe", "off" };
+	static const char *const faults[] = { "auto", "signal", "thread" };
+	const struct fm_settings *s = fm_settings();
+
+	fm_json_open(o, "settings", '{');
+	fm_json_text(o, "mode", choice(modes, s->mode));
+	fm_json_text(o, "faults", choice(faults, s->faults));
+	fm_json_uint(o, "cache_bytes", s->cache.bytes);
+	fm_json_uint(o, "cache_percent", s->cache.percent);
+	fm_json_bool(o, "cache_auto", s->cache.automatic);
+	if (s->lazy != FM_SIZE_AUTO)
+		fm_json_uint(o, "lazy_bytes", s->lazy);
+	fm_json_bool(o, "strict", s->strict);
+	fm_json_uint(o, "log", (uint64_t)s->log_level);
+	fm_json_bool(o, "guardian", s->guardian);
+	fm_json_bool(o, "uring", s->uring);
+	fm_json_uint(o, "rings", s->ring_limit);
+	fm_json_uint(o, "null_store", s->null_store);
+	fm_json_text(o, "trace", s->trace);
+	fm_json_text(o, "policy_file", s->source);
+	fm_json_close(o, '}');
+}
+
+static void delivery_json(struct fm_json *o)
+{
+	const struct fm_uffd_caps *c = fm_uffd_caps();
+	const char *how = "none", *why = fm_delivery_why();
+
+	fm_json_open(o, "delivery", '{');
+	if (fm_engine_running())
+		how = fm_delivery() == FM_DELIVERY_SIGNAL ? "signal" : "thread";
+	else if (!strncmp(why, "not started", 11) && fm_left_any())
+		why = "not started: every mapping was left to the kernel, "
+		      "see left_to_kernel";
+	fm_json_text(o, "how", how);
+	fm_json_text(o, "why", why);
+	fm_json_bool(o, "user_mode_only", c->user_only);
+	fm_json_bool(o, "by_device", c->device);
+	fm_json_bool(o, "move", c->move);
+	fm_json_bool(o, "batch_drop", c->batch_drop);
+	fm_json_uint(o, "features", c->features);
+	fm_json_close(o, '}');
+}
+
+static void io_json(struct fm_json *o)
+{
+	struct fm_ring_stats r = { 0 };
+
+	fm_json_open(o, "io", '{');
+	if (fm_engine_running())
+		fm_ring_stats(&r);
+	fm_json_bool(o, "uring", fm_engine_running() && fm_rings_uring());
+	fm_json_uint(o, "rings", r.rings);
+	fm_json_uint(o, "ios", r.ios);
+	fm_json_uint(o, "polled", fm_demand_polled());
+	fm_json_uint(o, "batches", fm_demand_batches());
+	fm_json_uint(o, "slept", r.slept);
+	fm_json_uint(o, "max_depth", r.max_depth);
+	fm_json_close(o, '}');
+}
+
+static void cache_json(struct fm_json *o)
+{
+
+	fm_json_open(o, "cache", '{');
+	fm_json_uint(o, "limit_bytes", fm_cache_limit() * FM_PAGE);
+	fm_json_uint(o, "resident_bytes", (uint64_t)fm_cache_resident() * FM_PAGE);
+	fm_json_uint(o, "lazy_bytes", fm_lazy_pages() * FM_PAGE);
+	fm_json_uint(o, "dirty_bytes",
+		(uint64_t)atomic_load(&fm_dirty_total) * FM_PAGE);
+	fm_json_close(o, '}');
+}
+
+static void latency_json(struct fm_json *o)
+{
+	static struct fm_hist h;
+
+	fm_json_open(o, "latency", '{');
+	fm_hist_reset(&h);
+	fm_stats_latency(&h);
+	fm_json_uint(o, "count", fm_hist_count(&h));
+	fm_json_milli(o, "p50_us", fm_hist_percentile(&h, 50000));
+	fm_json_milli(o, "p90_us", fm_hist_percentile(&h, 90000));
+	fm_json_milli(o, "p99_us", fm_hist_percentile(&h, 99000));
+	fm_json_milli(o, "p999_us", fm_hist_percentile(&h, 99900));
+	fm_json_milli(o, "max_us", fm_hist_max(&h));
+	fm_json_close(o, '}');
+}
+
+/* 0x7f0012345000 */
+static void set_address(struct fm_json *o, const char *key, uintptr_t a)
+{
+	char text[20] = "0x";
+	int n = 2, shift = 60;
+
+	while (shift && !(a >> shift))
+		shift -= 4;
+	for (; shift >= 0; shift -= 4)
+		text[n++] = "0123456789abcdef"[a >> shift & 15];
+	text[n] = 0;
+	fm_json_text(o, key, text);
+}
+
+static void map_json(struct fm_json *o, struct fm_map *m)
+{
+	uintptr_t start = atomic_load(&m->start);
+	int prot = atomic_load(&m->prot);
+	const char text[5] = { prot & PROT_READ ? 'r' : '-',
+			       prot & PROT_WRITE ? 'w' : '-',
+			       prot & PROT_EXEC ? 'x' : '-',
+			       m->shared ? 's' : 'p', 0 };
+
+	fm_json_open(o, NULL, '{');
+	set_address(o, "start", start);
+	fm_json_uint(o, "len", atomic_load(&m->end) - start);
+	fm_json_uint(o, "offset", m->pgoff << FM_PAGE_SHIFT);
+	fm_json_text(o, "prot", text);
+	/* Not "faults": sums over all keys of that name count the file's. */
+	fm_json_uint(o, "taken", atomic_load(&m->faults));
+	fm_json_close(o, '}');
+}
+
+static void set_file(struct fm_json *o, const char *path, dev_t dev, ino_t ino,
+		     int64_t size, bool open)
+{
+	fm_json_text(o, "path", path);
+	fm_json_uint(o, "device", dev);
+	fm_json_uint(o, "inode", ino);
+	fm_json_uint(o, "size", (uint64_t)size);
+	fm_json_bool(o, "open", open);
+}
+
+/* Under an epoch, which keeps f and its mappings. */
+static void file_json(struct fm_json *o, struct fm_file *f)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	fm_json_open(o, NULL, '{');
+	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
+	fm_json_bool(o, "direct", f->direct);
+	fm_json_bool(o, "sparse", f->sparse);
+	fm_json_bool(o, "demoted", atomic_load(&f->demoted));
+	fm_json_text(o, "demote_why", atomic_load(&f->st.demote_why));
+	fm_json_uint(o, "resident_bytes",
+		     (uint64_t)atomic_load(&f->resident) * FM_PAGE);
+	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
+	set_counters(o, &f->st);
+	fm_json_open(o, "maps", '[');
+	for (; m; m = atomic_load(&m->file_next))
+		map_json(o, m);
+	fm_json_close(o, ']');
+	fm_json_close(o, '}');
+}
+
+static void add_retired(const struct fm_retired *r, void *arg)
+{
+	struct fm_json *o = arg;
+
+	fm_json_open(o, NULL, '{');
+	set_file(o, r->path, r->dev, r->ino, r->size, false);
+	fm_json_text(o, "demote_why", atomic_load(&r->st.demote_why));
+	set_counters(o, &r->st);
+	fm_json_close(o, '}');
+}
+
+static uint64_t add_files(struct fm_json *o, struct fm_file_stats *sum)
+{
+	uint64_t n = fm_stats_retired(sum, add_retired, o);
+
+	for (uint32_t i = 0; i < fm_file_top(); i++) {
+		struct fm_file *f = fm_file_at(i);
+
+		if (!f)
+			continue;
+		fm_stats_sum(sum, &f->st);
+		file_json(o, f);
+		n++;
+	}
+	return n;
+}
+
+static void files_json(struct fm_json *o, bool alone, struct fm_file_stats *sum,
+		       uint64_t *ret_n)
+{
+	unsigned slot = alone ? 0 : fm_epoch_enter();
+
+	fm_json_open(o, "files", '[');
+	*ret_n = add_files(o, sum);
+	fm_json_close(o, ']');
+	if (!alone)
+		fm_epoch_leave(slot);
+}
+
+static void add_left(const struct fm_left *l, void *arg)
+{
+	struct fm_json *o = arg;
+
+	fm_json_open(o, NULL, '{');
+	fm_json_text(o, "path", l->path);
+	fm_json_uint(o, "device", l->dev);
+	fm_json_uint(o, "inode", l->ino);
+	fm_json_uint(o, "size", (uint64_t)l->size);
+	/* Not "mappings": that counts the engine's. */
+	fm_json_uint(o, "mmaps", l->mappings);
+	fm_json_uint(o, "shared", l->shared);
+	fm_json_uint(o, "writable", l->writable);
+	fm_json_uint(o, "mapped_bytes", l->bytes);
+	fm_json_uint(o, "largest_bytes", l->largest);
+	fm_json_open(o, "why", '{');
+	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++)
+		fm_json_uint(o, fm_why_text(l->reason[i].why), l->reason[i].n);
+	fm_json_close(o, '}');
+	fm_json_close(o, '}');
+}
+
+static void left_json(struct fm_json *o)
+{
+	uint64_t more;
+
+	fm_json_open(o, "left_to_kernel", '[');
+	more = fm_left_each(add_left, o);
+	fm_json_close(o, ']');
+	if (more)
+		fm_json_uint(o, "left_more_mmaps", more);
+}
+
+/* Sums over all files, closed ones included. "fault_kinds" would be counted
+ * twice by whoever adds up the files, so the sums have names of their own. */
+static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
+			uint64_t files)
+{
+	char name[64] = "all_";
+
+	fm_json_open(o, "totals", '{');
+	fm_json_uint(o, "files", files);
+	for (size_t i = 0; i < FIELDS; i++) {
+		memcpy(name + 4, fields[i].name, strlen(fields[i].name) + 1);
+		fm_json_uint(o, name, atomic_load(field(sum, i)));
+	}
+	fm_json_close(o, '}');
+}
+
+/* The guardian's link shows the program's file: the memory is the same. */
+static void set_program(struct fm_json *o, int pid)
+{
+	char exe[4096];
+	long n = fm_sys3(SYS_readlink, "/proc/self/exe", exe, sizeof(exe) - 1);
+
+	exe[n > 0 ? n : 0] = 0;
+	fm_json_text(o, "program", exe);
+	fm_json_uint(o, "pid", (uint64_t)pid);
+}
+
+static void document(struct fm_json *o, int pid, bool alone)
+{
+	struct fm_file_stats sum;
+	uint64_t n;
+
+	memset(&sum, 0, sizeof(sum));
+	fm_json_open(o, NULL, '{');
+	set_program(o, pid);
+	settings_json(o);
+	delivery_json(o);
+	io_json(o);
+	cache_json(o);
+	latency_json(o);
+	files_json(o, alone, &sum, &n);
+	totals_json(o, &sum, n);
+	left_json(o);
+	fm_json_close(o, '}');
+}
+
+/* Exit and the control socket. */
+static struct fm_lock lock = FM_LOCK(FM_RANK_REPORT);
+
+void fm_stats_json_reset(void)
+{
+	fm_lock_reset(&lock);
+}
+
+int fm_stats_json(struct fm_json *ret, int pid, bool alone)
+{
+	uint64_t mask;
+
+	memset(ret, 0, sizeof(*ret));
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	document(ret, pid, alone);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+	if (!ret->failed && ret->len < ret->size)
+		ret->text[ret->len++] = '\n';
+	if (ret->failed)
+		fm_json_free(ret);
+	return ret->text ? 0 : -ENOMEM;
+}

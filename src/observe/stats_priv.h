@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* stats_priv.h - between stats.c (counting) and stats_json.c (format). */
+#ifndef FM_STATS_PRIV_H
+#define FM_STATS_PRIV_H
+
+#include "base/hist.h"
+#include "base/types.h"
+
+#define FM_RETIRED 64
+
+struct fm_retired {
+	char path[256];
+	dev_t dev;
+	ino_t ino;
+	int64_t size;
+	struct fm_file_stats st;
+};
+
+void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from);
+void fm_stats_latency(struct fm_hist *ret);
+void fm_stats_json_reset(void); /* child of fork */
+/* Adds to `sum`, visits the kept ones oldest first, returns how many there
+ * have been. `each` runs under the lock of the table. */
+uint64_t fm_stats_retired(struct fm_file_stats *sum,
+			  void (*each)(const struct fm_retired *r, void *arg),
+			  void *arg);
+
+#endif

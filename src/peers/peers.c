@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "peers.h"
+
+#include "base/epoch.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "engine.h"
+#include "file/file.h"
+#include "map/space.h"
+#include "peers_priv.h"
+#include "vm/mapops.h"
+
+/* A process that does not answer is stopped, or dead weight on the machine:
+ * its last stores reach the file by its own background write-back. */
+#define PATIENCE_MS 10000
+
+static uint8_t claims[FM_MAX_FILES]; /* by file id; under the space lock */
+
+enum fm_claim fm_peers_claim_of(const struct fm_file *f)
+{
+	return claims[f->id];
+}
+
+void fm_peers_handed(struct fm_file *f)
+{
+	claims[f->id] = FM_CLAIM_KERNEL;
+	fm_registry_claim(f, FM_CLAIM_KERNEL);
+	fm_watch_drop(f);
+}
+
+void fm_peers_give_up(struct fm_file *f, const char *why)
+{
+	if (fm_demote_locked(f, why))
+		return; /* said why; asked again at the next bell */
+	fm_peers_handed(f);
+}
+
+/* Others want files that we serve: they hold the kernel byte and wait for
+ * ours to go. Under the space lock. */
+static void answer_locked(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f && (claims[id] == FM_CLAIM_READ ||
+			  claims[id] == FM_CLAIM_WRITE) &&
+		    fm_registry_kernel_users(f))
+			fm_peers_give_up(f, "another process");
+	}
+}
+
+void fm_peers_answer(void)
+{
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_registry_moved();
+	answer_locked();
+	fm_space_unlock(&old);
+}
+
+/* Wait until no engine serves the file. We hold our own space lock, so the
+ * requests that the others may be waiting for are answered from here: two
+ * processes that want each other's file would wait for ever otherwise. */
+static void wait_for_engines(struct fm_file *f, bool readers_too)
+{
+	struct timespec pause = { 0, 200000 };
+	uint64_t begin = fm_now_ms();
+
+	while (fm_registry_engines(f, readers_too)) {
+		if (fm_now_ms() - begin > PATIENCE_MS) {
+			fm_log(FM_LOG_ERROR,
+			       "%s: another process serves this file and does "
+			       "not answer; its latest stores may be missing "
+			       "here until it runs again", f->path);
+			return;
+		}
+		answer_locked();
+		fm_sys_sleep(&pause);
+	}
+}
+
+/* Our own mappings of the file go first: a reader that becomes a writer
+ * would wait for the others while they wait for us. */
+static void yield_to_others(struct fm_file *f)
+{
+	if (atomic_load(&f->maps))
+		fm_peers_give_up(f, "another process");
+	fm_peers_handed(f);
+	fm_registry_ring();
+	wait_for_engines(f, true);
+}
+
+/* Readers beside readers may go on; they learn of the claim at the next bell. */
+void fm_peers_join(struct fm_file *f, bool writable)
+{
+	fm_registry_claim(f, FM_CLAIM_KERNEL);
+	if (!fm_registry_engines(f, writable))
+		return;
+	fm_registry_ring();
+	wait_for_engines(f, writable);
+}
+
+/* Who was there may have been the guardian of a dead process, or have ended
+ * meanwhile: whoever goes on using the file has left a claim. */
+static bool alone_after_all(struct fm_file *f, enum fm_claim want)
+{
+	if (atomic_load(&f->demoted) || fm_registry_kernel_users(f) ||
+	    fm_registry_engines(f, true))
+		return false;
+	fm_registry_claim(f, FM_CLAIM_NONE);
+	if (!fm_registry_claim(f, want))
+		return true;
+	fm_registry_claim(f, FM_CLAIM_KERNEL);
+	return false;
+}
+
+/* May processes that use the file natively go on beside us? They may read
+ * what nobody stores. */
+static bool foreign_conflict(struct fm_file *f, bool writable, int fd)
+{
+	unsigned use;
+
+	if (fm_given(f, writable))
+		return true;
+	if (!writable && fm_peers_no_writer(fd))
+		return false;
+	use = fm_peers_scan(f);
+	return writable ? use != 0 : (use & FM_USE_WRITE) != 0;
+}
+
+int fm_peers_enter(struct fm_file *f, bool writable, int fd)
+{
+	enum fm_claim want = writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
+	enum fm_claim have = claims[f->id];
+
+	if (have == FM_CLAIM_KERNEL)
+		return 1;
+	if (have >= want)
+		return 0;
+	fm_registry_open();
+	fm_watch_start();
+	if (fm_registry_claim(f, want)) {
+		yield_to_others(f);
+		if (!alone_after_all(f, want))
+			return 1;
+	}
+	claims[f->id] = want;
+	/* From the mark on, opens are reported; the scan finds older ones. */
+	fm_watch_add(f);
+	if (foreign_conflict(f, writable, fd)) {
+		yield_to_others(f);
+		return 1;
+	}
+	return 0;
+}
+
+/* A claim by kernel stays: mappings that the engine does not know may be
+ * there still. */
+void fm_peers_leave(struct fm_file *f)
+{
+	enum fm_claim have = claims[f->id];
+
+	claims[f->id] = FM_CLAIM_NONE;
+	if (have == FM_CLAIM_READ || have == FM_CLAIM_WRITE) {
+		fm_watch_drop(f);
+		fm_registry_claim(f, FM_CLAIM_NONE);
+	}
+}
+
+void fm_peers_reset(void)
+{
+	fm_registry_forked();
+	fm_watch_reset();
+	for (uint32_t id = 0; id < FM_MAX_FILES; id++)
+		claims[id] = FM_CLAIM_NONE;
+}
+
+/* ---- what others changed -------------------------------------------------- */
+
+static void again_from(struct fm_file *f, off_t off, bool discard)
+{
+	struct fm_range r;
+
+	if (!fm_range_lock(f, off, 0, &r))
+		fm_range_unlock(&r, true, discard);
+}
+
+static bool has_private(struct fm_file *f)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = atomic_load(&f->maps);
+
+	while (m && m->shared)
+		m = atomic_load(&m->file_next);
+	fm_epoch_leave(e);
+	return m;
+}
+
+void fm_peers_refresh(struct fm_file *f)
+{
+	again_from(f, 0, false);
+	if (has_private(f))
+		again_from(f, (off_t)(((uint64_t)fm_file_size(f) +
+				       FM_PAGE_MASK) & ~FM_PAGE_MASK), true);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers_inherit.c - files whose descriptor comes to an executed program.
+ *
+ * Like one that is sent (peers_given.c): it is mapped without an open(2), and closed
+ * without the end of an open file. A descriptor that somebody merely holds counts as
+ * use (peers.c), so it does here, too: what either side can store to goes to the kernel.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "engine.h"
+#include "file/file.h"
+#include "map/space.h"
+#include "peers_priv.h"
+#include "process/engine_priv.h"
+#include "process/fork.h"
+#include "vm/mapops.h"
+
+#define BUF 2048
+#define MAPS_BUF 4096
+#define PATIENCE 200 /* times 0.2 ms, until it begins */
+#define MOST 50000   /* until it ends: its dirty pages are written */
+
+static const char why[] = "its descriptor is inherited by another program";
+
+/* The memory is the parent's, its locks are not for us: its write-back thread does it. */
+static void vforked(const struct stat *st, bool stores)
+{
+	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+
+	if (!f)
+		return;
+	for (int k = 0, n = 0; k < PATIENCE && n < MOST && fm_stored_to(f, stores) &&
+			       atomic_load(&f->maps) && !atomic_load(&f->demoted);
+	     n++) {
+		k += !atomic_load(&f->frozen);
+		fm_demote_later(f, why);
+	}
+	fm_file_put(f);
+}
+
+/* Descriptor n of the process whose directory it is. */
+static void look_at(const char *dir, int n, void *arg)
+{
+	const enum fm_heir heir = *(enum fm_heir *)arg;
+	char path[64];
+	struct stat st, link;
+	bool stores;
+
+	if (heir != FM_HEIR_SPAWNED &&
+	    (fm_sys3(SYS_fcntl, n, F_GETFD, 0) & FD_CLOEXEC))
+		return;
+	snprintf(path, sizeof(path), "%s/%d", dir, n);
+	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) || !S_ISREG(st.st_mode) ||
+	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &link, AT_SYMLINK_NOFOLLOW))
+		return;
+	stores = link.st_mode & S_IWUSR; /* the mode of the link is the descriptor's */
+	if (heir == FM_HEIR_SPAWNED)
+		fm_file_pass_on(&st, stores, why);
+	else if (heir == FM_HEIR_VFORKED)
+		vforked(&st, stores);
+	else
+		fm_fork_inherits(st.st_dev, st.st_ino, stores);
+}
+
+/* Without the device, which is not that of stat on btrfs and overlayfs: a file taken
+ * for another goes to the kernel, no more. */
+static bool look_at_line(const char *line, void *arg)
+{
+	unsigned long ino = 0;
+	char perms[8];
+	uint64_t old;
+
+	(void)arg;
+	if (sscanf(line, "%*s %7s %*s %*s %lu", perms, &ino) < 2 || !ino)
+		return false;
+	fm_space_lock(&old);
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f && f->ino == ino &&
+		    fm_stored_to(f, perms[1] == 'w' && perms[3] == 's'))
+			fm_demote_locked(f, why);
+	}
+	fm_space_unlock(&old);
+	return false;
+}
+
+/* It may have mapped the file and closed it before our look at its descriptors. */
+static void each_mapping(int pid)
+{
+	char path[32], buf[MAPS_BUF];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return;
+	fm_read_lines(fd, buf, sizeof(buf), look_at_line, NULL);
+	fm_sys_close(fd);
+}
+
+void fm_files_inherited(enum fm_heir heir, int pid)
+{
+	_Alignas(struct dirent64) char buf[BUF];
+	char dir[32];
+
+	if (!fm_active() || fm_sys_confined() ||
+	    (heir == FM_HEIR_FORKED && !atomic_load(&fm_fork_touch_file)))
+		return;
+	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid ? pid : fm_sys_getpid());
+	/* If it cannot be opened it is another user's, or gone. */
+	fm_each_number(dir, buf, sizeof(buf), look_at, &heir);
+	if (heir == FM_HEIR_SPAWNED)
+		each_mapping(pid);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers_open.c - somebody else has opened a file that we serve.
+ *
+ * Most such opens are short: a copy, a look. So they are put up with for
+ * LINGER_MS; who is still there then gets the file from the kernel, and so do
+ * we. Until then:
+ *  - what we have stored goes to the file before we send word to anybody;
+ *  - who maps it, if we store to it, or can store to it gets it from the kernel at
+ *    once, for what they store through a mapping, and what they do not see there,
+ *    nobody reports. The watcher looks a few times, unless that takes too much
+ *    (thousands of files may be opened while a backup runs), and when word has come.
+ * And who had it open for writing and has closed it may have stored through a
+ * mapping: if we store, too, the kernel serves it from then on.
+ *
+ * Threads of the program take no lock of the engine here that is held over fork,
+ * and have no descriptor open: they may be inside a handler of theirs for fork, or
+ * leave by a jump. What needs one is the watcher's to do, and they wait for it.
+ */
+#include <stdio.h>
+
+#include "base/epoch.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "engine.h"
+#include "file/file.h"
+#include "map/space.h"
+#include "peers.h"
+#include "peers_priv.h"
+#include "writeback/wb.h"
+
+#define LINGER_MS 100
+#define OPENERS 8
+
+/* By file id. */
+static struct open {
+	_Atomic uint32_t since_ms; /* the first that is not judged yet, or 0 */
+	_Atomic uint32_t count;
+	_Atomic uint32_t looks;    /* ... taken for mappings */
+	_Atomic uint32_t asked;    /* ... up to this count, looked at for word */
+	struct {
+		_Atomic int pid;
+		_Atomic int open;  /* times, as far as events told */
+	} who[OPENERS];
+	_Atomic bool crowd;        /* more than these */
+} opens[FM_MAX_FILES];
+static _Atomic uint32_t pending; /* files with since_ms */
+
+/* When to look, after the open. */
+static const uint32_t look_ms[] = { 0, 4, 12, 36 };
+#define LOOKS (sizeof(look_ms) / sizeof(*look_ms))
+
+static uint32_t now_ms(void)
+{
+	return (uint32_t)fm_now_ms() | 1;
+}
+
+/* True: it had not been. */
+static bool begin(struct open *o)
+{
+	uint32_t none = 0;
+
+	return atomic_compare_exchange_strong(&o->since_ms, &none, now_ms());
+}
+
+/* ---- who ---------------------------------------------------------------- */
+
+/* Events are handled one at a time. 0 is any process, where we may not know. A close
+ * without an open: that was before we watched. */
+static void note(struct open *o, int pid, int change)
+{
+	for (int k = 0; k < OPENERS; k++) {
+		int n = atomic_load(&o->who[k].open);
+
+		if (n ? atomic_load(&o->who[k].pid) != pid : change < 0)
+			continue;
+		atomic_store(&o->who[k].pid, pid);
+		atomic_store(&o->who[k].open, n + change);
+		return;
+	}
+	if (change > 0)
+		atomic_store(&o->crowd, true);
+}
+
+static bool is_alive(int pid)
+{
+	long r = pid ? fm_sys2(SYS_kill, pid, 0) : 0;
+
+	return !r || r == -EPERM;
+}
+
+/* The processes that have opened it lately, or 0: not known of all. Not how often:
+ * opens may be told as one. */
+static int openers(const struct open *o, int pids[OPENERS])
+{
+	int n = 0;
+
+	for (int k = 0; k < OPENERS; k++) {
+		pids[n] = atomic_load(&o->who[k].pid);
+		if (!pids[n] && atomic_load(&o->who[k].open) > 0)
+			return 0;
+		n += pids[n] != 0;
+	}
+	return atomic_load(&o->crowd) ? 0 : n;
+}
+
+/* Its descriptors, so that the look that has just found nothing says so. */
+static bool may_look(int pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	fd = pid ? fm_sys_open(path, O_RDONLY | O_DIRECTORY, 0) : -EACCES;
+	if (fd >= 0)
+		fm_sys_close(fd);
+	return fd >= 0;
+}
+
+/* Has it open somebody whose descriptors we may not see? */
+static bool somebody_hidden(const struct open *o)
+{
+	for (int k = 0; k < OPENERS; k++) {
+		int pid = atomic_load(&o->who[k].pid);
+
+		if (atomic_load(&o->who[k].open) > 0 && is_alive(pid) &&
+		    !may_look(pid))
+			return true;
+	}
+	return atomic_load(&o->crowd);
+}
+
+static void forget_openers(struct open *o)
+{
+	for (int k = 0; k < OPENERS; k++)
+		atomic_store(&o->who[k].open, 0);
+	atomic_store(&o->crowd, false);
+}
+
+/* ---- what is heard ------------------------------------------------------- */
+
+void fm_open_seen(struct fm_file *f, int pid)
+{
+	struct open *o = &opens[f->id];
+
+	note(o, pid, 1);
+	atomic_fetch_add(&o->count, 1);
+	atomic_store(&o->looks, 0);
+	if (begin(o))
+		atomic_fetch_add(&pending, 1);
+	/* Last: what is stored from now on is shown with the next word. */
+	fm_file_flush(f, 0, 0);
+}
+
+void fm_open_closed(const struct fm_file *f, int pid)
+{
+	note(&opens[f->id], pid, -1);
+}
+
+void fm_open_forget(const struct fm_file *f)
+{
+	forget_openers(&opens[f->id]);
+	if (atomic_exchange(&opens[f->id].since_ms, 0))
+		atomic_fetch_sub(&pending, 1);
+}
+
+void fm_open_reset(void)
+{
+	for (uint32_t id = 0; id < FM_MAX_FILES; id++) {
+		atomic_store(&opens[id].since_ms, 0);
+		forget_openers(&opens[id]);
+	}
+	atomic_store(&pending, 0);
+}
+
+uint32_t fm_open_pending(void)
+{
+	return atomic_load(&pending);
+}
+
+static bool conflicts(enum fm_claim mine, unsigned use)
+{
+	return mine == FM_CLAIM_WRITE ? use & (FM_USE_WRITE | FM_USE_MAPS) :
+					use & FM_USE_WRITE;
+}
+
+static bool is_engines(enum fm_claim mine)
+{
+	return mine == FM_CLAIM_READ || mine == FM_CLAIM_WRITE;
+}
+
+static void give_up(struct fm_file *f, const char *why)
+{
+	uint64_t old;
+
+	fm_space_lock(&old);
+	if (is_engines(fm_peers_claim_of(f)))
+		fm_peers_give_up(f, why);
+	fm_space_unlock(&old);
+}
+
+bool fm_open_wrote(struct fm_file *f)
+{
+	if (fm_peers_claim_of(f) == FM_CLAIM_WRITE)
+		give_up(f, "another process has had it open for writing");
+	return atomic_load(&f->demoted);
+}
+
+/* ---- the judgement ------------------------------------------------------ */
+
+/* Whoever opened the file: still there? Under the space lock. */
+static void judge(struct fm_file *f)
+{
+	enum fm_claim mine = fm_peers_claim_of(f);
+	unsigned use = fm_peers_scan(f);
+	bool hidden = !use && !fm_watch_by_inotify(f) &&
+		      somebody_hidden(&opens[f->id]);
+	bool conflict = mine == FM_CLAIM_WRITE ? use != 0 :
+						 conflicts(mine, use);
+
+	if (is_engines(mine) && (conflict || hidden))
+		fm_peers_give_up(f, "another process uses it natively");
+}
+
+/* Judged, unless somebody has opened it meanwhile. Not before: until then it
+ * must be known to those who send word. */
+static void settle(struct open *o, uint32_t count)
+{
+	if (!atomic_exchange(&o->since_ms, 0))
+		return; /* given up, or not mapped any more */
+	if (atomic_load(&o->count) == count || !begin(o))
+		atomic_fetch_sub(&pending, 1);
+}
+
+static bool due(uint32_t id)
+{
+	uint32_t at = atomic_load(&opens[id].since_ms);
+
+	return at && (int32_t)(now_ms() - at) >= LINGER_MS;
+}
+
+void fm_open_judge_all(void)
+{
+	uint64_t old;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		uint32_t count = atomic_load(&opens[id].count);
+		struct fm_file *f;
+
+		if (!due(id))
+			continue;
+		fm_space_lock(&old);
+		f = fm_file_at(id);
+		if (f)
+			judge(f);
+		settle(&opens[id], count);
+		fm_space_unlock(&old);
+	}
+}
+
+/* ---- looks, by the watcher ------------------------------------------------ */
+
+static void each_pending(void (*fn)(struct fm_file *f))
+{
+	for (uint32_t id = 0; fm_open_pending() && id < fm_file_top(); id++) {
+		struct fm_file *f;
+		uint64_t old;
+
+		if (!atomic_load(&opens[id].since_ms))
+			continue;
+		fm_space_lock(&old);
+		f = fm_file_at(id);
+		if (f)
+			fm_file_get(f);
+		fm_space_unlock(&old);
+		if (!f)
+			continue;
+		fn(f);
+		fm_file_put(f);
+	}
+}
+
+/* Who stores to it, or sees our stores in a mapping, gets it. */
+static void look_at_use(struct fm_file *f, const int *pids, int n)
+{
+	enum fm_claim mine = fm_peers_claim_of(f);
+
+	if (is_engines(mine) && !fm_peers_weary(false) &&
+	    conflicts(mine, fm_peers_scan_of(f, pids, n)))
+		give_up(f, "another process uses it");
+}
+
+static bool look_due(struct open *o)
+{
+	uint32_t at = atomic_load(&o->since_ms), n = atomic_load(&o->looks);
+
+	return at && n < LOOKS && (int32_t)(now_ms() - at - look_ms[n]) >= 0;
+}
+
+/* Whom they have left it to is found when it is judged. */
+static void look(struct fm_file *f)
+{
+	struct open *o = &opens[f->id];
+	int pids[OPENERS];
+
+	if (!look_due(o))
+		return;
+	atomic_fetch_add(&o->looks, 1);
+	look_at_use(f, pids, openers(o, pids));
+}
+
+void fm_open_look(void)
+{
+	each_pending(look);
+}
+
+int fm_open_wait_ms(void)
+{
+	if (!fm_open_pending())
+		return -1;
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (atomic_load(&opens[id].since_ms) &&
+		    atomic_load(&opens[id].looks) < LOOKS)
+			return (int)look_ms[1];
+	return LINGER_MS / 2;
+}
+
+/* ---- word has come --------------------------------------------------------- */
+
+#define ANSWER_NS 20000000u
+#define ANSWERS 5 /* of these are waited for */
+
+static _Atomic uint32_t questions, answers; /* the latter a futex */
+
+static bool unasked(void)
+{
+	if (!fm_open_pending())
+		return false;
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (atomic_load(&opens[id].since_ms) &&
+		    atomic_load(&opens[id].asked) !=
+			    atomic_load(&opens[id].count))
+			return true;
+	return false;
+}
+
+/* One look for each open. */
+static void ask(struct fm_file *f)
+{
+	struct open *o = &opens[f->id];
+	uint32_t count = atomic_load(&o->count);
+
+	if (atomic_load(&o->asked) == count)
+		return;
+	look_at_use(f, NULL, 0);
+	atomic_store(&o->asked, count);
+}
+
+void fm_open_answer(void)
+{
+	uint32_t upto = atomic_load(&questions);
+
+	if (upto == atomic_load(&answers))
+		return;
+	each_pending(ask);
+	atomic_store(&answers, upto);
+	fm_futex_wake(&answers, INT32_MAX);
+}
+
+void fm_open_word(void)
+{
+	const struct timespec most = { 0, ANSWER_NS };
+	uint32_t mine, have;
+
+	if (!unasked())
+		return;
+	mine = atomic_fetch_add(&questions, 1) + 1;
+	fm_watch_nudge();
+	for (int n = 0; n < ANSWERS; n++) {
+		have = atomic_load(&answers);
+		if ((int32_t)(have - mine) >= 0)
+			return;
+		fm_futex_wait(&answers, have, &most);
+	}
+}
+
+/* ---- word goes out ---------------------------------------------------------- */
+
+/* Who hears it may open the file and read. That costs a program that stores and
+ * sends word all the time more than its sharing is worth if nobody does, so that
+ * it may take some time in advance and a part of what passes. */
+#define ADVANCE_NS 200000000u
+#define PART 16
+#define AGAIN_NS 5000000u /* less may be dirty by then */
+static _Atomic uint64_t shown_ns, shown_from;
+static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
+
+static _Atomic uint64_t not_before; /* ns: then there may be enough time again */
+
+static bool affordable(uint64_t pages)
+{
+	uint64_t now = fm_now_ns(), none = 0, want, have;
+
+	atomic_compare_exchange_strong(&shown_from, &none, now);
+	want = atomic_load(&shown_ns) + pages * atomic_load(&page_ns);
+	have = ADVANCE_NS + (now - atomic_load(&shown_from)) / PART;
+	if (want > have)
+		atomic_store(&not_before,
+			     now + fm_least((want - have) * PART, AGAIN_NS));
+	return want <= have;
+}
+
+static void show(struct fm_file *f, uint64_t pages)
+{
+	uint64_t from = fm_now_ns(), took;
+
+	if (fm_wb_refused(f))
+		return;
+	if (atomic_load(&opens[f->id].since_ms)) {
+		fm_file_flush(f, 0, 0);
+		return;
+	}
+	if (!affordable(pages))
+		return;
+	fm_wb_file(f);
+	took = fm_now_ns() - from;
+	atomic_fetch_add(&shown_ns, took);
+	atomic_store(&page_ns, (atomic_load(&page_ns) * 3 + took / pages) / 4);
+}
+
+static void show_all(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		unsigned e = fm_epoch_enter();
+		struct fm_file *f = fm_file_at(id);
+		int64_t pages = f ? fm_dirty_count(f) : 0;
+
+		if (pages > 0)
+			show(f, (uint64_t)pages);
+		fm_epoch_leave(e);
+	}
+}
+
+static void show_locked(int fd)
+{
+	struct fm_file *f = fm_file_by_fd(fd);
+
+	if (!f)
+		return;
+	if (fm_dirty_count(f) > 0 && !fm_wb_refused(f))
+		fm_file_flush(f, 0, 0);
+	fm_file_put(f);
+}
+
+void fm_tell_locked(int fd)
+{
+	uint64_t old;
+
+	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked ||
+	    !fm_watch_is_us())
+		return;
+	fm_block_signals(&old);
+	show_locked(fd);
+	fm_restore_signals(&old);
+}
+
+void fm_tell_others(void)
+{
+	uint64_t old;
+
+	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked)
+		return;
+	/* Cheap where there is a word a microsecond. */
+	if (!fm_open_pending() && fm_now_ns() < atomic_load(&not_before))
+		return;
+	if (!fm_watch_is_us())
+		return;
+	fm_block_signals(&old);
+	show_all();
+	fm_restore_signals(&old);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers_scan.c - who else has this file open or mapped right now.
+ *
+ * Reads /proc of every process that we may look at (our own user's; all, for
+ * root). Costs about 3 to 5 ms of CPU among 180 processes, once per file
+ * that is taken over, unless a lease has told already (peers_lease.c).
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "file/file.h"
+#include "peers.h"
+#include "peers_priv.h"
+#include "process/guardian.h"
+
+#define BUF 32768
+
+struct scan {
+	const struct fm_file *f;
+	unsigned use;
+	char *names;   /* getdents of /proc */
+	char *inner;   /* getdents of fd/, text of maps */
+	char ino[24];  /* " inode ": most lines are ruled out by it */
+};
+
+/* What we may not look at, or has gone, counts for nothing; but when it is our
+ * own want of descriptors or memory, anything may be behind it. */
+static void suspect(struct scan *s, int err)
+{
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		s->use |= FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
+}
+
+int fm_each_number(const char *dir, char *buf, size_t size,
+		   void (*fn)(const char *dir, int n, void *arg), void *arg)
+{
+	int fd = fm_sys_open(dir, O_RDONLY | O_DIRECTORY, 0);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	while ((n = fm_sys3(SYS_getdents64, fd, buf, size)) > 0) {
+		for (long at = 0; at < n;) {
+			struct dirent64 *d = (struct dirent64 *)(buf + at);
+
+			at += d->d_reclen;
+			if (d->d_name[0] >= '0' && d->d_name[0] <= '9')
+				fn(dir, atoi(d->d_name), arg);
+		}
+	}
+	fm_sys_close(fd);
+	return 0;
+}
+
+/* The mode of the link tells how the file is open; O_PATH has none. */
+static void look_at_fd(const char *dir, int n, void *arg)
+{
+	struct scan *s = arg;
+	char path[96];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%d", dir, n);
+	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	    st.st_ino != s->f->ino || st.st_dev != s->f->dev ||
+	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	if (st.st_mode & S_IRUSR)
+		s->use |= FM_USE_READ;
+	if (st.st_mode & S_IWUSR)
+		s->use |= FM_USE_WRITE;
+}
+
+/* Some file systems (btrfs, overlayfs) show another device in maps than stat
+ * does. Then the path, by which name ever; one that leads nowhere here may be
+ * the file's in another mount namespace. */
+static bool may_be(const struct fm_file *f, const char *path)
+{
+	struct stat st;
+
+	return !strcmp(path, f->path) ||
+	       fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	       (st.st_ino == f->ino && st.st_dev == f->dev);
+}
+
+/* "start-end perms offset maj:min inode path" */
+static bool look_at_line(const char *line, void *arg)
+{
+	char perms[8], name[256] = "";
+	struct scan *s = arg;
+	unsigned maj, min;
+	unsigned long ino;
+
+	if (!strstr(line, s->ino) ||
+	    sscanf(line, "%*s %7s %*s %x:%x %lu %255[^\n]", perms, &maj, &min,
+		   &ino, name) < 4 || ino != s->f->ino)
+		return false;
+	if (makedev(maj, min) != s->f->dev && !may_be(s->f, name))
+		return false;
+	s->use |= FM_USE_READ | FM_USE_MAPS;
+	if (perms[3] == 's' && perms[1] == 'w')
+		s->use |= FM_USE_WRITE;
+	return false;
+}
+
+static void look_at_maps(struct scan *s, const char *path)
+{
+	int fd = fm_sys_open(path, O_RDONLY, 0);
+
+	suspect(s, fd);
+	if (fd < 0)
+		return;
+	fm_read_lines(fd, s->inner, BUF, look_at_line, s);
+	fm_sys_close(fd);
+}
+
+static void look_at_process(const char *dir, int pid, void *arg)
+{
+	struct scan *s = arg;
+	char path[64], c;
+
+	if (pid == fm_sys_getpid() || pid == fm_guardian_pid())
+		return;
+	snprintf(path, sizeof(path), "%s/%d/exe", dir, pid);
+	if (fm_sys4(SYS_readlinkat, AT_FDCWD, path, &c, 1) == -ENOENT)
+		return; /* a kernel thread */
+	/* In this order: what is mapped in between was open before. */
+	snprintf(path, sizeof(path), "%s/%d/fd", dir, pid);
+	suspect(s, fm_each_number(path, s->inner, BUF, look_at_fd, s));
+	snprintf(path, sizeof(path), "%s/%d/maps", dir, pid);
+	look_at_maps(s, path);
+}
+
+bool fm_peers_kernel_thread(int pid)
+{
+	char path[32], text[128];
+	const char *end;
+	long n, fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = fm_sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return false;
+	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
+	fm_sys_close((int)fd);
+	text[n > 0 ? n : 0] = 0;
+	end = strrchr(text, ')'); /* of the name; the state and the parent follow */
+	return end && strlen(end) > 5 && !strncmp(end + 3, " 2 ", 3);
+}
+
+/* ---- what it costs ------------------------------------------------------ */
+
+#define FREE_NS 500000000ull /* of CPU before it matters */
+/* One part of so many of the time that passed: */
+#define SHARE 8
+#define SHARE_PATIENT 2
+
+static _Atomic uint64_t spent_ns, first_ns;
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	fm_clock(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+bool fm_peers_weary(bool patient)
+{
+	uint64_t spent = atomic_load(&spent_ns);
+	uint64_t passed = fm_now_ns() - atomic_load(&first_ns);
+
+	return spent > FREE_NS &&
+	       spent - FREE_NS > passed / (patient ? SHARE_PATIENT : SHARE);
+}
+
+static void look_at_all(struct scan *s, const int *pids, int n)
+{
+	if (!n)
+		suspect(s, fm_each_number("/proc", s->names, BUF,
+					  look_at_process, s));
+	for (int k = 0; k < n; k++)
+		look_at_process("/proc", pids[k], s);
+}
+
+unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n)
+{
+	struct scan s = { .f = f };
+	uint64_t from = cpu_ns();
+
+	if (!atomic_load(&first_ns))
+		atomic_store(&first_ns, fm_now_ns());
+	s.names = fm_sys_anon(2 * BUF);
+	if (!s.names)
+		return FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
+	s.inner = s.names + BUF;
+	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
+	look_at_all(&s, pids, n);
+	fm_sys_munmap(s.names, 2 * BUF);
+	atomic_fetch_add(&spent_ns, cpu_ns() - from);
+	return s.use;
+}
+
+unsigned fm_peers_scan(const struct fm_file *f)
+{
+	return fm_peers_scan_of(f, NULL, 0);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "ending.h"
+
+#include "base/sys.h"
+#include "engine.h"
+#include "file/file.h"
+#include "guardian.h"
+#include "io/ring.h"
+#include "map/space.h"
+#include "vm/mapops.h"
+
+#define MOST_FILES 64 /* to hand over one by one: 0.1 ms each */
+
+_Atomic bool fm_is_ending;
+
+/* A private mapping is nobody else's business, and may be large: to hand it over would
+ * copy it. */
+static bool may_hand_over(void)
+{
+	unsigned mapped = 0;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (f && !fm_only_shared(f, 0))
+			return false;
+		mapped += f && atomic_load(&f->maps);
+	}
+	return mapped <= MOST_FILES;
+}
+
+/* What is stored until the process is stopped is in the file, as natively: by a thread, a
+ * signal handler, or libc, which writes its streams out after all exit handlers. */
+static bool hand_over(void)
+{
+	return may_hand_over() &&
+	       !fm_demote_where(NULL, 0, "the program ends");
+}
+
+void fm_ending(bool exec)
+{
+	uint64_t old;
+
+	if (fm_sys_confined()) /* the guardian does without what would kill us */
+		return;
+	fm_space_lock(&old);
+	atomic_store(&fm_is_ending, true);
+	if (hand_over()) {
+		fm_rings_release(fm_file_top());
+		fm_guardian_end();
+	}
+	if (exec)
+		atomic_store(&fm_is_ending, false);
+	fm_space_unlock(&old);
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork.c - what a child of fork finds.
+ *
+ * Our memory is MADV_DONTFORK: the child has holes where the mappings were.
+ * It fills them with mappings of an empty file, where every touch is a SIGBUS
+ * and comes to fm_fault like any other. The first one claims the file for the
+ * kernel (peers.h), which makes the parent flush it and hand it over, and then
+ * lays the kernel's mappings. A child that only executes something costs the
+ * parent nothing but the fork, unless what it executes inherits a descriptor of
+ * the file (peers_inherit.c).
+ *
+ * Private mappings with pages that the program has stored to are not hidden
+ * from fork: their pages are the only copy. The child lays the kernel's
+ * private mapping with these pages on top, at once.
+ *
+ * Without a registry of processes the parent could not be asked later; then
+ * files that either could store to are handed to the kernel before the fork.
+ */
+#include "fork.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/epoch.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "engine.h"
+#include "engine_priv.h"
+#include "file/file.h"
+#include "io/ring.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "map/stream.h"
+#include "map/uffd.h"
+#include "mmap/kernel_mapped.h"
+#include "peers/peers.h"
+#include "vm/demote_pagecache.h"
+#include "vm/mapops.h"
+
+bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
+void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
+
+static uint64_t saved_mask;
+
+/* The child's files with empty mappings; a slot becomes NULL when done. */
+static struct fm_file *lazy[FM_MAX_FILES];
+static uint32_t nlazy;
+/* Its mappings have gone untouched. The program may still have its descriptors. */
+enum gone { GONE_NOT, GONE_READ, GONE_STORES };
+static uint8_t gone[FM_MAX_FILES];
+
+static bool has_shared_writable(struct fm_file *f)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next))
+		if (m->shared && m->maywrite)
+			return true;
+	return false;
+}
+
+static void note_own(struct fm_map *m, uint64_t i, void *arg)
+{
+	if (fm_mode(m, i) & PM_OWN)
+		*(bool *)arg = true;
+}
+
+static bool has_own(struct fm_map *m)
+{
+	bool own = false;
+
+	if (!m->shared && atomic_load(&m->modes->own))
+		fm_map_each(m, 0, fm_map_pages(m), note_own, &own);
+	return own;
+}
+
+static void each_map(void (*fn)(struct fm_map *m))
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
+
+		for (; m; m = atomic_load(&m->file_next))
+			fn(m);
+	}
+}
+
+/* ---- parent ------------------------------------------------------------ */
+
+#define TRIES 20 /* 5 ms apart */
+
+static int advise(struct fm_map *m, int advice)
+{
+	uintptr_t a = atomic_load(&m->start);
+
+	return fm_sys_madvise((void *)a, atomic_load(&m->end) - a, advice);
+}
+
+/* Memory, and room for one more mapping of the kernel's, may come. */
+static int show_own(struct fm_file *f)
+{
+	const struct timespec rest = { 0, 5000000 };
+	struct fm_map *m = atomic_load(&f->maps);
+	int err = 0;
+
+	for (; m && !err; m = atomic_load(&m->file_next)) {
+		if (!has_own(m))
+			continue;
+		err = advise(m, MADV_DOFORK);
+		for (int k = 1; err && k < TRIES; k++) {
+			fm_sys_sleep(&rest);
+			err = advise(m, MADV_DOFORK);
+		}
+	}
+	return err;
+}
+
+static void hide_own(struct fm_map *m)
+{
+	if (!m->shared)
+		advise(m, MADV_DONTFORK);
+}
+
+/* From here to the fork no page becomes the program's own: the child would have
+ * neither the page nor, in the file, what was stored to it. */
+static void hold_private(struct fm_file *f)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next)) {
+		if (m->shared)
+			continue;
+		fm_freeze(f);
+		fm_pass_through(m);
+	}
+}
+
+static void release_private(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (fm_file_at(id) && atomic_load(&fm_file_at(id)->frozen))
+			fm_thaw(fm_file_at(id));
+}
+
+/* Could a child open it? Its mode may be another since it was mapped. */
+static bool can_open(const struct fm_file *f, bool writable)
+{
+	char path[40];
+	long err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
+	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path, writable ? R_OK | W_OK : R_OK,
+		      AT_EACCESS);
+	/* A sandbox may refuse the question, whatever it is about. */
+	if (err == -EPERM)
+		return fm_sys4(SYS_faccessat2, AT_FDCWD, "/", F_OK, 0) == -EPERM;
+	return err != -EACCES && err != -EROFS;
+}
+
+/* The clean pages of a private mapping come from the file: it has to be true
+ * now. And where the parent cannot be asked later, or the child could not open it, it
+ * gives up now. */
+static void before(struct fm_file *f)
+{
+	struct fm_map *m;
+	bool writable = has_shared_writable(f), own = false;
+
+	hold_private(f);
+	for (m = atomic_load(&f->maps); m && !own;
+	     m = atomic_load(&m->file_next))
+		own = has_own(m);
+	if (((writable && (own || fm_peers_fd() < 0)) ||
+	     (atomic_load(&f->maps) && !can_open(f, writable) && fm_ring_may_dup())) &&
+	    fm_demote_locked(f, "fork"))
+		hold_private(f); /* it failed, and let go */
+	/* The kernel takes along what is its own. */
+	if (own && show_own(f) && fm_demote_locked(f, "fork"))
+		hold_private(f);
+}
+
+/* Also when nothing is mapped: the child must not inherit a lock that another
+ * thread holds, nor an engine whose threads are the parent's and whose rings
+ * are shared with it. */
+void fm_fork_prepare(void)
+{
+	uint64_t old;
+
+	fm_space_lock(&old); /* another thread may be in its fork until then */
+	saved_mask = old;
+	for (uint32_t id = 0; id < fm_file_top(); id++)
+		if (fm_file_at(id))
+			before(fm_file_at(id));
+	fm_alloc_lock();
+}
+
+void fm_fork_parent(void)
+{
+	uint64_t old = saved_mask;
+
+	fm_alloc_unlock();
+	each_map(hide_own);
+	release_private();
+	fm_space_unlock(&old);
+}
+
+/* ---- child: the kernel's mappings -------------------------------------- */
+
+static void forget(struct fm_map *m)
+{
+	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
+	fm_map_unlink(m);
+}
+
+static int lay(struct fm_file *f)
+{
+	struct fm_map *m = atomic_load(&f->maps), *next;
+	struct fm_pieces pieces;
+	size_t n = 0;
+	int err = 0;
+
+	fm_pieces_note(f, &pieces);
+	for (; m && !err; m = atomic_load(&m->file_next)) {
+		err = fm_demote_lay(f, m);
+		n += !err;
+	}
+	fm_pieces_join(f, &pieces, !err);
+	for (m = atomic_load(&f->maps); n; m = next, n--) {
+		next = atomic_load(&m->file_next);
+		forget(m);
+	}
+	return err;
+}
+
+/* Not a hole: its pages came along, for some are the program's own. */
+static bool came_along(struct fm_map *m)
+{
+	unsigned char vec;
+
+	return fm_sys3(SYS_mincore, atomic_load(&m->start), FM_PAGE, &vec) !=
+	       -ENOMEM;
+}
+
+/* What could not be laid: pages that came along stay, everything else is to raise
+ * a signal. It must not be zeros, and none of ours. */
+struct rest {
+	struct fm_map *m;
+	uint64_t at;
+	int empty;
+};
+
+static void cover(const struct rest *r, uint64_t end)
+{
+	char *a = fm_map_addr(r->m, r->at);
+	size_t len = (end - r->at) << FM_PAGE_SHIFT;
+	void *p = (void *)(intptr_t)-ENOMEM;
+
+	if (!len)
+		return;
+	if (r->empty >= 0)
+		p = fm_sys_mmap(a, len, atomic_load(&r->m->prot),
+				MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+				r->empty, 0);
+	if (fm_is_err(p) && fm_sys_munmap(a, len))
+		fm_sys_mprotect(a, len, PROT_NONE);
+}
+
+static void cover_to(struct fm_map *m, uint64_t i, void *arg)
+{
+	struct rest *r = arg;
+
+	if (!(fm_mode(m, i) & PM_OWN))
+		return;
+	cover(r, i);
+	r->at = i + 1;
+}
+
+static void cover_rest(struct fm_file *f, int empty)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next)) {
+		struct rest r = { m, 0, empty };
+
+		if (!m->shared && came_along(m))
+			fm_map_each(m, 0, fm_map_pages(m), cover_to, &r);
+		cover(&r, fm_map_pages(m));
+	}
+}
+
+static void forget_all(struct fm_file *f)
+{
+	struct fm_map *m, *next;
+
+	for (m = atomic_load(&f->maps); m; m = next) {
+		next = atomic_load(&m->file_next);
+		forget(m);
+	}
+}
+
+/* No fault on it is ours any more. */
+static void give_up(struct fm_file *f, int err)
+{
+	forget_all(f);
+	fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of fork, errno "
+	       "%d: SIGBUS where it is touched", f->path, -err);
+}
+
+/* From now on the kernel serves the file in this process, whatever the policy
+ * says: mappings are there that the engine does not know. */
+static void leave_to_kernel(struct fm_file *f)
+{
+	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+
+	fm_residue_add(&st);
+}
+
+/* Of those in lazy, once, whoever serves one may go on if it only reads. */
+static struct fm_file *read_only[FM_MAX_FILES];
+
+static bool stores_to(uint32_t k)
+{
+	return gone[k] ? gone[k] == GONE_STORES : has_shared_writable(lazy[k]);
+}
+
+static void join(uint32_t k)
+{
+	bool stores = stores_to(k);
+
+	fm_peers_join(lazy[k], stores);
+	if (!stores)
+		read_only[k] = lazy[k];
+}
+
+void fm_fork_stores(dev_t dev, ino_t ino)
+{
+	for (uint32_t k = 0; k < nlazy; k++) {
+		struct fm_file *f = read_only[k];
+
+		if (!f || f->dev != dev || f->ino != ino)
+			continue;
+		read_only[k] = NULL;
+		fm_peers_join(f, true);
+	}
+}
+
+static void restore(uint32_t k)
+{
+	struct fm_file *f = lazy[k];
+	struct fm_handed handed;
+	int err;
+
+	join(k);
+	fm_handed_note(f, &handed); /* as it was when we were forked */
+	err = lay(f);
+	if (err)
+		give_up(f, err);
+	/* Who serves it goes on, and brings nothing. */
+	if (err || !read_only[k])
+		fm_handed_forget(&handed);
+	else
+		fm_handed_bring_some(&handed);
+	if (gone[k])
+		atomic_fetch_sub(&fm_live_maps, 1);
+	gone[k] = GONE_NOT;
+	lazy[k] = NULL;
+	fm_fd_drop(f->fd_path);
+	f->fd_path = -1;
+}
+
+static void stop_if_done(void)
+{
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k])
+			return;
+	atomic_store(&fm_fork_touch, NULL);
+	atomic_store(&fm_fork_touch_file, NULL);
+}
+
+static bool covers(struct fm_file *f, uintptr_t a, uintptr_t end)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next))
+		if (atomic_load(&m->start) < end && a < atomic_load(&m->end))
+			return true;
+	return false;
+}
+
+static bool touch(uintptr_t a, size_t len)
+{
+	bool locked = fm_space_locked(), hit = false;
+	uint64_t old;
+
+	if (!locked)
+		fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k] && covers(lazy[k], a, a + len)) {
+			restore(k);
+			hit = true;
+		}
+	stop_if_done();
+	if (!locked)
+		fm_space_unlock(&old);
+	return hit;
+}
+
+static bool within(struct fm_file *f, uintptr_t a, uintptr_t end)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	for (; m; m = atomic_load(&m->file_next))
+		if (atomic_load(&m->start) < a || atomic_load(&m->end) > end)
+			return false;
+	return true;
+}
+
+/*
+ * Nothing is put in place for that: the file would be opened, which breaks a lease that
+ * another process has by now. Who serves it is asked when a system call of ours
+ * touches it; the hooks look as long as something counts as mapped.
+ */
+static void leaves(uint32_t k)
+{
+	gone[k] = stores_to(k) ? GONE_STORES : GONE_READ;
+	atomic_fetch_add(&fm_live_maps, 1);
+	forget_all(lazy[k]);
+}
+
+void fm_fork_unmaps(const void *addr, size_t len)
+{
+	uintptr_t a = (uintptr_t)addr;
+	uintptr_t end = (a + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	bool locked;
+	uint64_t old;
+
+	if (!atomic_load(&fm_fork_touch) || (a & FM_PAGE_MASK) ||
+	    !fm_space_near(a, end))
+		return;
+	locked = fm_space_locked();
+	if (!locked)
+		fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k] && !gone[k] && within(lazy[k], a, end))
+			leaves(k);
+	if (!locked)
+		fm_space_unlock(&old);
+}
+
+static void touch_file(dev_t dev, ino_t ino)
+{
+	bool locked = fm_space_locked();
+	uint64_t old;
+
+	if (!locked)
+		fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino)
+			restore(k);
+	stop_if_done();
+	if (!locked)
+		fm_space_unlock(&old);
+}
+
+void fm_fork_inherits(dev_t dev, ino_t ino, bool stores)
+{
+	bool matters = stores;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	for (uint32_t k = 0; k < nlazy && !matters; k++)
+		matters = lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino &&
+			  stores_to(k);
+	if (matters)
+		touch_file(dev, ino);
+	if (stores)
+		fm_fork_stores(dev, ino);
+	fm_space_unlock(&old);
+}
+
+/* ---- child: start ------------------------------------------------------ */
+
+/* An empty file behind the mapping: every touch is a SIGBUS. */
+static int placeholder(struct fm_map *m, int empty)
+{
+	uintptr_t a = atomic_load(&m->start);
+	void *p = fm_sys_mmap((void *)a, atomic_load(&m->end) - a,
+			      atomic_load(&m->prot),
+			      MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty,
+			      0);
+
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
+/* Private mappings with pages of their own at once, the others when touched.
+ * Returns whether something is left for later. */
+static bool begin_file(struct fm_file *f, int empty)
+{
+	struct fm_map *m, *next;
+	int err = nlazy == FM_MAX_FILES ? -ENOSPC : 0;
+	bool lost = false;
+
+	for (m = atomic_load(&f->maps); m && !err; m = next) {
+		next = atomic_load(&m->file_next);
+		if (came_along(m)) {
+			err = fm_demote_lay(f, m);
+			if (!err)
+				forget(m);
+		} else if ((lost = has_own(m))) { /* the file has older bytes */
+			err = -ENOMEM;
+		} else {
+			err = empty < 0 ? empty : placeholder(m, empty);
+		}
+	}
+	if (err) { /* no empty file, or no room: all of it now */
+		fm_peers_join(f, has_shared_writable(f));
+		err = lost ? err : lay(f);
+		if (err) {
+			cover_rest(f, empty);
+			give_up(f, err);
+		}
+	}
+	return atomic_load(&f->maps) != NULL;
+}
+
+/* Does a touch come to us? Where threads served the faults nobody may have taken
+ * SIGBUS, for one of the parent's threads had it blocked. */
+static bool hears(void)
+{
+	if (fm_delivery() != FM_DELIVERY_THREAD)
+		return true;
+	return !(saved_mask >> (SIGBUS - 1) & 1) && fm_hook_take_signals &&
+	       !fm_hook_take_signals();
+}
+
+/* The engine's tables begin anew; what waits is kept here. */
+static void begin(void)
+{
+	int empty = -1;
+
+	if (fm_active() && hears())
+		empty = (int)fm_sys2(SYS_memfd_create, "fastmap",
+				     1 /* CLOEXEC */);
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+
+		if (!f)
+			continue;
+		leave_to_kernel(f);
+		fm_file_get(f); /* for good: its slot is not its own any more */
+		if (atomic_load(&f->maps) && begin_file(f, empty))
+			lazy[nlazy++] = f;
+	}
+	if (empty >= 0)
+		fm_sys_close(empty);
+}
+
+static void engine_anew(void)
+{
+	static int paths[FM_MAX_FILES];
+
+	for (uint32_t k = 0; k < nlazy; k++) {
+		if (!lazy[k])
+			continue;
+		paths[k] = lazy[k]->fd_path;
+		lazy[k]->fd_path = -1; /* or the reset closes it */
+	}
+	fm_engine_forked();
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k])
+			lazy[k]->fd_path = paths[k];
+}
+
+void fm_fork_child(void)
+{
+	fm_alloc_unlock();
+	fm_streams_forked();
+	/* Whatever went through the parent's would change the parent's memory,
+	 * and its claims are not ours. */
+	fm_fd_drop(fm_uffd_fd());
+	fm_uffd_set_fd(-1);
+	fm_peers_reset();
+	release_private();
+	fm_ring_dup_not_mine();
+	begin();
+	engine_anew();
+	if (nlazy) {
+		atomic_store(&fm_fork_touch, touch);
+		atomic_store(&fm_fork_touch_file, touch_file);
+		stop_if_done();
+	}
+	fm_space_unlock(&saved_mask);
+}

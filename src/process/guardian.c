@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+#include "guardian.h"
+
+#include <linux/kcmp.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/creds.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/tls.h"
+#include "engine.h"
+#include "engine_priv.h"
+#include "file/file.h"
+#include "io/ring.h"
+#include "map/uffd.h"
+#include "observe/control.h"
+#include "observe/stats.h"
+#include "peers/peers.h"
+#include "policy.h"
+
+#define STACK 65536
+#define LOOK_MS 1000   /* exec that the pipe could not tell: look this often */
+#define KEEP 80        /* descriptors it may keep */
+
+enum { STARTING, READY, FAILED };
+
+static struct {
+	_Atomic uint32_t tid;   /* the kernel clears it when it ends */
+	_Atomic uint32_t state; /* futex */
+	_Atomic uint32_t order, done; /* futex; see fm_guardian_order */
+	_Atomic bool other_user; /* the program is another user by now */
+	int owner;              /* the program */
+	int pipe[2];            /* its end seen as HUP when exec closes [1] */
+	int sock[2];            /* orders; descriptors of files, without io_uring */
+	struct stat sock_is;    /* what the program's end was */
+	int kept[FM_GUARDED];   /* numbers in its table */
+	char *mem;              /* TLS, stack, the go-between's stack and TLS */
+	int child;              /* without a go-between: its pid, to be waited for */
+} g = { .pipe = { -1, -1 }, .sock = { -1, -1 } };
+
+/* Numbers in the guardian's table; behind them the registry of processes, as opened
+ * since. Its description has the program's claims. */
+#define REGISTRY FM_MAX_FILES
+static int32_t file_fd[FM_MAX_FILES + 1];
+
+FM_FAULT int fm_guardian_pid(void)
+{
+	return (int)atomic_load(&g.tid);
+}
+
+/* ---- in the guardian --------------------------------------------------- */
+
+struct message {
+	uint32_t id;
+	bool add;
+};
+
+/* One message and its descriptor. False when there is none. */
+static bool take_message(int sock)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} c;
+	struct message msg;
+	struct iovec v = { &msg, sizeof(msg) };
+	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1,
+			    .msg_control = c.buf,
+			    .msg_controllen = sizeof(c.buf) };
+	long n = fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *cm = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
+
+	if (n != sizeof(msg) || msg.id > REGISTRY)
+		return n > 0;
+	if (file_fd[msg.id] >= 0)
+		fm_sys_close(file_fd[msg.id]);
+	file_fd[msg.id] = -1;
+	if (msg.add && cm && cm->cmsg_type == SCM_RIGHTS)
+		memcpy(&file_fd[msg.id], CMSG_DATA(cm), sizeof(int));
+	return true;
+}
+
+/* Is the owner's process alive in memory of its own? Then it has executed
+ * something and nobody is left in ours. The order matters: a main thread that
+ * has ended has no memory at all (statm is 0) while its other threads go on
+ * storing in ours, and no memory never becomes new memory except by exec. */
+static bool has_left(const char *statm)
+{
+	char buf[16];
+	int fd;
+	long n;
+
+	if (fm_sys5(SYS_kcmp, g.owner, fm_sys_getpid(), KCMP_VM, 0, 0) <= 0)
+		return false; /* the same, or we may not ask */
+	fd = fm_sys_open(statm, O_RDONLY, 0);
+	n = fd < 0 ? 0 : fm_sys3(SYS_read, fd, buf, sizeof(buf));
+	if (fd >= 0)
+		fm_sys_close(fd);
+	return n > 1 && buf[0] != '0';
+}
+
+static void statm_path(char *buf, int pid)
+{
+	char digits[12];
+	int n = 0;
+
+	memcpy(buf, "/proc/", 6);
+	buf += 6;
+	do
+		digits[n++] = (char)('0' + pid % 10);
+	while (pid /= 10);
+	while (n)
+		*buf++ = digits[--n];
+	memcpy(buf, "/statm", 7);
+}
+
+static void obey(void)
+{
+	uint32_t n = atomic_load(&g.order);
+
+	if (atomic_load(&g.done) == n)
+		return;
+	atomic_store(&g.other_user, !fm_creds_take_unlocked());
+	atomic_store(&g.done, n);
+	fm_futex_wake(&g.done, 1);
+}
+
+/* Returns when nobody uses this memory any more; true: the program has executed
+ * something. */
+static bool watch(int pidfd)
+{
+	struct pollfd p[3] = {
+		{ .fd = pidfd, .events = POLLIN },
+		{ .fd = g.pipe[0], .events = 0 },
+		{ .fd = g.sock[1], .events = POLLIN },
+	};
+	char statm[40];
+
+	statm_path(statm, g.owner);
+	for (;;) {
+		int n = (int)fm_sys3(SYS_poll, p, 3, LOOK_MS);
+
+		while (g.sock[1] >= 0 && take_message(g.sock[1]))
+			;
+		obey();
+		if (n > 0 && p[0].revents)
+			return false;
+		if (n <= 0 || p[1].revents) {
+			if (has_left(statm))
+				return true;
+			if (n > 0) /* closed, not executed: rely on looking */
+				p[1].fd = -1;
+		}
+		if (n > 0 && (p[2].revents & (POLLHUP | POLLERR)))
+			p[2].fd = -1;
+	}
+}
+
+/* Rings and userfaultfd have no file type; everything else we do not want to
+ * keep alive: a deleted file would hold its space. */
+static bool worth_keeping(int fd)
+{
+	struct stat st;
+
+	return fm_sys_fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == 0;
+}
+
+/* Close all but keep[0..n). Small n: select the next larger again and again. */
+static void close_others(const int *keep, int n)
+{
+	int from = 0;
+
+	for (;;) {
+		int next = INT32_MAX;
+
+		for (int i = 0; i < n; i++)
+			if (keep[i] >= from && keep[i] < next)
+				next = keep[i];
+		if (next == INT32_MAX)
+			break;
+		if (next > from)
+			fm_sys3(SYS_close_range, from, next - 1, 0);
+		from = next + 1;
+	}
+	fm_sys3(SYS_close_range, from, ~0u, 0);
+}
+
+static void keep_what_we_need(int pidfd, int pagemap)
+{
+	int keep[KEEP], n = 0;
+
+	keep[n++] = pidfd;
+	keep[n++] = pagemap;
+	keep[n++] = g.pipe[0];
+	keep[n++] = g.sock[1];
+	keep[n++] = fm_peers_fd();
+	for (int fd = fm_fd_next(0); fd >= 0 && n < KEEP;
+	     fd = fm_fd_next(fd + 1))
+		if (worth_keeping(fd))
+			keep[n++] = fd;
+	close_others(keep, n);
+}
+
+static void guardian_main(void *arg)
+{
+	struct fm_guard_files files = { -1, file_fd };
+	int pidfd = (int)fm_sys2(SYS_pidfd_open, g.owner, 0);
+	bool executed;
+
+	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
+	/* It executes nothing. */
+	fm_sys5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	fm_creds_begin();
+	/* Or Yama (Ubuntu has it) keeps our descriptors from who is not root:
+	 * we are nobody's child. */
+	fm_sys5(SYS_prctl, PR_SET_PTRACER, g.owner, 0, 0, 0);
+	fm_sys0(SYS_setsid); /* kill(0) and Ctrl-C are not for us */
+	fm_sys1(SYS_chdir, "/");
+	files.pagemap = fm_sys_open("/proc/self/pagemap", O_RDONLY, 0);
+	keep_what_we_need(pidfd, files.pagemap);
+	atomic_store(&g.state, pidfd < 0 ? FAILED : READY);
+	fm_futex_wake(&g.state, 1);
+	if (pidfd >= 0) {
+		executed = watch(pidfd);
+		obey();
+		fm_guardian_flush(&files);
+		fm_rings_release_dead(fm_file_top());
+		if (!atomic_load(&g.other_user)) { /* not with his rights */
+			fm_control_remove();
+			fm_stats_write_dead(g.owner, executed);
+		}
+	}
+	fm_sys1(SYS_exit_group, 0);
+}
+
+/* ---- start ------------------------------------------------------------- */
+
+static long clone_guardian(void)
+{
+	long flags = CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS |
+		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+
+	return fm_sys_clone_on(flags, g.mem + fm_tls_size() + STACK, guardian_main,
+			       NULL, &g.tid, fm_tls_block(g.mem));
+}
+
+/* The go-between ends at once, so that the guardian is nobody's child here:
+ * no wait of the program ever sees it. */
+static void between_main(void *arg)
+{
+	if (clone_guardian() < 0)
+		atomic_store(&g.state, FAILED);
+}
+
+static long spawn_by_another(void)
+{
+	long flags = CLONE_VM | CLONE_FILES | CLONE_VFORK | CLONE_UNTRACED |
+		     CLONE_SETTLS;
+	char *top = g.mem + fm_tls_size() + 2 * STACK;
+	long pid;
+
+	fm_tls_clean(top);
+	pid = fm_sys_clone_on(flags, top, between_main, NULL, NULL,
+			      fm_tls_block(top));
+
+	if (pid > 0)
+		while (fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */,
+			       NULL) == -EINTR)
+			;
+	return pid;
+}
+
+/* Orphans become our own children: the first process of a container. One that raises
+ * no signal when it ends is seen by no wait that does not ask for such. */
+static bool gets_orphans(void)
+{
+	int yes = 0;
+
+	fm_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &yes);
+	return yes || fm_sys_getpid() == 1;
+}
+
+static long spawn_own(void)
+{
+	if (g.child)
+		fm_sys4(SYS_wait4, g.child, NULL, WNOHANG | 0x80000000 /* __WCLONE */,
+			NULL);
+	g.child = (int)clone_guardian();
+	return g.child;
+}
+
+static int spawn(void)
+{
+	struct timespec limit = { 5, 0 };
+	uint64_t all = ~0ull, old;
+	long pid;
+
+	atomic_store(&g.state, STARTING);
+	fm_sys4(SYS_rt_sigprocmask, 2, &all, &old, 8);
+	pid = gets_orphans() ? spawn_own() : spawn_by_another();
+	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
+	if (pid < 0)
+		return (int)pid;
+	while (atomic_load(&g.state) == STARTING)
+		if (fm_futex_wait(&g.state, STARTING, &limit) == -ETIMEDOUT)
+			break;
+	return atomic_load(&g.state) == READY ? 0 : -EAGAIN;
+}
+
+static void close_ends(void)
+{
+	fm_fd_drop(g.pipe[1]);
+	fm_fd_drop(g.sock[0]);
+	g.pipe[0] = g.pipe[1] = g.sock[0] = g.sock[1] = -1;
+}
+
+static int open_ends(void)
+{
+	int err = (int)fm_sys2(SYS_pipe2, g.pipe, O_CLOEXEC);
+
+	if (!err)
+		err = (int)fm_sys4(SYS_socketpair, AF_UNIX,
+				   SOCK_SEQPACKET | SOCK_CLOEXEC, 0, g.sock);
+	return err;
+}
+
+/* The guardian's ends live in its table only. */
+static void own_ends(void)
+{
+	fm_sys_close(g.pipe[0]);
+	g.pipe[1] = fm_fd_raise(g.pipe[1]);
+	if (g.sock[1] >= 0) {
+		fm_sys_close(g.sock[1]);
+		g.sock[0] = fm_fd_raise(g.sock[0]);
+		fm_sys_fstat(g.sock[0], &g.sock_is);
+	}
+}
+
+/* It does not close what it must not keep: the raised numbers do not exist in
+ * its table yet, so the program's ends have to be closed there explicitly,
+ * which close_others does. */
+static int start(void)
+{
+	int err;
+
+	if (!g.mem)
+		g.mem = fm_sys_anon(2 * (fm_tls_size() + STACK));
+	if (!g.mem)
+		return -ENOMEM;
+	fm_tls_clean(g.mem);
+	close_ends();
+	memset(file_fd, 0xff, sizeof(file_fd));
+	g.owner = fm_sys_getpid();
+	atomic_store(&g.other_user, false);
+	atomic_store(&g.done, atomic_load(&g.order));
+	g.kept[FM_GUARD_UFFD] = fm_uffd_fd();
+	g.kept[FM_GUARD_HOME] = fm_home_guarded();
+	err = open_ends();
+	if (err)
+		return err;
+	err = spawn();
+	own_ends();
+	return err;
+}
+
+int fm_guardian_start(void)
+{
+	static bool warned;
+	int err;
+
+	if (!fm_settings()->guardian || fm_guardian_pid())
+		return 0;
+	err = start();
+	if (!err) {
+		for (uint32_t id = 0; id < fm_file_top(); id++)
+			if (fm_file_at(id))
+				fm_guardian_add(fm_file_at(id));
+	} else if (!warned) {
+		warned = true;
+		fm_log(FM_LOG_WARN,
+		       "no guardian process, errno %d: %s; what is dirty when "
+		       "the program is killed is lost%s", -err,
+		       fm_error_text(-err),
+		       err == -EAGAIN ? " (raise ulimit -u)" : "");
+	}
+	return err;
+}
+
+void fm_guardian_end(void)
+{
+	const struct timespec limit = { 1, 0 };
+	int pid = fm_guardian_pid(), pidfd;
+	struct pollfd p = { .events = POLLIN };
+
+	if (!pid || fm_sys_getpid() != g.owner)
+		return;
+	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return;
+	p.fd = pidfd;
+	if (fm_guardian_pid() == pid && /* nobody else's number by now */
+	    !fm_sys4(SYS_pidfd_send_signal, pidfd, 9 /* SIGKILL */, NULL, 0))
+		fm_sys5(SYS_ppoll, &p, 1, &limit, NULL, 8);
+	fm_sys_close(pidfd);
+	if (g.child)
+		fm_sys4(SYS_wait4, g.child, NULL, WNOHANG | 0x80000000 /* __WCLONE */,
+			NULL);
+	g.child = 0;
+}
+
+void fm_guardian_reset(void)
+{
+	close_ends();
+	atomic_store(&g.tid, 0);
+	g.child = 0;
+}
+
+/* ---- descriptors ------------------------------------------------------- */
+
+/* A copy of descriptor fd of the guardian, for its program and no child. */
+static FM_FAULT int get_fd(int fd)
+{
+	int pid = fm_guardian_pid(), pidfd, got;
+
+	if (!pid || fd < 0 || fm_sys_getpid() != g.owner)
+		return -ESRCH;
+	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return pidfd;
+	got = -ESRCH; /* the number may have gone to somebody else */
+	if (fm_guardian_pid() == pid)
+		got = (int)fm_sys3(SYS_pidfd_getfd, pidfd, fd, 0);
+	fm_sys_close(pidfd);
+	return got < 0 ? got : fm_fd_raise(got);
+}
+
+FM_FAULT int fm_guardian_getfd(enum fm_guarded what)
+{
+	return get_fd(g.kept[what]);
+}
+
+FM_FAULT int fm_guardian_get_file(const struct fm_file *f)
+{
+	return get_fd(file_fd[f->id]);
+}
+
+/* The program may have closed it, and have a socket of its own there. */
+static bool sock_is_ours(void)
+{
+	return fm_sys_is_file(g.sock[0], g.sock_is.st_dev, g.sock_is.st_ino);
+}
+
+static int send_message(struct message msg, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} c = { .buf = { 0 } };
+	struct iovec v = { &msg, sizeof(msg) };
+	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1 };
+
+	if (!sock_is_ours())
+		return -EBADF;
+	if (fd >= 0) {
+		h.msg_control = c.buf;
+		h.msg_controllen = sizeof(c.buf);
+		c.align.cmsg_len = CMSG_LEN(sizeof(int));
+		c.align.cmsg_level = SOL_SOCKET;
+		c.align.cmsg_type = SCM_RIGHTS;
+		memcpy(CMSG_DATA(&c.align), &fd, sizeof(int));
+	}
+	return (int)fm_sys3(SYS_sendmsg, g.sock[0], &h, MSG_NOSIGNAL);
+}
+
+int fm_guardian_add(struct fm_file *f)
+{
+	struct message msg = { f->id, true };
+	int n;
+
+	if (g.sock[0] < 0 || fm_rings_uring() || !f->writable || f->fd_buf < 0)
+		return 0;
+	n = send_message(msg, f->fd_buf);
+	if (n >= 0)
+		return 0;
+	fm_log(FM_LOG_WARN, "%s: the guardian did not take the file, errno %d: "
+	       "%s; dirty data is lost if the program is killed", f->path, -n,
+	       fm_error_text(-n));
+	return n;
+}
+
+void fm_guardian_drop(struct fm_file *f)
+{
+	struct message msg = { f->id, false };
+
+	if (g.sock[0] >= 0 && !fm_rings_uring() && f->writable)
+		send_message(msg, -1);
+}
+
+void fm_guardian_registry(int fd)
+{
+	if (fd >= 0 && g.sock[0] >= 0 && fm_guardian_pid())
+		send_message((struct message){ REGISTRY, true }, fd);
+}
+
+/* The message wakes it. One that does not come is found within LOOK_MS. */
+bool fm_guardian_order(void)
+{
+	const struct timespec ms = { 0, 10000000 };
+	const uint64_t until = fm_now_ms() + 2 * LOOK_MS;
+	uint32_t n, done;
+
+	if (!fm_guardian_pid() || fm_sys_getpid() != g.owner)
+		return true;
+	n = atomic_fetch_add(&g.order, 1) + 1;
+	if (g.sock[0] >= 0)
+		send_message((struct message){ UINT32_MAX, false }, -1);
+	while ((done = atomic_load(&g.done)) != n && fm_guardian_pid()) {
+		if (fm_now_ms() >= until)
+			return false;
+		fm_futex_wait(&g.done, done, &ms);
+	}
+	return true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ahead.h - map-ahead: streams, and what is in flight or landed for them
+ * (after Choi et al., HotStorage'17, and Linux readahead's window).
+ */
+#ifndef FM_AHEAD_H
+#define FM_AHEAD_H
+
+#include "base/types.h"
+
+int fm_ahead_start(void); /* [plain] */
+void fm_ahead_reset(void);
+
+/* [fault] A fault at page i of m was resolved, and pages [lo, hi) came with
+ * it: note it, and start what the stream asks for. Holds an epoch, no page
+ * lock. */
+void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
+
+/* [fault] The page is covered by a chunk: wait until it has landed and map
+ * it. False: the chunk is gone, go on with a load. */
+bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+
+/* Read [i, i+n) of m soon (WILLNEED, POPULATE): at most what the cache
+ * takes. */
+void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n);
+
+/* Forget streams and landed data: of a mapping, of a file range. Waits for
+ * what is in flight there. The pages must not be locked by the caller. */
+void fm_ahead_forget(struct fm_map *m);
+void fm_ahead_forget_range(struct fm_file *f, uint64_t first, uint64_t stop);
+
+/* The same where the pages are locked: only marks the data as useless. */
+void fm_ahead_kill_range(struct fm_file *f, uint64_t first, uint64_t stop);
+
+#endif

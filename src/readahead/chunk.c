@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+#include "chunk_priv.h"
+
+#include <string.h>
+
+#include "base/epoch.h"
+#include "base/lock.h"
+#include "cache/cache.h"
+#include "cache/huge.h"
+#include "cache/lazyfree.h"
+#include "cache/standby.h"
+#include "fault/fault.h"
+#include "fault/fault_around.h"
+#include "file/file.h"
+#include "file/load.h"
+#include "file/page.h"
+#include "file/truncate_barrier.h"
+#include "io/ring.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "process/engine_priv.h"
+
+#define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
+#define PIECES 96      /* with all frames no more than a ring takes */
+#define WORDS (PIECES / 32)
+#define RUN_PAGES 64   /* locked at a time */
+#define STALE_MS 500 /* landed and untouched for so long: wasted */
+
+struct fm_chunk fm_chunks[FM_CHUNKS];
+struct fm_lock fm_chunk_lock;
+static _Atomic uint32_t top;      /* those from here on are CH_FREE */
+static char *pieces;
+static uint32_t pieces_free[WORDS]; /* bitmap */
+static bool on;
+
+static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+FM_FAULT void fm_chunk_set_state(struct fm_chunk *c, uint32_t s)
+{
+	atomic_store(&c->state, s);
+	fm_futex_wake(&c->state, 1 << 30);
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+FM_FAULT int fm_chunk_top(void)
+{
+	return (int)atomic_load(&top);
+}
+
+static FM_FAULT bool covers(const struct fm_chunk *c, const struct fm_file *f,
+			    uint64_t first, uint64_t stop)
+{
+	return atomic_load_explicit(&c->state, memory_order_relaxed) != CH_FREE &&
+	       c->file == f && c->first < stop && first < c->first + c->n;
+}
+
+static FM_FAULT bool get_piece(struct fm_chunk *c)
+{
+	int w = 0;
+
+	while (w < WORDS && !pieces_free[w])
+		w++;
+	if (w == WORDS)
+		return false;
+	c->piece = w * 32 + __builtin_ctz(pieces_free[w]);
+	pieces_free[w] &= pieces_free[w] - 1;
+	c->mem = pieces + (size_t)c->piece * PIECE_PAGES * FM_PAGE;
+	return true;
+}
+
+static FM_FAULT void put_piece(struct fm_chunk *c)
+{
+	if (c->piece >= 0)
+		pieces_free[c->piece / 32] |= 1u << c->piece % 32;
+	c->piece = -1;
+}
+
+static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
+					      uint64_t first, uint64_t n,
+					      struct fm_frame *fr)
+{
+	struct fm_chunk *c = NULL;
+	int end = fm_chunk_top();
+
+	for (int k = 0; k < end; k++) {
+		if (covers(&fm_chunks[k], f, first, first + n))
+			return NULL;
+		if (atomic_load(&fm_chunks[k].state) == CH_FREE && !c)
+			c = &fm_chunks[k];
+	}
+	if (!c && end < FM_CHUNKS)
+		c = &fm_chunks[end];
+	if (!c || (!fr && !get_piece(c)))
+		return NULL;
+	if (c == &fm_chunks[end])
+		atomic_store(&top, (uint32_t)end + 1);
+	c->frame = fr;
+	if (fr) {
+		c->piece = -1;
+		c->mem = fr->mem;
+	}
+	c->charged = 0;
+	c->file = f;
+	c->first = first;
+	c->n = n;
+	c->stamp = fm_now_ms();
+	atomic_store(&c->dead, false);
+	atomic_store(&c->state, CH_PREP);
+	return c;
+}
+
+/* The chunk owns the frame from now on, if there is one. */
+static FM_FAULT struct fm_chunk *alloc(struct fm_file *f, uint64_t first,
+				       uint64_t n, struct fm_frame *fr)
+{
+	struct fm_chunk *c;
+
+	fm_lock(&fm_chunk_lock);
+	c = alloc_locked(f, first, n, fr);
+	fm_unlock(&fm_chunk_lock);
+	if (!c && fr)
+		fm_frame_put(fr);
+	return c;
+}
+
+FM_FAULT struct fm_chunk *fm_chunk_get_standby(struct fm_file *f,
+					       uint64_t first)
+{
+	struct fm_frame *fr = fm_frame_get_hollow();
+
+	return fr ? alloc(f, first, FM_HUGE_PAGES, fr) : NULL;
+}
+
+/* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
+FM_FAULT void fm_chunk_release(struct fm_chunk *c)
+{
+	fm_cache_uncharge(c->charged);
+	if (c->frame)
+		fm_frame_put(c->frame);
+	fm_lock(&fm_chunk_lock);
+	c->frame = NULL;
+	c->charged = 0;
+	put_piece(c);
+	c->file = NULL;
+	fm_chunk_set_state(c, CH_FREE);
+	while (top && atomic_load(&fm_chunks[top - 1].state) == CH_FREE)
+		top--;
+	fm_unlock(&fm_chunk_lock);
+}
+
+FM_FAULT void fm_chunk_clear_flags(struct fm_file *f, uint64_t first,
+				 uint64_t n)
+{
+	for (uint64_t fp = first; fp < first + n; fp++) {
+		_Atomic uint8_t *p = fm_file_page(f, fp);
+
+		if (!p || !(atomic_load(p) & FP_AHEAD))
+			continue;
+		fm_page_lock(p);
+		fm_page_set(p, 0, FP_AHEAD);
+		fm_page_unlock(p);
+	}
+}
+
+/* A landed chunk that nobody touched for longest makes room: wasted. */
+static FM_FAULT bool reclaim_oldest(bool frame)
+{
+	struct fm_chunk *old = NULL;
+	uint64_t now = fm_now_ms();
+
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < fm_chunk_top(); k++) {
+		struct fm_chunk *c = &fm_chunks[k];
+
+		if (atomic_load(&c->state) == CH_READY &&
+		    !c->charged && frame == (c->frame != NULL) && c->stamp + STALE_MS < now &&
+		    (!old || c->stamp < old->stamp))
+			old = c;
+	}
+	if (old)
+		atomic_store(&old->state, CH_TAKING);
+	fm_unlock(&fm_chunk_lock);
+	if (!old)
+		return false;
+	count(&old->file->st.ahead_waste, old->n);
+	fm_chunk_clear_flags(old->file, old->first, old->n);
+	fm_chunk_release(old);
+	return true;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+/* Page i of m can come: it is neither there nor locked, nor elsewhere newer. */
+static FM_FAULT bool flag_page(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	uint64_t j;
+	bool ok;
+
+	if ((fm_mode(m, i) & PM_PRESENT) || !fm_page_trylock(p))
+		return false;
+	ok = !(fm_page_state(p) & (FP_AHEAD | FP_DIRTY | FP_WB)) &&
+	     !(fm_mode(m, i) & PM_PRESENT) &&
+	     !atomic_load(&m->file->frozen) &&
+	     (!atomic_load(&m->aliased) ||
+	      !fm_map_holder(m->file, m->pgoff + i, NULL, &j)) &&
+	     fm_space_find((uintptr_t)fm_map_addr(m, i)) == m;
+	if (ok) {
+		fm_map_touch(m, i);
+		ok = !fm_is_shut(m->file, m->pgoff + i);
+	}
+	if (ok)
+		fm_page_set(p, FP_AHEAD, 0);
+	fm_page_unlock(p);
+	return ok;
+}
+
+/* Flag the pages that can come, from the first one on, in *ret_first. Some that
+ * are there are read once more and left alone, for a device reads 64 KiB in
+ * less time than twice four. */
+static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n,
+				    uint64_t *ret_first)
+{
+	uint64_t end = 0;
+
+	for (uint64_t k = 0; k < n && k - end <= FM_CHUNK_SKIP; k++) {
+		if (!flag_page(m, i + k))
+			continue;
+		if (!end)
+			*ret_first = k;
+		end = k + 1;
+	}
+	return end;
+}
+
+static FM_FAULT struct fm_chunk *get_chunk(struct fm_file *f, uint64_t first,
+					   uint64_t n)
+{
+	struct fm_frame *fr = n > PIECE_PAGES ? fm_frame_get() : NULL;
+
+	return fr || n <= PIECE_PAGES ? alloc(f, first, n, fr) : NULL;
+}
+
+FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
+			    bool eager)
+{
+	struct fm_chunk *c;
+	uint64_t have, first = 0;
+
+	if (!on)
+		return -EAGAIN;
+	c = get_chunk(m->file, m->pgoff + i, n);
+	if (!c && reclaim_oldest(n > PIECE_PAGES))
+		c = get_chunk(m->file, m->pgoff + i, n);
+	if (!c)
+		return -EAGAIN;
+	c->eager = eager;
+	c->uncached = false;
+	c->map_id = m->id;
+	c->map_gen = atomic_load(&m->gen);
+	fm_lazy_look(m, i, n, UINT64_MAX);
+	have = flag_pages(m, i, n, &first);
+	fm_lock(&fm_chunk_lock);
+	c->first += first;
+	c->n = have - first;
+	fm_unlock(&fm_chunk_lock);
+	if (!have) {
+		fm_chunk_release(c);
+		return 0;
+	}
+	fm_chunk_set_state(c, CH_QUEUED);
+	fm_chunk_bell();
+	return (long)have;
+}
+
+/* ---- mapping ----------------------------------------------------------- */
+
+/* The page is locked, and touched. May the chunk's data for it be mapped into m? */
+static FM_FAULT bool mappable(struct fm_chunk *c, struct fm_map *m, uint64_t i,
+			      _Atomic uint8_t *p)
+{
+	uint64_t j;
+
+	return (fm_page_state(p) & FP_AHEAD) && !atomic_load(&c->dead) &&
+	       !(fm_page_state(p) & (FP_DIRTY | FP_WB)) &&
+	       !(fm_mode(m, i) & PM_PRESENT) &&
+	       !atomic_load(&m->file->frozen) &&
+	       !fm_is_shut(m->file, m->pgoff + i) &&
+	       fm_space_find((uintptr_t)fm_map_addr(m, i)) == m &&
+	       (!atomic_load(&m->aliased) ||
+		!fm_map_holder(m->file, m->pgoff + i, NULL, &j));
+}
+
+/* Whole frame, all 512 pages at once. False: page by page then. */
+static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
+{
+	uint64_t i = c->first - m->pgoff, k, ok = 0;
+	bool done = false;
+
+	if (!c->frame || c->n != FM_HUGE_PAGES || c->got != (long)c->n ||
+	    c->first < m->pgoff || !fm_huge_fits(m, i))
+		return false;
+	for (k = 0; k < c->n; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
+
+		fm_page_lock(p);
+		fm_map_touch(m, i + k);
+		ok += mappable(c, m, i + k, p) &&
+		      !(fm_mode(m, i + k) & PM_QUEUED);
+	}
+	if (ok == c->n && (c->charged || fm_frame_pays()))
+		done = fm_huge_install(m, i, c->frame, c->charged) == 0;
+	for (k = 0; k < c->n; k++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k);
+
+		if (done)
+			fm_page_set(p, 0, FP_AHEAD);
+		fm_page_unlock(p);
+	}
+	/* Charged last: the frame has become hollow and takes the memory of
+	 * what must leave for this. */
+	if (done && !c->charged)
+		fm_cache_charge(c->n);
+	if (done)
+		c->charged = 0; /* as pages of the mapping from now on */
+	return done;
+}
+
+/* Neighbours that can be mapped go in one call. */
+static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
+				 uint64_t k)
+{
+	uint64_t i = c->first + k - m->pgoff, n = 0, max = (uint64_t)c->got - k;
+	long done = 0;
+
+	if (max > RUN_PAGES)
+		max = RUN_PAGES;
+	fm_cache_charge(max);
+	for (; n < max && i + n < fm_map_pages(m); n++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k + n);
+
+		fm_page_lock(p);
+		fm_map_touch(m, i + n);
+		if (!mappable(c, m, i + n, p)) {
+			fm_page_unlock(p);
+			break;
+		}
+	}
+	if (n)
+		done = fm_install(m, i, c->mem + (k << FM_PAGE_SHIFT), n,
+				  false);
+	for (uint64_t q = 0; q < n; q++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k + q);
+
+		fm_page_set(p, 0, FP_AHEAD);
+		fm_page_unlock(p);
+	}
+	fm_cache_uncharge(done > 0 ? max - (uint64_t)done : max);
+	return n ? n : 1;
+}
+
+static FM_FAULT void map_pages(struct fm_chunk *c, struct fm_map *m)
+{
+	for (uint64_t k = 0; k < (uint64_t)c->got;) {
+		if (c->first + k < m->pgoff) {
+			k = m->pgoff - c->first;
+			continue;
+		}
+		if (c->first + k - m->pgoff >= fm_map_pages(m))
+			break;
+		if (!(fm_page_state(fm_file_page(c->file, c->first + k)) &
+		      FP_AHEAD))
+			k++;
+		else
+			k += map_run(c, m, k);
+	}
+}
+
+FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
+{
+	uint64_t from;
+
+	if (atomic_load(&c->dead) || c->got <= 0)
+		return;
+	count(c->charged ? &m->file->st.hits_standby :
+			   &m->file->st.hits_ahead, 1);
+	if (!c->charged)
+		fm_around_streamed(c->n);
+	if (map_huge(c, m))
+		return;
+	if (c->frame && !c->frame->full)
+		return; /* lost on the way: read again on demand */
+	from = fm_now_ns();
+	map_pages(c, m);
+	if (c->n == FM_HUGE_PAGES)
+		fm_frame_copied(fm_now_ns() - from);
+}
+
+static FM_FAULT void wait_change(struct fm_chunk *c, uint32_t s)
+{
+	for (int i = 0; i < 2000; i++) {
+		if (atomic_load(&c->state) != s)
+			return;
+		fm_cpu_relax();
+	}
+	fm_futex_wait(&c->state, s, NULL);
+}
+
+/* Find the chunk over page fp; when it has landed, it becomes ours. */
+static FM_FAULT struct fm_chunk *claim(struct fm_file *f, uint64_t fp,
+				       uint32_t *ret_state)
+{
+	struct fm_chunk *c = NULL;
+
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < fm_chunk_top() && !c; k++)
+		if (covers(&fm_chunks[k], f, fp, fp + 1))
+			c = &fm_chunks[k];
+	*ret_state = c ? atomic_load(&c->state) : CH_FREE;
+	if (*ret_state == CH_READY)
+		atomic_store(&c->state, CH_TAKING);
+	fm_unlock(&fm_chunk_lock);
+	return c;
+}
+
+FM_FAULT bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
+			    uint64_t *ret_n)
+{
+	uint64_t fp = m->pgoff + i;
+	struct fm_chunk *c;
+	uint32_t s;
+
+	for (;;) {
+		c = claim(m->file, fp, &s);
+		if (!c) {
+			fm_chunk_clear_flags(m->file, fp, 1);
+			return false;
+		}
+		if (s == CH_READY)
+			break;
+		wait_change(c, s);
+	}
+	*ret_first = (int64_t)(c->first - m->pgoff);
+	*ret_n = c->n;
+	fm_chunk_map(c, m);
+	fm_chunk_clear_flags(m->file, c->first, c->n);
+	fm_chunk_release(c);
+	return true;
+}
+
+/* ---- forgetting -------------------------------------------------------- */
+
+FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	if (!fm_chunk_top())
+		return;
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < fm_chunk_top(); k++)
+		if (covers(&fm_chunks[k], f, first, stop))
+			atomic_store(&fm_chunks[k].dead, true);
+	fm_unlock(&fm_chunk_lock);
+}
+
+void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	while (fm_chunk_top()) {
+		struct fm_chunk *c = NULL;
+		uint32_t s = CH_FREE;
+
+		fm_lock(&fm_chunk_lock);
+		for (int k = 0; k < fm_chunk_top() && !c; k++)
+			if (covers(&fm_chunks[k], f, first, stop))
+				c = &fm_chunks[k];
+		if (c) {
+			s = atomic_load(&c->state);
+			atomic_store(&c->dead, true);
+			if (s == CH_READY || s == CH_QUEUED)
+				atomic_store(&c->state, CH_TAKING);
+		}
+		fm_unlock(&fm_chunk_lock);
+		if (!c)
+			return;
+		if (s == CH_READY || s == CH_QUEUED) {
+			count(&f->st.ahead_waste, c->charged ? 0 : c->n);
+			fm_chunk_clear_flags(f, c->first, c->n);
+			fm_chunk_release(c);
+		} else {
+			wait_change(c, s);
+		}
+	}
+}
+
+/* ---- start ------------------------------------------------------------- */
+
+int fm_chunk_start(void)
+{
+	int err;
+
+	pieces = fm_sys_anon((size_t)PIECES * PIECE_PAGES * FM_PAGE);
+	if (!pieces)
+		return -ENOMEM;
+	memset(pieces_free, 0xff, sizeof(pieces_free));
+	err = fm_chunk_thread_start();
+	on = err == 0;
+	return err;
+}
+
+void fm_chunk_trim(void)
+{
+	fm_lock(&fm_chunk_lock);
+	for (uint64_t k = 0; pieces && k < PIECES; k++)
+		if (pieces_free[k / 32] >> k % 32 & 1)
+			fm_sys_madvise(pieces + k * PIECE_PAGES * FM_PAGE,
+				       PIECE_PAGES * FM_PAGE, MADV_DONTNEED);
+	fm_unlock(&fm_chunk_lock);
+}
+
+void fm_chunk_reset(void)
+{
+	on = false;
+	for (int k = 0; k < FM_CHUNKS; k++) {
+		atomic_store(&fm_chunks[k].state, CH_FREE);
+		fm_chunks[k].file = NULL;
+	}
+	atomic_store(&top, 0);
+	fm_chunk_thread_reset();
+	fm_standby_reset();
+	fm_lock_reset(&fm_chunk_lock);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * chunk.h - data read ahead: in flight or landed, not yet mapped.
+ *
+ * One thread of ours submits and reaps the reads (a thread of the program
+ * that did so could see EINTR from its own system calls when they complete).
+ * The first touch of any page of a landed chunk maps all of it, by moving the
+ * 2 MiB frame in where the memory allows it, by copying otherwise.
+ *
+ * Every page of a chunk carries FP_AHEAD; a chunk is entered into the table
+ * before the first flag is set. A chunk marked dead is never mapped. All
+ * [fault] safe but start and reset.
+ */
+#ifndef FM_CHUNK_H
+#define FM_CHUNK_H
+
+#include "base/types.h"
+
+int fm_chunk_start(void);
+void fm_chunk_trim(void); /* memory that none of them uses */
+void fm_chunk_reset(void);
+
+/* Begin reading n pages (1..512) of m from page i, or fewer, where 16 in a row
+ * are present already. `eager`: map it when it lands, without waiting for a
+ * touch. Returns the pages covered, 0 when there is nothing to do, -EAGAIN
+ * when no buffer is free. */
+long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager);
+
+/* Wait for the chunk over page i and map it into m. Sets the range that it
+ * covered, in pages of m. False: no chunk there. */
+bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
+		   uint64_t *ret_n);
+
+/* The data of these file pages is about to be, or has been, changed. kill
+ * does not wait and may be called with the pages locked; forget waits until
+ * nothing is in flight and clears the flags. */
+void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop);
+void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop);
+
+/* Ask for [i, i+n) of m to be read and mapped, in the background. */
+void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n);
+
+#endif

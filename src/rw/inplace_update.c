@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "inplace_update.h"
+
+#include "base/sys.h"
+#include "engine.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "io/ring.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "vm/mapops.h"
+
+static int mem = -1; /* /proc/self/mem */
+static struct stat id; /* of it: the number may become another's */
+static int owner;
+static _Atomic bool off;
+
+static bool put(void *to, const void *from, size_t len)
+{
+	return fm_sys_pwrite(mem, from, len, (off_t)(uintptr_t)to) ==
+	       (ssize_t)len;
+}
+
+void fm_rewrite_start(void)
+{
+	static volatile char to, from = 1;
+	int fd;
+
+	if (mem >= 0 || fm_delivery() != FM_DELIVERY_SIGNAL)
+		return;
+	fd = fm_sys_open("/proc/self/mem", O_RDWR, 0);
+	if (fd < 0)
+		return;
+	mem = fm_fd_raise(fd);
+	owner = fm_sys_getpid();
+	to = 0;
+	/* Another's /proc shows us under a number that is somebody else's. */
+	atomic_store(&off, fm_sys_look(mem, &id) ||
+			   !put((void *)&to, (void *)&from, 1) || to != from);
+}
+
+void fm_rewrite_reset(void)
+{
+	fm_fd_drop(mem);
+	mem = -1;
+	atomic_store(&off, false);
+}
+
+bool fm_rewrite_on(void)
+{
+	/* A child that was made past us has the parent's memory there. */
+	return mem >= 0 && !atomic_load(&off) && !fm_sys_confined() &&
+	       fm_sys_getpid() == owner &&
+	       fm_sys_is_file(mem, id.st_dev, id.st_ino);
+}
+
+bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n)
+{
+	void *to = fm_map_addr(m, i);
+	size_t len = n << FM_PAGE_SHIFT;
+
+	if (atomic_load(&m->modes->bare) && put(to, src, len))
+		return true;
+	/* Said before the first of them is, for who looks after it has had
+	 * their locks. */
+	atomic_store(&m->modes->bare, true);
+	if (fm_uffd_protect(to, len, false))
+		return false;
+	if (put(to, src, len))
+		return true;
+	atomic_store(&off, true); /* not on this kernel, or not any more */
+	return false;
+}
+
+/* ---- whose memory it is ------------------------------------------------- */
+
+#define PART 512 /* pages protected by one call */
+
+/* Up to the next page that has been stored to, which stays as it is, or is not locked:
+ * one that is being stored to for the first time. */
+static int cover_run(struct fm_map *m, uint64_t *i, uint64_t hi)
+{
+	uint64_t lo = *i;
+	int err = 0;
+
+	while (*i < hi && (fm_mode(m, *i) & (PM_LOCKED | PM_WRITABLE)) == PM_LOCKED)
+		++*i;
+	if (*i > lo) /* what is not there takes no harm */
+		err = fm_uffd_protect(fm_map_addr(m, lo),
+				      (*i - lo) << FM_PAGE_SHIFT, true);
+	++*i;
+	return err;
+}
+
+int fm_rewrite_cover(struct fm_map *m, void *arg)
+{
+	uint64_t pages = fm_map_pages(m);
+	int err = 0;
+
+	(void)arg;
+	if (!m->shared || !atomic_load(&m->modes->bare))
+		return 0;
+	for (uint64_t lo = 0, hi; lo < pages && !err; lo = hi) {
+		uint64_t i = lo;
+
+		hi = fm_least(lo + PART, pages);
+		fm_map_lock_part(m, lo, hi);
+		while (i < hi && !err)
+			err = cover_run(m, &i, hi);
+		fm_map_unlock_part(m, lo, hi);
+	}
+	return err;
+}
+
+void fm_rewrite_tighten(struct fm_file *f)
+{
+	struct fm_map *m;
+	uint64_t old;
+
+	if (!fm_rewrite_on())
+		return;
+	fm_space_lock(&old);
+	for (m = atomic_load(&f->maps); m; m = atomic_load(&m->file_next))
+		if (fm_rewrite_loose(m))
+			fm_map_make_exact(m);
+	fm_space_unlock(&old);
+}

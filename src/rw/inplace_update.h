@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inplace_update.h - new bytes of a file go into pages that are mapped, in place.
+ *
+ * Who writes a page that is mapped mostly looks at it next (LMDB, SQLite). To drop
+ * our copy and install a new one takes two flushes of TLBs, which interrupt every
+ * thread of the program. Pages that nobody can store to need neither: where the
+ * memory is readable only, to the kernel as well, the pages stand bare, without
+ * userfaultfd's write protection, and are written through /proc/self/mem, which
+ * may write what the program may not (FOLL_FORCE, mm/gup.c). A reader sees the
+ * bytes change under it, as it does with the kernel's mapping.
+ *
+ * Before a store is allowed to such memory its pages are protected again
+ * (fm_rewrite_cover). By signal delivery only: a kernel's access to a protected
+ * page must fail, not wait for a handler.
+ */
+#ifndef FM_INPLACE_UPDATE_H
+#define FM_INPLACE_UPDATE_H
+
+#include <sys/mman.h>
+
+#include "map/map.h"
+
+/* Under the space lock, when the engine starts, and not when it is needed: what is
+ * opened is the lowest free number for a moment, on which the program may rely by
+ * then. Where the kernel does not let us, all of this is off. */
+void fm_rewrite_start(void);
+void fm_rewrite_reset(void); /* child of fork: it is the parent's memory */
+/* [any] Is it on, for this thread, now? One system call or two. */
+bool fm_rewrite_on(void);
+/* [any] n pages of m from i on, resident, clean and locked, are to hold what is at
+ * src. False: they may hold anything, drop them. */
+bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n);
+/* Is m one whose pages may be rewritten? With the page locked it stays so. */
+static inline bool fm_rewritable(const struct fm_map *m)
+{
+	return m->shared && atomic_load(&m->vma_prot) &&
+	       (atomic_load(&m->prot) & (PROT_READ | PROT_WRITE)) == PROT_READ;
+}
+/* Or one that could be, if 2 MiB frames did not move in there? */
+static inline bool fm_rewrite_loose(const struct fm_map *m)
+{
+	return m->shared && !atomic_load(&m->vma_prot) &&
+	       atomic_load(&m->prot) == PROT_READ;
+}
+/* [fault] Page locked: may it be installed without write protection? */
+static inline bool fm_rewrite_bare(const struct fm_map *m)
+{
+	return atomic_load_explicit(&m->modes->bare, memory_order_relaxed) &&
+	       fm_rewritable(m);
+}
+/* Stores are about to be allowed, and the fault path knows that. Under the space
+ * lock; an fm_map_fn. 0 or -errno. */
+int fm_rewrite_cover(struct fm_map *m, void *arg);
+/* The memory of f's mappings that the program may only read becomes readable only
+ * to the kernel, too: no 2 MiB frames move there any more. Takes the space lock. */
+void fm_rewrite_tighten(struct fm_file *f);
+
+#endif

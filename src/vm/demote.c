@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demote.c - hand a file back to the kernel while threads go on using it.
+ *
+ *  1. freeze: faults on the file wait (file->frozen);
+ *  2. pass through every touched page lock: nobody is inside any more;
+ *  3. write back: every page ends clean and write-protected, so no store can
+ *     happen that is not seen, and those who try wait in the fault path;
+ *  4. lay the kernel's mapping over ours, in one step per mapping;
+ *  5. forget the mappings and let the waiters run their access again.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/epoch.h"
+#include "base/log.h"
+#include "cache/cache.h"
+#include "cache/lazyfree.h"
+#include "cache/mem_monitor.h"
+#include "cache/zap_batch.h"
+#include "demote_pagecache.h"
+#include "engine.h"
+#include "fault/pin.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "file/wb_errseq.h"
+#include "io/bounce.h"
+#include "map/map.h"
+#include "map/server_reason.h"
+#include "map/space.h"
+#include "map/uffd.h"
+#include "mapops.h"
+#include "peers/peers.h"
+#include "process/ending.h"
+#include "readahead/ahead.h"
+#include "readahead/chunk.h"
+#include "writeback/wb.h"
+
+/* ---- steps ------------------------------------------------------------- */
+
+static void pass_through(struct fm_map *m, uint64_t i, void *arg)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	(void)arg;
+	fm_page_lock_idle(p);
+	fm_page_unlock(p);
+}
+
+void fm_pass_through(struct fm_map *m)
+{
+	fm_map_each(m, 0, fm_map_pages(m), pass_through, NULL);
+}
+
+static struct fm_list maps_of(struct fm_file *f)
+{
+	struct fm_list l = { NULL, 0 };
+	struct fm_map *m = atomic_load(&f->maps);
+
+	l.v = fm_alloc((atomic_load(&f->nmaps) + 1) * sizeof(*l.v));
+	for (; l.v && m; m = atomic_load(&m->file_next))
+		l.v[l.n++] = m;
+	return l;
+}
+
+/* A system call that is storing into the mapping keeps its page writable. None
+ * does that for long, but its thread may have to wait for a CPU: on a busy machine
+ * a tenth of a second was too little once, for a fork. */
+#define PATIENCE 1000 /* milliseconds */
+
+static int write_back_all(struct fm_file *f)
+{
+	struct timespec ms = { 0, 1000000 };
+	int err = 0;
+
+	if (f->direct && !f->null_store)
+		fm_handed_write(f);
+	for (int tries = 0; tries < PATIENCE; tries++) {
+		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
+		if (err && err != -EFAULT && atomic_load(&f->warm))
+			return err;
+		/* A device that does not write: the page cache takes it, as it
+		 * would have without us, and its mapping shows it. */
+		if (err && err != -EFAULT)
+			fm_file_mixed(f);
+		if (fm_dirty_next(f, 0, FM_MAX_FILE_PAGES) >=
+		    FM_MAX_FILE_PAGES)
+			return 0;
+		fm_sys_sleep(&ms);
+	}
+	return err ? err : -EBUSY;
+}
+
+struct fm_kmap fm_kmap_of(struct fm_map *m)
+{
+	struct fm_kmap k = {
+		.addr = (void *)atomic_load(&m->start),
+		.len = atomic_load(&m->end) - atomic_load(&m->start),
+		.prot = atomic_load(&m->prot),
+		.flags = (m->shared ? MAP_SHARED : MAP_PRIVATE) |
+			 (m->noreserve ? MAP_NORESERVE : 0),
+		.off = (off_t)(m->pgoff << FM_PAGE_SHIFT),
+		.write = m->shared && m->maywrite,
+		.fd = m->fd,
+	};
+
+	return k;
+}
+
+int fm_demote_lay(struct fm_file *f, struct fm_map *m)
+{
+	struct fm_kmap k = fm_kmap_of(m);
+	int err = m->shared ? fm_kernel_map(f, &k, 1) : fm_lay_private(f, m);
+
+	if (!err)
+		fm_map_tell(m, NULL);
+	return err;
+}
+
+static void clear_modes(struct fm_map *m, uint64_t i, void *arg)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	(void)arg;
+	if (fm_mode_charged(mode))
+		fm_cache_uncharge(1);
+	fm_mode_set(m, i, 0);
+}
+
+/* Evictors must not touch the range once the kernel has it: what they drop of
+ * a private mapping would be lost. They look at the mode under the lock. */
+static void clear_locked(struct fm_map *m, uint64_t i, void *arg)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+
+	fm_page_lock(p);
+	if (!(fm_mode(m, i) & PM_OWN))
+		clear_modes(m, i, arg);
+	fm_page_unlock(p);
+}
+
+/* It stays with us after all: what clear_locked forgot is still there. */
+static void drop_forgotten(struct fm_map *m)
+{
+	for (uint64_t i = 0; i < fm_map_pages(m); i++) {
+		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+		uint64_t at = m->mbase + i;
+
+		if (!atomic_load(&m->modes->touched[at >> FM_TOUCH_SHIFT])) {
+			i = (at | (FM_TOUCH_PAGES - 1)) - m->mbase;
+			continue;
+		}
+		fm_page_lock(p);
+		if (!fm_mode(m, i))
+			fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
+		fm_page_unlock(p);
+	}
+}
+
+#define LAY_TRIES 200
+#define LAY_MS 5
+
+/* Once others have been laid it has to succeed, or the file would be the kernel's and
+ * ours: memory, or a process for the helper, may be there soon. */
+static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
+{
+	const struct timespec pause = { 0, LAY_MS * 1000000 };
+	int err = fm_demote_lay(f, m);
+
+	for (int t = 0; err && must && t < LAY_TRIES; t++) {
+		fm_sys_sleep(&pause);
+		err = fm_demote_lay(f, m);
+	}
+	return err;
+}
+
+/* ---- several mappings --------------------------------------------------- */
+
+/*
+ * They are laid one after the other, and stores through one that has been laid would not
+ * be seen in pages of ours that are still there in another. So all leave before: who
+ * looks waits for the end of the freeze. Where a system call uses a page it stays, for
+ * the kernel cannot wait; its mapping is laid before the others.
+ */
+struct leaving {
+	struct fm_drop drop;
+	bool used;
+};
+
+static void leave(struct fm_map *m, uint64_t i, void *arg)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	struct leaving *l = arg;
+
+	if (!fm_page_trylock(p)) {
+		fm_drop_now(&l->drop);
+		fm_page_lock(p);
+	}
+	if ((fm_mode(m, i) & PM_PRESENT) && !(fm_page_state(p) & FP_DIRTY)) {
+		if (!fm_pinned(fm_map_addr(m, i), FM_PAGE)) {
+			fm_drop_page(&l->drop, m, i);
+			return; /* unlocked with it */
+		}
+		l->used = true;
+	}
+	fm_page_unlock(p);
+}
+
+static bool is_used(struct fm_map *m)
+{
+	struct leaving l = { .used = false };
+
+	fm_map_each(m, 0, fm_map_pages(m), leave, &l);
+	fm_drop_now(&l.drop);
+	return l.used;
+}
+
+static void to_front(struct fm_list *l, size_t k, size_t to)
+{
+	struct fm_map *m = l->v[k];
+
+	l->v[k] = l->v[to];
+	l->v[to] = m;
+}
+
+/* Private ones first: with pages of their own they need more, and fail sooner. */
+static void in_order(struct fm_list *l)
+{
+	size_t to = 0;
+	bool several;
+
+	for (size_t k = 0; k < l->n; k++)
+		if (!l->v[k]->shared)
+			to_front(l, k, to++);
+	several = l->n - to > 1;
+	for (size_t k = to; several && k < l->n; k++)
+		if (is_used(l->v[k]))
+			to_front(l, k, to++);
+}
+
+static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
+{
+	int err = 0;
+
+	in_order(l);
+	for (size_t k = 0; k < l->n && !err; k++) {
+		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
+			    NULL);
+		err = lay_one(f, l->v[k], k > 0);
+		if (err)
+			drop_forgotten(l->v[k]);
+		*ret_n = k + !err;
+	}
+	return err;
+}
+
+static _Atomic unsigned demotions;
+
+unsigned fm_demote_count(void)
+{
+	return atomic_load(&demotions);
+}
+
+/* Ours until all is laid: who unmaps or replaces a part meanwhile waits. */
+static int replace(struct fm_file *f, struct fm_list *l)
+{
+	struct fm_pieces pieces;
+	size_t n = 0;
+	int err;
+
+	fm_pieces_note(f, &pieces);
+	err = lay_all(f, l, &n);
+	fm_pieces_join(f, &pieces, !err);
+	atomic_fetch_add(&demotions, 1); /* who reads it from now on asks the kernel */
+	for (size_t k = 0; k < n; k++) {
+		struct fm_map *m = l->v[k];
+
+		fm_map_each(m, 0, fm_map_pages(m), clear_modes, NULL);
+		fm_space_set(atomic_load(&m->start), atomic_load(&m->end),
+			     NULL);
+		fm_map_unlink(m);
+	}
+	return err;
+}
+
+/* Said once: it may be tried for each page. */
+void fm_stays(struct fm_file *f, const char *why, int err)
+{
+	if (!atomic_exchange(&f->stays_since_ms, fm_now_ms()))
+		fm_log(FM_LOG_ERROR,
+		       "%s: cannot hand the mapping to the kernel (%s), errno "
+		       "%d: it stays with fastmap", f->path, why, -err);
+}
+
+/* Not where memory is so short that it is handed over for that, nor at the end. */
+static void bring(struct fm_file *f, struct fm_handed *h, int err)
+{
+	if (err || f->null_store || fm_room_short() || atomic_load(&fm_is_ending))
+		fm_handed_forget(h);
+	else
+		fm_handed_bring(h);
+}
+
+int fm_demote_locked(struct fm_file *f, const char *why)
+{
+	struct fm_handed handed;
+	struct fm_list l;
+	int err;
+
+	if (atomic_load(&f->demoted) || !atomic_load(&f->maps))
+		return 0;
+	l = maps_of(f);
+	if (!l.v)
+		return -ENOMEM;
+	fm_file_get(f); /* for as long as the process lives: see engine.h */
+	fm_file_get(f); /* by the last of these it is hollow, see file.c */
+	fm_freeze(f);
+	for (size_t k = 0; k < l.n; k++) {
+		fm_ahead_forget(l.v[k]);
+		fm_pass_through(l.v[k]);
+	}
+	fm_handed_note(f, &handed);
+	err = write_back_all(f);
+	if (!err)
+		err = replace(f, &l);
+	if (err) {
+		fm_stays(f, why, err);
+	} else {
+		atomic_store(&f->st.demote_why, why);
+		atomic_fetch_add(&f->st.demotions, 1);
+		atomic_store(&f->demoted, true);
+		fm_unsaid_note(f); /* who syncs it asks there from now on */
+		atomic_store(&f->wb_err, 0);
+		fm_why_handed(f->path, f->dev, f->ino, why);
+	}
+	fm_thaw(f);
+	bring(f, &handed, err);
+	if (err)
+		fm_file_put_locked(f);
+	fm_file_put_locked(f);
+	fm_free(l.v);
+	return err;
+}
+
+int fm_file_demote(struct fm_file *f, const char *why)
+{
+	uint64_t old;
+	int err;
+
+	fm_space_lock(&old);
+	err = fm_demote_locked(f, why);
+	fm_space_unlock(&old);
+	return err;
+}
+
+/* ---- from threads that cannot do it --------------------------------------- */
+
+/* A fault cannot take the space lock while it is asked for by others who wait
+ * for pages; it waits a moment and runs again, until the write-back thread
+ * has done it. */
+static _Atomic uint32_t pending; /* file id + 1 */
+static _Atomic(const char *) pending_why;
+static _Atomic(const char *) pending_shared; /* of all files, why */
+
+FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
+{
+	struct timespec ms = { 0, 200000 };
+
+	atomic_store(&pending_why, why);
+	atomic_store(&pending, f->id + 1);
+	fm_wb_kick();
+	fm_sys_sleep(&ms);
+}
+
+int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
+		    const char *why)
+{
+	int first = 0;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+		bool yes = f && (!which || which(f, arg));
+		int err = yes ? fm_demote_locked(f, why) : 0;
+
+		if (!first)
+			first = err;
+	}
+	return first;
+}
+
+bool fm_only_shared(struct fm_file *f, uint64_t arg)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	(void)arg;
+	for (; m && m->shared; m = atomic_load(&m->file_next))
+		;
+	return !m;
+}
+
+#define AGAIN_MS 5000 /* new files, and those that could not be written */
+
+/* Mappings of the kernel can use all memory that is left, and give it back at
+ * once. */
+static void demote_shared(const char *why)
+{
+	static _Atomic uint64_t not_before;
+	static bool told;
+	uint64_t old;
+
+	if (fm_now_ms() < atomic_load(&not_before))
+		return;
+	atomic_store(&not_before, fm_now_ms() + AGAIN_MS);
+	if (!told)
+		fm_log(FM_LOG_WARN, "memory is too short for a cache: mapped "
+		       "files are handed to the kernel (raise the limit of "
+		       "the control group)");
+	told = true;
+	fm_space_lock(&old);
+	fm_demote_where(fm_only_shared, 0, why);
+	fm_space_unlock(&old);
+}
+
+void fm_demote_shared_later(const char *why)
+{
+	atomic_store(&pending_shared, why);
+	fm_wb_kick();
+}
+
+void fm_demote_pending(void)
+{
+	const char *shared = atomic_exchange(&pending_shared, NULL);
+	uint32_t id = atomic_exchange(&pending, 0);
+	struct fm_file *f;
+	uint64_t old;
+
+	if (shared) {
+		demote_shared(shared);
+		fm_bounce_trim();
+		fm_chunk_trim();
+	}
+	if (!id)
+		return;
+	fm_space_lock(&old);
+	f = fm_file_at(id - 1);
+	if (f)
+		fm_demote_locked(f, atomic_load(&pending_why));
+	fm_space_unlock(&old);
+}

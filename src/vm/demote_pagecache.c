@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "demote_pagecache.h"
+
+#include "base/alloc.h"
+#include "base/epoch.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "cache/lazyfree.h"
+#include "cache/zap_batch.h"
+#include "engine.h"
+#include "file/file.h"
+#include "map/map.h"
+#include "writeback/wb.h"
+
+#define MOST_RUNS ((size_t)1 << 20)
+#define FIRST_MS 50  /* what those who wait for the hand-over wait longer */
+#define NEXT_MS 20   /* write-back waits for that, again and again; a child, once */
+#define ONE ((size_t)4 << 20) /* bytes between two looks at the clock */
+
+/* ---- what is resident ---------------------------------------------------- */
+
+static bool more_room(struct fm_handed *h)
+{
+	size_t room = h->room ? 2 * h->room : 64;
+	void *v = room <= MOST_RUNS ?
+		fm_realloc(h->v, room * sizeof(*h->v)) : NULL;
+
+	if (!v)
+		return false;
+	h->v = v;
+	h->room = room;
+	return true;
+}
+
+static void note(struct fm_map *m, uint64_t i, void *arg)
+{
+	uintptr_t a = (uintptr_t)fm_map_addr(m, i);
+	struct fm_handed *h = arg;
+
+	if (!fm_mode_charged(fm_mode(m, i)))
+		return;
+	if (h->n && h->v[h->n - 1].end == a)
+		h->v[h->n - 1].end = a + FM_PAGE;
+	else if (h->n < h->room || more_room(h))
+		h->v[h->n++] = (struct fm_handed_run){ a, a + FM_PAGE };
+}
+
+void fm_handed_note(struct fm_file *f, struct fm_handed *h)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+
+	*h = (struct fm_handed){ NULL, 0, 0 };
+	for (; m; m = atomic_load(&m->file_next))
+		fm_map_each(m, 0, fm_map_pages(m), note, h);
+}
+
+/* ---- what is dirty --------------------------------------------------------- */
+
+#define SLICE ((uint64_t)4096) /* pages of the file */
+#define MUCH 4096              /* pages, to have twice for a moment */
+
+static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
+{
+	fm_cache_drop_clean(arg, m, i);
+}
+
+static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_drop d = { .n = 0 };
+
+	for (; m; m = atomic_load(&m->file_next)) {
+		uint64_t lo = first > m->pgoff ? first - m->pgoff : 0;
+		uint64_t hi = stop > m->pgoff ? stop - m->pgoff : 0;
+
+		fm_map_each(m, lo, fm_least(hi, fm_map_pages(m)), drop_clean, &d);
+		fm_drop_now(&d);
+	}
+}
+
+/* Errors are found, and said, by who writes what is dirty still. */
+void fm_handed_write(struct fm_file *f)
+{
+	bool much = fm_dirty_count(f) > MUCH;
+	uint64_t fp = 0;
+
+	/* Direct writes and the page cache do not mix; see fm_file_mixed. What it
+	 * writes is all there is. */
+	atomic_store(&f->warm, true);
+	while (much && (fp = fm_dirty_next(f, fp, FM_MAX_FILE_PAGES)) <
+			       FM_MAX_FILE_PAGES) {
+		uint64_t stop = fm_least(fp + SLICE, FM_MAX_FILE_PAGES);
+
+		if (fm_wb_range(f, fp, stop, true))
+			break;
+		drop(f, fp, stop);
+		fp = stop;
+	}
+	fm_file_mixed(f);
+}
+
+/* ---- before a fork -------------------------------------------------------- */
+
+#define SIXTEENTH 4 /* bits: of the cache, at most, has a copy in the page cache */
+
+/*
+ * Direct writes of other pages may be in flight. A folio that has those pages, too,
+ * could only have been read, which is heard of (fm_file_mixed): what is written here has
+ * folios of its own.
+ */
+static bool through(struct fm_file *f, bool on)
+{
+	if (!on)
+		atomic_fetch_sub(&f->through, 1);
+	else if (fm_dirty_count(f) <= (int64_t)(fm_cache_limit() >> SIXTEENTH))
+		return atomic_fetch_add(&f->through, 1), true;
+	return false;
+}
+
+static void flush_through(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f;
+		unsigned e;
+		uint64_t old;
+
+		fm_block_signals(&old);
+		e = fm_epoch_enter();
+		f = fm_file_at(id);
+		if (f && fm_dirty_count(f) && through(f, true)) {
+			fm_wb_file(f);
+			through(f, false);
+		}
+		fm_epoch_leave(e);
+		fm_restore_signals(&old);
+	}
+}
+
+void fm_engine_flush_for_fork(void)
+{
+	if (fm_active())
+		flush_through();
+	fm_engine_flush_for_others();
+}
+
+/* ---- into the page cache --------------------------------------------------- */
+
+static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
+static struct fm_handed later; /* under the lock */
+
+/* By address: where something else lies by now no harm is done. Returns the run to go on
+ * with. */
+static size_t ask(struct fm_handed *h, size_t k, uint64_t ms)
+{
+	uint64_t until = fm_now_ms() + ms;
+
+	while (k < h->n && fm_now_ms() < until) {
+		struct fm_handed_run *r = &h->v[k];
+		size_t n = fm_least(r->end - r->start, ONE);
+
+		fm_sys_madvise((void *)r->start, n, MADV_WILLNEED);
+		r->start += n;
+		k += r->start == r->end;
+	}
+	return k;
+}
+
+void fm_handed_forget(struct fm_handed *h)
+{
+	fm_free(h->v);
+	*h = (struct fm_handed){ NULL, 0, 0 };
+}
+
+/* The rest of h from run k on. */
+static void put_off(struct fm_handed *h, size_t k)
+{
+	fm_lock(&lock);
+	for (; k < h->n && (later.n < later.room || more_room(&later)); k++)
+		later.v[later.n++] = h->v[k];
+	fm_unlock(&lock);
+	fm_wb_kick();
+}
+
+void fm_handed_bring(struct fm_handed *h)
+{
+	size_t k = ask(h, 0, FIRST_MS);
+
+	if (k < h->n)
+		put_off(h, k);
+	fm_handed_forget(h);
+}
+
+void fm_handed_bring_some(struct fm_handed *h)
+{
+	ask(h, 0, NEXT_MS);
+	fm_handed_forget(h);
+}
+
+static struct fm_handed take_later(void)
+{
+	struct fm_handed h;
+
+	fm_lock(&lock);
+	h = later;
+	later = (struct fm_handed){ NULL, 0, 0 };
+	fm_unlock(&lock);
+	return h;
+}
+
+void fm_handed_pending(void)
+{
+	static struct fm_handed now;
+	static size_t at;
+
+	if (!now.n) {
+		now = take_later();
+		at = 0;
+	}
+	if (!now.n)
+		return;
+	at = ask(&now, at, NEXT_MS);
+	if (at == now.n)
+		fm_handed_forget(&now);
+	fm_wb_kick(); /* for the rest, or what has come meanwhile */
+}
+
+void fm_handed_reset(void)
+{
+	fm_lock_reset(&lock);
+	later = (struct fm_handed){ NULL, 0, 0 };
+}

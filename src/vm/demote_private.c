@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demote_private.c - the kernel's private mapping in the place of ours, with the pages that
+ * are the program's own.
+ */
+#include <string.h>
+
+#include "base/sys.h"
+#include "engine.h"
+#include "fault/pin.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "map/map.h"
+#include "map/uffd.h"
+#include "mapops.h"
+
+#define UNBACKED 64  /* pages */
+#define PATIENCE 1000 /* milliseconds */
+
+struct copy_out {
+	char *base;
+	uint64_t unbacked[UNBACKED]; /* pages, ascending */
+	unsigned n;
+	int err;
+};
+
+static bool close_own(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	uint8_t mode;
+	bool ok;
+
+	fm_page_lock(p);
+	mode = fm_mode(m, i);
+	ok = fm_pin_shut(m, i) &&
+	     !fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
+	if (!ok)
+		fm_mode_set(m, i, mode);
+	fm_page_unlock(p);
+	return ok;
+}
+
+/* A store that says EFAULT where the page cannot be had. MADV_POPULATE_WRITE tries for ever
+ * then, before Linux 6.9. */
+static bool can_store(char *to)
+{
+	return !fm_sys2(SYS_clock_gettime, CLOCK_MONOTONIC, to);
+}
+
+/* Who cuts a file takes private copies with it. */
+static bool is_beyond(struct fm_map *m, uint64_t i)
+{
+	return (m->pgoff + i) << FM_PAGE_SHIFT >=
+	       (uint64_t)fm_file_size_now(m->file);
+}
+
+/* The kernel reads the file's page before it copies it. If it cannot (and
+ * would signal it to us, who have no use for it), the program's bytes go to
+ * a page without a file. False: it is gone, or there is an error. */
+static bool make_room(struct copy_out *c, struct fm_map *m, uint64_t i)
+{
+	char *to = c->base + (i << FM_PAGE_SHIFT);
+	void *p;
+
+	if (can_store(to))
+		return true;
+	if (is_beyond(m, i))
+		return false;
+	p = (void *)(intptr_t)-EIO;
+	if (c->n < UNBACKED)
+		p = fm_sys_mmap(to, FM_PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (fm_is_err(p))
+		c->err = (int)(intptr_t)p;
+	else
+		c->unbacked[c->n++] = i;
+	return !c->err;
+}
+
+/* Not by loads and stores: another process may cut the file meanwhile, and what is
+ * beyond its end signals. */
+static bool copy_page(char *to, char *from)
+{
+	struct iovec dst = { to, FM_PAGE }, src = { from, FM_PAGE };
+	long n = fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&dst, 1,
+			 (long)&src, 1, 0);
+
+	if (n == -EPERM || n == -ENOSYS) { /* a sandbox */
+		memcpy(to, from, FM_PAGE);
+		n = FM_PAGE;
+	}
+	return n == FM_PAGE;
+}
+
+/* The program's own pages of a private mapping, into the kernel's. Stores
+ * are held up by write protection and the freeze meanwhile. */
+static void copy_own(struct fm_map *m, uint64_t i, void *arg)
+{
+	const struct timespec ms = { 0, 1000000 };
+	struct copy_out *c = arg;
+
+	if (!(fm_mode(m, i) & PM_OWN) || c->err || !make_room(c, m, i))
+		return;
+	/* In a child of fork nobody else is here, and nothing is registered. */
+	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
+	     tries++) {
+		if (tries == PATIENCE)
+			c->err = -EBUSY;
+		fm_sys_sleep(&ms);
+	}
+	if (!c->err && !copy_page(c->base + (i << FM_PAGE_SHIFT),
+				  fm_map_addr(m, i)) && !is_beyond(m, i))
+		c->err = -EFAULT;
+}
+
+#define TRIES 20
+
+/* Where memory is short the target may have been unmapped already; what is to come
+ * there is still where it was. */
+static int move_pages(const struct copy_out *c, char *to, uint64_t first,
+		      uint64_t end)
+{
+	const struct timespec rest = { 0, 5000000 };
+	size_t at = first << FM_PAGE_SHIFT, len = (end - first) << FM_PAGE_SHIFT;
+	long err = len ? -ENOMEM : 0;
+
+	for (int tries = 0; err == -ENOMEM && tries < TRIES; tries++) {
+		if (tries)
+			fm_sys_sleep(&rest);
+		err = fm_sys5(SYS_mremap, c->base + at, len, len,
+			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
+	}
+	return fm_is_err((void *)err) ? (int)err : 0;
+}
+
+/* In one step, or in one for each vma: several do not move by one call, and
+ * it would have unmapped the target before it says so. */
+static int move_over(const struct copy_out *c, char *to, uint64_t end)
+{
+	uint64_t at = 0;
+	int err = 0;
+
+	for (unsigned k = 0; k < c->n && !err; k++) {
+		err = move_pages(c, to, at, c->unbacked[k]);
+		at = c->unbacked[k] + 1;
+		if (!err)
+			err = move_pages(c, to, at - 1, at);
+	}
+	return err ? err : move_pages(c, to, at, end);
+}
+
+int fm_lay_private(struct fm_file *f, struct fm_map *m)
+{
+	struct fm_kmap k = fm_kmap_of(m);
+	void *target = k.addr, *p;
+	struct copy_out c = { .n = 0 };
+	int err, prot = k.prot;
+
+	p = fm_sys_far(k.len, PROT_NONE);
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	c.base = k.addr = p;
+	k.prot = PROT_READ | PROT_WRITE;
+	err = fm_kernel_map(f, &k, 1);
+	if (!err) {
+		/* Readable for the copy. Who may store still may: write protection
+		 * holds him up, where a denial would reach him as SIGSEGV. */
+		if (!(prot & PROT_READ))
+			fm_sys_mprotect(target, k.len, prot | PROT_READ);
+		fm_sys_madvise(p, k.len, MADV_RANDOM); /* for these pages */
+		fm_map_each(m, 0, fm_map_pages(m), copy_own, &c);
+		fm_sys_mprotect(p, k.len, prot);
+		err = c.err ? c.err : move_over(&c, target, fm_map_pages(m));
+	}
+	if (err) {
+		fm_sys_mprotect(target, k.len, prot);
+		fm_sys_munmap(c.base, k.len);
+	} else {
+		fm_sys_madvise(target, k.len, MADV_NORMAL);
+	}
+	return err;
+}

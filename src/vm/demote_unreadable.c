@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demote_unreadable.c - a page that cannot be read becomes the kernel's, whose mapping can make
+ * the access fail: alone if nothing can be stored to the file, or with all of the file.
+ */
+#include "base/sys.h"
+#include "engine.h"
+#include "file/file.h"
+#include "map/map.h"
+#include "map/space.h"
+#include "mapops.h"
+#include "mmap/kernel_mapped.h"
+
+#define UNREADABLE 16 /* pages of a file, then all of it */
+
+/* m is cut to what the kernel shall have. */
+static int lay_beside(struct fm_file *f, struct fm_map *m)
+{
+	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+	int err;
+
+	fm_map_hide(m, NULL);
+	fm_map_lock(m, NULL);
+	/* Somebody has been luckier meanwhile? */
+	err = fm_mode(m, 0) & PM_PRESENT ? 0 : fm_demote_lay(f, m);
+	if (err || (fm_mode(m, 0) & PM_PRESENT)) {
+		fm_map_show_and_unlock(m, NULL);
+		return err;
+	}
+	f->unreadable++;
+	f->beside = true;
+	fm_residue_add(&st);
+	fm_map_retire(m, NULL);
+	return 0;
+}
+
+/* Nothing can be stored to the file by a mapping, so ours and the kernel's
+ * agree (see kernel_windows.h). */
+static int hand_over_page(struct fm_file *f, uintptr_t a)
+{
+	int err;
+
+	if (f->writable || f->unreadable == UNREADABLE)
+		return -ENOTSUP;
+	err = fm_range_cut(a, a + FM_PAGE);
+	return err ? err : lay_beside(f, fm_space_find(a));
+}
+
+/* To no avail costs what is resident: it is forgotten first. */
+static int try_kernel(struct fm_file *f, struct fm_map *m)
+{
+	struct fm_kmap k = fm_kmap_of(m);
+	void *p = fm_sys_far(FM_PAGE, PROT_NONE);
+	int err;
+
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	k.addr = p;
+	k.len = FM_PAGE;
+	err = fm_kernel_map(f, &k, 1);
+	fm_sys_munmap(p, FM_PAGE);
+	return err;
+}
+
+int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why)
+{
+	struct fm_map *m;
+	uint64_t old;
+	int err = 0;
+
+	fm_space_lock(&old);
+	m = fm_space_find(a);
+	if (m && m->file == f && hand_over_page(f, a)) {
+		err = try_kernel(f, m);
+		if (err)
+			fm_stays(f, why, err);
+		else
+			err = fm_demote_locked(f, why);
+	}
+	fm_space_unlock(&old);
+	return err;
+}

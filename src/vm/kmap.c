@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kmap.c - the kernel's mapping, laid over ours.
+ *
+ * It is made by a short-lived process that shares our memory but has a
+ * descriptor table of its own: closing the descriptor that mmap needs would
+ * otherwise drop the program's POSIX locks on the file. If the descriptor that the
+ * program mapped is still there, it is the one: the kernel's mapping then hears what the
+ * program says to it (posix_fadvise), and holds its locks, as without us.
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/sys.h"
+#include "engine.h"
+#include "file/file.h"
+#include "io/ring.h"
+#include "map/map.h"
+#include "mapops.h"
+#include "peers/peers.h"
+
+/* ---- the mapping helper ------------------------------------------------ */
+
+struct helper {
+	const struct fm_file *file;
+	const char *path;
+	const struct fm_kmap *maps;
+	unsigned n;
+	int err;
+	bool done; /* nobody has killed it before */
+};
+
+/* Where the program has taken every number one is given up: the table is a copy, and
+ * neither the program nor its locks lose anything. */
+static int helper_open(const struct helper *h, int flags)
+{
+	int fd = fm_sys_open(h->path, flags, 0);
+
+	if (fd == -EMFILE && !fm_sys_close(h->file->fd_path == 0))
+		fd = fm_sys_open(h->path, flags, 0);
+	return fd;
+}
+
+/* Of a shared mapping the kernel remembers for ever whether it may be stored to. */
+static bool helper_may(const struct helper *h, const struct fm_kmap *k)
+{
+	int flags = k->fd < 0 ? -EBADF : (int)fm_sys2(SYS_fcntl, k->fd, F_GETFL);
+	int acc = flags & O_ACCMODE;
+
+	if (flags < 0 || (flags & O_PATH) || acc == O_WRONLY ||
+	    ((k->flags & MAP_SHARED) && (acc == O_RDWR) != k->write))
+		return false;
+	return fm_sys_is_file(k->fd, h->file->dev, h->file->ino);
+}
+
+static int helper_map(const struct fm_kmap *k, int fd)
+{
+	void *p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
+			      k->off);
+
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
+}
+
+static int helper_one(const struct helper *h, const struct fm_kmap *k)
+{
+	int fd, err = -EBADF;
+
+	if (helper_may(h, k))
+		return helper_map(k, k->fd);
+	fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
+	/* Its mode is another by now, which a mapping does not mind. */
+	if (fd == -EACCES || fd == -EPERM || fd == -EROFS)
+		fd = fm_ring_dup(h->file);
+	if (fd < 0)
+		return fd;
+	/* The number that the path names may have been closed behind our back. */
+	if (fm_sys_is_file(fd, h->file->dev, h->file->ino))
+		err = helper_map(k, fd);
+	fm_sys_close(fd);
+	return err;
+}
+
+/* What may be otherwise in a moment. A fork's child has nobody else to ask. */
+static bool passes(int err)
+{
+	return err == -ENOMEM || err == -ENFILE || err == -EAGAIN ||
+	       err == -EINTR;
+}
+
+#define TRIES 20 /* 5 ms apart */
+
+/* Runs in the helper process: raw system calls only. */
+static void helper_main(void *arg)
+{
+	const struct timespec rest = { 0, 5000000 };
+	struct helper *h = arg;
+
+	for (unsigned i = 0; i < h->n && !h->err; i++) {
+		h->err = helper_one(h, &h->maps[i]);
+		for (int k = 1; k < TRIES && passes(h->err); k++) {
+			fm_sys_sleep(&rest);
+			h->err = helper_one(h, &h->maps[i]);
+		}
+	}
+	h->done = true;
+}
+
+#define HELPER_STACK 65536
+
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
+{
+	char path[40];
+	struct helper h = { f, path, maps, n, 0, false };
+	char *stack = fm_sys_anon(HELPER_STACK);
+	uint64_t none = ~0ull, old;
+	long pid;
+
+	if (!stack)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
+	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
+	/* The parent sleeps until the child is done, so the child may use the
+	 * parent's thread-local storage. */
+	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + HELPER_STACK,
+			      helper_main, &h, NULL, NULL);
+	if (pid > 0) {
+		fm_watch_helper((int)pid);
+		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
+	}
+	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
+	fm_sys_munmap(stack, HELPER_STACK);
+	if (pid < 0)
+		return (int)pid;
+	return h.done ? h.err : -EINTR;
+}
+
+/* ---- pieces ------------------------------------------------------------ */
+
+/*
+ * Mappings that are one to the program and several to us: one that grew, or whose
+ * parts were advised or protected differently for a while. The kernel can join what
+ * it maps only if it came by one descriptor, and grows and moves no more than one such
+ * mapping at a time (mremap: EFAULT).
+ */
+static bool continues(const struct fm_kmap *a, const struct fm_kmap *b)
+{
+	return (char *)a->addr + a->len == b->addr &&
+	       a->off + (off_t)a->len == b->off && a->prot == b->prot &&
+	       a->flags == b->flags && a->write == b->write;
+}
+
+static void sort(struct fm_kmap *v, size_t n)
+{
+	for (size_t gap = n / 2; gap; gap /= 2)
+		for (size_t i = gap; i < n; i++) {
+			struct fm_kmap k = v[i];
+			size_t at = i;
+
+			for (; at >= gap && v[at - gap].addr > k.addr; at -= gap)
+				v[at] = v[at - gap];
+			v[at] = k;
+		}
+}
+
+void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret)
+{
+	struct fm_map *m = atomic_load(&f->maps);
+	size_t room = atomic_load(&f->nmaps);
+
+	*ret = (struct fm_pieces){ NULL, 0 };
+	if (room < 2)
+		return;
+	ret->v = fm_alloc(room * sizeof(*ret->v));
+	for (; ret->v && m && ret->n < room; m = atomic_load(&m->file_next))
+		if (m->shared)
+			ret->v[ret->n++] = fm_kmap_of(m);
+	sort(ret->v, ret->n);
+}
+
+void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
+{
+	for (size_t i = 0, end; laid && i < p->n; i = end) {
+		struct fm_kmap all = p->v[i];
+
+		for (end = i + 1; end < p->n && continues(&all, &p->v[end]);
+		     end++)
+			all.len += p->v[end].len;
+		if (end > i + 1 && !fm_kernel_map(f, &all, 1)) /* else they stay pieces */
+			fm_range_maps((uintptr_t)all.addr,
+				      (uintptr_t)all.addr + all.len, fm_map_tell,
+				      NULL);
+	}
+	if (p->v)
+		fm_free(p->v);
+}

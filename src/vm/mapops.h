@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mapops.h - operations on ranges of the address space, internal side. The
+ * space lock is held unless stated.
+ */
+#ifndef FM_MAPOPS_H
+#define FM_MAPOPS_H
+
+#include "base/types.h"
+
+/* Cut mappings so that none straddles start or end. 0 or -ENOMEM. */
+int fm_range_cut(uintptr_t start, uintptr_t end);
+/* Call fn for every mapping inside [start, end) (which has been cut). Stops
+ * on the first non-zero result and returns it. */
+typedef int (*fm_map_fn)(struct fm_map *m, void *arg);
+int fm_range_maps(uintptr_t start, uintptr_t end, fm_map_fn fn, void *arg);
+
+/* The same as a list, for what follows after the radix has changed. */
+struct fm_list {
+	struct fm_map **v; /* fm_free */
+	size_t n;
+};
+int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret);
+
+int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg);
+
+/* Steps of taking a mapping out, as fm_map_fn. flush: write what only m may
+ * hold. hide: unknown to the fault path, nothing read ahead. lock: every
+ * touched page locked, nothing dirty; several mappings are locked in the order
+ * of their pages. lock_unused: and no system call uses
+ * them, for something else takes their place. show_and_unlock undoes both. */
+int fm_map_flush(struct fm_map *m, void *arg);
+int fm_map_hide(struct fm_map *m, void *arg);
+int fm_map_lock(struct fm_map *m, void *arg);
+int fm_map_lock_unused(struct fm_map *m, void *arg);
+int fm_map_show_and_unlock(struct fm_map *m, void *arg);
+/* Cut and write back what is about to go, and list it; then, one by one
+ * (aliases share locks), hide, lock and either retire, when the memory
+ * means something else now, or show again. */
+int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *ret);
+int fm_map_retire(struct fm_map *m, void *arg);
+int fm_map_reopen(struct fm_map *m, void *arg); /* the program's protection again */
+int fm_map_make_exact(struct fm_map *m); /* [fault] the same; 0 or -errno */
+int fm_munmap_locked(uintptr_t a, size_t len);
+
+/* What fm_map_lock has locked. */
+void fm_map_unlock_pages(struct fm_map *m);
+/* Every touched page of [lo, hi), with no write-back in flight; and what that has
+ * locked. */
+void fm_map_lock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
+void fm_map_unlock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
+
+/* Make [start, end) unmanaged: flush, radix, objects. Its memory stays, empty; who
+ * touches it waits. The caller maps something else there next. */
+int fm_range_release(uintptr_t start, uintptr_t end);
+
+/* msync.c: most of what is dirty in the range is written, without the space lock, so that
+ * what follows does not keep it from others for long. */
+void fm_write_before(uintptr_t start, uintptr_t end);
+/* The same before mremap, which has to move what has something behind it. */
+void fm_write_before_growth(uintptr_t start, uintptr_t end);
+/* demote.c: lay the kernel's mapping over every mapping of f / over m. */
+int fm_demote_locked(struct fm_file *f, const char *why);
+/* It could not be done: said once a file. */
+void fm_stays(struct fm_file *f, const char *why, int err);
+/* A test for fm_demote_where: nothing of f is mapped privately. Under the space lock. */
+bool fm_only_shared(struct fm_file *f, uint64_t arg);
+/* How often memory of ours has become the kernel's: it moves when that is done, under
+ * the space lock. */
+unsigned fm_demote_count(void);
+/* Every file of which `which` is true (NULL: all). 0 or the first -errno. */
+int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
+		    const char *why);
+/* One mapping, whose pages nobody can touch meanwhile. 0 or -errno. */
+int fm_demote_lay(struct fm_file *f, struct fm_map *m);
+/* Under the space lock: faults on f wait until it thaws; those that are under
+ * way in m have ended when fm_pass_through returns. */
+void fm_freeze(struct fm_file *f);
+void fm_thaw(struct fm_file *f);
+/* The same without the space lock, and by several at a time. */
+void fm_file_hold(struct fm_file *f);
+void fm_file_release(struct fm_file *f);
+void fm_pass_through(struct fm_map *m);
+/* demote_unreadable.c [plain]. The page at a cannot be read: the kernel's from now on, alone if it
+ * may be. */
+int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why);
+/* [any] Ask for all files to be demoted of which nothing is mapped privately: to
+ * hand over pages of the program's own would need memory twice. */
+void fm_demote_shared_later(const char *why);
+/* [fault] Ask for f to be demoted soon, and wait a moment. */
+void fm_demote_later(struct fm_file *f, const char *why);
+void fm_demote_pending(void); /* no lock; threads of ours */
+/* Map file ranges by the kernel in a helper process that shares our memory
+ * but not our descriptors, so that closing drops no lock of the program. */
+struct fm_kmap {
+	void *addr;
+	size_t len;
+	int prot, flags;
+	off_t off;
+	bool write;     /* open for writing, mprotect(PROT_WRITE) stays legal */
+	int fd;         /* the program's, if it still is that file */
+};
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
+struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
+/* demote_private.c: the same for a private mapping and the pages that are the program's own. */
+int fm_lay_private(struct fm_file *f, struct fm_map *m);
+
+/* Before the shared mappings of f are laid one by one, and after it: what
+ * the program has as one mapping is one. */
+struct fm_pieces {
+	struct fm_kmap *v;
+	size_t n;
+};
+void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret);
+void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unmap_cache.h - the mapping cache: what a mapping held when it was unmapped, for
+ * the next mmap of the same range of an unchanged file.
+ *
+ * Nothing of the file stays open: the memory goes to an address of the
+ * engine's, with the inode's number, size and change time. It counts as
+ * cache, and is the first to go when room is needed.
+ */
+#ifndef FM_UNMAP_CACHE_H
+#define FM_UNMAP_CACHE_H
+
+#include "base/types.h"
+
+/* Under the space lock. m is hidden, its touched pages are locked and clean,
+ * its memory is still there. True: the memory has been taken (and is not at
+ * its address any more); fm_map_retire follows either way. */
+bool fm_kept_put(struct fm_map *m);
+
+/* Under the space lock: m is new, published, laid down with protection prot,
+ * and its address is not known to the program yet. Brings back what was kept
+ * of it. -errno: the memory must be laid down again. */
+int fm_kept_take(struct fm_map *m, int prot);
+
+/* [fault] Free about so many pages of what is kept; how many it were. */
+uint64_t fm_kept_trim(uint64_t want);
+
+void fm_kept_drop(void);  /* under the space lock: all of it */
+void fm_kept_reset(void); /* child of fork */
+
+/* Does each change of this file, after a look at its times, get one of its own? */
+bool fm_fine_times(int fd);
+
+#endif

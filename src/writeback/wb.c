@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+#include "wb_priv.h"
+
+#include <string.h>
+
+#include "base/epoch.h"
+#include "base/log.h"
+#include "cache/cache.h"
+#include "cache/zap_batch.h"
+#include "fault/pin.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "io/ring.h"
+#include "map/map.h"
+#include "map/uffd.h"
+
+#define RUNS 64       /* writes in flight per thread */
+#define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
+#define BATCH 16      /* submitted by one system call */
+
+/* One write in flight. Its pages carry FP_WB. */
+struct run {
+	struct fm_io io;
+	struct fm_file *f;
+	uint64_t first, n;
+	uint32_t finished; /* pages, once it is done */
+	bool used, counted;
+};
+
+/* msync and its like keep the device as busy as they can; background write-back
+ * must leave room for reads. Too large for the stack of a thread of the
+ * program. */
+static struct {
+	_Atomic bool taken;
+	struct run runs[DEEP];
+} deep[2];
+
+struct wb {
+	struct fm_ring *ring;
+	struct run *runs;
+	unsigned nruns;
+	struct run few[RUNS];
+	unsigned inflight;
+	struct fm_io *queued[BATCH]; /* not yet with the kernel */
+	unsigned nqueued;
+	int err;
+	bool wait, yields, sheds;
+	unsigned pages;
+};
+
+/* ---- what is written -------------------------------------------------- */
+
+/* A dirty page that no longer lies in the file goes, as in the kernel. */
+static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
+				    _Atomic uint8_t *p, struct fm_map *m,
+				    uint64_t i)
+{
+	if (m) { /* the next store must be seen again */
+		if (fm_pinned(fm_map_addr(m, i), FM_PAGE))
+			return;
+		fm_cache_drop(m, i, 1);
+	}
+	fm_page_set(p, 0, FP_DIRTY);
+	fm_dirty_clear(f, fp);
+}
+
+/* ---- finishing -------------------------------------------------------- */
+
+/* Of what is cleaned ahead of need it is noted whether that was of use. */
+static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p, bool again)
+{
+	if (!w->yields)
+		return;
+	fm_wb_cleaned(1);
+	if (again)
+		fm_wb_again(1);
+	else
+		fm_page_set(p, FP_CLEANED, 0);
+}
+
+/* Where the bytes are: the kernel may yet fail to write what its page cache has got. */
+static FM_FAULT void note_way(_Atomic uint8_t *p, const struct fm_io *io, bool ok)
+{
+	if (io->buffered)
+		fm_page_set(p, FP_CACHED, 0);
+	else if (ok)
+		fm_page_set(p, 0, FP_CACHED);
+}
+
+static FM_FAULT bool finish_page(const struct wb *w, const struct run *r, bool ok,
+				 bool wait)
+{
+	struct fm_file *f = r->f;
+	uint64_t fp = r->first + r->finished;
+	_Atomic uint8_t *p = fm_file_page(f, fp);
+	bool again;
+
+	if (wait)
+		fm_page_lock_wb(p);
+	else if (!fm_page_trylock(p))
+		return false;
+	again = !ok || (fm_page_state(p) & FP_REDIRTY);
+	fm_page_set(p, 0, again ? FP_WB | FP_REDIRTY :
+				  FP_WB | FP_REDIRTY | FP_DIRTY);
+	note_way(p, &r->io, ok);
+	if (!again)
+		fm_dirty_clear(f, fp);
+	if (ok)
+		note_cleaned(w, p, again);
+	fm_page_unlock(p);
+	/* fm_page_unlock wakes those who wait for FP_WB as well. */
+	return true;
+}
+
+_Atomic uint64_t fm_wb_failed_ms;
+
+static FM_FAULT void note_error(struct fm_file *f, int err)
+{
+	if (err == -EFAULT || err == -EINTR || err == -EAGAIN || err == -ECANCELED)
+		return; /* our own doing, or no tasks; the page is still dirty */
+	atomic_fetch_add_explicit(&f->st.wb_errors, 1, memory_order_relaxed);
+	atomic_store(&f->wb_failed_ms, fm_now_ms());
+	atomic_store(&fm_wb_failed_ms, fm_now_ms());
+	atomic_store(&f->wb_err, (uint32_t)-err);
+	if (atomic_exchange(&f->told_wb, (uint32_t)-err) != (uint32_t)-err)
+		fm_log(FM_LOG_ERROR,
+		       "%s: write-back failed, errno %d: %s; the data stays in "
+		       "memory and is tried again; free space or check the "
+		       "device", f->path, -err, fm_error_text(-err));
+}
+
+static FM_FAULT bool is_part(const struct fm_io *io)
+{
+	return io->res > 0 && (uint64_t)io->res < io->len;
+}
+
+/* A part has been written: the rest gets an answer of its own. Not in units of
+ * the device any more. */
+static FM_FAULT void submit_rest(struct wb *w, struct run *r)
+{
+	struct fm_io *io = &r->io;
+
+	io->buf = (char *)io->buf + io->res;
+	io->off += (uint64_t)io->res;
+	io->len -= (uint64_t)io->res;
+	io->buffered = true;
+	fm_ring_submit(w->ring, &io, 1);
+}
+
+static FM_FAULT void count_run(struct wb *w, const struct run *r, bool ok)
+{
+	int err = r->io.res < 0 ? r->io.res : -EIO;
+
+	if (ok) {
+		atomic_fetch_add_explicit(&r->f->st.writebacks, r->n,
+					  memory_order_relaxed);
+		atomic_fetch_add_explicit(&r->f->st.wb_bytes, r->io.len,
+					  memory_order_relaxed);
+	} else {
+		note_error(r->f, err);
+		if (!w->err)
+			w->err = err;
+	}
+}
+
+/* What has been written leaves, unless somebody has it already. */
+static FM_FAULT void shed(const struct run *r)
+{
+	struct fm_drop d = { .n = 0 };
+
+	for (uint64_t fp = r->first, i; fp < r->first + r->n; fp++) {
+		struct fm_map *m = fm_map_holder(r->f, fp, NULL, &i);
+
+		if (m)
+			fm_cache_drop_clean(&d, m, i);
+	}
+	fm_drop_now(&d);
+}
+
+/* False: a page of it is locked, and it is not waited for. */
+static FM_FAULT bool finish_run(struct wb *w, struct run *r, bool wait)
+{
+	bool ok = r->io.res == (int64_t)r->io.len;
+
+	if (!r->counted)
+		count_run(w, r, ok);
+	r->counted = true;
+	for (; r->finished < r->n; r->finished++)
+		if (!finish_page(w, r, ok, wait))
+			return false;
+	w->pages += ok ? (unsigned)r->n : 0;
+	if (ok && w->sheds)
+		shed(r);
+	r->used = false;
+	w->inflight--;
+	return true;
+}
+
+/* Nothing but locked pages is left. Who holds them may be waiting for a ring:
+ * do not keep ours. */
+static FM_FAULT void finish_locked(struct wb *w)
+{
+	fm_ring_put(w->ring);
+	for (unsigned k = 0; k < w->nruns; k++)
+		if (w->runs[k].used)
+			finish_run(w, &w->runs[k], true);
+	w->ring = fm_ring_get();
+}
+
+/* One system call, one device notification for the batch. Nobody waits for
+ * the background thread: threads that fault go first. */
+static FM_FAULT void submit_queued(struct wb *w)
+{
+	if (!w->nqueued)
+		return;
+	fm_ring_submit(w->ring, w->queued, w->nqueued);
+	w->nqueued = 0;
+	if (w->yields)
+		fm_sys0(SYS_sched_yield);
+}
+
+static FM_FAULT void reap(struct wb *w, unsigned until)
+{
+	submit_queued(w);
+	while (w->inflight > until) {
+		unsigned locked = 0;
+
+		fm_ring_reap(w->ring);
+		for (unsigned k = 0; k < w->nruns; k++) {
+			struct run *r = &w->runs[k];
+
+			if (!r->used || !r->io.done)
+				continue;
+			if (is_part(&r->io))
+				submit_rest(w, r);
+			else
+				locked += !finish_run(w, r, false);
+		}
+		if (locked && locked == w->inflight)
+			finish_locked(w);
+	}
+}
+
+/* ---- submitting ------------------------------------------------------- */
+
+/* Direct I/O writes whole device blocks; a tail that is none, and a file
+ * system without direct I/O, goes through the page cache. */
+static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
+			    uint64_t n, uint64_t len)
+{
+	struct fm_file *f = m->file;
+	struct run *r = w->runs;
+	struct fm_io *io;
+
+	if (w->inflight == w->nruns)
+		reap(w, w->nruns - BATCH);
+	while (r->used)
+		r++;
+	io = &r->io;
+	memset(io, 0, sizeof(*io));
+	io->file = f;
+	io->op = FM_WRITE;
+	io->buf = fm_map_addr(m, i);
+	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
+	io->len = len;
+	io->buffered = !f->direct || atomic_load(&f->warm) ||
+		       atomic_load(&f->sheds) || atomic_load(&f->through) ||
+		       len % f->dio_align != 0;
+	r->f = f;
+	r->first = m->pgoff + i;
+	r->n = n;
+	r->finished = 0;
+	r->counted = false;
+	r->used = true;
+	w->inflight++;
+	w->queued[w->nqueued++] = io;
+	if (w->nqueued == BATCH)
+		submit_queued(w);
+}
+
+/* Every series of neighbours in one write. Their pages are not locked any more,
+ * but FP_WB keeps them where they are. Of the tail, which is alone, what lies in
+ * the file now that it is protected: a file that grows far behind it does not wait
+ * for its lock, and what was stored there since must not count as written. */
+static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s, bool tail)
+{
+	uint64_t off = (s->m->pgoff + s->i) << FM_PAGE_SHIFT, k = 0, n, len;
+	uint64_t size = tail ? (uint64_t)fm_file_size_now(s->m->file) : UINT64_MAX;
+
+	while (k < s->n) {
+		for (n = 0; k + n < s->n && fm_span_has(s, k + n);)
+			n++;
+		len = n << FM_PAGE_SHIFT;
+		if (off + len > size)
+			len = off < size ? size - off : 0;
+		if (n)
+			submit(w, s->m, s->i + k, n, len);
+		k += n + !n;
+	}
+}
+
+/* Write what begins at the locked page fp. Unlocks it. Returns the page to go
+ * on with. */
+static FM_FAULT uint64_t write_span(struct wb *w, struct fm_file *f,
+				    uint64_t fp, uint64_t end)
+{
+	uint64_t size = (uint64_t)fm_file_size_now(f);
+	uint64_t i, whole = size >> FM_PAGE_SHIFT, max = end - fp;
+	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
+	_Atomic uint8_t *p = fm_file_page(f, fp);
+	struct fm_span s;
+
+	/* No holder: the page could not be installed after it was marked. */
+	if (fp << FM_PAGE_SHIFT >= size || !m) {
+		discard_beyond(f, fp, p, m, i);
+		fm_page_unlock(p);
+		return fp + 1;
+	}
+	if (whole <= fp)
+		max = 1;
+	else if (max > whole - fp)
+		max = whole - fp;
+	fm_span_take(&s, m, i, max);
+	submit_span(w, &s, whole <= fp);
+	return fp + s.n;
+}
+
+/* Whoever holds the page may be waiting for a ring: do not keep ours. */
+static FM_FAULT void wait_page(struct wb *w, _Atomic uint8_t *p, uint8_t mask)
+{
+	reap(w, 0);
+	fm_ring_put(w->ring);
+	fm_page_wait(p, mask);
+	w->ring = fm_ring_get();
+}
+
+/* Lock a page for write-back; false: nothing to do there (any more). */
+static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
+{
+	for (;;) {
+		if (!fm_page_trylock(p)) {
+			if (!w->wait)
+				return false;
+			wait_page(w, p, FP_BUSY);
+			continue;
+		}
+		if (fm_wb_due(p))
+			return true;
+		if (!w->wait || !(fm_page_state(p) & FP_WB)) {
+			fm_page_unlock(p);
+			return false;
+		}
+		/* Somebody else writes it; ours may be among the runs. */
+		fm_page_unlock(p);
+		wait_page(w, p, FP_WB);
+	}
+}
+
+static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
+				 uint64_t fp, uint64_t end, unsigned most)
+{
+	unsigned e = fm_epoch_enter();
+
+	while (fp < end && w->pages < most) {
+		_Atomic uint8_t *p;
+
+		fp = fm_dirty_next(f, fp, end);
+		if (fp >= end)
+			break;
+		p = fm_file_page(f, fp);
+		if (lock_dirty(w, p))
+			fp = write_span(w, f, fp, end);
+		else
+			fp++;
+	}
+	reap(w, 0);
+	fm_epoch_leave(e);
+}
+
+/* The next store to page i, which is locked, will be seen. -EBUSY: a system
+ * call is storing into it; by force it gets EFAULT unless it is done. */
+static int shut_page(struct fm_map *m, uint64_t i, bool force)
+{
+	uint8_t mode = fm_mode(m, i);
+	int err;
+
+	if (!(mode & PM_WRITABLE))
+		return 0;
+	if (force)
+		fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
+	else if (!fm_pin_shut(m, i))
+		return -EBUSY;
+	err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true);
+	if (err)
+		fm_mode_set(m, i, mode);
+	return err;
+}
+
+int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
+{
+	uint64_t i, off = fp << FM_PAGE_SHIFT;
+	uint64_t size = (uint64_t)fm_file_size_now(f);
+	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
+	_Atomic uint8_t *p = fm_file_page(f, fp);
+	struct fm_io io = { .file = f, .op = FM_WRITE, .buffered = true };
+	long res;
+
+	if (!m || off >= size)
+		return 0;
+	res = shut_page(m, i, force);
+	if (res)
+		return (int)res;
+	size = (uint64_t)fm_file_size_now(f); /* see submit_span */
+	if (off >= size)
+		return 0;
+	io.buf = fm_map_addr(m, i);
+	io.off = off;
+	io.len = size - off < FM_PAGE ? size - off : FM_PAGE;
+	res = fm_io_once(&io);
+	if (res != (long)io.len) {
+		res = res < 0 ? res : -EIO;
+		note_error(f, (int)res);
+		return (int)res;
+	}
+	fm_page_set(p, FP_CACHED, FP_DIRTY);
+	fm_dirty_clear(f, fp);
+	return 0;
+}
+
+/* ---- interface -------------------------------------------------------- */
+
+static FM_FAULT int take_runs(struct wb *w, bool many)
+{
+	int d = -1;
+
+	w->runs = w->few;
+	w->nruns = RUNS;
+	for (int k = 0; k < 2 && d < 0 && many; k++)
+		if (!atomic_exchange(&deep[k].taken, true))
+			d = k;
+	if (d >= 0) {
+		w->runs = deep[d].runs;
+		w->nruns = DEEP;
+	}
+	for (unsigned k = 0; k < w->nruns; k++)
+		w->runs[k].used = false;
+	return d;
+}
+
+FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
+			   enum fm_wb_way way, unsigned most,
+			   unsigned *ret_pages)
+{
+	struct wb w;
+	int d = take_runs(&w, way == FM_WB_WAIT && fm_dirty_count(f) > RUNS);
+
+	w.inflight = 0;
+	w.nqueued = 0;
+	w.err = 0;
+	w.pages = 0;
+	w.wait = way == FM_WB_WAIT;
+	w.sheds = way != FM_WB_WAIT && fm_wb_urgent();
+	w.yields = way == FM_WB_BACKGROUND && !w.sheds;
+	if (w.sheds && !atomic_load(&f->sheds))
+		atomic_store(&f->sheds, true);
+	w.ring = fm_ring_get();
+	write_range(&w, f, first, end, most);
+	fm_ring_put(w.ring);
+	if (d >= 0)
+		atomic_store(&deep[d].taken, false);
+	if (ret_pages)
+		*ret_pages += w.pages;
+	return w.err;
+}
+
+int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
+{
+	enum fm_wb_way way = wait ? FM_WB_WAIT : FM_WB_TRY;
+	uint64_t old;
+	int err = -EFAULT;
+
+	if (fm_dirty_next(f, first, end) >= end)
+		return 0;
+	fm_block_signals(&old);
+	/* EFAULT: the memory went away under a write in flight; the page is
+	 * still dirty, in another mapping. */
+	for (int tries = 0; tries < 4 && err == -EFAULT; tries++)
+		err = fm_wb_some_of(f, first, end, way, UINT32_MAX, NULL);
+	fm_restore_signals(&old);
+	return err;
+}
+
+int fm_wb_file(struct fm_file *f)
+{
+	int err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
+
+	if (!err && fm_dirty_count(f) == 0)
+		atomic_store(&f->dirty_since_ms, 0);
+	return err;
+}
+
+int fm_wb_all(void)
+{
+	int err = 0;
+	uint64_t old;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f;
+		unsigned e;
+		int one;
+
+		fm_block_signals(&old);
+		e = fm_epoch_enter();
+		f = fm_file_at(id);
+		one = f && fm_dirty_count(f) ? fm_wb_file(f) : 0;
+		fm_epoch_leave(e);
+		fm_restore_signals(&old);
+		if (!err)
+			err = one;
+	}
+	return err;
+}
+
+int fm_wb_sync(struct fm_file *f)
+{
+	struct fm_io io = { .file = f, .op = FM_FSYNC, .buffered = true };
+	uint64_t old;
+	long res;
+
+	fm_block_signals(&old);
+	res = fm_io_once(&io);
+	fm_restore_signals(&old);
+	return (int)res;
+}
+
+int fm_wb_error(struct fm_file *f)
+{
+	return -(int)atomic_exchange(&f->wb_err, 0);
+}
+
+void fm_wb_runs_reset(void)
+{
+	for (int k = 0; k < 2; k++)
+		atomic_store(&deep[k].taken, false);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wb.h - write-back: dirty pages to the file, in place.
+ *
+ * A run of neighbouring dirty pages is write-protected, marked FP_WB, and
+ * written straight from the program's memory; a store meanwhile makes the
+ * page dirty again (FP_REDIRTY). Never past the end of the file. On an error
+ * the data stays dirty and the error is kept for msync and fsync.
+ */
+#ifndef FM_WB_H
+#define FM_WB_H
+
+#include <errno.h>
+#include "base/types.h"
+
+/* Write every page of [first, end) that was dirty when called. `wait`: also
+ * pages that are locked or in flight right now. 0 or the first -errno. */
+int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);
+/* One page whose lock the caller holds; it stays locked. Unless by force, -EBUSY
+ * when a system call is storing into it. */
+int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force);
+int fm_wb_file(struct fm_file *f);
+int fm_wb_all(void);
+/* Make what was written durable (fdatasync). */
+int fm_wb_sync(struct fm_file *f);
+/* The pending write-back error, reported once. 0 or -errno. */
+int fm_wb_error(struct fm_file *f);
+
+/* Background threads between the watermarks of the policy. */
+int fm_wb_start(void);
+void fm_wb_reset(void); /* child of fork */
+void fm_wb_kick(void);  /* [fault] */
+void fm_wb_check(void); /* [fault] kick when above the high watermark */
+/* [fault] A faulting thread found nothing clean: write a few dirty pages
+ * itself (only pages that it can lock at once). Returns how many. */
+unsigned fm_wb_some(void);
+/* [fault] Of pages that write-back had cleaned ahead of need, so many are stored to
+ * again. Nothing clean was to be had. */
+void fm_wb_again(uint64_t pages);
+void fm_wb_tight(void);
+/*
+ * Not more than so many bytes should be dirty, however little it helps to write them:
+ * others may need the rest at once. urgent: they do. Then dirty pages are written into
+ * the page cache, which takes as long as to copy them, and leave: whose memory it is
+ * from then on the kernel decides, and whoever takes more waits for the device, as
+ * natively.
+ */
+void fm_wb_allow(uint64_t bytes, bool urgent);
+bool fm_wb_urgent(void); /* [fault] */
+/* Has write-back failed a moment ago? [fault] */
+bool fm_wb_failing(void);
+/* Of this file, so that only msync and the like should ask again now? */
+bool fm_wb_refused(const struct fm_file *f);
+/* Once a second: files that have been dirty for longer than the interval. */
+void fm_wb_tick(void);
+
+/* What msync and fsync say of an error of our write. */
+static inline int fm_wb_told(int err)
+{
+	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;
+}
+
+#endif

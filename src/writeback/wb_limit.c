@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wb_limit.c - how much may be dirty before write-back begins.
+ *
+ * The watermark of the policy, as a rule. But a page that is stored to again soon
+ * after it was written has been written for nothing (a heap that lies on a file, an
+ * index that is being built): the device is busy with it, and each page costs a fault
+ * more. Where most of what write-back cleans is such, the watermark rises, as far as
+ * memory allows: what others leave (budget.h), but for a part that they may take at
+ * once, since dirty pages must be written before they can have theirs. It falls when
+ * what has been cleaned stays clean, which is what eviction wants, and when eviction
+ * finds nothing clean. How long a page may be dirty is another matter (wb-interval).
+ */
+#include "wb_priv.h"
+
+#include "cache/cache.h"
+#include "file/file.h"
+#include "policy.h"
+
+#define ENOUGH 1024 /* pages written, before anything is concluded from them */
+#define CALM_MS 500 /* a program stores elsewhere for a while (a garbage collection) */
+#define TIGHT_MS 100
+
+static _Atomic uint64_t raised;  /* pages; 0: what the policy says */
+static _Atomic uint64_t allowed; /* by memory */
+static _Atomic uint64_t cleaned, again; /* since the last conclusion */
+static _Atomic bool tight, urgent;
+
+FM_FAULT void fm_wb_cleaned(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&cleaned, pages, memory_order_relaxed);
+}
+
+FM_FAULT void fm_wb_again(uint64_t pages)
+{
+	atomic_fetch_add_explicit(&again, pages, memory_order_relaxed);
+}
+
+FM_FAULT void fm_wb_tight(void)
+{
+	if (!atomic_load_explicit(&tight, memory_order_relaxed))
+		atomic_store(&tight, true);
+}
+
+static FM_FAULT uint64_t usual(void)
+{
+	return fm_cache_limit() * fm_policy_default()->wb_high / 100;
+}
+
+FM_FAULT uint64_t fm_wb_most(void)
+{
+	uint64_t up = atomic_load_explicit(&raised, memory_order_relaxed);
+	uint64_t most = atomic_load_explicit(&allowed, memory_order_relaxed);
+	uint64_t base = usual();
+
+	up = up < most ? up : most;
+	return up > base ? up : base;
+}
+
+FM_FAULT bool fm_wb_urgent(void)
+{
+	return atomic_load_explicit(&urgent, memory_order_relaxed);
+}
+
+void fm_wb_allow(uint64_t bytes, bool now)
+{
+	atomic_store(&allowed, bytes >> FM_PAGE_SHIFT);
+	if (atomic_exchange(&urgent, now) != now || now ||
+	    atomic_load(&fm_dirty_total) > (int64_t)fm_wb_most())
+		fm_wb_kick();
+}
+
+static void rise(void)
+{
+	atomic_store(&raised, 2 * fm_wb_most());
+}
+
+/* Not twice for one reason. */
+static void fall(uint64_t *since, uint64_t now_ms)
+{
+	uint64_t most = fm_wb_most();
+
+	most -= most / 4;
+	atomic_store(&raised, most > usual() ? most : 0);
+	*since = now_ms;
+}
+
+/* Stores come back late: that most of what was written is stored to again is true as
+ * soon as it is seen, that it is not, only later. */
+void fm_wb_conclude(void)
+{
+	static uint64_t since, tight_since;
+	uint64_t n = atomic_load(&cleaned), back = atomic_load(&again);
+	uint64_t now = fm_now_ms();
+
+	if (now - tight_since > TIGHT_MS && atomic_exchange(&tight, false))
+		fall(&tight_since, now);
+	if (n < ENOUGH || (back <= n / 2 && now - since < CALM_MS))
+		return;
+	if (back > n / 2)
+		rise();
+	else if (back < n / 4)
+		fall(&since, now);
+	since = now;
+	atomic_store(&cleaned, 0);
+	atomic_store(&again, 0);
+}
+
+void fm_wb_most_reset(void)
+{
+	atomic_store(&raised, 0);
+	atomic_store(&allowed, 0);
+	atomic_store(&cleaned, 0);
+	atomic_store(&again, 0);
+	atomic_store(&tight, false);
+	atomic_store(&urgent, false);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wb_span.c - dirty pages that lie near each other, write-protected by one
+ * call.
+ *
+ * Protecting costs a TLB flush, which interrupts every other CPU of the
+ * program, whether it is for one page or for a thousand. So pages between two
+ * dirty ones are protected along with them. They are locked meanwhile: nobody
+ * makes one of them writable, unmaps it, or moves it, and a page that is not
+ * writable does not change by being protected.
+ */
+#include "wb_priv.h"
+
+#include "fault/pin.h"
+#include "file/file.h"
+#include "file/page.h"
+#include "map/map.h"
+#include "map/uffd.h"
+
+#define GAP 128 /* pages: locking them costs less than a flush */
+
+static FM_FAULT _Atomic uint8_t *state_of(const struct fm_span *s, uint64_t k)
+{
+	return fm_file_page(s->m->file, s->m->pgoff + s->i + k);
+}
+
+FM_FAULT bool fm_span_has(const struct fm_span *s, uint64_t k)
+{
+	return s->taken[k / 64] >> k % 64 & 1;
+}
+
+static FM_FAULT bool to_write(const struct fm_span *s, uint64_t k)
+{
+	return fm_wb_due(state_of(s, k)) &&
+	       (fm_mode(s->m, s->i + k) & PM_PRESENT);
+}
+
+/* No store to page k, which is locked, may slip in unseen from here on. False:
+ * a system call is storing into it right now, it cannot be protected. */
+static FM_FAULT bool shut(struct fm_span *s, uint64_t k)
+{
+	if (!(fm_mode(s->m, s->i + k) & PM_WRITABLE))
+		return true;
+	if (!fm_pin_shut(s->m, s->i + k))
+		return false;
+	s->protect = true;
+	return true;
+}
+
+/* Page k, which is locked, is written. */
+static FM_FAULT void take(struct fm_span *s, uint64_t k)
+{
+	fm_page_set(state_of(s, k), FP_WB, FP_REDIRTY);
+	s->taken[k / 64] |= 1ull << k % 64;
+	s->n = k + 1;
+}
+
+/* Nobody makes a page between two dirty ones writable while it is locked. The
+ * protection of a part would break up a huge page. */
+static FM_FAULT bool between(const struct fm_span *s, uint64_t k)
+{
+	return !(fm_mode(s->m, s->i + k) & (PM_WRITABLE | PM_HUGE));
+}
+
+/* Lock pages [from, to] and take the last. False: nothing happened. What was
+ * cut off m and moved has the same mode bytes. */
+static FM_FAULT bool reach(struct fm_span *s, uint64_t from, uint64_t to)
+{
+	uint64_t k = from;
+
+	for (; k <= to; k++) {
+		_Atomic uint8_t *p = state_of(s, k);
+
+		if (!p || !fm_page_trylock(p))
+			break;
+		if (!fm_map_current(s->m, s->i + k) ||
+		    (k < to ? !between(s, k) : !to_write(s, k) || !shut(s, k))) {
+			fm_page_unlock(p);
+			break;
+		}
+	}
+	if (k > to) {
+		take(s, to);
+		return true;
+	}
+	while (k-- > from)
+		fm_page_unlock(state_of(s, k));
+	return false;
+}
+
+/* One that cannot be protected counts as stored to all the time. */
+static FM_FAULT void protect_each(const struct fm_span *s)
+{
+	for (uint64_t k = 0; k < s->n; k++) {
+		struct fm_map *m = s->m;
+
+		if (!fm_span_has(s, k) ||
+		    !fm_uffd_protect(fm_map_addr(m, s->i + k), FM_PAGE, true))
+			continue;
+		fm_mode_set(m, s->i + k, fm_mode(m, s->i + k) | PM_WRITABLE);
+		fm_page_set(state_of(s, k), FP_REDIRTY, 0);
+	}
+}
+
+static FM_FAULT void unlock_all(const struct fm_span *s)
+{
+	for (uint64_t k = 0; k < s->n; k++)
+		fm_page_unlock(state_of(s, k));
+}
+
+FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
+			   uint64_t max)
+{
+	uint64_t first = m->pgoff + i, k, stop;
+
+	*s = (struct fm_span){ .m = m, .i = i };
+	if (max > fm_map_pages(m) - i)
+		max = fm_map_pages(m) - i;
+	if (max > FM_SPAN)
+		max = FM_SPAN;
+	take(s, 0);
+	if (!shut(s, 0)) { /* written as it is, and stays dirty */
+		fm_page_set(state_of(s, 0), FP_REDIRTY, 0);
+		unlock_all(s);
+		return;
+	}
+	for (unsigned pages = 1; pages < FM_RUN; pages++) {
+		stop = s->n + GAP < max ? s->n + GAP : max;
+		k = fm_dirty_next(m->file, first + s->n, first + stop) - first;
+		if (k >= stop || !reach(s, s->n, k))
+			break;
+	}
+	if (s->protect && fm_uffd_protect(fm_map_addr(m, i),
+					  s->n << FM_PAGE_SHIFT, true))
+		protect_each(s);
+	unlock_all(s);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* wb_thread.c - background write-back, between the watermarks of the policy and
+ * for what has been dirty for long. */
+#include "wb_priv.h"
+
+#include "base/epoch.h"
+#include "base/lock.h"
+#include "base/thread.h"
+#include "cache/cache.h"
+#include "file/file.h"
+#include "io/demand.h"
+#include "policy.h"
+#include "process/engine_priv.h"
+#include "vm/demote_pagecache.h"
+#include "vm/mapops.h"
+
+#define MANY 4   /* threads that wait for reads */
+#define LATER 50 /* percent of the cache */
+
+static _Atomic uint32_t kicks, sleeping, started;
+static _Atomic uint32_t cursor; /* file to go on with */
+
+FM_FAULT void fm_wb_kick(void)
+{
+	atomic_fetch_add(&kicks, 1);
+	if (atomic_load(&sleeping))
+		fm_futex_wake(&kicks, 1);
+}
+
+/*
+ * While many threads wait for reads, writes would only make them wait longer,
+ * and what is dirty is written with fewer system calls the more of it there is.
+ * A half of the cache must stay clean all the same: others may need memory at
+ * once.
+ */
+static FM_FAULT uint32_t put_off(uint32_t percent)
+{
+	uint32_t high = fm_policy_default()->wb_high;
+
+	return high < LATER && fm_demand_waiting() >= MANY ?
+	       percent * LATER / high : percent;
+}
+
+static FM_FAULT bool above(uint32_t percent)
+{
+	int64_t dirty = atomic_load(&fm_dirty_total) * 100;
+	int64_t limit = (int64_t)fm_cache_limit();
+	uint32_t high = fm_policy_default()->wb_high;
+
+	return dirty > limit * put_off(percent) &&
+	       (!high || dirty / 100 > (int64_t)fm_wb_most() * percent / high);
+}
+
+FM_FAULT void fm_wb_check(void)
+{
+	if ((atomic_load_explicit(&fm_dirty_total, memory_order_relaxed) &
+	     31) == 0 && atomic_load(&sleeping) &&
+	    above(fm_policy_default()->wb_high))
+		fm_wb_kick();
+}
+
+#define AGAIN_MS 100
+#define REFUSED_MS 1000
+
+/* A device that refuses is not asked again by each fault that wants room: msync
+ * and the like ask always. */
+static FM_FAULT bool is_recent(uint64_t ms)
+{
+	return ms && fm_now_ms() < ms + AGAIN_MS;
+}
+
+bool fm_wb_refused(const struct fm_file *f)
+{
+	uint64_t ms = atomic_load(&f->wb_failed_ms);
+
+	return ms && fm_now_ms() < ms + REFUSED_MS;
+}
+
+FM_FAULT bool fm_wb_failing(void)
+{
+	return is_recent(atomic_load(&fm_wb_failed_ms));
+}
+
+static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
+					 unsigned most)
+{
+	static _Atomic uint64_t at[64]; /* where to go on, per file */
+	unsigned e = fm_epoch_enter(), pages = 0;
+	struct fm_file *f = fm_file_at(id);
+	uint64_t from;
+
+	if (f && fm_dirty_count(f) > 0 &&
+	    !is_recent(atomic_load(&f->wb_failed_ms))) {
+		from = atomic_load(&at[id % 64]);
+		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
+		    FM_MAX_FILE_PAGES)
+			from = 0;
+		fm_wb_some_of(f, from, FM_MAX_FILE_PAGES, way, most, &pages);
+		from = fm_dirty_next(f, from + 1, FM_MAX_FILE_PAGES);
+		atomic_store(&at[id % 64], from);
+	}
+	fm_epoch_leave(e);
+	return pages;
+}
+
+FM_FAULT unsigned fm_wb_some(void)
+{
+	uint32_t top = fm_file_top();
+	unsigned pages = 0;
+
+	if (atomic_load(&fm_dirty_total) <= 0)
+		return 0;
+	fm_wb_tight();
+	fm_wb_kick();
+	for (uint32_t k = 0; k < top && !pages; k++)
+		pages = write_file_some(atomic_fetch_add(&cursor, 1) % top,
+					FM_WB_TRY, 64);
+	return pages;
+}
+
+static void flush_down(const struct fm_policy *p)
+{
+	int idle = 0;
+
+	while ((fm_wb_urgent() || above(p->wb_low)) && idle < 3) {
+		uint32_t top = fm_file_top();
+		unsigned pages = 0;
+
+		for (uint32_t k = 0; k < top; k++)
+			pages += write_file_some(k, FM_WB_BACKGROUND, 2048);
+		fm_wb_conclude();
+		fm_demote_pending();
+		idle = pages ? 0 : idle + 1;
+	}
+	if (idle) { /* errors or contention: not in a tight loop */
+		struct timespec ts = { 0, 50000000 };
+
+		fm_sys_sleep(&ts);
+	}
+}
+
+static void *flusher(void *arg)
+{
+	const struct fm_policy *p = arg;
+
+	fm_thread_begin("fastmap-wb");
+	for (;;) {
+		uint32_t seen = atomic_load(&kicks);
+
+		fm_demote_pending();
+		fm_handed_pending();
+		fm_wb_conclude();
+		if (fm_wb_urgent() || above(p->wb_low)) {
+			flush_down(p);
+			continue;
+		}
+		atomic_fetch_add(&sleeping, 1);
+		fm_thread_wait(&kicks, seen, NULL);
+		atomic_fetch_sub(&sleeping, 1);
+	}
+	return NULL;
+}
+
+int fm_wb_start(void)
+{
+	const struct fm_policy *p = fm_policy_default();
+
+	if (atomic_exchange(&started, 1))
+		return 0;
+	return fm_thread_create(flusher, (void *)(uintptr_t)p);
+}
+
+void fm_wb_reset(void)
+{
+	atomic_store(&started, 0);
+	atomic_store(&sleeping, 0);
+	atomic_store(&fm_dirty_total, 0);
+	fm_wb_runs_reset();
+	fm_wb_most_reset();
+}
+
+void fm_wb_tick(void)
+{
+	uint64_t now = fm_now_ms();
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		unsigned e = fm_epoch_enter();
+		struct fm_file *f = fm_file_at(id);
+		uint64_t since = f ? atomic_load(&f->dirty_since_ms) : 0;
+
+		if (f && !since && fm_dirty_count(f) > 0)
+			atomic_store(&f->dirty_since_ms, now);
+
+		if (since && f->policy->wb_interval_ms &&
+		    now - since >= f->policy->wb_interval_ms) {
+			atomic_store(&f->dirty_since_ms, 0);
+			fm_wb_range(f, 0, FM_MAX_FILE_PAGES, false);
+			if (fm_dirty_count(f))
+				atomic_store(&f->dirty_since_ms, now);
+		}
+		fm_epoch_leave(e);
+	}
+}
