@@ -109,38 +109,20 @@ void fm_handed_write(struct fm_file *f)
  * could only have been read, which is heard of (fm_file_mixed): what is written here has
  * folios of its own.
  */
-static bool through(struct fm_file *f, bool on)
+static int flush_through(struct fm_file *f)
 {
-	if (!on)
-		atomic_fetch_sub(&f->through, 1);
-	else if (fm_dirty_count(f) <= (int64_t)(fm_cache_limit() >> SIXTEENTH))
-		return atomic_fetch_add(&f->through, 1), true;
-	return false;
-}
-
-static void flush_through(void)
-{
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f;
-		unsigned e;
-		uint64_t old;
-
-		fm_block_signals(&old);
-		e = fm_epoch_enter();
-		f = fm_file_at(id);
-		if (f && fm_dirty_count(f) && through(f, true)) {
-			fm_wb_file(f);
-			through(f, false);
-		}
-		fm_epoch_leave(e);
-		fm_restore_signals(&old);
-	}
+	if (fm_dirty_count(f) > (int64_t)(fm_cache_limit() >> SIXTEENTH))
+		return 0;
+	atomic_fetch_add(&f->through, 1);
+	fm_wb_file(f);
+	atomic_fetch_sub(&f->through, 1);
+	return 0;
 }
 
 void fm_engine_flush_for_fork(void)
 {
 	if (fm_active())
-		flush_through();
+		fm_wb_each(flush_through);
 	fm_engine_flush_for_others();
 }
 

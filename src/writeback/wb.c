@@ -499,7 +499,7 @@ int fm_wb_file(struct fm_file *f)
 	return err;
 }
 
-int fm_wb_all(void)
+int fm_wb_each(int (*fn)(struct fm_file *f))
 {
 	int err = 0;
 	uint64_t old;
@@ -512,13 +512,18 @@ int fm_wb_all(void)
 		fm_block_signals(&old);
 		e = fm_epoch_enter();
 		f = fm_file_at(id);
-		one = f && fm_dirty_count(f) ? fm_wb_file(f) : 0;
+		one = f && fm_dirty_count(f) ? fn(f) : 0;
 		fm_epoch_leave(e);
 		fm_restore_signals(&old);
 		if (!err)
 			err = one;
 	}
 	return err;
+}
+
+int fm_wb_all(void)
+{
+	return fm_wb_each(fm_wb_file);
 }
 
 int fm_wb_sync(struct fm_file *f)

@@ -20,6 +20,9 @@ int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);
  * when a system call is storing into it. */
 int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force);
 int fm_wb_file(struct fm_file *f);
+/* fn for each file that has dirty pages, in an epoch, signals blocked. 0 or the first
+ * -errno; the others are visited all the same. */
+int fm_wb_each(int (*fn)(struct fm_file *f));
 int fm_wb_all(void);
 /* Make what was written durable (fdatasync). */
 int fm_wb_sync(struct fm_file *f);
