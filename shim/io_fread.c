@@ -49,11 +49,6 @@ static ssize_t call_fread_unlocked(const struct fm_rw *rw,
 						iov->iov_len, rw->arg);
 }
 
-static void unlock(void *fp)
-{
-	funlockfile(fp);
-}
-
 /* The stream's lock makes the pieces one read. */
 FM_SLOW size_t get_guarded(FILE *fp, void *buf, size_t n, bool lock)
 {
@@ -68,7 +63,7 @@ FM_SLOW size_t get_guarded(FILE *fp, void *buf, size_t n, bool lock)
 	if (!lock)
 		return (size_t)fm_transfer(&rw);
 	flockfile(fp);
-	pthread_cleanup_push(unlock, fp);
+	pthread_cleanup_push(fm_stdio_unlock, fp);
 	r = (size_t)fm_transfer(&rw);
 	pthread_cleanup_pop(1);
 	return r;

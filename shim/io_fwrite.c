@@ -63,11 +63,6 @@ static ssize_t call_put(const struct fm_rw *rw, const struct iovec *iov,
 	return (ssize_t)put(p->fp, iov->iov_base, iov->iov_len, p->lock);
 }
 
-static void unlock(void *fp)
-{
-	funlockfile(fp);
-}
-
 /* The stream's lock makes the pieces one write. */
 FM_SLOW size_t put_guarded(FILE *fp, const void *buf, size_t n, bool lock)
 {
@@ -82,7 +77,7 @@ FM_SLOW size_t put_guarded(FILE *fp, const void *buf, size_t n, bool lock)
 	if (!lock)
 		return (size_t)fm_transfer(&rw);
 	flockfile(fp);
-	pthread_cleanup_push(unlock, fp);
+	pthread_cleanup_push(fm_stdio_unlock, fp);
 	r = (size_t)fm_transfer(&rw);
 	pthread_cleanup_pop(1);
 	return r;
@@ -171,7 +166,7 @@ FM_HOOK int puts(const char *s)
 	if (!fm_active())
 		return FM_LATE(puts)(s);
 	flockfile(stdout);
-	pthread_cleanup_push(unlock, stdout);
+	pthread_cleanup_push(fm_stdio_unlock, stdout);
 	r = fputs(s, stdout) < 0 || fputc('\n', stdout) < 0 ? EOF : 1;
 	pthread_cleanup_pop(1);
 	return r;

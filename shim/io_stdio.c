@@ -98,7 +98,7 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 #define PIECE ((size_t)1 << 30)
 _Static_assert(PIECE <= FM_RW_MAX, "moved at once");
 
-static void unlock(void *fp)
+void fm_stdio_unlock(void *fp)
 {
 	funlockfile(fp);
 }
@@ -122,7 +122,7 @@ size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock, fm_stdio_one on
 	if (n <= PIECE || !lock)
 		return pieces(fp, buf, n, lock, one);
 	flockfile(fp);
-	pthread_cleanup_push(unlock, fp);
+	pthread_cleanup_push(fm_stdio_unlock, fp);
 	r = pieces(fp, buf, n, lock, one);
 	pthread_cleanup_pop(1);
 	return r;

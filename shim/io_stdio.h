@@ -42,6 +42,8 @@ static inline bool fm_stdio_fits(const FILE *fp, size_t n)
  * a cancellation point: the end, of a struct fm_stdio, is a cleanup handler. */
 bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock);
 void fm_stdio_end(void *s);
+/* The stream's lock, given back by a thread that is cancelled. */
+void fm_stdio_unlock(void *fp);
 
 /* Before a call that may fill the stream's buffer. 0, or -1 and errno. */
 int fm_stdio_see(FILE *fp, bool lock);
