@@ -5,11 +5,11 @@
 
 #include "base/lock.h"
 #include "cache.h"
-#include "fault/pin.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "lazyfree.h"
 #include "map/map.h"
+#include "map/pin_table.h"
 #include "map/space.h"
 #include "map/uffd.h"
 #include "standby.h"

@@ -6,8 +6,8 @@
 #include "file/file.h"
 #include "file/page.h"
 #include "map/map.h"
+#include "map/pin_table.h"
 #include "map/uffd.h"
-#include "pin.h"
 
 static FM_FAULT int demote_to_shared(struct fm_map *o, uint64_t j)
 {

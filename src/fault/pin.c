@@ -1,110 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "pin.h"
-
+/* pin.c - a system call's memory is there, and stays (map/pin_table.h). */
 #include "base/epoch.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "map/map.h"
+#include "map/pin_table.h"
 #include "map/space.h"
-
-#define PATIENCE 2000 /* times 0.1 ms */
-#define BLOCK 256u
-#define BLOCKS 256u /* BLOCK * BLOCKS: fm_pin.slot has 16 bits */
-
-struct slot {
-	_Atomic uint32_t used;
-	_Atomic uint16_t in, ready; /* ready: its pages are there */
-	_Atomic uintptr_t lo, hi;
-	char pad[FM_CACHELINE - 24];
-};
-
-/* Blocks come when all slots are taken, and stay. */
-static struct slot first[BLOCK];
-static _Atomic(struct slot *) blocks[BLOCKS] = { first };
-static _Atomic uint32_t npins, top;
-
-/* i is below top, or its block is known to be there. */
-static FM_FAULT struct slot *slot_at(uint32_t i)
-{
-	return &atomic_load(&blocks[i / BLOCK])[i % BLOCK];
-}
-
-enum kind { ANY, READY, INBOUND, INBOUND_READY };
-
-static FM_FAULT bool is_kind(const struct slot *s, enum kind kind)
-{
-	return (kind == ANY || kind == READY || atomic_load(&s->in)) &&
-	       (kind == ANY || kind == INBOUND || atomic_load(&s->ready));
-}
-
-static FM_FAULT bool overlaps(const void *addr, size_t len, enum kind kind)
-{
-	uintptr_t a = (uintptr_t)addr;
-
-	if (!atomic_load(&npins))
-		return false;
-	for (uint32_t i = 0, n = atomic_load(&top); i < n; i++) {
-		struct slot *s = slot_at(i);
-
-		if (atomic_load(&s->hi) > a && atomic_load(&s->lo) < a + len &&
-		    is_kind(s, kind))
-			return true;
-	}
-	return false;
-}
-
-FM_FAULT bool fm_pinned(const void *addr, size_t len)
-{
-	return overlaps(addr, len, ANY);
-}
-
-bool fm_pin_wait(const void *addr, size_t len)
-{
-	const struct timespec pause = { 0, 100000 };
-
-	fm_fence();
-	for (int waits = 0; overlaps(addr, len, READY); waits++) {
-		if (waits == PATIENCE || fm_delivery() == FM_DELIVERY_THREAD)
-			return false;
-		fm_sys_sleep(&pause);
-	}
-	return true;
-}
-
-FM_FAULT bool fm_pinned_in(const void *addr, size_t len)
-{
-	/* Handler threads resolve the kernel's own store to a protected page:
-	 * it need not be spared. */
-	if (fm_delivery() == FM_DELIVERY_THREAD)
-		return false;
-	return overlaps(addr, len, INBOUND);
-}
-
-FM_FAULT bool fm_pin_shut(struct fm_map *m, uint64_t i)
-{
-	uint8_t mode = fm_mode(m, i);
-
-	/* In this order: see pin.h. */
-	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
-	fm_fence();
-	if (fm_delivery() == FM_DELIVERY_THREAD ||
-	    !overlaps(fm_map_addr(m, i), FM_PAGE, INBOUND_READY))
-		return true;
-	fm_mode_set(m, i, mode);
-	return false;
-}
-
-void fm_pins_reset(void)
-{
-	for (uint32_t i = 0; i < atomic_load(&top); i++) {
-		atomic_store(&slot_at(i)->lo, 0);
-		atomic_store(&slot_at(i)->hi, 0);
-		atomic_store(&slot_at(i)->used, 0);
-	}
-	atomic_store(&npins, 0);
-}
 
 size_t fm_pin_limit(void)
 {
@@ -113,53 +16,6 @@ size_t fm_pin_limit(void)
 	if (bytes < FM_PAGE)
 		bytes = FM_PAGE;
 	return bytes > FM_PIN_MAX ? FM_PIN_MAX : bytes & ~FM_PAGE_MASK;
-}
-
-/* Is there a slot i, perhaps after a new block? */
-static bool slot_exists(uint32_t i)
-{
-	struct slot *none = NULL, *b;
-
-	if (atomic_load(&blocks[i / BLOCK]))
-		return true;
-	b = fm_sys_anon(BLOCK * sizeof(*b));
-	if (!b)
-		return false;
-	if (!atomic_compare_exchange_strong(&blocks[i / BLOCK], &none, b))
-		fm_sys_munmap(b, BLOCK * sizeof(*b));
-	return true;
-}
-
-static bool slot_take(uint32_t i)
-{
-	struct slot *s = slot_at(i);
-	uint32_t t = atomic_load(&top);
-
-	if (atomic_load(&s->used) || atomic_exchange(&s->used, 1))
-		return false;
-	while (t < i + 1 && !atomic_compare_exchange_weak(&top, &t, i + 1))
-		;
-	return true;
-}
-
-static uint32_t slot_get(void)
-{
-	for (;;) {
-		for (uint32_t i = 0; i < BLOCK * BLOCKS && slot_exists(i); i++)
-			if (slot_take(i))
-				return i;
-		fm_sys0(SYS_sched_yield);
-	}
-}
-
-static void slot_put(uint32_t i)
-{
-	struct slot *s = slot_at(i);
-
-	atomic_store(&s->hi, 0);
-	atomic_store(&s->lo, 0);
-	atomic_fetch_sub(&npins, 1);
-	atomic_store(&s->used, 0);
 }
 
 enum state { ABSENT, SETTLED, FORBIDDEN };
@@ -236,7 +92,7 @@ static bool all_settled(uintptr_t a, uintptr_t end, bool in)
 /* While it waits for a page a pin holds nobody up who drops pages, hands the file over,
  * or puts another mapping there; who does has locked the page, taken its permission or
  * hidden it first, and looks at `ready` then: all is looked at once more after it. */
-static uintptr_t settle_pin(struct slot *s, uintptr_t a, uintptr_t end, bool in,
+static uintptr_t settle_pin(struct fm_pin_slot *s, uintptr_t a, uintptr_t end, bool in,
 			    bool first)
 {
 	uintptr_t got;
@@ -282,7 +138,7 @@ static bool meet(struct view v, struct view w)
 	       w.off < v.off + (v.end - v.a) && v.off - v.a != w.off - w.a;
 }
 
-static bool meets_any(struct view v, const struct slot *s)
+static bool meets_any(struct view v, const struct fm_pin_slot *s)
 {
 	uintptr_t end = atomic_load(&s->hi);
 	struct view w = { .end = atomic_load(&s->lo) };
@@ -307,7 +163,7 @@ static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 	while (v.end < end && !found) {
 		v = view_at(v.end, end);
 		for (unsigned k = 0; v.file && k < pin->n && !found; k++) {
-			const struct slot *s = slot_at(pin->slot[k]);
+			const struct fm_pin_slot *s = fm_pin_slot(pin->slot[k]);
 
 			found = (in || atomic_load(&s->in)) && meets_any(v, s);
 		}
@@ -319,7 +175,7 @@ static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 {
 	uintptr_t a = (uintptr_t)buf, got;
-	struct slot *s;
+	struct fm_pin_slot *s;
 	uint64_t old;
 	uint32_t i;
 
@@ -330,17 +186,13 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 	if (pin->n && is_second_view(pin, a, a + len, in))
 		return -EBUSY;
 	fm_block_signals(&old);
-	i = slot_get();
-	s = slot_at(i);
-	atomic_store(&s->in, in);
-	atomic_store(&s->ready, 0);
-	atomic_store(&s->lo, a & ~FM_PAGE_MASK);
-	atomic_fetch_add(&npins, 1);
-	atomic_store(&s->hi, a + len);
+	i = fm_pin_slot_get();
+	s = fm_pin_slot(i);
+	fm_pin_slot_set(i, a & ~FM_PAGE_MASK, a + len, in);
 	pin->slot[pin->n++] = (uint16_t)i;
 	got = settle_pin(s, a, a + len, in, pin->n == 1);
 	if (!got)
-		slot_put(pin->slot[--pin->n]);
+		fm_pin_slot_put(pin->slot[--pin->n]);
 	fm_restore_signals(&old);
 	return got ? (ssize_t)(got - a) : -EBUSY;
 }
@@ -348,5 +200,5 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 void fm_unpin(struct fm_pin *pin)
 {
 	while (pin->n)
-		slot_put(pin->slot[--pin->n]);
+		fm_pin_slot_put(pin->slot[--pin->n]);
 }

@@ -9,9 +9,9 @@
 #include "file/file.h"
 #include "file/page.h"
 #include "map/map.h"
+#include "map/pin_table.h"
 #include "map/space.h"
 #include "map/uffd.h"
-#include "pin.h"
 #include "readahead/ahead.h"
 #include "vm/mapops.h"
 

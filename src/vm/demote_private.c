@@ -7,10 +7,10 @@
 
 #include "base/sys.h"
 #include "engine.h"
-#include "fault/pin.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "map/map.h"
+#include "map/pin_table.h"
 #include "map/uffd.h"
 #include "mapops.h"
 

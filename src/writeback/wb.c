@@ -7,11 +7,11 @@
 #include "base/log.h"
 #include "cache/cache.h"
 #include "cache/zap_batch.h"
-#include "fault/pin.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "io/ring.h"
 #include "map/map.h"
+#include "map/pin_table.h"
 #include "map/uffd.h"
 
 #define RUNS 64       /* writes in flight per thread */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pin.h - ranges that a system call in flight uses (fm_pin in engine.h).
+ * pin_table.h - ranges that a system call in flight uses (fm_pin in engine.h;
+ * fault/pin.c brings their pages in).
  *
  * A pin is published before its pages are checked; an evictor takes the page
  * lock before it looks at the pins. So one of the two sees the other.
@@ -11,12 +12,15 @@
  * looks at them once more; the others take the permission to write first, or
  * hide the page, and look at the pins then.
  */
-#ifndef FM_PIN_H
-#define FM_PIN_H
+#ifndef FM_PIN_TABLE_H
+#define FM_PIN_TABLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/types.h"
 
 /* [fault] Does any pin (any inbound pin) overlap? */
 bool fm_pinned(const void *addr, size_t len);
@@ -27,8 +31,21 @@ bool fm_pin_wait(const void *addr, size_t len);
 /* [fault] Take the permission to store into page i of m, which is locked, from
  * its mode; the protection is the caller's to set. False: an inbound pin that
  * does not wait for its pages uses it, nothing happened. */
-struct fm_map;
 bool fm_pin_shut(struct fm_map *m, uint64_t i);
-void fm_pins_reset(void);
+void fm_pins_reset(void); /* child of fork */
+
+/* One pin. */
+struct fm_pin_slot {
+	_Atomic uint32_t used;
+	_Atomic uint16_t in, ready; /* ready: its pages are there */
+	_Atomic uintptr_t lo, hi;
+	char pad[FM_CACHELINE - 24];
+};
+
+/* Take one, waiting for it if need be; publish the range; look at it; give it back. */
+uint32_t fm_pin_slot_get(void);
+void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in);
+struct fm_pin_slot *fm_pin_slot(uint32_t i);
+void fm_pin_slot_put(uint32_t i);
 
 #endif
