@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "creds.h"
+#include "engine.h"
 #include "io/ring.h"
 #include "lock.h"
 #include "log.h"
@@ -27,6 +28,8 @@
 #define STACK ((size_t)256 << 10)
 #define GUARD ((size_t)64 << 10)
 #define ORDER_MS 2000
+
+_Atomic bool fm_threads;
 
 static struct thread {
 	_Atomic uint32_t tid; /* the kernel clears it when the thread has ended */

@@ -32,7 +32,6 @@
 #include "map/window_pool.h"
 #include "observe/stats.h"
 #include "policy.h"
-#include "process/fork.h"
 #include "readahead/ahead.h"
 #include "rw/inplace_update.h"
 #include "vm/mapops.h"

@@ -11,14 +11,14 @@
 #include "engine.h"
 #include "io/ring.h"
 #include "io/stable_writes.h"
-#include "map/space.h"
 #include "observe/stats.h"
 #include "peers/peers.h"
 #include "policy.h"
-#include "process/fork.h"
 #include "process/guardian.h"
 #include "rw/inflight_io.h"
+#include "space_lock.h"
 #include "wb_errseq.h"
+#include "writeback/wb.h"
 
 #define HASH 1024
 #define STATX_DIO 0x2000u /* STATX_DIOALIGN, Linux 6.1 */
@@ -30,6 +30,8 @@ static struct fm_file *_Atomic hash[HASH];
 static uint32_t next_gen = 1;
 static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
+_Atomic uint32_t fm_live_maps;
+void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
 
 FM_FAULT struct fm_file *fm_file_at(uint32_t id)
 {

@@ -36,6 +36,10 @@ uint64_t fm_file_birth(int fd);
 
 void fm_files_reset(void); /* child of fork */
 
+/* NULL unless this process is a child of fork with empty mappings (fork.h): puts the
+ * kernel's in place where there is one of this file. */
+extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
+
 static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)
 {
 	uint64_t now = atomic_load(v);
@@ -67,8 +71,6 @@ static inline _Atomic uint8_t *fm_file_page(struct fm_file *f, uint64_t page)
 /* [fault] The dirty index; the page must be locked. */
 void fm_dirty_set(struct fm_file *f, uint64_t page);
 void fm_dirty_clear(struct fm_file *f, uint64_t page);
-/* From now on the page cache takes part (see fileio.c). */
-void fm_file_mixed(struct fm_file *f);
 /* First dirty page in [page, end), or end. No lock. */
 uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end);
 /* Pages that may be dirty. */

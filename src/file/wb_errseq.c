@@ -4,8 +4,7 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "file.h"
-#include "map/space.h"
-#include "writeback/wb.h"
+#include "space_lock.h"
 
 #define MOST 64 /* files; then the oldest is forgotten */
 

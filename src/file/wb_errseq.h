@@ -6,6 +6,7 @@
 #ifndef FM_WB_ERRSEQ_H
 #define FM_WB_ERRSEQ_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +21,11 @@ void fm_unsaid_note(struct fm_file *f);
 void fm_unsaid_back(struct fm_file *f);
 /* [any] That of an open file of which nothing is mapped: 0 or -errno. */
 int fm_unsaid_take(int fd);
+
+/* What msync and fsync say of an error of our write. */
+static inline int fm_wb_told(int err)
+{
+	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;
+}
 
 #endif

@@ -19,7 +19,6 @@ static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
 static _Atomic uint8_t gens[FM_MAX_MAPS];
 static uint32_t free_ids[4096]; /* a few to reuse; else scan onwards */
 static uint32_t free_n, next_id;
-_Atomic uint32_t fm_live_maps;
 
 FM_FAULT struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen)
 {

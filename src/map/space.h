@@ -14,25 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "file/space_lock.h"
+
 struct fm_map;
 
-/* Lock order 1. Blocks signals while held. [any] */
-void fm_space_lock(uint64_t *ret_mask);
-bool fm_space_trylock(uint64_t *ret_mask); /* [fault] */
-void fm_space_unlock(const uint64_t *mask); /* [fault] */
-bool fm_space_locked(void);
-
-/* The holder hides a range that programs may still use (MAP_FIXED over it,
- * mremap): faults that find nothing, and who asks what is there, wait until it
- * unlocks. */
-void fm_space_hiding(uintptr_t start, uintptr_t end);
-/* [fault] Is something there perhaps hidden right now, by another thread? */
-bool fm_space_hides(uintptr_t start, uintptr_t end);
-/* [fault] What it said before the look that found nothing. True: something was hidden
- * then, or since, and is not any more: look again. */
-uint32_t fm_space_shown(void);
-bool fm_space_as_before(uint32_t before); /* and nothing was hidden since */
-bool fm_space_wait_hidden(uint32_t before);
+/* NULL unless this process is a child of fork with empty mappings (fork.h). True:
+ * something in [addr, addr+len) was put in place. A pointer, for in the fault path it
+ * is the one exception to the rule of what may be called there. */
+extern bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
 
 /* [fault] */
 struct fm_map *fm_space_find(uintptr_t addr);

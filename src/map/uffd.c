@@ -31,6 +31,24 @@ struct fm_uffdio_move {
 static _Atomic int uffd = -1;
 static int self_pidfd = FM_PIDFD_SELF;
 static struct fm_uffd_caps caps;
+static enum fm_delivery delivery;
+static const char *delivery_why = "not started";
+
+FM_FAULT enum fm_delivery fm_delivery(void)
+{
+	return delivery;
+}
+
+const char *fm_delivery_why(void)
+{
+	return delivery_why;
+}
+
+void fm_delivery_set(enum fm_delivery how, const char *why)
+{
+	delivery = how;
+	delivery_why = why;
+}
 
 FM_FAULT int fm_uffd_fd(void)
 {

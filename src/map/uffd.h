@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine.h"
+
 struct fm_uffd_caps {
 	bool user_only;   /* opened with UFFD_USER_MODE_ONLY */
 	bool device;      /* opened through /dev/userfaultfd */
@@ -26,6 +28,11 @@ int fm_uffd_open(bool signal, struct fm_uffd_caps *ret_caps);
 int fm_uffd_fd(void);
 void fm_uffd_set_fd(int fd);
 const struct fm_uffd_caps *fm_uffd_caps(void);
+
+/* Who opens it says how its faults are delivered (fm_delivery in engine.h), and why:
+ * for statistics and doctor. */
+void fm_delivery_set(enum fm_delivery how, const char *why);
+const char *fm_delivery_why(void);
 
 int fm_uffd_register(void *addr, size_t len);
 /* Memory that pages are moved to and from, and in which none is protected. */

@@ -137,25 +137,3 @@ void *fm_window_cut(size_t len, int prot)
 		}
 	}
 }
-
-/* ---- which files are mapped by windows ----------------------------------- */
-
-#define MANY_WINDOWS 128
-#define SOME_WINDOWS 32
-
-/* Blocks that are mapped again soon are best kept where they outlive a
- * mapping: in the page cache, which then also reads ahead from one window to
- * the next. Again means: the windows come to more than the file. */
-void fm_window_note(struct fm_file *f, size_t len)
-{
-	uint64_t n = atomic_fetch_add(&f->st.mappings, 1), bytes;
-
-	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows))
-		return;
-	bytes = atomic_fetch_add(&f->window_bytes, len) + len;
-	if (n < MANY_WINDOWS && (n < SOME_WINDOWS ||
-				 bytes <= (uint64_t)fm_file_size_now(f)))
-		return;
-	fm_file_mixed(f); /* first: windows do not ask what is in flight */
-	atomic_store(&f->windows, true);
-}

@@ -25,10 +25,6 @@ void *fm_window_cut(size_t len, int prot);
  * anything was. */
 bool fm_window_avoid(uintptr_t addr, size_t len);
 
-/* Under the space lock. A mapping of len bytes has come. */
-struct fm_file;
-void fm_window_note(struct fm_file *f, size_t len);
-
 void fm_window_drop(void);  /* [any] all that has not been cut */
 void fm_window_reset(void); /* child of fork: the memory has not come along */
 

@@ -13,9 +13,9 @@
 #include "map/map.h"
 #include "pagecache_probe.h"
 #include "policy.h"
-#include "process/fork.h"
 #include "short_maps.h"
 #include "skipped.h"
+#include "writeback/wb.h"
 
 #define SURE 16   /* cached windows in a row, then */
 #define GRANT 7   /* so many are not looked at */
@@ -27,7 +27,27 @@
 #define EVERY 64   /* that are not, and */
 #define REST 64    /* so many times what the last look at the file took */
 
+#define MANY_WINDOWS 128
+#define SOME_WINDOWS 32
+
 static _Atomic bool any; /* grants have been made */
+
+/* Blocks that are mapped again soon are best kept where they outlive a
+ * mapping: in the page cache, which then also reads ahead from one window to
+ * the next. Again means: the windows come to more than the file. */
+void fm_window_note(struct fm_file *f, size_t len)
+{
+	uint64_t n = atomic_fetch_add(&f->st.mappings, 1), bytes;
+
+	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows))
+		return;
+	bytes = atomic_fetch_add(&f->window_bytes, len) + len;
+	if (n < MANY_WINDOWS && (n < SOME_WINDOWS ||
+				 bytes <= (uint64_t)fm_file_size_now(f)))
+		return;
+	fm_file_mixed(f); /* first: windows do not ask what is in flight */
+	atomic_store(&f->windows, true);
+}
 
 /*
  * Does the part of the file that windows are taken of fit into memory? How much

@@ -11,8 +11,6 @@
 
 #define MOST_FILES 64 /* to hand over one by one: 0.1 ms each */
 
-_Atomic bool fm_is_ending;
-
 /* A private mapping is nobody else's business, and may be large: to hand it over would
  * copy it. */
 static bool may_hand_over(void)
@@ -44,12 +42,12 @@ void fm_ending(bool exec)
 	if (fm_sys_confined()) /* the guardian does without what would kill us */
 		return;
 	fm_space_lock(&old);
-	atomic_store(&fm_is_ending, true);
+	atomic_store(&fm_demote_ends, true);
 	if (hand_over()) {
 		fm_rings_release(fm_file_top());
 		fm_guardian_end();
 	}
 	if (exec)
-		atomic_store(&fm_is_ending, false);
+		atomic_store(&fm_demote_ends, false);
 	fm_space_unlock(&old);
 }

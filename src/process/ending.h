@@ -14,14 +14,10 @@
 #ifndef FM_ENDING_H
 #define FM_ENDING_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 /* [plain] Everything has been flushed. `exec`: it may fail, and then the program goes
  * on. Where something is dirty still, or cannot be handed over, all stays as it is. */
 void fm_ending(bool exec);
-
-/* It is under way: what is handed over now is not going to be used. */
-extern _Atomic bool fm_is_ending;
 
 #endif

@@ -52,25 +52,11 @@ bool (*fm_hook_is_me)(void);
 static enum { IDLE, RUNNING, REFUSED } state;
 static bool is_child; /* made by fork, not by exec */
 static int owner;     /* process whose engine it is */
-static enum fm_delivery delivery;
-static const char *why = "not started";
-
-FM_FAULT enum fm_delivery fm_delivery(void)
-{
-	return delivery;
-}
-
-const char *fm_delivery_why(void)
-{
-	return why;
-}
 
 bool fm_engine_running(void)
 {
 	return state == RUNNING;
 }
-
-_Atomic bool fm_threads;
 
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
@@ -115,8 +101,7 @@ static bool open_for_threads(const char *reason)
 		fm_sys_close(fm_uffd_fd());
 		return false;
 	}
-	delivery = FM_DELIVERY_THREAD;
-	why = reason;
+	fm_delivery_set(FM_DELIVERY_THREAD, reason);
 	return true;
 }
 
@@ -149,10 +134,11 @@ static int open_uffd(void)
 		return 0;
 	if (fm_rawcalls())
 		say_raw_calls(want);
-	delivery = FM_DELIVERY_SIGNAL;
-	why = want == FM_FAULTS_THREAD ? "thread delivery is not permitted" :
-	      want == FM_FAULTS_SIGNAL ? "asked for" :
-					 "fastest, needs no privilege";
+	fm_delivery_set(FM_DELIVERY_SIGNAL,
+			want == FM_FAULTS_THREAD ?
+				"thread delivery is not permitted" :
+			want == FM_FAULTS_SIGNAL ? "asked for" :
+						   "fastest, needs no privilege");
 	err = fm_uffd_open(true, &caps);
 	if (err)
 		return refuse(caps.failed, err,
@@ -176,9 +162,9 @@ static int open_uffd_for_threads(void)
 		return -EPERM;
 	}
 	fm_sys_close(was);
-	delivery = FM_DELIVERY_THREAD;
-	why = "a thread has SIGBUS blocked";
-	fm_log(FM_LOG_INFO, "faults are served by threads: %s", why);
+	fm_delivery_set(FM_DELIVERY_THREAD, "a thread has SIGBUS blocked");
+	fm_log(FM_LOG_INFO, "faults are served by threads: %s",
+	       fm_delivery_why());
 	return 0;
 }
 
@@ -188,10 +174,10 @@ static int take_signals(void)
 {
 	int err = fm_hook_take_signals ? fm_hook_take_signals() : 0;
 
-	if (err == -EBUSY && delivery == FM_DELIVERY_SIGNAL &&
+	if (err == -EBUSY && fm_delivery() == FM_DELIVERY_SIGNAL &&
 	    fm_settings()->faults == FM_FAULTS_AUTO)
 		open_uffd_for_threads();
-	if (err == -EBUSY && delivery == FM_DELIVERY_THREAD)
+	if (err == -EBUSY && fm_delivery() == FM_DELIVERY_THREAD)
 		return 0;
 	return err;
 }
@@ -207,7 +193,7 @@ static int start_delivery(void)
 			      "without it");
 	fm_uffd_set_fd(fm_fd_raise(fm_uffd_fd()));
 	fm_rings_keep(fm_uffd_fd());
-	if (delivery == FM_DELIVERY_THREAD) {
+	if (fm_delivery() == FM_DELIVERY_THREAD) {
 		err = fm_handlers_start();
 		if (err)
 			return refuse("starting handler threads", err,
@@ -339,7 +325,7 @@ void fm_engine_forked(void)
 	if (state != RUNNING)
 		return;
 	state = IDLE;
-	why = "not started in this child";
+	fm_delivery_set(fm_delivery(), "not started in this child");
 	fm_fd_drop(fm_uffd_fd());
 	fm_uffd_set_fd(-1);
 	fm_rings_reset();

@@ -12,9 +12,6 @@
 int fm_engine_need(void);
 bool fm_engine_running(void);
 
-/* Why the delivery in use was chosen, for statistics and doctor. */
-const char *fm_delivery_why(void);
-
 /* In the child of fork: forget everything, start anew on the next need. */
 void fm_engine_forked(void);
 

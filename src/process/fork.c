@@ -41,9 +41,6 @@
 #include "vm/demote_pagecache.h"
 #include "vm/mapops.h"
 
-bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
-void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
-
 static uint64_t saved_mask;
 
 /* The child's files with empty mappings; a slot becomes NULL when done. */

@@ -10,17 +10,10 @@
 #ifndef FM_FORK_H
 #define FM_FORK_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-/* NULL unless this process is a child with empty mappings. True: something in
- * [addr, addr+len) was put in place. A pointer, for in the fault path it is
- * the one exception to the rule of what may be called there. */
-extern bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
-extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
 
 /* Under the space lock, in a child: the kernel has mapped the file so that it may be
  * stored to. Who serves it and only reads hands it over, too, before this returns. */

@@ -46,21 +46,6 @@ static uint64_t stop_page(off_t off, off_t len)
 	return len && stop < FM_MAX_FILE_PAGES ? stop : FM_MAX_FILE_PAGES;
 }
 
-/*
- * The program also uses read(2) or write(2) on this file. A direct write that
- * collides with a buffered read leaves the old data in the page cache (the
- * kernel says so in its log), so from now on write-back goes through the page
- * cache as well. Direct writes in flight are waited for.
- */
-void fm_file_mixed(struct fm_file *f)
-{
-	if (atomic_load(&f->mixed))
-		return;
-	atomic_store(&f->warm, true);
-	fm_wb_file(f);
-	atomic_store(&f->mixed, true); /* until now everybody waits */
-}
-
 int fm_file_flush(struct fm_file *f, off_t off, off_t len)
 {
 	fm_file_mixed(f);

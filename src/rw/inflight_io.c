@@ -6,7 +6,7 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
-#include "process/fork.h"
+#include "file/file.h"
 
 #define PROBES 8
 

@@ -32,10 +32,11 @@
 #include "map/uffd.h"
 #include "mapops.h"
 #include "peers/peers.h"
-#include "process/ending.h"
 #include "readahead/ahead.h"
 #include "readahead/chunk.h"
 #include "writeback/wb.h"
+
+_Atomic bool fm_demote_ends;
 
 /* ---- steps ------------------------------------------------------------- */
 
@@ -296,7 +297,7 @@ void fm_stays(struct fm_file *f, const char *why, int err)
 /* Not where memory is so short that it is handed over for that, nor at the end. */
 static void bring(struct fm_file *f, struct fm_handed *h, int err)
 {
-	if (err || f->null_store || fm_room_short() || atomic_load(&fm_is_ending))
+	if (err || f->null_store || fm_room_short() || atomic_load(&fm_demote_ends))
 		fm_handed_forget(h);
 	else
 		fm_handed_bring(h);

@@ -61,6 +61,8 @@ void fm_write_before(uintptr_t start, uintptr_t end);
 void fm_write_before_growth(uintptr_t start, uintptr_t end);
 /* demote.c: lay the kernel's mapping over every mapping of f / over m. */
 int fm_demote_locked(struct fm_file *f, const char *why);
+/* The process ends: what is handed over now is not going to be used. */
+extern _Atomic bool fm_demote_ends;
 /* It could not be done: said once a file. */
 void fm_stays(struct fm_file *f, const char *why, int err);
 /* A test for fm_demote_where: nothing of f is mapped privately. Under the space lock. */

@@ -499,6 +499,21 @@ int fm_wb_file(struct fm_file *f)
 	return err;
 }
 
+/*
+ * The program also uses read(2) or write(2) on this file. A direct write that
+ * collides with a buffered read leaves the old data in the page cache (the
+ * kernel says so in its log), so from now on write-back goes through the page
+ * cache as well. Direct writes in flight are waited for.
+ */
+void fm_file_mixed(struct fm_file *f)
+{
+	if (atomic_load(&f->mixed))
+		return;
+	atomic_store(&f->warm, true);
+	fm_wb_file(f);
+	atomic_store(&f->mixed, true); /* until now everybody waits */
+}
+
 int fm_wb_each(int (*fn)(struct fm_file *f))
 {
 	int err = 0;

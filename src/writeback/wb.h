@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include "base/types.h"
+#include "file/wb_errseq.h"
 
 /* Write every page of [first, end) that was dirty when called. `wait`: also
  * pages that are locked or in flight right now. 0 or the first -errno. */
@@ -20,6 +21,8 @@ int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);
  * when a system call is storing into it. */
 int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force);
 int fm_wb_file(struct fm_file *f);
+/* From now on the page cache takes part. */
+void fm_file_mixed(struct fm_file *f);
 /* fn for each file that has dirty pages, in an epoch, signals blocked. 0 or the first
  * -errno; the others are visited all the same. */
 int fm_wb_each(int (*fn)(struct fm_file *f));
@@ -56,11 +59,5 @@ bool fm_wb_failing(void);
 bool fm_wb_refused(const struct fm_file *f);
 /* Once a second: files that have been dirty for longer than the interval. */
 void fm_wb_tick(void);
-
-/* What msync and fsync say of an error of our write. */
-static inline int fm_wb_told(int err)
-{
-	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;
-}
 
 #endif
