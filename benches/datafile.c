@@ -47,7 +47,8 @@ static void *buffer(void)
 
 static int create(const char *path, uint64_t size)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0644);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC,
+		      0644);
 	char *buf = buffer();
 
 	if (fd < 0) /* a file system without direct I/O */
@@ -75,7 +76,8 @@ static uint64_t *read_bitmap(const char *path, uint64_t *ret_bits)
 	if (!f || fstat(fileno(f), &st))
 		fail(path);
 	bits = malloc((size_t)st.st_size + 8);
-	if (!bits || fread(bits, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
+	if (!bits ||
+	    fread(bits, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
 		fail(path);
 	fclose(f);
 	*ret_bits = (uint64_t)st.st_size * 8;

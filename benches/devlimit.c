@@ -7,10 +7,10 @@
  *            SECONDS [poll] [mem=BYTES] [GEN]
  *
  * randstore is what a store to a random page of a file larger than memory asks
- * of the device: one read and one write. DEPTH of each are in flight. randsync is
- * the same with a cache that writes at the end: blocks are read, DEPTH at a time,
- * and then written, SYNC_DEPTH at a time and in the file's order; its rate counts
- * the time of both.
+ * of the device: one read and one write. DEPTH of each are in flight. randsync
+ * is the same with a cache that writes at the end: blocks are read, DEPTH at a
+ * time, and then written, SYNC_DEPTH at a time and in the file's order; its
+ * rate counts the time of both.
  *
  * mem: so much memory is filled in turn, as a cache would. Without it each read
  * lands where the one before has, which is in the processor's cache by then.
@@ -93,9 +93,11 @@ static void submit_at(struct dev *d, struct slot *s, uint64_t off)
 		s->buf = d->mem + d->mem_next++ % d->mem_blocks * d->block;
 	if (s->write) {
 		fill_words(s->buf, d->block, s->off, d->gen);
-		io_uring_prep_write(sqe, d->fd, s->buf, (unsigned)d->block, s->off);
+		io_uring_prep_write(sqe, d->fd, s->buf, (unsigned)d->block,
+				    s->off);
 	} else {
-		io_uring_prep_read(sqe, d->fd, s->buf, (unsigned)d->block, s->off);
+		io_uring_prep_read(sqe, d->fd, s->buf, (unsigned)d->block,
+				   s->off);
 	}
 	io_uring_sqe_set_data(sqe, s);
 	s->started = now_ns();
@@ -218,7 +220,8 @@ static void open_dev(struct dev *d, const char *path)
 {
 	struct stat st;
 
-	d->fd = open(path, (d->write ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC);
+	d->fd = open(path,
+		     (d->write ? O_RDWR : O_RDONLY) | O_DIRECT | O_CLOEXEC);
 	if (d->fd < 0 || fstat(d->fd, &st))
 		fail(path, 22);
 	d->blocks = (uint64_t)st.st_size / d->block;
@@ -275,7 +278,8 @@ int main(int argc, char **argv)
 	usage_get(&after, st.st_dev);
 	printf("{\"what\":\"%s\",\"depth\":%u,\"block\":%lu,\"mem\":%lu,\"poll\":%s,"
 	       "\"elapsed_s\":%.6f,\"ops\":%lu,\"rate\":%.2f,\"bytes_per_s\":%.0f,"
-	       "\"wrong\":%lu", argv[2], d.depth, d.block, mem, d.poll ? "true" : "false",
+	       "\"wrong\":%lu",
+	       argv[2], d.depth, d.block, mem, d.poll ? "true" : "false",
 	       elapsed, d.done, (double)d.done / elapsed,
 	       (double)(d.done * d.block) / elapsed, d.wrong);
 	printf(",\"lat_ns\":{\"p50\":%lu,\"p99\":%lu,\"p999\":%lu,\"max\":%lu}",

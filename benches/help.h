@@ -10,7 +10,8 @@
 /* Ends with the text where it is asked for, or where words are missing. */
 static inline void help(int argc, char **argv, int least, const char *text)
 {
-	if (argc > 1 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+	if (argc > 1 &&
+	    (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
 		fputs(text, stdout);
 		exit(0);
 	}

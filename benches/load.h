@@ -60,7 +60,8 @@ void touch(struct worker *w, char *addr, uint64_t page, enum op op);
 void run_pattern(struct worker *w); /* every pattern of pattern.h */
 void run_fresh(struct worker *w);   /* map a window, touch, unmap */
 void run_pair(struct worker *w);    /* mmap + munmap of 4 KiB, untouched */
-void run_foreign(struct worker *w); /* calls that are not the engine's business */
+/* calls that are not the engine's business */
+void run_foreign(struct worker *w);
 
 /* Prints its own members: pass times over data that fits. */
 void run_fits(struct load *l, struct worker *w);

@@ -180,7 +180,8 @@ static void map_file(struct load *l)
 		fail("mmap");
 	give_hint(l);
 	if (l->written_path)
-		l->written = zeroed(((l->offset + l->range) / PAGE / 64 + 1) * 8);
+		l->written =
+			zeroed(((l->offset + l->range) / PAGE / 64 + 1) * 8);
 	if (l->trace_path)
 		l->trace = zeroed(l->trace_max * 8);
 }
@@ -216,7 +217,8 @@ static void read_pages(struct load *l, struct worker *w, uint64_t from,
 		part[k].w.load = l;
 		part[k].from = at;
 		part[k].to = end < to ? end : to;
-		if (pthread_create(&part[k].w.thread, NULL, read_part, &part[k]))
+		if (pthread_create(&part[k].w.thread, NULL, read_part,
+				   &part[k]))
 			fail("pthread_create");
 	}
 	for (unsigned k = 0; k < n; k++) {
@@ -279,7 +281,8 @@ static void start_workers(struct load *l, struct worker *w)
 
 static void wait_seconds(double s)
 {
-	struct timespec ts = { (time_t)s, (long)((s - (double)(time_t)s) * 1e9) };
+	struct timespec ts = { (time_t)s,
+			       (long)((s - (double)(time_t)s) * 1e9) };
 
 	while (nanosleep(&ts, &ts) && errno == EINTR)
 		;
@@ -375,8 +378,8 @@ static void print_head(const struct load *l)
 	static const char *const ops[] = { "read", "write", "rmw" };
 
 	printf("{\"pattern\":\"%s\",\"op\":\"%s\",\"threads\":%u,\"hint\":\"%s\","
-	       "\"range\":%lu,\"touch\":\"%s\",\"gen\":%lu", l->pattern,
-	       ops[l->op], l->threads, l->hint, l->range,
+	       "\"range\":%lu,\"touch\":\"%s\",\"gen\":%lu",
+	       l->pattern, ops[l->op], l->threads, l->hint, l->range,
 	       l->touch_all ? "all" : "word", l->gen);
 }
 

@@ -49,8 +49,10 @@ void usage_get(struct usage *u, dev_t dev)
 
 	memset(u, 0, sizeof(*u));
 	getrusage(RUSAGE_SELF, &ru);
-	u->cpu_user = (double)ru.ru_utime.tv_sec + (double)ru.ru_utime.tv_usec / 1e6;
-	u->cpu_sys = (double)ru.ru_stime.tv_sec + (double)ru.ru_stime.tv_usec / 1e6;
+	u->cpu_user =
+		(double)ru.ru_utime.tv_sec + (double)ru.ru_utime.tv_usec / 1e6;
+	u->cpu_sys =
+		(double)ru.ru_stime.tv_sec + (double)ru.ru_stime.tv_usec / 1e6;
 	u->minflt = (uint64_t)ru.ru_minflt;
 	u->majflt = (uint64_t)ru.ru_majflt;
 	u->vctx = (uint64_t)ru.ru_nvcsw;
@@ -67,7 +69,8 @@ void usage_print(const struct usage *a, const struct usage *b)
 	printf(",\"read_bytes\":%lu,\"write_bytes\":%lu",
 	       b->read_bytes - a->read_bytes, b->write_bytes - a->write_bytes);
 	printf(",\"dev_reads\":%lu,\"dev_read_bytes\":%lu",
-	       b->dev_reads - a->dev_reads, b->dev_read_bytes - a->dev_read_bytes);
+	       b->dev_reads - a->dev_reads,
+	       b->dev_read_bytes - a->dev_read_bytes);
 	printf(",\"dev_writes\":%lu,\"dev_write_bytes\":%lu",
 	       b->dev_writes - a->dev_writes,
 	       b->dev_write_bytes - a->dev_write_bytes);

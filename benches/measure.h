@@ -10,7 +10,8 @@
 struct usage {
 	double cpu_user, cpu_sys;            /* seconds, all threads */
 	uint64_t read_bytes, write_bytes;    /* /proc/self/io */
-	uint64_t dev_reads, dev_read_bytes;  /* the file's device, whole machine */
+	/* the file's device, whole machine */
+	uint64_t dev_reads, dev_read_bytes;
 	uint64_t dev_writes, dev_write_bytes;
 	uint64_t minflt, majflt, vctx, ictx;
 };

@@ -47,7 +47,8 @@ static uint64_t zipf_rank(const struct zipf *z, uint64_t *rng)
 		return 0;
 	if (uz < z->half)
 		return 1;
-	rank = (uint64_t)((double)z->n * pow(z->eta * u - z->eta + 1, z->alpha));
+	rank = (uint64_t)((double)z->n *
+			  pow(z->eta * u - z->eta + 1, z->alpha));
 	return rank < z->n ? rank : z->n - 1;
 }
 
@@ -93,7 +94,8 @@ static uint64_t next_streams(struct pattern *p)
 	return page;
 }
 
-/* The hot set is the first hot_pages of the file; the scan runs over the rest. */
+/* The hot set is the first hot_pages of the file; the scan runs over the
+ * rest. */
 static uint64_t next_scanhot(struct pattern *p)
 {
 	const struct pattern_conf *c = p->conf;

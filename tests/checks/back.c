@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * back.c - a library that interposes what we interpose, and makes each call by libc's
- * syscall(), as allocators do (gperftools' tcmalloc for mmap). Preloaded before us,
- * behind us, and linked to the program (interposers).
+ * back.c - a library that interposes what we interpose, and makes each call by
+ * libc's syscall(), as allocators do (gperftools' tcmalloc for mmap). Preloaded
+ * before us, behind us, and linked to the program (interposers).
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -11,7 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Declared elsewhere with types of their own; by number they are all the same. */
+/* Declared elsewhere with types of their own; by number they are all the
+ * same. */
 #define BACK(name, nr)                                                     \
 	long back_##name(long a, long b, long c, long d, long e, long f)   \
 		__asm__(#name);                                            \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C95: a file with two mappings is handed to the kernel while a thread stores through one
- * and looks through the other: it sees its own stores at any time. */
+/* C95: a file with two mappings is handed to the kernel while a thread stores
+ * through one and looks through the other: it sees its own stores at any time.
+ */
 #include "ct.h"
 
 #include <linux/futex.h>

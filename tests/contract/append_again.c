@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C50: a file grows by write(2) under a mapping that is longer than it, and each
- * new page is looked at. To look must not make the kernel write: what has been
- * appended is still its to write when it likes. */
+/* C50: a file grows by write(2) under a mapping that is longer than it, and
+ * each new page is looked at. To look must not make the kernel write: what has
+ * been appended is still its to write when it likes. */
 #include "ct.h"
 
 #include <sys/syscall.h>

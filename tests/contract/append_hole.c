@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C80: a file grows by writes that leave holes, while its last page, which is not full,
- * is dirty and read(2) by another thread; a store to that page behind the old end. */
+/* C80: a file grows by writes that leave holes, while its last page, which is
+ * not full, is dirty and read(2) by another thread; a store to that page behind
+ * the old end. */
 /* all ours */
 #include "ct.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async.h - C86: a file is mapped, and read and written by what no hook sees. The
- * program that includes it has ready(), which makes a ring or a context, and
- * transfer(), which reads or writes and waits.
+ * async.h - C86: a file is mapped, and read and written by what no hook sees.
+ * The program that includes it has ready(), which makes a ring or a context,
+ * and transfer(), which reads or writes and waits.
  */
 #include "ct.h"
 
@@ -19,7 +19,8 @@ static void written(const char *what, const char *p, int fd, size_t page)
 
 	memset(buf, (int)(page % 100) + 1, PAGE);
 	n = transfer(fd, buf, PAGE, (off_t)(page * PAGE), true);
-	say("C86 %s: %zd written, seen %d", what, n, !memcmp(p + page * PAGE, buf, PAGE));
+	say("C86 %s: %zd written, seen %d", what, n,
+	    !memcmp(p + page * PAGE, buf, PAGE));
 }
 
 static void stored(const char *what, char *p, int fd, size_t page)
@@ -43,7 +44,8 @@ static char *touched(int fd, int prot, int flags)
 static void mapped_before(void)
 {
 	int fd = ct_file("before", SIZE), ro;
-	char *p = touched(fd, RW, MAP_SHARED), *own = touched(fd, RW, MAP_PRIVATE), *q;
+	char *p = touched(fd, RW, MAP_SHARED),
+	     *own = touched(fd, RW, MAP_PRIVATE), *q;
 
 	ro = open(ct_path("only"), O_RDONLY);
 	q = ct_map(ro, SIZE, PROT_READ, MAP_SHARED, 0);
@@ -53,7 +55,8 @@ static void mapped_before(void)
 	ready();
 	say("C86 stores: %02x %02x", p[3 * PAGE], own[4 * PAGE]);
 	written("mapped before", p, fd, 5);
-	say("C86 by the private one: %d, its own: %02x", own[5 * PAGE + 9], own[4 * PAGE]);
+	say("C86 by the private one: %d, its own: %02x", own[5 * PAGE + 9],
+	    own[4 * PAGE]);
 	stored("mapped before", p, fd, 6);
 	say("C86 read only: %d", ct_matches(q, SIZE, 0));
 	close(ro);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* async_ring.h - C86 by a ring of liburing's shared library; ready() is left. */
+/* async_ring.h - C86 by a ring of liburing's shared library; ready() is
+ * left. */
 #include "async.h"
 
 #include <liburing.h>

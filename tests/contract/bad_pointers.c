@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointers that the kernel cannot use are its EFAULT, not a signal in the library: before
- * anything is mapped, and then; by name and by number. */
+/* Pointers that the kernel cannot use are its EFAULT, not a signal in the
+ * library: before anything is mapped, and then; by name and by number. */
 #include "ct.h"
 
 #include <fcntl.h>

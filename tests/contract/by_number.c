@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* F02: system calls by their numbers, through syscall(), on a mapping and its file. */
+/* F02: system calls by their numbers, through syscall(), on a mapping and its
+ * file. */
 #include "ct.h"
 
 #include <linux/openat2.h>
@@ -52,7 +53,8 @@ static void opens(void)
 
 	fill();
 	emptied("F02 open", syscall(SYS_open, f, O_RDWR | O_TRUNC));
-	emptied("F02 openat", syscall(SYS_openat, AT_FDCWD, f, O_RDWR | O_TRUNC));
+	emptied("F02 openat",
+		syscall(SYS_openat, AT_FDCWD, f, O_RDWR | O_TRUNC));
 	emptied("F02 openat, directory", syscall(SYS_openat, dir, "f",
 						 O_RDWR | O_TRUNC));
 	emptied("F02 creat", syscall(SYS_creat, f, 0644));
@@ -63,7 +65,8 @@ static void opens(void)
 	       how(dir, "/f", O_RDWR | O_TRUNC, RESOLVE_BENEATH));
 	say_rc("F02 openat2, no such file",
 	       how(dir, "g", O_RDWR | O_TRUNC, 0));
-	say_rc("F02 openat2, argument", syscall(SYS_openat2, dir, "f", 1L, 24L));
+	say_rc("F02 openat2, argument",
+	       syscall(SYS_openat2, dir, "f", 1L, 24L));
 	say_rc("F02 openat2, size", syscall(SYS_openat2, dir, "f", p, 8L));
 	say("F02 untouched: %d %d", ct_load(p), ct_load(p + PAGE));
 	close(dir);
@@ -78,14 +81,15 @@ static void from_the_map(void)
 
 	ct_pwrite(fd, &h, sizeof(h), 50 * PAGE);
 	ct_pwrite(fd, f, strlen(f) + 1, 52 * PAGE);
-	r = syscall(SYS_openat2, AT_FDCWD, p + 52 * PAGE, p + 50 * PAGE, sizeof(h));
+	r = syscall(SYS_openat2, AT_FDCWD, p + 52 * PAGE, p + 50 * PAGE,
+		    sizeof(h));
 	say_rc("F02 openat2 from the map", r < 0 ? -1 : 0);
 	r = syscall(SYS_openat, AT_FDCWD, p + 52 * PAGE, O_RDONLY);
 	say_rc("F02 openat from the map", r < 0 ? -1 : 0);
 	say_rc("F02 newfstatat", syscall(SYS_newfstatat, AT_FDCWD, f,
 					 p + 54 * PAGE, 0));
-	say("F02 newfstatat: %d", ((struct stat *)(void *)(p + 54 * PAGE))->st_size ==
-	    PAGES * PAGE);
+	say("F02 newfstatat: %d",
+	    ((struct stat *)(void *)(p + 54 * PAGE))->st_size == PAGES * PAGE);
 }
 
 static void vectors(void)
@@ -106,7 +110,8 @@ static void vectors(void)
 	if (pipe(ends))
 		ct_die("pipe");
 	piece.iov_base = p + 34 * PAGE;
-	say("F02 vmsplice: %ld", syscall(SYS_vmsplice, ends[1], &piece, 1L, 0L));
+	say("F02 vmsplice: %ld",
+	    syscall(SYS_vmsplice, ends[1], &piece, 1L, 0L));
 	close(ends[1]);
 	say("F02 pipe: %ld", (long)read(ends[0], buf, PAGE));
 	say("F02 read: %d", buf[0]);

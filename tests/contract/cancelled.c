@@ -135,7 +135,8 @@ static void *by_number(void *arg)
 	pthread_cancel(pthread_self());
 	syscall(SYS_fsync, fd);
 	syscall(SYS_fdatasync, fd);
-	syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, ct_path("f"), O_RDWR, 0));
+	syscall(SYS_close,
+		syscall(SYS_openat, AT_FDCWD, ct_path("f"), O_RDWR, 0));
 	syscall(SYS_close, syscall(SYS_open, ct_path("f"), O_RDWR, 0));
 	syscall(SYS_fallocate, fd, 0, 0L, (long)PAGE);
 	syscall(SYS_copy_file_range, fd, NULL, fd, NULL, 0L, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* K45: a process that clone or clone3, by their numbers, put into the program's memory
- * ends there, or executes another program, which reads what the program had stored. The
- * program goes on. */
+/* K45: a process that clone or clone3, by their numbers, put into the program's
+ * memory ends there, or executes another program, which reads what the program
+ * had stored. The program goes on. */
 #include "ct.h"
 
 #include <linux/sched.h>

@@ -60,7 +60,8 @@ static void direct(void)
 	int fd = ct_file("direct", 16 * PAGE);
 	int dfd = open(ct_path("direct"), O_RDWR | O_DIRECT);
 	char *p = ct_map(fd, 16 * PAGE, RW, MAP_SHARED, 0);
-	char *buf = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *buf =
+		mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (dfd < 0) {
 		say("C12 no O_DIRECT here");
@@ -87,11 +88,14 @@ static void own_buffer(void)
 	char *p = ct_map(fd, 32 * PAGE, RW, MAP_SHARED, 0);
 	struct iovec v[2] = { { p + 20 * PAGE, PAGE }, { p + 25 * PAGE, 100 } };
 
-	say("C13 write from the map: %zd", pwrite(fd, p, 3 * PAGE, 8 * PAGE + 10));
+	say("C13 write from the map: %zd",
+	    pwrite(fd, p, 3 * PAGE, 8 * PAGE + 10));
 	say("C13 content: %d", ct_matches(p + 8 * PAGE + 10, 3 * PAGE, 0));
-	say("C13 read into the map: %zd", pread(fd, p + 16 * PAGE, 2 * PAGE, PAGE));
+	say("C13 read into the map: %zd",
+	    pread(fd, p + 16 * PAGE, 2 * PAGE, PAGE));
 	say("C13 content: %d", ct_matches(p + 16 * PAGE, 2 * PAGE, PAGE));
-	say("C13 same page: %zd", pwrite(fd, p + 5 * PAGE, 100, 5 * PAGE + 200));
+	say("C13 same page: %zd",
+	    pwrite(fd, p + 5 * PAGE, 100, 5 * PAGE + 200));
 	say("C13 content: %d", ct_matches(p + 5 * PAGE + 200, 100, 5 * PAGE));
 	say("C13 onto itself: %zd", pwrite(fd, p + 6 * PAGE, PAGE, 6 * PAGE));
 	say("C13 content: %d", ct_matches(p + 6 * PAGE, PAGE, 6 * PAGE));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* not engaged: nothing is mapped */
-/* Children that have confined themselves, strictly or to three calls, and make one of them:
- * nothing of the library's makes another. */
+/* Children that have confined themselves, strictly or to three calls, and make
+ * one of them: nothing of the library's makes another. */
 #include "ct.h"
 
 #include <fcntl.h>
@@ -11,8 +11,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define ALLOW(nr) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(nr)                              \
+	BPF_JUMP(BPF_JMP | BPF_JEQ, nr, 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 static struct sock_filter filter[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

@@ -34,7 +34,8 @@ static sigjmp_buf ct_jump;
 static volatile sig_atomic_t ct_armed;
 static void *volatile ct_fault_addr;
 
-CT_UNUSED static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+CT_UNUSED static void say(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
 CT_UNUSED static void say(const char *fmt, ...)
 {
 	va_list ap;
@@ -153,7 +154,8 @@ CT_UNUSED static int ct_file(const char *name, size_t size)
 	return fd;
 }
 
-CT_UNUSED static char *ct_map(int fd, size_t len, int prot, int flags, off_t off)
+CT_UNUSED static char *ct_map(int fd, size_t len, int prot, int flags,
+			      off_t off)
 {
 	void *p = mmap(NULL, len, prot, flags, fd, off);
 
@@ -173,8 +175,8 @@ CT_UNUSED static bool ct_matches(const void *p, size_t len, uint64_t off)
 	return true;
 }
 
-/* How many of the pages from `from` to `to` do not begin with the pattern; p shows the
- * file from its start. */
+/* How many of the pages from `from` to `to` do not begin with the pattern; p
+ * shows the file from its start. */
 CT_UNUSED static size_t ct_wrong(const char *p, size_t from, size_t to)
 {
 	size_t n = 0;
@@ -220,17 +222,20 @@ CT_UNUSED static int ct_store(volatile void *p, int value)
 }
 
 /* Say what touching base+off does: the byte, or signal and address. */
-CT_UNUSED static void say_touch(const char *what, char *base, size_t off, bool write)
+CT_UNUSED static void say_touch(const char *what, char *base, size_t off,
+				bool write)
 {
 	int r = write ? ct_store(base + off, 0x5a) : ct_load(base + off);
 
 	if (r >= 0)
-		say("%s: %s at +%#zx: ok %02x", what, write ? "store" : "load", off,
-		    write ? ct_load(base + off) & 0xff : r);
+		say("%s: %s at +%#zx: ok %02x", what, write ? "store" : "load",
+		    off, write ? ct_load(base + off) & 0xff : r);
 	else
 		say("%s: %s at +%#zx: %s, si_addr +%#lx", what,
 		    write ? "store" : "load", off,
-		    r == -SIGBUS ? "SIGBUS" : r == -SIGSEGV ? "SIGSEGV" : "signal",
+		    r == -SIGBUS    ? "SIGBUS"
+		    : r == -SIGSEGV ? "SIGSEGV"
+				    : "signal",
 		    (long)((char *)ct_fault_addr - base));
 }
 
@@ -273,7 +278,8 @@ CT_UNUSED static void ct_child(const char *what, void (*run)(void))
 		if (errno != EINTR)
 			ct_die("waitpid");
 	if (WIFSIGNALED(status))
-		say("%s: child died of %s", what, sigabbrev_np(WTERMSIG(status)));
+		say("%s: child died of %s", what,
+		    sigabbrev_np(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		say("%s: child exited with %d", what, WEXITSTATUS(status));
 }

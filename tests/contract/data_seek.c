@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What has been stored through a mapping is data: to SEEK_DATA and SEEK_HOLE, and to
- * FIEMAP. And a write that is not to append goes where it says. */
+/* What has been stored through a mapping is data: to SEEK_DATA and SEEK_HOLE,
+ * and to FIEMAP. And a write that is not to append goes where it says. */
 #include "ct.h"
 
 #include <linux/fiemap.h>
@@ -19,7 +19,8 @@ static void seek(int fd)
 {
 	say("C82 data from 0 at %ld", (long)lseek(fd, 0, SEEK_DATA));
 	say("C82 hole after it at %ld", (long)lseek(fd, AT, SEEK_HOLE));
-	say("C82 then data: %s", ct_errno(lseek(fd, AT + (1 << 20), SEEK_DATA) < 0));
+	say("C82 then data: %s",
+	    ct_errno(lseek(fd, AT + (1 << 20), SEEK_DATA) < 0));
 	say("C82 negative: %s", ct_errno(lseek(fd, -1, SEEK_DATA) < 0));
 }
 
@@ -35,7 +36,8 @@ static void extents(int fd)
 
 	say("C82 extent: %s, %d, written %d", ct_errno(r < 0),
 	    (int)f.map.fm_mapped_extents,
-	    f.map.fm_mapped_extents && !(e->fe_flags & FIEMAP_EXTENT_UNWRITTEN));
+	    f.map.fm_mapped_extents &&
+		    !(e->fe_flags & FIEMAP_EXTENT_UNWRITTEN));
 }
 
 /* Linux 6.9. */
@@ -51,7 +53,8 @@ static void not_appended(int fd, const char *map)
 		say("C83 this kernel cannot");
 		return;
 	}
-	say("C83 wrote %zd, seen %d", r, !memcmp(map + AT + PAGE + 10, "here", 4));
+	say("C83 wrote %zd, seen %d", r,
+	    !memcmp(map + AT + PAGE + 10, "here", 4));
 }
 
 int main(int argc, char **argv)

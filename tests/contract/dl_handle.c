@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X17: functions of libc that were found by a handle of libc, as foreign function
- * interfaces find them. */
+/* X17: functions of libc that were found by a handle of libc, as foreign
+ * function interfaces find them. */
 /* all ours */
 #include "ct.h"
 
@@ -25,7 +25,8 @@ static void *find(const char *name)
 static int on_disk(off_t off)
 {
 	static unsigned char buf[PAGE] __attribute__((aligned(4096)));
-	long fd = ct_raw(SYS_open, (long)ct_path("f"), O_RDONLY | O_DIRECT, 0, 0);
+	long fd =
+		ct_raw(SYS_open, (long)ct_path("f"), O_RDONLY | O_DIRECT, 0, 0);
 	long n = ct_raw(SYS_pread64, fd, (long)buf, PAGE, off);
 
 	ct_raw(SYS_close, fd, 0, 0, 0);
@@ -34,7 +35,8 @@ static int on_disk(off_t off)
 
 static void sync_it(char *p)
 {
-	int (*sync)(void *, size_t, int) = (int (*)(void *, size_t, int))find("msync");
+	int (*sync)(void *, size_t, int) =
+		(int (*)(void *, size_t, int))find("msync");
 
 	p[3 * PAGE] = 0x31;
 	say_rc("X17 msync", sync(p, N * PAGE, MS_SYNC));
@@ -72,7 +74,8 @@ static void unmap(char *p)
 	int fd = ct_file("other", 4096 * PAGE);
 
 	say_rc("X17 munmap", gone(p, N * PAGE));
-	a = mmap(p, N * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	a = mmap(p, N * PAGE, RW,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	say("X17 the place is free: %d", a == (void *)p);
 	memset(p, 0x77, N * PAGE);
 	p = ct_map(fd, 4096 * PAGE, PROT_READ, MAP_SHARED, 0);

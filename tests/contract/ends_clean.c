@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X21: a program writes an executable through a shared mapping, as linkers do, and ends
- * without munmap, in one way or another; it is executed at once. */
+/* X21: a program writes an executable through a shared mapping, as linkers do,
+ * and ends without munmap, in one way or another; it is executed at once. */
 #include "ct.h"
 
 #include <pthread.h>
@@ -103,7 +103,8 @@ static int run(char *const argv[])
 	if (err)
 		return -err;
 	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status)
+				 : 1000 + WTERMSIG(status);
 }
 
 int main(int argc, char **argv)
@@ -115,7 +116,8 @@ int main(int argc, char **argv)
 		return ends(argv[2], argv[3]);
 	x = ct_path("x");
 	for (size_t w = 0; w < WAYS; w++) {
-		char *writer[] = { argv[0], ct_dir, (char *)ways[w], (char *)x, NULL };
+		char *writer[] = { argv[0], ct_dir, (char *)ways[w], (char *)x,
+				   NULL };
 		char *written[] = { (char *)x, NULL };
 		int bad = 0, busy = 0;
 

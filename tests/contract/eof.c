@@ -10,7 +10,8 @@ static void tail_of_last_page(void)
 	char *p = ct_map(fd, 3 * PAGE, RW, MAP_SHARED, 0);
 	struct stat st;
 
-	say("C01 zero after the end: %d", ct_zero(p + 2 * PAGE + 100, PAGE - 100));
+	say("C01 zero after the end: %d",
+	    ct_zero(p + 2 * PAGE + 100, PAGE - 100));
 	say("C01 data before it: %d", ct_matches(p, 2 * PAGE + 100, 0));
 	p[2 * PAGE + 50] = 0x11;
 	p[2 * PAGE + 200] = 0x22;
@@ -39,7 +40,8 @@ static void grow_by(enum grow how, int fd)
 
 	if (how == BY_WRITE)
 		ct_pwrite(fd, &b, 1, to);
-	else if (how == BY_VECTOR && (lseek(fd, to, SEEK_SET) != to || writev(fd, &v, 1) != 1))
+	else if (how == BY_VECTOR &&
+		 (lseek(fd, to, SEEK_SET) != to || writev(fd, &v, 1) != 1))
 		ct_die("writev");
 	else if (how == BY_COPY) {
 		other = ct_file("other", 10);

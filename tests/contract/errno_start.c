@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X03: errno is 0 at the start of main, and calls that succeed leave it alone. */
+/* X03: errno is 0 at the start of main, and calls that succeed leave it
+ * alone. */
 #include "ct.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X22: a program ends with a stream open that lies in a mapping: libc writes it out after
- * all exit handlers, into pages that nobody has touched. */
+/* X22: a program ends with a stream open that lies in a mapping: libc writes it
+ * out after all exit handlers, into pages that nobody has touched. */
 #include "ct.h"
 
 #include <spawn.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* C51: a mapping that is much longer than its file, whose end goes to and fro by
- * ftruncate, while other threads write far behind it, look there and store: in the
- * end what lies in the file is what read(2) shows, what does not is SIGBUS, and
- * what comes back is zero. And memory does not grow with the length of the mapping. */
+/* C51: a mapping that is much longer than its file, whose end goes to and fro
+ * by ftruncate, while other threads write far behind it, look there and store:
+ * in the end what lies in the file is what read(2) shows, what does not is
+ * SIGBUS, and what comes back is zero. And memory does not grow with the length
+ * of the mapping. */
 #include "ct.h"
 
 #include <pthread.h>
@@ -93,7 +94,7 @@ static void *shrinker(void *arg)
 	return arg;
 }
 
-/* ---- quiet ---------------------------------------------------------------- */
+/* ---- quiet ------------------------------------------------------------- */
 
 static off_t size_now(void)
 {
@@ -179,7 +180,7 @@ static void together(const char *name)
 	close(fd);
 }
 
-/* ---- memory --------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------ */
 
 static long resident_kib(void)
 {

@@ -12,7 +12,8 @@ int main(int argc, char **argv)
 	p = ct_map(fd, 16 * PAGE, RW, MAP_SHARED, 0);
 	p[0] = 1;
 	for (int bits = 46; bits < 62; bits += 3)
-		say("F04 %d: %s", bits, ct_errno(pwrite(fd, "x", 1, 1ll << bits) != 1));
+		say("F04 %d: %s", bits,
+		    ct_errno(pwrite(fd, "x", 1, 1ll << bits) != 1));
 	say("F04 still: %d", p[0] == 1);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* D8: with 256 descriptors the program maps 200 files and closes each: most are free. */
+/* D8: with 256 descriptors the program maps 200 files and closes each: most are
+ * free. */
 /* env: FASTMAP_MIN_SIZE=0 */
 #include "ct.h"
 
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
 		n++;
 	for (int i = 0; i < FILES; i++)
 		good += ct_matches(map[i], PAGE, 0) && map[i][PAGE] == (char)i;
-	say("D8 more than half: %d, %s; right: %d", n > 128, ct_errno(true), good);
+	say("D8 more than half: %d, %s; right: %d", n > 128, ct_errno(true),
+	    good);
 	return 0;
 }

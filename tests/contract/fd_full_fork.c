@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* F70: every descriptor is taken when the kernel is to get a mapping: a child of
- * fork looks at a shared and at a private one, and stores; mlock. */
+/* F70: every descriptor is taken when the kernel is to get a mapping: a child
+ * of fork looks at a shared and at a private one, and stores; mlock. */
 #include "ct.h"
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* F71: RLIMIT_NOFILE 0, as sandboxes set it, when poll(2) refuses: no thread may
- * turn round and round, and mappings go on. */
+/* F71: RLIMIT_NOFILE 0, as sandboxes set it, when poll(2) refuses: no thread
+ * may turn round and round, and mappings go on. */
 #include "ct.h"
 
 #include <sys/resource.h>

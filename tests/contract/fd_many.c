@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* D6: a hundred mapped files, each with a descriptor of the engine; all that can be
- * named are closed, and a child of fork, and we, go on with the mappings. */
+/* D6: a hundred mapped files, each with a descriptor of the engine; all that
+ * can be named are closed, and a child of fork, and we, go on with the
+ * mappings. */
 #include "ct.h"
 
 #define FILES 100
@@ -63,8 +64,8 @@ int main(int argc, char **argv)
 		_exit(n);
 	}
 	waitpid(pid, &status, 0);
-	say("D6 child %d, stored %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-	    good('a'));
+	say("D6 child %d, stored %d",
+	    WIFEXITED(status) ? WEXITSTATUS(status) : -1, good('a'));
 	for (int i = 0; i < FILES; i++)
 		munmap(map[i], BYTES);
 	for (int i = 0; i < FILES; i++)

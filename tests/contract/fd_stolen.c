@@ -37,8 +37,8 @@ static void stolen(bool reuse)
 	say_rc("F5 open", fd);
 	for (size_t i = 0; i < N; i += 7)
 		stored += ct_in_file(fd, (off_t)(i * PAGE + 100)) == 'S';
-	say("F5 stored: %d, %c %c", stored == (N + 6) / 7, ct_in_file(fd, 3 * PAGE),
-	    ct_in_file(fd, 5 * PAGE));
+	say("F5 stored: %d, %c %c", stored == (N + 6) / 7,
+	    ct_in_file(fd, 3 * PAGE), ct_in_file(fd, 5 * PAGE));
 	p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
 	say("F5 mapped anew: %c %c", p[3 * PAGE], p[5 * PAGE]);
 	munmap(p, N * PAGE);

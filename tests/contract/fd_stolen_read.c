@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * F6: the same theft (fd_stolen) from a program that only reads. The kernel takes a
- * ring and what it holds apart some time after the last descriptor has gone.
+ * F6: the same theft (fd_stolen) from a program that only reads. The kernel
+ * takes a ring and what it holds apart some time after the last descriptor has
+ * gone.
  */
 #include "ct.h"
 

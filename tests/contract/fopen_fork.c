@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* X07: a mapped file is written anew by fopen and freopen, over and over, while another
- * thread forks. Nobody waits for ever. (Nor writes out all streams: freopen and
- * fflush(NULL) wait for each other in libc itself.) No child has the file open last:
- * it would go to the kernel, and there would be nothing to wait for. */
+/* X07: a mapped file is written anew by fopen and freopen, over and over, while
+ * another thread forks. Nobody waits for ever. (Nor writes out all streams:
+ * freopen and fflush(NULL) wait for each other in libc itself.) No child has
+ * the file open last: it would go to the kernel, and there would be nothing to
+ * wait for. */
 #include "ct.h"
 
 #include <pthread.h>
@@ -74,6 +75,7 @@ int main(int argc, char **argv)
 	}
 	stop = true;
 	pthread_join(t, NULL);
-	say("X07 bad %d, written %d, mapped %d", bad, written > 0, m[BYTES - 1] == 0);
+	say("X07 bad %d, written %d, mapped %d", bad, written > 0,
+	    m[BYTES - 1] == 0);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X14: a thread has every signal blocked by a raw system call when the file is mapped.
- * Children of fork of that thread, and of another, use the mapping.
+/* X14: a thread has every signal blocked by a raw system call when the file is
+ * mapped. Children of fork of that thread, and of another, use the mapping.
  *
  * not engaged: with signals the engine steps aside
  */
@@ -18,7 +18,8 @@ static void child_uses(const char *what)
 	pid_t pid = fork();
 
 	if (!pid) {
-		if (!ct_matches(p + 3 * PAGE, 5 * PAGE, 3 * PAGE) || p[2 * PAGE] != 's')
+		if (!ct_matches(p + 3 * PAGE, 5 * PAGE, 3 * PAGE) ||
+		    p[2 * PAGE] != 's')
 			_exit(1);
 		p[9 * PAGE] = 'c';
 		_exit(0);

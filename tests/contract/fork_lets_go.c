@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* X12: when the file is unmapped and closed everywhere nobody has it open any more: a
- * write lease is to be had. Before, a child of fork has used the mapping, or left it. */
+/* X12: when the file is unmapped and closed everywhere nobody has it open any
+ * more: a write lease is to be had. Before, a child of fork has used the
+ * mapping, or left it. */
 #include "ct.h"
 
 #define LEN (64 * PAGE)

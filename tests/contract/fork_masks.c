@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X13: fork beside _Fork of a thread with another signal mask: each keeps its own. */
+/* X13: fork beside _Fork of a thread with another signal mask: each keeps its
+ * own. */
 #include "ct.h"
 
 #include <pthread.h>

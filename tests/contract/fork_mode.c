@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* X15: the file's mode does not let it be opened any more when a child of fork uses the
- * mapping, or a part is locked in memory: a mapping needs no permission. */
+/* X15: the file's mode does not let it be opened any more when a child of fork
+ * uses the mapping, or a part is locked in memory: a mapping needs no
+ * permission. */
 /* timeout: 60 */
 #include "ct.h"
 
@@ -19,7 +20,8 @@ static void in_child(const char *what, bool stores)
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	pid = fork();
 	if (!pid) {
-		if (map[0] != 'a' || !ct_matches(map + 5 * PAGE, PAGE, 5 * PAGE))
+		if (map[0] != 'a' ||
+		    !ct_matches(map + 5 * PAGE, PAGE, 5 * PAGE))
 			_exit(1);
 		if (stores)
 			map[PAGE] = 'c';

@@ -125,7 +125,8 @@ int main(int argc, char **argv)
 	by_number("SYS_fork", SYS_fork, 0, 0);
 	by_number("SYS_clone", SYS_clone, SIGCHLD, 0);
 	by_number("SYS_clone3", SYS_clone3, (long)&a, sizeof(a));
-	say_rc("C39 SYS_clone3 of nonsense", syscall(SYS_clone3, 8L, sizeof(a)));
+	say_rc("C39 SYS_clone3 of nonsense",
+	       syscall(SYS_clone3, 8L, sizeof(a)));
 	spawned();
 	return 0;
 }

@@ -11,7 +11,8 @@ static void child(void)
 {
 	say("C19 child sees parent's store: %02x", s[0]);
 	s[PAGE] = 0x22;
-	say("C19 child reads the rest: %d", ct_matches(s + 32 * PAGE, 32 * PAGE, 32 * PAGE));
+	say("C19 child reads the rest: %d",
+	    ct_matches(s + 32 * PAGE, 32 * PAGE, 32 * PAGE));
 	p[2 * PAGE] = 0x23;
 	say("C19 child's private: %02x", p[2 * PAGE]);
 }

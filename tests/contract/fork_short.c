@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* M83, M84: a fork while there is no room for one more mapping of the kernel's, which is
- * simulated: madvise of MADV_DOFORK fails (M83), and so does the process that maps what
- * is handed over (M84). The child sees what its parent has stored to a private mapping;
- * where that cannot be, SIGBUS, and never anything else. */
+/* M83, M84: a fork while there is no room for one more mapping of the kernel's,
+ * which is simulated: madvise of MADV_DOFORK fails (M83), and so does the
+ * process that maps what is handed over (M84). The child sees what its parent
+ * has stored to a private mapping; where that cannot be, SIGBUS, and never
+ * anything else. */
 #include "ct.h"
 
 #include <linux/filter.h>
@@ -20,7 +21,8 @@ static void fail(bool helpers)
 {
 	const unsigned shared = CLONE_VM | CLONE_VFORK;
 	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 2),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args[2])),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* X18: a child of fork unmaps what it has not touched, and goes on with the descriptor:
- * it sees what the parent stores after that, and what it writes stays. */
+/* X18: a child of fork unmaps what it has not touched, and goes on with the
+ * descriptor: it sees what the parent stores after that, and what it writes
+ * stays. */
 #include "ct.h"
 
 #include <sys/wait.h>
@@ -33,8 +34,8 @@ static void child_reads_and_writes(void)
 	_exit(0);
 }
 
-/* Another program inherits the descriptor, and nothing of ours: it reads what the
- * parent has stored meanwhile, and writes behind it. */
+/* Another program inherits the descriptor, and nothing of ours: it reads what
+ * the parent has stored meanwhile, and writes behind it. */
 static void child_execs(void)
 {
 	munmap(map, LEN);
@@ -44,7 +45,8 @@ static void child_execs(void)
 	unsetenv("LD_PRELOAD");
 	execl("/bin/sh", "sh", "-c",
 	      "sleep 0.3; echo \"X18 sh reads $(dd bs=1 count=1 2>/dev/null)\"; "
-	      "printf C >&0", (char *)NULL);
+	      "printf C >&0",
+	      (char *)NULL);
 	_exit(9);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * X05: a program forks while another thread sends word and writes its streams out,
- * its handlers for fork send and take word, too, and another process opens the file
- * that is mapped again and again: it goes on.
+ * X05: a program forks while another thread sends word and writes its streams
+ * out, its handlers for fork send and take word, too, and another process opens
+ * the file that is mapped again and again: it goes on.
  */
 #include "peers.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Y81: what is stored to a mapping cannot be written, for RLIMIT_FSIZE has been lowered (by
- * a system call that is not seen, as another process would): msync and fsync say so by
- * an error that they may have. */
+/* Y81: what is stored to a mapping cannot be written, for RLIMIT_FSIZE has been
+ * lowered (by a system call that is not seen, as another process would): msync
+ * and fsync say so by an error that they may have. */
 #include "ct.h"
 
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * given.h - another process that has got the descriptor of a file from us, maps it
- * without ever opening it, and closes it; then both store by turns.
+ * given.h - another process that has got the descriptor of a file from us, maps
+ * it without ever opening it, and closes it; then both store by turns.
  */
 #ifndef GIVEN_H
 #define GIVEN_H
@@ -14,13 +14,15 @@
 
 static int old, lost;
 
-/* The other process. What is at 0 of a page goes to us by word, and to 1 if it may. */
+/* The other process. What is at 0 of a page goes to us by word, and to 1 if it
+ * may. */
 static void given_turns(int fd, bool stores)
 {
 	volatile unsigned char *m;
 	unsigned char t;
 
-	m = mmap(NULL, PAGES * PAGE, stores ? RW : PROT_READ, MAP_SHARED, fd, 0);
+	m = mmap(NULL, PAGES * PAGE, stores ? RW : PROT_READ, MAP_SHARED, fd,
+		 0);
 	close(fd);
 	while (read(END, &t, 1) == 1) {
 		unsigned char seen = m[t * PAGE];
@@ -51,7 +53,8 @@ static void check(bool stores)
 
 	for (int t = 0; t < TURNS; t++) {
 		lost += ct_in_file(fd, t * PAGE) != (unsigned char)(t + 7);
-		lost += stores && ct_in_file(fd, t * PAGE + 1) != (unsigned char)(t + 7);
+		lost += stores &&
+			ct_in_file(fd, t * PAGE + 1) != (unsigned char)(t + 7);
 		lost += ct_in_file(fd, t * PAGE + 2) != (unsigned char)(t + 9);
 	}
 	close(fd);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X20: what the program has touched is in the page cache when a child of fork looks. */
+/* X20: what the program has touched is in the page cache when a child of fork
+ * looks. */
 /* env: FASTMAP_CACHE=8M */
 #include "ct.h"
 
@@ -30,7 +31,8 @@ static size_t wrong(void)
 	size_t n = 0;
 
 	for (size_t i = 0; i < PAGES; i += EACH)
-		n += !ct_matches(p + i * PAGE, PAGE, i * PAGE) + (p[(i + 5) * PAGE] != 7);
+		n += !ct_matches(p + i * PAGE, PAGE, i * PAGE) +
+		     (p[(i + 5) * PAGE] != 7);
 	return n;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heads.h - pages of which words [0, HEAD) are written by write(2) and the last word is
- * stored to through a mapping, both with a number that only grows, by several threads.
- * PAGES is defined by who includes this; ct.h comes first.
+ * heads.h - pages of which words [0, HEAD) are written by write(2) and the last
+ * word is stored to through a mapping, both with a number that only grows, by
+ * several threads. PAGES is defined by who includes this; ct.h comes first.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -64,7 +64,8 @@ static void heads_begin(int fd)
 	stop = 0;
 }
 
-/* Threads run for so long; then, in how many pages does the file lack something? */
+/* Threads run for so long; then, in how many pages does the file lack
+ * something? */
 static int heads_run(void *(*const run[])(void *), size_t n, unsigned us)
 {
 	pthread_t t[8];

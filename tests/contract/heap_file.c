@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* X08: an allocator whose heap is a mapped file. It maps, for the first time too, while it
- * holds its lock, which is not recursive: nothing may call it from there, nor wait for
- * a thread that does. */
+/* X08: an allocator whose heap is a mapped file. It maps, for the first time
+ * too, while it holds its lock, which is not recursive: nothing may call it
+ * from there, nor wait for a thread that does. */
 /* timeout: 60 */
 #include "ct.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X19: what the program has said of parts of a mapping, after it has become the kernel's:
- * in a child of fork, and by each other way. */
+/* X19: what the program has said of parts of a mapping, after it has become the
+ * kernel's: in a child of fork, and by each other way. */
 #include "ct.h"
 
 #include <sys/file.h>
@@ -21,7 +21,8 @@ static void say_flags(char *line, const char *vma)
 {
 	char out[256] = "", *save = NULL;
 
-	for (char *f = strtok_r(line, " \n", &save); f; f = strtok_r(NULL, " \n", &save))
+	for (char *f = strtok_r(line, " \n", &save); f;
+	     f = strtok_r(NULL, " \n", &save))
 		if (is_telling(f) && strlen(out) < sizeof(out) - 8)
 			strcat(strcat(out, " "), f);
 	say("X19 %s: %s%s", title, vma, out);
@@ -38,8 +39,9 @@ static void say_smaps(void)
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%lx-%lx %7s %lx", &a, &e, prot, &off) == 4) {
 			in = a < to && e > from;
-			snprintf(vma, sizeof(vma), "%lu..%lu %s at %lu:",
-				 (a - from) / PAGE, (e - from) / PAGE, prot, off / PAGE);
+			snprintf(vma, sizeof(vma),
+				 "%lu..%lu %s at %lu:", (a - from) / PAGE,
+				 (e - from) / PAGE, prot, off / PAGE);
 		} else if (in && !strncmp(line, "VmFlags:", 8)) {
 			say_flags(line, vma);
 		}
@@ -51,7 +53,8 @@ static void say_smaps(void)
 static void advise(size_t first, size_t stop, int advice)
 {
 	if (madvise(p + first * PAGE, (stop - first) * PAGE, advice))
-		say("X19 %s: advice %d: %s", title, advice, strerrorname_np(errno));
+		say("X19 %s: advice %d: %s", title, advice,
+		    strerrorname_np(errno));
 }
 
 /* Of the middle, of both ends, twice, and taken back. */
@@ -129,14 +132,16 @@ static void only_read(void)
 static void grown_and_moved(void)
 {
 	int fd = begin("grown and moved", RW, MAP_SHARED);
-	char *to = mmap(NULL, 80 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *to = mmap(NULL, 80 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
 
 	advise(0, PAGES, MADV_RANDOM);
 	advise(0, PAGES, MADV_DONTDUMP);
 	p[9 * PAGE] = 1;
 	p = mremap(p, length, length + 4 * PAGE, MREMAP_MAYMOVE);
 	length += 4 * PAGE;
-	p = mremap(p, length, length + 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	p = mremap(p, length, length + 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   to);
 	length += 4 * PAGE;
 	advise(3, 5, MADV_NORMAL);
 	ct_child(title, look);
@@ -161,7 +166,8 @@ static void locked(void)
 	int fd = begin("a part locked", RW, MAP_SHARED);
 
 	say_much(true);
-	if (!mlock(p + PAGE, PAGE) && !mlock2(p + 3 * PAGE, PAGE, MLOCK_ONFAULT))
+	if (!mlock(p + PAGE, PAGE) &&
+	    !mlock2(p + 3 * PAGE, PAGE, MLOCK_ONFAULT))
 		look();
 	end(fd);
 }

@@ -21,7 +21,8 @@ static void say_pages(const char *what, int pages)
 		else if (ct_zero(p + (size_t)i * PAGE, PAGE))
 			line[n] = '0';
 		for (int k = 0; c >= 0 && k < 16; k++)
-			if (ct_matches(p + (size_t)i * PAGE, PAGE, (uint64_t)k * PAGE))
+			if (ct_matches(p + (size_t)i * PAGE, PAGE,
+				       (uint64_t)k * PAGE))
 				line[n] = (char)('a' + k);
 		n++;
 	}
@@ -50,7 +51,8 @@ static void ranges(void)
 	change("C20 insert", FALLOC_FL_INSERT_RANGE, 1, 4);
 	p[5 * PAGE] = 0x44;
 	say("C20 store after insert: %02x", ct_in_file(fd, 5 * PAGE));
-	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 100, 5000))
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 100,
+		      5000))
 		ct_die("punch");
 	say("C20 unaligned punch: %d %d", ct_matches(p, 100, 0),
 	    ct_zero(p + 100, 5000));

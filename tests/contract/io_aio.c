@@ -86,7 +86,8 @@ static void futex(void)
 	ct_pwrite(fd, &zero, sizeof(zero), 3 * PAGE);
 	pthread_create(&t, NULL, waker, word);
 	while (!__atomic_load_n(word, __ATOMIC_SEQ_CST))
-		if (syscall(SYS_futex, word, FUTEX_WAIT, 0, NULL, NULL, 0) == -1 &&
+		if (syscall(SYS_futex, word, FUTEX_WAIT, 0, NULL, NULL, 0) ==
+			    -1 &&
 		    errno != EAGAIN && errno != EINTR) {
 			say_rc("C13 futex", -1);
 			break;
@@ -132,7 +133,8 @@ static void locks(void)
 	pthread_condattr_init(&ca);
 	pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED);
 	say("C13 init: %d %d %d %d", sem_init(&s->sem, 1, 0),
-	    pthread_mutex_init(&s->mutex, &ma), pthread_cond_init(&s->cond, &ca),
+	    pthread_mutex_init(&s->mutex, &ma),
+	    pthread_cond_init(&s->cond, &ca),
 	    pthread_barrier_init(&s->barrier, NULL, 2));
 	pthread_create(&t, NULL, partner, s);
 	usleep(20000);

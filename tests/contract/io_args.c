@@ -86,7 +86,8 @@ static void events(void)
 	say("C09 select: %d", select(p[0] + 1, in, NULL, NULL, PUT(tv)));
 	say("C09 set: %d", FD_ISSET(p[0], in) != 0);
 	in = PUT(set);
-	say("C09 pselect: %d", pselect(p[0] + 1, in, NULL, NULL, PUT(later), PUT(none)));
+	say("C09 pselect: %d",
+	    pselect(p[0] + 1, in, NULL, NULL, PUT(later), PUT(none)));
 	say("C09 set: %d", FD_ISSET(p[0], in) != 0);
 	FD_SET(p[1], &set);
 	in = PUT(set);
@@ -101,9 +102,11 @@ static void events(void)
 	say("C09 epoll_pwait: %d", epoll_pwait(ep, got, 1, 5000, PUT(none)));
 	say("C09 event: %u", got->data.u32);
 	got = ROOM(struct epoll_event);
-	say("C09 epoll_pwait, no mask: %d", epoll_pwait(ep, got, 1, 5000, NULL));
+	say("C09 epoll_pwait, no mask: %d",
+	    epoll_pwait(ep, got, 1, 5000, NULL));
 	got = ROOM(struct epoll_event);
-	say("C09 epoll_pwait2: %d", epoll_pwait2(ep, got, 1, PUT(later), PUT(none)));
+	say("C09 epoll_pwait2: %d",
+	    epoll_pwait2(ep, got, 1, PUT(later), PUT(none)));
 	say("C09 event: %u", got->data.u32);
 	close(p[0]);
 	close(p[1]);
@@ -157,18 +160,22 @@ static void vectors(void)
 	say("C09 writev: %zd", writev(f, PUT(io), 2));
 	say("C09 pwritev: %zd", pwritev(f, PUT(io), 2, 8));
 	say("C09 pwritev2: %zd", pwritev2(f, PUT(io), 2, 16, 0));
-	say("C09 syscall pwritev: %ld", syscall(SYS_pwritev, f, PUT(io), 2, 24l, 0l));
+	say("C09 syscall pwritev: %ld",
+	    syscall(SYS_pwritev, f, PUT(io), 2, 24l, 0l));
 	a = put(NULL, 16);
 	b = put(NULL, 16);
 	io[0] = (struct iovec){ a, 16 };
 	io[1] = (struct iovec){ b, 16 };
 	say("C09 preadv: %zd", preadv(f, PUT(io), 2, 0));
 	say("C09 read: %.7s, %.7s", a, b);
-	say("C09 syscall preadv: %ld", syscall(SYS_preadv, f, PUT(io), 2, 8l, 0l));
-	say("C09 syscall getrandom: %ld", syscall(SYS_getrandom, put(NULL, 16), 16l, 0l));
+	say("C09 syscall preadv: %ld",
+	    syscall(SYS_preadv, f, PUT(io), 2, 8l, 0l));
+	say("C09 syscall getrandom: %ld",
+	    syscall(SYS_getrandom, put(NULL, 16), 16l, 0l));
 	pin = PUT(in);
 	pout = PUT(out);
-	say("C09 copy_file_range: %zd", copy_file_range(f, pin, f, pout, 32, 0));
+	say("C09 copy_file_range: %zd",
+	    copy_file_range(f, pin, f, pout, 32, 0));
 	say("C09 offsets: %ld %ld", (long)*pin, (long)*pout);
 	close(f);
 }
@@ -213,16 +220,21 @@ static void clocks(void)
 	int t = timerfd_create(CLOCK_MONOTONIC, 0);
 
 	say_rc("C09 nanosleep", nanosleep(PUT(brief), left));
-	say("C09 clock_nanosleep: %d", clock_nanosleep(CLOCK_MONOTONIC, 0, PUT(brief), left));
+	say("C09 clock_nanosleep: %d",
+	    clock_nanosleep(CLOCK_MONOTONIC, 0, PUT(brief), left));
 	say_rc("C09 setitimer", setitimer(ITIMER_REAL, PUT(off), old));
 	say("C09 old: %ld", (long)old->it_value.tv_sec);
-	say_rc("C09 timerfd_settime", timerfd_settime(t, 0, PUT(far), ROOM(struct itimerspec)));
+	say_rc("C09 timerfd_settime",
+	       timerfd_settime(t, 0, PUT(far), ROOM(struct itimerspec)));
 	now = ROOM(struct itimerspec);
 	say_rc("C09 timerfd_gettime", timerfd_gettime(t, now));
 	say("C09 left: %d", now->it_value.tv_sec > 900);
-	if (timer_create(CLOCK_MONOTONIC, &(struct sigevent){ .sigev_notify = SIGEV_NONE }, &timer))
+	if (timer_create(CLOCK_MONOTONIC,
+			 &(struct sigevent){ .sigev_notify = SIGEV_NONE },
+			 &timer))
 		ct_die("timer_create");
-	say_rc("C09 timer_settime", timer_settime(timer, 0, PUT(far), ROOM(struct itimerspec)));
+	say_rc("C09 timer_settime",
+	       timer_settime(timer, 0, PUT(far), ROOM(struct itimerspec)));
 	now = ROOM(struct itimerspec);
 	say_rc("C09 timer_gettime", timer_gettime(timer, now));
 	say("C09 left: %d", now->it_value.tv_sec > 900);
@@ -247,9 +259,11 @@ static void system_things(void)
 	say("C09 same: %d", !strcmp(u->release, real.release));
 	say_rc("C09 getrlimit", getrlimit(RLIMIT_NOFILE, l));
 	getrlimit(RLIMIT_NOFILE, &lim);
-	say("C09 same: %d", l->rlim_cur == lim.rlim_cur && l->rlim_max == lim.rlim_max);
+	say("C09 same: %d",
+	    l->rlim_cur == lim.rlim_cur && l->rlim_max == lim.rlim_max);
 	say_rc("C09 setrlimit", setrlimit(RLIMIT_NOFILE, PUT(lim)));
-	say_rc("C09 prlimit", prlimit(0, RLIMIT_NOFILE, PUT(lim), ROOM(struct rlimit)));
+	say_rc("C09 prlimit",
+	       prlimit(0, RLIMIT_NOFILE, PUT(lim), ROOM(struct rlimit)));
 	say_rc("C09 getrusage", getrusage(RUSAGE_SELF, use));
 	say_rc("C09 getaffinity", sched_getaffinity(0, sizeof(*cpus), cpus));
 	say("C09 cpus: %d", CPU_COUNT(cpus) > 0);
@@ -261,7 +275,8 @@ static void system_things(void)
 	name = put("made.XXXXXX", 12);
 	f = mkstemp(name);
 	say_rc("C09 mkstemp", f);
-	say("C09 named: %d, %s", strcmp(name, "made.XXXXXX") != 0, ct_errno(unlink(name)));
+	say("C09 named: %d, %s", strcmp(name, "made.XXXXXX") != 0,
+	    ct_errno(unlink(name)));
 	close(f);
 }
 
@@ -280,9 +295,11 @@ static void signals(void)
 	old = ROOM(sigset_t);
 	say_rc("C09 sigpending", sigpending(old));
 	say("C09 pending: %d", sigismember(old, SIGUSR1));
-	say("C09 sigtimedwait: %d", sigtimedwait(PUT(set), info, PUT(later)) == SIGUSR1);
+	say("C09 sigtimedwait: %d",
+	    sigtimedwait(PUT(set), info, PUT(later)) == SIGUSR1);
 	say("C09 from me: %d", info->si_pid == getpid());
-	say_rc("C09 sigtimedwait", sigtimedwait(PUT(set), ROOM(siginfo_t), PUT(none)));
+	say_rc("C09 sigtimedwait",
+	       sigtimedwait(PUT(set), ROOM(siginfo_t), PUT(none)));
 	kill(getpid(), SIGUSR1);
 	say("C09 sigwait: %d", sigwait(PUT(set), sig));
 	say("C09 signal: %d", *sig == SIGUSR1);
@@ -315,7 +332,8 @@ static void queues(void)
 	mq_unlink(name);
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += 5;
-	say_rc("C09 mq_timedsend", mq_timedsend(q, put("hello", 6), 6, 7, PUT(end)));
+	say_rc("C09 mq_timedsend",
+	       mq_timedsend(q, put("hello", 6), 6, 7, PUT(end)));
 	say_rc("C09 mq_send", mq_send(q, put("again", 6), 6, 3));
 	now = ROOM(struct mq_attr);
 	say_rc("C09 mq_getattr", mq_getattr(q, now));
@@ -325,7 +343,8 @@ static void queues(void)
 	say("C09 message: %s %u", text, *prio);
 	text = put(NULL, 64);
 	prio = ROOM(unsigned);
-	say("C09 mq_timedreceive: %zd", mq_timedreceive(q, text, 64, prio, PUT(end)));
+	say("C09 mq_timedreceive: %zd",
+	    mq_timedreceive(q, text, 64, prio, PUT(end)));
 	say("C09 message: %s %u", text, *prio);
 	mq_close(q);
 }

@@ -32,7 +32,8 @@ static void copies(void)
 
 	fresh();
 	map[7 * PAGE + 20] = 'd';
-	say("C11 copy_file_range in: %zd", copy_file_range(other, &in, fd, &out, 16, 0));
+	say("C11 copy_file_range in: %zd",
+	    copy_file_range(other, &in, fd, &out, 16, 0));
 	say("C11 in the map: %.16s %c", map + 7 * PAGE, map[7 * PAGE + 20]);
 	map[3 * PAGE] = 'S';
 	in = 3 * PAGE, out = 9 * PAGE;
@@ -105,24 +106,29 @@ static void holes(void)
 {
 	fresh();
 	map[3 * PAGE + 1] = 5;
-	say_rc("C20 punch", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				      2 * PAGE + 100, 3 * PAGE));
+	say_rc("C20 punch",
+	       fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			 2 * PAGE + 100, 3 * PAGE));
 	say("C20 zero: %d %d %d", ct_matches(map + 2 * PAGE, 100, 2 * PAGE),
 	    ct_zero(map + 2 * PAGE + 100, 3 * PAGE),
 	    ct_matches(map + 5 * PAGE + 100, PAGE, 5 * PAGE + 100));
-	say_rc("C20 zero range", fallocate(fd, FALLOC_FL_ZERO_RANGE, 8 * PAGE, PAGE));
+	say_rc("C20 zero range",
+	       fallocate(fd, FALLOC_FL_ZERO_RANGE, 8 * PAGE, PAGE));
 	say("C20 zero: %d", ct_zero(map + 8 * PAGE, PAGE));
 	map[12 * PAGE] = 'm';
-	say_rc("C20 collapse", fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 10 * PAGE, PAGE));
+	say_rc("C20 collapse",
+	       fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 10 * PAGE, PAGE));
 	say_load("C20 moved", map, 11 * PAGE);
 	say_load("C20 end", map, (N - 1) * PAGE);
-	say_rc("C20 insert", fallocate(fd, FALLOC_FL_INSERT_RANGE, 4 * PAGE, PAGE));
+	say_rc("C20 insert",
+	       fallocate(fd, FALLOC_FL_INSERT_RANGE, 4 * PAGE, PAGE));
 	say_load("C20 moved back", map, 12 * PAGE);
 	say("C20 rest: %d", ct_matches(map + 20 * PAGE, 10 * PAGE, 20 * PAGE));
 	map[20 * PAGE] = 3;
 	say_rc("Y07 fsync", fsync(fd));
 	say_rc("Y07 fdatasync", fdatasync(fd));
-	say_rc("Y07 sync_file_range", sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE));
+	say_rc("Y07 sync_file_range",
+	       sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE));
 	say_rc("Y07 syncfs", syncfs(fd));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C09: a file is cut while its mapping is sent to a socket, and received into: the call
- * ends with EFAULT or sends what is left of it. It is not the end of the program. */
+/* C09: a file is cut while its mapping is sent to a socket, and received into:
+ * the call ends with EFAULT or sends what is left of it. It is not the end of
+ * the program. */
 #include "ct.h"
 
 #include <pthread.h>
@@ -68,7 +69,8 @@ static void run(const char *what, ssize_t (*call)(struct iovec *),
 		struct iovec v = { map, 200 * PAGE };
 		ssize_t n = call(&v);
 
-		odd += n < 0 ? errno != EFAULT : n == 0 || n > 200 * (ssize_t)PAGE;
+		odd += n < 0 ? errno != EFAULT
+			     : n == 0 || n > 200 * (ssize_t)PAGE;
 	}
 	stop = true;
 	pthread_join(a, NULL);

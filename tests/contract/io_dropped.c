@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* C40d: write(2) from a mapping brings its pages in one by one, while another thread
- * changes the file where the first of them are: all is written. */
+/* C40d: write(2) from a mapping brings its pages in one by one, while another
+ * thread changes the file where the first of them are: all is written. */
 #include "ct.h"
 
 #include <pthread.h>

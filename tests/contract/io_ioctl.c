@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C85: the file system fills memory that is a mapping of the same file, under locks
- * that a load, a store to a hole or write-back of that file needs. Every second page of
- * the file is a hole, and nothing is resident. */
+/* C85: the file system fills memory that is a mapping of the same file, under
+ * locks that a load, a store to a hole or write-back of that file needs. Every
+ * second page of the file is a hole, and nothing is resident. */
 #include "ct.h"
 
 #include <dirent.h>
@@ -32,7 +32,8 @@ static int holed(const char *name)
 }
 
 /* `at`: bytes from the start of the mapping. */
-static void extents(const char *what, int fd, char *p, size_t at, unsigned room, bool by_number)
+static void extents(const char *what, int fd, char *p, size_t at, unsigned room,
+		    bool by_number)
 {
 	struct fiemap f = { .fm_length = ~0ull, .fm_extent_count = room }, *in =
 		(struct fiemap *)(void *)(p + at);
@@ -43,19 +44,21 @@ static void extents(const char *what, int fd, char *p, size_t at, unsigned room,
 			ioctl(fd, FS_IOC_FIEMAP, in);
 	say("C85 FIEMAP, %s: %s", what, ct_errno(r < 0));
 	if (!r && (room == 0 || room > in->fm_mapped_extents))
-		say("C85 extents at least %d, asked for %u", in->fm_mapped_extents >= PAGES,
-		    in->fm_extent_count);
+		say("C85 extents at least %d, asked for %u",
+		    in->fm_mapped_extents >= PAGES, in->fm_extent_count);
 	else if (!r)
-		say("C85 extents %u, asked for %u, in order %d", in->fm_mapped_extents,
-		    in->fm_extent_count, in->fm_extents[room - 1].fe_logical >
-						 in->fm_extents[room - 2].fe_logical);
+		say("C85 extents %u, asked for %u, in order %d",
+		    in->fm_mapped_extents, in->fm_extent_count,
+		    in->fm_extents[room - 1].fe_logical >
+			    in->fm_extents[room - 2].fe_logical);
 }
 
 static void fiemaps(int fd, int other)
 {
 	char *p = ct_map(fd, LEN, RW, MAP_SHARED, 0);
 	char *own = ct_map(fd, LEN, RW, MAP_PRIVATE, 0);
-	char *gap = ct_map(-1, LEN + 64 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	char *gap = ct_map(-1, LEN + 64 * PAGE, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, 0);
 	char *q = mmap(gap, LEN, RW, MAP_SHARED | MAP_FIXED, other, 0), *ro;
 
 	extents("its own mapping", fd, p, 40 * PAGE, 100, false);
@@ -68,7 +71,8 @@ static void fiemaps(int fd, int other)
 	extents("to the end of it", fd, q, LEN - 56 * 10 - 32, 10, false);
 	extents("beyond the end of it", fd, q, LEN - 56 * 10 - 32, 400, false);
 	ro = ct_map(fd, LEN, PROT_READ, MAP_SHARED, 0);
-	say_rc("C85 FIEMAP, read-only", ioctl(fd, FS_IOC_FIEMAP, ro + 20 * PAGE));
+	say_rc("C85 FIEMAP, read-only",
+	       ioctl(fd, FS_IOC_FIEMAP, ro + 20 * PAGE));
 	say("C85 the rest: %d %d %d", p[2 * PAGE], q[2 * PAGE], own[2 * PAGE]);
 	munmap(p, LEN);
 	munmap(own, LEN);
@@ -88,15 +92,19 @@ static void others(int fd)
 	say("C85 block %d", *at);
 	at += PAGE / 2;
 	say("C85 flags: %d", ioctl(fd, FS_IOC_GETFLAGS, at) == 0 &&
-				     ioctl(fd, FS_IOC_GETFLAGS, &n) == 0 && n == *at);
+				     ioctl(fd, FS_IOC_GETFLAGS, &n) == 0 &&
+				     n == *at);
 	r = ioctl(fd, FS_IOC_FSGETXATTR, x);
-	say("C85 FSGETXATTR: %s, %d", ct_errno(r < 0), r < 0 ? 0 : (int)x->fsx_extsize);
+	say("C85 FSGETXATTR: %s, %d", ct_errno(r < 0),
+	    r < 0 ? 0 : (int)x->fsx_extsize);
 	memset(h, 0, sizeof(*h));
 	memset(&h->fmh_keys[1], 0xff, sizeof(h->fmh_keys[1]));
 	h->fmh_count = 300;
 	r = ioctl(fd, FS_IOC_GETFSMAP, h);
-	say("C85 GETFSMAP: %s, some %d", ct_errno(r < 0), r < 0 || h->fmh_entries > 0);
-	say_rc("C85 what nobody knows", ioctl(fd, _IOWR('f', 0x7a, char[99]), p + 81 * PAGE - 9));
+	say("C85 GETFSMAP: %s, some %d", ct_errno(r < 0),
+	    r < 0 || h->fmh_entries > 0);
+	say_rc("C85 what nobody knows",
+	       ioctl(fd, _IOWR('f', 0x7a, char[99]), p + 81 * PAGE - 9));
 	say("C85 the rest: %d %d", p[80 * PAGE], p[81 * PAGE]);
 	munmap(p, LEN);
 }
@@ -115,17 +123,23 @@ static void names(int fd)
 		snprintf(name, sizeof(name), "%s-%032d", "n", i);
 		close(open(ct_path(name), O_CREAT | O_WRONLY, 0644));
 	}
-	say("C85 getdents64: some %d", getdents64(dir, p + 21 * PAGE - 80, 2000) > 100);
+	say("C85 getdents64: some %d",
+	    getdents64(dir, p + 21 * PAGE - 80, 2000) > 100);
 	lseek(dir, 0, SEEK_SET);
-	say("C85 by number: some %d", syscall(SYS_getdents64, dir, p + 31 * PAGE - 80, 2000) > 100);
-	say("C85 statx: %s", ct_errno(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_ALL, x) < 0));
-	say("C85 same file: %d", !fstat(fd, &mine) && mine.st_ino == x->stx_ino);
+	say("C85 by number: some %d",
+	    syscall(SYS_getdents64, dir, p + 31 * PAGE - 80, 2000) > 100);
+	say("C85 statx: %s", ct_errno(syscall(SYS_statx, fd, "", AT_EMPTY_PATH,
+					      STATX_ALL, x) < 0));
+	say("C85 same file: %d",
+	    !fstat(fd, &mine) && mine.st_ino == x->stx_ino);
 	say_rc("C85 fstat", syscall(SYS_fstat, fd, st));
 	say("C85 same file: %d", mine.st_ino == st->st_ino);
 	memcpy(p + 41 * PAGE - 4, "an attribute", 12);
-	if (syscall(SYS_fsetxattr, fd, "user.ct", p + 41 * PAGE - 4, 12, 0) == 0)
-		say("C85 attribute: %ld %.12s", syscall(SYS_fgetxattr, fd, "user.ct",
-							p + 51 * PAGE - 4, 12),
+	if (syscall(SYS_fsetxattr, fd, "user.ct", p + 41 * PAGE - 4, 12, 0) ==
+	    0)
+		say("C85 attribute: %ld %.12s",
+		    syscall(SYS_fgetxattr, fd, "user.ct", p + 51 * PAGE - 4,
+			    12),
 		    p + 51 * PAGE - 4);
 	close(dir);
 	munmap(p, LEN);
@@ -139,15 +153,20 @@ static void data(const char *name, int fd)
 	off_t from = 0, to = (off_t)(200 * PAGE);
 
 	say("C85 read: %zd", pread(fd, p + 300 * PAGE, 64 * PAGE, 0));
-	say("C85 write: %zd", pwrite(fd, p + 300 * PAGE, 64 * PAGE, (off_t)(310 * PAGE)));
-	say("C85 copied: %zd", copy_file_range(fd, &from, fd, &to, 64 * PAGE, 0));
+	say("C85 write: %zd",
+	    pwrite(fd, p + 300 * PAGE, 64 * PAGE, (off_t)(310 * PAGE)));
+	say("C85 copied: %zd",
+	    copy_file_range(fd, &from, fd, &to, 64 * PAGE, 0));
 	if (direct >= 0) {
-		say("C85 direct read: %zd", pread(direct, p + 500 * PAGE, 64 * PAGE, 0));
+		say("C85 direct read: %zd",
+		    pread(direct, p + 500 * PAGE, 64 * PAGE, 0));
 		say("C85 direct write: %zd",
-		    pwrite(direct, p + 500 * PAGE, 64 * PAGE, (off_t)(600 * PAGE)));
+		    pwrite(direct, p + 500 * PAGE, 64 * PAGE,
+			   (off_t)(600 * PAGE)));
 		close(direct);
 	}
-	say("C85 there: %d %d %d %d", p[300 * PAGE], p[310 * PAGE], p[200 * PAGE], p[301 * PAGE]);
+	say("C85 there: %d %d %d %d", p[300 * PAGE], p[310 * PAGE],
+	    p[200 * PAGE], p[301 * PAGE]);
 	munmap(p, LEN);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* C85r: FIEMAP into a mapping of the same file, with holes, by an instruction of the
- * program's own. It ends, and the file can be used. */
+/* C85r: FIEMAP into a mapping of the same file, with holes, by an instruction
+ * of the program's own. It ends, and the file can be used. */
 /* needs: thread */
 /* timeout: 60 */
 #include "ct.h"
@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 	p[3 * PAGE + 9] = 7;
 	say("C85r load and store: %d %d", p[200 * PAGE], p[3 * PAGE + 9]);
 	say_rc("C85r msync", msync(p, LEN, MS_SYNC));
-	say("C85r in the file: %d", pread(fd, b, 1, 3 * PAGE + 9) == 1 ? b[0] : -1);
+	say("C85r in the file: %d",
+	    pread(fd, b, 1, 3 * PAGE + 9) == 1 ? b[0] : -1);
 	return 0;
 }

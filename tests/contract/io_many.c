@@ -88,7 +88,9 @@ static void pipes(void)
 static int user_faults(size_t len)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { { 0, len }, UFFDIO_REGISTER_MODE_MISSING, 0 };
+	struct uffdio_register r = { { 0, len },
+				     UFFDIO_REGISTER_MODE_MISSING,
+				     0 };
 	int u = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 
 	missing = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

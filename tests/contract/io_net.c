@@ -109,7 +109,8 @@ static void streams_in(void)
 	say("C09 peek: %zd", recv(pair[0], map + PAGE - 2, 100, MSG_PEEK));
 	say("C09 short read: %zd", read(pair[0], map + PAGE - 2, 20000));
 	say("C09 data: %.5s", map + PAGE - 2);
-	say("C09 rest untouched: %d", ct_matches(map + PAGE + 3, PAGE, PAGE + 3));
+	say("C09 rest untouched: %d",
+	    ct_matches(map + PAGE + 3, PAGE, PAGE + 3));
 }
 
 static void datagrams(int type, const char *what)
@@ -126,13 +127,16 @@ static void datagrams(int type, const char *what)
 	if (socketpair(AF_UNIX, type, 0, sock))
 		ct_die("socketpair");
 	say("C09 %s send: %zd", what, send(sock[0], map + 10, 5 * PAGE, 0));
-	say("C09 %s recv: %zd", what, recv(sock[1], map + 20 * PAGE + 7, 8 * PAGE, 0));
-	say("C09 %s data: %d %d", what, ct_matches(map + 20 * PAGE + 7, 5 * PAGE, 10),
+	say("C09 %s recv: %zd", what,
+	    recv(sock[1], map + 20 * PAGE + 7, 8 * PAGE, 0));
+	say("C09 %s data: %d %d", what,
+	    ct_matches(map + 20 * PAGE + 7, 5 * PAGE, 10),
 	    ct_matches(map + 25 * PAGE + 7, PAGE, 25 * PAGE + 7));
 	if (send(sock[0], map + 10, 3 * PAGE, 0) < 0)
 		ct_die("send");
 	r = recv(sock[1], map + 40 * PAGE - 3, 100, MSG_TRUNC);
-	say("C09 %s truncated: %zd %d", what, r, ct_matches(map + 40 * PAGE - 3, 100, 10));
+	say("C09 %s truncated: %zd %d", what, r,
+	    ct_matches(map + 40 * PAGE - 3, 100, 10));
 
 	/* a descriptor, header and control data in mapped memory */
 	v[0] = (struct iovec){ map + 50 * PAGE, PAGE };
@@ -147,7 +151,8 @@ static void datagrams(int type, const char *what)
 	memcpy(CMSG_DATA(c), &mfd, sizeof(int));
 	mm = (struct msghdr *)(map + 100 * PAGE - 16);
 	*mm = m;
-	mm->msg_control = memcpy(map + 110 * PAGE - 8, control, sizeof(control));
+	mm->msg_control =
+		memcpy(map + 110 * PAGE - 8, control, sizeof(control));
 	mm->msg_iov = memcpy(map + 120 * PAGE - 8, v, sizeof(v));
 	say("C09 %s sendmsg: %zd", what, sendmsg(sock[0], mm, 0));
 	memset(mm->msg_control, 0, sizeof(control));
@@ -167,13 +172,15 @@ static void datagrams(int type, const char *what)
 	for (int i = 0; i < 3; i++) {
 		struct iovec *one = (struct iovec *)(map + 140 * PAGE) + i;
 
-		*one = (struct iovec){ map + (size_t)(150 + i) * PAGE + 5, 700 };
+		*one = (struct iovec){ map + (size_t)(150 + i) * PAGE + 5,
+				       700 };
 		mv[i].msg_hdr.msg_iov = one;
 		mv[i].msg_hdr.msg_iovlen = 1;
 	}
 	say("C09 %s sendmmsg: %d", what, sendmmsg(sock[0], mv, 3, 0));
 	for (int i = 0; i < 3; i++)
-		mv[i].msg_hdr.msg_iov->iov_base = map + (size_t)(160 + i) * PAGE + 9;
+		mv[i].msg_hdr.msg_iov->iov_base =
+			map + (size_t)(160 + i) * PAGE + 9;
 	say("C09 %s recvmmsg: %d", what, recvmmsg(sock[1], mv, 3, 0, NULL));
 	for (int i = 0; i < 3; i++)
 		say("C09 %s message %d: %u %d", what, i, mv[i].msg_len,
@@ -235,7 +242,8 @@ static void cancelled(void)
 	}
 	say("C09 cancelled: %d", ended);
 	sent = write(p[1], "xyz", 3);
-	say("C09 pipe afterwards: %zd %zd", sent, read(p[0], map + PAGE - 1, 100));
+	say("C09 pipe afterwards: %zd %zd", sent,
+	    read(p[0], map + PAGE - 1, 100));
 	say("C09 data: %.3s", map + PAGE - 1);
 	say("C09 write to the file: %zd", pwrite(mfd, map + 9, 2 * PAGE, 0));
 	close(p[0]);

@@ -156,7 +156,9 @@ static void one(const char *what, void (*other)(void), bool aliased)
 static void user_faults(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { { 0, PAGE }, UFFDIO_REGISTER_MODE_MISSING, 0 };
+	struct uffdio_register r = { { 0, PAGE },
+				     UFFDIO_REGISTER_MODE_MISSING,
+				     0 };
 
 	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	missing = mmap(NULL, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

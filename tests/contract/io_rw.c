@@ -69,7 +69,10 @@ static bool file_matches(int fd, size_t len, uint64_t off)
 typedef ssize_t (*io_fn)(int fd, void *buf, size_t n);
 
 static ssize_t io_read(int fd, void *b, size_t n) { return read(fd, b, n); }
-static ssize_t io_pread(int fd, void *b, size_t n) { return pread(fd, b, n, 0); }
+static ssize_t io_pread(int fd, void *b, size_t n)
+{
+	return pread(fd, b, n, 0);
+}
 static ssize_t io_readv(int fd, void *b, size_t n)
 {
 	struct iovec v[3] = { { b, n / 3 },
@@ -94,7 +97,10 @@ static ssize_t io_preadv(int fd, void *b, size_t n)
 	return preadv(fd, v, 100, 0);
 }
 static ssize_t io_write(int fd, void *b, size_t n) { return write(fd, b, n); }
-static ssize_t io_pwrite(int fd, void *b, size_t n) { return pwrite(fd, b, n, 0); }
+static ssize_t io_pwrite(int fd, void *b, size_t n)
+{
+	return pwrite(fd, b, n, 0);
+}
 static ssize_t io_writev(int fd, void *b, size_t n)
 {
 	struct iovec v[3] = { { b, n / 3 },
@@ -170,7 +176,8 @@ static void beyond(unsigned c)
 	r = calls[c].fn(fd, p + PAGE + 10, 4 * PAGE);
 	say("C09 %s across the end: %zd", calls[c].name, r);
 	if (calls[c].in)
-		say("C09 ... data %d", ct_matches(p + PAGE + 10, PAGE + 90, SHIFT));
+		say("C09 ... data %d",
+		    ct_matches(p + PAGE + 10, PAGE + 90, SHIFT));
 	else
 		say("C09 ... data %d", ct_matches(p, end, 0));
 	lseek(fd, 0, SEEK_SET);
@@ -191,9 +198,10 @@ static void read_only(void)
 
 	say_rc("C09 read into read-only memory", pread(fd, p, 10, 0));
 	say("C09 unchanged: %d", ct_matches(p, 4 * PAGE, 0));
-	say("C09 read into a private mapping: %zd", pread(fd, q + 5, 2 * PAGE, 0));
-	say("C09 private copy: %d, file: %d", ct_matches(q + 5, 2 * PAGE, SHIFT),
-	    ct_matches(p, 4 * PAGE, 0));
+	say("C09 read into a private mapping: %zd",
+	    pread(fd, q + 5, 2 * PAGE, 0));
+	say("C09 private copy: %d, file: %d",
+	    ct_matches(q + 5, 2 * PAGE, SHIFT), ct_matches(p, 4 * PAGE, 0));
 	v = (struct iovec *)(q + 3 * PAGE); /* the array itself is mapped */
 	v[0] = (struct iovec){ q, 10 };
 	v[1] = (struct iovec){ q + PAGE, 20 };
@@ -214,7 +222,8 @@ int main(int argc, char **argv)
 	ct_begin(argc, argv);
 	for (unsigned c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
 		for (enum state s = FRESH; s <= STORED; s++)
-			for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			for (unsigned i = 0;
+			     i < sizeof(sizes) / sizeof(sizes[0]); i++)
 				if (sizes[i] != BIG || s == LOADED || c < 2)
 					one(c, s, sizes[i]);
 		beyond(c);

@@ -17,11 +17,15 @@ static void same_place(void)
 	say("C13 pread onto itself: %zd", pread(fd, p, N * PAGE, 0));
 	say("C13 content: %d", ct_matches(p, N * PAGE, 0));
 	p[5 * PAGE + 1] = 0x77;
-	say("C13 pwrite after a store: %zd", pwrite(fd, p + 5 * PAGE, PAGE, 5 * PAGE));
-	say("C13 the store: %02x %02x", p[5 * PAGE + 1], ct_in_file(fd, 5 * PAGE + 1));
+	say("C13 pwrite after a store: %zd",
+	    pwrite(fd, p + 5 * PAGE, PAGE, 5 * PAGE));
+	say("C13 the store: %02x %02x", p[5 * PAGE + 1],
+	    ct_in_file(fd, 5 * PAGE + 1));
 	p[6 * PAGE + 1] = 0x76;
-	say("C13 pread after a store: %zd", pread(fd, p + 6 * PAGE, PAGE, 6 * PAGE));
-	say("C13 the store: %02x %02x", p[6 * PAGE + 1], ct_in_file(fd, 6 * PAGE + 1));
+	say("C13 pread after a store: %zd",
+	    pread(fd, p + 6 * PAGE, PAGE, 6 * PAGE));
+	say("C13 the store: %02x %02x", p[6 * PAGE + 1],
+	    ct_in_file(fd, 6 * PAGE + 1));
 	munmap(p, N * PAGE);
 	close(fd);
 }
@@ -35,13 +39,17 @@ static void moved(void)
 	p[3 * PAGE] = 0x55;
 	say("C13 write elsewhere: %zd", pwrite(fd, p, 8 * PAGE, 32 * PAGE));
 	say("C13 there: %d %02x %d", ct_matches(p + 32 * PAGE, 3 * PAGE, 0),
-	    p[35 * PAGE], ct_matches(p + 35 * PAGE + 1, 5 * PAGE - 1, 3 * PAGE + 1));
-	say("C13 read elsewhere: %zd", pread(fd, p + 50 * PAGE + 3, 5 * PAGE, 10 * PAGE));
-	say("C13 there: %d %d", ct_matches(p + 50 * PAGE + 3, 5 * PAGE, 10 * PAGE),
+	    p[35 * PAGE],
+	    ct_matches(p + 35 * PAGE + 1, 5 * PAGE - 1, 3 * PAGE + 1));
+	say("C13 read elsewhere: %zd",
+	    pread(fd, p + 50 * PAGE + 3, 5 * PAGE, 10 * PAGE));
+	say("C13 there: %d %d",
+	    ct_matches(p + 50 * PAGE + 3, 5 * PAGE, 10 * PAGE),
 	    ct_in_file(fd, 50 * PAGE + 3) == ct_byte(10 * PAGE));
 	say("C13 unaligned neighbour: %zd",
 	    pwrite(fd, p + 20 * PAGE + 10, PAGE, 21 * PAGE + 20));
-	say("C13 there: %d", ct_matches(p + 21 * PAGE + 20, PAGE, 20 * PAGE + 10));
+	say("C13 there: %d",
+	    ct_matches(p + 21 * PAGE + 20, PAGE, 20 * PAGE + 10));
 	munmap(p, N * PAGE);
 	close(fd);
 }
@@ -58,7 +66,8 @@ static void position(void)
 	for (int i = 0; i < 40; i++)
 		if (write(fd, "0123456789", 10) != 10)
 			say("C11 short write");
-	say("C27 position: %ld", (long)(lseek(fd, 0, SEEK_CUR) - 10 * (off_t)PAGE));
+	say("C27 position: %ld",
+	    (long)(lseek(fd, 0, SEEK_CUR) - 10 * (off_t)PAGE));
 	say("C11 written in the map: %.20s", p + 10 * PAGE);
 	ap = open(ct_path("pos"), O_WRONLY | O_APPEND);
 	say("C11 append: %zd", write(ap, p + 9 * PAGE, 3 * PAGE));
@@ -67,8 +76,9 @@ static void position(void)
 	say("C11 size: %ld", (long)st.st_size);
 	munmap(p, N * PAGE);
 	p = ct_map(fd, (N + 4) * PAGE, RW, MAP_SHARED, 0);
-	say("C11 appended: %d %.10s %.4s", ct_matches(p + N * PAGE, PAGE, 9 * PAGE),
-	    p + (N + 1) * PAGE, p + (N + 3) * PAGE);
+	say("C11 appended: %d %.10s %.4s",
+	    ct_matches(p + N * PAGE, PAGE, 9 * PAGE), p + (N + 1) * PAGE,
+	    p + (N + 3) * PAGE);
 	say("C11 stays: %02x %d", p[0] & 0xff, ct_byte(0));
 	munmap(p, (N + 4) * PAGE);
 	close(ap);
@@ -140,7 +150,8 @@ static void threads(void)
 		}
 	}
 	say("C11 threads, disagreements: %d", bad);
-	say("C11 rest: %d", ct_matches(t_map + 5 * PAGE + 300, 3000, 5 * PAGE + 300));
+	say("C11 rest: %d",
+	    ct_matches(t_map + 5 * PAGE + 300, 3000, 5 * PAGE + 300));
 	munmap(t_map, N * PAGE);
 	close(t_fd);
 }
@@ -203,7 +214,8 @@ static void direct(void)
 		return;
 	}
 	p[9 * PAGE] = 0x78;
-	say("C13 direct pwrite of a page: %zd", pwrite(d, p + 9 * PAGE, PAGE, 0));
+	say("C13 direct pwrite of a page: %zd",
+	    pwrite(d, p + 9 * PAGE, PAGE, 0));
 	say("C13 in the file: %02x", ct_in_file(fd, 0));
 	say("C13 direct pread of a page: %zd",
 	    pread(d, p + 20 * PAGE, PAGE, 9 * PAGE));

@@ -102,10 +102,12 @@ static void objects(void)
 	ep = epoll_create1(0);
 	epoll_ctl(ep, EPOLL_CTL_ADD, p[0], &ev);
 	fresh();
-	say("C09 epoll_wait: %d", epoll_wait(ep, (struct epoll_event *)(void *)at, 10, 1000));
+	say("C09 epoll_wait: %d",
+	    epoll_wait(ep, (struct epoll_event *)(void *)at, 10, 1000));
 	say("C09 event: %u", ((struct epoll_event *)(void *)at)->data.u32);
 	fresh();
-	say_rc("C09 ioctl", ioctl(p[0], FIONREAD, (int *)(void *)(map + 5 * PAGE)));
+	say_rc("C09 ioctl",
+	       ioctl(p[0], FIONREAD, (int *)(void *)(map + 5 * PAGE)));
 	say("C09 bytes: %d", *(int *)(void *)(map + 5 * PAGE));
 	fresh();
 	lk = (struct flock *)(void *)at;
@@ -122,7 +124,8 @@ static void addresses(void)
 {
 	struct sockaddr_un *a, *b;
 	socklen_t *len;
-	int s = socket(AF_UNIX, SOCK_DGRAM, 0), t = socket(AF_UNIX, SOCK_DGRAM, 0);
+	int s = socket(AF_UNIX, SOCK_DGRAM, 0),
+	    t = socket(AF_UNIX, SOCK_DGRAM, 0);
 
 	fresh();
 	a = (struct sockaddr_un *)(void *)(map + 4 * PAGE - 10);
@@ -136,9 +139,11 @@ static void addresses(void)
 	*len = sizeof(*b);
 	say_rc("C09 getsockname", getsockname(s, (struct sockaddr *)b, len));
 	say("C09 name: %s %u", b->sun_path, *len);
-	say("C09 sendto: %zd", sendto(t, map, 10, 0, (struct sockaddr *)a, sizeof(*a)));
+	say("C09 sendto: %zd",
+	    sendto(t, map, 10, 0, (struct sockaddr *)a, sizeof(*a)));
 	*len = sizeof(*b);
-	say("C09 recvfrom: %zd", recvfrom(s, map + 100, 50, 0, (struct sockaddr *)b, len));
+	say("C09 recvfrom: %zd",
+	    recvfrom(s, map + 100, 50, 0, (struct sockaddr *)b, len));
 	say("C09 data: %d", ct_matches(map + 100, 10, 0));
 	unlink("sock.s");
 	close(s);

@@ -70,24 +70,29 @@ static void over_file(void)
 	for (int i = 0; i < 300; i++)
 		fprintf(f, "number %04d of\n", i);
 	fflush(f);
-	say("C11 fprintf: %.14s %.14s %c", map + 2 * PAGE, map + 2 * PAGE + 15 * 200,
-	    map[2 * PAGE + 4000]);
+	say("C11 fprintf: %.14s %.14s %c", map + 2 * PAGE,
+	    map + 2 * PAGE + 15 * 200, map[2 * PAGE + 4000]);
 	map[3 * PAGE + 2] = 'M';
 	for (int i = 0; i < 10000; i++)
 		fputc('a' + i % 26, f);
 	fputs("end", f);
 	fclose(f);
-	say("C11 fputc: %.5s %.3s", map + 2 * PAGE + 4500, map + 2 * PAGE + 14500);
-	say("C11 file and map: %d %d", ct_in_file(fd, 2 * PAGE + 7777), map[2 * PAGE + 7777]);
+	say("C11 fputc: %.5s %.3s", map + 2 * PAGE + 4500,
+	    map + 2 * PAGE + 14500);
+	say("C11 file and map: %d %d", ct_in_file(fd, 2 * PAGE + 7777),
+	    map[2 * PAGE + 7777]);
 	f = fopen(ct_path("stdio"), "r+");
 	fseek(f, 24 * PAGE + 5, SEEK_SET);
-	say("C13 fwrite of the map: %zu", fwrite(map + 20 * PAGE, 1, 3 * PAGE, f));
+	say("C13 fwrite of the map: %zu",
+	    fwrite(map + 20 * PAGE, 1, 3 * PAGE, f));
 	say("C13 fflush(NULL): %d", fflush(NULL));
-	say("C13 data: %d %d", ct_matches(map + 24 * PAGE + 5, 3 * PAGE, 20 * PAGE),
+	say("C13 data: %d %d",
+	    ct_matches(map + 24 * PAGE + 5, 3 * PAGE, 20 * PAGE),
 	    ct_in_file(fd, 25 * PAGE + 5) == ct_byte(21 * PAGE));
 	fseek(f, 30 * PAGE, SEEK_SET);
 	map[30 * PAGE + 9] = 'K';
-	say("C13 fread into the map: %zu", fread(map + 40 * PAGE, 1, 2 * PAGE, f));
+	say("C13 fread into the map: %zu",
+	    fread(map + 40 * PAGE, 1, 2 * PAGE, f));
 	say("C13 data: %c %d", map[40 * PAGE + 9],
 	    ct_matches(map + 40 * PAGE + 10, 2 * PAGE - 10, 30 * PAGE + 10));
 	fprintf(f, "%s", "tail");
@@ -124,7 +129,8 @@ static void appended(void)
 
 static void more_than_a_transfer(void)
 {
-	char *heap = mmap(NULL, HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *heap =
+		mmap(NULL, HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *long_map;
 	FILE *f, *out;
 
@@ -147,7 +153,8 @@ static void more_than_a_transfer(void)
 	say("C11h data: %c %c", map[7 * PAGE], map[(N - 1) * PAGE]);
 	fclose(out);
 	fclose(f);
-	say("C11h file and map: %c %c", ct_in_file(fd, 7 * PAGE), map[7 * PAGE]);
+	say("C11h file and map: %c %c", ct_in_file(fd, 7 * PAGE),
+	    map[7 * PAGE]);
 	munmap(long_map, HUGE);
 	munmap(heap, HUGE);
 }

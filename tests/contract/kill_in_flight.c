@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that is killed while its pages are being written to the device. What is
- * written after its death must not meet these writes: the kernel would tell the next who
- * syncs the file of an error that there never was. */
+/* A program that is killed while its pages are being written to the device.
+ * What is written after its death must not meet these writes: the kernel would
+ * tell the next who syncs the file of an error that there never was. */
 #include "ct.h"
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* M85: a file that is larger than the cache, and has been read, is written out of
- * its mapping, then stored to page by page. It is read in large pieces, not once
- * for each page, which takes ten times as much of a CPU as the first look. */
+/* M85: a file that is larger than the cache, and has been read, is written out
+ * of its mapping, then stored to page by page. It is read in large pieces, not
+ * once for each page, which takes ten times as much of a CPU as the first look.
+ */
 /* env: FASTMAP_CACHE=16M */
 /* env: FASTMAP_LAZY=1G */
 #include "ct.h"
@@ -29,7 +30,8 @@ static void done(const char *what, long before)
 	if (ms < 4 * first + 200)
 		say("M85 %s: not page by page", what);
 	else
-		say("M85 %s: %ld ms, the first look at all of it %ld", what, ms, first);
+		say("M85 %s: %ld ms, the first look at all of it %ld", what, ms,
+		    first);
 }
 
 static void read_all(const char *p)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* U15: mappings that are too short for us and were made without a look at the file, while we
- * served nothing: by a descriptor that has become another file by system calls that nobody
- * hears of, kept, moved by mremap, and its address used again. Then all of the file is
- * mapped and stored to: each shows the stores of the other. */
+/* U15: mappings that are too short for us and were made without a look at the
+ * file, while we served nothing: by a descriptor that has become another file
+ * by system calls that nobody hears of, kept, moved by mremap, and its address
+ * used again. Then all of the file is mapped and stored to: each shows the
+ * stores of the other. */
 /* env: FASTMAP_MIN_SIZE=1M */
 /* env: FASTMAP_WARM=engine */
 #include "ct.h"
@@ -21,8 +22,8 @@ static long by_number(long nr, long a, long b)
 	return ret;
 }
 
-/* A descriptor by which short mappings are made until nobody looks at the file any more;
- * then it is of another file. */
+/* A descriptor by which short mappings are made until nobody looks at the file
+ * any more; then it is of another file. */
 static int looked_at(const char *name)
 {
 	char before[32];
@@ -62,9 +63,12 @@ static void moves(void)
 	int fd = looked_at("second");
 	char *at, *to, *small = ct_map(fd, 2 * PAGE, RW, MAP_SHARED, 0);
 
-	to = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	to = mremap(small, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
-	at = mmap(small, 2 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	to = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
+	to = mremap(small, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    to);
+	at = mmap(small, 2 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		  -1, 0);
 	munmap(at, 2 * PAGE);
 	agree("moved", fd, to);
 	munmap(to, 2 * PAGE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* M92: a read(2) of the file is under way when its last mapping goes and one comes that
- * stays the kernel's (executable): the next mapping and that one agree. */
+/* M92: a read(2) of the file is under way when its last mapping goes and one
+ * comes that stays the kernel's (executable): the next mapping and that one
+ * agree. */
 /* needs: root */
 #include "ct.h"
 
@@ -18,12 +19,15 @@ static ssize_t got;
 static void user_faults(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register r = { { 0, PAGE }, UFFDIO_REGISTER_MODE_MISSING, 0 };
+	struct uffdio_register r = { { 0, PAGE },
+				     UFFDIO_REGISTER_MODE_MISSING,
+				     0 };
 
 	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	missing = mmap(NULL, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	r.range.start = (uintptr_t)missing;
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &r))
+	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) ||
+	    ioctl(uffd, UFFDIO_REGISTER, &r))
 		ct_skip("no userfaultfd for the kernel's own faults");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* U12: a thread that maps windows too short for the engine, over and over, while
- * another maps all of the file, stores to it and unmaps it: a window shows every
- * store made before it is looked at, whenever it was mapped. */
+/* U12: a thread that maps windows too short for the engine, over and over,
+ * while another maps all of the file, stores to it and unmaps it: a window
+ * shows every store made before it is looked at, whenever it was mapped. */
 /* env: FASTMAP_MIN_SIZE=1M */
 /* env: FASTMAP_WARM=engine */
 #include "race.h"
@@ -29,8 +29,8 @@ static void *map_windows(void *arg)
 	return NULL;
 }
 
-/* Whoever has once found both would leave the file to the kernel for good: another
- * file each time. */
+/* Whoever has once found both would leave the file to the kernel for good:
+ * another file each time. */
 static void one_file(int k)
 {
 	unsigned seed = (unsigned)k;

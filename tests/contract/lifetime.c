@@ -101,7 +101,8 @@ static void recreated(void)
 	unlink(ct_path("again"));
 	fd2 = ct_file("again", 8 * PAGE);
 	q = ct_map(fd2, 8 * PAGE, RW, MAP_SHARED, 0);
-	say("C18 old map %02x, new map is new %d", p[0], ct_matches(q, 8 * PAGE, 0));
+	say("C18 old map %02x, new map is new %d", p[0],
+	    ct_matches(q, 8 * PAGE, 0));
 	q[1] = 0x72;
 	say("C18 old map unaffected: %d", (unsigned char)p[1] == ct_byte(1));
 	close(fd);
@@ -128,8 +129,10 @@ static void fresh_address(void)
 		p[3 * PAGE] = c;
 	}
 	say("C24 stale bytes: %d", bad);
-	say("C24 last stores: %d %d", ct_in_file(f, 3 * PAGE), ct_in_file(g, 3 * PAGE));
-	p = mmap(p, 8 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	say("C24 last stores: %d %d", ct_in_file(f, 3 * PAGE),
+	    ct_in_file(g, 3 * PAGE));
+	p = mmap(p, 8 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0);
 	say("C24 anonymous is zero: %d", ct_zero(p, 8 * PAGE));
 	p[0] = 1;
 	say("C24 and not the file's: %d", ct_in_file(f, 0) == ct_byte(0));

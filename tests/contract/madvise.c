@@ -25,7 +25,8 @@ static const struct advice {
 };
 #define NALL (sizeof(all) / sizeof(*all))
 
-static void matrix_row(const struct advice *a, int prot, int flags, const char *kind)
+static void matrix_row(const struct advice *a, int prot, int flags,
+		       const char *kind)
 {
 	char *p = ct_map(fd, 16 * PAGE, prot, flags, 0);
 	char what[64];
@@ -50,8 +51,8 @@ static void matrix(void)
 		matrix_row(&all[i], PROT_READ, MAP_SHARED, "shared ro");
 		matrix_row(&all[i], RW, MAP_PRIVATE, "private");
 		matrix_row(&all[i], RW, MAP_SHARED, "shared");
-		say("V03 %s file: %02x %02x", all[i].name, ct_in_file(fd, 5 * PAGE),
-		    ct_in_file(fd, 6 * PAGE));
+		say("V03 %s file: %02x %02x", all[i].name,
+		    ct_in_file(fd, 5 * PAGE), ct_in_file(fd, 6 * PAGE));
 		close(fd);
 	}
 }
@@ -75,7 +76,8 @@ static void arguments(void)
 	say_rc("V02 hole, willneed", madvise(p, 16 * PAGE, MADV_WILLNEED));
 	say_rc("V02 hole, random", madvise(p, 16 * PAGE, MADV_RANDOM));
 	say_rc("V02 hole, dontneed", madvise(p, 16 * PAGE, MADV_DONTNEED));
-	say_rc("V02 hole, remove", madvise(p + 4 * PAGE, 3 * PAGE, MADV_REMOVE));
+	say_rc("V02 hole, remove",
+	       madvise(p + 4 * PAGE, 3 * PAGE, MADV_REMOVE));
 	say("V02 removed on both sides: %02x %02x", ct_in_file(fd, 4 * PAGE),
 	    ct_in_file(fd, 6 * PAGE));
 	munmap(p, 16 * PAGE);
@@ -94,12 +96,16 @@ static void remove_and_populate(void)
 	say("V04 hole: %d, seen by the other map %d, in the file %02x",
 	    ct_zero(p + PAGE, 3 * PAGE), ct_zero(r + PAGE, 3 * PAGE),
 	    ct_in_file(fd, 2 * PAGE));
-	say_rc("V04 remove, read-only", madvise(r + 5 * PAGE, PAGE, MADV_REMOVE));
+	say_rc("V04 remove, read-only",
+	       madvise(r + 5 * PAGE, PAGE, MADV_REMOVE));
 	say_rc("V06 populate write", madvise(p + 6 * PAGE, 2 * PAGE, 23));
 	say("V06 content: %d", ct_matches(p + 6 * PAGE, 2 * PAGE, 6 * PAGE));
-	say_rc("V06 populate write, read-only", madvise(r + 6 * PAGE, PAGE, 23));
-	say_rc("V06 populate read beyond the end", madvise(p + 15 * PAGE, 2 * PAGE, 22));
-	say_rc("V06 populate write beyond the end", madvise(p + 16 * PAGE, PAGE, 23));
+	say_rc("V06 populate write, read-only",
+	       madvise(r + 6 * PAGE, PAGE, 23));
+	say_rc("V06 populate read beyond the end",
+	       madvise(p + 15 * PAGE, 2 * PAGE, 22));
+	say_rc("V06 populate write beyond the end",
+	       madvise(p + 16 * PAGE, PAGE, 23));
 	mprotect(p + 8 * PAGE, PAGE, PROT_NONE);
 	say_rc("V06 populate read, no access", madvise(p + 8 * PAGE, PAGE, 22));
 	munmap(p, 32 * PAGE);
@@ -118,14 +124,17 @@ static void locked(void)
 		say("V07 mlock: %s", strerrorname_np(errno));
 		return;
 	}
-	say_rc("V07 dontneed, locked", madvise(p + PAGE, 3 * PAGE, MADV_DONTNEED));
+	say_rc("V07 dontneed, locked",
+	       madvise(p + PAGE, 3 * PAGE, MADV_DONTNEED));
 	say_rc("V07 remove, locked", madvise(p + PAGE, 3 * PAGE, MADV_REMOVE));
-	say_rc("V07 pageout, locked", madvise(p + 2 * PAGE, PAGE, MADV_PAGEOUT));
+	say_rc("V07 pageout, locked",
+	       madvise(p + 2 * PAGE, PAGE, MADV_PAGEOUT));
 	say_rc("V07 cold, locked", madvise(p + 2 * PAGE, PAGE, MADV_COLD));
 	say_rc("V07 dontneed_locked", madvise(p + PAGE, 3 * PAGE, 24));
 	say("V07 content: %02x", p[2 * PAGE]);
 	munlock(p + 2 * PAGE, PAGE);
-	say_rc("V07 dontneed, unlocked", madvise(p + PAGE, 3 * PAGE, MADV_DONTNEED));
+	say_rc("V07 dontneed, unlocked",
+	       madvise(p + PAGE, 3 * PAGE, MADV_DONTNEED));
 	say("V08 store kept: %02x %02x", p[2 * PAGE], ct_in_file(fd, 2 * PAGE));
 	munmap(p, 16 * PAGE);
 	close(fd);
@@ -149,15 +158,18 @@ static void dontneed(void)
 	mprotect(p, PAGE, RW);
 	say("V09 content: %02x", p[0]);
 	p[PAGE] = 0x10;
-	say("V10 posix_madvise dontneed: %d", posix_madvise(p, 4 * PAGE, POSIX_MADV_DONTNEED));
+	say("V10 posix_madvise dontneed: %d",
+	    posix_madvise(p, 4 * PAGE, POSIX_MADV_DONTNEED));
 	say("V10 content: %02x", p[PAGE]);
-	say("V10 willneed: %d", posix_madvise(p, 4 * PAGE, POSIX_MADV_WILLNEED));
+	say("V10 willneed: %d",
+	    posix_madvise(p, 4 * PAGE, POSIX_MADV_WILLNEED));
 	errno = 0;
 	say("V10 bogus: %d, errno %d", posix_madvise(p, PAGE, 99), errno);
 	munmap(p, 64 * PAGE);
 	p = ct_map(fd, 64 * PAGE, RW, MAP_PRIVATE, 0);
 	p[3 * PAGE] = 0x20;
-	say("V10 private: %d", posix_madvise(p, 64 * PAGE, POSIX_MADV_DONTNEED));
+	say("V10 private: %d",
+	    posix_madvise(p, 64 * PAGE, POSIX_MADV_DONTNEED));
 	say("V10 private copy kept: %02x", p[3 * PAGE]);
 	munmap(p, 64 * PAGE);
 }
@@ -244,9 +256,10 @@ static void by_pidfd(void)
 		long r;
 
 		p[PAGE] = (char)('a' + i);
-		r = syscall(SYS_process_madvise, fds[i / 2], &v, 1L, advice[i % 2], 0L);
-		say("V12 process_madvise %d, %d: %ld %s, %c", i / 2, i % 2, r, ct_errno(r < 0),
-		    p[PAGE]);
+		r = syscall(SYS_process_madvise, fds[i / 2], &v, 1L,
+			    advice[i % 2], 0L);
+		say("V12 process_madvise %d, %d: %ld %s, %c", i / 2, i % 2, r,
+		    ct_errno(r < 0), p[PAGE]);
 	}
 	munmap(p, 4 * PAGE);
 	close(own);

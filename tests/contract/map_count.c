@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* R83: the process has as many mappings as it may (vm.max_map_count). What would make
- * two of one is refused, and takes nothing away. Nor if there is room for one, two, or
- * three; whether that is enough is not compared. */
+/* R83: the process has as many mappings as it may (vm.max_map_count). What
+ * would make two of one is refused, and takes nothing away. Nor if there is
+ * room for one, two, or three; whether that is enough is not compared. */
 #include "ct.h"
 
 #define PAGES 64ul
@@ -76,8 +76,9 @@ static void with_room(char *p, int other)
 		void *q;
 
 		give_back(room % 8);
-		q = file ? over(p + i * PAGE, PROT_READ, MAP_SHARED, other) :
-			   over(p + i * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		q = file ? over(p + i * PAGE, PROT_READ, MAP_SHARED, other)
+			 : over(p + i * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1);
 		bad += q == MAP_FAILED ? !is_old(p, i) :
 		       file ? !is_new(q) : !is_zero(q);
 		take();
@@ -120,7 +121,8 @@ int main(int argc, char **argv)
 	say("R83 a file over it: %s",
 	    ct_errno(over(mid, RW, MAP_SHARED, other) == MAP_FAILED));
 	intact("after that", p);
-	say("R83 memory over it: %s", ct_errno(over(mid, RW, anon, -1) == MAP_FAILED));
+	say("R83 memory over it: %s",
+	    ct_errno(over(mid, RW, anon, -1) == MAP_FAILED));
 	intact("after that", p);
 	say("R83 munmap: %s", ct_errno(munmap(mid, PAGE) != 0));
 	intact("after that", p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* L07: the program lets the kernel merge its pages with others of the same content, before
- * and after a file is mapped. What is stored to them then arrives. */
+/* L07: the program lets the kernel merge its pages with others of the same
+ * content, before and after a file is mapped. What is stored to them then
+ * arrives. */
 #include "ct.h"
 
 #include <sys/file.h>
@@ -32,7 +33,8 @@ static void set(const char *name, const char *to)
 	close(fd);
 }
 
-/* Rounds of the merging thread, if it runs: a page is merged in the second or third. */
+/* Rounds of the merging thread, if it runs: a page is merged in the second or
+ * third. */
 static void merge(void)
 {
 	unsigned long from = number(KSM "full_scans");
@@ -60,7 +62,8 @@ static void use(const char *what, char *p, int fd)
 		p[i * PAGE + 5] = (char)(i | 1);
 	say_rc("L07 msync", msync(p, N * PAGE, MS_SYNC));
 	for (size_t i = 0; i < N; i++)
-		lost += ct_in_file(fd, (off_t)(i * PAGE + 5)) != (unsigned char)(i | 1);
+		lost += ct_in_file(fd, (off_t)(i * PAGE + 5)) !=
+			(unsigned char)(i | 1);
 	say("L07 %s: zero %zu, lost %zu", what, seen, lost);
 }
 

@@ -6,7 +6,8 @@ static char *p;
 
 static void child(void)
 {
-	say_rc("L03 invalidate in the child", msync(p, 4 * PAGE, MS_INVALIDATE));
+	say_rc("L03 invalidate in the child",
+	       msync(p, 4 * PAGE, MS_INVALIDATE));
 	say("L03 content in the child: %d", ct_matches(p + PAGE, PAGE, PAGE));
 }
 
@@ -35,11 +36,13 @@ int main(int argc, char **argv)
 	say_rc("L01 munlock unmapped", munlock(p + 6 * PAGE, PAGE));
 	say_rc("L01 mlock", mlock(p, 4 * PAGE));
 	say_rc("L01 mincore", mincore(p, 4 * PAGE, vec));
-	say("L01 resident: %d %d %d %d", vec[0] & 1, vec[1] & 1, vec[2] & 1, vec[3] & 1);
+	say("L01 resident: %d %d %d %d", vec[0] & 1, vec[1] & 1, vec[2] & 1,
+	    vec[3] & 1);
 	p[0] = 0x11;
 	say("L01 content: %02x %d", p[0], ct_matches(p + PAGE, 3 * PAGE, PAGE));
 	say("L01 in the file: %02x", ct_in_file(fd, 0));
-	say_rc("L03 invalidate in the parent", msync(p, 4 * PAGE, MS_INVALIDATE));
+	say_rc("L03 invalidate in the parent",
+	       msync(p, 4 * PAGE, MS_INVALIDATE));
 	ct_child("L03", child);
 	say_rc("L01 munlockall", munlockall());
 	say_rc("L01 invalidate", msync(p, 4 * PAGE, MS_INVALIDATE));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* L06: memory is locked by bare system call instructions, which nobody hears of: all that
- * is to come, before the first file is mapped and between two, or what is mapped. The
- * memory shows the file all the same, whatever the calls answer. */
+/* L06: memory is locked by bare system call instructions, which nobody hears
+ * of: all that is to come, before the first file is mapped and between two, or
+ * what is mapped. The memory shows the file all the same, whatever the calls
+ * answer. */
 #include "ct.h"
 
 #include <sys/resource.h>
@@ -29,8 +30,8 @@ static void say_all(const char *what, char *p, int fd)
 		stale += ct_load(p + i * PAGE + 100) != (unsigned char)i;
 	for (size_t i = 0; i < N; i++)
 		p[i * PAGE + 200] = (char)(i + 1);
-	say("L06 %s: wrong %zu, again %zu, stale %zu, msync %s", what, first, again,
-	    stale, ct_errno(msync(p, N * PAGE, MS_SYNC) == -1));
+	say("L06 %s: wrong %zu, again %zu, stale %zu, msync %s", what, first,
+	    again, stale, ct_errno(msync(p, N * PAGE, MS_SYNC) == -1));
 	stale = 0;
 	for (size_t i = 0; i < N; i++)
 		stale += ct_in_file(fd, (off_t)(i * PAGE + 200)) !=
@@ -43,7 +44,8 @@ static void first(void)
 	int fd = ct_file("first", N * PAGE);
 
 	lock_future();
-	say_all("before the first", ct_map(fd, N * PAGE, RW, MAP_SHARED, 0), fd);
+	say_all("before the first", ct_map(fd, N * PAGE, RW, MAP_SHARED, 0),
+		fd);
 }
 
 static void between(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* L05: mlock of what the program may not open any more. Whatever it answers, the
- * memory goes on to show the file. */
+/* L05: mlock of what the program may not open any more. Whatever it answers,
+ * the memory goes on to show the file. */
 /* needs: root */
 #include "ct.h"
 

@@ -17,7 +17,8 @@ static void say_state(const char *what, char *p, int fd)
 	    ct_errno(msync(p, 32 * PAGE, MS_INVALIDATE) == -1));
 	say_rc("L04 dontneed", madvise(p, PAGE, MADV_DONTNEED));
 	p[3 * PAGE]++;
-	say("L04 %s: %d %02x %02x", what, ct_matches(p + 4 * PAGE, 28 * PAGE, 4 * PAGE),
+	say("L04 %s: %d %02x %02x", what,
+	    ct_matches(p + 4 * PAGE, 28 * PAGE, 4 * PAGE),
 	    ct_load(p + 3 * PAGE), ct_in_file(fd, 3 * PAGE));
 }
 
@@ -42,12 +43,14 @@ static void now(void)
 	    ct_errno(msync(q, 32 * PAGE, MS_INVALIDATE) == -1),
 	    ct_matches(q, 32 * PAGE, 32 * PAGE));
 	say_rc("L04 munlockall", munlockall());
-	say("L04 after: invalidate %s", ct_errno(msync(p, 32 * PAGE, MS_INVALIDATE) == -1));
+	say("L04 after: invalidate %s",
+	    ct_errno(msync(p, 32 * PAGE, MS_INVALIDATE) == -1));
 }
 
 static void future(void)
 {
-	int fd = ct_file("future", 64 * PAGE), other = ct_file("other", 32 * PAGE);
+	int fd = ct_file("future", 64 * PAGE),
+	    other = ct_file("other", 32 * PAGE);
 	char *p = ct_map(fd, 32 * PAGE, RW, MAP_SHARED, 0), *q;
 
 	say("L04 before: %d", ct_matches(p, 32 * PAGE, 0));
@@ -59,7 +62,8 @@ static void future(void)
 	munmap(q, 32 * PAGE);
 	say_rc("L04 munlockall", munlockall());
 	q = ct_map(other, 32 * PAGE, RW, MAP_SHARED, 0);
-	say("L04 again: %s %d", ct_errno(msync(q, 32 * PAGE, MS_INVALIDATE) == -1),
+	say("L04 again: %s %d",
+	    ct_errno(msync(q, 32 * PAGE, MS_INVALIDATE) == -1),
 	    ct_matches(q + 4 * PAGE, 28 * PAGE, 4 * PAGE));
 }
 
@@ -75,7 +79,8 @@ static void refused(void)
 	p = ct_map(fd, 32 * PAGE, RW, MAP_SHARED, 0);
 	p[0] = 1;
 	say_rc("L04 not permitted", mlockall(MCL_CURRENT | MCL_FUTURE));
-	say("L04 content: %02x %d", ct_load(p), ct_matches(p + PAGE, PAGE, PAGE));
+	say("L04 content: %02x %d", ct_load(p),
+	    ct_matches(p + PAGE, PAGE, PAGE));
 	say("L04 in the file: %02x", ct_in_file(fd, 0));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* U13: a file is mapped and unmapped many times, a few pages are used each time: the
- * memory of the process does not grow. */
+/* U13: a file is mapped and unmapped many times, a few pages are used each
+ * time: the memory of the process does not grow. */
 #include "ct.h"
 
 #define N (256 * PAGE)

@@ -36,16 +36,19 @@ static void flags_and_sizes(void)
 	TRY("M04 shared validate", PAGE, RW, MAP_SHARED_VALIDATE, rw, 0);
 	TRY("M04 type 4", PAGE, RW, 4, rw, 0);
 	TRY("M04 type 8", PAGE, RW, 8, rw, 0);
-	TRY("M05 validate + unknown", PAGE, RW, MAP_SHARED_VALIDATE | 1 << 24, rw, 0);
+	TRY("M05 validate + unknown", PAGE, RW, MAP_SHARED_VALIDATE | 1 << 24,
+	    rw, 0);
 	TRY("M06 shared + unknown", PAGE, RW, MAP_SHARED | 1 << 24, rw, 0);
-	TRY("M07 sync validate", PAGE, RW, MAP_SHARED_VALIDATE | MAP_SYNC, rw, 0);
+	TRY("M07 sync validate", PAGE, RW, MAP_SHARED_VALIDATE | MAP_SYNC, rw,
+	    0);
 	TRY("M07 sync shared", PAGE, RW, MAP_SHARED | MAP_SYNC, rw, 0);
 	TRY("M15 length 2^47", 1ul << 47, PROT_READ, MAP_SHARED, rw, 0);
 	TRY("M15 length -4095", -4095ul, PROT_READ, MAP_SHARED, rw, 0);
 	TRY("M15 length -1", -1ul, PROT_READ, MAP_SHARED, rw, 0);
 	TRY("M16 offset overflow", 2 * PAGE, PROT_READ, MAP_SHARED, rw,
 	    (off_t)0x7ffffffffffff000);
-	TRY("M16 negative offset", PAGE, PROT_READ, MAP_SHARED, rw, -(off_t)PAGE);
+	TRY("M16 negative offset", PAGE, PROT_READ, MAP_SHARED, rw,
+	    -(off_t)PAGE);
 	TRY("M16 huge offset", PAGE, PROT_READ, MAP_SHARED, rw, (off_t)1 << 43);
 	TRY("M17 offset beyond the end", PAGE, RW, MAP_SHARED, rw, 16 * PAGE);
 }
@@ -59,7 +62,8 @@ static void descriptors(void)
 	TRY("M08 write-only shared write", PAGE, PROT_WRITE, MAP_SHARED, wo, 0);
 	TRY("M08 write-only private read", PAGE, PROT_READ, MAP_PRIVATE, wo, 0);
 	TRY("M09 read-only shared write", PAGE, RW, MAP_SHARED, ro, 0);
-	TRY("M09 read-only validate write", PAGE, RW, MAP_SHARED_VALIDATE, ro, 0);
+	TRY("M09 read-only validate write", PAGE, RW, MAP_SHARED_VALIDATE, ro,
+	    0);
 	TRY("M09 read-only shared read", PAGE, PROT_READ, MAP_SHARED, ro, 0);
 	TRY("M10 read-only private write", PAGE, RW, MAP_PRIVATE, ro, 0);
 	TRY("M11 append shared write", PAGE, RW, MAP_SHARED, ap, 0);
@@ -72,14 +76,17 @@ static void descriptors(void)
 		ct_die("pipe");
 	TRY("M14 pipe, read end", PAGE, PROT_READ, MAP_SHARED, pipe_fd[0], 0);
 	TRY("M14 pipe, write end", PAGE, PROT_READ, MAP_SHARED, pipe_fd[1], 0);
-	TRY("M04 anonymous type 3", PAGE, RW, MAP_SHARED_VALIDATE | MAP_ANONYMOUS, -1, 0);
-	TRY("M13 anonymous with a file", PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, rw, 0);
+	TRY("M04 anonymous type 3", PAGE, RW,
+	    MAP_SHARED_VALIDATE | MAP_ANONYMOUS, -1, 0);
+	TRY("M13 anonymous with a file", PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS,
+	    rw, 0);
 }
 
 static void kinds_of_flags(void)
 {
 	TRY("M24 growsdown", PAGE, RW, MAP_PRIVATE | MAP_GROWSDOWN, rw, 0);
-	TRY("M24 growsdown shared", PAGE, RW, MAP_SHARED | MAP_GROWSDOWN, rw, 0);
+	TRY("M24 growsdown shared", PAGE, RW, MAP_SHARED | MAP_GROWSDOWN, rw,
+	    0);
 	TRY("M24 hugetlb", PAGE, RW, MAP_SHARED | MAP_HUGETLB, rw, 0);
 	TRY("M25 stack", PAGE, RW, MAP_SHARED | MAP_STACK, rw, 0);
 	TRY("M25 denywrite", PAGE, RW, MAP_SHARED | MAP_DENYWRITE, rw, 0);
@@ -99,7 +106,8 @@ static void still_works(void)
 
 	say("M25 32bit: %s, below 2 GiB: %d", ct_errno(low == MAP_FAILED),
 	    (uintptr_t)low < 1ul << 31);
-	say("M25 32bit content: %d", low != MAP_FAILED && ct_matches(low, PAGE, 0));
+	say("M25 32bit content: %d",
+	    low != MAP_FAILED && ct_matches(low, PAGE, 0));
 	say("M31 never zero: %d", p != NULL);
 	say("M01 content: %d", ct_matches(p, 4 * PAGE, 0));
 	p = ct_map(rw, 4 * PAGE, RW, MAP_SHARED, 0);

@@ -31,8 +31,10 @@ static void arguments(void)
 	char *p = ct_map(f, 8 * PAGE, RW, MAP_SHARED, 0);
 	char *hint;
 
-	say_map("M18 fixed unaligned", at(p + 1, PAGE, MAP_SHARED | MAP_FIXED, f, 0));
-	say_map("M20 noreplace", at(p, PAGE, MAP_SHARED | MAP_FIXED_NOREPLACE, f, 0));
+	say_map("M18 fixed unaligned",
+		at(p + 1, PAGE, MAP_SHARED | MAP_FIXED, f, 0));
+	say_map("M20 noreplace",
+		at(p, PAGE, MAP_SHARED | MAP_FIXED_NOREPLACE, f, 0));
 	say_map("M20 noreplace in the middle",
 		at(p + 3 * PAGE, PAGE, MAP_SHARED | MAP_FIXED_NOREPLACE, g, 0));
 	say_map("M20 fixed and noreplace", at(p, PAGE, MAP_SHARED | MAP_FIXED |
@@ -60,7 +62,8 @@ static void overlays(void)
 
 	for (int i = 0; i < 16; i++)
 		p[i * PAGE] ^= 0x55, p[i * PAGE] ^= 0x55; /* dirty */
-	at(p + 2 * PAGE, 2 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	at(p + 2 * PAGE, 2 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+	   0);
 	say_pages("M22 anonymous over managed", p, 16);
 	at(p + 5 * PAGE, 3 * PAGE, MAP_SHARED | MAP_FIXED, g, 5 * PAGE);
 	say_pages("M22 managed over managed", p, 16);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* M92: a program finds room, gives it back and fills it piece by piece with a file.
- * Nobody else has come there meanwhile. */
-/* M93: what the library maps for itself lies where no program looks for room. */
+/* M92: a program finds room, gives it back and fills it piece by piece with a
+ * file. Nobody else has come there meanwhile. */
+/* M93: what the library maps for itself lies where no program looks for
+ * room. */
 #include "ct.h"
 
 #define PIECE (256ul << 10)
@@ -10,11 +11,13 @@
 #define FAR_END 0x500000000000ul
 
 enum { FIXED, NOREPLACE, HINT, DOWN };
-static const char *const ways[] = { "fixed", "no replace", "hint", "downwards" };
+static const char *const ways[] = { "fixed", "no replace", "hint",
+				    "downwards" };
 
 static char *fill(int fd, int way)
 {
-	static const int flags[] = { MAP_FIXED, MAP_FIXED_NOREPLACE, 0, MAP_FIXED };
+	static const int flags[] = { MAP_FIXED, MAP_FIXED_NOREPLACE, 0,
+				     MAP_FIXED };
 	char *a = mmap(NULL, SIZE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -86,7 +89,8 @@ static void far(void)
 	static struct list before, after;
 	const size_t size = 1ul << 20;
 	char *p, *room = mmap(NULL, 4 * size, PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			      0);
 	int near = 0, fd = ct_file("far", size);
 
 	read_maps(&before);

@@ -21,7 +21,8 @@ static void address_space(void)
 	char *p;
 
 	limit(RLIMIT_AS, 64ul << 20);
-	say_map("M29 RLIMIT_AS 1 GiB", mmap(NULL, 1ul << 30, RW, MAP_SHARED, fd, 0));
+	say_map("M29 RLIMIT_AS 1 GiB",
+		mmap(NULL, 1ul << 30, RW, MAP_SHARED, fd, 0));
 	p = mmap(NULL, 8 * PAGE, RW, MAP_SHARED, fd, 0);
 	say_map("M29 RLIMIT_AS small", p);
 	if (p != MAP_FAILED)

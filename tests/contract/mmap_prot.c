@@ -32,7 +32,8 @@ static void populate(void)
 	p = ct_map(fd, 16 * PAGE, RW, MAP_SHARED | MAP_POPULATE, 4 * PAGE);
 	say_load("M26 beyond the end", p, 8 * PAGE);
 	munmap(p, 16 * PAGE);
-	p = ct_map(fd, 2 * PAGE, RW, MAP_SHARED | MAP_POPULATE | MAP_NONBLOCK, 0);
+	p = ct_map(fd, 2 * PAGE, RW, MAP_SHARED | MAP_POPULATE | MAP_NONBLOCK,
+		   0);
 	say("M26 nonblock content: %d", ct_matches(p, PAGE, 0));
 }
 

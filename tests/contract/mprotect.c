@@ -92,7 +92,8 @@ static void on_segv(int sig CT_UNUSED, siginfo_t *info, void *context CT_UNUSED)
 
 static void write_barrier(void)
 {
-	struct sigaction sa = { .sa_sigaction = on_segv, .sa_flags = SA_SIGINFO };
+	struct sigaction sa = { .sa_sigaction = on_segv,
+				.sa_flags = SA_SIGINFO };
 
 	gc_page = ct_map(fd, 8 * PAGE, PROT_READ, MAP_SHARED, 0);
 	sigaction(SIGSEGV, &sa, NULL);

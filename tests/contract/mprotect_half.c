@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* M82: mprotect over several mappings of which a later one refuses, or that have a hole
- * between them: what comes before has changed, what comes after has not. */
+/* M82: mprotect over several mappings of which a later one refuses, or that
+ * have a hole between them: what comes before has changed, what comes after has
+ * not. */
 #include "ct.h"
 
 #define PART (4 * PAGE)
@@ -9,7 +10,8 @@ static int fd;
 
 enum middle { HOLE, READ_ONLY, KERNELS };
 
-static const char *const name[] = { "a hole", "a mapping that is not to be written",
+static const char *const name[] = { "a hole",
+				    "a mapping that is not to be written",
 				    "one of the kernel's" };
 
 static void put_middle(char *at, enum middle middle)
@@ -22,7 +24,8 @@ static void put_middle(char *at, enum middle middle)
 	else if (middle == READ_ONLY)
 		mmap(at, PART, PROT_READ, flags, ro, PART);
 	else
-		mmap(at, PART, PROT_READ, flags, open(ct_path("own"), O_RDONLY), 0);
+		mmap(at, PART, PROT_READ, flags, open(ct_path("own"), O_RDONLY),
+		     0);
 	close(ro);
 }
 
@@ -58,7 +61,8 @@ static void half(enum middle middle, int prot, int to)
 	char *p = parts(middle, prot);
 	char line[200];
 
-	snprintf(line, sizeof(line), "%s, from %d to %d", name[middle], prot, to);
+	snprintf(line, sizeof(line), "%s, from %d to %d", name[middle], prot,
+		 to);
 	say_rc(line, mprotect(p, 3 * PART, to));
 	say_parts(line, p);
 	/* The same again as the kernel's. */
@@ -70,7 +74,8 @@ static void half(enum middle middle, int prot, int to)
 	munmap(p, 3 * PART);
 }
 
-/* The file stays the kernel's once it has been locked: another one each time. */
+/* The file stays the kernel's once it has been locked: another one each
+ * time. */
 static void fresh(void)
 {
 	close(fd);
@@ -92,7 +97,8 @@ int main(int argc, char **argv)
 	ct_map(open(ct_path("own"), O_RDONLY), PART, PROT_READ | PROT_EXEC,
 	       MAP_SHARED, 0);
 	for (int middle = HOLE; middle <= KERNELS; middle++)
-		for (size_t i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
+		for (size_t i = 0; i < sizeof(change) / sizeof(change[0]);
+		     i++) {
 			fresh();
 			half((enum middle)middle, change[i][0], change[i][1]);
 		}

@@ -30,8 +30,10 @@ static void arguments(void)
 		MREMAP_MAYMOVE | MREMAP_FIXED, p + 64 * PAGE + 1));
 	say_map("R01 new size huge", mremap(p, PAGE, -PAGE, MREMAP_MAYMOVE));
 	munmap(p + 4 * PAGE, 4 * PAGE);
-	say_map("R02 unmapped", mremap(p + 5 * PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE));
-	say_map("R02 spans the end", mremap(p, 6 * PAGE, 8 * PAGE, MREMAP_MAYMOVE));
+	say_map("R02 unmapped",
+		mremap(p + 5 * PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE));
+	say_map("R02 spans the end",
+		mremap(p, 6 * PAGE, 8 * PAGE, MREMAP_MAYMOVE));
 	say("R01 unchanged: %d", ct_matches(p, 4 * PAGE, 0));
 	munmap(p, 4 * PAGE);
 }
@@ -77,7 +79,8 @@ static void duplicate(void)
 	say_map("R06 private", mremap(priv, 0, 8 * PAGE, MREMAP_MAYMOVE));
 	p[2 * PAGE] = 0x61;
 	q = mremap(p, 0, 8 * PAGE, MREMAP_MAYMOVE);
-	say("R06 second mapping: %s, elsewhere %d", ct_errno(q == MAP_FAILED), q != p);
+	say("R06 second mapping: %s, elsewhere %d", ct_errno(q == MAP_FAILED),
+	    q != p);
 	if (q == MAP_FAILED)
 		return;
 	say("R06 sees the store: %02x", q[2 * PAGE]);
@@ -92,7 +95,8 @@ static void duplicate(void)
 static void fixed(void)
 {
 	char *p = ct_map(fd, 8 * PAGE, RW, MAP_SHARED, 0), *q;
-	char *to = mmap(NULL, 16 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *to =
+		mmap(NULL, 16 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *priv = ct_map(fd, 8 * PAGE, RW, MAP_PRIVATE, 0);
 
 	memset(to, 0x77, 16 * PAGE);
@@ -108,8 +112,8 @@ static void fixed(void)
 	say("R07 in the file: %02x %02x", ct_in_file(fd, PAGE),
 	    ct_in_file(fd, 6 * PAGE));
 	/* Part of a mapping, over another managed one; and private copies. */
-	p = mremap(q + 2 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-		   q + 5 * PAGE);
+	p = mremap(q + 2 * PAGE, 2 * PAGE, 2 * PAGE,
+		   MREMAP_MAYMOVE | MREMAP_FIXED, q + 5 * PAGE);
 	say_map("R07 part over itself elsewhere", p);
 	say("R07 content: %02x %02x, rest %d", q[5 * PAGE], q[6 * PAGE],
 	    ct_matches(q + 5 * PAGE + 1, PAGE - 1, 2 * PAGE + 1));
@@ -129,7 +133,8 @@ static void keep_old(void)
 	char *p = ct_map(fd, 4 * PAGE, RW, MAP_SHARED, 0), *q, *to = hole(8);
 
 	p[0] = 0x01;
-	q = mremap(p, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	q = mremap(p, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
+		   NULL);
 	say_map("R08 dontunmap", q);
 	if (q != MAP_FAILED) {
 		say_load("R08 new", q, 0);
@@ -156,7 +161,8 @@ static void say_target(const char *what, char *t)
 	    ct_load(t + 9 * PAGE),
 	    first >= 0 && ct_matches(t + 2 * PAGE, 7 * PAGE, 2 * PAGE));
 	say("R07 %s, store: %d, in the file: %02x", what,
-	    ct_store(t + 3 * PAGE, ct_byte(3 * PAGE)), ct_in_file(fd, 3 * PAGE));
+	    ct_store(t + 3 * PAGE, ct_byte(3 * PAGE)),
+	    ct_in_file(fd, 3 * PAGE));
 }
 
 /* A move that fails leaves both ends as they were. */
@@ -166,7 +172,8 @@ static void refused(void)
 	char *t = ct_map(fd, 16 * PAGE, RW, MAP_SHARED, 0);
 	int other = ct_file("other", 16 * PAGE);
 	char *s = ct_map(other, 8 * PAGE, RW, MAP_SHARED, 0);
-	char *anon = mmap(NULL, 8 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *anon =
+		mmap(NULL, 8 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct rlimit old, tight;
 
 	t[PAGE] = 0x21;
@@ -174,13 +181,16 @@ static void refused(void)
 	s[PAGE] = 0x23;
 	anon[0] = 0x24;
 	munmap(anon + 4 * PAGE, 4 * PAGE);
-	say_map("R07 from a hole", mremap(anon + 4 * PAGE, PAGE, PAGE, flags, t));
+	say_map("R07 from a hole",
+		mremap(anon + 4 * PAGE, PAGE, PAGE, flags, t));
 	say_target("from a hole", t);
 	getrlimit(RLIMIT_AS, &old);
 	tight = (struct rlimit){ 1 << 20, old.rlim_max };
 	setrlimit(RLIMIT_AS, &tight);
-	say_map("R07 no room to grow", mremap(anon, 4 * PAGE, 8 * PAGE, flags, t));
-	say_map("R07 no room to grow, file", mremap(s, 8 * PAGE, 12 * PAGE, flags, t));
+	say_map("R07 no room to grow",
+		mremap(anon, 4 * PAGE, 8 * PAGE, flags, t));
+	say_map("R07 no room to grow, file",
+		mremap(s, 8 * PAGE, 12 * PAGE, flags, t));
 	setrlimit(RLIMIT_AS, &old);
 	say_target("no room to grow", t);
 	if (ct_load(t) < 0 && mmap(t, 16 * PAGE, RW, MAP_SHARED | MAP_FIXED, fd,
@@ -188,41 +198,49 @@ static void refused(void)
 		ct_die("mmap");
 	say("R07 sources: %02x %02x %d", ct_load(anon), ct_load(s + PAGE),
 	    ct_matches(s + 2 * PAGE, 6 * PAGE, 2 * PAGE));
-	say("R07 source store: %d, in the file: %02x", ct_store(s + 7 * PAGE, 0x25),
-	    ct_in_file(other, 7 * PAGE));
+	say("R07 source store: %d, in the file: %02x",
+	    ct_store(s + 7 * PAGE, 0x25), ct_in_file(other, 7 * PAGE));
 	say_map("R07 the end of the address space",
-		mremap(s, 8 * PAGE, 8 * PAGE, flags, (void *)((1ul << 47) - PAGE)));
+		mremap(s, 8 * PAGE, 8 * PAGE, flags,
+		       (void *)((1ul << 47) - PAGE)));
 	munmap(anon + 3 * PAGE, PAGE);
 	/* Now with success: foreign over managed, shrinking, duplicating. */
-	anon = mmap(anon, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	anon = mmap(anon, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		    -1, 0);
 	anon[0] = 0x24;
-	say_map("R07 anonymous over it", mremap(anon, 4 * PAGE, 4 * PAGE, flags, t));
+	say_map("R07 anonymous over it",
+		mremap(anon, 4 * PAGE, 4 * PAGE, flags, t));
 	say("R07 anonymous: %02x %02x, next %d", ct_load(t), ct_load(t + PAGE),
 	    ct_matches(t + 4 * PAGE, PAGE, 4 * PAGE));
-	say_map("R07 shrinking", mremap(s, 8 * PAGE, 2 * PAGE, flags, t + 4 * PAGE));
+	say_map("R07 shrinking",
+		mremap(s, 8 * PAGE, 2 * PAGE, flags, t + 4 * PAGE));
 	say("R07 shrunk: %02x, next %d", ct_load(t + 5 * PAGE),
 	    ct_matches(t + 6 * PAGE, PAGE, 6 * PAGE));
 	say_load("R07 rest of the source", s, 5 * PAGE);
-	say_map("R06 duplicate over managed", mremap(t + 4 * PAGE, 0, 2 * PAGE, flags,
-						     t + 8 * PAGE));
+	say_map("R06 duplicate over managed",
+		mremap(t + 4 * PAGE, 0, 2 * PAGE, flags, t + 8 * PAGE));
 	say("R06 duplicate: %02x, next %d", ct_load(t + 9 * PAGE),
 	    ct_matches(t + 10 * PAGE, PAGE, 10 * PAGE));
 	t[9 * PAGE + 1] = 0x26;
 	say("R06 coherent: %02x", t[5 * PAGE + 1]);
 	munmap(t, 16 * PAGE);
 	/* Two mappings side by side that are one in the file. */
-	t = mmap(NULL, 16 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	t = mmap(NULL, 16 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
 	mmap(t, 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, other, 8 * PAGE);
 	t[PAGE] = 0x27;
-	mmap(t + 2 * PAGE, 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, other, 10 * PAGE);
+	mmap(t + 2 * PAGE, 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, other,
+	     10 * PAGE);
 	t[2 * PAGE] = 0x28;
-	say_map("R07 two at once", mremap(t, 4 * PAGE, 4 * PAGE, flags, t + 8 * PAGE));
-	say("R07 two: %02x %02x %d", ct_load(t + 9 * PAGE), ct_load(t + 10 * PAGE),
-	    ct_matches(t + 11 * PAGE, PAGE, 11 * PAGE));
-	say("R07 two, store: %d, in the file: %02x", ct_store(t + 8 * PAGE, 0x29),
-	    ct_in_file(other, 8 * PAGE));
+	say_map("R07 two at once",
+		mremap(t, 4 * PAGE, 4 * PAGE, flags, t + 8 * PAGE));
+	say("R07 two: %02x %02x %d", ct_load(t + 9 * PAGE),
+	    ct_load(t + 10 * PAGE), ct_matches(t + 11 * PAGE, PAGE, 11 * PAGE));
+	say("R07 two, store: %d, in the file: %02x",
+	    ct_store(t + 8 * PAGE, 0x29), ct_in_file(other, 8 * PAGE));
 	munmap(t, 16 * PAGE);
-	say("R07 in the file: %02x %02x", ct_in_file(fd, PAGE), ct_in_file(fd, 9 * PAGE));
+	say("R07 in the file: %02x %02x", ct_in_file(fd, PAGE),
+	    ct_in_file(fd, 9 * PAGE));
 	close(other);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* V12: a shared mapping grows and shrinks with its file, before and after the kernel
- * takes the file over (fork, mlock). It stays one mapping: mremap of all of it works. */
+/* V12: a shared mapping grows and shrinks with its file, before and after the
+ * kernel takes the file over (fork, mlock). It stays one mapping: mremap of all
+ * of it works. */
 #include "ct.h"
 
 #include <sys/wait.h>
@@ -90,8 +91,8 @@ static void run(const char *how)
 int main(int argc, char **argv)
 {
 	static const char *const ways[] = {
-		"gfg", "sgfg", "ggfgg", "agfg", "glg", "gglsg", "pgfg", "pgglgg",
-		"fg", "gfs", "ggggggfg",
+		"gfg",	"sgfg",	  "ggfgg", "agfg", "glg",      "gglsg",
+		"pgfg", "pgglgg", "fg",	   "gfs",  "ggggggfg",
 	};
 
 	ct_begin(argc, argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* V13: a shared mapping that grows page by page with its file, thousands of times, as
- * what appends to a memory map does: in place, moved, cut and grown again, while the
- * file is mapped a second time and written to beside it. */
+/* V13: a shared mapping that grows page by page with its file, thousands of
+ * times, as what appends to a memory map does: in place, moved, cut and grown
+ * again, while the file is mapped a second time and written to beside it. */
 #include "ct.h"
 
 #include <sys/wait.h>
@@ -53,10 +53,11 @@ static void check(const char *what)
 	for (size_t i = 0; i < size / PAGE; i++) {
 		bad[0] += map[i * PAGE + 5] != want(i);
 		bad[1] += whole[i * PAGE + 5] != want(i);
-		bad[2] += pread(fd, &c, 1, (off_t)(i * PAGE + 5)) != 1 || c != want(i);
+		bad[2] += pread(fd, &c, 1, (off_t)(i * PAGE + 5)) != 1 ||
+			  c != want(i);
 	}
-	say("V13 %s: %zu pages, %zu %zu %zu differ", what, size / PAGE, bad[0], bad[1],
-	    bad[2]);
+	say("V13 %s: %zu pages, %zu %zu %zu differ", what, size / PAGE, bad[0],
+	    bad[1], bad[2]);
 }
 
 /* What is stored by one mapping is seen by the other, behind the growth too. */
@@ -88,8 +89,8 @@ static void shrink(size_t by, bool unmap)
 /* It can grow no further where it is. */
 static void block(void)
 {
-	mmap(map + size, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
-	     -1, 0);
+	mmap(map + size, PAGE, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
 static void child_stores(void)

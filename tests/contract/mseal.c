@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* L08: mappings that are sealed, in part too, by the call's name and by its number. */
+/* L08: mappings that are sealed, in part too, by the call's name and by its
+ * number. */
 #include "ct.h"
 
 #include <dlfcn.h>
@@ -35,7 +36,8 @@ static void use(char *p, int fd)
 	say("L08 lost %zu, stale %zu", lost, stale);
 }
 
-static void seal(const char *name, int (*mseal_it)(void *, size_t, unsigned long))
+static void seal(const char *name,
+		 int (*mseal_it)(void *, size_t, unsigned long))
 {
 	int fd = ct_file(name, N * PAGE);
 	char *p = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
@@ -49,10 +51,13 @@ static void seal(const char *name, int (*mseal_it)(void *, size_t, unsigned long
 		ct_skip("no mseal in this kernel");
 	say_rc("L08 mprotect", mprotect(half, PAGE, PROT_READ));
 	say_rc("L08 munmap", munmap(half, PAGE));
-	say_rc("L08 mremap", mremap(half, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ?
-			     -1 : 0);
-	say_rc("L08 mmap over it", mmap(half, PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 0) ==
-				   MAP_FAILED ? -1 : 0);
+	say_rc("L08 mremap",
+	       mremap(half, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1
+									  : 0);
+	say_rc("L08 mmap over it",
+	       mmap(half, PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED
+		       ? -1
+		       : 0);
 	use(p, fd);
 	say_rc("L08 the half that is not", munmap(p, N / 2 * PAGE));
 }
@@ -60,7 +65,8 @@ static void seal(const char *name, int (*mseal_it)(void *, size_t, unsigned long
 int main(int argc, char **argv)
 {
 	int (*named)(void *, size_t, unsigned long) =
-		(int (*)(void *, size_t, unsigned long))dlsym(RTLD_DEFAULT, "mseal");
+		(int (*)(void *, size_t, unsigned long))dlsym(RTLD_DEFAULT,
+							      "mseal");
 
 	ct_begin(argc, argv);
 	seal("number", by_number);

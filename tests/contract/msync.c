@@ -9,7 +9,8 @@ static char *p;
 
 static void arguments(void)
 {
-	char *anon = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *anon =
+		mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *ro = ct_map(fd, 4 * PAGE, PROT_READ, MAP_SHARED, 0);
 	char *priv = ct_map(fd, 4 * PAGE, RW, MAP_PRIVATE, 0);
 
@@ -17,7 +18,8 @@ static void arguments(void)
 	say_rc("Y01 async", msync(p, 4 * PAGE, MS_ASYNC));
 	say_rc("Y01 0", msync(p, 4 * PAGE, 0));
 	say_rc("Y01 invalidate", msync(p, 4 * PAGE, MS_INVALIDATE));
-	say_rc("Y01 sync invalidate", msync(p, 4 * PAGE, MS_SYNC | MS_INVALIDATE));
+	say_rc("Y01 sync invalidate",
+	       msync(p, 4 * PAGE, MS_SYNC | MS_INVALIDATE));
 	say_rc("Y02 sync and async", msync(p, PAGE, MS_SYNC | MS_ASYNC));
 	say_rc("Y02 unknown bit", msync(p, PAGE, 0x100 | MS_SYNC));
 	say_rc("Y02 unaligned", msync(p + 1, PAGE, MS_SYNC));
@@ -53,8 +55,9 @@ static int direct_byte(off_t off)
 /* In a process that never heard of the mapping. */
 static void direct_child(void)
 {
-	say("Y07 another process reads directly: %02x %02x %02x", direct_byte(20 * PAGE),
-	    direct_byte(31 * PAGE), direct_byte(40 * PAGE));
+	say("Y07 another process reads directly: %02x %02x %02x",
+	    direct_byte(20 * PAGE), direct_byte(31 * PAGE),
+	    direct_byte(40 * PAGE));
 }
 
 static void holes(void)
@@ -70,10 +73,12 @@ static void holes(void)
 	say_rc("Y04 unmapped async", msync(p + 11 * PAGE, PAGE, MS_ASYNC));
 	if (mlock(p + 14 * PAGE, PAGE))
 		say("Y05 mlock: %s", strerrorname_np(errno));
-	say_rc("Y05 invalidate locked", msync(p + 13 * PAGE, 3 * PAGE, MS_INVALIDATE));
+	say_rc("Y05 invalidate locked",
+	       msync(p + 13 * PAGE, 3 * PAGE, MS_INVALIDATE));
 	say_rc("Y05 sync locked", msync(p + 13 * PAGE, 3 * PAGE, MS_SYNC));
 	munlock(p + 14 * PAGE, PAGE);
-	say_rc("Y05 invalidate unlocked", msync(p + 13 * PAGE, 3 * PAGE, MS_INVALIDATE));
+	say_rc("Y05 invalidate unlocked",
+	       msync(p + 13 * PAGE, 3 * PAGE, MS_INVALIDATE));
 }
 
 static void durable(void)

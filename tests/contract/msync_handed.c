@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Y80: msync(MS_SYNC) while another thread has the file handed to the kernel (mlock):
- * when it returns nothing is dirty any more. */
+/* Y80: msync(MS_SYNC) while another thread has the file handed to the kernel
+ * (mlock): when it returns nothing is dirty any more. */
 #include "ct.h"
 
 #include <pthread.h>
@@ -46,7 +46,8 @@ static long round_of(unsigned wait_us)
 
 	fsync(fd);
 	p = ct_map(fd, LEN, RW, MAP_SHARED, 0);
-	if (pread(fd, &c, 1, 0) != 1) /* written through the page cache from now on */
+	/* written through the page cache from now on */
+	if (pread(fd, &c, 1, 0) != 1)
 		ct_die("pread");
 	go = false;
 	pthread_create(&t, NULL, hand_over, (void *)(uintptr_t)wait_us);

@@ -52,8 +52,10 @@ static void parts(void)
 			say("U03 store to page %d lost", i);
 	p[5 * PAGE] = 0x11;
 	p[20 * PAGE] = 0x12;
-	say_rc("U03 msync of the left part", msync(p + 3 * PAGE, 7 * PAGE, MS_SYNC));
-	say_rc("U03 msync across the hole", msync(p + 3 * PAGE, 27 * PAGE, MS_SYNC));
+	say_rc("U03 msync of the left part",
+	       msync(p + 3 * PAGE, 7 * PAGE, MS_SYNC));
+	say_rc("U03 msync across the hole",
+	       msync(p + 3 * PAGE, 27 * PAGE, MS_SYNC));
 	say("U03 in the file: %02x %02x", ct_in_file(fd, 5 * PAGE),
 	    ct_in_file(fd, 20 * PAGE));
 	say_rc("U04 across the hole", munmap(p, 32 * PAGE));
@@ -68,8 +70,8 @@ static void mixtures(void)
 	if (p == MAP_FAILED ||
 	    mmap(p + 4 * PAGE, 8 * PAGE, RW, MAP_SHARED | MAP_FIXED, fd,
 		 4 * PAGE) == MAP_FAILED ||
-	    mmap(p + 16 * PAGE, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
-		 16 * PAGE) == MAP_FAILED)
+	    mmap(p + 16 * PAGE, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED,
+		 fd, 16 * PAGE) == MAP_FAILED)
 		ct_die("mmap");
 	p[11 * PAGE] = 0x31;
 	memset(p, 0x32, PAGE);
@@ -97,7 +99,8 @@ static void reuse(void)
 
 		p[i % 32 * (int)PAGE + 7] = (char)i;
 		munmap(p, 32 * PAGE);
-		q = mmap(NULL, 32 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		q = mmap(NULL, 32 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
 		bad += !ct_zero(q, 32 * PAGE);
 		bad += ct_in_file(fd, i % 32 * (off_t)PAGE + 7) != (i & 255);
 		munmap(q, 32 * PAGE);

@@ -32,7 +32,8 @@ static void *work(void *arg)
 			msync(p, n * PAGE, MS_ASYNC);
 		munmap(p, n * PAGE);
 		for (size_t i = 0; i < n; i++)
-			if (ct_in_file(fd, at + (off_t)((first + i) * PAGE) + 9) !=
+			if (ct_in_file(fd,
+				       at + (off_t)((first + i) * PAGE) + 9) !=
 			    ((round + (int)i) & 255))
 				lost++;
 	}

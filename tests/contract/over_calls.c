@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* M81, R81: system calls use what MAP_FIXED and mremap replace at the same time: none
- * fails, or moves less than it was asked for. */
+/* M81, R81: system calls use what MAP_FIXED and mremap replace at the same
+ * time: none fails, or moves less than it was asked for. */
 /* all ours */
 #include "ct.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* M80, R80: another part of the file takes the place of the one that threads read, by
- * MAP_FIXED and by mremap: they see the one or the other, and no signal. */
+/* M80, R80: another part of the file takes the place of the one that threads
+ * read, by MAP_FIXED and by mremap: they see the one or the other, and no
+ * signal. */
 /* all ours */
 #include "ct.h"
 
@@ -29,7 +30,8 @@ static void *reader(void *seed)
 	return NULL;
 }
 
-/* Always the same instruction and address: what is raced with once may be again. */
+/* Always the same instruction and address: what is raced with once may be
+ * again. */
 static void *reader_of_one(void *unused)
 {
 	while (!stop)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* M90, R90: a part of the file is mapped over itself, by MAP_FIXED and by mremap, while
- * threads store there and through another mapping: no signal, nothing is lost, and
- * each mapping shows what was stored through the other. */
+/* M90, R90: a part of the file is mapped over itself, by MAP_FIXED and by
+ * mremap, while threads store there and through another mapping: no signal,
+ * nothing is lost, and each mapping shows what was stored through the other. */
 /* all ours */
 #include "ct.h"
 

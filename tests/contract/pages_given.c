@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* F03: what has been put into a pipe (vmsplice) or a socket (MSG_ZEROCOPY) by
- * reference is the file's bytes when it comes out, whatever we did in between. */
+ * reference is the file's bytes when it comes out, whatever we did in between.
+ */
 #include "ct.h"
 
 #include <netinet/in.h>
@@ -83,7 +84,8 @@ static void by_socket(char *p, size_t bytes)
 		say("F03 socket: none");
 		return;
 	}
-	while ((n = send(ends[1], p + 5 * PAGE, bytes, MSG_ZEROCOPY | MSG_DONTWAIT)) > 0)
+	while ((n = send(ends[1], p + 5 * PAGE, bytes,
+			 MSG_ZEROCOPY | MSG_DONTWAIT)) > 0)
 		sent += (size_t)n;
 	use_the_stack();
 	shutdown(ends[1], SHUT_WR);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* not engaged: nothing is mapped that the engine would serve */
-/* U14: mmap and munmap of a page of a file that is too short for us, over and over, while we
- * serve nothing, is those two system calls: a tracer counts those of a child. */
+/* U14: mmap and munmap of a page of a file that is too short for us, over and
+ * over, while we serve nothing, is those two system calls: a tracer counts
+ * those of a child. */
 /* env: FASTMAP_MIN_SIZE=1M */
 #include "ct.h"
 
@@ -25,13 +26,16 @@ static void mark(void)
 static void pairs(int n, int prot, int type)
 {
 	for (int i = 0; i < n; i++)
-		munmap(mmap(NULL, PAGE, prot, type, fd, i % 4 * (off_t)PAGE), PAGE);
+		munmap(mmap(NULL, PAGE, prot, type, fd, i % 4 * (off_t)PAGE),
+		       PAGE);
 }
 
 static void child(void)
 {
 	static const int kinds[][2] = {
-		{ PROT_READ, MAP_SHARED }, { RW, MAP_SHARED }, { RW, MAP_PRIVATE },
+		{ PROT_READ, MAP_SHARED },
+		{ RW, MAP_SHARED },
+		{ RW, MAP_PRIVATE },
 	};
 
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
@@ -50,7 +54,8 @@ static void child(void)
 static void report(long calls)
 {
 	say("U14 system calls of %d pairs: %s", PAIRS,
-	    calls >= 2 * PAIRS && calls <= 2 * PAIRS + PAIRS / 20 ? "two each" : "more");
+	    calls >= 2 * PAIRS && calls <= 2 * PAIRS + PAIRS / 20 ? "two each"
+								  : "more");
 	if (calls > 2 * PAIRS + PAIRS / 20)
 		fprintf(stderr, "%ld\n", calls);
 }
@@ -63,7 +68,8 @@ static void trace(int pid)
 	int status;
 
 	waitpid(pid, &status, 0);
-	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL,
+	       PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 	while (!ptrace(PTRACE_SYSCALL, pid, NULL, NULL) &&
 	       waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
 		if (WSTOPSIG(status) != (SIGTRAP | 0x80))

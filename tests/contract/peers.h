@@ -18,7 +18,8 @@ struct peer {
 };
 
 struct order {
-	char op; /* m map, u unmap, r read map, w write map, R W T by system call */
+	/* m map, u unmap, r read map, w write map, R W T by system call */
+	char op;
 	int prot, flags;
 	size_t off, len;
 	unsigned char value;
@@ -26,8 +27,8 @@ struct order {
 
 extern char **environ;
 
-/* This program again, with our descriptor fd as number `as`, and then not here any
- * more. native: in an empty environment. */
+/* This program again, with our descriptor fd as number `as`, and then not here
+ * any more. native: in an empty environment. */
 CT_UNUSED static pid_t peer_spawn(char **argv, int fd, int as, bool native)
 {
 	posix_spawn_file_actions_t fa;
@@ -36,7 +37,8 @@ CT_UNUSED static pid_t peer_spawn(char **argv, int fd, int as, bool native)
 
 	posix_spawn_file_actions_init(&fa);
 	posix_spawn_file_actions_adddup2(&fa, fd, as);
-	if (posix_spawn(&pid, argv[0], &fa, NULL, argv, native ? none : environ))
+	if (posix_spawn(&pid, argv[0], &fa, NULL, argv,
+			native ? none : environ))
 		ct_die("posix_spawn");
 	posix_spawn_file_actions_destroy(&fa);
 	close(fd);
@@ -45,10 +47,12 @@ CT_UNUSED static pid_t peer_spawn(char **argv, int fd, int as, bool native)
 
 /* native: without the library, whatever we run with. Spawned, not forked: a
  * fork hands the files over by itself. */
-CT_UNUSED static struct peer peer_start(const char *self, const char *file, bool native)
+CT_UNUSED static struct peer peer_start(const char *self, const char *file,
+					bool native)
 {
 	char *argv[] = { (char *)self, ct_dir, "peer", (char *)file, NULL };
-	char *preload = getenv("LD_PRELOAD") ? strdup(getenv("LD_PRELOAD")) : NULL;
+	char *preload =
+		getenv("LD_PRELOAD") ? strdup(getenv("LD_PRELOAD")) : NULL;
 	posix_spawn_file_actions_t actions;
 	struct peer p;
 	int s[2];
@@ -93,7 +97,9 @@ CT_UNUSED static int peer_do(struct peer p, struct order o)
 
 CT_UNUSED static int peer_map(struct peer p, int prot, size_t len)
 {
-	return peer_do(p, (struct order){ .op = 'm', .prot = prot, .flags = MAP_SHARED,
+	return peer_do(p, (struct order){ .op = 'm',
+					  .prot = prot,
+					  .flags = MAP_SHARED,
 					  .len = len });
 }
 

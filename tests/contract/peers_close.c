@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C66: to close is to send word. Another process waits for a lock that we have, or for
- * the end of what we send; we store through a mapping and close; then it opens the
- * file and reads. And a program that is executed in a child of clone, as in one of
- * vfork, reads what was stored before.
+ * C66: to close is to send word. Another process waits for a lock that we have,
+ * or for the end of what we send; we store through a mapping and close; then it
+ * opens the file and reads. And a program that is executed in a child of clone,
+ * as in one of vfork, reads what was stored before.
  */
 #include "peers.h"
 
@@ -28,8 +28,8 @@ static int byte_at(const char *path, long off)
 	return c;
 }
 
-/* FILE OFFSET LOCK: waits, and ends with what is at the offset. LOCK is "-" to wait for
- * the end of END, "." not to wait. */
+/* FILE OFFSET LOCK: waits, and ends with what is at the offset. LOCK is "-" to
+ * wait for the end of END, "." not to wait. */
 static void waiter_role(int argc, char **argv)
 {
 	char c;

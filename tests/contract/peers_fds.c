@@ -62,7 +62,8 @@ int main(int argc, char **argv)
 		take_all_but(spare);
 		m = mmap(NULL, N, RW, MAP_SHARED, f, 0);
 		give_back();
-		say("C34 %d descriptors left: mapped %d", spare, m != MAP_FAILED);
+		say("C34 %d descriptors left: mapped %d", spare,
+		    m != MAP_FAILED);
 		if (m != MAP_FAILED)
 			say("C34 missed: %d", missed(p, (unsigned char *)m));
 		peer_end(p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C60: we send another process the descriptor of a file that we have mapped. It maps
- * it without ever opening it, closes it, and both store by turns.
- * C61: we map it after we have sent it, before it is received: it is in nobody's table
+ * C60: we send another process the descriptor of a file that we have mapped. It
+ * maps it without ever opening it, closes it, and both store by turns. C61: we
+ * map it after we have sent it, before it is received: it is in nobody's table
  * of descriptors then.
  */
 #include "given.h"
@@ -19,7 +19,9 @@ static int receive(int end)
 {
 	char control[CMSG_SPACE(2 * sizeof(int))], c;
 	struct iovec iov = { &c, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
 			    .msg_controllen = sizeof(control) };
 	struct cmsghdr *h;
 	int fd[2];
@@ -27,7 +29,8 @@ static int receive(int end)
 	if (recvmsg(end, &m, 0) != 1)
 		_exit(3);
 	h = CMSG_FIRSTHDR(&m);
-	if (!h || h->cmsg_type != SCM_RIGHTS || h->cmsg_len != CMSG_LEN(sizeof(fd)))
+	if (!h || h->cmsg_type != SCM_RIGHTS ||
+	    h->cmsg_len != CMSG_LEN(sizeof(fd)))
 		_exit(4);
 	memcpy(fd, CMSG_DATA(h), sizeof(fd));
 	close(fd[0]);
@@ -43,9 +46,10 @@ static void given_role(int argc, char **argv)
 	given_turns(receive(END), *argv[3] == 'w');
 }
 
-/* ---- we ------------------------------------------------------------------- */
+/* ---- we ---------------------------------------------------------------- */
 
-/* The second of two descriptors; the header at `control`, which may be mapped. */
+/* The second of two descriptors; the header at `control`, which may be
+ * mapped. */
 static void send_it(int end, int fd, char *control, bool many, bool number)
 {
 	long r;
@@ -65,13 +69,15 @@ static void send_it(int end, int fd, char *control, bool many, bool number)
 		r = many ? syscall(SYS_sendmmsg, end, &v, 1, 0) :
 			   syscall(SYS_sendmsg, end, &v.msg_hdr, 0);
 	else
-		r = many ? sendmmsg(end, &v, 1, 0) : sendmsg(end, &v.msg_hdr, 0);
+		r = many ? sendmmsg(end, &v, 1, 0)
+			 : sendmsg(end, &v.msg_hdr, 0);
 	if (r != 1)
 		ct_die("send");
 }
 
-/* how: 1 we keep it open, 2 the other only reads, 4 by sendmmsg, 8 the header of the
- * message lies in the mapping, 16 it is mapped when it has been sent, 32 by number */
+/* how: 1 we keep it open, 2 the other only reads, 4 by sendmmsg, 8 the header
+ * of the message lies in the mapping, 16 it is mapped when it has been sent, 32
+ * by number */
 static void one(int how)
 {
 	const bool stores = !(how & 2), early = how & 16;
@@ -97,7 +103,8 @@ static void one(int how)
 		m[i * PAGE] = 1;
 	if (!early) {
 		send_it(s[0], sent,
-			how & 8 ? (char *)m + (PAGES - 1) * PAGE + 64 : ordinary,
+			how & 8 ? (char *)m + (PAGES - 1) * PAGE + 64
+				: ordinary,
 			how & 4, how & 32);
 		close(sent);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C62: a program that we spawn, or that a child of fork or vfork becomes, inherits the
- * descriptor of a file that we have mapped. It maps it without ever opening it, closes
- * it, and both store by turns.
+ * C62: a program that we spawn, or that a child of fork or vfork becomes,
+ * inherits the descriptor of a file that we have mapped. It maps it without
+ * ever opening it, closes it, and both store by turns.
  */
 #include "given.h"
 
@@ -23,7 +23,7 @@ static void heir_role(int argc, char **argv)
 	given_turns(FILE_FD, *argv[3] == 'w');
 }
 
-/* ---- we ------------------------------------------------------------------- */
+/* ---- we ---------------------------------------------------------------- */
 
 static void become(char **argv)
 {
@@ -40,7 +40,8 @@ static pid_t start(enum way way, char **argv)
 
 	switch (way) {
 	case SPAWN:
-		return posix_spawn(&pid, argv[0], NULL, NULL, argv, none) ? -1 : pid;
+		return posix_spawn(&pid, argv[0], NULL, NULL, argv, none) ? -1
+									  : pid;
 	case VFORK:
 		pid = vfork();
 		if (!pid)
@@ -62,7 +63,8 @@ static pid_t start(enum way way, char **argv)
 static void one(enum way way, int how)
 {
 	const bool stores = !(how & 2);
-	char *argv[] = { (char *)self, ct_dir, "heir", stores ? "w" : "r", NULL };
+	char *argv[] = { (char *)self, ct_dir, "heir", stores ? "w" : "r",
+			 NULL };
 	int s[2], fd = peer_file("f", PAGES * PAGE), given;
 	unsigned char *m;
 	pid_t pid;

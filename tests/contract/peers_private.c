@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C63: a file is mapped privately, and by nobody in this process otherwise. Another
- * process opens it, writes to it, cuts it and lets it grow again: pages that we have
- * not stored to follow the file, those that we have stay ours while the file reaches
- * that far.
+ * C63: a file is mapped privately, and by nobody in this process otherwise.
+ * Another process opens it, writes to it, cuts it and lets it grow again: pages
+ * that we have not stored to follow the file, those that we have stay ours
+ * while the file reaches that far.
  */
 #include "peers.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C49: another process has our file open, or opens it when we have sent word. We store through a mapping and send it
- * word; what it then reads, or sees in a mapping of its own, is what we stored. And
- * what it stores through a mapping before it answers is what we see.
+ * C49: another process has our file open, or opens it when we have sent word.
+ * We store through a mapping and send it word; what it then reads, or sees in a
+ * mapping of its own, is what we stored. And what it stores through a mapping
+ * before it answers is what we see.
  */
 #include "peers.h"
 
@@ -15,8 +16,8 @@
 
 static const char *self, *path;
 
-/* FILE HOW: answers each offset with the byte that is there, and stores the next
- * letter behind it if it is to store. */
+/* FILE HOW: answers each offset with the byte that is there, and stores the
+ * next letter behind it if it is to store. */
 static void reader_role(int argc, char **argv)
 {
 	volatile char *m = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C44: another process writes to our file by write(2) and closes it, and then lets
- * us go on: by its end, or by a lock that we take. What it wrote is there at
- * once, and stays when we store beside it.
+ * C44: another process writes to our file by write(2) and closes it, and then
+ * lets us go on: by its end, or by a lock that we take. What it wrote is there
+ * at once, and stays when we store beside it.
  */
 #include "peers.h"
 
@@ -132,8 +132,8 @@ static void rounds(bool stores)
 	close(fd);
 }
 
-/* Page after page of a new file, which is read ahead: a fault that a thread of the
- * library serves late must not count as another store. */
+/* Page after page of a new file, which is read ahead: a fault that a thread of
+ * the library serves late must not count as another store. */
 static void rising(void)
 {
 	int fd = open(path, O_RDWR | O_TRUNC), lost = 0;

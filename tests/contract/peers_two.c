@@ -33,7 +33,8 @@ static void writer_first(bool other_writes)
 	for (size_t i = 0; i < N; i += PAGE)
 		m[i] = 0x33;
 	p = peer_start(self, path, false);
-	say("C20 second maps: %d", peer_map(p, other_writes ? RW : PROT_READ, N));
+	say("C20 second maps: %d",
+	    peer_map(p, other_writes ? RW : PROT_READ, N));
 	for (size_t i = 0; i < N; i += PAGE)
 		bad += peer_load(p, i) != 0x33;
 	say("C20 stores before it came, missed: %d", bad);
@@ -83,7 +84,8 @@ static void crossing(void)
 	q = peer_start(self, pa, false);
 	b = open(pb, O_RDWR);
 	mb = ct_map(b, N, RW, MAP_SHARED, 0);
-	say("C20 crossing: %d %d", mb[0], (peer_map(q, RW, N), peer_load(q, 0)));
+	say("C20 crossing: %d %d", mb[0],
+	    (peer_map(q, RW, N), peer_load(q, 0)));
 	ma[1] = 3;
 	peer_store(p, 1, 4);
 	say("C20 crossing, later: %d %d", peer_load(q, 1), mb[1]);

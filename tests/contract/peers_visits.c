@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C53: another process comes for a moment: it opens our file, maps it, stores, and
- * has closed it all again before it sends word or ends. It sees what we stored before
- * it came, and we what it stored; beside it we store to the same page.
+ * C53: another process comes for a moment: it opens our file, maps it, stores,
+ * and has closed it all again before it sends word or ends. It sees what we
+ * stored before it came, and we what it stored; beside it we store to the same
+ * page.
  */
 #include "peers.h"
 
@@ -146,8 +147,8 @@ static void turns(int how, bool stores, int n, int gap_us)
 		close(fd);
 		fd = open(path, O_RDONLY);
 	}
-	m = (void *)ct_map(fd, PAGES * PAGE, stores ? RW : PROT_READ, MAP_SHARED,
-			   0);
+	m = (void *)ct_map(fd, PAGES * PAGE, stores ? RW : PROT_READ,
+			   MAP_SHARED, 0);
 	close(fd);
 	for (int t = 1; t <= n; t++) {
 		if (m[AT] != (unsigned char)(was + t - 1))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C64: a thread waits for word since before any file was mapped. Another thread maps
- * one and looks at it, another process writes to it and sends the word: what it wrote
- * is there when the first thread has it.
+ * C64: a thread waits for word since before any file was mapped. Another thread
+ * maps one and looks at it, another process writes to it and sends the word:
+ * what it wrote is there when the first thread has it.
  */
 #include "peers.h"
 
@@ -130,8 +130,8 @@ int main(int argc, char **argv)
 		shutdown(s[0], SHUT_RDWR);
 		close(s[0]);
 		waitpid(pid, &status, 0);
-		say("C64 %s: old %d, the other one ended with %d", names[way], old,
-		    status);
+		say("C64 %s: old %d, the other one ended with %d", names[way],
+		    old, status);
 	}
 	return 0;
 }

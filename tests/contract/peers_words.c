@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C48: another process writes to our file by write(2), closes it, and sends us word:
- * through a pipe, a socket, a message queue, a semaphore, by a signal, or by making
- * another file. What it wrote is there when we have the word, and stays when we
- * store beside it.
+ * C48: another process writes to our file by write(2), closes it, and sends us
+ * word: through a pipe, a socket, a message queue, a semaphore, by a signal, or
+ * by making another file. What it wrote is there when we have the word, and
+ * stays when we store beside it.
  */
 #include "peers.h"
 
@@ -33,7 +33,7 @@ static int queue, sem;
 static mqd_t mq;
 static sem_t *named;
 
-/* ---- the other process ---------------------------------------------------- */
+/* ---- the other process ------------------------------------------------- */
 
 static void send_word(enum way way)
 {
@@ -89,7 +89,7 @@ static void word_role(int argc, char **argv)
 	_exit(0);
 }
 
-/* ---- we ------------------------------------------------------------------- */
+/* ---- we ---------------------------------------------------------------- */
 
 static char mq_name[32];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C68: a page is written to by a system call while another uses it as a buffer, and a
- * thread stores to another part of it. Neither is lost, not even while a third keeps
- * munmap busy. */
+/* C68: a page is written to by a system call while another uses it as a buffer,
+ * and a thread stores to another part of it. Neither is lost, not even while a
+ * third keeps munmap busy. */
 #include "ct.h"
 
 #include <pthread.h>
@@ -21,7 +21,8 @@ static void *use_it(void *arg)
 	int out = *(int *)arg;
 
 	while (!stop)
-		if (pwrite(out, map + AT * PAGE - 300000, 600000 - 300000 + PAGE, 0) < 0)
+		if (pwrite(out, map + AT * PAGE - 300000,
+			   600000 - 300000 + PAGE, 0) < 0)
 			return NULL;
 	return NULL;
 }

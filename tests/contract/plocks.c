@@ -56,7 +56,8 @@ static void one(const char *name, bool before, int prot, int flags)
 	m = ct_map(fd, N, prot, flags, 0);
 	if (!before)
 		lock(fd, F_WRLCK);
-	say("C45 %s: read %d", name, (unsigned char)m[3 * PAGE] == ct_byte(3 * PAGE));
+	say("C45 %s: read %d", name,
+	    (unsigned char)m[3 * PAGE] == ct_byte(3 * PAGE));
 	say("C45 %s mapped: %s", name, held(name));
 	if (prot & PROT_WRITE)
 		m[5 * PAGE] = 7;

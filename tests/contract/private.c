@@ -25,22 +25,25 @@ int main(int argc, char **argv)
 	say("C14 content: %d", ct_matches(p, 16 * PAGE, 0));
 	p[0] = 0x11;
 	p[1 * PAGE + 5] = 0x12;
-	say("C14 isolated: map %d shared %d file %d", q[0] == 0x11, s[0] == 0x11,
-	    ct_in_file(fd, 0) == 0x11);
+	say("C14 isolated: map %d shared %d file %d", q[0] == 0x11,
+	    s[0] == 0x11, ct_in_file(fd, 0) == 0x11);
 	say("C14 rest of the copied page: %d", ct_matches(p + 1, PAGE - 1, 1));
 	say_rc("C14 msync", msync(p, 16 * PAGE, MS_SYNC));
-	say("C14 not in the file after msync: %d", ct_in_file(fd, 0) == ct_byte(0));
+	say("C14 not in the file after msync: %d",
+	    ct_in_file(fd, 0) == ct_byte(0));
 
 	ct_pwrite(fd, "\x31", 1, 8);
 	s[9] = 0x32;
-	say("C14 copied page is frozen: %d %d", (unsigned char)p[8] == ct_byte(8),
+	say("C14 copied page is frozen: %d %d",
+	    (unsigned char)p[8] == ct_byte(8),
 	    (unsigned char)p[9] == ct_byte(9));
 	ct_pwrite(fd, "\x33", 1, 3 * PAGE);
 	s[3 * PAGE + 1] = 0x34;
 	say("C14 untouched page follows the file: %02x %02x",
 	    (unsigned char)p[3 * PAGE], (unsigned char)p[3 * PAGE + 1]);
 	s[15 * PAGE] = 0x35;
-	say("C14 never touched page follows: %02x", (unsigned char)p[15 * PAGE]);
+	say("C14 never touched page follows: %02x",
+	    (unsigned char)p[15 * PAGE]);
 
 	ct_child("C14 child", child_stores);
 	say("C14 parent after child: %02x %d", (unsigned char)p[0],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C47: threads store to a private mapping that may be written, but not read, while
- * another thread makes the kernel take the file over. No store raises a signal, none
- * is lost, and the file does not change. */
+/* C47: threads store to a private mapping that may be written, but not read,
+ * while another thread makes the kernel take the file over. No store raises a
+ * signal, none is lost, and the file does not change. */
 #include "beside.h"
 
 #define PAGES 48
@@ -37,7 +37,8 @@ static void *store_all(void *arg CT_UNUSED)
 	if (mprotect(map, N, PROT_READ))
 		failed++;
 	for (size_t p = 0; p < PAGES; p++)
-		lost += noted[p] && *(uint64_t *)(map + p * PAGE + 8) != noted[p];
+		lost += noted[p] &&
+			*(uint64_t *)(map + p * PAGE + 8) != noted[p];
 	return NULL;
 }
 

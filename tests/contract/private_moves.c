@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C65: bytes of a file move, or go, below a private mapping of which some pages were
- * stored to. What becomes of those is the file system's choice (ext4 takes them away,
- * XFS leaves them; FASTMAP_TEST_DIR says where this runs).
+ * C65: bytes of a file move, or go, below a private mapping of which some pages
+ * were stored to. What becomes of those is the file system's choice (ext4 takes
+ * them away, XFS leaves them; FASTMAP_TEST_DIR says where this runs).
  */
 #include "ct.h"
 

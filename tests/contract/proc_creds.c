@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* K34: what a program may do: each thread of the process that the kernel lists has the
- * user, the groups and the capabilities that the program has just taken. So has any other
- * process that shares its memory. */
+/* K34: what a program may do: each thread of the process that the kernel lists
+ * has the user, the groups and the capabilities that the program has just
+ * taken. So has any other process that shares its memory. */
 /* needs: root */
 #include "ct.h"
 
@@ -15,8 +15,8 @@
 #define N (64 * PAGE)
 #define NOBODY 65534
 
-/* The lines that say it, of one thread. Empty for one that has ended, or is a worker
- * of the kernel's. */
+/* The lines that say it, of one thread. Empty for one that has ended, or is a
+ * worker of the kernel's. */
 static void lines(const char *dir, const char *tid, char *buf, size_t size)
 {
 	char path[300], line[2048];
@@ -29,7 +29,8 @@ static void lines(const char *dir, const char *tid, char *buf, size_t size)
 		if (!strncmp(line, "Name:\tiou-", 10))
 			break;
 		if (!strncmp(line, "Uid:", 4) || !strncmp(line, "Gid:", 4) ||
-		    !strncmp(line, "Groups:", 7) || !strncmp(line, "CapEff:", 7) ||
+		    !strncmp(line, "Groups:", 7) ||
+		    !strncmp(line, "CapEff:", 7) ||
 		    !strncmp(line, "CapPrm:", 7))
 			strncat(buf, line, size - strlen(buf) - 1);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* not engaged: the mappings belong to children, most of which write no statistics */
+/* not engaged: the mappings belong to children, most of which write no
+ * statistics */
 /* Every way to end leaves the stores in the file; handlers and destructors
  * still see their memory. */
 #include "ct.h"

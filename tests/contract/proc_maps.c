@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* X01: what /proc/self/maps says about a mapping. */
-/* differs: X01 the range is anonymous memory to the kernel, see docs/contract.md */
+/* differs: X01 the range is anonymous memory to the kernel, see
+ * docs/contract.md */
 #include "ct.h"
 
 static void say_line(const char *what, char *p)
@@ -14,8 +15,8 @@ static void say_line(const char *what, char *p)
 		ct_die("fopen");
 	while (fgets(line, sizeof(line), f)) {
 		path[0] = 0;
-		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %2999s", &from, &to, perms,
-			   path) < 3)
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %2999s", &from, &to,
+			   perms, path) < 3)
 			continue;
 		if ((uintptr_t)p < from || (uintptr_t)p >= to)
 			continue;

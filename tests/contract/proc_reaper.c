@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* X16: a process that orphans come to, as the first one of a container, waits for any
- * child: it is told of its own, and of no other. */
+/* X16: a process that orphans come to, as the first one of a container, waits
+ * for any child: it is told of its own, and of no other. */
 /* timeout: 60 */
 #include "ct.h"
 
@@ -56,7 +56,8 @@ static void each_way(const char *what)
 	for (int i = 0; i < 2; i++) {
 		info.si_pid = 0;
 		r = waitid(P_ALL, 0, &info, WEXITED);
-		say("X16 waitid: %ld %d", (long)r, info.si_status == 1 || info.si_status == 2);
+		say("X16 waitid: %ld %d", (long)r,
+		    info.si_status == 1 || info.si_status == 2);
 	}
 	worker("w1", 0, 1);
 	while ((r = waitpid(-1, &status, WNOHANG)) == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* not engaged: nothing is mapped */
-/* While nothing is mapped a call is the system calls that it is without us: a traced child
- * makes each, and its tracer counts. A program that has confined itself dies of one more. */
+/* While nothing is mapped a call is the system calls that it is without us: a
+ * traced child makes each, and its tracer counts. A program that has confined
+ * itself dies of one more. */
 #include "ct.h"
 
 #include <fcntl.h>
@@ -35,31 +36,32 @@ static int map_page(void)
 }
 
 #define CALLS(X)                                                           \
-	X(write(file, buf, 8)) X(read(file, buf, 8)) X(pwrite(file, buf, 8, 0)) \
-	X(pread(file, buf, 8, 0)) X(writev(file, &iov, 1))                 \
-	X(readv(file, &iov, 1)) X(preadv(file, &iov, 1, 0))                \
-	X(pwritev2(file, &iov, 1, 0, 0)) X(pipe(ends))                     \
-	X(socketpair(AF_UNIX, SOCK_STREAM, 0, pair))                       \
-	X(sendmsg(pair[0], &msg, 0)) X(recvmsg(pair[1], &msg, 0))          \
-	X(send(pair[0], buf, 1, 0)) X(recv(pair[1], buf, 1, 0))            \
-	X(sendfile(ends[1], file, NULL, 1)) X(fstat(file, &st))            \
-	X(stat("file", &st)) X(lseek(file, 0, SEEK_SET))                   \
-	X(ftruncate(file, 100)) X(truncate("file", 99))                    \
-	X(fallocate(file, 0, 0, 100)) X(fsync(file)) X(fdatasync(file))    \
-	X(poll(&fds, 1, 0)) X(ppoll(&fds, 1, &now, &set))                  \
-	X(sigprocmask(SIG_BLOCK, &set, NULL))                              \
-	X(sigprocmask(SIG_SETMASK, NULL, &set)) X(sigpending(&set))        \
-	X(sigaction(SIGUSR2, &act, NULL)) X(kill(getpid(), 0))             \
-	X(sigtimedwait(&set, NULL, &now))                                  \
-	X(map_page())                                                      \
+	X(write(file, buf, 8)) X(read(file, buf, 8)) \
+	X(pwrite(file, buf, 8, 0)) \
+	X(pread(file, buf, 8, 0)) X(writev(file, &iov, 1)) \
+	X(readv(file, &iov, 1)) X(preadv(file, &iov, 1, 0)) \
+	X(pwritev2(file, &iov, 1, 0, 0)) X(pipe(ends)) \
+	X(socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) \
+	X(sendmsg(pair[0], &msg, 0)) X(recvmsg(pair[1], &msg, 0)) \
+	X(send(pair[0], buf, 1, 0)) X(recv(pair[1], buf, 1, 0)) \
+	X(sendfile(ends[1], file, NULL, 1)) X(fstat(file, &st)) \
+	X(stat("file", &st)) X(lseek(file, 0, SEEK_SET)) \
+	X(ftruncate(file, 100)) X(truncate("file", 99)) \
+	X(fallocate(file, 0, 0, 100)) X(fsync(file)) X(fdatasync(file)) \
+	X(poll(&fds, 1, 0)) X(ppoll(&fds, 1, &now, &set)) \
+	X(sigprocmask(SIG_BLOCK, &set, NULL)) \
+	X(sigprocmask(SIG_SETMASK, NULL, &set)) X(sigpending(&set)) \
+	X(sigaction(SIGUSR2, &act, NULL)) X(kill(getpid(), 0)) \
+	X(sigtimedwait(&set, NULL, &now)) \
+	X(map_page()) \
 	X(mprotect(page, PAGE, PROT_READ)) X(madvise(page, PAGE, MADV_RANDOM)) \
-	X(munmap(page, PAGE)) X(dup2(file, 50)) X(close(50))               \
-	X(close_range(60, 70, 0)) X(open("file", O_RDWR | O_TRUNC))        \
-	X(open("new", O_RDWR | O_CREAT, 0600)) X(rename("new", "newer"))   \
-	X(unlink("newer")) X(fcntl(file, F_GETFL))                         \
-	X(waitpid(-1, NULL, WNOHANG)) X(execve("/nothing", none, none))    \
-	X(syscall(SYS_pread64, file, buf, 8, 0))                           \
-	X(syscall(SYS_writev, file, &iov, 1))                              \
+	X(munmap(page, PAGE)) X(dup2(file, 50)) X(close(50)) \
+	X(close_range(60, 70, 0)) X(open("file", O_RDWR | O_TRUNC)) \
+	X(open("new", O_RDWR | O_CREAT, 0600)) X(rename("new", "newer")) \
+	X(unlink("newer")) X(fcntl(file, F_GETFL)) \
+	X(waitpid(-1, NULL, WNOHANG)) X(execve("/nothing", none, none)) \
+	X(syscall(SYS_pread64, file, buf, 8, 0)) \
+	X(syscall(SYS_writev, file, &iov, 1)) \
 	X(syscall(SYS_getrandom, buf, 8, 0))
 
 #define NAME(call) #call,
@@ -82,9 +84,9 @@ static void child(bool marks)
 	/* In a child of fork the first asks who we are. */
 	waitpid(-1, NULL, WNOHANG);
 
-#define MAKE(call)                                                         \
-	if (marks)                                                         \
-		mark(n++);                                                 \
+#define MAKE(call) \
+	if (marks) \
+		mark(n++); \
 	(void)((call) + 0);
 	CALLS(MAKE)
 	if (!marks)
@@ -101,7 +103,8 @@ static void trace(int pid)
 	bool enters = true;
 
 	waitpid(pid, &status, 0);
-	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL,
+	       PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 	while (!ptrace(PTRACE_SYSCALL, pid, NULL, NULL) &&
 	       waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
 		if (WSTOPSIG(status) != (SIGTRAP | 0x80))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* race.h - threads map windows of a file while another one stores to it through a
- * mapping: a window must show every store made before it is looked at. */
+/* race.h - threads map windows of a file while another one stores to it through
+ * a mapping: a window must show every store made before it is looked at. */
 #ifndef RACE_H
 #define RACE_H
 

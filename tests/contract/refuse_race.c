@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* R82: a thread stores to a mapping that may only be read, while another unmaps it and
- * uses the address otherwise, changes a part, or maps it anew: what the library does so
- * that the kernel raises SIGSEGV must not fall upon what is there then. The thread's
- * mprotect to PROT_READ, which it does not call itself, is held up by a filter for 0.15 s. */
+/* R82: a thread stores to a mapping that may only be read, while another unmaps
+ * it and uses the address otherwise, changes a part, or maps it anew: what the
+ * library does so that the kernel raises SIGSEGV must not fall upon what is
+ * there then. The thread's mprotect to PROT_READ, which it does not call
+ * itself, is held up by a filter for 0.15 s. */
 #include "ct.h"
 
 #include <linux/filter.h>
@@ -58,7 +59,8 @@ static void *hold_up(void *unused)
 static void listen_to_mprotect(void)
 {
 	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args[2])),
@@ -68,8 +70,9 @@ static void listen_to_mprotect(void)
 	};
 	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
 
-	listener = (int)ct_raw(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-			       SECCOMP_FILTER_FLAG_NEW_LISTENER, (long)&prog, 0);
+	listener =
+		(int)ct_raw(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			    SECCOMP_FILTER_FLAG_NEW_LISTENER, (long)&prog, 0);
 	if (listener < 0)
 		ct_skip("no seccomp");
 }
@@ -84,8 +87,8 @@ static void *storer(void *go)
 static void unmap(void)
 {
 	munmap(p, LEN);
-	if (mmap(p, LEN, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-		 0) != p)
+	if (mmap(p, LEN, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		 -1, 0) != p)
 		ct_die("mmap");
 }
 

@@ -23,6 +23,7 @@ int main(int argc, char **argv)
 	say_rc("F01 private", remap_file_pages(q, PAGE, 0, 3, 0));
 	say_rc("F01 protection", remap_file_pages(p, PAGE, PROT_READ, 3, 0));
 	say_rc("F01 size 0", remap_file_pages(p, 0, 0, 3, 0));
-	say("F01 unchanged: %d %d", ct_matches(p, PAGE, 0), ct_matches(q, PAGE, 0));
+	say("F01 unchanged: %d %d", ct_matches(p, PAGE, 0),
+	    ct_matches(q, PAGE, 0));
 	return 0;
 }

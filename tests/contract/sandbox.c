@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* X06: a thread confines itself to what the library says that it needs, and the
- * program's own read and write: it goes on with a file that is mapped, and is larger than
- * the cache. */
+ * program's own read and write: it goes on with a file that is mapped, and is
+ * larger than the cache. */
 #include "ct.h"
 
 #include <linux/filter.h>
@@ -16,12 +16,27 @@
 
 static const int allowed[] = {
 	/* as the library says */
-	SYS_ioctl, SYS_io_uring_enter, SYS_pread64, SYS_pwrite64, SYS_futex,
-	SYS_madvise, SYS_sched_yield, SYS_fstat, SYS_rt_sigprocmask,
-	SYS_rt_sigreturn, SYS_getpid, SYS_gettid, SYS_mmap, SYS_munmap, SYS_mprotect,
+	SYS_ioctl,
+	SYS_io_uring_enter,
+	SYS_pread64,
+	SYS_pwrite64,
+	SYS_futex,
+	SYS_madvise,
+	SYS_sched_yield,
+	SYS_fstat,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigreturn,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_mmap,
+	SYS_munmap,
+	SYS_mprotect,
 	SYS_clock_gettime, /* where the vDSO cannot tell */
 	/* of the program */
-	SYS_read, SYS_write, SYS_newfstatat, SYS_exit_group,
+	SYS_read,
+	SYS_write,
+	SYS_newfstatat,
+	SYS_exit_group,
 };
 #define N (sizeof(allowed) / sizeof(*allowed))
 

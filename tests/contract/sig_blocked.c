@@ -23,7 +23,8 @@ static void block_all(void)
 
 static void touch(const char *what)
 {
-	say("%s: load %d, ", what, ct_matches(p + 3 * PAGE, 5 * PAGE, 3 * PAGE));
+	say("%s: load %d, ", what,
+	    ct_matches(p + 3 * PAGE, 5 * PAGE, 3 * PAGE));
 	p[2 * PAGE] = 0x55;
 	say("%s: store, in the file %02x", what, ct_in_file(fd, 2 * PAGE));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* K33: the first file is mapped while other threads make threads without a pause. libc
- * blocks all signals in each for a moment. */
+/* K33: the first file is mapped while other threads make threads without a
+ * pause. libc blocks all signals in each for a moment. */
 #include "ct.h"
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* K31: an alternate signal stack is handed on: by a thread that has ended, or lives and
- * has another or none, or could not have it; to a child of fork; from coroutine to
- * coroutine; and beside a child of vfork. Who has it gets it, all of it. */
+/* K31: an alternate signal stack is handed on: by a thread that has ended, or
+ * lives and has another or none, or could not have it; to a child of fork; from
+ * coroutine to coroutine; and beside a child of vfork. Who has it gets it, all
+ * of it. */
 #undef _FORTIFY_SOURCE /* longjmp from stack to stack is meant */
 #include "ct.h"
 
@@ -119,8 +120,8 @@ static void beside(void (*leave)(void), void *(*fn)(void *), const char *what)
 	pthread_join(t, NULL);
 }
 
-/* Whose it is does not matter, as long as it is large enough for the handler; the
- * kernel's judgement is the same. */
+/* Whose it is does not matter, as long as it is large enough for the handler;
+ * the kernel's judgement is the same. */
 static void *sharer(void *what)
 {
 	stack_t now;
@@ -265,7 +266,8 @@ int main(int argc, char **argv)
 	co_stacks[1] = memory(CO_SIZE);
 
 	for (int i = 0; i < 3; i++)
-		in_thread(user, (void *)(uintptr_t) "K31 of a thread that ended");
+		in_thread(user,
+			  (void *)(uintptr_t) "K31 of a thread that ended");
 	beside(leave_disabled, user, "K31 of one that has none now");
 	beside(leave_for_another, user, "K31 of one that has another now");
 	beside(leave_refused, user, "K31 of one that could not have it");

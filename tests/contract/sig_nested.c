@@ -74,7 +74,8 @@ static void waits(void)
 	everything_masked(SIGALRM, on_alarm, 0);
 	sigemptyset(&alarm_only);
 	sigaddset(&alarm_only, SIGALRM);
-	sigprocmask(SIG_BLOCK, &alarm_only, NULL); /* else it may come too early */
+	/* else it may come too early */
+	sigprocmask(SIG_BLOCK, &alarm_only, NULL);
 	sigfillset(&but_alarm);
 	sigdelset(&but_alarm, SIGALRM);
 	soon();

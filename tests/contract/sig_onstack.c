@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* K30: all threads are given one alternate signal stack, which is harmless as long as
- * no signal comes. They load and store at once; each finds what it stored. */
+/* K30: all threads are given one alternate signal stack, which is harmless as
+ * long as no signal comes. They load and store at once; each finds what it
+ * stored. */
 #include "ct.h"
 
 #include <pthread.h>

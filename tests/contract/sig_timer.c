@@ -48,6 +48,7 @@ int main(int argc, char **argv)
 	timer(2);
 	p[4 * PAGE] = 1;
 	timer(3);
-	say("S24 in the file: %02x, calls %d", ct_in_file(fd, 2 * PAGE + 1), calls);
+	say("S24 in the file: %02x, calls %d", ct_in_file(fd, 2 * PAGE + 1),
+	    calls);
 	return 0;
 }

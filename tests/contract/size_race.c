@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* C52: two threads set the size of a file at once, one up, one down, while a third
- * stores to a private mapping: who comes last decides, and a private copy beyond
- * the end is gone. */
+/* C52: two threads set the size of a file at once, one up, one down, while a
+ * third stores to a private mapping: who comes last decides, and a private copy
+ * beyond the end is gone. */
 #include "ct.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* C94: what streams print and read while a file is mapped; what ends in a stream's buffer
- * makes no system call. */
+/* C94: what streams print and read while a file is mapped; what ends in a
+ * stream's buffer makes no system call. */
 #include "ct.h"
 
 #include <sys/ptrace.h>

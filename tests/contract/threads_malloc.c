@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* K36: a thread that asks libc for no memory gets no arena of it, also if it was made while
- * all signals are blocked. glibc's arenas keep free memory each: with more of them a program
- * needs more than without us. */
+/* K36: a thread that asks libc for no memory gets no arena of it, also if it
+ * was made while all signals are blocked. glibc's arenas keep free memory each:
+ * with more of them a program needs more than without us. */
 #include "ct.h"
 
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* K35: threads of the library are none of the program's: a program with one thread stays
- * one to libc, and ends with its last one. */
+/* K35: threads of the library are none of the program's: a program with one
+ * thread stays one to libc, and ends with its last one. */
 #include "ct.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Y82: the program stores through a mapping and then says what time it was. Neither
- * msync, munmap nor the end of the program changes that. */
+/* Y82: the program stores through a mapping and then says what time it was.
+ * Neither msync, munmap nor the end of the program changes that. */
 #include "ct.h"
 
 #include <sys/stat.h>

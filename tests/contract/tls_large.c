@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* X04: a program with 2 MiB of thread-local variables. Each thread has a block of them,
- * those of the library as well, and what watches over the death of the program. */
+/* X04: a program with 2 MiB of thread-local variables. Each thread has a block
+ * of them, those of the library as well, and what watches over the death of the
+ * program. */
 #include "ct.h"
 
 #include <pthread.h>

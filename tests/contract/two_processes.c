@@ -58,7 +58,8 @@ static int second(const char *role, int in, int out)
 {
 	int fd = open(ct_path("f"), O_RDWR), bad = 0;
 	bool reader = !strcmp(role, "reader");
-	char *p = ct_map(fd, PAGES * PAGE, reader ? PROT_READ : RW, MAP_SHARED, 0);
+	char *p = ct_map(fd, PAGES * PAGE, reader ? PROT_READ : RW, MAP_SHARED,
+			 0);
 
 	for (int i = 0; i < PAGES / 2; i++) {
 		char v = get_byte(in);
@@ -93,7 +94,8 @@ static void with(char *self, const char *role, bool map_first)
 		send_byte(to[1], v);
 		get_byte(from[0]);
 		if (strcmp(role, "reader"))
-			bad += p[(i + PAGES / 2) * (int)PAGE + 9] != (char)(v ^ 0x55);
+			bad += p[(i + PAGES / 2) * (int)PAGE + 9] !=
+			       (char)(v ^ 0x55);
 	}
 	finish(pid);
 	say("C28 first with %s, %s: stores missed %d", role,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* M91: one system call stores to the same file page through two mappings of it. */
+/* M91: one system call stores to the same file page through two mappings of
+ * it. */
 #include "ct.h"
 
 #include <sys/uio.h>
@@ -31,11 +32,13 @@ int main(int argc, char **argv)
 	    ct_matches(b + 4 * PAGE + 7, 3 * PAGE, 7 * PAGE));
 	l = (struct iovec){ a + 9 * PAGE, 3000 };
 	r = (struct iovec){ b + 9 * PAGE + 3000, 3000 };
-	say("M91 process_vm_readv: %zd", process_vm_readv(getpid(), &l, 1, &r, 1, 0));
+	say("M91 process_vm_readv: %zd",
+	    process_vm_readv(getpid(), &l, 1, &r, 1, 0));
 	say("M91 got: %d", ct_matches(b + 9 * PAGE, 3000, 9 * PAGE + 3000));
 	l = (struct iovec){ a + 11 * PAGE, 2000 };
 	r = (struct iovec){ b + 11 * PAGE + 2000, 2000 };
-	say("M91 process_vm_writev: %zd", process_vm_writev(getpid(), &l, 1, &r, 1, 0));
+	say("M91 process_vm_writev: %zd",
+	    process_vm_writev(getpid(), &l, 1, &r, 1, 0));
 	say("M91 got: %d", ct_matches(b + 11 * PAGE + 2000, 2000, 11 * PAGE));
 	say_rc("M91 msync", msync(a, PAGES * PAGE, MS_SYNC));
 	return 0;

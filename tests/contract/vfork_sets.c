@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* all ours */
-/* K44: a child of vfork limits and confines itself, and a filter for all threads is refused
- * for the sake of one: the program goes on as before. */
+/* K44: a child of vfork limits and confines itself, and a filter for all
+ * threads is refused for the sake of one: the program goes on as before. */
 /* timeout: 60 */
 #include "ct.h"
 
@@ -33,7 +33,8 @@ static void child(void)
 		bad |= prlimit(0, RLIMIT_FSIZE, &limit, NULL);
 		bad |= prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 		bad |= prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-		bad |= (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+		bad |= (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+				    &program);
 		_exit(bad ? 1 : 0);
 	}
 	waitpid(pid, &end, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* C75: the user has no inotify watch left (fs.inotify.max_user_watches, here the limit
- * of a user namespace): parent and child on a shared mapping. */
+/* C75: the user has no inotify watch left (fs.inotify.max_user_watches, here
+ * the limit of a user namespace): parent and child on a shared mapping. */
 #include "ct.h"
 
 #include <sched.h>
@@ -43,7 +43,8 @@ static void child_of(char *p, int i)
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);
-	say("C75 child: status %x, its store %d", (unsigned)status, p[8 * PAGE]);
+	say("C75 child: status %x, its store %d", (unsigned)status,
+	    p[8 * PAGE]);
 	say("C75 at once: %d", time(NULL) - from < 5);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* U16: who maps a window of a file again and again is not asked who it is each time, and
- * whoever else runs in its memory, or in a copy of it, still reads the file. */
+/* U16: who maps a window of a file again and again is not asked who it is each
+ * time, and whoever else runs in its memory, or in a copy of it, still reads
+ * the file. */
 #include "ct.h"
 
 #include <signal.h>

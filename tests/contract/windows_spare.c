@@ -39,8 +39,8 @@ static char *end_of(const char *p)
 	return (char *)end;
 }
 
-/* A block that the program has never asked for: beside a new window if something
- * is there, else anywhere. */
+/* A block that the program has never asked for: beside a new window if
+ * something is there, else anywhere. */
 static char *unasked(int prot)
 {
 	char *p, *end;
@@ -76,7 +76,8 @@ static void calls(int prot)
 	say_rc("U11 mprotect", mprotect(p, PAGE, PROT_READ));
 	p = unasked(prot);
 	say_rc("U11 mremap",
-	       mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
+	       mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1
+								       : 0);
 	p = unasked(prot);
 	say_rc("U11 read into it", pread(fd, p, 10, 0));
 	p = unasked(prot);

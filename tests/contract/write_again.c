@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* C43: pages that are mapped and present are written by write(2), a few at a
- * time: every mapping shows what the file has, at once, a private copy stays, and
- * no store beside the written bytes is lost. */
+ * time: every mapping shows what the file has, at once, a private copy stays,
+ * and no store beside the written bytes is lost. */
 #include "ct.h"
 
 #include <sys/uio.h>
@@ -182,7 +182,8 @@ static void *looker(void *arg CT_UNUSED)
 
 static void together(bool one_map)
 {
-	void *(*const run[])(void *) = { head_writer, head_writer, storer, looker };
+	void *(*const run[])(void *) = { head_writer, head_writer, storer,
+					 looker };
 	int fd = ct_file(one_map ? "one" : "two", N), lost;
 
 	heads_begin(fd);

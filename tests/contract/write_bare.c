@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* C84: a file is mapped for reading and written by write(2), over and over; then the
- * mapping is opened for stores, in the middle of that, and closed again. It shows
- * what was written at once; no store is lost; what may not be stored to is not. */
+/* C84: a file is mapped for reading and written by write(2), over and over;
+ * then the mapping is opened for stores, in the middle of that, and closed
+ * again. It shows what was written at once; no store is lost; what may not be
+ * stored to is not. */
 #include "ct.h"
 
 #include <setjmp.h>
@@ -153,7 +154,8 @@ static void *looker(void *arg CT_UNUSED)
 
 static void together(void)
 {
-	void *(*const run[])(void *) = { head_writer, head_writer, toggler, looker };
+	void *(*const run[])(void *) = { head_writer, head_writer, toggler,
+					 looker };
 	int lost;
 
 	open_map("threads");

@@ -4,10 +4,11 @@
  *
  *   burst DIR FILE_MIB HOT_MIB OWN_MIB BURST_MIB MS TIMES
  *
- * Maps a file of FILE_MIB. One thread stores to pages of its first HOT_MIB over and
- * over, some of them in a row, another one reads all of it if there is more. Meanwhile the program holds OWN_MIB, and TIMES
- * times takes BURST_MIB more within MS, and gives them back (as malloc's arenas do).
- * Prints how many words were wrong.
+ * Maps a file of FILE_MIB. One thread stores to pages of its first HOT_MIB over
+ * and over, some of them in a row, another one reads all of it if there is
+ * more. Meanwhile the program holds OWN_MIB, and TIMES times takes BURST_MIB
+ * more within MS, and gives them back (as malloc's arenas do). Prints how many
+ * words were wrong.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -78,7 +79,8 @@ static void *store(void *arg)
 		x ^= x >> 7;
 		x ^= x << 17;
 		page = x % hot;
-		for (uint64_t end = page + 64; page < end && page < hot; page++) {
+		for (uint64_t end = page + 64; page < end && page < hot;
+		     page++) {
 			atomic_fetch_add(&wrong, words(page)[0] != page);
 			words(page)[1] = ++n;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dead_fs.c - who serves a file system dies while a file of it is mapped (C23k). DIR is
- * a failing_fs.
+ * dead_fs.c - who serves a file system dies while a file of it is mapped
+ * (C23k). DIR is a failing_fs.
  */
 #include "../contract/ct.h"
 
@@ -18,7 +18,8 @@ static void command(const char *word)
 
 	if (c < 0)
 		ct_die("control");
-	if (write(c, word, strlen(word)) < 0 && errno != ENOTCONN && errno != ECONNABORTED)
+	if (write(c, word, strlen(word)) < 0 && errno != ENOTCONN &&
+	    errno != ECONNABORTED)
 		ct_die(word);
 	close(c);
 }
@@ -30,7 +31,8 @@ static void fails(const char *what, size_t page, bool write)
 		char *at = p + page * PAGE + 5;
 		int r = write ? ct_store(at, 1) : ct_load(at);
 
-		say("C23k %s: %s, si_addr right: %d", what, r == -SIGBUS ? "SIGBUS" : "no SIGBUS",
+		say("C23k %s: %s, si_addr right: %d", what,
+		    r == -SIGBUS ? "SIGBUS" : "no SIGBUS",
 		    r < 0 && ct_fault_addr == at);
 		usleep(i * 100000);
 	}
@@ -47,8 +49,9 @@ static void *reader(void *arg)
 		if (pipe(pipes))
 			ct_die("pipe");
 		n += write(pipes[1], p + i * PAGE, 1) < 0 && errno == EFAULT;
-		n += write(pipes[1], "c", 1) == 1 && read(pipes[0], p + i * PAGE, 1) < 0 &&
-		     errno == EFAULT && read(pipes[0], &c, 1) >= 0;
+		n += write(pipes[1], "c", 1) == 1 &&
+		     read(pipes[0], p + i * PAGE, 1) < 0 && errno == EFAULT &&
+		     read(pipes[0], &c, 1) >= 0;
 		close(pipes[0]);
 		close(pipes[1]);
 	}
@@ -62,7 +65,8 @@ static void calls(void)
 	size_t n = 0;
 
 	for (size_t i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, reader, (void *)(uintptr_t)(100 + i * 30));
+		pthread_create(&t[i], NULL, reader,
+			       (void *)(uintptr_t)(100 + i * 30));
 	for (size_t i = 0; i < 4; i++) {
 		void *r;
 
@@ -70,9 +74,13 @@ static void calls(void)
 		n += (size_t)(uintptr_t)r;
 	}
 	say("C23k EFAULT of 240 calls: %zu", n);
-	say("C23k by raw calls: %s, %s", ct_raw(SYS_write, 1, (long)(p + 90 * PAGE), 1, 0) ==
-	    -EFAULT ? "EFAULT" : "?", ct_raw(SYS_clock_gettime, 0, (long)(p + 91 * PAGE), 0, 0) ==
-	    -EFAULT ? "EFAULT" : "?");
+	say("C23k by raw calls: %s, %s",
+	    ct_raw(SYS_write, 1, (long)(p + 90 * PAGE), 1, 0) == -EFAULT
+		    ? "EFAULT"
+		    : "?",
+	    ct_raw(SYS_clock_gettime, 0, (long)(p + 91 * PAGE), 0, 0) == -EFAULT
+		    ? "EFAULT"
+		    : "?");
 }
 
 /* It cannot be had, nor opened; then it can be had again. */

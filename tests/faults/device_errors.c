@@ -29,8 +29,9 @@ static size_t fill(void)
 
 		if (!r)
 			continue;
-		say("C22 no space: %s, si_addr right: %d", r == -SIGBUS ? "SIGBUS" :
-		    "another signal", ct_fault_addr == p + i * PAGE + 11);
+		say("C22 no space: %s, si_addr right: %d",
+		    r == -SIGBUS ? "SIGBUS" : "another signal",
+		    ct_fault_addr == p + i * PAGE + 11);
 		break;
 	}
 	return i;
@@ -41,12 +42,13 @@ static size_t lost(size_t n)
 	size_t bad = 0;
 
 	for (size_t i = 0; i < n; i++)
-		bad += ct_in_file(fd, (off_t)(i * PAGE + 11)) != (int)(i % 251) + 1;
+		bad += ct_in_file(fd, (off_t)(i * PAGE + 11)) !=
+		       (int)(i % 251) + 1;
 	return bad;
 }
 
-/* Room was asked for as far as the file reached when its first pages were stored to. It
- * has grown since, by a write. */
+/* Room was asked for as far as the file reached when its first pages were
+ * stored to. It has grown since, by a write. */
 static char *grown(void)
 {
 	int g = open(ct_path("grown"), O_RDWR | O_CREAT | O_TRUNC, 0644);
@@ -75,7 +77,8 @@ static void full(void)
 	char *g;
 	struct statvfs before;
 	size_t n, room;
-	int ballast = open(ct_path("ballast"), O_RDWR | O_CREAT | O_TRUNC, 0644);
+	int ballast =
+		open(ct_path("ballast"), O_RDWR | O_CREAT | O_TRUNC, 0644);
 
 	if (ballast < 0 || posix_fallocate(ballast, 0, 4 << 20))
 		ct_die("ballast");
@@ -98,7 +101,8 @@ static void full(void)
 	say("C22 lost after msync: %zu", lost(n));
 	say("C22 read of the refused page: %d", ct_load(p + n * PAGE + 11));
 	/* msync may have given a few blocks back. */
-	say("C22 again: %s", refused(p + (n + 512) * PAGE, 64) ? "SIGBUS" : "accepted");
+	say("C22 again: %s",
+	    refused(p + (n + 512) * PAGE, 64) ? "SIGBUS" : "accepted");
 	close(ballast);
 	unlink(ct_path("ballast"));
 	sync();
@@ -140,10 +144,12 @@ static void write_error(void)
 	say("C23 data is still readable: %02x %02x", ct_load(p),
 	    ct_load(p + 60 * PAGE));
 	/* That other pages may be retried is ours; see docs/contract.md. */
-	say("C23b fsync of the other descriptor: %s", ct_errno(fsync(before) == -1));
+	say("C23b fsync of the other descriptor: %s",
+	    ct_errno(fsync(before) == -1));
 	say("C23c fsync again: %s", ct_errno(fsync(before) == -1));
 	after = open(ct_path("bad"), O_RDWR);
-	say("C23c fsync of a later descriptor: %s", ct_errno(fsync(after) == -1));
+	say("C23c fsync of a later descriptor: %s",
+	    ct_errno(fsync(after) == -1));
 	say("C23 munmap: %s", ct_errno(munmap(p, 1 << 20) == -1));
 	say("C23 end");
 }
@@ -171,8 +177,8 @@ static void fork_where_writes_fail(void)
 	}
 	if (read(from[0], &c, 1) != 1)
 		ct_die("child");
-	say("F77 parent: %02x %02x %02x", ct_load(p + 40 * PAGE), ct_load(p + PAGE + 1),
-	    ct_load(p + PAGE));
+	say("F77 parent: %02x %02x %02x", ct_load(p + 40 * PAGE),
+	    ct_load(p + PAGE + 1), ct_load(p + PAGE));
 	p[50 * PAGE] = 0x24;
 	if (write(to[1], &c, 1) != 1)
 		ct_die("child");
@@ -181,8 +187,9 @@ static void fork_where_writes_fail(void)
 	say("F77 child saw the last store: %d", status == 0);
 }
 
-/* Nobody can write it: the kernel has tried, and keeps in the page cache what it
- * could not write. The program uses calls as well, so that ours goes there, too. */
+/* Nobody can write it: the kernel has tried, and keeps in the page cache what
+ * it could not write. The program uses calls as well, so that ours goes there,
+ * too. */
 static void kernel_fails(void)
 {
 	size_t old = 0, old_call = 0;
@@ -212,9 +219,11 @@ static void kernel_fails(void)
 		old += ct_load(p + (64 + i) * PAGE + 5) != (int)i + 1;
 	for (size_t i = 0; i < 16; i++)
 		old_call += ct_load(p + (160 + i) * PAGE) != 'w';
-	say("C23l old after the kernel failed: %zu of 64, %zu of 16", old, old_call);
+	say("C23l old after the kernel failed: %zu of 64, %zu of 16", old,
+	    old_call);
 	say("C23l fsync: %s", ct_errno(fsync(fd) == -1));
-	say("C23c msync after the kernel failed: %s", ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+	say("C23c msync after the kernel failed: %s",
+	    ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
 }
 
 /* ---- failing_fs ---------------------------------------------------------- */
@@ -236,7 +245,8 @@ static int on_device(off_t off)
 	ssize_t n = pread(d, page, PAGE, off & ~(off_t)(PAGE - 1));
 
 	close(d);
-	return n == (ssize_t)PAGE ? (unsigned char)page[off & (off_t)(PAGE - 1)] : -1;
+	return n == (ssize_t)PAGE ? (unsigned char)page[off & (off_t)(PAGE - 1)]
+				  : -1;
 }
 
 static void reads_fail(void)
@@ -323,10 +333,12 @@ static void writes_fail(const char *how, uint64_t at)
 {
 	char c;
 
-	command(how); /* first: it is word, before which dirty pages are written */
+	/* first: it is word, before which dirty pages are written */
+	command(how);
 	for (uint64_t i = 0; i < 8; i++)
 		p[at + i * 2 * PAGE] = 0x5a;
-	say("C23 %s: msync: %s", how, ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+	say("C23 %s: msync: %s", how,
+	    ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
 	say("C23 %s: readable: %02x %02x", how, p[at], p[at + 14 * PAGE]);
 	say("C23f %s: by read: %02x", how, ct_in_file(fd, (off_t)at));
 	say("C23h %s: a read says no space: %d", how,
@@ -354,7 +366,8 @@ static void said_later(void)
 	command("none");
 	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
 	p[130 * PAGE] = 0x62;
-	say("C81 msync when it writes again: %s", ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
+	say("C81 msync when it writes again: %s",
+	    ct_errno(msync(p, 1 << 20, MS_SYNC) == -1));
 	munmap(p, 1 << 20);
 }
 
@@ -378,7 +391,8 @@ static void refused_and_used(void)
 	command("none");
 	p[201 * PAGE] = 0x72;
 	say_rc("F78 msync", msync(p, 1 << 20, MS_SYNC));
-	say("F78 both: %02x %02x", ct_load(p + 200 * PAGE), ct_load(p + 201 * PAGE));
+	say("F78 both: %02x %02x", ct_load(p + 200 * PAGE),
+	    ct_load(p + 201 * PAGE));
 	munmap(p, 1 << 20);
 }
 

@@ -8,7 +8,8 @@
  * files: `bad`, 1 MiB in memory, byte i is ct_byte(i); and `control`: what is
  * written to it decides what happens to `bad` from then on: "none", "read"
  * (reads fail, EIO), "write" (writes fail, EIO), "space" (writes fail, ENOSPC),
- * "away" (opens and reads fail, EIO), "die" (nobody serves the file system any more).
+ * "away" (opens and reads fail, EIO), "die" (nobody serves the file system any
+ * more).
  */
 #include "../contract/ct.h"
 
@@ -62,7 +63,9 @@ static void do_lookup(const struct fuse_in_header *h, const char *name)
 {
 	struct fuse_entry_out e = { .entry_valid = 3600, .attr_valid = 3600 };
 
-	e.nodeid = !strcmp(name, "bad") ? BAD : !strcmp(name, "control") ? CONTROL : 0;
+	e.nodeid = !strcmp(name, "bad")	      ? BAD
+		   : !strcmp(name, "control") ? CONTROL
+					      : 0;
 	if (!e.nodeid) {
 		reply(h->unique, ENOENT, NULL, 0);
 		return;
@@ -73,12 +76,14 @@ static void do_lookup(const struct fuse_in_header *h, const char *name)
 
 static void do_attr(const struct fuse_in_header *h)
 {
-	struct fuse_attr_out a = { .attr_valid = 3600, .attr = attr_of(h->nodeid) };
+	struct fuse_attr_out a = { .attr_valid = 3600,
+				   .attr = attr_of(h->nodeid) };
 
 	reply(h->unique, 0, &a, sizeof(a));
 }
 
-static void do_read(const struct fuse_in_header *h, const struct fuse_read_in *r)
+static void do_read(const struct fuse_in_header *h,
+		    const struct fuse_read_in *r)
 {
 	size_t n = r->size;
 
@@ -92,7 +97,8 @@ static void do_read(const struct fuse_in_header *h, const struct fuse_read_in *r
 		reply(h->unique, 0, n ? data + r->offset : NULL, n);
 }
 
-static void do_write(const struct fuse_in_header *h, const struct fuse_write_in *w)
+static void do_write(const struct fuse_in_header *h,
+		     const struct fuse_write_in *w)
 {
 	const char *from = (const char *)(w + 1);
 	struct fuse_write_out out = { .size = w->size };
@@ -133,7 +139,8 @@ static void do_open(const struct fuse_in_header *h)
 	/* The kernel's copy of `control` would keep writes from us. */
 	struct fuse_open_out o = {
 		.fh = h->nodeid,
-		.open_flags = h->nodeid == CONTROL ? FOPEN_DIRECT_IO : FOPEN_KEEP_CACHE,
+		.open_flags = h->nodeid == CONTROL ? FOPEN_DIRECT_IO
+						   : FOPEN_KEEP_CACHE,
 	};
 
 	if (h->nodeid == BAD && fails("away"))
@@ -201,8 +208,9 @@ int main(int argc, char **argv)
 	dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (dev < 0)
 		return 77;
-	snprintf(how, sizeof(how), "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other",
-		 dev, getuid(), getgid());
+	snprintf(how, sizeof(how),
+		 "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other", dev,
+		 getuid(), getgid());
 	if (mount("failing_fs", argv[1], "fuse", MS_NOSUID | MS_NODEV, how))
 		return 77;
 	puts("mounted");
@@ -210,7 +218,8 @@ int main(int argc, char **argv)
 	for (;;) {
 		ssize_t n = read(dev, in, sizeof(in));
 
-		if (n < 0 && (errno == EINTR || errno == ENOENT || errno == EAGAIN))
+		if (n < 0 &&
+		    (errno == EINTR || errno == ENOENT || errno == EAGAIN))
 			continue;
 		if (n < 0)
 			return errno == ENODEV ? 0 : 1;

@@ -2,7 +2,8 @@
 /*
  * kill_writer.c - stores to a mapped file until something ends it.
  *
- *   kill_writer FILE JOURNAL -s MiB -t threads -e end -a after_ms [-r seed] [-m mix]
+ *   kill_writer FILE JOURNAL -s MiB -t threads -e end -a after_ms [-r seed] [-m
+ * mix]
  *
  * JOURNAL is a file on /dev/shm, which outlives us in memory: for each line of
  * FILE the last version whose store has completed. kill.py demands of the file
@@ -63,7 +64,8 @@ static bool has(char c)
 static void store_at(char *base, uint64_t base_off, uint64_t idx)
 {
 	uint64_t off = idx * LINE_SIZE;
-	uint32_t v = atomic_load_explicit(&journal[idx], memory_order_relaxed) + 1;
+	uint32_t v =
+		atomic_load_explicit(&journal[idx], memory_order_relaxed) + 1;
 
 	line_store((struct line *)(base + (off - base_off)), off, v);
 	atomic_store_explicit(&journal[idx], v, memory_order_release);
@@ -71,7 +73,8 @@ static void store_at(char *base, uint64_t base_off, uint64_t idx)
 
 static void write_at(uint64_t idx)
 {
-	uint32_t v = atomic_load_explicit(&journal[idx], memory_order_relaxed) + 1;
+	uint32_t v =
+		atomic_load_explicit(&journal[idx], memory_order_relaxed) + 1;
 	uint64_t off = idx * LINE_SIZE;
 	struct slot s = slot_make(off, v);
 
@@ -258,14 +261,17 @@ int main(int argc, char **argv)
 	options(argc, argv);
 	fd = open(argv[optind], O_RDWR | O_CREAT, 0644);
 	jfd = open(argv[optind + 1], O_RDWR | O_CREAT, 0644);
-	if (fd < 0 || jfd < 0 || ftruncate(jfd, (off_t)(size / LINE_SIZE * 4)) ||
-	    (lseek(fd, 0, SEEK_END) < (off_t)size && ftruncate(fd, (off_t)size)))
+	if (fd < 0 || jfd < 0 ||
+	    ftruncate(jfd, (off_t)(size / LINE_SIZE * 4)) ||
+	    (lseek(fd, 0, SEEK_END) < (off_t)size &&
+	     ftruncate(fd, (off_t)size)))
 		die("open");
 	journal = mmap(NULL, size / LINE_SIZE * 4, PROT_READ | PROT_WRITE,
 		       MAP_SHARED, jfd, 0);
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (has('a'))
-		second = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		second = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			      fd, 0);
 	if (journal == MAP_FAILED || map == MAP_FAILED || second == MAP_FAILED)
 		die("mmap");
 	for (unsigned i = 0; i < nthreads; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reflink.c - C22r: stores to blocks that another file has, too, need new ones, and the
- * device is full. DIR is on a small file system with reflinks.
+ * reflink.c - C22r: stores to blocks that another file has, too, need new ones,
+ * and the device is full. DIR is on a small file system with reflinks.
  *
  *   reflink DIR before|ioctl|copy|other    how and when the blocks are shared:
  *   before it is mapped, by FICLONE or copy_file_range, by another process
@@ -31,7 +31,8 @@ static void fill(void)
 
 static void share(const char *how, int fd)
 {
-	int to = open(ct_path("clone"), O_RDWR | O_CREAT | O_TRUNC, 0644), status = 0;
+	int to = open(ct_path("clone"), O_RDWR | O_CREAT | O_TRUNC, 0644),
+	    status = 0;
 	char cmd[7000];
 
 	if (to < 0)
@@ -41,11 +42,13 @@ static void share(const char *how, int fd)
 	} else if (!strcmp(how, "copy")) {
 		off_t a = 0, b = 0;
 
-		while (b < (off_t)SIZE && copy_file_range(fd, &a, to, &b, SIZE, 0) > 0)
+		while (b < (off_t)SIZE &&
+		       copy_file_range(fd, &a, to, &b, SIZE, 0) > 0)
 			;
 		status = b < (off_t)SIZE;
 	} else {
-		snprintf(cmd, sizeof(cmd), "env -u LD_PRELOAD cp --reflink=always %s %s",
+		snprintf(cmd, sizeof(cmd),
+			 "env -u LD_PRELOAD cp --reflink=always %s %s",
 			 ct_path("file"), ct_path("clone"));
 		status = system(cmd);
 	}
@@ -89,8 +92,10 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < taken; i++)
 		lost += in_file(fd, i) != 0x42;
 	say("C22r lost: %zu", lost);
-	say("C22r the clone is as it was: %d", ct_matches(ct_map(
-		    open(ct_path("clone"), O_RDONLY), SIZE, PROT_READ, MAP_PRIVATE, 0), 8, 0));
+	say("C22r the clone is as it was: %d",
+	    ct_matches(ct_map(open(ct_path("clone"), O_RDONLY), SIZE, PROT_READ,
+			      MAP_PRIVATE, 0),
+		       8, 0));
 	unlink(ct_path("ballast"));
 	sync();
 	taken = 0;

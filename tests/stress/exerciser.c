@@ -79,7 +79,8 @@ void fail(const char *fmt, ...)
 		fprintf(stderr, "  %s\n", history[i % HISTORY]);
 	for (int i = 0; i < MAPS; i++)
 		if (maps[i].addr)
-			fprintf(stderr, "  map %d: %s%s off %#llx len %#zx at %p\n", i,
+			fprintf(stderr,
+				"  map %d: %s%s off %#llx len %#zx at %p\n", i,
 				maps[i].shared ? "shared" : "private",
 				maps[i].readonly ? " read-only" : "",
 				(unsigned long long)maps[i].off, maps[i].len,
@@ -244,14 +245,15 @@ void expect(ssize_t got, ssize_t want, const char *what)
 		     got < 0 ? strerror(errno) : "ok", want);
 }
 
-/* ---- everything ------------------------------------------------------------ */
+/* ---- everything -------------------------------------------------------- */
 
 static void check_all(void)
 {
 	expect(pread(fd, buf, max_size, 0), (ssize_t)size, "pread all");
 	differ("pread all", 0, model, buf, size);
 	for (int i = 0; i < MAPS; i++)
-		for (uint64_t p = 0; maps[i].addr && p < map_valid(&maps[i]) / PAGE; p++)
+		for (uint64_t p = 0;
+		     maps[i].addr && p < map_valid(&maps[i]) / PAGE; p++)
 			check_page(&maps[i], p);
 }
 

@@ -68,7 +68,8 @@ struct op {
 	const char *name;
 	void (*run)(void);
 	unsigned weight;
-	bool demotes; /* may hand the file to the kernel, not done while gentle */
+	/* may hand the file to the kernel, not done while gentle */
+	bool demotes;
 };
 /* Each ends with a NULL name. */
 extern const struct op map_ops[], file_ops[], again_ops[];

@@ -10,7 +10,8 @@ static void op_pread(void)
 {
 	uint64_t off = some_off(max_size), len = some_len(max_size - off);
 	uint64_t want = off < size ? min(len, size - off) : 0;
-	struct iovec v[2] = { { buf, len / 3 }, { buf + len / 3, len - len / 3 } };
+	struct iovec v[2] = { { buf, len / 3 },
+			      { buf + len / 3, len - len / 3 } };
 	ssize_t n;
 
 	switch (rnd(3)) {
@@ -56,7 +57,8 @@ static void op_direct_read(void)
 static void op_write(void)
 {
 	uint64_t off = some_off(max_size), len = some_len(max_size - off);
-	struct iovec v[2] = { { heap, len / 3 }, { heap + len / 3, len - len / 3 } };
+	struct iovec v[2] = { { heap, len / 3 },
+			      { heap + len / 3, len - len / 3 } };
 	ssize_t n;
 
 	fresh(heap, len);
@@ -109,7 +111,8 @@ static void op_direct_write(void)
 	note("O_DIRECT pwrite %#llx len %#llx", (unsigned long long)off,
 	     (unsigned long long)len);
 	fresh(heap, len);
-	expect(pwrite(d, heap, len, (off_t)off), (ssize_t)len, "O_DIRECT write");
+	expect(pwrite(d, heap, len, (off_t)off), (ssize_t)len,
+	       "O_DIRECT write");
 	close(d);
 	model_write(off, heap, len);
 }
@@ -197,8 +200,8 @@ static void op_fallocate(void)
 		return;
 	switch (rnd(4)) {
 	case 0:
-		if (!falloc(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, len,
-			    "punch"))
+		if (!falloc(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off,
+			    len, "punch"))
 			memset(model + off, 0, len);
 		break;
 	case 1:
@@ -320,7 +323,9 @@ static void op_reopen(void)
 static void op_advise_file(void)
 {
 	static const int advice[] = { POSIX_FADV_NORMAL, POSIX_FADV_RANDOM,
-		POSIX_FADV_SEQUENTIAL, POSIX_FADV_WILLNEED, POSIX_FADV_DONTNEED };
+				      POSIX_FADV_SEQUENTIAL,
+				      POSIX_FADV_WILLNEED,
+				      POSIX_FADV_DONTNEED };
 	int a = advice[rnd(5)];
 
 	note("posix_fadvise %d", a);

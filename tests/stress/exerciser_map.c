@@ -170,7 +170,8 @@ static void op_mremap(void)
 	note("mremap %d %#zx to %#zx", (int)(m - maps), m->len, len);
 	p = mremap(m->addr, m->len, len, MREMAP_MAYMOVE);
 	if (p == MAP_FAILED && errno == EFAULT)
-		return; /* advice has split it into several: the kernel's answer */
+		/* advice has split it into several: the kernel's answer */
+		return;
 	if (p == MAP_FAILED)
 		fail("mremap: %s", strerror(errno));
 	m->addr = p;

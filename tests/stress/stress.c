@@ -69,9 +69,10 @@ static void die(const char *what)
 static void wrong(uint64_t off, uint64_t v, const char *via,
 		  const struct line *l)
 {
-	fprintf(stderr, "stress: WRONG offset %#llx (page %llu) via %s: want version %llu\n",
-		(unsigned long long)off, (unsigned long long)(off / PAGE),
-		via, (unsigned long long)v);
+	fprintf(stderr,
+		"stress: WRONG offset %#llx (page %llu) via %s: want version %llu\n",
+		(unsigned long long)off, (unsigned long long)(off / PAGE), via,
+		(unsigned long long)v);
 	slot_print(stderr, "slot 0", &l->slot[0]);
 	slot_print(stderr, "slot 1", &l->slot[1]);
 	abort();
@@ -129,7 +130,8 @@ static void load(struct worker *w, uint64_t idx)
 			copy.slot[v & 1] = slot_load(&l->slot[v & 1]);
 		}
 		atomic_thread_fence(memory_order_acquire);
-		again = atomic_load_explicit(&journal[idx], memory_order_acquire);
+		again = atomic_load_explicit(&journal[idx],
+					     memory_order_acquire);
 		if (v != again)
 			atomic_fetch_add(&n_retries, 1);
 	} while (v != again);
@@ -147,7 +149,8 @@ static void store(struct worker *w, uint64_t idx)
 	struct line *l;
 	uint32_t v;
 
-	idx += w->id + nthreads - idx % nthreads; /* the next one that is mine */
+	/* the next one that is mine */
+	idx += w->id + nthreads - idx % nthreads;
 	if (idx >= lines)
 		idx = w->id;
 	off = idx * LINE_SIZE;
@@ -176,17 +179,20 @@ static void access_batch(struct worker *w)
 		uint64_t idx = pick(w);
 		uint64_t r = idx * LINE_SIZE / region_size();
 
-		if (r >= REGIONS - 1) /* a store may step into the next region */
+		/* a store may step into the next region */
+		if (r >= REGIONS - 1)
 			r = REGIONS - 1;
 		pthread_rwlock_rdlock(&region_lock[r]);
 		if (r + 1 < REGIONS)
 			pthread_rwlock_rdlock(&region_lock[r + 1]);
 		if (rnd(w) % 2) {
 			store(w, idx);
-			atomic_fetch_add_explicit(&n_stores, 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(&n_stores, 1,
+						  memory_order_relaxed);
 		} else {
 			load(w, idx);
-			atomic_fetch_add_explicit(&n_loads, 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(&n_loads, 1,
+						  memory_order_relaxed);
 		}
 		if (r + 1 < REGIONS)
 			pthread_rwlock_unlock(&region_lock[r + 1]);
@@ -359,7 +365,8 @@ static int verify(int from, const _Atomic uint32_t *j)
 				continue;
 			if (bad++ > 4)
 				continue;
-			fprintf(stderr, "stress: FILE WRONG at %#llx: want version %u\n",
+			fprintf(stderr,
+				"stress: FILE WRONG at %#llx: want version %u\n",
 				(unsigned long long)(idx * LINE_SIZE), v);
 			slot_print(stderr, "slot 0", &buf[i].slot[0]);
 			slot_print(stderr, "slot 1", &buf[i].slot[1]);
@@ -368,7 +375,8 @@ static int verify(int from, const _Atomic uint32_t *j)
 	if (idx != size / LINE_SIZE)
 		bad++, fprintf(stderr, "stress: file is short\n");
 	if (bad)
-		fprintf(stderr, "stress: %llu lines wrong\n", (unsigned long long)bad);
+		fprintf(stderr, "stress: %llu lines wrong\n",
+			(unsigned long long)bad);
 	return bad ? 1 : 0;
 }
 
@@ -382,7 +390,8 @@ static _Atomic uint32_t *journal_open(bool create)
 	struct stat st;
 
 	snprintf(journal_path, sizeof(journal_path), "%s.journal", path);
-	jfd = open(journal_path, create ? O_RDWR | O_CREAT | O_TRUNC : O_RDWR, 0644);
+	jfd = open(journal_path, create ? O_RDWR | O_CREAT | O_TRUNC : O_RDWR,
+		   0644);
 	if (jfd < 0)
 		die(journal_path);
 	if (create) {
@@ -473,7 +482,8 @@ static void set_up(void)
 		die(path);
 	alias_len = size / 3 & ~(PAGE - 1);
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	alias = mmap(NULL, alias_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	alias = mmap(NULL, alias_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		     0);
 	if (base == MAP_FAILED || alias == MAP_FAILED)
 		die("mmap");
 	for (int i = 0; i < REGIONS; i++)
@@ -521,7 +531,8 @@ int main(int argc, char **argv)
 			die(path);
 		bad = verify(fd, journal);
 		printf("stress: verified %llu lines: %s\n",
-		       (unsigned long long)(size / LINE_SIZE), bad ? "WRONG" : "ok");
+		       (unsigned long long)(size / LINE_SIZE),
+		       bad ? "WRONG" : "ok");
 		return bad;
 	}
 	set_up();

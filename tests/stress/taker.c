@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * taker.c - runs a program (all of its session), and takes all memory of it that can be had without
- * losing anything (MADV_PAGEOUT from outside), over and over: page cache that it
- * maps, and what it has said MADV_FREE of. Nothing it does may go wrong by that.
+ * taker.c - runs a program (all of its session), and takes all memory of it
+ * that can be had without losing anything (MADV_PAGEOUT from outside), over and
+ * over: page cache that it maps, and what it has said MADV_FREE of. Nothing it
+ * does may go wrong by that.
  *
  *   taker PROGRAM ARGUMENT...
  *

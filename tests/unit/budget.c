@@ -225,7 +225,8 @@ static void starves_when_too_little_is_left_for_long(void **state)
 
 	for (int k = 0; k < 20; k++)
 		assert_false(fm_budget_starves(&b, evicted += 100));
-	fm_budget_room(&b, 40 * MIB, 60 * MIB, 1000); /* 36 besides the reserve */
+	/* 36 besides the reserve */
+	fm_budget_room(&b, 40 * MIB, 60 * MIB, 1000);
 	for (int k = 0; k < 4; k++)
 		assert_false(fm_budget_starves(&b, evicted += 100));
 	assert_true(fm_budget_starves(&b, evicted += 100));
@@ -300,15 +301,18 @@ static void lazy_pages_that_are_stored_to_give_way(void **state)
 
 	fm_budget_init(&b, 0, 87, GIB);
 	fm_budget_most_lazy(&b, UINT64_MAX);
-	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 1000) <= 500 * MIB);
+	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 1000) <=
+		    500 * MIB);
 	for (int k = 0; k < 20; k++)
 		fm_budget_stores(&b, stores += 400);
 	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 4000) > 650 * MIB);
 	/* Others have most of the memory. */
-	assert_true(fm_budget_room(&b, 100 * MIB, 300 * MIB, 4010) <= 200 * MIB);
+	assert_true(fm_budget_room(&b, 100 * MIB, 300 * MIB, 4010) <=
+		    200 * MIB);
 	for (int k = 0; k < 2000; k++)
 		fm_budget_stores(&b, stores);
-	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 8000) <= 500 * MIB);
+	assert_true(fm_budget_room(&b, 500 * MIB, 500 * MIB, 8000) <=
+		    500 * MIB);
 }
 
 static void what_is_dirty_leaves_room_for_others(void **state)

@@ -149,8 +149,8 @@ static void there_and_back(void **state)
 	fm_frame_put(fr);
 }
 
-/* Where there is swap: protected pages that are out of memory when they come to a frame
- * do not keep a read of a file from filling it. */
+/* Where there is swap: protected pages that are out of memory when they come to
+ * a frame do not keep a read of a file from filling it. */
 static void swapped(void **state)
 {
 	struct fm_frame *fr;
@@ -170,9 +170,9 @@ static void swapped(void **state)
 	fm_frame_put(fr);
 }
 
-/* A kernel that moved pages without counting them says that they are there, as it
- * does of a page that was there before; and without memory none can have moved.
- * Both must not count as nothing. */
+/* A kernel that moved pages without counting them says that they are there, as
+ * it does of a page that was there before; and without memory none can have
+ * moved. Both must not count as nothing. */
 static void in_doubt(void **state)
 {
 	struct fm_frame *fr;

@@ -556,8 +556,9 @@ static void memory_that_nobody_has(void **state)
 static void shipped_profiles_are_clean(void **state)
 {
 	const char *src = getenv("FM_PROFILES");
-	static const char *const name[] = { "monetdb", "lmdb",	 "rocksdb",
-					    "lrzip",   "sqlite", "vector-index" };
+	static const char *const name[] = {
+		"monetdb", "lmdb", "rocksdb", "lrzip", "sqlite", "vector-index"
+	};
 	char path[512];
 
 	if (!src)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of ranges of pages, against an array with an entry for each page. */
+/* What is said of ranges of pages, against an array with an entry for each
+ * page. */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread of ours that takes the place of one that has ended finds its thread-local
- * variables as they are at the start, in memory that is locked, too. */
+/* A thread of ours that takes the place of one that has ended finds its
+ * thread-local variables as they are at the start, in memory that is locked,
+ * too. */
 #include "unit.h"
 
 #include <stdatomic.h>
