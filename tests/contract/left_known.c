@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* M92: a read(2) of the file is under way when its last mapping goes and one
+/* M94: a read(2) of the file is under way when its last mapping goes and one
  * comes that stays the kernel's (executable): the next mapping and that one
  * agree. */
 /* needs: root */
@@ -52,18 +52,18 @@ int main(int argc, char **argv)
 	usleep(50000);
 	munmap(map, LEN);
 	code = ct_map(fd, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, 0);
-	say("M92 executable: %c", code[0]);
+	say("M94 executable: %c", code[0]);
 	z.range.start = (uintptr_t)missing;
 	if (ioctl(uffd, UFFDIO_ZEROPAGE, &z))
 		ct_die("UFFDIO_ZEROPAGE");
 	pthread_join(id, NULL);
-	say("M92 read: %zd %c", got, missing[0]);
+	say("M94 read: %zd %c", got, missing[0]);
 	map = ct_map(fd, LEN, RW, MAP_SHARED, 0);
 	map[1] = 'b';
-	say("M92 the other sees: %c", code[1]);
+	say("M94 the other sees: %c", code[1]);
 	mprotect(code, PAGE, RW);
 	code[2] = 'c';
-	say("M92 and this sees: %c", map[2]);
+	say("M94 and this sees: %c", map[2]);
 	munmap(map, LEN);
 	munmap(code, PAGE);
 	return 0;

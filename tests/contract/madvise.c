@@ -258,7 +258,7 @@ static void by_pidfd(void)
 		p[PAGE] = (char)('a' + i);
 		r = syscall(SYS_process_madvise, fds[i / 2], &v, 1L,
 			    advice[i % 2], 0L);
-		say("V12 process_madvise %d, %d: %ld %s, %c", i / 2, i % 2, r,
+		say("V15 process_madvise %d, %d: %ld %s, %c", i / 2, i % 2, r,
 		    ct_errno(r < 0), p[PAGE]);
 	}
 	munmap(p, 4 * PAGE);

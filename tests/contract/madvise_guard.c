@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* V11: guard pages (Linux 6.13 and later). */
+/* V14: guard pages (Linux 6.13 and later). */
 #include "ct.h"
 
 int main(int argc, char **argv)
@@ -14,12 +14,12 @@ int main(int argc, char **argv)
 	p[2 * PAGE] = 0x12;
 	if (madvise(p + PAGE, 2 * PAGE, 102))
 		ct_skip("no MADV_GUARD_INSTALL");
-	say_load("V11 guarded", p, PAGE);
-	say_store("V11 guarded", p, 2 * PAGE);
-	say_load("V11 neighbour", p, 3 * PAGE);
-	say("V11 in the file: %02x", ct_in_file(fd, PAGE));
-	say_rc("V11 remove", madvise(p, 8 * PAGE, 103));
-	say_load("V11 usable again", p, PAGE);
-	say_store("V11 usable again", p, 2 * PAGE);
+	say_load("V14 guarded", p, PAGE);
+	say_store("V14 guarded", p, 2 * PAGE);
+	say_load("V14 neighbour", p, 3 * PAGE);
+	say("V14 in the file: %02x", ct_in_file(fd, PAGE));
+	say_rc("V14 remove", madvise(p, 8 * PAGE, 103));
+	say_load("V14 usable again", p, PAGE);
+	say_store("V14 usable again", p, 2 * PAGE);
 	return 0;
 }
