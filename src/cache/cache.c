@@ -9,15 +9,14 @@
 #include "huge.h"
 #include "lazyfree.h"
 #include "map/map.h"
-#include "map/pin_table.h"
 #include "map/space.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 #include "policy.h"
 #include "queue.h"
 #include "standby.h"
 #include "vm/unmap_cache.h"
 #include "writeback/wb.h"
-#include "zap_batch.h"
 
 #define SHARDS FM_LAZY_SHARDS
 #define RUN_SHIFT 6 /* pages that came together leave together */
@@ -39,19 +38,7 @@ struct shard {
 
 static struct shard shards[SHARDS];
 static unsigned nshards = 1;
-static _Atomic uint64_t limit = 1024;
-static _Atomic int64_t resident;
 static _Atomic uint32_t clock_hand; /* next shard to evict from */
-
-uint64_t fm_cache_limit(void)
-{
-	return atomic_load_explicit(&limit, memory_order_relaxed);
-}
-
-int64_t fm_cache_resident(void)
-{
-	return atomic_load_explicit(&resident, memory_order_relaxed);
-}
 
 int fm_cache_start(uint64_t bytes)
 {
@@ -59,13 +46,6 @@ int fm_cache_start(uint64_t bytes)
 	/* A tiny cache in many shards would be all rounding. */
 	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
 	return fm_ghost_start(fm_cache_limit());
-}
-
-void fm_cache_resize(uint64_t bytes)
-{
-	uint64_t pages = bytes >> FM_PAGE_SHIFT;
-
-	atomic_store(&limit, pages < 4 ? 4 : pages);
 }
 
 void fm_cache_reset(void)
@@ -76,7 +56,7 @@ void fm_cache_reset(void)
 		atomic_store(&shards[i].small.pages, 0);
 		atomic_store(&shards[i].main.pages, 0);
 	}
-	atomic_store(&resident, 0);
+	fm_cache_count_reset();
 	fm_lazy_reset();
 }
 
@@ -272,23 +252,6 @@ struct batch {
 	unsigned dirty;    /* passed over because dirty */
 };
 
-/* May this locked page leave? Dirty pages may when another mapping of ours
- * still holds the data. */
-static FM_FAULT int evictable(struct fm_map *m, uint64_t i,
-			      _Atomic uint8_t *p)
-{
-	uint8_t mode = fm_mode(m, i), state = fm_page_state(p);
-	uint64_t j;
-
-	if (!fm_mode_charged(mode))
-		return -ENOENT;
-	if ((state & FP_WB) || fm_pinned(fm_map_addr(m, i), FM_PAGE))
-		return -EBUSY;
-	if (!(state & FP_DIRTY) || !m->shared)
-		return 0;
-	return fm_map_holder(m->file, m->pgoff + i, m, &j) ? 0 : -EAGAIN;
-}
-
 /* Those that are lazy, or the others. Neighbours become one vector element. */
 static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
 {
@@ -415,7 +378,7 @@ static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
 		fm_page_unlock(p);
 		return true;
 	}
-	why = evictable(m, i, p);
+	why = fm_drop_forbidden(m, i, p);
 	if ((why == 0 || why == -EAGAIN) &&
 	    second_chance(m, i, why == -EAGAIN) && why == 0)
 		why = -EBUSY;
@@ -530,41 +493,7 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 	return total;
 }
 
-FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
-{
-	uint64_t charged = 0;
-
-	fm_uffd_drop(fm_map_addr(m, i), n << FM_PAGE_SHIFT);
-	for (uint64_t k = i; k < i + n; k++) {
-		uint8_t mode = fm_mode(m, k);
-
-		fm_mode_set(m, k, fm_mode_lazy(mode) ? 0 : mode &
-				  (PM_QUEUED | PM_MAIN));
-		charged += fm_mode_charged(mode);
-	}
-	fm_cache_uncharge(charged);
-}
-
-FM_FAULT void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m,
-				  uint64_t i)
-{
-	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-
-	if (!p || !fm_page_trylock(p))
-		return;
-	if (fm_map_current(m, i) &&
-	    (fm_mode_lazy(fm_mode(m, i)) || evictable(m, i, p) == 0))
-		fm_drop_page(d, m, i);
-	else
-		fm_page_unlock(p);
-}
-
 /* ---- the budget ------------------------------------------------------- */
-
-FM_FAULT void fm_cache_uncharge(uint64_t n)
-{
-	atomic_fetch_sub_explicit(&resident, (int64_t)n, memory_order_relaxed);
-}
 
 static FM_FAULT uint64_t batch_size(void)
 {
@@ -577,9 +506,7 @@ static FM_FAULT uint64_t batch_size(void)
 FM_FAULT void fm_cache_charge(uint64_t n)
 {
 	int64_t lim = (int64_t)fm_cache_limit();
-	int64_t now = atomic_fetch_add_explicit(&resident, (int64_t)n,
-						memory_order_relaxed) +
-		      (int64_t)n;
+	int64_t now = fm_cache_count(n);
 
 	fm_evictor_check();
 	for (int tries = 0; now > lim && tries < 64; tries++) {

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache.h - the budget, and what leaves when it is spent.
+ * cache.h - what leaves when the budget (file/cache_account.h) is spent.
  *
- * Counts pages that are present in any mapping plus landed map-ahead data.
  * Eviction is S3-FIFO (Yang et al., SOSP'23, section 4) cut down to what can
  * be known without access bits: a small queue for what was loaded once, a
  * main queue for what came back soon after it was evicted, a ghost table that
  * remembers. Queues are sharded by file page; entries name a page of a
  * mapping and may be stale, the mode byte is the truth.
  *
- * All [fault] safe except start and resize.
+ * All [fault] safe except start.
  */
 #ifndef FM_CACHE_H
 #define FM_CACHE_H
 
-#include "base/types.h"
+#include "file/cache_account.h"
 
 int fm_cache_start(uint64_t bytes);
-void fm_cache_resize(uint64_t bytes);
 void fm_cache_reset(void); /* child of fork */
 
 /* Room for n more pages; evicts when the budget is spent. The caller may hold
@@ -25,7 +23,6 @@ void fm_cache_reset(void); /* child of fork */
  * once (all dirty, locked or pinned) it waits for write-back, and as a last
  * resort goes over budget by what the threads in flight need. */
 void fm_cache_charge(uint64_t n);
-void fm_cache_uncharge(uint64_t n);
 
 /* A page has become present; its lock is held, and an epoch, or the space lock.
  * Puts it into a queue unless it still has an entry. */
@@ -43,15 +40,5 @@ void fm_cache_requeue(struct fm_map *m, uint64_t i);
 uint64_t fm_cache_evict(uint64_t n);
 /* Some of the lazy pages, of which there are too many, go. Caller holds an epoch. */
 void fm_cache_trim_lazy(void);
-
-/* Pages [i, i + n) of m, which are present and whose locks the caller holds,
- * leave memory; the next touch is a fault again. */
-void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n);
-/* If page i of m is clean and nobody uses it, it is dropped with the others. */
-struct fm_drop;
-void fm_cache_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i);
-
-uint64_t fm_cache_limit(void);    /* pages */
-int64_t fm_cache_resident(void);  /* pages */
 
 #endif

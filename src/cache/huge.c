@@ -7,7 +7,6 @@
 #include "cache.h"
 #include "file/file.h"
 #include "file/page.h"
-#include "lazyfree.h"
 #include "map/map.h"
 #include "map/pin_table.h"
 #include "map/space.h"

@@ -7,8 +7,8 @@
 #include "file/page.h"
 #include "ghost.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 #include "queue.h"
-#include "zap_batch.h"
 
 #define LOOK 512 /* pages a call of mincore, a byte each on the stack */
 #define FEW 2    /* pages in a row may be chance */

@@ -48,23 +48,6 @@ bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
 #define FM_LAZY_MARKS (PM_QUEUED | PM_MAIN) /* this pass's, and the last one's */
 bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
 
-/* Is it resident, and will it stay so while its lock is held? */
-static inline bool fm_mode_resident(uint8_t mode)
-{
-	return (mode & (PM_PRESENT | PM_LAZY)) == PM_PRESENT;
-}
-
-static inline bool fm_mode_lazy(uint8_t mode)
-{
-	return (mode & (PM_PRESENT | PM_LAZY)) == (PM_PRESENT | PM_LAZY);
-}
-
-/* Does it count, as one of the cache's pages? */
-static inline bool fm_mode_charged(uint8_t mode)
-{
-	return fm_mode_resident(mode) && !(mode & PM_OWN);
-}
-
 /* The caller holds the page's lock, and an epoch. It is dropped, and remembered
  * as one that was evicted. */
 void fm_lazy_drop(struct fm_map *m, uint64_t i);

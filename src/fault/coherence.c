@@ -8,6 +8,7 @@
 #include "map/map.h"
 #include "map/pin_table.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 
 static FM_FAULT int demote_to_shared(struct fm_map *o, uint64_t j)
 {

@@ -23,8 +23,8 @@
 #include "fault_around.h"
 
 #include "base/epoch.h"
-#include "cache/cache.h"
 #include "cache/ghost.h"
+#include "file/cache_account.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "file/truncate_barrier.h"

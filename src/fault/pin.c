@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pin.c - a system call's memory is there, and stays (map/pin_table.h). */
 #include "base/epoch.h"
-#include "cache/cache.h"
 #include "engine.h"
+#include "file/cache_account.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "map/map.h"

@@ -3,8 +3,7 @@
 
 #include "base/epoch.h"
 #include "base/sys.h"
-#include "cache/cache.h"
-#include "cache/zap_batch.h"
+#include "file/cache_account.h"
 #include "engine.h"
 #include "file/file.h"
 #include "file/page.h"
@@ -12,6 +11,7 @@
 #include "map/pin_table.h"
 #include "map/space.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 #include "readahead/ahead.h"
 #include "vm/mapops.h"
 

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/epoch.h"
 #include "cache/cache.h"
-#include "cache/lazyfree.h"
 #include "engine.h"
 #include "file/file.h"
 #include "file/page.h"

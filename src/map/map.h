@@ -73,6 +73,24 @@ static inline void fm_mode_set(struct fm_map *m, uint64_t i, uint8_t mode)
 	atomic_store_explicit(&m->mode[i], mode, memory_order_release);
 }
 
+/* A page may be lazy (cache/lazyfree.h): the kernel may take it. Is it resident, and
+ * will it stay so while its lock is held? */
+static inline bool fm_mode_resident(uint8_t mode)
+{
+	return (mode & (PM_PRESENT | PM_LAZY)) == PM_PRESENT;
+}
+
+static inline bool fm_mode_lazy(uint8_t mode)
+{
+	return (mode & (PM_PRESENT | PM_LAZY)) == (PM_PRESENT | PM_LAZY);
+}
+
+/* Does it count, as one of the cache's pages? */
+static inline bool fm_mode_charged(uint8_t mode)
+{
+	return fm_mode_resident(mode) && !(mode & PM_OWN);
+}
+
 static inline bool fm_map_covers(const struct fm_map *m, uint64_t fp,
 				 uint64_t *ret_i)
 {

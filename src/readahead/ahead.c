@@ -21,14 +21,14 @@
 
 #include "base/alloc.h"
 #include "base/lock.h"
-#include "cache/cache.h"
 #include "cache/frame.h"
 #include "cache/huge.h"
-#include "cache/zap_batch.h"
+#include "file/cache_account.h"
 #include "chunk.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "map/stream.h"
+#include "map/zap_batch.h"
 #include "policy.h"
 
 #define FIRST_UNIT 16 /* pages */
@@ -343,7 +343,7 @@ static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 		return;
 	}
 	for (uint64_t k = 0; k < n; k++)
-		fm_cache_drop_clean(&d, m, (uint64_t)old + k);
+		fm_drop_clean(&d, m, (uint64_t)old + k);
 	fm_drop_now(&d);
 }
 

@@ -15,7 +15,6 @@
 
 #include "base/epoch.h"
 #include "cache/cache.h"
-#include "cache/zap_batch.h"
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
@@ -28,6 +27,7 @@
 #include "map/pin_table.h"
 #include "map/space.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 #include "readahead/ahead.h"
 #include "vm/mapops.h"
 #include "writeback/wb.h"

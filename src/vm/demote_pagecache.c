@@ -7,10 +7,10 @@
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "cache/lazyfree.h"
-#include "cache/zap_batch.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "map/zap_batch.h"
 #include "writeback/wb.h"
 
 #define MOST_RUNS ((size_t)1 << 20)
@@ -62,7 +62,7 @@ void fm_handed_note(struct fm_file *f, struct fm_handed *h)
 
 static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
-	fm_cache_drop_clean(arg, m, i);
+	fm_drop_clean(arg, m, i);
 }
 
 static void drop(struct fm_file *f, uint64_t first, uint64_t stop)

@@ -18,7 +18,6 @@
 #include "base/epoch.h"
 #include "cache/cache.h"
 #include "cache/collapse.h"
-#include "cache/zap_batch.h"
 #include "engine.h"
 #include "file/file.h"
 #include "file/page.h"
@@ -26,6 +25,7 @@
 #include "map/pin_table.h"
 #include "map/space.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 #include "mapops.h"
 #include "readahead/ahead.h"
 #include "writeback/wb.h"
@@ -67,7 +67,7 @@ static void drop_private(struct fm_map *m, uint64_t i, void *arg)
 
 static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
-	fm_cache_drop_clean(arg, m, i);
+	fm_drop_clean(arg, m, i);
 }
 
 static void drop_span(struct fm_map *m, uint64_t lo, uint64_t hi, bool write)

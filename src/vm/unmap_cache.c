@@ -23,6 +23,7 @@
 #include "map/map.h"
 #include "map/pin_table.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 #include "peers/peers_priv.h"
 #include "process/engine_priv.h"
 

@@ -5,14 +5,14 @@
 
 #include "base/epoch.h"
 #include "base/log.h"
-#include "cache/cache.h"
-#include "cache/zap_batch.h"
+#include "file/cache_account.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "io/ring.h"
 #include "map/map.h"
 #include "map/pin_table.h"
 #include "map/uffd.h"
+#include "map/zap_batch.h"
 
 #define RUNS 64       /* writes in flight per thread */
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
@@ -172,7 +172,7 @@ static FM_FAULT void shed(const struct run *r)
 		struct fm_map *m = fm_map_holder(r->f, fp, NULL, &i);
 
 		if (m)
-			fm_cache_drop_clean(&d, m, i);
+			fm_drop_clean(&d, m, i);
 	}
 	fm_drop_now(&d);
 }

@@ -13,7 +13,7 @@
  */
 #include "wb_priv.h"
 
-#include "cache/cache.h"
+#include "file/cache_account.h"
 #include "file/file.h"
 #include "policy.h"
 

@@ -6,7 +6,7 @@
 #include "base/epoch.h"
 #include "base/lock.h"
 #include "base/thread.h"
-#include "cache/cache.h"
+#include "file/cache_account.h"
 #include "file/file.h"
 #include "io/demand.h"
 #include "policy.h"

@@ -8,10 +8,16 @@
 #ifndef FM_ZAP_BATCH_H
 #define FM_ZAP_BATCH_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/types.h"
 
-struct fm_map;
+/* [fault] Pages [i, i + n) of m, which are present and whose locks the caller holds,
+ * leave memory; the next touch is a fault again. */
+void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n);
+
+/* [fault] May page i of m, whose state is *p and locked, not leave? 0: it may; -ENOENT:
+ * it is not there, or the program's own; -EBUSY: a system call or write-back uses it;
+ * -EAGAIN: it is dirty, and no other mapping of ours still holds the data. */
+int fm_drop_forbidden(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 
 struct fm_drop {
 	bool stay_locked; /* the caller's locks: not given back */
@@ -23,6 +29,9 @@ struct fm_drop {
  * locked it. Who waits for a lock while pages have joined calls fm_drop_now
  * first. */
 void fm_drop_page(struct fm_drop *d, struct fm_map *m, uint64_t i);
+
+/* [fault] If page i of m is clean and nobody uses it, it joins the others. */
+void fm_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i);
 
 /* [fault] All that have joined are gone, and unlocked. */
 void fm_drop_now(struct fm_drop *d);
