@@ -115,7 +115,7 @@ static void unlock_stream(FILE *fp)
  * closed in any case, and what it holds goes to its own file first. */
 FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 {
-	char copy[FM_PATH_BUF], self[32];
+	char copy[FM_PATH_BUF], self[FM_PROC_FD];
 	const char *target;
 	struct fm_change c;
 	FILE *ret = NULL;
@@ -127,8 +127,7 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 	if (path)
 		path = target = fm_path(path, copy);
 	else
-		snprintf(self, sizeof(self), "/proc/self/fd/%d", fp->_fileno),
-			target = self;
+		target = fm_proc_fd(self, fp->_fileno);
 	if (!truncates(mode))
 		return FM_LATE(freopen)(path, mode, fp);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

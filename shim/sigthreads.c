@@ -7,7 +7,6 @@
 #include "shim.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -15,32 +14,22 @@
 #include "sigstack.h"
 #include "tasks.h"
 
-/* libc blocks everything for moments (pthread_create, posix_spawn), which are long where
- * there are more threads than processors. */
+/* libc blocks everything for moments (pthread_create, posix_spawn), which are
+ * long where there are more threads than processors. */
 #define TRIES 100
 
 /* Signal 32 is libc's own. The thread that waits for it starts the callbacks
  * of timers (SIGEV_THREAD, see notify.c) and never runs program code. */
 static bool is_timer_helper(const char *tid)
 {
-	char path[64], text[64];
-	unsigned long long nr, at;
+	unsigned long set_at;
 	uint64_t set = 0;
-	ssize_t n;
-	int fd;
+	long nr;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", tid);
-	fd = fm_sys_open(path, O_RDONLY, 0);
-	if (fd < 0)
-		return false;
-	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
-	fm_sys_close(fd);
-	text[n > 0 ? n : 0] = 0;
-	if (sscanf(text, "%llu %llx", &nr, &at) != 2 ||
-	    nr != SYS_rt_sigtimedwait)
+	if (!fm_proc_syscall(tid, &nr, &set_at) || nr != SYS_rt_sigtimedwait)
 		return false;
 	/* Its stack may be gone by now. */
-	return fm_user_read(&set, (void *)(uintptr_t)at, sizeof(set)) &&
+	return fm_user_read(&set, (void *)set_at, sizeof(set)) &&
 	       set == 1ull << 31;
 }
 

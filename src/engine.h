@@ -24,6 +24,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/proc.h"
+
 struct stat;
 struct fm_file;
 

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include "lock.h"
+#include "proc.h"
 
 /*
  * Engine memory lives far from where the kernel puts mappings by itself. A
@@ -88,10 +89,10 @@ void fm_sys_confine(int by)
 
 bool fm_sys_fd_path(int fd, char *path, size_t size)
 {
-	char link[40];
+	char link[FM_PROC_FD];
 	long n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	fm_proc_fd(link, fd);
 	n = fm_sys4(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
 	path[n > 0 ? n : 0] = 0;
 	return n > 0;

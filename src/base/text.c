@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "proc.h"
 #include "sys.h"
 
 #define CHUNK ((size_t)64 << 10)
@@ -246,13 +247,13 @@ int fm_expand_pid(const char *pattern, int pid, char *buf, size_t size,
 /* What the kernel calls an existing path. */
 static int real_path(const char *path, char *buf, size_t size)
 {
-	char link[32] = "/proc/self/fd/";
+	char link[FM_PROC_FD];
 	int fd = fm_sys_open(path, O_PATH, 0);
 	long n;
 
 	if (fd < 0)
 		return fd;
-	fm_number_text(link + strlen(link), (unsigned)fd);
+	fm_proc_fd(link, fd);
 	n = fm_sys3(SYS_readlink, link, buf, size - 1);
 	fm_sys_close(fd);
 	if (n < 0)

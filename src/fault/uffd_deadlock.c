@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "uffd_deadlock.h"
 
-#include <stdio.h>
 
 #include "base/epoch.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "engine.h"
 #include "fault.h"
 #include "file/file.h"
@@ -85,21 +86,12 @@ static bool locks_file(long nr)
 /* Which file the thread's system call is about. False: it is in none of these. */
 static bool works_on(uint32_t tid, struct stat *st)
 {
-	char path[48], text[64];
 	unsigned long fd;
-	long nr, n;
-	int in;
+	char name[12];
+	long nr;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
-	in = fm_sys_open(path, O_RDONLY, 0);
-	if (in < 0)
-		return false;
-	n = fm_sys3(SYS_read, in, text, sizeof(text) - 1);
-	fm_sys_close(in);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	return sscanf(text, "%ld %lx", &nr, &fd) == 2 && locks_file(nr) &&
+	fm_number_text(name, tid);
+	return fm_proc_syscall(name, &nr, &fd) && locks_file(nr) &&
 	       !fm_sys_fstat((int)fd, st);
 }
 

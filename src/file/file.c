@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/epoch.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "io/ring.h"
@@ -376,12 +377,11 @@ static void publish(struct fm_file *f)
 
 static int open_path_fd(int fd)
 {
-	char path[40];
+	char path[FM_PROC_FD];
 	int p;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	/* O_PATH: fstat and reopen work, and closing it drops no lock. */
-	p = fm_sys_open(path, O_PATH, 0);
+	p = fm_sys_open(fm_proc_fd(path, fd), O_PATH, 0);
 	return p < 0 ? p : fm_fd_raise(p);
 }
 

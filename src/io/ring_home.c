@@ -3,11 +3,11 @@
  * ring_home.c - the home ring holds every data descriptor as a fixed file and
  * lends it to the rings that transfer.
  */
-#include <stdio.h>
-#include <string.h>
 
+#include <string.h>
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "fd_recovery.h"
 #include "posix_locks.h"
 #include "ring_priv.h"
@@ -87,10 +87,10 @@ static int home_open(uint32_t slot, const char *path, int flags)
 
 int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered)
 {
-	char path[40];
+	char path[FM_PROC_FD];
 	int nfd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fm_proc_fd(path, fd);
 	if (fm_home.on)
 		return home_open(fm_slot_of(f, buffered), path, flags);
 	nfd = fm_sys_open(path, flags, 0);

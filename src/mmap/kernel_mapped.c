@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel_mapped.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 
+#include "base/proc.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "short_maps.h"
 
+#define MAPS "/proc/self/maps"
 #define SLOTS 65536
 #define PROBES 16
 #define ANY ((dev_t)-1) /* device: seen in the maps, which do not say */
@@ -55,27 +54,11 @@ void fm_residue_add(const struct stat *st)
 	overflowed = true; /* from now on every file is looked up */
 }
 
-/*
- * One line of /proc/self/maps: "start-end perms offset maj:min inode path".
- * The device there is not that of stat on btrfs and overlayfs, so the inode
- * alone decides: a file taken for another stays the kernel's, no more.
- */
-static ino_t line_inode(const char *line)
+/* The inode alone decides (proc.h): a file taken for another stays the kernel's,
+ * no more. */
+static bool add_line(const struct fm_proc_map *m, void *arg)
 {
-	const char *p = line;
-
-	for (int field = 0; field < 4; field++) {
-		p = strchr(p, ' ');
-		if (!p)
-			return 0;
-		p++;
-	}
-	return strtoul(p, NULL, 10);
-}
-
-static bool add_line(const char *line, void *arg)
-{
-	struct stat st = { .st_dev = ANY, .st_ino = line_inode(line) };
+	struct stat st = { .st_dev = ANY, .st_ino = m->ino };
 
 	(void)arg;
 	if (st.st_ino)
@@ -88,18 +71,13 @@ static void add_blind(void)
 {
 	static char buf[16384];
 	uint64_t what[FM_BLIND];
-	int fd;
 
 	if (!fm_blind_look(what))
 		return;
-	fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
-	if (fd < 0) {
+	if (fm_proc_maps(MAPS, buf, sizeof(buf), add_line, NULL))
 		overflowed = true;
-		return;
-	}
-	fm_read_lines(fd, buf, sizeof(buf), add_line, NULL);
-	fm_sys_close(fd);
-	fm_blind_forget(what);
+	else
+		fm_blind_forget(what);
 }
 
 /* Still where it was? A program that maps a file piece by piece asks often. */
@@ -116,28 +94,31 @@ struct look_up {
 	uintptr_t at; /* where a line of the maps names it; 0: nowhere */
 };
 
-static bool look_at_line(const char *line, void *arg)
+static bool look_at_line(const struct fm_proc_map *m, void *arg)
 {
 	struct look_up *l = arg;
 
-	if (line_inode(line) == l->st->st_ino)
-		l->at = strtoul(line, NULL, 16);
+	if (m->ino == l->st->st_ino)
+		l->at = m->start;
 	return l->at;
 }
 
 static bool still_mapped(const struct stat *st, uintptr_t *at)
 {
-	int fd = fm_sys_open("/proc/self/maps", O_RDONLY, 0);
+	int fd = fm_sys_open(MAPS, O_RDONLY, 0);
 	struct look_up l = { .st = st };
 	static char buf[16384];
+	bool there;
 
 	if (fd < 0)
 		return true; /* cannot tell: assume the worst */
-	if (!mapped_at(fd, *at, st)) {
-		fm_read_lines(fd, buf, sizeof(buf), look_at_line, &l);
-		*at = l.at;
-	}
+	there = mapped_at(fd, *at, st);
 	fm_sys_close(fd);
+	if (there)
+		return true;
+	if (fm_proc_maps(MAPS, buf, sizeof(buf), look_at_line, &l))
+		return true;
+	*at = l.at;
 	return *at != 0;
 }
 

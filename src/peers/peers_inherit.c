@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/proc.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/space.h"
@@ -69,21 +69,19 @@ static void look_at(const char *dir, int n, void *arg)
 
 /* Without the device, which is not that of stat on btrfs and overlayfs: a file taken
  * for another goes to the kernel, no more. */
-static bool look_at_line(const char *line, void *arg)
+static bool look_at_map(const struct fm_proc_map *m, void *arg)
 {
-	unsigned long ino = 0;
-	char perms[8];
 	uint64_t old;
 
 	(void)arg;
-	if (sscanf(line, "%*s %7s %*s %*s %lu", perms, &ino) < 2 || !ino)
+	if (!m->ino)
 		return false;
 	fm_space_lock(&old);
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
 
-		if (f && f->ino == ino &&
-		    fm_stored_to(f, perms[1] == 'w' && perms[3] == 's'))
+		if (f && f->ino == m->ino &&
+		    fm_stored_to(f, m->write && m->shared))
 			fm_demote_locked(f, why);
 	}
 	fm_space_unlock(&old);
@@ -94,14 +92,9 @@ static bool look_at_line(const char *line, void *arg)
 static void each_mapping(int pid)
 {
 	char path[32], buf[MAPS_BUF];
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	fd = fm_sys_open(path, O_RDONLY, 0);
-	if (fd < 0)
-		return;
-	fm_read_lines(fd, buf, sizeof(buf), look_at_line, NULL);
-	fm_sys_close(fd);
+	fm_proc_maps(path, buf, sizeof(buf), look_at_map, NULL);
 }
 
 void fm_files_inherited(enum fm_heir heir, int pid)

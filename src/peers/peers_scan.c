@@ -13,8 +13,8 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "base/proc.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "file/file.h"
 #include "peers.h"
 #include "peers_priv.h"
@@ -89,35 +89,17 @@ static bool may_be(const struct fm_file *f, const char *path)
 	       (st.st_ino == f->ino && st.st_dev == f->dev);
 }
 
-/* "start-end perms offset maj:min inode path" */
-static bool look_at_line(const char *line, void *arg)
+static bool look_at_map(const struct fm_proc_map *m, void *arg)
 {
-	char perms[8], name[256] = "";
 	struct scan *s = arg;
-	unsigned maj, min;
-	unsigned long ino;
 
-	if (!strstr(line, s->ino) ||
-	    sscanf(line, "%*s %7s %*s %x:%x %lu %255[^\n]", perms, &maj, &min,
-		   &ino, name) < 4 || ino != s->f->ino)
-		return false;
-	if (makedev(maj, min) != s->f->dev && !may_be(s->f, name))
+	if (m->ino != s->f->ino ||
+	    (m->dev != s->f->dev && !may_be(s->f, m->path)))
 		return false;
 	s->use |= FM_USE_READ | FM_USE_MAPS;
-	if (perms[3] == 's' && perms[1] == 'w')
+	if (m->shared && m->write)
 		s->use |= FM_USE_WRITE;
 	return false;
-}
-
-static void look_at_maps(struct scan *s, const char *path)
-{
-	int fd = fm_sys_open(path, O_RDONLY, 0);
-
-	suspect(s, fd);
-	if (fd < 0)
-		return;
-	fm_read_lines(fd, s->inner, BUF, look_at_line, s);
-	fm_sys_close(fd);
 }
 
 static void look_at_process(const char *dir, int pid, void *arg)
@@ -134,7 +116,7 @@ static void look_at_process(const char *dir, int pid, void *arg)
 	snprintf(path, sizeof(path), "%s/%d/fd", dir, pid);
 	suspect(s, fm_each_number(path, s->inner, BUF, look_at_fd, s));
 	snprintf(path, sizeof(path), "%s/%d/maps", dir, pid);
-	look_at_maps(s, path);
+	suspect(s, fm_proc_maps(path, s->inner, BUF, look_at_map, s));
 }
 
 bool fm_peers_kernel_thread(int pid)

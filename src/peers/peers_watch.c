@@ -25,6 +25,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "engine.h"
@@ -76,11 +77,6 @@ static _Atomic int deaf;         /* threads of the program are in a sandbox */
 #define FAN_MASK (FAN_OPEN | FAN_MODIFY | FAN_CLOSE)
 #define INO_MASK (IN_OPEN | IN_MODIFY | IN_CLOSE)
 
-static void fd_path(const struct fm_file *f, char path[40])
-{
-	snprintf(path, 40, "/proc/self/fd/%d", f->fd_path);
-}
-
 /* Events carry a file handle instead of a descriptor: know ours. */
 static bool remember_handle(struct fm_file *f, struct watch *w)
 {
@@ -88,7 +84,7 @@ static bool remember_handle(struct fm_file *f, struct watch *w)
 		struct file_handle h;
 		unsigned char room[sizeof(w->handle)];
 	} h = { .h.handle_bytes = sizeof(w->handle) };
-	char path[40];
+	char path[FM_PROC_FD];
 	int mount;
 	struct {
 		long type, bsize;
@@ -97,7 +93,7 @@ static bool remember_handle(struct fm_file *f, struct watch *w)
 		long more[8];
 	} sf;
 
-	fd_path(f, path);
+	fm_proc_fd(path, f->fd_path);
 	if (fm_sys5(SYS_name_to_handle_at, AT_FDCWD, path, &h, &mount,
 		    AT_SYMLINK_FOLLOW) ||
 	    fm_sys2(SYS_statfs, path, &sf))
@@ -131,10 +127,10 @@ static bool untouched(const struct fm_file *f)
 int fm_watch_add(struct fm_file *f)
 {
 	struct watch *w = &watches[f->id];
-	char path[40];
+	char path[FM_PROC_FD];
 	int err = -ENOSYS;
 
-	fd_path(f, path);
+	fm_proc_fd(path, f->fd_path);
 	if (!w->handle_len) { /* not for the second claim: pages are there */
 		w->changed = changed(f);
 		w->fine = fm_fine_times(f->fd_path);
@@ -160,9 +156,9 @@ int fm_watch_add(struct fm_file *f)
 void fm_watch_drop(struct fm_file *f)
 {
 	struct watch *w = &watches[f->id];
-	char path[40];
+	char path[FM_PROC_FD];
 
-	fd_path(f, path);
+	fm_proc_fd(path, f->fd_path);
 	if (atomic_load(&w->wd))
 		fm_sys2(SYS_inotify_rm_watch, ino_fd, atomic_load(&w->wd));
 	else if (w->handle_len)
@@ -444,13 +440,13 @@ static void read_ino(void)
 
 static void watch_registry(void)
 {
-	char path[40];
+	char path[FM_PROC_FD];
 
 	if (bell < 0)
 		return;
 	if (bell_wd >= 0)
 		fm_sys2(SYS_inotify_rm_watch, bell, bell_wd);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fm_registry_fd());
+	fm_proc_fd(path, fm_registry_fd());
 	bell_wd = (int)fm_sys3(SYS_inotify_add_watch, bell, path,
 			       IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
 }

@@ -21,12 +21,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/epoch.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "engine_priv.h"
@@ -146,10 +146,10 @@ static void release_private(void)
 /* Could a child open it? Its mode may be another since it was mapped. */
 static bool can_open(const struct fm_file *f, bool writable)
 {
-	char path[40];
+	char path[FM_PROC_FD];
 	long err;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
+	fm_proc_fd(path, f->fd_path);
 	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path, writable ? R_OK | W_OK : R_OK,
 		      AT_EACCESS);
 	/* A sandbox may refuse the question, whatever it is about. */

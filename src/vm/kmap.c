@@ -9,9 +9,9 @@
  * program says to it (posix_fadvise), and holds its locks, as without us.
  */
 #include <sched.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -110,7 +110,7 @@ static void helper_main(void *arg)
 
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 {
-	char path[40];
+	char path[FM_PROC_FD];
 	struct helper h = { f, path, maps, n, 0, false };
 	char *stack = fm_sys_anon(HELPER_STACK);
 	uint64_t none = ~0ull, old;
@@ -118,7 +118,7 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 
 	if (!stack)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd_path);
+	fm_proc_fd(path, f->fd_path);
 	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
 	/* The parent sleeps until the child is done, so the child may use the
 	 * parent's thread-local storage. */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "proc.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "sys.h"
+#include "text.h"
+
+FM_FAULT const char *fm_proc_fd(char buf[FM_PROC_FD], int fd)
+{
+	static const char dir[] = "/proc/self/fd/";
+
+	memcpy(buf, dir, sizeof(dir));
+	fm_number_text(buf + sizeof(dir) - 1, (unsigned)fd);
+	return buf;
+}
+
+struct reader {
+	bool (*one)(const struct fm_proc_map *m, void *arg);
+	void *arg;
+};
+
+/* "start-end perms offset major:minor inode path" */
+static bool parse(const char *line, struct fm_proc_map *m)
+{
+	unsigned maj, min;
+	char *p;
+
+	m->start = strtoul(line, &p, 16);
+	if (*p != '-')
+		return false;
+	m->end = strtoul(p + 1, &p, 16);
+	if (strlen(p) < 6)
+		return false;
+	m->write = p[2] == 'w';
+	m->shared = p[4] == 's';
+	strtoul(p + 6, &p, 16); /* the offset */
+	maj = (unsigned)strtoul(p, &p, 16);
+	if (*p != ':')
+		return false;
+	min = (unsigned)strtoul(p + 1, &p, 16);
+	m->dev = makedev(maj, min);
+	m->ino = strtoul(p, &p, 10);
+	m->path = p + strspn(p, " ");
+	return true;
+}
+
+static bool read_line(const char *line, void *arg)
+{
+	struct reader *r = arg;
+	struct fm_proc_map m;
+
+	return parse(line, &m) && r->one(&m, r->arg);
+}
+
+int fm_proc_maps(const char *path, char *buf, size_t size,
+		 bool (*one)(const struct fm_proc_map *m, void *arg), void *arg)
+{
+	struct reader r = { one, arg };
+	int fd = fm_sys_open(path, O_RDONLY, 0);
+
+	if (fd < 0)
+		return fd;
+	fm_read_lines(fd, buf, size, read_line, &r);
+	fm_sys_close(fd);
+	return 0;
+}
+
+bool fm_proc_syscall(const char *tid, long *ret_nr, unsigned long *ret_first)
+{
+	char path[64], text[64], *p;
+
+	if (fm_join(path, sizeof(path), "/proc/self/task/", tid, "/syscall") ||
+	    fm_read_small(path, text, sizeof(text)) <= 0)
+		return false;
+	*ret_nr = strtol(text, &p, 10);
+	*ret_first = strtoul(p, &p, 16);
+	return p != text && *ret_nr >= 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proc.h - what the kernel's files in /proc say, for whoever asks.
+ *
+ * [plain] but fm_proc_fd, which is [fault]. No allocation, no stdio.
+ */
+#ifndef FM_PROC_H
+#define FM_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* "/proc/self/fd/N", by which a file is opened again. Returns buf. */
+#define FM_PROC_FD 32
+const char *fm_proc_fd(char buf[FM_PROC_FD], int fd);
+
+/* A line of a process's maps, proc_pid_maps(5). On btrfs and overlayfs the
+ * device is not that of stat(2). The path has no end where the line did not
+ * fit. */
+struct fm_proc_map {
+	uintptr_t start, end;
+	bool write, shared;
+	dev_t dev;
+	ino_t ino; /* 0: no file */
+	const char *path;
+};
+
+/* Calls one() for each mapping, until it says true. path: "/proc/self/maps" or
+ * its like. buf holds a part of it at a time. 0, or -errno if it cannot be
+ * opened. */
+int fm_proc_maps(const char *path, char *buf, size_t size,
+		 bool (*one)(const struct fm_proc_map *m, void *arg),
+		 void *arg);
+
+/* The system call that thread `tid` of this process is in, and its first
+ * argument. False: it runs, has ended, or may not be looked at. */
+bool fm_proc_syscall(const char *tid, long *ret_nr, unsigned long *ret_first);
+
+#endif
