@@ -219,20 +219,7 @@ static bool copy_out(struct cursor c, char *mem, size_t len)
 	return true;
 }
 
-/* What lies behind our mapping may be nobody's: only the kernel can try that. Returns
- * how much of it was stored. */
-static size_t poke(char *to, char *from, size_t n)
-{
-	struct iovec l = { from, n }, r = { to, n };
-	long got = fm_sys6(SYS_process_vm_writev, fm_sys_getpid(), (long)&l, 1,
-			   (long)&r, 1, 0);
-
-	if (got == -EPERM || got == -ENOSYS) /* a sandbox */
-		got = (long)(n - fm_copy_try(to, from, n));
-	return got < 0 ? 0 : (size_t)got;
-}
-
-/* The same where a part of it is ours. */
+/* What lies behind our mapping may be nobody's. Returns how much was stored. */
 static size_t store(char *to, char *from, size_t n)
 {
 	size_t done = 0, got, step;
@@ -241,9 +228,10 @@ static size_t store(char *to, char *from, size_t n)
 		return n - fm_copy_try(to, from, n);
 	for (; done < n; done += got) {
 		step = min_size(4096 - ((uintptr_t)(to + done) & 4095), n - done);
-		got = fm_overlaps(to + done, 1) ?
-			      step - fm_copy_try(to + done, from + done, step) :
-			      poke(to + done, from + done, step);
+		if (fm_overlaps(to + done, 1))
+			got = step - fm_copy_try(to + done, from + done, step);
+		else
+			got = fm_user_write(to + done, from + done, step) ? step : 0;
 		if (got < step)
 			return done + got;
 	}

@@ -32,6 +32,7 @@ static const int allowed[] = {
 	SYS_munmap,
 	SYS_mprotect,
 	SYS_clock_gettime, /* where the vDSO cannot tell */
+	SYS_fcntl, SYS_getsockopt, /* with a buffer in the mapping */
 	/* of the program */
 	SYS_read,
 	SYS_write,
@@ -66,6 +67,20 @@ static volatile unsigned char *map;
 static int file, wrong;
 static _Atomic int done;
 
+/* What arrives goes into the last bytes of the mapping, and behind it. */
+static void receive(const int *p)
+{
+	volatile unsigned char *at = map + PAGES * PAGE - 40;
+	char text[60];
+
+	memset(text, 'i', 40);
+	memset(text + 40, 'b', 20);
+	wrong += write(p[1], text, 60) != 60;
+	wrong += read(p[0], (void *)at, 100) != 60;
+	wrong += at[0] != 'i' || at[39] != 'i' || at[40] != 'b' ||
+		 at[59] != 'b';
+}
+
 /* For good: a thread that ends makes more calls. */
 static void *confined(void *arg)
 {
@@ -81,6 +96,7 @@ static void *confined(void *arg)
 			wrong++;
 	}
 	wrong += pread(file, &c, 1, PAGE + 1) != 1 || c != 7;
+	receive(p);
 	done = 1;
 	while (read(p[0], &c, 1) >= 0)
 		;
@@ -94,7 +110,11 @@ int main(int argc, char **argv)
 
 	ct_begin(argc, argv);
 	file = ct_file("f", PAGES * PAGE);
-	map = (void *)ct_map(file, PAGES * PAGE, RW, MAP_SHARED, 0);
+	map = (void *)ct_map(-1, (PAGES + 1) * PAGE, RW,
+			     MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	if (mmap((void *)map, PAGES * PAGE, RW, MAP_SHARED | MAP_FIXED, file,
+		 0) != map)
+		ct_die("mmap");
 	wrong += map[0] != ct_byte(0);
 	if (pipe(p) || pthread_create(&t, NULL, confined, p))
 		ct_die("pipe or thread");
