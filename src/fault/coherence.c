@@ -2,6 +2,7 @@
 #include "coherence.h"
 
 #include "cache/cache.h"
+#include "cache/install.h"
 #include "fault.h"
 #include "file/file.h"
 #include "file/page.h"

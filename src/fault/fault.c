@@ -16,6 +16,7 @@
 #include "base/epoch.h"
 #include "base/log.h"
 #include "cache/cache.h"
+#include "cache/install.h"
 #include "cache/lazyfree.h"
 #include "coherence.h"
 #include "engine.h"
@@ -33,7 +34,6 @@
 #include "observe/stats.h"
 #include "policy.h"
 #include "readahead/ahead.h"
-#include "rw/inplace_update.h"
 #include "vm/mapops.h"
 #include "writeback/wb.h"
 
@@ -216,27 +216,6 @@ static FM_FAULT uint64_t short_of_memory(void)
 	}
 	fm_sys_sleep(&ms);
 	return now > begin ? now - begin : 0;
-}
-
-static FM_FAULT void now_present(struct fm_map *m, uint64_t i, bool store)
-{
-	uint8_t keep = fm_mode(m, i) & (PM_QUEUED | PM_MAIN);
-
-	fm_mode_set(m, i, keep | PM_PRESENT | (store ? PM_WRITABLE : 0));
-	fm_cache_insert(m, i);
-}
-
-FM_FAULT long fm_install(struct fm_map *m, uint64_t i, const void *src,
-			 uint64_t n, bool store)
-{
-	long done = fm_uffd_copy(fm_map_addr(m, i), src, n << FM_PAGE_SHIFT,
-				 !store && !fm_rewrite_bare(m));
-
-	if (done < 0)
-		return done;
-	for (long k = 0; k < done >> FM_PAGE_SHIFT; k++)
-		now_present(m, i + (uint64_t)k, store);
-	return done >> FM_PAGE_SHIFT;
 }
 
 /* Pages of the mapping that a fault brought. */

@@ -8,11 +8,6 @@
 
 #include "base/types.h"
 
-/* Copy n loaded pages into m at page i and account for them, all but
- * the charge to the cache. `store`: they arrive writable and dirty. Pages
- * installed: fewer than n when a later one failed, -errno when the first did. */
-long fm_install(struct fm_map *m, uint64_t i, const void *src, uint64_t n,
-	       bool store);
 /* Page i of m, present and protected here, becomes writable. */
 int fm_make_writable(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 /* A store to page i is about to be let through. */

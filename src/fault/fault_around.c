@@ -32,6 +32,7 @@
 #include "map/map.h"
 #include "map/space.h"
 #include "policy.h"
+#include "readahead/chunk.h"
 
 #define FEW 4    /* pages: the device reads them in the time of one */
 #define GROUP 16 /* pages whose density tells what to do */
@@ -63,27 +64,24 @@ static FM_FAULT bool has_room(void)
  * turns over once, after an eighth of it came by map-ahead rather than by faults
  * of a full cache. */
 static struct {
-	_Atomic uint64_t streamed, faults;
+	_Atomic uint64_t faults;
+	_Atomic uint64_t streamed; /* fm_chunk_streamed() of the last look */
 	_Atomic uint64_t evicted; /* how many had been then, plus one, or 0 */
 } scan;
-
-FM_FAULT void fm_around_streamed(uint64_t pages)
-{
-	atomic_fetch_add_explicit(&scan.streamed, pages, memory_order_relaxed);
-}
 
 static FM_FAULT bool scan_passed(void)
 {
 	uint64_t now = fm_ghost_evicted(), then;
 	uint64_t faults = atomic_fetch_add_explicit(&scan.faults, 1,
 						    memory_order_relaxed);
-	uint64_t streamed = atomic_load_explicit(&scan.streamed,
-						 memory_order_relaxed);
+	uint64_t all = fm_chunk_streamed();
+	uint64_t streamed = all - atomic_load_explicit(&scan.streamed,
+						       memory_order_relaxed);
 
 	if (streamed + faults >= fm_cache_limit() / 8) {
 		if (streamed >= faults)
 			atomic_store(&scan.evicted, now + 1);
-		atomic_store(&scan.streamed, 0);
+		atomic_store(&scan.streamed, all);
 		atomic_store(&scan.faults, 0);
 	}
 	then = atomic_load_explicit(&scan.evicted, memory_order_relaxed);

@@ -11,8 +11,6 @@ void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo, uint64_t *hi);
 /* [plain] Looks whether all mapped files fit into the cache: now and then, and
  * when one is mapped that was not. */
 void fm_around_weigh(void);
-/* So many pages have come by map-ahead. */
-void fm_around_streamed(uint64_t pages);
 void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
 
 #endif

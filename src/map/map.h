@@ -9,6 +9,8 @@
 #ifndef FM_MAP_H
 #define FM_MAP_H
 
+#include <sys/mman.h>
+
 #include "base/types.h"
 #include "vma_advice.h"
 
@@ -89,6 +91,21 @@ static inline bool fm_mode_lazy(uint8_t mode)
 static inline bool fm_mode_charged(uint8_t mode)
 {
 	return fm_mode_resident(mode) && !(mode & PM_OWN);
+}
+
+/* The program may only read it, and so may the kernel: with the page locked it stays
+ * so. Its pages may be rewritten in place (rw/inplace_update.h). */
+static inline bool fm_map_readonly(const struct fm_map *m)
+{
+	return m->shared && atomic_load(&m->vma_prot) &&
+	       (atomic_load(&m->prot) & (PROT_READ | PROT_WRITE)) == PROT_READ;
+}
+
+/* [fault] Page locked: may it be installed without write protection? */
+static inline bool fm_map_bare(const struct fm_map *m)
+{
+	return atomic_load_explicit(&m->modes->bare, memory_order_relaxed) &&
+	       fm_map_readonly(m);
 }
 
 static inline bool fm_map_covers(const struct fm_map *m, uint64_t fp,

@@ -7,10 +7,9 @@
 #include "base/lock.h"
 #include "cache/cache.h"
 #include "cache/huge.h"
+#include "cache/install.h"
 #include "cache/lazyfree.h"
 #include "cache/standby.h"
-#include "fault/fault.h"
-#include "fault/fault_around.h"
 #include "file/file.h"
 #include "file/load.h"
 #include "file/page.h"
@@ -18,7 +17,6 @@
 #include "io/ring.h"
 #include "map/map.h"
 #include "map/space.h"
-#include "process/engine_priv.h"
 
 #define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
 #define PIECES 96      /* with all frames no more than a ring takes */
@@ -32,6 +30,12 @@ static _Atomic uint32_t top;      /* those from here on are CH_FREE */
 static char *pieces;
 static uint32_t pieces_free[WORDS]; /* bitmap */
 static bool on;
+static _Atomic uint64_t streamed;
+
+FM_FAULT uint64_t fm_chunk_streamed(void)
+{
+	return atomic_load_explicit(&streamed, memory_order_relaxed);
+}
 
 static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
 {
@@ -389,7 +393,7 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 	count(c->charged ? &m->file->st.hits_standby :
 			   &m->file->st.hits_ahead, 1);
 	if (!c->charged)
-		fm_around_streamed(c->n);
+		count(&streamed, c->n);
 	if (map_huge(c, m))
 		return;
 	if (c->frame && !c->frame->full)

@@ -37,6 +37,9 @@ bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop);
 void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop);
 
+/* Pages that have been mapped from chunks that were read: a growing total. */
+uint64_t fm_chunk_streamed(void);
+
 /* Ask for [i, i+n) of m to be read and mapped, in the background. */
 void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n);
 

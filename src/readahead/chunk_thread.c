@@ -10,7 +10,6 @@
 #include "file/page.h"
 #include "map/map.h"
 #include "map/space.h"
-#include "process/engine_priv.h"
 
 #define WANTS 16
 

@@ -15,6 +15,7 @@
 
 #include "base/epoch.h"
 #include "cache/cache.h"
+#include "cache/install.h"
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
@@ -424,7 +425,7 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 	uint64_t bits;
 	bool ok;
 
-	if (!fm_rewritable(m) || !plain_copies(m, r, &bits))
+	if (!fm_map_readonly(m) || !plain_copies(m, r, &bits))
 		return false;
 	if (!bits)
 		return true;

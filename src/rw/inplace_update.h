@@ -31,23 +31,12 @@ bool fm_rewrite_on(void);
 /* [any] n pages of m from i on, resident, clean and locked, are to hold what is at
  * src. False: they may hold anything, drop them. */
 bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n);
-/* Is m one whose pages may be rewritten? With the page locked it stays so. */
-static inline bool fm_rewritable(const struct fm_map *m)
-{
-	return m->shared && atomic_load(&m->vma_prot) &&
-	       (atomic_load(&m->prot) & (PROT_READ | PROT_WRITE)) == PROT_READ;
-}
-/* Or one that could be, if 2 MiB frames did not move in there? */
+/* Is m one (fm_map_readonly) that could be rewritten in place, if 2 MiB frames did not
+ * move in there? */
 static inline bool fm_rewrite_loose(const struct fm_map *m)
 {
 	return m->shared && !atomic_load(&m->vma_prot) &&
 	       atomic_load(&m->prot) == PROT_READ;
-}
-/* [fault] Page locked: may it be installed without write protection? */
-static inline bool fm_rewrite_bare(const struct fm_map *m)
-{
-	return atomic_load_explicit(&m->modes->bare, memory_order_relaxed) &&
-	       fm_rewritable(m);
 }
 /* Stores are about to be allowed, and the fault path knows that. Under the space
  * lock; an fm_map_fn. 0 or -errno. */
