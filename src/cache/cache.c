@@ -40,14 +40,6 @@ static struct shard shards[SHARDS];
 static unsigned nshards = 1;
 static _Atomic uint32_t clock_hand; /* next shard to evict from */
 
-int fm_cache_start(uint64_t bytes)
-{
-	fm_cache_resize(bytes);
-	/* A tiny cache in many shards would be all rounding. */
-	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
-	return fm_ghost_start(fm_cache_limit());
-}
-
 void fm_cache_reset(void)
 {
 	for (unsigned i = 0; i < SHARDS; i++) {
@@ -523,4 +515,25 @@ FM_FAULT void fm_cache_charge(uint64_t n)
 		now = fm_cache_resident();
 		lim = (int64_t)fm_cache_limit();
 	}
+}
+
+/* ---- start ------------------------------------------------------------ */
+
+static void add_part(struct fm_map *m, uint64_t i, bool hot)
+{
+	fm_cache_enqueue(m, i, hot, FM_ENTRY_PART);
+}
+
+static const struct fm_map_queues queues = {
+	.add = add_part,
+	.add_lazy = fm_cache_requeue,
+};
+
+int fm_cache_start(uint64_t bytes)
+{
+	fm_cache_resize(bytes);
+	fm_map_queues(&queues);
+	/* A tiny cache in many shards would be all rounding. */
+	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
+	return fm_ghost_start(fm_cache_limit());
 }

@@ -6,7 +6,6 @@
 #include "alias_index.h"
 #include "base/alloc.h"
 #include "base/epoch.h"
-#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "file/page.h"
@@ -18,6 +17,12 @@ static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
 static _Atomic uint8_t gens[FM_MAX_MAPS];
 static uint32_t free_ids[4096]; /* a few to reuse; else scan onwards */
 static uint32_t free_n, next_id;
+static const struct fm_map_queues *queues;
+
+void fm_map_queues(const struct fm_map_queues *q)
+{
+	queues = q;
+}
 
 FM_FAULT struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen)
 {
@@ -251,12 +256,12 @@ static void break_unit(struct fm_map *m, uint64_t i)
 	uint64_t in = ((uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT) %
 		      FM_HUGE_PAGES;
 
-	if (!in || in > i || !(fm_mode(m, i - 1) & PM_HUGE))
+	if (!queues || !in || in > i || !(fm_mode(m, i - 1) & PM_HUGE))
 		return;
 	for (uint64_t k = i - in; k < i - in + FM_HUGE_PAGES; k++)
 		if (k < fm_map_pages(m) &&
 		    (fm_mode(m, k) & (PM_PRESENT | PM_QUEUED)))
-			fm_cache_enqueue(m, k, false, FM_ENTRY_PART);
+			queues->add(m, k, false);
 }
 
 /* ---- ghosts ----------------------------------------------------------- */
@@ -271,7 +276,7 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 	(void)arg;
 	if (!fm_mode_lazy(mode)) {
 		if (mode & PM_QUEUED)
-			fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
+			queues->add(m, i, mode & PM_MAIN);
 		return;
 	}
 	/* Its marks change. Who has it locked makes it resident again, or is us, and
@@ -279,7 +284,7 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 	if (!fm_page_trylock(p))
 		return;
 	if (fm_mode_lazy(fm_mode(m, i)))
-		fm_cache_requeue(m, i);
+		queues->add_lazy(m, i);
 	fm_page_unlock(p);
 }
 
@@ -304,7 +309,7 @@ static void haunt(struct fm_map *m)
 
 	m->ghost_next = s->ghosts;
 	s->ghosts = m;
-	if (++s->nghosts < MANY_GHOSTS)
+	if (++s->nghosts < MANY_GHOSTS || !queues)
 		return;
 	for (; o; o = atomic_load(&o->file_next))
 		if (o->modes == s)

@@ -169,6 +169,17 @@ void fm_map_note_aliases(struct fm_map *m);
 int fm_map_publish(struct fm_map *m);
 void fm_map_unlink(struct fm_map *m); /* retires it, drops the file ref */
 
+/*
+ * Who has entries that name a page by its mapping's id and its number there (the cache),
+ * and says so when it starts: page i of m needs one more, because those that it has do
+ * not lead to it any longer. Under the space lock.
+ */
+struct fm_map_queues {
+	void (*add)(struct fm_map *m, uint64_t i, bool hot);
+	void (*add_lazy)(struct fm_map *m, uint64_t i); /* it is lazy, and locked */
+};
+void fm_map_queues(const struct fm_map_queues *q);
+
 /* Visit pages [lo, hi) of m that are not known to be untouched: fn gets the
  * page unlocked. */
 typedef void (*fm_page_fn)(struct fm_map *m, uint64_t i, void *arg);
