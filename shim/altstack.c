@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "base/lock.h"
 #include "sigstack.h"
 
 #define GUARD ((size_t)4096)

@@ -11,9 +11,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "base/log.h"
-#include "policy.h"
-
 FM_NEXT(dlopen)
 
 _Atomic bool fm_shim_on;
@@ -103,8 +100,6 @@ static const char *base_name(const char *path)
 
 static bool wanted(int argc, char **argv, char **envp)
 {
-	int r;
-
 	if (getauxval(AT_SECURE))
 		return false;
 	if (!ahead_of_libc()) {
@@ -112,15 +107,8 @@ static bool wanted(int argc, char **argv, char **envp)
 		       "loaded by dlopen, staying passive; use LD_PRELOAD");
 		return false;
 	}
-	fm_policy_load(argc > 0 && argv[0] ? base_name(argv[0]) : "", envp);
-	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
-		return false;
-	r = fm_engine_init();
-	if (r < 0)
-		fm_log(FM_LOG_ERROR,
-		       "cannot initialise (errno %d); files stay the kernel's",
-		       -r);
-	return r >= 0;
+	return fm_engine_init(argc > 0 && argv[0] ? base_name(argv[0]) : "",
+			      envp);
 }
 
 __attribute__((constructor)) static void boot(int argc, char **argv,

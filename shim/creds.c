@@ -9,9 +9,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 
-#include "base/creds.h"
-#include "base/thread.h"
-
 int capset(struct __user_cap_header_struct *h,
 	   const struct __user_cap_data_struct *data);
 

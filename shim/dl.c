@@ -11,8 +11,6 @@
 
 #include <dlfcn.h>
 
-#include "base/log.h"
-
 FM_NEXT(dlopen)
 FM_NEXT(dlmopen)
 

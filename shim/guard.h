@@ -17,8 +17,6 @@
 
 #include "shim.h"
 
-#include "rw/inflight_io.h"
-
 #include <limits.h>
 #include <sys/uio.h>
 

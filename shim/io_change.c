@@ -9,9 +9,6 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "base/lock.h"
-#include "base/log.h"
-
 /* Serialises what depends on a file position or on the end of the file: the
  * range to hold is computed from it before the call. Held with all signals
  * blocked, around calls that cannot block for ever. Striped by file. */

@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 
 #include "io_copy.h"
-#include "rw/inflight_io.h"
 
 FM_NEXT(sendfile)
 FM_NEXT(copy_file_range)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* io_fread.c - stdio calls that read. */
 #include "io_stdio.h"
-#include "rw/inflight_io.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -9,9 +9,7 @@
  * the page, and so does a file that is itself managed, since a write to it
  * may have to drop the very page that it is written from.
  */
-#include "base/lock.h"
 #include "guard.h"
-#include "rw/inflight_io.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* io_rw.c - read, write and their positional forms, one buffer. */
 #include "guard.h"
-#include "rw/inflight_io.h"
 
 #include <stdio.h>
 

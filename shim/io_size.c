@@ -11,10 +11,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
-#include "base/lock.h"
-#include "file/wb_errseq.h"
-#include "rw/inflight_io.h"
-
 FM_NEXT(truncate)
 FM_NEXT(ftruncate)
 FM_NEXT(fallocate)

@@ -16,7 +16,6 @@
  * passes over it.
  */
 #include "io_stdio.h"
-#include "rw/inflight_io.h"
 
 #include <fcntl.h>
 #include <pthread.h>

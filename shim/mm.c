@@ -15,8 +15,6 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
-#include "base/lock.h"
-
 FM_NEXT(mmap)
 FM_NEXT(munmap)
 FM_NEXT(msync)

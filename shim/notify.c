@@ -8,8 +8,6 @@
 #include <mqueue.h>
 #include <time.h>
 
-#include "base/alloc.h"
-
 FM_NEXT(timer_create)
 FM_NEXT(mq_notify)
 

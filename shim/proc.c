@@ -15,7 +15,6 @@
 #include <sys/prctl.h>
 
 #include "args.h"
-#include "base/log.h"
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void),
 		      void (*child)(void), void *dso);

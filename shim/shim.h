@@ -35,7 +35,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/sys.h"
 #include "engine.h"
 
 /* Not in every mman.h. */

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "base/lock.h"
 #include "sigstack.h"
 
 /* We define the deprecated names, we do not use them. */

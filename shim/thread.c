@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <threads.h>
 
-#include "base/alloc.h"
-
 FM_NEXT(pthread_create)
 FM_NEXT(thrd_create)
 

@@ -2,7 +2,7 @@
 /*
  * engine.h - what the shim may ask of the paging engine.
  *
- * The shim is the only caller. Every function returns 0 (or a count) or a
+ * The shim is the only caller, and this is all of src/ that it includes. Every function returns 0 (or a count) or a
  * negative errno; none touches errno, none calls a libc name that the shim
  * interposes. Addresses and lengths are bytes. "Managed" means: the engine
  * serves this address range instead of the kernel's file mapping.
@@ -24,7 +24,12 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/* The ground that engine and shim stand on. */
+#include "base/alloc.h"
+#include "base/lock.h"
+#include "base/log.h"
 #include "base/proc.h"
+#include "base/sys.h"
 
 struct stat;
 struct fm_file;
@@ -43,9 +48,10 @@ static inline bool fm_active(void)
 	return atomic_load_explicit(&fm_live_maps, memory_order_relaxed) != 0;
 }
 
-/* [plain] Load configuration (environment, policy files). Called once by the
- * shim's constructor; starts no thread and opens no descriptor. */
-int fm_engine_init(void);
+/* [plain] Load configuration (environment, policy files) of the program of that short
+ * name. Called once by the shim's constructor; starts no thread and opens no
+ * descriptor. False: no file is ours. */
+bool fm_engine_init(const char *progname, char **envp);
 
 /* [any] Write every dirty block back (not durable, like the page cache). */
 void fm_engine_flush_all(void);
@@ -201,6 +207,22 @@ void fm_tell_others(void);
  * unlocked, however long it takes. */
 void fm_tell_locked(int fd);
 
+#define FM_READS_FULL 256
+#define FM_WRITE_OTHER (FM_READS_FULL + 1) /* no slot, and needs none */
+
+/* [any] Around a read of fd: it is not held up (inflight_io.h). Returns a slot; FM_READS_FULL is none, which is safe
+ * for a descriptor that is looked up. One that is not left is taken back when
+ * its thread is gone (cancelled), not if that goes on (a jump out of a signal
+ * handler). */
+unsigned fm_read_enter(int fd);
+void fm_read_leave(unsigned slot);
+/* [any] After fm_read_enter: may the file be one with stores? */
+bool fm_reads_look(void);
+
+/* [any] Around a change of fd that may turn out not to concern us; enter first, then
+ * look whether the file is mapped. Every slot is to be left. */
+unsigned fm_write_enter(int fd);
+void fm_write_leave(unsigned slot);
 /* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file
  * sees them (len 0: to the end). Not durable. 0 or -errno. */
 int fm_file_flush(struct fm_file *f, off_t off, off_t len);
@@ -209,6 +231,10 @@ int fm_file_flush(struct fm_file *f, off_t off, off_t len);
  * dirty blocks back; the caller then syncs its own descriptor. Reports a
  * write-back error. */
 int fm_file_sync(struct fm_file *f);
+/* [any] A write-back error of an open file of which nothing is mapped any more, said once:
+ * 0 or -errno. There may be one. */
+int fm_unsaid_take(int fd);
+extern _Atomic bool fm_unsaid_some;
 
 /*
  * [any] Before the program changes file bytes [off, off+len) by a system call
@@ -277,6 +303,16 @@ int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice);
 void fm_fork_prepare(void);
 void fm_fork_parent(void);
 void fm_fork_child(void);
+
+/* [any] Is there a thread of ours, which libc does not know of? */
+bool fm_thread_any(void);
+/* [any] The program's threads have got other numbers, by libc; in a program with one
+ * thread also by the bare system call, and its capabilities. Returns when all of ours
+ * have them too; errno is kept. */
+void fm_creds_changed(void);
+
+/* [any] The calling thread of several has by capset(2) other capabilities. */
+void fm_creds_dropped(void);
 
 /* [any] Is this descriptor number one of the engine's own? The close family
  * must not touch it. */

@@ -20,14 +20,6 @@
 
 #include <stdbool.h>
 
-/* [any] The program's threads have got other numbers, by libc; in a program with one
- * thread also by the bare system call, and its capabilities. Returns when all of ours
- * have them too; errno is kept. */
-void fm_creds_changed(void);
-
-/* [any] The calling thread of several has by capset(2) other capabilities. */
-void fm_creds_dropped(void);
-
 /* In a thread of ours. */
 void fm_creds_take(void);
 /* The first thing in it, and in the guardian. */

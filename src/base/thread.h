@@ -44,7 +44,6 @@ int fm_thread_poll(struct pollfd *p, unsigned n, int ms);
 /* Make all threads carry out order number n, and wait until each has, for two
  * seconds at most: how many have not. */
 int fm_thread_order(uint32_t n);
-bool fm_thread_any(void);
 
 /* At the end, where no descriptor is left: give up ours, as far as it is not needed
  * to serve faults. False: there is none. */

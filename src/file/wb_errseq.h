@@ -12,15 +12,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct fm_file;
+#include "engine.h"
 
-extern _Atomic bool fm_unsaid_some;
+struct fm_file;
 
 /* [plain] Under the space lock. The file is closed; it is opened again. */
 void fm_unsaid_note(struct fm_file *f);
 void fm_unsaid_back(struct fm_file *f);
-/* [any] That of an open file of which nothing is mapped: 0 or -errno. */
-int fm_unsaid_take(int fd);
 
 /* What msync and fsync say of an error of our write. */
 static inline int fm_wb_told(int err)

@@ -60,12 +60,15 @@ bool fm_engine_running(void)
 
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
-int fm_engine_init(void)
+bool fm_engine_init(const char *progname, char **envp)
 {
+	fm_policy_load(progname, envp);
+	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
+		return false;
 	fm_why_start();
 	fm_rawcalls_start();
 	fm_thread_init();
-	return 0;
+	return true;
 }
 
 /* ---- start ------------------------------------------------------------- */

@@ -19,24 +19,10 @@
 
 #include <stdbool.h>
 
+#include "engine.h" /* what a read or write of the program does */
+
 struct stat;
 
-#define FM_READS_FULL 256
-#define FM_WRITE_OTHER (FM_READS_FULL + 1) /* no slot, and needs none */
-
-/* Around a read of fd. Returns a slot; FM_READS_FULL is none, which is safe
- * for a descriptor that is looked up. One that is not left is taken back when
- * its thread is gone (cancelled), not if that goes on (a jump out of a signal
- * handler). */
-unsigned fm_read_enter(int fd);
-void fm_read_leave(unsigned slot);
-/* After fm_read_enter: may the file be one with stores? */
-bool fm_reads_look(void);
-
-/* Around a change of fd that may turn out not to concern us; enter first, then
- * look whether the file is mapped. Every slot is to be left. */
-unsigned fm_write_enter(int fd);
-void fm_write_leave(unsigned slot);
 /* The file has just got its first mapping, which nobody knows yet: wait until
  * no write is in flight that did not see it. False: one takes long. */
 bool fm_writes_wait(const struct stat *st);

@@ -18,7 +18,6 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "policy.h"
 
 #define MAPS 256
 #define PAGE ((size_t)4096)
@@ -35,43 +34,26 @@ static char prefix[256];
 /* Read-only mappings are writable underneath until a page is there, so that
  * FM_FAULT_SEGV is exercised. */
 static bool soft_prot;
-static struct fm_settings settings = { .mode = FM_MODE_ON };
 
 _Atomic uint32_t fm_live_maps;
 _Atomic bool fm_threads;
 int (*fm_hook_take_signals)(void);
 bool (*fm_hook_is_me)(void);
 
-void fm_policy_load(const char *progname, char **envp)
+bool fm_engine_init(const char *progname, char **envp)
 {
 	const char *mode = getenv("FASTMAP_MODE");
 
 	soft_prot = getenv("FAKE_SOFT_PROT");
 	if (getenv("FASTMAP_PATHS"))
 		strncpy(prefix, getenv("FASTMAP_PATHS"), sizeof(prefix) - 1);
-	if (mode && !strcmp(mode, "off"))
-		settings.mode = FM_MODE_OFF;
-}
-
-const struct fm_settings *fm_settings(void)
-{
-	return &settings;
-}
-
-bool fm_policy_any(void)
-{
-	return prefix[0];
+	return prefix[0] && !(mode && !strcmp(mode, "off"));
 }
 
 void fm_log(int level, const char *fmt, ...)
 {
 	if (level <= FM_LOG_WARN)
 		fm_sys3(SYS_write, 2, fmt, strlen(fmt));
-}
-
-int fm_engine_init(void)
-{
-	return 0;
 }
 
 static int start(void)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "engine.h"
 
 static _Thread_local int mark;
 static _Atomic int seen, ended;
