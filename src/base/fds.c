@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fds.c - the engine's own descriptor numbers: high, few, and known. */
+#include "fds.h"
+
 #include <sys/resource.h>
 
 #include "engine.h"
-#include "io/ring.h"
 #include "sys.h"
 
 #define NUMBERS 65536 /* ours are below; a table of 8 KiB */

@@ -7,7 +7,7 @@
 
 #include "creds.h"
 #include "engine.h"
-#include "io/ring.h"
+#include "fds.h"
 #include "lock.h"
 #include "log.h"
 #include "sys.h"

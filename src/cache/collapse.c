@@ -14,7 +14,6 @@
 #include "map/map.h"
 #include "map/space.h"
 #include "map/uffd.h"
-#include "process/engine_priv.h"
 
 #define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
 #define SPARE 16    /* of the cache must be free */

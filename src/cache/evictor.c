@@ -6,7 +6,6 @@
 #include "base/thread.h"
 #include "cache.h"
 #include "lazyfree.h"
-#include "process/engine_priv.h"
 #include "writeback/wb.h"
 
 #define SMALL 16384 /* pages; a smaller cache is not kept below its limit */

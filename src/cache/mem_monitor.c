@@ -16,7 +16,6 @@
 #include "map/server_reason.h"
 #include "memory.h"
 #include "policy.h"
-#include "process/engine_priv.h"
 #include "readahead/chunk.h"
 #include "vm/mapops.h"
 #include "writeback/wb.h"

@@ -15,4 +15,7 @@ void fm_fault_mark_dirty(struct fm_map *m, uint64_t i);
 /* Wait until the file is not being demoted. */
 void fm_wait_frozen(struct fm_file *f);
 
+/* Handler threads for thread delivery. [plain] 0 or -errno. */
+int fm_handlers_start(void);
+
 #endif

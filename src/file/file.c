@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/epoch.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"

@@ -4,7 +4,6 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "process/engine_priv.h"
 #include "ring.h"
 
 #define SPIN_NS 1000u      /* between two yields, */

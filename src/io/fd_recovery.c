@@ -2,6 +2,7 @@
 #include "fd_recovery.h"
 
 #include <fcntl.h>
+#include "base/fds.h"
 #include "uring.h"
 #include <string.h>
 

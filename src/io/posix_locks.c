@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/fds.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/types.h"
-#include "ring.h"
 
 #define LATER 256 /* more are never closed */
 

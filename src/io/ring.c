@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/fds.h"
 #include "ring_priv.h"
 
 #include "uring.h"

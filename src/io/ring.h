@@ -99,11 +99,6 @@ bool fm_ring_may_dup(void); /* does it work here? */
 /* In the child of fork, until its rings are its own. */
 void fm_ring_dup_not_mine(void);
 
-/* Descriptor numbers of the engine (rings, uffd, O_PATH). */
-int fm_fd_raise(int fd);   /* move to a high number, register; new or -errno */
-void fm_fd_forget(int fd);
-void fm_fd_drop(int fd);   /* forget and close */
-
 struct fm_ring_stats {
 	uint64_t ios, slept, rings, max_depth;
 };

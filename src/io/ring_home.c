@@ -4,6 +4,7 @@
  * lends it to the rings that transfer.
  */
 
+#include "base/fds.h"
 #include <string.h>
 #include "base/lock.h"
 #include "base/log.h"

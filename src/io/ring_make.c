@@ -6,6 +6,7 @@
  * a page must be contiguous, which a huge page is. Up to 6.3 the kernel's memory can
  * be mapped at an address. What is left is mapped where the kernel puts it.
  */
+#include "base/fds.h"
 #include "ring_priv.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace.h"
 
+#include "base/fds.h"
 #include "base/lock.h"
-#include "ring.h"
 
 #define RECORDS 4096
 #define FILES 4096

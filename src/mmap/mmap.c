@@ -35,6 +35,7 @@
 #include "process/guardian.h"
 #include "readahead/ahead.h"
 #include "rw/inflight_io.h"
+#include "rw/rw.h"
 #include "skipped.h"
 #include "vm/fixed_replace.h"
 #include "vm/mapops.h"

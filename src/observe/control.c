@@ -11,7 +11,6 @@
 #include "cache/mem_monitor.h"
 #include "control_priv.h"
 #include "policy.h"
-#include "process/engine_priv.h"
 
 #define MAX_TIMERS 8
 

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "base/alloc.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -18,7 +19,6 @@
 #include "control.h"
 #include "control_priv.h"
 #include "engine.h"
-#include "io/ring.h"
 #include "policy.h"
 #include "stats.h"
 

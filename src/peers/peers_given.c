@@ -16,7 +16,6 @@
 #include "map/space.h"
 #include "peers_priv.h"
 #include "policy.h"
-#include "process/engine_priv.h"
 #include "vm/mapops.h"
 
 #define GIVEN 256

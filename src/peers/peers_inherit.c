@@ -16,7 +16,6 @@
 #include "file/file.h"
 #include "map/space.h"
 #include "peers_priv.h"
-#include "process/engine_priv.h"
 #include "process/fork.h"
 #include "vm/mapops.h"
 

@@ -15,13 +15,13 @@
  * it) and waits until byte 0 is free: the lock is the answer. Two files with
  * the same hash cost a demotion, nothing else.
  */
+#include "base/fds.h"
 #include "peers_priv.h"
 
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "file/file.h"
-#include "io/ring.h"
 #include "peers.h"
 #include "process/guardian.h"
 

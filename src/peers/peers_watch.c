@@ -23,6 +23,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 
+#include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -31,11 +32,9 @@
 #include "engine.h"
 #include "file/file.h"
 #include "file/reflink.h"
-#include "io/ring.h"
 #include "map/space.h"
 #include "peers.h"
 #include "peers_priv.h"
-#include "process/engine_priv.h"
 #include "process/guardian.h"
 #include "vm/unmap_cache.h"
 

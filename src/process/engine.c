@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/epoch.h"
+#include "base/fds.h"
 #include "base/go_binary.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@
 #include "ending.h"
 #include "engine.h"
 #include "engine_priv.h"
+#include "fault/fault.h"
 #include "fault/fault_around.h"
 #include "fault/uffd_poison.h"
 #include "file/file.h"

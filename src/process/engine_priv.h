@@ -15,19 +15,4 @@ bool fm_engine_running(void);
 /* In the child of fork: forget everything, start anew on the next need. */
 void fm_engine_forked(void);
 
-/* fsize.c: could the engine not write up to there? */
-bool fm_beyond_fsize(uint64_t end);
-
-/* mlock.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
-bool fm_memory_locked(void);
-/* The same, of a call that was hidden from us: by a look at new memory. */
-bool fm_memory_look(void);
-void fm_locked_reset(void); /* child of fork: locks are not inherited */
-
-/* fileio.c: another process may have inherited descriptors. */
-extern _Atomic bool fm_fds_shared;
-
-/* uffd_threads.c: handler threads for thread delivery. */
-int fm_handlers_start(void);
-
 #endif

@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 
 #include "base/creds.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/tls.h"
 #include "engine.h"
-#include "engine_priv.h"
 #include "file/file.h"
 #include "io/ring.h"
 #include "map/uffd.h"

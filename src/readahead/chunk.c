@@ -14,7 +14,6 @@
 #include "file/load.h"
 #include "file/page.h"
 #include "file/truncate_barrier.h"
-#include "io/ring.h"
 #include "map/map.h"
 #include "map/space.h"
 

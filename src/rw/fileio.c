@@ -60,20 +60,6 @@ int fm_file_sync(struct fm_file *f)
 	return fm_wb_told(err ? err : late);
 }
 
-_Atomic bool fm_fds_shared;
-
-void fm_engine_flush_all(void)
-{
-	if (fm_active())
-		fm_wb_all();
-}
-
-void fm_engine_flush_for_others(void)
-{
-	atomic_store(&fm_fds_shared, true);
-	fm_engine_flush_all();
-}
-
 /* ---- locking a range --------------------------------------------------- */
 
 /* Of a range that keeps the space lock only pages of touched groups are locked,

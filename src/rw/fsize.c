@@ -12,7 +12,7 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "map/space.h"
-#include "process/engine_priv.h"
+#include "rw.h"
 #include "vm/mapops.h"
 
 bool fm_beyond_fsize(uint64_t end)

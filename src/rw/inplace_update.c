@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "inplace_update.h"
 
+#include "base/fds.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
 #include "file/page.h"
-#include "io/ring.h"
 #include "map/space.h"
 #include "map/uffd.h"
 #include "vm/mapops.h"

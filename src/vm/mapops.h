@@ -116,4 +116,10 @@ struct fm_pieces {
 void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret);
 void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid);
 
+/* mlock.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
+bool fm_memory_locked(void);
+/* The same, of a call that was hidden from us: by a look at new memory. */
+bool fm_memory_look(void);
+void fm_locked_reset(void); /* child of fork: locks are not inherited */
+
 #endif

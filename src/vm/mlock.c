@@ -15,7 +15,6 @@
 #include "map/space.h"
 #include "map/window_pool.h"
 #include "mapops.h"
-#include "process/engine_priv.h"
 #include "unmap_cache.h"
 
 #ifndef MCL_ONFAULT

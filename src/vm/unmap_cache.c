@@ -24,8 +24,9 @@
 #include "map/pin_table.h"
 #include "map/uffd.h"
 #include "map/zap_batch.h"
+#include "mapops.h"
 #include "peers/peers_priv.h"
-#include "process/engine_priv.h"
+#include "writeback/wb.h"
 
 #define KEPT 16
 #define LEAST ((size_t)1 << 20) /* bytes of a mapping worth it */

@@ -541,6 +541,20 @@ int fm_wb_all(void)
 	return fm_wb_each(fm_wb_file);
 }
 
+_Atomic bool fm_fds_shared;
+
+void fm_engine_flush_all(void)
+{
+	if (fm_active())
+		fm_wb_all();
+}
+
+void fm_engine_flush_for_others(void)
+{
+	atomic_store(&fm_fds_shared, true);
+	fm_engine_flush_all();
+}
+
 int fm_wb_sync(struct fm_file *f)
 {
 	struct fm_io io = { .file = f, .op = FM_FSYNC, .buffered = true };

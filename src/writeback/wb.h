@@ -27,6 +27,8 @@ void fm_file_mixed(struct fm_file *f);
  * -errno; the others are visited all the same. */
 int fm_wb_each(int (*fn)(struct fm_file *f));
 int fm_wb_all(void);
+/* Another process may have inherited descriptors. */
+extern _Atomic bool fm_fds_shared;
 /* Make what was written durable (fdatasync). */
 int fm_wb_sync(struct fm_file *f);
 /* The pending write-back error, reported once. 0 or -errno. */

@@ -10,7 +10,6 @@
 #include "file/file.h"
 #include "io/demand.h"
 #include "policy.h"
-#include "process/engine_priv.h"
 #include "vm/demote_pagecache.h"
 #include "vm/mapops.h"
 

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* rw.h - what other rooms may use of rw/. */
+#ifndef FM_RW_H
+#define FM_RW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* RLIMIT_FSIZE: could the engine not write up to there? */
+bool fm_beyond_fsize(uint64_t end);
+
+#endif
