@@ -161,6 +161,9 @@ struct fm_file {
 	unsigned unreadable;       /* such windows of one page, see demote.c */
 	uint8_t plain;             /* bit per kind of mapping, see mmap.c */
 	_Atomic uint32_t frozen;   /* futex: a demotion is under way, or to be */
+	_Atomic uint32_t demote_asked; /* how often, see demote_queue.h */
+	_Atomic uint32_t demote_answered; /* futex: up to which of these */
+	_Atomic(const char *) demote_asked_why;
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
 	const struct fm_policy *policy;
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */

@@ -8,6 +8,7 @@
 #include "budget.h"
 #include "cache.h"
 #include "evictor.h"
+#include "file/demote_queue.h"
 #include "file/file.h"
 #include "frame.h"
 #include "ghost.h"
@@ -17,7 +18,6 @@
 #include "memory.h"
 #include "policy.h"
 #include "readahead/chunk.h"
-#include "vm/mapops.h"
 #include "writeback/wb.h"
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
@@ -98,8 +98,10 @@ static uint64_t dirty_now(void)
 
 static void hand_over(bool now)
 {
-	if (now)
-		fm_demote_shared_later(fm_why_text(FM_WHY_NO_CACHE));
+	if (!now)
+		return;
+	fm_demote_ask_shared(fm_why_text(FM_WHY_NO_CACHE));
+	fm_wb_kick();
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */

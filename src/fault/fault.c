@@ -21,6 +21,7 @@
 #include "coherence.h"
 #include "engine.h"
 #include "fault_around.h"
+#include "file/demote_queue.h"
 #include "file/file.h"
 #include "file/load.h"
 #include "file/page.h"
@@ -443,6 +444,16 @@ static FM_FAULT void say_failed(struct fm_file *f, int err)
 		       f->path, -err);
 }
 
+/* A moment, and the access runs again, until the file has been handed over. */
+static FM_FAULT void ask_to_demote(struct fm_file *f, const char *why)
+{
+	const struct timespec moment = { 0, 200000 };
+
+	fm_demote_ask(f, why);
+	fm_wb_kick();
+	fm_sys_sleep(&moment);
+}
+
 static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 {
 	switch (err) {
@@ -451,7 +462,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	case -EAGAIN:
 		return FM_FAULT_RETRY;
 	case -EBUSY:
-		fm_demote_later(m->file, "pinned alias");
+		ask_to_demote(m->file, "pinned alias");
 		return FM_FAULT_RETRY;
 	case -ENOENT: /* UFFDIO_COPY: the mapping is going away */
 	case -ESRCH:

@@ -10,34 +10,43 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
+#include "file/demote_queue.h"
 #include "file/file.h"
 #include "map/space.h"
 #include "peers_priv.h"
 #include "process/fork.h"
 #include "vm/mapops.h"
+#include "writeback/wb.h"
 
 #define BUF 2048
 #define MAPS_BUF 4096
-#define PATIENCE 200 /* times 0.2 ms, until it begins */
-#define MOST 50000   /* until it ends: its dirty pages are written */
+/* Its dirty pages are written, and who does it may be writing another file's. Not for ever:
+ * our parent, which stands still, may have what it waits for. As in peers.c. */
+#define PATIENCE_MS 10000
 
 static const char why[] = "its descriptor is inherited by another program";
+static const char late[] = "%s: not handed to the kernel within 10 s: the program that "
+			   "inherits its descriptor may miss stores until it is (is the "
+			   "device slow? open the file with O_CLOEXEC)";
 
 /* The memory is the parent's, its locks are not for us: its write-back thread does it. */
 static void vforked(const struct stat *st, bool stores)
 {
 	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+	uint32_t asked;
 
 	if (!f)
 		return;
-	for (int k = 0, n = 0; k < PATIENCE && n < MOST && fm_stored_to(f, stores) &&
-			       atomic_load(&f->maps) && !atomic_load(&f->demoted);
-	     n++) {
-		k += !atomic_load(&f->frozen);
-		fm_demote_later(f, why);
+	if (fm_stored_to(f, stores) && atomic_load(&f->maps) &&
+	    !atomic_load(&f->demoted)) {
+		asked = fm_demote_ask(f, why);
+		fm_wb_kick();
+		if (!fm_demote_wait(f, asked, PATIENCE_MS))
+			fm_log(FM_LOG_ERROR, late, f->path);
 	}
 	fm_file_put(f);
 }

@@ -25,6 +25,7 @@
 #include "fault/fault.h"
 #include "fault/fault_around.h"
 #include "fault/uffd_poison.h"
+#include "file/demote_queue.h"
 #include "file/file.h"
 #include "guardian.h"
 #include "io/bounce.h"
@@ -211,7 +212,7 @@ static int start_delivery(void)
 static void every_second(void)
 {
 	fm_wb_tick();
-	fm_demote_pending();
+	fm_demote_queue_serve();
 	fm_around_weigh();
 	fm_collapse_tick();
 }
@@ -292,6 +293,7 @@ static int start(void)
 	start_trace(s->trace);
 	owner = fm_sys_getpid();
 	state = RUNNING;
+	fm_demote_start();
 	fm_wb_start();
 	fm_control_add_timer(1000, every_second);
 	fm_room_start();
@@ -323,6 +325,7 @@ void fm_engine_forked(void)
 {
 	is_child = true;
 	fm_locked_reset();
+	fm_demote_queue_reset();
 	fm_handed_reset();
 	fm_stats_reset();
 	fm_reads_reset();

@@ -20,6 +20,7 @@
 #include "cache/mem_monitor.h"
 #include "demote_pagecache.h"
 #include "engine.h"
+#include "file/demote_queue.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "file/wb_errseq.h"
@@ -355,24 +356,7 @@ int fm_file_demote(struct fm_file *f, const char *why)
 	return err;
 }
 
-/* ---- from threads that cannot do it --------------------------------------- */
-
-/* A fault cannot take the space lock while it is asked for by others who wait
- * for pages; it waits a moment and runs again, until the write-back thread
- * has done it. */
-static _Atomic uint32_t pending; /* file id + 1 */
-static _Atomic(const char *) pending_why;
-static _Atomic(const char *) pending_shared; /* of all files, why */
-
-FM_FAULT void fm_demote_later(struct fm_file *f, const char *why)
-{
-	struct timespec ms = { 0, 200000 };
-
-	atomic_store(&pending_why, why);
-	atomic_store(&pending, f->id + 1);
-	fm_wb_kick();
-	fm_sys_sleep(&ms);
-}
+/* ---- several files ------------------------------------------------------ */
 
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
 		    const char *why)
@@ -423,17 +407,11 @@ static void demote_shared(const char *why)
 	fm_space_unlock(&old);
 }
 
-void fm_demote_shared_later(const char *why)
-{
-	atomic_store(&pending_shared, why);
-	fm_wb_kick();
-}
+/* ---- for threads that cannot do it (demote_queue.h) ------------------------ */
 
-void fm_demote_pending(void)
+static void serve(void)
 {
-	const char *shared = atomic_exchange(&pending_shared, NULL);
-	uint32_t id = atomic_exchange(&pending, 0);
-	struct fm_file *f;
+	const char *shared = fm_demote_take_shared();
 	uint64_t old;
 
 	if (shared) {
@@ -441,11 +419,14 @@ void fm_demote_pending(void)
 		fm_bounce_trim();
 		fm_chunk_trim();
 	}
-	if (!id)
+	if (!fm_demote_take())
 		return;
 	fm_space_lock(&old);
-	f = fm_file_at(id - 1);
-	if (f)
-		fm_demote_locked(f, atomic_load(&pending_why));
+	fm_demote_each(fm_demote_locked);
 	fm_space_unlock(&old);
+}
+
+void fm_demote_start(void)
+{
+	fm_demote_queue_start(serve);
 }

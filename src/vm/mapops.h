@@ -86,12 +86,7 @@ void fm_pass_through(struct fm_map *m);
 /* demote_unreadable.c [plain]. The page at a cannot be read: the kernel's from now on, alone if it
  * may be. */
 int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why);
-/* [any] Ask for all files to be demoted of which nothing is mapped privately: to
- * hand over pages of the program's own would need memory twice. */
-void fm_demote_shared_later(const char *why);
-/* [fault] Ask for f to be demoted soon, and wait a moment. */
-void fm_demote_later(struct fm_file *f, const char *why);
-void fm_demote_pending(void); /* no lock; threads of ours */
+void fm_demote_start(void); /* serve those who ask for it (demote_queue.h) */
 /* Map file ranges by the kernel in a helper process that shares our memory
  * but not our descriptors, so that closing drops no lock of the program. */
 struct fm_kmap {

@@ -7,11 +7,11 @@
 #include "base/lock.h"
 #include "base/thread.h"
 #include "file/cache_account.h"
+#include "file/demote_queue.h"
 #include "file/file.h"
 #include "io/demand.h"
 #include "policy.h"
 #include "vm/demote_pagecache.h"
-#include "vm/mapops.h"
 
 #define MANY 4   /* threads that wait for reads */
 #define LATER 50 /* percent of the cache */
@@ -128,7 +128,7 @@ static void flush_down(const struct fm_policy *p)
 		for (uint32_t k = 0; k < top; k++)
 			pages += write_file_some(k, FM_WB_BACKGROUND, 2048);
 		fm_wb_conclude();
-		fm_demote_pending();
+		fm_demote_queue_serve();
 		idle = pages ? 0 : idle + 1;
 	}
 	if (idle) { /* errors or contention: not in a tight loop */
@@ -146,7 +146,7 @@ static void *flusher(void *arg)
 	for (;;) {
 		uint32_t seen = atomic_load(&kicks);
 
-		fm_demote_pending();
+		fm_demote_queue_serve();
 		fm_handed_pending();
 		fm_wb_conclude();
 		if (fm_wb_urgent() || above(p->wb_low)) {

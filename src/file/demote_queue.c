@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "demote_queue.h"
+
+#include "base/sys.h"
+#include "file.h"
+
+static void (*_Atomic server)(void);
+static _Atomic bool wanted; /* some file is */
+static _Atomic(const char *) shared;
+
+/* ---- asking -------------------------------------------------------------- */
+
+/* The reason, the count, the flag: who finds one of them finds those before it. */
+FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, const char *why)
+{
+	uint32_t n;
+
+	atomic_store(&f->demote_asked_why, why);
+	n = atomic_fetch_add(&f->demote_asked, 1) + 1;
+	atomic_store(&wanted, true);
+	return n;
+}
+
+static bool is_answered(uint32_t answered, uint32_t asked)
+{
+	return (int32_t)(answered - asked) >= 0;
+}
+
+bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
+{
+	const uint64_t until = fm_now_ms() + ms;
+	uint64_t now;
+	uint32_t v;
+
+	while (!is_answered(v = atomic_load(&f->demote_answered), asked)) {
+		struct timespec left;
+
+		now = fm_now_ms();
+		if (now >= until)
+			return false;
+		left.tv_sec = (time_t)((until - now) / 1000);
+		left.tv_nsec = (long)((until - now) % 1000 * 1000000);
+		fm_futex_wait(&f->demote_answered, v, &left);
+	}
+	return true;
+}
+
+void fm_demote_ask_shared(const char *why)
+{
+	atomic_store(&shared, why);
+}
+
+/* ---- serving ------------------------------------------------------------- */
+
+void fm_demote_queue_start(void (*serve)(void))
+{
+	atomic_store(&server, serve);
+}
+
+void fm_demote_queue_serve(void)
+{
+	void (*serve)(void) = atomic_load(&server);
+
+	if (serve)
+		serve();
+}
+
+const char *fm_demote_take_shared(void)
+{
+	return atomic_exchange(&shared, NULL);
+}
+
+bool fm_demote_take(void)
+{
+	return atomic_exchange(&wanted, false);
+}
+
+/* Who asks while it is done, or finds the flag taken already, has raised the flag
+ * again, or is seen here: the count is read before it begins. */
+void fm_demote_each(int (*demote)(struct fm_file *f, const char *why))
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = fm_file_at(id);
+		uint32_t asked = f ? atomic_load(&f->demote_asked) : 0;
+
+		if (!f || asked == atomic_load(&f->demote_answered))
+			continue;
+		demote(f, atomic_load(&f->demote_asked_why));
+		atomic_store(&f->demote_answered, asked);
+		fm_futex_wake(&f->demote_answered, INT32_MAX);
+	}
+}
+
+void fm_demote_queue_reset(void)
+{
+	atomic_store(&wanted, false);
+	atomic_store(&shared, NULL);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demote_queue.h - files that are to be handed to the kernel by another thread.
+ *
+ * A fault cannot take the space lock while it is asked for by others who wait for
+ * pages, and a child of vfork must take no lock that it could die with. So they ask, and
+ * a thread of ours does it: the one that writes back, woken for it, or the timer, once a
+ * second. A request is a count in the file it is about: it takes no memory, no other file
+ * displaces it, and it goes with the file.
+ */
+#ifndef FM_DEMOTE_QUEUE_H
+#define FM_DEMOTE_QUEUE_H
+
+#include "base/types.h"
+
+/* [fault] Ask for f to be demoted; why is a static string. It wakes nobody, fm_wb_kick
+ * does. The caller keeps f alive: by an epoch, a reference or the space lock. Returns what
+ * fm_demote_wait wants. */
+uint32_t fm_demote_ask(struct fm_file *f, const char *why);
+/* [any] Wait until an attempt that began after that has ended, at most so long; not in
+ * an epoch, nor with a lock. False: it has not. f->demoted says how it ended. */
+bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms);
+/* [any] Ask for all files of which nothing is mapped privately. */
+void fm_demote_ask_shared(const char *why);
+
+/* Who does it (vm/demote.c), before there is a thread that could be asked. */
+void fm_demote_queue_start(void (*serve)(void));
+/* [plain] By a thread of ours, without a lock: do what has been asked for. */
+void fm_demote_queue_serve(void);
+void fm_demote_queue_reset(void); /* child of fork */
+
+/* For serve. Why all are wanted, once, or NULL. */
+const char *fm_demote_take_shared(void);
+/* Is any file wanted? Once. */
+bool fm_demote_take(void);
+/* Under the space lock: each that is, and then it is not any more. */
+void fm_demote_each(int (*demote)(struct fm_file *f, const char *why));
+
+#endif

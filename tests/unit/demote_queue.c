@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests to hand files over: none is lost, whoever asks at once. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "file/demote_queue.h"
+#include "file/file.h"
+
+#define FILES 3
+#define SOON_MS 20
+#define LONG_MS 10000
+
+/* Instead of the table. */
+static struct fm_file files[FILES];
+static char done[64]; /* a letter for each file, in order */
+static struct fm_file *asks_again;
+static uint32_t again;
+
+struct fm_file *fm_file_at(uint32_t id)
+{
+	return id == 1 ? NULL : &files[id]; /* a free slot in between */
+}
+
+uint32_t fm_file_top(void)
+{
+	return FILES;
+}
+
+static int demote(struct fm_file *f, const char *why)
+{
+	strncat(done, why, 1);
+	if (f == asks_again)
+		again = fm_demote_ask(f, "r");
+	asks_again = NULL;
+	return 0;
+}
+
+static void serve(void)
+{
+	if (fm_demote_take())
+		fm_demote_each(demote);
+}
+
+static int begin(void **state)
+{
+	memset(files, 0, sizeof(files));
+	memset(done, 0, sizeof(done));
+	asks_again = NULL;
+	fm_demote_queue_reset();
+	fm_demote_queue_start(serve);
+	return 0;
+}
+
+static void two_at_once_are_both_done(void **state)
+{
+	uint32_t a = fm_demote_ask(&files[0], "a");
+	uint32_t c = fm_demote_ask(&files[2], "c");
+
+	assert_false(fm_demote_wait(&files[0], a, SOON_MS));
+	fm_demote_queue_serve();
+	assert_string_equal(done, "ac");
+	assert_true(fm_demote_wait(&files[0], a, 0));
+	assert_true(fm_demote_wait(&files[2], c, 0));
+}
+
+static void many_requests_for_one_are_one(void **state)
+{
+	uint32_t last = 0;
+
+	for (int k = 0; k < 1000; k++)
+		last = fm_demote_ask(&files[2], "c");
+	fm_demote_queue_serve();
+	fm_demote_queue_serve();
+	assert_string_equal(done, "c");
+	assert_true(fm_demote_wait(&files[2], last, 0));
+}
+
+/* What was asked after it began is another attempt. */
+static void asked_meanwhile_is_done_again(void **state)
+{
+	uint32_t first = fm_demote_ask(&files[0], "a");
+
+	asks_again = &files[0];
+	fm_demote_queue_serve();
+	assert_true(fm_demote_wait(&files[0], first, 0));
+	assert_false(fm_demote_wait(&files[0], again, SOON_MS));
+	fm_demote_queue_serve();
+	assert_string_equal(done, "ar");
+	assert_true(fm_demote_wait(&files[0], again, 0));
+}
+
+static void counts_may_wrap(void **state)
+{
+	atomic_store(&files[0].demote_asked, UINT32_MAX);
+	atomic_store(&files[0].demote_answered, UINT32_MAX);
+	fm_demote_ask(&files[0], "a");
+	assert_false(fm_demote_wait(&files[0], 0, 0));
+	fm_demote_queue_serve();
+	assert_true(fm_demote_wait(&files[0], 0, 0));
+}
+
+static void all_shared_ones_are_wanted_once(void **state)
+{
+	fm_demote_ask_shared("all");
+	assert_string_equal(fm_demote_take_shared(), "all");
+	assert_null(fm_demote_take_shared());
+}
+
+static void a_child_of_fork_begins_anew(void **state)
+{
+	fm_demote_ask(&files[0], "a");
+	fm_demote_ask_shared("all");
+	fm_demote_queue_reset();
+	fm_demote_queue_serve();
+	assert_string_equal(done, "");
+	assert_null(fm_demote_take_shared());
+}
+
+static void *serve_later(void *arg)
+{
+	const struct timespec ms = { 0, SOON_MS * 1000000l };
+
+	nanosleep(&ms, NULL);
+	fm_demote_queue_serve();
+	return NULL;
+}
+
+static void who_waits_is_woken(void **state)
+{
+	uint32_t asked = fm_demote_ask(&files[0], "a");
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, serve_later, NULL), 0);
+	assert_true(fm_demote_wait(&files[0], asked, LONG_MS));
+	pthread_join(t, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(two_at_once_are_both_done, begin),
+		cmocka_unit_test_setup(many_requests_for_one_are_one, begin),
+		cmocka_unit_test_setup(asked_meanwhile_is_done_again, begin),
+		cmocka_unit_test_setup(counts_may_wrap, begin),
+		cmocka_unit_test_setup(all_shared_ones_are_wanted_once, begin),
+		cmocka_unit_test_setup(a_child_of_fork_begins_anew, begin),
+		cmocka_unit_test_setup(who_waits_is_woken, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
