@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "fault.h"
 #include "file/file.h"
+#include "file/load.h"
 #include "map/map.h"
 #include "map/space.h"
 #include "map/uffd.h"
@@ -20,22 +21,17 @@
 
 #define AGAIN_MS 50 /* the same call's next page */
 
-/* A handler in ALLOCATING has its page locked, and waits; who makes that LENT acts for
- * it, and gives it back. */
-enum phase { OTHER, ALLOCATING, LENT };
-
 static struct slot {
 	_Atomic uintptr_t addr;
 	_Atomic uint32_t tid, phase;
 	_Atomic uint64_t since_ms;
 } slots[FM_HANDLERS];
-static _Thread_local struct slot *mine;
 static _Atomic uint32_t again_tid;
 static _Atomic uint64_t freed_ms;
 
 void fm_stuck_begin(unsigned i, uintptr_t a, uint32_t tid)
 {
-	mine = &slots[i];
+	fm_load_phase = &slots[i].phase;
 	atomic_store(&slots[i].tid, tid);
 	atomic_store(&slots[i].since_ms, fm_now_ms());
 	atomic_store(&slots[i].addr, a);
@@ -44,22 +40,6 @@ void fm_stuck_begin(unsigned i, uintptr_t a, uint32_t tid)
 void fm_stuck_end(unsigned i)
 {
 	atomic_store(&slots[i].addr, 0);
-}
-
-FM_FAULT void fm_stuck_allocates(void)
-{
-	if (mine)
-		atomic_store(&mine->phase, ALLOCATING);
-}
-
-FM_FAULT void fm_stuck_allocated(void)
-{
-	uint32_t v = ALLOCATING;
-
-	while (mine && !atomic_compare_exchange_weak(&mine->phase, &v, OTHER)) {
-		fm_cpu_relax();
-		v = ALLOCATING;
-	}
 }
 
 bool fm_stuck_lately(void)
@@ -100,10 +80,10 @@ static bool let_store(struct slot *s, struct fm_map *m, uintptr_t a)
 {
 	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
 	uint8_t mode = fm_mode(m, i);
-	uint32_t v = ALLOCATING;
+	uint32_t v = FM_LOAD_ALLOCATES;
 	bool can;
 
-	if (!atomic_compare_exchange_strong(&s->phase, &v, LENT))
+	if (!atomic_compare_exchange_strong(&s->phase, &v, FM_LOAD_LENT))
 		return false;
 	can = m->shared && (mode & (PM_PRESENT | PM_OWN | PM_LAZY)) == PM_PRESENT &&
 	      atomic_load(&s->addr) == a;
@@ -112,7 +92,7 @@ static bool let_store(struct slot *s, struct fm_map *m, uintptr_t a)
 		fm_mode_set(m, i, mode | PM_WRITABLE);
 		can = !fm_uffd_protect((void *)a, FM_PAGE, false);
 	}
-	atomic_store(&s->phase, ALLOCATING);
+	atomic_store(&s->phase, FM_LOAD_ALLOCATES);
 	return can;
 }
 

@@ -22,11 +22,6 @@ void fm_stuck_end(unsigned i);
 void fm_stuck_look(void);
 bool fm_stuck_lately(void); /* it should look again soon */
 
-/* [fault] Around a wait for the block of a page that this thread has locked: another may
- * act for it between the two. */
-void fm_stuck_allocates(void);
-void fm_stuck_allocated(void);
-
 #define FM_HANDLERS 16
 
 #endif

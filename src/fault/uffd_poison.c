@@ -98,11 +98,17 @@ void fm_failing_tick(bool all)
 	fm_space_unlock(&mask);
 }
 
+static void lift_all(void)
+{
+	fm_failing_tick(true);
+}
+
 /* False: no room. */
 static bool note(struct fm_file *f, uint64_t fp)
 {
 	bool room;
 
+	atomic_store(&fm_file_size_then, lift_all);
 	fm_lock(&lock);
 	room = atomic_load(&count) < ENTRIES;
 	if (room)

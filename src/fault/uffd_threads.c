@@ -14,7 +14,6 @@
 #include "engine.h"
 #include "fault.h"
 #include "file/file.h"
-#include "io/fd_recovery.h"
 #include "map/map.h"
 #include "map/space.h"
 #include "map/uffd.h"
@@ -173,7 +172,7 @@ static void *handler(void *arg)
 		} else if (n == -EAGAIN) {
 			wait_message(pfd);
 			fm_stuck_look();
-		} else if (n != -EINTR && !fm_lost_uffd(pfd[0].fd)) {
+		} else if (n != -EINTR && !fm_uffd_lost(pfd[0].fd)) {
 			give_up();
 		}
 		pfd[0].fd = fm_uffd_fd();

@@ -13,14 +13,10 @@
 #include "engine.h"
 #include "io/ring.h"
 #include "io/stable_writes.h"
-#include "observe/stats.h"
-#include "peers/peers.h"
 #include "policy.h"
 #include "process/guardian.h"
-#include "rw/inflight_io.h"
 #include "space_lock.h"
 #include "wb_errseq.h"
-#include "writeback/wb.h"
 
 #define HASH 1024
 #define STATX_DIO 0x2000u /* STATX_DIOALIGN, Linux 6.1 */
@@ -30,6 +26,7 @@ static _Atomic(struct fm_file *) table[FM_MAX_FILES];
 static _Atomic uint32_t table_top;
 static struct fm_file *_Atomic hash[HASH];
 static uint32_t next_gen = 1;
+static struct fm_file_observer *observers;
 static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
 _Atomic uint32_t fm_live_maps;
@@ -48,6 +45,15 @@ FM_FAULT uint32_t fm_file_top(void)
 bool fm_files_any(void)
 {
 	return atomic_load(&published) != 0;
+}
+
+void fm_file_observe(struct fm_file_observer *o)
+{
+	if (o->listed)
+		return;
+	o->listed = true;
+	o->next = observers;
+	observers = o;
 }
 
 static unsigned bucket(dev_t dev, ino_t ino)
@@ -274,15 +280,26 @@ static int open_slots(struct fm_file *f, int fd, bool write, bool first)
 	return 0;
 }
 
-/* A file that is written back from now on. */
+static bool say_writable(struct fm_file *f, const struct stat *st)
+{
+	bool through = false;
+
+	for (struct fm_file_observer *o = observers; o; o = o->next)
+		through |= o->writable && o->writable(f, st);
+	return through;
+}
+
+/* A file that is written back from now on: through the page cache (fm_file_mixed) if so,
+ * and nothing is dirty or in flight yet. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
-	/* Said whatever the device wants: reads look for the file from here on. */
-	bool read_now = fm_reads_stored(st);
+	bool through = say_writable(f, st); /* whatever the device wants */
 
 	f->writable = true;
-	if (read_now || fm_wants_stable(f->fd_path, st->st_dev))
-		fm_file_mixed(f);
+	if (through || fm_wants_stable(f->fd_path, st->st_dev)) {
+		atomic_store(&f->warm, true);
+		atomic_store(&f->mixed, true);
+	}
 }
 
 /* A file first mapped read-only gets its write descriptors when the first
@@ -492,13 +509,15 @@ static void let_go(struct fm_file *f)
 
 static void file_close(struct fm_file *f)
 {
-	fm_peers_leave(f);
+	for (struct fm_file_observer *o = observers; o; o = o->next)
+		if (o->closing)
+			o->closing(f);
 	unpublish(f);
 	fm_unsaid_note(f);
 	let_go(f);
-	if (f->writable)
-		fm_reads_forget();
-	fm_stats_retire(f);
+	for (struct fm_file_observer *o = observers; o; o = o->next)
+		if (o->closed)
+			o->closed(f);
 	fm_epoch_retire(f, file_free);
 	fm_epoch_reclaim(true);
 }
@@ -510,7 +529,9 @@ static void hollow(struct fm_file *f)
 	if (!atomic_load(&f->demoted) || atomic_load(&f->maps) ||
 	    f->fd_path < 0)
 		return;
-	fm_peers_handed(f);
+	for (struct fm_file_observer *o = observers; o; o = o->next)
+		if (o->hollow)
+			o->hollow(f);
 	let_go(f);
 }
 

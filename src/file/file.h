@@ -36,6 +36,21 @@ uint64_t fm_file_birth(int fd);
 
 void fm_files_reset(void); /* child of fork */
 
+/* Who wants to know what becomes of files. Under the space lock, [plain]; NULL: not that. */
+struct fm_file_observer {
+	/* It can be stored to from now on. True: the page cache must take part. */
+	bool (*writable)(struct fm_file *f, const struct stat *st);
+	/* The last reference goes: it is in the table still; it is not. */
+	void (*closing)(struct fm_file *f);
+	void (*closed)(struct fm_file *f);
+	/* The kernel has it, and nobody else but who remembers that. */
+	void (*hollow)(struct fm_file *f);
+	struct fm_file_observer *next;
+	bool listed;
+};
+/* For good; before the first file. Again does no harm. */
+void fm_file_observe(struct fm_file_observer *o);
+
 /* NULL unless this process is a child of fork with empty mappings (fork.h): puts the
  * kernel's in place where there is one of this file. */
 extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
@@ -81,5 +96,8 @@ extern _Atomic int64_t fm_dirty_total;
 bool fm_is_sparse(const struct stat *st);
 /* [fault] Ask the kernel for the size; falls back to the last known one. */
 int64_t fm_file_size_now(struct fm_file *f);
+/* NULL, or what follows when the program has changed the size of a file: what was beyond
+ * the end may not be now. [plain] */
+extern void (*_Atomic fm_file_size_then)(void);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/sys.h"
 #include "engine.h"
-#include "fault/uffd_poison.h"
 #include "file.h"
 #include "io/fd_recovery.h"
+
+void (*_Atomic fm_file_size_then)(void);
 
 static FM_FAULT bool look_by(const struct fm_file *f, int fd, struct stat *st)
 {
@@ -57,6 +58,9 @@ void fm_file_has_holes(struct fm_file *f)
 
 void fm_file_size_changed(struct fm_file *f)
 {
+	void (*then)(void) = atomic_load(&fm_file_size_then);
+
 	fm_file_size_now(f);
-	fm_failing_tick(true); /* what was beyond the end may not be now */
+	if (then)
+		then();
 }

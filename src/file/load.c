@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "fault/uffd_deadlock.h"
 #include "file.h"
 #include "io/demand.h"
 #include "io/ring.h"
@@ -173,6 +172,28 @@ FM_FAULT long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n,
 
 /* ---- holes ------------------------------------------------------------ */
 
+_Thread_local _Atomic uint32_t *fm_load_phase
+	__attribute__((tls_model("initial-exec")));
+
+/* For the block of a page that this thread has locked: another may act for it until
+ * end_wait. */
+static FM_FAULT void begin_wait(void)
+{
+	if (fm_load_phase)
+		atomic_store(fm_load_phase, FM_LOAD_ALLOCATES);
+}
+
+static FM_FAULT void end_wait(void)
+{
+	uint32_t v = FM_LOAD_ALLOCATES;
+
+	while (fm_load_phase && !atomic_compare_exchange_weak(
+					fm_load_phase, &v, FM_LOAD_ELSE)) {
+		fm_cpu_relax();
+		v = FM_LOAD_ALLOCATES;
+	}
+}
+
 /* How many of the pages have room now: those behind the end of the file have none. */
 static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 {
@@ -188,11 +209,11 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 	io.off = off;
 	io.len = end - off;
 	io.unshare = atomic_load(&f->unshare) > FM_UNSHARE_MAYBE;
-	fm_stuck_allocates();
+	begin_wait();
 	do
 		err = fm_io_once(&io);
 	while (err == -EINTR); /* of whoever does it: the store must wait */
-	fm_stuck_allocated();
+	end_wait();
 	if (io.unshare && (err == -EOPNOTSUPP || err == -EINVAL)) {
 		atomic_store(&f->unshare, FM_UNSHARE_NEVER);
 		return allocate(f, fp, n);

@@ -31,4 +31,11 @@ bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p);
  * the file's blocks. The page is locked. 0, -ENOSPC, -EDQUOT, -EIO. */
 int fm_load_allocate(struct fm_file *f, uint64_t fp, _Atomic uint8_t *p);
 
+/* Of a thread that serves faults and may be acted for (uffd_deadlock.h), else NULL: in
+ * FM_LOAD_ALLOCATES it has its page locked, and waits for a block; who makes that LENT
+ * acts for it, and gives it back. */
+enum { FM_LOAD_ELSE, FM_LOAD_ALLOCATES, FM_LOAD_LENT };
+extern _Thread_local _Atomic uint32_t *fm_load_phase
+	__attribute__((tls_model("initial-exec")));
+
 #endif

@@ -86,14 +86,6 @@ void fm_file_shares(struct fm_file *f)
 	fm_shared_maybe(f);
 }
 
-/* What has been stored meanwhile is written, and the next store asks. */
-int fm_file_shared(struct fm_file *f)
-{
-	if (atomic_load(&f->unshare) != FM_UNSHARE_ALWAYS)
-		return 0;
-	return fm_file_flush(f, 0, 0);
-}
-
 void fm_shared_maybe(struct fm_file *f)
 {
 	if (atomic_load(&f->unshare) != FM_UNSHARE_NEVER)

@@ -8,7 +8,6 @@
 
 #include "base/lock.h"
 #include "base/log.h"
-#include "map/uffd.h"
 #include "process/guardian.h"
 #include "ring_priv.h"
 
@@ -33,20 +32,20 @@ static FM_FAULT void tell(const char *what, int err)
 
 /* ---- from the guardian ---------------------------------------------------- */
 
-FM_FAULT bool fm_lost_uffd(int was)
+FM_FAULT bool fm_lost_uffd(_Atomic int *number, int was)
 {
 	uint64_t old;
 	int fd;
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
-	fd = fm_uffd_fd();
+	fd = atomic_load(number);
 	if (fd == was) {
 		fd = fm_guardian_getfd(FM_GUARD_UFFD);
 		tell("userfaultfd", fd);
 		if (fd >= 0) {
 			fm_fd_forget(was);
-			fm_uffd_set_fd(fd);
+			atomic_store(number, fd);
 		}
 	}
 	fm_unlock(&lock);

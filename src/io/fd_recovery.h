@@ -22,8 +22,8 @@ static inline bool fm_is_lost(long err)
 }
 
 /* [fault] userfaultfd's and the home ring's number, which were `was`, from the
- * guardian. True: there is another one, try again. */
-bool fm_lost_uffd(int was);
+ * guardian. True: there is another one, try again. `number`: where it is kept. */
+bool fm_lost_uffd(_Atomic int *number, int was);
 bool fm_lost_home(int was);
 
 /* [fault] The descriptor of a file, without io_uring. */

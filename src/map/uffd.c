@@ -60,6 +60,11 @@ FM_FAULT void fm_uffd_set_fd(int fd)
 	uffd = fd;
 }
 
+FM_FAULT bool fm_uffd_lost(int was)
+{
+	return fm_lost_uffd(&uffd, was);
+}
+
 const struct fm_uffd_caps *fm_uffd_caps(void)
 {
 	return &caps;
@@ -170,7 +175,7 @@ static FM_FAULT int call(unsigned long request, void *arg)
 	if (fd < 0)
 		return -EBADF;
 	err = fm_sys_ioctl(fd, request, arg);
-	if (fm_is_lost(err) && fm_lost_uffd(fd))
+	if (fm_is_lost(err) && fm_uffd_lost(fd))
 		err = fm_sys_ioctl(atomic_load(&uffd), request, arg);
 	return err;
 }

@@ -27,6 +27,8 @@ struct fm_uffd_caps {
 int fm_uffd_open(bool signal, struct fm_uffd_caps *ret_caps);
 int fm_uffd_fd(void);
 void fm_uffd_set_fd(int fd);
+/* Its number, which was `was`, is not its own any more. True: there is another one. */
+bool fm_uffd_lost(int was);
 const struct fm_uffd_caps *fm_uffd_caps(void);
 
 /* Who opens it says how its faults are delivered (fm_delivery in engine.h), and why:

@@ -26,11 +26,6 @@ static struct fm_lock lock;
 static int load_pid;
 static _Atomic bool written; /* at the end of this process */
 
-__attribute__((constructor)) static void remember_pid(void)
-{
-	load_pid = fm_sys_getpid();
-}
-
 FM_FAULT void fm_stats_fault_ns(uint64_t ns)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
@@ -44,7 +39,8 @@ void fm_stats_latency(struct fm_hist *ret)
 		fm_hist_add(ret, &latency[i]);
 }
 
-void fm_stats_retire(struct fm_file *f)
+/* The last 64 files one by one, all of them in the totals. */
+static void retire(struct fm_file *f)
 {
 	struct fm_retired *r;
 	uint64_t mask;
@@ -62,6 +58,14 @@ void fm_stats_retire(struct fm_file *f)
 	fm_stats_sum(&retired_sum, &f->st);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
+}
+
+static struct fm_file_observer observer = { .closed = retire };
+
+__attribute__((constructor)) static void begin(void)
+{
+	load_pid = fm_sys_getpid();
+	fm_file_observe(&observer);
 }
 
 uint64_t fm_stats_retired(struct fm_file_stats *sum,

@@ -13,10 +13,6 @@ struct fm_file;
 /* [fault] A fault took ns from signal to return. */
 void fm_stats_fault_ns(uint64_t ns);
 
-/* Keep the numbers of a file that is about to be freed: the last 64 files one
- * by one, all of them in the totals. [any] */
-void fm_stats_retire(struct fm_file *f);
-
 /* [plain] Everything as text; give it back with fm_json_free. `alone`: in the
  * guardian, of the dead program pid. 0 or -ENOMEM. */
 int fm_stats_json(struct fm_json *ret, int pid, bool alone);

@@ -157,7 +157,7 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 
 /* A claim by kernel stays: mappings that the engine does not know may be
  * there still. */
-void fm_peers_leave(struct fm_file *f)
+static void leave(struct fm_file *f)
 {
 	enum fm_claim have = claims[f->id];
 
@@ -166,6 +166,16 @@ void fm_peers_leave(struct fm_file *f)
 		fm_watch_drop(f);
 		fm_registry_claim(f, FM_CLAIM_NONE);
 	}
+}
+
+static struct fm_file_observer observer = {
+	.closing = leave,
+	.hollow = fm_peers_handed,
+};
+
+__attribute__((constructor)) static void observe(void)
+{
+	fm_file_observe(&observer);
 }
 
 void fm_peers_reset(void)

@@ -23,8 +23,6 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd);
  * mapping is not worth it any more? `patient`: half of the time may go there,
  * not an eighth. */
 bool fm_peers_weary(bool patient);
-/* Under the space lock: nothing of the file is mapped any more. */
-void fm_peers_leave(struct fm_file *f);
 /* The file was handed to the kernel, which we use from now on: others may, too. It is
  * not watched any more. */
 void fm_peers_handed(struct fm_file *f);

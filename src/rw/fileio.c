@@ -21,6 +21,7 @@
 #include "file/file.h"
 #include "file/load.h"
 #include "file/page.h"
+#include "file/reflink.h"
 #include "file/truncate_barrier.h"
 #include "inplace_update.h"
 #include "io/bounce.h"
@@ -58,6 +59,14 @@ int fm_file_sync(struct fm_file *f)
 	int err = fm_wb_file(f), late = fm_wb_error(f);
 
 	return fm_wb_told(err ? err : late);
+}
+
+/* What has been stored meanwhile is written, and the next store asks. */
+int fm_file_shared(struct fm_file *f)
+{
+	if (atomic_load(&f->unshare) != FM_UNSHARE_ALWAYS)
+		return 0;
+	return fm_file_flush(f, 0, 0);
 }
 
 /* ---- locking a range --------------------------------------------------- */

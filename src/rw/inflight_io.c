@@ -172,3 +172,26 @@ void fm_reads_reset(void)
 		atomic_store(&writes[i].owner, 0);
 	}
 }
+
+/* ---- what becomes of files ------------------------------------------------ */
+
+static bool now_stored(struct fm_file *f, const struct stat *st)
+{
+	return fm_reads_stored(st);
+}
+
+static void closed(struct fm_file *f)
+{
+	if (f->writable)
+		fm_reads_forget();
+}
+
+static struct fm_file_observer observer = {
+	.writable = now_stored,
+	.closed = closed,
+};
+
+__attribute__((constructor)) static void observe(void)
+{
+	fm_file_observe(&observer);
+}
