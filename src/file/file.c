@@ -31,6 +31,8 @@ static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
 _Atomic uint32_t fm_live_maps;
 void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
+void (*fm_fork_stores)(dev_t dev, ino_t ino);
+void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores);
 
 FM_FAULT struct fm_file *fm_file_at(uint32_t id)
 {
@@ -533,6 +535,14 @@ static void hollow(struct fm_file *f)
 		if (o->hollow)
 			o->hollow(f);
 	let_go(f);
+}
+
+void fm_file_beside(struct fm_file *f)
+{
+	f->beside = true;
+	for (struct fm_file_observer *o = observers; o; o = o->next)
+		if (o->beside)
+			o->beside(f);
 }
 
 void fm_file_put_locked(struct fm_file *f)

@@ -45,15 +45,25 @@ struct fm_file_observer {
 	void (*closed)(struct fm_file *f);
 	/* The kernel has it, and nobody else but who remembers that. */
 	void (*hollow)(struct fm_file *f);
+	/* The kernel serves a part of it, too. */
+	void (*beside)(struct fm_file *f);
 	struct fm_file_observer *next;
 	bool listed;
 };
 /* For good; before the first file. Again does no harm. */
 void fm_file_observe(struct fm_file_observer *o);
+/* The kernel's mapping of a part of it is there. Under the space lock. */
+void fm_file_beside(struct fm_file *f);
 
-/* NULL unless this process is a child of fork with empty mappings (fork.h): puts the
+/* NULL unless this process is a child of fork with empty mappings (fork.c): puts the
  * kernel's in place where there is one of this file. */
 extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
+/* NULL but in such a child. The kernel has mapped the file so that it may be stored to: who
+ * serves it and only reads hands it over, too, before this returns. Under the space lock. */
+extern void (*fm_fork_stores)(dev_t dev, ino_t ino);
+/* [plain] The program that the child executes gets a descriptor of the file: who serves it
+ * hands it over, unless neither side can store. */
+extern void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores);
 
 static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)
 {

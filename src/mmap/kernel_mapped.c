@@ -6,6 +6,7 @@
 
 #include "base/proc.h"
 #include "base/sys.h"
+#include "file/file.h"
 #include "short_maps.h"
 
 #define MAPS "/proc/self/maps"
@@ -52,6 +53,20 @@ void fm_residue_add(const struct stat *st)
 		return;
 	}
 	overflowed = true; /* from now on every file is looked up */
+}
+
+static void add_file(struct fm_file *f)
+{
+	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+
+	fm_residue_add(&st);
+}
+
+static struct fm_file_observer observer = { .beside = add_file };
+
+__attribute__((constructor)) static void begin(void)
+{
+	fm_file_observe(&observer);
 }
 
 /* The inode alone decides (proc.h): a file taken for another stays the kernel's,

@@ -118,7 +118,7 @@ bool fm_beside_may(struct fm_file *f, bool stores, int fd,
 	return cached;
 }
 
-unsigned fm_beside_note(struct fm_file *f, const struct stat *st)
+unsigned fm_beside_note(struct fm_file *f)
 {
 	bool sure = f->cached_windows >= SURE &&
 		    !atomic_load(&f->stores_wanted);
@@ -126,8 +126,7 @@ unsigned fm_beside_note(struct fm_file *f, const struct stat *st)
 	unsigned used = f->granted - left;
 
 	f->granted = sure ? GRANT : 0;
-	f->beside = true;
-	fm_residue_add(st);
+	fm_file_beside(f);
 	if (sure)
 		atomic_store(&any, true);
 	return used + 1;

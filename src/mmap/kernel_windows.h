@@ -36,7 +36,7 @@ void fm_beside_bring(int fd, off_t off, size_t len);
 
 /* [plain] The kernel will. Returns how many windows it has been given since
  * the last call, this one included. Under the space lock. */
-unsigned fm_beside_note(struct fm_file *f, const struct stat *st);
+unsigned fm_beside_note(struct fm_file *f);
 
 /* [plain] A mapping of f that may be stored to is wanted: from now on every
  * window is looked at under the space lock. Whether the kernel still serves

@@ -31,7 +31,6 @@
 #include "peers/peers.h"
 #include "policy.h"
 #include "process/engine_priv.h"
-#include "process/fork.h"
 #include "process/guardian.h"
 #include "readahead/ahead.h"
 #include "rw/inflight_io.h"
@@ -371,14 +370,14 @@ static int leave(struct request *q, struct fm_file *known)
 	int err = 0;
 
 	if (known && q->left == FM_WHY_WINDOW) {
-		q->count = fm_beside_note(known, &q->st);
+		q->count = fm_beside_note(known);
 		return 0;
 	}
 	if (is_served(known) && !atomic_load(&known->demoted))
 		err = fm_demote_locked(known, "a mapping that stays the kernel's");
 	if (!is_served(known) && fm_settings()->mode == FM_MODE_ON) {
 		fm_residue_add(&q->st);
-		if (q->shared && q->maywrite)
+		if (fm_fork_stores && q->shared && q->maywrite)
 			fm_fork_stores(q->st.st_dev, q->st.st_ino);
 	}
 	return err;

@@ -29,8 +29,6 @@ void fm_peers_handed(struct fm_file *f);
 /* We are going to map the file by the kernel: whoever serves it has handed it
  * over when this returns (writable: whoever reads it by an engine, too). */
 void fm_peers_join(struct fm_file *f, bool writable);
-/* Under the space lock: this process has opened a file on our behalf. */
-void fm_watch_helper(int pid);
 /* Child of fork: the entries are the parent's. */
 void fm_peers_reset(void);
 /* The descriptor whose life is our claims', for the guardian to keep until the

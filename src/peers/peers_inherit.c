@@ -18,7 +18,6 @@
 #include "file/file.h"
 #include "map/space.h"
 #include "peers_priv.h"
-#include "process/fork.h"
 #include "vm/mapops.h"
 #include "writeback/wb.h"
 
@@ -71,7 +70,7 @@ static void look_at(const char *dir, int n, void *arg)
 		fm_file_pass_on(&st, stores, why);
 	else if (heir == FM_HEIR_VFORKED)
 		vforked(&st, stores);
-	else
+	else if (fm_fork_inherits)
 		fm_fork_inherits(st.st_dev, st.st_ino, stores);
 }
 

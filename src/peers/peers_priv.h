@@ -77,8 +77,6 @@ void fm_watch_drop(struct fm_file *f);
 void fm_watch_reset(void);
 /* Its thread, which blocks all signals; 0: not running yet. */
 int fm_watch_tid(void);
-/* Nobody else has opened the file since the watch on it began. */
-bool fm_watch_quiet(const struct fm_file *f);
 
 /* It has been told by inotify, which does not say whose an event is. */
 bool fm_watch_by_inotify(const struct fm_file *f);

@@ -36,6 +36,7 @@
 #include "peers.h"
 #include "peers_priv.h"
 #include "process/guardian.h"
+#include "vm/mapops.h"
 #include "vm/unmap_cache.h"
 
 #define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
@@ -202,7 +203,7 @@ static struct {
 	_Atomic uint32_t at;
 } helpers[HELPERS];
 
-void fm_watch_helper(int pid)
+static void note_helper(int pid)
 {
 	static unsigned next; /* under the space lock */
 	unsigned k = next++ % HELPERS;
@@ -400,7 +401,7 @@ bool fm_watch_by_inotify(const struct fm_file *f)
 
 /* Has nobody else opened the file since the watch began? Every open is in the
  * queue, or read and being heeded, or noted. */
-bool fm_watch_quiet(const struct fm_file *f)
+static bool is_quiet(const struct fm_file *f)
 {
 	struct pollfd p = { .fd = fan, .events = POLLIN };
 	const struct watch *w = &watches[f->id];
@@ -412,6 +413,12 @@ bool fm_watch_quiet(const struct fm_file *f)
 		return false;
 	return !atomic_load(&hearing) && !atomic_load(&w->foreign) &&
 	       !atomic_load(&lost);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	fm_kmap_helped = note_helper;
+	fm_kept_quiet = is_quiet;
 }
 
 /* inotify does not tell whose event it is: writes by others cannot be told

@@ -17,8 +17,6 @@
  * Without a registry of processes the parent could not be asked later; then
  * files that either could store to are handed to the kernel before the fork.
  */
-#include "fork.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -333,7 +331,7 @@ static void join(uint32_t k)
 		read_only[k] = lazy[k];
 }
 
-void fm_fork_stores(dev_t dev, ino_t ino)
+static void mapped_for_stores(dev_t dev, ino_t ino)
 {
 	for (uint32_t k = 0; k < nlazy; k++) {
 		struct fm_file *f = read_only[k];
@@ -463,7 +461,7 @@ static void touch_file(dev_t dev, ino_t ino)
 		fm_space_unlock(&old);
 }
 
-void fm_fork_inherits(dev_t dev, ino_t ino, bool stores)
+static void inherits(dev_t dev, ino_t ino, bool stores)
 {
 	bool matters = stores;
 	uint64_t old;
@@ -475,7 +473,7 @@ void fm_fork_inherits(dev_t dev, ino_t ino, bool stores)
 	if (matters)
 		touch_file(dev, ino);
 	if (stores)
-		fm_fork_stores(dev, ino);
+		mapped_for_stores(dev, ino);
 	fm_space_unlock(&old);
 }
 
@@ -588,6 +586,8 @@ void fm_fork_child(void)
 	if (nlazy) {
 		atomic_store(&fm_fork_touch, touch);
 		atomic_store(&fm_fork_touch_file, touch_file);
+		fm_fork_stores = mapped_for_stores;
+		fm_fork_inherits = inherits;
 		stop_if_done();
 	}
 	fm_space_unlock(&saved_mask);

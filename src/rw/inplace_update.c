@@ -92,7 +92,8 @@ static int cover_run(struct fm_map *m, uint64_t *i, uint64_t hi)
 	return err;
 }
 
-int fm_rewrite_cover(struct fm_map *m, void *arg)
+/* Stores are about to be allowed, and the fault path knows that. */
+static int cover(struct fm_map *m, void *arg)
 {
 	uint64_t pages = fm_map_pages(m);
 	int err = 0;
@@ -110,6 +111,11 @@ int fm_rewrite_cover(struct fm_map *m, void *arg)
 		fm_map_unlock_part(m, lo, hi);
 	}
 	return err;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	fm_mprotect_first = cover;
 }
 
 void fm_rewrite_tighten(struct fm_file *f)

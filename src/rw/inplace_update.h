@@ -11,7 +11,7 @@
  * bytes change under it, as it does with the kernel's mapping.
  *
  * Before a store is allowed to such memory its pages are protected again
- * (fm_rewrite_cover). By signal delivery only: a kernel's access to a protected
+ * (fm_mprotect_first). By signal delivery only: a kernel's access to a protected
  * page must fail, not wait for a handler.
  */
 #ifndef FM_INPLACE_UPDATE_H
@@ -38,9 +38,6 @@ static inline bool fm_rewrite_loose(const struct fm_map *m)
 	return m->shared && !atomic_load(&m->vma_prot) &&
 	       atomic_load(&m->prot) == PROT_READ;
 }
-/* Stores are about to be allowed, and the fault path knows that. Under the space
- * lock; an fm_map_fn. 0 or -errno. */
-int fm_rewrite_cover(struct fm_map *m, void *arg);
 /* The memory of f's mappings that the program may only read becomes readable only
  * to the kernel, too: no 2 MiB frames move there any more. Takes the space lock. */
 void fm_rewrite_tighten(struct fm_file *f);

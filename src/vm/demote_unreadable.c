@@ -9,14 +9,12 @@
 #include "map/map.h"
 #include "map/space.h"
 #include "mapops.h"
-#include "mmap/kernel_mapped.h"
 
 #define UNREADABLE 16 /* pages of a file, then all of it */
 
 /* m is cut to what the kernel shall have. */
 static int lay_beside(struct fm_file *f, struct fm_map *m)
 {
-	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
 	int err;
 
 	fm_map_hide(m, NULL);
@@ -28,8 +26,7 @@ static int lay_beside(struct fm_file *f, struct fm_map *m)
 		return err;
 	}
 	f->unreadable++;
-	f->beside = true;
-	fm_residue_add(&st);
+	fm_file_beside(f);
 	fm_map_retire(m, NULL);
 	return 0;
 }

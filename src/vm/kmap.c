@@ -18,7 +18,6 @@
 #include "io/ring.h"
 #include "map/map.h"
 #include "mapops.h"
-#include "peers/peers.h"
 
 /* ---- the mapping helper ------------------------------------------------ */
 
@@ -108,6 +107,8 @@ static void helper_main(void *arg)
 
 #define HELPER_STACK 65536
 
+void (*fm_kmap_helped)(int pid);
+
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 {
 	char path[FM_PROC_FD];
@@ -125,7 +126,8 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + HELPER_STACK,
 			      helper_main, &h, NULL, NULL);
 	if (pid > 0) {
-		fm_watch_helper((int)pid);
+		if (fm_kmap_helped)
+			fm_kmap_helped((int)pid);
 		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
 	}
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);

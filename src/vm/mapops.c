@@ -19,7 +19,6 @@
 #include "map/space.h"
 #include "map/uffd.h"
 #include "readahead/ahead.h"
-#include "rw/inplace_update.h"
 #include "unmap_cache.h"
 #include "writeback/wb.h"
 
@@ -394,6 +393,8 @@ int fm_munmap(void *addr, size_t len)
 
 /* ---- mprotect --------------------------------------------------------- */
 
+fm_map_fn fm_mprotect_first;
+
 /* Mappings one behind the other that have one protection, and may have another. */
 struct run {
 	uintptr_t start, end;
@@ -478,9 +479,9 @@ static int protect_run(struct run *r)
 	if (grows) {
 		fm_range_maps(r->start, r->end, note_prot, &r->prot);
 		fm_range_maps(r->start, r->end, pass_through, NULL);
-		if (!err && (r->prot & PROT_WRITE))
+		if (!err && (r->prot & PROT_WRITE) && fm_mprotect_first)
 			err = fm_range_maps(r->start, r->end,
-					    fm_rewrite_cover, NULL);
+					    fm_mprotect_first, NULL);
 	}
 	if (!err)
 		err = fm_sys_mprotect((void *)r->start, r->end - r->start, r->prot);

@@ -42,6 +42,8 @@ int fm_map_retire(struct fm_map *m, void *arg);
 int fm_map_reopen(struct fm_map *m, void *arg); /* the program's protection again */
 int fm_map_make_exact(struct fm_map *m); /* [fault] the same; 0 or -errno */
 int fm_munmap_locked(uintptr_t a, size_t len);
+/* NULL, or what each mapping needs before mprotect lets it be stored to. */
+extern fm_map_fn fm_mprotect_first;
 
 /* What fm_map_lock has locked. */
 void fm_map_unlock_pages(struct fm_map *m);
@@ -98,6 +100,8 @@ struct fm_kmap {
 	int fd;         /* the program's, if it still is that file */
 };
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
+/* NULL, or who is told that this process has opened a file on our behalf. */
+extern void (*fm_kmap_helped)(int pid);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
 /* demote_private.c: the same for a private mapping and the pages that are the program's own. */
 int fm_lay_private(struct fm_file *f, struct fm_map *m);

@@ -25,7 +25,6 @@
 #include "map/uffd.h"
 #include "map/zap_batch.h"
 #include "mapops.h"
-#include "peers/peers_priv.h"
 #include "writeback/wb.h"
 
 #define KEPT 16
@@ -49,6 +48,7 @@ static struct kept kept[KEPT]; /* under the lock, a leaf */
 static struct fm_lock lock;
 static _Atomic int64_t pages;  /* of all entries, charged */
 static uint64_t clock_stamp;
+bool (*fm_kept_quiet)(const struct fm_file *f);
 
 /* ---- which file --------------------------------------------------------- */
 
@@ -245,7 +245,7 @@ bool fm_kept_put(struct fm_map *m)
 
 	if (!worth_it(m) || fm_dirty_next(m->file, m->pgoff, end) < end ||
 	    fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT) ||
-	    !fm_watch_quiet(m->file) || fm_sys_fstat(m->file->fd_path, &st) ||
+	    !fm_kept_quiet || !fm_kept_quiet(m->file) || fm_sys_fstat(m->file->fd_path, &st) ||
 	    st.st_ino != m->file->ino || !st.st_nlink || !settled(m->file, &st))
 		return false;
 	mode = fm_sys_anon(fm_map_pages(m));

@@ -31,4 +31,7 @@ void fm_kept_reset(void); /* child of fork */
 /* Does each change of this file, after a look at its times, get one of its own? */
 bool fm_fine_times(int fd);
 
+/* NULL, or whether nobody else has had the file open since we watch it. */
+extern bool (*fm_kept_quiet)(const struct fm_file *f);
+
 #endif
