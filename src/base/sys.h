@@ -44,6 +44,8 @@
 /* Code that runs in the fault handler. Kept in one section so that
  * tests/checks can prove that it reaches no malloc, stdio or lazy symbol. */
 #define FM_FAULT __attribute__((section(".text.fault")))
+/* A struct of callbacks that it calls: the same test sees that they are FM_FAULT. */
+#define FM_FAULT_CALLS __attribute__((section(".data.fault")))
 
 static inline long fm_sys6(long nr, long a, long b, long c, long d, long e,
 			   long f)

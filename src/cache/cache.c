@@ -2,6 +2,7 @@
 #include "cache.h"
 
 #include "base/epoch.h"
+#include "base/shrinker.h"
 #include "evictor.h"
 #include "file/file.h"
 #include "file/page.h"
@@ -15,7 +16,6 @@
 #include "policy.h"
 #include "queue.h"
 #include "standby.h"
-#include "vm/unmap_cache.h"
 #include "writeback/wb.h"
 
 #define SHARDS FM_LAZY_SHARDS
@@ -464,12 +464,11 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 	unsigned dirty = 0;
 
 	batch_begin(&b);
-	total = fm_kept_trim(want);
 	for (unsigned k = 0; k < nshards && total < want; k++) {
 		unsigned s = atomic_fetch_add(&clock_hand, 1) % nshards;
 
 		b.pages = 0;
-		total += fm_standby_trim();
+		total += fm_shrink_cached(want - total);
 		if (total >= want)
 			break;
 		evict_shard(&shards[s], &b, want - total);
@@ -533,6 +532,7 @@ int fm_cache_start(uint64_t bytes)
 {
 	fm_cache_resize(bytes);
 	fm_map_queues(&queues);
+	fm_standby_start();
 	/* A tiny cache in many shards would be all rounding. */
 	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
 	return fm_ghost_start(fm_cache_limit());

@@ -2,6 +2,7 @@
 #include "mem_monitor.h"
 
 #include "base/lock.h"
+#include "base/shrinker.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -12,12 +13,10 @@
 #include "file/file.h"
 #include "frame.h"
 #include "ghost.h"
-#include "io/bounce.h"
 #include "lazyfree.h"
 #include "map/server_reason.h"
 #include "memory.h"
 #include "policy.h"
-#include "readahead/chunk.h"
 #include "writeback/wb.h"
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
@@ -78,10 +77,8 @@ static void step(void)
 	fm_lock(&lock);
 	resize_to(fm_budget_step(&budget, limit, stalled));
 	fm_unlock(&lock);
-	if (atomic_load(&target) < limit / FM_TOO_LITTLE) {
-		fm_bounce_trim();
-		fm_chunk_trim();
-	}
+	if (atomic_load(&target) < limit / FM_TOO_LITTLE)
+		fm_shrink_idle();
 }
 
 static uint64_t held(void)

@@ -7,14 +7,15 @@
 #include "standby.h"
 
 #include "base/lock.h"
+#include "base/shrinker.h"
 #include "cache.h"
+#include "chunk_table.h"
 #include "file/file.h"
 #include "file/page.h"
 #include "frame.h"
 #include "map/map.h"
 #include "map/uffd.h"
 #include "policy.h"
-#include "readahead/chunk_priv.h"
 
 static _Atomic uint64_t now; /* pages evicted so far */
 static _Atomic uint64_t due; /* nobody's time is up before this */
@@ -139,6 +140,20 @@ FM_FAULT uint64_t fm_standby_trim(void)
 	drop_flags(c);
 	fm_chunk_release(c);
 	return n;
+}
+
+static FM_FAULT uint64_t trim(uint64_t want)
+{
+	return fm_standby_trim();
+}
+
+static struct fm_shrinker shrinker FM_FAULT_CALLS = {
+	.name = "standby", .order = 2, .trim = trim, .fault_safe = true,
+};
+
+void fm_standby_start(void)
+{
+	fm_shrinker_add(&shrinker);
 }
 
 void fm_standby_reset(void)

@@ -15,12 +15,13 @@
 bool fm_standby_put(struct fm_map *m, uint64_t i);
 
 /* Free the unit that has been in standby for too long, if there is one: pages
- * freed. */
+ * freed. Who makes room asks for it as well (base/shrinker.h). */
 uint64_t fm_standby_trim(void);
 
 /* So many pages left the cache otherwise: standby grows older. */
 void fm_standby_age(uint64_t pages);
 
+void fm_standby_start(void); /* [plain] */
 void fm_standby_reset(void); /* [plain] child of fork */
 
 #endif

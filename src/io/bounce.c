@@ -2,6 +2,7 @@
 #include "bounce.h"
 
 #include "base/lock.h"
+#include "base/shrinker.h"
 #include "base/types.h"
 
 #define SLOTS 256
@@ -9,14 +10,6 @@
 static struct fm_bounce slots[SLOTS];
 static _Atomic uint32_t returned; /* futex: a buffer was put back */
 static _Atomic uint32_t sleepers;
-
-int fm_bounce_start(void)
-{
-	/* One at least: a fault must never find none. */
-	if (!slots[0].mem)
-		slots[0].mem = fm_sys_anon(FM_BOUNCE);
-	return slots[0].mem ? 0 : -ENOMEM;
-}
 
 void fm_bounce_reset(void)
 {
@@ -73,21 +66,38 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 	}
 }
 
-void fm_bounce_trim(void)
+/* Of buffers that nobody has. */
+static uint64_t trim(uint64_t want)
 {
-	for (int i = 0; i < SLOTS; i++) {
+	uint64_t n = 0;
+
+	for (int i = 0; i < SLOTS && n < want; i++) {
 		struct fm_bounce *s = &slots[i];
 
 		if (!try_lock(s))
 			continue;
-		if (s->mem)
+		if (s->mem) {
 			fm_sys_madvise(s->mem, FM_BOUNCE, MADV_DONTNEED);
+			n += FM_BOUNCE / FM_PAGE;
+		}
 		unlock(s);
 	}
+	return n;
 }
+
+static struct fm_shrinker shrinker = { .name = "bounce", .trim = trim };
 
 FM_FAULT void fm_bounce_put(struct fm_bounce *b)
 {
 	fm_check_put(b);
 	unlock(b);
+}
+
+int fm_bounce_start(void)
+{
+	/* One at least: a fault must never find none. */
+	if (!slots[0].mem)
+		slots[0].mem = fm_sys_anon(FM_BOUNCE);
+	fm_shrinker_add(&shrinker);
+	return slots[0].mem ? 0 : -ENOMEM;
 }

@@ -23,6 +23,5 @@ void fm_bounce_reset(void); /* child of fork */
  * one waits for nothing but the device and the page tables. */
 struct fm_bounce *fm_bounce_get(void);
 void fm_bounce_put(struct fm_bounce *b);
-void fm_bounce_trim(void); /* [plain] memory of those that nobody has */
 
 #endif

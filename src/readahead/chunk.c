@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "chunk_priv.h"
 
-#include <string.h>
-
 #include "base/epoch.h"
 #include "base/lock.h"
 #include "cache/cache.h"
@@ -17,17 +15,9 @@
 #include "map/map.h"
 #include "map/space.h"
 
-#define PIECE_PAGES 16 /* small chunks use 64 KiB buffers */
-#define PIECES 96      /* with all frames no more than a ring takes */
-#define WORDS (PIECES / 32)
 #define RUN_PAGES 64   /* locked at a time */
 #define STALE_MS 500 /* landed and untouched for so long: wasted */
 
-struct fm_chunk fm_chunks[FM_CHUNKS];
-struct fm_lock fm_chunk_lock;
-static _Atomic uint32_t top;      /* those from here on are CH_FREE */
-static char *pieces;
-static uint32_t pieces_free[WORDS]; /* bitmap */
 static bool on;
 static _Atomic uint64_t streamed;
 
@@ -39,134 +29,6 @@ FM_FAULT uint64_t fm_chunk_streamed(void)
 static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
 {
 	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
-}
-
-FM_FAULT void fm_chunk_set_state(struct fm_chunk *c, uint32_t s)
-{
-	atomic_store(&c->state, s);
-	fm_futex_wake(&c->state, 1 << 30);
-}
-
-/* ---- the table --------------------------------------------------------- */
-
-FM_FAULT int fm_chunk_top(void)
-{
-	return (int)atomic_load(&top);
-}
-
-static FM_FAULT bool covers(const struct fm_chunk *c, const struct fm_file *f,
-			    uint64_t first, uint64_t stop)
-{
-	return atomic_load_explicit(&c->state, memory_order_relaxed) != CH_FREE &&
-	       c->file == f && c->first < stop && first < c->first + c->n;
-}
-
-static FM_FAULT bool get_piece(struct fm_chunk *c)
-{
-	int w = 0;
-
-	while (w < WORDS && !pieces_free[w])
-		w++;
-	if (w == WORDS)
-		return false;
-	c->piece = w * 32 + __builtin_ctz(pieces_free[w]);
-	pieces_free[w] &= pieces_free[w] - 1;
-	c->mem = pieces + (size_t)c->piece * PIECE_PAGES * FM_PAGE;
-	return true;
-}
-
-static FM_FAULT void put_piece(struct fm_chunk *c)
-{
-	if (c->piece >= 0)
-		pieces_free[c->piece / 32] |= 1u << c->piece % 32;
-	c->piece = -1;
-}
-
-static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
-					      uint64_t first, uint64_t n,
-					      struct fm_frame *fr)
-{
-	struct fm_chunk *c = NULL;
-	int end = fm_chunk_top();
-
-	for (int k = 0; k < end; k++) {
-		if (covers(&fm_chunks[k], f, first, first + n))
-			return NULL;
-		if (atomic_load(&fm_chunks[k].state) == CH_FREE && !c)
-			c = &fm_chunks[k];
-	}
-	if (!c && end < FM_CHUNKS)
-		c = &fm_chunks[end];
-	if (!c || (!fr && !get_piece(c)))
-		return NULL;
-	if (c == &fm_chunks[end])
-		atomic_store(&top, (uint32_t)end + 1);
-	c->frame = fr;
-	if (fr) {
-		c->piece = -1;
-		c->mem = fr->mem;
-	}
-	c->charged = 0;
-	c->file = f;
-	c->first = first;
-	c->n = n;
-	c->stamp = fm_now_ms();
-	atomic_store(&c->dead, false);
-	atomic_store(&c->state, CH_PREP);
-	return c;
-}
-
-/* The chunk owns the frame from now on, if there is one. */
-static FM_FAULT struct fm_chunk *alloc(struct fm_file *f, uint64_t first,
-				       uint64_t n, struct fm_frame *fr)
-{
-	struct fm_chunk *c;
-
-	fm_lock(&fm_chunk_lock);
-	c = alloc_locked(f, first, n, fr);
-	fm_unlock(&fm_chunk_lock);
-	if (!c && fr)
-		fm_frame_put(fr);
-	return c;
-}
-
-FM_FAULT struct fm_chunk *fm_chunk_get_standby(struct fm_file *f,
-					       uint64_t first)
-{
-	struct fm_frame *fr = fm_frame_get_hollow();
-
-	return fr ? alloc(f, first, FM_HUGE_PAGES, fr) : NULL;
-}
-
-/* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
-FM_FAULT void fm_chunk_release(struct fm_chunk *c)
-{
-	fm_cache_uncharge(c->charged);
-	if (c->frame)
-		fm_frame_put(c->frame);
-	fm_lock(&fm_chunk_lock);
-	c->frame = NULL;
-	c->charged = 0;
-	put_piece(c);
-	c->file = NULL;
-	fm_chunk_set_state(c, CH_FREE);
-	while (top && atomic_load(&fm_chunks[top - 1].state) == CH_FREE)
-		top--;
-	fm_unlock(&fm_chunk_lock);
-}
-
-FM_FAULT void fm_chunk_clear_flags(struct fm_file *f, uint64_t first,
-				 uint64_t n)
-{
-	for (uint64_t fp = first; fp < first + n; fp++) {
-		_Atomic uint8_t *p = fm_file_page(f, fp);
-
-		if (!p || !(atomic_load(p) & FP_AHEAD))
-			continue;
-		fm_page_lock(p);
-		fm_page_set(p, 0, FP_AHEAD);
-		fm_page_unlock(p);
-	}
 }
 
 /* A landed chunk that nobody touched for longest makes room: wasted. */
@@ -240,14 +102,6 @@ static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n,
 	return end;
 }
 
-static FM_FAULT struct fm_chunk *get_chunk(struct fm_file *f, uint64_t first,
-					   uint64_t n)
-{
-	struct fm_frame *fr = n > PIECE_PAGES ? fm_frame_get() : NULL;
-
-	return fr || n <= PIECE_PAGES ? alloc(f, first, n, fr) : NULL;
-}
-
 FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 			    bool eager)
 {
@@ -256,9 +110,9 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 
 	if (!on)
 		return -EAGAIN;
-	c = get_chunk(m->file, m->pgoff + i, n);
-	if (!c && reclaim_oldest(n > PIECE_PAGES))
-		c = get_chunk(m->file, m->pgoff + i, n);
+	c = fm_chunk_get(m->file, m->pgoff + i, n);
+	if (!c && reclaim_oldest(n > FM_CHUNK_PIECE))
+		c = fm_chunk_get(m->file, m->pgoff + i, n);
 	if (!c)
 		return -EAGAIN;
 	c->eager = eager;
@@ -421,7 +275,7 @@ static FM_FAULT struct fm_chunk *claim(struct fm_file *f, uint64_t fp,
 
 	fm_lock(&fm_chunk_lock);
 	for (int k = 0; k < fm_chunk_top() && !c; k++)
-		if (covers(&fm_chunks[k], f, fp, fp + 1))
+		if (fm_chunk_covers(&fm_chunks[k], f, fp, fp + 1))
 			c = &fm_chunks[k];
 	*ret_state = c ? atomic_load(&c->state) : CH_FREE;
 	if (*ret_state == CH_READY)
@@ -463,7 +317,7 @@ FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
 		return;
 	fm_lock(&fm_chunk_lock);
 	for (int k = 0; k < fm_chunk_top(); k++)
-		if (covers(&fm_chunks[k], f, first, stop))
+		if (fm_chunk_covers(&fm_chunks[k], f, first, stop))
 			atomic_store(&fm_chunks[k].dead, true);
 	fm_unlock(&fm_chunk_lock);
 }
@@ -476,7 +330,7 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 
 		fm_lock(&fm_chunk_lock);
 		for (int k = 0; k < fm_chunk_top() && !c; k++)
-			if (covers(&fm_chunks[k], f, first, stop))
+			if (fm_chunk_covers(&fm_chunks[k], f, first, stop))
 				c = &fm_chunks[k];
 		if (c) {
 			s = atomic_load(&c->state);
@@ -501,36 +355,18 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 
 int fm_chunk_start(void)
 {
-	int err;
+	int err = fm_chunk_table_start();
 
-	pieces = fm_sys_anon((size_t)PIECES * PIECE_PAGES * FM_PAGE);
-	if (!pieces)
-		return -ENOMEM;
-	memset(pieces_free, 0xff, sizeof(pieces_free));
-	err = fm_chunk_thread_start();
+	if (!err)
+		err = fm_chunk_thread_start();
 	on = err == 0;
 	return err;
-}
-
-void fm_chunk_trim(void)
-{
-	fm_lock(&fm_chunk_lock);
-	for (uint64_t k = 0; pieces && k < PIECES; k++)
-		if (pieces_free[k / 32] >> k % 32 & 1)
-			fm_sys_madvise(pieces + k * PIECE_PAGES * FM_PAGE,
-				       PIECE_PAGES * FM_PAGE, MADV_DONTNEED);
-	fm_unlock(&fm_chunk_lock);
 }
 
 void fm_chunk_reset(void)
 {
 	on = false;
-	for (int k = 0; k < FM_CHUNKS; k++) {
-		atomic_store(&fm_chunks[k].state, CH_FREE);
-		fm_chunks[k].file = NULL;
-	}
-	atomic_store(&top, 0);
+	fm_chunk_table_reset();
 	fm_chunk_thread_reset();
 	fm_standby_reset();
-	fm_lock_reset(&fm_chunk_lock);
 }

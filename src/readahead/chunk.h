@@ -7,9 +7,8 @@
  * The first touch of any page of a landed chunk maps all of it, by moving the
  * 2 MiB frame in where the memory allows it, by copying otherwise.
  *
- * Every page of a chunk carries FP_AHEAD; a chunk is entered into the table
- * before the first flag is set. A chunk marked dead is never mapped. All
- * [fault] safe but start and reset.
+ * Chunks are in the cache's table (cache/chunk_table.h). One that is marked dead is
+ * never mapped. All [fault] safe but start and reset.
  */
 #ifndef FM_CHUNK_H
 #define FM_CHUNK_H
@@ -17,7 +16,6 @@
 #include "base/types.h"
 
 int fm_chunk_start(void);
-void fm_chunk_trim(void); /* memory that none of them uses */
 void fm_chunk_reset(void);
 
 /* Begin reading n pages (1..512) of m from page i, or fewer, where 16 in a row

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/epoch.h"
 #include "base/log.h"
+#include "base/shrinker.h"
 #include "cache/cache.h"
 #include "cache/lazyfree.h"
 #include "cache/mem_monitor.h"
@@ -24,7 +25,6 @@
 #include "file/file.h"
 #include "file/page.h"
 #include "file/wb_errseq.h"
-#include "io/bounce.h"
 #include "map/map.h"
 #include "map/pin_table.h"
 #include "map/server_reason.h"
@@ -34,7 +34,6 @@
 #include "mapops.h"
 #include "peers/peers.h"
 #include "readahead/ahead.h"
-#include "readahead/chunk.h"
 #include "writeback/wb.h"
 
 _Atomic bool fm_demote_ends;
@@ -416,8 +415,7 @@ static void serve(void)
 
 	if (shared) {
 		demote_shared(shared);
-		fm_bounce_trim();
-		fm_chunk_trim();
+		fm_shrink_idle();
 	}
 	if (!fm_demote_take())
 		return;

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "base/lock.h"
+#include "base/shrinker.h"
 #include "cache/cache.h"
 #include "cache/huge.h"
 #include "cache/lazyfree.h"
@@ -206,6 +207,25 @@ static FM_FAULT struct kept *oldest(void)
 	return k;
 }
 
+static FM_FAULT uint64_t trim(uint64_t want)
+{
+	uint64_t n = 0;
+	struct kept *k;
+
+	if (atomic_load_explicit(&pages, memory_order_relaxed) <= 0 ||
+	    !fm_trylock(&lock))
+		return 0;
+	while (n < want && (k = oldest()) != NULL)
+		n += cut(k, k->rest > FM_HUGE_PAGES ? k->rest - FM_HUGE_PAGES :
+						      0);
+	fm_unlock(&lock);
+	return n;
+}
+
+static struct fm_shrinker shrinker FM_FAULT_CALLS = {
+	.name = "unmap cache", .order = 1, .trim = trim, .fault_safe = true,
+};
+
 static struct kept *free_entry(void)
 {
 	for (int i = 0; i < KEPT; i++)
@@ -220,6 +240,7 @@ static void enter(struct fm_map *m, const struct stat *st, char *mem,
 {
 	struct kept *k;
 
+	fm_shrinker_add(&shrinker);
 	fm_lock(&lock);
 	k = free_entry();
 	*k = (struct kept){
@@ -391,23 +412,6 @@ int fm_kept_take(struct fm_map *m, int prot)
 	}
 	fm_sys_munmap(k.mode, k.len >> FM_PAGE_SHIFT);
 	return err == -EBUSY ? 0 : err;
-}
-
-/* ---- making room -------------------------------------------------------- */
-
-FM_FAULT uint64_t fm_kept_trim(uint64_t want)
-{
-	uint64_t n = 0;
-	struct kept *k;
-
-	if (atomic_load_explicit(&pages, memory_order_relaxed) <= 0 ||
-	    !fm_trylock(&lock))
-		return 0;
-	while (n < want && (k = oldest()) != NULL)
-		n += cut(k, k->rest > FM_HUGE_PAGES ? k->rest - FM_HUGE_PAGES :
-						      0);
-	fm_unlock(&lock);
-	return n;
 }
 
 void fm_kept_drop(void)

@@ -5,7 +5,7 @@
  *
  * Nothing of the file stays open: the memory goes to an address of the
  * engine's, with the inode's number, size and change time. It counts as
- * cache, and is the first to go when room is needed.
+ * cache, and is the first to go when room is needed (base/shrinker.h).
  */
 #ifndef FM_UNMAP_CACHE_H
 #define FM_UNMAP_CACHE_H
@@ -21,9 +21,6 @@ bool fm_kept_put(struct fm_map *m);
  * and its address is not known to the program yet. Brings back what was kept
  * of it. -errno: the memory must be laid down again. */
 int fm_kept_take(struct fm_map *m, int prot);
-
-/* [fault] Free about so many pages of what is kept; how many it were. */
-uint64_t fm_kept_trim(uint64_t want);
 
 void fm_kept_drop(void);  /* under the space lock: all of it */
 void fm_kept_reset(void); /* child of fork */
