@@ -39,6 +39,7 @@
 #define ASIDE 50u        /* percent of all that lazy pages may lie in; less where */
 #define ASIDE_CALM 10u   /* balances without any give it a percent back */
 #define ASIDE_STEP 4u    /* they are stored to, by so much in a tenth of a second */
+#define IDLE_STEP 10u    /* percent, where the memory is nobody's */
 #define SHORT_PART 8 /* of the limit, */
 #define SHORT ((uint64_t)256 << 20) /* or as much */
 #define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
@@ -151,24 +152,50 @@ void fm_budget_auto(struct fm_budget *b)
 	b->base = b->percent;
 }
 
+/* Pages come back though there is memory that neither lazy pages nor others
+ * have: those that leave cannot be lazy. */
+static bool idles(const struct fm_budget *b)
+{
+	return b->grown && b->idle > reserve(b) + b->limit / IDLE_PART;
+}
+
+static void give(struct fm_budget *b)
+{
+	uint32_t step = STEP_PERCENT;
+
+	if (idles(b)) {
+		b->aside -= (b->aside + 1) / 2;
+		step = IDLE_STEP;
+	}
+	b->percent = (uint32_t)fm_least(b->percent + step, MOST_PERCENT);
+}
+
+static void take(struct fm_budget *b)
+{
+	if (b->percent > b->base + STEP_PERCENT)
+		b->percent -= STEP_PERCENT;
+	else
+		b->percent = b->base;
+}
+
 uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 			   uint64_t theirs)
 {
 	uint64_t new_ours = ours - b->ours, new_theirs = theirs - b->theirs;
 	bool first = !b->ours && !b->theirs;
+	bool full = held >= b->now - b->now / 8;
 
 	b->ours = ours;
 	b->theirs = theirs;
 	if (!b->base || first)
 		return b->now;
-	if (new_theirs > new_ours && new_theirs > SOME_BACK) {
-		if (b->percent > b->base)
-			b->percent -= STEP_PERCENT;
-	} else if (new_ours > 2 * new_theirs && new_ours > SOME_BACK &&
-		   held >= b->now - b->now / 8 &&
-		   b->percent < MOST_PERCENT) {
-		b->percent += STEP_PERCENT;
-	}
+	if (new_theirs > new_ours && new_theirs > SOME_BACK)
+		take(b);
+	else if (new_ours > 2 * new_theirs && new_ours > SOME_BACK && full)
+		give(b);
+	/* What is in use as it is does not go back to be idle. */
+	if (full && b->idle > b->lazy)
+		b->calm = 0;
 	return settle(b);
 }
 
@@ -280,15 +307,18 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	b->left = left;
 	b->at_ms = now_ms;
 	all = beyond(all, free);
-	b->room = b->room > all - fm_least(all, more) ? all : b->room + more;
+	b->grown = b->room > all - fm_least(all, more);
+	b->room = b->grown ? all : b->room + more;
 	b->soon = all - spare / 2;
 	return settle(b);
 }
 
-uint64_t fm_budget_lazy(const struct fm_budget *b, uint64_t lazy, uint64_t free)
+uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free)
 {
 	uint64_t idle = b->limit / IDLE_PART;
 
+	b->lazy = lazy;
+	b->idle = free == UINT64_MAX ? 0 : free;
 	if (free == UINT64_MAX || lazy + free < idle)
 		return 0;
 	return fm_least(lazy + free - idle, b->most_lazy);

@@ -33,6 +33,8 @@ struct fm_budget {
 	uint64_t stores;      /* to lazy pages, at the last balance */
 	uint32_t calm;        /* balances without any */
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
+	uint64_t lazy, idle;   /* bytes, at the last look */
+	bool grown;            /* room is all that it may be */
 };
 
 /* Start from what the policy resolved. */
@@ -62,7 +64,7 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
  * They take what is idle, the reserve for others with it, but never page cache. Not more
  * than fm_budget_most_lazy has allowed.
  */
-uint64_t fm_budget_lazy(const struct fm_budget *b, uint64_t lazy, uint64_t free);
+uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free);
 void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes);
 
 /* Before a look: it comes so much later than it was to. Then so will others, and

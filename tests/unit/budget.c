@@ -315,6 +315,54 @@ static void lazy_pages_that_are_stored_to_give_way(void **state)
 		    500 * MIB);
 }
 
+/* An index that would fit, mapped twice, so that its pages cannot be lazy: of
+ * 120 MiB others have 25. What lay idle for lazy pages is the cache's. */
+static void what_no_lazy_page_takes_is_not_idle(void **state)
+{
+	const uint64_t others = 25 * MIB, limit = 120 * MIB, need = 75 * MIB;
+	struct fm_budget b;
+	uint64_t ours = 1000, ms = 1000, held = 0, least = UINT64_MAX;
+
+	fm_budget_init(&b, 0, 50, limit);
+	fm_budget_auto(&b);
+	fm_budget_most_lazy(&b, UINT64_MAX);
+	for (int k = 0; k < 400; k++, ms += 100) {
+		bool short_of = b.now < need;
+
+		held = short_of ? b.now : need;
+		fm_budget_room(&b, limit - others - held, held, ms);
+		fm_budget_lazy(&b, 0, limit - others - held);
+		fm_budget_stores(&b, 0);
+		ours += short_of ? 400 : 0;
+		fm_budget_balance(&b, held, ours, 1);
+		if (k > 20)
+			least = b.now < least ? b.now : least;
+	}
+	assert_true(least >= need);
+	/* Others take half of it. */
+	fm_budget_room(&b, 5 * MIB, limit / 2 - 10 * MIB, ms);
+	assert_true(b.now <= 30 * MIB);
+}
+
+/* The same memory filled by lazy pages is as good as the cache's. */
+static void what_lazy_pages_take_is_left_to_them(void **state)
+{
+	const uint64_t others = 25 * MIB, limit = 120 * MIB;
+	struct fm_budget b;
+	uint64_t ours = 1000, ms = 1000;
+
+	fm_budget_init(&b, 0, 50, limit);
+	fm_budget_auto(&b);
+	fm_budget_most_lazy(&b, UINT64_MAX);
+	for (int k = 0; k < 400; k++, ms += 100) {
+		fm_budget_room(&b, limit - others - b.now, b.now, ms);
+		fm_budget_lazy(&b, limit - others - b.now - 4 * MIB, 4 * MIB);
+		fm_budget_stores(&b, 0);
+		fm_budget_balance(&b, b.now, ours += 400, 1);
+	}
+	assert_true(b.now <= (limit - others) / 2 + MIB);
+}
+
 static void what_is_dirty_leaves_room_for_others(void **state)
 {
 	struct fm_budget b;
@@ -352,6 +400,8 @@ int main(void)
 		cmocka_unit_test(does_not_grow_into_what_others_had),
 		cmocka_unit_test(lazy_pages_take_what_is_idle),
 		cmocka_unit_test(lazy_pages_that_are_stored_to_give_way),
+		cmocka_unit_test(what_no_lazy_page_takes_is_not_idle),
+		cmocka_unit_test(what_lazy_pages_take_is_left_to_them),
 		cmocka_unit_test(what_is_dirty_leaves_room_for_others),
 	};
 
