@@ -33,6 +33,7 @@ FM_NEXT(munlockall)
 FM_NEXT(remap_file_pages)
 FM_NEXT(process_madvise)
 FM_NEXT(shmat)
+FM_NEXT(shmdt)
 
 static bool managed(const void *addr, size_t len)
 {
@@ -47,14 +48,22 @@ static bool mmap_is_foreign(void *addr, size_t len, int flags)
 	return !(flags & MAP_FIXED) || !managed(addr, len);
 }
 
-void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
+/* What a call returns that may have made pages inaccessible, see user.c. */
+#define TAKES_PAGES(call)                                                  \
+	({                                                                 \
+		const bool counted_ = fm_user_unmaps();                    \
+		const __typeof__(call) r_ = (call);                        \
+                                                                           \
+		fm_user_unmapped(counted_);                                \
+		r_;                                                        \
+	})
+
+static void *map(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off)
 {
 	uint64_t old;
 	void *p;
 
-	if (flags & MAP_FIXED)
-		fm_user_unmapped();
 	if (!fm_on() || mmap_is_foreign(addr, len, flags))
 		return FM_PASS_VIA(raw, mmap, SYS_mmap, addr, len, prot, flags,
 				   fd, off);
@@ -66,6 +75,14 @@ void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 	p = fm_mmap(addr, len, prot, flags, fd, off);
 	fm_restore_signals(&old);
 	return (void *)fm_result((long)p);
+}
+
+void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
+		 off_t off)
+{
+	if (!(flags & MAP_FIXED))
+		return map(raw, addr, len, prot, flags, fd, off);
+	return TAKES_PAGES(map(raw, addr, len, prot, flags, fd, off));
 }
 
 FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -80,14 +97,13 @@ FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 	return fm_do_mmap(false, addr, len, prot, flags, fd, off);
 }
 
-int fm_do_munmap(bool raw, void *addr, size_t len)
+static int unmap(bool raw, void *addr, size_t len)
 {
 	uint64_t blind[FM_BLIND];
 	bool any = fm_blind_in(addr, len, blind);
 	int r;
 
 	fm_fork_unmaps(addr, len);
-	fm_user_unmapped();
 	if (managed(addr, len))
 		r = (int)fm_result(fm_munmap(addr, len));
 	else
@@ -95,6 +111,11 @@ int fm_do_munmap(bool raw, void *addr, size_t len)
 	if (any && !r)
 		fm_blind_forget(blind);
 	return r;
+}
+
+int fm_do_munmap(bool raw, void *addr, size_t len)
+{
+	return TAKES_PAGES(unmap(raw, addr, len));
 }
 
 FM_HOOK int munmap(void *addr, size_t len)
@@ -116,11 +137,23 @@ FM_HOOK int msync(void *addr, size_t len, int flags)
 	return fm_do_msync(false, addr, len, flags);
 }
 
-int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
+static int advise(bool raw, void *addr, size_t len, int advice)
 {
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len, advice);
 	return (int)fm_result(fm_madvise(addr, len, advice));
+}
+
+/* Since Linux 6.13; of the others none makes a load fail with SIGSEGV. */
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
+{
+	if (advice != MADV_GUARD_INSTALL)
+		return advise(raw, addr, len, advice);
+	return TAKES_PAGES(advise(raw, addr, len, advice));
 }
 
 FM_HOOK int madvise(void *addr, size_t len, int advice)
@@ -143,10 +176,9 @@ FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 	return -fm_sys_madvise(addr, len, advice);
 }
 
-void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
-		   int flags, void *new_addr)
+static void *move(bool raw, void *old, size_t old_len, size_t new_len,
+		  int flags, void *new_addr)
 {
-	fm_user_unmapped();
 	fm_blind_moves(old, old_len ? old_len : 1);
 	/* old_len 0 duplicates the mapping at `old`. */
 	if (!managed(old, old_len ? old_len : 1) &&
@@ -155,6 +187,12 @@ void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
 				   new_len, flags, new_addr);
 	return (void *)fm_result(
 		(long)fm_mremap(old, old_len, new_len, flags, new_addr));
+}
+
+void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
+		   int flags, void *new_addr)
+{
+	return TAKES_PAGES(move(raw, old, old_len, new_len, flags, new_addr));
 }
 
 FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
@@ -170,12 +208,16 @@ FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 	return fm_do_mremap(false, old, old_len, new_len, flags, new_addr);
 }
 
-int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
+static int protect(bool raw, void *addr, size_t len, int prot)
 {
-	fm_user_unmapped();
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len, prot);
 	return (int)fm_result(fm_mprotect(addr, len, prot));
+}
+
+int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
+{
+	return TAKES_PAGES(protect(raw, addr, len, prot));
 }
 
 FM_HOOK int mprotect(void *addr, size_t len, int prot)
@@ -185,12 +227,12 @@ FM_HOOK int mprotect(void *addr, size_t len, int prot)
 
 /* The kernel judges and sets the key, the engine learns the protection. What a key
  * shuts off is not to be had by threads of ours: the kernel serves it. */
-int fm_do_pkey_mprotect(bool raw, void *addr, size_t len, int prot, int pkey)
+static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
 {
 	long r;
 
 	if (pkey == -1)
-		return fm_do_mprotect(raw, addr, len, prot);
+		return protect(raw, addr, len, prot);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, pkey_mprotect, SYS_pkey_mprotect, addr, len,
 			       prot, pkey);
@@ -200,6 +242,11 @@ int fm_do_pkey_mprotect(bool raw, void *addr, size_t len, int prot, int pkey)
 	if (!r && managed(addr, len))
 		r = fm_mprotect(addr, len, prot);
 	return (int)fm_result(r);
+}
+
+int fm_do_pkey_mprotect(bool raw, void *addr, size_t len, int prot, int pkey)
+{
+	return TAKES_PAGES(protect_key(raw, addr, len, prot, pkey));
 }
 
 FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
@@ -310,13 +357,20 @@ FM_HOOK int munlockall(void)
 	return fm_do_munlockall(false);
 }
 
-int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot, size_t pgoff, int flags)
+static int remap(bool raw, void *addr, size_t size, int prot, size_t pgoff,
+		 int flags)
 {
 	if (!managed(addr, size))
 		return FM_PASS_VIA(raw, remap_file_pages, SYS_remap_file_pages, addr,
 			       size, prot, pgoff, flags);
 	return (int)fm_result(
 		fm_remap_file_pages(addr, size, prot, pgoff, flags));
+}
+
+int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot,
+			   size_t pgoff, int flags)
+{
+	return TAKES_PAGES(remap(raw, addr, size, prot, pgoff, flags));
 }
 
 FM_HOOK int remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
@@ -381,7 +435,8 @@ static ssize_t advise_each(int pidfd, const struct iovec *iov, size_t n,
 	return done;
 }
 
-ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov, size_t n, int advice, unsigned int flags)
+static ssize_t advise_process(bool raw, int pidfd, const struct iovec *iov,
+			      size_t n, int advice, unsigned int flags)
 {
 	struct fm_vec v;
 	ssize_t r;
@@ -402,6 +457,14 @@ ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov, size
 	return r;
 }
 
+ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov,
+			      size_t n, int advice, unsigned int flags)
+{
+	if (advice != MADV_GUARD_INSTALL)
+		return advise_process(raw, pidfd, iov, n, advice, flags);
+	return TAKES_PAGES(advise_process(raw, pidfd, iov, n, advice, flags));
+}
+
 FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,
 				int advice, unsigned int flags)
 {
@@ -409,7 +472,7 @@ FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,
 }
 
 /* SHM_REMAP lays a segment over whatever is there: let go of it first. */
-FM_HOOK void *shmat(int id, const void *addr, int flags)
+static void *attach(int id, const void *addr, int flags)
 {
 	struct shmid_ds ds;
 	int r;
@@ -422,4 +485,16 @@ FM_HOOK void *shmat(int id, const void *addr, int flags)
 			return (void *)fm_result(r);
 	}
 	return FM_PASS(shmat, SYS_shmat, id, addr, flags);
+}
+
+FM_HOOK void *shmat(int id, const void *addr, int flags)
+{
+	if (!(flags & SHM_REMAP))
+		return attach(id, addr, flags);
+	return TAKES_PAGES(attach(id, addr, flags));
+}
+
+FM_HOOK int shmdt(const void *addr)
+{
+	return TAKES_PAGES(FM_PASS(shmdt, SYS_shmdt, addr));
 }

@@ -137,6 +137,7 @@ void fm_fork_done_child(void)
 	vforks = false;
 	atomic_store(&reaper, false); /* is not inherited */
 	fm_mask_fork_child();
+	fm_user_fork_child();
 	if (fm_change_fork_child)
 		fm_change_fork_child();
 	fm_sig_fork_unlock();

@@ -10,7 +10,10 @@
  *
  * Most of what calls are given lies on the stack of the thread, above the frame of
  * the hook. Pages between two that were there are asked about once, until memory is
- * unmapped or protected.
+ * unmapped or protected: a thread has a window of pages that were there when it asked.
+ * While a call that may take pages away is under way no window counts, nor does one that
+ * was looked at before or during it: `taken` counts those calls, above those under way.
+ * A second window has pages that could be stored to.
  */
 #include "user.h"
 #include "shim.h"
@@ -27,17 +30,73 @@ size_t fm_copy_try(void *to, const void *from, size_t n);
 #define PAGE ((uintptr_t)4096)
 #define STACK_PAGES 16
 
-static _Atomic uint32_t unmapped;
-static _Atomic bool known; /* some thread has a window */
-static FM_TLS struct {
-	uintptr_t from, to; /* pages that are there */
-	uint32_t at;        /* unmapped, then */
-} window;
+#define UNDER_WAY ((uint64_t)1 << 32)
 
-void fm_user_unmapped(void)
+static _Atomic uint64_t taken;
+static _Atomic bool known; /* some thread has a window, or is about to */
+
+struct window {
+	uintptr_t from, to; /* pages that are there */
+	uint64_t at;        /* taken, then */
+};
+static FM_TLS struct window readable_pages, writable_pages;
+static FM_TLS bool busy; /* with a window: a signal handler keeps off */
+
+bool fm_user_unmaps(void)
 {
-	if (atomic_load_explicit(&known, memory_order_relaxed))
-		atomic_fetch_add(&unmapped, 1);
+	if (!atomic_load(&known))
+		return false;
+	atomic_fetch_add(&taken, UNDER_WAY);
+	return true;
+}
+
+/* Who sees no window here, after the pages went, none was made before they did. */
+void fm_user_unmapped(bool counted)
+{
+	if (counted)
+		atomic_fetch_sub(&taken, UNDER_WAY - 1);
+	else if (atomic_load(&known))
+		atomic_fetch_add(&taken, 1);
+}
+
+void fm_user_fork_child(void)
+{
+	atomic_fetch_and(&taken, UNDER_WAY - 1); /* other threads' calls */
+}
+
+/* What a window that is made now is to say; before the first page is asked about. */
+static uint64_t moment(void)
+{
+	if (!atomic_load_explicit(&known, memory_order_relaxed))
+		atomic_store(&known, true);
+	return atomic_load(&taken);
+}
+
+static bool take_windows(void)
+{
+	if (busy)
+		return false;
+	busy = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	return true;
+}
+
+static void give_windows(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	busy = false;
+}
+
+static bool in_window(const struct window *w, uintptr_t from, uintptr_t to,
+		      uint64_t at)
+{
+	bool is;
+
+	if (at >= UNDER_WAY || !take_windows())
+		return false;
+	is = w->at == at && from >= w->from && to <= w->to;
+	give_windows();
+	return is;
 }
 
 static bool page_is_there(uintptr_t page)
@@ -53,38 +112,54 @@ static bool pages_are_there(uintptr_t from, uintptr_t to)
 	return true;
 }
 
-/* Widens the window, or moves it: coroutines have stacks of their own. */
-static void remember(uintptr_t from, uintptr_t to, uint32_t at)
+/* Widens the window, or moves it: coroutines have stacks of their own. `at`: from before
+ * the pages were asked about. */
+static void remember(struct window *w, uintptr_t from, uintptr_t to, uint64_t at)
 {
-	const bool joins = window.at == at && from <= window.to &&
-			   to >= window.from;
+	bool joins;
 
-	if (joins && window.from < from)
-		from = window.from;
-	if (joins && window.to > to)
-		to = window.to;
-	window.from = from;
-	window.to = to;
-	window.at = at;
-	atomic_store_explicit(&known, true, memory_order_relaxed);
+	if (at >= UNDER_WAY || !take_windows())
+		return;
+	joins = w->at == at && from <= w->to && to >= w->from;
+	if (!joins || w->from > from)
+		w->from = from;
+	if (!joins || w->to < to)
+		w->to = to;
+	w->at = at;
+	give_windows();
 }
 
-/* Above this frame, on the stack that we run on? `sp` is a page that is there. */
-static bool on_stack(uintptr_t p, uintptr_t end)
+static bool near_stack(uintptr_t p, uintptr_t end)
 {
 	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-	const uintptr_t low = sp & ~(PAGE - 1);
-	const uint32_t at = atomic_load(&unmapped);
 
-	if (p < sp || end - sp > STACK_PAGES * PAGE)
-		return false;
-	if (end <= low + PAGE)
+	return p >= sp && end - sp <= STACK_PAGES * PAGE;
+}
+
+/* In the page of the stack that we run on, above this frame. */
+static bool in_frame_page(uintptr_t p, uintptr_t end)
+{
+	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	return p >= sp && end <= (sp & ~(PAGE - 1)) + PAGE;
+}
+
+/* Above this frame, on the stack that we run on? */
+static bool on_stack(uintptr_t p, uintptr_t end)
+{
+	const uintptr_t low = (uintptr_t)__builtin_frame_address(0) & ~(PAGE - 1);
+	uint64_t at;
+
+	if (in_frame_page(p, end))
 		return true;
-	if (window.at == at && sp >= window.from && end <= window.to)
+	if (!near_stack(p, end))
+		return false;
+	at = moment();
+	if (in_window(&readable_pages, low, end, at))
 		return true;
 	if (!pages_are_there(low, end))
 		return false;
-	remember(low, (end + PAGE - 1) & ~(PAGE - 1), at);
+	remember(&readable_pages, low, (end + PAGE - 1) & ~(PAGE - 1), at);
 	return true;
 }
 
@@ -132,21 +207,38 @@ bool fm_user_rewrite(void *to, const void *from, size_t n)
 }
 
 /* Whether a page can be stored to only a store tells: the kernel's. */
-static bool write_page(void *to, const void *from, size_t n)
+static bool kernel_writes(void *to, const void *from, size_t n)
 {
 	struct iovec l = { (void *)(uintptr_t)from, n }, r = { to, n };
-	long done;
+	long done = fm_sys6(SYS_process_vm_writev, fm_my_pid(), (long)&l, 1,
+			    (long)&r, 1, 0);
+
+	if (done == -EPERM || done == -ENOSYS) /* a sandbox */
+		return readable(to, n) && !fm_copy_try(to, from, n);
+	return done == (long)n;
+}
+
+/* Of one page. That it can be read, or lies on the stack, does not say that it may be
+ * stored to: behind a stack may lie anything. */
+static bool write_page(void *to, const void *from, size_t n)
+{
+	const uintptr_t p = (uintptr_t)to, page = p & ~(PAGE - 1);
+	uint64_t at;
 
 	if (is_ours(to, n))
 		return (!fm_usable || fm_usable(to, n, true) == n) &&
 		       !fm_copy_try(to, from, n);
-	if (fm_sys_confined() || on_stack((uintptr_t)to, (uintptr_t)to + n))
+	if (fm_sys_confined() || in_frame_page(p, p + n))
 		return !fm_copy_try(to, from, n);
-	done = fm_sys6(SYS_process_vm_writev, fm_my_pid(), (long)&l, 1,
-		       (long)&r, 1, 0);
-	if (done == -EPERM || done == -ENOSYS) /* a sandbox */
-		return readable(to, n) && !fm_copy_try(to, from, n);
-	return done == (long)n;
+	if (!near_stack(p, p + n))
+		return kernel_writes(to, from, n);
+	at = moment();
+	if (in_window(&writable_pages, p, p + n, at))
+		return !fm_copy_try(to, from, n);
+	if (!kernel_writes(to, from, n))
+		return false;
+	remember(&writable_pages, page, page + PAGE, at);
+	return true;
 }
 
 bool fm_user_write(void *to, const void *from, size_t n)

@@ -21,8 +21,11 @@ bool fm_user_reread(void *to, const void *from, size_t n);
 bool fm_user_rewrite(void *to, const void *from, size_t n);
 /* Bytes of a string without its end; -1: EFAULT, or longer than `max`. */
 ssize_t fm_user_strnlen(const char *s, size_t max);
-/* Pages may have become inaccessible: mm.c. */
-void fm_user_unmapped(void);
+/* Around a call that may make pages inaccessible (mm.c): the second is given what the
+ * first returned. */
+bool fm_user_unmaps(void);
+void fm_user_unmapped(bool counted);
+void fm_user_fork_child(void);
 
 /* For the kernel in place of a pointer that could not be read: it cannot either. */
 #define FM_NOWHERE ((void *)-4096l)
