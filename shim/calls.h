@@ -85,6 +85,9 @@ ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out,
 ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out, off64_t
 		     *out_off, size_t len, unsigned flags);
 
+/* io_ioctl.c */
+int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg);
+
 /* io_net.c */
 ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags);
 int fm_do_sendmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags);

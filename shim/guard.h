@@ -169,8 +169,8 @@ struct fm_bounce {
 	char small[512];
 };
 void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how);
-/* Copy `len` bytes back and let go. Keeps errno. */
-void fm_bounce_end(struct fm_bounce *b, size_t len);
+/* Copy `len` bytes back and let go. Keeps errno. False: they cannot all be stored. */
+bool fm_bounce_end(struct fm_bounce *b, size_t len);
 
 /* Of [p, p+len), how much from p the kernel could use; loads what is missing. Nothing
  * stays pinned. */

@@ -26,14 +26,16 @@ void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
 	return b->mem;
 }
 
-void fm_bounce_end(struct fm_bounce *b, size_t len)
+bool fm_bounce_end(struct fm_bounce *b, size_t len)
 {
+	bool done;
+
 	if (b->mem == b->user)
-		return;
-	if (len)
-		fm_user_write(b->user, b->mem, fm_least(len, b->len));
+		return true;
+	done = !len || fm_user_write(b->user, b->mem, fm_least(len, b->len));
 	if (b->mem != b->small)
 		fm_sys_munmap(b->mem, b->len);
+	return done;
 }
 
 const char *fm_path(const char *path, char *copy)

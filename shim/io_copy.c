@@ -268,37 +268,41 @@ FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,
 
 /* ---- reflinks ----------------------------------------------------------- */
 
-static int clone_seen(int fd, unsigned long req, void *arg, int src,
-		      off_t src_off, off_t off, off_t len)
+/* The whole of the source. */
+static const struct file_clone_range all;
+
+static int clone_seen(const struct fm_ioctl *call, void *arg, int src,
+		      const struct file_clone_range *range)
 {
+	const off_t len = (off_t)range->src_length;
 	struct fm_change c;
 	unsigned slot;
 	bool ours;
 	int r = 0;
 
-	if (fm_see(src, src_off, len) < 0)
+	if (fm_see(src, (off_t)range->src_offset, len) < 0)
 		return -1;
-	slot = fm_write_enter(fd);
-	ours = fm_change_fd(&c, fd);
+	slot = fm_write_enter(call->fd);
+	ours = fm_change_fd(&c, call->fd);
 	if (!ours)
-		r = fm_pass_ioctl(fd, req, arg);
+		r = fm_pass_ioctl(call, arg);
 	fm_write_leave(slot);
 	if (!ours)
 		return r;
 	fm_file_has_holes(c.file); /* it may, then */
 	fm_change_serial(&c);
-	r = fm_change_lock(&c, off, len);
+	r = fm_change_lock(&c, (off_t)range->dest_offset, len);
 	if (r == 0)
-		r = fm_pass_ioctl(fd, req, arg);
+		r = fm_pass_ioctl(call, arg);
 	fm_change_end(&c, r == 0, false);
 	return r;
 }
 
-static int clone_into(int fd, unsigned long req, void *arg, int src,
-		      off_t src_off, off_t off, off_t len)
+static int clone_into(const struct fm_ioctl *c, void *arg, int src,
+		      const struct file_clone_range *range)
 {
-	struct fm_file *from = shares(src), *to = shares(fd);
-	int r = clone_seen(fd, req, arg, src, src_off, off, len);
+	struct fm_file *from = shares(src), *to = shares(c->fd);
+	int r = clone_seen(c, arg, src, range);
 
 	shared(from);
 	shared(to);
@@ -306,16 +310,16 @@ static int clone_into(int fd, unsigned long req, void *arg, int src,
 }
 
 /* Deduplication changes no byte, but compares what is in the files. */
-static int dedupe(int fd, unsigned long req, struct file_dedupe_range *user)
+static int dedupe(const struct fm_ioctl *c, struct file_dedupe_range *user)
 {
-	struct fm_file *from = shares(fd);
+	struct fm_file *from = shares(c->fd);
 	struct file_dedupe_range d;
 	struct file_dedupe_range_info info;
 	void *arg = user;
 	int r = 0;
 
 	if (fm_user_read(&d, user, sizeof(d)))
-		r = fm_see(fd, (off_t)d.src_offset, (off_t)d.src_length);
+		r = fm_see(c->fd, (off_t)d.src_offset, (off_t)d.src_length);
 	else
 		arg = FM_NOWHERE;
 	for (int i = 0; arg == user && i < d.dest_count && r >= 0; i++) {
@@ -329,7 +333,7 @@ static int dedupe(int fd, unsigned long req, struct file_dedupe_range *user)
 		r = fm_see((int)info.dest_fd, 0, 0);
 	}
 	if (r >= 0)
-		r = fm_pass_ioctl(fd, req, arg);
+		r = fm_pass_ioctl(c, arg);
 	shared(from);
 	return r;
 }
@@ -339,18 +343,17 @@ bool fm_ioctl_is_clone(unsigned long req)
 	return req == FICLONE || req == FICLONERANGE || req == FIDEDUPERANGE;
 }
 
-int fm_ioctl_clone(int fd, unsigned long req, void *arg)
+int fm_ioctl_clone(const struct fm_ioctl *c, void *arg)
 {
 	struct file_clone_range r;
 
-	if (req == FICLONE)
-		return clone_into(fd, req, arg, (int)(long)arg, 0, 0, 0);
+	if (c->req == FICLONE)
+		return clone_into(c, arg, (int)(long)arg, &all);
 	if (!arg)
-		return fm_pass_ioctl(fd, req, arg);
-	if (req == FIDEDUPERANGE)
-		return dedupe(fd, req, arg);
+		return fm_pass_ioctl(c, arg);
+	if (c->req == FIDEDUPERANGE)
+		return dedupe(c, arg);
 	if (!fm_user_read(&r, arg, sizeof(r)))
-		return fm_pass_ioctl(fd, req, FM_NOWHERE);
-	return clone_into(fd, req, &r, (int)r.src_fd, (off_t)r.src_offset,
-			  (off_t)r.dest_offset, (off_t)r.src_length);
+		return fm_pass_ioctl(c, FM_NOWHERE);
+	return clone_into(c, &r, (int)r.src_fd, &r);
 }

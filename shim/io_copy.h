@@ -5,11 +5,16 @@
 
 #include <stdbool.h>
 
+/* One ioctl; with `raw` behind it is the kernel, see FM_PASS_VIA. */
+struct fm_ioctl {
+	bool raw;
+	int fd;
+	unsigned long req;
+};
+
 bool fm_ioctl_is_clone(unsigned long req);
-int fm_ioctl_clone(int fd, unsigned long req, void *arg);
-/* For syscall(). */
-long fm_syscall_ioctl(int fd, unsigned long req, void *arg);
+int fm_ioctl_clone(const struct fm_ioctl *c, void *arg);
 /* The next ioctl, no guard. */
-int fm_pass_ioctl(int fd, unsigned long req, void *arg);
+int fm_pass_ioctl(const struct fm_ioctl *c, void *arg);
 
 #endif

@@ -31,14 +31,9 @@
 
 FM_NEXT(ioctl)
 
-/* Behind syscall() is the kernel: what is behind our ioctl may come here by it. */
-static FM_TLS bool by_number;
-
-int fm_pass_ioctl(int fd, unsigned long req, void *arg)
+int fm_pass_ioctl(const struct fm_ioctl *c, void *arg)
 {
-	if (by_number)
-		return (int)fm_result(fm_sys3(SYS_ioctl, fd, req, arg));
-	return FM_PASS(ioctl, SYS_ioctl, fd, req, arg);
+	return FM_PASS_VIA(c->raw, ioctl, SYS_ioctl, c->fd, c->req, arg);
 }
 
 static const char why[] = "ioctl of unknown extent";
@@ -47,55 +42,64 @@ static const char why[] = "ioctl of unknown extent";
 
 #define KERNEL_TERMIOS 36 /* not libc's */
 #define IN_NUMBER 0       /* the size is in it, and right */
+#define IFREQ sizeof(struct ifreq)
+
+/* What the kernel only reads may lie in read-only memory, and is left alone. */
+enum { READS, FILLS };
 
 static const struct fixed {
 	uint32_t req;
-	uint16_t size;
+	uint8_t size, fills;
 } fixed[] = {
 	/* They say long, and mean int. */
-	{ FS_IOC_GETFLAGS, 4 }, { FS_IOC_SETFLAGS, 4 },
-	{ FS_IOC_GETVERSION, 4 }, { FS_IOC_SETVERSION, 4 },
-	{ FS_IOC_FSGETXATTR, IN_NUMBER }, { FS_IOC_FSSETXATTR, IN_NUMBER },
-	{ FS_IOC_GETFSLABEL, IN_NUMBER }, { FS_IOC_SETFSLABEL, IN_NUMBER },
-	{ FITRIM, IN_NUMBER },
-	{ _IOR(0x15, 0, char[17]), IN_NUMBER },  /* FS_IOC_GETFSUUID */
-	{ _IOR(0x15, 1, char[129]), IN_NUMBER }, /* FS_IOC_GETFSSYSFSPATH */
-	{ FIGETBSZ, 4 }, { FIBMAP, 4 }, { FIONREAD, 4 }, { FIONBIO, 4 },
-	{ FIOASYNC, 4 }, { FIOQSIZE, 8 }, { FIOSETOWN, 4 }, { FIOGETOWN, 4 },
-	{ SIOCSPGRP, 4 }, { SIOCGPGRP, 4 }, { SIOCATMARK, 4 },
-	{ TIOCOUTQ, 4 }, { TIOCGPGRP, 4 }, { TIOCSPGRP, 4 }, { TIOCGSID, 4 },
-	{ TIOCGWINSZ, 8 }, { TIOCSWINSZ, 8 }, { TCGETS, KERNEL_TERMIOS },
-	{ TCSETS, KERNEL_TERMIOS }, { TCSETSW, KERNEL_TERMIOS },
-	{ TCSETSF, KERNEL_TERMIOS },
-	{ SIOCGIFINDEX, sizeof(struct ifreq) }, { SIOCGIFNAME, sizeof(struct ifreq) },
-	{ SIOCGIFFLAGS, sizeof(struct ifreq) }, { SIOCGIFADDR, sizeof(struct ifreq) },
-	{ SIOCGIFMTU, sizeof(struct ifreq) }, { SIOCGIFHWADDR, sizeof(struct ifreq) },
-	{ BLKGETSIZE, 8 }, { BLKGETSIZE64, 8 }, { BLKSSZGET, 4 }, { BLKPBSZGET, 4 },
-	{ BLKBSZGET, 4 }, { BLKROGET, 4 }, { BLKIOMIN, 4 }, { BLKIOOPT, 4 },
-	{ BLKALIGNOFF, 4 }, { BLKROTATIONAL, 2 }, { BLKDISCARD, 16 },
-	{ BLKZEROOUT, 16 },
+	{ FS_IOC_GETFLAGS, 4, FILLS }, { FS_IOC_SETFLAGS, 4, READS },
+	{ FS_IOC_GETVERSION, 4, FILLS }, { FS_IOC_SETVERSION, 4, READS },
+	{ FS_IOC_FSGETXATTR, IN_NUMBER, FILLS },
+	{ FS_IOC_FSSETXATTR, IN_NUMBER, READS },
+	{ FS_IOC_GETFSLABEL, IN_NUMBER, FILLS },
+	{ FS_IOC_SETFSLABEL, IN_NUMBER, READS },
+	{ FITRIM, IN_NUMBER, FILLS },
+	{ _IOR(0x15, 0, char[17]), IN_NUMBER, FILLS },  /* FS_IOC_GETFSUUID */
+	{ _IOR(0x15, 1, char[129]), IN_NUMBER, FILLS }, /* ...GETFSSYSFSPATH */
+	{ FIGETBSZ, 4, FILLS }, { FIBMAP, 4, FILLS }, { FIONREAD, 4, FILLS },
+	{ FIONBIO, 4, READS }, { FIOASYNC, 4, READS }, { FIOQSIZE, 8, FILLS },
+	{ FIOSETOWN, 4, READS }, { FIOGETOWN, 4, FILLS },
+	{ SIOCSPGRP, 4, READS }, { SIOCGPGRP, 4, FILLS },
+	{ SIOCATMARK, 4, FILLS }, { TIOCOUTQ, 4, FILLS },
+	{ TIOCGPGRP, 4, FILLS }, { TIOCSPGRP, 4, READS },
+	{ TIOCGSID, 4, FILLS }, { TIOCGWINSZ, 8, FILLS },
+	{ TIOCSWINSZ, 8, READS }, { TCGETS, KERNEL_TERMIOS, FILLS },
+	{ TCSETS, KERNEL_TERMIOS, READS }, { TCSETSW, KERNEL_TERMIOS, READS },
+	{ TCSETSF, KERNEL_TERMIOS, READS }, { SIOCGIFINDEX, IFREQ, FILLS },
+	{ SIOCGIFNAME, IFREQ, FILLS }, { SIOCGIFFLAGS, IFREQ, FILLS },
+	{ SIOCGIFADDR, IFREQ, FILLS }, { SIOCGIFMTU, IFREQ, FILLS },
+	{ SIOCGIFHWADDR, IFREQ, FILLS }, { BLKGETSIZE, 8, FILLS },
+	{ BLKGETSIZE64, 8, FILLS }, { BLKSSZGET, 4, FILLS },
+	{ BLKPBSZGET, 4, FILLS }, { BLKBSZGET, 4, FILLS },
+	{ BLKROGET, 4, FILLS }, { BLKIOMIN, 4, FILLS }, { BLKIOOPT, 4, FILLS },
+	{ BLKALIGNOFF, 4, FILLS }, { BLKROTATIONAL, 2, FILLS },
+	{ BLKDISCARD, 16, READS }, { BLKZEROOUT, 16, READS },
 };
 
-static size_t fixed_size(unsigned long req)
+static const struct fixed *fixed_of(unsigned long req)
 {
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
 		if (fixed[i].req == req)
-			return fixed[i].size ? fixed[i].size : _IOC_SIZE(req);
-	return 0;
+			return &fixed[i];
+	return NULL;
 }
 
-/* How it ends with a copy in its place. */
-static int copied(int fd, unsigned long req, void *arg, size_t size)
+/* How it ends with a copy in its place. What cannot be used is left to the kernel. */
+static int copied(const struct fm_ioctl *c, void *arg, const struct fixed *f)
 {
+	const size_t size = f->size ? f->size : _IOC_SIZE(c->req);
+	const int out = f->fills ? FM_COPY_OUT : 0;
 	struct fm_bounce b;
-	void *mem = fm_bounce(&b, arg, size, FM_COPY_IN | FM_COPY_OUT);
-	int r;
+	void *mem = fm_bounce(&b, arg, size, FM_COPY_IN | out);
+	int r = fm_pass_ioctl(c, mem);
 
-	/* It may not be stored to: neither will the kernel, if it only reads. */
-	if (mem == arg)
-		mem = fm_bounce(&b, arg, size, FM_COPY_IN);
-	r = fm_pass_ioctl(fd, req, mem);
-	fm_bounce_end(&b, r >= 0 && _IOC_DIR(req) != _IOC_WRITE ? size : 0);
+	if (!fm_bounce_end(&b, r >= 0 && out ? size : 0))
+		return (int)fm_result(-EFAULT);
 	return r;
 }
 
@@ -125,6 +129,7 @@ static const struct shape *shape_of(unsigned long req)
 }
 
 struct records {
+	const struct fm_ioctl *call;
 	const struct shape *shape;
 	void *arg; /* the program's */
 	char head[HEAD_MAX];
@@ -155,12 +160,12 @@ static ssize_t call_records(const struct fm_rw *rw, const struct iovec *iov,
 	(void)off;
 	if (mem == s->arg) { /* for the kernel's answer: it cannot be used */
 		s->room = asked;
-		return fm_pass_ioctl(rw->fd, h->req, mem);
+		return fm_pass_ioctl(s->call, mem);
 	}
 	s->room = (uint32_t)((iov->iov_len - h->head) / h->record);
 	memcpy(mem, s->head, h->head);
 	memcpy(mem + h->asked, &s->room, sizeof(s->room));
-	r = fm_pass_ioctl(rw->fd, h->req, mem);
+	r = fm_pass_ioctl(s->call, mem);
 	s->got = number(mem, h->got);
 	memcpy(mem + h->asked, &asked, sizeof(asked));
 	s->err = r < 0 ? errno : 0; /* which the header may explain */
@@ -169,18 +174,19 @@ static ssize_t call_records(const struct fm_rw *rw, const struct iovec *iov,
 }
 
 /* More than may be copied: the kernel fills the program's memory itself. */
-static int records_native(int fd, struct records *s, size_t len)
+static int records_native(struct records *s, size_t len)
 {
 	fm_demote_range(s->arg, len, why);
-	return fm_pass_ioctl(fd, s->shape->req, s->arg);
+	return fm_pass_ioctl(s->call, s->arg);
 }
 
-static int with_records(int fd, const struct shape *h, void *arg)
+static int with_records(const struct fm_ioctl *c, const struct shape *h,
+			void *arg)
 {
-	struct records s = { .shape = h, .arg = arg };
+	struct records s = { .call = c, .shape = h, .arg = arg };
 	struct iovec iov = { arg, h->head };
 	struct fm_bounce b;
-	struct fm_rw rw = { .fd = fd, .in = true, .atomic = true, .iov = &iov,
+	struct fm_rw rw = { .fd = c->fd, .in = true, .atomic = true, .iov = &iov,
 			    .cnt = 1, .off = FM_HERE, .arg = &s,
 			    .call = call_records };
 	const void *head = fm_bounce(&b, arg, h->head, FM_COPY_IN);
@@ -188,7 +194,7 @@ static int with_records(int fd, const struct shape *h, void *arg)
 	ssize_t r;
 
 	if (head == arg && fm_overlaps(arg, h->head))
-		return fm_pass_ioctl(fd, h->req, arg);
+		return fm_pass_ioctl(c, arg);
 	memcpy(s.head, head, h->head);
 	fm_bounce_end(&b, 0);
 	iov.iov_len += (size_t)number(s.head, h->asked) * h->record;
@@ -199,12 +205,12 @@ static int with_records(int fd, const struct shape *h, void *arg)
 		return -1;
 	errno = s.err ? s.err : saved;
 	if (!s.err && s.got >= s.room && s.room < number(s.head, h->asked))
-		return records_native(fd, &s, iov.iov_len);
+		return records_native(&s, iov.iov_len);
 	return s.err ? -1 : 0;
 }
 
 /* Targets in place of records; the source is read, the targets' results are filled. */
-static int deduplicated(int fd, void *arg)
+static int deduplicated(const struct fm_ioctl *c, void *arg)
 {
 	struct file_dedupe_range head;
 	struct fm_bounce b;
@@ -213,16 +219,17 @@ static int deduplicated(int fd, void *arg)
 	int r;
 
 	if (mem == arg)
-		return fm_pass_ioctl(fd, FIDEDUPERANGE, arg);
+		return fm_pass_ioctl(c, arg);
 	memcpy(&head, mem, size);
 	fm_bounce_end(&b, 0);
 	size += head.dest_count * sizeof(struct file_dedupe_range_info);
 	mem = fm_bounce(&b, arg, size, FM_COPY_IN | FM_COPY_OUT);
 	if (mem != arg) /* another thread may have made it larger */
 		memcpy(mem, &head, sizeof(head));
-	r = mem == arg ? fm_pass_ioctl(fd, FIDEDUPERANGE, arg) :
-			 fm_ioctl_clone(fd, FIDEDUPERANGE, mem);
-	fm_bounce_end(&b, r >= 0 ? size : 0);
+	r = mem == arg ? fm_pass_ioctl(c, arg) :
+			 fm_ioctl_clone(c, mem);
+	if (!fm_bounce_end(&b, r >= 0 ? size : 0))
+		return (int)fm_result(-EFAULT);
 	return r;
 }
 
@@ -236,10 +243,10 @@ static bool is_file(int fd)
 	       (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
-static int pinned(int fd, unsigned long req, void *arg)
+static int pinned(const struct fm_ioctl *c, void *arg)
 {
 	struct fm_pin pin = FM_PIN_INIT;
-	const size_t len = _IOC_SIZE(req);
+	const size_t len = _IOC_SIZE(c->req);
 	int r;
 
 	if (fm_pin(&pin, arg, len, true) <= 0) {
@@ -247,49 +254,40 @@ static int pinned(int fd, unsigned long req, void *arg)
 		pin = (struct fm_pin)FM_PIN_INIT;
 		fm_pin(&pin, arg, len, false);
 	}
-	r = fm_pass_ioctl(fd, req, arg);
+	r = fm_pass_ioctl(c, arg);
 	fm_unpin(&pin);
 	return r;
 }
 
-FM_SLOW int ioctl_slow(int fd, unsigned long req, void *arg)
+FM_SLOW int ioctl_slow(const struct fm_ioctl *c, void *arg)
 {
-	const struct shape *shape = shape_of(req);
-	const size_t size = fixed_size(req);
+	const struct shape *shape = shape_of(c->req);
+	const struct fixed *f = fixed_of(c->req);
 
 	if (shape)
-		return with_records(fd, shape, arg);
-	if (size)
-		return copied(fd, req, arg, size);
-	if (_IOC_SIZE(req) && !is_file(fd))
-		return pinned(fd, req, arg);
+		return with_records(c, shape, arg);
+	if (f)
+		return copied(c, arg, f);
+	if (_IOC_SIZE(c->req) && !is_file(c->fd))
+		return pinned(c, arg);
 	fm_demote_range(arg, 1, why);
-	return fm_pass_ioctl(fd, req, arg);
+	return fm_pass_ioctl(c, arg);
 }
 
-static int guarded(int fd, unsigned long req, void *arg)
+int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 {
+	const struct fm_ioctl c = { raw, fd, req };
+
 	if (req == FIDEDUPERANGE && fm_touches(arg, 1))
-		return deduplicated(fd, arg);
+		return deduplicated(&c, arg);
 	if (!fm_idle() && fm_ioctl_is_clone(req))
-		return fm_ioctl_clone(fd, req, arg);
+		return fm_ioctl_clone(&c, arg);
 	/* What has been stored has blocks. */
 	if (fm_active() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
 		return -1;
 	if (fm_touches(arg, 1))
-		return ioctl_slow(fd, req, arg);
-	return fm_pass_ioctl(fd, req, arg);
-}
-
-long fm_syscall_ioctl(int fd, unsigned long req, void *arg)
-{
-	const bool before = by_number;
-	long r;
-
-	by_number = true;
-	r = guarded(fd, req, arg);
-	by_number = before;
-	return r;
+		return ioctl_slow(&c, arg);
+	return fm_pass_ioctl(&c, arg);
 }
 
 FM_HOOK int ioctl(int fd, unsigned long req, ...)
@@ -300,5 +298,5 @@ FM_HOOK int ioctl(int fd, unsigned long req, ...)
 	va_start(ap, req);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	return guarded(fd, req, arg);
+	return fm_do_ioctl(false, fd, req, arg);
 }

@@ -183,14 +183,23 @@ static size_t fcntl_size(int cmd)
 	}
 }
 
+/* The others may be given read-only memory. */
+static bool fcntl_fills(int cmd)
+{
+	return cmd == F_GETLK || cmd == F_OFD_GETLK || cmd == F_GETOWN_EX ||
+	       cmd == F_GET_RW_HINT || cmd == F_GET_FILE_RW_HINT;
+}
+
 FM_SLOW int fcntl_slow(int fd, int cmd, void *arg, size_t size)
 {
+	const bool out = fcntl_fills(cmd);
 	struct fm_bounce b;
 	int r;
 
-	arg = fm_bounce(&b, arg, size, BOTH);
+	arg = fm_bounce(&b, arg, size, out ? BOTH : IN);
 	r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
-	fm_bounce_end(&b, r >= 0 ? size : 0);
+	if (!fm_bounce_end(&b, r >= 0 && out ? size : 0))
+		return (int)fm_result(-EFAULT);
 	return r;
 }
 

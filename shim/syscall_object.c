@@ -84,7 +84,7 @@ long fm_syscall_object(long nr, long a, long b, long c, long d, long e)
 	size_t len;
 
 	if (nr == SYS_ioctl)
-		return fm_syscall_ioctl((int)a, (unsigned long)b, (void *)c);
+		return fm_do_ioctl(true, (int)a, (unsigned long)b, (void *)c);
 	w = row_of(nr);
 	if (!w || !fm_active())
 		return -2;

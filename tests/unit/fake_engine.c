@@ -393,8 +393,9 @@ void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
 	return (void *)(uintptr_t)user;
 }
 
-void fm_bounce_end(struct fm_bounce *b, size_t len)
+bool fm_bounce_end(struct fm_bounce *b, size_t len)
 {
+	return true;
 }
 
 void *fm_alloc(size_t size)
