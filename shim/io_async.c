@@ -18,6 +18,11 @@ typedef unsigned long context;
 int io_setup(int events, context *ret);
 int io_queue_init(int events, context *ret);
 int io_submit(context ctx, long n, struct iocb **v);
+int io_cancel(context ctx, struct iocb *cb, struct io_event *e);
+int io_getevents(context ctx, long least, long n, struct io_event *e,
+		 struct timespec *t);
+int io_pgetevents(context ctx, long least, long n, struct io_event *e,
+		  struct timespec *t, sigset_t *mask);
 int io_uring_setup(unsigned entries, struct io_uring_params *p);
 int io_uring_queue_init(unsigned entries, struct io_uring *r, unsigned flags);
 int io_uring_queue_init_params(unsigned entries, struct io_uring *r,
@@ -25,54 +30,19 @@ int io_uring_queue_init_params(unsigned entries, struct io_uring *r,
 int io_uring_queue_init_mem(unsigned entries, struct io_uring *r,
 			    struct io_uring_params *p, void *buf, size_t size);
 
+#define MOST 65536 /* requests of one call */
+
 static void begins(void)
 {
 	if (fm_on())
 		fm_async_begins();
 }
 
-/* ---- libaio ------------------------------------------------------------- */
-
-FM_HOOK int io_setup(int events, context *ret)
-{
-	begins();
-	return (int)fm_sys2(SYS_io_setup, events, ret);
-}
-
-FM_HOOK int io_queue_init(int events, context *ret)
-{
-	if (events <= 0)
-		return -EINVAL;
-	*ret = 0;
-	return io_setup(events, ret);
-}
-
-/* A buffer in managed memory is used later. What cannot be read says EFAULT. */
-static bool give_up_buffer(struct iocb *const *at)
-{
-	struct iocb *cb, c;
-
-	if (!fm_user_read(&cb, at, sizeof(cb)) || !fm_user_read(&c, cb, sizeof(c)))
-		return false;
-	if ((c.aio_lio_opcode == IOCB_CMD_PREAD || c.aio_lio_opcode == IOCB_CMD_PWRITE) &&
-	    fm_overlaps((void *)(uintptr_t)c.aio_buf, c.aio_nbytes))
-		fm_demote_range((void *)(uintptr_t)c.aio_buf, c.aio_nbytes, "aio");
-	return true;
-}
-
-FM_HOOK int io_submit(context ctx, long n, struct iocb **v)
-{
-	for (long i = 0; fm_active() && i < n && give_up_buffer(v + i); i++)
-		;
-	return (int)fm_sys3(SYS_io_submit, ctx, n, v);
-}
-
-/* ---- liburing ----------------------------------------------------------- */
-
 static void *next_of(const char *name)
 {
 	static const char *const libs[] = { "liburing.so.2", "liburing-ffi.so.2",
-					    "liburing.so.1" };
+					    "liburing.so.1", "libaio.so.1",
+					    "libaio.so.1t64" };
 	void *p = fm_next_late(name);
 
 	for (size_t i = 0; !p && i < sizeof(libs) / sizeof(*libs); i++) {
@@ -84,6 +54,125 @@ static void *next_of(const char *name)
 	}
 	return p;
 }
+
+/* ---- libaio ------------------------------------------------------------- */
+
+static void give_up(const void *p, size_t len)
+{
+	if (fm_touches(p, len))
+		fm_demote_range(p, len, "aio");
+}
+
+FM_HOOK int io_setup(int events, context *ret)
+{
+	begins();
+	give_up(ret, sizeof(*ret));
+	return (int)fm_sys2(SYS_io_setup, events, ret);
+}
+
+FM_HOOK int io_queue_init(int events, context *ret)
+{
+	if (events <= 0)
+		return -EINVAL;
+	*ret = 0;
+	return io_setup(events, ret);
+}
+
+static void give_up_vector(const struct iovec *iov, size_t n)
+{
+	struct fm_vec v;
+
+	give_up(iov, n * sizeof(*iov));
+	if (n > IOV_MAX || fm_vec_read(&v, iov, n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		give_up(v.iov[i].iov_base, v.iov[i].iov_len);
+	fm_vec_free(&v, n);
+}
+
+/* Buffers in managed memory are used later, the request is stored to. What cannot be read
+ * says EFAULT. */
+static bool give_up_request(struct iocb *const *at)
+{
+	struct iocb *cb, c;
+	void *buf;
+
+	if (!fm_user_read(&cb, at, sizeof(cb)))
+		return false;
+	give_up(cb, sizeof(*cb));
+	if (!fm_user_read(&c, cb, sizeof(c)))
+		return false;
+	buf = (void *)(uintptr_t)c.aio_buf;
+	switch (c.aio_lio_opcode) {
+	case IOCB_CMD_PREAD:
+	case IOCB_CMD_PWRITE:
+		give_up(buf, c.aio_nbytes);
+		break;
+	case IOCB_CMD_PREADV:
+	case IOCB_CMD_PWRITEV:
+		give_up_vector(buf, c.aio_nbytes);
+		break;
+	}
+	return true;
+}
+
+FM_HOOK int io_submit(context ctx, long n, struct iocb **v)
+{
+	if (fm_active() && n > 0)
+		give_up(v, fm_least((size_t)n, MOST) * sizeof(*v));
+	for (long i = 0; fm_active() && i < n && give_up_request(v + i); i++)
+		;
+	return (int)fm_sys3(SYS_io_submit, ctx, n, v);
+}
+
+FM_HOOK int io_cancel(context ctx, struct iocb *cb, struct io_event *e)
+{
+	give_up(cb, sizeof(*cb));
+	give_up(e, sizeof(*e));
+	return (int)fm_sys3(SYS_io_cancel, ctx, cb, e);
+}
+
+static void give_up_events(long n, const struct io_event *e, const struct timespec *t)
+{
+	if (n > 0)
+		give_up(e, fm_least((size_t)n, MOST) * sizeof(*e));
+	give_up(t, sizeof(*t));
+}
+
+/* libaio looks for events without a system call: it is asked where it is there. */
+#define EVENTS(fn, params, made, ...)                                      \
+	FM_HOOK int fn params                                              \
+	{                                                                  \
+		static int (*_Atomic next) params;                         \
+		int (*call) params = atomic_load(&next);                   \
+                                                                           \
+		give_up_events(n, e, t);                                   \
+		if (!call) {                                               \
+			call = (int (*) params)(uintptr_t)next_of(#fn);    \
+			atomic_store(&next, call);                         \
+		}                                                          \
+		return call ? call(__VA_ARGS__) : (int)(made);             \
+	}
+
+struct aio_sigset {
+	const sigset_t *mask;
+	size_t size;
+};
+
+/* clang-format off */
+EVENTS(io_getevents,
+       (context ctx, long least, long n, struct io_event *e, struct timespec *t),
+       fm_sys5(SYS_io_getevents, ctx, least, n, e, t),
+       ctx, least, n, e, t)
+EVENTS(io_pgetevents,
+       (context ctx, long least, long n, struct io_event *e, struct timespec *t,
+	sigset_t *mask),
+       fm_sys6(SYS_io_pgetevents, (long)ctx, least, n, (long)e, (long)t,
+	       (long)&(struct aio_sigset){ mask, 8 }),
+       ctx, least, n, e, t, mask)
+/* clang-format on */
+
+/* ---- liburing ----------------------------------------------------------- */
 
 #define RING(fn, params, ...)                                              \
 	FM_HOOK int fn params                                              \
@@ -111,16 +200,24 @@ RING(io_uring_queue_init_mem,
 
 /* ---- by number ---------------------------------------------------------- */
 
-long fm_syscall_async(long nr, long a, long b, long c);
-long fm_syscall_async(long nr, long a, long b, long c)
+long fm_syscall_async(long nr, long a, long b, long c, long d, long e);
+long fm_syscall_async(long nr, long a, long b, long c, long d, long e)
 {
 	switch (nr) {
 	case SYS_io_setup:
+		return fm_result(io_setup((int)a, (context *)b));
 	case SYS_io_uring_setup:
 		begins();
 		break;
 	case SYS_io_submit:
 		return fm_result(io_submit((context)a, b, (struct iocb **)c));
+	case SYS_io_cancel:
+		return fm_result(io_cancel((context)a, (struct iocb *)b,
+					   (struct io_event *)c));
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+		give_up_events(c, (struct io_event *)d, (struct timespec *)e);
+		break;
 	}
 	return -2;
 }

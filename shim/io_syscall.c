@@ -18,7 +18,7 @@ extern long fm_openat2(int dirfd, const char *path, const void *how,
 		       size_t size);
 
 /* io_async.c */
-extern long fm_syscall_async(long nr, long a, long b, long c);
+extern long fm_syscall_async(long nr, long a, long b, long c, long d, long e);
 /* syscall_object.c */
 extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e);
 
@@ -209,7 +209,7 @@ long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
 	if (r == -2)
 		r = fm_syscall_object(nr, a, b, c, d, e);
 	if (r == -2)
-		r = fm_syscall_async(nr, a, b, c);
+		r = fm_syscall_async(nr, a, b, c, d, e);
 	if (r == -2 && nr == SYS_futex)
 		give_up_futex(a, b, e);
 	return r;

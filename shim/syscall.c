@@ -40,6 +40,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_sendmmsg] = 1,  [SYS_lseek] = 1,	 [SYS_mseal] = 1,
 	/* io_async.c */
 	[SYS_io_setup] = 1,  [SYS_io_submit] = 1, [SYS_io_uring_setup] = 1,
+	[SYS_io_cancel] = 1, [SYS_io_getevents] = 1, [SYS_io_pgetevents] = 1,
 	/* syscall_object.c */
 	[SYS_ioctl] = 1,     [SYS_getdents] = 1, [SYS_getdents64] = 1,
 	[SYS_getcwd] = 1,    [SYS_readlink] = 1, [SYS_readlinkat] = 1,
