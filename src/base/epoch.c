@@ -2,6 +2,7 @@
 #include "epoch.h"
 
 #include "alloc.h"
+#include "life.h"
 #include "sys.h"
 #include "types.h"
 
@@ -106,9 +107,11 @@ void fm_epoch_reclaim(bool at_once)
 	}
 }
 
-void fm_epoch_reset(void)
+static void reset(void)
 {
 	for (int i = 0; i < SLOTS; i++)
 		atomic_store(&slots[i].at, 0);
 	atomic_store(&crowd, 0);
 }
+
+FM_LIFE(epoch, .level = FM_LIFE_MEMORY, .reset = reset)

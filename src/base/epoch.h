@@ -20,6 +20,5 @@ void fm_epoch_retire(void *obj, void (*free_fn)(void *));
 /* Free what nobody can see any more; unless `at_once`, when there is enough of
  * it to be worth a look at all readers. */
 void fm_epoch_reclaim(bool at_once);
-void fm_epoch_reset(void); /* child of fork */
 
 #endif

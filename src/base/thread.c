@@ -8,6 +8,7 @@
 #include "creds.h"
 #include "engine.h"
 #include "fds.h"
+#include "life.h"
 #include "lock.h"
 #include "log.h"
 #include "sys.h"
@@ -333,7 +334,7 @@ bool fm_thread_spare(void)
 	return fd >= 0;
 }
 
-void fm_thread_reset(void)
+static void reset(void)
 {
 
 	fm_lock_reset(&lock);
@@ -344,3 +345,5 @@ void fm_thread_reset(void)
 	fm_thread_spare();
 	fm_creds_reset();
 }
+
+FM_LIFE(thread, .level = FM_LIFE_FAULTS, .reset = reset)

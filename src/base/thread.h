@@ -49,7 +49,4 @@ int fm_thread_order(uint32_t n);
  * to serve faults. False: there is none. */
 bool fm_thread_spare(void);
 
-/* In the child of fork. */
-void fm_thread_reset(void);
-
 #endif

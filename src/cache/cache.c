@@ -2,10 +2,12 @@
 #include "cache.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/shrinker.h"
 #include "evictor.h"
 #include "file/file.h"
 #include "file/page.h"
+#include "frame.h"
 #include "ghost.h"
 #include "huge.h"
 #include "lazyfree.h"
@@ -40,7 +42,7 @@ static struct shard shards[SHARDS];
 static unsigned nshards = 1;
 static _Atomic uint32_t clock_hand; /* next shard to evict from */
 
-void fm_cache_reset(void)
+static void reset(void)
 {
 	for (unsigned i = 0; i < SHARDS; i++) {
 		fm_queue_reset(&shards[i].small.q);
@@ -528,12 +530,16 @@ static const struct fm_map_queues queues = {
 	.add_lazy = fm_cache_requeue,
 };
 
-int fm_cache_start(uint64_t bytes)
+static int start(void)
 {
-	fm_cache_resize(bytes);
+	uint64_t bytes = fm_settings()->cache.bytes;
+
+	fm_cache_resize(bytes - fm_frame_share(bytes) * FM_HUGE);
 	fm_map_queues(&queues);
-	fm_standby_start();
 	/* A tiny cache in many shards would be all rounding. */
 	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
 	return fm_ghost_start(fm_cache_limit());
 }
+
+FM_LIFE(cache, .level = FM_LIFE_MEMORY, .start = start, .reset = reset,
+	.what = "cache", .remedy = "lower FASTMAP_CACHE")

@@ -15,9 +15,6 @@
 
 #include "file/cache_account.h"
 
-int fm_cache_start(uint64_t bytes);
-void fm_cache_reset(void); /* child of fork */
-
 /* Room for n more pages; evicts when the budget is spent. The caller may hold
  * one page lock (and holds an epoch). Never fails: when nothing can leave at
  * once (all dirty, locked or pinned) it waits for write-back, and as a last

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
 #include "cache.h"
@@ -60,7 +61,8 @@ FM_FAULT void fm_collapse_wake(void)
 	fm_futex_wake(&kicks, 1);
 }
 
-void fm_collapse_tick(void)
+/* Wakes the thread if there may be something to do. */
+static void every_second(void)
 {
 	if (!collapsing || !roomy() || !(changed() || due()))
 		return;
@@ -254,7 +256,7 @@ static void *collapser(void *arg)
 	return arg;
 }
 
-int fm_collapse_start(void)
+static int start(void)
 {
 	if (!fm_frame_on())
 		return 0;
@@ -262,7 +264,7 @@ int fm_collapse_start(void)
 	return fm_thread_create(collapser, NULL);
 }
 
-void fm_collapse_reset(void)
+static void reset(void)
 {
 	collapsing = false;
 	atomic_store(&seen_resident, 0);
@@ -270,3 +272,6 @@ void fm_collapse_reset(void)
 	atomic_store(&asleep, 0);
 	atomic_store(&look, false);
 }
+
+FM_LIFE(collapse, .level = FM_LIFE_HELPERS, .start = start, .reset = reset,
+	.second = every_second)

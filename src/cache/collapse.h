@@ -11,9 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-int fm_collapse_start(void);
-void fm_collapse_reset(void); /* child of fork */
-
 /* [plain] MADV_COLLAPSE of the 2 MiB at `a`, whose pages are present: 0 (also
  * when it is a huge page already), -EINVAL where there can be none, -EBUSY when
  * pages are missing, dirty or in use, -ENOMEM. `ask`: only whether there can be
@@ -22,7 +19,5 @@ int fm_collapse(uintptr_t a, bool ask);
 
 /* [fault] There may be a frame to buy (frame.h): that thread's work, too. */
 void fm_collapse_wake(void);
-/* Once a second: wakes the thread if there may be something to do. */
-void fm_collapse_tick(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "evictor.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
 #include "cache.h"
@@ -103,12 +104,14 @@ static void *evictor(void *arg)
 	return NULL;
 }
 
-int fm_evictor_start(void)
+static int start(void)
 {
 	return fm_thread_create(evictor, NULL);
 }
 
-void fm_evictor_reset(void)
+static void reset(void)
 {
 	atomic_store(&asleep, 0);
 }
+
+FM_LIFE(evictor, .level = FM_LIFE_HELPERS, .start = start, .reset = reset)

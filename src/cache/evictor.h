@@ -8,8 +8,6 @@
 #ifndef FM_EVICTOR_H
 #define FM_EVICTOR_H
 
-int fm_evictor_start(void);
-void fm_evictor_reset(void); /* child of fork */
 
 /* [fault] Wake the thread if a large cache is nearly full. */
 void fm_evictor_check(void);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "frame.h"
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "collapse.h"
 #include "map/map.h"
 #include "map/uffd.h"
+#include "policy.h"
 
 #define MAX_FRAMES (FM_FRAMES + FM_STANDBY)
 #define SPARE 8 /* slots: units on their way in and out of standby */
@@ -133,7 +135,7 @@ int fm_frame_start(unsigned n, unsigned standby)
 	return 0;
 }
 
-void fm_frame_reset(void)
+static void reset(void)
 {
 	full = hollow = NULL;
 	held = 0;
@@ -368,3 +370,14 @@ bool fm_frame_buy(void)
 	atomic_fetch_add(&bought, 1);
 	return true;
 }
+
+/* Out of the budget of the cache. */
+static int start(void)
+{
+	uint64_t cache = fm_settings()->cache.bytes;
+	unsigned n = fm_frame_share(cache);
+
+	return fm_frame_start(n, (unsigned)((cache - n * FM_HUGE) / 8 / FM_HUGE));
+}
+
+FM_LIFE(frame, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)

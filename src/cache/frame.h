@@ -38,7 +38,6 @@ struct fm_frame {
  * what was evicted last. n of 0, or a kernel without UFFDIO_MOVE, turns huge
  * frames off. 0 or -ENOMEM. */
 int fm_frame_start(unsigned n, unsigned standby);
-void fm_frame_reset(void); /* child of fork */
 /* How many frames for transfers a cache of that size is to have. */
 unsigned fm_frame_share(uint64_t cache_bytes);
 /* [plain] The cache is of that size now: frames have their share of it, or less

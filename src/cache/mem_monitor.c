@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mem_monitor.h"
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/shrinker.h"
 #include "base/sys.h"
@@ -213,14 +214,16 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-int fm_room_start(void)
+static int start(void)
 {
 	fm_room_set(&fm_settings()->cache);
 	return fm_thread_create(watch, NULL);
 }
 
-void fm_room_reset(void)
+static void reset(void)
 {
 	fm_lock_reset(&lock);
 	atomic_store(&too_short, false);
 }
+
+FM_LIFE(mem_monitor, .level = FM_LIFE_RUNNING, .start = start, .reset = reset)

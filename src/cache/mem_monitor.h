@@ -17,8 +17,6 @@
 
 struct fm_cache_size;
 
-/* [plain] From what the policy says. 0 or -errno. */
-int fm_room_start(void);
 
 /* [plain] From the policy or the control socket. */
 void fm_room_set(const struct fm_cache_size *c);
@@ -30,6 +28,5 @@ uint64_t fm_room_target(void);
  * what is mapped now had better be the kernel's. */
 bool fm_room_short(void);
 
-void fm_room_reset(void); /* child of fork */
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "standby.h"
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/shrinker.h"
 #include "cache.h"
@@ -151,13 +152,16 @@ static struct fm_shrinker shrinker FM_FAULT_CALLS = {
 	.name = "standby", .order = 2, .trim = trim, .fault_safe = true,
 };
 
-void fm_standby_start(void)
+static int start(void)
 {
 	fm_shrinker_add(&shrinker);
+	return 0;
 }
 
-void fm_standby_reset(void)
+static void reset(void)
 {
 	atomic_store(&now, 0);
 	atomic_store(&due, 0);
 }
+
+FM_LIFE(standby, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)

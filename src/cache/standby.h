@@ -21,7 +21,5 @@ uint64_t fm_standby_trim(void);
 /* So many pages left the cache otherwise: standby grows older. */
 void fm_standby_age(uint64_t pages);
 
-void fm_standby_start(void); /* [plain] */
-void fm_standby_reset(void); /* [plain] child of fork */
 
 #endif

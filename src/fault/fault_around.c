@@ -23,6 +23,7 @@
 #include "fault_around.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "cache/ghost.h"
 #include "file/cache_account.h"
 #include "file/file.h"
@@ -286,3 +287,5 @@ FM_FAULT void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 		if (k != i)
 			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
 }
+
+FM_LIFE(fault_around, .level = FM_LIFE_HELPERS, .second = fm_around_weigh)

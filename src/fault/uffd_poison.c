@@ -2,6 +2,7 @@
 #include "uffd_poison.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/sys.h"
 #include "file/cache_account.h"
 #include "engine.h"
@@ -35,7 +36,7 @@ bool fm_failing(void)
 	return atomic_load(&count) != 0;
 }
 
-void fm_failing_reset(void)
+static void reset(void)
 {
 	fm_lock_reset(&lock);
 	atomic_store(&count, 0);
@@ -207,3 +208,5 @@ void fm_fail_access(struct fm_file *f, uintptr_t a)
 	}
 	fm_space_unlock(&mask);
 }
+
+FM_LIFE(uffd_poison, .level = FM_LIFE_FAULTS, .reset = reset)

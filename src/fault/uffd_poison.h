@@ -30,6 +30,5 @@ int fm_fail_stuck(struct fm_map *m, uintptr_t a);
 bool fm_failing(void);
 /* Those that have failed for long enough are missing again; now: all of them. */
 void fm_failing_tick(bool now);
-void fm_failing_reset(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "demote_queue.h"
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "file.h"
 
@@ -96,3 +97,6 @@ void fm_demote_queue_reset(void)
 	atomic_store(&wanted, false);
 	atomic_store(&shared, NULL);
 }
+
+FM_LIFE(demote_queue, .level = FM_LIFE_HELPERS, .second = fm_demote_queue_serve,
+	.forked = fm_demote_queue_reset)

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/epoch.h"
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
@@ -582,7 +583,7 @@ static void drop_data_fds(const struct fm_file *f)
 			fm_fd_forget(fds[k]);
 }
 
-void fm_files_reset(void)
+static void reset(void)
 {
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
@@ -626,3 +627,5 @@ struct fm_file *fm_file_by_fd(int fd)
 		return NULL;
 	return fm_file_by_stat(&st);
 }
+
+FM_LIFE(files, .level = FM_LIFE_MEMORY, .reset = reset)

@@ -34,7 +34,6 @@ void fm_file_put_locked(struct fm_file *f);
 /* When it was made, ns, or 0. */
 uint64_t fm_file_birth(int fd);
 
-void fm_files_reset(void); /* child of fork */
 
 /* Who wants to know what becomes of files. Under the space lock, [plain]; NULL: not that. */
 struct fm_file_observer {

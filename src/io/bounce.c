@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bounce.h"
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/shrinker.h"
 #include "base/types.h"
@@ -11,7 +12,7 @@ static struct fm_bounce slots[SLOTS];
 static _Atomic uint32_t returned; /* futex: a buffer was put back */
 static _Atomic uint32_t sleepers;
 
-void fm_bounce_reset(void)
+static void reset(void)
 {
 	for (int i = 0; i < SLOTS; i++)
 		atomic_store(&slots[i].taken, 0);
@@ -93,7 +94,7 @@ FM_FAULT void fm_bounce_put(struct fm_bounce *b)
 	unlock(b);
 }
 
-int fm_bounce_start(void)
+static int start(void)
 {
 	/* One at least: a fault must never find none. */
 	if (!slots[0].mem)
@@ -101,3 +102,6 @@ int fm_bounce_start(void)
 	fm_shrinker_add(&shrinker);
 	return slots[0].mem ? 0 : -ENOMEM;
 }
+
+FM_LIFE(bounce, .level = FM_LIFE_MEMORY, .start = start, .reset = reset,
+	.what = "cache", .remedy = "lower FASTMAP_CACHE")

@@ -16,8 +16,6 @@ struct fm_bounce {
 	char pad[48]; /* a cache line */
 };
 
-int fm_bounce_start(void); /* 0 or -ENOMEM */
-void fm_bounce_reset(void); /* child of fork */
 
 /* A buffer for this thread alone. Waits when all (256) are in use; who has
  * one waits for nothing but the device and the page tables. */

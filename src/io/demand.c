@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "demand.h"
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -56,12 +57,13 @@ static uint32_t ratio = ONE; /* sleeping's pace / polling's, recent mean */
 static unsigned windows;
 static uint32_t ncpu = 1;
 
-void fm_demand_start(void)
+static int start(void)
 {
 	ncpu = fm_cpus();
+	return 0;
 }
 
-void fm_demand_reset(void)
+static void reset(void)
 {
 	atomic_store(&pending, NULL);
 	atomic_store(&queued, 0);
@@ -358,3 +360,5 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 	note(w.begin);
 	return io->res;
 }
+
+FM_LIFE(demand, .level = FM_LIFE_IO, .start = start, .reset = reset)

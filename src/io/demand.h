@@ -27,8 +27,6 @@
 
 struct fm_io;
 
-void fm_demand_start(void);
-void fm_demand_reset(void); /* child of fork */
 
 /* [fault] Do the transfer, return its result. Takes a ring meanwhile. */
 long fm_demand_do(struct fm_io *io);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/types.h"
@@ -83,7 +84,8 @@ void fm_plocks_close(struct fm_file *f)
 	}
 }
 
-void fm_plocks_reset(void)
+/* No record locks have come along. */
+static void reset(void)
 {
 	struct stat st;
 
@@ -94,3 +96,5 @@ void fm_plocks_reset(void)
 			fm_fd_forget(later[k].fd);
 	nlater = 0;
 }
+
+FM_LIFE(posix_locks, .level = FM_LIFE_IO, .reset = reset)

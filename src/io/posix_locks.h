@@ -22,6 +22,5 @@ bool fm_plocks_held(ino_t ino);
 /* Close the file's descriptors, or when it is locked, later. */
 void fm_plocks_close(struct fm_file *f);
 
-void fm_plocks_reset(void); /* child of fork: no record locks have come along */
 
 #endif

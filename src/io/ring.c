@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "fd_recovery.h"
+#include "policy.h"
 
 struct fm_ring fm_ring_pool[FM_MAX_RINGS];
 _Atomic uint32_t fm_ring_top;
@@ -69,7 +71,7 @@ static uint32_t slots_allowed(void)
 	return rl.rlim_cur < 5 ? 4 : ((uint32_t)rl.rlim_cur - 1) & ~1u;
 }
 
-void fm_rings_reset(void)
+static void reset(void)
 {
 	uint32_t n = atomic_load(&fm_ring_top);
 
@@ -479,3 +481,17 @@ void fm_ring_stats(struct fm_ring_stats *ret)
 	}
 	ret->max_depth = n;
 }
+
+static int start(void)
+{
+	const struct fm_settings *s = fm_settings();
+	int err = fm_rings_start(s->ring_limit, s->uring);
+
+	if (err > 0 && s->uring)
+		fm_log(FM_LOG_WARN, "io_uring is not available: using "
+		       "pread and pwrite (slower)");
+	return err < 0 ? err : 0;
+}
+
+FM_LIFE(rings, .level = FM_LIFE_IO, .start = start, .reset = reset,
+	.what = "device I/O", .remedy = "see fastmap doctor")

@@ -43,12 +43,11 @@ struct fm_io {
 
 #define FM_RING_DEPTH 128
 
-/* Probe and create the home ring; limit = most pool rings (1..64). 0 with
- * io_uring, 1 without (fallback works), -errno when nothing works. */
+/* Probe and create the home ring (life.h does; and `fastmap doctor`); limit = most pool
+ * rings (1..64). 0 with io_uring, 1 without (fallback works), -errno when nothing
+ * works. */
 int fm_rings_start(uint32_t limit, bool use_uring);
 bool fm_rings_uring(void);
-/* In the child of fork: forget the parent's rings. */
-void fm_rings_reset(void);
 /* Files that fit the fixed tables (RLIMIT_NOFILE counts), and those of them that may
  * be open. */
 uint32_t fm_rings_max_files(void);

@@ -2,7 +2,10 @@
 #include "trace.h"
 
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/lock.h"
+#include "base/log.h"
+#include "policy.h"
 
 #define RECORDS 4096
 #define FILES 4096
@@ -20,7 +23,7 @@ static FM_FAULT void write_out(void)
 	used = 0;
 }
 
-int fm_trace_start(const char *path)
+static int open_trace(const char *path)
 {
 	int new = fm_sys_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
@@ -43,7 +46,7 @@ FM_FAULT void fm_trace_record(uint32_t file, uint64_t page, bool write)
 	fm_unlock(&lock);
 }
 
-void fm_trace_stop(void)
+static void stop(void)
 {
 	uint64_t old;
 
@@ -57,7 +60,7 @@ void fm_trace_stop(void)
 }
 
 /* The file goes on in the parent. */
-void fm_trace_reset(void)
+static void reset(void)
 {
 	atomic_store(&fm_tracing, false);
 	fm_lock_reset(&lock);
@@ -65,3 +68,17 @@ void fm_trace_reset(void)
 	fm_fd_drop(fd);
 	fd = -1;
 }
+
+static int start(void)
+{
+	const char *path = fm_settings()->trace;
+	int err = path ? open_trace(path) : 0;
+
+	if (err)
+		fm_log(FM_LOG_WARN, "cannot write the trace to %s, errno %d: %s",
+		       path, -err, fm_error_text(-err));
+	return 0;
+}
+
+FM_LIFE(trace, .level = FM_LIFE_HELPERS, .start = start, .reset = reset,
+	.stop = stop)

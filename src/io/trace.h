@@ -9,9 +9,6 @@
 
 #include "base/types.h"
 
-int fm_trace_start(const char *path); /* [plain] */
-void fm_trace_stop(void);
-void fm_trace_reset(void); /* child of fork */
 void fm_trace_record(uint32_t file, uint64_t page, bool write); /* [fault] */
 
 extern _Atomic bool fm_tracing;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pin_table.h"
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "map.h"
@@ -85,7 +86,7 @@ FM_FAULT bool fm_pin_shut(struct fm_map *m, uint64_t i)
 	return false;
 }
 
-void fm_pins_reset(void)
+static void reset(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&top); i++) {
 		atomic_store(&fm_pin_slot(i)->lo, 0);
@@ -152,3 +153,5 @@ void fm_pin_slot_put(uint32_t i)
 	atomic_fetch_sub(&npins, 1);
 	atomic_store(&s->used, 0);
 }
+
+FM_LIFE(pin_table, .level = FM_LIFE_FAULTS, .reset = reset)

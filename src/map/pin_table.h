@@ -32,7 +32,6 @@ bool fm_pin_wait(const void *addr, size_t len);
  * its mode; the protection is the caller's to set. False: an inbound pin that
  * does not wait for its pages uses it, nothing happened. */
 bool fm_pin_shut(struct fm_map *m, uint64_t i);
-void fm_pins_reset(void); /* child of fork */
 
 /* One pin. */
 struct fm_pin_slot {

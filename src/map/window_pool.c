@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
@@ -76,7 +77,8 @@ void fm_window_drop(void)
 	fm_window_avoid(0, SIZE_MAX);
 }
 
-void fm_window_reset(void)
+/* The memory has not come along. */
+static void forked(void)
 {
 	for (int k = 0; k < 2; k++)
 		if (atomic_exchange(&rest[k], 0))
@@ -137,3 +139,5 @@ void *fm_window_cut(size_t len, int prot)
 		}
 	}
 }
+
+FM_LIFE(window_pool, .level = FM_LIFE_MEMORY, .forked = forked)

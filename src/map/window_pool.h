@@ -26,6 +26,5 @@ void *fm_window_cut(size_t len, int prot);
 bool fm_window_avoid(uintptr_t addr, size_t len);
 
 void fm_window_drop(void);  /* [any] all that has not been cut */
-void fm_window_reset(void); /* child of fork: the memory has not come along */
 
 #endif

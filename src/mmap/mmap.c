@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "cache/mem_monitor.h"
@@ -30,7 +31,6 @@
 #include "peers/async.h"
 #include "peers/peers.h"
 #include "policy.h"
-#include "process/engine_priv.h"
 #include "process/guardian.h"
 #include "readahead/ahead.h"
 #include "rw/inflight_io.h"
@@ -257,12 +257,18 @@ static const char *open_remedy(int err)
 	return err == -ECANCELED ? " (raise ulimit -u)" : "";
 }
 
+/* Locked memory cannot be ours. */
+static int need_engine(void)
+{
+	return fm_memory_locked() ? -ENOTSUP : fm_life_need();
+}
+
 /* Everything between the kernel's mapping and ours. -errno: leave it. */
 static int take(struct request *q, struct fm_file *known, char *at)
 {
 	struct fm_file *f = NULL;
 	bool write = q->shared && q->maywrite;
-	int err = q->cut || q->laid ? 0 : fm_engine_need();
+	int err = q->cut || q->laid ? 0 : need_engine();
 
 	q->left = FM_WHY_NO_ENGINE;
 	if (err)
@@ -484,7 +490,7 @@ static int take_window(struct request *q, struct fm_file *known, void **ret)
 	int err;
 
 	if (!is_simple(q) || !(known->plain & kind_bit(q)) ||
-	    atomic_load(&fm_fork_touch) || fm_engine_need())
+	    atomic_load(&fm_fork_touch) || need_engine())
 		return -ENOTSUP;
 	p = lay_window(q, known, len);
 	if (fm_is_err(p))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "engine.h"
@@ -174,7 +175,7 @@ void fm_left_unlock(void)
 	fm_lock_reset(&lock);
 }
 
-void fm_left_reset(void)
+static void forked(void)
 {
 	fm_lock_reset(&lock);
 	atomic_store(&any, false);
@@ -183,3 +184,5 @@ void fm_left_reset(void)
 	fm_blind_closed(); /* what was seen has another number, or none */
 	memset(table, 0, sizeof(table));
 }
+
+FM_LIFE(skipped, .level = FM_LIFE_HELPERS, .forked = forked)

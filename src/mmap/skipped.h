@@ -53,7 +53,4 @@ void fm_left_unlock(void);
 /* mode=observe: one line that says what would have been served. */
 void fm_left_report(void);
 
-/* In the child of fork: count from zero. */
-void fm_left_reset(void);
-
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* control.c - the loop on a thread of its own, and what it does each second. */
-#include "control.h"
-
+/*
+ * control.c - the thread that looks after things: what is done each second (life.h),
+ * the policy file, the control socket. Never in the path of a fault.
+ */
 #include <poll.h>
 #include <string.h>
 
+#include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -12,15 +14,9 @@
 #include "control_priv.h"
 #include "policy.h"
 
-#define MAX_TIMERS 8
+#define SECOND_MS 1000
 
-static struct timer {
-	void (*fn)(void);
-	unsigned ms;
-	uint64_t due; /* ms */
-} timers[MAX_TIMERS];
-static int ntimers;
-
+static uint64_t due; /* ms */
 static struct stat policy_seen;
 
 /* ---- the cache's size -------------------------------------------------- */
@@ -76,34 +72,17 @@ static void every_second(void)
 
 /* ---- the loop ---------------------------------------------------------- */
 
-void fm_control_add_timer(unsigned ms, void (*fn)(void))
-{
-	if (ntimers == MAX_TIMERS) {
-		fm_log(FM_LOG_ERROR, "too many timers");
-		return;
-	}
-	timers[ntimers].fn = fn;
-	timers[ntimers].due = fm_now_ms() + ms;
-	timers[ntimers++].ms = ms;
-}
-
 /* Returns how many milliseconds there are until the next. One that comes late does
  * not come twice. */
-static int run_timers(void)
+static int run_second(void)
 {
-	uint64_t now, next = UINT64_MAX;
+	uint64_t now = fm_now_ms();
 
-	for (int i = 0; i < ntimers; i++) {
-		struct timer *t = &timers[i];
-
-		if (fm_now_ms() >= t->due) {
-			t->fn();
-			t->due = fm_now_ms() + t->ms;
-		}
-		next = fm_least(next, t->due);
-	}
-	now = fm_now_ms();
-	return next > now ? (int)(next - now) : 0;
+	if (now < due)
+		return (int)(due - now);
+	fm_life_second();
+	due = fm_now_ms() + SECOND_MS;
+	return SECOND_MS;
 }
 
 /* poll(2) refuses when the program has set RLIMIT_NOFILE below the number. */
@@ -130,22 +109,20 @@ static void *run(void *arg)
 		fm_log(FM_LOG_WARN, "no control socket %s (errno %d: %s)",
 		       fm_settings()->socket, -err, fm_error_text(-err));
 	for (;;)
-		wait_for(run_timers());
+		wait_for(run_second());
 	return NULL;
 }
 
-int fm_control_start(void)
+static int start(void)
 {
 	const struct fm_settings *s = fm_settings();
 
 	if (s->source)
 		fm_sys2(SYS_stat, s->source, &policy_seen);
-	fm_control_add_timer(1000, every_second);
+	due = fm_now_ms() + SECOND_MS;
 	return fm_thread_create(run, NULL);
 }
 
-void fm_control_reset(void)
-{
-	fm_control_drop_fds();
-	ntimers = 0;
-}
+/* The thread is not here: give its descriptors back. */
+FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = start, .second = every_second,
+	.reset = fm_control_drop_fds)

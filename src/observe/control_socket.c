@@ -12,11 +12,11 @@
 
 #include "base/alloc.h"
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "cache/mem_monitor.h"
-#include "control.h"
 #include "control_priv.h"
 #include "engine.h"
 #include "policy.h"
@@ -300,7 +300,7 @@ static void note_bound(const char *path)
 	bound.ino = st.st_ino;
 }
 
-void fm_control_remove(void)
+static void remove_own(void)
 {
 	struct stat st;
 
@@ -339,3 +339,11 @@ int fm_control_listen(void)
 		note_bound(path);
 	return err;
 }
+
+static void remove_dead(int pid, bool executed)
+{
+	remove_own();
+}
+
+FM_LIFE(control_socket, .level = FM_LIFE_RUNNING, .stop = remove_own,
+	.dead = remove_dead)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -86,7 +87,7 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 	return n;
 }
 
-void fm_stats_reset(void)
+static void forked(void)
 {
 	for (int i = 0; i < SHARDS; i++)
 		fm_hist_reset(&latency[i]);
@@ -95,7 +96,6 @@ void fm_stats_reset(void)
 	retired_count = 0;
 	memset(&retired_sum, 0, sizeof(retired_sum));
 	fm_stats_json_reset();
-	fm_left_reset();
 }
 
 /* ---- the file ---------------------------------------------------------- */
@@ -173,7 +173,9 @@ static void write_to(const char *where, const struct fm_json *doc)
 		       -err, fm_error_text(-err));
 }
 
-void fm_stats_write(void)
+/* A forked child adds its number to the name, so that it spares its parent's file; a
+ * process that managed nothing does not overwrite a file that is there. */
+static void write_own(void)
 {
 	const char *where = fm_settings()->stats;
 	struct fm_json doc;
@@ -187,8 +189,10 @@ void fm_stats_write(void)
 	atomic_store(&written, true);
 }
 
-/* Whoever held a lock is dead. Its standard error is not here. */
-void fm_stats_write_dead(int pid, bool executed)
+/* In the guardian: the same for the dead program, unless it has; or for one that
+ * lives and has executed something else. Whoever held a lock is dead. Its standard
+ * error is not here. */
+static void write_dead(int pid, bool executed)
 {
 	const char *where = fm_settings()->stats;
 	struct fm_json doc;
@@ -206,3 +210,15 @@ void fm_stats_write_dead(int pid, bool executed)
 	write_file(path, doc.text, doc.len, executed || !anything_managed());
 	fm_json_free(&doc);
 }
+
+static void stop(void)
+{
+	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_left_any())
+		fm_left_report();
+	/* A child that never mapped has nothing to say. */
+	if (fm_policy_any() && (fm_life_running() || !fm_life_is_child()))
+		write_own();
+}
+
+FM_LIFE(stats, .level = FM_LIFE_RUNNING, .forked = forked, .stop = stop,
+	.dead = write_dead)

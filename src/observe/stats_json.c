@@ -8,6 +8,7 @@
 
 #include "base/epoch.h"
 #include "base/json.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "cache/cache.h"
@@ -19,7 +20,6 @@
 #include "map/uffd.h"
 #include "mmap/skipped.h"
 #include "policy.h"
-#include "process/engine_priv.h"
 #include "stats.h"
 #include "stats_priv.h"
 
@@ -93,7 +93,7 @@ static void delivery_json(struct fm_json *o)
 	const char *how = "none", *why = fm_delivery_why();
 
 	fm_json_open(o, "delivery", '{');
-	if (fm_engine_running())
+	if (fm_life_running())
 		how = fm_delivery() == FM_DELIVERY_SIGNAL ? "signal" : "thread";
 	else if (!strncmp(why, "not started", 11) && fm_left_any())
 		why = "not started: every mapping was left to the kernel, "
@@ -113,9 +113,9 @@ static void io_json(struct fm_json *o)
 	struct fm_ring_stats r = { 0 };
 
 	fm_json_open(o, "io", '{');
-	if (fm_engine_running())
+	if (fm_life_running())
 		fm_ring_stats(&r);
-	fm_json_bool(o, "uring", fm_engine_running() && fm_rings_uring());
+	fm_json_bool(o, "uring", fm_life_running() && fm_rings_uring());
 	fm_json_uint(o, "rings", r.rings);
 	fm_json_uint(o, "ios", r.ios);
 	fm_json_uint(o, "polled", fm_demand_polled());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ending.h"
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -51,3 +52,11 @@ void fm_ending(bool exec)
 		atomic_store(&fm_demote_ends, false);
 	fm_space_unlock(&old);
 }
+
+static void stop(void)
+{
+	if (fm_life_is_owner())
+		fm_ending(false);
+}
+
+FM_LIFE(ending, .level = FM_LIFE_GATE, .stop = stop)

@@ -24,11 +24,11 @@
 #include "base/alloc.h"
 #include "base/epoch.h"
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
-#include "engine_priv.h"
 #include "file/file.h"
 #include "io/ring.h"
 #include "map/map.h"
@@ -564,7 +564,7 @@ static void engine_anew(void)
 		paths[k] = lazy[k]->fd_path;
 		lazy[k]->fd_path = -1; /* or the reset closes it */
 	}
-	fm_engine_forked();
+	fm_life_forked();
 	for (uint32_t k = 0; k < nlazy; k++)
 		if (lazy[k])
 			lazy[k]->fd_path = paths[k];

@@ -11,6 +11,7 @@
 
 #include "base/creds.h"
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/tls.h"
@@ -18,8 +19,6 @@
 #include "file/file.h"
 #include "io/ring.h"
 #include "map/uffd.h"
-#include "observe/control.h"
-#include "observe/stats.h"
 #include "peers/peers.h"
 #include "policy.h"
 
@@ -230,10 +229,8 @@ static void guardian_main(void *arg)
 		obey();
 		fm_guardian_flush(&files);
 		fm_rings_release_dead(fm_file_top());
-		if (!atomic_load(&g.other_user)) { /* not with his rights */
-			fm_control_remove();
-			fm_stats_write_dead(g.owner, executed);
-		}
+		if (!atomic_load(&g.other_user)) /* not with his rights */
+			fm_life_dead(g.owner, executed);
 	}
 	fm_sys1(SYS_exit_group, 0);
 }
@@ -413,7 +410,8 @@ void fm_guardian_end(void)
 	g.child = 0;
 }
 
-void fm_guardian_reset(void)
+/* The guardian is the parent's. */
+static void reset(void)
 {
 	close_ends();
 	atomic_store(&g.tid, 0);
@@ -526,3 +524,5 @@ bool fm_guardian_order(void)
 	}
 	return true;
 }
+
+FM_LIFE(guardian, .level = FM_LIFE_HELPERS, .reset = reset)

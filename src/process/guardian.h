@@ -31,8 +31,6 @@ void fm_guardian_end(void);
  * heard of for two seconds; it will, before it does anything else. If it cannot, it opens
  * nothing by name. */
 bool fm_guardian_order(void);
-/* Child of fork: the guardian is the parent's. */
-void fm_guardian_reset(void);
 
 /* [fault] A copy of a descriptor as it was when the guardian started, raised
  * and registered as ours. New number or -errno. */

@@ -478,13 +478,3 @@ void fm_ahead_kill_range(struct fm_file *f, uint64_t first, uint64_t stop)
 {
 	fm_chunk_kill(f, first, stop);
 }
-
-int fm_ahead_start(void)
-{
-	return fm_chunk_start();
-}
-
-void fm_ahead_reset(void)
-{
-	fm_chunk_reset();
-}

@@ -8,8 +8,6 @@
 
 #include "base/types.h"
 
-int fm_ahead_start(void); /* [plain] */
-void fm_ahead_reset(void);
 
 /* [fault] A fault at page i of m was resolved, and pages [lo, hi) came with
  * it: note it, and start what the stream asks for. Holds an epoch, no page

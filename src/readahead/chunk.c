@@ -2,6 +2,7 @@
 #include "chunk_priv.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "cache/cache.h"
 #include "cache/huge.h"
@@ -353,7 +354,7 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 
 /* ---- start ------------------------------------------------------------- */
 
-int fm_chunk_start(void)
+static int start(void)
 {
 	int err = fm_chunk_table_start();
 
@@ -363,10 +364,11 @@ int fm_chunk_start(void)
 	return err;
 }
 
-void fm_chunk_reset(void)
+static void reset(void)
 {
 	on = false;
 	fm_chunk_table_reset();
 	fm_chunk_thread_reset();
-	fm_standby_reset();
 }
+
+FM_LIFE(chunk, .level = FM_LIFE_HELPERS, .start = start, .reset = reset)

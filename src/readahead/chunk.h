@@ -15,9 +15,6 @@
 
 #include "base/types.h"
 
-int fm_chunk_start(void);
-void fm_chunk_reset(void);
-
 /* Begin reading n pages (1..512) of m from page i, or fewer, where 16 in a row
  * are present already. `eager`: map it when it lands, without waiting for a
  * touch. Returns the pages covered, 0 when there is nothing to do, -EAGAIN

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
@@ -162,7 +163,7 @@ void fm_reads_forget(void)
 	atomic_fetch_sub(&stored, 1);
 }
 
-void fm_reads_reset(void)
+static void forked(void)
 {
 	atomic_store(&stored, 0);
 	atomic_store(&crowd, 0);
@@ -195,3 +196,5 @@ __attribute__((constructor)) static void observe(void)
 {
 	fm_file_observe(&observer);
 }
+
+FM_LIFE(inflight_io, .level = FM_LIFE_IO, .forked = forked)

@@ -32,6 +32,5 @@ bool fm_writes_wait(const struct stat *st);
 bool fm_reads_stored(const struct stat *st);
 /* It is gone. */
 void fm_reads_forget(void);
-void fm_reads_reset(void); /* child of fork */
 
 #endif

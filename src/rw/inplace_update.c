@@ -2,6 +2,7 @@
 #include "inplace_update.h"
 
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -21,25 +22,27 @@ static bool put(void *to, const void *from, size_t len)
 	       (ssize_t)len;
 }
 
-void fm_rewrite_start(void)
+static int start(void)
 {
 	static volatile char to, from = 1;
 	int fd;
 
 	if (mem >= 0 || fm_delivery() != FM_DELIVERY_SIGNAL)
-		return;
+		return 0;
 	fd = fm_sys_open("/proc/self/mem", O_RDWR, 0);
 	if (fd < 0)
-		return;
+		return fd;
 	mem = fm_fd_raise(fd);
 	owner = fm_sys_getpid();
 	to = 0;
 	/* Another's /proc shows us under a number that is somebody else's. */
 	atomic_store(&off, fm_sys_look(mem, &id) ||
 			   !put((void *)&to, (void *)&from, 1) || to != from);
+	return 0;
 }
 
-void fm_rewrite_reset(void)
+/* It is the parent's memory. */
+static void reset(void)
 {
 	fm_fd_drop(mem);
 	mem = -1;
@@ -131,3 +134,5 @@ void fm_rewrite_tighten(struct fm_file *f)
 			fm_map_make_exact(m);
 	fm_space_unlock(&old);
 }
+
+FM_LIFE(inplace_update, .level = FM_LIFE_HELPERS, .start = start, .reset = reset)

@@ -24,8 +24,6 @@
 /* Under the space lock, when the engine starts, and not when it is needed: what is
  * opened is the lowest free number for a moment, on which the program may rely by
  * then. Where the kernel does not let us, all of this is off. */
-void fm_rewrite_start(void);
-void fm_rewrite_reset(void); /* child of fork: it is the parent's memory */
 /* [any] Is it on, for this thread, now? One system call or two. */
 bool fm_rewrite_on(void);
 /* [any] n pages of m from i on, resident, clean and locked, are to hold what is at

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/log.h"
 #include "base/shrinker.h"
 #include "cache/cache.h"
@@ -424,7 +425,10 @@ static void serve(void)
 	fm_space_unlock(&old);
 }
 
-void fm_demote_start(void)
+static int offer(void)
 {
 	fm_demote_queue_start(serve);
+	return 0;
 }
+
+FM_LIFE(demote, .level = FM_LIFE_HELPERS, .start = offer)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "cache/cache.h"
@@ -207,8 +208,10 @@ void fm_handed_pending(void)
 	fm_wb_kick(); /* for the rest, or what has come meanwhile */
 }
 
-void fm_handed_reset(void)
+static void forked(void)
 {
 	fm_lock_reset(&lock);
 	later = (struct fm_handed){ NULL, 0, 0 };
 }
+
+FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS, .forked = forked)

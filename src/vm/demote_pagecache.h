@@ -41,6 +41,5 @@ void fm_handed_bring_some(struct fm_handed *h);
 void fm_handed_forget(struct fm_handed *h);
 /* That thread. */
 void fm_handed_pending(void);
-void fm_handed_reset(void); /* child of fork */
 
 #endif

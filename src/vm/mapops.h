@@ -88,7 +88,6 @@ void fm_pass_through(struct fm_map *m);
 /* demote_unreadable.c [plain]. The page at a cannot be read: the kernel's from now on, alone if it
  * may be. */
 int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why);
-void fm_demote_start(void); /* serve those who ask for it (demote_queue.h) */
 /* Map file ranges by the kernel in a helper process that shares our memory
  * but not our descriptors, so that closing drops no lock of the program. */
 struct fm_kmap {

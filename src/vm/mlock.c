@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -134,7 +135,7 @@ int fm_munlockall(void)
 }
 
 /* Locks are not inherited by fork. */
-void fm_locked_reset(void)
+static void forked(void)
 {
 	atomic_store(&all_locked, false);
 }
@@ -157,3 +158,5 @@ int fm_memory_merge(unsigned long on)
 	fm_space_unlock(&old);
 	return err;
 }
+
+FM_LIFE(mlock, .level = FM_LIFE_HELPERS, .forked = forked)

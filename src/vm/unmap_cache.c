@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/shrinker.h"
 #include "cache/cache.h"
@@ -425,7 +426,7 @@ void fm_kept_drop(void)
 }
 
 /* The memory has not come along, the records have. */
-void fm_kept_reset(void)
+static void reset(void)
 {
 	for (int i = 0; i < KEPT; i++) {
 		if (kept[i].len)
@@ -436,3 +437,5 @@ void fm_kept_reset(void)
 	fm_lock_reset(&lock);
 	atomic_store(&pages, 0);
 }
+
+FM_LIFE(unmap_cache, .level = FM_LIFE_HELPERS, .reset = reset)

@@ -23,7 +23,6 @@ bool fm_kept_put(struct fm_map *m);
 int fm_kept_take(struct fm_map *m, int prot);
 
 void fm_kept_drop(void);  /* under the space lock: all of it */
-void fm_kept_reset(void); /* child of fork */
 
 /* Does each change of this file, after a look at its times, get one of its own? */
 bool fm_fine_times(int fd);

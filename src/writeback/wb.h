@@ -33,10 +33,6 @@ extern _Atomic bool fm_fds_shared;
 int fm_wb_sync(struct fm_file *f);
 /* The pending write-back error, reported once. 0 or -errno. */
 int fm_wb_error(struct fm_file *f);
-
-/* Background threads between the watermarks of the policy. */
-int fm_wb_start(void);
-void fm_wb_reset(void); /* child of fork */
 void fm_wb_kick(void);  /* [fault] */
 void fm_wb_check(void); /* [fault] kick when above the high watermark */
 /* [fault] A faulting thread found nothing clean: write a few dirty pages
@@ -59,7 +55,5 @@ bool fm_wb_urgent(void); /* [fault] */
 bool fm_wb_failing(void);
 /* Of this file, so that only msync and the like should ask again now? */
 bool fm_wb_refused(const struct fm_file *f);
-/* Once a second: files that have been dirty for longer than the interval. */
-void fm_wb_tick(void);
 
 #endif

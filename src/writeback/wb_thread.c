@@ -4,6 +4,7 @@
 #include "wb_priv.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
 #include "file/cache_account.h"
@@ -160,7 +161,7 @@ static void *flusher(void *arg)
 	return NULL;
 }
 
-int fm_wb_start(void)
+static int start(void)
 {
 	const struct fm_policy *p = fm_policy_default();
 
@@ -169,7 +170,7 @@ int fm_wb_start(void)
 	return fm_thread_create(flusher, (void *)(uintptr_t)p);
 }
 
-void fm_wb_reset(void)
+static void reset(void)
 {
 	atomic_store(&started, 0);
 	atomic_store(&sleeping, 0);
@@ -178,7 +179,8 @@ void fm_wb_reset(void)
 	fm_wb_most_reset();
 }
 
-void fm_wb_tick(void)
+/* Files that have been dirty for longer than the interval. */
+static void every_second(void)
 {
 	uint64_t now = fm_now_ms();
 
@@ -200,3 +202,6 @@ void fm_wb_tick(void)
 		fm_epoch_leave(e);
 	}
 }
+
+FM_LIFE(wb_thread, .level = FM_LIFE_RUNNING, .start = start, .reset = reset,
+	.second = every_second)
