@@ -57,7 +57,8 @@ enum {
 	FP_AHEAD = 0x10,   /* a chunk covers it */
 	FP_CLEANED = 0x20, /* by write-back ahead of need, see wb_limit.c */
 	FP_ALLOC = 0x40,   /* its file block is known to be allocated */
-	FP_CACHED = 0x80,  /* last written through the page cache, see fm_load */
+	/* last written through the page cache, see fm_load */
+	FP_CACHED = 0x80,
 };
 
 /* Mode, one byte per page of a mapping. */
@@ -89,7 +90,8 @@ struct fm_leaf {
 	_Atomic uint8_t page[FM_LEAF_PAGES];
 	_Atomic uint64_t dirty[FM_LEAF_PAGES / 64];
 	_Atomic int64_t ndirty;
-	_Atomic uint64_t touched[FM_LEAF_GROUPS / 64]; /* a bit each, truncate_barrier.h */
+	/* a bit each, truncate_barrier.h */
+	_Atomic uint64_t touched[FM_LEAF_GROUPS / 64];
 	uint64_t held[FM_LEAF_GROUPS / 64]; /* while the file is shut */
 #ifdef FM_LOCK_CHECK
 	const struct fm_file *file;
@@ -109,8 +111,8 @@ struct fm_stream;
 
 struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
-	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias, hits_standby,
-		hits_kept, rewritten, lazy, lazy_lost;
+	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias,
+		hits_standby, hits_kept, rewritten, lazy, lazy_lost;
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions;
@@ -121,7 +123,8 @@ struct fm_file {
 	dev_t dev;
 	ino_t ino;
 	uint64_t born;             /* ns, or 0: inode numbers are used again */
-	uint32_t id;               /* slot in the file table; fixed-file index */
+	/* slot in the file table; fixed-file index */
+	uint32_t id;
 	_Atomic uint32_t gen;      /* changes when the slot is reused */
 	_Atomic uint32_t refs;     /* mappings + transient users */
 	_Atomic uint32_t nmaps;
@@ -132,7 +135,8 @@ struct fm_file {
 	_Atomic uint32_t wb_seq;   /* counts write-back errors */
 	_Atomic uint32_t told_wb;  /* the last one that was said */
 	_Atomic uint64_t stays_since_ms; /* could not be handed to the kernel */
-	int fd_was[2];             /* without io_uring: before it could be stored to */
+	/* without io_uring: before it could be stored to */
+	int fd_was[2];
 	int fd_path;               /* O_PATH descriptor, high number, or -1 */
 	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
 	bool direct;               /* O_DIRECT works on this file */
@@ -142,10 +146,12 @@ struct fm_file {
 	bool shared_looked;        /* at whether its blocks are */
 	bool null_store;           /* benches: see null_store_wanted() */
 	_Atomic bool warm;         /* is written through the page cache */
-	_Atomic uint32_t cache_asked, cache_cold; /* the page cache; see fm_load_asks */
+	/* the page cache; see fm_load_asks */
+	_Atomic uint32_t cache_asked, cache_cold;
 	_Atomic bool sheds;        /* only written so, see fm_wb_urgent */
 	_Atomic bool mixed;        /* warm, and no direct write is in flight */
-	_Atomic uint32_t through;  /* threads that want it to be for now, see demote_pagecache.c */
+	/* threads that want it to be for now, see demote_pagecache.c */
+	_Atomic uint32_t through;
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
 	_Atomic bool demoted;      /* every mapping belongs to the kernel */
@@ -156,11 +162,13 @@ struct fm_file {
 	uint32_t asked, found;     /* windows of late, those that were cached */
 	unsigned missed;           /* that were not, all told */
 	uint64_t next_look;        /* ns, at how much of the file is cached */
-	bool bring;                /* the kernel shall read more than a window */
+	/* the kernel shall read more than a window */
+	bool bring;
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	unsigned unreadable;       /* such windows of one page, see demote.c */
 	uint8_t plain;             /* bit per kind of mapping, see mmap.c */
-	_Atomic uint32_t frozen;   /* futex: a demotion is under way, or to be */
+	/* futex: a demotion is under way, or to be */
+	_Atomic uint32_t frozen;
 	_Atomic uint32_t demote_asked; /* how often, see demote_queue.h */
 	_Atomic uint32_t demote_answered; /* futex: up to which of these */
 	_Atomic(const char *) demote_asked_why;
@@ -169,13 +177,16 @@ struct fm_file {
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
-	_Atomic uint64_t touched_hi; /* pages [0, touched_hi) may have a state */
+	/* pages [0, touched_hi) may have a state */
+	_Atomic uint64_t touched_hi;
 	_Atomic uint64_t shut_from; /* first page that is shut, or UINT64_MAX */
-	_Atomic uint32_t reopened; /* futex: how often, see truncate_barrier.h */
+	/* futex: how often, see truncate_barrier.h */
+	_Atomic uint32_t reopened;
 	_Atomic int64_t resident;  /* pages present in any mapping */
 	_Atomic uint64_t dirty_since_ms;
 	_Atomic uint64_t changed_ms; /* by a system call of the program, last */
-	_Atomic uint32_t reloads;  /* after short writes, in the second that began at */
+	/* after short writes, in the second that began at */
+	_Atomic uint32_t reloads;
 	_Atomic uint64_t reloads_from; /* ms */
 	_Atomic uint64_t no_commit_before_ms; /* full file system, see load.c */
 	struct fm_file *hash_next; /* file table */
@@ -195,7 +206,8 @@ struct fm_map {
 	bool shared;
 	bool maywrite;             /* mprotect(PROT_WRITE) is allowed */
 	bool noreserve;            /* MAP_NORESERVE */
-	int fd;                    /* the program's, it may be another's by now */
+	/* the program's, it may be another's by now */
+	int fd;
 	_Atomic bool aliased;      /* another mapping overlaps in the file */
 	_Atomic uint8_t advice;    /* MADV_NORMAL, RANDOM or SEQUENTIAL */
 	_Atomic bool vma_prot;     /* the kernel's protection equals prot */
@@ -215,5 +227,10 @@ struct fm_map {
 	uint64_t born_ms;
 	_Atomic uint64_t faults;
 };
+
+/* Each mapping of a file. Under the space lock or in an epoch. [fault] */
+#define fm_for_each_map(m, f)                                \
+	for ((m) = atomic_load(&(f)->maps); (m);             \
+	     (m) = atomic_load(&(m)->file_next))
 
 #endif

@@ -75,10 +75,10 @@ static FM_FAULT bool holds_copy(struct fm_map *o, uint64_t j)
 
 FM_FAULT int fm_invalidate_peers(struct fm_map *m, uint64_t i)
 {
-	struct fm_map *o = atomic_load(&m->file->maps);
+	struct fm_map *o;
 	uint64_t fp = m->pgoff + i;
 
-	for (; o; o = atomic_load(&o->file_next)) {
+	fm_for_each_map(o, m->file) {
 		uint64_t j;
 
 		if (!fm_map_covers(o, fp, &j) || fm_same_copy(o, j, m, fp) ||

@@ -153,6 +153,7 @@ static _Atomic bool all_fit;
 void fm_around_weigh(void)
 {
 	static uint32_t n; /* under the space lock */
+	struct fm_file *f;
 	uint64_t sum = 0;
 	unsigned e;
 
@@ -160,12 +161,9 @@ void fm_around_weigh(void)
 		return;
 	e = fm_epoch_enter();
 
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-
-		if (f && atomic_load(&f->maps))
+	fm_for_each_file(f, id)
+		if (atomic_load(&f->maps))
 			sum += (uint64_t)atomic_load(&f->size);
-	}
 	fm_epoch_leave(e);
 	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
 }

@@ -80,11 +80,12 @@ bool fm_demote_take(void)
  * again, or is seen here: the count is read before it begins. */
 void fm_demote_each(int (*demote)(struct fm_file *f, const char *why))
 {
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-		uint32_t asked = f ? atomic_load(&f->demote_asked) : 0;
+	struct fm_file *f;
 
-		if (!f || asked == atomic_load(&f->demote_answered))
+	fm_for_each_file(f, id) {
+		uint32_t asked = atomic_load(&f->demote_asked);
+
+		if (asked == atomic_load(&f->demote_answered))
 			continue;
 		demote(f, atomic_load(&f->demote_asked_why));
 		atomic_store(&f->demote_answered, asked);

@@ -14,6 +14,10 @@ struct stat;
 /* Slot table: NULL when empty. [fault], [guardian]; under epoch for use. */
 struct fm_file *fm_file_at(uint32_t id);
 uint32_t fm_file_top(void);
+/* Each file of the table; `id` is its slot. Under the space lock or in an epoch. */
+#define fm_for_each_file(f, id)                         \
+	for (uint32_t id = 0; id < fm_file_top(); id++) \
+		if (((f) = fm_file_at(id)))
 
 /* The file of an open descriptor, created when new. Under the space lock.
  * write: a mapping may store, open for writing. 0 or -errno. */

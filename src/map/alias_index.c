@@ -100,10 +100,10 @@ static void each_in(struct fm_overlap_link *l, struct fm_map *m,
 void fm_overlap_each(struct fm_map *m,
 		     void (*fn)(struct fm_map *o, struct fm_map *m))
 {
-	struct fm_map *o = atomic_load(&m->file->maps);
+	struct fm_map *o;
 
 	if (!few_parts(m)) {
-		for (; o; o = atomic_load(&o->file_next))
+		fm_for_each_map(o, m->file)
 			fn(o, m);
 		return;
 	}

@@ -305,13 +305,13 @@ static void lay_ghosts(struct fm_modes *s)
 static void haunt(struct fm_map *m)
 {
 	struct fm_modes *s = m->modes;
-	struct fm_map *o = atomic_load(&m->file->maps);
+	struct fm_map *o;
 
 	m->ghost_next = s->ghosts;
 	s->ghosts = m;
 	if (++s->nghosts < MANY_GHOSTS || !queues)
 		return;
-	for (; o; o = atomic_load(&o->file_next))
+	fm_for_each_map(o, m->file)
 		if (o->modes == s)
 			fm_map_each(o, 0, fm_map_pages(o), requeue, NULL);
 	lay_ghosts(s);
@@ -470,9 +470,9 @@ FM_FAULT struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 				      const struct fm_map *except,
 				      uint64_t *ret_i)
 {
-	struct fm_map *o = atomic_load(&f->maps);
+	struct fm_map *o;
 
-	for (; o; o = atomic_load(&o->file_next)) {
+	fm_for_each_map(o, f) {
 		uint64_t i;
 
 		if (!o->shared || !fm_map_covers(o, fp, &i) ||

@@ -102,13 +102,14 @@ static void forked(void)
 
 static bool anything_managed(void)
 {
+	struct fm_file *f;
+
 	if (retired_count)
 		return true;
 	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_left_any())
 		return true;
-	for (uint32_t i = 0; i < fm_file_top(); i++)
-		if (fm_file_at(i))
-			return true;
+	fm_for_each_file(f, id)
+		return true;
 	return false;
 }
 

@@ -199,7 +199,7 @@ static void set_file(struct fm_json *o, const char *path, dev_t dev, ino_t ino,
 /* Under an epoch, which keeps f and its mappings. */
 static void file_json(struct fm_json *o, struct fm_file *f)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
 	fm_json_open(o, NULL, '{');
 	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
@@ -212,7 +212,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
 	set_counters(o, &f->st);
 	fm_json_open(o, "maps", '[');
-	for (; m; m = atomic_load(&m->file_next))
+	fm_for_each_map(m, f)
 		map_json(o, m);
 	fm_json_close(o, ']');
 	fm_json_close(o, '}');
@@ -231,13 +231,10 @@ static void add_retired(const struct fm_retired *r, void *arg)
 
 static uint64_t add_files(struct fm_json *o, struct fm_file_stats *sum)
 {
+	struct fm_file *f;
 	uint64_t n = fm_stats_retired(sum, add_retired, o);
 
-	for (uint32_t i = 0; i < fm_file_top(); i++) {
-		struct fm_file *f = fm_file_at(i);
-
-		if (!f)
-			continue;
+	fm_for_each_file(f, id) {
 		fm_stats_sum(sum, &f->st);
 		file_json(o, f);
 		n++;

@@ -39,14 +39,13 @@ void fm_peers_give_up(struct fm_file *f, const char *why)
  * ours to go. Under the space lock. */
 static void answer_locked(void)
 {
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
+	struct fm_file *f;
 
-		if (f && (claims[id] == FM_CLAIM_READ ||
-			  claims[id] == FM_CLAIM_WRITE) &&
+	fm_for_each_file(f, id)
+		if ((claims[id] == FM_CLAIM_READ ||
+		     claims[id] == FM_CLAIM_WRITE) &&
 		    fm_registry_kernel_users(f))
 			fm_peers_give_up(f, "another process");
-	}
 }
 
 void fm_peers_answer(void)

@@ -78,19 +78,17 @@ static void look_at(const char *dir, int n, void *arg)
  * for another goes to the kernel, no more. */
 static bool look_at_map(const struct fm_proc_map *m, void *arg)
 {
+	struct fm_file *f;
 	uint64_t old;
 
 	(void)arg;
 	if (!m->ino)
 		return false;
 	fm_space_lock(&old);
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-
-		if (f && f->ino == m->ino &&
+	fm_for_each_file(f, id)
+		if (f->ino == m->ino &&
 		    fm_stored_to(f, m->write && m->shared))
 			fm_demote_locked(f, why);
-	}
 	fm_space_unlock(&old);
 	return false;
 }

@@ -176,9 +176,10 @@ void fm_registry_ring(void)
 
 static void claim_again(void)
 {
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-		enum fm_claim c = f ? fm_peers_claim_of(f) : FM_CLAIM_NONE;
+	struct fm_file *f;
+
+	fm_for_each_file(f, id) {
+		enum fm_claim c = fm_peers_claim_of(f);
 
 		if (c != FM_CLAIM_NONE && fm_registry_claim(f, c))
 			fm_peers_give_up(f, "another process");
@@ -208,16 +209,14 @@ bool fm_registry_moved(void)
  * itself before it lets go of the parent's. */
 void fm_registry_forked(void)
 {
+	struct fm_file *f;
 	int old = fd;
 
 	if (old < 0)
 		return;
 	fd = open_any();
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-
-		if (f && fd >= 0 && atomic_load(&f->demoted))
+	fm_for_each_file(f, id)
+		if (fd >= 0 && atomic_load(&f->demoted))
 			fm_registry_claim(f, FM_CLAIM_KERNEL);
-	}
 	fm_fd_drop(old);
 }

@@ -16,14 +16,13 @@
  * copy it. */
 static bool may_hand_over(void)
 {
+	struct fm_file *f;
 	unsigned mapped = 0;
 
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-
-		if (f && !fm_only_shared(f, 0))
+	fm_for_each_file(f, id) {
+		if (!fm_only_shared(f, 0))
 			return false;
-		mapped += f && atomic_load(&f->maps);
+		mapped += !!atomic_load(&f->maps);
 	}
 	return mapped <= MOST_FILES;
 }

@@ -51,9 +51,9 @@ static uint8_t gone[FM_MAX_FILES];
 
 static bool has_shared_writable(struct fm_file *f)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
-	for (; m; m = atomic_load(&m->file_next))
+	fm_for_each_map(m, f)
 		if (m->shared && m->maywrite)
 			return true;
 	return false;
@@ -76,13 +76,12 @@ static bool has_own(struct fm_map *m)
 
 static void each_map(void (*fn)(struct fm_map *m))
 {
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
+	struct fm_file *f;
+	struct fm_map *m;
 
-		for (; m; m = atomic_load(&m->file_next))
+	fm_for_each_file(f, id)
+		fm_for_each_map(m, f)
 			fn(m);
-	}
 }
 
 /* ---- parent ------------------------------------------------------------ */
@@ -125,9 +124,9 @@ static void hide_own(struct fm_map *m)
  * neither the page nor, in the file, what was stored to it. */
 static void hold_private(struct fm_file *f)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
-	for (; m; m = atomic_load(&m->file_next)) {
+	fm_for_each_map(m, f) {
 		if (m->shared)
 			continue;
 		fm_freeze(f);
@@ -137,9 +136,11 @@ static void hold_private(struct fm_file *f)
 
 static void release_private(void)
 {
-	for (uint32_t id = 0; id < fm_file_top(); id++)
-		if (fm_file_at(id) && atomic_load(&fm_file_at(id)->frozen))
-			fm_thaw(fm_file_at(id));
+	struct fm_file *f;
+
+	fm_for_each_file(f, id)
+		if (atomic_load(&f->frozen))
+			fm_thaw(f);
 }
 
 /* Could a child open it? Its mode may be another since it was mapped. */
@@ -183,13 +184,13 @@ static void before(struct fm_file *f)
  * are shared with it. */
 void fm_fork_prepare(void)
 {
+	struct fm_file *f;
 	uint64_t old;
 
 	fm_space_lock(&old); /* another thread may be in its fork until then */
 	saved_mask = old;
-	for (uint32_t id = 0; id < fm_file_top(); id++)
-		if (fm_file_at(id))
-			before(fm_file_at(id));
+	fm_for_each_file(f, id)
+		before(f);
 	fm_alloc_lock();
 }
 
@@ -276,9 +277,9 @@ static void cover_to(struct fm_map *m, uint64_t i, void *arg)
 
 static void cover_rest(struct fm_file *f, int empty)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
-	for (; m; m = atomic_load(&m->file_next)) {
+	fm_for_each_map(m, f) {
 		struct rest r = { m, 0, empty };
 
 		if (!m->shared && came_along(m))
@@ -378,9 +379,9 @@ static void stop_if_done(void)
 
 static bool covers(struct fm_file *f, uintptr_t a, uintptr_t end)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
-	for (; m; m = atomic_load(&m->file_next))
+	fm_for_each_map(m, f)
 		if (atomic_load(&m->start) < end && a < atomic_load(&m->end))
 			return true;
 	return false;
@@ -406,9 +407,9 @@ static bool touch(uintptr_t a, size_t len)
 
 static bool within(struct fm_file *f, uintptr_t a, uintptr_t end)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
-	for (; m; m = atomic_load(&m->file_next))
+	fm_for_each_map(m, f)
 		if (atomic_load(&m->start) < a || atomic_load(&m->end) > end)
 			return false;
 	return true;
@@ -535,16 +536,13 @@ static bool hears(void)
 /* The engine's tables begin anew; what waits is kept here. */
 static void begin(void)
 {
+	struct fm_file *f;
 	int empty = -1;
 
 	if (fm_active() && hears())
 		empty = (int)fm_sys2(SYS_memfd_create, "fastmap",
 				     1 /* CLOEXEC */);
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-
-		if (!f)
-			continue;
+	fm_for_each_file(f, id) {
 		leave_to_kernel(f);
 		fm_file_get(f); /* for good: its slot is not its own any more */
 		if (atomic_load(&f->maps) && begin_file(f, empty))

@@ -368,15 +368,15 @@ static int start(void)
 int fm_guardian_start(void)
 {
 	static bool warned;
+	struct fm_file *f;
 	int err;
 
 	if (!fm_settings()->guardian || fm_guardian_pid())
 		return 0;
 	err = start();
 	if (!err) {
-		for (uint32_t id = 0; id < fm_file_top(); id++)
-			if (fm_file_at(id))
-				fm_guardian_add(fm_file_at(id));
+		fm_for_each_file(f, id)
+			fm_guardian_add(f);
 	} else if (!warned) {
 		warned = true;
 		fm_log(FM_LOG_WARN,

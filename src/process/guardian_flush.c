@@ -142,9 +142,9 @@ static uint64_t pages_held(const struct fm_guard_files *g, uintptr_t addr,
 static uint64_t find(const struct fm_guard_files *g, struct fm_file *f,
 		     uint64_t fp, uint64_t n, uintptr_t *ret_addr)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
-	for (; m; m = atomic_load(&m->file_next)) {
+	fm_for_each_map(m, f) {
 		uint64_t i, room, held;
 
 		if (!m->shared || !fm_map_covers(m, fp, &i))
@@ -252,10 +252,9 @@ static void flush_file(const struct fm_guard_files *g, struct fm_file *f)
 
 void fm_guardian_flush(const struct fm_guard_files *g)
 {
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
+	struct fm_file *f;
 
-		if (f && f->writable)
+	fm_for_each_file(f, id)
+		if (f->writable)
 			flush_file(g, f);
-	}
 }

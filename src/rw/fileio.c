@@ -486,7 +486,7 @@ static bool renew(const struct fm_range *r, bool discard)
 {
 	const bool again = r->cached && r->stop - r->first <= RELOAD &&
 			   !discard;
-	struct fm_map *m = atomic_load(&r->file->maps);
+	struct fm_map *m;
 	struct stale d = {
 		.range = r,
 		.discard = discard,
@@ -494,7 +494,7 @@ static bool renew(const struct fm_range *r, bool discard)
 		.drop = { .stay_locked = true },
 	};
 
-	for (; m; m = atomic_load(&m->file_next))
+	fm_for_each_map(m, r->file)
 		renew_map(m, &d, again);
 	if (!d.pinned)
 		forget_states(r, discard);

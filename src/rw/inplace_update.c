@@ -129,7 +129,7 @@ void fm_rewrite_tighten(struct fm_file *f)
 	if (!fm_rewrite_on())
 		return;
 	fm_space_lock(&old);
-	for (m = atomic_load(&f->maps); m; m = atomic_load(&m->file_next))
+	fm_for_each_map(m, f)
 		if (fm_rewrite_loose(m))
 			fm_map_make_exact(m);
 	fm_space_unlock(&old);

@@ -361,11 +361,11 @@ int fm_file_demote(struct fm_file *f, const char *why)
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
 		    const char *why)
 {
+	struct fm_file *f;
 	int first = 0;
 
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = fm_file_at(id);
-		bool yes = f && (!which || which(f, arg));
+	fm_for_each_file(f, id) {
+		bool yes = !which || which(f, arg);
 		int err = yes ? fm_demote_locked(f, why) : 0;
 
 		if (!first)

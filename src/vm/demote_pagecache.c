@@ -49,10 +49,10 @@ static void note(struct fm_map *m, uint64_t i, void *arg)
 
 void fm_handed_note(struct fm_file *f, struct fm_handed *h)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 
 	*h = (struct fm_handed){ NULL, 0, 0 };
-	for (; m; m = atomic_load(&m->file_next))
+	fm_for_each_map(m, f)
 		fm_map_each(m, 0, fm_map_pages(m), note, h);
 }
 
@@ -68,10 +68,10 @@ static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
 
 static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
 {
-	struct fm_map *m = atomic_load(&f->maps);
+	struct fm_map *m;
 	struct fm_drop d = { .n = 0 };
 
-	for (; m; m = atomic_load(&m->file_next)) {
+	fm_for_each_map(m, f) {
 		uint64_t lo = first > m->pgoff ? first - m->pgoff : 0;
 		uint64_t hi = stop > m->pgoff ? stop - m->pgoff : 0;
 

@@ -364,7 +364,7 @@ int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 	if (advice != POSIX_FADV_WILLNEED)
 		return 0;
 	fm_space_lock(&old);
-	for (m = atomic_load(&f->maps); m; m = atomic_load(&m->file_next)) {
+	fm_for_each_map(m, f) {
 		uint64_t end = m->pgoff + fm_map_pages(m);
 		uint64_t lo = first > m->pgoff ? first : m->pgoff;
 
