@@ -96,7 +96,8 @@ static void full(void)
 	munmap(g, 300 * PAGE);
 	say("C22 lost before msync: %zu", lost(n));
 	say("C22 overwrite: %d", ct_store(p + 11, 1));
-	say("C22 overwrite: %d", ct_store(p + (n - 1) * PAGE + 12, 7));
+	say("C22 overwrite: %d", ct_store(p + n / 2 * PAGE + 12, 7));
+	say("C22 overwrite the last: %d", ct_store(p + (n - 1) * PAGE + 12, 7));
 	say_rc("C22 msync", msync(p, SPAN, MS_SYNC));
 	say("C22 lost after msync: %zu", lost(n));
 	say("C22 read of the refused page: %d", ct_load(p + n * PAGE + 11));
