@@ -6,19 +6,15 @@
 #include "base/shrinker.h"
 #include "evictor.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "frame.h"
 #include "ghost.h"
 #include "huge.h"
 #include "lazyfree.h"
 #include "map/map.h"
-#include "map/space.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
 #include "policy.h"
 #include "queue.h"
 #include "standby.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define SHARDS FM_LAZY_SHARDS
 #define RUN_SHIFT 6 /* pages that came together leave together */

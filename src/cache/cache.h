@@ -13,7 +13,7 @@
 #ifndef FM_CACHE_H
 #define FM_CACHE_H
 
-#include "file/cache_account.h"
+#include "file/file.h"
 
 /* Room for n more pages; evicts when the budget is spent. The caller may hold
  * one page lock (and holds an epoch). Never fails: when nothing can leave at
@@ -37,5 +37,16 @@ void fm_cache_requeue(struct fm_map *m, uint64_t i);
 uint64_t fm_cache_evict(uint64_t n);
 /* Some of the lazy pages, of which there are too many, go. Caller holds an epoch. */
 void fm_cache_trim_lazy(void);
+
+/* The rest of what other rooms may use. */
+#include "chunk_table.h"
+#include "collapse.h"
+#include "frame.h"
+#include "ghost.h"
+#include "huge.h"
+#include "install.h"
+#include "lazyfree.h"
+#include "mem_monitor.h"
+#include "standby.h"
 
 #endif

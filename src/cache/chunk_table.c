@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/shrinker.h"
-#include "file/cache_account.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "frame.h"
 
 #define PIECES 96 /* with all frames no more than a ring takes */

@@ -13,7 +13,7 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "frame.h"
-#include "io/ring.h"
+#include "io/io.h"
 
 #define FM_CHUNK_PIECE 16 /* pages: small chunks use 64 KiB buffers */
 #define FM_CHUNKS (128 + FM_STANDBY)

@@ -13,8 +13,6 @@
 #include "frame.h"
 #include "huge.h"
 #include "map/map.h"
-#include "map/space.h"
-#include "map/uffd.h"
 
 #define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
 #define SPARE 16    /* of the cache must be free */

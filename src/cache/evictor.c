@@ -7,7 +7,7 @@
 #include "base/thread.h"
 #include "cache.h"
 #include "lazyfree.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define SMALL 16384 /* pages; a smaller cache is not kept below its limit */
 #define PART 64     /* of the cache is free when the thread sleeps */

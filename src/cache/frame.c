@@ -5,7 +5,6 @@
 #include "base/lock.h"
 #include "collapse.h"
 #include "map/map.h"
-#include "map/uffd.h"
 #include "policy.h"
 
 #define MAX_FRAMES (FM_FRAMES + FM_STANDBY)

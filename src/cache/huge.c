@@ -6,11 +6,7 @@
 #include "base/lock.h"
 #include "cache.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/space.h"
-#include "map/uffd.h"
 #include "standby.h"
 
 #define UNIT FM_HUGE_PAGES

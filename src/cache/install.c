@@ -4,7 +4,6 @@
 #include "base/sys.h"
 #include "cache.h"
 #include "map/map.h"
-#include "map/uffd.h"
 
 static FM_FAULT void now_present(struct fm_map *m, uint64_t i, bool store)
 {

@@ -4,10 +4,8 @@
 #include "base/sys.h"
 #include "cache.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "ghost.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
+#include "map/map.h"
 #include "queue.h"
 
 #define LOOK 512 /* pages a call of mincore, a byte each on the stack */

@@ -10,15 +10,14 @@
 #include "budget.h"
 #include "cache.h"
 #include "evictor.h"
-#include "file/demote_queue.h"
 #include "file/file.h"
 #include "frame.h"
 #include "ghost.h"
 #include "lazyfree.h"
-#include "map/server_reason.h"
+#include "map/map.h"
 #include "memory.h"
 #include "policy.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define STEP_MS 1000

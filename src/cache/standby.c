@@ -12,10 +12,8 @@
 #include "cache.h"
 #include "chunk_table.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "frame.h"
 #include "map/map.h"
-#include "map/uffd.h"
 #include "policy.h"
 
 static _Atomic uint64_t now; /* pages evicted so far */

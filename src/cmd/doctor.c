@@ -10,8 +10,8 @@
 
 #include "base/text.h"
 #include "cmd.h"
-#include "io/ring.h"
-#include "map/uffd.h"
+#include "io/io.h"
+#include "map/map.h"
 #include "memory.h"
 #include "policy.h"
 #include "probe.h"

@@ -2,14 +2,9 @@
 #include "coherence.h"
 
 #include "cache/cache.h"
-#include "cache/install.h"
 #include "fault.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
 
 static FM_FAULT int demote_to_shared(struct fm_map *o, uint64_t j)
 {

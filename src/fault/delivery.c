@@ -12,8 +12,8 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "fault.h"
-#include "io/ring.h"
-#include "map/uffd.h"
+#include "io/io.h"
+#include "map/map.h"
 #include "policy.h"
 
 int (*fm_hook_take_signals)(void);

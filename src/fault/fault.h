@@ -18,4 +18,7 @@ void fm_wait_frozen(struct fm_file *f);
 /* Handler threads for thread delivery. [plain] 0 or -errno. */
 int fm_handlers_start(void);
 
+/* The rest of what other rooms may use. */
+#include "fault_around.h"
+
 #endif

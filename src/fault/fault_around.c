@@ -24,16 +24,12 @@
 
 #include "base/epoch.h"
 #include "base/life.h"
-#include "cache/ghost.h"
-#include "file/cache_account.h"
+#include "cache/cache.h"
 #include "file/file.h"
-#include "file/page.h"
-#include "file/truncate_barrier.h"
-#include "io/bounce.h"
+#include "io/io.h"
 #include "map/map.h"
-#include "map/space.h"
 #include "policy.h"
-#include "readahead/chunk.h"
+#include "readahead/readahead.h"
 
 #define FEW 4    /* pages: the device reads them in the time of one */
 #define GROUP 16 /* pages whose density tells what to do */

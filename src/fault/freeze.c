@@ -3,7 +3,7 @@
 #include "base/lock.h"
 #include "base/types.h"
 #include "fault.h"
-#include "vm/mapops.h"
+#include "vm/vm.h"
 
 #define FROZEN 1u
 #define HELD 2u /* so often */

@@ -2,12 +2,8 @@
 /* pin.c - a system call's memory is there, and stays (map/pin_table.h). */
 #include "base/epoch.h"
 #include "engine.h"
-#include "file/cache_account.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/space.h"
 
 size_t fm_pin_limit(void)
 {

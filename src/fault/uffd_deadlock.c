@@ -10,10 +10,7 @@
 #include "engine.h"
 #include "fault.h"
 #include "file/file.h"
-#include "file/load.h"
 #include "map/map.h"
-#include "map/space.h"
-#include "map/uffd.h"
 #include "uffd_poison.h"
 
 #define STUCK_MS 5000

@@ -4,17 +4,11 @@
 #include "base/epoch.h"
 #include "base/life.h"
 #include "base/sys.h"
-#include "file/cache_account.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/space.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
-#include "readahead/ahead.h"
-#include "vm/mapops.h"
+#include "readahead/readahead.h"
+#include "vm/vm.h"
 
 #define FAIL_MS 50 /* long enough for a thread that is woken */
 #define ENTRIES 512

@@ -15,11 +15,9 @@
 #include "fault.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "map/space.h"
-#include "map/uffd.h"
 #include "uffd_deadlock.h"
 #include "uffd_poison.h"
-#include "vm/mapops.h"
+#include "vm/vm.h"
 
 /* A handler waits for the device with its fault; this many may. */
 #define HANDLERS FM_HANDLERS

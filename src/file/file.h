@@ -113,4 +113,14 @@ int64_t fm_file_size_now(struct fm_file *f);
  * the end may not be now. [plain] */
 extern void (*_Atomic fm_file_size_then)(void);
 
+/* The rest of what other rooms may use. */
+#include "cache_account.h"
+#include "demote_queue.h"
+#include "load.h"
+#include "page.h"
+#include "reflink.h"
+#include "space_lock.h"
+#include "truncate_barrier.h"
+#include "wb_errseq.h"
+
 #endif

@@ -2,7 +2,7 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file.h"
-#include "io/fd_recovery.h"
+#include "io/io.h"
 
 void (*_Atomic fm_file_size_then)(void);
 

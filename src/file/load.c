@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "file.h"
-#include "io/demand.h"
-#include "io/ring.h"
+#include "io/io.h"
 #include "page.h"
 #include "policy.h"
 #include "reflink.h"

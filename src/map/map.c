@@ -8,8 +8,6 @@
 #include "base/epoch.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/page.h"
-#include "file/truncate_barrier.h"
 #include "space.h"
 #include "stream.h"
 

@@ -190,4 +190,14 @@ void fm_map_each(struct fm_map *m, uint64_t lo, uint64_t hi, fm_page_fn fn,
 struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 			     const struct fm_map *except, uint64_t *ret_i);
 
+/* The rest of what other rooms may use. */
+#include "mremap_grow.h"
+#include "pin_table.h"
+#include "server_reason.h"
+#include "space.h"
+#include "stream.h"
+#include "uffd.h"
+#include "window_pool.h"
+#include "zap_batch.h"
+
 #endif

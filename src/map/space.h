@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "file/space_lock.h"
+#include "file/file.h"
 
 struct fm_map;
 

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "io/fd_recovery.h"
+#include "io/io.h"
 
 /* Newer than the oldest headers we build with (Debian 12: Linux 6.1). */
 #ifndef UFFD_USER_MODE_ONLY

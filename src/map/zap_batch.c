@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "zap_batch.h"
 
-#include "file/cache_account.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map.h"
 #include "pin_table.h"
 #include "uffd.h"

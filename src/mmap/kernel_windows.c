@@ -15,7 +15,7 @@
 #include "policy.h"
 #include "short_maps.h"
 #include "skipped.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define SURE 16   /* cached windows in a row, then */
 #define GRANT 7   /* so many are not looked at */

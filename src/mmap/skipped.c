@@ -7,7 +7,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "engine.h"
-#include "map/server_reason.h"
+#include "map/map.h"
 #include "policy.h"
 
 static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */

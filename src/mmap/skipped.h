@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/types.h"
-#include "map/server_reason.h"
+#include "map/map.h"
 
 #define FM_LEFT_FILES 128
 #define FM_LEFT_REASONS 4

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "cache/mem_monitor.h"
+#include "cache/cache.h"
 #include "control_priv.h"
 #include "policy.h"
 

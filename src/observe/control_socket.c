@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "cache/mem_monitor.h"
+#include "cache/cache.h"
 #include "control_priv.h"
 #include "engine.h"
 #include "policy.h"

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "file/file.h"
-#include "mmap/skipped.h"
+#include "mmap/mmap.h"
 #include "policy.h"
 #include "stats_priv.h"
 

@@ -7,9 +7,9 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "map/space.h"
+#include "map/map.h"
 #include "peers_priv.h"
-#include "vm/mapops.h"
+#include "vm/vm.h"
 
 #define BUF 2048
 

@@ -6,9 +6,9 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "map/space.h"
+#include "map/map.h"
 #include "peers_priv.h"
-#include "vm/mapops.h"
+#include "vm/vm.h"
 
 /* A process that does not answer is stopped, or dead weight on the machine:
  * its last stores reach the file by its own background write-back. */

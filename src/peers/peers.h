@@ -35,4 +35,7 @@ void fm_peers_reset(void);
  * last page is written. */
 int fm_peers_fd(void);
 
+/* The rest of what other rooms may use. */
+#include "async.h"
+
 #endif

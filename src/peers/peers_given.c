@@ -13,10 +13,10 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "map/space.h"
+#include "map/map.h"
 #include "peers_priv.h"
 #include "policy.h"
-#include "vm/mapops.h"
+#include "vm/vm.h"
 
 #define GIVEN 256
 

@@ -14,12 +14,11 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
-#include "file/demote_queue.h"
 #include "file/file.h"
-#include "map/space.h"
+#include "map/map.h"
 #include "peers_priv.h"
-#include "vm/mapops.h"
-#include "writeback/wb.h"
+#include "vm/vm.h"
+#include "writeback/writeback.h"
 
 #define BUF 2048
 #define MAPS_BUF 4096

@@ -24,10 +24,10 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "map/space.h"
+#include "map/map.h"
 #include "peers.h"
 #include "peers_priv.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define LINGER_MS 100
 #define OPENERS 8

@@ -31,13 +31,11 @@
 #include "base/thread.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/reflink.h"
-#include "map/space.h"
+#include "map/map.h"
 #include "peers.h"
 #include "peers_priv.h"
 #include "process/guardian.h"
-#include "vm/mapops.h"
-#include "vm/unmap_cache.h"
+#include "vm/vm.h"
 
 #define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
 #define HEAR_MOST 64      /* buffers full, in one go */

@@ -6,9 +6,9 @@
 #include "engine.h"
 #include "file/file.h"
 #include "guardian.h"
-#include "io/ring.h"
-#include "map/space.h"
-#include "vm/mapops.h"
+#include "io/io.h"
+#include "map/map.h"
+#include "vm/vm.h"
 
 #define MOST_FILES 64 /* to hand over one by one: 0.1 ms each */
 

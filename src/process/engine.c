@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "ending.h"
 #include "engine.h"
-#include "map/server_reason.h"
+#include "map/map.h"
 #include "policy.h"
 
 /* All but this starts with the first managed mapping, when it would be too

@@ -30,15 +30,11 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "io/ring.h"
+#include "io/io.h"
 #include "map/map.h"
-#include "map/space.h"
-#include "map/stream.h"
-#include "map/uffd.h"
-#include "mmap/kernel_mapped.h"
+#include "mmap/mmap.h"
 #include "peers/peers.h"
-#include "vm/demote_pagecache.h"
-#include "vm/mapops.h"
+#include "vm/vm.h"
 
 static uint64_t saved_mask;
 

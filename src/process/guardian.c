@@ -17,8 +17,8 @@
 #include "base/tls.h"
 #include "engine.h"
 #include "file/file.h"
-#include "io/ring.h"
-#include "map/uffd.h"
+#include "io/io.h"
+#include "map/map.h"
 #include "peers/peers.h"
 #include "policy.h"
 

@@ -36,7 +36,7 @@
 #include "base/sys.h"
 #include "file/file.h"
 #include "guardian.h"
-#include "io/ring.h"
+#include "io/io.h"
 #include "map/map.h"
 
 #define RUN 256 /* pages per write: 1 MiB */

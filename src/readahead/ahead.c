@@ -21,14 +21,10 @@
 
 #include "base/alloc.h"
 #include "base/lock.h"
-#include "cache/frame.h"
-#include "cache/huge.h"
-#include "file/cache_account.h"
+#include "cache/cache.h"
 #include "chunk.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "map/stream.h"
-#include "map/zap_batch.h"
 #include "policy.h"
 
 #define FIRST_UNIT 16 /* pages */

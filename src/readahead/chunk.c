@@ -5,16 +5,8 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "cache/cache.h"
-#include "cache/huge.h"
-#include "cache/install.h"
-#include "cache/lazyfree.h"
-#include "cache/standby.h"
 #include "file/file.h"
-#include "file/load.h"
-#include "file/page.h"
-#include "file/truncate_barrier.h"
 #include "map/map.h"
-#include "map/space.h"
 
 #define RUN_PAGES 64   /* locked at a time */
 #define STALE_MS 500 /* landed and untouched for so long: wasted */

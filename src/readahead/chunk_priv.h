@@ -3,7 +3,7 @@
 #ifndef FM_CHUNK_PRIV_H
 #define FM_CHUNK_PRIV_H
 
-#include "cache/chunk_table.h"
+#include "cache/cache.h"
 #include "chunk.h"
 
 #define FM_CHUNK_SKIP 16 /* pages in a row that need not come */

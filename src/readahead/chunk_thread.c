@@ -4,12 +4,8 @@
 #include "base/lock.h"
 #include "base/thread.h"
 #include "chunk_priv.h"
-#include "file/cache_account.h"
 #include "file/file.h"
-#include "file/load.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/space.h"
 
 #define WANTS 16
 

@@ -15,24 +15,15 @@
 
 #include "base/epoch.h"
 #include "cache/cache.h"
-#include "cache/install.h"
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
-#include "file/load.h"
-#include "file/page.h"
-#include "file/reflink.h"
-#include "file/truncate_barrier.h"
 #include "inplace_update.h"
-#include "io/bounce.h"
+#include "io/io.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/space.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
-#include "readahead/ahead.h"
-#include "vm/mapops.h"
-#include "writeback/wb.h"
+#include "readahead/readahead.h"
+#include "vm/vm.h"
+#include "writeback/writeback.h"
 
 static uint64_t first_page(off_t off)
 {

@@ -11,9 +11,8 @@
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "map/space.h"
 #include "rw.h"
-#include "vm/mapops.h"
+#include "vm/vm.h"
 
 bool fm_beyond_fsize(uint64_t end)
 {

@@ -6,10 +6,8 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/page.h"
-#include "map/space.h"
-#include "map/uffd.h"
-#include "vm/mapops.h"
+#include "map/map.h"
+#include "vm/vm.h"
 
 static int mem = -1; /* /proc/self/mem */
 static struct stat id; /* of it: the number may become another's */

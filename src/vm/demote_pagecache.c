@@ -7,12 +7,10 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "cache/cache.h"
-#include "cache/lazyfree.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "map/zap_batch.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define MOST_RUNS ((size_t)1 << 20)
 #define FIRST_MS 50  /* what those who wait for the hand-over wait longer */

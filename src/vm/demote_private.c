@@ -8,10 +8,7 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/uffd.h"
 #include "mapops.h"
 
 #define UNBACKED 64  /* pages */

@@ -7,7 +7,6 @@
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "map/space.h"
 #include "mapops.h"
 
 #define UNREADABLE 16 /* pages of a file, then all of it */

@@ -4,13 +4,9 @@
 #include "base/alloc.h"
 #include "base/sys.h"
 #include "cache/cache.h"
-#include "cache/lazyfree.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/space.h"
-#include "map/uffd.h"
 #include "mapops.h"
 
 static int count(struct fm_map *m, void *arg)

@@ -15,7 +15,7 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "io/ring.h"
+#include "io/io.h"
 #include "map/map.h"
 #include "mapops.h"
 

@@ -17,18 +17,12 @@
  */
 #include "base/epoch.h"
 #include "cache/cache.h"
-#include "cache/collapse.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/space.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
 #include "mapops.h"
-#include "readahead/ahead.h"
-#include "writeback/wb.h"
+#include "readahead/readahead.h"
+#include "writeback/writeback.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22

@@ -10,17 +10,12 @@
 
 #include "base/alloc.h"
 #include "cache/cache.h"
-#include "cache/lazyfree.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/space.h"
-#include "map/uffd.h"
-#include "readahead/ahead.h"
+#include "readahead/readahead.h"
 #include "unmap_cache.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 static uintptr_t page_up(uintptr_t a)
 {

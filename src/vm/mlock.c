@@ -13,8 +13,7 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
-#include "map/space.h"
-#include "map/window_pool.h"
+#include "map/map.h"
 #include "mapops.h"
 #include "unmap_cache.h"
 

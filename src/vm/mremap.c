@@ -10,15 +10,11 @@
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "fixed_replace.h"
 #include "map/map.h"
-#include "map/mremap_grow.h"
-#include "map/space.h"
-#include "map/uffd.h"
 #include "mapops.h"
-#include "readahead/ahead.h"
-#include "writeback/wb.h"
+#include "readahead/readahead.h"
+#include "writeback/writeback.h"
 
 static uintptr_t page_up(uintptr_t a)
 {

@@ -5,9 +5,8 @@
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "map/space.h"
 #include "mapops.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define PARTS 64 /* at a time */
 

@@ -18,16 +18,10 @@
 #include "base/lock.h"
 #include "base/shrinker.h"
 #include "cache/cache.h"
-#include "cache/huge.h"
-#include "cache/lazyfree.h"
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
 #include "mapops.h"
-#include "writeback/wb.h"
+#include "writeback/writeback.h"
 
 #define KEPT 16
 #define LEAST ((size_t)1 << 20) /* bytes of a mapping worth it */

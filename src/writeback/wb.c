@@ -5,14 +5,9 @@
 
 #include "base/epoch.h"
 #include "base/log.h"
-#include "file/cache_account.h"
 #include "file/file.h"
-#include "file/page.h"
-#include "io/ring.h"
+#include "io/io.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/uffd.h"
-#include "map/zap_batch.h"
 
 #define RUNS 64       /* writes in flight per thread */
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */

@@ -12,7 +12,7 @@
 
 #include <errno.h>
 #include "base/types.h"
-#include "file/wb_errseq.h"
+#include "file/file.h"
 
 /* Write every page of [first, end) that was dirty when called. `wait`: also
  * pages that are locked or in flight right now. 0 or the first -errno. */

@@ -13,7 +13,6 @@
  */
 #include "wb_priv.h"
 
-#include "file/cache_account.h"
 #include "file/file.h"
 #include "policy.h"
 

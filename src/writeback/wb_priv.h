@@ -3,7 +3,7 @@
 #ifndef FM_WB_PRIV_H
 #define FM_WB_PRIV_H
 
-#include "file/page.h"
+#include "file/file.h"
 #include "wb.h"
 
 #define FM_RUN 256   /* pages of a span that are written: 1 MiB */

@@ -12,10 +12,7 @@
 #include "wb_priv.h"
 
 #include "file/file.h"
-#include "file/page.h"
 #include "map/map.h"
-#include "map/pin_table.h"
-#include "map/uffd.h"
 
 #define GAP 128 /* pages: locking them costs less than a flush */
 

@@ -7,12 +7,10 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
-#include "file/cache_account.h"
-#include "file/demote_queue.h"
 #include "file/file.h"
-#include "io/demand.h"
+#include "io/io.h"
 #include "policy.h"
-#include "vm/demote_pagecache.h"
+#include "vm/vm.h"
 
 #define MANY 4   /* threads that wait for reads */
 #define LATER 50 /* percent of the cache */

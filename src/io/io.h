@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* io.h - what other rooms may use of io/. */
+#ifndef FM_IO_ROOM_H
+#define FM_IO_ROOM_H
+
+#include "bounce.h"
+#include "demand.h"
+#include "fd_recovery.h"
+#include "posix_locks.h"
+#include "ring.h"
+#include "stable_writes.h"
+#include "trace.h"
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* mmap.h - what other rooms may use of mmap/. */
+#ifndef FM_MMAP_ROOM_H
+#define FM_MMAP_ROOM_H
+
+#include "kernel_mapped.h"
+#include "skipped.h"
+
+#endif

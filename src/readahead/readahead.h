@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* readahead.h - what other rooms may use of readahead/. */
+#ifndef FM_READAHEAD_ROOM_H
+#define FM_READAHEAD_ROOM_H
+
+#include "ahead.h"
+#include "chunk.h"
+
+#endif
