@@ -11,6 +11,7 @@
 
 static _Atomic uint32_t fd_bits[NUMBERS / 32]; /* is this number ours */
 static _Atomic int fd_count;
+static _Atomic uint32_t fd_what[NUMBERS]; /* and what was it */
 
 bool fm_fd_is_ours(int fd)
 {
@@ -19,10 +20,33 @@ bool fm_fd_is_ours(int fd)
 	return atomic_load(&fd_bits[fd / 32]) >> (fd % 32) & 1;
 }
 
+/* Of device and inode; never 0, which says that it is not known. */
+static FM_FAULT uint32_t what_is(int fd)
+{
+	struct stat st;
+	uint64_t h;
+
+	if (fm_sys_look(fd, &st))
+		return 0;
+	h = (st.st_ino ^ (uint64_t)st.st_dev << 40) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32) | 1;
+}
+
+FM_FAULT bool fm_fd_still_ours(int fd)
+{
+	uint32_t was;
+
+	if (!fm_fd_is_ours(fd))
+		return false;
+	was = atomic_load(&fd_what[fd]);
+	return !was || was == what_is(fd);
+}
+
 static void add(int fd)
 {
 	if (fd < 0 || fd >= NUMBERS)
 		return;
+	atomic_store(&fd_what[fd], what_is(fd));
 	if (!(atomic_fetch_or(&fd_bits[fd / 32], 1u << (fd % 32)) >>
 		      (fd % 32) & 1))
 		atomic_fetch_add(&fd_count, 1);
@@ -39,10 +63,13 @@ void fm_fd_forget(int fd)
 
 void fm_fd_drop(int fd)
 {
+	bool other = fm_fd_is_ours(fd) && !fm_fd_still_ours(fd);
+
 	if (fd < 0)
 		return;
 	fm_fd_forget(fd);
-	fm_sys_close(fd);
+	if (!other)
+		fm_sys_close(fd);
 }
 
 int fm_fd_next(int from)

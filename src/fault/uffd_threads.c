@@ -146,6 +146,9 @@ static void wait_message(struct pollfd *p)
 
 	if (n < 0 && n != -EINTR)
 		fm_sys_sleep(&rest);
+	/* What the program has under this number is not for us to read. */
+	if (n > 0 && !fm_sys_is_anon(p->fd) && !fm_uffd_lost(p->fd))
+		give_up();
 }
 
 static void *handler(void *arg)

@@ -19,7 +19,11 @@ static int fd = -1;
 
 static FM_FAULT void write_out(void)
 {
-	fm_sys3(SYS_write, fd, buf, used * sizeof(buf[0]));
+	if (fm_fd_still_ours(fd))
+		fm_sys3(SYS_write, fd, buf, used * sizeof(buf[0]));
+	else if (atomic_exchange(&fm_tracing, false))
+		fm_log(FM_LOG_WARN, "the program has closed the trace of "
+		       "faults: it ends here");
 	used = 0;
 }
 

@@ -197,7 +197,7 @@ int fm_control_fds(struct pollfd *p)
  * own by now. */
 static bool taken_away(int *fd, const struct pollfd *p)
 {
-	if (!(p->revents & POLLNVAL))
+	if (!(p->revents & POLLNVAL) && fm_fd_still_ours(*fd))
 		return false;
 	fm_fd_forget(*fd);
 	*fd = -1;

@@ -168,7 +168,7 @@ void fm_registry_ring(void)
 {
 	char c = 0;
 
-	if (fd >= 0)
+	if (fm_fd_still_ours(fd))
 		fm_sys_pwrite(fd, &c, 1, 0);
 }
 
