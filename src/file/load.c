@@ -8,6 +8,7 @@
 #include "page.h"
 #include "policy.h"
 #include "reflink.h"
+#include "wb_errseq.h"
 #include "truncate_barrier.h"
 
 #define ALLOC_PAGES 256 /* allocate holes by the MiB */
@@ -236,16 +237,20 @@ static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
 	}
 }
 
-/* File systems give freed blocks back with the next transaction. Where that
- * takes long it is not asked for each refused store. */
+/* File systems give freed blocks back with the next transaction. Where that takes long it
+ * is not asked for each refused store. An error that the kernel tells us it tells our
+ * descriptor no more: the program's msync would not hear of it. */
 static FM_FAULT void commit(struct fm_file *f)
 {
 	struct fm_io sync = { .file = f, .op = FM_FSYNC, .buffered = true };
 	uint64_t from = fm_now_ms(), to;
+	long err;
 
 	if (from < atomic_load(&f->no_commit_before_ms))
 		return;
-	fm_io_once(&sync);
+	err = fm_io_once(&sync);
+	if (err == -EIO || err == -ENOSPC || err == -EDQUOT)
+		fm_wb_err_note(f, (int)err);
 	to = fm_now_ms();
 	atomic_store(&f->no_commit_before_ms, to + 4 * (to - from));
 }

@@ -36,6 +36,15 @@ static uint32_t take(dev_t dev, ino_t ino, uint64_t born)
 	return err;
 }
 
+FM_FAULT bool fm_wb_err_note(struct fm_file *f, int err)
+{
+	if (err == -EFAULT || err == -EINTR || err == -EAGAIN ||
+	    err == -ECANCELED) /* or no tasks */
+		return false;
+	atomic_store(&f->wb_err, (uint32_t)-err);
+	return true;
+}
+
 void fm_unsaid_note(struct fm_file *f)
 {
 	uint32_t err = atomic_load(&f->wb_err);

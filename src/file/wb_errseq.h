@@ -20,6 +20,10 @@ struct fm_file;
 void fm_unsaid_note(struct fm_file *f);
 void fm_unsaid_back(struct fm_file *f);
 
+/* [fault] The next msync or fsync says so, unless it is our own doing, after which what was
+ * dirty still is. False: it is. */
+bool fm_wb_err_note(struct fm_file *f, int err);
+
 /* What msync and fsync say of an error of our write. */
 static inline int fm_wb_told(int err)
 {

@@ -111,12 +111,11 @@ _Atomic uint64_t fm_wb_failed_ms;
 
 static FM_FAULT void note_error(struct fm_file *f, int err)
 {
-	if (err == -EFAULT || err == -EINTR || err == -EAGAIN || err == -ECANCELED)
-		return; /* our own doing, or no tasks; the page is still dirty */
+	if (!fm_wb_err_note(f, err))
+		return;
 	atomic_fetch_add_explicit(&f->st.wb_errors, 1, memory_order_relaxed);
 	atomic_store(&f->wb_failed_ms, fm_now_ms());
 	atomic_store(&fm_wb_failed_ms, fm_now_ms());
-	atomic_store(&f->wb_err, (uint32_t)-err);
 	if (atomic_exchange(&f->told_wb, (uint32_t)-err) != (uint32_t)-err)
 		fm_log(FM_LOG_ERROR,
 		       "%s: write-back failed, errno %d: %s; the data stays in "

@@ -307,6 +307,28 @@ static void reads_fail_read_only(void)
 	close(r);
 }
 
+/* A store that finds no room has what was freed committed: of an error that
+ * comes with it msync still hears. That the store is refused is ours. */
+static void commit_fails(void)
+{
+	int h = open(ct_path("holes"), O_RDWR);
+	char *q = ct_map(h, 1 << 20, RW, MAP_SHARED, 0);
+	int told;
+
+	ct_load(q + 8 * PAGE);
+	command("commit");
+	ct_store(q + 30 * PAGE, ct_byte(30 * PAGE));
+	told = msync(q, 1 << 20, MS_SYNC) == -1 ? errno : 0;
+	if (!told) /* by threads the kernel has the file by now */
+		told = fsync(h) == -1 ? errno : 0;
+	say("C23m msync or fsync: %s", strerrorname_np(told));
+	say("C23m again: %s", ct_errno(msync(q, 1 << 20, MS_SYNC) == -1));
+	say("C23m again: %s", ct_errno(fsync(h) == -1));
+	command("none");
+	munmap(q, 1 << 20);
+	close(h);
+}
+
 /* The page that is cut lies before the new end up to there. */
 static void cut_while_writes_fail(void)
 {
@@ -399,6 +421,7 @@ static void refused_and_used(void)
 
 static void on_command(void)
 {
+	commit_fails();
 	reads_fail_read_only();
 	fd = open(ct_path("bad"), O_RDWR);
 	if (fd < 0)

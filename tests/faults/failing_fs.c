@@ -4,10 +4,12 @@
  *
  *   failing_fs DIR
  *
- * Mounts itself on DIR, says "mounted" and serves until it is unmounted. Two
- * files: `bad`, 1 MiB in memory, byte i is ct_byte(i); and `control`: what is
+ * Mounts itself on DIR, says "mounted" and serves until it is unmounted. Three
+ * files: `bad`, 1 MiB in memory, byte i is ct_byte(i); `holes`, the same with
+ * hardly a block; and `control`: what is
  * written to it decides what happens to `bad` from then on: "none", "read"
  * (reads fail, EIO), "write" (writes fail, EIO), "space" (writes fail, ENOSPC),
+ * "commit" (no room for blocks, and the first fsync fails, EIO),
  * "away" (opens and reads fail, EIO), "die" (nobody serves the file system any
  * more).
  */
@@ -20,7 +22,7 @@
 #define SIZE (1ul << 20)
 #define MOST (128u << 10) /* one read or write */
 
-enum { ROOT = 1, BAD, CONTROL };
+enum { ROOT = 1, BAD, CONTROL, HOLES };
 
 static char data[SIZE], control[16] = "none";
 static char in[MOST + 8192];
@@ -29,6 +31,11 @@ static int dev;
 static bool fails(const char *how)
 {
 	return strcmp(control, how) == 0;
+}
+
+static bool has_data(uint64_t node)
+{
+	return node == BAD || node == HOLES;
 }
 
 static void reply(uint64_t unique, int err, const void *out, size_t len)
@@ -49,7 +56,7 @@ static struct fuse_attr attr_of(uint64_t node)
 {
 	struct fuse_attr a = {
 		.ino = node,
-		.size = node == BAD ? SIZE : 0,
+		.size = has_data(node) ? SIZE : 0,
 		.blocks = node == BAD ? SIZE / 512 : 0,
 		.mode = node == ROOT ? S_IFDIR | 0755 : S_IFREG | 0666,
 		.nlink = 1,
@@ -65,6 +72,7 @@ static void do_lookup(const struct fuse_in_header *h, const char *name)
 
 	e.nodeid = !strcmp(name, "bad")	      ? BAD
 		   : !strcmp(name, "control") ? CONTROL
+		   : !strcmp(name, "holes")   ? HOLES
 					      : 0;
 	if (!e.nodeid) {
 		reply(h->unique, ENOENT, NULL, 0);
@@ -87,7 +95,7 @@ static void do_read(const struct fuse_in_header *h,
 {
 	size_t n = r->size;
 
-	if (h->nodeid != BAD || r->offset >= SIZE)
+	if (!has_data(h->nodeid) || r->offset >= SIZE)
 		n = 0;
 	else if (n > SIZE - r->offset)
 		n = SIZE - r->offset;
@@ -117,6 +125,15 @@ static void do_write(const struct fuse_in_header *h,
 		return;
 	}
 	reply(h->unique, 0, &out, sizeof(out));
+}
+
+static void do_fsync(const struct fuse_in_header *h)
+{
+	const int err = h->nodeid == HOLES && fails("commit") ? EIO : 0;
+
+	if (err)
+		strcpy(control, "committed");
+	reply(h->unique, err, NULL, 0);
 }
 
 static void do_init(const struct fuse_in_header *h)
@@ -177,13 +194,18 @@ static void serve(const struct fuse_in_header *h)
 	case FUSE_WRITE:
 		do_write(h, arg);
 		break;
+	case FUSE_FSYNC:
+		do_fsync(h);
+		break;
+	case FUSE_FALLOCATE:
+		reply(h->unique, h->nodeid == HOLES ? ENOSPC : ENOSYS, NULL, 0);
+		break;
 	case FUSE_STATFS:
 		reply(h->unique, 0, &st, sizeof(st));
 		break;
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 	case FUSE_FLUSH:
-	case FUSE_FSYNC:
 	case FUSE_READDIR: /* looks empty */
 	case FUSE_ACCESS:
 		reply(h->unique, 0, NULL, 0);
