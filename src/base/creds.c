@@ -7,7 +7,6 @@
 #include "engine.h"
 #include "lock.h"
 #include "log.h"
-#include "process/guardian.h"
 #include "sys.h"
 #include "thread.h"
 
@@ -27,6 +26,7 @@ struct creds {
 static struct fm_lock orders = FM_LOCK(FM_RANK_HEAR);
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 static struct creds want;
+bool (*_Atomic fm_creds_follow)(void);
 static uint32_t number;
 static bool looked; /* `want` has users and groups */
 
@@ -144,6 +144,13 @@ static bool look(bool one)
 	return more;
 }
 
+static bool follow(void)
+{
+	bool (*fn)(void) = atomic_load(&fm_creds_follow);
+
+	return !fn || fn();
+}
+
 static void change(bool one)
 {
 	bool behind = false;
@@ -154,7 +161,7 @@ static void change(bool one)
 	fm_lock(&orders);
 	if (look(one)) {
 		left = fm_thread_order(++number);
-		behind = !fm_guardian_order();
+		behind = !follow();
 	}
 	fm_unlock(&orders);
 	fm_restore_signals(&mask);

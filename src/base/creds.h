@@ -18,7 +18,13 @@
 #ifndef FM_CREDS_H
 #define FM_CREDS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+
+/* Another process that shares the memory shall have them, too. False: it has not been
+ * heard of for two seconds; it will, before it does anything else. If it cannot, it opens
+ * nothing by name. NULL: there is none. */
+extern bool (*_Atomic fm_creds_follow)(void);
 
 /* In a thread of ours. */
 void fm_creds_take(void);

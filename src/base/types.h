@@ -47,6 +47,7 @@
 #define FM_HUGE ((size_t)1 << FM_HUGE_SHIFT)
 #define FM_HUGE_PAGES (FM_HUGE / FM_PAGE)
 #define FM_CACHELINE 64
+#define FM_MAX_FILES 4096
 
 /* Page state, one byte per page of a file. */
 enum {

@@ -14,7 +14,6 @@
 #include "engine.h"
 #include "io/io.h"
 #include "policy.h"
-#include "process/guardian.h"
 #include "space_lock.h"
 #include "wb_errseq.h"
 
@@ -500,7 +499,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 /* The last reference: nothing is mapped, nothing is dirty. */
 static void let_go(struct fm_file *f)
 {
-	fm_guardian_drop(f);
+	fm_backup_drop(f);
 	fm_ring_close(f);
 	if (fm_sys_is_file(f->fd_path, f->dev, f->ino))
 		fm_fd_drop(f->fd_path);

@@ -9,8 +9,6 @@
 
 struct stat;
 
-#define FM_MAX_FILES 4096
-
 /* Slot table: NULL when empty. [fault], [guardian]; under epoch for use. */
 struct fm_file *fm_file_at(uint32_t id);
 uint32_t fm_file_top(void);

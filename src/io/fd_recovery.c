@@ -8,7 +8,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
-#include "process/guardian.h"
+#include "fd_backup.h"
 #include "ring_priv.h"
 
 /* Finding one, and telling. */
@@ -41,7 +41,7 @@ FM_FAULT bool fm_lost_uffd(_Atomic int *number, int was)
 	fm_lock(&lock);
 	fd = atomic_load(number);
 	if (fd == was) {
-		fd = fm_guardian_getfd(FM_GUARD_UFFD);
+		fd = fm_backup_getfd(FM_BACKUP_UFFD);
 		tell("userfaultfd", fd);
 		if (fd >= 0) {
 			fm_fd_forget(was);
@@ -59,7 +59,7 @@ FM_FAULT bool fm_lost_home(int was)
 	int fd;
 
 	fm_lock(&lock);
-	fd = fm_guardian_getfd(FM_GUARD_HOME);
+	fd = fm_backup_getfd(FM_BACKUP_HOME);
 	tell("io_uring", fd);
 	if (fd >= 0) {
 		fm_fd_forget(was);
@@ -80,7 +80,7 @@ FM_FAULT bool fm_lost_file(struct fm_file *f)
 
 	fm_lock(&lock);
 	if (!is_right(f->fd_buf, f)) {
-		fd = fm_guardian_get_file(f);
+		fd = fm_backup_get_file(f);
 		if (fd >= 0 && !is_right(fd, f)) {
 			fm_fd_drop(fd);
 			fd = -ENOENT;

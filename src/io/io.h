@@ -5,6 +5,7 @@
 
 #include "bounce.h"
 #include "demand.h"
+#include "fd_backup.h"
 #include "fd_recovery.h"
 #include "posix_locks.h"
 #include "ring.h"

@@ -24,7 +24,6 @@
 #include "pagecache_probe.h"
 #include "peers/peers.h"
 #include "policy.h"
-#include "process/guardian.h"
 #include "readahead/readahead.h"
 #include "rw/rw.h"
 #include "skipped.h"
@@ -283,12 +282,10 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	q->left = FM_WHY_SHARED;
 	if (fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
-	/* It also holds our descriptors, without which missing pages are zeros when the
-	 * program has closed them by a raw system call: files that are only read, too. */
-	if (!err &&
-	    !fm_guardian_start())
-		fm_guardian_add(f);
 	if (!err) {
+		/* Without our descriptors missing pages are zeros when the program has
+		 * closed them by a raw system call: files that are only read, too. */
+		fm_backup_file(f);
 		err = adopt(q, f, at);
 		q->left = FM_WHY_NONE;
 		if (err)

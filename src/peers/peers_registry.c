@@ -22,8 +22,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "file/file.h"
+#include "io/io.h"
 #include "peers.h"
-#include "process/guardian.h"
 
 static const char *const places[] = {
 	"/dev/shm/fastmap-peers",
@@ -85,7 +85,7 @@ int fm_registry_open(void)
 	if (fd >= 0)
 		return 0;
 	fd = open_any();
-	fm_guardian_registry(fd);
+	fm_backup_registry(fd);
 	if (fd >= 0)
 		return 0;
 	if (!warned)
@@ -199,7 +199,7 @@ bool fm_registry_moved(void)
 		return false;
 	}
 	claim_again();
-	fm_guardian_registry(fd);
+	fm_backup_registry(fd);
 	fm_fd_drop(old);
 	return true;
 }

@@ -16,9 +16,9 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "file/file.h"
+#include "io/io.h"
 #include "peers.h"
 #include "peers_priv.h"
-#include "process/guardian.h"
 
 #define BUF 32768
 
@@ -107,7 +107,7 @@ static void look_at_process(const char *dir, int pid, void *arg)
 	struct scan *s = arg;
 	char path[64], c;
 
-	if (pid == fm_sys_getpid() || pid == fm_guardian_pid())
+	if (pid == fm_sys_getpid() || pid == fm_backup_pid())
 		return;
 	snprintf(path, sizeof(path), "%s/%d/exe", dir, pid);
 	if (fm_sys4(SYS_readlinkat, AT_FDCWD, path, &c, 1) == -ENOENT)

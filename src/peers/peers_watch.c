@@ -31,10 +31,10 @@
 #include "base/thread.h"
 #include "engine.h"
 #include "file/file.h"
+#include "io/io.h"
 #include "map/map.h"
 #include "peers.h"
 #include "peers_priv.h"
-#include "process/guardian.h"
 #include "vm/vm.h"
 
 #define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
@@ -272,7 +272,7 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 	if (!f)
 		return;
 	/* Asked after the space lock has been ours: a helper is known then. */
-	if (!is_helper(ev->pid) && !(ev->pid && ev->pid == fm_guardian_pid()) &&
+	if (!is_helper(ev->pid) && !(ev->pid && ev->pid == fm_backup_pid()) &&
 	    !(ev->mask == FAN_CLOSE_WRITE &&
 	      !atomic_load(&watches[f->id].foreign) &&
 	      fm_peers_kernel_thread(ev->pid)))

@@ -29,60 +29,15 @@
 enum { STARTING, READY, FAILED };
 
 static struct {
-	_Atomic uint32_t tid;   /* the kernel clears it when it ends */
 	_Atomic uint32_t state; /* futex */
-	_Atomic uint32_t order, done; /* futex; see fm_guardian_order */
+	_Atomic uint32_t order, done; /* futex; see follow */
 	_Atomic bool other_user; /* the program is another user by now */
-	int owner;              /* the program */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
-	int sock[2];            /* orders; descriptors of files, without io_uring */
-	struct stat sock_is;    /* what the program's end was */
-	int kept[FM_GUARDED];   /* numbers in its table */
 	char *mem;              /* TLS, stack, the go-between's stack and TLS */
 	int child;              /* without a go-between: its pid, to be waited for */
-} g = { .pipe = { -1, -1 }, .sock = { -1, -1 } };
-
-/* Numbers in the guardian's table; behind them the registry of processes, as opened
- * since. Its description has the program's claims. */
-#define REGISTRY FM_MAX_FILES
-static int32_t file_fd[FM_MAX_FILES + 1];
-
-FM_FAULT int fm_guardian_pid(void)
-{
-	return (int)atomic_load(&g.tid);
-}
+} g = { .pipe = { -1, -1 } };
 
 /* ---- in the guardian --------------------------------------------------- */
-
-struct message {
-	uint32_t id;
-	bool add;
-};
-
-/* One message and its descriptor. False when there is none. */
-static bool take_message(int sock)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} c;
-	struct message msg;
-	struct iovec v = { &msg, sizeof(msg) };
-	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1,
-			    .msg_control = c.buf,
-			    .msg_controllen = sizeof(c.buf) };
-	long n = fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *cm = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
-
-	if (n != sizeof(msg) || msg.id > REGISTRY)
-		return n > 0;
-	if (file_fd[msg.id] >= 0)
-		fm_sys_close(file_fd[msg.id]);
-	file_fd[msg.id] = -1;
-	if (msg.add && cm && cm->cmsg_type == SCM_RIGHTS)
-		memcpy(&file_fd[msg.id], CMSG_DATA(cm), sizeof(int));
-	return true;
-}
 
 /* Is the owner's process alive in memory of its own? Then it has executed
  * something and nobody is left in ours. The order matters: a main thread that
@@ -94,7 +49,7 @@ static bool has_left(const char *statm)
 	int fd;
 	long n;
 
-	if (fm_sys5(SYS_kcmp, g.owner, fm_sys_getpid(), KCMP_VM, 0, 0) <= 0)
+	if (fm_sys5(SYS_kcmp, fm_backup.owner, fm_sys_getpid(), KCMP_VM, 0, 0) <= 0)
 		return false; /* the same, or we may not ask */
 	fd = fm_sys_open(statm, O_RDONLY, 0);
 	n = fd < 0 ? 0 : fm_sys3(SYS_read, fd, buf, sizeof(buf));
@@ -136,15 +91,15 @@ static bool watch(int pidfd)
 	struct pollfd p[3] = {
 		{ .fd = pidfd, .events = POLLIN },
 		{ .fd = g.pipe[0], .events = 0 },
-		{ .fd = g.sock[1], .events = POLLIN },
+		{ .fd = fm_backup.sock[1], .events = POLLIN },
 	};
 	char statm[40];
 
-	statm_path(statm, g.owner);
+	statm_path(statm, fm_backup.owner);
 	for (;;) {
 		int n = (int)fm_sys3(SYS_poll, p, 3, LOOK_MS);
 
-		while (g.sock[1] >= 0 && take_message(g.sock[1]))
+		while (fm_backup.sock[1] >= 0 && fm_backup_take(fm_backup.sock[1]))
 			;
 		obey();
 		if (n > 0 && p[0].revents)
@@ -196,7 +151,7 @@ static void keep_what_we_need(int pidfd, int pagemap)
 	keep[n++] = pidfd;
 	keep[n++] = pagemap;
 	keep[n++] = g.pipe[0];
-	keep[n++] = g.sock[1];
+	keep[n++] = fm_backup.sock[1];
 	keep[n++] = fm_peers_fd();
 	for (int fd = fm_fd_next(0); fd >= 0 && n < KEEP;
 	     fd = fm_fd_next(fd + 1))
@@ -207,8 +162,8 @@ static void keep_what_we_need(int pidfd, int pagemap)
 
 static void guardian_main(void *arg)
 {
-	struct fm_guard_files files = { -1, file_fd };
-	int pidfd = (int)fm_sys2(SYS_pidfd_open, g.owner, 0);
+	struct fm_guard_files files = { -1, fm_backup.file_fd };
+	int pidfd = (int)fm_sys2(SYS_pidfd_open, fm_backup.owner, 0);
 	bool executed;
 
 	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
@@ -217,7 +172,7 @@ static void guardian_main(void *arg)
 	fm_creds_begin();
 	/* Or Yama (Ubuntu has it) keeps our descriptors from who is not root:
 	 * we are nobody's child. */
-	fm_sys5(SYS_prctl, PR_SET_PTRACER, g.owner, 0, 0, 0);
+	fm_sys5(SYS_prctl, PR_SET_PTRACER, fm_backup.owner, 0, 0, 0);
 	fm_sys0(SYS_setsid); /* kill(0) and Ctrl-C are not for us */
 	fm_sys1(SYS_chdir, "/");
 	files.pagemap = fm_sys_open("/proc/self/pagemap", O_RDONLY, 0);
@@ -230,7 +185,7 @@ static void guardian_main(void *arg)
 		fm_guardian_flush(&files);
 		fm_rings_release_dead(fm_file_top());
 		if (!atomic_load(&g.other_user)) /* not with his rights */
-			fm_life_dead(g.owner, executed);
+			fm_life_dead(fm_backup.owner, executed);
 	}
 	fm_sys1(SYS_exit_group, 0);
 }
@@ -243,7 +198,7 @@ static long clone_guardian(void)
 		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
 	return fm_sys_clone_on(flags, g.mem + fm_tls_size() + STACK, guardian_main,
-			       NULL, &g.tid, fm_tls_block(g.mem));
+			       NULL, &fm_backup.tid, fm_tls_block(g.mem));
 }
 
 /* The go-between ends at once, so that the guardian is nobody's child here:
@@ -312,8 +267,8 @@ static int spawn(void)
 static void close_ends(void)
 {
 	fm_fd_drop(g.pipe[1]);
-	fm_fd_drop(g.sock[0]);
-	g.pipe[0] = g.pipe[1] = g.sock[0] = g.sock[1] = -1;
+	fm_fd_drop(fm_backup.sock[0]);
+	g.pipe[0] = g.pipe[1] = fm_backup.sock[0] = fm_backup.sock[1] = -1;
 }
 
 static int open_ends(void)
@@ -322,7 +277,7 @@ static int open_ends(void)
 
 	if (!err)
 		err = (int)fm_sys4(SYS_socketpair, AF_UNIX,
-				   SOCK_SEQPACKET | SOCK_CLOEXEC, 0, g.sock);
+				   SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fm_backup.sock);
 	return err;
 }
 
@@ -331,10 +286,10 @@ static void own_ends(void)
 {
 	fm_sys_close(g.pipe[0]);
 	g.pipe[1] = fm_fd_raise(g.pipe[1]);
-	if (g.sock[1] >= 0) {
-		fm_sys_close(g.sock[1]);
-		g.sock[0] = fm_fd_raise(g.sock[0]);
-		fm_sys_fstat(g.sock[0], &g.sock_is);
+	if (fm_backup.sock[1] >= 0) {
+		fm_sys_close(fm_backup.sock[1]);
+		fm_backup.sock[0] = fm_fd_raise(fm_backup.sock[0]);
+		fm_sys_fstat(fm_backup.sock[0], &fm_backup.sock_is);
 	}
 }
 
@@ -351,12 +306,12 @@ static int start(void)
 		return -ENOMEM;
 	fm_tls_clean(g.mem);
 	close_ends();
-	memset(file_fd, 0xff, sizeof(file_fd));
-	g.owner = fm_sys_getpid();
+	memset(fm_backup.file_fd, 0xff, sizeof(fm_backup.file_fd));
+	fm_backup.owner = fm_sys_getpid();
 	atomic_store(&g.other_user, false);
 	atomic_store(&g.done, atomic_load(&g.order));
-	g.kept[FM_GUARD_UFFD] = fm_uffd_fd();
-	g.kept[FM_GUARD_HOME] = fm_home_guarded();
+	fm_backup.kept[FM_BACKUP_UFFD] = fm_uffd_fd();
+	fm_backup.kept[FM_BACKUP_HOME] = fm_home_guarded();
 	err = open_ends();
 	if (err)
 		return err;
@@ -365,18 +320,19 @@ static int start(void)
 	return err;
 }
 
-int fm_guardian_start(void)
+/* Idempotent; a guardian that was killed is started again. */
+static int start_guardian(void)
 {
 	static bool warned;
 	struct fm_file *f;
 	int err;
 
-	if (!fm_settings()->guardian || fm_guardian_pid())
+	if (!fm_settings()->guardian || fm_backup_pid())
 		return 0;
 	err = start();
 	if (!err) {
 		fm_for_each_file(f, id)
-			fm_guardian_add(f);
+			fm_backup_add(f);
 	} else if (!warned) {
 		warned = true;
 		fm_log(FM_LOG_WARN,
@@ -391,16 +347,16 @@ int fm_guardian_start(void)
 void fm_guardian_end(void)
 {
 	const struct timespec limit = { 1, 0 };
-	int pid = fm_guardian_pid(), pidfd;
+	int pid = fm_backup_pid(), pidfd;
 	struct pollfd p = { .events = POLLIN };
 
-	if (!pid || fm_sys_getpid() != g.owner)
+	if (!pid || fm_sys_getpid() != fm_backup.owner)
 		return;
 	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return;
 	p.fd = pidfd;
-	if (fm_guardian_pid() == pid && /* nobody else's number by now */
+	if (fm_backup_pid() == pid && /* nobody else's number by now */
 	    !fm_sys4(SYS_pidfd_send_signal, pidfd, 9 /* SIGKILL */, NULL, 0))
 		fm_sys5(SYS_ppoll, &p, 1, &limit, NULL, 8);
 	fm_sys_close(pidfd);
@@ -414,110 +370,22 @@ void fm_guardian_end(void)
 static void reset(void)
 {
 	close_ends();
-	atomic_store(&g.tid, 0);
+	atomic_store(&fm_backup.tid, 0);
 	g.child = 0;
 }
 
-/* ---- descriptors ------------------------------------------------------- */
-
-/* A copy of descriptor fd of the guardian, for its program and no child. */
-static FM_FAULT int get_fd(int fd)
-{
-	int pid = fm_guardian_pid(), pidfd, got;
-
-	if (!pid || fd < 0 || fm_sys_getpid() != g.owner)
-		return -ESRCH;
-	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0)
-		return pidfd;
-	got = -ESRCH; /* the number may have gone to somebody else */
-	if (fm_guardian_pid() == pid)
-		got = (int)fm_sys3(SYS_pidfd_getfd, pidfd, fd, 0);
-	fm_sys_close(pidfd);
-	return got < 0 ? got : fm_fd_raise(got);
-}
-
-FM_FAULT int fm_guardian_getfd(enum fm_guarded what)
-{
-	return get_fd(g.kept[what]);
-}
-
-FM_FAULT int fm_guardian_get_file(const struct fm_file *f)
-{
-	return get_fd(file_fd[f->id]);
-}
-
-/* The program may have closed it, and have a socket of its own there. */
-static bool sock_is_ours(void)
-{
-	return fm_sys_is_file(g.sock[0], g.sock_is.st_dev, g.sock_is.st_ino);
-}
-
-static int send_message(struct message msg, int fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} c = { .buf = { 0 } };
-	struct iovec v = { &msg, sizeof(msg) };
-	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1 };
-
-	if (!sock_is_ours())
-		return -EBADF;
-	if (fd >= 0) {
-		h.msg_control = c.buf;
-		h.msg_controllen = sizeof(c.buf);
-		c.align.cmsg_len = CMSG_LEN(sizeof(int));
-		c.align.cmsg_level = SOL_SOCKET;
-		c.align.cmsg_type = SCM_RIGHTS;
-		memcpy(CMSG_DATA(&c.align), &fd, sizeof(int));
-	}
-	return (int)fm_sys3(SYS_sendmsg, g.sock[0], &h, MSG_NOSIGNAL);
-}
-
-int fm_guardian_add(struct fm_file *f)
-{
-	struct message msg = { f->id, true };
-	int n;
-
-	if (g.sock[0] < 0 || fm_rings_uring() || !f->writable || f->fd_buf < 0)
-		return 0;
-	n = send_message(msg, f->fd_buf);
-	if (n >= 0)
-		return 0;
-	fm_log(FM_LOG_WARN, "%s: the guardian did not take the file, errno %d: "
-	       "%s; dirty data is lost if the program is killed", f->path, -n,
-	       fm_error_text(-n));
-	return n;
-}
-
-void fm_guardian_drop(struct fm_file *f)
-{
-	struct message msg = { f->id, false };
-
-	if (g.sock[0] >= 0 && !fm_rings_uring() && f->writable)
-		send_message(msg, -1);
-}
-
-void fm_guardian_registry(int fd)
-{
-	if (fd >= 0 && g.sock[0] >= 0 && fm_guardian_pid())
-		send_message((struct message){ REGISTRY, true }, fd);
-}
-
 /* The message wakes it. One that does not come is found within LOOK_MS. */
-bool fm_guardian_order(void)
+static bool follow(void)
 {
 	const struct timespec ms = { 0, 10000000 };
 	const uint64_t until = fm_now_ms() + 2 * LOOK_MS;
 	uint32_t n, done;
 
-	if (!fm_guardian_pid() || fm_sys_getpid() != g.owner)
+	if (!fm_backup_pid() || fm_sys_getpid() != fm_backup.owner)
 		return true;
 	n = atomic_fetch_add(&g.order, 1) + 1;
-	if (g.sock[0] >= 0)
-		send_message((struct message){ UINT32_MAX, false }, -1);
-	while ((done = atomic_load(&g.done)) != n && fm_guardian_pid()) {
+	fm_backup_nudge();
+	while ((done = atomic_load(&g.done)) != n && fm_backup_pid()) {
 		if (fm_now_ms() >= until)
 			return false;
 		fm_futex_wait(&g.done, done, &ms);
@@ -525,4 +393,11 @@ bool fm_guardian_order(void)
 	return true;
 }
 
-FM_LIFE(guardian, .level = FM_LIFE_HELPERS, .reset = reset)
+static int offer(void)
+{
+	atomic_store(&fm_backup_begin, start_guardian);
+	atomic_store(&fm_creds_follow, follow);
+	return 0;
+}
+
+FM_LIFE(guardian, .level = FM_LIFE_HELPERS, .start = offer, .reset = reset)
