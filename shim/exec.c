@@ -269,7 +269,24 @@ FM_HOOK int posix_spawnp(pid_t *ret_pid, const char *file,
 	return spawn_common(FM_LATE(posix_spawnp), ret_pid, a, actions, attr);
 }
 
-/* system and popen spawn inside libc. A NULL command asks for a shell. */
+/* system and popen spawn inside libc, and do not say whom: what it can inherit is handed
+ * over before. */
+static void before_shell(void)
+{
+	fm_flush_if_me();
+	switch (fm_whoami()) {
+	case FM_ME:
+		fm_files_inherited(FM_HEIR_SHELL, 0);
+		break;
+	case FM_VFORK_CHILD:
+		fm_files_inherited(FM_HEIR_VFORKED, 0);
+		break;
+	case FM_RAW_FORK_CHILD:
+		break;
+	}
+}
+
+/* A NULL command asks for a shell. */
 FM_HOOK int system(const char *command)
 {
 	struct fm_args a = { .path = command };
@@ -280,7 +297,7 @@ FM_HOOK int system(const char *command)
 	r = fm_args_copy(&a);
 	if (r < 0)
 		return (int)fm_result(r);
-	fm_flush_if_me();
+	before_shell();
 	r = FM_LATE(system)(a.path);
 	fm_hear_others();
 	fm_args_free(&a);
@@ -308,7 +325,7 @@ FM_HOOK FILE *popen(const char *command, const char *type)
 		errno = -r;
 		return NULL;
 	}
-	fm_flush_if_me();
+	before_shell();
 	f = FM_LATE(popen)(a.path, type);
 	fm_args_free(&a);
 	return f;

@@ -280,9 +280,9 @@ int fm_file_demote(struct fm_file *f, const char *why);
  * before anything is mapped: it is left to the kernel later. */
 void fm_file_given(int fd);
 /* [any] The same for descriptors that another program gets by inheritance: pid's, which
- * has been spawned, or our own, when we are about to execute it in a child of fork or of
- * vfork (0). */
-enum fm_heir { FM_HEIR_SPAWNED, FM_HEIR_FORKED, FM_HEIR_VFORKED };
+ * has been spawned, or our own (0), when we are about to execute it in a child of fork or of
+ * vfork, or libc is about to run a shell for us. */
+enum fm_heir { FM_HEIR_SPAWNED, FM_HEIR_FORKED, FM_HEIR_VFORKED, FM_HEIR_SHELL };
 void fm_files_inherited(enum fm_heir heir, int pid);
 /* [any] The same for the files under an address range. */
 int fm_demote_range(const void *addr, size_t len, const char *why);

@@ -31,7 +31,7 @@ _Atomic int64_t fm_dirty_total;
 _Atomic uint32_t fm_live_maps;
 void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
 void (*fm_fork_stores)(dev_t dev, ino_t ino);
-void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores);
+void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores, bool vforked);
 
 FM_FAULT struct fm_file *fm_file_at(uint32_t id)
 {

@@ -63,8 +63,9 @@ extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
  * serves it and only reads hands it over, too, before this returns. Under the space lock. */
 extern void (*fm_fork_stores)(dev_t dev, ino_t ino);
 /* [plain] The program that the child executes gets a descriptor of the file: who serves it
- * hands it over, unless neither side can store. */
-extern void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores);
+ * hands it over, unless neither side can store. vforked: not the child executes it, but one
+ * that it has made by vfork. */
+extern void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores, bool vforked);
 
 static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)
 {

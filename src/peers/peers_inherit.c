@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/proc.h"
@@ -31,7 +32,8 @@ static const char late[] = "%s: not handed to the kernel within 10 s: the progra
 			   "inherits its descriptor may miss stores until it is (is the "
 			   "device slow? open the file with O_CLOEXEC)";
 
-/* The memory is the parent's, its locks are not for us: its write-back thread does it. */
+/* The memory is the parent's, its locks are not for us, who may be killed: its write-back
+ * thread does it. */
 static void vforked(const struct stat *st, bool stores)
 {
 	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
@@ -65,12 +67,13 @@ static void look_at(const char *dir, int n, void *arg)
 	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &link, AT_SYMLINK_NOFOLLOW))
 		return;
 	stores = link.st_mode & S_IWUSR; /* the mode of the link is the descriptor's */
-	if (heir == FM_HEIR_SPAWNED)
+	if (heir == FM_HEIR_SPAWNED || heir == FM_HEIR_SHELL)
 		fm_file_pass_on(&st, stores, why);
 	else if (heir == FM_HEIR_VFORKED)
 		vforked(&st, stores);
-	else if (fm_fork_inherits)
-		fm_fork_inherits(st.st_dev, st.st_ino, stores);
+	if (heir != FM_HEIR_SPAWNED && heir != FM_HEIR_SHELL && fm_fork_inherits)
+		fm_fork_inherits(st.st_dev, st.st_ino, stores,
+				 heir == FM_HEIR_VFORKED);
 }
 
 /* Without the device, which is not that of stat on btrfs and overlayfs: a file taken
@@ -101,17 +104,32 @@ static void each_mapping(int pid)
 	fm_proc_maps(path, buf, sizeof(buf), look_at_map, NULL);
 }
 
+#define MOST_NUMBERS 65536
+
+/* Where no descriptor is left to read the directory by: every number there may be. */
+static void each_possible(const char *dir, enum fm_heir heir)
+{
+	struct rlimit rl = { 0, 0 };
+
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
+	for (int n = 0; n < (int)fm_least(rl.rlim_cur, MOST_NUMBERS); n++)
+		look_at(dir, n, &heir);
+}
+
 void fm_files_inherited(enum fm_heir heir, int pid)
 {
 	_Alignas(struct dirent64) char buf[BUF];
 	char dir[32];
+	int err;
 
 	if (!fm_active() || fm_sys_confined() ||
 	    (heir == FM_HEIR_FORKED && !atomic_load(&fm_fork_touch_file)))
 		return;
 	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid ? pid : fm_sys_getpid());
 	/* If it cannot be opened it is another user's, or gone. */
-	fm_each_number(dir, buf, sizeof(buf), look_at, &heir);
+	err = fm_each_number(dir, buf, sizeof(buf), look_at, &heir);
+	if (err == -EMFILE || err == -ENFILE)
+		each_possible(dir, heir);
 	if (heir == FM_HEIR_SPAWNED)
 		each_mapping(pid);
 }

@@ -458,7 +458,16 @@ static void touch_file(dev_t dev, ino_t ino)
 		fm_space_unlock(&old);
 }
 
-static void inherits(dev_t dev, ino_t ino, bool stores)
+/* Our own child of vfork has another table of descriptors: what is put in place is put in
+ * place by us, later. The claim is ours at once, the registry's open file being one. */
+static void claim_file(dev_t dev, ino_t ino)
+{
+	for (uint32_t k = 0; k < nlazy; k++)
+		if (lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino)
+			fm_peers_join(lazy[k], true);
+}
+
+static void inherits(dev_t dev, ino_t ino, bool stores, bool vforked)
 {
 	bool matters = stores;
 	uint64_t old;
@@ -467,7 +476,9 @@ static void inherits(dev_t dev, ino_t ino, bool stores)
 	for (uint32_t k = 0; k < nlazy && !matters; k++)
 		matters = lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino &&
 			  stores_to(k);
-	if (matters)
+	if (matters && vforked)
+		claim_file(dev, ino);
+	else if (matters)
 		touch_file(dev, ino);
 	if (stores)
 		mapped_for_stores(dev, ino);
