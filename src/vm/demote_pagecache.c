@@ -15,7 +15,9 @@
 #define MOST_RUNS ((size_t)1 << 20)
 #define FIRST_MS 50  /* what those who wait for the hand-over wait longer */
 #define NEXT_MS 20   /* write-back waits for that, again and again; a child, once */
-#define ONE ((size_t)4 << 20) /* bytes between two looks at the clock */
+/* The kernel forgets what lies beyond the longest read that it makes ahead or that the
+ * device takes: no device is known where that is less. */
+#define ONE ((size_t)128 << 10)
 
 /* ---- what is resident ---------------------------------------------------- */
 
