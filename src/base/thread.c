@@ -346,4 +346,5 @@ static void reset(void)
 	fm_creds_reset();
 }
 
-FM_LIFE(thread, .level = FM_LIFE_FAULTS, .reset = reset)
+/* A child without an engine may have had one, too (process/fork_bring.c). */
+FM_LIFE(thread, .level = FM_LIFE_FAULTS, .forked = reset)

@@ -30,6 +30,7 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
+#include "fork_bring.h"
 #include "io/io.h"
 #include "map/map.h"
 #include "mmap/mmap.h"
@@ -351,11 +352,11 @@ static void restore(uint32_t k)
 	err = lay(f);
 	if (err)
 		give_up(f, err);
-	/* Who serves it goes on, and brings nothing. */
+	/* Who serves it goes on, and brings nothing. Who hands it over does. */
 	if (err || !read_only[k])
 		fm_handed_forget(&handed);
 	else
-		fm_handed_bring_some(&handed);
+		fm_fork_bring(&handed);
 	if (gone[k])
 		atomic_fetch_sub(&fm_live_maps, 1);
 	gone[k] = GONE_NOT;

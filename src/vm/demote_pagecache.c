@@ -14,9 +14,9 @@
 
 #define MOST_RUNS ((size_t)1 << 20)
 #define FIRST_MS 50  /* what those who wait for the hand-over wait longer */
-#define NEXT_MS 20   /* write-back waits for that, again and again; a child, once */
-/* The kernel forgets what lies beyond the longest read that it makes ahead or that the
- * device takes: no device is known where that is less. */
+#define NEXT_MS 20   /* write-back waits for that, again and again */
+/* The kernel forgets what lies beyond the longest read that it makes ahead or
+ * that the device takes: no device is known where that is less. */
 #define ONE ((size_t)128 << 10)
 
 /* ---- what is resident ---------------------------------------------------- */
@@ -51,7 +51,7 @@ void fm_handed_note(struct fm_file *f, struct fm_handed *h)
 {
 	struct fm_map *m;
 
-	*h = (struct fm_handed){ NULL, 0, 0 };
+	*h = (struct fm_handed){ .v = NULL };
 	fm_for_each_map(m, f)
 		fm_map_each(m, 0, fm_map_pages(m), note, h);
 }
@@ -132,52 +132,46 @@ void fm_engine_flush_for_fork(void)
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct fm_handed later; /* under the lock */
 
-/* By address: where something else lies by now no harm is done. Returns the run to go on
- * with. */
-static size_t ask(struct fm_handed *h, size_t k, uint64_t ms)
+/* By address: where something else lies by now no harm is done. */
+bool fm_handed_ask(struct fm_handed *h, uint64_t ms)
 {
 	uint64_t until = fm_now_ms() + ms;
 
-	while (k < h->n && fm_now_ms() < until) {
-		struct fm_handed_run *r = &h->v[k];
+	while (h->at < h->n && fm_now_ms() < until) {
+		struct fm_handed_run *r = &h->v[h->at];
 		size_t n = fm_least(r->end - r->start, ONE);
 
 		fm_sys_madvise((void *)r->start, n, MADV_WILLNEED);
 		r->start += n;
-		k += r->start == r->end;
+		h->asked += n;
+		h->at += r->start == r->end;
 	}
-	return k;
+	return h->at < h->n;
 }
 
 void fm_handed_forget(struct fm_handed *h)
 {
 	fm_free(h->v);
-	*h = (struct fm_handed){ NULL, 0, 0 };
+	*h = (struct fm_handed){ .v = NULL };
 }
 
-/* The rest of h from run k on. */
-static void put_off(struct fm_handed *h, size_t k)
+void fm_handed_move(struct fm_handed *to, struct fm_handed *h)
 {
-	fm_lock(&lock);
-	for (; k < h->n && (later.n < later.room || more_room(&later)); k++)
-		later.v[later.n++] = h->v[k];
-	fm_unlock(&lock);
-	fm_wb_kick();
+	for (; h->at < h->n && (to->n < to->room || more_room(to)); h->at++)
+		to->v[to->n++] = h->v[h->at];
+	fm_handed_forget(h);
 }
 
 void fm_handed_bring(struct fm_handed *h)
 {
-	size_t k = ask(h, 0, FIRST_MS);
-
-	if (k < h->n)
-		put_off(h, k);
-	fm_handed_forget(h);
-}
-
-void fm_handed_bring_some(struct fm_handed *h)
-{
-	ask(h, 0, NEXT_MS);
-	fm_handed_forget(h);
+	if (!fm_handed_ask(h, FIRST_MS)) {
+		fm_handed_forget(h);
+		return;
+	}
+	fm_lock(&lock);
+	fm_handed_move(&later, h);
+	fm_unlock(&lock);
+	fm_wb_kick();
 }
 
 static struct fm_handed take_later(void)
@@ -186,7 +180,7 @@ static struct fm_handed take_later(void)
 
 	fm_lock(&lock);
 	h = later;
-	later = (struct fm_handed){ NULL, 0, 0 };
+	later = (struct fm_handed){ .v = NULL };
 	fm_unlock(&lock);
 	return h;
 }
@@ -194,16 +188,12 @@ static struct fm_handed take_later(void)
 void fm_handed_pending(void)
 {
 	static struct fm_handed now;
-	static size_t at;
 
-	if (!now.n) {
+	if (!now.n)
 		now = take_later();
-		at = 0;
-	}
 	if (!now.n)
 		return;
-	at = ask(&now, at, NEXT_MS);
-	if (at == now.n)
+	if (!fm_handed_ask(&now, NEXT_MS))
 		fm_handed_forget(&now);
 	fm_wb_kick(); /* for the rest, or what has come meanwhile */
 }
@@ -211,7 +201,7 @@ void fm_handed_pending(void)
 static void forked(void)
 {
 	fm_lock_reset(&lock);
-	later = (struct fm_handed){ NULL, 0, 0 };
+	later = (struct fm_handed){ .v = NULL };
 }
 
 FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS, .forked = forked)

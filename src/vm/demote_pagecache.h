@@ -12,6 +12,7 @@
 #ifndef FM_DEMOTE_PAGECACHE_H
 #define FM_DEMOTE_PAGECACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,8 @@ struct fm_handed_run {
 
 struct fm_handed {
 	struct fm_handed_run *v;
-	size_t n, room;
+	size_t n, room, at; /* run to go on with */
+	uint64_t asked;     /* bytes, up to now */
 };
 
 /* [plain] Under the space lock: what is resident now, of all mappings of f. Without
@@ -35,9 +37,10 @@ void fm_handed_write(struct fm_file *f);
 /* [plain] The mappings are the kernel's. Asks for some at once, for the rest later, by
  * the thread that writes back. Takes what h holds. */
 void fm_handed_bring(struct fm_handed *h);
-/* [plain] For a moment only, and nothing later: by a child of fork that has no thread of
- * ours. The next one finds there what this one has asked for. */
-void fm_handed_bring_some(struct fm_handed *h);
+/* [plain] For about ms milliseconds. Is any left? */
+bool fm_handed_ask(struct fm_handed *h, uint64_t ms);
+/* What has not been asked for goes to the end of the other. */
+void fm_handed_move(struct fm_handed *to, struct fm_handed *h);
 void fm_handed_forget(struct fm_handed *h);
 /* That thread. */
 void fm_handed_pending(void);

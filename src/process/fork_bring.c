@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "fork_bring.h"
+
+#include <sys/resource.h>
+
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "memory.h"
+#include "vm/vm.h"
+
+#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
+#define FIRST_MS 20  /* what the child waits for */
+#define MOST_MS 20   /* of one turn, */
+#define PAUSE_MS 64  /* of a pause between two */
+#define IDLE_MS 10000 /* without faults: it has what it wanted */
+#define LITTLE ((uint64_t)16 << 20) /* bytes: that much is asked for anyway */
+
+static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
+static struct fm_handed waiting; /* under the lock, */
+static bool running;             /* as is that somebody looks at it */
+
+static uint64_t major_faults(void)
+{
+	struct rusage ru;
+
+	if (fm_sys2(SYS_getrusage, RUSAGE_SELF, &ru))
+		return 0;
+	return (uint64_t)ru.ru_majflt;
+}
+
+static void rest(uint64_t ms)
+{
+	static _Atomic uint32_t never;
+	const struct timespec ts = { 0, (long)ms * 1000000 };
+
+	fm_thread_wait(&never, 0, &ts);
+}
+
+/* Pages of the parent are anonymous memory; beside them the page cache may not
+ * have room for as much. What it would evict for the last of it is the first. */
+static bool is_room(uint64_t asked)
+{
+	uint64_t left = fm_memory_left("");
+
+	return asked < left / 2 || fm_memory_free("") > left / 8;
+}
+
+/* More at a time while the child goes on to wait for pages. */
+static void bring(struct fm_handed *h)
+{
+	uint64_t seen = 0, turn = 1, pause = 1, idle = 0, n;
+
+	while (h->at < h->n && idle < IDLE_MS && !fm_sys_confined()) {
+		n = major_faults();
+		if (n == seen && h->asked >= LITTLE) {
+			rest(pause);
+			idle += pause;
+			pause = fm_least(2 * pause, PAUSE_MS);
+			turn = 1;
+			continue;
+		}
+		if (!is_room(h->asked))
+			break;
+		seen = n;
+		fm_handed_ask(h, turn);
+		turn = fm_least(2 * turn, MOST_MS);
+		pause = 1;
+		idle = 0;
+		rest(0); /* and do what all threads are told to */
+	}
+	fm_handed_forget(h);
+}
+
+static bool take(struct fm_handed *ret)
+{
+	fm_lock(&lock);
+	*ret = waiting;
+	waiting = (struct fm_handed){ .v = NULL };
+	running = ret->n;
+	fm_unlock(&lock);
+	return ret->n;
+}
+
+/* Files of the control groups are read in a table of descriptors of its own. */
+static void *bringer(void *arg)
+{
+	static struct fm_kept_files kept;
+	struct fm_handed now;
+
+	(void)arg;
+	fm_thread_begin("fastmap-fork");
+	kept.n = 0;
+	fm_read_keep(&kept);
+	if (fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN))
+		return NULL;
+	while (take(&now))
+		bring(&now);
+	return NULL;
+}
+
+void fm_fork_bring(struct fm_handed *h)
+{
+	if (!fm_handed_ask(h, FIRST_MS) || fm_sys_confined()) {
+		fm_handed_forget(h);
+		return;
+	}
+	fm_lock(&lock);
+	fm_handed_move(&waiting, h);
+	if (!running)
+		running = !fm_thread_create(bringer, NULL);
+	fm_unlock(&lock);
+}
+
+static void forked(void)
+{
+	fm_lock_reset(&lock);
+	waiting = (struct fm_handed){ .v = NULL };
+	running = false;
+}
+
+FM_LIFE(fork_bring, .level = FM_LIFE_HELPERS, .forked = forked)
