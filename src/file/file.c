@@ -353,18 +353,21 @@ static bool null_store_wanted(const struct stat *st, const char *path)
 	return false;
 }
 
-static struct fm_file *file_new(const struct stat *st, const char *path,
-				const struct fm_policy *policy)
+static int file_new(const struct stat *st, const char *path,
+		    const struct fm_policy *policy, struct fm_file **ret)
 {
 	uint32_t id = free_slot();
-	struct fm_file *f = id == UINT32_MAX ? NULL : fm_alloc(sizeof(*f));
+	struct fm_file *f;
 
+	if (id == UINT32_MAX)
+		return -EMFILE;
+	f = fm_alloc(sizeof(*f));
 	if (!f)
-		return NULL;
+		return -ENOMEM;
 	f->leaf = fm_sys_anon(FM_LEAVES * sizeof(*f->leaf));
 	if (!f->leaf) {
 		fm_free(f);
-		return NULL;
+		return -ENOMEM;
 	}
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
@@ -379,7 +382,8 @@ static struct fm_file *file_new(const struct stat *st, const char *path,
 	atomic_init(&f->size, st->st_size);
 	atomic_init(&f->shut_from, UINT64_MAX);
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	return f;
+	*ret = f;
+	return 0;
 }
 
 static void publish(struct fm_file *f)
@@ -476,9 +480,9 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 			*ret = f;
 		return err;
 	}
-	f = file_new(st, path, policy);
-	if (!f)
-		return -EMFILE;
+	err = file_new(st, path, policy, &f);
+	if (err)
+		return err;
 	f->born = fm_file_birth(fd);
 	f->fd_path = open_path_fd(fd);
 	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write, true);

@@ -242,6 +242,8 @@ static const char *open_remedy(int err)
 {
 	if (err == -EMFILE)
 		return " (raise ulimit -n)";
+	if (err == -ENOMEM)
+		return " (raise ulimit -v or -d)";
 	/* So io_uring says that it may not start a worker. */
 	return err == -ECANCELED ? " (raise ulimit -u)" : "";
 }
