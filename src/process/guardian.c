@@ -39,18 +39,52 @@ static struct {
 
 /* ---- in the guardian --------------------------------------------------- */
 
+#define STAT_STACK 26 /* fields of /proc/PID/stat between the name and it */
+
+/* Where the stack begins in the memory of a process; 0: that is not told. */
+static uint64_t stack_begin(const char *path)
+{
+	char buf[1024];
+	int fd = fm_sys_open(path, O_RDONLY, 0), fields = 0;
+	long n = fd < 0 ? 0 : fm_sys3(SYS_read, fd, buf, sizeof(buf)), i;
+	uint64_t at = 0;
+
+	if (fd >= 0)
+		fm_sys_close(fd);
+	for (i = n; i > 0 && buf[i - 1] != ')'; i--)
+		;
+	for (; i > 0 && i < n && fields < STAT_STACK; i++)
+		fields += buf[i] == ' ';
+	for (; i > 0 && i < n && buf[i] >= '0' && buf[i] <= '9'; i++)
+		at = at * 10 + (uint64_t)(buf[i] - '0');
+	return at;
+}
+
+/* Where kcmp is refused, or the kernel has none: exec makes a stack elsewhere, as a
+ * rule. */
+static bool other_stack(const char *statm)
+{
+	char stat[32] = { 0 };
+	uint64_t its;
+
+	memcpy(stat, statm, strlen(statm) - 1); /* without the m */
+	its = stack_begin(stat);
+	return its && its != stack_begin("/proc/self/stat");
+}
+
 /* Is the owner's process alive in memory of its own? Then it has executed
  * something and nobody is left in ours. The order matters: a main thread that
  * has ended has no memory at all (statm is 0) while its other threads go on
  * storing in ours, and no memory never becomes new memory except by exec. */
 static bool has_left(const char *statm)
 {
+	long other = fm_sys5(SYS_kcmp, fm_backup.owner, fm_sys_getpid(), KCMP_VM, 0, 0);
 	char buf[16];
 	int fd;
 	long n;
 
-	if (fm_sys5(SYS_kcmp, fm_backup.owner, fm_sys_getpid(), KCMP_VM, 0, 0) <= 0)
-		return false; /* the same, or we may not ask */
+	if (!other || (other < 0 && !other_stack(statm)))
+		return false;
 	fd = fm_sys_open(statm, O_RDONLY, 0);
 	n = fd < 0 ? 0 : fm_sys3(SYS_read, fd, buf, sizeof(buf));
 	if (fd >= 0)
