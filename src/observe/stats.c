@@ -174,6 +174,20 @@ static void write_to(const char *where, const struct fm_json *doc)
 		       -err, fm_error_text(-err));
 }
 
+/* A forked child that managed nothing has nothing to add. Nor has, where each process
+ * has a file of its own (%p), one that mapped nothing below the paths: a script runs
+ * hundreds of these. */
+static bool has_to_say(const char *where)
+{
+	char path[4096];
+	bool own = false;
+
+	if (anything_managed())
+		return true;
+	fm_expand_pid(where, fm_sys_getpid(), path, sizeof(path), &own);
+	return fm_sys_getpid() == load_pid && (!own || fm_left_any());
+}
+
 /* A forked child adds its number to the name, so that it spares its parent's file; a
  * process that managed nothing does not overwrite a file that is there. */
 static void write_own(void)
@@ -181,8 +195,7 @@ static void write_own(void)
 	const char *where = fm_settings()->stats;
 	struct fm_json doc;
 
-	/* A forked child that managed nothing has nothing to add. */
-	if (!where || (fm_sys_getpid() != load_pid && !anything_managed()) ||
+	if (!where || !has_to_say(where) ||
 	    fm_stats_json(&doc, fm_sys_getpid(), false))
 		return;
 	write_to(where, &doc);
