@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/types.h"
 
 /* Shrink when everybody stood still for more than a tenth of a second, grow
  * again after ten quiet ones; never below half. Our pages are anonymous: the
@@ -43,6 +44,8 @@
 #define SHORT_PART 8 /* of the limit, */
 #define SHORT ((uint64_t)256 << 20) /* or as much */
 #define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
+#define MANY_BACK 256u   /* and that take a good part of it; */
+#define LOOPS 3u         /* balances in a row */
 
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */
@@ -222,6 +225,24 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 		return false;
 	b->hungry = 0;
 	return true;
+}
+
+bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
+		     uint64_t held)
+{
+	uint64_t back = flow->back - b->flow.back;
+	uint64_t evicted = flow->evicted - b->flow.evicted;
+	uint64_t away = flow->away - b->flow.away;
+	uint64_t gone = back ? away / back * FM_PAGE : 0;
+	bool all_back = back > MANY_BACK && back > evicted - evicted / 4;
+
+	b->flow = *flow;
+	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
+	    idles(b) || held + b->lazy + gone > b->all) {
+		b->loops = 0;
+		return false;
+	}
+	return ++b->loops % LOOPS == 0;
 }
 
 bool fm_budget_short(const struct fm_budget *b)

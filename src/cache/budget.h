@@ -9,6 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Growing totals of pages: evicted, of them those that came back, and how many were
+ * evicted while each of these was gone, summed. */
+struct fm_flow {
+	uint64_t evicted, back, away;
+};
+
 struct fm_budget {
 	uint64_t wanted;      /* policy or control socket, bytes */
 	uint32_t percent;     /* of the limit; 0: wanted is fixed */
@@ -35,6 +41,8 @@ struct fm_budget {
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 	uint64_t lazy, idle;   /* bytes, at the last look */
 	bool grown;            /* room is all that it may be */
+	struct fm_flow flow;   /* at the last balance */
+	uint32_t loops;        /* balances in a row, see fm_budget_loops */
 };
 
 /* Start from what the policy resolved. */
@@ -94,6 +102,14 @@ void fm_budget_stores(struct fm_budget *b, uint64_t stores);
  * limit. The kernel can make more of that, since page cache needs no reserve.
  */
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
+/*
+ * Then. True: for a while now nearly all that was evicted has come back, and the
+ * pages in use, `held` bytes among them, fit into the memory that there is, but not
+ * besides what must stay free. What is in use is what is there, and what leaves
+ * before a page that has left comes back.
+ */
+bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
+		     uint64_t held);
 /* After a look: others leave so little, ours included, that their next burst may end
  * the program, which half a second is too long for. */
 bool fm_budget_short(const struct fm_budget *b);

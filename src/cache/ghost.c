@@ -10,7 +10,7 @@
 /* Fingerprint and time, one word a slot. */
 static _Atomic uint32_t *ghost;
 static uint64_t mask;
-static _Atomic uint64_t evicted, came_back;
+static _Atomic uint64_t evicted, came_back, away;
 
 uint64_t fm_ghost_evicted(void)
 {
@@ -20,6 +20,11 @@ uint64_t fm_ghost_evicted(void)
 uint64_t fm_ghost_came_back(void)
 {
 	return atomic_load_explicit(&came_back, memory_order_relaxed);
+}
+
+uint64_t fm_ghost_away(void)
+{
+	return atomic_load_explicit(&away, memory_order_relaxed);
 }
 
 int fm_ghost_start(uint64_t pages)
@@ -49,11 +54,14 @@ static FM_FAULT _Atomic uint32_t *slot_of(uint64_t h)
 }
 
 /* Time in units of 1/64 of the cache, so that 16 bits last a while. */
+static FM_FAULT uint64_t unit(void)
+{
+	return (fm_cache_limit() >> 6) + 1;
+}
+
 static FM_FAULT uint32_t now(void)
 {
-	uint64_t unit = (fm_cache_limit() >> 6) + 1;
-
-	return (uint32_t)(fm_ghost_evicted() / unit) & 0xffff;
+	return (uint32_t)(fm_ghost_evicted() / unit()) & 0xffff;
 }
 
 FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
@@ -72,22 +80,30 @@ FM_FAULT void fm_ghost_pass(uint64_t pages)
 	fm_standby_age(pages);
 }
 
-FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
+/* Units since it was evicted, if it is remembered: less than one cache size of
+ * evictions ago. Else -1. */
+static FM_FAULT int age_of(const struct fm_file *f, uint64_t fp)
 {
 	uint64_t h = fm_ghost_hash(f, fp);
 	uint32_t g = atomic_load_explicit(slot_of(h), memory_order_relaxed);
+	uint32_t age = (now() - (g & 0xffff)) & 0xffff;
 
-	if (!g || g >> 16 != (uint32_t)(h >> 48))
-		return false;
-	/* Evicted less than one cache size of evictions ago. */
-	return ((now() - (g & 0xffff)) & 0xffff) <= 64;
+	return g && g >> 16 == (uint32_t)(h >> 48) && age <= 64 ? (int)age : -1;
+}
+
+FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
+{
+	return age_of(f, fp) >= 0;
 }
 
 FM_FAULT bool fm_ghost_back(const struct fm_file *f, uint64_t fp)
 {
-	bool back = fm_ghost_has(f, fp);
+	int age = age_of(f, fp);
 
-	if (back)
-		atomic_fetch_add_explicit(&came_back, 1, memory_order_relaxed);
-	return back;
+	if (age < 0)
+		return false;
+	atomic_fetch_add_explicit(&came_back, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&away, (uint64_t)age * unit() + unit() / 2,
+				  memory_order_relaxed);
+	return true;
 }

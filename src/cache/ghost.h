@@ -23,6 +23,7 @@ bool fm_ghost_back(const struct fm_file *f, uint64_t fp);
 
 uint64_t fm_ghost_evicted(void);   /* pages, ever */
 uint64_t fm_ghost_came_back(void); /* of them, while remembered */
+uint64_t fm_ghost_away(void); /* pages evicted while each of these was gone, summed */
 
 /* Hash of page, or other part, n of f. */
 uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n);

@@ -93,27 +93,41 @@ static uint64_t dirty_now(void)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
-static void hand_over(bool now)
+static void hand_over(const char *why)
 {
-	if (!now)
-		return;
-	fm_demote_ask_shared(fm_why_text(FM_WHY_NO_CACHE));
+	fm_demote_ask_shared(why);
 	fm_wb_kick();
+}
+
+static void weigh(void)
+{
+	struct fm_flow flow = { fm_ghost_evicted(), fm_ghost_came_back(),
+				fm_ghost_away() };
+	bool starves, loops;
+
+	fm_lock(&lock);
+	starves = fm_budget_starves(&budget, flow.evicted);
+	loops = fm_budget_loops(&budget, &flow, held());
+	fm_unlock(&lock);
+	if (starves)
+		hand_over(fm_why_text(FM_WHY_NO_CACHE));
+	else if (loops)
+		hand_over("it fits into memory, but not beside what must stay "
+			  "free");
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */
 static bool balance(void)
 {
 	uint64_t ours = fm_ghost_came_back(), theirs = fm_memory_refaults("");
-	bool busy, starves;
+	bool busy;
 
 	fm_lock(&lock);
 	busy = ours != budget.ours;
 	fm_budget_stores(&budget, fm_lazy_stores());
 	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
-	starves = fm_budget_starves(&budget, fm_ghost_evicted());
 	fm_unlock(&lock);
-	hand_over(starves);
+	weigh();
 	return busy;
 }
 
@@ -147,7 +161,8 @@ static uint64_t look(uint64_t late)
 	fm_unlock(&lock);
 	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);
-	hand_over(used && atomic_load(&too_short));
+	if (used && atomic_load(&too_short))
+		hand_over(fm_why_text(FM_WHY_NO_CACHE));
 	/* Where many groups are counted a look can take long: a twentieth of
 	 * a CPU at most. */
 	begin = (fm_now_ns() - begin) * 20 / 1000000;

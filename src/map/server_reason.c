@@ -57,6 +57,7 @@ static const struct reason handed[] = {
 	{ "io_uring or libaio", "close it once it is mapped, or make no ring" },
 	{ "splice", "faults=thread" },
 	{ "RLIMIT_FSIZE", "raise ulimit -f" },
+	{ "it fits into memory", "raise the limit of the control group" },
 };
 
 const char *fm_why_text(enum fm_why why)

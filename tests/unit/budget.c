@@ -363,6 +363,42 @@ static void what_lazy_pages_take_is_left_to_them(void **state)
 	assert_true(b.now <= (limit - others) / 2 + MIB);
 }
 
+/* Ten times a second so many pages leave, of which so many come back, when so
+ * many others have left. */
+static bool loops(uint64_t evicted, uint64_t back, uint64_t away,
+		  uint64_t free)
+{
+	const uint64_t held = 60 * MIB, limit = 90 * MIB;
+	struct fm_budget b;
+	struct fm_flow f = { 0 };
+	bool ret = false;
+
+	fm_budget_init(&b, 0, 50, limit);
+	fm_budget_auto(&b);
+	fm_budget_room(&b, 15 * MIB, held, 1000);
+	fm_budget_room(&b, 15 * MIB, held, 5000);
+	fm_budget_lazy(&b, 0, free);
+	for (int k = 0; k < 10; k++) {
+		f.evicted += evicted;
+		f.back += back;
+		f.away += back * away;
+		ret |= fm_budget_loops(&b, &f, held);
+		assert_true(!ret || k >= 2);
+	}
+	return ret;
+}
+
+static void what_fits_but_for_the_reserve_is_the_kernels(void **state)
+{
+	const uint64_t mib = MIB / 4096;
+
+	assert_true(loops(1000, 990, 14 * mib, 4 * MIB));
+	assert_false(loops(1000, 990, 16 * mib, 4 * MIB)); /* does not fit */
+	assert_false(loops(1000, 700, 14 * mib, 4 * MIB)); /* new ones, too */
+	assert_false(loops(200, 190, 14 * mib, 4 * MIB));  /* few */
+	assert_false(loops(1000, 990, 14 * mib, 14 * MIB)); /* it can grow */
+}
+
 static void what_is_dirty_leaves_room_for_others(void **state)
 {
 	struct fm_budget b;
@@ -402,6 +438,7 @@ int main(void)
 		cmocka_unit_test(lazy_pages_that_are_stored_to_give_way),
 		cmocka_unit_test(what_no_lazy_page_takes_is_not_idle),
 		cmocka_unit_test(what_lazy_pages_take_is_left_to_them),
+		cmocka_unit_test(what_fits_but_for_the_reserve_is_the_kernels),
 		cmocka_unit_test(what_is_dirty_leaves_room_for_others),
 	};
 
