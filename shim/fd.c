@@ -26,13 +26,23 @@ static bool ours(int fd)
 	return fm_on() && fd >= 0 && fm_fd_is_ours(fd);
 }
 
+static void closing(int fd)
+{
+	fm_blind_closed();
+	fm_close_begins(fd);
+}
+
 int fm_do_close(bool raw, int fd)
 {
+	int r;
+
 	if (ours(fd))
 		return (int)fm_result(-EBADF);
 	fm_tell();
-	fm_blind_closed();
-	return FM_PASS_VIA(raw, close, SYS_close, fd);
+	closing(fd);
+	r = FM_PASS_VIA(raw, close, SYS_close, fd);
+	fm_close_ends(fd);
+	return r;
 }
 
 FM_HOOK int close(int fd)
@@ -61,8 +71,10 @@ static int do_dup2(int from, int to)
 	if (r)
 		return (int)fm_result(r);
 	fm_tell();
-	fm_blind_closed();
-	return FM_PASS(dup2, SYS_dup2, from, to);
+	closing(to);
+	r = FM_PASS(dup2, SYS_dup2, from, to);
+	fm_close_ends(to);
+	return r;
 }
 
 FM_HOOK int dup2(int from, int to)
@@ -82,8 +94,10 @@ FM_HOOK int dup3(int from, int to, int flags)
 	if (r)
 		return (int)fm_result(r);
 	fm_tell();
-	fm_blind_closed();
-	return FM_PASS(dup3, SYS_dup3, from, to, flags);
+	closing(to);
+	r = FM_PASS(dup3, SYS_dup3, from, to, flags);
+	fm_close_ends(to);
+	return r;
 }
 
 static int close_piece(unsigned int first, unsigned int last, int flags)
@@ -111,12 +125,8 @@ static int close_around(unsigned int first, unsigned int last, int flags)
 	return close_piece(first, last, flags);
 }
 
-int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int flags)
+static int close_many(bool raw, unsigned int first, unsigned int last, int flags)
 {
-	if (!(flags & CLOSE_RANGE_CLOEXEC)) {
-		fm_tell();
-		fm_blind_closed();
-	}
 	/* Setting close-on-exec on ours changes nothing, and a bad range or
 	 * flag is for the kernel to refuse. */
 	if (!fm_on() || first > last || (flags & CLOSE_RANGE_CLOEXEC) ||
@@ -124,6 +134,19 @@ int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int flags
 		return FM_PASS_VIA(raw, close_range, SYS_close_range, first, last,
 			       flags);
 	return (int)fm_result(close_around(first, last, flags));
+}
+
+int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int flags)
+{
+	int r;
+
+	if (flags & CLOSE_RANGE_CLOEXEC)
+		return close_many(raw, first, last, flags);
+	fm_tell();
+	closing(FM_ALL_FDS);
+	r = close_many(raw, first, last, flags);
+	fm_close_ends(FM_ALL_FDS);
+	return r;
 }
 
 FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
@@ -136,10 +159,10 @@ FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
 FM_HOOK void closefrom(int low)
 {
 	fm_tell();
-	fm_blind_closed();
-	if (!fm_on() || fm_fd_next(0) < 0) {
+	closing(FM_ALL_FDS);
+	if (!fm_on() || fm_fd_next(0) < 0)
 		FM_LATE(closefrom)(low);
-		return;
-	}
-	close_around(low < 0 ? 0 : (unsigned int)low, ~0u, 0);
+	else
+		close_around(low < 0 ? 0 : (unsigned int)low, ~0u, 0);
+	fm_close_ends(FM_ALL_FDS);
 }

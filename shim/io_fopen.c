@@ -144,10 +144,15 @@ FM_SLOW FILE *freopen_slow(const char *path, const char *mode, FILE *fp)
 
 FM_HOOK FILE *freopen(const char *path, const char *mode, FILE *fp)
 {
+	const int fd = fp->_fileno;
+	FILE *ret;
+
 	fm_blind_closed();
-	if (fm_active())
-		return freopen_slow(path, mode, fp);
-	return FM_LATE(freopen)(path, mode, fp);
+	fm_close_begins(fd);
+	ret = fm_active() ? freopen_slow(path, mode, fp) :
+			    FM_LATE(freopen)(path, mode, fp);
+	fm_close_ends(fd);
+	return ret;
 }
 
 FM_ALIAS(fopen) FILE *fopen64(const char *path, const char *mode);

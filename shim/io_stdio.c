@@ -264,22 +264,29 @@ FM_HOOK int fflush_unlocked(FILE *fp)
 FM_HOOK int fclose(FILE *fp)
 {
 	int r = fm_idle() ? 0 : fm_stdio_flush(fp, true);
-	int e = errno;
+	int e = errno, fd = fp->_fileno;
 
 	fm_tell();
 	fm_blind_closed();
+	fm_close_begins(fd);
 	if (FM_LATE(fclose)(fp) < 0)
-		return EOF;
-	if (r < 0)
+		r = EOF;
+	else if (r < 0)
 		errno = e;
+	fm_close_ends(fd);
 	return r;
 }
 
 FM_HOOK int fcloseall(void)
 {
+	int r;
+
 	if (fm_active())
 		flush_streams();
-	return FM_LATE(fcloseall)();
+	fm_close_begins(FM_ALL_FDS);
+	r = FM_LATE(fcloseall)();
+	fm_close_ends(FM_ALL_FDS);
+	return r;
 }
 
 /* ---- position ------------------------------------------------------------ */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 struct fm_stdio {
-	struct fm_file *file; /* NULL: only noted, for a first mmap (inflight_io.h) */
+	struct fm_file *file; /* NULL: only noted, for a first mmap (fm_write_enter) */
 	unsigned slot;
 	FILE *locked;
 	struct fm_change change;

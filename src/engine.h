@@ -181,6 +181,48 @@ size_t fm_pin_limit(void);
 
 /* ---- files ------------------------------------------------------------ */
 
+/*
+ * [any] Around a read or write of the program that is not held up, see
+ * file/inflight_io.h. Enter returns a slot, which is to be left. One that is
+ * not is taken back when its thread is gone (cancelled), not if that goes on (a
+ * jump out of a signal handler).
+ */
+#define FM_READS_FULL 256
+#define FM_CALL_OTHER (FM_READS_FULL + 1) /* no slot, and needs none */
+unsigned fm_read_slot(int fd);
+unsigned fm_write_slot(int fd);
+void fm_read_leave(unsigned slot);
+void fm_write_leave(unsigned slot);
+
+/* No other thread has a call in flight, nor finds ours; and nothing is asked of
+ * the kernel: a child that has confined itself may write, and no more. */
+static inline bool fm_alone(void)
+{
+	return !fm_active() && !atomic_load_explicit(&fm_threads,
+						     memory_order_relaxed);
+}
+
+static inline unsigned fm_read_enter(int fd)
+{
+	return fm_alone() ? FM_CALL_OTHER : fm_read_slot(fd);
+}
+
+/* Of a change that may turn out not to concern us: enter first, then look
+ * whether the file is mapped. */
+static inline unsigned fm_write_enter(int fd)
+{
+	return fm_alone() ? FM_CALL_OTHER : fm_write_slot(fd);
+}
+
+/* [any] After fm_read_enter: may the file be one with stores, or one that this
+ * child of fork has not put in place yet? */
+bool fm_reads_look(void);
+
+/* [any] Around a call that closes fd, or makes it another file. */
+#define FM_ALL_FDS INT32_MIN
+void fm_close_begins(int fd);
+void fm_close_ends(int fd);
+
 /* [any] The managed file behind a descriptor, with a reference, or NULL.
  * Cheap when nothing is managed; one fstat otherwise. */
 struct fm_file *fm_file_by_fd(int fd);
@@ -207,22 +249,6 @@ void fm_tell_others(void);
  * unlocked, however long it takes. */
 void fm_tell_locked(int fd);
 
-#define FM_READS_FULL 256
-#define FM_WRITE_OTHER (FM_READS_FULL + 1) /* no slot, and needs none */
-
-/* [any] Around a read of fd: it is not held up (inflight_io.h). Returns a slot; FM_READS_FULL is none, which is safe
- * for a descriptor that is looked up. One that is not left is taken back when
- * its thread is gone (cancelled), not if that goes on (a jump out of a signal
- * handler). */
-unsigned fm_read_enter(int fd);
-void fm_read_leave(unsigned slot);
-/* [any] After fm_read_enter: may the file be one with stores? */
-bool fm_reads_look(void);
-
-/* [any] Around a change of fd that may turn out not to concern us; enter first, then
- * look whether the file is mapped. Every slot is to be left. */
-unsigned fm_write_enter(int fd);
-void fm_write_leave(unsigned slot);
 /* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file
  * sees them (len 0: to the end). Not durable. 0 or -errno. */
 int fm_file_flush(struct fm_file *f, off_t off, off_t len);

@@ -112,7 +112,7 @@ FM_FAULT void fm_sys_sleep(const struct timespec *ts)
 	fm_futex_wait(&never, 0, ts);
 }
 
-bool fm_sys_confined(void)
+FM_FAULT bool fm_sys_confined(void)
 {
 	return atomic_load(&confined) > 0;
 }
@@ -147,6 +147,21 @@ FM_FAULT int fm_sys_look(int fd, struct stat *st)
 	st->st_size = (off_t)sx.stx_size;
 	st->st_blocks = (blkcnt_t)sx.stx_blocks;
 	return 0;
+}
+
+#define WHICH (STATX_TYPE | STATX_INO)
+
+FM_FAULT int fm_sys_which(int fd, struct stat *st)
+{
+	struct statx sx;
+	int err = (int)fm_sys5(SYS_statx, fd, "",
+			       AT_EMPTY_PATH | AT_STATX_DONT_SYNC, WHICH, &sx);
+
+	if (!err && (sx.stx_mask & WHICH) != WHICH)
+		err = -ENOTSUP;
+	st->st_dev = err ? 0 : device(sx.stx_dev_major, sx.stx_dev_minor);
+	st->st_ino = err ? 0 : sx.stx_ino;
+	return err;
 }
 
 long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,

@@ -129,6 +129,9 @@ bool fm_sys_confined(void);
  * fine times a look at them makes the next write to the file take a new one,
  * and with it a change of the inode. */
 int fm_sys_look(int fd, struct stat *st);
+/* [fault] Device and inode, from what is known on this machine: no server is
+ * asked, which might not answer. */
+int fm_sys_which(int fd, struct stat *st);
 
 /* The path of an open file, as /proc has it. False: none to be had. */
 bool fm_sys_fd_path(int fd, char *path, size_t size);

@@ -142,6 +142,8 @@ struct fm_file {
 	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
 	bool direct;               /* O_DIRECT works on this file */
 	bool writable;             /* write descriptors are open */
+	_Atomic bool stored;       /* to, through a mapping, ever: inflight_io.h */
+	_Atomic bool reads_over;   /* those that began before that */
 	bool sparse;               /* has (had) holes: allocate before stores */
 	_Atomic uint8_t unshare;   /* enum fm_unshare */
 	bool shared_looked;        /* at whether its blocks are */

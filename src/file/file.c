@@ -150,6 +150,8 @@ FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
 	uint64_t i = page & (FM_LEAF_PAGES - 1);
 	uint64_t bit = 1ull << (i & 63);
 
+	if (!atomic_load(&f->stored))
+		fm_reads_stored(f);
 	if (atomic_load_explicit(&l->dirty[i / 64], memory_order_relaxed) & bit)
 		return;
 	atomic_fetch_add(&l->ndirty, 1);
@@ -281,23 +283,12 @@ static int open_slots(struct fm_file *f, int fd, bool write, bool first)
 	return 0;
 }
 
-static bool say_writable(struct fm_file *f, const struct stat *st)
-{
-	bool through = false;
-
-	for (struct fm_file_observer *o = observers; o; o = o->next)
-		through |= o->writable && o->writable(f, st);
-	return through;
-}
-
 /* A file that is written back from now on: through the page cache (fm_file_mixed) if so,
  * and nothing is dirty or in flight yet. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
-	bool through = say_writable(f, st); /* whatever the device wants */
-
 	f->writable = true;
-	if (through || fm_wants_stable(f->fd_path, st->st_dev)) {
+	if (fm_wants_stable(f->fd_path, st->st_dev)) {
 		atomic_store(&f->warm, true);
 		atomic_store(&f->mixed, true);
 	}
@@ -520,6 +511,7 @@ static void file_close(struct fm_file *f)
 	unpublish(f);
 	fm_unsaid_note(f);
 	let_go(f);
+	fm_reads_forget(f);
 	for (struct fm_file_observer *o = observers; o; o = o->next)
 		if (o->closed)
 			o->closed(f);
@@ -600,6 +592,11 @@ static void reset(void)
 		atomic_store(&hash[i], NULL);
 	atomic_store(&published, 0);
 	atomic_store(&table_top, 0);
+}
+
+bool fm_reads_look(void)
+{
+	return fm_reads_any_stored() || atomic_load(&fm_fork_touch_file);
 }
 
 struct fm_file *fm_file_by_stat(const struct stat *st)

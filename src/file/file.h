@@ -39,8 +39,6 @@ uint64_t fm_file_birth(int fd);
 
 /* Who wants to know what becomes of files. Under the space lock, [plain]; NULL: not that. */
 struct fm_file_observer {
-	/* It can be stored to from now on. True: the page cache must take part. */
-	bool (*writable)(struct fm_file *f, const struct stat *st);
 	/* The last reference goes: it is in the table still; it is not. */
 	void (*closing)(struct fm_file *f);
 	void (*closed)(struct fm_file *f);
@@ -115,6 +113,7 @@ extern void (*_Atomic fm_file_size_then)(void);
 /* The rest of what other rooms may use. */
 #include "cache_account.h"
 #include "demote_queue.h"
+#include "inflight_io.h"
 #include "load.h"
 #include "page.h"
 #include "reflink.h"

@@ -9,7 +9,4 @@
 /* RLIMIT_FSIZE: could the engine not write up to there? */
 bool fm_beyond_fsize(uint64_t end);
 
-/* The rest of what other rooms may use. */
-#include "inflight_io.h"
-
 #endif

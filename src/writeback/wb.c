@@ -257,8 +257,7 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buf = fm_map_addr(m, i);
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
-	io->buffered = !f->direct || atomic_load(&f->warm) ||
-		       atomic_load(&f->sheds) || atomic_load(&f->through) ||
+	io->buffered = !fm_reads_allow_direct(f) || atomic_load(&f->sheds) || atomic_load(&f->through) ||
 		       len % f->dio_align != 0;
 	r->f = f;
 	r->first = m->pgoff + i;

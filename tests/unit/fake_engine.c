@@ -137,6 +137,14 @@ void fm_blind_moves(const void *addr, size_t len)
 {
 }
 
+void fm_close_begins(int fd)
+{
+}
+
+void fm_close_ends(int fd)
+{
+}
+
 void fm_blind_closed(void)
 {
 }
