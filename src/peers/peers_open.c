@@ -21,6 +21,7 @@
 
 #include "base/epoch.h"
 #include "base/lock.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -327,21 +328,38 @@ int fm_open_wait_ms(void)
 
 /* ---- word has come --------------------------------------------------------- */
 
-#define ANSWER_NS 20000000u
-#define ANSWERS 5 /* of these are waited for */
+/* The watcher may be handing a file over, or have no CPU. Not for ever: what it wants may
+ * be with a process that is stopped (peers.c). */
+#define PATIENCE_MS 10000
+#define LOOK_NS 20000000u
 
 static _Atomic uint32_t questions, answers; /* the latter a futex */
 
-static bool unasked(void)
+/* The first file whose opens have not been asked about, or fm_file_top(). */
+static uint32_t first_unasked(void)
 {
-	if (!fm_open_pending())
-		return false;
-	for (uint32_t id = 0; id < fm_file_top(); id++)
-		if (atomic_load(&opens[id].since_ms) &&
-		    atomic_load(&opens[id].asked) !=
-			    atomic_load(&opens[id].count))
-			return true;
-	return false;
+	uint32_t id = 0, top = fm_open_pending() ? fm_file_top() : 0;
+
+	while (id < top && (!atomic_load(&opens[id].since_ms) ||
+			    atomic_load(&opens[id].asked) ==
+				    atomic_load(&opens[id].count)))
+		id++;
+	return id < top ? id : fm_file_top();
+}
+
+static void say_unanswered(void)
+{
+	static _Atomic bool said;
+	unsigned e = fm_epoch_enter();
+	const struct fm_file *f = fm_file_at(first_unasked());
+
+	if (f && !atomic_exchange(&said, true))
+		fm_log(FM_LOG_ERROR,
+		       "%s: another process has opened it, and for 10 s nobody "
+		       "could look whether it is mapped there: its stores may "
+		       "be missing here (is a process that uses it stopped, or "
+		       "the machine overloaded?)", f->path);
+	fm_epoch_leave(e);
 }
 
 /* One look for each open. */
@@ -369,18 +387,23 @@ void fm_open_answer(void)
 
 void fm_open_word(void)
 {
-	const struct timespec most = { 0, ANSWER_NS };
+	const struct timespec some = { 0, LOOK_NS };
+	uint64_t until;
 	uint32_t mine, have;
 
-	if (!unasked())
+	/* The watcher wants the lock that this thread has; or there is none. */
+	if (first_unasked() == fm_file_top() || fm_space_locked() ||
+	    !fm_watch_tid())
 		return;
 	mine = atomic_fetch_add(&questions, 1) + 1;
 	fm_watch_nudge();
-	for (int n = 0; n < ANSWERS; n++) {
-		have = atomic_load(&answers);
-		if ((int32_t)(have - mine) >= 0)
+	until = fm_now_ms() + PATIENCE_MS;
+	while ((int32_t)((have = atomic_load(&answers)) - mine) < 0) {
+		if (fm_now_ms() >= until) {
+			say_unanswered();
 			return;
-		fm_futex_wait(&answers, have, &most);
+		}
+		fm_futex_wait(&answers, have, &some);
 	}
 }
 
