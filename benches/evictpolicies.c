@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* evictpolicies.c - the policies themselves; each is a few lines over lists. */
+/* evictpolicies.c - the engine's policies, of which this compiles the engine's
+ * sources, over lists; and others for comparison, each a few lines. */
+#include <string.h>
+
 #include "evictsim.h"
 
 static void list_del(struct sim *s, uint32_t page)
@@ -28,21 +31,25 @@ static void list_add(struct sim *s, enum list_id id, uint32_t page)
 	s->where[page] = (uint8_t)id;
 }
 
+/* At the end where lists give. */
+static void list_add_last(struct sim *s, enum list_id id, uint32_t page)
+{
+	struct list *l = &s->list[id];
+
+	list_del(s, page);
+	s->next[page] = NONE;
+	s->prev[page] = l->tail;
+	*(l->tail == NONE ? &l->head : &s->next[l->tail]) = page;
+	l->tail = page;
+	l->len++;
+	s->where[page] = (uint8_t)id;
+}
+
 static void ghost_add(struct sim *s, uint32_t page, uint64_t most)
 {
 	list_add(s, L_GHOST, page);
 	while (s->list[L_GHOST].len > most)
 		list_del(s, s->list[L_GHOST].tail);
-}
-
-static bool fifo(struct sim *s, uint32_t page)
-{
-	if (s->where[page] == L_MAIN)
-		return true;
-	if (s->list[L_MAIN].len == s->cache)
-		list_del(s, s->list[L_MAIN].tail);
-	list_add(s, L_MAIN, page);
-	return false;
 }
 
 static bool lru(struct sim *s, uint32_t page)
@@ -55,7 +62,7 @@ static bool lru(struct sim *s, uint32_t page)
 	return hit;
 }
 
-/* Needs access bits, which the engine does not have: for comparison. */
+/* Needs access bits, which the engine does not have. */
 static bool second_chance(struct sim *s, uint32_t page)
 {
 	uint32_t victim;
@@ -129,72 +136,104 @@ static bool s3fifo(struct sim *s, uint32_t page)
 	return false;
 }
 
-/* eviction=clock of src/cache/cache.c: the bit is set by what the engine can see, a
- * touch soon after the eviction. */
-static bool clock_noaccess(struct sim *s, uint32_t page)
+/* ---- the engine's ------------------------------------------------------- */
+
+static enum list_id queue_of(const struct fm_evict_policy *p, bool mark)
+{
+	return L_SMALL + (p->queue ? p->queue(mark) : 0);
+}
+
+static enum list_id victim_list(const struct sim *s)
+{
+	const struct fm_evict_policy *p = s->policy->engine;
+	struct fm_evict_len len[FM_EVICT_QUEUES];
+
+	for (int q = 0; q < FM_EVICT_QUEUES; q++) {
+		len[q].entries = s->list[L_SMALL + q].len;
+		len[q].pages = (int64_t)len[q].entries;
+	}
+	return L_SMALL + (p->victim ? p->victim(len) : 0);
+}
+
+/* What the policy's next victim is, when it has had its way with those that
+ * stay. */
+static uint32_t next_victim(struct sim *s)
+{
+	const struct fm_evict_policy *p = s->policy->engine;
+
+	for (;;) {
+		struct list *l = &s->list[victim_list(s)];
+		uint32_t page = p->newest_first ? l->head : l->tail;
+		bool mark = s->freq[page];
+
+		if (!p->stays || !p->stays(&mark, false))
+			return page;
+		s->freq[page] = mark;
+		if (p->newest_first)
+			list_add_last(s, s->where[page], page);
+		else
+			list_add(s, s->where[page], page);
+	}
+}
+
+static void enter(struct sim *s, uint32_t page, bool again)
+{
+	const struct fm_evict_policy *p = s->policy->engine;
+	bool mark = p->enter && p->enter(again);
+
+	s->freq[page] = mark;
+	list_add(s, queue_of(p, mark), page);
+}
+
+static bool is_present(const struct sim *s, uint32_t page)
+{
+	return s->where[page] >= L_SMALL &&
+	       s->where[page] < L_SMALL + FM_EVICT_QUEUES;
+}
+
+static uint64_t present(const struct sim *s)
+{
+	uint64_t n = 0;
+
+	for (int q = 0; q < FM_EVICT_QUEUES; q++)
+		n += s->list[L_SMALL + q].len;
+	return n;
+}
+
+/* No access bits: only a page that comes back after it was evicted is known to
+ * be hot. */
+static bool engine(struct sim *s, uint32_t page)
 {
 	bool again = s->where[page] == L_GHOST;
-	uint32_t victim;
 
-	if (s->where[page] == L_MAIN)
+	if (is_present(s, page))
 		return true;
-	while (s->list[L_MAIN].len == s->cache) {
-		victim = s->list[L_MAIN].tail;
-		if (s->freq[victim]) {
-			s->freq[victim] = 0;
-			list_add(s, L_MAIN, victim);
-		} else {
-			ghost_add(s, victim, s->cache);
-		}
-	}
-	s->freq[page] = again;
-	list_add(s, L_MAIN, page);
-	return false;
-}
-
-static enum list_id engine_victim_list(const struct sim *s)
-{
-	uint64_t small = s->list[L_SMALL].len, main = s->list[L_MAIN].len;
-
-	return small * 9 >= main || !main ? L_SMALL : L_MAIN;
-}
-
-/* src/cache/cache.c without standby: no access bits at all, so only a page that
- * comes back after it was evicted is known to be hot. */
-static bool noaccess(struct sim *s, uint32_t page)
-{
-	bool hot = s->where[page] == L_GHOST;
-
-	if (s->where[page] == L_SMALL || s->where[page] == L_MAIN)
-		return true;
-	if (s->list[L_SMALL].len + s->list[L_MAIN].len == s->cache)
-		ghost_add(s, s->list[engine_victim_list(s)].tail, s->cache);
-	list_add(s, hot ? L_MAIN : L_SMALL, page);
+	if (present(s) == s->cache)
+		ghost_add(s, next_victim(s), s->cache);
+	enter(s, page, again);
 	return false;
 }
 
 /* The same with a standby list: a victim is unmapped but kept for a while;
  * touched there it costs a fault but no I/O, and is known to be hot. The
  * standby pages are part of the cache: a sixteenth of it. */
-static bool standby(struct sim *s, uint32_t page)
+static bool engine_standby(struct sim *s, uint32_t page)
 {
 	uint64_t keep = s->cache / 16 + 1;
 	bool back = s->where[page] == L_STANDBY;
-	bool hot = back || s->where[page] == L_GHOST;
+	bool again = back || s->where[page] == L_GHOST;
 
-	if (s->where[page] == L_SMALL || s->where[page] == L_MAIN)
+	if (is_present(s, page))
 		return true;
 	if (back)
 		s->soft++;
-	else if (s->list[L_SMALL].len + s->list[L_MAIN].len +
-		 s->list[L_STANDBY].len == s->cache)
+	else if (present(s) + s->list[L_STANDBY].len == s->cache)
 		ghost_add(s, s->list[L_STANDBY].len ? s->list[L_STANDBY].tail :
-			  s->list[engine_victim_list(s)].tail, s->cache);
-	list_add(s, hot ? L_MAIN : L_SMALL, page);
+			     next_victim(s), s->cache);
+	enter(s, page, again);
 	/* Victims move to standby ahead of need, once the cache is full. */
-	while (s->list[L_SMALL].len + s->list[L_MAIN].len > s->cache - keep &&
-	       s->list[L_STANDBY].len < keep)
-		list_add(s, L_STANDBY, s->list[engine_victim_list(s)].tail);
+	while (present(s) > s->cache - keep && s->list[L_STANDBY].len < keep)
+		list_add(s, L_STANDBY, next_victim(s));
 	return back;
 }
 
@@ -243,14 +282,25 @@ static bool optimum(struct sim *s, uint32_t page)
 	return hit;
 }
 
-const struct evict_policy evict_policies[] = {
-	{ "fifo", "first in, first out", fifo },
-	{ "clock", "second chance by access bit", second_chance },
-	{ "clock-noaccess", "second chance for what came back", clock_noaccess },
-	{ "lru", "least recently used", lru },
-	{ "s3fifo", "S3-FIFO with access counts", s3fifo },
-	{ "s3fifo-noaccess", "small, main and ghost without access bits", noaccess },
-	{ "s3fifo-standby", "the same with a standby list", standby },
-	{ "optimum", "Belady", optimum },
+static const struct evict_policy others[] = {
+	{ "clock", "-access", .touch = second_chance },
+	{ "lru", "", .touch = lru },
+	{ "s3fifo", "-access", .touch = s3fifo },
+	{ "optimum", "", .touch = optimum },
 };
-const size_t n_evict_policies = sizeof(evict_policies) / sizeof(*evict_policies);
+
+void evict_policies(struct evict_policies *ret)
+{
+	ret->n = 0;
+	for (int i = 0; i < FM_EVICT_POLICIES; i++) {
+		const struct fm_evict_policy *p = fm_evict_policies[i];
+
+		ret->p[ret->n++] =
+			(struct evict_policy){ p->name, "", engine, p };
+		if (p->standby)
+			ret->p[ret->n++] = (struct evict_policy){
+				p->name, "+standby", engine_standby, p };
+	}
+	memcpy(ret->p + ret->n, others, sizeof(others));
+	ret->n += sizeof(others) / sizeof(*others);
+}

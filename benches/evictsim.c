@@ -105,25 +105,27 @@ static double run(struct sim *s, const struct evict_policy *p)
 {
 	uint64_t hits = 0;
 
+	s->policy = p;
 	for (; s->now < s->ntrace; s->now++)
 		hits += p->touch(s, s->trace[s->now]);
 	return (double)hits / (double)s->ntrace;
 }
 
-static void simulate(struct sim *s, uint64_t cache)
+static void simulate(struct sim *s, const struct evict_policies *all,
+		     uint64_t cache)
 {
 	double ratio;
 
 	printf("{\"cache_pages\":%lu,\"distinct_pages\":%u,\"touches\":%lu",
 	       cache, s->npages, s->ntrace);
 	fprintf(stderr, "%12lu", cache);
-	for (size_t i = 0; i < n_evict_policies; i++) {
+	for (size_t i = 0; i < all->n; i++) {
 		sim_reset(s, cache);
-		ratio = run(s, &evict_policies[i]);
-		printf(",\"%s\":%.6f", evict_policies[i].name, ratio);
+		ratio = run(s, &all->p[i]);
+		printf(",\"%s%s\":%.6f", all->p[i].name, all->p[i].more, ratio);
 		if (s->soft)
-			printf(",\"%s_soft\":%.6f", evict_policies[i].name,
-			       (double)s->soft / (double)s->ntrace);
+			printf(",\"%s%s_soft\":%.6f", all->p[i].name,
+			       all->p[i].more, (double)s->soft / (double)s->ntrace);
 		fprintf(stderr, " %15.4f", ratio);
 	}
 	printf("}\n");
@@ -148,6 +150,7 @@ static uint64_t cache_size(const char *arg, const struct sim *s)
 int main(int argc, char **argv)
 {
 	static const char *const sizes[] = { "3%", "6%", "12.5%", "25%", "50%" };
+	struct evict_policies all;
 	struct sim s = { 0 };
 	uint64_t *raw;
 
@@ -165,13 +168,15 @@ int main(int argc, char **argv)
 	s.when = alloc(s.npages, sizeof(*s.when));
 	s.heap = alloc(s.ntrace, sizeof(*s.heap));
 	fprintf(stderr, "%12s", "cache pages");
-	for (size_t i = 0; i < n_evict_policies; i++)
-		fprintf(stderr, " %15s", evict_policies[i].name);
+	evict_policies(&all);
+	for (size_t i = 0; i < all.n; i++)
+		fprintf(stderr, " %*s%s", 15 - (int)strlen(all.p[i].more),
+			all.p[i].name, all.p[i].more);
 	fprintf(stderr, "\n");
 	if (argc == 2)
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-			simulate(&s, cache_size(sizes[i], &s));
+			simulate(&s, &all, cache_size(sizes[i], &s));
 	for (int i = 2; i < argc; i++)
-		simulate(&s, cache_size(argv[i], &s));
+		simulate(&s, &all, cache_size(argv[i], &s));
 	return 0;
 }

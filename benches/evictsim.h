@@ -10,9 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/evict_policy.h"
+
 #define NONE UINT32_MAX
 
-enum list_id { L_OUT, L_SMALL, L_MAIN, L_STANDBY, L_GHOST, LISTS };
+/* The engine's queues from L_SMALL on. */
+enum list_id {
+	L_OUT, L_SMALL, L_MAIN, L_STANDBY = L_SMALL + FM_EVICT_QUEUES, L_GHOST,
+	LISTS
+};
 
 struct list {
 	uint32_t head, tail; /* newest at head */
@@ -20,6 +26,7 @@ struct list {
 };
 
 struct sim {
+	const struct evict_policy *policy;
 	uint32_t npages;
 	uint64_t cache;            /* pages */
 	uint64_t ntrace;
@@ -39,11 +46,16 @@ struct sim {
 };
 
 struct evict_policy {
-	const char *name, *what;
+	const char *name, *more; /* its name is both */
 	bool (*touch)(struct sim *s, uint32_t page); /* true: no I/O needed */
+	const struct fm_evict_policy *engine;        /* or NULL */
 };
 
-extern const struct evict_policy evict_policies[];
-extern const size_t n_evict_policies;
+struct evict_policies {
+	struct evict_policy p[2 * FM_EVICT_POLICIES + 8];
+	size_t n;
+};
+
+void evict_policies(struct evict_policies *ret);
 
 #endif

@@ -18,6 +18,11 @@
 #define MIB (1024 * KIB)
 #define TIB (1024 * 1024 * MIB)
 
+static const char evictions[] =
+#define FM_EVICTION(value, policy) "|" #value
+#include "evictions.def"
+;
+
 const struct fm_option fm_options[] = {
 	/* FASTMAP_LOG comes first: it decides what is said of the rest. */
 	{ "log", "FASTMAP_LOG", .scope = PROC(log_level), .type = T_LEVEL,
@@ -63,7 +68,7 @@ const struct fm_option fm_options[] = {
 	  .standard = "auto", .choices = "auto|kernel|engine" },
 	{ "eviction", "FASTMAP_EVICTION", .scope = PATH(eviction),
 	  .type = T_CHOICE, .standard = "default",
-	  .choices = "default|fifo|clock" },
+	  .choices = evictions + 1 },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,

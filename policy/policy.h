@@ -18,7 +18,6 @@ enum fm_faults { FM_FAULTS_AUTO, FM_FAULTS_SIGNAL, FM_FAULTS_THREAD };
 enum fm_io_mode { FM_IO_AUTO, FM_IO_DIRECT, FM_IO_BUFFERED };
 enum fm_holes { FM_HOLES_ALLOCATE, FM_HOLES_LAZY };
 enum fm_warm { FM_WARM_AUTO, FM_WARM_KERNEL, FM_WARM_ENGINE };
-enum fm_eviction { FM_EVICT_DEFAULT, FM_EVICT_FIFO, FM_EVICT_CLOCK };
 
 /* Settings of one path section (and the defaults for all). */
 struct fm_policy {
@@ -29,7 +28,7 @@ struct fm_policy {
 	enum fm_io_mode io;
 	enum fm_holes holes;
 	enum fm_warm warm;
-	enum fm_eviction eviction;
+	uint32_t eviction;       /* row of evictions.def */
 	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
 	uint32_t wb_interval_ms;     /* dirty for at most this long; 0 = never */
 };

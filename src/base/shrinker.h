@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shrinker.h - whoever holds memory that can be given back says how, once, before it
- * holds any; who needs memory asks all of them and knows none.
+ * shrinker.h - whoever holds memory that can be given back says how, once,
+ * before it holds any; who needs memory asks all of them and knows none.
  *
  *	static FM_FAULT uint64_t trim(uint64_t want) ...
  *
@@ -12,11 +12,12 @@
  *
  *	fm_shrinker_add(&shrinker);
  *
- * Two kinds. What a fault_safe one holds counts as cached (file/cache_account.h), though
- * nobody has it mapped: it goes before mapped pages are evicted. Its trim is called in
- * fault context, by any thread, which may hold a page lock and holds an epoch: it only
- * tries for locks, and takes what it frees off the account. The others have memory beside
- * the cache, buffers that are idle; they are asked while others leave the cache too
+ * Two kinds. What a fault_safe one holds counts as cached
+ * (file/cache_account.h), though nobody has it mapped: it goes before mapped
+ * pages are evicted. Its trim is called in fault context, by any thread, which
+ * may hold a page lock and holds an epoch: it only tries for locks, and takes
+ * what it frees off the account. The others have memory beside the cache,
+ * buffers that are idle; they are asked while others leave the cache too
  * little, by a thread of ours that may have none of our descriptors.
  */
 #ifndef FM_SHRINKER_H
@@ -35,11 +36,12 @@ struct fm_shrinker {
 	_Atomic(struct fm_shrinker *) next;
 };
 
-/* [any] Not the same one from two threads at once; again is nothing. There is no way
- * to take it out. */
+/* [any] Not the same one from two threads at once; again is nothing. There is
+ * no way to take it out. */
 void fm_shrinker_add(struct fm_shrinker *s);
 
-/* [fault] The cache is full: about `want` pages; how many have been given back. */
+/* [fault] The cache is full: about `want` pages; how many have been given
+ * back. */
 uint64_t fm_shrink_cached(uint64_t want);
 /* [plain] Memory is short: all that is idle. */
 void fm_shrink_idle(void);

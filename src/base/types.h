@@ -68,8 +68,7 @@ enum {
 	PM_WRITABLE = 0x02, /* not write-protected here */
 	PM_OWN = 0x04,      /* private copy, the program's own for good */
 	PM_QUEUED = 0x08,   /* has an entry in an eviction queue */
-	PM_MAIN = 0x10,     /* that entry is in the main (hot) queue */
-	PM_REFERENCED = PM_MAIN, /* eviction=clock has none: passed over once */
+	PM_MAIN = 0x10,     /* the eviction policy's mark, cache/evict_policy.h */
 	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
 	PM_LOCKED = 0x40,   /* its page is, by who takes the mapping away */
 	PM_LAZY = 0x80,     /* the kernel may take it, or has: lazyfree.h */

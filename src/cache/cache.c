@@ -4,6 +4,8 @@
 #include "base/epoch.h"
 #include "base/life.h"
 #include "base/shrinker.h"
+#include "evict_policy.h"
+#include "evict_queues.h"
 #include "evictor.h"
 #include "file/file.h"
 #include "frame.h"
@@ -12,40 +14,21 @@
 #include "lazyfree.h"
 #include "map/map.h"
 #include "policy.h"
-#include "queue.h"
 #include "standby.h"
 #include "writeback/writeback.h"
 
-#define SHARDS FM_LAZY_SHARDS
 #define RUN_SHIFT 6 /* pages that came together leave together */
 #define BATCH 64
 #define FEW_ENTRIES 2048 /* of a queue, in 16 KiB */
-#define HUGE_FLAG (1ull << 35)
+#define HUGE_FLAG FM_EVICT_UNIT
 #define PART_FLAG (1ull << 34) /* FM_MAX_FILE_PAGES is 2^34 */
 
-/* A queue, and the pages that its entries stand for: 512 for a huge unit. */
-struct list {
-	struct fm_queue q;
-	_Atomic int64_t pages;
-};
-
-struct shard {
-	struct list small, main;
-	char pad[FM_CACHELINE];
-};
-
-static struct shard shards[SHARDS];
 static unsigned nshards = 1;
 static _Atomic uint32_t clock_hand; /* next shard to evict from */
 
 static void reset(void)
 {
-	for (unsigned i = 0; i < SHARDS; i++) {
-		fm_queue_reset(&shards[i].small.q);
-		fm_queue_reset(&shards[i].main.q);
-		atomic_store(&shards[i].small.pages, 0);
-		atomic_store(&shards[i].main.pages, 0);
-	}
+	fm_evict_reset();
 	fm_cache_count_reset();
 	fm_lazy_reset();
 }
@@ -67,26 +50,6 @@ static FM_FAULT struct fm_map *unpack(uint64_t e, uint64_t *ret_i)
 
 	*ret_i = e & (PART_FLAG - 1);
 	return m ? fm_map_follow(m, ret_i) : NULL;
-}
-
-static FM_FAULT int64_t weight(uint64_t e)
-{
-	return e & HUGE_FLAG ? FM_HUGE_PAGES : 1;
-}
-
-static FM_FAULT void push(struct list *l, uint64_t e)
-{
-	atomic_fetch_add_explicit(&l->pages, weight(e), memory_order_relaxed);
-	fm_queue_push(&l->q, e);
-}
-
-static FM_FAULT bool pop(struct list *l, uint64_t *ret)
-{
-	if (!fm_queue_pop(&l->q, ret))
-		return false;
-	atomic_fetch_sub_explicit(&l->pages, weight(*ret),
-				  memory_order_relaxed);
-	return true;
 }
 
 static FM_FAULT void forget_entry(struct fm_map *m, uint64_t i)
@@ -118,15 +81,20 @@ static FM_FAULT bool is_stale(uint64_t e)
 
 /* Who maps and unmaps over and over, and never fills the cache, evicts nothing:
  * what its entries stood for is gone, and they go here, two for each that comes. */
-static FM_FAULT void tidy(struct list *l)
+static FM_FAULT void tidy(struct fm_evict_list *l)
 {
 	uint64_t e;
 
 	if (fm_queue_len(&l->q) < 2 * (fm_cache_limit() / nshards) + FEW_ENTRIES)
 		return;
-	for (int k = 0; k < 2 && pop(l, &e); k++)
+	for (int k = 0; k < 2 && fm_evict_pop(l, &e); k++)
 		if (!is_stale(e))
-			push(l, e);
+			fm_evict_return(l, e);
+}
+
+static FM_FAULT const struct fm_evict_policy *policy_of(const struct fm_map *m)
+{
+	return fm_evict_policies[m->file->policy->eviction];
 }
 
 static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
@@ -142,13 +110,11 @@ static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
 	return (unsigned)(run % nshards);
 }
 
-static FM_FAULT struct list *list_of(const struct fm_map *m, uint64_t i,
-				     bool hot, enum fm_entry kind)
+static FM_FAULT struct fm_evict_list *list_of(const struct fm_map *m, uint64_t i,
+					      bool mark, enum fm_entry kind)
 {
-	struct shard *s = &shards[shard_of(m, i, kind)];
-
-	return hot && m->file->policy->eviction == FM_EVICT_DEFAULT ?
-		       &s->main : &s->small;
+	return fm_evict_list(shard_of(m, i, kind), m->file->policy->eviction,
+			     mark);
 }
 
 FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
@@ -156,7 +122,7 @@ FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 {
 	if (!atomic_load_explicit(&m->listed, memory_order_relaxed))
 		atomic_store(&m->listed, true);
-	push(list_of(m, i, hot, kind), pack(m, i, kind));
+	fm_evict_push(list_of(m, i, hot, kind), pack(m, i, kind));
 }
 
 /* Does this entry alone stand for a lazy page? Whoever holds the page's lock may be
@@ -208,8 +174,9 @@ FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
 
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 {
+	const struct fm_evict_policy *p = policy_of(m);
 	uint8_t mode = fm_mode(m, i);
-	bool hot, again;
+	bool mark, again;
 
 	if (mode & PM_QUEUED)
 		return;
@@ -222,12 +189,10 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 		m = n;
 	}
 	again = fm_ghost_back(m->file, m->pgoff + i);
-	hot = again && m->file->policy->eviction == FM_EVICT_DEFAULT;
-	if (again && m->file->policy->eviction == FM_EVICT_CLOCK)
-		mode |= PM_REFERENCED;
-	fm_mode_set(m, i, mode | PM_QUEUED | (hot ? PM_MAIN : 0));
-	fm_cache_enqueue(m, i, hot, FM_ENTRY_PAGE);
-	tidy(list_of(m, i, hot, FM_ENTRY_PAGE));
+	mark = p->enter && p->enter(again);
+	fm_mode_set(m, i, mode | PM_QUEUED | (mark ? PM_MAIN : 0));
+	fm_cache_enqueue(m, i, mark, FM_ENTRY_PAGE);
+	tidy(list_of(m, i, mark, FM_ENTRY_PAGE));
 }
 
 /* ---- eviction --------------------------------------------------------- */
@@ -318,27 +283,22 @@ static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
 	b->lazy |= (uint64_t)lazy << b->n++;
 }
 
-/*
- * eviction=clock: a page that was referenced since the hand passed stays for
- * another round. Known references are a store, and a fault soon after the
- * page was evicted; that reads of resident pages go unseen is the price of
- * having no access bits.
- */
-static FM_FAULT bool second_chance(struct fm_map *m, uint64_t i, bool dirty)
+/* It could leave, or is dirty: does its policy want it to stay? */
+static FM_FAULT bool stays(struct fm_map *m, uint64_t i, bool dirty)
 {
+	const struct fm_evict_policy *p = policy_of(m);
 	uint8_t mode = fm_mode(m, i);
+	bool mark = mode & PM_MAIN, stay;
 
-	if (m->file->policy->eviction != FM_EVICT_CLOCK)
+	if (!p->stays)
 		return false;
-	if (dirty)
-		fm_mode_set(m, i, mode | PM_REFERENCED);
-	else
-		fm_mode_set(m, i, mode & (uint8_t)~PM_REFERENCED);
-	return mode & PM_REFERENCED;
+	stay = p->stays(&mark, dirty);
+	fm_mode_set(m, i, (mode & (uint8_t)~PM_MAIN) | (mark ? PM_MAIN : 0));
+	return stay;
 }
 
 /* False: the entry stood for nothing. */
-static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
+static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l, uint64_t e)
 {
 	uint64_t i;
 	struct fm_map *m = unpack(e, &i);
@@ -353,14 +313,14 @@ static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
 		long n = fm_huge_evict(m, i, true);
 
 		if (n == -EBUSY)
-			push(l, e);
+			fm_evict_return(l, e);
 		else
 			b->pages += n ? (uint64_t)n : fm_standby_trim();
 		return true;
 	}
 	p = fm_file_page(m->file, m->pgoff + i);
 	if (!fm_page_trylock(p)) {
-		push(l, e);
+		fm_evict_return(l, e);
 		return true;
 	}
 	/* munmap or mremap may have passed between the table and the lock. */
@@ -369,8 +329,8 @@ static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
 		return true;
 	}
 	why = fm_drop_forbidden(m, i, p);
-	if ((why == 0 || why == -EAGAIN) &&
-	    second_chance(m, i, why == -EAGAIN) && why == 0)
+	if ((why == 0 || why == -EAGAIN) && stays(m, i, why == -EAGAIN) &&
+	    why == 0)
 		why = -EBUSY;
 	if (why == 0) {
 		batch_add(b, m, i, !(e & PART_FLAG) && fm_lazy_wanted(m, i, p));
@@ -379,37 +339,22 @@ static FM_FAULT bool consider(struct batch *b, struct list *l, uint64_t e)
 	if (why == -ENOENT)
 		forget_entry(m, i);
 	else
-		push(l, e);
+		fm_evict_return(l, e);
 	b->dirty += why == -EAGAIN;
 	fm_page_unlock(p);
 	return true;
 }
 
-/* Which list of the shard pays: the small one while it is over its tenth. */
-static FM_FAULT struct list *victims(struct shard *s)
+static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
 {
-	int64_t small = atomic_load_explicit(&s->small.pages,
-					     memory_order_relaxed);
-	int64_t main = atomic_load_explicit(&s->main.pages,
-					    memory_order_relaxed);
+	unsigned p = fm_evict_turn(s);
+	uint64_t budget = fm_least(4 * BATCH, fm_evict_entries(s, p));
 
-	return small * 9 >= main || !fm_queue_len(&s->main.q) ? &s->small :
-								&s->main;
-}
-
-static FM_FAULT void evict_shard(struct shard *s, struct batch *b,
-				 uint64_t want)
-{
-	uint64_t budget = 4 * BATCH;
-	uint64_t len = fm_queue_len(&s->small.q) + fm_queue_len(&s->main.q);
-
-	if (budget > len)
-		budget = len;
 	while (budget && b->n + b->pages < want && b->n < BATCH) {
-		struct list *l = victims(s);
+		struct fm_evict_list *l = fm_evict_victims(s, p);
 		uint64_t e;
 
-		if (!pop(l, &e))
+		if (!fm_evict_pop(l, &e))
 			break;
 		budget -= consider(b, l, e);
 	}
@@ -469,7 +414,7 @@ FM_FAULT uint64_t fm_cache_evict(uint64_t want)
 		total += fm_shrink_cached(want - total);
 		if (total >= want)
 			break;
-		evict_shard(&shards[s], &b, want - total);
+		evict_shard(s, &b, want - total);
 		dirty += b.dirty;
 		b.dirty = 0;
 		if (b.n)
@@ -533,7 +478,8 @@ static int start(void)
 	fm_cache_resize(bytes - fm_frame_share(bytes) * FM_HUGE);
 	fm_map_queues(&queues);
 	/* A tiny cache in many shards would be all rounding. */
-	nshards = fm_cache_limit() >= 4096 ? SHARDS : 1;
+	nshards = fm_cache_limit() >= 4096 ? FM_EVICT_SHARDS : 1;
+	fm_evict_start();
 	return fm_ghost_start(fm_cache_limit());
 }
 

@@ -2,11 +2,9 @@
 /*
  * cache.h - what leaves when the budget (file/cache_account.h) is spent.
  *
- * Eviction is S3-FIFO (Yang et al., SOSP'23, section 4) cut down to what can
- * be known without access bits: a small queue for what was loaded once, a
- * main queue for what came back soon after it was evicted, a ghost table that
- * remembers. Queues are sharded by file page; entries name a page of a
- * mapping and may be stale, the mode byte is the truth.
+ * Who leaves is decided by a policy (evict_policy.h): by default S3-FIFO cut down to
+ * what can be known without access bits. Queues are sharded by file page; entries name a
+ * page of a mapping and may be stale, the mode byte is the truth.
  *
  * All [fault] safe except start.
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chunk_table.h - pages of a file in memory of ours that no mapping shows yet, or any
- * more: what is read ahead of need (readahead/chunk.h) and units that were evicted a
- * moment ago (standby.h). Both are found by the file's pages, which carry FP_AHEAD: a
- * chunk is entered into the table before the first flag is set.
+ * chunk_table.h - pages of a file in memory of ours that no mapping shows yet,
+ * or any more: what is read ahead of need (readahead/chunk.h) and units that
+ * were evicted a moment ago (standby.h). Both are found by the file's pages,
+ * which carry FP_AHEAD: a chunk is entered into the table before the first flag
+ * is set.
  *
  * All [fault] safe but start and reset.
  */
@@ -49,9 +50,9 @@ static inline bool fm_chunk_covers(const struct fm_chunk *c,
 	       c->file == f && c->first < stop && first < c->first + c->n;
 }
 
-/* A chunk (CH_PREP) over n pages that no chunk covers, with memory for them: a frame,
- * or a piece of a few pages. NULL: there is none, or no room. The second is for
- * standby: a frame that can take a unit that is mapped. */
+/* A chunk (CH_PREP) over n pages that no chunk covers, with memory for them: a
+ * frame, or a piece of a few pages. NULL: there is none, or no room. The second
+ * is for standby: a frame that can take a unit that is mapped. */
 struct fm_chunk *fm_chunk_get(struct fm_file *f, uint64_t first, uint64_t n);
 struct fm_chunk *fm_chunk_get_standby(struct fm_file *f, uint64_t first);
 

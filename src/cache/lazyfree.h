@@ -18,9 +18,10 @@
 #ifndef FM_LAZYFREE_H
 #define FM_LAZYFREE_H
 
+#include "evict_queues.h"
 #include "map/map.h"
 
-#define FM_LAZY_SHARDS 8
+#define FM_LAZY_SHARDS FM_EVICT_SHARDS
 
 /* [any] How many bytes may lie so, 0: none (as long as nobody has said). */
 void fm_lazy_allow(uint64_t bytes);

@@ -4,11 +4,11 @@
 #include "base/lock.h"
 #include "base/log.h"
 
-#define ENTRIES 511 /* a chunk is one page */
+#define ENTRIES 510 /* a chunk is one page */
 #define SLAB 16
 
 struct fm_qchunk {
-	struct fm_qchunk *next;
+	struct fm_qchunk *next, *prev;
 	uint64_t e[ENTRIES];
 };
 
@@ -53,6 +53,7 @@ static FM_FAULT bool ensure_tail(struct fm_queue *q)
 	if (!c)
 		return false;
 	c->next = NULL;
+	c->prev = q->tail;
 	if (q->tail)
 		q->tail->next = c;
 	else
@@ -64,17 +65,55 @@ static FM_FAULT bool ensure_tail(struct fm_queue *q)
 	return true;
 }
 
+/* Room for one more before the head. */
+static FM_FAULT bool ensure_head(struct fm_queue *q)
+{
+	struct fm_qchunk *c;
+
+	if (!q->head && !ensure_tail(q))
+		return false;
+	if (q->head_at)
+		return true;
+	c = chunk_get();
+	if (!c)
+		return false;
+	c->prev = NULL;
+	c->next = q->head;
+	q->head->prev = c;
+	q->head = c;
+	q->head_at = ENTRIES;
+	return true;
+}
+
+static FM_FAULT void pushed(struct fm_queue *q, bool ok)
+{
+	if (ok)
+		atomic_fetch_add_explicit(&q->len, 1, memory_order_relaxed);
+	else /* The page stays resident until its mapping goes. */
+		fm_log(FM_LOG_WARN, "no memory for the eviction queue");
+	fm_unlock(&q->lock);
+}
+
 FM_FAULT void fm_queue_push(struct fm_queue *q, uint64_t e)
 {
+	bool ok;
+
 	fm_lock(&q->lock);
-	if (ensure_tail(q)) {
+	ok = ensure_tail(q);
+	if (ok)
 		q->tail->e[q->tail_at++] = e;
-		atomic_fetch_add_explicit(&q->len, 1, memory_order_relaxed);
-	} else {
-		/* The page stays resident until its mapping goes. */
-		fm_log(FM_LOG_WARN, "no memory for the eviction queue");
-	}
-	fm_unlock(&q->lock);
+	pushed(q, ok);
+}
+
+FM_FAULT void fm_queue_push_first(struct fm_queue *q, uint64_t e)
+{
+	bool ok;
+
+	fm_lock(&q->lock);
+	ok = ensure_head(q);
+	if (ok)
+		q->head->e[--q->head_at] = e;
+	pushed(q, ok);
 }
 
 FM_FAULT bool fm_queue_pop(struct fm_queue *q, uint64_t *ret)
@@ -91,10 +130,41 @@ FM_FAULT bool fm_queue_pop(struct fm_queue *q, uint64_t *ret)
 		if (q->head_at == ENTRIES) {
 			q->head = c->next;
 			q->head_at = 0;
-			if (!q->head)
+			if (q->head)
+				q->head->prev = NULL;
+			else
 				q->tail = NULL;
 			chunk_put(c);
 		}
+	}
+	fm_unlock(&q->lock);
+	return ok;
+}
+
+/* The last chunk is empty, and not the only one. */
+static FM_FAULT void drop_tail(struct fm_queue *q)
+{
+	struct fm_qchunk *c = q->tail;
+
+	q->tail = c->prev;
+	q->tail->next = NULL;
+	q->tail_at = ENTRIES;
+	chunk_put(c);
+}
+
+FM_FAULT bool fm_queue_pop_last(struct fm_queue *q, uint64_t *ret)
+{
+	struct fm_qchunk *c;
+	bool ok;
+
+	fm_lock(&q->lock);
+	c = q->tail;
+	ok = c && (c != q->head || q->head_at < q->tail_at);
+	if (ok) {
+		*ret = c->e[--q->tail_at];
+		atomic_fetch_sub_explicit(&q->len, 1, memory_order_relaxed);
+		if (!q->tail_at && c != q->head)
+			drop_tail(q);
 	}
 	fm_unlock(&q->lock);
 	return ok;

@@ -23,6 +23,9 @@ struct fm_queue {
 
 void fm_queue_push(struct fm_queue *q, uint64_t e);
 bool fm_queue_pop(struct fm_queue *q, uint64_t *ret);
+/* At the other ends. */
+void fm_queue_push_first(struct fm_queue *q, uint64_t e);
+bool fm_queue_pop_last(struct fm_queue *q, uint64_t *ret);
 void fm_queue_reset(struct fm_queue *q);
 
 static inline uint64_t fm_queue_len(struct fm_queue *q)

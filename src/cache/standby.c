@@ -11,6 +11,7 @@
 #include "base/shrinker.h"
 #include "cache.h"
 #include "chunk_table.h"
+#include "evict_policy.h"
 #include "file/file.h"
 #include "frame.h"
 #include "map/map.h"
@@ -34,7 +35,7 @@ FM_FAULT void fm_standby_age(uint64_t pages)
 
 static FM_FAULT bool wanted(struct fm_map *m)
 {
-	return m->file->policy->eviction == FM_EVICT_DEFAULT &&
+	return fm_evict_policies[m->file->policy->eviction]->standby &&
 	       fm_cache_limit() >= 16 * FM_HUGE_PAGES;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache_account.h - how many pages the cache may have, and how many it has. What is
- * done about it when it is full is the cache's (cache/cache.h).
+ * cache_account.h - how many pages the cache may have, and how many it has.
+ * What is done about it when it is full is the cache's (cache/cache.h).
  *
- * Counts pages that are present in any mapping, and what has landed ahead of need.
+ * Counts pages that are present in any mapping, and what has landed ahead of
+ * need.
  */
 #ifndef FM_CACHE_ACCOUNT_H
 #define FM_CACHE_ACCOUNT_H
@@ -15,8 +16,8 @@ uint64_t fm_cache_limit(void);
 int64_t fm_cache_resident(void);
 void fm_cache_resize(uint64_t bytes);
 
-/* [fault] n more pages; returns how many there are now. fm_cache_charge makes room
- * for them as well. */
+/* [fault] n more pages; returns how many there are now. fm_cache_charge makes
+ * room for them as well. */
 int64_t fm_cache_count(uint64_t n);
 void fm_cache_uncharge(uint64_t n);
 void fm_cache_count_reset(void); /* child of fork */

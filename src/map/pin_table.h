@@ -25,8 +25,9 @@
 /* [fault] Does any pin (any inbound pin) overlap? */
 bool fm_pinned(const void *addr, size_t len);
 bool fm_pinned_in(const void *addr, size_t len);
-/* What is there is hidden and locked: until no system call uses it any more, or for
- * 0.2 s (false). Not where the kernel can wait for what comes in its place. */
+/* What is there is hidden and locked: until no system call uses it any more, or
+ * for 0.2 s (false). Not where the kernel can wait for what comes in its
+ * place. */
 bool fm_pin_wait(const void *addr, size_t len);
 /* [fault] Take the permission to store into page i of m, which is locked, from
  * its mode; the protection is the caller's to set. False: an inbound pin that
@@ -41,7 +42,8 @@ struct fm_pin_slot {
 	char pad[FM_CACHELINE - 24];
 };
 
-/* Take one, waiting for it if need be; publish the range; look at it; give it back. */
+/* Take one, waiting for it if need be; publish the range; look at it; give it
+ * back. */
 uint32_t fm_pin_slot_get(void);
 void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in);
 struct fm_pin_slot *fm_pin_slot(uint32_t i);

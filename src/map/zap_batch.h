@@ -10,13 +10,14 @@
 
 #include "base/types.h"
 
-/* [fault] Pages [i, i + n) of m, which are present and whose locks the caller holds,
- * leave memory; the next touch is a fault again. */
+/* [fault] Pages [i, i + n) of m, which are present and whose locks the caller
+ * holds, leave memory; the next touch is a fault again. */
 void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n);
 
-/* [fault] May page i of m, whose state is *p and locked, not leave? 0: it may; -ENOENT:
- * it is not there, or the program's own; -EBUSY: a system call or write-back uses it;
- * -EAGAIN: it is dirty, and no other mapping of ours still holds the data. */
+/* [fault] May page i of m, whose state is *p and locked, not leave? 0: it may;
+ * -ENOENT: it is not there, or the program's own; -EBUSY: a system call or
+ * write-back uses it; -EAGAIN: it is dirty, and no other mapping of ours still
+ * holds the data. */
 int fm_drop_forbidden(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 
 struct fm_drop {

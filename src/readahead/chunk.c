@@ -129,7 +129,8 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 
 /* ---- mapping ----------------------------------------------------------- */
 
-/* The page is locked, and touched. May the chunk's data for it be mapped into m? */
+/* The page is locked, and touched. May the chunk's data for it be mapped into
+ * m? */
 static FM_FAULT bool mappable(struct fm_chunk *c, struct fm_map *m, uint64_t i,
 			      _Atomic uint8_t *p)
 {

@@ -2,13 +2,13 @@
 /*
  * chunk.h - data read ahead: in flight or landed, not yet mapped.
  *
- * One thread of ours submits and reaps the reads (a thread of the program
- * that did so could see EINTR from its own system calls when they complete).
- * The first touch of any page of a landed chunk maps all of it, by moving the
- * 2 MiB frame in where the memory allows it, by copying otherwise.
+ * One thread of ours submits and reaps the reads (a thread of the program that
+ * did so could see EINTR from its own system calls when they complete). The
+ * first touch of any page of a landed chunk maps all of it, by moving the 2 MiB
+ * frame in where the memory allows it, by copying otherwise.
  *
- * Chunks are in the cache's table (cache/chunk_table.h). One that is marked dead is
- * never mapped. All [fault] safe but start and reset.
+ * Chunks are in the cache's table (cache/chunk_table.h). One that is marked
+ * dead is never mapped. All [fault] safe but start and reset.
  */
 #ifndef FM_CHUNK_H
 #define FM_CHUNK_H

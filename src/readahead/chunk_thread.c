@@ -31,9 +31,9 @@ FM_FAULT void fm_chunk_bell(void)
 		fm_futex_wake(&bell, 1);
 }
 
-/* What the page cache has is newer or equal, and a direct read would first write what
- * is dirty of it. Holes would fill it, in large folios that on a full disk cannot be
- * stored to. */
+/* What the page cache has is newer or equal, and a direct read would first
+ * write what is dirty of it. Holes would fill it, in large folios that on a
+ * full disk cannot be stored to. */
 static bool asks_cache(const struct fm_chunk *c)
 {
 	return !c->uncached && !c->file->sparse && fm_load_asks(c->file);
@@ -137,8 +137,8 @@ static void land_all(void)
 #define STEPS 64 /* of one want; then what has landed is looked at */
 #define VAIN 250 /* half a second */
 
-/* Pages from i on that are read already, or in units of the standby list: they come
- * when they are touched. */
+/* Pages from i on that are read already, or in units of the standby list: they
+ * come when they are touched. */
 static uint64_t in_chunks(struct fm_map *m, uint64_t i, uint64_t n)
 {
 	uint64_t k = 0;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "evict_queues.h"
+
+#include "base/types.h"
+#include "evict_policy.h"
+
+struct shard {
+	struct fm_evict_list list[FM_EVICT_POLICIES][FM_EVICT_QUEUES];
+	_Atomic uint32_t turn; /* of the policies */
+	char pad[FM_CACHELINE];
+};
+
+static struct shard shards[FM_EVICT_SHARDS];
+
+FM_FAULT struct fm_evict_list *fm_evict_list(unsigned s, unsigned p, bool mark)
+{
+	const struct fm_evict_policy *policy = fm_evict_policies[p];
+
+	return &shards[s].list[p][policy->queue ? policy->queue(mark) : 0];
+}
+
+static FM_FAULT int64_t weight(uint64_t e)
+{
+	return e & FM_EVICT_UNIT ? FM_HUGE_PAGES : 1;
+}
+
+FM_FAULT void fm_evict_push(struct fm_evict_list *l, uint64_t e)
+{
+	atomic_fetch_add_explicit(&l->pages, weight(e), memory_order_relaxed);
+	fm_queue_push(&l->q, e);
+}
+
+FM_FAULT void fm_evict_return(struct fm_evict_list *l, uint64_t e)
+{
+	if (!l->newest_first) {
+		fm_evict_push(l, e);
+		return;
+	}
+	atomic_fetch_add_explicit(&l->pages, weight(e), memory_order_relaxed);
+	fm_queue_push_first(&l->q, e);
+}
+
+FM_FAULT bool fm_evict_pop(struct fm_evict_list *l, uint64_t *ret)
+{
+	bool got = l->newest_first ? fm_queue_pop_last(&l->q, ret) :
+				     fm_queue_pop(&l->q, ret);
+
+	if (!got)
+		return false;
+	atomic_fetch_sub_explicit(&l->pages, weight(*ret),
+				  memory_order_relaxed);
+	return true;
+}
+
+FM_FAULT uint64_t fm_evict_entries(unsigned s, unsigned p)
+{
+	uint64_t n = 0;
+
+	for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
+		n += fm_queue_len(&shards[s].list[p][q].q);
+	return n;
+}
+
+/* Steps of the golden section, which fall evenly. */
+FM_FAULT unsigned fm_evict_turn(unsigned s)
+{
+	uint64_t n[FM_EVICT_POLICIES], all = 0, at;
+	unsigned p;
+
+	for (p = 0; p < FM_EVICT_POLICIES; p++)
+		all += n[p] = fm_evict_entries(s, p);
+	for (p = 0; p < FM_EVICT_POLICIES; p++)
+		if (n[p] == all)
+			return p;
+	at = (uint32_t)(atomic_fetch_add(&shards[s].turn, 1) * 0x9e3779b1u);
+	at = at * all >> 32;
+	for (p = 0; p < FM_EVICT_POLICIES - 1 && at >= n[p]; p++)
+		at -= n[p];
+	return p;
+}
+
+FM_FAULT struct fm_evict_list *fm_evict_victims(unsigned s, unsigned p)
+{
+	const struct fm_evict_policy *policy = fm_evict_policies[p];
+	struct fm_evict_len len[FM_EVICT_QUEUES];
+
+	if (!policy->victim)
+		return &shards[s].list[p][0];
+	for (unsigned q = 0; q < FM_EVICT_QUEUES; q++) {
+		struct fm_evict_list *l = &shards[s].list[p][q];
+
+		len[q].entries = fm_queue_len(&l->q);
+		len[q].pages = atomic_load_explicit(&l->pages,
+						    memory_order_relaxed);
+	}
+	return &shards[s].list[p][policy->victim(len)];
+}
+
+void fm_evict_start(void)
+{
+	for (unsigned i = 0; i < FM_EVICT_SHARDS; i++)
+		for (unsigned p = 0; p < FM_EVICT_POLICIES; p++)
+			for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
+				shards[i].list[p][q].newest_first =
+					fm_evict_policies[p]->newest_first;
+}
+
+static void list_reset(struct fm_evict_list *l)
+{
+	fm_queue_reset(&l->q);
+	atomic_store(&l->pages, 0);
+}
+
+void fm_evict_reset(void)
+{
+	for (unsigned i = 0; i < FM_EVICT_SHARDS; i++)
+		for (unsigned p = 0; p < FM_EVICT_POLICIES; p++)
+			for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
+				list_reset(&shards[i].list[p][q]);
+}
