@@ -22,7 +22,8 @@
                                                                            \
 		p = fm_bounce(&b, p, size, how);                           \
 		r = next;                                                  \
-		fm_bounce_end(&b, got);                                    \
+		if (!fm_bounce_end(&b, got))                               \
+			return (ret)fm_result(-EFAULT);                    \
 		return r;                                                  \
 	}                                                                  \
 	FM_HOOK ret fn params                                              \

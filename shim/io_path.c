@@ -173,7 +173,8 @@ ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n,
 		copy_path;                                                 \
 		out = fm_bounce(&b, out, size, FM_COPY_OUT);               \
 		r = next;                                                  \
-		fm_bounce_end(&b, got);                                    \
+		if (!fm_bounce_end(&b, got))                               \
+			return (ret)fm_result(-EFAULT);                    \
 		return r;                                                  \
 	}                                                                  \
 	FM_HOOK ret fn params                                              \

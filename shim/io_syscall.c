@@ -78,7 +78,8 @@ static long look(int dir, const char *path, struct stat *buf, int flags)
 	path = fm_path(path, copy);
 	buf = fm_bounce(&b, buf, sizeof(*buf), FM_COPY_OUT);
 	r = fm_result(fm_sys4(SYS_newfstatat, dir, path, buf, flags));
-	fm_bounce_end(&b, r == 0 ? sizeof(*buf) : 0);
+	if (!fm_bounce_end(&b, r == 0 ? sizeof(*buf) : 0))
+		r = fm_result(-EFAULT);
 	return fm_told(r);
 }
 
@@ -130,8 +131,8 @@ static long random_bytes(void *buf, size_t n, unsigned flags)
 
 	buf = fm_bounce(&b, buf, n, FM_COPY_OUT);
 	r = fm_result(fm_sys3(SYS_getrandom, buf, n, flags));
-	fm_bounce_end(&b, r > 0 ? (size_t)r : 0);
-	return r;
+	return fm_bounce_end(&b, r > 0 ? (size_t)r : 0) ?
+		       r : fm_result(-EFAULT);
 }
 
 /* More arguments, or rarer. -2: none of these. */

@@ -171,8 +171,8 @@ FM_SLOW int epoll_slow(int fd, struct epoll_event *events, int max, int timeout,
 
 	events = fm_bounce(&b, events, events_size(max), OUT);
 	r = epoll_masked(fd, events, max, timeout, mask);
-	fm_bounce_end(&b, r > 0 ? events_size(r) : 0);
-	return r;
+	return fm_bounce_end(&b, r > 0 ? events_size(r) : 0) ?
+		       r : (int)fm_result(-EFAULT);
 }
 
 FM_HOOK int epoll_pwait(int fd, struct epoll_event *events, int max,

@@ -71,8 +71,7 @@ FM_SLOW long with_copy(long nr, const struct row *w, long v[6], size_t len)
 	v[w->buf] = (long)fm_bounce(&b, (const void *)v[w->buf], len, w->how);
 	r = w->path == NONE ? made(nr, v) : with_path(nr, w, v);
 	got = r < 0 || w->how == FM_COPY_IN ? 0 : w->len == NONE ? len : (size_t)r;
-	fm_bounce_end(&b, got);
-	return r;
+	return fm_bounce_end(&b, got) ? r : fm_result(-EFAULT);
 }
 
 /* Said to exist in syscall.c. -2: none of these, or nothing of ours is in it. */
