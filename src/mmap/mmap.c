@@ -18,6 +18,7 @@
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"
+#include "elsewhere.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
 #include "map/map.h"
@@ -104,11 +105,13 @@ static bool candidate(struct request *q, struct fm_file **ret_known)
 		q->policy = (*ret_known)->policy;
 		return true;
 	}
-	if (!get_path(q))
+	if (fm_elsewhere(q->fd, &q->st) || !get_path(q))
 		return false;
 	q->policy = fm_policy_for(q->path);
 	if (!q->policy && fm_policy_denied(q->path))
 		q->left = FM_WHY_DENIED;
+	else if (!q->policy)
+		fm_elsewhere_note(q->fd, &q->st);
 	else if (q->policy && !q->policy->engage)
 		q->left = FM_WHY_NOT_ENGAGED;
 	return q->policy && q->policy->engage;

@@ -35,6 +35,11 @@ void fm_blind_closed(void)
 	atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
 }
 
+uint32_t fm_blind_closes(void)
+{
+	return atomic_load(&closed);
+}
+
 void fm_blind_note(int fd, struct fm_left *l)
 {
 	const unsigned i = (unsigned)fd % FDS;

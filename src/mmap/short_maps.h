@@ -21,6 +21,9 @@
 #include "engine.h"
 #include "skipped.h"
 
+/* [any] How often descriptors have been closed, or become other files. */
+uint32_t fm_blind_closes(void);
+
 /* [any] fd has been looked at: it is this file, which is too short for us. */
 void fm_blind_note(int fd, struct fm_left *l);
 
