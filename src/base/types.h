@@ -139,14 +139,13 @@ struct fm_file {
 	int fd_was[2];
 	int fd_path;               /* O_PATH descriptor, high number, or -1 */
 	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
-	bool direct;               /* O_DIRECT works on this file */
+	_Atomic(const struct fm_store *) store; /* who moves its bytes: io/store.h */
 	bool writable;             /* write descriptors are open */
 	_Atomic bool stored;       /* to, through a mapping, ever: inflight_io.h */
 	_Atomic bool reads_over;   /* those that began before that */
 	bool sparse;               /* has (had) holes: allocate before stores */
 	_Atomic uint8_t unshare;   /* enum fm_unshare */
 	bool shared_looked;        /* at whether its blocks are */
-	bool null_store;           /* benches: see null_store_wanted() */
 	_Atomic bool warm;         /* is written through the page cache */
 	/* the page cache; see fm_load_asks */
 	_Atomic uint32_t cache_asked, cache_cold;

@@ -18,7 +18,6 @@
 #include "wb_errseq.h"
 
 #define HASH 1024
-#define STATX_DIO 0x2000u /* STATX_DIOALIGN, Linux 6.1 */
 #define STATX_BORN 0x800u /* STATX_BTIME */
 
 static _Atomic(struct fm_file *) table[FM_MAX_FILES];
@@ -226,26 +225,6 @@ int64_t fm_dirty_count(struct fm_file *f)
 
 /* ---- open and close --------------------------------------------------- */
 
-/* Direct I/O wants offsets in units of the device's logical block. Opening
- * with O_DIRECT then tells whether the file system does it at all. */
-static bool probe_direct(struct fm_file *f, int fd)
-{
-	struct statx sx;
-	/* stx_dio_mem_align, stx_dio_offset_align: absent from old headers */
-	const uint32_t *dio = (const uint32_t *)((const char *)&sx + 0x98);
-
-	if (f->policy->io == FM_IO_BUFFERED)
-		return false;
-	f->dio_align = 4096;
-	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIO, &sx) ||
-	    !(sx.stx_mask & STATX_DIO))
-		return true;
-	if (dio[1] == 0 || dio[1] > FM_PAGE)
-		return false;
-	f->dio_align = dio[1];
-	return true;
-}
-
 /* The claim of a process that outlives a deleted file must not meet the next
  * file that gets its inode number. */
 uint64_t fm_file_birth(int fd)
@@ -263,23 +242,21 @@ uint64_t fm_file_birth(int fd)
  * the owner may ask for that. */
 static int open_slot(struct fm_file *f, int fd, int flags, bool buffered)
 {
-	int err = fm_ring_open(f, fd, flags | O_NOATIME, buffered);
+	const struct fm_store *s = fm_store_of(f);
+	int err = s->open(f, fd, flags | O_NOATIME, buffered);
 
-	return err == -EPERM ? fm_ring_open(f, fd, flags, buffered) : err;
+	return err == -EPERM ? s->open(f, fd, flags, buffered) : err;
 }
 
-static int open_slots(struct fm_file *f, int fd, bool write, bool first)
+static int open_slots(struct fm_file *f, int fd, bool write)
 {
 	int acc = write ? O_RDWR : O_RDONLY;
 	int err = open_slot(f, fd, acc, true);
 
 	if (err)
 		return err;
-	/* Faults go on meanwhile: it says that the slot is open. */
-	if (!probe_direct(f, fd) || open_slot(f, fd, acc | O_DIRECT, false))
-		f->direct = false;
-	else if (first)
-		f->direct = true;
+	if (fm_store_of(f)->direct && open_slot(f, fd, acc | O_DIRECT, false))
+		fm_store_use_pagecache(f);
 	return 0;
 }
 
@@ -301,7 +278,7 @@ static int upgrade(struct fm_file *f, int fd, const struct stat *st)
 	int err;
 
 	/* Opened over the old ones: reads in flight must not find a hole. */
-	err = open_slots(f, fd, true, false);
+	err = open_slots(f, fd, true);
 	atomic_store(&f->gen, next_gen++);
 	if (!err)
 		now_writable(f, st);
@@ -323,25 +300,6 @@ static uint32_t free_slot(void)
 			open += f->fd_path >= 0; /* not what was handed over */
 	}
 	return open < fm_rings_most_open() ? found : UINT32_MAX;
-}
-
-/*
- * FASTMAP_NULL_STORE: what is stored is thrown away, so no file that could be
- * anybody's data: it has no blocks at all, and a name made for the purpose.
- */
-#define NULL_NAME ".null-store"
-
-static bool null_store_wanted(const struct stat *st, const char *path)
-{
-	size_t n = strlen(path), k = strlen(NULL_NAME);
-
-	if (!fm_settings()->null_store)
-		return false;
-	if (st->st_blocks == 0 && n > k && !strcmp(path + n - k, NULL_NAME))
-		return true;
-	fm_log(FM_LOG_WARN, "%s: served as ever: the null store takes files "
-	       "named *" NULL_NAME " that are one hole", path);
-	return false;
 }
 
 static int file_new(const struct stat *st, const char *path,
@@ -367,7 +325,6 @@ static int file_new(const struct stat *st, const char *path,
 	f->fd_path = f->fd_direct = f->fd_buf = -1;
 	f->fd_was[0] = f->fd_was[1] = -1;
 	f->sparse = fm_is_sparse(st);
-	f->null_store = null_store_wanted(st, path);
 	atomic_init(&f->gen, next_gen++);
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->size, st->st_size);
@@ -476,9 +433,10 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		return err;
 	f->born = fm_file_birth(fd);
 	f->fd_path = open_path_fd(fd);
-	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write, true);
+	atomic_init(&f->store, fm_store_choose(f, fd, st));
+	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write);
 	if (err) {
-		fm_ring_close(f);
+		fm_store_of(f)->close(f);
 		fm_fd_drop(f->fd_path);
 		file_free(f);
 		return err;
@@ -495,7 +453,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 static void let_go(struct fm_file *f)
 {
 	fm_backup_drop(f);
-	fm_ring_close(f);
+	fm_store_of(f)->close(f);
 	if (fm_sys_is_file(f->fd_path, f->dev, f->ino))
 		fm_fd_drop(f->fd_path);
 	else /* the program has closed it, the number may be the program's now */

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
+#include "io/io.h"
 
 #define PROBES 8
 
@@ -238,7 +239,7 @@ void fm_reads_forget(struct fm_file *f)
  * sees that another one has found nothing. */
 FM_FAULT bool fm_reads_allow_direct(struct fm_file *f)
 {
-	if (!f->direct || atomic_load(&f->warm))
+	if (!fm_store_of(f)->direct || atomic_load(&f->warm))
 		return false;
 	if (!atomic_load(&f->reads_over)) {
 		if (in_flight(&reads, f->dev, f->ino))

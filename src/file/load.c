@@ -92,7 +92,7 @@ static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
 
 FM_FAULT bool fm_load_asks(struct fm_file *f)
 {
-	return f->direct && atomic_load(&f->warm) &&
+	return fm_store_of(f)->direct && atomic_load(&f->warm) &&
 	       !(atomic_fetch_add_explicit(&f->cache_asked, 1, memory_order_relaxed) &
 		 atomic_load_explicit(&f->cache_cold, memory_order_relaxed));
 }
@@ -122,12 +122,13 @@ FM_FAULT bool fm_load_through(struct fm_file *f, uint64_t fp, uint64_t n)
 FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 {
 	struct fm_io io = read_of(f, fp, n, buf);
-	const bool direct = f->direct; /* others may find out meanwhile */
+	/* Others may find out meanwhile. */
+	const bool direct = fm_store_of(f)->direct;
 	long res = -EAGAIN;
 
 	count(&f->st.loads, 1);
 	count(&f->st.load_bytes, io.len);
-	if (f->windows || !direct || fm_load_through(f, fp, n)) {
+	if (f->windows || fm_load_through(f, fp, n)) {
 		struct fm_io all = io;
 
 		all.buffered = true;
@@ -142,18 +143,19 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 			res = -EAGAIN;
 		fm_load_asked(f, res != -EAGAIN);
 	}
-	if (res == -EAGAIN && direct) {
+	if (res == -EAGAIN) {
 		res = read_full(&io);
 		/* Where write-back of the page cache has failed, the next direct
 		 * read is told, whoever's it is, once. */
-		if (res == -EIO || res == -ENOSPC || res == -EDQUOT) {
+		if (direct && (res == -EIO || res == -ENOSPC ||
+			       res == -EDQUOT)) {
 			io = read_of(f, fp, n, buf);
 			res = read_full(&io);
 		}
 	}
 	if (res == -EINVAL && direct) {
 		/* The file system changed its mind (or an odd tail). */
-		f->direct = false;
+		fm_store_use_pagecache(f);
 		return fm_load(f, fp, n, buf);
 	}
 	if (res < 0)
@@ -279,7 +281,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	uint64_t n = 1;
 	long got;
 
-	if (!f->sparse || f->null_store || fm_load_has_room(f, p) ||
+	if (!f->sparse || !fm_store_of(f)->keeps || fm_load_has_room(f, p) ||
 	    f->policy->holes == FM_HOLES_LAZY)
 		return 0;
 	/* Stores that go upwards get room by the MiB; a lone store into a

@@ -10,6 +10,7 @@
 #include "posix_locks.h"
 #include "ring.h"
 #include "stable_writes.h"
+#include "store.h"
 #include "trace.h"
 
 #endif

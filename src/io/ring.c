@@ -14,6 +14,7 @@
 #include "base/types.h"
 #include "fd_recovery.h"
 #include "policy.h"
+#include "store.h"
 
 struct fm_ring fm_ring_pool[FM_MAX_RINGS];
 _Atomic uint32_t fm_ring_top;
@@ -236,84 +237,9 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 
 /* ---- transfers -------------------------------------------------------- */
 
-static FM_FAULT int plain_fd(const struct fm_io *io)
-{
-	const struct fm_file *f = io->file;
-
-	return io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
-}
-
-static FM_FAULT int allocate_mode(const struct fm_io *io)
+FM_FAULT int fm_allocate_mode(const struct fm_io *io)
 {
 	return FALLOC_FL_KEEP_SIZE | (io->unshare ? FALLOC_FL_UNSHARE_RANGE : 0);
-}
-
-static FM_FAULT long plain_io(struct fm_io *io)
-{
-	struct fm_file *f = io->file;
-	int fd = plain_fd(io);
-	struct iovec v = { io->buf, io->len };
-
-	/* Without io_uring these are numbers that the program may have closed
-	 * behind our back, and opened something else. */
-	if (!fm_sys_is_file(fd, f->dev, f->ino)) {
-		fd = fm_lost_file(f) ? plain_fd(io) : -1;
-		if (fd < 0)
-			return -EBADF;
-	}
-	switch (io->op) {
-	case FM_READ:
-		if (io->nowait)
-			return fm_sys6(SYS_preadv2, fd, (long)&v, 1,
-				       (long)io->off, 0, 8 /* RWF_NOWAIT */);
-		return fm_sys_pread(fd, io->buf, io->len, (off_t)io->off);
-	case FM_WRITE:
-		return fm_sys_pwrite(fd, io->buf, io->len, (off_t)io->off);
-	case FM_FSYNC:
-		return fm_sys1(SYS_fdatasync, fd);
-	default:
-		return fm_sys4(SYS_fallocate, fd, allocate_mode(io), io->off,
-			       io->len);
-	}
-}
-
-/* For benches, of a file that is all holes: what it holds comes at no cost,
- * what is written goes nowhere. */
-static FM_FAULT long null_io(const struct fm_io *io)
-{
-	if (io->op == FM_READ)
-		memset(io->buf, 0, io->len);
-	return io->op == FM_READ || io->op == FM_WRITE ? (long)io->len : 0;
-}
-
-static FM_FAULT void prep(struct io_uring_sqe *sqe, struct fm_io *io)
-{
-	static const uint8_t ops[] = {
-		[FM_READ] = IORING_OP_READ,
-		[FM_WRITE] = IORING_OP_WRITE,
-		[FM_FSYNC] = IORING_OP_FSYNC,
-		[FM_FALLOCATE] = IORING_OP_FALLOCATE,
-	};
-
-	memset(sqe, 0, sizeof(*sqe));
-	sqe->opcode = ops[io->op];
-	sqe->flags = IOSQE_FIXED_FILE;
-	sqe->fd = (int)fm_slot_of(io->file, io->buffered);
-	sqe->user_data = (uintptr_t)io;
-	if (io->op == FM_FSYNC) {
-		sqe->fsync_flags = IORING_FSYNC_DATASYNC;
-		return;
-	}
-	sqe->off = io->off;
-	if (io->op == FM_FALLOCATE) {
-		sqe->addr = io->len;
-		sqe->len = (uint32_t)allocate_mode(io);
-		return;
-	}
-	sqe->addr = (uintptr_t)io->buf;
-	sqe->len = (uint32_t)io->len;
-	if (io->nowait)
-		sqe->rw_flags = 8; /* RWF_NOWAIT */
 }
 
 FM_FAULT void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res)
@@ -344,38 +270,35 @@ static FM_FAULT void fill_to_plug(struct fm_ring *r, unsigned n)
 	}
 }
 
+static FM_FAULT bool begin(struct fm_ring *r, struct fm_io *io)
+{
+	const struct fm_store_io *s = fm_store_of(io->file)->io;
+
+	switch (io->op) {
+	case FM_READ:
+		return s->read(r, io);
+	case FM_WRITE:
+		return s->write(r, io);
+	case FM_FSYNC:
+		return s->sync(r, io);
+	default:
+		return s->allocate(r, io);
+	}
+}
+
 /* Queue without entering the kernel. */
 static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 {
 	unsigned queued = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct fm_io *io = ios[i];
-		struct io_uring_sqe *sqe = NULL;
-		int err = 0;
-
-		io->done = false;
-		if (io->file->null_store) {
-			fm_ring_finish(r, io, null_io(io));
+		ios[i]->done = false;
+		if (begin(r, ios[i]))
+			queued++;
+		else
 			r->early++;
-			continue;
-		}
-		if (r->uring) {
-			err = fm_home_lend(r, io->file, io->buffered);
-			if (fm_is_lost(err) && fm_lost_ring(r))
-				err = fm_home_lend(r, io->file, io->buffered);
-			sqe = err ? NULL : io_uring_get_sqe(&r->ring);
-		}
-		if (!sqe) {
-			fm_ring_finish(r, io, r->uring ? (err ? err : -EBUSY) :
-						 plain_io(io));
-			r->early++;
-			continue;
-		}
-		prep(sqe, io);
-		r->inflight++;
-		queued++;
 	}
+	r->inflight += queued;
 	if (queued && !ios[0]->nowait)
 		fill_to_plug(r, queued);
 }

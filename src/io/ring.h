@@ -53,11 +53,6 @@ bool fm_rings_uring(void);
 uint32_t fm_rings_max_files(void);
 uint32_t fm_rings_most_open(void);
 
-/* [plain] Open /proc/self/fd/FD anew for a file slot. flags: O_RDONLY or
- * O_RDWR, with or without O_DIRECT. */
-int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered);
-void fm_ring_close(struct fm_file *f);
-
 /* Who holds a ring waits for nothing but the device: no page lock, no second
  * ring. So one ring is enough for progress. */
 struct fm_ring *fm_ring_get(void);
@@ -90,11 +85,8 @@ void fm_rings_release_dead(uint32_t top); /* the same, in the guardian */
 void fm_rings_keep(int fd);
 /* A plain descriptor of that slot in the caller's table (Linux 6.8). */
 long fm_home_fd(uint32_t slot);
-/* The engine's own descriptor of f, once more, in the table of who calls: a process
- * that shares the memory, and whose parent has all signals blocked and waits. Linux 6.8
- * with io_uring. -errno. */
-int fm_ring_dup(const struct fm_file *f);
-bool fm_ring_may_dup(void); /* does it work here? */
+/* Does the store's dup work here? Linux 6.8 with io_uring. */
+bool fm_ring_may_dup(void);
 /* In the child of fork, until its rings are its own. */
 void fm_ring_dup_not_mine(void);
 

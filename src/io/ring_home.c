@@ -4,13 +4,11 @@
  * lends it to the rings that transfer.
  */
 
-#include "base/fds.h"
 #include <string.h>
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "fd_recovery.h"
-#include "posix_locks.h"
 #include "ring_priv.h"
 
 #define MSG_RING_OP 40       /* IORING_OP_MSG_RING, Linux 6.0 for fds */
@@ -66,46 +64,26 @@ static struct io_uring_sqe *home_sqe(uint8_t op, int fd, uint64_t tag)
 	return sqe;
 }
 
-static int home_open(uint32_t slot, const char *path, int flags)
+int fm_home_open(struct fm_file *f, int fd, int flags, bool buffered)
 {
+	char path[FM_PROC_FD];
 	struct io_uring_sqe *sqe;
 	uint64_t old;
 	long res = -EBUSY;
 
+	fm_proc_fd(path, fd);
 	fm_block_signals(&old);
 	fm_lock(&fm_home.lock);
 	sqe = home_sqe(IORING_OP_OPENAT, AT_FDCWD, 2);
 	if (sqe) {
 		sqe->addr = (uintptr_t)path;
 		sqe->open_flags = (uint32_t)flags;
-		sqe->file_index = slot + 1;
+		sqe->file_index = fm_slot_of(f, buffered) + 1;
 		res = home_wait(2);
 	}
 	fm_unlock(&fm_home.lock);
 	fm_restore_signals(&old);
 	return (int)(res < 0 ? res : 0);
-}
-
-int fm_ring_open(struct fm_file *f, int fd, int flags, bool buffered)
-{
-	char path[FM_PROC_FD];
-	int nfd;
-
-	fm_proc_fd(path, fd);
-	if (fm_home.on)
-		return home_open(fm_slot_of(f, buffered), path, flags);
-	nfd = fm_sys_open(path, flags, 0);
-	if (nfd < 0)
-		return nfd;
-	nfd = fm_fd_raise(nfd);
-	if (buffered) {
-		f->fd_was[0] = f->fd_buf;
-		f->fd_buf = nfd;
-	} else {
-		f->fd_was[1] = f->fd_direct;
-		f->fd_direct = nfd;
-	}
-	return 0;
 }
 
 #define SLOTS 128 /* at a time */
@@ -147,14 +125,12 @@ void fm_rings_release_dead(uint32_t top)
 	release(top, fm_home.guard_fd);
 }
 
-void fm_ring_close(struct fm_file *f)
+void fm_home_close(struct fm_file *f)
 {
 	uint32_t n = atomic_load(&fm_ring_top);
 
-	if (!fm_home.on) {
-		fm_plocks_close(f);
+	if (!fm_home.on) /* the rings are those of the parent */
 		return;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct fm_ring *r = &fm_ring_pool[i];
 
@@ -191,13 +167,13 @@ void fm_ring_dup_not_mine(void)
 	fm_home.dups = false;
 }
 
-int fm_ring_dup(const struct fm_file *f)
+int fm_home_dup(const struct fm_file *f)
 {
 	struct io_uring_sqe *sqe;
 	long res = -EBUSY;
 
 	if (!fm_home.on)
-		return (int)fm_sys3(SYS_fcntl, f->fd_buf, F_DUPFD_CLOEXEC, 0);
+		return -EBADF;
 	if (!fm_ring_may_dup())
 		return -EACCES;
 	fm_lock(&fm_home.lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_priv.h - shared by ring.c (pool, transfers) and ring_home.c. */
+/* ring_priv.h - shared by ring.c (pool, transfers), ring_home.c and the stores. */
 #ifndef FM_RING_PRIV_H
 #define FM_RING_PRIV_H
 
@@ -27,7 +27,7 @@ struct fm_home {
 	struct fm_lock lock;
 	bool on;
 	struct io_uring ring;
-	bool dups;               /* fm_ring_dup works */
+	bool dups;               /* fm_home_dup works */
 	int guard_fd;            /* its number in the guardian's table */
 	uint32_t files;          /* slots / 2 */
 };
@@ -51,7 +51,13 @@ void fm_ring_unmap(struct io_uring *r);
 /* ring.c [fault] */
 unsigned fm_ring_reap_ready(struct fm_ring *r);
 void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res);
-/* ring_home.c: hand a file of the home ring to a pool ring. [fault] */
+int fm_allocate_mode(const struct fm_io *io);
+
+/* ring_home.c, of store.h. */
+int fm_home_open(struct fm_file *f, int fd, int flags, bool buffered);
+void fm_home_close(struct fm_file *f);
+int fm_home_dup(const struct fm_file *f);
+/* Hand a file of the home ring to a pool ring. [fault] */
 int fm_home_lend(struct fm_ring *r, struct fm_file *f, bool buffered);
 
 #endif

@@ -201,7 +201,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 
 	fm_json_open(o, NULL, '{');
 	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
-	fm_json_bool(o, "direct", f->direct);
+	fm_json_bool(o, "direct", fm_store_of(f)->direct);
 	fm_json_bool(o, "sparse", f->sparse);
 	fm_json_bool(o, "demoted", atomic_load(&f->demoted));
 	fm_json_text(o, "demote_why", atomic_load(&f->st.demote_why));

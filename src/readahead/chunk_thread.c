@@ -51,8 +51,7 @@ static void submit_queued(struct fm_ring *r)
 
 		if (atomic_load(&c->state) != CH_QUEUED)
 			continue;
-		through = !c->file->direct ||
-			  fm_load_through(c->file, c->first, c->n);
+		through = fm_load_through(c->file, c->first, c->n);
 		asks = !through && asks_cache(c);
 		atomic_store(&c->state, CH_INFLIGHT);
 		c->io = (struct fm_io){

@@ -66,7 +66,7 @@ static int write_back_all(struct fm_file *f)
 	struct timespec ms = { 0, 1000000 };
 	int err = 0;
 
-	if (f->direct && !f->null_store)
+	if (fm_store_of(f)->direct && fm_store_of(f)->keeps)
 		fm_handed_write(f);
 	for (int tries = 0; tries < PATIENCE; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
@@ -288,7 +288,7 @@ void fm_stays(struct fm_file *f, const char *why, int err)
 /* Not where memory is so short that it is handed over for that, nor at the end. */
 static void bring(struct fm_file *f, struct fm_handed *h, int err)
 {
-	if (err || f->null_store || fm_room_short() || atomic_load(&fm_demote_ends))
+	if (err || !fm_store_of(f)->keeps || fm_room_short() || atomic_load(&fm_demote_ends))
 		fm_handed_forget(h);
 	else
 		fm_handed_bring(h);

@@ -70,7 +70,7 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 	fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
 	/* Its mode is another by now, which a mapping does not mind. */
 	if (fd == -EACCES || fd == -EPERM || fd == -EROFS)
-		fd = fm_ring_dup(h->file);
+		fd = fm_store_of(h->file)->dup(h->file);
 	if (fd < 0)
 		return fd;
 	/* The number that the path names may have been closed behind our back. */

@@ -237,8 +237,8 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 
 /* ---- submitting ------------------------------------------------------- */
 
-/* Direct I/O writes whole device blocks; a tail that is none, and a file
- * system without direct I/O, goes through the page cache. */
+/* Direct I/O writes whole device blocks; a tail that is none goes through the page
+ * cache. */
 static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 			    uint64_t n, uint64_t len)
 {
@@ -257,8 +257,8 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buf = fm_map_addr(m, i);
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
-	io->buffered = !fm_reads_allow_direct(f) || atomic_load(&f->sheds) || atomic_load(&f->through) ||
-		       len % f->dio_align != 0;
+	io->buffered = !fm_reads_allow_direct(f) || atomic_load(&f->sheds) ||
+		       atomic_load(&f->through) || len % f->dio_align != 0;
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;

@@ -13,6 +13,7 @@
 #include "base/types.h"
 #include "engine.h"
 #include "file/inflight_io.h"
+#include "io/io.h"
 
 static int file, other;
 static struct stat st;
@@ -37,10 +38,11 @@ static int setup(void **state)
 
 static bool unseen(void)
 {
+	static const struct fm_store direct = { .direct = true };
 	struct fm_file f = {
 		.dev = st.st_dev,
 		.ino = st.st_ino,
-		.direct = true,
+		.store = &direct,
 	};
 
 	return !fm_reads_allow_direct(&f);

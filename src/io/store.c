@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "store.h"
+
+#include "base/sys.h"
+
+/* The first that takes a file has it. */
+#define STORES(X)    \
+	X(null)      \
+	X(pagecache) \
+	X(uring)     \
+	X(pread)
+
+#define DECLARE(name) extern const struct fm_store fm_store_##name;
+#define ENTRY(name)   &fm_store_##name,
+
+STORES(DECLARE)
+static const struct fm_store *const stores[] = { STORES(ENTRY) };
+
+const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
+				       const struct stat *st)
+{
+	const struct fm_store *const *s = stores;
+
+	while (!(*s)->takes(f, fd, st))
+		s++; /* pread takes all */
+	return *s;
+}
+
+FM_FAULT void fm_store_use_pagecache(struct fm_file *f)
+{
+	atomic_store(&f->store, &fm_store_pagecache);
+}
+
+FM_FAULT const struct fm_store *fm_store_below(void)
+{
+	return fm_rings_uring() ? &fm_store_uring : &fm_store_pread;
+}

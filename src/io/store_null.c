@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store_null.c - FASTMAP_NULL_STORE, for benches: what a file holds comes at no cost, what
+ * is written goes nowhere. So no file that could be anybody's data: one that has no
+ * blocks at all, and a name made for the purpose.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "policy.h"
+#include "ring_priv.h"
+#include "store.h"
+
+extern const struct fm_store fm_store_null;
+
+#define NAME ".null-store"
+
+static bool takes(struct fm_file *f, int fd, const struct stat *st)
+{
+	size_t n = strlen(f->path), k = strlen(NAME);
+
+	if (!fm_settings()->null_store)
+		return false;
+	if (st->st_blocks == 0 && n > k && !strcmp(f->path + n - k, NAME))
+		return true;
+	fm_log(FM_LOG_WARN, "%s: served as ever: the null store takes files "
+	       "named *" NAME " that are one hole", f->path);
+	return false;
+}
+
+/* For who is given a descriptor, and for the guardian. */
+static int open_below(struct fm_file *f, int fd, int flags, bool buffered)
+{
+	int err = fm_store_below()->open(f, fd, flags, buffered);
+
+	return buffered ? err : 0;
+}
+
+static void close_below(struct fm_file *f)
+{
+	fm_store_below()->close(f);
+}
+
+static int dup_below(const struct fm_file *f)
+{
+	return fm_store_below()->dup(f);
+}
+
+static FM_FAULT bool read_zeros(struct fm_ring *r, struct fm_io *io)
+{
+	memset(io->buf, 0, io->len);
+	fm_ring_finish(r, io, (long)io->len);
+	return false;
+}
+
+static FM_FAULT bool forget(struct fm_ring *r, struct fm_io *io)
+{
+	fm_ring_finish(r, io, (long)io->len);
+	return false;
+}
+
+static FM_FAULT bool succeed(struct fm_ring *r, struct fm_io *io)
+{
+	fm_ring_finish(r, io, 0);
+	return false;
+}
+
+static struct fm_store_io calls FM_FAULT_CALLS = {
+	.read = read_zeros, .write = forget, .allocate = succeed, .sync = succeed,
+};
+
+const struct fm_store fm_store_null = {
+	.name = "null", .direct = true, .keeps = false,
+	.takes = takes, .open = open_below, .close = close_below,
+	.dup = dup_below, .io = &calls,
+};

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store_pread.c - files as descriptors, where there is no io_uring. The program may close
+ * their numbers (fd_recovery.h), and closing one drops its record locks (posix_locks.h).
+ */
+#include "base/fds.h"
+#include "base/proc.h"
+#include "base/sys.h"
+#include "fd_recovery.h"
+#include "posix_locks.h"
+#include "ring_priv.h"
+#include "store.h"
+
+extern const struct fm_store fm_store_pread;
+
+static bool takes(struct fm_file *f, int fd, const struct stat *st)
+{
+	return true;
+}
+
+static int open_fd(struct fm_file *f, int fd, int flags, bool buffered)
+{
+	char path[FM_PROC_FD];
+	int nfd;
+
+	fm_proc_fd(path, fd);
+	nfd = fm_sys_open(path, flags, 0);
+	if (nfd < 0)
+		return nfd;
+	nfd = fm_fd_raise(nfd);
+	if (buffered) {
+		f->fd_was[0] = f->fd_buf;
+		f->fd_buf = nfd;
+	} else {
+		f->fd_was[1] = f->fd_direct;
+		f->fd_direct = nfd;
+	}
+	return 0;
+}
+
+static int dup_fd(const struct fm_file *f)
+{
+	return (int)fm_sys3(SYS_fcntl, f->fd_buf, F_DUPFD_CLOEXEC, 0);
+}
+
+static FM_FAULT int number(const struct fm_io *io)
+{
+	const struct fm_file *f = io->file;
+
+	return io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
+}
+
+/* These are numbers that the program may have closed behind our back, and opened
+ * something else. */
+static FM_FAULT int sure_number(const struct fm_io *io)
+{
+	struct fm_file *f = io->file;
+	int fd = number(io);
+
+	if (fm_sys_is_file(fd, f->dev, f->ino))
+		return fd;
+	fd = fm_lost_file(f) ? number(io) : -1;
+	return fd < 0 ? -EBADF : fd;
+}
+
+static FM_FAULT bool do_read(struct fm_ring *r, struct fm_io *io)
+{
+	struct iovec v = { io->buf, io->len };
+	int fd = sure_number(io);
+	long res = fd;
+
+	if (fd >= 0)
+		res = io->nowait ? fm_sys6(SYS_preadv2, fd, (long)&v, 1,
+					   (long)io->off, 0, 8 /* RWF_NOWAIT */) :
+				   fm_sys_pread(fd, io->buf, io->len,
+						(off_t)io->off);
+	fm_ring_finish(r, io, res);
+	return false;
+}
+
+static FM_FAULT bool do_write(struct fm_ring *r, struct fm_io *io)
+{
+	int fd = sure_number(io);
+
+	fm_ring_finish(r, io, fd < 0 ? fd : fm_sys_pwrite(fd, io->buf, io->len,
+							  (off_t)io->off));
+	return false;
+}
+
+static FM_FAULT bool do_allocate(struct fm_ring *r, struct fm_io *io)
+{
+	int fd = sure_number(io);
+
+	fm_ring_finish(r, io, fd < 0 ? fd : fm_sys4(SYS_fallocate, fd,
+						    fm_allocate_mode(io),
+						    io->off, io->len));
+	return false;
+}
+
+static FM_FAULT bool do_sync(struct fm_ring *r, struct fm_io *io)
+{
+	int fd = sure_number(io);
+
+	fm_ring_finish(r, io, fd < 0 ? fd : fm_sys1(SYS_fdatasync, fd));
+	return false;
+}
+
+static struct fm_store_io calls FM_FAULT_CALLS = {
+	.read = do_read, .write = do_write, .allocate = do_allocate,
+	.sync = do_sync,
+};
+
+const struct fm_store fm_store_pread = {
+	.name = "pread", .direct = true, .keeps = true,
+	.takes = takes, .open = open_fd, .close = fm_plocks_close,
+	.dup = dup_fd, .io = &calls,
+};

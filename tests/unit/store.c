@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* store.h - which store takes a file, and what those do that have no device. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file/file.h"
+#include "io/io.h"
+#include "policy.h"
+
+extern const struct fm_store fm_store_null;
+
+static struct fm_policy buffered = { .io = FM_IO_BUFFERED };
+
+static int open_temp(struct stat *st)
+{
+	char name[] = "/tmp/fm_store.XXXXXX";
+	int fd = mkstemp(name);
+
+	assert_true(fd >= 0);
+	unlink(name);
+	assert_int_equal(write(fd, "twelve bytes", 12), 12);
+	assert_int_equal(fstat(fd, st), 0);
+	return fd;
+}
+
+static void policy_chooses_page_cache(void **state)
+{
+	struct fm_file f = { .fd_buf = -1, .fd_direct = -1 };
+	const struct fm_store *s;
+	struct stat st;
+	int fd = open_temp(&st);
+
+	f.policy = &buffered;
+	s = fm_store_choose(&f, fd, &st);
+	assert_string_equal(s->name, "pagecache");
+	assert_false(s->direct);
+	assert_true(s->keeps);
+	assert_int_not_equal(f.dio_align, 0); /* write-back divides by it */
+	close(fd);
+}
+
+/* No ring has been started here. */
+static void page_cache_reads_by_pread(void **state)
+{
+	struct fm_file f = { .fd_buf = -1, .fd_direct = -1,
+			     .fd_was = { -1, -1 } };
+	char buf[32] = "";
+	struct fm_io io = { .file = &f, .buf = buf, .len = sizeof(buf),
+			    .op = FM_READ };
+	struct stat st;
+	int fd = open_temp(&st);
+
+	f.policy = &buffered;
+	f.dev = st.st_dev;
+	f.ino = st.st_ino;
+	atomic_init(&f.store, fm_store_choose(&f, fd, &st));
+	assert_int_equal(fm_store_of(&f)->open(&f, fd, O_RDONLY, true), 0);
+	assert_true(fm_rings_start(1, false) == 1);
+	assert_int_equal(fm_io_once(&io), 12);
+	assert_string_equal(buf, "twelve bytes");
+	assert_true(io.buffered); /* for who notes how a page was written */
+	fm_store_of(&f)->close(&f);
+	close(fd);
+}
+
+static void null_reads_zeros_and_forgets(void **state)
+{
+	struct fm_file f = { .id = 0 };
+	char buf[4096];
+	struct fm_io io = { .file = &f, .buf = buf, .len = sizeof(buf),
+			    .op = FM_READ };
+
+	memset(buf, 1, sizeof(buf));
+	atomic_init(&f.store, &fm_store_null);
+	assert_int_equal(fm_io_once(&io), sizeof(buf));
+	assert_int_equal(buf[0] | buf[4095], 0);
+	io.op = FM_WRITE;
+	assert_int_equal(fm_io_once(&io), sizeof(buf));
+	io.op = FM_FSYNC;
+	assert_int_equal(fm_io_once(&io), 0);
+	assert_false(fm_store_null.keeps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(policy_chooses_page_cache),
+		cmocka_unit_test(page_cache_reads_by_pread),
+		cmocka_unit_test(null_reads_zeros_and_forgets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
