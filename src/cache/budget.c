@@ -228,7 +228,7 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 }
 
 bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
-		     uint64_t held)
+		     uint64_t held, uint64_t mapped)
 {
 	uint64_t back = flow->back - b->flow.back;
 	uint64_t evicted = flow->evicted - b->flow.evicted;
@@ -238,7 +238,7 @@ bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
-	    idles(b) || held + b->lazy + gone > b->all) {
+	    idles(b) || held + b->lazy + gone > b->all || mapped > b->all) {
 		b->loops = 0;
 		return false;
 	}

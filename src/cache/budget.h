@@ -106,10 +106,11 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
  * Then. True: for a while now nearly all that was evicted has come back, and the
  * pages in use, `held` bytes among them, fit into the memory that there is, but not
  * besides what must stay free. What is in use is what is there, and what leaves
- * before a page that has left comes back.
+ * before a page that has left comes back. That is a guess, which hot pages make too
+ * small: so all that is mapped, `mapped` bytes, has to fit as well.
  */
 bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
-		     uint64_t held);
+		     uint64_t held, uint64_t mapped);
 /* After a look: others leave so little, ours included, that their next burst may end
  * the program, which half a second is too long for. */
 bool fm_budget_short(const struct fm_budget *b);

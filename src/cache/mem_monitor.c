@@ -27,6 +27,7 @@ static struct fm_budget budget;
 static uint64_t frames; /* bytes of the budget that are theirs */
 static _Atomic uint64_t target;
 static _Atomic bool too_short;
+static _Atomic uint64_t mapped = UINT64_MAX; /* bytes; until somebody says */
 
 /* Small wobbles of a percentage are not worth a pass of eviction. */
 static void resize_to(uint64_t bytes)
@@ -63,6 +64,11 @@ void fm_room_set(const struct fm_cache_size *c)
 uint64_t fm_room_target(void)
 {
 	return atomic_load(&target);
+}
+
+void fm_room_mapped(uint64_t bytes)
+{
+	atomic_store(&mapped, bytes);
 }
 
 bool fm_room_short(void)
@@ -107,7 +113,7 @@ static void weigh(void)
 
 	fm_lock(&lock);
 	starves = fm_budget_starves(&budget, flow.evicted);
-	loops = fm_budget_loops(&budget, &flow, held());
+	loops = fm_budget_loops(&budget, &flow, held(), atomic_load(&mapped));
 	fm_unlock(&lock);
 	if (starves)
 		hand_over(fm_why_text(FM_WHY_NO_CACHE));

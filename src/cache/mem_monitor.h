@@ -28,5 +28,7 @@ uint64_t fm_room_target(void);
  * what is mapped now had better be the kernel's. */
 bool fm_room_short(void);
 
+/* [any] All files that are mapped have so many bytes. */
+void fm_room_mapped(uint64_t bytes);
 
 #endif

@@ -161,6 +161,7 @@ void fm_around_weigh(void)
 		if (atomic_load(&f->maps))
 			sum += (uint64_t)atomic_load(&f->size);
 	fm_epoch_leave(e);
+	fm_room_mapped(sum);
 	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
 }
 

@@ -369,7 +369,7 @@ static bool loops(uint64_t evicted, uint64_t back, uint64_t away,
 		  uint64_t free)
 {
 	const uint64_t held = 60 * MIB, limit = 90 * MIB;
-	struct fm_budget b;
+	struct fm_budget b, more;
 	struct fm_flow f = { 0 };
 	bool ret = false;
 
@@ -378,11 +378,14 @@ static bool loops(uint64_t evicted, uint64_t back, uint64_t away,
 	fm_budget_room(&b, 15 * MIB, held, 1000);
 	fm_budget_room(&b, 15 * MIB, held, 5000);
 	fm_budget_lazy(&b, 0, free);
+	more = b;
 	for (int k = 0; k < 10; k++) {
 		f.evicted += evicted;
 		f.back += back;
 		f.away += back * away;
-		ret |= fm_budget_loops(&b, &f, held);
+		/* Not where more is mapped than fits. */
+		assert_false(fm_budget_loops(&more, &f, held, 76 * MIB));
+		ret |= fm_budget_loops(&b, &f, held, 75 * MIB);
 		assert_true(!ret || k >= 2);
 	}
 	return ret;
