@@ -194,7 +194,7 @@ void fm_fail_access(struct fm_file *f, uintptr_t a)
 		uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
 		unsigned e = fm_epoch_enter();
 
-		fm_ahead_forget_range(f, m->pgoff + i, m->pgoff + i + 1);
+		fm_chunk_forget(f, m->pgoff + i, m->pgoff + i + 1);
 		fm_epoch_leave(e);
 		if (poison(f, m, i) == -EOPNOTSUPP &&
 		    !fm_range_cut(a, a + FM_PAGE))

@@ -464,13 +464,3 @@ void fm_ahead_forget(struct fm_map *m)
 	fm_streams_forget(m);
 	fm_chunk_forget(m->file, m->pgoff, m->pgoff + fm_map_pages(m));
 }
-
-void fm_ahead_forget_range(struct fm_file *f, uint64_t first, uint64_t stop)
-{
-	fm_chunk_forget(f, first, stop);
-}
-
-void fm_ahead_kill_range(struct fm_file *f, uint64_t first, uint64_t stop)
-{
-	fm_chunk_kill(f, first, stop);
-}

@@ -22,12 +22,9 @@ bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
  * takes. */
 void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n);
 
-/* Forget streams and landed data: of a mapping, of a file range. Waits for
- * what is in flight there. The pages must not be locked by the caller. */
+/* Forget streams and landed data of a mapping. Waits for what is in flight
+ * there. The pages must not be locked by the caller. Of a range of a file:
+ * chunk.h. */
 void fm_ahead_forget(struct fm_map *m);
-void fm_ahead_forget_range(struct fm_file *f, uint64_t first, uint64_t stop);
-
-/* The same where the pages are locked: only marks the data as useless. */
-void fm_ahead_kill_range(struct fm_file *f, uint64_t first, uint64_t stop);
 
 #endif

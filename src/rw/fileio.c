@@ -186,7 +186,7 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 		return -ENOMEM;
 	}
 	e = fm_epoch_enter();
-	fm_ahead_forget_range(f, r->first, stop);
+	fm_chunk_forget(f, r->first, stop);
 	err = lock_clean(r, stop);
 	fm_epoch_leave(e);
 	if (err && (len || is_cut(r))) {
@@ -536,7 +536,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 
 	if (changed) {
 		atomic_store(&f->changed_ms, fm_now_ms());
-		fm_ahead_kill_range(f, r->first, r->stop);
+		fm_chunk_kill(f, r->first, r->stop);
 		stale = !renew(r, discard);
 	}
 	if (stale)
