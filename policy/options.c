@@ -407,7 +407,6 @@ void fm_options_default(struct fm_set *set)
 	for (unsigned i = 0; i < fm_option_count; i++)
 		fm_option_set(&fm_options[i], set, &set->defaults,
 			      fm_options[i].standard, &none);
-	set->process.pin_syscalls = true;
 }
 
 bool fm_list_match(const struct fm_list *l, const char *text,

@@ -51,7 +51,6 @@ struct fm_settings {
 	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
 	int log_level;           /* 0 errors only .. 3 debug */
 	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */
-	bool pin_syscalls;       /* reserved, true */
 	const char *stats;       /* NULL, "stderr", or a path */
 	const char *trace;       /* NULL or path of a fault trace to record */
 	const char *source;      /* policy file used, or NULL */

@@ -244,8 +244,9 @@ FM_HOOK void abort(void)
 
 /* A filter that kills on what the fault path calls is beyond our power; say
  * what to allow while somebody may still read it. Who is about to confine itself is asked
- * before: it may not ask any more. A child of vfork does not concern us. */
-bool fm_confine(const void *filter)
+ * before: it may not ask any more. True: it is the engine's process, and no child of
+ * vfork. */
+static bool confine(const void *filter)
 {
 	const bool mine = fm_whoami() == FM_ME;
 
@@ -262,7 +263,7 @@ bool fm_confine(const void *filter)
 }
 
 /* A mere try, as libseccomp's, or a thread of another mind. */
-void fm_confined(bool mine, bool failed)
+static void confined(bool mine, bool failed)
 {
 	if (mine && failed)
 		fm_hear_less(-1);
@@ -279,9 +280,9 @@ long fm_syscall_seccomp(long op, unsigned long flags, long args)
 
 	if (op > 1) /* neither a mode nor a filter */
 		return fm_result(fm_sys3(SYS_seccomp, op, flags, args));
-	mine = fm_confine((void *)args);
+	mine = confine((void *)args);
 	r = fm_sys3(SYS_seccomp, op, flags, args);
-	fm_confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC));
+	confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC));
 	return fm_result(r);
 }
 
@@ -300,9 +301,9 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 			atomic_store(&reaper, a[0]);
 		return r;
 	}
-	mine = fm_confine((void *)a[1]);
+	mine = confine((void *)a[1]);
 	r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
-	fm_confined(mine, r < 0);
+	confined(mine, r < 0);
 	return r;
 }
 

@@ -194,10 +194,6 @@ void fm_memory_shared(void);
 /* The pid of the process whose memory this is, asked once. */
 int fm_my_pid(void);
 bool fm_gets_orphans(void);
-/* The program is about to confine itself to some system calls: is it the engine's
- * process that does? And what came of it. */
-bool fm_confine(const void *filter);
-void fm_confined(bool mine, bool failed);
 long fm_syscall_seccomp(long op, unsigned long flags, long args);
 /* Around what makes a copy of the process. */
 void fm_fork_begin(void);

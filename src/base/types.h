@@ -132,7 +132,6 @@ struct fm_file {
 	_Atomic uint32_t wb_err;   /* last write-back errno, 0 when reported */
 	_Atomic uint64_t wb_failed_ms; /* when write-back failed last */
 	_Atomic bool told_failed; /* of a page that could not be had */
-	_Atomic uint32_t wb_seq;   /* counts write-back errors */
 	_Atomic uint32_t told_wb;  /* the last one that was said */
 	_Atomic uint64_t stays_since_ms; /* could not be handed to the kernel */
 	/* without io_uring: before it could be stored to */
@@ -225,7 +224,6 @@ struct fm_map {
 	uint8_t overlap_class;
 	_Atomic bool listed;       /* eviction queues know its id */
 	struct fm_map *ghost_next; /* see fm_map_by_id */
-	uint64_t born_ms;
 	_Atomic uint64_t faults;
 };
 

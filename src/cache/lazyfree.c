@@ -90,7 +90,8 @@ FM_FAULT bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark)
 	return fm_queue_pop(&lazy[shard], ret);
 }
 
-FM_FAULT void fm_lazy_drop(struct fm_map *m, uint64_t i)
+/* It is dropped, and remembered as one that was evicted. */
+static FM_FAULT void drop_lazy(struct fm_map *m, uint64_t i)
 {
 	fm_cache_drop(m, i, 1);
 	fm_ghost_add(m, i);
@@ -112,7 +113,7 @@ FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store)
 	uint64_t n = come(m, i), end = fm_map_pages(m), k;
 	struct fm_drop d = { .n = 0 };
 
-	fm_lazy_drop(m, i);
+	drop_lazy(m, i);
 	if (store)
 		atomic_fetch_add_explicit(&stores, 1, memory_order_relaxed);
 	if (n < FEW)
@@ -184,7 +185,7 @@ static FM_FAULT void look(struct fm_map *m, uint64_t i, uint64_t n,
 			drop_gone(&d, m, i + k);
 	fm_drop_now(&d);
 	if (mine - i < n && !(there[mine - i] & 1) && find_gone(m, mine))
-		fm_lazy_drop(m, mine);
+		drop_lazy(m, mine);
 }
 
 FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,

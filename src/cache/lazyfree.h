@@ -49,12 +49,10 @@ bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
 #define FM_LAZY_MARKS (PM_QUEUED | PM_MAIN) /* this pass's, and the last one's */
 bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
 
-/* The caller holds the page's lock, and an epoch. It is dropped, and remembered
- * as one that was evicted. */
-void fm_lazy_drop(struct fm_map *m, uint64_t i);
-/* The same, because page i is to be loaded anew though it may still be there. Who has
- * come to it page by page, storing, or by system calls, goes on: as many as have been
- * passed are dropped along with it, or each would be read alone. */
+/* The caller holds the page's lock, and an epoch. Page i is dropped, because it is to
+ * be loaded anew though it may still be there. Who has come to it page by page, storing,
+ * or by system calls, goes on: as many as have been passed are dropped along with it, or
+ * each would be read alone. */
 void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */

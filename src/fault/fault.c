@@ -2,11 +2,12 @@
 /*
  * fault.c - one fault, from the signal to the installed page.
  *
- *   fm_fault        find the mapping (lock-free)
- *   fault_in        lock the page, look again, decide which of three:
- *     first_store     present but write-protected: mark dirty, un-protect
- *     take_ahead      map-ahead has it (landed or in flight): ahead.c
- *     load            from another mapping of ours, or from the file
+ *   fm_fault, serve   find the mapping (lock-free)
+ *   fault_in          take what readahead has (fm_ahead_take), or lock the page,
+ *                     look again, and
+ *     resolve         decide which of two:
+ *       make_writable   present but write-protected: mark dirty, un-protect
+ *       load            from another mapping of ours, or from the file
  *
  * The page lock is held from the decision to the end, so every other thread
  * that wants the page waits for this one, and exactly one read is made.
@@ -157,8 +158,9 @@ static FM_FAULT int unprotect(struct fm_map *m, uint64_t i, uint64_t n)
 	return err;
 }
 
-FM_FAULT int fm_make_writable(struct fm_map *m, uint64_t i,
-			      _Atomic uint8_t *p)
+/* Page i of m, present and protected here, becomes writable. */
+static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
+				  _Atomic uint8_t *p)
 {
 	uint8_t mode = fm_mode(m, i);
 	int err;
@@ -322,7 +324,7 @@ static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
 		if (err < 0)
 			return err;
 		if (err == 1)
-			return write ? fm_make_writable(m, i, p) : 0;
+			return write ? make_writable(m, i, p) : 0;
 		if (store) {
 			err = fm_invalidate_peers(m, i);
 			if (err)
@@ -332,7 +334,7 @@ static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
 	err = load_from_file(m, i, store, p, came);
 	/* Where there was no memory for it there is nothing to become its own. */
 	if (!err && write && !m->shared && (fm_mode(m, i) & PM_PRESENT))
-		err = fm_make_writable(m, i, p);
+		err = make_writable(m, i, p);
 	return err;
 }
 
@@ -390,7 +392,7 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
 		if (!write || (mode & PM_WRITABLE) || may_be_old(acc))
 			return 0; /* somebody was quicker */
 		count_fault(m, true, true);
-		return fm_make_writable(m, i, p);
+		return make_writable(m, i, p);
 	}
 	write = write && !may_be_old(acc);
 	fm_map_touch(m, i);
@@ -485,7 +487,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	}
 	fm_wait_frozen(f);
 	fm_shut_wait(f, m->pgoff + i);
-	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, p))
+	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i))
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);
 	fm_page_lock(p);

@@ -8,8 +8,6 @@
 
 #include "base/types.h"
 
-/* Page i of m, present and protected here, becomes writable. */
-int fm_make_writable(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 /* A store to page i is about to be let through. */
 void fm_fault_mark_dirty(struct fm_map *m, uint64_t i);
 /* Wait until the file is not being demoted. */

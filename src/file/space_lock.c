@@ -74,11 +74,6 @@ FM_FAULT bool fm_space_hides(uintptr_t start, uintptr_t end)
 	       atomic_load(&hidden_from) < end && !fm_space_locked();
 }
 
-FM_FAULT bool fm_space_as_before(uint32_t before)
-{
-	return !atomic_load(&hiding) && atomic_load(&shown) == before;
-}
-
 static FM_FAULT void end_hiding(void)
 {
 	atomic_fetch_add(&shown, 1); /* first: see fm_space_wait_hidden */

@@ -26,7 +26,6 @@ bool fm_space_hides(uintptr_t start, uintptr_t end);
 /* [fault] What it said before the look that found nothing. True: something was hidden
  * then, or since, and is not any more: look again. */
 uint32_t fm_space_shown(void);
-bool fm_space_as_before(uint32_t before); /* and nothing was hidden since */
 bool fm_space_wait_hidden(uint32_t before);
 
 #endif

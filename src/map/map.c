@@ -173,7 +173,6 @@ struct fm_map *fm_map_new_room(struct fm_file *f, uintptr_t start, size_t len,
 	m->pgoff = pgoff;
 	m->file = f;
 	m->mode = m->modes->mode;
-	m->born_ms = fm_now_ms();
 	return m;
 }
 

@@ -43,11 +43,6 @@ static const struct word *word(int advice)
 	return NULL;
 }
 
-bool fm_said_knows(int advice)
-{
-	return word(advice) != NULL;
-}
-
 /* ---- ranges -------------------------------------------------------------- */
 
 static void put(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t what)

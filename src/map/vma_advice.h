@@ -24,8 +24,6 @@ struct fm_said {
 	size_t n, room;
 };
 
-/* Is this advice one that is kept? */
-bool fm_said_knows(int advice);
 /* Of pages [first, stop). 0 or -ENOMEM. */
 int fm_said_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice);
 /* Pages [first, stop) are new, and one with page `like` of another or the same. */

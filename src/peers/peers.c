@@ -21,7 +21,9 @@ enum fm_claim fm_peers_claim_of(const struct fm_file *f)
 	return claims[f->id];
 }
 
-void fm_peers_handed(struct fm_file *f)
+/* The file was handed to the kernel, which we use from now on: others may, too. It is
+ * not watched any more. */
+static void handed(struct fm_file *f)
 {
 	claims[f->id] = FM_CLAIM_KERNEL;
 	fm_registry_claim(f, FM_CLAIM_KERNEL);
@@ -32,7 +34,7 @@ void fm_peers_give_up(struct fm_file *f, const char *why)
 {
 	if (fm_demote_locked(f, why))
 		return; /* said why; asked again at the next bell */
-	fm_peers_handed(f);
+	handed(f);
 }
 
 /* Others want files that we serve: they hold the kernel byte and wait for
@@ -85,7 +87,7 @@ static void yield_to_others(struct fm_file *f)
 {
 	if (atomic_load(&f->maps))
 		fm_peers_give_up(f, "another process");
-	fm_peers_handed(f);
+	handed(f);
 	fm_registry_ring();
 	wait_for_engines(f, true);
 }
@@ -169,7 +171,7 @@ static void leave(struct fm_file *f)
 
 static struct fm_file_observer observer = {
 	.closing = leave,
-	.hollow = fm_peers_handed,
+	.hollow = handed,
 };
 
 __attribute__((constructor)) static void observe(void)

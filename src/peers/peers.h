@@ -23,9 +23,6 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd);
  * mapping is not worth it any more? `patient`: half of the time may go there,
  * not an eighth. */
 bool fm_peers_weary(bool patient);
-/* The file was handed to the kernel, which we use from now on: others may, too. It is
- * not watched any more. */
-void fm_peers_handed(struct fm_file *f);
 /* We are going to map the file by the kernel: whoever serves it has handed it
  * over when this returns (writable: whoever reads it by an engine, too). */
 void fm_peers_join(struct fm_file *f, bool writable);

@@ -418,14 +418,13 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 	fm_unlock(&st->lock);
 }
 
-FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
+FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 {
 	struct fm_stream *st;
 	struct fm_one *s;
 	int64_t first;
 	uint64_t n;
 
-	(void)p;
 	if (!fm_chunk_take(m, i, &first, &n))
 		return false;
 	if (!wanted(m))

@@ -16,7 +16,7 @@ void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
 
 /* [fault] The page is covered by a chunk: wait until it has landed and map
  * it. False: the chunk is gone, go on with a load. */
-bool fm_ahead_take(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+bool fm_ahead_take(struct fm_map *m, uint64_t i);
 
 /* Read [i, i+n) of m soon (WILLNEED, POPULATE): at most what the cache
  * takes. */

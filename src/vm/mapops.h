@@ -118,6 +118,5 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid);
 bool fm_memory_locked(void);
 /* The same, of a call that was hidden from us: by a look at new memory. */
 bool fm_memory_look(void);
-void fm_locked_reset(void); /* child of fork: locks are not inherited */
 
 #endif

@@ -529,17 +529,12 @@ int fm_wb_each(int (*fn)(struct fm_file *f))
 	return err;
 }
 
-int fm_wb_all(void)
-{
-	return fm_wb_each(fm_wb_file);
-}
-
 _Atomic bool fm_fds_shared;
 
 void fm_engine_flush_all(void)
 {
 	if (fm_active())
-		fm_wb_all();
+		fm_wb_each(fm_wb_file);
 }
 
 void fm_engine_flush_for_others(void)

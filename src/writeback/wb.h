@@ -26,7 +26,6 @@ void fm_file_mixed(struct fm_file *f);
 /* fn for each file that has dirty pages, in an epoch, signals blocked. 0 or the first
  * -errno; the others are visited all the same. */
 int fm_wb_each(int (*fn)(struct fm_file *f));
-int fm_wb_all(void);
 /* Another process may have inherited descriptors. */
 extern _Atomic bool fm_fds_shared;
 /* Make what was written durable (fdatasync). */

@@ -81,7 +81,7 @@ static void touch(uint64_t i)
 	if (present[i])
 		return;
 	if (ahead[i]) {
-		fm_ahead_take(map, i - map->pgoff, NULL);
+		fm_ahead_take(map, i - map->pgoff);
 		return;
 	}
 	waits++;
