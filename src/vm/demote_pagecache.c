@@ -185,7 +185,7 @@ static struct fm_handed take_later(void)
 	return h;
 }
 
-void fm_handed_pending(void)
+static void serve_later(void)
 {
 	static struct fm_handed now;
 
@@ -204,4 +204,11 @@ static void forked(void)
 	later = (struct fm_handed){ .v = NULL };
 }
 
-FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS, .forked = forked)
+static int offer(void)
+{
+	atomic_store(&fm_wb_idle, serve_later);
+	return 0;
+}
+
+FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS, .start = offer,
+	.forked = forked)

@@ -42,7 +42,5 @@ bool fm_handed_ask(struct fm_handed *h, uint64_t ms);
 /* What has not been asked for goes to the end of the other. */
 void fm_handed_move(struct fm_handed *to, struct fm_handed *h);
 void fm_handed_forget(struct fm_handed *h);
-/* That thread. */
-void fm_handed_pending(void);
 
 #endif

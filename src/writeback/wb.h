@@ -55,4 +55,8 @@ bool fm_wb_failing(void);
 /* Of this file, so that only msync and the like should ask again now? */
 bool fm_wb_refused(const struct fm_file *f);
 
+/* NULL, or what the write-back thread does each time before it rests: [plain], without a
+ * lock. fm_wb_kick wakes it. */
+extern void (*_Atomic fm_wb_idle)(void);
+
 #endif

@@ -10,10 +10,11 @@
 #include "file/file.h"
 #include "io/io.h"
 #include "policy.h"
-#include "vm/vm.h"
 
 #define MANY 4   /* threads that wait for reads */
 #define LATER 50 /* percent of the cache */
+
+void (*_Atomic fm_wb_idle)(void);
 
 static _Atomic uint32_t kicks, sleeping, started;
 static _Atomic uint32_t cursor; /* file to go on with */
@@ -137,6 +138,14 @@ static void flush_down(const struct fm_policy *p)
 	}
 }
 
+static void be_idle(void)
+{
+	void (*idle)(void) = atomic_load(&fm_wb_idle);
+
+	if (idle)
+		idle();
+}
+
 static void *flusher(void *arg)
 {
 	const struct fm_policy *p = arg;
@@ -146,7 +155,7 @@ static void *flusher(void *arg)
 		uint32_t seen = atomic_load(&kicks);
 
 		fm_demote_queue_serve();
-		fm_handed_pending();
+		be_idle();
 		fm_wb_conclude();
 		if (fm_wb_urgent() || above(p->wb_low)) {
 			flush_down(p);
