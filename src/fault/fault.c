@@ -23,10 +23,8 @@
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
-#include "observe/stats.h"
 #include "policy.h"
 #include "readahead/readahead.h"
-#include "vm/vm.h"
 #include "writeback/writeback.h"
 
 #define STORE_AHEAD 15      /* pages un-protected ahead of a rising store */
@@ -528,7 +526,7 @@ static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 	}
 	fm_epoch_leave(e);
 	if (m)
-		fm_stats_fault_ns(fm_now_ns() - begin);
+		fm_latency_note(fm_now_ns() - begin);
 	else if (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden(shown))
 		return FM_FAULT_RETRY;
 	return res;

@@ -10,13 +10,20 @@
 
 /* A store to page i is about to be let through. */
 void fm_fault_mark_dirty(struct fm_map *m, uint64_t i);
-/* Wait until the file is not being demoted. */
-void fm_wait_frozen(struct fm_file *f);
 
 /* Handler threads for thread delivery. [plain] 0 or -errno. */
 int fm_handlers_start(void);
 
+/* [plain] In a handler thread: nothing of ours can make the access to `addr` fail the way
+ * it must, behind the end of the file (`beyond`) or where it cannot be read; the kernel's
+ * mapping can. Who hands the file over sets this. 0 or -errno. */
+extern int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr,
+					  bool beyond);
+
 /* The rest of what other rooms may use. */
 #include "fault_around.h"
+#include "freeze.h"
+#include "latency.h"
+#include "map_edit.h"
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* freeze.c - faults on a file wait while it is handed over, or is about to be. */
+#include "freeze.h"
+
 #include "base/lock.h"
 #include "base/types.h"
-#include "fault.h"
-#include "vm/vm.h"
 
 #define FROZEN 1u
 #define HELD 2u /* so often */

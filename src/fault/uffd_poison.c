@@ -7,8 +7,8 @@
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "map_edit.h"
 #include "readahead/readahead.h"
-#include "vm/vm.h"
 
 #define FAIL_MS 50 /* long enough for a thread that is woken */
 #define ENTRIES 512

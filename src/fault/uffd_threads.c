@@ -17,7 +17,6 @@
 #include "map/map.h"
 #include "uffd_deadlock.h"
 #include "uffd_poison.h"
-#include "vm/vm.h"
 
 /* A handler waits for the device with its fault; this many may. */
 #define HANDLERS FM_HANDLERS
@@ -31,6 +30,8 @@
  * to another file while we wait on it: look again so often. */
 #define STOLEN_MS 500
 #define FAILING_MS 25
+
+int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr, bool beyond);
 
 static _Atomic uint32_t watchers, calls;
 
@@ -61,6 +62,8 @@ static void hand_over(uintptr_t addr)
 	struct fm_map *m = fm_space_find(addr);
 	struct fm_file *f = m ? m->file : NULL;
 	bool beyond = m && beyond_end(m, addr);
+	int (*take)(struct fm_file *, uintptr_t, bool) =
+		atomic_load(&fm_fault_unservable);
 
 	if (f)
 		fm_file_get(f);
@@ -68,11 +71,7 @@ static void hand_over(uintptr_t addr)
 	if (!f)
 		return;
 	/* Where it cannot be opened any more, or what is dirty not be written. */
-	if (!may_hand_over(f) ||
-	    (beyond ? fm_file_demote(f, "access beyond the end of the file, in "
-					"thread delivery") :
-		      fm_demote_unreadable(f, addr, "I/O error, in thread "
-						    "delivery")))
+	if (!may_hand_over(f) || !take || take(f, addr, beyond))
 		fm_fail_access(f, addr);
 	fm_file_put(f);
 }

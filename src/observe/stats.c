@@ -15,11 +15,6 @@
 #include "policy.h"
 #include "stats_priv.h"
 
-/* Threads that fault together must not share the counters' cache lines. A
- * thread's stack says which shard, without asking the kernel. */
-#define SHARDS 8
-static struct fm_hist latency[SHARDS];
-
 static struct fm_retired retired[FM_RETIRED];
 static uint64_t retired_count;
 static struct fm_file_stats retired_sum;
@@ -27,20 +22,6 @@ static struct fm_lock lock;
 static int load_pid;
 static _Atomic bool written; /* at the end of this process */
 
-FM_FAULT void fm_stats_fault_ns(uint64_t ns)
-{
-	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-
-	fm_hist_record(&latency[(sp >> 16 ^ sp >> 20) % SHARDS], ns);
-}
-
-void fm_stats_latency(struct fm_hist *ret)
-{
-	for (int i = 0; i < SHARDS; i++)
-		fm_hist_add(ret, &latency[i]);
-}
-
-/* The last 64 files one by one, all of them in the totals. */
 static void retire(struct fm_file *f)
 {
 	struct fm_retired *r;
@@ -89,8 +70,6 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 
 static void forked(void)
 {
-	for (int i = 0; i < SHARDS; i++)
-		fm_hist_reset(&latency[i]);
 	fm_lock_reset(&lock);
 	atomic_store(&written, false);
 	retired_count = 0;

@@ -10,9 +10,6 @@
 
 struct fm_file;
 
-/* [fault] A fault took ns from signal to return. */
-void fm_stats_fault_ns(uint64_t ns);
-
 /* [plain] Everything as text; give it back with fm_json_free. `alone`: in the
  * guardian, of the dead program pid. 0 or -ENOMEM. */
 int fm_stats_json(struct fm_json *ret, int pid, bool alone);

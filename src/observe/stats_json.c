@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "engine.h"
+#include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
@@ -141,7 +142,7 @@ static void latency_json(struct fm_json *o)
 
 	fm_json_open(o, "latency", '{');
 	fm_hist_reset(&h);
-	fm_stats_latency(&h);
+	fm_latency_sum(&h);
 	fm_json_uint(o, "count", fm_hist_count(&h));
 	fm_json_milli(o, "p50_us", fm_hist_percentile(&h, 50000));
 	fm_json_milli(o, "p90_us", fm_hist_percentile(&h, 90000));

@@ -17,7 +17,6 @@ struct fm_retired {
 };
 
 void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from);
-void fm_stats_latency(struct fm_hist *ret);
 void fm_stats_json_reset(void); /* child of fork */
 /* Adds to `sum`, visits the kept ones oldest first, returns how many there
  * have been. `each` runs under the lock of the table. */

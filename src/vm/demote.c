@@ -23,7 +23,6 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
-#include "peers/peers.h"
 #include "readahead/readahead.h"
 #include "writeback/writeback.h"
 
@@ -415,9 +414,19 @@ static void serve(void)
 	fm_space_unlock(&old);
 }
 
+/* A handler thread's (fault.h). */
+static int take_unservable(struct fm_file *f, uintptr_t addr, bool beyond)
+{
+	return beyond ? fm_file_demote(f, "access beyond the end of the file, in "
+					  "thread delivery") :
+			fm_demote_unreadable(f, addr, "I/O error, in thread "
+						      "delivery");
+}
+
 static int offer(void)
 {
 	fm_demote_queue_start(serve);
+	atomic_store(&fm_fault_unservable, take_unservable);
 	return 0;
 }
 

@@ -7,54 +7,11 @@
 #define FM_MAPOPS_H
 
 #include "base/types.h"
+#include "fault/fault.h"
 
-/* Cut mappings so that none straddles start or end. 0 or -ENOMEM. */
-int fm_range_cut(uintptr_t start, uintptr_t end);
-/* Call fn for every mapping inside [start, end) (which has been cut). Stops
- * on the first non-zero result and returns it. */
-typedef int (*fm_map_fn)(struct fm_map *m, void *arg);
-int fm_range_maps(uintptr_t start, uintptr_t end, fm_map_fn fn, void *arg);
-
-/* The same as a list, for what follows after the radix has changed. */
-struct fm_list {
-	struct fm_map **v; /* fm_free */
-	size_t n;
-};
-int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret);
-
-int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg);
-
-/* Steps of taking a mapping out, as fm_map_fn. flush: write what only m may
- * hold. hide: unknown to the fault path, nothing read ahead. lock: every
- * touched page locked, nothing dirty; several mappings are locked in the order
- * of their pages. lock_unused: and no system call uses
- * them, for something else takes their place. show_and_unlock undoes both. */
-int fm_map_flush(struct fm_map *m, void *arg);
-int fm_map_hide(struct fm_map *m, void *arg);
-int fm_map_lock(struct fm_map *m, void *arg);
-int fm_map_lock_unused(struct fm_map *m, void *arg);
-int fm_map_show_and_unlock(struct fm_map *m, void *arg);
-/* Cut and write back what is about to go, and list it; then, one by one
- * (aliases share locks), hide, lock and either retire, when the memory
- * means something else now, or show again. */
-int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *ret);
-int fm_map_retire(struct fm_map *m, void *arg);
-int fm_map_reopen(struct fm_map *m, void *arg); /* the program's protection again */
-int fm_map_make_exact(struct fm_map *m); /* [fault] the same; 0 or -errno */
 int fm_munmap_locked(uintptr_t a, size_t len);
 /* NULL, or what each mapping needs before mprotect lets it be stored to. */
 extern fm_map_fn fm_mprotect_first;
-
-/* What fm_map_lock has locked. */
-void fm_map_unlock_pages(struct fm_map *m);
-/* Every touched page of [lo, hi), with no write-back in flight; and what that has
- * locked. */
-void fm_map_lock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
-void fm_map_unlock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
-
-/* Make [start, end) unmanaged: flush, radix, objects. Its memory stays, empty; who
- * touches it waits. The caller maps something else there next. */
-int fm_range_release(uintptr_t start, uintptr_t end);
 
 /* msync.c: most of what is dirty in the range is written, without the space lock, so that
  * what follows does not keep it from others for long. */
@@ -77,13 +34,7 @@ int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg
 		    const char *why);
 /* One mapping, whose pages nobody can touch meanwhile. 0 or -errno. */
 int fm_demote_lay(struct fm_file *f, struct fm_map *m);
-/* Under the space lock: faults on f wait until it thaws; those that are under
- * way in m have ended when fm_pass_through returns. */
-void fm_freeze(struct fm_file *f);
-void fm_thaw(struct fm_file *f);
-/* The same without the space lock, and by several at a time. */
-void fm_file_hold(struct fm_file *f);
-void fm_file_release(struct fm_file *f);
+/* Faults that are under way in m have ended when it returns. Under the space lock. */
 void fm_pass_through(struct fm_map *m);
 /* demote_unreadable.c [plain]. The page at a cannot be read: the kernel's from now on, alone if it
  * may be. */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "latency.h"
+
+#include "base/life.h"
+#include "base/sys.h"
+
+/* Threads that fault together must not share the counters' cache lines. A
+ * thread's stack says which shard, without asking the kernel. */
+#define SHARDS 8
+static struct fm_hist latency[SHARDS];
+
+FM_FAULT void fm_latency_note(uint64_t ns)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+
+	fm_hist_record(&latency[(sp >> 16 ^ sp >> 20) % SHARDS], ns);
+}
+
+void fm_latency_sum(struct fm_hist *ret)
+{
+	for (int i = 0; i < SHARDS; i++)
+		fm_hist_add(ret, &latency[i]);
+}
+
+/* The last 64 files one by one, all of them in the totals. */
+
+static void forked(void)
+{
+	for (int i = 0; i < SHARDS; i++)
+		fm_hist_reset(&latency[i]);
+}
+
+FM_LIFE(latency, .level = FM_LIFE_FAULTS, .forked = forked)

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* latency.h - how long faults take, from the signal to the return. */
+#ifndef FM_LATENCY_H
+#define FM_LATENCY_H
+
+#include <stdint.h>
+
+#include "base/hist.h"
+
+void fm_latency_note(uint64_t ns); /* [fault] */
+void fm_latency_sum(struct fm_hist *ret);
+
+#endif
