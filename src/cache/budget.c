@@ -17,14 +17,14 @@
 #define LEAST_EIGHTHS 4
 
 /* What others need goes before. */
-#define RESERVE 16     /* that part of the limit is left free, and what others */
-#define REACT_MS 20    /* take in that time when they are as fast as lately; */
+#define RESERVE 16     /* that part of the limit is left free, and what */
+#define REACT_MS 20    /* others take in that time, as fast as lately; */
 #define MOST_RESERVE 4 /* not more than that part */
 #define LEAST_RESERVE 8 /* that part must not be dirty */
 #define GROW_MS 2000u  /* from nothing to the ceiling */
 #define LEAST_PART 32 /* that part of the ceiling stays ours, */
 #define LEAST_SHARE 4 /* unless it is more than that of what others leave */
-#define IDLE_PART 32 /* that part stays free, or who takes memory waits for it */
+#define IDLE_PART 32 /* that part stays free, or who takes memory waits */
 #define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
 #define SOON_MS 2u
 #define IDLE_MS 10u
@@ -37,9 +37,9 @@
 #define MARGIN 8         /* stays free of growth, and that part of the limit */
 #define MOST_PERCENT 87u /* see ceiling() */
 #define STEP_PERCENT 2u  /* in a tenth of a second */
-#define ASIDE 50u        /* percent of all that lazy pages may lie in; less where */
-#define ASIDE_CALM 10u   /* balances without any give it a percent back */
-#define ASIDE_STEP 4u    /* they are stored to, by so much in a tenth of a second */
+#define ASIDE 50u        /* percent of all that lazy pages may lie in; */
+#define ASIDE_STEP 4u    /* so much less in a balance with stores to them, */
+#define ASIDE_CALM 10u   /* and so many without give it a percent back */
 #define IDLE_STEP 10u    /* percent, where the memory is nobody's */
 #define SHORT_PART 8 /* of the limit, */
 #define SHORT ((uint64_t)256 << 20) /* or as much */
@@ -123,8 +123,8 @@ static uint64_t reserve(const struct fm_budget *b)
 			b->limit / MOST_RESERVE);
 }
 
-/* Others that take most of the memory may take the rest of it at once: then half of
- * that lies where the kernel can take it, whatever it costs. */
+/* Others that take most of the memory may take the rest of it at once: then
+ * half of that lies where the kernel can take it, whatever it costs. */
 static uint32_t aside(const struct fm_budget *b, uint64_t all)
 {
 	return all < b->limit / 2 ? ASIDE : b->aside;
@@ -253,7 +253,8 @@ bool fm_budget_short(const struct fm_budget *b)
 /* Dirty pages are of no use to who needs memory now. */
 uint64_t fm_budget_dirty(const struct fm_budget *b)
 {
-	return b->all == UINT64_MAX ? 0 : beyond(b->all, b->limit / MOST_RESERVE);
+	return b->all == UINT64_MAX ?
+		       0 : beyond(b->all, b->limit / MOST_RESERVE);
 }
 
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty)

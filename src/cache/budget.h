@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Growing totals of pages: evicted, of them those that came back, and how many were
- * evicted while each of these was gone, summed. */
+/* Growing totals of pages: evicted, of them those that came back, and how many
+ * were evicted while each of these was gone, summed. */
 struct fm_flow {
 	uint64_t evicted, back, away;
 };
@@ -18,7 +18,7 @@ struct fm_flow {
 struct fm_budget {
 	uint64_t wanted;      /* policy or control socket, bytes */
 	uint32_t percent;     /* of the limit; 0: wanted is fixed */
-	uint32_t base;        /* where it began, and does not fall below; 0: fixed */
+	uint32_t base;        /* where it began, its least; 0: fixed */
 	uint64_t limit;       /* memory of this process, bytes */
 	uint64_t now;         /* the result, bytes */
 	uint64_t target;      /* what it is going to be if nothing changes */
@@ -28,14 +28,16 @@ struct fm_budget {
 	uint64_t room;        /* what others leave to the cache */
 	uint64_t soon;        /* what it may grow to until the next look */
 	uint64_t rate;        /* bytes a ms that others took at most, lately */
-	uint64_t late_ms;     /* by which a look came too late at most, lately */
-	uint64_t all, left, at_ms; /* the last look: all that was not others', */
-	unsigned pause_ms;    /* what of it was free; when to look again */
-	uint64_t ours, theirs; /* pages that had come back, at the last balance */
+	uint64_t late_ms;     /* that a look came too late at most, lately */
+	/* The last look: all that was not others', what of it was free. */
+	uint64_t all, left, at_ms;
+	unsigned pause_ms;    /* when to look again */
+	/* At the last balance: pages that had come back, */
+	uint64_t ours, theirs;
 	uint64_t evicted;      /* and that had been evicted */
 	uint32_t hungry;       /* balances in a row with too little */
 	uint64_t most_lazy;   /* see fm_budget_lazy */
-	uint32_t aside;       /* percent of all, left to others and lazy pages */
+	uint32_t aside;       /* percent of all: others, and lazy pages */
 	uint64_t stores;      /* to lazy pages, at the last balance */
 	uint32_t calm;        /* balances without any */
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
@@ -60,62 +62,65 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
  * Every pause_ms, which this sets: `left` bytes can be had by whoever asks
  * first (fm_memory_left), `held` are the cache's. Our pages are anonymous, the
  * kernel cannot take them as it takes page cache; so what others need comes out
- * of the cache at once, and is given back by and by. Until the next look the cache
- * takes no more than half of what is free. Returns the new size.
+ * of the cache at once, and is given back by and by. Until the next look the
+ * cache takes no more than half of what is free. Returns the new size.
  */
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 			uint64_t now_ms);
 
 /*
- * `free` bytes nobody has, not even page cache (fm_memory_free), `lazy` are those of
- * pages that the kernel may take whenever it wants to (lazyfree.h): how many may be such.
- * They take what is idle, the reserve for others with it, but never page cache. Not more
- * than fm_budget_most_lazy has allowed.
+ * `free` bytes nobody has, not even page cache (fm_memory_free), `lazy` are
+ * those of pages that the kernel may take whenever it wants to (lazyfree.h):
+ * how many may be such. They take what is idle, the reserve for others with it,
+ * but never page cache. Not more than fm_budget_most_lazy has allowed.
  */
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free);
 void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes);
 
-/* Before a look: it comes so much later than it was to. Then so will others, and
- * more is kept free for what may be taken meanwhile. */
+/* Before a look: it comes so much later than it was to. Then so will others,
+ * and more is kept free for what may be taken meanwhile. */
 void fm_budget_late(struct fm_budget *b, uint64_t ms);
 
 /*
- * Ten times a second: growing totals of pages that came back after they had been
- * evicted, from our cache and from the kernel's page cache. Whoever has more of
- * them lacks memory more (as Linux weighs anonymous memory against page cache).
- * Beyond its first share the cache does not grow into memory that others had in
- * the last half minute, nor into an eighth of the limit. `held` bytes are in the
- * cache. Returns the new size.
+ * Ten times a second: growing totals of pages that came back after they had
+ * been evicted, from our cache and from the kernel's page cache. Whoever has
+ * more of them lacks memory more (as Linux weighs anonymous memory against page
+ * cache). Beyond its first share the cache does not grow into memory that
+ * others had in the last half minute, nor into an eighth of the limit. `held`
+ * bytes are in the cache. Returns the new size.
  */
 #define FM_BALANCE_MS 100
 uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 			   uint64_t theirs);
 
-/* Then: growing total of lazy pages that were to be stored to. A lazy page is as good as
- * one of the cache's only to who reads it: it is loaded anew for a store. */
+/* Then: growing total of lazy pages that were to be stored to. A lazy page is
+ * as good as one of the cache's only to who reads it: it is loaded anew for a
+ * store. */
 void fm_budget_stores(struct fm_budget *b, uint64_t stores);
 
 #define FM_TOO_LITTLE 16 /* that part of the limit */
 /*
- * Then: `evicted` is the growing total of pages evicted. True: for half a second what
- * others left has been too little for a cache that is used, less than 1/16 of the
- * limit. The kernel can make more of that, since page cache needs no reserve.
+ * Then: `evicted` is the growing total of pages evicted. True: for half a
+ * second what others left has been too little for a cache that is used, less
+ * than 1/16 of the limit. The kernel can make more of that, since page cache
+ * needs no reserve.
  */
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
 /*
- * Then. True: for a while now nearly all that was evicted has come back, and the
- * pages in use, `held` bytes among them, fit into the memory that there is, but not
- * besides what must stay free. What is in use is what is there, and what leaves
- * before a page that has left comes back. That is a guess, which hot pages make too
- * small: so all that is mapped, `mapped` bytes, has to fit as well.
+ * Then. True: for a while now nearly all that was evicted has come back, and
+ * the pages in use, `held` bytes among them, fit into the memory that there is,
+ * but not besides what must stay free. What is in use is what is there, and
+ * what leaves before a page that has left comes back. That is a guess, which
+ * hot pages make too small: so all that is mapped, `mapped` bytes, has to fit
+ * as well.
  */
 bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);
-/* After a look: others leave so little, ours included, that their next burst may end
- * the program, which half a second is too long for. */
+/* After a look: others leave so little, ours included, that their next burst
+ * may end the program, which half a second is too long for. */
 bool fm_budget_short(const struct fm_budget *b);
-/* After a look: how many bytes of the cache may be dirty, so that others find what
- * they may take at once. */
+/* After a look: how many bytes of the cache may be dirty, so that others find
+ * what they may take at once. */
 uint64_t fm_budget_dirty(const struct fm_budget *b);
 /* Those that are, leave others so little that they have to go at once. */
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty);

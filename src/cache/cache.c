@@ -80,12 +80,14 @@ static FM_FAULT bool is_stale(uint64_t e)
 }
 
 /* Who maps and unmaps over and over, and never fills the cache, evicts nothing:
- * what its entries stood for is gone, and they go here, two for each that comes. */
+ * what its entries stood for is gone, and they go here, two for each that
+ * comes. */
 static FM_FAULT void tidy(struct fm_evict_list *l)
 {
 	uint64_t e;
 
-	if (fm_queue_len(&l->q) < 2 * (fm_cache_limit() / nshards) + FEW_ENTRIES)
+	if (fm_queue_len(&l->q) <
+	    2 * (fm_cache_limit() / nshards) + FEW_ENTRIES)
 		return;
 	for (int k = 0; k < 2 && fm_evict_pop(l, &e); k++)
 		if (!is_stale(e))
@@ -110,8 +112,8 @@ static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
 	return (unsigned)(run % nshards);
 }
 
-static FM_FAULT struct fm_evict_list *list_of(const struct fm_map *m, uint64_t i,
-					      bool mark, enum fm_entry kind)
+static FM_FAULT struct fm_evict_list *
+list_of(const struct fm_map *m, uint64_t i, bool mark, enum fm_entry kind)
 {
 	return fm_evict_list(shard_of(m, i, kind), m->file->policy->eviction,
 			     mark);
@@ -125,8 +127,8 @@ FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 	fm_evict_push(list_of(m, i, hot, kind), pack(m, i, kind));
 }
 
-/* Does this entry alone stand for a lazy page? Whoever holds the page's lock may be
- * about to change that. */
+/* Does this entry alone stand for a lazy page? Whoever holds the page's lock
+ * may be about to change that. */
 static FM_FAULT bool stands(uint64_t e, uint8_t mark)
 {
 	uint64_t i;
@@ -298,7 +300,8 @@ static FM_FAULT bool stays(struct fm_map *m, uint64_t i, bool dirty)
 }
 
 /* False: the entry stood for nothing. */
-static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l, uint64_t e)
+static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
+			      uint64_t e)
 {
 	uint64_t i;
 	struct fm_map *m = unpack(e, &i);

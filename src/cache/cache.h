@@ -2,9 +2,10 @@
 /*
  * cache.h - what leaves when the budget (file/cache_account.h) is spent.
  *
- * Who leaves is decided by a policy (evict_policy.h): by default S3-FIFO cut down to
- * what can be known without access bits. Queues are sharded by file page; entries name a
- * page of a mapping and may be stale, the mode byte is the truth.
+ * Who leaves is decided by a policy (evict_policy.h): by default S3-FIFO cut
+ * down to what can be known without access bits. Queues are sharded by file
+ * page; entries name a page of a mapping and may be stale, the mode byte is the
+ * truth.
  *
  * All [fault] safe except start.
  */
@@ -28,12 +29,14 @@ void fm_cache_insert(struct fm_map *m, uint64_t i);
 enum fm_entry { FM_ENTRY_PAGE, FM_ENTRY_UNIT, FM_ENTRY_PART };
 void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 		      enum fm_entry kind);
-/* The same for a page that has one already, or is lazy (lazyfree.h), and has moved. */
+/* The same for a page that has one already, or is lazy (lazyfree.h), and has
+ * moved. */
 void fm_cache_requeue(struct fm_map *m, uint64_t i);
 
 /* Evict about n pages; returns how many left. Caller holds an epoch. */
 uint64_t fm_cache_evict(uint64_t n);
-/* Some of the lazy pages, of which there are too many, go. Caller holds an epoch. */
+/* Some of the lazy pages, of which there are too many, go. Caller holds an
+ * epoch. */
 void fm_cache_trim_lazy(void);
 
 /* The rest of what other rooms may use. */

@@ -46,8 +46,10 @@ static inline bool fm_chunk_covers(const struct fm_chunk *c,
 				   const struct fm_file *f, uint64_t first,
 				   uint64_t stop)
 {
-	return atomic_load_explicit(&c->state, memory_order_relaxed) != CH_FREE &&
-	       c->file == f && c->first < stop && first < c->first + c->n;
+	uint32_t s = atomic_load_explicit(&c->state, memory_order_relaxed);
+
+	return s != CH_FREE && c->file == f && c->first < stop &&
+	       first < c->first + c->n;
 }
 
 /* A chunk (CH_PREP) over n pages that no chunk covers, with memory for them: a

@@ -23,8 +23,8 @@ static _Atomic uint32_t kicks, asleep;
 static _Atomic bool look; /* at all mappings, whether it settled or not */
 static _Atomic int64_t seen_resident;
 static bool collapsing;
-/* No huge page was to be had: tried again after 1, 2, 4, ... seconds; where a file was
- * changing after one. */
+/* No huge page was to be had: tried again after 1, 2, 4, ... seconds; where a
+ * file was changing after one. */
 static _Atomic unsigned patience, waited;
 #define MOST_PATIENCE 64
 

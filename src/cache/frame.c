@@ -38,9 +38,9 @@ FM_FAULT uint64_t fm_frame_limit(void)
 	return fm_frame_on() ? may_hold - may_hold / 4 : 0;
 }
 
-/* The right to have memory in one frame more. What is evicted or bought may fill
- * all; a quarter is not filled with other fresh memory, which costs its zeroing:
- * another thread is about to evict. */
+/* The right to have memory in one frame more. What is evicted or bought may
+ * fill all; a quarter is not filled with other fresh memory, which costs its
+ * zeroing: another thread is about to evict. */
 static FM_FAULT bool hold(bool some)
 {
 	bool ok;
@@ -77,7 +77,8 @@ static FM_FAULT bool map_slot(struct fm_frame *fr)
 		return false;
 	fm_sys_madvise(p, FM_HUGE, MADV_HUGEPAGE);
 	fm_sys_madvise(p, FM_HUGE, MADV_DONTFORK);
-	fm_sys_madvise(p, FM_HUGE, MADV_UNMERGEABLE); /* merged pages do not move */
+	/* Merged pages do not move. */
+	fm_sys_madvise(p, FM_HUGE, MADV_UNMERGEABLE);
 	return true;
 }
 
@@ -376,7 +377,8 @@ static int start(void)
 	uint64_t cache = fm_settings()->cache.bytes;
 	unsigned n = fm_frame_share(cache);
 
-	return fm_frame_start(n, (unsigned)((cache - n * FM_HUGE) / 8 / FM_HUGE));
+	cache -= n * FM_HUGE;
+	return fm_frame_start(n, (unsigned)(cache / 8 / FM_HUGE));
 }
 
 FM_LIFE(frame, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)

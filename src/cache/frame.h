@@ -55,8 +55,8 @@ struct fm_frame *fm_frame_get_hollow(void);
 /* [plain] A frame whose memory surely is one huge page, besides those that
  * transfers may hold, or NULL. */
 struct fm_frame *fm_frame_get_huge(void);
-/* Move 2 MiB of memory to where nothing is: 0 or -errno, -EXDEV when a part has moved,
- * or perhaps all. */
+/* Move 2 MiB of memory to where nothing is: 0 or -errno, -EXDEV when a part has
+ * moved, or perhaps all. */
 int fm_frame_move(void *dst, void *src);
 /* Take the unit at page i of m into a hollow frame. False: it stays hollow,
  * and all, a part (the kernel moves by pieces) or nothing is left in m. */

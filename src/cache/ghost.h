@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ghost.h - what was evicted not long ago: a table of fingerprints (S3-FIFO's ghost
- * queue, Yang et al., SOSP'23, section 4). A guess, for the table is small, and
- * hashed. All [fault] safe but fm_ghost_start, and without locks.
+ * ghost.h - what was evicted not long ago: a table of fingerprints (S3-FIFO's
+ * ghost queue, Yang et al., SOSP'23, section 4). A guess, for the table is
+ * small, and hashed. All [fault] safe but fm_ghost_start, and without locks.
  */
 #ifndef FM_GHOST_H
 #define FM_GHOST_H
@@ -16,14 +16,16 @@ int fm_ghost_start(uint64_t pages);
 void fm_ghost_add(const struct fm_map *m, uint64_t i);
 /* So many have been: the time of ghosts and of standby units goes on. */
 void fm_ghost_pass(uint64_t pages);
-/* Was this page of the file evicted less than a cache's worth of evictions ago? */
+/* Was this page of the file evicted less than a cache's worth of evictions
+ * ago? */
 bool fm_ghost_has(const struct fm_file *f, uint64_t fp);
 /* The same, when it has been loaded again. */
 bool fm_ghost_back(const struct fm_file *f, uint64_t fp);
 
 uint64_t fm_ghost_evicted(void);   /* pages, ever */
 uint64_t fm_ghost_came_back(void); /* of them, while remembered */
-uint64_t fm_ghost_away(void); /* pages evicted while each of these was gone, summed */
+/* Pages evicted while each of these was gone, summed. */
+uint64_t fm_ghost_away(void);
 
 /* Hash of page, or other part, n of f. */
 uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n);

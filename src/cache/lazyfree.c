@@ -144,13 +144,14 @@ static FM_FAULT bool any(struct fm_map *m, uint64_t i, uint64_t n)
 	return false;
 }
 
-/* What is gone stays so until somebody installs the page, under its lock. Dropped all
- * the same: it may have come, and been evicted again. */
+/* What is gone stays so until somebody installs the page, under its lock.
+ * Dropped all the same: it may have come, and been evicted again. */
 static FM_FAULT bool find_gone(struct fm_map *m, uint64_t i)
 {
 	if (!fm_map_current(m, i) || !fm_mode_lazy(fm_mode(m, i)))
 		return false;
-	atomic_fetch_add_explicit(&m->file->st.lazy_lost, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&m->file->st.lazy_lost, 1,
+				  memory_order_relaxed);
 	return true;
 }
 

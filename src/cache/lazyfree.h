@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lazyfree.h - pages that were evicted as far as the budget is concerned, but whose
- * memory the kernel need not have yet: MADV_FREE has been said of it. Who reads
- * such a page finds it there, as long as nobody has needed the memory; the
- * kernel takes it as it takes page cache, without asking, and the next access is
- * a fault. So what must stay free for others (budget.h) is not idle.
+ * lazyfree.h - pages that were evicted as far as the budget is concerned, but
+ * whose memory the kernel need not have yet: MADV_FREE has been said of it. Who
+ * reads such a page finds it there, as long as nobody has needed the memory;
+ * the kernel takes it as it takes page cache, without asking, and the next
+ * access is a fault. So what must stay free for others (budget.h) is not idle.
  *
- * PM_PRESENT | PM_LAZY: the page shows what the file has, is write-protected and
- * clean, or is gone. Whoever drops copies because the file changes finds it
+ * PM_PRESENT | PM_LAZY: the page shows what the file has, is write-protected
+ * and clean, or is gone. Whoever drops copies because the file changes finds it
  * present. Whoever wants the bytes must not rely on it: a fault on one, and a
  * system call that is to use one, loads it anew. It must never become writable,
- * nor can it be looked at in memory that is not registered with userfaultfd, where
- * it would be zeros once it has been taken.
+ * nor can it be looked at in memory that is not registered with userfaultfd,
+ * where it would be zeros once it has been taken.
  *
  * Entries are cache.h's, in a FIFO a shard. [fault] safe but where it says so.
  */
@@ -27,7 +27,8 @@
 void fm_lazy_allow(uint64_t bytes);
 /* Pages, with those that the kernel has taken since. */
 uint64_t fm_lazy_pages(void);
-/* How many were to be stored to, and were loaded anew for that: a growing total. */
+/* How many were to be stored to, and were loaded anew for that: a growing
+ * total. */
 uint64_t fm_lazy_stores(void);
 /* More than may be? */
 bool fm_lazy_over(void);
@@ -40,19 +41,21 @@ void fm_lazy_push(unsigned shard, uint64_t entry);
 bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
 
 /*
- * A page that has been loaded anew, and is evicted again, has two entries, and one that
- * is unmapped leaves its own behind. Where nobody needs memory none is ever popped: who
- * pushes sweeps. In a queue that has doubled each entry is looked at once: it is handed
- * out, and pushed again if its page is lazy and has not got *mark, which it is given.
- * A page that has it has met this pass already.
+ * A page that has been loaded anew, and is evicted again, has two entries, and
+ * one that is unmapped leaves its own behind. Where nobody needs memory none is
+ * ever popped: who pushes sweeps. In a queue that has doubled each entry is
+ * looked at once: it is handed out, and pushed again if its page is lazy and
+ * has not got *mark, which it is given. A page that has it has met this pass
+ * already.
  */
-#define FM_LAZY_MARKS (PM_QUEUED | PM_MAIN) /* this pass's, and the last one's */
+/* This pass's, and the last one's. */
+#define FM_LAZY_MARKS (PM_QUEUED | PM_MAIN)
 bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
 
-/* The caller holds the page's lock, and an epoch. Page i is dropped, because it is to
- * be loaded anew though it may still be there. Who has come to it page by page, storing,
- * or by system calls, goes on: as many as have been passed are dropped along with it, or
- * each would be read alone. */
+/* The caller holds the page's lock, and an epoch. Page i is dropped, because it
+ * is to be loaded anew though it may still be there. Who has come to it page by
+ * page, storing, or by system calls, goes on: as many as have been passed are
+ * dropped along with it, or each would be read alone. */
 void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */

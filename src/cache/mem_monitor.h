@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mem_monitor.h - the thread that sees to it that the cache leaves to others what they
- * need of memory (budget.h has the rules).
+ * mem_monitor.h - the thread that sees to it that the cache leaves to others
+ * what they need of memory (budget.h has the rules).
  *
  * It reads files of the control groups up to some hundred times a second. Each
  * would be the lowest free descriptor for a moment, and a program that closes
@@ -24,8 +24,8 @@ void fm_room_set(const struct fm_cache_size *c);
 /* [plain] Bytes that the cache is going to have if nothing changes. */
 uint64_t fm_room_target(void);
 
-/* [plain] Others leave too little for any cache, or did when it was last looked at:
- * what is mapped now had better be the kernel's. */
+/* [plain] Others leave too little for any cache, or did when it was last looked
+ * at: what is mapped now had better be the kernel's. */
 bool fm_room_short(void);
 
 /* [any] All files that are mapped have so many bytes. */

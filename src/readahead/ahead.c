@@ -131,7 +131,8 @@ static FM_FAULT uint64_t past_border(struct fm_map *m, int64_t i)
 	       FM_HUGE_PAGES;
 }
 
-static FM_FAULT bool push_forward(struct fm_map *m, struct fm_one *s, int64_t stop)
+static FM_FAULT bool push_forward(struct fm_map *m, struct fm_one *s,
+				  int64_t stop)
 {
 	uint64_t border = FM_HUGE_PAGES - past_border(m, s->edge);
 	uint64_t n = chunk_len(s, border, (uint64_t)(stop - s->edge));
@@ -437,7 +438,8 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 		/* One that leaps keeps in step, whoever read the chunk. */
 		int64_t end = s->step == 1  ? first + (int64_t)n - 1 :
 			      s->step == -1 ? first : (int64_t)i;
-		struct fm_seen seen = { (int64_t)i, (int64_t)i, (int64_t)i + 1 };
+		int64_t at = (int64_t)i;
+		struct fm_seen seen = { at, at, at + 1 };
 
 		advance(m, st, &seen, end);
 	}

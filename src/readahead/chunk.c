@@ -35,7 +35,8 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) == CH_READY &&
-		    !c->charged && frame == (c->frame != NULL) && c->stamp + STALE_MS < now &&
+		    !c->charged && frame == (c->frame != NULL) &&
+		    c->stamp + STALE_MS < now &&
 		    (!old || c->stamp < old->stamp))
 			old = c;
 	}

@@ -140,10 +140,10 @@ static void land_all(void)
  * come when they are touched. */
 static uint64_t in_chunks(struct fm_map *m, uint64_t i, uint64_t n)
 {
-	uint64_t k = 0;
+	uint64_t fp = m->pgoff + i, k = 0;
 
-	while (k < n && (fm_page_state(fm_file_page(m->file, m->pgoff + i + k)) &
-			 FP_AHEAD))
+	while (k < n &&
+	       (fm_page_state(fm_file_page(m->file, fp + k)) & FP_AHEAD))
 		k++;
 	return k;
 }
@@ -165,15 +165,15 @@ static void feed_want(struct want *w, struct fm_map *m)
 			w->i += skip;
 			continue;
 		}
-		edge = FM_HUGE_PAGES -
-		       ((uintptr_t)fm_map_addr(now, i) >> FM_PAGE_SHIFT) % FM_HUGE_PAGES;
-		n = fm_least(n, edge);
+		edge = (uintptr_t)fm_map_addr(now, i) >> FM_PAGE_SHIFT;
+		n = fm_least(n, FM_HUGE_PAGES - edge % FM_HUGE_PAGES);
 		got = fm_chunk_read(now, i, n, true);
 		/* No room, or it is in a chunk already. */
 		if (got == -EAGAIN && w->vain++ < VAIN)
 			return;
 		w->vain = 0;
-		w->i += got > 0 ? (uint64_t)got : fm_least(n, FM_CHUNK_SKIP + 1);
+		w->i += got > 0 ? (uint64_t)got :
+				  fm_least(n, FM_CHUNK_SKIP + 1);
 	}
 }
 
@@ -232,7 +232,7 @@ void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
 	for (int k = 0; k < WANTS; k++)
 		if (wants[k].i >= wants[k].end) {
 			wants[k] = (struct want){ m->id, atomic_load(&m->gen),
-						  i, i + (n < most ? n : most), 0 };
+						  i, i + fm_least(n, most), 0 };
 			break;
 		}
 	fm_unlock(&fm_chunk_lock);
