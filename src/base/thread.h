@@ -45,6 +45,10 @@ int fm_thread_poll(struct pollfd *p, unsigned n, int ms);
  * seconds at most: how many have not. */
 int fm_thread_order(uint32_t n);
 
+/* [any] Is one of them left? Not after the process has been killed, for a child of
+ * vfork that is left with its memory. */
+bool fm_thread_any(void);
+
 /* At the end, where no descriptor is left: give up ours, as far as it is not needed
  * to serve faults. False: there is none. */
 bool fm_thread_spare(void);

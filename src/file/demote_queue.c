@@ -3,7 +3,10 @@
 
 #include "base/life.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "file.h"
+
+#define LOOK_MS 20 /* whether somebody is left who answers */
 
 static void (*_Atomic server)(void);
 static _Atomic bool wanted; /* some file is */
@@ -29,19 +32,14 @@ static bool is_answered(uint32_t answered, uint32_t asked)
 
 bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
 {
+	const struct timespec look = { 0, LOOK_MS * 1000000 };
 	const uint64_t until = fm_now_ms() + ms;
-	uint64_t now;
 	uint32_t v;
 
 	while (!is_answered(v = atomic_load(&f->demote_answered), asked)) {
-		struct timespec left;
-
-		now = fm_now_ms();
-		if (now >= until)
+		if (fm_now_ms() >= until || !fm_thread_any())
 			return false;
-		left.tv_sec = (time_t)((until - now) / 1000);
-		left.tv_nsec = (long)((until - now) % 1000 * 1000000);
-		fm_futex_wait(&f->demote_answered, v, &left);
+		fm_futex_wait(&f->demote_answered, v, &look);
 	}
 	return true;
 }

@@ -18,7 +18,8 @@
  * fm_demote_wait wants. */
 uint32_t fm_demote_ask(struct fm_file *f, const char *why);
 /* [any] Wait until an attempt that began after that has ended, at most so long; not in
- * an epoch, nor with a lock. False: it has not. f->demoted says how it ended. */
+ * an epoch, nor with a lock. False: it has not, or no thread is left that could
+ * (fm_thread_any). f->demoted says how it ended. */
 bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms);
 /* [any] Ask for all files of which nothing is mapped privately. */
 void fm_demote_ask_shared(const char *why);

@@ -45,7 +45,7 @@ static void vforked(const struct stat *st, bool stores)
 	    !atomic_load(&f->demoted)) {
 		asked = fm_demote_ask(f, why);
 		fm_wb_kick();
-		if (!fm_demote_wait(f, asked, PATIENCE_MS))
+		if (!fm_demote_wait(f, asked, PATIENCE_MS) && fm_thread_any())
 			fm_log(FM_LOG_ERROR, late, f->path);
 	}
 	fm_file_put(f);

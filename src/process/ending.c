@@ -8,6 +8,7 @@
 #include "guardian.h"
 #include "io/io.h"
 #include "map/map.h"
+#include "policy.h"
 #include "vm/vm.h"
 
 #define MOST_FILES 64 /* to hand over one by one: 0.1 ms each */
@@ -29,10 +30,17 @@ static bool may_hand_over(void)
 
 /* What is stored until the process is stopped is in the file, as natively: by a thread, a
  * signal handler, or libc, which writes its streams out after all exit handlers. */
-static bool hand_over(void)
+static bool hand_over(bool exec)
 {
 	return may_hand_over() &&
-	       !fm_demote_where(NULL, 0, "the program ends");
+	       !fm_demote_where(NULL, 0, exec ? "the program executes another" :
+						"the program ends");
+}
+
+/* It sees that another program has taken the place of this one. */
+static bool guardian_stays(bool exec)
+{
+	return exec && (fm_settings()->stats || fm_settings()->socket);
 }
 
 void fm_ending(bool exec)
@@ -43,7 +51,7 @@ void fm_ending(bool exec)
 		return;
 	fm_space_lock(&old);
 	atomic_store(&fm_demote_ends, true);
-	if (hand_over()) {
+	if (hand_over(exec) && !guardian_stays(exec)) {
 		fm_rings_release(fm_file_top());
 		fm_guardian_end();
 	}

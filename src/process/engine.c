@@ -89,8 +89,6 @@ void fm_engine_exit(void)
 /* The guardian writes the statistics of who has executed something. */
 void fm_engine_before_exec(void)
 {
-	if (fm_settings()->stats || fm_settings()->socket)
-		return;
 	if (fm_life_is_owner())
 		fm_ending(true);
 }

@@ -2,10 +2,11 @@
 /* Requests to hand files over: none is lost, whoever asks at once. */
 #include "unit.h"
 
-#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/sys.h"
+#include "base/thread.h"
 #include "file/demote_queue.h"
 #include "file/file.h"
 
@@ -131,11 +132,21 @@ static void *serve_later(void *arg)
 static void who_waits_is_woken(void **state)
 {
 	uint32_t asked = fm_demote_ask(&files[0], "a");
-	pthread_t t;
 
-	assert_int_equal(pthread_create(&t, NULL, serve_later, NULL), 0);
+	assert_int_equal(fm_thread_create(serve_later, NULL), 0);
 	assert_true(fm_demote_wait(&files[0], asked, LONG_MS));
-	pthread_join(t, NULL);
+	while (fm_thread_any())
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+}
+
+/* The process has been killed, and a child of vfork is left with its memory. */
+static void nobody_is_left_to_wait_for(void **state)
+{
+	uint32_t asked = fm_demote_ask(&files[0], "a");
+	uint64_t begin = fm_now_ms();
+
+	assert_false(fm_demote_wait(&files[0], asked, LONG_MS));
+	assert_true(fm_now_ms() - begin < LONG_MS / 2);
 }
 
 int main(void)
@@ -147,6 +158,7 @@ int main(void)
 		cmocka_unit_test_setup(counts_may_wrap, begin),
 		cmocka_unit_test_setup(all_shared_ones_are_wanted_once, begin),
 		cmocka_unit_test_setup(a_child_of_fork_begins_anew, begin),
+		cmocka_unit_test_setup(nobody_is_left_to_wait_for, begin),
 		cmocka_unit_test_setup(who_waits_is_woken, begin),
 	};
 
