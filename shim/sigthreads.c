@@ -49,11 +49,10 @@ static bool blocks_bus(const char *tid, const char *text)
 /* Each is waited for by itself: while threads are made there is always one. */
 static bool keeps_blocked(const char *tid, const char *text)
 {
-	const struct timespec ms = { 0, 1000000 };
 	bool is = blocks_bus(tid, text);
 
 	for (int i = 0; is && i < TRIES; i++) {
-		fm_sys_sleep(&ms);
+		fm_sys_sleep_us(1000);
 		is = fm_task_is(tid, blocks_bus);
 	}
 	return is;

@@ -105,11 +105,13 @@ static FM_FAULT int ask_clock(clockid_t clock, struct timespec *ret)
 
 int (*fm_clock)(clockid_t clock, struct timespec *ret) = ask_clock;
 
-FM_FAULT void fm_sys_sleep(const struct timespec *ts)
+FM_FAULT void fm_sys_sleep_us(uint64_t us)
 {
 	static _Atomic uint32_t never;
+	const struct timespec ts = { (time_t)(us / 1000000),
+				     (long)(us % 1000000) * 1000 };
 
-	fm_futex_wait(&never, 0, ts);
+	fm_futex_wait(&never, 0, &ts);
 }
 
 FM_FAULT bool fm_sys_confined(void)

@@ -194,7 +194,7 @@ static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,
 }
 
 /* [fault] About so long. By futex, for programs that confine themselves to few calls. */
-void fm_sys_sleep(const struct timespec *ts);
+void fm_sys_sleep_us(uint64_t us);
 
 static inline int fm_futex_wake(_Atomic uint32_t *word, int n)
 {

@@ -103,18 +103,26 @@ int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
 	return r;
 }
 
+void fm_thread_sleep_ms(uint64_t ms)
+{
+	static _Atomic uint32_t never;
+	const struct timespec ts = { (time_t)(ms / 1000),
+				     (long)(ms % 1000) * 1000000 };
+
+	fm_thread_wait(&never, 0, &ts);
+}
+
 /* The program may have closed the bell, and its number be something that is always
  * readable. */
 static void rang(short revents)
 {
 	static _Atomic uint32_t in_vain;
-	const struct timespec ms = { 0, 1000000 };
 
 	if (!revents) {
 		atomic_store(&in_vain, 0);
 		return;
 	}
-	fm_sys_sleep(&ms);
+	fm_sys_sleep_us(1000);
 	if ((revents & POLLNVAL) || atomic_fetch_add(&in_vain, 1) > 20 * ORDER_MS)
 		fm_fd_forget(atomic_exchange(&bell, -1));
 }
@@ -336,7 +344,6 @@ bool fm_thread_spare(void)
 
 static void reset(void)
 {
-
 	fm_lock_reset(&lock);
 	for (uint32_t i = 0; i < MOST; i++) {
 		threads[i].taken = false;

@@ -40,6 +40,7 @@ unsigned fm_cpus(void);
 int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
 		   const struct timespec *timeout);
 int fm_thread_poll(struct pollfd *p, unsigned n, int ms);
+void fm_thread_sleep_ms(uint64_t ms);
 
 /* Make all threads carry out order number n, and wait until each has, for two
  * seconds at most: how many have not. */

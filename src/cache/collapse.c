@@ -95,11 +95,9 @@ static bool crowded(void)
 static void rest(uint64_t from)
 {
 	uint64_t ns = fm_now_ns() - from;
-	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000),
-			       .tv_nsec = (long)(ns % 1000000000) };
 
 	if (crowded())
-		fm_sys_sleep(&ts);
+		fm_sys_sleep_us(ns / 1000);
 }
 
 static void buy_frames(void)

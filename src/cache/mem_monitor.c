@@ -192,12 +192,9 @@ static void ask_for_short_turns(void)
 /* Returns by how many milliseconds it took longer. */
 static uint64_t rest(uint64_t ms)
 {
-	static _Atomic uint32_t never;
-	struct timespec ts = { .tv_sec = (time_t)(ms / 1000),
-			       .tv_nsec = (long)(ms % 1000) * 1000000 };
 	uint64_t until = fm_now_ms() + ms, now;
 
-	fm_thread_wait(&never, 0, &ts);
+	fm_thread_sleep_ms(ms);
 	now = fm_now_ms();
 	return now > until ? now - until : 0;
 }

@@ -194,7 +194,6 @@ static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
 static FM_FAULT uint64_t short_of_memory(void)
 {
 	static _Atomic uint64_t since, last, told;
-	const struct timespec ms = { 0, 1000000 };
 	uint64_t now = fm_now_ms(), begin;
 
 	if (now - atomic_exchange(&last, now) > 1000)
@@ -205,7 +204,7 @@ static FM_FAULT uint64_t short_of_memory(void)
 		fm_log(FM_LOG_ERROR, "no memory for a page, for %lu ms: its "
 		       "access is tried again", (unsigned long)(now - begin));
 	}
-	fm_sys_sleep(&ms);
+	fm_sys_sleep_us(1000);
 	return now > begin ? now - begin : 0;
 }
 
@@ -406,14 +405,13 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
 static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
 			    enum fm_fault_result *ret)
 {
-	const struct timespec pause = { 0, 50000 };
 	uint64_t mask;
 
 	*ret = FM_FAULT_RETRY;
 	if (atomic_load(&m->vma_prot))
 		return false; /* protected already: missing page, load it */
 	if (!fm_space_trylock(&mask)) {
-		fm_sys_sleep(&pause);
+		fm_sys_sleep_us(50);
 		return true;
 	}
 	if (fm_space_find(a) == m && !atomic_load(&m->vma_prot) &&
@@ -437,11 +435,9 @@ static FM_FAULT void say_failed(struct fm_file *f, int err)
 /* A moment, and the access runs again, until the file has been handed over. */
 static FM_FAULT void ask_to_demote(struct fm_file *f, const char *why)
 {
-	const struct timespec moment = { 0, 200000 };
-
 	fm_demote_ask(f, why);
 	fm_wb_kick();
-	fm_sys_sleep(&moment);
+	fm_sys_sleep_us(200);
 }
 
 static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)

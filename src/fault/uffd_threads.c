@@ -139,12 +139,11 @@ static void unwatch(void)
 /* poll(2) refuses when the program has set RLIMIT_NOFILE to 0. */
 static void wait_message(struct pollfd *p)
 {
-	const struct timespec rest = { 0, 5000000 };
 	const bool soon = fm_failing() || fm_stuck_lately();
 	int n = fm_thread_poll(p, 1, soon ? FAILING_MS : STOLEN_MS);
 
 	if (n < 0 && n != -EINTR)
-		fm_sys_sleep(&rest);
+		fm_sys_sleep_us(5000);
 	/* What the program has under this number is not for us to read. */
 	if (n > 0 && !fm_sys_is_anon(p->fd) && !fm_uffd_lost(p->fd))
 		give_up();

@@ -204,13 +204,12 @@ static FM_FAULT bool in_flight(struct calls *c, dev_t dev, ino_t ino)
 
 bool fm_writes_wait(const struct stat *st)
 {
-	const struct timespec pause = { 0, 100000 };
 	uint64_t begin = fm_now_ms();
 
 	while (in_flight(&writes, st->st_dev, st->st_ino)) {
 		if (fm_now_ms() - begin > PATIENCE_MS)
 			return false;
-		fm_sys_sleep(&pause);
+		fm_sys_sleep_us(100);
 	}
 	return true;
 }

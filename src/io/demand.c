@@ -323,9 +323,7 @@ static FM_FAULT void follow(struct demand *d, struct watch *w)
  * instructions, but a thread of real-time priority may keep it from them. */
 static FM_FAULT void pause_for_leader(void)
 {
-	const struct timespec ts = { 0, 20000 };
-
-	fm_sys_sleep(&ts);
+	fm_sys_sleep_us(20);
 }
 
 FM_FAULT long fm_demand_do(struct fm_io *io)

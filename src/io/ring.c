@@ -382,11 +382,10 @@ static FM_FAULT long once(struct fm_io *io)
  * none: there are as many tasks as there may be. */
 FM_FAULT long fm_io_once(struct fm_io *io)
 {
-	const struct timespec ms = { 0, 1000000 };
 	long res = once(io);
 
 	for (int k = 0; res == -ECANCELED && k < NO_WORKER_MS; k++) {
-		fm_sys_sleep(&ms);
+		fm_sys_sleep_us(1000);
 		res = once(io);
 	}
 	return res;

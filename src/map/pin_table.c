@@ -6,7 +6,8 @@
 #include "engine.h"
 #include "map.h"
 
-#define PATIENCE 2000 /* times 0.1 ms */
+#define PATIENCE_MS 200
+#define PAUSE_US 100
 #define BLOCK 256u
 #define BLOCKS 256u /* BLOCK * BLOCKS: fm_pin.slot has 16 bits */
 
@@ -52,13 +53,12 @@ FM_FAULT bool fm_pinned(const void *addr, size_t len)
 
 bool fm_pin_wait(const void *addr, size_t len)
 {
-	const struct timespec pause = { 0, 100000 };
-
 	fm_fence();
 	for (int waits = 0; overlaps(addr, len, READY); waits++) {
-		if (waits == PATIENCE || fm_delivery() == FM_DELIVERY_THREAD)
+		if (waits == PATIENCE_MS * 1000 / PAUSE_US ||
+		    fm_delivery() == FM_DELIVERY_THREAD)
 			return false;
-		fm_sys_sleep(&pause);
+		fm_sys_sleep_us(PAUSE_US);
 	}
 	return true;
 }

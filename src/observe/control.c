@@ -89,14 +89,13 @@ static int run_second(void)
 static void wait_for(int ms)
 {
 	struct pollfd p[2 + FM_CONTROL_CLIENTS];
-	struct timespec rest = { ms / 1000, ms % 1000 * 1000000l };
 	int n = fm_control_fds(p);
 	int got = fm_thread_poll(p, n, ms);
 
 	if (got > 0)
 		fm_control_serve(p);
 	else if (got < 0 && got != -EINTR)
-		fm_sys_sleep(&rest);
+		fm_sys_sleep_us((uint64_t)ms * 1000);
 }
 
 static void *run(void *arg)

@@ -65,7 +65,6 @@ void fm_peers_answer(void)
  * processes that want each other's file would wait for ever otherwise. */
 static void wait_for_engines(struct fm_file *f, bool readers_too)
 {
-	struct timespec pause = { 0, 200000 };
 	uint64_t begin = fm_now_ms();
 
 	while (fm_registry_engines(f, readers_too)) {
@@ -77,7 +76,7 @@ static void wait_for_engines(struct fm_file *f, bool readers_too)
 			return;
 		}
 		answer_locked();
-		fm_sys_sleep(&pause);
+		fm_sys_sleep_us(200);
 	}
 }
 

@@ -471,12 +471,11 @@ static void read_bell(void)
  * None of them blocks. */
 static int wait_for(struct pollfd *p, unsigned n, int ms)
 {
-	const struct timespec rest = { 0, POLL_MS * 1000000l };
 	int got = fm_thread_poll(p, n, ms);
 
 	if (got >= 0 || got == -EINTR)
 		return got;
-	fm_sys_sleep(&rest);
+	fm_sys_sleep_us(POLL_MS * 1000);
 	for (unsigned k = 0; k < n; k++)
 		p[k].revents = p[k].fd < 0 ? 0 : POLLIN;
 	return (int)n;

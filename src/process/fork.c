@@ -95,7 +95,6 @@ static int advise(struct fm_map *m, int advice)
 /* Memory, and room for one more mapping of the kernel's, may come. */
 static int show_own(struct fm_file *f)
 {
-	const struct timespec rest = { 0, 5000000 };
 	struct fm_map *m = atomic_load(&f->maps);
 	int err = 0;
 
@@ -104,7 +103,7 @@ static int show_own(struct fm_file *f)
 			continue;
 		err = advise(m, MADV_DOFORK);
 		for (int k = 1; err && k < TRIES; k++) {
-			fm_sys_sleep(&rest);
+			fm_sys_sleep_us(5000);
 			err = advise(m, MADV_DOFORK);
 		}
 	}

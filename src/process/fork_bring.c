@@ -31,14 +31,6 @@ static uint64_t major_faults(void)
 	return (uint64_t)ru.ru_majflt;
 }
 
-static void rest(uint64_t ms)
-{
-	static _Atomic uint32_t never;
-	const struct timespec ts = { 0, (long)ms * 1000000 };
-
-	fm_thread_wait(&never, 0, &ts);
-}
-
 /* Pages of the parent are anonymous memory; beside them the page cache may not
  * have room for as much. What it would evict for the last of it is the first. */
 static bool is_room(uint64_t asked)
@@ -56,7 +48,7 @@ static void bring(struct fm_handed *h)
 	while (h->at < h->n && idle < IDLE_MS && !fm_sys_confined()) {
 		n = major_faults();
 		if (n == seen && h->asked >= LITTLE) {
-			rest(pause);
+			fm_thread_sleep_ms(pause);
 			idle += pause;
 			pause = fm_least(2 * pause, PAUSE_MS);
 			turn = 1;
@@ -69,7 +61,7 @@ static void bring(struct fm_handed *h)
 		turn = fm_least(2 * turn, MOST_MS);
 		pause = 1;
 		idle = 0;
-		rest(0); /* and do what all threads are told to */
+		fm_thread_sleep_ms(0); /* and do what all threads are told to */
 	}
 	fm_handed_forget(h);
 }

@@ -113,14 +113,14 @@ static int clean_locked(struct fm_file *f, uint64_t first, uint64_t stop,
 	return err;
 }
 
-#define PATIENCE 400 /* times 0.25 ms */
+#define PATIENCE_MS 100
+#define PAUSE_US 250
 
 /* Ends with every page locked, also on an error. A system call of another
  * thread that stores into the range is waited for, unless it takes long: it may
  * be waiting for what comes after this change. */
 static int lock_clean(struct fm_range *r, uint64_t stop)
 {
-	const struct timespec pause = { 0, 250000 };
 	int err;
 
 	for (int tries = 0; tries < 3; tries++) {
@@ -129,13 +129,14 @@ static int lock_clean(struct fm_range *r, uint64_t stop)
 			return 0;
 	}
 	for (int waits = 0;; waits++) {
+		bool last = waits == PATIENCE_MS * 1000 / PAUSE_US;
+
 		lock_pages(r, stop);
-		err = clean_locked(r->file, r->first, stop,
-				   waits == PATIENCE);
-		if (err != -EBUSY || waits == PATIENCE)
+		err = clean_locked(r->file, r->first, stop, last);
+		if (err != -EBUSY || last)
 			return err;
 		unlock_pages(r);
-		fm_sys_sleep(&pause);
+		fm_sys_sleep_us(PAUSE_US);
 	}
 }
 
@@ -518,11 +519,10 @@ static bool renew_again(const struct fm_range *r, bool discard)
  * system call has ended. */
 static void replace_stale(const struct fm_range *r, bool discard)
 {
-	const struct timespec ms = { 0, 1000000 };
 	int err = fm_file_demote(r->file, "file changed under a system call");
 
 	for (int k = 0; err && k < AGAIN && !renew_again(r, discard); k++)
-		fm_sys_sleep(&ms);
+		fm_sys_sleep_us(1000);
 	fm_file_release(r->file);
 }
 

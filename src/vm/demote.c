@@ -58,16 +58,15 @@ static struct fm_list maps_of(struct fm_file *f)
 /* A system call that is storing into the mapping keeps its page writable. None
  * does that for long, but its thread may have to wait for a CPU: on a busy machine
  * a tenth of a second was too little once, for a fork. */
-#define PATIENCE 1000 /* milliseconds */
+#define PATIENCE_MS 1000
 
 static int write_back_all(struct fm_file *f)
 {
-	struct timespec ms = { 0, 1000000 };
 	int err = 0;
 
 	if (fm_store_of(f)->direct && fm_store_of(f)->keeps)
 		fm_handed_write(f);
-	for (int tries = 0; tries < PATIENCE; tries++) {
+	for (int tries = 0; tries < PATIENCE_MS; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT && atomic_load(&f->warm))
 			return err;
@@ -78,7 +77,7 @@ static int write_back_all(struct fm_file *f)
 		if (fm_dirty_next(f, 0, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
 			return 0;
-		fm_sys_sleep(&ms);
+		fm_sys_sleep_us(1000);
 	}
 	return err ? err : -EBUSY;
 }
@@ -156,11 +155,10 @@ static void drop_forgotten(struct fm_map *m)
  * ours: memory, or a process for the helper, may be there soon. */
 static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 {
-	const struct timespec pause = { 0, LAY_MS * 1000000 };
 	int err = fm_demote_lay(f, m);
 
 	for (int t = 0; err && must && t < LAY_TRIES; t++) {
-		fm_sys_sleep(&pause);
+		fm_sys_sleep_us(LAY_MS * 1000);
 		err = fm_demote_lay(f, m);
 	}
 	return err;

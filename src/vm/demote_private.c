@@ -12,7 +12,7 @@
 #include "mapops.h"
 
 #define UNBACKED 64  /* pages */
-#define PATIENCE 1000 /* milliseconds */
+#define PATIENCE_MS 1000
 
 struct copy_out {
 	char *base;
@@ -93,7 +93,6 @@ static bool copy_page(char *to, char *from)
  * are held up by write protection and the freeze meanwhile. */
 static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 {
-	const struct timespec ms = { 0, 1000000 };
 	struct copy_out *c = arg;
 
 	if (!(fm_mode(m, i) & PM_OWN) || c->err || !make_room(c, m, i))
@@ -101,9 +100,9 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
 	     tries++) {
-		if (tries == PATIENCE)
+		if (tries == PATIENCE_MS)
 			c->err = -EBUSY;
-		fm_sys_sleep(&ms);
+		fm_sys_sleep_us(1000);
 	}
 	if (!c->err && !copy_page(c->base + (i << FM_PAGE_SHIFT),
 				  fm_map_addr(m, i)) && !is_beyond(m, i))
@@ -117,13 +116,12 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 static int move_pages(const struct copy_out *c, char *to, uint64_t first,
 		      uint64_t end)
 {
-	const struct timespec rest = { 0, 5000000 };
 	size_t at = first << FM_PAGE_SHIFT, len = (end - first) << FM_PAGE_SHIFT;
 	long err = len ? -ENOMEM : 0;
 
 	for (int tries = 0; err == -ENOMEM && tries < TRIES; tries++) {
 		if (tries)
-			fm_sys_sleep(&rest);
+			fm_sys_sleep_us(5000);
 		err = fm_sys5(SYS_mremap, c->base + at, len, len,
 			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
 	}

@@ -92,13 +92,12 @@ static bool passes(int err)
 /* Runs in the helper process: raw system calls only. */
 static void helper_main(void *arg)
 {
-	const struct timespec rest = { 0, 5000000 };
 	struct helper *h = arg;
 
 	for (unsigned i = 0; i < h->n && !h->err; i++) {
 		h->err = helper_one(h, &h->maps[i]);
 		for (int k = 1; k < TRIES && passes(h->err); k++) {
-			fm_sys_sleep(&rest);
+			fm_sys_sleep_us(5000);
 			h->err = helper_one(h, &h->maps[i]);
 		}
 	}

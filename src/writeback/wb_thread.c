@@ -131,11 +131,8 @@ static void flush_down(const struct fm_policy *p)
 		fm_demote_queue_serve();
 		idle = pages ? 0 : idle + 1;
 	}
-	if (idle) { /* errors or contention: not in a tight loop */
-		struct timespec ts = { 0, 50000000 };
-
-		fm_sys_sleep(&ts);
-	}
+	if (idle) /* errors or contention: not in a tight loop */
+		fm_sys_sleep_us(50000);
 }
 
 static void be_idle(void)
