@@ -31,8 +31,7 @@ FM_FAULT void fm_hist_record(struct fm_hist *h, uint64_t ns)
 {
 	uint64_t max = atomic_load_explicit(&h->max, memory_order_relaxed);
 
-	atomic_fetch_add_explicit(&h->bucket[index_of(ns)], 1,
-				  memory_order_relaxed);
+	fm_count(&h->bucket[index_of(ns)], 1);
 	while (ns > max && !atomic_compare_exchange_weak_explicit(
 				   &h->max, &max, ns, memory_order_relaxed,
 				   memory_order_relaxed))

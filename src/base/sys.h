@@ -220,6 +220,12 @@ static inline void fm_cpu_relax(void)
 	__builtin_ia32_pause();
 }
 
+/* What is only ever added up. */
+static inline void fm_count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
 static inline uint64_t fm_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

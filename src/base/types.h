@@ -49,6 +49,11 @@
 #define FM_CACHELINE 64
 #define FM_MAX_FILES 4096
 
+static inline uintptr_t fm_page_up(uintptr_t a)
+{
+	return (a + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+}
+
 /* Page state, one byte per page of a file. */
 enum {
 	FP_BUSY = 0x01,    /* locked; see above */

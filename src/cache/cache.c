@@ -236,8 +236,7 @@ static FM_FAULT bool leave(const struct batch *b, unsigned k)
 
 	if (b->lazy >> k & 1) {
 		fm_mode_set(m, i, PM_PRESENT | PM_LAZY);
-		atomic_fetch_add_explicit(&m->file->st.lazy, 1,
-					  memory_order_relaxed);
+		fm_count(&m->file->st.lazy, 1);
 		fm_cache_requeue(m, i);
 	} else {
 		fm_mode_set(m, i, 0);

@@ -70,13 +70,12 @@ FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 
 	atomic_store_explicit(slot_of(h), (uint32_t)(h >> 48) << 16 | now(),
 			      memory_order_relaxed);
-	atomic_fetch_add_explicit(&m->file->st.evictions, 1,
-				  memory_order_relaxed);
+	fm_count(&m->file->st.evictions, 1);
 }
 
 FM_FAULT void fm_ghost_pass(uint64_t pages)
 {
-	atomic_fetch_add_explicit(&evicted, pages, memory_order_relaxed);
+	fm_count(&evicted, pages);
 	fm_standby_age(pages);
 }
 
@@ -102,8 +101,7 @@ FM_FAULT bool fm_ghost_back(const struct fm_file *f, uint64_t fp)
 
 	if (age < 0)
 		return false;
-	atomic_fetch_add_explicit(&came_back, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&away, (uint64_t)age * unit() + unit() / 2,
-				  memory_order_relaxed);
+	fm_count(&came_back, 1);
+	fm_count(&away, (uint64_t)age * unit() + unit() / 2);
 	return true;
 }

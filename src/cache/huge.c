@@ -98,8 +98,7 @@ static FM_FAULT long evict_locked(struct fm_map *m, uint64_t i, bool keep)
 		fm_frame_take(m, i);
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, 0);
-	atomic_fetch_add_explicit(&m->file->st.evictions, UNIT,
-				  memory_order_relaxed);
+	fm_count(&m->file->st.evictions, UNIT);
 	return kept ? 0 : (long)UNIT;
 }
 

@@ -115,7 +115,7 @@ FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store)
 
 	drop_lazy(m, i);
 	if (store)
-		atomic_fetch_add_explicit(&stores, 1, memory_order_relaxed);
+		fm_count(&stores, 1);
 	if (n < FEW)
 		return;
 	if (end > i + 1 + n)
@@ -150,8 +150,7 @@ static FM_FAULT bool find_gone(struct fm_map *m, uint64_t i)
 {
 	if (!fm_map_current(m, i) || !fm_mode_lazy(fm_mode(m, i)))
 		return false;
-	atomic_fetch_add_explicit(&m->file->st.lazy_lost, 1,
-				  memory_order_relaxed);
+	fm_count(&m->file->st.lazy_lost, 1);
 	return true;
 }
 

@@ -30,7 +30,7 @@ static FM_FAULT uint64_t time_allowed(void)
 
 FM_FAULT void fm_standby_age(uint64_t pages)
 {
-	atomic_fetch_add_explicit(&now, pages, memory_order_relaxed);
+	fm_count(&now, pages);
 }
 
 static FM_FAULT bool wanted(struct fm_map *m)

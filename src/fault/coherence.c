@@ -33,8 +33,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	err = demote_to_shared(o, j);
 	if (err)
 		return err;
-	atomic_fetch_add_explicit(&m->file->st.hits_alias, 1,
-				  memory_order_relaxed);
+	fm_count(&m->file->st.hits_alias, 1);
 	fm_cache_charge(1);
 	/* The charge may have evicted the other copy? No: its page lock is
 	 * ours. UFFDIO_COPY reads the source as the kernel, which a PROT_NONE

@@ -31,11 +31,6 @@
 #define STORE_AHEAD_LONG 63 /* when it has come a long way */
 #define STORE_AHEAD_MOST 255 /* and when it has come longer still */
 
-static FM_FAULT void count(_Atomic uint64_t *c)
-{
-	atomic_fetch_add_explicit(c, 1, memory_order_relaxed);
-}
-
 /* ---- stores ----------------------------------------------------------- */
 
 /* Dirty is visible to write-back and guardian before the page is writable. */
@@ -341,9 +336,9 @@ static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
 {
 	struct fm_file_stats *st = &m->file->st;
 
-	count(&m->faults);
-	count(present ? &st->faults_wp :
-	      write   ? &st->faults_write : &st->faults_read);
+	fm_count(&m->faults, 1);
+	fm_count(present ? &st->faults_wp :
+		 write   ? &st->faults_write : &st->faults_read, 1);
 }
 
 /* Somebody's access. */

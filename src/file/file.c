@@ -98,7 +98,7 @@ struct fm_file *fm_file_find(dev_t dev, ino_t ino)
 /* Aligned, so that a page's state byte leads to its leaf. */
 static struct fm_leaf *leaf_new(struct fm_file *f, uint64_t number)
 {
-	size_t len = (sizeof(struct fm_leaf) + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	size_t len = fm_page_up(sizeof(struct fm_leaf));
 	char *p = fm_sys_anon(2 * FM_LEAF_ALIGN), *at = p;
 	struct fm_leaf *l;
 

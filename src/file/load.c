@@ -13,11 +13,6 @@
 
 #define ALLOC_PAGES 256 /* allocate holes by the MiB */
 
-static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
-{
-	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
-}
-
 FM_FAULT long fm_load_finish(uint64_t n, long res, void *buf)
 {
 	size_t got, pages;
@@ -126,8 +121,8 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 	const bool direct = fm_store_of(f)->direct;
 	long res = -EAGAIN;
 
-	count(&f->st.loads, 1);
-	count(&f->st.load_bytes, io.len);
+	fm_count(&f->st.loads, 1);
+	fm_count(&f->st.load_bytes, io.len);
 	if (f->windows || fm_load_through(f, fp, n)) {
 		struct fm_io all = io;
 
@@ -159,7 +154,7 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 		return fm_load(f, fp, n, buf);
 	}
 	if (res < 0)
-		count(&f->st.read_errors, 1);
+		fm_count(&f->st.read_errors, 1);
 	return fm_load_finish(n, res, buf);
 }
 

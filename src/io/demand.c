@@ -156,11 +156,9 @@ static FM_FAULT void note(uint64_t begin)
 	uint64_t last = atomic_exchange(&last_end, now);
 	uint64_t gap = now > last ? now - last : 0;
 
-	atomic_fetch_add_explicit(&window_ns, fm_least(took, POLL_NS),
-				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&window_busy, fm_least(took, gap),
-				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&window_took, took, memory_order_relaxed);
+	fm_count(&window_ns, fm_least(took, POLL_NS));
+	fm_count(&window_busy, fm_least(took, gap));
+	fm_count(&window_took, took);
 	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
 		    ENOUGH || now < end || !fm_trylock(&window_lock))
 		return;
@@ -284,7 +282,7 @@ static FM_FAULT bool lead(struct watch *w)
 	for (unsigned i = 0; i < b.n; i++)
 		io[i] = b.d[i]->io;
 	if (b.n) {
-		atomic_fetch_add_explicit(&batches, 1, memory_order_relaxed);
+		fm_count(&batches, 1);
 		fm_ring_submit(r, io, b.n);
 		fm_ring_look(r);
 	}
@@ -354,7 +352,7 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 			pause_for_leader();
 	atomic_fetch_sub(&pollers, 1);
 	if (!w.over)
-		atomic_fetch_add_explicit(&polled, 1, memory_order_relaxed);
+		fm_count(&polled, 1);
 	note(w.begin);
 	return io->res;
 }

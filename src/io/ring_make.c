@@ -24,11 +24,6 @@ struct memory {
 	size_t rings_size, sqes_size;
 };
 
-static FM_FAULT size_t pages(size_t n)
-{
-	return (n + FM_PAGE_MASK) & ~FM_PAGE_MASK;
-}
-
 /* ---- what the kernel and we agree on ------------------------------------- */
 
 static FM_FAULT void *at(const struct memory *m, uint32_t off)
@@ -164,12 +159,12 @@ static FM_FAULT int mapped(unsigned entries, struct io_uring_params *p,
 
 	if (fd < 0)
 		return fd;
-	m->rings_size = pages(p->cq_off.cqes +
-			      p->cq_entries * sizeof(struct io_uring_cqe));
+	m->rings_size = fm_page_up(p->cq_off.cqes +
+				   p->cq_entries * sizeof(struct io_uring_cqe));
 	if (m->rings_size < p->sq_off.array + p->sq_entries * sizeof(uint32_t))
-		m->rings_size = pages(p->sq_off.array +
-				      p->sq_entries * sizeof(uint32_t));
-	m->sqes_size = pages(p->sq_entries * sizeof(struct io_uring_sqe));
+		m->rings_size = fm_page_up(p->sq_off.array +
+					   p->sq_entries * sizeof(uint32_t));
+	m->sqes_size = fm_page_up(p->sq_entries * sizeof(struct io_uring_sqe));
 	m->rings = map(fd, m->rings_size, IORING_OFF_SQ_RING);
 	m->sqes = map(fd, m->sqes_size, (off_t)IORING_OFF_SQES);
 	if (m->rings && m->sqes) {
@@ -199,10 +194,10 @@ static FM_FAULT int make(struct io_uring *r, unsigned entries, maker how)
 {
 	struct io_uring_params p = wanted;
 	struct memory m = {
-		.rings_size = pages(HEADER + entries *
-				    (2 * sizeof(struct io_uring_cqe) +
-				     sizeof(uint32_t))),
-		.sqes_size = pages(entries * sizeof(struct io_uring_sqe)),
+		.rings_size = fm_page_up(HEADER + entries *
+					 (2 * sizeof(struct io_uring_cqe) +
+					  sizeof(uint32_t))),
+		.sqes_size = fm_page_up(entries * sizeof(struct io_uring_sqe)),
 	};
 	int fd = how(entries, &p, &m);
 
@@ -256,8 +251,8 @@ FM_FAULT void fm_ring_unmap(struct io_uring *r)
 		.rings = r->sq.ring_ptr,
 		.rings_size = r->sq.ring_sz,
 		.sqes = (char *)r->sq.sqes,
-		.sqes_size = pages(r->sq.ring_entries *
-				   sizeof(struct io_uring_sqe)),
+		.sqes_size = fm_page_up(r->sq.ring_entries *
+					sizeof(struct io_uring_sqe)),
 	};
 
 	drop(&m);

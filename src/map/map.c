@@ -95,7 +95,7 @@ static struct fm_modes *modes_new(uint64_t pages)
 	struct fm_modes *s;
 
 	if (bytes >= MODES_MAPPED)
-		bytes = (bytes + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+		bytes = fm_page_up(bytes);
 	/* Large arrays are mapped so that untouched parts cost nothing. */
 	s = bytes >= MODES_MAPPED ? fm_sys_anon(bytes) : fm_alloc(bytes);
 	if (!s)

@@ -55,11 +55,6 @@ struct request {
 	bool bring; /* see kernel_windows.h */
 };
 
-static uintptr_t page_up(uintptr_t a)
-{
-	return (a + FM_PAGE_MASK) & ~FM_PAGE_MASK;
-}
-
 /* ---- is it ours? ------------------------------------------------------- */
 
 static bool get_path(struct request *q)
@@ -136,7 +131,7 @@ static int vma_prot(const struct request *q, bool *ret_exact)
 
 static int lay_anonymous(const struct request *q, char *at, int prot)
 {
-	uintptr_t a = (uintptr_t)at, end = a + page_up(q->len);
+	uintptr_t a = (uintptr_t)at, end = a + fm_page_up(q->len);
 
 	if (q->laid)
 		return fm_uffd_lay(at, end - a);
@@ -159,7 +154,8 @@ static bool hold_up(const struct request *q, struct fm_file *f)
 static struct fm_map *map_of(const struct request *q, struct fm_file *f, char *at)
 {
 	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
-	struct fm_map *m = fm_map_new(f, (uintptr_t)at, page_up(q->len), pgoff);
+	struct fm_map *m = fm_map_new(f, (uintptr_t)at, fm_page_up(q->len),
+				      pgoff);
 
 	if (!m)
 		return NULL;
@@ -200,7 +196,7 @@ static int show(struct request *q, struct fm_map *m, char *at, int prot)
 
 static int adopt(struct request *q, struct fm_file *f, char *at)
 {
-	const size_t len = page_up(q->len);
+	const size_t len = fm_page_up(q->len);
 	struct fm_map *m;
 	bool exact, held;
 	int prot = vma_prot(q, &exact);
@@ -418,8 +414,8 @@ static int clear_target(struct request *q)
 	fm_sys_munmap(far, q->len);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	err = fm_over_note(a, page_up(a + q->len), &q->over);
-	return err ? err : fm_range_release(a, page_up(a + q->len));
+	err = fm_over_note(a, fm_page_up(a + q->len), &q->over);
+	return err ? err : fm_range_release(a, fm_page_up(a + q->len));
 }
 
 /* ---- small windows ----------------------------------------------------- */
@@ -477,7 +473,7 @@ static void *lay_window(struct request *q, const struct fm_file *f, size_t len)
 
 static int take_window(struct request *q, struct fm_file *known, void **ret)
 {
-	size_t len = page_up(q->len);
+	size_t len = fm_page_up(q->len);
 	void *p;
 	int err;
 
@@ -568,7 +564,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	q.fd_flags = open_flags(fd);
 	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
 	if (flags & MAP_FIXED)
-		fm_write_before((uintptr_t)addr, page_up((uintptr_t)addr + len));
+		fm_write_before((uintptr_t)addr,
+				fm_page_up((uintptr_t)addr + len));
 	fm_space_lock(&old);
 	if (!known)
 		known = look_again(&q);

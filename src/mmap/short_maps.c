@@ -162,7 +162,7 @@ bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND])
 	for (int i = 0; i < FM_BLIND; i++) {
 		ret[i] = atomic_load(&slots[i]);
 		if (start_of(ret[i]) < a ||
-		    end_of(ret[i]) - a > ((len + FM_PAGE_MASK) & ~FM_PAGE_MASK))
+		    end_of(ret[i]) - a > fm_page_up(len))
 			ret[i] = 0;
 		any |= start_of(ret[i]) != 0;
 	}

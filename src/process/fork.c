@@ -426,7 +426,7 @@ static void leaves(uint32_t k)
 void fm_fork_unmaps(const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr;
-	uintptr_t end = (a + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	uintptr_t end = fm_page_up(a + len);
 	bool locked;
 	uint64_t old;
 

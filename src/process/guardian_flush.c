@@ -180,8 +180,7 @@ static void write_run(const struct out *o, uintptr_t addr, uint64_t off,
 			continue;
 		if (n == -EFAULT && !opened) {
 			opened = true;
-			fm_sys_mprotect((void *)addr,
-					(len + FM_PAGE_MASK) & ~FM_PAGE_MASK,
+			fm_sys_mprotect((void *)addr, fm_page_up(len),
 					PROT_READ);
 			continue;
 		}

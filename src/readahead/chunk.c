@@ -19,11 +19,6 @@ FM_FAULT uint64_t fm_chunk_streamed(void)
 	return atomic_load_explicit(&streamed, memory_order_relaxed);
 }
 
-static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
-{
-	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
-}
-
 /* A landed chunk that nobody touched for longest makes room: wasted. */
 static FM_FAULT bool reclaim_oldest(bool frame)
 {
@@ -45,7 +40,7 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 	fm_unlock(&fm_chunk_lock);
 	if (!old)
 		return false;
-	count(&old->file->st.ahead_waste, old->n);
+	fm_count(&old->file->st.ahead_waste, old->n);
 	fm_chunk_clear_flags(old->file, old->first, old->n);
 	fm_chunk_release(old);
 	return true;
@@ -238,10 +233,10 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 
 	if (atomic_load(&c->dead) || c->got <= 0)
 		return;
-	count(c->charged ? &m->file->st.hits_standby :
-			   &m->file->st.hits_ahead, 1);
+	fm_count(c->charged ? &m->file->st.hits_standby :
+			      &m->file->st.hits_ahead, 1);
 	if (!c->charged)
-		count(&streamed, c->n);
+		fm_count(&streamed, c->n);
 	if (map_huge(c, m))
 		return;
 	if (c->frame && !c->frame->full)
@@ -337,7 +332,7 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 		if (!c)
 			return;
 		if (s == CH_READY || s == CH_QUEUED) {
-			count(&f->st.ahead_waste, c->charged ? 0 : c->n);
+			fm_count(&f->st.ahead_waste, c->charged ? 0 : c->n);
 			fm_chunk_clear_flags(f, c->first, c->n);
 			fm_chunk_release(c);
 		} else {

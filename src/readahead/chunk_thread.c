@@ -19,11 +19,6 @@ static struct want wants[WANTS];
 static _Atomic uint32_t bell, idle;
 static bool running;
 
-static FM_FAULT void count(_Atomic uint64_t *c, uint64_t n)
-{
-	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
-}
-
 FM_FAULT void fm_chunk_bell(void)
 {
 	atomic_fetch_add(&bell, 1);
@@ -67,9 +62,9 @@ static void submit_queued(struct fm_ring *r)
 		ios[n++] = &c->io;
 		if (c->uncached)
 			continue; /* counted before */
-		count(&c->file->st.loads, 1);
-		count(&c->file->st.load_bytes, c->io.len);
-		count(&c->file->st.ahead_pages, c->n);
+		fm_count(&c->file->st.loads, 1);
+		fm_count(&c->file->st.load_bytes, c->io.len);
+		fm_count(&c->file->st.ahead_pages, c->n);
 	}
 	fm_unlock(&fm_chunk_lock);
 	if (n)

@@ -423,9 +423,8 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 	     rewrite_runs(m, r->first, bits, b->mem);
 	fm_bounce_put(b);
 	if (ok)
-		atomic_fetch_add_explicit(&r->file->st.rewritten,
-					  (uint64_t)__builtin_popcountll(bits),
-					  memory_order_relaxed);
+		fm_count(&r->file->st.rewritten,
+			 (uint64_t)__builtin_popcountll(bits));
 	return ok;
 }
 

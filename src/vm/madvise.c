@@ -326,7 +326,7 @@ int fm_madvise(void *addr, size_t len, int advice)
 
 	if (!fm_overlaps(addr, len) || (s.start & FM_PAGE_MASK))
 		return fm_sys_madvise(addr, len, advice);
-	s.end = (s.start + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	s.end = fm_page_up(s.start + len);
 	if (advice == MADV_FREE || advice == MADV_WIPEONFORK)
 		return -EINVAL;
 	if (advice == MADV_COLLAPSE)

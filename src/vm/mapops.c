@@ -12,16 +12,11 @@
 #include "map/map.h"
 #include "unmap_cache.h"
 
-static uintptr_t page_up(uintptr_t a)
-{
-	return (a + FM_PAGE_MASK) & ~FM_PAGE_MASK;
-}
-
 static bool bad_range(const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr;
 
-	return (a & FM_PAGE_MASK) || a + len < a || page_up(a + len) < a;
+	return (a & FM_PAGE_MASK) || a + len < a || fm_page_up(a + len) < a;
 }
 
 /* ---- munmap ----------------------------------------------------------- */
@@ -50,7 +45,7 @@ static int unmap_gap(uintptr_t from, uintptr_t to)
 
 int fm_munmap_locked(uintptr_t a, size_t len)
 {
-	uintptr_t end = page_up(a + len), at = a;
+	uintptr_t end = fm_page_up(a + len), at = a;
 	struct fm_list l;
 	int err = fm_range_settle(a, end, &l);
 
@@ -77,7 +72,7 @@ int fm_munmap(void *addr, size_t len)
 
 	if (bad_range(addr, len) || !len || !fm_overlaps(addr, len))
 		return fm_sys_munmap(addr, len);
-	fm_write_before((uintptr_t)addr, page_up((uintptr_t)addr + len));
+	fm_write_before((uintptr_t)addr, fm_page_up((uintptr_t)addr + len));
 	fm_space_lock(&old);
 	err = fm_munmap_locked((uintptr_t)addr, len);
 	fm_space_unlock(&old);
@@ -210,7 +205,7 @@ static int mprotect_locked(uintptr_t a, uintptr_t end, int prot)
 
 int fm_mprotect(void *addr, size_t len, int prot)
 {
-	uintptr_t a = (uintptr_t)addr, end = page_up(a + len);
+	uintptr_t a = (uintptr_t)addr, end = fm_page_up(a + len);
 	uint64_t old;
 	int err;
 
@@ -246,11 +241,11 @@ int fm_demote_range(const void *addr, size_t len, const char *why)
 	uint64_t old;
 	int err = 0;
 
-	fm_write_before(a & ~FM_PAGE_MASK, page_up(a + len));
+	fm_write_before(a & ~FM_PAGE_MASK, fm_page_up(a + len));
 	fm_space_lock(&old);
 	while (!err) {
 		struct fm_map *m = fm_space_next(a & ~FM_PAGE_MASK,
-						 page_up(a + len), &at);
+						 fm_page_up(a + len), &at);
 		if (!m)
 			break;
 		err = demote_map(m, (void *)(uintptr_t)why);

@@ -16,11 +16,6 @@
 #include "readahead/readahead.h"
 #include "writeback/writeback.h"
 
-static uintptr_t page_up(uintptr_t a)
-{
-	return (a + FM_PAGE_MASK) & ~FM_PAGE_MASK;
-}
-
 /* ---- the target of MREMAP_FIXED ---------------------------------------- */
 
 struct target {
@@ -159,11 +154,11 @@ static void *over_target(uintptr_t old, size_t old_len, size_t new_len,
 {
 	struct fm_list none = { NULL, 0 };
 	struct target t = { none };
-	uintptr_t end = page_up(to + new_len);
+	uintptr_t end = fm_page_up(to + new_len);
 	void *p;
 	int err;
 
-	if (old_len && fm_sys3(SYS_msync, old, page_up(old_len), MS_ASYNC))
+	if (old_len && fm_sys3(SYS_msync, old, fm_page_up(old_len), MS_ASYNC))
 		return (void *)(intptr_t)-EFAULT;
 	err = target_begin(&t, to, end, NULL);
 	if (err)
@@ -416,7 +411,7 @@ static void *move_range(struct move *v, int flags, void *fixed)
 	if (fixed)
 		err = fm_over_note(t, t + v->new_len, &over);
 	if (fixed && !err)
-		err = target_begin(&target, t, page_up(t + v->new_len),
+		err = target_begin(&target, t, fm_page_up(t + v->new_len),
 				   &v->src);
 	if (!err)
 		err = shut(&v->src, &target.l);
@@ -491,7 +486,7 @@ static bool bad_arguments(uintptr_t a, size_t old_len, size_t new_len,
 		return true;
 	return (flags & MREMAP_FIXED) &&
 	       (!(flags & MREMAP_MAYMOVE) || (t & FM_PAGE_MASK) || t > most ||
-		(t < page_up(a + old_len) && a < page_up(t + new_len)));
+		(t < fm_page_up(a + old_len) && a < fm_page_up(t + new_len)));
 }
 
 /* Duplication and DONTUNMAP, and pieces that the kernel would hold as one,
@@ -525,14 +520,14 @@ void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		return (void *)fm_sys5(SYS_mremap, old, old_len, new_len,
 				       flags, new_addr);
 	if (flags & MREMAP_FIXED) {
-		fm_write_before(t, t + page_up(new_len));
-		fm_write_before(a, a + page_up(old_len));
+		fm_write_before(t, t + fm_page_up(new_len));
+		fm_write_before(a, a + fm_page_up(old_len));
 	} else if (new_len > old_len) {
-		fm_write_before_growth(a, a + page_up(old_len));
+		fm_write_before_growth(a, a + fm_page_up(old_len));
 	}
 	fm_space_lock(&mask);
-	p = src ? mremap_locked(a, page_up(old_len), page_up(new_len), flags,
-				new_addr) :
+	p = src ? mremap_locked(a, fm_page_up(old_len), fm_page_up(new_len),
+				flags, new_addr) :
 		  over_target(a, old_len, new_len, flags, t);
 	fm_space_unlock(&mask);
 	if (src && p == (void *)(intptr_t)-EFAULT &&

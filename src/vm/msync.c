@@ -99,7 +99,7 @@ int fm_msync(void *addr, size_t len, int flags)
 	if ((res && res != -ENOMEM) || !len)
 		return res;
 	s.start = (uintptr_t)addr;
-	s.end = (s.start + len + FM_PAGE_MASK) & ~FM_PAGE_MASK;
+	s.end = fm_page_up(s.start + len);
 	do {
 		int err;
 

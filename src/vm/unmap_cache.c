@@ -399,9 +399,7 @@ int fm_kept_take(struct fm_map *m, int prot)
 			fm_sys_munmap(k.mem, k.len);
 		fm_cache_uncharge(n);
 	} else {
-		atomic_fetch_add_explicit(&m->file->st.hits_kept,
-					  pages_back(m, &k),
-					  memory_order_relaxed);
+		fm_count(&m->file->st.hits_kept, pages_back(m, &k));
 		if (fm_sys_fstat(m->file->fd_path, &st) || !unchanged(&k, &st))
 			fm_map_each(m, 0, fm_map_pages(m), forget_page, NULL);
 	}

@@ -113,7 +113,7 @@ static FM_FAULT void note_error(struct fm_file *f, int err)
 {
 	if (!fm_wb_err_note(f, err))
 		return;
-	atomic_fetch_add_explicit(&f->st.wb_errors, 1, memory_order_relaxed);
+	fm_count(&f->st.wb_errors, 1);
 	atomic_store(&f->wb_failed_ms, fm_now_ms());
 	atomic_store(&fm_wb_failed_ms, fm_now_ms());
 	if (atomic_exchange(&f->told_wb, (uint32_t)-err) != (uint32_t)-err)
@@ -146,10 +146,8 @@ static FM_FAULT void count_run(struct wb *w, const struct run *r, bool ok)
 	int err = r->io.res < 0 ? r->io.res : -EIO;
 
 	if (ok) {
-		atomic_fetch_add_explicit(&r->f->st.writebacks, r->n,
-					  memory_order_relaxed);
-		atomic_fetch_add_explicit(&r->f->st.wb_bytes, r->io.len,
-					  memory_order_relaxed);
+		fm_count(&r->f->st.writebacks, r->n);
+		fm_count(&r->f->st.wb_bytes, r->io.len);
 	} else {
 		note_error(r->f, err);
 		if (!w->err)

@@ -27,12 +27,12 @@ static _Atomic bool tight, urgent;
 
 FM_FAULT void fm_wb_cleaned(uint64_t pages)
 {
-	atomic_fetch_add_explicit(&cleaned, pages, memory_order_relaxed);
+	fm_count(&cleaned, pages);
 }
 
 FM_FAULT void fm_wb_again(uint64_t pages)
 {
-	atomic_fetch_add_explicit(&again, pages, memory_order_relaxed);
+	fm_count(&again, pages);
 }
 
 FM_FAULT void fm_wb_tight(void)
