@@ -61,7 +61,6 @@ static const char *own_exe(void)
 
 static int remember_start(const char *progname, const char *exe, char **envp)
 {
-
 	start.who.name = fm_arena_text(&start.arena, progname,
 				       strlen(progname));
 	exe = exe ? fm_arena_text(&start.arena, exe, strlen(exe)) : own_exe();

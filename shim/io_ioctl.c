@@ -156,8 +156,6 @@ static ssize_t call_records(const struct fm_rw *rw, const struct iovec *iov,
 	uint32_t n;
 	ssize_t r;
 
-	(void)cnt;
-	(void)off;
 	if (mem == s->arg) { /* for the kernel's answer: it cannot be used */
 		s->room = asked;
 		return fm_pass_ioctl(s->call, mem);

@@ -191,7 +191,6 @@ FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
 
 static int pass_posix_fallocate(bool raw, int fd, int mode, off_t off, off_t len)
 {
-	(void)mode;
 	if (!raw && next_posix_fallocate)
 		return next_posix_fallocate(fd, off, len);
 	return (int)-fm_sys4(SYS_fallocate, fd, 0, off, len);

@@ -218,7 +218,6 @@ int fm_stdio_flush(FILE *fp, bool lock)
 
 static void unlock_list(void *unused)
 {
-	(void)unused;
 	_IO_list_unlock();
 }
 

@@ -47,7 +47,6 @@ int fm_range_maps(uintptr_t start, uintptr_t end, fm_map_fn fn, void *arg)
 
 static int count_map(struct fm_map *m, void *arg)
 {
-	(void)m;
 	++*(size_t *)arg;
 	return 0;
 }
@@ -88,7 +87,6 @@ static void lock_idle(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-	(void)arg;
 	fm_page_lock_idle(p);
 	/* Seen by unlock_touched even if nothing was ever mapped here. */
 	fm_mode_set(m, i, fm_mode(m, i) | PM_LOCKED);
@@ -96,7 +94,6 @@ static void lock_idle(struct fm_map *m, uint64_t i, void *arg)
 
 static void unlock_touched(struct fm_map *m, uint64_t i, void *arg)
 {
-	(void)arg;
 	if (!(fm_mode(m, i) & PM_LOCKED))
 		return;
 	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~PM_LOCKED);
@@ -128,7 +125,6 @@ void fm_map_unlock_pages(struct fm_map *m)
 /* Dirty pages that only m holds must be in the file before m goes. */
 int fm_map_flush(struct fm_map *m, void *arg)
 {
-	(void)arg;
 	if (!m->shared)
 		return 0;
 	return fm_wb_range(m->file, m->pgoff, m->pgoff + fm_map_pages(m),
@@ -141,7 +137,6 @@ static void clear_page(struct fm_map *m, uint64_t i, void *arg)
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 	uint64_t j;
 
-	(void)arg;
 	if (!(mode & PM_LOCKED))
 		return;
 	if (fm_mode_charged(mode))
@@ -173,7 +168,6 @@ static void flush_locked(struct fm_map *m)
  * under the lock and finds nothing. */
 int fm_map_hide(struct fm_map *m, void *arg)
 {
-	(void)arg;
 	fm_space_hiding(atomic_load(&m->start), atomic_load(&m->end));
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
 	fm_ahead_forget(m);
@@ -182,7 +176,6 @@ int fm_map_hide(struct fm_map *m, void *arg)
 
 int fm_map_lock(struct fm_map *m, void *arg)
 {
-	(void)arg;
 	lock_pages(m);
 	if (m->shared)
 		flush_locked(m);
@@ -197,13 +190,11 @@ int fm_map_lock_unused(struct fm_map *m, void *arg)
 	fm_pin_wait(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT);
 	if (m->shared)
 		flush_locked(m);
-	(void)arg;
 	return 0;
 }
 
 int fm_map_show_and_unlock(struct fm_map *m, void *arg)
 {
-	(void)arg;
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
 	fm_map_unlock_pages(m);
 	return 0;
@@ -211,7 +202,6 @@ int fm_map_show_and_unlock(struct fm_map *m, void *arg)
 
 int fm_map_retire(struct fm_map *m, void *arg)
 {
-	(void)arg;
 	fm_map_each(m, 0, fm_map_pages(m), clear_page, NULL);
 	fm_map_unlink(m);
 	return 0;
@@ -267,7 +257,6 @@ FM_FAULT int fm_map_make_exact(struct fm_map *m)
 
 int fm_map_reopen(struct fm_map *m, void *arg)
 {
-	(void)arg;
 	fm_map_make_exact(m);
 	return 0;
 }

@@ -193,7 +193,6 @@ void fm_map_extend(struct fm_map *m, uint64_t pages)
 
 int fm_map_tell(struct fm_map *m, void *arg)
 {
-	(void)arg;
 	fm_said_tell(&m->modes->said, m->mbase, m->mbase + fm_map_pages(m),
 		     fm_map_addr(m, 0));
 	return 0;
@@ -270,7 +269,6 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 	uint8_t mode = fm_mode(m, i);
 
-	(void)arg;
 	if (!fm_mode_lazy(mode)) {
 		if (mode & PM_QUEUED)
 			queues->add(m, i, mode & PM_MAIN);

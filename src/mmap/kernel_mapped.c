@@ -75,7 +75,6 @@ static bool add_line(const struct fm_proc_map *m, void *arg)
 {
 	struct stat st = { .st_dev = ANY, .st_ino = m->ino };
 
-	(void)arg;
 	if (st.st_ino)
 		fm_residue_add(&st);
 	return false;

@@ -126,7 +126,6 @@ static void io_json(struct fm_json *o)
 
 static void cache_json(struct fm_json *o)
 {
-
 	fm_json_open(o, "cache", '{');
 	fm_json_uint(o, "limit_bytes", fm_cache_limit() * FM_PAGE);
 	fm_json_uint(o, "resident_bytes", (uint64_t)fm_cache_resident() * FM_PAGE);

@@ -53,8 +53,6 @@ static void look_at(const char *dir, int fd, void *arg)
 	struct stat st;
 	int mode = mode_of(fd, &st);
 
-	(void)dir;
-	(void)arg;
 	if (mode >= 0)
 		give(&st, mode);
 }
@@ -94,7 +92,6 @@ static void look_for(const char *dir, int fd, void *arg)
 	struct stat st;
 	int mode = s->found ? -1 : mode_of(fd, &st);
 
-	(void)dir;
 	if (mode > O_RDONLY && st.st_ino == s->st->st_ino &&
 	    st.st_dev == s->st->st_dev)
 		s->found = true;

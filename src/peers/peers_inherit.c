@@ -83,7 +83,6 @@ static bool look_at_map(const struct fm_proc_map *m, void *arg)
 	struct fm_file *f;
 	uint64_t old;
 
-	(void)arg;
 	if (!m->ino)
 		return false;
 	fm_space_lock(&old);

@@ -82,7 +82,6 @@ static void *bringer(void *arg)
 	static struct fm_kept_files kept;
 	struct fm_handed now;
 
-	(void)arg;
 	fm_thread_begin("fastmap-fork");
 	kept.n = 0;
 	fm_read_keep(&kept);

@@ -99,7 +99,6 @@ static int cover(struct fm_map *m, void *arg)
 	uint64_t pages = fm_map_pages(m);
 	int err = 0;
 
-	(void)arg;
 	if (!m->shared || !atomic_load(&m->modes->bare))
 		return 0;
 	for (uint64_t lo = 0, hi; lo < pages && !err; lo = hi) {

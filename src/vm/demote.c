@@ -34,7 +34,6 @@ static void pass_through(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-	(void)arg;
 	fm_page_lock_idle(p);
 	fm_page_unlock(p);
 }
@@ -112,7 +111,6 @@ static void clear_modes(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
 
-	(void)arg;
 	if (fm_mode_charged(mode))
 		fm_cache_uncharge(1);
 	fm_mode_set(m, i, 0);
@@ -365,7 +363,6 @@ bool fm_only_shared(struct fm_file *f, uint64_t arg)
 {
 	struct fm_map *m = atomic_load(&f->maps);
 
-	(void)arg;
 	for (; m && m->shared; m = atomic_load(&m->file_next))
 		;
 	return !m;

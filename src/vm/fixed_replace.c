@@ -11,7 +11,6 @@
 
 static int count(struct fm_map *m, void *arg)
 {
-	(void)m;
 	++*(size_t *)arg;
 	return 0;
 }
@@ -110,7 +109,6 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
 
-	(void)arg;
 	if (fm_mode_charged(mode))
 		fm_cache_uncharge(1);
 	fm_mode_set(m, i, mode & PM_LOCKED);

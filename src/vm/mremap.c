@@ -115,7 +115,6 @@ static void reprotect(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
 
-	(void)arg;
 	fm_mode_set(m, i, mode & (uint8_t)~PM_WRITABLE);
 }
 
@@ -254,7 +253,6 @@ static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
 
-	(void)arg;
 	if ((mode & PM_QUEUED) || ((mode & PM_PRESENT) && !(mode & PM_OWN)))
 		fm_cache_requeue(m, i);
 }

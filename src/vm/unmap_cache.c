@@ -373,7 +373,6 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
-	(void)arg;
 	fm_page_lock(p);
 	if (fm_mode(m, i) & PM_PRESENT)
 		fm_cache_drop(m, i, 1);
