@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "args.h"
-#include "sigstack.h"
 
 /* Programs do pass NULL as the first argument, whatever the header says. */
 #ifndef __clang__

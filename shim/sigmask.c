@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "sigstack.h"
 
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 

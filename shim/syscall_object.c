@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
-#include "io_copy.h"
 
 #define NONE (-1)
 

@@ -10,7 +10,6 @@
 #include "fds.h"
 #include "life.h"
 #include "lock.h"
-#include "log.h"
 #include "sys.h"
 #include "tls.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache.h"
 
-#include "base/epoch.h"
 #include "base/life.h"
 #include "base/shrinker.h"
 #include "evict_policy.h"

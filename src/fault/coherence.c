@@ -2,7 +2,6 @@
 #include "coherence.h"
 
 #include "cache/cache.h"
-#include "fault.h"
 #include "file/file.h"
 #include "map/map.h"
 

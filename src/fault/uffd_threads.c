@@ -8,7 +8,6 @@
 #include <poll.h>
 
 #include "base/epoch.h"
-#include "base/log.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "engine.h"

@@ -8,7 +8,6 @@
 #include "base/epoch.h"
 #include "base/fds.h"
 #include "base/life.h"
-#include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"

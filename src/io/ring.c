@@ -11,7 +11,6 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "base/types.h"
 #include "fd_recovery.h"
 #include "policy.h"
 #include "store.h"

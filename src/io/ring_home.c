@@ -6,7 +6,6 @@
 
 #include <string.h>
 #include "base/lock.h"
-#include "base/log.h"
 #include "base/proc.h"
 #include "fd_recovery.h"
 #include "ring_priv.h"

@@ -4,7 +4,6 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 
-#include "base/log.h"
 #include "base/sys.h"
 #include "io/io.h"
 

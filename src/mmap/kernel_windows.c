@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
-#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "kernel_mapped.h"

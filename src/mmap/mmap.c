@@ -25,7 +25,6 @@
 #include "pagecache_probe.h"
 #include "peers/peers.h"
 #include "policy.h"
-#include "readahead/readahead.h"
 #include "rw/rw.h"
 #include "skipped.h"
 #include "vm/vm.h"

@@ -7,7 +7,6 @@
 #include "base/types.h"
 #include "engine.h"
 #include "file/file.h"
-#include "policy.h"
 
 #define AGAIN 63   /* mappings, then the descriptor is looked at */
 #define FDS 4      /* that a thread has in mind */

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "engine.h"
 #include "map/map.h"
-#include "policy.h"
 
 static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
 static uint64_t no_room;

@@ -9,7 +9,6 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "peers_priv.h"
-#include "vm/vm.h"
 
 #define BUF 2048
 

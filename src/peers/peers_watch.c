@@ -33,7 +33,6 @@
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
-#include "peers.h"
 #include "peers_priv.h"
 #include "vm/vm.h"
 

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/epoch.h"
 #include "base/fds.h"
 #include "base/life.h"
 #include "base/log.h"

@@ -19,7 +19,6 @@
  */
 #include "ahead.h"
 
-#include "base/alloc.h"
 #include "base/lock.h"
 #include "cache/cache.h"
 #include "chunk.h"

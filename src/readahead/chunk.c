@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "chunk_priv.h"
 
-#include "base/epoch.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "cache/cache.h"

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/epoch.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/shrinker.h"

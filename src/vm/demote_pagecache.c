@@ -2,11 +2,9 @@
 #include "demote_pagecache.h"
 
 #include "base/alloc.h"
-#include "base/epoch.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
-#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"

@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/sys.h"
-#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"

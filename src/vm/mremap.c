@@ -13,8 +13,6 @@
 #include "fixed_replace.h"
 #include "map/map.h"
 #include "mapops.h"
-#include "readahead/readahead.h"
-#include "writeback/writeback.h"
 
 /* ---- the target of MREMAP_FIXED ---------------------------------------- */
 
