@@ -60,7 +60,7 @@ static void *next_of(const char *name)
 static void give_up(const void *p, size_t len)
 {
 	if (fm_touches(p, len))
-		fm_demote_range(p, len, "aio");
+		fm_demote_range(p, len, FM_WHY_AIO);
 }
 
 FM_HOOK int io_setup(int events, context *ret)

@@ -126,7 +126,7 @@ static ssize_t copy_seen(const struct copy *c)
 	if (size >= 0)
 		r = into_managed(c, f, size);
 	else
-		r = fm_result(fm_file_demote(f, "splice"));
+		r = fm_result(fm_file_demote(f, FM_WHY_SPLICE));
 	fm_file_put(f);
 	return size >= 0 || r < 0 ? r : c->call(c);
 }

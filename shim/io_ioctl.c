@@ -36,7 +36,7 @@ int fm_pass_ioctl(const struct fm_ioctl *c, void *arg)
 	return FM_PASS_VIA(c->raw, ioctl, SYS_ioctl, c->fd, c->req, arg);
 }
 
-static const char why[] = "ioctl of unknown extent";
+static const enum fm_why why = FM_WHY_IOCTL;
 
 /* ---- one size ------------------------------------------------------------- */
 

@@ -236,7 +236,7 @@ static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, pkey_mprotect, SYS_pkey_mprotect, addr, len,
 			       prot, pkey);
-	r = pkey > 0 ? fm_demote_range(addr, len, "protection keys") : 0;
+	r = pkey > 0 ? fm_demote_range(addr, len, FM_WHY_PKEYS) : 0;
 	if (!r)
 		r = fm_syscall(SYS_pkey_mprotect, addr, len, prot, pkey);
 	if (!r && managed(addr, len))
@@ -310,7 +310,7 @@ FM_HOOK int mlock2(const void *addr, size_t len, unsigned int flags)
 /* What is sealed can be neither hidden nor handed to the kernel any more. */
 int fm_do_mseal(bool raw, void *addr, size_t len, unsigned long flags)
 {
-	if (!flags && managed(addr, len) && fm_demote_range(addr, len, "mseal"))
+	if (!flags && managed(addr, len) && fm_demote_range(addr, len, FM_WHY_MSEAL))
 		return (int)fm_result(-ENOMEM);
 	return FM_PASS_VIA(raw, mseal, SYS_mseal, addr, len, flags);
 }

@@ -179,6 +179,72 @@ void fm_unpin(struct fm_pin *pin);
 /* Bytes that one thread may have pinned at once; >= 4 KiB. */
 size_t fm_pin_limit(void);
 
+/* ---- who serves a mapping ---------------------------------------------- */
+
+/* Why the kernel does (file/server.h has the text of each and what helps). */
+enum fm_why {
+	/* ... from the start, or when it is mapped again: */
+	FM_WHY_NONE,
+	FM_WHY_DENIED,
+	FM_WHY_NOT_ENGAGED,
+	FM_WHY_OBSERVED,
+	FM_WHY_SHORT,
+	FM_WHY_EXECUTABLE,
+	FM_WHY_KIND,
+	FM_WHY_CACHED,
+	FM_WHY_WINDOW,
+	FM_WHY_NO_CACHE,
+	FM_WHY_NO_MEMORY,
+	FM_WHY_LOCKED,
+	FM_WHY_FSIZE,
+	FM_WHY_RECORD_LOCKS,
+	FM_WHY_SHARED,
+	FM_WHY_WEARY,
+	FM_WHY_RESIDUE,
+	FM_WHY_HANDED,
+	FM_WHY_NO_ENGINE,
+	FM_WHY_NO_OPEN,
+	FM_WHY_ASYNC,
+	FM_WHY_OTHERS,
+	/* ... from now on, what we served: */
+	FM_WHY_PEER,
+	FM_WHY_PEER_WROTE,
+	FM_WHY_PEER_NATIVE,
+	FM_WHY_SENT,
+	FM_WHY_INHERITED,
+	FM_WHY_ASYNC_OPEN,
+	FM_WHY_AIO,
+	FM_WHY_SPLICE,
+	FM_WHY_LIMIT,
+	FM_WHY_CACHE_GONE,
+	FM_WHY_FITS,
+	FM_WHY_BEYOND,
+	FM_WHY_UNREADABLE,
+	FM_WHY_PINNED,
+	FM_WHY_CHANGED,
+	FM_WHY_KERNEL_MAPS,
+	FM_WHY_FORK,
+	FM_WHY_ENDS,
+	FM_WHY_EXEC,
+	FM_WHY_MADVISE,
+	FM_WHY_MLOCK,
+	FM_WHY_MLOCKALL,
+	FM_WHY_MERGE,
+	FM_WHY_MREMAP,
+	FM_WHY_MREMAP_PIECES,
+	FM_WHY_REMAP,
+	FM_WHY_PKEYS,
+	FM_WHY_MSEAL,
+	FM_WHY_IOCTL,
+	FM_WHY_FUTEX,
+	FM_WHY_SEMAPHORE,
+	FM_WHY_MUTEX,
+	FM_WHY_CONDITION,
+	FM_WHY_RWLOCK,
+	FM_WHY_BARRIER,
+	FM_WHYS
+};
+
 /* ---- files ------------------------------------------------------------ */
 
 /*
@@ -299,7 +365,7 @@ off_t fm_file_size(struct fm_file *f);
 
 /* [any] Hand every mapping of the file to the kernel. `why` is a static
  * string that goes into the statistics. 0 or -errno. */
-int fm_file_demote(struct fm_file *f, const char *why);
+int fm_file_demote(struct fm_file *f, enum fm_why why);
 /* [any] Before a descriptor is sent to another process. It is in no table of
  * descriptors until it is received, and whoever has it may map the file without an
  * open(2) that we would hear of. A file that neither side can store to stays. Also
@@ -311,7 +377,7 @@ void fm_file_given(int fd);
 enum fm_heir { FM_HEIR_SPAWNED, FM_HEIR_FORKED, FM_HEIR_VFORKED, FM_HEIR_SHELL };
 void fm_files_inherited(enum fm_heir heir, int pid);
 /* [any] The same for the files under an address range. */
-int fm_demote_range(const void *addr, size_t len, const char *why);
+int fm_demote_range(const void *addr, size_t len, enum fm_why why);
 
 /* The program can read and write files by io_uring or libaio. */
 extern _Atomic bool fm_async;

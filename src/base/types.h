@@ -121,7 +121,7 @@ struct fm_file_stats {
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions;
-	_Atomic(const char *) demote_why;
+	_Atomic uint8_t demote_why; /* enum fm_why */
 };
 
 struct fm_file {
@@ -159,7 +159,7 @@ struct fm_file {
 	_Atomic uint32_t through;
 	_Atomic bool windows;      /* mapped piece by piece, over and over */
 	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
-	_Atomic bool demoted;      /* every mapping belongs to the kernel */
+	_Atomic uint8_t server;    /* enum fm_server, see server.h */
 	bool beside;               /* the kernel serves windows of it too */
 	unsigned cached_windows;   /* in a row, see kernel_windows.c */
 	unsigned granted;          /* windows, of them not yet used: */
@@ -176,7 +176,7 @@ struct fm_file {
 	_Atomic uint32_t frozen;
 	_Atomic uint32_t demote_asked; /* how often, see demote_queue.h */
 	_Atomic uint32_t demote_answered; /* futex: up to which of these */
-	_Atomic(const char *) demote_asked_why;
+	_Atomic uint8_t demote_asked_why; /* enum fm_why */
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
 	const struct fm_policy *policy;
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */

@@ -99,7 +99,7 @@ static uint64_t dirty_now(void)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
-static void hand_over(const char *why)
+static void hand_over(enum fm_why why)
 {
 	fm_demote_ask_shared(why);
 	fm_wb_kick();
@@ -116,10 +116,9 @@ static void weigh(void)
 	loops = fm_budget_loops(&budget, &flow, held(), atomic_load(&mapped));
 	fm_unlock(&lock);
 	if (starves)
-		hand_over(fm_why_text(FM_WHY_NO_CACHE));
+		hand_over(FM_WHY_CACHE_GONE);
 	else if (loops)
-		hand_over("it fits into memory, but not beside what must stay "
-			  "free");
+		hand_over(FM_WHY_FITS);
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */
@@ -168,7 +167,7 @@ static uint64_t look(uint64_t late)
 	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);
 	if (used && atomic_load(&too_short))
-		hand_over(fm_why_text(FM_WHY_NO_CACHE));
+		hand_over(FM_WHY_CACHE_GONE);
 	/* Where many groups are counted a look can take long: a twentieth of
 	 * a CPU at most. */
 	begin = (fm_now_ns() - begin) * 20 / 1000000;

@@ -44,7 +44,7 @@ static FM_FAULT bool wanted(struct fm_map *m)
 static FM_FAULT bool may_stay(struct fm_map *m, uint64_t i)
 {
 	return !atomic_load(&m->file->frozen) && !atomic_load(&m->aliased) &&
-	       !atomic_load(&m->file->demoted) && fm_map_current(m, i);
+	       !fm_kernel_serves(m->file) && fm_map_current(m, i);
 }
 
 static FM_FAULT void fill(struct fm_map *m, uint64_t i, struct fm_chunk *c)

@@ -428,7 +428,7 @@ static FM_FAULT void say_failed(struct fm_file *f, int err)
 }
 
 /* A moment, and the access runs again, until the file has been handed over. */
-static FM_FAULT void ask_to_demote(struct fm_file *f, const char *why)
+static FM_FAULT void ask_to_demote(struct fm_file *f, enum fm_why why)
 {
 	fm_demote_ask(f, why);
 	fm_wb_kick();
@@ -443,7 +443,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	case -EAGAIN:
 		return FM_FAULT_RETRY;
 	case -EBUSY:
-		ask_to_demote(m->file, "pinned alias");
+		ask_to_demote(m->file, FM_WHY_PINNED);
 		return FM_FAULT_RETRY;
 	case -ENOENT: /* UFFDIO_COPY: the mapping is going away */
 	case -ESRCH:

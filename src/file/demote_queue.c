@@ -10,12 +10,12 @@
 
 static void (*_Atomic server)(void);
 static _Atomic bool wanted; /* some file is */
-static _Atomic(const char *) shared;
+static _Atomic uint8_t shared; /* enum fm_why */
 
 /* ---- asking -------------------------------------------------------------- */
 
 /* The reason, the count, the flag: who finds one of them finds those before it. */
-FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, const char *why)
+FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, enum fm_why why)
 {
 	uint32_t n;
 
@@ -44,7 +44,7 @@ bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
 	return true;
 }
 
-void fm_demote_ask_shared(const char *why)
+void fm_demote_ask_shared(enum fm_why why)
 {
 	atomic_store(&shared, why);
 }
@@ -64,9 +64,9 @@ void fm_demote_queue_serve(void)
 		serve();
 }
 
-const char *fm_demote_take_shared(void)
+enum fm_why fm_demote_take_shared(void)
 {
-	return atomic_exchange(&shared, NULL);
+	return (enum fm_why)atomic_exchange(&shared, FM_WHY_NONE);
 }
 
 bool fm_demote_take(void)
@@ -76,7 +76,7 @@ bool fm_demote_take(void)
 
 /* Who asks while it is done, or finds the flag taken already, has raised the flag
  * again, or is seen here: the count is read before it begins. */
-void fm_demote_each(int (*demote)(struct fm_file *f, const char *why))
+void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_why why))
 {
 	struct fm_file *f;
 
@@ -85,7 +85,7 @@ void fm_demote_each(int (*demote)(struct fm_file *f, const char *why))
 
 		if (asked == atomic_load(&f->demote_answered))
 			continue;
-		demote(f, atomic_load(&f->demote_asked_why));
+		demote(f, (enum fm_why)atomic_load(&f->demote_asked_why));
 		atomic_store(&f->demote_answered, asked);
 		fm_futex_wake(&f->demote_answered, INT32_MAX);
 	}
@@ -94,7 +94,7 @@ void fm_demote_each(int (*demote)(struct fm_file *f, const char *why))
 void fm_demote_queue_reset(void)
 {
 	atomic_store(&wanted, false);
-	atomic_store(&shared, NULL);
+	atomic_store(&shared, FM_WHY_NONE);
 }
 
 FM_LIFE(demote_queue, .level = FM_LIFE_HELPERS, .second = fm_demote_queue_serve,

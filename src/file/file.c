@@ -480,7 +480,7 @@ static void file_close(struct fm_file *f)
  * must keep a deleted file's blocks. */
 static void hollow(struct fm_file *f)
 {
-	if (!atomic_load(&f->demoted) || atomic_load(&f->maps) ||
+	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
 	    f->fd_path < 0)
 		return;
 	for (struct fm_file_observer *o = observers; o; o = o->next)
@@ -512,7 +512,7 @@ void fm_file_put(struct fm_file *f)
 	uint32_t n = atomic_load(&f->refs);
 	uint64_t old;
 
-	while (n > 2 || (n == 2 && !atomic_load(&f->demoted)))
+	while (n > 2 || (n == 2 && !fm_kernel_serves(f)))
 		if (atomic_compare_exchange_weak(&f->refs, &n, n - 1))
 			return;
 	/* Perhaps the last: decide under the space lock. */

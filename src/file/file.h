@@ -117,6 +117,7 @@ extern void (*_Atomic fm_file_size_then)(void);
 #include "load.h"
 #include "page.h"
 #include "reflink.h"
+#include "server.h"
 #include "space_lock.h"
 #include "truncate_barrier.h"
 #include "wb_errseq.h"

@@ -193,7 +193,6 @@ struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 /* The rest of what other rooms may use. */
 #include "mremap_grow.h"
 #include "pin_table.h"
-#include "server_reason.h"
 #include "space.h"
 #include "stream.h"
 #include "uffd.h"

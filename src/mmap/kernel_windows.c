@@ -152,7 +152,7 @@ static bool take_grant(struct fm_file *f)
 /* What is mapped shows what ours show, now and later. */
 static bool still_true(struct fm_file *f)
 {
-	return !atomic_load(&f->stores_wanted) && !atomic_load(&f->demoted);
+	return !atomic_load(&f->stores_wanted) && !fm_kernel_serves(f);
 }
 
 static void *map_beside(struct fm_file *f, void *addr, size_t len, int flags,

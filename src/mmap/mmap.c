@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mmap.c - mmap: which mappings are ours, and taking them over.
+ * mmap.c - mmap: taking over the mappings that server_choice.h says are ours.
  *
  * The kernel makes the mapping first, so that arguments, permissions, limits
  * and the choice of address are its own; then anonymous memory registered
@@ -18,105 +18,24 @@
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"
-#include "elsewhere.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
 #include "map/map.h"
-#include "pagecache_probe.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "rw/rw.h"
+#include "server_choice.h"
 #include "skipped.h"
 #include "vm/vm.h"
 
-#ifndef MAP_DROPPABLE
-#define MAP_DROPPABLE 0x08
-#endif
-
-#define WORTH_A_LOOK ((size_t)16 << 20)
 #define FEW_WINDOWS 8
-
-struct request {
-	void *addr;
-	size_t len;
-	int prot, flags, fd;
-	off_t off;
-	struct stat st;
-	char path[4096];
-	const struct fm_policy *policy;
-	enum fm_why left; /* why the kernel serves a file that we know of */
-	bool shared, populate, maywrite;
-	bool cut;  /* memory laid down ahead: as it is to be */
-	bool laid; /* the memory is there already, with its protection */
-	struct fm_over over; /* mappings of ours that it replaces */
-	int fd_flags;
-	unsigned count; /* mappings that the kernel has been given */
-	bool bring; /* see kernel_windows.h */
-};
-
-/* ---- is it ours? ------------------------------------------------------- */
-
-static bool get_path(struct request *q)
-{
-	return fm_sys_fd_path(q->fd, q->path, sizeof(q->path)) &&
-	       q->path[0] == '/';
-}
-
-/* Kinds that we leave to the kernel whatever the file. */
-static bool odd_kind(const struct request *q)
-{
-	const int odd = MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB | MAP_LOCKED |
-			MAP_DROPPABLE;
-	int type = q->flags & MAP_TYPE;
-
-	if ((q->prot & PROT_EXEC) || (q->flags & odd))
-		return true;
-	if (type == MAP_SHARED_VALIDATE && (q->flags & MAP_SYNC))
-		return true;
-	return q->off < 0 || ((uint64_t)q->off + q->len) >> FM_PAGE_SHIFT >=
-				     FM_MAX_FILE_PAGES;
-}
-
-static int open_flags(int fd)
-{
-	return (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
-}
-
-/* Is this a file that a policy names, or one that we hold already? */
-static bool candidate(struct request *q, struct fm_file **ret_known)
-{
-	void (*touch)(dev_t, ino_t) = atomic_load(&fm_fork_touch_file);
-
-	*ret_known = NULL;
-	if ((q->flags & MAP_ANONYMOUS) || q->fd < 0 || !q->len ||
-	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
-	    !S_ISREG(q->st.st_mode))
-		return false;
-	if (touch)
-		touch(q->st.st_dev, q->st.st_ino);
-	*ret_known = fm_file_find_fd(&q->st, q->fd, false);
-	if (*ret_known) {
-		q->policy = (*ret_known)->policy;
-		return true;
-	}
-	if (fm_elsewhere(q->fd, &q->st) || !get_path(q))
-		return false;
-	q->policy = fm_policy_for(q->path);
-	if (!q->policy && fm_policy_denied(q->path))
-		q->left = FM_WHY_DENIED;
-	else if (!q->policy)
-		fm_elsewhere_note(q->fd, &q->st);
-	else if (q->policy && !q->policy->engage)
-		q->left = FM_WHY_NOT_ENGAGED;
-	return q->policy && q->policy->engage;
-}
 
 /* ---- taking over ------------------------------------------------------- */
 
 /* Memory the program may only read is writable underneath, so that huge
  * frames can be moved in; write protection by userfaultfd guards it. Not in
  * thread delivery, where the kernel itself must refuse its own stores. */
-static int vma_prot(const struct request *q, bool *ret_exact)
+static int vma_prot(const struct fm_mmap_request *q, bool *ret_exact)
 {
 	bool loose = q->shared && q->prot == PROT_READ &&
 		     q->len >= FM_HUGE && fm_uffd_caps()->move &&
@@ -128,7 +47,7 @@ static int vma_prot(const struct request *q, bool *ret_exact)
 
 #define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-static int lay_anonymous(const struct request *q, char *at, int prot)
+static int lay_anonymous(const struct fm_mmap_request *q, char *at, int prot)
 {
 	uintptr_t a = (uintptr_t)at, end = a + fm_page_up(q->len);
 
@@ -141,7 +60,7 @@ static int lay_anonymous(const struct request *q, char *at, int prot)
 /* Over memory of ours a fault may come as soon as the mapping is known. It waits for
  * what the kernel's mapping holds up elsewhere: until no write is in flight that did
  * not know of the file, and all that can go wrong has not. */
-static bool hold_up(const struct request *q, struct fm_file *f)
+static bool hold_up(const struct fm_mmap_request *q, struct fm_file *f)
 {
 	bool hold = q->over.n && !atomic_load(&f->nmaps);
 
@@ -150,7 +69,7 @@ static bool hold_up(const struct request *q, struct fm_file *f)
 	return hold;
 }
 
-static struct fm_map *map_of(const struct request *q, struct fm_file *f, char *at)
+static struct fm_map *map_of(const struct fm_mmap_request *q, struct fm_file *f, char *at)
 {
 	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
 	struct fm_map *m = fm_map_new(f, (uintptr_t)at, fm_page_up(q->len),
@@ -168,7 +87,7 @@ static struct fm_map *map_of(const struct request *q, struct fm_file *f, char *a
 }
 
 /* From here on others know of it. -errno: it is to be forgotten. */
-static int show(struct request *q, struct fm_map *m, char *at, int prot)
+static int show(struct fm_mmap_request *q, struct fm_map *m, char *at, int prot)
 {
 	bool first;
 	int err;
@@ -193,7 +112,7 @@ static int show(struct request *q, struct fm_map *m, char *at, int prot)
 	return err;
 }
 
-static int adopt(struct request *q, struct fm_file *f, char *at)
+static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 {
 	const size_t len = fm_page_up(q->len);
 	struct fm_map *m;
@@ -227,7 +146,7 @@ static int adopt(struct request *q, struct fm_file *f, char *at)
 	return err;
 }
 
-static int put_back(const struct request *q, void *at)
+static int put_back(const struct fm_mmap_request *q, void *at)
 {
 	void *p = fm_sys_mmap(at, q->len, q->prot,
 			      (q->flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED,
@@ -253,7 +172,7 @@ static int need_engine(void)
 }
 
 /* Everything between the kernel's mapping and ours. -errno: leave it. */
-static int take(struct request *q, struct fm_file *known, char *at)
+static int take(struct fm_mmap_request *q, struct fm_file *known, char *at)
 {
 	struct fm_file *f = NULL;
 	bool write = q->shared && q->maywrite;
@@ -267,7 +186,7 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	    fm_plocks_held(q->st.st_ino))
 		return -EBUSY;
 	q->left = FM_WHY_NO_OPEN;
-	if (!known && !get_path(q))
+	if (!known && !fm_mmap_path(q))
 		return -ENOENT;
 	err = fm_file_open(q->fd, &q->st, known ? known->path : q->path,
 			   q->policy, write, &f);
@@ -296,69 +215,9 @@ static int take(struct request *q, struct fm_file *known, char *at)
 	return err;
 }
 
-static enum fm_why unwanted_known(struct request *q, struct fm_file *known)
-{
-	bool stores = q->shared && q->maywrite;
-
-	if (atomic_load(&known->demoted))
-		return FM_WHY_HANDED;
-	if (stores && fm_beside_ends(known, &q->st))
-		return FM_WHY_RESIDUE;
-	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len,
-			     &q->bring) ? FM_WHY_WINDOW :
-					     FM_WHY_NONE;
-}
-
-static bool beyond_fsize(const struct request *q)
-{
-	uint64_t end = (uint64_t)q->off + q->len;
-
-	if (end < (uint64_t)q->st.st_size)
-		end = (uint64_t)q->st.st_size;
-	return q->shared && q->maywrite && fm_beyond_fsize(end);
-}
-
-/* By us, or handed over. Not if only a system call in flight still holds it. */
-static bool is_served(struct fm_file *known)
-{
-	return known && (atomic_load(&known->maps) || atomic_load(&known->demoted));
-}
-
-/* Why the kernel should serve it, if it should. */
-static enum fm_why unwanted(struct request *q, struct fm_file *known)
-{
-	const bool served = is_served(known);
-
-	if (q->prot & PROT_EXEC)
-		return FM_WHY_EXECUTABLE;
-	if (odd_kind(q))
-		return FM_WHY_KIND;
-	if (!served && q->len < q->policy->min_size)
-		return FM_WHY_SHORT;
-	if (beyond_fsize(q))
-		return FM_WHY_FSIZE;
-	if (fm_async_wants(&q->st, q->shared && q->maywrite, q->fd_flags))
-		return FM_WHY_ASYNC;
-	if (served) /* one file, one server: whatever the size */
-		return unwanted_known(q, known);
-	if (q->shared && fm_room_short())
-		return FM_WHY_NO_CACHE;
-	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
-	    fm_peers_weary(!q->policy->min_size))
-		return FM_WHY_WEARY;
-	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
-		return FM_WHY_RESIDUE;
-	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
-		return FM_WHY_CACHED;
-	/* Whether other processes use it or it can be opened is not tried. */
-	if (fm_settings()->mode != FM_MODE_ON)
-		return FM_WHY_OBSERVED;
-	return FM_WHY_NONE;
-}
-
 /* The kernel will serve this mapping of a file: if we hold the file too, the
  * two would disagree. -errno: it must not stay. */
-static int leave(struct request *q, struct fm_file *known)
+static int leave(struct fm_mmap_request *q, struct fm_file *known)
 {
 	int err = 0;
 
@@ -366,9 +225,9 @@ static int leave(struct request *q, struct fm_file *known)
 		q->count = fm_beside_note(known);
 		return 0;
 	}
-	if (is_served(known) && !atomic_load(&known->demoted))
-		err = fm_demote_locked(known, "a mapping that stays the kernel's");
-	if (!is_served(known) && fm_settings()->mode == FM_MODE_ON) {
+	if (fm_is_served(known) && !fm_kernel_serves(known))
+		err = fm_server_change(known, FM_SERVER_KERNEL, FM_WHY_KERNEL_MAPS);
+	if (!fm_is_served(known) && fm_settings()->mode == FM_MODE_ON) {
 		fm_residue_add(&q->st);
 		if (fm_fork_stores && q->shared && q->maywrite)
 			fm_fork_stores(q->st.st_dev, q->st.st_ino);
@@ -377,20 +236,20 @@ static int leave(struct request *q, struct fm_file *known)
 }
 
 /* No mapping at all rather than one that shows something else. */
-static void *give_up(const struct request *q, void *p)
+static void *give_up(const struct fm_mmap_request *q, void *p)
 {
 	fm_sys_munmap(p, q->len);
 	return (void *)(intptr_t)-ENOMEM;
 }
 
-static void *map_kernel(const struct request *q)
+static void *map_kernel(const struct fm_mmap_request *q)
 {
 	return fm_sys_mmap(q->addr, q->len, q->prot, q->flags, q->fd, q->off);
 }
 
 /* MAP_FIXED replaces what is there; find out first that it will succeed, for
  * what is flushed and forgotten does not come back. */
-static int clear_target(struct request *q)
+static int clear_target(struct fm_mmap_request *q)
 {
 	uintptr_t a = (uintptr_t)q->addr;
 	int err, flags = q->flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE |
@@ -425,12 +284,12 @@ static int clear_target(struct request *q)
  * it will again: the anonymous memory is laid down at once, at an address
  * that nobody knows yet, in half as many system calls.
  */
-static uint8_t kind_bit(const struct request *q)
+static uint8_t kind_bit(const struct fm_mmap_request *q)
 {
 	return (uint8_t)(1u << (q->shared * 2 + !!(q->prot & PROT_WRITE)));
 }
 
-static bool is_simple(const struct request *q)
+static bool is_simple(const struct fm_mmap_request *q)
 {
 	int type = q->flags & ~(MAP_NORESERVE | MAP_POPULATE);
 	int acc = q->fd_flags & O_ACCMODE;
@@ -451,7 +310,7 @@ static bool seals_fixed(int fd)
 	return seals == -EINVAL || seals == F_SEAL_SEAL;
 }
 
-static void note_accepted(const struct request *q, struct fm_file *known)
+static void note_accepted(const struct fm_mmap_request *q, struct fm_file *known)
 {
 	if (known && is_simple(q) && !(known->plain & kind_bit(q)) &&
 	    seals_fixed(q->fd))
@@ -459,7 +318,7 @@ static void note_accepted(const struct request *q, struct fm_file *known)
 }
 
 /* Where the program leaves the choice to the kernel, and does so often. */
-static void *lay_window(struct request *q, const struct fm_file *f, size_t len)
+static void *lay_window(struct fm_mmap_request *q, const struct fm_file *f, size_t len)
 {
 	void *p = NULL;
 
@@ -470,7 +329,7 @@ static void *lay_window(struct request *q, const struct fm_file *f, size_t len)
 	return p ? p : fm_sys_mmap(q->addr, len, q->prot, ANONYMOUS, -1, 0);
 }
 
-static int take_window(struct request *q, struct fm_file *known, void **ret)
+static int take_window(struct fm_mmap_request *q, struct fm_file *known, void **ret)
 {
 	size_t len = fm_page_up(q->len);
 	void *p;
@@ -493,15 +352,13 @@ static int take_window(struct request *q, struct fm_file *known, void **ret)
 
 /* ---- mmap -------------------------------------------------------------- */
 
-static void *mmap_ours(struct request *q, struct fm_file *known)
+static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 {
-	enum fm_why left = unwanted(q, known);
+	const bool want = fm_server_for(q, known) == FM_SERVER_ENGINE;
 	int err = clear_target(q);
 	int keep = q->flags;
-	bool want = !left;
 	void *p = NULL;
 
-	q->left = left;
 	if (err)
 		return (void *)(intptr_t)err;
 	if (want && known && !take_window(q, known, &p))
@@ -523,7 +380,7 @@ static void *mmap_ours(struct request *q, struct fm_file *known)
 	return p;
 }
 
-static void *note_left(const struct request *q, const struct fm_file *known,
+static void *note_left(const struct fm_mmap_request *q, const struct fm_file *known,
 		       void *p)
 {
 	if (q->left && !fm_is_err(p))
@@ -533,7 +390,7 @@ static void *note_left(const struct request *q, const struct fm_file *known,
 }
 
 /* Now that the lock is held: another thread may have mapped it first. */
-static struct fm_file *look_again(struct request *q)
+static struct fm_file *look_again(struct fm_mmap_request *q)
 {
 	struct fm_file *f = q->policy ?
 		fm_file_find_fd(&q->st, q->fd, true) : NULL;
@@ -545,7 +402,7 @@ static struct fm_file *look_again(struct request *q)
 
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-	struct request q = {
+	struct fm_mmap_request q = {
 		.addr = addr, .len = len, .prot = prot, .flags = flags,
 		.fd = fd, .off = off,
 		.shared = (flags & MAP_TYPE) != MAP_PRIVATE,
@@ -556,11 +413,11 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	uint64_t old;
 	void *p;
 
-	if (!candidate(&q, &known)) {
+	if (!fm_mmap_candidate(&q, &known)) {
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
 			return note_left(&q, NULL, map_kernel(&q));
 	}
-	q.fd_flags = open_flags(fd);
+	q.fd_flags = (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
 	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
 	if (flags & MAP_FIXED)
 		fm_write_before((uintptr_t)addr,

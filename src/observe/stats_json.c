@@ -194,6 +194,11 @@ static void set_file(struct fm_json *o, const char *path, dev_t dev, ino_t ino,
 	fm_json_bool(o, "open", open);
 }
 
+static void put_why(struct fm_json *o, enum fm_why why)
+{
+	fm_json_text(o, "demote_why", why ? fm_why_text(why) : NULL);
+}
+
 /* Under an epoch, which keeps f and its mappings. */
 static void file_json(struct fm_json *o, struct fm_file *f)
 {
@@ -203,8 +208,8 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
 	fm_json_bool(o, "direct", fm_store_of(f)->direct);
 	fm_json_bool(o, "sparse", f->sparse);
-	fm_json_bool(o, "demoted", atomic_load(&f->demoted));
-	fm_json_text(o, "demote_why", atomic_load(&f->st.demote_why));
+	fm_json_bool(o, "demoted", fm_kernel_serves(f));
+	put_why(o, atomic_load(&f->st.demote_why));
 	fm_json_uint(o, "resident_bytes",
 		     (uint64_t)atomic_load(&f->resident) * FM_PAGE);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
@@ -222,7 +227,7 @@ static void add_retired(const struct fm_retired *r, void *arg)
 
 	fm_json_open(o, NULL, '{');
 	set_file(o, r->path, r->dev, r->ino, r->size, false);
-	fm_json_text(o, "demote_why", atomic_load(&r->st.demote_why));
+	put_why(o, atomic_load(&r->st.demote_why));
 	set_counters(o, &r->st);
 	fm_json_close(o, '}');
 }

@@ -12,7 +12,7 @@
 
 #define BUF 2048
 
-static const char why[] = "io_uring or libaio, and it is open";
+static const enum fm_why why = FM_WHY_ASYNC_OPEN;
 
 _Atomic bool fm_async;
 

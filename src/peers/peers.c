@@ -30,9 +30,9 @@ static void handed(struct fm_file *f)
 	fm_watch_drop(f);
 }
 
-void fm_peers_give_up(struct fm_file *f, const char *why)
+void fm_peers_give_up(struct fm_file *f, enum fm_why why)
 {
-	if (fm_demote_locked(f, why))
+	if (fm_server_change(f, FM_SERVER_KERNEL, why))
 		return; /* said why; asked again at the next bell */
 	handed(f);
 }
@@ -47,7 +47,7 @@ static void answer_locked(void)
 		if ((claims[id] == FM_CLAIM_READ ||
 		     claims[id] == FM_CLAIM_WRITE) &&
 		    fm_registry_kernel_users(f))
-			fm_peers_give_up(f, "another process");
+			fm_peers_give_up(f, FM_WHY_PEER);
 }
 
 void fm_peers_answer(void)
@@ -85,7 +85,7 @@ static void wait_for_engines(struct fm_file *f, bool readers_too)
 static void yield_to_others(struct fm_file *f)
 {
 	if (atomic_load(&f->maps))
-		fm_peers_give_up(f, "another process");
+		fm_peers_give_up(f, FM_WHY_PEER);
 	handed(f);
 	fm_registry_ring();
 	wait_for_engines(f, true);
@@ -105,7 +105,7 @@ void fm_peers_join(struct fm_file *f, bool writable)
  * meanwhile: whoever goes on using the file has left a claim. */
 static bool alone_after_all(struct fm_file *f, enum fm_claim want)
 {
-	if (atomic_load(&f->demoted) || fm_registry_kernel_users(f) ||
+	if (fm_kernel_serves(f) || fm_registry_kernel_users(f) ||
 	    fm_registry_engines(f, true))
 		return false;
 	fm_registry_claim(f, FM_CLAIM_NONE);

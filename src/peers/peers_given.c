@@ -64,7 +64,7 @@ bool fm_given(const struct fm_file *f, bool writable)
 	return false;
 }
 
-void fm_file_pass_on(const struct stat *st, bool stores, const char *why)
+void fm_file_pass_on(const struct stat *st, bool stores, enum fm_why why)
 {
 	struct fm_file *f = fm_file_by_stat(st);
 	uint64_t old;
@@ -73,7 +73,7 @@ void fm_file_pass_on(const struct stat *st, bool stores, const char *why)
 		return;
 	fm_space_lock(&old);
 	if (fm_stored_to(f, stores))
-		fm_demote_locked(f, why);
+		fm_server_change(f, FM_SERVER_KERNEL, why);
 	fm_space_unlock(&old);
 	fm_file_put(f);
 }
@@ -94,5 +94,5 @@ void fm_file_given(int fd)
 	if (covered(fd))
 		note(&st, stores);
 	fm_space_unlock(&old);
-	fm_file_pass_on(&st, stores, "descriptor sent to another process");
+	fm_file_pass_on(&st, stores, FM_WHY_SENT);
 }

@@ -27,7 +27,7 @@
  * our parent, which stands still, may have what it waits for. As in peers.c. */
 #define PATIENCE_MS 10000
 
-static const char why[] = "its descriptor is inherited by another program";
+static const enum fm_why why = FM_WHY_INHERITED;
 static const char late[] = "%s: not handed to the kernel within 10 s: the program that "
 			   "inherits its descriptor may miss stores until it is (is the "
 			   "device slow? open the file with O_CLOEXEC)";
@@ -42,7 +42,7 @@ static void vforked(const struct stat *st, bool stores)
 	if (!f)
 		return;
 	if (fm_stored_to(f, stores) && atomic_load(&f->maps) &&
-	    !atomic_load(&f->demoted)) {
+	    !fm_kernel_serves(f)) {
 		asked = fm_demote_ask(f, why);
 		fm_wb_kick();
 		if (!fm_demote_wait(f, asked, PATIENCE_MS) && fm_thread_any())
@@ -89,7 +89,7 @@ static bool look_at_map(const struct fm_proc_map *m, void *arg)
 	fm_for_each_file(f, id)
 		if (f->ino == m->ino &&
 		    fm_stored_to(f, m->write && m->shared))
-			fm_demote_locked(f, why);
+			fm_server_change(f, FM_SERVER_KERNEL, why);
 	fm_space_unlock(&old);
 	return false;
 }

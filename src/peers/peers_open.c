@@ -190,7 +190,7 @@ static bool is_engines(enum fm_claim mine)
 	return mine == FM_CLAIM_READ || mine == FM_CLAIM_WRITE;
 }
 
-static void give_up(struct fm_file *f, const char *why)
+static void give_up(struct fm_file *f, enum fm_why why)
 {
 	uint64_t old;
 
@@ -203,8 +203,8 @@ static void give_up(struct fm_file *f, const char *why)
 bool fm_open_wrote(struct fm_file *f)
 {
 	if (fm_peers_claim_of(f) == FM_CLAIM_WRITE)
-		give_up(f, "another process has had it open for writing");
-	return atomic_load(&f->demoted);
+		give_up(f, FM_WHY_PEER_WROTE);
+	return fm_kernel_serves(f);
 }
 
 /* ---- the judgement ------------------------------------------------------ */
@@ -220,7 +220,7 @@ static void judge(struct fm_file *f)
 						 conflicts(mine, use);
 
 	if (is_engines(mine) && (conflict || hidden))
-		fm_peers_give_up(f, "another process uses it natively");
+		fm_peers_give_up(f, FM_WHY_PEER_NATIVE);
 }
 
 /* Judged, unless somebody has opened it meanwhile. Not before: until then it
@@ -288,7 +288,7 @@ static void look_at_use(struct fm_file *f, const int *pids, int n)
 
 	if (is_engines(mine) && !fm_peers_weary(false) &&
 	    conflicts(mine, fm_peers_scan_of(f, pids, n)))
-		give_up(f, "another process uses it");
+		give_up(f, FM_WHY_SHARED);
 }
 
 static bool look_due(struct open *o)

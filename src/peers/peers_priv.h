@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "engine.h"
 #include "base/types.h"
 
 struct fm_file;
@@ -47,7 +48,7 @@ static inline bool fm_stored_to(const struct fm_file *f, bool stores)
 }
 
 /* Then the file, if it is ours, goes to the kernel. */
-void fm_file_pass_on(const struct stat *st, bool stores, const char *why);
+void fm_file_pass_on(const struct stat *st, bool stores, enum fm_why why);
 
 /* peers_scan.c: call fn for every numeric entry of a directory, of which buf holds
  * some at a time. 0, or -errno if it cannot be opened. */
@@ -106,6 +107,6 @@ enum fm_claim fm_peers_claim_of(const struct fm_file *f);
  * the program's own copies with it. */
 void fm_peers_refresh(struct fm_file *f);
 /* Somebody we found uses the file natively. Under the space lock. */
-void fm_peers_give_up(struct fm_file *f, const char *why);
+void fm_peers_give_up(struct fm_file *f, enum fm_why why);
 
 #endif

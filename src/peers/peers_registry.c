@@ -182,7 +182,7 @@ static void claim_again(void)
 		enum fm_claim c = fm_peers_claim_of(f);
 
 		if (c != FM_CLAIM_NONE && fm_registry_claim(f, c))
-			fm_peers_give_up(f, "another process");
+			fm_peers_give_up(f, FM_WHY_PEER);
 	}
 }
 
@@ -216,7 +216,7 @@ void fm_registry_forked(void)
 		return;
 	fd = open_any();
 	fm_for_each_file(f, id)
-		if (fd >= 0 && atomic_load(&f->demoted))
+		if (fd >= 0 && fm_kernel_serves(f))
 			fm_registry_claim(f, FM_CLAIM_KERNEL);
 	fm_fd_drop(old);
 }

@@ -171,7 +171,7 @@ void fm_watch_drop(struct fm_file *f)
 static void foreign(struct fm_file *f, uint64_t mask, int pid)
 {
 	atomic_store(&watches[f->id].foreign, true);
-	if (atomic_load(&f->demoted))
+	if (fm_kernel_serves(f))
 		return;
 	if (mask & FAN_OPEN) {
 		fm_shared_maybe(f);

@@ -33,8 +33,7 @@ static bool may_hand_over(void)
 static bool hand_over(bool exec)
 {
 	return may_hand_over() &&
-	       !fm_demote_where(NULL, 0, exec ? "the program executes another" :
-						"the program ends");
+	       !fm_demote_where(NULL, 0, exec ? FM_WHY_EXEC : FM_WHY_ENDS);
 }
 
 /* It sees that another program has taken the place of this one. */

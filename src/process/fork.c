@@ -167,10 +167,10 @@ static void before(struct fm_file *f)
 		own = has_own(m);
 	if (((writable && (own || fm_peers_fd() < 0)) ||
 	     (atomic_load(&f->maps) && !can_open(f, writable) && fm_ring_may_dup())) &&
-	    fm_demote_locked(f, "fork"))
+	    fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_FORK))
 		hold_private(f); /* it failed, and let go */
 	/* The kernel takes along what is its own. */
-	if (own && show_own(f) && fm_demote_locked(f, "fork"))
+	if (own && show_own(f) && fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_FORK))
 		hold_private(f);
 }
 

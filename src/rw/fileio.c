@@ -518,7 +518,7 @@ static bool renew_again(const struct fm_range *r, bool discard)
  * system call has ended. */
 static void replace_stale(const struct fm_range *r, bool discard)
 {
-	int err = fm_file_demote(r->file, "file changed under a system call");
+	int err = fm_file_demote(r->file, FM_WHY_CHANGED);
 
 	for (int k = 0; err && k < AGAIN && !renew_again(r, discard); k++)
 		fm_sys_sleep_us(1000);

@@ -41,6 +41,6 @@ void fm_limit_fsize(uint64_t limit)
 	uint64_t old;
 
 	fm_space_lock(&old);
-	fm_demote_where(is_beyond, limit, "RLIMIT_FSIZE");
+	fm_demote_where(is_beyond, limit, FM_WHY_LIMIT);
 	fm_space_unlock(&old);
 }

@@ -271,12 +271,13 @@ static int replace(struct fm_file *f, struct fm_list *l)
 }
 
 /* Said once: it may be tried for each page. */
-void fm_stays(struct fm_file *f, const char *why, int err)
+void fm_stays(struct fm_file *f, enum fm_why why, int err)
 {
 	if (!atomic_exchange(&f->stays_since_ms, fm_now_ms()))
 		fm_log(FM_LOG_ERROR,
 		       "%s: cannot hand the mapping to the kernel (%s), errno "
-		       "%d: it stays with fastmap", f->path, why, -err);
+		       "%d: it stays with fastmap", f->path, fm_why_text(why),
+		       -err);
 }
 
 /* Not where memory is so short that it is handed over for that, nor at the end. */
@@ -288,14 +289,12 @@ static void bring(struct fm_file *f, struct fm_handed *h, int err)
 		fm_handed_bring(h);
 }
 
-int fm_demote_locked(struct fm_file *f, const char *why)
+static int to_kernel(struct fm_file *f, enum fm_why why)
 {
 	struct fm_handed handed;
 	struct fm_list l;
 	int err;
 
-	if (atomic_load(&f->demoted) || !atomic_load(&f->maps))
-		return 0;
 	l = maps_of(f);
 	if (!l.v)
 		return -ENOMEM;
@@ -313,9 +312,9 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 	if (err) {
 		fm_stays(f, why, err);
 	} else {
-		atomic_store(&f->st.demote_why, why);
+		atomic_store(&f->st.demote_why, (uint8_t)why);
 		atomic_fetch_add(&f->st.demotions, 1);
-		atomic_store(&f->demoted, true);
+		atomic_store(&f->server, FM_SERVER_KERNEL);
 		fm_unsaid_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb_err, 0);
 		fm_why_handed(f->path, f->dev, f->ino, why);
@@ -329,13 +328,26 @@ int fm_demote_locked(struct fm_file *f, const char *why)
 	return err;
 }
 
-int fm_file_demote(struct fm_file *f, const char *why)
+int fm_server_change(struct fm_file *f, enum fm_server to, enum fm_why why)
+{
+	static int (*const change[FM_SERVERS][FM_SERVERS])(struct fm_file *f,
+							   enum fm_why why) = {
+		[FM_SERVER_ENGINE][FM_SERVER_KERNEL] = to_kernel,
+	};
+	const enum fm_server from = fm_server_of(f);
+
+	if (from == to || !atomic_load(&f->maps))
+		return 0;
+	return change[from][to] ? change[from][to](f, why) : -EOPNOTSUPP;
+}
+
+int fm_file_demote(struct fm_file *f, enum fm_why why)
 {
 	uint64_t old;
 	int err;
 
 	fm_space_lock(&old);
-	err = fm_demote_locked(f, why);
+	err = fm_server_change(f, FM_SERVER_KERNEL, why);
 	fm_space_unlock(&old);
 	return err;
 }
@@ -343,14 +355,14 @@ int fm_file_demote(struct fm_file *f, const char *why)
 /* ---- several files ------------------------------------------------------ */
 
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
-		    const char *why)
+		    enum fm_why why)
 {
 	struct fm_file *f;
 	int first = 0;
 
 	fm_for_each_file(f, id) {
 		bool yes = !which || which(f, arg);
-		int err = yes ? fm_demote_locked(f, why) : 0;
+		int err = yes ? fm_server_change(f, FM_SERVER_KERNEL, why) : 0;
 
 		if (!first)
 			first = err;
@@ -371,7 +383,7 @@ bool fm_only_shared(struct fm_file *f, uint64_t arg)
 
 /* Mappings of the kernel can use all memory that is left, and give it back at
  * once. */
-static void demote_shared(const char *why)
+static void demote_shared(enum fm_why why)
 {
 	static _Atomic uint64_t not_before;
 	static bool told;
@@ -392,9 +404,14 @@ static void demote_shared(const char *why)
 
 /* ---- for threads that cannot do it (demote_queue.h) ------------------------ */
 
+static int wanted(struct fm_file *f, enum fm_why why)
+{
+	return fm_server_change(f, FM_SERVER_KERNEL, why);
+}
+
 static void serve(void)
 {
-	const char *shared = fm_demote_take_shared();
+	enum fm_why shared = fm_demote_take_shared();
 	uint64_t old;
 
 	if (shared) {
@@ -404,17 +421,15 @@ static void serve(void)
 	if (!fm_demote_take())
 		return;
 	fm_space_lock(&old);
-	fm_demote_each(fm_demote_locked);
+	fm_demote_each(wanted);
 	fm_space_unlock(&old);
 }
 
 /* A handler thread's (fault.h). */
 static int take_unservable(struct fm_file *f, uintptr_t addr, bool beyond)
 {
-	return beyond ? fm_file_demote(f, "access beyond the end of the file, in "
-					  "thread delivery") :
-			fm_demote_unreadable(f, addr, "I/O error, in thread "
-						      "delivery");
+	return beyond ? fm_file_demote(f, FM_WHY_BEYOND) :
+			fm_demote_unreadable(f, addr, FM_WHY_UNREADABLE);
 }
 
 static int offer(void)

@@ -58,7 +58,7 @@ static int try_kernel(struct fm_file *f, struct fm_map *m)
 	return err;
 }
 
-int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why)
+int fm_demote_unreadable(struct fm_file *f, uintptr_t a, enum fm_why why)
 {
 	struct fm_map *m;
 	uint64_t old;
@@ -71,7 +71,7 @@ int fm_demote_unreadable(struct fm_file *f, uintptr_t a, const char *why)
 		if (err)
 			fm_stays(f, why, err);
 		else
-			err = fm_demote_locked(f, why);
+			err = fm_server_change(f, FM_SERVER_KERNEL, why);
 	}
 	fm_space_unlock(&old);
 	return err;

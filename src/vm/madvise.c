@@ -272,7 +272,7 @@ static bool ours(int advice)
 	}
 }
 
-static int demote_span(void *addr, size_t len, const char *why)
+static int demote_span(void *addr, size_t len, enum fm_why why)
 {
 	uintptr_t at;
 	uint64_t old;
@@ -283,7 +283,7 @@ static int demote_span(void *addr, size_t len, const char *why)
 	fm_space_lock(&old);
 	while (!err && (m = fm_space_next((uintptr_t)addr,
 					  (uintptr_t)addr + len, &at)))
-		err = fm_demote_locked(m->file, why);
+		err = fm_server_change(m->file, FM_SERVER_KERNEL, why);
 	fm_space_unlock(&old);
 	return err;
 }
@@ -334,7 +334,7 @@ int fm_madvise(void *addr, size_t len, int advice)
 	if (advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE)
 		return populate_range(&s, advice == MADV_POPULATE_WRITE);
 	if (!ours(advice)) {
-		demote_span(addr, len, "madvise");
+		demote_span(addr, len, FM_WHY_MADVISE);
 		return fm_sys_madvise(addr, len, advice);
 	}
 	if (advice == MADV_COLD || advice == MADV_PAGEOUT)

@@ -227,14 +227,9 @@ int fm_mincore(void *addr, size_t len, unsigned char *vec)
 	return (int)fm_sys3(SYS_mincore, addr, len, vec);
 }
 
-static int demote_map(struct fm_map *m, void *arg)
-{
-	return fm_demote_locked(m->file, arg);
-}
-
 /* Hand the files under a range to the kernel. The list changes under us, so
  * start over after each. */
-int fm_demote_range(const void *addr, size_t len, const char *why)
+int fm_demote_range(const void *addr, size_t len, enum fm_why why)
 {
 	uintptr_t a = (uintptr_t)addr, at;
 	uint64_t old;
@@ -247,7 +242,7 @@ int fm_demote_range(const void *addr, size_t len, const char *why)
 						 fm_page_up(a + len), &at);
 		if (!m)
 			break;
-		err = demote_map(m, (void *)(uintptr_t)why);
+		err = fm_server_change(m->file, FM_SERVER_KERNEL, why);
 	}
 	fm_space_unlock(&old);
 	return err;
@@ -257,7 +252,7 @@ int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
 			int flags)
 {
 	if (fm_overlaps(addr, size))
-		fm_demote_range(addr, size, "remap_file_pages");
+		fm_demote_range(addr, size, FM_WHY_REMAP);
 	return (int)fm_sys5(SYS_remap_file_pages, addr, size, prot, pgoff,
 			    flags);
 }

@@ -43,7 +43,7 @@ int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
 	/* The kernel marks memory as locked even where it then cannot bring in the
 	 * pages, and what is marked cannot be evicted. */
-	if (fm_overlaps(addr, len) && fm_demote_range(addr, len, "mlock"))
+	if (fm_overlaps(addr, len) && fm_demote_range(addr, len, FM_WHY_MLOCK))
 		return -ENOMEM;
 	if (flags)
 		return (int)fm_sys3(SYS_mlock2, addr, len, flags);
@@ -96,7 +96,7 @@ static bool will_be_refused(int flags)
 				total_pages() > rl.rlim_cur / FM_PAGE);
 }
 
-static int let_go(const char *why)
+static int let_go(enum fm_why why)
 {
 	fm_kept_drop();
 	fm_window_drop();
@@ -112,7 +112,7 @@ int fm_mlockall(int flags)
 		return (int)fm_sys1(SYS_mlockall, flags);
 	fm_space_lock(&old);
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
-	err = let_go("mlockall");
+	err = let_go(FM_WHY_MLOCKALL);
 	if (!err)
 		err = (int)fm_sys1(SYS_mlockall, flags);
 	else
@@ -151,7 +151,7 @@ int fm_memory_merge(unsigned long on)
 
 	fm_space_lock(&old);
 	if (on && !fm_sys5(SYS_prctl, PR_GET_MEMORY_MERGE, 0, 0, 0, 0))
-		err = let_go("same-page merging") ? -ENOMEM : 0;
+		err = let_go(FM_WHY_MERGE) ? -ENOMEM : 0;
 	if (!err)
 		err = (int)fm_sys5(SYS_prctl, PR_SET_MEMORY_MERGE, on, 0, 0, 0);
 	fm_space_unlock(&old);

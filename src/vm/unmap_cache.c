@@ -96,7 +96,7 @@ static bool worth_it(struct fm_map *m)
 
 	if (!m->shared || len < LEAST || len > MOST || m->mbase ||
 	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
-	    atomic_load(&m->file->windows) || atomic_load(&m->file->demoted) ||
+	    atomic_load(&m->file->windows) || fm_kernel_serves(m->file) ||
 	    !fm_store_of(m->file)->keeps || fm_memory_locked() ||
 	    atomic_load(&fm_fds_shared))
 		return false;

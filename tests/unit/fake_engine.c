@@ -390,7 +390,7 @@ int fm_fd_next(int from)
 	return -1;
 }
 
-int fm_demote_range(const void *addr, size_t len, const char *why)
+int fm_demote_range(const void *addr, size_t len, enum fm_why why)
 {
 	return 0;
 }

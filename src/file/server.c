@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server_reason.h"
+#include "server.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/types.h"
-#include "engine.h"
 
 struct reason {
 	const char *text;
@@ -16,7 +15,7 @@ struct reason {
 
 #define SHARING "several processes on one file: docs/sharing.md"
 
-static const struct reason left[FM_WHYS] = {
+static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_NONE] = { "", NULL },
 	[FM_WHY_DENIED] = { "named by the deny list", NULL },
 	[FM_WHY_NOT_ENGAGED] = { "engage is off for its path", NULL },
@@ -46,23 +45,62 @@ static const struct reason left[FM_WHYS] = {
 	[FM_WHY_ASYNC] = { "the program has io_uring or libaio, and it is open",
 			   "close it once it is mapped, or make no ring" },
 	[FM_WHY_OTHERS] = { "other reasons", NULL },
+
+	[FM_WHY_PEER] = { "another process", SHARING },
+	[FM_WHY_PEER_WROTE] = { "another process has had it open for writing",
+				SHARING },
+	[FM_WHY_PEER_NATIVE] = { "another process uses it natively", SHARING },
+	[FM_WHY_SENT] = { "descriptor sent to another process", SHARING },
+	[FM_WHY_INHERITED] = { "its descriptor is inherited by another program",
+				"open it with O_CLOEXEC" },
+	[FM_WHY_ASYNC_OPEN] = { "io_uring or libaio, and it is open",
+				 "close it once it is mapped, or make no ring" },
+	[FM_WHY_AIO] = { "aio", "faults=thread" },
+	[FM_WHY_SPLICE] = { "splice", "faults=thread" },
+	[FM_WHY_LIMIT] = { "RLIMIT_FSIZE", "raise ulimit -f" },
+	[FM_WHY_CACHE_GONE] = { "no memory for a cache", NULL },
+	[FM_WHY_FITS] = { "it fits into memory, but not beside what must stay "
+			  "free", "raise the limit of the control group" },
+	[FM_WHY_BEYOND] = { "access beyond the end of the file, in thread "
+			    "delivery", NULL },
+	[FM_WHY_UNREADABLE] = { "I/O error, in thread delivery", NULL },
+	[FM_WHY_PINNED] = { "pinned alias", NULL },
+	[FM_WHY_CHANGED] = { "file changed under a system call", NULL },
+	[FM_WHY_KERNEL_MAPS] = { "a mapping that stays the kernel's", NULL },
+	[FM_WHY_FORK] = { "fork", NULL },
+	[FM_WHY_EXEC] = { "the program executes another", NULL },
+	[FM_WHY_ENDS] = { "the program ends", NULL },
+	[FM_WHY_MADVISE] = { "madvise", NULL },
+	[FM_WHY_MLOCK] = { "mlock", NULL },
+	[FM_WHY_MLOCKALL] = { "mlockall", NULL },
+	[FM_WHY_MERGE] = { "same-page merging", NULL },
+	[FM_WHY_MREMAP] = { "mremap", NULL },
+	[FM_WHY_MREMAP_PIECES] = { "mremap of pieces", NULL },
+	[FM_WHY_REMAP] = { "remap_file_pages", NULL },
+	[FM_WHY_PKEYS] = { "protection keys", NULL },
+	[FM_WHY_MSEAL] = { "mseal", NULL },
+	[FM_WHY_IOCTL] = { "ioctl of unknown extent", NULL },
+	[FM_WHY_FUTEX] = { "futex", NULL },
+	[FM_WHY_SEMAPHORE] = { "semaphore", NULL },
+	[FM_WHY_MUTEX] = { "mutex", NULL },
+	[FM_WHY_CONDITION] = { "condition variable", NULL },
+	[FM_WHY_RWLOCK] = { "rwlock", NULL },
+	[FM_WHY_BARRIER] = { "barrier", NULL },
 };
 
-/* Reasons of hand-overs that can be helped, by how they begin. */
-static const struct reason handed[] = {
-	{ "another process", SHARING },
-	{ "descriptor sent to another process", SHARING },
-	{ "its descriptor is inherited", "open it with O_CLOEXEC" },
-	{ "aio", "faults=thread" },
-	{ "io_uring or libaio", "close it once it is mapped, or make no ring" },
-	{ "splice", "faults=thread" },
-	{ "RLIMIT_FSIZE", "raise ulimit -f" },
-	{ "it fits into memory", "raise the limit of the control group" },
-};
+const char *fm_server_name(enum fm_server server)
+{
+	static const char *const names[FM_SERVERS] = {
+		[FM_SERVER_ENGINE] = "engine",
+		[FM_SERVER_KERNEL] = "kernel",
+	};
+
+	return names[server];
+}
 
 const char *fm_why_text(enum fm_why why)
 {
-	return left[why].text;
+	return reasons[why].text;
 }
 
 /* ---- once -------------------------------------------------------------- */
@@ -134,16 +172,12 @@ void fm_why_left(const char *path, dev_t dev, ino_t ino, enum fm_why why)
 {
 	/* Both have had their line. */
 	if (why != FM_WHY_HANDED && why != FM_WHY_NO_OPEN)
-		say(path, key_of(dev, ino), "left", left[why].text,
-		    left[why].remedy);
+		say(path, key_of(dev, ino), "left", reasons[why].text,
+		    reasons[why].remedy);
 }
 
-void fm_why_handed(const char *path, dev_t dev, ino_t ino, const char *why)
+void fm_why_handed(const char *path, dev_t dev, ino_t ino, enum fm_why why)
 {
-	const char *remedy = NULL;
-
-	for (size_t i = 0; i < sizeof(handed) / sizeof(handed[0]); i++)
-		if (!strncmp(why, handed[i].text, strlen(handed[i].text)))
-			remedy = handed[i].remedy;
-	say(path, key_of(dev, ino), "handed", why, remedy);
+	say(path, key_of(dev, ino), "handed", reasons[why].text,
+	    reasons[why].remedy);
 }

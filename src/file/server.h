@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.h - who serves the mappings of a file, why, and how that changes.
+ *
+ * A file has one server: two would not see each other's stores. It is chosen when the
+ * file is mapped (fm_server_for in mmap/server_choice.c answers, with the reason), and may
+ * change while it is mapped (fm_server_change in vm/demote.c). Everybody else asks
+ * fm_server_of. Where nothing can be stored to a file the kernel may serve single
+ * windows beside us, which changes nothing here; what it was given so, or as too short,
+ * it is given again without being asked for (kernel_windows.h, skipped.h).
+ *
+ * A third server, the kernel with our advice say, takes:
+ *  - a value of enum fm_server, its name in server.c;
+ *  - where fm_server_for answers with it, and for which of the reasons (enum fm_why in
+ *    engine.h, their text in server.c);
+ *  - what lays its mappings, beside take() and map_kernel() in mmap/mmap.c;
+ *  - a function for each change that there is, in the table of fm_server_change.
+ *
+ * What is said of it on stderr: at level 2 everything, once for each file and reason. By
+ * default only what costs speed and can be helped, once for a file, whichever process
+ * of a family made by fork it happens in, and of no more than FM_WHY_FILES files: then
+ * one line says that there are more.
+ */
+#ifndef FM_SERVER_H
+#define FM_SERVER_H
+
+#include <sys/types.h>
+
+#include "base/types.h"
+#include "engine.h"
+
+#define FM_WHY_FILES 8
+
+enum fm_server {
+	FM_SERVER_ENGINE,
+	FM_SERVER_KERNEL, /* every mapping of the file */
+	FM_SERVERS
+};
+
+/* [fault] Of a file that we know; of others it is the kernel. */
+static inline enum fm_server fm_server_of(const struct fm_file *f)
+{
+	return (enum fm_server)atomic_load(&f->server);
+}
+
+static inline bool fm_kernel_serves(const struct fm_file *f)
+{
+	return fm_server_of(f) == FM_SERVER_KERNEL;
+}
+
+const char *fm_server_name(enum fm_server server);
+const char *fm_why_text(enum fm_why why); /* "" of FM_WHY_NONE */
+
+/* Before the first fork: what has been said is known to all children. Without it each
+ * knows for itself. */
+void fm_why_start(void);
+
+/* [any] The kernel serves the file, for this reason for the first time. */
+void fm_why_left(const char *path, dev_t dev, ino_t ino, enum fm_why why);
+/* [any] It has got what we served. */
+void fm_why_handed(const char *path, dev_t dev, ino_t ino, enum fm_why why);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "server_choice.h"
+
+#include <sys/mman.h>
+
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "elsewhere.h"
+#include "engine.h"
+#include "kernel_mapped.h"
+#include "kernel_windows.h"
+#include "pagecache_probe.h"
+#include "peers/peers.h"
+#include "policy.h"
+#include "rw/rw.h"
+
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE 0x08
+#endif
+
+#define WORTH_A_LOOK ((size_t)16 << 20)
+
+bool fm_mmap_path(struct fm_mmap_request *q)
+{
+	return fm_sys_fd_path(q->fd, q->path, sizeof(q->path)) &&
+	       q->path[0] == '/';
+}
+
+/* Kinds that we leave to the kernel whatever the file. */
+static bool odd_kind(const struct fm_mmap_request *q)
+{
+	const int odd = MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB | MAP_LOCKED |
+			MAP_DROPPABLE;
+	int type = q->flags & MAP_TYPE;
+
+	if ((q->prot & PROT_EXEC) || (q->flags & odd))
+		return true;
+	if (type == MAP_SHARED_VALIDATE && (q->flags & MAP_SYNC))
+		return true;
+	return q->off < 0 || ((uint64_t)q->off + q->len) >> FM_PAGE_SHIFT >=
+				     FM_MAX_FILE_PAGES;
+}
+
+bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
+{
+	void (*touch)(dev_t, ino_t) = atomic_load(&fm_fork_touch_file);
+
+	*ret_known = NULL;
+	if ((q->flags & MAP_ANONYMOUS) || q->fd < 0 || !q->len ||
+	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
+	    !S_ISREG(q->st.st_mode))
+		return false;
+	if (touch)
+		touch(q->st.st_dev, q->st.st_ino);
+	*ret_known = fm_file_find_fd(&q->st, q->fd, false);
+	if (*ret_known) {
+		q->policy = (*ret_known)->policy;
+		return true;
+	}
+	if (fm_elsewhere(q->fd, &q->st) || !fm_mmap_path(q))
+		return false;
+	q->policy = fm_policy_for(q->path);
+	if (!q->policy && fm_policy_denied(q->path))
+		q->left = FM_WHY_DENIED;
+	else if (!q->policy)
+		fm_elsewhere_note(q->fd, &q->st);
+	else if (q->policy && !q->policy->engage)
+		q->left = FM_WHY_NOT_ENGAGED;
+	return q->policy && q->policy->engage;
+}
+
+static enum fm_why unwanted_known(struct fm_mmap_request *q, struct fm_file *known)
+{
+	bool stores = q->shared && q->maywrite;
+
+	if (fm_kernel_serves(known))
+		return FM_WHY_HANDED;
+	if (stores && fm_beside_ends(known, &q->st))
+		return FM_WHY_RESIDUE;
+	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len,
+			     &q->bring) ? FM_WHY_WINDOW :
+					     FM_WHY_NONE;
+}
+
+static bool beyond_fsize(const struct fm_mmap_request *q)
+{
+	uint64_t end = (uint64_t)q->off + q->len;
+
+	if (end < (uint64_t)q->st.st_size)
+		end = (uint64_t)q->st.st_size;
+	return q->shared && q->maywrite && fm_beyond_fsize(end);
+}
+
+bool fm_is_served(struct fm_file *known)
+{
+	return known && (atomic_load(&known->maps) || fm_kernel_serves(known));
+}
+
+/* Why the kernel should serve it, if it should. */
+static enum fm_why unwanted(struct fm_mmap_request *q, struct fm_file *known)
+{
+	const bool served = fm_is_served(known);
+
+	if (q->prot & PROT_EXEC)
+		return FM_WHY_EXECUTABLE;
+	if (odd_kind(q))
+		return FM_WHY_KIND;
+	if (!served && q->len < q->policy->min_size)
+		return FM_WHY_SHORT;
+	if (beyond_fsize(q))
+		return FM_WHY_FSIZE;
+	if (fm_async_wants(&q->st, q->shared && q->maywrite, q->fd_flags))
+		return FM_WHY_ASYNC;
+	if (served) /* one file, one server: whatever the size */
+		return unwanted_known(q, known);
+	if (q->shared && fm_room_short())
+		return FM_WHY_NO_CACHE;
+	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
+	    fm_peers_weary(!q->policy->min_size))
+		return FM_WHY_WEARY;
+	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
+		return FM_WHY_RESIDUE;
+	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
+		return FM_WHY_CACHED;
+	/* Whether other processes use it or it can be opened is not tried. */
+	if (fm_settings()->mode != FM_MODE_ON)
+		return FM_WHY_OBSERVED;
+	return FM_WHY_NONE;
+}
+
+enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known)
+{
+	q->left = unwanted(q, known);
+	return q->left ? FM_SERVER_KERNEL : FM_SERVER_ENGINE;
+}

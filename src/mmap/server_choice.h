@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server_choice.h - which mappings are ours: who is to serve one that is asked for, and
+ * why (file/server.h says what a server is, and how one is added).
+ */
+#ifndef FM_SERVER_CHOICE_H
+#define FM_SERVER_CHOICE_H
+
+#include <sys/stat.h>
+
+#include "file/file.h"
+#include "vm/vm.h"
+
+/* A call of mmap(2). */
+struct fm_mmap_request {
+	void *addr;
+	size_t len;
+	int prot, flags, fd;
+	off_t off;
+	struct stat st;
+	char path[4096];
+	const struct fm_policy *policy;
+	enum fm_why left; /* why the kernel serves a file that we know of */
+	bool shared, populate, maywrite;
+	bool cut;  /* memory laid down ahead: as it is to be */
+	bool laid; /* the memory is there already, with its protection */
+	struct fm_over over; /* mappings of ours that it replaces */
+	int fd_flags;
+	unsigned count; /* mappings that the kernel has been given */
+	bool bring; /* see kernel_windows.h */
+};
+
+/* [plain] Is this a file that a policy names, or one that we hold already? That one with
+ * a reference. False: q->left has the reason, if a policy has to do with it. */
+bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known);
+/* Its path, from its descriptor. */
+bool fm_mmap_path(struct fm_mmap_request *q);
+
+/* Under the space lock: who is to serve it. q->left: why not the engine. What goes wrong
+ * while that takes it over is another reason (mmap.c). */
+enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known);
+
+/* By us, or handed over. Not if only a system call in flight still holds it. */
+bool fm_is_served(struct fm_file *known);
+
+#endif
