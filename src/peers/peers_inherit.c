@@ -32,6 +32,21 @@ static const char late[] = "%s: not handed to the kernel within 10 s: the progra
 			   "inherits its descriptor may miss stores until it is (is the "
 			   "device slow? open the file with O_CLOEXEC)";
 
+/* Whoever had the lock may have been killed, our parent with all its threads: then
+ * the memory goes with us. */
+static void put(struct fm_file *f)
+{
+	uint64_t old;
+
+	while (!fm_space_trylock(&old)) {
+		if (!fm_thread_any())
+			return;
+		fm_sys_sleep_us(200);
+	}
+	fm_file_put_locked(f);
+	fm_space_unlock(&old);
+}
+
 /* The memory is the parent's, its locks are not for us, who may be killed: its write-back
  * thread does it. */
 static void vforked(const struct stat *st, bool stores)
@@ -48,7 +63,7 @@ static void vforked(const struct stat *st, bool stores)
 		if (!fm_demote_wait(f, asked, PATIENCE_MS) && fm_thread_any())
 			fm_log(FM_LOG_ERROR, late, f->path);
 	}
-	fm_file_put(f);
+	put(f);
 }
 
 /* Descriptor n of the process whose directory it is. */
