@@ -47,7 +47,7 @@ CT_UNUSED static void say(const char *fmt, ...)
 	fflush(stdout);
 }
 
-CT_UNUSED static void ct_die(const char *what)
+CT_UNUSED static _Noreturn void ct_die(const char *what)
 {
 	say("cannot go on: %s: %s", what, strerrorname_np(errno));
 	exit(99);
