@@ -85,14 +85,15 @@ static bool may_work(enum how how, const char *path)
 	       !fm_sys4(SYS_faccessat, AT_FDCWD, path, X_OK, 0);
 }
 
-/* Nobody shares with us what our own program becomes. */
-static void hand_down(enum how how, const char *path)
+/* What another program is about to inherit. `mine`: how it comes by it from this
+ * process. Returns who this is. */
+static enum fm_whoami pass_down(enum fm_heir mine)
 {
-	switch (fm_whoami()) {
+	const enum fm_whoami who = fm_whoami();
+
+	switch (who) {
 	case FM_ME:
-		fm_files_inherited(FM_HEIR_FORKED, 0);
-		if (fm_active() && may_work(how, path))
-			fm_engine_before_exec();
+		fm_files_inherited(mine, 0);
 		break;
 	case FM_VFORK_CHILD:
 		fm_files_inherited(FM_HEIR_VFORKED, 0);
@@ -100,6 +101,15 @@ static void hand_down(enum how how, const char *path)
 	case FM_RAW_FORK_CHILD:
 		break;
 	}
+	return who;
+}
+
+/* Nobody shares with us what our own program becomes. */
+static void hand_down(enum how how, const char *path)
+{
+	if (pass_down(FM_HEIR_FORKED) == FM_ME && fm_active() &&
+	    may_work(how, path))
+		fm_engine_before_exec();
 }
 
 static int exec_common(enum how how, int fd, struct fm_args a, int flags)
@@ -273,16 +283,7 @@ FM_HOOK int posix_spawnp(pid_t *ret_pid, const char *file,
 static void before_shell(void)
 {
 	fm_flush_if_me();
-	switch (fm_whoami()) {
-	case FM_ME:
-		fm_files_inherited(FM_HEIR_SHELL, 0);
-		break;
-	case FM_VFORK_CHILD:
-		fm_files_inherited(FM_HEIR_VFORKED, 0);
-		break;
-	case FM_RAW_FORK_CHILD:
-		break;
-	}
+	pass_down(FM_HEIR_SHELL);
 }
 
 /* A NULL command asks for a shell. */

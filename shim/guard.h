@@ -36,6 +36,13 @@ static inline bool fm_touches(const void *p, size_t len)
 	return fm_active() && fm_overlaps(p, len);
 }
 
+/* What uses it later is not seen by us: what is ours of it becomes the kernel's. */
+static inline void fm_demote_touched(const void *p, size_t len, enum fm_why why)
+{
+	if (fm_touches(p, len))
+		fm_demote_range(p, len, why);
+}
+
 /* After a call that may have brought word from another process: what that one did
  * to our files before is heeded. */
 static inline ssize_t fm_told(ssize_t r)

@@ -21,13 +21,7 @@ FM_NEXT(pthread_cond_init)
 FM_NEXT(pthread_rwlock_init)
 FM_NEXT(pthread_barrier_init)
 
-static void give_up(const void *p, size_t len, enum fm_why why)
-{
-	if (fm_touches(p, len))
-		fm_demote_range(p, len, why);
-}
-
-/* ---- aio ------------------------------------------------------------------ */
+/* ---- aio --------------------------------------------------------------- */
 
 static void give_up_request(const struct aiocb *cb)
 {
@@ -35,8 +29,9 @@ static void give_up_request(const struct aiocb *cb)
 
 	if (!fm_active())
 		return;
-	give_up(cb, sizeof(*cb), FM_WHY_AIO);
-	give_up((const void *)(uintptr_t)cb->aio_buf, cb->aio_nbytes, FM_WHY_AIO);
+	fm_demote_touched(cb, sizeof(*cb), FM_WHY_AIO);
+	fm_demote_touched((const void *)(uintptr_t)cb->aio_buf, cb->aio_nbytes,
+			  FM_WHY_AIO);
 	f = fm_file_by_fd(cb->aio_fildes);
 	if (!f)
 		return;
@@ -66,7 +61,7 @@ FM_HOOK int lio_listio(int mode, struct aiocb *const list[], int n,
 		       struct sigevent *sig)
 {
 	if (fm_active() && n > 0) {
-		give_up(list, (size_t)n * sizeof(*list), FM_WHY_AIO);
+		fm_demote_touched(list, (size_t)n * sizeof(*list), FM_WHY_AIO);
 		for (int i = 0; i < n; i++)
 			if (list[i] && list[i]->aio_lio_opcode != LIO_NOP)
 				give_up_request(list[i]);
@@ -82,38 +77,38 @@ FM_ALIAS(lio_listio)
 int lio_listio64(int mode, struct aiocb64 *const list[], int n,
 		 struct sigevent *sig) __THROW __nonnull((2));
 
-/* ---- locks ---------------------------------------------------------------- */
+/* ---- locks ------------------------------------------------------------- */
 
 FM_HOOK int sem_init(sem_t *sem, int shared, unsigned value)
 {
-	give_up(sem, sizeof(*sem), FM_WHY_SEMAPHORE);
+	fm_demote_touched(sem, sizeof(*sem), FM_WHY_SEMAPHORE);
 	return FM_LATE(sem_init)(sem, shared, value);
 }
 
 FM_HOOK int pthread_mutex_init(pthread_mutex_t *m,
 			       const pthread_mutexattr_t *attr)
 {
-	give_up(m, sizeof(*m), FM_WHY_MUTEX);
+	fm_demote_touched(m, sizeof(*m), FM_WHY_MUTEX);
 	return FM_LATE(pthread_mutex_init)(m, attr);
 }
 
 FM_HOOK int pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr)
 {
-	give_up(c, sizeof(*c), FM_WHY_CONDITION);
+	fm_demote_touched(c, sizeof(*c), FM_WHY_CONDITION);
 	return FM_LATE(pthread_cond_init)(c, attr);
 }
 
 FM_HOOK int pthread_rwlock_init(pthread_rwlock_t *l,
 				const pthread_rwlockattr_t *attr)
 {
-	give_up(l, sizeof(*l), FM_WHY_RWLOCK);
+	fm_demote_touched(l, sizeof(*l), FM_WHY_RWLOCK);
 	return FM_LATE(pthread_rwlock_init)(l, attr);
 }
 
 FM_HOOK int pthread_barrier_init(pthread_barrier_t *b,
 				 const pthread_barrierattr_t *attr, unsigned n)
 {
-	give_up(b, sizeof(*b), FM_WHY_BARRIER);
+	fm_demote_touched(b, sizeof(*b), FM_WHY_BARRIER);
 	return FM_LATE(pthread_barrier_init)(b, attr, n);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_async.c - io_uring and libaio: what they transfer is not seen, so the engine is
- * told when the program makes its first ring or context (src/peers/async.h). By the names
- * of liburing's and libaio's libraries, and by syscall(). Neither need be there, or be
- * found by the next of these names when a module brought it: so libaio's, which are
- * system calls that return -errno, are that, and liburing's are looked for.
+ * io_async.c - io_uring and libaio: what they transfer is not seen, so the
+ * engine is told when the program makes its first ring or context
+ * (src/peers/async.h). By the names of liburing's and libaio's libraries, and
+ * by syscall(). Neither need be there, or be found by the next of these names
+ * when a module brought it: so libaio's, which are system calls that return
+ * -errno, are that, and liburing's are looked for.
  */
 #include "guard.h"
 
@@ -40,7 +41,8 @@ static void begins(void)
 
 static void *next_of(const char *name)
 {
-	static const char *const libs[] = { "liburing.so.2", "liburing-ffi.so.2",
+	static const char *const libs[] = { "liburing.so.2",
+					    "liburing-ffi.so.2",
 					    "liburing.so.1", "libaio.so.1",
 					    "libaio.so.1t64" };
 	void *p = fm_next_late(name);
@@ -55,18 +57,28 @@ static void *next_of(const char *name)
 	return p;
 }
 
-/* ---- libaio ------------------------------------------------------------- */
+/* What the library behind us does, after `first`; `absent` where there is
+ * none. */
+#define BEHIND(fn, params, first, absent, ...)                             \
+	FM_HOOK int fn params                                              \
+	{                                                                  \
+		static int (*_Atomic next) params;                         \
+		int (*call) params = atomic_load(&next);                   \
+                                                                           \
+		first;                                                     \
+		if (!call) {                                               \
+			call = (int (*) params)(uintptr_t)next_of(#fn);    \
+			atomic_store(&next, call);                         \
+		}                                                          \
+		return call ? call(__VA_ARGS__) : absent;                  \
+	}
 
-static void give_up(const void *p, size_t len)
-{
-	if (fm_touches(p, len))
-		fm_demote_range(p, len, FM_WHY_AIO);
-}
+/* ---- libaio ------------------------------------------------------------- */
 
 FM_HOOK int io_setup(int events, context *ret)
 {
 	begins();
-	give_up(ret, sizeof(*ret));
+	fm_demote_touched(ret, sizeof(*ret), FM_WHY_AIO);
 	return (int)fm_sys2(SYS_io_setup, events, ret);
 }
 
@@ -82,16 +94,17 @@ static void give_up_vector(const struct iovec *iov, size_t n)
 {
 	struct fm_vec v;
 
-	give_up(iov, n * sizeof(*iov));
+	fm_demote_touched(iov, n * sizeof(*iov), FM_WHY_AIO);
 	if (n > IOV_MAX || fm_vec_read(&v, iov, n))
 		return;
 	for (size_t i = 0; i < n; i++)
-		give_up(v.iov[i].iov_base, v.iov[i].iov_len);
+		fm_demote_touched(v.iov[i].iov_base, v.iov[i].iov_len,
+				  FM_WHY_AIO);
 	fm_vec_free(&v, n);
 }
 
-/* Buffers in managed memory are used later, the request is stored to. What cannot be read
- * says EFAULT. */
+/* Buffers in managed memory are used later, the request is stored to. What
+ * cannot be read says EFAULT. */
 static bool give_up_request(struct iocb *const *at)
 {
 	struct iocb *cb, c;
@@ -99,14 +112,14 @@ static bool give_up_request(struct iocb *const *at)
 
 	if (!fm_user_read(&cb, at, sizeof(cb)))
 		return false;
-	give_up(cb, sizeof(*cb));
+	fm_demote_touched(cb, sizeof(*cb), FM_WHY_AIO);
 	if (!fm_user_read(&c, cb, sizeof(c)))
 		return false;
 	buf = (void *)(uintptr_t)c.aio_buf;
 	switch (c.aio_lio_opcode) {
 	case IOCB_CMD_PREAD:
 	case IOCB_CMD_PWRITE:
-		give_up(buf, c.aio_nbytes);
+		fm_demote_touched(buf, c.aio_nbytes, FM_WHY_AIO);
 		break;
 	case IOCB_CMD_PREADV:
 	case IOCB_CMD_PWRITEV:
@@ -119,7 +132,8 @@ static bool give_up_request(struct iocb *const *at)
 FM_HOOK int io_submit(context ctx, long n, struct iocb **v)
 {
 	if (fm_active() && n > 0)
-		give_up(v, fm_least((size_t)n, MOST) * sizeof(*v));
+		fm_demote_touched(v, fm_least((size_t)n, MOST) * sizeof(*v),
+				  FM_WHY_AIO);
 	for (long i = 0; fm_active() && i < n && give_up_request(v + i); i++)
 		;
 	return (int)fm_sys3(SYS_io_submit, ctx, n, v);
@@ -127,32 +141,24 @@ FM_HOOK int io_submit(context ctx, long n, struct iocb **v)
 
 FM_HOOK int io_cancel(context ctx, struct iocb *cb, struct io_event *e)
 {
-	give_up(cb, sizeof(*cb));
-	give_up(e, sizeof(*e));
+	fm_demote_touched(cb, sizeof(*cb), FM_WHY_AIO);
+	fm_demote_touched(e, sizeof(*e), FM_WHY_AIO);
 	return (int)fm_sys3(SYS_io_cancel, ctx, cb, e);
 }
 
-static void give_up_events(long n, const struct io_event *e, const struct timespec *t)
+static void give_up_events(long n, const struct io_event *e,
+			   const struct timespec *t)
 {
 	if (n > 0)
-		give_up(e, fm_least((size_t)n, MOST) * sizeof(*e));
-	give_up(t, sizeof(*t));
+		fm_demote_touched(e, fm_least((size_t)n, MOST) * sizeof(*e),
+				  FM_WHY_AIO);
+	fm_demote_touched(t, sizeof(*t), FM_WHY_AIO);
 }
 
-/* libaio looks for events without a system call: it is asked where it is there. */
-#define EVENTS(fn, params, made, ...)                                      \
-	FM_HOOK int fn params                                              \
-	{                                                                  \
-		static int (*_Atomic next) params;                         \
-		int (*call) params = atomic_load(&next);                   \
-                                                                           \
-		give_up_events(n, e, t);                                   \
-		if (!call) {                                               \
-			call = (int (*) params)(uintptr_t)next_of(#fn);    \
-			atomic_store(&next, call);                         \
-		}                                                          \
-		return call ? call(__VA_ARGS__) : (int)(made);             \
-	}
+/* libaio looks for events without a system call: it is asked where it is
+ * there. */
+#define EVENTS(fn, params, made, ...) \
+	BEHIND(fn, params, give_up_events(n, e, t), (int)(made), __VA_ARGS__)
 
 struct aio_sigset {
 	const sigset_t *mask;
@@ -174,19 +180,8 @@ EVENTS(io_pgetevents,
 
 /* ---- liburing ----------------------------------------------------------- */
 
-#define RING(fn, params, ...)                                              \
-	FM_HOOK int fn params                                              \
-	{                                                                  \
-		static int (*_Atomic next) params;                         \
-		int (*call) params = atomic_load(&next);                   \
-                                                                           \
-		begins();                                                  \
-		if (!call) {                                               \
-			call = (int (*) params)(uintptr_t)next_of(#fn);    \
-			atomic_store(&next, call);                         \
-		}                                                          \
-		return call ? call(__VA_ARGS__) : -ENOSYS;                 \
-	}
+#define RING(fn, params, ...) \
+	BEHIND(fn, params, begins(), -ENOSYS, __VA_ARGS__)
 
 /* clang-format off */
 RING(io_uring_setup, (unsigned n, struct io_uring_params *p), n, p)

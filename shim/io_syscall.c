@@ -192,11 +192,10 @@ static void give_up_futex(long a, long op, long e)
 {
 	const int cmd = op & 127;
 
-	if (fm_touches(pointer(a), 4))
-		fm_demote_range(pointer(a), 4, FM_WHY_FUTEX);
-	if ((cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE ||
-	     cmd == FUTEX_WAKE_OP) && fm_touches(pointer(e), 4))
-		fm_demote_range(pointer(e), 4, FM_WHY_FUTEX);
+	fm_demote_touched(pointer(a), 4, FM_WHY_FUTEX);
+	if (cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE ||
+	    cmd == FUTEX_WAKE_OP)
+		fm_demote_touched(pointer(e), 4, FM_WHY_FUTEX);
 }
 
 long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
