@@ -56,11 +56,17 @@ static long read_all(int fd, char *buf, size_t size)
 	return (long)n;
 }
 
+#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
+
 static _Thread_local struct fm_kept_files *kept;
 
-void fm_read_keep(struct fm_kept_files *k)
+bool fm_read_keep(struct fm_kept_files *k)
 {
+	k->n = 0; /* not what the thread of the process before a fork had */
+	if (fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN))
+		return false;
 	kept = k;
+	return true;
 }
 
 static void forget(struct fm_kept_files *k, unsigned i)

@@ -32,8 +32,8 @@ void fm_read_lines(int fd, char *buf, size_t size,
 /*
  * To open a file takes memory, and where that is short the kernel looks for some
  * first, for a hundred milliseconds at worst. So a thread that must not wait keeps
- * what it reads by fm_read_small open, and remembers what there is not. It must
- * have a table of descriptors of its own.
+ * what it reads by fm_read_small open, and remembers what there is not. For that it
+ * gets a table of descriptors of its own, without any: no number is the program's.
  */
 #define FM_KEPT_FILES 48
 struct fm_kept_files {
@@ -43,7 +43,8 @@ struct fm_kept_files {
 		char path[252];
 	} file[FM_KEPT_FILES];
 };
-void fm_read_keep(struct fm_kept_files *k); /* zeroed; this thread, for good */
+/* This thread, for good. False: the kernel cannot (before Linux 5.9). */
+bool fm_read_keep(struct fm_kept_files *k);
 void fm_read_retry(struct fm_kept_files *k); /* what there was not */
 
 void fm_number_text(char *buf, unsigned v); /* 11 bytes at most */

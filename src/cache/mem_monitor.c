@@ -19,7 +19,6 @@
 #include "policy.h"
 #include "writeback/writeback.h"
 
-#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define STEP_MS 1000
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
@@ -201,16 +200,13 @@ static uint64_t rest(uint64_t ms)
 /* Without a table of its own it looks as seldom as it must. */
 static void *watch(void *arg)
 {
-	bool own = !fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
 	static struct fm_kept_files kept;
+	bool own = fm_read_keep(&kept);
 	uint64_t next_step = 0, next_balance = 0, late = 0;
 	bool busy = false;
 
 	fm_thread_begin("fastmap-room");
 	ask_for_short_turns();
-	kept.n = 0; /* not what the thread of the process before a fork had */
-	if (own)
-		fm_read_keep(&kept);
 	for (;;) {
 		uint64_t ms = look(late);
 

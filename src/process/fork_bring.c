@@ -11,7 +11,6 @@
 #include "memory.h"
 #include "vm/vm.h"
 
-#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 #define FIRST_MS 20  /* what the child waits for */
 #define MOST_MS 20   /* of one turn, */
 #define PAUSE_MS 64  /* of a pause between two */
@@ -83,9 +82,7 @@ static void *bringer(void *arg)
 	struct fm_handed now;
 
 	fm_thread_begin("fastmap-fork");
-	kept.n = 0;
-	fm_read_keep(&kept);
-	if (fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN))
+	if (!fm_read_keep(&kept))
 		return NULL;
 	while (take(&now))
 		bring(&now);
