@@ -82,6 +82,9 @@ const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
 void fm_store_use_pagecache(struct fm_file *f);
 /* For stores on top of another: uring or pread. [fault] */
 const struct fm_store *fm_store_below(void);
+/* Its close and dup, for theirs. */
+void fm_store_close_below(struct fm_file *f);
+int fm_store_dup_below(const struct fm_file *f);
 
 static inline const struct fm_store *fm_store_of(const struct fm_file *f)
 {

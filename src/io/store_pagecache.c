@@ -36,16 +36,6 @@ static int open_below(struct fm_file *f, int fd, int flags, bool buffered)
 	return fm_store_below()->open(f, fd, flags, buffered);
 }
 
-static void close_below(struct fm_file *f)
-{
-	fm_store_below()->close(f);
-}
-
-static int dup_below(const struct fm_file *f)
-{
-	return fm_store_below()->dup(f);
-}
-
 static FM_FAULT bool read_buffered(struct fm_ring *r, struct fm_io *io)
 {
 	io->buffered = true;
@@ -75,6 +65,6 @@ static struct fm_store_io calls FM_FAULT_CALLS = {
 
 const struct fm_store fm_store_pagecache = {
 	.name = "pagecache", .direct = false, .keeps = true,
-	.takes = takes, .open = open_below, .close = close_below,
-	.dup = dup_below, .io = &calls,
+	.takes = takes, .open = open_below, .close = fm_store_close_below,
+	.dup = fm_store_dup_below, .io = &calls,
 };
