@@ -148,7 +148,7 @@ static _Atomic bool all_fit;
 
 void fm_around_weigh(void)
 {
-	static uint32_t n; /* under the space lock */
+	static _Atomic uint32_t n; /* with the space lock, and once a second */
 	struct fm_file *f;
 	uint64_t sum = 0;
 	unsigned e;

@@ -129,6 +129,7 @@ void fm_engine_flush_for_fork(void)
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct fm_handed later; /* under the lock */
+static struct fm_handed now;   /* the write-back thread's */
 
 /* By address: where something else lies by now no harm is done. */
 bool fm_handed_ask(struct fm_handed *h, uint64_t ms)
@@ -185,8 +186,6 @@ static struct fm_handed take_later(void)
 
 static void serve_later(void)
 {
-	static struct fm_handed now;
-
 	if (!now.n)
 		now = take_later();
 	if (!now.n)
@@ -199,7 +198,7 @@ static void serve_later(void)
 static void forked(void)
 {
 	fm_lock_reset(&lock);
-	later = (struct fm_handed){ .v = NULL };
+	later = now = (struct fm_handed){ .v = NULL };
 }
 
 static int offer(void)
