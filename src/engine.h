@@ -396,7 +396,8 @@ void fm_fork_prepare(void);
 void fm_fork_parent(void);
 void fm_fork_child(void);
 
-/* [any] Is there a thread of ours, which libc does not know of? */
+/* [any] Is there a thread of ours, which libc does not know of? None is left when the
+ * process has been killed, for a child of vfork that still has its memory. */
 bool fm_thread_any(void);
 /* [any] The program's threads have got other numbers, by libc; in a program with one
  * thread also by the bare system call, and its capabilities. Returns when all of ours

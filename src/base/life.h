@@ -10,7 +10,7 @@
  * The linker collects the entries in a section, as it does the shim's FM_NEXT. They run
  * level by level, as the initcalls of the Linux kernel do; within a level there is no
  * order, so what needs another entry to have run belongs a level higher. Upwards: start,
- * need, second, forked, reset. Downwards, so that what was built last goes first: stop,
+ * second, forked, reset. Downwards, so that what was built last goes first: stop,
  * dead.
  *
  * What a callback may do:

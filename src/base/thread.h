@@ -10,7 +10,7 @@
  *
  * What they run may not call what of libc locks, allocates, is a cancellation point
  * or looks at struct pthread: libc believes that they are not there, and leaves
- * locks out that they would need. tests/checks/threads holds the list of what they
+ * locks out that they would need. tests/checks/engine_context holds the list of what they
  * reach. What libc does to all threads has to be done to them by us: creds.h.
  *
  * A sanitizer must see each thread: its builds make them by pthread_create.
@@ -45,10 +45,6 @@ void fm_thread_sleep_ms(uint64_t ms);
 /* Make all threads carry out order number n, and wait until each has, for two
  * seconds at most: how many have not. */
 int fm_thread_order(uint32_t n);
-
-/* [any] Is one of them left? Not after the process has been killed, for a child of
- * vfork that is left with its memory. */
-bool fm_thread_any(void);
 
 /* At the end, where no descriptor is left: give up ours, as far as it is not needed
  * to serve faults. False: there is none. */

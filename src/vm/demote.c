@@ -298,7 +298,7 @@ static int to_kernel(struct fm_file *f, enum fm_why why)
 	l = maps_of(f);
 	if (!l.v)
 		return -ENOMEM;
-	fm_file_get(f); /* for as long as the process lives: see engine.h */
+	fm_file_get(f); /* for as long as the process lives: it stays the kernel's */
 	fm_file_get(f); /* by the last of these it is hollow, see file.c */
 	fm_freeze(f);
 	for (size_t k = 0; k < l.n; k++) {
