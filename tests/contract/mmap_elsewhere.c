@@ -2,50 +2,11 @@
 /* C88: a file that is not ours is mapped over and over while another one is:
  * where it lies is not asked each time. Another file by the same descriptor
  * shows what is in it. */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include "traps.h"
 
-#include "ct.h"
+#include <pthread.h>
 
 #define TIMES 60
-
-static volatile sig_atomic_t looks;
-
-static void looked(int sig CT_UNUSED)
-{
-	looks++;
-}
-
-static long raw4(long nr, long a, long b, long c)
-{
-	long r;
-
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return r;
-}
-
-/* By an instruction of our own: no library knows. */
-static void trap_looks(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_readlinkat, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { sizeof(code) / sizeof(*code), code };
-
-	signal(SIGSYS, looked);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (raw4(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog))
-		ct_skip("no seccomp");
-}
 
 static int outside(const char *text)
 {
@@ -71,7 +32,7 @@ static void *many(void *arg)
 	int good = 0;
 
 	first_of(fd);
-	trap_looks();
+	trap_calls(SYS_readlinkat, SYS_readlinkat);
 	for (int i = 0; i < TIMES; i++)
 		good += first_of(fd) == 'a';
 	say("C88 good: %d of %d", good, TIMES);
@@ -100,6 +61,6 @@ int main(int argc, char **argv)
 	a = outside("a");
 	pthread_create(&t, NULL, many, &a);
 	pthread_join(t, NULL);
-	say("C88 asked: %d", looks);
+	say("C88 asked: %d", trapped);
 	return 0;
 }

@@ -4,26 +4,13 @@
  * system or popen run, inherits the descriptor of a file that we have mapped.
  * It maps it without ever opening it, closes it, and both store by turns.
  */
-#include "given.h"
-
-#include <sys/wait.h>
-
-#define FILE_FD 61 /* of the other process */
+#include "heirs.h"
 
 static const char *self;
 
 enum way { SPAWN, FORK, VFORK, FORK_TWICE, FORK_VFORK, SYSTEM, POPEN, WAYS };
 
 static FILE *shell;
-
-/* ---- the other process -------------------------------------------------- */
-
-static void heir_role(int argc, char **argv)
-{
-	if (argc < 4 || strcmp(argv[2], "heir"))
-		return;
-	given_turns(FILE_FD, *argv[3] == 'w');
-}
 
 /* ---- we ---------------------------------------------------------------- */
 
@@ -89,38 +76,22 @@ static void one(enum way way, int how)
 	const bool stores = !(how & 2);
 	char *argv[] = { (char *)self, ct_dir, "heir", stores ? "w" : "r",
 			 NULL };
-	int s[2], fd = peer_file("f", PAGES * PAGE), given;
-	unsigned char *m;
-	pid_t pid;
+	struct legacy l = legacy_make(stores);
+	pid_t pid = start(way, argv);
 
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s))
-		ct_die("socketpair");
-	m = (void *)ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
-	for (int i = 0; i < PAGES; i++)
-		m[i * PAGE] = 1;
-	given = stores ? dup(fd) : open(ct_path("f"), O_RDONLY);
-	dup2(given, FILE_FD);
-	dup2(s[1], END);
-	close(given);
-	close(s[1]);
-	pid = start(way, argv);
 	if (pid < 0)
 		ct_die("start");
-	close(FILE_FD);
-	close(END);
+	heir_has_them();
 	if (!(how & 1))
-		close(fd);
-	turns(m, s[0], stores);
-	munmap(m, PAGES * PAGE);
-	close(s[0]);
+		close(l.fd);
+	legacy_use(&l, stores);
 	if (pid)
 		waitpid(pid, NULL, 0);
 	if (shell)
 		pclose(shell);
 	shell = NULL;
 	if (how & 1)
-		close(fd);
+		close(l.fd);
 	check(stores);
 }
 

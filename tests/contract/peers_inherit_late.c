@@ -3,22 +3,12 @@
  * C69: as peers_inherit with vfork, while the thread that has to hand the file
  * over stands still for much longer than that usually takes.
  */
-#include "given.h"
+#include "heirs.h"
 #include "stopped.h"
 
-#include <sys/wait.h>
-
-#define FILE_FD 61 /* of the other process */
 #define STILL_MS 300
 
 static const char *self;
-
-static void heir_role(int argc, char **argv)
-{
-	if (argc < 4 || strcmp(argv[2], "heir"))
-		return;
-	given_turns(FILE_FD, *argv[3] == 'w');
-}
 
 static pid_t start(char **argv)
 {
@@ -35,31 +25,16 @@ static pid_t start(char **argv)
 static void one(bool stores)
 {
 	char *argv[] = { (char *)self, ct_dir, "heir", stores ? "w" : "r", NULL };
-	int s[2], fd = peer_file("f", PAGES * PAGE), given;
-	unsigned char *m;
+	struct legacy l = legacy_make(stores);
 	pid_t pid;
 
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s))
-		ct_die("socketpair");
-	m = (void *)ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
-	for (int i = 0; i < PAGES; i++)
-		m[i * PAGE] = 1;
-	given = stores ? dup(fd) : open(ct_path("f"), O_RDONLY);
-	dup2(given, FILE_FD);
-	dup2(s[1], END);
-	close(given);
-	close(s[1]);
 	stop_thread("fastmap-wb", STILL_MS);
 	pid = start(argv);
 	if (pid < 0)
 		ct_die("start");
-	close(FILE_FD);
-	close(END);
-	close(fd);
-	turns(m, s[0], stores);
-	munmap(m, PAGES * PAGE);
-	close(s[0]);
+	heir_has_them();
+	close(l.fd);
+	legacy_use(&l, stores);
 	waitpid(pid, NULL, 0);
 	check(stores);
 }

@@ -2,63 +2,23 @@
 /* C87: a file that could be stored to is mapped. Reads of other files need no
  * look at what they are before the first store; from that one on reads of the
  * file show what is stored, whoever read it meanwhile. */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "traps.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
-#include "ct.h"
 
 #define SIZE (2ul << 20)
 #define ROUNDS 60
 
-static _Atomic int looks;
 static _Atomic bool stop;
 static int file;
 
-static void looked(int sig CT_UNUSED)
-{
-	looks++;
-}
-
-static long raw3(long nr, long a, long b, long c)
-{
-	long r;
-
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return r;
-}
-
-/* Installed unseen by a library: it makes no fewer of its calls for that. */
-static void trap_looks(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fstat, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-	};
-	struct sock_fprog prog = { sizeof(code) / sizeof(*code), code };
-
-	signal(SIGSYS, looked);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (raw3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&prog))
-		ct_skip("no seccomp");
-}
-
-/* Of this thread only. */
 static void *counted(void *arg)
 {
 	const int other = *(int *)arg;
 	char c;
 
-	trap_looks();
+	trap_calls(SYS_statx, SYS_fstat);
 	for (int i = 0; i < 100; i++)
 		if (pread(other, &c, 1, i) != 1)
 			ct_die("pread");
@@ -75,7 +35,7 @@ static void count_looks(void)
 	(void)c;
 	pthread_create(&t, NULL, counted, &other);
 	pthread_join(t, NULL);
-	say("C87 looks at other files: %d", looks);
+	say("C87 looks at other files: %d", trapped);
 }
 
 static void *reader(void *arg CT_UNUSED)
