@@ -2,9 +2,9 @@
 /*
  * engine.h - what the shim may ask of the paging engine.
  *
- * The shim is the only caller, and this is all of src/ that it includes. Every function returns 0 (or a count) or a
- * negative errno; none touches errno, none calls a libc name that the shim
- * interposes. Addresses and lengths are bytes. "Managed" means: the engine
+ * This is all of src/ that the shim includes; rooms call some of it, too. Every
+ * function returns 0 (or a count) or a negative errno; none touches errno, none
+ * calls a libc name that the shim interposes. Addresses and lengths are bytes. "Managed" means: the engine
  * serves this address range instead of the kernel's file mapping.
  *
  * Signal safety is stated per function:
