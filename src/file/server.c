@@ -88,16 +88,6 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_BARRIER] = { "barrier", NULL },
 };
 
-const char *fm_server_name(enum fm_server server)
-{
-	static const char *const names[FM_SERVERS] = {
-		[FM_SERVER_ENGINE] = "engine",
-		[FM_SERVER_KERNEL] = "kernel",
-	};
-
-	return names[server];
-}
-
 const char *fm_why_text(enum fm_why why)
 {
 	return reasons[why].text;

@@ -10,7 +10,7 @@
  * it is given again without being asked for (kernel_windows.h, skipped.h).
  *
  * A third server, the kernel with our advice say, takes:
- *  - a value of enum fm_server, its name in server.c;
+ *  - a value of enum fm_server;
  *  - where fm_server_for answers with it, and for which of the reasons (enum fm_why in
  *    engine.h, their text in server.c);
  *  - what lays its mappings, beside take() and map_kernel() in mmap/mmap.c;
@@ -48,7 +48,6 @@ static inline bool fm_kernel_serves(const struct fm_file *f)
 	return fm_server_of(f) == FM_SERVER_KERNEL;
 }
 
-const char *fm_server_name(enum fm_server server);
 const char *fm_why_text(enum fm_why why); /* "" of FM_WHY_NONE */
 
 /* Before the first fork: what has been said is known to all children. Without it each
