@@ -284,9 +284,9 @@ static void remark_relative(const struct fm_option *o, const char *text,
 			    "matches no path: they begin with /");
 }
 
-static int keep_item(struct fm_list **at, struct fm_set *set, const char *s)
+static int keep_item(struct fm_texts **at, struct fm_set *set, const char *s)
 {
-	struct fm_list *l = fm_arena_get(&set->arena, sizeof(*l));
+	struct fm_texts *l = fm_arena_get(&set->arena, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
@@ -298,7 +298,7 @@ static int keep_item(struct fm_list **at, struct fm_set *set, const char *s)
 	return 0;
 }
 
-static void add_item(const struct fm_option *o, struct fm_list **at,
+static void add_item(const struct fm_option *o, struct fm_texts **at,
 		     struct fm_set *set, const char *s, size_t n,
 		     const struct fm_origin *from)
 {
@@ -324,7 +324,7 @@ static void add_item(const struct fm_option *o, struct fm_list **at,
 }
 
 /* Takes what can be taken. */
-static void set_list(const struct fm_option *o, struct fm_list **at,
+static void set_list(const struct fm_option *o, struct fm_texts **at,
 		     struct fm_set *set, const char *value,
 		     const struct fm_origin *from)
 {
@@ -408,8 +408,8 @@ void fm_options_default(struct fm_set *set)
 			      fm_options[i].standard, &none);
 }
 
-bool fm_list_match(const struct fm_list *l, const char *text,
-		   bool (*match)(const char *pattern, const char *text))
+bool fm_texts_match(const struct fm_texts *l, const char *text,
+		    bool (*match)(const char *pattern, const char *text))
 {
 	for (; l; l = l->next)
 		if (match(l->text, text))

@@ -209,12 +209,12 @@ static bool skipped(const struct fm_set *set)
 {
 	const char *exe = fm_base_name(start.who.exe);
 
-	if (fm_list_match(set->skip_cmds, start.who.name, fm_glob) ||
-	    fm_list_match(set->skip_cmds, exe, fm_glob))
+	if (fm_texts_match(set->skip_cmds, start.who.name, fm_glob) ||
+	    fm_texts_match(set->skip_cmds, exe, fm_glob))
 		return true;
 	return set->cmds &&
-	       !fm_list_match(set->cmds, start.who.name, fm_glob) &&
-	       !fm_list_match(set->cmds, exe, fm_glob);
+	       !fm_texts_match(set->cmds, start.who.name, fm_glob) &&
+	       !fm_texts_match(set->cmds, exe, fm_glob);
 }
 
 static struct fm_set *build(void)
@@ -276,8 +276,8 @@ const struct fm_policy *fm_policy_default(void)
 
 static bool denied(const struct fm_set *set, const char *path)
 {
-	return fm_list_match(set->deny, path, fm_path_match) &&
-	       !fm_list_match(set->allow, path, fm_path_match);
+	return fm_texts_match(set->deny, path, fm_path_match) &&
+	       !fm_texts_match(set->allow, path, fm_path_match);
 }
 
 static const struct fm_policy *covering(const struct fm_set *set,
@@ -286,7 +286,7 @@ static const struct fm_policy *covering(const struct fm_set *set,
 	for (const struct fm_section *s = set->sections; s; s = s->next)
 		if (fm_path_match(s->pattern, path))
 			return &s->policy;
-	if (fm_list_match(set->prefixes, path, fm_path_below))
+	if (fm_texts_match(set->prefixes, path, fm_path_below))
 		return &set->defaults;
 	return NULL;
 }

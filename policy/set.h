@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "policy.h"
 
-struct fm_list {
+struct fm_texts {
 	const char *text;
-	struct fm_list *next;
+	struct fm_texts *next;
 };
 
 struct fm_section {
@@ -23,9 +23,9 @@ struct fm_section {
 struct fm_set {
 	struct fm_settings process;
 	struct fm_policy defaults;      /* for FASTMAP_PATHS without section */
-	struct fm_list *prefixes;       /* resolved */
-	struct fm_list *deny, *allow;   /* allow is stronger */
-	struct fm_list *cmds, *skip_cmds;
+	struct fm_texts *prefixes;      /* resolved */
+	struct fm_texts *deny, *allow;  /* allow is stronger */
+	struct fm_texts *cmds, *skip_cmds;
 	struct fm_section *sections;    /* last of the file first: it wins */
 	struct fm_arena arena;
 };
@@ -97,7 +97,7 @@ void fm_parse_text(struct fm_set *set, const char *file, const char *text,
 		   const struct fm_who *who, int *problems);
 
 /* Does any pattern of the list match? */
-bool fm_list_match(const struct fm_list *l, const char *text,
-		   bool (*match)(const char *pattern, const char *text));
+bool fm_texts_match(const struct fm_texts *l, const char *text,
+		    bool (*match)(const char *pattern, const char *text));
 
 #endif

@@ -93,7 +93,7 @@ static struct claim *room(struct claims *t, uintptr_t sp)
 }
 
 /* False when another living thread has the stack. */
-static bool take(uintptr_t sp)
+static bool claim_stack(uintptr_t sp)
 {
 	struct claims *t = claims();
 	const int me = fm_sys_gettid();
@@ -132,7 +132,7 @@ void fm_altstack_fork_child(void)
 
 	fm_block_signals(&mask);
 	if (mine)
-		take(mine);
+		claim_stack(mine);
 	fm_restore_signals(&mask);
 }
 
@@ -245,7 +245,8 @@ static void settle(const stack_t *ss)
 	bool ours = false;
 
 	if (wanted(ss)) {
-		if (ss->ss_size >= ALT_ENOUGH && take((uintptr_t)ss->ss_sp))
+		if (ss->ss_size >= ALT_ENOUGH &&
+		    claim_stack((uintptr_t)ss->ss_sp))
 			sp = (uintptr_t)ss->ss_sp;
 		else
 			ours = replace(&now) &&

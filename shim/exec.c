@@ -62,7 +62,7 @@ static void leave_signals(const struct inherit *in)
 
 enum how { EXECVE, EXECVPE, EXECVEAT, FEXECVE };
 
-static int run(enum how how, int fd, const struct fm_args *a, int flags)
+static int exec_by(enum how how, int fd, const struct fm_args *a, int flags)
 {
 	switch (how) {
 	case EXECVE:
@@ -118,14 +118,14 @@ static int exec_common(enum how how, int fd, struct fm_args a, int flags)
 	int r;
 
 	if (!fm_on())
-		return run(how, fd, &a, flags);
+		return exec_by(how, fd, &a, flags);
 	r = fm_args_copy(&a);
 	if (r < 0)
 		return (int)fm_result(r);
 	fm_flush_if_me();
 	hand_down(how, a.path);
 	in = enter_signals(true);
-	r = run(how, fd, &a, flags);
+	r = exec_by(how, fd, &a, flags);
 	leave_signals(&in);
 	fm_args_free(&a);
 	return r;

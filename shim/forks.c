@@ -66,7 +66,7 @@ struct start {
 };
 
 /* In the child, whose copy of the parent's stack has *s. */
-static int run(void *arg)
+static int child_main(void *arg)
 {
 	struct start s = *(struct start *)arg;
 
@@ -92,7 +92,7 @@ FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 		return FM_LATE(clone)(fn, stack, flags, arg, parent, tls,
 				      child);
 	fm_fork_begin();
-	r = FM_LATE(clone)(run, stack, flags, &s, parent, tls, child);
+	r = FM_LATE(clone)(child_main, stack, flags, &s, parent, tls, child);
 	after(false);
 	return r;
 }

@@ -170,14 +170,14 @@ enum { FM_COPY_IN = 1, FM_COPY_OUT = 2 };
  * passed on; managed memory is replaced by a copy, so that nothing is pinned
  * while the call blocks. Memory the kernel could not use either is passed on
  * for its EFAULT. */
-struct fm_bounce {
+struct fm_object {
 	void *user, *mem;
 	size_t len;
 	char small[512];
 };
-void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how);
+void *fm_object(struct fm_object *b, const void *user, size_t len, int how);
 /* Copy `len` bytes back and let go. Keeps errno. False: they cannot all be stored. */
-bool fm_bounce_end(struct fm_bounce *b, size_t len);
+bool fm_object_end(struct fm_object *b, size_t len);
 
 /* Of [p, p+len), how much from p the kernel could use; loads what is missing. Nothing
  * stays pinned. */

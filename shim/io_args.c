@@ -172,16 +172,16 @@ FM_NEXT(mq_timedreceive)
 FM_SLOW ssize_t receive_slow(mqd_t q, char *msg, size_t n, unsigned *prio,
 			     const struct timespec *t)
 {
-	struct fm_bounce b[3];
+	struct fm_object b[3];
 	ssize_t r;
 
-	msg = fm_bounce(&b[0], msg, n, OUT);
-	prio = fm_bounce(&b[1], prio, SIZE(prio), OUT);
-	t = fm_bounce(&b[2], t, SIZE(t), IN);
+	msg = fm_object(&b[0], msg, n, OUT);
+	prio = fm_object(&b[1], prio, SIZE(prio), OUT);
+	t = fm_object(&b[2], t, SIZE(t), IN);
 	r = FM_LATE(mq_timedreceive)(q, msg, n, prio, t);
-	fm_bounce_end(&b[0], COUNT);
-	fm_bounce_end(&b[1], r >= 0 ? SIZE(prio) : 0);
-	fm_bounce_end(&b[2], 0);
+	fm_object_end(&b[0], COUNT);
+	fm_object_end(&b[1], r >= 0 ? SIZE(prio) : 0);
+	fm_object_end(&b[2], 0);
 	return r;
 }
 

@@ -8,7 +8,7 @@
 /* entry.S: returns how much is left where memory could not be used. */
 size_t fm_copy_try(void *to, const void *from, size_t n);
 
-void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
+void *fm_object(struct fm_object *b, const void *user, size_t len, int how)
 {
 	b->user = (void *)(uintptr_t)user;
 	b->len = len;
@@ -20,13 +20,13 @@ void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
 	if (!b->mem)
 		b->mem = b->user;
 	else if ((how & FM_COPY_IN) && fm_copy_try(b->mem, user, len)) {
-		fm_bounce_end(b, 0);
+		fm_object_end(b, 0);
 		b->mem = b->user;
 	}
 	return b->mem;
 }
 
-bool fm_bounce_end(struct fm_bounce *b, size_t len)
+bool fm_object_end(struct fm_object *b, size_t len)
 {
 	bool done;
 

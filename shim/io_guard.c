@@ -400,7 +400,7 @@ static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
 }
 
 /* Later failures only end the transfer, as in the kernel. */
-static ssize_t run(const struct fm_rw *rw)
+static ssize_t run_pieces(const struct fm_rw *rw)
 {
 	struct cursor c = { rw->iov, rw->cnt, 0 };
 	const size_t total = iov_total(rw->iov, rw->cnt);
@@ -467,7 +467,7 @@ ssize_t fm_transfer(struct fm_rw *rw)
 {
 	if (fm_holds || !fm_iov_touches(rw->iov, rw->cnt))
 		return rw->call(rw, rw->iov, rw->cnt, rw->off);
-	return run(rw);
+	return run_pieces(rw);
 }
 
 /* The call, with the buffers and the file guarded. */
@@ -475,7 +475,7 @@ static ssize_t guarded(struct fm_rw *rw, bool touches)
 {
 	if (touches) {
 		classify(rw);
-		return run(rw);
+		return run_pieces(rw);
 	}
 	if (!rw->file)
 		return rw->call(rw, rw->iov, rw->cnt, rw->off);

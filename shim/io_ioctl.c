@@ -94,11 +94,11 @@ static int copied(const struct fm_ioctl *c, void *arg, const struct fixed *f)
 {
 	const size_t size = f->size ? f->size : _IOC_SIZE(c->req);
 	const int out = f->fills ? FM_COPY_OUT : 0;
-	struct fm_bounce b;
-	void *mem = fm_bounce(&b, arg, size, FM_COPY_IN | out);
+	struct fm_object b;
+	void *mem = fm_object(&b, arg, size, FM_COPY_IN | out);
 	int r = fm_pass_ioctl(c, mem);
 
-	if (!fm_bounce_end(&b, r >= 0 && out ? size : 0))
+	if (!fm_object_end(&b, r >= 0 && out ? size : 0))
 		return (int)fm_result(-EFAULT);
 	return r;
 }
@@ -183,18 +183,18 @@ static int with_records(const struct fm_ioctl *c, const struct shape *h,
 {
 	struct records s = { .call = c, .shape = h, .arg = arg };
 	struct iovec iov = { arg, h->head };
-	struct fm_bounce b;
+	struct fm_object b;
 	struct fm_rw rw = { .fd = c->fd, .in = true, .atomic = true, .iov = &iov,
 			    .cnt = 1, .off = FM_HERE, .arg = &s,
 			    .call = call_records };
-	const void *head = fm_bounce(&b, arg, h->head, FM_COPY_IN);
+	const void *head = fm_object(&b, arg, h->head, FM_COPY_IN);
 	const int saved = errno;
 	ssize_t r;
 
 	if (head == arg && fm_overlaps(arg, h->head))
 		return fm_pass_ioctl(c, arg);
 	memcpy(s.head, head, h->head);
-	fm_bounce_end(&b, 0);
+	fm_object_end(&b, 0);
 	iov.iov_len += (size_t)number(s.head, h->asked) * h->record;
 	if (iov.iov_len > FM_BOUNCE_MAX)
 		iov.iov_len = FM_BOUNCE_MAX;
@@ -211,22 +211,22 @@ static int with_records(const struct fm_ioctl *c, const struct shape *h,
 static int deduplicated(const struct fm_ioctl *c, void *arg)
 {
 	struct file_dedupe_range head;
-	struct fm_bounce b;
+	struct fm_object b;
 	size_t size = sizeof(head);
-	void *mem = fm_bounce(&b, arg, size, FM_COPY_IN);
+	void *mem = fm_object(&b, arg, size, FM_COPY_IN);
 	int r;
 
 	if (mem == arg)
 		return fm_pass_ioctl(c, arg);
 	memcpy(&head, mem, size);
-	fm_bounce_end(&b, 0);
+	fm_object_end(&b, 0);
 	size += head.dest_count * sizeof(struct file_dedupe_range_info);
-	mem = fm_bounce(&b, arg, size, FM_COPY_IN | FM_COPY_OUT);
+	mem = fm_object(&b, arg, size, FM_COPY_IN | FM_COPY_OUT);
 	if (mem != arg) /* another thread may have made it larger */
 		memcpy(mem, &head, sizeof(head));
 	r = mem == arg ? fm_pass_ioctl(c, arg) :
 			 fm_ioctl_clone(c, mem);
-	if (!fm_bounce_end(&b, r >= 0 ? size : 0))
+	if (!fm_object_end(&b, r >= 0 ? size : 0))
 		return (int)fm_result(-EFAULT);
 	return r;
 }

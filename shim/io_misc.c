@@ -93,11 +93,11 @@ char *__getcwd_chk(char *buf, size_t n, size_t room);
 
 FM_SLOW char *getcwd_slow(char *buf, size_t n)
 {
-	struct fm_bounce b;
-	char *mem = fm_bounce(&b, buf, n, FM_COPY_OUT);
+	struct fm_object b;
+	char *mem = fm_object(&b, buf, n, FM_COPY_OUT);
 	char *r = FM_LATE(getcwd)(mem, n);
 
-	fm_bounce_end(&b, r ? n : 0);
+	fm_object_end(&b, r ? n : 0);
 	return r ? buf : NULL;
 }
 
@@ -124,17 +124,17 @@ FM_SLOW int select_slow(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 			struct timeval *t)
 {
 	const size_t size = ((size_t)(n > 0 ? n : 0) + 63) / 64 * 8;
-	struct fm_bounce b[4];
+	struct fm_object b[4];
 	int r;
 
-	rd = fm_bounce(&b[0], rd, size, BOTH);
-	wr = fm_bounce(&b[1], wr, size, BOTH);
-	ex = fm_bounce(&b[2], ex, size, BOTH);
-	t = fm_bounce(&b[3], t, sizeof(*t), BOTH);
+	rd = fm_object(&b[0], rd, size, BOTH);
+	wr = fm_object(&b[1], wr, size, BOTH);
+	ex = fm_object(&b[2], ex, size, BOTH);
+	t = fm_object(&b[3], t, sizeof(*t), BOTH);
 	r = FM_PASS(select, SYS_select, n, rd, wr, ex, t);
 	for (int i = 0; i < 3; i++)
-		fm_bounce_end(&b[i], r >= 0 ? size : 0);
-	fm_bounce_end(&b[3], sizeof(*t)); /* updated on errors too */
+		fm_object_end(&b[i], r >= 0 ? size : 0);
+	fm_object_end(&b[3], sizeof(*t)); /* updated on errors too */
 	return r;
 }
 
@@ -193,12 +193,12 @@ static bool fcntl_fills(int cmd)
 FM_SLOW int fcntl_slow(int fd, int cmd, void *arg, size_t size)
 {
 	const bool out = fcntl_fills(cmd);
-	struct fm_bounce b;
+	struct fm_object b;
 	int r;
 
-	arg = fm_bounce(&b, arg, size, out ? BOTH : IN);
+	arg = fm_object(&b, arg, size, out ? BOTH : IN);
 	r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
-	if (!fm_bounce_end(&b, r >= 0 && out ? size : 0))
+	if (!fm_object_end(&b, r >= 0 && out ? size : 0))
 		return (int)fm_result(-EFAULT);
 	return r;
 }

@@ -134,13 +134,13 @@ FM_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
 FM_SLOW ssize_t sendto_slow(int fd, const void *buf, size_t n, int flags,
 			    const struct sockaddr *addr, socklen_t len)
 {
-	struct fm_bounce b;
+	struct fm_object b;
 	struct peer p = { NULL, NULL, len };
 	ssize_t r;
 
-	p.addr = fm_bounce(&b, addr, len, FM_COPY_IN);
+	p.addr = fm_object(&b, addr, len, FM_COPY_IN);
 	r = one(fd, buf, n, flags, false, &p, call_sendto);
-	fm_bounce_end(&b, 0);
+	fm_object_end(&b, 0);
 	return r;
 }
 
@@ -181,7 +181,7 @@ struct message {
 	struct msghdr hdr;
 	struct fm_vec vec;
 	size_t n; /* of vec; 0: none */
-	struct fm_bounce name, control;
+	struct fm_object name, control;
 };
 
 /* False: EFAULT, or what the kernel refuses. The array may be longer than it takes. */
@@ -266,9 +266,9 @@ static void give_files(const struct msghdr *m)
 
 static void msg_open(struct message *m, int how)
 {
-	m->hdr.msg_name = fm_bounce(&m->name, m->hdr.msg_name,
+	m->hdr.msg_name = fm_object(&m->name, m->hdr.msg_name,
 				    m->hdr.msg_namelen, how);
-	m->hdr.msg_control = fm_bounce(&m->control, m->hdr.msg_control,
+	m->hdr.msg_control = fm_object(&m->control, m->hdr.msg_control,
 				       m->hdr.msg_controllen, how);
 }
 
@@ -277,8 +277,8 @@ static void msg_open(struct message *m, int how)
 
 static bool msg_close(struct message *m, struct msghdr *user, bool received)
 {
-	fm_bounce_end(&m->name, received ? m->hdr.msg_namelen : 0);
-	fm_bounce_end(&m->control, received ? m->hdr.msg_controllen : 0);
+	fm_object_end(&m->name, received ? m->hdr.msg_namelen : 0);
+	fm_object_end(&m->control, received ? m->hdr.msg_controllen : 0);
 	return !received || (GIVE_BACK(user, &m->hdr, msg_namelen) &&
 			     GIVE_BACK(user, &m->hdr, msg_controllen) &&
 			     GIVE_BACK(user, &m->hdr, msg_flags));

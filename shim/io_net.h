@@ -10,7 +10,7 @@
 /* An address (or option) that comes back, with its length going both ways. The
  * length is read once; a bad pointer goes to the kernel as it is. */
 struct fm_reply {
-	struct fm_bounce b;
+	struct fm_object b;
 	socklen_t *user, size, room;
 	void *addr;
 	socklen_t *len;

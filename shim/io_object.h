@@ -17,12 +17,12 @@
 	FM_NEXT(fn)                                                        \
 	FM_SLOW ret slow_##fn params                                       \
 	{                                                                  \
-		struct fm_bounce b;                                        \
+		struct fm_object b;                                        \
 		ret r;                                                     \
                                                                            \
-		p = fm_bounce(&b, p, size, how);                           \
+		p = fm_object(&b, p, size, how);                           \
 		r = next;                                                  \
-		if (!fm_bounce_end(&b, got))                               \
+		if (!fm_object_end(&b, got))                               \
 			return (ret)fm_result(-EFAULT);                    \
 		return r;                                                  \
 	}                                                                  \
@@ -51,14 +51,14 @@
 	FM_NEXT(fn)                                                        \
 	FM_SLOW ret slow_##fn params                                       \
 	{                                                                  \
-		struct fm_bounce b, c;                                     \
+		struct fm_object b, c;                                     \
 		ret r;                                                     \
                                                                            \
-		p = fm_bounce(&b, p, size, how);                           \
-		q = fm_bounce(&c, q, qsize, qhow);                         \
+		p = fm_object(&b, p, size, how);                           \
+		q = fm_object(&c, q, qsize, qhow);                         \
 		r = next;                                                  \
-		fm_bounce_end(&b, got);                                    \
-		fm_bounce_end(&c, qgot);                                   \
+		fm_object_end(&b, got);                                    \
+		fm_object_end(&c, qgot);                                   \
 		return r;                                                  \
 	}                                                                  \
 	FM_HOOK ret fn params                                              \

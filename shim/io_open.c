@@ -152,12 +152,12 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 {
 	struct open_how h = { 0 };
 	char copy[FM_PATH_BUF];
-	struct fm_bounce b;
+	struct fm_object b;
 	struct fm_change c;
 	long r;
 
 	path = fm_path(path, copy);
-	how = fm_bounce(&b, how, size, FM_COPY_IN);
+	how = fm_object(&b, how, size, FM_COPY_IN);
 	/* What cannot be read is the kernel's to refuse. */
 	if (size < sizeof(h) || !fm_user_read(&h, how, sizeof(h)))
 		h.flags = 0;
@@ -173,7 +173,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 	} else {
 		r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how, size));
 	}
-	fm_bounce_end(&b, size);
+	fm_object_end(&b, size);
 	return opened((int)fm_told(r));
 }
 

@@ -167,13 +167,13 @@ ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n,
 	FM_SLOW ret slow_##fn params                                       \
 	{                                                                  \
 		char copy[FM_PATH_BUF] __attribute__((unused));            \
-		struct fm_bounce b;                                        \
+		struct fm_object b;                                        \
 		ret r;                                                     \
                                                                            \
 		copy_path;                                                 \
-		out = fm_bounce(&b, out, size, FM_COPY_OUT);               \
+		out = fm_object(&b, out, size, FM_COPY_OUT);               \
 		r = next;                                                  \
-		if (!fm_bounce_end(&b, got))                               \
+		if (!fm_object_end(&b, got))                               \
 			return (ret)fm_result(-EFAULT);                    \
 		return r;                                                  \
 	}                                                                  \
@@ -261,15 +261,15 @@ FM_HOOK ssize_t __readlinkat_chk(int dir, const char *path, char *buf,
 		       const void *val, size_t n, int flags)               \
 	{                                                                  \
 		char copy[FM_PATH_BUF];                                    \
-		struct fm_bounce b;                                        \
+		struct fm_object b;                                        \
 		int r;                                                     \
                                                                            \
 		if (!fm_touches(path, 1) && !fm_touches(val, n))           \
 			return FM_PASS(fn, nr, path, name, val, n, flags); \
 		path = fm_path(path, copy);                                \
-		val = fm_bounce(&b, val, n, FM_COPY_IN);                   \
+		val = fm_object(&b, val, n, FM_COPY_IN);                   \
 		r = FM_PASS(fn, nr, path, name, val, n, flags);            \
-		fm_bounce_end(&b, 0);                                      \
+		fm_object_end(&b, 0);                                      \
 		return r;                                                  \
 	}
 SETXATTR(setxattr, SYS_setxattr)

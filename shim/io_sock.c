@@ -19,14 +19,14 @@ void fm_reply_open(struct fm_reply *p, void *addr, socklen_t *len, int how)
 	if (len && fm_user_read(&p->size, len, sizeof(*len)))
 		p->len = &p->size;
 	p->room = p->size;
-	p->addr = fm_bounce(&p->b, addr, p->room, how);
+	p->addr = fm_object(&p->b, addr, p->room, how);
 }
 
 ssize_t fm_reply_close(struct fm_reply *p, ssize_t r)
 {
 	const int saved = errno;
 
-	fm_bounce_end(&p->b, r >= 0 ? fm_least(p->size, p->room) : 0);
+	fm_object_end(&p->b, r >= 0 ? fm_least(p->size, p->room) : 0);
 	if (r >= 0 && p->len == &p->size &&
 	    !fm_user_write(p->user, &p->size, sizeof(p->size)))
 		return fm_result(-EFAULT);
@@ -38,14 +38,14 @@ ssize_t fm_reply_close(struct fm_reply *p, ssize_t r)
 	FM_HOOK int fn(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len)   \
 	{                                                                  \
 		const struct sockaddr *a = addr.__sockaddr__;              \
-		struct fm_bounce b;                                        \
+		struct fm_object b;                                        \
 		int r;                                                     \
                                                                            \
 		if (!fm_touches(a, 1))                                     \
 			return FM_PASS(fn, nr, fd, a, len);                \
-		a = fm_bounce(&b, a, len, FM_COPY_IN);                     \
+		a = fm_object(&b, a, len, FM_COPY_IN);                     \
 		r = FM_PASS(fn, nr, fd, a, len);                           \
-		fm_bounce_end(&b, 0);                                      \
+		fm_object_end(&b, 0);                                      \
 		return r;                                                  \
 	}
 
@@ -92,14 +92,14 @@ FM_HOOK int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 FM_HOOK int setsockopt(int fd, int level, int name, const void *val,
 		       socklen_t len)
 {
-	struct fm_bounce b;
+	struct fm_object b;
 	int r;
 
 	if (!fm_touches(val, len))
 		return FM_PASS(setsockopt, SYS_setsockopt, fd, level, name,
 			       val, len);
-	val = fm_bounce(&b, val, len, FM_COPY_IN);
+	val = fm_object(&b, val, len, FM_COPY_IN);
 	r = FM_PASS(setsockopt, SYS_setsockopt, fd, level, name, val, len);
-	fm_bounce_end(&b, 0);
+	fm_object_end(&b, 0);
 	return r;
 }

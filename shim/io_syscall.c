@@ -69,16 +69,16 @@ static long io_call(long nr, long a, long b, long c, long d)
 }
 
 /* What it says of the file may be the message, as in stat(). */
-static long look(int dir, const char *path, struct stat *buf, int flags)
+static long stat_path(int dir, const char *path, struct stat *buf, int flags)
 {
 	char copy[FM_PATH_BUF];
-	struct fm_bounce b;
+	struct fm_object b;
 	long r;
 
 	path = fm_path(path, copy);
-	buf = fm_bounce(&b, buf, sizeof(*buf), FM_COPY_OUT);
+	buf = fm_object(&b, buf, sizeof(*buf), FM_COPY_OUT);
 	r = fm_result(fm_sys4(SYS_newfstatat, dir, path, buf, flags));
-	if (!fm_bounce_end(&b, r == 0 ? sizeof(*buf) : 0))
+	if (!fm_object_end(&b, r == 0 ? sizeof(*buf) : 0))
 		r = fm_result(-EFAULT);
 	return fm_told(r);
 }
@@ -101,7 +101,8 @@ static long open_call(long nr, long a, long b, long c, long d)
 	case SYS_newfstatat:
 		return fm_touches(pointer(c), sizeof(struct stat)) ||
 				       fm_touches(pointer(b), 1) ?
-			       look((int)a, pointer(b), pointer(c), (int)d) :
+			       stat_path((int)a, pointer(b), pointer(c),
+					 (int)d) :
 			       -2;
 	}
 	return -2;
@@ -111,27 +112,27 @@ static long open_call(long nr, long a, long b, long c, long d)
 static long limit(long nr, pid_t pid, int what, void *in, void *out)
 {
 	const size_t size = sizeof(struct rlimit);
-	struct fm_bounce bi, bo;
+	struct fm_object bi, bo;
 	long r;
 
-	in = fm_bounce(&bi, in, size, FM_COPY_IN);
-	out = fm_bounce(&bo, out, size, FM_COPY_OUT);
+	in = fm_object(&bi, in, size, FM_COPY_IN);
+	out = fm_object(&bo, out, size, FM_COPY_OUT);
 	fm_note_limit(pid, what, in);
 	r = fm_result(nr == SYS_setrlimit ? fm_sys2(nr, what, in) :
 					    fm_sys4(nr, pid, what, in, out));
-	fm_bounce_end(&bi, 0);
-	fm_bounce_end(&bo, r == 0 ? size : 0);
+	fm_object_end(&bi, 0);
+	fm_object_end(&bo, r == 0 ? size : 0);
 	return r;
 }
 
 static long random_bytes(void *buf, size_t n, unsigned flags)
 {
-	struct fm_bounce b;
+	struct fm_object b;
 	long r;
 
-	buf = fm_bounce(&b, buf, n, FM_COPY_OUT);
+	buf = fm_object(&b, buf, n, FM_COPY_OUT);
 	r = fm_result(fm_sys3(SYS_getrandom, buf, n, flags));
-	return fm_bounce_end(&b, r > 0 ? (size_t)r : 0) ?
+	return fm_object_end(&b, r > 0 ? (size_t)r : 0) ?
 		       r : fm_result(-EFAULT);
 }
 

@@ -55,14 +55,14 @@ FM_SLOW int ppoll_slow(struct pollfd *fds, nfds_t n,
 		       const struct timespec *timeout, const sigset_t *mask)
 {
 	const size_t size = n * sizeof(*fds);
-	struct fm_bounce b, bt;
+	struct fm_object b, bt;
 	int r;
 
-	fds = fm_bounce(&b, fds, size, BOTH);
-	timeout = fm_bounce(&bt, timeout, sizeof(*timeout), IN);
+	fds = fm_object(&b, fds, size, BOTH);
+	timeout = fm_object(&bt, timeout, sizeof(*timeout), IN);
 	r = ppoll_masked(fds, n, timeout, mask);
-	fm_bounce_end(&b, r >= 0 ? size : 0);
-	fm_bounce_end(&bt, 0);
+	fm_object_end(&b, r >= 0 ? size : 0);
+	fm_object_end(&bt, 0);
 	return r;
 }
 
@@ -114,17 +114,17 @@ FM_SLOW int pselect_slow(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 			 const struct timespec *timeout, const sigset_t *mask)
 {
 	const size_t size = ((size_t)(n > 0 ? n : 0) + 63) / 64 * 8;
-	struct fm_bounce b[4];
+	struct fm_object b[4];
 	int r;
 
-	rd = fm_bounce(&b[0], rd, size, BOTH);
-	wr = fm_bounce(&b[1], wr, size, BOTH);
-	ex = fm_bounce(&b[2], ex, size, BOTH);
-	timeout = fm_bounce(&b[3], timeout, sizeof(*timeout), IN);
+	rd = fm_object(&b[0], rd, size, BOTH);
+	wr = fm_object(&b[1], wr, size, BOTH);
+	ex = fm_object(&b[2], ex, size, BOTH);
+	timeout = fm_object(&b[3], timeout, sizeof(*timeout), IN);
 	r = pselect_masked(n, rd, wr, ex, timeout, mask);
 	for (int i = 0; i < 3; i++)
-		fm_bounce_end(&b[i], r >= 0 ? size : 0);
-	fm_bounce_end(&b[3], 0);
+		fm_object_end(&b[i], r >= 0 ? size : 0);
+	fm_object_end(&b[3], 0);
 	return r;
 }
 
@@ -166,12 +166,12 @@ static int epoll_masked(int fd, struct epoll_event *events, int max,
 FM_SLOW int epoll_slow(int fd, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
-	struct fm_bounce b;
+	struct fm_object b;
 	int r;
 
-	events = fm_bounce(&b, events, events_size(max), OUT);
+	events = fm_object(&b, events, events_size(max), OUT);
 	r = epoll_masked(fd, events, max, timeout, mask);
-	return fm_bounce_end(&b, r > 0 ? events_size(r) : 0) ?
+	return fm_object_end(&b, r > 0 ? events_size(r) : 0) ?
 		       r : (int)fm_result(-EFAULT);
 }
 
@@ -204,14 +204,14 @@ static int epoll2_masked(int fd, struct epoll_event *events, int max,
 FM_SLOW int epoll2_slow(int fd, struct epoll_event *events, int max,
 			const struct timespec *timeout, const sigset_t *mask)
 {
-	struct fm_bounce b, bt;
+	struct fm_object b, bt;
 	int r;
 
-	events = fm_bounce(&b, events, events_size(max), OUT);
-	timeout = fm_bounce(&bt, timeout, sizeof(*timeout), IN);
+	events = fm_object(&b, events, events_size(max), OUT);
+	timeout = fm_object(&bt, timeout, sizeof(*timeout), IN);
 	r = epoll2_masked(fd, events, max, timeout, mask);
-	fm_bounce_end(&b, r > 0 ? events_size(r) : 0);
-	fm_bounce_end(&bt, 0);
+	fm_object_end(&b, r > 0 ? events_size(r) : 0);
+	fm_object_end(&bt, 0);
 	return r;
 }
 

@@ -17,7 +17,7 @@ struct notify {
 	bool once;
 };
 
-static void run(union sigval arg)
+static void notify_main(union sigval arg)
 {
 	struct notify *mine = arg.sival_ptr, n = *mine;
 	uint64_t bit = FM_BUS_BIT, old = 0;
@@ -46,7 +46,7 @@ static struct notify *wrap(const struct sigevent *ev, struct sigevent *ret,
 	*n = (struct notify){ ev->sigev_notify_function, ev->sigev_value,
 			      once };
 	*ret = *ev;
-	ret->sigev_notify_function = run;
+	ret->sigev_notify_function = notify_main;
 	ret->sigev_value.sival_ptr = n;
 	return n;
 }

@@ -55,7 +55,7 @@ FM_HOOK void __longjmp_chk(struct __jmp_buf_tag env[1], int val)
 }
 
 /* The program may have put SIGBUS into uc_sigmask (sigfillset). */
-static void enter(const ucontext_t *to)
+static void enter_mask(const ucontext_t *to)
 {
 	sigset_t mask;
 	bool bus;
@@ -72,7 +72,7 @@ static void enter(const ucontext_t *to)
 FM_HOOK int setcontext(const ucontext_t *to)
 {
 	if (fm_on())
-		enter(to);
+		enter_mask(to);
 	return FM_LATE(setcontext)(to);
 }
 
@@ -86,7 +86,7 @@ FM_HOOK int swapcontext(ucontext_t *from, const ucontext_t *to)
 	if (!fm_on())
 		return FM_LATE(swapcontext)(from, to);
 	was = fm_view_blocked();
-	enter(to);
+	enter_mask(to);
 	r = FM_LATE(swapcontext)(from, to);
 	fm_view_set(was);
 	return r;

@@ -63,14 +63,14 @@ FM_SLOW long with_path(long nr, const struct row *w, long v[6])
 
 FM_SLOW long with_copy(long nr, const struct row *w, long v[6], size_t len)
 {
-	struct fm_bounce b;
+	struct fm_object b;
 	size_t got;
 	long r;
 
-	v[w->buf] = (long)fm_bounce(&b, (const void *)v[w->buf], len, w->how);
+	v[w->buf] = (long)fm_object(&b, (const void *)v[w->buf], len, w->how);
 	r = w->path == NONE ? made(nr, v) : with_path(nr, w, v);
 	got = r < 0 || w->how == FM_COPY_IN ? 0 : w->len == NONE ? len : (size_t)r;
-	return fm_bounce_end(&b, got) ? r : fm_result(-EFAULT);
+	return fm_object_end(&b, got) ? r : fm_result(-EFAULT);
 }
 
 /* Said to exist in syscall.c. -2: none of these, or nothing of ours is in it. */

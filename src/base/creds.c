@@ -64,7 +64,7 @@ static bool same_ids(const struct creds *c)
 
 /* Twice: who becomes root again can do the rest only then. The user's numbers come
  * last, for who gives root up cannot do the rest after it. */
-static bool take(const struct creds *c)
+static bool set_creds(const struct creds *c)
 {
 	bool same;
 
@@ -84,7 +84,7 @@ static bool take(const struct creds *c)
 
 bool fm_creds_take_unlocked(void)
 {
-	return take(&want);
+	return set_creds(&want);
 }
 
 void fm_creds_begin(void)
@@ -99,7 +99,7 @@ void fm_creds_take(void)
 
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	take(&want);
+	set_creds(&want);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 }
@@ -131,7 +131,7 @@ static bool look_at_lost(struct creds *c)
 }
 
 /* The numbers are looked at by all means: what is taken are these, too. */
-static bool look(bool one)
+static bool look_at_creds(bool one)
 {
 	bool more;
 
@@ -159,7 +159,7 @@ static void change(bool one)
 
 	fm_block_signals(&mask);
 	fm_lock(&orders);
-	if (look(one)) {
+	if (look_at_creds(one)) {
 		left = fm_thread_order(++number);
 		behind = !follow();
 	}

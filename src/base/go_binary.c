@@ -52,7 +52,7 @@ static bool is_loaded(const struct dl_phdr_info *module, const ElfW(Phdr) *p)
 	return false;
 }
 
-static int look(struct dl_phdr_info *module, size_t size, void *arg)
+static int look_at_module(struct dl_phdr_info *module, size_t size, void *arg)
 {
 	for (int i = 0; i < module->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &module->dlpi_phdr[i];
@@ -66,7 +66,7 @@ static int look(struct dl_phdr_info *module, size_t size, void *arg)
 
 void fm_rawcalls_start(void)
 {
-	dl_iterate_phdr(look, NULL);
+	dl_iterate_phdr(look_at_module, NULL);
 }
 
 bool fm_rawcalls(void)

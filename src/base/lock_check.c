@@ -14,7 +14,7 @@
 
 /* What this thread holds. Locks one by one; pages as runs of neighbours, for
  * a thread may hold all of a file. */
-struct run {
+struct held_range {
 	uintptr_t lo, hi;
 };
 
@@ -24,7 +24,7 @@ struct held {
 		enum fm_rank rank;
 	} v[HELD];
 	unsigned n;
-	struct run run[RUNS];
+	struct held_range run[RUNS];
 	unsigned nruns;
 	uint64_t pages;
 	bool blurred; /* more runs than fit: until no page is held any more */
@@ -156,7 +156,7 @@ static FM_FAULT void add_run(uintptr_t lo, uintptr_t hi)
 	if (held.nruns == RUNS)
 		held.blurred = true;
 	else
-		held.run[held.nruns++] = (struct run){ lo, hi };
+		held.run[held.nruns++] = (struct held_range){ lo, hi };
 }
 
 FM_FAULT void fm_check_page_got(const _Atomic uint8_t *page)
@@ -179,7 +179,7 @@ FM_FAULT void fm_check_page_put(const _Atomic uint8_t *page)
 {
 	uintptr_t p = (uintptr_t)page;
 	unsigned i = 0;
-	struct run r;
+	struct held_range r;
 
 	while (i < held.nruns && (p < held.run[i].lo || p > held.run[i].hi))
 		i++;

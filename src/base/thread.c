@@ -190,7 +190,7 @@ int fm_thread_order(uint32_t n)
 
 /* ---- making one ------------------------------------------------------------- */
 
-static void run(void *arg)
+static void thread_main(void *arg)
 {
 	self = arg;
 	fm_tls_begin();
@@ -231,7 +231,7 @@ static void *run_posix(void *arg)
 {
 	struct thread *t = arg;
 
-	run(t);
+	thread_main(t);
 	atomic_store(&t->tid, 0);
 	return NULL;
 }
@@ -288,7 +288,7 @@ static int make(struct thread *t)
 	if (err)
 		return err;
 	top_of_stack = t->mem + GUARD + STACK;
-	r = fm_sys_clone_on(FLAGS, top_of_stack, run, t, &t->tid,
+	r = fm_sys_clone_on(FLAGS, top_of_stack, thread_main, t, &t->tid,
 			    fm_tls_block(top_of_stack));
 	return r < 0 ? (int)r : 0;
 }

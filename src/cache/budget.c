@@ -162,7 +162,7 @@ static bool idles(const struct fm_budget *b)
 	return b->grown && b->idle > reserve(b) + b->limit / IDLE_PART;
 }
 
-static void give(struct fm_budget *b)
+static void raise_share(struct fm_budget *b)
 {
 	uint32_t step = STEP_PERCENT;
 
@@ -173,7 +173,7 @@ static void give(struct fm_budget *b)
 	b->percent = (uint32_t)fm_least(b->percent + step, MOST_PERCENT);
 }
 
-static void take(struct fm_budget *b)
+static void lower_share(struct fm_budget *b)
 {
 	if (b->percent > b->base + STEP_PERCENT)
 		b->percent -= STEP_PERCENT;
@@ -193,9 +193,9 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 	if (!b->base || first)
 		return b->now;
 	if (new_theirs > new_ours && new_theirs > SOME_BACK)
-		take(b);
+		lower_share(b);
 	else if (new_ours > 2 * new_theirs && new_ours > SOME_BACK && full)
-		give(b);
+		raise_share(b);
 	/* What is in use as it is does not go back to be idle. */
 	if (full && b->idle > b->lazy)
 		b->calm = 0;

@@ -226,7 +226,7 @@ static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
 }
 
 /* True: it counted until now. */
-static FM_FAULT bool leave(const struct batch *b, unsigned k)
+static FM_FAULT bool page_leaves(const struct batch *b, unsigned k)
 {
 	struct fm_map *m = b->map[k];
 	uint64_t i = b->index[k];
@@ -258,7 +258,7 @@ static FM_FAULT void batch_flush(struct batch *b)
 	if (k)
 		fm_uffd_freev(iov, k);
 	for (unsigned i = 0; i < b->n; i++)
-		n += leave(b, i);
+		n += page_leaves(b, i);
 	fm_ghost_pass(b->n - (unsigned)__builtin_popcountll(b->lazy));
 	fm_cache_uncharge(n);
 	b->pages += n;

@@ -170,8 +170,8 @@ static FM_FAULT void drop_gone(struct fm_drop *d, struct fm_map *m, uint64_t i)
 	fm_drop_page(d, m, i);
 }
 
-static FM_FAULT void look(struct fm_map *m, uint64_t i, uint64_t n,
-			  uint64_t mine)
+static FM_FAULT void drop_taken(struct fm_map *m, uint64_t i, uint64_t n,
+				uint64_t mine)
 {
 	unsigned char there[LOOK];
 	struct fm_drop d = { .n = 0 };
@@ -198,7 +198,7 @@ FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,
 	if (end > fm_map_pages(m))
 		end = fm_map_pages(m);
 	for (; i < end; i += LOOK)
-		look(m, i, end - i < LOOK ? end - i : LOOK, mine);
+		drop_taken(m, i, end - i < LOOK ? end - i : LOOK, mine);
 }
 
 void fm_lazy_reset(void)

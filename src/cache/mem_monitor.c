@@ -148,7 +148,7 @@ static void allow_lazy(bool any)
 }
 
 /* Milliseconds late. Returns those to wait for the next one. */
-static uint64_t look(uint64_t late)
+static uint64_t adjust_budget(uint64_t late)
 {
 	uint64_t begin = fm_now_ns(), left = fm_memory_left(""), dirty, ms;
 	bool lazy, used, urgent;
@@ -208,7 +208,7 @@ static void *watch(void *arg)
 	fm_thread_begin("fastmap-room");
 	ask_for_short_turns();
 	for (;;) {
-		uint64_t ms = look(late);
+		uint64_t ms = adjust_budget(late);
 
 		if (fm_now_ms() >= next_step) {
 			fm_read_retry(&kept);

@@ -152,7 +152,7 @@ static const char *out_of_reach(int fd, struct program *ret)
 	return fstat(fd, &st) ? NULL : privileged(fd, &st);
 }
 
-static int look(struct program *ret)
+static int follow_scripts(struct program *ret)
 {
 	for (int i = 0; i <= SCRIPTS; i++) {
 		int r, fd = open(ret->file, O_RDONLY | O_CLOEXEC);
@@ -179,7 +179,7 @@ int program_find(const char *name, struct program *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	err = search(name, ret->file);
-	return err ? err : look(ret);
+	return err ? err : follow_scripts(ret);
 }
 
 /* ---- our own ----------------------------------------------------------- */

@@ -92,7 +92,7 @@ static void handle(const struct uffd_msg *msg, uint64_t protects, unsigned me)
 
 /* Nobody can serve faults or even answer them. Threads that wait for one
  * would wait for ever. */
-static void give_up(void)
+static void die_of_sigbus(void)
 {
 	struct fm_sigaction {
 		void (*handler)(int);
@@ -145,7 +145,7 @@ static void wait_message(struct pollfd *p)
 		fm_sys_sleep_us(5000);
 	/* What the program has under this number is not for us to read. */
 	if (n > 0 && !fm_sys_is_anon(p->fd) && !fm_uffd_lost(p->fd))
-		give_up();
+		die_of_sigbus();
 }
 
 static void *handler(void *arg)
@@ -171,7 +171,7 @@ static void *handler(void *arg)
 			wait_message(pfd);
 			fm_stuck_look();
 		} else if (n != -EINTR && !fm_uffd_lost(pfd[0].fd)) {
-			give_up();
+			die_of_sigbus();
 		}
 		pfd[0].fd = fm_uffd_fd();
 	}

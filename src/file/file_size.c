@@ -6,7 +6,7 @@
 
 void (*_Atomic fm_file_size_then)(void);
 
-static FM_FAULT bool look_by(const struct fm_file *f, int fd, struct stat *st)
+static FM_FAULT bool stat_by(const struct fm_file *f, int fd, struct stat *st)
 {
 	return fd >= 0 && fm_sys_look(fd, st) == 0 && st->st_ino == f->ino &&
 	       st->st_dev == f->dev;
@@ -14,10 +14,10 @@ static FM_FAULT bool look_by(const struct fm_file *f, int fd, struct stat *st)
 
 /* The program may have closed the number behind our back. What is stored beyond an
  * old size would be dropped. */
-static FM_FAULT bool look(struct fm_file *f, struct stat *st)
+static FM_FAULT bool stat_file(struct fm_file *f, struct stat *st)
 {
-	return look_by(f, f->fd_path, st) || look_by(f, f->fd_buf, st) ||
-	       (fm_lost_path(f) && look_by(f, f->fd_path, st));
+	return stat_by(f, f->fd_path, st) || stat_by(f, f->fd_buf, st) ||
+	       (fm_lost_path(f) && stat_by(f, f->fd_path, st));
 }
 
 /* Blocks behind the end (XFS takes some beforehand, FALLOC_FL_KEEP_SIZE) make up for
@@ -36,7 +36,7 @@ FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 {
 	struct stat st;
 
-	if (look(f, &st)) {
+	if (stat_file(f, &st)) {
 		atomic_store(&f->size, st.st_size);
 		if (fm_is_sparse(&st))
 			f->sparse = true; /* grown, or punched */

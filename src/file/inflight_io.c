@@ -113,7 +113,7 @@ static void search(struct slot *slots)
 }
 
 /* Pipes and sockets may block many for long. */
-static unsigned enter_crowd(struct calls *c, int fd)
+static unsigned crowd_enter(struct calls *c, int fd)
 {
 	struct stat st;
 
@@ -125,7 +125,7 @@ static unsigned enter_crowd(struct calls *c, int fd)
 	return FM_READS_FULL;
 }
 
-static unsigned enter(struct calls *c, int fd)
+static unsigned slot_enter(struct calls *c, int fd)
 {
 	static _Thread_local unsigned last
 		__attribute__((tls_model("initial-exec")));
@@ -144,20 +144,20 @@ static unsigned enter(struct calls *c, int fd)
 		last = i;
 		return i;
 	}
-	return enter_crowd(c, fd);
+	return crowd_enter(c, fd);
 }
 
 unsigned fm_read_slot(int fd)
 {
-	return enter(&reads, fd);
+	return slot_enter(&reads, fd);
 }
 
 unsigned fm_write_slot(int fd)
 {
-	return enter(&writes, fd);
+	return slot_enter(&writes, fd);
 }
 
-static void leave(struct calls *c, unsigned slot)
+static void slot_leave(struct calls *c, unsigned slot)
 {
 	if (slot < FM_READS_FULL)
 		atomic_store_explicit(&c->slots[slot].owner, 0,
@@ -168,12 +168,12 @@ static void leave(struct calls *c, unsigned slot)
 
 void fm_read_leave(unsigned slot)
 {
-	leave(&reads, slot);
+	slot_leave(&reads, slot);
 }
 
 void fm_write_leave(unsigned slot)
 {
-	leave(&writes, slot);
+	slot_leave(&writes, slot);
 }
 
 /* The descriptor is looked at first: one that is another file by then was

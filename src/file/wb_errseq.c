@@ -19,7 +19,7 @@ static struct unsaid table[MOST]; /* under the space lock */
 static unsigned next;
 _Atomic bool fm_unsaid_some;
 
-static uint32_t take(dev_t dev, ino_t ino, uint64_t born)
+static uint32_t take_error(dev_t dev, ino_t ino, uint64_t born)
 {
 	uint32_t err = 0;
 
@@ -51,7 +51,7 @@ void fm_unsaid_note(struct fm_file *f)
 
 	if (!err)
 		return;
-	take(f->dev, f->ino, f->born);
+	take_error(f->dev, f->ino, f->born);
 	table[next++ % MOST] = (struct unsaid){ f->dev, f->ino, f->born, err };
 	atomic_store(&fm_unsaid_some, true);
 }
@@ -59,7 +59,7 @@ void fm_unsaid_note(struct fm_file *f)
 void fm_unsaid_back(struct fm_file *f)
 {
 	if (atomic_load(&fm_unsaid_some))
-		atomic_store(&f->wb_err, take(f->dev, f->ino, f->born));
+		atomic_store(&f->wb_err, take_error(f->dev, f->ino, f->born));
 }
 
 int fm_unsaid_take(int fd)
@@ -72,7 +72,7 @@ int fm_unsaid_take(int fd)
 		return 0;
 	born = fm_file_birth(fd);
 	fm_space_lock(&old);
-	err = take(st.st_dev, st.st_ino, born);
+	err = take_error(st.st_dev, st.st_ino, born);
 	fm_space_unlock(&old);
 	return fm_wb_told(-(int)err);
 }

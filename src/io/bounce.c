@@ -33,7 +33,7 @@ static FM_FAULT void unlock(struct fm_bounce *s)
 		fm_futex_wake(&returned, 1);
 }
 
-static FM_FAULT bool take(struct fm_bounce *s)
+static FM_FAULT bool take_slot(struct fm_bounce *s)
 {
 	if (!try_lock(s))
 		return false;
@@ -59,7 +59,7 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 		uint32_t seq = atomic_load(&returned);
 
 		for (unsigned i = 0; i < SLOTS; i++)
-			if (take(&slots[(hint + i) % SLOTS]))
+			if (take_slot(&slots[(hint + i) % SLOTS]))
 				return &slots[(hint + i) % SLOTS];
 		atomic_fetch_add(&sleepers, 1);
 		fm_futex_wait(&returned, seq, NULL);

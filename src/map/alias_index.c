@@ -34,8 +34,8 @@ static struct fm_overlap_link **head(const struct fm_file *f, unsigned c,
 	return &heads[h >> 48];
 }
 
-static void enter(struct fm_overlap_link *l, struct fm_map *m,
-		  struct fm_overlap_link **at)
+static void link_in(struct fm_overlap_link *l, struct fm_map *m,
+		    struct fm_overlap_link **at)
 {
 	l->map = m;
 	l->next = *at;
@@ -45,7 +45,7 @@ static void enter(struct fm_overlap_link *l, struct fm_map *m,
 	*at = l;
 }
 
-static void leave(struct fm_overlap_link *l)
+static void link_out(struct fm_overlap_link *l)
 {
 	if (!l->prev)
 		return;
@@ -63,9 +63,9 @@ void fm_overlap_add(struct fm_map *m)
 
 	m->overlap_class = (uint8_t)c;
 	members[c]++;
-	enter(&m->overlap[0], m, head(m->file, c, first));
+	link_in(&m->overlap[0], m, head(m->file, c, first));
 	if (last != first)
-		enter(&m->overlap[1], m, head(m->file, c, last));
+		link_in(&m->overlap[1], m, head(m->file, c, last));
 }
 
 void fm_overlap_remove(struct fm_map *m)
@@ -73,8 +73,8 @@ void fm_overlap_remove(struct fm_map *m)
 	if (!m->overlap[0].prev)
 		return;
 	members[m->overlap_class]--;
-	leave(&m->overlap[0]);
-	leave(&m->overlap[1]);
+	link_out(&m->overlap[0]);
+	link_out(&m->overlap[1]);
 }
 
 /* A large range touches so many parts that the list of all may be shorter. */

@@ -237,7 +237,7 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 }
 
 /* In the file's list already: now the table and the address space. */
-static int enter(struct fm_map *m)
+static int enter_tables(struct fm_map *m)
 {
 	atomic_store(&table[m->id], m);
 	fm_overlap_add(m);
@@ -338,7 +338,7 @@ static int publish_after(struct fm_map *n, struct fm_map *m)
 	if (next)
 		next->file_prev = n;
 	atomic_store(&m->file_next, n);
-	return enter(n);
+	return enter_tables(n);
 }
 
 struct fm_map *fm_map_split(struct fm_map *m, uint64_t i)
@@ -405,7 +405,7 @@ int fm_map_publish(struct fm_map *m)
 	if (head)
 		head->file_prev = m;
 	atomic_store(&m->file->maps, m);
-	return enter(m);
+	return enter_tables(m);
 }
 
 void fm_map_unlink(struct fm_map *m)

@@ -164,7 +164,7 @@ int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map)
 }
 
 /* What is hidden is about to be something else, or the same again. */
-static bool look(uintptr_t a, uintptr_t end)
+static bool any_mapped(uintptr_t a, uintptr_t end)
 {
 	for (;;) {
 		uint32_t before = fm_space_shown();
@@ -198,5 +198,5 @@ bool fm_overlaps(const void *addr, size_t len)
 	if (touch)
 		touch(a, len);
 	fm_window_avoid(a, len);
-	return look(a, a + len);
+	return any_mapped(a, a + len);
 }

@@ -179,7 +179,7 @@ static FM_FAULT int call(unsigned long request, void *arg)
 	return err;
 }
 
-static FM_FAULT int enter(void *addr, size_t len, uint64_t mode)
+static FM_FAULT int register_range(void *addr, size_t len, uint64_t mode)
 {
 	struct uffdio_register r = { { (uintptr_t)addr, len }, mode, 0 };
 
@@ -188,14 +188,14 @@ static FM_FAULT int enter(void *addr, size_t len, uint64_t mode)
 
 int fm_uffd_register(void *addr, size_t len)
 {
-	return enter(addr, len, UFFDIO_REGISTER_MODE_MISSING |
-				UFFDIO_REGISTER_MODE_WP);
+	return register_range(addr, len, UFFDIO_REGISTER_MODE_MISSING |
+					 UFFDIO_REGISTER_MODE_WP);
 }
 
 /* A page that is moved while it is swapped out takes its write protection along. */
 FM_FAULT int fm_uffd_register_moves(void *addr, size_t len)
 {
-	return enter(addr, len, UFFDIO_REGISTER_MODE_MISSING);
+	return register_range(addr, len, UFFDIO_REGISTER_MODE_MISSING);
 }
 
 int fm_uffd_lay(void *addr, size_t len)

@@ -45,7 +45,7 @@ static uint64_t word_of(uintptr_t start, size_t bytes)
 }
 
 /* Counted as a mapping that lives, or the hooks would not look at all. */
-static FM_FAULT bool give_up(_Atomic uint64_t *r, uint64_t word)
+static FM_FAULT bool release_window(_Atomic uint64_t *r, uint64_t word)
 {
 	if (!atomic_compare_exchange_strong(r, &word, 0))
 		return false;
@@ -65,7 +65,7 @@ FM_FAULT bool fm_window_avoid(uintptr_t addr, size_t len)
 		/* Being cut at this moment: look again. */
 		while (w && addr < start_of(w) + bytes_of(w) &&
 		       start_of(w) < addr + len) {
-			any |= give_up(&rest[k], w);
+			any |= release_window(&rest[k], w);
 			w = atomic_load(&rest[k]);
 		}
 	}
@@ -126,7 +126,7 @@ void *fm_window_cut(size_t len, int prot)
 	for (;;) {
 		if (bytes_of(w) < len) {
 			if (w)
-				give_up(r, w);
+				release_window(r, w);
 			if (!lay(r, prot))
 				return NULL;
 			w = atomic_load(r);

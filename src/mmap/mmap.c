@@ -172,7 +172,8 @@ static int need_engine(void)
 }
 
 /* Everything between the kernel's mapping and ours. -errno: leave it. */
-static int take(struct fm_mmap_request *q, struct fm_file *known, char *at)
+static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
+			  char *at)
 {
 	struct fm_file *f = NULL;
 	bool write = q->shared && q->maywrite;
@@ -217,7 +218,7 @@ static int take(struct fm_mmap_request *q, struct fm_file *known, char *at)
 
 /* The kernel will serve this mapping of a file: if we hold the file too, the
  * two would disagree. -errno: it must not stay. */
-static int leave(struct fm_mmap_request *q, struct fm_file *known)
+static int leave_to_kernel(struct fm_mmap_request *q, struct fm_file *known)
 {
 	int err = 0;
 
@@ -236,7 +237,7 @@ static int leave(struct fm_mmap_request *q, struct fm_file *known)
 }
 
 /* No mapping at all rather than one that shows something else. */
-static void *give_up(const struct fm_mmap_request *q, void *p)
+static void *unmap_and_fail(const struct fm_mmap_request *q, void *p)
 {
 	fm_sys_munmap(p, q->len);
 	return (void *)(intptr_t)-ENOMEM;
@@ -341,7 +342,7 @@ static int take_window(struct fm_mmap_request *q, struct fm_file *known, void **
 	p = lay_window(q, known, len);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	err = take(q, known, p);
+	err = take_to_engine(q, known, p);
 	q->laid = q->cut = false;
 	if (err)
 		fm_sys_munmap(p, len);
@@ -369,10 +370,10 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	q->flags = keep;
 	if (fm_is_err(p))
 		return p;
-	err = want ? take(q, known, p) : -ENOTSUP;
+	err = want ? take_to_engine(q, known, p) : -ENOTSUP;
 	if (err) {
-		if ((want && put_back(q, p)) || leave(q, known))
-			return give_up(q, p);
+		if ((want && put_back(q, p)) || leave_to_kernel(q, known))
+			return unmap_and_fail(q, p);
 		q->populate = false; /* done by the kernel */
 	} else {
 		note_accepted(q, known);

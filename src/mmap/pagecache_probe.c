@@ -28,7 +28,7 @@ static struct cache_range cut(const struct stat *st, uint64_t off, uint64_t len)
 }
 
 /* Pages of the range; how many are cached in *ret. 0: cannot tell. */
-static uint64_t look(int fd, const struct cache_range *r, uint64_t *ret)
+static uint64_t count_cached(int fd, const struct cache_range *r, uint64_t *ret)
 {
 	struct cache_stat cs;
 
@@ -43,14 +43,14 @@ uint64_t fm_warm_pages(int fd, const struct stat *st)
 	struct cache_range r = { 0, (uint64_t)st->st_size };
 	uint64_t cached = 0;
 
-	look(fd, &r, &cached);
+	count_cached(fd, &r, &cached);
 	return cached;
 }
 
 bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len)
 {
 	struct cache_range r = cut(st, off, len);
-	uint64_t cached, pages = look(fd, &r, &cached);
+	uint64_t cached, pages = count_cached(fd, &r, &cached);
 
 	return pages && cached >= pages;
 }
@@ -74,7 +74,7 @@ bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		return false;
 	if (p->warm == FM_WARM_AUTO && to_be_written(&r, len))
 		return false;
-	pages = look(fd, &r, &cached);
+	pages = count_cached(fd, &r, &cached);
 	if (!pages)
 		return false;
 	return p->warm == FM_WARM_KERNEL ? cached > 0 :

@@ -98,7 +98,7 @@ static void wait_for(int ms)
 		fm_sys_sleep_us((uint64_t)ms * 1000);
 }
 
-static void *run(void *arg)
+static void *control_thread(void *arg)
 {
 	int err;
 
@@ -119,7 +119,7 @@ static int start(void)
 	if (s->source)
 		fm_sys2(SYS_stat, s->source, &policy_seen);
 	due = fm_now_ms() + SECOND_MS;
-	return fm_thread_create(run, NULL);
+	return fm_thread_create(control_thread, NULL);
 }
 
 /* The thread is not here: give its descriptors back. */

@@ -157,7 +157,7 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 
 /* A claim by kernel stays: mappings that the engine does not know may be
  * there still. */
-static void leave(struct fm_file *f)
+static void drop_claim(struct fm_file *f)
 {
 	enum fm_claim have = claims[f->id];
 
@@ -169,7 +169,7 @@ static void leave(struct fm_file *f)
 }
 
 static struct fm_file_observer observer = {
-	.closing = leave,
+	.closing = drop_claim,
 	.hollow = handed,
 };
 

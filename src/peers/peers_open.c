@@ -190,7 +190,7 @@ static bool is_engines(enum fm_claim mine)
 	return mine == FM_CLAIM_READ || mine == FM_CLAIM_WRITE;
 }
 
-static void give_up(struct fm_file *f, enum fm_why why)
+static void give_to_kernel(struct fm_file *f, enum fm_why why)
 {
 	uint64_t old;
 
@@ -203,7 +203,7 @@ static void give_up(struct fm_file *f, enum fm_why why)
 bool fm_open_wrote(struct fm_file *f)
 {
 	if (fm_peers_claim_of(f) == FM_CLAIM_WRITE)
-		give_up(f, FM_WHY_PEER_WROTE);
+		give_to_kernel(f, FM_WHY_PEER_WROTE);
 	return fm_kernel_serves(f);
 }
 
@@ -288,7 +288,7 @@ static void look_at_use(struct fm_file *f, const int *pids, int n)
 
 	if (is_engines(mine) && !fm_peers_weary(false) &&
 	    conflicts(mine, fm_peers_scan_of(f, pids, n)))
-		give_up(f, FM_WHY_SHARED);
+		give_to_kernel(f, FM_WHY_SHARED);
 }
 
 static bool look_due(struct open *o)
@@ -299,7 +299,7 @@ static bool look_due(struct open *o)
 }
 
 /* Whom they have left it to is found when it is judged. */
-static void look(struct fm_file *f)
+static void look_at_openers(struct fm_file *f)
 {
 	struct open *o = &opens[f->id];
 	int pids[OPENERS];
@@ -312,7 +312,7 @@ static void look(struct fm_file *f)
 
 void fm_open_look(void)
 {
-	each_pending(look);
+	each_pending(look_at_openers);
 }
 
 int fm_open_wait_ms(void)

@@ -294,7 +294,7 @@ static void forget_all(struct fm_file *f)
 }
 
 /* No fault on it is ours any more. */
-static void give_up(struct fm_file *f, int err)
+static void give_up_file(struct fm_file *f, int err)
 {
 	forget_all(f);
 	fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of fork, errno "
@@ -349,7 +349,7 @@ static void restore(uint32_t k)
 	fm_handed_note(f, &handed); /* as it was when we were forked */
 	err = lay(f);
 	if (err)
-		give_up(f, err);
+		give_up_file(f, err);
 	/* Who serves it goes on, and brings nothing. Who hands it over does. */
 	if (err || !read_only[k])
 		fm_handed_forget(&handed);
@@ -523,7 +523,7 @@ static bool begin_file(struct fm_file *f, int empty)
 		err = lost ? err : lay(f);
 		if (err) {
 			cover_rest(f, empty);
-			give_up(f, err);
+			give_up_file(f, err);
 		}
 	}
 	return atomic_load(&f->maps) != NULL;

@@ -65,7 +65,7 @@ static void bring(struct fm_handed *h)
 	fm_handed_forget(h);
 }
 
-static bool take(struct fm_handed *ret)
+static bool take_waiting(struct fm_handed *ret)
 {
 	fm_lock(&lock);
 	*ret = waiting;
@@ -84,7 +84,7 @@ static void *bringer(void *arg)
 	fm_thread_begin("fastmap-fork");
 	if (!fm_read_keep(&kept))
 		return NULL;
-	while (take(&now))
+	while (take_waiting(&now))
 		bring(&now);
 	return NULL;
 }

@@ -174,7 +174,7 @@ struct leaving {
 	bool used;
 };
 
-static void leave(struct fm_map *m, uint64_t i, void *arg)
+static void drop_if_clean(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 	struct leaving *l = arg;
@@ -197,7 +197,7 @@ static bool is_used(struct fm_map *m)
 {
 	struct leaving l = { .used = false };
 
-	fm_map_each(m, 0, fm_map_pages(m), leave, &l);
+	fm_map_each(m, 0, fm_map_pages(m), drop_if_clean, &l);
 	fm_drop_now(&l.drop);
 	return l.used;
 }

@@ -84,14 +84,14 @@ int fm_munmap(void *addr, size_t len)
 fm_map_fn fm_mprotect_first;
 
 /* Mappings one behind the other that have one protection, and may have another. */
-struct run {
+struct prot_run {
 	uintptr_t start, end;
 	int was, prot;
 };
 
 static int join_run(struct fm_map *m, void *arg)
 {
-	struct run *r = arg;
+	struct prot_run *r = arg;
 	int was = atomic_load(&m->prot);
 
 	if (atomic_load(&m->start) != r->end ||
@@ -151,7 +151,7 @@ static int stay(struct fm_map *m, void *arg)
 }
 
 /* All of it, or nothing. */
-static int protect_run(struct run *r)
+static int protect_run(struct prot_run *r)
 {
 	const int seen = PROT_READ | PROT_WRITE;
 	bool grows = (r->prot & PROT_WRITE) ||
@@ -185,7 +185,7 @@ static int mprotect_locked(uintptr_t a, uintptr_t end, int prot)
 	int err = fm_range_cut(a, end);
 
 	while (!err && a < end) {
-		struct run r = { .start = a, .end = a, .prot = prot };
+		struct prot_run r = { .start = a, .end = a, .prot = prot };
 		uintptr_t at = end;
 
 		fm_space_next(a, end, &at);

@@ -230,8 +230,8 @@ static struct kept *free_entry(void)
 	return free_entry();
 }
 
-static void enter(struct fm_map *m, const struct stat *st, char *mem,
-		  uint8_t *mode, int64_t n, uint64_t end)
+static void add_kept(struct fm_map *m, const struct stat *st, char *mem,
+		     uint8_t *mode, int64_t n, uint64_t end)
 {
 	struct kept *k;
 
@@ -274,7 +274,7 @@ bool fm_kept_put(struct fm_map *m)
 		fm_sys_munmap(mode, fm_map_pages(m));
 		return false;
 	}
-	enter(m, &st, mem, mode, n, last);
+	add_kept(m, &st, mem, mode, n, last);
 	return true;
 }
 

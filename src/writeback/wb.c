@@ -14,7 +14,7 @@
 #define BATCH 16      /* submitted by one system call */
 
 /* One write in flight. Its pages carry FP_WB. */
-struct run {
+struct wb_run {
 	struct fm_io io;
 	struct fm_file *f;
 	uint64_t first, n;
@@ -27,14 +27,14 @@ struct run {
  * program. */
 static struct {
 	_Atomic bool taken;
-	struct run runs[DEEP];
+	struct wb_run runs[DEEP];
 } deep[2];
 
 struct wb {
 	struct fm_ring *ring;
-	struct run *runs;
+	struct wb_run *runs;
 	unsigned nruns;
-	struct run few[RUNS];
+	struct wb_run few[RUNS];
 	unsigned inflight;
 	struct fm_io *queued[BATCH]; /* not yet with the kernel */
 	unsigned nqueued;
@@ -82,8 +82,8 @@ static FM_FAULT void note_way(_Atomic uint8_t *p, const struct fm_io *io, bool o
 		fm_page_set(p, 0, FP_CACHED);
 }
 
-static FM_FAULT bool finish_page(const struct wb *w, const struct run *r, bool ok,
-				 bool wait)
+static FM_FAULT bool finish_page(const struct wb *w, const struct wb_run *r,
+				 bool ok, bool wait)
 {
 	struct fm_file *f = r->f;
 	uint64_t fp = r->first + r->finished;
@@ -130,7 +130,7 @@ static FM_FAULT bool is_part(const struct fm_io *io)
 
 /* A part has been written: the rest gets an answer of its own. Not in units of
  * the device any more. */
-static FM_FAULT void submit_rest(struct wb *w, struct run *r)
+static FM_FAULT void submit_rest(struct wb *w, struct wb_run *r)
 {
 	struct fm_io *io = &r->io;
 
@@ -141,7 +141,7 @@ static FM_FAULT void submit_rest(struct wb *w, struct run *r)
 	fm_ring_submit(w->ring, &io, 1);
 }
 
-static FM_FAULT void count_run(struct wb *w, const struct run *r, bool ok)
+static FM_FAULT void count_run(struct wb *w, const struct wb_run *r, bool ok)
 {
 	int err = r->io.res < 0 ? r->io.res : -EIO;
 
@@ -156,7 +156,7 @@ static FM_FAULT void count_run(struct wb *w, const struct run *r, bool ok)
 }
 
 /* What has been written leaves, unless somebody has it already. */
-static FM_FAULT void shed(const struct run *r)
+static FM_FAULT void shed(const struct wb_run *r)
 {
 	struct fm_drop d = { .n = 0 };
 
@@ -170,7 +170,7 @@ static FM_FAULT void shed(const struct run *r)
 }
 
 /* False: a page of it is locked, and it is not waited for. */
-static FM_FAULT bool finish_run(struct wb *w, struct run *r, bool wait)
+static FM_FAULT bool finish_run(struct wb *w, struct wb_run *r, bool wait)
 {
 	bool ok = r->io.res == (int64_t)r->io.len;
 
@@ -219,7 +219,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 
 		fm_ring_reap(w->ring);
 		for (unsigned k = 0; k < w->nruns; k++) {
-			struct run *r = &w->runs[k];
+			struct wb_run *r = &w->runs[k];
 
 			if (!r->used || !r->io.done)
 				continue;
@@ -241,7 +241,7 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 			    uint64_t n, uint64_t len)
 {
 	struct fm_file *f = m->file;
-	struct run *r = w->runs;
+	struct wb_run *r = w->runs;
 	struct fm_io *io;
 
 	if (w->inflight == w->nruns)

@@ -45,7 +45,7 @@ static FM_FAULT bool shut(struct fm_span *s, uint64_t k)
 }
 
 /* Page k, which is locked, is written. */
-static FM_FAULT void take(struct fm_span *s, uint64_t k)
+static FM_FAULT void take_page(struct fm_span *s, uint64_t k)
 {
 	fm_page_set(state_of(s, k), FP_WB, FP_REDIRTY);
 	s->taken[k / 64] |= 1ull << k % 64;
@@ -77,7 +77,7 @@ static FM_FAULT bool reach(struct fm_span *s, uint64_t from, uint64_t to)
 		}
 	}
 	if (k > to) {
-		take(s, to);
+		take_page(s, to);
 		return true;
 	}
 	while (k-- > from)
@@ -115,7 +115,7 @@ FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		max = fm_map_pages(m) - i;
 	if (max > FM_SPAN)
 		max = FM_SPAN;
-	take(s, 0);
+	take_page(s, 0);
 	if (!shut(s, 0)) { /* written as it is, and stays dirty */
 		fm_page_set(state_of(s, 0), FP_REDIRTY, 0);
 		unlock_all(s);

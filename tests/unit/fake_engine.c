@@ -396,12 +396,12 @@ int fm_demote_range(const void *addr, size_t len, enum fm_why why)
 }
 
 /* Nothing of the unit tests' is handed to the kernel. */
-void *fm_bounce(struct fm_bounce *b, const void *user, size_t len, int how)
+void *fm_object(struct fm_object *b, const void *user, size_t len, int how)
 {
 	return (void *)(uintptr_t)user;
 }
 
-bool fm_bounce_end(struct fm_bounce *b, size_t len)
+bool fm_object_end(struct fm_object *b, size_t len)
 {
 	return true;
 }
