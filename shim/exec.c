@@ -299,7 +299,7 @@ FM_HOOK int system(const char *command)
 		return (int)fm_result(r);
 	before_shell();
 	r = FM_LATE(system)(a.path);
-	fm_hear_others();
+	fm_peers_acquire();
 	fm_args_free(&a);
 	return r;
 }
@@ -308,7 +308,7 @@ FM_HOOK int pclose(FILE *fp)
 {
 	int r = FM_LATE(pclose)(fp);
 
-	fm_hear_others();
+	fm_peers_acquire();
 	return r;
 }
 

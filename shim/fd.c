@@ -28,7 +28,7 @@ static bool ours(int fd)
 
 static void closing(int fd)
 {
-	fm_blind_closed();
+	fm_short_map_closed();
 	fm_close_begins(fd);
 }
 
@@ -38,7 +38,7 @@ int fm_do_close(bool raw, int fd)
 
 	if (ours(fd))
 		return (int)fm_result(-EBADF);
-	fm_tell();
+	fm_ipc_before();
 	closing(fd);
 	r = FM_PASS_VIA(raw, close, SYS_close, fd);
 	fm_close_ends(fd);
@@ -70,7 +70,7 @@ static int do_dup2(int from, int to)
 
 	if (r)
 		return (int)fm_result(r);
-	fm_tell();
+	fm_ipc_before();
 	closing(to);
 	r = FM_PASS(dup2, SYS_dup2, from, to);
 	fm_close_ends(to);
@@ -93,7 +93,7 @@ FM_HOOK int dup3(int from, int to, int flags)
 
 	if (r)
 		return (int)fm_result(r);
-	fm_tell();
+	fm_ipc_before();
 	closing(to);
 	r = FM_PASS(dup3, SYS_dup3, from, to, flags);
 	fm_close_ends(to);
@@ -142,7 +142,7 @@ int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int flags
 
 	if (flags & CLOSE_RANGE_CLOEXEC)
 		return close_many(raw, first, last, flags);
-	fm_tell();
+	fm_ipc_before();
 	closing(FM_ALL_FDS);
 	r = close_many(raw, first, last, flags);
 	fm_close_ends(FM_ALL_FDS);
@@ -158,7 +158,7 @@ FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
  * may when we have no descriptor to protect. */
 FM_HOOK void closefrom(int low)
 {
-	fm_tell();
+	fm_ipc_before();
 	closing(FM_ALL_FDS);
 	if (!fm_on() || fm_fd_next(0) < 0)
 		FM_LATE(closefrom)(low);

@@ -37,7 +37,7 @@ static inline bool fm_touches(const void *p, size_t len)
 }
 
 /* What uses it later is not seen by us: what is ours of it becomes the kernel's. */
-static inline void fm_demote_touched(const void *p, size_t len, enum fm_why why)
+static inline void fm_demote_touched(const void *p, size_t len, enum fm_server_reason why)
 {
 	if (fm_touches(p, len))
 		fm_demote_range(p, len, why);
@@ -45,18 +45,18 @@ static inline void fm_demote_touched(const void *p, size_t len, enum fm_why why)
 
 /* After a call that may have brought word from another process: what that one did
  * to our files before is heeded. */
-static inline ssize_t fm_told(ssize_t r)
+static inline ssize_t fm_ipc_after(ssize_t r)
 {
 	if (r >= 0 && fm_active())
-		fm_hear_others();
+		fm_peers_acquire();
 	return r;
 }
 
 /* Before one that may bring word to another process. */
-static inline void fm_tell(void)
+static inline void fm_ipc_before(void)
 {
 	if (fm_active())
-		fm_tell_others();
+		fm_peers_release();
 }
 
 /* ---- data ------------------------------------------------------------- */

@@ -124,17 +124,17 @@ OBJECT_(int, futimes, (int fd, const struct timeval t[2]),
 
 /* Messages and semaphores. */
 OBJECT_(int, mq_send, (mqd_t q, const char *msg, size_t n, unsigned prio),
-	msg, n, IN, 0, (fm_tell(), FM_LATE(mq_send)(q, msg, n, prio)),
+	msg, n, IN, 0, (fm_ipc_before(), FM_LATE(mq_send)(q, msg, n, prio)),
 	q, msg, n, prio)
 OBJECT2_(int, mq_timedsend,
 	 (mqd_t q, const char *msg, size_t n, unsigned prio,
 	  const struct timespec *t),
 	 msg, n, IN, 0, t, SIZE(t), IN, 0,
-	 (fm_tell(), FM_LATE(mq_timedsend)(q, msg, n, prio, t)),
+	 (fm_ipc_before(), FM_LATE(mq_timedsend)(q, msg, n, prio, t)),
 	 q, msg, n, prio, t)
 OBJECT2_(ssize_t, mq_receive, (mqd_t q, char *msg, size_t n, unsigned *prio),
 	 msg, n, OUT, COUNT, prio, SIZE(prio), OUT, r >= 0 ? SIZE(prio) : 0,
-	 fm_told(FM_LATE(mq_receive)(q, msg, n, prio)), q, msg, n, prio)
+	 fm_ipc_after(FM_LATE(mq_receive)(q, msg, n, prio)), q, msg, n, prio)
 OBJECT_LATE(int, mq_getattr, (mqd_t q, struct mq_attr *buf),
 	    buf, SIZE(buf), OUT, WHOLE, q, buf)
 OBJECT2_LATE(int, mq_setattr,
@@ -142,12 +142,12 @@ OBJECT2_LATE(int, mq_setattr,
 	     set, SIZE(set), IN, 0, old, SIZE(old), OUT, IF_OK(SIZE(old)),
 	     q, set, old)
 OBJECT_(int, semop, (int id, struct sembuf *ops, size_t n),
-	ops, n * SIZE(ops), IN, 0, (fm_tell(), (int)fm_told(FM_LATE(semop)(id, ops, n))),
+	ops, n * SIZE(ops), IN, 0, (fm_ipc_before(), (int)fm_ipc_after(FM_LATE(semop)(id, ops, n))),
 	id, ops, n)
 OBJECT2_(int, semtimedop,
 	 (int id, struct sembuf *ops, size_t n, const struct timespec *t),
 	 ops, n * SIZE(ops), IN, 0, t, SIZE(t), IN, 0,
-	 (fm_tell(), (int)fm_told(FM_LATE(semtimedop)(id, ops, n, t))),
+	 (fm_ipc_before(), (int)fm_ipc_after(FM_LATE(semtimedop)(id, ops, n, t))),
 	 id, ops, n, t)
 OBJECT_LATE(int, shmctl, (int id, int cmd, struct shmid_ds *buf),
 	    buf, SIZE(buf), BOTH, r >= 0 ? SIZE(buf) : 0, id, cmd, buf)
@@ -190,8 +190,8 @@ FM_HOOK ssize_t mq_timedreceive(mqd_t q, char *msg, size_t n, unsigned *prio,
 {
 	if (!fm_touches(msg, n) && !fm_touches(prio, SIZE(prio)) &&
 	    !fm_touches(t, SIZE(t)))
-		return fm_told(FM_LATE(mq_timedreceive)(q, msg, n, prio, t));
-	return fm_told(receive_slow(q, msg, n, prio, t));
+		return fm_ipc_after(FM_LATE(mq_timedreceive)(q, msg, n, prio, t));
+	return fm_ipc_after(receive_slow(q, msg, n, prio, t));
 }
 
 /* Other names of the same functions. */

@@ -142,7 +142,7 @@ static off_t size_of(int fd)
 {
 	struct stat st;
 
-	return fm_sys_look(fd, &st) < 0 ? 0 : st.st_size;
+	return fm_sys_stat_notimes(fd, &st) < 0 ? 0 : st.st_size;
 }
 
 /* No space is nothing that a read can say. */

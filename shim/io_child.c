@@ -23,23 +23,23 @@ static int call_waitid(idtype_t type, id_t id, siginfo_t *info, int flags);
 /* clang-format off */
 OBJECT_(pid_t, wait, (int *status),
 	status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	(pid_t)fm_told(call_wait(status)), status)
+	(pid_t)fm_ipc_after(call_wait(status)), status)
 OBJECT_(pid_t, waitpid, (pid_t pid, int *status, int flags),
 	status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	(pid_t)fm_told(call_waitpid(pid, status, flags)), pid, status, flags)
+	(pid_t)fm_ipc_after(call_waitpid(pid, status, flags)), pid, status, flags)
 OBJECT2_(pid_t, wait3, (int *status, int flags, struct rusage *use),
 	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
 	 use, SIZE(use), OUT, r > 0 ? SIZE(use) : 0,
-	 (pid_t)fm_told(call_wait3(status, flags, use)), status, flags, use)
+	 (pid_t)fm_ipc_after(call_wait3(status, flags, use)), status, flags, use)
 OBJECT2_(pid_t, wait4,
 	 (pid_t pid, int *status, int flags, struct rusage *use),
 	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
 	 use, SIZE(use), OUT, r > 0 ? SIZE(use) : 0,
-	 (pid_t)fm_told(call_wait4(pid, status, flags, use)),
+	 (pid_t)fm_ipc_after(call_wait4(pid, status, flags, use)),
 	 pid, status, flags, use)
 OBJECT_(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int flags),
 	info, SIZE(info), BOTH, r == 0 ? SIZE(info) : 0,
-	(int)fm_told(call_waitid(type, id, info, flags)),
+	(int)fm_ipc_after(call_waitid(type, id, info, flags)),
 	type, id, info, flags)
 
 FM_ALIAS(wait) pid_t __wait(int *status);

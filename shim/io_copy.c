@@ -46,7 +46,7 @@ static off_t regular_size(int fd)
 {
 	struct stat st;
 
-	if (fm_sys_look(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fm_sys_stat_notimes(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -1;
 	return st.st_size;
 }
@@ -140,7 +140,7 @@ static ssize_t copy(const struct copy *c)
 
 	if (!c->raw)
 		pthread_testcancel();
-	fm_tell();
+	fm_ipc_before();
 	slot = fm_read_enter(c->in);
 	source = c->refers ? shares(c->in) : NULL;
 	r = copy_seen(c);

@@ -62,11 +62,11 @@ FM_SLOW FILE *fopen_slow(const char *path, const char *mode)
 	int r;
 
 	pthread_testcancel();
-	fm_tell();
+	fm_ipc_before();
 	path = fm_path(path, copy);
 	if (!truncates(mode) || !hold_all(&c, path, &r)) {
 		fp = FM_LATE(fopen)(path, mode);
-		fm_told(fp ? 0 : -1);
+		fm_ipc_after(fp ? 0 : -1);
 		return fp;
 	}
 	if (!strchr(mode, ','))
@@ -92,7 +92,7 @@ FM_HOOK FILE *fopen(const char *path, const char *mode)
 	if (fm_active() && (truncates(mode) || fm_overlaps(path, 1)))
 		return opened(fopen_slow(path, mode));
 	fp = FM_LATE(fopen)(path, mode);
-	fm_told(fp ? 0 : -1);
+	fm_ipc_after(fp ? 0 : -1);
 	return opened(fp);
 }
 
@@ -147,7 +147,7 @@ FM_HOOK FILE *freopen(const char *path, const char *mode, FILE *fp)
 	const int fd = fp->_fileno;
 	FILE *ret;
 
-	fm_blind_closed();
+	fm_short_map_closed();
 	fm_close_begins(fd);
 	ret = fm_active() ? freopen_slow(path, mode, fp) :
 			    FM_LATE(freopen)(path, mode, fp);

@@ -100,7 +100,7 @@ static size_t get(FILE *fp, void *buf, size_t n, bool lock)
 	if (see(fp, lock))
 		r = get_any(fp, buf, n, lock);
 	fm_read_leave(slot);
-	fm_told(0);
+	fm_ipc_after(0);
 	return r;
 }
 
@@ -176,7 +176,7 @@ FM_HOOK size_t __fread_unlocked_chk(void *buf, size_t room, size_t size,
 	if (see(fp, lock))                                                 \
 		r = call;                                                  \
 	fm_read_leave(slot);                                               \
-	fm_told(0);                                                        \
+	fm_ipc_after(0);                                                        \
 	return r
 
 /* As libc's own getc does it, where that locks nothing. */

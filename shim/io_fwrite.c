@@ -270,7 +270,7 @@ static bool format_first(int fd)
 
 	if (!fm_active() || fd < 0)
 		return false;
-	fm_tell();
+	fm_ipc_before();
 	f = fm_file_by_fd(fd);
 	if (f)
 		fm_file_put(f);

@@ -446,7 +446,7 @@ static void classify(struct fm_rw *rw)
 
 	rw->loop = rw->pin = false;
 	rw->atomic = true;
-	if (fl < 0 || fm_sys_look(rw->fd, &st) < 0)
+	if (fl < 0 || fm_sys_stat_notimes(rw->fd, &st) < 0)
 		return;
 	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode)) {
 		rw->loop = true;
@@ -489,7 +489,7 @@ static ssize_t rw_in(struct fm_rw *rw, bool touches)
 	unsigned slot = fm_read_enter(rw->fd);
 	ssize_t r;
 
-	rw->file = touches || slot == FM_READS_FULL || fm_reads_look() ?
+	rw->file = touches || slot == FM_READS_FULL || fm_inflight_look() ?
 			   fm_file_by_fd(rw->fd) : NULL;
 	if (rw->file)
 		fm_read_leave(slot);
@@ -529,9 +529,9 @@ ssize_t fm_rw(struct fm_rw *rw)
 	if (!rw->raw)
 		pthread_testcancel();
 	if (!rw->in) {
-		fm_tell();
+		fm_ipc_before();
 		return rw_out(rw, touches);
 	}
 	r = rw_in(rw, touches);
-	return fm_told(r);
+	return fm_ipc_after(r);
 }

@@ -36,7 +36,7 @@ int fm_pass_ioctl(const struct fm_ioctl *c, void *arg)
 	return FM_PASS_VIA(c->raw, ioctl, SYS_ioctl, c->fd, c->req, arg);
 }
 
-static const enum fm_why why = FM_WHY_IOCTL;
+static const enum fm_server_reason why = FM_WHY_IOCTL;
 
 /* ---- one size ------------------------------------------------------------- */
 
@@ -237,7 +237,7 @@ static bool is_file(int fd)
 {
 	struct stat st;
 
-	return fm_sys_look(fd, &st) == 0 &&
+	return fm_sys_stat_notimes(fd, &st) == 0 &&
 	       (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 

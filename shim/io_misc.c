@@ -30,7 +30,7 @@ int __fxstat64(int ver, int fd, struct stat64 *buf);
 /* clang-format off */
 OBJECT_(int, fstat, (int fd, struct stat *buf),
 	buf, sizeof(*buf), OUT, WHOLE,
-	(int)fm_told(FM_PASS(fstat, SYS_fstat, fd, buf)), fd, buf)
+	(int)fm_ipc_after(FM_PASS(fstat, SYS_fstat, fd, buf)), fd, buf)
 OBJECT_LATE(int, __fxstat, (int ver, int fd, struct stat *buf),
 	    buf, sizeof(*buf), OUT, WHOLE, ver, fd, buf)
 OBJECT(int, fstatfs, SYS_fstatfs, (int fd, struct statfs *buf),
@@ -52,22 +52,22 @@ OBJECT_LATE(int, getentropy, (void *buf, size_t n),
 	    buf, n, OUT, r == 0 ? n : 0, buf, n)
 OBJECT_(int, poll, (struct pollfd *fds, nfds_t n, int timeout),
 	fds, n * sizeof(*fds), BOTH, r >= 0 ? n * sizeof(*fds) : 0,
-	(int)fm_told(FM_PASS(poll, SYS_poll, fds, n, timeout)), fds, n, timeout)
+	(int)fm_ipc_after(FM_PASS(poll, SYS_poll, fds, n, timeout)), fds, n, timeout)
 OBJECT_(int, epoll_wait, (int fd, struct epoll_event *ev, int max, int timeout),
 	ev, (size_t)(max > 0 ? max : 0) * sizeof(*ev), OUT,
 	r > 0 ? (size_t)r * sizeof(*ev) : 0,
-	(int)fm_told(FM_PASS(epoll_wait, SYS_epoll_wait, fd, ev, max, timeout)),
+	(int)fm_ipc_after(FM_PASS(epoll_wait, SYS_epoll_wait, fd, ev, max, timeout)),
 	fd, ev, max, timeout)
 OBJECT(int, epoll_ctl, SYS_epoll_ctl,
        (int fd, int op, int target, struct epoll_event *ev),
        ev, sizeof(*ev), IN, 0, fd, op, target, ev)
 OBJECT_(int, msgsnd, (int id, const void *msg, size_t n, int flags),
 	msg, n + sizeof(long), IN, 0,
-	(fm_tell(), FM_PASS(msgsnd, SYS_msgsnd, id, msg, n, flags)),
+	(fm_ipc_before(), FM_PASS(msgsnd, SYS_msgsnd, id, msg, n, flags)),
 	id, msg, n, flags)
 OBJECT_(ssize_t, msgrcv, (int id, void *msg, size_t n, long type, int flags),
 	msg, n + sizeof(long), OUT, r >= 0 ? (size_t)r + sizeof(long) : 0,
-	fm_told(FM_PASS(msgrcv, SYS_msgrcv, id, msg, n, type, flags)),
+	fm_ipc_after(FM_PASS(msgrcv, SYS_msgrcv, id, msg, n, type, flags)),
 	id, msg, n, type, flags)
 /* clang-format on */
 
@@ -145,9 +145,9 @@ FM_HOOK int select(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
 	if (!fm_overlaps(rd, 1) && !fm_overlaps(wr, 1) && !fm_overlaps(ex, 1) &&
 	    !fm_overlaps(t, 1))
-		return (int)fm_told(FM_PASS(select, SYS_select, n, rd, wr, ex,
+		return (int)fm_ipc_after(FM_PASS(select, SYS_select, n, rd, wr, ex,
 					    t));
-	return (int)fm_told(select_slow(n, rd, wr, ex, t));
+	return (int)fm_ipc_after(select_slow(n, rd, wr, ex, t));
 }
 
 FM_ALIAS(select)
@@ -213,8 +213,8 @@ static bool locks(int cmd)
  * up has written what the next one will read. */
 static void hear_and_tell(int fd)
 {
-	fm_hear_others();
-	fm_tell();
+	fm_peers_acquire();
+	fm_ipc_before();
 	if (fm_active())
 		fm_tell_locked(fd);
 }
@@ -236,20 +236,20 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 	else
 		r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);
 	if (!r && locks(cmd))
-		fm_hear_others();
+		fm_peers_acquire();
 	return r;
 }
 
 FM_HOOK int flock(int fd, int operation)
 {
 	hear_and_tell(fd);
-	return (int)fm_told(FM_PASS(flock, SYS_flock, fd, operation));
+	return (int)fm_ipc_after(FM_PASS(flock, SYS_flock, fd, operation));
 }
 
 FM_HOOK int lockf(int fd, int cmd, off_t len)
 {
 	hear_and_tell(fd);
-	return (int)fm_told(FM_LATE(lockf)(fd, cmd, len));
+	return (int)fm_ipc_after(FM_LATE(lockf)(fd, cmd, len));
 }
 FM_ALIAS(lockf) int lockf64(int fd, int cmd, off64_t len);
 

@@ -97,13 +97,13 @@ static ssize_t one(int fd, const void *buf, size_t n, int flags, bool in,
 FM_HOOK ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
 	if (!fm_touches(buf, n))
-		return fm_told(FM_PASS(recv, SYS_recvfrom, fd, buf, n, flags));
-	return fm_told(one(fd, buf, n, flags, true, NULL, call_recv));
+		return fm_ipc_after(FM_PASS(recv, SYS_recvfrom, fd, buf, n, flags));
+	return fm_ipc_after(one(fd, buf, n, flags, true, NULL, call_recv));
 }
 
 FM_HOOK ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
-	fm_tell();
+	fm_ipc_before();
 	if (!fm_touches(buf, n))
 		return FM_PASS(send, SYS_sendto, fd, buf, n, flags);
 	return one(fd, buf, n, flags, false, NULL, call_send);
@@ -126,9 +126,9 @@ FM_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
 	struct sockaddr *to = addr.__sockaddr__;
 
 	if (!fm_touches(buf, n) && !fm_touches(to, 1) && !fm_touches(lenp, 1))
-		return fm_told(FM_PASS(recvfrom, SYS_recvfrom, fd, buf, n,
+		return fm_ipc_after(FM_PASS(recvfrom, SYS_recvfrom, fd, buf, n,
 				       flags, to, lenp));
-	return fm_told(recvfrom_slow(fd, buf, n, flags, to, lenp));
+	return fm_ipc_after(recvfrom_slow(fd, buf, n, flags, to, lenp));
 }
 
 FM_SLOW ssize_t sendto_slow(int fd, const void *buf, size_t n, int flags,
@@ -149,7 +149,7 @@ FM_HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 {
 	const struct sockaddr *to = addr.__sockaddr__;
 
-	fm_tell();
+	fm_ipc_before();
 	if (!fm_touches(buf, n) && !fm_touches(to, 1))
 		return FM_PASS(sendto, SYS_sendto, fd, buf, n, flags, to, len);
 	return sendto_slow(fd, buf, n, flags, to, len);
@@ -344,8 +344,8 @@ FM_SLOW ssize_t recv_looked(int fd, struct msghdr *msg, int flags)
 static ssize_t do_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	if (!fm_active())
-		return fm_told(FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
-	return fm_told(recv_looked(fd, msg, flags));
+		return fm_ipc_after(FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
+	return fm_ipc_after(recv_looked(fd, msg, flags));
 }
 
 FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
@@ -386,7 +386,7 @@ ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags)
 	ssize_t r;
 
 	if (fm_active()) {
-		fm_tell_others();
+		fm_peers_release();
 		return send_looked(raw, fd, msg, flags);
 	}
 	r = FM_PASS_VIA(raw, sendmsg, SYS_sendmsg, fd, msg, flags);
@@ -469,7 +469,7 @@ int fm_do_sendmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
 {
 	int r;
 
-	fm_tell();
+	fm_ipc_before();
 	if (fm_active() && (!mmsg_plain(v, n) || gives(v, n)))
 		return send_each(raw, fd, v, n, flags);
 	r = FM_PASS_VIA(raw, sendmmsg, SYS_sendmmsg, fd, v, n, flags);
@@ -528,9 +528,9 @@ FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
 		     struct timespec *timeout)
 {
 	if (mmsg_plain(v, n) && !fm_touches(timeout, sizeof(*timeout)))
-		return (int)fm_told(FM_PASS(recvmmsg, SYS_recvmmsg, fd, v, n,
+		return (int)fm_ipc_after(FM_PASS(recvmmsg, SYS_recvmmsg, fd, v, n,
 					    flags, timeout));
-	return (int)fm_told(recvmmsg_slow(fd, v, n, flags, timeout));
+	return (int)fm_ipc_after(recvmmsg_slow(fd, v, n, flags, timeout));
 }
 
 FM_ALIAS(sendmmsg)

@@ -38,11 +38,11 @@ FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 
 	if (!raw)
 		pthread_testcancel();
-	fm_tell();
+	fm_ipc_before();
 	path = fm_path(path, copy);
 	if (!(flags & O_TRUNC) || (flags & O_PATH) ||
 	    !fm_change_path(&c, dirfd, path))
-		return (int)fm_told(call_open(raw, at, dirfd, path, flags, mode));
+		return (int)fm_ipc_after(call_open(raw, at, dirfd, path, flags, mode));
 	fm_change_serial(&c);
 	r = fm_change_lock(&c, 0, 0);
 	if (r == 0)
@@ -66,8 +66,8 @@ int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 		return opened(open_slow(raw, at, dirfd, path, flags, mode));
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)
-		fm_tell();
-	return opened((int)fm_told(call_open(raw, at, dirfd, path, flags, mode)));
+		fm_ipc_before();
+	return opened((int)fm_ipc_after(call_open(raw, at, dirfd, path, flags, mode)));
 }
 
 FM_HOOK int open(const char *path, int flags, ...)
@@ -162,7 +162,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 	if (size < sizeof(h) || !fm_user_read(&h, how, sizeof(h)))
 		h.flags = 0;
 	if (h.flags & O_CREAT)
-		fm_tell();
+		fm_ipc_before();
 	if (change_how(&c, dirfd, path, &h)) {
 		fm_change_serial(&c);
 		r = fm_change_lock(&c, 0, 0);
@@ -174,7 +174,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 		r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how, size));
 	}
 	fm_object_end(&b, size);
-	return opened((int)fm_told(r));
+	return opened((int)fm_ipc_after(r));
 }
 
 /* ---- other names -------------------------------------------------------- */

@@ -83,7 +83,7 @@ FM_SLOW void stored_before(int dir, const char *path, int flags)
 	       __VA_ARGS__)
 
 /* A name that comes or goes may be the message. */
-#define WORD(call) (fm_tell(), (int)fm_told(call))
+#define WORD(call) (fm_ipc_before(), (int)fm_ipc_after(call))
 #define PATH1_WORD(fn, nr, params, ...)                                    \
 	PATH1_(int, fn, params, WORD(FM_PASS(fn, nr, __VA_ARGS__)), __VA_ARGS__)
 #define PATH2_WORD(fn, nr, params, ...)                                    \
@@ -190,7 +190,7 @@ ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n,
 /* What it says of the file may be the message, too. */
 #define OUT_SEEN(fn, nr, params, out, size, got, ...)                      \
 	OUT_(int, fn, params, path = fm_path(path, copy), out, size, got,  \
-	     (int)fm_told(FM_PASS(fn, nr, __VA_ARGS__)), __VA_ARGS__)
+	     (int)fm_ipc_after(FM_PASS(fn, nr, __VA_ARGS__)), __VA_ARGS__)
 
 #define WHOLE (r == 0 ? sizeof(*buf) : 0)
 #define COUNT (r > 0 ? (size_t)r : 0)

@@ -67,7 +67,7 @@ ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 	if (fm_note_read(fd, &slot)) {
 		r = FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
 		fm_read_leave(slot);
-		return fm_told(r);
+		return fm_ipc_after(r);
 	}
 	return guarded(raw, fd, buf, n, FM_HERE, true, call_read);
 }

@@ -258,7 +258,7 @@ static int sync_fd(bool raw, int fd, int (*call)(bool, int))
 		pthread_testcancel();
 	fm_block_signals(&old); /* a handler may jump */
 	f = fm_file_by_fd(fd);
-	e = f ? fm_file_sync(f) : fm_unsaid_take(fd);
+	e = f ? fm_file_sync(f) : fm_errseq_take(fd);
 	if (f)
 		fm_file_put(f);
 	fm_restore_signals(&old);
@@ -278,7 +278,7 @@ static int call_fdatasync(bool raw, int fd)
 
 static bool concerned(void)
 {
-	return !fm_holds && (fm_active() || atomic_load(&fm_unsaid_some));
+	return !fm_holds && (fm_active() || atomic_load(&fm_errseq_some));
 }
 
 int fm_do_fsync(bool raw, int fd)

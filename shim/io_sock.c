@@ -63,11 +63,11 @@ FM_ALIAS(connect) int __connect(int fd, __CONST_SOCKADDR_ARG addr,
 		struct fm_reply p;                                            \
                                                                            \
 		if (!fm_touches(a, 1) && !fm_touches(len, 1))              \
-			return (int)fm_told(                               \
+			return (int)fm_ipc_after(                               \
 				FM_PASS(fn, nr, fd, a, len __VA_ARGS__));  \
 		fm_reply_open(&p, a, len, FM_COPY_IN | FM_COPY_OUT);                                    \
 		a = p.addr;                                                \
-		return (int)fm_told(fm_reply_close(                           \
+		return (int)fm_ipc_after(fm_reply_close(                           \
 			&p, FM_PASS(fn, nr, fd, a, p.len __VA_ARGS__)));   \
 	}
 #define COMMA ,

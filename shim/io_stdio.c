@@ -54,7 +54,7 @@ bool fm_stdio_may_pin(FILE *fp)
 	struct fm_file *f;
 	struct stat st;
 
-	if (fp->_fileno < 0 || fm_sys_look(fp->_fileno, &st) < 0 ||
+	if (fp->_fileno < 0 || fm_sys_stat_notimes(fp->_fileno, &st) < 0 ||
 	    !S_ISREG(st.st_mode))
 		return false;
 	f = fm_file_by_stat(&st);
@@ -87,7 +87,7 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 	if (fl < 0 || !(fl & O_APPEND))
 		return fm_change_lock(c, from,
 				      2 * buffer + (off_t)(n + pending(fp)));
-	if (fm_sys_look(fp->_fileno, &st) < 0)
+	if (fm_sys_stat_notimes(fp->_fileno, &st) < 0)
 		return fm_change_lock(c, 0, 0);
 	return fm_change_lock(c, st.st_size, (off_t)(n + pending(fp)));
 }
@@ -158,7 +158,7 @@ bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 {
 	if (!goes_out(fp, n))
 		return false;
-	fm_tell();
+	fm_ipc_before();
 	return begin(s, fp, n, lock);
 }
 
@@ -210,7 +210,7 @@ int fm_stdio_flush(FILE *fp, bool lock)
 {
 	if (!goes_out(fp, FM_STDIO_FLUSH))
 		return 0;
-	fm_tell();
+	fm_ipc_before();
 	return write_out(fp, lock);
 }
 
@@ -226,7 +226,7 @@ static void flush_streams(void)
 {
 	if (!_IO_list_lock || !_IO_iter_begin)
 		return;
-	fm_tell(); /* not under libc's lock, which fork takes when it has ours */
+	fm_ipc_before(); /* not under libc's lock, which fork takes when it has ours */
 	_IO_list_lock();
 	pthread_cleanup_push(unlock_list, NULL);
 	for (FILE *it = _IO_iter_begin(); it != _IO_iter_end();
@@ -265,8 +265,8 @@ FM_HOOK int fclose(FILE *fp)
 	int r = fm_idle() ? 0 : fm_stdio_flush(fp, true);
 	int e = errno, fd = fp->_fileno;
 
-	fm_tell();
-	fm_blind_closed();
+	fm_ipc_before();
+	fm_short_map_closed();
 	fm_close_begins(fd);
 	if (FM_LATE(fclose)(fp) < 0)
 		r = EOF;

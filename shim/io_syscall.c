@@ -80,7 +80,7 @@ static long stat_path(int dir, const char *path, struct stat *buf, int flags)
 	r = fm_result(fm_sys4(SYS_newfstatat, dir, path, buf, flags));
 	if (!fm_object_end(&b, r == 0 ? sizeof(*buf) : 0))
 		r = fm_result(-EFAULT);
-	return fm_told(r);
+	return fm_ipc_after(r);
 }
 
 /* Whether it truncates, and what, the hooks find out. They read a mode only

@@ -118,7 +118,7 @@ ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
 		return guarded(raw, fd, iov, cnt, FM_HERE, 0, true, call_readv);
 	r = FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
 	fm_read_leave(slot);
-	return fm_told(r);
+	return fm_ipc_after(r);
 }
 
 FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
@@ -241,9 +241,9 @@ ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt, un
 {
 	long fl;
 
-	fm_tell();
+	fm_ipc_before();
 	if (!fm_active() || cnt > IOV_MAX || odd(iov, (int)cnt))
-		return fm_told(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd, iov, cnt,
+		return fm_ipc_after(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd, iov, cnt,
 				       flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
 	return guarded(raw, fd, iov, (int)cnt, 0, (int)flags,

@@ -71,8 +71,8 @@ FM_HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 {
 	if (fm_touches(fds, n * sizeof(*fds)) ||
 	    fm_touches(timeout, sizeof(*timeout)))
-		return (int)fm_told(ppoll_slow(fds, n, timeout, mask));
-	return (int)fm_told(ppoll_masked(fds, n, timeout, mask));
+		return (int)fm_ipc_after(ppoll_slow(fds, n, timeout, mask));
+	return (int)fm_ipc_after(ppoll_masked(fds, n, timeout, mask));
 }
 
 FM_HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n,
@@ -134,9 +134,9 @@ FM_HOOK int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 	if (fm_active() &&
 	    (fm_overlaps(rd, 1) || fm_overlaps(wr, 1) || fm_overlaps(ex, 1) ||
 	     fm_overlaps(timeout, sizeof(*timeout))))
-		return (int)fm_told(pselect_slow(n, rd, wr, ex, timeout,
+		return (int)fm_ipc_after(pselect_slow(n, rd, wr, ex, timeout,
 						 mask));
-	return (int)fm_told(pselect_masked(n, rd, wr, ex, timeout, mask));
+	return (int)fm_ipc_after(pselect_masked(n, rd, wr, ex, timeout, mask));
 }
 
 /* ---- epoll ---------------------------------------------------------------- */
@@ -179,9 +179,9 @@ FM_HOOK int epoll_pwait(int fd, struct epoll_event *events, int max,
 			int timeout, const sigset_t *mask)
 {
 	if (fm_touches(events, events_size(max)))
-		return (int)fm_told(epoll_slow(fd, events, max, timeout,
+		return (int)fm_ipc_after(epoll_slow(fd, events, max, timeout,
 					       mask));
-	return (int)fm_told(epoll_masked(fd, events, max, timeout, mask));
+	return (int)fm_ipc_after(epoll_masked(fd, events, max, timeout, mask));
 }
 
 static int epoll2_masked(int fd, struct epoll_event *events, int max,
@@ -221,5 +221,5 @@ FM_HOOK int epoll_pwait2(int fd, struct epoll_event *events, int max,
 	if (fm_touches(events, events_size(max)) ||
 	    fm_touches(timeout, sizeof(*timeout)))
 		return epoll2_slow(fd, events, max, timeout, mask);
-	return (int)fm_told(epoll2_masked(fd, events, max, timeout, mask));
+	return (int)fm_ipc_after(epoll2_masked(fd, events, max, timeout, mask));
 }

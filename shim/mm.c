@@ -99,8 +99,8 @@ FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 
 static int unmap(bool raw, void *addr, size_t len)
 {
-	uint64_t blind[FM_BLIND];
-	bool any = fm_blind_in(addr, len, blind);
+	uint64_t blind[FM_SHORT_MAPS];
+	bool any = fm_short_map_in(addr, len, blind);
 	int r;
 
 	fm_fork_unmaps(addr, len);
@@ -109,7 +109,7 @@ static int unmap(bool raw, void *addr, size_t len)
 	else
 		r = FM_PASS_VIA(raw, munmap, SYS_munmap, addr, len);
 	if (any && !r)
-		fm_blind_forget(blind);
+		fm_short_map_forget(blind);
 	return r;
 }
 
@@ -179,7 +179,7 @@ FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 static void *move(bool raw, void *old, size_t old_len, size_t new_len,
 		  int flags, void *new_addr)
 {
-	fm_blind_moves(old, old_len ? old_len : 1);
+	fm_short_map_moves(old, old_len ? old_len : 1);
 	/* old_len 0 duplicates the mapping at `old`. */
 	if (!managed(old, old_len ? old_len : 1) &&
 	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))

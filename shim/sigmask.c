@@ -438,7 +438,7 @@ FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,
 	int r = wait_for_signal(set, info, timeout);
 
 	if (r > 0 && fm_active())
-		fm_hear_others();
+		fm_peers_acquire();
 	return r;
 }
 

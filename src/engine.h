@@ -92,12 +92,12 @@ void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 
 /* [any] Short mappings are noted until they are unmapped (short_maps.h): those in the range,
  * before, and forgotten after. And a descriptor is closed, or becomes another file. */
-#define FM_BLIND 16
-bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND]);
-void fm_blind_forget(const uint64_t what[FM_BLIND]);
+#define FM_SHORT_MAPS 16
+bool fm_short_map_in(const void *addr, size_t len, uint64_t ret[FM_SHORT_MAPS]);
+void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS]);
 /* What is in the range, or a part, is about to be elsewhere (mremap). */
-void fm_blind_moves(const void *addr, size_t len);
-void fm_blind_closed(void);
+void fm_short_map_moves(const void *addr, size_t len);
+void fm_short_map_closed(void);
 
 static inline bool fm_is_err(const void *p)
 {
@@ -182,7 +182,7 @@ size_t fm_pin_limit(void);
 /* ---- who serves a mapping ---------------------------------------------- */
 
 /* Why the kernel does (file/server.h has the text of each and what helps). */
-enum fm_why {
+enum fm_server_reason {
 	/* ... from the start, or when it is mapped again: */
 	FM_WHY_NONE,
 	FM_WHY_DENIED,
@@ -282,7 +282,7 @@ static inline unsigned fm_write_enter(int fd)
 
 /* [any] After fm_read_enter: may the file be one with stores, or one that this
  * child of fork has not put in place yet? */
-bool fm_reads_look(void);
+bool fm_inflight_look(void);
 
 /* [any] Around a call that closes fd, or makes it another file. */
 #define FM_ALL_FDS INT32_MIN
@@ -299,7 +299,7 @@ void fm_file_put(struct fm_file *f);
  * one may have let this process go on (a lock taken, a child that has ended), for
  * the thread that listens may be milliseconds behind. Nothing while nothing is mapped,
  * a system call while nobody has done anything. */
-void fm_hear_others(void);
+void fm_peers_acquire(void);
 
 /* by 1: from now on not any more in the program's threads, which are confined to some
  * system calls. By -1: they are not after all. */
@@ -309,7 +309,7 @@ void fm_hear_less(int by);
  * given up, a message): who opens a file that we store to, or has opened it, finds
  * there what has been stored. As long as nobody has opened it, only while that takes
  * no more than a sixteenth of the time. Nothing while nothing is dirty. */
-void fm_tell_others(void);
+void fm_peers_release(void);
 
 /* [any] The same for the file of a descriptor that is about to be locked or
  * unlocked, however long it takes. */
@@ -325,8 +325,8 @@ int fm_file_flush(struct fm_file *f, off_t off, off_t len);
 int fm_file_sync(struct fm_file *f);
 /* [any] A write-back error of an open file of which nothing is mapped any more, said once:
  * 0 or -errno. There may be one. */
-int fm_unsaid_take(int fd);
-extern _Atomic bool fm_unsaid_some;
+int fm_errseq_take(int fd);
+extern _Atomic bool fm_errseq_some;
 
 /*
  * [any] Before the program changes file bytes [off, off+len) by a system call
@@ -365,7 +365,7 @@ off_t fm_file_size(struct fm_file *f);
 
 /* [any] Hand every mapping of the file to the kernel. `why` is a static
  * string that goes into the statistics. 0 or -errno. */
-int fm_file_demote(struct fm_file *f, enum fm_why why);
+int fm_file_demote(struct fm_file *f, enum fm_server_reason why);
 /* [any] Before a descriptor is sent to another process. It is in no table of
  * descriptors until it is received, and whoever has it may map the file without an
  * open(2) that we would hear of. A file that neither side can store to stays. Also
@@ -377,7 +377,7 @@ void fm_file_given(int fd);
 enum fm_heir { FM_HEIR_SPAWNED, FM_HEIR_FORKED, FM_HEIR_VFORKED, FM_HEIR_SHELL };
 void fm_files_inherited(enum fm_heir heir, int pid);
 /* [any] The same for the files under an address range. */
-int fm_demote_range(const void *addr, size_t len, enum fm_why why);
+int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why);
 
 /* The program can read and write files by io_uring or libaio. */
 extern _Atomic bool fm_async;

@@ -26,7 +26,7 @@ static FM_FAULT uint32_t what_is(int fd)
 	struct stat st;
 	uint64_t h;
 
-	if (fm_sys_look(fd, &st))
+	if (fm_sys_stat_notimes(fd, &st))
 		return 0;
 	h = (st.st_ino ^ (uint64_t)st.st_dev << 40) * 0x9e3779b97f4a7c15ull;
 	return (uint32_t)(h >> 32) | 1;

@@ -69,7 +69,7 @@ void fm_rawcalls_start(void)
 	dl_iterate_phdr(look_at_module, NULL);
 }
 
-bool fm_rawcalls(void)
+bool fm_go_binary(void)
 {
 	return found;
 }

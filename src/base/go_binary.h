@@ -12,6 +12,6 @@
 
 /* When we are loaded: later the loader's lock may be held. */
 void fm_rawcalls_start(void);
-bool fm_rawcalls(void);
+bool fm_go_binary(void);
 
 #endif

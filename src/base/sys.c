@@ -135,7 +135,7 @@ static FM_FAULT dev_t device(uint32_t major, uint32_t minor)
 	return (minor & 0xff) | (dev_t)major << 8 | (dev_t)(minor & ~0xffu) << 12;
 }
 
-FM_FAULT int fm_sys_look(int fd, struct stat *st)
+FM_FAULT int fm_sys_stat_notimes(int fd, struct stat *st)
 {
 	struct statx sx;
 

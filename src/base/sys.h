@@ -128,7 +128,7 @@ bool fm_sys_confined(void);
 /* fstat(2) without the times: mode, device, inode, size and blocks only. With
  * fine times a look at them makes the next write to the file take a new one,
  * and with it a change of the inode. */
-int fm_sys_look(int fd, struct stat *st);
+int fm_sys_stat_notimes(int fd, struct stat *st);
 /* [fault] Device and inode, from what is known on this machine: no server is
  * asked, which might not answer. */
 int fm_sys_which(int fd, struct stat *st);
@@ -141,7 +141,7 @@ static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)
 {
 	struct stat st;
 
-	return !fm_sys_look(fd, &st) && st.st_ino == ino && st.st_dev == dev;
+	return !fm_sys_stat_notimes(fd, &st) && st.st_ino == ino && st.st_dev == dev;
 }
 
 /* Is fd without a type, as eventfd, inotify, fanotify, io_uring and userfaultfd are? Then it
@@ -150,7 +150,7 @@ static inline bool fm_sys_is_anon(int fd)
 {
 	struct stat st;
 
-	return fd >= 0 && !fm_sys_look(fd, &st) && !(st.st_mode & S_IFMT);
+	return fd >= 0 && !fm_sys_stat_notimes(fd, &st) && !(st.st_mode & S_IFMT);
 }
 
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)

@@ -36,7 +36,7 @@ void fm_read_lines(int fd, char *buf, size_t size,
  * gets a table of descriptors of its own, without any: no number is the program's.
  */
 #define FM_KEPT_FILES 48
-struct fm_kept_files {
+struct fm_unmap_cache_files {
 	unsigned n;
 	struct {
 		int fd; /* or -errno */
@@ -44,8 +44,8 @@ struct fm_kept_files {
 	} file[FM_KEPT_FILES];
 };
 /* This thread, for good. False: the kernel cannot (before Linux 5.9). */
-bool fm_read_keep(struct fm_kept_files *k);
-void fm_read_retry(struct fm_kept_files *k); /* what there was not */
+bool fm_read_keep(struct fm_unmap_cache_files *k);
+void fm_read_retry(struct fm_unmap_cache_files *k); /* what there was not */
 
 void fm_number_text(char *buf, unsigned v); /* 11 bytes at most */
 

@@ -71,7 +71,7 @@ enum {
 enum {
 	PM_PRESENT = 0x01,  /* mapped here */
 	PM_WRITABLE = 0x02, /* not write-protected here */
-	PM_OWN = 0x04,      /* private copy, the program's own for good */
+	PM_COW = 0x04,      /* private copy, the program's own for good */
 	PM_QUEUED = 0x08,   /* has an entry in an eviction queue */
 	PM_MAIN = 0x10,     /* the eviction policy's mark, cache/evict_policy.h */
 	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
@@ -112,7 +112,7 @@ struct fm_leaf {
 struct fm_policy;
 struct fm_map;
 struct fm_chunk;
-struct fm_stream;
+struct fm_stream_set;
 
 struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
@@ -121,7 +121,7 @@ struct fm_file_stats {
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions;
-	_Atomic uint8_t demote_why; /* enum fm_why */
+	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 };
 
 struct fm_file {
@@ -176,7 +176,7 @@ struct fm_file {
 	_Atomic uint32_t frozen;
 	_Atomic uint32_t demote_asked; /* how often, see demote_queue.h */
 	_Atomic uint32_t demote_answered; /* futex: up to which of these */
-	_Atomic uint8_t demote_asked_why; /* enum fm_why */
+	_Atomic uint8_t demote_asked_why; /* enum fm_server_reason */
 	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
 	const struct fm_policy *policy;
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
@@ -199,9 +199,9 @@ struct fm_file {
 	char path[256];            /* for messages and statistics */
 };
 
-struct fm_overlap_link {
+struct fm_alias_link {
 	struct fm_map *map;
-	struct fm_overlap_link *next, **prev;
+	struct fm_alias_link *next, **prev;
 };
 
 struct fm_map {
@@ -222,10 +222,10 @@ struct fm_map {
 	_Atomic uint8_t *mode;     /* mode[0] belongs to `start` */
 	struct fm_modes *modes;    /* shared, counted owner of the mode bytes */
 	uint64_t mbase;            /* index of mode[0] in modes */
-	_Atomic(struct fm_stream *) streams; /* map-ahead, or NULL */
+	_Atomic(struct fm_stream_set *) streams; /* map-ahead, or NULL */
 	_Atomic(struct fm_map *) file_next;
 	struct fm_map *file_prev;  /* writers only */
-	struct fm_overlap_link overlap[2]; /* see alias_index.h */
+	struct fm_alias_link overlap[2]; /* see alias_index.h */
 	uint8_t overlap_class;
 	_Atomic bool listed;       /* eviction queues know its id */
 	struct fm_map *ghost_next; /* see fm_map_by_id */

@@ -29,7 +29,7 @@ static void reset(void)
 {
 	fm_evict_reset();
 	fm_cache_count_reset();
-	fm_lazy_reset();
+	fm_lazyfree_reset();
 }
 
 /* ---- queue entries ---------------------------------------------------- */
@@ -143,7 +143,7 @@ static FM_FAULT bool stands(uint64_t e, uint8_t mark)
 	mode = fm_mode(m, i);
 	ok = fm_map_current(m, i) && fm_mode_lazy(mode) && !(mode & mark);
 	if (ok)
-		fm_mode_set(m, i, (mode & (uint8_t)~FM_LAZY_MARKS) | mark);
+		fm_mode_set(m, i, (mode & (uint8_t)~FM_LAZYFREE_MARKS) | mark);
 	fm_page_unlock(p);
 	return ok;
 }
@@ -154,9 +154,9 @@ static FM_FAULT void sweep_lazy(unsigned shard)
 	uint8_t mark;
 	uint64_t e;
 
-	for (int k = 0; k < 4 && fm_lazy_sweep(shard, &e, &mark); k++)
+	for (int k = 0; k < 4 && fm_lazyfree_sweep(shard, &e, &mark); k++)
 		if (stands(e, mark))
-			fm_lazy_push(shard, e);
+			fm_lazyfree_push(shard, e);
 }
 
 FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
@@ -168,8 +168,8 @@ FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
 		fm_cache_enqueue(m, i, mode & PM_MAIN, FM_ENTRY_PART);
 		return;
 	}
-	fm_mode_set(m, i, mode & (uint8_t)~FM_LAZY_MARKS);
-	fm_lazy_push(s, pack(m, i, FM_ENTRY_PAGE));
+	fm_mode_set(m, i, mode & (uint8_t)~FM_LAZYFREE_MARKS);
+	fm_lazyfree_push(s, pack(m, i, FM_ENTRY_PAGE));
 	sweep_lazy(s);
 }
 
@@ -334,7 +334,7 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 	    why == 0)
 		why = -EBUSY;
 	if (why == 0) {
-		batch_add(b, m, i, !(e & PART_FLAG) && fm_lazy_wanted(m, i, p));
+		batch_add(b, m, i, !(e & PART_FLAG) && fm_lazyfree_wanted(m, i, p));
 		return true;
 	}
 	if (why == -ENOENT)
@@ -385,9 +385,9 @@ static FM_FAULT void trim_lazy(struct batch *b, unsigned shard)
 	uint64_t e;
 
 	for (int k = 0; k < 2 * BATCH && b->n < BATCH &&
-			fm_lazy_pop(shard, nshards, &e); k++)
+			fm_lazyfree_pop(shard, nshards, &e); k++)
 		if (!consider_lazy(b, e))
-			fm_lazy_push(shard, e);
+			fm_lazyfree_push(shard, e);
 	if (b->n)
 		batch_flush(b);
 }

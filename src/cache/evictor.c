@@ -48,14 +48,14 @@ FM_FAULT void fm_evictor_check(void)
 
 FM_FAULT void fm_evictor_shrink(void)
 {
-	if (available() < 0 || fm_lazy_over())
+	if (available() < 0 || fm_lazyfree_over())
 		wake();
 }
 
 static void shrink_lazy(void)
 {
 	for (uint64_t was = UINT64_MAX, now;
-	     fm_lazy_over() && (now = fm_lazy_pages()) < was; was = now) {
+	     fm_lazyfree_over() && (now = fm_lazyfree_pages()) < was; was = now) {
 		unsigned e = fm_epoch_enter();
 
 		fm_cache_trim_lazy();

@@ -69,7 +69,7 @@ static FM_FAULT bool uniform(struct fm_map *m, uint64_t i, uint8_t huge)
 		_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + k);
 
 		if ((fm_mode(m, k) & (PM_PRESENT | PM_HUGE | PM_WRITABLE |
-				      PM_OWN | PM_LAZY)) !=
+				      PM_COW | PM_LAZY)) !=
 			    (PM_PRESENT | huge) ||
 		    (fm_page_state(p) & (FP_DIRTY | FP_WB)))
 			return false;

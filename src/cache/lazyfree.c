@@ -13,16 +13,16 @@
 
 #define SMALL 2048 /* entries of a queue that is not swept, in 16 KiB */
 
-static struct fm_queue lazy[FM_LAZY_SHARDS];
+static struct fm_queue lazy[FM_LAZYFREE_SHARDS];
 static struct sweep {
 	_Atomic int64_t left; /* entries of this pass */
 	_Atomic uint64_t at;  /* a queue so long is swept again */
 	_Atomic uint32_t pass;
-} sweep[FM_LAZY_SHARDS];
+} sweep[FM_LAZYFREE_SHARDS];
 static _Atomic uint64_t allowed; /* pages */
 static _Atomic uint64_t stores;
 
-void fm_lazy_allow(uint64_t bytes)
+void fm_lazyfree_allow(uint64_t bytes)
 {
 	atomic_store_explicit(&allowed, bytes >> FM_PAGE_SHIFT,
 			      memory_order_relaxed);
@@ -33,45 +33,45 @@ static FM_FAULT uint64_t most(void)
 	return atomic_load_explicit(&allowed, memory_order_relaxed);
 }
 
-FM_FAULT uint64_t fm_lazy_pages(void)
+FM_FAULT uint64_t fm_lazyfree_pages(void)
 {
 	uint64_t n = 0;
 
-	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++)
+	for (unsigned s = 0; s < FM_LAZYFREE_SHARDS; s++)
 		n += fm_queue_len(&lazy[s]);
 	return n;
 }
 
-uint64_t fm_lazy_stores(void)
+uint64_t fm_lazyfree_stores(void)
 {
 	return atomic_load_explicit(&stores, memory_order_relaxed);
 }
 
-FM_FAULT bool fm_lazy_over(void)
+FM_FAULT bool fm_lazyfree_over(void)
 {
-	return fm_lazy_pages() > most();
+	return fm_lazyfree_pages() > most();
 }
 
 /* Not what a child of fork shares (a private mapping, which it finds without
  * userfaultfd), nor what another mapping may be stored to. */
-FM_FAULT bool fm_lazy_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
+FM_FAULT bool fm_lazyfree_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 {
 	return most() && m->shared && !atomic_load(&m->aliased) &&
 	       !(fm_page_state(p) & FP_DIRTY) && !(fm_mode(m, i) & PM_WRITABLE);
 }
 
-FM_FAULT void fm_lazy_push(unsigned shard, uint64_t entry)
+FM_FAULT void fm_lazyfree_push(unsigned shard, uint64_t entry)
 {
 	fm_queue_push(&lazy[shard], entry);
 }
 
-FM_FAULT bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret)
+FM_FAULT bool fm_lazyfree_pop(unsigned shard, unsigned shards, uint64_t *ret)
 {
 	return fm_queue_len(&lazy[shard]) > most() / shards &&
 	       fm_queue_pop(&lazy[shard], ret);
 }
 
-FM_FAULT bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark)
+FM_FAULT bool fm_lazyfree_sweep(unsigned shard, uint64_t *ret, uint8_t *mark)
 {
 	struct sweep *w = &sweep[shard];
 	uint64_t len = fm_queue_len(&lazy[shard]);
@@ -108,10 +108,10 @@ static FM_FAULT uint64_t come(struct fm_map *m, uint64_t i)
 	return n;
 }
 
-FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store)
+FM_FAULT void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store)
 {
 	uint64_t n = come(m, i), end = fm_map_pages(m), k;
-	struct fm_drop d = { .n = 0 };
+	struct fm_zap_batch d = { .n = 0 };
 
 	drop_lazy(m, i);
 	if (store)
@@ -130,9 +130,9 @@ FM_FAULT void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store)
 			break;
 		}
 		fm_ghost_add(m, k);
-		fm_drop_page(&d, m, k);
+		fm_zap_page(&d, m, k);
 	}
-	fm_drop_now(&d);
+	fm_zap_now(&d);
 	fm_ghost_pass(k - i - 1);
 }
 
@@ -155,7 +155,7 @@ static FM_FAULT bool find_gone(struct fm_map *m, uint64_t i)
 }
 
 /* Of another page than the one whose lock is ours. */
-static FM_FAULT void drop_gone(struct fm_drop *d, struct fm_map *m, uint64_t i)
+static FM_FAULT void drop_gone(struct fm_zap_batch *d, struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
@@ -167,14 +167,14 @@ static FM_FAULT void drop_gone(struct fm_drop *d, struct fm_map *m, uint64_t i)
 	}
 	fm_ghost_add(m, i);
 	fm_ghost_pass(1);
-	fm_drop_page(d, m, i);
+	fm_zap_page(d, m, i);
 }
 
 static FM_FAULT void drop_taken(struct fm_map *m, uint64_t i, uint64_t n,
 				uint64_t mine)
 {
 	unsigned char there[LOOK];
-	struct fm_drop d = { .n = 0 };
+	struct fm_zap_batch d = { .n = 0 };
 
 	if (!any(m, i, n) ||
 	    fm_sys3(SYS_mincore, fm_map_addr(m, i), n << FM_PAGE_SHIFT, there))
@@ -183,17 +183,17 @@ static FM_FAULT void drop_taken(struct fm_map *m, uint64_t i, uint64_t n,
 		if (!(there[k] & 1) && i + k != mine &&
 		    fm_mode_lazy(fm_mode(m, i + k)))
 			drop_gone(&d, m, i + k);
-	fm_drop_now(&d);
+	fm_zap_now(&d);
 	if (mine - i < n && !(there[mine - i] & 1) && find_gone(m, mine))
 		drop_lazy(m, mine);
 }
 
-FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,
+FM_FAULT void fm_lazyfree_look(struct fm_map *m, uint64_t i, uint64_t n,
 			   uint64_t mine)
 {
 	uint64_t end = i + n;
 
-	if (!fm_lazy_pages() || fm_sys_confined()) /* mincore may end it */
+	if (!fm_lazyfree_pages() || fm_sys_confined()) /* mincore may end it */
 		return;
 	if (end > fm_map_pages(m))
 		end = fm_map_pages(m);
@@ -201,9 +201,9 @@ FM_FAULT void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n,
 		drop_taken(m, i, end - i < LOOK ? end - i : LOOK, mine);
 }
 
-void fm_lazy_reset(void)
+void fm_lazyfree_reset(void)
 {
-	for (unsigned s = 0; s < FM_LAZY_SHARDS; s++) {
+	for (unsigned s = 0; s < FM_LAZYFREE_SHARDS; s++) {
 		fm_queue_reset(&lazy[s]);
 		atomic_store(&sweep[s].left, 0);
 		atomic_store(&sweep[s].at, 0);

@@ -21,24 +21,24 @@
 #include "evict_queues.h"
 #include "map/map.h"
 
-#define FM_LAZY_SHARDS FM_EVICT_SHARDS
+#define FM_LAZYFREE_SHARDS FM_EVICT_SHARDS
 
 /* [any] How many bytes may lie so, 0: none (as long as nobody has said). */
-void fm_lazy_allow(uint64_t bytes);
+void fm_lazyfree_allow(uint64_t bytes);
 /* Pages, with those that the kernel has taken since. */
-uint64_t fm_lazy_pages(void);
+uint64_t fm_lazyfree_pages(void);
 /* How many were to be stored to, and were loaded anew for that: a growing
  * total. */
-uint64_t fm_lazy_stores(void);
+uint64_t fm_lazyfree_stores(void);
 /* More than may be? */
-bool fm_lazy_over(void);
+bool fm_lazyfree_over(void);
 
 /* May this clean page, which is locked and about to be evicted, stay so? */
-bool fm_lazy_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
+bool fm_lazyfree_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 
-void fm_lazy_push(unsigned shard, uint64_t entry);
+void fm_lazyfree_push(unsigned shard, uint64_t entry);
 /* The oldest entry of a shard, if there are more than may be. */
-bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
+bool fm_lazyfree_pop(unsigned shard, unsigned shards, uint64_t *ret);
 
 /*
  * A page that has been loaded anew, and is evicted again, has two entries, and
@@ -49,17 +49,17 @@ bool fm_lazy_pop(unsigned shard, unsigned shards, uint64_t *ret);
  * already.
  */
 /* This pass's, and the last one's. */
-#define FM_LAZY_MARKS (PM_QUEUED | PM_MAIN)
-bool fm_lazy_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
+#define FM_LAZYFREE_MARKS (PM_QUEUED | PM_MAIN)
+bool fm_lazyfree_sweep(unsigned shard, uint64_t *ret, uint8_t *mark);
 
 /* The caller holds the page's lock, and an epoch. Page i is dropped, because it
  * is to be loaded anew though it may still be there. Who has come to it page by
  * page, storing, or by system calls, goes on: as many as have been passed are
  * dropped along with it, or each would be read alone. */
-void fm_lazy_pass(struct fm_map *m, uint64_t i, bool store);
+void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */
-void fm_lazy_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
-void fm_lazy_reset(void); /* child of fork */
+void fm_lazyfree_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
+void fm_lazyfree_reset(void); /* child of fork */
 
 #endif

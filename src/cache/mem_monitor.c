@@ -41,7 +41,7 @@ static void resize_to(uint64_t bytes)
 	fm_evictor_shrink();
 }
 
-void fm_room_set(const struct fm_cache_size *c)
+void fm_mem_monitor_set(const struct fm_cache_size *c)
 {
 	uint64_t lazy = fm_settings()->lazy;
 	uint64_t limit = fm_memory_limit();
@@ -60,17 +60,17 @@ void fm_room_set(const struct fm_cache_size *c)
 	fm_restore_signals(&old);
 }
 
-uint64_t fm_room_target(void)
+uint64_t fm_mem_monitor_target(void)
 {
 	return atomic_load(&target);
 }
 
-void fm_room_mapped(uint64_t bytes)
+void fm_mem_monitor_mapped(uint64_t bytes)
 {
 	atomic_store(&mapped, bytes);
 }
 
-bool fm_room_short(void)
+bool fm_mem_monitor_short(void)
 {
 	return atomic_load(&too_short);
 }
@@ -98,7 +98,7 @@ static uint64_t dirty_now(void)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
-static void hand_over(enum fm_why why)
+static void hand_over(enum fm_server_reason why)
 {
 	fm_demote_ask_shared(why);
 	fm_wb_kick();
@@ -128,7 +128,7 @@ static bool balance(void)
 
 	fm_lock(&lock);
 	busy = ours != budget.ours;
-	fm_budget_stores(&budget, fm_lazy_stores());
+	fm_budget_stores(&budget, fm_lazyfree_stores());
 	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
 	fm_unlock(&lock);
 	weigh();
@@ -138,11 +138,11 @@ static bool balance(void)
 /* Nothing is read where there are to be none. */
 static void allow_lazy(bool any)
 {
-	uint64_t lazy = fm_lazy_pages() * FM_PAGE;
+	uint64_t lazy = fm_lazyfree_pages() * FM_PAGE;
 	uint64_t free = any ? fm_memory_free("") : 0;
 
 	fm_lock(&lock);
-	fm_lazy_allow(fm_budget_lazy(&budget, lazy, free));
+	fm_lazyfree_allow(fm_budget_lazy(&budget, lazy, free));
 	fm_unlock(&lock);
 	fm_evictor_shrink();
 }
@@ -200,7 +200,7 @@ static uint64_t rest(uint64_t ms)
 /* Without a table of its own it looks as seldom as it must. */
 static void *watch(void *arg)
 {
-	static struct fm_kept_files kept;
+	static struct fm_unmap_cache_files kept;
 	bool own = fm_read_keep(&kept);
 	uint64_t next_step = 0, next_balance = 0, late = 0;
 	bool busy = false;
@@ -228,7 +228,7 @@ static void *watch(void *arg)
 
 static int start(void)
 {
-	fm_room_set(&fm_settings()->cache);
+	fm_mem_monitor_set(&fm_settings()->cache);
 	return fm_thread_create(watch, NULL);
 }
 

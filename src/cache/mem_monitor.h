@@ -19,16 +19,16 @@ struct fm_cache_size;
 
 
 /* [plain] From the policy or the control socket. */
-void fm_room_set(const struct fm_cache_size *c);
+void fm_mem_monitor_set(const struct fm_cache_size *c);
 
 /* [plain] Bytes that the cache is going to have if nothing changes. */
-uint64_t fm_room_target(void);
+uint64_t fm_mem_monitor_target(void);
 
 /* [plain] Others leave too little for any cache, or did when it was last looked
  * at: what is mapped now had better be the kernel's. */
-bool fm_room_short(void);
+bool fm_mem_monitor_short(void);
 
 /* [any] All files that are mapped have so many bytes. */
-void fm_room_mapped(uint64_t bytes);
+void fm_mem_monitor_mapped(uint64_t bytes);
 
 #endif

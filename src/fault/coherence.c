@@ -63,7 +63,7 @@ static FM_FAULT bool holds_copy(struct fm_map *o, uint64_t j)
 {
 	uint8_t mode = fm_mode(o, j);
 
-	return (mode & PM_PRESENT) && !(mode & PM_OWN);
+	return (mode & PM_PRESENT) && !(mode & PM_COW);
 }
 
 FM_FAULT int fm_invalidate_peers(struct fm_map *m, uint64_t i)

@@ -70,10 +70,10 @@ static int open_uffd(void)
 		fm_log(FM_LOG_WARN, "faults=thread needs %s, to see the "
 		       "kernel's faults: using signals", needed);
 	}
-	if (want == FM_FAULTS_AUTO && fm_rawcalls() &&
+	if (want == FM_FAULTS_AUTO && fm_go_binary() &&
 	    open_for_threads("the program makes system calls of its own (Go)"))
 		return 0;
-	if (fm_rawcalls())
+	if (fm_go_binary())
 		say_raw_calls(want);
 	fm_delivery_set(FM_DELIVERY_SIGNAL,
 			want == FM_FAULTS_THREAD ?
@@ -129,7 +129,7 @@ static int take_faults(void)
 	fm_rings_keep(fm_uffd_fd());
 	if (fm_delivery() != FM_DELIVERY_THREAD)
 		return 0;
-	err = fm_handlers_start();
+	err = fm_uffd_threads_start();
 	if (err) {
 		life_delivery.what = "starting handler threads";
 		life_delivery.remedy = err == -EAGAIN ? "raise ulimit -u" :

@@ -55,10 +55,10 @@ FM_FAULT void fm_fault_mark_dirty(struct fm_map *m, uint64_t i)
  * the cache any more. */
 static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)
 {
-	if (!(mode & PM_OWN))
+	if (!(mode & PM_COW))
 		fm_cache_uncharge(1);
 	atomic_store(&m->modes->own, true);
-	fm_mode_set(m, i, mode | PM_PRESENT | PM_OWN | PM_WRITABLE);
+	fm_mode_set(m, i, mode | PM_PRESENT | PM_COW | PM_WRITABLE);
 }
 
 /* Resident, and its next store will be seen. */
@@ -225,14 +225,14 @@ static FM_FAULT bool covers(const struct block *b, uint64_t i)
  * be read up to page i, page i is read alone. */
 static FM_FAULT void read_block(struct fm_map *m, uint64_t i, struct block *b)
 {
-	fm_around_lock(m, i, &b->lo, &b->hi);
+	fm_fault_around_lock(m, i, &b->lo, &b->hi);
 	fm_cache_charge(b->hi - b->lo);
 	/* Last: who has a buffer waits for nothing but the device. */
 	b->b = fm_bounce_get();
 	b->got = fm_load(m->file, m->pgoff + b->lo, b->hi - b->lo, b->b->mem);
 	if (b->hi - b->lo == 1 || covers(b, i))
 		return;
-	fm_around_unlock(m, i, b->lo, b->hi);
+	fm_fault_around_unlock(m, i, b->lo, b->hi);
 	fm_cache_uncharge(b->hi - b->lo - 1);
 	b->lo = i;
 	b->hi = i + 1;
@@ -300,7 +300,7 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 		err = b.got < 0 ? (int)b.got : -ENXIO; /* beyond the end */
 		fm_cache_uncharge(b.hi - b.lo);
 	}
-	fm_around_unlock(m, i, b.lo, b.hi);
+	fm_fault_around_unlock(m, i, b.lo, b.hi);
 	fm_bounce_put(b.b);
 	return err;
 }
@@ -364,9 +364,9 @@ static FM_FAULT bool may_be_old(const struct access *acc)
 static FM_FAULT void take_lazy(struct fm_map *m, uint64_t i, bool write)
 {
 	if (!write)
-		fm_lazy_look(m, i - i % FM_HUGE_PAGES, FM_HUGE_PAGES, i);
+		fm_lazyfree_look(m, i - i % FM_HUGE_PAGES, FM_HUGE_PAGES, i);
 	if (fm_mode_lazy(fm_mode(m, i)))
-		fm_lazy_pass(m, i, write);
+		fm_lazyfree_pass(m, i, write);
 }
 
 /* The page is locked. 0, or -errno: -ENXIO beyond the end, -EBUSY when a
@@ -410,7 +410,7 @@ static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
 		return true;
 	}
 	if (fm_space_find(a) == m && !atomic_load(&m->vma_prot) &&
-	    fm_map_make_exact(m)) /* one vma with others */
+	    fm_map_sync_prot(m)) /* one vma with others */
 		*ret = FM_FAULT_SEGV;
 	fm_space_unlock(&mask);
 	return true;
@@ -428,7 +428,7 @@ static FM_FAULT void say_failed(struct fm_file *f, int err)
 }
 
 /* A moment, and the access runs again, until the file has been handed over. */
-static FM_FAULT void ask_to_demote(struct fm_file *f, enum fm_why why)
+static FM_FAULT void ask_to_demote(struct fm_file *f, enum fm_server_reason why)
 {
 	fm_demote_ask(f, why);
 	fm_wb_kick();
@@ -475,7 +475,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		acc.write = false;
 	}
 	fm_wait_frozen(f);
-	fm_shut_wait(f, m->pgoff + i);
+	fm_barrier_wait(f, m->pgoff + i);
 	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i))
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);

@@ -12,7 +12,7 @@
 void fm_fault_mark_dirty(struct fm_map *m, uint64_t i);
 
 /* Handler threads for thread delivery. [plain] 0 or -errno. */
-int fm_handlers_start(void);
+int fm_uffd_threads_start(void);
 
 /* [plain] In a handler thread: nothing of ours can make the access to `addr` fail the way
  * it must, behind the end of the file (`beyond`) or where it cannot be read; the kernel's

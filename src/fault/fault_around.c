@@ -146,7 +146,7 @@ static _Atomic bool all_fit;
  * so many, not after each. */
 #define AT_ONCE 64
 
-void fm_around_weigh(void)
+void fm_fault_around_weigh(void)
 {
 	static _Atomic uint32_t n; /* with the space lock, and once a second */
 	struct fm_file *f;
@@ -161,7 +161,7 @@ void fm_around_weigh(void)
 		if (atomic_load(&f->maps))
 			sum += (uint64_t)atomic_load(&f->size);
 	fm_epoch_leave(e);
-	fm_room_mapped(sum);
+	fm_mem_monitor_mapped(sum);
 	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
 }
 
@@ -255,7 +255,7 @@ static FM_FAULT uint64_t end_of(const struct fm_map *m)
 	return pages;
 }
 
-FM_FAULT void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
+FM_FAULT void fm_fault_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
 			     uint64_t *hi)
 {
 	uint64_t per = block_pages(m, i);
@@ -275,7 +275,7 @@ FM_FAULT void fm_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
 		++*hi;
 }
 
-FM_FAULT void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
+FM_FAULT void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 			       uint64_t hi)
 {
 	for (uint64_t k = lo; k < hi; k++)
@@ -283,4 +283,4 @@ FM_FAULT void fm_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
 }
 
-FM_LIFE(fault_around, .level = FM_LIFE_HELPERS, .second = fm_around_weigh)
+FM_LIFE(fault_around, .level = FM_LIFE_HELPERS, .second = fm_fault_around_weigh)

@@ -246,7 +246,7 @@ static int settle_map(struct fm_map *m, void *arg)
 	return fails_for_good(err) ? 0 : err; /* said already; goes with the memory */
 }
 
-FM_FAULT int fm_map_make_exact(struct fm_map *m)
+FM_FAULT int fm_map_sync_prot(struct fm_map *m)
 {
 	int err = fm_map_protect(m, atomic_load(&m->prot));
 
@@ -257,7 +257,7 @@ FM_FAULT int fm_map_make_exact(struct fm_map *m)
 
 int fm_map_reopen(struct fm_map *m, void *arg)
 {
-	fm_map_make_exact(m);
+	fm_map_sync_prot(m);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ int fm_map_show_and_unlock(struct fm_map *m, void *arg);
 int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *ret);
 int fm_map_retire(struct fm_map *m, void *arg);
 int fm_map_reopen(struct fm_map *m, void *arg); /* the program's protection again */
-int fm_map_make_exact(struct fm_map *m); /* [fault] the same; 0 or -errno */
+int fm_map_sync_prot(struct fm_map *m); /* [fault] the same; 0 or -errno */
 /* Is something of it to be written still? */
 bool fm_map_still_dirty(struct fm_map *m);
 int fm_map_protect(struct fm_map *m, int prot); /* [fault] the memory only */

@@ -26,7 +26,7 @@ static struct slot {
 static _Atomic uint32_t again_tid;
 static _Atomic uint64_t freed_ms;
 
-void fm_stuck_begin(unsigned i, uintptr_t a, uint32_t tid)
+void fm_deadlock_begin(unsigned i, uintptr_t a, uint32_t tid)
 {
 	fm_load_phase = &slots[i].phase;
 	atomic_store(&slots[i].tid, tid);
@@ -34,12 +34,12 @@ void fm_stuck_begin(unsigned i, uintptr_t a, uint32_t tid)
 	atomic_store(&slots[i].addr, a);
 }
 
-void fm_stuck_end(unsigned i)
+void fm_deadlock_end(unsigned i)
 {
 	atomic_store(&slots[i].addr, 0);
 }
 
-bool fm_stuck_lately(void)
+bool fm_deadlock_lately(void)
 {
 	return fm_now_ms() - atomic_load(&freed_ms) < LOOK_MS;
 }
@@ -82,7 +82,7 @@ static bool let_store(struct slot *s, struct fm_map *m, uintptr_t a)
 
 	if (!atomic_compare_exchange_strong(&s->phase, &v, FM_LOAD_LENT))
 		return false;
-	can = m->shared && (mode & (PM_PRESENT | PM_OWN | PM_LAZY)) == PM_PRESENT &&
+	can = m->shared && (mode & (PM_PRESENT | PM_COW | PM_LAZY)) == PM_PRESENT &&
 	      atomic_load(&s->addr) == a;
 	if (can) {
 		fm_fault_mark_dirty(m, i);
@@ -112,7 +112,7 @@ static void free_it(struct slot *s, uintptr_t a)
 
 	if (f && works_on(atomic_load(&s->tid), &st) && st.st_ino == f->ino &&
 	    st.st_dev == f->dev && atomic_load(&s->addr) == a &&
-	    (let_store(s, m, a) || !fm_fail_stuck(m, a))) {
+	    (let_store(s, m, a) || !fm_poison_deadlock(m, a))) {
 		say(f);
 		atomic_store(&again_tid, atomic_load(&s->tid));
 		atomic_store(&freed_ms, fm_now_ms());
@@ -121,19 +121,19 @@ static void free_it(struct slot *s, uintptr_t a)
 	fm_epoch_leave(e);
 }
 
-void fm_stuck_look(void)
+void fm_deadlock_look(void)
 {
 	static _Atomic uint64_t last;
 	uint64_t now = fm_now_ms(), before = atomic_load(&last);
 
-	if (now - before < (fm_stuck_lately() ? AGAIN_MS / 2 : LOOK_MS) ||
+	if (now - before < (fm_deadlock_lately() ? AGAIN_MS / 2 : LOOK_MS) ||
 	    !atomic_compare_exchange_strong(&last, &before, now))
 		return;
 	for (unsigned i = 0; i < FM_HANDLERS; i++) {
 		uintptr_t a = atomic_load(&slots[i].addr);
 
 		uint64_t patience = atomic_load(&slots[i].tid) ==
-					    atomic_load(&again_tid) && fm_stuck_lately() ?
+					    atomic_load(&again_tid) && fm_deadlock_lately() ?
 					    AGAIN_MS : STUCK_MS;
 
 		if (!a || now < atomic_load(&slots[i].since_ms) + patience)

@@ -16,11 +16,11 @@
 #include <stdint.h>
 
 /* Handler i is about to serve a fault of this thread at a, and has done so. */
-void fm_stuck_begin(unsigned i, uintptr_t a, uint32_t tid);
-void fm_stuck_end(unsigned i);
+void fm_deadlock_begin(unsigned i, uintptr_t a, uint32_t tid);
+void fm_deadlock_end(unsigned i);
 /* By a handler that waits for work. */
-void fm_stuck_look(void);
-bool fm_stuck_lately(void); /* it should look again soon */
+void fm_deadlock_look(void);
+bool fm_deadlock_lately(void); /* it should look again soon */
 
 #define FM_HANDLERS 16
 

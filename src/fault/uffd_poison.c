@@ -38,7 +38,7 @@ static void reset(void)
 
 static bool is_missing(struct fm_map *m, uint64_t i)
 {
-	return !(fm_mode(m, i) & (PM_PRESENT | PM_OWN | PM_LAZY));
+	return !(fm_mode(m, i) & (PM_PRESENT | PM_COW | PM_LAZY));
 }
 
 /* In whatever mapping of the file it lies by now. */
@@ -78,7 +78,7 @@ static bool is_due(uint64_t now)
 	return atomic_load(&count) && now - entries[first].since_ms >= FAIL_MS;
 }
 
-void fm_failing_tick(bool all)
+void fm_poison_tick(bool all)
 {
 	uint64_t mask;
 
@@ -95,7 +95,7 @@ void fm_failing_tick(bool all)
 
 static void lift_all(void)
 {
-	fm_failing_tick(true);
+	fm_poison_tick(true);
 }
 
 /* False: no room. */
@@ -116,16 +116,16 @@ static bool note(struct fm_file *f, uint64_t fp)
 /* What may be read there is not what was asked for: the store failed. */
 static bool make_missing(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 {
-	struct fm_drop drop = { .stay_locked = true };
+	struct fm_zap_batch drop = { .stay_locked = true };
 	uint8_t mode = fm_mode(m, i);
 
 	if (is_missing(m, i))
 		return true;
-	if ((mode & (PM_OWN | PM_WRITABLE)) || (fm_page_state(p) & FP_DIRTY) ||
+	if ((mode & (PM_COW | PM_WRITABLE)) || (fm_page_state(p) & FP_DIRTY) ||
 	    fm_pinned(fm_map_addr(m, i), FM_PAGE))
 		return false;
-	fm_drop_page(&drop, m, i);
-	fm_drop_now(&drop);
+	fm_zap_page(&drop, m, i);
+	fm_zap_now(&drop);
 	return true;
 }
 
@@ -144,7 +144,7 @@ static int poison(struct fm_file *f, struct fm_map *m, uint64_t i)
 	return err;
 }
 
-int fm_fail_stuck(struct fm_map *m, uintptr_t a)
+int fm_poison_deadlock(struct fm_map *m, uintptr_t a)
 {
 	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
 	int err;

@@ -24,11 +24,11 @@ void fm_fail_access(struct fm_file *f, uintptr_t a);
 
 /* The same for a page of m whose lock its handler has, which waits for what the access
  * holds. 0, or -errno: it is not missing, or the kernel cannot. In an epoch. */
-int fm_fail_stuck(struct fm_map *m, uintptr_t a);
+int fm_poison_deadlock(struct fm_map *m, uintptr_t a);
 
 /* Are there such pages? */
 bool fm_failing(void);
 /* Those that have failed for long enough are missing again; now: all of them. */
-void fm_failing_tick(bool now);
+void fm_poison_tick(bool now);
 
 #endif

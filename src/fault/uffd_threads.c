@@ -82,10 +82,10 @@ static void handle(const struct uffd_msg *msg, uint64_t protects, unsigned me)
 	bool write = flags & (UFFD_PAGEFAULT_FLAG_WRITE |
 			      UFFD_PAGEFAULT_FLAG_WP);
 
-	fm_stuck_begin(me, addr, msg->arg.pagefault.feat.ptid);
+	fm_deadlock_begin(me, addr, msg->arg.pagefault.feat.ptid);
 	if (fm_fault_message((void *)addr, write, protects) == FM_FAULT_BUS)
 		hand_over(addr);
-	fm_stuck_end(me);
+	fm_deadlock_end(me);
 	/* Somebody may have been quicker, then nothing has woken him. */
 	fm_uffd_wake((void *)addr, FM_PAGE);
 }
@@ -138,7 +138,7 @@ static void unwatch(void)
 /* poll(2) refuses when the program has set RLIMIT_NOFILE to 0. */
 static void wait_message(struct pollfd *p)
 {
-	const bool soon = fm_failing() || fm_stuck_lately();
+	const bool soon = fm_failing() || fm_deadlock_lately();
 	int n = fm_thread_poll(p, 1, soon ? FAILING_MS : STOLEN_MS);
 
 	if (n < 0 && n != -EINTR)
@@ -161,7 +161,7 @@ static void *handler(void *arg)
 		uint64_t protects = fm_uffd_protects();
 		long n = fm_sys3(SYS_read, pfd[0].fd, &msg, sizeof(msg));
 
-		fm_failing_tick(false);
+		fm_poison_tick(false);
 		if (n == (long)sizeof(msg)) {
 			unwatch();
 			if (msg.event == UFFD_EVENT_PAGEFAULT)
@@ -169,7 +169,7 @@ static void *handler(void *arg)
 			watch();
 		} else if (n == -EAGAIN) {
 			wait_message(pfd);
-			fm_stuck_look();
+			fm_deadlock_look();
 		} else if (n != -EINTR && !fm_uffd_lost(pfd[0].fd)) {
 			die_of_sigbus();
 		}
@@ -178,7 +178,7 @@ static void *handler(void *arg)
 	return NULL;
 }
 
-int fm_handlers_start(void)
+int fm_uffd_threads_start(void)
 {
 	atomic_store(&watchers, 0);
 	for (int i = 0; i < HANDLERS; i++) {

@@ -10,12 +10,12 @@
 
 static void (*_Atomic server)(void);
 static _Atomic bool wanted; /* some file is */
-static _Atomic uint8_t shared; /* enum fm_why */
+static _Atomic uint8_t shared; /* enum fm_server_reason */
 
 /* ---- asking -------------------------------------------------------------- */
 
 /* The reason, the count, the flag: who finds one of them finds those before it. */
-FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, enum fm_why why)
+FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, enum fm_server_reason why)
 {
 	uint32_t n;
 
@@ -44,7 +44,7 @@ bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
 	return true;
 }
 
-void fm_demote_ask_shared(enum fm_why why)
+void fm_demote_ask_shared(enum fm_server_reason why)
 {
 	atomic_store(&shared, why);
 }
@@ -64,9 +64,9 @@ void fm_demote_queue_serve(void)
 		serve();
 }
 
-enum fm_why fm_demote_take_shared(void)
+enum fm_server_reason fm_demote_take_shared(void)
 {
-	return (enum fm_why)atomic_exchange(&shared, FM_WHY_NONE);
+	return (enum fm_server_reason)atomic_exchange(&shared, FM_WHY_NONE);
 }
 
 bool fm_demote_take(void)
@@ -76,7 +76,7 @@ bool fm_demote_take(void)
 
 /* Who asks while it is done, or finds the flag taken already, has raised the flag
  * again, or is seen here: the count is read before it begins. */
-void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_why why))
+void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_server_reason why))
 {
 	struct fm_file *f;
 
@@ -85,7 +85,7 @@ void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_why why))
 
 		if (asked == atomic_load(&f->demote_answered))
 			continue;
-		demote(f, (enum fm_why)atomic_load(&f->demote_asked_why));
+		demote(f, (enum fm_server_reason)atomic_load(&f->demote_asked_why));
 		atomic_store(&f->demote_answered, asked);
 		fm_futex_wake(&f->demote_answered, INT32_MAX);
 	}

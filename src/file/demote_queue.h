@@ -16,13 +16,13 @@
 /* [fault] Ask for f to be demoted. It wakes nobody, fm_wb_kick
  * does. The caller keeps f alive: by an epoch, a reference or the space lock. Returns what
  * fm_demote_wait wants. */
-uint32_t fm_demote_ask(struct fm_file *f, enum fm_why why);
+uint32_t fm_demote_ask(struct fm_file *f, enum fm_server_reason why);
 /* [any] Wait until an attempt that began after that has ended, at most so long; not in
  * an epoch, nor with a lock. False: it has not, or no thread is left that could
  * (fm_thread_any). fm_server_of says how it ended. */
 bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms);
 /* [any] Ask for all files of which nothing is mapped privately. */
-void fm_demote_ask_shared(enum fm_why why);
+void fm_demote_ask_shared(enum fm_server_reason why);
 
 /* Who does it (vm/demote.c), before there is a thread that could be asked. */
 void fm_demote_queue_start(void (*serve)(void));
@@ -31,10 +31,10 @@ void fm_demote_queue_serve(void);
 void fm_demote_queue_reset(void); /* child of fork */
 
 /* For serve. Why all are wanted, once, or FM_WHY_NONE. */
-enum fm_why fm_demote_take_shared(void);
+enum fm_server_reason fm_demote_take_shared(void);
 /* Is any file wanted? Once. */
 bool fm_demote_take(void);
 /* Under the space lock: each that is, and then it is not any more. */
-void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_why why));
+void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_server_reason why));
 
 #endif

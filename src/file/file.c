@@ -149,7 +149,7 @@ FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
 	uint64_t bit = 1ull << (i & 63);
 
 	if (!atomic_load(&f->stored))
-		fm_reads_stored(f);
+		fm_inflight_stored(f);
 	if (atomic_load_explicit(&l->dirty[i / 64], memory_order_relaxed) & bit)
 		return;
 	atomic_fetch_add(&l->ndirty, 1);
@@ -440,7 +440,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		file_free(f);
 		return err;
 	}
-	fm_unsaid_back(f);
+	fm_errseq_back(f);
 	publish(f);
 	if (write)
 		now_writable(f, st);
@@ -466,9 +466,9 @@ static void file_close(struct fm_file *f)
 		if (o->closing)
 			o->closing(f);
 	unpublish(f);
-	fm_unsaid_note(f);
+	fm_errseq_note(f);
 	let_go(f);
-	fm_reads_forget(f);
+	fm_inflight_forget(f);
 	for (struct fm_file_observer *o = observers; o; o = o->next)
 		if (o->closed)
 			o->closed(f);
@@ -551,9 +551,9 @@ static void reset(void)
 	atomic_store(&table_top, 0);
 }
 
-bool fm_reads_look(void)
+bool fm_inflight_look(void)
 {
-	return fm_reads_any_stored() || atomic_load(&fm_fork_touch_file);
+	return fm_inflight_any_stored() || atomic_load(&fm_fork_touch_file);
 }
 
 struct fm_file *fm_file_by_stat(const struct stat *st)
@@ -579,7 +579,7 @@ struct fm_file *fm_file_by_fd(int fd)
 {
 	struct stat st;
 
-	if (!fm_active() || fm_sys_look(fd, &st))
+	if (!fm_active() || fm_sys_stat_notimes(fd, &st))
 		return NULL;
 	return fm_file_by_stat(&st);
 }

@@ -8,7 +8,7 @@ void (*_Atomic fm_file_size_then)(void);
 
 static FM_FAULT bool stat_by(const struct fm_file *f, int fd, struct stat *st)
 {
-	return fd >= 0 && fm_sys_look(fd, st) == 0 && st->st_ino == f->ino &&
+	return fd >= 0 && fm_sys_stat_notimes(fd, st) == 0 && st->st_ino == f->ino &&
 	       st->st_dev == f->dev;
 }
 
@@ -17,7 +17,7 @@ static FM_FAULT bool stat_by(const struct fm_file *f, int fd, struct stat *st)
 static FM_FAULT bool stat_file(struct fm_file *f, struct stat *st)
 {
 	return stat_by(f, f->fd_path, st) || stat_by(f, f->fd_buf, st) ||
-	       (fm_lost_path(f) && stat_by(f, f->fd_path, st));
+	       (fm_recover_path(f) && stat_by(f, f->fd_path, st));
 }
 
 /* Blocks behind the end (XFS takes some beforehand, FALLOC_FL_KEEP_SIZE) make up for

@@ -119,7 +119,7 @@ static unsigned crowd_enter(struct calls *c, int fd)
 
 	if (atomic_fetch_add(&full, 1) % SEARCH_EVERY == 0)
 		search(c->slots);
-	if (fm_sys_look(fd, &st) || !S_ISREG(st.st_mode))
+	if (fm_sys_stat_notimes(fd, &st) || !S_ISREG(st.st_mode))
 		return FM_CALL_OTHER;
 	atomic_fetch_add(&c->crowd, 1);
 	return FM_READS_FULL;
@@ -214,12 +214,12 @@ bool fm_writes_wait(const struct stat *st)
 	return true;
 }
 
-bool fm_reads_any_stored(void)
+bool fm_inflight_any_stored(void)
 {
 	return atomic_load(&stored);
 }
 
-FM_FAULT void fm_reads_stored(struct fm_file *f)
+FM_FAULT void fm_inflight_stored(struct fm_file *f)
 {
 	bool not_yet = false;
 
@@ -228,7 +228,7 @@ FM_FAULT void fm_reads_stored(struct fm_file *f)
 		atomic_fetch_sub(&stored, 1);
 }
 
-void fm_reads_forget(struct fm_file *f)
+void fm_inflight_forget(struct fm_file *f)
 {
 	if (atomic_exchange(&f->stored, false))
 		atomic_fetch_sub(&stored, 1);
@@ -236,7 +236,7 @@ void fm_reads_forget(struct fm_file *f)
 
 /* Several may look at the same time: who writes directly has found nothing, or
  * sees that another one has found nothing. */
-FM_FAULT bool fm_reads_allow_direct(struct fm_file *f)
+FM_FAULT bool fm_inflight_allow_direct(struct fm_file *f)
 {
 	if (!fm_store_of(f)->direct || atomic_load(&f->warm))
 		return false;

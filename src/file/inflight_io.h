@@ -54,11 +54,11 @@ bool fm_writes_wait(const struct stat *st);
 
 /* [fault] Before its first page is marked dirty: reads look from now on, until
  * it is forgotten, which is no harm where it was not. */
-void fm_reads_stored(struct fm_file *f);
-void fm_reads_forget(struct fm_file *f);
-bool fm_reads_any_stored(void);
+void fm_inflight_stored(struct fm_file *f);
+void fm_inflight_forget(struct fm_file *f);
+bool fm_inflight_any_stored(void);
 /* [fault] May a dirty page of it be written directly? Not if a read of the file
  * may be in flight that has not looked: then none ever is. */
-bool fm_reads_allow_direct(struct fm_file *f);
+bool fm_inflight_allow_direct(struct fm_file *f);
 
 #endif

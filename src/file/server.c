@@ -88,7 +88,7 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_BARRIER] = { "barrier", NULL },
 };
 
-const char *fm_why_text(enum fm_why why)
+const char *fm_server_reason_text(enum fm_server_reason why)
 {
 	return reasons[why].text;
 }
@@ -103,7 +103,7 @@ struct told {
 static struct told own;
 static struct told *told = &own;
 
-void fm_why_start(void)
+void fm_server_reason_start(void)
 {
 	const size_t len = FM_PAGE;
 	void *p = fm_sys_far(len, PROT_NONE);
@@ -158,7 +158,7 @@ static void say(const char *path, uint64_t key, const char *verb, const char *wh
 		       remedy ? ")" : "");
 }
 
-void fm_why_left(const char *path, dev_t dev, ino_t ino, enum fm_why why)
+void fm_server_reason_left(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why)
 {
 	/* Both have had their line. */
 	if (why != FM_WHY_HANDED && why != FM_WHY_NO_OPEN)
@@ -166,7 +166,7 @@ void fm_why_left(const char *path, dev_t dev, ino_t ino, enum fm_why why)
 		    reasons[why].remedy);
 }
 
-void fm_why_handed(const char *path, dev_t dev, ino_t ino, enum fm_why why)
+void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why)
 {
 	say(path, key_of(dev, ino), "handed", reasons[why].text,
 	    reasons[why].remedy);

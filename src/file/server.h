@@ -11,7 +11,7 @@
  *
  * A third server, the kernel with our advice say, takes:
  *  - a value of enum fm_server;
- *  - where fm_server_for answers with it, and for which of the reasons (enum fm_why in
+ *  - where fm_server_for answers with it, and for which of the reasons (enum fm_server_reason in
  *    engine.h, their text in server.c);
  *  - what lays its mappings, beside take() and map_kernel() in mmap/mmap.c;
  *  - a function for each change that there is, in the table of fm_server_change.
@@ -48,15 +48,15 @@ static inline bool fm_kernel_serves(const struct fm_file *f)
 	return fm_server_of(f) == FM_SERVER_KERNEL;
 }
 
-const char *fm_why_text(enum fm_why why); /* "" of FM_WHY_NONE */
+const char *fm_server_reason_text(enum fm_server_reason why); /* "" of FM_WHY_NONE */
 
 /* Before the first fork: what has been said is known to all children. Without it each
  * knows for itself. */
-void fm_why_start(void);
+void fm_server_reason_start(void);
 
 /* [any] The kernel serves the file, for this reason for the first time. */
-void fm_why_left(const char *path, dev_t dev, ino_t ino, enum fm_why why);
+void fm_server_reason_left(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why);
 /* [any] It has got what we served. */
-void fm_why_handed(const char *path, dev_t dev, ino_t ino, enum fm_why why);
+void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why);
 
 #endif

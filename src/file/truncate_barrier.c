@@ -25,7 +25,7 @@ FM_FAULT void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop)
 	fm_raise_to(&f->touched_hi, end << FM_TOUCH_SHIFT);
 }
 
-FM_FAULT void fm_shut_wait(struct fm_file *f, uint64_t fp)
+FM_FAULT void fm_barrier_wait(struct fm_file *f, uint64_t fp)
 {
 	for (;;) {
 		uint32_t n = atomic_load(&f->reopened);
@@ -55,14 +55,14 @@ void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
 	*ret_stop = stop;
 }
 
-void fm_shut_open(struct fm_file *f)
+void fm_barrier_open(struct fm_file *f)
 {
 	atomic_store(&f->shut_from, UINT64_MAX);
 	atomic_fetch_add(&f->reopened, 1);
 	fm_futex_wake(&f->reopened, 1 << 30);
 }
 
-uint64_t fm_shut_next(struct fm_file *f, uint64_t fp, uint64_t stop)
+uint64_t fm_barrier_next(struct fm_file *f, uint64_t fp, uint64_t stop)
 {
 	while (fp < stop) {
 		struct fm_leaf *l = fm_leaf_of(f, fp);

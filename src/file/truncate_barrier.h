@@ -27,15 +27,15 @@ static inline bool fm_is_shut(const struct fm_file *f, uint64_t fp)
 }
 
 /* [fault] Until page fp is not. No page is locked. */
-void fm_shut_wait(struct fm_file *f, uint64_t fp);
+void fm_barrier_wait(struct fm_file *f, uint64_t fp);
 
 /* Under the space lock until it is opened again: shut from page first on, and
  * remember which groups were touched. None of them from *ret_stop on, which is
  * not more than stop. */
 void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
 	     uint64_t *ret_stop);
-void fm_shut_open(struct fm_file *f);
+void fm_barrier_open(struct fm_file *f);
 /* While it is shut: the first page in [fp, stop) of those groups, or stop. */
-uint64_t fm_shut_next(struct fm_file *f, uint64_t fp, uint64_t stop);
+uint64_t fm_barrier_next(struct fm_file *f, uint64_t fp, uint64_t stop);
 
 #endif

@@ -17,7 +17,7 @@ struct unsaid {
 
 static struct unsaid table[MOST]; /* under the space lock */
 static unsigned next;
-_Atomic bool fm_unsaid_some;
+_Atomic bool fm_errseq_some;
 
 static uint32_t take_error(dev_t dev, ino_t ino, uint64_t born)
 {
@@ -45,7 +45,7 @@ FM_FAULT bool fm_wb_err_note(struct fm_file *f, int err)
 	return true;
 }
 
-void fm_unsaid_note(struct fm_file *f)
+void fm_errseq_note(struct fm_file *f)
 {
 	uint32_t err = atomic_load(&f->wb_err);
 
@@ -53,22 +53,22 @@ void fm_unsaid_note(struct fm_file *f)
 		return;
 	take_error(f->dev, f->ino, f->born);
 	table[next++ % MOST] = (struct unsaid){ f->dev, f->ino, f->born, err };
-	atomic_store(&fm_unsaid_some, true);
+	atomic_store(&fm_errseq_some, true);
 }
 
-void fm_unsaid_back(struct fm_file *f)
+void fm_errseq_back(struct fm_file *f)
 {
-	if (atomic_load(&fm_unsaid_some))
+	if (atomic_load(&fm_errseq_some))
 		atomic_store(&f->wb_err, take_error(f->dev, f->ino, f->born));
 }
 
-int fm_unsaid_take(int fd)
+int fm_errseq_take(int fd)
 {
 	struct stat st;
 	uint64_t old, born;
 	uint32_t err;
 
-	if (!atomic_load(&fm_unsaid_some) || fm_sys_look(fd, &st))
+	if (!atomic_load(&fm_errseq_some) || fm_sys_stat_notimes(fd, &st))
 		return 0;
 	born = fm_file_birth(fd);
 	fm_space_lock(&old);

@@ -17,8 +17,8 @@
 struct fm_file;
 
 /* [plain] Under the space lock. The file is closed; it is opened again. */
-void fm_unsaid_note(struct fm_file *f);
-void fm_unsaid_back(struct fm_file *f);
+void fm_errseq_note(struct fm_file *f);
+void fm_errseq_back(struct fm_file *f);
 
 /* [fault] The next msync or fsync says so, unless it is our own doing, after which what was
  * dirty still is. False: it is. */

@@ -32,7 +32,7 @@ static FM_FAULT void tell(const char *what, int err)
 
 /* ---- from the guardian ---------------------------------------------------- */
 
-FM_FAULT bool fm_lost_uffd(_Atomic int *number, int was)
+FM_FAULT bool fm_recover_uffd(_Atomic int *number, int was)
 {
 	uint64_t old;
 	int fd;
@@ -54,7 +54,7 @@ FM_FAULT bool fm_lost_uffd(_Atomic int *number, int was)
 }
 
 /* The home ring's lock is held. */
-FM_FAULT bool fm_lost_home(int was)
+FM_FAULT bool fm_recover_home(int was)
 {
 	int fd;
 
@@ -74,7 +74,7 @@ static FM_FAULT bool is_right(int fd, const struct fm_file *f)
 	return fm_sys_is_file(fd, f->dev, f->ino);
 }
 
-FM_FAULT bool fm_lost_file(struct fm_file *f)
+FM_FAULT bool fm_recover_file(struct fm_file *f)
 {
 	int fd, was;
 
@@ -99,7 +99,7 @@ FM_FAULT bool fm_lost_file(struct fm_file *f)
 	return fd >= 0;
 }
 
-FM_FAULT bool fm_lost_path(struct fm_file *f)
+FM_FAULT bool fm_recover_path(struct fm_file *f)
 {
 	int fd, was;
 
@@ -147,7 +147,7 @@ static FM_FAULT void let_go(struct io_uring *u)
 	fm_ring_unmap(u);
 }
 
-FM_FAULT bool fm_lost_ring(struct fm_ring *r)
+FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 {
 	struct fm_io *ios[FM_RING_DEPTH];
 	unsigned n;

@@ -23,19 +23,19 @@ static inline bool fm_is_lost(long err)
 
 /* [fault] userfaultfd's and the home ring's number, which were `was`, from the
  * guardian. True: there is another one, try again. `number`: where it is kept. */
-bool fm_lost_uffd(_Atomic int *number, int was);
-bool fm_lost_home(int was);
+bool fm_recover_uffd(_Atomic int *number, int was);
+bool fm_recover_home(int was);
 
 /* [fault] The descriptor of a file, without io_uring. */
 struct fm_file;
-bool fm_lost_file(struct fm_file *f);
+bool fm_recover_file(struct fm_file *f);
 
 /* [fault] fd_path, by the file's name. False: that is another file's now. */
-bool fm_lost_path(struct fm_file *f);
+bool fm_recover_path(struct fm_file *f);
 
 /* [fault] A ring of the pool: a new one takes its place and what had not been
  * submitted. False: there is none to be had; that I/O has failed. */
 struct fm_ring;
-bool fm_lost_ring(struct fm_ring *r);
+bool fm_recover_ring(struct fm_ring *r);
 
 #endif

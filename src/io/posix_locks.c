@@ -33,7 +33,7 @@ static bool look_at_line(const char *line, void *arg)
 	return l->held;
 }
 
-bool fm_plocks_held(ino_t ino)
+bool fm_posix_locks_held(ino_t ino)
 {
 	int fd = fm_sys_open("/proc/locks", O_RDONLY | O_CLOEXEC, 0);
 	struct look_up l = { .ino = ino };
@@ -51,7 +51,7 @@ static void close_unlocked(void)
 	unsigned n = 0;
 
 	for (unsigned k = 0; k < nlater; k++)
-		if (fm_plocks_held(later[k].ino))
+		if (fm_posix_locks_held(later[k].ino))
 			later[n++] = later[k];
 		else
 			fm_fd_drop(later[k].fd);
@@ -66,7 +66,7 @@ static void close_later(ino_t ino, int fd)
 	later[nlater++].fd = fd;
 }
 
-void fm_plocks_close(struct fm_file *f)
+void fm_posix_locks_close(struct fm_file *f)
 {
 	int *const fds[] = { &f->fd_direct, &f->fd_buf, &f->fd_was[0],
 			     &f->fd_was[1] };
@@ -74,7 +74,7 @@ void fm_plocks_close(struct fm_file *f)
 
 	if (nlater)
 		close_unlocked();
-	held = fm_plocks_held(f->ino);
+	held = fm_posix_locks_held(f->ino);
 	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++) {
 		if (held)
 			close_later(f->ino, *fds[k]);
@@ -90,7 +90,7 @@ static void reset(void)
 	struct stat st;
 
 	for (unsigned k = 0; k < nlater; k++)
-		if (!fm_sys_look(later[k].fd, &st) && st.st_ino == later[k].ino)
+		if (!fm_sys_stat_notimes(later[k].fd, &st) && st.st_ino == later[k].ino)
 			fm_fd_drop(later[k].fd);
 		else
 			fm_fd_forget(later[k].fd);

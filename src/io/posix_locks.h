@@ -17,10 +17,10 @@ struct fm_file;
 
 /* Has anybody a record lock on a file with this inode number, as far as /proc/locks
  * tells? */
-bool fm_plocks_held(ino_t ino);
+bool fm_posix_locks_held(ino_t ino);
 
 /* Close the file's descriptors, or when it is locked, later. */
-void fm_plocks_close(struct fm_file *f);
+void fm_posix_locks_close(struct fm_file *f);
 
 
 #endif

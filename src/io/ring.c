@@ -313,7 +313,7 @@ FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
 	do { /* EINTR, EAGAIN, EBUSY: completions are reaped below us */
 		err = io_uring_submit(&r->ring);
 		if (fm_is_lost(err)) {
-			fm_lost_ring(r);
+			fm_recover_ring(r);
 			return;
 		}
 	} while (err < 0);
@@ -350,7 +350,7 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
 	while (!n && r->uring && r->inflight) {
 		r->slept++;
 		if (fm_is_lost(io_uring_submit_and_wait(&r->ring, 1)))
-			fm_lost_ring(r);
+			fm_recover_ring(r);
 		n = fm_ring_look(r);
 	}
 	return n;

@@ -33,7 +33,7 @@ static FM_FAULT long home_wait(uint64_t tag)
 		int fd = fm_home.ring.ring_fd;
 		int err = io_uring_submit_and_wait(&fm_home.ring, 1);
 
-		if (fm_is_lost(err) && fm_lost_home(fd))
+		if (fm_is_lost(err) && fm_recover_home(fd))
 			continue;
 		if (err < 0 && err != -EINTR && err != -EAGAIN) {
 			take_back();

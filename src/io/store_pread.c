@@ -59,7 +59,7 @@ static FM_FAULT int sure_number(const struct fm_io *io)
 
 	if (fm_sys_is_file(fd, f->dev, f->ino))
 		return fd;
-	fd = fm_lost_file(f) ? number(io) : -1;
+	fd = fm_recover_file(f) ? number(io) : -1;
 	return fd < 0 ? -EBADF : fd;
 }
 
@@ -112,6 +112,6 @@ static struct fm_store_io calls FM_FAULT_CALLS = {
 
 const struct fm_store fm_store_pread = {
 	.name = "pread", .direct = true, .keeps = true,
-	.takes = takes, .open = open_fd, .close = fm_plocks_close,
+	.takes = takes, .open = open_fd, .close = fm_posix_locks_close,
 	.dup = dup_fd, .io = &calls,
 };

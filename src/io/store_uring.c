@@ -24,7 +24,7 @@ static FM_FAULT struct io_uring_sqe *prepare(struct fm_ring *r, struct fm_io *io
 	int err = fm_home_lend(r, io->file, io->buffered);
 	struct io_uring_sqe *sqe;
 
-	if (fm_is_lost(err) && fm_lost_ring(r))
+	if (fm_is_lost(err) && fm_recover_ring(r))
 		err = fm_home_lend(r, io->file, io->buffered);
 	sqe = err ? NULL : io_uring_get_sqe(&r->ring);
 	if (!sqe) {

@@ -8,7 +8,7 @@
 
 /* Pages of a part, as a power of two: 256 KiB, 16 MiB, 1 GiB, all. */
 static const unsigned shift_of[CLASSES] = { 6, 12, 18, 63 };
-static struct fm_overlap_link *heads[HEADS];
+static struct fm_alias_link *heads[HEADS];
 static uint32_t members[CLASSES];
 
 static unsigned class_of(uint64_t pages)
@@ -25,7 +25,7 @@ static uint64_t last_page(const struct fm_map *m)
 	return m->pgoff + fm_map_pages(m) - 1;
 }
 
-static struct fm_overlap_link **head(const struct fm_file *f, unsigned c,
+static struct fm_alias_link **head(const struct fm_file *f, unsigned c,
 				     uint64_t part)
 {
 	uint64_t h = ((uint64_t)f->id * CLASSES + c) * 0xc2b2ae3d27d4eb4full;
@@ -34,8 +34,8 @@ static struct fm_overlap_link **head(const struct fm_file *f, unsigned c,
 	return &heads[h >> 48];
 }
 
-static void link_in(struct fm_overlap_link *l, struct fm_map *m,
-		    struct fm_overlap_link **at)
+static void link_in(struct fm_alias_link *l, struct fm_map *m,
+		    struct fm_alias_link **at)
 {
 	l->map = m;
 	l->next = *at;
@@ -45,7 +45,7 @@ static void link_in(struct fm_overlap_link *l, struct fm_map *m,
 	*at = l;
 }
 
-static void link_out(struct fm_overlap_link *l)
+static void link_out(struct fm_alias_link *l)
 {
 	if (!l->prev)
 		return;
@@ -55,7 +55,7 @@ static void link_out(struct fm_overlap_link *l)
 	l->prev = NULL;
 }
 
-void fm_overlap_add(struct fm_map *m)
+void fm_alias_add(struct fm_map *m)
 {
 	unsigned c = class_of(fm_map_pages(m));
 	uint64_t first = m->pgoff >> shift_of[c];
@@ -68,7 +68,7 @@ void fm_overlap_add(struct fm_map *m)
 		link_in(&m->overlap[1], m, head(m->file, c, last));
 }
 
-void fm_overlap_remove(struct fm_map *m)
+void fm_alias_remove(struct fm_map *m)
 {
 	if (!m->overlap[0].prev)
 		return;
@@ -89,7 +89,7 @@ static bool few_parts(const struct fm_map *m)
 	return parts <= atomic_load(&m->file->nmaps);
 }
 
-static void each_in(struct fm_overlap_link *l, struct fm_map *m,
+static void each_in(struct fm_alias_link *l, struct fm_map *m,
 		    void (*fn)(struct fm_map *o, struct fm_map *m))
 {
 	for (; l; l = l->next)
@@ -97,7 +97,7 @@ static void each_in(struct fm_overlap_link *l, struct fm_map *m,
 			fn(l->map, m);
 }
 
-void fm_overlap_each(struct fm_map *m,
+void fm_alias_each(struct fm_map *m,
 		     void (*fn)(struct fm_map *o, struct fm_map *m))
 {
 	struct fm_map *o;

@@ -15,12 +15,12 @@
 #include "base/types.h"
 
 /* Mappings only become shorter while they are in. */
-void fm_overlap_add(struct fm_map *m);
-void fm_overlap_remove(struct fm_map *m);
+void fm_alias_add(struct fm_map *m);
+void fm_alias_remove(struct fm_map *m);
 
 /* Calls fn at least once for every mapping of the file that has been added and
  * overlaps m, m itself included, and for some that do not. */
-void fm_overlap_each(struct fm_map *m,
+void fm_alias_each(struct fm_map *m,
 		     void (*fn)(struct fm_map *o, struct fm_map *m));
 
 #endif

@@ -116,7 +116,7 @@ static void modes_put(struct fm_modes *s)
 {
 	if (atomic_fetch_sub(&s->refs, 1) != 1)
 		return;
-	fm_said_free(&s->said);
+	fm_vma_advice_free(&s->said);
 	if (s->bytes >= MODES_MAPPED)
 		fm_sys_munmap(s, s->bytes);
 	else
@@ -186,14 +186,14 @@ void fm_map_extend(struct fm_map *m, uint64_t pages)
 {
 	uint64_t used = m->modes->used;
 
-	fm_said_grow(&m->modes->said, used, used + pages, &m->modes->said, used - 1);
+	fm_vma_advice_grow(&m->modes->said, used, used + pages, &m->modes->said, used - 1);
 	m->modes->used += pages;
 	atomic_fetch_add(&m->end, pages << FM_PAGE_SHIFT);
 }
 
 int fm_map_tell(struct fm_map *m, void *arg)
 {
-	fm_said_tell(&m->modes->said, m->mbase, m->mbase + fm_map_pages(m),
+	fm_vma_advice_tell(&m->modes->said, m->mbase, m->mbase + fm_map_pages(m),
 		     fm_map_addr(m, 0));
 	return 0;
 }
@@ -204,9 +204,9 @@ void fm_map_grow(struct fm_map *m, uint64_t pages)
 {
 	uintptr_t end = atomic_load(&m->end);
 
-	fm_overlap_remove(m);
+	fm_alias_remove(m);
 	fm_map_extend(m, pages);
-	fm_overlap_add(m);
+	fm_alias_add(m);
 	fm_map_note_aliases(m);
 	fm_space_set(end, atomic_load(&m->end), m); /* its nodes are reserved */
 }
@@ -240,7 +240,7 @@ static struct fm_map *sibling(struct fm_map *m, uint64_t i)
 static int enter_tables(struct fm_map *m)
 {
 	atomic_store(&table[m->id], m);
-	fm_overlap_add(m);
+	fm_alias_add(m);
 	atomic_fetch_add(&m->file->nmaps, 1);
 	atomic_fetch_add(&fm_live_maps, 1);
 	return fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
@@ -393,7 +393,7 @@ static void note_alias(struct fm_map *o, struct fm_map *m)
 
 void fm_map_note_aliases(struct fm_map *m)
 {
-	fm_overlap_each(m, note_alias);
+	fm_alias_each(m, note_alias);
 }
 
 int fm_map_publish(struct fm_map *m)
@@ -420,7 +420,7 @@ void fm_map_unlink(struct fm_map *m)
 		atomic_store(&m->file->maps, next);
 	if (next)
 		next->file_prev = m->file_prev;
-	fm_overlap_remove(m);
+	fm_alias_remove(m);
 	atomic_fetch_sub(&m->file->nmaps, 1);
 	atomic_fetch_sub(&fm_live_maps, 1);
 	m->modes->live--;

@@ -90,7 +90,7 @@ static inline bool fm_mode_lazy(uint8_t mode)
 /* Does it count, as one of the cache's pages? */
 static inline bool fm_mode_charged(uint8_t mode)
 {
-	return fm_mode_resident(mode) && !(mode & PM_OWN);
+	return fm_mode_resident(mode) && !(mode & PM_COW);
 }
 
 /* The program may only read it, and so may the kernel: with the page locked it stays

@@ -67,7 +67,7 @@ struct fm_map *fm_tail_new(const struct fm_same *s, size_t len)
 	t->fd = like->fd;
 	atomic_store(&t->vma_prot, atomic_load(&like->vma_prot));
 	atomic_store(&t->advice, atomic_load(&like->advice));
-	fm_said_grow(&t->modes->said, 0, t->modes->used, &s->last->modes->said,
+	fm_vma_advice_grow(&t->modes->said, 0, t->modes->used, &s->last->modes->said,
 		     s->last->mbase + fm_map_pages(s->last) - 1);
 	return t;
 }
@@ -89,7 +89,7 @@ void fm_tail_publish(struct fm_map *t, uintptr_t start)
 	fm_map_publish(t); /* its radix nodes are reserved */
 }
 
-int fm_grow_in_place(const struct fm_same *s, uintptr_t a, size_t old_len,
+int fm_mremap_grow_in_place(const struct fm_same *s, uintptr_t a, size_t old_len,
 		     size_t new_len)
 {
 	uint64_t pages = (new_len - old_len) >> FM_PAGE_SHIFT;

@@ -26,7 +26,7 @@ void fm_tail_publish(struct fm_map *t, uintptr_t start);
 void fm_map_place(struct fm_map *m, uintptr_t start);
 
 /* 0, -ENOMEM or what the kernel says. */
-int fm_grow_in_place(const struct fm_same *s, uintptr_t a, size_t old_len,
+int fm_mremap_grow_in_place(const struct fm_same *s, uintptr_t a, size_t old_len,
 		     size_t new_len);
 
 #endif

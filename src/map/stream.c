@@ -8,9 +8,9 @@
 
 /* Made in fault context: recycled through a list, never freed. */
 static struct fm_lock pool_lock;
-static struct fm_stream *pool;
+static struct fm_stream_set *pool;
 
-static FM_FAULT void stream_free(struct fm_stream *st)
+static FM_FAULT void stream_free(struct fm_stream_set *st)
 {
 	fm_lock(&pool_lock);
 	st->next_free = pool;
@@ -20,18 +20,18 @@ static FM_FAULT void stream_free(struct fm_stream *st)
 
 /* Not under the lock: a fork holds up who asks the kernel for memory, and the child
  * would find it taken. */
-static FM_FAULT struct fm_stream *stream_more(void)
+static FM_FAULT struct fm_stream_set *stream_more(void)
 {
-	struct fm_stream *st = fm_sys_anon(AT_ONCE * sizeof(*st));
+	struct fm_stream_set *st = fm_sys_anon(AT_ONCE * sizeof(*st));
 
 	for (int k = 1; st && k < AT_ONCE; k++)
 		stream_free(&st[k]);
 	return st;
 }
 
-static FM_FAULT struct fm_stream *stream_new(void)
+static FM_FAULT struct fm_stream_set *stream_new(void)
 {
-	struct fm_stream *st;
+	struct fm_stream_set *st;
 
 	fm_lock(&pool_lock);
 	st = pool;
@@ -41,7 +41,7 @@ static FM_FAULT struct fm_stream *stream_new(void)
 	if (!st)
 		st = stream_more();
 	if (st)
-		*st = (struct fm_stream){
+		*st = (struct fm_stream_set){
 			.lock = FM_LOCK(FM_RANK_STREAM),
 		};
 	for (int k = 0; st && k < FM_RECENT; k++)
@@ -49,9 +49,9 @@ static FM_FAULT struct fm_stream *stream_new(void)
 	return st;
 }
 
-FM_FAULT struct fm_stream *fm_streams_of(struct fm_map *m)
+FM_FAULT struct fm_stream_set *fm_streams_of(struct fm_map *m)
 {
-	struct fm_stream *st = atomic_load(&m->streams), *none = NULL;
+	struct fm_stream_set *st = atomic_load(&m->streams), *none = NULL;
 
 	if (st)
 		return st;
@@ -63,17 +63,17 @@ FM_FAULT struct fm_stream *fm_streams_of(struct fm_map *m)
 	return st;
 }
 
-FM_FAULT bool fm_stream_lately(const struct fm_stream *st, const struct fm_one *s)
+FM_FAULT bool fm_stream_lately(const struct fm_stream_set *st, const struct fm_stream *s)
 {
 	return s->live && st->clock - s->used < 8 * FM_STREAMS;
 }
 
 /* ---- when the mapping is cut ------------------------------------------- */
 
-static bool any_beyond(const struct fm_stream *st, int64_t i)
+static bool any_beyond(const struct fm_stream_set *st, int64_t i)
 {
 	for (int k = 0; k < FM_STREAMS; k++) {
-		const struct fm_one *s = &st->s[k];
+		const struct fm_stream *s = &st->s[k];
 
 		if (fm_stream_lately(st, s) && (s->pos >= i || s->edge >= i))
 			return true;
@@ -81,7 +81,7 @@ static bool any_beyond(const struct fm_stream *st, int64_t i)
 	return false;
 }
 
-static void shift(struct fm_stream *to, const struct fm_stream *st, int64_t i)
+static void shift(struct fm_stream_set *to, const struct fm_stream_set *st, int64_t i)
 {
 	to->clock = st->clock;
 	to->next_recent = st->next_recent;
@@ -93,7 +93,7 @@ static void shift(struct fm_stream *to, const struct fm_stream *st, int64_t i)
 							  r->hi - i };
 	}
 	for (int k = 0; k < FM_STREAMS; k++) {
-		struct fm_one *s = &to->s[k];
+		struct fm_stream *s = &to->s[k];
 
 		*s = st->s[k];
 		s->pos -= i;
@@ -105,7 +105,7 @@ static void shift(struct fm_stream *to, const struct fm_stream *st, int64_t i)
 
 void fm_streams_split(struct fm_map *m, struct fm_map *n, uint64_t i)
 {
-	struct fm_stream *st = atomic_load(&m->streams), *to = NULL;
+	struct fm_stream_set *st = atomic_load(&m->streams), *to = NULL;
 
 	if (!st)
 		return;
@@ -119,7 +119,7 @@ void fm_streams_split(struct fm_map *m, struct fm_map *n, uint64_t i)
 
 void fm_streams_forget(struct fm_map *m)
 {
-	struct fm_stream *st = atomic_load(&m->streams);
+	struct fm_stream_set *st = atomic_load(&m->streams);
 
 	if (!st)
 		return;

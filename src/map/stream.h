@@ -13,7 +13,7 @@
 #define FM_RECENT 8
 #define FM_NEVER (INT64_MIN / 4)
 
-struct fm_one {
+struct fm_stream {
 	bool live;
 	int64_t step;    /* pages from one access to the next */
 	int64_t pos;     /* last page known to be touched */
@@ -28,20 +28,20 @@ struct fm_seen {
 	int64_t i, lo, hi;
 };
 
-struct fm_stream {
+struct fm_stream_set {
 	struct fm_lock lock;
 	struct fm_seen recent[FM_RECENT];
 	unsigned next_recent;
-	struct fm_stream *next_free;
+	struct fm_stream_set *next_free;
 	uint64_t clock; /* faults */
-	struct fm_one s[FM_STREAMS];
+	struct fm_stream s[FM_STREAMS];
 };
 
 /* [fault] Of m; made if there is none yet. NULL without memory. */
-struct fm_stream *fm_streams_of(struct fm_map *m);
+struct fm_stream_set *fm_streams_of(struct fm_map *m);
 
 /* [fault] Under its lock: the reader of s was here not long ago. */
-bool fm_stream_lately(const struct fm_stream *st, const struct fm_one *s);
+bool fm_stream_lately(const struct fm_stream_set *st, const struct fm_stream *s);
 
 /* n, not published yet, takes over from page i of m on: readers that are on
  * their way into it go on there. Under the space lock. */

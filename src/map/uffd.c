@@ -61,7 +61,7 @@ FM_FAULT void fm_uffd_set_fd(int fd)
 
 FM_FAULT bool fm_uffd_lost(int was)
 {
-	return fm_lost_uffd(&uffd, was);
+	return fm_recover_uffd(&uffd, was);
 }
 
 const struct fm_uffd_caps *fm_uffd_caps(void)

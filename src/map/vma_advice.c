@@ -47,14 +47,14 @@ static const struct word *word(int advice)
 
 static void put(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t what)
 {
-	struct fm_said_range *last = s->n ? &s->v[s->n - 1] : NULL;
+	struct fm_vma_advice_range *last = s->n ? &s->v[s->n - 1] : NULL;
 
 	if (first >= stop || !what)
 		return;
 	if (last && last->stop == first && last->what == what)
 		last->stop = stop;
 	else
-		s->v[s->n++] = (struct fm_said_range){ first, stop, what };
+		s->v[s->n++] = (struct fm_vma_advice_range){ first, stop, what };
 }
 
 /* What is between two ranges counts as one of which nothing is said. */
@@ -64,7 +64,7 @@ static void put_changed(struct fm_said *to, const struct fm_said *s, uint64_t fi
 	uint64_t at = first;
 
 	for (size_t k = 0; k < s->n; k++) {
-		struct fm_said_range r = s->v[k];
+		struct fm_vma_advice_range r = s->v[k];
 		uint64_t lo = r.first > first ? r.first : first;
 		uint64_t hi = fm_least(r.stop, stop);
 
@@ -96,12 +96,12 @@ static int change(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t off,
 	if (!to.v)
 		return -ENOMEM;
 	put_changed(&to, s, first, stop, off, on);
-	fm_said_free(s);
+	fm_vma_advice_free(s);
 	*s = to;
 	return 0;
 }
 
-int fm_said_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice)
+int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice)
 {
 	const struct word *w = word(advice);
 
@@ -116,13 +116,13 @@ static uint8_t said_of(const struct fm_said *s, uint64_t page)
 	return 0;
 }
 
-void fm_said_grow(struct fm_said *s, uint64_t first, uint64_t stop,
+void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
 		  const struct fm_said *from, uint64_t like)
 {
 	change(s, first, stop, 0xff, said_of(from, like));
 }
 
-void fm_said_free(struct fm_said *s)
+void fm_vma_advice_free(struct fm_said *s)
 {
 	if (s->v)
 		fm_free(s->v);
@@ -132,10 +132,10 @@ void fm_said_free(struct fm_said *s)
 /* ---- to the kernel -------------------------------------------------------- */
 
 /* It refuses what it does not know, or would need more memory for. */
-void fm_said_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at)
+void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		const struct fm_said_range *r = &s->v[i];
+		const struct fm_vma_advice_range *r = &s->v[i];
 		uint64_t lo = r->first > first ? r->first : first;
 		uint64_t hi = fm_least(r->stop, stop);
 

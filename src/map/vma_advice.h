@@ -13,24 +13,24 @@
 
 #include "base/types.h"
 
-struct fm_said_range {
+struct fm_vma_advice_range {
 	uint64_t first, stop; /* pages, as the mode bytes are counted */
 	uint8_t what;
 };
 
 /* Ascending, none of which nothing is said, neighbours differ. */
 struct fm_said {
-	struct fm_said_range *v;
+	struct fm_vma_advice_range *v;
 	size_t n, room;
 };
 
 /* Of pages [first, stop). 0 or -ENOMEM. */
-int fm_said_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice);
+int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice);
 /* Pages [first, stop) are new, and one with page `like` of another or the same. */
-void fm_said_grow(struct fm_said *s, uint64_t first, uint64_t stop,
+void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
 		  const struct fm_said *from, uint64_t like);
 /* To the kernel: page `first` lies at `at` now, and so on up to `stop`. */
-void fm_said_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at);
-void fm_said_free(struct fm_said *s);
+void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at);
+void fm_vma_advice_free(struct fm_said *s);
 
 #endif

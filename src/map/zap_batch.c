@@ -36,17 +36,17 @@ FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
 }
 
 /* Not across 2 MiB: a huge page goes as a whole, or is broken up but once. */
-static FM_FAULT bool joins(const struct fm_drop *d, struct fm_map *m,
+static FM_FAULT bool joins(const struct fm_zap_batch *d, struct fm_map *m,
 			   uint64_t i)
 {
 	return d->m == m && i == d->first + d->n &&
 	       (uintptr_t)fm_map_addr(m, i) % FM_HUGE != 0;
 }
 
-FM_FAULT void fm_drop_page(struct fm_drop *d, struct fm_map *m, uint64_t i)
+FM_FAULT void fm_zap_page(struct fm_zap_batch *d, struct fm_map *m, uint64_t i)
 {
 	if (d->n && !joins(d, m, i))
-		fm_drop_now(d);
+		fm_zap_now(d);
 	if (!d->n) {
 		d->m = m;
 		d->first = i;
@@ -54,7 +54,7 @@ FM_FAULT void fm_drop_page(struct fm_drop *d, struct fm_map *m, uint64_t i)
 	d->n++;
 }
 
-FM_FAULT void fm_drop_now(struct fm_drop *d)
+FM_FAULT void fm_zap_now(struct fm_zap_batch *d)
 {
 	struct fm_map *m = d->m;
 
@@ -66,7 +66,7 @@ FM_FAULT void fm_drop_now(struct fm_drop *d)
 	d->n = 0;
 }
 
-FM_FAULT void fm_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i)
+FM_FAULT void fm_zap_clean(struct fm_zap_batch *d, struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
@@ -74,7 +74,7 @@ FM_FAULT void fm_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i)
 		return;
 	if (fm_map_current(m, i) &&
 	    (fm_mode_lazy(fm_mode(m, i)) || fm_drop_forbidden(m, i, p) == 0))
-		fm_drop_page(d, m, i);
+		fm_zap_page(d, m, i);
 	else
 		fm_page_unlock(p);
 }

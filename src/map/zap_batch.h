@@ -20,21 +20,21 @@ void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n);
  * holds the data. */
 int fm_drop_forbidden(struct fm_map *m, uint64_t i, _Atomic uint8_t *p);
 
-struct fm_drop {
+struct fm_zap_batch {
 	bool stay_locked; /* the caller's locks: not given back */
 	struct fm_map *m;
 	uint64_t first, n; /* neighbours, locked, still present */
 };
 
 /* [fault] Page i of m joins; it is present, nobody uses it, and the caller has
- * locked it. Who waits for a lock while pages have joined calls fm_drop_now
+ * locked it. Who waits for a lock while pages have joined calls fm_zap_now
  * first. */
-void fm_drop_page(struct fm_drop *d, struct fm_map *m, uint64_t i);
+void fm_zap_page(struct fm_zap_batch *d, struct fm_map *m, uint64_t i);
 
 /* [fault] If page i of m is clean and nobody uses it, it joins the others. */
-void fm_drop_clean(struct fm_drop *d, struct fm_map *m, uint64_t i);
+void fm_zap_clean(struct fm_zap_batch *d, struct fm_map *m, uint64_t i);
 
 /* [fault] All that have joined are gone, and unlocked. */
-void fm_drop_now(struct fm_drop *d);
+void fm_zap_now(struct fm_zap_batch *d);
 
 #endif

@@ -26,7 +26,7 @@ bool fm_elsewhere(int fd, const struct stat *st)
 	const unsigned i = (unsigned)fd % FDS;
 
 	if (!seen[i].again || seen[i].fd != fd ||
-	    seen[i].closes != fm_blind_closes() ||
+	    seen[i].closes != fm_short_map_closes() ||
 	    seen[i].ino != st->st_ino || seen[i].dev != st->st_dev ||
 	    seen[i].changed.tv_sec != st->st_ctim.tv_sec ||
 	    seen[i].changed.tv_nsec != st->st_ctim.tv_nsec)
@@ -44,7 +44,7 @@ void fm_elsewhere_note(int fd, const struct stat *st)
 		return;
 	atomic_signal_fence(memory_order_seq_cst);
 	seen[i].fd = fd;
-	seen[i].closes = fm_blind_closes();
+	seen[i].closes = fm_short_map_closes();
 	seen[i].dev = st->st_dev;
 	seen[i].ino = st->st_ino;
 	seen[i].changed = st->st_ctim;

@@ -40,7 +40,7 @@ static bool is(const struct entry *e, const struct stat *st)
 	return e->ino == st->st_ino && (e->dev == st->st_dev || e->dev == ANY);
 }
 
-void fm_residue_add(const struct stat *st)
+void fm_kernel_mapped_add(const struct stat *st)
 {
 	for (unsigned k = 0; k < PROBES; k++) {
 		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
@@ -59,7 +59,7 @@ static void add_file(struct fm_file *f)
 {
 	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
 
-	fm_residue_add(&st);
+	fm_kernel_mapped_add(&st);
 }
 
 static struct fm_file_observer observer = { .beside = add_file };
@@ -76,7 +76,7 @@ static bool add_line(const struct fm_proc_map *m, void *arg)
 	struct stat st = { .st_dev = ANY, .st_ino = m->ino };
 
 	if (st.st_ino)
-		fm_residue_add(&st);
+		fm_kernel_mapped_add(&st);
 	return false;
 }
 
@@ -84,14 +84,14 @@ static bool add_line(const struct fm_proc_map *m, void *arg)
 static void add_blind(void)
 {
 	static char buf[16384];
-	uint64_t what[FM_BLIND];
+	uint64_t what[FM_SHORT_MAPS];
 
-	if (!fm_blind_look(what))
+	if (!fm_short_map_look(what))
 		return;
 	if (fm_proc_maps(MAPS, buf, sizeof(buf), add_line, NULL))
 		overflowed = true;
 	else
-		fm_blind_forget(what);
+		fm_short_map_forget(what);
 }
 
 /* Still where it was? A program that maps a file piece by piece asks often. */
@@ -136,7 +136,7 @@ static bool still_mapped(const struct stat *st, uintptr_t *at)
 	return *at != 0;
 }
 
-bool fm_residue_has(const struct stat *st)
+bool fm_kernel_mapped_has(const struct stat *st)
 {
 	uintptr_t nowhere = 0;
 

@@ -12,7 +12,7 @@
 
 struct stat;
 
-void fm_residue_add(const struct stat *st);
-bool fm_residue_has(const struct stat *st);
+void fm_kernel_mapped_add(const struct stat *st);
+bool fm_kernel_mapped_has(const struct stat *st);
 
 #endif

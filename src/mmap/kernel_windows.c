@@ -59,7 +59,7 @@ static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 	int64_t room = (int64_t)fm_cache_limit() - fm_cache_resident();
 
 	return f->found >= FEW && room > 0 &&
-	       fm_warm_pages(fd, st) * f->asked / f->found < (uint64_t)room;
+	       fm_pagecache_pages(fd, st) * f->asked / f->found < (uint64_t)room;
 }
 
 /*
@@ -91,7 +91,7 @@ static void note_window(struct fm_file *f, int fd, const struct stat *st,
 		look_again(f, fd, st);
 }
 
-void fm_beside_bring(int fd, off_t off, size_t len)
+void fm_kernel_windows_bring(int fd, off_t off, size_t len)
 {
 	uint64_t first = (uint64_t)off & ~(AROUND - 1);
 	uint64_t end = ((uint64_t)off + len + AROUND - 1) & ~(AROUND - 1);
@@ -101,7 +101,7 @@ void fm_beside_bring(int fd, off_t off, size_t len)
 			POSIX_FADV_WILLNEED);
 }
 
-bool fm_beside_may(struct fm_file *f, bool stores, int fd,
+bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		   const struct stat *st, off_t off, size_t len,
 		   bool *ret_bring)
 {
@@ -111,13 +111,13 @@ bool fm_beside_may(struct fm_file *f, bool stores, int fd,
 	    len > FM_SMALL_WINDOW || fm_settings()->mode != FM_MODE_ON ||
 	    f->policy->warm == FM_WARM_ENGINE)
 		return false;
-	cached = fm_warm_window(fd, st, (uint64_t)off, len);
+	cached = fm_pagecache_window(fd, st, (uint64_t)off, len);
 	note_window(f, fd, st, cached);
 	*ret_bring = !cached && f->bring;
 	return cached;
 }
 
-unsigned fm_beside_note(struct fm_file *f)
+unsigned fm_kernel_windows_note(struct fm_file *f)
 {
 	bool sure = f->cached_windows >= SURE &&
 		    !atomic_load(&f->stores_wanted);
@@ -133,10 +133,10 @@ unsigned fm_beside_note(struct fm_file *f)
 
 /* The flag first, then the look: who maps with a grant maps first and then
  * looks at the flag, so one of the two sees the other. */
-bool fm_beside_ends(struct fm_file *f, const struct stat *st)
+bool fm_kernel_windows_ends(struct fm_file *f, const struct stat *st)
 {
 	atomic_store(&f->stores_wanted, true);
-	return f->beside && fm_residue_has(st);
+	return f->beside && fm_kernel_mapped_has(st);
 }
 
 static bool take_grant(struct fm_file *f)
@@ -196,7 +196,7 @@ static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
 static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 		       int flags, int fd, off_t off)
 {
-	struct fm_left *l = fm_left_short_before(st, len);
+	struct fm_skipped *l = fm_skipped_short_before(st, len);
 	struct fm_file *f;
 	void *p;
 
@@ -207,9 +207,9 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 		return NULL;
 	f = fm_file_find(st->st_dev, st->st_ino);
 	if (!f) {
-		fm_left_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
+		fm_skipped_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);
-		fm_blind_note(fd, l);
+		fm_short_map_note(fd, l);
 		return p;
 	}
 	fm_file_put(f);
@@ -222,7 +222,7 @@ static bool worth_look(size_t len, int flags, int fd)
 {
 	size_t most = atomic_load(&any) ? FM_SMALL_WINDOW : 0;
 
-	return fd >= 0 && len && (len <= most || len <= fm_left_longest()) &&
+	return fd >= 0 && len && (len <= most || len <= fm_skipped_longest()) &&
 	       !(flags & ~(MAP_TYPE | MAP_POPULATE | MAP_NORESERVE)) &&
 	       !atomic_load(&fm_fork_touch_file);
 }
@@ -236,7 +236,7 @@ void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (!worth_look(len, flags, fd))
 		return NULL;
-	p = fm_blind_mmap(addr, len, prot, flags, fd, off);
+	p = fm_short_map_mmap(addr, len, prot, flags, fd, off);
 	if (p)
 		return p;
 	if (fm_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))

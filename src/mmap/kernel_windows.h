@@ -24,23 +24,23 @@ struct stat;
 void fm_window_note(struct fm_file *f, size_t len);
 
 /* [plain] May the kernel serve [off, off + len) of f? `stores`: they may be
- * stored to and shared. *ret_bring: it may not, but fm_beside_bring is worth
+ * stored to and shared. *ret_bring: it may not, but fm_kernel_windows_bring is worth
  * its while. Under the space lock. */
-bool fm_beside_may(struct fm_file *f, bool stores, int fd,
+bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		   const struct stat *st, off_t off, size_t len,
 		   bool *ret_bring);
 
 /* [plain] Let the kernel read what lies around the window. Without locks: takes
  * half a millisecond. */
-void fm_beside_bring(int fd, off_t off, size_t len);
+void fm_kernel_windows_bring(int fd, off_t off, size_t len);
 
 /* [plain] The kernel will. Returns how many windows it has been given since
  * the last call, this one included. Under the space lock. */
-unsigned fm_beside_note(struct fm_file *f);
+unsigned fm_kernel_windows_note(struct fm_file *f);
 
 /* [plain] A mapping of f that may be stored to is wanted: from now on every
  * window is looked at under the space lock. Whether the kernel still serves
  * one, then f must not be ours alone. Under the space lock. */
-bool fm_beside_ends(struct fm_file *f, const struct stat *st);
+bool fm_kernel_windows_ends(struct fm_file *f, const struct stat *st);
 
 #endif

@@ -53,8 +53,8 @@ static int lay_anonymous(const struct fm_mmap_request *q, char *at, int prot)
 
 	if (q->laid)
 		return fm_uffd_lay(at, end - a);
-	return q->over.n ? fm_over_lay(&q->over, a, end, prot) :
-			   fm_over_lay_new(a, end, prot);
+	return q->over.n ? fm_fixed_replace_lay(&q->over, a, end, prot) :
+			   fm_fixed_replace_lay_new(a, end, prot);
 }
 
 /* Over memory of ours a fault may come as soon as the mapping is known. It waits for
@@ -101,14 +101,14 @@ static int show(struct fm_mmap_request *q, struct fm_map *m, char *at, int prot)
 		err = lay_anonymous(q, at, prot);
 	/* Again: since the file is published no thread maps it without the
 	 * lock any more (fm_mmap_window). */
-	if (!err && first && fm_residue_has(&q->st))
+	if (!err && first && fm_kernel_mapped_has(&q->st))
 		err = -EBUSY;
-	if (!err && !q->over.n && fm_kept_take(m, prot)) {
+	if (!err && !q->over.n && fm_unmap_cache_take(m, prot)) {
 		q->laid = false;
 		err = lay_anonymous(q, at, prot);
 	}
 	if (!err && first)
-		fm_around_weigh();
+		fm_fault_around_weigh();
 	return err;
 }
 
@@ -184,7 +184,7 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 		return err;
 	q->left = FM_WHY_RECORD_LOCKS;
 	if ((!known || (write && !known->writable)) && !fm_rings_uring() &&
-	    fm_plocks_held(q->st.st_ino))
+	    fm_posix_locks_held(q->st.st_ino))
 		return -EBUSY;
 	q->left = FM_WHY_NO_OPEN;
 	if (!known && !fm_mmap_path(q))
@@ -223,13 +223,13 @@ static int leave_to_kernel(struct fm_mmap_request *q, struct fm_file *known)
 	int err = 0;
 
 	if (known && q->left == FM_WHY_WINDOW) {
-		q->count = fm_beside_note(known);
+		q->count = fm_kernel_windows_note(known);
 		return 0;
 	}
 	if (fm_is_served(known) && !fm_kernel_serves(known))
 		err = fm_server_change(known, FM_SERVER_KERNEL, FM_WHY_KERNEL_MAPS);
 	if (!fm_is_served(known) && fm_settings()->mode == FM_MODE_ON) {
-		fm_residue_add(&q->st);
+		fm_kernel_mapped_add(&q->st);
 		if (fm_fork_stores && q->shared && q->maywrite)
 			fm_fork_stores(q->st.st_dev, q->st.st_ino);
 	}
@@ -273,7 +273,7 @@ static int clear_target(struct fm_mmap_request *q)
 	fm_sys_munmap(far, q->len);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	err = fm_over_note(a, fm_page_up(a + q->len), &q->over);
+	err = fm_fixed_replace_note(a, fm_page_up(a + q->len), &q->over);
 	return err ? err : fm_range_release(a, fm_page_up(a + q->len));
 }
 
@@ -385,7 +385,7 @@ static void *note_left(const struct fm_mmap_request *q, const struct fm_file *kn
 		       void *p)
 {
 	if (q->left && !fm_is_err(p))
-		fm_left_note(&q->st, known ? known->path : q->path, q->count,
+		fm_skipped_note(&q->st, known ? known->path : q->path, q->count,
 			     q->len, q->shared, q->prot & PROT_WRITE, q->left);
 	return p;
 }
@@ -437,9 +437,9 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (known)
 		fm_file_put_locked(known);
 	fm_space_unlock(&old);
-	fm_over_free(&q.over);
+	fm_fixed_replace_free(&q.over);
 	if (q.bring)
-		fm_beside_bring(fd, off, len);
+		fm_kernel_windows_bring(fd, off, len);
 	if (q.populate && q.policy && !fm_is_err(p))
 		fm_madvise(p, len, MADV_POPULATE_READ);
 	return p;

@@ -38,7 +38,7 @@ static uint64_t count_cached(int fd, const struct cache_range *r, uint64_t *ret)
 	return (r->len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
 }
 
-uint64_t fm_warm_pages(int fd, const struct stat *st)
+uint64_t fm_pagecache_pages(int fd, const struct stat *st)
 {
 	struct cache_range r = { 0, (uint64_t)st->st_size };
 	uint64_t cached = 0;
@@ -47,7 +47,7 @@ uint64_t fm_warm_pages(int fd, const struct stat *st)
 	return cached;
 }
 
-bool fm_warm_window(int fd, const struct stat *st, uint64_t off, uint64_t len)
+bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off, uint64_t len)
 {
 	struct cache_range r = cut(st, off, len);
 	uint64_t cached, pages = count_cached(fd, &r, &cached);
@@ -62,7 +62,7 @@ static bool to_be_written(const struct cache_range *r, uint64_t len)
 	return r->len < GROWS && len - r->len >= GROWS;
 }
 
-bool fm_warm_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
+bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
 		    const struct fm_policy *p)
 {
 	struct cache_range r = cut(st, off, len);

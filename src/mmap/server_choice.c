@@ -69,15 +69,15 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 	return q->policy && q->policy->engage;
 }
 
-static enum fm_why unwanted_known(struct fm_mmap_request *q, struct fm_file *known)
+static enum fm_server_reason unwanted_known(struct fm_mmap_request *q, struct fm_file *known)
 {
 	bool stores = q->shared && q->maywrite;
 
 	if (fm_kernel_serves(known))
 		return FM_WHY_HANDED;
-	if (stores && fm_beside_ends(known, &q->st))
+	if (stores && fm_kernel_windows_ends(known, &q->st))
 		return FM_WHY_RESIDUE;
-	return fm_beside_may(known, stores, q->fd, &q->st, q->off, q->len,
+	return fm_kernel_windows_may(known, stores, q->fd, &q->st, q->off, q->len,
 			     &q->bring) ? FM_WHY_WINDOW :
 					     FM_WHY_NONE;
 }
@@ -97,7 +97,7 @@ bool fm_is_served(struct fm_file *known)
 }
 
 /* Why the kernel should serve it, if it should. */
-static enum fm_why unwanted(struct fm_mmap_request *q, struct fm_file *known)
+static enum fm_server_reason unwanted(struct fm_mmap_request *q, struct fm_file *known)
 {
 	const bool served = fm_is_served(known);
 
@@ -113,14 +113,14 @@ static enum fm_why unwanted(struct fm_mmap_request *q, struct fm_file *known)
 		return FM_WHY_ASYNC;
 	if (served) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
-	if (q->shared && fm_room_short())
+	if (q->shared && fm_mem_monitor_short())
 		return FM_WHY_NO_CACHE;
 	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
 	    fm_peers_weary(!q->policy->min_size))
 		return FM_WHY_WEARY;
-	if (fm_settings()->mode == FM_MODE_ON && fm_residue_has(&q->st))
+	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
 		return FM_WHY_RESIDUE;
-	if (fm_warm_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
+	if (fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
 		return FM_WHY_CACHED;
 	/* Whether other processes use it or it can be opened is not tried. */
 	if (fm_settings()->mode != FM_MODE_ON)

@@ -20,7 +20,7 @@ struct fm_mmap_request {
 	struct stat st;
 	char path[4096];
 	const struct fm_policy *policy;
-	enum fm_why left; /* why the kernel serves a file that we know of */
+	enum fm_server_reason left; /* why the kernel serves a file that we know of */
 	bool shared, populate, maywrite;
 	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */

@@ -18,28 +18,28 @@
 
 /* Address; below, the number of pages; above, the number of the mapping, so that one in
  * the place of another is not taken for it. */
-static _Atomic uint64_t slots[FM_BLIND];
+static _Atomic uint64_t slots[FM_SHORT_MAPS];
 static _Atomic uint32_t used, number;
 static _Atomic bool moved;      /* one that was noted is somewhere else */
 static _Atomic uint32_t closed; /* how often descriptors have been */
 
 static _Thread_local struct {
-	struct fm_left *left;
+	struct fm_skipped *left;
 	int fd;
 	uint32_t closed, again;
 } seen[FDS] __attribute__((tls_model("initial-exec")));
 
-void fm_blind_closed(void)
+void fm_short_map_closed(void)
 {
 	atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
 }
 
-uint32_t fm_blind_closes(void)
+uint32_t fm_short_map_closes(void)
 {
 	return atomic_load(&closed);
 }
 
-void fm_blind_note(int fd, struct fm_left *l)
+void fm_short_map_note(int fd, struct fm_skipped *l)
 {
 	const unsigned i = (unsigned)fd % FDS;
 
@@ -50,12 +50,12 @@ void fm_blind_note(int fd, struct fm_left *l)
 	seen[i].left = l;
 }
 
-/* As fm_left_short_before, of a file that was looked at: the entry may be free again, in
+/* As fm_skipped_short_before, of a file that was looked at: the entry may be free again, in
  * a child. */
-static struct fm_left *seen_as(int fd, size_t len)
+static struct fm_skipped *seen_as(int fd, size_t len)
 {
 	const unsigned i = (unsigned)fd % FDS;
-	struct fm_left *l = seen[i].left;
+	struct fm_skipped *l = seen[i].left;
 
 	if (!l || seen[i].fd != fd || !seen[i].again || !l->mappings ||
 	    len > l->too_short || seen[i].closed != atomic_load(&closed))
@@ -66,7 +66,7 @@ static struct fm_left *seen_as(int fd, size_t len)
 
 static int slot_take(void)
 {
-	for (int i = 0; i < FM_BLIND; i++) {
+	for (int i = 0; i < FM_SHORT_MAPS; i++) {
 		uint64_t nothing = 0;
 
 		if (!atomic_load_explicit(&slots[i], memory_order_relaxed) &&
@@ -106,9 +106,9 @@ static void *map(int i, void *addr, size_t len, int prot, int flags, int fd,
 	return NULL;
 }
 
-void *fm_blind_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-	struct fm_left *l;
+	struct fm_skipped *l;
 	void *p;
 	int i;
 
@@ -118,7 +118,7 @@ void *fm_blind_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t o
 	i = l ? slot_take() : -1;
 	p = i < 0 ? NULL : map(i, addr, len, prot, flags, fd, off);
 	if (p)
-		fm_left_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
+		fm_skipped_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);
 	return p;
 }
@@ -136,13 +136,13 @@ static uintptr_t end_of(uint64_t word)
 	       (uintptr_t)((word & FM_PAGE_MASK) << FM_PAGE_SHIFT);
 }
 
-void fm_blind_moves(const void *addr, size_t len)
+void fm_short_map_moves(const void *addr, size_t len)
 {
 	const uintptr_t a = (uintptr_t)addr;
 
 	if (!atomic_load_explicit(&used, memory_order_relaxed))
 		return;
-	for (int i = 0; i < FM_BLIND; i++) {
+	for (int i = 0; i < FM_SHORT_MAPS; i++) {
 		const uint64_t word = atomic_load(&slots[i]);
 
 		if (start_of(word) < a + len && end_of(word) > a)
@@ -151,14 +151,14 @@ void fm_blind_moves(const void *addr, size_t len)
 }
 
 /* Before: another thread may have mapped something there the moment after. */
-bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND])
+bool fm_short_map_in(const void *addr, size_t len, uint64_t ret[FM_SHORT_MAPS])
 {
 	const uintptr_t a = (uintptr_t)addr;
 	bool any = false;
 
 	if (!atomic_load(&used))
 		return false;
-	for (int i = 0; i < FM_BLIND; i++) {
+	for (int i = 0; i < FM_SHORT_MAPS; i++) {
 		ret[i] = atomic_load(&slots[i]);
 		if (start_of(ret[i]) < a ||
 		    end_of(ret[i]) - a > fm_page_up(len))
@@ -168,16 +168,16 @@ bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND])
 	return any;
 }
 
-bool fm_blind_look(uint64_t ret[FM_BLIND])
+bool fm_short_map_look(uint64_t ret[FM_SHORT_MAPS])
 {
 	const bool gone = atomic_exchange(&moved, false);
 
-	return fm_blind_in(NULL, ~FM_PAGE_MASK, ret) || gone;
+	return fm_short_map_in(NULL, ~FM_PAGE_MASK, ret) || gone;
 }
 
-void fm_blind_forget(const uint64_t what[FM_BLIND])
+void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS])
 {
-	for (int i = 0; i < FM_BLIND; i++)
+	for (int i = 0; i < FM_SHORT_MAPS; i++)
 		if (start_of(what[i]))
 			slot_drop(i, what[i]);
 }

@@ -22,16 +22,16 @@
 #include "skipped.h"
 
 /* [any] How often descriptors have been closed, or become other files. */
-uint32_t fm_blind_closes(void);
+uint32_t fm_short_map_closes(void);
 
 /* [any] fd has been looked at: it is this file, which is too short for us. */
-void fm_blind_note(int fd, struct fm_left *l);
+void fm_short_map_note(int fd, struct fm_skipped *l);
 
 /* [any] mmap(2), or NULL: it must be looked at. */
-void *fm_blind_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
 /* Under the space lock: what is there, as it is now; is there anything? To be
- * forgotten (fm_blind_forget) once their files are known. */
-bool fm_blind_look(uint64_t ret[FM_BLIND]);
+ * forgotten (fm_short_map_forget) once their files are known. */
+bool fm_short_map_look(uint64_t ret[FM_SHORT_MAPS]);
 
 #endif

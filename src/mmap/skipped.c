@@ -9,24 +9,24 @@
 #include "engine.h"
 #include "map/map.h"
 
-static struct fm_left table[FM_LEFT_FILES]; /* hashed; free: no mappings */
+static struct fm_skipped table[FM_LEFT_FILES]; /* hashed; free: no mappings */
 static uint64_t no_room;
 static _Atomic bool any;
 static _Atomic size_t longest;
 static struct fm_lock lock;
 
-static bool is(const struct fm_left *l, const struct stat *st)
+static bool is(const struct fm_skipped *l, const struct stat *st)
 {
 	return l->ino == st->st_ino && l->dev == st->st_dev;
 }
 
 /* NULL when it is new and the table is full. */
-static struct fm_left *find(const struct stat *st)
+static struct fm_skipped *find(const struct stat *st)
 {
 	uint64_t h = (st->st_ino ^ st->st_dev << 20) * 0x9e3779b97f4a7c15ull;
 
 	for (unsigned k = 0; k < FM_LEFT_FILES; k++) {
-		struct fm_left *l = &table[((h >> 40) + k) % FM_LEFT_FILES];
+		struct fm_skipped *l = &table[((h >> 40) + k) % FM_LEFT_FILES];
 
 		if (!l->mappings || is(l, st))
 			return l;
@@ -35,7 +35,7 @@ static struct fm_left *find(const struct stat *st)
 }
 
 /* True: it is a new one. */
-static bool add_reason(struct fm_left *l, unsigned n, enum fm_why why)
+static bool add_reason(struct fm_skipped *l, unsigned n, enum fm_server_reason why)
 {
 	bool is_new;
 	unsigned i = 0;
@@ -52,8 +52,8 @@ static bool add_reason(struct fm_left *l, unsigned n, enum fm_why why)
 	return is_new;
 }
 
-static bool add(struct fm_left *l, unsigned n, size_t len, bool shared,
-		bool writable, enum fm_why why)
+static bool add(struct fm_skipped *l, unsigned n, size_t len, bool shared,
+		bool writable, enum fm_server_reason why)
 {
 	bool is_new;
 
@@ -67,28 +67,28 @@ static bool add(struct fm_left *l, unsigned n, size_t len, bool shared,
 	return is_new;
 }
 
-struct fm_left *fm_left_short_before(const struct stat *st, size_t len)
+struct fm_skipped *fm_skipped_short_before(const struct stat *st, size_t len)
 {
-	struct fm_left *l = find(st);
+	struct fm_skipped *l = find(st);
 
 	/* A free entry may have been taken since, for another file. */
 	return l && l->mappings && is(l, st) && len <= l->too_short ? l : NULL;
 }
 
-size_t fm_left_longest(void)
+size_t fm_skipped_longest(void)
 {
 	return atomic_load_explicit(&longest, memory_order_relaxed);
 }
 
-void fm_left_again(struct fm_left *l, size_t len, bool shared, bool writable)
+void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared, bool writable)
 {
 	add(l, 1, len, shared, writable, FM_WHY_SHORT);
 }
 
-void fm_left_note(const struct stat *st, const char *path, unsigned n,
-		  size_t len, bool shared, bool writable, enum fm_why why)
+void fm_skipped_note(const struct stat *st, const char *path, unsigned n,
+		  size_t len, bool shared, bool writable, enum fm_server_reason why)
 {
-	struct fm_left *l;
+	struct fm_skipped *l;
 	bool is_new = false;
 	size_t path_len = strnlen(path, sizeof(l->path) - 1);
 
@@ -113,10 +113,10 @@ void fm_left_note(const struct stat *st, const char *path, unsigned n,
 	atomic_store(&any, true);
 	fm_unlock(&lock);
 	if (is_new)
-		fm_why_left(path, st->st_dev, st->st_ino, why);
+		fm_server_reason_left(path, st->st_dev, st->st_ino, why);
 }
 
-uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
+uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 		      void *arg)
 {
 	uint64_t n;
@@ -130,7 +130,7 @@ uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
 	return n;
 }
 
-bool fm_left_any(void)
+bool fm_skipped_any(void)
 {
 	return atomic_load(&any);
 }
@@ -139,7 +139,7 @@ struct sums {
 	uint64_t files, mappings, bytes, engaged_files, engaged;
 };
 
-static void add_sums(const struct fm_left *l, void *arg)
+static void add_sums(const struct fm_skipped *l, void *arg)
 {
 	struct sums *s = arg;
 
@@ -154,13 +154,13 @@ static void add_sums(const struct fm_left *l, void *arg)
 	}
 }
 
-void fm_left_report(void)
+void fm_skipped_report(void)
 {
 	struct sums s = { 0 };
 	uint64_t old, more;
 
 	fm_block_signals(&old);
-	more = fm_left_each(add_sums, &s);
+	more = fm_skipped_each(add_sums, &s);
 	fm_restore_signals(&old);
 	fm_log(FM_LOG_WARN,
 	       "observe: would have served %lu of %lu mappings (%lu MiB "
@@ -169,7 +169,7 @@ void fm_left_report(void)
 	       s.files, more ? ", and more files" : "");
 }
 
-void fm_left_unlock(void)
+void fm_skipped_unlock(void)
 {
 	fm_lock_reset(&lock);
 }
@@ -180,7 +180,7 @@ static void forked(void)
 	atomic_store(&any, false);
 	atomic_store(&longest, 0);
 	no_room = 0;
-	fm_blind_closed(); /* what was seen has another number, or none */
+	fm_short_map_closed(); /* what was seen has another number, or none */
 	memset(table, 0, sizeof(table));
 }
 

@@ -14,7 +14,7 @@
 #define FM_LEFT_FILES 128
 #define FM_LEFT_REASONS 4
 
-struct fm_left {
+struct fm_skipped {
 	dev_t dev;
 	ino_t ino;
 	int64_t size;
@@ -22,7 +22,7 @@ struct fm_left {
 	_Atomic uint64_t bytes, largest;
 	_Atomic uint64_t too_short; /* the longest that was */
 	struct {
-		_Atomic(enum fm_why) why;
+		_Atomic(enum fm_server_reason) why;
 		_Atomic uint64_t n;
 	} reason[FM_LEFT_REASONS]; /* the last one also takes the overflow */
 	char path[256];
@@ -30,27 +30,27 @@ struct fm_left {
 
 /* [plain] The kernel has made `n` mappings of about `len` bytes, which is
  * said once. Signals are blocked. */
-void fm_left_note(const struct stat *st, const char *path, unsigned n,
-		  size_t len, bool shared, bool writable, enum fm_why why);
+void fm_skipped_note(const struct stat *st, const char *path, unsigned n,
+		  size_t len, bool shared, bool writable, enum fm_server_reason why);
 
 /* [plain] Has a mapping of this file that was at least as long been left for
  * being too short? Then one like it need not be looked at any further, and is
- * noted by fm_left_again. Without the lock. */
-struct fm_left *fm_left_short_before(const struct stat *st, size_t len);
-size_t fm_left_longest(void); /* of all files' that were too short */
-void fm_left_again(struct fm_left *l, size_t len, bool shared, bool writable);
+ * noted by fm_skipped_again. Without the lock. */
+struct fm_skipped *fm_skipped_short_before(const struct stat *st, size_t len);
+size_t fm_skipped_longest(void); /* of all files' that were too short */
+void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared, bool writable);
 
 /* Visits the files in no order, under a lock. Returns how many mappings
  * belong to files that found no room. Signals are blocked. */
-uint64_t fm_left_each(void (*each)(const struct fm_left *l, void *arg),
+uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 		      void *arg);
 
-bool fm_left_any(void);
+bool fm_skipped_any(void);
 
 /* In the guardian: who held the lock is dead. */
-void fm_left_unlock(void);
+void fm_skipped_unlock(void);
 
 /* mode=observe: one line that says what would have been served. */
-void fm_left_report(void);
+void fm_skipped_report(void);
 
 #endif

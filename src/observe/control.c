@@ -24,7 +24,7 @@ static struct stat policy_seen;
 static void say_size(void)
 {
 	static uint64_t said;
-	uint64_t now = fm_room_target();
+	uint64_t now = fm_mem_monitor_target();
 
 	if (now >= said - said / 8 && now <= said + said / 8)
 		return;
@@ -61,7 +61,7 @@ static void look_at_policy(void)
 	if (s->cache.bytes != before.bytes ||
 	    s->cache.percent != before.percent ||
 	    s->cache.automatic != before.automatic || s->lazy != lazy)
-		fm_room_set(&s->cache);
+		fm_mem_monitor_set(&s->cache);
 }
 
 static void every_second(void)

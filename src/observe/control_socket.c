@@ -102,7 +102,7 @@ static void answer_stats(struct client *c)
 /* What is in effect: more than others leave, or less than a minimum, is not. */
 static void answer_size(struct client *c, uint64_t asked)
 {
-	const uint64_t now = fm_room_target();
+	const uint64_t now = fm_mem_monitor_target();
 	char digits[24], text[96];
 	int n = sizeof(digits) - 1;
 	uint64_t v = now;
@@ -126,7 +126,7 @@ static void set_cache(struct client *c, const char *size)
 		answer_text(c, "error: bad size\n");
 		return;
 	}
-	fm_room_set(&cache);
+	fm_mem_monitor_set(&cache);
 	answer_size(c, cache.bytes);
 }
 

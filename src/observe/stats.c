@@ -85,7 +85,7 @@ static bool anything_managed(void)
 
 	if (retired_count)
 		return true;
-	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_left_any())
+	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any())
 		return true;
 	fm_for_each_file(f, id)
 		return true;
@@ -164,7 +164,7 @@ static bool has_to_say(const char *where)
 	if (anything_managed())
 		return true;
 	fm_expand_pid(where, fm_sys_getpid(), path, sizeof(path), &own);
-	return fm_sys_getpid() == load_pid && (!own || fm_left_any());
+	return fm_sys_getpid() == load_pid && (!own || fm_skipped_any());
 }
 
 /* A forked child adds its number to the name, so that it spares its parent's file; a
@@ -195,7 +195,7 @@ static void write_dead(int pid, bool executed)
 	    path_for(pid, path, sizeof(path)))
 		return;
 	fm_lock_reset(&lock);
-	fm_left_unlock();
+	fm_skipped_unlock();
 	fm_stats_json_reset();
 	if (fm_stats_json(&doc, pid, true))
 		return;
@@ -206,8 +206,8 @@ static void write_dead(int pid, bool executed)
 
 static void stop(void)
 {
-	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_left_any())
-		fm_left_report();
+	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any())
+		fm_skipped_report();
 	/* A child that never mapped has nothing to say. */
 	if (fm_policy_any() && (fm_life_running() || !fm_life_is_child()))
 		write_own();

@@ -94,7 +94,7 @@ static void delivery_json(struct fm_json *o)
 	fm_json_open(o, "delivery", '{');
 	if (fm_life_running())
 		how = fm_delivery() == FM_DELIVERY_SIGNAL ? "signal" : "thread";
-	else if (!strncmp(why, "not started", 11) && fm_left_any())
+	else if (!strncmp(why, "not started", 11) && fm_skipped_any())
 		why = "not started: every mapping was left to the kernel, "
 		      "see left_to_kernel";
 	fm_json_text(o, "how", how);
@@ -129,7 +129,7 @@ static void cache_json(struct fm_json *o)
 	fm_json_open(o, "cache", '{');
 	fm_json_uint(o, "limit_bytes", fm_cache_limit() * FM_PAGE);
 	fm_json_uint(o, "resident_bytes", (uint64_t)fm_cache_resident() * FM_PAGE);
-	fm_json_uint(o, "lazy_bytes", fm_lazy_pages() * FM_PAGE);
+	fm_json_uint(o, "lazy_bytes", fm_lazyfree_pages() * FM_PAGE);
 	fm_json_uint(o, "dirty_bytes",
 		(uint64_t)atomic_load(&fm_dirty_total) * FM_PAGE);
 	fm_json_close(o, '}');
@@ -194,9 +194,9 @@ static void set_file(struct fm_json *o, const char *path, dev_t dev, ino_t ino,
 	fm_json_bool(o, "open", open);
 }
 
-static void put_why(struct fm_json *o, enum fm_why why)
+static void put_why(struct fm_json *o, enum fm_server_reason why)
 {
-	fm_json_text(o, "demote_why", why ? fm_why_text(why) : NULL);
+	fm_json_text(o, "demote_why", why ? fm_server_reason_text(why) : NULL);
 }
 
 /* Under an epoch, which keeps f and its mappings. */
@@ -257,7 +257,7 @@ static void files_json(struct fm_json *o, bool alone, struct fm_file_stats *sum,
 		fm_epoch_leave(slot);
 }
 
-static void add_left(const struct fm_left *l, void *arg)
+static void add_left(const struct fm_skipped *l, void *arg)
 {
 	struct fm_json *o = arg;
 
@@ -274,7 +274,7 @@ static void add_left(const struct fm_left *l, void *arg)
 	fm_json_uint(o, "largest_bytes", l->largest);
 	fm_json_open(o, "why", '{');
 	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++)
-		fm_json_uint(o, fm_why_text(l->reason[i].why), l->reason[i].n);
+		fm_json_uint(o, fm_server_reason_text(l->reason[i].why), l->reason[i].n);
 	fm_json_close(o, '}');
 	fm_json_close(o, '}');
 }
@@ -284,7 +284,7 @@ static void left_json(struct fm_json *o)
 	uint64_t more;
 
 	fm_json_open(o, "left_to_kernel", '[');
-	more = fm_left_each(add_left, o);
+	more = fm_skipped_each(add_left, o);
 	fm_json_close(o, ']');
 	if (more)
 		fm_json_uint(o, "left_more_mmaps", more);

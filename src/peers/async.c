@@ -12,7 +12,7 @@
 
 #define BUF 2048
 
-static const enum fm_why why = FM_WHY_ASYNC_OPEN;
+static const enum fm_server_reason why = FM_WHY_ASYNC_OPEN;
 
 _Atomic bool fm_async;
 

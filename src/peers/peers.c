@@ -30,7 +30,7 @@ static void handed(struct fm_file *f)
 	fm_watch_drop(f);
 }
 
-void fm_peers_give_up(struct fm_file *f, enum fm_why why)
+void fm_peers_demote(struct fm_file *f, enum fm_server_reason why)
 {
 	if (fm_server_change(f, FM_SERVER_KERNEL, why))
 		return; /* said why; asked again at the next bell */
@@ -47,7 +47,7 @@ static void answer_locked(void)
 		if ((claims[id] == FM_CLAIM_READ ||
 		     claims[id] == FM_CLAIM_WRITE) &&
 		    fm_registry_kernel_users(f))
-			fm_peers_give_up(f, FM_WHY_PEER);
+			fm_peers_demote(f, FM_WHY_PEER);
 }
 
 void fm_peers_answer(void)
@@ -85,9 +85,9 @@ static void wait_for_engines(struct fm_file *f, bool readers_too)
 static void yield_to_others(struct fm_file *f)
 {
 	if (atomic_load(&f->maps))
-		fm_peers_give_up(f, FM_WHY_PEER);
+		fm_peers_demote(f, FM_WHY_PEER);
 	handed(f);
-	fm_registry_ring();
+	fm_registry_notify();
 	wait_for_engines(f, true);
 }
 
@@ -97,7 +97,7 @@ void fm_peers_join(struct fm_file *f, bool writable)
 	fm_registry_claim(f, FM_CLAIM_KERNEL);
 	if (!fm_registry_engines(f, writable))
 		return;
-	fm_registry_ring();
+	fm_registry_notify();
 	wait_for_engines(f, writable);
 }
 

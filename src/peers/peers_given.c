@@ -64,7 +64,7 @@ bool fm_given(const struct fm_file *f, bool writable)
 	return false;
 }
 
-void fm_file_pass_on(const struct stat *st, bool stores, enum fm_why why)
+void fm_file_pass_on(const struct stat *st, bool stores, enum fm_server_reason why)
 {
 	struct fm_file *f = fm_file_by_stat(st);
 	uint64_t old;
@@ -85,7 +85,7 @@ void fm_file_given(int fd)
 	bool stores;
 
 	/* A sandbox may kill who asks for what this takes. */
-	if (fm_sys_confined() || !fm_policy_any() || fm_sys_look(fd, &st) ||
+	if (fm_sys_confined() || !fm_policy_any() || fm_sys_stat_notimes(fd, &st) ||
 	    !S_ISREG(st.st_mode))
 		return;
 	stores = may_store(fd);

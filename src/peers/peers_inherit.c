@@ -27,7 +27,7 @@
  * our parent, which stands still, may have what it waits for. As in peers.c. */
 #define PATIENCE_MS 10000
 
-static const enum fm_why why = FM_WHY_INHERITED;
+static const enum fm_server_reason why = FM_WHY_INHERITED;
 static const char late[] = "%s: not handed to the kernel within 10 s: the program that "
 			   "inherits its descriptor may miss stores until it is (is the "
 			   "device slow? open the file with O_CLOEXEC)";

@@ -190,13 +190,13 @@ static bool is_engines(enum fm_claim mine)
 	return mine == FM_CLAIM_READ || mine == FM_CLAIM_WRITE;
 }
 
-static void give_to_kernel(struct fm_file *f, enum fm_why why)
+static void give_to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
 	uint64_t old;
 
 	fm_space_lock(&old);
 	if (is_engines(fm_peers_claim_of(f)))
-		fm_peers_give_up(f, why);
+		fm_peers_demote(f, why);
 	fm_space_unlock(&old);
 }
 
@@ -220,7 +220,7 @@ static void judge(struct fm_file *f)
 						 conflicts(mine, use);
 
 	if (is_engines(mine) && (conflict || hidden))
-		fm_peers_give_up(f, FM_WHY_PEER_NATIVE);
+		fm_peers_demote(f, FM_WHY_PEER_NATIVE);
 }
 
 /* Judged, unless somebody has opened it meanwhile. Not before: until then it
@@ -487,7 +487,7 @@ void fm_tell_locked(int fd)
 	fm_restore_signals(&old);
 }
 
-void fm_tell_others(void)
+void fm_peers_release(void)
 {
 	uint64_t old;
 

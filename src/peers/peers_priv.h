@@ -34,7 +34,7 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim);
 bool fm_registry_kernel_users(const struct fm_file *f);
 bool fm_registry_engines(const struct fm_file *f, bool readers_too);
 /* Make every other process look at its claims. */
-void fm_registry_ring(void);
+void fm_registry_notify(void);
 
 /* peers_given.c: has a descriptor of it been sent to somebody who could conflict with
  * us? Under the space lock. */
@@ -48,7 +48,7 @@ static inline bool fm_stored_to(const struct fm_file *f, bool stores)
 }
 
 /* Then the file, if it is ours, goes to the kernel. */
-void fm_file_pass_on(const struct stat *st, bool stores, enum fm_why why);
+void fm_file_pass_on(const struct stat *st, bool stores, enum fm_server_reason why);
 
 /* peers_scan.c: call fn for every numeric entry of a directory, of which buf holds
  * some at a time. 0, or -errno if it cannot be opened. */
@@ -107,6 +107,6 @@ enum fm_claim fm_peers_claim_of(const struct fm_file *f);
  * the program's own copies with it. */
 void fm_peers_refresh(struct fm_file *f);
 /* Somebody we found uses the file natively. Under the space lock. */
-void fm_peers_give_up(struct fm_file *f, enum fm_why why);
+void fm_peers_demote(struct fm_file *f, enum fm_server_reason why);
 
 #endif

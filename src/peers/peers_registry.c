@@ -164,7 +164,7 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 	}
 }
 
-void fm_registry_ring(void)
+void fm_registry_notify(void)
 {
 	char c = 0;
 
@@ -182,7 +182,7 @@ static void claim_again(void)
 		enum fm_claim c = fm_peers_claim_of(f);
 
 		if (c != FM_CLAIM_NONE && fm_registry_claim(f, c))
-			fm_peers_give_up(f, FM_WHY_PEER);
+			fm_peers_demote(f, FM_WHY_PEER);
 	}
 }
 

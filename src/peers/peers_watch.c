@@ -261,7 +261,7 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 
 	if (ev->mask & FAN_Q_OVERFLOW) {
 		atomic_store(&lost, true);
-		fm_registry_ring(); /* and everybody looks again */
+		fm_registry_notify(); /* and everybody looks again */
 		return;
 	}
 	if (ev->event_len < ev->metadata_len +
@@ -348,7 +348,7 @@ static void hear_all(void)
 }
 
 /* The kernel queues an event before the write or open that it tells of returns. */
-void fm_hear_others(void)
+void fm_peers_acquire(void)
 {
 	/* Not in the middle of a change, of which a library behind us may know. */
 	if (fan < 0 || !fm_active() || fm_signals_blocked || atomic_load(&deaf))
@@ -415,7 +415,7 @@ static bool is_quiet(const struct fm_file *f)
 __attribute__((constructor)) static void begin(void)
 {
 	fm_kmap_helped = note_helper;
-	fm_kept_quiet = is_quiet;
+	fm_unmap_cache_quiet = is_quiet;
 }
 
 /* inotify does not tell whose event it is: writes by others cannot be told

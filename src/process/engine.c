@@ -22,7 +22,7 @@ bool fm_engine_init(const char *progname, char **envp)
 	fm_policy_load(progname, envp);
 	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
 		return false;
-	fm_why_start();
+	fm_server_reason_start();
 	fm_rawcalls_start();
 	fm_thread_init();
 	return true;

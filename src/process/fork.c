@@ -57,7 +57,7 @@ static bool has_shared_writable(struct fm_file *f)
 
 static void note_own(struct fm_map *m, uint64_t i, void *arg)
 {
-	if (fm_mode(m, i) & PM_OWN)
+	if (fm_mode(m, i) & PM_COW)
 		*(bool *)arg = true;
 }
 
@@ -264,7 +264,7 @@ static void cover_to(struct fm_map *m, uint64_t i, void *arg)
 {
 	struct rest *r = arg;
 
-	if (!(fm_mode(m, i) & PM_OWN))
+	if (!(fm_mode(m, i) & PM_COW))
 		return;
 	cover(r, i);
 	r->at = i + 1;
@@ -307,7 +307,7 @@ static void leave_to_kernel(struct fm_file *f)
 {
 	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
 
-	fm_residue_add(&st);
+	fm_kernel_mapped_add(&st);
 }
 
 /* Of those in lazy, once, whoever serves one may go on if it only reads. */
@@ -342,17 +342,17 @@ static void mapped_for_stores(dev_t dev, ino_t ino)
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
-	struct fm_handed handed;
+	struct fm_demote_cache handed;
 	int err;
 
 	join(k);
-	fm_handed_note(f, &handed); /* as it was when we were forked */
+	fm_demote_cache_note(f, &handed); /* as it was when we were forked */
 	err = lay(f);
 	if (err)
 		give_up_file(f, err);
 	/* Who serves it goes on, and brings nothing. Who hands it over does. */
 	if (err || !read_only[k])
-		fm_handed_forget(&handed);
+		fm_demote_cache_forget(&handed);
 	else
 		fm_fork_bring(&handed);
 	if (gone[k])

@@ -51,7 +51,7 @@ static FM_FAULT uint64_t room(const struct fm_map *m)
 }
 
 /* Its part of the frames, when all that are in use share them. */
-static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
+static FM_FAULT uint64_t fair_part(const struct fm_stream_set *st)
 {
 	uint64_t n = 0;
 
@@ -60,12 +60,12 @@ static FM_FAULT uint64_t fair_part(const struct fm_stream *st)
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
-static FM_FAULT bool is_strided(const struct fm_one *s)
+static FM_FAULT bool is_strided(const struct fm_stream *s)
 {
 	return s->step != 1 && s->step != -1;
 }
 
-static FM_FAULT uint64_t strided_part(const struct fm_stream *st)
+static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 {
 	uint64_t n = 0;
 
@@ -75,10 +75,10 @@ static FM_FAULT uint64_t strided_part(const struct fm_stream *st)
 }
 
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
-static FM_FAULT uint64_t reach(const struct fm_map *m, const struct fm_one *s)
+static FM_FAULT uint64_t reach(const struct fm_map *m, const struct fm_stream *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;
-	const struct fm_stream *st = atomic_load(&m->streams);
+	const struct fm_stream_set *st = atomic_load(&m->streams);
 	uint64_t part = fair_part(st);
 	uint8_t advice = atomic_load(&m->advice);
 
@@ -111,7 +111,7 @@ static FM_FAULT int64_t stop_of(const struct fm_map *m)
 /* A chunk ends on a 2 MiB border of the address space, which is `border` pages
  * away, so that whole frames can be moved in: small buffers at first, whole
  * frames once the stream has shown that it goes on. */
-static FM_FAULT uint64_t chunk_len(const struct fm_one *s, uint64_t border,
+static FM_FAULT uint64_t chunk_len(const struct fm_stream *s, uint64_t border,
 				   uint64_t left)
 {
 	uint64_t n = border;
@@ -130,7 +130,7 @@ static FM_FAULT uint64_t past_border(struct fm_map *m, int64_t i)
 	       FM_HUGE_PAGES;
 }
 
-static FM_FAULT bool push_forward(struct fm_map *m, struct fm_one *s,
+static FM_FAULT bool push_forward(struct fm_map *m, struct fm_stream *s,
 				  int64_t stop)
 {
 	uint64_t border = FM_HUGE_PAGES - past_border(m, s->edge);
@@ -160,7 +160,7 @@ static FM_FAULT long read_behind(struct fm_map *m, int64_t from, uint64_t n)
 	return got;
 }
 
-static FM_FAULT bool push_backward(struct fm_map *m, struct fm_one *s)
+static FM_FAULT bool push_backward(struct fm_map *m, struct fm_stream *s)
 {
 	uint64_t n = chunk_len(s, past_border(m, s->edge) + 1,
 			       (uint64_t)(s->edge + 1));
@@ -179,7 +179,7 @@ static FM_FAULT bool push_backward(struct fm_map *m, struct fm_one *s)
 	return true;
 }
 
-static FM_FAULT bool push_strided(struct fm_map *m, struct fm_one *s)
+static FM_FAULT bool push_strided(struct fm_map *m, struct fm_stream *s)
 {
 	if (fm_chunk_read(m, (uint64_t)s->edge, 1, false) == -EAGAIN)
 		return false;
@@ -188,7 +188,7 @@ static FM_FAULT bool push_strided(struct fm_map *m, struct fm_one *s)
 }
 
 /* Keep the pipe full. A strided stream counts accesses, not pages. */
-static FM_FAULT void push(struct fm_map *m, struct fm_one *s)
+static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 {
 	int64_t stop = stop_of(m);
 	uint64_t most = reach(m, s);
@@ -218,7 +218,7 @@ static FM_FAULT void push(struct fm_map *m, struct fm_one *s)
 
 /* ---- recognising ------------------------------------------------------- */
 
-static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
+static FM_FAULT bool is_recent(const struct fm_stream_set *st, int64_t page)
 {
 	for (int k = 0; k < FM_RECENT; k++)
 		if (st->recent[k].i == page)
@@ -228,7 +228,7 @@ static FM_FAULT bool is_recent(const struct fm_stream *st, int64_t page)
 
 /* The nearest fault from which page i lies a small leap onwards (backwards), or
  * NULL. */
-static FM_FAULT const struct fm_seen *leapt_from(const struct fm_stream *st,
+static FM_FAULT const struct fm_seen *leapt_from(const struct fm_stream_set *st,
 					      int64_t i, bool back)
 {
 	const struct fm_seen *nearest = NULL;
@@ -248,7 +248,7 @@ static FM_FAULT const struct fm_seen *leapt_from(const struct fm_stream *st,
 
 /* Some of what lies in order is wanted, as when rows have been selected. All of
  * it together is read sooner than that page by page. */
-static FM_FAULT bool selects(const struct fm_stream *st, int64_t i, bool back)
+static FM_FAULT bool selects(const struct fm_stream_set *st, int64_t i, bool back)
 {
 	const struct fm_seen *r = leapt_from(st, i, back);
 	int n = 0;
@@ -259,7 +259,7 @@ static FM_FAULT bool selects(const struct fm_stream *st, int64_t i, bool back)
 }
 
 /* The step of a new stream that page i completes, or 0. */
-static FM_FAULT int64_t new_step(const struct fm_stream *st, int64_t i)
+static FM_FAULT int64_t new_step(const struct fm_stream_set *st, int64_t i)
 {
 	for (int k = 0; k < FM_RECENT; k++) {
 		if (i == st->recent[k].hi)
@@ -281,7 +281,7 @@ static FM_FAULT int64_t new_step(const struct fm_stream *st, int64_t i)
 
 /* Does i lie on the way of s: at the next step or within what it has read
  * ahead? */
-static FM_FAULT bool belongs(const struct fm_one *s, int64_t i)
+static FM_FAULT bool belongs(const struct fm_stream *s, int64_t i)
 {
 	int64_t lo = s->step > 0 ? s->pos : s->edge;
 	int64_t hi = s->step > 0 ? s->edge : s->pos;
@@ -295,12 +295,12 @@ static FM_FAULT bool belongs(const struct fm_one *s, int64_t i)
 }
 
 /* Others may fault in between, the more so the longer its chunks are. */
-static FM_FAULT bool stale(const struct fm_stream *st, const struct fm_one *s)
+static FM_FAULT bool stale(const struct fm_stream_set *st, const struct fm_stream *s)
 {
 	return st->clock - s->used > 32 + 4 * s->passed;
 }
 
-static FM_FAULT struct fm_one *find(struct fm_stream *st, int64_t i)
+static FM_FAULT struct fm_stream *find(struct fm_stream_set *st, int64_t i)
 {
 	for (int k = 0; k < FM_STREAMS; k++) {
 		if (st->s[k].live && stale(st, &st->s[k]))
@@ -311,15 +311,15 @@ static FM_FAULT struct fm_one *find(struct fm_stream *st, int64_t i)
 	return NULL;
 }
 
-static FM_FAULT struct fm_one *start(struct fm_stream *st, int64_t i,
+static FM_FAULT struct fm_stream *start(struct fm_stream_set *st, int64_t i,
 				  int64_t step, uint64_t unit)
 {
-	struct fm_one *s = &st->s[0];
+	struct fm_stream *s = &st->s[0];
 
 	for (int k = 1; k < FM_STREAMS && s->live; k++)
 		if (!st->s[k].live || st->s[k].used < s->used)
 			s = &st->s[k];
-	*s = (struct fm_one){ .live = true, .step = step, .pos = i,
+	*s = (struct fm_stream){ .live = true, .step = step, .pos = i,
 			   .edge = i + step, .unit = unit, .used = st->clock,
 			   /* by advice, not by what was seen */
 			   .passed = unit > FIRST_UNIT ? unit : 0 };
@@ -330,7 +330,7 @@ static FM_FAULT struct fm_one *start(struct fm_stream *st, int64_t i,
 static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 {
 	int64_t old = i - (int64_t)(2 * n);
-	struct fm_drop d = { .n = 0 };
+	struct fm_zap_batch d = { .n = 0 };
 
 	if (old < 0 || fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7)
 		return;
@@ -339,16 +339,16 @@ static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 		return;
 	}
 	for (uint64_t k = 0; k < n; k++)
-		fm_drop_clean(&d, m, (uint64_t)old + k);
-	fm_drop_now(&d);
+		fm_zap_clean(&d, m, (uint64_t)old + k);
+	fm_zap_now(&d);
 }
 
 /* The stream that i belongs to or begins. */
-static FM_FAULT struct fm_one *stream_at(struct fm_map *m, struct fm_stream *st,
+static FM_FAULT struct fm_stream *stream_at(struct fm_map *m, struct fm_stream_set *st,
 				      int64_t i)
 {
 	bool sequential = atomic_load(&m->advice) == MADV_SEQUENTIAL;
-	struct fm_one *s = find(st, i);
+	struct fm_stream *s = find(st, i);
 	int64_t step;
 
 	if (s)
@@ -361,7 +361,7 @@ static FM_FAULT struct fm_one *stream_at(struct fm_map *m, struct fm_stream *st,
 
 /* The reader has come to page i, and what was read with it ends at pos. Pages
  * that were present all along may lie between. */
-static FM_FAULT void earn(struct fm_one *s, int64_t i, int64_t pos)
+static FM_FAULT void earn(struct fm_stream *s, int64_t i, int64_t pos)
 {
 	uint64_t step = distance(s->step, 0);
 
@@ -373,10 +373,10 @@ static FM_FAULT void earn(struct fm_one *s, int64_t i, int64_t pos)
 
 /* The reader is at page i and everything up to pos, [seen.lo, seen.hi) has
  * been mapped. */
-static FM_FAULT void advance(struct fm_map *m, struct fm_stream *st,
+static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
 			     const struct fm_seen *seen, int64_t pos)
 {
-	struct fm_one *s = stream_at(m, st, seen->i);
+	struct fm_stream *s = stream_at(m, st, seen->i);
 
 	st->recent[st->next_recent++ % FM_RECENT] = *seen;
 	st->clock++;
@@ -407,7 +407,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 			     uint64_t hi)
 {
 	struct fm_seen seen = { (int64_t)i, (int64_t)lo, (int64_t)hi };
-	struct fm_stream *st;
+	struct fm_stream_set *st;
 
 	if (!wanted(m))
 		return;
@@ -420,8 +420,8 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 
 FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 {
-	struct fm_stream *st;
-	struct fm_one *s;
+	struct fm_stream_set *st;
+	struct fm_stream *s;
 	int64_t first;
 	uint64_t n;
 

@@ -107,7 +107,7 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 	c->uncached = false;
 	c->map_id = m->id;
 	c->map_gen = atomic_load(&m->gen);
-	fm_lazy_look(m, i, n, UINT64_MAX);
+	fm_lazyfree_look(m, i, n, UINT64_MAX);
 	have = flag_pages(m, i, n, &first);
 	fm_lock(&fm_chunk_lock);
 	c->first += first;

@@ -66,7 +66,7 @@ int fm_file_shared(struct fm_file *f)
  * and the file is shut from its start on. */
 static uint64_t next_page(const struct fm_range *r, uint64_t fp)
 {
-	return r->space ? fm_shut_next(r->file, fp, r->stop) : fp;
+	return r->space ? fm_barrier_next(r->file, fp, r->stop) : fp;
 }
 
 /* Pages are visited in ascending order, as the lock order asks. */
@@ -86,7 +86,7 @@ static void unlock_pages(const struct fm_range *r)
 	     fp = next_page(r, fp + 1))
 		fm_page_unlock(fm_file_page(r->file, fp));
 	if (r->space)
-		fm_shut_open(r->file);
+		fm_barrier_open(r->file);
 }
 
 /* Everything locked; is anything dirty? Then it was stored to between the
@@ -248,7 +248,7 @@ struct stale {
 	uint64_t own; /* from here on private copies go as well */
 	uint64_t gone; /* of the first RELOAD pages, those just dropped */
 	bool pinned;
-	struct fm_drop drop;
+	struct fm_zap_batch drop;
 };
 
 /* Stored to, and the device refuses it: there is no other copy. Ranges with an
@@ -271,14 +271,14 @@ static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
 	uint8_t mode = fm_mode(m, i);
 	bool discard = m->pgoff + i >= d->own;
 
-	if (!(mode & PM_PRESENT) || ((mode & PM_OWN) && !discard))
+	if (!(mode & PM_PRESENT) || ((mode & PM_COW) && !discard))
 		return;
 	if (m->shared && is_refused(m->file, m->pgoff + i, d->discard))
 		return;
 	if (in_use(d, fm_map_addr(m, i)))
 		d->pinned = true;
 	else {
-		fm_drop_page(&d->drop, m, i);
+		fm_zap_page(&d->drop, m, i);
 		if (m->pgoff + i - d->range->first < RELOAD)
 			d->gone |= 1ull << (m->pgoff + i - d->range->first);
 	}
@@ -303,7 +303,7 @@ static void drop_in_map(struct fm_map *m, struct stale *d)
 		}
 		drop_copy(m, i, d);
 	}
-	fm_drop_now(&d->drop);
+	fm_zap_now(&d->drop);
 }
 
 /* Pages fp up to stop of what has been read to mem go back to m: how many. */
@@ -383,7 +383,7 @@ static bool plain_copies(struct fm_map *m, const struct fm_range *r,
 
 		if (!(mode & PM_PRESENT))
 			continue;
-		if ((mode & (PM_WRITABLE | PM_OWN | PM_LAZY)) ||
+		if ((mode & (PM_WRITABLE | PM_COW | PM_LAZY)) ||
 		    is_refused(m->file, fp, false))
 			return false;
 		*ret |= 1ull << (fp - r->first);
@@ -416,7 +416,7 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 		return false;
 	if (!bits)
 		return true;
-	if (!fm_rewrite_on())
+	if (!fm_inplace_on())
 		return false;
 	b = fm_bounce_get();
 	ok = load_named(r, bits, b->mem) &&
@@ -435,7 +435,7 @@ static void note_reload(struct fm_map *m)
 	struct fm_file *f = m->file;
 	uint64_t now = atomic_load(&f->changed_ms);
 
-	if (!fm_rewrite_loose(m))
+	if (!fm_inplace_loose(m))
 		return;
 	if (now - atomic_load(&f->reloads_from) > 1000) {
 		atomic_store(&f->reloads_from, now);
@@ -547,5 +547,5 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 		replace_stale(r, discard);
 	if (atomic_load(&f->reloads) >= OFTEN &&
 	    atomic_exchange(&f->reloads, 0) >= OFTEN)
-		fm_rewrite_tighten(f);
+		fm_inplace_tighten(f);
 }

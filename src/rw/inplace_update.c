@@ -34,7 +34,7 @@ static int start(void)
 	owner = fm_sys_getpid();
 	to = 0;
 	/* Another's /proc shows us under a number that is somebody else's. */
-	atomic_store(&off, fm_sys_look(mem, &id) ||
+	atomic_store(&off, fm_sys_stat_notimes(mem, &id) ||
 			   !put((void *)&to, (void *)&from, 1) || to != from);
 	return 0;
 }
@@ -47,7 +47,7 @@ static void reset(void)
 	atomic_store(&off, false);
 }
 
-bool fm_rewrite_on(void)
+bool fm_inplace_on(void)
 {
 	/* A child that was made past us has the parent's memory there. */
 	return mem >= 0 && !atomic_load(&off) && !fm_sys_confined() &&
@@ -118,17 +118,17 @@ __attribute__((constructor)) static void begin(void)
 	fm_mprotect_first = cover;
 }
 
-void fm_rewrite_tighten(struct fm_file *f)
+void fm_inplace_tighten(struct fm_file *f)
 {
 	struct fm_map *m;
 	uint64_t old;
 
-	if (!fm_rewrite_on())
+	if (!fm_inplace_on())
 		return;
 	fm_space_lock(&old);
 	fm_for_each_map(m, f)
-		if (fm_rewrite_loose(m))
-			fm_map_make_exact(m);
+		if (fm_inplace_loose(m))
+			fm_map_sync_prot(m);
 	fm_space_unlock(&old);
 }
 

@@ -63,7 +63,7 @@ static int write_back_all(struct fm_file *f)
 	int err = 0;
 
 	if (fm_store_of(f)->direct && fm_store_of(f)->keeps)
-		fm_handed_write(f);
+		fm_demote_cache_write(f);
 	for (int tries = 0; tries < PATIENCE_MS; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT && atomic_load(&f->warm))
@@ -122,7 +122,7 @@ static void clear_locked(struct fm_map *m, uint64_t i, void *arg)
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
 	fm_page_lock(p);
-	if (!(fm_mode(m, i) & PM_OWN))
+	if (!(fm_mode(m, i) & PM_COW))
 		clear_modes(m, i, arg);
 	fm_page_unlock(p);
 }
@@ -170,7 +170,7 @@ static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
  * the kernel cannot wait; its mapping is laid before the others.
  */
 struct leaving {
-	struct fm_drop drop;
+	struct fm_zap_batch drop;
 	bool used;
 };
 
@@ -180,12 +180,12 @@ static void drop_if_clean(struct fm_map *m, uint64_t i, void *arg)
 	struct leaving *l = arg;
 
 	if (!fm_page_trylock(p)) {
-		fm_drop_now(&l->drop);
+		fm_zap_now(&l->drop);
 		fm_page_lock(p);
 	}
 	if ((fm_mode(m, i) & PM_PRESENT) && !(fm_page_state(p) & FP_DIRTY)) {
 		if (!fm_pinned(fm_map_addr(m, i), FM_PAGE)) {
-			fm_drop_page(&l->drop, m, i);
+			fm_zap_page(&l->drop, m, i);
 			return; /* unlocked with it */
 		}
 		l->used = true;
@@ -198,7 +198,7 @@ static bool is_used(struct fm_map *m)
 	struct leaving l = { .used = false };
 
 	fm_map_each(m, 0, fm_map_pages(m), drop_if_clean, &l);
-	fm_drop_now(&l.drop);
+	fm_zap_now(&l.drop);
 	return l.used;
 }
 
@@ -271,27 +271,27 @@ static int replace(struct fm_file *f, struct fm_list *l)
 }
 
 /* Said once: it may be tried for each page. */
-void fm_stays(struct fm_file *f, enum fm_why why, int err)
+void fm_stays(struct fm_file *f, enum fm_server_reason why, int err)
 {
 	if (!atomic_exchange(&f->stays_since_ms, fm_now_ms()))
 		fm_log(FM_LOG_ERROR,
 		       "%s: cannot hand the mapping to the kernel (%s), errno "
-		       "%d: it stays with fastmap", f->path, fm_why_text(why),
+		       "%d: it stays with fastmap", f->path, fm_server_reason_text(why),
 		       -err);
 }
 
 /* Not where memory is so short that it is handed over for that, nor at the end. */
-static void bring(struct fm_file *f, struct fm_handed *h, int err)
+static void bring(struct fm_file *f, struct fm_demote_cache *h, int err)
 {
-	if (err || !fm_store_of(f)->keeps || fm_room_short() || atomic_load(&fm_demote_ends))
-		fm_handed_forget(h);
+	if (err || !fm_store_of(f)->keeps || fm_mem_monitor_short() || atomic_load(&fm_demote_ends))
+		fm_demote_cache_forget(h);
 	else
-		fm_handed_bring(h);
+		fm_demote_cache_bring(h);
 }
 
-static int to_kernel(struct fm_file *f, enum fm_why why)
+static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
-	struct fm_handed handed;
+	struct fm_demote_cache handed;
 	struct fm_list l;
 	int err;
 
@@ -305,7 +305,7 @@ static int to_kernel(struct fm_file *f, enum fm_why why)
 		fm_ahead_forget(l.v[k]);
 		fm_pass_through(l.v[k]);
 	}
-	fm_handed_note(f, &handed);
+	fm_demote_cache_note(f, &handed);
 	err = write_back_all(f);
 	if (!err)
 		err = replace(f, &l);
@@ -315,9 +315,9 @@ static int to_kernel(struct fm_file *f, enum fm_why why)
 		atomic_store(&f->st.demote_why, (uint8_t)why);
 		atomic_fetch_add(&f->st.demotions, 1);
 		atomic_store(&f->server, FM_SERVER_KERNEL);
-		fm_unsaid_note(f); /* who syncs it asks there from now on */
+		fm_errseq_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb_err, 0);
-		fm_why_handed(f->path, f->dev, f->ino, why);
+		fm_server_reason_handed(f->path, f->dev, f->ino, why);
 	}
 	fm_thaw(f);
 	bring(f, &handed, err);
@@ -328,10 +328,10 @@ static int to_kernel(struct fm_file *f, enum fm_why why)
 	return err;
 }
 
-int fm_server_change(struct fm_file *f, enum fm_server to, enum fm_why why)
+int fm_server_change(struct fm_file *f, enum fm_server to, enum fm_server_reason why)
 {
 	static int (*const change[FM_SERVERS][FM_SERVERS])(struct fm_file *f,
-							   enum fm_why why) = {
+							   enum fm_server_reason why) = {
 		[FM_SERVER_ENGINE][FM_SERVER_KERNEL] = to_kernel,
 	};
 	const enum fm_server from = fm_server_of(f);
@@ -341,7 +341,7 @@ int fm_server_change(struct fm_file *f, enum fm_server to, enum fm_why why)
 	return change[from][to] ? change[from][to](f, why) : -EOPNOTSUPP;
 }
 
-int fm_file_demote(struct fm_file *f, enum fm_why why)
+int fm_file_demote(struct fm_file *f, enum fm_server_reason why)
 {
 	uint64_t old;
 	int err;
@@ -355,7 +355,7 @@ int fm_file_demote(struct fm_file *f, enum fm_why why)
 /* ---- several files ------------------------------------------------------ */
 
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
-		    enum fm_why why)
+		    enum fm_server_reason why)
 {
 	struct fm_file *f;
 	int first = 0;
@@ -383,7 +383,7 @@ bool fm_only_shared(struct fm_file *f, uint64_t arg)
 
 /* Mappings of the kernel can use all memory that is left, and give it back at
  * once. */
-static void demote_shared(enum fm_why why)
+static void demote_shared(enum fm_server_reason why)
 {
 	static _Atomic uint64_t not_before;
 	static bool told;
@@ -404,14 +404,14 @@ static void demote_shared(enum fm_why why)
 
 /* ---- for threads that cannot do it (demote_queue.h) ------------------------ */
 
-static int wanted(struct fm_file *f, enum fm_why why)
+static int wanted(struct fm_file *f, enum fm_server_reason why)
 {
 	return fm_server_change(f, FM_SERVER_KERNEL, why);
 }
 
 static void serve(void)
 {
-	enum fm_why shared = fm_demote_take_shared();
+	enum fm_server_reason shared = fm_demote_take_shared();
 	uint64_t old;
 
 	if (shared) {

@@ -19,7 +19,7 @@
 
 /* ---- what is resident ---------------------------------------------------- */
 
-static bool more_room(struct fm_handed *h)
+static bool more_room(struct fm_demote_cache *h)
 {
 	size_t room = h->room ? 2 * h->room : 64;
 	void *v = room <= MOST_RUNS ?
@@ -35,21 +35,21 @@ static bool more_room(struct fm_handed *h)
 static void note(struct fm_map *m, uint64_t i, void *arg)
 {
 	uintptr_t a = (uintptr_t)fm_map_addr(m, i);
-	struct fm_handed *h = arg;
+	struct fm_demote_cache *h = arg;
 
 	if (!fm_mode_charged(fm_mode(m, i)))
 		return;
 	if (h->n && h->v[h->n - 1].end == a)
 		h->v[h->n - 1].end = a + FM_PAGE;
 	else if (h->n < h->room || more_room(h))
-		h->v[h->n++] = (struct fm_handed_run){ a, a + FM_PAGE };
+		h->v[h->n++] = (struct fm_demote_cache_run){ a, a + FM_PAGE };
 }
 
-void fm_handed_note(struct fm_file *f, struct fm_handed *h)
+void fm_demote_cache_note(struct fm_file *f, struct fm_demote_cache *h)
 {
 	struct fm_map *m;
 
-	*h = (struct fm_handed){ .v = NULL };
+	*h = (struct fm_demote_cache){ .v = NULL };
 	fm_for_each_map(m, f)
 		fm_map_each(m, 0, fm_map_pages(m), note, h);
 }
@@ -61,25 +61,25 @@ void fm_handed_note(struct fm_file *f, struct fm_handed *h)
 
 static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
-	fm_drop_clean(arg, m, i);
+	fm_zap_clean(arg, m, i);
 }
 
 static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
 {
 	struct fm_map *m;
-	struct fm_drop d = { .n = 0 };
+	struct fm_zap_batch d = { .n = 0 };
 
 	fm_for_each_map(m, f) {
 		uint64_t lo = first > m->pgoff ? first - m->pgoff : 0;
 		uint64_t hi = stop > m->pgoff ? stop - m->pgoff : 0;
 
 		fm_map_each(m, lo, fm_least(hi, fm_map_pages(m)), drop_clean, &d);
-		fm_drop_now(&d);
+		fm_zap_now(&d);
 	}
 }
 
 /* Errors are found, and said, by who writes what is dirty still. */
-void fm_handed_write(struct fm_file *f)
+void fm_demote_cache_write(struct fm_file *f)
 {
 	bool much = fm_dirty_count(f) > MUCH;
 	uint64_t fp = 0;
@@ -128,16 +128,16 @@ void fm_engine_flush_for_fork(void)
 /* ---- into the page cache --------------------------------------------------- */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
-static struct fm_handed later; /* under the lock */
-static struct fm_handed now;   /* the write-back thread's */
+static struct fm_demote_cache later; /* under the lock */
+static struct fm_demote_cache now;   /* the write-back thread's */
 
 /* By address: where something else lies by now no harm is done. */
-bool fm_handed_ask(struct fm_handed *h, uint64_t ms)
+bool fm_demote_cache_ask(struct fm_demote_cache *h, uint64_t ms)
 {
 	uint64_t until = fm_now_ms() + ms;
 
 	while (h->at < h->n && fm_now_ms() < until) {
-		struct fm_handed_run *r = &h->v[h->at];
+		struct fm_demote_cache_run *r = &h->v[h->at];
 		size_t n = fm_least(r->end - r->start, ONE);
 
 		fm_sys_madvise((void *)r->start, n, MADV_WILLNEED);
@@ -148,38 +148,38 @@ bool fm_handed_ask(struct fm_handed *h, uint64_t ms)
 	return h->at < h->n;
 }
 
-void fm_handed_forget(struct fm_handed *h)
+void fm_demote_cache_forget(struct fm_demote_cache *h)
 {
 	fm_free(h->v);
-	*h = (struct fm_handed){ .v = NULL };
+	*h = (struct fm_demote_cache){ .v = NULL };
 }
 
-void fm_handed_move(struct fm_handed *to, struct fm_handed *h)
+void fm_demote_cache_move(struct fm_demote_cache *to, struct fm_demote_cache *h)
 {
 	for (; h->at < h->n && (to->n < to->room || more_room(to)); h->at++)
 		to->v[to->n++] = h->v[h->at];
-	fm_handed_forget(h);
+	fm_demote_cache_forget(h);
 }
 
-void fm_handed_bring(struct fm_handed *h)
+void fm_demote_cache_bring(struct fm_demote_cache *h)
 {
-	if (!fm_handed_ask(h, FIRST_MS)) {
-		fm_handed_forget(h);
+	if (!fm_demote_cache_ask(h, FIRST_MS)) {
+		fm_demote_cache_forget(h);
 		return;
 	}
 	fm_lock(&lock);
-	fm_handed_move(&later, h);
+	fm_demote_cache_move(&later, h);
 	fm_unlock(&lock);
 	fm_wb_kick();
 }
 
-static struct fm_handed take_later(void)
+static struct fm_demote_cache take_later(void)
 {
-	struct fm_handed h;
+	struct fm_demote_cache h;
 
 	fm_lock(&lock);
 	h = later;
-	later = (struct fm_handed){ .v = NULL };
+	later = (struct fm_demote_cache){ .v = NULL };
 	fm_unlock(&lock);
 	return h;
 }
@@ -190,15 +190,15 @@ static void serve_later(void)
 		now = take_later();
 	if (!now.n)
 		return;
-	if (!fm_handed_ask(&now, NEXT_MS))
-		fm_handed_forget(&now);
+	if (!fm_demote_cache_ask(&now, NEXT_MS))
+		fm_demote_cache_forget(&now);
 	fm_wb_kick(); /* for the rest, or what has come meanwhile */
 }
 
 static void forked(void)
 {
 	fm_lock_reset(&lock);
-	later = now = (struct fm_handed){ .v = NULL };
+	later = now = (struct fm_demote_cache){ .v = NULL };
 }
 
 static int offer(void)

@@ -19,28 +19,28 @@
 struct fm_file;
 
 /* Pages at addresses one behind the other. */
-struct fm_handed_run {
+struct fm_demote_cache_run {
 	uintptr_t start, end;
 };
 
-struct fm_handed {
-	struct fm_handed_run *v;
+struct fm_demote_cache {
+	struct fm_demote_cache_run *v;
 	size_t n, room, at; /* run to go on with */
 	uint64_t asked;     /* bytes, up to now */
 };
 
 /* [plain] Under the space lock: what is resident now, of all mappings of f. Without
  * memory for it nothing. */
-void fm_handed_note(struct fm_file *f, struct fm_handed *ret);
+void fm_demote_cache_note(struct fm_file *f, struct fm_demote_cache *ret);
 /* [plain] The frozen file f: what is dirty goes to the page cache. */
-void fm_handed_write(struct fm_file *f);
+void fm_demote_cache_write(struct fm_file *f);
 /* [plain] The mappings are the kernel's. Asks for some at once, for the rest later, by
  * the thread that writes back. Takes what h holds. */
-void fm_handed_bring(struct fm_handed *h);
+void fm_demote_cache_bring(struct fm_demote_cache *h);
 /* [plain] For about ms milliseconds. Is any left? */
-bool fm_handed_ask(struct fm_handed *h, uint64_t ms);
+bool fm_demote_cache_ask(struct fm_demote_cache *h, uint64_t ms);
 /* What has not been asked for goes to the end of the other. */
-void fm_handed_move(struct fm_handed *to, struct fm_handed *h);
-void fm_handed_forget(struct fm_handed *h);
+void fm_demote_cache_move(struct fm_demote_cache *to, struct fm_demote_cache *h);
+void fm_demote_cache_forget(struct fm_demote_cache *h);
 
 #endif

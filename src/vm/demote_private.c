@@ -95,7 +95,7 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 {
 	struct copy_out *c = arg;
 
-	if (!(fm_mode(m, i) & PM_OWN) || c->err || !make_room(c, m, i))
+	if (!(fm_mode(m, i) & PM_COW) || c->err || !make_room(c, m, i))
 		return;
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);

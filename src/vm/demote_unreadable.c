@@ -58,7 +58,7 @@ static int try_kernel(struct fm_file *f, struct fm_map *m)
 	return err;
 }
 
-int fm_demote_unreadable(struct fm_file *f, uintptr_t a, enum fm_why why)
+int fm_demote_unreadable(struct fm_file *f, uintptr_t a, enum fm_server_reason why)
 {
 	struct fm_map *m;
 	uint64_t old;

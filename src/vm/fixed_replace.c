@@ -24,13 +24,13 @@ static int add(struct fm_map *m, void *arg)
 	struct note *n = arg;
 	uintptr_t a = atomic_load(&m->start), e = atomic_load(&m->end);
 
-	n->o->v[n->o->n++] = (struct fm_over_part){
+	n->o->v[n->o->n++] = (struct fm_fixed_replace_part){
 		a > n->start ? a : n->start, e < n->end ? e : n->end,
 	};
 	return 0;
 }
 
-int fm_over_note(uintptr_t start, uintptr_t end, struct fm_over *o)
+int fm_fixed_replace_note(uintptr_t start, uintptr_t end, struct fm_over *o)
 {
 	struct note note = { o, start, end };
 	size_t n = 0;
@@ -43,14 +43,14 @@ int fm_over_note(uintptr_t start, uintptr_t end, struct fm_over *o)
 	return o->v ? fm_range_maps(start, end, add, &note) : -ENOMEM;
 }
 
-void fm_over_free(struct fm_over *o)
+void fm_fixed_replace_free(struct fm_over *o)
 {
 	if (o->v)
 		fm_free(o->v);
 	*o = (struct fm_over){ NULL, 0 };
 }
 
-int fm_over_lay_new(uintptr_t start, uintptr_t end, int prot)
+int fm_fixed_replace_lay_new(uintptr_t start, uintptr_t end, int prot)
 {
 	size_t len = end - start;
 	void *at = (void *)start, *p;
@@ -67,7 +67,7 @@ int fm_over_lay_new(uintptr_t start, uintptr_t end, int prot)
 	return fm_sys_mprotect(at, len, prot);
 }
 
-static int empty(const struct fm_over_part *p, int prot)
+static int empty(const struct fm_fixed_replace_part *p, int prot)
 {
 	void *at = (void *)p->start;
 	int err = fm_uffd_drop(at, p->end - p->start);
@@ -75,19 +75,19 @@ static int empty(const struct fm_over_part *p, int prot)
 	return err ? err : fm_sys_mprotect(at, p->end - p->start, prot);
 }
 
-int fm_over_lay(const struct fm_over *o, uintptr_t start, uintptr_t end, int prot)
+int fm_fixed_replace_lay(const struct fm_over *o, uintptr_t start, uintptr_t end, int prot)
 {
 	int err = 0;
 
 	for (size_t k = 0; k < o->n && !err; k++) {
 		if (start < o->v[k].start)
-			err = fm_over_lay_new(start, o->v[k].start, prot);
+			err = fm_fixed_replace_lay_new(start, o->v[k].start, prot);
 		if (!err)
 			err = empty(&o->v[k], prot);
 		start = o->v[k].end;
 	}
 	if (!err && start < end)
-		err = fm_over_lay_new(start, end, prot);
+		err = fm_fixed_replace_lay_new(start, end, prot);
 	return err;
 }
 
@@ -126,7 +126,7 @@ static bool is_all(const struct fm_over *o, uintptr_t start, uintptr_t end)
 	return start == end;
 }
 
-int fm_over_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t to,
+int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t to,
 		   size_t len)
 {
 	int err;
@@ -136,6 +136,6 @@ int fm_over_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t
 	for (size_t k = 0; k < src->n; k++)
 		if (!may_forget(src->v[k]))
 			return -ENOTSUP;
-	err = fm_over_lay(o, to, to + len, atomic_load(&src->v[0]->prot));
+	err = fm_fixed_replace_lay(o, to, to + len, atomic_load(&src->v[0]->prot));
 	return err ? -ENOMEM : fm_list_each(src, forget, NULL);
 }

@@ -16,28 +16,28 @@
 
 struct fm_list;
 
-struct fm_over_part {
+struct fm_fixed_replace_part {
 	uintptr_t start, end;
 };
 
 struct fm_over {
-	struct fm_over_part *v;
+	struct fm_fixed_replace_part *v;
 	size_t n;
 };
 
 /* Under the space lock, before the mappings in [start, end) are let go: where they
  * are. 0, also if there are none, or -ENOMEM. */
-int fm_over_note(uintptr_t start, uintptr_t end, struct fm_over *ret);
-void fm_over_free(struct fm_over *o);
+int fm_fixed_replace_note(uintptr_t start, uintptr_t end, struct fm_over *ret);
+void fm_fixed_replace_free(struct fm_over *o);
 /* They have been let go, their memory is as it was: empty registered memory all
  * over [start, end). 0 or -errno. */
-int fm_over_lay(const struct fm_over *o, uintptr_t start, uintptr_t end, int prot);
+int fm_fixed_replace_lay(const struct fm_over *o, uintptr_t start, uintptr_t end, int prot);
 /* The same for mremap: what is in src, whose pages are locked and have one protection,
  * is forgotten if all of it is in the file, and comes again at its new place. -ENOTSUP:
  * it is not, or what is replaced is not all ours, or no other thread can look. */
-int fm_over_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t to,
+int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t to,
 		   size_t len);
 /* Where there is none yet: registered before it can be touched. */
-int fm_over_lay_new(uintptr_t start, uintptr_t end, int prot);
+int fm_fixed_replace_lay_new(uintptr_t start, uintptr_t end, int prot);
 
 #endif

@@ -46,33 +46,33 @@ static void bounds(struct fm_map *m, const struct span *s, uint64_t *lo,
 static void drop_private(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
-	struct fm_drop *d = arg;
+	struct fm_zap_batch *d = arg;
 
 	if (!fm_page_trylock(p)) {
-		fm_drop_now(d);
+		fm_zap_now(d);
 		fm_page_lock(p);
 	}
 	if ((fm_mode(m, i) & PM_PRESENT) &&
 	    !fm_pinned(fm_map_addr(m, i), FM_PAGE))
-		fm_drop_page(d, m, i);
+		fm_zap_page(d, m, i);
 	else
 		fm_page_unlock(p);
 }
 
 static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
-	fm_drop_clean(arg, m, i);
+	fm_zap_clean(arg, m, i);
 }
 
 static void drop_span(struct fm_map *m, uint64_t lo, uint64_t hi, bool write)
 {
-	struct fm_drop d = { .n = 0 };
+	struct fm_zap_batch d = { .n = 0 };
 
 	if (m->shared && write)
 		fm_wb_range(m->file, m->pgoff + lo, m->pgoff + hi, true);
 	fm_map_each(m, lo, hi, m->shared || write ? drop_clean : drop_private,
 		    &d);
-	fm_drop_now(&d);
+	fm_zap_now(&d);
 }
 
 /* A mapping has one such advice: what is said of less than half of it would be wrong
@@ -89,7 +89,7 @@ static int advise_map(struct fm_map *m, void *arg)
 	uint64_t lo, hi;
 
 	bounds(m, s, &lo, &hi);
-	if (fm_said_note(&m->modes->said, m->mbase + lo, m->mbase + hi, s->advice))
+	if (fm_vma_advice_note(&m->modes->said, m->mbase + lo, m->mbase + hi, s->advice))
 		return -ENOMEM;
 	switch (s->advice) {
 	case MADV_NORMAL:
@@ -272,7 +272,7 @@ static bool ours(int advice)
 	}
 }
 
-static int demote_span(void *addr, size_t len, enum fm_why why)
+static int demote_span(void *addr, size_t len, enum fm_server_reason why)
 {
 	uintptr_t at;
 	uint64_t old;

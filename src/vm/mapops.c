@@ -27,7 +27,7 @@ static int unmap_one(struct fm_map *m)
 
 	fm_map_hide(m, NULL);
 	fm_map_lock(m, NULL);
-	if (fm_kept_put(m))
+	if (fm_unmap_cache_put(m))
 		return fm_map_retire(m, NULL);
 	err = fm_sys_munmap((void *)atomic_load(&m->start),
 			    atomic_load(&m->end) - atomic_load(&m->start));
@@ -229,7 +229,7 @@ int fm_mincore(void *addr, size_t len, unsigned char *vec)
 
 /* Hand the files under a range to the kernel. The list changes under us, so
  * start over after each. */
-int fm_demote_range(const void *addr, size_t len, enum fm_why why)
+int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why)
 {
 	uintptr_t a = (uintptr_t)addr, at;
 	uint64_t old;

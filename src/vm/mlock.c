@@ -96,9 +96,9 @@ static bool will_be_refused(int flags)
 				total_pages() > rl.rlim_cur / FM_PAGE);
 }
 
-static int let_go(enum fm_why why)
+static int let_go(enum fm_server_reason why)
 {
-	fm_kept_drop();
+	fm_unmap_cache_drop();
 	fm_window_drop();
 	return fm_demote_where(NULL, 0, why);
 }

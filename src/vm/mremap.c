@@ -251,7 +251,7 @@ static void requeue_page(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
 
-	if ((mode & PM_QUEUED) || ((mode & PM_PRESENT) && !(mode & PM_OWN)))
+	if ((mode & PM_QUEUED) || ((mode & PM_PRESENT) && !(mode & PM_COW)))
 		fm_cache_requeue(m, i);
 }
 
@@ -374,7 +374,7 @@ static void *refill(struct move *v, const struct fm_over *over, void *to,
 		    bool *ret_moved)
 {
 	int err = v->tail || v->grows ? -ENOTSUP :
-			    fm_over_refill(over, &v->src, (uintptr_t)to, v->new_len);
+			    fm_fixed_replace_refill(over, &v->src, (uintptr_t)to, v->new_len);
 
 	if (err == -ENOTSUP)
 		return NULL;
@@ -405,7 +405,7 @@ static void *move_range(struct move *v, int flags, void *fixed)
 	 * nothing. */
 	fm_list_each(&v->src, fm_map_flush, NULL);
 	if (fixed)
-		err = fm_over_note(t, t + v->new_len, &over);
+		err = fm_fixed_replace_note(t, t + v->new_len, &over);
 	if (fixed && !err)
 		err = target_begin(&target, t, fm_page_up(t + v->new_len),
 				   &v->src);
@@ -420,7 +420,7 @@ static void *move_range(struct move *v, int flags, void *fixed)
 			to = do_move(v, flags, fixed, &moved);
 		target_end(&target, moved);
 	}
-	fm_over_free(&over);
+	fm_fixed_replace_free(&over);
 	move_free(v, fm_is_err(to));
 	return to;
 }
@@ -461,7 +461,7 @@ static void *mremap_locked(uintptr_t a, size_t old_len, size_t new_len,
 	if (new_len < old_len)
 		err = fm_munmap_locked(a + new_len, old_len - new_len);
 	else if (new_len > old_len)
-		err = fm_grow_in_place(&s, a, old_len, new_len);
+		err = fm_mremap_grow_in_place(&s, a, old_len, new_len);
 	if (new_len > old_len && err && err != -EAGAIN &&
 	    (flags & MREMAP_MAYMOVE))
 		return move_range(&v, flags, NULL);
@@ -487,7 +487,7 @@ static bool bad_arguments(uintptr_t a, size_t old_len, size_t new_len,
 
 /* Duplication and DONTUNMAP, and pieces that the kernel would hold as one,
  * are the kernel's. False: it could not have them. */
-static bool hand_over(void *old, size_t old_len, enum fm_why why)
+static bool hand_over(void *old, size_t old_len, enum fm_server_reason why)
 {
 	size_t len = old_len ? old_len : 1;
 

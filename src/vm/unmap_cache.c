@@ -44,7 +44,7 @@ static struct kept kept[KEPT]; /* under the lock, a leaf */
 static struct fm_lock lock;
 static _Atomic int64_t pages;  /* of all entries, charged */
 static uint64_t clock_stamp;
-bool (*fm_kept_quiet)(const struct fm_file *f);
+bool (*fm_unmap_cache_quiet)(const struct fm_file *f);
 
 /* ---- which file --------------------------------------------------------- */
 
@@ -119,7 +119,7 @@ static int64_t copy_modes(struct fm_map *m, uint8_t *to, uint64_t *ret_end)
 			continue;
 		}
 		mode = fm_mode(m, i);
-		if (mode & PM_OWN)
+		if (mode & PM_COW)
 			return -1;
 		if (mode & PM_PRESENT) {
 			to[i] = mode;
@@ -251,7 +251,7 @@ static void add_kept(struct fm_map *m, const struct stat *st, char *mem,
 	fm_unlock(&lock);
 }
 
-bool fm_kept_put(struct fm_map *m)
+bool fm_unmap_cache_put(struct fm_map *m)
 {
 	uint64_t end = m->pgoff + fm_map_pages(m), last = 0;
 	uint8_t *mode;
@@ -261,7 +261,7 @@ bool fm_kept_put(struct fm_map *m)
 
 	if (!worth_it(m) || fm_dirty_next(m->file, m->pgoff, end) < end ||
 	    fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT) ||
-	    !fm_kept_quiet || !fm_kept_quiet(m->file) || fm_sys_fstat(m->file->fd_path, &st) ||
+	    !fm_unmap_cache_quiet || !fm_unmap_cache_quiet(m->file) || fm_sys_fstat(m->file->fd_path, &st) ||
 	    st.st_ino != m->file->ino || !st.st_nlink || !settled(m->file, &st))
 		return false;
 	mode = fm_sys_anon(fm_map_pages(m));
@@ -379,7 +379,7 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(p);
 }
 
-int fm_kept_take(struct fm_map *m, int prot)
+int fm_unmap_cache_take(struct fm_map *m, int prot)
 {
 	struct kept k;
 	struct stat st;
@@ -406,7 +406,7 @@ int fm_kept_take(struct fm_map *m, int prot)
 	return err == -EBUSY ? 0 : err;
 }
 
-void fm_kept_drop(void)
+void fm_unmap_cache_drop(void)
 {
 	struct kept *k;
 

@@ -158,15 +158,15 @@ static FM_FAULT void count_run(struct wb *w, const struct wb_run *r, bool ok)
 /* What has been written leaves, unless somebody has it already. */
 static FM_FAULT void shed(const struct wb_run *r)
 {
-	struct fm_drop d = { .n = 0 };
+	struct fm_zap_batch d = { .n = 0 };
 
 	for (uint64_t fp = r->first, i; fp < r->first + r->n; fp++) {
 		struct fm_map *m = fm_map_holder(r->f, fp, NULL, &i);
 
 		if (m)
-			fm_drop_clean(&d, m, i);
+			fm_zap_clean(&d, m, i);
 	}
-	fm_drop_now(&d);
+	fm_zap_now(&d);
 }
 
 /* False: a page of it is locked, and it is not waited for. */
@@ -255,7 +255,7 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buf = fm_map_addr(m, i);
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
-	io->buffered = !fm_reads_allow_direct(f) || atomic_load(&f->sheds) ||
+	io->buffered = !fm_inflight_allow_direct(f) || atomic_load(&f->sheds) ||
 		       atomic_load(&f->through) || len % f->dio_align != 0;
 	r->f = f;
 	r->first = m->pgoff + i;

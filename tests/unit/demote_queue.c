@@ -30,13 +30,13 @@ uint32_t fm_file_top(void)
 	return FILES;
 }
 
-static int demote(struct fm_file *f, enum fm_why why)
+static int demote(struct fm_file *f, enum fm_server_reason why)
 {
 	const char letter = (char)why;
 
 	strncat(done, &letter, 1);
 	if (f == asks_again)
-		again = fm_demote_ask(f, (enum fm_why)'r');
+		again = fm_demote_ask(f, (enum fm_server_reason)'r');
 	asks_again = NULL;
 	return 0;
 }
@@ -59,8 +59,8 @@ static int begin(void **state)
 
 static void two_at_once_are_both_done(void **state)
 {
-	uint32_t a = fm_demote_ask(&files[0], (enum fm_why)'a');
-	uint32_t c = fm_demote_ask(&files[2], (enum fm_why)'c');
+	uint32_t a = fm_demote_ask(&files[0], (enum fm_server_reason)'a');
+	uint32_t c = fm_demote_ask(&files[2], (enum fm_server_reason)'c');
 
 	assert_false(fm_demote_wait(&files[0], a, SOON_MS));
 	fm_demote_queue_serve();
@@ -74,7 +74,7 @@ static void many_requests_for_one_are_one(void **state)
 	uint32_t last = 0;
 
 	for (int k = 0; k < 1000; k++)
-		last = fm_demote_ask(&files[2], (enum fm_why)'c');
+		last = fm_demote_ask(&files[2], (enum fm_server_reason)'c');
 	fm_demote_queue_serve();
 	fm_demote_queue_serve();
 	assert_string_equal(done, "c");
@@ -84,7 +84,7 @@ static void many_requests_for_one_are_one(void **state)
 /* What was asked after it began is another attempt. */
 static void asked_meanwhile_is_done_again(void **state)
 {
-	uint32_t first = fm_demote_ask(&files[0], (enum fm_why)'a');
+	uint32_t first = fm_demote_ask(&files[0], (enum fm_server_reason)'a');
 
 	asks_again = &files[0];
 	fm_demote_queue_serve();
@@ -99,7 +99,7 @@ static void counts_may_wrap(void **state)
 {
 	atomic_store(&files[0].demote_asked, UINT32_MAX);
 	atomic_store(&files[0].demote_answered, UINT32_MAX);
-	fm_demote_ask(&files[0], (enum fm_why)'a');
+	fm_demote_ask(&files[0], (enum fm_server_reason)'a');
 	assert_false(fm_demote_wait(&files[0], 0, 0));
 	fm_demote_queue_serve();
 	assert_true(fm_demote_wait(&files[0], 0, 0));
@@ -114,7 +114,7 @@ static void all_shared_ones_are_wanted_once(void **state)
 
 static void a_child_of_fork_begins_anew(void **state)
 {
-	fm_demote_ask(&files[0], (enum fm_why)'a');
+	fm_demote_ask(&files[0], (enum fm_server_reason)'a');
 	fm_demote_ask_shared(FM_WHY_FORK);
 	fm_demote_queue_reset();
 	fm_demote_queue_serve();
@@ -133,7 +133,7 @@ static void *serve_later(void *arg)
 
 static void who_waits_is_woken(void **state)
 {
-	uint32_t asked = fm_demote_ask(&files[0], (enum fm_why)'a');
+	uint32_t asked = fm_demote_ask(&files[0], (enum fm_server_reason)'a');
 
 	assert_int_equal(fm_thread_create(serve_later, NULL), 0);
 	assert_true(fm_demote_wait(&files[0], asked, LONG_MS));
@@ -144,7 +144,7 @@ static void who_waits_is_woken(void **state)
 /* The process has been killed, and a child of vfork is left with its memory. */
 static void nobody_is_left_to_wait_for(void **state)
 {
-	uint32_t asked = fm_demote_ask(&files[0], (enum fm_why)'a');
+	uint32_t asked = fm_demote_ask(&files[0], (enum fm_server_reason)'a');
 	uint64_t begin = fm_now_ms();
 
 	assert_false(fm_demote_wait(&files[0], asked, LONG_MS));

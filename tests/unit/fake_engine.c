@@ -124,16 +124,16 @@ void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 	return NULL;
 }
 
-bool fm_blind_in(const void *addr, size_t len, uint64_t ret[FM_BLIND])
+bool fm_short_map_in(const void *addr, size_t len, uint64_t ret[FM_SHORT_MAPS])
 {
 	return false;
 }
 
-void fm_blind_forget(const uint64_t what[FM_BLIND])
+void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS])
 {
 }
 
-void fm_blind_moves(const void *addr, size_t len)
+void fm_short_map_moves(const void *addr, size_t len)
 {
 }
 
@@ -145,7 +145,7 @@ void fm_close_ends(int fd)
 {
 }
 
-void fm_blind_closed(void)
+void fm_short_map_closed(void)
 {
 }
 
@@ -224,7 +224,7 @@ static void flush(struct map *m)
 	}
 }
 
-void fm_hear_others(void)
+void fm_peers_acquire(void)
 {
 }
 
@@ -378,7 +378,7 @@ bool fm_fd_is_ours(int fd)
 	return fd == uffd;
 }
 
-void fm_tell_others(void)
+void fm_peers_release(void)
 {
 }
 
@@ -390,7 +390,7 @@ int fm_fd_next(int from)
 	return -1;
 }
 
-int fm_demote_range(const void *addr, size_t len, enum fm_why why)
+int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why)
 {
 	return 0;
 }

@@ -45,7 +45,7 @@ static bool unseen(void)
 		.store = &direct,
 	};
 
-	return !fm_reads_allow_direct(&f);
+	return !fm_inflight_allow_direct(&f);
 }
 
 static void become(int fd, int from, bool said)
@@ -165,16 +165,16 @@ static void test_look(void **state)
 {
 	static struct fm_file a, b;
 
-	assert_false(fm_reads_look());
-	fm_reads_stored(&a);
-	fm_reads_stored(&a);
-	fm_reads_stored(&b);
-	fm_reads_forget(&a);
-	assert_true(fm_reads_look());
-	fm_reads_forget(&a);
-	assert_true(fm_reads_look());
-	fm_reads_forget(&b);
-	assert_false(fm_reads_look());
+	assert_false(fm_inflight_look());
+	fm_inflight_stored(&a);
+	fm_inflight_stored(&a);
+	fm_inflight_stored(&b);
+	fm_inflight_forget(&a);
+	assert_true(fm_inflight_look());
+	fm_inflight_forget(&a);
+	assert_true(fm_inflight_look());
+	fm_inflight_forget(&b);
+	assert_false(fm_inflight_look());
 }
 
 int main(void)

@@ -57,11 +57,11 @@ static void toggle(int k, uint64_t *s)
 	struct fm_map *m = &maps[k];
 
 	if (in[k]) {
-		fm_overlap_remove(m);
+		fm_alias_remove(m);
 		in_list(m, -1);
 	} else {
 		make(m, s);
-		fm_overlap_add(m);
+		fm_alias_add(m);
 		in_list(m, 1);
 	}
 	in[k] = !in[k];
@@ -94,7 +94,7 @@ static void finds_what_overlaps(void **state)
 					     FM_PAGE);
 		make(&m, &s);
 		memset(found, 0, sizeof(found));
-		fm_overlap_each(&m, note);
+		fm_alias_each(&m, note);
 		for (k = 0; k < MAPS; k++) {
 			hits += found[k];
 			assert_true(!found[k] || in[k]);

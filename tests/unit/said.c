@@ -18,7 +18,7 @@ static struct fm_said s;
 
 static int empty(void **state)
 {
-	fm_said_free(&s);
+	fm_vma_advice_free(&s);
 	return 0;
 }
 
@@ -32,20 +32,20 @@ static uint8_t at(uint64_t page)
 
 static void nothing_new_takes_no_memory(void **state)
 {
-	assert_int_equal(fm_said_note(&s, 3, 9, MADV_NORMAL), 0);
-	assert_int_equal(fm_said_note(&s, 3, 9, MADV_DODUMP), 0);
-	assert_int_equal(fm_said_note(&s, 3, 9, MADV_WILLNEED), 0);
+	assert_int_equal(fm_vma_advice_note(&s, 3, 9, MADV_NORMAL), 0);
+	assert_int_equal(fm_vma_advice_note(&s, 3, 9, MADV_DODUMP), 0);
+	assert_int_equal(fm_vma_advice_note(&s, 3, 9, MADV_WILLNEED), 0);
 	assert_null(s.v);
 }
 
 static void taken_back_is_gone(void **state)
 {
-	fm_said_note(&s, 3, 9, MADV_RANDOM);
-	fm_said_note(&s, 9, 12, MADV_RANDOM);
+	fm_vma_advice_note(&s, 3, 9, MADV_RANDOM);
+	fm_vma_advice_note(&s, 9, 12, MADV_RANDOM);
 	assert_int_equal(s.n, 1);
-	fm_said_note(&s, 4, 5, MADV_NORMAL);
+	fm_vma_advice_note(&s, 4, 5, MADV_NORMAL);
 	assert_int_equal(s.n, 2);
-	fm_said_note(&s, 0, 40, MADV_NORMAL);
+	fm_vma_advice_note(&s, 0, 40, MADV_NORMAL);
 	assert_int_equal(s.n, 0);
 }
 
@@ -53,15 +53,15 @@ static void grows_like_its_end(void **state)
 {
 	struct fm_said other = { NULL, 0, 0 };
 
-	fm_said_note(&s, 0, 10, MADV_RANDOM);
-	fm_said_note(&s, 9, 10, MADV_DONTDUMP);
-	fm_said_grow(&s, 10, 20, &s, 9);
+	fm_vma_advice_note(&s, 0, 10, MADV_RANDOM);
+	fm_vma_advice_note(&s, 9, 10, MADV_DONTDUMP);
+	fm_vma_advice_grow(&s, 10, 20, &s, 9);
 	assert_int_equal(at(19), RANDOM | DONTDUMP);
 	assert_int_equal(s.n, 2);
-	fm_said_grow(&other, 0, 5, &s, 3);
+	fm_vma_advice_grow(&other, 0, 5, &s, 3);
 	assert_int_equal(other.n, 1);
 	assert_int_equal(other.v[0].what, RANDOM);
-	fm_said_free(&other);
+	fm_vma_advice_free(&other);
 }
 
 static void model(uint8_t *m, uint64_t first, uint64_t stop, int advice)
@@ -102,7 +102,7 @@ static void agrees_with_the_model(void **state)
 		uint64_t e = a + (uint64_t)rand() % (PAGES - a + 1);
 		int what = advice[rand() % 5];
 
-		assert_int_equal(fm_said_note(&s, a, e, what), 0);
+		assert_int_equal(fm_vma_advice_note(&s, a, e, what), 0);
 		model(m, a, e, what);
 		for (uint64_t i = 0; i < PAGES; i++)
 			assert_int_equal(at(i), m[i]);

@@ -38,12 +38,12 @@ static bool enough(uint64_t size, uint64_t off, uint64_t len, enum fm_warm warm)
 	int fd = cached_file(size, &st);
 	bool yes;
 
-	if (!fm_warm_pages(fd, &st)) {
+	if (!fm_pagecache_pages(fd, &st)) {
 		close(fd);
 		print_message("SKIP: this kernel has no cachestat\n");
 		skip();
 	}
-	yes = fm_warm_enough(fd, &st, off, len, &p);
+	yes = fm_pagecache_enough(fd, &st, off, len, &p);
 	close(fd);
 	return yes;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* io_word.c - calls that do nothing but bring word from one process to another. */
+/* io_ipc.c - calls that do nothing but bring word from one process to another. */
 #include "guard.h"
 
 #include <semaphore.h>
@@ -26,7 +26,7 @@ static bool is_shared(const sem_t *sem)
 /* Asked before: whoever has waited may find it gone. */
 static int told(bool shared, int r)
 {
-	return shared ? (int)fm_told(r) : r;
+	return shared ? (int)fm_ipc_after(r) : r;
 }
 
 FM_HOOK int sem_wait(sem_t *sem)
@@ -60,32 +60,32 @@ FM_HOOK int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *t)
 FM_HOOK int sem_post(sem_t *sem)
 {
 	if (is_shared(sem))
-		fm_tell();
+		fm_ipc_before();
 	return FM_LATE(sem_post)(sem);
 }
 
 FM_HOOK int kill(pid_t pid, int sig)
 {
-	fm_tell();
+	fm_ipc_before();
 	return FM_PASS(kill, SYS_kill, pid, sig);
 }
 
 FM_HOOK int killpg(pid_t group, int sig)
 {
-	fm_tell();
+	fm_ipc_before();
 	return FM_LATE(killpg)(group, sig);
 }
 
 /* The end of what others read. */
 FM_HOOK int shutdown(int fd, int how)
 {
-	fm_tell();
+	fm_ipc_before();
 	return FM_PASS(shutdown, SYS_shutdown, fd, how);
 }
 
 FM_HOOK int sigqueue(pid_t pid, int sig, const union sigval value)
 {
-	fm_tell();
+	fm_ipc_before();
 	return FM_LATE(sigqueue)(pid, sig, value);
 }
 
