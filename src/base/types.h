@@ -124,79 +124,94 @@ struct fm_file_stats {
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 };
 
+/* What each room keeps of a file is its own struct; who else reads it asks a
+ * function of that room, but for single words that faults look at. */
 struct fm_file {
 	dev_t dev;
 	ino_t ino;
-	uint64_t born;             /* ns, or 0: inode numbers are used again */
-	/* slot in the file table; fixed-file index */
-	uint32_t id;
-	_Atomic uint32_t gen;      /* changes when the slot is reused */
-	_Atomic uint32_t refs;     /* mappings + transient users */
+	uint64_t born; /* ns, or 0: inode numbers are used again */
+	uint32_t id;   /* slot in the file table; fixed-file index */
+	_Atomic uint32_t gen;  /* changes when the slot is reused */
+	_Atomic uint32_t refs; /* mappings + transient users */
 	_Atomic uint32_t nmaps;
-	_Atomic int64_t size;      /* bytes, last known; see fm_file_size() */
-	_Atomic uint32_t wb_err;   /* last write-back errno, 0 when reported */
-	_Atomic uint64_t wb_failed_ms; /* when write-back failed last */
-	_Atomic bool told_failed; /* of a page that could not be had */
-	_Atomic uint32_t told_wb;  /* the last one that was said */
-	_Atomic uint64_t stays_since_ms; /* could not be handed to the kernel */
-	/* without io_uring: before it could be stored to */
-	int fd_was[2];
-	int fd_path;               /* O_PATH descriptor, high number, or -1 */
-	int fd_direct, fd_buf;     /* only without io_uring, else -1 */
-	_Atomic(const struct fm_store *) store; /* who moves its bytes: io/store.h */
-	bool writable;             /* write descriptors are open */
-	_Atomic bool stored;       /* to, through a mapping, ever: inflight_io.h */
-	_Atomic bool reads_over;   /* those that began before that */
-	bool sparse;               /* has (had) holes: allocate before stores */
-	_Atomic uint8_t unshare;   /* enum fm_unshare */
-	bool shared_looked;        /* at whether its blocks are */
-	_Atomic bool warm;         /* is written through the page cache */
-	/* the page cache; see fm_load_asks */
-	_Atomic uint32_t cache_asked, cache_cold;
-	_Atomic bool sheds;        /* only written so, see fm_wb_urgent */
-	_Atomic bool mixed;        /* warm, and no direct write is in flight */
-	/* threads that want it to be for now, see demote_pagecache.c */
-	_Atomic uint32_t through;
-	_Atomic bool windows;      /* mapped piece by piece, over and over */
-	_Atomic uint64_t window_bytes; /* mapped in small pieces, all told */
-	_Atomic uint8_t server;    /* enum fm_server, see server.h */
-	bool beside;               /* the kernel serves windows of it too */
-	unsigned cached_windows;   /* in a row, see kernel_windows.c */
-	unsigned granted;          /* windows, of them not yet used: */
-	_Atomic uint32_t grants;
-	uint32_t asked, found;     /* windows of late, those that were cached */
-	unsigned missed;           /* that were not, all told */
-	uint64_t next_look;        /* ns, at how much of the file is cached */
-	/* the kernel shall read more than a window */
-	bool bring;
-	_Atomic bool stores_wanted; /* a mapping that may be stored to */
-	unsigned unreadable;       /* such windows of one page, see demote.c */
-	uint8_t plain;             /* bit per kind of mapping, see mmap.c */
-	/* futex: a demotion is under way, or to be */
-	_Atomic uint32_t frozen;
-	_Atomic uint32_t demote_asked; /* how often, see demote_queue.h */
-	_Atomic uint32_t demote_answered; /* futex: up to which of these */
-	_Atomic uint8_t demote_asked_why; /* enum fm_server_reason */
-	uint32_t dio_align;        /* bytes: direct I/O granule (512 or 4096) */
+	_Atomic int64_t size; /* bytes, last known; see fm_file_size() */
 	const struct fm_policy *policy;
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
-	/* pages [0, touched_hi) may have a state */
-	_Atomic uint64_t touched_hi;
-	_Atomic uint64_t shut_from; /* first page that is shut, or UINT64_MAX */
-	/* futex: how often, see truncate_barrier.h */
-	_Atomic uint32_t reopened;
 	_Atomic int64_t resident;  /* pages present in any mapping */
-	_Atomic uint64_t dirty_since_ms;
-	_Atomic uint64_t changed_ms; /* by a system call of the program, last */
-	/* after short writes, in the second that began at */
-	_Atomic uint32_t reloads;
-	_Atomic uint64_t reloads_from; /* ms */
-	_Atomic uint64_t no_commit_before_ms; /* full file system, see load.c */
+	_Atomic uint8_t server;    /* enum fm_server, see server.h */
 	struct fm_file *hash_next; /* file table */
+
+	struct { /* who moves its bytes: io/store.h */
+		_Atomic(const struct fm_store *) store;
+		uint32_t dio_align; /* bytes: direct I/O granule, 512 or 4096 */
+		bool writable;      /* write descriptors are open */
+		int path;           /* O_PATH descriptor, high number, or -1 */
+		/* without io_uring, else -1; before it could be stored to */
+		int direct, buffered, was[2];
+	} io;
+	struct { /* file/load.h */
+		bool sparse; /* has (had) holes: allocate before stores */
+		_Atomic uint8_t unshare; /* enum fm_unshare */
+		bool shared_looked;      /* at whether its blocks are */
+		_Atomic bool told_failed; /* of a page that could not be had */
+		/* on a full file system */
+		_Atomic uint64_t no_commit_before_ms;
+		/* the page cache; see fm_load_asks */
+		_Atomic uint32_t cache_asked, cache_cold;
+		/* after short writes, in the second that began at */
+		_Atomic uint32_t reloads;
+		_Atomic uint64_t reloads_from; /* ms */
+	} load;
+	struct { /* file/inflight_io.h: system calls of the program */
+		_Atomic bool stored; /* to, through a mapping, ever */
+		_Atomic bool reads_over; /* those that began before that */
+		_Atomic uint64_t changed_ms; /* by one of them, last */
+	} calls;
+	struct { /* file/truncate_barrier.h */
+		_Atomic uint64_t from; /* first page, or UINT64_MAX */
+		_Atomic uint32_t lifted; /* futex: how often */
+		/* pages [0, touched_hi) may have a state */
+		_Atomic uint64_t touched_hi;
+	} barrier;
+	struct { /* writeback/writeback.h */
+		_Atomic uint32_t err;  /* last errno, 0 when reported */
+		_Atomic uint32_t told; /* the last one that was said */
+		_Atomic uint64_t failed_ms; /* when it failed last */
+		_Atomic uint64_t dirty_since_ms;
+		_Atomic bool buffered; /* goes through the page cache */
+		_Atomic bool sheds; /* only written so, see fm_wb_urgent */
+		_Atomic bool mixed; /* buffered, no direct write in flight */
+	} wb;
+	struct { /* file/demote_queue.h, vm/demote.c */
+		/* futex: one is under way, or to be */
+		_Atomic uint32_t frozen;
+		_Atomic uint32_t asked;    /* how often */
+		_Atomic uint32_t answered; /* futex: up to which of these */
+		_Atomic uint8_t why;       /* enum fm_server_reason */
+		_Atomic uint64_t stays_since_ms; /* could not be demoted */
+		/* threads that want it buffered for now: demote_pagecache.c */
+		_Atomic uint32_t through;
+		unsigned unreadable; /* windows of one page, see demote.c */
+	} demote;
+	struct { /* mmap/kernel_windows.h: maps of single pieces */
+		_Atomic bool repeated; /* mapped piece by piece, over and over */
+		_Atomic uint64_t bytes; /* all told */
+		bool by_kernel;  /* the kernel serves windows of it too */
+		unsigned cached; /* in a row */
+		unsigned granted; /* to the kernel, of them not yet used: */
+		_Atomic uint32_t grants;
+		uint32_t asked, found; /* of late, those that were cached */
+		unsigned missed;       /* that were not, all told */
+		uint64_t next_look; /* ns, at how much of the file is cached */
+		bool bring; /* the kernel shall read more than a window */
+	} windows;
+	_Atomic bool stores_wanted; /* a mapping that may be stored to */
+	uint8_t map_kinds;          /* bit per kind of mapping, see mmap.c */
+
 	struct fm_file_stats st;
-	char path[256];            /* for messages and statistics */
+	char path[256]; /* for messages and statistics */
 };
 
 struct fm_alias_link {

@@ -174,7 +174,7 @@ static bool visit(struct fm_map *m)
 /* What the program keeps changing by write(2) leaves page by page. */
 static bool changes(const struct fm_file *f)
 {
-	return fm_now_ms() - atomic_load(&f->changed_ms) < CALM_MS;
+	return fm_now_ms() - atomic_load(&f->calls.changed_ms) < CALM_MS;
 }
 
 static bool visit_all(bool *ret_later)

@@ -167,7 +167,7 @@ static int collapse_into(struct fm_map *m, uint64_t i, struct fm_frame *fr)
 
 	if (fm_space_find((uintptr_t)fm_map_addr(m, i)) != m ||
 	    !(atomic_load(&m->prot) & PROT_READ) || !fm_huge_fits(m, i) ||
-	    atomic_load(&m->file->frozen))
+	    atomic_load(&m->file->demote.frozen))
 		return -EBUSY;
 	got = trylock_unit(m, i);
 	if (got == UNIT && uniform(m, i, 0) &&

@@ -43,7 +43,7 @@ static FM_FAULT bool wanted(struct fm_map *m)
  * Whoever did before has frozen the file or hidden the mapping. */
 static FM_FAULT bool may_stay(struct fm_map *m, uint64_t i)
 {
-	return !atomic_load(&m->file->frozen) && !atomic_load(&m->aliased) &&
+	return !atomic_load(&m->file->demote.frozen) && !atomic_load(&m->aliased) &&
 	       !fm_kernel_serves(m->file) && fm_map_current(m, i);
 }
 

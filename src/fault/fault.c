@@ -79,7 +79,7 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 	/* An alias that has come meanwhile may hold a copy of this page, and this may
 	 * be a piece by now, whose aliases m does not know. */
 	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
-	    !atomic_load(&m->file->frozen) &&
+	    !atomic_load(&m->file->demote.frozen) &&
 	    fm_load_has_room(m->file, p) &&
 	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
 		mark_dirty(m->file, m->pgoff + i, p);
@@ -420,7 +420,7 @@ static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
  * nobody's fault. */
 static FM_FAULT void say_failed(struct fm_file *f, int err)
 {
-	if (err != -ENXIO && !atomic_exchange(&f->told_failed, true))
+	if (err != -ENXIO && !atomic_exchange(&f->load.told_failed, true))
 		fm_log(FM_LOG_ERROR,
 		       "%s: a page cannot be read, or stored to, errno %d: the "
 		       "access raises SIGBUS; check the device or free space",
@@ -480,7 +480,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);
 	fm_page_lock(p);
-	if (fm_space_find(a) != m || atomic_load(&f->frozen) ||
+	if (fm_space_find(a) != m || atomic_load(&f->demote.frozen) ||
 	    fm_is_shut(f, m->pgoff + i) ||
 	    (fm_page_state(p) & FP_AHEAD)) {
 		fm_page_unlock(p);

@@ -47,7 +47,7 @@ static bool beyond_end(const struct fm_map *m, uintptr_t addr)
 /* Not for each page, of which all may fail. */
 static bool may_hand_over(struct fm_file *f)
 {
-	uint64_t stays = atomic_load(&f->stays_since_ms);
+	uint64_t stays = atomic_load(&f->demote.stays_since_ms);
 
 	return !stays || fm_now_ms() - stays > AGAIN_MS;
 }

@@ -19,8 +19,8 @@ FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, enum fm_server_reason why)
 {
 	uint32_t n;
 
-	atomic_store(&f->demote_asked_why, why);
-	n = atomic_fetch_add(&f->demote_asked, 1) + 1;
+	atomic_store(&f->demote.why, why);
+	n = atomic_fetch_add(&f->demote.asked, 1) + 1;
 	atomic_store(&wanted, true);
 	return n;
 }
@@ -36,10 +36,10 @@ bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
 	const uint64_t until = fm_now_ms() + ms;
 	uint32_t v;
 
-	while (!is_answered(v = atomic_load(&f->demote_answered), asked)) {
+	while (!is_answered(v = atomic_load(&f->demote.answered), asked)) {
 		if (fm_now_ms() >= until || !fm_thread_any())
 			return false;
-		fm_futex_wait(&f->demote_answered, v, &look);
+		fm_futex_wait(&f->demote.answered, v, &look);
 	}
 	return true;
 }
@@ -81,13 +81,13 @@ void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_server_reason why))
 	struct fm_file *f;
 
 	fm_for_each_file(f, id) {
-		uint32_t asked = atomic_load(&f->demote_asked);
+		uint32_t asked = atomic_load(&f->demote.asked);
 
-		if (asked == atomic_load(&f->demote_answered))
+		if (asked == atomic_load(&f->demote.answered))
 			continue;
-		demote(f, (enum fm_server_reason)atomic_load(&f->demote_asked_why));
-		atomic_store(&f->demote_answered, asked);
-		fm_futex_wake(&f->demote_answered, INT32_MAX);
+		demote(f, (enum fm_server_reason)atomic_load(&f->demote.why));
+		atomic_store(&f->demote.answered, asked);
+		fm_futex_wake(&f->demote.answered, INT32_MAX);
 	}
 }
 

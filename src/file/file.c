@@ -148,15 +148,15 @@ FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
 	uint64_t i = page & (FM_LEAF_PAGES - 1);
 	uint64_t bit = 1ull << (i & 63);
 
-	if (!atomic_load(&f->stored))
+	if (!atomic_load(&f->calls.stored))
 		fm_inflight_stored(f);
 	if (atomic_load_explicit(&l->dirty[i / 64], memory_order_relaxed) & bit)
 		return;
 	atomic_fetch_add(&l->ndirty, 1);
 	atomic_fetch_add_explicit(&fm_dirty_total, 1, memory_order_relaxed);
 	atomic_fetch_or(&l->dirty[i / 64], bit);
-	if (!atomic_load_explicit(&f->dirty_since_ms, memory_order_relaxed))
-		atomic_store(&f->dirty_since_ms, fm_now_ms());
+	if (!atomic_load_explicit(&f->wb.dirty_since_ms, memory_order_relaxed))
+		atomic_store(&f->wb.dirty_since_ms, fm_now_ms());
 }
 
 FM_FAULT void fm_dirty_clear(struct fm_file *f, uint64_t page)
@@ -263,10 +263,10 @@ static int open_slots(struct fm_file *f, int fd, bool write)
  * and nothing is dirty or in flight yet. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
-	f->writable = true;
-	if (fm_wants_stable(f->fd_path, st->st_dev)) {
-		atomic_store(&f->warm, true);
-		atomic_store(&f->mixed, true);
+	f->io.writable = true;
+	if (fm_wants_stable(f->io.path, st->st_dev)) {
+		atomic_store(&f->wb.buffered, true);
+		atomic_store(&f->wb.mixed, true);
 	}
 }
 
@@ -296,7 +296,7 @@ static uint32_t free_slot(void)
 		if (!f)
 			found = i;
 		else
-			open += f->fd_path >= 0; /* not what was handed over */
+			open += f->io.path >= 0; /* not what was handed over */
 	}
 	return open < fm_rings_most_open() ? found : UINT32_MAX;
 }
@@ -321,13 +321,13 @@ static int file_new(const struct stat *st, const char *path,
 	f->ino = st->st_ino;
 	f->id = id;
 	f->policy = policy;
-	f->fd_path = f->fd_direct = f->fd_buf = -1;
-	f->fd_was[0] = f->fd_was[1] = -1;
-	f->sparse = fm_is_sparse(st);
+	f->io.path = f->io.direct = f->io.buffered = -1;
+	f->io.was[0] = f->io.was[1] = -1;
+	f->load.sparse = fm_is_sparse(st);
 	atomic_init(&f->gen, next_gen++);
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->size, st->st_size);
-	atomic_init(&f->shut_from, UINT64_MAX);
+	atomic_init(&f->barrier.from, UINT64_MAX);
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	*ret = f;
 	return 0;
@@ -389,7 +389,7 @@ static void unpublish(struct fm_file *f)
  * file's by now. */
 static bool is_another(const struct fm_file *f, int fd)
 {
-	uint64_t born = f->fd_path < 0 && f->born ? fm_file_birth(fd) : 0;
+	uint64_t born = f->io.path < 0 && f->born ? fm_file_birth(fd) : 0;
 
 	return born && born != f->born;
 }
@@ -420,7 +420,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		f = NULL;
 	}
 	if (f) {
-		err = write && !f->writable ? upgrade(f, fd, st) : 0;
+		err = write && !f->io.writable ? upgrade(f, fd, st) : 0;
 		if (err)
 			fm_file_put_locked(f);
 		else
@@ -431,12 +431,12 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	if (err)
 		return err;
 	f->born = fm_file_birth(fd);
-	f->fd_path = open_path_fd(fd);
-	atomic_init(&f->store, fm_store_choose(f, fd, st));
-	err = f->fd_path < 0 ? f->fd_path : open_slots(f, fd, write);
+	f->io.path = open_path_fd(fd);
+	atomic_init(&f->io.store, fm_store_choose(f, fd, st));
+	err = f->io.path < 0 ? f->io.path : open_slots(f, fd, write);
 	if (err) {
 		fm_store_of(f)->close(f);
-		fm_fd_drop(f->fd_path);
+		fm_fd_drop(f->io.path);
 		file_free(f);
 		return err;
 	}
@@ -453,11 +453,11 @@ static void let_go(struct fm_file *f)
 {
 	fm_backup_drop(f);
 	fm_store_of(f)->close(f);
-	if (fm_sys_is_file(f->fd_path, f->dev, f->ino))
-		fm_fd_drop(f->fd_path);
+	if (fm_sys_is_file(f->io.path, f->dev, f->ino))
+		fm_fd_drop(f->io.path);
 	else /* the program has closed it, the number may be the program's now */
-		fm_fd_forget(f->fd_path);
-	f->fd_path = -1;
+		fm_fd_forget(f->io.path);
+	f->io.path = -1;
 }
 
 static void file_close(struct fm_file *f)
@@ -481,7 +481,7 @@ static void file_close(struct fm_file *f)
 static void hollow(struct fm_file *f)
 {
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
-	    f->fd_path < 0)
+	    f->io.path < 0)
 		return;
 	for (struct fm_file_observer *o = observers; o; o = o->next)
 		if (o->hollow)
@@ -491,7 +491,7 @@ static void hollow(struct fm_file *f)
 
 void fm_file_beside(struct fm_file *f)
 {
-	f->beside = true;
+	f->windows.by_kernel = true;
 	for (struct fm_file_observer *o = observers; o; o = o->next)
 		if (o->beside)
 			o->beside(f);
@@ -525,7 +525,7 @@ void fm_file_put(struct fm_file *f)
  * closing one would drop. */
 static void drop_data_fds(const struct fm_file *f)
 {
-	const int fds[] = { f->fd_direct, f->fd_buf, f->fd_was[0], f->fd_was[1] };
+	const int fds[] = { f->io.direct, f->io.buffered, f->io.was[0], f->io.was[1] };
 
 	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++)
 		if (fds[k] >= 0 && fm_sys_is_file(fds[k], f->dev, f->ino))
@@ -540,7 +540,7 @@ static void reset(void)
 		struct fm_file *f = fm_file_at(id);
 
 		if (f) {
-			fm_fd_drop(f->fd_path);
+			fm_fd_drop(f->io.path);
 			drop_data_fds(f);
 		}
 		atomic_store(&table[id], NULL); /* the structs are the parent's */

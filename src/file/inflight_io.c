@@ -224,13 +224,13 @@ FM_FAULT void fm_inflight_stored(struct fm_file *f)
 	bool not_yet = false;
 
 	atomic_fetch_add(&stored, 1);
-	if (!atomic_compare_exchange_strong(&f->stored, &not_yet, true))
+	if (!atomic_compare_exchange_strong(&f->calls.stored, &not_yet, true))
 		atomic_fetch_sub(&stored, 1);
 }
 
 void fm_inflight_forget(struct fm_file *f)
 {
-	if (atomic_exchange(&f->stored, false))
+	if (atomic_exchange(&f->calls.stored, false))
 		atomic_fetch_sub(&stored, 1);
 }
 
@@ -238,15 +238,15 @@ void fm_inflight_forget(struct fm_file *f)
  * sees that another one has found nothing. */
 FM_FAULT bool fm_inflight_allow_direct(struct fm_file *f)
 {
-	if (!fm_store_of(f)->direct || atomic_load(&f->warm))
+	if (!fm_store_of(f)->direct || atomic_load(&f->wb.buffered))
 		return false;
-	if (!atomic_load(&f->reads_over)) {
+	if (!atomic_load(&f->calls.reads_over)) {
 		if (in_flight(&reads, f->dev, f->ino))
-			atomic_store(&f->warm, true);
+			atomic_store(&f->wb.buffered, true);
 		else
-			atomic_store(&f->reads_over, true);
+			atomic_store(&f->calls.reads_over, true);
 	}
-	return !atomic_load(&f->warm);
+	return !atomic_load(&f->wb.buffered);
 }
 
 static void empty(struct calls *c)

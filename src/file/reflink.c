@@ -65,18 +65,18 @@ static bool any_shared(int fd)
 
 static void set(struct fm_file *f, enum fm_unshare how)
 {
-	atomic_store(&f->unshare, how);
-	f->sparse = true; /* stores ask for room */
+	atomic_store(&f->load.unshare, how);
+	f->load.sparse = true; /* stores ask for room */
 }
 
 void fm_shared_look(struct fm_file *f, int fd)
 {
-	if (f->shared_looked)
+	if (f->load.shared_looked)
 		return;
-	f->shared_looked = true;
+	f->load.shared_looked = true;
 	if (!may_share(fd))
 		return;
-	atomic_store(&f->unshare, FM_UNSHARE_MAYBE);
+	atomic_store(&f->load.unshare, FM_UNSHARE_MAYBE);
 	if (any_shared(fd))
 		set(f, FM_UNSHARE_ONCE);
 }
@@ -88,6 +88,6 @@ void fm_file_shares(struct fm_file *f)
 
 void fm_shared_maybe(struct fm_file *f)
 {
-	if (atomic_load(&f->unshare) != FM_UNSHARE_NEVER)
+	if (atomic_load(&f->load.unshare) != FM_UNSHARE_NEVER)
 		set(f, FM_UNSHARE_ALWAYS);
 }

@@ -22,17 +22,17 @@ FM_FAULT void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop)
 
 	for (; group < end; group++)
 		touch_group(f, group);
-	fm_raise_to(&f->touched_hi, end << FM_TOUCH_SHIFT);
+	fm_raise_to(&f->barrier.touched_hi, end << FM_TOUCH_SHIFT);
 }
 
 FM_FAULT void fm_barrier_wait(struct fm_file *f, uint64_t fp)
 {
 	for (;;) {
-		uint32_t n = atomic_load(&f->reopened);
+		uint32_t n = atomic_load(&f->barrier.lifted);
 
 		if (!fm_is_shut(f, fp))
 			return;
-		fm_futex_wait(&f->reopened, n, NULL);
+		fm_futex_wait(&f->barrier.lifted, n, NULL);
 	}
 }
 
@@ -41,8 +41,8 @@ void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
 {
 	uint64_t hi;
 
-	atomic_store(&f->shut_from, first);
-	hi = atomic_load(&f->touched_hi);
+	atomic_store(&f->barrier.from, first);
+	hi = atomic_load(&f->barrier.touched_hi);
 	if (stop > hi)
 		stop = hi > first ? hi : first;
 	for (uint64_t l = first >> FM_LEAF_SHIFT; l << FM_LEAF_SHIFT < stop;
@@ -57,9 +57,9 @@ void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
 
 void fm_barrier_open(struct fm_file *f)
 {
-	atomic_store(&f->shut_from, UINT64_MAX);
-	atomic_fetch_add(&f->reopened, 1);
-	fm_futex_wake(&f->reopened, 1 << 30);
+	atomic_store(&f->barrier.from, UINT64_MAX);
+	atomic_fetch_add(&f->barrier.lifted, 1);
+	fm_futex_wake(&f->barrier.lifted, 1 << 30);
 }
 
 uint64_t fm_barrier_next(struct fm_file *f, uint64_t fp, uint64_t stop)

@@ -23,7 +23,7 @@ void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop);
 /* [fault] Must page fp, which is locked, be left alone? */
 static inline bool fm_is_shut(const struct fm_file *f, uint64_t fp)
 {
-	return fp >= atomic_load(&f->shut_from);
+	return fp >= atomic_load(&f->barrier.from);
 }
 
 /* [fault] Until page fp is not. No page is locked. */

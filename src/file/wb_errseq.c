@@ -41,13 +41,13 @@ FM_FAULT bool fm_wb_err_note(struct fm_file *f, int err)
 	if (err == -EFAULT || err == -EINTR || err == -EAGAIN ||
 	    err == -ECANCELED) /* or no tasks */
 		return false;
-	atomic_store(&f->wb_err, (uint32_t)-err);
+	atomic_store(&f->wb.err, (uint32_t)-err);
 	return true;
 }
 
 void fm_errseq_note(struct fm_file *f)
 {
-	uint32_t err = atomic_load(&f->wb_err);
+	uint32_t err = atomic_load(&f->wb.err);
 
 	if (!err)
 		return;
@@ -59,7 +59,7 @@ void fm_errseq_note(struct fm_file *f)
 void fm_errseq_back(struct fm_file *f)
 {
 	if (atomic_load(&fm_errseq_some))
-		atomic_store(&f->wb_err, take_error(f->dev, f->ino, f->born));
+		atomic_store(&f->wb.err, take_error(f->dev, f->ino, f->born));
 }
 
 int fm_errseq_take(int fd)

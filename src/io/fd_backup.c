@@ -113,9 +113,9 @@ int fm_backup_add(struct fm_file *f)
 	struct message msg = { f->id, true };
 	int n;
 
-	if (fm_backup.sock[0] < 0 || fm_rings_uring() || !f->writable || f->fd_buf < 0)
+	if (fm_backup.sock[0] < 0 || fm_rings_uring() || !f->io.writable || f->io.buffered < 0)
 		return 0;
-	n = send_message(msg, f->fd_buf);
+	n = send_message(msg, f->io.buffered);
 	if (n >= 0)
 		return 0;
 	fm_log(FM_LOG_WARN, "%s: the guardian did not take the file, errno %d: "
@@ -128,7 +128,7 @@ void fm_backup_drop(struct fm_file *f)
 {
 	struct message msg = { f->id, false };
 
-	if (fm_backup.sock[0] >= 0 && !fm_rings_uring() && f->writable)
+	if (fm_backup.sock[0] >= 0 && !fm_rings_uring() && f->io.writable)
 		send_message(msg, -1);
 }
 

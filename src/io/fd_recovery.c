@@ -79,22 +79,22 @@ FM_FAULT bool fm_recover_file(struct fm_file *f)
 	int fd, was;
 
 	fm_lock(&lock);
-	if (!is_right(f->fd_buf, f)) {
+	if (!is_right(f->io.buffered, f)) {
 		fd = fm_backup_get_file(f);
 		if (fd >= 0 && !is_right(fd, f)) {
 			fm_fd_drop(fd);
 			fd = -ENOENT;
 		}
 		tell(f->path, fd);
-		was = f->fd_buf;
-		f->fd_buf = fd;
+		was = f->io.buffered;
+		f->io.buffered = fd;
 		fm_fd_forget(was);
 	}
-	if (!is_right(f->fd_direct, f) && f->fd_direct >= 0) {
-		fm_fd_forget(f->fd_direct);
-		f->fd_direct = -1;
+	if (!is_right(f->io.direct, f) && f->io.direct >= 0) {
+		fm_fd_forget(f->io.direct);
+		f->io.direct = -1;
 	}
-	fd = f->fd_buf;
+	fd = f->io.buffered;
 	fm_unlock(&lock);
 	return fd >= 0;
 }
@@ -104,18 +104,18 @@ FM_FAULT bool fm_recover_path(struct fm_file *f)
 	int fd, was;
 
 	fm_lock(&lock);
-	was = f->fd_path;
+	was = f->io.path;
 	if (was >= 0 && !is_right(was, f)) {
 		fd = fm_sys_open(f->path, O_PATH, 0);
 		if (is_right(fd, f)) {
-			f->fd_path = fm_fd_raise(fd);
+			f->io.path = fm_fd_raise(fd);
 			fm_fd_forget(was);
 			tell(f->path, 0);
 		} else if (fd >= 0) {
 			fm_sys_close(fd);
 		}
 	}
-	fd = f->fd_path;
+	fd = f->io.path;
 	fm_unlock(&lock);
 	return is_right(fd, f);
 }

@@ -68,8 +68,8 @@ static void close_later(ino_t ino, int fd)
 
 void fm_posix_locks_close(struct fm_file *f)
 {
-	int *const fds[] = { &f->fd_direct, &f->fd_buf, &f->fd_was[0],
-			     &f->fd_was[1] };
+	int *const fds[] = { &f->io.direct, &f->io.buffered, &f->io.was[0],
+			     &f->io.was[1] };
 	bool held;
 
 	if (nlater)

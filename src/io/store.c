@@ -28,7 +28,7 @@ const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
 
 FM_FAULT void fm_store_use_pagecache(struct fm_file *f)
 {
-	atomic_store(&f->store, &fm_store_pagecache);
+	atomic_store(&f->io.store, &fm_store_pagecache);
 }
 
 FM_FAULT const struct fm_store *fm_store_below(void)

@@ -88,7 +88,7 @@ int fm_store_dup_below(const struct fm_file *f);
 
 static inline const struct fm_store *fm_store_of(const struct fm_file *f)
 {
-	return atomic_load_explicit(&f->store, memory_order_relaxed);
+	return atomic_load_explicit(&f->io.store, memory_order_relaxed);
 }
 
 #endif

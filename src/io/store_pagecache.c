@@ -19,7 +19,7 @@ static bool takes(struct fm_file *f, int fd, const struct stat *st)
 	/* stx_dio_mem_align, stx_dio_offset_align: absent from old headers */
 	const uint32_t *dio = (const uint32_t *)((const char *)&sx + 0x98);
 
-	f->dio_align = 4096;
+	f->io.dio_align = 4096;
 	if (f->policy->io == FM_IO_BUFFERED)
 		return true;
 	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIO, &sx) ||
@@ -27,7 +27,7 @@ static bool takes(struct fm_file *f, int fd, const struct stat *st)
 		return false;
 	if (dio[1] == 0 || dio[1] > FM_PAGE)
 		return true;
-	f->dio_align = dio[1];
+	f->io.dio_align = dio[1];
 	return false;
 }
 

@@ -29,25 +29,25 @@ static int open_fd(struct fm_file *f, int fd, int flags, bool buffered)
 		return nfd;
 	nfd = fm_fd_raise(nfd);
 	if (buffered) {
-		f->fd_was[0] = f->fd_buf;
-		f->fd_buf = nfd;
+		f->io.was[0] = f->io.buffered;
+		f->io.buffered = nfd;
 	} else {
-		f->fd_was[1] = f->fd_direct;
-		f->fd_direct = nfd;
+		f->io.was[1] = f->io.direct;
+		f->io.direct = nfd;
 	}
 	return 0;
 }
 
 static int dup_fd(const struct fm_file *f)
 {
-	return (int)fm_sys3(SYS_fcntl, f->fd_buf, F_DUPFD_CLOEXEC, 0);
+	return (int)fm_sys3(SYS_fcntl, f->io.buffered, F_DUPFD_CLOEXEC, 0);
 }
 
 static FM_FAULT int number(const struct fm_io *io)
 {
 	const struct fm_file *f = io->file;
 
-	return io->buffered || f->fd_direct < 0 ? f->fd_buf : f->fd_direct;
+	return io->buffered || f->io.direct < 0 ? f->io.buffered : f->io.direct;
 }
 
 /* These are numbers that the program may have closed behind our back, and opened

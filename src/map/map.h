@@ -40,7 +40,7 @@ static inline uint64_t fm_map_pages(const struct fm_map *m)
 
 static inline bool fm_map_is_window(const struct fm_map *m)
 {
-	return atomic_load_explicit(&m->file->windows, memory_order_relaxed) &&
+	return atomic_load_explicit(&m->file->windows.repeated, memory_order_relaxed) &&
 	       fm_map_pages(m) <= FM_SMALL_WINDOW >> FM_PAGE_SHIFT;
 }
 

@@ -38,14 +38,14 @@ void fm_window_note(struct fm_file *f, size_t len)
 {
 	uint64_t n = atomic_fetch_add(&f->st.mappings, 1), bytes;
 
-	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows))
+	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows.repeated))
 		return;
-	bytes = atomic_fetch_add(&f->window_bytes, len) + len;
+	bytes = atomic_fetch_add(&f->windows.bytes, len) + len;
 	if (n < MANY_WINDOWS && (n < SOME_WINDOWS ||
 				 bytes <= (uint64_t)fm_file_size_now(f)))
 		return;
 	fm_file_mixed(f); /* first: windows do not ask what is in flight */
-	atomic_store(&f->windows, true);
+	atomic_store(&f->windows.repeated, true);
 }
 
 /*
@@ -58,8 +58,8 @@ static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 {
 	int64_t room = (int64_t)fm_cache_limit() - fm_cache_resident();
 
-	return f->found >= FEW && room > 0 &&
-	       fm_pagecache_pages(fd, st) * f->asked / f->found < (uint64_t)room;
+	return f->windows.found >= FEW && room > 0 &&
+	       fm_pagecache_pages(fd, st) * f->windows.asked / f->windows.found < (uint64_t)room;
 }
 
 /*
@@ -70,23 +70,23 @@ static void look_again(struct fm_file *f, int fd, const struct stat *st)
 {
 	uint64_t begin = fm_now_ns(), end;
 
-	if (++f->missed % EVERY || begin < f->next_look)
+	if (++f->windows.missed % EVERY || begin < f->windows.next_look)
 		return;
-	f->bring = part_fits(f, fd, st);
+	f->windows.bring = part_fits(f, fd, st);
 	end = fm_now_ns();
-	f->next_look = end + REST * (end - begin);
+	f->windows.next_look = end + REST * (end - begin);
 }
 
 static void note_window(struct fm_file *f, int fd, const struct stat *st,
 			bool cached)
 {
-	if (f->asked == RECENT) {
-		f->asked /= 2;
-		f->found /= 2;
+	if (f->windows.asked == RECENT) {
+		f->windows.asked /= 2;
+		f->windows.found /= 2;
 	}
-	f->asked++;
-	f->found += cached;
-	f->cached_windows = cached ? f->cached_windows + 1 : 0;
+	f->windows.asked++;
+	f->windows.found += cached;
+	f->windows.cached = cached ? f->windows.cached + 1 : 0;
 	if (!cached)
 		look_again(f, fd, st);
 }
@@ -107,24 +107,24 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 {
 	bool cached;
 
-	if (!atomic_load(&f->windows) || f->writable || stores ||
+	if (!atomic_load(&f->windows.repeated) || f->io.writable || stores ||
 	    len > FM_SMALL_WINDOW || fm_settings()->mode != FM_MODE_ON ||
 	    f->policy->warm == FM_WARM_ENGINE)
 		return false;
 	cached = fm_pagecache_window(fd, st, (uint64_t)off, len);
 	note_window(f, fd, st, cached);
-	*ret_bring = !cached && f->bring;
+	*ret_bring = !cached && f->windows.bring;
 	return cached;
 }
 
 unsigned fm_kernel_windows_note(struct fm_file *f)
 {
-	bool sure = f->cached_windows >= SURE &&
+	bool sure = f->windows.cached >= SURE &&
 		    !atomic_load(&f->stores_wanted);
-	uint32_t left = atomic_exchange(&f->grants, sure ? GRANT : 0);
-	unsigned used = f->granted - left;
+	uint32_t left = atomic_exchange(&f->windows.grants, sure ? GRANT : 0);
+	unsigned used = f->windows.granted - left;
 
-	f->granted = sure ? GRANT : 0;
+	f->windows.granted = sure ? GRANT : 0;
 	fm_file_beside(f);
 	if (sure)
 		atomic_store(&any, true);
@@ -136,15 +136,15 @@ unsigned fm_kernel_windows_note(struct fm_file *f)
 bool fm_kernel_windows_ends(struct fm_file *f, const struct stat *st)
 {
 	atomic_store(&f->stores_wanted, true);
-	return f->beside && fm_kernel_mapped_has(st);
+	return f->windows.by_kernel && fm_kernel_mapped_has(st);
 }
 
 static bool take_grant(struct fm_file *f)
 {
-	uint32_t n = atomic_load(&f->grants);
+	uint32_t n = atomic_load(&f->windows.grants);
 
 	while (n)
-		if (atomic_compare_exchange_weak(&f->grants, &n, n - 1))
+		if (atomic_compare_exchange_weak(&f->windows.grants, &n, n - 1))
 			return true;
 	return false;
 }
@@ -184,7 +184,7 @@ static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
 		       int flags, int fd, off_t off)
 {
 	if (prot != PROT_READ || len > FM_SMALL_WINDOW || (flags & ~MAP_TYPE) ||
-	    !atomic_load(&f->grants) || !never_stored(flags, fd))
+	    !atomic_load(&f->windows.grants) || !never_stored(flags, fd))
 		return NULL;
 	return map_beside(f, addr, len, flags, fd, off);
 }

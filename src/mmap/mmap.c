@@ -183,7 +183,7 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 	if (err)
 		return err;
 	q->left = FM_WHY_RECORD_LOCKS;
-	if ((!known || (write && !known->writable)) && !fm_rings_uring() &&
+	if ((!known || (write && !known->io.writable)) && !fm_rings_uring() &&
 	    fm_posix_locks_held(q->st.st_ino))
 		return -EBUSY;
 	q->left = FM_WHY_NO_OPEN;
@@ -313,9 +313,9 @@ static bool seals_fixed(int fd)
 
 static void note_accepted(const struct fm_mmap_request *q, struct fm_file *known)
 {
-	if (known && is_simple(q) && !(known->plain & kind_bit(q)) &&
+	if (known && is_simple(q) && !(known->map_kinds & kind_bit(q)) &&
 	    seals_fixed(q->fd))
-		known->plain |= kind_bit(q);
+		known->map_kinds |= kind_bit(q);
 }
 
 /* Where the program leaves the choice to the kernel, and does so often. */
@@ -336,7 +336,7 @@ static int take_window(struct fm_mmap_request *q, struct fm_file *known, void **
 	void *p;
 	int err;
 
-	if (!is_simple(q) || !(known->plain & kind_bit(q)) ||
+	if (!is_simple(q) || !(known->map_kinds & kind_bit(q)) ||
 	    atomic_load(&fm_fork_touch) || need_engine())
 		return -ENOTSUP;
 	p = lay_window(q, known, len);

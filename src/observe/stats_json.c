@@ -207,7 +207,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_open(o, NULL, '{');
 	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
 	fm_json_bool(o, "direct", fm_store_of(f)->direct);
-	fm_json_bool(o, "sparse", f->sparse);
+	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_why(o, atomic_load(&f->st.demote_why));
 	fm_json_uint(o, "resident_bytes",

@@ -44,7 +44,7 @@ bool fm_given(const struct fm_file *f, bool writable);
  * there anything that one side could miss of the other? */
 static inline bool fm_stored_to(const struct fm_file *f, bool stores)
 {
-	return f->writable || stores;
+	return f->io.writable || stores;
 }
 
 /* Then the file, if it is ours, goes to the kernel. */

@@ -134,7 +134,7 @@ static void release_private(void)
 	struct fm_file *f;
 
 	fm_for_each_file(f, id)
-		if (atomic_load(&f->frozen))
+		if (atomic_load(&f->demote.frozen))
 			fm_thaw(f);
 }
 
@@ -144,7 +144,7 @@ static bool can_open(const struct fm_file *f, bool writable)
 	char path[FM_PROC_FD];
 	long err;
 
-	fm_proc_fd(path, f->fd_path);
+	fm_proc_fd(path, f->io.path);
 	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path, writable ? R_OK | W_OK : R_OK,
 		      AT_EACCESS);
 	/* A sandbox may refuse the question, whatever it is about. */
@@ -359,8 +359,8 @@ static void restore(uint32_t k)
 		atomic_fetch_sub(&fm_live_maps, 1);
 	gone[k] = GONE_NOT;
 	lazy[k] = NULL;
-	fm_fd_drop(f->fd_path);
-	f->fd_path = -1;
+	fm_fd_drop(f->io.path);
+	f->io.path = -1;
 }
 
 static void stop_if_done(void)
@@ -565,13 +565,13 @@ static void engine_anew(void)
 	for (uint32_t k = 0; k < nlazy; k++) {
 		if (!lazy[k])
 			continue;
-		paths[k] = lazy[k]->fd_path;
-		lazy[k]->fd_path = -1; /* or the reset closes it */
+		paths[k] = lazy[k]->io.path;
+		lazy[k]->io.path = -1; /* or the reset closes it */
 	}
 	fm_life_forked();
 	for (uint32_t k = 0; k < nlazy; k++)
 		if (lazy[k])
-			lazy[k]->fd_path = paths[k];
+			lazy[k]->io.path = paths[k];
 }
 
 void fm_fork_child(void)

@@ -254,6 +254,6 @@ void fm_guardian_flush(const struct fm_guard_files *g)
 	struct fm_file *f;
 
 	fm_for_each_file(f, id)
-		if (f->writable)
+		if (f->io.writable)
 			flush_file(g, f);
 }

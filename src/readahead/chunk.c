@@ -58,7 +58,7 @@ static FM_FAULT bool flag_page(struct fm_map *m, uint64_t i)
 		return false;
 	ok = !(fm_page_state(p) & (FP_AHEAD | FP_DIRTY | FP_WB)) &&
 	     !(fm_mode(m, i) & PM_PRESENT) &&
-	     !atomic_load(&m->file->frozen) &&
+	     !atomic_load(&m->file->demote.frozen) &&
 	     (!atomic_load(&m->aliased) ||
 	      !fm_map_holder(m->file, m->pgoff + i, NULL, &j)) &&
 	     fm_space_find((uintptr_t)fm_map_addr(m, i)) == m;
@@ -134,7 +134,7 @@ static FM_FAULT bool mappable(struct fm_chunk *c, struct fm_map *m, uint64_t i,
 	return (fm_page_state(p) & FP_AHEAD) && !atomic_load(&c->dead) &&
 	       !(fm_page_state(p) & (FP_DIRTY | FP_WB)) &&
 	       !(fm_mode(m, i) & PM_PRESENT) &&
-	       !atomic_load(&m->file->frozen) &&
+	       !atomic_load(&m->file->demote.frozen) &&
 	       !fm_is_shut(m->file, m->pgoff + i) &&
 	       fm_space_find((uintptr_t)fm_map_addr(m, i)) == m &&
 	       (!atomic_load(&m->aliased) ||

@@ -31,7 +31,7 @@ FM_FAULT void fm_chunk_bell(void)
  * full disk cannot be stored to. */
 static bool asks_cache(const struct fm_chunk *c)
 {
-	return !c->uncached && !c->file->sparse && fm_load_asks(c->file);
+	return !c->uncached && !c->file->load.sparse && fm_load_asks(c->file);
 }
 
 static void submit_queued(struct fm_ring *r)

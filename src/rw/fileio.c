@@ -55,7 +55,7 @@ int fm_file_sync(struct fm_file *f)
 /* What has been stored meanwhile is written, and the next store asks. */
 int fm_file_shared(struct fm_file *f)
 {
-	if (atomic_load(&f->unshare) != FM_UNSHARE_ALWAYS)
+	if (atomic_load(&f->load.unshare) != FM_UNSHARE_ALWAYS)
 		return 0;
 	return fm_file_flush(f, 0, 0);
 }
@@ -211,7 +211,7 @@ static void from_the_end(struct fm_file *f, off_t *off, off_t *len)
 	size = fm_file_size_now(f);
 	if (*off <= size)
 		return;
-	f->sparse = true;
+	f->load.sparse = true;
 	if (size & FM_PAGE_MASK) {
 		if (*len) /* 0: to the end, wherever it will be */
 			*len += *off - size;
@@ -230,7 +230,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 	from_the_end(f, &off, &len);
 	for (;;) {
 		err = try_range_lock(f, off, len, r);
-		if (err || r->space || !atomic_load(&f->frozen))
+		if (err || r->space || !atomic_load(&f->demote.frozen))
 			return err;
 		fm_range_unlock(r, false, false);
 		fm_wait_frozen(f);
@@ -433,15 +433,15 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 static void note_reload(struct fm_map *m)
 {
 	struct fm_file *f = m->file;
-	uint64_t now = atomic_load(&f->changed_ms);
+	uint64_t now = atomic_load(&f->calls.changed_ms);
 
 	if (!fm_inplace_loose(m))
 		return;
-	if (now - atomic_load(&f->reloads_from) > 1000) {
-		atomic_store(&f->reloads_from, now);
-		atomic_store(&f->reloads, 0);
+	if (now - atomic_load(&f->load.reloads_from) > 1000) {
+		atomic_store(&f->load.reloads_from, now);
+		atomic_store(&f->load.reloads, 0);
 	}
-	atomic_fetch_add(&f->reloads, 1);
+	atomic_fetch_add(&f->load.reloads, 1);
 }
 
 static void renew_map(struct fm_map *m, struct stale *d, bool again)
@@ -534,7 +534,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	bool stale = false;
 
 	if (changed) {
-		atomic_store(&f->changed_ms, fm_now_ms());
+		atomic_store(&f->calls.changed_ms, fm_now_ms());
 		fm_chunk_kill(f, r->first, r->stop);
 		stale = !renew(r, discard);
 	}
@@ -545,7 +545,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	unlock_around(r);
 	if (stale)
 		replace_stale(r, discard);
-	if (atomic_load(&f->reloads) >= OFTEN &&
-	    atomic_exchange(&f->reloads, 0) >= OFTEN)
+	if (atomic_load(&f->load.reloads) >= OFTEN &&
+	    atomic_exchange(&f->load.reloads, 0) >= OFTEN)
 		fm_inplace_tighten(f);
 }

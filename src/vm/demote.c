@@ -66,7 +66,7 @@ static int write_back_all(struct fm_file *f)
 		fm_demote_cache_write(f);
 	for (int tries = 0; tries < PATIENCE_MS; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
-		if (err && err != -EFAULT && atomic_load(&f->warm))
+		if (err && err != -EFAULT && atomic_load(&f->wb.buffered))
 			return err;
 		/* A device that does not write: the page cache takes it, as it
 		 * would have without us, and its mapping shows it. */
@@ -273,7 +273,7 @@ static int replace(struct fm_file *f, struct fm_list *l)
 /* Said once: it may be tried for each page. */
 void fm_stays(struct fm_file *f, enum fm_server_reason why, int err)
 {
-	if (!atomic_exchange(&f->stays_since_ms, fm_now_ms()))
+	if (!atomic_exchange(&f->demote.stays_since_ms, fm_now_ms()))
 		fm_log(FM_LOG_ERROR,
 		       "%s: cannot hand the mapping to the kernel (%s), errno "
 		       "%d: it stays with fastmap", f->path, fm_server_reason_text(why),
@@ -316,7 +316,7 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		atomic_fetch_add(&f->st.demotions, 1);
 		atomic_store(&f->server, FM_SERVER_KERNEL);
 		fm_errseq_note(f); /* who syncs it asks there from now on */
-		atomic_store(&f->wb_err, 0);
+		atomic_store(&f->wb.err, 0);
 		fm_server_reason_handed(f->path, f->dev, f->ino, why);
 	}
 	fm_thaw(f);

@@ -36,7 +36,7 @@ static int helper_open(const struct helper *h, int flags)
 {
 	int fd = fm_sys_open(h->path, flags, 0);
 
-	if (fd == -EMFILE && !fm_sys_close(h->file->fd_path == 0))
+	if (fd == -EMFILE && !fm_sys_close(h->file->io.path == 0))
 		fd = fm_sys_open(h->path, flags, 0);
 	return fd;
 }
@@ -118,7 +118,7 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 
 	if (!stack)
 		return -ENOMEM;
-	fm_proc_fd(path, f->fd_path);
+	fm_proc_fd(path, f->io.path);
 	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
 	/* The parent sleeps until the child is done, so the child may use the
 	 * parent's thread-local storage. */

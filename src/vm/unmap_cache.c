@@ -79,7 +79,7 @@ static bool settled(const struct fm_file *f, const struct stat *st)
 	struct timespec now;
 	int64_t age;
 
-	if (fm_fine_times(f->fd_path))
+	if (fm_fine_times(f->io.path))
 		return true;
 	fm_clock(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - st->st_ctim.tv_sec) * 1000000000ll +
@@ -96,7 +96,7 @@ static bool worth_it(struct fm_map *m)
 
 	if (!m->shared || len < LEAST || len > MOST || m->mbase ||
 	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
-	    atomic_load(&m->file->windows) || fm_kernel_serves(m->file) ||
+	    atomic_load(&m->file->windows.repeated) || fm_kernel_serves(m->file) ||
 	    !fm_store_of(m->file)->keeps || fm_memory_locked() ||
 	    atomic_load(&fm_fds_shared))
 		return false;
@@ -261,7 +261,7 @@ bool fm_unmap_cache_put(struct fm_map *m)
 
 	if (!worth_it(m) || fm_dirty_next(m->file, m->pgoff, end) < end ||
 	    fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT) ||
-	    !fm_unmap_cache_quiet || !fm_unmap_cache_quiet(m->file) || fm_sys_fstat(m->file->fd_path, &st) ||
+	    !fm_unmap_cache_quiet || !fm_unmap_cache_quiet(m->file) || fm_sys_fstat(m->file->io.path, &st) ||
 	    st.st_ino != m->file->ino || !st.st_nlink || !settled(m->file, &st))
 		return false;
 	mode = fm_sys_anon(fm_map_pages(m));
@@ -388,7 +388,7 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 
 	if (!atomic_load(&pages) || !m->shared ||
 	    fm_map_pages(m) < LEAST >> FM_PAGE_SHIFT ||
-	    fm_sys_fstat(m->file->fd_path, &st) || !find(m, &st, &k))
+	    fm_sys_fstat(m->file->io.path, &st) || !find(m, &st, &k))
 		return 0;
 	n = held(&k, 0);
 	atomic_fetch_sub(&pages, (int64_t)n);
@@ -399,7 +399,7 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 		fm_cache_uncharge(n);
 	} else {
 		fm_count(&m->file->st.hits_kept, pages_back(m, &k));
-		if (fm_sys_fstat(m->file->fd_path, &st) || !unchanged(&k, &st))
+		if (fm_sys_fstat(m->file->io.path, &st) || !unchanged(&k, &st))
 			fm_map_each(m, 0, fm_map_pages(m), forget_page, NULL);
 	}
 	fm_sys_munmap(k.mode, k.len >> FM_PAGE_SHIFT);

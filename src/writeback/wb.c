@@ -114,9 +114,9 @@ static FM_FAULT void note_error(struct fm_file *f, int err)
 	if (!fm_wb_err_note(f, err))
 		return;
 	fm_count(&f->st.wb_errors, 1);
-	atomic_store(&f->wb_failed_ms, fm_now_ms());
+	atomic_store(&f->wb.failed_ms, fm_now_ms());
 	atomic_store(&fm_wb_failed_ms, fm_now_ms());
-	if (atomic_exchange(&f->told_wb, (uint32_t)-err) != (uint32_t)-err)
+	if (atomic_exchange(&f->wb.told, (uint32_t)-err) != (uint32_t)-err)
 		fm_log(FM_LOG_ERROR,
 		       "%s: write-back failed, errno %d: %s; the data stays in "
 		       "memory and is tried again; free space or check the "
@@ -255,8 +255,8 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buf = fm_map_addr(m, i);
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
-	io->buffered = !fm_inflight_allow_direct(f) || atomic_load(&f->sheds) ||
-		       atomic_load(&f->through) || len % f->dio_align != 0;
+	io->buffered = !fm_inflight_allow_direct(f) || atomic_load(&f->wb.sheds) ||
+		       atomic_load(&f->demote.through) || len % f->io.dio_align != 0;
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;
@@ -452,8 +452,8 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	w.wait = way == FM_WB_WAIT;
 	w.sheds = way != FM_WB_WAIT && fm_wb_urgent();
 	w.yields = way == FM_WB_BACKGROUND && !w.sheds;
-	if (w.sheds && !atomic_load(&f->sheds))
-		atomic_store(&f->sheds, true);
+	if (w.sheds && !atomic_load(&f->wb.sheds))
+		atomic_store(&f->wb.sheds, true);
 	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);
 	fm_ring_put(w.ring);
@@ -486,7 +486,7 @@ int fm_wb_file(struct fm_file *f)
 	int err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 
 	if (!err && fm_dirty_count(f) == 0)
-		atomic_store(&f->dirty_since_ms, 0);
+		atomic_store(&f->wb.dirty_since_ms, 0);
 	return err;
 }
 
@@ -498,11 +498,11 @@ int fm_wb_file(struct fm_file *f)
  */
 void fm_file_mixed(struct fm_file *f)
 {
-	if (atomic_load(&f->mixed))
+	if (atomic_load(&f->wb.mixed))
 		return;
-	atomic_store(&f->warm, true);
+	atomic_store(&f->wb.buffered, true);
 	fm_wb_file(f);
-	atomic_store(&f->mixed, true); /* until now everybody waits */
+	atomic_store(&f->wb.mixed, true); /* until now everybody waits */
 }
 
 int fm_wb_each(int (*fn)(struct fm_file *f))
@@ -555,7 +555,7 @@ int fm_wb_sync(struct fm_file *f)
 
 int fm_wb_error(struct fm_file *f)
 {
-	return -(int)atomic_exchange(&f->wb_err, 0);
+	return -(int)atomic_exchange(&f->wb.err, 0);
 }
 
 void fm_wb_runs_reset(void)

@@ -70,7 +70,7 @@ static FM_FAULT bool is_recent(uint64_t ms)
 
 bool fm_wb_refused(const struct fm_file *f)
 {
-	uint64_t ms = atomic_load(&f->wb_failed_ms);
+	uint64_t ms = atomic_load(&f->wb.failed_ms);
 
 	return ms && fm_now_ms() < ms + REFUSED_MS;
 }
@@ -89,7 +89,7 @@ static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 	uint64_t from;
 
 	if (f && fm_dirty_count(f) > 0 &&
-	    !is_recent(atomic_load(&f->wb_failed_ms))) {
+	    !is_recent(atomic_load(&f->wb.failed_ms))) {
 		from = atomic_load(&at[id % 64]);
 		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
@@ -191,17 +191,17 @@ static void every_second(void)
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		unsigned e = fm_epoch_enter();
 		struct fm_file *f = fm_file_at(id);
-		uint64_t since = f ? atomic_load(&f->dirty_since_ms) : 0;
+		uint64_t since = f ? atomic_load(&f->wb.dirty_since_ms) : 0;
 
 		if (f && !since && fm_dirty_count(f) > 0)
-			atomic_store(&f->dirty_since_ms, now);
+			atomic_store(&f->wb.dirty_since_ms, now);
 
 		if (since && f->policy->wb_interval_ms &&
 		    now - since >= f->policy->wb_interval_ms) {
-			atomic_store(&f->dirty_since_ms, 0);
+			atomic_store(&f->wb.dirty_since_ms, 0);
 			fm_wb_range(f, 0, FM_MAX_FILE_PAGES, false);
 			if (fm_dirty_count(f))
-				atomic_store(&f->dirty_since_ms, now);
+				atomic_store(&f->wb.dirty_since_ms, now);
 		}
 		fm_epoch_leave(e);
 	}

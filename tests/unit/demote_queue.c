@@ -97,8 +97,8 @@ static void asked_meanwhile_is_done_again(void **state)
 
 static void counts_may_wrap(void **state)
 {
-	atomic_store(&files[0].demote_asked, UINT32_MAX);
-	atomic_store(&files[0].demote_answered, UINT32_MAX);
+	atomic_store(&files[0].demote.asked, UINT32_MAX);
+	atomic_store(&files[0].demote.answered, UINT32_MAX);
 	fm_demote_ask(&files[0], (enum fm_server_reason)'a');
 	assert_false(fm_demote_wait(&files[0], 0, 0));
 	fm_demote_queue_serve();

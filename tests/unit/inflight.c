@@ -42,7 +42,7 @@ static bool unseen(void)
 	struct fm_file f = {
 		.dev = st.st_dev,
 		.ino = st.st_ino,
-		.store = &direct,
+		.io.store = &direct,
 	};
 
 	return !fm_inflight_allow_direct(&f);

@@ -29,7 +29,7 @@ static int open_temp(struct stat *st)
 
 static void policy_chooses_page_cache(void **state)
 {
-	struct fm_file f = { .fd_buf = -1, .fd_direct = -1 };
+	struct fm_file f = { .io.buffered = -1, .io.direct = -1 };
 	const struct fm_store *s;
 	struct stat st;
 	int fd = open_temp(&st);
@@ -39,15 +39,15 @@ static void policy_chooses_page_cache(void **state)
 	assert_string_equal(s->name, "pagecache");
 	assert_false(s->direct);
 	assert_true(s->keeps);
-	assert_int_not_equal(f.dio_align, 0); /* write-back divides by it */
+	assert_int_not_equal(f.io.dio_align, 0); /* write-back divides by it */
 	close(fd);
 }
 
 /* No ring has been started here. */
 static void page_cache_reads_by_pread(void **state)
 {
-	struct fm_file f = { .fd_buf = -1, .fd_direct = -1,
-			     .fd_was = { -1, -1 } };
+	struct fm_file f = { .io.buffered = -1, .io.direct = -1,
+			     .io.was = { -1, -1 } };
 	char buf[32] = "";
 	struct fm_io io = { .file = &f, .buf = buf, .len = sizeof(buf),
 			    .op = FM_READ };
@@ -57,7 +57,7 @@ static void page_cache_reads_by_pread(void **state)
 	f.policy = &buffered;
 	f.dev = st.st_dev;
 	f.ino = st.st_ino;
-	atomic_init(&f.store, fm_store_choose(&f, fd, &st));
+	atomic_init(&f.io.store, fm_store_choose(&f, fd, &st));
 	assert_int_equal(fm_store_of(&f)->open(&f, fd, O_RDONLY, true), 0);
 	assert_true(fm_rings_start(1, false) == 1);
 	assert_int_equal(fm_io_once(&io), 12);
@@ -75,7 +75,7 @@ static void null_reads_zeros_and_forgets(void **state)
 			    .op = FM_READ };
 
 	memset(buf, 1, sizeof(buf));
-	atomic_init(&f.store, &fm_store_null);
+	atomic_init(&f.io.store, &fm_store_null);
 	assert_int_equal(fm_io_once(&io), sizeof(buf));
 	assert_int_equal(buf[0] | buf[4095], 0);
 	io.op = FM_WRITE;
