@@ -126,7 +126,8 @@ static bool s3fifo(struct sim *s, uint32_t page)
 		return true;
 	}
 	while (s->list[L_SMALL].len + s->list[L_MAIN].len >= s->cache) {
-		if (s->list[L_SMALL].len > s->cache / 10 || !s->list[L_MAIN].len)
+		if (s->list[L_SMALL].len > s->cache / 10 ||
+		    !s->list[L_MAIN].len)
 			s3_evict_small(s);
 		else
 			s3_evict_main(s);

@@ -79,7 +79,8 @@ static uint32_t *densify(const uint64_t *t, uint64_t n, uint32_t *ret_pages)
 
 static uint64_t *next_uses(const uint32_t *t, uint64_t n, uint32_t pages)
 {
-	uint64_t *out = alloc(n, sizeof(*out)), *last = alloc(pages, sizeof(*last));
+	uint64_t *out = alloc(n, sizeof(*out)),
+		 *last = alloc(pages, sizeof(*last));
 
 	for (uint32_t p = 0; p < pages; p++)
 		last[p] = UINT64_MAX;
@@ -125,7 +126,8 @@ static void simulate(struct sim *s, const struct evict_policies *all,
 		printf(",\"%s%s\":%.6f", all->p[i].name, all->p[i].more, ratio);
 		if (s->soft)
 			printf(",\"%s%s_soft\":%.6f", all->p[i].name,
-			       all->p[i].more, (double)s->soft / (double)s->ntrace);
+			       all->p[i].more,
+			       (double)s->soft / (double)s->ntrace);
 		fprintf(stderr, " %15.4f", ratio);
 	}
 	printf("}\n");
@@ -149,7 +151,8 @@ static uint64_t cache_size(const char *arg, const struct sim *s)
 
 int main(int argc, char **argv)
 {
-	static const char *const sizes[] = { "3%", "6%", "12.5%", "25%", "50%" };
+	static const char *const sizes[] = { "3%", "6%", "12.5%", "25%",
+					     "50%" };
 	struct evict_policies all;
 	struct sim s = { 0 };
 	uint64_t *raw;

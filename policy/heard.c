@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * heard.c - what is wrong with the settings is said by one process, not by each
- * child that inherits them: not by who was started by `fastmap run`, which looks
- * first, and not by who has them, the library included, from its parent.
+ * child that inherits them: not by who was started by `fastmap run`, which
+ * looks first, and not by who has them, the library included, from its parent.
  */
 #include "heard.h"
 

@@ -8,7 +8,8 @@
 /* `fastmap run` sets it to its process id, which the program inherits. */
 #define FM_RUN_VARIABLE "FASTMAP_RUN"
 
-/* Some system calls: only when there is something to say. `envp` is not NULL. */
+/* Some system calls: only when there is something to say. `envp` is not
+ * NULL. */
 bool fm_heard_from_run(char **envp);
 bool fm_heard_from_parent(char **envp);
 

@@ -103,7 +103,8 @@ static uint64_t left_of(const char *dir, const struct kind *k)
 	if (limit == UINT64_MAX)
 		return UINT64_MAX;
 	used = read_number(dir, k->usage);
-	if (used == UINT64_MAX || !read_in(dir, "memory.stat", text, sizeof(text)))
+	if (used == UINT64_MAX ||
+	    !read_in(dir, "memory.stat", text, sizeof(text)))
 		return UINT64_MAX;
 	for (const char *const *n = k->reclaimable; *n; n++)
 		used -= fm_least(used, field(text, *n));

@@ -30,8 +30,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "on", .choices = "on|observe|off" },
 	{ "faults", "FASTMAP_FAULTS", .scope = PROC(faults), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|signal|thread" },
-	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache),
-	  .type = T_MEMORY, .standard = "auto" },
+	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache), .type = T_MEMORY,
+	  .standard = "auto" },
 	{ "lazy", "FASTMAP_LAZY", .scope = PROC(lazy), .type = T_SIZE_AUTO,
 	  .standard = "auto", .max = 64 * TIB },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
@@ -66,8 +66,7 @@ const struct fm_option fm_options[] = {
 	{ "warm", "FASTMAP_WARM", .scope = PATH(warm), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|kernel|engine" },
 	{ "eviction", "FASTMAP_EVICTION", .scope = PATH(eviction),
-	  .type = T_CHOICE, .standard = "default",
-	  .choices = evictions + 1 },
+	  .type = T_CHOICE, .standard = "default", .choices = evictions + 1 },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
@@ -78,7 +77,8 @@ const struct fm_option fm_options[] = {
 	{ "paths", "FASTMAP_PATHS", .scope = LIST(prefixes), .type = T_PATHS,
 	  .standard = "" },
 	{ "deny", "FASTMAP_DENY", .scope = LIST(deny), .type = T_GLOBS,
-	  .standard = "*-shm:lock.mdb:*-lock:*-lck:*.lck:*.lock:/dev/shm:/proc:/sys" },
+	  .standard =
+		  "*-shm:lock.mdb:*-lock:*-lck:*.lck:*.lock:/dev/shm:/proc:/sys" },
 	{ "allow", "FASTMAP_ALLOW", .scope = LIST(allow), .type = T_GLOBS,
 	  .standard = "" },
 	{ "cmds", "FASTMAP_CMDS", .scope = LIST(cmds), .type = T_GLOBS,
@@ -211,7 +211,8 @@ static int set_number(const struct fm_option *o, void *at, const char *value)
 	return 0;
 }
 
-/* A file by its full name: the program may go elsewhere, and the guardian does. */
+/* A file by its full name: the program may go elsewhere, and the guardian
+ * does. */
 static const char *full_name(const char *value, char *buf, size_t size)
 {
 	char cwd[4096];
@@ -279,7 +280,8 @@ static void remark_relative(const struct fm_option *o, const char *text,
 	if (o->type == T_PATHS && from->line && *text != '/')
 		fm_complain(from, o->name, text, "relative: to where each "
 			    "program is started; begin with /");
-	else if (o->type == T_GLOBS && matches_paths(o) && fm_never_matches(text))
+	else if (o->type == T_GLOBS && matches_paths(o) &&
+		 fm_never_matches(text))
 		fm_complain(from, o->name, text,
 			    "matches no path: they begin with /");
 }

@@ -23,14 +23,17 @@ enum fm_warm { FM_WARM_AUTO, FM_WARM_KERNEL, FM_WARM_ENGINE };
 struct fm_policy {
 	bool engage;             /* false: leave these files to the kernel */
 	uint64_t min_size;       /* bytes; shorter mappings stay the kernel's */
-	uint32_t block_size;     /* bytes, power of two 4 KiB..8 MiB; 0 = adaptive */
-	uint32_t map_ahead;      /* bytes in flight at most per stream; 0 = off */
+	/* bytes, power of two 4 KiB..8 MiB; 0 = adaptive */
+	uint32_t block_size;
+	/* bytes in flight at most per stream; 0 = off */
+	uint32_t map_ahead;
 	enum fm_io_mode io;
 	enum fm_holes holes;
 	enum fm_warm warm;
 	uint32_t eviction;       /* row of evictions.def */
 	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
-	uint32_t wb_interval_ms;     /* dirty for at most this long; 0 = never */
+	/* dirty for at most this long; 0 = never */
+	uint32_t wb_interval_ms;
 };
 
 #define FM_SIZE_AUTO UINT64_MAX
@@ -56,7 +59,8 @@ struct fm_settings {
 	const char *source;      /* policy file used, or NULL */
 	uint32_t ring_limit;     /* most concurrent device rings, 1..64 */
 	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */
-	uint32_t null_store;     /* FASTMAP_NULL_STORE=1: no I/O for marked files (benches) */
+	/* FASTMAP_NULL_STORE=1: no I/O for marked files (benches) */
+	uint32_t null_store;
 	const char *socket;      /* control socket, or NULL */
 };
 
@@ -96,7 +100,8 @@ int fm_policy_check(const char *file);
 
 /* Parse "64M", "1G", "4096", "50%" (of `whole`). 0 or -EINVAL / -ERANGE. */
 int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret);
-/* The same, a percentage of the memory that may be used, or "auto". 16 KiB at least. */
+/* The same, a percentage of the memory that may be used, or "auto". 16 KiB at
+ * least. */
 int fm_parse_cache(const char *s, struct fm_cache_size *ret);
 
 /* Memory this process may use: min(RAM, cgroup v1/v2 limits), bytes. */

@@ -186,9 +186,10 @@ static int one_value(void *user, const char *section, const char *name,
 			return 1;
 		}
 		if (o->whole)
-			complain(r, "without effect for a path", name,
-				 "one value for the process; move it to the top "
-				 "or under [process]");
+			complain(
+				r, "without effect for a path", name,
+				"one value for the process; move it to the top "
+				"or under [process]");
 		policy = &r->section->policy;
 	} else if (!r->first_pass) {
 		return 1;

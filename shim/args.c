@@ -16,8 +16,8 @@ static bool managed(const void *p)
 	return p && fm_overlaps(p, 1);
 }
 
-/* An array of strings, read some at a time. What cannot be read is the kernel's to
- * refuse. */
+/* An array of strings, read some at a time. What cannot be read is the kernel's
+ * to refuse. */
 struct walk {
 	char *const *at;
 	char *some[32];

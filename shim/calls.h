@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls.h - hooks that libc's syscall() enters, too, by their numbers. Each has the
- * arguments of the function; with `raw` the kernel is behind it, without it the next
- * definition of its name (FM_PASS_VIA). Results are libc's: -1 and errno.
+ * calls.h - hooks that libc's syscall() enters, too, by their numbers. Each has
+ * the arguments of the function; with `raw` the kernel is behind it, without it
+ * the next definition of its name (FM_PASS_VIA). Results are libc's: -1 and
+ * errno.
  */
 #ifndef FM_CALLS_H
 #define FM_CALLS_H

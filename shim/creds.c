@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * creds.c - the program changes its user or groups: libc does it to each thread that
- * it knows of, the engine to its own (src/base/creds.h). syscall() changes one thread,
- * which is all of a program that has one.
+ * creds.c - the program changes its user or groups: libc does it to each thread
+ * that it knows of, the engine to its own (src/base/creds.h). syscall() changes
+ * one thread, which is all of a program that has one.
  */
 #include "shim.h"
 

@@ -42,8 +42,8 @@ __attribute__((used)) void *fm_dlmopen_mode(int mode, int *ret_mode)
 	return (void *)FM_LATE(dlmopen);
 }
 
-/* Not by dlsym: this is how it is found, also where a constructor calls it that is
- * older than ours. */
+/* Not by dlsym: this is how it is found, also where a constructor calls it that
+ * is older than ours. */
 __attribute__((used)) void *fm_dlsym_next(void)
 {
 	void *p = (void *)next_dlsym;

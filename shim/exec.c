@@ -85,8 +85,8 @@ static bool may_work(enum how how, const char *path)
 	       !fm_sys4(SYS_faccessat, AT_FDCWD, path, X_OK, 0);
 }
 
-/* What another program is about to inherit. `mine`: how it comes by it from this
- * process. Returns who this is. */
+/* What another program is about to inherit. `mine`: how it comes by it from
+ * this process. Returns who this is. */
 static enum fm_whoami pass_down(enum fm_heir mine)
 {
 	const enum fm_whoami who = fm_whoami();
@@ -278,8 +278,8 @@ FM_HOOK int posix_spawnp(pid_t *ret_pid, const char *file,
 	return spawn_common(FM_LATE(posix_spawnp), ret_pid, a, actions, attr);
 }
 
-/* system and popen spawn inside libc, and do not say whom: what it can inherit is handed
- * over before. */
+/* system and popen spawn inside libc, and do not say whom: what it can inherit
+ * is handed over before. */
 static void before_shell(void)
 {
 	fm_flush_if_me();

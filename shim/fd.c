@@ -125,18 +125,20 @@ static int close_around(unsigned int first, unsigned int last, int flags)
 	return close_piece(first, last, flags);
 }
 
-static int close_many(bool raw, unsigned int first, unsigned int last, int flags)
+static int close_many(bool raw, unsigned int first, unsigned int last,
+		      int flags)
 {
 	/* Setting close-on-exec on ours changes nothing, and a bad range or
 	 * flag is for the kernel to refuse. */
 	if (!fm_on() || first > last || (flags & CLOSE_RANGE_CLOEXEC) ||
 	    (flags & ~(int)CLOSE_RANGE_UNSHARE))
-		return FM_PASS_VIA(raw, close_range, SYS_close_range, first, last,
-			       flags);
+		return FM_PASS_VIA(raw, close_range, SYS_close_range, first,
+				   last, flags);
 	return (int)fm_result(close_around(first, last, flags));
 }
 
-int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int flags)
+int fm_do_close_range(bool raw, unsigned int first, unsigned int last,
+		      int flags)
 {
 	int r;
 

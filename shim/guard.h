@@ -36,15 +36,17 @@ static inline bool fm_touches(const void *p, size_t len)
 	return fm_active() && fm_overlaps(p, len);
 }
 
-/* What uses it later is not seen by us: what is ours of it becomes the kernel's. */
-static inline void fm_demote_touched(const void *p, size_t len, enum fm_server_reason why)
+/* What uses it later is not seen by us: what is ours of it becomes the
+ * kernel's. */
+static inline void fm_demote_touched(const void *p, size_t len,
+				     enum fm_server_reason why)
 {
 	if (fm_touches(p, len))
 		fm_demote_range(p, len, why);
 }
 
-/* After a call that may have brought word from another process: what that one did
- * to our files before is heeded. */
+/* After a call that may have brought word from another process: what that one
+ * did to our files before is heeded. */
 static inline ssize_t fm_ipc_after(ssize_t r)
 {
 	if (r >= 0 && fm_active())
@@ -68,8 +70,8 @@ static inline bool fm_idle(void)
 	return !fm_active() && !fm_on();
 }
 
-/* The short way of a read or write while nothing is mapped: the kernel judges what it is
- * given. False: something is. */
+/* The short way of a read or write while nothing is mapped: the kernel judges
+ * what it is given. False: something is. */
 static inline bool fm_note_read(int fd, unsigned *slot)
 {
 	if (fm_active())
@@ -176,11 +178,12 @@ struct fm_object {
 	char small[512];
 };
 void *fm_object(struct fm_object *b, const void *user, size_t len, int how);
-/* Copy `len` bytes back and let go. Keeps errno. False: they cannot all be stored. */
+/* Copy `len` bytes back and let go. Keeps errno. False: they cannot all be
+ * stored. */
 bool fm_object_end(struct fm_object *b, size_t len);
 
-/* Of [p, p+len), how much from p the kernel could use; loads what is missing. Nothing
- * stays pinned. */
+/* Of [p, p+len), how much from p the kernel could use; loads what is missing.
+ * Nothing stays pinned. */
 size_t fm_usable(const void *p, size_t len, bool in);
 
 /* A path in managed memory, copied to `copy` so that the kernel can read it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_args.c - more small objects: message queues, clocks and timers, limits, pairs of
- * descriptors, templates of file names.
+ * io_args.c - more small objects: message queues, clocks and timers, limits,
+ * pairs of descriptors, templates of file names.
  */
 #include "io_object.h"
 
@@ -142,12 +142,14 @@ OBJECT2_LATE(int, mq_setattr,
 	     set, SIZE(set), IN, 0, old, SIZE(old), OUT, IF_OK(SIZE(old)),
 	     q, set, old)
 OBJECT_(int, semop, (int id, struct sembuf *ops, size_t n),
-	ops, n * SIZE(ops), IN, 0, (fm_ipc_before(), (int)fm_ipc_after(FM_LATE(semop)(id, ops, n))),
+	ops, n * SIZE(ops), IN, 0,
+	(fm_ipc_before(), (int)fm_ipc_after(FM_LATE(semop)(id, ops, n))),
 	id, ops, n)
 OBJECT2_(int, semtimedop,
 	 (int id, struct sembuf *ops, size_t n, const struct timespec *t),
 	 ops, n * SIZE(ops), IN, 0, t, SIZE(t), IN, 0,
-	 (fm_ipc_before(), (int)fm_ipc_after(FM_LATE(semtimedop)(id, ops, n, t))),
+	 (fm_ipc_before(),
+	  (int)fm_ipc_after(FM_LATE(semtimedop)(id, ops, n, t))),
 	 id, ops, n, t)
 OBJECT_LATE(int, shmctl, (int id, int cmd, struct shmid_ds *buf),
 	    buf, SIZE(buf), BOTH, r >= 0 ? SIZE(buf) : 0, id, cmd, buf)
@@ -165,7 +167,7 @@ OBJECT_LATE(int, mkostemps, (char *name, int suffix, int flags),
 	    name, NAME, BOTH, NAME, name, suffix, flags)
 /* clang-format on */
 
-/* ---- three objects -------------------------------------------------------- */
+/* ---- three objects ----------------------------------------------------- */
 
 FM_NEXT(mq_timedreceive)
 
@@ -190,7 +192,8 @@ FM_HOOK ssize_t mq_timedreceive(mqd_t q, char *msg, size_t n, unsigned *prio,
 {
 	if (!fm_touches(msg, n) && !fm_touches(prio, SIZE(prio)) &&
 	    !fm_touches(t, SIZE(t)))
-		return fm_ipc_after(FM_LATE(mq_timedreceive)(q, msg, n, prio, t));
+		return fm_ipc_after(
+			FM_LATE(mq_timedreceive)(q, msg, n, prio, t));
 	return fm_ipc_after(receive_slow(q, msg, n, prio, t));
 }
 

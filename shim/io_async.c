@@ -167,7 +167,8 @@ struct aio_sigset {
 
 /* clang-format off */
 EVENTS(io_getevents,
-       (context ctx, long least, long n, struct io_event *e, struct timespec *t),
+       (context ctx, long least, long n, struct io_event *e,
+	struct timespec *t),
        fm_sys5(SYS_io_getevents, ctx, least, n, e, t),
        ctx, least, n, e, t)
 EVENTS(io_pgetevents,
@@ -185,11 +186,13 @@ EVENTS(io_pgetevents,
 
 /* clang-format off */
 RING(io_uring_setup, (unsigned n, struct io_uring_params *p), n, p)
-RING(io_uring_queue_init, (unsigned n, struct io_uring *r, unsigned flags), n, r, flags)
+RING(io_uring_queue_init,
+     (unsigned n, struct io_uring *r, unsigned flags), n, r, flags)
 RING(io_uring_queue_init_params,
      (unsigned n, struct io_uring *r, struct io_uring_params *p), n, r, p)
 RING(io_uring_queue_init_mem,
-     (unsigned n, struct io_uring *r, struct io_uring_params *p, void *buf, size_t size),
+     (unsigned n, struct io_uring *r, struct io_uring_params *p, void *buf,
+      size_t size),
      n, r, p, buf, size)
 /* clang-format on */
 

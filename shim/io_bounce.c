@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* io_bounce.c - small objects and paths in managed memory are replaced by copies. */
+/* io_bounce.c - small objects and paths in managed memory are replaced by
+ * copies. */
 #include "guard.h"
 
 #include <limits.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_child.c - waiting for children. Their end is word of what they have written.
+ * io_child.c - waiting for children. Their end is word of what they have
+ * written.
  *
- * Orphans become children of the first process of a container, and of who asked for
- * them (PR_SET_CHILD_SUBREAPER): also the guardians of its children (guardian.c). Where
- * it waits for any child these are not told of.
+ * Orphans become children of the first process of a container, and of who asked
+ * for them (PR_SET_CHILD_SUBREAPER): also the guardians of its children
+ * (guardian.c). Where it waits for any child these are not told of.
  */
 #include "io_object.h"
 
@@ -26,11 +27,13 @@ OBJECT_(pid_t, wait, (int *status),
 	(pid_t)fm_ipc_after(call_wait(status)), status)
 OBJECT_(pid_t, waitpid, (pid_t pid, int *status, int flags),
 	status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
-	(pid_t)fm_ipc_after(call_waitpid(pid, status, flags)), pid, status, flags)
+	(pid_t)fm_ipc_after(call_waitpid(pid, status, flags)),
+	pid, status, flags)
 OBJECT2_(pid_t, wait3, (int *status, int flags, struct rusage *use),
 	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
 	 use, SIZE(use), OUT, r > 0 ? SIZE(use) : 0,
-	 (pid_t)fm_ipc_after(call_wait3(status, flags, use)), status, flags, use)
+	 (pid_t)fm_ipc_after(call_wait3(status, flags, use)),
+	 status, flags, use)
 OBJECT2_(pid_t, wait4,
 	 (pid_t pid, int *status, int flags, struct rusage *use),
 	 status, SIZE(status), OUT, r > 0 ? SIZE(status) : 0,
@@ -72,7 +75,8 @@ static bool is_guardian(int pid)
 	return !strcmp(name, "fastmap-guard\n");
 }
 
-/* Waits for a child that is the program's, and leaves it as it is. As waitid. */
+/* Waits for a child that is the program's, and leaves it as it is. As
+ * waitid. */
 static int look_for_any(int flags, siginfo_t *info)
 {
 	for (;;) {
@@ -133,7 +137,8 @@ static bool filters(bool any, int flags)
 
 static pid_t call_wait(int *status)
 {
-	return filters(true, 0) ? wait_any(status, 0, NULL) : FM_LATE(wait)(status);
+	return filters(true, 0) ? wait_any(status, 0, NULL)
+				: FM_LATE(wait)(status);
 }
 
 static pid_t call_waitpid(pid_t pid, int *status, int flags)
@@ -150,8 +155,9 @@ static pid_t call_wait3(int *status, int flags, struct rusage *use)
 
 static pid_t call_wait4(pid_t pid, int *status, int flags, struct rusage *use)
 {
-	return filters(pid == -1, flags) ? wait_any(status, flags, use) :
-					   FM_LATE(wait4)(pid, status, flags, use);
+	return filters(pid == -1, flags)
+		       ? wait_any(status, flags, use)
+		       : FM_LATE(wait4)(pid, status, flags, use);
 }
 
 static int call_waitid(idtype_t type, id_t id, siginfo_t *info, int flags)

@@ -165,14 +165,14 @@ static bool copy_noted(const struct copy *c, ssize_t *ret)
 
 static ssize_t call_sendfile(const struct copy *c)
 {
-	return FM_PASS_VIA(c->raw, sendfile, SYS_sendfile, c->out, c->in, c->in_off,
-		       c->len);
+	return FM_PASS_VIA(c->raw, sendfile, SYS_sendfile, c->out, c->in,
+			   c->in_off, c->len);
 }
 
 static ssize_t call_copy_file_range(const struct copy *c)
 {
-	return FM_PASS_VIA(c->raw, copy_file_range, SYS_copy_file_range, c->in, c->in_off,
-		       c->out, c->out_off, c->len, c->flags);
+	return FM_PASS_VIA(c->raw, copy_file_range, SYS_copy_file_range, c->in,
+			   c->in_off, c->out, c->out_off, c->len, c->flags);
 }
 
 static ssize_t call_splice(const struct copy *c)
@@ -223,7 +223,8 @@ FM_SLOW ssize_t guarded(struct copy c)
 ssize_t fm_do_sendfile(bool raw, int out, int in, off_t *off, size_t len)
 {
 	if (fm_idle())
-		return FM_PASS_VIA(raw, sendfile, SYS_sendfile, out, in, off, len);
+		return FM_PASS_VIA(raw, sendfile, SYS_sendfile, out, in, off,
+				   len);
 	return guarded((struct copy){ in, out, off, NULL, len, 0, raw,
 				      call_sendfile, false });
 }
@@ -236,11 +237,12 @@ FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
 FM_ALIAS(sendfile)
 ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __THROW;
 
-ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
+ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out,
+			      off64_t *out_off, size_t len, unsigned flags)
 {
 	if (fm_idle())
-		return FM_PASS_VIA(raw, copy_file_range, SYS_copy_file_range, in,
-			       in_off, out, out_off, len, flags);
+		return FM_PASS_VIA(raw, copy_file_range, SYS_copy_file_range,
+				   in, in_off, out, out_off, len, flags);
 	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
 				      raw, call_copy_file_range, true });
 }
@@ -248,14 +250,16 @@ ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out, off64_
 FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
 				off64_t *out_off, size_t len, unsigned flags)
 {
-	return fm_do_copy_file_range(false, in, in_off, out, out_off, len, flags);
+	return fm_do_copy_file_range(false, in, in_off, out, out_off, len,
+				     flags);
 }
 
-ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
+ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out,
+		     off64_t *out_off, size_t len, unsigned flags)
 {
 	if (fm_idle())
-		return FM_PASS_VIA(raw, splice, SYS_splice, in, in_off, out, out_off,
-			       len, flags);
+		return FM_PASS_VIA(raw, splice, SYS_splice, in, in_off, out,
+				   out_off, len, flags);
 	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
 				      raw, call_splice, false });
 }

@@ -35,8 +35,8 @@ static int open_flags(const char *mode)
 	       (strchr(mode, 'e') ? O_CLOEXEC : 0);
 }
 
-/* A thread that forks has libc's list of streams and asks for the space lock, so
- * that nothing of stdio may be called while the file is held. */
+/* A thread that forks has libc's list of streams and asks for the space lock,
+ * so that nothing of stdio may be called while the file is held. */
 static FILE *open_held(struct fm_change *c, int r, const char *path,
 		       const char *mode)
 {

@@ -32,7 +32,7 @@ static size_t buffered(FILE *fp)
 	return (size_t)(fp->_IO_read_end - fp->_IO_read_ptr);
 }
 
-/* ---- fread ---------------------------------------------------------------- */
+/* ---- fread ------------------------------------------------------------- */
 
 static ssize_t call_fread(const struct fm_rw *rw, const struct iovec *iov,
 			  int cnt, off_t off)
@@ -123,7 +123,8 @@ static bool passes(FILE *fp, size_t size, size_t n)
 	if (!fm_on())
 		return true;
 	return size * n <= buffered(fp) &&
-	       (!fm_active() || (!fm_stdio_locks(fp) && size * n < buffered(fp)));
+	       (!fm_active() ||
+		(!fm_stdio_locks(fp) && size * n < buffered(fp)));
 }
 
 FM_HOOK size_t fread(void *buf, size_t size, size_t n, FILE *fp)
@@ -162,21 +163,21 @@ FM_HOOK size_t __fread_unlocked_chk(void *buf, size_t room, size_t size,
 	return fread_unlocked(buf, size, n, fp);
 }
 
-/* ---- characters ------------------------------------------------------------ */
+/* ---- characters -------------------------------------------------------- */
 
-/* `reads`: more than the stream's buffer is asked for. Also told of is who began when
- * nothing was mapped: he may have waited for long. */
-#define SEEN(type, reads, lock, none, call)                                \
-	unsigned slot;                                                     \
-	type r = none;                                                     \
-									   \
-	if (!fm_on() || !(reads))                                          \
-		return call;                                               \
-	slot = fm_read_enter(fp->_fileno);                                 \
-	if (see(fp, lock))                                                 \
-		r = call;                                                  \
-	fm_read_leave(slot);                                               \
-	fm_ipc_after(0);                                                        \
+/* `reads`: more than the stream's buffer is asked for. Also told of is who
+ * began when nothing was mapped: he may have waited for long. */
+#define SEEN(type, reads, lock, none, call) \
+	unsigned slot;                      \
+	type r = none;                      \
+                                            \
+	if (!fm_on() || !(reads))           \
+		return call;                \
+	slot = fm_read_enter(fp->_fileno);  \
+	if (see(fp, lock))                  \
+		r = call;                   \
+	fm_read_leave(slot);                \
+	fm_ipc_after(0);                    \
 	return r
 
 /* As libc's own getc does it, where that locks nothing. */
@@ -232,7 +233,7 @@ FM_ALIAS(fgetc) int getc(FILE *fp);
 FM_ALIAS(fgetc) int _IO_getc(FILE *fp);
 FM_ALIAS(fgetc_unlocked) int getc_unlocked(FILE *fp);
 
-/* ---- lines and formats ----------------------------------------------------- */
+/* ---- lines and formats ------------------------------------------------- */
 
 /* libc copies out of the stream's buffer in user mode; only filling that
  * buffer is I/O. */

@@ -29,7 +29,7 @@ int __vasprintf_chk(char **ret, int flag, const char *fmt, va_list ap);
 FM_NEXT(__vfprintf_chk)
 FM_NEXT(__vdprintf_chk)
 
-/* ---- fwrite ---------------------------------------------------------------- */
+/* ---- fwrite ------------------------------------------------------------ */
 
 struct put {
 	FILE *fp;
@@ -137,7 +137,7 @@ FM_HOOK size_t fwrite_unlocked(const void *buf, size_t size, size_t n,
 	return items(buf, size, n, fp, false);
 }
 
-/* ---- strings and characters -------------------------------------------------- */
+/* ---- strings and characters -------------------------------------------- */
 
 FM_HOOK int fputs(const char *s, FILE *fp)
 {
@@ -260,7 +260,7 @@ FM_ALIAS(fputc) int putc(int ch, FILE *fp);
 FM_ALIAS(fputc) int _IO_putc(int ch, FILE *fp) __nonnull((2));
 FM_ALIAS(fputc_unlocked) int putc_unlocked(int ch, FILE *fp);
 
-/* ---- formats ------------------------------------------------------------------ */
+/* ---- formats ----------------------------------------------------------- */
 
 /* libc may fault on managed arguments of printf while it writes; nothing of
  * the file may be held then. Format first. */
@@ -304,7 +304,7 @@ static int write_text(int fd, char *text, int n)
 	return n;
 }
 
-/* ---- formats that end in the stream's buffer ------------------------------------ */
+/* ---- formats that end in the stream's buffer --------------------------- */
 
 #define NUMBER 24
 #define SHORT_REAL 32
@@ -318,8 +318,8 @@ static const char *number(const char *f, size_t *ret)
 	return f;
 }
 
-/* One conversion, behind the percent sign: adds how many bytes come of it at most,
- * and takes its argument. Returns its last character; NULL: not known. */
+/* One conversion, behind the percent sign: adds how many bytes come of it at
+ * most, and takes its argument. Returns its last character; NULL: not known. */
 static const char *conversion(const char *f, va_list *ap, size_t *n)
 {
 	size_t width, digits = 0;

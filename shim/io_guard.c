@@ -187,7 +187,8 @@ static bool piece_pin(struct piece *p, const struct fm_rw *rw, struct cursor c,
 		const struct iovec *v = &p->iov[i];
 		ssize_t got = fm_pin(&p->pin, v->iov_base, v->iov_len, rw->in);
 
-		/* Nothing at the front: the transfer ends here, see piece_run. */
+		/* Nothing at the front: the transfer ends here, see
+		 * piece_run. */
 		if (got < 0 || (!got && !i && v->iov_len)) {
 			piece_unpin(p);
 			return false;
@@ -225,11 +226,13 @@ static size_t store(char *to, char *from, size_t n)
 	if (!n || fm_overlaps(to + n - 1, 1))
 		return n - fm_copy_try(to, from, n);
 	for (; done < n; done += got) {
-		step = min_size(4096 - ((uintptr_t)(to + done) & 4095), n - done);
+		step = min_size(4096 - ((uintptr_t)(to + done) & 4095),
+				n - done);
 		if (fm_overlaps(to + done, 1))
 			got = step - fm_copy_try(to + done, from + done, step);
 		else
-			got = fm_user_write(to + done, from + done, step) ? step : 0;
+			got = fm_user_write(to + done, from + done, step) ? step
+									  : 0;
 		if (got < step)
 			return done + got;
 	}
@@ -311,7 +314,8 @@ static bool piece_bounce(struct piece *p, const struct fm_rw *rw,
 	}
 	if (p->usable == 0)
 		return false;
-	/* What is unmapped stays as it is for whom the kernel passes it on to. */
+	/* What is unmapped stays as it is for whom the kernel passes it on
+	 * to. */
 	p->bounce = p->len <= sizeof(p->small) && !rw->keeps ?
 			    p->small : fm_sys_anon(p->len);
 	if (!p->bounce)
@@ -383,8 +387,8 @@ static ssize_t piece_run(const struct fm_rw *rw, const struct cursor *c,
 	p.bounce = NULL;
 	*ret_want = left;
 	if (!piece_pin(&p, rw, *c, left) && !piece_bounce(&p, rw, *c, left)) {
-		/* The transfer ends here. stdio would go on with what its buffer
-		 * takes, by instructions: SIGBUS. */
+		/* The transfer ends here. stdio would go on with what its
+		 * buffer takes, by instructions: SIGBUS. */
 		if (!first && !p.usable)
 			return 0;
 		return piece_as_is(rw, &p, c, off);

@@ -2,18 +2,19 @@
 /*
  * io_ioctl.c - ioctl with its argument in managed memory.
  *
- * A file system fills the argument under locks that a load, a store to a hole or
- * write-back of the same file needs: nobody can bring a page in meanwhile, whether the
- * kernel asks for it (thread delivery: neither would ever go on) or says EFAULT. So it
- * is given ordinary memory, and what it wrote is copied after it. That takes knowing how
- * much this is:
- *  - requests whose argument has one size, here in a table: numbers without a size in
- *    them, and those of file systems where it is known to be right;
- *  - those that say in the argument how many records follow: FIEMAP and its kind;
- *  - any other of a file or directory, and of a device or socket whose number says
- *    nothing: the kernel gets the mapping, for good;
- *  - of a device or socket whose number has a size: pinned, since drivers may keep the
- *    address.
+ * A file system fills the argument under locks that a load, a store to a hole
+ * or write-back of the same file needs: nobody can bring a page in meanwhile,
+ * whether the kernel asks for it (thread delivery: neither would ever go on) or
+ * says EFAULT. So it is given ordinary memory, and what it wrote is copied
+ * after it. That takes knowing how much this is:
+ *  - requests whose argument has one size, here in a table: numbers without a
+ *    size in them, and those of file systems where it is known to be right;
+ *  - those that say in the argument how many records follow: FIEMAP and its
+ *    kind;
+ *  - any other of a file or directory, and of a device or socket whose number
+ *    says nothing: the kernel gets the mapping, for good;
+ *  - of a device or socket whose number has a size: pinned, since drivers may
+ *    keep the address.
  */
 #include "guard.h"
 
@@ -38,7 +39,7 @@ int fm_pass_ioctl(const struct fm_ioctl *c, void *arg)
 
 static const enum fm_server_reason why = FM_WHY_IOCTL;
 
-/* ---- one size ------------------------------------------------------------- */
+/* ---- one size ---------------------------------------------------------- */
 
 #define KERNEL_TERMIOS 36 /* not libc's */
 #define IN_NUMBER 0       /* the size is in it, and right */
@@ -89,7 +90,8 @@ static const struct fixed *fixed_of(unsigned long req)
 	return NULL;
 }
 
-/* How it ends with a copy in its place. What cannot be used is left to the kernel. */
+/* How it ends with a copy in its place. What cannot be used is left to the
+ * kernel. */
 static int copied(const struct fm_ioctl *c, void *arg, const struct fixed *f)
 {
 	const size_t size = f->size ? f->size : _IOC_SIZE(c->req);
@@ -103,18 +105,19 @@ static int copied(const struct fm_ioctl *c, void *arg, const struct fixed *f)
 	return r;
 }
 
-/* ---- a header, and records ------------------------------------------------- */
+/* ---- a header, and records --------------------------------------------- */
 
 static const struct shape {
 	uint32_t req;
 	uint16_t head, record;
 	uint16_t asked, got; /* where the header says how many: 32 bits each */
 } shapes[] = {
-	{ (uint32_t)FS_IOC_FIEMAP, sizeof(struct fiemap), sizeof(struct fiemap_extent),
+	{ (uint32_t)FS_IOC_FIEMAP, sizeof(struct fiemap),
+	  sizeof(struct fiemap_extent),
 	  offsetof(struct fiemap, fm_extent_count),
 	  offsetof(struct fiemap, fm_mapped_extents) },
-	{ (uint32_t)FS_IOC_GETFSMAP, sizeof(struct fsmap_head), sizeof(struct fsmap),
-	  offsetof(struct fsmap_head, fmh_count),
+	{ (uint32_t)FS_IOC_GETFSMAP, sizeof(struct fsmap_head),
+	  sizeof(struct fsmap), offsetof(struct fsmap_head, fmh_count),
 	  offsetof(struct fsmap_head, fmh_entries) },
 };
 #define HEAD_MAX 256
@@ -145,7 +148,8 @@ static uint32_t number(const char *head, uint16_t at)
 	return n;
 }
 
-/* Returns the bytes that were filled. Fewer records may have room than are asked for. */
+/* Returns the bytes that were filled. Fewer records may have room than are
+ * asked for. */
 static ssize_t call_records(const struct fm_rw *rw, const struct iovec *iov,
 			    int cnt, off_t off)
 {
@@ -184,8 +188,13 @@ static int with_records(const struct fm_ioctl *c, const struct shape *h,
 	struct records s = { .call = c, .shape = h, .arg = arg };
 	struct iovec iov = { arg, h->head };
 	struct fm_object b;
-	struct fm_rw rw = { .fd = c->fd, .in = true, .atomic = true, .iov = &iov,
-			    .cnt = 1, .off = FM_HERE, .arg = &s,
+	struct fm_rw rw = { .fd = c->fd,
+			    .in = true,
+			    .atomic = true,
+			    .iov = &iov,
+			    .cnt = 1,
+			    .off = FM_HERE,
+			    .arg = &s,
 			    .call = call_records };
 	const void *head = fm_object(&b, arg, h->head, FM_COPY_IN);
 	const int saved = errno;
@@ -207,7 +216,8 @@ static int with_records(const struct fm_ioctl *c, const struct shape *h,
 	return s.err ? -1 : 0;
 }
 
-/* Targets in place of records; the source is read, the targets' results are filled. */
+/* Targets in place of records; the source is read, the targets' results are
+ * filled. */
 static int deduplicated(const struct fm_ioctl *c, void *arg)
 {
 	struct file_dedupe_range head;
@@ -231,7 +241,7 @@ static int deduplicated(const struct fm_ioctl *c, void *arg)
 	return r;
 }
 
-/* ---- the rest -------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------- */
 
 static bool is_file(int fd)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* io_ipc.c - calls that do nothing but bring word from one process to another. */
+/* io_ipc.c - calls that do nothing but bring word from one process to
+ * another. */
 #include "guard.h"
 
 #include <semaphore.h>
@@ -92,10 +93,14 @@ FM_HOOK int sigqueue(pid_t pid, int sig, const union sigval value)
 /* libc's read and write past our hooks. */
 FM_HOOK int eventfd_read(int fd, eventfd_t *value)
 {
-	return fm_do_read(false, fd, value, sizeof(*value)) == sizeof(*value) ? 0 : -1;
+	return fm_do_read(false, fd, value, sizeof(*value)) == sizeof(*value)
+		       ? 0
+		       : -1;
 }
 
 FM_HOOK int eventfd_write(int fd, eventfd_t value)
 {
-	return fm_do_write(false, fd, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
+	return fm_do_write(false, fd, &value, sizeof(value)) == sizeof(value)
+		       ? 0
+		       : -1;
 }

@@ -52,11 +52,13 @@ OBJECT_LATE(int, getentropy, (void *buf, size_t n),
 	    buf, n, OUT, r == 0 ? n : 0, buf, n)
 OBJECT_(int, poll, (struct pollfd *fds, nfds_t n, int timeout),
 	fds, n * sizeof(*fds), BOTH, r >= 0 ? n * sizeof(*fds) : 0,
-	(int)fm_ipc_after(FM_PASS(poll, SYS_poll, fds, n, timeout)), fds, n, timeout)
+	(int)fm_ipc_after(FM_PASS(poll, SYS_poll, fds, n, timeout)),
+	fds, n, timeout)
 OBJECT_(int, epoll_wait, (int fd, struct epoll_event *ev, int max, int timeout),
 	ev, (size_t)(max > 0 ? max : 0) * sizeof(*ev), OUT,
 	r > 0 ? (size_t)r * sizeof(*ev) : 0,
-	(int)fm_ipc_after(FM_PASS(epoll_wait, SYS_epoll_wait, fd, ev, max, timeout)),
+	(int)fm_ipc_after(FM_PASS(epoll_wait, SYS_epoll_wait, fd, ev, max,
+				  timeout)),
 	fd, ev, max, timeout)
 OBJECT(int, epoll_ctl, SYS_epoll_ctl,
        (int fd, int op, int target, struct epoll_event *ev),
@@ -145,15 +147,15 @@ FM_HOOK int select(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
 	if (!fm_overlaps(rd, 1) && !fm_overlaps(wr, 1) && !fm_overlaps(ex, 1) &&
 	    !fm_overlaps(t, 1))
-		return (int)fm_ipc_after(FM_PASS(select, SYS_select, n, rd, wr, ex,
-					    t));
+		return (int)fm_ipc_after(
+			FM_PASS(select, SYS_select, n, rd, wr, ex, t));
 	return (int)fm_ipc_after(select_slow(n, rd, wr, ex, t));
 }
 
 FM_ALIAS(select)
 int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *t);
 
-/* ---- fcntl ---------------------------------------------------------------- */
+/* ---- fcntl ------------------------------------------------------------- */
 
 FM_NEXT(fcntl)
 FM_NEXT(flock)
@@ -209,8 +211,8 @@ static bool locks(int cmd)
 	       cmd == F_OFD_SETLKW;
 }
 
-/* Around a lock: who takes one sees what was written under it before, who gives one
- * up has written what the next one will read. */
+/* Around a lock: who takes one sees what was written under it before, who gives
+ * one up has written what the next one will read. */
 static void hear_and_tell(int fd)
 {
 	fm_peers_acquire();

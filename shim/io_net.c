@@ -97,7 +97,8 @@ static ssize_t one(int fd, const void *buf, size_t n, int flags, bool in,
 FM_HOOK ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
 	if (!fm_touches(buf, n))
-		return fm_ipc_after(FM_PASS(recv, SYS_recvfrom, fd, buf, n, flags));
+		return fm_ipc_after(
+			FM_PASS(recv, SYS_recvfrom, fd, buf, n, flags));
 	return fm_ipc_after(one(fd, buf, n, flags, true, NULL, call_recv));
 }
 
@@ -117,7 +118,8 @@ FM_SLOW ssize_t recvfrom_slow(int fd, void *buf, size_t n, int flags,
 
 	fm_reply_open(&to, addr, lenp, FM_COPY_OUT);
 	p = (struct peer){ to.addr, to.len, 0 };
-	return fm_reply_close(&to, one(fd, buf, n, flags, true, &p, call_recvfrom));
+	return fm_reply_close(&to,
+			      one(fd, buf, n, flags, true, &p, call_recvfrom));
 }
 
 FM_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
@@ -184,7 +186,8 @@ struct message {
 	struct fm_object name, control;
 };
 
-/* False: EFAULT, or what the kernel refuses. The array may be longer than it takes. */
+/* False: EFAULT, or what the kernel refuses. The array may be longer than it
+ * takes. */
 static bool msg_read(struct message *m, const struct msghdr *user)
 {
 	m->n = 0;
@@ -214,7 +217,8 @@ static bool touches_one(const void *p)
 static bool msg_touches(const struct message *m, const struct msghdr *user)
 {
 	return fm_overlaps(user, sizeof(*user)) ||
-	       touches_one(m->hdr.msg_name) || touches_one(m->hdr.msg_control) ||
+	       touches_one(m->hdr.msg_name) ||
+	       touches_one(m->hdr.msg_control) ||
 	       fm_iov_touches(m->hdr.msg_iov, (int)m->n);
 }
 
@@ -231,10 +235,11 @@ static void give_all(const struct cmsghdr *c)
 	}
 }
 
-#define CONTROL_MAX 4096 /* of which 253 descriptors, the most that go, take 1 KiB */
+/* of which 253 descriptors, the most that go, take 1 KiB */
+#define CONTROL_MAX 4096
 
-/* Not by loads: what the kernel cannot read is its EFAULT, not our SIGSEGV. A header
- * that it would refuse ends it. */
+/* Not by loads: what the kernel cannot read is its EFAULT, not our SIGSEGV. A
+ * header that it would refuse ends it. */
 static void give_files(const struct msghdr *m)
 {
 	size_t left = m->msg_controllen;
@@ -301,7 +306,8 @@ static ssize_t call_sendmsg(const struct fm_rw *rw, const struct iovec *iov,
 
 	hdr->msg_iov = (struct iovec *)(uintptr_t)iov;
 	hdr->msg_iovlen = (size_t)cnt;
-	return FM_PASS_VIA(rw->raw, sendmsg, SYS_sendmsg, rw->fd, hdr, rw->flags);
+	return FM_PASS_VIA(rw->raw, sendmsg, SYS_sendmsg, rw->fd, hdr,
+			   rw->flags);
 }
 
 static ssize_t msg_slow(bool raw, int fd, struct message *m,
@@ -344,7 +350,8 @@ FM_SLOW ssize_t recv_looked(int fd, struct msghdr *msg, int flags)
 static ssize_t do_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	if (!fm_active())
-		return fm_ipc_after(FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
+		return fm_ipc_after(
+			FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
 	return fm_ipc_after(recv_looked(fd, msg, flags));
 }
 
@@ -402,7 +409,8 @@ FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 /* ---- several messages --------------------------------------------------- */
 
-/* Nothing of ours in any of them. What cannot be read is looked at one by one. */
+/* Nothing of ours in any of them. What cannot be read is looked at one by
+ * one. */
 static bool mmsg_plain(const struct mmsghdr *v, unsigned n)
 {
 	struct message m;
@@ -528,8 +536,8 @@ FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
 		     struct timespec *timeout)
 {
 	if (mmsg_plain(v, n) && !fm_touches(timeout, sizeof(*timeout)))
-		return (int)fm_ipc_after(FM_PASS(recvmmsg, SYS_recvmmsg, fd, v, n,
-					    flags, timeout));
+		return (int)fm_ipc_after(FM_PASS(recvmmsg, SYS_recvmmsg, fd, v,
+						 n, flags, timeout));
 	return (int)fm_ipc_after(recvmmsg_slow(fd, v, n, flags, timeout));
 }
 

@@ -25,7 +25,8 @@ static int call_open(bool raw, bool at, int dirfd, const char *path, int flags,
 		     mode_t mode)
 {
 	if (at)
-		return FM_PASS_VIA(raw, openat, SYS_openat, dirfd, path, flags, mode);
+		return FM_PASS_VIA(raw, openat, SYS_openat, dirfd, path, flags,
+				   mode);
 	return FM_PASS_VIA(raw, open, SYS_open, path, flags, mode);
 }
 
@@ -42,7 +43,8 @@ FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 	path = fm_path(path, copy);
 	if (!(flags & O_TRUNC) || (flags & O_PATH) ||
 	    !fm_change_path(&c, dirfd, path))
-		return (int)fm_ipc_after(call_open(raw, at, dirfd, path, flags, mode));
+		return (int)fm_ipc_after(
+			call_open(raw, at, dirfd, path, flags, mode));
 	fm_change_serial(&c);
 	r = fm_change_lock(&c, 0, 0);
 	if (r == 0)
@@ -67,7 +69,8 @@ int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)
 		fm_ipc_before();
-	return opened((int)fm_ipc_after(call_open(raw, at, dirfd, path, flags, mode)));
+	return opened((int)fm_ipc_after(
+		call_open(raw, at, dirfd, path, flags, mode)));
 }
 
 FM_HOOK int open(const char *path, int flags, ...)

@@ -59,8 +59,8 @@
 		return slow_##fn(__VA_ARGS__);                             \
 	}
 
-/* The time of the last store is that of the store, not of its way to the file: what has
- * been stored is on it before the program says what time it was. */
+/* The time of the last store is that of the store, not of its way to the file:
+ * what has been stored is on it before the program says what time it was. */
 FM_SLOW void stored_before(int dir, const char *path, int flags)
 {
 	struct fm_file *f;
@@ -111,8 +111,10 @@ PATH1(int, fchownat, SYS_fchownat,
       dir, path, uid, gid, flags)
 PATH1_WORD(mkdir, SYS_mkdir, (P, mode_t mode), path, mode)
 PATH1_WORD(mkdirat, SYS_mkdirat, (int dir, P, mode_t mode), dir, path, mode)
-PATH1_(int, mkfifo, (P, mode_t mode), WORD(FM_LATE(mkfifo)(path, mode)), path, mode)
-PATH1_(int, mkfifoat, (int dir, P, mode_t mode), WORD(FM_LATE(mkfifoat)(dir, path, mode)), dir, path, mode)
+PATH1_(int, mkfifo, (P, mode_t mode),
+       WORD(FM_LATE(mkfifo)(path, mode)), path, mode)
+PATH1_(int, mkfifoat, (int dir, P, mode_t mode),
+       WORD(FM_LATE(mkfifoat)(dir, path, mode)), dir, path, mode)
 PATH1_WORD(mknod, SYS_mknod, (P, mode_t mode, dev_t dev), path, mode, dev)
 PATH1_WORD(mknodat, SYS_mknodat, (int dir, P, mode_t mode, dev_t dev),
       dir, path, mode, dev)
@@ -122,11 +124,13 @@ PATH1_WORD(unlinkat, SYS_unlinkat, (int dir, P, int flags), dir, path, flags)
 PATH1_(int, remove, (P), WORD(FM_LATE(remove)(path)), path)
 PATH1_TIMES(utime, (P, const struct utimbuf *t), AT_FDCWD, 0, path, t)
 PATH1_TIMES(utimes, (P, const struct timeval t[2]), AT_FDCWD, 0, path, t)
-PATH1_TIMES(lutimes, (P, const struct timeval t[2]), AT_FDCWD, AT_SYMLINK_NOFOLLOW,
-	    path, t)
-PATH1_TIMES(futimesat, (int dir, P, const struct timeval t[2]), dir, 0, dir, path, t)
+PATH1_TIMES(lutimes, (P, const struct timeval t[2]),
+	    AT_FDCWD, AT_SYMLINK_NOFOLLOW, path, t)
+PATH1_TIMES(futimesat, (int dir, P, const struct timeval t[2]),
+	    dir, 0, dir, path, t)
 PATH1_(int, utimensat, (int dir, P, const struct timespec t[2], int flags),
-       TIMES(dir, flags, FM_PASS(utimensat, SYS_utimensat, dir, path, t, flags)),
+       TIMES(dir, flags,
+	     FM_PASS(utimensat, SYS_utimensat, dir, path, t, flags)),
        dir, path, t, flags)
 PATH1(int, removexattr, SYS_removexattr, (P, const char *name), path, name)
 PATH1(int, lremovexattr, SYS_lremovexattr, (P, const char *name), path, name)

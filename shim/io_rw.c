@@ -16,20 +16,22 @@ ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off, size_t room);
 static ssize_t call_read(const struct fm_rw *rw, const struct iovec *iov,
 			 int cnt, off_t off)
 {
-	return FM_PASS_VIA(rw->raw, read, SYS_read, rw->fd, iov->iov_base, iov->iov_len);
+	return FM_PASS_VIA(rw->raw, read, SYS_read, rw->fd, iov->iov_base,
+			   iov->iov_len);
 }
 
 static ssize_t call_write(const struct fm_rw *rw, const struct iovec *iov,
 			  int cnt, off_t off)
 {
-	return FM_PASS_VIA(rw->raw, write, SYS_write, rw->fd, iov->iov_base, iov->iov_len);
+	return FM_PASS_VIA(rw->raw, write, SYS_write, rw->fd, iov->iov_base,
+			   iov->iov_len);
 }
 
 static ssize_t call_pread(const struct fm_rw *rw, const struct iovec *iov,
 			  int cnt, off_t off)
 {
-	return FM_PASS_VIA(rw->raw, pread, SYS_pread64, rw->fd, iov->iov_base, iov->iov_len,
-		       off);
+	return FM_PASS_VIA(rw->raw, pread, SYS_pread64, rw->fd, iov->iov_base,
+			   iov->iov_len, off);
 }
 
 static ssize_t call_pwrite(const struct fm_rw *rw, const struct iovec *iov,
@@ -39,7 +41,8 @@ static ssize_t call_pwrite(const struct fm_rw *rw, const struct iovec *iov,
 		       iov->iov_len, off);
 }
 
-FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off, bool in,
+FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off,
+			bool in,
 			ssize_t (*call)(const struct fm_rw *,
 					const struct iovec *, int, off_t))
 {
@@ -130,7 +133,8 @@ ssize_t fm_do_pwrite(bool raw, int fd, const void *buf, size_t n, off_t off)
 		fm_write_leave(slot);
 		return r;
 	}
-	return guarded(raw, fd, (void *)(uintptr_t)buf, n, off, false, call_pwrite);
+	return guarded(raw, fd, (void *)(uintptr_t)buf, n, off, false,
+		       call_pwrite);
 }
 
 FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)

@@ -130,8 +130,8 @@ static int lock_alloc(struct fm_change *c, int mode, off_t off, off_t len,
 	return fm_change_lock(c, off, len);
 }
 
-/* Pages of private mappings that the program has stored to: where bytes move, ext4 takes
- * them away, as truncation does; XFS leaves them. */
+/* Pages of private mappings that the program has stored to: where bytes move,
+ * ext4 takes them away, as truncation does; XFS leaves them. */
 static bool takes_copies(int fd)
 {
 	struct statfs fs;
@@ -189,7 +189,8 @@ FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
 	return fm_do_fallocate(false, fd, mode, off, len);
 }
 
-static int pass_posix_fallocate(bool raw, int fd, int mode, off_t off, off_t len)
+static int pass_posix_fallocate(bool raw, int fd, int mode, off_t off,
+				off_t len)
 {
 	if (!raw && next_posix_fallocate)
 		return next_posix_fallocate(fd, off, len);
@@ -293,7 +294,8 @@ FM_HOOK int fsync(int fd)
 
 int fm_do_fdatasync(bool raw, int fd)
 {
-	return concerned() ? sync_fd(raw, fd, call_fdatasync) : call_fdatasync(raw, fd);
+	return concerned() ? sync_fd(raw, fd, call_fdatasync)
+			   : call_fdatasync(raw, fd);
 }
 
 FM_HOOK int fdatasync(int fd)
@@ -301,12 +303,13 @@ FM_HOOK int fdatasync(int fd)
 	return fm_do_fdatasync(false, fd);
 }
 
-int fm_do_sync_file_range(bool raw, int fd, off64_t off, off64_t len, unsigned flags)
+int fm_do_sync_file_range(bool raw, int fd, off64_t off, off64_t len,
+			  unsigned flags)
 {
 	if (fm_active() && off >= 0 && len >= 0 && fm_see(fd, off, len) < 0)
 		return -1;
-	return FM_PASS_VIA(raw, sync_file_range, SYS_sync_file_range, fd, off, len,
-		       flags);
+	return FM_PASS_VIA(raw, sync_file_range, SYS_sync_file_range, fd, off,
+			   len, flags);
 }
 
 FM_HOOK int sync_file_range(int fd, off64_t off, off64_t len, unsigned flags)

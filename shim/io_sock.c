@@ -55,20 +55,19 @@ int __connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len);
 FM_ALIAS(connect) int __connect(int fd, __CONST_SOCKADDR_ARG addr,
 				socklen_t len);
 
-#define ADDR_OUT(fn, nr, extra_decl, ...)                                  \
-	FM_HOOK int fn(int fd, __SOCKADDR_ARG addr, socklen_t *len         \
-			       extra_decl)                                 \
-	{                                                                  \
-		struct sockaddr *a = addr.__sockaddr__;                    \
-		struct fm_reply p;                                            \
-                                                                           \
-		if (!fm_touches(a, 1) && !fm_touches(len, 1))              \
-			return (int)fm_ipc_after(                               \
-				FM_PASS(fn, nr, fd, a, len __VA_ARGS__));  \
-		fm_reply_open(&p, a, len, FM_COPY_IN | FM_COPY_OUT);                                    \
-		a = p.addr;                                                \
-		return (int)fm_ipc_after(fm_reply_close(                           \
-			&p, FM_PASS(fn, nr, fd, a, p.len __VA_ARGS__)));   \
+#define ADDR_OUT(fn, nr, extra_decl, ...)                                      \
+	FM_HOOK int fn(int fd, __SOCKADDR_ARG addr, socklen_t *len extra_decl) \
+	{                                                                      \
+		struct sockaddr *a = addr.__sockaddr__;                        \
+		struct fm_reply p;                                             \
+                                                                               \
+		if (!fm_touches(a, 1) && !fm_touches(len, 1))                  \
+			return (int)fm_ipc_after(                              \
+				FM_PASS(fn, nr, fd, a, len __VA_ARGS__));      \
+		fm_reply_open(&p, a, len, FM_COPY_IN | FM_COPY_OUT);           \
+		a = p.addr;                                                    \
+		return (int)fm_ipc_after(fm_reply_close(                       \
+			&p, FM_PASS(fn, nr, fd, a, p.len __VA_ARGS__)));       \
 	}
 #define COMMA ,
 
@@ -85,8 +84,8 @@ FM_HOOK int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 		return FM_PASS(getsockopt, SYS_getsockopt, fd, level, name,
 			       val, len);
 	fm_reply_open(&p, val, len, FM_COPY_IN | FM_COPY_OUT);
-	return (int)fm_reply_close(&p, FM_PASS(getsockopt, SYS_getsockopt, fd, level,
-				       name, p.addr, p.len));
+	return (int)fm_reply_close(&p, FM_PASS(getsockopt, SYS_getsockopt, fd,
+					       level, name, p.addr, p.len));
 }
 
 FM_HOOK int setsockopt(int fd, int level, int name, const void *val,

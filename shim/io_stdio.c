@@ -92,7 +92,7 @@ static int hold(struct fm_change *c, FILE *fp, size_t n)
 	return fm_change_lock(c, st.st_size, (off_t)(n + pending(fp)));
 }
 
-/* ---- more than one transfer ------------------------------------------------ */
+/* ---- more than one transfer -------------------------------------------- */
 
 #define PIECE ((size_t)1 << 30)
 _Static_assert(PIECE <= FM_RW_MAX, "moved at once");
@@ -114,7 +114,8 @@ static size_t pieces(FILE *fp, char *buf, size_t n, bool lock, fm_stdio_one one)
 	return done;
 }
 
-size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock, fm_stdio_one one)
+size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock,
+		       fm_stdio_one one)
 {
 	size_t r;
 
@@ -226,7 +227,8 @@ static void flush_streams(void)
 {
 	if (!_IO_list_lock || !_IO_iter_begin)
 		return;
-	fm_ipc_before(); /* not under libc's lock, which fork takes when it has ours */
+	/* not under libc's lock, which fork takes when it has ours */
+	fm_ipc_before();
 	_IO_list_lock();
 	pthread_cleanup_push(unlock_list, NULL);
 	for (FILE *it = _IO_iter_begin(); it != _IO_iter_end();

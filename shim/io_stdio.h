@@ -12,15 +12,17 @@
 #include <stdio.h>
 
 struct fm_stdio {
-	struct fm_file *file; /* NULL: only noted, for a first mmap (fm_write_enter) */
+	/* NULL: only noted, for a first mmap (fm_write_enter) */
+	struct fm_file *file;
 	unsigned slot;
 	FILE *locked;
 	struct fm_change change;
 	bool failed; /* write-back failed, errno is set: do not call */
 };
 
-/* Libc's own rule: not as long as the program has one thread. What is looked at then
- * stays as it is until the call, which libc makes of a few instructions itself. */
+/* Libc's own rule: not as long as the program has one thread. What is looked at
+ * then stays as it is until the call, which libc makes of a few instructions
+ * itself. */
 static inline bool fm_stdio_locks(const FILE *fp)
 {
 	return fp->_flags2 & 128 /* _IO_FLAGS2_NEED_LOCK, glibc 2.26 */;
@@ -38,8 +40,9 @@ static inline bool fm_stdio_fits(const FILE *fp, size_t n)
 #define FM_STDIO_FLUSH ((size_t)-1)
 
 /* Before a call that adds n bytes to the stream. False: nothing to do, no end
- * either. `lock`: take the stream's lock (not for the _unlocked names). The call may be
- * a cancellation point: the end, of a struct fm_stdio, is a cleanup handler. */
+ * either. `lock`: take the stream's lock (not for the _unlocked names). The
+ * call may be a cancellation point: the end, of a struct fm_stdio, is a cleanup
+ * handler. */
 bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock);
 void fm_stdio_end(void *s);
 /* The stream's lock, given back by a thread that is cancelled. */
@@ -50,10 +53,11 @@ int fm_stdio_see(FILE *fp, bool lock);
 /* Write the buffer out if the file is managed. 0 or EOF. */
 int fm_stdio_flush(FILE *fp, bool lock);
 
-/* One piece after the other, each no more than a transfer can move, as one call. Ends
- * with the first that is short; returns bytes. */
+/* One piece after the other, each no more than a transfer can move, as one
+ * call. Ends with the first that is short; returns bytes. */
 typedef size_t (*fm_stdio_one)(FILE *fp, void *buf, size_t n, bool lock);
-size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock, fm_stdio_one one);
+size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock,
+		       fm_stdio_one one);
 
 /* Does the stream end in a regular file that is not managed? */
 bool fm_stdio_may_pin(FILE *fp);

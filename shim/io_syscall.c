@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_syscall.c - libc's syscall() with the number of a call that moves file data or
- * hands memory to the kernel. What is not concerned goes straight to the kernel: the
- * hooks are cancellation points, which the system call is not.
+ * io_syscall.c - libc's syscall() with the number of a call that moves file
+ * data or hands memory to the kernel. What is not concerned goes straight to
+ * the kernel: the hooks are cancellation points, which the system call is not.
  */
 #include "guard.h"
 

@@ -37,7 +37,8 @@ static ssize_t call_preadv(const struct fm_rw *rw, const struct iovec *iov,
 static ssize_t call_pwritev(const struct fm_rw *rw, const struct iovec *iov,
 			    int cnt, off_t off)
 {
-	return FM_PASS_VIA(rw->raw, pwritev, SYS_pwritev, rw->fd, iov, cnt, off);
+	return FM_PASS_VIA(rw->raw, pwritev, SYS_pwritev, rw->fd, iov, cnt,
+			   off);
 }
 
 /* Not FM_PASS: the system call has one argument more than the function. */
@@ -73,8 +74,8 @@ static ssize_t call_pwritev2(const struct fm_rw *rw, const struct iovec *iov,
 static ssize_t call_vmsplice(const struct fm_rw *rw, const struct iovec *iov,
 			     int cnt, off_t off)
 {
-	return FM_PASS_VIA(rw->raw, vmsplice, SYS_vmsplice, rw->fd, iov, (size_t)cnt,
-		       (unsigned)rw->flags);
+	return FM_PASS_VIA(rw->raw, vmsplice, SYS_vmsplice, rw->fd, iov,
+			   (size_t)cnt, (unsigned)rw->flags);
 }
 
 /* The array is read once; the kernel says what is wrong with the rest. */
@@ -134,7 +135,8 @@ ssize_t fm_do_writev(bool raw, int fd, const struct iovec *iov, int cnt)
 	if (fm_idle() || odd(iov, cnt))
 		return FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
 	if (!fm_note_write(fd, &slot))
-		return guarded(raw, fd, iov, cnt, FM_HERE, 0, false, call_writev);
+		return guarded(raw, fd, iov, cnt, FM_HERE, 0, false,
+			       call_writev);
 	r = FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
 	fm_write_leave(slot);
 	return r;
@@ -145,7 +147,8 @@ FM_HOOK ssize_t writev(int fd, const struct iovec *iov, int cnt)
 	return fm_do_writev(false, fd, iov, cnt);
 }
 
-ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt, off_t off)
+ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt,
+		     off_t off)
 {
 	unsigned slot;
 	ssize_t r;
@@ -164,13 +167,15 @@ FM_HOOK ssize_t preadv(int fd, const struct iovec *iov, int cnt, off_t off)
 	return fm_do_preadv(false, fd, iov, cnt, off);
 }
 
-ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt, off_t off)
+ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt,
+		      off_t off)
 {
 	unsigned slot;
 	ssize_t r;
 
 	if (fm_idle() || odd(iov, cnt) || off < 0)
-		return FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
+		return FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt,
+				   off);
 	if (!fm_note_write(fd, &slot))
 		return guarded(raw, fd, iov, cnt, off, 0, false, call_pwritev);
 	r = FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
@@ -184,7 +189,8 @@ FM_HOOK ssize_t pwritev(int fd, const struct iovec *iov, int cnt, off_t off)
 }
 
 /* Offset -1 means the descriptor's position. */
-ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt, off_t off, int flags)
+ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
+		      off_t off, int flags)
 {
 	unsigned slot;
 	ssize_t r;
@@ -192,7 +198,8 @@ ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt, off_t 
 	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_preadv2(raw, fd, iov, cnt, off, flags);
 	if (!fm_note_read(fd, &slot))
-		return guarded(raw, fd, iov, cnt, off, flags, true, call_preadv2);
+		return guarded(raw, fd, iov, cnt, off, flags, true,
+			       call_preadv2);
 	r = pass_preadv2(raw, fd, iov, cnt, off, flags);
 	fm_read_leave(slot);
 	return r;
@@ -204,7 +211,8 @@ FM_HOOK ssize_t preadv2(int fd, const struct iovec *iov, int cnt, off_t off,
 	return fm_do_preadv2(false, fd, iov, cnt, off, flags);
 }
 
-ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt, off_t off, int flags)
+ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
+		       off_t off, int flags)
 {
 	unsigned slot;
 	ssize_t r;
@@ -212,7 +220,8 @@ ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt, off_t
 	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_pwritev2(raw, fd, iov, cnt, off, flags);
 	if (!fm_note_write(fd, &slot))
-		return guarded(raw, fd, iov, cnt, off, flags, false, call_pwritev2);
+		return guarded(raw, fd, iov, cnt, off, flags, false,
+			       call_pwritev2);
 	r = pass_pwritev2(raw, fd, iov, cnt, off, flags);
 	fm_write_leave(slot);
 	return r;
@@ -235,16 +244,17 @@ FM_ALIAS(pwritev2)
 ssize_t pwritev64v2(int fd, const struct iovec *iov, int cnt, off64_t off,
 		    int flags);
 
-/* The pipe keeps references to pages: to those of a copy, which a later store to
- * the mapping does not change. */
-ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt, unsigned flags)
+/* The pipe keeps references to pages: to those of a copy, which a later store
+ * to the mapping does not change. */
+ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt,
+		       unsigned flags)
 {
 	long fl;
 
 	fm_ipc_before();
 	if (!fm_active() || cnt > IOV_MAX || odd(iov, (int)cnt))
-		return fm_ipc_after(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd, iov, cnt,
-				       flags));
+		return fm_ipc_after(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd,
+						iov, cnt, flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
 	return guarded(raw, fd, iov, (int)cnt, 0, (int)flags,
 		       fl >= 0 && (fl & O_ACCMODE) == O_RDONLY, call_vmsplice);
@@ -282,8 +292,10 @@ struct vm_call {
 	struct vm_side local, remote;
 };
 
-/* Both sides cannot be held at once, as they are the same pages in two mappings. */
-static ssize_t vm_twice(const struct vm_call *v, struct iovec from, struct iovec to)
+/* Both sides cannot be held at once, as they are the same pages in two
+ * mappings. */
+static ssize_t vm_twice(const struct vm_call *v, struct iovec from,
+			struct iovec to)
 {
 	struct fm_pin pin = FM_PIN_INIT;
 	char mem[1024];
@@ -294,15 +306,15 @@ static ssize_t vm_twice(const struct vm_call *v, struct iovec from, struct iovec
 		m.iov_len = from.iov_len;
 	from.iov_len = m.iov_len;
 	fm_pin(&pin, from.iov_base, from.iov_len, false);
-	n = FM_PASS_VIA(v->raw, process_vm_readv, SYS_process_vm_readv, v->pid, &m, 1ul,
-		    &from, 1ul, 0ul);
+	n = FM_PASS_VIA(v->raw, process_vm_readv, SYS_process_vm_readv, v->pid,
+			&m, 1ul, &from, 1ul, 0ul);
 	fm_unpin(&pin);
 	if (n <= 0)
 		return n;
 	to.iov_len = m.iov_len = (size_t)n;
 	fm_pin(&pin, to.iov_base, to.iov_len, true);
-	n = FM_PASS_VIA(v->raw, process_vm_writev, SYS_process_vm_writev, v->pid, &m, 1ul,
-		    &to, 1ul, 0ul);
+	n = FM_PASS_VIA(v->raw, process_vm_writev, SYS_process_vm_writev,
+			v->pid, &m, 1ul, &to, 1ul, 0ul);
 	fm_unpin(&pin);
 	return n;
 }
@@ -320,14 +332,17 @@ static ssize_t vm_piece(struct vm_call *v, struct iovec l, struct iovec r)
 		l.iov_len = most;
 	r.iov_len = l.iov_len;
 	fm_pin(&pin, l.iov_base, l.iov_len, !v->write);
-	if (v->self && fm_pin(&pin, r.iov_base, r.iov_len, v->write) == -EBUSY) {
+	if (v->self &&
+	    fm_pin(&pin, r.iov_base, r.iov_len, v->write) == -EBUSY) {
 		fm_unpin(&pin);
 		return v->write ? vm_twice(v, l, r) : vm_twice(v, r, l);
 	}
-	n = v->write ? FM_PASS_VIA(v->raw, process_vm_writev, SYS_process_vm_writev,
-			       v->pid, &l, 1ul, &r, 1ul, 0ul)
-		     : FM_PASS_VIA(v->raw, process_vm_readv, SYS_process_vm_readv, v->pid,
-			       &l, 1ul, &r, 1ul, 0ul);
+	n = v->write ? FM_PASS_VIA(v->raw, process_vm_writev,
+				   SYS_process_vm_writev, v->pid, &l, 1ul, &r,
+				   1ul, 0ul)
+		     : FM_PASS_VIA(v->raw, process_vm_readv,
+				   SYS_process_vm_readv, v->pid, &l, 1ul, &r,
+				   1ul, 0ul);
 	fm_unpin(&pin);
 	return n == (ssize_t)l.iov_len || n < 0 ? n : -n - 2; /* short */
 }
@@ -374,7 +389,9 @@ static ssize_t vm_copied(bool raw, pid_t pid, bool write, const struct iovec *l,
 			 size_t ln, const struct iovec *r, size_t rn)
 {
 	const bool self = pid == fm_sys_getpid();
-	struct vm_call v = { pid, raw, write, self, { l, ln, 0 }, { r, rn, 0 } };
+	struct vm_call v = {
+		pid, raw, write, self, { l, ln, 0 }, { r, rn, 0 }
+	};
 
 	if (fm_iov_touches(l, (int)ln) || (self && fm_iov_touches(r, (int)rn)))
 		return vm_run(&v);
@@ -410,7 +427,9 @@ static ssize_t vm_any(bool raw, pid_t pid, bool write, const struct iovec *l,
 	return vm_guarded(raw, pid, write, l, ln, r, rn);
 }
 
-ssize_t fm_do_process_vm_readv(bool raw, pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags)
+ssize_t fm_do_process_vm_readv(bool raw, pid_t pid, const struct iovec *l,
+			       unsigned long ln, const struct iovec *r,
+			       unsigned long rn, unsigned long flags)
 {
 	return vm_any(raw, pid, false, l, ln, r, rn, flags);
 }
@@ -422,7 +441,9 @@ FM_HOOK ssize_t process_vm_readv(pid_t pid, const struct iovec *l,
 	return fm_do_process_vm_readv(false, pid, l, ln, r, rn, flags);
 }
 
-ssize_t fm_do_process_vm_writev(bool raw, pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags)
+ssize_t fm_do_process_vm_writev(bool raw, pid_t pid, const struct iovec *l,
+				unsigned long ln, const struct iovec *r,
+				unsigned long rn, unsigned long flags)
 {
 	return vm_any(raw, pid, true, l, ln, r, rn, flags);
 }

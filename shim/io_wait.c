@@ -32,7 +32,7 @@ static const sigset_t *plain_mask(const sigset_t *mask, sigset_t *copy)
 	return copy;
 }
 
-/* ---- ppoll ---------------------------------------------------------------- */
+/* ---- ppoll ------------------------------------------------------------- */
 
 static int ppoll_masked(struct pollfd *fds, nfds_t n,
 			const struct timespec *timeout, const sigset_t *mask)
@@ -84,7 +84,7 @@ FM_HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n,
 	return ppoll(fds, n, timeout, mask);
 }
 
-/* ---- pselect -------------------------------------------------------------- */
+/* ---- pselect ----------------------------------------------------------- */
 
 static int pselect_masked(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 			  const struct timespec *timeout, const sigset_t *mask)
@@ -139,7 +139,7 @@ FM_HOOK int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 	return (int)fm_ipc_after(pselect_masked(n, rd, wr, ex, timeout, mask));
 }
 
-/* ---- epoll ---------------------------------------------------------------- */
+/* ---- epoll ------------------------------------------------------------- */
 
 static size_t events_size(int max)
 {
@@ -154,8 +154,8 @@ static int epoll_masked(int fd, struct epoll_event *events, int max,
 	int r;
 
 	if (!fm_on() || !mask || !next_epoll_pwait)
-		return FM_PASS_SET(epoll_pwait, SYS_epoll_pwait, fd, events, max,
-				   timeout, plain_mask(mask, &copy));
+		return FM_PASS_SET(epoll_pwait, SYS_epoll_pwait, fd, events,
+				   max, timeout, plain_mask(mask, &copy));
 	if (!fm_wait_enter(&w, mask))
 		return -1;
 	r = next_epoll_pwait(fd, events, max, timeout, &w.mask);

@@ -140,7 +140,8 @@ FM_HOOK int msync(void *addr, size_t len, int flags)
 static int advise(bool raw, void *addr, size_t len, int advice)
 {
 	if (!managed(addr, len))
-		return FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len, advice);
+		return FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len,
+				   advice);
 	return (int)fm_result(fm_madvise(addr, len, advice));
 }
 
@@ -211,7 +212,8 @@ FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 static int protect(bool raw, void *addr, size_t len, int prot)
 {
 	if (!managed(addr, len))
-		return FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len, prot);
+		return FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len,
+				   prot);
 	return (int)fm_result(fm_mprotect(addr, len, prot));
 }
 
@@ -225,8 +227,8 @@ FM_HOOK int mprotect(void *addr, size_t len, int prot)
 	return fm_do_mprotect(false, addr, len, prot);
 }
 
-/* The kernel judges and sets the key, the engine learns the protection. What a key
- * shuts off is not to be had by threads of ours: the kernel serves it. */
+/* The kernel judges and sets the key, the engine learns the protection. What a
+ * key shuts off is not to be had by threads of ours: the kernel serves it. */
 static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
 {
 	long r;
@@ -234,8 +236,8 @@ static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
 	if (pkey == -1)
 		return protect(raw, addr, len, prot);
 	if (!managed(addr, len))
-		return FM_PASS_VIA(raw, pkey_mprotect, SYS_pkey_mprotect, addr, len,
-			       prot, pkey);
+		return FM_PASS_VIA(raw, pkey_mprotect, SYS_pkey_mprotect, addr,
+				   len, prot, pkey);
 	r = pkey > 0 ? fm_demote_range(addr, len, FM_WHY_PKEYS) : 0;
 	if (!r)
 		r = fm_syscall(SYS_pkey_mprotect, addr, len, prot, pkey);
@@ -310,7 +312,8 @@ FM_HOOK int mlock2(const void *addr, size_t len, unsigned int flags)
 /* What is sealed can be neither hidden nor handed to the kernel any more. */
 int fm_do_mseal(bool raw, void *addr, size_t len, unsigned long flags)
 {
-	if (!flags && managed(addr, len) && fm_demote_range(addr, len, FM_WHY_MSEAL))
+	if (!flags && managed(addr, len) &&
+	    fm_demote_range(addr, len, FM_WHY_MSEAL))
 		return (int)fm_result(-ENOMEM);
 	return FM_PASS_VIA(raw, mseal, SYS_mseal, addr, len, flags);
 }
@@ -361,8 +364,8 @@ static int remap(bool raw, void *addr, size_t size, int prot, size_t pgoff,
 		 int flags)
 {
 	if (!managed(addr, size))
-		return FM_PASS_VIA(raw, remap_file_pages, SYS_remap_file_pages, addr,
-			       size, prot, pgoff, flags);
+		return FM_PASS_VIA(raw, remap_file_pages, SYS_remap_file_pages,
+				   addr, size, prot, pgoff, flags);
 	return (int)fm_result(
 		fm_remap_file_pages(addr, size, prot, pgoff, flags));
 }
@@ -452,7 +455,8 @@ static ssize_t advise_process(bool raw, int pidfd, const struct iovec *iov,
 		r = advise_each(pidfd, v.iov, n, advice, flags);
 	else
 		r = FM_PASS_VIA(raw, process_madvise, SYS_process_madvise,
-				pidfd, e ? FM_NOWHERE : v.iov, n, advice, flags);
+				pidfd, e ? FM_NOWHERE : v.iov, n, advice,
+				flags);
 	fm_vec_free(&v, n);
 	return r;
 }

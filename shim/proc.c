@@ -30,16 +30,19 @@ extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 */
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
 
 /*
- * Of the process whose memory this is. The kernel wipes the page in every child that
- * gets a copy of the memory. Nobody asks the kernel who we are, as long as nobody else can
- * run in our memory: a program that has confined itself may not ask.
+ * Of the process whose memory this is. The kernel wipes the page in every child
+ * that gets a copy of the memory. Nobody asks the kernel who we are, as long as
+ * nobody else can run in our memory: a program that has confined itself may not
+ * ask.
  */
 static struct home {
 	_Atomic int lives;
 	_Atomic int pid; /* 0: not asked yet */
 } *home;
-static FM_TLS bool vforks;    /* this thread has called vfork, and may be the child */
-static _Atomic bool shared;   /* there is, or was, a process by clone(CLONE_VM) */
+/* this thread has called vfork, and may be the child */
+static FM_TLS bool vforks;
+/* there is, or was, a process by clone(CLONE_VM) */
+static _Atomic bool shared;
 
 int fm_my_pid(void)
 {
@@ -102,10 +105,10 @@ bool fm_gets_orphans(void)
 /* ---- fork ------------------------------------------------------------- */
 
 /*
- * Registered before those of the program and its libraries, whose constructors run
- * before ours (see __register_atfork): prepare handlers run in reverse order and the
- * others in order, so ours enclose the fork most closely and no other handler runs
- * while faults and our locks are held up.
+ * Registered before those of the program and its libraries, whose constructors
+ * run before ours (see __register_atfork): prepare handlers run in reverse
+ * order and the others in order, so ours enclose the fork most closely and no
+ * other handler runs while faults and our locks are held up.
  */
 void fm_fork_begin(void)
 {
@@ -145,8 +148,9 @@ void fm_fork_done_child(void)
 	fm_altstack_fork_child();
 }
 
-/* Libc takes the lock of its list of streams after our handler, and who has it may
- * wait for the engine (fflush(NULL)): ours begins with it. It is recursive. */
+/* Libc takes the lock of its list of streams after our handler, and who has it
+ * may wait for the engine (fflush(NULL)): ours begins with it. It is recursive.
+ */
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 extern void _IO_list_resetlock(void) __attribute__((weak));
@@ -243,9 +247,9 @@ FM_HOOK void abort(void)
 /* ---- sandboxes -------------------------------------------------------- */
 
 /* A filter that kills on what the fault path calls is beyond our power; say
- * what to allow while somebody may still read it. Who is about to confine itself is asked
- * before: it may not ask any more. True: it is the engine's process, and no child of
- * vfork. */
+ * what to allow while somebody may still read it. Who is about to confine
+ * itself is asked before: it may not ask any more. True: it is the engine's
+ * process, and no child of vfork. */
 static bool confine(const void *filter)
 {
 	const bool mine = fm_whoami() == FM_ME;
@@ -269,8 +273,8 @@ static void confined(bool mine, bool failed)
 		fm_hear_less(-1);
 }
 
-/* With TSYNC and without a listener, whose descriptor would be the answer, a number
- * above 0 is the thread for whose sake nothing was done. */
+/* With TSYNC and without a listener, whose descriptor would be the answer, a
+ * number above 0 is the thread for whose sake nothing was done. */
 long fm_syscall_seccomp(long op, unsigned long flags, long args)
 {
 	const unsigned long how = flags & (SECCOMP_FILTER_FLAG_TSYNC |

@@ -65,11 +65,12 @@ struct fm_next {
 			(void *)(uintptr_t)&fn };
 
 /*
- * Call the next definition, or the kernel while there is none (yet), or with `raw`,
- * which is how libc's syscall() enters a hook: behind it there is nothing but the
- * kernel. (The next definition may be an allocator's that makes its own calls by
- * syscall(): it would come back to us without end.) Hooks that can be entered so are
- * functions fm_do_NAME(raw, ...), see calls.h. A hook calls no other public name.
+ * Call the next definition, or the kernel while there is none (yet), or with
+ * `raw`, which is how libc's syscall() enters a hook: behind it there is
+ * nothing but the kernel. (The next definition may be an allocator's that makes
+ * its own calls by syscall(): it would come back to us without end.) Hooks that
+ * can be entered so are functions fm_do_NAME(raw, ...), see calls.h. A hook
+ * calls no other public name.
  */
 #define FM_PASS(fn, ...) FM_PASS_VIA_(false, fn, __VA_ARGS__)
 #define FM_PASS_VIA(raw, fn, ...) FM_PASS_VIA_(raw, fn, __VA_ARGS__)
@@ -121,9 +122,9 @@ static inline bool fm_on(void)
 }
 extern bool fm_keep_deepbind; /* FASTMAP_DEEPBIND=keep */
 
-/* Does this thread hold pages or a range of a file around a call to what is behind a
- * hook? Then whatever that calls passes, or it would wait for itself. Changed with all
- * signals blocked. */
+/* Does this thread hold pages or a range of a file around a call to what is
+ * behind a hook? Then whatever that calls passes, or it would wait for itself.
+ * Changed with all signals blocked. */
 extern FM_TLS unsigned fm_holds;
 
 #include "calls.h"
@@ -188,7 +189,8 @@ void fm_bus_hold(const siginfo_t *info);
  * no atfork handlers ran in it. */
 enum fm_whoami { FM_ME, FM_VFORK_CHILD, FM_RAW_FORK_CHILD };
 enum fm_whoami fm_whoami(void);
-/* Somebody is about to run in our memory: until this thread is back, or for good. */
+/* Somebody is about to run in our memory: until this thread is back, or for
+ * good. */
 void fm_vfork_comes(void);
 void fm_memory_shared(void);
 /* The pid of the process whose memory this is, asked once. */

@@ -197,8 +197,8 @@ static bool managed(const void *p)
 	return p && fm_active() && fm_overlaps(p, 8);
 }
 
-/* The kernel fills `old` and judges the pointer; the program's may lie in managed memory,
- * and then gets a copy. libc reads `set` itself. */
+/* The kernel fills `old` and judges the pointer; the program's may lie in
+ * managed memory, and then gets a copy. libc reads `set` itself. */
 static int change_mask(mask_fn next, int how, const sigset_t *set,
 		       sigset_t *old)
 {
@@ -305,8 +305,8 @@ FM_HOOK int sigpending(sigset_t *set)
 
 /* ---- calls that wait under another mask -------------------------------- */
 
-/* A mask is read before the kernel sees it. Nothing is asked of the kernel for that while
- * nothing of ours is in use: a bad one faults then. */
+/* A mask is read before the kernel sees it. Nothing is asked of the kernel for
+ * that while nothing of ours is in use: a bad one faults then. */
 bool fm_mask_read(sigset_t *ret, const sigset_t *mask)
 {
 	if (fm_active() || fm_bus_taken())
@@ -317,8 +317,8 @@ bool fm_mask_read(sigset_t *ret, const sigset_t *mask)
 	return true;
 }
 
-/* False: the mask cannot be read, or released a SIGBUS, whose handler has run by now. The
- * call then ends with EINTR, as if it had arrived inside. */
+/* False: the mask cannot be read, or released a SIGBUS, whose handler has run
+ * by now. The call then ends with EINTR, as if it had arrived inside. */
 bool fm_wait_enter(struct fm_wait *w, const sigset_t *mask)
 {
 	w->was_blocked = fm_view_blocked();

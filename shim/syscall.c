@@ -2,10 +2,10 @@
 /*
  * syscall.c - libc's syscall() with a number that we interpose under its own
  * name. entry.S jumps here for the numbers in the table, and makes every other
- * call itself, as it does all of them while the library is inert. Behind a hook that is
- * entered here is the kernel, as behind libc's syscall(): allocators, which interpose
- * mmap as we do, make their own calls so. Inline system call instructions cannot be
- * seen by anybody.
+ * call itself, as it does all of them while the library is inert. Behind a hook
+ * that is entered here is the kernel, as behind libc's syscall(): allocators,
+ * which interpose mmap as we do, make their own calls so. Inline system call
+ * instructions cannot be seen by anybody.
  */
 #include "shim.h"
 
@@ -18,42 +18,105 @@ extern long fm_syscall_creds(long nr, long a, long b, long c)
 
 /* Read by entry.S. */
 __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
-	[SYS_mmap] = 1,	     [SYS_munmap] = 1,	 [SYS_msync] = 1,
-	[SYS_madvise] = 1,   [SYS_mremap] = 1,	 [SYS_mprotect] = 1,
-	[SYS_mincore] = 1,   [SYS_mlock] = 1,	 [SYS_munlock] = 1,
-	[SYS_close_range] = 1, [SYS_close] = 1,	 [SYS_read] = 1,
-	[SYS_write] = 1,     [SYS_pread64] = 1,	 [SYS_pwrite64] = 1,
-	[SYS_readv] = 1,     [SYS_writev] = 1,	 [SYS_fsync] = 1,
-	[SYS_fdatasync] = 1, [SYS_ftruncate] = 1, [SYS_fallocate] = 1,
-	[SYS_mlockall] = 1,  [SYS_munlockall] = 1, [SYS_preadv] = 1,
-	[SYS_pwritev] = 1,   [SYS_preadv2] = 1,	 [SYS_pwritev2] = 1,
-	[SYS_truncate] = 1,  [SYS_sync] = 1,	 [SYS_syncfs] = 1,
-	[SYS_sync_file_range] = 1, [SYS_sendfile] = 1, [SYS_splice] = 1,
-	[SYS_copy_file_range] = 1, [SYS_getrandom] = 1, [SYS_futex] = 1,
-	[SYS_setrlimit] = 1, [SYS_prlimit64] = 1, [SYS_mlock2] = 1,
-	[SYS_remap_file_pages] = 1, [SYS_pkey_mprotect] = 1,
-	[SYS_open] = 1,	     [SYS_openat] = 1,	 [SYS_openat2] = 1,
-	[SYS_creat] = 1,     [SYS_vmsplice] = 1, [SYS_newfstatat] = 1,
-	[SYS_process_vm_readv] = 1, [SYS_process_vm_writev] = 1,
-	[SYS_process_madvise] = 1, [SYS_sigaltstack] = 1,
-	[SYS_prctl] = 1,     [SYS_seccomp] = 1,	 [SYS_sendmsg] = 1,
-	[SYS_sendmmsg] = 1,  [SYS_lseek] = 1,	 [SYS_mseal] = 1,
+	[SYS_mmap] = 1,
+	[SYS_munmap] = 1,
+	[SYS_msync] = 1,
+	[SYS_madvise] = 1,
+	[SYS_mremap] = 1,
+	[SYS_mprotect] = 1,
+	[SYS_mincore] = 1,
+	[SYS_mlock] = 1,
+	[SYS_munlock] = 1,
+	[SYS_close_range] = 1,
+	[SYS_close] = 1,
+	[SYS_read] = 1,
+	[SYS_write] = 1,
+	[SYS_pread64] = 1,
+	[SYS_pwrite64] = 1,
+	[SYS_readv] = 1,
+	[SYS_writev] = 1,
+	[SYS_fsync] = 1,
+	[SYS_fdatasync] = 1,
+	[SYS_ftruncate] = 1,
+	[SYS_fallocate] = 1,
+	[SYS_mlockall] = 1,
+	[SYS_munlockall] = 1,
+	[SYS_preadv] = 1,
+	[SYS_pwritev] = 1,
+	[SYS_preadv2] = 1,
+	[SYS_pwritev2] = 1,
+	[SYS_truncate] = 1,
+	[SYS_sync] = 1,
+	[SYS_syncfs] = 1,
+	[SYS_sync_file_range] = 1,
+	[SYS_sendfile] = 1,
+	[SYS_splice] = 1,
+	[SYS_copy_file_range] = 1,
+	[SYS_getrandom] = 1,
+	[SYS_futex] = 1,
+	[SYS_setrlimit] = 1,
+	[SYS_prlimit64] = 1,
+	[SYS_mlock2] = 1,
+	[SYS_remap_file_pages] = 1,
+	[SYS_pkey_mprotect] = 1,
+	[SYS_open] = 1,
+	[SYS_openat] = 1,
+	[SYS_openat2] = 1,
+	[SYS_creat] = 1,
+	[SYS_vmsplice] = 1,
+	[SYS_newfstatat] = 1,
+	[SYS_process_vm_readv] = 1,
+	[SYS_process_vm_writev] = 1,
+	[SYS_process_madvise] = 1,
+	[SYS_sigaltstack] = 1,
+	[SYS_prctl] = 1,
+	[SYS_seccomp] = 1,
+	[SYS_sendmsg] = 1,
+	[SYS_sendmmsg] = 1,
+	[SYS_lseek] = 1,
+	[SYS_mseal] = 1,
 	/* io_async.c */
-	[SYS_io_setup] = 1,  [SYS_io_submit] = 1, [SYS_io_uring_setup] = 1,
-	[SYS_io_cancel] = 1, [SYS_io_getevents] = 1, [SYS_io_pgetevents] = 1,
+	[SYS_io_setup] = 1,
+	[SYS_io_submit] = 1,
+	[SYS_io_uring_setup] = 1,
+	[SYS_io_cancel] = 1,
+	[SYS_io_getevents] = 1,
+	[SYS_io_pgetevents] = 1,
 	/* syscall_object.c */
-	[SYS_ioctl] = 1,     [SYS_getdents] = 1, [SYS_getdents64] = 1,
-	[SYS_getcwd] = 1,    [SYS_readlink] = 1, [SYS_readlinkat] = 1,
-	[SYS_getxattr] = 1,  [SYS_lgetxattr] = 1, [SYS_fgetxattr] = 1,
-	[SYS_listxattr] = 1, [SYS_llistxattr] = 1, [SYS_flistxattr] = 1,
-	[SYS_setxattr] = 1,  [SYS_lsetxattr] = 1, [SYS_fsetxattr] = 1,
-	[SYS_stat] = 1,	     [SYS_lstat] = 1,	 [SYS_fstat] = 1,
-	[SYS_statx] = 1,     [SYS_statfs] = 1,	 [SYS_fstatfs] = 1,
-	[SYS_setuid] = 1,    [SYS_setgid] = 1,	 [SYS_setreuid] = 1,
-	[SYS_setregid] = 1,  [SYS_setresuid] = 1, [SYS_setresgid] = 1,
-	[SYS_setgroups] = 1, [SYS_capset] = 1,
+	[SYS_ioctl] = 1,
+	[SYS_getdents] = 1,
+	[SYS_getdents64] = 1,
+	[SYS_getcwd] = 1,
+	[SYS_readlink] = 1,
+	[SYS_readlinkat] = 1,
+	[SYS_getxattr] = 1,
+	[SYS_lgetxattr] = 1,
+	[SYS_fgetxattr] = 1,
+	[SYS_listxattr] = 1,
+	[SYS_llistxattr] = 1,
+	[SYS_flistxattr] = 1,
+	[SYS_setxattr] = 1,
+	[SYS_lsetxattr] = 1,
+	[SYS_fsetxattr] = 1,
+	[SYS_stat] = 1,
+	[SYS_lstat] = 1,
+	[SYS_fstat] = 1,
+	[SYS_statx] = 1,
+	[SYS_statfs] = 1,
+	[SYS_fstatfs] = 1,
+	[SYS_setuid] = 1,
+	[SYS_setgid] = 1,
+	[SYS_setreuid] = 1,
+	[SYS_setregid] = 1,
+	[SYS_setresuid] = 1,
+	[SYS_setresgid] = 1,
+	[SYS_setgroups] = 1,
+	[SYS_capset] = 1,
 	/* Only when fm_syscall_forks says so: */
-	[SYS_vfork] = 2,    [SYS_fork] = 2,	     [SYS_clone] = 2,	 [SYS_clone3] = 2,
+	[SYS_vfork] = 2,
+	[SYS_fork] = 2,
+	[SYS_clone] = 2,
+	[SYS_clone3] = 2,
 };
 
 FM_TLS unsigned fm_holds;
@@ -76,8 +139,8 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 {
 	switch (nr) {
 	case SYS_mmap:
-		return (long)fm_do_mmap(true, pointer(a), (size_t)b, (int)c, (int)d,
-				  (int)e, f);
+		return (long)fm_do_mmap(true, pointer(a), (size_t)b, (int)c,
+					(int)d, (int)e, f);
 	case SYS_munmap:
 		return fm_do_munmap(true, pointer(a), (size_t)b);
 	case SYS_msync:
@@ -85,18 +148,19 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_madvise:
 		return fm_do_madvise(true, pointer(a), (size_t)b, (int)c);
 	case SYS_mremap:
-		return (long)fm_do_mremap(true, pointer(a), (size_t)b, (size_t)c, (int)d,
-				    pointer(e));
+		return (long)fm_do_mremap(true, pointer(a), (size_t)b,
+					  (size_t)c, (int)d, pointer(e));
 	case SYS_mprotect:
 		return fm_do_mprotect(true, pointer(a), (size_t)b, (int)c);
 	case SYS_pkey_mprotect:
-		return fm_do_pkey_mprotect(true, pointer(a), (size_t)b, (int)c, (int)d);
+		return fm_do_pkey_mprotect(true, pointer(a), (size_t)b, (int)c,
+					   (int)d);
 	case SYS_remap_file_pages:
-		return fm_do_remap_file_pages(true, pointer(a), (size_t)b, (int)c,
-					(size_t)d, (int)e);
+		return fm_do_remap_file_pages(true, pointer(a), (size_t)b,
+					      (int)c, (size_t)d, (int)e);
 	case SYS_process_madvise:
-		return fm_do_process_madvise(true, (int)a, pointer(b), (size_t)c, (int)d,
-				       (unsigned)e);
+		return fm_do_process_madvise(true, (int)a, pointer(b),
+					     (size_t)c, (int)d, (unsigned)e);
 	case SYS_sigaltstack:
 		return fm_do_sigaltstack(true, pointer(a), pointer(b));
 	case SYS_mincore:
@@ -105,15 +169,17 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 		return fm_do_mlock(true, pointer(a), (size_t)b);
 	case SYS_prctl:
 		return fm_do_prctl(true, (int)a,
-				   (const unsigned long[]){
-					   (unsigned long)b, (unsigned long)c,
-					   (unsigned long)d, (unsigned long)e });
+				   (const unsigned long[]){ (unsigned long)b,
+							    (unsigned long)c,
+							    (unsigned long)d,
+							    (unsigned long)e });
 	case SYS_seccomp:
 		return fm_syscall_seccomp(a, (unsigned long)b, c);
 	case SYS_mlock2:
 		return fm_do_mlock2(true, pointer(a), (size_t)b, (unsigned)c);
 	case SYS_mseal:
-		return fm_do_mseal(true, pointer(a), (size_t)b, (unsigned long)c);
+		return fm_do_mseal(true, pointer(a), (size_t)b,
+				   (unsigned long)c);
 	case SYS_munlock:
 		return fm_do_munlock(true, pointer(a), (size_t)b);
 	case SYS_mlockall:
@@ -136,7 +202,8 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		return r;
 	switch (nr) {
 	case SYS_close_range:
-		return fm_do_close_range(true, (unsigned int)a, (unsigned int)b, (int)c);
+		return fm_do_close_range(true, (unsigned int)a, (unsigned int)b,
+					 (int)c);
 	case SYS_close:
 		return fm_do_close(true, (int)a);
 	case SYS_setuid:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscall_object.c - syscall() by the number of a call that reads or fills an object of
- * the program (syscall.c has the others). A row says where that is and how long; in
- * managed memory it is replaced by a copy, and so is a path.
+ * syscall_object.c - syscall() by the number of a call that reads or fills an
+ * object of the program (syscall.c has the others). A row says where that is
+ * and how long; in managed memory it is replaced by a copy, and so is a path.
  */
 #include "guard.h"
 
@@ -69,11 +69,14 @@ FM_SLOW long with_copy(long nr, const struct row *w, long v[6], size_t len)
 
 	v[w->buf] = (long)fm_object(&b, (const void *)v[w->buf], len, w->how);
 	r = w->path == NONE ? made(nr, v) : with_path(nr, w, v);
-	got = r < 0 || w->how == FM_COPY_IN ? 0 : w->len == NONE ? len : (size_t)r;
+	got = r < 0 || w->how == FM_COPY_IN ? 0
+	      : w->len == NONE		    ? len
+					    : (size_t)r;
 	return fm_object_end(&b, got) ? r : fm_result(-EFAULT);
 }
 
-/* Said to exist in syscall.c. -2: none of these, or nothing of ours is in it. */
+/* Said to exist in syscall.c. -2: none of these, or nothing of ours is in
+ * it. */
 long fm_syscall_object(long nr, long a, long b, long c, long d, long e);
 long fm_syscall_object(long nr, long a, long b, long c, long d, long e)
 {

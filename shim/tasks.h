@@ -8,6 +8,7 @@
  * thread: 1 or 0, or -errno without /proc. */
 typedef bool (*fm_task_fn)(const char *tid, const char *status);
 int fm_tasks_any(fm_task_fn test);
-bool fm_task_is(const char *tid, fm_task_fn test); /* of this one; not if it is gone */
+/* of this one; not if it is gone */
+bool fm_task_is(const char *tid, fm_task_fn test);
 
 #endif

@@ -37,8 +37,8 @@ static bool initial_view(const pthread_attr_t *attr)
 	return fm_view_blocked();
 }
 
-/* Not of malloc: who frees there has an arena of glibc's from then on, with free memory
- * of its own, where a thread that only sleeps would have none. */
+/* Not of malloc: who frees there has an arena of glibc's from then on, with
+ * free memory of its own, where a thread that only sleeps would have none. */
 static struct start *start_new(bool view_blocked, void *arg)
 {
 	struct start *s = fm_alloc(sizeof(*s));

@@ -2,26 +2,28 @@
 /*
  * user.c - memory of the program that may not be there.
  *
- * SIGSEGV is the program's, so that a load cannot be tried. The kernel is asked, by a
- * call that reads eight bytes and then finds its other argument wrong: rt_sigprocmask,
- * no dearer than getpid, an eighth of process_vm_readv. Only a thread that unmaps the
- * page between this and the load could still make it fault. What ends in SIGBUS, as
- * memory beyond the end of a file does, ends the copy (fm_copy_try, entry.S).
+ * SIGSEGV is the program's, so that a load cannot be tried. The kernel is
+ * asked, by a call that reads eight bytes and then finds its other argument
+ * wrong: rt_sigprocmask, no dearer than getpid, an eighth of process_vm_readv.
+ * Only a thread that unmaps the page between this and the load could still make
+ * it fault. What ends in SIGBUS, as memory beyond the end of a file does, ends
+ * the copy (fm_copy_try, entry.S).
  *
- * Most of what calls are given lies on the stack of the thread, above the frame of
- * the hook. Pages between two that were there are asked about once, until memory is
- * unmapped or protected: a thread has a window of pages that were there when it asked.
- * While a call that may take pages away is under way no window counts, nor does one that
- * was looked at before or during it: `taken` counts those calls, above those under way.
- * A second window has pages that could be stored to.
+ * Most of what calls are given lies on the stack of the thread, above the frame
+ * of the hook. Pages between two that were there are asked about once, until
+ * memory is unmapped or protected: a thread has a window of pages that were
+ * there when it asked. While a call that may take pages away is under way no
+ * window counts, nor does one that was looked at before or during it: `taken`
+ * counts those calls, above those under way. A second window has pages that
+ * could be stored to.
  */
 #include "user.h"
 #include "shim.h"
 
 #include <string.h>
 
-/* io_guard.c: of managed memory, what could be used; brings it in. Not in the unit test of
- * the shim, where an access does. */
+/* io_guard.c: of managed memory, what could be used; brings it in. Not in the
+ * unit test of the shim, where an access does. */
 extern size_t fm_usable(const void *p, size_t len, bool in)
 	__attribute__((weak));
 /* entry.S: returns how much is left where memory could not be used. */
@@ -50,7 +52,8 @@ bool fm_user_unmaps(void)
 	return true;
 }
 
-/* Who sees no window here, after the pages went, none was made before they did. */
+/* Who sees no window here, after the pages went, none was made before they
+ * did. */
 void fm_user_unmapped(bool counted)
 {
 	if (counted)
@@ -64,7 +67,8 @@ void fm_user_fork_child(void)
 	atomic_fetch_and(&taken, UNDER_WAY - 1); /* other threads' calls */
 }
 
-/* What a window that is made now is to say; before the first page is asked about. */
+/* What a window that is made now is to say; before the first page is asked
+ * about. */
 static uint64_t moment(void)
 {
 	if (!atomic_load_explicit(&known, memory_order_relaxed))
@@ -112,9 +116,10 @@ static bool pages_are_there(uintptr_t from, uintptr_t to)
 	return true;
 }
 
-/* Widens the window, or moves it: coroutines have stacks of their own. `at`: from before
- * the pages were asked about. */
-static void remember(struct window *w, uintptr_t from, uintptr_t to, uint64_t at)
+/* Widens the window, or moves it: coroutines have stacks of their own. `at`:
+ * from before the pages were asked about. */
+static void remember(struct window *w, uintptr_t from, uintptr_t to,
+		     uint64_t at)
 {
 	bool joins;
 
@@ -147,7 +152,8 @@ static bool in_frame_page(uintptr_t p, uintptr_t end)
 /* Above this frame, on the stack that we run on? */
 static bool on_stack(uintptr_t p, uintptr_t end)
 {
-	const uintptr_t low = (uintptr_t)__builtin_frame_address(0) & ~(PAGE - 1);
+	const uintptr_t low =
+		(uintptr_t)__builtin_frame_address(0) & ~(PAGE - 1);
 	uint64_t at;
 
 	if (in_frame_page(p, end))
@@ -218,8 +224,8 @@ static bool kernel_writes(void *to, const void *from, size_t n)
 	return done == (long)n;
 }
 
-/* Of one page. That it can be read, or lies on the stack, does not say that it may be
- * stored to: behind a stack may lie anything. */
+/* Of one page. That it can be read, or lies on the stack, does not say that it
+ * may be stored to: behind a stack may lie anything. */
 static bool write_page(void *to, const void *from, size_t n)
 {
 	const uintptr_t p = (uintptr_t)to, page = p & ~(PAGE - 1);

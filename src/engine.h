@@ -4,8 +4,9 @@
  *
  * This is all of src/ that the shim includes; rooms call some of it, too. Every
  * function returns 0 (or a count) or a negative errno; none touches errno, none
- * calls a libc name that the shim interposes. Addresses and lengths are bytes. "Managed" means: the engine
- * serves this address range instead of the kernel's file mapping.
+ * calls a libc name that the shim interposes. Addresses and lengths are bytes.
+ * "Managed" means: the engine serves this address range instead of the kernel's
+ * file mapping.
  *
  * Signal safety is stated per function:
  *   [fault]  callable from the fault handler (no malloc, no stdio, no lock
@@ -48,34 +49,35 @@ static inline bool fm_active(void)
 	return atomic_load_explicit(&fm_live_maps, memory_order_relaxed) != 0;
 }
 
-/* [plain] Load configuration (environment, policy files) of the program of that short
- * name. Called once by the shim's constructor; starts no thread and opens no
- * descriptor. False: no file is ours. */
+/* [plain] Load configuration (environment, policy files) of the program of that
+ * short name. Called once by the shim's constructor; starts no thread and opens
+ * no descriptor. False: no file is ours. */
 bool fm_engine_init(const char *progname, char **envp);
 
 /* [any] Write every dirty block back (not durable, like the page cache). */
 void fm_engine_flush_all(void);
 
-/* [any] The same before fork, spawn, exec and _exit: from then on another process may
- * have descriptors of files that we map. */
+/* [any] The same before fork, spawn, exec and _exit: from then on another
+ * process may have descriptors of files that we map. */
 void fm_engine_flush_for_others(void);
-/* [any] Before fork: the same, and what is not much stays in the page cache, where a child
- * that uses the mapping looks for it. */
+/* [any] Before fork: the same, and what is not much stays in the page cache,
+ * where a child that uses the mapping looks for it. */
 void fm_engine_flush_for_fork(void);
 
 /* [plain] Normal end of the process: flush, write statistics. The fault path
  * stays alive, other destructors may still touch mapped memory. Idempotent. */
 void fm_engine_exit(void);
-/* [any] Another program takes the place of this one, which has flushed: the kernel serves
- * what is mapped, if that fails. */
+/* [any] Another program takes the place of this one, which has flushed: the
+ * kernel serves what is mapped, if that fails. */
 void fm_engine_before_exec(void);
 
 /* ---- the address space ------------------------------------------------ */
 
 /* [any] Whether [addr, addr+len) touches managed memory. A few ns. */
 bool fm_overlaps(const void *addr, size_t len);
-/* [plain] The program is about to unmap the range. In a child of fork a file of which
- * it has nothing else is not put in place for that, and nobody has to hand it over. */
+/* [plain] The program is about to unmap the range. In a child of fork a file of
+ * which it has nothing else is not put in place for that, and nobody has to
+ * hand it over. */
 void fm_fork_unmaps(const void *addr, size_t len);
 
 /* [plain] The whole of mmap(2) for a file descriptor that may be ours:
@@ -84,14 +86,15 @@ void fm_fork_unmaps(const void *addr, size_t len);
  * over managed memory. */
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
-/* [any] mmap(2) of a small window, or of one too short for the engine, that surely is
- * the kernel's to serve, as a rule without a lock; NULL: not known to be one, or
- * refused. See kernel_windows.h. */
+/* [any] mmap(2) of a small window, or of one too short for the engine, that
+ * surely is the kernel's to serve, as a rule without a lock; NULL: not known to
+ * be one, or refused. See kernel_windows.h. */
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t off);
 
-/* [any] Short mappings are noted until they are unmapped (short_maps.h): those in the range,
- * before, and forgotten after. And a descriptor is closed, or becomes another file. */
+/* [any] Short mappings are noted until they are unmapped (short_maps.h): those
+ * in the range, before, and forgotten after. And a descriptor is closed, or
+ * becomes another file. */
 #define FM_SHORT_MAPS 16
 bool fm_short_map_in(const void *addr, size_t len, uint64_t ret[FM_SHORT_MAPS]);
 void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS]);
@@ -135,8 +138,9 @@ enum fm_fault_result {
 
 /* [fault] Resolve a fault at `addr`. `write`: the access was a store. */
 enum fm_fault_result fm_fault(void *addr, bool write);
-/* [fault] The same for a message about somebody else's access, which may have gone
- * on meanwhile. `protects`: fm_uffd_protects() before the message was read. */
+/* [fault] The same for a message about somebody else's access, which may have
+ * gone on meanwhile. `protects`: fm_uffd_protects() before the message was
+ * read. */
 enum fm_fault_result fm_fault_message(void *addr, bool write,
 				      uint64_t protects);
 
@@ -149,8 +153,8 @@ enum fm_delivery fm_delivery(void);
  * to unblock it in the calling thread. Returns 0 or -errno. */
 extern int (*fm_hook_take_signals)(void);
 
-/* Set by the shim, which knows without a system call: is this the process whose memory
- * this is, and nobody who borrows or has copied it? */
+/* Set by the shim, which knows without a system call: is this the process whose
+ * memory this is, and nobody who borrows or has copied it? */
 extern bool (*fm_hook_is_me)(void);
 
 /* ---- mapped memory handed to the kernel ------------------------------- */
@@ -163,9 +167,9 @@ extern bool (*fm_hook_is_me)(void);
  * fm_pin_limit(). Returns the number of bytes from buf that are usable
  * (shorter when the rest lies beyond the end of file or is not accessible:
  * the caller passes the whole buffer on and lets the kernel give its answer),
- * or -errno: -EBUSY if another of its ranges keeps the pages from coming (the same
- * file pages in another mapping). Memory that is not managed counts as usable and
- * costs nothing.
+ * or -errno: -EBUSY if another of its ranges keeps the pages from coming (the
+ * same file pages in another mapping). Memory that is not managed counts as
+ * usable and costs nothing.
  */
 #define FM_PINS 8
 #define FM_PIN_MAX (1u << 20)
@@ -295,20 +299,21 @@ struct fm_file *fm_file_by_fd(int fd);
 struct fm_file *fm_file_by_stat(const struct stat *st);
 void fm_file_put(struct fm_file *f);
 
-/* [any] Heed what other processes have done to mapped files up to now: called where
- * one may have let this process go on (a lock taken, a child that has ended), for
- * the thread that listens may be milliseconds behind. Nothing while nothing is mapped,
- * a system call while nobody has done anything. */
+/* [any] Heed what other processes have done to mapped files up to now: called
+ * where one may have let this process go on (a lock taken, a child that has
+ * ended), for the thread that listens may be milliseconds behind. Nothing while
+ * nothing is mapped, a system call while nobody has done anything. */
 void fm_peers_acquire(void);
 
-/* by 1: from now on not any more in the program's threads, which are confined to some
- * system calls. By -1: they are not after all. */
+/* by 1: from now on not any more in the program's threads, which are confined
+ * to some system calls. By -1: they are not after all. */
 void fm_hear_less(int by);
 
-/* [any] The other way round, before a call that lets another process go on (a lock
- * given up, a message): who opens a file that we store to, or has opened it, finds
- * there what has been stored. As long as nobody has opened it, only while that takes
- * no more than a sixteenth of the time. Nothing while nothing is dirty. */
+/* [any] The other way round, before a call that lets another process go on (a
+ * lock given up, a message): who opens a file that we store to, or has opened
+ * it, finds there what has been stored. As long as nobody has opened it, only
+ * while that takes no more than a sixteenth of the time. Nothing while nothing
+ * is dirty. */
 void fm_peers_release(void);
 
 /* [any] The same for the file of a descriptor that is about to be locked or
@@ -323,8 +328,8 @@ int fm_file_flush(struct fm_file *f, off_t off, off_t len);
  * dirty blocks back; the caller then syncs its own descriptor. Reports a
  * write-back error. */
 int fm_file_sync(struct fm_file *f);
-/* [any] A write-back error of an open file of which nothing is mapped any more, said once:
- * 0 or -errno. There may be one. */
+/* [any] A write-back error of an open file of which nothing is mapped any more,
+ * said once: 0 or -errno. There may be one. */
 int fm_errseq_take(int fd);
 extern _Atomic bool fm_errseq_some;
 
@@ -332,19 +337,20 @@ extern _Atomic bool fm_errseq_some;
  * [any] Before the program changes file bytes [off, off+len) by a system call
  * (len 0: to the end of everything): flush what is dirty there and hold every
  * block of the range so that stores and loads wait. After it: release, and
- * with `changed` forget our copies (they are read again on the next touch, or at
- * once where the caller has set `cached` and they are few).
- * `discard` (truncate down, collapse, insert): private copies of pages that lie
- * wholly beyond go too; that of a page which is cut stays, as with the kernel.
- * Do not fault on managed pages of this range between the two calls except
- * through fm_pin taken BEFORE lock. Not recursive.
+ * with `changed` forget our copies (they are read again on the next touch, or
+ * at once where the caller has set `cached` and they are few). `discard`
+ * (truncate down, collapse, insert): private copies of pages that lie wholly
+ * beyond go too; that of a page which is cut stays, as with the kernel. Do not
+ * fault on managed pages of this range between the two calls except through
+ * fm_pin taken BEFORE lock. Not recursive.
  */
 struct fm_range {
 	struct fm_file *file;
 	uint64_t first, stop;  /* pages */
 	uint64_t whole;        /* first page that lies in it from its start */
 	uint64_t mask;         /* signals stay blocked between the calls */
-	bool space;            /* a long range also keeps mmap out, truncate_barrier.h */
+	/* a long range also keeps mmap out, truncate_barrier.h */
+	bool space;
 	bool cached;           /* the change went through the page cache */
 };
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,
@@ -354,8 +360,8 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard);
 /* [any] Tell the engine that the size may have changed (after truncate,
  * fallocate, append). */
 void fm_file_size_changed(struct fm_file *f);
-/* [any] Its blocks are about to be another file's, too, and have become so: stores get new
- * ones first, or SIGBUS. */
+/* [any] Its blocks are about to be another file's, too, and have become so:
+ * stores get new ones first, or SIGBUS. */
 void fm_file_shares(struct fm_file *f);
 int fm_file_shared(struct fm_file *f);
 /* It may have holes from now on: stores to them get room, or SIGBUS. */
@@ -367,14 +373,19 @@ off_t fm_file_size(struct fm_file *f);
  * string that goes into the statistics. 0 or -errno. */
 int fm_file_demote(struct fm_file *f, enum fm_server_reason why);
 /* [any] Before a descriptor is sent to another process. It is in no table of
- * descriptors until it is received, and whoever has it may map the file without an
- * open(2) that we would hear of. A file that neither side can store to stays. Also
- * before anything is mapped: it is left to the kernel later. */
+ * descriptors until it is received, and whoever has it may map the file without
+ * an open(2) that we would hear of. A file that neither side can store to
+ * stays. Also before anything is mapped: it is left to the kernel later. */
 void fm_file_given(int fd);
-/* [any] The same for descriptors that another program gets by inheritance: pid's, which
- * has been spawned, or our own (0), when we are about to execute it in a child of fork or of
- * vfork, or libc is about to run a shell for us. */
-enum fm_heir { FM_HEIR_SPAWNED, FM_HEIR_FORKED, FM_HEIR_VFORKED, FM_HEIR_SHELL };
+/* [any] The same for descriptors that another program gets by inheritance:
+ * pid's, which has been spawned, or our own (0), when we are about to execute
+ * it in a child of fork or of vfork, or libc is about to run a shell for us. */
+enum fm_heir {
+	FM_HEIR_SPAWNED,
+	FM_HEIR_FORKED,
+	FM_HEIR_VFORKED,
+	FM_HEIR_SHELL
+};
 void fm_files_inherited(enum fm_heir heir, int pid);
 /* [any] The same for the files under an address range. */
 int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why);
@@ -396,12 +407,13 @@ void fm_fork_prepare(void);
 void fm_fork_parent(void);
 void fm_fork_child(void);
 
-/* [any] Is there a thread of ours, which libc does not know of? None is left when the
- * process has been killed, for a child of vfork that still has its memory. */
+/* [any] Is there a thread of ours, which libc does not know of? None is left
+ * when the process has been killed, for a child of vfork that still has its
+ * memory. */
 bool fm_thread_any(void);
-/* [any] The program's threads have got other numbers, by libc; in a program with one
- * thread also by the bare system call, and its capabilities. Returns when all of ours
- * have them too; errno is kept. */
+/* [any] The program's threads have got other numbers, by libc; in a program
+ * with one thread also by the bare system call, and its capabilities. Returns
+ * when all of ours have them too; errno is kept. */
 void fm_creds_changed(void);
 
 /* [any] The calling thread of several has by capset(2) other capabilities. */
@@ -410,8 +422,8 @@ void fm_creds_dropped(void);
 /* [any] Is this descriptor number one of the engine's own? The close family
  * must not touch it. */
 bool fm_fd_is_ours(int fd);
-/* [any] The engine's least descriptor number that is not below `from`, or -1. For
- * close_range. */
+/* [any] The engine's least descriptor number that is not below `from`, or -1.
+ * For close_range. */
 int fm_fd_next(int from);
 
 #endif

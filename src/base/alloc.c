@@ -115,7 +115,8 @@ int fm_je_munmap(void *addr, size_t len);
 int fm_je_munmap(void *addr, size_t len)
 {
 	if (addr == spare) {
-		fm_sys_madvise(addr, len, MADV_DONTNEED); /* zeroes, as mmap has */
+		/* zeroes, as mmap has */
+		fm_sys_madvise(addr, len, MADV_DONTNEED);
 		atomic_store(&spare_taken, false);
 		return 0;
 	}
@@ -207,11 +208,12 @@ int fm_je_cond_init(void *c, const void *attr)
 	__attribute__((alias("fm_je_mutex_init")));
 
 /*
- * jemalloc enters each thread into a list when it calls first, and takes it out when
- * the thread ends, of which it hears by a key of libc: which may allocate, and which
- * threads of ours do not have. So a thread "ends" with its first call already, under
- * our lock as everything: from then on it is not in the list, and has nothing that is
- * to be cleaned up. That is how jemalloc treats destructors that still allocate.
+ * jemalloc enters each thread into a list when it calls first, and takes it out
+ * when the thread ends, of which it hears by a key of libc: which may allocate,
+ * and which threads of ours do not have. So a thread "ends" with its first call
+ * already, under our lock as everything: from then on it is not in the list,
+ * and has nothing that is to be cleaned up. That is how jemalloc treats
+ * destructors that still allocate.
  */
 static void (*thread_end)(void *);
 static _Thread_local void *begun;

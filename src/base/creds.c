@@ -21,8 +21,8 @@ struct creds {
 	uint32_t *groups;
 };
 
-/* `orders`: one at a time, while it is waited for. `lock`: around what is asked for,
- * which a thread that comes late may still read. */
+/* `orders`: one at a time, while it is waited for. `lock`: around what is asked
+ * for, which a thread that comes late may still read. */
 static struct fm_lock orders = FM_LOCK(FM_RANK_HEAR);
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 static struct creds want;
@@ -62,8 +62,8 @@ static bool same_ids(const struct creds *c)
 	return !memcmp(u, c->uid, sizeof(u)) && !memcmp(g, c->gid, sizeof(g));
 }
 
-/* Twice: who becomes root again can do the rest only then. The user's numbers come
- * last, for who gives root up cannot do the rest after it. */
+/* Twice: who becomes root again can do the rest only then. The user's numbers
+ * come last, for who gives root up cannot do the rest after it. */
 static bool set_creds(const struct creds *c)
 {
 	bool same;

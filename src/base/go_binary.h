@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * go_binary.h - is there code in the process that is known to make system calls of
- * its own, which no hook sees? Go's runtime does: its programs, and libraries that
- * are written in it. Their read(2) and write(2) with mapped memory fail with
- * EFAULT where faults come as signals, which nobody raises for the kernel.
+ * go_binary.h - is there code in the process that is known to make system calls
+ * of its own, which no hook sees? Go's runtime does: its programs, and
+ * libraries that are written in it. Their read(2) and write(2) with mapped
+ * memory fail with EFAULT where faults come as signals, which nobody raises for
+ * the kernel.
  */
 #ifndef FM_GO_BINARY_H
 #define FM_GO_BINARY_H

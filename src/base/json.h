@@ -25,7 +25,8 @@ void fm_json_close(struct fm_json *j, char bracket);
 
 void fm_json_uint(struct fm_json *j, const char *key, uint64_t v);
 void fm_json_bool(struct fm_json *j, const char *key, bool v);
-/* File names are bytes, JSON is UTF-8: a byte that is not becomes '?'. NULL: null. */
+/* File names are bytes, JSON is UTF-8: a byte that is not becomes '?'. NULL:
+ * null. */
 void fm_json_text(struct fm_json *j, const char *key, const char *s);
 /* Thousandths, as a number with three decimals. */
 void fm_json_milli(struct fm_json *j, const char *key, uint64_t v);

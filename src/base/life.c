@@ -81,8 +81,8 @@ static int start(void)
 	return 0;
 }
 
-/* A child of raw clone would share the rings, memory and all. Asked for each window
- * that is mapped. */
+/* A child of raw clone would share the rings, memory and all. Asked for each
+ * window that is mapped. */
 static bool is_me(void)
 {
 	return fm_hook_is_me ? fm_hook_is_me() : fm_sys_getpid() == owner;

@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * life.h - how the engine starts, what a child of fork forgets of it, how it ends.
+ * life.h - how the engine starts, what a child of fork forgets of it, how it
+ * ends.
  *
- * Each file that has something to start, to forget or to end says so itself, and nobody
- * keeps a list of all of them:
+ * Each file that has something to start, to forget or to end says so itself,
+ * and nobody keeps a list of all of them:
  *
- *	FM_LIFE(demand, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)
+ *      FM_LIFE(demand, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)
  *
- * The linker collects the entries in a section, as it does the shim's FM_NEXT. They run
- * level by level, as the initcalls of the Linux kernel do; within a level there is no
- * order, so what needs another entry to have run belongs a level higher. Upwards: start,
- * second, forked, reset. Downwards, so that what was built last goes first: stop,
- * dead.
+ * The linker collects the entries in a section, as it does the shim's FM_NEXT.
+ * They run level by level, as the initcalls of the Linux kernel do; within a
+ * level there is no order, so what needs another entry to have run belongs a
+ * level higher. Upwards: start, second, forked, reset. Downwards, so that what
+ * was built last goes first: stop, dead.
  *
  * What a callback may do:
- * start   In the thread that maps the first file, inside its mmap: [plain], under the
- *	   space lock, asynchronous signals blocked. Whoever maps may be an allocator
- *	   under its locks: nothing that allocates from libc or locks in it
- *	   (tests/checks/engine_context). Threads may be made from FM_LIFE_FAULTS on.
- *	   0, or -errno: with `what` (for the message, with `remedy`) this process is
- *	   left to the kernel for good, without it the engine does without. What has
- *	   started by then stays, as it is.
- * second  Once a second, in the thread of observe/control.c, with no lock: [plain].
- * forked  In each child of fork, in the thread that forked, under the space lock, all
- *	   signals blocked. The other threads are not here, and what they held is not
- *	   given back: no lock is taken, locks are reset. No message, no thread.
- * reset   The same, in the child of a process whose engine ran: rings, pages and
- *	   threads are the parent's. Descriptors are here: give them back. Afterwards
- *	   all is as before start.
- * stop    At the normal end, once, in the thread that calls exit: [plain], no lock.
- *	   Dirty pages have been written; faults are served until the last moment, for
- *	   other destructors may touch mapped memory. It is called also where nothing
- *	   has been started: ask fm_life_running().
- * dead    In the guardian, when the program is dead or has executed something: raw
- *	   system calls only, no libc, in memory where threads have stopped in the
- *	   middle of anything: locks are reset, not taken. Not called where the program
- *	   has become a user whom the guardian could not become.
+ * start   In the thread that maps the first file, inside its mmap: [plain],
+ *         under the space lock, asynchronous signals blocked. Whoever maps may
+ *         be an allocator under its locks: nothing that allocates from libc or
+ *         locks in it (tests/checks/engine_context). Threads may be made from
+ *         FM_LIFE_FAULTS on. 0, or -errno: with `what` (for the message, with
+ *         `remedy`) this process is left to the kernel for good, without it the
+ *         engine does without. What has started by then stays, as it is.
+ * second  Once a second, in the thread of observe/control.c, with no lock:
+ *         [plain].
+ * forked  In each child of fork, in the thread that forked, under the space
+ *         lock, all signals blocked. The other threads are not here, and what
+ *         they held is not given back: no lock is taken, locks are reset. No
+ *         message, no thread.
+ * reset   The same, in the child of a process whose engine ran: rings, pages
+ *         and threads are the parent's. Descriptors are here: give them back.
+ *         Afterwards all is as before start.
+ * stop    At the normal end, once, in the thread that calls exit: [plain], no
+ *         lock. Dirty pages have been written; faults are served until the last
+ *         moment, for other destructors may touch mapped memory. It is called
+ *         also where nothing has been started: ask fm_life_running().
+ * dead    In the guardian, when the program is dead or has executed something:
+ *         raw system calls only, no libc, in memory where threads have stopped
+ *         in the middle of anything: locks are reset, not taken. Not called
+ *         where the program has become a user whom the guardian could not
+ *         become.
  */
 #ifndef FM_LIFE_H
 #define FM_LIFE_H
@@ -66,15 +70,15 @@ struct fm_life {
 	void (*dead)(int pid, bool executed);
 };
 
-/* A start that learns only from the failure what to say of it stores `what` and `remedy`
- * into life_NAME. */
+/* A start that learns only from the failure what to say of it stores `what` and
+ * `remedy` into life_NAME. */
 #define FM_LIFE(name, ...)                                                \
 	static struct fm_life life_##name = { __VA_ARGS__ };              \
 	static struct fm_life *const life_entry_##name                    \
 		__attribute__((used, section("fm_life"))) = &life_##name;
 
-/* Start on first need, under the space lock. 0, or -errno when this process cannot be
- * served (said once on stderr). */
+/* Start on first need, under the space lock. 0, or -errno when this process
+ * cannot be served (said once on stderr). */
 int fm_life_need(void);
 bool fm_life_running(void);
 /* It runs, and this is its process and no child that shares the memory. */

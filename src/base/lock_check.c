@@ -30,7 +30,8 @@ struct held {
 	bool blurred; /* more runs than fit: until no page is held any more */
 };
 
-static _Thread_local struct held held __attribute__((tls_model("initial-exec")));
+static _Thread_local struct held held
+	__attribute__((tls_model("initial-exec")));
 
 static const char *const names[FM_RANKS] = {
 	"table", "hear", "change", "space", "stream", "page", "bounce buffer",

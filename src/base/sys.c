@@ -132,7 +132,8 @@ FM_FAULT bool fm_sys_fine_times(void)
 /* As the kernel's stat(2) has it. */
 static FM_FAULT dev_t device(uint32_t major, uint32_t minor)
 {
-	return (minor & 0xff) | (dev_t)major << 8 | (dev_t)(minor & ~0xffu) << 12;
+	return (minor & 0xff) | (dev_t)major << 8 |
+	       (dev_t)(minor & ~0xffu) << 12;
 }
 
 FM_FAULT int fm_sys_stat_notimes(int fd, struct stat *st)

@@ -44,7 +44,8 @@
 /* Code that runs in the fault handler. Kept in one section so that
  * tests/checks can prove that it reaches no malloc, stdio or lazy symbol. */
 #define FM_FAULT __attribute__((section(".text.fault")))
-/* A struct of callbacks that it calls: the same test sees that they are FM_FAULT. */
+/* A struct of callbacks that it calls: the same test sees that they are
+ * FM_FAULT. */
 #define FM_FAULT_CALLS __attribute__((section(".data.fault")))
 
 static inline long fm_sys6(long nr, long a, long b, long c, long d, long e,
@@ -116,12 +117,12 @@ static inline int fm_sys_fstat(int fd, struct stat *st)
 	return (int)fm_sys2(SYS_fstat, fd, st);
 }
 
-/* Does a change of a file whose times have been looked at get a time of its own,
- * on the file systems that can (Linux 6.13)? */
+/* Does a change of a file whose times have been looked at get a time of its
+ * own, on the file systems that can (Linux 6.13)? */
 bool fm_sys_fine_times(void);
 
-/* The program confines itself to some system calls: fstat(2) is likely to be one of
- * them, statx(2) is not. */
+/* The program confines itself to some system calls: fstat(2) is likely to be
+ * one of them, statx(2) is not. */
 void fm_sys_confine(int by);
 bool fm_sys_confined(void);
 
@@ -141,16 +142,19 @@ static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)
 {
 	struct stat st;
 
-	return !fm_sys_stat_notimes(fd, &st) && st.st_ino == ino && st.st_dev == dev;
+	return !fm_sys_stat_notimes(fd, &st) && st.st_ino == ino &&
+	       st.st_dev == dev;
 }
 
-/* Is fd without a type, as eventfd, inotify, fanotify, io_uring and userfaultfd are? Then it
- * is no file, pipe or socket that the program has opened under a number of ours. */
+/* Is fd without a type, as eventfd, inotify, fanotify, io_uring and userfaultfd
+ * are? Then it is no file, pipe or socket that the program has opened under a
+ * number of ours. */
 static inline bool fm_sys_is_anon(int fd)
 {
 	struct stat st;
 
-	return fd >= 0 && !fm_sys_stat_notimes(fd, &st) && !(st.st_mode & S_IFMT);
+	return fd >= 0 && !fm_sys_stat_notimes(fd, &st) &&
+	       !(st.st_mode & S_IFMT);
 }
 
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)
@@ -193,7 +197,8 @@ static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,
 			    val, timeout);
 }
 
-/* [fault] About so long. By futex, for programs that confine themselves to few calls. */
+/* [fault] About so long. By futex, for programs that confine themselves to few
+ * calls. */
 void fm_sys_sleep_us(uint64_t us);
 
 static inline int fm_futex_wake(_Atomic uint32_t *word, int n)
@@ -231,9 +236,10 @@ static inline uint64_t fm_least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* libc's own clock_gettime, which asks the vDSO, once the constructor has found it, and
- * the system call before. Not the public name: who interposes that (libfaketime) tells
- * another time, and takes locks, where we are asked in the middle of a fault. */
+/* libc's own clock_gettime, which asks the vDSO, once the constructor has found
+ * it, and the system call before. Not the public name: who interposes that
+ * (libfaketime) tells another time, and takes locks, where we are asked in the
+ * middle of a fault. */
 extern int (*fm_clock)(clockid_t clock, struct timespec *ret);
 
 static inline uint64_t fm_now_ns(void)

@@ -93,7 +93,8 @@ static unsigned kept_at(const struct fm_unmap_cache_files *k, const char *path)
 }
 
 /* The number, or why there is none; from now on, if there is room for it. */
-static int keep_open(struct fm_unmap_cache_files *k, const char *path, bool *ret_kept)
+static int keep_open(struct fm_unmap_cache_files *k, const char *path,
+		     bool *ret_kept)
 {
 	unsigned i = kept_at(k, path);
 	size_t n = strlen(path) + 1;

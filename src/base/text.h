@@ -24,16 +24,17 @@ int fm_read_text(struct fm_arena *a, const char *path, char **ret);
 /* A small (proc, cgroup) file into buf, NUL terminated; length or -errno. */
 long fm_read_small(const char *path, char *buf, size_t size);
 
-/* Call `each` for every line of what is read from fd, without its end, until it says
- * true. A line that does not fit into buf comes in part, or not at all. */
+/* Call `each` for every line of what is read from fd, without its end, until it
+ * says true. A line that does not fit into buf comes in part, or not at all. */
 void fm_read_lines(int fd, char *buf, size_t size,
 		   bool (*each)(const char *line, void *arg), void *arg);
 
 /*
- * To open a file takes memory, and where that is short the kernel looks for some
- * first, for a hundred milliseconds at worst. So a thread that must not wait keeps
- * what it reads by fm_read_small open, and remembers what there is not. For that it
- * gets a table of descriptors of its own, without any: no number is the program's.
+ * To open a file takes memory, and where that is short the kernel looks for
+ * some first, for a hundred milliseconds at worst. So a thread that must not
+ * wait keeps what it reads by fm_read_small open, and remembers what there is
+ * not. For that it gets a table of descriptors of its own, without any: no
+ * number is the program's.
  */
 #define FM_KEPT_FILES 48
 struct fm_unmap_cache_files {
@@ -55,8 +56,8 @@ bool fm_exists(const char *path);
 int fm_join(char *buf, size_t size, const char *a, const char *b,
 	    const char *c);
 
-/* The pattern with `%p` replaced by the number; *ret_had: it had one. -1 when it does
- * not fit. */
+/* The pattern with `%p` replaced by the number; *ret_had: it had one. -1 when
+ * it does not fit. */
 int fm_expand_pid(const char *pattern, int pid, char *buf, size_t size,
 		  bool *ret_had);
 

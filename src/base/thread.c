@@ -32,7 +32,8 @@
 _Atomic bool fm_threads;
 
 static struct thread {
-	_Atomic uint32_t tid; /* the kernel clears it when the thread has ended */
+	/* the kernel clears it when the thread has ended */
+	_Atomic uint32_t tid;
 	bool taken;           /* about to be made; under the lock */
 	char *mem;            /* guard, stack, thread-local variables */
 	void *(*fn)(void *);
@@ -71,7 +72,7 @@ void fm_thread_begin(const char *name)
 		fm_sys3(SYS_sched_setaffinity, 0, cpus_len, &cpus);
 }
 
-/* ---- orders ---------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------ */
 
 static void obey(void)
 {
@@ -111,8 +112,8 @@ void fm_thread_sleep_ms(uint64_t ms)
 	fm_thread_wait(&never, 0, &ts);
 }
 
-/* The program may have closed the bell, and its number be something that is always
- * readable. */
+/* The program may have closed the bell, and its number be something that is
+ * always readable. */
 static void rang(short revents)
 {
 	static _Atomic uint32_t in_vain;
@@ -122,7 +123,8 @@ static void rang(short revents)
 		return;
 	}
 	fm_sys_sleep_us(1000);
-	if ((revents & POLLNVAL) || atomic_fetch_add(&in_vain, 1) > 20 * ORDER_MS)
+	if ((revents & POLLNVAL) ||
+	    atomic_fetch_add(&in_vain, 1) > 20 * ORDER_MS)
 		fm_fd_forget(atomic_exchange(&bell, -1));
 }
 
@@ -188,7 +190,7 @@ int fm_thread_order(uint32_t n)
 	return left;
 }
 
-/* ---- making one ------------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------- */
 
 static void thread_main(void *arg)
 {
@@ -265,7 +267,8 @@ static int get_memory(struct thread *t)
 	mem = fm_sys_far(size, PROT_NONE);
 	if ((uintptr_t)mem >= (uintptr_t)-4095)
 		return (int)(intptr_t)mem;
-	if (fm_sys_mprotect(mem + GUARD, size - GUARD, PROT_READ | PROT_WRITE)) {
+	if (fm_sys_mprotect(mem + GUARD, size - GUARD,
+			    PROT_READ | PROT_WRITE)) {
 		fm_sys_munmap(mem, size);
 		return -ENOMEM;
 	}
@@ -295,7 +298,8 @@ static int make(struct thread *t)
 
 #endif
 
-/* The mask is inherited. SIGBUS is open, as in each thread: by it faults come. */
+/* The mask is inherited. SIGBUS is open, as in each thread: by it faults
+ * come. */
 static int make_masked(struct thread *t)
 {
 	uint64_t all = ~(1ull << 6), old;

@@ -9,7 +9,8 @@
 #include "sys.h"
 
 #define MODULES 256
-#define TCB ((size_t)8192) /* struct pthread: 2304 to 2368 bytes, glibc 2.36 to 2.41 */
+/* struct pthread: 2304 to 2368 bytes, glibc 2.36 to 2.41 */
+#define TCB ((size_t)8192)
 #define SLACK ((size_t)65536)
 #define NOT_REGISTERED (-2) /* RSEQ_CPU_ID_REGISTRATION_FAILED */
 
@@ -21,7 +22,8 @@ static struct image {
 static size_t nimages, most, below;
 static locale_t plain;
 
-/* glibc 2.35. Where restartable sequences live, seen from the thread pointer. */
+/* glibc 2.35. Where restartable sequences live, seen from the thread
+ * pointer. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 
 static uintptr_t thread_pointer(void)

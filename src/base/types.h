@@ -73,7 +73,8 @@ enum {
 	PM_WRITABLE = 0x02, /* not write-protected here */
 	PM_COW = 0x04,      /* private copy, the program's own for good */
 	PM_QUEUED = 0x08,   /* has an entry in an eviction queue */
-	PM_MAIN = 0x10,     /* the eviction policy's mark, cache/evict_policy.h */
+	/* the eviction policy's mark, cache/evict_policy.h */
+	PM_MAIN = 0x10,
 	PM_HUGE = 0x20,     /* belongs to a whole 2 MiB frame moved in */
 	PM_LOCKED = 0x40,   /* its page is, by who takes the mapping away */
 	PM_LAZY = 0x80,     /* the kernel may take it, or has: lazyfree.h */
@@ -196,7 +197,8 @@ struct fm_file {
 		unsigned unreadable; /* windows of one page, see demote.c */
 	} demote;
 	struct { /* mmap/kernel_windows.h: maps of single pieces */
-		_Atomic bool repeated; /* mapped piece by piece, over and over */
+		/* mapped piece by piece, over and over */
+		_Atomic bool repeated;
 		_Atomic uint64_t bytes; /* all told */
 		bool by_kernel;  /* the kernel serves windows of it too */
 		unsigned cached; /* in a row */

@@ -334,7 +334,8 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 	    why == 0)
 		why = -EBUSY;
 	if (why == 0) {
-		batch_add(b, m, i, !(e & PART_FLAG) && fm_lazyfree_wanted(m, i, p));
+		batch_add(b, m, i,
+			  !(e & PART_FLAG) && fm_lazyfree_wanted(m, i, p));
 		return true;
 	}
 	if (why == -ENOENT)

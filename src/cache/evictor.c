@@ -55,7 +55,8 @@ FM_FAULT void fm_evictor_shrink(void)
 static void shrink_lazy(void)
 {
 	for (uint64_t was = UINT64_MAX, now;
-	     fm_lazyfree_over() && (now = fm_lazyfree_pages()) < was; was = now) {
+	     fm_lazyfree_over() && (now = fm_lazyfree_pages()) < was;
+	     was = now) {
 		unsigned e = fm_epoch_enter();
 
 		fm_cache_trim_lazy();

@@ -54,7 +54,8 @@ FM_FAULT bool fm_lazyfree_over(void)
 
 /* Not what a child of fork shares (a private mapping, which it finds without
  * userfaultfd), nor what another mapping may be stored to. */
-FM_FAULT bool fm_lazyfree_wanted(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
+FM_FAULT bool fm_lazyfree_wanted(struct fm_map *m, uint64_t i,
+				 _Atomic uint8_t *p)
 {
 	return most() && m->shared && !atomic_load(&m->aliased) &&
 	       !(fm_page_state(p) & FP_DIRTY) && !(fm_mode(m, i) & PM_WRITABLE);
@@ -155,7 +156,8 @@ static FM_FAULT bool find_gone(struct fm_map *m, uint64_t i)
 }
 
 /* Of another page than the one whose lock is ours. */
-static FM_FAULT void drop_gone(struct fm_zap_batch *d, struct fm_map *m, uint64_t i)
+static FM_FAULT void drop_gone(struct fm_zap_batch *d, struct fm_map *m,
+			       uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 

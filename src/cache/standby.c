@@ -43,8 +43,9 @@ static FM_FAULT bool wanted(struct fm_map *m)
  * Whoever did before has frozen the file or hidden the mapping. */
 static FM_FAULT bool may_stay(struct fm_map *m, uint64_t i)
 {
-	return !atomic_load(&m->file->demote.frozen) && !atomic_load(&m->aliased) &&
-	       !fm_kernel_serves(m->file) && fm_map_current(m, i);
+	return !atomic_load(&m->file->demote.frozen) &&
+	       !atomic_load(&m->aliased) && !fm_kernel_serves(m->file) &&
+	       fm_map_current(m, i);
 }
 
 static FM_FAULT void fill(struct fm_map *m, uint64_t i, struct fm_chunk *c)

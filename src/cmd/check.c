@@ -9,7 +9,8 @@
 
 int cmd_check(int argc, char **argv)
 {
-	int status = cmd_options(argc, argv, 1, INT_MAX,
+	int status = cmd_options(
+		argc, argv, 1, INT_MAX,
 		"usage: fastmap check FILE...\n"
 		"Says what is wrong with policy files: line by line, status 1.\n");
 	int bad = 0;

@@ -59,7 +59,8 @@ int cmd_ctl(int argc, char **argv)
 {
 	char line[120];
 	int fd, n;
-	int r = cmd_options(argc, argv, 2, 3,
+	int r = cmd_options(
+		argc, argv, 2, 3,
 		"usage: fastmap ctl SOCKET stats        what it has done, JSON\n"
 		"       fastmap ctl SOCKET cache SIZE   bytes, a percentage, auto\n"
 		"SOCKET is what FASTMAP_SOCKET names in the program.\n");

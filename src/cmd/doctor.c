@@ -43,7 +43,8 @@ static const char *first_line(const char *path)
 
 static void uffd_lines(void)
 {
-	int full = probe_uffd(0), user = probe_uffd(1), dev = probe_uffd_device();
+	int full = probe_uffd(0), user = probe_uffd(1),
+	    dev = probe_uffd_device();
 
 	bool any = user >= 0 || dev >= 0 || full >= 0;
 
@@ -146,8 +147,9 @@ static void memory_lines(void)
 	     "pidfd");
 	limit_line("RLIMIT_NOFILE", RLIMIT_NOFILE, 256,
 		   "few files can be managed at once: ulimit -n 4096");
-	limit_line("RLIMIT_AS", RLIMIT_AS, RLIM_INFINITY,
-		   "mappings and engine tables share this: ulimit -v unlimited");
+	limit_line(
+		"RLIMIT_AS", RLIMIT_AS, RLIM_INFINITY,
+		"mappings and engine tables share this: ulimit -v unlimited");
 	limit_line("RLIMIT_NPROC", RLIMIT_NPROC, 64,
 		   "the engine starts a few threads: ulimit -u 256");
 }
@@ -176,7 +178,8 @@ static int verdict(void)
 
 int cmd_doctor(int argc, char **argv)
 {
-	int status = cmd_options(argc, argv, 0, 0,
+	int status = cmd_options(
+		argc, argv, 0, 0,
 		"usage: fastmap doctor\n"
 		"Tries what this system allows; status 0: the engine runs here.\n");
 

@@ -273,7 +273,8 @@ int cmd_run(int argc, char **argv)
 	int c, status;
 
 	argv[0] = "fastmap run"; /* getopt_long's messages begin with it */
-	while ((c = getopt_long(argc, argv, "+h", long_options(), NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+h", long_options(), NULL)) !=
+	       -1) {
 		status = take_option(c, &library);
 		if (status >= 0)
 			return status;

@@ -36,9 +36,9 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	fm_cache_charge(1);
 	/* The charge may have evicted the other copy? No: its page lock is
 	 * ours. UFFDIO_COPY reads the source as the kernel, which a PROT_NONE
-	 * mapping refuses: open it for the moment of the copy. For stores, too: an
-	 * mprotect by the program may just have allowed them, and who makes one
-	 * must run into write protection, not into a denial. */
+	 * mapping refuses: open it for the moment of the copy. For stores, too:
+	 * an mprotect by the program may just have allowed them, and who makes
+	 * one must run into write protection, not into a denial. */
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
 	if (n != -EFAULT) {
 		fm_cache_uncharge(n <= 0);

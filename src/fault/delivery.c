@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * delivery.c - how faults reach us: by a signal in the thread that touched the page, or
- * as messages to threads of ours (uffd_threads.c).
+ * delivery.c - how faults reach us: by a signal in the thread that touched the
+ * page, or as messages to threads of ours (uffd_threads.c).
  */
 #include <errno.h>
 
@@ -22,16 +22,18 @@ static int open_uffd(void), take_faults(void);
 static void reset(void);
 
 FM_LIFE(uffd, .level = FM_LIFE_UFFD, .start = open_uffd, .reset = reset,
-	.remedy = "sysctl vm.unprivileged_userfaultfd, a seccomp filter, or Linux "
-		  "older than 5.19; see fastmap doctor")
+	.remedy =
+		"sysctl vm.unprivileged_userfaultfd, a seccomp filter, or Linux "
+		"older than 5.19; see fastmap doctor")
 FM_LIFE(delivery, .level = FM_LIFE_FAULTS, .start = take_faults,
 	.what = "taking SIGBUS",
-	.remedy = "a thread has it blocked by a raw system call, or since before we "
-		  "were loaded; faults=thread, where permitted, does without it")
+	.remedy =
+		"a thread has it blocked by a raw system call, or since before we "
+		"were loaded; faults=thread, where permitted, does without it")
 
 /* Thread delivery covers raw system calls, but every fault then crosses two
- * threads: `auto` takes signals, which need no privilege, unless such calls are to
- * be expected. */
+ * threads: `auto` takes signals, which need no privilege, unless such calls are
+ * to be expected. */
 static bool open_for_threads(const char *reason)
 {
 	struct fm_uffd_caps caps = { 0 };
@@ -50,11 +52,12 @@ static const char *const needed = "privilege, or access to /dev/userfaultfd";
 
 static void say_raw_calls(enum fm_faults want)
 {
-	fm_log(FM_LOG_WARN, "this program has code by Go, whose system calls are "
+	fm_log(FM_LOG_WARN,
+	       "this program has code by Go, whose system calls are "
 	       "not seen: those that are given mapped memory may fail with "
 	       "EFAULT (%s%s; or leave such files out of FASTMAP_PATHS)",
-	       want == FM_FAULTS_SIGNAL ? "faults=thread helps, with " :
-					  "faults by threads would help, with ",
+	       want == FM_FAULTS_SIGNAL ? "faults=thread helps, with "
+					: "faults by threads would help, with ",
 	       needed);
 }
 
@@ -75,11 +78,11 @@ static int open_uffd(void)
 		return 0;
 	if (fm_go_binary())
 		say_raw_calls(want);
-	fm_delivery_set(FM_DELIVERY_SIGNAL,
-			want == FM_FAULTS_THREAD ?
-				"thread delivery is not permitted" :
-			want == FM_FAULTS_SIGNAL ? "asked for" :
-						   "fastest, needs no privilege");
+	fm_delivery_set(
+		FM_DELIVERY_SIGNAL,
+		want == FM_FAULTS_THREAD   ? "thread delivery is not permitted"
+		: want == FM_FAULTS_SIGNAL ? "asked for"
+					   : "fastest, needs no privilege");
 	err = fm_uffd_open(true, &caps);
 	life_uffd.what = caps.failed;
 	return err;

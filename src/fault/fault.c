@@ -3,8 +3,8 @@
  * fault.c - one fault, from the signal to the installed page.
  *
  *   fm_fault, serve   find the mapping (lock-free)
- *   fault_in          take what readahead has (fm_ahead_take), or lock the page,
- *                     look again, and
+ *   fault_in          take what readahead has (fm_ahead_take), or lock the
+ *                     page, look again, and
  *     resolve         decide which of two:
  *       make_writable   present but write-protected: mark dirty, un-protect
  *       load            from another mapping of ours, or from the file
@@ -76,8 +76,8 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 
 	if (!is_protected(m, i) || !fm_page_trylock(p))
 		return false;
-	/* An alias that has come meanwhile may hold a copy of this page, and this may
-	 * be a piece by now, whose aliases m does not know. */
+	/* An alias that has come meanwhile may hold a copy of this page, and
+	 * this may be a piece by now, whose aliases m does not know. */
 	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
 	    !atomic_load(&m->file->demote.frozen) &&
 	    fm_load_has_room(m->file, p) &&
@@ -324,7 +324,8 @@ static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
 		}
 	}
 	err = load_from_file(m, i, store, p, came);
-	/* Where there was no memory for it there is nothing to become its own. */
+	/* Where there was no memory for it there is nothing to become its
+	 * own. */
 	if (!err && write && !m->shared && (fm_mode(m, i) & PM_PRESENT))
 		err = make_writable(m, i, p);
 	return err;
@@ -349,10 +350,10 @@ struct access {
 };
 
 /*
- * Was this store made long ago, and has the page been written back since? Then it
- * must not count as dirty again: another process may write to the file, and what is
- * written back once more would replace that. When in doubt the thread is woken, and
- * if it still waits, it faults again.
+ * Was this store made long ago, and has the page been written back since? Then
+ * it must not count as dirty again: another process may write to the file, and
+ * what is written back once more would replace that. When in doubt the thread
+ * is woken, and if it still waits, it faults again.
  */
 static FM_FAULT bool may_be_old(const struct access *acc)
 {
@@ -394,9 +395,9 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
 
 /* A store to memory that the program may only read: give the memory the
  * program's protection and let the access run into it again, so that the
- * kernel raises the signal (and writes the core) as it would have. Under the space
- * lock, or what is mapped there meanwhile would get that protection; for which a
- * fault may not wait, but try again. */
+ * kernel raises the signal (and writes the core) as it would have. Under the
+ * space lock, or what is mapped there meanwhile would get that protection; for
+ * which a fault may not wait, but try again. */
 static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
 			    enum fm_fault_result *ret)
 {
@@ -416,8 +417,8 @@ static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
 	return true;
 }
 
-/* The kernel says such things in its own log. Once a file; the end of it (ENXIO) is
- * nobody's fault. */
+/* The kernel says such things in its own log. Once a file; the end of it
+ * (ENXIO) is nobody's fault. */
 static FM_FAULT void say_failed(struct fm_file *f, int err)
 {
 	if (err != -ENXIO && !atomic_exchange(&f->load.told_failed, true))

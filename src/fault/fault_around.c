@@ -14,9 +14,9 @@
  * And all of the neighbours when the faults, wherever they are, fall into few
  * enough pieces of 2 MiB that the cache could hold all of these.
  *
- * Where all mapped files together fit into the cache, nothing will have to leave
- * for a neighbour, and sooner or later most of them are asked for: then as
- * many as the piece has got already. So what is read is at most twice what a
+ * Where all mapped files together fit into the cache, nothing will have to
+ * leave for a neighbour, and sooner or later most of them are asked for: then
+ * as many as the piece has got already. So what is read is at most twice what a
  * program that stays in a part of it has asked for, and a piece is there after
  * ten faults instead of thirty.
  */
@@ -58,8 +58,8 @@ static FM_FAULT bool has_room(void)
 }
 
 /* Was a scan to blame for what has been evicted lately? For as long as a cache
- * turns over once, after an eighth of it came by map-ahead rather than by faults
- * of a full cache. */
+ * turns over once, after an eighth of it came by map-ahead rather than by
+ * faults of a full cache. */
 static struct {
 	_Atomic uint64_t faults;
 	_Atomic uint64_t streamed; /* fm_chunk_streamed() of the last look */
@@ -142,8 +142,8 @@ static FM_FAULT bool small_area(void)
 
 static _Atomic bool all_fit;
 
-/* Where there are thousands of files, after as many mappings as there are parts of
- * so many, not after each. */
+/* Where there are thousands of files, after as many mappings as there are parts
+ * of so many, not after each. */
 #define AT_ONCE 64
 
 void fm_fault_around_weigh(void)
@@ -162,7 +162,8 @@ void fm_fault_around_weigh(void)
 			sum += (uint64_t)atomic_load(&f->size);
 	fm_epoch_leave(e);
 	fm_mem_monitor_mapped(sum);
-	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
+	atomic_store(&all_fit,
+		     sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
 }
 
 static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)

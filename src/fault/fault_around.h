@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fault_around.h - what comes along with a demand page (fault-around). [fault] */
+/* fault_around.h - what comes along with a demand page (fault-around).
+ * [fault] */
 #ifndef FM_FAULT_AROUND_H
 #define FM_FAULT_AROUND_H
 
@@ -7,10 +8,12 @@
 
 /* Page i of m is locked by the caller and about to be loaded. Chooses the
  * pages [*lo, *hi) around it that one read brings, and locks the others. */
-void fm_fault_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo, uint64_t *hi);
+void fm_fault_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
+			  uint64_t *hi);
 /* [plain] Looks whether all mapped files fit into the cache: now and then, and
  * when one is mapped that was not. */
 void fm_fault_around_weigh(void);
-void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
+void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
+			    uint64_t hi);
 
 #endif

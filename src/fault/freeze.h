@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* freeze.h - faults on a file wait while it is handed over, or is about to be. */
+/* freeze.h - faults on a file wait while it is handed over, or is about to
+ * be. */
 #ifndef FM_FREEZE_H
 #define FM_FREEZE_H
 

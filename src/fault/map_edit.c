@@ -120,7 +120,7 @@ void fm_map_unlock_pages(struct fm_map *m)
 	fm_map_unlock_part(m, 0, fm_map_pages(m));
 }
 
-/* ---- a mapping goes ------------------------------------------------------- */
+/* ---- a mapping goes ---------------------------------------------------- */
 
 /* Dirty pages that only m holds must be in the file before m goes. */
 int fm_map_flush(struct fm_map *m, void *arg)
@@ -182,8 +182,8 @@ int fm_map_lock(struct fm_map *m, void *arg)
 	return 0;
 }
 
-/* To a system call that uses it the kernel's answer would be EFAULT from here on,
- * where something else is to be there the next moment. */
+/* To a system call that uses it the kernel's answer would be EFAULT from here
+ * on, where something else is to be there the next moment. */
 int fm_map_lock_unused(struct fm_map *m, void *arg)
 {
 	lock_pages(m);
@@ -223,8 +223,9 @@ FM_FAULT int fm_map_protect(struct fm_map *m, int prot)
 			       prot);
 }
 
-/* A device or a file system has its own words for what it cannot write (ENODATA,
- * EREMOTEIO, EROFS, ESTALE, ...). Not so what is ours, or limits that may change. */
+/* A device or a file system has its own words for what it cannot write
+ * (ENODATA, EREMOTEIO, EROFS, ESTALE, ...). Not so what is ours, or limits that
+ * may change. */
 static bool fails_for_good(int err)
 {
 	return err != -EFAULT && err != -ENOMEM && err != -EAGAIN &&
@@ -232,9 +233,9 @@ static bool fails_for_good(int err)
 	       err != -EPERM;
 }
 
-/* Nearly everything is in the file. What is stored meanwhile is written once the
- * pages are locked (flush_locked): a denial here would be SIGSEGV for a thread that
- * may store to what is there, and to what takes its place. */
+/* Nearly everything is in the file. What is stored meanwhile is written once
+ * the pages are locked (flush_locked): a denial here would be SIGSEGV for a
+ * thread that may store to what is there, and to what takes its place. */
 static int settle_map(struct fm_map *m, void *arg)
 {
 	int err;
@@ -243,7 +244,8 @@ static int settle_map(struct fm_map *m, void *arg)
 	err = fm_map_flush(m, arg);
 	if (fm_map_still_dirty(m)) /* raced, failed, or pinned */
 		err = fm_map_flush(m, arg);
-	return fails_for_good(err) ? 0 : err; /* said already; goes with the memory */
+	/* said already; goes with the memory */
+	return fails_for_good(err) ? 0 : err;
 }
 
 FM_FAULT int fm_map_sync_prot(struct fm_map *m)

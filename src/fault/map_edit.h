@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_edit.h - mappings are cut, hidden from faults, locked, and taken out: the steps of
- * all that changes the address space. Under the space lock unless stated.
+ * map_edit.h - mappings are cut, hidden from faults, locked, and taken out: the
+ * steps of all that changes the address space. Under the space lock unless
+ * stated.
  */
 #ifndef FM_MAP_EDIT_H
 #define FM_MAP_EDIT_H
@@ -39,7 +40,8 @@ int fm_map_show_and_unlock(struct fm_map *m, void *arg);
  * means something else now, or show again. */
 int fm_range_settle(uintptr_t start, uintptr_t end, struct fm_list *ret);
 int fm_map_retire(struct fm_map *m, void *arg);
-int fm_map_reopen(struct fm_map *m, void *arg); /* the program's protection again */
+/* the program's protection again */
+int fm_map_reopen(struct fm_map *m, void *arg);
 int fm_map_sync_prot(struct fm_map *m); /* [fault] the same; 0 or -errno */
 /* Is something of it to be written still? */
 bool fm_map_still_dirty(struct fm_map *m);
@@ -47,13 +49,13 @@ int fm_map_protect(struct fm_map *m, int prot); /* [fault] the memory only */
 
 /* What fm_map_lock has locked. */
 void fm_map_unlock_pages(struct fm_map *m);
-/* Every touched page of [lo, hi), with no write-back in flight; and what that has
- * locked. */
+/* Every touched page of [lo, hi), with no write-back in flight; and what that
+ * has locked. */
 void fm_map_lock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
 void fm_map_unlock_part(struct fm_map *m, uint64_t lo, uint64_t hi);
 
-/* Make [start, end) unmanaged: flush, radix, objects. Its memory stays, empty; who
- * touches it waits. The caller maps something else there next. */
+/* Make [start, end) unmanaged: flush, radix, objects. Its memory stays, empty;
+ * who touches it waits. The caller maps something else there next. */
 int fm_range_release(uintptr_t start, uintptr_t end);
 
 #endif

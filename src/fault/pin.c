@@ -52,8 +52,8 @@ static enum state settled(uintptr_t a, bool in)
 
 #define TRIES 8
 
-/* Bring every page of [a, end) in; returns where it had to stop, or 0: another pin of
- * this thread may be in the way of one that is in its. */
+/* Bring every page of [a, end) in; returns where it had to stop, or 0: another
+ * pin of this thread may be in the way of one that is in its. */
 static uintptr_t settle(uintptr_t a, uintptr_t end, bool in, bool first)
 {
 	int tries = 0;
@@ -85,11 +85,12 @@ static bool all_settled(uintptr_t a, uintptr_t end, bool in)
 	return true;
 }
 
-/* While it waits for a page a pin holds nobody up who drops pages, hands the file over,
- * or puts another mapping there; who does has locked the page, taken its permission or
- * hidden it first, and looks at `ready` then: all is looked at once more after it. */
-static uintptr_t settle_pin(struct fm_pin_slot *s, uintptr_t a, uintptr_t end, bool in,
-			    bool first)
+/* While it waits for a page a pin holds nobody up who drops pages, hands the
+ * file over, or puts another mapping there; who does has locked the page, taken
+ * its permission or hidden it first, and looks at `ready` then: all is looked
+ * at once more after it. */
+static uintptr_t settle_pin(struct fm_pin_slot *s, uintptr_t a, uintptr_t end,
+			    bool in, bool first)
 {
 	uintptr_t got;
 
@@ -104,7 +105,7 @@ static uintptr_t settle_pin(struct fm_pin_slot *s, uintptr_t a, uintptr_t end, b
 	}
 }
 
-/* ---- the same pages twice ------------------------------------------------- */
+/* ---- the same pages twice ---------------------------------------------- */
 
 /* What lies together in one mapping from a on. */
 struct view {
@@ -147,8 +148,8 @@ static bool meets_any(struct view v, const struct fm_pin_slot *s)
 	return false;
 }
 
-/* The range's file pages, in another mapping, are among those that the thread has
- * already: to store to one view takes the other's permission away. */
+/* The range's file pages, in another mapping, are among those that the thread
+ * has already: to store to one view takes the other's permission away. */
 static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 			   bool in)
 {

@@ -44,8 +44,8 @@ bool fm_deadlock_lately(void)
 	return fm_now_ms() - atomic_load(&freed_ms) < LOOK_MS;
 }
 
-/* Calls that use memory while they hold the lock of the file that is their first
- * argument. */
+/* Calls that use memory while they hold the lock of the file that is their
+ * first argument. */
 static bool locks_file(long nr)
 {
 	static const short calls[] = {
@@ -60,7 +60,8 @@ static bool locks_file(long nr)
 	return false;
 }
 
-/* Which file the thread's system call is about. False: it is in none of these. */
+/* Which file the thread's system call is about. False: it is in none of
+ * these. */
 static bool works_on(uint32_t tid, struct stat *st)
 {
 	unsigned long fd;
@@ -72,7 +73,8 @@ static bool works_on(uint32_t tid, struct stat *st)
 	       !fm_sys_fstat((int)fd, st);
 }
 
-/* The page is there, and its handler, which has locked it, asks for a block of it. */
+/* The page is there, and its handler, which has locked it, asks for a block of
+ * it. */
 static bool let_store(struct slot *s, struct fm_map *m, uintptr_t a)
 {
 	uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;
@@ -82,7 +84,8 @@ static bool let_store(struct slot *s, struct fm_map *m, uintptr_t a)
 
 	if (!atomic_compare_exchange_strong(&s->phase, &v, FM_LOAD_LENT))
 		return false;
-	can = m->shared && (mode & (PM_PRESENT | PM_COW | PM_LAZY)) == PM_PRESENT &&
+	can = m->shared &&
+	      (mode & (PM_PRESENT | PM_COW | PM_LAZY)) == PM_PRESENT &&
 	      atomic_load(&s->addr) == a;
 	if (can) {
 		fm_fault_mark_dirty(m, i);
@@ -98,9 +101,11 @@ static void say(struct fm_file *f)
 	static _Atomic bool said;
 
 	if (!atomic_exchange(&said, true))
-		fm_log(FM_LOG_WARN, "%s: a system call that passes libc by works on "
+		fm_log(FM_LOG_WARN,
+		       "%s: a system call that passes libc by works on "
 		       "this file and on its mapping at once, and holds its "
-		       "lock: stores get no block, or it gets EFAULT", f->path);
+		       "lock: stores get no block, or it gets EFAULT",
+		       f->path);
 }
 
 static void free_it(struct slot *s, uintptr_t a)
@@ -132,9 +137,11 @@ void fm_deadlock_look(void)
 	for (unsigned i = 0; i < FM_HANDLERS; i++) {
 		uintptr_t a = atomic_load(&slots[i].addr);
 
-		uint64_t patience = atomic_load(&slots[i].tid) ==
-					    atomic_load(&again_tid) && fm_deadlock_lately() ?
-					    AGAIN_MS : STUCK_MS;
+		uint64_t patience =
+			atomic_load(&slots[i].tid) == atomic_load(&again_tid) &&
+					fm_deadlock_lately()
+				? AGAIN_MS
+				: STUCK_MS;
 
 		if (!a || now < atomic_load(&slots[i].since_ms) + patience)
 			continue;

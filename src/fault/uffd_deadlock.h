@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uffd_deadlock.h - thread delivery: a system call of the program's own that works on a file,
- * holds the file's lock, and waits for a page of the same file, which needs that lock.
+ * uffd_deadlock.h - thread delivery: a system call of the program's own that
+ * works on a file, holds the file's lock, and waits for a page of the same
+ * file, which needs that lock.
  *
- * libc's calls get other memory for that (shim/io_guard.c, shim/io_ioctl.c). One that
- * passes them by would wait for ever, and everybody who wants the lock. Natively a fault
- * needs another lock. So after a while a store to a page that is there is let through
- * without a block of its own (write-back will get one, or say so), and a page that is
- * missing is EFAULT, as it is with signals.
+ * libc's calls get other memory for that (shim/io_guard.c, shim/io_ioctl.c).
+ * One that passes them by would wait for ever, and everybody who wants the
+ * lock. Natively a fault needs another lock. So after a while a store to a page
+ * that is there is let through without a block of its own (write-back will get
+ * one, or say so), and a page that is missing is EFAULT, as it is with signals.
  */
 #ifndef FM_UFFD_DEADLOCK_H
 #define FM_UFFD_DEADLOCK_H

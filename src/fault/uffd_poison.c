@@ -13,8 +13,8 @@
 #define FAIL_MS 50 /* long enough for a thread that is woken */
 #define ENTRIES 512
 
-/* By file and page: mappings move, and the page's state goes with them. Taken out under
- * the space lock. */
+/* By file and page: mappings move, and the page's state goes with them. Taken
+ * out under the space lock. */
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct entry {
 	uint32_t id;
@@ -108,7 +108,8 @@ static bool note(struct fm_file *f, uint64_t fp)
 	room = atomic_load(&count) < ENTRIES;
 	if (room)
 		entries[(first + atomic_fetch_add(&count, 1)) % ENTRIES] =
-			(struct entry){ f->id, f->dev, f->ino, fp, fm_now_ms() };
+			(struct entry){ f->id, f->dev, f->ino, fp,
+					fm_now_ms() };
 	fm_unlock(&lock);
 	return room;
 }

@@ -21,16 +21,17 @@
 #define HANDLERS FM_HANDLERS
 
 /* A fault wakes every thread that waits for one, and all but one find nothing:
- * with 16 that cost more CPU than the fault. So few watch, the others rest until
- * those are busy. Not one alone: it would often lie on an idle CPU, and waking
- * that takes long. */
+ * with 16 that cost more CPU than the fault. So few watch, the others rest
+ * until those are busy. Not one alone: it would often lie on an idle CPU, and
+ * waking that takes long. */
 #define WATCHERS 4
-/* A program that closes our descriptors by system calls of its own may give the number
- * to another file while we wait on it: look again so often. */
+/* A program that closes our descriptors by system calls of its own may give the
+ * number to another file while we wait on it: look again so often. */
 #define STOLEN_MS 500
 #define FAILING_MS 25
 
-int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr, bool beyond);
+int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr,
+				   bool beyond);
 
 static _Atomic uint32_t watchers, calls;
 
@@ -69,7 +70,8 @@ static void hand_over(uintptr_t addr)
 	fm_epoch_leave(e);
 	if (!f)
 		return;
-	/* Where it cannot be opened any more, or what is dirty not be written. */
+	/* Where it cannot be opened any more, or what is dirty not be
+	 * written. */
 	if (!may_hand_over(f) || !take || take(f, addr, beyond))
 		fm_fail_access(f, addr);
 	fm_file_put(f);

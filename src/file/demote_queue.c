@@ -14,7 +14,8 @@ static _Atomic uint8_t shared; /* enum fm_server_reason */
 
 /* ---- asking -------------------------------------------------------------- */
 
-/* The reason, the count, the flag: who finds one of them finds those before it. */
+/* The reason, the count, the flag: who finds one of them finds those before
+ * it. */
 FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, enum fm_server_reason why)
 {
 	uint32_t n;
@@ -74,8 +75,8 @@ bool fm_demote_take(void)
 	return atomic_exchange(&wanted, false);
 }
 
-/* Who asks while it is done, or finds the flag taken already, has raised the flag
- * again, or is seen here: the count is read before it begins. */
+/* Who asks while it is done, or finds the flag taken already, has raised the
+ * flag again, or is seen here: the count is read before it begins. */
 void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_server_reason why))
 {
 	struct fm_file *f;

@@ -2,11 +2,12 @@
 /*
  * demote_queue.h - files that are to be handed to the kernel by another thread.
  *
- * A fault cannot take the space lock while it is asked for by others who wait for
- * pages, and a child of vfork must take no lock that it could die with. So they ask, and
- * a thread of ours does it: the one that writes back, woken for it, or the timer, once a
- * second. A request is a count in the file it is about: it takes no memory, no other file
- * displaces it, and it goes with the file.
+ * A fault cannot take the space lock while it is asked for by others who wait
+ * for pages, and a child of vfork must take no lock that it could die with. So
+ * they ask, and a thread of ours does it: the one that writes back, woken for
+ * it, or the timer, once a second. A request is a count in the file it is
+ * about: it takes no memory, no other file displaces it, and it goes with the
+ * file.
  */
 #ifndef FM_DEMOTE_QUEUE_H
 #define FM_DEMOTE_QUEUE_H
@@ -14,12 +15,12 @@
 #include "server.h"
 
 /* [fault] Ask for f to be demoted. It wakes nobody, fm_wb_kick
- * does. The caller keeps f alive: by an epoch, a reference or the space lock. Returns what
- * fm_demote_wait wants. */
+ * does. The caller keeps f alive: by an epoch, a reference or the space lock.
+ * Returns what fm_demote_wait wants. */
 uint32_t fm_demote_ask(struct fm_file *f, enum fm_server_reason why);
-/* [any] Wait until an attempt that began after that has ended, at most so long; not in
- * an epoch, nor with a lock. False: it has not, or no thread is left that could
- * (fm_thread_any). fm_server_of says how it ended. */
+/* [any] Wait until an attempt that began after that has ended, at most so long;
+ * not in an epoch, nor with a lock. False: it has not, or no thread is left
+ * that could (fm_thread_any). fm_server_of says how it ended. */
 bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms);
 /* [any] Ask for all files of which nothing is mapped privately. */
 void fm_demote_ask_shared(enum fm_server_reason why);
@@ -35,6 +36,7 @@ enum fm_server_reason fm_demote_take_shared(void);
 /* Is any file wanted? Once. */
 bool fm_demote_take(void);
 /* Under the space lock: each that is, and then it is not any more. */
-void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_server_reason why));
+void fm_demote_each(int (*demote)(struct fm_file *f,
+				  enum fm_server_reason why));
 
 #endif

@@ -259,8 +259,8 @@ static int open_slots(struct fm_file *f, int fd, bool write)
 	return 0;
 }
 
-/* A file that is written back from now on: through the page cache (fm_file_mixed) if so,
- * and nothing is dirty or in flight yet. */
+/* A file that is written back from now on: through the page cache
+ * (fm_file_mixed) if so, and nothing is dirty or in flight yet. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
 	f->io.writable = true;
@@ -385,8 +385,8 @@ static void unpublish(struct fm_file *f)
 	atomic_fetch_sub(&published, 1);
 }
 
-/* Without a descriptor of ours the inode may have gone, and its number be another
- * file's by now. */
+/* Without a descriptor of ours the inode may have gone, and its number be
+ * another file's by now. */
 static bool is_another(const struct fm_file *f, int fd)
 {
 	uint64_t born = f->io.path < 0 && f->born ? fm_file_birth(fd) : 0;
@@ -455,7 +455,8 @@ static void let_go(struct fm_file *f)
 	fm_store_of(f)->close(f);
 	if (fm_sys_is_file(f->io.path, f->dev, f->ino))
 		fm_fd_drop(f->io.path);
-	else /* the program has closed it, the number may be the program's now */
+	/* the program has closed it, the number may be the program's now */
+	else
 		fm_fd_forget(f->io.path);
 	f->io.path = -1;
 }
@@ -521,11 +522,12 @@ void fm_file_put(struct fm_file *f)
 	fm_space_unlock(&old);
 }
 
-/* Without io_uring these are numbers of the child, too. It has no record locks that
- * closing one would drop. */
+/* Without io_uring these are numbers of the child, too. It has no record locks
+ * that closing one would drop. */
 static void drop_data_fds(const struct fm_file *f)
 {
-	const int fds[] = { f->io.direct, f->io.buffered, f->io.was[0], f->io.was[1] };
+	const int fds[] = { f->io.direct, f->io.buffered, f->io.was[0],
+			    f->io.was[1] };
 
 	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++)
 		if (fds[k] >= 0 && fm_sys_is_file(fds[k], f->dev, f->ino))
@@ -543,7 +545,8 @@ static void reset(void)
 			fm_fd_drop(f->io.path);
 			drop_data_fds(f);
 		}
-		atomic_store(&table[id], NULL); /* the structs are the parent's */
+		/* the structs are the parent's */
+		atomic_store(&table[id], NULL);
 	}
 	for (int i = 0; i < HASH; i++)
 		atomic_store(&hash[i], NULL);

@@ -12,7 +12,8 @@ struct stat;
 /* Slot table: NULL when empty. [fault], [guardian]; under epoch for use. */
 struct fm_file *fm_file_at(uint32_t id);
 uint32_t fm_file_top(void);
-/* Each file of the table; `id` is its slot. Under the space lock or in an epoch. */
+/* Each file of the table; `id` is its slot. Under the space lock or in an
+ * epoch. */
 #define fm_for_each_file(f, id)                         \
 	for (uint32_t id = 0; id < fm_file_top(); id++) \
 		if (((f) = fm_file_at(id)))
@@ -24,8 +25,8 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		 struct fm_file **ret);
 /* Find without creating; takes a reference. */
 struct fm_file *fm_file_find(dev_t dev, ino_t ino);
-/* [plain] The same for who has it open: not one that had the inode number before.
- * locked: under the space lock. */
+/* [plain] The same for who has it open: not one that had the inode number
+ * before. locked: under the space lock. */
 struct fm_file *fm_file_find_fd(const struct stat *st, int fd, bool locked);
 /* [any] Is any file ours, or was, with somebody who remembers it? */
 bool fm_files_any(void);
@@ -36,8 +37,8 @@ void fm_file_put_locked(struct fm_file *f);
 /* When it was made, ns, or 0. */
 uint64_t fm_file_birth(int fd);
 
-
-/* Who wants to know what becomes of files. Under the space lock, [plain]; NULL: not that. */
+/* Who wants to know what becomes of files. Under the space lock, [plain]; NULL:
+ * not that. */
 struct fm_file_observer {
 	/* The last reference goes: it is in the table still; it is not. */
 	void (*closing)(struct fm_file *f);
@@ -54,16 +55,18 @@ void fm_file_observe(struct fm_file_observer *o);
 /* The kernel's mapping of a part of it is there. Under the space lock. */
 void fm_file_beside(struct fm_file *f);
 
-/* NULL unless this process is a child of fork with empty mappings (fork.c): puts the
- * kernel's in place where there is one of this file. */
+/* NULL unless this process is a child of fork with empty mappings (fork.c):
+ * puts the kernel's in place where there is one of this file. */
 extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
-/* NULL but in such a child. The kernel has mapped the file so that it may be stored to: who
- * serves it and only reads hands it over, too, before this returns. Under the space lock. */
+/* NULL but in such a child. The kernel has mapped the file so that it may be
+ * stored to: who serves it and only reads hands it over, too, before this
+ * returns. Under the space lock. */
 extern void (*fm_fork_stores)(dev_t dev, ino_t ino);
-/* [plain] The program that the child executes gets a descriptor of the file: who serves it
- * hands it over, unless neither side can store. vforked: not the child executes it, but one
- * that it has made by vfork. */
-extern void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores, bool vforked);
+/* [plain] The program that the child executes gets a descriptor of the file:
+ * who serves it hands it over, unless neither side can store. vforked: not the
+ * child executes it, but one that it has made by vfork. */
+extern void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores,
+				bool vforked);
 
 static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)
 {
@@ -106,8 +109,8 @@ extern _Atomic int64_t fm_dirty_total;
 bool fm_is_sparse(const struct stat *st);
 /* [fault] Ask the kernel for the size; falls back to the last known one. */
 int64_t fm_file_size_now(struct fm_file *f);
-/* NULL, or what follows when the program has changed the size of a file: what was beyond
- * the end may not be now. [plain] */
+/* NULL, or what follows when the program has changed the size of a file: what
+ * was beyond the end may not be now. [plain] */
 extern void (*_Atomic fm_file_size_then)(void);
 
 /* The rest of what other rooms may use. */

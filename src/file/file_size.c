@@ -8,20 +8,20 @@ void (*_Atomic fm_file_size_then)(void);
 
 static FM_FAULT bool stat_by(const struct fm_file *f, int fd, struct stat *st)
 {
-	return fd >= 0 && fm_sys_stat_notimes(fd, st) == 0 && st->st_ino == f->ino &&
-	       st->st_dev == f->dev;
+	return fd >= 0 && fm_sys_stat_notimes(fd, st) == 0 &&
+	       st->st_ino == f->ino && st->st_dev == f->dev;
 }
 
-/* The program may have closed the number behind our back. What is stored beyond an
- * old size would be dropped. */
+/* The program may have closed the number behind our back. What is stored beyond
+ * an old size would be dropped. */
 static FM_FAULT bool stat_file(struct fm_file *f, struct stat *st)
 {
 	return stat_by(f, f->io.path, st) || stat_by(f, f->io.buffered, st) ||
 	       (fm_recover_path(f) && stat_by(f, f->io.path, st));
 }
 
-/* Blocks behind the end (XFS takes some beforehand, FALLOC_FL_KEEP_SIZE) make up for
- * holes; what maps the blocks takes some too, but few. */
+/* Blocks behind the end (XFS takes some beforehand, FALLOC_FL_KEEP_SIZE) make
+ * up for holes; what maps the blocks takes some too, but few. */
 #define FEW ((off_t)64 << 10)
 
 FM_FAULT bool fm_is_sparse(const struct stat *st)

@@ -40,7 +40,8 @@ static FM_FAULT long read_full(struct fm_io *io)
 			res = fm_io_once(io);
 		if (res == -EINTR)
 			continue;
-		if (res < 0) /* what fails in the middle of a page is not its end */
+		/* what fails in the middle of a page is not its end */
+		if (res < 0)
 			return got & ~FM_PAGE_MASK ?
 				       (long)(got & ~FM_PAGE_MASK) : res;
 		got += (uint64_t)res;
@@ -78,31 +79,35 @@ static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
 }
 
 /*
- * A buffered read that does not wait starts to read what the page cache lacks all the
- * same (Linux 6.18 does, in spite of RWF_NOWAIT), and the device would read twice. So
- * each miss halves how often it is asked, down to once in 64 times; a hit, and it is asked
- * always.
+ * A buffered read that does not wait starts to read what the page cache lacks
+ * all the same (Linux 6.18 does, in spite of RWF_NOWAIT), and the device would
+ * read twice. So each miss halves how often it is asked, down to once in 64
+ * times; a hit, and it is asked always.
  */
 #define COLDEST 63u
 
 FM_FAULT bool fm_load_asks(struct fm_file *f)
 {
 	return fm_store_of(f)->direct && atomic_load(&f->wb.buffered) &&
-	       !(atomic_fetch_add_explicit(&f->load.cache_asked, 1, memory_order_relaxed) &
-		 atomic_load_explicit(&f->load.cache_cold, memory_order_relaxed));
+	       !(atomic_fetch_add_explicit(&f->load.cache_asked, 1,
+					   memory_order_relaxed) &
+		 atomic_load_explicit(&f->load.cache_cold,
+				      memory_order_relaxed));
 }
 
 FM_FAULT void fm_load_asked(struct fm_file *f, bool hit)
 {
-	uint32_t cold = atomic_load_explicit(&f->load.cache_cold, memory_order_relaxed);
+	uint32_t cold =
+		atomic_load_explicit(&f->load.cache_cold, memory_order_relaxed);
 	uint32_t then = hit ? 0 : (cold * 2 + 1) & COLDEST;
 
 	if (then != cold)
-		atomic_store_explicit(&f->load.cache_cold, then, memory_order_relaxed);
+		atomic_store_explicit(&f->load.cache_cold, then,
+				      memory_order_relaxed);
 }
 
-/* Where the kernel fails to write such a page, it stays in the page cache, clean, and a
- * direct read finds what the device has, which is older. */
+/* Where the kernel fails to write such a page, it stays in the page cache,
+ * clean, and a direct read finds what the device has, which is older. */
 FM_FAULT bool fm_load_through(struct fm_file *f, uint64_t fp, uint64_t n)
 {
 	for (uint64_t k = fp; k < fp + n; k++) {
@@ -140,8 +145,8 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 	}
 	if (res == -EAGAIN) {
 		res = read_full(&io);
-		/* Where write-back of the page cache has failed, the next direct
-		 * read is told, whoever's it is, once. */
+		/* Where write-back of the page cache has failed, the next
+		 * direct read is told, whoever's it is, once. */
 		if (direct && (res == -EIO || res == -ENOSPC ||
 			       res == -EDQUOT)) {
 			io = read_of(f, fp, n, buf);
@@ -172,8 +177,8 @@ FM_FAULT long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n,
 _Thread_local _Atomic uint32_t *fm_load_phase
 	__attribute__((tls_model("initial-exec")));
 
-/* For the block of a page that this thread has locked: another may act for it until
- * end_wait. */
+/* For the block of a page that this thread has locked: another may act for it
+ * until end_wait. */
 static FM_FAULT void begin_wait(void)
 {
 	if (fm_load_phase)
@@ -191,7 +196,8 @@ static FM_FAULT void end_wait(void)
 	}
 }
 
-/* How many of the pages have room now: those behind the end of the file have none. */
+/* How many of the pages have room now: those behind the end of the file have
+ * none. */
 static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 {
 	uint64_t size = (uint64_t)fm_file_size_now(f);
@@ -234,9 +240,10 @@ static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
 	}
 }
 
-/* File systems give freed blocks back with the next transaction. Where that takes long it
- * is not asked for each refused store. An error that the kernel tells us it tells our
- * descriptor no more: the program's msync would not hear of it. */
+/* File systems give freed blocks back with the next transaction. Where that
+ * takes long it is not asked for each refused store. An error that the kernel
+ * tells us it tells our descriptor no more: the program's msync would not hear
+ * of it. */
 static FM_FAULT void commit(struct fm_file *f)
 {
 	struct fm_io sync = { .file = f, .op = FM_FSYNC, .buffered = true };
@@ -265,8 +272,9 @@ static FM_FAULT long allocate_last(struct fm_file *f, uint64_t fp)
 
 FM_FAULT bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p)
 {
-	return !f->load.sparse || ((fm_page_state(p) & FP_ALLOC) &&
-			      atomic_load(&f->load.unshare) != FM_UNSHARE_ALWAYS);
+	return !f->load.sparse ||
+	       ((fm_page_state(p) & FP_ALLOC) &&
+		atomic_load(&f->load.unshare) != FM_UNSHARE_ALWAYS);
 }
 
 FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
@@ -276,8 +284,8 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	uint64_t n = 1;
 	long got;
 
-	if (!f->load.sparse || !fm_store_of(f)->keeps || fm_load_has_room(f, p) ||
-	    f->policy->holes == FM_HOLES_LAZY)
+	if (!f->load.sparse || !fm_store_of(f)->keeps ||
+	    fm_load_has_room(f, p) || f->policy->holes == FM_HOLES_LAZY)
 		return 0;
 	/* Stores that go upwards get room by the MiB; a lone store into a
 	 * sparse file takes one page, as with the kernel. */
@@ -288,7 +296,8 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	if (got == -ENOSPC || got == -EDQUOT)
 		got = allocate_last(f, fp);
 	if (got == -EOPNOTSUPP || got == -ENOSYS || got == -EINVAL) {
-		f->load.sparse = false; /* cannot be known here: write-back tells */
+		/* cannot be known here: write-back tells */
+		f->load.sparse = false;
 		return 0;
 	}
 	if (got <= 0)

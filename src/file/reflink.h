@@ -2,10 +2,11 @@
 /*
  * reflink.h - blocks that another file has, too (reflinks).
  *
- * A store to one needs a new block, as a store to a hole does, and so it is asked for
- * before the store is accepted, with FALLOC_FL_UNSHARE_RANGE. Natively that is where
- * the kernel raises SIGBUS on a full device. Of file systems that have it: XFS, and
- * overlayfs above it. btrfs has not (docs/limits.md).
+ * A store to one needs a new block, as a store to a hole does, and so it is
+ * asked for before the store is accepted, with FALLOC_FL_UNSHARE_RANGE.
+ * Natively that is where the kernel raises SIGBUS on a full device. Of file
+ * systems that have it: XFS, and overlayfs above it. btrfs has not
+ * (docs/limits.md).
  */
 #ifndef FM_REFLINK_H
 #define FM_REFLINK_H
@@ -20,8 +21,8 @@ enum fm_unshare {
 	FM_UNSHARE_ALWAYS, /* they may be at any time: FP_ALLOC says nothing */
 };
 
-/* It can be stored to by a mapping from now on; fd is one of its descriptors. Under
- * the space lock. */
+/* It can be stored to by a mapping from now on; fd is one of its descriptors.
+ * Under the space lock. */
 void fm_shared_look(struct fm_file *f, int fd);
 /* [any] Somebody has it who may share its blocks. */
 void fm_shared_maybe(struct fm_file *f);

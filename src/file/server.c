@@ -25,14 +25,16 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_KIND] = { "a flag that stays the kernel's, or a huge offset",
 			  NULL },
 	[FM_WHY_CACHED] = { "already in the page cache", NULL },
-	[FM_WHY_WINDOW] = { "a window that is in the page cache already", NULL },
+	[FM_WHY_WINDOW] = { "a window that is in the page cache already",
+			    NULL },
 	[FM_WHY_NO_CACHE] = { "no memory for a cache",
 			      "raise the limit of the control group" },
 	[FM_WHY_NO_MEMORY] = { "no memory or address space for it",
 			       "ulimit -v, vm.max_map_count, "
 			       "vm.overcommit_memory=2" },
 	[FM_WHY_LOCKED] = { "memory is locked", NULL },
-	[FM_WHY_FSIZE] = { "it is larger than RLIMIT_FSIZE", "raise ulimit -f" },
+	[FM_WHY_FSIZE] = { "it is larger than RLIMIT_FSIZE",
+			   "raise ulimit -f" },
 	[FM_WHY_RECORD_LOCKS] = { "it has record locks, and there is no io_uring",
 				  "allow io_uring, see fastmap doctor" },
 	[FM_WHY_SHARED] = { "another process uses it", SHARING },
@@ -40,7 +42,8 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_RESIDUE] = { "the kernel still serves another mapping of it",
 			     NULL },
 	[FM_WHY_HANDED] = { "handed to the kernel before", NULL },
-	[FM_WHY_NO_ENGINE] = { "the engine cannot run here, see delivery", NULL },
+	[FM_WHY_NO_ENGINE] = { "the engine cannot run here, see delivery",
+			       NULL },
 	[FM_WHY_NO_OPEN] = { "the engine cannot open it", NULL },
 	[FM_WHY_ASYNC] = { "the program has io_uring or libaio, and it is open",
 			   "close it once it is mapped, or make no ring" },
@@ -52,17 +55,19 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_PEER_NATIVE] = { "another process uses it natively", SHARING },
 	[FM_WHY_SENT] = { "descriptor sent to another process", SHARING },
 	[FM_WHY_INHERITED] = { "its descriptor is inherited by another program",
-				"open it with O_CLOEXEC" },
+			       "open it with O_CLOEXEC" },
 	[FM_WHY_ASYNC_OPEN] = { "io_uring or libaio, and it is open",
-				 "close it once it is mapped, or make no ring" },
+				"close it once it is mapped, or make no ring" },
 	[FM_WHY_AIO] = { "aio", "faults=thread" },
 	[FM_WHY_SPLICE] = { "splice", "faults=thread" },
 	[FM_WHY_LIMIT] = { "RLIMIT_FSIZE", "raise ulimit -f" },
 	[FM_WHY_CACHE_GONE] = { "no memory for a cache", NULL },
 	[FM_WHY_FITS] = { "it fits into memory, but not beside what must stay "
-			  "free", "raise the limit of the control group" },
+			  "free",
+			  "raise the limit of the control group" },
 	[FM_WHY_BEYOND] = { "access beyond the end of the file, in thread "
-			    "delivery", NULL },
+			    "delivery",
+			    NULL },
 	[FM_WHY_UNREADABLE] = { "I/O error, in thread delivery", NULL },
 	[FM_WHY_PINNED] = { "pinned alias", NULL },
 	[FM_WHY_CHANGED] = { "file changed under a system call", NULL },
@@ -121,8 +126,8 @@ static uint64_t key_of(dev_t dev, ino_t ino)
 	return ((uint64_t)ino * 0x9e3779b97f4a7c15ull ^ dev) | 1;
 }
 
-/* FM_WHY_FILES: it is one too many, for the first time. Below: say it. -1: do not.
- * Two threads that are here with one file at once may both say it. */
+/* FM_WHY_FILES: it is one too many, for the first time. Below: say it. -1: do
+ * not. Two threads that are here with one file at once may both say it. */
 static int place_for(uint64_t key)
 {
 	uint32_t n = atomic_load(&told->n);
@@ -139,8 +144,8 @@ static int place_for(uint64_t key)
 	return (int)n;
 }
 
-static void say(const char *path, uint64_t key, const char *verb, const char *why,
-		const char *remedy)
+static void say(const char *path, uint64_t key, const char *verb,
+		const char *why, const char *remedy)
 {
 	const bool all = atomic_load(&fm_log_level) >= FM_LOG_INFO;
 	int place;
@@ -158,7 +163,8 @@ static void say(const char *path, uint64_t key, const char *verb, const char *wh
 		       remedy ? ")" : "");
 }
 
-void fm_server_reason_left(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why)
+void fm_server_reason_left(const char *path, dev_t dev, ino_t ino,
+			   enum fm_server_reason why)
 {
 	/* Both have had their line. */
 	if (why != FM_WHY_HANDED && why != FM_WHY_NO_OPEN)
@@ -166,7 +172,8 @@ void fm_server_reason_left(const char *path, dev_t dev, ino_t ino, enum fm_serve
 		    reasons[why].remedy);
 }
 
-void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why)
+void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino,
+			     enum fm_server_reason why)
 {
 	say(path, key_of(dev, ino), "handed", reasons[why].text,
 	    reasons[why].remedy);

@@ -2,24 +2,26 @@
 /*
  * server.h - who serves the mappings of a file, why, and how that changes.
  *
- * A file has one server: two would not see each other's stores. It is chosen when the
- * file is mapped (fm_server_for in mmap/server_choice.c answers, with the reason), and may
- * change while it is mapped (fm_server_change in vm/demote.c). Everybody else asks
- * fm_server_of. Where nothing can be stored to a file the kernel may serve single
- * windows beside us, which changes nothing here; what it was given so, or as too short,
- * it is given again without being asked for (kernel_windows.h, skipped.h).
+ * A file has one server: two would not see each other's stores. It is chosen
+ * when the file is mapped (fm_server_for in mmap/server_choice.c answers, with
+ * the reason), and may change while it is mapped (fm_server_change in
+ * vm/demote.c). Everybody else asks fm_server_of. Where nothing can be stored
+ * to a file the kernel may serve single windows beside us, which changes
+ * nothing here; what it was given so, or as too short, it is given again
+ * without being asked for (kernel_windows.h, skipped.h).
  *
  * A third server, the kernel with our advice say, takes:
  *  - a value of enum fm_server;
- *  - where fm_server_for answers with it, and for which of the reasons (enum fm_server_reason in
- *    engine.h, their text in server.c);
+ *  - where fm_server_for answers with it, and for which of the reasons (enum
+ *    fm_server_reason in engine.h, their text in server.c);
  *  - what lays its mappings, beside take() and map_kernel() in mmap/mmap.c;
- *  - a function for each change that there is, in the table of fm_server_change.
+ *  - a function for each change that there is, in the table of
+ *    fm_server_change.
  *
- * What is said of it on stderr: at level 2 everything, once for each file and reason. By
- * default only what costs speed and can be helped, once for a file, whichever process
- * of a family made by fork it happens in, and of no more than FM_WHY_FILES files: then
- * one line says that there are more.
+ * What is said of it on stderr: at level 2 everything, once for each file and
+ * reason. By default only what costs speed and can be helped, once for a file,
+ * whichever process of a family made by fork it happens in, and of no more than
+ * FM_WHY_FILES files: then one line says that there are more.
  */
 #ifndef FM_SERVER_H
 #define FM_SERVER_H
@@ -48,15 +50,18 @@ static inline bool fm_kernel_serves(const struct fm_file *f)
 	return fm_server_of(f) == FM_SERVER_KERNEL;
 }
 
-const char *fm_server_reason_text(enum fm_server_reason why); /* "" of FM_WHY_NONE */
+/* "" of FM_WHY_NONE */
+const char *fm_server_reason_text(enum fm_server_reason why);
 
-/* Before the first fork: what has been said is known to all children. Without it each
- * knows for itself. */
+/* Before the first fork: what has been said is known to all children. Without
+ * it each knows for itself. */
 void fm_server_reason_start(void);
 
 /* [any] The kernel serves the file, for this reason for the first time. */
-void fm_server_reason_left(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why);
+void fm_server_reason_left(const char *path, dev_t dev, ino_t ino,
+			   enum fm_server_reason why);
 /* [any] It has got what we served. */
-void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino, enum fm_server_reason why);
+void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino,
+			     enum fm_server_reason why);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * space_lock.h - the lock of the address space: mmap, munmap and their relatives,
- * the table of files and their lists of mappings change under it.
+ * space_lock.h - the lock of the address space: mmap, munmap and their
+ * relatives, the table of files and their lists of mappings change under it.
  */
 #ifndef FM_SPACE_LOCK_H
 #define FM_SPACE_LOCK_H
@@ -23,8 +23,8 @@ void fm_space_may_wait(void);
 void fm_space_hiding(uintptr_t start, uintptr_t end);
 /* [fault] Is something there perhaps hidden right now, by another thread? */
 bool fm_space_hides(uintptr_t start, uintptr_t end);
-/* [fault] What it said before the look that found nothing. True: something was hidden
- * then, or since, and is not any more: look again. */
+/* [fault] What it said before the look that found nothing. True: something was
+ * hidden then, or since, and is not any more: look again. */
 uint32_t fm_space_shown(void);
 bool fm_space_wait_hidden(uint32_t before);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wb_errseq.h - write-back errors that nobody has been told when the last mapping of the
- * file went, and the data with it: fsync(2) still says so, once.
+ * wb_errseq.h - write-back errors that nobody has been told when the last
+ * mapping of the file went, and the data with it: fsync(2) still says so, once.
  */
 #ifndef FM_WB_ERRSEQ_H
 #define FM_WB_ERRSEQ_H
@@ -20,8 +20,8 @@ struct fm_file;
 void fm_errseq_note(struct fm_file *f);
 void fm_errseq_back(struct fm_file *f);
 
-/* [fault] The next msync or fsync says so, unless it is our own doing, after which what was
- * dirty still is. False: it is. */
+/* [fault] The next msync or fsync says so, unless it is our own doing, after
+ * which what was dirty still is. False: it is. */
 bool fm_wb_err_note(struct fm_file *f, int err);
 
 /* What msync and fsync say of an error of our write. */

@@ -49,8 +49,8 @@ static FM_FAULT bool take_slot(struct fm_bounce *s)
 
 FM_FAULT struct fm_bounce *fm_bounce_get(void)
 {
-	/* Threads differ in their stacks: each finds its own warm buffer, however
-	 * deep it is in calls. */
+	/* Threads differ in their stacks: each finds its own warm buffer,
+	 * however deep it is in calls. */
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0) >> 18;
 	unsigned hint = (unsigned)(here * 0x9e3779b1u >> 8);
 

@@ -187,8 +187,8 @@ struct watch {
  */
 static FM_FAULT bool may_spin(const struct watch *w)
 {
-	return !w->shared && atomic_load_explicit(&pollers, memory_order_relaxed) <=
-				     2 * ncpu;
+	return !w->shared &&
+	       atomic_load_explicit(&pollers, memory_order_relaxed) <= 2 * ncpu;
 }
 
 static FM_FAULT unsigned spin(struct fm_ring *r, const struct watch *w)

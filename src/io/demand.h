@@ -31,8 +31,8 @@ struct fm_io;
 /* [fault] Do the transfer, return its result. Takes a ring meanwhile. */
 long fm_demand_do(struct fm_io *io);
 
-/* [fault] How many threads wait for a read at a time, on the average of the last
- * tenth of a second; 0 when none has lately. */
+/* [fault] How many threads wait for a read at a time, on the average of the
+ * last tenth of a second; 0 when none has lately. */
 unsigned fm_demand_waiting(void);
 
 uint64_t fm_demand_polled(void);  /* reads whose end was seen by polling */

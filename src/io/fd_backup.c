@@ -38,7 +38,8 @@ bool fm_backup_take(int sock)
 	struct msghdr h = { .msg_iov = &v, .msg_iovlen = 1,
 			    .msg_control = c.buf,
 			    .msg_controllen = sizeof(c.buf) };
-	long n = fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	long n =
+		fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *cm = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
 
 	if (n != sizeof(msg) || msg.id > REGISTRY)
@@ -83,7 +84,8 @@ FM_FAULT int fm_backup_get_file(const struct fm_file *f)
 /* The program may have closed it, and have a socket of its own there. */
 static bool sock_is_ours(void)
 {
-	return fm_sys_is_file(fm_backup.sock[0], fm_backup.sock_is.st_dev, fm_backup.sock_is.st_ino);
+	return fm_sys_is_file(fm_backup.sock[0], fm_backup.sock_is.st_dev,
+			      fm_backup.sock_is.st_ino);
 }
 
 static int send_message(struct message msg, int fd)
@@ -113,7 +115,8 @@ int fm_backup_add(struct fm_file *f)
 	struct message msg = { f->id, true };
 	int n;
 
-	if (fm_backup.sock[0] < 0 || fm_rings_uring() || !f->io.writable || f->io.buffered < 0)
+	if (fm_backup.sock[0] < 0 || fm_rings_uring() || !f->io.writable ||
+	    f->io.buffered < 0)
 		return 0;
 	n = send_message(msg, f->io.buffered);
 	if (n >= 0)

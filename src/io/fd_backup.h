@@ -2,10 +2,10 @@
 /*
  * fd_backup.h - copies of the engine's descriptors in another process.
  *
- * A process that shares the program's memory, but not its table of descriptors, has a
- * copy of each that we cannot do without: the program may close numbers that it does not
- * own, and writes outlive it. That process is the guardian (process/guardian.h); what is
- * here is how descriptors get there and back.
+ * A process that shares the program's memory, but not its table of descriptors,
+ * has a copy of each that we cannot do without: the program may close numbers
+ * that it does not own, and writes outlive it. That process is the guardian
+ * (process/guardian.h); what is here is how descriptors get there and back.
  */
 #ifndef FM_FD_BACKUP_H
 #define FM_FD_BACKUP_H
@@ -27,14 +27,14 @@ int fm_backup_getfd(enum fm_backup_what what);
 /* [fault] The same of what fm_backup_file gave it. */
 int fm_backup_get_file(const struct fm_file *f);
 
-/* A file was opened that is about to be mapped: the process exists from now on. Without
- * io_uring, where data descriptors are plain numbers, it also gets its own copy of one
- * that is written to, which is taken away before the file is closed. Under the space
- * lock, asynchronous signals blocked. 0 or -errno. */
+/* A file was opened that is about to be mapped: the process exists from now on.
+ * Without io_uring, where data descriptors are plain numbers, it also gets its
+ * own copy of one that is written to, which is taken away before the file is
+ * closed. Under the space lock, asynchronous signals blocked. 0 or -errno. */
 int fm_backup_file(struct fm_file *f);
 void fm_backup_drop(struct fm_file *f);
-/* The registry of processes is another now: the claims are to last as long as the
- * guardian writes. */
+/* The registry of processes is another now: the claims are to last as long as
+ * the guardian writes. */
 void fm_backup_registry(int fd);
 
 /* ---- for the process that keeps them ------------------------------------- */
@@ -48,12 +48,13 @@ extern struct fm_backup {
 	int sock[2];          /* [0] the program's end, [1] the other */
 	struct stat sock_is;  /* what the program's end was */
 	int kept[FM_BACKUPS]; /* numbers in its table */
-	/* Numbers in its table; behind them the registry of processes, as opened since.
-	 * Its description has the program's claims. */
+	/* Numbers in its table; behind them the registry of processes, as
+	 * opened since. Its description has the program's claims. */
 	int32_t file_fd[FM_MAX_FILES + 1];
 } fm_backup;
 
-/* One message and its descriptor. False when there is none. Raw system calls only. */
+/* One message and its descriptor. False when there is none. Raw system calls
+ * only. */
 bool fm_backup_take(int sock);
 /* A file that was opened before it was there. */
 int fm_backup_add(struct fm_file *f);

@@ -30,7 +30,7 @@ static FM_FAULT void tell(const char *what, int err)
 		       "fastmap (%s): found again", what);
 }
 
-/* ---- from the guardian ---------------------------------------------------- */
+/* ---- from the guardian ------------------------------------------------- */
 
 FM_FAULT bool fm_recover_uffd(_Atomic int *number, int was)
 {
@@ -120,7 +120,7 @@ FM_FAULT bool fm_recover_path(struct fm_file *f)
 	return is_right(fd, f);
 }
 
-/* ---- rings of the pool ---------------------------------------------------- */
+/* ---- rings of the pool ------------------------------------------------- */
 
 /* What the kernel has not taken. The no-ops that fill a submission up carry
  * no I/O. */

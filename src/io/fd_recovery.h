@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fd_recovery.h - descriptors of ours that the program closed behind our back, by a
- * system call that the shim does not see (closefrom in assembly, a runtime of
- * its own). What they referred to lives on: the rings and through the home
+ * fd_recovery.h - descriptors of ours that the program closed behind our back,
+ * by a system call that the shim does not see (closefrom in assembly, a runtime
+ * of its own). What they referred to lives on: the rings and through the home
  * ring userfaultfd by their mapped memory, and all of it in the guardian. So
  * faults go on being raised, and the numbers are found again or the access
  * fails; the kernel never fills a page with zeros.
@@ -22,7 +22,8 @@ static inline bool fm_is_lost(long err)
 }
 
 /* [fault] userfaultfd's and the home ring's number, which were `was`, from the
- * guardian. True: there is another one, try again. `number`: where it is kept. */
+ * guardian. True: there is another one, try again. `number`: where it is kept.
+ */
 bool fm_recover_uffd(_Atomic int *number, int was);
 bool fm_recover_home(int was);
 
@@ -30,7 +31,7 @@ bool fm_recover_home(int was);
 struct fm_file;
 bool fm_recover_file(struct fm_file *f);
 
-/* [fault] fd_path, by the file's name. False: that is another file's now. */
+/* [fault] io.path, by the file's name. False: that is another file's now. */
 bool fm_recover_path(struct fm_file *f);
 
 /* [fault] A ring of the pool: a new one takes its place and what had not been

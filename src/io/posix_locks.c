@@ -90,7 +90,8 @@ static void reset(void)
 	struct stat st;
 
 	for (unsigned k = 0; k < nlater; k++)
-		if (!fm_sys_stat_notimes(later[k].fd, &st) && st.st_ino == later[k].ino)
+		if (!fm_sys_stat_notimes(later[k].fd, &st) &&
+		    st.st_ino == later[k].ino)
 			fm_fd_drop(later[k].fd);
 		else
 			fm_fd_forget(later[k].fd);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * posix_locks.h - record locks, where the engine's files are ordinary descriptors.
+ * posix_locks.h - record locks, where the engine's files are ordinary
+ * descriptors.
  *
- * A process that closes any descriptor of a file loses all record locks (F_SETLK)
- * that it has on it. The slots of a ring are no descriptors; without io_uring a file
- * that is locked is not opened, for the number that open gives is closed at once, and
- * what is open of it stays so until nobody has a lock. [plain], under the space lock.
+ * A process that closes any descriptor of a file loses all record locks
+ * (F_SETLK) that it has on it. The slots of a ring are no descriptors; without
+ * io_uring a file that is locked is not opened, for the number that open gives
+ * is closed at once, and what is open of it stays so until nobody has a lock.
+ * [plain], under the space lock.
  */
 #ifndef FM_POSIX_LOCKS_H
 #define FM_POSIX_LOCKS_H
@@ -15,8 +17,8 @@
 
 struct fm_file;
 
-/* Has anybody a record lock on a file with this inode number, as far as /proc/locks
- * tells? */
+/* Has anybody a record lock on a file with this inode number, as far as
+ * /proc/locks tells? */
 bool fm_posix_locks_held(ino_t ino);
 
 /* Close the file's descriptors, or when it is locked, later. */

@@ -49,8 +49,8 @@ static struct rlimit descriptors(void)
 	return rl;
 }
 
-/* Each has a number, four without io_uring: a quarter of all is enough, for the program
- * may have closed its own. */
+/* Each has a number, four without io_uring: a quarter of all is enough, for the
+ * program may have closed its own. */
 static uint32_t files_allowed(uint32_t slots)
 {
 	uint64_t quarter = descriptors().rlim_cur / 4;
@@ -210,7 +210,9 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 	uint32_t slots = slots_allowed();
 	int err = -ENOSYS;
 
-	pool_limit = limit < 1 ? 1 : limit > FM_MAX_RINGS ? FM_MAX_RINGS : limit;
+	pool_limit = limit < 1		    ? 1
+		     : limit > FM_MAX_RINGS ? FM_MAX_RINGS
+					    : limit;
 	if (use_uring)
 		err = fm_ring_create(&fm_home.ring, 8, slots + 1);
 	fm_home.on = err == 0;
@@ -238,7 +240,8 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 
 FM_FAULT int fm_allocate_mode(const struct fm_io *io)
 {
-	return FALLOC_FL_KEEP_SIZE | (io->unshare ? FALLOC_FL_UNSHARE_RANGE : 0);
+	return FALLOC_FL_KEEP_SIZE |
+	       (io->unshare ? FALLOC_FL_UNSHARE_RANGE : 0);
 }
 
 FM_FAULT void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res)
@@ -377,8 +380,8 @@ static FM_FAULT long once(struct fm_io *io)
 
 #define NO_WORKER_MS 500
 
-/* What the kernel does in a worker of the thread's, it cancels where it can make
- * none: there are as many tasks as there may be. */
+/* What the kernel does in a worker of the thread's, it cancels where it can
+ * make none: there are as many tasks as there may be. */
 FM_FAULT long fm_io_once(struct fm_io *io)
 {
 	long res = once(io);

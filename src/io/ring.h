@@ -43,13 +43,13 @@ struct fm_io {
 
 #define FM_RING_DEPTH 128
 
-/* Probe and create the home ring (life.h does; and `fastmap doctor`); limit = most pool
- * rings (1..64). 0 with io_uring, 1 without (fallback works), -errno when nothing
- * works. */
+/* Probe and create the home ring (life.h does; and `fastmap doctor`); limit =
+ * most pool rings (1..64). 0 with io_uring, 1 without (fallback works), -errno
+ * when nothing works. */
 int fm_rings_start(uint32_t limit, bool use_uring);
 bool fm_rings_uring(void);
-/* Files that fit the fixed tables (RLIMIT_NOFILE counts), and those of them that may
- * be open. */
+/* Files that fit the fixed tables (RLIMIT_NOFILE counts), and those of them
+ * that may be open. */
 uint32_t fm_rings_max_files(void);
 uint32_t fm_rings_most_open(void);
 
@@ -77,8 +77,8 @@ long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
 		uint64_t off);
 /* The guardian starts: which number the home ring has in its table. */
 int fm_home_guarded(void);
-/* [plain] No ring has a file any more, of those with ids below `top`: it is closed when
- * this returns, unless something reads it. */
+/* [plain] No ring has a file any more, of those with ids below `top`: it is
+ * closed when this returns, unless something reads it. */
 void fm_rings_release(uint32_t top);
 void fm_rings_release_dead(uint32_t top); /* the same, in the guardian */
 /* [plain] Hold a reference on fd for the life of this memory. */

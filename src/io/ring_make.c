@@ -2,9 +2,10 @@
 /*
  * ring_make.c - io_urings whose memory lies where we want it.
  *
- * Linux 6.5 takes memory of ours (IORING_SETUP_NO_MMAP); up to 6.9 what is longer than
- * a page must be contiguous, which a huge page is. Up to 6.3 the kernel's memory can
- * be mapped at an address. What is left is mapped where the kernel puts it.
+ * Linux 6.5 takes memory of ours (IORING_SETUP_NO_MMAP); up to 6.9 what is
+ * longer than a page must be contiguous, which a huge page is. Up to 6.3 the
+ * kernel's memory can be mapped at an address. What is left is mapped where the
+ * kernel puts it.
  */
 #include "base/fds.h"
 #include "ring_priv.h"
@@ -177,11 +178,11 @@ static FM_FAULT int mapped(unsigned entries, struct io_uring_params *p,
 	return -ENOMEM;
 }
 
-/* ---- making one ----------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------- */
 
-/* Completions wait for a system call of the thread instead of being announced by an
- * interrupt: who sleeps here makes one, who polls is told by a flag that it is time
- * for it (Linux 5.19). */
+/* Completions wait for a system call of the thread instead of being announced
+ * by an interrupt: who sleeps here makes one, who polls is told by a flag that
+ * it is time for it (Linux 5.19). */
 static const struct io_uring_params wanted = {
 	.flags = IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN |
 		 IORING_SETUP_TASKRUN_FLAG,
@@ -223,7 +224,8 @@ static int make_any(struct io_uring *r, unsigned entries)
 	return err;
 }
 
-/* entries: a power of two. A child that forks must not submit into our rings. */
+/* entries: a power of two. A child that forks must not submit into our
+ * rings. */
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots)
 {
 	struct io_uring_rsrc_register files = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_priv.h - shared by ring.c (pool, transfers), ring_home.c and the stores. */
+/* ring_priv.h - shared by ring.c (pool, transfers), ring_home.c and the
+ * stores. */
 #ifndef FM_RING_PRIV_H
 #define FM_RING_PRIV_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stable_writes.c - stores go on while a page is written back directly. Who makes checksums of
- * what is submitted (btrfs until Linux 6.14; dm-integrity, DIF, digests of iSCSI and
- * nvme-tcp) would keep a block that nobody can read after a power failure, where there
- * was a good one before. The page cache holds such stores up: write through it.
+ * stable_writes.c - stores go on while a page is written back directly. Who
+ * makes checksums of what is submitted (btrfs until Linux 6.14; dm-integrity,
+ * DIF, digests of iSCSI and nvme-tcp) would keep a block that nobody can read
+ * after a power failure, where there was a good one before. The page cache
+ * holds such stores up: write through it.
  */
 #include "stable_writes.h"
 

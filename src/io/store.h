@@ -2,19 +2,19 @@
 /*
  * store.h - where the bytes of a mapped file come from and go to.
  *
- * A store is a struct of callbacks; each file has one (f->store), chosen when it is
- * opened, by the first of the table in store.c that takes it:
+ * A store is a struct of callbacks; each file has one (f->store), chosen when
+ *it is opened, by the first of the table in store.c that takes it:
  *
- *	null       reads zeros, forgets writes: what the engine itself costs (benches)
- *	pagecache  files without direct I/O, or io=buffered; on top of one of the next
- *	uring      fixed files of io_uring, many transfers at a time
- *	pread      pread(2) and the like on descriptors, one at a time
+ *	null       reads zeros, forgets writes: what the engine itself costs
+ *(benches) pagecache  files without direct I/O, or io=buffered; on top of one
+ *of the next uring      fixed files of io_uring, many transfers at a time pread
+ *pread(2) and the like on descriptors, one at a time
  *
- * All are views of one file of the kernel's: the program's own calls see it too, its
- * size is what stat(2) says (fm_file_size_now), and the guardian writes to it by system
- * calls of its own (guardian_flush.c), for it may call nothing that has state. A read of
- * several pieces is a batch of transfers (fm_ring_submit), no vector: each has a buffer
- * of its own and ends by itself.
+ * All are views of one file of the kernel's: the program's own calls see it
+ *too, its size is what stat(2) says (fm_file_size_now), and the guardian writes
+ *to it by system calls of its own (guardian_flush.c), for it may call nothing
+ *that has state. A read of several pieces is a batch of transfers
+ *(fm_ring_submit), no vector: each has a buffer of its own and ends by itself.
  *
  * To add one: a file store_NAME.c, its name in the table, a line above.
  */
@@ -28,19 +28,20 @@
 #include "ring.h"
 
 /*
- * [fault] Begin a transfer in the ring, which the caller has for itself, with all
- * signals blocked or in a thread of ours. No lock but the home ring's, no allocation, no
- * wait for anything but the device. True: it is in flight, and the ring's completion ends
- * it. False: it has ended, by fm_ring_finish.
+ * [fault] Begin a transfer in the ring, which the caller has for itself, with
+ * all signals blocked or in a thread of ours. No lock but the home ring's, no
+ * allocation, no wait for anything but the device. True: it is in flight, and
+ * the ring's completion ends it. False: it has ended, by fm_ring_finish.
  *
- * Offsets and lengths are bytes. What is not `buffered` is in units of f->dio_align, and
- * its memory is page-aligned. The result is the number of bytes (less at the end of the
- * file, or by chance: the caller takes it up again), 0 of allocate and sync, or -errno.
- * These have a meaning: -EAGAIN (of `nowait`: not in the page cache), -EINTR (again),
- * -ECANCELED (again, by somebody else: the kernel could make no worker), -EINVAL of a
- * transfer that is not buffered (the file cannot do that: it is the page cache's from then
- * on), -EOPNOTSUPP of allocate (blocks come with the write). All others are what the
- * program is told.
+ * Offsets and lengths are bytes. What is not `buffered` is in units of
+ * f->dio_align, and its memory is page-aligned. The result is the number of
+ * bytes (less at the end of the file, or by chance: the caller takes it up
+ * again), 0 of allocate and sync, or -errno. These have a meaning: -EAGAIN (of
+ * `nowait`: not in the page cache), -EINTR (again), -ECANCELED (again, by
+ * somebody else: the kernel could make no worker), -EINVAL of a transfer that
+ * is not buffered (the file cannot do that: it is the page cache's from then
+ * on), -EOPNOTSUPP of allocate (blocks come with the write). All others are
+ * what the program is told.
  */
 struct fm_store_io {
 	bool (*read)(struct fm_ring *r, struct fm_io *io);
@@ -53,26 +54,29 @@ struct fm_store_io {
 struct fm_store {
 	const char *name;
 	bool direct; /* what is not `buffered` passes the page cache by */
-	bool keeps;  /* what is written lies in blocks of the file: they are allocated
-		      * before a store, and memory that holds them is worth keeping */
+	bool keeps; /* what is written lies in blocks of the file: they are
+		     * allocated before a store, and memory that holds them is
+		     * worth keeping */
 
-	/* [plain] Is this file one for it? It is f->path and fd, and nothing of f is open
-	 * yet. Under the space lock. */
+	/* [plain] Is this file one for it? It is f->path and fd, and nothing of
+	 * f is open yet. Under the space lock. */
 	bool (*takes)(struct fm_file *f, int fd, const struct stat *st);
-	/* [plain] Open it anew, from fd, for transfers that are `buffered` or are not (then
-	 * flags has O_DIRECT); once more when it is to be written to, over what is open,
-	 * while transfers go on. 0 or -errno; without direct I/O -errno makes the file the
-	 * page cache's. Under the space lock. */
+	/* [plain] Open it anew, from fd, for transfers that are `buffered` or
+	 * are not (then flags has O_DIRECT); once more when it is to be written
+	 * to, over what is open, while transfers go on. 0 or -errno; without
+	 * direct I/O -errno makes the file the page cache's. Under the space
+	 * lock. */
 	int (*open)(struct fm_file *f, int fd, int flags, bool buffered);
-	/* [plain] No transfer is in flight. Drops no record lock of the program's. */
+	/* [plain] No transfer is in flight. Drops no record lock of the
+	 * program's. */
 	void (*close)(struct fm_file *f);
-	/* A descriptor of it, opened for what it is, in the table of who calls: a process
-	 * that shares the memory, whose parent has all signals blocked and waits. Or
-	 * -errno. */
+	/* A descriptor of it, opened for what it is, in the table of who calls:
+	 * a process that shares the memory, whose parent has all signals
+	 * blocked and waits. Or -errno. */
 	int (*dup)(const struct fm_file *f);
 
-	/* A struct of its own, FM_FAULT_CALLS: tests/checks/fault_context sees that these
-	 * are FM_FAULT. */
+	/* A struct of its own, FM_FAULT_CALLS: tests/checks/fault_context sees
+	 * that these are FM_FAULT. */
 	const struct fm_store_io *io;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store_null.c - FASTMAP_NULL_STORE, for benches: what a file holds comes at no cost, what
- * is written goes nowhere. So no file that could be anybody's data: one that has no
- * blocks at all, and a name made for the purpose.
+ * store_null.c - FASTMAP_NULL_STORE, for benches: what a file holds comes at no
+ * cost, what is written goes nowhere. So no file that could be anybody's data:
+ * one that has no blocks at all, and a name made for the purpose.
  */
 #include <string.h>
 
@@ -57,7 +57,10 @@ static FM_FAULT bool succeed(struct fm_ring *r, struct fm_io *io)
 }
 
 static struct fm_store_io calls FM_FAULT_CALLS = {
-	.read = read_zeros, .write = forget, .allocate = succeed, .sync = succeed,
+	.read = read_zeros,
+	.write = forget,
+	.allocate = succeed,
+	.sync = succeed,
 };
 
 const struct fm_store fm_store_null = {

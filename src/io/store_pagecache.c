@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store_pagecache.c - a file whose blocks only the page cache may move: its policy says
- * so (io=buffered), its file system has no direct I/O, or has refused some.
+ * store_pagecache.c - a file whose blocks only the page cache may move: its
+ * policy says so (io=buffered), its file system has no direct I/O, or has
+ * refused some.
  */
 #include "base/sys.h"
 #include "policy.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store_pread.c - files as descriptors, where there is no io_uring. The program may close
- * their numbers (fd_recovery.h), and closing one drops its record locks (posix_locks.h).
+ * store_pread.c - files as descriptors, where there is no io_uring. The program
+ * may close their numbers (fd_recovery.h), and closing one drops its record
+ * locks (posix_locks.h).
  */
 #include "base/fds.h"
 #include "base/proc.h"
@@ -50,8 +51,8 @@ static FM_FAULT int number(const struct fm_io *io)
 	return io->buffered || f->io.direct < 0 ? f->io.buffered : f->io.direct;
 }
 
-/* These are numbers that the program may have closed behind our back, and opened
- * something else. */
+/* These are numbers that the program may have closed behind our back, and
+ * opened something else. */
 static FM_FAULT int sure_number(const struct fm_io *io)
 {
 	struct fm_file *f = io->file;
@@ -71,8 +72,8 @@ static FM_FAULT bool do_read(struct fm_ring *r, struct fm_io *io)
 
 	if (fd >= 0)
 		res = io->nowait ? fm_sys6(SYS_preadv2, fd, (long)&v, 1,
-					   (long)io->off, 0, 8 /* RWF_NOWAIT */) :
-				   fm_sys_pread(fd, io->buf, io->len,
+					   (long)io->off, 0, 8 /* RWF_NOWAIT */)
+				 : fm_sys_pread(fd, io->buf, io->len,
 						(off_t)io->off);
 	fm_ring_finish(r, io, res);
 	return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store_uring.c - files as slots of the home ring (ring_home.c), lent to the ring that
- * transfers. No number exists that the program could close.
+ * store_uring.c - files as slots of the home ring (ring_home.c), lent to the
+ * ring that transfers. No number exists that the program could close.
  */
 #include "uring.h"
 #include <string.h>
@@ -18,8 +18,8 @@ static bool takes(struct fm_file *f, int fd, const struct stat *st)
 }
 
 /* An entry for a transfer of io, or NULL: it has ended. */
-static FM_FAULT struct io_uring_sqe *prepare(struct fm_ring *r, struct fm_io *io,
-					     uint8_t op)
+static FM_FAULT struct io_uring_sqe *prepare(struct fm_ring *r,
+					     struct fm_io *io, uint8_t op)
 {
 	int err = fm_home_lend(r, io->file, io->buffered);
 	struct io_uring_sqe *sqe;

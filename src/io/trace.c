@@ -79,8 +79,9 @@ static int start(void)
 	int err = path ? open_trace(path) : 0;
 
 	if (err)
-		fm_log(FM_LOG_WARN, "cannot write the trace to %s, errno %d: %s",
-		       path, -err, fm_error_text(-err));
+		fm_log(FM_LOG_WARN,
+		       "cannot write the trace to %s, errno %d: %s", path, -err,
+		       fm_error_text(-err));
 	return 0;
 }
 

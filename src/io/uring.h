@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uring.h - liburing, our copy of it: what makes a ring has names of its own there
- * (uring.redirects), for those of the program are hooks (shim/io_async.c).
+ * uring.h - liburing, our copy of it: what makes a ring has names of its own
+ * there (uring.redirects), for those of the program are hooks
+ * (shim/io_async.c).
  */
 #ifndef FM_URING_H
 #define FM_URING_H

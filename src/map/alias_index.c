@@ -110,7 +110,8 @@ void fm_alias_each(struct fm_map *m,
 	for (unsigned c = 0; c < CLASSES; c++) {
 		uint64_t part = m->pgoff >> shift_of[c];
 
-		for (; members[c] && part <= last_page(m) >> shift_of[c]; part++)
+		for (; members[c] && part <= last_page(m) >> shift_of[c];
+		     part++)
 			each_in(*head(m->file, c, part), m, fn);
 	}
 }

@@ -186,20 +186,21 @@ void fm_map_extend(struct fm_map *m, uint64_t pages)
 {
 	uint64_t used = m->modes->used;
 
-	fm_vma_advice_grow(&m->modes->said, used, used + pages, &m->modes->said, used - 1);
+	fm_vma_advice_grow(&m->modes->said, used, used + pages, &m->modes->said,
+			   used - 1);
 	m->modes->used += pages;
 	atomic_fetch_add(&m->end, pages << FM_PAGE_SHIFT);
 }
 
 int fm_map_tell(struct fm_map *m, void *arg)
 {
-	fm_vma_advice_tell(&m->modes->said, m->mbase, m->mbase + fm_map_pages(m),
-		     fm_map_addr(m, 0));
+	fm_vma_advice_tell(&m->modes->said, m->mbase,
+			   m->mbase + fm_map_pages(m), fm_map_addr(m, 0));
 	return 0;
 }
 
-/* Who has m already sees pages of which no mode is set. The radix last: by then all who
- * have these pages of the file know that there are two of them. */
+/* Who has m already sees pages of which no mode is set. The radix last: by then
+ * all who have these pages of the file know that there are two of them. */
 void fm_map_grow(struct fm_map *m, uint64_t pages)
 {
 	uintptr_t end = atomic_load(&m->end);
@@ -274,8 +275,8 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 			queues->add(m, i, mode & PM_MAIN);
 		return;
 	}
-	/* Its marks change. Who has it locked makes it resident again, or is us, and
-	 * about to do this (publish_moved). */
+	/* Its marks change. Who has it locked makes it resident again, or is
+	 * us, and about to do this (publish_moved). */
 	if (!fm_page_trylock(p))
 		return;
 	if (fm_mode_lazy(fm_mode(m, i)))

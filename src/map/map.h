@@ -17,10 +17,12 @@
 /* Mode bytes of what one mmap call created; pieces of it share them. */
 struct fm_modes {
 	_Atomic bool own;          /* a page has been the program's own copy */
-	_Atomic bool bare;         /* a page may be without write protection, see inplace_update.h */
+	/* a page may be without write protection, see inplace_update.h */
+	_Atomic bool bare;
 	_Atomic uint32_t refs;
 	uint64_t pages;
-	uint64_t used;             /* by pieces; the rest is to grow. Under the space lock */
+	/* by pieces; the rest is to grow. Under the space lock */
+	uint64_t used;
 	size_t bytes;              /* of the whole allocation */
 	_Atomic uint8_t *touched;  /* one byte per group: look inside */
 	_Atomic uint8_t *mode;
@@ -40,7 +42,8 @@ static inline uint64_t fm_map_pages(const struct fm_map *m)
 
 static inline bool fm_map_is_window(const struct fm_map *m)
 {
-	return atomic_load_explicit(&m->file->windows.repeated, memory_order_relaxed) &&
+	return atomic_load_explicit(&m->file->windows.repeated,
+				    memory_order_relaxed) &&
 	       fm_map_pages(m) <= FM_SMALL_WINDOW >> FM_PAGE_SHIFT;
 }
 
@@ -75,8 +78,8 @@ static inline void fm_mode_set(struct fm_map *m, uint64_t i, uint8_t mode)
 	atomic_store_explicit(&m->mode[i], mode, memory_order_release);
 }
 
-/* A page may be lazy (cache/lazyfree.h): the kernel may take it. Is it resident, and
- * will it stay so while its lock is held? */
+/* A page may be lazy (cache/lazyfree.h): the kernel may take it. Is it
+ * resident, and will it stay so while its lock is held? */
 static inline bool fm_mode_resident(uint8_t mode)
 {
 	return (mode & (PM_PRESENT | PM_LAZY)) == PM_PRESENT;
@@ -93,8 +96,8 @@ static inline bool fm_mode_charged(uint8_t mode)
 	return fm_mode_resident(mode) && !(mode & PM_COW);
 }
 
-/* The program may only read it, and so may the kernel: with the page locked it stays
- * so. Its pages may be rewritten in place (rw/inplace_update.h). */
+/* The program may only read it, and so may the kernel: with the page locked it
+ * stays so. Its pages may be rewritten in place (rw/inplace_update.h). */
 static inline bool fm_map_readonly(const struct fm_map *m)
 {
 	return m->shared && atomic_load(&m->vma_prot) &&
@@ -147,11 +150,11 @@ struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
 /* The same with mode bytes for `room` pages, that many at least. */
 struct fm_map *fm_map_new_room(struct fm_file *f, uintptr_t start, size_t len,
 			       uint64_t pgoff, uint64_t room);
-/* Is m the last piece, with mode bytes for so many pages more? The leaves of the file
- * exist for them. */
+/* Is m the last piece, with mode bytes for so many pages more? The leaves of
+ * the file exist for them. */
 bool fm_map_may_grow(const struct fm_map *m, uint64_t pages);
-/* It is longer from now on: before it is published, or after; the radix has its nodes
- * reserved. */
+/* It is longer from now on: before it is published, or after; the radix has its
+ * nodes reserved. */
 void fm_map_extend(struct fm_map *m, uint64_t pages);
 void fm_map_grow(struct fm_map *m, uint64_t pages);
 /* The part from page i on becomes a mapping of its own; radix updated. */
@@ -159,7 +162,8 @@ struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
 /* Same mode bytes, for a new address: set start and end before it is
  * published. */
 struct fm_map *fm_map_moved(struct fm_map *m);
-/* [plain] Under the space lock: what was said of m is said of what lies there now. */
+/* [plain] Under the space lock: what was said of m is said of what lies there
+ * now. */
 int fm_map_tell(struct fm_map *m, void *arg);
 /* Never published, and never will be. NULL is fine. */
 void fm_map_discard(struct fm_map *m);
@@ -170,13 +174,14 @@ int fm_map_publish(struct fm_map *m);
 void fm_map_unlink(struct fm_map *m); /* retires it, drops the file ref */
 
 /*
- * Who has entries that name a page by its mapping's id and its number there (the cache),
- * and says so when it starts: page i of m needs one more, because those that it has do
- * not lead to it any longer. Under the space lock.
+ * Who has entries that name a page by its mapping's id and its number there
+ * (the cache), and says so when it starts: page i of m needs one more, because
+ * those that it has do not lead to it any longer. Under the space lock.
  */
 struct fm_map_queues {
 	void (*add)(struct fm_map *m, uint64_t i, bool hot);
-	void (*add_lazy)(struct fm_map *m, uint64_t i); /* it is lazy, and locked */
+	/* it is lazy, and locked */
+	void (*add_lazy)(struct fm_map *m, uint64_t i);
 };
 void fm_map_queues(const struct fm_map_queues *q);
 

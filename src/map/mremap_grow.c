@@ -29,11 +29,13 @@ int fm_same_check(struct fm_map *m, void *arg)
 	return 0;
 }
 
-/* Pages of mode bytes for a tail: as many again as the pieces have, so that the number of
- * pieces grows with the logarithm of the size; at most a GiB's worth to spare. */
+/* Pages of mode bytes for a tail: as many again as the pieces have, so that the
+ * number of pieces grows with the logarithm of the size; at most a GiB's worth
+ * to spare. */
 static uint64_t room_for(const struct fm_same *s, uint64_t pages)
 {
-	uint64_t spare = (s->at - atomic_load(&s->first->start)) >> FM_PAGE_SHIFT;
+	uint64_t spare =
+		(s->at - atomic_load(&s->first->start)) >> FM_PAGE_SHIFT;
 	uint64_t most = FM_MAX_FILE_PAGES - s->pgoff;
 
 	if (spare > MOST_SPARE)
@@ -67,8 +69,9 @@ struct fm_map *fm_tail_new(const struct fm_same *s, size_t len)
 	t->fd = like->fd;
 	atomic_store(&t->vma_prot, atomic_load(&like->vma_prot));
 	atomic_store(&t->advice, atomic_load(&like->advice));
-	fm_vma_advice_grow(&t->modes->said, 0, t->modes->used, &s->last->modes->said,
-		     s->last->mbase + fm_map_pages(s->last) - 1);
+	fm_vma_advice_grow(&t->modes->said, 0, t->modes->used,
+			   &s->last->modes->said,
+			   s->last->mbase + fm_map_pages(s->last) - 1);
 	return t;
 }
 
@@ -89,8 +92,8 @@ void fm_tail_publish(struct fm_map *t, uintptr_t start)
 	fm_map_publish(t); /* its radix nodes are reserved */
 }
 
-int fm_mremap_grow_in_place(const struct fm_same *s, uintptr_t a, size_t old_len,
-		     size_t new_len)
+int fm_mremap_grow_in_place(const struct fm_same *s, uintptr_t a,
+			    size_t old_len, size_t new_len)
 {
 	uint64_t pages = (new_len - old_len) >> FM_PAGE_SHIFT;
 	bool fits = fm_map_may_grow(s->last, pages);

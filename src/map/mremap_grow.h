@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mremap_grow.h - mappings that get longer by mremap. What comes behind the pieces is a
- * mapping of its own with mode bytes to spare, which the next growth uses: a file that
- * is appended to page by page has as many pieces as its size has doubled. All under the
- * space lock.
+ * mremap_grow.h - mappings that get longer by mremap. What comes behind the
+ * pieces is a mapping of its own with mode bytes to spare, which the next
+ * growth uses: a file that is appended to page by page has as many pieces as
+ * its size has doubled. All under the space lock.
  */
 #ifndef FM_MREMAP_GROW_H
 #define FM_MREMAP_GROW_H
@@ -26,7 +26,7 @@ void fm_tail_publish(struct fm_map *t, uintptr_t start);
 void fm_map_place(struct fm_map *m, uintptr_t start);
 
 /* 0, -ENOMEM or what the kernel says. */
-int fm_mremap_grow_in_place(const struct fm_same *s, uintptr_t a, size_t old_len,
-		     size_t new_len);
+int fm_mremap_grow_in_place(const struct fm_same *s, uintptr_t a,
+			    size_t old_len, size_t new_len);
 
 #endif

@@ -18,9 +18,10 @@
 
 struct fm_map;
 
-/* NULL unless this process is a child of fork with empty mappings (fork.c). True:
- * something in [addr, addr+len) was put in place. A pointer, for in the fault path it
- * is the one exception to the rule of what may be called there. */
+/* NULL unless this process is a child of fork with empty mappings (fork.c).
+ * True: something in [addr, addr+len) was put in place. A pointer, for in the
+ * fault path it is the one exception to the rule of what may be called there.
+ */
 extern bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
 
 /* [fault] */

@@ -18,8 +18,8 @@ static FM_FAULT void stream_free(struct fm_stream_set *st)
 	fm_unlock(&pool_lock);
 }
 
-/* Not under the lock: a fork holds up who asks the kernel for memory, and the child
- * would find it taken. */
+/* Not under the lock: a fork holds up who asks the kernel for memory, and the
+ * child would find it taken. */
 static FM_FAULT struct fm_stream_set *stream_more(void)
 {
 	struct fm_stream_set *st = fm_sys_anon(AT_ONCE * sizeof(*st));
@@ -45,7 +45,8 @@ static FM_FAULT struct fm_stream_set *stream_new(void)
 			.lock = FM_LOCK(FM_RANK_STREAM),
 		};
 	for (int k = 0; st && k < FM_RECENT; k++)
-		st->recent[k] = (struct fm_seen){ FM_NEVER, FM_NEVER, FM_NEVER };
+		st->recent[k] =
+			(struct fm_seen){ FM_NEVER, FM_NEVER, FM_NEVER };
 	return st;
 }
 
@@ -63,7 +64,8 @@ FM_FAULT struct fm_stream_set *fm_streams_of(struct fm_map *m)
 	return st;
 }
 
-FM_FAULT bool fm_stream_lately(const struct fm_stream_set *st, const struct fm_stream *s)
+FM_FAULT bool fm_stream_lately(const struct fm_stream_set *st,
+			       const struct fm_stream *s)
 {
 	return s->live && st->clock - s->used < 8 * FM_STREAMS;
 }
@@ -81,7 +83,8 @@ static bool any_beyond(const struct fm_stream_set *st, int64_t i)
 	return false;
 }
 
-static void shift(struct fm_stream_set *to, const struct fm_stream_set *st, int64_t i)
+static void shift(struct fm_stream_set *to, const struct fm_stream_set *st,
+		  int64_t i)
 {
 	to->clock = st->clock;
 	to->next_recent = st->next_recent;

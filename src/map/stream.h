@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream.h - what a mapping remembers of its last faults, and the streams that were
- * seen in them. What is made of it: ahead.c. Pages count from the mapping's start.
+ * stream.h - what a mapping remembers of its last faults, and the streams that
+ * were seen in them. What is made of it: ahead.c. Pages count from the
+ * mapping's start.
  */
 #ifndef FM_STREAM_H
 #define FM_STREAM_H
@@ -41,7 +42,8 @@ struct fm_stream_set {
 struct fm_stream_set *fm_streams_of(struct fm_map *m);
 
 /* [fault] Under its lock: the reader of s was here not long ago. */
-bool fm_stream_lately(const struct fm_stream_set *st, const struct fm_stream *s);
+bool fm_stream_lately(const struct fm_stream_set *st,
+		      const struct fm_stream *s);
 
 /* n, not published yet, takes over from page i of m on: readers that are on
  * their way into it go on there. Under the space lock. */

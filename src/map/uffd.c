@@ -164,8 +164,8 @@ int fm_uffd_open(bool signal, struct fm_uffd_caps *c)
 	return 0;
 }
 
-/* The number may be gone (fd_recovery.h). A child of fork has none: what it would
- * find is the parent's memory. */
+/* The number may be gone (fd_recovery.h). A child of fork has none: what it
+ * would find is the parent's memory. */
 static FM_FAULT int call(unsigned long request, void *arg)
 {
 	int fd = atomic_load_explicit(&uffd, memory_order_relaxed);
@@ -192,7 +192,8 @@ int fm_uffd_register(void *addr, size_t len)
 					 UFFDIO_REGISTER_MODE_WP);
 }
 
-/* A page that is moved while it is swapped out takes its write protection along. */
+/* A page that is moved while it is swapped out takes its write protection
+ * along. */
 FM_FAULT int fm_uffd_register_moves(void *addr, size_t len)
 {
 	return register_range(addr, len, UFFDIO_REGISTER_MODE_MISSING);
@@ -275,10 +276,10 @@ FM_FAULT int fm_uffd_protect(void *addr, size_t len, bool on)
 	return err;
 }
 
-/* The kernel has refused before it moved anything. Of other errors that is not known:
- * from 6.18 on, where a page was locked at the first try, it moves pages that it does not
- * count, tries them once more and says EEXIST (mended by "userfaultfd: reset err to be 0
- * when move_pages_ptes succeeded", in 2026). */
+/* The kernel has refused before it moved anything. Of other errors that is not
+ * known: from 6.18 on, where a page was locked at the first try, it moves pages
+ * that it does not count, tries them once more and says EEXIST (mended by
+ * "userfaultfd: reset err to be 0 when move_pages_ptes succeeded", in 2026). */
 static FM_FAULT bool is_untouched(int err)
 {
 	return err == -EAGAIN || err == -EBUSY || err == -EINVAL;

@@ -27,12 +27,13 @@ struct fm_uffd_caps {
 int fm_uffd_open(bool signal, struct fm_uffd_caps *ret_caps);
 int fm_uffd_fd(void);
 void fm_uffd_set_fd(int fd);
-/* Its number, which was `was`, is not its own any more. True: there is another one. */
+/* Its number, which was `was`, is not its own any more. True: there is another
+ * one. */
 bool fm_uffd_lost(int was);
 const struct fm_uffd_caps *fm_uffd_caps(void);
 
-/* Who opens it says how its faults are delivered (fm_delivery in engine.h), and why:
- * for statistics and doctor. */
+/* Who opens it says how its faults are delivered (fm_delivery in engine.h), and
+ * why: for statistics and doctor. */
 void fm_delivery_set(enum fm_delivery how, const char *why);
 const char *fm_delivery_why(void);
 
@@ -42,21 +43,22 @@ int fm_uffd_register_moves(void *addr, size_t len);
 /* And: not in children of fork, nor in core dumps, never in huge pages of the
  * kernel's own making. */
 int fm_uffd_lay(void *addr, size_t len);
-/* Memory with pages in it that has been moved there: registered, kept from children
- * and core dumps, and the next store to each page will be seen. */
+/* Memory with pages in it that has been moved there: registered, kept from
+ * children and core dumps, and the next store to each page will be seen. */
 int fm_uffd_take_in(void *addr, size_t len);
 
 /* Fill missing pages. Bytes filled: fewer than len when a later page failed,
  * -errno when the first did (EEXIST: it is there already). */
 long fm_uffd_copy(void *dst, const void *src, size_t len, bool protect);
 int fm_uffd_protect(void *addr, size_t len, bool on);
-uint64_t fm_uffd_protects(void); /* how often it was turned on, or is about to be */
-/* Move present pages; both ends registered or plain anonymous, writable. -EXDEV: some
- * may have moved, which ones is not known. */
+/* how often it was turned on, or is about to be */
+uint64_t fm_uffd_protects(void);
+/* Move present pages; both ends registered or plain anonymous, writable.
+ * -EXDEV: some may have moved, which ones is not known. */
 int fm_uffd_move(void *dst, void *src, size_t len);
 int fm_uffd_wake(void *addr, size_t len);
-/* Who touches the missing pages gets SIGBUS, or EFAULT, until they are dropped. Linux
- * 6.6; -EOPNOTSUPP before. */
+/* Who touches the missing pages gets SIGBUS, or EFAULT, until they are dropped.
+ * Linux 6.6; -EOPNOTSUPP before. */
 int fm_uffd_poison(void *addr, size_t len);
 
 /* Unmap pages; the next touch faults. Vectored: one TLB flush for the batch
@@ -65,7 +67,8 @@ int fm_uffd_poison(void *addr, size_t len);
 struct iovec;
 int fm_uffd_drop(void *addr, size_t len);
 void fm_uffd_dropv(const struct iovec *iov, int n);
-/* MADV_FREE: the kernel may take these pages at any time, and then they are missing. */
+/* MADV_FREE: the kernel may take these pages at any time, and then they are
+ * missing. */
 void fm_uffd_freev(const struct iovec *iov, int n);
 
 #endif

@@ -54,12 +54,13 @@ static void put(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t what)
 	if (last && last->stop == first && last->what == what)
 		last->stop = stop;
 	else
-		s->v[s->n++] = (struct fm_vma_advice_range){ first, stop, what };
+		s->v[s->n++] =
+			(struct fm_vma_advice_range){ first, stop, what };
 }
 
 /* What is between two ranges counts as one of which nothing is said. */
-static void put_changed(struct fm_said *to, const struct fm_said *s, uint64_t first,
-			uint64_t stop, uint8_t off, uint8_t on)
+static void put_changed(struct fm_said *to, const struct fm_said *s,
+			uint64_t first, uint64_t stop, uint8_t off, uint8_t on)
 {
 	uint64_t at = first;
 
@@ -101,7 +102,8 @@ static int change(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t off,
 	return 0;
 }
 
-int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice)
+int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
+		       int advice)
 {
 	const struct word *w = word(advice);
 
@@ -129,10 +131,11 @@ void fm_vma_advice_free(struct fm_said *s)
 	*s = (struct fm_said){ NULL, 0, 0 };
 }
 
-/* ---- to the kernel -------------------------------------------------------- */
+/* ---- to the kernel ----------------------------------------------------- */
 
 /* It refuses what it does not know, or would need more memory for. */
-void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at)
+void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
+			char *at)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct fm_vma_advice_range *r = &s->v[i];
@@ -141,7 +144,8 @@ void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop, 
 
 		for (size_t k = 0; lo < hi && k < WORDS; k++)
 			if (r->what & words[k].on)
-				fm_sys_madvise(at + ((lo - first) << FM_PAGE_SHIFT),
+				fm_sys_madvise(at + ((lo - first)
+						     << FM_PAGE_SHIFT),
 					       (hi - lo) << FM_PAGE_SHIFT,
 					       words[k].advice);
 	}

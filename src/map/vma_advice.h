@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vma_advice.h - what the program has said of parts of a mapping that concerns the kernel's
- * mapping, too: how it is read, whether it is dumped, merged, or made huge.
+ * vma_advice.h - what the program has said of parts of a mapping that concerns
+ * the kernel's mapping, too: how it is read, whether it is dumped, merged, or
+ * made huge.
  *
- * Our memory is of another kind and takes none of it. It is kept beside the mode bytes,
- * by ranges, so that it is cut, moved and forgotten with them, and is said again to the
- * kernel's mapping when that takes the place of ours (fm_demote_lay). Under the space
- * lock.
+ * Our memory is of another kind and takes none of it. It is kept beside the
+ * mode bytes, by ranges, so that it is cut, moved and forgotten with them, and
+ * is said again to the kernel's mapping when that takes the place of ours
+ * (fm_demote_lay). Under the space lock.
  */
 #ifndef FM_VMA_ADVICE_H
 #define FM_VMA_ADVICE_H
@@ -25,12 +26,15 @@ struct fm_said {
 };
 
 /* Of pages [first, stop). 0 or -ENOMEM. */
-int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop, int advice);
-/* Pages [first, stop) are new, and one with page `like` of another or the same. */
+int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
+		       int advice);
+/* Pages [first, stop) are new, and one with page `like` of another or the
+ * same. */
 void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
 		  const struct fm_said *from, uint64_t like);
 /* To the kernel: page `first` lies at `at` now, and so on up to `stop`. */
-void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop, char *at);
+void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
+			char *at);
 void fm_vma_advice_free(struct fm_said *s);
 
 #endif

@@ -6,8 +6,8 @@
  * calls of ours each time: mmap, userfaultfd's registration and three advices.
  * Instead 2 MiB are laid down at once and windows are cut from them. munmap
  * unmaps a window for good, so what the program has unmapped is free, as it is
- * natively; only what has not been cut yet is there although the program has not
- * asked for it, and goes as soon as the program means it.
+ * natively; only what has not been cut yet is there although the program has
+ * not asked for it, and goes as soon as the program means it.
  */
 #ifndef FM_WINDOW_POOL_H
 #define FM_WINDOW_POOL_H

@@ -69,8 +69,8 @@ __attribute__((constructor)) static void begin(void)
 	fm_file_observe(&observer);
 }
 
-/* The inode alone decides (proc.h): a file taken for another stays the kernel's,
- * no more. */
+/* The inode alone decides (proc.h): a file taken for another stays the
+ * kernel's, no more. */
 static bool add_line(const struct fm_proc_map *m, void *arg)
 {
 	struct stat st = { .st_dev = ANY, .st_ino = m->ino };
@@ -80,7 +80,8 @@ static bool add_line(const struct fm_proc_map *m, void *arg)
 	return false;
 }
 
-/* What was mapped without a look at the file: files of all that is mapped now. */
+/* What was mapped without a look at the file: files of all that is mapped
+ * now. */
 static void add_blind(void)
 {
 	static char buf[16384];

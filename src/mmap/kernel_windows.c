@@ -59,7 +59,9 @@ static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 	int64_t room = (int64_t)fm_cache_limit() - fm_cache_resident();
 
 	return f->windows.found >= FEW && room > 0 &&
-	       fm_pagecache_pages(fd, st) * f->windows.asked / f->windows.found < (uint64_t)room;
+	       fm_pagecache_pages(fd, st) * f->windows.asked /
+			       f->windows.found <
+		       (uint64_t)room;
 }
 
 /*
@@ -191,8 +193,8 @@ static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
 
 /* Of a file that is not ours, and too short to make it so, as one before was.
  * Another thread may give the file to the engine meanwhile: it publishes the
- * file and then looks for mappings of the kernel's. The system call keeps the order
- * here. */
+ * file and then looks for mappings of the kernel's. The system call keeps the
+ * order here. */
 static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 		       int flags, int fd, off_t off)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_windows.h - small windows that the kernel serves beside mappings of ours.
+ * kernel_windows.h - small windows that the kernel serves beside mappings of
+ * ours.
  *
  * A small window whose bytes are in the page cache costs the kernel next to
  * nothing, and two copies here. It can live beside mappings of ours as long as
@@ -24,8 +25,8 @@ struct stat;
 void fm_window_note(struct fm_file *f, size_t len);
 
 /* [plain] May the kernel serve [off, off + len) of f? `stores`: they may be
- * stored to and shared. *ret_bring: it may not, but fm_kernel_windows_bring is worth
- * its while. Under the space lock. */
+ * stored to and shared. *ret_bring: it may not, but fm_kernel_windows_bring is
+ * worth its while. Under the space lock. */
 bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		   const struct stat *st, off_t off, size_t len,
 		   bool *ret_bring);

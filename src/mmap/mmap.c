@@ -57,9 +57,9 @@ static int lay_anonymous(const struct fm_mmap_request *q, char *at, int prot)
 			   fm_fixed_replace_lay_new(a, end, prot);
 }
 
-/* Over memory of ours a fault may come as soon as the mapping is known. It waits for
- * what the kernel's mapping holds up elsewhere: until no write is in flight that did
- * not know of the file, and all that can go wrong has not. */
+/* Over memory of ours a fault may come as soon as the mapping is known. It
+ * waits for what the kernel's mapping holds up elsewhere: until no write is in
+ * flight that did not know of the file, and all that can go wrong has not. */
 static bool hold_up(const struct fm_mmap_request *q, struct fm_file *f)
 {
 	bool hold = q->over.n && !atomic_load(&f->nmaps);
@@ -69,7 +69,8 @@ static bool hold_up(const struct fm_mmap_request *q, struct fm_file *f)
 	return hold;
 }
 
-static struct fm_map *map_of(const struct fm_mmap_request *q, struct fm_file *f, char *at)
+static struct fm_map *map_of(const struct fm_mmap_request *q, struct fm_file *f,
+			     char *at)
 {
 	uint64_t pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT;
 	struct fm_map *m = fm_map_new(f, (uintptr_t)at, fm_page_up(q->len),
@@ -127,8 +128,8 @@ static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 	if (!m)
 		return -ENOMEM;
 	atomic_store(&m->vma_prot, exact);
-	/* Emptied before it is known: what the new mapping serves must stay. Who
-	 * finds nothing waits (fm_space_hiding). */
+	/* Emptied before it is known: what the new mapping serves must stay.
+	 * Who finds nothing waits (fm_space_hiding). */
 	if (q->over.n && (err = lay_anonymous(q, at, prot))) {
 		fm_map_discard(m);
 		return err;
@@ -203,8 +204,9 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 	if (fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
 	if (!err) {
-		/* Without our descriptors missing pages are zeros when the program has
-		 * closed them by a raw system call: files that are only read, too. */
+		/* Without our descriptors missing pages are zeros when the
+		 * program has closed them by a raw system call: files that are
+		 * only read, too. */
 		fm_backup_file(f);
 		err = adopt(q, f, at);
 		q->left = FM_WHY_NONE;
@@ -227,7 +229,8 @@ static int leave_to_kernel(struct fm_mmap_request *q, struct fm_file *known)
 		return 0;
 	}
 	if (fm_is_served(known) && !fm_kernel_serves(known))
-		err = fm_server_change(known, FM_SERVER_KERNEL, FM_WHY_KERNEL_MAPS);
+		err = fm_server_change(known, FM_SERVER_KERNEL,
+				       FM_WHY_KERNEL_MAPS);
 	if (!fm_is_served(known) && fm_settings()->mode == FM_MODE_ON) {
 		fm_kernel_mapped_add(&q->st);
 		if (fm_fork_stores && q->shared && q->maywrite)
@@ -311,7 +314,8 @@ static bool seals_fixed(int fd)
 	return seals == -EINVAL || seals == F_SEAL_SEAL;
 }
 
-static void note_accepted(const struct fm_mmap_request *q, struct fm_file *known)
+static void note_accepted(const struct fm_mmap_request *q,
+			  struct fm_file *known)
 {
 	if (known && is_simple(q) && !(known->map_kinds & kind_bit(q)) &&
 	    seals_fixed(q->fd))
@@ -319,7 +323,8 @@ static void note_accepted(const struct fm_mmap_request *q, struct fm_file *known
 }
 
 /* Where the program leaves the choice to the kernel, and does so often. */
-static void *lay_window(struct fm_mmap_request *q, const struct fm_file *f, size_t len)
+static void *lay_window(struct fm_mmap_request *q, const struct fm_file *f,
+			size_t len)
 {
 	void *p = NULL;
 
@@ -330,7 +335,8 @@ static void *lay_window(struct fm_mmap_request *q, const struct fm_file *f, size
 	return p ? p : fm_sys_mmap(q->addr, len, q->prot, ANONYMOUS, -1, 0);
 }
 
-static int take_window(struct fm_mmap_request *q, struct fm_file *known, void **ret)
+static int take_window(struct fm_mmap_request *q, struct fm_file *known,
+		       void **ret)
 {
 	size_t len = fm_page_up(q->len);
 	void *p;
@@ -381,8 +387,8 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	return p;
 }
 
-static void *note_left(const struct fm_mmap_request *q, const struct fm_file *known,
-		       void *p)
+static void *note_left(const struct fm_mmap_request *q,
+		       const struct fm_file *known, void *p)
 {
 	if (q->left && !fm_is_err(p))
 		fm_skipped_note(&q->st, known ? known->path : q->path, q->count,

@@ -47,7 +47,8 @@ uint64_t fm_pagecache_pages(int fd, const struct stat *st)
 	return cached;
 }
 
-bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off, uint64_t len)
+bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off,
+			 uint64_t len)
 {
 	struct cache_range r = cut(st, off, len);
 	uint64_t cached, pages = count_cached(fd, &r, &cached);
@@ -62,8 +63,8 @@ static bool to_be_written(const struct cache_range *r, uint64_t len)
 	return r->len < GROWS && len - r->len >= GROWS;
 }
 
-bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off, uint64_t len,
-		    const struct fm_policy *p)
+bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
+			 uint64_t len, const struct fm_policy *p)
 {
 	struct cache_range r = cut(st, off, len);
 	uint64_t pages, cached;

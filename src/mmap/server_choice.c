@@ -69,7 +69,8 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 	return q->policy && q->policy->engage;
 }
 
-static enum fm_server_reason unwanted_known(struct fm_mmap_request *q, struct fm_file *known)
+static enum fm_server_reason unwanted_known(struct fm_mmap_request *q,
+					    struct fm_file *known)
 {
 	bool stores = q->shared && q->maywrite;
 
@@ -77,9 +78,10 @@ static enum fm_server_reason unwanted_known(struct fm_mmap_request *q, struct fm
 		return FM_WHY_HANDED;
 	if (stores && fm_kernel_windows_ends(known, &q->st))
 		return FM_WHY_RESIDUE;
-	return fm_kernel_windows_may(known, stores, q->fd, &q->st, q->off, q->len,
-			     &q->bring) ? FM_WHY_WINDOW :
-					     FM_WHY_NONE;
+	return fm_kernel_windows_may(known, stores, q->fd, &q->st, q->off,
+				     q->len, &q->bring)
+		       ? FM_WHY_WINDOW
+		       : FM_WHY_NONE;
 }
 
 static bool beyond_fsize(const struct fm_mmap_request *q)
@@ -97,7 +99,8 @@ bool fm_is_served(struct fm_file *known)
 }
 
 /* Why the kernel should serve it, if it should. */
-static enum fm_server_reason unwanted(struct fm_mmap_request *q, struct fm_file *known)
+static enum fm_server_reason unwanted(struct fm_mmap_request *q,
+				      struct fm_file *known)
 {
 	const bool served = fm_is_served(known);
 
@@ -120,7 +123,8 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q, struct fm_file 
 		return FM_WHY_WEARY;
 	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
 		return FM_WHY_RESIDUE;
-	if (fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off, q->len, q->policy))
+	if (fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off, q->len,
+				q->policy))
 		return FM_WHY_CACHED;
 	/* Whether other processes use it or it can be opened is not tried. */
 	if (fm_settings()->mode != FM_MODE_ON)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server_choice.h - which mappings are ours: who is to serve one that is asked for, and
- * why (file/server.h says what a server is, and how one is added).
+ * server_choice.h - which mappings are ours: who is to serve one that is asked
+ * for, and why (file/server.h says what a server is, and how one is added).
  */
 #ifndef FM_SERVER_CHOICE_H
 #define FM_SERVER_CHOICE_H
@@ -20,7 +20,8 @@ struct fm_mmap_request {
 	struct stat st;
 	char path[4096];
 	const struct fm_policy *policy;
-	enum fm_server_reason left; /* why the kernel serves a file that we know of */
+	/* why the kernel serves a file that we know of */
+	enum fm_server_reason left;
 	bool shared, populate, maywrite;
 	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
@@ -30,14 +31,15 @@ struct fm_mmap_request {
 	bool bring; /* see kernel_windows.h */
 };
 
-/* [plain] Is this a file that a policy names, or one that we hold already? That one with
- * a reference. False: q->left has the reason, if a policy has to do with it. */
+/* [plain] Is this a file that a policy names, or one that we hold already? That
+ * one with a reference. False: q->left has the reason, if a policy has to do
+ * with it. */
 bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known);
 /* Its path, from its descriptor. */
 bool fm_mmap_path(struct fm_mmap_request *q);
 
-/* Under the space lock: who is to serve it. q->left: why not the engine. What goes wrong
- * while that takes it over is another reason (mmap.c). */
+/* Under the space lock: who is to serve it. q->left: why not the engine. What
+ * goes wrong while that takes it over is another reason (mmap.c). */
 enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known);
 
 /* By us, or handed over. Not if only a system call in flight still holds it. */

@@ -16,8 +16,8 @@
 #define ADDRESS (((uint64_t)1 << 47) - 1 - FM_PAGE_MASK)
 #define NUMBER 48 /* shift */
 
-/* Address; below, the number of pages; above, the number of the mapping, so that one in
- * the place of another is not taken for it. */
+/* Address; below, the number of pages; above, the number of the mapping, so
+ * that one in the place of another is not taken for it. */
 static _Atomic uint64_t slots[FM_SHORT_MAPS];
 static _Atomic uint32_t used, number;
 static _Atomic bool moved;      /* one that was noted is somewhere else */
@@ -50,8 +50,8 @@ void fm_short_map_note(int fd, struct fm_skipped *l)
 	seen[i].left = l;
 }
 
-/* As fm_skipped_short_before, of a file that was looked at: the entry may be free again, in
- * a child. */
+/* As fm_skipped_short_before, of a file that was looked at: the entry may be
+ * free again, in a child. */
 static struct fm_skipped *seen_as(int fd, size_t len)
 {
 	const unsigned i = (unsigned)fd % FDS;
@@ -84,8 +84,8 @@ static void slot_drop(int i, uint64_t what)
 		atomic_fetch_sub(&used, 1);
 }
 
-/* The engine publishes a file, and then looks at the slots: it sees this one, or we see
- * the file. One that it sees busy will see the file. */
+/* The engine publishes a file, and then looks at the slots: it sees this one,
+ * or we see the file. One that it sees busy will see the file. */
 static void *map(int i, void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off)
 {
@@ -106,7 +106,8 @@ static void *map(int i, void *addr, size_t len, int prot, int flags, int fd,
 	return NULL;
 }
 
-void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
+			off_t off)
 {
 	struct fm_skipped *l;
 	void *p;
@@ -123,7 +124,7 @@ void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd, off
 	return p;
 }
 
-/* ---- until it is unmapped ------------------------------------------------- */
+/* ---- until it is unmapped ---------------------------------------------- */
 
 static uintptr_t start_of(uint64_t word)
 {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * short_maps.h - mappings that are too short for the engine, made without a look at the file.
+ * short_maps.h - mappings that are too short for the engine, made without a
+ * look at the file.
  *
- * While the engine serves no file at all, the kernel may serve any mapping. What must be
- * known later is only which files it has: before the engine takes one. So the address
- * is noted, and forgotten when it is unmapped; only what is still there when the engine
- * takes its next file is looked up, in /proc/self/maps.
+ * While the engine serves no file at all, the kernel may serve any mapping.
+ * What must be known later is only which files it has: before the engine takes
+ * one. So the address is noted, and forgotten when it is unmapped; only what is
+ * still there when the engine takes its next file is looked up, in
+ * /proc/self/maps.
  *
- * For the statistics a mapping counts as the file that the descriptor was before, unless
- * a descriptor has been closed since, and for some mappings only.
+ * For the statistics a mapping counts as the file that the descriptor was
+ * before, unless a descriptor has been closed since, and for some mappings
+ * only.
  */
 #ifndef FM_SHORT_MAPS_H
 #define FM_SHORT_MAPS_H
@@ -28,7 +31,8 @@ uint32_t fm_short_map_closes(void);
 void fm_short_map_note(int fd, struct fm_skipped *l);
 
 /* [any] mmap(2), or NULL: it must be looked at. */
-void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
+			off_t off);
 
 /* Under the space lock: what is there, as it is now; is there anything? To be
  * forgotten (fm_short_map_forget) once their files are known. */

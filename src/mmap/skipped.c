@@ -35,7 +35,8 @@ static struct fm_skipped *find(const struct stat *st)
 }
 
 /* True: it is a new one. */
-static bool add_reason(struct fm_skipped *l, unsigned n, enum fm_server_reason why)
+static bool add_reason(struct fm_skipped *l, unsigned n,
+		       enum fm_server_reason why)
 {
 	bool is_new;
 	unsigned i = 0;
@@ -80,13 +81,15 @@ size_t fm_skipped_longest(void)
 	return atomic_load_explicit(&longest, memory_order_relaxed);
 }
 
-void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared, bool writable)
+void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
+		      bool writable)
 {
 	add(l, 1, len, shared, writable, FM_WHY_SHORT);
 }
 
 void fm_skipped_note(const struct stat *st, const char *path, unsigned n,
-		  size_t len, bool shared, bool writable, enum fm_server_reason why)
+		     size_t len, bool shared, bool writable,
+		     enum fm_server_reason why)
 {
 	struct fm_skipped *l;
 	bool is_new = false;

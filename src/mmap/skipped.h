@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * skipped.h - which mappings of files that a policy covers the kernel serves, and
- * why. Kept for the statistics; mode=observe keeps nothing else.
+ * skipped.h - which mappings of files that a policy covers the kernel serves,
+ * and why. Kept for the statistics; mode=observe keeps nothing else.
  */
 #ifndef FM_SKIPPED_H
 #define FM_SKIPPED_H
@@ -31,14 +31,16 @@ struct fm_skipped {
 /* [plain] The kernel has made `n` mappings of about `len` bytes, which is
  * said once. Signals are blocked. */
 void fm_skipped_note(const struct stat *st, const char *path, unsigned n,
-		  size_t len, bool shared, bool writable, enum fm_server_reason why);
+		     size_t len, bool shared, bool writable,
+		     enum fm_server_reason why);
 
 /* [plain] Has a mapping of this file that was at least as long been left for
  * being too short? Then one like it need not be looked at any further, and is
  * noted by fm_skipped_again. Without the lock. */
 struct fm_skipped *fm_skipped_short_before(const struct stat *st, size_t len);
 size_t fm_skipped_longest(void); /* of all files' that were too short */
-void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared, bool writable);
+void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
+		      bool writable);
 
 /* Visits the files in no order, under a lock. Returns how many mappings
  * belong to files that found no room. Signals are blocked. */

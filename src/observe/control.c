@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control.c - the thread that looks after things: what is done each second (life.h),
- * the policy file, the control socket. Never in the path of a fault.
+ * control.c - the thread that looks after things: what is done each second
+ * (life.h), the policy file, the control socket. Never in the path of a fault.
  */
 #include <poll.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static void every_second(void)
 
 /* ---- the loop ---------------------------------------------------------- */
 
-/* Returns how many milliseconds there are until the next. One that comes late does
- * not come twice. */
+/* Returns how many milliseconds there are until the next. One that comes late
+ * does not come twice. */
 static int run_second(void)
 {
 	uint64_t now = fm_now_ms();
@@ -123,5 +123,5 @@ static int start(void)
 }
 
 /* The thread is not here: give its descriptors back. */
-FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = start, .second = every_second,
-	.reset = fm_control_drop_fds)
+FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = start,
+	.second = every_second, .reset = fm_control_drop_fds)

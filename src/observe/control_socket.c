@@ -193,8 +193,8 @@ int fm_control_fds(struct pollfd *p)
 	return 1 + FM_CONTROL_CLIENTS;
 }
 
-/* The program has closed it by a system call that nobody saw: the number may be its
- * own by now. */
+/* The program has closed it by a system call that nobody saw: the number may be
+ * its own by now. */
 static bool taken_away(int *fd, const struct pollfd *p)
 {
 	if (!(p->revents & POLLNVAL) && fm_fd_still_ours(*fd))
@@ -221,7 +221,8 @@ void fm_control_serve(const struct pollfd *p)
 	if (!p[0].revents)
 		return;
 	if (taken_away(&server, &p[0]))
-		fm_log(FM_LOG_WARN, "the program has closed the control socket");
+		fm_log(FM_LOG_WARN,
+		       "the program has closed the control socket");
 	else
 		connected();
 }
@@ -240,8 +241,8 @@ void fm_control_drop_fds(void)
 	bound.ino = 0; /* the parent's */
 }
 
-/* Does another process, perhaps the one that started this one, listen there? It does
- * too where that cannot be told. */
+/* Does another process, perhaps the one that started this one, listen there? It
+ * does too where that cannot be told. */
 static bool is_used(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };

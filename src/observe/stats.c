@@ -122,7 +122,8 @@ static int write_all(int fd, const char *text, size_t len)
 }
 
 /* `spare`: what is there is another's. */
-static int write_file(const char *path, const char *text, size_t len, bool spare)
+static int write_file(const char *path, const char *text, size_t len,
+		      bool spare)
 {
 	int flags = O_WRONLY | O_CREAT | O_NOCTTY | (spare ? O_EXCL : O_TRUNC);
 	int err, fd = fm_sys_open(path, flags, 0644);
@@ -153,9 +154,9 @@ static void write_to(const char *where, const struct fm_json *doc)
 		       -err, fm_error_text(-err));
 }
 
-/* A forked child that managed nothing has nothing to add. Nor has, where each process
- * has a file of its own (%p), one that mapped nothing below the paths: a script runs
- * hundreds of these. */
+/* A forked child that managed nothing has nothing to add. Nor has, where each
+ * process has a file of its own (%p), one that mapped nothing below the paths:
+ * a script runs hundreds of these. */
 static bool has_to_say(const char *where)
 {
 	char path[4096];
@@ -167,8 +168,9 @@ static bool has_to_say(const char *where)
 	return fm_sys_getpid() == load_pid && (!own || fm_skipped_any());
 }
 
-/* A forked child adds its number to the name, so that it spares its parent's file; a
- * process that managed nothing does not overwrite a file that is there. */
+/* A forked child adds its number to the name, so that it spares its parent's
+ * file; a process that managed nothing does not overwrite a file that is there.
+ */
 static void write_own(void)
 {
 	const char *where = fm_settings()->stats;
@@ -182,9 +184,9 @@ static void write_own(void)
 	atomic_store(&written, true);
 }
 
-/* In the guardian: the same for the dead program, unless it has; or for one that
- * lives and has executed something else. Whoever held a lock is dead. Its standard
- * error is not here. */
+/* In the guardian: the same for the dead program, unless it has; or for one
+ * that lives and has executed something else. Whoever held a lock is dead. Its
+ * standard error is not here. */
 static void write_dead(int pid, bool executed)
 {
 	const char *where = fm_settings()->stats;

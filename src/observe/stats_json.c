@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats_json.c - the statistics as one JSON document. Also in the guardian, when
- * the program is dead: then no lock is taken, and nobody frees what is read.
+ * stats_json.c - the statistics as one JSON document. Also in the guardian,
+ * when the program is dead: then no lock is taken, and nobody frees what is
+ * read.
  */
 #include <errno.h>
 #include <string.h>
@@ -128,7 +129,8 @@ static void cache_json(struct fm_json *o)
 {
 	fm_json_open(o, "cache", '{');
 	fm_json_uint(o, "limit_bytes", fm_cache_limit() * FM_PAGE);
-	fm_json_uint(o, "resident_bytes", (uint64_t)fm_cache_resident() * FM_PAGE);
+	fm_json_uint(o, "resident_bytes",
+		     (uint64_t)fm_cache_resident() * FM_PAGE);
 	fm_json_uint(o, "lazy_bytes", fm_lazyfree_pages() * FM_PAGE);
 	fm_json_uint(o, "dirty_bytes",
 		(uint64_t)atomic_load(&fm_dirty_total) * FM_PAGE);
@@ -274,7 +276,8 @@ static void add_left(const struct fm_skipped *l, void *arg)
 	fm_json_uint(o, "largest_bytes", l->largest);
 	fm_json_open(o, "why", '{');
 	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++)
-		fm_json_uint(o, fm_server_reason_text(l->reason[i].why), l->reason[i].n);
+		fm_json_uint(o, fm_server_reason_text(l->reason[i].why),
+			     l->reason[i].n);
 	fm_json_close(o, '}');
 	fm_json_close(o, '}');
 }

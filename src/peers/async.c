@@ -106,6 +106,7 @@ bool fm_async_wants(const struct stat *st, bool stores, int flags)
 	if (stores || (flags & O_ACCMODE) != O_RDONLY)
 		return true;
 	/* What cannot be looked at may be anything. */
-	return fm_each_number("/proc/self/fd", buf, sizeof(buf), look_for, &s) < 0 ||
+	return fm_each_number("/proc/self/fd", buf, sizeof(buf), look_for, &s) <
+		       0 ||
 	       s.found;
 }

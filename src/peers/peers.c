@@ -21,8 +21,8 @@ enum fm_claim fm_peers_claim_of(const struct fm_file *f)
 	return claims[f->id];
 }
 
-/* The file was handed to the kernel, which we use from now on: others may, too. It is
- * not watched any more. */
+/* The file was handed to the kernel, which we use from now on: others may, too.
+ * It is not watched any more. */
 static void handed(struct fm_file *f)
 {
 	claims[f->id] = FM_CLAIM_KERNEL;
@@ -91,7 +91,8 @@ static void yield_to_others(struct fm_file *f)
 	wait_for_engines(f, true);
 }
 
-/* Readers beside readers may go on; they learn of the claim at the next bell. */
+/* Readers beside readers may go on; they learn of the claim at the next
+ * bell. */
 void fm_peers_join(struct fm_file *f, bool writable)
 {
 	fm_registry_claim(f, FM_CLAIM_KERNEL);
@@ -186,7 +187,7 @@ void fm_peers_reset(void)
 		claims[id] = FM_CLAIM_NONE;
 }
 
-/* ---- what others changed -------------------------------------------------- */
+/* ---- what others changed ----------------------------------------------- */
 
 static void again_from(struct fm_file *f, off_t off, bool discard)
 {

@@ -2,10 +2,11 @@
 /*
  * peers_given.c - files whose descriptor goes to another process (SCM_RIGHTS).
  *
- * On its way it is in no table of descriptors, where a look through /proc would find
- * it, and whoever has received it may map the file without an open(2) that we would
- * hear of. So what is mapped is handed to the kernel, and the last ones that were sent
- * are kept in mind, for whoever maps them later: the receiver may take its time.
+ * On its way it is in no table of descriptors, where a look through /proc would
+ * find it, and whoever has received it may map the file without an open(2) that
+ * we would hear of. So what is mapped is handed to the kernel, and the last
+ * ones that were sent are kept in mind, for whoever maps them later: the
+ * receiver may take its time.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,7 +48,8 @@ static void note(const struct stat *st, bool stores)
 {
 	struct given *g = given;
 
-	while (g < given + GIVEN && (g->ino != st->st_ino || g->dev != st->st_dev))
+	while (g < given + GIVEN &&
+	       (g->ino != st->st_ino || g->dev != st->st_dev))
 		g++;
 	if (g == given + GIVEN) {
 		g = &given[next++ % GIVEN];
@@ -64,7 +66,8 @@ bool fm_given(const struct fm_file *f, bool writable)
 	return false;
 }
 
-void fm_file_pass_on(const struct stat *st, bool stores, enum fm_server_reason why)
+void fm_file_pass_on(const struct stat *st, bool stores,
+		     enum fm_server_reason why)
 {
 	struct fm_file *f = fm_file_by_stat(st);
 	uint64_t old;
@@ -85,8 +88,8 @@ void fm_file_given(int fd)
 	bool stores;
 
 	/* A sandbox may kill who asks for what this takes. */
-	if (fm_sys_confined() || !fm_policy_any() || fm_sys_stat_notimes(fd, &st) ||
-	    !S_ISREG(st.st_mode))
+	if (fm_sys_confined() || !fm_policy_any() ||
+	    fm_sys_stat_notimes(fd, &st) || !S_ISREG(st.st_mode))
 		return;
 	stores = may_store(fd);
 	/* First: another thread may be about to map it. */

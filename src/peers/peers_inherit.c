@@ -2,9 +2,10 @@
 /*
  * peers_inherit.c - files whose descriptor comes to an executed program.
  *
- * Like one that is sent (peers_given.c): it is mapped without an open(2), and closed
- * without the end of an open file. A descriptor that somebody merely holds counts as
- * use (peers.c), so it does here, too: what either side can store to goes to the kernel.
+ * Like one that is sent (peers_given.c): it is mapped without an open(2), and
+ * closed without the end of an open file. A descriptor that somebody merely
+ * holds counts as use (peers.c), so it does here, too: what either side can
+ * store to goes to the kernel.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,17 +24,19 @@
 
 #define BUF 2048
 #define MAPS_BUF 4096
-/* Its dirty pages are written, and who does it may be writing another file's. Not for ever:
- * our parent, which stands still, may have what it waits for. As in peers.c. */
+/* Its dirty pages are written, and who does it may be writing another file's.
+ * Not for ever: our parent, which stands still, may have what it waits for. As
+ * in peers.c. */
 #define PATIENCE_MS 10000
 
 static const enum fm_server_reason why = FM_WHY_INHERITED;
-static const char late[] = "%s: not handed to the kernel within 10 s: the program that "
-			   "inherits its descriptor may miss stores until it is (is the "
-			   "device slow? open the file with O_CLOEXEC)";
+static const char late[] =
+	"%s: not handed to the kernel within 10 s: the program that "
+	"inherits its descriptor may miss stores until it is (is the "
+	"device slow? open the file with O_CLOEXEC)";
 
-/* Whoever had the lock may have been killed, our parent with all its threads: then
- * the memory goes with us. */
+/* Whoever had the lock may have been killed, our parent with all its threads:
+ * then the memory goes with us. */
 static void put(struct fm_file *f)
 {
 	uint64_t old;
@@ -47,8 +50,8 @@ static void put(struct fm_file *f)
 	fm_space_unlock(&old);
 }
 
-/* The memory is the parent's, its locks are not for us, who may be killed: its write-back
- * thread does it. */
+/* The memory is the parent's, its locks are not for us, who may be killed: its
+ * write-back thread does it. */
 static void vforked(const struct stat *st, bool stores)
 {
 	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
@@ -78,21 +81,24 @@ static void look_at(const char *dir, int n, void *arg)
 	    (fm_sys3(SYS_fcntl, n, F_GETFD, 0) & FD_CLOEXEC))
 		return;
 	snprintf(path, sizeof(path), "%s/%d", dir, n);
-	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) || !S_ISREG(st.st_mode) ||
+	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	    !S_ISREG(st.st_mode) ||
 	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &link, AT_SYMLINK_NOFOLLOW))
 		return;
-	stores = link.st_mode & S_IWUSR; /* the mode of the link is the descriptor's */
+	/* the mode of the link is the descriptor's */
+	stores = link.st_mode & S_IWUSR;
 	if (heir == FM_HEIR_SPAWNED || heir == FM_HEIR_SHELL)
 		fm_file_pass_on(&st, stores, why);
 	else if (heir == FM_HEIR_VFORKED)
 		vforked(&st, stores);
-	if (heir != FM_HEIR_SPAWNED && heir != FM_HEIR_SHELL && fm_fork_inherits)
+	if (heir != FM_HEIR_SPAWNED && heir != FM_HEIR_SHELL &&
+	    fm_fork_inherits)
 		fm_fork_inherits(st.st_dev, st.st_ino, stores,
 				 heir == FM_HEIR_VFORKED);
 }
 
-/* Without the device, which is not that of stat on btrfs and overlayfs: a file taken
- * for another goes to the kernel, no more. */
+/* Without the device, which is not that of stat on btrfs and overlayfs: a file
+ * taken for another goes to the kernel, no more. */
 static bool look_at_map(const struct fm_proc_map *m, void *arg)
 {
 	struct fm_file *f;
@@ -109,7 +115,8 @@ static bool look_at_map(const struct fm_proc_map *m, void *arg)
 	return false;
 }
 
-/* It may have mapped the file and closed it before our look at its descriptors. */
+/* It may have mapped the file and closed it before our look at its
+ * descriptors. */
 static void each_mapping(int pid)
 {
 	char path[32], buf[MAPS_BUF];
@@ -120,7 +127,8 @@ static void each_mapping(int pid)
 
 #define MOST_NUMBERS 65536
 
-/* Where no descriptor is left to read the directory by: every number there may be. */
+/* Where no descriptor is left to read the directory by: every number there may
+ * be. */
 static void each_possible(const char *dir, enum fm_heir heir)
 {
 	struct rlimit rl = { 0, 0 };

@@ -6,16 +6,18 @@
  * LINGER_MS; who is still there then gets the file from the kernel, and so do
  * we. Until then:
  *  - what we have stored goes to the file before we send word to anybody;
- *  - who maps it, if we store to it, or can store to it gets it from the kernel at
- *    once, for what they store through a mapping, and what they do not see there,
- *    nobody reports. The watcher looks a few times, unless that takes too much
- *    (thousands of files may be opened while a backup runs), and when word has come.
+ *  - who maps it, if we store to it, or can store to it gets it from the kernel
+ *    at once, for what they store through a mapping, and what they do not see
+ *    there, nobody reports. The watcher looks a few times, unless that takes
+ *    too much (thousands of files may be opened while a backup runs), and when
+ *    word has come.
  * And who had it open for writing and has closed it may have stored through a
  * mapping: if we store, too, the kernel serves it from then on.
  *
- * Threads of the program take no lock of the engine here that is held over fork,
- * and have no descriptor open: they may be inside a handler of theirs for fork, or
- * leave by a jump. What needs one is the watcher's to do, and they wait for it.
+ * Threads of the program take no lock of the engine here that is held over
+ * fork, and have no descriptor open: they may be inside a handler of theirs for
+ * fork, or leave by a jump. What needs one is the watcher's to do, and they
+ * wait for it.
  */
 #include <stdio.h>
 
@@ -38,7 +40,8 @@ static struct open {
 	_Atomic uint32_t since_ms; /* the first that is not judged yet, or 0 */
 	_Atomic uint32_t count;
 	_Atomic uint32_t looks;    /* ... taken for mappings */
-	_Atomic uint32_t asked;    /* ... up to this count, looked at for word */
+	/* ... up to this count, looked at for word */
+	_Atomic uint32_t asked;
 	struct {
 		_Atomic int pid;
 		_Atomic int open;  /* times, as far as events told */
@@ -66,8 +69,8 @@ static bool begin(struct open *o)
 
 /* ---- who ---------------------------------------------------------------- */
 
-/* Events are handled one at a time. 0 is any process, where we may not know. A close
- * without an open: that was before we watched. */
+/* Events are handled one at a time. 0 is any process, where we may not know. A
+ * close without an open: that was before we watched. */
 static void note(struct open *o, int pid, int change)
 {
 	for (int k = 0; k < OPENERS; k++) {
@@ -90,8 +93,8 @@ static bool is_alive(int pid)
 	return !r || r == -EPERM;
 }
 
-/* The processes that have opened it lately, or 0: not known of all. Not how often:
- * opens may be told as one. */
+/* The processes that have opened it lately, or 0: not known of all. Not how
+ * often: opens may be told as one. */
 static int openers(const struct open *o, int pids[OPENERS])
 {
 	int n = 0;
@@ -259,7 +262,7 @@ void fm_open_judge_all(void)
 	}
 }
 
-/* ---- looks, by the watcher ------------------------------------------------ */
+/* ---- looks, by the watcher --------------------------------------------- */
 
 static void each_pending(void (*fn)(struct fm_file *f))
 {
@@ -326,10 +329,10 @@ int fm_open_wait_ms(void)
 	return LINGER_MS / 2;
 }
 
-/* ---- word has come --------------------------------------------------------- */
+/* ---- word has come ----------------------------------------------------- */
 
-/* The watcher may be handing a file over, or have no CPU. Not for ever: what it wants may
- * be with a process that is stopped (peers.c). */
+/* The watcher may be handing a file over, or have no CPU. Not for ever: what it
+ * wants may be with a process that is stopped (peers.c). */
 #define PATIENCE_MS 10000
 #define LOOK_NS 20000000u
 
@@ -407,18 +410,19 @@ void fm_open_word(void)
 	}
 }
 
-/* ---- word goes out ---------------------------------------------------------- */
+/* ---- word goes out ----------------------------------------------------- */
 
 /* Who hears it may open the file and read. That costs a program that stores and
- * sends word all the time more than its sharing is worth if nobody does, so that
- * it may take some time in advance and a part of what passes. */
+ * sends word all the time more than its sharing is worth if nobody does, so
+ * that it may take some time in advance and a part of what passes. */
 #define ADVANCE_NS 200000000u
 #define PART 16
 #define AGAIN_NS 5000000u /* less may be dirty by then */
 static _Atomic uint64_t shown_ns, shown_from;
 static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
 
-static _Atomic uint64_t not_before; /* ns: then there may be enough time again */
+/* ns: then there may be enough time again */
+static _Atomic uint64_t not_before;
 
 static bool affordable(uint64_t pages)
 {

@@ -36,22 +36,23 @@ bool fm_registry_engines(const struct fm_file *f, bool readers_too);
 /* Make every other process look at its claims. */
 void fm_registry_notify(void);
 
-/* peers_given.c: has a descriptor of it been sent to somebody who could conflict with
- * us? Under the space lock. */
+/* peers_given.c: has a descriptor of it been sent to somebody who could
+ * conflict with us? Under the space lock. */
 bool fm_given(const struct fm_file *f, bool writable);
 
-/* Another process gets a descriptor of the file, which allows it to store or not. Is
- * there anything that one side could miss of the other? */
+/* Another process gets a descriptor of the file, which allows it to store or
+ * not. Is there anything that one side could miss of the other? */
 static inline bool fm_stored_to(const struct fm_file *f, bool stores)
 {
 	return f->io.writable || stores;
 }
 
 /* Then the file, if it is ours, goes to the kernel. */
-void fm_file_pass_on(const struct stat *st, bool stores, enum fm_server_reason why);
+void fm_file_pass_on(const struct stat *st, bool stores,
+		     enum fm_server_reason why);
 
-/* peers_scan.c: call fn for every numeric entry of a directory, of which buf holds
- * some at a time. 0, or -errno if it cannot be opened. */
+/* peers_scan.c: call fn for every numeric entry of a directory, of which buf
+ * holds some at a time. 0, or -errno if it cannot be opened. */
 int fm_each_number(const char *dir, char *buf, size_t size,
 		   void (*fn)(const char *dir, int n, void *arg), void *arg);
 
@@ -62,9 +63,10 @@ enum {
 	FM_USE_MAPS = 4,  /* or mapped at all */
 };
 unsigned fm_peers_scan(const struct fm_file *f);
-unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n); /* n 0: all */
-/* One closes what a ring had open whose process has ended: when nobody else has been
- * here, that was one of ours before the watch began. */
+/* n 0: all */
+unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n);
+/* One closes what a ring had open whose process has ended: when nobody else has
+ * been here, that was one of ours before the watch began. */
 bool fm_peers_kernel_thread(int pid);
 
 /* peers_lease.c: certainly nobody has the file open for writing? The
@@ -96,15 +98,16 @@ void fm_open_look(void);        /* who maps one gets it */
 void fm_open_judge_all(void);
 int fm_open_wait_ms(void);      /* until the next of these; -1: none */
 uint32_t fm_open_pending(void); /* how many */
-void fm_open_word(void);        /* another process has sent us word: look, and wait */
+/* another process has sent us word: look, and wait */
+void fm_open_word(void);
 void fm_open_answer(void);      /* ... of the watcher */
 void fm_open_reset(void);
 
 /* peers.c, for the watch: hand over every file that others ask for. */
 void fm_peers_answer(void);
 enum fm_claim fm_peers_claim_of(const struct fm_file *f);
-/* Our clean copies may be old: load them again. What lies beyond the end is gone,
- * the program's own copies with it. */
+/* Our clean copies may be old: load them again. What lies beyond the end is
+ * gone, the program's own copies with it. */
 void fm_peers_refresh(struct fm_file *f);
 /* Somebody we found uses the file natively. Under the space lock. */
 void fm_peers_demote(struct fm_file *f, enum fm_server_reason why);

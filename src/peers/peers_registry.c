@@ -3,9 +3,9 @@
  * peers_registry.c - claims on files, visible to every process.
  *
  * One file in /dev/shm; each data file has two bytes in it, found by a hash
- * of device, inode and time of birth, and nothing is ever stored there: a claim is an open
- * file description lock (fcntl), which needs no process ids, works across PID
- * and network namespaces, and ends with the process.
+ * of device, inode and time of birth, and nothing is ever stored there: a claim
+ * is an open file description lock (fcntl), which needs no process ids, works
+ * across PID and network namespaces, and ends with the process.
  *
  *   byte 0   engines: shared by those who only read, exclusive for one that
  *            stores

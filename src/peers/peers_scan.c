@@ -132,7 +132,8 @@ bool fm_peers_kernel_thread(int pid)
 	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
 	fm_sys_close((int)fd);
 	text[n > 0 ? n : 0] = 0;
-	end = strrchr(text, ')'); /* of the name; the state and the parent follow */
+	/* of the name; the state and the parent follow */
+	end = strrchr(text, ')');
 	return end && strlen(end) > 5 && !strncmp(end + 3, " 2 ", 3);
 }
 

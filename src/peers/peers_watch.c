@@ -10,10 +10,10 @@
  *
  * A foreign open while we store: what is dirty goes to the file at once; if
  * the opener is still there a little later, the file goes to the kernel
- * (peers_open.c). A foreign write: our clean copies are dropped. So they are when
- * somebody has closed it who could write, for stores through a mapping make no
- * event; the kernel queues that one before close, munmap or exit lets anybody
- * go on.
+ * (peers_open.c). A foreign write: our clean copies are dropped. So they are
+ * when somebody has closed it who could write, for stores through a mapping
+ * make no event; the kernel queues that one before close, munmap or exit lets
+ * anybody go on.
  */
 #include <linux/fanotify.h>
 #include <poll.h>
@@ -182,8 +182,8 @@ static void foreign(struct fm_file *f, uint64_t mask, int pid)
 			return;
 		fm_peers_refresh(f);
 	}
-	/* Told as one event, an open and a close do not tell how many: who it was
-	 * is looked at, if that is known. */
+	/* Told as one event, an open and a close do not tell how many: who it
+	 * was is looked at, if that is known. */
 	if ((mask & FAN_CLOSE) && !(pid && (mask & FAN_OPEN)))
 		fm_open_closed(f, pid);
 }
@@ -289,7 +289,8 @@ static bool read_fan(void)
 	long n;
 
 	if (!fm_sys_is_anon(fan)) {
-		fm_hear_less(1); /* the program's, by a system call of its own */
+		/* the program's, by a system call of its own */
+		fm_hear_less(1);
 		return true;
 	}
 	atomic_store(&hearing, true);
@@ -347,10 +348,12 @@ static void hear_all(void)
 	fm_restore_signals(&old);
 }
 
-/* The kernel queues an event before the write or open that it tells of returns. */
+/* The kernel queues an event before the write or open that it tells of
+ * returns. */
 void fm_peers_acquire(void)
 {
-	/* Not in the middle of a change, of which a library behind us may know. */
+	/* Not in the middle of a change, of which a library behind us may
+	 * know. */
 	if (fan < 0 || !fm_active() || fm_signals_blocked || atomic_load(&deaf))
 		return;
 	if (something_to_hear() && fm_watch_is_us())
@@ -459,15 +462,16 @@ static void read_bell(void)
 	static char buf[4096];
 	int before = fm_registry_fd();
 
-	while (fm_sys_is_anon(bell) && fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
+	while (fm_sys_is_anon(bell) &&
+	       fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
 		;
 	fm_peers_answer();
 	if (fm_registry_fd() != before || bell_wd < 0)
 		watch_registry();
 }
 
-/* With an RLIMIT_NOFILE below n poll(2) refuses: then each is looked at now and then.
- * None of them blocks. */
+/* With an RLIMIT_NOFILE below n poll(2) refuses: then each is looked at now and
+ * then. None of them blocks. */
 static int wait_for(struct pollfd *p, unsigned n, int ms)
 {
 	int got = fm_thread_poll(p, n, ms);

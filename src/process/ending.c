@@ -13,8 +13,8 @@
 
 #define MOST_FILES 64 /* to hand over one by one: 0.1 ms each */
 
-/* A private mapping is nobody else's business, and may be large: to hand it over would
- * copy it. */
+/* A private mapping is nobody else's business, and may be large: to hand it
+ * over would copy it. */
 static bool may_hand_over(void)
 {
 	struct fm_file *f;
@@ -28,8 +28,9 @@ static bool may_hand_over(void)
 	return mapped <= MOST_FILES;
 }
 
-/* What is stored until the process is stopped is in the file, as natively: by a thread, a
- * signal handler, or libc, which writes its streams out after all exit handlers. */
+/* What is stored until the process is stopped is in the file, as natively: by a
+ * thread, a signal handler, or libc, which writes its streams out after all
+ * exit handlers. */
 static bool hand_over(bool exec)
 {
 	return may_hand_over() &&
@@ -46,7 +47,8 @@ void fm_ending(bool exec)
 {
 	uint64_t old;
 
-	if (fm_sys_confined()) /* the guardian does without what would kill us */
+	/* the guardian does without what would kill us */
+	if (fm_sys_confined())
 		return;
 	fm_space_lock(&old);
 	atomic_store(&fm_demote_ends, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * engine.c - configuration at load, whether the engine can start here, and the end.
- * What starts in between says so itself: base/life.h.
+ * engine.c - configuration at load, whether the engine can start here, and the
+ * end. What starts in between says so itself: base/life.h.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -39,8 +39,8 @@ static bool few_descriptors(void)
 	return rl.rlim_cur < MIN_DESCRIPTORS;
 }
 
-/* Valgrind's client request 0x1001 (RUNNING_ON_VALGRIND); on a CPU the rotations
- * add up to nothing. */
+/* Valgrind's client request 0x1001 (RUNNING_ON_VALGRIND); on a CPU the
+ * rotations add up to nothing. */
 static bool on_valgrind(void)
 {
 	volatile uint64_t args[6] = { 0x1001 };

@@ -41,7 +41,8 @@ static uint64_t saved_mask;
 /* The child's files with empty mappings; a slot becomes NULL when done. */
 static struct fm_file *lazy[FM_MAX_FILES];
 static uint32_t nlazy;
-/* Its mappings have gone untouched. The program may still have its descriptors. */
+/* Its mappings have gone untouched. The program may still have its
+ * descriptors. */
 enum gone { GONE_NOT, GONE_READ, GONE_STORES };
 static uint8_t gone[FM_MAX_FILES];
 
@@ -145,17 +146,18 @@ static bool can_open(const struct fm_file *f, bool writable)
 	long err;
 
 	fm_proc_fd(path, f->io.path);
-	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path, writable ? R_OK | W_OK : R_OK,
-		      AT_EACCESS);
+	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path,
+		      writable ? R_OK | W_OK : R_OK, AT_EACCESS);
 	/* A sandbox may refuse the question, whatever it is about. */
 	if (err == -EPERM)
-		return fm_sys4(SYS_faccessat2, AT_FDCWD, "/", F_OK, 0) == -EPERM;
+		return fm_sys4(SYS_faccessat2, AT_FDCWD, "/", F_OK, 0) ==
+		       -EPERM;
 	return err != -EACCES && err != -EROFS;
 }
 
 /* The clean pages of a private mapping come from the file: it has to be true
- * now. And where the parent cannot be asked later, or the child could not open it, it
- * gives up now. */
+ * now. And where the parent cannot be asked later, or the child could not open
+ * it, it gives up now. */
 static void before(struct fm_file *f)
 {
 	struct fm_map *m;
@@ -166,11 +168,13 @@ static void before(struct fm_file *f)
 	     m = atomic_load(&m->file_next))
 		own = has_own(m);
 	if (((writable && (own || fm_peers_fd() < 0)) ||
-	     (atomic_load(&f->maps) && !can_open(f, writable) && fm_ring_may_dup())) &&
+	     (atomic_load(&f->maps) && !can_open(f, writable) &&
+	      fm_ring_may_dup())) &&
 	    fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_FORK))
 		hold_private(f); /* it failed, and let go */
 	/* The kernel takes along what is its own. */
-	if (own && show_own(f) && fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_FORK))
+	if (own && show_own(f) &&
+	    fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_FORK))
 		hold_private(f);
 }
 
@@ -236,8 +240,8 @@ static bool came_along(struct fm_map *m)
 	       -ENOMEM;
 }
 
-/* What could not be laid: pages that came along stay, everything else is to raise
- * a signal. It must not be zeros, and none of ours. */
+/* What could not be laid: pages that came along stay, everything else is to
+ * raise a signal. It must not be zeros, and none of ours. */
 struct rest {
 	struct fm_map *m;
 	uint64_t at;
@@ -297,8 +301,10 @@ static void forget_all(struct fm_file *f)
 static void give_up_file(struct fm_file *f, int err)
 {
 	forget_all(f);
-	fm_log(FM_LOG_ERROR, "%s: cannot be mapped in this child of fork, errno "
-	       "%d: SIGBUS where it is touched", f->path, -err);
+	fm_log(FM_LOG_ERROR,
+	       "%s: cannot be mapped in this child of fork, errno "
+	       "%d: SIGBUS where it is touched",
+	       f->path, -err);
 }
 
 /* From now on the kernel serves the file in this process, whatever the policy
@@ -411,9 +417,10 @@ static bool within(struct fm_file *f, uintptr_t a, uintptr_t end)
 }
 
 /*
- * Nothing is put in place for that: the file would be opened, which breaks a lease that
- * another process has by now. Who serves it is asked when a system call of ours
- * touches it; the hooks look as long as something counts as mapped.
+ * Nothing is put in place for that: the file would be opened, which breaks a
+ * lease that another process has by now. Who serves it is asked when a system
+ * call of ours touches it; the hooks look as long as something counts as
+ * mapped.
  */
 static void leaves(uint32_t k)
 {
@@ -457,8 +464,9 @@ static void touch_file(dev_t dev, ino_t ino)
 		fm_space_unlock(&old);
 }
 
-/* Our own child of vfork has another table of descriptors: what is put in place is put in
- * place by us, later. The claim is ours at once, the registry's open file being one. */
+/* Our own child of vfork has another table of descriptors: what is put in place
+ * is put in place by us, later. The claim is ours at once, the registry's open
+ * file being one. */
 static void claim_file(dev_t dev, ino_t ino)
 {
 	for (uint32_t k = 0; k < nlazy; k++)
@@ -473,8 +481,8 @@ static void inherits(dev_t dev, ino_t ino, bool stores, bool vforked)
 
 	fm_space_lock(&old);
 	for (uint32_t k = 0; k < nlazy && !matters; k++)
-		matters = lazy[k] && lazy[k]->dev == dev && lazy[k]->ino == ino &&
-			  stores_to(k);
+		matters = lazy[k] && lazy[k]->dev == dev &&
+			  lazy[k]->ino == ino && stores_to(k);
 	if (matters && vforked)
 		claim_file(dev, ino);
 	else if (matters)
@@ -529,8 +537,8 @@ static bool begin_file(struct fm_file *f, int empty)
 	return atomic_load(&f->maps) != NULL;
 }
 
-/* Does a touch come to us? Where threads served the faults nobody may have taken
- * SIGBUS, for one of the parent's threads had it blocked. */
+/* Does a touch come to us? Where threads served the faults nobody may have
+ * taken SIGBUS, for one of the parent's threads had it blocked. */
 static bool hears(void)
 {
 	if (fm_delivery() != FM_DELIVERY_THREAD)

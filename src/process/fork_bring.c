@@ -31,7 +31,8 @@ static uint64_t major_faults(void)
 }
 
 /* Pages of the parent are anonymous memory; beside them the page cache may not
- * have room for as much. What it would evict for the last of it is the first. */
+ * have room for as much. What it would evict for the last of it is the first.
+ */
 static bool is_room(uint64_t asked)
 {
 	uint64_t left = fm_memory_left("");

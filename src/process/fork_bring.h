@@ -14,8 +14,8 @@
 
 struct fm_demote_cache;
 
-/* [plain] Under the space lock, in a child: the mappings are the kernel's. Takes
- * what h holds. */
+/* [plain] Under the space lock, in a child: the mappings are the kernel's.
+ * Takes what h holds. */
 void fm_fork_bring(struct fm_demote_cache *h);
 
 #endif

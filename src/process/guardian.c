@@ -34,7 +34,8 @@ static struct {
 	_Atomic bool other_user; /* the program is another user by now */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
 	char *mem;              /* TLS, stack, the go-between's stack and TLS */
-	int child;              /* without a go-between: its pid, to be waited for */
+	/* without a go-between: its pid, to be waited for */
+	int child;
 } g = { .pipe = { -1, -1 } };
 
 /* ---- in the guardian --------------------------------------------------- */
@@ -60,8 +61,8 @@ static uint64_t stack_begin(const char *path)
 	return at;
 }
 
-/* Where kcmp is refused, or the kernel has none: exec makes a stack elsewhere, as a
- * rule. */
+/* Where kcmp is refused, or the kernel has none: exec makes a stack elsewhere,
+ * as a rule. */
 static bool other_stack(const char *statm)
 {
 	char stat[32] = { 0 };
@@ -78,7 +79,8 @@ static bool other_stack(const char *statm)
  * storing in ours, and no memory never becomes new memory except by exec. */
 static bool has_left(const char *statm)
 {
-	long other = fm_sys5(SYS_kcmp, fm_backup.owner, fm_sys_getpid(), KCMP_VM, 0, 0);
+	long other = fm_sys5(SYS_kcmp, fm_backup.owner, fm_sys_getpid(),
+			     KCMP_VM, 0, 0);
 	char buf[16];
 	int fd;
 	long n;
@@ -133,7 +135,8 @@ static bool watch(int pidfd)
 	for (;;) {
 		int n = (int)fm_sys3(SYS_poll, p, 3, LOOK_MS);
 
-		while (fm_backup.sock[1] >= 0 && fm_backup_take(fm_backup.sock[1]))
+		while (fm_backup.sock[1] >= 0 &&
+		       fm_backup_take(fm_backup.sock[1]))
 			;
 		obey();
 		if (n > 0 && p[0].revents)
@@ -231,8 +234,9 @@ static long clone_guardian(void)
 	long flags = CLONE_VM | CLONE_UNTRACED | CLONE_SETTLS |
 		     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
-	return fm_sys_clone_on(flags, g.mem + fm_tls_size() + STACK, guardian_main,
-			       NULL, &fm_backup.tid, fm_tls_block(g.mem));
+	return fm_sys_clone_on(flags, g.mem + fm_tls_size() + STACK,
+			       guardian_main, NULL, &fm_backup.tid,
+			       fm_tls_block(g.mem));
 }
 
 /* The go-between ends at once, so that the guardian is nobody's child here:
@@ -261,8 +265,9 @@ static long spawn_by_another(void)
 	return pid;
 }
 
-/* Orphans become our own children: the first process of a container. One that raises
- * no signal when it ends is seen by no wait that does not ask for such. */
+/* Orphans become our own children: the first process of a container. One that
+ * raises no signal when it ends is seen by no wait that does not ask for such.
+ */
 static bool gets_orphans(void)
 {
 	int yes = 0;
@@ -274,8 +279,8 @@ static bool gets_orphans(void)
 static long spawn_own(void)
 {
 	if (g.child)
-		fm_sys4(SYS_wait4, g.child, NULL, WNOHANG | 0x80000000 /* __WCLONE */,
-			NULL);
+		fm_sys4(SYS_wait4, g.child, NULL,
+			WNOHANG | 0x80000000 /* __WCLONE */, NULL);
 	g.child = (int)clone_guardian();
 	return g.child;
 }
@@ -311,7 +316,8 @@ static int open_ends(void)
 
 	if (!err)
 		err = (int)fm_sys4(SYS_socketpair, AF_UNIX,
-				   SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fm_backup.sock);
+				   SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				   fm_backup.sock);
 	return err;
 }
 
@@ -395,8 +401,8 @@ void fm_guardian_end(void)
 		fm_sys5(SYS_ppoll, &p, 1, &limit, NULL, 8);
 	fm_sys_close(pidfd);
 	if (g.child)
-		fm_sys4(SYS_wait4, g.child, NULL, WNOHANG | 0x80000000 /* __WCLONE */,
-			NULL);
+		fm_sys4(SYS_wait4, g.child, NULL,
+			WNOHANG | 0x80000000 /* __WCLONE */, NULL);
 	g.child = 0;
 }
 

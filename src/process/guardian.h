@@ -6,7 +6,8 @@
  * any cause (SIGKILL included), or leaves this memory by exec, it writes the
  * dirty pages to their files and exits. It also keeps the engine's
  * descriptors alive for a program that closes numbers that it does not own
- * (io/fd_backup.h), and writes the statistics and removes the control socket if the program did not.
+ * (io/fd_backup.h), and writes the statistics and removes the control socket if
+ * the program did not.
  *
  * Which stores can still be lost is listed in guardian_flush.c.
  */
@@ -17,8 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* It is not needed any more: it has gone, and with it its share of the memory, when this
- * returns. Under the space lock. */
+/* It is not needed any more: it has gone, and with it its share of the memory,
+ * when this returns. Under the space lock. */
 void fm_guardian_end(void);
 /* ---- inside the guardian: raw system calls only ------------------------ */
 

@@ -197,9 +197,9 @@ static void write_run(const struct out *o, uintptr_t addr, uint64_t off,
 /*
  * A ring's writes outlive the threads that asked for them: one that reached the
  * device after ours, or after those of who uses the file next, would bring old
- * bytes back, and leave an error for the next fsync(2). The ring does not answer the
- * dead, but fallocate(2) waits for all of the file. That page is about to be written,
- * and a page in flight counts as dirty.
+ * bytes back, and leave an error for the next fsync(2). The ring does not
+ * answer the dead, but fallocate(2) waits for all of the file. That page is
+ * about to be written, and a page in flight counts as dirty.
  */
 static void wait_for_device(const struct out *o, uint64_t fp)
 {

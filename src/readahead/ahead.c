@@ -75,7 +75,8 @@ static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 }
 
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
-static FM_FAULT uint64_t reach(const struct fm_map *m, const struct fm_stream *s)
+static FM_FAULT uint64_t reach(const struct fm_map *m,
+			       const struct fm_stream *s)
 {
 	uint64_t most = room(m), earned = 2 * s->passed;
 	const struct fm_stream_set *st = atomic_load(&m->streams);
@@ -248,7 +249,8 @@ static FM_FAULT const struct fm_seen *leapt_from(const struct fm_stream_set *st,
 
 /* Some of what lies in order is wanted, as when rows have been selected. All of
  * it together is read sooner than that page by page. */
-static FM_FAULT bool selects(const struct fm_stream_set *st, int64_t i, bool back)
+static FM_FAULT bool selects(const struct fm_stream_set *st, int64_t i,
+			     bool back)
 {
 	const struct fm_seen *r = leapt_from(st, i, back);
 	int n = 0;
@@ -295,7 +297,8 @@ static FM_FAULT bool belongs(const struct fm_stream *s, int64_t i)
 }
 
 /* Others may fault in between, the more so the longer its chunks are. */
-static FM_FAULT bool stale(const struct fm_stream_set *st, const struct fm_stream *s)
+static FM_FAULT bool stale(const struct fm_stream_set *st,
+			   const struct fm_stream *s)
 {
 	return st->clock - s->used > 32 + 4 * s->passed;
 }
@@ -344,8 +347,8 @@ static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
 }
 
 /* The stream that i belongs to or begins. */
-static FM_FAULT struct fm_stream *stream_at(struct fm_map *m, struct fm_stream_set *st,
-				      int64_t i)
+static FM_FAULT struct fm_stream *stream_at(struct fm_map *m,
+					    struct fm_stream_set *st, int64_t i)
 {
 	bool sequential = atomic_load(&m->advice) == MADV_SEQUENTIAL;
 	struct fm_stream *s = find(st, i);

@@ -5,11 +5,11 @@
  * Before a change: what is dirty in the range goes to the file, and every
  * page of the range is locked, so that no load can read half of the change
  * and no store can be merged into a page that is about to be forgotten. Of a
- * range without an end those that were never touched are shut instead (truncate_barrier.h).
- * After it: our copies are dropped and loaded again on the next touch; those
- * of a short write at once, since who writes a page that is mapped mostly looks
- * at it soon (LMDB, SQLite), and a fault costs four times as much, or rewritten
- * where they are (inplace_update.h).
+ * range without an end those that were never touched are shut instead
+ * (truncate_barrier.h). After it: our copies are dropped and loaded again on
+ * the next touch; those of a short write at once, since who writes a page that
+ * is mapped mostly looks at it soon (LMDB, SQLite), and a fault costs four
+ * times as much, or rewritten where they are (inplace_update.h).
  */
 #include <string.h>
 
@@ -177,7 +177,8 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	r->first = first_page(off);
 	r->whole = ((uint64_t)off + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
 	r->cached = false;
-	r->space = len == 0 || (uint64_t)len >> FM_PAGE_SHIFT >= FM_LEAF_PAGES * 4;
+	r->space =
+		len == 0 || (uint64_t)len >> FM_PAGE_SHIFT >= FM_LEAF_PAGES * 4;
 	if (stop < r->first)
 		stop = r->first;
 	lock_around(r);
@@ -200,8 +201,8 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	return 0;
 }
 
-/* What is written behind the end leaves a hole. The last page is part of the change:
- * stores to it beyond the end must not come to light. */
+/* What is written behind the end leaves a hole. The last page is part of the
+ * change: stores to it beyond the end must not come to light. */
 static void from_the_end(struct fm_file *f, off_t *off, off_t *len)
 {
 	off_t size;
@@ -258,8 +259,8 @@ static bool is_refused(struct fm_file *f, uint64_t fp, bool discard)
 	return !discard && (fm_page_state(fm_file_page(f, fp)) & FP_DIRTY);
 }
 
-/* Its pages are locked: a system call that has them is waited for, but not long, and
- * but once. */
+/* Its pages are locked: a system call that has them is waited for, but not
+ * long, and but once. */
 static bool in_use(const struct stale *d, void *page)
 {
 	return fm_pinned(page, FM_PAGE) &&
@@ -315,8 +316,8 @@ static uint64_t put_back(struct fm_map *m, uint64_t fp, uint64_t stop,
 	return done < 0 ? 0 : (uint64_t)done;
 }
 
-/* Takes the lowest run of set bits out of *bits, of which some are set: where it
- * begins, and its length. */
+/* Takes the lowest run of set bits out of *bits, of which some are set: where
+ * it begins, and its length. */
 static unsigned take_run(uint64_t *bits, unsigned *ret_n)
 {
 	unsigned lo = (unsigned)__builtin_ctzll(*bits);
@@ -328,8 +329,8 @@ static unsigned take_run(uint64_t *bits, unsigned *ret_n)
 	return lo;
 }
 
-/* What the page cache has of those pages of the range, if that takes no waiting; mem is
- * that of the first page. */
+/* What the page cache has of those pages of the range, if that takes no
+ * waiting; mem is that of the first page. */
 static bool load_named(const struct fm_range *r, uint64_t bits, char *mem)
 {
 	unsigned lo = (unsigned)__builtin_ctzll(bits);
@@ -354,7 +355,8 @@ static uint64_t put_back_all(struct fm_map *m, uint64_t first, uint64_t bits,
 }
 
 /* What was dropped of m has just been written through the page cache: take it
- * from there. Under the same page locks, so that it is a load like any other. */
+ * from there. Under the same page locks, so that it is a load like any other.
+ */
 static void reload(struct fm_map *m, const struct stale *d)
 {
 	uint64_t n = (unsigned)__builtin_popcountll(d->gone);
@@ -370,8 +372,8 @@ static void reload(struct fm_map *m, const struct stale *d)
 
 /* ---- rewriting them in place ------------------------------------------- */
 
-/* Pages of m in the range, which are RELOAD at most: a bit each for those that are
- * plain copies of the file's. False: others are among them. */
+/* Pages of m in the range, which are RELOAD at most: a bit each for those that
+ * are plain copies of the file's. False: others are among them. */
 static bool plain_copies(struct fm_map *m, const struct fm_range *r,
 			 uint64_t *ret)
 {
@@ -404,8 +406,9 @@ static bool rewrite_runs(struct fm_map *m, uint64_t first, uint64_t bits,
 	return true;
 }
 
-/* What the page cache has of the range goes over our copies. A system call that has
- * them as its buffer sees them change, as it would natively. False: drop them. */
+/* What the page cache has of the range goes over our copies. A system call that
+ * has them as its buffer sees them change, as it would natively. False: drop
+ * them. */
 static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 {
 	struct fm_bounce *b;
@@ -428,8 +431,8 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 	return ok;
 }
 
-/* 2 MiB frames move into this one, which is why its pages cannot be rewritten. Who
- * writes often is better off without them. */
+/* 2 MiB frames move into this one, which is why its pages cannot be rewritten.
+ * Who writes often is better off without them. */
 static void note_reload(struct fm_map *m)
 {
 	struct fm_file *f = m->file;
@@ -513,9 +516,9 @@ static bool renew_again(const struct fm_range *r, bool discard)
 	return ok;
 }
 
-/* What is stale must not be stored to, or it would be written: the file is held.
- * The kernel has no copies of its own; if it cannot have the file they go when the
- * system call has ended. */
+/* What is stale must not be stored to, or it would be written: the file is
+ * held. The kernel has no copies of its own; if it cannot have the file they go
+ * when the system call has ended. */
 static void replace_stale(const struct fm_range *r, bool discard)
 {
 	int err = fm_file_demote(r->file, FM_WHY_CHANGED);

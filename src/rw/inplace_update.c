@@ -77,14 +77,15 @@ bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n)
 
 #define PART 512 /* pages protected by one call */
 
-/* Up to the next page that has been stored to, which stays as it is, or is not locked:
- * one that is being stored to for the first time. */
+/* Up to the next page that has been stored to, which stays as it is, or is not
+ * locked: one that is being stored to for the first time. */
 static int cover_run(struct fm_map *m, uint64_t *i, uint64_t hi)
 {
 	uint64_t lo = *i;
 	int err = 0;
 
-	while (*i < hi && (fm_mode(m, *i) & (PM_LOCKED | PM_WRITABLE)) == PM_LOCKED)
+	while (*i < hi &&
+	       (fm_mode(m, *i) & (PM_LOCKED | PM_WRITABLE)) == PM_LOCKED)
 		++*i;
 	if (*i > lo) /* what is not there takes no harm */
 		err = fm_uffd_protect(fm_map_addr(m, lo),
@@ -132,4 +133,5 @@ void fm_inplace_tighten(struct fm_file *f)
 	fm_space_unlock(&old);
 }
 
-FM_LIFE(inplace_update, .level = FM_LIFE_HELPERS, .start = start, .reset = reset)
+FM_LIFE(inplace_update, .level = FM_LIFE_HELPERS, .start = start,
+	.reset = reset)

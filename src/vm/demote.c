@@ -54,8 +54,8 @@ static struct fm_list maps_of(struct fm_file *f)
 }
 
 /* A system call that is storing into the mapping keeps its page writable. None
- * does that for long, but its thread may have to wait for a CPU: on a busy machine
- * a tenth of a second was too little once, for a fork. */
+ * does that for long, but its thread may have to wait for a CPU: on a busy
+ * machine a tenth of a second was too little once, for a fork. */
 #define PATIENCE_MS 1000
 
 static int write_back_all(struct fm_file *f)
@@ -148,8 +148,8 @@ static void drop_forgotten(struct fm_map *m)
 #define LAY_TRIES 200
 #define LAY_MS 5
 
-/* Once others have been laid it has to succeed, or the file would be the kernel's and
- * ours: memory, or a process for the helper, may be there soon. */
+/* Once others have been laid it has to succeed, or the file would be the
+ * kernel's and ours: memory, or a process for the helper, may be there soon. */
 static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 {
 	int err = fm_demote_lay(f, m);
@@ -164,10 +164,11 @@ static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 /* ---- several mappings --------------------------------------------------- */
 
 /*
- * They are laid one after the other, and stores through one that has been laid would not
- * be seen in pages of ours that are still there in another. So all leave before: who
- * looks waits for the end of the freeze. Where a system call uses a page it stays, for
- * the kernel cannot wait; its mapping is laid before the others.
+ * They are laid one after the other, and stores through one that has been laid
+ * would not be seen in pages of ours that are still there in another. So all
+ * leave before: who looks waits for the end of the freeze. Where a system call
+ * uses a page it stays, for the kernel cannot wait; its mapping is laid before
+ * the others.
  */
 struct leaving {
 	struct fm_zap_batch drop;
@@ -210,7 +211,8 @@ static void to_front(struct fm_list *l, size_t k, size_t to)
 	l->v[to] = m;
 }
 
-/* Private ones first: with pages of their own they need more, and fail sooner. */
+/* Private ones first: with pages of their own they need more, and fail
+ * sooner. */
 static void in_order(struct fm_list *l)
 {
 	size_t to = 0;
@@ -258,7 +260,8 @@ static int replace(struct fm_file *f, struct fm_list *l)
 	fm_pieces_note(f, &pieces);
 	err = lay_all(f, l, &n);
 	fm_pieces_join(f, &pieces, !err);
-	atomic_fetch_add(&demotions, 1); /* who reads it from now on asks the kernel */
+	/* who reads it from now on asks the kernel */
+	atomic_fetch_add(&demotions, 1);
 	for (size_t k = 0; k < n; k++) {
 		struct fm_map *m = l->v[k];
 
@@ -276,14 +279,16 @@ void fm_stays(struct fm_file *f, enum fm_server_reason why, int err)
 	if (!atomic_exchange(&f->demote.stays_since_ms, fm_now_ms()))
 		fm_log(FM_LOG_ERROR,
 		       "%s: cannot hand the mapping to the kernel (%s), errno "
-		       "%d: it stays with fastmap", f->path, fm_server_reason_text(why),
-		       -err);
+		       "%d: it stays with fastmap",
+		       f->path, fm_server_reason_text(why), -err);
 }
 
-/* Not where memory is so short that it is handed over for that, nor at the end. */
+/* Not where memory is so short that it is handed over for that, nor at the
+ * end. */
 static void bring(struct fm_file *f, struct fm_demote_cache *h, int err)
 {
-	if (err || !fm_store_of(f)->keeps || fm_mem_monitor_short() || atomic_load(&fm_demote_ends))
+	if (err || !fm_store_of(f)->keeps || fm_mem_monitor_short() ||
+	    atomic_load(&fm_demote_ends))
 		fm_demote_cache_forget(h);
 	else
 		fm_demote_cache_bring(h);
@@ -298,7 +303,8 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 	l = maps_of(f);
 	if (!l.v)
 		return -ENOMEM;
-	fm_file_get(f); /* for as long as the process lives: it stays the kernel's */
+	/* for as long as the process lives: it stays the kernel's */
+	fm_file_get(f);
 	fm_file_get(f); /* by the last of these it is hollow, see file.c */
 	fm_freeze(f);
 	for (size_t k = 0; k < l.n; k++) {
@@ -328,10 +334,11 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 	return err;
 }
 
-int fm_server_change(struct fm_file *f, enum fm_server to, enum fm_server_reason why)
+int fm_server_change(struct fm_file *f, enum fm_server to,
+		     enum fm_server_reason why)
 {
-	static int (*const change[FM_SERVERS][FM_SERVERS])(struct fm_file *f,
-							   enum fm_server_reason why) = {
+	static int (*const change[FM_SERVERS][FM_SERVERS])(
+		struct fm_file * f, enum fm_server_reason why) = {
 		[FM_SERVER_ENGINE][FM_SERVER_KERNEL] = to_kernel,
 	};
 	const enum fm_server from = fm_server_of(f);
@@ -354,8 +361,8 @@ int fm_file_demote(struct fm_file *f, enum fm_server_reason why)
 
 /* ---- several files ------------------------------------------------------ */
 
-int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg), uint64_t arg,
-		    enum fm_server_reason why)
+int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
+		    uint64_t arg, enum fm_server_reason why)
 {
 	struct fm_file *f;
 	int first = 0;
@@ -402,7 +409,7 @@ static void demote_shared(enum fm_server_reason why)
 	fm_space_unlock(&old);
 }
 
-/* ---- for threads that cannot do it (demote_queue.h) ------------------------ */
+/* ---- for threads that cannot do it (demote_queue.h) -------------------- */
 
 static int wanted(struct fm_file *f, enum fm_server_reason why)
 {

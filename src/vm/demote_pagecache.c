@@ -54,7 +54,7 @@ void fm_demote_cache_note(struct fm_file *f, struct fm_demote_cache *h)
 		fm_map_each(m, 0, fm_map_pages(m), note, h);
 }
 
-/* ---- what is dirty --------------------------------------------------------- */
+/* ---- what is dirty ----------------------------------------------------- */
 
 #define SLICE ((uint64_t)4096) /* pages of the file */
 #define MUCH 4096              /* pages, to have twice for a moment */
@@ -73,7 +73,8 @@ static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
 		uint64_t lo = first > m->pgoff ? first - m->pgoff : 0;
 		uint64_t hi = stop > m->pgoff ? stop - m->pgoff : 0;
 
-		fm_map_each(m, lo, fm_least(hi, fm_map_pages(m)), drop_clean, &d);
+		fm_map_each(m, lo, fm_least(hi, fm_map_pages(m)), drop_clean,
+			    &d);
 		fm_zap_now(&d);
 	}
 }
@@ -84,8 +85,8 @@ void fm_demote_cache_write(struct fm_file *f)
 	bool much = fm_dirty_count(f) > MUCH;
 	uint64_t fp = 0;
 
-	/* Direct writes and the page cache do not mix; see fm_file_mixed. What it
-	 * writes is all there is. */
+	/* Direct writes and the page cache do not mix; see fm_file_mixed. What
+	 * it writes is all there is. */
 	atomic_store(&f->wb.buffered, true);
 	while (much && (fp = fm_dirty_next(f, fp, FM_MAX_FILE_PAGES)) <
 			       FM_MAX_FILE_PAGES) {
@@ -99,14 +100,15 @@ void fm_demote_cache_write(struct fm_file *f)
 	fm_file_mixed(f);
 }
 
-/* ---- before a fork -------------------------------------------------------- */
+/* ---- before a fork ----------------------------------------------------- */
 
-#define SIXTEENTH 4 /* bits: of the cache, at most, has a copy in the page cache */
+/* bits: of the cache, at most, has a copy in the page cache */
+#define SIXTEENTH 4
 
 /*
- * Direct writes of other pages may be in flight. A folio that has those pages, too,
- * could only have been read, which is heard of (fm_file_mixed): what is written here has
- * folios of its own.
+ * Direct writes of other pages may be in flight. A folio that has those pages,
+ * too, could only have been read, which is heard of (fm_file_mixed): what is
+ * written here has folios of its own.
  */
 static int flush_through(struct fm_file *f)
 {
@@ -125,7 +127,7 @@ void fm_engine_flush_for_fork(void)
 	fm_engine_flush_for_others();
 }
 
-/* ---- into the page cache --------------------------------------------------- */
+/* ---- into the page cache ----------------------------------------------- */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct fm_demote_cache later; /* under the lock */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demote_pagecache.h - the page cache has what our cache had, when a file is handed to the kernel.
+ * demote_pagecache.h - the page cache has what our cache had, when a file is
+ * handed to the kernel.
  *
- * Without us the pages that the program has touched would be in the page cache. What is
- * dirty is written through it (and our copy dropped, where that is much, for memory has
- * room for one). What is clean cannot be put there but by reading it again: the kernel is
- * asked to, run by run, many at a time, when its mapping has taken the place of ours and
- * our memory is free. Else each page would be read when it is touched, one after the
- * other, and as much around it as the device's read-ahead says.
+ * Without us the pages that the program has touched would be in the page cache.
+ * What is dirty is written through it (and our copy dropped, where that is
+ * much, for memory has room for one). What is clean cannot be put there but by
+ * reading it again: the kernel is asked to, run by run, many at a time, when
+ * its mapping has taken the place of ours and our memory is free. Else each
+ * page would be read when it is touched, one after the other, and as much
+ * around it as the device's read-ahead says.
  */
 #ifndef FM_DEMOTE_PAGECACHE_H
 #define FM_DEMOTE_PAGECACHE_H
@@ -29,18 +31,19 @@ struct fm_demote_cache {
 	uint64_t asked;     /* bytes, up to now */
 };
 
-/* [plain] Under the space lock: what is resident now, of all mappings of f. Without
- * memory for it nothing. */
+/* [plain] Under the space lock: what is resident now, of all mappings of f.
+ * Without memory for it nothing. */
 void fm_demote_cache_note(struct fm_file *f, struct fm_demote_cache *ret);
 /* [plain] The frozen file f: what is dirty goes to the page cache. */
 void fm_demote_cache_write(struct fm_file *f);
-/* [plain] The mappings are the kernel's. Asks for some at once, for the rest later, by
- * the thread that writes back. Takes what h holds. */
+/* [plain] The mappings are the kernel's. Asks for some at once, for the rest
+ * later, by the thread that writes back. Takes what h holds. */
 void fm_demote_cache_bring(struct fm_demote_cache *h);
 /* [plain] For about ms milliseconds. Is any left? */
 bool fm_demote_cache_ask(struct fm_demote_cache *h, uint64_t ms);
 /* What has not been asked for goes to the end of the other. */
-void fm_demote_cache_move(struct fm_demote_cache *to, struct fm_demote_cache *h);
+void fm_demote_cache_move(struct fm_demote_cache *to,
+			  struct fm_demote_cache *h);
 void fm_demote_cache_forget(struct fm_demote_cache *h);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demote_private.c - the kernel's private mapping in the place of ours, with the pages that
- * are the program's own.
+ * demote_private.c - the kernel's private mapping in the place of ours, with
+ * the pages that are the program's own.
  */
 #include <string.h>
 
@@ -37,8 +37,8 @@ static bool close_own(struct fm_map *m, uint64_t i)
 	return ok;
 }
 
-/* A store that says EFAULT where the page cannot be had. MADV_POPULATE_WRITE tries for ever
- * then, before Linux 6.9. */
+/* A store that says EFAULT where the page cannot be had. MADV_POPULATE_WRITE
+ * tries for ever then, before Linux 6.9. */
 static bool can_store(char *to)
 {
 	return !fm_sys2(SYS_clock_gettime, CLOCK_MONOTONIC, to);
@@ -74,8 +74,8 @@ static bool make_room(struct copy_out *c, struct fm_map *m, uint64_t i)
 	return !c->err;
 }
 
-/* Not by loads and stores: another process may cut the file meanwhile, and what is
- * beyond its end signals. */
+/* Not by loads and stores: another process may cut the file meanwhile, and what
+ * is beyond its end signals. */
 static bool copy_page(char *to, char *from)
 {
 	struct iovec dst = { to, FM_PAGE }, src = { from, FM_PAGE };
@@ -111,12 +111,13 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 
 #define TRIES 20
 
-/* Where memory is short the target may have been unmapped already; what is to come
- * there is still where it was. */
+/* Where memory is short the target may have been unmapped already; what is to
+ * come there is still where it was. */
 static int move_pages(const struct copy_out *c, char *to, uint64_t first,
 		      uint64_t end)
 {
-	size_t at = first << FM_PAGE_SHIFT, len = (end - first) << FM_PAGE_SHIFT;
+	size_t at = first << FM_PAGE_SHIFT, len = (end - first)
+						  << FM_PAGE_SHIFT;
 	long err = len ? -ENOMEM : 0;
 
 	for (int tries = 0; err == -ENOMEM && tries < TRIES; tries++) {
@@ -158,8 +159,9 @@ int fm_lay_private(struct fm_file *f, struct fm_map *m)
 	k.prot = PROT_READ | PROT_WRITE;
 	err = fm_kernel_map(f, &k, 1);
 	if (!err) {
-		/* Readable for the copy. Who may store still may: write protection
-		 * holds him up, where a denial would reach him as SIGSEGV. */
+		/* Readable for the copy. Who may store still may: write
+		 * protection holds him up, where a denial would reach him as
+		 * SIGSEGV. */
 		if (!(prot & PROT_READ))
 			fm_sys_mprotect(target, k.len, prot | PROT_READ);
 		fm_sys_madvise(p, k.len, MADV_RANDOM); /* for these pages */

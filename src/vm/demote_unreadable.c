@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demote_unreadable.c - a page that cannot be read becomes the kernel's, whose mapping can make
- * the access fail: alone if nothing can be stored to the file, or with all of the file.
+ * demote_unreadable.c - a page that cannot be read becomes the kernel's, whose
+ * mapping can make the access fail: alone if nothing can be stored to the file,
+ * or with all of the file.
  */
 #include "base/sys.h"
 #include "engine.h"
@@ -58,7 +59,8 @@ static int try_kernel(struct fm_file *f, struct fm_map *m)
 	return err;
 }
 
-int fm_demote_unreadable(struct fm_file *f, uintptr_t a, enum fm_server_reason why)
+int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
+			 enum fm_server_reason why)
 {
 	struct fm_map *m;
 	uint64_t old;

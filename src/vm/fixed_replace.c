@@ -75,13 +75,15 @@ static int empty(const struct fm_fixed_replace_part *p, int prot)
 	return err ? err : fm_sys_mprotect(at, p->end - p->start, prot);
 }
 
-int fm_fixed_replace_lay(const struct fm_over *o, uintptr_t start, uintptr_t end, int prot)
+int fm_fixed_replace_lay(const struct fm_over *o, uintptr_t start,
+			 uintptr_t end, int prot)
 {
 	int err = 0;
 
 	for (size_t k = 0; k < o->n && !err; k++) {
 		if (start < o->v[k].start)
-			err = fm_fixed_replace_lay_new(start, o->v[k].start, prot);
+			err = fm_fixed_replace_lay_new(start, o->v[k].start,
+						       prot);
 		if (!err)
 			err = empty(&o->v[k], prot);
 		start = o->v[k].end;
@@ -126,8 +128,8 @@ static bool is_all(const struct fm_over *o, uintptr_t start, uintptr_t end)
 	return start == end;
 }
 
-int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src, uintptr_t to,
-		   size_t len)
+int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src,
+			    uintptr_t to, size_t len)
 {
 	int err;
 
@@ -136,6 +138,7 @@ int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src, 
 	for (size_t k = 0; k < src->n; k++)
 		if (!may_forget(src->v[k]))
 			return -ENOTSUP;
-	err = fm_fixed_replace_lay(o, to, to + len, atomic_load(&src->v[0]->prot));
+	err = fm_fixed_replace_lay(o, to, to + len,
+				   atomic_load(&src->v[0]->prot));
 	return err ? -ENOMEM : fm_list_each(src, forget, NULL);
 }

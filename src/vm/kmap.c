@@ -4,9 +4,10 @@
  *
  * It is made by a short-lived process that shares our memory but has a
  * descriptor table of its own: closing the descriptor that mmap needs would
- * otherwise drop the program's POSIX locks on the file. If the descriptor that the
- * program mapped is still there, it is the one: the kernel's mapping then hears what the
- * program says to it (posix_fadvise), and holds its locks, as without us.
+ * otherwise drop the program's POSIX locks on the file. If the descriptor that
+ * the program mapped is still there, it is the one: the kernel's mapping then
+ * hears what the program says to it (posix_fadvise), and holds its locks, as
+ * without us.
  */
 #include <sched.h>
 
@@ -30,8 +31,8 @@ struct helper {
 	bool done; /* nobody has killed it before */
 };
 
-/* Where the program has taken every number one is given up: the table is a copy, and
- * neither the program nor its locks lose anything. */
+/* Where the program has taken every number one is given up: the table is a
+ * copy, and neither the program nor its locks lose anything. */
 static int helper_open(const struct helper *h, int flags)
 {
 	int fd = fm_sys_open(h->path, flags, 0);
@@ -41,10 +42,12 @@ static int helper_open(const struct helper *h, int flags)
 	return fd;
 }
 
-/* Of a shared mapping the kernel remembers for ever whether it may be stored to. */
+/* Of a shared mapping the kernel remembers for ever whether it may be stored
+ * to. */
 static bool helper_may(const struct helper *h, const struct fm_kmap *k)
 {
-	int flags = k->fd < 0 ? -EBADF : (int)fm_sys2(SYS_fcntl, k->fd, F_GETFL);
+	int flags =
+		k->fd < 0 ? -EBADF : (int)fm_sys2(SYS_fcntl, k->fd, F_GETFL);
 	int acc = flags & O_ACCMODE;
 
 	if (flags < 0 || (flags & O_PATH) || acc == O_WRONLY ||
@@ -55,8 +58,8 @@ static bool helper_may(const struct helper *h, const struct fm_kmap *k)
 
 static int helper_map(const struct fm_kmap *k, int fd)
 {
-	void *p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED, fd,
-			      k->off);
+	void *p = fm_sys_mmap(k->addr, k->len, k->prot, k->flags | MAP_FIXED,
+			      fd, k->off);
 
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
@@ -73,7 +76,8 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 		fd = fm_store_of(h->file)->dup(h->file);
 	if (fd < 0)
 		return fd;
-	/* The number that the path names may have been closed behind our back. */
+	/* The number that the path names may have been closed behind our
+	 * back. */
 	if (fm_sys_is_file(fd, h->file->dev, h->file->ino))
 		err = helper_map(k, fd);
 	fm_sys_close(fd);
@@ -139,10 +143,10 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 /* ---- pieces ------------------------------------------------------------ */
 
 /*
- * Mappings that are one to the program and several to us: one that grew, or whose
- * parts were advised or protected differently for a while. The kernel can join what
- * it maps only if it came by one descriptor, and grows and moves no more than one such
- * mapping at a time (mremap: EFAULT).
+ * Mappings that are one to the program and several to us: one that grew, or
+ * whose parts were advised or protected differently for a while. The kernel can
+ * join what it maps only if it came by one descriptor, and grows and moves no
+ * more than one such mapping at a time (mremap: EFAULT).
  */
 static bool continues(const struct fm_kmap *a, const struct fm_kmap *b)
 {
@@ -158,7 +162,8 @@ static void sort(struct fm_kmap *v, size_t n)
 			struct fm_kmap k = v[i];
 			size_t at = i;
 
-			for (; at >= gap && v[at - gap].addr > k.addr; at -= gap)
+			for (; at >= gap && v[at - gap].addr > k.addr;
+			     at -= gap)
 				v[at] = v[at - gap];
 			v[at] = k;
 		}
@@ -187,10 +192,11 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
 		for (end = i + 1; end < p->n && continues(&all, &p->v[end]);
 		     end++)
 			all.len += p->v[end].len;
-		if (end > i + 1 && !fm_kernel_map(f, &all, 1)) /* else they stay pieces */
+		/* else they stay pieces */
+		if (end > i + 1 && !fm_kernel_map(f, &all, 1))
 			fm_range_maps((uintptr_t)all.addr,
-				      (uintptr_t)all.addr + all.len, fm_map_tell,
-				      NULL);
+				      (uintptr_t)all.addr + all.len,
+				      fm_map_tell, NULL);
 	}
 	if (p->v)
 		fm_free(p->v);

@@ -12,8 +12,8 @@
  *   REMOVE, DONTFORK, GUARD_*, unknown   the kernel's mapping takes over
  *   the rest                   accepted, without effect
  *
- * What the kernel's mapping would remember is noted by ranges, for when it takes the
- * place of ours (vma_advice.h).
+ * What the kernel's mapping would remember is noted by ranges, for when it
+ * takes the place of ours (vma_advice.h).
  */
 #include "base/epoch.h"
 #include "cache/cache.h"
@@ -75,8 +75,8 @@ static void drop_span(struct fm_map *m, uint64_t lo, uint64_t hi, bool write)
 	fm_zap_now(&d);
 }
 
-/* A mapping has one such advice: what is said of less than half of it would be wrong
- * of the rest, and streams are seen without it. */
+/* A mapping has one such advice: what is said of less than half of it would be
+ * wrong of the rest, and streams are seen without it. */
 static void note_advice(struct fm_map *m, uint64_t pages, int advice)
 {
 	if (pages >= (fm_map_pages(m) + 1) / 2)
@@ -89,7 +89,8 @@ static int advise_map(struct fm_map *m, void *arg)
 	uint64_t lo, hi;
 
 	bounds(m, s, &lo, &hi);
-	if (fm_vma_advice_note(&m->modes->said, m->mbase + lo, m->mbase + hi, s->advice))
+	if (fm_vma_advice_note(&m->modes->said, m->mbase + lo, m->mbase + hi,
+			       s->advice))
 		return -ENOMEM;
 	switch (s->advice) {
 	case MADV_NORMAL:
@@ -112,8 +113,8 @@ static int advise_map(struct fm_map *m, void *arg)
 	return 0;
 }
 
-/* Faults would find nothing to do there. Not for ever in one epoch, which no handler
- * of the program may leave by a jump. */
+/* Faults would find nothing to do there. Not for ever in one epoch, which no
+ * handler of the program may leave by a jump. */
 static uint64_t resident(uintptr_t a, uintptr_t end, bool write)
 {
 	const uint8_t want = write ? PM_PRESENT | PM_WRITABLE : PM_PRESENT;
@@ -126,7 +127,8 @@ static uint64_t resident(uintptr_t a, uintptr_t end, bool write)
 	e = fm_epoch_enter();
 	m = fm_space_find(a);
 	first = m ? (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT : 0;
-	stop = fm_least(first + FM_TOUCH_PAGES, first + ((end - a) >> FM_PAGE_SHIFT));
+	stop = fm_least(first + FM_TOUCH_PAGES,
+			first + ((end - a) >> FM_PAGE_SHIFT));
 	stop = m ? fm_least(stop, fm_map_pages(m)) : 0;
 	for (i = first; i < stop && (fm_mode(m, i) & look) == want; i++)
 		;
@@ -145,7 +147,8 @@ static int touch(uintptr_t a, bool write)
 	fm_restore_signals(&old);
 	if (res == FM_FAULT_BUS)
 		return -EFAULT;
-	return res == FM_FAULT_FOREIGN && !fm_overlaps((void *)a, 1) ? -EAGAIN : 0;
+	return res == FM_FAULT_FOREIGN && !fm_overlaps((void *)a, 1) ? -EAGAIN
+								     : 0;
 }
 
 /* Fault page by page; pages beyond the end of the file are an error. -EAGAIN:
@@ -188,8 +191,8 @@ static int begin_populate(const struct span *s, bool write,
 	return 0;
 }
 
-/* [s->start, end) is ours. What exceeds `most` would only push itself out of the
- * cache again; but the kernel's answer about the end must stay the same. */
+/* [s->start, end) is ours. What exceeds `most` would only push itself out of
+ * the cache again; but the kernel's answer about the end must stay the same. */
 static int populate_ours(struct span *s, uintptr_t end, bool write,
 			 uint64_t *most)
 {
@@ -288,9 +291,9 @@ static int demote_span(void *addr, size_t len, enum fm_server_reason why)
 	return err;
 }
 
-/* What is not ours in the range is the kernel's to advise, holes its to find: they
- * are an error that does not stop it. Under the space lock, for what is ours may
- * be handed over at any time. */
+/* What is not ours in the range is the kernel's to advise, holes its to find:
+ * they are an error that does not stop it. Under the space lock, for what is
+ * ours may be handed over at any time. */
 static int advise_span(struct span *s)
 {
 	uintptr_t at = s->start, from;
@@ -345,9 +348,9 @@ int fm_madvise(void *addr, size_t len, int advice)
 	return err;
 }
 
-/* Of a descriptor, whoever's: as with the kernel it says nothing of how mappings are
- * read, and what they show stays. A backup of a database that runs says SEQUENTIAL and
- * DONTNEED of each file. */
+/* Of a descriptor, whoever's: as with the kernel it says nothing of how
+ * mappings are read, and what they show stays. A backup of a database that runs
+ * says SEQUENTIAL and DONTNEED of each file. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 {
 	uint64_t first = (uint64_t)off >> FM_PAGE_SHIFT, old;

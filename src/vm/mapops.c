@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mapops.c - munmap, mprotect and small ones on managed ranges. Each cuts the mappings
- * at the borders first (fault/map_edit.h), so that the rest deals with whole mappings
- * only.
+ * mapops.c - munmap, mprotect and small ones on managed ranges. Each cuts the
+ * mappings at the borders first (fault/map_edit.h), so that the rest deals with
+ * whole mappings only.
  */
 #include "mapops.h"
 
@@ -83,7 +83,8 @@ int fm_munmap(void *addr, size_t len)
 
 fm_map_fn fm_mprotect_first;
 
-/* Mappings one behind the other that have one protection, and may have another. */
+/* Mappings one behind the other that have one protection, and may have
+ * another. */
 struct prot_run {
 	uintptr_t start, end;
 	int was, prot;
@@ -128,8 +129,8 @@ static int hide_map(struct fm_map *m, void *arg)
 	fm_map_protect(m, PROT_READ);
 	pass_through(m, NULL);
 	err = fm_map_still_dirty(m) ? fm_map_flush(m, arg) : 0;
-	/* What a system call stores to was passed over. It gets EFAULT soon, and so
-	 * would each later attempt to write the page. */
+	/* What a system call stores to was passed over. It gets EFAULT soon,
+	 * and so would each later attempt to write the page. */
 	if (!err && fm_map_still_dirty(m)) {
 		fm_map_lock(m, NULL);
 		fm_map_unlock_pages(m);
@@ -158,7 +159,8 @@ static int protect_run(struct prot_run *r)
 		     ((r->prot & seen) && !(r->was & seen));
 	int err = 0;
 
-	/* PROT_EXEC alone takes reading away where the CPU has protection keys. */
+	/* PROT_EXEC alone takes reading away where the CPU has protection
+	 * keys. */
 	if (!(r->prot & (PROT_READ | PROT_WRITE)))
 		err = fm_range_maps(r->start, r->end, hide_map, NULL);
 	/* Permission first known to the fault path, then to the hardware when
@@ -171,7 +173,8 @@ static int protect_run(struct prot_run *r)
 					    fm_mprotect_first, NULL);
 	}
 	if (!err)
-		err = fm_sys_mprotect((void *)r->start, r->end - r->start, r->prot);
+		err = fm_sys_mprotect((void *)r->start, r->end - r->start,
+				      r->prot);
 	if (err)
 		fm_range_maps(r->start, r->end, stay, &r->was);
 	else if (!grows)

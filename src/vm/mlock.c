@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mlock.c - mlock and its relatives. Locked memory refuses MADV_DONTNEED, so
- * nothing could be evicted from it: what is to be locked is the kernel's. And what
- * else is said of all memory, or must be true of it ever after.
+ * nothing could be evicted from it: what is to be locked is the kernel's. And
+ * what else is said of all memory, or must be true of it ever after.
  */
 #include <linux/capability.h>
 #include <stdatomic.h>
@@ -41,8 +41,8 @@ bool fm_memory_look(void)
 
 int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
-	/* The kernel marks memory as locked even where it then cannot bring in the
-	 * pages, and what is marked cannot be evicted. */
+	/* The kernel marks memory as locked even where it then cannot bring in
+	 * the pages, and what is marked cannot be evicted. */
 	if (fm_overlaps(addr, len) && fm_demote_range(addr, len, FM_WHY_MLOCK))
 		return -ENOMEM;
 	if (flags)
@@ -142,8 +142,8 @@ static void forked(void)
 /* ---- the same bytes, one page ------------------------------------------- */
 
 /* The kernel forgets of a page that it merges with others (KSM) that it is
- * write-protected: a store would go unnoticed. What is mapped later says no for itself
- * (fm_uffd_lay). */
+ * write-protected: a store would go unnoticed. What is mapped later says no for
+ * itself (fm_uffd_lay). */
 int fm_memory_merge(unsigned long on)
 {
 	uint64_t old;

@@ -79,8 +79,9 @@ static void sort(struct fm_list *l)
 		}
 }
 
-/* Nobody can use source and target until they are shown again. All are hidden before
- * the first is locked: what is read ahead and waited for then may reach into another. */
+/* Nobody can use source and target until they are shown again. All are hidden
+ * before the first is locked: what is read ahead and waited for then may reach
+ * into another. */
 static int shut(const struct fm_list *src, const struct fm_list *target)
 {
 	struct fm_list all = { NULL, 0 };
@@ -216,7 +217,8 @@ static int move_prepare(struct move *v)
 		ok = v->to[k];
 	}
 	if (ok && v->new_len > v->old_len)
-		ok = prepare_growth(v, (v->new_len - v->old_len) >> FM_PAGE_SHIFT);
+		ok = prepare_growth(v,
+				    (v->new_len - v->old_len) >> FM_PAGE_SHIFT);
 	if (ok)
 		return 0;
 	move_free(v, true);
@@ -321,8 +323,8 @@ static void bring_back(struct move *v, char *fixed)
 	}
 }
 
-/* Pages that the kernel moves back when it fails have forgotten, on their way, that they
- * are protected. */
+/* Pages that the kernel moves back when it fails have forgotten, on their way,
+ * that they are protected. */
 static void not_moved(struct move *v, char *fixed)
 {
 	if (fixed)
@@ -369,12 +371,15 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 	return to;
 }
 
-/* See fixed_replace.h. NULL: not so. The kernel must be asked whether a mapping may grow. */
+/* See fixed_replace.h. NULL: not so. The kernel must be asked whether a mapping
+ * may grow. */
 static void *refill(struct move *v, const struct fm_over *over, void *to,
 		    bool *ret_moved)
 {
-	int err = v->tail || v->grows ? -ENOTSUP :
-			    fm_fixed_replace_refill(over, &v->src, (uintptr_t)to, v->new_len);
+	int err = v->tail || v->grows
+			  ? -ENOTSUP
+			  : fm_fixed_replace_refill(over, &v->src,
+						    (uintptr_t)to, v->new_len);
 
 	if (err == -ENOTSUP)
 		return NULL;

@@ -89,8 +89,8 @@ static int sync_parts(struct sync_range *s, int flags)
 int fm_msync(void *addr, size_t len, int flags)
 {
 	/* The kernel judges the arguments and the holes; on our anonymous
-	 * memory it does nothing else. What is handed to it meanwhile it has not
-	 * written yet: then it is asked again. */
+	 * memory it does nothing else. What is handed to it meanwhile it has
+	 * not written yet: then it is asked again. */
 	const unsigned handed = fm_demote_count();
 	int res = (int)fm_sys3(SYS_msync, addr, len, flags), first = 0, more;
 	struct sync_range s = { .n = 0 };
@@ -118,7 +118,7 @@ int fm_msync(void *addr, size_t len, int flags)
 	return first ? first : res;
 }
 
-/* ---- before what keeps the space lock while it writes ---------------------- */
+/* ---- before what keeps the space lock while it writes ------------------ */
 
 #define MANY 1024 /* dirty pages: less is written in a moment */
 
@@ -140,7 +140,8 @@ void fm_write_before(uintptr_t start, uintptr_t end)
 	uint64_t old, mask;
 	int more;
 
-	if (atomic_load(&fm_dirty_total) <= MANY || end - start <= MANY << FM_PAGE_SHIFT)
+	if (atomic_load(&fm_dirty_total) <= MANY ||
+	    end - start <= MANY << FM_PAGE_SHIFT)
 		return;
 	do {
 		fm_block_signals(&mask);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unmap_cache.c - why what is brought back is not stale: at the time of the fstat
- * that ends an entry nobody else had the file open (the watch has heard of no
- * foreign open, we have no children that descriptors came to, the claim excludes foreign stores), so every later change of
- * the file moves its change time, which cannot be set; it is compared after
- * the claim on the file has been taken again, and once more when the pages
- * are in place, for writes of our own process. Where the change time is as
- * coarse as a tick, only files that had not changed lately are kept.
+ * unmap_cache.c - why what is brought back is not stale: at the time of the
+ * fstat that ends an entry nobody else had the file open (the watch has heard
+ * of no foreign open, we have no children that descriptors came to, the claim
+ * excludes foreign stores), so every later change of the file moves its change
+ * time, which cannot be set; it is compared after the claim on the file has
+ * been taken again, and once more when the pages are in place, for writes of
+ * our own process. Where the change time is as coarse as a tick, only files
+ * that had not changed lately are kept.
  */
 #include "unmap_cache.h"
 
@@ -96,9 +97,9 @@ static bool worth_it(struct fm_map *m)
 
 	if (!m->shared || len < LEAST || len > MOST || m->mbase ||
 	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
-	    atomic_load(&m->file->windows.repeated) || fm_kernel_serves(m->file) ||
-	    !fm_store_of(m->file)->keeps || fm_memory_locked() ||
-	    atomic_load(&fm_fds_shared))
+	    atomic_load(&m->file->windows.repeated) ||
+	    fm_kernel_serves(m->file) || !fm_store_of(m->file)->keeps ||
+	    fm_memory_locked() || atomic_load(&fm_fds_shared))
 		return false;
 	/* The program's own limit must not count what it has unmapped. */
 	return !fm_sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &as) &&
@@ -261,8 +262,9 @@ bool fm_unmap_cache_put(struct fm_map *m)
 
 	if (!worth_it(m) || fm_dirty_next(m->file, m->pgoff, end) < end ||
 	    fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT) ||
-	    !fm_unmap_cache_quiet || !fm_unmap_cache_quiet(m->file) || fm_sys_fstat(m->file->io.path, &st) ||
-	    st.st_ino != m->file->ino || !st.st_nlink || !settled(m->file, &st))
+	    !fm_unmap_cache_quiet || !fm_unmap_cache_quiet(m->file) ||
+	    fm_sys_fstat(m->file->io.path, &st) || st.st_ino != m->file->ino ||
+	    !st.st_nlink || !settled(m->file, &st))
 		return false;
 	mode = fm_sys_anon(fm_map_pages(m));
 	if (!mode)

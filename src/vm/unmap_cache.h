@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unmap_cache.h - the mapping cache: what a mapping held when it was unmapped, for
- * the next mmap of the same range of an unchanged file.
+ * unmap_cache.h - the mapping cache: what a mapping held when it was unmapped,
+ * for the next mmap of the same range of an unchanged file.
  *
  * Nothing of the file stays open: the memory goes to an address of the
  * engine's, with the inode's number, size and change time. It counts as
@@ -24,7 +24,8 @@ int fm_unmap_cache_take(struct fm_map *m, int prot);
 
 void fm_unmap_cache_drop(void);  /* under the space lock: all of it */
 
-/* Does each change of this file, after a look at its times, get one of its own? */
+/* Does each change of this file, after a look at its times, get one of its
+ * own? */
 bool fm_fine_times(int fd);
 
 /* NULL, or whether nobody else has had the file open since we watch it. */

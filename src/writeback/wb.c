@@ -62,7 +62,8 @@ static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 /* ---- finishing -------------------------------------------------------- */
 
 /* Of what is cleaned ahead of need it is noted whether that was of use. */
-static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p, bool again)
+static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p,
+				  bool again)
 {
 	if (!w->yields)
 		return;
@@ -73,8 +74,10 @@ static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p, bool a
 		fm_page_set(p, FP_CLEANED, 0);
 }
 
-/* Where the bytes are: the kernel may yet fail to write what its page cache has got. */
-static FM_FAULT void note_way(_Atomic uint8_t *p, const struct fm_io *io, bool ok)
+/* Where the bytes are: the kernel may yet fail to write what its page cache has
+ * got. */
+static FM_FAULT void note_way(_Atomic uint8_t *p, const struct fm_io *io,
+			      bool ok)
 {
 	if (io->buffered)
 		fm_page_set(p, FP_CACHED, 0);
@@ -235,8 +238,8 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 
 /* ---- submitting ------------------------------------------------------- */
 
-/* Direct I/O writes whole device blocks; a tail that is none goes through the page
- * cache. */
+/* Direct I/O writes whole device blocks; a tail that is none goes through the
+ * page cache. */
 static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 			    uint64_t n, uint64_t len)
 {
@@ -255,8 +258,9 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buf = fm_map_addr(m, i);
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
-	io->buffered = !fm_inflight_allow_direct(f) || atomic_load(&f->wb.sheds) ||
-		       atomic_load(&f->demote.through) || len % f->io.dio_align != 0;
+	io->buffered =
+		!fm_inflight_allow_direct(f) || atomic_load(&f->wb.sheds) ||
+		atomic_load(&f->demote.through) || len % f->io.dio_align != 0;
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;
@@ -270,13 +274,16 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 }
 
 /* Every series of neighbours in one write. Their pages are not locked any more,
- * but FP_WB keeps them where they are. Of the tail, which is alone, what lies in
- * the file now that it is protected: a file that grows far behind it does not wait
- * for its lock, and what was stored there since must not count as written. */
-static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s, bool tail)
+ * but FP_WB keeps them where they are. Of the tail, which is alone, what lies
+ * in the file now that it is protected: a file that grows far behind it does
+ * not wait for its lock, and what was stored there since must not count as
+ * written. */
+static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s,
+				 bool tail)
 {
 	uint64_t off = (s->m->pgoff + s->i) << FM_PAGE_SHIFT, k = 0, n, len;
-	uint64_t size = tail ? (uint64_t)fm_file_size_now(s->m->file) : UINT64_MAX;
+	uint64_t size =
+		tail ? (uint64_t)fm_file_size_now(s->m->file) : UINT64_MAX;
 
 	while (k < s->n) {
 		for (n = 0; k + n < s->n && fm_span_has(s, k + n);)

@@ -2,14 +2,15 @@
 /*
  * wb_limit.c - how much may be dirty before write-back begins.
  *
- * The watermark of the policy, as a rule. But a page that is stored to again soon
- * after it was written has been written for nothing (a heap that lies on a file, an
- * index that is being built): the device is busy with it, and each page costs a fault
- * more. Where most of what write-back cleans is such, the watermark rises, as far as
- * memory allows: what others leave (budget.h), but for a part that they may take at
- * once, since dirty pages must be written before they can have theirs. It falls when
- * what has been cleaned stays clean, which is what eviction wants, and when eviction
- * finds nothing clean. How long a page may be dirty is another matter (wb-interval).
+ * The watermark of the policy, as a rule. But a page that is stored to again
+ * soon after it was written has been written for nothing (a heap that lies on a
+ * file, an index that is being built): the device is busy with it, and each
+ * page costs a fault more. Where most of what write-back cleans is such, the
+ * watermark rises, as far as memory allows: what others leave (budget.h), but
+ * for a part that they may take at once, since dirty pages must be written
+ * before they can have theirs. It falls when what has been cleaned stays clean,
+ * which is what eviction wants, and when eviction finds nothing clean. How long
+ * a page may be dirty is another matter (wb-interval).
  */
 #include "wb_priv.h"
 
@@ -17,7 +18,8 @@
 #include "policy.h"
 
 #define ENOUGH 1024 /* pages written, before anything is concluded from them */
-#define CALM_MS 500 /* a program stores elsewhere for a while (a garbage collection) */
+/* a program stores elsewhere for a while (a garbage collection) */
+#define CALM_MS 500
 #define TIGHT_MS 100
 
 static _Atomic uint64_t raised;  /* pages; 0: what the policy says */
@@ -84,8 +86,8 @@ static void fall(uint64_t *since, uint64_t now_ms)
 	*since = now_ms;
 }
 
-/* Stores come back late: that most of what was written is stored to again is true as
- * soon as it is seen, that it is not, only later. */
+/* Stores come back late: that most of what was written is stored to again is
+ * true as soon as it is seen, that it is not, only later. */
 void fm_wb_conclude(void)
 {
 	static uint64_t since, tight_since;

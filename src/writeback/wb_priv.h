@@ -46,7 +46,8 @@ void fm_wb_runs_reset(void);
 
 /* How many pages may be dirty before write-back begins (wb_limit.c). */
 uint64_t fm_wb_most(void);
-/* So many were cleaned ahead of need; from time to time: what does that tell? */
+/* So many were cleaned ahead of need; from time to time: what does that
+ * tell? */
 void fm_wb_cleaned(uint64_t pages);
 void fm_wb_conclude(void);
 void fm_wb_most_reset(void);

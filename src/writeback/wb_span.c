@@ -71,7 +71,8 @@ static FM_FAULT bool reach(struct fm_span *s, uint64_t from, uint64_t to)
 		if (!p || !fm_page_trylock(p))
 			break;
 		if (!fm_map_current(s->m, s->i + k) ||
-		    (k < to ? !between(s, k) : !to_write(s, k) || !shut(s, k))) {
+		    (k < to ? !between(s, k)
+			    : !to_write(s, k) || !shut(s, k))) {
 			fm_page_unlock(p);
 			break;
 		}
