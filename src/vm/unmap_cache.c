@@ -383,7 +383,7 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 
 int fm_unmap_cache_take(struct fm_map *m, int prot)
 {
-	struct kept k;
+	struct kept k = { 0 };
 	struct stat st;
 	uint64_t n;
 	int err;
