@@ -2,19 +2,20 @@
 /*
  * store.h - where the bytes of a mapped file come from and go to.
  *
- * A store is a struct of callbacks; each file has one (f->store), chosen when
- *it is opened, by the first of the table in store.c that takes it:
+ * A store is a struct of callbacks; each file has one (f->io.store), chosen
+ * when it is opened, by the first of the table in store.c that takes it:
  *
  *	null       reads zeros, forgets writes: what the engine itself costs
- *(benches) pagecache  files without direct I/O, or io=buffered; on top of one
- *of the next uring      fixed files of io_uring, many transfers at a time pread
- *pread(2) and the like on descriptors, one at a time
+ *	pagecache  files without direct I/O, or io=buffered; on top of one of
+ *	           the next
+ *	uring      fixed files of io_uring, many transfers at a time
+ *	pread      pread(2) and the like on descriptors, one at a time
  *
  * All are views of one file of the kernel's: the program's own calls see it
- *too, its size is what stat(2) says (fm_file_size_now), and the guardian writes
- *to it by system calls of its own (guardian_flush.c), for it may call nothing
- *that has state. A read of several pieces is a batch of transfers
- *(fm_ring_submit), no vector: each has a buffer of its own and ends by itself.
+ * too, its size is what stat(2) says (fm_file_size_now), and the guardian
+ * writes to it by system calls of its own (guardian_flush.c), for it may call
+ * nothing that has state. A read of several pieces is a batch of transfers
+ * (fm_ring_submit), no vector: each has a buffer of its own and ends by itself.
  *
  * To add one: a file store_NAME.c, its name in the table, a line above.
  */
