@@ -2,18 +2,22 @@
 /*
  * engine.h - what the shim may ask of the paging engine.
  *
- * This is all of src/ that the shim includes; rooms call some of it, too. Every
- * function returns 0 (or a count) or a negative errno; none touches errno, none
- * calls a libc name that the shim interposes. Addresses and lengths are bytes.
- * "Managed" means: the engine serves this address range instead of the kernel's
- * file mapping.
+ * This is all of src/ that the shim includes; rooms call some of it, too. An
+ * int or ssize_t is 0 (or a count), or a negative errno. No function touches
+ * errno, and none calls a libc name that the shim interposes. Lengths and
+ * offsets are bytes. A range is the bytes [addr, addr + len), or [off, off +
+ * len) of a file. "Managed": the engine serves this address range instead of
+ * the kernel's file mapping.
  *
- * Signal safety is stated per function:
- *   [fault]  callable from the fault handler (no malloc, no stdio, no lock
- *            that application code can hold, all signals blocked)
- *   [any]    callable from any thread outside the fault handler, and from the
- *            program's own signal handlers
- *   [plain]  any thread, not from a signal handler
+ * From where a function may be called, which each says in its own comment or in
+ * that of its group:
+ *   [fault]  from the fault handler, and from wherever [any] may. It has no
+ *            malloc, no stdio, and no lock that application code can hold; all
+ *            signals are blocked
+ *   [any]    from any thread outside the fault handler, and from the program's
+ *            own signal handlers
+ *   [plain]  from any thread, not from a signal handler
+ * A caller holds no lock of the engine, unless the function says so.
  */
 #ifndef FM_ENGINE_H
 #define FM_ENGINE_H
@@ -37,78 +41,90 @@ struct fm_file;
 
 /* ---- life ------------------------------------------------------------- */
 
-/* Number of managed mappings ever published and still alive. Zero means that
- * every hook may go straight to libc. Read with fm_active(). */
+/* Number of managed mappings that are alive. Zero means that every hook may go
+ * straight to libc. Read with fm_active(). */
 extern _Atomic uint32_t fm_live_maps;
 
-/* The program has, or had, more threads than one. The shim says so before. */
+/* The program has, or had, more threads than one. The shim sets it before the
+ * second begins. */
 extern _Atomic bool fm_threads;
 
+/* [fault] Is anything managed? One load. */
 static inline bool fm_active(void)
 {
 	return atomic_load_explicit(&fm_live_maps, memory_order_relaxed) != 0;
 }
 
-/* [plain] Load configuration (environment, policy files) of the program of that
- * short name. Called once by the shim's constructor; starts no thread and opens
- * no descriptor. False: no file is ours. */
+/* [plain] Load the configuration (environment, policy files) of the program of
+ * that short name. Called once by the shim's constructor; starts no thread and
+ * keeps no descriptor. False: no file is ours. */
 bool fm_engine_init(const char *progname, char **envp);
 
-/* [any] Write every dirty block back (not durable, like the page cache). */
+/* [any] Write every dirty page back. Not durable: the bytes are where write(2)
+ * would have put them. */
 void fm_engine_flush_all(void);
 
-/* [any] The same before fork, spawn, exec and _exit: from then on another
- * process may have descriptors of files that we map. */
+/* [any] Before spawn, exec and _exit: write every dirty page back, since
+ * another process may have descriptors of files that we map from then on. */
 void fm_engine_flush_for_others(void);
-/* [any] Before fork: the same, and what is not much stays in the page cache,
- * where a child that uses the mapping looks for it. */
+/* [any] Before fork: write every dirty page back, and through the page cache
+ * where a file has few of them, since a child that uses the mapping looks for
+ * them there. */
 void fm_engine_flush_for_fork(void);
 
-/* [plain] Normal end of the process: flush, write statistics. The fault path
- * stays alive, other destructors may still touch mapped memory. Idempotent. */
+/* [plain] At the normal end of the process: flush, write statistics. Faults are
+ * served afterwards, too, for other destructors may still touch mapped memory.
+ * Idempotent. */
 void fm_engine_exit(void);
-/* [any] Another program takes the place of this one, which has flushed: the
- * kernel serves what is mapped, if that fails. */
+/* [any] Before exec, after the flush: demote all that is mapped, so that other
+ * threads store into the files until exec ends them. If exec then fails, the
+ * kernel serves the mappings. */
 void fm_engine_before_exec(void);
 
 /* ---- the address space ------------------------------------------------ */
 
-/* [any] Whether [addr, addr+len) touches managed memory. A few ns. */
+/* [any] Whether the range touches managed memory. A few ns. */
 bool fm_overlaps(const void *addr, size_t len);
-/* [plain] The program is about to unmap the range. In a child of fork a file of
- * which it has nothing else is not put in place for that, and nobody has to
- * hand it over. */
+/* [plain] The program is about to unmap the range. A child of fork maps its
+ * parent's files when it first touches them; a file of which it unmaps
+ * everything here need not be mapped for that, nor demoted by the parent. */
 void fm_fork_unmaps(const void *addr, size_t len);
 
-/* [plain] The whole of mmap(2) for a file descriptor that may be ours:
- * decides, maps, adopts. Returns the address or -errno cast to a pointer
- * (kernel convention, see fm_is_err). Also used for every MAP_FIXED mapping
- * over managed memory. */
+/* [plain] The whole of mmap(2) for a descriptor whose file may be ours: decides
+ * who serves the mapping, and maps. Returns the address or -errno cast to a
+ * pointer (as the kernel does, see fm_is_err). Also used for every MAP_FIXED
+ * mapping over managed memory. */
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
-/* [any] mmap(2) of a small window, or of one too short for the engine, that
- * surely is the kernel's to serve, as a rule without a lock; NULL: not known to
- * be one, or refused. See kernel_windows.h. */
+/* [any] mmap(2) of a small window, or of a mapping too short for the engine,
+ * that is certainly the kernel's to serve; as a rule without a lock. NULL: not
+ * certain, or the kernel has refused it; fm_mmap says which. See
+ * mmap/kernel_windows.h. */
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t off);
 
-/* [any] Short mappings are noted until they are unmapped (short_maps.h): those
- * in the range, before, and forgotten after. And a descriptor is closed, or
- * becomes another file. */
+/*
+ * [any] Short mappings that the kernel serves are noted until they are unmapped
+ * (mmap/short_maps.h). Before munmap fm_short_map_in tells which of them lie
+ * wholly in the range (false: none), and after it fm_short_map_forget forgets
+ * those. fm_short_map_moves: mremap is about to move something that lies in the
+ * range, or a part of it. fm_short_map_closed: a descriptor has been closed, or
+ * has become another file.
+ */
 #define FM_SHORT_MAPS 16
 bool fm_short_map_in(const void *addr, size_t len, uint64_t ret[FM_SHORT_MAPS]);
 void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS]);
-/* What is in the range, or a part, is about to be elsewhere (mremap). */
 void fm_short_map_moves(const void *addr, size_t len);
 void fm_short_map_closed(void);
 
+/* [fault] */
 static inline bool fm_is_err(const void *p)
 {
 	return (uintptr_t)p >= (uintptr_t)-4095;
 }
 
-/* [any] These take ranges that may mix managed and kernel memory and behave
- * like the system call of the same name (return 0 or -errno). */
+/* [any] System calls by their names. The range may mix managed memory and the
+ * kernel's. 0 or -errno; fm_mremap the address, or -errno as a pointer. */
 int fm_munmap(void *addr, size_t len);
 int fm_msync(void *addr, size_t len, int flags);
 int fm_madvise(void *addr, size_t len, int advice);
@@ -116,16 +132,17 @@ int fm_mprotect(void *addr, size_t len, int prot);
 int fm_mincore(void *addr, size_t len, unsigned char *vec);
 int fm_mlock(const void *addr, size_t len, unsigned flags);
 int fm_munlock(const void *addr, size_t len);
-/* RLIMIT_FSIZE is about to become this. */
-void fm_limit_fsize(uint64_t limit);
 int fm_mlockall(int flags);
 int fm_munlockall(void);
-/* prctl(PR_SET_MEMORY_MERGE, on, 0, 0, 0). */
-int fm_memory_merge(unsigned long on);
 void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		void *new_addr);
 int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
 			int flags);
+/* [any] prctl(PR_SET_MEMORY_MERGE, on, 0, 0, 0). 0 or -errno. */
+int fm_memory_merge(unsigned long on);
+/* [any] RLIMIT_FSIZE is about to become `limit` bytes: demote larger files that
+ * can be stored to. */
+void fm_limit_fsize(uint64_t limit);
 
 /* ---- faults ----------------------------------------------------------- */
 
@@ -136,21 +153,21 @@ enum fm_fault_result {
 	FM_FAULT_FOREIGN, /* not managed memory */
 };
 
-/* [fault] Resolve a fault at `addr`. `write`: the access was a store. */
+/* [fault] Serve a fault at `addr`. `write`: the access was a store. */
 enum fm_fault_result fm_fault(void *addr, bool write);
-/* [fault] The same for a message about somebody else's access, which may have
- * gone on meanwhile. `protects`: fm_uffd_protects() before the message was
- * read. */
+/* [fault] Serve a fault of another thread, of which a message has told; that
+ * thread may have gone on meanwhile. `protects`: fm_uffd_protects() before the
+ * message was read. */
 enum fm_fault_result fm_fault_message(void *addr, bool write,
 				      uint64_t protects);
 
-/* Delivery of faults, decided when the engine starts. */
+/* [fault] How faults reach us. Decided when the engine starts. */
 enum fm_delivery { FM_DELIVERY_SIGNAL, FM_DELIVERY_THREAD };
 enum fm_delivery fm_delivery(void);
 
-/* The shim registers how to take over SIGBUS (called once, when the engine
- * starts with signal delivery, before the first range is registered), and how
- * to unblock it in the calling thread. Returns 0 or -errno. */
+/* Set by the shim: takes SIGBUS over, and unblocks it in the calling thread. 0
+ * or -errno; -EBUSY: a thread has it blocked for good. The engine calls it
+ * once, when it starts, before it registers the first range. */
 extern int (*fm_hook_take_signals)(void);
 
 /* Set by the shim, which knows without a system call: is this the process whose
@@ -160,16 +177,17 @@ extern bool (*fm_hook_is_me)(void);
 /* ---- mapped memory handed to the kernel ------------------------------- */
 
 /*
- * [any] Make [buf, buf+len) resident and keep it so until fm_unpin. `in`: the
- * kernel will store into it (lifts write protection, marks dirty). A thread
- * holds at most FM_PINS ranges at once; at most FM_PIN_MAX bytes each (the
- * caller splits longer transfers), and less when the cache is small: use
- * fm_pin_limit(). Returns the number of bytes from buf that are usable
- * (shorter when the rest lies beyond the end of file or is not accessible:
- * the caller passes the whole buffer on and lets the kernel give its answer),
- * or -errno: -EBUSY if another of its ranges keeps the pages from coming (the
- * same file pages in another mapping). Memory that is not managed counts as
- * usable and costs nothing.
+ * [any] fm_pin makes [buf, buf + len) resident and keeps it so until fm_unpin.
+ * `in`: the kernel will store into it (lifts write protection, marks dirty). A
+ * thread holds at most FM_PINS ranges at once; at most FM_PIN_MAX bytes each
+ * (the caller splits longer transfers), and less when the cache is small:
+ * fm_pin_limit says how many bytes a thread may have pinned at once, 4096 or
+ * more. Returns the number of bytes from buf that are usable (fewer when the
+ * rest lies beyond the end of the file or is not accessible: the caller passes
+ * the whole buffer on and lets the kernel give its answer), or -errno: -EBUSY
+ * if another of its ranges keeps the pages from coming (the same file pages in
+ * another mapping). Memory that is not managed counts as usable and costs
+ * nothing.
  */
 #define FM_PINS 8
 #define FM_PIN_MAX (1u << 20)
@@ -180,12 +198,11 @@ struct fm_pin {
 #define FM_PIN_INIT { 0, { 0 } }
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in);
 void fm_unpin(struct fm_pin *pin);
-/* Bytes that one thread may have pinned at once; >= 4 KiB. */
 size_t fm_pin_limit(void);
 
 /* ---- who serves a mapping ---------------------------------------------- */
 
-/* Why the kernel does (file/server.h has the text of each and what helps). */
+/* Why the kernel does (file/server.c has the text of each, and what helps). */
 enum fm_server_reason {
 	/* ... from the start, or when it is mapped again: */
 	FM_WHY_NONE,
@@ -253,9 +270,10 @@ enum fm_server_reason {
 
 /*
  * [any] Around a read or write of the program that is not held up, see
- * file/inflight_io.h. Enter returns a slot, which is to be left. One that is
- * not is taken back when its thread is gone (cancelled), not if that goes on (a
- * jump out of a signal handler).
+ * file/inflight_io.h. fm_read_enter or fm_write_enter returns a slot, which
+ * fm_read_leave or fm_write_leave gives back. A slot that is not given back
+ * stays taken until its thread is gone (it was cancelled); for good if the
+ * thread goes on (it jumped out of a signal handler).
  */
 #define FM_READS_FULL 256
 #define FM_CALL_OTHER (FM_READS_FULL + 1) /* no slot, and needs none */
@@ -264,92 +282,98 @@ unsigned fm_write_slot(int fd);
 void fm_read_leave(unsigned slot);
 void fm_write_leave(unsigned slot);
 
-/* No other thread has a call in flight, nor finds ours; and nothing is asked of
- * the kernel: a child that has confined itself may write, and no more. */
+/* [any] No other thread can have a call in flight, or look for ours. Asks the
+ * kernel nothing: a child that has confined itself may write, and no more. */
 static inline bool fm_alone(void)
 {
 	return !fm_active() && !atomic_load_explicit(&fm_threads,
 						     memory_order_relaxed);
 }
 
+/* [any] Before a read that need not know whether its file is managed. */
 static inline unsigned fm_read_enter(int fd)
 {
 	return fm_alone() ? FM_CALL_OTHER : fm_read_slot(fd);
 }
 
-/* Of a change that may turn out not to concern us: enter first, then look
- * whether the file is mapped. */
+/* [any] Before a change of a file that may turn out not to concern us: enter
+ * first, then look whether the file is mapped. */
 static inline unsigned fm_write_enter(int fd)
 {
 	return fm_alone() ? FM_CALL_OTHER : fm_write_slot(fd);
 }
 
-/* [any] After fm_read_enter: may the file be one with stores, or one that this
- * child of fork has not put in place yet? */
+/* [any] After fm_read_enter: must the read look which file it is? It must when
+ * any managed file has been stored to, and in a child of fork that has not
+ * mapped all files of its parent yet. */
 bool fm_inflight_look(void);
 
-/* [any] Around a call that closes fd, or makes it another file. */
+/* [any] Around a call that closes fd (FM_ALL_FDS: several), or makes it another
+ * file. */
 #define FM_ALL_FDS INT32_MIN
 void fm_close_begins(int fd);
 void fm_close_ends(int fd);
 
-/* [any] The managed file behind a descriptor, with a reference, or NULL.
- * Cheap when nothing is managed; one fstat otherwise. */
+/* [any] The managed file behind a descriptor, or of these numbers, or NULL; it
+ * comes with a reference, which fm_file_put gives back. Cheap when nothing is
+ * managed; by descriptor one statx otherwise. */
 struct fm_file *fm_file_by_fd(int fd);
 struct fm_file *fm_file_by_stat(const struct stat *st);
 void fm_file_put(struct fm_file *f);
 
-/* [any] Heed what other processes have done to mapped files up to now: called
- * where one may have let this process go on (a lock taken, a child that has
- * ended), for the thread that listens may be milliseconds behind. Nothing while
- * nothing is mapped, a system call while nobody has done anything. */
+/* [any] After a call by which another process may have told this one to go on
+ * (a lock taken, a child that has ended): act on what others have done to our
+ * files up to now. The thread that listens may be milliseconds behind. Costs
+ * nothing while nothing is mapped, and one system call while nobody has done
+ * anything. */
 void fm_peers_acquire(void);
 
-/* by 1: from now on not any more in the program's threads, which are confined
- * to some system calls. By -1: they are not after all. */
+/* [any] The program confines itself to some system calls (by 1), or did not
+ * after all (by -1). While it is confined, its threads do not listen for what
+ * other processes do. */
 void fm_hear_less(int by);
 
-/* [any] The other way round, before a call that lets another process go on (a
- * lock given up, a message): who opens a file that we store to, or has opened
- * it, finds there what has been stored. As long as nobody has opened it, only
- * while that takes no more than a sixteenth of the time. Nothing while nothing
- * is dirty. */
+/* [any] Before a call that may tell another process to go on (a lock given up,
+ * a message): write dirty pages back, so that whoever has opened or opens such
+ * a file finds there what has been stored. While nobody has it open, this takes
+ * at most a sixteenth of the time. Costs nothing while nothing is dirty. */
 void fm_peers_release(void);
 
-/* [any] The same for the file of a descriptor that is about to be locked or
- * unlocked, however long it takes. */
+/* [any] Before fd's file is locked or unlocked by the program: write its dirty
+ * pages back, however long that takes. */
 void fm_tell_locked(int fd);
 
-/* [any] Write dirty blocks of [off, off+len) back so that read(2) of the file
+/* [any] Write the dirty pages of the range back, so that read(2) of the file
  * sees them (len 0: to the end). Not durable. 0 or -errno. */
 int fm_file_flush(struct fm_file *f, off_t off, off_t len);
 
-/* [any] The engine's part of fsync/fdatasync/syncfs on this file: write all
- * dirty blocks back; the caller then syncs its own descriptor. Reports a
- * write-back error. */
+/* [any] The engine's part of fsync, fdatasync and syncfs on this file: write
+ * all dirty pages back; the caller then syncs its own descriptor. 0, or the
+ * -errno of a write-back that has failed since the last time. */
 int fm_file_sync(struct fm_file *f);
-/* [any] A write-back error of an open file of which nothing is mapped any more,
- * said once: 0 or -errno. There may be one. */
+/* [any] The write-back error of an open file of which nothing is mapped any
+ * more: 0 or -errno, told once. fm_errseq_some: there may be one. */
 int fm_errseq_take(int fd);
 extern _Atomic bool fm_errseq_some;
 
 /*
- * [any] Before the program changes file bytes [off, off+len) by a system call
- * (len 0: to the end of everything): flush what is dirty there and hold every
- * block of the range so that stores and loads wait. After it: release, and
- * with `changed` forget our copies (they are read again on the next touch, or
- * at once where the caller has set `cached` and they are few). `discard`
- * (truncate down, collapse, insert): private copies of pages that lie wholly
- * beyond go too; that of a page which is cut stays, as with the kernel. Do not
- * fault on managed pages of this range between the two calls except through
- * fm_pin taken BEFORE lock. Not recursive.
+ * [any] Around a system call by which the program changes the bytes [off, off +
+ * len) of the file (len 0: to the end of everything). fm_range_lock writes
+ * dirty pages of the range back and locks every page of it, so that stores and
+ * loads wait: 0, or -errno and nothing is locked. fm_range_unlock lets them go
+ * on. `changed`: our copies are forgotten (they are read again on the next
+ * touch, or at once where the caller has set `cached` and they are few).
+ * `discard` (truncate down, collapse, insert): private copies of pages that lie
+ * wholly beyond go, too; that of a page which is cut stays, as with the kernel.
+ * Between the two calls the thread must not fault on managed pages of the
+ * range, except on those that it has pinned before. Not recursive.
  */
 struct fm_range {
 	struct fm_file *file;
 	uint64_t first, stop;  /* pages */
 	uint64_t whole;        /* first page that lies in it from its start */
 	uint64_t mask;         /* signals stay blocked between the calls */
-	/* a long range also keeps mmap out, truncate_barrier.h */
+	/* a long range also keeps mmap out, file/truncate_barrier.h */
 	bool space;
 	bool cached;           /* the change went through the page cache */
 };
@@ -357,29 +381,33 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		  struct fm_range *ret_range);
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard);
 
-/* [any] Tell the engine that the size may have changed (after truncate,
- * fallocate, append). */
+/* [any] The size of the file may have changed (truncate, fallocate, append). */
 void fm_file_size_changed(struct fm_file *f);
-/* [any] Its blocks are about to be another file's, too, and have become so:
- * stores get new ones first, or SIGBUS. */
+/* [any] Around a call that makes blocks of the file another file's, too
+ * (FICLONE): fm_file_shares before it, fm_file_shared after it. From then on a
+ * store gets a block of its own first, or SIGBUS. 0 or -errno. */
 void fm_file_shares(struct fm_file *f);
 int fm_file_shared(struct fm_file *f);
-/* It may have holes from now on: stores to them get room, or SIGBUS. */
+/* [any] The file may have holes from now on: a store to one gets a block first,
+ * or SIGBUS. */
 void fm_file_has_holes(struct fm_file *f);
-/* [any] Current size of the file as the engine sees it, bytes. */
+/* [any] The size of the file in bytes, as the engine sees it. */
 off_t fm_file_size(struct fm_file *f);
 
-/* [any] Hand every mapping of the file to the kernel. `why` is a static
- * string that goes into the statistics. 0 or -errno. */
+/* [any] Demote the file: every mapping of it becomes the kernel's. `why` goes
+ * into the log and the statistics. 0 or -errno. */
 int fm_file_demote(struct fm_file *f, enum fm_server_reason why);
-/* [any] Before a descriptor is sent to another process. It is in no table of
- * descriptors until it is received, and whoever has it may map the file without
- * an open(2) that we would hear of. A file that neither side can store to
- * stays. Also before anything is mapped: it is left to the kernel later. */
+/* [any] Demote the files that are mapped in the address range. 0 or -errno. */
+int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why);
+/* [any] Before a descriptor is sent to another process: demote its file if
+ * either side can store to it. A descriptor in flight is in no process's table,
+ * and whoever gets it may map the file without an open(2) that we would hear
+ * of. A file that is not mapped yet is kernel-served later. */
 void fm_file_given(int fd);
-/* [any] The same for descriptors that another program gets by inheritance:
- * pid's, which has been spawned, or our own (0), when we are about to execute
- * it in a child of fork or of vfork, or libc is about to run a shell for us. */
+/* [any] Like fm_file_given, for the descriptors that another program inherits:
+ * those of pid, which has been spawned, or our own (pid 0), when we are about
+ * to execute it in a child of fork or vfork, or libc is about to run a shell
+ * for us. */
 enum fm_heir {
 	FM_HEIR_SPAWNED,
 	FM_HEIR_FORKED,
@@ -387,43 +415,43 @@ enum fm_heir {
 	FM_HEIR_SHELL
 };
 void fm_files_inherited(enum fm_heir heir, int pid);
-/* [any] The same for the files under an address range. */
-int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why);
 
 /* The program can read and write files by io_uring or libaio. */
 extern _Atomic bool fm_async;
-/* [any] It is about to make a ring or a context for that: see async.h. */
+/* [any] The program is about to make a ring of io_uring or a context of libaio:
+ * see peers/async.h. */
 void fm_async_begins(void);
-/* [any] With fm_async: it has opened this. */
+/* [any] Where fm_async is set: the program has opened fd. */
 void fm_async_opened(int fd);
 
-/* [plain] posix_fadvise on a managed file. */
+/* [plain] posix_fadvise on a managed file. 0 or -errno. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice);
 
 /* ---- processes -------------------------------------------------------- */
 
-/* [plain] pthread_atfork handlers. */
+/* [plain] The three pthread_atfork handlers. */
 void fm_fork_prepare(void);
 void fm_fork_parent(void);
 void fm_fork_child(void);
 
-/* [any] Is there a thread of ours, which libc does not know of? None is left
- * when the process has been killed, for a child of vfork that still has its
+/* [any] Does a thread of the engine live, of which libc does not know? None
+ * does where the process has been killed, and a child of vfork goes on in its
  * memory. */
 bool fm_thread_any(void);
-/* [any] The program's threads have got other numbers, by libc; in a program
- * with one thread also by the bare system call, and its capabilities. Returns
- * when all of ours have them too; errno is kept. */
+/* [any] The user or group ids of the program's threads have changed, by libc;
+ * in a program with one thread also by a bare system call, and its
+ * capabilities. Returns when the threads of the engine have them, too, or after
+ * 2 s. */
 void fm_creds_changed(void);
 
-/* [any] The calling thread of several has by capset(2) other capabilities. */
+/* [any] The calling thread, one of several, has other capabilities (capset). */
 void fm_creds_dropped(void);
 
-/* [any] Is this descriptor number one of the engine's own? The close family
- * must not touch it. */
+/* [any] Is this number a descriptor of the engine? The close family must not
+ * touch it. */
 bool fm_fd_is_ours(int fd);
-/* [any] The engine's least descriptor number that is not below `from`, or -1.
- * For close_range. */
+/* [any] The engine's lowest descriptor that is not below `from`, or -1. For
+ * close_range. */
 int fm_fd_next(int from);
 
 #endif
