@@ -238,7 +238,7 @@ static void open_dev(struct dev *d, const char *path)
 int main(int argc, char **argv)
 {
 	static struct dev d;
-	struct usage before, after;
+	struct usage before, after, used;
 	double seconds, elapsed;
 	uint64_t mem = 0;
 	struct stat st;
@@ -285,7 +285,8 @@ int main(int argc, char **argv)
 	printf(",\"lat_ns\":{\"p50\":%lu,\"p99\":%lu,\"p999\":%lu,\"max\":%lu}",
 	       hist_quantile(&d.hist, 500), hist_quantile(&d.hist, 990),
 	       hist_quantile(&d.hist, 999), d.hist.max);
-	usage_print(&before, &after);
+	used = usage_between(&before, &after);
+	usage_print(&used);
 	puts("}");
 	return d.wrong != 0;
 }

@@ -5,6 +5,8 @@
  *   range   the part of the file that is mapped and touched
  *   access  one touch of one page: a word of it, or with --touch all every word
  *   worker  one thread with its own pattern, histogram and counts
+ *   member  one process of the run, with its workers; there is one, or as many
+ *           as --forked or --processes says
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
@@ -19,14 +21,18 @@
 #include <sys/types.h>
 
 #define HOT_NS 10000 /* a hot access faster than this was a hit */
+#define MAX_MEMBERS 64
 
 enum op { OP_READ, OP_WRITE, OP_RMW };
 
 struct load {
 	const char *file, *pattern, *hint, *written_path, *trace_path;
+	const char *member_text;     /* we are a member of another's run */
 	enum op op;
-	bool touch_all, verify, populate, prefault_hot;
+	bool touch_all, verify, populate;
 	unsigned threads, sample;
+	unsigned forked, processes;  /* members; 0: this process only */
+	unsigned member, members;    /* which, of how many */
 	double seconds, settle;
 	uint64_t ops;          /* per thread; 0: for `seconds` */
 	uint64_t offset, range, prefill, window, live, hot, gen, seed, accesses;
@@ -34,12 +40,17 @@ struct load {
 	int fd, prot;
 	dev_t dev;
 	char *base;
-	_Atomic uint64_t *written;   /* bitmap of pages stored to, or NULL */
+	_Atomic uint64_t *written;   /* bitmap of stored pages, shared */
 	_Atomic uint64_t *trace;     /* recorded accesses, or NULL */
 	uint64_t trace_max;
 	_Atomic uint64_t trace_n;
-	_Atomic bool stop;
-	pthread_barrier_t start;
+	struct shared *shared;
+};
+
+/* Seconds; of the slowest worker where there are several. */
+struct passes {
+	double first, second, random, later, later_pass;
+	uint64_t touches;
 };
 
 struct worker {
@@ -47,9 +58,20 @@ struct worker {
 	struct load *load;
 	struct pattern pat;
 	struct hist hist;
+	struct passes passes;
 	uint64_t accesses, wrong, hot, hot_hits, sum, end_ns;
-	unsigned id;
+	unsigned id;         /* among the workers of all members */
 };
+
+__attribute__((noreturn)) void usage(void);
+__attribute__((noreturn)) void fail(const char *what);
+/* Zeros that take memory once they are touched. */
+void *zeroed(size_t len);
+
+void open_file(struct load *l);
+void map_file(struct load *l);
+/* Reads l->prefill bytes, before anything is measured. */
+void prefill(struct load *l, struct worker *w);
 
 typedef void worker_fn(struct worker *w);
 
@@ -63,7 +85,6 @@ void run_pair(struct worker *w);    /* mmap + munmap of 4 KiB, untouched */
 /* calls that are not the engine's business */
 void run_foreign(struct worker *w);
 
-/* Prints its own members: pass times over data that fits. */
-void run_fits(struct load *l, struct worker *w);
+void run_fits(struct worker *w);    /* passes over data that fits */
 
 #endif

@@ -61,22 +61,48 @@ void usage_get(struct usage *u, dev_t dev)
 	dev_get(u, dev);
 }
 
-void usage_print(const struct usage *a, const struct usage *b)
+struct usage usage_between(const struct usage *a, const struct usage *b)
+{
+	return (struct usage){
+		.cpu_user = b->cpu_user - a->cpu_user,
+		.cpu_sys = b->cpu_sys - a->cpu_sys,
+		.read_bytes = b->read_bytes - a->read_bytes,
+		.write_bytes = b->write_bytes - a->write_bytes,
+		.dev_reads = b->dev_reads - a->dev_reads,
+		.dev_read_bytes = b->dev_read_bytes - a->dev_read_bytes,
+		.dev_writes = b->dev_writes - a->dev_writes,
+		.dev_write_bytes = b->dev_write_bytes - a->dev_write_bytes,
+		.minflt = b->minflt - a->minflt,
+		.majflt = b->majflt - a->majflt,
+		.vctx = b->vctx - a->vctx,
+		.ictx = b->ictx - a->ictx,
+	};
+}
+
+void usage_add(struct usage *to, const struct usage *u)
+{
+	to->cpu_user += u->cpu_user;
+	to->cpu_sys += u->cpu_sys;
+	to->read_bytes += u->read_bytes;
+	to->write_bytes += u->write_bytes;
+	to->minflt += u->minflt;
+	to->majflt += u->majflt;
+	to->vctx += u->vctx;
+	to->ictx += u->ictx;
+}
+
+void usage_print(const struct usage *u)
 {
 	printf(",\"cpu_s\":%.4f,\"cpu_user_s\":%.4f,\"cpu_sys_s\":%.4f",
-	       b->cpu_user - a->cpu_user + b->cpu_sys - a->cpu_sys,
-	       b->cpu_user - a->cpu_user, b->cpu_sys - a->cpu_sys);
-	printf(",\"read_bytes\":%lu,\"write_bytes\":%lu",
-	       b->read_bytes - a->read_bytes, b->write_bytes - a->write_bytes);
-	printf(",\"dev_reads\":%lu,\"dev_read_bytes\":%lu",
-	       b->dev_reads - a->dev_reads,
-	       b->dev_read_bytes - a->dev_read_bytes);
-	printf(",\"dev_writes\":%lu,\"dev_write_bytes\":%lu",
-	       b->dev_writes - a->dev_writes,
-	       b->dev_write_bytes - a->dev_write_bytes);
+	       u->cpu_user + u->cpu_sys, u->cpu_user, u->cpu_sys);
+	printf(",\"read_bytes\":%lu,\"write_bytes\":%lu", u->read_bytes,
+	       u->write_bytes);
+	printf(",\"dev_reads\":%lu,\"dev_read_bytes\":%lu", u->dev_reads,
+	       u->dev_read_bytes);
+	printf(",\"dev_writes\":%lu,\"dev_write_bytes\":%lu", u->dev_writes,
+	       u->dev_write_bytes);
 	printf(",\"minflt\":%lu,\"majflt\":%lu,\"vctx\":%lu,\"ictx\":%lu",
-	       b->minflt - a->minflt, b->majflt - a->majflt,
-	       b->vctx - a->vctx, b->ictx - a->ictx);
+	       u->minflt, u->majflt, u->vctx, u->ictx);
 }
 
 uint64_t status_bytes(const char *key)

@@ -26,8 +26,12 @@ static inline uint64_t now_ns(void)
 
 /* `dev`: st_dev of the file. What cannot be read stays zero. */
 void usage_get(struct usage *u, dev_t dev);
-/* Prints the difference as members of a JSON object, comma first. */
-void usage_print(const struct usage *a, const struct usage *b);
+/* What was used between two looks. */
+struct usage usage_between(const struct usage *a, const struct usage *b);
+/* Adds another process's; the device's are the whole machine's: left alone. */
+void usage_add(struct usage *to, const struct usage *u);
+/* Prints members of a JSON object, comma first. */
+void usage_print(const struct usage *u);
 /* A line of /proc/self/status in bytes, 0 when absent. `key` with colon. */
 uint64_t status_bytes(const char *key);
 

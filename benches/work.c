@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* work.c - what the threads of the load generator do. */
-#include "load.h"
+#include "members.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static bool more(const struct worker *w)
 
 	if (l->ops)
 		return w->accesses < l->ops;
-	return !atomic_load_explicit(&l->stop, memory_order_relaxed);
+	return !atomic_load_explicit(&l->shared->stop, memory_order_relaxed);
 }
 
 /* Each `sample`-th access is timed; 0 times none. */
@@ -209,31 +209,29 @@ static double random_touches(struct load *l, struct worker *w, uint64_t n)
 }
 
 /* Random touches go on for `settle` seconds, and then once more. */
-static void fits_later(struct load *l, struct worker *w, uint64_t n,
-		       uint64_t from)
+static void fits_later(struct load *l, struct worker *w, uint64_t from)
 {
 	uint64_t end = from + (uint64_t)(l->settle * 1e9);
 
 	while (now_ns() < end)
 		random_touches(l, w, 100000);
-	printf(",\"later_s\":%.6f", random_touches(l, w, n));
-	printf(",\"later_pass_s\":%.6f", pass(l, w));
+	w->passes.later = random_touches(l, w, w->passes.touches);
+	w->passes.later_pass = pass(l, w);
 }
 
 /* First pass, second pass, random touches; no access is timed alone. */
-void run_fits(struct load *l, struct worker *w)
+void run_fits(struct worker *w)
 {
+	struct load *l = w->load;
 	uint64_t n = l->ops ? l->ops : 20000000, from;
-	double first = pass(l, w), second = pass(l, w), random;
 
-	pattern_init(&w->pat, &l->conf, "uniform", 0, 1, l->seed);
+	w->passes.touches = n;
+	w->passes.first = pass(l, w);
+	w->passes.second = pass(l, w);
 	for (uint64_t i = 0; i < l->conf.pages; i++) /* settle */
 		(void)w->pat.next(&w->pat);
 	from = now_ns();
-	random = random_touches(l, w, n);
-	printf(",\"first_pass_s\":%.6f,\"second_pass_s\":%.6f,"
-	       "\"random_touches\":%lu,\"random_s\":%.6f",
-	       first, second, n, random);
+	w->passes.random = random_touches(l, w, n);
 	if (l->settle > 0)
-		fits_later(l, w, n, from);
+		fits_later(l, w, from);
 }
