@@ -151,6 +151,7 @@ struct fm_file {
 		int path;           /* O_PATH descriptor, high number, or -1 */
 		/* without io_uring, else -1; before it could be stored to */
 		int direct, buffered, was[2];
+		int kept; /* `buffered` as the guardian has it */
 	} io;
 	struct { /* file/load.h */
 		bool sparse; /* has (had) holes: allocate before stores */

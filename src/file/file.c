@@ -321,7 +321,7 @@ static int file_new(const struct stat *st, const char *path,
 	f->ino = st->st_ino;
 	f->id = id;
 	f->policy = policy;
-	f->io.path = f->io.direct = f->io.buffered = -1;
+	f->io.path = f->io.direct = f->io.buffered = f->io.kept = -1;
 	f->io.was[0] = f->io.was[1] = -1;
 	f->load.sparse = fm_is_sparse(st);
 	atomic_init(&f->gen, next_gen++);

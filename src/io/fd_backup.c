@@ -115,15 +115,18 @@ int fm_backup_add(struct fm_file *f)
 	struct message msg = { f->id, true };
 	int n;
 
-	if (fm_backup.sock[0] < 0 || fm_rings_uring() || !f->io.writable ||
-	    f->io.buffered < 0)
+	if (fm_backup.sock[0] < 0 || fm_rings_uring() || f->io.buffered < 0)
 		return 0;
 	n = send_message(msg, f->io.buffered);
-	if (n >= 0)
+	if (n >= 0) {
+		f->io.kept = f->io.buffered;
 		return 0;
+	}
 	fm_log(FM_LOG_WARN, "%s: the guardian did not take the file, errno %d: "
-	       "%s; dirty data is lost if the program is killed", f->path, -n,
-	       fm_error_text(-n));
+	       "%s; %s", f->path, -n, fm_error_text(-n),
+	       f->io.writable ?
+		       "dirty data is lost if the program is killed" :
+		       "it cannot be read if the program closes our descriptors");
 	return n;
 }
 
@@ -131,7 +134,7 @@ void fm_backup_drop(struct fm_file *f)
 {
 	struct message msg = { f->id, false };
 
-	if (fm_backup.sock[0] >= 0 && !fm_rings_uring() && f->io.writable)
+	if (fm_backup.sock[0] >= 0 && !fm_rings_uring())
 		send_message(msg, -1);
 }
 
@@ -146,7 +149,9 @@ int fm_backup_file(struct fm_file *f)
 	int (*begin)(void) = atomic_load(&fm_backup_begin);
 	int err = begin ? begin() : 0;
 
-	return err ? err : fm_backup_add(f);
+	if (!err && f->io.kept != f->io.buffered)
+		err = fm_backup_add(f);
+	return err;
 }
 
 void fm_backup_nudge(void)

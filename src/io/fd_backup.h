@@ -29,8 +29,8 @@ int fm_backup_get_file(const struct fm_file *f);
 
 /* A file was opened that is about to be mapped: the process exists from now on.
  * Without io_uring, where data descriptors are plain numbers, it also gets its
- * own copy of one that is written to, which is taken away before the file is
- * closed. Under the space lock, asynchronous signals blocked. 0 or -errno. */
+ * own copy of the file's, once, which is taken away before the file is closed.
+ * Under the space lock, asynchronous signals blocked. 0 or -errno. */
 int fm_backup_file(struct fm_file *f);
 void fm_backup_drop(struct fm_file *f);
 /* The registry of processes is another now: the claims are to last as long as
