@@ -48,6 +48,28 @@ static bool mmap_is_foreign(void *addr, size_t len, int flags)
 	return !(flags & MAP_FIXED) || !managed(addr, len);
 }
 
+/* What a call returns that takes away what is mapped there: marked before. */
+#define TAKES_RANGE(addr, len, gone, call)                                 \
+	({                                                                 \
+		const uint32_t edit_ =                                     \
+			fm_krange_any() ? fm_krange_edit(addr, len) : 0;   \
+		const __typeof__(call) r_ = (call);                        \
+                                                                           \
+		if (edit_)                                                 \
+			fm_krange_edit_ends(edit_, addr, len, gone(r_));   \
+		r_;                                                        \
+	})
+
+static bool is_zero(int r)
+{
+	return !r;
+}
+
+static bool is_mapped(const void *p)
+{
+	return p != MAP_FAILED;
+}
+
 /* What a call returns that may have made pages inaccessible, see user.c. */
 #define TAKES_PAGES(call)                                                  \
 	({                                                                 \
@@ -82,7 +104,9 @@ void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 {
 	if (!(flags & MAP_FIXED))
 		return map(raw, addr, len, prot, flags, fd, off);
-	return TAKES_PAGES(map(raw, addr, len, prot, flags, fd, off));
+	return TAKES_PAGES(TAKES_RANGE(
+		addr, len, is_mapped,
+		map(raw, addr, len, prot, flags, fd, off)));
 }
 
 FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -115,7 +139,8 @@ static int unmap(bool raw, void *addr, size_t len)
 
 int fm_do_munmap(bool raw, void *addr, size_t len)
 {
-	return TAKES_PAGES(unmap(raw, addr, len));
+	return TAKES_PAGES(
+		TAKES_RANGE(addr, len, is_zero, unmap(raw, addr, len)));
 }
 
 FM_HOOK int munmap(void *addr, size_t len)
@@ -139,10 +164,14 @@ FM_HOOK int msync(void *addr, size_t len, int flags)
 
 static int advise(bool raw, void *addr, size_t len, int advice)
 {
-	if (!managed(addr, len))
-		return FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len,
-				   advice);
-	return (int)fm_result(fm_madvise(addr, len, advice));
+	int r;
+
+	if (managed(addr, len))
+		return (int)fm_result(fm_madvise(addr, len, advice));
+	r = FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len, advice);
+	if (!r && fm_krange_any())
+		fm_krange_said(addr, len, advice);
+	return r;
 }
 
 /* Since Linux 6.13; of the others none makes a load fail with SIGSEGV. */
@@ -164,12 +193,8 @@ FM_HOOK int madvise(void *addr, size_t len, int advice)
 
 /* Returns the error number and leaves errno alone. POSIX_MADV_DONTNEED must
  * not lose data and does nothing in glibc. */
-FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
+static int advise_posix(void *addr, size_t len, int advice)
 {
-	if (managed(addr, len))
-		return advice == POSIX_MADV_DONTNEED
-			       ? 0
-			       : -fm_madvise(addr, len, advice);
 	if (next_posix_madvise)
 		return next_posix_madvise(addr, len, advice);
 	if (advice == POSIX_MADV_DONTNEED)
@@ -177,8 +202,22 @@ FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 	return -fm_sys_madvise(addr, len, advice);
 }
 
-static void *move(bool raw, void *old, size_t old_len, size_t new_len,
-		  int flags, void *new_addr)
+FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
+{
+	int r;
+
+	if (managed(addr, len))
+		return advice == POSIX_MADV_DONTNEED
+			       ? 0
+			       : -fm_madvise(addr, len, advice);
+	r = advise_posix(addr, len, advice);
+	if (!r && fm_krange_any() && advice != POSIX_MADV_DONTNEED)
+		fm_krange_said(addr, len, advice);
+	return r;
+}
+
+static void *move_any(bool raw, void *old, size_t old_len, size_t new_len,
+		      int flags, void *new_addr)
 {
 	fm_short_map_moves(old, old_len ? old_len : 1);
 	/* old_len 0 duplicates the mapping at `old`. */
@@ -188,6 +227,20 @@ static void *move(bool raw, void *old, size_t old_len, size_t new_len,
 				   new_len, flags, new_addr);
 	return (void *)fm_result(
 		(long)fm_mremap(old, old_len, new_len, flags, new_addr));
+}
+
+static void *move(bool raw, void *old, size_t old_len, size_t new_len,
+		  int flags, void *new_addr)
+{
+	struct fm_krange_move m;
+	void *p;
+
+	if (!fm_krange_any())
+		return move_any(raw, old, old_len, new_len, flags, new_addr);
+	fm_krange_move_begins(&m, old, old_len, new_len, flags, new_addr);
+	p = move_any(raw, old, old_len, new_len, flags, new_addr);
+	fm_krange_move_ends(&m, p);
+	return p;
 }
 
 void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
@@ -211,10 +264,14 @@ FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 
 static int protect(bool raw, void *addr, size_t len, int prot)
 {
-	if (!managed(addr, len))
-		return FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len,
-				   prot);
-	return (int)fm_result(fm_mprotect(addr, len, prot));
+	int r;
+
+	if (managed(addr, len))
+		return (int)fm_result(fm_mprotect(addr, len, prot));
+	r = FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len, prot);
+	if (!r && fm_krange_any())
+		fm_krange_protected(addr, len, prot);
+	return r;
 }
 
 int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
@@ -235,6 +292,7 @@ static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
 
 	if (pkey == -1)
 		return protect(raw, addr, len, prot);
+	fm_krange_kept(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, pkey_mprotect, SYS_pkey_mprotect, addr,
 				   len, prot, pkey);
@@ -287,6 +345,7 @@ FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
 
 int fm_do_mlock(bool raw, const void *addr, size_t len)
 {
+	fm_krange_kept(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, mlock, SYS_mlock, addr, len);
 	return (int)fm_result(fm_mlock(addr, len, 0));
@@ -299,6 +358,7 @@ FM_HOOK int mlock(const void *addr, size_t len)
 
 int fm_do_mlock2(bool raw, const void *addr, size_t len, unsigned int flags)
 {
+	fm_krange_kept(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, mlock2, SYS_mlock2, addr, len, flags);
 	return (int)fm_result(fm_mlock(addr, len, flags));
@@ -312,6 +372,7 @@ FM_HOOK int mlock2(const void *addr, size_t len, unsigned int flags)
 /* What is sealed can be neither hidden nor handed to the kernel any more. */
 int fm_do_mseal(bool raw, void *addr, size_t len, unsigned long flags)
 {
+	fm_krange_kept(addr, len);
 	if (!flags && managed(addr, len) &&
 	    fm_demote_range(addr, len, FM_WHY_MSEAL))
 		return (int)fm_result(-ENOMEM);
@@ -373,7 +434,11 @@ static int remap(bool raw, void *addr, size_t size, int prot, size_t pgoff,
 int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot,
 			   size_t pgoff, int flags)
 {
-	return TAKES_PAGES(remap(raw, addr, size, prot, pgoff, flags));
+	if (fm_krange_any())
+		fm_krange_one(addr, size);
+	return TAKES_PAGES(
+		TAKES_RANGE(addr, size, is_zero,
+			    remap(raw, addr, size, prot, pgoff, flags)));
 }
 
 FM_HOOK int remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
@@ -476,26 +541,37 @@ FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,
 }
 
 /* SHM_REMAP lays a segment over whatever is there: let go of it first. */
-static void *attach(int id, const void *addr, int flags)
+static void *attach(int id, const void *addr, int flags, size_t size)
 {
-	struct shmid_ds ds;
 	int r;
 
-	if (fm_active() && addr && (flags & SHM_REMAP) &&
-	    !fm_syscall(SYS_shmctl, id, IPC_STAT, &ds) &&
-	    fm_overlaps(addr, ds.shm_segsz)) {
-		r = fm_munmap((void *)(uintptr_t)addr, ds.shm_segsz);
+	if (size && managed(addr, size)) {
+		r = fm_munmap((void *)(uintptr_t)addr, size);
 		if (r < 0)
 			return (void *)fm_result(r);
 	}
 	return FM_PASS(shmat, SYS_shmat, id, addr, flags);
 }
 
+static size_t segment_size(int id, const void *addr)
+{
+	struct shmid_ds ds;
+
+	if (!addr || (!fm_active() && !fm_krange_any()) ||
+	    fm_syscall(SYS_shmctl, id, IPC_STAT, &ds))
+		return 0;
+	return ds.shm_segsz;
+}
+
 FM_HOOK void *shmat(int id, const void *addr, int flags)
 {
+	size_t size;
+
 	if (!(flags & SHM_REMAP))
-		return attach(id, addr, flags);
-	return TAKES_PAGES(attach(id, addr, flags));
+		return attach(id, addr, flags, 0);
+	size = segment_size(id, addr);
+	return TAKES_PAGES(TAKES_RANGE(addr, size, is_mapped,
+				       attach(id, addr, flags, size)));
 }
 
 FM_HOOK int shmdt(const void *addr)

@@ -117,6 +117,43 @@ void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS]);
 void fm_short_map_moves(const void *addr, size_t len);
 void fm_short_map_closed(void);
 
+/*
+ * Ranges where the kernel serves a file of ours (advise/krange.h). While there
+ * is none, nothing of this takes more than a look at a counter.
+ *
+ * [any] Before a call that takes away what is mapped there: a mark, 0 if
+ * nothing is concerned; and when it is done, whether it is gone. First of all,
+ * before the call is judged by what is managed.
+ */
+extern _Atomic uint32_t fm_kranges;
+
+static inline bool fm_krange_any(void)
+{
+	return atomic_load_explicit(&fm_kranges, memory_order_relaxed) != 0;
+}
+
+bool fm_krange_in(const void *addr, size_t len); /* or it cannot be told now */
+uint32_t fm_krange_edit(const void *addr, size_t len);
+void fm_krange_edit_ends(uint32_t edit, const void *addr, size_t len,
+			 bool gone);
+/* [any] The same around mremap; `at`: its result, or -errno. */
+struct fm_krange_move {
+	void *old, *over;
+	size_t len, new_len;
+	uint32_t edit, over_edit;
+	bool stays, shrinks;
+};
+void fm_krange_move_begins(struct fm_krange_move *m, void *old, size_t old_len,
+			   size_t new_len, int flags, void *new_addr);
+void fm_krange_move_ends(const struct fm_krange_move *m, void *at);
+/* [any] Before a call that wants one mapping: ours are not split by advice. */
+void fm_krange_one(const void *addr, size_t len);
+/* [any] What the program has done there: mprotect, madvise, or what keeps it
+ * the kernel's (mlock, mseal, a protection key). */
+void fm_krange_protected(const void *addr, size_t len, int prot);
+void fm_krange_said(const void *addr, size_t len, int advice);
+void fm_krange_kept(const void *addr, size_t len);
+
 /* [fault] */
 static inline bool fm_is_err(const void *p)
 {

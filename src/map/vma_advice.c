@@ -133,7 +133,20 @@ void fm_vma_advice_free(struct fm_said *s)
 
 /* ---- to the kernel ----------------------------------------------------- */
 
+void (*fm_vma_advice_told)(const void *at, size_t len, int advice);
+
 /* It refuses what it does not know, or would need more memory for. */
+static void tell(char *at, uint64_t pages, uint8_t what)
+{
+	const size_t len = pages << FM_PAGE_SHIFT;
+
+	for (size_t k = 0; k < WORDS; k++)
+		if ((what & words[k].on) &&
+		    !fm_sys_madvise(at, len, words[k].advice) &&
+		    fm_vma_advice_told)
+			fm_vma_advice_told(at, len, words[k].advice);
+}
+
 void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
 			char *at)
 {
@@ -142,11 +155,8 @@ void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
 		uint64_t lo = r->first > first ? r->first : first;
 		uint64_t hi = fm_least(r->stop, stop);
 
-		for (size_t k = 0; lo < hi && k < WORDS; k++)
-			if (r->what & words[k].on)
-				fm_sys_madvise(at + ((lo - first)
-						     << FM_PAGE_SHIFT),
-					       (hi - lo) << FM_PAGE_SHIFT,
-					       words[k].advice);
+		if (lo < hi)
+			tell(at + ((lo - first) << FM_PAGE_SHIFT), hi - lo,
+			     r->what);
 	}
 }

@@ -32,6 +32,8 @@ int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
  * same. */
 void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
 		  const struct fm_said *from, uint64_t like);
+/* Who keeps what is said of mappings of the kernel. */
+extern void (*fm_vma_advice_told)(const void *at, size_t len, int advice);
 /* To the kernel: page `first` lies at `at` now, and so on up to `stop`. */
 void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
 			char *at);

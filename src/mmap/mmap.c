@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/advise.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -140,6 +141,7 @@ static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
 		fm_map_unlink(m);
 	} else {
+		fm_krange_forget((uintptr_t)at, (uintptr_t)at + len);
 		fm_window_note(f, len);
 	}
 	if (held)
@@ -387,9 +389,42 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	return p;
 }
 
+/* Windows beside ours come and go, and what is executed is read by its own
+ * order. */
+static bool may_be_advised(const struct fm_mmap_request *q)
+{
+	return q->policy && q->policy->engage &&
+	       q->len >= q->policy->min_size && q->left != FM_WHY_WINDOW &&
+	       q->left != FM_WHY_EXECUTABLE &&
+	       !(q->flags & (MAP_HUGETLB | MAP_GROWSDOWN)) &&
+	       fm_settings()->mode == FM_MODE_ON;
+}
+
+static void note_range(const struct fm_mmap_request *q, void *p)
+{
+	const struct fm_krange r = {
+		.start = (uintptr_t)p,
+		.end = fm_page_up((uintptr_t)p + q->len),
+		.dev = q->st.st_dev,
+		.ino = q->st.st_ino,
+		.pgoff = (uint64_t)q->off >> FM_PAGE_SHIFT,
+		.policy = q->policy,
+		.fd = q->fd,
+		.why = q->left,
+		.prot = (uint8_t)q->prot,
+		.shared = q->shared,
+		.maywrite = q->maywrite,
+		.kept = q->flags & MAP_LOCKED,
+	};
+
+	fm_krange_add(&r);
+}
+
 static void *note_left(const struct fm_mmap_request *q,
 		       const struct fm_file *known, void *p)
 {
+	if (q->left && !fm_is_err(p) && may_be_advised(q))
+		note_range(q, p);
 	if (q->left && !fm_is_err(p))
 		fm_skipped_note(&q->st, known ? known->path : q->path, q->count,
 			     q->len, q->shared, q->prot & PROT_WRITE, q->left);

@@ -101,8 +101,10 @@ int fm_demote_lay(struct fm_file *f, struct fm_map *m)
 	struct fm_kmap k = fm_kmap_of(m);
 	int err = m->shared ? fm_kernel_map(f, &k, 1) : fm_lay_private(f, m);
 
-	if (!err)
+	if (!err) {
+		fm_kmap_laid(f, &k);
 		fm_map_tell(m, NULL);
+	}
 	return err;
 }
 

@@ -11,7 +11,9 @@
  */
 #include <sched.h>
 
+#include "advise/advise.h"
 #include "base/alloc.h"
+#include "base/life.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
@@ -140,6 +142,34 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	return h.done ? h.err : -EINTR;
 }
 
+void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
+{
+	const struct fm_krange r = {
+		.start = (uintptr_t)k->addr,
+		.end = (uintptr_t)k->addr + k->len,
+		.dev = f->dev,
+		.ino = f->ino,
+		.pgoff = (uint64_t)k->off >> FM_PAGE_SHIFT,
+		.policy = f->policy,
+		.fd = k->fd,
+		.why = FM_WHY_HANDED,
+		.prot = (uint8_t)k->prot,
+		.shared = k->flags & MAP_SHARED,
+		.maywrite = k->write,
+		.handed = true,
+	};
+
+	fm_krange_add(&r);
+}
+
+static int start(void)
+{
+	fm_vma_advice_told = fm_krange_said;
+	return 0;
+}
+
+FM_LIFE(kmap, .level = FM_LIFE_HELPERS, .start = start)
+
 /* ---- pieces ------------------------------------------------------------ */
 
 /*
@@ -193,10 +223,12 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
 		     end++)
 			all.len += p->v[end].len;
 		/* else they stay pieces */
-		if (end > i + 1 && !fm_kernel_map(f, &all, 1))
-			fm_range_maps((uintptr_t)all.addr,
-				      (uintptr_t)all.addr + all.len,
-				      fm_map_tell, NULL);
+		if (end == i + 1 || fm_kernel_map(f, &all, 1))
+			continue;
+		fm_kmap_laid(f, &all);
+		fm_range_maps((uintptr_t)all.addr,
+			      (uintptr_t)all.addr + all.len, fm_map_tell,
+			      NULL);
 	}
 	if (p->v)
 		fm_free(p->v);

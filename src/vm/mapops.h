@@ -60,6 +60,8 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
 /* NULL, or who is told that this process has opened a file on our behalf. */
 extern void (*fm_kmap_helped)(int pid);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
+/* It has been: from now on it may be advised (advise/krange.h). */
+void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k);
 /* demote_private.c: the same for a private mapping and the pages that are the
  * program's own. */
 int fm_lay_private(struct fm_file *f, struct fm_map *m);

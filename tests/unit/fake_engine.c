@@ -133,6 +133,42 @@ void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS])
 {
 }
 
+_Atomic uint32_t fm_kranges; /* none, ever */
+
+uint32_t fm_krange_edit(const void *addr, size_t len)
+{
+	return 0;
+}
+
+void fm_krange_edit_ends(uint32_t edit, const void *addr, size_t len, bool gone)
+{
+}
+
+void fm_krange_move_begins(struct fm_krange_move *m, void *old, size_t old_len,
+			   size_t new_len, int flags, void *new_addr)
+{
+}
+
+void fm_krange_move_ends(const struct fm_krange_move *m, void *at)
+{
+}
+
+void fm_krange_one(const void *addr, size_t len)
+{
+}
+
+void fm_krange_protected(const void *addr, size_t len, int prot)
+{
+}
+
+void fm_krange_said(const void *addr, size_t len, int advice)
+{
+}
+
+void fm_krange_kept(const void *addr, size_t len)
+{
+}
+
 void fm_short_map_moves(const void *addr, size_t len)
 {
 }

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* advise.h - what other rooms may use of advise/. */
+#ifndef FM_ADVISE_H
+#define FM_ADVISE_H
+
+#include "krange.h"
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "krange.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "base/types.h"
+#include "krange_priv.h"
+
+_Atomic uint32_t fm_kranges; /* how many there are */
+
+struct fm_krange fm_kranges_v[FM_KRANGES];
+/* Its borders again, for who looks without the lock. */
+static struct {
+	_Atomic uintptr_t start, end;
+} border[FM_KRANGES];
+static _Atomic uint32_t seq; /* odd: it is being changed */
+static _Atomic bool incomplete;
+static _Atomic uint32_t last_id;
+static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
+
+#define v fm_kranges_v
+
+static unsigned count(void)
+{
+	return atomic_load_explicit(&fm_kranges, memory_order_relaxed);
+}
+
+bool fm_kranges_lock(uint64_t *ret_mask)
+{
+	if (fm_hook_is_me && !fm_hook_is_me())
+		return false;
+	fm_block_signals(ret_mask);
+	fm_lock(&lock);
+	return true;
+}
+
+void fm_kranges_unlock(const uint64_t *mask)
+{
+	fm_unlock(&lock);
+	fm_restore_signals(mask);
+}
+
+uint32_t fm_kranges_new_id(void)
+{
+	return atomic_fetch_add(&last_id, 1) + 1;
+}
+
+void fm_kranges_incomplete(void)
+{
+	atomic_store(&incomplete, true);
+}
+
+bool fm_krange_complete(void)
+{
+	return !atomic_load(&incomplete);
+}
+
+/* ---- changes ----------------------------------------------------------- */
+
+void fm_kranges_change(void)
+{
+	atomic_fetch_add(&seq, 1);
+}
+
+void fm_kranges_changed(void)
+{
+	for (unsigned i = 0; i < count(); i++) {
+		atomic_store_explicit(&border[i].start, v[i].start,
+				      memory_order_relaxed);
+		atomic_store_explicit(&border[i].end, v[i].end,
+				      memory_order_relaxed);
+	}
+	atomic_fetch_add(&seq, 1);
+}
+
+unsigned fm_kranges_from(uintptr_t a)
+{
+	unsigned lo = 0, hi = count();
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (v[mid].end > a)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+void fm_kranges_insert(unsigned i, const struct fm_krange *r)
+{
+	unsigned n = count();
+
+	memmove(&v[i + 1], &v[i], (n - i) * sizeof(v[0]));
+	v[i] = *r;
+	atomic_store(&fm_kranges, n + 1);
+}
+
+void fm_kranges_remove(unsigned i, unsigned n)
+{
+	unsigned all = count();
+
+	memmove(&v[i], &v[i + n], (all - i - n) * sizeof(v[0]));
+	atomic_store(&fm_kranges, all - n);
+}
+
+void fm_kranges_split(uintptr_t at)
+{
+	unsigned i = fm_kranges_from(at);
+	struct fm_krange upper;
+
+	if (i == count() || v[i].start >= at)
+		return;
+	if (count() == FM_KRANGES) { /* no room for two */
+		fm_kranges_incomplete();
+		fm_kranges_remove(i, 1);
+		return;
+	}
+	upper = v[i];
+	upper.start = at;
+	upper.pgoff += (at - v[i].start) >> FM_PAGE_SHIFT;
+	v[i].end = at;
+	fm_kranges_insert(i + 1, &upper);
+}
+
+static bool continues(const struct fm_krange *a, const struct fm_krange *b)
+{
+	return a->end == b->start && a->id == b->id && a->edit == b->edit &&
+	       a->pgoff + ((a->end - a->start) >> FM_PAGE_SHIFT) == b->pgoff &&
+	       a->prot == b->prot && a->said == b->said &&
+	       a->nofork == b->nofork && a->kept == b->kept;
+}
+
+void fm_kranges_join(unsigned i, unsigned j)
+{
+	for (unsigned k = j; k-- > i;) {
+		if (k + 1 >= count() || !continues(&v[k], &v[k + 1]))
+			continue;
+		v[k].end = v[k + 1].end;
+		v[k].advised |= v[k + 1].advised;
+		fm_kranges_remove(k + 1, 1);
+	}
+}
+
+static void clear(uintptr_t start, uintptr_t end)
+{
+	unsigned i, n = 0;
+
+	fm_kranges_split(start);
+	fm_kranges_split(end);
+	for (i = fm_kranges_from(start);
+	     i + n < count() && v[i + n].start < end; n++)
+		;
+	fm_kranges_remove(i, n);
+}
+
+void fm_kranges_add(const struct fm_krange *r)
+{
+	clear(r->start, r->end);
+	if (count() < FM_KRANGES)
+		fm_kranges_insert(fm_kranges_from(r->start), r);
+	else
+		fm_kranges_incomplete();
+}
+
+void fm_krange_add(const struct fm_krange *r)
+{
+	struct fm_krange new = *r;
+	uint64_t mask;
+
+	new.id = fm_kranges_new_id();
+	new.edit = 0;
+	new.since_ms = fm_now_ms();
+	if (!fm_kranges_lock(&mask))
+		return;
+	fm_kranges_change();
+	fm_kranges_add(&new);
+	fm_kranges_changed();
+	fm_kranges_unlock(&mask);
+}
+
+void fm_krange_forget(uintptr_t start, uintptr_t end)
+{
+	uint64_t mask;
+
+	if (!fm_krange_in((void *)start, end - start) ||
+	    !fm_kranges_lock(&mask))
+		return;
+	fm_kranges_change();
+	clear(start, end);
+	fm_kranges_changed();
+	fm_kranges_unlock(&mask);
+}
+
+/* ---- questions --------------------------------------------------------- */
+
+/* False where it cannot be told: it is being changed. */
+static bool look(uintptr_t a, uintptr_t end, bool *ret)
+{
+	const uint32_t s = atomic_load(&seq);
+	unsigned lo = 0, all = count(), hi = all;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (atomic_load_explicit(&border[mid].end,
+					 memory_order_relaxed) > a)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	*ret = lo < all && atomic_load_explicit(&border[lo].start,
+						memory_order_relaxed) < end;
+	fm_fence();
+	return !(s & 1) && atomic_load(&seq) == s;
+}
+
+bool fm_krange_in(const void *addr, size_t len)
+{
+	const uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
+	uintptr_t end = (uintptr_t)addr + len;
+	bool in;
+
+	if (!fm_krange_any() || !len)
+		return false;
+	if (end < a)
+		end = UINTPTR_MAX;
+	return !look(a, end, &in) || in;
+}
+
+unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
+			unsigned room)
+{
+	unsigned n = 0;
+	uint64_t mask;
+
+	if (!fm_krange_any() || !fm_kranges_lock(&mask))
+		return 0;
+	for (unsigned i = 0; i < count(); i++) {
+		if (file && (v[i].ino != file->ino || v[i].dev != file->dev))
+			continue;
+		if (n < room)
+			ret[n] = v[i];
+		n++;
+	}
+	fm_kranges_unlock(&mask);
+	return n;
+}
+
+static bool may_advise(uint32_t id, uintptr_t start, uintptr_t end)
+{
+	unsigned i = fm_kranges_from(start);
+
+	for (; i < count() && start < end; start = v[i++].end)
+		if (v[i].start > start || v[i].id != id || v[i].edit ||
+		    v[i].said)
+			return false;
+	return start >= end;
+}
+
+int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
+{
+	int err = -ESTALE;
+	uint64_t mask;
+
+	if (!fm_kranges_lock(&mask))
+		return err;
+	if (may_advise(id, start, end)) {
+		for (unsigned i = fm_kranges_from(start);
+		     i < count() && v[i].start < end; i++)
+			v[i].advised = true;
+		err = fm_sys_madvise((void *)start, end - start, advice);
+	}
+	fm_kranges_unlock(&mask);
+	return err;
+}
+
+/* ---- fork -------------------------------------------------------------- */
+
+/* What the kernel has left out is not here; nor is who was about to change the
+ * table. */
+static void forked(void)
+{
+	fm_lock_reset(&lock);
+	if (atomic_load(&seq) & 1) {
+		fm_kranges_incomplete();
+		atomic_store(&fm_kranges, 0);
+		fm_kranges_changed();
+		return;
+	}
+	fm_kranges_change();
+	for (unsigned i = count(); i-- > 0;)
+		if (v[i].nofork)
+			fm_kranges_remove(i, 1);
+	fm_kranges_changed();
+}
+
+FM_LIFE(krange, .level = FM_LIFE_HELPERS, .forked = forked)

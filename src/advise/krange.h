@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * krange.h - ranges of the address space where the kernel serves a file that a
+ * policy names.
+ *
+ * They are what we may advise, and what the engine may take back. Entered where
+ * mmap leaves a mapping to the kernel, and where a file is handed to it; cut by
+ * whatever takes them away again (shim/mm.c). While there is none, a hook asks
+ * one counter.
+ *
+ * A call of the program that takes ranges away marks them first (krange_edit.c)
+ * and cuts them when the kernel has done it: meanwhile they are neither advised
+ * nor taken back, for the address may be somebody else's a moment later. Who
+ * takes back publishes its mapping first and looks for marks then; the hooks
+ * mark first and look for managed memory then: one of the two sees the other.
+ *
+ * What is not seen (system calls within libc, clone(2) by number) leaves
+ * entries behind: who does more than advise asks /proc/self/maps, too.
+ */
+#ifndef FM_KRANGE_H
+#define FM_KRANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine.h"
+
+struct fm_policy;
+
+/* More are not entered (fm_krange_complete). */
+#define FM_KRANGES 4096
+
+struct fm_krange {
+	uintptr_t start, end;
+	dev_t dev;
+	ino_t ino;
+	uint64_t pgoff;
+	const struct fm_policy *policy;
+	uint64_t since_ms;
+	/* pieces of one entry share it; given by fm_krange_add */
+	uint32_t id;
+	uint32_t edit; /* a call that takes it away is under way */
+	int fd;        /* by which it was mapped; may be another's by now */
+	enum fm_server_reason why;
+	uint8_t prot;
+	uint8_t said;  /* MADV_ advice of the program: stands */
+	bool shared, maywrite;
+	bool handed;   /* laid by a demotion, not by mmap */
+	bool advised;  /* we have: its VMA may be split */
+	bool nofork;   /* MADV_DONTFORK */
+	bool kept;     /* locked, sealed, with a key: never to be taken back */
+};
+
+/* [any] What was there before is forgotten. id, since_ms and edit are given to
+ * it. */
+void fm_krange_add(const struct fm_krange *r);
+/* [any] The engine serves [start, end) from now on, or nobody does. */
+void fm_krange_forget(uintptr_t start, uintptr_t end);
+
+/* [any] Copies of those of a file in order of address; NULL: of all. Returns
+ * how many there are, which may be more than `room`. */
+struct fm_file_id {
+	dev_t dev;
+	ino_t ino;
+};
+unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
+			unsigned room);
+/* [any] Every mapping of the kernel's that it was told of is in the table. No
+ * longer so when it was full once, or when a call failed in the middle. */
+bool fm_krange_complete(void);
+
+/* [any] Advise [start, end), if all of it still is that entry's, nobody is
+ * about to take it away and the program has said nothing of it: madvise(2)'s
+ * result, or -ESTALE. Only what does not wait for a device: the program's
+ * munmap waits for it. */
+int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice);
+
+#endif

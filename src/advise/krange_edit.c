@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * krange_edit.c - what calls of the program do to the ranges that the kernel
+ * serves (krange.h), for the hooks.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/sys.h"
+#include "base/types.h"
+#include "krange_priv.h"
+
+#define v fm_kranges_v
+
+static uint32_t last_edit; /* under the lock */
+
+static unsigned count(void)
+{
+	return atomic_load_explicit(&fm_kranges, memory_order_relaxed);
+}
+
+struct span {
+	uintptr_t start, end;
+};
+
+static struct span span_of(const void *addr, size_t len)
+{
+	struct span s = { (uintptr_t)addr & ~FM_PAGE_MASK,
+			  fm_page_up((uintptr_t)addr + len) };
+
+	if (s.end < s.start)
+		s.end = UINTPTR_MAX & ~FM_PAGE_MASK;
+	return s;
+}
+
+/* Calls fn for each entry in the span, cut at its borders, and joins what is
+ * alike then. False: there is none. */
+static bool each_in(const void *addr, size_t len,
+		    void (*fn)(struct fm_krange *r, void *arg), void *arg)
+{
+	const struct span s = span_of(addr, len);
+	unsigned i, first;
+	uint64_t mask;
+
+	if (!fm_krange_in(addr, len) || !fm_kranges_lock(&mask))
+		return false;
+	fm_kranges_change();
+	fm_kranges_split(s.start);
+	fm_kranges_split(s.end);
+	first = fm_kranges_from(s.start);
+	for (i = first; i < count() && v[i].start < s.end; i++)
+		fn(&v[i], arg);
+	fm_kranges_join(first ? first - 1 : 0, i);
+	fm_kranges_changed();
+	fm_kranges_unlock(&mask);
+	return true;
+}
+
+/* ---- taken away -------------------------------------------------------- */
+
+static void mark(struct fm_krange *r, void *arg)
+{
+	uint32_t *edit = arg;
+
+	if (!*edit && !++last_edit)
+		last_edit = 1;
+	*edit = last_edit;
+	r->edit = *edit;
+}
+
+uint32_t fm_krange_edit(const void *addr, size_t len)
+{
+	uint32_t edit = 0;
+
+	each_in(addr, len, mark, &edit);
+	return edit;
+}
+
+static void remove_marked(uint32_t edit, const struct span *s)
+{
+	unsigned i = fm_kranges_from(s->start);
+
+	while (i < count() && v[i].start < s->end)
+		if (v[i].edit == edit)
+			fm_kranges_remove(i, 1);
+		else
+			i++;
+}
+
+static void unmark(struct fm_krange *r, void *arg)
+{
+	if (r->edit == *(uint32_t *)arg)
+		r->edit = 0;
+}
+
+void fm_krange_edit_ends(uint32_t edit, const void *addr, size_t len, bool gone)
+{
+	const struct span s = span_of(addr, len);
+	uint64_t mask;
+
+	if (!gone) {
+		each_in(addr, len, unmark, &edit);
+		return;
+	}
+	if (!fm_kranges_lock(&mask))
+		return;
+	fm_kranges_change();
+	remove_marked(edit, &s);
+	fm_kranges_changed();
+	fm_kranges_unlock(&mask);
+}
+
+/* ---- moved ------------------------------------------------------------- */
+
+/* Pieces of one stay pieces of one. */
+struct renewal {
+	uint32_t was, is;
+};
+
+static void renew(struct fm_krange *r, struct renewal *n)
+{
+	if (n->was != r->id) {
+		n->was = r->id;
+		n->is = fm_kranges_new_id();
+	}
+	r->id = n->is;
+}
+
+/* What we have advised is several to the kernel, of which it grows and moves
+ * one at a time only (EFAULT). */
+static void make_one(struct fm_krange *r, void *arg)
+{
+	if (!r->advised || r->said)
+		return;
+	fm_sys_madvise((void *)r->start, r->end - r->start, MADV_NORMAL);
+	renew(r, arg);
+	r->advised = false;
+}
+
+void fm_krange_one(const void *addr, size_t len)
+{
+	struct renewal n = { 0, 0 };
+
+	each_in(addr, len, make_one, &n);
+}
+
+void fm_krange_move_begins(struct fm_krange_move *m, void *old, size_t old_len,
+			   size_t new_len, int flags, void *new_addr)
+{
+	const size_t keeps = fm_page_up(new_len);
+
+	*m = (struct fm_krange_move){ .old = old, .len = old_len ? old_len : 1,
+				      .stays = !old_len, .new_len = new_len };
+	if (!(flags & MREMAP_FIXED) && old_len &&
+	    keeps <= fm_page_up(old_len)) {
+		m->shrinks = true;
+		m->old = (char *)old + keeps;
+		m->len = fm_page_up(old_len) - keeps;
+	}
+	if (!m->shrinks)
+		fm_krange_one(m->old, m->len);
+	m->edit = m->len ? fm_krange_edit(m->old, m->len) : 0;
+	if (flags & MREMAP_FIXED) {
+		m->over = new_addr;
+		m->over_edit = fm_krange_edit(new_addr, new_len);
+	}
+#ifdef MREMAP_DONTUNMAP
+	m->stays |= flags & MREMAP_DONTUNMAP;
+#endif
+}
+
+/* The kernel clears what is in the way first, and may fail then. */
+static void over_gone(const struct fm_krange_move *m, bool failed)
+{
+	if (!m->over_edit)
+		return;
+	fm_krange_edit_ends(m->over_edit, m->over, m->new_len, true);
+	if (failed)
+		fm_kranges_incomplete();
+}
+
+static bool find_marked(const struct fm_krange_move *m, struct fm_krange *ret)
+{
+	bool found = false;
+	uint64_t mask;
+	unsigned i;
+
+	if (!fm_kranges_lock(&mask))
+		return false;
+	i = fm_kranges_from((uintptr_t)m->old);
+	if (i < count() && v[i].edit == m->edit &&
+	    v[i].start <= (uintptr_t)m->old) {
+		*ret = v[i];
+		found = true;
+	}
+	fm_kranges_unlock(&mask);
+	return found;
+}
+
+void fm_krange_move_ends(const struct fm_krange_move *m, void *at)
+{
+	const bool failed = fm_is_err(at);
+	struct fm_krange r;
+	bool found;
+
+	over_gone(m, failed);
+	if (!m->edit)
+		return;
+	found = !failed && !m->shrinks && find_marked(m, &r);
+	fm_krange_edit_ends(m->edit, m->old, m->len, !failed && !m->stays);
+	if (!found)
+		return;
+	r.start = (uintptr_t)at;
+	r.end = r.start + fm_page_up(m->new_len);
+	r.advised = false;
+	fm_krange_add(&r);
+}
+
+/* ---- what the program says --------------------------------------------- */
+
+static void protect(struct fm_krange *r, void *arg)
+{
+	r->prot = (uint8_t)*(int *)arg;
+}
+
+void fm_krange_protected(const void *addr, size_t len, int prot)
+{
+	each_in(addr, len, protect, &prot);
+}
+
+static void keep(struct fm_krange *r, void *arg)
+{
+	r->kept = true;
+}
+
+void fm_krange_kept(const void *addr, size_t len)
+{
+	each_in(addr, len, keep, NULL);
+}
+
+struct saying {
+	int advice;
+	struct renewal renewal;
+};
+
+/* MADV_NORMAL leaves it to us again, as new: what we had said is undone. */
+static void say(struct fm_krange *r, void *arg)
+{
+	struct saying *s = arg;
+
+	if (s->advice == MADV_DONTFORK || s->advice == MADV_DOFORK) {
+		r->nofork = s->advice == MADV_DONTFORK;
+		return;
+	}
+	r->said = (uint8_t)s->advice;
+	renew(r, &s->renewal);
+}
+
+void fm_krange_said(const void *addr, size_t len, int advice)
+{
+	struct saying s = { advice, { 0, 0 } };
+
+	switch (advice) {
+	case MADV_NORMAL:
+	case MADV_RANDOM:
+	case MADV_SEQUENTIAL:
+	case MADV_DONTFORK:
+	case MADV_DOFORK:
+		each_in(addr, len, say, &s);
+	}
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges that the kernel serves: adds, cuts, moves and marks in any order say
+ * what a table with a row for each page says. */
+#include "unit.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "advise/advise.h"
+#include "base/types.h"
+
+#define PAGES 256
+#define ROUNDS 100000
+
+static char *base;
+
+/* The model: what lies at each page. */
+static struct page {
+	ino_t ino; /* 0: nothing */
+	uint64_t pgoff;
+	uint8_t prot, said;
+	bool kept;
+} model[PAGES];
+
+static uint64_t rng = 88172645463325252ull;
+
+static uint32_t random_below(uint32_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (uint32_t)(rng >> 11) % n;
+}
+
+static int begin(void **state)
+{
+	base = mmap(NULL, PAGES * FM_PAGE, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return base == MAP_FAILED;
+}
+
+static int again(void **state)
+{
+	fm_krange_forget((uintptr_t)base, (uintptr_t)base + PAGES * FM_PAGE);
+	memset(model, 0, sizeof(model));
+	return 0;
+}
+
+static char *at(unsigned page)
+{
+	return base + page * FM_PAGE;
+}
+
+static void add(unsigned first, unsigned n, ino_t ino, uint64_t pgoff)
+{
+	const struct fm_krange r = { .start = (uintptr_t)at(first),
+				     .end = (uintptr_t)at(first + n),
+				     .dev = 1, .ino = ino, .pgoff = pgoff,
+				     .prot = PROT_READ };
+
+	fm_krange_add(&r);
+	for (unsigned k = 0; k < n; k++)
+		model[first + k] = (struct page){ ino, pgoff + k, PROT_READ, 0,
+						  false };
+}
+
+static void cut(unsigned first, unsigned n, bool fails)
+{
+	uint32_t edit = fm_krange_edit(at(first), n * FM_PAGE);
+
+	if (edit)
+		fm_krange_edit_ends(edit, at(first), n * FM_PAGE, !fails);
+	if (!fails)
+		memset(&model[first], 0, n * sizeof(model[0]));
+}
+
+static bool one_mapping(unsigned first, unsigned n)
+{
+	for (unsigned k = 1; k < n; k++)
+		if (model[first + k].ino != model[first].ino ||
+		    model[first + k].pgoff != model[first].pgoff + k)
+			return false;
+	return model[first].ino;
+}
+
+/* As the kernel does: what is there then is as its first page was. */
+static void move(unsigned first, unsigned n, unsigned to, unsigned m,
+		 bool fails)
+{
+	const bool fixed = first != to;
+	struct fm_krange_move mv;
+	struct page p = model[first];
+
+	if (!one_mapping(first, n) || to + m > PAGES)
+		return;
+	if (first != to && first < to + m && to < first + n)
+		return;
+	fm_krange_move_begins(&mv, at(first), n * FM_PAGE, m * FM_PAGE,
+			      fixed ? MREMAP_MAYMOVE | MREMAP_FIXED : 0,
+			      at(to));
+	fm_krange_move_ends(&mv, fails ? (void *)-ENOMEM : at(to));
+	if (fails && fixed)
+		memset(&model[to], 0, m * sizeof(p)); /* it is in doubt */
+	if (fails)
+		return;
+	if (!fixed && m <= n) {
+		memset(&model[first + m], 0, (n - m) * sizeof(p));
+		return;
+	}
+	memset(&model[first], 0, n * sizeof(p));
+	for (unsigned k = 0; k < m; k++, p.pgoff++)
+		model[to + k] = p;
+}
+
+static void say(unsigned first, unsigned n, uint8_t advice)
+{
+	fm_krange_said(at(first), n * FM_PAGE, advice);
+	for (unsigned k = 0; k < n; k++)
+		model[first + k].said = advice;
+}
+
+static void protect(unsigned first, unsigned n, uint8_t prot)
+{
+	fm_krange_protected(at(first), n * FM_PAGE, prot);
+	for (unsigned k = 0; k < n; k++)
+		model[first + k].prot = prot;
+}
+
+static void keep(unsigned first, unsigned n)
+{
+	fm_krange_kept(at(first), n * FM_PAGE);
+	for (unsigned k = 0; k < n; k++)
+		model[first + k].kept = true;
+}
+
+static void check_entry(const struct fm_krange *r, unsigned *seen)
+{
+	unsigned first = (unsigned)((r->start - (uintptr_t)base) / FM_PAGE);
+	unsigned end = (unsigned)((r->end - (uintptr_t)base) / FM_PAGE);
+
+	assert_true(first >= *seen && first < end && end <= PAGES);
+	for (unsigned k = *seen; k < first; k++)
+		assert_int_equal(model[k].ino, 0);
+	for (unsigned k = first; k < end; k++) {
+		assert_int_equal(model[k].ino, r->ino);
+		assert_int_equal(model[k].pgoff, r->pgoff + k - first);
+		assert_int_equal(model[k].prot, r->prot);
+		assert_int_equal(model[k].kept, r->kept);
+		if (model[k].ino)
+			assert_int_equal(model[k].said, r->said);
+	}
+	assert_int_equal(r->edit, 0);
+	*seen = end;
+}
+
+static void check(void)
+{
+	struct fm_krange v[PAGES];
+	unsigned n = fm_krange_list(NULL, v, PAGES), seen = 0;
+	unsigned k = random_below(PAGES);
+
+	assert_true(n <= PAGES);
+	for (unsigned i = 0; i < n; i++)
+		check_entry(&v[i], &seen);
+	for (; seen < PAGES; seen++)
+		assert_int_equal(model[seen].ino, 0);
+	assert_int_equal(fm_krange_in(at(k), FM_PAGE), model[k].ino != 0);
+}
+
+static void turn(void)
+{
+	unsigned first = random_below(PAGES - 1);
+	unsigned n = 1 + random_below(PAGES - first);
+	unsigned to = random_below(2) ? first : random_below(PAGES);
+	const bool fails = !random_below(4);
+
+	switch (random_below(8)) {
+	case 0:
+	case 1:
+		add(first, n, 1 + random_below(3), random_below(1000));
+		break;
+	case 2:
+		cut(first, n, fails);
+		break;
+	case 3:
+	case 4:
+		n = 1 + n % 8;
+		if (first + n <= PAGES)
+			move(first, n, to, 1 + random_below(n + 4), fails);
+		break;
+	case 5:
+		say(first, n, random_below(2) ? MADV_RANDOM : MADV_NORMAL);
+		break;
+	case 6:
+		protect(first, n, random_below(2) ? PROT_READ : PROT_NONE);
+		break;
+	case 7:
+		keep(first, n);
+	}
+}
+
+static void it_says_what_a_row_for_each_page_says(void **state)
+{
+	for (unsigned k = 0; k < ROUNDS; k++) {
+		turn();
+		check();
+	}
+}
+
+/* Between the two halves of a call nothing there is advised. */
+static void what_is_marked_is_not_advised(void **state)
+{
+	uint32_t edit;
+	struct fm_krange r;
+
+	add(0, 8, 1, 0);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	edit = fm_krange_edit(at(2), FM_PAGE);
+	assert_int_not_equal(edit, 0);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM),
+			 -ESTALE);
+	fm_krange_edit_ends(edit, at(2), FM_PAGE, false);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM),
+			 0);
+	fm_krange_said(at(4), FM_PAGE, MADV_SEQUENTIAL);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_NORMAL),
+			 -ESTALE);
+}
+
+/* It came by the call that has the address now, and is not the one that is
+ * unmapped. */
+static void what_is_new_survives_an_older_call(void **state)
+{
+	struct fm_krange r;
+	uint32_t edit;
+
+	add(0, 8, 1, 0);
+	edit = fm_krange_edit(at(0), 8 * FM_PAGE);
+	add(2, 2, 2, 0);
+	fm_krange_edit_ends(edit, at(0), 8 * FM_PAGE, true);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(r.ino, 2);
+	assert_ptr_equal((void *)r.start, at(2));
+}
+
+static void another_number_is_another_mapping(void **state)
+{
+	struct fm_krange r;
+
+	add(0, 8, 1, 0);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	add(0, 8, 1, 0);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM),
+			 -ESTALE);
+}
+
+static void it_says_when_it_is_not_complete(void **state)
+{
+	struct fm_krange r = { .ino = 1, .dev = 1 };
+
+	assert_true(fm_krange_complete());
+	for (unsigned k = 0; k <= FM_KRANGES; k++) {
+		r.start = (uintptr_t)base + 2 * k * FM_PAGE;
+		r.end = r.start + FM_PAGE;
+		fm_krange_add(&r);
+	}
+	assert_false(fm_krange_complete());
+	assert_int_equal(fm_krange_list(NULL, NULL, 0), FM_KRANGES);
+	fm_krange_forget((uintptr_t)base, r.end);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(it_says_when_it_is_not_complete, again),
+		cmocka_unit_test_setup(it_says_what_a_row_for_each_page_says,
+				       again),
+		cmocka_unit_test_setup(what_is_marked_is_not_advised, again),
+		cmocka_unit_test_setup(what_is_new_survives_an_older_call,
+				       again),
+		cmocka_unit_test_setup(another_number_is_another_mapping,
+				       again),
+	};
+
+	return cmocka_run_group_tests(tests, begin, NULL);
+}
