@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "settings.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "policy.h"
+#include "set.h"
+
+enum { OPT_POLICY = 1000, OPT_LIBRARY };
+
+static const char *library;
+
+/* ---- the library and the policy file ----------------------------------- */
+
+static char *own_dir(void)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return NULL;
+	path[n] = 0;
+	*strrchr(path, '/') = 0;
+	return path;
+}
+
+/* Build directory first, then beside us in an installed tree wherever that has
+ * been moved to, then where it was meant to be. */
+static const char *find_library(void)
+{
+	static const char *const places[] = {
+		"/../../libfastmap.so",
+		"/../lib/libfastmap.so",
+		"/../lib64/libfastmap.so",
+		"/../lib/x86_64-linux-gnu/libfastmap.so",
+	};
+	static char path[8192];
+	const char *dir = own_dir();
+
+	for (int i = 0; dir && i < 4; i++) {
+		snprintf(path, sizeof(path), "%s%s", dir, places[i]);
+		if (access(path, R_OK) == 0)
+			return path;
+	}
+	return FM_LIBDIR "/libfastmap.so";
+}
+
+/* A bare name means one of the profiles that come with the library. */
+static const char *find_policy(const char *name)
+{
+	static char path[8192];
+	struct stat st;
+
+	if (strchr(name, '/') ||
+	    (stat(name, &st) == 0 && S_ISREG(st.st_mode)))
+		return name;
+	snprintf(path, sizeof(path), FM_PROFILES "/%s.policy", name);
+	return path;
+}
+
+/* By its full name: the program, or a child of it, may be elsewhere. */
+static int set_policy(const char *name)
+{
+	const char *file = find_policy(name);
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!*name)
+		return setenv("FASTMAP_POLICY", "", 1);
+	if (!realpath(file, real) || access(real, R_OK)) {
+		fprintf(stderr, "fastmap: policy %s: %s: %m\n", name, file);
+		return -1;
+	}
+	if (stat(real, &st) == 0 && !S_ISREG(st.st_mode)) {
+		fprintf(stderr, "fastmap: policy %s: not a file\n", name);
+		return -1;
+	}
+	return setenv("FASTMAP_POLICY", real, 1);
+}
+
+/* ---- options ----------------------------------------------------------- */
+
+void settings_help(void)
+{
+	printf("  --policy FILE|PROFILE   policy file, or the name of a "
+	       "shipped profile\n"
+	       "  --library FILE          libfastmap.so to preload\n");
+	for (unsigned i = 0; i < fm_option_count; i++) {
+		const struct fm_option *o = &fm_options[i];
+
+		if (!o->env)
+			continue;
+		printf("  --%-21s ", o->name);
+		if (o->choices)
+			printf("%s", o->choices);
+		else if (o->type == T_BOOL)
+			printf("yes|no");
+		if (*o->standard)
+			printf("%s(default %s)",
+			       o->choices || o->type == T_BOOL ? " " : "",
+			       o->standard);
+		printf("\n");
+	}
+}
+
+const struct option *settings_options(const struct option *own)
+{
+	static struct option opt[96];
+	int n = 0;
+
+	for (unsigned i = 0; i < fm_option_count && n < 70; i++)
+		if (fm_options[i].env)
+			opt[n++] = (struct option){ fm_options[i].name,
+						    required_argument, NULL,
+						    (int)i };
+	opt[n++] = (struct option){ "policy", required_argument, NULL,
+				    OPT_POLICY };
+	opt[n++] = (struct option){ "library", required_argument, NULL,
+				    OPT_LIBRARY };
+	while (own->name && n < 90)
+		opt[n++] = *own++;
+	opt[n] = (struct option){ "help", no_argument, NULL, 'h' };
+	return opt;
+}
+
+/* Values are checked here, where an error can stop the command. */
+static int set_option(const struct fm_option *o, const char *value)
+{
+	static struct fm_set scratch;
+	int problems = 0;
+	const struct fm_origin from = { .file = "run", .fatal = true,
+					.problems = &problems };
+
+	fm_option_set(o, &scratch, &scratch.defaults, value, &from);
+	return problems ? -1 : setenv(o->env, value, 1);
+}
+
+int settings_take(const char *command, int c, const char *value)
+{
+	if (!strcmp(value, "--")) {
+		fprintf(stderr, "%s: a value is missing before '--'\n",
+			command);
+		return -1;
+	}
+	if (c == OPT_POLICY)
+		return set_policy(value);
+	if (c != OPT_LIBRARY)
+		return set_option(&fm_options[c], value);
+	library = value;
+	return 0;
+}
+
+/* ---- before it is run -------------------------------------------------- */
+
+int settings_library(char *ret_real)
+{
+	const char *file = library ? library : find_library();
+
+	if (!realpath(file, ret_real)) {
+		fprintf(stderr, "fastmap: %s: %m\n", file);
+		return -1;
+	}
+	if (!program_is_library(ret_real)) {
+		fprintf(stderr, "fastmap: %s is not libfastmap.so\n", ret_real);
+		return -1;
+	}
+	if (strpbrk(ret_real, ": ")) {
+		fprintf(stderr, "fastmap: %s: LD_PRELOAD cannot name a path "
+			"with a space or a colon\n", ret_real);
+		return -1;
+	}
+	return 0;
+}
+
+/* Behind what is there already. */
+int settings_preload(const char *real)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *value;
+
+	if (!old || !*old)
+		return setenv("LD_PRELOAD", real, 1);
+	if (asprintf(&value, "%s:%s", old, real) < 0)
+		return -1;
+	return setenv("LD_PRELOAD", value, 1);
+}
+
+const char *settings_why_not(const char *name, const struct program *p)
+{
+	static char text[PATH_MAX + 1024];
+
+	if (p->out_of_reach)
+		snprintf(text, sizeof(text), "%s is %s: LD_PRELOAD has no "
+			 "effect, the kernel's mmap is used", name,
+			 p->out_of_reach);
+	else if (p->harmed)
+		snprintf(text, sizeof(text), "%s is not for glibc (its loader "
+			 "is %s): run without the library", name, p->loader);
+	else if (!fm_policy_any())
+		snprintf(text, sizeof(text), "%s: nothing will be served: "
+			 "neither --paths nor FASTMAP_PATHS, and no policy "
+			 "file names any", name);
+	else
+		return NULL;
+	return text;
+}
