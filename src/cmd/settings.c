@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "places.h"
 #include "policy.h"
 #include "set.h"
 
@@ -19,56 +20,10 @@ static const char *library;
 
 /* ---- the library and the policy file ----------------------------------- */
 
-static char *own_dir(void)
-{
-	static char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	if (n <= 0)
-		return NULL;
-	path[n] = 0;
-	*strrchr(path, '/') = 0;
-	return path;
-}
-
-/* Build directory first, then beside us in an installed tree wherever that has
- * been moved to, then where it was meant to be. */
-static const char *find_library(void)
-{
-	static const char *const places[] = {
-		"/../../libfastmap.so",
-		"/../lib/libfastmap.so",
-		"/../lib64/libfastmap.so",
-		"/../lib/x86_64-linux-gnu/libfastmap.so",
-	};
-	static char path[8192];
-	const char *dir = own_dir();
-
-	for (int i = 0; dir && i < 4; i++) {
-		snprintf(path, sizeof(path), "%s%s", dir, places[i]);
-		if (access(path, R_OK) == 0)
-			return path;
-	}
-	return FM_LIBDIR "/libfastmap.so";
-}
-
-/* A bare name means one of the profiles that come with the library. */
-static const char *find_policy(const char *name)
-{
-	static char path[8192];
-	struct stat st;
-
-	if (strchr(name, '/') ||
-	    (stat(name, &st) == 0 && S_ISREG(st.st_mode)))
-		return name;
-	snprintf(path, sizeof(path), FM_PROFILES "/%s.policy", name);
-	return path;
-}
-
 /* By its full name: the program, or a child of it, may be elsewhere. */
 static int set_policy(const char *name)
 {
-	const char *file = find_policy(name);
+	const char *file = place_of_policy(name);
 	char real[PATH_MAX];
 	struct stat st;
 
@@ -159,35 +114,35 @@ int settings_take(const char *command, int c, const char *value)
 
 /* ---- before it is run -------------------------------------------------- */
 
-int settings_library(char *ret_real)
+int settings_library(char *ret_full)
 {
-	const char *file = library ? library : find_library();
+	const char *file = library ? library : place_of_library();
 
-	if (!realpath(file, ret_real)) {
+	if (place_full(file, ret_full) || access(ret_full, R_OK)) {
 		fprintf(stderr, "fastmap: %s: %m\n", file);
 		return -1;
 	}
-	if (!program_is_library(ret_real)) {
-		fprintf(stderr, "fastmap: %s is not libfastmap.so\n", ret_real);
+	if (!program_is_library(ret_full)) {
+		fprintf(stderr, "fastmap: %s is not libfastmap.so\n", ret_full);
 		return -1;
 	}
-	if (strpbrk(ret_real, ": ")) {
+	if (strpbrk(ret_full, ": ")) {
 		fprintf(stderr, "fastmap: %s: LD_PRELOAD cannot name a path "
-			"with a space or a colon\n", ret_real);
+			"with a space or a colon\n", ret_full);
 		return -1;
 	}
 	return 0;
 }
 
 /* Behind what is there already. */
-int settings_preload(const char *real)
+int settings_preload(const char *full)
 {
 	const char *old = getenv("LD_PRELOAD");
 	char *value;
 
 	if (!old || !*old)
-		return setenv("LD_PRELOAD", real, 1);
-	if (asprintf(&value, "%s:%s", old, real) < 0)
+		return setenv("LD_PRELOAD", full, 1);
+	if (asprintf(&value, "%s:%s", old, full) < 0)
 		return -1;
 	return setenv("LD_PRELOAD", value, 1);
 }

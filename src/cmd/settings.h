@@ -20,9 +20,9 @@ void settings_help(void); /* a line for each but `own` */
 int settings_take(const char *command, int c, const char *value);
 
 /* The library's file, of PATH_MAX bytes. -1: there is none, and said. */
-int settings_library(char *ret_real);
+int settings_library(char *ret_full);
 /* Behind what LD_PRELOAD names already. */
-int settings_preload(const char *real);
+int settings_preload(const char *full);
 
 /* With the policy loaded: why no file of this program will be served, or NULL.
  * Static text. */
