@@ -21,6 +21,7 @@ const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
 {
 	const struct fm_store *const *s = stores;
 
+	f->io.dio_align = 4096; /* whatever a store knows better */
 	while (!(*s)->takes(f, fd, st))
 		s++; /* pread takes all */
 	return *s;

@@ -20,7 +20,6 @@ static bool takes(struct fm_file *f, int fd, const struct stat *st)
 	/* stx_dio_mem_align, stx_dio_offset_align: absent from old headers */
 	const uint32_t *dio = (const uint32_t *)((const char *)&sx + 0x98);
 
-	f->io.dio_align = 4096;
 	if (f->policy->io == FM_IO_BUFFERED)
 		return true;
 	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIO, &sx) ||

@@ -67,6 +67,19 @@ static void page_cache_reads_by_pread(void **state)
 	close(fd);
 }
 
+static void null_takes_holes_only(void **state)
+{
+	char *env[] = { "FASTMAP_NULL_STORE=1", NULL };
+	struct fm_file f = { .path = "/tmp/a.null-store",
+			     .policy = &buffered };
+	struct stat hole = { .st_blocks = 0 }, full = { .st_blocks = 8 };
+
+	fm_policy_load("store", env);
+	assert_ptr_equal(fm_store_choose(&f, -1, &hole), &fm_store_null);
+	assert_int_not_equal(f.io.dio_align, 0);
+	assert_ptr_not_equal(fm_store_choose(&f, -1, &full), &fm_store_null);
+}
+
 static void null_reads_zeros_and_forgets(void **state)
 {
 	struct fm_file f = { .id = 0 };
@@ -90,6 +103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policy_chooses_page_cache),
 		cmocka_unit_test(page_cache_reads_by_pread),
+		cmocka_unit_test(null_takes_holes_only),
 		cmocka_unit_test(null_reads_zeros_and_forgets),
 	};
 
