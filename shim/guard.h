@@ -28,11 +28,10 @@
 /* A transfer that must stay whole is bounced up to this size. */
 #define FM_BOUNCE_MAX ((size_t)16 << 20)
 
+FM_ADDRESS_ONLY(1)
 static inline bool fm_touches(const void *p, size_t len)
 {
-	/* Only the address counts; the compiler must not see a read of what
-	 * the call is about to fill. */
-	__asm__("" : "+r"(p));
+	__asm__("" : "+r"(p)); /* where it is inlined */
 	return fm_active() && fm_overlaps(p, len);
 }
 

@@ -83,7 +83,16 @@ void fm_engine_before_exec(void);
 
 /* ---- the address space ------------------------------------------------ */
 
+/* Only the address counts. libc says of read and its like that they only write
+ * to their buffer, and gcc would see a read of what is not set yet. */
+#if !defined(__clang__) && __has_attribute(access)
+#define FM_ADDRESS_ONLY(arg) __attribute__((access(none, arg)))
+#else
+#define FM_ADDRESS_ONLY(arg)
+#endif
+
 /* [any] Whether the range touches managed memory. A few ns. */
+FM_ADDRESS_ONLY(1)
 bool fm_overlaps(const void *addr, size_t len);
 /* [plain] The program is about to unmap the range. A child of fork maps its
  * parent's files when it first touches them; a file of which it unmaps

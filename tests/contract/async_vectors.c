@@ -132,7 +132,7 @@ static void objects(char *p[])
 		    **v = (void *)(p[1] + 4 * PAGE);
 	struct io_event *e = (void *)(p[2] + 5 * PAGE - 16);
 	struct timespec *t = (void *)(p[3] + 6 * PAGE - 8);
-	char b[100];
+	char b[100] = { 0 };
 	int r;
 
 	*cb = request(IOCB_CMD_PREAD, b, 100, 0);

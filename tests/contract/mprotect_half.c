@@ -46,7 +46,7 @@ static char *parts(enum middle middle, int prot)
 
 static void say_parts(const char *what, char *p)
 {
-	char line[200];
+	char line[208];
 
 	snprintf(line, sizeof(line), "M82 %s", what);
 	say_load(line, p, 0);
