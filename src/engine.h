@@ -141,7 +141,9 @@ static inline bool fm_krange_any(void)
 	return atomic_load_explicit(&fm_kranges, memory_order_relaxed) != 0;
 }
 
-bool fm_krange_in(const void *addr, size_t len); /* or it cannot be told now */
+/* [any] Does one overlap the range, or can that not be told now? */
+bool fm_krange_in(const void *addr, size_t len);
+/* [any] See above. */
 uint32_t fm_krange_edit(const void *addr, size_t len);
 void fm_krange_edit_ends(uint32_t edit, const void *addr, size_t len,
 			 bool gone);

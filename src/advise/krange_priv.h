@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* krange_priv.h - the table itself, under its lock. */
+/* krange_priv.h - the table itself, under its lock. All [any]. */
 #ifndef FM_KRANGE_PRIV_H
 #define FM_KRANGE_PRIV_H
 

@@ -10,11 +10,12 @@
 
 /* Zeroed, 16-byte aligned; NULL without memory. */
 void *fm_alloc(size_t size);
-void *fm_realloc(void *p, size_t size); /* new bytes are not zeroed */
+/* New bytes are not zeroed. NULL without memory: p is as it was. */
+void *fm_realloc(void *p, size_t size);
 void fm_free(void *p);
 
-/* Hold the allocator over fork; signals are blocked by the caller. The child
- * unlocks as well. */
+/* [plain] Hold the allocator over fork; signals are blocked by the caller. The
+ * child unlocks as well. */
 void fm_alloc_lock(void);
 void fm_alloc_unlock(void);
 

@@ -23,20 +23,21 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Another process that shares the memory shall have them, too. False: it has
- * not been heard of for two seconds; it will, before it does anything else. If
- * it cannot, it opens nothing by name. NULL: there is none. */
+/* NULL, or lets another process that shares the memory take the credentials,
+ * too. False: nothing has been heard of it for two seconds; it will take them
+ * before it does anything else. If it cannot, it opens nothing by name. */
 extern bool (*_Atomic fm_creds_follow)(void);
 
-/* In a thread of ours. */
+/* [plain] In a thread of ours: take what the program has. */
 void fm_creds_take(void);
-/* The first thing in it, and in the guardian. */
+/* [plain] First in a thread of ours, and in the guardian: give up the
+ * capabilities that a thread of the program has given up. */
 void fm_creds_begin(void);
-/* In the guardian: whoever held a lock may be dead. What is read while the
- * program writes it is followed by another order. False: it is another user
- * still. */
+/* [plain] In the guardian: like fm_creds_take without the lock, whose holder
+ * may be dead. What is read while the program writes it is followed by another
+ * order. False: the guardian is still another user. */
 bool fm_creds_take_unlocked(void);
-/* In the child of fork. */
+/* [plain] In the child of fork. */
 void fm_creds_reset(void);
 
 #endif

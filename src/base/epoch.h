@@ -5,20 +5,22 @@
  *
  * A reader claims a slot for the length of its section; no slot belongs to a
  * thread, so threads may come and go. Objects are freed once every section
- * that could have seen them has ended. enter/leave are [fault] safe and nest;
- * retire and reclaim are [plain], under the space lock.
+ * that could have seen them has ended.
  */
 #ifndef FM_EPOCH_H
 #define FM_EPOCH_H
 
 #include <stdbool.h>
 
+/* [fault] Sections nest. fm_epoch_leave gets what fm_epoch_enter returned. */
 unsigned fm_epoch_enter(void);
 void fm_epoch_leave(unsigned slot);
 
+/* [any] Under the space lock: call free_fn(obj) once nobody can see obj. */
 void fm_epoch_retire(void *obj, void (*free_fn)(void *));
-/* Free what nobody can see any more; unless `at_once`, when there is enough of
- * it to be worth a look at all readers. */
+/* [any] Under the space lock: free what nobody can see any more; unless
+ * `at_once`, only when there is enough of it to be worth a look at all
+ * readers. */
 void fm_epoch_reclaim(bool at_once);
 
 #endif

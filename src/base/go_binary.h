@@ -11,8 +11,9 @@
 
 #include <stdbool.h>
 
-/* When we are loaded: later the loader's lock may be held. */
+/* [plain] In the constructor: later the loader's lock may be held. */
 void fm_rawcalls_start(void);
+/* [plain] Is there such code? As it was when the library was loaded. */
 bool fm_go_binary(void);
 
 #endif

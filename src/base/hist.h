@@ -2,7 +2,8 @@
 /*
  * hist.h - histogram of times in nanoseconds, log-linear: 32 buckets for each
  * power of two, so that a percentile is at most 3.2 % off over the whole range
- * (the idea of Tene's HdrHistogram). Atomic counters, no lock.
+ * (the idea of Tene's HdrHistogram). Atomic counters, no lock. [plain], unless
+ * it says more.
  */
 #ifndef FM_HIST_H
 #define FM_HIST_H
@@ -21,7 +22,9 @@ struct fm_hist {
 	_Atomic uint64_t max;
 };
 
-void fm_hist_record(struct fm_hist *h, uint64_t ns); /* [fault] */
+/* [fault] */
+void fm_hist_record(struct fm_hist *h, uint64_t ns);
+
 void fm_hist_add(struct fm_hist *to, const struct fm_hist *from);
 void fm_hist_reset(struct fm_hist *h);
 

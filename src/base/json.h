@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * json.h - a JSON document as text, written from its beginning to its end. No
- * allocator, stdio or locale: the guardian writes statistics too.
+ * allocator, stdio or locale: the guardian writes statistics, too. All [plain].
  *
  * A key is NULL in an array and for the outermost object.
  */
@@ -25,10 +25,10 @@ void fm_json_close(struct fm_json *j, char bracket);
 
 void fm_json_uint(struct fm_json *j, const char *key, uint64_t v);
 void fm_json_bool(struct fm_json *j, const char *key, bool v);
-/* File names are bytes, JSON is UTF-8: a byte that is not becomes '?'. NULL:
- * null. */
+/* File names are bytes, JSON is UTF-8: a byte that is not UTF-8 becomes '?'. s
+ * NULL: null. */
 void fm_json_text(struct fm_json *j, const char *key, const char *s);
-/* Thousandths, as a number with three decimals. */
+/* v thousandths, as a number with three decimals. */
 void fm_json_milli(struct fm_json *j, const char *key, uint64_t v);
 
 void fm_json_free(struct fm_json *j);

@@ -81,7 +81,8 @@ struct fm_life {
  * cannot be served (said once on stderr). */
 int fm_life_need(void);
 bool fm_life_running(void);
-/* It runs, and this is its process and no child that shares the memory. */
+/* [any] It runs, and this is its process and no child that shares the
+ * memory. */
 bool fm_life_is_owner(void);
 /* Made by fork, not by exec. */
 bool fm_life_is_child(void);

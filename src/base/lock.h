@@ -54,7 +54,7 @@ static inline void fm_unlock(struct fm_lock *l)
 		fm_futex_wake(&l->word, 1);
 }
 
-/* The child of fork: whoever held it is not here. */
+/* [fault] The child of fork: whoever held it is not here. */
 static inline void fm_lock_reset(struct fm_lock *l)
 {
 	fm_check_put(l);
@@ -67,9 +67,9 @@ extern _Thread_local bool fm_signals_blocked
 	__attribute__((tls_model("initial-exec")));
 #define FM_MASK_NESTED UINT64_MAX /* no real mask: SIGKILL is never blocked */
 
-/* Block every signal but the synchronous ones around a section that holds a
- * lock: a handler of the program that calls us must not find it held by its
- * own thread, nor unwind through it. Raw 64-bit masks. Sections nest. */
+/* [fault] Block every signal but the synchronous ones around a section that
+ * holds a lock: a handler of the program that calls us must not find it held by
+ * its own thread, nor unwind through it. Raw 64-bit masks. Sections nest. */
 static inline void fm_block_signals(uint64_t *ret_old)
 {
 	/* keep SIGBUS(7) SIGSEGV(11) SIGILL(4) SIGFPE(8) SIGTRAP(5) open */

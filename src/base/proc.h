@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* "/proc/self/fd/N", by which a file is opened again. Returns buf. */
+/* [fault] "/proc/self/fd/N", by which a file is opened again. Returns buf. */
 #define FM_PROC_FD 32
 const char *fm_proc_fd(char buf[FM_PROC_FD], int fd);
 
@@ -27,9 +27,9 @@ struct fm_proc_map {
 	const char *path;
 };
 
-/* Calls one() for each mapping, until it says true. path: "/proc/self/maps" or
- * its like. buf holds a part of it at a time. 0, or -errno if it cannot be
- * opened. */
+/* [any] Calls one() for each mapping, until it says true. path:
+ * "/proc/self/maps" or its like. buf holds a part of it at a time. 0, or -errno
+ * if it cannot be opened. */
 int fm_proc_maps(const char *path, char *buf, size_t size,
 		 bool (*one)(const struct fm_proc_map *m, void *arg),
 		 void *arg);

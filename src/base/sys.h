@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sys.h - system calls without libc. Everything the engine asks of the kernel
- * goes through here: results are -errno, no cancellation points, no
- * interposed names, usable in fault context and in the guardian.
+ * goes through here: results are -errno, no cancellation points, no interposed
+ * names. [fault], and in the guardian, unless it says more.
  */
 #ifndef FM_SYS_H
 #define FM_SYS_H
@@ -121,8 +121,8 @@ static inline int fm_sys_fstat(int fd, struct stat *st)
  * own, on the file systems that can (Linux 6.13)? */
 bool fm_sys_fine_times(void);
 
-/* The program confines itself to some system calls: fstat(2) is likely to be
- * one of them, statx(2) is not. */
+/* [any] The program confines itself to some system calls (by 1), or did not
+ * after all (by -1): fstat(2) is likely to be one of them, statx(2) is not. */
 void fm_sys_confine(int by);
 bool fm_sys_confined(void);
 
@@ -130,11 +130,11 @@ bool fm_sys_confined(void);
  * fine times a look at them makes the next write to the file take a new one,
  * and with it a change of the inode. */
 int fm_sys_stat_notimes(int fd, struct stat *st);
-/* [fault] Device and inode, from what is known on this machine: no server is
- * asked, which might not answer. */
+/* Device and inode, from what is known on this machine: no server is asked,
+ * which might not answer. */
 int fm_sys_which(int fd, struct stat *st);
 
-/* The path of an open file, as /proc has it. False: none to be had. */
+/* [any] The path of an open file, as /proc has it. False: none to be had. */
 bool fm_sys_fd_path(int fd, char *path, size_t size);
 
 /* Is fd that file? The number may be another's by now. */
@@ -178,8 +178,9 @@ static inline int fm_sys_getpid(void)
 	return (int)fm_sys0(SYS_getpid);
 }
 
-/* clone(2) with a function to run on a stack of its own, which ends at top: the
- * process that it makes, or -errno. It ends when fn does, with status 0. */
+/* [any] clone(2) with a function to run on a stack of its own, which ends at
+ * top: the process that it makes, or -errno. It ends when fn does, with status
+ * 0. */
 long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,
 		     _Atomic uint32_t *tid, void *tls);
 
@@ -197,7 +198,7 @@ static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,
 			    val, timeout);
 }
 
-/* [fault] About so long. By futex, for programs that confine themselves to few
+/* About so long. By futex, for programs that confine themselves to few
  * calls. */
 void fm_sys_sleep_us(uint64_t us);
 

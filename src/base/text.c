@@ -58,9 +58,9 @@ static long read_all(int fd, char *buf, size_t size)
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 
-static _Thread_local struct fm_unmap_cache_files *kept;
+static _Thread_local struct fm_kept_files *kept;
 
-bool fm_read_keep(struct fm_unmap_cache_files *k)
+bool fm_read_keep(struct fm_kept_files *k)
 {
 	k->n = 0; /* not what the thread of the process before a fork had */
 	if (fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN))
@@ -69,21 +69,21 @@ bool fm_read_keep(struct fm_unmap_cache_files *k)
 	return true;
 }
 
-static void forget(struct fm_unmap_cache_files *k, unsigned i)
+static void forget(struct fm_kept_files *k, unsigned i)
 {
 	if (k->file[i].fd >= 0)
 		fm_sys_close(k->file[i].fd);
 	k->file[i] = k->file[--k->n];
 }
 
-void fm_read_retry(struct fm_unmap_cache_files *k)
+void fm_read_retry(struct fm_kept_files *k)
 {
 	for (unsigned i = k->n; i-- > 0;)
 		if (k->file[i].fd < 0)
 			forget(k, i);
 }
 
-static unsigned kept_at(const struct fm_unmap_cache_files *k, const char *path)
+static unsigned kept_at(const struct fm_kept_files *k, const char *path)
 {
 	unsigned i = 0;
 
@@ -93,7 +93,7 @@ static unsigned kept_at(const struct fm_unmap_cache_files *k, const char *path)
 }
 
 /* The number, or why there is none; from now on, if there is room for it. */
-static int keep_open(struct fm_unmap_cache_files *k, const char *path,
+static int keep_open(struct fm_kept_files *k, const char *path,
 		     bool *ret_kept)
 {
 	unsigned i = kept_at(k, path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * text.h - strings and small objects for the constructor: no malloc of the
- * program, no libc call that the shim interposes.
+ * program, no libc call that the shim interposes. [plain], unless it says more.
  */
 #ifndef FM_TEXT_H
 #define FM_TEXT_H
@@ -15,7 +15,9 @@ struct fm_arena {
 	size_t left;
 };
 
-void *fm_arena_get(struct fm_arena *a, size_t n);   /* zeroed, or NULL */
+/* Zeroed, or NULL. */
+void *fm_arena_get(struct fm_arena *a, size_t n);
+/* A copy of the n bytes at s as a string, or NULL. */
 char *fm_arena_text(struct fm_arena *a, const char *s, size_t n);
 
 /* A regular file as a string, at most FM_TEXT_MAX bytes. 0 or -errno. */
@@ -37,22 +39,25 @@ void fm_read_lines(int fd, char *buf, size_t size,
  * number is the program's.
  */
 #define FM_KEPT_FILES 48
-struct fm_unmap_cache_files {
+struct fm_kept_files {
 	unsigned n;
 	struct {
 		int fd; /* or -errno */
 		char path[252];
 	} file[FM_KEPT_FILES];
 };
-/* This thread, for good. False: the kernel cannot (before Linux 5.9). */
-bool fm_read_keep(struct fm_unmap_cache_files *k);
-void fm_read_retry(struct fm_unmap_cache_files *k); /* what there was not */
+/* For the calling thread, for good. False: the kernel cannot (before Linux
+ * 5.9). */
+bool fm_read_keep(struct fm_kept_files *k);
+/* Forget which files there were not: they are looked for again. */
+void fm_read_retry(struct fm_kept_files *k);
 
-void fm_number_text(char *buf, unsigned v); /* 11 bytes at most */
+/* [any] v in decimal, 11 bytes at most with the NUL. */
+void fm_number_text(char *buf, unsigned v);
 
 bool fm_exists(const char *path);
 
-/* Join; -1 when it does not fit. */
+/* a, b and c one after the other. -1 when they do not fit. */
 int fm_join(char *buf, size_t size, const char *a, const char *b,
 	    const char *c);
 

@@ -25,31 +25,32 @@
 #include <stdint.h>
 #include <time.h>
 
-/* In the constructor. */
+/* [plain] In the constructor. */
 void fm_thread_init(void);
 
-/* [any] Every signal but SIGBUS is blocked in it. It may return. 0 or
- * -errno. */
+/* [any] Make a thread that runs fn(arg), with every signal but SIGBUS blocked.
+ * fn may return. 0 or -errno. */
 int fm_thread_create(void *(*fn)(void *), void *arg);
-/* First in it: its name, and the CPUs that the process was started on. */
+/* [plain] First in a thread: its name, and the CPUs that the process was
+ * started on. */
 void fm_thread_begin(const char *name);
-/* How many those are; 1 if that is not known. */
+/* [plain] How many CPUs the process was started on; 1 if that is not known. */
 unsigned fm_cpus(void);
 
-/* The waits of a thread of ours for more work, long ones all of them: like
- * fm_futex_wait and poll(2), but they also end when there is an order for all
- * threads (creds.h), which is carried out. `p` has room for one more than n. */
+/* [plain] How a thread of ours waits for more work: like fm_futex_wait and
+ * poll(2) (ms -1: for ever), but they also end when there is an order for all
+ * threads (creds.h), and carry it out. `p` has room for n + 1. */
 int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
 		   const struct timespec *timeout);
 int fm_thread_poll(struct pollfd *p, unsigned n, int ms);
 void fm_thread_sleep_ms(uint64_t ms);
 
-/* Make all threads carry out order number n, and wait until each has, for two
- * seconds at most: how many have not. */
+/* [any] Make all threads carry out order number n, and wait until each has, for
+ * two seconds at most. Returns how many have not. */
 int fm_thread_order(uint32_t n);
 
-/* At the end, where no descriptor is left: give up ours, as far as it is not
- * needed to serve faults. False: there is none. */
+/* [plain] Where no descriptor is left: give up the eventfd by which threads in
+ * fm_thread_poll are woken. False: it has gone already. */
 bool fm_thread_spare(void);
 
 #endif

@@ -16,18 +16,19 @@
 
 #include <stddef.h>
 
-/* In the constructor: ask the loader for the distances. Later it would be too
- * late, for who holds its lock may wait for us. What comes by dlopen does not
- * concern us. */
+/* [plain] In the constructor: ask the loader for the distances. Later it would
+ * be too late, for who holds its lock may wait for us. What comes by dlopen
+ * does not concern us. */
 void fm_tls_init(void);
 
-/* Bytes of a block, whole pages. */
+/* [plain] Bytes of a block, whole pages. */
 size_t fm_tls_size(void);
-/* Zero a block that has been used. */
+/* [plain] Zero a block that has been used. */
 void fm_tls_clean(char *mem);
-/* Fill zeroed memory, page-aligned; returns the thread pointer. */
+/* [plain] Fill zeroed memory, page-aligned. Returns the thread pointer. */
 void *fm_tls_block(char *mem);
-/* First in the thread: what libc does not take from the initial values. */
+/* [plain] First in the thread: set what libc does not take from the initial
+ * values. */
 void fm_tls_begin(void);
 
 #endif

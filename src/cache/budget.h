@@ -2,6 +2,9 @@
 /*
  * budget.h - how large the cache may be right now: what the policy says, what
  * the control groups leave, and less while memory is short.
+ *
+ * All [plain], under a lock of the caller's (mem_monitor.c). Sizes are bytes,
+ * totals are pages and only grow, unless it says more.
  */
 #ifndef FM_BUDGET_H
 #define FM_BUDGET_H
@@ -47,88 +50,82 @@ struct fm_budget {
 	uint32_t loops;        /* balances in a row, see fm_budget_loops */
 };
 
-/* Start from what the policy resolved. */
+/* Start from what the policy says: `wanted` bytes, or `percent` of the limit
+ * (0: wanted is fixed). */
 void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		    uint64_t limit);
-/* The share may grow, see fm_budget_balance. */
+/* The share may grow (fm_budget_balance). */
 void fm_budget_auto(struct fm_budget *b);
 
-/* Once a second: the limit may have changed; stalled_us is the growing total
- * of time that tasks stood still for want of memory. Returns the new size. */
+/* Once a second: the limit may have changed; stalled_us is the total of the
+ * time that tasks stood still for want of memory, in us. Returns the new
+ * size. */
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
 			uint64_t stalled_us);
 
-/*
- * Every pause_ms, which this sets: `left` bytes can be had by whoever asks
+/* Every pause_ms, which this sets: `left` bytes can be had by whoever asks
  * first (fm_memory_left), `held` are the cache's. Our pages are anonymous, the
  * kernel cannot take them as it takes page cache; so what others need comes out
  * of the cache at once, and is given back by and by. Until the next look the
- * cache takes no more than half of what is free. Returns the new size.
- */
+ * cache takes no more than half of what is free. Returns the new size. */
 uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 			uint64_t now_ms);
 
-/*
- * `free` bytes nobody has, not even page cache (fm_memory_free), `lazy` are
+/* `free` bytes nobody has, not even page cache (fm_memory_free), `lazy` are
  * those of pages that the kernel may take whenever it wants to (lazyfree.h):
  * how many may be such. They take what is idle, the reserve for others with it,
- * but never page cache. Not more than fm_budget_most_lazy has allowed.
- */
+ * but never page cache. Not more than fm_budget_most_lazy has allowed. */
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free);
 void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes);
 
-/* Before a look: it comes so much later than it was to. Then so will others,
- * and more is kept free for what may be taken meanwhile. */
+/* Before a look: it comes ms later than it was to. So will others, and more is
+ * kept free for what may be taken meanwhile. */
 void fm_budget_late(struct fm_budget *b, uint64_t ms);
 
-/*
- * Ten times a second: growing totals of pages that came back after they had
+/* Ten times a second: growing totals of pages that came back after they had
  * been evicted, from our cache and from the kernel's page cache. Whoever has
  * more of them lacks memory more (as Linux weighs anonymous memory against page
  * cache). Beyond its first share the cache does not grow into memory that
  * others had in the last half minute, nor into an eighth of the limit. `held`
- * bytes are in the cache. Returns the new size.
- */
+ * bytes are in the cache. Returns the new size. */
 #define FM_BALANCE_MS 100
 uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 			   uint64_t theirs);
 
-/* Then: growing total of lazy pages that were to be stored to. A lazy page is
- * as good as one of the cache's only to who reads it: it is loaded anew for a
- * store. */
+/* After fm_budget_balance: total of lazy pages that were to be stored to. A
+ * lazy page is as good as one of the cache only to who reads it: it is loaded
+ * anew for a store. */
 void fm_budget_stores(struct fm_budget *b, uint64_t stores);
 
 #define FM_TOO_LITTLE 16 /* that part of the limit */
-/*
- * Then: `evicted` is the growing total of pages evicted. True: for half a
- * second what others left has been too little for a cache that is used, less
- * than 1/16 of the limit. The kernel can make more of that, since page cache
- * needs no reserve.
- */
+/* After fm_budget_balance: `evicted` is the total of pages evicted. True: for
+ * half a second what others left has been too little for a cache that is used,
+ * less than 1/16 of the limit. The kernel can make more of that, since page
+ * cache needs no reserve. */
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
-/*
- * Then. True: for a while now nearly all that was evicted has come back, and
- * the pages in use, `held` bytes among them, fit into the memory that there is,
- * but not besides what must stay free. What is in use is what is there, and
- * what leaves before a page that has left comes back. That is a guess, which
- * hot pages make too small: so all that is mapped, `mapped` bytes, has to fit
- * as well.
- */
+/* After fm_budget_balance. True: for a while now nearly all that was evicted
+ * has come back, and the pages in use, `held` bytes among them, fit into the
+ * memory that there is, but not besides what must stay free. What is in use is
+ * what is there, and what leaves before a page that has left comes back. That
+ * is a guess, which hot pages make too small: so all that is mapped, `mapped`
+ * bytes, has to fit as well. */
 bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);
-/* After a look: others leave so little, ours included, that their next burst
- * may end the program, which half a second is too long for. */
+/* After fm_budget_room: others leave so little, ours included, that their next
+ * burst may end the program. Half a second, as in fm_budget_starves, would be
+ * too long. */
 bool fm_budget_short(const struct fm_budget *b);
-/* After a look: how many bytes of the cache may be dirty, so that others find
- * what they may take at once. */
+/* After fm_budget_room: how many bytes of the cache may be dirty, so that
+ * others find what they may take at once. */
 uint64_t fm_budget_dirty(const struct fm_budget *b);
-/* Those that are, leave others so little that they have to go at once. */
+/* After fm_budget_room: `dirty` bytes leave others so little that they have to
+ * go at once. */
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty);
 /* Has anything been evicted since the last balance? */
 bool fm_budget_used(const struct fm_budget *b, uint64_t evicted);
 
-/* "full ... total=N" of a pressure file. `root` is put before /proc and /sys
- * (tests). 0 where the kernel does not tell. */
+/* The total of "full" in a pressure file (PSI), in us. `root` is put before
+ * /proc and /sys (tests). 0 where the kernel does not tell. */
 uint64_t fm_stalled_us(const char *root);
 
 #endif

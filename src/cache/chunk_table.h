@@ -6,7 +6,7 @@
  * which carry FP_AHEAD: a chunk is entered into the table before the first flag
  * is set.
  *
- * All [fault] safe but start and reset.
+ * All [fault], unless it says more.
  */
 #ifndef FM_CHUNK_TABLE_H
 #define FM_CHUNK_TABLE_H
@@ -58,14 +58,16 @@ static inline bool fm_chunk_covers(const struct fm_chunk *c,
 struct fm_chunk *fm_chunk_get(struct fm_file *f, uint64_t first, uint64_t n);
 struct fm_chunk *fm_chunk_get_standby(struct fm_file *f, uint64_t first);
 
-int fm_chunk_top(void); /* those from here on are CH_FREE */
+/* Chunks from this index on are CH_FREE. */
+int fm_chunk_top(void);
 void fm_chunk_set_state(struct fm_chunk *c, uint32_t s);
 /* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
 void fm_chunk_release(struct fm_chunk *c);
 /* FP_AHEAD goes; waits for the locks of pages that have it. */
 void fm_chunk_clear_flags(struct fm_file *f, uint64_t first, uint64_t n);
 
+/* [plain] reset: in the child of fork. */
 int fm_chunk_table_start(void);
-void fm_chunk_table_reset(void); /* child of fork */
+void fm_chunk_table_reset(void);
 
 #endif

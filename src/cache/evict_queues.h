@@ -2,7 +2,7 @@
 /*
  * evict_queues.h - the queues of the eviction policies (evict_policy.h), in
  * shards, and whose turn it is to give something. Knows of an entry only how
- * much it weighs. [fault] but start and reset.
+ * much it weighs. All [fault], unless it says more.
  */
 #ifndef FM_EVICT_QUEUES_H
 #define FM_EVICT_QUEUES_H
@@ -12,29 +12,31 @@
 #define FM_EVICT_SHARDS 8
 #define FM_EVICT_UNIT (1ull << 35) /* this bit: an entry of 512 pages */
 
-/* A queue of a policy, and the pages that its entries stand for. */
+/* The queue for a page with this mark. `policy` is a row of
+ * policy/evictions.def. */
 struct fm_evict_list {
 	struct fm_queue q;
 	_Atomic int64_t pages;
 	bool newest_first;
 };
 
+/* [plain] reset: in the child of fork. */
 void fm_evict_start(void);
-void fm_evict_reset(void); /* child of fork */
+void fm_evict_reset(void);
 
 /* Where a page with this mark belongs. `policy` is a row of
  * policy/evictions.def. */
 struct fm_evict_list *fm_evict_list(unsigned shard, unsigned policy, bool mark);
 void fm_evict_push(struct fm_evict_list *l, uint64_t e);
 bool fm_evict_pop(struct fm_evict_list *l, uint64_t *ret);
-/* It was popped, and stays: it is the last to be popped again. */
+/* Entry e was popped, and stays: it is the last to be popped again. */
 void fm_evict_return(struct fm_evict_list *l, uint64_t e);
 
 /* The policy that gives up something next: files of several policies lose pages
- * in turns, by how many entries they have. */
+ * in turns, by how many entries they have (fm_evict_entries). */
 unsigned fm_evict_turn(unsigned shard);
 uint64_t fm_evict_entries(unsigned shard, unsigned policy);
-/* The queue that it takes them from; it may be empty. */
+/* The queue that the policy takes them from; it may be empty. */
 struct fm_evict_list *fm_evict_victims(unsigned shard, unsigned policy);
 
 #endif

@@ -38,7 +38,7 @@ struct fm_frame {
  * what was evicted last. n of 0, or a kernel without UFFDIO_MOVE, turns huge
  * frames off. 0 or -ENOMEM. */
 int fm_frame_start(unsigned n, unsigned standby);
-/* How many frames for transfers a cache of that size is to have. */
+/* [plain] How many frames for transfers a cache of that size is to have. */
 unsigned fm_frame_share(uint64_t cache_bytes);
 /* [plain] The cache is of that size now: frames have their share of it, or less
  * when they began with less. Bytes that they may hold. */
@@ -52,7 +52,7 @@ uint64_t fm_frame_limit(void);
 struct fm_frame *fm_frame_get(void);
 /* A hollow frame that can take evicted memory, or NULL. */
 struct fm_frame *fm_frame_get_hollow(void);
-/* [plain] A frame whose memory surely is one huge page, besides those that
+/* [any] A frame whose memory surely is one huge page, besides those that
  * transfers may hold, or NULL. */
 struct fm_frame *fm_frame_get_huge(void);
 /* Move 2 MiB of memory to where nothing is: 0 or -errno, -EXDEV when a part has

@@ -2,29 +2,31 @@
 /*
  * ghost.h - what was evicted not long ago: a table of fingerprints (S3-FIFO's
  * ghost queue, Yang et al., SOSP'23, section 4). A guess, for the table is
- * small, and hashed. All [fault] safe but fm_ghost_start, and without locks.
+ * small, and hashed. No locks. All [fault], unless it says more.
  */
 #ifndef FM_GHOST_H
 #define FM_GHOST_H
 
 #include "base/types.h"
 
-/* For a cache of so many pages. 0, -ENOMEM. */
+/* [plain] For a cache of so many pages. 0 or -ENOMEM. */
 int fm_ghost_start(uint64_t pages);
 
 /* Page i of m has just been evicted. */
 void fm_ghost_add(const struct fm_map *m, uint64_t i);
-/* So many have been: the time of ghosts and of standby units goes on. */
+/* So many pages have been evicted: the time of ghosts and of standby units goes
+ * on. */
 void fm_ghost_pass(uint64_t pages);
 /* Was this page of the file evicted less than a cache's worth of evictions
  * ago? */
 bool fm_ghost_has(const struct fm_file *f, uint64_t fp);
-/* The same, when it has been loaded again. */
+/* Like fm_ghost_has, of a page that has just been loaded again: it counts. */
 bool fm_ghost_back(const struct fm_file *f, uint64_t fp);
 
-uint64_t fm_ghost_evicted(void);   /* pages, ever */
-uint64_t fm_ghost_came_back(void); /* of them, while remembered */
-/* Pages evicted while each of these was gone, summed. */
+/* [plain] Growing totals of pages: evicted; of them, loaded again while
+ * remembered; and evicted while each of these was gone, summed. */
+uint64_t fm_ghost_evicted(void);
+uint64_t fm_ghost_came_back(void);
 uint64_t fm_ghost_away(void);
 
 /* Hash of page, or other part, n of f. */

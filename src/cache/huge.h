@@ -23,11 +23,11 @@ int fm_huge_install(struct fm_map *m, uint64_t i, struct fm_frame *fr,
  * are queued one by one), -EBUSY when it must stay. */
 long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep);
 
-/* Are all 512 pages from i on there, one by one, clean and idle? A guess,
- * unless they are locked. */
+/* [plain] Are all 512 pages from i on there, one by one, clean and idle? A
+ * guess, unless they are locked. */
 bool fm_huge_loose(struct fm_map *m, uint64_t i);
-/* [plain] Turn 512 present pages of m from i on, which were copied in one by
- * one, into a unit. 0, -EBUSY when they are not all there, clean and idle, and
+/* [any] Turn 512 present pages of m from i on, which were copied in one by one,
+ * into a unit. 0, -EBUSY when they are not all there, clean and idle, and
  * -ENOMEM without a huge page. */
 int fm_huge_collapse(struct fm_map *m, uint64_t i);
 

@@ -25,12 +25,12 @@
 
 /* [any] How many bytes may lie so, 0: none (as long as nobody has said). */
 void fm_lazyfree_allow(uint64_t bytes);
-/* Pages, with those that the kernel has taken since. */
+/* Lazy pages, those that the kernel has taken since included. */
 uint64_t fm_lazyfree_pages(void);
-/* How many were to be stored to, and were loaded anew for that: a growing
- * total. */
+/* [plain] How many lazy pages were to be stored to, and were loaded anew for
+ * that: a growing total. */
 uint64_t fm_lazyfree_stores(void);
-/* More than may be? */
+/* Are there more lazy pages than may be? */
 bool fm_lazyfree_over(void);
 
 /* May this clean page, which is locked and about to be evicted, stay so? */
@@ -60,6 +60,7 @@ void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store);
 /* Which of the pages [i, i + n) has the kernel taken? They are present no more.
  * The caller holds no lock among them but that of page `mine`. */
 void fm_lazyfree_look(struct fm_map *m, uint64_t i, uint64_t n, uint64_t mine);
-void fm_lazyfree_reset(void); /* child of fork */
+/* [plain] In the child of fork. */
+void fm_lazyfree_reset(void);
 
 #endif

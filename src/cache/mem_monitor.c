@@ -200,7 +200,7 @@ static uint64_t rest(uint64_t ms)
 /* Without a table of its own it looks as seldom as it must. */
 static void *watch(void *arg)
 {
-	static struct fm_unmap_cache_files kept;
+	static struct fm_kept_files kept;
 	bool own = fm_read_keep(&kept);
 	uint64_t next_step = 0, next_balance = 0, late = 0;
 	bool busy = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * queue.h - FIFO of 64-bit entries in chained chunks. Memory follows the
- * number of entries; chunks are recycled and never given back. [fault] safe:
- * the lock is a leaf, held for a few instructions.
+ * number of entries; chunks are recycled and never given back. All [fault],
+ * unless it says more: the lock is a leaf, held for a few instructions.
  */
 #ifndef FM_QUEUE_H
 #define FM_QUEUE_H
@@ -23,9 +23,10 @@ struct fm_queue {
 
 void fm_queue_push(struct fm_queue *q, uint64_t e);
 bool fm_queue_pop(struct fm_queue *q, uint64_t *ret);
-/* At the other ends. */
+/* Like push and pop at the other ends. */
 void fm_queue_push_first(struct fm_queue *q, uint64_t e);
 bool fm_queue_pop_last(struct fm_queue *q, uint64_t *ret);
+/* [plain] In the child of fork. */
 void fm_queue_reset(struct fm_queue *q);
 
 static inline uint64_t fm_queue_len(struct fm_queue *q)

@@ -7,7 +7,9 @@
 
 #include "base/hist.h"
 
-void fm_latency_note(uint64_t ns); /* [fault] */
+/* [fault] A fault has taken ns nanoseconds. */
+void fm_latency_note(uint64_t ns);
+/* [plain] All of them, up to now. */
 void fm_latency_sum(struct fm_hist *ret);
 
 #endif

@@ -16,12 +16,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Handler i is about to serve a fault of this thread at a, and has done so. */
+/* [plain] Handler i (below FM_HANDLERS) is about to serve a fault of thread tid
+ * at address a (begin), and has done so (end). */
 void fm_deadlock_begin(unsigned i, uintptr_t a, uint32_t tid);
 void fm_deadlock_end(unsigned i);
-/* By a handler that waits for work. */
+/* [plain] By a handler that waits for work: look for threads that wait so, and
+ * let them go on. lately: it should look again soon. */
 void fm_deadlock_look(void);
-bool fm_deadlock_lately(void); /* it should look again soon */
+bool fm_deadlock_lately(void);
 
 #define FM_HANDLERS 16
 

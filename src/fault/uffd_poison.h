@@ -20,18 +20,18 @@ struct fm_file;
 struct fm_map;
 
 /* [plain] The access to the page at a of f, which waits, fails when it is
- * woken. Unless somebody has been luckier meanwhile. */
+ * woken; unless the page has come meanwhile. */
 void fm_fail_access(struct fm_file *f, uintptr_t a);
 
-/* The same for a page of m whose lock its handler has, which waits for what the
- * access holds. 0, or -errno: it is not missing, or the kernel cannot. In an
- * epoch. */
+/* [plain] Like fm_fail_access, for a page of m whose lock another handler has,
+ * which waits for what the access holds. 0, or -errno: the page is not missing,
+ * or the kernel cannot. In an epoch. */
 int fm_poison_deadlock(struct fm_map *m, uintptr_t a);
 
-/* Are there such pages? */
+/* [plain] Are there pages that fail? */
 bool fm_failing(void);
-/* Those that have failed for long enough are missing again; now: all of
- * them. */
+/* [plain] Pages that have failed for long enough are missing again; `now`: all
+ * of them. */
 void fm_poison_tick(bool now);
 
 #endif

@@ -6,12 +6,12 @@
 static _Atomic uint64_t limit = 1024;
 static _Atomic int64_t resident;
 
-uint64_t fm_cache_limit(void)
+FM_FAULT uint64_t fm_cache_limit(void)
 {
 	return atomic_load_explicit(&limit, memory_order_relaxed);
 }
 
-int64_t fm_cache_resident(void)
+FM_FAULT int64_t fm_cache_resident(void)
 {
 	return atomic_load_explicit(&resident, memory_order_relaxed);
 }

@@ -11,15 +11,18 @@
 
 #include "base/types.h"
 
-/* [any] In pages. */
+/* [fault] Pages that the cache may have, and pages that it has. */
 uint64_t fm_cache_limit(void);
 int64_t fm_cache_resident(void);
+/* [any] The cache may have `bytes`. */
 void fm_cache_resize(uint64_t bytes);
 
 /* [fault] n more pages; returns how many there are now. fm_cache_charge makes
  * room for them as well. */
 int64_t fm_cache_count(uint64_t n);
+/* [fault] n pages fewer. */
 void fm_cache_uncharge(uint64_t n);
-void fm_cache_count_reset(void); /* child of fork */
+/* [plain] In the child of fork. */
+void fm_cache_count_reset(void);
 
 #endif

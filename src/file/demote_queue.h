@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demote_queue.h - files that are to be handed to the kernel by another thread.
+ * demote_queue.h - files that another thread is to demote.
  *
  * A fault cannot take the space lock while it is asked for by others who wait
  * for pages, and a child of vfork must take no lock that it could die with. So
@@ -14,28 +14,35 @@
 
 #include "server.h"
 
-/* [fault] Ask for f to be demoted. It wakes nobody, fm_wb_kick
- * does. The caller keeps f alive: by an epoch, a reference or the space lock.
- * Returns what fm_demote_wait wants. */
+/* [fault] Ask for f to be demoted. It wakes nobody, fm_wb_kick does. The caller
+ * keeps f alive: by an epoch, a reference or the space lock. Returns what
+ * fm_demote_wait wants. */
 uint32_t fm_demote_ask(struct fm_file *f, enum fm_server_reason why);
-/* [any] Wait until an attempt that began after that has ended, at most so long;
- * not in an epoch, nor with a lock. False: it has not, or no thread is left
- * that could (fm_thread_any). fm_server_of says how it ended. */
+/* [any] Wait until an attempt that began after fm_demote_ask has ended, for
+ * ms milliseconds at most; not in an epoch, nor with a lock. False: it has
+ * not, or no thread is left that could (fm_thread_any). fm_server_of says
+ * how it ended. */
 bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms);
-/* [any] Ask for all files of which nothing is mapped privately. */
+/* [any] Ask for every file to be demoted of which nothing is mapped
+ * privately. */
 void fm_demote_ask_shared(enum fm_server_reason why);
 
-/* Who does it (vm/demote.c), before there is a thread that could be asked. */
+/* [plain] Who carries requests out (vm/demote.c) says so, before there is a
+ * thread that could be asked. */
 void fm_demote_queue_start(void (*serve)(void));
-/* [plain] By a thread of ours, without a lock: do what has been asked for. */
+/* [plain] By a thread of ours, without a lock: carry out what has been asked
+ * for. */
 void fm_demote_queue_serve(void);
-void fm_demote_queue_reset(void); /* child of fork */
+/* [plain] In the child of fork. */
+void fm_demote_queue_reset(void);
 
-/* For serve. Why all are wanted, once, or FM_WHY_NONE. */
+/* [plain] For the function given to fm_demote_queue_start. The reason of
+ * fm_demote_ask_shared, once, or FM_WHY_NONE. */
 enum fm_server_reason fm_demote_take_shared(void);
-/* Is any file wanted? Once. */
+/* [plain] Likewise: has any file been asked for? Once. */
 bool fm_demote_take(void);
-/* Under the space lock: each that is, and then it is not any more. */
+/* [plain] Likewise, under the space lock: call demote for each file that has
+ * been asked for, and answer. */
 void fm_demote_each(int (*demote)(struct fm_file *f,
 				  enum fm_server_reason why));
 

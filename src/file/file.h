@@ -9,7 +9,9 @@
 
 struct stat;
 
-/* Slot table: NULL when empty. [fault], [guardian]; under epoch for use. */
+/* [fault] A slot of the table: NULL when empty. Also in the guardian. The
+ * file is used in an epoch. fm_file_top: no slot from there on has ever been
+ * used. */
 struct fm_file *fm_file_at(uint32_t id);
 uint32_t fm_file_top(void);
 /* Each file of the table; `id` is its slot. Under the space lock or in an
@@ -18,23 +20,25 @@ uint32_t fm_file_top(void);
 	for (uint32_t id = 0; id < fm_file_top(); id++) \
 		if (((f) = fm_file_at(id)))
 
-/* The file of an open descriptor, created when new. Under the space lock.
- * write: a mapping may store, open for writing. 0 or -errno. */
+/* [plain] Under the space lock. The file of an open descriptor, created when
+ * new, with a reference. `write`: a mapping may store; open the file for
+ * writing. 0 or -errno. */
 int fm_file_open(int fd, const struct stat *st, const char *path,
 		 const struct fm_policy *policy, bool write,
 		 struct fm_file **ret);
-/* Find without creating; takes a reference. */
+/* [any] The file with these numbers, with a reference, or NULL. */
 struct fm_file *fm_file_find(dev_t dev, ino_t ino);
-/* [plain] The same for who has it open: not one that had the inode number
- * before. locked: under the space lock. */
+/* [plain] Like fm_file_find, for who has it open: not a file that had the inode
+ * number before. `locked`: under the space lock. */
 struct fm_file *fm_file_find_fd(const struct stat *st, int fd, bool locked);
-/* [any] Is any file ours, or was, with somebody who remembers it? */
+/* [any] Is any file managed, or was one of which somebody still keeps
+ * something? */
 bool fm_files_any(void);
 void fm_file_get(struct fm_file *f);
-/* fm_file_put for callers that hold the space lock. */
+/* [any] fm_file_put for callers that hold the space lock. */
 void fm_file_put_locked(struct fm_file *f);
 
-/* When it was made, ns, or 0. */
+/* [any] When the file of a descriptor was made, in ns, or 0: not known. */
 uint64_t fm_file_birth(int fd);
 
 /* Who wants to know what becomes of files. Under the space lock, [plain]; NULL:
@@ -50,9 +54,11 @@ struct fm_file_observer {
 	struct fm_file_observer *next;
 	bool listed;
 };
-/* For good; before the first file. Again does no harm. */
+/* [plain] Add o for good; before the first file. Adding it again does no
+ * harm. */
 void fm_file_observe(struct fm_file_observer *o);
-/* The kernel's mapping of a part of it is there. Under the space lock. */
+/* [any] Under the space lock: the kernel has mapped a part of f, beside the
+ * engine. */
 void fm_file_beside(struct fm_file *f);
 
 /* NULL unless this process is a child of fork with empty mappings (fork.c):
@@ -99,9 +105,9 @@ static inline _Atomic uint8_t *fm_file_page(struct fm_file *f, uint64_t page)
 /* [fault] The dirty index; the page must be locked. */
 void fm_dirty_set(struct fm_file *f, uint64_t page);
 void fm_dirty_clear(struct fm_file *f, uint64_t page);
-/* First dirty page in [page, end), or end. No lock. */
+/* [any] First dirty page in [page, end), or end. No lock. */
 uint64_t fm_dirty_next(struct fm_file *f, uint64_t page, uint64_t end);
-/* Pages that may be dirty. */
+/* [any] Pages that may be dirty. */
 int64_t fm_dirty_count(struct fm_file *f);
 extern _Atomic int64_t fm_dirty_total;
 

@@ -48,17 +48,20 @@
 struct fm_file;
 struct stat;
 
-/* The file has just got its first mapping, which nobody knows yet: wait until
- * no write is in flight that did not see it. False: one takes long. */
+/* [plain] The file has just got its first mapping, which nobody knows yet: wait
+ * until no write is in flight that did not see it. False: one takes long. */
 bool fm_writes_wait(const struct stat *st);
 
-/* [fault] Before its first page is marked dirty: reads look from now on, until
- * it is forgotten, which is no harm where it was not. */
+/* [fault] Before the first page of f is marked dirty: from now on reads look
+ * which file they are of. */
 void fm_inflight_stored(struct fm_file *f);
+/* [any] f is closed. Also where fm_inflight_stored was never called. */
 void fm_inflight_forget(struct fm_file *f);
+/* [any] Does any file count as stored to? */
 bool fm_inflight_any_stored(void);
-/* [fault] May a dirty page of it be written directly? Not if a read of the file
- * may be in flight that has not looked: then none ever is. */
+/* [fault] May a dirty page of f be written directly? Not if a read of f may be
+ * in flight that has not looked: then f is written through the page cache for
+ * good. */
 bool fm_inflight_allow_direct(struct fm_file *f);
 
 #endif

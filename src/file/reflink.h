@@ -21,10 +21,10 @@ enum fm_unshare {
 	FM_UNSHARE_ALWAYS, /* they may be at any time: FP_ALLOC says nothing */
 };
 
-/* It can be stored to by a mapping from now on; fd is one of its descriptors.
- * Under the space lock. */
+/* [plain] Under the space lock. f can be stored to by a mapping from now on; fd
+ * is one of its descriptors: are blocks of it shared? */
 void fm_shared_look(struct fm_file *f, int fd);
-/* [any] Somebody has it who may share its blocks. */
+/* [any] A process has f open that may share its blocks. */
 void fm_shared_maybe(struct fm_file *f);
 
 #endif

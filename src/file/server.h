@@ -39,7 +39,7 @@ enum fm_server {
 	FM_SERVERS
 };
 
-/* [fault] Of a file that we know; of others it is the kernel. */
+/* [fault] Who serves a file that we know; the kernel serves all others. */
 static inline enum fm_server fm_server_of(const struct fm_file *f)
 {
 	return (enum fm_server)atomic_load(&f->server);
@@ -50,17 +50,18 @@ static inline bool fm_kernel_serves(const struct fm_file *f)
 	return fm_server_of(f) == FM_SERVER_KERNEL;
 }
 
-/* "" of FM_WHY_NONE */
+/* [plain] The text of a reason; "" of FM_WHY_NONE. */
 const char *fm_server_reason_text(enum fm_server_reason why);
 
-/* Before the first fork: what has been said is known to all children. Without
- * it each knows for itself. */
+/* [plain] Before the first fork: what one process has said is known to all of
+ * its children. Without this each knows for itself. */
 void fm_server_reason_start(void);
 
-/* [any] The kernel serves the file, for this reason for the first time. */
+/* [any] The kernel serves the file from the start, for this reason for the
+ * first time: say so. */
 void fm_server_reason_left(const char *path, dev_t dev, ino_t ino,
 			   enum fm_server_reason why);
-/* [any] It has got what we served. */
+/* [any] The file has been demoted: say so. */
 void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino,
 			     enum fm_server_reason why);
 

@@ -9,22 +9,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Lock order 1. Blocks signals while held. [any] */
+/* [any] Lock order: FM_RANK_SPACE. Signals are blocked while it is held;
+ * *ret_mask is for the unlock. */
 void fm_space_lock(uint64_t *ret_mask);
-bool fm_space_trylock(uint64_t *ret_mask); /* [fault] */
-void fm_space_unlock(const uint64_t *mask); /* [fault] */
+/* [fault] */
+bool fm_space_trylock(uint64_t *ret_mask);
+/* [fault] */
+void fm_space_unlock(const uint64_t *mask);
+/* [fault] By this thread? */
 bool fm_space_locked(void);
-/* Who is about to wait for the holder: debug builds assert the lock order. */
+/* [any] The caller is about to wait for whoever holds the lock: debug builds
+ * assert the lock order. */
 void fm_space_may_wait(void);
 
-/* The holder hides a range that programs may still use (MAP_FIXED over it,
- * mremap): faults that find nothing, and who asks what is there, wait until it
- * unlocks. */
+/* [any] The holder hides a range that programs may still use (MAP_FIXED over
+ * it, mremap). Faults that find nothing, and who asks what is there, wait until
+ * it unlocks. */
 void fm_space_hiding(uintptr_t start, uintptr_t end);
-/* [fault] Is something there perhaps hidden right now, by another thread? */
+/* [fault] May another thread be hiding something in the range right now? */
 bool fm_space_hides(uintptr_t start, uintptr_t end);
-/* [fault] What it said before the look that found nothing. True: something was
- * hidden then, or since, and is not any more: look again. */
+/* [fault] Before a look that finds nothing: how often something has been
+ * hidden. Then fm_space_wait_hidden(that): true if something was hidden during
+ * the look or since, and is not any more: look again. */
 uint32_t fm_space_shown(void);
 bool fm_space_wait_hidden(uint32_t before);
 

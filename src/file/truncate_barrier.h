@@ -16,8 +16,8 @@
 
 #include "base/types.h"
 
-/* [fault] Pages [first, stop), which have leaves, may have a state from now
- * on. Before the question whether they are shut. */
+/* [fault] Pages [first, stop) of f, which have leaves, may have a state from
+ * now on. To be called before fm_is_shut. */
 void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop);
 
 /* [fault] Must page fp, which is locked, be left alone? */
@@ -26,16 +26,18 @@ static inline bool fm_is_shut(const struct fm_file *f, uint64_t fp)
 	return fp >= atomic_load(&f->barrier.from);
 }
 
-/* [fault] Until page fp is not. No page is locked. */
+/* [fault] Wait until page fp is not shut. The caller has no page locked. */
 void fm_barrier_wait(struct fm_file *f, uint64_t fp);
 
-/* Under the space lock until it is opened again: shut from page first on, and
- * remember which groups were touched. None of them from *ret_stop on, which is
- * not more than stop. */
+/* [any] Under the space lock until fm_barrier_open: shut f from page `first`
+ * on, and remember which groups were touched. None of them begins at or behind
+ * *ret_stop, which is not more than stop. */
 void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
 	     uint64_t *ret_stop);
+/* [any] f is shut no more. */
 void fm_barrier_open(struct fm_file *f);
-/* While it is shut: the first page in [fp, stop) of those groups, or stop. */
+/* [any] While f is shut: the first page in [fp, stop) of a group that was
+ * touched, or stop. */
 uint64_t fm_barrier_next(struct fm_file *f, uint64_t fp, uint64_t stop);
 
 #endif

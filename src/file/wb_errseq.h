@@ -16,15 +16,17 @@
 
 struct fm_file;
 
-/* [plain] Under the space lock. The file is closed; it is opened again. */
+/* [any] Under the space lock. note: f is closed, and its error is kept. back: f
+ * is opened again, and gets it back. */
 void fm_errseq_note(struct fm_file *f);
 void fm_errseq_back(struct fm_file *f);
 
-/* [fault] The next msync or fsync says so, unless it is our own doing, after
- * which what was dirty still is. False: it is. */
+/* [fault] Write-back of f has failed with err: the next msync or fsync says so.
+ * False: it does not, since the failure is our own doing, and what was dirty is
+ * dirty still. */
 bool fm_wb_err_note(struct fm_file *f, int err);
 
-/* What msync and fsync say of an error of our write. */
+/* [fault] What msync and fsync say of an error of our write. */
 static inline int fm_wb_told(int err)
 {
 	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;

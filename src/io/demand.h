@@ -27,7 +27,6 @@
 
 struct fm_io;
 
-
 /* [fault] Do the transfer, return its result. Takes a ring meanwhile. */
 long fm_demand_do(struct fm_io *io);
 
@@ -35,7 +34,9 @@ long fm_demand_do(struct fm_io *io);
  * last tenth of a second; 0 when none has lately. */
 unsigned fm_demand_waiting(void);
 
-uint64_t fm_demand_polled(void);  /* reads whose end was seen by polling */
-uint64_t fm_demand_batches(void); /* submissions made for them */
+/* [plain] Growing totals: reads whose end was seen by polling, and submissions
+ * made for them. */
+uint64_t fm_demand_polled(void);
+uint64_t fm_demand_batches(void);
 
 #endif

@@ -24,22 +24,25 @@ int fm_backup_pid(void);
  * registered as ours. New number or -errno. */
 enum fm_backup_what { FM_BACKUP_UFFD, FM_BACKUP_HOME, FM_BACKUPS };
 int fm_backup_getfd(enum fm_backup_what what);
-/* [fault] The same of what fm_backup_file gave it. */
+/* [fault] Like fm_backup_getfd, of the file's descriptor that fm_backup_file
+ * has sent. */
 int fm_backup_get_file(const struct fm_file *f);
 
-/* A file was opened that is about to be mapped: the process exists from now on.
- * Without io_uring, where data descriptors are plain numbers, it also gets its
- * own copy of the file's, once, which is taken away before the file is closed.
- * Under the space lock, asynchronous signals blocked. 0 or -errno. */
+/* [plain] Under the space lock, asynchronous signals blocked. f has been opened
+ * and is about to be mapped: start the process unless it is there. Without
+ * io_uring, where data descriptors are plain numbers, it also gets a copy of
+ * the file's, once, which fm_backup_drop takes away before the file is closed.
+ * 0 or -errno. */
 int fm_backup_file(struct fm_file *f);
 void fm_backup_drop(struct fm_file *f);
-/* The registry of processes is another now: the claims are to last as long as
- * the guardian writes. */
+/* [plain] The registry of processes is another file now, open as fd: our claims
+ * on it are to last as long as the guardian writes. */
 void fm_backup_registry(int fd);
 
 /* ---- for the process that keeps them ------------------------------------- */
 
-/* It starts it, unless it is there. 0 or -errno. NULL: there is to be none. */
+/* Starts the process, unless it is there. 0 or -errno. NULL: there is to be
+ * none. */
 extern int (*_Atomic fm_backup_begin)(void);
 
 extern struct fm_backup {
@@ -53,11 +56,13 @@ extern struct fm_backup {
 	int32_t file_fd[FM_MAX_FILES + 1];
 } fm_backup;
 
-/* One message and its descriptor. False when there is none. Raw system calls
- * only. */
+/* [plain] Receive one message and its descriptor. False when there is none. Raw
+ * system calls only. */
 bool fm_backup_take(int sock);
-/* A file that was opened before it was there. */
+/* [plain] Send the descriptor of a file that was opened before the process was
+ * there. 0 or -errno. */
 int fm_backup_add(struct fm_file *f);
-void fm_backup_nudge(void); /* a message that says nothing */
+/* [plain] Send a message that says nothing: it wakes the process. */
+void fm_backup_nudge(void);
 
 #endif

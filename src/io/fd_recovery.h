@@ -14,16 +14,16 @@
 
 #include "base/sys.h"
 
-/* Does this error say that the number is not (any more) what it was? */
+/* [fault] Does this error say that the number is not (any more) what it was? */
 static inline bool fm_is_lost(long err)
 {
 	return err == -EBADF || err == -ENOTTY || err == -EOPNOTSUPP ||
 	       err == -ENXIO;
 }
 
-/* [fault] userfaultfd's and the home ring's number, which were `was`, from the
- * guardian. True: there is another one, try again. `number`: where it is kept.
- */
+/* [fault] A new number for userfaultfd, or the home ring, whose number was
+ * `was`, from the guardian. True: there is one, try again. `number`: where it
+ * is kept. */
 bool fm_recover_uffd(_Atomic int *number, int was);
 bool fm_recover_home(int was);
 
@@ -31,12 +31,15 @@ bool fm_recover_home(int was);
 struct fm_file;
 bool fm_recover_file(struct fm_file *f);
 
-/* [fault] io.path, by the file's name. False: that is another file's now. */
+/* [fault] A new f->io.path, by the file's name. False: another file has that
+ * name now. */
 bool fm_recover_path(struct fm_file *f);
 
 /* [fault] A ring of the pool: a new one takes its place and what had not been
  * submitted. False: there is none to be had; that I/O has failed. */
 struct fm_ring;
+/* [fault] A new ring takes the place of r, a ring of the pool, and what had not
+ * been submitted. False: there is none to be had; that I/O has failed. */
 bool fm_recover_ring(struct fm_ring *r);
 
 #endif

@@ -24,7 +24,7 @@ static uint32_t pool_limit = FM_MAX_RINGS;
 
 static uint32_t max_files = 512, most_open = 512;
 
-bool fm_rings_uring(void)
+FM_FAULT bool fm_rings_uring(void)
 {
 	return fm_home.on;
 }

@@ -12,7 +12,7 @@
  * Without io_uring (forbidden, absent) the same calls use pread/pwrite on
  * descriptors with high numbers.
  *
- * Everything but start, open and close is [fault] safe.
+ * All [fault], unless it says more.
  */
 #ifndef FM_RING_H
 #define FM_RING_H
@@ -43,13 +43,14 @@ struct fm_io {
 
 #define FM_RING_DEPTH 128
 
-/* Probe and create the home ring (life.h does; and `fastmap doctor`); limit =
- * most pool rings (1..64). 0 with io_uring, 1 without (fallback works), -errno
- * when nothing works. */
+/* [plain] Probe and create the home ring (life.h does; and `fastmap doctor`).
+ * limit: most pool rings, 1 to 64. 0 with io_uring, 1 without (pread and pwrite
+ * then), -errno when nothing works. */
 int fm_rings_start(uint32_t limit, bool use_uring);
+/* Is there io_uring? */
 bool fm_rings_uring(void);
-/* Files that fit the fixed tables (RLIMIT_NOFILE counts), and those of them
- * that may be open. */
+/* [plain] Files that fit the fixed tables (RLIMIT_NOFILE counts), and those of
+ * them that may be open. */
 uint32_t fm_rings_max_files(void);
 uint32_t fm_rings_most_open(void);
 
@@ -62,12 +63,14 @@ void fm_ring_put(struct fm_ring *r);
 struct fm_ring *fm_ring_own(void);
 /* Queue and submit (n <= FM_RING_DEPTH - in flight). */
 void fm_ring_submit(struct fm_ring *r, struct fm_io **ios, unsigned n);
-/* Take note of what is done. Returns how many I/Os finished. */
+/* Take note of what is done. Returns how many transfers have ended. */
 unsigned fm_ring_look(struct fm_ring *r);
-/* The same, but sleep until at least one is (or none is in flight). */
+/* Like fm_ring_look, but sleep until at least one has ended (or none is in
+ * flight). */
 unsigned fm_ring_reap(struct fm_ring *r);
 unsigned fm_ring_inflight(const struct fm_ring *r);
-/* Get a ring, submit one, wait, give the ring back. Returns its result. */
+/* Take a ring, submit one transfer, wait, give the ring back. Returns its
+ * result. */
 long fm_io_once(struct fm_io *io);
 
 /* For the guardian, which is alone in this memory: one I/O on the home ring
@@ -75,21 +78,25 @@ long fm_io_once(struct fm_io *io);
  * 2 * file id (direct) or 2 * file id + 1 (buffered). */
 long fm_home_io(uint8_t op, uint32_t slot, void *buf, size_t len,
 		uint64_t off);
-/* The guardian starts: which number the home ring has in its table. */
+/* [plain] The guardian starts: remember which number the home ring has in its
+ * table, and return it. */
 int fm_home_guarded(void);
-/* [plain] No ring has a file any more, of those with ids below `top`: it is
- * closed when this returns, unless something reads it. */
+/* [plain] No ring has a file any more, of those with ids below `top`: each is
+ * closed when this returns, unless something reads it. release_dead: in the
+ * guardian. */
 void fm_rings_release(uint32_t top);
-void fm_rings_release_dead(uint32_t top); /* the same, in the guardian */
+void fm_rings_release_dead(uint32_t top);
 /* [plain] Hold a reference on fd for the life of this memory. */
 void fm_rings_keep(int fd);
-/* A plain descriptor of that slot in the caller's table (Linux 6.8). */
+/* A plain descriptor of that slot in the caller's table (Linux 6.8), or
+ * -errno. */
 long fm_home_fd(uint32_t slot);
-/* Does the store's dup work here? Linux 6.8 with io_uring. */
+/* [plain] Does the dup of the store work here? Linux 6.8 with io_uring. */
 bool fm_ring_may_dup(void);
-/* In the child of fork, until its rings are its own. */
+/* [plain] In the child of fork: it does not, until its rings are its own. */
 void fm_ring_dup_not_mine(void);
 
+/* [plain] */
 struct fm_ring_stats {
 	uint64_t ios, slept, rings, max_depth;
 };

@@ -41,10 +41,10 @@ static inline uint32_t fm_slot_of(const struct fm_file *f, bool buffered)
 	return f->id * 2 + buffered;
 }
 
-/* ring_home.c */
+/* [plain] ring_home.c */
 void fm_ring_dup_probe(void);
 
-/* ring_make.c */
+/* [any] ring_make.c */
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
 /* Its memory; the descriptor is the caller's to close. [fault] */
 void fm_ring_unmap(struct io_uring *r);
@@ -54,7 +54,7 @@ unsigned fm_ring_reap_ready(struct fm_ring *r);
 void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res);
 int fm_allocate_mode(const struct fm_io *io);
 
-/* ring_home.c, of store.h. */
+/* [plain] ring_home.c, of store.h. */
 int fm_home_open(struct fm_file *f, int fd, int flags, bool buffered);
 void fm_home_close(struct fm_file *f);
 int fm_home_dup(const struct fm_file *f);

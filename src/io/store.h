@@ -35,7 +35,7 @@
  * the ring's completion ends it. False: it has ended, by fm_ring_finish.
  *
  * Offsets and lengths are bytes. What is not `buffered` is in units of
- * f->dio_align, and its memory is page-aligned. The result is the number of
+ * f->io.dio_align, and its memory is page-aligned. The result is the number of
  * bytes (less at the end of the file, or by chance: the caller takes it up
  * again), 0 of allocate and sync, or -errno. These have a meaning: -EAGAIN (of
  * `nowait`: not in the page cache), -EINTR (again), -ECANCELED (again, by
@@ -81,13 +81,14 @@ struct fm_store {
 	const struct fm_store_io *io;
 };
 
+/* [plain] The first store of the table that takes f. Under the space lock. */
 const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
 				       const struct stat *st);
-/* [fault] Direct I/O does not work on it, after all. */
+/* [fault] Direct I/O does not work on f, after all. */
 void fm_store_use_pagecache(struct fm_file *f);
-/* For stores on top of another: uring or pread. [fault] */
+/* [fault] For stores on top of another: that one, uring or pread. */
 const struct fm_store *fm_store_below(void);
-/* Its close and dup, for theirs. */
+/* [plain] Close and dup of the store below. */
 void fm_store_close_below(struct fm_file *f);
 int fm_store_dup_below(const struct fm_file *f);
 

@@ -9,7 +9,8 @@
 
 #include "base/types.h"
 
-void fm_trace_record(uint32_t file, uint64_t page, bool write); /* [fault] */
+/* [fault] */
+void fm_trace_record(uint32_t file, uint64_t page, bool write);
 
 extern _Atomic bool fm_tracing;
 static inline void fm_trace(const struct fm_file *f, uint64_t page, bool write)

@@ -14,12 +14,12 @@
 
 #include "base/types.h"
 
-/* Mappings only become shorter while they are in. */
+/* [any] Mappings only become shorter while they are in the index. */
 void fm_alias_add(struct fm_map *m);
 void fm_alias_remove(struct fm_map *m);
 
-/* Calls fn at least once for every mapping of the file that has been added and
- * overlaps m, m itself included, and for some that do not. */
+/* [any] Call fn(o, m) at least once for every mapping o in the index that
+ * overlaps m in the file, m itself included, and for some that do not. */
 void fm_alias_each(struct fm_map *m,
 		     void (*fn)(struct fm_map *o, struct fm_map *m));
 

@@ -53,7 +53,8 @@ static inline void *fm_map_addr(const struct fm_map *m, uint64_t i)
 			(i << FM_PAGE_SHIFT));
 }
 
-/* [fault] Nobody has, of all that share these mode bytes. */
+/* [fault] No page of the group was touched yet, by any mapping that shares
+ * these mode bytes. */
 void fm_map_touch_group(struct fm_map *m, uint64_t group);
 
 /* [fault] Before the first look at a mode byte under its page lock, so that
@@ -78,7 +79,7 @@ static inline void fm_mode_set(struct fm_map *m, uint64_t i, uint8_t mode)
 	atomic_store_explicit(&m->mode[i], mode, memory_order_release);
 }
 
-/* A page may be lazy (cache/lazyfree.h): the kernel may take it. Is it
+/* [fault] A page may be lazy (cache/lazyfree.h): the kernel may take it. Is it
  * resident, and will it stay so while its lock is held? */
 static inline bool fm_mode_resident(uint8_t mode)
 {
@@ -90,14 +91,15 @@ static inline bool fm_mode_lazy(uint8_t mode)
 	return (mode & (PM_PRESENT | PM_LAZY)) == (PM_PRESENT | PM_LAZY);
 }
 
-/* Does it count, as one of the cache's pages? */
+/* [fault] Does a page with this mode count as one of the cache? */
 static inline bool fm_mode_charged(uint8_t mode)
 {
 	return fm_mode_resident(mode) && !(mode & PM_COW);
 }
 
-/* The program may only read it, and so may the kernel: with the page locked it
- * stays so. Its pages may be rewritten in place (rw/inplace_update.h). */
+/* [fault] The program may only read it, and so may the kernel: with the page
+ * locked it stays so. Its pages may be rewritten in place
+ * (rw/inplace_update.h). */
 static inline bool fm_map_readonly(const struct fm_map *m)
 {
 	return m->shared && atomic_load(&m->vma_prot) &&
@@ -120,8 +122,8 @@ static inline bool fm_map_covers(const struct fm_map *m, uint64_t fp,
 	return true;
 }
 
-/* Do page j of o and file page fp of m mean the same memory? A reader may
- * still hold a mapping of which a piece has been split off: the piece is no
+/* [fault] Do page j of o and file page fp of m mean the same memory? A reader
+ * may still hold a mapping of which a piece has been split off: the piece is no
  * second copy. */
 static inline bool fm_same_copy(const struct fm_map *o, uint64_t j,
 				const struct fm_map *m, uint64_t fp)
@@ -143,40 +145,43 @@ struct fm_map *fm_map_follow(struct fm_map *m, uint64_t *i);
 #define FM_MAX_MAPS (1u << 20)
 #define FM_GEN_MASK 0xffu
 
-/* Create for [start, start+len) of file (takes a file reference from the
- * caller). NULL without memory. Not published. */
+/* [plain] A mapping of [start, start + len), from page pgoff of the file on; it
+ * takes a reference of the caller. Not published. NULL without memory. */
 struct fm_map *fm_map_new(struct fm_file *f, uintptr_t start, size_t len,
 			  uint64_t pgoff);
-/* The same with mode bytes for `room` pages, that many at least. */
+/* [any] Like fm_map_new, with mode bytes for `room` pages or more. */
 struct fm_map *fm_map_new_room(struct fm_file *f, uintptr_t start, size_t len,
 			       uint64_t pgoff, uint64_t room);
-/* Is m the last piece, with mode bytes for so many pages more? The leaves of
- * the file exist for them. */
+/* [any] Is m the last piece, with mode bytes for so many pages more? The leaves
+ * of the file exist for them, too. */
 bool fm_map_may_grow(const struct fm_map *m, uint64_t pages);
-/* It is longer from now on: before it is published, or after; the radix has its
- * nodes reserved. */
+/* [any] m is so many pages longer: extend before it is published, grow after;
+ * the radix tree has its nodes reserved. */
 void fm_map_extend(struct fm_map *m, uint64_t pages);
 void fm_map_grow(struct fm_map *m, uint64_t pages);
-/* The part from page i on becomes a mapping of its own; radix updated. */
+/* [any] The part of m from page i on becomes a mapping of its own, in the radix
+ * tree, too. NULL without memory. */
 struct fm_map *fm_map_split(struct fm_map *m, uint64_t i);
-/* Same mode bytes, for a new address: set start and end before it is
- * published. */
+/* [any] A mapping with the mode bytes of m for a new address: set start and end
+ * before it is published. NULL without memory. */
 struct fm_map *fm_map_moved(struct fm_map *m);
-/* [plain] Under the space lock: what was said of m is said of what lies there
- * now. */
+/* [any] Give the kernel the program's advice on m (vma_advice.h), for what lies
+ * there now. fm_map_fn, under the space lock. 0. */
 int fm_map_tell(struct fm_map *m, void *arg);
-/* Never published, and never will be. NULL is fine. */
+/* [any] Free m, which was never published. NULL is fine. */
 void fm_map_discard(struct fm_map *m);
-/* Mark m and every mapping that overlaps it in the file; before publish. */
+/* [any] Mark m and every mapping that overlaps it in the file. Before m is
+ * published. */
 void fm_map_note_aliases(struct fm_map *m);
-/* Enter into / remove from the file's list and the radix. */
+/* [any] Enter m into the list of its file and the radix tree (0 or -ENOMEM);
+ * take it out, retire it, and drop its reference. */
 int fm_map_publish(struct fm_map *m);
-void fm_map_unlink(struct fm_map *m); /* retires it, drops the file ref */
+void fm_map_unlink(struct fm_map *m);
 
 /*
- * Who has entries that name a page by its mapping's id and its number there
- * (the cache), and says so when it starts: page i of m needs one more, because
- * those that it has do not lead to it any longer. Under the space lock.
+ * [plain] Who has entries that name a page by its mapping's id and its number
+ * there (the cache), and says so when it starts: page i of m needs one more,
+ * because those that it has do not lead to it any longer. Under the space lock.
  */
 struct fm_map_queues {
 	void (*add)(struct fm_map *m, uint64_t i, bool hot);
@@ -185,8 +190,8 @@ struct fm_map_queues {
 };
 void fm_map_queues(const struct fm_map_queues *q);
 
-/* Visit pages [lo, hi) of m that are not known to be untouched: fn gets the
- * page unlocked. */
+/* [any] Visit pages [lo, hi) of m that are not known to be untouched: fn gets
+ * the page unlocked. */
 typedef void (*fm_page_fn)(struct fm_map *m, uint64_t i, void *arg);
 void fm_map_each(struct fm_map *m, uint64_t lo, uint64_t hi, fm_page_fn fn,
 		 void *arg);

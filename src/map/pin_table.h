@@ -22,16 +22,17 @@
 
 #include "base/types.h"
 
-/* [fault] Does any pin (any inbound pin) overlap? */
+/* [fault] Does a pin (fm_pinned_in: one into which the kernel stores) overlap
+ * the range? */
 bool fm_pinned(const void *addr, size_t len);
 bool fm_pinned_in(const void *addr, size_t len);
-/* What is there is hidden and locked: until no system call uses it any more, or
- * for 0.2 s (false). Not where the kernel can wait for what comes in its
- * place. */
+/* [any] The range is hidden and locked: wait until no system call uses it any
+ * more, or for 0.2 s (false). False at once where the kernel can wait for what
+ * comes in its place (thread delivery). */
 bool fm_pin_wait(const void *addr, size_t len);
 /* [fault] Take the permission to store into page i of m, which is locked, from
  * its mode; the protection is the caller's to set. False: an inbound pin that
- * does not wait for its pages uses it, nothing happened. */
+ * has its pages uses it, and nothing has happened. */
 bool fm_pin_shut(struct fm_map *m, uint64_t i);
 
 /* One pin. */
@@ -42,11 +43,12 @@ struct fm_pin_slot {
 	char pad[FM_CACHELINE - 24];
 };
 
-/* Take one, waiting for it if need be; publish the range; look at it; give it
- * back. */
+/* [any] Take a slot, waiting for one if need be; publish the range [lo, hi) in
+ * it; give it back. */
 uint32_t fm_pin_slot_get(void);
 void fm_pin_slot_set(uint32_t i, uintptr_t lo, uintptr_t hi, bool in);
-struct fm_pin_slot *fm_pin_slot(uint32_t i);
 void fm_pin_slot_put(uint32_t i);
+/* [fault] */
+struct fm_pin_slot *fm_pin_slot(uint32_t i);
 
 #endif

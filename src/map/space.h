@@ -24,20 +24,22 @@ struct fm_map;
  */
 extern bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
 
-/* [fault] */
+/* [fault] In an epoch: the mapping at addr, or NULL. */
 struct fm_map *fm_space_find(uintptr_t addr);
-/* [any] Is [a, end) anywhere where there has been a mapping? Two loads. */
+/* [any] Has there ever been a mapping near [a, end)? Two loads. */
 bool fm_space_near(uintptr_t a, uintptr_t end);
-/* First managed address in [addr, end) and its mapping, or NULL. */
+/* [fault] First managed address in [addr, end) and its mapping, or NULL. */
 struct fm_map *fm_space_next(uintptr_t addr, uintptr_t end,
 			     uintptr_t *ret_at);
 
-/* Under the lock. 0 or -ENOMEM (then nothing has changed for readers of
- * other ranges; NULL never fails where the range was set before as a whole). */
-/* Make sure that the next `ranges` calls of it find memory. */
+/* [any] Under the space lock: [start, end) belongs to map from now on, or to
+ * nobody (NULL). 0 or -ENOMEM (then nothing has changed for readers of other
+ * ranges; NULL never fails where the range was set before as a whole).
+ * fm_space_reserve: the next so many calls find memory. */
 int fm_space_reserve(size_t ranges);
 int fm_space_set(uintptr_t start, uintptr_t end, struct fm_map *map);
-/* Addresses outside of what has ever been named here are nobody's. */
+/* [any] Addresses outside of all ranges that have ever been named here are
+ * nobody's. */
 void fm_space_bounds(uintptr_t start, uintptr_t end);
 
 #endif

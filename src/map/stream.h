@@ -38,24 +38,24 @@ struct fm_stream_set {
 	struct fm_stream s[FM_STREAMS];
 };
 
-/* [fault] Of m; made if there is none yet. NULL without memory. */
+/* [fault] The streams of m; made if there are none yet. NULL without memory. */
 struct fm_stream_set *fm_streams_of(struct fm_map *m);
 
-/* [fault] Under its lock: the reader of s was here not long ago. */
+/* [fault] Under the lock of st: has the reader of s been here not long ago? */
 bool fm_stream_lately(const struct fm_stream_set *st,
 		      const struct fm_stream *s);
 
-/* n, not published yet, takes over from page i of m on: readers that are on
- * their way into it go on there. Under the space lock. */
+/* [any] Under the space lock: n, not published yet, takes over from page i of m
+ * on; streams that are on their way into it go on there. */
 void fm_streams_split(struct fm_map *m, struct fm_map *n, uint64_t i);
 
-/* None is alive any more. Waits for who holds the lock. */
+/* [any] No stream of m is alive any more. Waits for who holds the lock. */
 void fm_streams_forget(struct fm_map *m);
 
-/* m is being freed. */
+/* [any] m is being freed. */
 void fm_streams_gone(struct fm_map *m);
 
-/* Child of fork, before anything is unmapped. */
+/* [any] In the child of fork, before anything is unmapped. */
 void fm_streams_forked(void);
 
 #endif

@@ -64,7 +64,7 @@ FM_FAULT bool fm_uffd_lost(int was)
 	return fm_recover_uffd(&uffd, was);
 }
 
-const struct fm_uffd_caps *fm_uffd_caps(void)
+FM_FAULT const struct fm_uffd_caps *fm_uffd_caps(void)
 {
 	return &caps;
 }

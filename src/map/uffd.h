@@ -2,7 +2,7 @@
 /*
  * uffd.h - userfaultfd: open, register, fill, protect, move, drop.
  *
- * All functions are [fault] safe and return 0 or -errno. Addresses and
+ * All [fault], unless it says more; an int is 0 or -errno. Addresses and
  * lengths are page multiples. They retry EAGAIN (mmap_changing) themselves.
  */
 #ifndef FM_UFFD_H
@@ -23,42 +23,47 @@ struct fm_uffd_caps {
 	const char *failed; /* step that failed, for the message */
 };
 
-/* Open for signal delivery (UFFD_FEATURE_SIGBUS) or for handler threads. */
+/* [plain] Open for signal delivery (UFFD_FEATURE_SIGBUS) or for handler
+ * threads. */
 int fm_uffd_open(bool signal, struct fm_uffd_caps *ret_caps);
+/* Its number, or -1. */
 int fm_uffd_fd(void);
 void fm_uffd_set_fd(int fd);
-/* Its number, which was `was`, is not its own any more. True: there is another
+/* The number, which was `was`, is not ours any more. True: there is another
  * one. */
 bool fm_uffd_lost(int was);
 const struct fm_uffd_caps *fm_uffd_caps(void);
 
-/* Who opens it says how its faults are delivered (fm_delivery in engine.h), and
- * why: for statistics and doctor. */
+/* [plain] Who opens it says how its faults are delivered (fm_delivery in
+ * engine.h), and why: for statistics and doctor. */
 void fm_delivery_set(enum fm_delivery how, const char *why);
 const char *fm_delivery_why(void);
 
+/* [plain] Register, for missing pages and write protection. */
 int fm_uffd_register(void *addr, size_t len);
-/* Memory that pages are moved to and from, and in which none is protected. */
+/* Register memory that pages are moved to and from, and in which none is
+ * protected. */
 int fm_uffd_register_moves(void *addr, size_t len);
-/* And: not in children of fork, nor in core dumps, never in huge pages of the
- * kernel's own making. */
+/* [any] Register, and keep out of children of fork, core dumps, and huge pages
+ * of the kernel's own making. */
 int fm_uffd_lay(void *addr, size_t len);
-/* Memory with pages in it that has been moved there: registered, kept from
- * children and core dumps, and the next store to each page will be seen. */
+/* [any] Like fm_uffd_lay, for memory that has been moved there with pages in
+ * it: the next store to each page will be seen. */
 int fm_uffd_take_in(void *addr, size_t len);
 
 /* Fill missing pages. Bytes filled: fewer than len when a later page failed,
  * -errno when the first did (EEXIST: it is there already). */
 long fm_uffd_copy(void *dst, const void *src, size_t len, bool protect);
+/* Turn write protection on or off. */
 int fm_uffd_protect(void *addr, size_t len, bool on);
-/* how often it was turned on, or is about to be */
+/* How often write protection has been turned on, or is about to be. */
 uint64_t fm_uffd_protects(void);
 /* Move present pages; both ends registered or plain anonymous, writable.
  * -EXDEV: some may have moved, which ones is not known. */
 int fm_uffd_move(void *dst, void *src, size_t len);
 int fm_uffd_wake(void *addr, size_t len);
-/* Who touches the missing pages gets SIGBUS, or EFAULT, until they are dropped.
- * Linux 6.6; -EOPNOTSUPP before. */
+/* [plain] Who touches the missing pages gets SIGBUS, or EFAULT, until they are
+ * dropped. Linux 6.6; -EOPNOTSUPP before. */
 int fm_uffd_poison(void *addr, size_t len);
 
 /* Unmap pages; the next touch faults. Vectored: one TLB flush for the batch

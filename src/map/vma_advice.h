@@ -7,7 +7,7 @@
  * Our memory is of another kind and takes none of it. It is kept beside the
  * mode bytes, by ranges, so that it is cut, moved and forgotten with them, and
  * is said again to the kernel's mapping when that takes the place of ours
- * (fm_demote_lay). Under the space lock.
+ * (fm_demote_lay). All [any], under the space lock.
  */
 #ifndef FM_VMA_ADVICE_H
 #define FM_VMA_ADVICE_H
@@ -25,16 +25,17 @@ struct fm_said {
 	size_t n, room;
 };
 
-/* Of pages [first, stop). 0 or -ENOMEM. */
+/* The program has given advice on pages [first, stop). 0 or -ENOMEM. */
 int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
 		       int advice);
-/* Pages [first, stop) are new, and one with page `like` of another or the
- * same. */
+/* Pages [first, stop) are new, and one with page `like` of `from` (s, or
+ * another). */
 void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
 		  const struct fm_said *from, uint64_t like);
 /* Who keeps what is said of mappings of the kernel. */
 extern void (*fm_vma_advice_told)(const void *at, size_t len, int advice);
-/* To the kernel: page `first` lies at `at` now, and so on up to `stop`. */
+/* Say it to the kernel: page `first` lies at address `at` now, and so on up to
+ * page `stop`. */
 void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
 			char *at);
 void fm_vma_advice_free(struct fm_said *s);

@@ -16,8 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Under the space lock. len bytes (a multiple of a page) with protection prot,
- * registered, never touched. NULL: lay it down as any other. */
+/* [plain] Under the space lock. len bytes (a multiple of a page) with
+ * protection prot, registered, never touched. NULL: lay it down as any
+ * other. */
 void *fm_window_cut(size_t len, int prot);
 
 /* [fault] The program accesses or means [addr, addr + len). What has not been
@@ -25,6 +26,7 @@ void *fm_window_cut(size_t len, int prot);
  * anything was. */
 bool fm_window_avoid(uintptr_t addr, size_t len);
 
-void fm_window_drop(void);  /* [any] all that has not been cut */
+/* [any] Unmap all that has not been cut. */
+void fm_window_drop(void);
 
 #endif

@@ -3,7 +3,7 @@
  * kernel_mapped.h - files that the kernel serves for us although a policy names
  * them (mapped too small, already warm). As long as such a mapping lives, the
  * file must not also be served by the engine: the two would not agree.
- * All under the space lock.
+ * All [plain], under the space lock.
  */
 #ifndef FM_KERNEL_MAPPED_H
 #define FM_KERNEL_MAPPED_H

@@ -21,7 +21,7 @@
 struct fm_file;
 struct stat;
 
-/* A mapping of ours, of len bytes, has come. Under the space lock. */
+/* [plain] A mapping of ours, of len bytes, has come. Under the space lock. */
 void fm_window_note(struct fm_file *f, size_t len);
 
 /* [plain] May the kernel serve [off, off + len) of f? `stores`: they may be

@@ -35,14 +35,16 @@ struct fm_mmap_request {
  * one with a reference. False: q->left has the reason, if a policy has to do
  * with it. */
 bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known);
-/* Its path, from its descriptor. */
+/* [plain] Its path, from its descriptor. */
 bool fm_mmap_path(struct fm_mmap_request *q);
 
-/* Under the space lock: who is to serve it. q->left: why not the engine. What
- * goes wrong while that takes it over is another reason (mmap.c). */
+/* [plain] Under the space lock: who is to serve it. q->left: why not the
+ * engine. What goes wrong while that takes it over is another reason
+ * (mmap.c). */
 enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known);
 
-/* By us, or handed over. Not if only a system call in flight still holds it. */
+/* [plain] By us, or handed over. Not if only a system call in flight still
+ * holds it. */
 bool fm_is_served(struct fm_file *known);
 
 #endif

@@ -34,8 +34,8 @@ void fm_short_map_note(int fd, struct fm_skipped *l);
 void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 			off_t off);
 
-/* Under the space lock: what is there, as it is now; is there anything? To be
- * forgotten (fm_short_map_forget) once their files are known. */
+/* [plain] Under the space lock: what is there, as it is now; is there anything?
+ * To be forgotten (fm_short_map_forget) once their files are known. */
 bool fm_short_map_look(uint64_t ret[FM_SHORT_MAPS]);
 
 #endif

@@ -42,17 +42,18 @@ size_t fm_skipped_longest(void); /* of all files' that were too short */
 void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
 		      bool writable);
 
-/* Visits the files in no order, under a lock. Returns how many mappings
+/* [plain] Visits the files in no order, under a lock. Returns how many mappings
  * belong to files that found no room. Signals are blocked. */
 uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 		      void *arg);
 
+/* [plain] Is there any? */
 bool fm_skipped_any(void);
 
-/* In the guardian: who held the lock is dead. */
+/* [plain] In the guardian: who held the lock is dead. */
 void fm_skipped_unlock(void);
 
-/* mode=observe: one line that says what would have been served. */
+/* [plain] mode=observe: one line that says what would have been served. */
 void fm_skipped_report(void);
 
 #endif

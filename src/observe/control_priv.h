@@ -7,12 +7,13 @@
 
 #define FM_CONTROL_CLIENTS 8 /* at a time */
 
-/* control_socket.c. Listen where the settings say, if they do. 0 or -errno. */
+/* [plain] Listen where the settings say, if they do. 0 or -errno. */
 int fm_control_listen(void);
-/* What to wait for, 1 + FM_CONTROL_CLIENTS of them, and what came of it. */
+/* [plain] What to wait for, 1 + FM_CONTROL_CLIENTS of them, and what came of
+ * it. */
 int fm_control_fds(struct pollfd *p);
 void fm_control_serve(const struct pollfd *p);
-/* In the child of fork. */
+/* [plain] In the child of fork. */
 void fm_control_drop_fds(void);
 
 #endif

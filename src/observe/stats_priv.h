@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stats_priv.h - between stats.c (counting) and stats_json.c (format). */
+/* stats_priv.h - between stats.c (counting) and stats_json.c (format). All
+ * [plain]. */
 #ifndef FM_STATS_PRIV_H
 #define FM_STATS_PRIV_H
 
@@ -17,9 +18,10 @@ struct fm_retired {
 };
 
 void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from);
-void fm_stats_json_reset(void); /* child of fork */
-/* Adds to `sum`, visits the kept ones oldest first, returns how many there
- * have been. `each` runs under the lock of the table. */
+/* In the child of fork. */
+void fm_stats_json_reset(void);
+/* Adds to `sum`, visits the kept ones oldest first, returns how many there have
+ * been. `each` runs under the lock of the table. */
 uint64_t fm_stats_retired(struct fm_file_stats *sum,
 			  void (*each)(const struct fm_retired *r, void *arg),
 			  void *arg);

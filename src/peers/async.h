@@ -18,9 +18,9 @@
 
 struct stat;
 
-/* Should the kernel serve a mapping by this descriptor? `stores`: it may be
- * stored to by the mapping; `flags`: what the descriptor was opened with. Under
- * the space lock. */
+/* [plain] Should the kernel serve a mapping by this descriptor? `stores`: it
+ * may be stored to by the mapping; `flags`: what the descriptor was opened
+ * with. Under the space lock. */
 bool fm_async_wants(const struct stat *st, bool stores, int flags);
 
 #endif

@@ -12,104 +12,123 @@
 
 struct fm_file;
 
-/* peers_registry.c: who serves which file, known by locks on one byte pair of
- * a file that all processes of the machine share. The kernel drops them with
- * the process. */
+/* peers_registry.c: who serves which file, known by locks on one byte pair of a
+ * file that all processes of the machine share. The kernel drops them with the
+ * process. */
 enum fm_claim {
 	FM_CLAIM_NONE,
 	FM_CLAIM_READ,   /* the engine serves it, nobody stores */
 	FM_CLAIM_WRITE,  /* the engine serves it alone */
 	FM_CLAIM_KERNEL, /* we use it through the kernel's mapping */
 };
-/* 0, or -errno when there is no registry. */
+/* [plain] 0, or -errno when there is no registry. fd: its descriptor, or -1. */
 int fm_registry_open(void);
 int fm_registry_fd(void);
-/* Take over in the child of fork: locks of its own. */
+/* [plain] In the child of fork: open it anew, for locks of its own. */
 void fm_registry_forked(void);
-/* The registry's name was unlinked: go to the new one with all claims. */
+/* [plain] The registry's name was unlinked: go to the new one with all
+ * claims. */
 bool fm_registry_moved(void);
-/* 0, or -EAGAIN when somebody else's claim forbids it. KERNEL never fails. */
+/* [any] Claim f; 0, or -EAGAIN when a claim of another process forbids it.
+ * FM_CLAIM_KERNEL never fails. */
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim);
-/* Does somebody else use it through the kernel / serve it? */
+/* [plain] Does another process use f through the kernel, or serve it by an
+ * engine (readers_too: also if it only reads)? */
 bool fm_registry_kernel_users(const struct fm_file *f);
 bool fm_registry_engines(const struct fm_file *f, bool readers_too);
-/* Make every other process look at its claims. */
+/* [any] Make every other process look at its claims. */
 void fm_registry_notify(void);
 
-/* peers_given.c: has a descriptor of it been sent to somebody who could
- * conflict with us? Under the space lock. */
+/* [any] peers_given.c, under the space lock: has a descriptor of f been sent to
+ * a process that could conflict with us? `writable`: we may store to f. */
 bool fm_given(const struct fm_file *f, bool writable);
 
-/* Another process gets a descriptor of the file, which allows it to store or
- * not. Is there anything that one side could miss of the other? */
+/* [fault] Another process gets a descriptor of f that allows it to store
+ * (stores), or not. Is there anything that one side could miss of the other? */
 static inline bool fm_stored_to(const struct fm_file *f, bool stores)
 {
 	return f->io.writable || stores;
 }
 
-/* Then the file, if it is ours, goes to the kernel. */
+/* [any] Another process gets a descriptor of this file: demote it if it is ours
+ * and fm_stored_to says so. */
 void fm_file_pass_on(const struct stat *st, bool stores,
 		     enum fm_server_reason why);
 
-/* peers_scan.c: call fn for every numeric entry of a directory, of which buf
- * holds some at a time. 0, or -errno if it cannot be opened. */
+/* [any] peers_scan.c: call fn for every numeric entry of a directory, of which
+ * buf holds some at a time. 0, or -errno if it cannot be opened. */
 int fm_each_number(const char *dir, char *buf, size_t size,
 		   void (*fn)(const char *dir, int n, void *arg), void *arg);
 
-/* What other processes that we may look at do with a file. */
+/* What a process does with a file. */
 enum {
 	FM_USE_READ = 1,
 	FM_USE_WRITE = 2,  /* open for writing, */
 	FM_USE_MAPS = 4,  /* or mapped at all */
 };
+/* [plain] What other processes that we may look at do with f: FM_USE_*.
+ * scan_of: only the n processes in pids; n 0: all. */
 unsigned fm_peers_scan(const struct fm_file *f);
-/* n 0: all */
 unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n);
-/* One closes what a ring had open whose process has ended: when nobody else has
- * been here, that was one of ours before the watch began. */
+/* [any] Is pid a kernel thread? One closes what a ring had open whose process
+ * has ended: when nobody else has been here, that was one of ours before the
+ * watch began. */
 bool fm_peers_kernel_thread(int pid);
 
-/* peers_lease.c: certainly nobody has the file open for writing? The
- * descriptor is the program's. */
+/* [plain] peers_lease.c: is it certain that nobody has the file open for
+ * writing? fd is the program's. */
 bool fm_peers_no_writer(int fd);
 
-/* peers_watch.c: a thread that hears the registry's bell and foreign opens. */
+/* [plain] peers_watch.c: a thread that hears the registry's bell and foreign
+ * opens. add, drop: of f. reset: in the child of fork. 0 or -errno. */
 int fm_watch_start(void);
 int fm_watch_add(struct fm_file *f);
 void fm_watch_drop(struct fm_file *f);
 void fm_watch_reset(void);
-/* Its thread, which blocks all signals; 0: not running yet. */
+/* [any] The thread's id, which blocks all signals; 0: not running yet. */
 int fm_watch_tid(void);
 
-/* It has been told by inotify, which does not say whose an event is. */
+/* [plain] Is f watched by inotify, which does not say whose an event is? */
 bool fm_watch_by_inotify(const struct fm_file *f);
-/* Wake its thread. */
+/* [any] Wake the thread. */
 void fm_watch_nudge(void);
-/* Not a child by vfork, that runs in our memory. */
+/* [any] Is this the process that watches, and no child of vfork in its
+ * memory? */
 bool fm_watch_is_us(void);
 
-/* peers_open.c: files that somebody else has opened, until that is judged. */
+/*
+ * [any] peers_open.c: files that somebody else has opened, until that is
+ * judged. seen, closed: an event has told so of process pid. wrote: somebody
+ * had f open for writing; true: the kernel serves it now. forget: f is not
+ * watched any more. pending: how many there are.
+ */
 void fm_open_seen(struct fm_file *f, int pid);
 void fm_open_closed(const struct fm_file *f, int pid);
-/* Somebody had it open for writing. True: the kernel serves it now. */
 bool fm_open_wrote(struct fm_file *f);
-void fm_open_forget(const struct fm_file *f); /* not watched any more */
-void fm_open_look(void);        /* who maps one gets it */
-void fm_open_judge_all(void);
-int fm_open_wait_ms(void);      /* until the next of these; -1: none */
-uint32_t fm_open_pending(void); /* how many */
-/* another process has sent us word: look, and wait */
+void fm_open_forget(const struct fm_file *f);
+uint32_t fm_open_pending(void);
+/* [any] Another process may have told us to go on (IPC): make the watcher look
+ * at these files, and wait for it. */
 void fm_open_word(void);
-void fm_open_answer(void);      /* ... of the watcher */
+/*
+ * [plain] In the watcher. look: who maps such a file makes it the kernel's.
+ * judge_all: those whose time is up. wait_ms: until the next of these, -1:
+ * none. answer: to fm_open_word. reset: in the child of fork.
+ */
+void fm_open_look(void);
+void fm_open_judge_all(void);
+int fm_open_wait_ms(void);
+void fm_open_answer(void);
 void fm_open_reset(void);
 
-/* peers.c, for the watch: hand over every file that others ask for. */
+/* [plain] peers.c, for the watcher: demote every file that others ask for. */
 void fm_peers_answer(void);
+/* [any] */
 enum fm_claim fm_peers_claim_of(const struct fm_file *f);
-/* Our clean copies may be old: load them again. What lies beyond the end is
- * gone, the program's own copies with it. */
+/* [any] Our clean copies of f may be old: load them again. What lies beyond the
+ * end is gone, the program's own copies with it. */
 void fm_peers_refresh(struct fm_file *f);
-/* Somebody we found uses the file natively. Under the space lock. */
+/* [any] Under the space lock: another process uses f natively; demote it. */
 void fm_peers_demote(struct fm_file *f, enum fm_server_reason why);
 
 #endif

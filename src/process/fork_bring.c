@@ -79,7 +79,7 @@ static bool take_waiting(struct fm_demote_cache *ret)
 /* Files of the control groups are read in a table of descriptors of its own. */
 static void *bringer(void *arg)
 {
-	static struct fm_unmap_cache_files kept;
+	static struct fm_kept_files kept;
 	struct fm_demote_cache now;
 
 	fm_thread_begin("fastmap-fork");

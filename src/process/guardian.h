@@ -18,9 +18,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* It is not needed any more: it has gone, and with it its share of the memory,
- * when this returns. Under the space lock. */
+/* [any] Under the space lock. The guardian is not needed any more: it has gone,
+ * and with it its share of the memory, when this returns. */
 void fm_guardian_end(void);
+
 /* ---- inside the guardian: raw system calls only ------------------------ */
 
 struct fm_guard_files {
@@ -28,7 +29,8 @@ struct fm_guard_files {
 	int32_t *fd;   /* by file id, -1: none; only without io_uring */
 };
 
-/* Write every dirty page of this memory back. Nobody else may run in it. */
+/* [plain] Write every dirty page of this memory back. Nobody else may run in
+ * it. Raw system calls only. */
 void fm_guardian_flush(const struct fm_guard_files *g);
 
 #endif

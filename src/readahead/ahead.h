@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ahead.h - map-ahead: streams, and what is in flight or landed for them
+ * ahead.h - readahead: streams, and what is in flight or landed for them
  * (after Choi et al., HotStorage'17, and Linux readahead's window).
  */
 #ifndef FM_AHEAD_H
 #define FM_AHEAD_H
 
 #include "base/types.h"
-
 
 /* [fault] A fault at page i of m was resolved, and pages [lo, hi) came with
  * it: note it, and start what the stream asks for. Holds an epoch, no page
@@ -18,13 +17,12 @@ void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
  * it. False: the chunk is gone, go on with a load. */
 bool fm_ahead_take(struct fm_map *m, uint64_t i);
 
-/* Read [i, i+n) of m soon (WILLNEED, POPULATE): at most what the cache
+/* [any] Read [i, i + n) of m soon (WILLNEED, POPULATE): at most what the cache
  * takes. */
 void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n);
 
-/* Forget streams and landed data of a mapping. Waits for what is in flight
- * there. The pages must not be locked by the caller. Of a range of a file:
- * chunk.h. */
+/* [any] Forget streams and landed data of m. Waits for what is in flight there.
+ * The caller has locked none of the pages. For a range of a file: chunk.h. */
 void fm_ahead_forget(struct fm_map *m);
 
 #endif

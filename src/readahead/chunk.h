@@ -8,7 +8,7 @@
  * frame in where the memory allows it, by copying otherwise.
  *
  * Chunks are in the cache's table (cache/chunk_table.h). One that is marked
- * dead is never mapped. All [fault] safe but start and reset.
+ * dead is never mapped. All [fault], unless it says more.
  */
 #ifndef FM_CHUNK_H
 #define FM_CHUNK_H
@@ -26,16 +26,17 @@ long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager);
 bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 		   uint64_t *ret_n);
 
-/* The data of these file pages is about to be, or has been, changed. kill
- * does not wait and may be called with the pages locked; forget waits until
- * nothing is in flight and clears the flags. */
+/* The data of these file pages is about to be changed, or has been. This does
+ * not wait, and the pages may be locked. */
 void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop);
+/* [any] Likewise; waits until nothing is in flight, and clears the flags. The
+ * pages must not be locked. */
 void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop);
 
-/* Pages that have been mapped from chunks that were read: a growing total. */
+/* Pages that have been mapped from chunks: a growing total. */
 uint64_t fm_chunk_streamed(void);
 
-/* Ask for [i, i+n) of m to be read and mapped, in the background. */
+/* [any] Ask for [i, i+n) of m to be read and mapped, in the background. */
 void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n);
 
 #endif

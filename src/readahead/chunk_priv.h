@@ -8,11 +8,12 @@
 
 #define FM_CHUNK_SKIP 16 /* pages in a row that need not come */
 
-/* Maps what has landed; its owner still has to give the chunk up. */
+/* [fault] Map what has landed; the owner of c still has to give it up. */
 void fm_chunk_map(struct fm_chunk *c, struct fm_map *m);
 
-/* chunk_thread.c */
+/* [fault] Wake the thread (chunk_thread.c). */
 void fm_chunk_bell(void);
+/* [plain] 0 or -errno. reset: in the child of fork. */
 int fm_chunk_thread_start(void);
 void fm_chunk_thread_reset(void);
 

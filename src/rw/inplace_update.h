@@ -31,16 +31,16 @@ bool fm_inplace_on(void);
 /* [any] n pages of m from i on, resident, clean and locked, are to hold what is
  * at src. False: they may hold anything, drop them. */
 bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n);
-/* Is m one (fm_map_readonly) that could be rewritten in place, if 2 MiB frames
- * did not move in there? */
+/* [fault] Is m one (fm_map_readonly) that could be rewritten in place, if 2 MiB
+ * frames did not move in there? */
 static inline bool fm_inplace_loose(const struct fm_map *m)
 {
 	return m->shared && !atomic_load(&m->vma_prot) &&
 	       atomic_load(&m->prot) == PROT_READ;
 }
-/* The memory of f's mappings that the program may only read becomes readable
- * only to the kernel, too: no 2 MiB frames move there any more. Takes the space
- * lock. */
+/* [any] The memory of f's mappings that the program may only read becomes
+ * readable only to the kernel, too: no 2 MiB frames move there any more. Takes
+ * the space lock. */
 void fm_inplace_tighten(struct fm_file *f);
 
 #endif

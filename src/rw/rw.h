@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* RLIMIT_FSIZE: could the engine not write up to there? */
+/* [plain] RLIMIT_FSIZE: could the engine not write up to there? */
 bool fm_beyond_fsize(uint64_t end);
 
 #endif

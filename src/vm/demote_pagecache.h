@@ -41,7 +41,7 @@ void fm_demote_cache_write(struct fm_file *f);
 void fm_demote_cache_bring(struct fm_demote_cache *h);
 /* [plain] For about ms milliseconds. Is any left? */
 bool fm_demote_cache_ask(struct fm_demote_cache *h, uint64_t ms);
-/* What has not been asked for goes to the end of the other. */
+/* [any] What h has not asked for yet goes to the end of `to`. */
 void fm_demote_cache_move(struct fm_demote_cache *to,
 			  struct fm_demote_cache *h);
 void fm_demote_cache_forget(struct fm_demote_cache *h);

@@ -25,21 +25,22 @@ struct fm_over {
 	size_t n;
 };
 
-/* Under the space lock, before the mappings in [start, end) are let go: where
- * they are. 0, also if there are none, or -ENOMEM. */
+/* [any] Under the space lock, before the mappings in [start, end) are let go:
+ * note where they are. 0, also if there are none, or -ENOMEM. */
 int fm_fixed_replace_note(uintptr_t start, uintptr_t end, struct fm_over *ret);
 void fm_fixed_replace_free(struct fm_over *o);
-/* They have been let go, their memory is as it was: empty registered memory all
- * over [start, end). 0 or -errno. */
+/* [any] The mappings have been let go, their memory is as it was: make it empty
+ * registered memory all over [start, end). 0 or -errno. */
 int fm_fixed_replace_lay(const struct fm_over *o, uintptr_t start,
 			 uintptr_t end, int prot);
-/* The same for mremap: what is in src, whose pages are locked and have one
- * protection, is forgotten if all of it is in the file, and comes again at its
- * new place. -ENOTSUP: it is not, or what is replaced is not all ours, or no
- * other thread can look. */
+/* [any] Likewise for mremap: what is in src, whose pages are locked and have
+ * one protection, is forgotten if all of it is in the file, and is read again
+ * at its new place `to`. -ENOTSUP: it is not in the file, or what is replaced
+ * is not all ours, or no other thread can look. */
 int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src,
 			    uintptr_t to, size_t len);
-/* Where there is none yet: registered before it can be touched. */
+/* [any] Likewise where there is no memory yet: registered before it can be
+ * touched. 0 or -errno. */
 int fm_fixed_replace_lay_new(uintptr_t start, uintptr_t end, int prot);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mapops.h - operations on ranges of the address space, internal side. The
- * space lock is held unless stated.
+ * mapops.h - operations on ranges of the address space, internal side. All
+ * [any], under the space lock, unless it says more.
  */
 #ifndef FM_MAPOPS_H
 #define FM_MAPOPS_H
@@ -14,40 +14,40 @@ int fm_munmap_locked(uintptr_t a, size_t len);
 /* NULL, or what each mapping needs before mprotect lets it be stored to. */
 extern fm_map_fn fm_mprotect_first;
 
-/* msync.c: most of what is dirty in the range is written, without the space
- * lock, so that what follows does not keep it from others for long. */
+/* msync.c, without the space lock: write back most of what is dirty in the
+ * range, so that what follows does not keep the lock from others for long. */
 void fm_write_before(uintptr_t start, uintptr_t end);
-/* The same before mremap, which has to move what has something behind it. */
+/* Likewise before mremap, if it will have to move the range, since something
+ * lies behind it. */
 void fm_write_before_growth(uintptr_t start, uintptr_t end);
-/* demote.c: from now on that one serves all mappings of f, as far as there are
- * any (file/server.h). Under the space lock. 0; -errno: all stays as it is,
- * which is said once a file. */
+/* demote.c: from now on `to` serves all mappings of f, if there are any
+ * (file/server.h). 0; -errno: all stays as it is, which is said once a file. */
 int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why);
-/* The process ends: what is handed over now is not going to be used. */
+/* The process ends: what is demoted now is not going to be used. */
 extern _Atomic bool fm_demote_ends;
 /* It could not be done: said once a file. */
 void fm_stays(struct fm_file *f, enum fm_server_reason why, int err);
-/* A test for fm_demote_where: nothing of f is mapped privately. Under the space
- * lock. */
+/* A test for fm_demote_where: nothing of f is mapped privately. */
 bool fm_only_shared(struct fm_file *f, uint64_t arg);
-/* How often memory of ours has become the kernel's: it moves when that is done,
- * under the space lock. */
+/* How often files have been demoted, or parts of them: it changes under the
+ * space lock, when that is done. */
 unsigned fm_demote_count(void);
-/* Every file of which `which` is true (NULL: all). 0 or the first -errno. */
+/* Demote every file of which `which` is true (NULL: all). 0 or the first
+ * -errno. */
 int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
 		    uint64_t arg, enum fm_server_reason why);
-/* One mapping, whose pages nobody can touch meanwhile. 0 or -errno. */
+/* Lay the kernel's mapping over m, whose pages nobody can touch meanwhile. 0 or
+ * -errno. */
 int fm_demote_lay(struct fm_file *f, struct fm_map *m);
-/* Faults that are under way in m have ended when it returns. Under the space
- * lock. */
+/* Returns when the faults that are under way in m have ended. */
 void fm_pass_through(struct fm_map *m);
 /* demote_unreadable.c [plain]. The page at a cannot be read: the kernel's from
  * now on, alone if it may be. */
 int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
 			 enum fm_server_reason why);
-/* Map file ranges by the kernel in a helper process that shares our memory
- * but not our descriptors, so that closing drops no lock of the program. */
+/* Map file ranges by the kernel in a helper process that shares our memory but
+ * not our descriptors, so that closing drops no lock of the program. */
 struct fm_kmap {
 	void *addr;
 	size_t len;
@@ -60,14 +60,15 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
 /* NULL, or who is told that this process has opened a file on our behalf. */
 extern void (*fm_kmap_helped)(int pid);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
-/* It has been: from now on it may be advised (advise/krange.h). */
+/* k has been laid over a mapping of f: from now on it may be advised
+ * (advise/krange.h). */
 void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k);
-/* demote_private.c: the same for a private mapping and the pages that are the
- * program's own. */
+/* demote_private.c: fm_demote_lay for a private mapping, with the pages that
+ * are the program's own. */
 int fm_lay_private(struct fm_file *f, struct fm_map *m);
 
-/* Before the shared mappings of f are laid one by one, and after it: what
- * the program has as one mapping is one. */
+/* Before the shared mappings of f are laid one by one, and after it: what the
+ * program has as one mapping is one. */
 struct fm_pieces {
 	struct fm_kmap *v;
 	size_t n;

@@ -12,20 +12,21 @@
 
 #include "base/types.h"
 
-/* Under the space lock. m is hidden, its touched pages are locked and clean,
- * its memory is still there. True: the memory has been taken (and is not at
- * its address any more); fm_map_retire follows either way. */
+/* [any] Under the space lock. m is hidden, its touched pages are locked and
+ * clean, its memory is still there. True: the memory has been taken (and is not
+ * at its address any more); fm_map_retire follows either way. */
 bool fm_unmap_cache_put(struct fm_map *m);
 
-/* Under the space lock: m is new, published, laid down with protection prot,
- * and its address is not known to the program yet. Brings back what was kept
- * of it. -errno: the memory must be laid down again. */
+/* [any] Under the space lock: m is new, published, laid down with protection
+ * prot, and its address is not known to the program yet. Brings back what was
+ * kept of it. -errno: the memory must be laid down again. */
 int fm_unmap_cache_take(struct fm_map *m, int prot);
 
-void fm_unmap_cache_drop(void);  /* under the space lock: all of it */
+/* [any] Under the space lock: give all of it back. */
+void fm_unmap_cache_drop(void);
 
-/* Does each change of this file, after a look at its times, get one of its
- * own? */
+/* [any] Does each change of this file, after a look at its times, get one of
+ * its own? */
 bool fm_fine_times(int fd);
 
 /* NULL, or whether nobody else has had the file open since we watch it. */

@@ -14,45 +14,52 @@
 #include "base/types.h"
 #include "file/file.h"
 
-/* Write every page of [first, end) that was dirty when called. `wait`: also
- * pages that are locked or in flight right now. 0 or the first -errno. */
+/* [any] Write every page of [first, end) that was dirty when called. `wait`:
+ * also pages that are locked or in flight right now. 0 or the first -errno. */
 int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);
-/* One page whose lock the caller holds; it stays locked. Unless by force,
- * -EBUSY when a system call is storing into it. */
+/* [any] Write page fp, which the caller has locked; it stays locked. 0 or
+ * -errno; unless `force`, -EBUSY when a system call is storing into it. */
 int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force);
+/* [any] fm_wb_range of all pages, waiting. */
 int fm_wb_file(struct fm_file *f);
-/* From now on the page cache takes part. */
+/* [any] From now on f is written through the page cache, and no direct write is
+ * in flight when this returns. */
 void fm_file_mixed(struct fm_file *f);
-/* fn for each file that has dirty pages, in an epoch, signals blocked. 0 or the
- * first -errno; the others are visited all the same. */
+/* [any] Call fn for each file that has dirty pages, in an epoch, signals
+ * blocked. 0 or the first -errno; the others are visited all the same. */
 int fm_wb_each(int (*fn)(struct fm_file *f));
 /* Another process may have inherited descriptors. */
 extern _Atomic bool fm_fds_shared;
-/* Make what was written durable (fdatasync). */
+/* [any] Make what was written durable (fdatasync). */
 int fm_wb_sync(struct fm_file *f);
-/* The pending write-back error, reported once. 0 or -errno. */
+/* [any] The write-back error of f that nobody has been told, once: 0 or
+ * -errno. */
 int fm_wb_error(struct fm_file *f);
-void fm_wb_kick(void);  /* [fault] */
-void fm_wb_check(void); /* [fault] kick when above the high watermark */
+/* [fault] Wake the write-back thread. check: if more is dirty than the high
+ * mark allows. */
+void fm_wb_kick(void);
+void fm_wb_check(void);
 /* [fault] A faulting thread found nothing clean: write a few dirty pages
  * itself (only pages that it can lock at once). Returns how many. */
 unsigned fm_wb_some(void);
-/* [fault] Of pages that write-back had cleaned ahead of need, so many are
- * stored to again. Nothing clean was to be had. */
+/* [fault] So many pages that write-back had cleaned ahead of need are stored to
+ * again. tight: eviction has found nothing clean. */
 void fm_wb_again(uint64_t pages);
 void fm_wb_tight(void);
 /*
- * Not more than so many bytes should be dirty, however little it helps to write
- * them: others may need the rest at once. urgent: they do. Then dirty pages are
- * written into the page cache, which takes as long as to copy them, and leave:
- * whose memory it is from then on the kernel decides, and whoever takes more
- * waits for the device, as natively.
+ * [plain] Not more than so many bytes should be dirty, however little it helps
+ * to write them: others may need the rest at once. `urgent`: they do. Then
+ * dirty pages are written into the page cache, which takes as long as to copy
+ * them, and leave: whose memory it is from then on the kernel decides, and
+ * whoever takes more waits for the device, as natively.
  */
 void fm_wb_allow(uint64_t bytes, bool urgent);
-bool fm_wb_urgent(void); /* [fault] */
-/* Has write-back failed a moment ago? [fault] */
+/* [fault] Is it urgent? */
+bool fm_wb_urgent(void);
+/* [fault] Has write-back of any file failed a moment ago? */
 bool fm_wb_failing(void);
-/* Of this file, so that only msync and the like should ask again now? */
+/* [any] Has write-back of f, so that only msync and the like should try again
+ * now? */
 bool fm_wb_refused(const struct fm_file *f);
 
 /* NULL, or what the write-back thread does each time before it rests: [plain],

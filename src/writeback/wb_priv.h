@@ -9,7 +9,7 @@
 #define FM_RUN 256   /* pages of a span that are written: 1 MiB */
 #define FM_SPAN 1024 /* pages from the first to the last one of a span */
 
-/* Is there something to write in this page, which is locked? */
+/* [fault] Is there something to write in this page, which is locked? */
 static inline bool fm_wb_due(_Atomic uint8_t *p)
 {
 	return (fm_page_state(p) & (FP_DIRTY | FP_WB)) == FP_DIRTY;
@@ -23,8 +23,8 @@ struct fm_span {
 	bool protect;
 };
 
-/* Page i of m is locked, dirty and not in flight: take it and what is dirty
- * behind it, up to i + max at most. Unlocks it. */
+/* [fault] Page i of m is locked, dirty and not in flight: take it and what is
+ * dirty behind it, up to i + max at most. Unlocks it. */
 void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		  uint64_t max);
 bool fm_span_has(const struct fm_span *s, uint64_t k);
@@ -38,18 +38,19 @@ enum fm_wb_way {
 /* When write-back of any file failed last; 0: never. */
 extern _Atomic uint64_t fm_wb_failed_ms;
 
-/* Write dirty pages of [first, end), `most` or a few more. Adds those written
- * to *ret_pages. 0 or the first -errno. */
+/* [fault] Write dirty pages of [first, end), `most` or a few more. Adds those
+ * written to *ret_pages. 0 or the first -errno. */
 int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 		  enum fm_wb_way way, unsigned most, unsigned *ret_pages);
+/* [plain] In the child of fork. */
 void fm_wb_runs_reset(void);
-
-/* How many pages may be dirty before write-back begins (wb_limit.c). */
-uint64_t fm_wb_most(void);
-/* So many were cleaned ahead of need; from time to time: what does that
- * tell? */
-void fm_wb_cleaned(uint64_t pages);
-void fm_wb_conclude(void);
 void fm_wb_most_reset(void);
+
+/* [fault] wb_limit.c: how many pages may be dirty before write-back begins. */
+uint64_t fm_wb_most(void);
+/* [fault] So many pages have been cleaned ahead of need. */
+void fm_wb_cleaned(uint64_t pages);
+/* [plain] From time to time: draw conclusions from what was stored to again. */
+void fm_wb_conclude(void);
 
 #endif
