@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Medians, ratios against their targets, and the table."""
+from collections import Counter
 from math import inf
 from statistics import median
 
 from . import nullstore
-from .workloads import p999, shown
+from .workloads import COLUMNS, SHAPES, p999, shown
 
-COLUMNS = (("native_ra128", 0), ("native", 1), ("native_hint", 2))
+TARGETS = ("native_ra128", "native", "native_hint")  # of Row.targets
 
 
-def values(runs, name, shape, metric):
+def values(runs, w, column, metric):
     out = []
     for r in runs:
-        if (r["workload"] == name and r["shape"] == shape and r["result"]
-                and r.get("counted", True)):
+        if ((r["workload"], r["shape"]) == w.key and r["column"] == column
+                and r["result"] and r.get("counted", True)):
             out.append(metric(r["result"]))
     return out
 
@@ -40,7 +41,7 @@ def cpu_share(r):
 
 def extra_targets(row, w, runs, device, out):
     """Targets that are not a ratio to the kernel."""
-    ours = values(runs, w.name, "preloaded", row.metric)
+    ours = values(runs, w, "preloaded", row.metric)
     if row.device and ours:
         what, depth, least = row.device
         limit = device_rate(device, what, depth)
@@ -52,39 +53,63 @@ def extra_targets(row, w, runs, device, out):
         out["bound"] = max(bounds)
         out["bound_share"] = median(ours) / out["bound"]
     if row.most_cpu:
-        out["cpus"] = median(values(runs, w.name, "preloaded", cpu_share) or [0])
+        out["cpus"] = median(values(runs, w, "preloaded", cpu_share) or [0])
         out["cpus_target"] = row.most_cpu
     if row.hot_hits:
-        for shape in ("native", "native_ra128", "native_hint", "preloaded"):
-            hits = values(runs, w.name, shape, lambda r: r.get("hot_hit_ratio", 0))
+        for column in COLUMNS:
+            hits = values(runs, w, column, lambda r: r.get("hot_hit_ratio", 0))
             if hits:
-                out.setdefault("hot_hits", {})[shape] = median(hits)
+                out.setdefault("hot_hits", {})[column] = median(hits)
         out["hot_hits_target"] = row.hot_hits
+
+
+def servers(runs, w):
+    """Who served, most processes first."""
+    count = Counter()
+    for r in runs:
+        if (r["workload"], r["shape"]) == w.key and r["column"] == "preloaded":
+            count.update(r.get("servers", {}))
+    return [name for name, _ in count.most_common()]
+
+
+def bytes_read(r):
+    """From the device, by whoever, for each access."""
+    return r["dev_read_bytes"] / max(r["accesses"], 1)
+
+
+def ratios(row, columns):
+    """Preloaded / each other column."""
+    out = {}
+    for column in (*TARGETS, "before"):
+        if column in columns and "preloaded" in columns:
+            target = row.targets[TARGETS.index(column)] if column in TARGETS else None
+            out[column] = {"measured": columns["preloaded"]["median"]
+                           / columns[column]["median"], "target": target}
+    return out
 
 
 def table(chosen, runs, device, best_hint):
     rows = []
     for w in chosen:
         for row in w.rows:
-            out = {"workload": w.name, "title": row.title, "unit": row.unit,
-                   "hint": best_hint.get(w.name), "shapes": {}, "ratios": {}}
-            for shape in ("native_ra128", "native", "native_hint", "preloaded"):
-                vals = values(runs, w.name, shape, row.metric)
+            columns = {}
+            for column in (*COLUMNS, "before"):
+                vals = values(runs, w, column, row.metric)
                 if vals:
-                    out["shapes"][shape] = spread(vals)
-            for shape, i in COLUMNS:
-                if shape in out["shapes"] and "preloaded" in out["shapes"]:
-                    out["ratios"][shape] = {
-                        "measured": out["shapes"]["preloaded"]["median"]
-                        / out["shapes"][shape]["median"],
-                        "target": row.targets[i]}
+                    columns[column] = spread(vals)
+                    columns[column]["device_bytes"] = median(
+                        values(runs, w, column, bytes_read))
+            out = {"workload": w.name, "shape": w.shape.name, "title": row.title,
+                   "unit": row.unit, "hint": best_hint.get(w.key),
+                   "columns": columns, "ratios": ratios(row, columns),
+                   "servers": servers(runs, w)}
             extra_targets(row, w, runs, device, out)
             rows.append(out)
     return rows
 
 
 def memory(runs, limit):
-    ours = [r for r in runs if r["shape"] == "preloaded" and "memory" in r]
+    ours = [r for r in runs if r["column"] == "preloaded" and "memory" in r]
     if not ours:
         return None
     most = max(ours, key=lambda r: r["memory"]["max_bytes"])
@@ -100,8 +125,8 @@ def figure(x, unit):
     return f"{v:,.0f}" if unit == "us" or v >= 1000 else f"{v:,.3g}"
 
 
-def cell(row, shape):
-    s = row["shapes"].get(shape)
+def cell(row, column):
+    s = row["columns"].get(column)
     if not s:
         return "-"
     lo, hi = sorted((s["min"], s["max"]), reverse=row["unit"] == "us")
@@ -109,15 +134,15 @@ def cell(row, shape):
     return f"{figure(s['median'], u)} ({figure(lo, u)}..{figure(hi, u)})"
 
 
-def ratio_cell(row, shape):
-    r = row["ratios"].get(shape)
+def ratio_cell(row, column):
+    r = row["ratios"].get(column)
     if not r:
         return "-"
     if r["target"] is None:
         return f"{r['measured']:.2f}x"
     mark = "" if r["measured"] >= r["target"] else " **missed**"
-    if mark and row.get("bound", inf) < r["target"] * row["shapes"][shape]["median"]:
-        most = row["bound"] / row["shapes"][shape]["median"]
+    if mark and row.get("bound", inf) < r["target"] * row["columns"][column]["median"]:
+        most = row["bound"] / row["columns"][column]["median"]
         mark = f" **missed**, the device allows {most:.2f}x"
     return f"{r['measured']:.2f}x (>= {r['target']:.2f}){mark}"
 
@@ -133,6 +158,10 @@ def notes(row):
         out.append(text)
     if "bound_share" in row:
         out.append(f"{row['bound_share']:.0%} of what it allows")
+    hint, ours = (row["columns"].get(c) for c in ("native_hint", "preloaded"))
+    if row["shape"] != "one" and hint and ours and hint["device_bytes"]:
+        out.append(f"bytes read {ours['device_bytes'] / hint['device_bytes']:.2f} of the "
+                   "hint's")
     if "cpus" in row:
         ok = row["cpus"] <= row["cpus_target"]
         out.append(f"CPU {row['cpus']:.2f} (<= {row['cpus_target']})"
@@ -145,25 +174,44 @@ def notes(row):
     return "; ".join(out)
 
 
+def rounds(doc):
+    """How many rounds the rows have: "5", or "3 to 5"."""
+    n = [c["n"] for r in doc["table"] for c in r["columns"].values()] or [0]
+    return str(min(n)) if min(n) == max(n) else f"{min(n)} to {max(n)}"
+
+
+def table_lines(meta, rows):
+    before = any("before" in r["columns"] for r in rows)
+    ra = meta["read_ahead_kb"]
+    head = ["workload", "unit", "ra 128", f"ra {ra}", "best hint", "preloaded",
+            "/ ra 128", f"/ ra {ra}", "/ hint", *(["before", "/ before"] * before),
+            "served by", ""]
+    out = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for r in rows:
+        hint = f" {r['hint']}" if r["hint"] else ""
+        cells = [r["title"], r["unit"], cell(r, "native_ra128"), cell(r, "native"),
+                 cell(r, "native_hint") + hint, cell(r, "preloaded"),
+                 *(ratio_cell(r, c) for c in TARGETS)]
+        if before:
+            cells += [cell(r, "before"), ratio_cell(r, "before")]
+        out.append("| " + " | ".join(cells + [" + ".join(r["servers"]), notes(r)]) + " |")
+    return out
+
+
 def markdown(doc):
     meta = doc["meta"]
     gib = 1 << 30
     out = [f"{meta['date']}, Linux {meta['kernel']}, {meta['cpus']} CPUs, "
            f"{meta['filesystem']}; file {meta['file_bytes'] / gib:.3g} GiB, memory "
-           f"cgroup {meta['limit_bytes'] / gib:.3g} GiB, FASTMAP_CACHE "
-           f"{meta['fastmap_cache_bytes'] / gib:.3g} GiB; medians of "
-           f"{meta['rounds']} interleaved rounds (smallest..largest).", "",
-           "| workload | unit | ra 128 | ra "
-           f"{meta['read_ahead_kb']} | best hint | preloaded | / ra 128 | / ra "
-           f"{meta['read_ahead_kb']} | / hint | |",
-           "|---|---|---|---|---|---|---|---|---|---|"]
-    for r in doc["table"]:
-        hint = f" {r['hint']}" if r["hint"] else ""
-        out.append("| " + " | ".join([
-            r["title"], r["unit"], cell(r, "native_ra128"), cell(r, "native"),
-            cell(r, "native_hint") + hint, cell(r, "preloaded"),
-            ratio_cell(r, "native_ra128"), ratio_cell(r, "native"),
-            ratio_cell(r, "native_hint"), notes(r)]) + " |")
+           f"cgroup {meta['limit_bytes'] / gib:.3g} GiB; medians of "
+           f"{rounds(doc)} interleaved rounds (smallest..largest). One process: "
+           f"FASTMAP_CACHE {meta['fastmap_cache_bytes'] / gib:.3g} GiB; the others: "
+           "nothing set but the paths."]
+    for shape in SHAPES:
+        rows = [r for r in doc["table"] if r["shape"] == shape.name and r["columns"]]
+        if rows:
+            title = shape.title[0].upper() + shape.title[1:]
+            out += ["", f"### {title}", "", *table_lines(meta, rows)]
     mem = doc.get("memory")
     if mem:
         out += ["", f"Memory held by preloaded runs: at most {mem['max_bytes'] / (1 << 20):.0f} "

@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 
-from . import system, workloads
+from . import statistics, system, workloads
 
 # What, depth, block, option, times as long. "mem": into as much memory as the cache has.
 DEVICE_RUNS = [("rand", 1, "4K", "", 1), ("rand", 1, "4K", "poll", 1),
@@ -55,7 +55,18 @@ class Suite:
     def __init__(self, machine, data, opts):
         self.m, self.data, self.opts = machine, data, opts
         self.runs, self.device, self.best_hint = [], [], {}
-        self.problems = []
+        self.problems, self.done = [], {}
+
+    def go_on(self, doc):
+        """The rounds of an earlier run count, too."""
+        self.runs, self.device = doc["runs"], doc["device"]
+        self.problems = doc["problems"]
+        for r in doc["table"]:
+            if r["hint"]:
+                self.best_hint[r["workload"], r["shape"]] = r["hint"]
+        for r in self.runs:
+            key = r["workload"], r["shape"]
+            self.done[key] = max(self.done.get(key, 0), r["round"] + 1)
 
     # ---- one run ----------------------------------------------------------
 
@@ -72,22 +83,33 @@ class Suite:
             a += ["--written", written]
         return a
 
-    def one(self, w, shape, rnd, hint=None):
+    def one(self, w, column, rnd, hint=None):
         gen = self.data.next() if w.writes else self.data.gen
-        check = w.writes and rnd == 0 and shape == "preloaded"
-        ra = 128 if shape == "native_ra128" else self.m.readahead.initial
+        check = w.writes and rnd == 0 and column == "preloaded"
+        ra = 128 if column == "native_ra128" else self.m.readahead.initial
         self.m.readahead.set(ra)
         with tempfile.TemporaryDirectory(prefix="fmbench.") as tmp:
             written = os.path.join(tmp, "written") if check else None
-            run = self.m.run(self.argv(w, hint, gen, written),
-                             preload=shape == "preloaded",
+            run = self.m.run((self.m.launcher() if w.shape.confined else []) +
+                             self.argv(w, hint, gen, written),
+                             preload=self.library(column),
+                             extra={"FASTMAP_CACHE": str(w.shape.cache(self.m.cache))},
                              warm=self.m.limit // 2 if w.warm else 0)
             if check and run["exit"] == 0:
                 run["file_check"] = self.check(w, written, gen)
-        run.update(workload=w.name, shape=shape, round=rnd, hint=hint)
+        run.update(workload=w.name, shape=w.shape.name, column=column, round=rnd,
+                   hint=hint)
+        if run["result"] and column in ("preloaded", "before"):
+            run["servers"] = statistics.servers(run.get("stats"),
+                                                run["result"]["members"])
         self.judge(run)
         self.runs.append(run)
         return run
+
+    def library(self, column):
+        if column == "before":
+            return os.path.join(self.opts.against, "libfastmap.so")
+        return column == "preloaded"
 
     def check(self, w, written, gen):
         """Natively, with read(2): are all stores in the file?"""
@@ -97,7 +119,7 @@ class Suite:
 
     def judge(self, run):
         """What must never happen, however fast the run was."""
-        name = f"{run['workload']}/{run['shape']} round {run['round']}"
+        name = f"{run['workload']} {run['shape']}/{run['column']} round {run['round']}"
         r, mem = run["result"], run.get("memory", {})
         if run["exit"] or r is None:
             self.problem(f"{name}: exit {run['exit']}: {run['stderr'][-300:]}")
@@ -109,7 +131,8 @@ class Suite:
             self.problem(f"{name}: held {mem['max_bytes']} bytes")
         if run.get("file_check") and run["file_check"]["bad_words"]:
             self.problem(f"{name}: stores missing: {run['file_check']}")
-        if run["shape"] == "preloaded" and not served(run.get("stats")):
+        if (run["shape"] == "one" and run["column"] == "preloaded"
+                and not served(run.get("stats"))):
             self.problem(f"{name}: the engine served no mapping")
 
     def problem(self, text):
@@ -120,31 +143,38 @@ class Suite:
 
     def hinted(self, w, rnd):
         """Every candidate in the first round, then the best one."""
-        if rnd == 0:
-            tried = [self.one(w, "native_hint", rnd, h) for h in w.hints]
-            good = [r for r in tried if r["result"]]
-            best = max(good, key=lambda r: w.rows[0].metric(r["result"]),
-                       default=tried[0])
-            self.best_hint[w.name] = best["hint"]
-            for r in tried:
-                r["counted"] = r is best
-            return best
-        return self.one(w, "native_hint", rnd, self.best_hint[w.name])
+        if w.key in self.best_hint:
+            return self.one(w, "native_hint", rnd, self.best_hint[w.key])
+        tried = [self.one(w, "native_hint", rnd, h) for h in w.hints]
+        good = [r for r in tried if r["result"]]
+        best = max(good, key=lambda r: w.rows[0].metric(r["result"]),
+                   default=tried[0])
+        self.best_hint[w.key] = best["hint"]
+        for r in tried:
+            r["counted"] = r is best
+        return best
+
+    def columns(self, w, rnd):
+        """In another order each round."""
+        out = [c for c in self.opts.columns if c in w.columns]
+        if self.opts.against:
+            out.append("before")
+        return out[rnd % len(out):] + out[:rnd % len(out)]
 
     def workload(self, w, rnd):
-        shapes = [s for s in self.opts.shapes if s in w.shapes]
-        shapes = shapes[rnd % len(shapes):] + shapes[:rnd % len(shapes)]
-        line = []
-        for shape in shapes:
-            run = (self.hinted(w, rnd) if shape == "native_hint"
-                   else self.one(w, shape, rnd))
+        line = {}
+        for column in self.columns(w, rnd):
+            run = (self.hinted(w, rnd) if column == "native_hint"
+                   else self.one(w, column, rnd))
             if run["result"]:
                 row = w.rows[0]
                 value = workloads.shown(row.metric(run["result"]), row.unit)
-                line.append((shape, f"{shape} {value:.3g}"))
-        line.sort(key=lambda t: workloads.SHAPES.index(t[0]))
-        print(f"  {w.name:12} {w.rows[0].unit:6}" +
-              "  ".join(t[1] for t in line), flush=True)
+                line[column] = f"{column} {value:.3g}"
+            if column == "preloaded":
+                by = " + ".join(run.get("servers", {}))
+        print(f"  {w.shape.name:9} {w.name:12} {w.rows[0].unit:6}" +
+              "  ".join(line[c] for c in (*workloads.COLUMNS, "before") if c in line) +
+              (f"  by {by}" if "preloaded" in line else ""), flush=True)
 
     def device_limit(self, rnd):
         more = {"": [], "poll": ["poll"], "mem": [f"mem={self.m.cache // HUGE * HUGE}"]}
@@ -164,12 +194,13 @@ class Suite:
                   flush=True)
 
     def rounds(self, chosen, device, save):
+        first = dict(self.done)
         for rnd in range(self.opts.rounds):
             print(f"round {rnd + 1} of {self.opts.rounds}", flush=True)
             if device:
                 self.device_limit(rnd)
             for w in chosen:
-                self.workload(w, rnd)
+                self.workload(w, first.get(w.key, 0) + rnd)
             save()
 
 

@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import time
 
+from . import statistics
+
 
 class NoControl(Exception):
     """Something that needs root or a cgroup controller is not there."""
@@ -133,11 +135,16 @@ class Machine:
     def tool(self, name):
         return os.path.join(self.build, "benches", name)
 
+    def launcher(self):
+        """Runs a program as a container's profile would have it."""
+        return [os.path.join(self.build, "tests/faults/deny"), "container"]
+
     def env(self, preload, stats, extra):
         env = {k: v for k, v in os.environ.items()
                if not k.startswith("FASTMAP_") and k != "LD_PRELOAD"}
         if preload:
-            env.update(LD_PRELOAD=self.lib, FASTMAP_STATS=stats,
+            env.update(LD_PRELOAD=self.lib if preload is True else preload,
+                       FASTMAP_STATS=stats,
                        FASTMAP_PATHS=os.path.dirname(self.file),
                        FASTMAP_CACHE=str(self.cache))
             env.update(extra or {})
@@ -145,13 +152,14 @@ class Machine:
 
     def run(self, argv, preload=False, warm=0, drop=True, limit=True,
             extra=None, timeout=300, parse=True):
-        """Returns a dict: result (the program's JSON), memory, stats, stderr."""
+        """Returns a dict: result (the program's JSON), memory, stats, stderr.
+        `preload`: a library, or whether it is this build's."""
         if drop:
             drop_caches(self.file, self.drop_all)
         group = Cgroup(self.limit) if limit else None
         enter = group.enter if group else None
         with tempfile.TemporaryDirectory(prefix="fmbench.") as tmp:
-            stats = os.path.join(tmp, "stats.json")
+            stats = os.path.join(tmp, "stats-%p.json")
             try:
                 if warm:
                     subprocess.run(["dd", f"if={self.file}", "of=/dev/null", "bs=1M",
@@ -169,7 +177,7 @@ class Machine:
                 if group:
                     group.close()
             if preload:
-                out["stats"] = load_stats(stats)
+                out["stats"] = statistics.load(tmp, self.file)
         text = p.stdout.decode(errors="replace")
         if not parse:
             out["stdout"] = text
@@ -182,17 +190,6 @@ class Machine:
 
     def close(self):
         self.readahead.close()
-
-
-def load_stats(path):
-    """The engine's statistics without the lists of its files and mappings."""
-    try:
-        with open(path, encoding="utf-8") as f:
-            s = json.load(f)
-    except (OSError, ValueError):
-        return None
-    keep = ("delivery", "io", "cache", "latency", "totals", "left_to_kernel")
-    return {k: s[k] for k in keep if k in s}
 
 
 def describe(machine):

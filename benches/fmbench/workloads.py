@@ -9,11 +9,11 @@ A bound is the most that the device allows, as measured in the same run: the bes
 the named device runs, times a factor from its pages to the row's accesses. Who
 promises more than that promises what nobody can keep.
 """
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
-MIB = 1 << 20
-CALL_SHAPES = ("native", "preloaded")  # hint and read-ahead change nothing
-SHAPES = ("native", "native_ra128", "native_hint", "preloaded")
+COLUMNS = ("native", "native_ra128", "native_hint", "preloaded")
+CALL_COLUMNS = ("native", "preloaded")  # hint and read-ahead change nothing
 
 
 def rate(r):
@@ -30,11 +30,11 @@ def p999(r):
 
 
 def second_pass(r):
-    return r["range"] / 4096 / r["second_pass_s"]
+    return r["members"] * r["range"] / 4096 / r["second_pass_s"]
 
 
 def first_pass(r):
-    return r["range"] / 4096 / r["first_pass_s"]
+    return r["members"] * r["range"] / 4096 / r["first_pass_s"]
 
 
 def random_touch(r):
@@ -43,6 +43,35 @@ def random_touch(r):
 
 def later_touch(r):
     return r["random_touches"] / r["later_s"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Who maps the file: what mapload is told, and what its profile refuses."""
+    name: str
+    title: str
+    members: tuple = ()       # arguments of mapload
+    confined: bool = False    # as in a container
+    rows: tuple = ()          # workloads; empty: all of them
+    quick: tuple = ()         # of these, with --quick
+
+    def cache(self, cache):
+        """One process has its cache by the command line; else nothing is set
+        but the paths."""
+        return cache if self.name == "one" else "auto"
+
+
+FEW = ("rand8", "zipf8", "seq", "scanhot", "randwrite16")
+SHAPES = (
+    Shape("one", "one process"),
+    Shape("forked", "8 workers, forked after the map", ("--forked", "8"), rows=FEW,
+          quick=("rand8", "seq", "randwrite16")),
+    Shape("processes", "4 processes", ("--processes", "4"), rows=FEW,
+          quick=("rand8", "seq", "randwrite16")),
+    Shape("confined", "no userfaultfd, no io_uring, no perf events", confined=True,
+          rows=FEW[:3] + ("back", "stride") + FEW[3:],
+          quick=("rand8", "seq", "randwrite16")),
+)
 
 
 @dataclass
@@ -70,7 +99,12 @@ class Workload:
     warm: bool = False
     seconds: float = 1.0      # times the runner's duration; 0: fixed work
     prefill: bool = False
-    shapes: tuple = SHAPES
+    columns: tuple = COLUMNS
+    shape: Shape = SHAPES[0]
+
+    @property
+    def key(self):
+        return self.name, self.shape.name
 
 
 def either(what, depth):
@@ -109,7 +143,44 @@ def random_write(threads, targets):
                      "--threads", str(threads)], rows, writes=True, prefill=True)
 
 
-def all_workloads(limit):
+# What is promised beside one process that has all it needs.
+UNHINTED = {"rand8", "zipf8", "stride"}
+
+
+def promised(w, shape):
+    if shape.members and w.name in UNHINTED:
+        return (2, 20, 0.95)
+    return (0.97, 0.97, 0.9 if w.name in UNHINTED else None)
+
+
+def in_shape(w, shape):
+    """The first row of a workload, by other processes; each has one thread."""
+    args, row = list(w.args), w.rows[0]
+    if shape.members:
+        if "--threads" in args:
+            at = args.index("--threads")
+            del args[at:at + 2]
+        args += shape.members
+        row = replace(row, title=re.sub(r", \d+ threads?", "", row.title))
+    row = replace(row, targets=promised(w, shape), device=None, most_cpu=None,
+                  hot_hits=None, bound=())
+    return replace(w, args=args, rows=[row], shape=shape)
+
+
+def every(limit, shapes, quick):
+    """All workloads of these shapes, by name."""
+    base = workloads(limit)
+    out = []
+    for shape in SHAPES:
+        if shape.name not in shapes:
+            continue
+        rows = quick and shape.quick or shape.rows
+        out += base if not rows else \
+            [in_shape(w, shape) for w in base if w.name in rows]
+    return out
+
+
+def workloads(limit):
     """`limit`: bytes of the memory cgroup; sizes follow it."""
     hot = limit // 2
     fits = ["--pattern", "fits", "--range", str(limit // 2)]
@@ -175,21 +246,21 @@ def all_workloads(limit):
                  ["--pattern", "fresh", "--range", str(limit // 2)],
                  [Row("map 64 KiB, touch 4 pages, unmap; from the device", rate,
                       "k/s")],
-                 shapes=CALL_SHAPES),
+                 columns=CALL_COLUMNS),
         Workload("windows", "calls",
                  ["--pattern", "fresh", "--range", str(limit // 2)],
                  [Row("the same, file in the page cache", rate, "k/s",
                       (0.95, 0.95, 0.95))],
-                 shapes=CALL_SHAPES, warm=True),
+                 columns=CALL_COLUMNS, warm=True),
         Workload("pair", "calls",
                  ["--pattern", "pair", "--sample", "0"],
                  [Row("mmap + munmap of 4 KiB", rate, "k/s",
                       (1 / 3, 1 / 3, 1 / 3))],
-                 shapes=CALL_SHAPES, seconds=0.5),
+                 columns=CALL_COLUMNS, seconds=0.5),
         Workload("foreign", "calls",
                  ["--pattern", "foreign", "--sample", "0"],
                  [Row("pread of a file that is not ours", rate, "M/s")],
-                 shapes=CALL_SHAPES, seconds=0.5),
+                 columns=CALL_COLUMNS, seconds=0.5),
     ]
 
 

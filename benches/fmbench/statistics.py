@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What the library wrote when the program's processes ended, and who served."""
+import glob
+import json
+import os
+from collections import Counter
+
+KEEP = ("delivery", "io", "cache", "latency", "totals", "left_to_kernel")
+
+
+def one(path):
+    try:
+        with open(path, encoding="utf-8") as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return None
+
+
+def server(s, path):
+    """Who served the file in this process; "" where nobody touched it."""
+    files = [f for f in s.get("files", []) if f["path"] == path]
+    engine = any(f["loads"] or f["faults_read"] or f["faults_write"] for f in files)
+    demoted = any(f.get("demoted") or f.get("demotions") for f in files)
+    left = [x for x in s.get("left_to_kernel", []) if x["path"] == path]
+    if engine:
+        return "engine, then kernel" if demoted else "engine"
+    return "kernel" if demoted or left else ""
+
+
+def merge(every):
+    """Without the lists of files and mappings; totals are summed."""
+    out = {k: every[0][k] for k in KEEP if k in every[0]}
+    out["left_to_kernel"] = [x for s in every for x in s.get("left_to_kernel", [])]
+    out["totals"] = {k: sum(s["totals"].get(k, 0) for s in every)
+                     for k in every[0]["totals"]}
+    return out
+
+
+def load(directory, path):
+    """Of all processes that wrote some; None where none did."""
+    every = [one(p) for p in sorted(glob.glob(os.path.join(directory, "stats-*")))]
+    every = [s for s in every if s]
+    if not every:
+        return None
+    out = merge(every)
+    out["servers"] = [server(s, path) for s in every]
+    return out
+
+
+def servers(stats, members):
+    """How many processes had which server. Who writes no statistics has the
+    kernel's mapping of the process that forked it."""
+    count = Counter(x for x in (stats or {}).get("servers", []) if x)
+    missing = members - sum(count.values())
+    if missing > 0:
+        count["kernel"] += missing
+    return dict(count.most_common())
