@@ -11,5 +11,6 @@ int cmd_run(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
+int cmd_options_list(int argc, char **argv);
 
 #endif

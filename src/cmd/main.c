@@ -18,6 +18,8 @@ static const struct {
 	  "FILE...                     report every bad line of policy files" },
 	{ "ctl", cmd_ctl,
 	  "SOCKET stats|cache SIZE       ask a running process" },
+	{ "options", cmd_options_list,
+	  "[NAME...]                 what each option means" },
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "meanings.h"
 #include "places.h"
 #include "policy.h"
 #include "set.h"
@@ -42,27 +43,38 @@ static int set_policy(const char *name)
 
 /* ---- options ----------------------------------------------------------- */
 
+#define HELP_COLUMN 26
+
+/* As "  --NAME VALUE   what it means (default ...)". */
+static void help_line(const char *name, const char *value, const char *line,
+		      const char *standard)
+{
+	char text[512];
+	int n = printf("  --%s %s", name, value);
+
+	if (n > HELP_COLUMN - 2) {
+		printf("\n");
+		n = 0;
+	}
+	snprintf(text, sizeof(text), *standard ? "%s (default %s)" : "%s", line,
+		 standard);
+	print_wrapped(n, HELP_COLUMN, text);
+}
+
 void settings_help(void)
 {
-	printf("  --policy FILE|PROFILE   policy file, or the name of a "
-	       "shipped profile\n"
-	       "  --library FILE          libfastmap.so to preload\n");
+	help_line("policy", "FILE|PROFILE",
+		  "policy file, or the name of a shipped profile", "");
+	help_line("library", "FILE", "libfastmap.so to preload", "");
 	for (unsigned i = 0; i < fm_option_count; i++) {
 		const struct fm_option *o = &fm_options[i];
 
-		if (!o->env)
-			continue;
-		printf("  --%-21s ", o->name);
-		if (o->choices)
-			printf("%s", o->choices);
-		else if (o->type == T_BOOL)
-			printf("yes|no");
-		if (*o->standard)
-			printf("%s(default %s)",
-			       o->choices || o->type == T_BOOL ? " " : "",
-			       o->standard);
-		printf("\n");
+		if (o->env)
+			help_line(o->name, meaning_value(o), meaning_line(o),
+				  o->standard);
 	}
+	printf("A SIZE is in bytes, or has K, M, G or T behind it. More: "
+	       "fastmap options NAME\n");
 }
 
 const struct option *settings_options(const struct option *own)
