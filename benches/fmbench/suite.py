@@ -201,6 +201,7 @@ class Suite:
                 self.device_limit(rnd)
             for w in chosen:
                 self.workload(w, first.get(w.key, 0) + rnd)
+                save()
             save()
 
 
