@@ -36,6 +36,23 @@ static void note_limit(int what, const struct rlimit *set)
 		fm_limit_fsize(rl.rlim_cur);
 }
 
+static size_t shm_size(int cmd)
+{
+	switch (cmd) {
+	case IPC_STAT:
+	case IPC_SET:
+	case SHM_STAT:
+	case SHM_STAT_ANY:
+		return sizeof(struct shmid_ds);
+	case IPC_INFO:
+		return sizeof(struct shminfo);
+	case SHM_INFO:
+		return sizeof(struct shm_info);
+	default:
+		return 0; /* the kernel does not look at it */
+	}
+}
+
 void fm_note_limit(pid_t pid, int what, const struct rlimit *set)
 {
 	if (!pid || pid == fm_sys_getpid())
@@ -85,11 +102,13 @@ OBJECT_LATE(int, sched_setaffinity,
 /* Time. */
 OBJECT2(int, nanosleep, SYS_nanosleep,
 	(const struct timespec *t, struct timespec *left),
-	t, SIZE(t), IN, 0, left, SIZE(left), BOTH, SIZE(left), t, left)
+	t, SIZE(t), IN, 0, left, SIZE(left), OUT,
+	r < 0 && errno == EINTR ? SIZE(left) : 0, t, left)
 OBJECT2_LATE(int, clock_nanosleep,
 	     (clockid_t clock, int flags, const struct timespec *t,
 	      struct timespec *left),
-	     t, SIZE(t), IN, 0, left, SIZE(left), BOTH, SIZE(left),
+	     t, SIZE(t), IN, 0, left, SIZE(left), OUT,
+	     r == EINTR && !(flags & TIMER_ABSTIME) ? SIZE(left) : 0,
 	     clock, flags, t, left)
 OBJECT_(int, getitimer, (__itimer_which_t which, struct itimerval *buf),
 	buf, SIZE(buf), OUT, WHOLE,
@@ -152,7 +171,8 @@ OBJECT2_(int, semtimedop,
 	  (int)fm_ipc_after(FM_LATE(semtimedop)(id, ops, n, t))),
 	 id, ops, n, t)
 OBJECT_LATE(int, shmctl, (int id, int cmd, struct shmid_ds *buf),
-	    buf, SIZE(buf), BOTH, r >= 0 ? SIZE(buf) : 0, id, cmd, buf)
+	    buf, shm_size(cmd), cmd == IPC_SET ? IN : OUT,
+	    r >= 0 && cmd != IPC_SET ? shm_size(cmd) : 0, id, cmd, buf)
 OBJECT_LATE(int, signalfd, (int fd, const sigset_t *set, int flags),
 	    set, SIZE(set), IN, 0, fd, set, flags)
 

@@ -20,7 +20,8 @@ void *fm_object(struct fm_object *b, const void *user, size_t len, int how)
 	b->mem = len <= sizeof(b->small) ? b->small : fm_sys_anon(len);
 	if (!b->mem)
 		b->mem = b->user;
-	else if ((how & FM_COPY_IN) && fm_copy_try(b->mem, user, len)) {
+	/* what the call fills, too: it may leave bytes between alone */
+	else if (fm_copy_try(b->mem, user, len)) {
 		fm_object_end(b, 0);
 		b->mem = b->user;
 	}

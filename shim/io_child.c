@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 
 #define SIZE(p) sizeof(*(p))
+/* The kernel does so where it fails, too. */
+#define INFO_FILLED (offsetof(siginfo_t, si_status) + sizeof(int))
 static pid_t call_wait(int *status);
 static pid_t call_waitpid(pid_t pid, int *status, int flags);
 static pid_t call_wait3(int *status, int flags, struct rusage *use);
@@ -41,7 +43,7 @@ OBJECT2_(pid_t, wait4,
 	 (pid_t)fm_ipc_after(call_wait4(pid, status, flags, use)),
 	 pid, status, flags, use)
 OBJECT_(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int flags),
-	info, SIZE(info), BOTH, r == 0 ? SIZE(info) : 0,
+	info, SIZE(info), OUT, INFO_FILLED,
 	(int)fm_ipc_after(call_waitid(type, id, info, flags)),
 	type, id, info, flags)
 
@@ -107,27 +109,34 @@ static pid_t wait_any(int *status, int flags, struct rusage *use)
 	}
 }
 
-static int waitid_any(siginfo_t *info, int flags)
+static int waitid_first(siginfo_t *got, int flags)
 {
 	const int saved = errno;
-	siginfo_t found, got;
+	siginfo_t found;
 	int r = 0;
 
 	for (;;) {
-		memset(&got, 0, sizeof(got));
+		memset(got, 0, sizeof(*got));
 		if (look_for_any(flags, &found) < 0)
 			return -1;
 		if (found.si_pid)
-			r = FM_LATE(waitid)(P_PID, (id_t)found.si_pid, &got,
+			r = FM_LATE(waitid)(P_PID, (id_t)found.si_pid, got,
 					    flags | WNOHANG);
-		if (!found.si_pid || (r == 0 && got.si_pid))
-			break;
+		if (!found.si_pid || (r == 0 && got->si_pid))
+			return 0;
 		if (r < 0 && errno != ECHILD)
 			return r;
 		errno = saved;
 	}
-	return fm_user_write(info, &got, sizeof(got)) ? 0 :
-						       (int)fm_result(-EFAULT);
+}
+
+static int waitid_any(siginfo_t *info, int flags)
+{
+	siginfo_t got;
+	int r = waitid_first(&got, flags);
+
+	return fm_user_write(info, &got, INFO_FILLED) ?
+		       r : (int)fm_result(-EFAULT);
 }
 
 static bool filters(bool any, int flags)

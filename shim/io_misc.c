@@ -9,8 +9,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/msg.h>
@@ -50,10 +50,6 @@ OBJECT(ssize_t, getrandom, SYS_getrandom,
        buf, n, OUT, COUNT, buf, n, flags)
 OBJECT_LATE(int, getentropy, (void *buf, size_t n),
 	    buf, n, OUT, r == 0 ? n : 0, buf, n)
-OBJECT_(int, poll, (struct pollfd *fds, nfds_t n, int timeout),
-	fds, n * sizeof(*fds), BOTH, r >= 0 ? n * sizeof(*fds) : 0,
-	(int)fm_ipc_after(FM_PASS(poll, SYS_poll, fds, n, timeout)),
-	fds, n, timeout)
 OBJECT_(int, epoll_wait, (int fd, struct epoll_event *ev, int max, int timeout),
 	ev, (size_t)(max > 0 ? max : 0) * sizeof(*ev), OUT,
 	r > 0 ? (size_t)r * sizeof(*ev) : 0,
@@ -78,16 +74,6 @@ FM_ALIAS(__fxstat) int __fxstat64(int ver, int fd, struct stat64 *buf);
 FM_ALIAS(fstatfs)
 int fstatfs64(int fd, struct statfs64 *buf) __THROW __nonnull((2));
 
-int __poll(struct pollfd *fds, nfds_t n, int timeout);
-FM_ALIAS(poll) int __poll(struct pollfd *fds, nfds_t n, int timeout);
-int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
-FM_HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
-{
-	if (room / sizeof(*fds) < n)
-		__chk_fail();
-	return poll(fds, n, timeout);
-}
-
 /* ---- getcwd -------------------------------------------------------------- */
 
 FM_NEXT(getcwd)
@@ -99,7 +85,7 @@ FM_SLOW char *getcwd_slow(char *buf, size_t n)
 	char *mem = fm_object(&b, buf, n, FM_COPY_OUT);
 	char *r = FM_LATE(getcwd)(mem, n);
 
-	fm_object_end(&b, r ? n : 0);
+	fm_object_end(&b, r ? strlen(mem) + 1 : 0);
 	return r ? buf : NULL;
 }
 

@@ -284,7 +284,8 @@ static bool msg_close(struct message *m, struct msghdr *user, bool received)
 {
 	fm_object_end(&m->name, received ? m->hdr.msg_namelen : 0);
 	fm_object_end(&m->control, received ? m->hdr.msg_controllen : 0);
-	return !received || (GIVE_BACK(user, &m->hdr, msg_namelen) &&
+	return !received || ((!m->hdr.msg_name ||
+			      GIVE_BACK(user, &m->hdr, msg_namelen)) &&
 			     GIVE_BACK(user, &m->hdr, msg_controllen) &&
 			     GIVE_BACK(user, &m->hdr, msg_flags));
 }

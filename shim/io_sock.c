@@ -27,7 +27,8 @@ ssize_t fm_reply_close(struct fm_reply *p, ssize_t r)
 	const int saved = errno;
 
 	fm_object_end(&p->b, r >= 0 ? fm_least(p->size, p->room) : 0);
-	if (r >= 0 && p->len == &p->size &&
+	/* Some fail and say how much it would have been. */
+	if (p->len == &p->size && (p->size != p->room || (r >= 0 && p->addr)) &&
 	    !fm_user_write(p->user, &p->size, sizeof(p->size)))
 		return fm_result(-EFAULT);
 	errno = saved;

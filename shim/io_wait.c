@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_wait.c - calls that wait for events under a signal mask. Two things meet
- * here: SIGBUS must not be blocked (sigmask.c), and the arrays may lie in
- * managed memory, where the kernel can neither read nor fill them. The masks
- * need no copy, strip has made one.
+ * io_wait.c - calls that wait for events, most of them under a signal mask. Two
+ * things meet here: SIGBUS must not be blocked (sigmask.c), and the arrays may
+ * lie in managed memory, where the kernel can neither read nor fill them. The
+ * masks need no copy, strip has made one.
  */
 #include "io_object.h"
 
@@ -32,6 +32,51 @@ static const sigset_t *plain_mask(const sigset_t *mask, sigset_t *copy)
 	return copy;
 }
 
+/* ---- poll -------------------------------------------------------------- */
+
+FM_NEXT(poll)
+int __poll(struct pollfd *fds, nfds_t n, int timeout);
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
+
+/* What the kernel stores, and when: another thread may have changed the rest
+ * meanwhile. */
+static int polled(struct fm_object *b, nfds_t n, int r)
+{
+	struct pollfd *user = b->user;
+	const struct pollfd *mem = b->mem;
+	bool done = true;
+
+	if (mem != user && (r >= 0 || errno == EINTR))
+		for (nfds_t i = 0; done && i < n; i++)
+			done = fm_user_write(&user[i].revents, &mem[i].revents,
+					     sizeof(mem->revents));
+	fm_object_end(b, 0);
+	return done ? r : (int)fm_result(-EFAULT);
+}
+
+FM_SLOW int poll_slow(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct fm_object b;
+
+	fds = fm_object(&b, fds, n * sizeof(*fds), BOTH);
+	return polled(&b, n, FM_PASS(poll, SYS_poll, fds, n, timeout));
+}
+
+FM_HOOK int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (fm_touches(fds, n * sizeof(*fds)))
+		return (int)fm_ipc_after(poll_slow(fds, n, timeout));
+	return (int)fm_ipc_after(FM_PASS(poll, SYS_poll, fds, n, timeout));
+}
+
+FM_ALIAS(poll) int __poll(struct pollfd *fds, nfds_t n, int timeout);
+FM_HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
+{
+	if (room / sizeof(*fds) < n)
+		__chk_fail();
+	return poll(fds, n, timeout);
+}
+
 /* ---- ppoll ------------------------------------------------------------- */
 
 static int ppoll_masked(struct pollfd *fds, nfds_t n,
@@ -54,16 +99,14 @@ static int ppoll_masked(struct pollfd *fds, nfds_t n,
 FM_SLOW int ppoll_slow(struct pollfd *fds, nfds_t n,
 		       const struct timespec *timeout, const sigset_t *mask)
 {
-	const size_t size = n * sizeof(*fds);
 	struct fm_object b, bt;
 	int r;
 
-	fds = fm_object(&b, fds, size, BOTH);
+	fds = fm_object(&b, fds, n * sizeof(*fds), BOTH);
 	timeout = fm_object(&bt, timeout, sizeof(*timeout), IN);
 	r = ppoll_masked(fds, n, timeout, mask);
-	fm_object_end(&b, r >= 0 ? size : 0);
 	fm_object_end(&bt, 0);
-	return r;
+	return polled(&b, n, r);
 }
 
 FM_HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -220,6 +263,7 @@ FM_HOOK int epoll_pwait2(int fd, struct epoll_event *events, int max,
 {
 	if (fm_touches(events, events_size(max)) ||
 	    fm_touches(timeout, sizeof(*timeout)))
-		return epoll2_slow(fd, events, max, timeout, mask);
+		return (int)fm_ipc_after(epoll2_slow(fd, events, max, timeout,
+						     mask));
 	return (int)fm_ipc_after(epoll2_masked(fd, events, max, timeout, mask));
 }
