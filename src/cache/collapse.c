@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "base/epoch.h"
+#include "base/event.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
@@ -19,7 +20,7 @@
 #define CALM_MS 1000
 #define SETTLED 512 /* pages more or less in a tenth of a second */
 
-static _Atomic uint32_t kicks, asleep;
+static struct fm_event work;
 static _Atomic bool look; /* at all mappings, whether it settled or not */
 static _Atomic int64_t seen_resident;
 static bool collapsing;
@@ -53,10 +54,8 @@ static bool due(void)
 
 FM_FAULT void fm_collapse_wake(void)
 {
-	if (!atomic_load(&asleep) || !atomic_exchange(&asleep, 0))
-		return;
-	atomic_fetch_add(&kicks, 1);
-	fm_futex_wake(&kicks, 1);
+	if (fm_event_waited(&work))
+		fm_event_raise(&work);
 }
 
 /* Wakes the thread if there may be something to do. */
@@ -65,7 +64,7 @@ static void every_second(void)
 	if (!collapsing || !roomy() || !(changed() || due()))
 		return;
 	atomic_store(&look, true);
-	fm_collapse_wake();
+	fm_event_raise(&work);
 }
 
 static bool touched(struct fm_map *m, uint64_t i)
@@ -236,18 +235,14 @@ static void *collapser(void *arg)
 
 	fm_thread_begin("fastmap-huge");
 	for (;;) {
-		uint32_t seen = atomic_load(&kicks);
+		uint32_t seen = fm_event_seen(&work);
 
 		buy_frames();
 		if (collapsing &&
 		    (atomic_load(&look) || settled(err == -ETIMEDOUT)))
 			visit_and_learn();
-		atomic_store(&asleep, 1);
-		if (atomic_load(&look))
-			continue;
-		err = fm_thread_wait(&kicks, seen, collapsing && roomy() &&
-				     changed() ? &moment : NULL);
-		atomic_store(&asleep, 0);
+		err = fm_event_wait_alone(&work, seen, collapsing && roomy() &&
+					  changed() ? &moment : NULL);
 	}
 	return arg;
 }
@@ -264,8 +259,7 @@ static void reset(void)
 {
 	collapsing = false;
 	atomic_store(&seen_resident, 0);
-	atomic_store(&kicks, 0);
-	atomic_store(&asleep, 0);
+	fm_event_reset(&work);
 	atomic_store(&look, false);
 }
 

@@ -2,6 +2,7 @@
 #include "evictor.h"
 
 #include "base/epoch.h"
+#include "base/event.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
@@ -14,7 +15,7 @@
 #define BATCH 64
 #define VAIN 3      /* batches of which nothing could leave */
 
-static _Atomic uint32_t kicks, asleep;
+static struct fm_event work;
 
 static FM_FAULT int64_t to_free(void)
 {
@@ -31,25 +32,17 @@ static FM_FAULT int64_t available(void)
 	return (int64_t)fm_cache_limit() - fm_cache_resident();
 }
 
-static FM_FAULT void wake(void)
-{
-	if (!atomic_exchange(&asleep, 0))
-		return; /* one wake-up is enough */
-	atomic_fetch_add(&kicks, 1);
-	fm_futex_wake(&kicks, 1);
-}
-
 FM_FAULT void fm_evictor_check(void)
 {
-	if (atomic_load_explicit(&asleep, memory_order_relaxed) &&
-	    available() <= to_free() / 2 && !is_small())
-		wake();
+	if (fm_event_waited(&work) && available() <= to_free() / 2 &&
+	    !is_small())
+		fm_event_raise(&work);
 }
 
 FM_FAULT void fm_evictor_shrink(void)
 {
 	if (available() < 0 || fm_lazyfree_over())
-		wake();
+		fm_event_raise(&work);
 }
 
 static void shrink_lazy(void)
@@ -93,14 +86,13 @@ static void *evictor(void *arg)
 {
 	fm_thread_begin("fastmap-evict");
 	for (;;) {
-		uint32_t seen = atomic_load(&kicks);
+		uint32_t seen = fm_event_seen(&work);
 
 		shrink();
 		shrink_lazy();
 		if (!is_small())
 			keep_free();
-		atomic_store(&asleep, 1);
-		fm_thread_wait(&kicks, seen, NULL);
+		fm_event_wait_alone(&work, seen, NULL);
 	}
 	return NULL;
 }
@@ -112,7 +104,7 @@ static int start(void)
 
 static void reset(void)
 {
-	atomic_store(&asleep, 0);
+	fm_event_reset(&work);
 }
 
 FM_LIFE(evictor, .level = FM_LIFE_HELPERS, .start = start, .reset = reset)

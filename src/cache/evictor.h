@@ -8,7 +8,6 @@
 #ifndef FM_EVICTOR_H
 #define FM_EVICTOR_H
 
-
 /* [fault] Wake the thread if a large cache is nearly full. */
 void fm_evictor_check(void);
 /* [any] Wake it if any cache is larger than it may be. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bounce.h"
 
+#include "base/event.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/shrinker.h"
@@ -9,14 +10,13 @@
 #define SLOTS 256
 
 static struct fm_bounce slots[SLOTS];
-static _Atomic uint32_t returned; /* futex: a buffer was put back */
-static _Atomic uint32_t sleepers;
+static struct fm_event returned; /* a buffer was put back */
 
 static void reset(void)
 {
 	for (int i = 0; i < SLOTS; i++)
 		atomic_store(&slots[i].taken, 0);
-	atomic_store(&sleepers, 0);
+	fm_event_reset(&returned);
 }
 
 static FM_FAULT bool try_lock(struct fm_bounce *s)
@@ -28,9 +28,7 @@ static FM_FAULT bool try_lock(struct fm_bounce *s)
 static FM_FAULT void unlock(struct fm_bounce *s)
 {
 	atomic_store(&s->taken, 0);
-	atomic_fetch_add(&returned, 1);
-	if (atomic_load(&sleepers))
-		fm_futex_wake(&returned, 1);
+	fm_event_raise(&returned);
 }
 
 static FM_FAULT bool take_slot(struct fm_bounce *s)
@@ -56,14 +54,12 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 
 	fm_check_ask(slots, FM_RANK_BOUNCE);
 	for (;;) {
-		uint32_t seq = atomic_load(&returned);
+		uint32_t seen = fm_event_seen(&returned);
 
 		for (unsigned i = 0; i < SLOTS; i++)
 			if (take_slot(&slots[(hint + i) % SLOTS]))
 				return &slots[(hint + i) % SLOTS];
-		atomic_fetch_add(&sleepers, 1);
-		fm_futex_wait(&returned, seq, NULL);
-		atomic_fetch_sub(&sleepers, 1);
+		fm_event_wait(&returned, seen);
 	}
 }
 

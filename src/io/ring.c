@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/event.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -18,8 +19,7 @@
 struct fm_ring fm_ring_pool[FM_MAX_RINGS];
 _Atomic uint32_t fm_ring_top;
 static struct fm_lock pool_lock;      /* creation only */
-static _Atomic uint32_t pool_wait;    /* futex: a ring was put back */
-static _Atomic uint32_t pool_sleepers;
+static struct fm_event returned;      /* a ring was put back */
 static uint32_t pool_limit = FM_MAX_RINGS;
 
 static uint32_t max_files = 512, most_open = 512;
@@ -83,6 +83,7 @@ static void reset(void)
 	memset(fm_ring_pool, 0, sizeof(fm_ring_pool));
 	atomic_store(&fm_ring_top, 0);
 	fm_lock_reset(&pool_lock);
+	fm_event_reset(&returned);
 	if (fm_home.on)
 		fm_fd_drop(fm_home.ring.ring_fd);
 	fm_home = (struct fm_home){ .lock = FM_LOCK(FM_RANK_HOME) };
@@ -152,7 +153,7 @@ static FM_FAULT struct fm_ring *pool_take(uint32_t n)
 static FM_FAULT struct fm_ring *get(void)
 {
 	for (;;) {
-		uint32_t seq = atomic_load(&pool_wait);
+		uint32_t seen = fm_event_seen(&returned);
 		uint32_t n = atomic_load(&fm_ring_top);
 		struct fm_ring *r = pool_take(n);
 
@@ -166,9 +167,7 @@ static FM_FAULT struct fm_ring *get(void)
 			fm_sys0(SYS_sched_yield);
 			continue;
 		}
-		atomic_fetch_add(&pool_sleepers, 1);
-		fm_futex_wait(&pool_wait, seq, NULL);
-		atomic_fetch_sub(&pool_sleepers, 1);
+		fm_event_wait(&returned, seen);
 	}
 }
 
@@ -186,9 +185,7 @@ FM_FAULT void fm_ring_put(struct fm_ring *r)
 {
 	fm_check_put(r);
 	atomic_store(&r->taken, 0);
-	atomic_fetch_add(&pool_wait, 1);
-	if (atomic_load(&pool_sleepers))
-		fm_futex_wake(&pool_wait, 1);
+	fm_event_raise(&returned);
 }
 
 FM_FAULT unsigned fm_ring_inflight(const struct fm_ring *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* chunk_thread.c - the thread that submits and reaps what is read ahead. */
 #include "base/epoch.h"
+#include "base/event.h"
 #include "base/lock.h"
 #include "base/thread.h"
 #include "chunk_priv.h"
@@ -16,14 +17,12 @@ struct want {
 };
 
 static struct want wants[WANTS];
-static _Atomic uint32_t bell, idle;
+static struct fm_event bell;
 static bool running;
 
 FM_FAULT void fm_chunk_bell(void)
 {
-	atomic_fetch_add(&bell, 1);
-	if (atomic_load(&idle))
-		fm_futex_wake(&bell, 1);
+	fm_event_raise(&bell);
 }
 
 /* What the page cache has is newer or equal, and a direct read would first
@@ -84,7 +83,7 @@ static void ask_device(struct fm_chunk *c)
 {
 	c->uncached = true;
 	fm_chunk_set_state(c, CH_QUEUED);
-	atomic_fetch_add(&bell, 1); /* this thread's own: it looks again */
+	fm_event_raise(&bell); /* this thread's own: it looks again */
 }
 
 static void landed(struct fm_chunk *c)
@@ -200,7 +199,7 @@ static void *reader(void *arg)
 
 	fm_thread_begin("fastmap-ahead");
 	for (;;) {
-		uint32_t seen = atomic_load(&bell);
+		uint32_t seen = fm_event_seen(&bell);
 		bool left = feed_wants();
 
 		submit_queued(r);
@@ -210,9 +209,7 @@ static void *reader(void *arg)
 			land_all();
 			continue;
 		}
-		atomic_fetch_add(&idle, 1);
-		fm_thread_wait(&bell, seen, left ? &pause : NULL);
-		atomic_fetch_sub(&idle, 1);
+		fm_event_wait_alone(&bell, seen, left ? &pause : NULL);
 	}
 	return NULL;
 }
@@ -248,5 +245,5 @@ void fm_chunk_thread_reset(void)
 	running = false;
 	for (int k = 0; k < WANTS; k++)
 		wants[k].end = 0;
-	atomic_store(&idle, 0);
+	fm_event_reset(&bell);
 }

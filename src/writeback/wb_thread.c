@@ -4,6 +4,7 @@
 #include "wb_priv.h"
 
 #include "base/epoch.h"
+#include "base/event.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
@@ -16,14 +17,13 @@
 
 void (*_Atomic fm_wb_idle)(void);
 
-static _Atomic uint32_t kicks, sleeping, started;
+static struct fm_event kicked;
+static _Atomic bool started;
 static _Atomic uint32_t cursor; /* file to go on with */
 
 FM_FAULT void fm_wb_kick(void)
 {
-	atomic_fetch_add(&kicks, 1);
-	if (atomic_load(&sleeping))
-		fm_futex_wake(&kicks, 1);
+	fm_event_raise(&kicked);
 }
 
 /*
@@ -53,7 +53,7 @@ static FM_FAULT bool above(uint32_t percent)
 FM_FAULT void fm_wb_check(void)
 {
 	if ((atomic_load_explicit(&fm_dirty_total, memory_order_relaxed) &
-	     31) == 0 && atomic_load(&sleeping) &&
+	     31) == 0 && fm_event_waited(&kicked) &&
 	    above(fm_policy_default()->wb_high))
 		fm_wb_kick();
 }
@@ -149,7 +149,7 @@ static void *flusher(void *arg)
 
 	fm_thread_begin("fastmap-wb");
 	for (;;) {
-		uint32_t seen = atomic_load(&kicks);
+		uint32_t seen = fm_event_seen(&kicked);
 
 		fm_demote_queue_serve();
 		be_idle();
@@ -158,9 +158,7 @@ static void *flusher(void *arg)
 			flush_down(p);
 			continue;
 		}
-		atomic_fetch_add(&sleeping, 1);
-		fm_thread_wait(&kicks, seen, NULL);
-		atomic_fetch_sub(&sleeping, 1);
+		fm_event_wait_alone(&kicked, seen, NULL);
 	}
 	return NULL;
 }
@@ -169,15 +167,15 @@ static int start(void)
 {
 	const struct fm_policy *p = fm_policy_default();
 
-	if (atomic_exchange(&started, 1))
+	if (atomic_exchange(&started, true))
 		return 0;
 	return fm_thread_create(flusher, (void *)(uintptr_t)p);
 }
 
 static void reset(void)
 {
-	atomic_store(&started, 0);
-	atomic_store(&sleeping, 0);
+	atomic_store(&started, false);
+	fm_event_reset(&kicked);
 	atomic_store(&fm_dirty_total, 0);
 	fm_wb_runs_reset();
 	fm_wb_most_reset();
