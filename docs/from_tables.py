@@ -5,19 +5,66 @@ has of them.
 
     docs/from_tables.py FASTMAP table           the table in docs/options.md
     docs/from_tables.py FASTMAP table --write   ... written into it
+    docs/from_tables.py FASTMAP man TEMPLATE OUT NAME=VALUE...
+    docs/from_tables.py FASTMAP completion bash|zsh|fish OUT PROFILES
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+class Command:
+    """What `fastmap NAME --help` says."""
+
+    # "  --name VALUE   text" and what a text goes on in; else a paragraph.
+    OPTION = re.compile(r"  (--[a-z-]+)(?: (\S+))?(?:  +(.*))?$")
+    GOES_ON = re.compile(r" {20,}(.*)$")
+
+    def __init__(self, name, line, text):
+        self.name, self.line = name, line
+        self.usage, self.options, self.more = [], [], []
+        for l in text.splitlines():
+            self.take(l)
+
+    def take(self, l):
+        option = self.OPTION.match(l)
+        on = self.GOES_ON.match(l)
+        if l.startswith(("usage: ", "       fastmap ")):
+            # Two spaces: what it is for.
+            self.usage.append(re.split("  +", l[7:]))
+        elif option:
+            self.options.append([o or "" for o in option.groups()])
+        elif on and self.options:
+            old = self.options[-1]
+            old[2] = " ".join(t for t in (old[2], on.group(1)) if t)
+        else:
+            self.more.append(l.strip())
+
+    def paragraphs(self):
+        return [p.strip() for p in "\n".join(self.more).split("\n\n")
+                if p.strip()]
+
+    def arguments(self):
+        """What may stand behind the options, by position."""
+        return [u[0].split()[2:] for u in self.usage]
+
+
 class Tables:
     def __init__(self, fastmap):
         self.fastmap = fastmap
         self.options = json.loads(self.ask("options", "--json"))
+        self.commands = []
+        for l in self.ask("--help").splitlines():
+            known = re.match("  fastmap ([a-z][a-z-]*)", l)
+            if known:
+                name = known.group(1)
+                self.commands.append(Command(
+                    name, re.split("  +", l.strip())[-1],
+                    self.ask(name, "--help")))
 
     def ask(self, *args):
         return subprocess.run([self.fastmap, *args], check=True, text=True,
@@ -68,7 +115,367 @@ def cmd_table(tables, args):
         print("\n".join(table(tables)))
 
 
-COMMANDS = {"table": cmd_table}
+# ---- manual pages ----------------------------------------------------------
+
+def roff(text):
+    """`Quoted` words bold; nothing that roff would take for its own."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    text = re.sub("`([^`]*)`", r"\\fB\1\\fR", text)
+    return re.sub("^(['.])", r"\\&\1", text, flags=re.M)
+
+
+def synopsis(tables):
+    for c in tables.commands:
+        for n, u in enumerate(u for u in c.usage if u[0] not in
+                              [v[0] for v in c.usage[:c.usage.index(u)]]):
+            words = u[0].split()
+            if n or c is not tables.commands[0]:
+                yield ".br"
+            yield ".B " + roff(" ".join(words[:2]))
+            if words[2:]:
+                yield ".I " + roff(" ".join(words[2:]))
+    yield ".br"
+    yield ".B fastmap \\-\\-version"
+
+
+def commands(tables):
+    for c in tables.commands:
+        yield ".SS fastmap " + c.name
+        yield roff(c.line[0].upper() + c.line[1:] + ".")
+        for u in c.usage:
+            if len(u) > 1:
+                yield ".TP"
+                yield ".B " + roff(u[0])
+                yield roff(u[1])
+        for p in c.paragraphs():
+            yield ".PP"
+            yield roff(p)
+        for name, value, text in c.options:
+            yield ".TP"
+            yield ".B " + roff(name) if not value else \
+                '.BI "%s " "%s"' % (roff(name), roff(value))
+            yield roff(text)
+
+
+def options(tables):
+    for o in tables.options:
+        yield ".TP"
+        yield '.BI "%s = " "%s"' % (roff(o["name"]), roff(values(o)))
+        notes = ["[path]"] if o["path"] else []
+        if o["variable"]:
+            notes.append(o["variable"])
+        if o["default"]:
+            notes.append("default " + o["default"])
+        yield roff("(%s)" % ", ".join(notes))
+        yield ".br"
+        yield roff(meaning(o) + ".")
+
+
+def variables(tables):
+    for o in tables.options:
+        if o["variable"]:
+            yield ".TP"
+            yield ".B " + o["variable"]
+            yield roff(o["line"] + (" (default %s)" % o["default"]
+                                    if o["default"] else ""))
+
+
+PARTS = {"@SYNOPSIS@": synopsis, "@COMMANDS@": commands, "@OPTIONS@": options,
+         "@VARIABLES@": variables}
+
+
+def cmd_man(tables, args):
+    template, out, *words = args
+    text = open(template).read()
+    for word in words:
+        name, _, value = word.partition("=")
+        text = text.replace("@%s@" % name, roff(value))
+    for name, part in PARTS.items():
+        if name in text:
+            text = text.replace(name, "\n".join(part(tables)))
+    left = re.search("@[A-Z]+@", text)
+    if left:
+        sys.exit("%s: nothing for %s" % (template, left.group()))
+    open(out, "w").write(text)
+
+
+# ---- completion ------------------------------------------------------------
+
+def kind(value):
+    """How a value is completed: "words", "path", "profile", or None."""
+    if "PROFILE" in value:
+        return "profile"
+    if re.match(r"[a-z0-9-]+(\|[a-z0-9-]+)+$", value):
+        return "words"
+    return "path" if re.match("PATH|FILE|SOCKET", value) else None
+
+
+def words_of(command):
+    """Words in lower case that a usage has behind its options."""
+    found = []
+    for line in command.arguments():
+        for w in line:
+            if re.match(r"[a-z]+(\|[a-z]+)*$", w):
+                found += w.split("|")
+    return sorted(set(found))
+
+
+def takes(command):
+    """What the arguments are: a program, names of options, files, nothing."""
+    text = " ".join(" ".join(a) for a in command.arguments())
+    for what, word in (("program", "PROGRAM"), ("names", "[NAME...]"),
+                       ("files", "FILE"), ("files", "SOCKET")):
+        if word in text:
+            return what
+    return "nothing"
+
+
+def long_names(command):
+    return ["--help"] + [name for name, _, _ in command.options]
+
+
+BASH = """\
+# SPDX-License-Identifier: MIT
+# Completion of fastmap for bash.
+_fastmap_value()
+{
+	local profiles
+
+	case $1 in
+%(values)s
+	--policy)
+		profiles=("%(profiles)s"/*.policy)
+		profiles=("${profiles[@]##*/}")
+		mapfile -t COMPREPLY < <(compgen -f -- "$2"
+			compgen -W "${profiles[*]%%.policy}" -- "$2")
+		compopt -o filenames 2>/dev/null ;;
+	%(paths)s)
+		mapfile -t COMPREPLY < <(compgen -f -- "$2")
+		compopt -o filenames 2>/dev/null ;;
+	*) COMPREPLY=() ;;
+	esac
+}
+
+_fastmap()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} i
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "%(commands)s --help --version" \\
+			-- "$cur")
+		return
+	fi
+	# Options come first; each takes a value unless it is listed here.
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--) ((i++)); break ;;
+		%(flags)s) ;;
+		--*)
+			((i++))
+			if ((i == COMP_CWORD)); then
+				_fastmap_value "${COMP_WORDS[i - 1]}" "$cur"
+				return
+			fi ;;
+		*) break ;;
+		esac
+	done
+	if [[ $cur == -* ]] && ((i == COMP_CWORD)); then
+		case $command in
+%(options)s
+		esac
+		return
+	fi
+	case $command in
+%(arguments)s
+	esac
+}
+complete -F _fastmap fastmap
+"""
+
+
+def bash_arguments(c, tables):
+    what = takes(c)
+    if what == "program":
+        return """if ((i == COMP_CWORD)); then
+			mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+		elif declare -F _command_offset >/dev/null; then
+			_command_offset "$i"
+		else
+			compopt -o default 2>/dev/null
+		fi"""
+    files = "compopt -o default 2>/dev/null" if what == "files" else ":"
+    words = " ".join([o["name"] for o in tables.options] if what == "names"
+                     else words_of(c))
+    reply = 'mapfile -t COMPREPLY < <(compgen -W "%s" -- "$cur")' % words
+    if not words:
+        return files
+    if files == ":":
+        return reply
+    return """if ((i < COMP_CWORD)); then
+			%s
+		else
+			%s
+		fi""" % (reply, files)
+
+
+def all_options(tables):
+    """Each once: (name, value, text)."""
+    return {o[0]: o for c in tables.commands for o in c.options}.values()
+
+
+def bash(tables, profiles):
+    opts = list(all_options(tables))
+    return BASH % {
+        "profiles": profiles,
+        "commands": " ".join(c.name for c in tables.commands),
+        "flags": " | ".join(["--help", "-h"] +
+                            [n for n, v, _ in opts if not v]),
+        "values": "\n".join(
+            '\t%s) mapfile -t COMPREPLY < <(compgen -W "%s" -- "$2") ;;' %
+            (n, v.replace("|", " ")) for n, v, _ in opts if kind(v) == "words"),
+        "paths": " | ".join(n for n, v, _ in opts if kind(v) == "path"),
+        "options": "\n".join(
+            '\t\t%s) mapfile -t COMPREPLY < <(compgen -W "%s" \\\n'
+            '\t\t\t-- "$cur") ;;' % (c.name, " ".join(long_names(c)))
+            for c in tables.commands),
+        "arguments": "\n".join("\t%s)\n\t\t%s ;;" % (
+            c.name, bash_arguments(c, tables)) for c in tables.commands)}
+
+
+ZSH = """\
+#compdef fastmap
+# SPDX-License-Identifier: MIT
+_fastmap_policies() {
+	local -a profiles
+	profiles=(%(profiles)s/*.policy(N:t:r))
+	_alternative 'profiles:profile:compadd -a profiles' 'files:file:_files'
+}
+
+_fastmap() {
+	if (( CURRENT == 2 )); then
+		local -a commands
+		commands=(
+%(commands)s
+		)
+		_describe -t commands command commands
+		_arguments : '--help[usage]' '--version[version]'
+		return
+	fi
+	local command=$words[2]
+	shift words
+	(( CURRENT-- ))
+	case $command in
+%(cases)s
+	esac
+}
+
+_fastmap "$@"
+"""
+
+
+def quoted(text):
+    return text.replace("'", "'\\''")
+
+
+def zsh_text(text):
+    return quoted(re.sub(r"([\[\]:\\])", r"\\\1", text))
+
+
+def zsh_option(name, value, text):
+    action = {"words": "(%s)" % value.replace("|", " "), "path": "_files",
+              "profile": "_fastmap_policies", None: " "}[kind(value)]
+    what = zsh_text(value)
+    return "'%s[%s]%s'" % (name, zsh_text(text),
+                           ":%s:%s" % (what, action) if value else "")
+
+
+def zsh_arguments(c, tables):
+    words = words_of(c)
+    return {"program": ["'(-)1:program: _command_names -e'",
+                        "'*::arguments: _normal'"],
+            "names": ["'*:option:(%s)'" % " ".join(
+                o["name"] for o in tables.options)],
+            "files": ["'1:file:_files'", "'2:command:(%s)'" %
+                      " ".join(words)] if words else ["'*:file:_files'"],
+            "nothing": []}[takes(c)]
+
+
+def zsh(tables, profiles):
+    def case(c):
+        rows = ["'--help[usage]'"] + [zsh_option(*o) for o in c.options] + \
+            zsh_arguments(c, tables)
+        return "\t%s) _arguments -S : \\\n\t\t%s ;;" % (
+            c.name, " \\\n\t\t".join(rows))
+
+    return ZSH % {
+        "profiles": profiles,
+        "commands": "\n".join("\t\t\t'%s:%s'" % (c.name, zsh_text(c.line))
+                              for c in tables.commands),
+        "cases": "\n".join(map(case, tables.commands))}
+
+
+FISH = """\
+# SPDX-License-Identifier: MIT
+# Completion of fastmap for fish.
+complete -c fastmap -f
+function __fastmap_profiles
+	for p in %(profiles)s/*.policy
+		string replace -r '.*/(.*)[.]policy' '$1' $p
+	end
+end
+# What stands behind the options, as a command line of its own.
+function __fastmap_program
+	set -l words (commandline -opc)[3..] (commandline -ct)
+	while string match -q -- '--*' $words[1]
+		set -l option $words[1]
+		set -e words[1]
+		test $option = --; and break
+		contains -- $option %(flags)s; or set -e words[1]
+	end
+	set -q words[1]; and complete -C (string join ' ' -- $words)
+end
+"""
+
+
+def fish_text(text):
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def fish(tables, profiles):
+    yield FISH % {
+        "profiles": profiles,
+        "flags": " ".join(["--help"] + [n for n, v, _ in all_options(tables)
+                                        if not v])}
+    for c in tables.commands:
+        yield "complete -c fastmap -n __fish_use_subcommand -a %s -d '%s'" % (
+            c.name, fish_text(c.line))
+        here = "complete -c fastmap -n '__fish_seen_subcommand_from %s'" % c.name
+        for name, value, text in [("--help", "", "usage")] + c.options:
+            values_ = {"words": "-xa '%s'" % value.replace("|", " "),
+                       "path": "-rF", "profile": "-rFa '(__fastmap_profiles)'",
+                       None: "-x"}[kind(value)] if value else ""
+            yield "%s -l %s %s -d '%s'" % (here, name[2:], values_,
+                                           fish_text(text))
+        arguments = {"program": "-xa '(__fastmap_program)'",
+                     "names": "-a '%s'" % " ".join(
+                         o["name"] for o in tables.options),
+                     "files": "-Fa '%s'" % " ".join(words_of(c)),
+                     "nothing": None}[takes(c)]
+        if arguments:
+            yield "%s %s" % (here, arguments)
+
+
+SHELLS = {"bash": bash, "zsh": zsh,
+          "fish": lambda *args: "\n".join(fish(*args)) + "\n"}
+
+
+def cmd_completion(tables, args):
+    shell, out, profiles = args
+    open(out, "w").write(SHELLS[shell](tables, profiles))
+
+
+COMMANDS = {"table": cmd_table, "man": cmd_man, "completion": cmd_completion}
 
 
 def main(args):
