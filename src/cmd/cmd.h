@@ -8,6 +8,7 @@
 int cmd_options(int argc, char **argv, int least, int most, const char *help);
 
 int cmd_run(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);

@@ -12,6 +12,8 @@ static const struct {
 } commands[] = {
 	{ "run", cmd_run,
 	  "[OPTION...] [--] PROGRAM [ARG...]   run a program with libfastmap" },
+	{ "compare", cmd_compare,
+	  "[OPTION...] [--] PROGRAM [ARG...]   with and without it, in turns" },
 	{ "doctor", cmd_doctor,
 	  "                           what this system allows, with remedies" },
 	{ "check", cmd_check,
