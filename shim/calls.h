@@ -36,6 +36,10 @@ int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot, size_t
 ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov,
 			      size_t n, int advice, unsigned int flags);
 
+/* shm.c */
+void *fm_do_shmat(bool raw, int id, const void *addr, int flags);
+int fm_do_shmdt(bool raw, const void *addr);
+
 /* fd.c */
 int fm_do_close(bool raw, int fd);
 int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int

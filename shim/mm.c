@@ -5,7 +5,7 @@
  * either steps aside or makes one call into the engine. Allocators call these
  * names while holding their locks, signal handlers call them at any time.
  */
-#include "shim.h"
+#include "mm.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 
 FM_NEXT(mmap)
 FM_NEXT(munmap)
@@ -32,13 +31,6 @@ FM_NEXT(mlockall)
 FM_NEXT(munlockall)
 FM_NEXT(remap_file_pages)
 FM_NEXT(process_madvise)
-FM_NEXT(shmat)
-FM_NEXT(shmdt)
-
-static bool managed(const void *addr, size_t len)
-{
-	return fm_active() && fm_overlaps(addr, len);
-}
 
 /* Anonymous memory concerns us only where it replaces managed pages. */
 static bool mmap_is_foreign(void *addr, size_t len, int flags)
@@ -48,37 +40,10 @@ static bool mmap_is_foreign(void *addr, size_t len, int flags)
 	return !(flags & MAP_FIXED) || !managed(addr, len);
 }
 
-/* What a call returns that takes away what is mapped there: marked before. */
-#define TAKES_RANGE(addr, len, gone, call)                                 \
-	({                                                                 \
-		const uint32_t edit_ =                                     \
-			fm_krange_any() ? fm_krange_edit(addr, len) : 0;   \
-		const __typeof__(call) r_ = (call);                        \
-                                                                           \
-		if (edit_)                                                 \
-			fm_krange_edit_ends(edit_, addr, len, gone(r_));   \
-		r_;                                                        \
-	})
-
 static bool is_zero(int r)
 {
 	return !r;
 }
-
-static bool is_mapped(const void *p)
-{
-	return p != MAP_FAILED;
-}
-
-/* What a call returns that may have made pages inaccessible, see user.c. */
-#define TAKES_PAGES(call)                                                  \
-	({                                                                 \
-		const bool counted_ = fm_user_unmaps();                    \
-		const __typeof__(call) r_ = (call);                        \
-                                                                           \
-		fm_user_unmapped(counted_);                                \
-		r_;                                                        \
-	})
 
 static void *map(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off)
@@ -538,43 +503,4 @@ FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,
 				int advice, unsigned int flags)
 {
 	return fm_do_process_madvise(false, pidfd, iov, n, advice, flags);
-}
-
-/* SHM_REMAP lays a segment over whatever is there: let go of it first. */
-static void *attach(int id, const void *addr, int flags, size_t size)
-{
-	int r;
-
-	if (size && managed(addr, size)) {
-		r = fm_munmap((void *)(uintptr_t)addr, size);
-		if (r < 0)
-			return (void *)fm_result(r);
-	}
-	return FM_PASS(shmat, SYS_shmat, id, addr, flags);
-}
-
-static size_t segment_size(int id, const void *addr)
-{
-	struct shmid_ds ds;
-
-	if (!addr || (!fm_active() && !fm_krange_any()) ||
-	    fm_syscall(SYS_shmctl, id, IPC_STAT, &ds))
-		return 0;
-	return ds.shm_segsz;
-}
-
-FM_HOOK void *shmat(int id, const void *addr, int flags)
-{
-	size_t size;
-
-	if (!(flags & SHM_REMAP))
-		return attach(id, addr, flags, 0);
-	size = segment_size(id, addr);
-	return TAKES_PAGES(TAKES_RANGE(addr, size, is_mapped,
-				       attach(id, addr, flags, size)));
-}
-
-FM_HOOK int shmdt(const void *addr)
-{
-	return TAKES_PAGES(FM_PASS(shmdt, SYS_shmdt, addr));
 }

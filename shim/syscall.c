@@ -75,6 +75,8 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_sendmmsg] = 1,
 	[SYS_lseek] = 1,
 	[SYS_mseal] = 1,
+	[SYS_shmat] = 1,
+	[SYS_shmdt] = 1,
 	/* io_async.c */
 	[SYS_io_setup] = 1,
 	[SYS_io_submit] = 1,
@@ -186,6 +188,10 @@ static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 		return fm_do_mlockall(true, (int)a);
 	case SYS_munlockall:
 		return fm_do_munlockall(true);
+	case SYS_shmat:
+		return (long)fm_do_shmat(true, (int)a, pointer(b), (int)c);
+	case SYS_shmdt:
+		return fm_do_shmdt(true, pointer(a));
 	}
 	return -2;
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mm.h - what every hook is made of that changes the address space (mm.c,
+ * shm.c).
+ */
+#ifndef FM_MM_H
+#define FM_MM_H
+
+#include "shim.h"
+
+#include <sys/mman.h>
+
+static inline bool managed(const void *addr, size_t len)
+{
+	return fm_active() && fm_overlaps(addr, len);
+}
+
+static inline bool is_mapped(const void *p)
+{
+	return p != MAP_FAILED;
+}
+
+/* What a call returns that takes away what is mapped there: marked before. */
+#define TAKES_RANGE(addr, len, gone, call)                                 \
+	({                                                                 \
+		const uint32_t edit_ =                                     \
+			fm_krange_any() ? fm_krange_edit(addr, len) : 0;   \
+		const __typeof__(call) r_ = (call);                        \
+                                                                           \
+		if (edit_)                                                 \
+			fm_krange_edit_ends(edit_, addr, len, gone(r_));   \
+		r_;                                                        \
+	})
+
+/* What a call returns that may have made pages inaccessible, see user.c. */
+#define TAKES_PAGES(call)                                                  \
+	({                                                                 \
+		const bool counted_ = fm_user_unmaps();                    \
+		const __typeof__(call) r_ = (call);                        \
+                                                                           \
+		fm_user_unmapped(counted_);                                \
+		r_;                                                        \
+	})
+
+#endif
