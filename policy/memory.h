@@ -12,7 +12,7 @@ uint64_t fm_cgroup_limit(const char *root);
  * its control groups and the machine leave when all page cache has made room.
  * Shared by all who are in the group. UINT64_MAX when nothing tells. */
 uint64_t fm_memory_left(const char *root);
-/* The same before any page cache has made room. */
+/* Likewise, before any page cache has made room. */
 uint64_t fm_memory_free(const char *root);
 /* Pages of page cache that came back after they had been evicted: a growing
  * total of the smallest group with a limit, or of the machine. 0 when nothing

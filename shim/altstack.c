@@ -196,8 +196,8 @@ static bool replace(stack_t *ss)
 static bool have_key;
 static pthread_key_t key;
 
-/* Its number may be another thread's next. While the kernel has the stack it
- * stays claimed and mapped, as later destructors may fault on it. */
+/* The number of this thread may be the next one's. While the kernel has the
+ * stack it stays claimed and mapped, as later destructors may fault on it. */
 static void at_end(void *unused)
 {
 	const stack_t none = { .ss_flags = SS_DISABLE };
@@ -237,7 +237,7 @@ static bool wanted(const stack_t *ss)
 	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
 }
 
-/* Once the kernel has taken what was asked for: may it stay? */
+/* The kernel has taken what was asked for: may the stack stay? */
 static void settle(const stack_t *ss)
 {
 	stack_t now = *ss;
@@ -286,7 +286,7 @@ static int change_alone(bool raw, const stack_t *ss, stack_t *old)
 	return r;
 }
 
-/* Who asks is told what was asked for. */
+/* The program is told of the stack that it asked for. */
 static void tell(stack_t *old, const struct instead *was)
 {
 	stack_t now;

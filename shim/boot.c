@@ -47,7 +47,8 @@ static void resolve_next(void)
 		__atomic_store_n(e->slot, e->found, __ATOMIC_RELEASE);
 }
 
-/* Of libc by its name: the next definition may be somebody else's. */
+/* The function of libc, by libc's name: the next definition may be somebody
+ * else's. */
 static void find_clock(void)
 {
 	void *libc = FM_LATE(dlopen)("libc.so.6", RTLD_NOW | RTLD_NOLOAD), *p;

@@ -80,7 +80,7 @@ static enum fm_fault_result fault(void *addr, bool write)
 /* entry.S */
 extern const char fm_copy_at[], fm_copy_end[];
 
-/* Is it a copy that may fail? It ends there. */
+/* Is the fault in a copy that may fail (fm_copy_try)? The copy ends there. */
 static bool end_copy(ucontext_t *uc)
 {
 	greg_t *ip = &uc->uc_mcontext.gregs[REG_RIP];

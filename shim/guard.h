@@ -121,8 +121,8 @@ ssize_t fm_rw(struct fm_rw *rw);
 /* One piece of it on rw->file, which is managed. */
 ssize_t fm_change_call(const struct fm_rw *rw, const struct iovec *iov,
 		       int cnt, size_t len, off_t off);
-/* The same without a file: sockets, vmsplice, stdio. The caller fills in
- * loop, atomic and pin. */
+/* fm_rw without a file: sockets, vmsplice, stdio. The caller fills in loop,
+ * atomic and pin. */
 ssize_t fm_transfer(struct fm_rw *rw);
 bool fm_is_stream(int fd); /* a stream socket */
 bool fm_iov_touches(const struct iovec *iov, int cnt);
@@ -181,8 +181,8 @@ void *fm_object(struct fm_object *b, const void *user, size_t len, int how);
  * stored. */
 bool fm_object_end(struct fm_object *b, size_t len);
 
-/* Of [p, p+len), how much from p the kernel could use; loads what is missing.
- * Nothing stays pinned. */
+/* How much of [p, p + len), from p on, the kernel could use; loads what is
+ * missing. Nothing stays pinned. */
 size_t fm_usable(const void *p, size_t len, bool in);
 
 /* A path in managed memory, copied to `copy` so that the kernel can read it. */

@@ -233,7 +233,7 @@ FM_HOOK void _Exit(int status)
 	end(status);
 }
 
-/* Once: an abort out of the engine itself must not come back to it. */
+/* Only once: an abort out of the engine itself must not come back to it. */
 FM_HOOK void abort(void)
 {
 	static _Atomic bool entered;

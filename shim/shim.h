@@ -80,7 +80,7 @@ struct fm_next {
 		 : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(         \
 			   fm_syscall(nr, __VA_ARGS__)))
 
-/* The same for calls to which the kernel wants the size of a signal set. */
+/* FM_PASS for calls to which the kernel wants the size of a signal set. */
 #define FM_PASS_SET(fn, nr, ...)                                          \
 	(next_##fn ? next_##fn(__VA_ARGS__)                               \
 		   : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(       \

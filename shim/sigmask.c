@@ -61,7 +61,7 @@ static void process_hold(const siginfo_t *info)
 {
 	int tid = atomic_load(&process.waiter);
 
-	/* It may have been cancelled meanwhile. */
+	/* The wait may have been cancelled meanwhile. */
 	if (tid && queue_to(tid, info))
 		return;
 	fm_lock(&process.lock);

@@ -28,7 +28,7 @@ static bool is_timer_helper(const char *tid)
 
 	if (!fm_proc_syscall(tid, &nr, &set_at) || nr != SYS_rt_sigtimedwait)
 		return false;
-	/* Its stack may be gone by now. */
+	/* The stack of the thread may be gone by now. */
 	return fm_user_read(&set, (void *)set_at, sizeof(set)) &&
 	       set == 1ull << 31;
 }

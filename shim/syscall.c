@@ -136,7 +136,8 @@ static void *pointer(long a)
 	return (void *)a;
 }
 
-/* These look for themselves whether the engine is concerned. -2: none. */
+/* These hooks look for themselves whether the engine is concerned. -2: it is
+ * none of these. */
 static long memory_call(long nr, long a, long b, long c, long d, long e, long f)
 {
 	switch (nr) {

@@ -87,8 +87,9 @@ static long libc_result(long r)
 
 void *fm_je_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off);
-/* Its constructor tries MADV_DONTNEED on a page of its own, and stores to that
- * page without one, too: a crash before main where RLIMIT_AS leaves none. */
+/* jemalloc's constructor tries MADV_DONTNEED on a page of its own, and stores
+ * to that page without one, too: a crash before main where RLIMIT_AS leaves
+ * none. */
 static _Alignas(4096) char spare[4096];
 static _Atomic bool spare_taken;
 

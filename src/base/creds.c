@@ -62,8 +62,8 @@ static bool same_ids(const struct creds *c)
 	return !memcmp(u, c->uid, sizeof(u)) && !memcmp(g, c->gid, sizeof(g));
 }
 
-/* Twice: who becomes root again can do the rest only then. The user's numbers
- * come last, for who gives root up cannot do the rest after it. */
+/* All of it twice: who becomes root again can do the rest only then. The user
+ * ids come last, for who gives root up cannot do the rest after it. */
 static bool set_creds(const struct creds *c)
 {
 	bool same;

@@ -42,8 +42,8 @@ FM_FAULT unsigned fm_epoch_enter(void)
 		last = i;
 		return i;
 	}
-	/* Not to wait for one: who has one may wait for us. Meanwhile nothing
-	 * is freed. */
+	/* Do not wait for a slot: who has one may wait for us. Meanwhile
+	 * nothing is freed. */
 	atomic_fetch_add(&crowd, 1);
 	return SLOTS;
 }

@@ -71,9 +71,9 @@ static inline void fm_event_wait(struct fm_event *e, uint32_t seen)
 	fm_futex_wait(&e->count, seen, NULL);
 }
 
-/* [plain] The same for a thread of ours, which is the only one that ever waits
- * for this event; it also carries out orders for all threads (thread.h). 0, or
- * -ETIMEDOUT and the like. */
+/* [plain] fm_event_wait for a thread of ours, which is the only one that ever
+ * waits for this event; it also carries out orders for all threads (thread.h).
+ * 0, or -ETIMEDOUT and the like. */
 static inline int fm_event_wait_alone(struct fm_event *e, uint32_t seen,
 				      const struct timespec *timeout)
 {

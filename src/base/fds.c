@@ -20,7 +20,7 @@ bool fm_fd_is_ours(int fd)
 	return atomic_load(&fd_bits[fd / 32]) >> (fd % 32) & 1;
 }
 
-/* Of device and inode; never 0, which says that it is not known. */
+/* A word made of device and inode; never 0, which says that it is not known. */
 static FM_FAULT uint32_t what_is(int fd)
 {
 	struct stat st;

@@ -11,9 +11,9 @@
 int fm_fd_raise(int fd); /* move to a high number, register; new or -errno */
 void fm_fd_forget(int fd);
 void fm_fd_drop(int fd); /* forget and close, if it is still what it was */
-/* Is it what was raised? The program may have closed it by a system call that
- * nobody saw, and have something of its own by now: before what reads, writes
- * or accepts. Those without a type (eventfd, inotify, ...) are all the same.
+/* Is fd what was raised? The program may have closed it by a system call that
+ * nobody saw, and have something of its own by now: ask before a read, write or
+ * accept. Descriptors without a type (eventfd, inotify, ...) are all the same.
  * [fault] */
 bool fm_fd_still_ours(int fd);
 

@@ -81,7 +81,7 @@ struct fm_life {
  * cannot be served (said once on stderr). */
 int fm_life_need(void);
 bool fm_life_running(void);
-/* [any] It runs, and this is its process and no child that shares the
+/* [any] The engine runs, and this is its process and no child that shares the
  * memory. */
 bool fm_life_is_owner(void);
 /* Made by fork, not by exec. */

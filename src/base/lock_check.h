@@ -18,11 +18,11 @@
 
 /* The order, outermost first. */
 enum fm_rank {
-	FM_RANK_TABLE = 0, /* locks that say nothing; their place is below */
+	FM_RANK_TABLE = 0, /* a lock without FM_LOCK(rank): see below */
 	FM_RANK_HEAR,      /* what other processes did, read and heeded */
 	FM_RANK_CHANGE,    /* shim: one change of a file's size at a time */
 	FM_RANK_SPACE,
-	FM_RANK_STREAM,    /* map-ahead's notes on a mapping */
+	FM_RANK_STREAM,    /* readahead's notes on a mapping */
 	FM_RANK_PAGE,      /* FP_BUSY, and waiting for FP_WB */
 	FM_RANK_BOUNCE,    /* a bounce buffer */
 	FM_RANK_RING,      /* a ring of the pool */

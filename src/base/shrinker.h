@@ -36,8 +36,8 @@ struct fm_shrinker {
 	_Atomic(struct fm_shrinker *) next;
 };
 
-/* [any] Not the same one from two threads at once; again is nothing. There is
- * no way to take it out. */
+/* [any] Add s for good. Adding it again does nothing; two threads must not add
+ * it at once. */
 void fm_shrinker_add(struct fm_shrinker *s);
 
 /* [fault] The cache is full: about `want` pages; how many have been given

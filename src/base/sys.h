@@ -188,7 +188,7 @@ long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,
  * NULL when there is none. Not dumped into cores, and never inherited
  * half-alive: fork copies it as usual. */
 void *fm_sys_anon(size_t len);
-/* The same with a protection; -errno. */
+/* fm_sys_anon with a protection; -errno as a pointer. */
 void *fm_sys_far(size_t len, int prot);
 
 static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,

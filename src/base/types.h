@@ -3,7 +3,7 @@
  * types.h - the nouns of the engine. Read this first.
  *
  *   file     one per device+inode: descriptors, dirty index, its mappings
- *            (FastMap's per-file data, section 3.1).
+ *            (the per-file data of FastMap, USENIX ATC'20, section 3.1).
  *   mapping  one contiguous address range over one file range with one
  *            protection (FastMap's per-vma entry). mprotect, munmap and
  *            mremap split and add mappings; they never change one in place
@@ -12,7 +12,7 @@
  *            lock for everything that happens to it in this process.
  *   mode     one byte per page of a mapping: is it present here, may it be
  *            stored to, is it the mapping's own private copy.
- *   chunk    what map-ahead has in flight or landed, not yet mapped.
+ *   chunk    what readahead has in flight or landed, not yet mapped.
  *   frame    engine memory that a device transfer uses (2 MiB, huge).
  *
  * The page state protocol. FP_BUSY is the lock; it is taken by
@@ -240,7 +240,7 @@ struct fm_map {
 	_Atomic uint8_t *mode;     /* mode[0] belongs to `start` */
 	struct fm_modes *modes;    /* shared, counted owner of the mode bytes */
 	uint64_t mbase;            /* index of mode[0] in modes */
-	_Atomic(struct fm_stream_set *) streams; /* map-ahead, or NULL */
+	_Atomic(struct fm_stream_set *) streams; /* readahead, or NULL */
 	_Atomic(struct fm_map *) file_next;
 	struct fm_map *file_prev;  /* writers only */
 	struct fm_alias_link overlap[2]; /* see alias_index.h */

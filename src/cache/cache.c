@@ -56,7 +56,7 @@ static FM_FAULT void forget_entry(struct fm_map *m, uint64_t i)
 	fm_mode_set(m, i, fm_mode(m, i) & (uint8_t)~(PM_QUEUED | PM_MAIN));
 }
 
-/* Its mapping has gone, or the page has been dropped. */
+/* The mapping of e has gone, or its page has been dropped. */
 static FM_FAULT bool is_stale(uint64_t e)
 {
 	uint64_t i;
@@ -78,9 +78,9 @@ static FM_FAULT bool is_stale(uint64_t e)
 	return gone;
 }
 
-/* Who maps and unmaps over and over, and never fills the cache, evicts nothing:
- * what its entries stood for is gone, and they go here, two for each that
- * comes. */
+/* A program that maps and unmaps over and over, and never fills the cache,
+ * evicts nothing. The entries of pages that have gone leave here, two for each
+ * that comes. */
 static FM_FAULT void tidy(struct fm_evict_list *l)
 {
 	uint64_t e;
@@ -148,7 +148,8 @@ static FM_FAULT bool stands(uint64_t e, uint8_t mark)
 	return ok;
 }
 
-/* A fourth as many come meanwhile. With two a push the queue would grow on. */
+/* Look at four entries for each that comes. With two the queue would grow
+ * on. */
 static FM_FAULT void sweep_lazy(unsigned shard)
 {
 	uint8_t mark;
@@ -208,7 +209,8 @@ struct batch {
 	unsigned dirty;    /* passed over because dirty */
 };
 
-/* Those that are lazy, or the others. Neighbours become one vector element. */
+/* The vector of the lazy pages of b, or of the others. Neighbours become one
+ * element. */
 static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
 {
 	int k = 0;
@@ -225,7 +227,7 @@ static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
 	return k;
 }
 
-/* True: it counted until now. */
+/* Page k of the batch has left the mapping. True: it counted as cached. */
 static FM_FAULT bool page_leaves(const struct batch *b, unsigned k)
 {
 	struct fm_map *m = b->map[k];
@@ -266,7 +268,7 @@ static FM_FAULT void batch_flush(struct batch *b)
 	b->lazy = 0;
 }
 
-/* Its arrays need not be zeroed. */
+/* The arrays need not be zeroed. */
 static FM_FAULT void batch_begin(struct batch *b)
 {
 	b->n = b->dirty = 0;
@@ -283,7 +285,7 @@ static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
 	b->lazy |= (uint64_t)lazy << b->n++;
 }
 
-/* It could leave, or is dirty: does its policy want it to stay? */
+/* The page could leave, or is dirty: does its policy want it to stay? */
 static FM_FAULT bool stays(struct fm_map *m, uint64_t i, bool dirty)
 {
 	const struct fm_evict_policy *p = policy_of(m);
@@ -297,7 +299,8 @@ static FM_FAULT bool stays(struct fm_map *m, uint64_t i, bool dirty)
 	return stay;
 }
 
-/* False: the entry stood for nothing. */
+/* Put what entry e stands for into the batch, or e back into its queue. False:
+ * it stood for nothing. */
 static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 			      uint64_t e)
 {

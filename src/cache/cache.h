@@ -29,14 +29,13 @@ void fm_cache_insert(struct fm_map *m, uint64_t i);
 enum fm_entry { FM_ENTRY_PAGE, FM_ENTRY_UNIT, FM_ENTRY_PART };
 void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
 		      enum fm_entry kind);
-/* The same for a page that has one already, or is lazy (lazyfree.h), and has
- * moved. */
+/* fm_cache_enqueue for a page that has an entry already, or is lazy
+ * (lazyfree.h), and has moved. */
 void fm_cache_requeue(struct fm_map *m, uint64_t i);
 
 /* Evict about n pages; returns how many left. Caller holds an epoch. */
 uint64_t fm_cache_evict(uint64_t n);
-/* Some of the lazy pages, of which there are too many, go. Caller holds an
- * epoch. */
+/* Drop lazy pages, where there are more than may be. In an epoch. */
 void fm_cache_trim_lazy(void);
 
 /* The rest of what other rooms may use. */

@@ -2,7 +2,7 @@
 /*
  * collapse.h - a thread that puts pages which were copied in one by one into
  * huge pages, once it looks as if they stay (as khugepaged does for the
- * kernel): only where map-ahead could have moved a frame in, and only while
+ * kernel): only where readahead could have moved a frame in, and only while
  * the cache is not full. It also makes the frames that are bought (frame.h).
  */
 #ifndef FM_COLLAPSE_H

@@ -40,8 +40,9 @@ struct fm_evict_policy {
 	unsigned (*queue)(bool mark);
 	/* The queue that gives one; where that has none, none leaves now. */
 	unsigned (*victim)(const struct fm_evict_len *len);
-	/* It has given a page that is clean and unused, or that is dirty and
-	 * could not leave. True: it stays, at the other end of its queue. */
+	/* A queue has given a page that is clean and unused, or that is
+	 * dirty and could not leave. True: it stays, at the other end of its
+	 * queue. */
 	bool (*stays)(bool *mark, bool dirty);
 };
 

@@ -58,7 +58,7 @@ static FM_FAULT bool has_room(void)
 }
 
 /* Was a scan to blame for what has been evicted lately? For as long as a cache
- * turns over once, after an eighth of it came by map-ahead rather than by
+ * turns over once, after an eighth of it came by readahead rather than by
  * faults of a full cache. */
 static struct {
 	_Atomic uint64_t faults;
@@ -85,8 +85,8 @@ static FM_FAULT bool scan_passed(void)
 	return then && now + 1 - then < fm_cache_limit();
 }
 
-/* And do most of the faults want what was evicted not long ago? A running mean,
- * of 256, over about the last 16 faults of full caches. */
+/* Do most of the faults want what was evicted not long ago, too? A running
+ * mean, of 256, over about the last 16 faults of full caches. */
 static _Atomic uint32_t share_back;
 
 static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
@@ -216,7 +216,7 @@ static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
 	return per < most ? per : most;
 }
 
-/* Its own copy may be newer than the file's. */
+/* Another mapping's copy may be newer than the file. */
 static FM_FAULT bool alias_has(struct fm_map *m, uint64_t i)
 {
 	uint64_t j;

@@ -8,7 +8,7 @@
 
 #define LOOK_MS 20 /* whether somebody is left who answers */
 
-static void (*_Atomic server)(void);
+static void (*_Atomic serve_queue)(void);
 static _Atomic bool wanted; /* some file is */
 static _Atomic uint8_t shared; /* enum fm_server_reason */
 
@@ -54,12 +54,12 @@ void fm_demote_ask_shared(enum fm_server_reason why)
 
 void fm_demote_queue_start(void (*serve)(void))
 {
-	atomic_store(&server, serve);
+	atomic_store(&serve_queue, serve);
 }
 
 void fm_demote_queue_serve(void)
 {
-	void (*serve)(void) = atomic_load(&server);
+	void (*serve)(void) = atomic_load(&serve_queue);
 
 	if (serve)
 		serve();
@@ -75,8 +75,8 @@ bool fm_demote_take(void)
 	return atomic_exchange(&wanted, false);
 }
 
-/* Who asks while it is done, or finds the flag taken already, has raised the
- * flag again, or is seen here: the count is read before it begins. */
+/* A request that comes while this runs raises the flag again, or is seen here:
+ * the count is read before the demotion begins. */
 void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_server_reason why))
 {
 	struct fm_file *f;

@@ -41,8 +41,8 @@ void fm_file_put_locked(struct fm_file *f);
 /* [any] When the file of a descriptor was made, in ns, or 0: not known. */
 uint64_t fm_file_birth(int fd);
 
-/* Who wants to know what becomes of files. Under the space lock, [plain]; NULL:
- * not that. */
+/* A room that wants to know what becomes of files. Under the space lock,
+ * [plain]; NULL: not that. */
 struct fm_file_observer {
 	/* The last reference goes: it is in the table still; it is not. */
 	void (*closing)(struct fm_file *f);

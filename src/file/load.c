@@ -70,8 +70,8 @@ static FM_FAULT struct fm_io read_of(struct fm_file *f, uint64_t fp, uint64_t n,
 	};
 }
 
-/* Short since the file is? A direct read in its place would first write what
- * the page cache has of these pages. */
+/* Is a read of res bytes short because the file ends there? A direct read in
+ * its place would first write what the page cache has of these pages. */
 static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
 {
 	return res >= 0 &&
@@ -177,8 +177,8 @@ FM_FAULT long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n,
 _Thread_local _Atomic uint32_t *fm_load_phase
 	__attribute__((tls_model("initial-exec")));
 
-/* For the block of a page that this thread has locked: another may act for it
- * until end_wait. */
+/* This thread waits for the block of a page that it has locked. Until end_wait
+ * another may act for it (uffd_deadlock.h). */
 static FM_FAULT void begin_wait(void)
 {
 	if (fm_load_phase)
@@ -240,10 +240,10 @@ static FM_FAULT void mark_allocated(struct fm_file *f, uint64_t fp,
 	}
 }
 
-/* File systems give freed blocks back with the next transaction. Where that
- * takes long it is not asked for each refused store. An error that the kernel
- * tells us it tells our descriptor no more: the program's msync would not hear
- * of it. */
+/* File systems give freed blocks back with the next transaction: end it. Where
+ * that takes long it is not done for each store that is refused. An error that
+ * the kernel tells us here it does not tell again: it is kept for the program's
+ * msync. */
 static FM_FAULT void commit(struct fm_file *f)
 {
 	struct fm_io sync = { .file = f, .op = FM_FSYNC, .buffered = true };

@@ -10,7 +10,7 @@
  * file (0: all beyond the end), or -errno. */
 long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 
-/* The same from the page cache, without waiting: -EAGAIN when not all is
+/* fm_load from the page cache only, without waiting: -EAGAIN when not all is
  * there. */
 long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 
@@ -33,9 +33,9 @@ bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p);
  * the file's blocks. The page is locked. 0, -ENOSPC, -EDQUOT, -EIO. */
 int fm_load_allocate(struct fm_file *f, uint64_t fp, _Atomic uint8_t *p);
 
-/* Of a thread that serves faults and may be acted for (uffd_deadlock.h), else
- * NULL: in FM_LOAD_ALLOCATES it has its page locked, and waits for a block; who
- * makes that LENT acts for it, and gives it back. */
+/* For a thread that serves faults and may be acted for (uffd_deadlock.h), else
+ * NULL. FM_LOAD_ALLOCATES: it has its page locked, and waits for a block. Who
+ * sets FM_LOAD_LENT acts for it, and gives it back. */
 enum { FM_LOAD_ELSE, FM_LOAD_ALLOCATES, FM_LOAD_LENT };
 extern _Thread_local _Atomic uint32_t *fm_load_phase
 	__attribute__((tls_model("initial-exec")));

@@ -26,7 +26,8 @@ static bool may_share(int fd)
 #define EXTENTS 64
 #define LOOKS 256 /* more extents than that are taken for shared */
 
-/* Of some extents from *at on; *at: where to go on, or UINT64_MAX. */
+/* Is one of the extents from *at on shared? Looks at some of them. *at: where
+ * to go on, or UINT64_MAX. */
 static bool some_shared(int fd, uint64_t *at)
 {
 	union {

@@ -30,8 +30,8 @@ static _Atomic uint32_t hiding; /* futex */
 static _Atomic uint32_t shown;  /* how often it has been over */
 static _Atomic uintptr_t hidden_from, hidden_to; /* all that is, and between */
 
-/* It lives on, as what is hidden or what comes in its place: the hooks must
- * look. */
+/* The memory lives on, as what is hidden or what comes in its place: the hooks
+ * must look. */
 static void begin_hiding(uintptr_t start, uintptr_t end)
 {
 	atomic_store(&hidden_from, start);

@@ -63,7 +63,7 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 	}
 }
 
-/* Of buffers that nobody has. */
+/* Give back the memory of buffers that nobody has. */
 static uint64_t trim(uint64_t want)
 {
 	uint64_t n = 0;

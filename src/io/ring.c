@@ -67,7 +67,7 @@ static uint32_t slots_allowed(void)
 
 	if (rl.rlim_cur > 8192)
 		return 8192;
-	/* And one for userfaultfd. */
+	/* One is left for userfaultfd. */
 	return rl.rlim_cur < 5 ? 4 : ((uint32_t)rl.rlim_cur - 1) & ~1u;
 }
 

@@ -46,7 +46,7 @@ void fm_ring_dup_probe(void);
 
 /* [any] ring_make.c */
 int fm_ring_create(struct io_uring *r, unsigned entries, uint32_t slots);
-/* Its memory; the descriptor is the caller's to close. [fault] */
+/* [fault] Unmap the memory of r; the descriptor is the caller's to close. */
 void fm_ring_unmap(struct io_uring *r);
 
 /* ring.c [fault] */

@@ -29,7 +29,7 @@ static bool takes(struct fm_file *f, int fd, const struct stat *st)
 	return false;
 }
 
-/* For who is given a descriptor, and for the guardian. */
+/* Opened for who asks for a descriptor, and for the guardian. */
 static int open_below(struct fm_file *f, int fd, int flags, bool buffered)
 {
 	int err = fm_store_below()->open(f, fd, flags, buffered);

@@ -51,8 +51,8 @@ static FM_FAULT int number(const struct fm_io *io)
 	return io->buffered || f->io.direct < 0 ? f->io.buffered : f->io.direct;
 }
 
-/* These are numbers that the program may have closed behind our back, and
- * opened something else. */
+/* The program may have closed these numbers behind our back, and opened
+ * something else. */
 static FM_FAULT int sure_number(const struct fm_io *io)
 {
 	struct fm_file *f = io->file;

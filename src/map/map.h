@@ -178,11 +178,10 @@ void fm_map_note_aliases(struct fm_map *m);
 int fm_map_publish(struct fm_map *m);
 void fm_map_unlink(struct fm_map *m);
 
-/*
- * [plain] Who has entries that name a page by its mapping's id and its number
- * there (the cache), and says so when it starts: page i of m needs one more,
- * because those that it has do not lead to it any longer. Under the space lock.
- */
+/* [plain] A room that has entries which name a page by its mapping's id and its
+ * number there (the cache) registers this when it starts. add: page i of m
+ * needs one more entry, because those that it has do not lead to it any longer.
+ * Under the space lock. */
 struct fm_map_queues {
 	void (*add)(struct fm_map *m, uint64_t i, bool hot);
 	/* it is lazy, and locked */

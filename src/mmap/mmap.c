@@ -164,7 +164,7 @@ static const char *open_remedy(int err)
 		return " (raise ulimit -n)";
 	if (err == -ENOMEM)
 		return " (raise ulimit -v or -d)";
-	/* So io_uring says that it may not start a worker. */
+	/* This is how io_uring says that it may not start a worker. */
 	return err == -ECANCELED ? " (raise ulimit -u)" : "";
 }
 

@@ -35,7 +35,7 @@ struct fm_mmap_request {
  * one with a reference. False: q->left has the reason, if a policy has to do
  * with it. */
 bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known);
-/* [plain] Its path, from its descriptor. */
+/* [plain] Fill in q->path, from the descriptor. */
 bool fm_mmap_path(struct fm_mmap_request *q);
 
 /* [plain] Under the space lock: who is to serve it. q->left: why not the

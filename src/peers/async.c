@@ -16,7 +16,8 @@ static const enum fm_server_reason why = FM_WHY_ASYNC_OPEN;
 
 _Atomic bool fm_async;
 
-/* Of the program's. -1: no such descriptor, or of no use for data. */
+/* The flags of a descriptor of the program's. -1: there is none, or of no use
+ * for data. */
 static int mode_of(int fd, struct stat *st)
 {
 	long fl;

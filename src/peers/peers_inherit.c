@@ -115,7 +115,7 @@ static bool look_at_map(const struct fm_proc_map *m, void *arg)
 	return false;
 }
 
-/* It may have mapped the file and closed it before our look at its
+/* The child may have mapped the file and closed it before our look at its
  * descriptors. */
 static void each_mapping(int pid)
 {

@@ -284,7 +284,8 @@ static void each_pending(void (*fn)(struct fm_file *f))
 	}
 }
 
-/* Who stores to it, or sees our stores in a mapping, gets it. */
+/* Who stores to the file, or sees our stores in a mapping, makes it the
+ * kernel's. */
 static void look_at_use(struct fm_file *f, const int *pids, int n)
 {
 	enum fm_claim mine = fm_peers_claim_of(f);

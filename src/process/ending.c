@@ -13,8 +13,8 @@
 
 #define MOST_FILES 64 /* to hand over one by one: 0.1 ms each */
 
-/* A private mapping is nobody else's business, and may be large: to hand it
- * over would copy it. */
+/* A private mapping is nobody else's business, and may be large: to demote it
+ * would copy it. */
 static bool may_hand_over(void)
 {
 	struct fm_file *f;
@@ -37,7 +37,8 @@ static bool hand_over(bool exec)
 	       !fm_demote_where(NULL, 0, exec ? FM_WHY_EXEC : FM_WHY_ENDS);
 }
 
-/* It sees that another program has taken the place of this one. */
+/* The guardian is to see that another program has taken the place of this
+ * one. */
 static bool guardian_stays(bool exec)
 {
 	return exec && (fm_settings()->stats || fm_settings()->socket);

@@ -204,11 +204,11 @@ static void guardian_main(void *arg)
 	bool executed;
 
 	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
-	/* It executes nothing. */
+	/* The guardian executes nothing. */
 	fm_sys5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	fm_creds_begin();
-	/* Or Yama (Ubuntu has it) keeps our descriptors from who is not root:
-	 * we are nobody's child. */
+	/* Otherwise Yama (Ubuntu has it) keeps our descriptors from who is not
+	 * root: we are nobody's child. */
 	fm_sys5(SYS_prctl, PR_SET_PTRACER, fm_backup.owner, 0, 0, 0);
 	fm_sys0(SYS_setsid); /* kill(0) and Ctrl-C are not for us */
 	fm_sys1(SYS_chdir, "/");
@@ -333,9 +333,9 @@ static void own_ends(void)
 	}
 }
 
-/* It does not close what it must not keep: the raised numbers do not exist in
- * its table yet, so the program's ends have to be closed there explicitly,
- * which close_others does. */
+/* The guardian closes what it must not keep. The raised numbers do not exist in
+ * its table yet, so that the program's ends have to be closed there explicitly:
+ * close_others does. */
 static int start(void)
 {
 	int err;

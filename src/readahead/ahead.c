@@ -50,7 +50,7 @@ static FM_FAULT uint64_t room(const struct fm_map *m)
 	return pages < most ? pages : most;
 }
 
-/* Its part of the frames, when all that are in use share them. */
+/* The stream's part of the frames, when all streams in use share them. */
 static FM_FAULT uint64_t fair_part(const struct fm_stream_set *st)
 {
 	uint64_t n = 0;
@@ -400,7 +400,7 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
 	push(m, s);
 }
 
-/* For small windows the kernel reads ahead, into its page cache. */
+/* Of small windows the kernel reads ahead, into its page cache. */
 static FM_FAULT bool wanted(const struct fm_map *m)
 {
 	return !fm_map_is_window(m) && room(m) >= FIRST_UNIT;

@@ -26,7 +26,7 @@
 /* Under the space lock, when the engine starts, and not when it is needed: what
  * is opened is the lowest free number for a moment, on which the program may
  * rely by then. Where the kernel does not let us, all of this is off. */
-/* [any] Is it on, for this thread, now? One system call or two. */
+/* [any] Can this thread change pages in place now? One system call or two. */
 bool fm_inplace_on(void);
 /* [any] n pages of m from i on, resident, clean and locked, are to hold what is
  * at src. False: they may hold anything, drop them. */

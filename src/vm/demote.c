@@ -2,7 +2,7 @@
 /*
  * demote.c - hand a file back to the kernel while threads go on using it.
  *
- *  1. freeze: faults on the file wait (file->frozen);
+ *  1. freeze: faults on the file wait (fault/freeze.h);
  *  2. pass through every touched page lock: nobody is inside any more;
  *  3. write back: every page ends clean and write-protected, so no store can
  *     happen that is not seen, and those who try wait in the fault path;
@@ -56,7 +56,7 @@ static struct fm_list maps_of(struct fm_file *f)
 /* A system call that is storing into the mapping keeps its page writable. None
  * does that for long, but its thread may have to wait for a CPU: on a busy
  * machine a tenth of a second was too little once, for a fork. */
-#define PATIENCE_MS 1000
+#define STORE_TRIES 1000 /* a millisecond apart */
 
 static int write_back_all(struct fm_file *f)
 {
@@ -64,7 +64,7 @@ static int write_back_all(struct fm_file *f)
 
 	if (fm_store_of(f)->direct && fm_store_of(f)->keeps)
 		fm_demote_cache_write(f);
-	for (int tries = 0; tries < PATIENCE_MS; tries++) {
+	for (int tries = 0; tries < STORE_TRIES; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT && atomic_load(&f->wb.buffered))
 			return err;
@@ -129,7 +129,8 @@ static void clear_locked(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(p);
 }
 
-/* It stays with us after all: what clear_locked forgot is still there. */
+/* m stays ours after all: drop the pages that clear_locked has forgotten, and
+ * that are still there. */
 static void drop_forgotten(struct fm_map *m)
 {
 	for (uint64_t i = 0; i < fm_map_pages(m); i++) {
@@ -150,8 +151,9 @@ static void drop_forgotten(struct fm_map *m)
 #define LAY_TRIES 200
 #define LAY_MS 5
 
-/* Once others have been laid it has to succeed, or the file would be the
- * kernel's and ours: memory, or a process for the helper, may be there soon. */
+/* Lay one mapping. Once others have been laid it has to succeed (must), or the
+ * file would be the kernel's and ours: memory, or a process for the helper, may
+ * be there soon. */
 static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 {
 	int err = fm_demote_lay(f, m);
@@ -196,7 +198,8 @@ static void drop_if_clean(struct fm_map *m, uint64_t i, void *arg)
 	fm_page_unlock(p);
 }
 
-static bool is_used(struct fm_map *m)
+/* True: a system call uses a page, which stays. */
+static bool drop_pages(struct fm_map *m)
 {
 	struct leaving l = { .used = false };
 
@@ -213,9 +216,9 @@ static void to_front(struct fm_list *l, size_t k, size_t to)
 	l->v[to] = m;
 }
 
-/* Private ones first: with pages of their own they need more, and fail
- * sooner. */
-static void in_order(struct fm_list *l)
+/* Private mappings first: with pages of their own they need more, and fail
+ * sooner. Then, where several shared ones follow, those that keep a page. */
+static void drop_and_order(struct fm_list *l)
 {
 	size_t to = 0;
 	bool several;
@@ -225,7 +228,7 @@ static void in_order(struct fm_list *l)
 			to_front(l, k, to++);
 	several = l->n - to > 1;
 	for (size_t k = to; several && k < l->n; k++)
-		if (is_used(l->v[k]))
+		if (drop_pages(l->v[k]))
 			to_front(l, k, to++);
 }
 
@@ -233,7 +236,7 @@ static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
 {
 	int err = 0;
 
-	in_order(l);
+	drop_and_order(l);
 	for (size_t k = 0; k < l->n && !err; k++) {
 		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,
 			    NULL);
@@ -253,7 +256,7 @@ unsigned fm_demote_count(void)
 }
 
 /* Ours until all is laid: who unmaps or replaces a part meanwhile waits. */
-static int replace(struct fm_file *f, struct fm_list *l)
+static int lay_and_unlink(struct fm_file *f, struct fm_list *l)
 {
 	struct fm_pieces pieces;
 	size_t n = 0;
@@ -276,7 +279,7 @@ static int replace(struct fm_file *f, struct fm_list *l)
 }
 
 /* Said once: it may be tried for each page. */
-void fm_stays(struct fm_file *f, enum fm_server_reason why, int err)
+void fm_say_not_demoted(struct fm_file *f, enum fm_server_reason why, int err)
 {
 	if (!atomic_exchange(&f->demote.stays_since_ms, fm_now_ms()))
 		fm_log(FM_LOG_ERROR,
@@ -285,9 +288,10 @@ void fm_stays(struct fm_file *f, enum fm_server_reason why, int err)
 		       f->path, fm_server_reason_text(why), -err);
 }
 
-/* Not where memory is so short that it is handed over for that, nor at the
- * end. */
-static void bring(struct fm_file *f, struct fm_demote_cache *h, int err)
+/* Let the page cache have what was resident. Not where the file is demoted
+ * since memory is short, nor at the end. */
+static void fill_pagecache(struct fm_file *f, struct fm_demote_cache *h,
+			   int err)
 {
 	if (err || !fm_store_of(f)->keeps || fm_mem_monitor_short() ||
 	    atomic_load(&fm_demote_ends))
@@ -298,7 +302,7 @@ static void bring(struct fm_file *f, struct fm_demote_cache *h, int err)
 
 static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
-	struct fm_demote_cache handed;
+	struct fm_demote_cache resident;
 	struct fm_list l;
 	int err;
 
@@ -313,12 +317,12 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_ahead_forget(l.v[k]);
 		fm_pass_through(l.v[k]);
 	}
-	fm_demote_cache_note(f, &handed);
+	fm_demote_cache_note(f, &resident);
 	err = write_back_all(f);
 	if (!err)
-		err = replace(f, &l);
+		err = lay_and_unlink(f, &l);
 	if (err) {
-		fm_stays(f, why, err);
+		fm_say_not_demoted(f, why, err);
 	} else {
 		atomic_store(&f->st.demote_why, (uint8_t)why);
 		atomic_fetch_add(&f->st.demotions, 1);
@@ -328,7 +332,7 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_server_reason_handed(f->path, f->dev, f->ino, why);
 	}
 	fm_thaw(f);
-	bring(f, &handed, err);
+	fill_pagecache(f, &resident, err);
 	if (err)
 		fm_file_put_locked(f);
 	fm_file_put_locked(f);
@@ -413,12 +417,12 @@ static void demote_shared(enum fm_server_reason why)
 
 /* ---- for threads that cannot do it (demote_queue.h) -------------------- */
 
-static int wanted(struct fm_file *f, enum fm_server_reason why)
+static int demote_asked(struct fm_file *f, enum fm_server_reason why)
 {
 	return fm_server_change(f, FM_SERVER_KERNEL, why);
 }
 
-static void serve(void)
+static void serve_queue(void)
 {
 	enum fm_server_reason shared = fm_demote_take_shared();
 	uint64_t old;
@@ -430,7 +434,7 @@ static void serve(void)
 	if (!fm_demote_take())
 		return;
 	fm_space_lock(&old);
-	fm_demote_each(wanted);
+	fm_demote_each(demote_asked);
 	fm_space_unlock(&old);
 }
 
@@ -443,7 +447,7 @@ static int take_unservable(struct fm_file *f, uintptr_t addr, bool beyond)
 
 static int offer(void)
 {
-	fm_demote_queue_start(serve);
+	fm_demote_queue_start(serve_queue);
 	atomic_store(&fm_fault_unservable, take_unservable);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "mapops.h"
 
 #define UNBACKED 64  /* pages */
-#define PATIENCE_MS 1000
+#define STORE_TRIES 1000 /* a millisecond apart */
 
 struct copy_out {
 	char *base;
@@ -100,7 +100,7 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
 	     tries++) {
-		if (tries == PATIENCE_MS)
+		if (tries == STORE_TRIES)
 			c->err = -EBUSY;
 		fm_sys_sleep_us(1000);
 	}

@@ -12,7 +12,7 @@
 
 #define UNREADABLE 16 /* pages of a file, then all of it */
 
-/* m is cut to what the kernel shall have. */
+/* Lay the kernel's mapping over m, which has been cut to one page. */
 static int lay_beside(struct fm_file *f, struct fm_map *m)
 {
 	int err;
@@ -43,7 +43,8 @@ static int hand_over_page(struct fm_file *f, uintptr_t a)
 	return err ? err : lay_beside(f, fm_space_find(a));
 }
 
-/* To no avail costs what is resident: it is forgotten first. */
+/* Can the kernel map the file at all? A demotion forgets what is resident:
+ * where it could not succeed it must not begin. */
 static int try_kernel(struct fm_file *f, struct fm_map *m)
 {
 	struct fm_kmap k = fm_kmap_of(m);
@@ -71,7 +72,7 @@ int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
 	if (m && m->file == f && hand_over_page(f, a)) {
 		err = try_kernel(f, m);
 		if (err)
-			fm_stays(f, why, err);
+			fm_say_not_demoted(f, why, err);
 		else
 			err = fm_server_change(f, FM_SERVER_KERNEL, why);
 	}

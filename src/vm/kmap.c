@@ -37,9 +37,10 @@ struct helper {
  * copy, and neither the program nor its locks lose anything. */
 static int helper_open(const struct helper *h, int flags)
 {
+	const int other = h->file->io.path == 0 ? 1 : 0;
 	int fd = fm_sys_open(h->path, flags, 0);
 
-	if (fd == -EMFILE && !fm_sys_close(h->file->io.path == 0))
+	if (fd == -EMFILE && !fm_sys_close(other))
 		fd = fm_sys_open(h->path, flags, 0);
 	return fd;
 }
@@ -73,7 +74,8 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 	if (helper_may(h, k))
 		return helper_map(k, k->fd);
 	fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
-	/* Its mode is another by now, which a mapping does not mind. */
+	/* The file may not be opened any more (chmod), which a mapping does not
+	 * mind: by a descriptor of ours. */
 	if (fd == -EACCES || fd == -EPERM || fd == -EROFS)
 		fd = fm_store_of(h->file)->dup(h->file);
 	if (fd < 0)

@@ -2,7 +2,7 @@
 /*
  * madvise.c - madvise and posix_fadvise: what each advice means here.
  *
- *   NORMAL RANDOM SEQUENTIAL   map-ahead of the mapping: on, off, drop behind
+ *   NORMAL RANDOM SEQUENTIAL   readahead of the mapping: on, off, drop behind
  *   WILLNEED POPULATE_READ     read ahead, never more than the cache takes
  *   POPULATE_WRITE             as if each page had been stored to
  *   DONTNEED                   clean pages leave; dirty ones stay; private
@@ -348,7 +348,7 @@ int fm_madvise(void *addr, size_t len, int advice)
 	return err;
 }
 
-/* Of a descriptor, whoever's: as with the kernel it says nothing of how
+/* Advice on a descriptor, whoever's: as with the kernel it says nothing of how
  * mappings are read, and what they show stays. A backup of a database that runs
  * says SEQUENTIAL and DONTNEED of each file. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)

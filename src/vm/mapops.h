@@ -26,8 +26,8 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why);
 /* The process ends: what is demoted now is not going to be used. */
 extern _Atomic bool fm_demote_ends;
-/* It could not be done: said once a file. */
-void fm_stays(struct fm_file *f, enum fm_server_reason why, int err);
+/* Say, once a file, that f could not be demoted. */
+void fm_say_not_demoted(struct fm_file *f, enum fm_server_reason why, int err);
 /* A test for fm_demote_where: nothing of f is mapped privately. */
 bool fm_only_shared(struct fm_file *f, uint64_t arg);
 /* How often files have been demoted, or parts of them: it changes under the
@@ -78,7 +78,8 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid);
 
 /* mlock.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
 bool fm_memory_locked(void);
-/* The same, of a call that was hidden from us: by a look at new memory. */
+/* fm_memory_locked, also of a call that was hidden from us: by a look at new
+ * memory. */
 bool fm_memory_look(void);
 
 #endif

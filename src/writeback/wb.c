@@ -61,7 +61,8 @@ static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 
 /* ---- finishing -------------------------------------------------------- */
 
-/* Of what is cleaned ahead of need it is noted whether that was of use. */
+/* Pages that are cleaned ahead of need are marked, to learn whether that was of
+ * use. */
 static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p,
 				  bool again)
 {

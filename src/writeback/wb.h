@@ -54,7 +54,7 @@ void fm_wb_tight(void);
  * whoever takes more waits for the device, as natively.
  */
 void fm_wb_allow(uint64_t bytes, bool urgent);
-/* [fault] Is it urgent? */
+/* [fault] Has fm_wb_allow said that it is urgent? */
 bool fm_wb_urgent(void);
 /* [fault] Has write-back of any file failed a moment ago? */
 bool fm_wb_failing(void);
