@@ -47,8 +47,8 @@ def served(stats):
     if not stats:
         return False
     return bool(stats["totals"]["all_mappings"]) or any(
-        "already in the page cache" in left["why"]
-        for left in stats.get("left_to_kernel", []))
+        why["reason"] == "already in the page cache"
+        for left in stats.get("left_to_kernel", []) for why in left["why"])
 
 
 class Suite:

@@ -47,9 +47,7 @@ static void take_left(const char *text, struct served *s)
 	if (!at || *s->left)
 		return;
 	at = word(at, "\"path\": \"", path, sizeof(path));
-	at = at ? strstr(at, "\"why\"") : NULL;
-	at = at ? word(at, "\n", why, sizeof(why)) : NULL;
-	if (!at || !word(at, "\"", why, sizeof(why)))
+	if (!at || !word(at, "\"reason\": \"", why, sizeof(why)))
 		return;
 	at = strrchr(path, '/');
 	snprintf(s->left, sizeof(s->left), "%.200s: %s", at ? at + 1 : path,
@@ -68,9 +66,7 @@ static void take(const char *text, struct served *s)
 	if (!totals)
 		return;
 	s->files += number(totals, "files");
-	s->faults += number(totals, "all_faults_read") +
-		     number(totals, "all_faults_write") +
-		     number(totals, "all_faults_wp");
+	s->faults += number(totals, "answered");
 	s->read += number(totals, "all_load_bytes");
 }
 

@@ -20,6 +20,7 @@ static uint64_t retired_count;
 static struct fm_file_stats retired_sum;
 static struct fm_lock lock;
 static int load_pid;
+static uint64_t load_ms;
 static _Atomic bool written; /* at the end of this process */
 
 static void retire(struct fm_file *f)
@@ -47,6 +48,7 @@ static struct fm_file_observer observer = { .closed = retire };
 __attribute__((constructor)) static void begin(void)
 {
 	load_pid = fm_sys_getpid();
+	load_ms = fm_now_ms();
 	fm_file_observe(&observer);
 }
 
@@ -71,10 +73,52 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 static void forked(void)
 {
 	fm_lock_reset(&lock);
+	load_ms = fm_now_ms();
 	atomic_store(&written, false);
 	retired_count = 0;
 	memset(&retired_sum, 0, sizeof(retired_sum));
 	fm_stats_json_reset();
+}
+
+uint64_t fm_stats_uptime_ms(void)
+{
+	return fm_now_ms() - load_ms;
+}
+
+/* ---- what follows from the counts -------------------------------------- */
+
+static uint64_t share(uint64_t part, uint64_t whole, uint64_t unit)
+{
+	return whole ? part * unit / whole : 0;
+}
+
+/* What a chunk of readahead answers is no other count's. */
+static uint64_t from_chunks(const struct fm_file_stats *st)
+{
+	return atomic_load(&st->hits_ahead) + atomic_load(&st->hits_standby);
+}
+
+uint64_t fm_stats_faults(const struct fm_file_stats *st)
+{
+	return from_chunks(st) + atomic_load(&st->faults_read) +
+	       atomic_load(&st->faults_write) + atomic_load(&st->faults_wp);
+}
+
+uint64_t fm_stats_hits(const struct fm_file_stats *st)
+{
+	const uint64_t hits = from_chunks(st) + atomic_load(&st->hits_alias);
+	const uint64_t all = fm_stats_faults(st) - atomic_load(&st->faults_wp);
+
+	/* counted one after the other: a fault may be in between */
+	return share(hits < all ? hits : all, all, 100000);
+}
+
+uint64_t fm_stats_amplification(const struct fm_file_stats *st)
+{
+	const uint64_t read = atomic_load(&st->load_bytes);
+	const uint64_t waste = atomic_load(&st->ahead_waste) * FM_PAGE;
+
+	return share(read, waste < read ? read - waste : FM_PAGE, 1000);
 }
 
 /* ---- the file ---------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include "io/io.h"
 #include "map/map.h"
 #include "mmap/mmap.h"
+#include "observe/version.h"
 #include "policy.h"
 #include "stats.h"
 #include "stats_priv.h"
@@ -55,6 +56,8 @@ static void set_counters(struct fm_json *o, const struct fm_file_stats *st)
 {
 	for (size_t i = 0; i < FIELDS; i++)
 		fm_json_uint(o, fields[i].name, atomic_load(field(st, i)));
+	fm_json_milli(o, "hit_percent", fm_stats_hits(st));
+	fm_json_milli(o, "read_amplification", fm_stats_amplification(st));
 }
 
 static const char *choice(const char *const *names, unsigned v)
@@ -74,8 +77,8 @@ static void settings_json(struct fm_json *o)
 	fm_json_uint(o, "cache_bytes", s->cache.bytes);
 	fm_json_uint(o, "cache_percent", s->cache.percent);
 	fm_json_bool(o, "cache_auto", s->cache.automatic);
-	if (s->lazy != FM_SIZE_AUTO)
-		fm_json_uint(o, "lazy_bytes", s->lazy);
+	fm_json_bool(o, "lazy_auto", s->lazy == FM_SIZE_AUTO);
+	fm_json_uint(o, "lazy_bytes", s->lazy == FM_SIZE_AUTO ? 0 : s->lazy);
 	fm_json_bool(o, "strict", s->strict);
 	fm_json_uint(o, "log", (uint64_t)s->log_level);
 	fm_json_bool(o, "guardian", s->guardian);
@@ -148,7 +151,7 @@ static void latency_json(struct fm_json *o)
 	fm_json_milli(o, "p50_us", fm_hist_percentile(&h, 50000));
 	fm_json_milli(o, "p90_us", fm_hist_percentile(&h, 90000));
 	fm_json_milli(o, "p99_us", fm_hist_percentile(&h, 99000));
-	fm_json_milli(o, "p999_us", fm_hist_percentile(&h, 99900));
+	fm_json_milli(o, "p99_9_us", fm_hist_percentile(&h, 99900));
 	fm_json_milli(o, "max_us", fm_hist_max(&h));
 	fm_json_close(o, '}');
 }
@@ -196,8 +199,13 @@ static void set_file(struct fm_json *o, const char *path, dev_t dev, ino_t ino,
 	fm_json_bool(o, "open", open);
 }
 
-static void put_why(struct fm_json *o, enum fm_server_reason why)
+/* `server`: of what is mapped from now on, or NULL: the file is closed. */
+static void put_server(struct fm_json *o, const char *server,
+		       const struct fm_file_stats *st)
 {
+	const enum fm_server_reason why = atomic_load(&st->demote_why);
+
+	fm_json_text(o, "server", server);
 	fm_json_text(o, "demote_why", why ? fm_server_reason_text(why) : NULL);
 }
 
@@ -211,7 +219,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "direct", fm_store_of(f)->direct);
 	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
-	put_why(o, atomic_load(&f->st.demote_why));
+	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
 	fm_json_uint(o, "resident_bytes",
 		     (uint64_t)atomic_load(&f->resident) * FM_PAGE);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
@@ -229,7 +237,7 @@ static void add_retired(const struct fm_retired *r, void *arg)
 
 	fm_json_open(o, NULL, '{');
 	set_file(o, r->path, r->dev, r->ino, r->size, false);
-	put_why(o, atomic_load(&r->st.demote_why));
+	put_server(o, NULL, &r->st);
 	set_counters(o, &r->st);
 	fm_json_close(o, '}');
 }
@@ -274,11 +282,15 @@ static void add_left(const struct fm_skipped *l, void *arg)
 	fm_json_uint(o, "writable", l->writable);
 	fm_json_uint(o, "mapped_bytes", l->bytes);
 	fm_json_uint(o, "largest_bytes", l->largest);
-	fm_json_open(o, "why", '{');
-	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++)
-		fm_json_uint(o, fm_server_reason_text(l->reason[i].why),
-			     l->reason[i].n);
-	fm_json_close(o, '}');
+	fm_json_open(o, "why", '[');
+	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++) {
+		fm_json_open(o, NULL, '{');
+		fm_json_text(o, "reason",
+			     fm_server_reason_text(l->reason[i].why));
+		fm_json_uint(o, "mmaps", l->reason[i].n);
+		fm_json_close(o, '}');
+	}
+	fm_json_close(o, ']');
 	fm_json_close(o, '}');
 }
 
@@ -289,8 +301,7 @@ static void left_json(struct fm_json *o)
 	fm_json_open(o, "left_to_kernel", '[');
 	more = fm_skipped_each(add_left, o);
 	fm_json_close(o, ']');
-	if (more)
-		fm_json_uint(o, "left_more_mmaps", more);
+	fm_json_uint(o, "left_more_mmaps", more);
 }
 
 /* Sums over all files, closed ones included. "fault_kinds" would be counted
@@ -302,10 +313,13 @@ static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
 
 	fm_json_open(o, "totals", '{');
 	fm_json_uint(o, "files", files);
+	fm_json_uint(o, "answered", fm_stats_faults(sum));
 	for (size_t i = 0; i < FIELDS; i++) {
 		memcpy(name + 4, fields[i].name, strlen(fields[i].name) + 1);
 		fm_json_uint(o, name, atomic_load(field(sum, i)));
 	}
+	fm_json_milli(o, "hit_percent", fm_stats_hits(sum));
+	fm_json_milli(o, "read_amplification", fm_stats_amplification(sum));
 	fm_json_close(o, '}');
 }
 
@@ -320,6 +334,18 @@ static void set_program(struct fm_json *o, int pid)
 	fm_json_uint(o, "pid", (uint64_t)pid);
 }
 
+static void set_version(struct fm_json *o)
+{
+	struct timespec t;
+
+	fm_clock(CLOCK_REALTIME, &t);
+	fm_json_uint(o, "schema", FM_STATS_SCHEMA);
+	fm_json_text(o, "version", FM_VERSION);
+	fm_json_milli(o, "time", (uint64_t)t.tv_sec * 1000 +
+				 (uint64_t)t.tv_nsec / 1000000);
+	fm_json_milli(o, "uptime", fm_stats_uptime_ms());
+}
+
 static void document(struct fm_json *o, int pid, bool alone)
 {
 	struct fm_file_stats sum;
@@ -327,6 +353,7 @@ static void document(struct fm_json *o, int pid, bool alone)
 
 	memset(&sum, 0, sizeof(sum));
 	fm_json_open(o, NULL, '{');
+	set_version(o);
 	set_program(o, pid);
 	settings_json(o);
 	delivery_json(o);

@@ -7,6 +7,9 @@
 #include "base/hist.h"
 #include "base/types.h"
 
+/* Higher when a key is gone or means something else; not for a new one. */
+#define FM_STATS_SCHEMA 1
+
 #define FM_RETIRED 64
 
 struct fm_retired {
@@ -18,6 +21,11 @@ struct fm_retired {
 };
 
 void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from);
+uint64_t fm_stats_uptime_ms(void);
+/* docs/statistics.md says what they mean; the latter two in thousandths. */
+uint64_t fm_stats_faults(const struct fm_file_stats *st);
+uint64_t fm_stats_hits(const struct fm_file_stats *st);
+uint64_t fm_stats_amplification(const struct fm_file_stats *st);
 /* In the child of fork. */
 void fm_stats_json_reset(void);
 /* Adds to `sum`, visits the kept ones oldest first, returns how many there have
