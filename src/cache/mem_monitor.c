@@ -98,7 +98,7 @@ static uint64_t dirty_now(void)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
-static void hand_over(enum fm_server_reason why)
+static void demote_for_memory(enum fm_server_reason why)
 {
 	fm_demote_ask_shared(why);
 	fm_wb_kick();
@@ -115,9 +115,9 @@ static void weigh(void)
 	loops = fm_budget_loops(&budget, &flow, held(), atomic_load(&mapped));
 	fm_unlock(&lock);
 	if (starves)
-		hand_over(FM_WHY_CACHE_GONE);
+		demote_for_memory(FM_WHY_CACHE_GONE);
 	else if (loops)
-		hand_over(FM_WHY_FITS);
+		demote_for_memory(FM_WHY_FITS);
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */
@@ -166,7 +166,7 @@ static uint64_t adjust_budget(uint64_t late)
 	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);
 	if (used && atomic_load(&too_short))
-		hand_over(FM_WHY_CACHE_GONE);
+		demote_for_memory(FM_WHY_CACHE_GONE);
 	/* Where many groups are counted a look can take long: a twentieth of
 	 * a CPU at most. */
 	begin = (fm_now_ns() - begin) * 20 / 1000000;

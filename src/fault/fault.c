@@ -428,7 +428,8 @@ static FM_FAULT void say_failed(struct fm_file *f, int err)
 		       f->path, -err);
 }
 
-/* A moment, and the access runs again, until the file has been handed over. */
+/* Ask for f to be demoted, and wait a moment. The access runs again until that
+ * is done. */
 static FM_FAULT void ask_to_demote(struct fm_file *f, enum fm_server_reason why)
 {
 	fm_demote_ask(f, why);

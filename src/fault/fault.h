@@ -16,7 +16,7 @@ int fm_uffd_threads_start(void);
 
 /* [plain] In a handler thread: nothing of ours can make the access to `addr`
  * fail the way it must, behind the end of the file (`beyond`) or where it
- * cannot be read; the kernel's mapping can. Who hands the file over sets this.
+ * cannot be read; the kernel's mapping can. Who demotes the file sets this.
  * 0 or -errno. */
 extern int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr,
 					  bool beyond);

@@ -46,7 +46,7 @@ static bool beyond_end(const struct fm_map *m, uintptr_t addr)
 #define AGAIN_MS 2000
 
 /* Not for each page, of which all may fail. */
-static bool may_hand_over(struct fm_file *f)
+static bool may_demote(struct fm_file *f)
 {
 	uint64_t stays = atomic_load(&f->demote.stays_since_ms);
 
@@ -56,7 +56,7 @@ static bool may_hand_over(struct fm_file *f)
 /* Beyond the end of the file, and where it cannot be read, nothing of ours
  * can make the access fail the way it must, for a program's access and a
  * kernel's alike; the kernel's own mapping can. */
-static void hand_over(uintptr_t addr)
+static void demote_unservable(uintptr_t addr)
 {
 	unsigned e = fm_epoch_enter();
 	struct fm_map *m = fm_space_find(addr);
@@ -72,7 +72,7 @@ static void hand_over(uintptr_t addr)
 		return;
 	/* Where it cannot be opened any more, or what is dirty not be
 	 * written. */
-	if (!may_hand_over(f) || !take || take(f, addr, beyond))
+	if (!may_demote(f) || !take || take(f, addr, beyond))
 		fm_fail_access(f, addr);
 	fm_file_put(f);
 }
@@ -86,7 +86,7 @@ static void handle(const struct uffd_msg *msg, uint64_t protects, unsigned me)
 
 	fm_deadlock_begin(me, addr, msg->arg.pagefault.feat.ptid);
 	if (fm_fault_message((void *)addr, write, protects) == FM_FAULT_BUS)
-		hand_over(addr);
+		demote_unservable(addr);
 	fm_deadlock_end(me);
 	/* Somebody may have been quicker, then nothing has woken him. */
 	fm_uffd_wake((void *)addr, FM_PAGE);

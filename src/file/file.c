@@ -296,7 +296,7 @@ static uint32_t free_slot(void)
 		if (!f)
 			found = i;
 		else
-			open += f->io.path >= 0; /* not what was handed over */
+			open += f->io.path >= 0; /* not what was demoted */
 	}
 	return open < fm_rings_most_open() ? found : UINT32_MAX;
 }

@@ -65,11 +65,11 @@ void fm_file_beside(struct fm_file *f);
  * puts the kernel's in place where there is one of this file. */
 extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
 /* NULL but in such a child. The kernel has mapped the file so that it may be
- * stored to: who serves it and only reads hands it over, too, before this
- * returns. Under the space lock. */
+ * stored to: who serves it and only reads demotes it, too, before this returns.
+ * Under the space lock. */
 extern void (*fm_fork_stores)(dev_t dev, ino_t ino);
 /* [plain] The program that the child executes gets a descriptor of the file:
- * who serves it hands it over, unless neither side can store. vforked: not the
+ * who serves it demotes it, unless neither side can store. vforked: not the
  * child executes it, but one that it has made by vfork. */
 extern void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores,
 				bool vforked);

@@ -172,7 +172,7 @@ void fm_server_reason_left(const char *path, dev_t dev, ino_t ino,
 		    reasons[why].remedy);
 }
 
-void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino,
+void fm_server_reason_demoted(const char *path, dev_t dev, ino_t ino,
 			     enum fm_server_reason why)
 {
 	say(path, key_of(dev, ino), "handed", reasons[why].text,

@@ -62,7 +62,7 @@ void fm_server_reason_start(void);
 void fm_server_reason_left(const char *path, dev_t dev, ino_t ino,
 			   enum fm_server_reason why);
 /* [any] The file has been demoted: say so. */
-void fm_server_reason_handed(const char *path, dev_t dev, ino_t ino,
+void fm_server_reason_demoted(const char *path, dev_t dev, ino_t ino,
 			     enum fm_server_reason why);
 
 #endif

@@ -43,8 +43,8 @@ bool fm_mmap_path(struct fm_mmap_request *q);
  * (mmap.c). */
 enum fm_server fm_server_for(struct fm_mmap_request *q, struct fm_file *known);
 
-/* [plain] By us, or handed over. Not if only a system call in flight still
- * holds it. */
+/* [plain] Is the file served by us, or has it been demoted? Not if only a
+ * system call in flight still holds it. */
 bool fm_is_served(struct fm_file *known);
 
 #endif

@@ -21,9 +21,9 @@ enum fm_claim fm_peers_claim_of(const struct fm_file *f)
 	return claims[f->id];
 }
 
-/* The file was handed to the kernel, which we use from now on: others may, too.
- * It is not watched any more. */
-static void handed(struct fm_file *f)
+/* The file has been demoted, and we use the kernel's mapping from now on:
+ * others may, too. It is not watched any more. */
+static void use_the_kernels(struct fm_file *f)
 {
 	claims[f->id] = FM_CLAIM_KERNEL;
 	fm_registry_claim(f, FM_CLAIM_KERNEL);
@@ -34,7 +34,7 @@ void fm_peers_demote(struct fm_file *f, enum fm_server_reason why)
 {
 	if (fm_server_change(f, FM_SERVER_KERNEL, why))
 		return; /* said why; asked again at the next bell */
-	handed(f);
+	use_the_kernels(f);
 }
 
 /* Others want files that we serve: they hold the kernel byte and wait for
@@ -86,7 +86,7 @@ static void yield_to_others(struct fm_file *f)
 {
 	if (atomic_load(&f->maps))
 		fm_peers_demote(f, FM_WHY_PEER);
-	handed(f);
+	use_the_kernels(f);
 	fm_registry_notify();
 	wait_for_engines(f, true);
 }
@@ -171,7 +171,7 @@ static void drop_claim(struct fm_file *f)
 
 static struct fm_file_observer observer = {
 	.closing = drop_claim,
-	.hollow = handed,
+	.hollow = use_the_kernels,
 };
 
 __attribute__((constructor)) static void observe(void)

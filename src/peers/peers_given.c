@@ -4,9 +4,9 @@
  *
  * On its way it is in no table of descriptors, where a look through /proc would
  * find it, and whoever has received it may map the file without an open(2) that
- * we would hear of. So what is mapped is handed to the kernel, and the last
- * ones that were sent are kept in mind, for whoever maps them later: the
- * receiver may take its time.
+ * we would hear of. So what is mapped is demoted, and the last ones that were
+ * sent are kept in mind, for whoever maps them later: the receiver may take its
+ * time.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -205,8 +205,8 @@ bool fm_registry_moved(void)
 }
 
 /* The description is shared with the parent, and so are its locks. The child
- * has the kernel's mappings of what had been handed over: it says so for
- * itself before it lets go of the parent's. */
+ * has the kernel's mappings of what had been demoted: it says so for itself
+ * before it lets go of the parent's. */
 void fm_registry_forked(void)
 {
 	struct fm_file *f;

@@ -11,11 +11,11 @@
 #include "policy.h"
 #include "vm/vm.h"
 
-#define MOST_FILES 64 /* to hand over one by one: 0.1 ms each */
+#define MOST_FILES 64 /* to demote one by one: 0.1 ms each */
 
 /* A private mapping is nobody else's business, and may be large: to demote it
  * would copy it. */
-static bool may_hand_over(void)
+static bool may_demote_all(void)
 {
 	struct fm_file *f;
 	unsigned mapped = 0;
@@ -31,9 +31,9 @@ static bool may_hand_over(void)
 /* What is stored until the process is stopped is in the file, as natively: by a
  * thread, a signal handler, or libc, which writes its streams out after all
  * exit handlers. */
-static bool hand_over(bool exec)
+static bool demote_all(bool exec)
 {
-	return may_hand_over() &&
+	return may_demote_all() &&
 	       !fm_demote_where(NULL, 0, exec ? FM_WHY_EXEC : FM_WHY_ENDS);
 }
 
@@ -53,7 +53,7 @@ void fm_ending(bool exec)
 		return;
 	fm_space_lock(&old);
 	atomic_store(&fm_demote_ends, true);
-	if (hand_over(exec) && !guardian_stays(exec)) {
+	if (demote_all(exec) && !guardian_stays(exec)) {
 		fm_rings_release(fm_file_top());
 		fm_guardian_end();
 	}

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 
 /* [plain] Everything has been flushed. `exec`: it may fail, and then the
- * program goes on. Where something is dirty still, or cannot be handed over,
- * all stays as it is. */
+ * program goes on. Where something is dirty still, or cannot be demoted, all
+ * stays as it is. */
 void fm_ending(bool exec);
 
 #endif

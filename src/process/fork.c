@@ -2,20 +2,20 @@
 /*
  * fork.c - what a child of fork finds.
  *
- * Our memory is MADV_DONTFORK: the child has holes where the mappings were.
- * It fills them with mappings of an empty file, where every touch is a SIGBUS
- * and comes to fm_fault like any other. The first one claims the file for the
- * kernel (peers.h), which makes the parent flush it and hand it over, and then
- * lays the kernel's mappings. A child that only executes something costs the
- * parent nothing but the fork, unless what it executes inherits a descriptor of
- * the file (peers_inherit.c).
+ * Our memory is MADV_DONTFORK: the child has holes where the mappings were. It
+ * fills them with mappings of an empty file, where every touch is a SIGBUS and
+ * comes to fm_fault like any other. The first one claims the file for the
+ * kernel (peers.h), which makes the parent write it back and demote it, and
+ * then lays the kernel's mappings. A child that only executes something costs
+ * the parent nothing but the fork, unless what it executes inherits a
+ * descriptor of the file (peers_inherit.c).
  *
  * Private mappings with pages that the program has stored to are not hidden
  * from fork: their pages are the only copy. The child lays the kernel's
  * private mapping with these pages on top, at once.
  *
  * Without a registry of processes the parent could not be asked later; then
- * files that either could store to are handed to the kernel before the fork.
+ * files that either could store to are demoted before the fork.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -348,19 +348,20 @@ static void mapped_for_stores(dev_t dev, ino_t ino)
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
-	struct fm_demote_cache handed;
+	struct fm_demote_cache resident;
 	int err;
 
 	join(k);
-	fm_demote_cache_note(f, &handed); /* as it was when we were forked */
+	fm_demote_cache_note(f, &resident); /* as it was when we were forked */
 	err = lay(f);
 	if (err)
 		give_up_file(f, err);
-	/* Who serves it goes on, and brings nothing. Who hands it over does. */
+	/* A parent that goes on serving the file brings nothing into the page
+	 * cache; one that demotes it does. */
 	if (err || !read_only[k])
-		fm_demote_cache_forget(&handed);
+		fm_demote_cache_forget(&resident);
 	else
-		fm_fork_bring(&handed);
+		fm_fork_bring(&resident);
 	if (gone[k])
 		atomic_fetch_sub(&fm_live_maps, 1);
 	gone[k] = GONE_NOT;

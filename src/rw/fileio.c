@@ -220,9 +220,9 @@ static void from_the_end(struct fm_file *f, off_t *off, off_t *len)
 	}
 }
 
-/* While the file is handed to the kernel our copies are still seen, but not
- * known any more: a change now would leave them as they were. Who finds the
- * file not frozen under the page locks is waited for by those who freeze it. */
+/* While the file is demoted our copies are still seen, but not known any more:
+ * a change now would leave them as they were. Who finds the file not frozen
+ * under the page locks is waited for by those who freeze it. */
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		  struct fm_range *r)
 {

@@ -329,7 +329,7 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		atomic_store(&f->server, FM_SERVER_KERNEL);
 		fm_errseq_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb.err, 0);
-		fm_server_reason_handed(f->path, f->dev, f->ino, why);
+		fm_server_reason_demoted(f->path, f->dev, f->ino, why);
 	}
 	fm_thaw(f);
 	fill_pagecache(f, &resident, err);

@@ -11,7 +11,7 @@
 #include "writeback/writeback.h"
 
 #define MOST_RUNS ((size_t)1 << 20)
-#define FIRST_MS 50  /* what those who wait for the hand-over wait longer */
+#define FIRST_MS 50  /* what those who wait for the demotion wait longer */
 #define NEXT_MS 20   /* write-back waits for that, again and again */
 /* The kernel forgets what lies beyond the longest read that it makes ahead or
  * that the device takes: no device is known where that is less. */

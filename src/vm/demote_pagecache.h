@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * demote_pagecache.h - the page cache has what our cache had, when a file is
- * handed to the kernel.
+ * demoted.
  *
  * Without us the pages that the program has touched would be in the page cache.
  * What is dirty is written through it (and our copy dropped, where that is

@@ -33,7 +33,7 @@ static int lay_beside(struct fm_file *f, struct fm_map *m)
 
 /* Nothing can be stored to the file by a mapping, so ours and the kernel's
  * agree (see kernel_windows.h). */
-static int hand_over_page(struct fm_file *f, uintptr_t a)
+static int demote_page(struct fm_file *f, uintptr_t a)
 {
 	int err;
 
@@ -69,7 +69,7 @@ int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
 
 	fm_space_lock(&old);
 	m = fm_space_find(a);
-	if (m && m->file == f && hand_over_page(f, a)) {
+	if (m && m->file == f && demote_page(f, a)) {
 		err = try_kernel(f, m);
 		if (err)
 			fm_say_not_demoted(f, why, err);

@@ -293,7 +293,7 @@ static int demote_span(void *addr, size_t len, enum fm_server_reason why)
 
 /* What is not ours in the range is the kernel's to advise, holes its to find:
  * they are an error that does not stop it. Under the space lock, for what is
- * ours may be handed over at any time. */
+ * ours may be demoted at any time. */
 static int advise_span(struct span *s)
 {
 	uintptr_t at = s->start, from;

@@ -490,9 +490,9 @@ static bool bad_arguments(uintptr_t a, size_t old_len, size_t new_len,
 		(t < fm_page_up(a + old_len) && a < fm_page_up(t + new_len)));
 }
 
-/* Duplication and DONTUNMAP, and pieces that the kernel would hold as one,
- * are the kernel's. False: it could not have them. */
-static bool hand_over(void *old, size_t old_len, enum fm_server_reason why)
+/* Duplication and DONTUNMAP, and pieces that the kernel would hold as one, are
+ * the kernel's: demote what is ours of them. False: it could not be. */
+static bool demote_old(void *old, size_t old_len, enum fm_server_reason why)
 {
 	size_t len = old_len ? old_len : 1;
 
@@ -513,7 +513,7 @@ void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		return (void *)fm_sys5(SYS_mremap, old, old_len, new_len,
 				       flags, new_addr);
 	if ((!old_len || (flags & MREMAP_DONTUNMAP)) &&
-	    !hand_over(old, old_len, FM_WHY_MREMAP))
+	    !demote_old(old, old_len, FM_WHY_MREMAP))
 		return (void *)(intptr_t)-ENOMEM;
 	src = old_len && fm_overlaps(old, old_len);
 	dst = (flags & MREMAP_FIXED) && fm_overlaps(new_addr, new_len);
@@ -532,7 +532,7 @@ void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		  over_target(a, old_len, new_len, flags, t);
 	fm_space_unlock(&mask);
 	if (src && p == (void *)(intptr_t)-EFAULT &&
-	    hand_over(old, old_len, FM_WHY_MREMAP_PIECES))
+	    demote_old(old, old_len, FM_WHY_MREMAP_PIECES))
 		p = fm_mremap(old, old_len, new_len, flags, new_addr);
 	return p;
 }

@@ -89,9 +89,9 @@ static int sync_parts(struct sync_range *s, int flags)
 int fm_msync(void *addr, size_t len, int flags)
 {
 	/* The kernel judges the arguments and the holes; on our anonymous
-	 * memory it does nothing else. What is handed to it meanwhile it has
-	 * not written yet: then it is asked again. */
-	const unsigned handed = fm_demote_count();
+	 * memory it does nothing else. What is demoted meanwhile it has not
+	 * written yet: then it is asked again. */
+	const unsigned demotions = fm_demote_count();
 	int res = (int)fm_sys3(SYS_msync, addr, len, flags), first = 0, more;
 	struct sync_range s = { .n = 0 };
 	uint64_t old, mask;
@@ -113,7 +113,7 @@ int fm_msync(void *addr, size_t len, int flags)
 		if (!first)
 			first = err;
 	} while (more);
-	if (fm_demote_count() != handed && (flags & MS_SYNC))
+	if (fm_demote_count() != demotions && (flags & MS_SYNC))
 		res = (int)fm_sys3(SYS_msync, addr, len, flags);
 	return first ? first : res;
 }
