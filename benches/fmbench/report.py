@@ -180,6 +180,13 @@ def rounds(doc):
     return str(min(n)) if min(n) == max(n) else f"{min(n)} to {max(n)}"
 
 
+def when(doc):
+    """"2026-11-24 at 7435a72, 2026-11-25 at a5c64fb"."""
+    seen = {(r.get("date", doc["meta"]["date"])[:10],
+             r.get("commit", doc["meta"]["commit"])) for r in doc["runs"]}
+    return ", ".join(f"{d} at {c}" if c else d for d, c in sorted(seen))
+
+
 def table_lines(meta, rows):
     before = any("before" in r["columns"] for r in rows)
     ra = meta["read_ahead_kb"]
@@ -201,7 +208,7 @@ def table_lines(meta, rows):
 def markdown(doc):
     meta = doc["meta"]
     gib = 1 << 30
-    out = [f"{meta['date']}, Linux {meta['kernel']}, {meta['cpus']} CPUs, "
+    out = [f"{when(doc)}, Linux {meta['kernel']}, {meta['cpus']} CPUs, "
            f"{meta['filesystem']}; file {meta['file_bytes'] / gib:.3g} GiB, memory "
            f"cgroup {meta['limit_bytes'] / gib:.3g} GiB; medians of "
            f"{rounds(doc)} interleaved rounds (smallest..largest). One process: "
@@ -223,6 +230,38 @@ def markdown(doc):
     if doc["problems"]:
         out += ["", "Problems:"] + [f"- {p}" for p in doc["problems"]]
     return "\n".join(out) + "\n"
+
+
+def median_of(row, column):
+    c = row["columns"].get(column)
+    return figure(c["median"], row["unit"]) if c else "-"
+
+
+def times(row, column):
+    r = row["ratios"].get(column)
+    return f"{r['measured']:.2f}x" if r else "-"
+
+
+def brief(doc):
+    """Medians and ratios, for documents: a table for each shape."""
+    ra = doc["meta"]["read_ahead_kb"]
+    out = []
+    for shape in SHAPES:
+        rows = [r for r in doc["table"] if r["shape"] == shape.name and r["columns"]]
+        if not rows:
+            continue
+        out += ["", f"### {shape.title[0].upper()}{shape.title[1:]}", "",
+                f"| workload | unit | kernel, ra 128 | kernel, ra {ra} | best hint | "
+                f"fastmap | / ra 128 | / ra {ra} | / hint | served by |",
+                "|---" * 10 + "|"]
+        for r in rows:
+            hint = f" {r['hint']}" if r["hint"] else ""
+            out.append("| " + " | ".join([
+                r["title"], r["unit"], median_of(r, "native_ra128"),
+                median_of(r, "native"), median_of(r, "native_hint") + hint,
+                median_of(r, "preloaded"), *(times(r, c) for c in TARGETS),
+                " + ".join(r["servers"])]) + " |")
+    return "\n".join(out[1:] + device_lines(doc["device"])) + "\n"
 
 
 OPTIONS = {"": "", "poll": " polled", "mem": ", into as much memory as the cache has"}
@@ -266,4 +305,4 @@ def extra_lines(doc):
     return out
 
 
-__all__ = ["table", "memory", "markdown", "p999"]
+__all__ = ["table", "memory", "markdown", "brief", "p999"]

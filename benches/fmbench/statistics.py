@@ -18,13 +18,18 @@ def one(path):
 
 def server(s, path):
     """Who served the file in this process; "" where nobody touched it."""
+    out = []
     files = [f for f in s.get("files", []) if f["path"] == path]
-    engine = any(f["loads"] or f["faults_read"] or f["faults_write"] for f in files)
-    demoted = any(f.get("demoted") or f.get("demotions") for f in files)
-    left = [x for x in s.get("left_to_kernel", []) if x["path"] == path]
-    if engine:
-        return "engine, then kernel" if demoted else "engine"
-    return "kernel" if demoted or left else ""
+    if any(f["loads"] or f["faults_read"] or f["faults_write"] for f in files):
+        out.append("engine")
+    for f in files:
+        now = f.get("server")  # null once it is closed
+        if now != "engine" and (now or f["demotions"]):
+            out.append(now or "kernel")
+    for left in s.get("left_to_kernel", []):
+        if left["path"] == path:
+            out.append(left.get("server", "kernel"))
+    return ", then ".join(dict.fromkeys(out))
 
 
 def merge(every):

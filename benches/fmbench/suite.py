@@ -52,8 +52,8 @@ def served(stats):
 
 
 class Suite:
-    def __init__(self, machine, data, opts):
-        self.m, self.data, self.opts = machine, data, opts
+    def __init__(self, machine, data, opts, meta):
+        self.m, self.data, self.opts, self.meta = machine, data, opts, meta
         self.runs, self.device, self.best_hint = [], [], {}
         self.problems, self.done = [], {}
 
@@ -98,7 +98,7 @@ class Suite:
             if check and run["exit"] == 0:
                 run["file_check"] = self.check(w, written, gen)
         run.update(workload=w.name, shape=w.shape.name, column=column, round=rnd,
-                   hint=hint)
+                   hint=hint, date=self.meta["date"], commit=self.meta["commit"])
         if run["result"] and column in ("preloaded", "before"):
             run["servers"] = statistics.servers(run.get("stats"),
                                                 run["result"]["members"])
