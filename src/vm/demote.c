@@ -232,10 +232,52 @@ static void drop_and_order(struct fm_list *l)
 			to_front(l, k, to++);
 }
 
-static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
+/*
+ * What would stop one of them for good stops all, before the first is laid: the
+ * file would be the kernel's and ours, and mappings of it would disagree.
+ */
+
+/* Sealed behind our back? The protection that it has is refused then. */
+static int may_be_replaced(struct fm_map *m)
 {
+	int prot = atomic_load(&m->vma_prot) ? atomic_load(&m->prot) :
+					       PROT_READ | PROT_WRITE;
+
+	return fm_sys_mprotect((void *)atomic_load(&m->start),
+			       fm_map_pages(m) << FM_PAGE_SHIFT, prot);
+}
+
+/* Each may need two vmas more, where it was part of one (vm.max_map_count).
+ * Neighbours that differ are not joined. */
+static int has_room(size_t n)
+{
+	const size_t len = 4 * n * FM_PAGE;
+	char *p = fm_sys_far(len, PROT_NONE);
 	int err = 0;
 
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	for (size_t i = 0; i < 2 * n && !err; i++)
+		err = fm_sys_mprotect(p + 2 * i * FM_PAGE, FM_PAGE, PROT_READ);
+	fm_sys_munmap(p, len);
+	return err;
+}
+
+static int may_all(const struct fm_list *l)
+{
+	int err = l->n > 1 ? has_room(l->n) : 0;
+
+	for (size_t k = 0; l->n > 1 && k < l->n && !err; k++)
+		err = may_be_replaced(l->v[k]);
+	return err;
+}
+
+static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
+{
+	int err = may_all(l);
+
+	if (err)
+		return err;
 	drop_and_order(l);
 	for (size_t k = 0; k < l->n && !err; k++) {
 		fm_map_each(l->v[k], 0, fm_map_pages(l->v[k]), clear_locked,

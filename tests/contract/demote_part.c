@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C99p: a file of several mappings is to become the kernel's, and one of them
+ * cannot: it was sealed behind our back, the process may have no more mappings,
+ * or no more processes. All mappings go on agreeing with each other and with
+ * the file.
+ */
+#include "ct.h"
+
+#include <linux/futex.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+#define N 64ul
+#define MAPS 3
+
+static int fd;
+static char *map[MAPS];
+static unsigned char value;
+
+static void begin(void)
+{
+	fd = ct_file("part", N * PAGE);
+	for (int k = 0; k < MAPS; k++) {
+		map[k] = ct_map(fd, N * PAGE, RW, MAP_SHARED, 0);
+		ct_map(-1, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	}
+	for (size_t i = 0; i < N; i++)
+		map[i % MAPS][i * PAGE + 5] = (char)i;
+}
+
+/* What the kernel may look at at any time is the kernel's from then on. */
+static void hand_over(void)
+{
+	syscall(SYS_futex, map[0] + 8, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void agree(const char *what)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < N; i++)
+		for (int k = 0; k < MAPS; k++)
+			bad += map[k][i * PAGE + 5] != (char)i;
+	for (size_t i = 0; i < N * MAPS; i++) {
+		char *p = map[i % MAPS] + i % N * PAGE + 100, c;
+
+		*p = (char)++value;
+		for (int k = 0; k < MAPS; k++)
+			bad += map[k][i % N * PAGE + 100] != (char)value;
+		bad += pread(fd, &c, 1, (off_t)(i % N * PAGE + 100)) != 1 ||
+		       c != (char)value;
+		c = (char)++value;
+		ct_pwrite(fd, &c, 1, (off_t)(i % N * PAGE + 100));
+		for (int k = 0; k < MAPS; k++)
+			bad += map[k][i % N * PAGE + 100] != c;
+	}
+	say("C99p %s: %zu wrong", what, bad);
+}
+
+static void sealed(int which)
+{
+	begin();
+	if (ct_raw(SYS_mseal, (long)map[which], N * PAGE, 0, 0)) {
+		say("C99p sealed %d: 0 wrong", which);
+		return; /* no mseal in this kernel */
+	}
+	hand_over();
+	agree(which ? which == 1 ? "sealed 1" : "sealed 2" : "sealed 0");
+}
+
+static void sealed0(void)
+{
+	sealed(0);
+}
+
+static void sealed1(void)
+{
+	sealed(1);
+}
+
+static void sealed2(void)
+{
+	sealed(2);
+}
+
+static void processes(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	begin();
+	setrlimit(RLIMIT_NPROC, &none);
+	hand_over();
+	agree("no processes");
+}
+
+/* Neighbours differ, or they would be one mapping. */
+static void take(size_t but)
+{
+	char *p = MAP_FAILED, *last[8];
+	size_t n = 0;
+
+	do {
+		last[n % 8] = p;
+		p = mmap(NULL, PAGE, n++ % 2 ? PROT_READ : PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	} while (p != MAP_FAILED);
+	for (n--; but > 0; but--)
+		munmap(last[n-- % 8], PAGE);
+}
+
+/* What is laid over a part makes two of a mapping, or three. */
+static void side_by_side(void)
+{
+	char *at = mmap(NULL, MAPS * N * PAGE, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	fd = ct_file("part", N * PAGE);
+	for (int k = 0; k < MAPS; k++) {
+		map[k] = at + (k + 1) % MAPS * N * PAGE;
+		if (mmap(map[k], N * PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 0) !=
+		    map[k])
+			ct_die("mmap");
+	}
+	for (size_t i = 0; i < N; i++)
+		map[i % MAPS][i * PAGE + 5] = (char)i;
+}
+
+static void mappings(void)
+{
+	for (size_t room = 0; room < 5; room++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			side_by_side();
+			take(room);
+			hand_over();
+			agree("mappings");
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void memory(void)
+{
+	struct rlimit space;
+
+	begin();
+	getrlimit(RLIMIT_AS, &space);
+	space.rlim_cur = 1;
+	setrlimit(RLIMIT_AS, &space);
+	hand_over();
+	agree("memory");
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	ct_child("C99p sealed 0", sealed0);
+	ct_child("C99p sealed 1", sealed1);
+	ct_child("C99p sealed 2", sealed2);
+	ct_child("C99p processes", processes);
+	ct_child("C99p mappings", mappings);
+	ct_child("C99p memory", memory);
+	return 0;
+}
