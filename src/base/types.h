@@ -160,7 +160,7 @@ struct fm_file {
 		_Atomic bool told_failed; /* of a page that could not be had */
 		/* on a full file system */
 		_Atomic uint64_t no_commit_before_ms;
-		/* the page cache; see fm_load_asks */
+		/* the page cache; see fm_load_asks_cache */
 		_Atomic uint32_t cache_asked, cache_cold;
 		/* after short writes, in the second that began at */
 		_Atomic uint32_t reloads;

@@ -11,7 +11,7 @@
 #include "writeback/writeback.h"
 
 #define SMALL 16384 /* pages; a smaller cache is not kept below its limit */
-#define PART 64     /* of the cache is free when the thread sleeps */
+#define FREE_PART 64 /* of the cache is free when the thread sleeps */
 #define BATCH 64
 #define VAIN 3      /* batches of which nothing could leave */
 
@@ -19,7 +19,7 @@ static struct fm_event work;
 
 static FM_FAULT int64_t to_free(void)
 {
-	return (int64_t)(fm_cache_limit() / PART);
+	return (int64_t)(fm_cache_limit() / FREE_PART);
 }
 
 static FM_FAULT bool is_small(void)

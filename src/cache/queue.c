@@ -4,20 +4,20 @@
 #include "base/lock.h"
 #include "base/log.h"
 
-#define ENTRIES 510 /* a chunk is one page */
+#define ENTRIES 510 /* a segment is one page */
 #define SLAB 16
 
-struct fm_qchunk {
-	struct fm_qchunk *next, *prev;
+struct fm_queue_segment {
+	struct fm_queue_segment *next, *prev;
 	uint64_t e[ENTRIES];
 };
 
 static struct fm_lock free_lock = FM_LOCK(FM_RANK_LEAF);
-static struct fm_qchunk *free_list;
+static struct fm_queue_segment *free_list;
 
-static FM_FAULT struct fm_qchunk *chunk_get(void)
+static FM_FAULT struct fm_queue_segment *segment_get(void)
 {
-	struct fm_qchunk *c;
+	struct fm_queue_segment *c;
 
 	fm_lock(&free_lock);
 	if (!free_list) {
@@ -34,7 +34,7 @@ static FM_FAULT struct fm_qchunk *chunk_get(void)
 	return c;
 }
 
-static FM_FAULT void chunk_put(struct fm_qchunk *c)
+static FM_FAULT void segment_put(struct fm_queue_segment *c)
 {
 	fm_lock(&free_lock);
 	c->next = free_list;
@@ -45,11 +45,11 @@ static FM_FAULT void chunk_put(struct fm_qchunk *c)
 /* Room for one more entry at the tail; the queue lock is held. */
 static FM_FAULT bool ensure_tail(struct fm_queue *q)
 {
-	struct fm_qchunk *c;
+	struct fm_queue_segment *c;
 
 	if (q->tail && q->tail_at < ENTRIES)
 		return true;
-	c = chunk_get();
+	c = segment_get();
 	if (!c)
 		return false;
 	c->next = NULL;
@@ -68,13 +68,13 @@ static FM_FAULT bool ensure_tail(struct fm_queue *q)
 /* Room for one more before the head. */
 static FM_FAULT bool ensure_head(struct fm_queue *q)
 {
-	struct fm_qchunk *c;
+	struct fm_queue_segment *c;
 
 	if (!q->head && !ensure_tail(q))
 		return false;
 	if (q->head_at)
 		return true;
-	c = chunk_get();
+	c = segment_get();
 	if (!c)
 		return false;
 	c->prev = NULL;
@@ -118,7 +118,7 @@ FM_FAULT void fm_queue_push_first(struct fm_queue *q, uint64_t e)
 
 FM_FAULT bool fm_queue_pop(struct fm_queue *q, uint64_t *ret)
 {
-	struct fm_qchunk *c;
+	struct fm_queue_segment *c;
 	bool ok = false;
 
 	fm_lock(&q->lock);
@@ -134,27 +134,27 @@ FM_FAULT bool fm_queue_pop(struct fm_queue *q, uint64_t *ret)
 				q->head->prev = NULL;
 			else
 				q->tail = NULL;
-			chunk_put(c);
+			segment_put(c);
 		}
 	}
 	fm_unlock(&q->lock);
 	return ok;
 }
 
-/* The last chunk is empty, and not the only one. */
+/* The last segment is empty, and not the only one. */
 static FM_FAULT void drop_tail(struct fm_queue *q)
 {
-	struct fm_qchunk *c = q->tail;
+	struct fm_queue_segment *c = q->tail;
 
 	q->tail = c->prev;
 	q->tail->next = NULL;
 	q->tail_at = ENTRIES;
-	chunk_put(c);
+	segment_put(c);
 }
 
 FM_FAULT bool fm_queue_pop_last(struct fm_queue *q, uint64_t *ret)
 {
-	struct fm_qchunk *c;
+	struct fm_queue_segment *c;
 	bool ok;
 
 	fm_lock(&q->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.h - FIFO of 64-bit entries in chained chunks. Memory follows the
- * number of entries; chunks are recycled and never given back. All [fault],
+ * queue.h - FIFO of 64-bit entries in chained segments. Memory follows the
+ * number of entries; segments are recycled and never given back. All [fault],
  * unless it says more: the lock is a leaf, held for a few instructions.
  */
 #ifndef FM_QUEUE_H
@@ -12,11 +12,11 @@
 
 #include "base/lock.h"
 
-struct fm_qchunk;
+struct fm_queue_segment;
 
 struct fm_queue {
 	struct fm_lock lock;
-	struct fm_qchunk *head, *tail; /* pop from head, push at tail */
+	struct fm_queue_segment *head, *tail; /* pop from head, push at tail */
 	uint32_t head_at, tail_at;
 	_Atomic uint64_t len;
 };

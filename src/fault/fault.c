@@ -208,22 +208,23 @@ struct range {
 	uint64_t lo, hi;
 };
 
-/* Pages [lo, hi) of the mapping, locked, and what was read of them. */
-struct block {
+/* Page i and its neighbours: pages [lo, hi) of the mapping, locked, and what
+ * was read of them. */
+struct around {
 	uint64_t lo, hi;
 	long got; /* pages, or -errno */
 	struct fm_bounce *b;
 	bool starved; /* no memory to install one */
 };
 
-static FM_FAULT bool covers(const struct block *b, uint64_t i)
+static FM_FAULT bool covers(const struct around *b, uint64_t i)
 {
 	return b->got > 0 && b->lo + (uint64_t)b->got > i;
 }
 
-/* Neighbours must not fail the page that was asked for: if the block cannot
- * be read up to page i, page i is read alone. */
-static FM_FAULT void read_block(struct fm_map *m, uint64_t i, struct block *b)
+/* Neighbours must not fail the page that was asked for: if they cannot be read
+ * up to page i, page i is read alone. */
+static FM_FAULT void read_around(struct fm_map *m, uint64_t i, struct around *b)
 {
 	fm_fault_around_lock(m, i, &b->lo, &b->hi);
 	fm_cache_charge(b->hi - b->lo);
@@ -239,7 +240,7 @@ static FM_FAULT void read_block(struct fm_map *m, uint64_t i, struct block *b)
 	b->got = fm_load(m->file, m->pgoff + i, 1, b->b->mem);
 }
 
-static FM_FAULT long install(struct fm_map *m, struct block *b, uint64_t from,
+static FM_FAULT long install(struct fm_map *m, struct around *b, uint64_t from,
 			     uint64_t n, bool store)
 {
 	const char *src = (char *)b->b->mem + ((from - b->lo) << FM_PAGE_SHIFT);
@@ -251,9 +252,9 @@ static FM_FAULT long install(struct fm_map *m, struct block *b, uint64_t from,
 	return done;
 }
 
-/* Install pages [from, to) of the block, by one call unless a part of the
+/* Install pages [from, to) of what was read, by one call unless a part of the
  * range is going away. */
-static FM_FAULT void install_run(struct fm_map *m, struct block *b,
+static FM_FAULT void install_run(struct fm_map *m, struct around *b,
 				 uint64_t from, uint64_t to)
 {
 	while (from < to) {
@@ -265,8 +266,8 @@ static FM_FAULT void install_run(struct fm_map *m, struct block *b,
 
 /* The demand page alone takes a store. What could not be installed is asked for
  * again by the next fault. */
-static FM_FAULT void install_block(struct fm_map *m, uint64_t i, bool store,
-				   struct block *b)
+static FM_FAULT void install_around(struct fm_map *m, uint64_t i, bool store,
+				   struct around *b)
 {
 	uint64_t end = b->lo + (uint64_t)b->got;
 
@@ -280,22 +281,22 @@ static FM_FAULT void install_block(struct fm_map *m, uint64_t i, bool store,
 		short_of_memory();
 }
 
-/* Read the block and install it. */
+/* Read page i and what lies around it, and install them. */
 static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 				   _Atomic uint8_t *p, struct range *came)
 {
 	struct fm_file *f = m->file;
 	int err = store ? fm_load_allocate(f, m->pgoff + i, p) : 0;
-	struct block b = { .starved = false };
+	struct around b = { .starved = false };
 
 	if (err)
 		return err;
-	read_block(m, i, &b);
+	read_around(m, i, &b);
 	if (covers(&b, i)) {
 		*came = (struct range){ b.lo, b.lo + (uint64_t)b.got };
 		if (store)
 			mark_dirty(f, m->pgoff + i, p);
-		install_block(m, i, store, &b);
+		install_around(m, i, store, &b);
 	} else {
 		err = b.got < 0 ? (int)b.got : -ENXIO; /* beyond the end */
 		fm_cache_uncharge(b.hi - b.lo);

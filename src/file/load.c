@@ -86,7 +86,7 @@ static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
  */
 #define COLDEST 63u
 
-FM_FAULT bool fm_load_asks(struct fm_file *f)
+FM_FAULT bool fm_load_asks_cache(struct fm_file *f)
 {
 	return fm_store_of(f)->direct && atomic_load(&f->wb.buffered) &&
 	       !(atomic_fetch_add_explicit(&f->load.cache_asked, 1,
@@ -95,7 +95,7 @@ FM_FAULT bool fm_load_asks(struct fm_file *f)
 				      memory_order_relaxed));
 }
 
-FM_FAULT void fm_load_asked(struct fm_file *f, bool hit)
+FM_FAULT void fm_load_asked_cache(struct fm_file *f, bool hit)
 {
 	uint32_t cold =
 		atomic_load_explicit(&f->load.cache_cold, memory_order_relaxed);
@@ -108,7 +108,7 @@ FM_FAULT void fm_load_asked(struct fm_file *f, bool hit)
 
 /* Where the kernel fails to write such a page, it stays in the page cache,
  * clean, and a direct read finds what the device has, which is older. */
-FM_FAULT bool fm_load_through(struct fm_file *f, uint64_t fp, uint64_t n)
+FM_FAULT bool fm_load_through_cache(struct fm_file *f, uint64_t fp, uint64_t n)
 {
 	for (uint64_t k = fp; k < fp + n; k++) {
 		_Atomic uint8_t *p = fm_file_page(f, k);
@@ -128,12 +128,12 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 
 	fm_count(&f->st.loads, 1);
 	fm_count(&f->st.load_bytes, io.len);
-	if (f->windows.repeated || fm_load_through(f, fp, n)) {
+	if (f->windows.repeated || fm_load_through_cache(f, fp, n)) {
 		struct fm_io all = io;
 
 		all.buffered = true;
 		res = read_full(&all);
-	} else if (fm_load_asks(f)) {
+	} else if (fm_load_asks_cache(f)) {
 		/* What the page cache holds is newer-or-equal and free. */
 		struct fm_io warm = io;
 
@@ -141,7 +141,7 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 		res = fm_io_once(&warm);
 		if (res != (long)warm.len && !ends_at(f, warm.off, res))
 			res = -EAGAIN;
-		fm_load_asked(f, res != -EAGAIN);
+		fm_load_asked_cache(f, res != -EAGAIN);
 	}
 	if (res == -EAGAIN) {
 		res = read_full(&io);

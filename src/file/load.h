@@ -16,12 +16,12 @@ long fm_load_cached(struct fm_file *f, uint64_t fp, uint64_t n, void *buf);
 
 /* Is the page cache to be asked first, for a file that is written through it?
  * Then say whether it had what was asked for. */
-bool fm_load_asks(struct fm_file *f);
-void fm_load_asked(struct fm_file *f, bool hit);
+bool fm_load_asks_cache(struct fm_file *f);
+void fm_load_asked_cache(struct fm_file *f, bool hit);
 
 /* Has any of the n pages been written through the page cache? Then it is read
  * so. */
-bool fm_load_through(struct fm_file *f, uint64_t fp, uint64_t n);
+bool fm_load_through_cache(struct fm_file *f, uint64_t fp, uint64_t n);
 
 /* After a transfer returned `res` for n pages: zero the rest, count pages. */
 long fm_load_finish(uint64_t n, long res, void *buf);

@@ -348,18 +348,18 @@ static void mapped_for_stores(dev_t dev, ino_t ino)
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
-	struct fm_demote_cache resident;
+	struct fm_resident resident;
 	int err;
 
 	join(k);
-	fm_demote_cache_note(f, &resident); /* as it was when we were forked */
+	fm_resident_note(f, &resident); /* as it was when we were forked */
 	err = lay(f);
 	if (err)
 		give_up_file(f, err);
 	/* A parent that goes on serving the file brings nothing into the page
 	 * cache; one that demotes it does. */
 	if (err || !read_only[k])
-		fm_demote_cache_forget(&resident);
+		fm_resident_forget(&resident);
 	else
 		fm_fork_bring(&resident);
 	if (gone[k])

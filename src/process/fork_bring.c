@@ -18,7 +18,7 @@
 #define LITTLE ((uint64_t)16 << 20) /* bytes: that much is asked for anyway */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
-static struct fm_demote_cache waiting; /* under the lock, */
+static struct fm_resident waiting; /* under the lock, */
 static bool running;             /* as is that somebody looks at it */
 
 static uint64_t major_faults(void)
@@ -41,7 +41,7 @@ static bool is_room(uint64_t asked)
 }
 
 /* More at a time while the child goes on to wait for pages. */
-static void bring(struct fm_demote_cache *h)
+static void bring(struct fm_resident *h)
 {
 	uint64_t seen = 0, turn = 1, pause = 1, idle = 0, n;
 
@@ -57,20 +57,20 @@ static void bring(struct fm_demote_cache *h)
 		if (!is_room(h->asked))
 			break;
 		seen = n;
-		fm_demote_cache_ask(h, turn);
+		fm_resident_ask(h, turn);
 		turn = fm_least(2 * turn, MOST_MS);
 		pause = 1;
 		idle = 0;
 		fm_thread_sleep_ms(0); /* and do what all threads are told to */
 	}
-	fm_demote_cache_forget(h);
+	fm_resident_forget(h);
 }
 
-static bool take_waiting(struct fm_demote_cache *ret)
+static bool take_waiting(struct fm_resident *ret)
 {
 	fm_lock(&lock);
 	*ret = waiting;
-	waiting = (struct fm_demote_cache){ .v = NULL };
+	waiting = (struct fm_resident){ .v = NULL };
 	running = ret->n;
 	fm_unlock(&lock);
 	return ret->n;
@@ -80,7 +80,7 @@ static bool take_waiting(struct fm_demote_cache *ret)
 static void *bringer(void *arg)
 {
 	static struct fm_kept_files kept;
-	struct fm_demote_cache now;
+	struct fm_resident now;
 
 	fm_thread_begin("fastmap-fork");
 	if (!fm_read_keep(&kept))
@@ -90,14 +90,14 @@ static void *bringer(void *arg)
 	return NULL;
 }
 
-void fm_fork_bring(struct fm_demote_cache *h)
+void fm_fork_bring(struct fm_resident *h)
 {
-	if (!fm_demote_cache_ask(h, FIRST_MS) || fm_sys_confined()) {
-		fm_demote_cache_forget(h);
+	if (!fm_resident_ask(h, FIRST_MS) || fm_sys_confined()) {
+		fm_resident_forget(h);
 		return;
 	}
 	fm_lock(&lock);
-	fm_demote_cache_move(&waiting, h);
+	fm_resident_move(&waiting, h);
 	if (!running)
 		running = !fm_thread_create(bringer, NULL);
 	fm_unlock(&lock);
@@ -106,7 +106,7 @@ void fm_fork_bring(struct fm_demote_cache *h)
 static void forked(void)
 {
 	fm_lock_reset(&lock);
-	waiting = (struct fm_demote_cache){ .v = NULL };
+	waiting = (struct fm_resident){ .v = NULL };
 	running = false;
 }
 

@@ -30,7 +30,8 @@ enum { STARTING, READY, FAILED };
 
 static struct {
 	_Atomic uint32_t state; /* futex */
-	_Atomic uint32_t order, done; /* futex; see follow */
+	/* futex; orders to take the program's user ids: given, carried out */
+	_Atomic uint32_t order, done;
 	_Atomic bool other_user; /* the program is another user by now */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
 	char *mem;              /* TLS, stack, the go-between's stack and TLS */

@@ -30,7 +30,8 @@ FM_FAULT void fm_chunk_bell(void)
  * full disk cannot be stored to. */
 static bool asks_cache(const struct fm_chunk *c)
 {
-	return !c->uncached && !c->file->load.sparse && fm_load_asks(c->file);
+	return !c->uncached && !c->file->load.sparse &&
+	       fm_load_asks_cache(c->file);
 }
 
 static void submit_queued(struct fm_ring *r)
@@ -45,7 +46,7 @@ static void submit_queued(struct fm_ring *r)
 
 		if (atomic_load(&c->state) != CH_QUEUED)
 			continue;
-		through = fm_load_through(c->file, c->first, c->n);
+		through = fm_load_through_cache(c->file, c->first, c->n);
 		asks = !through && asks_cache(c);
 		atomic_store(&c->state, CH_INFLIGHT);
 		c->io = (struct fm_io){
@@ -93,7 +94,7 @@ static void landed(struct fm_chunk *c)
 
 	c->io.user = NULL;
 	if (c->io.nowait)
-		fm_load_asked(c->file, !is_short(c));
+		fm_load_asked_cache(c->file, !is_short(c));
 	if (c->io.nowait && is_short(c) && !atomic_load(&c->dead)) {
 		ask_device(c);
 		fm_epoch_leave(e);

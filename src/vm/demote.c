@@ -63,7 +63,7 @@ static int write_back_all(struct fm_file *f)
 	int err = 0;
 
 	if (fm_store_of(f)->direct && fm_store_of(f)->keeps)
-		fm_demote_cache_write(f);
+		fm_demote_write_pagecache(f);
 	for (int tries = 0; tries < STORE_TRIES; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT && atomic_load(&f->wb.buffered))
@@ -332,19 +332,19 @@ void fm_say_not_demoted(struct fm_file *f, enum fm_server_reason why, int err)
 
 /* Let the page cache have what was resident. Not where the file is demoted
  * since memory is short, nor at the end. */
-static void fill_pagecache(struct fm_file *f, struct fm_demote_cache *h,
+static void fill_pagecache(struct fm_file *f, struct fm_resident *h,
 			   int err)
 {
 	if (err || !fm_store_of(f)->keeps || fm_mem_monitor_short() ||
 	    atomic_load(&fm_demote_ends))
-		fm_demote_cache_forget(h);
+		fm_resident_forget(h);
 	else
-		fm_demote_cache_bring(h);
+		fm_resident_bring(h);
 }
 
 static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
-	struct fm_demote_cache resident;
+	struct fm_resident resident;
 	struct fm_list l;
 	int err;
 
@@ -359,7 +359,7 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_ahead_forget(l.v[k]);
 		fm_pass_through(l.v[k]);
 	}
-	fm_demote_cache_note(f, &resident);
+	fm_resident_note(f, &resident);
 	err = write_back_all(f);
 	if (!err)
 		err = lay_and_unlink(f, &l);

@@ -19,7 +19,7 @@
 
 /* ---- what is resident ---------------------------------------------------- */
 
-static bool more_room(struct fm_demote_cache *h)
+static bool more_room(struct fm_resident *h)
 {
 	size_t room = h->room ? 2 * h->room : 64;
 	void *v = room <= MOST_RUNS ?
@@ -35,21 +35,21 @@ static bool more_room(struct fm_demote_cache *h)
 static void note(struct fm_map *m, uint64_t i, void *arg)
 {
 	uintptr_t a = (uintptr_t)fm_map_addr(m, i);
-	struct fm_demote_cache *h = arg;
+	struct fm_resident *h = arg;
 
 	if (!fm_mode_charged(fm_mode(m, i)))
 		return;
 	if (h->n && h->v[h->n - 1].end == a)
 		h->v[h->n - 1].end = a + FM_PAGE;
 	else if (h->n < h->room || more_room(h))
-		h->v[h->n++] = (struct fm_demote_cache_run){ a, a + FM_PAGE };
+		h->v[h->n++] = (struct fm_resident_run){ a, a + FM_PAGE };
 }
 
-void fm_demote_cache_note(struct fm_file *f, struct fm_demote_cache *h)
+void fm_resident_note(struct fm_file *f, struct fm_resident *h)
 {
 	struct fm_map *m;
 
-	*h = (struct fm_demote_cache){ .v = NULL };
+	*h = (struct fm_resident){ .v = NULL };
 	fm_for_each_map(m, f)
 		fm_map_each(m, 0, fm_map_pages(m), note, h);
 }
@@ -80,7 +80,7 @@ static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
 }
 
 /* Errors are found, and said, by who writes what is dirty still. */
-void fm_demote_cache_write(struct fm_file *f)
+void fm_demote_write_pagecache(struct fm_file *f)
 {
 	bool much = fm_dirty_count(f) > MUCH;
 	uint64_t fp = 0;
@@ -130,16 +130,16 @@ void fm_engine_flush_for_fork(void)
 /* ---- into the page cache ----------------------------------------------- */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
-static struct fm_demote_cache later; /* under the lock */
-static struct fm_demote_cache now;   /* the write-back thread's */
+static struct fm_resident later; /* under the lock */
+static struct fm_resident now;   /* the write-back thread's */
 
 /* By address: where something else lies by now no harm is done. */
-bool fm_demote_cache_ask(struct fm_demote_cache *h, uint64_t ms)
+bool fm_resident_ask(struct fm_resident *h, uint64_t ms)
 {
 	uint64_t until = fm_now_ms() + ms;
 
 	while (h->at < h->n && fm_now_ms() < until) {
-		struct fm_demote_cache_run *r = &h->v[h->at];
+		struct fm_resident_run *r = &h->v[h->at];
 		size_t n = fm_least(r->end - r->start, ONE);
 
 		fm_sys_madvise((void *)r->start, n, MADV_WILLNEED);
@@ -150,38 +150,38 @@ bool fm_demote_cache_ask(struct fm_demote_cache *h, uint64_t ms)
 	return h->at < h->n;
 }
 
-void fm_demote_cache_forget(struct fm_demote_cache *h)
+void fm_resident_forget(struct fm_resident *h)
 {
 	fm_free(h->v);
-	*h = (struct fm_demote_cache){ .v = NULL };
+	*h = (struct fm_resident){ .v = NULL };
 }
 
-void fm_demote_cache_move(struct fm_demote_cache *to, struct fm_demote_cache *h)
+void fm_resident_move(struct fm_resident *to, struct fm_resident *h)
 {
 	for (; h->at < h->n && (to->n < to->room || more_room(to)); h->at++)
 		to->v[to->n++] = h->v[h->at];
-	fm_demote_cache_forget(h);
+	fm_resident_forget(h);
 }
 
-void fm_demote_cache_bring(struct fm_demote_cache *h)
+void fm_resident_bring(struct fm_resident *h)
 {
-	if (!fm_demote_cache_ask(h, FIRST_MS)) {
-		fm_demote_cache_forget(h);
+	if (!fm_resident_ask(h, FIRST_MS)) {
+		fm_resident_forget(h);
 		return;
 	}
 	fm_lock(&lock);
-	fm_demote_cache_move(&later, h);
+	fm_resident_move(&later, h);
 	fm_unlock(&lock);
 	fm_wb_kick();
 }
 
-static struct fm_demote_cache take_later(void)
+static struct fm_resident take_later(void)
 {
-	struct fm_demote_cache h;
+	struct fm_resident h;
 
 	fm_lock(&lock);
 	h = later;
-	later = (struct fm_demote_cache){ .v = NULL };
+	later = (struct fm_resident){ .v = NULL };
 	fm_unlock(&lock);
 	return h;
 }
@@ -192,15 +192,15 @@ static void serve_later(void)
 		now = take_later();
 	if (!now.n)
 		return;
-	if (!fm_demote_cache_ask(&now, NEXT_MS))
-		fm_demote_cache_forget(&now);
+	if (!fm_resident_ask(&now, NEXT_MS))
+		fm_resident_forget(&now);
 	fm_wb_kick(); /* for the rest, or what has come meanwhile */
 }
 
 static void forked(void)
 {
 	fm_lock_reset(&lock);
-	later = now = (struct fm_demote_cache){ .v = NULL };
+	later = now = (struct fm_resident){ .v = NULL };
 }
 
 static int offer(void)

@@ -21,29 +21,29 @@
 struct fm_file;
 
 /* Pages at addresses one behind the other. */
-struct fm_demote_cache_run {
+struct fm_resident_run {
 	uintptr_t start, end;
 };
 
-struct fm_demote_cache {
-	struct fm_demote_cache_run *v;
+struct fm_resident {
+	struct fm_resident_run *v;
 	size_t n, room, at; /* run to go on with */
 	uint64_t asked;     /* bytes, up to now */
 };
 
 /* [plain] Under the space lock: what is resident now, of all mappings of f.
  * Without memory for it nothing. */
-void fm_demote_cache_note(struct fm_file *f, struct fm_demote_cache *ret);
+void fm_resident_note(struct fm_file *f, struct fm_resident *ret);
 /* [plain] The frozen file f: what is dirty goes to the page cache. */
-void fm_demote_cache_write(struct fm_file *f);
+void fm_demote_write_pagecache(struct fm_file *f);
 /* [plain] The mappings are the kernel's. Asks for some at once, for the rest
  * later, by the thread that writes back. Takes what h holds. */
-void fm_demote_cache_bring(struct fm_demote_cache *h);
+void fm_resident_bring(struct fm_resident *h);
 /* [plain] For about ms milliseconds. Is any left? */
-bool fm_demote_cache_ask(struct fm_demote_cache *h, uint64_t ms);
+bool fm_resident_ask(struct fm_resident *h, uint64_t ms);
 /* [any] What h has not asked for yet goes to the end of `to`. */
-void fm_demote_cache_move(struct fm_demote_cache *to,
-			  struct fm_demote_cache *h);
-void fm_demote_cache_forget(struct fm_demote_cache *h);
+void fm_resident_move(struct fm_resident *to,
+			  struct fm_resident *h);
+void fm_resident_forget(struct fm_resident *h);
 
 #endif
