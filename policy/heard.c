@@ -82,3 +82,49 @@ bool fm_heard_from_parent(char **envp)
 	fm_sys_munmap(block, MOST);
 	return yes;
 }
+
+/* ---- who has started it ------------------------------------------------ */
+
+/* The entry that begins so, or NULL. */
+static const char *entry(const char *block, size_t n, const char *head)
+{
+	for (size_t at = 0; at < n; at += strlen(block + at) + 1)
+		if (begins(block + at, head))
+			return block + at;
+	return NULL;
+}
+
+static bool names(const char *run, int pid)
+{
+	char digits[12];
+
+	fm_number_text(digits, (unsigned)pid);
+	return run && !strcmp(run + strlen(RUN), digits);
+}
+
+static enum fm_start start_of(char *own, char *parents)
+{
+	const int parent = (int)fm_sys0(SYS_getppid);
+	const size_t n = environment_of(fm_sys_getpid(), own, MOST);
+	const char *run = entry(own, n, RUN), *preload;
+
+	if (names(run, fm_sys_getpid()))
+		return FM_START_RUN;
+	if (names(run, parent))
+		return FM_START_BY_RUN;
+	preload = entry(own, n, PRELOAD);
+	return preload && has(parents, environment_of(parent, parents, MOST),
+			      preload) ? FM_START_BY_OTHER : FM_START_ALONE;
+}
+
+enum fm_start fm_heard_start(void)
+{
+	char *both = fm_sys_anon(2 * MOST);
+	enum fm_start start = FM_START_BY_OTHER;
+
+	if (!both)
+		return start;
+	start = start_of(both, both + MOST);
+	fm_sys_munmap(both, 2 * MOST);
+	return start;
+}

@@ -13,4 +13,14 @@
 bool fm_heard_from_run(char **envp);
 bool fm_heard_from_parent(char **envp);
 
+/* Who has started this program, from what it was started with. */
+enum fm_start {
+	FM_START_RUN,    /* `fastmap run` has become it */
+	FM_START_BY_RUN, /* what `fastmap run` has become */
+	FM_START_BY_OTHER, /* another program with the same LD_PRELOAD */
+	FM_START_ALONE,
+};
+/* [plain] */
+enum fm_start fm_heard_start(void);
+
 #endif

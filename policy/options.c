@@ -38,6 +38,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "no" },
 	{ "guardian", "FASTMAP_GUARDIAN", .scope = PROC(guardian),
 	  .type = T_BOOL, .standard = "yes" },
+	{ "summary", "FASTMAP_SUMMARY", .scope = PROC(summary),
+	  .type = T_CHOICE, .standard = "auto", .choices = "auto|yes|no" },
 	{ "stats", "FASTMAP_STATS", .scope = PROC(stats), .type = T_STATS,
 	  .standard = "" },
 	{ "trace", "FASTMAP_TRACE", .scope = PROC(trace), .type = T_FILE,

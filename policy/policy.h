@@ -17,6 +17,7 @@ enum fm_mode { FM_MODE_ON, FM_MODE_OBSERVE, FM_MODE_OFF };
 enum fm_faults { FM_FAULTS_AUTO, FM_FAULTS_SIGNAL, FM_FAULTS_THREAD };
 enum fm_io_mode { FM_IO_AUTO, FM_IO_DIRECT, FM_IO_BUFFERED };
 enum fm_holes { FM_HOLES_ALLOCATE, FM_HOLES_LAZY };
+enum fm_summary { FM_SUMMARY_AUTO, FM_SUMMARY_YES, FM_SUMMARY_NO };
 enum fm_warm { FM_WARM_AUTO, FM_WARM_KERNEL, FM_WARM_ENGINE };
 
 /* Settings of one path section (and the defaults for all). */
@@ -52,6 +53,7 @@ struct fm_settings {
 	struct fm_cache_size cache;
 	uint64_t lazy;           /* bytes, or FM_SIZE_AUTO; see budget.h */
 	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
+	enum fm_summary summary; /* a line at the end: who wants it */
 	int log_level;           /* 0 errors only .. 3 debug */
 	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */
 	const char *stats;       /* NULL, "stderr", or a path */

@@ -331,7 +331,8 @@ static int make_folder(void)
 		return -1;
 	}
 	snprintf(stats, sizeof(stats), "%s/%%p.json", folder);
-	return setenv("FASTMAP_STATS", stats, 1);
+	return setenv("FASTMAP_STATS", stats, 1) ||
+	       setenv("FASTMAP_SUMMARY", "no", 1);
 }
 
 static int begin(void)

@@ -162,6 +162,7 @@ static bool is_setting(const char *variable)
 {
 	return !strncmp(variable, "FASTMAP_", 8) &&
 	       strncmp(variable, "FASTMAP_STATS=", 14) &&
+	       strncmp(variable, "FASTMAP_SUMMARY=", 16) &&
 	       strncmp(variable, FM_RUN_VARIABLE "=",
 		       sizeof(FM_RUN_VARIABLE));
 }

@@ -14,6 +14,7 @@
 #include "mmap/mmap.h"
 #include "policy.h"
 #include "stats_priv.h"
+#include "summary.h"
 
 static struct fm_retired retired[FM_RETIRED];
 static uint64_t retired_count;
@@ -254,6 +255,7 @@ static void stop(void)
 {
 	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any())
 		fm_skipped_report();
+	fm_summary();
 	/* A child that never mapped has nothing to say. */
 	if (fm_policy_any() && (fm_life_running() || !fm_life_is_child()))
 		write_own();

@@ -69,6 +69,7 @@ static void settings_json(struct fm_json *o)
 {
 	static const char *const modes[] = { "on", "observe", "off" };
 	static const char *const faults[] = { "auto", "signal", "thread" };
+	static const char *const summaries[] = { "auto", "yes", "no" };
 	const struct fm_settings *s = fm_settings();
 
 	fm_json_open(o, "settings", '{');
@@ -81,6 +82,7 @@ static void settings_json(struct fm_json *o)
 	fm_json_uint(o, "lazy_bytes", s->lazy == FM_SIZE_AUTO ? 0 : s->lazy);
 	fm_json_bool(o, "strict", s->strict);
 	fm_json_uint(o, "log", (uint64_t)s->log_level);
+	fm_json_text(o, "summary", choice(summaries, s->summary));
 	fm_json_bool(o, "guardian", s->guardian);
 	fm_json_bool(o, "uring", s->uring);
 	fm_json_uint(o, "rings", s->ring_limit);

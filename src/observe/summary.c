@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * summary.c - "served 2 of 3 files, 3030 faults, 63 MiB read, 88 % of the
+ * faults from memory; app.idx left to the kernel: already in the page cache".
+ *
+ * For who looks at the program: `fastmap run` has started it, or its standard
+ * error is a terminal. A child of fork says nothing, nor does a program that
+ * another one under the library has started: a build runs hundreds. But where
+ * `fastmap run` was given a script, what that starts says its line, as long as
+ * it has the script's standard error.
+ */
+#include "summary.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/epoch.h"
+#include "base/life.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "engine.h"
+#include "file/file.h"
+#include "heard.h"
+#include "mmap/mmap.h"
+#include "policy.h"
+#include "stats_priv.h"
+
+struct key {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct sums {
+	struct fm_file_stats st;
+	struct key closed[FM_RETIRED]; /* and served; each once */
+	unsigned closed_n;
+	uint64_t served, left, chosen;
+	char path[256]; /* the first that the kernel has; "": none */
+	enum fm_server_reason why;
+	bool handed;
+};
+
+/* ---- who wants it ------------------------------------------------------ */
+
+static bool same_stderr(int pid)
+{
+	struct stat ours, theirs;
+	char digits[12], path[48];
+
+	fm_number_text(digits, (unsigned)pid);
+	fm_join(path, sizeof(path), "/proc/", digits, "/fd/2");
+	return fm_sys_fstat(2, &ours) == 0 &&
+	       fm_sys2(SYS_stat, path, &theirs) == 0 &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+static bool on_terminal(void)
+{
+	char settings[64]; /* struct termios, the kernel's */
+
+	return fm_sys3(SYS_ioctl, 2, TCGETS, settings) == 0;
+}
+
+static bool wanted(void)
+{
+	const int parent = (int)fm_sys0(SYS_getppid);
+
+	if (fm_settings()->summary != FM_SUMMARY_AUTO)
+		return fm_settings()->summary == FM_SUMMARY_YES;
+	switch (fm_heard_start()) {
+	case FM_START_RUN:
+		return true;
+	case FM_START_BY_RUN:
+		return same_stderr(parent);
+	case FM_START_ALONE:
+		return on_terminal();
+	default:
+		return false;
+	}
+}
+
+/* ---- what there is to say ---------------------------------------------- */
+
+static void remember(struct sums *s, const char *path,
+		     enum fm_server_reason why, bool handed)
+{
+	if (*s->path || why == FM_WHY_ENDS || why == FM_WHY_EXEC)
+		return;
+	fm_join(s->path, sizeof(s->path), path, "", "");
+	s->why = why;
+	s->handed = handed;
+}
+
+static bool was_closed(const struct sums *s, dev_t dev, ino_t ino)
+{
+	for (unsigned i = 0; i < s->closed_n; i++)
+		if (s->closed[i].ino == ino && s->closed[i].dev == dev)
+			return true;
+	return false;
+}
+
+static void add_served(struct sums *s, const char *path,
+		       const struct fm_file_stats *st)
+{
+	const enum fm_server_reason why = atomic_load(&st->demote_why);
+
+	s->served++;
+	if (why)
+		remember(s, path, why, true);
+}
+
+/* A file that was mapped, closed and mapped again is one. */
+static void add_retired(const struct fm_retired *r, void *arg)
+{
+	struct sums *s = arg;
+
+	if (was_closed(s, r->dev, r->ino))
+		return;
+	s->closed[s->closed_n++] = (struct key){ r->dev, r->ino };
+	add_served(s, r->path, &r->st);
+}
+
+static void add_open_files(struct sums *s)
+{
+	unsigned slot = fm_epoch_enter();
+	struct fm_file *f;
+
+	fm_for_each_file(f, id) {
+		fm_stats_sum(&s->st, &f->st);
+		if (!was_closed(s, f->dev, f->ino))
+			add_served(s, f->path, &f->st);
+	}
+	fm_epoch_leave(slot);
+}
+
+/* Left because the settings, or the lengths of its mappings, say so. */
+static bool as_chosen(enum fm_server_reason why)
+{
+	return why == FM_WHY_SHORT || why == FM_WHY_EXECUTABLE ||
+	       why == FM_WHY_DENIED || why == FM_WHY_NOT_ENGAGED;
+}
+
+static bool is_served(const struct sums *s, const struct fm_skipped *l)
+{
+	struct fm_file *f;
+
+	if (was_closed(s, l->dev, l->ino))
+		return true;
+	fm_for_each_file(f, id)
+		if (f->ino == l->ino && f->dev == l->dev)
+			return true;
+	return false;
+}
+
+/* One that is served, too, counts as that. */
+static void add_left(const struct fm_skipped *l, void *arg)
+{
+	const enum fm_server_reason why = l->reason[0].why;
+	struct sums *s = arg;
+
+	if (is_served(s, l))
+		return;
+	if (as_chosen(why)) {
+		s->chosen++;
+		if (!s->left && !s->served)
+			remember(s, l->path, why, false);
+		return;
+	}
+	if (!s->left++ && !s->served && s->chosen)
+		*s->path = 0; /* this one says more */
+	remember(s, l->path, why, false);
+}
+
+static void add_all(struct sums *s)
+{
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	fm_stats_retired(&s->st, add_retired, s);
+	if (fm_life_running())
+		add_open_files(s);
+	fm_skipped_each(add_left, s);
+	fm_restore_signals(&mask);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "; app.idx left to the kernel: already in the page cache" */
+static void put_kernels(const struct sums *s, char *ret, size_t size)
+{
+	char head[320];
+
+	*ret = 0;
+	if (!*s->path)
+		return;
+	fm_join(head, sizeof(head), "; ", base_name(s->path),
+		s->handed ? " handed to the kernel: " :
+			    " left to the kernel: ");
+	fm_join(ret, size, head, fm_server_reason_text(s->why), "");
+}
+
+static void say(const struct sums *s)
+{
+	const uint64_t read = atomic_load(&s->st.load_bytes);
+	char tail[480];
+
+	put_kernels(s, tail, sizeof(tail));
+	if (!s->served)
+		fm_log(FM_LOG_WARN, "served none of %lu file%s%s",
+		       s->left + s->chosen,
+		       s->left + s->chosen == 1 ? "" : "s", tail);
+	else
+		fm_log(FM_LOG_WARN, "served %lu of %lu file%s, %lu faults, "
+		       "%lu %s read, %lu %% of the faults from memory%s",
+		       s->served, s->served + s->left,
+		       s->served + s->left == 1 ? "" : "s",
+		       fm_stats_faults(&s->st),
+		       read < 1 << 20 ? read >> 10 : read >> 20,
+		       read < 1 << 20 ? "KiB" : "MiB",
+		       fm_stats_hits(&s->st) / 1000, tail);
+}
+
+void fm_summary(void)
+{
+	struct sums s;
+
+	if (fm_settings()->mode != FM_MODE_ON || fm_life_is_child() ||
+	    atomic_load(&fm_log_level) < FM_LOG_WARN)
+		return;
+	memset(&s, 0, sizeof(s));
+	add_all(&s);
+	if ((s.served || s.left || s.chosen) && wanted())
+		say(&s);
+}
