@@ -36,6 +36,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "auto", .max = 64 * TIB },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
 	  .standard = "no" },
+	{ "take-back", "FASTMAP_TAKE_BACK", .scope = PROC(take_back_ms),
+	  .type = T_U32, .standard = "5000", .max = 3600000 },
 	{ "guardian", "FASTMAP_GUARDIAN", .scope = PROC(guardian),
 	  .type = T_BOOL, .standard = "yes" },
 	{ "summary", "FASTMAP_SUMMARY", .scope = PROC(summary),

@@ -55,6 +55,7 @@ struct fm_settings {
 	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
 	enum fm_summary summary; /* a line at the end: who wants it */
 	int log_level;           /* 0 errors only .. 3 debug */
+	uint32_t take_back_ms;   /* see takeable.h; 0: never */
 	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */
 	const char *stats;       /* NULL, "stderr", or a path */
 	const char *trace;       /* NULL or path of a fault trace to record */

@@ -13,7 +13,7 @@
 
 static bool managed(const void *p)
 {
-	return p && fm_overlaps(p, 1);
+	return p && fm_data_in(p, 1);
 }
 
 /* An array of strings, read some at a time. What cannot be read is the kernel's

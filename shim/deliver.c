@@ -99,7 +99,8 @@ int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 
 	if (info->si_code <= 0)
 		return FM_SIG_SENT;
-	if (info->si_code != BUS_ADRERR)
+	if (info->si_code != BUS_ADRERR &&
+	    !(info->si_code == BUS_MCEERR_AR && fm_trapped(info->si_addr)))
 		return FM_SIG_FAULT; /* misaligned, or memory has failed */
 	switch (fault(info->si_addr,
 		      uc->uc_mcontext.gregs[REG_ERR] & X86_PF_WRITE)) {

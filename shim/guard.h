@@ -32,7 +32,17 @@ FM_ADDRESS_ONLY(1)
 static inline bool fm_touches(const void *p, size_t len)
 {
 	__asm__("" : "+r"(p)); /* where it is inlined */
-	return fm_active() && fm_overlaps(p, len);
+	return fm_active() && fm_data_in(p, len);
+}
+
+/* The same, or it may become managed: for what ends in fm_transfer. */
+static inline bool fm_may_touch(const void *p, size_t len)
+{
+	__asm__("" : "+r"(p));
+	return fm_active() &&
+	       (fm_overlaps(p, len) ||
+		(atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
+		 fm_krange_in(p, len)));
 }
 
 /* What uses it later is not seen by us: what is ours of it becomes the

@@ -14,7 +14,7 @@ void *fm_object(struct fm_object *b, const void *user, size_t len, int how)
 	b->user = (void *)(uintptr_t)user;
 	b->len = len;
 	b->mem = b->user;
-	if (!user || !len || !fm_overlaps(user, len) ||
+	if (!user || !len || !fm_data_in(user, len) ||
 	    fm_usable(user, len, how & FM_COPY_OUT) < len)
 		return b->mem;
 	b->mem = len <= sizeof(b->small) ? b->small : fm_sys_anon(len);
@@ -44,7 +44,7 @@ const char *fm_path(const char *path, char *copy)
 {
 	size_t n = 0;
 
-	if (!fm_overlaps(path, 1))
+	if (!fm_data_in(path, 1))
 		return path;
 	while (n <= PATH_MAX) {
 		size_t step = 4096 - ((uintptr_t)(path + n) & 4095);

@@ -89,7 +89,7 @@ FM_HOOK FILE *fopen(const char *path, const char *mode)
 {
 	FILE *fp;
 
-	if (fm_active() && (truncates(mode) || fm_overlaps(path, 1)))
+	if (fm_active() && (truncates(mode) || fm_data_in(path, 1)))
 		return opened(fopen_slow(path, mode));
 	fp = FM_LATE(fopen)(path, mode);
 	fm_ipc_after(fp ? 0 : -1);

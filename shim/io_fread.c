@@ -84,7 +84,7 @@ static size_t get_any(FILE *fp, void *buf, size_t n, bool lock)
 {
 	/* What is in the stream's buffer is copied without a system call, also
 	 * if another thread empties it first: n is less than the whole. */
-	if (n >= buffered(fp) && fm_overlaps(buf, n))
+	if (n >= buffered(fp) && fm_data_in(buf, n))
 		return get_guarded(fp, buf, n, lock);
 	return get_plain(fp, buf, n, lock);
 }

@@ -87,7 +87,7 @@ FM_SLOW size_t put_guarded(FILE *fp, const void *buf, size_t n, bool lock)
  * the program's own instructions, which may fault like any other. */
 static size_t put_any(FILE *fp, const void *buf, size_t n, bool lock)
 {
-	if (n && !fm_stdio_fits(fp, n) && fm_overlaps(buf, n))
+	if (n && !fm_stdio_fits(fp, n) && fm_data_in(buf, n))
 		return put_guarded(fp, buf, n, lock);
 	return put(fp, buf, n, lock);
 }

@@ -52,6 +52,15 @@ static size_t min_size(size_t a, size_t b)
 bool fm_iov_touches(const struct iovec *iov, int cnt)
 {
 	for (int i = 0; i < cnt; i++)
+		if (iov[i].iov_len && fm_data_in(iov[i].iov_base,
+						 iov[i].iov_len))
+			return true;
+	return false;
+}
+
+static bool is_ours(const struct iovec *iov, int cnt)
+{
+	for (int i = 0; i < cnt; i++)
 		if (iov[i].iov_len && fm_overlaps(iov[i].iov_base,
 						  iov[i].iov_len))
 			return true;
@@ -467,11 +476,27 @@ static void classify(struct fm_rw *rw)
 	}
 }
 
+/* Where it is not, but may become so under the call, that is counted. */
+static bool touches_ours(const struct fm_rw *rw, bool *passing)
+{
+	*passing = false;
+	if (is_ours(rw->iov, rw->cnt))
+		return true;
+	*passing = fm_passing_begins(rw->iov, rw->cnt);
+	return !*passing && is_ours(rw->iov, rw->cnt);
+}
+
 ssize_t fm_transfer(struct fm_rw *rw)
 {
-	if (fm_holds || !fm_iov_touches(rw->iov, rw->cnt))
-		return rw->call(rw, rw->iov, rw->cnt, rw->off);
-	return run_pieces(rw);
+	bool passing = false;
+	ssize_t r;
+
+	if (!fm_holds && touches_ours(rw, &passing))
+		return run_pieces(rw);
+	r = rw->call(rw, rw->iov, rw->cnt, rw->off);
+	if (passing)
+		fm_passing_ends();
+	return r;
 }
 
 /* The call, with the buffers and the file guarded. */
@@ -523,19 +548,19 @@ static ssize_t rw_out(struct fm_rw *rw, bool touches)
 
 ssize_t fm_rw(struct fm_rw *rw)
 {
-	bool touches;
+	bool touches, passing;
 	ssize_t r;
 
 	if (fm_holds)
 		return rw->call(rw, rw->iov, rw->cnt, rw->off);
-	touches = fm_iov_touches(rw->iov, rw->cnt);
 	/* A cancellation point here, and none while the file is held. */
 	if (!rw->raw)
 		pthread_testcancel();
-	if (!rw->in) {
+	if (!rw->in)
 		fm_ipc_before();
-		return rw_out(rw, touches);
-	}
-	r = rw_in(rw, touches);
-	return fm_ipc_after(r);
+	touches = touches_ours(rw, &passing);
+	r = rw->in ? rw_in(rw, touches) : rw_out(rw, touches);
+	if (passing)
+		fm_passing_ends();
+	return rw->in ? fm_ipc_after(r) : r;
 }

@@ -200,7 +200,7 @@ static int with_records(const struct fm_ioctl *c, const struct shape *h,
 	const int saved = errno;
 	ssize_t r;
 
-	if (head == arg && fm_overlaps(arg, h->head))
+	if (head == arg && fm_data_in(arg, h->head))
 		return fm_pass_ioctl(c, arg);
 	memcpy(s.head, head, h->head);
 	fm_object_end(&b, 0);

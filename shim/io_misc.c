@@ -131,8 +131,8 @@ FM_HOOK int select(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 {
 	if (!fm_active())
 		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
-	if (!fm_overlaps(rd, 1) && !fm_overlaps(wr, 1) && !fm_overlaps(ex, 1) &&
-	    !fm_overlaps(t, 1))
+	if (!fm_data_in(rd, 1) && !fm_data_in(wr, 1) && !fm_data_in(ex, 1) &&
+	    !fm_data_in(t, 1))
 		return (int)fm_ipc_after(
 			FM_PASS(select, SYS_select, n, rd, wr, ex, t));
 	return (int)fm_ipc_after(select_slow(n, rd, wr, ex, t));
@@ -219,7 +219,7 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 	va_end(ap);
 	if (locks(cmd))
 		hear_and_tell(fd);
-	if (fm_active() && (size = fcntl_size(cmd)) && fm_overlaps(arg, size))
+	if (fm_active() && (size = fcntl_size(cmd)) && fm_data_in(arg, size))
 		r = fcntl_slow(fd, cmd, arg, size);
 	else
 		r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);

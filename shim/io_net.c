@@ -96,7 +96,7 @@ static ssize_t one(int fd, const void *buf, size_t n, int flags, bool in,
 
 FM_HOOK ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
-	if (!fm_touches(buf, n))
+	if (!fm_may_touch(buf, n))
 		return fm_ipc_after(
 			FM_PASS(recv, SYS_recvfrom, fd, buf, n, flags));
 	return fm_ipc_after(one(fd, buf, n, flags, true, NULL, call_recv));
@@ -105,7 +105,7 @@ FM_HOOK ssize_t recv(int fd, void *buf, size_t n, int flags)
 FM_HOOK ssize_t send(int fd, const void *buf, size_t n, int flags)
 {
 	fm_ipc_before();
-	if (!fm_touches(buf, n))
+	if (!fm_may_touch(buf, n))
 		return FM_PASS(send, SYS_sendto, fd, buf, n, flags);
 	return one(fd, buf, n, flags, false, NULL, call_send);
 }
@@ -127,7 +127,7 @@ FM_HOOK ssize_t recvfrom(int fd, void *buf, size_t n, int flags,
 {
 	struct sockaddr *to = addr.__sockaddr__;
 
-	if (!fm_touches(buf, n) && !fm_touches(to, 1) && !fm_touches(lenp, 1))
+	if (!fm_may_touch(buf, n) && !fm_touches(to, 1) && !fm_touches(lenp, 1))
 		return fm_ipc_after(FM_PASS(recvfrom, SYS_recvfrom, fd, buf, n,
 				       flags, to, lenp));
 	return fm_ipc_after(recvfrom_slow(fd, buf, n, flags, to, lenp));
@@ -152,7 +152,7 @@ FM_HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 	const struct sockaddr *to = addr.__sockaddr__;
 
 	fm_ipc_before();
-	if (!fm_touches(buf, n) && !fm_touches(to, 1))
+	if (!fm_may_touch(buf, n) && !fm_touches(to, 1))
 		return FM_PASS(sendto, SYS_sendto, fd, buf, n, flags, to, len);
 	return sendto_slow(fd, buf, n, flags, to, len);
 }
@@ -211,12 +211,12 @@ static void msg_free(struct message *m)
 
 static bool touches_one(const void *p)
 {
-	return p && fm_overlaps(p, 1);
+	return p && fm_data_in(p, 1);
 }
 
 static bool msg_touches(const struct message *m, const struct msghdr *user)
 {
-	return fm_overlaps(user, sizeof(*user)) ||
+	return fm_data_in(user, sizeof(*user)) ||
 	       touches_one(m->hdr.msg_name) ||
 	       touches_one(m->hdr.msg_control) ||
 	       fm_iov_touches(m->hdr.msg_iov, (int)m->n);

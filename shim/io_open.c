@@ -64,7 +64,7 @@ static int opened(int fd)
 int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 	       mode_t mode)
 {
-	if (fm_active() && ((flags & O_TRUNC) || fm_overlaps(path, 1)))
+	if (fm_active() && ((flags & O_TRUNC) || fm_data_in(path, 1)))
 		return opened(open_slow(raw, at, dirfd, path, flags, mode));
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)

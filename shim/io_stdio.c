@@ -331,7 +331,7 @@ FM_HOOK int setvbuf(FILE *fp, char *buf, int mode, size_t n)
 	if (!fm_active())
 		return FM_LATE(setvbuf)(fp, buf, mode, n);
 	fm_stdio_flush(fp, true);
-	if (buf && fm_overlaps(buf, n))
+	if (buf && fm_data_in(buf, n))
 		buf = NULL;
 	return FM_LATE(setvbuf)(fp, buf, mode, n);
 }

@@ -175,8 +175,8 @@ FM_HOOK int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
 	if (fm_active() &&
-	    (fm_overlaps(rd, 1) || fm_overlaps(wr, 1) || fm_overlaps(ex, 1) ||
-	     fm_overlaps(timeout, sizeof(*timeout))))
+	    (fm_data_in(rd, 1) || fm_data_in(wr, 1) || fm_data_in(ex, 1) ||
+	     fm_data_in(timeout, sizeof(*timeout))))
 		return (int)fm_ipc_after(pselect_slow(n, rd, wr, ex, timeout,
 						 mask));
 	return (int)fm_ipc_after(pselect_masked(n, rd, wr, ex, timeout, mask));

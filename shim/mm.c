@@ -40,6 +40,12 @@ static bool mmap_is_foreign(void *addr, size_t len, int flags)
 	return !(flags & MAP_FIXED) || !managed(addr, len);
 }
 
+/* Something else is done to it. */
+static bool stays(int r)
+{
+	return false;
+}
+
 static bool is_zero(int r)
 {
 	return !r;
@@ -113,13 +119,19 @@ FM_HOOK int munmap(void *addr, size_t len)
 	return fm_do_munmap(false, addr, len);
 }
 
-int fm_do_msync(bool raw, void *addr, size_t len, int flags)
+static int sync_range(bool raw, void *addr, size_t len, int flags)
 {
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, msync, SYS_msync, addr, len, flags);
 	if (!raw)
 		pthread_testcancel(); /* msync is a cancellation point */
 	return (int)fm_result(fm_msync(addr, len, flags));
+}
+
+int fm_do_msync(bool raw, void *addr, size_t len, int flags)
+{
+	return TAKES_RANGE(addr, len, stays,
+			   sync_range(raw, addr, len, flags));
 }
 
 FM_HOOK int msync(void *addr, size_t len, int flags)
@@ -147,7 +159,9 @@ static int advise(bool raw, void *addr, size_t len, int advice)
 int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
 {
 	if (advice != MADV_GUARD_INSTALL)
-		return advise(raw, addr, len, advice);
+		return TAKES_RANGE(addr, len, stays,
+				   advise(raw, addr, len, advice));
+	fm_krange_kept(addr, len);
 	return TAKES_PAGES(advise(raw, addr, len, advice));
 }
 
@@ -167,7 +181,7 @@ static int advise_posix(void *addr, size_t len, int advice)
 	return -fm_sys_madvise(addr, len, advice);
 }
 
-FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
+static int posix_advise(void *addr, size_t len, int advice)
 {
 	int r;
 
@@ -179,6 +193,11 @@ FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 	if (!r && fm_krange_any() && advice != POSIX_MADV_DONTNEED)
 		fm_krange_said(addr, len, advice);
 	return r;
+}
+
+FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
+{
+	return TAKES_RANGE(addr, len, stays, posix_advise(addr, len, advice));
 }
 
 static void *move_any(bool raw, void *old, size_t old_len, size_t new_len,
@@ -241,7 +260,8 @@ static int protect(bool raw, void *addr, size_t len, int prot)
 
 int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
 {
-	return TAKES_PAGES(protect(raw, addr, len, prot));
+	return TAKES_PAGES(TAKES_RANGE(addr, len, stays,
+				       protect(raw, addr, len, prot)));
 }
 
 FM_HOOK int mprotect(void *addr, size_t len, int prot)
@@ -481,6 +501,8 @@ static ssize_t advise_process(bool raw, int pidfd, const struct iovec *iov,
 	e = fm_vec_read(&v, iov, n);
 	if (e == -ENOMEM)
 		return fm_result(e);
+	for (size_t i = 0; !e && i < n; i++) /* it may be our own */
+		fm_krange_kept(v.iov[i].iov_base, v.iov[i].iov_len);
 	if (!e && any_managed(v.iov, n) && pidfd_is_self(pidfd))
 		r = advise_each(pidfd, v.iov, n, advice, flags);
 	else

@@ -90,9 +90,9 @@ long fm_syscall_object(long nr, long a, long b, long c, long d, long e)
 	if (!w || !fm_active())
 		return -2;
 	len = w->len == NONE ? w->size : (size_t)v[w->len];
-	if (len && fm_overlaps((const void *)v[w->buf], len))
+	if (len && fm_data_in((const void *)v[w->buf], len))
 		return with_copy(nr, w, v, len);
-	if (w->path != NONE && fm_overlaps((const void *)v[w->path], 1))
+	if (w->path != NONE && fm_data_in((const void *)v[w->path], 1))
 		return with_path(nr, w, v);
 	return -2;
 }

@@ -197,9 +197,22 @@ static bool readable(const void *p, size_t n)
 	       pages_are_there(at, at + n);
 }
 
+/* It may become ours before the copy has ended. */
+static bool passes(const void *p, size_t n)
+{
+	const struct iovec v = { (void *)(uintptr_t)p, n };
+
+	return fm_passing_begins(&v, 1);
+}
+
 bool fm_user_read(void *to, const void *from, size_t n)
 {
-	return !n || (readable(from, n) && !fm_copy_try(to, from, n));
+	const bool passing = passes(from, n);
+	bool ok = !n || (readable(from, n) && !fm_copy_try(to, from, n));
+
+	if (passing)
+		fm_passing_ends();
+	return ok;
 }
 
 bool fm_user_reread(void *to, const void *from, size_t n)
@@ -247,7 +260,7 @@ static bool write_page(void *to, const void *from, size_t n)
 	return true;
 }
 
-bool fm_user_write(void *to, const void *from, size_t n)
+static bool write_pages(void *to, const void *from, size_t n)
 {
 	for (size_t done = 0, step; done < n; done += step) {
 		step = PAGE - (((uintptr_t)to + done) & (PAGE - 1));
@@ -257,6 +270,16 @@ bool fm_user_write(void *to, const void *from, size_t n)
 			return false;
 	}
 	return true;
+}
+
+bool fm_user_write(void *to, const void *from, size_t n)
+{
+	const bool passing = passes(to, n);
+	bool ok = write_pages(to, from, n);
+
+	if (passing)
+		fm_passing_ends();
+	return ok;
 }
 
 ssize_t fm_user_strnlen(const char *s, size_t max)

@@ -166,6 +166,40 @@ void fm_krange_said(const void *addr, size_t len, int advice);
 void fm_krange_kept(const void *addr, size_t len);
 
 /* [fault] */
+/*
+ * Files that the kernel serves for now (file/takeable.h), and the engine may
+ * take back: 0 means that fm_data_in is fm_overlaps.
+ *
+ * [any] Is managed memory among what a call is about to be given as data? Where
+ * it may become managed under the call, that is noted (advise/passing.h).
+ */
+extern _Atomic uint32_t fm_takeable;
+
+/* [any] The rest of fm_data_in. */
+bool fm_data_marked(const void *addr, size_t len);
+
+static inline bool fm_data_in(const void *addr, size_t len)
+{
+	return fm_overlaps(addr, len) ||
+	       (atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
+		fm_data_marked(addr, len));
+}
+
+/* [any] Around a call with data whose end is seen, and that is not managed.
+ * False: it concerns nobody, and does not end; or it is managed now. */
+bool fm_passing_counted(const struct iovec *iov, int n);
+void fm_passing_ends(void);
+
+static inline bool fm_passing_begins(const struct iovec *iov, int n)
+{
+	return atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
+	       fm_passing_counted(iov, n);
+}
+
+/* [fault] A signal that says that memory has failed: no, it is about to be
+ * ours. */
+bool fm_trapped(const void *addr);
+
 static inline bool fm_is_err(const void *p)
 {
 	return (uintptr_t)p >= (uintptr_t)-4095;
@@ -311,6 +345,7 @@ enum fm_server_reason {
 	FM_WHY_CONDITION,
 	FM_WHY_RWLOCK,
 	FM_WHY_BARRIER,
+	FM_WHY_ASKED,
 	FM_WHYS
 };
 

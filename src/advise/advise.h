@@ -4,5 +4,6 @@
 #define FM_ADVISE_H
 
 #include "krange.h"
+#include "passing.h"
 
 #endif

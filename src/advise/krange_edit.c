@@ -267,5 +267,11 @@ void fm_krange_said(const void *addr, size_t len, int advice)
 	case MADV_DONTFORK:
 	case MADV_DOFORK:
 		each_in(addr, len, say, &s);
+		break;
+	case MADV_DONTDUMP:
+	case MADV_HUGEPAGE:
+	case MADV_NOHUGEPAGE:
+	case MADV_MERGEABLE:
+		fm_krange_kept(addr, len);
 	}
 }

@@ -121,7 +121,7 @@ struct fm_file_stats {
 		hits_standby, hits_kept, rewritten, lazy, lazy_lost;
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
-	_Atomic uint64_t mappings, demotions;
+	_Atomic uint64_t mappings, demotions, taken_back;
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 };
 
@@ -196,6 +196,11 @@ struct fm_file {
 		/* threads that want it buffered for now: demote_pagecache.c */
 		_Atomic uint32_t through;
 		unsigned unreadable; /* windows of one page, see demote.c */
+		/* its cause may pass, and then it comes back: takeable.h */
+		bool passes;
+		bool shut; /* all is closed but the path */
+		uint32_t wait_ms; /* after the next one, before it may */
+		uint64_t not_before_ms;
 	} demote;
 	struct { /* mmap/kernel_windows.h: maps of single pieces */
 		/* mapped piece by piece, over and over */

@@ -57,12 +57,15 @@ static int copy_answer(int fd)
 
 int cmd_ctl(int argc, char **argv)
 {
-	char line[120];
+	char line[500];
 	int fd, n;
 	int r = cmd_options(
 		argc, argv, 2, 3,
 		"usage: fastmap ctl SOCKET stats        what it has done, JSON\n"
 		"       fastmap ctl SOCKET cache SIZE   bytes, a percentage, auto\n"
+		"       fastmap ctl SOCKET demote [PATH]     the kernel serves the\n"
+		"                                       file (all) from now on\n"
+		"       fastmap ctl SOCKET take-back [PATH]  the engine, again\n"
 		"SOCKET is what FASTMAP_SOCKET names in the program.\n");
 
 	if (r >= 0)

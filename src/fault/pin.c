@@ -169,6 +169,13 @@ static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 	return found;
 }
 
+/* Who takes it back waits for what is pinned, as it is then. */
+static bool may_become_ours(const void *buf, size_t len)
+{
+	return atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
+	       fm_krange_in(buf, len);
+}
+
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 {
 	uintptr_t a = (uintptr_t)buf, got;
@@ -176,7 +183,7 @@ ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in)
 	uint64_t old;
 	uint32_t i;
 
-	if (!len || !fm_overlaps(buf, len))
+	if (!len || (!fm_overlaps(buf, len) && !may_become_ours(buf, len)))
 		return (ssize_t)len;
 	if (pin->n >= FM_PINS)
 		return -E2BIG;

@@ -295,8 +295,8 @@ static uint32_t free_slot(void)
 
 		if (!f)
 			found = i;
-		else
-			open += f->io.path >= 0; /* not what was demoted */
+		else /* not what was demoted */
+			open += f->io.path >= 0 && !f->demote.shut;
 	}
 	return open < fm_rings_most_open() ? found : UINT32_MAX;
 }
@@ -448,17 +448,31 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	return 0;
 }
 
-/* The last reference: nothing is mapped, nothing is dirty. */
-static void let_go(struct fm_file *f)
+static void drop_path(struct fm_file *f)
 {
-	fm_backup_drop(f);
-	fm_store_of(f)->close(f);
 	if (fm_sys_is_file(f->io.path, f->dev, f->ino))
 		fm_fd_drop(f->io.path);
 	/* the program has closed it, the number may be the program's now */
 	else
 		fm_fd_forget(f->io.path);
 	f->io.path = -1;
+}
+
+/* What is left holds up neither a lease nor an execve. */
+static void shut(struct fm_file *f)
+{
+	if (f->demote.shut)
+		return;
+	fm_backup_drop(f);
+	fm_store_of(f)->close(f);
+	f->demote.shut = true;
+}
+
+/* The last reference: nothing is mapped, nothing is dirty. */
+static void let_go(struct fm_file *f)
+{
+	shut(f);
+	drop_path(f);
 }
 
 static void file_close(struct fm_file *f)
@@ -478,16 +492,72 @@ static void file_close(struct fm_file *f)
 }
 
 /* Handed to the kernel, and nobody has it but who remembers that: no descriptor
- * must keep a deleted file's blocks. */
+ * must keep a deleted file's blocks. While it may come back its mappings do. */
 static void hollow(struct fm_file *f)
 {
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
-	    f->io.path < 0)
+	    f->io.path < 0 || f->demote.shut)
 		return;
 	for (struct fm_file_observer *o = observers; o; o = o->next)
 		if (o->hollow)
 			o->hollow(f);
-	let_go(f);
+	if (f->demote.passes)
+		shut(f);
+	else
+		let_go(f);
+}
+
+void fm_file_stays_kernels(struct fm_file *f)
+{
+	if (f->demote.shut && f->io.path >= 0)
+		drop_path(f);
+}
+
+/* What has been known of it is not true any more, whoever had it. */
+static void forget_state(struct fm_file *f, const struct stat *st)
+{
+	atomic_store(&f->size, st->st_size);
+	atomic_store(&f->wb.buffered, false);
+	atomic_store(&f->wb.mixed, false);
+	atomic_store(&f->wb.sheds, false);
+	atomic_store(&f->calls.reads_over, false);
+	f->load.sparse = fm_is_sparse(st);
+	f->load.shared_looked = false;
+	for (uint64_t fp = 0; fp < atomic_load(&f->barrier.touched_hi); fp++) {
+		_Atomic uint8_t *p = fm_file_page(f, fp);
+
+		if (!p)
+			fp |= FM_LEAF_PAGES - 1;
+		else if (atomic_load_explicit(p, memory_order_relaxed))
+			atomic_fetch_and(p, (uint8_t)~(FP_ALLOC | FP_CACHED));
+	}
+}
+
+int fm_file_open_again(struct fm_file *f, bool write)
+{
+	struct stat st;
+	int err;
+
+	if (!f->demote.shut || fm_dirty_count(f) > 0)
+		return -EBUSY;
+	if (!fm_sys_is_file(f->io.path, f->dev, f->ino) ||
+	    fm_sys_fstat(f->io.path, &st))
+		return -EBADF;
+	forget_state(f, &st);
+	f->io.writable = false;
+	err = open_slots(f, f->io.path, write);
+	atomic_store(&f->gen, next_gen++);
+	f->demote.shut = false;
+	if (err) {
+		shut(f);
+		return err;
+	}
+	if (write) {
+		now_writable(f, &st);
+		fm_shared_look(f, f->io.path);
+	}
+	fm_errseq_back(f);
+	return 0;
 }
 
 void fm_file_beside(struct fm_file *f)

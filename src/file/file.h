@@ -26,6 +26,13 @@ uint32_t fm_file_top(void);
 int fm_file_open(int fd, const struct stat *st, const char *path,
 		 const struct fm_policy *policy, bool write,
 		 struct fm_file **ret);
+/* [plain] Under the space lock: open the descriptors of f again, which was
+ * demoted and is shut, and forget what was known of its pages. 0 or -errno: it
+ * is as it was. */
+int fm_file_open_again(struct fm_file *f, bool write);
+/* [plain] If it is shut, it is so for good: nothing of it stays open. Under the
+ * space lock. */
+void fm_file_stays_kernels(struct fm_file *f);
 /* [any] The file with these numbers, with a reference, or NULL. */
 struct fm_file *fm_file_find(dev_t dev, ino_t ino);
 /* [plain] Like fm_file_find, for who has it open: not a file that had the inode
@@ -128,6 +135,7 @@ extern void (*_Atomic fm_file_size_then)(void);
 #include "reflink.h"
 #include "server.h"
 #include "space_lock.h"
+#include "takeable.h"
 #include "truncate_barrier.h"
 #include "wb_errseq.h"
 

@@ -11,6 +11,7 @@
 struct reason {
 	const char *text;
 	const char *remedy; /* NULL: it costs nothing, or cannot be helped */
+	bool passes; /* the engine may serve it again some day */
 };
 
 #define SHARING "several processes on one file: docs/sharing.md"
@@ -37,7 +38,7 @@ static const struct reason reasons[FM_WHYS] = {
 			   "raise ulimit -f" },
 	[FM_WHY_RECORD_LOCKS] = { "it has record locks, and there is no io_uring",
 				  "allow io_uring, see fastmap doctor" },
-	[FM_WHY_SHARED] = { "another process uses it", SHARING },
+	[FM_WHY_SHARED] = { "another process uses it", SHARING, true },
 	[FM_WHY_WEARY] = { "looking for other processes takes too long", NULL },
 	[FM_WHY_RESIDUE] = { "the kernel still serves another mapping of it",
 			     NULL },
@@ -49,19 +50,19 @@ static const struct reason reasons[FM_WHYS] = {
 			   "close it once it is mapped, or make no ring" },
 	[FM_WHY_OTHERS] = { "other reasons", NULL },
 
-	[FM_WHY_PEER] = { "another process", SHARING },
+	[FM_WHY_PEER] = { "another process", SHARING, true },
 	[FM_WHY_PEER_WROTE] = { "another process has had it open for writing",
-				SHARING },
-	[FM_WHY_PEER_NATIVE] = { "another process uses it natively", SHARING },
+				SHARING, true },
+	[FM_WHY_PEER_NATIVE] = { "another process uses it natively", SHARING, true },
 	[FM_WHY_SENT] = { "descriptor sent to another process", SHARING },
 	[FM_WHY_INHERITED] = { "its descriptor is inherited by another program",
-			       "open it with O_CLOEXEC" },
+			       "open it with O_CLOEXEC", true },
 	[FM_WHY_ASYNC_OPEN] = { "io_uring or libaio, and it is open",
 				"close it once it is mapped, or make no ring" },
 	[FM_WHY_AIO] = { "aio", "faults=thread" },
 	[FM_WHY_SPLICE] = { "splice", "faults=thread" },
 	[FM_WHY_LIMIT] = { "RLIMIT_FSIZE", "raise ulimit -f" },
-	[FM_WHY_CACHE_GONE] = { "no memory for a cache", NULL },
+	[FM_WHY_CACHE_GONE] = { "no memory for a cache", NULL, true },
 	[FM_WHY_FITS] = { "it fits into memory, but not beside what must stay "
 			  "free",
 			  "raise the limit of the control group" },
@@ -91,7 +92,13 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_CONDITION] = { "condition variable", NULL },
 	[FM_WHY_RWLOCK] = { "rwlock", NULL },
 	[FM_WHY_BARRIER] = { "barrier", NULL },
+	[FM_WHY_ASKED] = { "asked for (fastmap ctl)", NULL, true },
 };
+
+bool fm_server_reason_passes(enum fm_server_reason why)
+{
+	return reasons[why].passes;
+}
 
 const char *fm_server_reason_text(enum fm_server_reason why)
 {

@@ -50,6 +50,9 @@ static inline bool fm_kernel_serves(const struct fm_file *f)
 	return fm_server_of(f) == FM_SERVER_KERNEL;
 }
 
+/* [any] May the reason be over some day, so that the engine serves the file
+ * again? */
+bool fm_server_reason_passes(enum fm_server_reason why);
 /* [plain] The text of a reason; "" of FM_WHY_NONE. */
 const char *fm_server_reason_text(enum fm_server_reason why);
 

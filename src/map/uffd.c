@@ -192,6 +192,13 @@ int fm_uffd_register(void *addr, size_t len)
 					 UFFDIO_REGISTER_MODE_WP);
 }
 
+int fm_uffd_unregister(void *addr, size_t len)
+{
+	struct uffdio_range r = { (uintptr_t)addr, len };
+
+	return call(UFFDIO_UNREGISTER, &r);
+}
+
 /* A page that is moved while it is swapped out takes its write protection
  * along. */
 FM_FAULT int fm_uffd_register_moves(void *addr, size_t len)
@@ -319,17 +326,33 @@ FM_FAULT int fm_uffd_wake(void *addr, size_t len)
 	return call(UFFDIO_WAKE, &r);
 }
 
+bool fm_uffd_poisons(void)
+{
+	return caps.features & FM_UFFD_FEATURE_POISON;
+}
+
+/* It refuses pages that are poisoned already. */
 int fm_uffd_poison(void *addr, size_t len)
 {
-	struct fm_uffdio_poison p = { .addr = (uintptr_t)addr, .len = len };
-	int err;
+	size_t done = 0;
 
-	if (!(caps.features & FM_UFFD_FEATURE_POISON))
+	if (!fm_uffd_poisons())
 		return -EOPNOTSUPP;
-	do
-		err = call(FM_UFFDIO_POISON, &p);
-	while (err == -EAGAIN);
-	return err;
+	while (done < len) {
+		struct fm_uffdio_poison p = {
+			.addr = (uintptr_t)addr + done,
+			.len = len - done,
+		};
+		int err = call(FM_UFFDIO_POISON, &p);
+
+		if (!err)
+			return 0;
+		if (p.updated > 0)
+			done += (size_t)p.updated;
+		else if (err != -EAGAIN)
+			return err;
+	}
+	return 0;
 }
 
 /* Since a bare system call instruction locked it. */

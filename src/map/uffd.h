@@ -41,6 +41,7 @@ const char *fm_delivery_why(void);
 
 /* [plain] Register, for missing pages and write protection. */
 int fm_uffd_register(void *addr, size_t len);
+int fm_uffd_unregister(void *addr, size_t len);
 /* Register memory that pages are moved to and from, and in which none is
  * protected. */
 int fm_uffd_register_moves(void *addr, size_t len);
@@ -65,6 +66,7 @@ int fm_uffd_wake(void *addr, size_t len);
 /* [plain] Who touches the missing pages gets SIGBUS, or EFAULT, until they are
  * dropped. Linux 6.6; -EOPNOTSUPP before. */
 int fm_uffd_poison(void *addr, size_t len);
+bool fm_uffd_poisons(void);
 
 /* Unmap pages; the next touch faults. Vectored: one TLB flush for the batch
  * where the kernel can. n <= FM_DROP_MAX. */

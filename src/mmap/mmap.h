@@ -5,5 +5,6 @@
 
 #include "kernel_mapped.h"
 #include "skipped.h"
+#include "take_back.h"
 
 #endif

@@ -4,6 +4,9 @@
  *
  *	stats          the statistics as JSON
  *	cache SIZE     change the budget ("512M", "30%")
+ *	demote PATH    the kernel serves the file until it is taken back;
+ *	               without PATH all files
+ *	take-back PATH the engine does again, if that is possible
  */
 #include <errno.h>
 #include <string.h>
@@ -19,10 +22,12 @@
 #include "cache/cache.h"
 #include "control_priv.h"
 #include "engine.h"
+#include "mmap/mmap.h"
 #include "policy.h"
 #include "stats.h"
+#include "vm/vm.h"
 
-#define LINE 128
+#define LINE 512
 
 static int server = -1;
 
@@ -130,14 +135,46 @@ static void set_cache(struct client *c, const char *size)
 	answer_size(c, cache.bytes);
 }
 
+static void answer_count(struct client *c, unsigned n, const char *none)
+{
+	answer_text(c, n ? "ok\n" : none);
+}
+
+/* Nothing after the word: every file. */
+static const char *path_after(const char *line, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (strncmp(line, word, n) || (line[n] && line[n] != ' '))
+		return NULL;
+	return line[n] ? line + n + 1 : line + n;
+}
+
+static bool change_server(struct client *c)
+{
+	const char *path = path_after(c->line, "demote");
+
+	if (path) {
+		answer_count(c, fm_demote_now(path),
+			     "error: nothing such is served by the engine\n");
+		return true;
+	}
+	path = path_after(c->line, "take-back");
+	if (path)
+		answer_count(c, fm_take_back_now(path),
+			     "error: nothing such could be taken back\n");
+	return path;
+}
+
 static void obey(struct client *c)
 {
 	if (!strcmp(c->line, "stats")) {
 		answer_stats(c);
 	} else if (!strncmp(c->line, "cache ", 6)) {
 		set_cache(c, c->line + 6);
-	} else {
-		answer_text(c, "error: known are: stats, cache SIZE\n");
+	} else if (!change_server(c)) {
+		answer_text(c, "error: known are: stats, cache SIZE, "
+			    "demote [PATH], take-back [PATH]\n");
 	}
 }
 

@@ -37,7 +37,7 @@ static const struct {
 	FIELD(evictions),   FIELD(collapsed),
 	FIELD(writebacks),  FIELD(wb_bytes),	 FIELD(wb_errors),
 	FIELD(ahead_pages), FIELD(ahead_waste),	 FIELD(read_errors),
-	FIELD(mappings),    FIELD(demotions),
+	FIELD(mappings),    FIELD(demotions),	 FIELD(taken_back),
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 

@@ -32,9 +32,13 @@ static void use_the_kernels(struct fm_file *f)
 
 void fm_peers_demote(struct fm_file *f, enum fm_server_reason why)
 {
+	const bool unseen = fm_open_unseen(f);
+
 	if (fm_server_change(f, FM_SERVER_KERNEL, why))
 		return; /* said why; asked again at the next bell */
 	use_the_kernels(f);
+	if (unseen)
+		fm_file_passes(f, false);
 }
 
 /* Others want files that we serve: they hold the kernel byte and wait for
@@ -154,6 +158,34 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 		return 1;
 	}
 	return 0;
+}
+
+/* ---- coming back -------------------------------------------------------- */
+
+bool fm_peers_others(const struct fm_file *f)
+{
+	return fm_registry_kernel_users(f) || fm_registry_engines(f, true);
+}
+
+bool fm_peers_in_use(const struct fm_file *f)
+{
+	return fm_peers_weary(false) || fm_peers_scan(f);
+}
+
+int fm_peers_come_back(struct fm_file *f, bool writable)
+{
+	claims[f->id] = FM_CLAIM_NONE;
+	return fm_peers_enter(f, writable, -1);
+}
+
+void fm_peers_came_back(struct fm_file *f)
+{
+	fm_registry_kernel_ends(f);
+}
+
+void fm_peers_gave_up(struct fm_file *f)
+{
+	use_the_kernels(f);
 }
 
 /* A claim by kernel stays: mappings that the engine does not know may be

@@ -26,6 +26,16 @@ bool fm_peers_weary(bool patient);
 /* [plain] We are going to map f by the kernel: whoever serves it has demoted it
  * when this returns (writable: whoever reads it by an engine, too). */
 void fm_peers_join(struct fm_file *f, bool writable);
+/* [plain] Under the space lock, of a file that the kernel serves here. others:
+ * has another process a claim on it? come_back: as fm_peers_enter, and until
+ * the change is over, or given up, the claim as a user of the kernel's mapping
+ * stays beside the new one. */
+bool fm_peers_others(const struct fm_file *f);
+/* [plain] As far as a look at them tells. */
+bool fm_peers_in_use(const struct fm_file *f);
+int fm_peers_come_back(struct fm_file *f, bool writable);
+void fm_peers_came_back(struct fm_file *f);
+void fm_peers_gave_up(struct fm_file *f);
 /* [plain] Child of fork: the entries are the parent's. */
 void fm_peers_reset(void);
 /* [plain] The descriptor whose life is our claims', for the guardian to keep

@@ -134,6 +134,32 @@ static bool somebody_hidden(const struct open *o)
 	return atomic_load(&o->crowd);
 }
 
+/* Nobody else could open it, but the superuser. */
+static bool is_private(const struct fm_file *f)
+{
+	struct stat st;
+
+	return !fm_sys_fstat(f->io.path, &st) && !(st.st_mode & 077) &&
+	       st.st_uid == (uid_t)fm_sys0(SYS_geteuid);
+}
+
+/* Where events do not name processes, whoever he is. */
+bool fm_open_unseen(const struct fm_file *f)
+{
+	const struct open *o = &opens[f->id];
+	bool unnamed = fm_watch_by_inotify(f), named = false;
+
+	for (int k = 0; k < OPENERS; k++) {
+		int pid = atomic_load(&o->who[k].pid);
+
+		if (atomic_load(&o->who[k].open) <= 0)
+			continue;
+		unnamed |= !pid;
+		named |= pid && is_alive(pid) && !may_look(pid);
+	}
+	return named || ((unnamed || atomic_load(&o->crowd)) && !is_private(f));
+}
+
 static void forget_openers(struct open *o)
 {
 	for (int k = 0; k < OPENERS; k++)

@@ -32,6 +32,8 @@ bool fm_registry_moved(void);
 /* [any] Claim f; 0, or -EAGAIN when a claim of another process forbids it.
  * FM_CLAIM_KERNEL never fails. */
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim);
+/* [any] The kernel's mapping of f is not used here any more. */
+void fm_registry_kernel_ends(const struct fm_file *f);
 /* [plain] Does another process use f through the kernel, or serve it by an
  * engine (readers_too: also if it only reads)? */
 bool fm_registry_kernel_users(const struct fm_file *f);
@@ -107,6 +109,9 @@ void fm_open_closed(const struct fm_file *f, int pid);
 bool fm_open_wrote(struct fm_file *f);
 void fm_open_forget(const struct fm_file *f);
 uint32_t fm_open_pending(void);
+/* [plain] Under the space lock: may a process have f open of which it would not
+ * be seen that it has gone? */
+bool fm_open_unseen(const struct fm_file *f);
 /* [any] Another process may have told us to go on (IPC): make the watcher look
  * at these files, and wait for it. */
 void fm_open_word(void);

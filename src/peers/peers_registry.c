@@ -164,6 +164,12 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 	}
 }
 
+void fm_registry_kernel_ends(const struct fm_file *f)
+{
+	if (fd >= 0)
+		lock_byte(F_OFD_SETLK, F_UNLCK, place_of(f) + 1, NULL);
+}
+
 void fm_registry_notify(void)
 {
 	char c = 0;

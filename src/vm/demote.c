@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/go_binary.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/shrinker.h"
@@ -22,6 +23,7 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
+#include "policy.h"
 #include "readahead/readahead.h"
 #include "writeback/writeback.h"
 
@@ -342,9 +344,19 @@ static void fill_pagecache(struct fm_file *f, struct fm_resident *h,
 		fm_resident_bring(h);
 }
 
+/* What is the program's own of a private mapping would be lost, and for the
+ * rest see mmap/take_trap.h. */
+static bool may_come_back(struct fm_file *f, enum fm_server_reason why)
+{
+	return fm_server_reason_passes(why) && fm_settings()->take_back_ms &&
+	       fm_only_shared(f, 0) && fm_delivery() == FM_DELIVERY_SIGNAL &&
+	       fm_uffd_poisons() && !fm_go_binary();
+}
+
 static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
 	struct fm_resident resident;
+	const bool passes = may_come_back(f, why);
 	struct fm_list l;
 	int err;
 
@@ -372,6 +384,7 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_errseq_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb.err, 0);
 		fm_server_reason_demoted(f->path, f->dev, f->ino, why);
+		fm_file_passes(f, passes);
 	}
 	fm_thaw(f);
 	fill_pagecache(f, &resident, err);
@@ -382,16 +395,24 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 	return err;
 }
 
+int (*fm_server_to_engine)(struct fm_file *f, enum fm_server_reason why);
+
+static int to_engine(struct fm_file *f, enum fm_server_reason why)
+{
+	return fm_server_to_engine ? fm_server_to_engine(f, why) : -EOPNOTSUPP;
+}
+
 int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why)
 {
 	static int (*const change[FM_SERVERS][FM_SERVERS])(
 		struct fm_file * f, enum fm_server_reason why) = {
 		[FM_SERVER_ENGINE][FM_SERVER_KERNEL] = to_kernel,
+		[FM_SERVER_KERNEL][FM_SERVER_ENGINE] = to_engine,
 	};
 	const enum fm_server from = fm_server_of(f);
 
-	if (from == to || !atomic_load(&f->maps))
+	if (from == to || (to == FM_SERVER_KERNEL && !atomic_load(&f->maps)))
 		return 0;
 	return change[from][to] ? change[from][to](f, why) : -EOPNOTSUPP;
 }
@@ -405,6 +426,22 @@ int fm_file_demote(struct fm_file *f, enum fm_server_reason why)
 	err = fm_server_change(f, FM_SERVER_KERNEL, why);
 	fm_space_unlock(&old);
 	return err;
+}
+
+unsigned fm_demote_now(const char *path)
+{
+	struct fm_file *f;
+	unsigned n = 0;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		if (atomic_load(&f->maps) && !fm_kernel_serves(f) &&
+		    (!*path || !strcmp(path, f->path)))
+			n += !fm_server_change(f, FM_SERVER_KERNEL,
+					       FM_WHY_ASKED);
+	fm_space_unlock(&old);
+	return n;
 }
 
 /* ---- several files ------------------------------------------------------ */

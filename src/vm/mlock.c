@@ -120,6 +120,8 @@ int fm_mlockall(int flags)
 	/* Each call replaces what the last one said about the future. */
 	if (!err)
 		atomic_store(&all_locked, flags & MCL_FUTURE);
+	if (!err)
+		fm_krange_kept(NULL, SIZE_MAX & ~FM_PAGE_MASK);
 	fm_space_unlock(&old);
 	return err;
 }

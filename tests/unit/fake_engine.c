@@ -165,6 +165,27 @@ void fm_krange_said(const void *addr, size_t len, int advice)
 {
 }
 
+_Atomic uint32_t fm_takeable; /* none, ever */
+
+bool fm_data_marked(const void *addr, size_t len)
+{
+	return false;
+}
+
+bool fm_passing_counted(const struct iovec *iov, int n)
+{
+	return false;
+}
+
+void fm_passing_ends(void)
+{
+}
+
+bool fm_trapped(const void *addr)
+{
+	return false;
+}
+
 void fm_krange_kept(const void *addr, size_t len)
 {
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "takeable.h"
+
+#include "base/life.h"
+#include "base/types.h"
+#include "engine.h"
+#include "file.h"
+#include "policy.h"
+
+#define MOST_MS 60000
+#define CALM 10 /* times its wait it has been the engine's */
+
+_Atomic uint32_t fm_takeable;
+
+/* Each time it lasts longer, unless it has gone well for long. */
+static void set_wait(struct fm_file *f)
+{
+	const uint32_t first = fm_settings()->take_back_ms;
+	uint64_t now = fm_now_ms();
+	uint32_t wait = f->demote.wait_ms;
+
+	if (!wait || now > f->demote.not_before_ms + (uint64_t)CALM * MOST_MS)
+		wait = first;
+	f->demote.not_before_ms = now + wait;
+	wait *= 2;
+	f->demote.wait_ms = wait < MOST_MS || first > MOST_MS ? wait : MOST_MS;
+}
+
+void fm_file_wait_again(struct fm_file *f)
+{
+	set_wait(f);
+}
+
+void fm_file_passes(struct fm_file *f, bool yes)
+{
+	if (yes && !f->demote.passes)
+		set_wait(f);
+	if (yes == f->demote.passes)
+		return;
+	f->demote.passes = yes;
+	if (!yes)
+		fm_file_stays_kernels(f);
+	if (yes) {
+		atomic_fetch_add(&fm_live_maps, 1);
+		atomic_fetch_add(&fm_takeable, 1);
+	} else {
+		atomic_fetch_sub(&fm_takeable, 1);
+		atomic_fetch_sub(&fm_live_maps, 1);
+	}
+}
+
+/* They are the kernel's in the child, for good. */
+static void forked(void)
+{
+	atomic_fetch_sub(&fm_live_maps, atomic_exchange(&fm_takeable, 0));
+}
+
+FM_LIFE(takeable, .level = FM_LIFE_MEMORY, .forked = forked)

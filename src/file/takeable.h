@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * takeable.h - files that the kernel serves for now: their cause may pass.
+ *
+ * What the engine had (vm/demote.c) it may take back while threads use it
+ * (mmap/take_back.h). Until then the hooks look, as if something were mapped:
+ * the engine has to know of calls that use the memory.
+ */
+#ifndef FM_TAKEABLE_H
+#define FM_TAKEABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fm_file;
+
+/* [any] Under the space lock: f, which has just been demoted, may come back; or
+ * not any more. A second time does no harm. */
+void fm_file_passes(struct fm_file *f, bool yes);
+
+/* [any] Under the space lock: it could not be taken back now. */
+void fm_file_wait_again(struct fm_file *f);
+
+#endif

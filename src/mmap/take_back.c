@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * take_back.c - the inverse of demote.c.
+ *
+ *  1. what has been stored goes to the device (msync), and the memory is made
+ *     that is to take the mapping's place: nobody waits yet;
+ *  2. the file is opened and claimed, as when it is mapped for the first time;
+ *  3. freeze, and publish the mappings: from now on system calls and changes of
+ *     the address space see them, and wait. Loads and stores go on;
+ *  4. wait for those calls that began before; if one takes long, all is as it
+ *     was;
+ *  5. lay the memory over the kernel's mapping, in one step for each
+ *     (take_trap.h): who touches it waits, and what was stored before is in the
+ *     page cache;
+ *  6. that goes to the device, too, or the kernel's mapping is put back: loads
+ *     by direct I/O find it all;
+ *  7. thaw.
+ *
+ * Whoever dies in between leaves nothing behind that is not in the page cache:
+ * until it thaws no page of ours has ever been touched.
+ */
+#include "take_back.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "advise/advise.h"
+#include "base/alloc.h"
+#include "base/epoch.h"
+#include "base/life.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/sys.h"
+#include "fault/fault.h"
+#include "file/file.h"
+#include "io/io.h"
+#include "map/map.h"
+#include "peers/peers.h"
+#include "policy.h"
+#include "readahead/readahead.h"
+#include "take_trap.h"
+#include "vm/vm.h"
+
+#define MOST_RANGES 1024u
+#define MOST_BYTES ((size_t)64 << 30) /* 0.1 s frozen */
+#define PATIENCE_MS 100
+#define TRIES 200 /* to put the kernel's mapping back, 5 ms apart */
+
+struct part {
+	struct fm_krange r;
+	struct fm_trap trap;
+	struct fm_map *m; /* NULL: not published */
+	uint32_t edit;    /* not to be advised meanwhile */
+	bool laid;
+};
+
+struct take {
+	struct fm_file *f;
+	struct part *v;
+	unsigned n;
+	bool stores;
+};
+
+/* ---- may it be? -------------------------------------------------------- */
+
+static size_t len_of(const struct fm_krange *r)
+{
+	return r->end - r->start;
+}
+
+static bool can_be_ours(const struct fm_krange *r)
+{
+	return r->shared && !r->kept && !r->nofork && !(r->prot & PROT_EXEC) &&
+	       (!r->said || r->said == MADV_RANDOM ||
+		r->said == MADV_SEQUENTIAL);
+}
+
+static int may_take(const struct take *t)
+{
+	size_t bytes = 0;
+
+	for (unsigned k = 0; k < t->n; k++) {
+		if (!can_be_ours(&t->v[k].r))
+			return -EOPNOTSUPP;
+		bytes += len_of(&t->v[k].r);
+	}
+	if (bytes > MOST_BYTES || atomic_load(&fm_async) || fm_memory_look() ||
+	    fm_sys_confined() || !fm_krange_complete())
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static unsigned list(const struct fm_file *f, struct fm_krange *v,
+		     unsigned room)
+{
+	const struct fm_file_id id = { f->dev, f->ino };
+
+	return fm_krange_list(&id, v, room);
+}
+
+bool fm_take_may(const struct fm_file *f)
+{
+	unsigned room = list(f, NULL, 0);
+	struct fm_krange *v = fm_alloc((room + 1) * sizeof(*v));
+	bool yes = room && !atomic_load(&fm_async);
+
+	if (v)
+		room = fm_least(room, list(f, v, room));
+	for (unsigned k = 0; v && k < room && yes; k++)
+		yes = can_be_ours(&v[k]);
+	fm_free(v);
+	return yes;
+}
+
+static int find_ranges(struct take *t)
+{
+	unsigned room = list(t->f, NULL, 0);
+	struct fm_krange *v;
+
+	if (!room)
+		return -ENOENT;
+	if (room > MOST_RANGES)
+		return -EOPNOTSUPP;
+	v = fm_alloc(room * sizeof(*v));
+	t->v = fm_alloc(room * sizeof(*t->v));
+	if (v && t->v)
+		t->n = list(t->f, v, room);
+	for (unsigned k = 0; k < t->n && k < room; k++) {
+		t->v[k].r = v[k];
+		t->stores |= v[k].maywrite;
+	}
+	fm_free(v);
+	return t->v && t->n && t->n <= room ? may_take(t) : -EBUSY;
+}
+
+/* ---- before anybody waits ---------------------------------------------- */
+
+/* As when it is mapped (mmap.c): huge frames can be moved in. */
+static int prot_of(const struct fm_krange *r, bool *ret_exact)
+{
+	bool loose = r->prot == PROT_READ && len_of(r) >= FM_HUGE &&
+		     fm_uffd_caps()->move;
+
+	*ret_exact = !loose;
+	return loose ? PROT_READ | PROT_WRITE : r->prot;
+}
+
+static int prepare(struct take *t)
+{
+	int err = find_ranges(t);
+	bool exact;
+
+	for (unsigned k = 0; k < t->n && !err; k++) {
+		const struct fm_krange *r = &t->v[k].r;
+
+		/* Of errors the program is told, by its own calls. */
+		if (t->stores)
+			fm_sys3(SYS_msync, r->start, len_of(r), MS_SYNC);
+		err = fm_trap_make(&t->v[k].trap, r->start, len_of(r),
+				   prot_of(r, &exact));
+	}
+	return err;
+}
+
+static void finish(struct take *t)
+{
+	for (unsigned k = 0; t->v && k < t->n; k++)
+		fm_trap_free(&t->v[k].trap);
+	fm_free(t->v);
+}
+
+/* ---- published --------------------------------------------------------- */
+
+static int publish(struct take *t, struct part *p)
+{
+	const struct fm_krange *r = &p->r;
+	struct fm_map *m;
+	bool exact;
+	int err = fm_file_grow_leaves(t->f, r->pgoff,
+				      len_of(r) >> FM_PAGE_SHIFT);
+
+	m = err ? NULL : fm_map_new(t->f, r->start, len_of(r), r->pgoff);
+	if (!m)
+		return -ENOMEM;
+	fm_file_get(t->f);
+	prot_of(r, &exact);
+	atomic_store(&m->prot, r->prot);
+	atomic_store(&m->vma_prot, exact);
+	if (r->said)
+		atomic_store(&m->advice, r->said);
+	m->shared = true;
+	m->maywrite = r->maywrite;
+	m->fd = r->fd;
+	fm_map_note_aliases(m);
+	p->m = m;
+	return fm_map_publish(m);
+}
+
+static int publish_all(struct take *t)
+{
+	unsigned e = fm_epoch_enter();
+	int err = 0;
+
+	fm_chunk_forget(t->f, 0, FM_MAX_FILE_PAGES);
+	fm_epoch_leave(e);
+	fm_freeze(t->f);
+	for (unsigned k = 0; k < t->n && !err; k++)
+		err = publish(t, &t->v[k]);
+	return err;
+}
+
+static void unpublish(struct take *t)
+{
+	for (unsigned k = 0; k < t->n; k++) {
+		const struct fm_krange *r = &t->v[k].r;
+
+		if (!t->v[k].m)
+			continue;
+		fm_space_set(r->start, r->end, NULL);
+		fm_map_unlink(t->v[k].m);
+		t->v[k].m = NULL;
+	}
+}
+
+/* ---- nobody else is at it ---------------------------------------------- */
+
+static bool same(const struct fm_krange *a, const struct fm_krange *b)
+{
+	return a->start == b->start && a->end == b->end &&
+	       a->pgoff == b->pgoff && a->prot == b->prot &&
+	       a->said == b->said && a->maywrite == b->maywrite && !b->edit &&
+	       can_be_ours(b);
+}
+
+static bool ranges_are_same(const struct take *t)
+{
+	struct fm_krange *v = fm_alloc((t->n + 1) * sizeof(*v));
+	bool yes = v && list(t->f, v, t->n + 1) == t->n;
+
+	for (unsigned k = 0; k < t->n && yes; k++)
+		yes = same(&t->v[k].r, &v[k]);
+	fm_free(v);
+	return yes;
+}
+
+struct look {
+	const struct take *t;
+	size_t found; /* bytes */
+	bool wrong;
+};
+
+static const struct part *part_at(const struct take *t, uintptr_t a)
+{
+	for (unsigned k = 0; k < t->n; k++)
+		if (a >= t->v[k].r.start && a < t->v[k].r.end)
+			return &t->v[k];
+	return NULL;
+}
+
+/* By the inode's number alone (proc.h). */
+static bool look_at_line(const struct fm_proc_map *l, void *arg)
+{
+	struct look *look = arg;
+
+	if (l->ino != look->t->f->ino)
+		return false;
+	look->found += l->end - l->start;
+	for (uintptr_t a = l->start; a < l->end && !look->wrong;) {
+		const struct part *p = part_at(look->t, a);
+
+		look->wrong = !p || !l->shared ||
+			      l->write != !!(p->r.prot & PROT_WRITE);
+		a = p ? p->r.end : l->end;
+	}
+	return look->wrong;
+}
+
+/* The kernel has these mappings of the file, and no other. */
+static bool is_all(const struct take *t)
+{
+	static char buf[16384]; /* under the space lock */
+	struct look look = { .t = t };
+	size_t want = 0;
+
+	for (unsigned k = 0; k < t->n; k++)
+		want += len_of(&t->v[k].r);
+	return !fm_proc_maps("/proc/self/maps", buf, sizeof(buf), look_at_line,
+			     &look) &&
+	       !look.wrong && look.found == want;
+}
+
+/* By system calls with data there, counted in either way. */
+static bool nothing_used(const struct take *t)
+{
+	bool yes = fm_passing_wait(PATIENCE_MS);
+
+	for (unsigned k = 0; k < t->n && yes; k++)
+		yes = fm_pin_wait((void *)t->v[k].r.start, len_of(&t->v[k].r));
+	return yes;
+}
+
+/* Whoever begins from now on finds the mappings. */
+static int quiet(const struct take *t)
+{
+	const struct stat st = { .st_dev = t->f->dev, .st_ino = t->f->ino };
+
+	fm_fence();
+	return fm_writes_wait(&st) && nothing_used(t) && ranges_are_same(t) &&
+			       is_all(t)
+		       ? 0
+		       : -EBUSY;
+}
+
+/* ---- the change -------------------------------------------------------- */
+
+static int lay_all(struct take *t)
+{
+	int err = 0;
+
+	for (unsigned k = 0; k < t->n && !err; k++) {
+		struct part *p = &t->v[k];
+
+		p->edit = fm_krange_edit((void *)p->r.start, len_of(&p->r));
+		p->laid = true;
+		err = fm_trap_lay(&p->trap, p->r.start);
+	}
+	return err;
+}
+
+/* What cannot be written stays with the page cache, which has it. */
+static int all_on_device(struct take *t)
+{
+	struct fm_io io = { .file = t->f, .op = FM_FSYNC, .buffered = true };
+	long err;
+
+	if (!t->stores)
+		return 0;
+	do
+		err = fm_io_once(&io);
+	while (err == -EINTR || err == -ECANCELED);
+	return err < 0 ? (int)err : 0;
+}
+
+static void put_back(struct take *t, const struct part *p)
+{
+	struct fm_kmap k = fm_kmap_of(p->m);
+	int err = fm_kernel_map(t->f, &k, 1);
+
+	for (int n = 0; err && n < TRIES; n++) {
+		fm_sys_sleep_us(5000);
+		err = fm_kernel_map(t->f, &k, 1);
+	}
+	if (err)
+		fm_log(FM_LOG_ERROR, "%s: a mapping is gone: it could not be "
+		       "put back, errno %d", t->f->path, -err);
+	fm_krange_edit_ends(p->edit, (void *)p->r.start, len_of(&p->r), err);
+}
+
+static void give_up(struct take *t)
+{
+	for (unsigned k = 0; k < t->n; k++)
+		if (t->v[k].laid)
+			put_back(t, &t->v[k]);
+	unpublish(t);
+	fm_peers_gave_up(t->f);
+}
+
+static void accept(struct take *t)
+{
+	struct fm_file *f = t->f;
+
+	fm_file_size_now(f);
+	atomic_store(&f->server, FM_SERVER_ENGINE);
+	for (unsigned k = 0; k < t->n; k++)
+		fm_krange_forget(t->v[k].r.start, t->v[k].r.end);
+	fm_file_passes(f, false);
+	atomic_fetch_add(&f->st.taken_back, 1);
+	atomic_store(&f->demote.stays_since_ms, 0);
+	fm_peers_came_back(f);
+	fm_file_put_locked(f); /* demote.c's: there is nothing to remember */
+	fm_fault_around_weigh();
+	fm_log(FM_LOG_INFO, "%s: taken back from the kernel", f->path);
+}
+
+static int claim(struct take *t)
+{
+	int err = fm_peers_come_back(t->f, t->stores);
+
+	if (!err)
+		err = fm_backup_file(t->f);
+	return err ? -EBUSY : 0;
+}
+
+static int change(struct take *t)
+{
+	struct fm_file *f = t->f;
+	int err = -EBUSY;
+
+	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
+	    !f->demote.passes || atomic_load(&fm_demote_ends) ||
+	    atomic_load(&fm_async))
+		return err;
+	if (!fm_rings_uring() && fm_posix_locks_held(f->ino))
+		return err;
+	err = fm_file_open_again(f, t->stores);
+	if (err)
+		return err;
+	err = claim(t);
+	if (!err)
+		err = publish_all(t);
+	if (!err)
+		err = quiet(t);
+	if (!err)
+		err = lay_all(t);
+	if (!err)
+		err = all_on_device(t);
+	if (err)
+		give_up(t);
+	else
+		accept(t);
+	fm_thaw(f);
+	return err;
+}
+
+/* ---- callers ------------------------------------------------------------ */
+
+int fm_take_back(struct fm_file *f)
+{
+	struct take t = { .f = f };
+	int err = prepare(&t);
+	uint64_t old;
+
+	if (!err) {
+		fm_space_lock(&old);
+		err = change(&t);
+		fm_space_unlock(&old);
+	}
+	finish(&t);
+	return err;
+}
+
+/* fm_server_change has the space lock. */
+static int take_locked(struct fm_file *f, enum fm_server_reason why)
+{
+	struct take t = { .f = f };
+	int err = prepare(&t);
+
+	if (!err) {
+		fm_file_get(f);
+		err = change(&t);
+		fm_file_put_locked(f);
+	}
+	finish(&t);
+	return err;
+}
+
+static int offer(void)
+{
+	fm_server_to_engine = take_locked;
+	return 0;
+}
+
+FM_LIFE(take_back, .level = FM_LIFE_HELPERS, .start = offer)

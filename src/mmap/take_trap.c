@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "take_trap.h"
+
+#include <sys/mman.h>
+
+#include "base/sys.h"
+#include "base/types.h"
+#include "engine.h"
+#include "map/map.h"
+
+#define STEP ((size_t)64 << 20) /* poisoned by one call */
+#define LATELY_MS 10000
+
+static _Atomic uint64_t last_ms; /* one was laid */
+
+/* [fault] On a kernel that knows of failing memory a poisoned page is told as
+ * such. */
+FM_FAULT bool fm_trapped(const void *addr)
+{
+	uint64_t last = atomic_load(&last_ms);
+
+	return last && fm_now_ms() - last < LATELY_MS &&
+	       fm_space_find((uintptr_t)addr);
+}
+
+static int poison(const struct fm_trap *t)
+{
+	for (size_t at = 0; at < t->len; at += STEP) {
+		int err = fm_uffd_poison(t->at + at,
+					 fm_least(STEP, t->len - at));
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int set(const struct fm_trap *t, int prot)
+{
+	int err = fm_sys_madvise(t->at, t->len, MADV_DONTFORK);
+
+	fm_sys_madvise(t->at, t->len, MADV_DONTDUMP);
+	fm_sys_madvise(t->at, t->len, MADV_NOHUGEPAGE);
+	if (!err)
+		err = fm_uffd_register(t->at, t->len);
+	if (!err)
+		err = poison(t);
+	/* Or it would become one with a neighbour of ours, which mremap then
+	 * takes the registration from. */
+	if (!err)
+		err = fm_uffd_unregister(t->at, t->len);
+	return err ? err : fm_sys_mprotect(t->at, t->len, prot);
+}
+
+int fm_trap_make(struct fm_trap *t, uintptr_t for_addr, size_t len, int prot)
+{
+	/* In step with the target whole page tables move. */
+	size_t room = len + FM_HUGE, skip;
+	char *p = fm_sys_far(room, PROT_NONE);
+	int err;
+
+	t->at = NULL;
+	t->len = len;
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
+	skip = (for_addr - (uintptr_t)p) & (FM_HUGE - 1);
+	if (skip)
+		fm_sys_munmap(p, skip);
+	fm_sys_munmap(p + skip + len, FM_HUGE - skip);
+	t->at = p + skip;
+	err = set(t, prot);
+	if (err)
+		fm_trap_free(t);
+	return err;
+}
+
+void fm_trap_free(struct fm_trap *t)
+{
+	if (t->at)
+		fm_sys_munmap(t->at, t->len);
+	t->at = NULL;
+}
+
+int fm_trap_lay(struct fm_trap *t, uintptr_t to)
+{
+	long p;
+
+	atomic_store(&last_ms, fm_now_ms());
+	p = fm_sys5(SYS_mremap, t->at, t->len, t->len,
+		    MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	if (fm_is_err((void *)p))
+		return (int)p;
+	t->at = NULL;
+	return fm_uffd_lay((void *)to, t->len);
+}
