@@ -124,17 +124,21 @@ uint64_t fm_stats_amplification(const struct fm_file_stats *st)
 
 /* ---- the file ---------------------------------------------------------- */
 
-static bool anything_managed(void)
+bool fm_stats_managed(void)
 {
 	struct fm_file *f;
 
 	if (retired_count)
 		return true;
-	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any())
-		return true;
 	fm_for_each_file(f, id)
 		return true;
 	return false;
+}
+
+static bool anything_managed(void)
+{
+	return fm_stats_managed() ||
+	       (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any());
 }
 
 /* What the settings name, for this process. A forked child adds its number, so

@@ -21,6 +21,7 @@ struct fm_retired {
 };
 
 void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from);
+bool fm_stats_managed(void); /* any file, until now */
 uint64_t fm_stats_uptime_ms(void);
 /* docs/statistics.md says what they mean; the latter two in thousandths. */
 uint64_t fm_stats_faults(const struct fm_file_stats *st);

@@ -124,7 +124,6 @@ static void add_retired(const struct fm_retired *r, void *arg)
 
 static void add_open_files(struct sums *s)
 {
-	unsigned slot = fm_epoch_enter();
 	struct fm_file *f;
 
 	fm_for_each_file(f, id) {
@@ -132,7 +131,6 @@ static void add_open_files(struct sums *s)
 		if (!was_closed(s, f->dev, f->ino))
 			add_served(s, f->path, &f->st);
 	}
-	fm_epoch_leave(slot);
 }
 
 /* Left because the settings, or the lengths of its mappings, say so. */
@@ -176,12 +174,14 @@ static void add_left(const struct fm_skipped *l, void *arg)
 static void add_all(struct sums *s)
 {
 	uint64_t mask;
+	unsigned slot;
 
 	fm_block_signals(&mask);
+	slot = fm_epoch_enter();
 	fm_stats_retired(&s->st, add_retired, s);
-	if (fm_life_running())
-		add_open_files(s);
+	add_open_files(s);
 	fm_skipped_each(add_left, s);
+	fm_epoch_leave(slot);
 	fm_restore_signals(&mask);
 }
 
@@ -232,7 +232,8 @@ void fm_summary(void)
 	struct sums s;
 
 	if (fm_settings()->mode != FM_MODE_ON || fm_life_is_child() ||
-	    atomic_load(&fm_log_level) < FM_LOG_WARN)
+	    atomic_load(&fm_log_level) < FM_LOG_WARN ||
+	    (!fm_stats_managed() && !fm_skipped_any()) || fm_sys_confined())
 		return;
 	memset(&s, 0, sizeof(s));
 	add_all(&s);
