@@ -33,7 +33,7 @@ FM_FAULT void fm_standby_age(uint64_t pages)
 	fm_count(&now, pages);
 }
 
-static FM_FAULT bool wanted(struct fm_map *m)
+static FM_FAULT bool keeps_units(struct fm_map *m)
 {
 	return fm_evict_policies[m->file->policy->eviction]->standby &&
 	       fm_cache_limit() >= 16 * FM_HUGE_PAGES;
@@ -63,7 +63,7 @@ FM_FAULT bool fm_standby_put(struct fm_map *m, uint64_t i)
 {
 	struct fm_chunk *c;
 
-	if (!wanted(m))
+	if (!keeps_units(m))
 		return false;
 	c = fm_chunk_get_standby(m->file, m->pgoff + i);
 	if (!c)

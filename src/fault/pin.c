@@ -54,7 +54,7 @@ static enum state settled(uintptr_t a, bool in)
 
 /* Bring every page of [a, end) in; returns where it had to stop, or 0: another
  * pin of this thread may be in the way of one that is in its. */
-static uintptr_t settle(uintptr_t a, uintptr_t end, bool in, bool first)
+static uintptr_t bring_in(uintptr_t a, uintptr_t end, bool in, bool first)
 {
 	int tries = 0;
 
@@ -95,7 +95,7 @@ static uintptr_t settle_pin(struct fm_pin_slot *s, uintptr_t a, uintptr_t end,
 	uintptr_t got;
 
 	for (;;) {
-		got = settle(a, end, in, first);
+		got = bring_in(a, end, in, first);
 		if (!got)
 			return got;
 		atomic_store(&s->ready, 1);

@@ -469,7 +469,7 @@ static void shut(struct fm_file *f)
 }
 
 /* The last reference: nothing is mapped, nothing is dirty. */
-static void let_go(struct fm_file *f)
+static void close_descriptors(struct fm_file *f)
 {
 	shut(f);
 	drop_path(f);
@@ -482,7 +482,7 @@ static void file_close(struct fm_file *f)
 			o->closing(f);
 	unpublish(f);
 	fm_errseq_note(f);
-	let_go(f);
+	close_descriptors(f);
 	fm_inflight_forget(f);
 	for (struct fm_file_observer *o = observers; o; o = o->next)
 		if (o->closed)
@@ -504,7 +504,7 @@ static void hollow(struct fm_file *f)
 	if (f->demote.passes)
 		shut(f);
 	else
-		let_go(f);
+		close_descriptors(f);
 }
 
 void fm_file_stays_kernels(struct fm_file *f)

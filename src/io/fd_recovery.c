@@ -141,7 +141,7 @@ static FM_FAULT unsigned not_taken(struct fm_ring *r, struct fm_io **ios)
 }
 
 /* The number may be the program's by now: not closed. */
-static FM_FAULT void let_go(struct io_uring *u)
+static FM_FAULT void forget_ring(struct io_uring *u)
 {
 	fm_fd_forget(u->ring_fd);
 	fm_ring_unmap(u);
@@ -175,7 +175,7 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 		r->ring.sq.sqe_head = r->ring.sq.sqe_tail = *r->ring.sq.khead;
 		return false;
 	}
-	let_go(&r->ring);
+	forget_ring(&r->ring);
 	r->ring = fresh;
 	memset(r->gen, 0, fm_home.files * sizeof(*r->gen));
 	memset(r->gen_buf, 0, fm_home.files * sizeof(*r->gen_buf));

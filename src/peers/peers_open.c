@@ -464,7 +464,7 @@ static bool affordable(uint64_t pages)
 	return want <= have;
 }
 
-static void show(struct fm_file *f, uint64_t pages)
+static void write_before_ipc(struct fm_file *f, uint64_t pages)
 {
 	uint64_t from = fm_now_ns(), took;
 
@@ -482,7 +482,7 @@ static void show(struct fm_file *f, uint64_t pages)
 	atomic_store(&page_ns, (atomic_load(&page_ns) * 3 + took / pages) / 4);
 }
 
-static void show_all(void)
+static void write_all_before_ipc(void)
 {
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		unsigned e = fm_epoch_enter();
@@ -490,7 +490,7 @@ static void show_all(void)
 		int64_t pages = f ? fm_dirty_count(f) : 0;
 
 		if (pages > 0)
-			show(f, (uint64_t)pages);
+			write_before_ipc(f, (uint64_t)pages);
 		fm_epoch_leave(e);
 	}
 }
@@ -530,6 +530,6 @@ void fm_peers_release(void)
 	if (!fm_watch_is_us())
 		return;
 	fm_block_signals(&old);
-	show_all();
+	write_all_before_ipc();
 	fm_restore_signals(&old);
 }

@@ -401,7 +401,7 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
 }
 
 /* Of small windows the kernel reads ahead, into its page cache. */
-static FM_FAULT bool wanted(const struct fm_map *m)
+static FM_FAULT bool reads_ahead(const struct fm_map *m)
 {
 	return !fm_map_is_window(m) && room(m) >= FIRST_UNIT;
 }
@@ -412,7 +412,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 	struct fm_seen seen = { (int64_t)i, (int64_t)lo, (int64_t)hi };
 	struct fm_stream_set *st;
 
-	if (!wanted(m))
+	if (!reads_ahead(m))
 		return;
 	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
@@ -430,7 +430,7 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 
 	if (!fm_chunk_take(m, i, &first, &n))
 		return false;
-	if (!wanted(m))
+	if (!reads_ahead(m))
 		return true;
 	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))

@@ -96,7 +96,7 @@ static bool will_be_refused(int flags)
 				total_pages() > rl.rlim_cur / FM_PAGE);
 }
 
-static int let_go(enum fm_server_reason why)
+static int demote_everything(enum fm_server_reason why)
 {
 	fm_unmap_cache_drop();
 	fm_window_drop();
@@ -112,7 +112,7 @@ int fm_mlockall(int flags)
 		return (int)fm_sys1(SYS_mlockall, flags);
 	fm_space_lock(&old);
 	/* For MCL_FUTURE too: a file is demoted by new mappings. */
-	err = let_go(FM_WHY_MLOCKALL);
+	err = demote_everything(FM_WHY_MLOCKALL);
 	if (!err)
 		err = (int)fm_sys1(SYS_mlockall, flags);
 	else
@@ -153,7 +153,7 @@ int fm_memory_merge(unsigned long on)
 
 	fm_space_lock(&old);
 	if (on && !fm_sys5(SYS_prctl, PR_GET_MEMORY_MERGE, 0, 0, 0, 0))
-		err = let_go(FM_WHY_MERGE) ? -ENOMEM : 0;
+		err = demote_everything(FM_WHY_MERGE) ? -ENOMEM : 0;
 	if (!err)
 		err = (int)fm_sys5(SYS_prctl, PR_SET_MEMORY_MERGE, on, 0, 0, 0);
 	fm_space_unlock(&old);

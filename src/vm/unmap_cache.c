@@ -158,7 +158,7 @@ static char *move_away(struct fm_map *m)
 }
 
 /* Fault context: no allocator, but system calls. */
-static FM_FAULT void let_go(struct kept *k)
+static FM_FAULT void free_kept(struct kept *k)
 {
 	uint64_t n = k->len >> FM_PAGE_SHIFT;
 
@@ -187,7 +187,7 @@ static FM_FAULT uint64_t cut(struct kept *k, uint64_t from)
 			     (k->rest - from) << FM_PAGE_SHIFT);
 	k->rest = from;
 	if (!from)
-		let_go(k);
+		free_kept(k);
 	atomic_fetch_sub(&pages, (int64_t)n);
 	fm_cache_uncharge(n);
 	return n;
