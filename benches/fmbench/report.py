@@ -250,16 +250,19 @@ def brief(doc):
         rows = [r for r in doc["table"] if r["shape"] == shape.name and r["columns"]]
         if not rows:
             continue
+        head = ["workload", "unit", "kernel, ra 128", f"kernel, ra {ra}", "best hint",
+                "fastmap", "/ ra 128", f"/ ra {ra}", "/ hint"]
+        device = any("bound_share" in r for r in rows)
+        head += ["of the device"] * device + ["served by"]
         out += ["", f"### {shape.title[0].upper()}{shape.title[1:]}", "",
-                f"| workload | unit | kernel, ra 128 | kernel, ra {ra} | best hint | "
-                f"fastmap | / ra 128 | / ra {ra} | / hint | served by |",
-                "|---" * 10 + "|"]
+                "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
         for r in rows:
             hint = f" {r['hint']}" if r["hint"] else ""
             out.append("| " + " | ".join([
                 r["title"], r["unit"], median_of(r, "native_ra128"),
                 median_of(r, "native"), median_of(r, "native_hint") + hint,
                 median_of(r, "preloaded"), *(times(r, c) for c in TARGETS),
+                *([f"{r['bound_share']:.0%}" if "bound_share" in r else "-"] * device),
                 " + ".join(r["servers"])]) + " |")
     return "\n".join(out[1:] + device_lines(doc["device"])) + "\n"
 

@@ -26,10 +26,12 @@ def server(s, path):
         now = f.get("server")  # null once it is closed
         if now != "engine" and (now or f["demotions"]):
             out.append(now or "kernel")
+    text = ", then ".join(dict.fromkeys(out))
     for left in s.get("left_to_kernel", []):
-        if left["path"] == path:
-            out.append(left.get("server", "kernel"))
-    return ", then ".join(dict.fromkeys(out))
+        beside = left.get("server", "kernel")
+        if left["path"] == path and beside not in text:
+            text += (" and " if text else "") + beside
+    return text
 
 
 def merge(every):
@@ -58,5 +60,6 @@ def servers(stats, members):
     count = Counter(x for x in (stats or {}).get("servers", []) if x)
     missing = members - sum(count.values())
     if missing > 0:
-        count["kernel"] += missing
+        untouched = members == 1 and stats and stats["totals"]["all_mappings"]
+        count["engine" if untouched else "kernel"] += missing
     return dict(count.most_common())
