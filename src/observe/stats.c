@@ -260,8 +260,10 @@ static void stop(void)
 	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any())
 		fm_skipped_report();
 	fm_summary();
-	/* A child that never mapped has nothing to say. */
-	if (fm_policy_any() && (fm_life_running() || !fm_life_is_child()))
+	/* A child that never mapped has nothing to say. Who has confined
+	 * itself may be ended for opening a file: the guardian writes. */
+	if (fm_policy_any() && (fm_life_running() || !fm_life_is_child()) &&
+	    !fm_sys_confined())
 		write_own();
 }
 
