@@ -395,6 +395,8 @@ static int compare(void)
 		report_json(&all);
 	else
 		report_table(&all);
+	if (too_little_memory(&all))
+		return 2;
 	return same_output(&all) ? 0 : 1;
 }
 

@@ -50,6 +50,8 @@ double metric_peak(const struct trial *t);
 double metric_rss(const struct trial *t);
 
 bool same_output(const struct comparison *c);
+/* Natively it did not get by with the memory that it was given. */
+bool too_little_memory(const struct comparison *c);
 /* One sentence. Static text. */
 const char *verdict(const struct comparison *c);
 /* What differs: "stdout", "exit status", or a file. */

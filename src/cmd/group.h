@@ -28,8 +28,8 @@ int group_enter(const struct group *g);
 uint64_t group_peak(const struct group *g); /* bytes, the page cache included */
 bool group_killed(const struct group *g); /* somebody, for want of memory */
 
-/* Waits until all have left it (the guardian writes after a death), at most
- * `ms`; kills who has not; removes it. */
+/* Waits `ms` until all have left it, and longer for a guardian, which writes
+ * what is not in the file yet; kills who has not; removes it. */
 void group_end(const struct group *g, int ms);
 
 #endif

@@ -17,9 +17,8 @@
 #include <unistd.h>
 
 #define TICK_MS 200
-#define REST_MS 2000 /* for who holds standard output after the program's end */
+#define REST_MS 2000 /* for who is left, or holds its output, after its end */
 #define GRACE_MS 2000 /* between a signal and SIGKILL */
-#define LEAVE_MS 30000 /* the guardian writes meanwhile */
 
 static sigset_t ours, before;
 static int got;
@@ -253,7 +252,7 @@ int trial_run(const struct trial_plan *plan, struct trial *ret)
 	if (g) {
 		ret->peak = group_peak(g);
 		ret->out_of_memory = group_killed(g);
-		group_end(g, trial_signal() ? GRACE_MS : LEAVE_MS);
+		group_end(g, REST_MS);
 	}
 	return trial_signal() ? -EINTR : err;
 }

@@ -91,6 +91,14 @@ bool same_output(const struct comparison *c)
 	return !any_differs(c, NATIVE) && !any_differs(c, FASTMAP);
 }
 
+bool too_little_memory(const struct comparison *c)
+{
+	for (unsigned i = 0; i < c->rounds; i++)
+		if (c->trial[NATIVE][i].out_of_memory)
+			return true;
+	return false;
+}
+
 /* "stdout, /tmp/out" */
 static const char *names(const struct comparison *c, enum side s)
 {
@@ -176,6 +184,9 @@ const char *verdict(const struct comparison *c)
 	static char text[4096];
 	char fast[160];
 
+	if (too_little_memory(c))
+		return "nothing can be compared: without the library it was "
+		       "killed for want of memory; give it more (--memory)";
 	speed(c, fast, sizeof(fast));
 	snprintf(text, sizeof(text), "%s; %s%s", about_output(c), fast,
 		 about_serving(c));
