@@ -69,6 +69,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "allocate", .choices = "allocate|lazy" },
 	{ "warm", "FASTMAP_WARM", .scope = PATH(warm), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|kernel|engine" },
+	{ "serve", "FASTMAP_SERVE", .scope = PATH(serve), .type = T_CHOICE,
+	  .standard = "auto", .choices = "auto|engine|advised|kernel" },
 	{ "eviction", "FASTMAP_EVICTION", .scope = PATH(eviction),
 	  .type = T_CHOICE, .standard = "default", .choices = evictions + 1 },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,

@@ -18,6 +18,13 @@ enum fm_faults { FM_FAULTS_AUTO, FM_FAULTS_SIGNAL, FM_FAULTS_THREAD };
 enum fm_io_mode { FM_IO_AUTO, FM_IO_DIRECT, FM_IO_BUFFERED };
 enum fm_holes { FM_HOLES_ALLOCATE, FM_HOLES_LAZY };
 enum fm_summary { FM_SUMMARY_AUTO, FM_SUMMARY_YES, FM_SUMMARY_NO };
+/* Who may serve a file; in each case the kernel where the engine cannot. */
+enum fm_serve {
+	FM_SERVE_AUTO,    /* the engine, else the kernel with our advice */
+	FM_SERVE_ENGINE,  /* the engine, else the kernel alone */
+	FM_SERVE_ADVISED, /* the kernel with our advice */
+	FM_SERVE_KERNEL,  /* the kernel alone */
+};
 enum fm_warm { FM_WARM_AUTO, FM_WARM_KERNEL, FM_WARM_ENGINE };
 
 /* Settings of one path section (and the defaults for all). */
@@ -31,6 +38,7 @@ struct fm_policy {
 	enum fm_io_mode io;
 	enum fm_holes holes;
 	enum fm_warm warm;
+	enum fm_serve serve;
 	uint32_t eviction;       /* row of evictions.def */
 	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
 	/* dirty for at most this long; 0 = never */

@@ -70,8 +70,12 @@ static int child_main(void *arg)
 {
 	struct start s = *(struct start *)arg;
 
+	int r;
+
 	after(true);
-	return s.fn(s.arg);
+	r = s.fn(s.arg);
+	fm_helper_end(); /* only this thread ends now, not the process */
+	return r;
 }
 
 FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)

@@ -164,6 +164,10 @@ void fm_krange_one(const void *addr, size_t len);
 void fm_krange_protected(const void *addr, size_t len, int prot);
 void fm_krange_said(const void *addr, size_t len, int advice);
 void fm_krange_kept(const void *addr, size_t len);
+/* [any] The thread that advises them has ended when this returns, or a hundred
+ * milliseconds later: the program is about to confine all threads, or to end by
+ * its last one. */
+void fm_helper_end(void);
 
 /* [fault] */
 /*
@@ -290,6 +294,7 @@ enum fm_server_reason {
 	FM_WHY_NONE,
 	FM_WHY_DENIED,
 	FM_WHY_NOT_ENGAGED,
+	FM_WHY_SERVE,
 	FM_WHY_OBSERVED,
 	FM_WHY_SHORT,
 	FM_WHY_EXECUTABLE,

@@ -8,7 +8,9 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/types.h"
+#include "helper.h"
 #include "krange_priv.h"
+#include "policy.h"
 
 _Atomic uint32_t fm_kranges; /* how many there are */
 
@@ -57,6 +59,11 @@ void fm_kranges_incomplete(void)
 bool fm_krange_complete(void)
 {
 	return !atomic_load(&incomplete);
+}
+
+uint32_t fm_krange_changes(void)
+{
+	return atomic_load(&seq);
 }
 
 /* ---- changes ----------------------------------------------------------- */
@@ -182,6 +189,8 @@ void fm_krange_add(const struct fm_krange *r)
 	fm_kranges_add(&new);
 	fm_kranges_changed();
 	fm_kranges_unlock(&mask);
+	if (fm_krange_may_advise(&new))
+		fm_helper_need();
 }
 
 void fm_krange_forget(uintptr_t start, uintptr_t end)
@@ -250,6 +259,20 @@ unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 	}
 	fm_kranges_unlock(&mask);
 	return n;
+}
+
+unsigned fm_krange_list_dead(struct fm_krange *ret, unsigned room)
+{
+	const unsigned n = (unsigned)fm_least(count(), room);
+
+	memcpy(ret, v, n * sizeof(v[0]));
+	return n;
+}
+
+bool fm_krange_may_advise(const struct fm_krange *r)
+{
+	return !r->said && (!r->policy || r->policy->serve == FM_SERVE_AUTO ||
+			    r->policy->serve == FM_SERVE_ADVISED);
 }
 
 static bool may_advise(uint32_t id, uintptr_t start, uintptr_t end)

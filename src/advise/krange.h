@@ -66,9 +66,16 @@ struct fm_file_id {
 };
 unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 			unsigned room);
+/* [any] Moves whenever the table is another. */
+uint32_t fm_krange_changes(void);
 /* [any] Every mapping of the kernel's that it was told of is in the table. No
  * longer so when it was full once, or when a call failed in the middle. */
 bool fm_krange_complete(void);
+
+/* [any] May it be advised, by its policy and the program? */
+bool fm_krange_may_advise(const struct fm_krange *r);
+/* [any] Those of all files in a process that is dead: without a lock. */
+unsigned fm_krange_list_dead(struct fm_krange *ret, unsigned room);
 
 /* [any] Advise [start, end), if all of it still is that entry's, nobody is
  * about to take it away and the program has said nothing of it: madvise(2)'s

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "advise/advise.h"
 #include "base/text.h"
 #include "cmd.h"
 #include "io/io.h"
@@ -154,6 +155,20 @@ static void memory_lines(void)
 		   "the engine starts a few threads: ulimit -u 256");
 }
 
+/* ---- what the kernel serves -------------------------------------------- */
+
+static void advice_lines(void)
+{
+	const int err = fm_scan_start();
+
+	line("advice where the kernel serves", !err,
+	     err		? strerror(-err) :
+	     fm_scan_lists()	? "by estimates (PAGEMAP_SCAN)" :
+				  "by estimates (page by page)",
+	     "such mappings are the kernel's alone: it needs "
+	     "/proc/self/pagemap");
+}
+
 /* ---- verdict ----------------------------------------------------------- */
 
 static int verdict(void)
@@ -193,5 +208,6 @@ int cmd_doctor(int argc, char **argv)
 	feature_lines();
 	uring_lines();
 	memory_lines();
+	advice_lines();
 	return verdict();
 }

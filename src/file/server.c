@@ -20,6 +20,7 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_NONE] = { "", NULL },
 	[FM_WHY_DENIED] = { "named by the deny list", NULL },
 	[FM_WHY_NOT_ENGAGED] = { "engage is off for its path", NULL },
+	[FM_WHY_SERVE] = { "serve says so", NULL },
 	[FM_WHY_OBSERVED] = { "mode=observe: would be served", NULL },
 	[FM_WHY_SHORT] = { "shorter than min-size", NULL },
 	[FM_WHY_EXECUTABLE] = { "executable", NULL },

@@ -394,6 +394,7 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 static bool may_be_advised(const struct fm_mmap_request *q)
 {
 	return q->policy && q->policy->engage &&
+	       q->policy->serve != FM_SERVE_KERNEL &&
 	       q->len >= q->policy->min_size && q->left != FM_WHY_WINDOW &&
 	       q->left != FM_WHY_EXECUTABLE &&
 	       !(q->flags & (MAP_HUGETLB | MAP_GROWSDOWN)) &&

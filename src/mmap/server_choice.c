@@ -108,6 +108,9 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 		return FM_WHY_EXECUTABLE;
 	if (odd_kind(q))
 		return FM_WHY_KIND;
+	if (q->policy->serve == FM_SERVE_ADVISED ||
+	    q->policy->serve == FM_SERVE_KERNEL)
+		return FM_WHY_SERVE;
 	if (!served && q->len < q->policy->min_size)
 		return FM_WHY_SHORT;
 	if (beyond_fsize(q))

@@ -27,6 +27,9 @@ uint64_t fm_stats_uptime_ms(void);
 uint64_t fm_stats_faults(const struct fm_file_stats *st);
 uint64_t fm_stats_hits(const struct fm_file_stats *st);
 uint64_t fm_stats_amplification(const struct fm_file_stats *st);
+struct fm_json;
+/* What the kernel serves, and what it was told. alone: the program is dead. */
+void fm_stats_advice(struct fm_json *o, bool alone);
 /* In the child of fork. */
 void fm_stats_json_reset(void);
 /* Adds to `sum`, visits the kept ones oldest first, returns how many there have

@@ -23,6 +23,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 
+#include "advise/advise.h"
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -362,10 +363,16 @@ void fm_peers_acquire(void)
 		fm_open_word();
 }
 
+/* A filter may be for all threads, and may end the process where one of ours
+ * does what the program never does. */
 void fm_hear_less(int by)
 {
 	fm_sys_confine(by);
 	atomic_fetch_add(&deaf, by);
+	if (by > 0)
+		fm_helper_end();
+	else if (fm_krange_any())
+		fm_helper_need();
 }
 
 /*

@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "advise/advise.h"
 #include "base/alloc.h"
 #include "base/fds.h"
 #include "base/life.h"
@@ -585,6 +586,7 @@ static void engine_anew(void)
 
 void fm_fork_child(void)
 {
+	fm_helper_fork_begins();
 	fm_alloc_unlock();
 	fm_streams_forked();
 	/* Whatever went through the parent's would change the parent's memory,
@@ -603,5 +605,6 @@ void fm_fork_child(void)
 		fm_fork_inherits = inherits;
 		stop_if_done();
 	}
+	fm_helper_fork_ends();
 	fm_space_unlock(&saved_mask);
 }

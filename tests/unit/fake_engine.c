@@ -186,6 +186,10 @@ bool fm_trapped(const void *addr)
 	return false;
 }
 
+void fm_helper_end(void)
+{
+}
+
 void fm_krange_kept(const void *addr, size_t len)
 {
 }

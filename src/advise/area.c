@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+#include "area.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/types.h"
+#include "krange.h"
+#include "memory.h"
+#include "weigh.h"
+
+#define SEGMENTS 64
+#define SEGMENT_LEAST ((size_t)16 << 20)
+
+struct area {
+	uint32_t id;
+	uintptr_t start, end;
+	uintptr_t base;      /* of segment 0: it may have begun earlier */
+	size_t segment;      /* bytes */
+	unsigned n;
+	bool refused;        /* gone, or no room for more mappings */
+	struct fm_pattern sum;
+	struct fm_pattern *seg;
+};
+
+struct fm_advise_counts fm_advise_counts;
+
+static struct area *areas;
+static unsigned nareas, last_found;
+static struct fm_krange ranges[FM_KRANGES];
+static uint32_t seen; /* changes of the table, and 1 */
+
+/* ---- which there are --------------------------------------------------- */
+
+static bool make(struct area *a, const struct fm_krange *r)
+{
+	const size_t len = r->end - r->start;
+
+	*a = (struct area){ .id = r->id, .start = r->start, .end = r->end,
+			    .base = r->start, .segment = SEGMENT_LEAST };
+	while (len / a->segment >= SEGMENTS)
+		a->segment *= 2;
+	a->n = (unsigned)((len + a->segment - 1) / a->segment);
+	a->seg = fm_alloc(a->n * sizeof(a->seg[0]));
+	for (unsigned k = 0; a->seg && r->advised && k < a->n; k++)
+		a->seg[k].advice = FM_ADVICE_UNKNOWN;
+	return a->seg;
+}
+
+/* A piece of one that there was: its segments stay where they are. */
+static bool make_from(struct area *a, const struct area *old,
+		      const struct fm_krange *r)
+{
+	*a = *old;
+	a->start = r->start;
+	a->end = r->end;
+	a->seg = fm_alloc(old->n * sizeof(a->seg[0]));
+	if (a->seg)
+		memcpy(a->seg, old->seg, old->n * sizeof(a->seg[0]));
+	return a->seg;
+}
+
+static bool make_known(struct area *a, const struct fm_krange *r, unsigned *k)
+{
+	while (*k < nareas && areas[*k].end <= r->start)
+		++*k;
+	if (*k < nareas && areas[*k].id == r->id &&
+	    areas[*k].start <= r->start && areas[*k].end >= r->end)
+		return make_from(a, &areas[*k], r);
+	return make(a, r);
+}
+
+static void drop(struct area *v, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		fm_free(v[i].seg);
+	if (v)
+		fm_free(v);
+}
+
+/* All of it is made before anything is forgotten: without memory it stays as
+ * it was. */
+static bool rebuild(unsigned found)
+{
+	struct area *v = fm_alloc((found + 1) * sizeof(*v)), *old = areas;
+	unsigned n = 0, k = 0;
+
+	if (!v)
+		return false;
+	for (unsigned i = 0; i < found; i++) {
+		if (!fm_krange_may_advise(&ranges[i]))
+			continue;
+		if (!make_known(&v[n], &ranges[i], &k)) {
+			drop(v, n);
+			return false;
+		}
+		n++;
+	}
+	k = nareas;
+	areas = v;
+	nareas = n;
+	last_found = 0;
+	drop(old, k);
+	return true;
+}
+
+bool fm_areas_update(void)
+{
+	const uint32_t changes = fm_krange_changes() + 1;
+	unsigned n;
+
+	if (seen == changes)
+		return nareas;
+	n = fm_krange_list(NULL, ranges, FM_KRANGES);
+	if (rebuild(n < FM_KRANGES ? n : FM_KRANGES))
+		seen = changes;
+	return nareas;
+}
+
+bool fm_area_span(unsigned i, uintptr_t *ret_start, uintptr_t *ret_end)
+{
+	if (i >= nareas)
+		return false;
+	*ret_start = areas[i].start;
+	*ret_end = areas[i].end;
+	return true;
+}
+
+/* ---- how it is read ---------------------------------------------------- */
+
+static struct fm_pattern all; /* areas */
+static struct fm_area_use lately; /* while nothing was MADV_RANDOM */
+static uint64_t waste;
+static uint32_t aged_s;
+
+static uint32_t now_s(void)
+{
+	return (uint32_t)(fm_now_ms() / 1000);
+}
+
+static struct area *area_at(uintptr_t a)
+{
+	unsigned lo = 0, hi = nareas;
+
+	if (last_found < nareas && a >= areas[last_found].start &&
+	    a < areas[last_found].end)
+		return &areas[last_found];
+	while (lo < hi) {
+		const unsigned mid = (lo + hi) / 2;
+
+		if (areas[mid].end > a)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	if (lo == nareas || areas[lo].start > a)
+		return NULL;
+	last_found = lo;
+	return &areas[lo];
+}
+
+void fm_area_touched(uintptr_t start, uintptr_t end)
+{
+	const uint64_t pages = (end - start) >> FM_PAGE_SHIFT;
+	struct area *a = area_at(start);
+
+	if (!a)
+		return;
+	fm_count(&fm_advise_counts.touches, 1);
+	if (pages <= FM_SINGLE) {
+		fm_pattern_single(&a->seg[(start - a->base) / a->segment],
+				  now_s());
+		fm_pattern_single(&a->sum, now_s());
+		fm_pattern_single(&all, now_s());
+		return;
+	}
+	end = end < a->end ? end : a->end;
+	fm_pattern_row(&a->sum, pages);
+	fm_pattern_row(&all, pages);
+	while (start < end) {
+		const uintptr_t k = (start - a->base) / a->segment;
+		uintptr_t stop = a->base + (k + 1) * a->segment;
+
+		stop = stop < end ? stop : end;
+		fm_pattern_row(&a->seg[k], (stop - start) >> FM_PAGE_SHIFT);
+		start = stop;
+	}
+}
+
+static void age(void)
+{
+	if (aged_s == now_s())
+		return;
+	aged_s = now_s();
+	fm_pattern_age(&all);
+	lately.bytes /= 2;
+	lately.faults /= 2;
+	for (unsigned i = 0; i < nareas; i++) {
+		fm_pattern_age(&areas[i].sum);
+		for (unsigned k = 0; k < areas[i].n; k++)
+			fm_pattern_age(&areas[i].seg[k]);
+	}
+}
+
+/* ---- does it fit? ------------------------------------------------------ */
+
+#define LATELY_S 10
+
+static uint64_t memory_left(void)
+{
+	static uint64_t left, next_ms;
+	const uint64_t now = fm_now_ms();
+
+	if (now >= next_ms) {
+		left = fm_memory_left("");
+		next_ms = now + 1000;
+	}
+	return left;
+}
+
+static size_t bytes_of(const struct area *a, unsigned k)
+{
+	const uintptr_t at = a->base + k * a->segment;
+	const uintptr_t lo = at > a->start ? at : a->start;
+	const uintptr_t hi = at + a->segment < a->end ? at + a->segment :
+							a->end;
+
+	return hi > lo ? hi - lo : 0;
+}
+
+static bool fits(enum fm_advice now)
+{
+	uint64_t touched = 0, bytes = 0;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nareas; i++) {
+		bytes += areas[i].end - areas[i].start;
+		for (unsigned k = 0; k < areas[i].n; k++) {
+			const struct fm_pattern *p = &areas[i].seg[k];
+
+			if (!p->seen_s || p->seen_s + LATELY_S < now_s())
+				continue;
+			touched += bytes_of(&areas[i], k);
+			n++;
+		}
+	}
+	return fm_weigh_fits(all.single, n, touched, bytes, memory_left(), now);
+}
+
+/* ---- advice ------------------------------------------------------------ */
+
+static bool any_random;
+
+static const int words[] = { MADV_NORMAL, MADV_RANDOM };
+
+/* Segments [from, to) of a. */
+static int advise(struct area *a, unsigned from, unsigned to,
+		  enum fm_advice advice)
+{
+	uintptr_t lo = a->base + from * a->segment;
+	uintptr_t hi = a->base + to * a->segment;
+	int err;
+
+	lo = lo > a->start ? lo : a->start;
+	hi = hi < a->end ? hi : a->end;
+	err = lo < hi ? fm_krange_advise(a->id, lo, hi, words[advice]) : 0;
+	if (err) {
+		a->refused |= err == -ENOMEM;
+		return err == -ENOMEM || err == -ESTALE ? 0 : err;
+	}
+	for (unsigned k = from; k < to; k++)
+		a->seg[k].advice = (uint8_t)advice;
+	fm_count(&fm_advise_counts.changes, 1);
+	return 0;
+}
+
+static enum fm_advice wanted(const struct area *a, unsigned k, bool it_fits)
+{
+	const struct fm_pattern *p = &a->seg[k];
+	const enum fm_advice now = p->advice == FM_ADVICE_RANDOM;
+
+	if (!fm_pattern_tells(p))
+		p = fm_pattern_tells(&a->sum) ? &a->sum : &all;
+	return fm_weigh(p, now, waste, it_fits);
+}
+
+static int weigh_area(struct area *a, bool it_fits)
+{
+	int err = 0;
+
+	for (unsigned k = 0, end; k < a->n && !err && !a->refused; k = end) {
+		const enum fm_advice w = wanted(a, k, it_fits);
+
+		for (end = k + 1; end < a->n; end++)
+			if (a->seg[end].advice != a->seg[k].advice ||
+			    wanted(a, end, it_fits) != w)
+				break;
+		if (w != a->seg[k].advice)
+			err = advise(a, k, end, w);
+	}
+	return err;
+}
+
+static void look_for_random(void)
+{
+	uint64_t bytes = 0;
+
+	any_random = false;
+	for (unsigned i = 0; i < nareas; i++)
+		for (unsigned k = 0; k < areas[i].n; k++)
+			if (areas[i].seg[k].advice != FM_ADVICE_NORMAL)
+				bytes += bytes_of(&areas[i], k);
+	any_random = bytes;
+	atomic_store(&fm_advise_counts.random_bytes, bytes);
+}
+
+int fm_areas_weigh(const struct fm_area_use *use)
+{
+	const bool fit = fits(any_random);
+	int err = 0;
+
+	if (!any_random) {
+		lately.bytes += use->bytes;
+		lately.faults += use->faults;
+		waste = fm_weigh_waste(&all, lately.bytes, lately.faults);
+	}
+	for (unsigned i = 0; i < nareas && !err; i++)
+		err = weigh_area(&areas[i], fit);
+	fm_log(FM_LOG_DEBUG, "advice: single %u, in a row %u, waste %lu KiB, "
+	       "%s, %lu MiB random", all.single, all.pages, waste >> 10,
+	       fit ? "fits" : "larger than memory",
+	       atomic_load(&fm_advise_counts.random_bytes) >> 20);
+	look_for_random();
+	age();
+	return err;
+}
+
+/* ---- nothing is missed any more ----------------------------------------- */
+
+#define WAIT_MS 2000
+#define MOST_WAIT_MS 64000
+
+/* It fits after all, as it seems: then what is used often shall keep its place.
+ * When that was wrong it takes longer the next time. */
+void fm_areas_quiet(const struct fm_area_use *use)
+{
+	static uint64_t quiet_ms, wait_ms = WAIT_MS;
+
+	if (!any_random || use->cpu_ms * 4 < use->ms) {
+		quiet_ms = 0;
+		return;
+	}
+	quiet_ms += use->ms;
+	if (quiet_ms < wait_ms)
+		return;
+	for (unsigned i = 0; i < nareas; i++)
+		advise(&areas[i], 0, areas[i].n, FM_ADVICE_NORMAL);
+	look_for_random();
+	quiet_ms = 0;
+	wait_ms = fm_least(2 * wait_ms, MOST_WAIT_MS);
+}

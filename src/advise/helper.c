@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "helper.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "area.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "engine.h"
+#include "krange.h"
+#include "policy.h"
+#include "source.h"
+
+#define FIRST_MS 10    /* between two looks, at the start */
+#define MOST_MS 250
+#define QUIET_MS 500   /* while nothing is read */
+#define SHARE 100      /* of a CPU: one in so many */
+#define CREDIT_MS 20   /* at the start */
+
+/* That many bytes read or faults that waited in a turn are worth a look. */
+#define WORTH_BYTES ((uint64_t)512 << 10)
+#define WORTH_FAULTS 4
+
+enum state { IDLE, RUNNING, REFUSED, HELD };
+static _Atomic int state;
+static _Atomic bool stop;
+static _Atomic uint32_t bell;
+static _Atomic(const struct fm_source *) source;
+
+static const struct fm_source *const sources[] = { &fm_source_estimate };
+
+const char *fm_helper_source(void)
+{
+	const struct fm_source *s = atomic_load(&source);
+
+	return s && atomic_load(&state) == RUNNING ? s->name : NULL;
+}
+
+static uint64_t us_of(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
+}
+
+static void use_until_now(struct fm_area_use *u)
+{
+	struct rusage r;
+
+	*u = (struct fm_area_use){ .ms = fm_now_ms() };
+	if (fm_sys2(SYS_getrusage, RUSAGE_SELF, &r))
+		return;
+	u->major = (uint64_t)r.ru_majflt;
+	u->faults = u->major + (uint64_t)r.ru_minflt;
+	u->bytes = (uint64_t)r.ru_inblock << 9;
+	u->cpu_ms = (us_of(&r.ru_utime) + us_of(&r.ru_stime)) / 1000;
+}
+
+static struct fm_area_use since(const struct fm_area_use *now,
+				const struct fm_area_use *then)
+{
+	return (struct fm_area_use){ now->faults - then->faults,
+				     now->major - then->major,
+				     now->bytes - then->bytes,
+				     now->ms - then->ms,
+				     now->cpu_ms - then->cpu_ms };
+}
+
+/* How long to sleep so that all of it stays within its share. */
+static uint64_t pay(uint64_t begin_ms, uint64_t ms)
+{
+	struct timespec t = { 0, 0 };
+	uint64_t used_us, lasts_ms = fm_now_ms() - begin_ms;
+
+	if (fm_sys2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t))
+		return MOST_MS;
+	used_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	atomic_store(&fm_advise_counts.cpu_us, used_us);
+	used_us -= fm_least(used_us, CREDIT_MS * 1000);
+	if (used_us * SHARE / 1000 > lasts_ms + ms)
+		ms = used_us * SHARE / 1000 - lasts_ms;
+	return ms;
+}
+
+static void sleep_ms(uint64_t ms)
+{
+	const struct timespec t = { (time_t)(ms / 1000),
+				    (long)(ms % 1000) * 1000000 };
+	const uint32_t n = atomic_load(&bell);
+
+	if (!atomic_load(&stop))
+		fm_thread_wait(&bell, n, &t);
+}
+
+/* A turn in which something was read. */
+static int look(const struct fm_area_use *use)
+{
+	const struct fm_source *s = atomic_load(&source);
+
+	fm_count(&fm_advise_counts.looks, 1);
+	s->collect(fm_area_touched);
+	return fm_areas_weigh(use);
+}
+
+static bool worth(const struct fm_area_use *u)
+{
+	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS;
+}
+
+/* A main thread that has ended by itself (SYS_exit) leaves a zombie, and the
+ * process is there as long as another thread is. "pid (name) Z ...", the 18th
+ * field from there the number of threads. */
+static bool alone(void)
+{
+	char text[512], *p;
+	unsigned long n;
+
+	if (fm_read_small("/proc/self/stat", text, sizeof(text)) <= 0)
+		return false;
+	p = strrchr(text, ')');
+	if (!p || p[1] != ' ' || p[2] != 'Z')
+		return false;
+	for (int k = 0; p && k < 18; k++)
+		p = strchr(p + 1, ' ');
+	n = p ? strtoul(p, NULL, 10) : 0;
+	return n && n <= 2;
+}
+
+static int turns(void)
+{
+	struct fm_area_use then, now, use;
+	uint64_t ms = FIRST_MS, begin = fm_now_ms();
+	bool looked = false;
+	int err = 0;
+
+	use_until_now(&then);
+	while (!err && !atomic_load(&stop)) {
+		sleep_ms(pay(begin, ms));
+		use_until_now(&now);
+		use = since(&now, &then);
+		if (!fm_areas_update() || (!worth(&use) && !looked)) {
+			if (alone())
+				return 0;
+			fm_areas_quiet(&use);
+			atomic_load(&source)->rest();
+			ms = fm_least(2 * ms, QUIET_MS);
+			then = now;
+			continue;
+		}
+		if (!looked || worth(&use)) {
+			err = look(&use);
+			then = now;
+		}
+		looked = worth(&use);
+		ms = FIRST_MS;
+	}
+	return err;
+}
+
+static int find_source(void)
+{
+	int err = -ENOENT;
+
+	for (unsigned i = 0; err && i < sizeof(sources) / sizeof(sources[0]);
+	     i++) {
+		err = sources[i]->start();
+		if (!err)
+			atomic_store(&source, sources[i]);
+	}
+	return err;
+}
+
+/* With a table of descriptors of its own, for the numbers are the program's. */
+static void *helper(void *arg)
+{
+	static struct fm_kept_files kept;
+	int err;
+
+	sleep_ms(FIRST_MS); /* a child of fork may be about to execute */
+	fm_thread_begin("fastmap-advise");
+	err = fm_read_keep(&kept) ? find_source() : -ENOSYS;
+	if (!err)
+		err = turns();
+	if (err)
+		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
+		       "errno %d", -err);
+	atomic_store(&state, err ? REFUSED : IDLE);
+	return NULL;
+}
+
+void fm_helper_need(void)
+{
+	int idle = IDLE;
+
+	if (fm_settings()->mode != FM_MODE_ON || fm_sys_confined() ||
+	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
+		return;
+	atomic_store(&stop, false);
+	if (fm_thread_create(helper, NULL))
+		atomic_store(&state, REFUSED);
+}
+
+void fm_helper_end(void)
+{
+	atomic_store(&stop, true);
+	for (int k = 0; k < 100 && atomic_load(&state) == RUNNING; k++) {
+		atomic_fetch_add(&bell, 1);
+		fm_futex_wake(&bell, INT32_MAX);
+		fm_sys_sleep_us(1000);
+	}
+}
+
+/* The parent's thread is not here. */
+void fm_helper_fork_begins(void)
+{
+	atomic_store(&state, HELD);
+	atomic_store(&source, NULL);
+}
+
+void fm_helper_fork_ends(void)
+{
+	atomic_store(&state, IDLE);
+	if (fm_krange_any())
+		fm_helper_need();
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * helper.h - the thread that advises what the kernel serves (area.h).
+ *
+ * It is there while there are such ranges and the process may be helped. It
+ * sleeps while nothing is read, takes a hundredth of a CPU at most but for the
+ * first moments, and ends where it may not do what it must.
+ */
+#ifndef FM_HELPER_H
+#define FM_HELPER_H
+
+/* [any] There is a range: the thread starts, unless it is there. */
+void fm_helper_need(void);
+/* [plain] In a child of fork, first and last of all: in between threads are
+ * forgotten, and none may be made. */
+void fm_helper_fork_begins(void);
+void fm_helper_fork_ends(void);
+
+/* [any] By which source it goes; NULL: it is not there. */
+const char *fm_helper_source(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * source.h - where it is known from what the program touches.
+ *
+ * A source belongs to the helper thread (helper.c), which asks it from time to
+ * time. Estimates (estimate.c) work everywhere and need no privilege. [plain]
+ */
+#ifndef FM_SOURCE_H
+#define FM_SOURCE_H
+
+#include <stdint.h>
+
+/* A span that has been touched at about the same time, without large holes. */
+typedef void (*fm_touch_fn)(uintptr_t start, uintptr_t end);
+
+struct fm_source {
+	const char *name;
+	int (*start)(void); /* 0, or -errno: not here */
+	/* What has been touched since the last call. */
+	void (*collect)(fm_touch_fn touched);
+	/* Nothing is asked for a while: what was seen until now is old. */
+	void (*rest)(void);
+};
+
+extern const struct fm_source fm_source_estimate;
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "weigh.h"
+
+#include "base/sys.h"
+#include "base/types.h"
+
+#define ENOUGH 8  /* single touches, or as many faults of a stream */
+
+/* A fault in a stream that the kernel reads ahead maps in so many. */
+#define AROUND 16
+#define AROUND_BYTES ((uint64_t)AROUND << FM_PAGE_SHIFT)
+/* A single touch reads this much at least that is used or does not matter: a
+ * stride of 64 KiB uses all that it reads. */
+#define USED (AROUND_BYTES + AROUND_BYTES / 4)
+
+/* Nanoseconds. Of a device that moves 1 GB/s and answers in 60 us; with a
+ * slower one both are more. */
+#define PER_BYTE 1
+#define PER_READ 60000
+#define CLEARLY 2 /* times better: then it is changed */
+
+void fm_pattern_single(struct fm_pattern *p, uint32_t now_s)
+{
+	p->single++;
+	p->seen_s = now_s;
+}
+
+void fm_pattern_row(struct fm_pattern *p, uint64_t pages)
+{
+	p->pages += (uint32_t)fm_least(pages, UINT32_MAX / 4);
+}
+
+void fm_pattern_age(struct fm_pattern *p)
+{
+	p->single /= 2;
+	p->pages /= 2;
+}
+
+bool fm_pattern_tells(const struct fm_pattern *p)
+{
+	return p->single + p->pages / AROUND >= ENOUGH;
+}
+
+uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
+			uint64_t faults)
+{
+	const uint64_t streams = p->pages / AROUND, all = p->single + streams;
+	uint64_t by_streams, singles;
+
+	if (!p->single || !faults)
+		return 0;
+	singles = faults * p->single / all;
+	by_streams = (faults - singles) * AROUND_BYTES;
+	if (!singles || bytes <= by_streams)
+		return 0;
+	bytes = (bytes - by_streams) / singles;
+	return bytes > USED ? bytes - AROUND_BYTES : 0;
+}
+
+enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
+			uint64_t waste, bool fits)
+{
+	const uint64_t normal = p->single * waste * PER_BYTE;
+	const uint64_t random = (uint64_t)p->pages * PER_READ;
+
+	if (fits || !fm_pattern_tells(p))
+		return fits ? FM_ADVICE_NORMAL : now;
+	if (normal > CLEARLY * random)
+		return FM_ADVICE_RANDOM;
+	if (random > CLEARLY * normal)
+		return FM_ADVICE_NORMAL;
+	return now;
+}
+
+bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
+		   uint64_t all, uint64_t memory, enum fm_advice now)
+{
+	const uint64_t need = touches < 2 * segments ? all : touched;
+
+	/* Nothing swings. */
+	return need < memory - memory / (now == FM_ADVICE_RANDOM ? 4 : 8);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weigh.h - which advice is better for a part of a mapping (area.h says why).
+ * No system calls, no state of its own. [any]
+ */
+#ifndef FM_WEIGH_H
+#define FM_WEIGH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fm_advice {
+	FM_ADVICE_NORMAL,
+	FM_ADVICE_RANDOM,
+	FM_ADVICE_UNKNOWN, /* it was said in a parent process */
+};
+
+/* How it has been touched of late. */
+struct fm_pattern {
+	uint32_t single;  /* touches here and there */
+	uint32_t pages;   /* in a row */
+	uint32_t seen_s;  /* second of the last single one; 0: never */
+	uint8_t advice;   /* what the kernel has been told */
+};
+
+/* More pages than these are touched in a row: two of the kernel's
+ * fault-arounds. */
+#define FM_SINGLE 32
+
+void fm_pattern_single(struct fm_pattern *p, uint32_t now_s);
+void fm_pattern_row(struct fm_pattern *p, uint64_t pages);
+/* What was, counts half. */
+void fm_pattern_age(struct fm_pattern *p);
+/* Is it enough to go by? */
+bool fm_pattern_tells(const struct fm_pattern *p);
+
+/* Bytes that a touch here or there has read in vain, of so many bytes and
+ * faults in all that were touched like that. */
+uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
+			uint64_t faults);
+
+/* fits: what is touched here and there fits into memory. */
+enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
+			uint64_t waste, bool fits);
+
+/* Does it, with so many single touches in segments that come to `touched`
+ * bytes, of which there are `segments`? When nearly each touch was in a new
+ * one there will be more: `all` bytes. */
+bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
+		   uint64_t all, uint64_t memory, enum fm_advice now);
+
+#endif

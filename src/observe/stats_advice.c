@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* stats_advice.c - the statistics of what the kernel serves with our advice. */
+#include "advise/advise.h"
+#include "base/json.h"
+#include "base/sys.h"
+#include "file/file.h"
+#include "stats_priv.h"
+
+#define MOST 64 /* of the ranges, whose files are named */
+
+static struct fm_krange ranges[FM_KRANGES]; /* under the lock of the report */
+
+static bool same_file(const struct fm_krange *a, const struct fm_krange *b)
+{
+	return a->ino == b->ino && a->dev == b->dev;
+}
+
+/* The paths are in left_to_kernel, or in files. */
+static void range_json(struct fm_json *o, const struct fm_krange *r)
+{
+	fm_json_open(o, NULL, '{');
+	fm_json_uint(o, "device", r->dev);
+	fm_json_uint(o, "inode", r->ino);
+	fm_json_uint(o, "since_ms", fm_now_ms() - r->since_ms);
+	fm_json_text(o, "why", fm_server_reason_text(r->why));
+	fm_json_text(o, "by", r->handed ? "handed over" : "mmap");
+	fm_json_bool(o, "advised", fm_krange_may_advise(r));
+	fm_json_close(o, '}');
+}
+
+/* Each file once, as its first range is. */
+static void files_json(struct fm_json *o, unsigned n)
+{
+	fm_json_open(o, "kernel_files", '[');
+	for (unsigned i = 0, k; i < n && i < MOST; i++) {
+		for (k = 0; k < i && !same_file(&ranges[k], &ranges[i]); k++)
+			;
+		if (k == i)
+			range_json(o, &ranges[i]);
+	}
+	fm_json_close(o, ']');
+}
+
+void fm_stats_advice(struct fm_json *o, bool alone)
+{
+	struct fm_advise_counts *c = &fm_advise_counts;
+	unsigned n = alone ? fm_krange_list_dead(ranges, FM_KRANGES) :
+			     fm_krange_list(NULL, ranges, FM_KRANGES);
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (fm_krange_may_advise(&ranges[i]))
+			bytes += ranges[i].end - ranges[i].start;
+	fm_json_open(o, "advice", '{');
+	fm_json_text(o, "source", fm_helper_source());
+	fm_json_uint(o, "ranges", n);
+	fm_json_uint(o, "advised_bytes", bytes);
+	fm_json_uint(o, "random_bytes", atomic_load(&c->random_bytes));
+	fm_json_uint(o, "changes", atomic_load(&c->changes));
+	fm_json_uint(o, "looks", atomic_load(&c->looks));
+	fm_json_uint(o, "touches", atomic_load(&c->touches));
+	fm_json_uint(o, "cpu_us", atomic_load(&c->cpu_us));
+	files_json(o, n);
+	fm_json_close(o, '}');
+}
