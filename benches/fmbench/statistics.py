@@ -5,7 +5,7 @@ import json
 import os
 from collections import Counter
 
-KEEP = ("delivery", "io", "cache", "latency", "totals", "left_to_kernel")
+KEEP = ("delivery", "io", "cache", "latency", "totals", "left_to_kernel", "advice")
 
 
 def one(path):
@@ -14,6 +14,14 @@ def one(path):
             return json.load(f)
     except (OSError, ValueError):
         return None
+
+
+def kernel(s, path):
+    """The kernel alone, or with advice."""
+    advice, ino = s.get("advice") or {}, os.stat(path).st_ino
+    advised = advice.get("changes") or any(
+        f["inode"] == ino and f["advised"] for f in advice.get("kernel_files", []))
+    return "advised" if advice.get("source") and advised else "kernel"
 
 
 def server(s, path):
@@ -25,11 +33,11 @@ def server(s, path):
     for f in files:
         now = f.get("server")  # null once it is closed
         if now != "engine" and (now or f["demotions"]):
-            out.append(now or "kernel")
+            out.append(kernel(s, path))
     text = ", then ".join(dict.fromkeys(out))
-    for left in s.get("left_to_kernel", []):
-        beside = left.get("server", "kernel")
-        if left["path"] == path and beside not in text:
+    if any(left["path"] == path for left in s.get("left_to_kernel", [])):
+        beside = kernel(s, path)
+        if beside not in text:
             text += (" and " if text else "") + beside
     return text
 
