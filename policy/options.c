@@ -107,7 +107,7 @@ void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 {
 	const int level = o->fatal ? FM_LOG_ERROR : FM_LOG_WARN;
 
-	if (o->quiet || (!o->problems && fm_vma_advice_before(o->line)))
+	if (o->quiet || (!o->problems && fm_heard_before(o->line)))
 		return;
 	if (o->problems)
 		++*o->problems;
@@ -255,7 +255,7 @@ static int set_text(const struct fm_option *o, const char **at,
 static void remark(const struct fm_origin *o, const char *what,
 		   const char *text, const char *how)
 {
-	if (!o->quiet && !o->fatal && !fm_vma_advice_before(o->line))
+	if (!o->quiet && !o->fatal && !fm_heard_before(o->line))
 		fm_log(FM_LOG_WARN, "%s: %s '%s' %s", o->file, what, text, how);
 }
 

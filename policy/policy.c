@@ -83,7 +83,7 @@ static int remember_start(const char *progname, const char *exe, char **envp)
 /* While the settings are read for the first time, the environment. */
 static char **loading;
 
-bool fm_vma_advice_before(bool of_file)
+bool fm_heard_before(bool of_file)
 {
 	static bool by_run, by_parent, asked;
 
@@ -137,7 +137,7 @@ static void take_file(struct fm_set *set)
 		return;
 	r = fm_read_text(&set->arena, path, &text);
 	if (r) {
-		if (fm_vma_advice_before(true))
+		if (fm_heard_before(true))
 			return;
 		fm_log(FM_LOG_WARN,
 		       "cannot read policy file %s (errno %d): %s; using "
@@ -189,7 +189,7 @@ static int order_watermarks(struct fm_policy *p, const char *where)
 	if (p->wb_low < p->wb_high)
 		return 0;
 	p->wb_low = p->wb_high / 2;
-	if (fm_vma_advice_before(true))
+	if (fm_heard_before(true))
 		return 1;
 	fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u", where,
 	       p->wb_low);

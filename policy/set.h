@@ -41,7 +41,7 @@ struct fm_origin {
 
 /* While the settings are loaded: has somebody else told of what is wrong with
  * them, or with a policy file? See heard.h. */
-bool fm_vma_advice_before(bool of_file);
+bool fm_heard_before(bool of_file);
 void fm_remark_unknown(char **envp); /* variables */
 
 /* One line: "FILE:LINE: WHAT 'TEXT', USED". */

@@ -84,7 +84,7 @@ static void remark(const char *name)
 {
 	const char *meant = nearest(name);
 
-	if (!meant || is_foreign(name) || fm_vma_advice_before(false))
+	if (!meant || is_foreign(name) || fm_heard_before(false))
 		return;
 	fm_log(FM_LOG_WARN, "unknown variable %s%s%s%s", name,
 	       *meant ? " (is " : "", meant, *meant ? " meant?)" : "");

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "file/file.h"
+#include "heard.h"
 #include "mmap/mmap.h"
 #include "policy.h"
 #include "stats_priv.h"
@@ -186,6 +187,16 @@ static int write_file(const char *path, const char *text, size_t len,
 	return err;
 }
 
+/* What a program starts that has the same settings, and that mapped nothing
+ * below the paths, is about to fail the same way. */
+static bool is_first_to_say(void)
+{
+	const enum fm_start start = fm_heard_start();
+
+	return anything_managed() || fm_skipped_any() ||
+	       start == FM_START_RUN || start == FM_START_ALONE;
+}
+
 static void write_to(const char *where, const struct fm_json *doc)
 {
 	char path[4096];
@@ -197,7 +208,7 @@ static void write_to(const char *where, const struct fm_json *doc)
 	}
 	err = path_for(fm_sys_getpid(), path, sizeof(path)) ? -ENAMETOOLONG :
 		write_file(path, doc->text, doc->len, !anything_managed());
-	if (err)
+	if (err && is_first_to_say())
 		fm_log(FM_LOG_WARN,
 		       "cannot write statistics to %s (errno %d: %s)", path,
 		       -err, fm_error_text(-err));
