@@ -27,7 +27,6 @@ int cold_parse(const char *text)
 	return -1;
 }
 
-/* mincore(2) tells only who may write the file. */
 static void count_window(int fd, off_t at, size_t len)
 {
 	static unsigned char here[WINDOW / PAGE];
@@ -41,13 +40,20 @@ static void count_window(int fd, off_t at, size_t len)
 	munmap(p, len);
 }
 
-static void drop(int fd, off_t size)
+static void count_stayed(int fd, off_t size)
 {
-	fdatasync(fd);
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	for (off_t at = 0; at < size; at += (off_t)WINDOW)
 		count_window(fd, at, size - at < (off_t)WINDOW ?
 			     (size_t)(size - at) : WINDOW);
+}
+
+/* mincore(2) tells the truth only to who may write the file. */
+static void drop(int fd, const char *path, const struct stat *st)
+{
+	fdatasync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	if (st->st_uid == geteuid() || access(path, W_OK) == 0)
+		count_stayed(fd, st->st_size);
 }
 
 static int visit(const char *path, const struct stat *st, int type,
@@ -60,7 +66,7 @@ static int visit(const char *path, const struct stat *st, int type,
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return 0; /* the program may not either */
-	drop(fd, st->st_size);
+	drop(fd, path, st);
 	close(fd);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "compare.h"
-#include "heard.h"
+#include "set.h"
 
 #define MIB 1048576.0
 
@@ -160,11 +160,17 @@ static void told_of_serving(const struct comparison *c)
 /* "FASTMAP_CACHE=1G": what the library was told, not what this command adds. */
 static bool is_setting(const char *variable)
 {
-	return !strncmp(variable, "FASTMAP_", 8) &&
-	       strncmp(variable, "FASTMAP_STATS=", 14) &&
-	       strncmp(variable, "FASTMAP_SUMMARY=", 16) &&
-	       strncmp(variable, FM_RUN_VARIABLE "=",
-		       sizeof(FM_RUN_VARIABLE));
+	const size_t n = strcspn(variable, "=");
+
+	for (unsigned i = 0; i < fm_option_count; i++) {
+		const struct fm_option *o = &fm_options[i];
+
+		if (o->env && strlen(o->env) == n &&
+		    !memcmp(o->env, variable, n))
+			return strcmp(o->name, "stats") &&
+			       strcmp(o->name, "summary");
+	}
+	return !strncmp(variable, "FASTMAP_POLICY=", n + 1);
 }
 
 static void told_of_settings(const struct comparison *c)
