@@ -46,6 +46,8 @@ CASES = [
     ("_exit", None, "u"), ("quick_exit", None, ""), ("exit", None, "a"),
     ("exec", None, "u"), ("exec_failed", None, ""), ("fork", None, ""),
     ("main_exits", signal.SIGKILL, "u"),
+    ("wait", signal.SIGKILL, "c"), ("wait", signal.SIGKILL, "cswa"),
+    ("kill", None, "c"), ("exit", None, "c"),
 ]
 
 # How program and guardian end at once, and the mix.
@@ -156,6 +158,7 @@ class Rounds:
             env.update(LD_PRELOAD=self.args.lib, FASTMAP_PATHS=self.dir + "/data",
                        FASTMAP_MIN_SIZE="0", FASTMAP_WARM="engine", FASTMAP_CACHE=cache,
                        FASTMAP_FAULTS=self.args.faults,
+                       FASTMAP_SOCKET=self.dir + "/data/socket",
                        FASTMAP_WB_INTERVAL=str(self.args.wb_interval),
                        FASTMAP_GUARDIAN="0" if self.args.no_guardian else "1")
         return env
@@ -375,6 +378,7 @@ def main():
     p.add_argument("--user", default=pwd.getpwuid(os.geteuid()).pw_name)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", help="only cases whose end has this name")
+    p.add_argument("--mix", help="only cases with this in their mix")
     p.add_argument("--both", type=int, default=len(BOTH),
                    help="rounds that end the guardian too")
     p.add_argument("--wb-interval", type=int, default=1000, help="ms, 0: none")
@@ -385,7 +389,8 @@ def main():
         if not found:
             sys.exit("kill.py: no libfastmap.so in " + args.build)
         args.lib = os.path.abspath(found[0])
-    cases = [c for c in CASES if not args.only or c[0] == args.only]
+    cases = [c for c in CASES
+             if (not args.only or c[0] == args.only) and (args.mix or "") in c[2]]
     rounds = Rounds(args)
     failed = slowest = lines = 0
     try:

@@ -12,7 +12,7 @@
  * exec, exec_failed, fork (a child that lives on and stores, then the parent
  * exits), kill (ourselves), oom (memory without end, when standard input says).
  * `mix` adds: u munmap of windows, t truncation and growth of the tail, s
- * msync, w write(2), a second mapping.
+ * msync, w write(2), a second mapping, c changes between engine and kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../stress/ask.h"
 #include "../stress/line.h"
 
 #define PAGE 4096ul
@@ -132,6 +133,18 @@ static void *work(void *arg)
 			store_at(second, 0, idx);
 		else
 			store_at(map, 0, idx);
+	}
+	return NULL;
+}
+
+/* The file goes to the kernel and comes back. */
+static void *change(void *arg)
+{
+	uint64_t state = line_mix(seed) | 1;
+
+	for (bool back = false;; back = !back) {
+		ask(back ? "take-back\n" : "demote\n");
+		usleep((useconds_t)(rnd(&state) % 5000));
 	}
 	return NULL;
 }
@@ -255,7 +268,7 @@ static void options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	pthread_t t[64];
+	pthread_t t[65];
 	int jfd;
 
 	options(argc, argv);
@@ -277,6 +290,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < nthreads; i++)
 		if (pthread_create(&t[i], NULL, work, (void *)(uintptr_t)i))
 			die("pthread_create");
+	if (has('c') && pthread_create(&t[nthreads], NULL, change, NULL))
+		die("pthread_create");
 	if (write(1, "storing\n", 8) != 8) /* kill.py starts its clock */
 		die("write");
 	usleep(after_ms * 1000);

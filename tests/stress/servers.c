@@ -23,12 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "ask.h"
 
 #define PAGE 4096ul
 #define MOST_THREADS 64
@@ -250,24 +250,6 @@ static int visitor(void)
 }
 
 /* ---- changes ------------------------------------------------------------ */
-
-static bool ask(const char *what)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	const char *at = getenv("FASTMAP_SOCKET");
-	char line[16] = "";
-	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool ok;
-
-	if (!at)
-		return false;
-	snprintf(to.sun_path, sizeof(to.sun_path), "%s", at);
-	ok = !connect(s, (struct sockaddr *)&to, sizeof(to)) &&
-	     write(s, what, strlen(what)) == (ssize_t)strlen(what) &&
-	     read(s, line, sizeof(line) - 1) > 0 && !strncmp(line, "ok", 2);
-	close(s);
-	return ok;
-}
 
 static void *changer(void *arg)
 {
