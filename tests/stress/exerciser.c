@@ -13,6 +13,7 @@
  * second half, for what the engine does only before the first one. The first
  * difference ends the run with the operations that led to it.
  */
+#include "ask.h"
 #include "exerciser.h"
 
 #include <setjmp.h>
@@ -301,8 +302,23 @@ static void op_fork(void)
 		fail("child: status %#x", status);
 }
 
+/* Between operations, as another process would have it. */
+static void op_kernel(void)
+{
+	note("demote");
+	ask("demote\n");
+}
+
+static void op_engine(void)
+{
+	note("take back");
+	ask("take-back\n");
+}
+
 static const struct op own_ops[] = {
 	{ "fork", op_fork, 1, true },
+	{ "kernel", op_kernel, 1, false },
+	{ "engine", op_engine, 4, false },
 	{ "checkall", op_check_all, 2, false },
 	{ NULL, NULL, 0, false },
 };
