@@ -424,16 +424,34 @@ function __fastmap_profiles
 		string replace -r '.*/(.*)[.]policy' '$1' $p
 	end
 end
-# What stands behind the options, as a command line of its own.
+# What stands behind the options.
+function __fastmap_arguments
+	set -l words $argv
+	while string match -q -- '--*' $words[1]
+		if test $words[1] = --
+			set words $words[2..]
+			break
+		end
+		if contains -- $words[1] %(flags)s
+			set words $words[2..]
+		else
+			set words $words[3..]
+		end
+	end
+	string join \\n -- $words
+end
+# Options of this command may come here.
+function __fastmap_options
+	set -l words (commandline -opc)
+	test "$words[2]" = $argv[1]; or return 1
+	contains -- -- $words; and return 1
+	test -z (__fastmap_arguments $words[3..] | string collect)
+end
+# The arguments as a command line of their own.
 function __fastmap_program
 	set -l words (commandline -opc)[3..] (commandline -ct)
-	while string match -q -- '--*' $words[1]
-		set -l option $words[1]
-		set -e words[1]
-		test $option = --; and break
-		contains -- $option %(flags)s; or set -e words[1]
-	end
-	set -q words[1]; and complete -C (string join ' ' -- $words)
+	set -l program (__fastmap_arguments $words)
+	set -q program[1]; and complete -C (string join ' ' -- $program)
 end
 """
 
@@ -450,12 +468,14 @@ def fish(tables, profiles):
     for c in tables.commands:
         yield "complete -c fastmap -n __fish_use_subcommand -a %s -d '%s'" % (
             c.name, fish_text(c.line))
-        here = "complete -c fastmap -n '__fish_seen_subcommand_from %s'" % c.name
+        here = "complete -c fastmap -n '__fish_seen_subcommand_from %s'" % \
+            c.name
+        option = "complete -c fastmap -n '__fastmap_options %s'" % c.name
         for name, value, text in [("--help", "", "usage")] + c.options:
             values_ = {"words": "-xa '%s'" % value.replace("|", " "),
                        "path": "-rF", "profile": "-rFa '(__fastmap_profiles)'",
                        None: "-x"}[kind(value)] if value else ""
-            yield "%s -l %s %s -d '%s'" % (here, name[2:], values_,
+            yield "%s -l %s %s -d '%s'" % (option, name[2:], values_,
                                            fish_text(text))
         arguments = {"program": "-xa '(__fastmap_program)'",
                      "names": "-a '%s'" % " ".join(
