@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/types.h"
+#include "board.h"
 #include "krange.h"
 #include "memory.h"
 #include "weigh.h"
@@ -17,11 +18,14 @@
 
 struct area {
 	uint32_t id;
+	dev_t dev;
+	ino_t ino;
 	uintptr_t start, end;
 	uintptr_t base;      /* of segment 0: it may have begun earlier */
 	size_t segment;      /* bytes */
 	unsigned n;
 	bool refused;        /* gone, or no room for more mappings */
+	bool begun;          /* as others had, once */
 	struct fm_pattern sum;
 	struct fm_pattern *seg;
 };
@@ -39,7 +43,8 @@ static bool make(struct area *a, const struct fm_krange *r)
 {
 	const size_t len = r->end - r->start;
 
-	*a = (struct area){ .id = r->id, .start = r->start, .end = r->end,
+	*a = (struct area){ .id = r->id, .dev = r->dev, .ino = r->ino,
+			    .start = r->start, .end = r->end,
 			    .base = r->start, .segment = SEGMENT_LEAST };
 	while (len / a->segment >= SEGMENTS)
 		a->segment *= 2;
@@ -162,6 +167,31 @@ static struct area *area_at(uintptr_t a)
 	return &areas[lo];
 }
 
+/* A slow stream shows as small pieces side by side, a look after the other. */
+#define RECENT 32
+#define BESIDE (16 * FM_PAGE)
+
+static bool goes_on(uintptr_t start, uintptr_t end)
+{
+	static struct {
+		uintptr_t start, end;
+	} recent[RECENT];
+	static unsigned next;
+
+	for (unsigned i = 0; i < RECENT; i++) {
+		if (start > recent[i].end + BESIDE ||
+		    end + BESIDE < recent[i].start)
+			continue;
+		recent[i].start = start;
+		recent[i].end = end;
+		return true;
+	}
+	recent[next].start = start;
+	recent[next].end = end;
+	next = (next + 1) % RECENT;
+	return false;
+}
+
 void fm_area_touched(uintptr_t start, uintptr_t end)
 {
 	const uint64_t pages = (end - start) >> FM_PAGE_SHIFT;
@@ -170,7 +200,7 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 	if (!a)
 		return;
 	fm_count(&fm_advise_counts.touches, 1);
-	if (pages <= FM_SINGLE) {
+	if (!goes_on(start, end) && pages <= FM_SINGLE) {
 		fm_pattern_single(&a->seg[(start - a->base) / a->segment],
 				  now_s());
 		fm_pattern_single(&a->sum, now_s());
@@ -287,9 +317,28 @@ static enum fm_advice wanted(const struct area *a, unsigned k, bool it_fits)
 	return fm_weigh(p, now, waste, it_fits);
 }
 
+/* What a process of the same family has seen, as long as nothing is known. */
+static int begin_as_others(struct area *a)
+{
+	if (a->begun || fm_pattern_tells(&all))
+		return 0;
+	if (fm_board_ask(a->dev, a->ino) != FM_ADVICE_RANDOM)
+		return 0;
+	a->begun = true;
+	return advise(a, 0, a->n, FM_ADVICE_RANDOM);
+}
+
+/* Once all of it is alike. */
+static void tell_others(const struct area *a)
+{
+	if (fm_pattern_tells(&a->sum) &&
+	    a->seg[0].advice == a->seg[a->n / 2].advice)
+		fm_board_post(a->dev, a->ino, (enum fm_advice)a->seg[0].advice);
+}
+
 static int weigh_area(struct area *a, bool it_fits)
 {
-	int err = 0;
+	int err = it_fits ? 0 : begin_as_others(a);
 
 	for (unsigned k = 0, end; k < a->n && !err && !a->refused; k = end) {
 		const enum fm_advice w = wanted(a, k, it_fits);
@@ -301,6 +350,7 @@ static int weigh_area(struct area *a, bool it_fits)
 		if (w != a->seg[k].advice)
 			err = advise(a, k, end, w);
 	}
+	tell_others(a);
 	return err;
 }
 

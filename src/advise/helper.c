@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "area.h"
+#include "board.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -198,6 +199,7 @@ void fm_helper_need(void)
 	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
 		return;
 	atomic_store(&stop, false);
+	fm_board_start();
 	if (fm_thread_create(helper, NULL))
 		atomic_store(&state, REFUSED);
 }

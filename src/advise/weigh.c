@@ -5,6 +5,8 @@
 #include "base/types.h"
 
 #define ENOUGH 8  /* single touches, or as many faults of a stream */
+#define FEW 3     /* single ones are enough, if they cost */
+#define MUCH ((uint64_t)1 << 20)
 
 /* A fault in a stream that the kernel reads ahead maps in so many. */
 #define AROUND 16
@@ -57,13 +59,19 @@ uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
 	return bytes > USED ? bytes - AROUND_BYTES : 0;
 }
 
+/* Where each one costs milliseconds, few are enough. */
+static bool shouts(const struct fm_pattern *p, uint64_t waste)
+{
+	return !p->pages && p->single >= FEW && waste >= MUCH;
+}
+
 enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
 			uint64_t waste, bool fits)
 {
 	const uint64_t normal = p->single * waste * PER_BYTE;
 	const uint64_t random = (uint64_t)p->pages * PER_READ;
 
-	if (fits || !fm_pattern_tells(p))
+	if (fits || !(fm_pattern_tells(p) || shouts(p, waste)))
 		return fits ? FM_ADVICE_NORMAL : now;
 	if (normal > CLEARLY * random)
 		return FM_ADVICE_RANDOM;

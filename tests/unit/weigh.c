@@ -55,7 +55,9 @@ static void neither_is_a_scan_beside_a_hot_set(void **state)
 
 static void few_touches_say_nothing(void **state)
 {
-	assert_int_equal(weigh(7, 0, 56 * MIB, 7, false), FM_ADVICE_NORMAL);
+	assert_int_equal(weigh(7, 0, 7 * MIB / 2, 7, false), FM_ADVICE_NORMAL);
+	assert_int_equal(weigh(2, 0, 16 * MIB, 2, false), FM_ADVICE_NORMAL);
+	assert_int_equal(weigh(3, 0, 24 * MIB, 3, false), FM_ADVICE_RANDOM);
 }
 
 /* Advised as random it shows as single pages in a row. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * board.h - what one process has found out about a file, for the others of a
+ * family made by fork.
+ *
+ * Workers that are forked after the map read alike, and each of eight would
+ * need eight times as long to see it. What is here is where an area begins, no
+ * more: what it sees itself goes first. [any]
+ */
+#ifndef FM_BOARD_H
+#define FM_BOARD_H
+
+#include <sys/types.h>
+
+#include "weigh.h"
+
+/* Before the first fork. Without it each finds out for itself. */
+void fm_board_start(void);
+
+void fm_board_post(dev_t dev, ino_t ino, enum fm_advice advice);
+/* FM_ADVICE_UNKNOWN: nothing is, or it is old. */
+enum fm_advice fm_board_ask(dev_t dev, ino_t ino);
+
+#endif
