@@ -316,8 +316,7 @@ static void look_at_use(struct fm_file *f, const int *pids, int n)
 {
 	enum fm_claim mine = fm_peers_claim_of(f);
 
-	if (is_engines(mine) && !fm_peers_weary(false) &&
-	    conflicts(mine, fm_peers_scan_of(f, pids, n)))
+	if (is_engines(mine) && conflicts(mine, fm_peers_scan_of(f, pids, n)))
 		give_to_kernel(f, FM_WHY_SHARED);
 }
 
@@ -337,7 +336,8 @@ static void look_at_openers(struct fm_file *f)
 	if (!look_due(o))
 		return;
 	atomic_fetch_add(&o->looks, 1);
-	look_at_use(f, pids, openers(o, pids));
+	if (!fm_peers_weary(false))
+		look_at_use(f, pids, openers(o, pids));
 }
 
 void fm_open_look(void)
@@ -392,7 +392,8 @@ static void say_unanswered(void)
 	fm_epoch_leave(e);
 }
 
-/* One look for each open. */
+/* One look for each open, however much looking has cost: what the other has
+ * stored is to be seen now. */
 static void ask(struct fm_file *f)
 {
 	struct open *o = &opens[f->id];
