@@ -127,26 +127,43 @@ static int take(int c)
 
 /* ---- the environments -------------------------------------------------- */
 
-/* LD_PRELOAD without our library. */
-static char *other_preloads(const char *variable)
+/* What LD_PRELOAD names, without our library. */
+static char *other_preloads(const char *value)
 {
-	char *text = strdup(variable), *next, *name;
-	char *ret = calloc(1, strlen(variable) + 2);
+	char *text = strdup(value), *next = text, *name;
+	char *ret = calloc(1, strlen(value) + 2);
 
-	strcpy(ret, "LD_PRELOAD=");
-	next = text + strlen("LD_PRELOAD=");
 	while ((name = strsep(&next, ": "))) {
 		const char *slash = strrchr(name, '/');
 
 		if (!*name ||
 		    !strncmp(slash ? slash + 1 : name, "libfastmap", 10))
 			continue;
-		if (ret[strlen("LD_PRELOAD=")])
+		if (*ret)
 			strcat(ret, ":");
 		strcat(ret, name);
 	}
 	free(text);
 	return ret;
+}
+
+/* We look at the files ourselves, which is nobody's business: under the library
+ * we would be one more process on them. */
+static void leave_library(char **argv)
+{
+	const char *value = getenv("LD_PRELOAD");
+	char *others;
+
+	if (!value || !strstr(value, "libfastmap"))
+		return;
+	others = other_preloads(value);
+	if (strlen(others) == strlen(value))
+		return;
+	if (*others)
+		setenv("LD_PRELOAD", others, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	execv("/proc/self/exe", argv);
 }
 
 /* What the program has without us; taken before anything is set. */
@@ -157,13 +174,9 @@ static void keep_environment(void)
 	while (environ[n])
 		n++;
 	native_environment = calloc(n + 1, sizeof(char *));
-	for (size_t i = 0; i < n; i++) {
-		if (!strncmp(environ[i], "FASTMAP_", 8))
-			continue;
-		native_environment[m++] =
-			!strncmp(environ[i], "LD_PRELOAD=", 11) ?
-				other_preloads(environ[i]) : environ[i];
-	}
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], "FASTMAP_", 8))
+			native_environment[m++] = environ[i];
 }
 
 /* ---- the paths --------------------------------------------------------- */
@@ -421,6 +434,7 @@ int cmd_compare(int argc, char **argv)
 {
 	int c;
 
+	leave_library(argv - 1); /* all of main's */
 	keep_environment();
 	terminal = isatty(2);
 	argv[0] = NAME; /* getopt_long's messages begin with it */
