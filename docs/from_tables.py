@@ -26,7 +26,8 @@ class Command:
 
     def __init__(self, name, line, text):
         self.name, self.line = name, line
-        self.usage, self.options, self.more = [], [], []
+        # Options, and paragraphs as lists of lines, in their order.
+        self.usage, self.options, self.body = [], [], [[]]
         for l in text.splitlines():
             self.take(l)
 
@@ -38,15 +39,14 @@ class Command:
             self.usage.append(re.split("  +", l[7:]))
         elif option:
             self.options.append([o or "" for o in option.groups()])
+            self.body += [self.options[-1], []]
         elif on and self.options:
             old = self.options[-1]
             old[2] = " ".join(t for t in (old[2], on.group(1)) if t)
+        elif l.strip():
+            self.body[-1].append(l.strip())
         else:
-            self.more.append(l.strip())
-
-    def paragraphs(self):
-        return [p.strip() for p in "\n".join(self.more).split("\n\n")
-                if p.strip()]
+            self.body.append([])
 
     def arguments(self):
         """What may stand behind the options, by position."""
@@ -147,20 +147,23 @@ def commands(tables):
                 yield ".TP"
                 yield ".B " + roff(u[0])
                 yield roff(u[1])
-        for p in c.paragraphs():
-            yield ".PP"
-            yield roff(p)
-        for name, value, text in c.options:
-            yield ".TP"
-            yield ".B " + roff(name) if not value else \
-                '.BI "%s " "%s"' % (roff(name), roff(value))
-            yield roff(text)
+        for part in c.body:
+            if part in c.options:
+                name, value, text = part
+                yield ".TP"
+                yield ".B " + roff(name) if not value else \
+                    '.BI "%s " "%s"' % (roff(name), roff(value))
+                yield roff(text)
+            elif part:
+                yield ".PP"
+                yield roff("\n".join(part))
 
 
 def options(tables):
     for o in tables.options:
         yield ".TP"
-        yield '.BI "%s = " "%s"' % (roff(o["name"]), roff(values(o)))
+        yield '.BI "%s = " "%s"' % (
+            roff(o["name"]), roff(values(o).replace(", ", "|")))
         notes = ["[path]"] if o["path"] else []
         if o["variable"]:
             notes.append(o["variable"])
