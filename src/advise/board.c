@@ -10,12 +10,26 @@
 #define FILES 256
 #define OLD_MS 30000
 
+#define CHILDREN 8
+#define LIVES_MS 20
+#define PROBE_MS 1000
+
 /* A file is one of so many by its hash; who has the place loses it to who
  * comes. */
-static struct note {
+struct note {
 	_Atomic uint64_t file; /* hash */
 	_Atomic uint64_t at_ms;
 	_Atomic uint32_t advice;
+};
+
+static struct board {
+	struct note note[FILES];
+	struct {
+		_Atomic uint64_t at_ms; /* 0: none, or its time is unknown */
+		_Atomic bool lives;
+	} child[CHILDREN]; /* the last ones that have started a thread */
+	_Atomic uint32_t children;
+	_Atomic uint64_t probe_ms;
 } *board;
 
 static uint64_t hash(dev_t dev, ino_t ino)
@@ -29,7 +43,7 @@ void fm_board_start(void)
 
 	if (board)
 		return;
-	p = fm_sys_mmap(NULL, FILES * sizeof(*board), PROT_READ | PROT_WRITE,
+	p = fm_sys_mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!fm_is_err(p))
 		board = p;
@@ -38,7 +52,7 @@ void fm_board_start(void)
 void fm_board_post(dev_t dev, ino_t ino, enum fm_advice advice)
 {
 	const uint64_t h = hash(dev, ino);
-	struct note *n = board ? &board[(h >> 40) % FILES] : NULL;
+	struct note *n = board ? &board->note[(h >> 40) % FILES] : NULL;
 
 	if (!n)
 		return;
@@ -51,7 +65,7 @@ void fm_board_post(dev_t dev, ino_t ino, enum fm_advice advice)
 enum fm_advice fm_board_ask(dev_t dev, ino_t ino)
 {
 	const uint64_t h = hash(dev, ino);
-	const struct note *n = board ? &board[(h >> 40) % FILES] : NULL;
+	const struct note *n = board ? &board->note[(h >> 40) % FILES] : NULL;
 	uint32_t advice;
 
 	if (!n || atomic_load(&n->file) != h ||
@@ -60,4 +74,53 @@ enum fm_advice fm_board_ask(dev_t dev, ino_t ino)
 	advice = atomic_load(&n->advice);
 	return atomic_load(&n->file) == h ? (enum fm_advice)advice :
 					    FM_ADVICE_UNKNOWN;
+}
+
+/* Of those whose time is over: none has lived, and there is one. */
+static bool all_were_short(uint64_t now)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		const uint64_t at = atomic_load(&board->child[i].at_ms);
+
+		if (!at || now < at + LIVES_MS)
+			continue;
+		if (atomic_load(&board->child[i].lives))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+bool fm_board_child_starts(unsigned *ret_slot)
+{
+	const uint64_t now = fm_now_ms();
+	unsigned slot;
+
+	*ret_slot = CHILDREN;
+	if (!board)
+		return true;
+	if (all_were_short(now)) {
+		uint64_t next = atomic_load(&board->probe_ms);
+
+		if (now < next || !atomic_compare_exchange_strong(
+					  &board->probe_ms, &next,
+					  now + PROBE_MS))
+			return false;
+	}
+	slot = atomic_load(&board->children) % CHILDREN;
+	if (now < atomic_load(&board->child[slot].at_ms) + LIVES_MS)
+		return true; /* of many at once the first ones count */
+	atomic_fetch_add(&board->children, 1);
+	*ret_slot = slot;
+	atomic_store(&board->child[*ret_slot].lives, false);
+	atomic_store(&board->child[*ret_slot].at_ms, now);
+	return true;
+}
+
+void fm_board_child_lives(unsigned slot)
+{
+	if (board && slot < CHILDREN)
+		atomic_store(&board->child[slot].lives, true);
 }

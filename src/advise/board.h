@@ -21,4 +21,13 @@ void fm_board_post(dev_t dev, ino_t ino, enum fm_advice advice);
 /* FM_ADVICE_UNKNOWN: nothing is, or it is old. */
 enum fm_advice fm_board_ask(dev_t dev, ino_t ino);
 
+/*
+ * In a child of fork: is a thread worth its while? It makes a fork and exec a
+ * sixth longer, so not where those children of late whose 20 ms are over have
+ * not lived that long, but for one a second.
+ */
+bool fm_board_child_starts(unsigned *ret_slot);
+/* It has lived that long. */
+void fm_board_child_lives(unsigned slot);
+
 #endif

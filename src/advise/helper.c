@@ -31,6 +31,7 @@ static _Atomic int state;
 static _Atomic bool stop;
 static _Atomic uint32_t bell;
 static _Atomic(const struct fm_source *) source;
+static unsigned child = UINT32_MAX; /* of fork, as the board has it */
 
 static const struct fm_source *const sources[] = { &fm_source_estimate };
 
@@ -180,6 +181,7 @@ static void *helper(void *arg)
 	int err;
 
 	sleep_ms(FIRST_MS); /* a child of fork may be about to execute */
+	fm_board_child_lives(child);
 	fm_thread_begin("fastmap-advise");
 	err = fm_read_keep(&kept) ? find_source() : -ENOSYS;
 	if (!err)
@@ -224,6 +226,6 @@ void fm_helper_fork_begins(void)
 void fm_helper_fork_ends(void)
 {
 	atomic_store(&state, IDLE);
-	if (fm_krange_any())
+	if (fm_krange_any() && fm_board_child_starts(&child))
 		fm_helper_need();
 }
