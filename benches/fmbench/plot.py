@@ -105,6 +105,8 @@ def main():
     for name, draw, size in (("threads", scaling, (6.4, 4.4)),
                              ("ratios", ratios, (9, 9)),
                              ("shapes", shapes, (9, 8))):
+        if name != "shapes" and not of_shape(doc, "one"):
+            continue
         fig = pyplot.figure(figsize=size)
         draw(fig, doc)
         fig.tight_layout()

@@ -64,10 +64,11 @@ def load(directory, path):
 
 def servers(stats, members):
     """How many processes had which server. Who writes no statistics has the
-    kernel's mapping of the process that forked it."""
+    kernel's mapping of the process that forked it, advised by a library that does."""
     count = Counter(x for x in (stats or {}).get("servers", []) if x)
     missing = members - sum(count.values())
     if missing > 0:
         untouched = members == 1 and stats and stats["totals"]["all_mappings"]
-        count["engine" if untouched else "kernel"] += missing
+        advised = "advised" if stats and "advice" in stats else "kernel"
+        count["engine" if untouched else advised] += missing
     return dict(count.most_common())

@@ -87,7 +87,7 @@ class Suite:
     def one(self, w, column, rnd, hint=None):
         gen = self.data.next() if w.writes else self.data.gen
         check = w.writes and rnd == 0 and column == "preloaded"
-        ra = 128 if column == "native_ra128" else self.m.readahead.initial
+        ra = 128 if column.endswith("_ra128") else self.m.readahead.initial
         self.m.readahead.set(ra)
         with tempfile.TemporaryDirectory(prefix="fmbench.") as tmp:
             written = os.path.join(tmp, "written") if check else None
@@ -100,7 +100,7 @@ class Suite:
                 run["file_check"] = self.check(w, written, gen)
         run.update(workload=w.name, shape=w.shape.name, column=column, round=rnd,
                    hint=hint, date=self.meta["date"], commit=self.meta["commit"])
-        if run["result"] and column in ("preloaded", "before"):
+        if run["result"] and "native" not in column:
             run["servers"] = statistics.servers(run.get("stats"),
                                                 run["result"]["members"])
         self.judge(run)
@@ -110,7 +110,7 @@ class Suite:
     def library(self, column):
         if column == "before":
             return os.path.join(self.opts.against, "libfastmap.so")
-        return column == "preloaded"
+        return column.startswith("preloaded")
 
     def check(self, w, written, gen):
         """Natively, with read(2): are all stores in the file?"""
@@ -132,7 +132,7 @@ class Suite:
             self.problem(f"{name}: held {mem['max_bytes']} bytes")
         if run.get("file_check") and run["file_check"]["bad_words"]:
             self.problem(f"{name}: stores missing: {run['file_check']}")
-        if (run["shape"] == "one" and run["column"] == "preloaded"
+        if (run["shape"] == "one" and run["column"].startswith("preloaded")
                 and not served(run.get("stats"))):
             self.problem(f"{name}: the engine served no mapping")
 

@@ -12,7 +12,9 @@ promises more than that promises what nobody can keep.
 import re
 from dataclasses import dataclass, replace
 
-COLUMNS = ("native", "native_ra128", "native_hint", "preloaded")
+COLUMNS = ("native", "native_ra128", "native_hint", "preloaded", "preloaded_ra128")
+# The engine does not use the kernel's read-ahead: one column for both.
+ENGINE_COLUMNS = COLUMNS[:4]
 CALL_COLUMNS = ("native", "preloaded")  # hint and read-ahead change nothing
 
 
@@ -99,7 +101,7 @@ class Workload:
     warm: bool = False
     seconds: float = 1.0      # times the runner's duration; 0: fixed work
     prefill: bool = False
-    columns: tuple = COLUMNS
+    columns: tuple = ENGINE_COLUMNS
     shape: Shape = SHAPES[0]
 
     @property
@@ -164,7 +166,7 @@ def in_shape(w, shape):
         row = replace(row, title=re.sub(r", \d+ threads?", "", row.title))
     row = replace(row, targets=promised(w, shape), device=None, most_cpu=None,
                   hot_hits=None, bound=())
-    return replace(w, args=args, rows=[row], shape=shape)
+    return replace(w, args=args, rows=[row], shape=shape, columns=COLUMNS)
 
 
 def every(limit, shapes, quick):
