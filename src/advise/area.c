@@ -11,6 +11,7 @@
 #include "board.h"
 #include "krange.h"
 #include "memory.h"
+#include "read_ahead.h"
 #include "weigh.h"
 
 #define SEGMENTS 64
@@ -139,6 +140,7 @@ bool fm_area_span(unsigned i, uintptr_t *ret_start, uintptr_t *ret_end)
 static struct fm_pattern all; /* areas */
 static struct fm_area_use lately; /* while nothing was MADV_RANDOM */
 static uint64_t waste;
+static uint64_t faults_seen; /* in the last look, about */
 static uint32_t aged_s;
 
 static uint32_t now_s(void)
@@ -200,6 +202,7 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 	if (!a)
 		return;
 	fm_count(&fm_advise_counts.touches, 1);
+	faults_seen += pages / 16 + 1;
 	if (!goes_on(start, end) && pages <= FM_SINGLE) {
 		fm_pattern_single(&a->seg[(start - a->base) / a->segment],
 				  now_s());
@@ -367,16 +370,29 @@ static void look_for_random(void)
 	atomic_store(&fm_advise_counts.random_bytes, bytes);
 }
 
-int fm_areas_weigh(const struct fm_area_use *use)
+/* Many faults may be others' (of memory from malloc), and bytes, too (read(2)):
+ * no more faults than were seen, and a touch reads no more than the kernel
+ * reads ahead. */
+static void note_use(const struct fm_area_use *use, unsigned part)
+{
+	const uint64_t seen = part ? faults_seen * 1000 / part : 0;
+
+	faults_seen = 0;
+	if (any_random || !part)
+		return;
+	lately.bytes += use->bytes;
+	lately.faults += fm_least(use->faults, seen);
+	waste = fm_weigh_waste(&all, lately.bytes, lately.faults);
+	if (nareas)
+		waste = fm_least(waste, fm_readahead_bytes(areas[0].dev));
+}
+
+int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 {
 	const bool fit = fits(any_random);
 	int err = 0;
 
-	if (!any_random) {
-		lately.bytes += use->bytes;
-		lately.faults += use->faults;
-		waste = fm_weigh_waste(&all, lately.bytes, lately.faults);
-	}
+	note_use(use, part);
 	for (unsigned i = 0; i < nareas && !err; i++)
 		err = weigh_area(&areas[i], fit);
 	fm_log(FM_LOG_DEBUG, "advice: single %u, in a row %u, waste %lu KiB, "

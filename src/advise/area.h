@@ -39,9 +39,10 @@ bool fm_area_span(unsigned i, uintptr_t *ret_start, uintptr_t *ret_end);
 
 /* A span has been touched. */
 void fm_area_touched(uintptr_t start, uintptr_t end);
-/* After touches have been told: use of the time since the last call. Advises
- * where that is better. -errno: the kernel refuses to be advised. */
-int fm_areas_weigh(const struct fm_area_use *use);
+/* After touches have been told, of so many thousandths of the areas: use of the
+ * time since the last call. Advises where that is better. -errno: the kernel
+ * refuses to be advised. */
+int fm_areas_weigh(const struct fm_area_use *use, unsigned part);
 /* Nothing has been read for that long. */
 void fm_areas_quiet(const struct fm_area_use *use);
 

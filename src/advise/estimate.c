@@ -110,14 +110,30 @@ static void compare(const struct look *old, const struct look *new,
 		touched(g.start, g.end);
 }
 
-static void collect(fm_touch_fn touched)
+static unsigned covered(const struct look *l)
 {
+	uint64_t part = 0, all = 0;
+	uintptr_t start, end;
+
+	for (unsigned i = 0; i < l->spans; i++)
+		part += (l->span[i].end - l->span[i].start) >> FM_PAGE_SHIFT;
+	for (unsigned i = 0; fm_area_span(i, &start, &end); i++)
+		all += (end - start) >> FM_PAGE_SHIFT;
+	if (!part || !all)
+		return 0;
+	return part >= all ? 1000 : (unsigned)(part * 1000 / all) + 1;
+}
+
+static unsigned collect(fm_touch_fn touched)
+{
+	unsigned part = 0;
 	struct look *l = last;
 	bool whole = last->spans && !cursor;
 
 	if (last->spans) {
 		same_look(now, last);
 		compare(last, now, touched);
+		part = covered(now);
 	}
 	/* Seen whole: the second look is the first of the next two. */
 	if (whole && now->spans == last->spans && now->runs < RUNS) {
@@ -126,6 +142,7 @@ static void collect(fm_touch_fn touched)
 	} else {
 		first_look(last);
 	}
+	return part;
 }
 
 static void rest(void)

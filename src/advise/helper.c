@@ -102,8 +102,7 @@ static int look(const struct fm_area_use *use)
 	const struct fm_source *s = atomic_load(&source);
 
 	fm_count(&fm_advise_counts.looks, 1);
-	s->collect(fm_area_touched);
-	return fm_areas_weigh(use);
+	return fm_areas_weigh(use, s->collect(fm_area_touched));
 }
 
 static bool worth(const struct fm_area_use *u)

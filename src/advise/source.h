@@ -16,8 +16,9 @@ typedef void (*fm_touch_fn)(uintptr_t start, uintptr_t end);
 struct fm_source {
 	const char *name;
 	int (*start)(void); /* 0, or -errno: not here */
-	/* What has been touched since the last call. */
-	void (*collect)(fm_touch_fn touched);
+	/* What has been touched since the last call. Returns of how much of
+	 * the areas it tells, in thousandths; 0: of nothing. */
+	unsigned (*collect)(fm_touch_fn touched);
 	/* Nothing is asked for a while: what was seen until now is old. */
 	void (*rest)(void);
 };

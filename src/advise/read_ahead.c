@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "read_ahead.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+
+#define UNKNOWN ((uint64_t)8 << 20)
+#define ANEW_MS 10000
+
+static uint64_t ask(dev_t dev)
+{
+	char path[64] = "/sys/class/bdi/", text[32];
+	size_t n = strlen(path);
+	uint64_t kib;
+
+	fm_number_text(path + n, major(dev));
+	n = strlen(path);
+	path[n++] = ':';
+	fm_number_text(path + n, minor(dev));
+	n = strlen(path);
+	memcpy(path + n, "/read_ahead_kb", sizeof("/read_ahead_kb"));
+	if (fm_read_small(path, text, sizeof(text)) <= 0)
+		return UNKNOWN;
+	kib = strtoul(text, NULL, 10);
+	return kib ? kib << 10 : UNKNOWN;
+}
+
+uint64_t fm_readahead_bytes(dev_t dev)
+{
+	static dev_t of;
+	static uint64_t bytes, until_ms;
+	const uint64_t now = fm_now_ms();
+
+	if (dev != of || now >= until_ms) {
+		bytes = ask(dev);
+		of = dev;
+		until_ms = now + ANEW_MS;
+	}
+	return bytes;
+}
