@@ -250,12 +250,12 @@ FM_HOOK void abort(void)
  * what to allow while somebody may still read it. Who is about to confine
  * itself is asked before: it may not ask any more. True: it is the engine's
  * process, and no child of vfork. */
-static bool confine(const void *filter)
+static bool confine(const void *filter, bool all)
 {
 	const bool mine = fm_whoami() == FM_ME;
 
 	if (mine)
-		fm_hear_less(1);
+		fm_filtered(1, all);
 	if (mine && filter && fm_active())
 		fm_log(FM_LOG_INFO,
 		       "seccomp: mapped files need ioctl, io_uring_enter, "
@@ -267,10 +267,10 @@ static bool confine(const void *filter)
 }
 
 /* A mere try, as libseccomp's, or a thread of another mind. */
-static void confined(bool mine, bool failed)
+static void confined(bool mine, bool failed, bool all)
 {
 	if (mine && failed)
-		fm_hear_less(-1);
+		fm_filtered(-1, all);
 }
 
 /* With TSYNC and without a listener, whose descriptor would be the answer, a
@@ -279,14 +279,15 @@ long fm_syscall_seccomp(long op, unsigned long flags, long args)
 {
 	const unsigned long how = flags & (SECCOMP_FILTER_FLAG_TSYNC |
 					   SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	const bool all = flags & SECCOMP_FILTER_FLAG_TSYNC;
 	bool mine;
 	long r;
 
 	if (op > 1) /* neither a mode nor a filter */
 		return fm_result(fm_sys3(SYS_seccomp, op, flags, args));
-	mine = confine((void *)args);
+	mine = confine((void *)args, all);
 	r = fm_sys3(SYS_seccomp, op, flags, args);
-	confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC));
+	confined(mine, r < 0 || (r && how == SECCOMP_FILTER_FLAG_TSYNC), all);
 	return fm_result(r);
 }
 
@@ -305,9 +306,9 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 			atomic_store(&reaper, a[0]);
 		return r;
 	}
-	mine = confine((void *)a[1]);
+	mine = confine((void *)a[1], false);
 	r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
-	confined(mine, r < 0);
+	confined(mine, r < 0, false);
 	return r;
 }
 

@@ -420,6 +420,8 @@ void fm_peers_acquire(void);
  * after all (by -1). While it is confined, its threads do not listen for what
  * other processes do. */
 void fm_hear_less(int by);
+/* [any] The same for a seccomp filter of the calling thread, or of all. */
+void fm_filtered(int by, bool all);
 
 /* [any] Before a call that may tell another process to go on (a lock given up,
  * a message): write dirty pages back, so that whoever has opened or opens such

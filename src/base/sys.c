@@ -80,11 +80,24 @@ static FM_FAULT bool ask_fine_times(void)
 
 static _Atomic int8_t known; /* fine times? 0 not yet, else no or yes */
 
-static _Atomic int confined;
+static _Atomic int confined, filters, filters_beside; /* the main thread */
+static void *main_thread; /* its thread pointer: to be had without a call */
+
+__attribute__((constructor)) static void remember_main(void)
+{
+	main_thread = __builtin_thread_pointer();
+}
 
 void fm_sys_confine(int by)
 {
 	atomic_fetch_add(&confined, by);
+}
+
+void fm_sys_filter(int by, bool all)
+{
+	atomic_fetch_add(&filters, by);
+	if (!all && __builtin_thread_pointer() != main_thread)
+		atomic_fetch_add(&filters_beside, by);
 }
 
 bool fm_sys_fd_path(int fd, char *path, size_t size)
@@ -117,6 +130,15 @@ FM_FAULT void fm_sys_sleep_us(uint64_t us)
 FM_FAULT bool fm_sys_confined(void)
 {
 	return atomic_load(&confined) > 0;
+}
+
+/* The main thread is nobody's child, and inherits no filter. */
+bool fm_sys_may_ask(void)
+{
+	const int n = atomic_load(&filters);
+
+	return n <= 0 || (n == atomic_load(&filters_beside) &&
+			  __builtin_thread_pointer() == main_thread);
 }
 
 FM_FAULT bool fm_sys_fine_times(void)

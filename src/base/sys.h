@@ -125,6 +125,10 @@ bool fm_sys_fine_times(void);
  * after all (by -1): fstat(2) is likely to be one of them, statx(2) is not. */
 void fm_sys_confine(int by);
 bool fm_sys_confined(void);
+/* [any] The calling thread, or all, get a filter (by 1), or did not (by -1). */
+void fm_sys_filter(int by, bool all);
+/* [any] Is the calling thread under no filter for sure? */
+bool fm_sys_may_ask(void);
 
 /* fstat(2) without the times: mode, device, inode, size and blocks only. With
  * fine times a look at them makes the next write to the file take a new one,

@@ -274,7 +274,7 @@ static void stop(void)
 	/* A child that never mapped has nothing to say. Who has confined
 	 * itself may be ended for opening a file: the guardian writes. */
 	if (fm_policy_any() && (fm_life_running() || !fm_life_is_child()) &&
-	    !fm_sys_confined())
+	    fm_sys_may_ask())
 		write_own();
 }
 

@@ -233,7 +233,7 @@ void fm_summary(void)
 
 	if (fm_settings()->mode != FM_MODE_ON || fm_life_is_child() ||
 	    atomic_load(&fm_log_level) < FM_LOG_WARN ||
-	    (!fm_stats_managed() && !fm_skipped_any()) || fm_sys_confined())
+	    (!fm_stats_managed() && !fm_skipped_any()) || !fm_sys_may_ask())
 		return;
 	memset(&s, 0, sizeof(s));
 	add_all(&s);

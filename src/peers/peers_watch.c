@@ -363,6 +363,12 @@ void fm_peers_acquire(void)
 		fm_open_word();
 }
 
+void fm_filtered(int by, bool all)
+{
+	fm_sys_filter(by, all);
+	fm_hear_less(by);
+}
+
 /* A filter may be for all threads, and may end the process where one of ours
  * does what the program never does. */
 void fm_hear_less(int by)

@@ -293,6 +293,10 @@ void fm_hear_less(int by)
 {
 }
 
+void fm_filtered(int by, bool all)
+{
+}
+
 void fm_files_inherited(enum fm_heir heir, int pid)
 {
 	(void)heir;
