@@ -86,7 +86,7 @@ def shapes(fig, doc):
     axes = fig.subplots(len(named), sharex=True, squeeze=False,
                         height_ratios=[len(rows) for _, rows in named])[:, 0]
     for ax, (title, rows) in zip(axes, named):
-        bars(ax, [dict(r, title=f"{r['title']} ({' + '.join(r['servers'])})")
+        bars(ax, [dict(r, title=f"{r['title']} ({'; '.join(r['servers'])})")
                   for r in rows])
         ax.set_title(title, fontsize=9)
         ax.label_outer()
