@@ -301,7 +301,7 @@ static void tell(stack_t *old, const struct instead *was)
 
 static bool managed(const void *p)
 {
-	return p && fm_active() && fm_data_in(p, sizeof(stack_t));
+	return p && fm_looks() && fm_data_in(p, sizeof(stack_t));
 }
 
 /*

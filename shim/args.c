@@ -123,7 +123,7 @@ int fm_args_copy(struct fm_args *a)
 	char *path, *first;
 
 	a->copy = NULL;
-	if (!fm_active() || !need_string(&need, a->path) ||
+	if (!fm_looks() || !need_string(&need, a->path) ||
 	    !need_vector(&need, a->argv) || !need_vector(&need, a->envp) ||
 	    !need.any)
 		return 0;

@@ -32,16 +32,16 @@ FM_ADDRESS_ONLY(1)
 static inline bool fm_touches(const void *p, size_t len)
 {
 	__asm__("" : "+r"(p)); /* where it is inlined */
-	return fm_active() && fm_data_in(p, len);
+	return fm_looks() && fm_data_in(p, len);
 }
 
 /* The same, or it may become managed: for what ends in fm_transfer. */
 static inline bool fm_may_touch(const void *p, size_t len)
 {
 	__asm__("" : "+r"(p));
-	return fm_active() &&
+	return fm_looks() &&
 	       (fm_overlaps(p, len) ||
-		(atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
+		(fm_any_takeable() &&
 		 fm_krange_in(p, len)));
 }
 
@@ -76,14 +76,16 @@ static inline void fm_ipc_before(void)
  * first mapping has to know of the writes that began before it. */
 static inline bool fm_idle(void)
 {
-	return !fm_active() && !fm_on();
+	return !fm_looks() && !fm_on();
 }
 
 /* The short way of a read or write while nothing is mapped: the kernel judges
- * what it is given. False: something is. */
-static inline bool fm_note_read(int fd, unsigned *slot)
+ * what it is given. False: something is, or [p, p + n), all that it is given,
+ * may become so under the call. */
+static inline bool fm_note_read_to(int fd, const void *p, size_t n,
+				   unsigned *slot)
 {
-	if (fm_active())
+	if (fm_active() || (fm_any_takeable() && fm_krange_in(p, n)))
 		return false;
 	*slot = fm_read_enter(fd);
 	if (!fm_active())
@@ -92,15 +94,27 @@ static inline bool fm_note_read(int fd, unsigned *slot)
 	return false;
 }
 
-static inline bool fm_note_write(int fd, unsigned *slot)
+static inline bool fm_note_write_from(int fd, const void *p, size_t n,
+				      unsigned *slot)
 {
-	if (fm_active())
+	if (fm_active() || (fm_any_takeable() && fm_krange_in(p, n)))
 		return false;
 	*slot = fm_write_enter(fd);
 	if (!fm_active())
 		return true;
 	fm_write_leave(*slot);
 	return false;
+}
+
+/* The same, given more than a look tells. */
+static inline bool fm_note_read(int fd, unsigned *slot)
+{
+	return !fm_any_takeable() && fm_note_read_to(fd, NULL, 0, slot);
+}
+
+static inline bool fm_note_write(int fd, unsigned *slot)
+{
+	return !fm_any_takeable() && fm_note_write_from(fd, NULL, 0, slot);
 }
 
 #define FM_HERE ((off_t)-1) /* at the position of the descriptor */

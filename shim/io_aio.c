@@ -27,7 +27,7 @@ static void give_up_request(const struct aiocb *cb)
 {
 	struct fm_file *f;
 
-	if (!fm_active())
+	if (!fm_looks())
 		return;
 	fm_demote_touched(cb, sizeof(*cb), FM_WHY_AIO);
 	fm_demote_touched((const void *)(uintptr_t)cb->aio_buf, cb->aio_nbytes,
@@ -60,7 +60,7 @@ FM_HOOK int aio_fsync(int op, struct aiocb *cb)
 FM_HOOK int lio_listio(int mode, struct aiocb *const list[], int n,
 		       struct sigevent *sig)
 {
-	if (fm_active() && n > 0) {
+	if (fm_looks() && n > 0) {
 		fm_demote_touched(list, (size_t)n * sizeof(*list), FM_WHY_AIO);
 		for (int i = 0; i < n; i++)
 			if (list[i] && list[i]->aio_lio_opcode != LIO_NOP)

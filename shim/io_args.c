@@ -31,7 +31,7 @@ static void note_limit(int what, const struct rlimit *set)
 {
 	struct rlimit rl;
 
-	if (what == RLIMIT_FSIZE && set && fm_active() &&
+	if (what == RLIMIT_FSIZE && set && fm_looks() &&
 	    fm_whoami() == FM_ME && fm_user_read(&rl, set, sizeof(rl)))
 		fm_limit_fsize(rl.rlim_cur);
 }
@@ -134,11 +134,11 @@ OBJECT2(int, timerfd_settime, SYS_timerfd_settime,
 /* See stored_before in io_path.c. */
 OBJECT_(int, futimens, (int fd, const struct timespec t[2]),
 	t, 2 * sizeof(struct timespec), IN, 0,
-	((fm_active() ? (void)fm_see(fd, 0, 0) : (void)0),
+	((fm_looks() ? (void)fm_see(fd, 0, 0) : (void)0),
 	 FM_LATE(futimens)(fd, t)), fd, t)
 OBJECT_(int, futimes, (int fd, const struct timeval t[2]),
 	t, 2 * sizeof(struct timeval), IN, 0,
-	((fm_active() ? (void)fm_see(fd, 0, 0) : (void)0),
+	((fm_looks() ? (void)fm_see(fd, 0, 0) : (void)0),
 	 FM_LATE(futimes)(fd, t)), fd, t)
 
 /* Messages and semaphores. */

@@ -131,10 +131,10 @@ static bool give_up_request(struct iocb *const *at)
 
 FM_HOOK int io_submit(context ctx, long n, struct iocb **v)
 {
-	if (fm_active() && n > 0)
+	if (fm_looks() && n > 0)
 		fm_demote_touched(v, fm_least((size_t)n, MOST) * sizeof(*v),
 				  FM_WHY_AIO);
-	for (long i = 0; fm_active() && i < n && give_up_request(v + i); i++)
+	for (long i = 0; fm_looks() && i < n && give_up_request(v + i); i++)
 		;
 	return (int)fm_sys3(SYS_io_submit, ctx, n, v);
 }

@@ -89,7 +89,7 @@ FM_HOOK FILE *fopen(const char *path, const char *mode)
 {
 	FILE *fp;
 
-	if (fm_active() && (truncates(mode) || fm_data_in(path, 1)))
+	if (fm_looks() && (truncates(mode) || fm_data_in(path, 1)))
 		return opened(fopen_slow(path, mode));
 	fp = FM_LATE(fopen)(path, mode);
 	fm_ipc_after(fp ? 0 : -1);
@@ -149,7 +149,7 @@ FM_HOOK FILE *freopen(const char *path, const char *mode, FILE *fp)
 
 	fm_short_map_closed();
 	fm_close_begins(fd);
-	ret = fm_active() ? freopen_slow(path, mode, fp) :
+	ret = fm_looks() ? freopen_slow(path, mode, fp) :
 			    FM_LATE(freopen)(path, mode, fp);
 	fm_close_ends(fd);
 	return ret;

@@ -123,7 +123,7 @@ static bool passes(FILE *fp, size_t size, size_t n)
 	if (!fm_on())
 		return true;
 	return size * n <= buffered(fp) &&
-	       (!fm_active() ||
+	       (!fm_looks() ||
 		(!fm_stdio_locks(fp) && size * n < buffered(fp)));
 }
 

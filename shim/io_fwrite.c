@@ -98,7 +98,7 @@ static bool passes(FILE *fp, size_t size, size_t n)
 	if (!fm_on())
 		return true;
 	return fm_stdio_fits(fp, size * n) &&
-	       (!fm_active() || !fm_stdio_locks(fp));
+	       (!fm_looks() || !fm_stdio_locks(fp));
 }
 
 static size_t put_piece(FILE *fp, void *buf, size_t n, bool lock)
@@ -143,7 +143,7 @@ FM_HOOK int fputs(const char *s, FILE *fp)
 {
 	size_t n;
 
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_LATE(fputs)(s, fp);
 	n = strlen(s);
 	return put_any(fp, s, n, true) == n ? 1 : EOF;
@@ -153,7 +153,7 @@ FM_HOOK int fputs_unlocked(const char *s, FILE *fp)
 {
 	size_t n;
 
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_LATE(fputs_unlocked)(s, fp);
 	n = strlen(s);
 	return put_any(fp, s, n, false) == n ? 1 : EOF;
@@ -163,7 +163,7 @@ FM_HOOK int puts(const char *s)
 {
 	int r;
 
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_LATE(puts)(s);
 	flockfile(stdout);
 	pthread_cleanup_push(fm_stdio_unlock, stdout);
@@ -215,7 +215,7 @@ FM_HOOK int fputc(int ch, FILE *fp)
 {
 	if (put_fast(ch, fp))
 		return (unsigned char)ch;
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_LATE(fputc)(ch, fp);
 	return put_char(ch, fp, true, FM_LATE(fputc));
 }
@@ -224,7 +224,7 @@ FM_HOOK int fputc_unlocked(int ch, FILE *fp)
 {
 	if (put_fast(ch, fp))
 		return (unsigned char)ch;
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_LATE(fputc_unlocked)(ch, fp);
 	return put_char(ch, fp, false, FM_LATE(fputc_unlocked));
 }
@@ -232,7 +232,7 @@ FM_HOOK int fputc_unlocked(int ch, FILE *fp)
 /* What putc_unlocked expands to. */
 FM_HOOK int __overflow(FILE *fp, int ch)
 {
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_LATE(__overflow)(fp, ch);
 	return put_char(ch, fp, false, call_overflow);
 }
@@ -268,7 +268,7 @@ static bool format_first(int fd)
 {
 	struct fm_file *f;
 
-	if (!fm_active() || fd < 0)
+	if (!fm_looks() || fd < 0)
 		return false;
 	fm_ipc_before();
 	f = fm_file_by_fd(fd);
@@ -387,7 +387,7 @@ static bool format_fits(const FILE *fp, const char *f, va_list ap)
 /* No system call will be made: nobody need know which file it is. */
 static bool stays(const FILE *fp, const char *fmt, va_list ap)
 {
-	return !fm_active() ||
+	return !fm_looks() ||
 	       (!fm_stdio_locks(fp) && format_fits(fp, fmt, ap));
 }
 

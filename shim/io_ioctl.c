@@ -291,7 +291,7 @@ int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 	if (!fm_idle() && fm_ioctl_is_clone(req))
 		return fm_ioctl_clone(&c, arg);
 	/* What has been stored has blocks. */
-	if (fm_active() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
+	if (fm_looks() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
 		return -1;
 	if (fm_touches(arg, 1))
 		return ioctl_slow(&c, arg);

@@ -129,7 +129,7 @@ FM_SLOW int select_slow(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 FM_HOOK int select(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 		   struct timeval *t)
 {
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_PASS(select, SYS_select, n, rd, wr, ex, t);
 	if (!fm_data_in(rd, 1) && !fm_data_in(wr, 1) && !fm_data_in(ex, 1) &&
 	    !fm_data_in(t, 1))
@@ -203,7 +203,7 @@ static void hear_and_tell(int fd)
 {
 	fm_peers_acquire();
 	fm_ipc_before();
-	if (fm_active())
+	if (fm_looks())
 		fm_tell_locked(fd);
 }
 
@@ -219,7 +219,7 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 	va_end(ap);
 	if (locks(cmd))
 		hear_and_tell(fd);
-	if (fm_active() && (size = fcntl_size(cmd)) && fm_data_in(arg, size))
+	if (fm_looks() && (size = fcntl_size(cmd)) && fm_data_in(arg, size))
 		r = fcntl_slow(fd, cmd, arg, size);
 	else
 		r = FM_PASS(fcntl, SYS_fcntl, fd, cmd, arg);

@@ -251,7 +251,7 @@ static void give_files(const struct msghdr *m)
 		return;
 	left = left < sizeof(copy) ? left : sizeof(copy);
 	/* The kernel has read it already where nothing is mapped. */
-	if (!(fm_active() ? fm_user_read : fm_user_reread)(copy, m->msg_control,
+	if (!(fm_looks() ? fm_user_read : fm_user_reread)(copy, m->msg_control,
 							   left))
 		return;
 	while (left >= sizeof(struct cmsghdr)) {
@@ -350,7 +350,7 @@ FM_SLOW ssize_t recv_looked(int fd, struct msghdr *msg, int flags)
 
 static ssize_t do_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	if (!fm_active())
+	if (!fm_looks())
 		return fm_ipc_after(
 			FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
 	return fm_ipc_after(recv_looked(fd, msg, flags));
@@ -393,7 +393,7 @@ ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags)
 {
 	ssize_t r;
 
-	if (fm_active()) {
+	if (fm_looks()) {
 		fm_peers_release();
 		return send_looked(raw, fd, msg, flags);
 	}
@@ -417,7 +417,7 @@ static bool mmsg_plain(const struct mmsghdr *v, unsigned n)
 	struct message m;
 	bool plain = true;
 
-	if (!fm_active())
+	if (!fm_looks())
 		return true;
 	for (unsigned i = 0; plain && i < n && i < IOV_MAX; i++) {
 		plain = msg_read(&m, &v[i].msg_hdr) &&
@@ -479,10 +479,10 @@ int fm_do_sendmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
 	int r;
 
 	fm_ipc_before();
-	if (fm_active() && (!mmsg_plain(v, n) || gives(v, n)))
+	if (fm_looks() && (!mmsg_plain(v, n) || gives(v, n)))
 		return send_each(raw, fd, v, n, flags);
 	r = FM_PASS_VIA(raw, sendmmsg, SYS_sendmmsg, fd, v, n, flags);
-	if (r > 0 && !fm_active())
+	if (r > 0 && !fm_looks())
 		give_each(v, (unsigned)r);
 	return r;
 }

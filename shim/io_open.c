@@ -64,7 +64,7 @@ static int opened(int fd)
 int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 	       mode_t mode)
 {
-	if (fm_active() && ((flags & O_TRUNC) || fm_data_in(path, 1)))
+	if (fm_looks() && ((flags & O_TRUNC) || fm_data_in(path, 1)))
 		return opened(open_slow(raw, at, dirfd, path, flags, mode));
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)
@@ -101,7 +101,7 @@ FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
 
 int fm_do_creat(bool raw, const char *path, mode_t mode)
 {
-	if (fm_active())
+	if (fm_looks())
 		return opened(open_slow(raw, false, AT_FDCWD, path,
 					O_CREAT | O_WRONLY | O_TRUNC, mode));
 	return FM_PASS_VIA(raw, creat, SYS_creat, path, mode);

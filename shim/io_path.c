@@ -77,7 +77,7 @@ FM_SLOW void stored_before(int dir, const char *path, int flags)
 }
 
 #define TIMES(dir, flags, call)                                            \
-	((fm_active() ? stored_before(dir, path, flags) : (void)0), (call))
+	((fm_looks() ? stored_before(dir, path, flags) : (void)0), (call))
 #define PATH1_TIMES(fn, params, dir, flags, ...)                           \
 	PATH1_(int, fn, params, TIMES(dir, flags, FM_LATE(fn)(__VA_ARGS__)),   \
 	       __VA_ARGS__)

@@ -67,7 +67,7 @@ ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 
 	if (fm_idle())
 		return FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
-	if (fm_note_read(fd, &slot)) {
+	if (fm_note_read_to(fd, buf, n, &slot)) {
 		r = FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
 		fm_read_leave(slot);
 		return fm_ipc_after(r);
@@ -87,7 +87,7 @@ ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n)
 
 	if (fm_idle())
 		return FM_PASS_VIA(raw, write, SYS_write, fd, buf, n);
-	if (fm_note_write(fd, &slot)) {
+	if (fm_note_write_from(fd, buf, n, &slot)) {
 		r = FM_PASS_VIA(raw, write, SYS_write, fd, buf, n);
 		fm_write_leave(slot);
 		return r;
@@ -108,7 +108,7 @@ ssize_t fm_do_pread(bool raw, int fd, void *buf, size_t n, off_t off)
 
 	if (fm_idle() || off < 0)
 		return FM_PASS_VIA(raw, pread, SYS_pread64, fd, buf, n, off);
-	if (fm_note_read(fd, &slot)) {
+	if (fm_note_read_to(fd, buf, n, &slot)) {
 		r = FM_PASS_VIA(raw, pread, SYS_pread64, fd, buf, n, off);
 		fm_read_leave(slot);
 		return r;
@@ -128,7 +128,7 @@ ssize_t fm_do_pwrite(bool raw, int fd, const void *buf, size_t n, off_t off)
 
 	if (fm_idle() || off < 0)
 		return FM_PASS_VIA(raw, pwrite, SYS_pwrite64, fd, buf, n, off);
-	if (fm_note_write(fd, &slot)) {
+	if (fm_note_write_from(fd, buf, n, &slot)) {
 		r = FM_PASS_VIA(raw, pwrite, SYS_pwrite64, fd, buf, n, off);
 		fm_write_leave(slot);
 		return r;
@@ -158,7 +158,7 @@ off_t fm_do_lseek(bool raw, int fd, off_t off, int whence)
 
 	const bool asks = off == 0 && whence == SEEK_CUR;
 
-	if (!fm_active() || asks || !fm_change_fd(&c, fd))
+	if (!fm_looks() || asks || !fm_change_fd(&c, fd))
 		return FM_PASS_VIA(raw, lseek, SYS_lseek, fd, off, whence);
 	fm_change_serial(&c);
 	r = !seeks_data(whence) ? 0 :

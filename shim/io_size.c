@@ -88,7 +88,7 @@ FM_SLOW int truncate_slow(bool raw, const char *path, off_t len)
 
 int fm_do_truncate(bool raw, const char *path, off_t len)
 {
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_PASS_VIA(raw, truncate, SYS_truncate, path, len);
 	return truncate_slow(raw, path, len);
 }
@@ -229,7 +229,7 @@ FM_HOOK int posix_fadvise(int fd, off_t off, off_t len, int advice)
 		r = next_posix_fadvise(fd, off, len, advice);
 	else
 		r = (int)-fm_sys4(SYS_fadvise64, fd, off, len, advice);
-	if (r != 0 || !fm_active())
+	if (r != 0 || !fm_looks())
 		return r;
 	f = fm_file_by_fd(fd);
 	if (f) {
@@ -279,7 +279,7 @@ static int call_fdatasync(bool raw, int fd)
 
 static bool concerned(void)
 {
-	return !fm_holds && (fm_active() || atomic_load(&fm_errseq_some));
+	return !fm_holds && (fm_looks() || atomic_load(&fm_errseq_some));
 }
 
 int fm_do_fsync(bool raw, int fd)
@@ -306,7 +306,7 @@ FM_HOOK int fdatasync(int fd)
 int fm_do_sync_file_range(bool raw, int fd, off64_t off, off64_t len,
 			  unsigned flags)
 {
-	if (fm_active() && off >= 0 && len >= 0 && fm_see(fd, off, len) < 0)
+	if (fm_looks() && off >= 0 && len >= 0 && fm_see(fd, off, len) < 0)
 		return -1;
 	return FM_PASS_VIA(raw, sync_file_range, SYS_sync_file_range, fd, off,
 			   len, flags);
@@ -319,7 +319,7 @@ FM_HOOK int sync_file_range(int fd, off64_t off, off64_t len, unsigned flags)
 
 int fm_do_syncfs(bool raw, int fd)
 {
-	if (fm_active())
+	if (fm_looks())
 		fm_engine_flush_all();
 	return FM_PASS_VIA(raw, syncfs, SYS_syncfs, fd);
 }
@@ -331,7 +331,7 @@ FM_HOOK int syncfs(int fd)
 
 void fm_do_sync(bool raw)
 {
-	if (fm_active())
+	if (fm_looks())
 		fm_engine_flush_all();
 	if (!raw && next_sync)
 		next_sync();

@@ -282,7 +282,7 @@ FM_HOOK int fcloseall(void)
 {
 	int r;
 
-	if (fm_active())
+	if (fm_looks())
 		flush_streams();
 	fm_close_begins(FM_ALL_FDS);
 	r = FM_LATE(fcloseall)();
@@ -295,7 +295,7 @@ FM_HOOK int fcloseall(void)
 /* A seek writes the buffer out and reads a new one. */
 static int seek_see(FILE *fp)
 {
-	return fm_active() ? fm_stdio_see(fp, true) : 0;
+	return fm_looks() ? fm_stdio_see(fp, true) : 0;
 }
 
 FM_HOOK int fseek(FILE *fp, long off, int whence)
@@ -328,7 +328,7 @@ FM_ALIAS(fsetpos) int fsetpos64(FILE *fp, const fpos64_t *pos);
  * memory, and the standard lets us ignore the one offered. */
 FM_HOOK int setvbuf(FILE *fp, char *buf, int mode, size_t n)
 {
-	if (!fm_active())
+	if (!fm_looks())
 		return FM_LATE(setvbuf)(fp, buf, mode, n);
 	fm_stdio_flush(fp, true);
 	if (buf && fm_data_in(buf, n))

@@ -252,7 +252,7 @@ ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt,
 	long fl;
 
 	fm_ipc_before();
-	if (!fm_active() || cnt > IOV_MAX || odd(iov, (int)cnt))
+	if (!fm_looks() || cnt > IOV_MAX || odd(iov, (int)cnt))
 		return fm_ipc_after(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd,
 						iov, cnt, flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
@@ -422,7 +422,7 @@ static ssize_t vm_any(bool raw, pid_t pid, bool write, const struct iovec *l,
 		      unsigned long ln, const struct iovec *r,
 		      unsigned long rn, unsigned long flags)
 {
-	if (!fm_active() || flags || !l || !r || ln > IOV_MAX || rn > IOV_MAX)
+	if (!fm_looks() || flags || !l || !r || ln > IOV_MAX || rn > IOV_MAX)
 		return vm_call(raw, pid, write, l, ln, r, rn, flags);
 	return vm_guarded(raw, pid, write, l, ln, r, rn);
 }

@@ -174,7 +174,7 @@ FM_SLOW int pselect_slow(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 FM_HOOK int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
-	if (fm_active() &&
+	if (fm_looks() &&
 	    (fm_data_in(rd, 1) || fm_data_in(wr, 1) || fm_data_in(ex, 1) ||
 	     fm_data_in(timeout, sizeof(*timeout))))
 		return (int)fm_ipc_after(pselect_slow(n, rd, wr, ex, timeout,

@@ -194,7 +194,7 @@ static bool new_view(int how, bool was, bool bus)
 
 static bool managed(const void *p)
 {
-	return p && fm_active() && fm_data_in(p, 8);
+	return p && fm_looks() && fm_data_in(p, 8);
 }
 
 /* The kernel fills `old` and judges the pointer; the program's may lie in

@@ -87,7 +87,7 @@ long fm_syscall_object(long nr, long a, long b, long c, long d, long e)
 	if (nr == SYS_ioctl)
 		return fm_do_ioctl(true, (int)a, (unsigned long)b, (void *)c);
 	w = row_of(nr);
-	if (!w || !fm_active())
+	if (!w || !fm_looks())
 		return -2;
 	len = w->len == NONE ? w->size : (size_t)v[w->len];
 	if (len && fm_data_in((const void *)v[w->buf], len))

@@ -99,7 +99,7 @@ static int create(pthread_t *ret_id, const pthread_attr_t *attr,
 	pthread_t id;
 	int r;
 
-	if (!fm_active() || !fm_data_in(ret_id, sizeof(*ret_id)))
+	if (!fm_looks() || !fm_data_in(ret_id, sizeof(*ret_id)))
 		return FM_LATE(pthread_create)(ret_id, attr, fn, arg);
 	r = next_pthread_create(&id, attr, fn, arg);
 	if (!r)

@@ -55,6 +55,22 @@ static inline bool fm_active(void)
 	return atomic_load_explicit(&fm_live_maps, memory_order_relaxed) != 0;
 }
 
+/* How many files does the kernel serve for now that the engine may take back
+ * (file/takeable.h)? */
+extern _Atomic uint32_t fm_takeable;
+
+static inline bool fm_any_takeable(void)
+{
+	return atomic_load_explicit(&fm_takeable, memory_order_relaxed) != 0;
+}
+
+/* Has a hook of a call with data, or of a change of a file, to look at what it
+ * is about? */
+static inline bool fm_looks(void)
+{
+	return fm_active() || fm_any_takeable();
+}
+
 /* [plain] Load the configuration (environment, policy files) of the program of
  * that short name. Called once by the shim's constructor; starts no thread and
  * keeps no descriptor. False: no file is ours. */
@@ -171,22 +187,16 @@ void fm_helper_end(void);
 
 /* [fault] */
 /*
- * Files that the kernel serves for now (file/takeable.h), and the engine may
- * take back: 0 means that fm_data_in is fm_overlaps.
- *
  * [any] Is managed memory among what a call is about to be given as data? Where
  * it may become managed under the call, that is noted (advise/passing.h).
  */
-extern _Atomic uint32_t fm_takeable;
-
 /* [any] The rest of fm_data_in. */
 bool fm_data_marked(const void *addr, size_t len);
 
 static inline bool fm_data_in(const void *addr, size_t len)
 {
 	return fm_overlaps(addr, len) ||
-	       (atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
-		fm_data_marked(addr, len));
+	       (fm_any_takeable() && fm_data_marked(addr, len));
 }
 
 /* [any] Around a call with data whose end is seen, and that is not managed.
@@ -196,8 +206,7 @@ void fm_passing_ends(void);
 
 static inline bool fm_passing_begins(const struct iovec *iov, int n)
 {
-	return atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
-	       fm_passing_counted(iov, n);
+	return fm_any_takeable() && fm_passing_counted(iov, n);
 }
 
 /* [fault] A signal that says that memory has failed: no, it is about to be
@@ -374,8 +383,8 @@ void fm_write_leave(unsigned slot);
  * kernel nothing: a child that has confined itself may write, and no more. */
 static inline bool fm_alone(void)
 {
-	return !fm_active() && !atomic_load_explicit(&fm_threads,
-						     memory_order_relaxed);
+	return !fm_looks() && !atomic_load_explicit(&fm_threads,
+						    memory_order_relaxed);
 }
 
 /* [any] Before a read that need not know whether its file is managed. */

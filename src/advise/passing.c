@@ -38,6 +38,7 @@ bool fm_passing_counted(const struct iovec *iov, int n)
 		return false;
 	mine++;
 	atomic_fetch_add(&passing, 1);
+	fm_fence();
 	if (!any(iov, n, fm_overlaps))
 		return true;
 	fm_passing_ends();

@@ -172,7 +172,7 @@ static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 /* Who takes it back waits for what is pinned, as it is then. */
 static bool may_become_ours(const void *buf, size_t len)
 {
-	return atomic_load_explicit(&fm_takeable, memory_order_relaxed) &&
+	return fm_any_takeable() &&
 	       fm_krange_in(buf, len);
 }
 

@@ -40,19 +40,13 @@ void fm_file_passes(struct fm_file *f, bool yes)
 	f->demote.passes = yes;
 	if (!yes)
 		fm_file_stays_kernels(f);
-	if (yes) {
-		atomic_fetch_add(&fm_live_maps, 1);
-		atomic_fetch_add(&fm_takeable, 1);
-	} else {
-		atomic_fetch_sub(&fm_takeable, 1);
-		atomic_fetch_sub(&fm_live_maps, 1);
-	}
+	atomic_fetch_add(&fm_takeable, yes ? 1 : UINT32_MAX);
 }
 
 /* They are the kernel's in the child, for good. */
 static void forked(void)
 {
-	atomic_fetch_sub(&fm_live_maps, atomic_exchange(&fm_takeable, 0));
+	atomic_store(&fm_takeable, 0);
 }
 
 FM_LIFE(takeable, .level = FM_LIFE_MEMORY, .forked = forked)

@@ -3,8 +3,8 @@
  * takeable.h - files that the kernel serves for now: their cause may pass.
  *
  * What the engine had (vm/demote.c) it may take back while threads use it
- * (mmap/take_back.h). Until then the hooks look, as if something were mapped:
- * the engine has to know of calls that use the memory.
+ * (mmap/take_back.h). Until then the hooks look (fm_looks): the engine has to
+ * know of calls that use the memory, or change the file.
  */
 #ifndef FM_TAKEABLE_H
 #define FM_TAKEABLE_H

@@ -373,9 +373,12 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 	}
 	fm_resident_note(f, &resident);
 	err = write_back_all(f);
+	/* first: no hook must miss that it has to look */
+	fm_file_passes(f, passes);
 	if (!err)
 		err = lay_and_unlink(f, &l);
 	if (err) {
+		fm_file_passes(f, false);
 		fm_say_not_demoted(f, why, err);
 	} else {
 		atomic_store(&f->st.demote_why, (uint8_t)why);
@@ -384,7 +387,6 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_errseq_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb.err, 0);
 		fm_server_reason_demoted(f->path, f->dev, f->ino, why);
-		fm_file_passes(f, passes);
 	}
 	fm_thaw(f);
 	fill_pagecache(f, &resident, err);
