@@ -3,13 +3,15 @@
  * larger.c - a file that is larger than the memory for it, in ways that need
  * different advice, and calls that take parts of it away.
  *
- *   larger DIR FILE_MIB MS
+ *   larger DIR FILE_MIB MS [beside]
  *
  * Half of it is read in no order while the other is read in a row, for so long;
  * then it is moved, grown, cut and replaced, and read by a child. Prints how
- * many words were wrong and what the calls answered.
+ * many words were wrong and what the calls answered. "beside": another thread
+ * takes memory and gives it back all the time, with as many faults.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +84,22 @@ static void read_both(long for_ms, uint64_t n)
 	}
 }
 
+#define BESIDE (4 * MIB)
+
+static void *beside(void *arg)
+{
+	for (;;) {
+		char *p = mmap(NULL, BESIDE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		for (size_t k = 0; p != MAP_FAILED && k < BESIDE; k += PAGE)
+			p[k] = 1;
+		if (p != MAP_FAILED)
+			munmap(p, BESIDE);
+	}
+	return NULL;
+}
+
 static void *move(uint64_t from, uint64_t to)
 {
 	void *p = mremap(map, from * PAGE, to * PAGE, MREMAP_MAYMOVE);
@@ -106,11 +124,12 @@ static void by_a_child(long for_ms, uint64_t n)
 
 int main(int argc, char **argv)
 {
+	pthread_t id;
 	long for_ms;
 	uint64_t n;
 	int fd;
 
-	if (argc != 4)
+	if (argc < 4 || (argc > 4 && pthread_create(&id, NULL, beside, NULL)))
 		return 2;
 	pages = strtoul(argv[2], NULL, 10) * MIB / PAGE;
 	for_ms = strtol(argv[3], NULL, 10);
