@@ -341,7 +341,7 @@ static void tell_others(const struct area *a)
 
 static int weigh_area(struct area *a, bool it_fits)
 {
-	int err = it_fits ? 0 : begin_as_others(a);
+	int err = 0;
 
 	for (unsigned k = 0, end; k < a->n && !err && !a->refused; k = end) {
 		const enum fm_advice w = wanted(a, k, it_fits);
@@ -368,6 +368,17 @@ static void look_for_random(void)
 				bytes += bytes_of(&areas[i], k);
 	any_random = bytes;
 	atomic_store(&fm_advise_counts.random_bytes, bytes);
+}
+
+int fm_areas_begin(void)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < nareas && !err; i++)
+		if (!areas[i].begun)
+			err = begin_as_others(&areas[i]);
+	look_for_random();
+	return err;
 }
 
 /* Many faults may be others' (of memory from malloc), and bytes, too (read(2)):

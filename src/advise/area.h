@@ -43,6 +43,8 @@ void fm_area_touched(uintptr_t start, uintptr_t end);
  * time since the last call. Advises where that is better. -errno: the kernel
  * refuses to be advised. */
 int fm_areas_weigh(const struct fm_area_use *use, unsigned part);
+/* What others of the family know: where to begin. As fm_areas_weigh. */
+int fm_areas_begin(void);
 /* Nothing has been read for that long. */
 void fm_areas_quiet(const struct fm_area_use *use);
 

@@ -19,6 +19,7 @@
 #define FIRST_MS 10    /* between two looks, at the start */
 #define MOST_MS 250
 #define QUIET_MS 500   /* while nothing is read */
+#define REST_MS 300    /* without enough that is read: it begins anew */
 #define SHARE 100      /* of a CPU: one in so many */
 #define CREDIT_MS 20   /* at the start */
 
@@ -129,33 +130,47 @@ static bool alone(void)
 	return n && n <= 2;
 }
 
+/* A turn in which too little was read. Long enough of it, and the last look is
+ * too old to be compared with. Returns how long to sleep. */
+static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
+			   uint64_t *quiet_ms)
+{
+	fm_areas_quiet(use);
+	*quiet_ms += use->ms;
+	if (*quiet_ms >= REST_MS)
+		atomic_load(&source)->rest();
+	return *quiet_ms < REST_MS ? ms : fm_least(2 * ms, QUIET_MS);
+}
+
 static int turns(void)
 {
-	struct fm_area_use then, now, use;
-	uint64_t ms = FIRST_MS, begin = fm_now_ms();
-	bool looked = false;
+	struct fm_area_use looked, last, now, use;
+	uint64_t ms = FIRST_MS, begin = fm_now_ms(), quiet_ms = 0;
+	bool any;
 	int err = 0;
 
-	use_until_now(&then);
+	use_until_now(&looked);
+	last = looked;
 	while (!err && !atomic_load(&stop)) {
 		sleep_ms(pay(begin, ms));
 		use_until_now(&now);
-		use = since(&now, &then);
-		if (!fm_areas_update() || (!worth(&use) && !looked)) {
-			if (alone())
-				return 0;
-			fm_areas_quiet(&use);
-			atomic_load(&source)->rest();
-			ms = fm_least(2 * ms, QUIET_MS);
-			then = now;
-			continue;
-		}
-		if (!looked || worth(&use)) {
+		use = since(&now, &looked);
+		any = fm_areas_update();
+		err = any ? fm_areas_begin() : 0;
+		if (any && !err && worth(&use)) {
 			err = look(&use);
-			then = now;
+			looked = now;
+			ms = FIRST_MS;
+			quiet_ms = 0;
+		} else {
+			use = since(&now, &last);
+			ms = quiet_turn(&use, ms, &quiet_ms);
 		}
-		looked = worth(&use);
-		ms = FIRST_MS;
+		if (quiet_ms >= REST_MS)
+			looked = now;
+		if (ms >= MOST_MS && alone())
+			break;
+		last = now;
 	}
 	return err;
 }
