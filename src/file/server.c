@@ -57,7 +57,7 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_PEER_NATIVE] = { "another process uses it natively", SHARING, true },
 	[FM_WHY_SENT] = { "descriptor sent to another process", SHARING },
 	[FM_WHY_INHERITED] = { "its descriptor is inherited by another program",
-			       "open it with O_CLOEXEC", true },
+			       "open it with O_CLOEXEC" },
 	[FM_WHY_ASYNC_OPEN] = { "io_uring or libaio, and it is open",
 				"close it once it is mapped, or make no ring" },
 	[FM_WHY_AIO] = { "aio", "faults=thread" },

@@ -23,6 +23,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "advise/advise.h"
 #include "base/alloc.h"
@@ -38,6 +39,7 @@
 #include "peers/peers.h"
 #include "policy.h"
 #include "readahead/readahead.h"
+#include "rw/rw.h"
 #include "take_trap.h"
 #include "vm/vm.h"
 
@@ -75,10 +77,29 @@ static bool can_be_ours(const struct fm_krange *r)
 		r->said == MADV_SEQUENTIAL);
 }
 
+/* Its limits count what it maps beside for a moment, and what is written. */
+static bool is_limited(const struct take *t)
+{
+	uint64_t end = (uint64_t)fm_file_size(t->f);
+	struct rlimit as = { 0, 0 };
+
+	for (unsigned k = 0; k < t->n; k++) {
+		const struct fm_krange *r = &t->v[k].r;
+
+		if (end < (r->pgoff << FM_PAGE_SHIFT) + len_of(r))
+			end = (r->pgoff << FM_PAGE_SHIFT) + len_of(r);
+	}
+	return (t->stores && fm_beyond_fsize(end)) ||
+	       fm_sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &as) ||
+	       as.rlim_cur != RLIM_INFINITY;
+}
+
 static int may_take(const struct take *t)
 {
 	size_t bytes = 0;
 
+	if (is_limited(t))
+		return -EBUSY;
 	for (unsigned k = 0; k < t->n; k++) {
 		if (!can_be_ours(&t->v[k].r))
 			return -EOPNOTSUPP;
@@ -398,7 +419,7 @@ static int change(struct take *t)
 
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
 	    !f->demote.passes || atomic_load(&fm_demote_ends) ||
-	    atomic_load(&fm_async))
+	    atomic_load(&fm_async) || is_limited(t))
 		return err;
 	if (!fm_rings_uring() && fm_posix_locks_held(f->ino))
 		return err;
