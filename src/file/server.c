@@ -40,6 +40,8 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_RECORD_LOCKS] = { "it has record locks, and there is no io_uring",
 				  "allow io_uring, see fastmap doctor" },
 	[FM_WHY_SHARED] = { "another process uses it", SHARING, true },
+	[FM_WHY_READERS] = { "others read it, too: the page cache is one for "
+			     "all", NULL, true },
 	[FM_WHY_WEARY] = { "looking for other processes takes too long", NULL },
 	[FM_WHY_RESIDUE] = { "the kernel still serves another mapping of it",
 			     NULL },
