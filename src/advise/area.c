@@ -138,6 +138,9 @@ bool fm_area_span(unsigned i, uintptr_t *ret_start, uintptr_t *ret_end)
 /* ---- how it is read ---------------------------------------------------- */
 
 static struct fm_pattern all; /* areas */
+/* Since the last stream: single touches, and what has been read. */
+static unsigned singles;
+static struct fm_area_use meanwhile;
 static struct fm_area_use lately; /* while nothing was MADV_RANDOM */
 static uint64_t waste;
 static uint64_t faults_seen; /* in the last look, about */
@@ -194,6 +197,15 @@ static bool goes_on(uintptr_t start, uintptr_t end)
 	return false;
 }
 
+/* What one touch may show: what the kernel maps in around it, or a folio that
+ * has a page table entry of its own: where it reads ahead by megabytes it
+ * makes such. */
+static bool is_single(uintptr_t start, uintptr_t end)
+{
+	return (end - start) >> FM_PAGE_SHIFT <= FM_SINGLE ||
+	       (end - start == FM_HUGE && !(start & (FM_HUGE - 1)));
+}
+
 void fm_area_touched(uintptr_t start, uintptr_t end)
 {
 	const uint64_t pages = (end - start) >> FM_PAGE_SHIFT;
@@ -203,13 +215,15 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 		return;
 	fm_count(&fm_advise_counts.touches, 1);
 	faults_seen += pages / 16 + 1;
-	if (!goes_on(start, end) && pages <= FM_SINGLE) {
+	if (!goes_on(start, end) && is_single(start, end)) {
 		fm_pattern_single(&a->seg[(start - a->base) / a->segment],
 				  now_s());
 		fm_pattern_single(&a->sum, now_s());
 		fm_pattern_single(&all, now_s());
+		singles++;
 		return;
 	}
+	singles = 0;
 	end = end < a->end ? end : a->end;
 	fm_pattern_row(&a->sum, pages);
 	fm_pattern_row(&all, pages);
@@ -235,6 +249,33 @@ static void age(void)
 		fm_pattern_age(&areas[i].sum);
 		for (unsigned k = 0; k < areas[i].n; k++)
 			fm_pattern_age(&areas[i].seg[k]);
+	}
+}
+
+static void forget_rows(struct fm_pattern *p)
+{
+	p->pages = 0;
+}
+
+/* A program that has read in order goes on here and there: what was in a row
+ * says nothing any more, and would outweigh the rest for seconds in which each
+ * touch reads megabytes. */
+static void feel_change(const struct fm_area_use *use)
+{
+	if (!singles) {
+		meanwhile.bytes = meanwhile.faults = 0;
+		return;
+	}
+	meanwhile.bytes += use->bytes;
+	meanwhile.faults += use->faults;
+	if (!all.pages ||
+	    !fm_weigh_changed(singles, meanwhile.bytes, meanwhile.faults))
+		return;
+	forget_rows(&all);
+	for (unsigned i = 0; i < nareas; i++) {
+		forget_rows(&areas[i].sum);
+		for (unsigned k = 0; k < areas[i].n; k++)
+			forget_rows(&areas[i].seg[k]);
 	}
 }
 
@@ -403,6 +444,7 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	const bool fit = fits(any_random);
 	int err = 0;
 
+	feel_change(use);
 	note_use(use, part);
 	for (unsigned i = 0; i < nareas && !err; i++)
 		err = weigh_area(&areas[i], fit);

@@ -65,6 +65,11 @@ static bool shouts(const struct fm_pattern *p, uint64_t waste)
 	return !p->pages && p->single >= FEW && waste >= MUCH;
 }
 
+bool fm_weigh_changed(unsigned singles, uint64_t bytes, uint64_t faults)
+{
+	return singles > FEW && faults && bytes / faults >= MUCH;
+}
+
 enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
 			uint64_t waste, bool fits)
 {

@@ -39,6 +39,10 @@ bool fm_pattern_tells(const struct fm_pattern *p);
 uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
 			uint64_t faults);
 
+/* So many single touches and no stream, with so much read: is that how it goes
+ * on, whatever was before? */
+bool fm_weigh_changed(unsigned singles, uint64_t bytes, uint64_t faults);
+
 /* fits: what is touched here and there fits into memory. */
 enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
 			uint64_t waste, bool fits);

@@ -109,6 +109,15 @@ static void what_was_counts_half(void **state)
 	assert_true(fm_pattern_tells(&p));
 }
 
+/* What was in a row before is forgotten where each touch costs milliseconds. */
+static void a_change_is_felt(void **state)
+{
+	assert_true(fm_weigh_changed(4, 33 * MIB, 4));
+	assert_false(fm_weigh_changed(3, 33 * MIB, 4));
+	assert_false(fm_weigh_changed(100, 12 * MIB, 100));
+	assert_false(fm_weigh_changed(4, 33 * MIB, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +130,7 @@ int main(void)
 		cmocka_unit_test(nothing_swings),
 		cmocka_unit_test(what_is_touched_is_estimated),
 		cmocka_unit_test(what_was_counts_half),
+		cmocka_unit_test(a_change_is_felt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
