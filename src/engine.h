@@ -158,6 +158,7 @@ static inline bool fm_krange_any(void)
 }
 
 /* [any] Does one overlap the range, or can that not be told now? */
+FM_ADDRESS_ONLY(1)
 bool fm_krange_in(const void *addr, size_t len);
 /* [any] See above. */
 uint32_t fm_krange_edit(const void *addr, size_t len);

@@ -126,7 +126,6 @@ static bool find_hierarchy(bool *ret_v2, char *ret_point, char *ret_own)
 /* Those of commands that were killed: their process is no more. */
 static void remove_left(const char *dir)
 {
-	char path[PATH_MAX + 256];
 	DIR *d = opendir(dir);
 	struct dirent *e;
 
@@ -134,9 +133,8 @@ static void remove_left(const char *dir)
 		int pid = !strncmp(e->d_name, NAME, strlen(NAME)) ?
 			atoi(e->d_name + strlen(NAME)) : 0;
 
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
 		if (pid > 0 && kill(pid, 0) && errno == ESRCH)
-			rmdir(path);
+			unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
 	}
 	if (d)
 		closedir(d);
@@ -162,8 +160,9 @@ static int enable(struct group *g, const char *dir)
 	if (!g->v2 || has_word(get(dir, "cgroup.subtree_control"), "memory"))
 		return 0;
 	err = put(dir, "cgroup.subtree_control", "+memory");
-	if (!err)
-		snprintf(g->enabled, sizeof(g->enabled), "%s", dir);
+	if (!err && snprintf(g->enabled, sizeof(g->enabled), "%s", dir) >=
+			    (int)sizeof(g->enabled))
+		err = -ENAMETOOLONG;
 	return err;
 }
 
