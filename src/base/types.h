@@ -140,7 +140,6 @@ struct fm_file {
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
-	_Atomic int64_t resident;  /* pages present in any mapping */
 	_Atomic uint8_t server;    /* enum fm_server, see server.h */
 	struct fm_file *hash_next; /* file table */
 

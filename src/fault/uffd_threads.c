@@ -107,6 +107,15 @@ static void die_of_sigbus(void)
 	fm_sys2(SYS_kill, fm_sys_getpid(), 7);
 }
 
+/* While nothing is served there is nobody who could wait, and what the program
+ * has closed it may close. */
+static void lost(void)
+{
+	if (fm_active())
+		die_of_sigbus();
+	fm_sys_sleep_us(STOLEN_MS * 1000);
+}
+
 static bool try_watch(void)
 {
 	uint32_t n = atomic_load(&watchers);
@@ -147,7 +156,7 @@ static void wait_message(struct pollfd *p)
 		fm_sys_sleep_us(5000);
 	/* What the program has under this number is not for us to read. */
 	if (n > 0 && !fm_sys_is_anon(p->fd) && !fm_uffd_lost(p->fd))
-		die_of_sigbus();
+		lost();
 }
 
 static void *handler(void *arg)
@@ -173,7 +182,7 @@ static void *handler(void *arg)
 			wait_message(pfd);
 			fm_deadlock_look();
 		} else if (n != -EINTR && !fm_uffd_lost(pfd[0].fd)) {
-			die_of_sigbus();
+			lost();
 		}
 		pfd[0].fd = fm_uffd_fd();
 	}

@@ -211,6 +211,21 @@ static void put_server(struct fm_json *o, const char *server,
 	fm_json_text(o, "demote_why", why ? fm_server_reason_text(why) : NULL);
 }
 
+static void count_resident(struct fm_map *m, uint64_t i, void *arg)
+{
+	*(uint64_t *)arg += fm_mode_resident(fm_mode(m, i));
+}
+
+static uint64_t resident_pages(struct fm_file *f)
+{
+	struct fm_map *m;
+	uint64_t n = 0;
+
+	fm_for_each_map(m, f)
+		fm_map_each(m, 0, fm_map_pages(m), count_resident, &n);
+	return n;
+}
+
 /* Under an epoch, which keeps f and its mappings. */
 static void file_json(struct fm_json *o, struct fm_file *f)
 {
@@ -222,8 +237,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
-	fm_json_uint(o, "resident_bytes",
-		     (uint64_t)atomic_load(&f->resident) * FM_PAGE);
+	fm_json_uint(o, "resident_bytes", resident_pages(f) * FM_PAGE);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
 	set_counters(o, &f->st);
 	fm_json_open(o, "maps", '[');

@@ -150,10 +150,6 @@ enum fm_server_reason fm_peers_enter(struct fm_file *f, bool writable, int fd)
 		if (!alone_after_all(f, want))
 			return FM_WHY_SHARED;
 	}
-	if (want == FM_CLAIM_READ && fm_readers_before(f)) {
-		use_the_kernels(f);
-		return FM_WHY_READERS;
-	}
 	claims[f->id] = want;
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);

@@ -19,8 +19,7 @@ struct fm_file;
 /* [plain] Under the space lock, before the engine maps f, each time (the first
  * for writing upgrades the claim); fd is the program's. FM_WHY_NONE: f may be
  * ours. Else why we must leave it to the kernel: FM_WHY_SHARED, another process
- * had it, has been told and has demoted it; FM_WHY_READERS, another one reads
- * it, too. */
+ * had it, has been told and has demoted it. */
 enum fm_server_reason fm_peers_enter(struct fm_file *f, bool writable, int fd);
 /* [plain] Has looking for others taken so much of this program's time that a
  * small mapping is not worth it any more? `patient`: half of the time may go

@@ -62,10 +62,6 @@ void fm_file_pass_on(const struct stat *st, bool stores,
 int fm_each_number(const char *dir, char *buf, size_t size,
 		   void (*fn)(const char *dir, int n, void *arg), void *arg);
 
-/* [plain] peers_readers.c: does another engine read f already? Then the page
- * cache is the cache of both. */
-bool fm_readers_before(const struct fm_file *f);
-
 /* What a process does with a file. */
 enum {
 	FM_USE_READ = 1,
