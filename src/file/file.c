@@ -450,9 +450,9 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 
 static void drop_path(struct fm_file *f)
 {
+	/* Else the program has closed it, and the number may be its now. */
 	if (fm_sys_is_file(f->io.path, f->dev, f->ino))
 		fm_fd_drop(f->io.path);
-	/* the program has closed it, the number may be the program's now */
 	else
 		fm_fd_forget(f->io.path);
 	f->io.path = -1;

@@ -54,10 +54,6 @@ static const struct reason reasons[FM_WHYS] = {
 		.remedy = SHARING,
 		.passes = true,
 	},
-	[FM_WHY_READERS] = {
-		.text = "others read it, too: the page cache is one for all",
-		.passes = true,
-	},
 	[FM_WHY_WEARY] = {
 		.text = "looking for other processes takes too long",
 	},
@@ -88,6 +84,10 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_PEER_NATIVE] = {
 		.text = "another process uses it natively",
 		.remedy = SHARING,
+		.passes = true,
+	},
+	[FM_WHY_READERS] = {
+		.text = "others read it, too: the page cache is one for all",
 		.passes = true,
 	},
 	[FM_WHY_SENT] = {

@@ -202,8 +202,8 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 	}
 	if (write)
 		fm_shared_look(f, q->fd);
-	q->left = fm_peers_enter(f, write, q->fd);
-	if (q->left)
+	q->left = FM_WHY_SHARED;
+	if (fm_peers_enter(f, write, q->fd))
 		err = -EBUSY;
 	if (!err) {
 		/* Without our descriptors missing pages are zeros when the

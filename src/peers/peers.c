@@ -134,30 +134,30 @@ static bool foreign_conflict(struct fm_file *f, bool writable, int fd)
 	return writable ? use != 0 : (use & FM_USE_WRITE) != 0;
 }
 
-enum fm_server_reason fm_peers_enter(struct fm_file *f, bool writable, int fd)
+int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 {
 	enum fm_claim want = writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
 	enum fm_claim have = claims[f->id];
 
 	if (have == FM_CLAIM_KERNEL)
-		return FM_WHY_SHARED;
+		return 1;
 	if (have >= want)
-		return FM_WHY_NONE;
+		return 0;
 	fm_registry_open();
 	fm_watch_start();
 	if (fm_registry_claim(f, want)) {
 		yield_to_others(f);
 		if (!alone_after_all(f, want))
-			return FM_WHY_SHARED;
+			return 1;
 	}
 	claims[f->id] = want;
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
 	if (foreign_conflict(f, writable, fd)) {
 		yield_to_others(f);
-		return FM_WHY_SHARED;
+		return 1;
 	}
-	return FM_WHY_NONE;
+	return 0;
 }
 
 /* ---- coming back -------------------------------------------------------- */

@@ -12,15 +12,13 @@
 
 #include <stdbool.h>
 
-#include "engine.h"
-
 struct fm_file;
 
 /* [plain] Under the space lock, before the engine maps f, each time (the first
- * for writing upgrades the claim); fd is the program's. FM_WHY_NONE: f may be
- * ours. Else why we must leave it to the kernel: FM_WHY_SHARED, another process
- * had it, has been told and has demoted it. */
-enum fm_server_reason fm_peers_enter(struct fm_file *f, bool writable, int fd);
+ * for writing upgrades the claim); fd is the program's. 0: f may be ours. 1:
+ * another process has it; it has been told and has demoted it, and we must
+ * leave it to the kernel, too. */
+int fm_peers_enter(struct fm_file *f, bool writable, int fd);
 /* [plain] Has looking for others taken so much of this program's time that a
  * small mapping is not worth it any more? `patient`: half of the time may go
  * there, not an eighth. */

@@ -15,7 +15,7 @@
 #include "map/map.h"
 #include "peers_priv.h"
 
-#define LOOKS 2          /* a second apart, that found others */
+#define LOOKS 2  /* a second apart, that found others */
 #define LEAST 64 /* reads of it: less is not worth it */
 
 static uint8_t shared_for[FM_MAX_FILES]; /* looks; by file id */
