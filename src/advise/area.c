@@ -237,19 +237,24 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 	}
 }
 
+static void each_pattern(void (*fn)(struct fm_pattern *p))
+{
+	fn(&all);
+	for (unsigned i = 0; i < nareas; i++) {
+		fn(&areas[i].sum);
+		for (unsigned k = 0; k < areas[i].n; k++)
+			fn(&areas[i].seg[k]);
+	}
+}
+
 static void age(void)
 {
 	if (aged_s == now_s())
 		return;
 	aged_s = now_s();
-	fm_pattern_age(&all);
+	each_pattern(fm_pattern_age);
 	lately.bytes /= 2;
 	lately.faults /= 2;
-	for (unsigned i = 0; i < nareas; i++) {
-		fm_pattern_age(&areas[i].sum);
-		for (unsigned k = 0; k < areas[i].n; k++)
-			fm_pattern_age(&areas[i].seg[k]);
-	}
 }
 
 static void forget_rows(struct fm_pattern *p)
@@ -268,15 +273,8 @@ static void feel_change(const struct fm_area_use *use)
 	}
 	meanwhile.bytes += use->bytes;
 	meanwhile.faults += use->faults;
-	if (!all.pages ||
-	    !fm_weigh_changed(singles, meanwhile.bytes, meanwhile.faults))
-		return;
-	forget_rows(&all);
-	for (unsigned i = 0; i < nareas; i++) {
-		forget_rows(&areas[i].sum);
-		for (unsigned k = 0; k < areas[i].n; k++)
-			forget_rows(&areas[i].seg[k]);
-	}
+	if (fm_weigh_changed(singles, meanwhile.bytes, meanwhile.faults))
+		each_pattern(forget_rows);
 }
 
 /* ---- does it fit? ------------------------------------------------------ */
