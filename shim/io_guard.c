@@ -51,20 +51,12 @@ static size_t min_size(size_t a, size_t b)
 
 bool fm_iov_touches(const struct iovec *iov, int cnt)
 {
-	for (int i = 0; i < cnt; i++)
-		if (iov[i].iov_len && fm_data_in(iov[i].iov_base,
-						 iov[i].iov_len))
-			return true;
-	return false;
+	return fm_iov_any(iov, cnt, fm_data_in);
 }
 
 static bool is_ours(const struct iovec *iov, int cnt)
 {
-	for (int i = 0; i < cnt; i++)
-		if (iov[i].iov_len && fm_overlaps(iov[i].iov_base,
-						  iov[i].iov_len))
-			return true;
-	return false;
+	return fm_iov_any(iov, cnt, fm_overlaps);
 }
 
 static size_t iov_total(const struct iovec *iov, int cnt)

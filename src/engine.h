@@ -110,6 +110,15 @@ void fm_engine_before_exec(void);
 /* [any] Whether the range touches managed memory. A few ns. */
 FM_ADDRESS_ONLY(1)
 bool fm_overlaps(const void *addr, size_t len);
+/* [any] Is any of the buffers so? */
+static inline bool fm_iov_any(const struct iovec *iov, int n,
+			      bool (*is)(const void *addr, size_t len))
+{
+	for (int i = 0; i < n; i++)
+		if (iov[i].iov_len && is(iov[i].iov_base, iov[i].iov_len))
+			return true;
+	return false;
+}
 /* [plain] The program is about to unmap the range. A child of fork maps its
  * parent's files when it first touches them; a file of which it unmaps
  * everything here need not be mapped for that, nor demoted by the parent. */

@@ -7,6 +7,7 @@
 
 #include "area.h"
 #include "board.h"
+#include "base/event.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -30,7 +31,7 @@
 enum state { IDLE, RUNNING, REFUSED, HELD };
 static _Atomic int state;
 static _Atomic bool stop;
-static _Atomic uint32_t bell;
+static struct fm_event bell;
 static _Atomic(const struct fm_source *) source;
 static unsigned child = UINT32_MAX; /* of fork, as the board has it */
 
@@ -91,10 +92,10 @@ static void sleep_ms(uint64_t ms)
 {
 	const struct timespec t = { (time_t)(ms / 1000),
 				    (long)(ms % 1000) * 1000000 };
-	const uint32_t n = atomic_load(&bell);
+	const uint32_t seen = fm_event_seen(&bell);
 
 	if (!atomic_load(&stop))
-		fm_thread_wait(&bell, n, &t);
+		fm_event_wait_alone(&bell, seen, &t);
 }
 
 /* A turn in which something was read. */
@@ -223,11 +224,9 @@ void fm_helper_need(void)
 void fm_helper_end(void)
 {
 	atomic_store(&stop, true);
-	for (int k = 0; k < 100 && atomic_load(&state) == RUNNING; k++) {
-		atomic_fetch_add(&bell, 1);
-		fm_futex_wake(&bell, INT32_MAX);
+	fm_event_raise(&bell);
+	for (int k = 0; k < 100 && atomic_load(&state) == RUNNING; k++)
 		fm_sys_sleep_us(1000);
-	}
 }
 
 /* The parent's thread is not here. */
@@ -235,6 +234,7 @@ void fm_helper_fork_begins(void)
 {
 	atomic_store(&state, HELD);
 	atomic_store(&source, NULL);
+	fm_event_reset(&bell);
 }
 
 void fm_helper_fork_ends(void)

@@ -23,23 +23,14 @@ bool fm_data_marked(const void *addr, size_t len)
 	return fm_overlaps(addr, len);
 }
 
-static bool any(const struct iovec *iov, int n,
-		bool (*is)(const void *addr, size_t len))
-{
-	for (int i = 0; i < n; i++)
-		if (iov[i].iov_len && is(iov[i].iov_base, iov[i].iov_len))
-			return true;
-	return false;
-}
-
 bool fm_passing_counted(const struct iovec *iov, int n)
 {
-	if (!any(iov, n, fm_krange_in))
+	if (!fm_iov_any(iov, n, fm_krange_in))
 		return false;
 	mine++;
 	atomic_fetch_add(&passing, 1);
 	fm_fence();
-	if (!any(iov, n, fm_overlaps))
+	if (!fm_iov_any(iov, n, fm_overlaps))
 		return true;
 	fm_passing_ends();
 	return false;
