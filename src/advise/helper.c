@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "helper.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "area.h"
 #include "board.h"
 #include "base/event.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -112,23 +111,16 @@ static bool worth(const struct fm_area_use *u)
 	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS;
 }
 
+#define THREADS 20 /* in a process's stat */
+
 /* A main thread that has ended by itself (SYS_exit) leaves a zombie, and the
- * process is there as long as another thread is. "pid (name) Z ...", the 18th
- * field from there the number of threads. */
+ * process is there as long as another thread is. */
 static bool alone(void)
 {
-	char text[512], *p;
-	unsigned long n;
+	char state;
+	uint64_t n = fm_proc_stat("/proc/self/stat", THREADS, &state);
 
-	if (fm_read_small("/proc/self/stat", text, sizeof(text)) <= 0)
-		return false;
-	p = strrchr(text, ')');
-	if (!p || p[1] != ' ' || p[2] != 'Z')
-		return false;
-	for (int k = 0; p && k < 18; k++)
-		p = strchr(p + 1, ' ');
-	n = p ? strtoul(p, NULL, 10) : 0;
-	return n && n <= 2;
+	return state == 'Z' && n && n <= 2;
 }
 
 /* A turn in which too little was read. Long enough of it, and the last look is

@@ -80,3 +80,25 @@ bool fm_proc_syscall(const char *tid, long *ret_nr, unsigned long *ret_first)
 	*ret_first = strtoul(p, &p, 16);
 	return p != text && *ret_nr >= 0;
 }
+
+/* "pid (name) S ppid ...": a name may hold whatever it likes. */
+FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
+{
+	char text[1024];
+	int fd = fm_sys_open(path, O_RDONLY, 0);
+	long n = 0, at;
+	uint64_t v = 0;
+
+	if (fd >= 0) {
+		n = fm_sys3(SYS_read, fd, text, sizeof(text));
+		fm_sys_close(fd);
+	}
+	for (at = n; at > 0 && text[at - 1] != ')'; at--)
+		;
+	*ret_state = at > 0 && at + 1 < n ? text[at + 1] : 0;
+	for (field -= 2; at > 0 && at < n && field; at++)
+		field -= text[at] == ' ';
+	for (; at > 0 && at < n && text[at] >= '0' && text[at] <= '9'; at++)
+		v = v * 10 + (uint64_t)(text[at] - '0');
+	return v;
+}

@@ -34,6 +34,11 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 		 bool (*one)(const struct fm_proc_map *m, void *arg),
 		 void *arg);
 
+/* [fault] A process's stat, proc_pid_stat(5): number `field` of it, as counted
+ * there, from 4 on; and the state of its main thread ('R', 'Z', ...). path:
+ * "/proc/self/stat" or its like. 0, and state 0, if that is not told. */
+uint64_t fm_proc_stat(const char *path, int field, char *ret_state);
+
 /* The system call that thread `tid` of this process is in, and its first
  * argument. False: it runs, has ended, or may not be looked at. */
 bool fm_proc_syscall(const char *tid, long *ret_nr, unsigned long *ret_first);

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "cmd.h"
+#include "glob.h"
 #include "heard.h"
 #include "policy.h"
 #include "settings.h"
@@ -134,10 +135,7 @@ static char *other_preloads(const char *value)
 	char *ret = calloc(1, strlen(value) + 2);
 
 	while ((name = strsep(&next, ": "))) {
-		const char *slash = strrchr(name, '/');
-
-		if (!*name ||
-		    !strncmp(slash ? slash + 1 : name, "libfastmap", 10))
+		if (!*name || !strncmp(fm_base_name(name), "libfastmap", 10))
 			continue;
 		if (*ret)
 			strcat(ret, ":");
@@ -212,7 +210,7 @@ static void guess_paths(char **args)
 /* 0, or -1 and why nothing would be served. */
 static int look_ahead(char **argv)
 {
-	const char *base = strrchr(program.file, '/') + 1, *why;
+	const char *base = fm_base_name(program.file), *why;
 
 	fm_policy_load_for(base, program.file, environ);
 	if (!fm_policy_any() && !getenv("FASTMAP_PATHS")) {

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "glob.h"
+
 static uint64_t number(const char *text, const char *key)
 {
 	char quoted[64];
@@ -49,8 +51,7 @@ static void take_left(const char *text, struct served *s)
 	at = word(at, "\"path\": \"", path, sizeof(path));
 	if (!at || !word(at, "\"reason\": \"", why, sizeof(why)))
 		return;
-	at = strrchr(path, '/');
-	snprintf(s->left, sizeof(s->left), "%.200s: %s", at ? at + 1 : path,
+	snprintf(s->left, sizeof(s->left), "%.200s: %s", fm_base_name(path),
 		 why);
 }
 

@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "engine.h"
 #include "file/file.h"
+#include "glob.h"
 #include "heard.h"
 #include "mmap/mmap.h"
 #include "policy.h"
@@ -185,13 +186,6 @@ static void add_all(struct sums *s)
 	fm_restore_signals(&mask);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* "; app.idx left to the kernel: already in the page cache" */
 static void put_kernels(const struct sums *s, char *ret, size_t size)
 {
@@ -200,7 +194,7 @@ static void put_kernels(const struct sums *s, char *ret, size_t size)
 	*ret = 0;
 	if (!*s->path)
 		return;
-	fm_join(head, sizeof(head), "; ", base_name(s->path),
+	fm_join(head, sizeof(head), "; ", fm_base_name(s->path),
 		s->handed ? " handed to the kernel: " :
 			    " left to the kernel: ");
 	fm_join(ret, size, head, fm_server_reason_text(s->why), "");

@@ -119,22 +119,15 @@ static void look_at_process(const char *dir, int pid, void *arg)
 	suspect(s, fm_proc_maps(path, s->inner, BUF, look_at_map, s));
 }
 
+#define PARENT 4   /* in a process's stat */
+#define KTHREADD 2 /* the parent of them all */
+
 bool fm_peers_kernel_thread(int pid)
 {
-	char path[32], text[128];
-	const char *end;
-	long n, fd;
+	char path[32], state;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = fm_sys_open(path, O_RDONLY, 0);
-	if (fd < 0)
-		return false;
-	n = fm_sys3(SYS_read, fd, text, sizeof(text) - 1);
-	fm_sys_close((int)fd);
-	text[n > 0 ? n : 0] = 0;
-	/* of the name; the state and the parent follow */
-	end = strrchr(text, ')');
-	return end && strlen(end) > 5 && !strncmp(end + 3, " 2 ", 3);
+	return fm_proc_stat(path, PARENT, &state) == KTHREADD;
 }
 
 /* ---- what it costs ------------------------------------------------------ */

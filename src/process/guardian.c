@@ -41,25 +41,14 @@ static struct {
 
 /* ---- in the guardian --------------------------------------------------- */
 
-#define STAT_STACK 26 /* fields of /proc/PID/stat between the name and it */
+#define STACK_BEGIN 28 /* in a process's stat */
 
 /* Where the stack begins in the memory of a process; 0: that is not told. */
 static uint64_t stack_begin(const char *path)
 {
-	char buf[1024];
-	int fd = fm_sys_open(path, O_RDONLY, 0), fields = 0;
-	long n = fd < 0 ? 0 : fm_sys3(SYS_read, fd, buf, sizeof(buf)), i;
-	uint64_t at = 0;
+	char state;
 
-	if (fd >= 0)
-		fm_sys_close(fd);
-	for (i = n; i > 0 && buf[i - 1] != ')'; i--)
-		;
-	for (; i > 0 && i < n && fields < STAT_STACK; i++)
-		fields += buf[i] == ' ';
-	for (; i > 0 && i < n && buf[i] >= '0' && buf[i] <= '9'; i++)
-		at = at * 10 + (uint64_t)(buf[i] - '0');
-	return at;
+	return fm_proc_stat(path, STACK_BEGIN, &state);
 }
 
 /* Where kcmp is refused, or the kernel has none: exec makes a stack elsewhere,
