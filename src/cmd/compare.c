@@ -258,7 +258,8 @@ static void note_outcome(struct turn *t)
 	for (unsigned i = 0; i < all.files; i++) {
 		same_look(&all.same[i]);
 		if (t->side == NATIVE && t->round == 0)
-			memcpy(all.first[i], all.same[i].now, MD5_TEXT);
+			memcpy(all.first[i], all.same[i].now,
+			       sizeof(all.first[i]));
 		differs[ITEM_FILES + i] |=
 			strcmp(all.first[i], all.same[i].now) != 0;
 	}

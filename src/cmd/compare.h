@@ -31,7 +31,8 @@ struct comparison {
 	struct served served;   /* in the last round */
 	struct same same[MOST_SAME];
 	unsigned files;
-	char first[MOST_SAME][MD5_TEXT]; /* after the first native run */
+	/* after the first native run */
+	char first[MOST_SAME][MD5_DIGEST_STRING_LENGTH];
 	bool differs[SIDES][ITEMS];      /* from the first native run */
 };
 

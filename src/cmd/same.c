@@ -13,7 +13,7 @@
 
 #define BUFFER (1 << 20)
 
-static char buffer[BUFFER];
+static unsigned char buffer[BUFFER];
 
 static int fail(const char *path)
 {
@@ -23,13 +23,13 @@ static int fail(const char *path)
 
 static int sum_of(int fd, char *ret)
 {
-	struct md5 m;
+	MD5_CTX m;
 	ssize_t n;
 
-	md5_begin(&m);
+	MD5Init(&m);
 	while ((n = read(fd, buffer, BUFFER)) > 0)
-		md5_add(&m, buffer, (size_t)n);
-	md5_end(&m, ret);
+		MD5Update(&m, buffer, (size_t)n);
+	MD5End(&m, ret);
 	return n < 0 ? -1 : 0;
 }
 
@@ -83,7 +83,7 @@ int same_keep(struct same *s)
 
 	if (same_look(s))
 		return -1;
-	memcpy(s->before, s->now, MD5_TEXT);
+	memcpy(s->before, s->now, MD5_DIGEST_STRING_LENGTH);
 	if (!*s->now)
 		return 0;
 	if (stat(s->path, &st))
@@ -102,7 +102,7 @@ int same_put_back(struct same *s)
 {
 	if (!strcmp(s->before, s->now))
 		return 0;
-	memcpy(s->now, s->before, MD5_TEXT);
+	memcpy(s->now, s->before, MD5_DIGEST_STRING_LENGTH);
 	if (s->copy)
 		return copy(s->copy, s->path, 0644);
 	return unlink(s->path) && errno != ENOENT ? fail(s->path) : 0;

@@ -7,15 +7,15 @@
 #ifndef FM_CMD_SAME_H
 #define FM_CMD_SAME_H
 
+#include <md5.h>
 #include <stdbool.h>
 
-#include "md5.h"
 
 struct same {
 	const char *path;
 	char *copy;            /* NULL: there was no file */
-	char before[MD5_TEXT]; /* "": none */
-	char now[MD5_TEXT];
+	char before[MD5_DIGEST_STRING_LENGTH]; /* "": none */
+	char now[MD5_DIGEST_STRING_LENGTH];
 };
 
 /* 0, or -1 and a line on stderr. */

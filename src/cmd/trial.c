@@ -103,16 +103,18 @@ struct running {
 	pid_t pid;
 	int pidfd, out; /* -1: it has ended */
 	double began, signalled;
-	struct md5 md5;
+	MD5_CTX md5;
+	uint64_t bytes;
 };
 
 static void take_output(struct running *r)
 {
-	static char buf[1 << 16];
+	static unsigned char buf[1 << 16];
 	ssize_t n = read(r->out, buf, sizeof(buf));
 
 	if (n > 0) {
-		md5_add(&r->md5, buf, (size_t)n);
+		MD5Update(&r->md5, buf, (size_t)n);
+		r->bytes += (uint64_t)n;
 	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
 		close(r->out);
 		r->out = -1;
@@ -220,8 +222,8 @@ static void finish(struct running *r, struct trial *ret)
 	close(r->pidfd);
 	take_usage(r, ret);
 	rest_of_output(r);
-	ret->bytes = r->md5.bytes;
-	md5_end(&r->md5, ret->sum);
+	ret->bytes = r->bytes;
+	MD5End(&r->md5, ret->sum);
 }
 
 static int run(const struct trial_plan *plan, struct trial *ret)
@@ -229,7 +231,7 @@ static int run(const struct trial_plan *plan, struct trial *ret)
 	struct running r = { .plan = plan };
 	int err;
 
-	md5_begin(&r.md5);
+	MD5Init(&r.md5);
 	err = start(&r);
 	if (err && r.pid > 0) {
 		kill(r.pid, SIGKILL);

@@ -6,11 +6,11 @@
 #ifndef FM_CMD_TRIAL_H
 #define FM_CMD_TRIAL_H
 
+#include <md5.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "group.h"
-#include "md5.h"
 
 struct trial {
 	double seconds, cpu;   /* until it has ended; its children's, too */
@@ -19,7 +19,7 @@ struct trial {
 	uint64_t peak;         /* bytes, of the control group, or 0 */
 	int status;            /* as wait(2) has it */
 	bool out_of_memory;    /* somebody in the group was killed */
-	char sum[MD5_TEXT];
+	char sum[MD5_DIGEST_STRING_LENGTH];
 	uint64_t bytes;
 };
 
