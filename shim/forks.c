@@ -69,7 +69,6 @@ struct start {
 static int child_main(void *arg)
 {
 	struct start s = *(struct start *)arg;
-
 	int r;
 
 	after(true);
