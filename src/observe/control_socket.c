@@ -7,6 +7,7 @@
  *	demote PATH    the kernel serves the file until it is taken back;
  *	               without PATH all files
  *	take-back PATH the engine does again, if that is possible
+ *	map CELLS PATH which pages are in memory, as JSON (residency.h)
  */
 #include <errno.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "engine.h"
 #include "mmap/mmap.h"
 #include "policy.h"
+#include "residency.h"
 #include "stats.h"
 #include "vm/vm.h"
 
@@ -166,15 +168,34 @@ static bool change_server(struct client *c)
 	return path;
 }
 
+static void answer_map(struct client *c, const char *args)
+{
+	struct fm_json doc;
+	const int err = fm_residency_json(&doc, args);
+
+	if (!err)
+		answer_copy(c, doc.text, doc.len);
+	else
+		answer_text(c, err == -EINVAL ?
+			    "error: map CELLS [FILE]: CELLS is 1 to 1024\n" :
+			    err == -ENOENT ?
+			    "error: no such file is mapped\n" :
+			    "error: no memory\n");
+	fm_json_free(&doc);
+}
+
 static void obey(struct client *c)
 {
 	if (!strcmp(c->line, "stats")) {
 		answer_stats(c);
 	} else if (!strncmp(c->line, "cache ", 6)) {
 		set_cache(c, c->line + 6);
+	} else if (!strncmp(c->line, "map ", 4)) {
+		answer_map(c, c->line + 4);
 	} else if (!change_server(c)) {
 		answer_text(c, "error: known are: stats, cache SIZE, "
-			    "demote [PATH], take-back [PATH]\n");
+			    "demote [PATH], take-back [PATH], "
+			    "map CELLS [FILE]\n");
 	}
 }
 
