@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* X21: a program writes an executable through a shared mapping, as linkers do,
  * and ends without munmap, in one way or another; it is executed at once. */
+/* not taken: who advises a process keeps its memory, and with it what is mapped
+ * there, for a moment longer than the process lives: natively, too. */
 #include "ct.h"
 
 #include <pthread.h>

@@ -48,6 +48,17 @@ static void waiter_role(int argc, char **argv)
 	_exit(byte_at(argv[3], atol(argv[4])));
 }
 
+/* How a waiter ended that has not seen what it should, for who has to find out
+ * why. */
+static int is_old(const char *what, int round, int status, int want)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == want)
+		return 0;
+	fprintf(stderr, "%s, round %d: status %#x, not %#x\n", what, round,
+		status, want << 8);
+	return 1;
+}
+
 static pid_t start(const char *path, long off, const char *lock, bool native,
 		   int *ret_end)
 {
@@ -103,7 +114,7 @@ static int one(int round)
 		close(lock);
 	close(end);
 	munmap((void *)m, PAGES * PAGE);
-	return !WIFEXITED(status) || WEXITSTATUS(status) != 'A' + round;
+	return is_old("closed", round, status, 'A' + round);
 }
 
 static int run_it(void *arg)
@@ -136,7 +147,7 @@ static int cloned(int round)
 		ct_die("clone");
 	waitpid(pid, &status, 0);
 	munmap((void *)m, PAGES * PAGE);
-	return !WIFEXITED(status) || WEXITSTATUS(status) != 'a' + round;
+	return is_old("cloned", round, status, 'a' + round);
 }
 
 int main(int argc, char **argv)
