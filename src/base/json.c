@@ -172,6 +172,11 @@ void fm_json_milli(struct fm_json *j, const char *key, uint64_t v)
 	put_uint(j, v % 1000, 3);
 }
 
+void fm_json_raw(struct fm_json *j, const char *s, size_t n)
+{
+	put(j, s, n);
+}
+
 void fm_json_free(struct fm_json *j)
 {
 	if (j->text)

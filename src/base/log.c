@@ -50,14 +50,14 @@ FM_FAULT static bool stderr_is_text(void)
 }
 
 struct line {
-	char text[LINE];
-	size_t len;
+	char *text;
+	size_t len, size;
 };
 
-/* Keeps the last byte for the newline. */
+/* Keeps the last byte for the newline, or the terminator. */
 FM_FAULT static void put(struct line *l, char c)
 {
-	if (l->len < LINE - 1)
+	if (l->len < l->size - 1)
 		l->text[l->len++] = c;
 }
 
@@ -127,9 +127,34 @@ FM_FAULT static const char *convert(struct line *l, const char *f, va_list *ap)
 	return f + 1;
 }
 
+/* A va_list that is a parameter has no address of its own type. */
+FM_FAULT static void put_format(struct line *l, const char *fmt, va_list from)
+{
+	va_list ap;
+
+	va_copy(ap, from);
+	while (*fmt) {
+		if (*fmt == '%')
+			fmt = convert(l, fmt + 1, &ap);
+		else
+			put(l, *fmt++);
+	}
+	va_end(ap);
+}
+
+size_t fm_format(char *buf, size_t size, const char *fmt, va_list ap)
+{
+	struct line l = { .text = buf, .size = size };
+
+	put_format(&l, fmt, ap);
+	l.text[l.len] = 0;
+	return l.len;
+}
+
 FM_FAULT void fm_log(int level, const char *fmt, ...)
 {
-	struct line l = { .len = 0 };
+	char text[LINE];
+	struct line l = { .text = text, .size = sizeof(text) };
 	va_list ap;
 
 	if (level > atomic_load_explicit(&fm_log_level, memory_order_relaxed) ||
@@ -137,12 +162,7 @@ FM_FAULT void fm_log(int level, const char *fmt, ...)
 		return;
 	put_str(&l, "fastmap: ");
 	va_start(ap, fmt);
-	while (*fmt) {
-		if (*fmt == '%')
-			fmt = convert(&l, fmt + 1, &ap);
-		else
-			put(&l, *fmt++);
-	}
+	put_format(&l, fmt, ap);
 	va_end(ap);
 	l.text[l.len++] = '\n';
 	fm_sys3(SYS_write, 2, l.text, l.len);

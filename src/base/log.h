@@ -3,6 +3,7 @@
 #ifndef FM_LOG_H
 #define FM_LOG_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 enum { FM_LOG_ERROR, FM_LOG_WARN, FM_LOG_INFO, FM_LOG_DEBUG };
@@ -11,6 +12,10 @@ enum { FM_LOG_ERROR, FM_LOG_WARN, FM_LOG_INFO, FM_LOG_DEBUG };
  * newline are added. Lines over 512 bytes are cut. */
 void fm_log(int level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* [any] The same conversions into buf, cut where it ends. Returns the length
+ * without the terminator. */
+size_t fm_format(char *buf, size_t size, const char *fmt, va_list ap);
 
 /* Lines above this level are dropped; the policy sets it. */
 extern _Atomic int fm_log_level;

@@ -1,89 +1,66 @@
 /* SPDX-License-Identifier: MIT */
-/* ctl.c - fastmap ctl SOCKET WORD...: one line to the control socket. */
-#include <errno.h>
-#include <stdbool.h>
+/* ctl.c - fastmap ctl WHO WORD...: one line to the control socket. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/control.h"
 #include "cmd.h"
+#include "live.h"
 
-static bool is_socket(const char *path)
+/* The whole line; false: it does not fit, or is more than one. */
+static bool make_line(char **words, int n, char *line, size_t size)
 {
-	struct stat st;
+	size_t len = 0;
 
-	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+	for (int i = 0; i < n; i++) {
+		int got = snprintf(line + len, size - len, "%s%s",
+				   i ? " " : "", words[i]);
+
+		if (got < 0 || (size_t)got >= size - len)
+			return false;
+		len += (size_t)got;
+	}
+	return !strchr(line, '\n');
 }
 
-static int dial(const char *path)
+static int show(const char *text)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const bool error = !strncmp(text, "error:", 6);
 
-	if (fd < 0)
-		return -1;
-	if (strlen(path) >= sizeof(addr.sun_path)) {
-		close(fd);
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	strcpy(addr.sun_path, path);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-		close(fd);
-		/* Refused is what connect(2) says of any other file. */
-		if (errno == ECONNREFUSED && !is_socket(path))
-			errno = ENOTSOCK;
-		return -1;
-	}
-	return fd;
-}
-
-static int copy_answer(int fd)
-{
-	char buf[4096];
-	bool first = true, error = false;
-	ssize_t n;
-
-	while ((n = read(fd, buf, sizeof(buf))) > 0) {
-		error |= first && n >= 5 && !memcmp(buf, "error", 5);
-		first = false;
-		fwrite(buf, 1, (size_t)n, error ? stderr : stdout);
-	}
-	return n < 0 || first || error;
+	fputs(text, error ? stderr : stdout);
+	return error;
 }
 
 int cmd_ctl(int argc, char **argv)
 {
-	char line[500];
-	int fd, n;
+	char line[FM_CONTROL_LINE - 1], *text;
+	int fd;
 	int r = cmd_options(
-		argc, argv, 2, 3,
-		"usage: fastmap ctl SOCKET stats        what it has done, JSON\n"
-		"       fastmap ctl SOCKET cache SIZE   bytes, a percentage, auto\n"
-		"       fastmap ctl SOCKET demote [PATH]     the kernel serves the\n"
-		"                                       file (all) from now on\n"
-		"       fastmap ctl SOCKET take-back [PATH]  the engine, again\n"
-		"SOCKET is what FASTMAP_SOCKET names in the program.\n");
+		argc, argv, 2, 64,
+		"usage: fastmap ctl WHO COMMAND [ARG...]   one line to a running\n"
+		"                                          process, and its answer\n"
+		"       fastmap ctl WHO help               the commands it knows\n"
+		"WHO is a process id, the name of a program, or a socket.\n");
 
 	if (r >= 0)
 		return r;
-	argv += optind;
-	argc -= optind;
-	n = snprintf(line, sizeof(line), "%s%s%s\n", argv[1],
-		     argc == 3 ? " " : "", argc == 3 ? argv[2] : "");
-	if (n >= (int)sizeof(line)) {
-		fprintf(stderr, "fastmap: command too long\n");
+	if (!make_line(argv + optind + 1, argc - optind - 1, line,
+		       sizeof(line))) {
+		fprintf(stderr, "fastmap: command too long, or of several "
+			"lines\n");
 		return 2;
 	}
-	fd = dial(argv[0]);
-	if (fd < 0 || write(fd, line, (size_t)n) != n) {
-		fprintf(stderr, "fastmap: %s: %m\n", argv[0]);
+	fd = live_dial(argv[optind]);
+	if (fd < 0)
+		return 1;
+	text = live_talk(fd, line, NULL);
+	if (!text) {
+		fprintf(stderr, "fastmap: %s: %m\n", argv[optind]);
 		return 1;
 	}
-	r = copy_answer(fd);
-	close(fd);
+	r = show(text);
+	free(text);
 	return r;
 }

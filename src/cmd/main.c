@@ -19,7 +19,7 @@ static const struct {
 	{ "check", cmd_check,
 	  "FILE...                     report every bad line of policy files" },
 	{ "ctl", cmd_ctl,
-	  "SOCKET stats|cache SIZE       ask a running process" },
+	  "WHO COMMAND [ARG...]          one line to a running process" },
 	{ "options", cmd_options_list,
 	  "[NAME...]                 what each option means" },
 };

@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control_socket.c - FASTMAP_SOCKET: one line in, one answer out.
- *
- *	stats          the statistics as JSON
- *	cache SIZE     change the budget ("512M", "30%")
- *	demote PATH    the kernel serves the file until it is taken back;
- *	               without PATH all files
- *	take-back PATH the engine does again, if that is possible
- *	map CELLS PATH which pages are in memory, as JSON (residency.h)
+ * control_socket.c - where the process listens, and who has come. What they
+ * may ask: control_commands.c.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base/alloc.h"
 #include "base/fds.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "cache/cache.h"
 #include "control_priv.h"
 #include "engine.h"
-#include "mmap/mmap.h"
 #include "policy.h"
-#include "residency.h"
-#include "stats.h"
-#include "vm/vm.h"
 
-#define LINE 512
+#define SILENT_MS 10000
 
 static int server = -1;
 
@@ -40,169 +28,47 @@ static struct {
 	ino_t ino; /* 0: it does not */
 } bound;
 
-static struct client {
-	int fd; /* -1: nobody */
-	char line[LINE];
-	size_t len;
-	char *answer; /* NULL: still to be asked */
-	size_t size, sent;
-} clients[FM_CONTROL_CLIENTS] = {
+struct fm_client fm_clients[FM_CONTROL_CLIENTS] = {
 	[0 ... FM_CONTROL_CLIENTS - 1] = { .fd = -1 },
 };
 
-static void hang_up(struct client *c)
+static void hang_up(struct fm_client *c)
 {
 	fm_fd_drop(c->fd);
-	fm_free(c->answer);
-	*c = (struct client){ .fd = -1 };
+	fm_json_free(&c->request.answer);
+	c->len = c->sent = 0;
+	atomic_store(&c->state, FM_CLIENT_ASKS);
+	c->fd = -1;
+}
+
+bool fm_control_send(struct fm_client *c)
+{
+	const struct fm_json *a = &c->request.answer;
+	long n;
+
+	if (a->failed)
+		return true;
+	n = fm_sys6(SYS_sendto, c->fd, (long)(a->text + c->sent),
+		    (long)(a->len - c->sent), MSG_NOSIGNAL, 0, 0);
+	if (n > 0)
+		c->since_ms = fm_now_ms();
+	if (n >= 0)
+		c->sent += (size_t)n;
+	return n < 0 ? n != -EAGAIN && n != -EINTR : c->sent == a->len;
 }
 
 /* What is left goes when the other side has room. */
-static void send_some(struct client *c)
+static void send_some(struct fm_client *c)
 {
-	long n = fm_sys6(SYS_sendto, c->fd, (long)(c->answer + c->sent),
-			 (long)(c->size - c->sent), MSG_NOSIGNAL, 0, 0);
-
-	if (n >= 0)
-		c->sent += (size_t)n;
-	if (n < 0 ? n != -EAGAIN && n != -EINTR : c->sent == c->size)
+	if (fm_control_send(c))
 		hang_up(c);
-}
-
-/* `text` is ours to free. */
-static void answer(struct client *c, char *text, size_t len)
-{
-	c->answer = text;
-	c->size = len;
-	if (text)
-		send_some(c);
-	else
-		hang_up(c);
-}
-
-static void answer_copy(struct client *c, const char *text, size_t n)
-{
-	char *copy = fm_alloc(n + 1);
-
-	if (copy)
-		memcpy(copy, text, n);
-	answer(c, copy, n);
-}
-
-static void answer_text(struct client *c, const char *text)
-{
-	answer_copy(c, text, strlen(text));
-}
-
-static void answer_stats(struct client *c)
-{
-	struct fm_json doc;
-
-	if (fm_stats_json(&doc, fm_sys_getpid(), false)) {
-		hang_up(c);
-		return;
-	}
-	answer_copy(c, doc.text, doc.len);
-	fm_json_free(&doc);
-}
-
-/* What is in effect: more than others leave, or less than a minimum, is not. */
-static void answer_size(struct client *c, uint64_t asked)
-{
-	const uint64_t now = fm_mem_monitor_target();
-	char digits[24], text[96];
-	int n = sizeof(digits) - 1;
-	uint64_t v = now;
-
-	digits[n] = 0;
-	do
-		digits[--n] = (char)('0' + v % 10);
-	while (v /= 10);
-	fm_join(text, sizeof(text), "ok ", digits + n,
-		now == asked ? "\n" :
-		now < asked  ? " bytes: as much as there is room for now\n" :
-			       " bytes: no less is of use\n");
-	answer_text(c, text);
-}
-
-static void set_cache(struct client *c, const char *size)
-{
-	struct fm_cache_size cache;
-
-	if (fm_parse_cache(size, &cache)) {
-		answer_text(c, "error: bad size\n");
-		return;
-	}
-	fm_mem_monitor_set(&cache);
-	answer_size(c, cache.bytes);
-}
-
-static void answer_count(struct client *c, unsigned n, const char *none)
-{
-	answer_text(c, n ? "ok\n" : none);
-}
-
-/* Nothing after the word: every file. */
-static const char *path_after(const char *line, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (strncmp(line, word, n) || (line[n] && line[n] != ' '))
-		return NULL;
-	return line[n] ? line + n + 1 : line + n;
-}
-
-static bool change_server(struct client *c)
-{
-	const char *path = path_after(c->line, "demote");
-
-	if (path) {
-		answer_count(c, fm_demote_now(path),
-			     "error: nothing such is served by the engine\n");
-		return true;
-	}
-	path = path_after(c->line, "take-back");
-	if (path)
-		answer_count(c, fm_take_back_now(path),
-			     "error: nothing such could be taken back\n");
-	return path;
-}
-
-static void answer_map(struct client *c, const char *args)
-{
-	struct fm_json doc;
-	const int err = fm_residency_json(&doc, args);
-
-	if (!err)
-		answer_copy(c, doc.text, doc.len);
-	else
-		answer_text(c, err == -EINVAL ?
-			    "error: map CELLS [FILE]: CELLS is 1 to 1024\n" :
-			    err == -ENOENT ?
-			    "error: no such file is mapped\n" :
-			    "error: no memory\n");
-	fm_json_free(&doc);
-}
-
-static void obey(struct client *c)
-{
-	if (!strcmp(c->line, "stats")) {
-		answer_stats(c);
-	} else if (!strncmp(c->line, "cache ", 6)) {
-		set_cache(c, c->line + 6);
-	} else if (!strncmp(c->line, "map ", 4)) {
-		answer_map(c, c->line + 4);
-	} else if (!change_server(c)) {
-		answer_text(c, "error: known are: stats, cache SIZE, "
-			    "demote [PATH], take-back [PATH], "
-			    "map CELLS [FILE]\n");
-	}
 }
 
 /* Read straight into the line; its last byte stays for the terminator. */
-static void receive(struct client *c)
+static void receive(struct fm_client *c)
 {
-	long n = fm_sys3(SYS_read, c->fd, c->line + c->len, LINE - 1 - c->len);
+	long n = fm_sys3(SYS_read, c->fd, c->line + c->len,
+			 FM_CONTROL_LINE - 1 - c->len);
 	char *end;
 
 	if (n == -EAGAIN || n == -EINTR)
@@ -212,29 +78,64 @@ static void receive(struct client *c)
 		return;
 	}
 	c->len += (size_t)n;
+	c->since_ms = fm_now_ms();
 	end = memchr(c->line, '\n', c->len);
 	if (end) {
 		*end = 0;
-		obey(c);
-	} else if (c->len == LINE - 1) {
+		fm_control_obey(c);
+		if (atomic_load(&c->state) == FM_CLIENT_HEARS)
+			send_some(c);
+	} else if (c->len == FM_CONTROL_LINE - 1) {
 		hang_up(c);
 	}
+}
+
+static bool is_idle(const struct fm_client *c)
+{
+	return c->fd < 0;
+}
+
+/* A job may go on beside its client's silence; everybody else who does nothing
+ * for so long takes the place of others. */
+static void hang_up_silent(struct fm_client *c)
+{
+	if (!is_idle(c) && !fm_job_has(c) &&
+	    fm_now_ms() > c->since_ms + SILENT_MS)
+		hang_up(c);
+}
+
+/* The owner of the process, and root. The mode of the socket says the same, but
+ * where its directory is changed afterwards. */
+static bool may_ask(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return !fm_sys5(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer,
+			&len) &&
+	       (!peer.uid || peer.uid == (uid_t)fm_sys0(SYS_geteuid));
 }
 
 /* Who comes when there is no place waits in the kernel's queue. */
 static void connected(void)
 {
-	struct client *c = clients;
+	struct fm_client *c = fm_clients;
 	long fd;
 
-	while (c < clients + FM_CONTROL_CLIENTS && c->fd >= 0)
+	while (c < fm_clients + FM_CONTROL_CLIENTS && !is_idle(c))
 		c++;
-	if (c == clients + FM_CONTROL_CLIENTS)
+	if (c == fm_clients + FM_CONTROL_CLIENTS)
 		return;
 	fd = fm_sys4(SYS_accept4, server, NULL, NULL,
 		     SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0)
-		c->fd = fm_fd_raise((int)fd);
+	if (fd < 0)
+		return;
+	if (!may_ask((int)fd)) {
+		fm_sys_close((int)fd);
+		return;
+	}
+	c->since_ms = fm_now_ms();
+	c->fd = fm_fd_raise((int)fd);
 }
 
 int fm_control_fds(struct pollfd *p)
@@ -242,9 +143,13 @@ int fm_control_fds(struct pollfd *p)
 	bool full = true;
 
 	for (int i = 0; i < FM_CONTROL_CLIENTS; i++) {
-		p[i + 1].fd = clients[i].fd;
-		p[i + 1].events = clients[i].answer ? POLLOUT : POLLIN;
-		full &= clients[i].fd >= 0;
+		struct fm_client *c = &fm_clients[i];
+
+		hang_up_silent(c);
+		p[i + 1].fd = fm_job_has(c) ? -1 : c->fd;
+		p[i + 1].events = atomic_load(&c->state) == FM_CLIENT_HEARS ?
+				  POLLOUT : POLLIN;
+		full &= !is_idle(c);
 	}
 	p[0].fd = full ? -1 : server;
 	p[0].events = POLLIN;
@@ -262,20 +167,21 @@ static bool taken_away(int *fd, const struct pollfd *p)
 	return true;
 }
 
+static void serve(struct fm_client *c, const struct pollfd *p)
+{
+	if (taken_away(&c->fd, p))
+		hang_up(c);
+	else if (atomic_load(&c->state) == FM_CLIENT_HEARS)
+		send_some(c);
+	else
+		receive(c);
+}
+
 void fm_control_serve(const struct pollfd *p)
 {
-	for (int i = 0; i < FM_CONTROL_CLIENTS; i++) {
-		struct client *c = &clients[i];
-
-		if (!p[i + 1].revents)
-			continue;
-		if (taken_away(&c->fd, &p[i + 1]))
-			hang_up(c);
-		else if (c->answer)
-			send_some(c);
-		else
-			receive(c);
-	}
+	for (int i = 0; i < FM_CONTROL_CLIENTS; i++)
+		if (p[i + 1].revents)
+			serve(&fm_clients[i], &p[i + 1]);
 	if (!p[0].revents)
 		return;
 	if (taken_away(&server, &p[0]))
@@ -285,14 +191,20 @@ void fm_control_serve(const struct pollfd *p)
 		connected();
 }
 
-/* The thread may have been anywhere: an answer may have been freed already. */
+/* The threads may have been anywhere: an answer may have been freed already. */
 void fm_control_drop_fds(void)
 {
 	for (int i = 0; i < FM_CONTROL_CLIENTS; i++) {
-		if (fm_fd_is_ours(clients[i].fd))
-			fm_fd_drop(clients[i].fd);
-		clients[i] = (struct client){ .fd = -1 };
+		struct fm_client *c = &fm_clients[i];
+
+		if (fm_fd_is_ours(c->fd))
+			fm_fd_drop(c->fd);
+		c->fd = -1;
+		c->len = c->sent = 0;
+		c->request.answer = (struct fm_json){ 0 };
+		atomic_store(&c->state, FM_CLIENT_ASKS);
 	}
+	fm_job_reset();
 	if (fm_fd_is_ours(server))
 		fm_fd_drop(server);
 	server = -1;

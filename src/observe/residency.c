@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "advise/advise.h"
+#include "base/control.h"
 #include "base/epoch.h"
 #include "base/json.h"
 #include "base/lock.h"
@@ -525,3 +526,18 @@ int fm_residency_json(struct fm_json *ret, const char *args)
 		fm_json_free(ret);
 	return err;
 }
+
+static void map(struct fm_request *r)
+{
+	const int err = fm_residency_json(&r->answer, r->args);
+
+	if (err == -EINVAL)
+		fm_answer_error(r, "map CELLS [FILE]: CELLS is 1 to %d",
+				FM_RESIDENCY_CELLS);
+	else if (err)
+		fm_answer_error(r, err == -ENOENT ? "no such file is mapped" :
+				"no memory");
+}
+
+FM_CONTROL(map, .word = "map", .args = "CELLS [FILE]", .run = map,
+	   .help = "which pages are in memory, as JSON, in so many parts")

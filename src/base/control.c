@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* control.c - the table of commands, and how they answer. */
+#include "control.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "fds.h"
+#include "log.h"
+#include "sys.h"
+
+#define TELL_MS 100
+
+/* Weak: a unit test may link no file that has an entry. */
+#define BOUND extern __attribute__((weak, visibility("hidden")))
+BOUND const struct fm_control *const __start_fm_control[],
+	*const __stop_fm_control[];
+
+#define EACH(c)                                                           \
+	for (const struct fm_control *const *at_ = __start_fm_control, *c; \
+	     at_ < __stop_fm_control && (c = *at_, true); at_++)
+
+/* ---- the line ---------------------------------------------------------- */
+
+static char *without_spaces(char *s)
+{
+	size_t n;
+
+	while (*s == ' ')
+		s++;
+	n = strlen(s);
+	while (n && (s[n - 1] == ' ' || s[n - 1] == '\r'))
+		s[--n] = 0;
+	return s;
+}
+
+const struct fm_control *fm_control_parse(char *line, struct fm_request *r)
+{
+	size_t n;
+
+	line = without_spaces(line);
+	n = strcspn(line, " ");
+	EACH(c)
+		if (strlen(c->word) == n && !memcmp(c->word, line, n)) {
+			r->args = without_spaces(line + n);
+			return c;
+		}
+	return NULL;
+}
+
+const struct fm_control *fm_control_next(const struct fm_control *at)
+{
+	const struct fm_control *next = NULL;
+
+	EACH(c)
+		if ((!at || strcmp(c->word, at->word) > 0) &&
+		    (!next || strcmp(c->word, next->word) < 0))
+			next = c;
+	return next;
+}
+
+/* ---- ranges ------------------------------------------------------------ */
+
+/* Decimal digits and a space behind them; NULL: something else. */
+static char *number(char *s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (*s < '0' || *s > '9')
+		return NULL;
+	for (; *s >= '0' && *s <= '9'; s++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
+			return NULL;
+	if (*s != ' ')
+		return NULL;
+	*ret = v;
+	return without_spaces(s);
+}
+
+bool fm_request_part(struct fm_request *r, struct fm_file_part *ret)
+{
+	struct fm_file_part got = { r->args, 0, UINT64_MAX };
+
+	if (*got.path != '/') {
+		got.path = number(got.path, &got.off);
+		if (got.path)
+			got.path = number(got.path, &got.len);
+	}
+	if (!got.path || *got.path != '/' || !got.len) {
+		fm_answer_error(r, "wanted: [OFFSET LENGTH] /PATH, in bytes");
+		return false;
+	}
+	got.len = fm_least(got.len, UINT64_MAX - got.off);
+	*ret = got;
+	return true;
+}
+
+/* ---- answers ----------------------------------------------------------- */
+
+static void put(struct fm_request *r, const char *s)
+{
+	fm_json_raw(&r->answer, s, strlen(s));
+}
+
+static void put_line(struct fm_request *r, const char *first, const char *fmt,
+		     va_list ap)
+{
+	char text[FM_CONTROL_LINE + 256];
+
+	fm_format(text, sizeof(text), fmt, ap);
+	put(r, first);
+	if (*text)
+		put(r, " ");
+	put(r, text);
+	put(r, "\n");
+}
+
+void fm_answer_ok(struct fm_request *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(r, "ok", fmt, ap);
+	va_end(ap);
+}
+
+void fm_answer_error(struct fm_request *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(r, "error:", fmt, ap);
+	va_end(ap);
+}
+
+/* A client that does not read misses lines, and nobody waits for it. */
+static bool tell(int fd, const char *text, size_t n)
+{
+	long sent;
+
+	if (!fm_fd_still_ours(fd))
+		return false;
+	sent = fm_sys6(SYS_sendto, fd, (long)text, (long)n,
+		       MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+	return sent >= 0 || sent == -EAGAIN || sent == -EINTR;
+}
+
+static size_t progress_line(char *buf, size_t size, const char *fmt, ...)
+{
+	size_t n;
+	va_list ap;
+
+	va_start(ap, fmt);
+	n = fm_format(buf, size, fmt, ap);
+	va_end(ap);
+	return n;
+}
+
+bool fm_answer_progress(struct fm_request *r, uint64_t done, uint64_t total)
+{
+	const uint64_t now = fm_now_ms();
+	char text[64];
+	size_t n;
+
+	if (r->fd < 0 || r->left || now < r->told_ms + TELL_MS)
+		return !r->left;
+	r->told_ms = now;
+	n = progress_line(text, sizeof(text), "progress %lu %lu\n",
+			  (unsigned long)done, (unsigned long)total);
+	r->left = !tell(r->fd, text, n);
+	return !r->left;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* live.c - running processes: asked by name, by process id or by socket. */
+#include "live.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "live_priv.h"
+
+#define ANSWER_MS 30000 /* a process that is stopped does not answer */
+
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Refused is what connect(2) says of a file that is no socket. */
+static int connect_to(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd, err;
+
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || !connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	err = errno == ECONNREFUSED && !is_socket(path) ? ENOTSOCK : errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+/* Where everybody may leave sockets, one under a process's number need not be
+ * that process's. */
+static bool is_of(int fd, const struct live_process *p)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	       peer.uid == p->uid && (!peer.pid || peer.pid == p->pid);
+}
+
+/* ---- who ---------------------------------------------------------------- */
+
+static bool is_number(const char *s)
+{
+	return *s && !s[strspn(s, "0123456789")];
+}
+
+static bool is_meant(const struct live_process *p, const char *who)
+{
+	return is_number(who) ? p->pid == atol(who) : !strcmp(p->name, who);
+}
+
+static void say_none(const char *who, size_t meant)
+{
+	if (meant)
+		fprintf(stderr, "fastmap: %zu processes run %s: name one by "
+			"its process id (fastmap ps)\n", meant, who);
+	else if (!is_number(who))
+		fprintf(stderr, "fastmap: no process under the library runs "
+			"%s (fastmap ps lists them)\n", who);
+	else if (live_runs(atol(who)))
+		fprintf(stderr, "fastmap: process %s has no control socket: it "
+			"maps nothing with the library, or another user "
+			"owns it\n", who);
+	else
+		fprintf(stderr, "fastmap: no process %s\n", who);
+}
+
+/* -1: none, or several; said. */
+static int find(const char *who, struct live_process *ret)
+{
+	struct live_process *all;
+	size_t n = live_list(&all), meant = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (is_meant(&all[i], who)) {
+			*ret = all[i];
+			meant++;
+		}
+	free(all);
+	if (!meant && is_number(who) && live_named_socket(atol(who), ret))
+		meant = 1;
+	if (meant == 1)
+		return 0;
+	say_none(who, meant);
+	return -1;
+}
+
+static int dial_process(const struct live_process *p)
+{
+	int fd = connect_to(p->socket);
+
+	if (fd < 0 || is_of(fd, p))
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return -1;
+}
+
+int live_dial(const char *who)
+{
+	struct live_process p = { 0 };
+	const char *at = who;
+	int fd;
+
+	if (strchr(who, '/')) {
+		fd = connect_to(who);
+	} else {
+		if (find(who, &p))
+			return -1;
+		at = p.socket;
+		fd = dial_process(&p);
+	}
+	if (fd < 0)
+		fprintf(stderr, "fastmap: %s: %m\n", at);
+	return fd;
+}
+
+/* ---- what is said ------------------------------------------------------- */
+
+static int send_line(int fd, const char *line)
+{
+	const size_t n = strlen(line);
+	struct timeval tv = { .tv_sec = ANSWER_MS / 1000 };
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	return send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n &&
+	       send(fd, "\n", 1, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+/* Of the whole lines at its beginning those that tell of progress are told and
+ * taken out. */
+static void take_progress(char *text, size_t *len,
+			  void (*progress)(unsigned long, unsigned long))
+{
+	unsigned long done, total;
+	char *end;
+
+	while ((end = strchr(text, '\n')) &&
+	       sscanf(text, "progress %lu %lu\n", &done, &total) == 2) {
+		if (progress)
+			progress(done, total);
+		*len -= (size_t)(end + 1 - text);
+		memmove(text, end + 1, *len + 1);
+	}
+}
+
+char *live_talk(int fd, const char *line,
+		void (*progress)(unsigned long done, unsigned long total))
+{
+	size_t size = 1 << 16, len = 0;
+	char *text = malloc(size);
+	ssize_t n = send_line(fd, line) ? -1 : 1;
+
+	while (text && n > 0) {
+		if (size - len < 2)
+			text = realloc(text, size *= 2);
+		n = text ? read(fd, text + len, size - len - 1) : -1;
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n > 0) {
+			text[len += (size_t)n] = 0;
+			take_progress(text, &len, progress);
+		}
+	}
+	close(fd);
+	if (text && !n && len)
+		return text;
+	if (text && !n)
+		errno = ECONNRESET;
+	free(text);
+	return NULL;
+}
+
+static void say_failure(const char *who)
+{
+	if (errno == EAGAIN)
+		fprintf(stderr, "fastmap: %s: no answer for %d s; is it "
+			"stopped?\n", who, ANSWER_MS / 1000);
+	else if (errno == ECONNRESET || errno == EPIPE)
+		fprintf(stderr, "fastmap: %s: it has ended, or does not answer "
+			"this user\n", who);
+	else
+		fprintf(stderr, "fastmap: %s: %m\n", who);
+}
+
+static char *ask(const char *who, const char *line,
+		 void (*progress)(unsigned long, unsigned long))
+{
+	int fd = live_dial(who);
+	char *text = fd < 0 ? NULL : live_talk(fd, line, progress);
+
+	if (!text && fd >= 0)
+		say_failure(who);
+	if (!text || strncmp(text, "error: ", 7))
+		return text;
+	fprintf(stderr, "fastmap: %s: %s", who, text + 7);
+	free(text);
+	return NULL;
+}
+
+char *live_ask(const char *who, const char *line)
+{
+	return ask(who, line, NULL);
+}
+
+json_t *live_stats(const char *who)
+{
+	char *text = live_ask(who, "stats");
+	json_error_t e;
+	json_t *doc = text ? json_loads(text, 0, &e) : NULL;
+
+	if (text && !doc)
+		fprintf(stderr, "fastmap: %s: its statistics are cut off: "
+			"line %d: %s\n", who, e.line, e.text);
+	free(text);
+	return doc;
+}
+
+json_t *live_stats_of(const struct live_process *p)
+{
+	int fd = dial_process(p);
+	char *text = fd < 0 ? NULL : live_talk(fd, "stats", NULL);
+	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return doc;
+}
+
+/* ---- what takes long ---------------------------------------------------- */
+
+#define BAR 40
+
+static bool drawn;
+
+static void draw(unsigned long done, unsigned long total)
+{
+	static const char full[] = "########################################";
+	const unsigned long of = total ? total : 1;
+	const unsigned long n = done < of ? done : of;
+
+	fprintf(stderr, "\r[%-*.*s] %3lu %%", BAR,
+		(int)((double)n / (double)of * BAR), full,
+		(unsigned long)((double)n / (double)of * 100));
+	fflush(stderr);
+	drawn = true;
+}
+
+/* The bar does not stay. */
+static void erase(void)
+{
+	if (drawn)
+		fputs("\r\033[K", stderr);
+	drawn = false;
+}
+
+int live_do(const char *who, const char *line)
+{
+	char *text = ask(who, line, isatty(2) ? draw : NULL);
+
+	erase();
+	if (!text)
+		return 1;
+	if (!strncmp(text, "ok ", 3))
+		fputs(text + 3, stdout);
+	else if (strcmp(text, "ok\n"))
+		fputs(text, stdout);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live.h - running processes under the library: which there are, and what they
+ * answer on their control sockets (src/base/control.h).
+ *
+ * WHO is a process id, the name of a program that only one such process runs,
+ * or the path of a socket (with a '/').
+ */
+#ifndef FM_CMD_LIVE_H
+#define FM_CMD_LIVE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct live_process {
+	pid_t pid;
+	uid_t uid;
+	char name[256];   /* of the program */
+	char socket[108]; /* path, as long as an address can be */
+};
+
+/* All that have a socket in the usual places and whose owner we may be, by pid.
+ * Sockets of processes that have been killed are removed. Returns how many;
+ * *ret is to be freed. */
+size_t live_list(struct live_process **ret);
+
+/* A connection, or -1 when the reason has been said. */
+int live_dial(const char *who);
+/* One line, without its end, and the whole answer, to be freed; NULL when the
+ * reason has been said, be it the process's own ("error: ..."). */
+char *live_ask(const char *who, const char *line);
+json_t *live_stats(const char *who);
+/* The same without a word about what fails: of one in a list, which may have
+ * ended. */
+json_t *live_stats_of(const struct live_process *p);
+/* A command that may take long: a bar on a terminal, then the answer on stdout.
+ * Returns an exit status. */
+int live_do(const char *who, const char *line);
+
+/* Ask on a connection, and end it. `progress`: called with "progress DONE
+ * TOTAL", or NULL. */
+char *live_talk(int fd, const char *line,
+		void (*progress)(unsigned long done, unsigned long total));
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control_commands.c - a line that has come, to its command; and the commands
+ * on the process as a whole.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "control_priv.h"
+#include "mmap/mmap.h"
+#include "policy.h"
+#include "stats.h"
+#include "vm/vm.h"
+
+void fm_control_obey(struct fm_client *c)
+{
+	struct fm_request *r = &c->request;
+	int err = 0;
+
+	*r = (struct fm_request){ .fd = -1 };
+	c->command = fm_control_parse(c->line, r);
+	if (!c->command)
+		fm_answer_error(r, "no such command; 'help' lists them");
+	else if (!c->command->job)
+		c->command->run(r);
+	else
+		r->fd = c->fd, err = fm_job_add(c);
+	if (err)
+		fm_answer_error(r, "%s", err == -EBUSY ?
+				"other jobs are under way, ask again later" :
+				fm_error_text(-err));
+	if (err || !c->command || !c->command->job)
+		atomic_store(&c->state, FM_CLIENT_HEARS);
+}
+
+/* ---- help -------------------------------------------------------------- */
+
+static void put(struct fm_request *r, const char *s)
+{
+	fm_json_raw(&r->answer, s, strlen(s));
+}
+
+static void help(struct fm_request *r)
+{
+	for (const struct fm_control *c = NULL; (c = fm_control_next(c));) {
+		put(r, c->word);
+		put(r, *c->args ? " " : "");
+		put(r, c->args);
+		put(r, "\t");
+		put(r, c->help);
+		put(r, "\n");
+	}
+}
+
+FM_CONTROL(help, .word = "help", .args = "", .run = help,
+	   .help = "the commands, a line each")
+
+/* ---- statistics -------------------------------------------------------- */
+
+static void stats(struct fm_request *r)
+{
+	if (fm_stats_json(&r->answer, fm_sys_getpid(), false))
+		fm_answer_error(r, "no memory");
+}
+
+FM_CONTROL(stats, .word = "stats", .args = "", .run = stats,
+	   .help = "the statistics as JSON")
+
+/* ---- the cache's size -------------------------------------------------- */
+
+/* What is in effect: more than others leave, or less than a minimum, is not. */
+static void answer_size(struct fm_request *r, uint64_t asked)
+{
+	const uint64_t now = fm_mem_monitor_target();
+
+	fm_answer_ok(r, "%lu%s", (unsigned long)now,
+		     now == asked ? "" :
+		     now < asked  ? " bytes: as much as there is room for now" :
+				    " bytes: no less is of use");
+}
+
+static void set_cache(struct fm_request *r)
+{
+	struct fm_cache_size cache;
+
+	if (fm_parse_cache(r->args, &cache)) {
+		fm_answer_error(r, "bad size");
+		return;
+	}
+	fm_mem_monitor_set(&cache);
+	answer_size(r, cache.bytes);
+}
+
+FM_CONTROL(cache, .word = "cache", .args = "SIZE", .run = set_cache,
+	   .help = "how much memory the cache may take: bytes (512M), a share "
+		   "(30%), auto")
+
+/* ---- who serves a file ------------------------------------------------- */
+
+static void demote(struct fm_request *r)
+{
+	if (fm_demote_now(r->args))
+		fm_answer_ok(r, "%s", "");
+	else
+		fm_answer_error(r, "nothing such is served by the engine");
+}
+
+static void take_back(struct fm_request *r)
+{
+	if (fm_take_back_now(r->args))
+		fm_answer_ok(r, "%s", "");
+	else
+		fm_answer_error(r, "nothing such could be taken back");
+}
+
+FM_CONTROL(demote, .word = "demote", .args = "[FILE]", .run = demote,
+	   .job = true, .help = "the kernel serves the file (all) until it is "
+				"taken back")
+FM_CONTROL(take_back, .word = "take-back", .args = "[FILE]", .run = take_back,
+	   .job = true, .help = "the engine serves the file (all) again, if it "
+				"can")
