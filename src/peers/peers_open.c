@@ -449,6 +449,12 @@ void fm_open_word(void)
 static _Atomic uint64_t shown_ns, shown_from;
 static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
 
+/* A device, or a CPU, that was away for once does not spend it all, or what is
+ * stored next would be seen by nobody; one that stays slow is believed after
+ * some writes. */
+#define DEARER 4
+#define LEAST_NS 1000u
+
 /* ns: then there may be enough time again */
 static _Atomic uint64_t not_before;
 
@@ -465,9 +471,19 @@ static bool affordable(uint64_t pages)
 	return want <= have;
 }
 
+static void charge(uint64_t took, uint64_t pages)
+{
+	uint64_t usual = atomic_load(&page_ns);
+
+	took = fm_least(took, DEARER * usual * pages);
+	atomic_fetch_add(&shown_ns, took);
+	usual = (usual * 3 + took / pages) / 4;
+	atomic_store(&page_ns, usual > LEAST_NS ? usual : LEAST_NS);
+}
+
 static void write_before_ipc(struct fm_file *f, uint64_t pages)
 {
-	uint64_t from = fm_now_ns(), took;
+	uint64_t from = fm_now_ns();
 
 	if (fm_wb_refused(f))
 		return;
@@ -478,9 +494,7 @@ static void write_before_ipc(struct fm_file *f, uint64_t pages)
 	if (!affordable(pages))
 		return;
 	fm_wb_file(f);
-	took = fm_now_ns() - from;
-	atomic_fetch_add(&shown_ns, took);
-	atomic_store(&page_ns, (atomic_load(&page_ns) * 3 + took / pages) / 4);
+	charge(fm_now_ns() - from, pages);
 }
 
 static void write_all_before_ipc(void)

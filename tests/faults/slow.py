@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program is killed while a slow device has its writes.
+"""Programs whose device is slow.
 
     tests/faults/slow.py DIR LIB
 
-DIR is on a block device, which a control group makes slow for the program. It stores
-to all of a file, is killed in msync, and as soon as nothing of it is left the file is
-written anew, natively, and synced. The dead program's writes must not come after
-that. Exit status 77: there is no such control group.
+DIR is on a block device, which a control group makes slow for the programs. Exit
+status 77: there is no such control group.
+
+One stores to all of a file, is killed in msync, and as soon as nothing of it is left
+the file is written anew, natively, and synced. The dead program's writes must not
+come after that.
+
+The other stores to a new file and tells so, several times. The device takes long for
+the first; whoever is told later must see what has been stored all the same.
 """
 import glob
 import mmap
@@ -35,15 +40,21 @@ def group_of(path):
     old = os.path.exists("/sys/fs/cgroup/blkio")
     group = tempfile.mkdtemp(prefix="fastmap-slow.",
                              dir="/sys/fs/cgroup/" + ("blkio" if old else ""))
-    dev = os.stat(path).st_dev
-    limit = "%d:%d %s%d" % (os.major(dev), os.minor(dev), "" if old else "wbps=", RATE)
     try:
-        with open(group + ("/blkio.throttle.write_bps_device" if old else "/io.max"), "w") as f:
-            f.write(limit)
+        limit(group, path, RATE)
     except OSError:
         os.rmdir(group)
         raise
     return group
+
+
+def limit(group, path, rate):
+    """Bytes a second; 0: as many as it can."""
+    old = os.path.exists(group + "/blkio.throttle.write_bps_device")
+    dev = os.stat(path).st_dev
+    with open(group + ("/blkio.throttle.write_bps_device" if old else "/io.max"), "w") as f:
+        f.write("%d:%d %s%s" % (os.major(dev), os.minor(dev), "" if old else "wbps=",
+                                rate or ("0" if old else "max")))
 
 
 def guarded(file):
@@ -57,14 +68,18 @@ def guarded(file):
     return False
 
 
-def killed_in_msync(file, lib, group):
+def start(program, file, lib, group, **more):
     def enter():
         with open(group + "/cgroup.procs", "w") as f:
             f.write("0")
     env = {k: v for k, v in os.environ.items() if not k.startswith("FASTMAP_")}
     env.update(LD_PRELOAD=lib, FASTMAP_PATHS=os.path.dirname(file), FASTMAP_WARM="engine",
-               FASTMAP_WB_INTERVAL="0", FASTMAP_CACHE="64M")
-    with subprocess.Popen([sys.executable, "-c", WRITER, file], env=env, preexec_fn=enter) as p:
+               FASTMAP_MIN_SIZE="0", FASTMAP_WB_INTERVAL="0", FASTMAP_CACHE="64M")
+    return subprocess.Popen([sys.executable, "-c", program, file], env=env, preexec_fn=enter, **more)
+
+
+def killed_in_msync(file, lib, group):
+    with start(WRITER, file, lib, group) as p:
         time.sleep(1.5)  # it cannot tell: what is dirty would be written first
         p.send_signal(signal.SIGKILL)
         p.wait()
@@ -94,6 +109,42 @@ def stored(file):
         return set(f.read()[::4096])
 
 
+TELLER = """
+import mmap, sys
+for k in range(int(sys.stdin.readline())):
+    with open("%s.%d" % (sys.argv[1], k), "r+b") as f:
+        m = mmap.mmap(f.fileno(), 0)
+    m[0] = m[8192] = 7
+    print(k, flush=True)
+    sys.stdin.readline()
+    m.close()
+"""
+TOLD = 6
+
+
+def told_too_early(file, lib, group):
+    """Of TOLD files those in which what was stored is not to be seen; how long the
+    first took, in seconds."""
+    old, took = [], 0
+    for k in range(TOLD):
+        with open("%s.%d" % (file, k), "wb") as f:
+            f.write(bytes(16384))
+            os.fsync(f.fileno())
+    limit(group, os.path.dirname(file), 16384)
+    with start(TELLER, file, lib, group, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        begin = time.time()
+        print(TOLD, file=p.stdin, flush=True)
+        for k in range(TOLD):
+            if p.stdout.readline().strip() != str(k):
+                raise RuntimeError("the program that tells has ended")
+            took = took or time.time() - begin
+            limit(group, os.path.dirname(file), 0)
+            with open("%s.%d" % (file, k), "rb") as f:
+                old += [k] if f.read()[::8192] != b"\7\7" else []
+            print(file=p.stdin, flush=True)
+    return old, took
+
+
 def main():
     if len(sys.argv) != 3:
         print(__doc__)
@@ -106,6 +157,8 @@ def main():
         print("no control group for devices: %s" % e)
         return 77
     try:
+        early, took = told_too_early(file, lib, group)
+        limit(group, os.path.dirname(file), RATE)
         killed_in_msync(file, lib, group)
         after = stored(file)
         fill(file, b"\3")
@@ -115,7 +168,9 @@ def main():
     old = sum(b != 3 for b in on_device(file)[::4096])
     if after != {2} or old:
         print("after the death: %s; %d pages written over after fsync" % (after, old))
-    return 1 if after != {2} or old else 0
+    if early or took < 0.3:
+        print("told after %.2f s; what was stored before is missing in files %s" % (took, early))
+    return 1 if after != {2} or old or early or took < 0.3 else 0
 
 
 if __name__ == "__main__":
