@@ -214,6 +214,7 @@ struct fm_file {
 		uint64_t next_look; /* ns, at how much of the file is cached */
 		bool bring; /* the kernel shall read more than a window */
 	} windows;
+	_Atomic int64_t cached; /* pages, see cache_account.h */
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	uint8_t map_kinds;          /* bit per kind of mapping, see mmap.c */
 

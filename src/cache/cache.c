@@ -227,8 +227,8 @@ static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
 	return k;
 }
 
-/* Page k of the batch has left the mapping. True: it counted as cached. */
-static FM_FAULT bool page_leaves(const struct batch *b, unsigned k)
+/* Page k of the batch has left the mapping. How many it counted as: 0 or 1. */
+static FM_FAULT uint64_t page_leaves(const struct batch *b, unsigned k)
 {
 	struct fm_map *m = b->map[k];
 	uint64_t i = b->index[k];
@@ -248,10 +248,21 @@ static FM_FAULT bool page_leaves(const struct batch *b, unsigned k)
 	return charged;
 }
 
+/* Pages of the batch from *k on, of one file: how many counted as cached. */
+static FM_FAULT uint64_t file_leaves(const struct batch *b, unsigned *k)
+{
+	struct fm_file *f = b->map[*k]->file;
+	uint64_t n = 0;
+
+	while (*k < b->n && b->map[*k]->file == f)
+		n += page_leaves(b, (*k)++);
+	fm_cache_uncharge(f, n);
+	return n;
+}
+
 static FM_FAULT void batch_flush(struct batch *b)
 {
 	struct iovec iov[BATCH];
-	uint64_t n = 0;
 	int k = pick(b, false, iov);
 
 	if (k)
@@ -259,11 +270,9 @@ static FM_FAULT void batch_flush(struct batch *b)
 	k = pick(b, true, iov);
 	if (k)
 		fm_uffd_freev(iov, k);
-	for (unsigned i = 0; i < b->n; i++)
-		n += page_leaves(b, i);
+	for (unsigned i = 0; i < b->n;)
+		b->pages += file_leaves(b, &i);
 	fm_ghost_pass(b->n - (unsigned)__builtin_popcountll(b->lazy));
-	fm_cache_uncharge(n);
-	b->pages += n;
 	b->n = 0;
 	b->lazy = 0;
 }
@@ -442,10 +451,10 @@ static FM_FAULT uint64_t batch_size(void)
 	return lim / 8 < 1 ? 1 : lim / 8 > BATCH ? BATCH : lim / 8;
 }
 
-FM_FAULT void fm_cache_charge(uint64_t n)
+FM_FAULT void fm_cache_charge(struct fm_file *f, uint64_t n)
 {
 	int64_t lim = (int64_t)fm_cache_limit();
-	int64_t now = fm_cache_count(n);
+	int64_t now = fm_cache_count(f, n);
 
 	fm_evictor_check();
 	for (int tries = 0; now > lim && tries < 64; tries++) {

@@ -14,11 +14,11 @@
 
 #include "file/file.h"
 
-/* Room for n more pages; evicts when the budget is spent. The caller may hold
+/* Room for n more pages of f; evicts when the budget is spent. The caller may hold
  * one page lock (and holds an epoch). Never fails: when nothing can leave at
  * once (all dirty, locked or pinned) it waits for write-back, and as a last
  * resort goes over budget by what the threads in flight need. */
-void fm_cache_charge(uint64_t n);
+void fm_cache_charge(struct fm_file *f, uint64_t n);
 
 /* A page has become present; its lock is held, and an epoch, or the space lock.
  * Puts it into a queue unless it still has an entry. */

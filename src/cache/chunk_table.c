@@ -107,7 +107,7 @@ FM_FAULT struct fm_chunk *fm_chunk_get_standby(struct fm_file *f,
 /* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
 FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 {
-	fm_cache_uncharge(c->charged);
+	fm_cache_uncharge(c->file, c->charged);
 	if (c->frame)
 		fm_frame_put(c->frame);
 	fm_lock(&fm_chunk_lock);

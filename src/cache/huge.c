@@ -129,7 +129,7 @@ FM_FAULT long fm_huge_evict(struct fm_map *m, uint64_t i, bool keep)
 	}
 	n = evict_locked(m, i, keep);
 	unlock_unit(m, i, UNIT);
-	fm_cache_uncharge((uint64_t)n);
+	fm_cache_uncharge(m->file, (uint64_t)n);
 	return n;
 }
 
@@ -156,7 +156,7 @@ static int replace(struct fm_map *m, uint64_t i, struct fm_frame *fr)
 		return 0;
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, fm_mode(m, k) & (PM_QUEUED | PM_MAIN));
-	fm_cache_uncharge(UNIT);
+	fm_cache_uncharge(m->file, UNIT);
 	return err;
 }
 

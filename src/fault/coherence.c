@@ -33,7 +33,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	if (err)
 		return err;
 	fm_count(&m->file->st.hits_alias, 1);
-	fm_cache_charge(1);
+	fm_cache_charge(m->file, 1);
 	/* The charge may have evicted the other copy? No: its page lock is
 	 * ours. UFFDIO_COPY reads the source as the kernel, which a PROT_NONE
 	 * mapping refuses: open it for the moment of the copy. For stores, too:
@@ -41,7 +41,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	 * one must run into write protection, not into a denial. */
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
 	if (n != -EFAULT) {
-		fm_cache_uncharge(n <= 0);
+		fm_cache_uncharge(m->file, n <= 0);
 		return (int)n;
 	}
 	if (atomic_load(&o->modes->bare))
@@ -53,7 +53,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	for (int was = -1, prot; was != (prot = atomic_load(&o->prot));
 	     was = prot)
 		fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, prot);
-	fm_cache_uncharge(n <= 0);
+	fm_cache_uncharge(m->file, n <= 0);
 	return (int)n;
 }
 

@@ -56,7 +56,7 @@ FM_FAULT void fm_fault_mark_dirty(struct fm_map *m, uint64_t i)
 static FM_FAULT void become_own(struct fm_map *m, uint64_t i, uint8_t mode)
 {
 	if (!(mode & PM_COW))
-		fm_cache_uncharge(1);
+		fm_cache_uncharge(m->file, 1);
 	atomic_store(&m->modes->own, true);
 	fm_mode_set(m, i, mode | PM_PRESENT | PM_COW | PM_WRITABLE);
 }
@@ -227,14 +227,14 @@ static FM_FAULT bool covers(const struct around *b, uint64_t i)
 static FM_FAULT void read_around(struct fm_map *m, uint64_t i, struct around *b)
 {
 	fm_fault_around_lock(m, i, &b->lo, &b->hi);
-	fm_cache_charge(b->hi - b->lo);
+	fm_cache_charge(m->file, b->hi - b->lo);
 	/* Last: who has a buffer waits for nothing but the device. */
 	b->b = fm_bounce_get();
 	b->got = fm_load(m->file, m->pgoff + b->lo, b->hi - b->lo, b->b->mem);
 	if (b->hi - b->lo == 1 || covers(b, i))
 		return;
 	fm_fault_around_unlock(m, i, b->lo, b->hi);
-	fm_cache_uncharge(b->hi - b->lo - 1);
+	fm_cache_uncharge(m->file, b->hi - b->lo - 1);
 	b->lo = i;
 	b->hi = i + 1;
 	b->got = fm_load(m->file, m->pgoff + i, 1, b->b->mem);
@@ -247,7 +247,7 @@ static FM_FAULT long install(struct fm_map *m, struct around *b, uint64_t from,
 	long done = fm_install(m, from, src, n, store);
 
 	if (done <= 0)
-		fm_cache_uncharge(1);
+		fm_cache_uncharge(m->file, 1);
 	b->starved |= done == -ENOMEM;
 	return done;
 }
@@ -271,7 +271,7 @@ static FM_FAULT void install_around(struct fm_map *m, uint64_t i, bool store,
 {
 	uint64_t end = b->lo + (uint64_t)b->got;
 
-	fm_cache_uncharge(b->hi - end);
+	fm_cache_uncharge(m->file, b->hi - end);
 	install_run(m, b, b->lo, store ? i : end);
 	if (store) {
 		install(m, b, i, 1, true);
@@ -299,7 +299,7 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 		install_around(m, i, store, &b);
 	} else {
 		err = b.got < 0 ? (int)b.got : -ENXIO; /* beyond the end */
-		fm_cache_uncharge(b.hi - b.lo);
+		fm_cache_uncharge(f, b.hi - b.lo);
 	}
 	fm_fault_around_unlock(m, i, b.lo, b.hi);
 	fm_bounce_put(b.b);

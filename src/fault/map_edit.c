@@ -140,7 +140,7 @@ static void clear_page(struct fm_map *m, uint64_t i, void *arg)
 	if (!(mode & PM_LOCKED))
 		return;
 	if (fm_mode_charged(mode))
-		fm_cache_uncharge(1);
+		fm_cache_uncharge(m->file, 1);
 	fm_mode_set(m, i, 0);
 	if (m->shared && (fm_page_state(p) & FP_DIRTY) &&
 	    !fm_map_holder(m->file, m->pgoff + i, m, &j)) {

@@ -8,8 +8,10 @@
 #include "base/epoch.h"
 #include "base/fds.h"
 #include "base/life.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
+#include "cache_account.h"
 #include "engine.h"
 #include "io/io.h"
 #include "policy.h"
@@ -355,11 +357,24 @@ static int open_path_fd(int fd)
 	return p < 0 ? p : fm_fd_raise(p);
 }
 
+/* Each page that was counted as cached has been taken off again. */
+static void check_account(const struct fm_file *f)
+{
+#ifdef FM_LOCK_CHECK
+	if (!fm_cache_of(f))
+		return;
+	fm_log(FM_LOG_ERROR, "%s: closed, and %ld pages of it are cached",
+	       f->path, (long)fm_cache_of(f));
+	__builtin_trap();
+#endif
+}
+
 static void file_free(void *obj)
 {
 	struct fm_file *f = obj;
 	uint64_t hi = atomic_load(&f->leaf_hi);
 
+	check_account(f);
 	for (uint64_t i = 0; i < hi; i++)
 		if (atomic_load(&f->leaf[i]))
 			fm_sys_munmap(atomic_load(&f->leaf[i]),

@@ -32,7 +32,7 @@ FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
 				  (PM_QUEUED | PM_MAIN));
 		charged += fm_mode_charged(mode);
 	}
-	fm_cache_uncharge(charged);
+	fm_cache_uncharge(m->file, charged);
 }
 
 /* Not across 2 MiB: a huge page goes as a whole, or is broken up but once. */

@@ -238,6 +238,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
 	fm_json_uint(o, "resident_bytes", resident_pages(f) * FM_PAGE);
+	fm_json_uint(o, "cached_bytes", (uint64_t)fm_cache_of(f) * FM_PAGE);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
 	set_counters(o, &f->st);
 	fm_json_open(o, "maps", '[');

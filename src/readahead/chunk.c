@@ -170,7 +170,7 @@ static FM_FAULT bool map_huge(struct fm_chunk *c, struct fm_map *m)
 	/* Charged last: the frame has become hollow and takes the memory of
 	 * what must leave for this. */
 	if (done && !c->charged)
-		fm_cache_charge(c->n);
+		fm_cache_charge(c->file, c->n);
 	if (done)
 		c->charged = 0; /* as pages of the mapping from now on */
 	return done;
@@ -185,7 +185,7 @@ static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
 
 	if (max > RUN_PAGES)
 		max = RUN_PAGES;
-	fm_cache_charge(max);
+	fm_cache_charge(c->file, max);
 	for (; n < max && i + n < fm_map_pages(m); n++) {
 		_Atomic uint8_t *p = fm_file_page(m->file, c->first + k + n);
 
@@ -205,7 +205,7 @@ static FM_FAULT uint64_t map_run(struct fm_chunk *c, struct fm_map *m,
 		fm_page_set(p, 0, FP_AHEAD);
 		fm_page_unlock(p);
 	}
-	fm_cache_uncharge(done > 0 ? max - (uint64_t)done : max);
+	fm_cache_uncharge(c->file, done > 0 ? max - (uint64_t)done : max);
 	return n ? n : 1;
 }
 

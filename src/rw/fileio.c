@@ -362,12 +362,12 @@ static void reload(struct fm_map *m, const struct stale *d)
 	uint64_t n = (unsigned)__builtin_popcountll(d->gone);
 	struct fm_bounce *b;
 
-	fm_cache_charge(n);
+	fm_cache_charge(m->file, n);
 	b = fm_bounce_get(); /* who has one does not wait for memory */
 	if (load_named(d->range, d->gone, b->mem))
 		n -= put_back_all(m, d->range->first, d->gone, b->mem);
 	fm_bounce_put(b);
-	fm_cache_uncharge(n);
+	fm_cache_uncharge(m->file, n);
 }
 
 /* ---- rewriting them in place ------------------------------------------- */

@@ -111,7 +111,7 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 	uint8_t mode = fm_mode(m, i);
 
 	if (fm_mode_charged(mode))
-		fm_cache_uncharge(1);
+		fm_cache_uncharge(m->file, 1);
 	fm_mode_set(m, i, mode & PM_LOCKED);
 }
 

@@ -189,7 +189,7 @@ static FM_FAULT uint64_t cut(struct kept *k, uint64_t from)
 	if (!from)
 		free_kept(k);
 	atomic_fetch_sub(&pages, (int64_t)n);
-	fm_cache_uncharge(n);
+	fm_cache_uncharge(NULL, n);
 	return n;
 }
 
@@ -248,7 +248,7 @@ static void add_kept(struct fm_map *m, const struct stat *st, char *mem,
 	};
 	atomic_fetch_add(&pages, n);
 	/* Retiring the mapping takes them off the budget: they stay. */
-	fm_cache_uncharge((uint64_t)-n);
+	fm_cache_uncharge(NULL, (uint64_t)-n);
 	fm_unlock(&lock);
 }
 
@@ -361,7 +361,8 @@ static uint64_t pages_back(struct fm_map *m, const struct kept *k)
 		fm_page_lock(p);
 		if (fm_page_state(p) & (FP_DIRTY | FP_WB | FP_AHEAD)) {
 			fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
-			fm_cache_uncharge(fm_mode_charged(k->mode[i]));
+			fm_cache_uncharge(m->file,
+					  fm_mode_charged(k->mode[i]));
 		} else {
 			page_back(m, i, k->mode[i]);
 			n += fm_mode_charged(k->mode[i]);
@@ -394,11 +395,12 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 		return 0;
 	n = held(&k, 0);
 	atomic_fetch_sub(&pages, (int64_t)n);
+	fm_cache_assign(m->file, n);
 	err = atomic_load(&m->aliased) ? -EBUSY : place(m, &k, prot);
 	if (err) {
 		if (err == -EBUSY) /* nothing has been done yet */
 			fm_sys_munmap(k.mem, k.len);
-		fm_cache_uncharge(n);
+		fm_cache_uncharge(m->file, n);
 	} else {
 		fm_count(&m->file->st.hits_kept, pages_back(m, &k));
 		if (fm_sys_fstat(m->file->io.path, &st) || !unchanged(&k, &st))
