@@ -73,6 +73,14 @@ const struct fm_option fm_options[] = {
 	  .standard = "auto", .choices = "auto|engine|advised|kernel" },
 	{ "eviction", "FASTMAP_EVICTION", .scope = PATH(eviction),
 	  .type = T_CHOICE, .standard = "default", .choices = evictions + 1 },
+	{ "cache-share", NULL, .scope = PATH(cache_share), .type = T_PART,
+	  .standard = "100%" },
+	{ "cache-floor", NULL, .scope = PATH(cache_floor), .type = T_PART,
+	  .standard = "0" },
+	{ "priority", NULL, .scope = PATH(priority), .type = T_CHOICE,
+	  .standard = "normal", .choices = "low|normal|high" },
+	{ "pin", NULL, .scope = PATH(pin), .type = T_PIN, .standard = "0",
+	  .max = 64 * TIB },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
@@ -161,6 +169,10 @@ static int parse_number(const struct fm_option *o, const char *s,
 		*ret = FM_SIZE_AUTO;
 		return 0;
 	}
+	if (o->type == T_PIN && !strcmp(s, "minute")) {
+		*ret = FM_PIN_MINUTE;
+		return 0;
+	}
 	/* Only the cache's size knows what a percentage is of. */
 	if (strchr(s, '%'))
 		return -EINVAL;
@@ -195,6 +207,22 @@ int fm_parse_cache(const char *s, struct fm_cache_size *ret)
 	return 0;
 }
 
+int fm_parse_part(const char *s, struct fm_cache_part *ret)
+{
+	uint64_t v;
+	int r = fm_parse_size(s, 100, &v);
+
+	if (r)
+		return r;
+	if (strchr(s, '%'))
+		*ret = (struct fm_cache_part){ 0, (uint32_t)v };
+	else if (v > 64 * TIB)
+		return -ERANGE;
+	else
+		*ret = (struct fm_cache_part){ v, 0 };
+	return 0;
+}
+
 static int set_number(const struct fm_option *o, void *at, const char *value)
 {
 	uint64_t v;
@@ -205,6 +233,7 @@ static int set_number(const struct fm_option *o, void *at, const char *value)
 	switch (o->type) {
 	case T_SIZE:
 	case T_SIZE_AUTO:
+	case T_PIN:
 		*(uint64_t *)at = v;
 		break;
 	case T_LEVEL:
@@ -358,6 +387,8 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 		return parse_bool(value, at);
 	case T_MEMORY:
 		return fm_parse_cache(value, at);
+	case T_PART:
+		return fm_parse_part(value, at);
 	case T_CHOICE:
 		return parse_choice(o->choices, value, at);
 	case T_FILE:

@@ -196,12 +196,36 @@ static int order_watermarks(struct fm_policy *p, const char *where)
 	return 1;
 }
 
-static int order_all_watermarks(struct fm_set *set)
+/* Can only be told where both are bytes, or both percentages. */
+static bool is_above(const struct fm_cache_part *a,
+		     const struct fm_cache_part *b)
 {
-	int n = order_watermarks(&set->defaults, "policy");
+	return a->percent && b->percent ? a->percent > b->percent :
+	       a->percent || b->percent ? false : a->bytes > b->bytes;
+}
+
+/* As order_watermarks. */
+static int order_parts(struct fm_policy *p, const char *where)
+{
+	if (!is_above(&p->cache_floor, &p->cache_share))
+		return 0;
+	p->cache_floor = p->cache_share;
+	if (!fm_heard_before(true))
+		fm_log(FM_LOG_WARN,
+		       "%s: cache-floor is above cache-share, using "
+		       "cache-share for both", where);
+	return 1;
+}
+
+/* What does not fit together is set right. */
+static int order_all(struct fm_set *set)
+{
+	int n = order_watermarks(&set->defaults, "policy") +
+		order_parts(&set->defaults, "policy");
 
 	for (struct fm_section *s = set->sections; s; s = s->next)
-		n += order_watermarks(&s->policy, s->pattern);
+		n += order_watermarks(&s->policy, s->pattern) +
+		     order_parts(&s->policy, s->pattern);
 	return n;
 }
 
@@ -230,7 +254,7 @@ static struct fm_set *build(void)
 	take_file(set);
 	take_log_level(set, true);
 	take_env(set);
-	order_all_watermarks(set);
+	order_all(set);
 	if (skipped(set))
 		set->process.mode = FM_MODE_OFF;
 	return set;
@@ -326,5 +350,5 @@ int fm_policy_check(const char *file)
 		return 1;
 	}
 	fm_parse_text(set, file, text, &who, &problems);
-	return problems + order_all_watermarks(set);
+	return problems + order_all(set);
 }

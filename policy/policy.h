@@ -27,6 +27,16 @@ enum fm_serve {
 };
 enum fm_warm { FM_WARM_AUTO, FM_WARM_KERNEL, FM_WARM_ENGINE };
 
+enum fm_priority { FM_PRIORITY_LOW, FM_PRIORITY_NORMAL, FM_PRIORITY_HIGH };
+
+/* A part of the cache. */
+struct fm_cache_part {
+	uint64_t bytes;
+	uint32_t percent; /* of the cache, as large as it is; or 0: bytes */
+};
+
+#define FM_PIN_MINUTE UINT64_MAX
+
 /* Settings of one path section (and the defaults for all). */
 struct fm_policy {
 	bool engage;             /* false: leave these files to the kernel */
@@ -40,6 +50,12 @@ struct fm_policy {
 	enum fm_warm warm;
 	enum fm_serve serve;
 	uint32_t eviction;       /* row of evictions.def */
+	/* Of each file, see cache/shares.h: at most, and at least. */
+	struct fm_cache_part cache_share, cache_floor;
+	enum fm_priority priority;
+	/* bytes at the beginning, or FM_PIN_MINUTE: what comes in the first
+	 * minute */
+	uint64_t pin;
 	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
 	/* dirty for at most this long; 0 = never */
 	uint32_t wb_interval_ms;
@@ -114,6 +130,9 @@ int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret);
 /* The same, a percentage of the memory that may be used, or "auto". 16 KiB at
  * least. */
 int fm_parse_cache(const char *s, struct fm_cache_size *ret);
+
+/* "64M", "25%". */
+int fm_parse_part(const char *s, struct fm_cache_part *ret);
 
 /* Memory this process may use: min(RAM, cgroup v1/v2 limits), bytes. */
 uint64_t fm_memory_limit(void);

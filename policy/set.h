@@ -60,6 +60,8 @@ struct fm_option {
 		T_SIZE32,     /* uint32_t bytes */
 		T_POW2,       /* uint32_t bytes, 0 or a power of two */
 		T_MEMORY,     /* struct fm_cache_size */
+		T_PART,       /* struct fm_cache_part */
+		T_PIN,        /* uint64_t bytes, or FM_PIN_MINUTE */
 		T_LEVEL,      /* int */
 		T_CHOICE,     /* an enum */
 		T_FILE,       /* const char *, made absolute */

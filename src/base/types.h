@@ -96,6 +96,8 @@ struct fm_leaf {
 	_Atomic uint8_t page[FM_LEAF_PAGES];
 	_Atomic uint64_t dirty[FM_LEAF_PAGES / 64];
 	_Atomic int64_t ndirty;
+	/* by pin = minute, cache/shares.h */
+	_Atomic uint64_t pinned[FM_LEAF_PAGES / 64];
 	/* a bit each, truncate_barrier.h */
 	_Atomic uint64_t touched[FM_LEAF_GROUPS / 64];
 	uint64_t held[FM_LEAF_GROUPS / 64]; /* while the file is shut */
@@ -215,6 +217,12 @@ struct fm_file {
 		bool bring; /* the kernel shall read more than a window */
 	} windows;
 	_Atomic int64_t cached; /* pages, see cache_account.h */
+	struct { /* cache/shares.h */
+		/* what it may have of the cache: follows a reload */
+		_Atomic(const struct fm_policy *) policy;
+		_Atomic uint8_t pool; /* of pages that are not pinned */
+		uint64_t since_ms;    /* its first mapping */
+	} shares;
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	uint8_t map_kinds;          /* bit per kind of mapping, see mmap.c */
 

@@ -13,11 +13,13 @@
 #include "lazyfree.h"
 #include "map/map.h"
 #include "policy.h"
+#include "shares.h"
 #include "standby.h"
 #include "writeback/writeback.h"
 
 #define RUN_SHIFT 6 /* pages that came together leave together */
 #define BATCH 64
+#define POOLS_ASKED 3 /* of a shard, in a row */
 #define FEW_ENTRIES 2048 /* of a queue, in 16 KiB */
 #define HUGE_FLAG FM_EVICT_UNIT
 #define PART_FLAG (1ull << 34) /* FM_MAX_FILE_PAGES is 2^34 */
@@ -114,8 +116,9 @@ static FM_FAULT unsigned shard_of(const struct fm_map *m, uint64_t i,
 static FM_FAULT struct fm_evict_list *
 list_of(const struct fm_map *m, uint64_t i, bool mark, enum fm_entry kind)
 {
-	return fm_evict_list(shard_of(m, i, kind), m->file->policy->eviction,
-			     mark);
+	return fm_evict_list(shard_of(m, i, kind),
+			     fm_shares_pool(m->file, m->pgoff + i),
+			     m->file->policy->eviction, mark);
 }
 
 FM_FAULT void fm_cache_enqueue(struct fm_map *m, uint64_t i, bool hot,
@@ -180,6 +183,7 @@ FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 	uint8_t mode = fm_mode(m, i);
 	bool mark, again;
 
+	fm_shares_come(m->file, m->pgoff + i, 1);
 	if (mode & PM_QUEUED)
 		return;
 	if (i >= fm_map_pages(m)) { /* cut off while the page was loading */
@@ -207,6 +211,7 @@ struct batch {
 	unsigned n;
 	uint64_t pages;    /* off the budget, huge units included */
 	unsigned dirty;    /* passed over because dirty */
+	unsigned pool;     /* that is being asked */
 };
 
 /* The vector of the lazy pages of b, or of the others. Neighbours become one
@@ -308,6 +313,34 @@ static FM_FAULT bool stays(struct fm_map *m, uint64_t i, bool dirty)
 	return stay;
 }
 
+static FM_FAULT enum fm_entry kind_of(uint64_t e)
+{
+	return e & HUGE_FLAG ? FM_ENTRY_UNIT :
+	       e & PART_FLAG ? FM_ENTRY_PART : FM_ENTRY_PAGE;
+}
+
+/* Was the page queued in another pool than it belongs to now? Its entry goes
+ * there: once, whenever its policy has changed or it was pinned. */
+static FM_FAULT bool moves(struct fm_map *m, uint64_t i, unsigned pool,
+			   uint64_t e)
+{
+	if (fm_shares_pool(m->file, m->pgoff + i) == pool)
+		return false;
+	fm_evict_push(list_of(m, i, fm_mode(m, i) & PM_MAIN, kind_of(e)), e);
+	return true;
+}
+
+static FM_FAULT void consider_unit(struct batch *b, struct fm_evict_list *l,
+				   struct fm_map *m, uint64_t i, uint64_t e)
+{
+	long n = fm_huge_evict(m, i, fm_shares_rests(b->pool));
+
+	if (n == -EBUSY)
+		fm_evict_return(l, e);
+	else
+		b->pages += n ? (uint64_t)n : fm_standby_trim();
+}
+
 /* Put what entry e stands for into the batch, or e back into its queue. False:
  * it stood for nothing. */
 static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
@@ -322,13 +355,10 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 		return false;
 	if (!(e & (HUGE_FLAG | PART_FLAG)) && (fm_mode(m, i) & PM_HUGE))
 		return false; /* collapsed since: the unit has an entry */
+	if (moves(m, i, b->pool, e))
+		return true;
 	if (e & HUGE_FLAG) {
-		long n = fm_huge_evict(m, i, true);
-
-		if (n == -EBUSY)
-			fm_evict_return(l, e);
-		else
-			b->pages += n ? (uint64_t)n : fm_standby_trim();
+		consider_unit(b, l, m, i, e);
 		return true;
 	}
 	p = fm_file_page(m->file, m->pgoff + i);
@@ -359,18 +389,33 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 	return true;
 }
 
-static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
+static FM_FAULT void evict_pool(unsigned s, struct batch *b, uint64_t want)
 {
-	unsigned p = fm_evict_turn(s);
-	uint64_t budget = fm_least(4 * BATCH, fm_evict_entries(s, p));
+	unsigned p = fm_evict_turn(s, b->pool);
+	uint64_t budget = fm_least(4 * BATCH, fm_evict_entries(s, b->pool, p));
 
 	while (budget && b->n + b->pages < want && b->n < BATCH) {
-		struct fm_evict_list *l = fm_evict_victims(s, p);
+		struct fm_evict_list *l = fm_evict_victims(s, b->pool, p);
 		uint64_t e;
 
 		if (!fm_evict_pop(l, &e))
 			break;
 		budget -= consider(b, l, e);
+	}
+}
+
+/* Of a pool that is dirty, or locked, little may leave; the next one is
+ * asked. */
+static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
+{
+	uint64_t asked = 0;
+
+	for (int k = 0; k < POOLS_ASKED && b->n + b->pages < want; k++) {
+		b->pool = fm_shares_victim(s, nshards, asked);
+		if (b->pool == FM_EVICT_POOLS)
+			return;
+		evict_pool(s, b, want);
+		asked |= 1ull << b->pool;
 	}
 }
 

@@ -14,9 +14,9 @@
 
 #include "file/file.h"
 
-/* Room for n more pages of f; evicts when the budget is spent. The caller may hold
- * one page lock (and holds an epoch). Never fails: when nothing can leave at
- * once (all dirty, locked or pinned) it waits for write-back, and as a last
+/* Room for n more pages of f; evicts when the budget is spent. The caller may
+ * hold one page lock (and holds an epoch). Never fails: when nothing can leave
+ * at once (all dirty, locked or pinned) it waits for write-back, and as a last
  * resort goes over budget by what the threads in flight need. */
 void fm_cache_charge(struct fm_file *f, uint64_t n);
 
@@ -47,6 +47,7 @@ void fm_cache_trim_lazy(void);
 #include "install.h"
 #include "lazyfree.h"
 #include "mem_monitor.h"
+#include "shares.h"
 #include "standby.h"
 
 #endif

@@ -5,18 +5,33 @@
 #include "evict_policy.h"
 
 struct shard {
-	struct fm_evict_list list[FM_EVICT_POLICIES][FM_EVICT_QUEUES];
-	_Atomic uint32_t turn; /* of the policies */
+	struct fm_evict_list list[FM_EVICT_POOLS][FM_EVICT_POLICIES]
+				 [FM_EVICT_QUEUES];
+	_Atomic uint32_t turn; /* of pools and policies */
 	char pad[FM_CACHELINE];
 };
 
 static struct shard shards[FM_EVICT_SHARDS];
+static _Atomic uint32_t pools = FM_POOL_OWN;
 
-FM_FAULT struct fm_evict_list *fm_evict_list(unsigned s, unsigned p, bool mark)
+FM_FAULT unsigned fm_evict_pools(void)
+{
+	return atomic_load_explicit(&pools, memory_order_relaxed);
+}
+
+void fm_evict_use(unsigned pool)
+{
+	if (pool >= fm_evict_pools())
+		atomic_store(&pools, pool + 1);
+}
+
+FM_FAULT struct fm_evict_list *fm_evict_list(unsigned s, unsigned pool,
+					     unsigned p, bool mark)
 {
 	const struct fm_evict_policy *policy = fm_evict_policies[p];
 
-	return &shards[s].list[p][policy->queue ? policy->queue(mark) : 0];
+	return &shards[s].list[pool][p][policy->queue ? policy->queue(mark) :
+							0];
 }
 
 static FM_FAULT int64_t weight(uint64_t e)
@@ -52,60 +67,94 @@ FM_FAULT bool fm_evict_pop(struct fm_evict_list *l, uint64_t *ret)
 	return true;
 }
 
-FM_FAULT uint64_t fm_evict_entries(unsigned s, unsigned p)
+FM_FAULT uint64_t fm_evict_entries(unsigned s, unsigned pool, unsigned p)
 {
 	uint64_t n = 0;
 
 	for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
-		n += fm_queue_len(&shards[s].list[p][q].q);
+		n += fm_queue_len(&shards[s].list[pool][p][q].q);
 	return n;
 }
 
+static FM_FAULT int64_t pages_of(const struct fm_evict_list *l)
+{
+	return atomic_load_explicit(&l->pages, memory_order_relaxed);
+}
+
+FM_FAULT uint64_t fm_evict_pages(unsigned s, unsigned pool)
+{
+	int64_t n = 0;
+
+	for (unsigned p = 0; p < FM_EVICT_POLICIES; p++)
+		for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
+			n += pages_of(&shards[s].list[pool][p][q]);
+	return n > 0 ? (uint64_t)n : 0;
+}
+
 /* Steps of the golden section, which fall evenly. */
-FM_FAULT unsigned fm_evict_turn(unsigned s)
+FM_FAULT uint64_t fm_evict_step(unsigned s, uint64_t all)
+{
+	uint32_t at = atomic_fetch_add(&shards[s].turn, 1) * 0x9e3779b1u;
+
+	return at * all >> 32;
+}
+
+FM_FAULT unsigned fm_evict_turn(unsigned s, unsigned pool)
 {
 	uint64_t n[FM_EVICT_POLICIES], all = 0, at;
 	unsigned p;
 
 	for (p = 0; p < FM_EVICT_POLICIES; p++)
-		all += n[p] = fm_evict_entries(s, p);
+		all += n[p] = fm_evict_entries(s, pool, p);
 	for (p = 0; p < FM_EVICT_POLICIES; p++)
 		if (n[p] == all)
 			return p;
-	at = (uint32_t)(atomic_fetch_add(&shards[s].turn, 1) * 0x9e3779b1u);
-	at = at * all >> 32;
+	at = fm_evict_step(s, all);
 	for (p = 0; p < FM_EVICT_POLICIES - 1 && at >= n[p]; p++)
 		at -= n[p];
 	return p;
 }
 
-FM_FAULT struct fm_evict_list *fm_evict_victims(unsigned s, unsigned p)
+FM_FAULT struct fm_evict_list *fm_evict_victims(unsigned s, unsigned pool,
+						unsigned p)
 {
 	const struct fm_evict_policy *policy = fm_evict_policies[p];
 	struct fm_evict_len len[FM_EVICT_QUEUES];
 
 	if (!policy->victim)
-		return &shards[s].list[p][0];
+		return &shards[s].list[pool][p][0];
 	for (unsigned q = 0; q < FM_EVICT_QUEUES; q++) {
-		struct fm_evict_list *l = &shards[s].list[p][q];
+		struct fm_evict_list *l = &shards[s].list[pool][p][q];
 
 		len[q].entries = fm_queue_len(&l->q);
-		len[q].pages = atomic_load_explicit(&l->pages,
-						    memory_order_relaxed);
+		len[q].pages = pages_of(l);
 	}
-	return &shards[s].list[p][policy->victim(len)];
+	return &shards[s].list[pool][p][policy->victim(len)];
+}
+
+static void each_list(unsigned n, void (*fn)(struct fm_evict_list *l,
+					     unsigned policy))
+{
+	for (unsigned i = 0; i < FM_EVICT_SHARDS; i++)
+		for (unsigned k = 0; k < n; k++)
+			for (unsigned p = 0; p < FM_EVICT_POLICIES; p++)
+				for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
+					fn(&shards[i].list[k][p][q], p);
+}
+
+/* Memory of a pool that is not used stays untouched. */
+static void list_start(struct fm_evict_list *l, unsigned policy)
+{
+	if (fm_evict_policies[policy]->newest_first)
+		l->newest_first = true;
 }
 
 void fm_evict_start(void)
 {
-	for (unsigned i = 0; i < FM_EVICT_SHARDS; i++)
-		for (unsigned p = 0; p < FM_EVICT_POLICIES; p++)
-			for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
-				shards[i].list[p][q].newest_first =
-					fm_evict_policies[p]->newest_first;
+	each_list(FM_EVICT_POOLS, list_start);
 }
 
-static void list_reset(struct fm_evict_list *l)
+static void list_reset(struct fm_evict_list *l, unsigned policy)
 {
 	fm_queue_reset(&l->q);
 	atomic_store(&l->pages, 0);
@@ -113,8 +162,6 @@ static void list_reset(struct fm_evict_list *l)
 
 void fm_evict_reset(void)
 {
-	for (unsigned i = 0; i < FM_EVICT_SHARDS; i++)
-		for (unsigned p = 0; p < FM_EVICT_POLICIES; p++)
-			for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
-				list_reset(&shards[i].list[p][q]);
+	each_list(fm_evict_pools(), list_reset);
+	atomic_store(&pools, FM_POOL_OWN);
 }

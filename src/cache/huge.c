@@ -38,6 +38,7 @@ FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
 		return err;
 	fm_frame_gone(fr);
 	fm_uffd_protect(fm_map_addr(m, i), FM_HUGE, true);
+	fm_shares_come(m->file, m->pgoff + i, UNIT);
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, PM_PRESENT | PM_HUGE | PM_QUEUED |
 					  (hot ? PM_MAIN : 0));

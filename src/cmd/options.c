@@ -58,6 +58,8 @@ const char *meaning_value(const struct fm_option *o)
 		return "PATH[:PATH...]";
 	case T_GLOBS:
 		return "GLOB[:GLOB...]";
+	case T_PIN:
+		return "SIZE|minute";
 	default:
 		return "SIZE";
 	}

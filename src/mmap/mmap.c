@@ -200,6 +200,8 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 		       fm_error_text(-err), open_remedy(err));
 		return err;
 	}
+	if (!known)
+		fm_shares_apply(f, q->policy);
 	if (write)
 		fm_shared_look(f, q->fd);
 	q->left = FM_WHY_SHARED;

@@ -56,6 +56,7 @@ static void look_at_policy(void)
 		return;
 	policy_seen = st;
 	fm_policy_reload();
+	fm_shares_reload();
 	s = fm_settings();
 	fm_log(FM_LOG_INFO, "policy file read again");
 	if (s->cache.bytes != before.bytes ||

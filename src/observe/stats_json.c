@@ -211,19 +211,34 @@ static void put_server(struct fm_json *o, const char *server,
 	fm_json_text(o, "demote_why", why ? fm_server_reason_text(why) : NULL);
 }
 
+struct resident {
+	uint64_t pages, pinned;
+};
+
 static void count_resident(struct fm_map *m, uint64_t i, void *arg)
 {
-	*(uint64_t *)arg += fm_mode_resident(fm_mode(m, i));
+	struct resident *r = arg;
+
+	if (!fm_mode_resident(fm_mode(m, i)))
+		return;
+	r->pages++;
+	r->pinned += fm_shares_pinned(m->file, m->pgoff + i);
 }
 
-static uint64_t resident_pages(struct fm_file *f)
+static void resident_json(struct fm_json *o, struct fm_file *f)
 {
+	struct fm_shares_of s = fm_shares_of(f);
+	struct resident r = { 0, 0 };
 	struct fm_map *m;
-	uint64_t n = 0;
 
 	fm_for_each_map(m, f)
-		fm_map_each(m, 0, fm_map_pages(m), count_resident, &n);
-	return n;
+		fm_map_each(m, 0, fm_map_pages(m), count_resident, &r);
+	fm_json_uint(o, "resident_bytes", r.pages * FM_PAGE);
+	fm_json_uint(o, "cached_bytes", (uint64_t)fm_cache_of(f) * FM_PAGE);
+	fm_json_uint(o, "cache_share_bytes", s.share * FM_PAGE);
+	fm_json_uint(o, "cache_floor_bytes", s.floor * FM_PAGE);
+	fm_json_uint(o, "pinned_bytes", r.pinned * FM_PAGE);
+	fm_json_text(o, "priority", s.priority);
 }
 
 /* Under an epoch, which keeps f and its mappings. */
@@ -237,8 +252,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
-	fm_json_uint(o, "resident_bytes", resident_pages(f) * FM_PAGE);
-	fm_json_uint(o, "cached_bytes", (uint64_t)fm_cache_of(f) * FM_PAGE);
+	resident_json(o, f);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
 	set_counters(o, &f->st);
 	fm_json_open(o, "maps", '[');

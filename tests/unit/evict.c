@@ -67,18 +67,20 @@ static void test_turns(void **state)
 
 	assert_true(FM_EVICT_POLICIES >= 2);
 	fm_evict_start();
-	assert_int_equal(fm_evict_turn(0), 0); /* nothing there: any */
+	assert_int_equal(fm_evict_turn(0, 0), 0); /* nothing there: any */
 	for (int k = 0; k < 300; k++)
-		fm_evict_push(fm_evict_list(0, 1, false), 1);
-	assert_int_equal(fm_evict_turn(0), 1);
+		fm_evict_push(fm_evict_list(0, 0, 1, false), 1);
+	assert_int_equal(fm_evict_turn(0, 0), 1);
 	for (int k = 0; k < 100; k++)
-		fm_evict_push(fm_evict_list(0, 0, k % 2), 1);
+		fm_evict_push(fm_evict_list(0, 0, 0, k % 2), 1);
 	for (int k = 0; k < 400; k++)
-		turns[fm_evict_turn(0)]++;
+		turns[fm_evict_turn(0, 0)]++;
 	assert_in_range(turns[0], 98, 102);
 	assert_in_range(turns[1], 298, 302);
+	assert_int_equal(fm_evict_pages(0, 0), 400);
+	assert_int_equal(fm_evict_pages(0, FM_POOL_LOW), 0);
 	fm_evict_reset();
-	assert_int_equal(fm_evict_entries(0, 1), 0);
+	assert_int_equal(fm_evict_entries(0, 0, 1), 0);
 }
 
 int main(void)

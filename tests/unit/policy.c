@@ -450,6 +450,39 @@ static void watermarks_are_ordered(void **state)
 	assert_non_null(strstr(said, "wb-low is not below wb-high"));
 }
 
+static void parts_of_the_cache(void **state)
+{
+	const struct fm_policy *p;
+
+	put("s.policy", "[path /data/graph]\ncache-floor = 25%\n"
+	    "priority = high\npin = 64M\n"
+	    "[path /data/vectors]\ncache-share = 1G\npriority = low\n"
+	    "pin = minute\n[path /data/x]\ncache-share=10%\n"
+	    "cache-floor=20%\n");
+	listen_begin();
+	LOAD("prog", var("FASTMAP_POLICY", in_dir("s.policy")));
+	listen_end();
+	p = fm_policy_for("/data/graph");
+	assert_int_equal(p->cache_floor.percent, 25);
+	assert_int_equal(p->cache_share.percent, 100);
+	assert_int_equal(p->priority, FM_PRIORITY_HIGH);
+	assert_int_equal(p->pin, 64 << 20);
+	p = fm_policy_for("/data/vectors");
+	assert_int_equal(p->cache_share.percent, 0);
+	assert_int_equal(p->cache_share.bytes, 1 << 30);
+	assert_int_equal(p->priority, FM_PRIORITY_LOW);
+	assert_true(p->pin == FM_PIN_MINUTE);
+	assert_int_equal(fm_policy_for("/data/x")->cache_floor.percent, 10);
+	assert_non_null(strstr(said, "cache-floor is above cache-share"));
+	put("n.policy", "[path /data]\ncache-share = 101%\n"
+	    "cache-floor = lots\npriority = highest\npin = hour\n"
+	    "pin = 5%\ncache-share = -1\ncache-floor = 65T\n");
+	listen_begin();
+	assert_int_equal(fm_policy_check(in_dir("n.policy")), 7);
+	assert_int_equal(fm_policy_check(in_dir("s.policy")), 1);
+	listen_end();
+}
+
 static void make_dirs(const char *path)
 {
 	char cmd[512];
@@ -607,6 +640,7 @@ int main(void)
 		T(command_lists),
 		T(reload_keeps_old_policies),
 		T(watermarks_are_ordered),
+		T(parts_of_the_cache),
 		T(cgroup_limits),
 		T(page_cache_that_came_back),
 		T(memory_that_is_left),

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shares.c - the order, when the cache is full:
+ *
+ *   1. the file that is furthest above its share, relatively
+ *   2. files of low priority, then normal, then high ones. Those of a class
+ *      give in turns, by how much they have; a file that has no more than its
+ *      floor gives nothing
+ *   3. pinned pages
+ *
+ * Nobody gets all of it: what is not protected keeps an eighth of the cache,
+ * for an instruction that uses three pages must find room for three, and who
+ * streams needs some to read ahead. So floors are scaled down to 7/8 in sum,
+ * and a class makes room only while it and those before it have more than that
+ * eighth (the low one, than a quarter of that).
+ */
+#include "shares.h"
+
+#include "base/life.h"
+#include "base/log.h"
+#include "cache.h"
+#include "evict_queues.h"
+#include "file/file.h"
+#include "policy.h"
+
+#define MINUTE_MS 60000
+#define RESERVE 8     /* this part of the cache is nobody's own */
+#define LOW_RESERVE 4 /* and this part of that */
+#define LEAST_PAGES 2 /* of a cache of a few pages */
+
+/* Files with a pool of their own. In an epoch. */
+static _Atomic(struct fm_file *) owner[FM_EVICT_POOLS];
+static _Atomic bool any;
+
+/* ---- what a file may have ---------------------------------------------- */
+
+static FM_FAULT const struct fm_policy *policy_of(const struct fm_file *f)
+{
+	return atomic_load_explicit(&f->shares.policy, memory_order_acquire);
+}
+
+static FM_FAULT uint64_t part_pages(const struct fm_cache_part *p)
+{
+	return p->percent ? fm_cache_limit() * p->percent / 100 :
+			    p->bytes >> FM_PAGE_SHIFT;
+}
+
+/* What f needs not is not kept for it. */
+static FM_FAULT uint64_t wanted_floor(const struct fm_file *f)
+{
+	uint64_t size = (uint64_t)atomic_load(&f->size) + FM_PAGE_MASK;
+
+	if (fm_kernel_serves(f))
+		return 0;
+	return fm_least(part_pages(&policy_of(f)->cache_floor),
+			size >> FM_PAGE_SHIFT);
+}
+
+static FM_FAULT uint64_t most_floors(void)
+{
+	return fm_cache_limit() - fm_cache_limit() / RESERVE;
+}
+
+static FM_FAULT uint64_t sum_floors(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned p = FM_POOL_OWN; p < fm_evict_pools(); p++) {
+		const struct fm_file *f = atomic_load(&owner[p]);
+
+		sum += f ? wanted_floor(f) : 0;
+	}
+	return sum;
+}
+
+/* 1024: all of it. */
+static FM_FAULT uint64_t floor_scale(void)
+{
+	uint64_t sum = sum_floors(), most = most_floors();
+
+	return sum > most ? most * 1024 / sum : 1024;
+}
+
+static FM_FAULT uint64_t floor_of(const struct fm_file *f, uint64_t scale)
+{
+	return wanted_floor(f) * scale / 1024;
+}
+
+static FM_FAULT uint64_t share_of(const struct fm_file *f, uint64_t scale)
+{
+	uint64_t share = part_pages(&policy_of(f)->cache_share);
+	uint64_t floor = floor_of(f, scale);
+
+	return share > floor ? share : floor;
+}
+
+/* ---- who makes room ---------------------------------------------------- */
+
+/* Classes in their order; the last are those with no more than their floor. */
+enum { LOW, NORMAL, HIGH, PINNED, FLOOR, CLASSES };
+
+struct view {
+	unsigned pools;
+	uint64_t asked;
+	uint64_t scale;
+	uint64_t pages[FM_EVICT_POOLS]; /* of the shard */
+	uint8_t class[FM_EVICT_POOLS];
+	uint64_t sum[CLASSES];
+};
+
+static FM_FAULT unsigned class_of_own(const struct fm_file *f, uint64_t scale)
+{
+	if ((uint64_t)fm_cache_of(f) <= floor_of(f, scale))
+		return FLOOR;
+	return LOW + (unsigned)policy_of(f)->priority;
+}
+
+static FM_FAULT unsigned class_of(unsigned pool, uint64_t scale)
+{
+	static const uint8_t shared[FM_POOL_OWN] = {
+		[FM_POOL_NORMAL] = NORMAL,
+		[FM_POOL_LOW] = LOW,
+		[FM_POOL_HIGH] = HIGH,
+		[FM_POOL_PINNED] = PINNED,
+	};
+	const struct fm_file *f;
+
+	if (pool < FM_POOL_OWN)
+		return shared[pool];
+	f = atomic_load(&owner[pool]);
+	/* What is left of a file that was closed names no page any more. */
+	return f ? class_of_own(f, scale) : LOW;
+}
+
+static FM_FAULT void look(struct view *v, unsigned shard)
+{
+	v->pools = fm_evict_pools();
+	v->scale = floor_scale();
+	for (unsigned c = 0; c < CLASSES; c++)
+		v->sum[c] = 0;
+	for (unsigned p = 0; p < v->pools; p++) {
+		v->pages[p] = fm_evict_pages(shard, p);
+		v->class[p] = (uint8_t)class_of(p, v->scale);
+		v->sum[v->class[p]] += v->pages[p];
+	}
+}
+
+static FM_FAULT bool may_ask(const struct view *v, unsigned p)
+{
+	return v->pages[p] && !(v->asked >> p & 1);
+}
+
+/* How much more than its share it has, 1024: just that. */
+static FM_FAULT uint64_t excess(const struct view *v, unsigned p)
+{
+	const struct fm_file *f = atomic_load(&owner[p]);
+	uint64_t share, has;
+
+	if (!f || v->class[p] == FLOOR)
+		return 0;
+	share = share_of(f, v->scale);
+	has = (uint64_t)fm_cache_of(f);
+	return share ? has * 1024 / share : UINT64_MAX;
+}
+
+static FM_FAULT unsigned above_share(const struct view *v)
+{
+	unsigned found = FM_EVICT_POOLS;
+	uint64_t most = 1024;
+
+	for (unsigned p = FM_POOL_OWN; p < v->pools; p++)
+		if (may_ask(v, p) && excess(v, p) > most) {
+			most = excess(v, p);
+			found = p;
+		}
+	return found;
+}
+
+/* One pool of the class, in turns, by how much they have. */
+static FM_FAULT unsigned one_of(const struct view *v, unsigned shard,
+				unsigned class)
+{
+	uint64_t all = 0, at;
+
+	for (unsigned p = 0; p < v->pools; p++)
+		if (v->class[p] == class && may_ask(v, p))
+			all += v->pages[p];
+	if (!all)
+		return FM_EVICT_POOLS;
+	at = fm_evict_step(shard, all);
+	for (unsigned p = 0; p < v->pools; p++) {
+		if (v->class[p] != class || !may_ask(v, p))
+			continue;
+		if (at < v->pages[p])
+			return p;
+		at -= v->pages[p];
+	}
+	return FM_EVICT_POOLS;
+}
+
+/* Nothing but protected pages, or next to nothing. */
+static FM_FAULT unsigned protected_one(const struct view *v, unsigned shard)
+{
+	static const uint8_t order[] = { HIGH, PINNED, NORMAL, LOW, FLOOR };
+	unsigned p = FM_EVICT_POOLS;
+
+	for (size_t k = 0; k < sizeof(order) && p == FM_EVICT_POOLS; k++)
+		p = one_of(v, shard, order[k]);
+	return p;
+}
+
+static FM_FAULT unsigned choose(const struct view *v, unsigned shard,
+				uint64_t reserve)
+{
+	unsigned p = above_share(v);
+
+	if (p == FM_EVICT_POOLS && v->sum[LOW] > reserve / LOW_RESERVE)
+		p = one_of(v, shard, LOW);
+	if (p == FM_EVICT_POOLS && v->sum[LOW] + v->sum[NORMAL] > reserve)
+		p = one_of(v, shard, NORMAL);
+	if (p < FM_EVICT_POOLS)
+		return p;
+	/* They have something, and it cannot leave: what is dirty is written
+	 * sooner than what is protected goes. */
+	if (v->asked && v->sum[LOW] + v->sum[NORMAL] > reserve)
+		return FM_EVICT_POOLS;
+	if (v->sum[LOW] + v->sum[NORMAL] + v->sum[HIGH] > reserve)
+		p = one_of(v, shard, HIGH);
+	return p < FM_EVICT_POOLS || v->asked ? p : protected_one(v, shard);
+}
+
+/* It is not what was asked for, and the program is slower for it. */
+static FM_FAULT void say_pinned(void)
+{
+	static _Atomic bool said;
+
+	if (!atomic_exchange(&said, true))
+		fm_log(FM_LOG_WARN,
+		       "cache: pinned pages make room, for they fill 7/8 of "
+		       "it; pin less, or raise FASTMAP_CACHE");
+}
+
+FM_FAULT unsigned fm_shares_victim(unsigned shard, unsigned shards,
+				   uint64_t asked)
+{
+	struct view v = { .asked = asked };
+	uint64_t reserve = fm_cache_limit() / RESERVE / shards;
+	unsigned p;
+
+	if (!atomic_load_explicit(&any, memory_order_relaxed))
+		return asked ? FM_EVICT_POOLS : FM_POOL_NORMAL;
+	look(&v, shard);
+	p = choose(&v, shard, reserve < LEAST_PAGES ? LEAST_PAGES : reserve);
+	if (p == FM_POOL_PINNED)
+		say_pinned();
+	return p;
+}
+
+FM_FAULT bool fm_shares_rests(unsigned pool)
+{
+	const struct fm_file *f;
+
+	if (pool < FM_POOL_OWN)
+		return pool != FM_POOL_LOW;
+	f = atomic_load(&owner[pool]);
+	return f && policy_of(f)->priority != FM_PRIORITY_LOW &&
+	       (uint64_t)fm_cache_of(f) <= share_of(f, 1024);
+}
+
+/* ---- pages ------------------------------------------------------------- */
+
+/* The word of the bits of fp, which has a leaf. */
+static FM_FAULT _Atomic uint64_t *minute_word(struct fm_file *f, uint64_t fp)
+{
+	struct fm_leaf *l = fm_leaf_of(f, fp);
+
+	return l ? &l->pinned[(fp & (FM_LEAF_PAGES - 1)) / 64] : NULL;
+}
+
+static FM_FAULT void note_minute(struct fm_file *f, uint64_t fp)
+{
+	_Atomic uint64_t *w = minute_word(f, fp);
+	uint64_t bit = 1ull << (fp & 63);
+
+	if (w && !(atomic_load_explicit(w, memory_order_relaxed) & bit))
+		atomic_fetch_or(w, bit);
+}
+
+FM_FAULT void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	const struct fm_policy *policy;
+
+	if (!atomic_load_explicit(&any, memory_order_relaxed))
+		return;
+	policy = policy_of(f);
+	if (!policy || policy->pin != FM_PIN_MINUTE ||
+	    fm_now_ms() - f->shares.since_ms >= MINUTE_MS)
+		return;
+	for (uint64_t k = fp; k < fp + n; k++)
+		note_minute(f, k);
+}
+
+FM_FAULT bool fm_shares_pinned(struct fm_file *f, uint64_t fp)
+{
+	const struct fm_policy *policy = policy_of(f);
+	_Atomic uint64_t *w;
+
+	if (!policy || !policy->pin)
+		return false;
+	if (policy->pin != FM_PIN_MINUTE)
+		return fp << FM_PAGE_SHIFT < policy->pin;
+	w = minute_word(f, fp);
+	return w && atomic_load_explicit(w, memory_order_relaxed) >>
+			    (fp & 63) & 1;
+}
+
+FM_FAULT unsigned fm_shares_pool(struct fm_file *f, uint64_t fp)
+{
+	if (!atomic_load_explicit(&any, memory_order_relaxed))
+		return FM_POOL_NORMAL;
+	if (fm_shares_pinned(f, fp))
+		return FM_POOL_PINNED;
+	return atomic_load_explicit(&f->shares.pool, memory_order_relaxed);
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+static bool wants_own(const struct fm_policy *p)
+{
+	return p->cache_share.percent != 100 || p->cache_floor.percent ||
+	       p->cache_floor.bytes;
+}
+
+static bool has_own(const struct fm_file *f)
+{
+	return atomic_load(&f->shares.pool) >= FM_POOL_OWN;
+}
+
+static void give_up(struct fm_file *f)
+{
+	unsigned pool = atomic_load(&f->shares.pool);
+
+	atomic_store(&f->shares.pool, FM_POOL_NORMAL);
+	if (pool >= FM_POOL_OWN)
+		atomic_store(&owner[pool], NULL);
+}
+
+static void say_many(const struct fm_file *f)
+{
+	static bool said;
+
+	if (said)
+		return;
+	said = true;
+	fm_log(FM_LOG_WARN,
+	       "%s: cache-share and cache-floor without effect: %u files have "
+	       "them already; name fewer files in the policy", f->path,
+	       FM_EVICT_POOLS - FM_POOL_OWN);
+}
+
+/* f has its keys: who looks at its pool finds them. */
+static bool take_own(struct fm_file *f)
+{
+	unsigned p = FM_POOL_OWN;
+
+	while (p < FM_EVICT_POOLS && atomic_load(&owner[p]))
+		p++;
+	if (p == FM_EVICT_POOLS) {
+		say_many(f);
+		return false;
+	}
+	atomic_store(&owner[p], f);
+	fm_evict_use(p);
+	atomic_store(&f->shares.pool, (uint8_t)p);
+	return true;
+}
+
+static void say_floors(const struct fm_file *f)
+{
+	static bool said;
+
+	if (said || sum_floors() <= most_floors())
+		return;
+	said = true;
+	fm_log(FM_LOG_WARN,
+	       "%s: with it the cache-floors are %lu KiB, more than 7/8 of the "
+	       "cache: each is scaled down; lower them, or raise FASTMAP_CACHE",
+	       f->path, (unsigned long)(sum_floors() * FM_PAGE >> 10));
+}
+
+static uint8_t shared_pool(const struct fm_policy *p)
+{
+	return p->priority == FM_PRIORITY_LOW  ? FM_POOL_LOW :
+	       p->priority == FM_PRIORITY_HIGH ? FM_POOL_HIGH :
+						 FM_POOL_NORMAL;
+}
+
+void fm_shares_apply(struct fm_file *f, const struct fm_policy *policy)
+{
+	if (policy_of(f) == policy)
+		return;
+	if (!policy_of(f))
+		f->shares.since_ms = fm_now_ms();
+	atomic_store(&f->shares.policy, policy);
+	if (!wants_own(policy) && has_own(f))
+		give_up(f);
+	if (wants_own(policy) && (has_own(f) || take_own(f)))
+		say_floors(f);
+	else
+		atomic_store(&f->shares.pool, shared_pool(policy));
+	if (atomic_load(&f->shares.pool) != FM_POOL_NORMAL || policy->pin)
+		atomic_store(&any, true);
+}
+
+void fm_shares_reload(void)
+{
+	struct fm_file *f;
+	uint64_t mask;
+
+	fm_space_lock(&mask);
+	fm_for_each_file(f, id) {
+		const struct fm_policy *policy = fm_policy_for(f->path);
+
+		if (policy && policy_of(f))
+			fm_shares_apply(f, policy);
+	}
+	fm_space_unlock(&mask);
+}
+
+struct fm_shares_of fm_shares_of(const struct fm_file *f)
+{
+	static const char *const names[] = { "low", "normal", "high" };
+	const struct fm_policy *policy = policy_of(f);
+	const uint64_t limit = fm_cache_limit();
+
+	if (!policy || !has_own(f))
+		return (struct fm_shares_of){
+			limit, 0, names[policy ? policy->priority : 1]
+		};
+	return (struct fm_shares_of){
+		fm_least(share_of(f, floor_scale()), limit),
+		floor_of(f, floor_scale()), names[policy->priority],
+	};
+}
+
+static struct fm_file_observer observer = { .closing = give_up };
+
+static int start(void)
+{
+	fm_file_observe(&observer);
+	return 0;
+}
+
+static void reset(void)
+{
+	for (unsigned p = 0; p < FM_EVICT_POOLS; p++)
+		if (atomic_load(&owner[p]))
+			give_up(atomic_load(&owner[p]));
+	atomic_store(&any, false);
+}
+
+FM_LIFE(shares, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)
