@@ -371,6 +371,8 @@ enum fm_server_reason {
 	FM_WHY_RWLOCK,
 	FM_WHY_BARRIER,
 	FM_WHY_ASKED,
+	/* the engine again: */
+	FM_WHY_OVER,
 	FM_WHYS
 };
 

@@ -117,6 +117,26 @@ struct fm_map;
 struct fm_chunk;
 struct fm_stream_set;
 
+/* For how long a file was served by whom: file/served.h. Times in ms. */
+enum fm_served_by {
+	FM_BY_NOBODY, /* it is counted elsewhere */
+	FM_BY_ENGINE,
+	FM_BY_ADVISED, /* the kernel, with our advice */
+	FM_BY_KERNEL,
+	FM_BYS
+};
+#define FM_SERVED_CHANGES 4 /* the last ones */
+struct fm_served {
+	uint64_t ms[FM_BYS], since_ms;
+	uint8_t by;
+	uint32_t changes; /* all told */
+	struct fm_served_change {
+		uint64_t at_ms;
+		uint8_t from, to; /* enum fm_served_by */
+		uint8_t why;      /* enum fm_server_reason */
+	} change[FM_SERVED_CHANGES]; /* a ring */
+};
+
 struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
 	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias,
@@ -125,6 +145,7 @@ struct fm_file_stats {
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions, taken_back;
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
+	struct fm_served served;
 };
 
 /* What each room keeps of a file is its own struct; who else reads it asks a

@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "io/io.h"
 #include "policy.h"
+#include "served.h"
 #include "space_lock.h"
 #include "wb_errseq.h"
 
@@ -331,6 +332,7 @@ static int file_new(const struct stat *st, const char *path,
 	atomic_init(&f->size, st->st_size);
 	atomic_init(&f->barrier.from, UINT64_MAX);
 	snprintf(f->path, sizeof(f->path), "%s", path);
+	fm_served_begin(&f->st.served, FM_BY_ENGINE, FM_WHY_NONE);
 	*ret = f;
 	return 0;
 }

@@ -133,6 +133,7 @@ extern void (*_Atomic fm_file_size_then)(void);
 #include "load.h"
 #include "page.h"
 #include "reflink.h"
+#include "served.h"
 #include "server.h"
 #include "space_lock.h"
 #include "takeable.h"

@@ -145,6 +145,8 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_RWLOCK] = { .text = "rwlock" },
 	[FM_WHY_BARRIER] = { .text = "barrier" },
 	[FM_WHY_ASKED] = { "asked for (fastmap ctl)", NULL, true },
+
+	[FM_WHY_OVER] = { .text = "what kept the engine away is over" },
 };
 
 bool fm_server_reason_passes(enum fm_server_reason why)

@@ -403,6 +403,12 @@ static bool may_be_advised(const struct fm_mmap_request *q)
 	       fm_settings()->mode == FM_MODE_ON;
 }
 
+static enum fm_served_by served_by(const struct fm_mmap_request *q)
+{
+	return may_be_advised(q) ? fm_served_beside_engine(q->policy) :
+				   FM_BY_KERNEL;
+}
+
 static void note_range(const struct fm_mmap_request *q, void *p)
 {
 	const struct fm_krange r = {
@@ -426,11 +432,22 @@ static void note_range(const struct fm_mmap_request *q, void *p)
 static void *note_left(const struct fm_mmap_request *q,
 		       const struct fm_file *known, void *p)
 {
+	const struct fm_left left = {
+		.path = known ? known->path : q->path,
+		.len = q->len,
+		.n = q->count,
+		.shared = q->shared,
+		.writable = q->prot & PROT_WRITE,
+		.why = q->left,
+		.by = known ? FM_BY_NOBODY : served_by(q),
+	};
+
 	if (q->left && !fm_is_err(p) && may_be_advised(q))
 		note_range(q, p);
 	if (q->left && !fm_is_err(p))
-		fm_skipped_note(&q->st, known ? known->path : q->path, q->count,
-			     q->len, q->shared, q->prot & PROT_WRITE, q->left);
+		fm_skipped_note(&q->st, &left);
+	else if (!known && !fm_is_err(p) && q->policy)
+		fm_skipped_taken(&q->st);
 	return p;
 }
 

@@ -87,36 +87,67 @@ void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
 	add(l, 1, len, shared, writable, FM_WHY_SHORT);
 }
 
-void fm_skipped_note(const struct stat *st, const char *path, unsigned n,
-		     size_t len, bool shared, bool writable,
-		     enum fm_server_reason why)
+static void set_file(struct fm_skipped *l, const struct stat *st,
+		     const char *path)
+{
+	const size_t len = strnlen(path, sizeof(l->path) - 1);
+
+	if (!l->mappings) {
+		l->dev = st->st_dev;
+		l->ino = st->st_ino;
+	}
+	l->size = st->st_size;
+	memcpy(l->path, path, len);
+	l->path[len] = 0;
+}
+
+/* True: for a reason that is new. */
+static bool note(struct fm_skipped *l, const struct stat *st,
+		 const struct fm_left *left)
+{
+	const bool is_short = left->why == FM_WHY_SHORT;
+
+	set_file(l, st, left->path);
+	if (is_short && left->len > l->too_short)
+		l->too_short = left->len;
+	if (l->too_short > longest)
+		longest = l->too_short;
+	/* advised is more than being left alone */
+	if (l->served.by != FM_BY_ADVISED || left->by == FM_BY_NOBODY)
+		fm_served_begin(&l->served, left->by, left->why);
+	return add(l, left->n, left->len, left->shared, left->writable,
+		   left->why);
+}
+
+void fm_skipped_note(const struct stat *st, const struct fm_left *left)
 {
 	struct fm_skipped *l;
 	bool is_new = false;
-	size_t path_len = strnlen(path, sizeof(l->path) - 1);
 
 	fm_lock(&lock);
 	l = find(st);
-	if (!l) {
+	if (l)
+		is_new = note(l, st, left);
+	else
 		no_room++;
-	} else {
-		if (!l->mappings) {
-			l->dev = st->st_dev;
-			l->ino = st->st_ino;
-		}
-		l->size = st->st_size;
-		memcpy(l->path, path, path_len);
-		l->path[path_len] = 0;
-		is_new = add(l, n, len, shared, writable, why);
-		if (why == FM_WHY_SHORT && len > l->too_short)
-			l->too_short = len;
-		if (l->too_short > longest)
-			longest = l->too_short;
-	}
 	atomic_store(&any, true);
 	fm_unlock(&lock);
 	if (is_new)
-		fm_server_reason_left(path, st->st_dev, st->st_ino, why);
+		fm_server_reason_left(left->path, st->st_dev, st->st_ino,
+				      left->why);
+}
+
+void fm_skipped_taken(const struct stat *st)
+{
+	struct fm_skipped *l;
+
+	if (!fm_skipped_any())
+		return;
+	fm_lock(&lock);
+	l = find(st);
+	if (l && l->mappings && l->served.by)
+		fm_served_begin(&l->served, FM_BY_NOBODY, FM_WHY_NONE);
+	fm_unlock(&lock);
 }
 
 uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
@@ -131,6 +162,16 @@ uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 	n = no_room;
 	fm_unlock(&lock);
 	return n;
+}
+
+static void add_served(const struct fm_skipped *l, void *arg)
+{
+	fm_served_add(arg, &l->served);
+}
+
+void fm_skipped_served(struct fm_served *sum)
+{
+	fm_skipped_each(add_served, sum);
 }
 
 bool fm_skipped_any(void)

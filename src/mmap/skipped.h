@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/types.h"
+#include "file/file.h"
 #include "map/map.h"
 
 #define FM_LEFT_FILES 128
@@ -25,14 +26,24 @@ struct fm_skipped {
 		_Atomic(enum fm_server_reason) why;
 		_Atomic uint64_t n;
 	} reason[FM_LEFT_REASONS]; /* the last one also takes the overflow */
+	struct fm_served served; /* nobody: the engine has it, and counts */
 	char path[256];
 };
 
 /* [plain] The kernel has made `n` mappings of about `len` bytes, which is
- * said once. Signals are blocked. */
-void fm_skipped_note(const struct stat *st, const char *path, unsigned n,
-		     size_t len, bool shared, bool writable,
-		     enum fm_server_reason why);
+ * said once; `by`: who serves the file now. Signals are blocked. */
+struct fm_left {
+	const char *path;
+	size_t len;
+	unsigned n;
+	bool shared, writable;
+	enum fm_server_reason why;
+	enum fm_served_by by;
+};
+void fm_skipped_note(const struct stat *st, const struct fm_left *left);
+
+/* [plain] The engine has the file from now on. Signals are blocked. */
+void fm_skipped_taken(const struct stat *st);
 
 /* [plain] Has a mapping of this file that was at least as long been left for
  * being too short? Then one like it need not be looked at any further, and is
@@ -46,6 +57,9 @@ void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
  * belong to files that found no room. Signals are blocked. */
 uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 		      void *arg);
+
+/* [plain] Add for how long these files were served by whom. */
+void fm_skipped_served(struct fm_served *sum);
 
 /* [plain] Is there any? */
 bool fm_skipped_any(void);

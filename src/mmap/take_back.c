@@ -58,6 +58,7 @@ struct part {
 
 struct take {
 	struct fm_file *f;
+	enum fm_server_reason why;
 	struct part *v;
 	unsigned n;
 	bool stores;
@@ -392,6 +393,7 @@ static void accept(struct take *t)
 
 	fm_file_size_now(f);
 	atomic_store(&f->server, FM_SERVER_ENGINE);
+	fm_served_begin(&f->st.served, FM_BY_ENGINE, t->why);
 	for (unsigned k = 0; k < t->n; k++)
 		fm_krange_forget(t->v[k].r.start, t->v[k].r.end);
 	fm_file_passes(f, false);
@@ -400,7 +402,8 @@ static void accept(struct take *t)
 	fm_peers_came_back(f);
 	fm_file_put_locked(f); /* demote.c's: there is nothing to remember */
 	fm_fault_around_weigh();
-	fm_log(FM_LOG_INFO, "%s: taken back from the kernel", f->path);
+	fm_log(FM_LOG_INFO, "%s: taken back from the kernel: %s", f->path,
+	       fm_server_reason_text(t->why));
 }
 
 static int claim(struct take *t)
@@ -445,9 +448,9 @@ static int change(struct take *t)
 
 /* ---- callers ------------------------------------------------------------ */
 
-int fm_take_back(struct fm_file *f)
+int fm_take_back(struct fm_file *f, enum fm_server_reason why)
 {
-	struct take t = { .f = f };
+	struct take t = { .f = f, .why = why };
 	int err = prepare(&t);
 	uint64_t old;
 
@@ -463,7 +466,7 @@ int fm_take_back(struct fm_file *f)
 /* fm_server_change has the space lock. */
 static int take_locked(struct fm_file *f, enum fm_server_reason why)
 {
-	struct take t = { .f = f };
+	struct take t = { .f = f, .why = why };
 	int err = prepare(&t);
 
 	if (!err) {

@@ -8,12 +8,14 @@
 
 #include <stdbool.h>
 
+#include "engine.h"
+
 struct fm_file;
 
 /* [plain] Without the space lock, with a reference. 0; -EBUSY: not now;
  * -EOPNOTSUPP: never. Otherwise -errno, for now. Then it is the kernel's, as
  * before. */
-int fm_take_back(struct fm_file *f);
+int fm_take_back(struct fm_file *f, enum fm_server_reason why);
 
 /* [plain] Under the space lock: may it ever come back, as it is mapped now? */
 bool fm_take_may(const struct fm_file *f);

@@ -110,6 +110,7 @@ static void wait_again(struct fm_file *f, int err)
 
 static unsigned take_all(const char *path)
 {
+	const enum fm_server_reason why = path ? FM_WHY_ASKED : FM_WHY_OVER;
 	unsigned n = 0;
 	int err;
 
@@ -119,7 +120,8 @@ static unsigned take_all(const char *path)
 		if (!f)
 			continue;
 		/* first what costs least */
-		err = !path && fm_peers_in_use(f) ? -EBUSY : fm_take_back(f);
+		err = !path && fm_peers_in_use(f) ? -EBUSY :
+						    fm_take_back(f, why);
 		if (err)
 			wait_again(f, err);
 		else

@@ -40,6 +40,8 @@ static void retire(struct fm_file *f)
 	memset(&r->st, 0, sizeof(r->st));
 	fm_stats_sum(&r->st, &f->st);
 	atomic_store(&r->st.demote_why, atomic_load(&f->st.demote_why));
+	fm_served_read(&f->st.served, &r->st.served);
+	r->st.served.by = FM_BY_NOBODY;
 	fm_stats_sum(&retired_sum, &f->st);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
@@ -258,6 +260,7 @@ static void write_dead(int pid, bool executed)
 		return;
 	fm_lock_reset(&lock);
 	fm_skipped_unlock();
+	fm_served_unlock();
 	fm_stats_json_reset();
 	if (fm_stats_json(&doc, pid, true))
 		return;

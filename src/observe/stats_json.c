@@ -50,6 +50,7 @@ void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from)
 {
 	for (size_t i = 0; i < FIELDS; i++)
 		atomic_fetch_add(field(to, i), atomic_load(field(from, i)));
+	fm_served_add(&to->served, &from->served);
 }
 
 static void set_counters(struct fm_json *o, const struct fm_file_stats *st)
@@ -252,6 +253,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
+	fm_stats_served(o, &f->st.served, true);
 	resident_json(o, f);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
 	set_counters(o, &f->st);
@@ -269,6 +271,7 @@ static void add_retired(const struct fm_retired *r, void *arg)
 	fm_json_open(o, NULL, '{');
 	set_file(o, r->path, r->dev, r->ino, r->size, false);
 	put_server(o, NULL, &r->st);
+	fm_stats_served(o, &r->st.served, true);
 	set_counters(o, &r->st);
 	fm_json_close(o, '}');
 }
@@ -313,6 +316,7 @@ static void add_left(const struct fm_skipped *l, void *arg)
 	fm_json_uint(o, "writable", l->writable);
 	fm_json_uint(o, "mapped_bytes", l->bytes);
 	fm_json_uint(o, "largest_bytes", l->largest);
+	fm_stats_served(o, &l->served, false);
 	fm_json_open(o, "why", '[');
 	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++) {
 		fm_json_open(o, NULL, '{');
@@ -341,6 +345,7 @@ static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
 			uint64_t files)
 {
 	char name[64] = "all_";
+	struct fm_served served;
 
 	fm_json_open(o, "totals", '{');
 	fm_json_uint(o, "files", files);
@@ -351,6 +356,9 @@ static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
 	}
 	fm_json_milli(o, "hit_percent", fm_stats_hits(sum));
 	fm_json_milli(o, "read_amplification", fm_stats_amplification(sum));
+	served = sum->served;
+	fm_skipped_served(&served);
+	fm_stats_served(o, &served, false);
 	fm_json_close(o, '}');
 }
 

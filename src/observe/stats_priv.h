@@ -30,6 +30,9 @@ uint64_t fm_stats_amplification(const struct fm_file_stats *st);
 struct fm_json;
 /* What the kernel serves, and what it was told. alone: the program is dead. */
 void fm_stats_advice(struct fm_json *o, bool alone);
+/* For how long who served it; with the last changes, or without. */
+void fm_stats_served(struct fm_json *o, const struct fm_served *s,
+		     bool changes);
 /* In the child of fork. */
 void fm_stats_json_reset(void);
 /* Adds to `sum`, visits the kept ones oldest first, returns how many there have

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "served.h"
+
+#include "base/life.h"
+#include "base/lock.h"
+#include "policy.h"
+
+static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
+
+enum fm_served_by fm_served_beside_engine(const struct fm_policy *p)
+{
+	return p->serve == FM_SERVE_AUTO || p->serve == FM_SERVE_ADVISED ?
+		       FM_BY_ADVISED : FM_BY_KERNEL;
+}
+
+/* Under the lock. */
+static void stop_clock(struct fm_served *s, uint64_t now)
+{
+	if (s->by)
+		s->ms[s->by] += now - s->since_ms;
+	s->since_ms = now;
+}
+
+void fm_served_begin(struct fm_served *s, enum fm_served_by by,
+		     enum fm_server_reason why)
+{
+	const uint64_t now = fm_now_ms();
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	stop_clock(s, now);
+	if (s->by && by && s->by != by)
+		s->change[s->changes++ % FM_SERVED_CHANGES] =
+			(struct fm_served_change){ now, s->by, (uint8_t)by,
+						   (uint8_t)why };
+	s->by = (uint8_t)by;
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+}
+
+void fm_served_read(const struct fm_served *s, struct fm_served *ret)
+{
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	*ret = *s;
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+	stop_clock(ret, fm_now_ms());
+}
+
+void fm_served_add(struct fm_served *to, const struct fm_served *from)
+{
+	struct fm_served now;
+
+	fm_served_read(from, &now);
+	for (unsigned by = 0; by < FM_BYS; by++)
+		to->ms[by] += now.ms[by];
+}
+
+const char *fm_served_text(enum fm_served_by by)
+{
+	static const char *const text[FM_BYS] = { "", "engine", "advised",
+						  "kernel" };
+
+	return text[by];
+}
+
+void fm_served_unlock(void)
+{
+	fm_lock_reset(&lock);
+}
+
+FM_LIFE(served, .level = FM_LIFE_MEMORY, .forked = fm_served_unlock)
