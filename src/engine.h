@@ -371,8 +371,11 @@ enum fm_server_reason {
 	FM_WHY_RWLOCK,
 	FM_WHY_BARRIER,
 	FM_WHY_ASKED,
+	FM_WHY_TRIED,
+	FM_WHY_MEASURED,
 	/* the engine again: */
 	FM_WHY_OVER,
+	FM_WHY_SLOWER,
 	FM_WHYS
 };
 

@@ -227,7 +227,7 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 	return true;
 }
 
-bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
+enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped)
 {
 	uint64_t back = flow->back - b->flow.back;
@@ -238,11 +238,13 @@ bool fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
-	    idles(b) || held + b->lazy + gone > b->all || mapped > b->all) {
+	    idles(b) || held + b->lazy + gone > b->all) {
 		b->loops = 0;
-		return false;
+		return FM_LOOPS_NOT;
 	}
-	return ++b->loops % LOOPS == 0;
+	if (++b->loops % LOOPS)
+		return FM_LOOPS_NOT;
+	return mapped > b->all ? FM_LOOPS_PERHAPS : FM_LOOPS_SURELY;
 }
 
 bool fm_budget_short(const struct fm_budget *b)

@@ -20,12 +20,15 @@
 #include "writeback/writeback.h"
 
 #define STEP_MS 1000
+#define LOOPED_MS 500 /* said each 0.3 s while it lasts */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
 static struct fm_budget budget;
 static uint64_t frames; /* bytes of the budget that are theirs */
 static _Atomic uint64_t target;
 static _Atomic bool too_short;
+static _Atomic uint64_t all; /* bytes that others leave, ours included */
+static _Atomic uint64_t looped_ms; /* FM_LOOPS_PERHAPS, last */
 static _Atomic uint64_t mapped = UINT64_MAX; /* bytes; until somebody says */
 
 /* Small wobbles of a percentage are not worth a pass of eviction. */
@@ -70,6 +73,18 @@ void fm_mem_monitor_mapped(uint64_t bytes)
 	atomic_store(&mapped, bytes);
 }
 
+uint64_t fm_mem_monitor_room(void)
+{
+	return fm_least(atomic_load(&mapped), atomic_load(&all));
+}
+
+bool fm_mem_monitor_loops(void)
+{
+	uint64_t last = atomic_load(&looped_ms);
+
+	return last && fm_now_ms() - last < LOOPED_MS;
+}
+
 bool fm_mem_monitor_short(void)
 {
 	return atomic_load(&too_short);
@@ -108,7 +123,8 @@ static void weigh(void)
 {
 	struct fm_flow flow = { fm_ghost_evicted(), fm_ghost_came_back(),
 				fm_ghost_away() };
-	bool starves, loops;
+	enum fm_loops loops;
+	bool starves;
 
 	fm_lock(&lock);
 	starves = fm_budget_starves(&budget, flow.evicted);
@@ -116,8 +132,10 @@ static void weigh(void)
 	fm_unlock(&lock);
 	if (starves)
 		demote_for_memory(FM_WHY_CACHE_GONE);
-	else if (loops)
+	else if (loops == FM_LOOPS_SURELY)
 		demote_for_memory(FM_WHY_FITS);
+	else if (loops == FM_LOOPS_PERHAPS)
+		atomic_store(&looped_ms, fm_now_ms());
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */
@@ -159,6 +177,7 @@ static uint64_t adjust_budget(uint64_t late)
 	lazy = budget.most_lazy;
 	ms = budget.pause_ms;
 	atomic_store(&too_short, fm_budget_short(&budget));
+	atomic_store(&all, budget.all);
 	used = fm_budget_used(&budget, fm_ghost_evicted());
 	dirty = fm_budget_dirty(&budget);
 	urgent = fm_budget_drowns(&budget, dirty_now());

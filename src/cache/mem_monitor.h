@@ -28,7 +28,13 @@ uint64_t fm_mem_monitor_target(void);
  * at: what is mapped now had better be the kernel's. */
 bool fm_mem_monitor_short(void);
 
+/* [plain] What is in use seems to fit into memory, but not into the cache: the
+ * same pages leave and come back all the time. */
+bool fm_mem_monitor_loops(void);
+
 /* [any] All files that are mapped have so many bytes. */
 void fm_mem_monitor_mapped(uint64_t bytes);
+/* [plain] So much of that would fit into memory without an engine. */
+uint64_t fm_mem_monitor_room(void);
 
 #endif

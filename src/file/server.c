@@ -145,8 +145,19 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_RWLOCK] = { .text = "rwlock" },
 	[FM_WHY_BARRIER] = { .text = "barrier" },
 	[FM_WHY_ASKED] = { "asked for (fastmap ctl)", NULL, true },
+	[FM_WHY_TRIED] = {
+		.text = "to see whether the kernel is faster here",
+		.passes = true,
+	},
+	[FM_WHY_MEASURED] = {
+		.text = "the kernel is faster here, as measured",
+		.passes = true,
+	},
 
 	[FM_WHY_OVER] = { .text = "what kept the engine away is over" },
+	[FM_WHY_SLOWER] = {
+		.text = "the kernel is not faster here, as measured",
+	},
 };
 
 bool fm_server_reason_passes(enum fm_server_reason why)

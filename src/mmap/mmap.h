@@ -6,5 +6,6 @@
 #include "kernel_mapped.h"
 #include "skipped.h"
 #include "take_back.h"
+#include "trial.h"
 
 #endif

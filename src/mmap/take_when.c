@@ -15,6 +15,7 @@
 #include "peers/peers.h"
 #include "policy.h"
 #include "take_back.h"
+#include "trial.h"
 
 #define SAMPLES 1024u
 
@@ -48,6 +49,10 @@ static bool is_warm(const struct fm_file *f)
 static bool is_over(const struct fm_file *f)
 {
 	switch ((enum fm_server_reason)atomic_load(&f->st.demote_why)) {
+	case FM_WHY_TRIED:
+	case FM_WHY_MEASURED:
+		return fm_trial_lost() && !fm_peers_others(f) &&
+		       !fm_mem_monitor_short();
 	case FM_WHY_ASKED:
 		return false; /* till it is asked for again */
 	case FM_WHY_CACHE_GONE:
@@ -110,7 +115,7 @@ static void wait_again(struct fm_file *f, int err)
 
 static unsigned take_all(const char *path)
 {
-	const enum fm_server_reason why = path ? FM_WHY_ASKED : FM_WHY_OVER;
+	enum fm_server_reason why;
 	unsigned n = 0;
 	int err;
 
@@ -119,6 +124,8 @@ static unsigned take_all(const char *path)
 
 		if (!f)
 			continue;
+		why = path ? FM_WHY_ASKED :
+			     fm_trial_has(f) ? FM_WHY_SLOWER : FM_WHY_OVER;
 		/* first what costs least */
 		err = !path && fm_peers_in_use(f) ? -EBUSY :
 						    fm_take_back(f, why);
@@ -138,6 +145,7 @@ unsigned fm_take_back_now(const char *path)
 
 static void every_second(void)
 {
+	fm_trial_second();
 	if (atomic_load(&fm_takeable))
 		take_all(NULL);
 }

@@ -402,6 +402,7 @@ static void document(struct fm_json *o, int pid, bool alone)
 	files_json(o, alone, &sum, &n);
 	totals_json(o, &sum, n);
 	left_json(o);
+	fm_stats_choice(o);
 	fm_stats_advice(o, alone);
 	fm_json_close(o, '}');
 }

@@ -33,6 +33,8 @@ void fm_stats_advice(struct fm_json *o, bool alone);
 /* For how long who served it; with the last changes, or without. */
 void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 		     bool changes);
+/* The trials of another server. */
+void fm_stats_choice(struct fm_json *o);
 /* In the child of fork. */
 void fm_stats_json_reset(void);
 /* Adds to `sum`, visits the kept ones oldest first, returns how many there have

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/sys.h"
 #include "file/file.h"
+#include "mmap/mmap.h"
 #include "stats_priv.h"
 
 static void change_json(struct fm_json *o, const struct fm_served_change *c)
@@ -45,5 +46,18 @@ void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 	fm_json_uint(o, "kernel_ms", now.ms[FM_BY_KERNEL]);
 	if (changes)
 		changes_json(o, &now);
+	fm_json_close(o, '}');
+}
+
+void fm_stats_choice(struct fm_json *o)
+{
+	struct fm_trial_counts c;
+
+	fm_trial_counts(&c);
+	fm_json_open(o, "choice", '{');
+	fm_json_uint(o, "trials", c.begun);
+	fm_json_uint(o, "kept", c.kept);
+	fm_json_milli(o, "engine_loses", c.engine);
+	fm_json_milli(o, "kernel_loses", c.kernel);
 	fm_json_close(o, '}');
 }

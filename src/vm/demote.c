@@ -346,7 +346,7 @@ static void fill_pagecache(struct fm_file *f, struct fm_resident *h,
 
 /* What is the program's own of a private mapping would be lost, and for the
  * rest see mmap/take_trap.h. */
-static bool may_come_back(struct fm_file *f, enum fm_server_reason why)
+bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 {
 	return fm_server_reason_passes(why) && fm_settings()->take_back_ms &&
 	       fm_only_shared(f, 0) && fm_delivery() == FM_DELIVERY_SIGNAL &&
@@ -356,7 +356,7 @@ static bool may_come_back(struct fm_file *f, enum fm_server_reason why)
 static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
 	struct fm_resident resident;
-	const bool passes = may_come_back(f, why);
+	const bool passes = fm_demote_may_return(f, why);
 	struct fm_list l;
 	int err;
 

@@ -24,6 +24,8 @@ void fm_write_before_growth(uintptr_t start, uintptr_t end);
  * (file/server.h). 0; -errno: all stays as it is, which is said once a file. */
 int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why);
+/* Could f come back, after it has been demoted for this reason? */
+bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why);
 /* NULL, or what makes the engine the server again (mmap/take_back.h). */
 extern int (*fm_server_to_engine)(struct fm_file *f, enum fm_server_reason why);
 /* The process ends: what is demoted now is not going to be used. */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "trial_rule.h"
+
+#define LEAST_LOST 250u /* thousandths: less is not worth a trial */
+#define HOPEFUL 2u      /* seconds in a row */
+#define BAD 3u
+#define LEAST_FAULT_NS ((uint64_t)50000)
+#define BYTES_A_MS ((uint64_t)256 << 10)
+#define SETTLE_MS 2000u /* a trial takes so long, and what is to be read */
+#define MOST_SETTLE_MS ((uint64_t)20000)
+#define MINUTE_MS ((uint64_t)60000)
+#define MOST_FAILED 3u
+
+static uint32_t lost_in_engine(const struct fm_trial_totals *a,
+			       const struct fm_trial_totals *b)
+{
+	const uint64_t ms = b->ms - a->ms;
+
+	return ms ? (uint32_t)((b->spent_ns - a->spent_ns) / 1000 / ms) : 0;
+}
+
+static uint32_t lost_in_kernel(const struct fm_trial *t,
+			       const struct fm_trial_totals *a,
+			       const struct fm_trial_totals *b)
+{
+	const uint64_t ms = b->ms - a->ms;
+	const uint64_t faults = (b->major - a->major) * t->fault_ns / 1000000;
+	const uint64_t reads = (b->read_bytes - a->read_bytes) / BYTES_A_MS;
+
+	return ms ? (uint32_t)((faults + reads) * 1000 / ms) : 0;
+}
+
+static uint64_t pause_ms(unsigned failed)
+{
+	return failed < 2 ? MINUTE_MS : failed < MOST_FAILED ? 5 * MINUTE_MS :
+							       25 * MINUTE_MS;
+}
+
+static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
+{
+	t->state = FM_TRIAL_ENGINE;
+	t->failed++;
+	t->hopeful = 0;
+	t->not_before_ms = now_ms + pause_ms(t->failed);
+	return FM_TRIAL_END;
+}
+
+void fm_trial_refused(struct fm_trial *t, uint64_t now_ms)
+{
+	t->failed = MOST_FAILED;
+	fail(t, now_ms);
+}
+
+static enum fm_trial_act in_engine(struct fm_trial *t,
+				   const struct fm_trial_totals *now,
+				   bool loops, uint64_t room)
+{
+	const uint64_t faults = now->faults - t->last.faults;
+	const uint64_t spent = now->spent_ns - t->last.spent_ns;
+
+	t->engine = lost_in_engine(&t->last, now);
+	t->hopeful = loops && t->engine >= LEAST_LOST ? t->hopeful + 1 : 0;
+	if (t->hopeful < HOPEFUL || now->ms < t->not_before_ms)
+		return FM_TRIAL_NOTHING;
+	t->fault_ns = faults ? spent / faults : 0;
+	if (t->fault_ns < LEAST_FAULT_NS)
+		t->fault_ns = LEAST_FAULT_NS;
+	t->room = room;
+	t->begun_ms = now->ms;
+	t->begun_bytes = now->read_bytes;
+	t->state = FM_TRIAL_RUNS;
+	return FM_TRIAL_BEGIN;
+}
+
+/* More than fits has been read: it does not stay. */
+static bool reads_again(const struct fm_trial *t,
+			const struct fm_trial_totals *now)
+{
+	return now->read_bytes - t->begun_bytes > 2 * t->room;
+}
+
+static enum fm_trial_act in_trial(struct fm_trial *t,
+				  const struct fm_trial_totals *now)
+{
+	uint64_t most = SETTLE_MS + t->room / BYTES_A_MS;
+
+	if (most > MOST_SETTLE_MS)
+		most = MOST_SETTLE_MS;
+	t->kernel = lost_in_kernel(t, &t->last, now);
+	if (t->kernel < t->engine / 4) {
+		t->state = FM_TRIAL_KERNEL;
+		t->bad = 0;
+		return FM_TRIAL_KEEP;
+	}
+	return reads_again(t, now) || now->ms - t->begun_ms > most ?
+		       fail(t, now->ms) : FM_TRIAL_NOTHING;
+}
+
+static enum fm_trial_act in_kernel(struct fm_trial *t,
+				   const struct fm_trial_totals *now)
+{
+	t->kernel = lost_in_kernel(t, &t->last, now);
+	t->bad = t->kernel > t->engine / 2 ? t->bad + 1 : 0;
+	return t->bad >= BAD ? fail(t, now->ms) : FM_TRIAL_NOTHING;
+}
+
+enum fm_trial_act fm_trial_step(struct fm_trial *t,
+				const struct fm_trial_totals *now, bool loops,
+				uint64_t room)
+{
+	enum fm_trial_act act = FM_TRIAL_NOTHING;
+
+	if (!t->last.ms)
+		; /* nothing to compare with */
+	else if (t->state == FM_TRIAL_ENGINE)
+		act = in_engine(t, now, loops, room);
+	else if (t->state == FM_TRIAL_RUNS)
+		act = in_trial(t, now);
+	else
+		act = in_kernel(t, now);
+	t->last = *now;
+	return act;
+}

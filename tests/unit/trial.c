@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* When the kernel is tried as a server, and when it keeps the files. */
+#include "unit.h"
+
+#include "mmap/trial_rule.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define ROOM (100 * MIB)
+#define MINUTE 60u
+
+static struct fm_trial t;
+static struct fm_trial_totals now;
+
+static void start(void)
+{
+	t = (struct fm_trial){ 0 };
+	now = (struct fm_trial_totals){ .ms = 1000 };
+	assert_int_equal(fm_trial_step(&t, &now, true, ROOM), FM_TRIAL_NOTHING);
+}
+
+/* A second in which threads spent so many ms in faults of 100 us. */
+static enum fm_trial_act with_engine(uint64_t lost_ms, bool loops)
+{
+	now.ms += 1000;
+	now.spent_ns += lost_ms * 1000000;
+	now.faults += lost_ms * 10;
+	return fm_trial_step(&t, &now, loops, ROOM);
+}
+
+/* A second with so many faults that wait, and so much read. */
+static enum fm_trial_act with_kernel(uint64_t major, uint64_t mib)
+{
+	now.ms += 1000;
+	now.major += major;
+	now.read_bytes += mib * MIB;
+	return fm_trial_step(&t, &now, false, ROOM);
+}
+
+static void begin(void)
+{
+	assert_int_equal(with_engine(800, true), FM_TRIAL_NOTHING);
+	assert_int_equal(with_engine(800, true), FM_TRIAL_BEGIN);
+}
+
+static void only_what_lasts_and_costs_is_tried(void **state)
+{
+	start();
+	for (int k = 0; k < 9; k++) {
+		assert_int_equal(with_engine(900, false), FM_TRIAL_NOTHING);
+		assert_int_equal(with_engine(900, true), FM_TRIAL_NOTHING);
+	}
+	for (int k = 0; k < 9; k++)
+		assert_int_equal(with_engine(200, true), FM_TRIAL_NOTHING);
+	begin();
+}
+
+static void the_kernel_keeps_what_it_serves_better(void **state)
+{
+	start();
+	begin();
+	assert_int_equal(with_kernel(5000, 80), FM_TRIAL_NOTHING); /* fills */
+	assert_int_equal(with_kernel(10, 1), FM_TRIAL_KEEP);
+	for (int k = 0; k < 100; k++)
+		assert_int_equal(with_kernel(k % 3 ? 9000 : 0, 1),
+				 FM_TRIAL_NOTHING);
+	with_kernel(0, 0);
+	assert_int_equal(with_kernel(9000, 1), FM_TRIAL_NOTHING);
+	assert_int_equal(with_kernel(9000, 1), FM_TRIAL_NOTHING);
+	assert_int_equal(with_kernel(9000, 1), FM_TRIAL_END);
+}
+
+static void what_is_read_again_ends_it_at_once(void **state)
+{
+	start();
+	begin();
+	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+}
+
+static void it_ends_when_nothing_gets_better(void **state)
+{
+	start();
+	begin();
+	assert_int_equal(with_kernel(5000, 30), FM_TRIAL_NOTHING);
+	assert_int_equal(with_kernel(5000, 30), FM_TRIAL_NOTHING);
+	assert_int_equal(with_kernel(5000, 30), FM_TRIAL_END);
+}
+
+/* How many seconds pass before the next one. */
+static unsigned next_trial(void)
+{
+	unsigned n = 1;
+
+	while (with_engine(800, true) != FM_TRIAL_BEGIN)
+		n++;
+	return n;
+}
+
+static void trials_become_rare(void **state)
+{
+	const unsigned pause[] = { MINUTE, 5 * MINUTE, 25 * MINUTE,
+				   25 * MINUTE };
+
+	start();
+	begin();
+	for (unsigned k = 0; k < 4; k++) {
+		assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+		assert_int_equal(next_trial(), pause[k]);
+	}
+}
+
+static void what_cannot_begin_is_not_tried_soon(void **state)
+{
+	start();
+	begin();
+	fm_trial_refused(&t, now.ms);
+	assert_int_equal(next_trial(), 25 * MINUTE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_lasts_and_costs_is_tried),
+		cmocka_unit_test(the_kernel_keeps_what_it_serves_better),
+		cmocka_unit_test(what_is_read_again_ends_it_at_once),
+		cmocka_unit_test(it_ends_when_nothing_gets_better),
+		cmocka_unit_test(trials_become_rare),
+		cmocka_unit_test(what_cannot_begin_is_not_tried_soon),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
