@@ -13,6 +13,7 @@
 #include "lazyfree.h"
 #include "map/map.h"
 #include "policy.h"
+#include "reuse.h"
 #include "shares.h"
 #include "standby.h"
 #include "writeback/writeback.h"
@@ -32,6 +33,7 @@ static void reset(void)
 	fm_evict_reset();
 	fm_cache_count_reset();
 	fm_lazyfree_reset();
+	fm_reuse_reset();
 }
 
 /* ---- queue entries ---------------------------------------------------- */

@@ -47,6 +47,7 @@ void fm_cache_trim_lazy(void);
 #include "install.h"
 #include "lazyfree.h"
 #include "mem_monitor.h"
+#include "reuse.h"
 #include "shares.h"
 #include "standby.h"
 

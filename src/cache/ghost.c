@@ -5,6 +5,7 @@
 
 #include "base/sys.h"
 #include "cache.h"
+#include "reuse.h"
 #include "standby.h"
 
 /* Fingerprint and time, one word a slot. */
@@ -39,7 +40,7 @@ int fm_ghost_start(uint64_t pages)
 	if (!ghost)
 		return -ENOMEM;
 	mask = slots - 1;
-	return 0;
+	return fm_reuse_start(pages);
 }
 
 FM_FAULT uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n)
@@ -71,12 +72,25 @@ FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 	atomic_store_explicit(slot_of(h), (uint32_t)(h >> 48) << 16 | now(),
 			      memory_order_relaxed);
 	fm_count(&m->file->st.evictions, 1);
+	fm_reuse_left(m->file->id, h);
 }
 
 FM_FAULT void fm_ghost_pass(uint64_t pages)
 {
 	fm_count(&evicted, pages);
 	fm_standby_age(pages);
+}
+
+FM_FAULT void fm_ghost_came(const struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	for (uint64_t k = fp; k < fp + n; k++)
+		fm_reuse_came(f->id, fm_ghost_hash(f, k));
+}
+
+FM_FAULT void fm_ghost_left(const struct fm_file *f, uint64_t fp, uint64_t n)
+{
+	for (uint64_t k = fp; k < fp + n; k++)
+		fm_reuse_left(f->id, fm_ghost_hash(f, k));
 }
 
 /* Units since it was evicted, if it is remembered: less than one cache size of
@@ -99,6 +113,7 @@ FM_FAULT bool fm_ghost_back(const struct fm_file *f, uint64_t fp)
 {
 	int age = age_of(f, fp);
 
+	fm_reuse_came(f->id, fm_ghost_hash(f, fp));
 	if (age < 0)
 		return false;
 	fm_count(&came_back, 1);

@@ -17,6 +17,10 @@ void fm_ghost_add(const struct fm_map *m, uint64_t i);
 /* So many pages have been evicted: the time of ghosts and of standby units goes
  * on. */
 void fm_ghost_pass(uint64_t pages);
+/* n pages of a unit have been moved in; have left. They are no ghosts, but
+ * reuse.h counts them. */
+void fm_ghost_came(const struct fm_file *f, uint64_t fp, uint64_t n);
+void fm_ghost_left(const struct fm_file *f, uint64_t fp, uint64_t n);
 /* Was this page of the file evicted less than a cache's worth of evictions
  * ago? */
 bool fm_ghost_has(const struct fm_file *f, uint64_t fp);

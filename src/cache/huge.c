@@ -42,6 +42,7 @@ FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, PM_PRESENT | PM_HUGE | PM_QUEUED |
 					  (hot ? PM_MAIN : 0));
+	fm_ghost_came(m->file, m->pgoff + i, UNIT);
 	fm_cache_enqueue(m, i, hot, FM_ENTRY_UNIT);
 	return 0;
 }
@@ -95,8 +96,10 @@ static FM_FAULT long evict_locked(struct fm_map *m, uint64_t i, bool keep)
 {
 	bool kept = keep && fm_standby_put(m, i);
 
-	if (!kept)
+	if (!kept) {
 		fm_frame_take(m, i);
+		fm_ghost_left(m->file, m->pgoff + i, UNIT);
+	}
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, 0);
 	fm_count(&m->file->st.evictions, UNIT);

@@ -14,6 +14,7 @@
 #include "evict_policy.h"
 #include "file/file.h"
 #include "frame.h"
+#include "ghost.h"
 #include "map/map.h"
 #include "policy.h"
 
@@ -139,6 +140,7 @@ FM_FAULT uint64_t fm_standby_trim(void)
 		return 0;
 	n = c->charged;
 	drop_flags(c);
+	fm_ghost_left(c->file, c->first, c->n);
 	fm_chunk_release(c);
 	return n;
 }

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "reuse.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/sys.h"
+#include "file/file.h"
+
+#define SLOTS_LEAST 1024
+#define SLOTS_MOST 16384
+#define WAYS 8
+#define ONE 16      /* an event, of the counts that are halved */
+#define WINDOW 16   /* caches' worth of evictions */
+
+static struct fm_sample *table;
+static uint64_t buckets;  /* a power of two */
+static uint64_t one_in;   /* a power of two */
+static uint32_t window_length;
+static _Atomic bool busy;
+static _Atomic uint32_t now;
+static uint64_t cold;     /* under `busy` */
+static uint16_t cold_window;
+
+int fm_reuse_start(uint64_t pages)
+{
+	uint64_t slots = SLOTS_LEAST;
+
+	if (table)
+		return 0;
+	while (slots < SLOTS_MOST && slots < pages / 4)
+		slots *= 2;
+	/* An eighth of the table is for what is resident. */
+	for (one_in = 1; pages / one_in > slots / 8;)
+		one_in *= 2;
+	window_length = (uint32_t)(pages / one_in * WINDOW) + WINDOW;
+	buckets = slots / WAYS;
+	table = fm_sys_anon(slots * sizeof(*table));
+	return table ? 0 : -ENOMEM;
+}
+
+/* The child of fork begins with an empty table. */
+void fm_reuse_reset(void)
+{
+	if (table)
+		fm_sys_madvise(table, buckets * WAYS * sizeof(*table),
+			       MADV_DONTNEED);
+	atomic_store(&busy, false);
+	atomic_store(&now, 0);
+	cold = cold_window = 0;
+}
+
+/* ---- one page ---------------------------------------------------------- */
+
+/* The bits of a product that tell neighbours apart are the upper ones: mix. */
+static FM_FAULT uint64_t mixed(uint64_t h)
+{
+	h = (h ^ h >> 32) * 0xd6e8feb86659fd93ull;
+	return h ^ h >> 32;
+}
+
+static FM_FAULT bool is_chosen(uint64_t key)
+{
+	return table && !(key & (one_in - 1));
+}
+
+static FM_FAULT uint16_t window_now(uint32_t t)
+{
+	return (uint16_t)(t / window_length);
+}
+
+/* Halve what was seen in windows that have passed. */
+static FM_FAULT void fade(struct fm_sample *s, uint16_t w)
+{
+	unsigned n = (uint16_t)(w - s->window);
+
+	if (n > 31)
+		n = 31;
+	s->stay >>= n;
+	s->away >>= n;
+	s->away2 >>= n;
+	s->left >>= n;
+	s->back >>= n;
+	s->window = w;
+}
+
+/* Of two that may be replaced: what is dead goes first, then what is away the
+ * longest. */
+static FM_FAULT bool is_worth_less(const struct fm_sample *a,
+				   const struct fm_sample *b, uint32_t t)
+{
+	if (a->state != b->state)
+		return a->state < b->state;
+	return t - a->since > t - b->since;
+}
+
+static FM_FAULT struct fm_sample *find(uint64_t key, uint32_t t, bool *ret_new)
+{
+	struct fm_sample *b = &table[(key >> 20 & (buckets - 1)) * WAYS];
+	struct fm_sample *least = b;
+
+	for (struct fm_sample *s = b; s < b + WAYS; s++) {
+		if (s->key == key && s->state > FM_SAMPLE_DEAD) {
+			*ret_new = false;
+			return s;
+		}
+		if (is_worth_less(s, least, t))
+			least = s;
+	}
+	*ret_new = true;
+	return least;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static FM_FAULT bool take_table(void)
+{
+	return !atomic_exchange_explicit(&busy, true, memory_order_acquire);
+}
+
+static FM_FAULT void give_table(void)
+{
+	atomic_store_explicit(&busy, false, memory_order_release);
+}
+
+static FM_FAULT void note_left(struct fm_sample *s, uint32_t t)
+{
+	if (s->state != FM_SAMPLE_RESIDENT)
+		return;
+	s->stay += t - s->since;
+	s->left += ONE;
+	s->since = t;
+	s->state = FM_SAMPLE_AWAY;
+}
+
+static FM_FAULT void note_back(struct fm_sample *s, uint32_t t)
+{
+	uint64_t away = t - s->since;
+
+	if (s->state != FM_SAMPLE_AWAY)
+		return;
+	s->away += (uint32_t)away;
+	s->away2 += away * away;
+	s->back += ONE;
+	s->since = t;
+	s->state = FM_SAMPLE_RESIDENT;
+}
+
+static FM_FAULT void note_cold(struct fm_sample *s, uint32_t file, uint64_t key,
+			       uint32_t t)
+{
+	const uint16_t w = window_now(t);
+	const unsigned n = (uint16_t)(w - cold_window);
+
+	*s = (struct fm_sample){ .key = key, .file = file, .since = t,
+				 .window = w, .state = FM_SAMPLE_RESIDENT };
+	cold = (n > 31 ? 0 : cold >> n) + ONE;
+	cold_window = w;
+}
+
+FM_FAULT void fm_reuse_left(uint32_t file, uint64_t hash)
+{
+	const uint64_t key = mixed(hash);
+	struct fm_sample *s;
+	bool is_new;
+	uint32_t t;
+
+	if (!is_chosen(key) || !take_table())
+		return;
+	t = atomic_fetch_add_explicit(&now, 1, memory_order_relaxed) + 1;
+	s = find(key, t, &is_new);
+	if (!is_new) {
+		fade(s, window_now(t));
+		note_left(s, t);
+	}
+	give_table();
+}
+
+FM_FAULT void fm_reuse_came(uint32_t file, uint64_t hash)
+{
+	const uint64_t key = mixed(hash);
+	struct fm_sample *s;
+	bool is_new;
+	uint32_t t;
+
+	if (!is_chosen(key) || !take_table())
+		return;
+	t = atomic_load_explicit(&now, memory_order_relaxed);
+	s = find(key, t, &is_new);
+	if (is_new) {
+		note_cold(s, file, key, t);
+	} else {
+		fade(s, window_now(t));
+		note_back(s, t);
+	}
+	give_table();
+}
+
+/* Its number will be another file's. Who is noting an event is not waited for:
+ * then some pages of it stay. */
+static void forget(struct fm_file *f)
+{
+	const uint32_t t = atomic_load(&now);
+
+	if (!table || !take_table())
+		return;
+	for (struct fm_sample *s = table; s < table + buckets * WAYS; s++) {
+		if (s->state <= FM_SAMPLE_DEAD || s->file != f->id)
+			continue;
+		fade(s, window_now(t));
+		if (s->state == FM_SAMPLE_RESIDENT)
+			s->stay += t - s->since;
+		s->state = FM_SAMPLE_DEAD;
+	}
+	give_table();
+}
+
+static struct fm_file_observer observer = { .closed = forget };
+
+__attribute__((constructor)) static void begin(void)
+{
+	fm_file_observe(&observer);
+}
+
+void fm_reuse_get(struct fm_reuse *ret)
+{
+	*ret = (struct fm_reuse){ .sample = table,
+				  .n = table ? buckets * WAYS : 0,
+				  .now = atomic_load(&now),
+				  .cold = cold,
+				  .one_in = one_in };
+}
