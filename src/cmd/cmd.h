@@ -12,6 +12,7 @@ int cmd_compare(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
+int cmd_suggest(int argc, char **argv);
 int cmd_options_list(int argc, char **argv);
 
 #endif

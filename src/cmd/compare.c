@@ -21,6 +21,7 @@
 #include "heard.h"
 #include "policy.h"
 #include "settings.h"
+#include "stage.h"
 
 #define NAME "fastmap compare"
 
@@ -128,42 +129,6 @@ static int take(int c)
 
 /* ---- the environments -------------------------------------------------- */
 
-/* What LD_PRELOAD names, without our library. */
-static char *other_preloads(const char *value)
-{
-	char *text = strdup(value), *next = text, *name;
-	char *ret = calloc(1, strlen(value) + 2);
-
-	while ((name = strsep(&next, ": "))) {
-		if (!*name || !strncmp(fm_base_name(name), "libfastmap", 10))
-			continue;
-		if (*ret)
-			strcat(ret, ":");
-		strcat(ret, name);
-	}
-	free(text);
-	return ret;
-}
-
-/* We look at the files ourselves, which is nobody's business: under the library
- * we would be one more process on them. */
-static void leave_library(char **argv)
-{
-	const char *value = getenv("LD_PRELOAD");
-	char *others;
-
-	if (!value || !strstr(value, "libfastmap"))
-		return;
-	others = other_preloads(value);
-	if (strlen(others) == strlen(value))
-		return;
-	if (*others)
-		setenv("LD_PRELOAD", others, 1);
-	else
-		unsetenv("LD_PRELOAD");
-	execv("/proc/self/exe", argv);
-}
-
 /* What the program has without us; taken before anything is set. */
 static void keep_environment(void)
 {
@@ -177,51 +142,14 @@ static void keep_environment(void)
 			native_environment[m++] = environ[i];
 }
 
-/* ---- the paths --------------------------------------------------------- */
-
-static bool may_be_data(const char *arg, char *ret_real)
-{
-	struct stat st;
-
-	return realpath(arg, ret_real) && strcmp(ret_real, "/") &&
-	       !strchr(ret_real, ':') && stat(ret_real, &st) == 0 &&
-	       (S_ISDIR(st.st_mode) ||
-		(S_ISREG(st.st_mode) && st.st_size >= 1 << 20));
-}
-
-/* "/data/x.db:/data/y.db" */
-static void guess_paths(char **args)
-{
-	char real[PATH_MAX], *list = NULL;
-	size_t size;
-	FILE *f = open_memstream(&list, &size);
-
-	for (; f && *args; args++)
-		if (may_be_data(*args, real))
-			fprintf(f, "%s%s", ftell(f) ? ":" : "", real);
-	if (!f || fclose(f))
-		return;
-	all.guessed = *list;
-	if (*list)
-		setenv("FASTMAP_PATHS", list, 1);
-	free(list);
-}
-
-/* 0, or -1 and why nothing would be served. */
+/* 0, or -1: nothing would be served. */
 static int look_ahead(char **argv)
 {
-	const char *base = fm_base_name(program.file), *why;
+	const int guessed = stage_paths(argv, &program);
 
-	fm_policy_load_for(base, program.file, environ);
-	if (!fm_policy_any() && !getenv("FASTMAP_PATHS")) {
-		guess_paths(argv + 1);
-		fm_policy_load_for(base, program.file, environ);
-	}
+	all.guessed = guessed > 0;
 	all.paths = getenv("FASTMAP_PATHS");
-	why = settings_why_not(argv[0], &program);
-	if (why)
-		fm_log(FM_LOG_ERROR, "%s; nothing to compare", why);
-	return why ? -1 : 0;
+	return guessed < 0 ? -1 : 0;
 }
 
 /* ---- rounds ------------------------------------------------------------ */
@@ -330,23 +258,6 @@ static int run_round(unsigned round)
 
 /* ---- from the beginning to the end ------------------------------------- */
 
-static int make_folder(void)
-{
-	const char *where = getenv("TMPDIR");
-	char stats[PATH_MAX + 16];
-
-	snprintf(folder, sizeof(folder), "%s/fastmap-compare.XXXXXX",
-		 where && *where == '/' ? where : "/tmp");
-	if (!mkdtemp(folder)) {
-		fprintf(stderr, "fastmap: %s: %m\n", folder);
-		*folder = 0;
-		return -1;
-	}
-	snprintf(stats, sizeof(stats), "%s/%%p.json", folder);
-	return setenv("FASTMAP_STATS", stats, 1) ||
-	       setenv("FASTMAP_SUMMARY", "no", 1);
-}
-
 static int begin(void)
 {
 	if (all.memory && group_find(&group, &all.no_memory) == 0)
@@ -359,7 +270,7 @@ static int begin(void)
 	for (unsigned i = 0; i < all.files; i++)
 		if (same_keep(&all.same[i]))
 			return -1;
-	return make_folder();
+	return stage_folder(folder);
 }
 
 /* Interrupted: files that it writes are as they were. */
@@ -433,7 +344,7 @@ int cmd_compare(int argc, char **argv)
 {
 	int c;
 
-	leave_library(argv - 1); /* all of main's */
+	stage_leave_library(argv - 1); /* all of main's */
 	keep_environment();
 	terminal = isatty(2);
 	argv[0] = NAME; /* getopt_long's messages begin with it */

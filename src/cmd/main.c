@@ -14,6 +14,8 @@ static const struct {
 	  "[OPTION...] [--] PROGRAM [ARG...]   run a program with libfastmap" },
 	{ "compare", cmd_compare,
 	  "[OPTION...] [--] PROGRAM [ARG...]   with and without it, in turns" },
+	{ "suggest", cmd_suggest,
+	  "[OPTION...] -- PROGRAM [ARG...]   a policy file, with reasons" },
 	{ "doctor", cmd_doctor,
 	  "                           what this system allows, with remedies" },
 	{ "check", cmd_check,

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* suggest.c - fastmap suggest: a policy file for a program that is run now, for
+ * one that runs, or for one that has left its statistics. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd.h"
+#include "live.h"
+#include "policy.h"
+#include "settings.h"
+#include "stage.h"
+#include "suggestion.h"
+
+#define NAME "fastmap suggest"
+
+enum { OPT_FROM = 2000 };
+
+static const struct option own_options[] = {
+	{ "from", required_argument, NULL, OPT_FROM },
+	{ 0 },
+};
+
+static void help(void)
+{
+	printf("usage: fastmap suggest [OPTION...] -- PROGRAM [ARG...]\n"
+	       "       fastmap suggest --from FILE\n"
+	       "       fastmap suggest WHO\n\n"
+	       "Writes a policy file to standard output: which files gain, how "
+	       "large the cache\nshould be, settings, and the reason of each "
+	       "line. The program is run once under\nthe library (its output "
+	       "goes to standard error); a WHO (process id, name or\n"
+	       "socket) is asked.\n\n"
+	       "  --from FILE             statistics of a run, JSON "
+	       "(--stats)\n\n"
+	       "Without --paths: files and folders that the arguments name. "
+	       "For the library:\n\n");
+	settings_help();
+}
+
+static int write_out(json_t *docs, const char *what)
+{
+	int err = suggestion_write(docs, fm_memory_limit(), stdout);
+
+	json_decref(docs);
+	if (err)
+		fprintf(stderr, NAME ": %s: no statistics of the library\n",
+			what);
+	return err ? 2 : 0;
+}
+
+static int from_file(const char *path)
+{
+	json_t *docs = json_array(), *doc;
+	json_error_t e;
+
+	doc = json_load_file(path, 0, &e);
+	if (!doc) {
+		fprintf(stderr, NAME ": %s: %s\n", path, e.text);
+		json_decref(docs);
+		return 2;
+	}
+	json_array_append_new(docs, doc);
+	return write_out(docs, path);
+}
+
+static int from_running(const char *who)
+{
+	json_t *docs, *doc = live_stats(who);
+
+	if (!doc)
+		return 1;
+	docs = json_array();
+	json_array_append_new(docs, doc);
+	return write_out(docs, who);
+}
+
+/* ---- a run -------------------------------------------------------------- */
+
+/* Reads the statistics of a folder, and removes them. */
+static json_t *collect(const char *folder)
+{
+	json_t *docs = json_array();
+	DIR *d = opendir(folder);
+	char path[PATH_MAX + 256];
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		json_t *doc;
+
+		if (*e->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		doc = json_load_file(path, 0, NULL);
+		if (doc)
+			json_array_append_new(docs, doc);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+	rmdir(folder);
+	return docs;
+}
+
+/* Its output is not the policy file. */
+static void child(char **argv)
+{
+	dup2(2, 1);
+	stage_run_variable();
+	execvp(argv[0], argv);
+	fprintf(stderr, NAME ": %s: %m\n", argv[0]);
+	_exit(127);
+}
+
+/* The signals of the terminal are the program's: its statistics count. */
+static int run(char **argv)
+{
+	int status = 0;
+	pid_t pid;
+
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	pid = fork();
+	if (!pid) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGQUIT, SIG_DFL);
+		child(argv);
+	}
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+/* After a kill the guardian writes them, some milliseconds later. */
+static json_t *collect_soon(const char *folder, int status)
+{
+	if (WIFSIGNALED(status))
+		usleep(500000);
+	return collect(folder);
+}
+
+static int from_run(char **argv)
+{
+	static struct program program;
+	static char real[PATH_MAX];
+	char folder[PATH_MAX];
+	json_t *docs;
+	int err = program_find(argv[0], &program);
+
+	if (err) {
+		fprintf(stderr, NAME ": %s: %s\n", argv[0], strerror(err));
+		return 2;
+	}
+	if (settings_library(real) || stage_paths(argv, &program) < 0 ||
+	    settings_preload(real) || stage_folder(folder))
+		return 2;
+	err = run(argv);
+	docs = collect_soon(folder, err);
+	if (err)
+		fprintf(stderr, NAME ": %s ended with %s %d\n", argv[0],
+			WIFSIGNALED(err) ? "signal" : "status",
+			WIFSIGNALED(err) ? WTERMSIG(err) : WEXITSTATUS(err));
+	if (!json_array_size(docs)) {
+		fprintf(stderr, NAME ": nothing below the paths was mapped: "
+			"there is nothing to suggest\n");
+		json_decref(docs);
+		return 1;
+	}
+	return write_out(docs, argv[0]);
+}
+
+/* A WHO, or a program after "--". */
+static int given(char **argv, int n, bool program)
+{
+	if (n && program)
+		return from_run(argv);
+	if (n == 1)
+		return from_running(argv[0]);
+	fprintf(stderr, NAME ": %s; see --help\n",
+		n ? "a program stands after --" : "nothing given");
+	return 2;
+}
+
+int cmd_suggest(int argc, char **argv)
+{
+	const char *from = NULL;
+	int c;
+
+	stage_leave_library(argv - 1); /* all of main's */
+	argv[0] = NAME; /* getopt_long's messages begin with it */
+	while ((c = getopt_long(argc, argv, "+h",
+				settings_options(own_options), NULL)) != -1) {
+		if (c == 'h') {
+			help();
+			return 0;
+		}
+		if (c == OPT_FROM)
+			from = optarg;
+		else if (c == '?' || settings_take(NAME, c, optarg))
+			return 2;
+	}
+	if (!from)
+		return given(argv + optind, argc - optind,
+			     !strcmp(argv[optind - 1], "--"));
+	if (optind == argc)
+		return from_file(from);
+	fprintf(stderr, NAME ": --from and a program; see --help\n");
+	return 2;
+}
