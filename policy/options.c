@@ -81,6 +81,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "normal", .choices = "low|normal|high" },
 	{ "pin", NULL, .scope = PATH(pin), .type = T_PIN, .standard = "0",
 	  .max = 64 * TIB },
+	{ "drop-behind", "FASTMAP_DROP_BEHIND", .scope = PATH(drop_behind),
+	  .type = T_BOOL, .standard = "no" },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,

@@ -56,6 +56,7 @@ struct fm_policy {
 	/* bytes at the beginning, or FM_PIN_MINUTE: what comes in the first
 	 * minute */
 	uint64_t pin;
+	bool drop_behind;        /* what a stream has passed leaves at once */
 	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
 	/* dirty for at most this long; 0 = never */
 	uint32_t wb_interval_ms;

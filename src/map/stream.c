@@ -101,6 +101,7 @@ static void shift(struct fm_stream_set *to, const struct fm_stream_set *st,
 		*s = st->s[k];
 		s->pos -= i;
 		s->edge -= i;
+		s->behind -= i;
 		s->live = fm_stream_lately(st, &st->s[k]) &&
 			  (s->pos >= 0 || s->edge >= 0);
 	}

@@ -19,6 +19,7 @@ struct fm_stream {
 	int64_t step;    /* pages from one access to the next */
 	int64_t pos;     /* last page known to be touched */
 	int64_t edge;    /* next page to read ahead (in direction of step) */
+	int64_t behind;  /* pages up to here (down to here) were let go */
 	uint64_t unit;   /* pages of the next chunk (step +-1) */
 	uint64_t passed; /* steps that the reader made one after the other */
 	uint64_t used;   /* clock at the last use */

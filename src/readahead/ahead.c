@@ -20,6 +20,7 @@
 #include "ahead.h"
 
 #include "base/lock.h"
+#include "behind.h"
 #include "cache/cache.h"
 #include "chunk.h"
 #include "file/file.h"
@@ -324,26 +325,10 @@ static FM_FAULT struct fm_stream *start(struct fm_stream_set *st, int64_t i,
 			s = &st->s[k];
 	*s = (struct fm_stream){ .live = true, .step = step, .pos = i,
 			   .edge = i + step, .unit = unit, .used = st->clock,
+			   .behind = step < 0 ? i + 1 : i,
 			   /* by advice, not by what was seen */
 			   .passed = unit > FIRST_UNIT ? unit : 0 };
 	return s;
-}
-
-/* Sequential by advice: the range behind the reader goes first. */
-static FM_FAULT void drop_behind(struct fm_map *m, int64_t i, uint64_t n)
-{
-	int64_t old = i - (int64_t)(2 * n);
-	struct fm_zap_batch d = { .n = 0 };
-
-	if (old < 0 || fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7)
-		return;
-	if (n == FM_HUGE_PAGES && (fm_mode(m, (uint64_t)old) & PM_HUGE)) {
-		fm_huge_evict(m, (uint64_t)old, false);
-		return;
-	}
-	for (uint64_t k = 0; k < n; k++)
-		fm_zap_clean(&d, m, (uint64_t)old + k);
-	fm_zap_now(&d);
 }
 
 /* The stream that i belongs to or begins. */
@@ -423,6 +408,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 
 FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 {
+	struct fm_behind behind = { 0, 0 };
 	struct fm_stream_set *st;
 	struct fm_stream *s;
 	int64_t first;
@@ -444,10 +430,10 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 		struct fm_seen seen = { at, at, at + 1 };
 
 		advance(m, st, &seen, end);
+		behind = fm_behind_claim(m, s, first, (int64_t)n);
 	}
 	fm_unlock(&st->lock);
-	if (atomic_load(&m->advice) == MADV_SEQUENTIAL)
-		drop_behind(m, first, n);
+	fm_behind_drop(m, behind);
 	return true;
 }
 
