@@ -105,7 +105,7 @@ struct view {
 	uint64_t scale;
 	uint64_t pages[FM_EVICT_POOLS]; /* of the shard */
 	uint8_t class[FM_EVICT_POOLS];
-	uint64_t sum[CLASSES];
+	uint64_t sum[CLASSES]; /* of all shards: one has a few units or none */
 };
 
 static FM_FAULT unsigned class_of_own(const struct fm_file *f, uint64_t scale)
@@ -132,7 +132,16 @@ static FM_FAULT unsigned class_of(unsigned pool, uint64_t scale)
 	return f ? class_of_own(f, scale) : LOW;
 }
 
-static FM_FAULT void look(struct view *v, unsigned shard)
+static FM_FAULT uint64_t pages_in(unsigned shards, unsigned pool)
+{
+	uint64_t n = 0;
+
+	for (unsigned s = 0; s < shards; s++)
+		n += fm_evict_pages(s, pool);
+	return n;
+}
+
+static FM_FAULT void look(struct view *v, unsigned shard, unsigned shards)
 {
 	v->pools = fm_evict_pools();
 	v->scale = floor_scale();
@@ -141,7 +150,7 @@ static FM_FAULT void look(struct view *v, unsigned shard)
 	for (unsigned p = 0; p < v->pools; p++) {
 		v->pages[p] = fm_evict_pages(shard, p);
 		v->class[p] = (uint8_t)class_of(p, v->scale);
-		v->sum[v->class[p]] += v->pages[p];
+		v->sum[v->class[p]] += pages_in(shards, p);
 	}
 }
 
@@ -209,24 +218,29 @@ static FM_FAULT unsigned protected_one(const struct view *v, unsigned shard)
 	return p;
 }
 
+/* A class that has something, and nothing in this shard or nothing that can
+ * leave, does not bring it upon the next: other shards have some, and what is
+ * dirty is written sooner than what is protected goes. */
 static FM_FAULT unsigned choose(const struct view *v, unsigned shard,
 				uint64_t reserve)
 {
+	uint64_t open = v->sum[LOW] + v->sum[NORMAL];
 	unsigned p = above_share(v);
 
 	if (p == FM_EVICT_POOLS && v->sum[LOW] > reserve / LOW_RESERVE)
 		p = one_of(v, shard, LOW);
-	if (p == FM_EVICT_POOLS && v->sum[LOW] + v->sum[NORMAL] > reserve)
-		p = one_of(v, shard, NORMAL);
 	if (p < FM_EVICT_POOLS)
 		return p;
-	/* They have something, and it cannot leave: what is dirty is written
-	 * sooner than what is protected goes. */
-	if (v->asked && v->sum[LOW] + v->sum[NORMAL] > reserve)
-		return FM_EVICT_POOLS;
-	if (v->sum[LOW] + v->sum[NORMAL] + v->sum[HIGH] > reserve)
-		p = one_of(v, shard, HIGH);
-	return p < FM_EVICT_POOLS || v->asked ? p : protected_one(v, shard);
+	if (open > reserve)
+		return one_of(v, shard, NORMAL);
+	if (open + v->sum[HIGH] > reserve)
+		return one_of(v, shard, HIGH);
+	return v->asked ? FM_EVICT_POOLS : protected_one(v, shard);
+}
+
+static FM_FAULT unsigned long kib(uint64_t pages)
+{
+	return (unsigned long)(pages * FM_PAGE >> 10);
 }
 
 /* It is not what was asked for, and the program is slower for it. */
@@ -237,22 +251,36 @@ static FM_FAULT void say_pinned(void)
 	if (!atomic_exchange(&said, true))
 		fm_log(FM_LOG_WARN,
 		       "cache: pinned pages make room, for they fill 7/8 of "
-		       "it; pin less, or raise FASTMAP_CACHE");
+		       "it (%lu KiB); pin less, or raise FASTMAP_CACHE",
+		       kib(fm_cache_limit()));
+}
+
+static FM_FAULT void say_floors(void)
+{
+	static _Atomic bool said;
+
+	if (!atomic_exchange(&said, true))
+		fm_log(FM_LOG_WARN,
+		       "cache: floors of %lu KiB are scaled down, for the "
+		       "cache has %lu; lower them, or raise FASTMAP_CACHE",
+		       kib(sum_floors()), kib(fm_cache_limit()));
 }
 
 FM_FAULT unsigned fm_shares_victim(unsigned shard, unsigned shards,
 				   uint64_t asked)
 {
 	struct view v = { .asked = asked };
-	uint64_t reserve = fm_cache_limit() / RESERVE / shards;
+	uint64_t reserve = fm_cache_limit() / RESERVE;
 	unsigned p;
 
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return asked ? FM_EVICT_POOLS : FM_POOL_NORMAL;
-	look(&v, shard);
+	look(&v, shard, shards);
 	p = choose(&v, shard, reserve < LEAST_PAGES ? LEAST_PAGES : reserve);
 	if (p == FM_POOL_PINNED)
 		say_pinned();
+	if (v.scale < 1024)
+		say_floors();
 	return p;
 }
 
@@ -375,19 +403,6 @@ static bool take_own(struct fm_file *f)
 	return true;
 }
 
-static void say_floors(const struct fm_file *f)
-{
-	static bool said;
-
-	if (said || sum_floors() <= most_floors())
-		return;
-	said = true;
-	fm_log(FM_LOG_WARN,
-	       "%s: with it the cache-floors are %lu KiB, more than 7/8 of the "
-	       "cache: each is scaled down; lower them, or raise FASTMAP_CACHE",
-	       f->path, (unsigned long)(sum_floors() * FM_PAGE >> 10));
-}
-
 static uint8_t shared_pool(const struct fm_policy *p)
 {
 	return p->priority == FM_PRIORITY_LOW  ? FM_POOL_LOW :
@@ -404,9 +419,7 @@ void fm_shares_apply(struct fm_file *f, const struct fm_policy *policy)
 	atomic_store(&f->shares.policy, policy);
 	if (!wants_own(policy) && has_own(f))
 		give_up(f);
-	if (wants_own(policy) && (has_own(f) || take_own(f)))
-		say_floors(f);
-	else
+	if (!wants_own(policy) || (!has_own(f) && !take_own(f)))
 		atomic_store(&f->shares.pool, shared_pool(policy));
 	if (atomic_load(&f->shares.pool) != FM_POOL_NORMAL || policy->pin)
 		atomic_store(&any, true);
