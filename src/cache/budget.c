@@ -44,7 +44,7 @@
 #define SHORT_PART 8 /* of the limit, */
 #define SHORT ((uint64_t)256 << 20) /* or as much */
 #define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
-#define MANY_BACK 256u   /* and that take a good part of it; */
+#define MANY_BACK 256u   /* and that surely take a good part of it; */
 #define LOOPS 3u         /* balances in a row */
 
 /* Less than all of the limit, whatever was asked for: the program, its stacks
@@ -234,17 +234,20 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 	uint64_t evicted = flow->evicted - b->flow.evicted;
 	uint64_t away = flow->away - b->flow.away;
 	uint64_t gone = back ? away / back * FM_PAGE : 0;
-	bool all_back = back > MANY_BACK && back > evicted - evicted / 4;
+	bool all_back = back > SOME_BACK && back > evicted - evicted / 4;
 
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
-	    idles(b) || held + b->lazy + gone > b->all) {
-		b->loops = 0;
+	    (idles(b) && b->percent < MOST_PERCENT) ||
+	    held + b->lazy + gone > b->all) {
+		b->loops = b->fast = 0;
 		return FM_LOOPS_NOT;
 	}
+	b->fast = back > MANY_BACK ? b->fast + 1 : 0;
 	if (++b->loops % LOOPS)
 		return FM_LOOPS_NOT;
-	return mapped > b->all ? FM_LOOPS_PERHAPS : FM_LOOPS_SURELY;
+	return mapped > b->all || b->fast < LOOPS ? FM_LOOPS_PERHAPS :
+						    FM_LOOPS_SURELY;
 }
 
 bool fm_budget_short(const struct fm_budget *b)

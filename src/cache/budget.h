@@ -47,7 +47,8 @@ struct fm_budget {
 	uint64_t lazy, idle;   /* bytes, at the last look */
 	bool grown;            /* room is all that it may be */
 	struct fm_flow flow;   /* at the last balance */
-	uint32_t loops;        /* balances in a row, see fm_budget_loops */
+	/* balances in a row, see fm_budget_loops; with many pages */
+	uint32_t loops, fast;
 };
 
 /* Start from what the policy says: `wanted` bytes, or `percent` of the limit
@@ -107,8 +108,8 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
  * back, and the pages in use, `held` bytes among them, fit into the memory that
  * there is, but not besides what must stay free. What is in use is what is
  * there, and what leaves before a page that has left comes back. That is a
- * guess, which hot pages make too small; FM_LOOPS_SURELY: all that is mapped,
- * `mapped` bytes, fits as well. */
+ * guess, which hot pages make too small; FM_LOOPS_SURELY: they are many, and
+ * all that is mapped, `mapped` bytes, fits as well. */
 enum fm_loops { FM_LOOPS_NOT, FM_LOOPS_PERHAPS, FM_LOOPS_SURELY };
 enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);

@@ -365,14 +365,13 @@ static void what_lazy_pages_take_is_left_to_them(void **state)
 
 /* Ten times a second so many pages leave, of which so many come back, when so
  * many others have left. */
-static bool loops(uint64_t evicted, uint64_t back, uint64_t away,
+static enum fm_loops loops(uint64_t evicted, uint64_t back, uint64_t away,
 		  uint64_t free)
 {
 	const uint64_t held = 60 * MIB, limit = 90 * MIB;
 	struct fm_budget b, more;
 	struct fm_flow f = { 0 };
-	enum fm_loops at;
-	bool ret = false;
+	enum fm_loops at, ret = FM_LOOPS_NOT;
 
 	fm_budget_init(&b, 0, 50, limit);
 	fm_budget_auto(&b);
@@ -388,8 +387,8 @@ static bool loops(uint64_t evicted, uint64_t back, uint64_t away,
 		at = fm_budget_loops(&b, &f, held, 75 * MIB);
 		assert_true(fm_budget_loops(&more, &f, held, 76 * MIB) ==
 			    (at ? FM_LOOPS_PERHAPS : FM_LOOPS_NOT));
-		assert_true(!at || at == FM_LOOPS_SURELY);
-		ret |= at != FM_LOOPS_NOT;
+		assert_true(!at || !ret || at == ret);
+		ret = at ? at : ret;
 		assert_true(!ret || k >= 2);
 	}
 	return ret;
@@ -399,11 +398,37 @@ static void what_fits_but_for_the_reserve_is_the_kernels(void **state)
 {
 	const uint64_t mib = MIB / 4096;
 
-	assert_true(loops(1000, 990, 14 * mib, 4 * MIB));
-	assert_false(loops(1000, 990, 16 * mib, 4 * MIB)); /* does not fit */
-	assert_false(loops(1000, 700, 14 * mib, 4 * MIB)); /* new ones, too */
-	assert_false(loops(200, 190, 14 * mib, 4 * MIB));  /* few */
-	assert_false(loops(1000, 990, 14 * mib, 14 * MIB)); /* it can grow */
+	assert_int_equal(loops(1000, 990, 14 * mib, 4 * MIB), FM_LOOPS_SURELY);
+	/* does not fit */
+	assert_int_equal(loops(1000, 990, 16 * mib, 4 * MIB), FM_LOOPS_NOT);
+	/* new ones, too */
+	assert_int_equal(loops(1000, 700, 14 * mib, 4 * MIB), FM_LOOPS_NOT);
+	/* few, or a slow device; next to none */
+	assert_int_equal(loops(200, 190, 14 * mib, 4 * MIB), FM_LOOPS_PERHAPS);
+	assert_int_equal(loops(30, 29, 14 * mib, 4 * MIB), FM_LOOPS_NOT);
+	/* it can grow */
+	assert_int_equal(loops(1000, 990, 14 * mib, 14 * MIB), FM_LOOPS_NOT);
+}
+
+/* What is idle then, beyond the largest share, it cannot have. */
+static void the_largest_share_cannot_grow(void **state)
+{
+	struct fm_budget b;
+	struct fm_flow f = { 0 };
+	unsigned n = 0;
+
+	fm_budget_init(&b, 0, 87, 128 * MIB);
+	fm_budget_auto(&b);
+	fm_budget_room(&b, 20 * MIB, 106 * MIB, 1000);
+	fm_budget_room(&b, 20 * MIB, 106 * MIB, 5000);
+	fm_budget_lazy(&b, 0, 20 * MIB);
+	for (int k = 0; k < 9; k++) {
+		f = (struct fm_flow){ f.evicted + 1000, f.back + 990,
+				      f.away + 990 * 2048 };
+		n += fm_budget_loops(&b, &f, 106 * MIB, GIB) ==
+		     FM_LOOPS_PERHAPS;
+	}
+	assert_int_equal(n, 3);
 }
 
 static void what_is_dirty_leaves_room_for_others(void **state)
@@ -446,6 +471,7 @@ int main(void)
 		cmocka_unit_test(what_no_lazy_page_takes_is_not_idle),
 		cmocka_unit_test(what_lazy_pages_take_is_left_to_them),
 		cmocka_unit_test(what_fits_but_for_the_reserve_is_the_kernels),
+		cmocka_unit_test(the_largest_share_cannot_grow),
 		cmocka_unit_test(what_is_dirty_leaves_room_for_others),
 	};
 
