@@ -189,8 +189,56 @@ static void *handler(void *arg)
 	return NULL;
 }
 
+/*
+ * Whoever moves memory waits until somebody has read that it moves (uffd.h),
+ * and a handler may be waiting for what he holds: the space lock, a file that
+ * is frozen, or UFFDIO_COPY, which the kernel refuses meanwhile. So where no
+ * handler reads it soon, this thread does. The kernel tells it of faults first,
+ * and who faults again at once would keep it from the rest: they are woken
+ * when it has all been read.
+ */
+#define MOVER_NS 300000
+
+static bool read_one(void)
+{
+	struct uffd_msg msg;
+	int fd = fm_uffd_fd();
+
+	if (!fm_sys_is_anon(fd)) {
+		fm_uffd_lost(fd);
+		return false;
+	}
+	return fm_sys3(SYS_read, fd, &msg, sizeof(msg)) == (long)sizeof(msg);
+}
+
+static void *reader_of_moves(void *arg)
+{
+	const struct timespec soon = { 0, MOVER_NS };
+	bool any = false;
+	uint32_t n;
+
+	fm_thread_begin("fastmap-moves");
+	for (;;) {
+		while ((n = atomic_load(&fm_uffd_moving)) == 0)
+			fm_thread_wait(&fm_uffd_moving, 0, NULL);
+		fm_thread_wait(&fm_uffd_moving, n, &soon);
+		while (atomic_load(&fm_uffd_moving) && read_one())
+			any = true;
+		if (any && !atomic_load(&fm_uffd_moving)) {
+			fm_uffd_wake_all();
+			any = false;
+		}
+	}
+	return arg;
+}
+
 int fm_uffd_threads_start(void)
 {
+	int moves = fm_uffd_caps()->remap ?
+			    fm_thread_create(reader_of_moves, NULL) : 0;
+
+	if (moves)
+		return moves;
 	atomic_store(&watchers, 0);
 	for (int i = 0; i < HANDLERS; i++) {
 		int err = fm_thread_create(handler, (void *)(uintptr_t)i);

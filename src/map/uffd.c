@@ -148,8 +148,10 @@ int fm_uffd_open(bool signal, struct fm_uffd_caps *c)
 	fd = open_raw(want_kernel, c);
 	if (fd < 0)
 		return fd;
+	c->remap = c->remap && !signal && (have & UFFD_FEATURE_EVENT_REMAP);
 	api.features = need | (have & FM_UFFD_FEATURE_MOVE) |
-		       (signal ? 0 : have & UFFD_FEATURE_THREAD_ID);
+		       (signal ? 0 : have & UFFD_FEATURE_THREAD_ID) |
+		       (c->remap ? UFFD_FEATURE_EVENT_REMAP : 0);
 	err = fm_sys_ioctl(fd, UFFDIO_API, &api);
 	if (err) {
 		fm_sys_close(fd);
@@ -324,6 +326,38 @@ FM_FAULT int fm_uffd_wake(void *addr, size_t len)
 	struct uffdio_range r = { (uintptr_t)addr, len };
 
 	return call(UFFDIO_WAKE, &r);
+}
+
+/* From behind vm.mmap_min_addr to where user space ends. */
+#define LOWEST ((uintptr_t)2 << 20)
+#define HIGHEST ((uintptr_t)0x7ffffffff000)
+
+void fm_uffd_wake_all(void)
+{
+	fm_uffd_wake((void *)LOWEST, HIGHEST - LOWEST);
+}
+
+_Atomic uint32_t fm_uffd_moving;
+
+void *fm_uffd_mremap(uintptr_t from, size_t old_len, size_t new_len, int flags,
+		     uintptr_t to)
+{
+	void *p;
+
+	if (caps.remap) {
+		atomic_fetch_add(&fm_uffd_moving, 1);
+		fm_futex_wake(&fm_uffd_moving, 1);
+	}
+	p = (void *)fm_sys5(SYS_mremap, from, old_len, new_len, flags, to);
+	if (caps.remap)
+		atomic_fetch_sub(&fm_uffd_moving, 1);
+	return p;
+}
+
+void fm_uffd_moves_bare(void *addr, size_t len)
+{
+	if (caps.remap)
+		fm_uffd_unregister(addr, len);
 }
 
 bool fm_uffd_poisons(void)

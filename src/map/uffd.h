@@ -19,12 +19,15 @@ struct fm_uffd_caps {
 	bool device;      /* opened through /dev/userfaultfd */
 	bool move;        /* UFFDIO_MOVE */
 	bool batch_drop;  /* process_madvise(MADV_DONTNEED) on self */
+	/* Memory that mremap moves stays registered, and whoever moves it waits
+	 * until a handler thread has read of it: fm_uffd_mremap. */
+	bool remap;
 	uint64_t features;
 	const char *failed; /* step that failed, for the message */
 };
 
 /* [plain] Open for signal delivery (UFFD_FEATURE_SIGBUS) or for handler
- * threads. */
+ * threads. caps.remap is asked for by who sets it before. */
 int fm_uffd_open(bool signal, struct fm_uffd_caps *ret_caps);
 /* Its number, or -1. */
 int fm_uffd_fd(void);
@@ -42,6 +45,17 @@ const char *fm_delivery_why(void);
 /* [plain] Register, for missing pages and write protection. */
 int fm_uffd_register(void *addr, size_t len);
 int fm_uffd_unregister(void *addr, size_t len);
+/* [plain] mremap(2) of registered memory: the new address, or -errno. All
+ * handler threads may wait for something that the caller holds: then one more
+ * thread reads, while fm_uffd_moving is not 0 (a futex). */
+void *fm_uffd_mremap(uintptr_t from, size_t old_len, size_t new_len, int flags,
+		     uintptr_t to);
+extern _Atomic uint32_t fm_uffd_moving;
+/* [plain] Before mremap(2) of memory that nobody may touch: nobody has to be
+ * waited for. */
+void fm_uffd_moves_bare(void *addr, size_t len);
+/* Let all who wait for a fault try their access again. */
+void fm_uffd_wake_all(void);
 /* Register memory that pages are moved to and from, and in which none is
  * protected. */
 int fm_uffd_register_moves(void *addr, size_t len);

@@ -35,14 +35,21 @@ static int poison(const struct fm_trap *t)
 	return 0;
 }
 
-static int set(const struct fm_trap *t, int prot)
+/* Where all that is new is locked it has pages from then on: before it is
+ * registered, for nobody would serve a fault there. EINVAL says so. */
+static int set_for_threads(const struct fm_trap *t, int prot)
 {
-	int err = fm_sys_madvise(t->at, t->len, MADV_DONTFORK);
+	int err = fm_sys_mprotect(t->at, t->len, prot);
 
-	fm_sys_madvise(t->at, t->len, MADV_DONTDUMP);
-	fm_sys_madvise(t->at, t->len, MADV_NOHUGEPAGE);
 	if (!err)
 		err = fm_uffd_register(t->at, t->len);
+	return err ? err : fm_sys_madvise(t->at, t->len, MADV_DONTNEED);
+}
+
+static int set_for_signals(const struct fm_trap *t, int prot)
+{
+	int err = fm_uffd_register(t->at, t->len);
+
 	if (!err)
 		err = poison(t);
 	/* Or it would become one with a neighbour of ours, which mremap then
@@ -50,6 +57,18 @@ static int set(const struct fm_trap *t, int prot)
 	if (!err)
 		err = fm_uffd_unregister(t->at, t->len);
 	return err ? err : fm_sys_mprotect(t->at, t->len, prot);
+}
+
+static int set(const struct fm_trap *t, int prot)
+{
+	int err = fm_sys_madvise(t->at, t->len, MADV_DONTFORK);
+
+	fm_sys_madvise(t->at, t->len, MADV_DONTDUMP);
+	fm_sys_madvise(t->at, t->len, MADV_NOHUGEPAGE);
+	if (err)
+		return err;
+	return fm_delivery() == FM_DELIVERY_THREAD ? set_for_threads(t, prot) :
+						     set_for_signals(t, prot);
 }
 
 int fm_trap_make(struct fm_trap *t, uintptr_t for_addr, size_t len, int prot)
@@ -83,13 +102,13 @@ void fm_trap_free(struct fm_trap *t)
 
 int fm_trap_lay(struct fm_trap *t, uintptr_t to)
 {
-	long p;
+	void *p;
 
 	atomic_store(&last_ms, fm_now_ms());
-	p = fm_sys5(SYS_mremap, t->at, t->len, t->len,
-		    MREMAP_MAYMOVE | MREMAP_FIXED, to);
-	if (fm_is_err((void *)p))
-		return (int)p;
+	p = fm_uffd_mremap((uintptr_t)t->at, t->len, t->len,
+			   MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	if (fm_is_err(p))
+		return (int)(intptr_t)p;
 	t->at = NULL;
 	return fm_uffd_lay((void *)to, t->len);
 }

@@ -4,15 +4,18 @@
  * for all other threads.
  *
  * Memory that is laid down anew is for a moment not registered with
- * userfaultfd, and who touches it then reads zeros; mremap takes a registration
- * away. So the memory is made elsewhere, and each of its pages is poisoned
- * (UFFDIO_POISON, Linux 6.6): a touch raises SIGBUS, registered or not. Such
- * pages move with mremap, which puts them over the kernel's mapping in one
- * step. Registered there they are dropped: from then on they are missing pages
- * like any other. Who has touched one waits for the file, which is frozen.
+ * userfaultfd, and who touches it then reads zeros. So the memory is made
+ * elsewhere, and mremap puts it over the kernel's mapping in one step. Who has
+ * touched it waits for the file, which is frozen.
  *
- * For signal delivery: where threads serve the faults a poisoned page would
- * fail the program's access, and a system call's.
+ * Signal delivery: mremap takes the registration away. So each page is poisoned
+ * before (UFFDIO_POISON, Linux 6.6): a touch raises SIGBUS, registered or not.
+ * Such pages move with mremap. Registered there they are dropped: from then on
+ * they are missing pages like any other.
+ *
+ * Thread delivery: a poisoned page would fail the program's access, and a system
+ * call's. There the registration moves along (UFFD_FEATURE_EVENT_REMAP), and a
+ * touch is a fault like any other from the first instant.
  */
 #ifndef FM_TAKE_TRAP_H
 #define FM_TAKE_TRAP_H

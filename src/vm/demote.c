@@ -344,13 +344,18 @@ static void fill_pagecache(struct fm_file *f, struct fm_resident *h,
 		fm_resident_bring(h);
 }
 
-/* What is the program's own of a private mapping would be lost, and for the
- * rest see mmap/take_trap.h. */
+/* See mmap/take_trap.h. */
+static bool can_be_laid_over(void)
+{
+	return fm_delivery() == FM_DELIVERY_THREAD ? fm_uffd_caps()->remap :
+						     fm_uffd_poisons();
+}
+
+/* What is the program's own of a private mapping would be lost. */
 bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 {
 	return fm_server_reason_passes(why) && fm_settings()->take_back_ms &&
-	       fm_only_shared(f, 0) && fm_delivery() == FM_DELIVERY_SIGNAL &&
-	       fm_uffd_poisons() && !fm_go_binary();
+	       fm_only_shared(f, 0) && can_be_laid_over() && !fm_go_binary();
 }
 
 static int to_kernel(struct fm_file *f, enum fm_server_reason why)

@@ -235,8 +235,8 @@ static void move_back(struct move *v, void *at)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
 				MAP_FIXED_NOREPLACE, -1, 0);
 	if (p == a)
-		p = (void *)fm_sys5(SYS_mremap, at, v->new_len, v->old_len,
-				    MREMAP_MAYMOVE | MREMAP_FIXED, a);
+		p = fm_uffd_mremap((uintptr_t)at, v->new_len, v->old_len,
+				   MREMAP_MAYMOVE | MREMAP_FIXED, v->a);
 	if (p == a && !fm_uffd_take_in(a, v->old_len)) {
 		fm_list_each(&v->src, reprotect_map, NULL);
 		fm_list_each(&v->src, fm_map_reopen, NULL);
@@ -295,15 +295,14 @@ static int open_pieces(struct move *v, void *to)
 static void *move_memory(struct move *v, int flags, void *fixed)
 {
 	if (!fixed || v->src.n == 1 || v->new_len != v->old_len)
-		return (void *)fm_sys5(SYS_mremap, v->a, v->old_len,
-				       v->new_len, flags | MREMAP_MAYMOVE,
-				       fixed);
+		return fm_uffd_mremap(v->a, v->old_len, v->new_len,
+				      flags | MREMAP_MAYMOVE,
+				      (uintptr_t)fixed);
 	for (size_t k = 0; k < v->src.n; k++) {
 		uintptr_t at = atomic_load(&v->src.v[k]->start);
 		size_t len = atomic_load(&v->src.v[k]->end) - at;
-		void *p = (void *)fm_sys5(SYS_mremap, at, len, len,
-					  flags | MREMAP_MAYMOVE,
-					  (char *)fixed + (at - v->a));
+		void *p = fm_uffd_mremap(at, len, len, flags | MREMAP_MAYMOVE,
+					 (uintptr_t)fixed + (at - v->a));
 
 		if (fm_is_err(p))
 			return p;
@@ -317,8 +316,8 @@ static void bring_back(struct move *v, char *fixed)
 	for (uintptr_t p = v->a; p < v->a + v->old_len; p += FM_PAGE) {
 		if (!fm_sys3(SYS_msync, p, FM_PAGE, MS_ASYNC))
 			continue;
-		fm_sys5(SYS_mremap, fixed + (p - v->a), FM_PAGE, FM_PAGE,
-			MREMAP_MAYMOVE | MREMAP_FIXED, p);
+		fm_uffd_mremap((uintptr_t)fixed + (p - v->a), FM_PAGE, FM_PAGE,
+			       MREMAP_MAYMOVE | MREMAP_FIXED, p);
 		fm_uffd_take_in((void *)p, FM_PAGE);
 	}
 }

@@ -143,6 +143,7 @@ static char *move_away(struct fm_map *m)
 	to = p + ((a - (uintptr_t)p) & (FM_HUGE - 1));
 	/* See mremap.c: another kind of vma than its neighbours. */
 	fm_sys_madvise((void *)a, len, MADV_DODUMP);
+	fm_uffd_moves_bare((void *)a, len);
 	if ((char *)fm_sys5(SYS_mremap, a, len, len,
 			    MREMAP_MAYMOVE | MREMAP_FIXED, to) != to) {
 		fm_sys_madvise((void *)a, len, MADV_DONTDUMP);
