@@ -4,6 +4,8 @@ import contextlib
 import os
 import re
 import subprocess
+import tempfile
+import time
 
 MIB = 1 << 20
 
@@ -138,3 +140,25 @@ def overlay(s, name):
             sh("umount", "-l", base + "/mnt")
     finally:
         sh("umount", "-l", base + "/top")
+
+
+@contextlib.contextmanager
+def memory_group(size):
+    """A control group with a limit, without swap; OSError where that cannot be."""
+    old = os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    base = "/sys/fs/cgroup/memory" if old else "/sys/fs/cgroup"
+    group = tempfile.mkdtemp(prefix="fastmap-faults.", dir=base)
+    try:
+        with open(group + ("/memory.limit_in_bytes" if old else "/memory.max"), "w") as f:
+            f.write(str(size))
+        with contextlib.suppress(OSError):
+            with open(group + ("/memory.memsw.limit_in_bytes" if old else "/memory.swap.max"), "w") as f:
+                f.write(str(size) if old else "0")
+        yield group
+    finally:
+        for _ in range(100):  # the guardian may need a moment to leave
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
+            if not os.path.isdir(group):
+                break
+            time.sleep(0.05)
