@@ -54,7 +54,7 @@ extern _Atomic uint32_t fm_uffd_moving;
 /* [plain] Before mremap(2) of memory that nobody may touch: nobody has to be
  * waited for. */
 void fm_uffd_moves_bare(void *addr, size_t len);
-/* Let all who wait for a fault try their access again. */
+/* [plain] Let all who wait for a fault try their access again. */
 void fm_uffd_wake_all(void);
 /* Register memory that pages are moved to and from, and in which none is
  * protected. */

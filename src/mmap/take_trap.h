@@ -13,9 +13,9 @@
  * Such pages move with mremap. Registered there they are dropped: from then on
  * they are missing pages like any other.
  *
- * Thread delivery: a poisoned page would fail the program's access, and a system
- * call's. There the registration moves along (UFFD_FEATURE_EVENT_REMAP), and a
- * touch is a fault like any other from the first instant.
+ * Thread delivery: a poisoned page would fail the program's access, and a
+ * system call's. There the registration moves along (UFFD_FEATURE_EVENT_REMAP),
+ * and a touch is a fault like any other from the first instant.
  */
 #ifndef FM_TAKE_TRAP_H
 #define FM_TAKE_TRAP_H
