@@ -48,6 +48,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "" },
 	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_FILE,
 	  .standard = "" },
+	{ "warm-start", "FASTMAP_WARM_START", .scope = PROC(warm_start),
+	  .type = T_STATES, .standard = "auto" },
 	{ "rings", "FASTMAP_RINGS", .scope = PROC(ring_limit), .type = T_U32,
 	  .standard = "64", .min = 1, .max = 64 },
 	{ "uring", "FASTMAP_URING", .scope = PROC(uring), .type = T_BOOL,
@@ -261,6 +263,13 @@ static const char *full_name(const char *value, char *buf, size_t size)
 	return buf;
 }
 
+/* A word that names no file. */
+static bool is_word(const struct fm_option *o, const char *value)
+{
+	return (o->type == T_STATS && !strcmp(value, "stderr")) ||
+	       (o->type == T_STATES && !strcmp(value, "auto"));
+}
+
 static int set_text(const struct fm_option *o, const char **at,
 		    struct fm_set *set, const char *value)
 {
@@ -269,11 +278,14 @@ static int set_text(const struct fm_option *o, const char **at,
 
 	if (o->type == T_STATS && (!strcmp(value, "1") || !strcmp(value, "-")))
 		value = "stderr";
+	if (o->type == T_STATES && (!strcmp(value, "off") ||
+				    !strcmp(value, "no")))
+		value = "";
 	if (!*value || !strcmp(value, "0")) {
 		*at = NULL;
 		return 0;
 	}
-	if (o->type != T_STATS || strcmp(value, "stderr"))
+	if (!is_word(o, value))
 		value = full_name(value, full, sizeof(full));
 	copy = fm_arena_text(&set->arena, value, strlen(value));
 	if (!copy)
@@ -395,6 +407,7 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 		return parse_choice(o->choices, value, at);
 	case T_FILE:
 	case T_STATS:
+	case T_STATES:
 		return set_text(o, at, set, value);
 	default:
 		return set_number(o, at, value);

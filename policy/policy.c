@@ -27,7 +27,7 @@ static struct {
 	struct fm_arena arena;
 	struct fm_who who;
 	const char **value; /* of fm_options[i].env, or NULL */
-	const char *policy, *config_home, *home;
+	const char *policy, *config_home, *state_home, *home;
 } start;
 
 static const struct fm_set *set_now(void)
@@ -67,6 +67,7 @@ static int remember_start(const char *progname, const char *exe, char **envp)
 	start.who.exe = exe ? exe : "";
 	start.policy = env_get(envp, "FASTMAP_POLICY");
 	start.config_home = env_get(envp, "XDG_CONFIG_HOME");
+	start.state_home = env_get(envp, "XDG_STATE_HOME");
 	start.home = env_get(envp, "HOME");
 	start.value = fm_arena_get(&start.arena,
 				   fm_option_count * sizeof(char *));
@@ -181,6 +182,35 @@ static void take_env(struct fm_set *set)
 	}
 }
 
+/* ---- where states are kept ----------------------------------------------- */
+
+/* Root's are the machine's: HOME may be anybody's, after su. */
+static const char *state_dir(char *buf, size_t size)
+{
+	const char *home = start.home, *below = "/.local/state";
+
+	if (!fm_sys0(SYS_geteuid))
+		return "/var/lib/fastmap";
+	if (start.state_home && *start.state_home) {
+		home = start.state_home;
+		below = "";
+	}
+	if (!home || *home != '/' || fm_join(buf, size, home, below, "/fastmap"))
+		return NULL;
+	return buf;
+}
+
+static void find_state_dir(struct fm_set *set)
+{
+	struct fm_settings *s = &set->process;
+	char buf[4096];
+	const char *dir = s->warm_start;
+
+	if (dir && !strcmp(dir, "auto"))
+		dir = state_dir(buf, sizeof(buf));
+	s->warm_dir = dir ? fm_arena_text(&set->arena, dir, strlen(dir)) : NULL;
+}
+
 /* ---- the whole --------------------------------------------------------- */
 
 /* How many had to be set right, for `where`: 0 or 1. */
@@ -255,6 +285,7 @@ static struct fm_set *build(void)
 	take_log_level(set, true);
 	take_env(set);
 	order_all(set);
+	find_state_dir(set);
 	if (skipped(set))
 		set->process.mode = FM_MODE_OFF;
 	return set;

@@ -90,6 +90,9 @@ struct fm_settings {
 	/* FASTMAP_NULL_STORE=1: no I/O for marked files (benches) */
 	uint32_t null_store;
 	const char *socket;      /* control socket, or NULL */
+	const char *warm_start;  /* NULL: off, "auto", or a path */
+	/* its directory; NULL: off, or there is no place for one */
+	const char *warm_dir;
 };
 
 /* Read environment and policy file. Never fails: bad input is reported by one

@@ -66,6 +66,7 @@ struct fm_option {
 		T_CHOICE,     /* an enum */
 		T_FILE,       /* const char *, made absolute */
 		T_STATS,      /* the same, 1 means stderr */
+		T_STATES,     /* the same, or auto; off: none */
 		T_PATHS,      /* list, colon separated, resolved */
 		T_GLOBS,      /* list, colon or comma separated */
 	} type;

@@ -99,6 +99,7 @@ static int unmap(bool raw, void *addr, size_t len)
 	int r;
 
 	fm_fork_unmaps(addr, len);
+	fm_warm_unmaps(addr, len);
 	if (managed(addr, len))
 		r = (int)fm_result(fm_munmap(addr, len));
 	else

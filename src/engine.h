@@ -123,6 +123,9 @@ static inline bool fm_iov_any(const struct iovec *iov, int n,
  * parent's files when it first touches them; a file of which it unmaps
  * everything here need not be mapped for that, nor demoted by the parent. */
 void fm_fork_unmaps(const void *addr, size_t len);
+/* [any] Before the program unmaps the range: what is hot of it is noted
+ * (warm/warm.h). */
+void fm_warm_unmaps(const void *addr, size_t len);
 
 /* [plain] The whole of mmap(2) for a descriptor whose file may be ours: decides
  * who serves the mapping, and maps. Returns the address or -errno cast to a

@@ -4,7 +4,7 @@ from collections import Counter
 from math import inf
 from statistics import median
 
-from . import nullstore
+from . import nullstore, warmstart
 from .workloads import COLUMNS, SHAPES, p999, shown
 
 TARGETS = ("native_ra128", "native", "native_hint")  # of Row.targets
@@ -333,6 +333,8 @@ def extra_lines(doc):
     out = []
     if doc.get("nullstore"):
         out += nullstore.markdown(doc["nullstore"])
+    if doc.get("warmstart"):
+        out += warmstart.markdown(doc["warmstart"])
     for t in doc.get("evict") or []:
         names = [k for k in t["sims"][0] if k not in
                  ("cache_pages", "distinct_pages", "touches") and not k.endswith("_soft")]

@@ -144,7 +144,7 @@ class Machine:
                if not k.startswith("FASTMAP_") and k != "LD_PRELOAD"}
         if preload:
             env.update(LD_PRELOAD=self.lib if preload is True else preload,
-                       FASTMAP_STATS=stats,
+                       FASTMAP_STATS=stats, FASTMAP_WARM_START="off",
                        FASTMAP_PATHS=os.path.dirname(self.file),
                        FASTMAP_CACHE=str(self.cache))
             env.update(extra or {})

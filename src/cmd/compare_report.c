@@ -168,7 +168,8 @@ static bool is_setting(const char *variable)
 		if (o->env && strlen(o->env) == n &&
 		    !memcmp(o->env, variable, n))
 			return strcmp(o->name, "stats") &&
-			       strcmp(o->name, "summary");
+			       strcmp(o->name, "summary") &&
+			       strcmp(o->name, "warm-start");
 	}
 	return !strncmp(variable, "FASTMAP_POLICY=", n + 1);
 }

@@ -54,6 +54,8 @@ const char *meaning_value(const struct fm_option *o)
 	case T_FILE:
 	case T_STATS:
 		return "FILE";
+	case T_STATES:
+		return "auto|off|DIR";
 	case T_PATHS:
 		return "PATH[:PATH...]";
 	case T_GLOBS:

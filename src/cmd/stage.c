@@ -114,7 +114,8 @@ int stage_folder(char *ret)
 	}
 	snprintf(stats, sizeof(stats), "%s/%%p.json", ret);
 	return setenv("FASTMAP_STATS", stats, 1) ||
-	       setenv("FASTMAP_SUMMARY", "no", 1);
+	       setenv("FASTMAP_SUMMARY", "no", 1) ||
+	       setenv("FASTMAP_WARM_START", "off", 1); /* each run is cold */
 }
 
 void stage_run_variable(void)

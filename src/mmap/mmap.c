@@ -28,6 +28,7 @@
 #include "server_choice.h"
 #include "skipped.h"
 #include "vm/vm.h"
+#include "warm/warm.h"
 
 #define FEW_WINDOWS 8
 
@@ -462,6 +463,19 @@ static struct fm_file *look_again(struct fm_mmap_request *q)
 	return f;
 }
 
+static const char *path_of(void *arg)
+{
+	return fm_mmap_path(arg) ? ((struct fm_mmap_request *)arg)->path : NULL;
+}
+
+/* What was hot of it may come back. */
+static void note_warm(struct fm_mmap_request *q)
+{
+	if (q->policy && q->policy->engage &&
+	    (!q->left || may_be_advised(q)))
+		fm_warm_mapped(q->st.st_dev, q->st.st_ino, q->len, path_of, q);
+}
+
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct fm_mmap_request q = {
@@ -499,6 +513,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		fm_file_put_locked(known);
 	fm_space_unlock(&old);
 	fm_fixed_replace_free(&q.over);
+	if (!fm_is_err(p))
+		note_warm(&q);
 	if (q.bring)
 		fm_kernel_windows_bring(fd, off, len);
 	if (q.populate && q.policy && !fm_is_err(p))

@@ -23,6 +23,7 @@
 #include "policy.h"
 #include "stats.h"
 #include "stats_priv.h"
+#include "warm/warm.h"
 
 #define FIELD(m) { #m, offsetof(struct fm_file_stats, m) }
 static const struct {
@@ -89,6 +90,7 @@ static void settings_json(struct fm_json *o)
 	fm_json_uint(o, "rings", s->ring_limit);
 	fm_json_uint(o, "null_store", s->null_store);
 	fm_json_text(o, "trace", s->trace);
+	fm_json_text(o, "warm_start", s->warm_dir);
 	fm_json_text(o, "policy_file", s->source);
 	fm_json_close(o, '}');
 }
@@ -370,6 +372,25 @@ static void left_json(struct fm_json *o)
 	fm_json_uint(o, "left_more_mmaps", more);
 }
 
+static void add_warm(const struct fm_warm_file *f, void *arg)
+{
+	struct fm_json *o = arg;
+
+	fm_json_open(o, NULL, '{');
+	fm_json_text(o, "path", f->path);
+	fm_json_text(o, "outcome", fm_warm_outcome_text(f->outcome));
+	fm_json_uint(o, "hot_bytes", f->known * FM_PAGE);
+	fm_json_uint(o, "brought_bytes", f->brought * FM_PAGE);
+	fm_json_close(o, '}');
+}
+
+static void warm_json(struct fm_json *o)
+{
+	fm_json_open(o, "warm_start", '[');
+	fm_warm_each(add_warm, o);
+	fm_json_close(o, ']');
+}
+
 /* Sums over all files, closed ones included. "fault_kinds" would be counted
  * twice by whoever adds up the files, so the sums have names of their own. */
 static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
@@ -434,6 +455,7 @@ static void document(struct fm_json *o, int pid, bool alone)
 	totals_json(o, &sum, n);
 	left_json(o);
 	fm_stats_choice(o);
+	warm_json(o);
 	fm_stats_advice(o, alone);
 	fm_json_close(o, '}');
 }

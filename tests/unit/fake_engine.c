@@ -84,6 +84,10 @@ static struct map *find(uintptr_t a)
 	return NULL;
 }
 
+void fm_warm_unmaps(const void *addr, size_t len)
+{
+}
+
 void fm_fork_unmaps(const void *addr, size_t len)
 {
 	(void)addr;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* gather.h - which pages of a file are hot now. Inside warm/ only. [any], and
+ * in the guardian. */
+#ifndef FM_WARM_GATHER_H
+#define FM_WARM_GATHER_H
+
+#include "record.h"
+
+/* Where to look: mappings in [start, end). `dead`: nobody else is alive in this
+ * memory, no lock is taken. */
+struct fm_warm_where {
+	uintptr_t start, end;
+	bool dead;
+};
+#define FM_WARM_ANYWHERE { 0, UINTPTR_MAX, false }
+
+/* Raises in p what is hot of that file, by either server. */
+void fm_warm_gather(dev_t dev, ino_t ino, const struct fm_warm_where *w,
+		    struct fm_warm_pages *p);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * restore.c - in the order of the file, many reads at a time, behind what the
+ * program waits for itself. If not all has room, what was hottest goes first.
+ *
+ * What the engine serves is read by chunks that are mapped when they land, so
+ * that a touch later on is no fault at all. They take 31/32 of the cache at
+ * most: nothing is evicted for them. What the kernel serves it is asked to
+ * read, in pieces that it does not cut (see "Demotion: what was in memory goes
+ * to the page cache" in docs/design.md), while memory is free.
+ */
+#include "restore.h"
+
+#include "advise/advise.h"
+#include "base/epoch.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "base/thread.h"
+#include "cache/cache.h"
+#include "io/io.h"
+#include "map/map.h"
+#include "memory.h"
+#include "policy.h"
+#include "readahead/readahead.h"
+
+#define GAP 3        /* pages that are read along: cheaper than one read more */
+#define DENSE 384    /* pages of 512: all are read */
+#define LONG 16      /* pages: a run that costs less than they do one by one */
+#define FLIGHT 64    /* chunks at a time */
+/* ... while the program waits for pages: of long runs, and of others, which
+ * cost as much as what it waits for */
+#define FLIGHT_DEMAND 24
+#define PAGES_DEMAND 4096
+#define FLIGHT_SHORT 2
+#define TRIES 2000 /* ms, for a buffer */
+#define GROWS_MS 1000 /* so long the cache may stand still */
+#define PART_FREE 32 /* of the cache; eviction keeps a half of that free */
+
+struct job {
+	struct fm_warm_record *r;
+	const _Atomic bool *stop;
+	unsigned level; /* at least so hot */
+	bool shorts;    /* short runs, too */
+	bool full;      /* no room for more */
+};
+
+static bool is_over(const struct job *j)
+{
+	return j->full || atomic_load(j->stop);
+}
+
+/* ---- which pages come next --------------------------------------------- */
+
+static uint64_t next_page(const struct job *j, uint64_t fp)
+{
+	return fm_warm_next(&j->r->old, fp, j->level);
+}
+
+/* From page fp on: pages to read together, up to `most`. */
+static uint64_t run_length(const struct job *j, uint64_t fp, uint64_t most)
+{
+	uint64_t n = 1, k;
+
+	for (k = 1; k < most && k - n <= GAP; k++)
+		if (fm_warm_level(&j->r->old, fp + k) >= j->level)
+			n = k + 1;
+	return n;
+}
+
+static bool is_dense(const struct job *j, uint64_t fp, uint64_t n)
+{
+	uint64_t hot = 0;
+
+	for (uint64_t k = 0; k < n; k++)
+		hot += fm_warm_level(&j->r->old, fp + k) >= j->level;
+	return hot >= DENSE;
+}
+
+/* They have been asked for. */
+static void done(const struct job *j, uint64_t fp, uint64_t n)
+{
+	struct fm_warm_pages *p = &j->r->old;
+	uint64_t old, hot = 0;
+
+	fm_block_signals(&old);
+	fm_lock(&fm_warm_lock);
+	for (uint64_t k = fp; k < fp + n && k < p->n; k++) {
+		hot += fm_warm_level(p, k) != FM_WARM_NONE;
+		fm_warm_set(p, k, FM_WARM_NONE);
+	}
+	fm_unlock(&fm_warm_lock);
+	fm_restore_signals(&old);
+	fm_count(&j->r->brought, hot);
+}
+
+/* ---- what the engine serves -------------------------------------------- */
+
+/* In an epoch. */
+static struct fm_map *map_at(const struct job *j, uint64_t fp, uint64_t *ret_i)
+{
+	struct fm_file *f;
+	struct fm_map *m;
+
+	fm_for_each_file(f, id) {
+		if (f->dev != j->r->dev || f->ino != j->r->ino)
+			continue;
+		fm_for_each_map(m, f)
+			if (fm_map_covers(m, fp, ret_i) &&
+			    !fm_map_is_window(m))
+				return m;
+	}
+	return NULL;
+}
+
+struct flight {
+	unsigned chunks;
+	uint64_t pages;
+};
+
+static struct flight in_flight(void)
+{
+	struct flight n = { 0 };
+
+	for (int k = 0; k < fm_chunk_top(); k++) {
+		const struct fm_chunk *c = &fm_chunks[k];
+		const uint32_t s = atomic_load(&c->state);
+
+		if ((s == CH_QUEUED || s == CH_INFLIGHT) && c->eager) {
+			n.chunks++;
+			n.pages += c->n;
+		}
+	}
+	return n;
+}
+
+static bool has_room(const struct flight *now, uint64_t n)
+{
+	const uint64_t limit = fm_cache_limit();
+
+	return (uint64_t)fm_cache_resident() + now->pages + n <
+	       limit - limit / PART_FREE;
+}
+
+static bool is_turn(const struct job *j, const struct flight *now)
+{
+	if (!fm_demand_waiting())
+		return now->chunks < FLIGHT;
+	return j->shorts ? now->chunks < FLIGHT_SHORT :
+		now->chunks < FLIGHT_DEMAND && now->pages < PAGES_DEMAND;
+}
+
+/* Until there are few enough, and room. The cache grows into free memory step
+ * by step (cache/budget.h). */
+static void wait_turn(struct job *j)
+{
+	const uint64_t until = fm_now_ms() + GROWS_MS;
+
+	while (!is_over(j)) {
+		const struct flight now = in_flight();
+		const bool room = has_room(&now, 1);
+
+		if (room && is_turn(j, &now))
+			return;
+		j->full = !room && fm_now_ms() > until;
+		fm_thread_sleep_ms(1);
+	}
+}
+
+/* Pages from fp on that have been dealt with, or are left for the shorts; 0:
+ * later. */
+static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
+			  uint64_t fp, bool *ret_left)
+{
+	const uint64_t at = (uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT;
+	uint64_t n = fm_least(fm_map_pages(m) - i,
+			      FM_HUGE_PAGES - at % FM_HUGE_PAGES);
+	long got;
+
+	n = fm_least(n, j->r->old.n - fp);
+	if (!is_dense(j, fp, n))
+		n = run_length(j, fp, n);
+	if (n < LONG && !j->shorts) {
+		*ret_left = true;
+		return n;
+	}
+	got = fm_chunk_read(m, i, n, true);
+	if (got == -EAGAIN)
+		return 0;
+	return got > 0 ? (uint64_t)got : fm_least(n, FM_TOUCH_PAGES);
+}
+
+/* False: no mapping of the engine's has this page. */
+static bool read_at(struct job *j, uint64_t *fp)
+{
+	for (int k = 0; k < TRIES && !is_over(j); k++) {
+		const unsigned e = fm_epoch_enter();
+		uint64_t i, n = 0;
+		bool left = false;
+		struct fm_map *m = map_at(j, *fp, &i);
+
+		if (m)
+			n = read_some(j, m, i, *fp, &left);
+		fm_epoch_leave(e);
+		if (!m)
+			return false;
+		if (n) {
+			if (!left)
+				done(j, *fp, n);
+			*fp += n;
+			return true;
+		}
+		fm_thread_sleep_ms(1);
+	}
+	j->full = true;
+	return true;
+}
+
+static void by_engine(struct job *j)
+{
+	const uint64_t end = j->r->old.n;
+
+	for (uint64_t fp = next_page(j, 0); fp < end && !is_over(j);
+	     fp = next_page(j, fp)) {
+		wait_turn(j);
+		if (!is_over(j) && !read_at(j, &fp))
+			fp = (fp / FM_HUGE_PAGES + 1) * FM_HUGE_PAGES;
+	}
+}
+
+/* ---- what the kernel serves -------------------------------------------- */
+
+#define PIECE ((uint64_t)32) /* pages: see demote_pagecache.c */
+#define LOOK ((uint64_t)2048) /* pages between two looks at what is free */
+
+static bool memory_is_free(uint64_t pages)
+{
+	return fm_memory_free("") >
+	       fm_memory_limit() / 16 + (pages << FM_PAGE_SHIFT);
+}
+
+/* Where something else lies by now no harm is done. */
+static void of_range(struct job *j, const struct fm_krange *r)
+{
+	const uint64_t end = r->pgoff + ((r->end - r->start) >> FM_PAGE_SHIFT);
+	uint64_t asked = LOOK;
+
+	for (uint64_t fp = next_page(j, r->pgoff);
+	     fp < fm_least(end, j->r->old.n) && !is_over(j);
+	     fp = next_page(j, fp)) {
+		const uint64_t n = run_length(j, fp, fm_least(end - fp, PIECE));
+
+		if (asked >= LOOK) {
+			j->full = !memory_is_free(LOOK);
+			asked = 0;
+			fm_thread_sleep_ms(1); /* there may be an order */
+		}
+		if (is_over(j))
+			return;
+		fm_sys_madvise((void *)(r->start +
+					((fp - r->pgoff) << FM_PAGE_SHIFT)),
+			       n << FM_PAGE_SHIFT, MADV_WILLNEED);
+		done(j, fp, n);
+		asked += n;
+	}
+}
+
+#define RANGES 64
+
+static void by_kernel(struct job *j)
+{
+	const struct fm_file_id id = { j->r->dev, j->r->ino };
+	struct fm_krange r[RANGES];
+	const unsigned n = fm_krange_list(&id, r, RANGES);
+
+	for (unsigned i = 0; i < n && i < RANGES && !is_over(j); i++)
+		of_range(j, &r[i]);
+}
+
+/* ---- all of it --------------------------------------------------------- */
+
+/* May all of it come, so that one way through the file will do? */
+static bool all_fits(const struct fm_warm_record *r)
+{
+	const struct flight none = { 0 };
+	const uint64_t n = atomic_load(&r->known) - atomic_load(&r->brought);
+
+	return has_room(&none, n) && memory_is_free(n);
+}
+
+void fm_warm_restore(struct fm_warm_record *r, const _Atomic bool *stop)
+{
+	struct job j = { .r = r, .stop = stop };
+
+	j.level = all_fits(r) ? FM_WARM_PAST : FM_WARM_MAIN;
+	for (; j.level && !is_over(&j); j.level--) {
+		j.shorts = false;
+		by_engine(&j);
+		j.shorts = true;
+		by_engine(&j);
+		j.full = false;
+		by_kernel(&j);
+	}
+}

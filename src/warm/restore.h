@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* restore.h - what was hot is read into memory. Inside warm/ only: by its
+ * thread. */
+#ifndef FM_WARM_RESTORE_H
+#define FM_WARM_RESTORE_H
+
+#include "record.h"
+
+/* [plain] Read what r->old says into memory, as far as it is mapped and there
+ * is room. Ends early when *stop is set. */
+void fm_warm_restore(struct fm_warm_record *r, const _Atomic bool *stop);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* save.h - states are written, and looked for. Inside warm/ only. [plain], and
+ * in the guardian. */
+#ifndef FM_WARM_SAVE_H
+#define FM_WARM_SAVE_H
+
+#include "record.h"
+
+enum fm_warm_when {
+	FM_WARM_LIVE, /* the program works on */
+	FM_WARM_END,  /* it ends: all it has stored is in the file */
+	FM_WARM_DEAD, /* it has ended, this is the guardian */
+};
+
+/* All files. `make`: the directory, too. How many states have been written, or
+ * -errno. */
+int fm_warm_save_all(enum fm_warm_when when, bool make);
+
+/* Look for the state of r, once; r->old is what it says. The descriptor of the
+ * lock on it, or -1. */
+int fm_warm_look(struct fm_warm_record *r);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * warm.h - warm start: what was hot of a file when a process ended is read into
+ * memory again when the next one maps it. What other rooms may use.
+ *
+ * A state file (state.h) only chooses what is read ahead of need: a wrong one
+ * costs reads, never a byte. The engine's files are read by its chunks, into
+ * room that the cache has; those that the kernel serves by MADV_WILLNEED, into
+ * free memory.
+ */
+#ifndef FM_WARM_H
+#define FM_WARM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What came of looking for a state. */
+enum fm_warm_outcome {
+	FM_WARM_NOT_YET,
+	FM_WARM_READ,   /* it is used */
+	FM_WARM_ABSENT,
+	FM_WARM_STALE,  /* the file has been changed, or is another */
+	FM_WARM_BROKEN, /* no state, or not this user's alone */
+	FM_WARM_TAKEN,  /* another process brings it */
+	FM_WARM_OUTCOMES
+};
+
+/* [any] A file has been mapped, `len` bytes of it, by either server; without
+ * the space lock. `path`: called for its path, if that is not known yet. */
+void fm_warm_mapped(dev_t dev, ino_t ino, size_t len,
+		    const char *(*path)(void *arg), void *arg);
+
+/* [any] Each file of which something is known. Also in the guardian. */
+struct fm_warm_file {
+	const char *path;
+	enum fm_warm_outcome outcome;
+	uint64_t known, brought; /* pages that were hot, that have been read */
+};
+void fm_warm_each(void (*one)(const struct fm_warm_file *f, void *arg),
+		  void *arg);
+/* [any] In words. */
+const char *fm_warm_outcome_text(enum fm_warm_outcome o);
+
+#endif
