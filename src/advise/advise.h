@@ -8,5 +8,6 @@
 #include "krange.h"
 #include "passing.h"
 #include "scan.h"
+#include "source.h"
 
 #endif

@@ -172,6 +172,11 @@ static struct area *area_at(uintptr_t a)
 	return &areas[lo];
 }
 
+bool fm_area_has(uintptr_t a)
+{
+	return area_at(a);
+}
+
 /* A slow stream shows as small pieces side by side, a look after the other. */
 #define RECENT 32
 #define BESIDE (16 * FM_PAGE)

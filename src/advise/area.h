@@ -37,6 +37,9 @@ bool fm_areas_update(void);
 /* Where they lie, by number, in order. */
 bool fm_area_span(unsigned i, uintptr_t *ret_start, uintptr_t *ret_end);
 
+/* Does one lie there? */
+bool fm_area_has(uintptr_t a);
+
 /* A span has been touched. */
 void fm_area_touched(uintptr_t start, uintptr_t end);
 /* After touches have been told, of so many thousandths of the areas: use of the

@@ -151,4 +151,4 @@ static void rest(void)
 }
 
 const struct fm_source fm_source_estimate = { "estimates", fm_scan_start,
-					      collect, rest };
+					      collect, rest, NULL };

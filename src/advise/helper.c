@@ -22,6 +22,7 @@
 #define REST_MS 300    /* without enough that is read: it begins anew */
 #define SHARE 100      /* of a CPU: one in so many */
 #define CREDIT_MS 20   /* at the start */
+#define NOTHING 8      /* looks */
 
 /* That many bytes read or faults that waited in a turn are worth a look. */
 #define WORTH_BYTES ((uint64_t)512 << 10)
@@ -34,7 +35,10 @@ static struct fm_event bell;
 static _Atomic(const struct fm_source *) source;
 static unsigned child = UINT32_MAX; /* of fork, as the board has it */
 
-static const struct fm_source *const sources[] = { &fm_source_estimate };
+/* The best first. */
+static const struct fm_source *const sources[] = { &fm_source_samples,
+						   &fm_source_estimate };
+#define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
 const char *fm_helper_source(void)
 {
@@ -97,13 +101,48 @@ static void sleep_ms(uint64_t ms)
 		fm_event_wait_alone(&bell, seen, &t);
 }
 
+static void end_source(void)
+{
+	const struct fm_source *s = atomic_exchange(&source, NULL);
+
+	if (s && s->end)
+		s->end();
+}
+
+/* The first from number i on that there is. */
+static int find_source(unsigned i)
+{
+	int err = -ENOENT;
+
+	end_source();
+	for (; err && i < SOURCES; i++) {
+		err = sources[i]->start();
+		if (!err)
+			atomic_store(&source, sources[i]);
+	}
+	return err;
+}
+
+/* One that has told nothing in so many looks makes place for the last. */
+static int judge_source(unsigned part)
+{
+	static unsigned nothing;
+
+	nothing = part ? 0 : nothing + 1;
+	if (nothing < NOTHING || atomic_load(&source) == sources[SOURCES - 1])
+		return 0;
+	return find_source(SOURCES - 1);
+}
+
 /* A turn in which something was read. */
 static int look(const struct fm_area_use *use)
 {
-	const struct fm_source *s = atomic_load(&source);
+	const unsigned part = atomic_load(&source)->collect(fm_area_touched);
+	int err;
 
 	fm_count(&fm_advise_counts.looks, 1);
-	return fm_areas_weigh(use, s->collect(fm_area_touched));
+	err = fm_areas_weigh(use, part);
+	return err ? err : judge_source(part);
 }
 
 static bool worth(const struct fm_area_use *u)
@@ -168,19 +207,6 @@ static int turns(void)
 	return err;
 }
 
-static int find_source(void)
-{
-	int err = -ENOENT;
-
-	for (unsigned i = 0; err && i < sizeof(sources) / sizeof(sources[0]);
-	     i++) {
-		err = sources[i]->start();
-		if (!err)
-			atomic_store(&source, sources[i]);
-	}
-	return err;
-}
-
 /* With a table of descriptors of its own, for the numbers are the program's. */
 static void *helper(void *arg)
 {
@@ -190,9 +216,10 @@ static void *helper(void *arg)
 	sleep_ms(FIRST_MS); /* a child of fork may be about to execute */
 	fm_board_child_lives(child);
 	fm_thread_begin("fastmap-advise");
-	err = fm_read_keep(&kept) ? find_source() : -ENOSYS;
+	err = fm_read_keep(&kept) ? find_source(0) : -ENOSYS;
 	if (!err)
 		err = turns();
+	end_source();
 	if (err)
 		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
 		       "errno %d", -err);

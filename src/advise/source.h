@@ -3,7 +3,8 @@
  * source.h - where it is known from what the program touches.
  *
  * A source belongs to the helper thread (helper.c), which asks it from time to
- * time. Estimates (estimate.c) work everywhere and need no privilege. [plain]
+ * time. Samples (samples.c) know each fault, where perf events are allowed;
+ * estimates (estimate.c) work everywhere and need no privilege. [plain]
  */
 #ifndef FM_SOURCE_H
 #define FM_SOURCE_H
@@ -21,8 +22,11 @@ struct fm_source {
 	unsigned (*collect)(fm_touch_fn touched);
 	/* Nothing is asked for a while: what was seen until now is old. */
 	void (*rest)(void);
+	/* What start has taken is given back. May be NULL. */
+	void (*end)(void);
 };
 
+extern const struct fm_source fm_source_samples;
 extern const struct fm_source fm_source_estimate;
 
 #endif

@@ -3,6 +3,7 @@
  * doctor.c - what this system allows. The verdict at the end comes from the
  * engine's own start-up code; the lines above it say why.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -157,6 +158,19 @@ static void memory_lines(void)
 
 /* ---- what the kernel serves -------------------------------------------- */
 
+static void samples_line(void)
+{
+	const int err = fm_source_samples.start();
+	const bool off = err && err != -EACCES && err != -EPERM;
+
+	line("  by samples of page faults", !err, err ? strerror(-err) : "",
+	     off ? "estimates are used: this kernel has no perf events" :
+		   "estimates are used: sysctl kernel.perf_event_paranoid=2, or "
+		   "allow perf_event_open in the container's seccomp profile");
+	if (!err)
+		fm_source_samples.end();
+}
+
 static void advice_lines(void)
 {
 	const int err = fm_scan_start();
@@ -167,6 +181,7 @@ static void advice_lines(void)
 				  "by estimates (page by page)",
 	     "such mappings are the kernel's alone: it needs "
 	     "/proc/self/pagemap");
+	samples_line();
 }
 
 /* ---- verdict ----------------------------------------------------------- */

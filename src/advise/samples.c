@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * samples.c - what is touched, by the addresses of page faults.
+ *
+ * A perf software event on each thread of the program writes an address for
+ * each fault of user code into a ring, from which the helper takes them at each
+ * look. Nothing is woken by a sample. A ring has room for one page of them, and
+ * the kernel drops what comes when it is full: so a look is a burst from each
+ * thread, and costs the same however many faults there are.
+ *
+ * One event for each thread and not one for each CPU that children inherit:
+ * that would go on in programs that the child executes, and needs threads times
+ * CPUs of them. A child of fork has a helper of its own.
+ */
+#include <dirent.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "area.h"
+#include "base/sys.h"
+#include "base/types.h"
+#include "engine.h"
+#include "scan.h"
+#include "source.h"
+
+#define THREADS 16 /* at a time; of more than these, others in turns */
+#define RING (2 * FM_PAGE) /* its header, and the samples */
+#define WORDS (FM_PAGE / sizeof(uint64_t))
+#define ANEW_MS 250
+#define FEW 8 /* of a thousand: these faults are of other memory */
+
+struct ring {
+	int tid, fd;
+	struct perf_event_mmap_page *head;
+	bool listed;
+};
+
+static struct ring rings[THREADS];
+static unsigned nrings, turn, nthreads;
+static bool on;
+static int task = -1; /* /proc/self/task */
+static int me;
+static uint64_t anew_ms;
+
+/* ---- the events -------------------------------------------------------- */
+
+static int open_event(int tid)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = PERF_ATTR_SIZE_VER0,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_ADDR,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX, /* nobody waits for it */
+	};
+
+	return (int)fm_sys5(SYS_perf_event_open, &a, tid, -1, -1,
+			    PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Over memory that is ours already, far away. */
+static int map_ring(struct ring *r)
+{
+	void *far = fm_sys_far(RING, PROT_NONE), *p;
+
+	if (fm_is_err(far))
+		return -ENOMEM;
+	p = fm_sys_mmap(far, RING, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED, r->fd, 0);
+	if (fm_is_err(p)) {
+		fm_sys_munmap(far, RING);
+		return (int)(intptr_t)p;
+	}
+	r->head = p;
+	return 0;
+}
+
+static void set(const struct ring *r, bool to)
+{
+	fm_sys_ioctl(r->fd, to ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+		     NULL);
+}
+
+static int add(int tid)
+{
+	struct ring *r = &rings[nrings];
+	int err;
+
+	*r = (struct ring){ .tid = tid, .fd = open_event(tid), .listed = true };
+	if (r->fd < 0)
+		return r->fd;
+	err = map_ring(r);
+	if (err) {
+		fm_sys_close(r->fd);
+		return err;
+	}
+	if (on)
+		set(r, true);
+	nrings++;
+	return 0;
+}
+
+static void drop(unsigned i)
+{
+	fm_sys_munmap(rings[i].head, RING);
+	fm_sys_close(rings[i].fd);
+	rings[i] = rings[--nrings];
+}
+
+static void set_all(bool to)
+{
+	on = to;
+	for (unsigned i = 0; i < nrings; i++)
+		set(&rings[i], to);
+}
+
+/* ---- the threads ------------------------------------------------------- */
+
+static bool has(int tid)
+{
+	for (unsigned i = 0; i < nrings; i++) {
+		if (rings[i].tid == tid) {
+			rings[i].listed = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* wanted: how many of these are passed over, and how many are taken. */
+struct wanted {
+	int tid[THREADS];
+	unsigned n, seen, from;
+};
+
+static void want(struct wanted *w, int tid)
+{
+	if (tid == me || w->seen++ < w->from || w->n == THREADS)
+		return;
+	w->tid[w->n++] = tid;
+}
+
+static void each_thread(struct wanted *w)
+{
+	static char buf[4096] __attribute__((aligned(8)));
+	long n;
+
+	fm_sys3(SYS_lseek, task, 0, SEEK_SET);
+	while ((n = fm_sys3(SYS_getdents64, task, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct dirent64 *d = (void *)(buf + at);
+
+			at += d->d_reclen;
+			if (d->d_name[0] != '.')
+				want(w, atoi(d->d_name));
+		}
+	}
+}
+
+/* Of more threads than there are rings, these are next. */
+static void choose(struct wanted *w)
+{
+	*w = (struct wanted){ .from = turn };
+	each_thread(w);
+	turn = w->seen > turn + THREADS ? turn + THREADS : 0;
+}
+
+/* 0, or why a thread has none. One that has just ended is no reason. */
+static int follow(void)
+{
+	struct wanted w;
+	int err = 0, e;
+
+	choose(&w);
+	for (unsigned i = 0; i < nrings; i++)
+		rings[i].listed = false;
+	for (unsigned i = 0; i < w.n; i++)
+		has(w.tid[i]);
+	for (unsigned i = nrings; i-- > 0;)
+		if (!rings[i].listed)
+			drop(i);
+	for (unsigned i = 0; i < w.n && !err; i++) {
+		e = has(w.tid[i]) ? 0 : add(w.tid[i]);
+		err = e == -ESRCH ? 0 : e;
+	}
+	return err;
+}
+
+/* A link for each thread: so it is known when their number is another. As many
+ * may have ended as have begun: it is not gone by alone. */
+static int follow_if_changed(void)
+{
+	const uint64_t now = fm_now_ms();
+	struct stat st;
+
+	if (fm_sys_fstat(task, &st))
+		return -ENOENT;
+	if (st.st_nlink == nthreads && now < anew_ms)
+		return 0;
+	nthreads = (unsigned)st.st_nlink;
+	anew_ms = now + ANEW_MS;
+	return follow();
+}
+
+/* ---- the samples ------------------------------------------------------- */
+
+/* What lies this near is one stream: 16 pages, the kernel's fault-around. */
+#define HOLE (16 * FM_PAGE)
+#define SPANS 32
+
+static struct fm_run span[SPANS];
+static unsigned nspans, oldest;
+
+/* The kernel maps in aligned pieces, up to 2 MiB: the next fault of a stream is
+ * at the beginning of one, or, backward, in the last page of one. */
+static uintptr_t reach(uintptr_t border)
+{
+	const uintptr_t piece = border & -border;
+
+	return piece < HOLE ? HOLE : piece < FM_HUGE ? piece : FM_HUGE;
+}
+
+static bool joins(struct fm_run *s, uintptr_t page)
+{
+	if (page >= s->start && page < s->end)
+		return true;
+	if (page >= s->end && page - s->end < reach(page)) {
+		s->end = page + FM_PAGE;
+		return true;
+	}
+	if (page < s->start &&
+	    s->start - page - FM_PAGE < reach(page + FM_PAGE)) {
+		s->start = page;
+		return true;
+	}
+	return false;
+}
+
+static void note(uintptr_t page, fm_touch_fn touched)
+{
+	struct fm_run *s;
+
+	for (unsigned i = 0; i < nspans; i++)
+		if (joins(&span[i], page))
+			return;
+	if (nspans < SPANS) {
+		s = &span[nspans++];
+	} else {
+		s = &span[oldest++ % SPANS];
+		touched(s->start, s->end);
+	}
+	*s = (struct fm_run){ page, page + FM_PAGE };
+}
+
+static void tell_spans(fm_touch_fn touched)
+{
+	for (unsigned i = 0; i < nspans; i++)
+		touched(span[i].start, span[i].end);
+	nspans = oldest = 0;
+}
+
+struct counted {
+	uint64_t seen, ours, lost;
+};
+
+static uint64_t word(const struct ring *r, uint64_t at)
+{
+	const uint64_t *data = (const void *)((const char *)r->head + FM_PAGE);
+
+	return data[at / sizeof(*data) % WORDS];
+}
+
+static void record(const struct ring *r, uint64_t at,
+		   const struct perf_event_header *h, struct counted *c,
+		   fm_touch_fn touched)
+{
+	const uint64_t first = word(r, at + sizeof(*h));
+
+	if (h->type == PERF_RECORD_LOST)
+		c->lost += word(r, at + sizeof(*h) + sizeof(uint64_t));
+	if (h->type != PERF_RECORD_SAMPLE)
+		return;
+	c->seen++;
+	if (!fm_area_has(first))
+		return;
+	c->ours++;
+	note(first & ~(uintptr_t)FM_PAGE_MASK, touched);
+}
+
+static void drain(struct ring *r, struct counted *c, fm_touch_fn touched)
+{
+	const uint64_t head = __atomic_load_n(&r->head->data_head,
+					      __ATOMIC_ACQUIRE);
+	uint64_t at = r->head->data_tail, first;
+	struct perf_event_header h;
+
+	while (at < head) {
+		first = word(r, at);
+		memcpy(&h, &first, sizeof(h));
+		if (!h.size)
+			break;
+		record(r, at, &h, c, touched);
+		at += h.size;
+	}
+	__atomic_store_n(&r->head->data_tail, head, __ATOMIC_RELEASE);
+}
+
+/* ---- the source -------------------------------------------------------- */
+
+static void end(void)
+{
+	while (nrings)
+		drop(nrings - 1);
+	if (task >= 0)
+		fm_sys_close(task);
+	task = -1;
+}
+
+static int start(void)
+{
+	int err;
+
+	nrings = turn = nthreads = 0; /* a parent's are not here */
+	anew_ms = 0;
+	on = true;
+	me = (int)fm_sys0(SYS_gettid);
+	task = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
+	err = task < 0 ? task : follow_if_changed();
+	if (err)
+		end();
+	return err;
+}
+
+/* 0 where the faults are of other memory: estimates tell more of that. */
+static unsigned collect(fm_touch_fn touched)
+{
+	struct counted c = { 0 };
+
+	if (follow_if_changed())
+		return 0;
+	if (!on)
+		set_all(true);
+	for (unsigned i = 0; i < nrings; i++)
+		drain(&rings[i], &c, touched);
+	tell_spans(touched);
+	if (!c.seen)
+		anew_ms = 0; /* who reads is a new thread */
+	if (c.ours * 1000 < c.seen * FEW || !c.ours)
+		return 0;
+	return (unsigned)(c.seen * 999 / (c.seen + c.lost)) + 1;
+}
+
+static void rest(void)
+{
+	if (on)
+		set_all(false);
+}
+
+const struct fm_source fm_source_samples = { "perf", start, collect, rest,
+					     end };
