@@ -151,6 +151,8 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 			return 1;
 	}
 	claims[f->id] = want;
+	if (want == FM_CLAIM_READ && fm_registry_engines(f, true))
+		fm_registry_notify();
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
 	if (foreign_conflict(f, writable, fd)) {

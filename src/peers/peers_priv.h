@@ -126,6 +126,15 @@ int fm_open_wait_ms(void);
 void fm_open_answer(void);
 void fm_open_reset(void);
 
+/*
+ * [plain] peers_readers.c, in the watcher: files that several processes only
+ * read. rung: by somebody who begins to. wait_ms: until the next look, -1:
+ * none.
+ */
+void fm_readers_rung(void);
+void fm_readers_look(void);
+int fm_readers_wait_ms(void);
+
 /* [plain] peers.c, for the watcher: demote every file that others ask for. */
 void fm_peers_answer(void);
 /* [any] */

@@ -4,10 +4,14 @@
  *
  * Each could serve it from a cache of its own, and nobody would see an old
  * byte. But then memory holds the file several times and the device reads it as
- * often, where the page cache is one cache for all. So where two are still
- * there after LOOKS looks, both leave it to the kernel. Not at once: a tool
- * that has a short look costs a server nothing, and a claim may be that of a
- * process that has ended, whose guardian lives a moment longer.
+ * often, where the page cache is one cache for all. So where two are there for
+ * SHARED_MS, both leave it to the kernel. Not at once: a tool that has a short
+ * look costs a server nothing, and a claim may be that of a process that has
+ * ended, until its guardian has.
+ *
+ * Who begins to read such a file rings the registry's bell, and the watchers of
+ * all who read it look every LOOK_MS for a while. After that, who has read
+ * little until then is looked at once a second.
  */
 #include "base/life.h"
 #include "base/sys.h"
@@ -15,36 +19,70 @@
 #include "map/map.h"
 #include "peers_priv.h"
 
-#define LOOKS 2  /* a second apart, that found others */
+#define LOOK_MS 100
+#define SHARED_MS 250
+#define WHILE_MS 3000
 #define LEAST 64 /* reads of it: less is not worth it */
 
-static uint8_t shared_for[FM_MAX_FILES]; /* looks; by file id */
-
-static bool is_read(const struct fm_file *f)
-{
-	return fm_peers_claim_of(f) == FM_CLAIM_READ &&
-	       atomic_load(&f->st.loads) >= LEAST;
-}
+static uint64_t shared_since[FM_MAX_FILES]; /* ms; by file id */
+static _Atomic uint64_t until_ms;
 
 static bool is_shared(const struct fm_file *f)
 {
-	return fm_registry_engines(f, true) || fm_registry_kernel_users(f);
+	return fm_peers_claim_of(f) == FM_CLAIM_READ &&
+	       (fm_registry_engines(f, true) || fm_registry_kernel_users(f));
 }
 
-/* Once a second. */
-static void look(void)
+static void look_at(struct fm_file *f, uint32_t id, uint64_t now)
 {
+	if (!is_shared(f)) {
+		shared_since[id] = 0;
+		return;
+	}
+	if (!shared_since[id])
+		shared_since[id] = now;
+	if (now - shared_since[id] >= SHARED_MS &&
+	    atomic_load(&f->st.loads) >= LEAST)
+		fm_peers_demote(f, FM_WHY_READERS);
+}
+
+/* Returns whether one is shared. */
+static bool look(void)
+{
+	const uint64_t now = fm_now_ms();
 	struct fm_file *f;
+	bool any = false;
 	uint64_t old;
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id) {
-		if (!is_read(f) || !is_shared(f))
-			shared_for[id] = 0;
-		else if (++shared_for[id] >= LOOKS)
-			fm_peers_demote(f, FM_WHY_READERS);
+		look_at(f, id, now);
+		any |= shared_since[id] != 0;
 	}
 	fm_space_unlock(&old);
+	return any;
 }
 
-FM_LIFE(peers_readers, .level = FM_LIFE_RUNNING, .second = look)
+void fm_readers_rung(void)
+{
+	if (look())
+		atomic_store(&until_ms, fm_now_ms() + WHILE_MS);
+}
+
+void fm_readers_look(void)
+{
+	if (atomic_load(&until_ms) && (!look() || fm_now_ms() >= until_ms))
+		atomic_store(&until_ms, 0);
+}
+
+int fm_readers_wait_ms(void)
+{
+	return atomic_load(&until_ms) ? LOOK_MS : -1;
+}
+
+static void every_second(void)
+{
+	look();
+}
+
+FM_LIFE(peers_readers, .level = FM_LIFE_RUNNING, .second = every_second)

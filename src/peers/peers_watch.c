@@ -479,6 +479,7 @@ static void read_bell(void)
 	       fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
 		;
 	fm_peers_answer();
+	fm_readers_rung();
 	if (fm_registry_fd() != before || bell_wd < 0)
 		watch_registry();
 }
@@ -497,6 +498,13 @@ static int wait_for(struct pollfd *p, unsigned n, int ms)
 	return (int)n;
 }
 
+static int next_look_ms(void)
+{
+	const int open = fm_open_wait_ms(), readers = fm_readers_wait_ms();
+
+	return open < 0 || (readers >= 0 && readers < open) ? readers : open;
+}
+
 static void *watcher(void *arg)
 {
 	struct pollfd p[5] = {
@@ -511,7 +519,7 @@ static void *watcher(void *arg)
 	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {
-		int wait = bell_wd < 0 ? POLL_MS : fm_open_wait_ms();
+		int wait = bell_wd < 0 ? POLL_MS : next_look_ms();
 		int n = wait_for(p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
@@ -529,6 +537,7 @@ static void *watcher(void *arg)
 			read_ino();
 		if (n > 0 && p[3].revents && fm_sys_is_anon(nudge))
 			fm_sys3(SYS_read, nudge, &nudges, sizeof(nudges));
+		fm_readers_look();
 		fm_open_answer();
 		if (fm_open_pending()) {
 			fm_open_look();

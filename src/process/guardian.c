@@ -214,6 +214,8 @@ static void guardian_main(void *arg)
 		if (!atomic_load(&g.other_user)) /* not with his rights */
 			fm_life_dead(fm_backup.owner, executed);
 	}
+	/* Claims on files go first: the end of our memory may take seconds. */
+	close_others(NULL, 0);
 	fm_sys1(SYS_exit_group, 0);
 }
 
