@@ -46,8 +46,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "" },
 	{ "trace", "FASTMAP_TRACE", .scope = PROC(trace), .type = T_FILE,
 	  .standard = "" },
-	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_FILE,
-	  .standard = "" },
+	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_SOCKET,
+	  .standard = "auto" },
 	{ "warm-start", "FASTMAP_WARM_START", .scope = PROC(warm_start),
 	  .type = T_STATES, .standard = "auto" },
 	{ "rings", "FASTMAP_RINGS", .scope = PROC(ring_limit), .type = T_U32,
@@ -267,7 +267,8 @@ static const char *full_name(const char *value, char *buf, size_t size)
 static bool is_word(const struct fm_option *o, const char *value)
 {
 	return (o->type == T_STATS && !strcmp(value, "stderr")) ||
-	       (o->type == T_STATES && !strcmp(value, "auto"));
+	       ((o->type == T_STATES || o->type == T_SOCKET) &&
+		!strcmp(value, FM_SOCKET_AUTO));
 }
 
 static int set_text(const struct fm_option *o, const char **at,
@@ -281,7 +282,8 @@ static int set_text(const struct fm_option *o, const char **at,
 	if (o->type == T_STATES && (!strcmp(value, "off") ||
 				    !strcmp(value, "no")))
 		value = "";
-	if (!*value || !strcmp(value, "0")) {
+	if (!*value || !strcmp(value, "0") ||
+	    (o->type == T_SOCKET && !strcmp(value, "none"))) {
 		*at = NULL;
 		return 0;
 	}
@@ -406,6 +408,7 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 	case T_CHOICE:
 		return parse_choice(o->choices, value, at);
 	case T_FILE:
+	case T_SOCKET:
 	case T_STATS:
 	case T_STATES:
 		return set_text(o, at, set, value);

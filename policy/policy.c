@@ -27,7 +27,7 @@ static struct {
 	struct fm_arena arena;
 	struct fm_who who;
 	const char **value; /* of fm_options[i].env, or NULL */
-	const char *policy, *config_home, *state_home, *home;
+	const char *policy, *config_home, *state_home, *home, *runtime_dir;
 } start;
 
 static const struct fm_set *set_now(void)
@@ -69,6 +69,7 @@ static int remember_start(const char *progname, const char *exe, char **envp)
 	start.config_home = env_get(envp, "XDG_CONFIG_HOME");
 	start.state_home = env_get(envp, "XDG_STATE_HOME");
 	start.home = env_get(envp, "HOME");
+	start.runtime_dir = env_get(envp, "XDG_RUNTIME_DIR");
 	start.value = fm_arena_get(&start.arena,
 				   fm_option_count * sizeof(char *));
 	if (!start.who.name || !start.value)
@@ -315,6 +316,11 @@ void fm_policy_load_for(const char *progname, const char *exe, char **envp)
 void fm_policy_load(const char *progname, char **envp)
 {
 	fm_policy_load_for(progname, NULL, envp);
+}
+
+const char *fm_policy_runtime_dir(void)
+{
+	return start.runtime_dir;
 }
 
 bool fm_policy_any(void)

@@ -71,6 +71,9 @@ struct fm_cache_size {
 	bool automatic;   /* the share is where it begins, see budget.h */
 };
 
+/* In a folder for that, where there is one. */
+#define FM_SOCKET_AUTO "auto"
+
 /* Settings of the process. Strings live as long as the set. */
 struct fm_settings {
 	enum fm_mode mode;
@@ -89,7 +92,8 @@ struct fm_settings {
 	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */
 	/* FASTMAP_NULL_STORE=1: no I/O for marked files (benches) */
 	uint32_t null_store;
-	const char *socket;      /* control socket, or NULL */
+	/* control socket: FM_SOCKET_AUTO, a path, or NULL */
+	const char *socket;
 	const char *warm_start;  /* NULL: off, "auto", or a path */
 	/* its directory; NULL: off, or there is no place for one */
 	const char *warm_dir;
@@ -124,6 +128,9 @@ bool fm_policy_any(void);
 /* [any] Read the same sources again and swap the set. Environment as it was
  * at the start. For the control loop. */
 void fm_policy_reload(void);
+
+/* XDG_RUNTIME_DIR as it was at the start, or NULL. [any] */
+const char *fm_policy_runtime_dir(void);
 
 /* Parse a file only to check it: prints each problem on stderr with
  * FILE:LINE, returns the number of problems. For `fastmap check`. */

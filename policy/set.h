@@ -65,6 +65,7 @@ struct fm_option {
 		T_LEVEL,      /* int */
 		T_CHOICE,     /* an enum */
 		T_FILE,       /* const char *, made absolute */
+		T_SOCKET,     /* the same, FM_SOCKET_AUTO or none */
 		T_STATS,      /* the same, 1 means stderr */
 		T_STATES,     /* the same, or auto; off: none */
 		T_PATHS,      /* list, colon separated, resolved */

@@ -6,6 +6,7 @@
 #include "area.h"
 #include "board.h"
 #include "base/event.h"
+#include "base/life.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
@@ -216,6 +217,7 @@ static void *helper(void *arg)
 	sleep_ms(FIRST_MS); /* a child of fork may be about to execute */
 	fm_board_child_lives(child);
 	fm_thread_begin("fastmap-advise");
+	fm_life_beside();
 	err = fm_read_keep(&kept) ? find_source(0) : -ENOSYS;
 	if (!err)
 		err = turns();

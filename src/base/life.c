@@ -11,6 +11,7 @@ BOUND struct fm_life *const __start_fm_life[], *const __stop_fm_life[];
 
 bool (*fm_hook_is_me)(void);
 bool fm_life_strict;
+_Atomic bool fm_life_after_exec;
 
 static enum { IDLE, RUNNING, REFUSED } state;
 static bool is_child;
@@ -103,6 +104,13 @@ bool fm_life_is_owner(void)
 }
 
 /* ---- afterwards -------------------------------------------------------- */
+
+void fm_life_beside(void)
+{
+	EACH_UP(l)
+		if (l->beside)
+			l->beside();
+}
 
 void fm_life_second(void)
 {

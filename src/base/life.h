@@ -11,8 +11,8 @@
  * The linker collects the entries in a section, as it does the shim's FM_NEXT.
  * They run level by level, as the initcalls of the Linux kernel do; within a
  * level there is no order, so what needs another entry to have run belongs a
- * level higher. Upwards: start, second, forked, reset. Downwards, so that what
- * was built last goes first: stop, dead.
+ * level higher. Upwards: start, beside, second, forked, reset. Downwards, so
+ * that what was built last goes first: stop, dead.
  *
  * What a callback may do:
  * start   In the thread that maps the first file, inside its mmap: [plain],
@@ -24,6 +24,8 @@
  *         engine does without. What has started by then stays, as it is.
  * second  Once a second, in the thread of observe/control.c, with no lock:
  *         [plain].
+ * beside  The kernel serves something of ours in this process: once in it, in a
+ *         thread of ours, without a lock. The engine may run, or start later.
  * forked  In each child of fork, in the thread that forked, under the space
  *         lock, all signals blocked. The other threads are not here, and what
  *         they held is not given back: no lock is taken, locks are reset. No
@@ -62,6 +64,7 @@ struct fm_life {
 	const char *what;
 	const char *remedy;
 	int (*start)(void);
+	void (*beside)(void);
 	void (*second)(void);
 	void (*forked)(void);
 	void (*reset)(void);
@@ -89,6 +92,10 @@ bool fm_life_is_child(void);
 /* The program shall not run where the engine cannot. */
 extern bool fm_life_strict;
 
+/* [any] Somebody has something to do in `dead` after an exec, too. */
+extern _Atomic bool fm_life_after_exec;
+
+void fm_life_beside(void);
 void fm_life_second(void);
 void fm_life_forked(void);
 void fm_life_stop(void);

@@ -11,6 +11,8 @@ int cmd_run(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_ps(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_suggest(int argc, char **argv);
 int cmd_options_list(int argc, char **argv);

@@ -14,6 +14,7 @@
 #include "live_priv.h"
 
 #define ANSWER_MS 30000 /* a process that is stopped does not answer */
+#define LIST_MS 1000    /* nor shall it keep the others from being listed */
 
 static bool is_socket(const char *path)
 {
@@ -133,10 +134,10 @@ int live_dial(const char *who)
 
 /* ---- what is said ------------------------------------------------------- */
 
-static int send_line(int fd, const char *line)
+static int send_line(int fd, const char *line, int ms)
 {
 	const size_t n = strlen(line);
-	struct timeval tv = { .tv_sec = ANSWER_MS / 1000 };
+	struct timeval tv = { .tv_sec = ms / 1000 };
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	return send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n &&
@@ -160,12 +161,13 @@ static void take_progress(char *text, size_t *len,
 	}
 }
 
-char *live_talk(int fd, const char *line,
-		void (*progress)(unsigned long done, unsigned long total))
+/* `ms`: without a word from the other side. */
+static char *talk(int fd, const char *line, int ms,
+		  void (*progress)(unsigned long, unsigned long))
 {
 	size_t size = 1 << 16, len = 0;
 	char *text = malloc(size);
-	ssize_t n = send_line(fd, line) ? -1 : 1;
+	ssize_t n = send_line(fd, line, ms) ? -1 : 1;
 
 	while (text && n > 0) {
 		if (size - len < 2)
@@ -185,6 +187,12 @@ char *live_talk(int fd, const char *line,
 		errno = ECONNRESET;
 	free(text);
 	return NULL;
+}
+
+char *live_talk(int fd, const char *line,
+		void (*progress)(unsigned long done, unsigned long total))
+{
+	return talk(fd, line, ANSWER_MS, progress);
 }
 
 static void say_failure(const char *who)
@@ -235,7 +243,7 @@ json_t *live_stats(const char *who)
 json_t *live_stats_of(const struct live_process *p)
 {
 	int fd = dial_process(p);
-	char *text = fd < 0 ? NULL : live_talk(fd, "stats", NULL);
+	char *text = fd < 0 ? NULL : talk(fd, "stats", LIST_MS, NULL);
 	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
 
 	free(text);

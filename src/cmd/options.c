@@ -52,6 +52,7 @@ const char *meaning_value(const struct fm_option *o)
 	case T_LEVEL:
 		return "N";
 	case T_FILE:
+	case T_SOCKET:
 	case T_STATS:
 		return "FILE";
 	case T_STATES:

@@ -16,6 +16,7 @@
 
 #define SECOND_MS 1000
 
+static _Atomic bool runs;
 static uint64_t due; /* ms */
 static struct stat policy_seen;
 
@@ -74,14 +75,15 @@ static void every_second(void)
 /* ---- the loop ---------------------------------------------------------- */
 
 /* Returns how many milliseconds there are until the next. One that comes late
- * does not come twice. */
+ * does not come twice. Without the engine there is the socket alone. */
 static int run_second(void)
 {
 	uint64_t now = fm_now_ms();
 
 	if (now < due)
 		return (int)(due - now);
-	fm_life_second();
+	if (fm_life_running())
+		fm_life_second();
 	due = fm_now_ms() + SECOND_MS;
 	return SECOND_MS;
 }
@@ -113,16 +115,35 @@ static void *control_thread(void *arg)
 	return NULL;
 }
 
+/* By the thread that starts the engine, or the one that advises. */
 static int start(void)
 {
 	const struct fm_settings *s = fm_settings();
+	int err;
 
+	if (atomic_exchange(&runs, true))
+		return 0;
 	if (s->source)
 		fm_sys2(SYS_stat, s->source, &policy_seen);
 	due = fm_now_ms() + SECOND_MS;
-	return fm_thread_create(control_thread, NULL);
+	err = fm_thread_create(control_thread, NULL);
+	if (err)
+		atomic_store(&runs, false);
+	return err;
+}
+
+static void beside(void)
+{
+	if (fm_control_wanted())
+		start();
 }
 
 /* The thread is not here: give its descriptors back. */
-FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = start,
-	.second = every_second, .reset = fm_control_drop_fds)
+static void forked(void)
+{
+	atomic_store(&runs, false);
+	fm_control_drop_fds();
+}
+
+FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = start, .beside = beside,
+	.second = every_second, .forked = forked)

@@ -33,6 +33,8 @@ extern struct fm_client fm_clients[FM_CONTROL_CLIENTS];
 
 /* [plain] Listen where the settings say, if they do. 0 or -errno. */
 int fm_control_listen(void);
+/* [any] Is there anywhere to listen? */
+bool fm_control_wanted(void);
 /* [plain] What to wait for, 1 + FM_CONTROL_CLIENTS of them, and what came of
  * it. */
 int fm_control_fds(struct pollfd *p);

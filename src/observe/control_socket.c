@@ -209,6 +209,7 @@ void fm_control_drop_fds(void)
 		fm_fd_drop(server);
 	server = -1;
 	bound.ino = 0; /* the parent's */
+	atomic_store(&fm_life_after_exec, false);
 }
 
 /* Does another process, perhaps the one that started this one, listen there? It
@@ -269,6 +270,7 @@ static void note_bound(const char *path)
 	memcpy(bound.path, path, strlen(path) + 1);
 	bound.dev = st.st_dev;
 	bound.ino = st.st_ino;
+	atomic_store(&fm_life_after_exec, true);
 }
 
 static void remove_own(void)
@@ -281,23 +283,14 @@ static void remove_own(void)
 	bound.ino = 0;
 }
 
-int fm_control_listen(void)
+/* 1: another process listens there. */
+static int listen_on(const char *path)
 {
-	const char *pattern = fm_settings()->socket;
-	char path[sizeof(bound.path)];
-	bool own;
+	int err = remove_stale(path);
 	long fd;
-	int err;
 
-	if (!pattern)
-		return 0;
-	if (fm_expand_pid(pattern, fm_sys_getpid(), path, sizeof(path), &own))
-		return -ENAMETOOLONG;
-	err = remove_stale(path);
-	if (err > 0)
-		fm_log(FM_LOG_INFO, "%s: another process listens there", path);
 	if (err)
-		return err < 0 ? err : 0;
+		return err;
 	fd = fm_sys3(SYS_socket, AF_UNIX,
 		     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -309,6 +302,77 @@ int fm_control_listen(void)
 	else
 		note_bound(path);
 	return err;
+}
+
+static int listen_as_set(const char *pattern)
+{
+	char path[sizeof(bound.path)];
+	bool own;
+	int err;
+
+	if (fm_expand_pid(pattern, fm_sys_getpid(), path, sizeof(path), &own))
+		return -ENAMETOOLONG;
+	err = listen_on(path);
+	if (err > 0)
+		fm_log(FM_LOG_INFO, "%s: another process listens there", path);
+	return err > 0 ? 0 : err;
+}
+
+/* ---- where nothing is set ---------------------------------------------- */
+
+/* Nobody else may put another socket in the place of ours. */
+static bool is_safe_folder(const char *path)
+{
+	struct stat st;
+
+	return !fm_sys2(SYS_lstat, path, &st) && S_ISDIR(st.st_mode) &&
+	       (!st.st_uid || st.st_uid == (uid_t)fm_sys0(SYS_geteuid)) &&
+	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX));
+}
+
+static bool listen_below(const char *folder, const char *rest)
+{
+	char name[32] = "/", number[16], dir[sizeof(bound.path)];
+	char path[sizeof(bound.path)];
+
+	fm_number_text(number, (unsigned)fm_sys_getpid());
+	return folder && *folder == '/' &&
+	       !fm_join(dir, sizeof(dir), folder, rest, "") &&
+	       is_safe_folder(dir) &&
+	       !fm_join(name + 1, sizeof(name) - 1, number, ".sock", "") &&
+	       !fm_join(path, sizeof(path), dir, name, "") && !listen_on(path);
+}
+
+/* Who has made neither folder wants no socket. */
+static void listen_by_default(void)
+{
+	if (!listen_below("/run", "/fastmap"))
+		listen_below(fm_policy_runtime_dir(), "/fastmap");
+}
+
+bool fm_control_wanted(void)
+{
+	const char *set = fm_settings()->socket;
+	const char *own = fm_policy_runtime_dir();
+	char dir[sizeof(bound.path)];
+
+	if (!set || strcmp(set, FM_SOCKET_AUTO))
+		return set;
+	return fm_exists("/run/fastmap") ||
+	       (own && !fm_join(dir, sizeof(dir), own, "/fastmap", "") &&
+		fm_exists(dir));
+}
+
+int fm_control_listen(void)
+{
+	const char *set = fm_settings()->socket;
+
+	if (!set)
+		return 0;
+	if (strcmp(set, FM_SOCKET_AUTO))
+		return listen_as_set(set);
+	listen_by_default();
+	return 0;
 }
 
 static void remove_dead(int pid, bool executed)

@@ -41,7 +41,8 @@ static bool demote_all(bool exec)
  * one. */
 static bool guardian_stays(bool exec)
 {
-	return exec && (fm_settings()->stats || fm_settings()->socket);
+	return exec && (fm_settings()->stats ||
+			atomic_load(&fm_life_after_exec));
 }
 
 void fm_ending(bool exec)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* ps.c - fastmap ps: which processes run under the library. */
+#include <getopt.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+#include "live.h"
+#include "live_table.h"
+
+static const char help[] =
+	"usage: fastmap ps [--json]\n\n"
+	"Running processes that have a control socket (docs/tools.md): whose "
+	"files the\nengine serves, or the kernel with our advice (ADVISED) and "
+	"without. Root sees\nthose of all users.\n\n"
+	"  --json                  the same, sizes in bytes, uptime in "
+	"seconds\n";
+
+static const char *user_name(uid_t uid)
+{
+	static char number[16];
+	struct passwd *pw = getpwuid(uid);
+
+	snprintf(number, sizeof(number), "%u", uid);
+	return pw ? pw->pw_name : number;
+}
+
+static uint64_t in(const json_t *stats, const char *part, const char *key)
+{
+	return live_uint(json_object_get(stats, part), key);
+}
+
+static void print_line(const struct live_process *p, const json_t *s)
+{
+	if (!s) {
+		printf("%7d %-10s %-16.16s does not answer\n", (int)p->pid,
+		       user_name(p->uid), p->name);
+		return;
+	}
+	printf("%7d %-10s %-16.16s %6u %7u %6u %8s %7s %7s %6s\n", (int)p->pid,
+	       user_name(p->uid), p->name, live_count(s, "engine"),
+	       live_count(s, "advised"), live_count(s, "kernel"),
+	       live_size(in(s, "cache", "resident_bytes")).s,
+	       live_size(in(s, "cache", "dirty_bytes")).s,
+	       live_size(in(s, "cache", "limit_bytes")).s,
+	       live_time(live_real(s, "uptime")).s);
+}
+
+static json_t *document(const struct live_process *p, const json_t *s)
+{
+	json_t *o = json_pack("{s:i s:s s:s s:s s:b}", "pid", (int)p->pid,
+			      "user", user_name(p->uid), "program", p->name,
+			      "socket", p->socket, "answers", s != NULL);
+
+	if (!o || !s)
+		return o;
+	json_object_update_new(
+		o, json_pack("{s:i s:i s:i s:I s:I s:I s:f}", "engine_files",
+			     (int)live_count(s, "engine"), "advised_files",
+			     (int)live_count(s, "advised"), "kernel_files",
+			     (int)live_count(s, "kernel"), "resident_bytes",
+			     (json_int_t)in(s, "cache", "resident_bytes"),
+			     "dirty_bytes",
+			     (json_int_t)in(s, "cache", "dirty_bytes"),
+			     "cache_limit_bytes",
+			     (json_int_t)in(s, "cache", "limit_bytes"),
+			     "uptime", live_real(s, "uptime")));
+	return o;
+}
+
+static void print_all(const struct live_process *all, size_t n)
+{
+	printf("%7s %-10s %-16s %6s %7s %6s %8s %7s %7s %6s\n", "PID", "USER",
+	       "PROGRAM", "ENGINE", "ADVISED", "KERNEL", "RESIDENT", "DIRTY",
+	       "LIMIT", "UPTIME");
+	for (size_t i = 0; i < n; i++) {
+		json_t *s = live_stats_of(&all[i]);
+
+		print_line(&all[i], s);
+		json_decref(s);
+	}
+}
+
+static void print_json(const struct live_process *all, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *s = live_stats_of(&all[i]);
+
+		json_array_append_new(list, document(&all[i], s));
+		json_decref(s);
+	}
+	json_dumpf(list, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+	putchar('\n');
+	json_decref(list);
+}
+
+int cmd_ps(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct live_process *all;
+	bool json = false;
+	size_t n;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'j')
+		json = true;
+	if (c != -1 || optind < argc) {
+		fputs(help, c == 'h' ? stdout : stderr);
+		return c == 'h' ? 0 : 2;
+	}
+	n = live_list(&all);
+	if (json)
+		print_json(all, n);
+	else
+		print_all(all, n);
+	free(all);
+	return 0;
+}

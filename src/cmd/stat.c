@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stat.c - fastmap stat: what a running process serves, file by file.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "live.h"
+#include "live_table.h"
+
+#define MOST_S 86400
+#define EXACT JSON_REAL_PRECISION(15)
+
+static const char help[] =
+	"usage: fastmap stat [OPTION...] WHO [SECONDS]\n\n"
+	"What a running process serves, file by file: by whom and why, what is "
+	"resident\nand dirty, faults a second (since the start, or since the "
+	"line before), of a\nhundred faults those answered from memory, bytes "
+	"read for each byte wanted. WHO\nis a process id, the name of a "
+	"program, or a socket.\n\n"
+	"  --watch                 again every SECONDS (default 1) until it "
+	"ends\n"
+	"  --json                  the statistics themselves, with --watch a "
+	"line each time\n";
+
+/* How a document is shown; `before` is the last one, or NULL. */
+static void show_table(const json_t *stats, const json_t *before);
+static void show_json(const json_t *stats, const json_t *before);
+
+static const struct format {
+	const char *name;
+	void (*show)(const json_t *stats, const json_t *before);
+} formats[] = {
+	{ "table", show_table },
+	{ "json", show_json },
+};
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static bool watch;
+
+/* ---- the table ---------------------------------------------------------- */
+
+static uint64_t faults_of(const json_t *f)
+{
+	return live_uint(f, "faults_read") + live_uint(f, "faults_write") +
+	       live_uint(f, "faults_wp");
+}
+
+static const json_t *same_in(const json_t *stats, const json_t *file)
+{
+	json_t *f;
+
+	for (size_t i = 0; stats && (f = live_file(stats, i)); i++)
+		if (live_uint(f, "inode") == live_uint(file, "inode") &&
+		    live_uint(f, "device") == live_uint(file, "device"))
+			return f;
+	return NULL;
+}
+
+/* A file that has been given up and come back counts from 0 again. */
+static double rate(const json_t *stats, const json_t *before, const json_t *f)
+{
+	const json_t *was = same_in(before, f);
+	double n = (double)faults_of(f), t = live_real(stats, "uptime");
+
+	if (was && faults_of(was) <= faults_of(f)) {
+		n -= (double)faults_of(was);
+		t -= live_real(before, "uptime");
+	}
+	return t > 0 ? n / t : 0;
+}
+
+static void print_file(const json_t *stats, const json_t *before,
+		       const json_t *f)
+{
+	const char *server = live_server(stats, f);
+	const bool engine = !strcmp(server, "engine");
+
+	printf("%-7s %8s ", server, live_size(live_uint(f, "size")).s);
+	if (engine)
+		printf("%8s %7s %8.0f %5.1f %5.2f ",
+		       live_size(live_uint(f, "resident_bytes")).s,
+		       live_size(live_uint(f, "dirty_bytes")).s,
+		       rate(stats, before, f), live_real(f, "hit_percent"),
+		       live_real(f, "read_amplification"));
+	else
+		printf("%8s %7s %8s %5s %5s ", "-", "-", "-", "-", "-");
+	printf("%s%s%s%s\n", live_string(f, "path"), engine ? "" : " (",
+	       engine ? "" : live_why(f), engine ? "" : ")");
+}
+
+static void print_head(const json_t *s)
+{
+	const json_t *cache = json_object_get(s, "cache");
+	const json_t *latency = json_object_get(s, "latency");
+
+	printf("process %d, %s, up %s\n", (int)live_uint(s, "pid"),
+	       live_string(s, "program"), live_time(live_real(s, "uptime")).s);
+	printf("cache: %s of %s resident, %s dirty\n",
+	       live_size(live_uint(cache, "resident_bytes")).s,
+	       live_size(live_uint(cache, "limit_bytes")).s,
+	       live_size(live_uint(cache, "dirty_bytes")).s);
+	if (live_uint(latency, "count"))
+		printf("faults: median %.0f us, 99 %% within %.0f us, "
+		       "by %s\n",
+		       live_real(latency, "p50_us"),
+		       live_real(latency, "p99_us"),
+		       live_string(json_object_get(s, "delivery"), "how"));
+}
+
+static void show_table(const json_t *stats, const json_t *before)
+{
+	json_t *f;
+
+	if (watch && isatty(1))
+		fputs("\033[H\033[J", stdout);
+	print_head(stats);
+	printf("\n%-7s %8s %8s %7s %8s %5s %5s %s\n", "SERVER", "SIZE",
+	       "RESIDENT", "DIRTY", "FAULTS/S", "HIT%", "AMPL", "FILE");
+	for (size_t i = 0; (f = live_file(stats, i)); i++)
+		print_file(stats, before, f);
+	if (watch && !isatty(1))
+		putchar('\n');
+}
+
+static void show_json(const json_t *stats, const json_t *before)
+{
+	json_dumpf(stats, stdout,
+		   EXACT | (watch ? JSON_COMPACT : JSON_INDENT(1)));
+	putchar('\n');
+}
+
+/* ---- again and again ---------------------------------------------------- */
+
+/* That it ends while it is watched is no error. */
+static int show_all(const char *who, double seconds, const struct format *as)
+{
+	json_t *before = NULL, *now = live_stats(who);
+
+	if (!now)
+		return 1;
+	for (;;) {
+		as->show(now, before);
+		if (fflush(stdout) || !watch)
+			break;
+		usleep((useconds_t)(seconds * 1e6));
+		json_decref(before);
+		before = now;
+		now = live_stats(who);
+		if (!now)
+			break;
+	}
+	json_decref(before);
+	json_decref(now);
+	return 0;
+}
+
+static bool parse_seconds(const char *text, double *ret)
+{
+	char *end;
+
+	*ret = strtod(text, &end);
+	return end > text && !*end && *ret >= 0.1 && *ret <= MOST_S;
+}
+
+static const struct format *format_of(const char *name)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+int cmd_stat(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "watch", no_argument, NULL, 'w' },
+		{ "json", no_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const struct format *as = &formats[0];
+	double seconds = 1;
+	int c, i = 0, given;
+
+	while ((c = getopt_long(argc, argv, "h", known, &i)) != -1) {
+		if (c == 'w')
+			watch = true;
+		else if (c == 'f')
+			as = format_of(known[i].name);
+		else
+			break;
+	}
+	given = argc - optind;
+	if (c != -1 || given < 1 || given > 1 + watch) {
+		fputs(help, c == 'h' ? stdout : stderr);
+		return c == 'h' ? 0 : 2;
+	}
+	if (given == 2 && !parse_seconds(argv[optind + 1], &seconds)) {
+		fprintf(stderr, "fastmap: bad number of seconds '%s': 0.1 to "
+			"%d\n", argv[optind + 1], MOST_S);
+		return 2;
+	}
+	return show_all(argv[optind], seconds, as);
+}
