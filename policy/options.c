@@ -25,19 +25,19 @@ static const char evictions[] =
 const struct fm_option fm_options[] = {
 	/* FASTMAP_LOG comes first: it decides what is said of the rest. */
 	{ "log", "FASTMAP_LOG", .scope = PROC(log_level), .type = T_LEVEL,
-	  .standard = "1", .max = 3 },
+	  .standard = "1", .max = 3, .live = true },
 	{ "mode", "FASTMAP_MODE", .scope = PROC(mode), .type = T_CHOICE,
 	  .standard = "on", .choices = "on|observe|off" },
 	{ "faults", "FASTMAP_FAULTS", .scope = PROC(faults), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|signal|thread" },
 	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache), .type = T_MEMORY,
-	  .standard = "auto" },
+	  .standard = "auto", .live = true },
 	{ "lazy", "FASTMAP_LAZY", .scope = PROC(lazy), .type = T_SIZE_AUTO,
-	  .standard = "auto", .max = 64 * TIB },
+	  .standard = "auto", .max = 64 * TIB, .live = true },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
 	  .standard = "no" },
 	{ "take-back", "FASTMAP_TAKE_BACK", .scope = PROC(take_back_ms),
-	  .type = T_U32, .standard = "5000", .max = 3600000 },
+	  .type = T_U32, .standard = "5000", .max = 3600000, .live = true },
 	{ "guardian", "FASTMAP_GUARDIAN", .scope = PROC(guardian),
 	  .type = T_BOOL, .standard = "yes" },
 	{ "summary", "FASTMAP_SUMMARY", .scope = PROC(summary),
@@ -64,7 +64,8 @@ const struct fm_option fm_options[] = {
 	{ "block", "FASTMAP_BLOCK", .scope = PATH(block_size), .type = T_POW2,
 	  .standard = "0", .min = 4 * KIB, .max = 8 * MIB },
 	{ "map-ahead", "FASTMAP_MAP_AHEAD", .scope = PATH(map_ahead),
-	  .type = T_SIZE32, .standard = "32M", .max = 1024 * MIB },
+	  .type = T_SIZE32, .standard = "32M", .max = 1024 * MIB,
+	  .live = true },
 	{ "io", "FASTMAP_IO", .scope = PATH(io), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|direct|buffered" },
 	{ "holes", "FASTMAP_HOLES", .scope = PATH(holes), .type = T_CHOICE,
@@ -86,11 +87,11 @@ const struct fm_option fm_options[] = {
 	{ "drop-behind", "FASTMAP_DROP_BEHIND", .scope = PATH(drop_behind),
 	  .type = T_BOOL, .standard = "no" },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
-	  .standard = "20", .min = 1, .max = 90, .whole = true },
+	  .standard = "20", .min = 1, .max = 90, .whole = true, .live = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
-	  .standard = "10", .max = 90, .whole = true },
+	  .standard = "10", .max = 90, .whole = true, .live = true },
 	{ "wb-interval", "FASTMAP_WB_INTERVAL", .scope = PATH(wb_interval_ms),
-	  .type = T_U32, .standard = "5000", .max = 3600000 },
+	  .type = T_U32, .standard = "5000", .max = 3600000, .live = true },
 
 	{ "paths", "FASTMAP_PATHS", .scope = LIST(prefixes), .type = T_PATHS,
 	  .standard = "" },
@@ -121,6 +122,8 @@ void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 
 	if (o->quiet || (!o->problems && fm_heard_before(o->line)))
 		return;
+	if (o->line)
+		fm_policy_hear(o, what, text, used);
 	if (o->problems)
 		++*o->problems;
 	if (o->line)
@@ -426,7 +429,7 @@ static const char *fault_of(const struct fm_option *o, int r)
 	return r == -EINVAL ? "bad value" : "no memory for";
 }
 
-void fm_option_set(const struct fm_option *o, struct fm_set *set,
+int fm_option_set(const struct fm_option *o, struct fm_set *set,
 		   struct fm_policy *policy, const char *value,
 		   const struct fm_origin *from)
 {
@@ -443,7 +446,7 @@ void fm_option_set(const struct fm_option *o, struct fm_set *set,
 	else
 		r = set_any(o, at, set, value);
 	if (!r)
-		return;
+		return 0;
 	/* The strings are all ours and short; a join that does not fit would
 	 * only shorten the message. */
 	fm_join(what, sizeof(what), o->name, ": ", fault_of(o, r));
@@ -454,6 +457,7 @@ void fm_option_set(const struct fm_option *o, struct fm_set *set,
 			"ignored, default ", o->standard);
 	fm_join(used, sizeof(used), choices, *choices ? "; " : "", instead);
 	fm_complain(from, what, value, used);
+	return r;
 }
 
 void fm_options_default(struct fm_set *set)

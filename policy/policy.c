@@ -212,6 +212,39 @@ static void find_state_dir(struct fm_set *set)
 	s->warm_dir = dir ? fm_arena_text(&set->arena, dir, strlen(dir)) : NULL;
 }
 
+/* ---- what was changed since -------------------------------------------- */
+
+static const char *override[FM_POLICY_VALUES]; /* as fm_options[] */
+
+static void take_overrides(struct fm_set *set)
+{
+	const struct fm_origin from = { .file = "set", .quiet = true };
+
+	for (unsigned i = 0; i < fm_option_count; i++) {
+		const struct fm_option *o = &fm_options[i];
+
+		if (!override[i])
+			continue;
+		fm_option_set(o, set, &set->defaults, override[i], &from);
+		for (struct fm_section *s = set->sections; s; s = s->next)
+			if (o->scope == OPT_PATH)
+				fm_option_set(o, set, &s->policy, override[i],
+					      &from);
+	}
+	atomic_store(&fm_log_level, set->process.log_level);
+}
+
+int fm_policy_keep(const struct fm_option *o, const char *value)
+{
+	char *copy = fm_arena_text(&start.arena, value, strlen(value));
+
+	if (!copy)
+		return -ENOMEM;
+	override[o - fm_options] = copy;
+	fm_policy_reload();
+	return 0;
+}
+
 /* ---- the whole --------------------------------------------------------- */
 
 /* How many had to be set right, for `where`: 0 or 1. */
@@ -285,6 +318,7 @@ static struct fm_set *build(void)
 	take_file(set);
 	take_log_level(set, true);
 	take_env(set);
+	take_overrides(set);
 	order_all(set);
 	find_state_dir(set);
 	if (skipped(set))
@@ -339,6 +373,11 @@ static bool denied(const struct fm_set *set, const char *path)
 {
 	return fm_texts_match(set->deny, path, fm_path_match) &&
 	       !fm_texts_match(set->allow, path, fm_path_match);
+}
+
+const struct fm_set *fm_set_now(void)
+{
+	return set_now();
 }
 
 static const struct fm_policy *covering(const struct fm_set *set,

@@ -132,6 +132,38 @@ void fm_policy_reload(void);
 /* XDG_RUNTIME_DIR as it was at the start, or NULL. [any] */
 const char *fm_policy_runtime_dir(void);
 
+/*
+ * change.c: settings of a process that runs. By one thread at a time.
+ */
+
+/* 0; or -errno, and why the option may not have that value in a running
+ * process. */
+int fm_policy_judge(const char *name, const char *value, char *why,
+		    size_t size);
+/* From now on the option has that value, whatever the file says when it is read
+ * again. 0 or -errno; -EDOM: wb-low has to be below wb-high. */
+int fm_policy_override(const char *name, const char *value);
+/* What it is now, where no path section says otherwise. False: no such option,
+ * or one without a single value. */
+bool fm_policy_value(const char *name, char *buf, size_t size);
+
+#define FM_POLICY_VALUES 64
+struct fm_policy_values {
+	unsigned n;
+	const char *name[FM_POLICY_VALUES];
+	char value[FM_POLICY_VALUES][80];
+};
+/* Of all options with a single value. */
+void fm_policy_values(struct fm_policy_values *ret);
+
+/* fm_policy_reload, and the first bad line, or "". */
+void fm_policy_reload_heard(char *ret_bad, size_t size);
+
+/* The policy for a file that has `old`: with what may change while the process
+ * runs as it is now for this path. Returns `old` if nothing has. */
+const struct fm_policy *fm_policy_renew(const struct fm_policy *old,
+					const char *path);
+
 /* Parse a file only to check it: prints each problem on stderr with
  * FILE:LINE, returns the number of problems. For `fastmap check`. */
 int fm_policy_check(const char *file);

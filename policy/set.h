@@ -44,6 +44,10 @@ struct fm_origin {
 bool fm_heard_before(bool of_file);
 void fm_remark_unknown(char **envp); /* variables */
 
+/* While the file is read for somebody who wants to hear of bad lines. */
+void fm_policy_hear(const struct fm_origin *o, const char *what,
+		    const char *text, const char *used);
+
 /* One line: "FILE:LINE: WHAT 'TEXT', USED". */
 void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 		 const char *used);
@@ -76,6 +80,7 @@ struct fm_option {
 	uint64_t min, max;
 	const char *choices;  /* "auto|signal|thread", enum order */
 	bool whole;           /* of a path's, and yet one for the process */
+	bool live;            /* may change while the process runs */
 };
 
 extern const struct fm_option fm_options[];
@@ -85,11 +90,16 @@ const struct fm_option *fm_option_find(const char *name);
 
 /* Set one option from text; complains and leaves the old value when the text
  * is bad; of a list, what is good is added. `policy` is where OPT_PATH options
- * go. */
-void fm_option_set(const struct fm_option *o, struct fm_set *set,
+ * go. 0 or -errno. */
+int fm_option_set(const struct fm_option *o, struct fm_set *set,
 		   struct fm_policy *policy, const char *value,
 		   const struct fm_origin *from);
 void fm_options_default(struct fm_set *set);
+
+/* The current set. */
+const struct fm_set *fm_set_now(void);
+/* The option has that value, which is good, from now on. 0 or -ENOMEM. */
+int fm_policy_keep(const struct fm_option *o, const char *value);
 
 struct fm_who {
 	const char *name; /* short program name */

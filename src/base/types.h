@@ -159,7 +159,8 @@ struct fm_file {
 	_Atomic uint32_t refs; /* mappings + transient users */
 	_Atomic uint32_t nmaps;
 	_Atomic int64_t size; /* bytes, last known; see fm_file_size() */
-	const struct fm_policy *policy;
+	/* another by a command, under the space lock */
+	const struct fm_policy *_Atomic policy;
 	_Atomic(struct fm_map *) maps; /* list by file_next, under epoch */
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */

@@ -48,8 +48,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 static void look_at_policy(void)
 {
 	const struct fm_settings *s = fm_settings();
-	const struct fm_cache_size before = s->cache;
-	const uint64_t lazy = s->lazy;
+	const struct fm_settings *before = s;
 	struct stat st;
 
 	if (!s->source || fm_sys2(SYS_stat, s->source, &st) < 0 ||
@@ -57,13 +56,8 @@ static void look_at_policy(void)
 		return;
 	policy_seen = st;
 	fm_policy_reload();
-	fm_shares_reload();
-	s = fm_settings();
 	fm_log(FM_LOG_INFO, "policy file read again");
-	if (s->cache.bytes != before.bytes ||
-	    s->cache.percent != before.percent ||
-	    s->cache.automatic != before.automatic || s->lazy != lazy)
-		fm_mem_monitor_set(&s->cache);
+	fm_control_apply(before);
 }
 
 static void every_second(void)

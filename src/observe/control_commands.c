@@ -7,10 +7,8 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "cache/cache.h"
 #include "control_priv.h"
 #include "mmap/mmap.h"
-#include "policy.h"
 #include "stats.h"
 #include "vm/vm.h"
 
@@ -23,15 +21,15 @@ void fm_control_obey(struct fm_client *c)
 	c->command = fm_control_parse(c->line, r);
 	if (!c->command)
 		fm_answer_error(r, "no such command; 'help' lists them");
-	else if (!c->command->job)
-		c->command->run(r);
+	else if (!c->command->job || fm_sys_confined())
+		c->command->run(r); /* no thread where clone may be forbidden */
 	else
 		r->fd = c->fd, err = fm_job_add(c);
 	if (err)
 		fm_answer_error(r, "%s", err == -EBUSY ?
 				"other jobs are under way, ask again later" :
 				fm_error_text(-err));
-	if (err || !c->command || !c->command->job)
+	if (err || r->fd < 0)
 		atomic_store(&c->state, FM_CLIENT_HEARS);
 }
 
@@ -67,35 +65,6 @@ static void stats(struct fm_request *r)
 
 FM_CONTROL(stats, .word = "stats", .args = "", .run = stats,
 	   .help = "the statistics as JSON")
-
-/* ---- the cache's size -------------------------------------------------- */
-
-/* What is in effect: more than others leave, or less than a minimum, is not. */
-static void answer_size(struct fm_request *r, uint64_t asked)
-{
-	const uint64_t now = fm_mem_monitor_target();
-
-	fm_answer_ok(r, "%lu%s", (unsigned long)now,
-		     now == asked ? "" :
-		     now < asked  ? " bytes: as much as there is room for now" :
-				    " bytes: no less is of use");
-}
-
-static void set_cache(struct fm_request *r)
-{
-	struct fm_cache_size cache;
-
-	if (fm_parse_cache(r->args, &cache)) {
-		fm_answer_error(r, "bad size");
-		return;
-	}
-	fm_mem_monitor_set(&cache);
-	answer_size(r, cache.bytes);
-}
-
-FM_CONTROL(cache, .word = "cache", .args = "SIZE", .run = set_cache,
-	   .help = "how much memory the cache may take: bytes (512M), a share "
-		   "(30%), auto")
 
 /* ---- who serves a file ------------------------------------------------- */
 

@@ -116,22 +116,19 @@ static void helper_main(void *arg)
 
 void (*fm_kmap_helped)(int pid);
 
-int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
+int fm_vm_apart(void (*fn)(void *arg), void *arg)
 {
-	char path[FM_PROC_FD];
-	struct helper h = { f, path, maps, n, 0, false };
 	char *stack = fm_sys_anon(HELPER_STACK);
 	uint64_t none = ~0ull, old;
 	long pid;
 
 	if (!stack)
 		return -ENOMEM;
-	fm_proc_fd(path, f->io.path);
 	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
 	/* The parent sleeps until the child is done, so the child may use the
 	 * parent's thread-local storage. */
-	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + HELPER_STACK,
-			      helper_main, &h, NULL, NULL);
+	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + HELPER_STACK, fn,
+			      arg, NULL, NULL);
 	if (pid > 0) {
 		if (fm_kmap_helped)
 			fm_kmap_helped((int)pid);
@@ -139,8 +136,19 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	}
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
 	fm_sys_munmap(stack, HELPER_STACK);
-	if (pid < 0)
-		return (int)pid;
+	return pid < 0 ? (int)pid : 0;
+}
+
+int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
+{
+	char path[FM_PROC_FD];
+	struct helper h = { f, path, maps, n, 0, false };
+	int err;
+
+	fm_proc_fd(path, f->io.path);
+	err = fm_vm_apart(helper_main, &h);
+	if (err)
+		return err;
 	return h.done ? h.err : -EINTR;
 }
 

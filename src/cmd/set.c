@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* set.c - fastmap set and fastmap reload: settings of a running process. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/control.h"
+#include "cmd.h"
+#include "live.h"
+#include "policy.h"
+
+/* What the process would refuse is refused here, before it is asked. -1, or an
+ * exit status. */
+static int judge(const char *key, const char *value)
+{
+	char why[256];
+
+	if (!fm_policy_judge(key, value, why, sizeof(why)))
+		return -1;
+	fprintf(stderr, "fastmap: %s\n", why);
+	return 2;
+}
+
+int cmd_set(int argc, char **argv)
+{
+	char line[FM_CONTROL_LINE];
+	int r = cmd_options(
+		argc, argv, 3, 3,
+		"usage: fastmap set WHO KEY VALUE\n\n"
+		"Another value for an option of a running process, until it "
+		"ends; answers with the\nvalue in effect. Options that can be "
+		"changed: cache, lazy, log, map-ahead, wb-high,\nwb-low, "
+		"wb-interval, take-back (fastmap options KEY says what it "
+		"means). WHO is a\nprocess id, the name of a program, or a "
+		"socket.\n");
+
+	if (r >= 0)
+		return r;
+	argv += optind;
+	r = judge(argv[1], argv[2]);
+	if (r >= 0)
+		return r;
+	if (snprintf(line, sizeof(line), "set %s %s", argv[1], argv[2]) >=
+		    (int)sizeof(line) || strchr(line, '\n'))
+		return 2;
+	return live_do(argv[0], line);
+}
+
+int cmd_reload(int argc, char **argv)
+{
+	int r = cmd_options(
+		argc, argv, 1, 1,
+		"usage: fastmap reload WHO\n\n"
+		"The process reads its policy file now (else within a second "
+		"of a change). Says what\nis another value now, or which line "
+		"is bad. WHO is a process id, the name of a\nprogram, or a "
+		"socket.\n");
+
+	return r >= 0 ? r : live_do(argv[optind], "reload");
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control_settings.c - settings that change while the process runs: by a
+ * command, or by the policy file, which is read again when it has changed.
+ */
+#include <string.h>
+
+#include "base/control.h"
+#include "base/life.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "cache/cache.h"
+#include "control_priv.h"
+#include "file/file.h"
+#include "policy.h"
+
+/* Files that are mapped get what is another value now for them. */
+static void renew_files(void)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		f->policy = fm_policy_renew(f->policy, f->path);
+	fm_space_unlock(&old);
+}
+
+static bool same_size(const struct fm_cache_size *a,
+		      const struct fm_cache_size *b)
+{
+	return a->bytes == b->bytes && a->percent == b->percent &&
+	       a->automatic == b->automatic;
+}
+
+void fm_control_apply(const struct fm_settings *before)
+{
+	const struct fm_settings *s = fm_settings();
+
+	if (!fm_life_running())
+		return;
+	if (!same_size(&s->cache, &before->cache) || s->lazy != before->lazy)
+		fm_mem_monitor_set(&s->cache);
+	fm_shares_reload();
+	renew_files();
+}
+
+/* ---- set ---------------------------------------------------------------- */
+
+/* More than others leave, or less than a minimum, is not in effect. */
+static void answer_cache(struct fm_request *r)
+{
+	const uint64_t asked = fm_settings()->cache.bytes;
+	const uint64_t now = fm_mem_monitor_target();
+
+	fm_answer_ok(r, "%lu%s", (unsigned long)now,
+		     now == asked ? "" :
+		     now < asked  ? " bytes: as much as there is room for now" :
+				    " bytes: no less is of use");
+}
+
+static void answer_value(struct fm_request *r, const char *key)
+{
+	char text[64];
+
+	if (!strcmp(key, "cache") && fm_life_running())
+		answer_cache(r);
+	else if (fm_policy_value(key, text, sizeof(text)))
+		fm_answer_ok(r, "%s", text);
+	else
+		fm_answer_error(r, "no such option");
+}
+
+static void set(struct fm_request *r, const char *key, const char *value)
+{
+	const struct fm_settings *before = fm_settings();
+	char why[256];
+	int err = fm_policy_judge(key, value, why, sizeof(why));
+
+	if (err) {
+		fm_answer_error(r, "%s", why);
+		return;
+	}
+	err = fm_policy_override(key, value);
+	if (err) {
+		fm_answer_error(r, "%s", err == -EDOM ?
+				"wb-low has to be below wb-high" :
+				fm_error_text(-err));
+		return;
+	}
+	if (!strcmp(key, "cache") && fm_life_running())
+		fm_mem_monitor_set(&fm_settings()->cache);
+	fm_control_apply(before);
+	answer_value(r, key);
+}
+
+static void run_set(struct fm_request *r)
+{
+	char *value = strchr(r->args, ' ');
+
+	if (!value) {
+		fm_answer_error(r, "wanted: KEY VALUE");
+		return;
+	}
+	*value++ = 0;
+	set(r, r->args, value + strspn(value, " "));
+}
+
+static void run_cache(struct fm_request *r)
+{
+	set(r, "cache", r->args);
+}
+
+FM_CONTROL(set, .word = "set", .args = "KEY VALUE", .run = run_set,
+	   .help = "another value for an option; answers with the one in "
+		   "effect")
+FM_CONTROL(cache, .word = "cache", .args = "SIZE", .run = run_cache,
+	   .help = "set cache: bytes (512M), a share (30%), auto")
+
+/* ---- reload ------------------------------------------------------------- */
+
+#define CHANGES 512
+
+/* "cache 32M -> 64M, log 1 -> 2" */
+static void changes(const struct fm_policy_values *was, char *text, size_t size)
+{
+	struct fm_policy_values now;
+	size_t n = 0;
+
+	fm_policy_values(&now);
+	*text = 0;
+	for (unsigned i = 0; i < now.n && n + 1 < size; i++)
+		if (strcmp(now.value[i], was->value[i]) &&
+		    !fm_join(text + n, size - n, n ? ", " : "", now.name[i],
+			     " ")) {
+			n += strlen(text + n);
+			if (!fm_join(text + n, size - n, was->value[i], " -> ",
+				     now.value[i]))
+				n += strlen(text + n);
+		}
+}
+
+static void reload(struct fm_request *r)
+{
+	const struct fm_settings *before = fm_settings();
+	static struct fm_policy_values was;
+	char bad[256], text[CHANGES];
+
+	fm_policy_values(&was);
+	fm_policy_reload_heard(bad, sizeof(bad));
+	fm_control_apply(before);
+	changes(&was, text, sizeof(text));
+	if (*bad)
+		fm_answer_error(r, "%s; the rest is in effect%s%s", bad,
+				*text ? ": " : "", text);
+	else if (!fm_settings()->source)
+		fm_answer_error(r, "there is no policy file");
+	else
+		fm_answer_ok(r, "%s: %s", fm_settings()->source,
+			     *text ? text : "no value for the process is "
+				     "another");
+}
+
+FM_CONTROL(reload, .word = "reload", .args = "", .run = reload,
+	   .help = "read the policy file now; says what is another value")
