@@ -87,11 +87,11 @@ bool fm_request_part(struct fm_request *r, struct fm_file_part *ret)
 		if (got.path)
 			got.path = number(got.path, &got.len);
 	}
+	got.len = fm_least(got.len, UINT64_MAX - got.off);
 	if (!got.path || *got.path != '/' || !got.len) {
 		fm_answer_error(r, "wanted: [OFFSET LENGTH] /PATH, in bytes");
 		return false;
 	}
-	got.len = fm_least(got.len, UINT64_MAX - got.off);
 	*ret = got;
 	return true;
 }
