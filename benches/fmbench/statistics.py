@@ -47,7 +47,8 @@ def merge(every):
     out = {k: every[0][k] for k in KEEP if k in every[0]}
     out["left_to_kernel"] = [x for s in every for x in s.get("left_to_kernel", [])]
     out["totals"] = {k: sum(s["totals"].get(k, 0) for s in every)
-                     for k in every[0]["totals"]}
+                     for k, v in every[0]["totals"].items()
+                     if isinstance(v, (int, float))}
     return out
 
 

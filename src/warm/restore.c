@@ -25,7 +25,7 @@
 
 #define GAP 3        /* pages that are read along: cheaper than one read more */
 #define DENSE 384    /* pages of 512: all are read */
-#define LONG 16      /* pages: a run that costs less than they do one by one */
+#define LONG 128     /* pages: a run that costs far less than one by one */
 #define FLIGHT 64    /* chunks at a time */
 /* ... while the program waits for pages: of long runs, and of others, which
  * cost as much as what it waits for */
