@@ -22,6 +22,8 @@ int cmd_demote(int argc, char **argv);
 int cmd_take_back(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_suggest(int argc, char **argv);
+int cmd_map(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_options_list(int argc, char **argv);
 
 #endif

@@ -40,6 +40,10 @@ static const struct {
 	  "WHO [FILE]              the engine serves it again" },
 	{ "ctl", cmd_ctl,
 	  "WHO COMMAND [ARG...]          one line to a running process" },
+	{ "top", cmd_top,
+	  "[OPTION...] [WHO]             what running processes do" },
+	{ "map", cmd_map,
+	  "[OPTION...] WHO [FILE]        which pages are in memory, as bars" },
 	{ "options", cmd_options_list,
 	  "[NAME...]                 what each option means" },
 };

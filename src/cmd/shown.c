@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "shown.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <wctype.h>
+
+/* ---- characters -------------------------------------------------------- */
+
+/* How many bytes follow the first one of a sequence; -1: it is none. */
+static int follow(unsigned char c)
+{
+	return c < 0x80 ? 0 : c < 0xc2 ? -1 : c < 0xe0 ? 1 : c < 0xf0 ? 2 :
+	       c < 0xf5 ? 3 : -1;
+}
+
+/* The next code point, or -1 for bytes that are not UTF-8. */
+static long decode(const char **at)
+{
+	static const unsigned char mask[] = { 0x7f, 0x1f, 0x0f, 0x07 };
+	const unsigned char *s = (const unsigned char *)*at;
+	int n = follow(*s);
+	long v = n < 0 ? -1 : *s & mask[n];
+
+	for (int i = 1; i <= n; i++) {
+		if ((s[i] & 0xc0) != 0x80) {
+			n = 0;
+			v = -1;
+			break;
+		}
+		v = v << 6 | (s[i] & 0x3f);
+	}
+	*at += n > 0 ? n + 1 : 1;
+	return v;
+}
+
+/* The next character as it can be printed, and its columns. */
+static wchar_t next(const char **at, unsigned *ret_columns)
+{
+	const long v = decode(at);
+	const int w = v > 0 && iswprint((wint_t)v) ? wcwidth((wchar_t)v) : -1;
+
+	/* A combining character would be drawn over its neighbour. */
+	*ret_columns = w > 0 ? (unsigned)w : 1;
+	return w > 0 ? (wchar_t)v : L'?';
+}
+
+unsigned shown_columns(const char *text)
+{
+	unsigned n = 0, w;
+
+	while (*text) {
+		next(&text, &w);
+		n += w;
+	}
+	return n;
+}
+
+/* From `text` on, as much as fits. */
+static unsigned take(const char *text, unsigned columns, wchar_t **to)
+{
+	unsigned used = 0, w;
+
+	while (*text) {
+		const wchar_t c = next(&text, &w);
+
+		if (used + w > columns)
+			break;
+		*(*to)++ = c;
+		used += w;
+	}
+	return used;
+}
+
+static void dots(unsigned n, wchar_t **to)
+{
+	while (n--)
+		*(*to)++ = L'.';
+}
+
+unsigned shown_text(const char *text, unsigned columns, bool head, wchar_t *ret)
+{
+	unsigned all = shown_columns(text), used, w;
+	const unsigned cut = all <= columns ? 0 : columns < 2 ? columns : 2;
+
+	if (cut && !head) {
+		dots(cut, &ret);
+		for (; all > columns - cut; all -= w)
+			next(&text, &w);
+	}
+	used = cut + take(text, columns - cut, &ret);
+	if (cut && head)
+		dots(cut, &ret);
+	*ret = 0;
+	return used;
+}
+
+/* ---- figures ----------------------------------------------------------- */
+
+static const char *scaled(double n, double unit, const char *units, char *buf)
+{
+	/* What rounds to a whole unit is the next one's. */
+	while (n >= unit - 0.5 && *units && units[1]) {
+		n /= unit;
+		units++;
+	}
+	snprintf(buf, SHOWN_NUMBER, n < 9.95 && *units != ' ' ? "%.1f%c" :
+		 "%.0f%c", n, *units);
+	buf[strcspn(buf, " ")] = 0;
+	return buf;
+}
+
+const char *shown_bytes(uint64_t bytes, char *buf)
+{
+	return scaled((double)bytes, 1024, " KMGTPE", buf);
+}
+
+const char *shown_count(double n, char *buf)
+{
+	return scaled(n, 1000, " kMGTPE", buf);
+}
+
+const char *shown_time(double us, char *buf)
+{
+	if (us < 999.5)
+		snprintf(buf, SHOWN_NUMBER, "%.0fus", us);
+	else if (us < 999500)
+		snprintf(buf, SHOWN_NUMBER, "%.*fms", us < 9950, us / 1e3);
+	else
+		snprintf(buf, SHOWN_NUMBER, "%.*fs", us < 9950000, us / 1e6);
+	return buf;
+}

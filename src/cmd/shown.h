@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shown.h - text and figures for people. Paths and names come from other
+ * processes: what the locale cannot print, control characters above all,
+ * becomes '?'.
+ */
+#ifndef FM_CMD_SHOWN_H
+#define FM_CMD_SHOWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
+/* The part of `text` (UTF-8) that fits into so many columns, as a string of at
+ * most `columns` wide characters and a NUL. Of what is too long the beginning
+ * is left out, or with `head` the end; ".." stands there. Returns the columns
+ * used. */
+unsigned shown_text(const char *text, unsigned columns, bool head,
+		    wchar_t *ret);
+/* How many columns all of it takes. */
+unsigned shown_columns(const char *text);
+
+/* "0", "4.0K", "512M": at most 5 characters; a number without a unit: "312",
+ * "4.1k", "25M". */
+#define SHOWN_NUMBER 16
+const char *shown_bytes(uint64_t bytes, char *buf);
+const char *shown_count(double n, char *buf);
+/* "98us", "15ms", "1.2s" */
+const char *shown_time(double us, char *buf);
+
+#endif

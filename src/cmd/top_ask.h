@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* top_ask.h - a question to a control socket that nobody waits for. */
+#ifndef FM_CMD_TOP_ASK_H
+#define FM_CMD_TOP_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct top_ask {
+	int fd;      /* -1: nothing is asked */
+	char *text;  /* what has come of the answer, with a NUL */
+	size_t len, size;
+};
+#define TOP_ASK_NONE { .fd = -1 }
+
+/* `fd`: connected, -1 and errno as it failed; it is closed by top_ask_end. The
+ * line has no newline. False: nobody is there. */
+bool top_ask_begin(struct top_ask *a, int fd, const char *line);
+/* Read what is there. True: that was all of it. */
+bool top_ask_take(struct top_ask *a);
+void top_ask_end(struct top_ask *a);
+
+#endif

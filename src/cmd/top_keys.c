@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "top_keys.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shown.h"
+
+struct top_key top_key_of(const struct top_row *r)
+{
+	return (struct top_key){ r->process->pid,
+				 r->file ? r->file->device : 0,
+				 r->file ? r->file->inode : 0 };
+}
+
+bool top_is_row(const struct top_row *r, const struct top_key *key)
+{
+	const struct top_key is = top_key_of(r);
+
+	return is.pid == key->pid && is.device == key->device &&
+	       is.inode == key->inode;
+}
+
+static void say(struct top_view *v, const char *what, const char *text)
+{
+	snprintf(v->message, sizeof(v->message), "%s%.*s", what,
+		 (int)strcspn(text, "\n"), text);
+}
+
+/* ---- what processes are told ------------------------------------------- */
+
+static const char *skip(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+
+	return strncmp(text, word, n) ? text : text + n;
+}
+
+/* Behind the last line that is whole, there is nothing yet. */
+static const char *last_line(const char *text)
+{
+	const char *last = text, *end;
+
+	while ((end = strchr(last, '\n')) && end[1])
+		last = end + 1;
+	return last;
+}
+
+static void say_progress(const struct top_action *a, struct top_view *v)
+{
+	unsigned long done, total;
+	char text[32];
+
+	if (!a->ask.text || sscanf(last_line(a->ask.text), "progress %lu %lu",
+				   &done, &total) != 2 || !total)
+		return;
+	snprintf(text, sizeof(text), "%.0f %%",
+		 (double)done / (double)total * 100);
+	say(v, a->what, text);
+}
+
+/* "33554432 bytes: as much as there is room for now" */
+static void say_answer(const struct top_action *a, struct top_view *v,
+		       const char *text)
+{
+	char *rest, buf[SHOWN_NUMBER], more[256];
+	const uint64_t bytes = strtoull(text, &rest, 10);
+
+	if (rest == text || strncmp(a->line, "cache ", 6)) {
+		say(v, a->what, *text && *text != '\n' ? text : "done");
+		return;
+	}
+	snprintf(more, sizeof(more), "%s%s", shown_bytes(bytes, buf),
+		 skip(rest, " bytes"));
+	say(v, a->what, more);
+}
+
+void top_action_take(struct top_action *a, struct top_view *v)
+{
+	const char *text;
+
+	if (a->ask.fd < 0)
+		return;
+	if (!top_ask_take(&a->ask)) {
+		say_progress(a, v);
+		return;
+	}
+	text = a->ask.len ? last_line(a->ask.text) : "it has ended";
+	say_answer(a, v, skip(skip(text, "ok"), " "));
+	top_ask_end(&a->ask);
+}
+
+static void send_action(struct top_action *a, struct top_view *v,
+			struct top_peers *peers)
+{
+	const struct top_peer *p = top_peers_find(peers, a->pid);
+
+	if (!p || !top_ask_begin(&a->ask, top_peers_dial(p), a->line))
+		say(v, a->what, p ? strerror(errno) : "it has ended");
+	else
+		say(v, a->what, "...");
+}
+
+/* ---- questions --------------------------------------------------------- */
+
+static void ask(struct top_action *a, struct top_view *v, int what)
+{
+	a->asking = what;
+	v->question = a->question;
+	*v->answer = 0;
+}
+
+static void answered(struct top_action *a, struct top_view *v,
+		     struct top_peers *peers)
+{
+	double seconds;
+	char *end;
+
+	switch (a->asking) {
+	case TOP_ASK_CACHE:
+		snprintf(a->line, sizeof(a->line), "cache %s", v->answer);
+		send_action(a, v, peers);
+		break;
+	case TOP_ASK_INTERVAL:
+		seconds = strtod(v->answer, &end);
+		if (*end || !(seconds >= 0.1 && seconds <= 3600))
+			say(v, "interval: ", "0.1 to 3600 seconds");
+		else
+			v->interval = seconds;
+		break;
+	default:
+		send_action(a, v, peers);
+	}
+}
+
+static void close_question(struct top_action *a, struct top_view *v)
+{
+	v->question = NULL;
+	a->asking = TOP_ASK_NOTHING;
+}
+
+static void type(struct top_view *v, int key)
+{
+	const size_t n = strlen(v->answer);
+
+	if (key == KEY_BACKSPACE || key == 127 || key == '\b') {
+		v->answer[n ? n - 1 : 0] = 0;
+	} else if (key > ' ' && key < 127 && n + 1 < sizeof(v->answer)) {
+		v->answer[n] = (char)key;
+		v->answer[n + 1] = 0;
+	}
+}
+
+static void press_in_question(struct top_action *a, struct top_view *v,
+			      struct top_peers *peers, int key)
+{
+	const bool sure = a->asking == TOP_ASK_SURE;
+
+	if (key == 27 || (sure && key != 'y' && key != 'Y')) {
+		if (key == KEY_RESIZE)
+			return;
+		close_question(a, v);
+	} else if (sure || key == '\n' || key == '\r' || key == KEY_ENTER) {
+		if (sure || *v->answer)
+			answered(a, v, peers);
+		close_question(a, v);
+	} else {
+		type(v, key);
+	}
+}
+
+/* ---- keys -------------------------------------------------------------- */
+
+static void move_to(struct top_view *v, long row)
+{
+	const long last = v->rows ? (long)v->rows - 1 : 0;
+
+	v->selected = (unsigned)(row < 0 ? 0 : row > last ? last : row);
+	v->follows = v->selected != 0;
+}
+
+static bool press_move(struct top_view *v, int key)
+{
+	const long at = v->selected, page = top_screen_page();
+
+	switch (key) {
+	case KEY_UP: case 'k': move_to(v, at - 1); break;
+	case KEY_DOWN: case 'j': move_to(v, at + 1); break;
+	case KEY_PPAGE: move_to(v, at - page); break;
+	case KEY_NPAGE: move_to(v, at + page); break;
+	case KEY_HOME: move_to(v, 0); break;
+	case KEY_END: move_to(v, v->rows); break;
+	default: return false;
+	}
+	return true;
+}
+
+/* The next column to that side that the screen shows. */
+static void sort_by_next(struct top_view *v, int step)
+{
+	unsigned width[TOP_COLUMNS];
+	int c = (int)v->by;
+
+	top_fit(top_screen_columns(), v->many, v->row, v->rows, width);
+	do
+		c = (c + step + TOP_COLUMNS) % TOP_COLUMNS;
+	while (!width[c]);
+	v->by = (enum top_column)c;
+}
+
+static bool press_order(struct top_view *v, int key)
+{
+	switch (key) {
+	case '<': case ',': case KEY_LEFT: sort_by_next(v, -1); break;
+	case '>': case '.': case KEY_RIGHT: sort_by_next(v, 1); break;
+	case 'r': case 'R': v->reverse = !v->reverse; break;
+	default: return false;
+	}
+	move_to(v, 0);
+	return true;
+}
+
+static bool press_view(struct top_action *a, struct top_view *v, int key)
+{
+	switch (key) {
+	case 'p': case ' ': v->paused = !v->paused; break;
+	case 'h': case '?': v->help = true; break;
+	case 'i': case 's':
+		snprintf(a->question, sizeof(a->question),
+			 "seconds between looks (%g now): ", v->interval);
+		ask(a, v, TOP_ASK_INTERVAL);
+		break;
+	default: return false;
+	}
+	return true;
+}
+
+static const struct told {
+	int key;
+	const char *word, *sure; /* sure: what is asked before, or NULL */
+} told[] = {
+	{ 'd', "demote", "let the kernel serve" },
+	{ 't', "take-back", NULL },
+	{ 'f', "flush", NULL },
+	{ 'x', "drop", "drop from the cache" },
+};
+
+static void tell(struct top_action *a, struct top_view *v,
+		 struct top_peers *peers, const struct told *t)
+{
+	const struct top_row *r = &v->row[v->selected];
+	const char *name = strrchr(r->file->path, '/');
+
+	a->pid = r->process->pid;
+	snprintf(a->line, sizeof(a->line), "%s %s", t->word, r->file->path);
+	snprintf(a->what, sizeof(a->what), "%s %.40s: ", t->word,
+		 name ? name + 1 : r->file->path);
+	if (t->sure) {
+		snprintf(a->question, sizeof(a->question), "%s %.100s? (y/n) ",
+			 t->sure, name ? name + 1 : r->file->path);
+		ask(a, v, TOP_ASK_SURE);
+	} else {
+		send_action(a, v, peers);
+	}
+}
+
+static void ask_size(struct top_action *a, struct top_view *v)
+{
+	const struct top_process *p = v->row[v->selected].process;
+
+	a->pid = p->pid;
+	snprintf(a->what, sizeof(a->what), "cache of %d: ", p->pid);
+	snprintf(a->question, sizeof(a->question),
+		 "cache of %d %.40s (512M, 30%%, auto): ", p->pid, p->program);
+	ask(a, v, TOP_ASK_CACHE);
+}
+
+static void press_tell(struct top_action *a, struct top_view *v,
+		       struct top_peers *peers, int key)
+{
+	const struct told *t = told;
+
+	while (t < told + sizeof(told) / sizeof(*told) && t->key != key)
+		t++;
+	if (t == told + sizeof(told) / sizeof(*told) && key != 'c')
+		return;
+	if (a->ask.fd >= 0)
+		say(v, a->what, "still under way");
+	else if (v->selected >= v->rows)
+		say(v, "", "nothing is selected");
+	else if (key == 'c')
+		ask_size(a, v);
+	else if (!v->row[v->selected].file)
+		say(v, "", "this process has no file");
+	else
+		tell(a, v, peers, t);
+}
+
+bool top_keys_press(struct top_view *v, struct top_peers *peers,
+		    struct top_action *a, int key)
+{
+	if (key == KEY_RESIZE)
+		return true;
+	if (v->help) {
+		v->help = false;
+		return true;
+	}
+	if (v->question) {
+		press_in_question(a, v, peers, key);
+		return true;
+	}
+	*v->message = 0;
+	if (!press_move(v, key) && !press_order(v, key) &&
+	    !press_view(a, v, key))
+		press_tell(a, v, peers, key);
+	return key != 'q' && key != 'Q' && key != 3;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#define NCURSES_WIDECHAR 1
+#include "top_screen.h"
+
+#include <curses.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shown.h"
+#include "top_terminal.h"
+
+#define HEAD 6 /* lines above the first row */
+
+static SCREEN *screen;
+
+int top_screen_begin(void)
+{
+	if (top_terminal_check())
+		return -1;
+	set_escdelay(50);
+	screen = newterm(NULL, stdout, stdin);
+	if (!screen)
+		return -1;
+	cbreak();
+	noecho();
+	nonl();
+	curs_set(0);
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	if (has_colors() && start_color() == OK &&
+	    use_default_colors() == OK) {
+		init_pair(1, COLOR_YELLOW, -1);
+		init_pair(2, COLOR_CYAN, -1);
+	}
+	return 0;
+}
+
+void top_screen_end(void)
+{
+	if (!screen)
+		return;
+	endwin();
+	delscreen(screen);
+	screen = NULL;
+}
+
+int top_screen_key(void)
+{
+	return getch();
+}
+
+unsigned top_screen_page(void)
+{
+	return LINES > HEAD ? (unsigned)(LINES - HEAD) : 1;
+}
+
+unsigned top_screen_columns(void)
+{
+	return (unsigned)COLS;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static void line_at(int y, const wchar_t *text, attr_t attr)
+{
+	if (y >= LINES)
+		return;
+	attrset((int)attr);
+	mvaddnwstr(y, 0, text, COLS);
+	attrset(A_NORMAL);
+}
+
+static void plain_at(int y, const char *text, attr_t attr)
+{
+	wchar_t wide[TOP_LINE];
+
+	shown_text(text, (unsigned)COLS, true, wide);
+	line_at(y, wide, attr);
+}
+
+static void head(const struct top_view *v)
+{
+	const unsigned columns = (unsigned)COLS;
+	const char *keys = "h help, q quit";
+	wchar_t text[TOP_LINE];
+
+	top_head_title(v, columns, text);
+	line_at(0, text, A_BOLD);
+	if (COLS > (int)(wcslen(text) + strlen(keys) + 2))
+		mvaddstr(0, COLS - (int)strlen(keys), keys);
+	top_head_sums(v, columns, text);
+	line_at(1, text, A_NORMAL);
+	top_head_rates(v, columns, text);
+	line_at(2, text, A_NORMAL);
+	top_head_process(v, columns, text);
+	line_at(3, text, A_NORMAL);
+}
+
+/* What is typed ends up on the screen in any case. */
+static void question(const struct top_view *v)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s%s_", v->question, v->answer);
+	plain_at(4, text, A_BOLD);
+}
+
+static void titles(const struct top_view *v,
+		   const unsigned width[TOP_COLUMNS])
+{
+	wchar_t text[TOP_LINE];
+
+	top_line(NULL, width, text);
+	line_at(HEAD - 1, text, A_REVERSE);
+	if (width[v->by] && LINES >= HEAD)
+		mvchgat(HEAD - 1, (int)top_column_at(width, v->by),
+			(int)width[v->by], A_REVERSE | A_BOLD | A_UNDERLINE, 0,
+			NULL);
+}
+
+static void rows(struct top_view *v, const unsigned width[TOP_COLUMNS])
+{
+	const unsigned page = top_screen_page();
+	wchar_t text[TOP_LINE];
+
+	for (unsigned y = 0; y < page && v->first + y < v->rows; y++) {
+		const struct top_row *r = &v->row[v->first + y];
+		const bool kernel = r->file && !r->file->engine;
+
+		top_line(r, width, text);
+		line_at(HEAD + (int)y, text,
+			v->first + y == v->selected ? A_REVERSE :
+			kernel ? (attr_t)COLOR_PAIR(1) : A_NORMAL);
+	}
+}
+
+/* The selected row is on the screen. */
+static void scroll_to(struct top_view *v)
+{
+	const unsigned page = top_screen_page();
+
+	if (v->selected >= v->rows)
+		v->selected = v->rows ? v->rows - 1 : 0;
+	if (v->first > v->selected)
+		v->first = v->selected;
+	if (v->selected >= v->first + page)
+		v->first = v->selected - page + 1;
+	if (v->first + page > v->rows)
+		v->first = v->rows > page ? v->rows - page : 0;
+}
+
+static void table(struct top_view *v)
+{
+	unsigned width[TOP_COLUMNS];
+
+	top_fit((unsigned)COLS, v->many, v->row, v->rows, width);
+	head(v);
+	if (v->question)
+		question(v);
+	else
+		plain_at(4, v->message, COLOR_PAIR(2) | A_BOLD);
+	titles(v, width);
+	rows(v, width);
+}
+
+/* ---- help -------------------------------------------------------------- */
+
+static const char *const help_lines[] = {
+	"up, down, PgUp, PgDn, Home, End    select a file, and its process",
+	"<, >  sort by the column to the left, right    r  turn the order round",
+	"p     pause                                    i  seconds between looks",
+	"c     cache size of the process                f  write dirty pages now",
+	"d     the kernel serves the file (demote)      t  the engine does, again",
+	"x     drop what is cached of the file          q  quit",
+	"",
+};
+
+static void help(void)
+{
+	int y = 0;
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(help_lines) / sizeof(*help_lines); i++)
+		plain_at(y++, help_lines[i], A_NORMAL);
+	for (enum top_column c = 0; c < TOP_COLUMNS; c++) {
+		snprintf(text, sizeof(text), "%-8s %s", top_columns[c].title,
+			 top_columns[c].meaning);
+		plain_at(y++, text, A_NORMAL);
+	}
+	plain_at(LINES - 1, "any key: back", A_BOLD);
+}
+
+void top_screen_draw(struct top_view *v)
+{
+	erase();
+	scroll_to(v);
+	if (v->help)
+		help();
+	else
+		table(v);
+	refresh();
+}
