@@ -172,14 +172,19 @@ static void note_group(struct leaf_walk *w, struct fm_leaf *l, uint64_t first,
 	}
 }
 
+/* That of page i of the leaf. */
+static bool is_group_touched(struct fm_leaf *l, uint64_t i)
+{
+	const uint64_t g = i >> FM_TOUCH_SHIFT;
+
+	return atomic_load(&l->touched[g / 64]) >> g % 64 & 1;
+}
+
 static void note_states(struct leaf_walk *w, struct fm_leaf *l, uint64_t n)
 {
-	for (uint64_t i = 0; i < n; i += FM_TOUCH_PAGES) {
-		const uint64_t g = i >> FM_TOUCH_SHIFT;
-
-		if (atomic_load(&l->touched[g / 64]) >> g % 64 & 1)
+	for (uint64_t i = 0; i < n; i += FM_TOUCH_PAGES)
+		if (is_group_touched(l, i))
 			note_group(w, l, i, least(i + FM_TOUCH_PAGES, n));
-	}
 }
 
 static bool is_touched(struct fm_leaf *l)
@@ -190,17 +195,28 @@ static bool is_touched(struct fm_leaf *l)
 	return false;
 }
 
-/* The n kinds of the leaf are added to the cells that they lie in. */
-static void add_leaf(struct survey *s, uint64_t first, uint64_t n)
+/* The n kinds of a group are added to the cells that they lie in. */
+static void add_group(struct survey *s, const uint8_t *kind, uint64_t first,
+		      uint64_t n)
 {
 	unsigned c = (unsigned)(first * s->cells / s->pages);
 
 	for (uint64_t i = 0; i < n; i++) {
 		while (c + 1 < s->cells && first + i >= cell_begin(s, c + 1))
 			c++;
-		if (s->kind[i])
-			count(s, c, s->kind[i], 1);
+		if (kind[i])
+			count(s, c, kind[i], 1);
 	}
+}
+
+/* What was touched meanwhile is not in memory yet. */
+static void add_leaf(struct survey *s, struct fm_leaf *l, uint64_t first,
+		     uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i += FM_TOUCH_PAGES)
+		if (is_group_touched(l, i))
+			add_group(s, s->kind + i, first + i,
+				  least(FM_TOUCH_PAGES, n - i));
 }
 
 static void look_at_leaf(struct survey *s, struct fm_file *f, uint64_t first)
@@ -214,7 +230,7 @@ static void look_at_leaf(struct survey *s, struct fm_file *f, uint64_t first)
 	memset(s->kind, ABSENT, sizeof(s->kind));
 	note_maps(&w, f, stop);
 	note_states(&w, l, stop - first);
-	add_leaf(s, first, stop - first);
+	add_leaf(s, l, first, stop - first);
 }
 
 /* Is the file of slot `id` still that one? In an epoch. */
@@ -295,24 +311,34 @@ static uint64_t cached(const struct fm_krange *r, uint64_t fp, uint64_t stop)
 	return n;
 }
 
-/* `most`: pages to be looked at; of more, pieces at even distances. */
+/* How many of [fp, stop) are cached, by one piece of it, anywhere: at even
+ * distances all pieces might meet, or miss, what the program has touched at
+ * even distances. */
+static uint64_t estimate(const struct fm_krange *r, uint64_t fp, uint64_t stop)
+{
+	const uint64_t all = stop - fp, n = least(all, PIECE);
+	const uint64_t at = fp + (fp * 0x9e3779b97f4a7c15ull >> 32) %
+				 (all - n + 1);
+
+	return cached(r, at, at + n) * all / n;
+}
+
+/* `most`: pages to be looked at; of more, a piece of each `step`. */
 static void look_at_cell(struct survey *s, unsigned c, uint64_t most)
 {
 	const uint64_t stop = cell_begin(s, c + 1);
 	const uint64_t step = (stop - cell_begin(s, c)) / most + 1;
 	const struct fm_krange *r;
 
-	for (uint64_t fp = cell_begin(s, c), end, next; fp < stop; fp = next) {
+	for (uint64_t fp = cell_begin(s, c), next; fp < stop; fp = next) {
 		r = find_range(s, fp);
 		if (!r || r->pgoff >= stop)
 			return;
 		if (r->pgoff > fp)
 			fp = r->pgoff;
-		end = least(least(fp + PIECE, range_end(r)), stop);
 		next = least(least(fp + PIECE * step, range_end(r)), stop);
-		s->sampled |= next > end;
-		count(s, c, CACHED,
-		      cached(r, fp, end) * (next - fp) / (end - fp));
+		s->sampled |= next - fp > PIECE;
+		count(s, c, CACHED, estimate(r, fp, next));
 	}
 }
 
