@@ -118,6 +118,15 @@ static void remove_at(struct top_peers *t, unsigned i)
 		(--t->n - i) * sizeof(*t->peer));
 }
 
+/* Since the last look. Its row is what it was. */
+static void say_silent(struct top_peers *t, const struct top_peer *p)
+{
+	if (p->now)
+		snprintf(t->said, sizeof(t->said),
+			 "%d %.200s does not answer; is it stopped?",
+			 p->now->pid, p->now->program);
+}
+
 void top_peers_ask(struct top_peers *t)
 {
 	if (t->many && t->looks++ % LIST_EVERY == 0)
@@ -125,9 +134,10 @@ void top_peers_ask(struct top_peers *t)
 	for (unsigned i = t->n; i-- > 0;) {
 		struct top_peer *p = &t->peer[i];
 
-		if (p->ask.fd < 0 &&
-		    !top_ask_begin(&p->ask, top_peers_dial(p), "stats") &&
-		    errno != EAGAIN)
+		if (p->ask.fd >= 0)
+			say_silent(t, p);
+		else if (!top_ask_begin(&p->ask, top_peers_dial(p), "stats") &&
+			 errno != EAGAIN)
 			remove_at(t, i);
 	}
 }
