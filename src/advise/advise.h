@@ -9,5 +9,6 @@
 #include "passing.h"
 #include "scan.h"
 #include "source.h"
+#include "streams.h"
 
 #endif

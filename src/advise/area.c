@@ -12,6 +12,7 @@
 #include "krange.h"
 #include "memory.h"
 #include "read_ahead.h"
+#include "streams.h"
 #include "weigh.h"
 
 #define SEGMENTS 64
@@ -230,6 +231,8 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 	}
 	singles = 0;
 	end = end < a->end ? end : a->end;
+	fm_streams_touched(&(struct fm_row){ a->id, start, end, a->start,
+					     a->end });
 	fm_pattern_row(&a->sum, pages);
 	fm_pattern_row(&all, pages);
 	while (start < end) {
@@ -425,6 +428,17 @@ int fm_areas_begin(void)
 	return err;
 }
 
+/* Since the last call. */
+static uint64_t read_for_streams(void)
+{
+	static uint64_t before;
+	const uint64_t now = atomic_load(&fm_streams_counts.bytes);
+	const uint64_t bytes = now - before;
+
+	before = now;
+	return bytes;
+}
+
 /* Many faults may be others' (of memory from malloc), and bytes, too (read(2)):
  * no more faults than were seen, and a touch reads no more than the kernel
  * reads ahead. */
@@ -435,7 +449,7 @@ static void note_use(const struct fm_area_use *use, unsigned part)
 	faults_seen = 0;
 	if (any_random || !part)
 		return;
-	lately.bytes += use->bytes;
+	lately.bytes += use->bytes - fm_least(use->bytes, read_for_streams());
 	lately.faults += fm_least(use->faults, seen);
 	waste = fm_weigh_waste(&all, lately.bytes, lately.faults);
 	if (nareas)
@@ -457,6 +471,7 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	       atomic_load(&fm_advise_counts.random_bytes) >> 20);
 	look_for_random();
 	age();
+	fm_streams_ahead(use, memory_left());
 	return err;
 }
 

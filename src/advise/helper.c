@@ -16,6 +16,7 @@
 #include "krange.h"
 #include "policy.h"
 #include "source.h"
+#include "streams.h"
 
 #define FIRST_MS 10    /* between two looks, at the start */
 #define MOST_MS 250
@@ -86,7 +87,8 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 		return MOST_MS;
 	used_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 	atomic_store(&fm_advise_counts.cpu_us, used_us);
-	used_us -= fm_least(used_us, CREDIT_MS * 1000);
+	used_us -= fm_least(used_us, atomic_load(&fm_streams_counts.cpu_us) +
+					     CREDIT_MS * 1000);
 	if (used_us * SHARE / 1000 > lasts_ms + ms)
 		ms = used_us * SHARE / 1000 - lasts_ms;
 	return ms;

@@ -286,6 +286,18 @@ static bool may_advise(uint32_t id, uintptr_t start, uintptr_t end)
 	return start >= end;
 }
 
+bool fm_krange_has(uint32_t id, uintptr_t start, uintptr_t end)
+{
+	uint64_t mask;
+	bool has;
+
+	if (!fm_kranges_lock(&mask))
+		return false;
+	has = may_advise(id, start, end);
+	fm_kranges_unlock(&mask);
+	return has;
+}
+
 int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 {
 	int err = -ESTALE;

@@ -77,6 +77,10 @@ bool fm_krange_may_advise(const struct fm_krange *r);
 /* [any] Those of all files in a process that is dead: without a lock. */
 unsigned fm_krange_list_dead(struct fm_krange *ret, unsigned room);
 
+/* [any] Is all of [start, end) still that entry's, to be advised, and nobody
+ * about to take it away? */
+bool fm_krange_has(uint32_t id, uintptr_t start, uintptr_t end);
+
 /* [any] Advise [start, end), if all of it still is that entry's, nobody is
  * about to take it away and the program has said nothing of it: madvise(2)'s
  * result, or -ESTALE. Only what does not wait for a device: the program's

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "streams.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "area.h"
+#include "base/sys.h"
+#include "base/types.h"
+#include "krange.h"
+
+#define STREAMS 16
+/* The next row of a stream is that near: not all is seen of a fast one. */
+#define NEAR ((size_t)4 << 20)
+#define LEAST (32 * FM_PAGE) /* in a look: a slower one need not be helped */
+#define STEPS 2              /* looks in which it went on: it is one */
+#define FORGET_MS 300
+
+/* So little is read for a fault that waits: it waits for its own read. */
+#define SMALL_READ ((uint64_t)256 << 10)
+#define FEW 4 /* such faults */
+#define MOST_MS 20 /* a turn: who ends the thread does not wait for long */
+
+#define FIRST ((size_t)1 << 20)
+#define MOST ((size_t)32 << 20)
+#define SHARE 16 /* of memory, one in so many, is read ahead for all */
+/* The kernel reads no more by one call than the device takes at a time. */
+#define PIECE ((size_t)512 << 10)
+
+struct stream {
+	uint32_t id;
+	int direction;       /* 1, -1; 0: not known */
+	unsigned steps;
+	bool moved;          /* in this look */
+	bool ahead;          /* it is read for */
+	uintptr_t lo, hi;    /* touched of late */
+	uintptr_t asked;     /* up to where */
+	uintptr_t least, most; /* of the range */
+	size_t window;
+	uint64_t at_ms;
+};
+
+struct fm_streams_counts fm_streams_counts;
+
+static struct stream streams[STREAMS];
+
+/* ---- which there are --------------------------------------------------- */
+
+static bool is_near(const struct stream *s, const struct fm_row *r)
+{
+	return s->id == r->id && r->start <= s->hi + NEAR &&
+	       r->end + NEAR >= s->lo;
+}
+
+static struct stream *oldest(void)
+{
+	struct stream *s = streams;
+
+	for (unsigned i = 1; i < STREAMS; i++)
+		if (streams[i].at_ms < s->at_ms)
+			s = &streams[i];
+	return s;
+}
+
+static void set_direction(struct stream *s, int direction)
+{
+	if (s->direction == direction)
+		return;
+	s->direction = direction;
+	s->steps = 0;
+	s->ahead = false;
+}
+
+static void move(struct stream *s, const struct fm_row *r)
+{
+	const bool up = r->end > s->hi, down = r->start < s->lo;
+
+	s->at_ms = fm_now_ms();
+	s->least = r->least;
+	s->most = r->most;
+	if (up != down) {
+		set_direction(s, up ? 1 : -1);
+		s->steps += !s->moved;
+		s->moved = true;
+	}
+	if (up || down) {
+		s->lo = r->start;
+		s->hi = r->end;
+	}
+}
+
+void fm_streams_touched(const struct fm_row *r)
+{
+	struct stream *s;
+
+	if (r->end - r->start < LEAST)
+		return;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		if (is_near(&streams[i], r)) {
+			move(&streams[i], r);
+			return;
+		}
+	}
+	s = oldest();
+	*s = (struct stream){ .id = r->id, .lo = r->start, .hi = r->end,
+			      .least = r->least, .most = r->most,
+			      .at_ms = fm_now_ms() };
+}
+
+/* ---- what they will want ----------------------------------------------- */
+
+static uint64_t cpu_us(void)
+{
+	struct timespec t = { 0, 0 };
+
+	fm_sys2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static uint64_t until_ms;
+
+/* Whatever lies there by now: this changes nothing of it. So it is asked
+ * without the lock that the program's munmap waits for. */
+static bool ask(const struct stream *s, uintptr_t lo, uintptr_t hi)
+{
+	if (fm_now_ms() >= until_ms || !fm_krange_has(s->id, lo, hi))
+		return false;
+	if (!fm_sys_madvise((void *)lo, hi - lo, MADV_WILLNEED))
+		atomic_fetch_add(&fm_streams_counts.bytes, hi - lo);
+	return true;
+}
+
+static void ask_up(struct stream *s)
+{
+	uintptr_t end = s->hi + s->window;
+
+	end = end < s->most ? end : s->most;
+	while (s->asked < end) {
+		const uintptr_t to = s->asked + fm_least(PIECE, end - s->asked);
+
+		if (!ask(s, s->asked, to))
+			return;
+		s->asked = to;
+	}
+}
+
+static void ask_down(struct stream *s)
+{
+	uintptr_t end = s->lo - fm_least(s->window, s->lo - s->least);
+
+	while (s->asked > end) {
+		const uintptr_t to = s->asked - fm_least(PIECE, s->asked - end);
+
+		if (!ask(s, to, s->asked))
+			return;
+		s->asked = to;
+	}
+}
+
+/* What was asked and is not reached yet. */
+static size_t in_front(const struct stream *s)
+{
+	if (s->direction > 0)
+		return s->asked > s->hi ? s->asked - s->hi : 0;
+	return s->asked < s->lo ? s->lo - s->asked : 0;
+}
+
+/* Deeper each time that half of it has been used. */
+static void read_ahead(struct stream *s, size_t most)
+{
+	const size_t left = s->ahead ? in_front(s) : 0;
+
+	if (!s->ahead)
+		s->window = FIRST;
+	else if (left < s->window / 2)
+		s->window *= 2;
+	s->window = s->window < most ? s->window : most;
+	if (!left)
+		s->asked = s->direction > 0 ? s->hi : s->lo;
+	s->ahead = true;
+	if (s->direction > 0)
+		ask_up(s);
+	else
+		ask_down(s);
+}
+
+static bool is_one(const struct stream *s)
+{
+	return s->moved && s->direction && s->steps >= STEPS;
+}
+
+static unsigned how_many(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < STREAMS; i++)
+		n += is_one(&streams[i]);
+	return n;
+}
+
+static void forget_old(void)
+{
+	const uint64_t now = fm_now_ms();
+
+	for (unsigned i = 0; i < STREAMS; i++) {
+		streams[i].moved = false;
+		if (streams[i].id && streams[i].at_ms + FORGET_MS < now)
+			streams[i] = (struct stream){ 0 };
+	}
+}
+
+/* Every second fault of a backward stream waits for a small read, and nearly
+ * every one of a stride. One that runs forward and seldom waits, or beside
+ * others, is the kernel's: it reads ahead of it as well as we would. */
+static bool waits(const struct fm_area_use *use, const struct stream *s,
+		  unsigned n)
+{
+	if (use->major < FEW || use->bytes / use->major > SMALL_READ)
+		return false;
+	if (s->direction < 0)
+		return use->major * 3 >= use->faults;
+	return n == 1 && use->major * 4 >= use->faults * 3;
+}
+
+void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory)
+{
+	const uint64_t begin = cpu_us();
+	const unsigned n = how_many();
+	size_t most = n ? memory / SHARE / n : 0;
+
+	until_ms = fm_now_ms() + MOST_MS;
+	most = most < MOST ? most : MOST;
+	for (unsigned i = 0; i < STREAMS && most >= FIRST; i++)
+		if (is_one(&streams[i]) &&
+		    (streams[i].ahead || waits(use, &streams[i], n)))
+			read_ahead(&streams[i], most);
+	forget_old();
+	atomic_fetch_add(&fm_streams_counts.cpu_us, cpu_us() - begin);
+}
