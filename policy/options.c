@@ -44,6 +44,8 @@ const struct fm_option fm_options[] = {
 	  .type = T_CHOICE, .standard = "auto", .choices = "auto|yes|no" },
 	{ "stats", "FASTMAP_STATS", .scope = PROC(stats), .type = T_STATS,
 	  .standard = "" },
+	{ "metrics", "FASTMAP_METRICS", .scope = PROC(metrics), .type = T_FILE,
+	  .standard = "" },
 	{ "trace", "FASTMAP_TRACE", .scope = PROC(trace), .type = T_FILE,
 	  .standard = "" },
 	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_SOCKET,

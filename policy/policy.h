@@ -86,6 +86,7 @@ struct fm_settings {
 	uint32_t take_back_ms;   /* see takeable.h; 0: never */
 	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */
 	const char *stats;       /* NULL, "stderr", or a path */
+	const char *metrics;     /* NULL or path, see observe/metrics_file.c */
 	const char *trace;       /* NULL or path of a fault trace to record */
 	const char *source;      /* policy file used, or NULL */
 	uint32_t ring_limit;     /* most concurrent device rings, 1..64 */

@@ -84,6 +84,11 @@ static void forked(void)
 	fm_stats_json_reset();
 }
 
+void fm_stats_alone(void)
+{
+	fm_lock_reset(&lock);
+}
+
 uint64_t fm_stats_uptime_ms(void)
 {
 	return fm_now_ms() - load_ms;
@@ -146,11 +151,11 @@ static bool anything_managed(void)
 
 /* What the settings name, for this process. A forked child adds its number, so
  * that it spares its parent's file. -1: it does not fit. */
-static int path_for(int pid, char *buf, size_t size)
+int fm_stats_path(const char *pattern, int pid, char *buf, size_t size)
 {
 	char digits[12];
 	bool own;
-	int err = fm_expand_pid(fm_settings()->stats, pid, buf, size, &own);
+	int err = fm_expand_pid(pattern, pid, buf, size, &own);
 
 	if (err || own || pid == load_pid)
 		return err;
@@ -158,7 +163,7 @@ static int path_for(int pid, char *buf, size_t size)
 	return fm_join(buf + strlen(buf), size - strlen(buf), ".", digits, "");
 }
 
-static int write_all(int fd, const char *text, size_t len)
+int fm_stats_write_all(int fd, const char *text, size_t len)
 {
 	while (len) {
 		long r = fm_sys3(SYS_write, fd, text, len);
@@ -184,7 +189,7 @@ static int write_file(const char *path, const char *text, size_t len,
 		fd = fm_sys_open(path, flags, 0644);
 	if (fd < 0)
 		return fd == -EEXIST ? 0 : fd;
-	err = write_all(fd, text, len);
+	err = fm_stats_write_all(fd, text, len);
 	fm_sys_close(fd);
 	return err;
 }
@@ -208,7 +213,8 @@ static void write_to(const char *where, const struct fm_json *doc)
 		fm_log_text(doc->text, doc->len);
 		return;
 	}
-	err = path_for(fm_sys_getpid(), path, sizeof(path)) ? -ENAMETOOLONG :
+	err = fm_stats_path(fm_settings()->stats, fm_sys_getpid(), path,
+			    sizeof(path)) ? -ENAMETOOLONG :
 		write_file(path, doc->text, doc->len, !anything_managed());
 	if (err && is_first_to_say())
 		fm_log(FM_LOG_WARN,
@@ -256,7 +262,7 @@ static void write_dead(int pid, bool executed)
 	char path[4096];
 
 	if (!where || !strcmp(where, "stderr") || atomic_load(&written) ||
-	    path_for(pid, path, sizeof(path)))
+	    fm_stats_path(where, pid, path, sizeof(path)))
 		return;
 	fm_lock_reset(&lock);
 	fm_skipped_unlock();

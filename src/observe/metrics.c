@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metrics.c - one list of metrics: name, help and where the value is. The
+ * guardian writes them too: no lock is taken there.
+ *
+ * Counts of a file are given while it is open; those of the process include
+ * closed ones, so that they never fall.
+ */
+#include "metrics.h"
+
+#include <string.h>
+
+#include "base/control.h"
+#include "base/epoch.h"
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "cache/cache.h"
+#include "fault/fault.h"
+#include "file/file.h"
+#include "glob.h"
+#include "observe/version.h"
+#include "stats_priv.h"
+#include "writeback/writeback.h"
+
+#define MOST_FILES 256 /* each is a series of every metric */
+
+#define ROW(m, text) { #m, text, offsetof(struct fm_file_stats, m) }
+static const struct row {
+	const char *name, *help;
+	size_t offset;
+} rows[] = {
+	ROW(faults_read, "Loads of a page that was not there"),
+	ROW(faults_write, "Stores to a page that was not there"),
+	ROW(faults_wp, "First stores to a page that was only read"),
+	ROW(hits_ahead, "Faults whose page readahead had"),
+	ROW(hits_alias, "Faults whose page another mapping had"),
+	ROW(hits_standby, "Faults whose page was kept beside the mappings"),
+	ROW(loads, "Requests to the device for pages"),
+	ROW(load_bytes, "Bytes that were read for pages"),
+	ROW(read_errors, "Reads that failed"),
+	ROW(evictions, "Pages that left the cache to make room"),
+	ROW(writebacks, "Pages that were written to the file"),
+	ROW(wb_bytes, "Bytes that were written to the file"),
+	ROW(wb_errors, "Writes that failed"),
+	ROW(ahead_pages, "Pages that were read ahead"),
+	ROW(ahead_waste, "Pages that were read ahead and dropped untouched"),
+	ROW(mappings, "Mappings that the engine was given"),
+	ROW(demotions, "Times that a file was handed to the kernel"),
+	ROW(taken_back, "Times that a file was taken back from the kernel"),
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* A value of the process. */
+struct gauge {
+	const char *name, *help, *type;
+	uint64_t (*get)(void);
+};
+
+static uint64_t pages_to_bytes(int64_t n)
+{
+	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
+}
+
+static uint64_t limit(void)
+{
+	return fm_cache_limit() * FM_PAGE;
+}
+
+static uint64_t resident(void)
+{
+	return pages_to_bytes(fm_cache_resident());
+}
+
+static uint64_t lazy(void)
+{
+	return fm_lazyfree_pages() * FM_PAGE;
+}
+
+static uint64_t dirty(void)
+{
+	return pages_to_bytes(atomic_load(&fm_dirty_total));
+}
+
+static uint64_t uptime(void)
+{
+	return fm_stats_uptime_ms() / 1000;
+}
+
+static const struct gauge gauges[] = {
+	{ "uptime_seconds", "Since the library was loaded", "gauge", uptime },
+	{ "cache_limit_bytes", "What the cache may have", "gauge", limit },
+	{ "cache_resident_bytes", "What the cache has", "gauge", resident },
+	{ "cache_lazy_bytes", "Evicted pages that are kept while memory is free",
+	  "gauge", lazy },
+	{ "cache_dirty_bytes", "Stored and not yet written", "gauge", dirty },
+	{ "cache_evicted_pages_total", "Pages evicted one by one", "counter",
+	  fm_ghost_evicted },
+	{ "cache_came_back_pages_total", "Evicted pages loaded again soon",
+	  "counter", fm_ghost_came_back },
+};
+#define GAUGES (sizeof(gauges) / sizeof(gauges[0]))
+
+/* ---- the text ---------------------------------------------------------- */
+
+struct page {
+	struct fm_json *o;
+	struct fm_file_stats sum;
+	struct fm_file *file[MOST_FILES];
+	unsigned files;
+	char program[64], pid[12];
+};
+
+static struct page page; /* under the lock */
+static struct fm_lock lock = FM_LOCK(FM_RANK_REPORT);
+
+static void put(struct page *p, const char *s)
+{
+	fm_json_raw(p->o, s, strlen(s));
+}
+
+static void put_number(struct page *p, uint64_t v)
+{
+	p->o->depth = 0;
+	p->o->more = false;
+	fm_json_uint(p->o, NULL, v);
+}
+
+/* A string of JSON is one of Prometheus where no byte is a control character:
+ * quotes and backslashes are escaped alike, and both are UTF-8. */
+static void put_label(struct page *p, const char *name, const char *value)
+{
+	char text[256];
+
+	fm_join(text, sizeof(text), value, "", "");
+	for (char *s = text; *s; s++)
+		if ((unsigned char)*s < ' ')
+			*s = '?';
+	put(p, name);
+	put(p, "=");
+	p->o->depth = 0;
+	p->o->more = false;
+	fm_json_text(p->o, NULL, text);
+}
+
+/* # TYPE fastmap_file_loads_total counter */
+static void put_family(struct page *p, const char *prefix, const char *name,
+		       const char *suffix, const char *help, const char *type)
+{
+	const char *const lines[] = { "# HELP ", prefix, name, suffix, " ",
+				      help, ".\n# TYPE ", prefix, name, suffix,
+				      " ", type, "\n" };
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		put(p, lines[i]);
+}
+
+/* fastmap_loads_total{program="x",pid="1",file="/data/a"} */
+static void put_series(struct page *p, const char *prefix, const char *name,
+		       const char *suffix, const char *label, const char *value)
+{
+	put(p, prefix);
+	put(p, name);
+	put(p, suffix);
+	put(p, "{");
+	put_label(p, "program", p->program);
+	put(p, ",");
+	put_label(p, "pid", p->pid);
+	if (label) {
+		put(p, ",");
+		put_label(p, label, value);
+	}
+	put(p, "} ");
+}
+
+static void put_value(struct page *p, uint64_t v)
+{
+	put_number(p, v);
+	put(p, "\n");
+}
+
+static void put_seconds(struct page *p, uint64_t ns)
+{
+	char digits[11] = ".000000000";
+
+	put_number(p, ns / 1000000000);
+	for (int i = 9; i; i--, ns /= 10)
+		digits[i] = (char)('0' + ns % 10);
+	put(p, digits);
+	put(p, "\n");
+}
+
+/* ---- the metrics ------------------------------------------------------- */
+
+static uint64_t value_of(const struct fm_file_stats *st, const struct row *r)
+{
+	return atomic_load((_Atomic uint64_t *)((char *)(uintptr_t)st +
+						r->offset));
+}
+
+static void put_counts(struct page *p)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		const struct row *r = &rows[i];
+
+		put_family(p, "fastmap_", r->name, "_total", r->help,
+			   "counter");
+		put_series(p, "fastmap_", r->name, "_total", NULL, NULL);
+		put_value(p, value_of(&p->sum, r));
+	}
+}
+
+static void put_file_counts(struct page *p)
+{
+	for (size_t i = 0; i < ROWS && p->files; i++) {
+		const struct row *r = &rows[i];
+
+		put_family(p, "fastmap_file_", r->name, "_total", r->help,
+			   "counter");
+		for (unsigned k = 0; k < p->files; k++) {
+			put_series(p, "fastmap_file_", r->name, "_total",
+				   "file", p->file[k]->path);
+			put_value(p, value_of(&p->file[k]->st, r));
+		}
+	}
+}
+
+static void put_file_gauge(struct page *p, const char *name, const char *help,
+			   uint64_t (*get)(struct fm_file *f))
+{
+	if (!p->files)
+		return;
+	put_family(p, "fastmap_file_", name, "", help, "gauge");
+	for (unsigned k = 0; k < p->files; k++) {
+		put_series(p, "fastmap_file_", name, "", "file",
+			   p->file[k]->path);
+		put_value(p, get(p->file[k]));
+	}
+}
+
+static uint64_t file_resident(struct fm_file *f)
+{
+	return pages_to_bytes(fm_cache_of(f));
+}
+
+static uint64_t file_dirty(struct fm_file *f)
+{
+	return pages_to_bytes(fm_dirty_count(f));
+}
+
+static uint64_t file_engine(struct fm_file *f)
+{
+	return !fm_kernel_serves(f);
+}
+
+static void put_gauges(struct page *p)
+{
+	put_family(p, "fastmap_", "info", "", "The library that is loaded",
+		   "gauge");
+	put_series(p, "fastmap_", "info", "", "version", FM_VERSION);
+	put_value(p, 1);
+	for (size_t i = 0; i < GAUGES; i++) {
+		const struct gauge *g = &gauges[i];
+
+		put_family(p, "fastmap_", g->name, "", g->help, g->type);
+		put_series(p, "fastmap_", g->name, "", NULL, NULL);
+		put_value(p, g->get());
+	}
+}
+
+static void put_latency(struct page *p)
+{
+	static const struct {
+		const char *name;
+		unsigned thousandths;
+	} quantiles[] = { { "0.5", 50000 }, { "0.9", 90000 },
+			  { "0.99", 99000 }, { "0.999", 99900 } };
+	static const char name[] = "fault_latency_seconds";
+	static struct fm_hist h;
+
+	fm_hist_reset(&h);
+	fm_latency_sum(&h);
+	put_family(p, "fastmap_", name, "",
+		   "Of faults, from arrival to end; of late", "gauge");
+	for (size_t i = 0; i < 4; i++) {
+		put_series(p, "fastmap_", name, "", "quantile",
+			   quantiles[i].name);
+		put_seconds(p, fm_hist_percentile(&h,
+						  quantiles[i].thousandths));
+	}
+}
+
+/* ---- from the engine --------------------------------------------------- */
+
+static void skip_retired(const struct fm_retired *r, void *arg)
+{
+}
+
+/* In an epoch, which keeps the files. */
+static void collect(struct page *p)
+{
+	struct fm_file *f;
+
+	fm_stats_retired(&p->sum, skip_retired, NULL);
+	fm_for_each_file(f, id) {
+		fm_stats_sum(&p->sum, &f->st);
+		if (p->files < MOST_FILES)
+			p->file[p->files++] = f;
+	}
+}
+
+static void put_all(struct page *p, bool alone)
+{
+	unsigned slot = alone ? 0 : fm_epoch_enter();
+
+	collect(p);
+	put_gauges(p);
+	put_latency(p);
+	put_counts(p);
+	put_file_gauge(p, "resident_bytes", "In the engine's cache",
+		       file_resident);
+	put_file_gauge(p, "dirty_bytes", "Stored and not yet written",
+		       file_dirty);
+	put_file_gauge(p, "engine", "1: the engine serves it, 0: the kernel",
+		       file_engine);
+	put_file_counts(p);
+	if (!alone)
+		fm_epoch_leave(slot);
+}
+
+static void name_process(struct page *p, int pid)
+{
+	char exe[4096];
+	long n = fm_sys3(SYS_readlink, "/proc/self/exe", exe, sizeof(exe) - 1);
+	const char *base;
+
+	exe[n > 0 ? n : 0] = 0;
+	base = fm_base_name(exe);
+	if (fm_join(p->program, sizeof(p->program), base, "", ""))
+		memcpy(p->program, base, sizeof(p->program) - 1);
+	fm_number_text(p->pid, (unsigned)pid);
+}
+
+void fm_metrics_text(struct fm_json *o, int pid, bool alone)
+{
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	if (alone) {
+		fm_lock_reset(&lock);
+		fm_stats_alone();
+	}
+	fm_lock(&lock);
+	memset(&page, 0, sizeof(page));
+	page.o = o;
+	name_process(&page, pid);
+	put_all(&page, alone);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+}
+
+static void forked(void)
+{
+	fm_lock_reset(&lock);
+}
+
+FM_LIFE(metrics_text, .level = FM_LIFE_RUNNING, .forked = forked)
+
+static void metrics(struct fm_request *r)
+{
+	fm_metrics_text(&r->answer, fm_sys_getpid(), false);
+	if (r->answer.failed)
+		fm_answer_error(r, "no memory");
+}
+
+FM_CONTROL(metrics, .word = "metrics", .args = "", .run = metrics,
+	   .help = "the counts in the text format of Prometheus")
