@@ -35,6 +35,7 @@ json_t *live_stats(const char *who);
 /* The same without a word about what fails: of one in a list, which may have
  * ended. */
 json_t *live_stats_of(const struct live_process *p);
+bool live_runs(pid_t pid);
 /* A command that may take long: a bar on a terminal, then the answer on stdout.
  * Returns an exit status. */
 int live_do(const char *who, const char *line);

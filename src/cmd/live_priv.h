@@ -5,7 +5,6 @@
 
 #include "live.h"
 
-bool live_runs(pid_t pid);
 /* The process has a socket of its own by FASTMAP_SOCKET in its environment,
  * which names it by %p. */
 bool live_named_socket(pid_t pid, struct live_process *ret);

@@ -77,7 +77,9 @@ static void print_all(const struct live_process *all, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		json_t *s = live_stats_of(&all[i]);
 
-		print_line(&all[i], s);
+		/* it may have ended meanwhile */
+		if (s || live_runs(all[i].pid))
+			print_line(&all[i], s);
 		json_decref(s);
 	}
 }
@@ -89,7 +91,8 @@ static void print_json(const struct live_process *all, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		json_t *s = live_stats_of(&all[i]);
 
-		json_array_append_new(list, document(&all[i], s));
+		if (s || live_runs(all[i].pid))
+			json_array_append_new(list, document(&all[i], s));
 		json_decref(s);
 	}
 	json_dumpf(list, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
