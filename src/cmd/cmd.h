@@ -18,6 +18,7 @@ int cmd_reload(int argc, char **argv);
 int cmd_prefetch(int argc, char **argv);
 int cmd_drop(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
+int cmd_save(int argc, char **argv);
 int cmd_demote(int argc, char **argv);
 int cmd_take_back(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);

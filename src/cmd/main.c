@@ -34,6 +34,8 @@ static const struct {
 	  "WHO FILE [OFFSET LENGTH]     let a file leave memory" },
 	{ "flush", cmd_flush,
 	  "WHO FILE [OFFSET LENGTH]    write what is dirty, durably" },
+	{ "save", cmd_save,
+	  "WHO                          write down what is hot, for a warm start" },
 	{ "demote", cmd_demote,
 	  "WHO [FILE]                 the kernel serves a file" },
 	{ "take-back", cmd_take_back,

@@ -25,7 +25,8 @@ static const char help[] =
 	"  --watch                 again every SECONDS (default 1) until it "
 	"ends\n"
 	"  --json                  the statistics themselves, with --watch a "
-	"line each time\n";
+	"line each time\n"
+	"  --prometheus            metrics in Prometheus' text format, once\n";
 
 /* How a document is shown; `before` is the last one, or NULL. */
 static void show_table(const json_t *stats, const json_t *before);
@@ -175,15 +176,29 @@ static const struct format *format_of(const char *name)
 	return NULL;
 }
 
+/* As the process itself writes them (src/observe/metrics.c). */
+static int show_metrics(const char *who)
+{
+	char *text = live_ask(who, "metrics");
+
+	if (!text)
+		return 1;
+	fputs(text, stdout);
+	free(text);
+	return 0;
+}
+
 int cmd_stat(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "watch", no_argument, NULL, 'w' },
 		{ "json", no_argument, NULL, 'f' },
+		{ "prometheus", no_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	const struct format *as = &formats[0];
+	bool metrics = false;
 	double seconds = 1;
 	int c, i = 0, given;
 
@@ -192,11 +207,13 @@ int cmd_stat(int argc, char **argv)
 			watch = true;
 		else if (c == 'f')
 			as = format_of(known[i].name);
+		else if (c == 'p')
+			metrics = true;
 		else
 			break;
 	}
 	given = argc - optind;
-	if (c != -1 || given < 1 || given > 1 + watch) {
+	if (c != -1 || given < 1 || given > 1 + watch || (metrics && watch)) {
 		fputs(help, c == 'h' ? stdout : stderr);
 		return c == 'h' ? 0 : 2;
 	}
@@ -205,5 +222,6 @@ int cmd_stat(int argc, char **argv)
 			"%d\n", argv[optind + 1], MOST_S);
 		return 2;
 	}
-	return show_all(argv[optind], seconds, as);
+	return metrics ? show_metrics(argv[optind]) :
+			 show_all(argv[optind], seconds, as);
 }

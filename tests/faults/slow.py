@@ -157,7 +157,10 @@ def main():
         print("no control group for devices: %s" % e)
         return 77
     try:
-        early, took = told_too_early(file, lib, group)
+        for _ in range(5):  # what the device did just before may hide that it is slow
+            early, took = told_too_early(file, lib, group)
+            if early or took >= 0.3:
+                break
         limit(group, os.path.dirname(file), RATE)
         killed_in_msync(file, lib, group)
         after = stored(file)
