@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sys.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 
@@ -216,4 +217,39 @@ long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,
 			   "r"(r10), "r"(r8)
 			 : "rcx", "r11", "memory");
 	return ret;
+}
+
+long fm_sys_read_all(int fd, void *buf, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size) {
+		long r = fm_sys_pread(fd, (char *)buf + n, size - n, (off_t)n);
+
+		if (r == -EINTR)
+			continue;
+		if (r < 0)
+			return r;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	return (long)n;
+}
+
+int fm_sys_write_all(int fd, const void *buf, size_t len)
+{
+	const char *at = buf;
+
+	while (len) {
+		long r = fm_sys3(SYS_write, fd, at, len);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0)
+			return r ? (int)r : -EIO;
+		at += r;
+		len -= (size_t)r;
+	}
+	return 0;
 }

@@ -172,6 +172,12 @@ static inline ssize_t fm_sys_pwrite(int fd, const void *buf, size_t len,
 	return fm_sys4(SYS_pwrite64, fd, buf, len, off);
 }
 
+/* The first `size` bytes of a file, or as many as it has: how many, or -errno.
+ * [plain] */
+long fm_sys_read_all(int fd, void *buf, size_t size);
+/* 0 or -errno. [plain] */
+int fm_sys_write_all(int fd, const void *buf, size_t len);
+
 static inline int fm_sys_gettid(void)
 {
 	return (int)fm_sys0(SYS_gettid);

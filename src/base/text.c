@@ -38,24 +38,6 @@ char *fm_arena_text(struct fm_arena *a, const char *s, size_t n)
 	return p;
 }
 
-static long read_all(int fd, char *buf, size_t size)
-{
-	size_t n = 0;
-
-	while (n < size) {
-		long r = fm_sys_pread(fd, buf + n, size - n, (off_t)n);
-
-		if (r == -EINTR)
-			continue;
-		if (r < 0)
-			return r;
-		if (r == 0)
-			break;
-		n += (size_t)r;
-	}
-	return (long)n;
-}
-
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
 
 static _Thread_local struct fm_kept_files *kept;
@@ -122,7 +104,7 @@ long fm_read_small(const char *path, char *buf, size_t size)
 
 	if (fd < 0)
 		return fd;
-	n = read_all(fd, buf, size - 1);
+	n = fm_sys_read_all(fd, buf, size - 1);
 	if (!keeps)
 		fm_sys_close(fd);
 	else if (n < 0) /* gone: its group has been removed */
@@ -172,7 +154,7 @@ static int read_regular(struct fm_arena *a, int fd, char **ret)
 	text = fm_arena_get(a, (size_t)st.st_size + 1);
 	if (!text)
 		return -ENOMEM;
-	n = read_all(fd, text, (size_t)st.st_size);
+	n = fm_sys_read_all(fd, text, (size_t)st.st_size);
 	if (n < 0)
 		return (int)n;
 	*ret = text;

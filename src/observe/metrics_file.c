@@ -46,7 +46,7 @@ static int write_new(const char *path, const struct fm_json *o)
 	fd = fm_sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
 	if (fd < 0)
 		return fd;
-	err = fm_stats_write_all(fd, o->text, o->len);
+	err = fm_sys_write_all(fd, o->text, o->len);
 	fm_sys_close(fd);
 	if (err)
 		fm_sys1(SYS_unlink, path);

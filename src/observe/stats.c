@@ -163,21 +163,6 @@ int fm_stats_path(const char *pattern, int pid, char *buf, size_t size)
 	return fm_join(buf + strlen(buf), size - strlen(buf), ".", digits, "");
 }
 
-int fm_stats_write_all(int fd, const char *text, size_t len)
-{
-	while (len) {
-		long r = fm_sys3(SYS_write, fd, text, len);
-
-		if (r == -EINTR)
-			continue;
-		if (r <= 0)
-			return r ? (int)r : -EIO;
-		text += r;
-		len -= (size_t)r;
-	}
-	return 0;
-}
-
 /* `spare`: what is there is another's. */
 static int write_file(const char *path, const char *text, size_t len,
 		      bool spare)
@@ -189,7 +174,7 @@ static int write_file(const char *path, const char *text, size_t len,
 		fd = fm_sys_open(path, flags, 0644);
 	if (fd < 0)
 		return fd == -EEXIST ? 0 : fd;
-	err = fm_stats_write_all(fd, text, len);
+	err = fm_sys_write_all(fd, text, len);
 	fm_sys_close(fd);
 	return err;
 }

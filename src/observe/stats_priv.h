@@ -39,7 +39,6 @@ void fm_stats_choice(struct fm_json *o);
 void fm_stats_alone(void);
 /* The pattern for this process. -1: it does not fit. */
 int fm_stats_path(const char *pattern, int pid, char *buf, size_t size);
-int fm_stats_write_all(int fd, const char *text, size_t len);
 /* In the child of fork. */
 void fm_stats_json_reset(void);
 /* Adds to `sum`, visits the kept ones oldest first, returns how many there have

@@ -70,20 +70,12 @@ static void name_of(const char *path, char name[NAME])
 
 /* ---- reading ----------------------------------------------------------- */
 
-static int read_all(int fd, uint8_t *buf, size_t len)
+/* All that the file has now, or it is none of ours. */
+static int read_whole(int fd, uint8_t *buf, size_t len)
 {
-	size_t at = 0;
+	long n = fm_sys_read_all(fd, buf, len);
 
-	while (at < len) {
-		long n = fm_sys_pread(fd, buf + at, len - at, (off_t)at);
-
-		if (n == -EINTR)
-			continue;
-		if (n <= 0)
-			return n ? (int)n : -EBADMSG;
-		at += (size_t)n;
-	}
-	return 0;
+	return n < 0 ? (int)n : (size_t)n < len ? -EBADMSG : 0;
 }
 
 static uint8_t *read_fd(int fd, size_t *ret_len, int *ret_err)
@@ -100,7 +92,7 @@ static uint8_t *read_fd(int fd, size_t *ret_len, int *ret_err)
 		return NULL;
 	*ret_len = (size_t)st.st_size;
 	buf = fm_sys_anon(fm_page_up(*ret_len));
-	*ret_err = buf ? read_all(fd, buf, *ret_len) : -ENOMEM;
+	*ret_err = buf ? read_whole(fd, buf, *ret_len) : -ENOMEM;
 	if (buf && *ret_err) {
 		fm_warm_dir_free(buf, *ret_len);
 		buf = NULL;
@@ -208,21 +200,6 @@ static void drop_oldest(int dir)
 
 /* ---- writing ----------------------------------------------------------- */
 
-static int write_all(int fd, const uint8_t *at, size_t len)
-{
-	while (len) {
-		long n = fm_sys3(SYS_write, fd, at, len);
-
-		if (n == -EINTR)
-			continue;
-		if (n <= 0)
-			return n ? (int)n : -EIO;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* One for all processes: what one has left in the middle the next one takes
  * away, and of two at the same time one writes. */
 static int open_new(int dir, const char *name)
@@ -261,7 +238,7 @@ int fm_warm_dir_write(int dir, const char *path, const uint8_t *bytes,
 	fd = open_new(dir, temporary);
 	if (fd < 0)
 		return fd;
-	err = write_all(fd, bytes, len);
+	err = fm_sys_write_all(fd, bytes, len);
 	fm_sys_close(fd);
 	old = is_there(dir, name);
 	if (!err)
