@@ -64,6 +64,17 @@ uint64_t fm_hist_count(const struct fm_hist *h)
 	return n;
 }
 
+uint64_t fm_hist_sum(const struct fm_hist *h)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < FM_HIST_BUCKETS; i++)
+		sum += atomic_load_explicit(&h->bucket[i],
+					    memory_order_relaxed) *
+		       upper_end(i);
+	return sum;
+}
+
 uint64_t fm_hist_max(const struct fm_hist *h)
 {
 	return atomic_load(&h->max);

@@ -29,6 +29,8 @@ void fm_hist_add(struct fm_hist *to, const struct fm_hist *from);
 void fm_hist_reset(struct fm_hist *h);
 
 uint64_t fm_hist_count(const struct fm_hist *h);
+/* Of all values, each taken as the upper end of its bucket. */
+uint64_t fm_hist_sum(const struct fm_hist *h);
 uint64_t fm_hist_max(const struct fm_hist *h);
 /* Largest value that the fastest `per_100k` of 100,000 stay at or below: 50000
  * is the median. Never flattering: the upper end of its bucket, but not above

@@ -93,11 +93,10 @@ FM_FAULT void fm_ghost_left(const struct fm_file *f, uint64_t fp, uint64_t n)
 		fm_reuse_left(f->id, fm_ghost_hash(f, k));
 }
 
-/* Units since it was evicted, if it is remembered: less than one cache size of
- * evictions ago. Else -1. */
-static FM_FAULT int age_of(const struct fm_file *f, uint64_t fp)
+/* Units since what has hash h was evicted, if it is remembered: less than one
+ * cache size of evictions ago. Else -1. */
+static FM_FAULT int age_of(uint64_t h)
 {
-	uint64_t h = fm_ghost_hash(f, fp);
 	uint32_t g = atomic_load_explicit(slot_of(h), memory_order_relaxed);
 	uint32_t age = (now() - (g & 0xffff)) & 0xffff;
 
@@ -106,14 +105,15 @@ static FM_FAULT int age_of(const struct fm_file *f, uint64_t fp)
 
 FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
 {
-	return age_of(f, fp) >= 0;
+	return age_of(fm_ghost_hash(f, fp)) >= 0;
 }
 
 FM_FAULT bool fm_ghost_back(const struct fm_file *f, uint64_t fp)
 {
-	int age = age_of(f, fp);
+	uint64_t h = fm_ghost_hash(f, fp);
+	int age = age_of(h);
 
-	fm_reuse_came(f->id, fm_ghost_hash(f, fp));
+	fm_reuse_came(f->id, h);
 	if (age < 0)
 		return false;
 	fm_count(&came_back, 1);

@@ -3,24 +3,17 @@
 
 #include "base/life.h"
 #include "base/sys.h"
-#include "base/types.h"
 
 /* Threads that fault together must not share the counters' cache lines. A
  * thread's stack says which shard, without asking the kernel. */
 #define SHARDS 8
 static struct fm_hist latency[SHARDS];
-static struct {
-	_Alignas(FM_CACHELINE) _Atomic uint64_t ns, faults;
-} spent[SHARDS];
 
 FM_FAULT void fm_latency_note(uint64_t ns)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 
-	sp = (sp >> 16 ^ sp >> 20) % SHARDS;
-	fm_hist_record(&latency[sp], ns);
-	atomic_fetch_add_explicit(&spent[sp].ns, ns, memory_order_relaxed);
-	atomic_fetch_add_explicit(&spent[sp].faults, 1, memory_order_relaxed);
+	fm_hist_record(&latency[(sp >> 16 ^ sp >> 20) % SHARDS], ns);
 }
 
 uint64_t fm_latency_spent(uint64_t *ret_faults)
@@ -29,8 +22,8 @@ uint64_t fm_latency_spent(uint64_t *ret_faults)
 
 	*ret_faults = 0;
 	for (int i = 0; i < SHARDS; i++) {
-		ns += atomic_load(&spent[i].ns);
-		*ret_faults += atomic_load(&spent[i].faults);
+		ns += fm_hist_sum(&latency[i]);
+		*ret_faults += fm_hist_count(&latency[i]);
 	}
 	return ns;
 }
@@ -40,8 +33,6 @@ void fm_latency_sum(struct fm_hist *ret)
 	for (int i = 0; i < SHARDS; i++)
 		fm_hist_add(ret, &latency[i]);
 }
-
-/* The last 64 files one by one, all of them in the totals. */
 
 static void forked(void)
 {

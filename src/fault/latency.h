@@ -11,8 +11,8 @@
 void fm_latency_note(uint64_t ns);
 /* [plain] All of them, up to now. */
 void fm_latency_sum(struct fm_hist *ret);
-/* [plain] Nanoseconds that all threads have spent in faults, and in how
- * many. */
+/* [plain] Nanoseconds that all threads have spent in faults, up to 3.2 % too
+ * many, and in how many faults. */
 uint64_t fm_latency_spent(uint64_t *ret_faults);
 
 #endif

@@ -27,6 +27,7 @@ static void small_values_are_exact(void **state)
 	for (uint64_t v = 0; v < 64; v++)
 		fm_hist_record(&h, v);
 	assert_true(fm_hist_count(&h) == 64);
+	assert_true(fm_hist_sum(&h) == 63 * 64 / 2);
 	assert_true(fm_hist_percentile(&h, 50000) == 31);
 	assert_true(fm_hist_percentile(&h, 100000) == 63);
 	assert_true(fm_hist_percentile(&h, 1) == 0);
