@@ -15,6 +15,7 @@
 #include "live.h"
 #include "map_bar.h"
 #include "shown.h"
+#include "stats_doc.h"
 
 #define WIDEST 1024 /* as the engine divides a file at most */
 #define PATH_COLUMNS 4096
@@ -92,11 +93,6 @@ static int take_options(struct options *o, int argc, char **argv)
 
 /* ---- what is drawn ----------------------------------------------------- */
 
-static uint64_t number(const json_t *o, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(o, key));
-}
-
 static bool in_colour(void)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
@@ -116,8 +112,8 @@ static void put_cell(char c, enum map_kind k, bool colour)
 static void draw_bar(const json_t *file)
 {
 	const json_t *by_kind = json_object_get(file, "cells_by_kind");
-	const uint64_t pages = number(file, "pages");
-	const uint64_t cells = number(file, "cells");
+	const uint64_t pages = doc_uint(file, "pages");
+	const uint64_t cells = doc_uint(file, "cells");
 	const bool colour = in_colour();
 	uint64_t n[MAP_KINDS];
 	enum map_kind k;
@@ -148,29 +144,29 @@ static void print_head(const json_t *file)
 {
 	const char *why = json_string_value(json_object_get(file, "why"));
 	const char *server = json_string_value(json_object_get(file, "server"));
-	const uint64_t cells = number(file, "cells");
+	const uint64_t cells = doc_uint(file, "cells");
 	char b[2][SHOWN_NUMBER];
 
 	print_text(json_string_value(json_object_get(file, "path")));
-	printf(": %s, served by the %s", shown_bytes(number(file, "size"),
+	printf(": %s, served by the %s", shown_bytes(doc_uint(file, "size"),
 						     b[0]), server);
 	if (why && *why)
 		printf(" (%s)", why);
 	if (cells)
 		printf("; a character is %s",
-		       shown_bytes(number(file, "size") / cells, b[1]));
+		       shown_bytes(doc_uint(file, "size") / cells, b[1]));
 	putchar('\n');
 }
 
 static void print_totals(const json_t *file, uint64_t page)
 {
 	const json_t *by_kind = json_object_get(file, "pages_by_kind");
-	const uint64_t pages = number(file, "pages");
+	const uint64_t pages = doc_uint(file, "pages");
 	uint64_t in = 0;
 	char b[SHOWN_NUMBER];
 
 	for (enum map_kind k = 0; k < MAP_KINDS; k++) {
-		const uint64_t n = number(by_kind, map_kinds[k].key);
+		const uint64_t n = doc_uint(by_kind, map_kinds[k].key);
 
 		in += n;
 		printf("%s%s %s", k ? ", " : " ", map_kinds[k].name,
@@ -214,7 +210,7 @@ static void print_all(const json_t *doc)
 	json_array_foreach(files, i, f) {
 		print_head(f);
 		draw_bar(f);
-		print_totals(f, number(doc, "page"));
+		print_totals(f, doc_uint(doc, "page"));
 		print_doubts(f);
 		putchar('\n');
 	}

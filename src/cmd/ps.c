@@ -7,7 +7,8 @@
 
 #include "cmd.h"
 #include "live.h"
-#include "live_table.h"
+#include "shown.h"
+#include "stats_doc.h"
 
 static const char help[] =
 	"usage: fastmap ps [--json]\n\n"
@@ -28,7 +29,7 @@ static const char *user_name(uid_t uid)
 
 static uint64_t in(const json_t *stats, const char *part, const char *key)
 {
-	return live_uint(json_object_get(stats, part), key);
+	return doc_uint(json_object_get(stats, part), key);
 }
 
 static void print_line(const struct live_process *p, const json_t *s)
@@ -39,12 +40,12 @@ static void print_line(const struct live_process *p, const json_t *s)
 		return;
 	}
 	printf("%7d %-10s %-16.16s %6u %7u %6u %8s %7s %7s %6s\n", (int)p->pid,
-	       user_name(p->uid), p->name, live_count(s, "engine"),
-	       live_count(s, "advised"), live_count(s, "kernel"),
-	       live_size(in(s, "cache", "resident_bytes")).s,
-	       live_size(in(s, "cache", "dirty_bytes")).s,
-	       live_size(in(s, "cache", "limit_bytes")).s,
-	       live_time(live_real(s, "uptime")).s);
+	       user_name(p->uid), p->name, doc_count(s, "engine"),
+	       doc_count(s, "advised"), doc_count(s, "kernel"),
+	       shown_size(in(s, "cache", "resident_bytes")).s,
+	       shown_size(in(s, "cache", "dirty_bytes")).s,
+	       shown_size(in(s, "cache", "limit_bytes")).s,
+	       shown_uptime(doc_real(s, "uptime")).s);
 }
 
 static json_t *document(const struct live_process *p, const json_t *s)
@@ -57,15 +58,15 @@ static json_t *document(const struct live_process *p, const json_t *s)
 		return o;
 	json_object_update_new(
 		o, json_pack("{s:i s:i s:i s:I s:I s:I s:f}", "engine_files",
-			     (int)live_count(s, "engine"), "advised_files",
-			     (int)live_count(s, "advised"), "kernel_files",
-			     (int)live_count(s, "kernel"), "resident_bytes",
+			     (int)doc_count(s, "engine"), "advised_files",
+			     (int)doc_count(s, "advised"), "kernel_files",
+			     (int)doc_count(s, "kernel"), "resident_bytes",
 			     (json_int_t)in(s, "cache", "resident_bytes"),
 			     "dirty_bytes",
 			     (json_int_t)in(s, "cache", "dirty_bytes"),
 			     "cache_limit_bytes",
 			     (json_int_t)in(s, "cache", "limit_bytes"),
-			     "uptime", live_real(s, "uptime")));
+			     "uptime", doc_real(s, "uptime")));
 	return o;
 }
 

@@ -130,3 +130,26 @@ const char *shown_time(double us, char *buf)
 		snprintf(buf, SHOWN_NUMBER, "%.*fs", us < 9950000, us / 1e6);
 	return buf;
 }
+
+struct shown shown_size(uint64_t bytes)
+{
+	struct shown t;
+
+	shown_bytes(bytes, t.s);
+	return t;
+}
+
+struct shown shown_uptime(double seconds)
+{
+	struct shown t;
+
+	if (seconds < 120)
+		snprintf(t.s, sizeof(t.s), "%.0fs", seconds);
+	else if (seconds < 7200)
+		snprintf(t.s, sizeof(t.s), "%.0fm", seconds / 60);
+	else if (seconds < 48 * 3600)
+		snprintf(t.s, sizeof(t.s), "%.0fh", seconds / 3600);
+	else
+		snprintf(t.s, sizeof(t.s), "%.0fd", seconds / 86400);
+	return t;
+}

@@ -29,4 +29,12 @@ const char *shown_count(double n, char *buf);
 /* "98us", "15ms", "1.2s" */
 const char *shown_time(double us, char *buf);
 
+/* The same for several in one call: bytes; "45s", "12m", "3h" or "9d" of
+ * seconds. */
+struct shown {
+	char s[SHOWN_NUMBER];
+};
+struct shown shown_size(uint64_t bytes);
+struct shown shown_uptime(double seconds);
+
 #endif

@@ -10,7 +10,8 @@
 
 #include "cmd.h"
 #include "live.h"
-#include "live_table.h"
+#include "shown.h"
+#include "stats_doc.h"
 
 #define MOST_S 86400
 #define EXACT JSON_REAL_PRECISION(15)
@@ -47,30 +48,19 @@ static bool watch;
 
 static uint64_t faults_of(const json_t *f)
 {
-	return live_uint(f, "faults_read") + live_uint(f, "faults_write") +
-	       live_uint(f, "faults_wp");
-}
-
-static const json_t *same_in(const json_t *stats, const json_t *file)
-{
-	json_t *f;
-
-	for (size_t i = 0; stats && (f = live_file(stats, i)); i++)
-		if (live_uint(f, "inode") == live_uint(file, "inode") &&
-		    live_uint(f, "device") == live_uint(file, "device"))
-			return f;
-	return NULL;
+	return doc_uint(f, "faults_read") + doc_uint(f, "faults_write") +
+	       doc_uint(f, "faults_wp");
 }
 
 /* A file that has been given up and come back counts from 0 again. */
 static double rate(const json_t *stats, const json_t *before, const json_t *f)
 {
-	const json_t *was = same_in(before, f);
-	double n = (double)faults_of(f), t = live_real(stats, "uptime");
+	const json_t *was = doc_find(before, f);
+	double n = (double)faults_of(f), t = doc_real(stats, "uptime");
 
 	if (was && faults_of(was) <= faults_of(f)) {
 		n -= (double)faults_of(was);
-		t -= live_real(before, "uptime");
+		t -= doc_real(before, "uptime");
 	}
 	return t > 0 ? n / t : 0;
 }
@@ -78,20 +68,20 @@ static double rate(const json_t *stats, const json_t *before, const json_t *f)
 static void print_file(const json_t *stats, const json_t *before,
 		       const json_t *f)
 {
-	const char *server = live_server(stats, f);
+	const char *server = doc_server(stats, f);
 	const bool engine = !strcmp(server, "engine");
 
-	printf("%-7s %8s ", server, live_size(live_uint(f, "size")).s);
+	printf("%-7s %8s ", server, shown_size(doc_uint(f, "size")).s);
 	if (engine)
 		printf("%8s %7s %8.0f %5.1f %5.2f ",
-		       live_size(live_uint(f, "resident_bytes")).s,
-		       live_size(live_uint(f, "dirty_bytes")).s,
-		       rate(stats, before, f), live_real(f, "hit_percent"),
-		       live_real(f, "read_amplification"));
+		       shown_size(doc_uint(f, "resident_bytes")).s,
+		       shown_size(doc_uint(f, "dirty_bytes")).s,
+		       rate(stats, before, f), doc_real(f, "hit_percent"),
+		       doc_real(f, "read_amplification"));
 	else
 		printf("%8s %7s %8s %5s %5s ", "-", "-", "-", "-", "-");
-	printf("%s%s%s%s\n", live_string(f, "path"), engine ? "" : " (",
-	       engine ? "" : live_why(f), engine ? "" : ")");
+	printf("%s%s%s%s\n", doc_text(f, "path"), engine ? "" : " (",
+	       engine ? "" : doc_why(f), engine ? "" : ")");
 }
 
 static void print_head(const json_t *s)
@@ -99,31 +89,33 @@ static void print_head(const json_t *s)
 	const json_t *cache = json_object_get(s, "cache");
 	const json_t *latency = json_object_get(s, "latency");
 
-	printf("process %d, %s, up %s\n", (int)live_uint(s, "pid"),
-	       live_string(s, "program"), live_time(live_real(s, "uptime")).s);
+	printf("process %d, %s, up %s\n", (int)doc_uint(s, "pid"),
+	       doc_text(s, "program"), shown_uptime(doc_real(s, "uptime")).s);
 	printf("cache: %s of %s resident, %s dirty\n",
-	       live_size(live_uint(cache, "resident_bytes")).s,
-	       live_size(live_uint(cache, "limit_bytes")).s,
-	       live_size(live_uint(cache, "dirty_bytes")).s);
-	if (live_uint(latency, "count"))
+	       shown_size(doc_uint(cache, "resident_bytes")).s,
+	       shown_size(doc_uint(cache, "limit_bytes")).s,
+	       shown_size(doc_uint(cache, "dirty_bytes")).s);
+	if (doc_uint(latency, "count"))
 		printf("faults: median %.0f us, 99 %% within %.0f us, "
 		       "by %s\n",
-		       live_real(latency, "p50_us"),
-		       live_real(latency, "p99_us"),
-		       live_string(json_object_get(s, "delivery"), "how"));
+		       doc_real(latency, "p50_us"),
+		       doc_real(latency, "p99_us"),
+		       doc_text(json_object_get(s, "delivery"), "how"));
 }
 
 static void show_table(const json_t *stats, const json_t *before)
 {
-	json_t *f;
+	json_t *files = doc_files(stats), *f;
+	size_t i;
 
 	if (watch && isatty(1))
 		fputs("\033[H\033[J", stdout);
 	print_head(stats);
 	printf("\n%-7s %8s %8s %7s %8s %5s %5s %s\n", "SERVER", "SIZE",
 	       "RESIDENT", "DIRTY", "FAULTS/S", "HIT%", "AMPL", "FILE");
-	for (size_t i = 0; (f = live_file(stats, i)); i++)
+	json_array_foreach(files, i, f)
 		print_file(stats, before, f);
+	json_decref(files);
 	if (watch && !isatty(1))
 		putchar('\n');
 }

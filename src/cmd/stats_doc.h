@@ -1,33 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* live_table.h - statistics of running processes as lines of text. */
-#ifndef FM_CMD_LIVE_TABLE_H
-#define FM_CMD_LIVE_TABLE_H
+/* stats_doc.h - what stands in a document of statistics. */
+#ifndef FM_CMD_STATS_DOC_H
+#define FM_CMD_STATS_DOC_H
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-/* "1.5G" of bytes; "45s", "12m", "3h" or "9d" of seconds. */
-struct live_text {
-	char s[24];
-};
-struct live_text live_size(uint64_t bytes);
-struct live_text live_time(double seconds);
-
 /* o[key], or 0, "" where there is none. */
-uint64_t live_uint(const json_t *o, const char *key);
-double live_real(const json_t *o, const char *key);
-const char *live_string(const json_t *o, const char *key);
+uint64_t doc_uint(const json_t *o, const char *key);
+double doc_real(const json_t *o, const char *key);
+const char *doc_text(const json_t *o, const char *key);
 
-/* Who serves a file of the statistics ("engine", "advised", "kernel"), and the
- * reason where it is not the engine. `file` is of "files" or of
- * "left_to_kernel". */
-const char *live_server(const json_t *stats, const json_t *file);
-const char *live_why(const json_t *file);
-/* How many files are served so. */
-unsigned live_count(const json_t *stats, const char *server);
-/* What of "files" is mapped now, and then "left_to_kernel"; NULL: no more. */
-json_t *live_file(const json_t *stats, size_t i);
+/* The same file among those of "files" that are mapped now, or NULL. */
+const json_t *doc_find(const json_t *stats, const json_t *file);
+/* What of "files" is mapped now, and then what of "left_to_kernel" is not among
+ * these: a file whose mappings differ is in both lists, and the first tells
+ * more. A new array, or NULL without memory. */
+json_t *doc_files(const json_t *stats);
+/* Who serves one of them ("engine", "advised", "kernel"), and the reason where
+ * it is not the engine. */
+const char *doc_server(const json_t *stats, const json_t *file);
+const char *doc_why(const json_t *file);
+/* How many of them are served so. */
+unsigned doc_count(const json_t *stats, const char *server);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats_doc.h"
 #include "suggestion.h"
 
 #define FEW 100          /* faults: of less nothing can be said */
@@ -14,18 +15,6 @@
 #define GAIN 90.0        /* percent of the loads: worth twice the memory */
 #define SAME 103.0       /* percent of the loads: not worth the memory */
 #define OFTEN 2          /* times each page was written */
-
-static double number(const json_t *o, const char *key)
-{
-	return json_number_value(json_object_get(o, key));
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
 
 static double mib(double bytes)
 {
@@ -45,22 +34,22 @@ struct use {
 
 static struct use use_of(const json_t *f)
 {
-	const double ahead = number(f, "ahead_pages");
-	const double size = number(f, "size");
+	const double ahead = doc_real(f, "ahead_pages");
+	const double size = doc_real(f, "size");
 	struct use u = {
-		.ahead = number(f, "hits_ahead"),
-		.read = number(f, "load_bytes"),
-		.loads = number(f, "loads"),
-		.evicted = number(f, "evictions"),
+		.ahead = doc_real(f, "hits_ahead"),
+		.read = doc_real(f, "load_bytes"),
+		.loads = doc_real(f, "loads"),
+		.evicted = doc_real(f, "evictions"),
 	};
 
-	u.faults = u.ahead + number(f, "hits_standby") +
-		   number(f, "faults_read") + number(f, "faults_write") +
-		   number(f, "faults_wp");
-	u.waste = ahead > 0 ? number(f, "ahead_waste") / ahead : 0;
-	u.written = size > 0 ? number(f, "wb_bytes") / size : 0;
+	u.faults = u.ahead + doc_real(f, "hits_standby") +
+		   doc_real(f, "faults_read") + doc_real(f, "faults_write") +
+		   doc_real(f, "faults_wp");
+	u.waste = ahead > 0 ? doc_real(f, "ahead_waste") / ahead : 0;
+	u.written = size > 0 ? doc_real(f, "wb_bytes") / size : 0;
 	u.request = u.loads > 0 ? u.read / u.loads : 0;
-	u.stored = number(f, "writebacks") > 0;
+	u.stored = doc_real(f, "writebacks") > 0;
 	u.random = u.ahead < u.faults / 4;
 	u.gains = u.faults >= FEW && u.evicted > 0;
 	return u;
@@ -138,13 +127,13 @@ static void put_stores(FILE *out, const struct use *u)
 /* Handed to the kernel over and over: it has it from the beginning. */
 static bool put_server(FILE *out, const json_t *f)
 {
-	const double n = number(f, "demotions");
+	const double n = doc_real(f, "demotions");
 
 	if (n < 3)
 		return false;
 	fprintf(out, "# The engine handed it to the kernel %.0f times (%s): "
 		"the kernel serves it\n# from the beginning, with our "
-		"advice.\nserve = advised\n", n, text(f, "demote_why"));
+		"advice.\nserve = advised\n", n, doc_text(f, "demote_why"));
 	return true;
 }
 
@@ -152,13 +141,13 @@ static void put_file(FILE *out, const json_t *f, bool others)
 {
 	const struct use u = use_of(f);
 
-	if (!can_be_named(text(f, "path"))) {
+	if (!can_be_named(doc_text(f, "path"))) {
 		fprintf(out, "\n# No section can name ");
-		put_path(out, text(f, "path"));
+		put_path(out, doc_text(f, "path"));
 		fprintf(out, "\n");
 		return;
 	}
-	fprintf(out, "\n[path %s]\n", text(f, "path"));
+	fprintf(out, "\n[path %s]\n", doc_text(f, "path"));
 	if (put_server(out, f))
 		return;
 	put_gain(out, &u);
@@ -231,7 +220,7 @@ static bool put_larger(FILE *out, const json_t *doc, double limit,
 /* Nothing was evicted: what was read, and a little more, is enough. */
 static void put_unfilled(FILE *out, const json_t *doc, double limit)
 {
-	const double read = number(json_object_get(doc, "totals"),
+	const double read = doc_real(json_object_get(doc, "totals"),
 				   "all_load_bytes");
 
 	fprintf(out, "# The cache (%.0f MiB) was never full: %.0f MiB were "
@@ -246,8 +235,8 @@ static double size_of(const json_t *doc)
 	const json_t *s = json_object_get(doc, "settings");
 
 	if (json_is_true(json_object_get(s, "cache_auto")))
-		return number(json_object_get(doc, "cache"), "limit_bytes");
-	return number(s, "cache_bytes");
+		return doc_real(json_object_get(doc, "cache"), "limit_bytes");
+	return doc_real(s, "cache_bytes");
 }
 
 static void put_cache(FILE *out, const json_t *doc, double memory)
@@ -256,7 +245,7 @@ static void put_cache(FILE *out, const json_t *doc, double memory)
 	const double limit = size_of(doc);
 	const double half = part(doc, "half_percent");
 
-	if (number(json_object_get(doc, "totals"), "all_evictions") <= 0) {
+	if (doc_real(json_object_get(doc, "totals"), "all_evictions") <= 0) {
 		put_unfilled(out, doc, limit);
 		return;
 	}
@@ -265,7 +254,7 @@ static void put_cache(FILE *out, const json_t *doc, double memory)
 	put_curve(out, doc);
 	fprintf(out, "# Of %.0f pages that were evicted %.0f came back before "
 		"as many had left\n# as the cache has.\n",
-		number(c, "evicted"), number(c, "came_back"));
+		doc_real(c, "evicted"), doc_real(c, "came_back"));
 	if (put_larger(out, doc, limit, memory))
 		return;
 	if (half >= 0 && half <= SAME) {
@@ -289,8 +278,8 @@ static void put_left(FILE *out, const json_t *doc)
 		why = json_array_get(json_object_get(f, "why"), 0);
 		fprintf(out, "%s#   ", i ? "" :
 			"\n# Left to the kernel, and why:\n");
-		put_path(out, text(f, "path"));
-		fprintf(out, ": %s\n", text(why, "reason"));
+		put_path(out, doc_text(f, "path"));
+		fprintf(out, ": %s\n", doc_text(why, "reason"));
 	}
 }
 
@@ -376,7 +365,7 @@ static const json_t *busiest(const json_t *docs)
 	size_t i;
 
 	json_array_foreach(docs, i, doc) {
-		const double n = number(json_object_get(doc, "totals"),
+		const double n = doc_real(json_object_get(doc, "totals"),
 					"answered");
 
 		if (!json_is_object(json_object_get(doc, "totals")) ||
@@ -399,9 +388,9 @@ int suggestion_write(const json_t *docs, uint64_t memory, FILE *out)
 		return -1;
 	s = sum(doc);
 	fprintf(out, "# Suggested by fastmap for ");
-	put_path(out, text(doc, "program"));
-	fprintf(out, " (process %.0f, %.0f s).\n", number(doc, "pid"),
-		number(doc, "uptime"));
+	put_path(out, doc_text(doc, "program"));
+	fprintf(out, " (process %.0f, %.0f s).\n", doc_real(doc, "pid"),
+		doc_real(doc, "uptime"));
 	put_verdict(out, doc, &s);
 	if (s.files) {
 		fprintf(out, "\n");

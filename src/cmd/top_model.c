@@ -4,74 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the document ------------------------------------------------------ */
-
-static uint64_t number(const json_t *o, const char *key)
-{
-	const json_int_t v = json_integer_value(json_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static double real(const json_t *o, const char *key)
-{
-	return json_number_value(json_object_get(o, key));
-}
-
-static char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return strdup(s ? s : "");
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
+#include "glob.h"
+#include "stats_doc.h"
 
 /* As docs/statistics.md has it: what a chunk of readahead answers is in no
  * other count of faults. */
 static void take_totals(struct top_file *f, const json_t *o)
 {
-	const uint64_t chunks = number(o, "hits_ahead") +
-				number(o, "hits_standby");
+	const uint64_t chunks = doc_uint(o, "hits_ahead") +
+				doc_uint(o, "hits_standby");
 
-	f->total[TOP_ABSENT] = chunks + number(o, "faults_read") +
-			       number(o, "faults_write");
-	f->total[TOP_FAULTS] = f->total[TOP_ABSENT] + number(o, "faults_wp");
-	f->total[TOP_HITS] = chunks + number(o, "hits_alias");
-	f->total[TOP_READ] = number(o, "load_bytes");
-	f->total[TOP_WRITTEN] = number(o, "wb_bytes");
+	f->total[TOP_ABSENT] = chunks + doc_uint(o, "faults_read") +
+			       doc_uint(o, "faults_write");
+	f->total[TOP_FAULTS] = f->total[TOP_ABSENT] + doc_uint(o, "faults_wp");
+	f->total[TOP_HITS] = chunks + doc_uint(o, "hits_alias");
+	f->total[TOP_READ] = doc_uint(o, "load_bytes");
+	f->total[TOP_WRITTEN] = doc_uint(o, "wb_bytes");
 }
 
+/* Also one that was left to the kernel: what it has no key for is 0. */
 static bool take_file(struct top_file *f, const json_t *o)
 {
-	const char *server = json_string_value(json_object_get(o, "server"));
-
-	f->path = text(o, "path");
-	f->device = number(o, "device");
-	f->inode = number(o, "inode");
-	f->size = number(o, "size");
-	f->resident = number(o, "resident_bytes");
-	f->dirty = number(o, "dirty_bytes");
-	f->engine = server && !strcmp(server, "engine");
-	f->why = f->engine ? strdup("") : text(o, "demote_why");
+	f->path = strdup(doc_text(o, "path"));
+	f->device = doc_uint(o, "device");
+	f->inode = doc_uint(o, "inode");
+	f->size = doc_uint(o, "size");
+	f->resident = doc_uint(o, "resident_bytes");
+	f->dirty = doc_uint(o, "dirty_bytes");
+	f->engine = !strcmp(doc_text(o, "server"), "engine");
+	f->why = strdup(f->engine ? "" : doc_why(o));
 	take_totals(f, o);
-	return f->path && f->why;
-}
-
-static bool take_left(struct top_file *f, const json_t *o)
-{
-	const json_t *why = json_array_get(json_object_get(o, "why"), 0);
-
-	f->path = text(o, "path");
-	f->device = number(o, "device");
-	f->inode = number(o, "inode");
-	f->size = number(o, "size");
-	f->why = text(why, "reason");
 	return f->path && f->why;
 }
 
@@ -92,35 +54,17 @@ static void file_free(struct top_file *f)
 	memset(f, 0, sizeof(*f));
 }
 
-static bool is_open(const json_t *file)
-{
-	return json_is_true(json_object_get(file, "open"));
-}
-
-/* A file whose mappings differ is in both lists: the first tells more. */
-static bool take_files(struct top_process *p, const json_t *files,
-		       const json_t *left)
+static bool take_files(struct top_process *p, const json_t *files)
 {
 	size_t i;
 	json_t *o;
 
-	p->file = calloc(json_array_size(files) + json_array_size(left) + 1,
-			 sizeof(*p->file));
+	p->file = calloc(json_array_size(files) + 1, sizeof(*p->file));
 	if (!p->file)
 		return false;
 	json_array_foreach(files, i, o)
-		if (is_open(o) && !take_file(&p->file[p->files++], o))
+		if (!take_file(&p->file[p->files++], o))
 			return false;
-	json_array_foreach(left, i, o) {
-		struct top_file *f = &p->file[p->files];
-
-		if (!take_left(f, o))
-			return false;
-		if (find(p, f))
-			file_free(f);
-		else
-			p->files++;
-	}
 	return true;
 }
 
@@ -128,24 +72,27 @@ struct top_process *top_process_new(const json_t *stats)
 {
 	const json_t *cache = json_object_get(stats, "cache");
 	const json_t *latency = json_object_get(stats, "latency");
-	const char *program =
-		json_string_value(json_object_get(stats, "program"));
 	struct top_process *p = calloc(1, sizeof(*p));
+	json_t *files = doc_files(stats);
+	bool ok;
 
-	if (!p)
+	if (!p || !files) {
+		free(p);
+		json_decref(files);
 		return NULL;
-	p->pid = (pid_t)number(stats, "pid");
-	p->program = strdup(program ? base_name(program) : "");
-	p->uptime = real(stats, "uptime");
-	p->limit = number(cache, "limit_bytes");
-	p->resident = number(cache, "resident_bytes");
-	p->dirty = number(cache, "dirty_bytes");
-	p->lazy = number(cache, "lazy_bytes");
-	p->p50 = real(latency, "p50_us");
-	p->p99 = real(latency, "p99_us");
-	if (p->pid && p->program &&
-	    take_files(p, json_object_get(stats, "files"),
-		       json_object_get(stats, "left_to_kernel")))
+	}
+	p->pid = (pid_t)doc_uint(stats, "pid");
+	p->program = strdup(fm_base_name(doc_text(stats, "program")));
+	p->uptime = doc_real(stats, "uptime");
+	p->limit = doc_uint(cache, "limit_bytes");
+	p->resident = doc_uint(cache, "resident_bytes");
+	p->dirty = doc_uint(cache, "dirty_bytes");
+	p->lazy = doc_uint(cache, "lazy_bytes");
+	p->p50 = doc_real(latency, "p50_us");
+	p->p99 = doc_real(latency, "p99_us");
+	ok = p->pid && p->program && take_files(p, files);
+	json_decref(files);
+	if (ok)
 		return p;
 	top_process_free(p);
 	return NULL;
@@ -155,10 +102,8 @@ void top_process_free(struct top_process *p)
 {
 	if (!p)
 		return;
-	/* One more: the last may have been taken in part. */
-	for (unsigned i = 0; p->file && i <= p->files; i++)
-		if (p->file[i].path || p->file[i].why)
-			file_free(&p->file[i]);
+	for (unsigned i = 0; i < p->files; i++)
+		file_free(&p->file[i]);
 	free(p->file);
 	free(p->program);
 	free(p);
