@@ -3,18 +3,22 @@
 #include "live.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/control.h"
 #include "live_priv.h"
 
 #define ANSWER_MS 30000 /* a process that is stopped does not answer */
 #define LIST_MS 1000    /* nor shall it keep the others from being listed */
+#define MOST ((size_t)256 << 20) /* bytes: no answer is that long */
 
 static bool is_socket(const char *path)
 {
@@ -23,8 +27,21 @@ static bool is_socket(const char *path)
 	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
+/* A process that is stopped leaves connections waiting, a few until there is no
+ * room for more: then connect(2) waits, for `ms` here, or not at all. */
+static int new_socket(int ms)
+{
+	const struct timeval tv = { .tv_sec = ms / 1000 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
+			(ms ? 0 : SOCK_NONBLOCK), 0);
+
+	if (fd >= 0 && ms)
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	return fd;
+}
+
 /* Refused is what connect(2) says of a file that is no socket. */
-static int connect_to(const char *path)
+static int connect_to(const char *path, int ms)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd, err;
@@ -34,7 +51,7 @@ static int connect_to(const char *path)
 		return -1;
 	}
 	strcpy(addr.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = new_socket(ms);
 	if (fd < 0 || !connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		return fd;
 	err = errno == ECONNREFUSED && !is_socket(path) ? ENOTSOCK : errno;
@@ -102,15 +119,27 @@ static int find(const char *who, struct live_process *ret)
 	return -1;
 }
 
-static int dial_process(const struct live_process *p)
+int live_connect(const struct live_process *p, int ms)
 {
-	int fd = connect_to(p->socket);
+	int fd = connect_to(p->socket, ms);
 
 	if (fd < 0 || is_of(fd, p))
 		return fd;
 	close(fd);
 	errno = EPERM;
 	return -1;
+}
+
+static void say_failure(const char *who)
+{
+	if (errno == EAGAIN)
+		fprintf(stderr, "fastmap: %s: no answer for %d s; is it "
+			"stopped?\n", who, ANSWER_MS / 1000);
+	else if (errno == ECONNRESET || errno == EPIPE)
+		fprintf(stderr, "fastmap: %s: it has ended, or does not answer "
+			"this user\n", who);
+	else
+		fprintf(stderr, "fastmap: %s: %m\n", who);
 }
 
 int live_dial(const char *who)
@@ -120,28 +149,30 @@ int live_dial(const char *who)
 	int fd;
 
 	if (strchr(who, '/')) {
-		fd = connect_to(who);
+		fd = connect_to(who, ANSWER_MS);
 	} else {
 		if (find(who, &p))
 			return -1;
 		at = p.socket;
-		fd = dial_process(&p);
+		fd = live_connect(&p, ANSWER_MS);
 	}
 	if (fd < 0)
-		fprintf(stderr, "fastmap: %s: %m\n", at);
+		say_failure(at);
 	return fd;
 }
 
 /* ---- what is said ------------------------------------------------------- */
 
-static int send_line(int fd, const char *line, int ms)
+int live_send(int fd, const char *line)
 {
-	const size_t n = strlen(line);
-	struct timeval tv = { .tv_sec = ms / 1000 };
+	char text[FM_CONTROL_LINE];
+	const int n = snprintf(text, sizeof(text), "%s\n", line);
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	return send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n &&
-	       send(fd, "\n", 1, MSG_NOSIGNAL) == 1 ? 0 : -1;
+	if (n >= (int)sizeof(text) || strchr(line, '\n')) {
+		errno = n >= (int)sizeof(text) ? ENAMETOOLONG : EINVAL;
+		return -1;
+	}
+	return send(fd, text, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -1;
 }
 
 /* Of the whole lines at its beginning those that tell of progress are told and
@@ -161,23 +192,62 @@ static void take_progress(char *text, size_t *len,
 	}
 }
 
-/* `ms`: without a word from the other side. */
-static char *talk(int fd, const char *line, int ms,
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* One read, until `until` at most. */
+static ssize_t read_until(int fd, char *buf, size_t size, int64_t until)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	const int64_t ms = until - now_ms();
+	int r = poll(&p, 1, ms > 0 ? (int)ms : 0);
+
+	if (r > 0)
+		return read(fd, buf, size);
+	if (!r)
+		errno = EAGAIN;
+	return -1;
+}
+
+static bool more(char **text, size_t *size)
+{
+	void *p = *size < MOST ? realloc(*text, *size * 2) : NULL;
+
+	if (!p) {
+		errno = ENOMEM;
+		return false;
+	}
+	*text = p;
+	*size *= 2;
+	return true;
+}
+
+/* `ms`: without a word from the other side; with `whole` for all of it. */
+static char *talk(int fd, const char *line, int ms, bool whole,
 		  void (*progress)(unsigned long, unsigned long))
 {
 	size_t size = 1 << 16, len = 0;
 	char *text = malloc(size);
-	ssize_t n = send_line(fd, line, ms) ? -1 : 1;
+	int64_t until = now_ms() + ms;
+	ssize_t n = text && !live_send(fd, line) ? 1 : -1;
 
-	while (text && n > 0) {
-		if (size - len < 2)
-			text = realloc(text, size *= 2);
-		n = text ? read(fd, text + len, size - len - 1) : -1;
+	while (n > 0) {
+		if (size - len < 2 && !more(&text, &size)) {
+			n = -1;
+			break;
+		}
+		n = read_until(fd, text + len, size - len - 1, until);
 		if (n < 0 && errno == EINTR)
 			n = 1;
 		else if (n > 0) {
 			text[len += (size_t)n] = 0;
 			take_progress(text, &len, progress);
+			until = whole ? until : now_ms() + ms;
 		}
 	}
 	close(fd);
@@ -192,19 +262,7 @@ static char *talk(int fd, const char *line, int ms,
 char *live_talk(int fd, const char *line,
 		void (*progress)(unsigned long done, unsigned long total))
 {
-	return talk(fd, line, ANSWER_MS, progress);
-}
-
-static void say_failure(const char *who)
-{
-	if (errno == EAGAIN)
-		fprintf(stderr, "fastmap: %s: no answer for %d s; is it "
-			"stopped?\n", who, ANSWER_MS / 1000);
-	else if (errno == ECONNRESET || errno == EPIPE)
-		fprintf(stderr, "fastmap: %s: it has ended, or does not answer "
-			"this user\n", who);
-	else
-		fprintf(stderr, "fastmap: %s: %m\n", who);
+	return talk(fd, line, ANSWER_MS, false, progress);
 }
 
 static char *ask(const char *who, const char *line,
@@ -242,8 +300,8 @@ json_t *live_stats(const char *who)
 
 json_t *live_stats_of(const struct live_process *p)
 {
-	int fd = dial_process(p);
-	char *text = fd < 0 ? NULL : talk(fd, "stats", LIST_MS, NULL);
+	int fd = live_connect(p, LIST_MS);
+	char *text = fd < 0 ? NULL : talk(fd, "stats", LIST_MS, true, NULL);
 	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
 
 	free(text);

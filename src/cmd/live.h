@@ -28,6 +28,12 @@ size_t live_list(struct live_process **ret);
 
 /* A connection, or -1 when the reason has been said. */
 int live_dial(const char *who);
+/* The same to one of the list; -1 and errno. `ms`: how long it may take where
+ * too many wait already; 0: not at all (EAGAIN), and reads do not wait
+ * either. */
+int live_connect(const struct live_process *p, int ms);
+/* One line, without its end. -1 and errno: EINVAL if it is more than one. */
+int live_send(int fd, const char *line);
 /* One line, without its end, and the whole answer, to be freed; NULL when the
  * reason has been said, be it the process's own ("error: ..."). */
 char *live_ask(const char *who, const char *line);

@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "glob.h"
 #include "live.h"
 #include "live_priv.h"
 
@@ -42,13 +41,12 @@ static ssize_t read_proc(pid_t pid, const char *what, char *buf, size_t size)
 static void name_of(pid_t pid, char *name, size_t size)
 {
 	char line[PATH_MAX] = "";
-	char *base;
+	const char *base;
 
 	if (read_proc(pid, "cmdline", line, sizeof(line)) <= 0 &&
 	    read_proc(pid, "comm", line, sizeof(line)) > 0)
 		line[strcspn(line, "\n")] = 0;
-	base = strrchr(line, '/');
-	base = base ? base + 1 : line;
+	base = fm_base_name(line);
 	snprintf(name, size, "%.*s", (int)size - 1, *base ? base : "?");
 }
 
@@ -91,18 +89,13 @@ bool live_named_socket(pid_t pid, struct live_process *ret)
 
 /* ---- what lies in the folders ------------------------------------------- */
 
-static bool nobody_listens(const char *path)
+static bool nobody_listens(const struct live_process *p)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool none;
+	int fd = live_connect(p, 0);
 
-	strcpy(addr.sun_path, path);
-	none = fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
-	       errno == ECONNREFUSED;
 	if (fd >= 0)
 		close(fd);
-	return none;
+	return fd < 0 && errno == ECONNREFUSED;
 }
 
 /* "1234.sock" */
@@ -140,11 +133,13 @@ static void look_at(struct list *l, const char *folder, const char *file)
 	    lstat(p.socket, &st) || !S_ISSOCK(st.st_mode) ||
 	    (geteuid() && st.st_uid != geteuid()))
 		return;
-	if (nobody_listens(p.socket)) {
-		unlink(p.socket);
+	p.uid = st.st_uid;
+	if (nobody_listens(&p)) {
+		/* A process that is starting does not listen yet. */
+		if (!live_runs(p.pid))
+			unlink(p.socket);
 		return;
 	}
-	p.uid = st.st_uid;
 	name_of(p.pid, p.name, sizeof(p.name));
 	add(l, &p);
 }

@@ -41,8 +41,11 @@ int cmd_set(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	if (snprintf(line, sizeof(line), "set %s %s", argv[1], argv[2]) >=
-		    (int)sizeof(line) || strchr(line, '\n'))
+		    (int)sizeof(line) || strchr(line, '\n')) {
+		fprintf(stderr, "fastmap: the value is too long, or of several "
+			"lines\n");
 		return 2;
+	}
 	return live_do(argv[0], line);
 }
 

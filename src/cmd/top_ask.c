@@ -2,14 +2,11 @@
 #include "top_ask.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define LINE 512
+#include "live.h"
+
 #define FIRST 65536
 #define MOST ((size_t)256 << 20) /* no answer is that long */
 
@@ -23,18 +20,16 @@ void top_ask_end(struct top_ask *a)
 
 bool top_ask_begin(struct top_ask *a, int fd, const char *line)
 {
-	char text[LINE];
-	const int n = snprintf(text, sizeof(text), "%s\n", line);
+	int err;
 
 	a->fd = fd;
 	a->len = 0;
-	if (fd < 0 || n >= (int)sizeof(text) ||
-	    fcntl(fd, F_SETFL, O_NONBLOCK) ||
-	    send(fd, text, (size_t)n, MSG_NOSIGNAL) != n) {
-		top_ask_end(a);
-		return false;
-	}
-	return true;
+	if (fd >= 0 && !live_send(fd, line))
+		return true;
+	err = errno;
+	top_ask_end(a);
+	errno = err;
+	return false;
 }
 
 static bool grow(struct top_ask *a)

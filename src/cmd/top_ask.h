@@ -13,8 +13,8 @@ struct top_ask {
 };
 #define TOP_ASK_NONE { .fd = -1 }
 
-/* `fd`: connected, -1 and errno as it failed; it is closed by top_ask_end. The
- * line has no newline. False: nobody is there. */
+/* `fd`: of live_connect, without waiting; it is closed by top_ask_end. The line
+ * has no newline. False and errno: it was not asked. */
 bool top_ask_begin(struct top_ask *a, int fd, const char *line);
 /* Read what is there. True: that was all of it. */
 bool top_ask_take(struct top_ask *a);

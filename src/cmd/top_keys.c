@@ -39,7 +39,7 @@ static const char *skip(const char *text, const char *word)
 	return strncmp(text, word, n) ? text : text + n;
 }
 
-/* Behind the last line that is whole, there is nothing yet. */
+/* The last line, whole or not. */
 static const char *last_line(const char *text)
 {
 	const char *last = text, *end;
@@ -98,7 +98,7 @@ static void send_action(struct top_action *a, struct top_view *v,
 {
 	const struct top_peer *p = top_peers_find(peers, a->pid);
 
-	if (!p || !top_ask_begin(&a->ask, top_peers_dial(p), a->line))
+	if (!p || !top_ask_begin(&a->ask, live_connect(&p->of, 0), a->line))
 		say(v, a->what, p ? strerror(errno) : "it has ended");
 	else
 		say(v, a->what, "...");

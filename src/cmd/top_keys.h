@@ -3,6 +3,7 @@
 #ifndef FM_CMD_TOP_KEYS_H
 #define FM_CMD_TOP_KEYS_H
 
+#include "base/control.h"
 #include "top_peers.h"
 #include "top_screen.h"
 
@@ -18,7 +19,7 @@ bool top_is_row(const struct top_row *r, const struct top_key *key);
 struct top_action {
 	struct top_ask ask;
 	char what[64];   /* for the message */
-	char line[4400]; /* to be sent once a question is answered */
+	char line[FM_CONTROL_LINE]; /* sent once a question is answered */
 	pid_t pid;
 	char question[192];
 	enum { TOP_ASK_NOTHING, TOP_ASK_SURE, TOP_ASK_CACHE,

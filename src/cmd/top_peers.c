@@ -10,11 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "live.h"
-
 #define LIST_EVERY 4 /* looks: who is new */
 
-static struct top_peer *add(struct top_peers *t, const char *socket)
+static struct top_peer *add(struct top_peers *t, const struct live_process *of)
 {
 	if (t->n == t->room) {
 		const unsigned room = t->room ? 2 * t->room : 8;
@@ -25,15 +23,14 @@ static struct top_peer *add(struct top_peers *t, const char *socket)
 		t->peer = more;
 		t->room = room;
 	}
-	t->peer[t->n] = (struct top_peer){ .ask = TOP_ASK_NONE };
-	snprintf(t->peer[t->n].socket, sizeof(t->peer->socket), "%s", socket);
+	t->peer[t->n] = (struct top_peer){ .of = *of, .ask = TOP_ASK_NONE };
 	return &t->peer[t->n++];
 }
 
 static bool is_known(const struct top_peers *t, const char *socket)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		if (!strcmp(t->peer[i].socket, socket))
+		if (!strcmp(t->peer[i].of.socket, socket))
 			return true;
 	return false;
 }
@@ -45,7 +42,7 @@ static void list(struct top_peers *t)
 
 	for (size_t i = 0; i < n; i++)
 		if (!is_known(t, all[i].socket))
-			add(t, all[i].socket);
+			add(t, &all[i]);
 	free(all);
 }
 
@@ -53,13 +50,20 @@ static void list(struct top_peers *t)
 static int add_peer_of(struct top_peers *t, int fd)
 {
 	struct sockaddr_un at = { 0 };
-	socklen_t len = sizeof(at) - 1;
-	struct top_peer *p = NULL;
+	struct ucred peer;
+	socklen_t at_len = sizeof(at) - 1, peer_len = sizeof(peer);
+	struct live_process of = { 0 };
+	int err = getpeername(fd, (struct sockaddr *)&at, &at_len) ||
+		  getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) ||
+		  !*at.sun_path;
 
-	if (!getpeername(fd, (struct sockaddr *)&at, &len) && *at.sun_path)
-		p = add(t, at.sun_path);
 	close(fd);
-	return p ? 0 : -1;
+	if (err)
+		return -1;
+	of.pid = peer.pid;
+	of.uid = peer.uid;
+	snprintf(of.socket, sizeof(of.socket), "%s", at.sun_path);
+	return add(t, &of) ? 0 : -1;
 }
 
 int top_peers_begin(struct top_peers *t, const char *who)
@@ -86,23 +90,6 @@ void top_peers_end(struct top_peers *t)
 		drop(&t->peer[i]);
 	free(t->peer);
 	memset(t, 0, sizeof(*t));
-}
-
-/* A process that is stopped leaves connections waiting, four at most. */
-int top_peers_dial(const struct top_peer *p)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	snprintf(to.sun_path, sizeof(to.sun_path), "%s", p->socket);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to))) {
-		const int err = errno;
-
-		close(fd);
-		errno = err;
-		return -1;
-	}
-	return fd;
 }
 
 /* The process has ended. */
@@ -136,7 +123,7 @@ void top_peers_ask(struct top_peers *t)
 
 		if (p->ask.fd >= 0)
 			say_silent(t, p);
-		else if (!top_ask_begin(&p->ask, top_peers_dial(p), "stats") &&
+		else if (!top_ask_begin(&p->ask, live_connect(&p->of, 0), "stats") &&
 			 errno != EAGAIN)
 			remove_at(t, i);
 	}

@@ -5,11 +5,12 @@
 
 #include <poll.h>
 
+#include "live.h"
 #include "top_ask.h"
 #include "top_model.h"
 
 struct top_peer {
-	char socket[108];
+	struct live_process of;
 	struct top_ask ask;
 	struct top_process *now; /* as last heard, with rates, or NULL */
 };
@@ -34,7 +35,5 @@ unsigned top_peers_fds(const struct top_peers *t, struct pollfd *p);
 bool top_peers_take(struct top_peers *t);
 bool top_peers_waits(const struct top_peers *t);
 struct top_peer *top_peers_find(struct top_peers *t, pid_t pid);
-/* A connection that nobody waits for, or -1. */
-int top_peers_dial(const struct top_peer *p);
 
 #endif
