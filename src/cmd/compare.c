@@ -12,12 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "cmd.h"
-#include "glob.h"
 #include "heard.h"
 #include "policy.h"
 #include "settings.h"

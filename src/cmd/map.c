@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/control.h"
 #include "cmd.h"
 #include "live.h"
 #include "map_bar.h"
@@ -18,7 +19,6 @@
 #include "stats_doc.h"
 
 #define WIDEST 1024 /* as the engine divides a file at most */
-#define PATH_COLUMNS 4096
 
 static const char help[] =
 	"usage: fastmap map [OPTION...] WHO [FILE]\n"
@@ -130,27 +130,19 @@ static void draw_bar(const json_t *file)
 	puts("]");
 }
 
-static void print_text(const char *text)
-{
-	static wchar_t wide[PATH_COLUMNS + 1];
-
-	shown_text(text, PATH_COLUMNS, false, wide);
-	printf("%ls", wide);
-}
-
 /* "/data/app.db: 8.0G, by the kernel: already in the page cache; 140M a
  * character" */
 static void print_head(const json_t *file)
 {
-	const char *why = json_string_value(json_object_get(file, "why"));
-	const char *server = json_string_value(json_object_get(file, "server"));
+	const char *why = doc_text(file, "why");
+	const char *server = doc_text(file, "server");
 	const uint64_t cells = doc_uint(file, "cells");
 	char b[2][SHOWN_NUMBER];
 
-	print_text(json_string_value(json_object_get(file, "path")));
+	shown_print(doc_text(file, "path"));
 	printf(": %s, served by the %s", shown_bytes(doc_uint(file, "size"),
 						     b[0]), server);
-	if (why && *why)
+	if (*why)
 		printf(" (%s)", why);
 	if (cells)
 		printf("; a character is %s",
@@ -260,7 +252,7 @@ static int show(const char *text, const char *who, bool json)
 int cmd_map(int argc, char **argv)
 {
 	struct options o;
-	char line[4400], *text;
+	char line[FM_CONTROL_LINE], *text;
 	int r = take_options(&o, argc, argv);
 
 	if (r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ps.c - fastmap ps: which processes run under the library. */
 #include <getopt.h>
+#include <locale.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include "live.h"
 #include "shown.h"
 #include "stats_doc.h"
+
+#define NAME_COLUMNS 16
 
 static const char help[] =
 	"usage: fastmap ps [--json]\n\n"
@@ -34,13 +37,16 @@ static uint64_t in(const json_t *stats, const char *part, const char *key)
 
 static void print_line(const struct live_process *p, const json_t *s)
 {
+	wchar_t name[NAME_COLUMNS + 1];
+
+	shown_text(p->name, NAME_COLUMNS, true, name);
 	if (!s) {
-		printf("%7d %-10s %-16.16s does not answer\n", (int)p->pid,
-		       user_name(p->uid), p->name);
+		printf("%7d %-10s %-16ls does not answer\n", (int)p->pid,
+		       user_name(p->uid), name);
 		return;
 	}
-	printf("%7d %-10s %-16.16s %6u %7u %6u %8s %7s %7s %6s\n", (int)p->pid,
-	       user_name(p->uid), p->name, doc_count(s, "engine"),
+	printf("%7d %-10s %-16ls %6u %7u %6u %8s %7s %7s %6s\n", (int)p->pid,
+	       user_name(p->uid), name, doc_count(s, "engine"),
 	       doc_count(s, "advised"), doc_count(s, "kernel"),
 	       shown_size(in(s, "cache", "resident_bytes")).s,
 	       shown_size(in(s, "cache", "dirty_bytes")).s,
@@ -113,6 +119,7 @@ int cmd_ps(int argc, char **argv)
 	size_t n;
 	int c;
 
+	setlocale(LC_CTYPE, "");
 	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'j')
 		json = true;
 	if (c != -1 || optind < argc) {

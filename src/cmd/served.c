@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "served.h"
 
-#include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "glob.h"
+#include "stage.h"
 #include "stats_doc.h"
 
 /* The first file that was left to the kernel, and why. */
@@ -36,28 +34,13 @@ static void take(const json_t *stats, struct served *s)
 	s->read += doc_uint(totals, "all_load_bytes");
 }
 
-static void take_file(const char *path, struct served *s)
-{
-	json_t *stats = json_load_file(path, 0, NULL);
-
-	if (stats)
-		take(stats, s);
-	json_decref(stats);
-	unlink(path);
-}
-
 void served_take(const char *folder, struct served *ret)
 {
-	DIR *d = opendir(folder);
-	char path[PATH_MAX + 256];
-	struct dirent *e;
+	json_t *docs = stage_collect(folder), *doc;
+	size_t i;
 
 	memset(ret, 0, sizeof(*ret));
-	while (d && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		if (*e->d_name != '.')
-			take_file(path, ret);
-	}
-	if (d)
-		closedir(d);
+	json_array_foreach(docs, i, doc)
+		take(doc, ret);
+	json_decref(docs);
 }

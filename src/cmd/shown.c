@@ -5,6 +5,8 @@
 #include <string.h>
 #include <wctype.h>
 
+#define LINE_COLUMNS 4096
+
 /* ---- characters -------------------------------------------------------- */
 
 /* How many bytes follow the first one of a sequence; -1: it is none. */
@@ -93,6 +95,14 @@ unsigned shown_text(const char *text, unsigned columns, bool head, wchar_t *ret)
 		dots(cut, &ret);
 	*ret = 0;
 	return used;
+}
+
+void shown_print(const char *text)
+{
+	static wchar_t wide[LINE_COLUMNS + 1];
+
+	shown_text(text, LINE_COLUMNS, false, wide);
+	printf("%ls", wide);
 }
 
 /* ---- figures ----------------------------------------------------------- */

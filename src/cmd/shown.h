@@ -20,6 +20,8 @@ unsigned shown_text(const char *text, unsigned columns, bool head,
 		    wchar_t *ret);
 /* How many columns all of it takes. */
 unsigned shown_columns(const char *text);
+/* All of it (of 4096 columns the end) to stdout. */
+void shown_print(const char *text);
 
 /* "0", "4.0K", "512M": at most 5 characters; a number without a unit: "312",
  * "4.1k", "25M". */

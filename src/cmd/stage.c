@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "stage.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,27 @@ int stage_folder(char *ret)
 	return setenv("FASTMAP_STATS", stats, 1) ||
 	       setenv("FASTMAP_SUMMARY", "no", 1) ||
 	       setenv("FASTMAP_WARM_START", "off", 1); /* each run is cold */
+}
+
+json_t *stage_collect(const char *folder)
+{
+	json_t *docs = json_array(), *doc;
+	DIR *d = opendir(folder);
+	char path[PATH_MAX + 256];
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (*e->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		doc = json_load_file(path, 0, NULL);
+		if (doc)
+			json_array_append_new(docs, doc);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+	return docs;
 }
 
 void stage_run_variable(void)

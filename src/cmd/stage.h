@@ -6,6 +6,8 @@
 #ifndef FM_CMD_STAGE_H
 #define FM_CMD_STAGE_H
 
+#include <jansson.h>
+
 #include "program.h"
 
 /* We look at the files ourselves, which is nobody's business: under the library
@@ -21,6 +23,9 @@ int stage_paths(char **argv, const struct program *p);
 /* A folder of PATH_MAX bytes that each process leaves its statistics in. 0, or
  * -1 and said. */
 int stage_folder(char *ret);
+
+/* What they have left there by now, as an array, and removes it. */
+json_t *stage_collect(const char *folder);
 
 /* In the child: its settings have been looked at. */
 void stage_run_variable(void);

@@ -3,6 +3,7 @@
  * stat.c - fastmap stat: what a running process serves, file by file.
  */
 #include <getopt.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,20 +47,14 @@ static bool watch;
 
 /* ---- the table ---------------------------------------------------------- */
 
-static uint64_t faults_of(const json_t *f)
-{
-	return doc_uint(f, "faults_read") + doc_uint(f, "faults_write") +
-	       doc_uint(f, "faults_wp");
-}
-
 /* A file that has been given up and come back counts from 0 again. */
 static double rate(const json_t *stats, const json_t *before, const json_t *f)
 {
 	const json_t *was = doc_find(before, f);
-	double n = (double)faults_of(f), t = doc_real(stats, "uptime");
+	double n = (double)doc_faults(f), t = doc_real(stats, "uptime");
 
-	if (was && faults_of(was) <= faults_of(f)) {
-		n -= (double)faults_of(was);
+	if (was && doc_faults(was) <= doc_faults(f)) {
+		n -= (double)doc_faults(was);
 		t -= doc_real(before, "uptime");
 	}
 	return t > 0 ? n / t : 0;
@@ -80,7 +75,8 @@ static void print_file(const json_t *stats, const json_t *before,
 		       doc_real(f, "read_amplification"));
 	else
 		printf("%8s %7s %8s %5s %5s ", "-", "-", "-", "-", "-");
-	printf("%s%s%s%s\n", doc_text(f, "path"), engine ? "" : " (",
+	shown_print(doc_text(f, "path"));
+	printf("%s%s%s\n", engine ? "" : " (",
 	       engine ? "" : doc_why(f), engine ? "" : ")");
 }
 
@@ -89,8 +85,9 @@ static void print_head(const json_t *s)
 	const json_t *cache = json_object_get(s, "cache");
 	const json_t *latency = json_object_get(s, "latency");
 
-	printf("process %d, %s, up %s\n", (int)doc_uint(s, "pid"),
-	       doc_text(s, "program"), shown_uptime(doc_real(s, "uptime")).s);
+	printf("process %d, ", (int)doc_uint(s, "pid"));
+	shown_print(doc_text(s, "program"));
+	printf(", up %s\n", shown_uptime(doc_real(s, "uptime")).s);
 	printf("cache: %s of %s resident, %s dirty\n",
 	       shown_size(doc_uint(cache, "resident_bytes")).s,
 	       shown_size(doc_uint(cache, "limit_bytes")).s,
@@ -194,6 +191,7 @@ int cmd_stat(int argc, char **argv)
 	double seconds = 1;
 	int c, i = 0, given;
 
+	setlocale(LC_CTYPE, "");
 	while ((c = getopt_long(argc, argv, "h", known, &i)) != -1) {
 		if (c == 'w')
 			watch = true;

@@ -25,6 +25,13 @@ const char *doc_text(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
+uint64_t doc_faults(const json_t *file)
+{
+	return doc_uint(file, "faults_read") + doc_uint(file, "faults_write") +
+	       doc_uint(file, "faults_wp") + doc_uint(file, "hits_ahead") +
+	       doc_uint(file, "hits_standby");
+}
+
 /* ---- files -------------------------------------------------------------- */
 
 static bool same_file(const json_t *a, const json_t *b)

@@ -11,6 +11,8 @@ uint64_t doc_uint(const json_t *o, const char *key);
 double doc_real(const json_t *o, const char *key);
 const char *doc_text(const json_t *o, const char *key);
 
+/* Faults of a file, of any kind: `answered` of the totals. */
+uint64_t doc_faults(const json_t *file);
 /* The same file among those of "files" that are mapped now, or NULL. */
 const json_t *doc_find(const json_t *stats, const json_t *file);
 /* What of "files" is mapped now, and then what of "left_to_kernel" is not among

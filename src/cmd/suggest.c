@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* suggest.c - fastmap suggest: a policy file for a program that is run now, for
  * one that runs, or for one that has left its statistics. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "cmd.h"
 #include "live.h"
 #include "policy.h"
@@ -84,31 +81,6 @@ static int from_running(const char *who)
 
 /* ---- a run -------------------------------------------------------------- */
 
-/* Reads the statistics of a folder, and removes them. */
-static json_t *collect(const char *folder)
-{
-	json_t *docs = json_array();
-	DIR *d = opendir(folder);
-	char path[PATH_MAX + 256];
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		json_t *doc;
-
-		if (*e->d_name == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		doc = json_load_file(path, 0, NULL);
-		if (doc)
-			json_array_append_new(docs, doc);
-		unlink(path);
-	}
-	if (d)
-		closedir(d);
-	rmdir(folder);
-	return docs;
-}
-
 /* Its output is not the policy file. */
 static void child(char **argv)
 {
@@ -120,9 +92,8 @@ static void child(char **argv)
 }
 
 /* The signals of the terminal are the program's: its statistics count. */
-static int run(char **argv)
+static int run(char **argv, int *ret_status)
 {
-	int status = 0;
 	pid_t pid;
 
 	signal(SIGINT, SIG_IGN);
@@ -135,17 +106,21 @@ static int run(char **argv)
 	}
 	if (pid < 0)
 		return -errno;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
 		;
-	return status;
+	return 0;
 }
 
 /* After a kill the guardian writes them, some milliseconds later. */
 static json_t *collect_soon(const char *folder, int status)
 {
+	json_t *docs;
+
 	if (WIFSIGNALED(status))
 		usleep(500000);
-	return collect(folder);
+	docs = stage_collect(folder);
+	rmdir(folder);
+	return docs;
 }
 
 static int from_run(char **argv)
@@ -154,7 +129,7 @@ static int from_run(char **argv)
 	static char real[PATH_MAX];
 	char folder[PATH_MAX];
 	json_t *docs;
-	int err = program_find(argv[0], &program);
+	int status = 0, err = program_find(argv[0], &program);
 
 	if (err) {
 		fprintf(stderr, NAME ": %s: %s\n", argv[0], strerror(err));
@@ -163,12 +138,15 @@ static int from_run(char **argv)
 	if (settings_library(real) || stage_paths(argv, &program) < 0 ||
 	    settings_preload(real) || stage_folder(folder))
 		return 2;
-	err = run(argv);
-	docs = collect_soon(folder, err);
+	err = run(argv, &status);
+	docs = collect_soon(folder, status);
 	if (err)
+		fprintf(stderr, NAME ": %s: %s\n", argv[0], strerror(-err));
+	else if (status)
 		fprintf(stderr, NAME ": %s ended with %s %d\n", argv[0],
-			WIFSIGNALED(err) ? "signal" : "status",
-			WIFSIGNALED(err) ? WTERMSIG(err) : WEXITSTATUS(err));
+			WIFSIGNALED(status) ? "signal" : "status",
+			WIFSIGNALED(status) ? WTERMSIG(status) :
+					      WEXITSTATUS(status));
 	if (!json_array_size(docs)) {
 		fprintf(stderr, NAME ": nothing below the paths was mapped: "
 			"there is nothing to suggest\n");

@@ -43,9 +43,7 @@ static struct use use_of(const json_t *f)
 		.evicted = doc_real(f, "evictions"),
 	};
 
-	u.faults = u.ahead + doc_real(f, "hits_standby") +
-		   doc_real(f, "faults_read") + doc_real(f, "faults_write") +
-		   doc_real(f, "faults_wp");
+	u.faults = (double)doc_faults(f);
 	u.waste = ahead > 0 ? doc_real(f, "ahead_waste") / ahead : 0;
 	u.written = size > 0 ? doc_real(f, "wb_bytes") / size : 0;
 	u.request = u.loads > 0 ? u.read / u.loads : 0;

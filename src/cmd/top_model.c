@@ -7,17 +7,13 @@
 #include "glob.h"
 #include "stats_doc.h"
 
-/* As docs/statistics.md has it: what a chunk of readahead answers is in no
- * other count of faults. */
 static void take_totals(struct top_file *f, const json_t *o)
 {
-	const uint64_t chunks = doc_uint(o, "hits_ahead") +
-				doc_uint(o, "hits_standby");
-
-	f->total[TOP_ABSENT] = chunks + doc_uint(o, "faults_read") +
-			       doc_uint(o, "faults_write");
-	f->total[TOP_FAULTS] = f->total[TOP_ABSENT] + doc_uint(o, "faults_wp");
-	f->total[TOP_HITS] = chunks + doc_uint(o, "hits_alias");
+	f->total[TOP_FAULTS] = doc_faults(o);
+	f->total[TOP_ABSENT] = f->total[TOP_FAULTS] - doc_uint(o, "faults_wp");
+	f->total[TOP_HITS] = doc_uint(o, "hits_ahead") +
+			     doc_uint(o, "hits_standby") +
+			     doc_uint(o, "hits_alias");
 	f->total[TOP_READ] = doc_uint(o, "load_bytes");
 	f->total[TOP_WRITTEN] = doc_uint(o, "wb_bytes");
 }
