@@ -219,15 +219,15 @@ static void *reader_of_moves(void *arg)
 
 	fm_thread_begin("fastmap-moves");
 	for (;;) {
-		while ((n = atomic_load(&fm_uffd_moving)) == 0)
-			fm_thread_wait(&fm_uffd_moving, 0, NULL);
-		fm_thread_wait(&fm_uffd_moving, n, &soon);
-		while (atomic_load(&fm_uffd_moving) && read_one())
-			any = true;
-		if (any && !atomic_load(&fm_uffd_moving)) {
+		n = atomic_load(&fm_uffd_moving);
+		/* Before it sleeps for as long as nothing moves. */
+		if (!n && any) {
 			fm_uffd_wake_all();
 			any = false;
 		}
+		fm_thread_wait(&fm_uffd_moving, n, n ? &soon : NULL);
+		while (n && atomic_load(&fm_uffd_moving) && read_one())
+			any = true;
 	}
 	return arg;
 }
