@@ -40,7 +40,8 @@ int fm_ghost_start(uint64_t pages)
 	if (!ghost)
 		return -ENOMEM;
 	mask = slots - 1;
-	return fm_reuse_start(pages);
+	fm_reuse_start(pages);
+	return 0;
 }
 
 FM_FAULT uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n)
@@ -72,7 +73,7 @@ FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 	atomic_store_explicit(slot_of(h), (uint32_t)(h >> 48) << 16 | now(),
 			      memory_order_relaxed);
 	fm_count(&m->file->st.evictions, 1);
-	fm_reuse_left(m->file->id, h);
+	fm_reuse_left(h);
 }
 
 FM_FAULT void fm_ghost_pass(uint64_t pages)
@@ -90,7 +91,7 @@ FM_FAULT void fm_ghost_came(const struct fm_file *f, uint64_t fp, uint64_t n)
 FM_FAULT void fm_ghost_left(const struct fm_file *f, uint64_t fp, uint64_t n)
 {
 	for (uint64_t k = fp; k < fp + n; k++)
-		fm_reuse_left(f->id, fm_ghost_hash(f, k));
+		fm_reuse_left(fm_ghost_hash(f, k));
 }
 
 /* Units since what has hash h was evicted, if it is remembered: less than one

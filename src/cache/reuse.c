@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "reuse.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 
 #include "base/sys.h"
@@ -21,13 +20,14 @@ static _Atomic bool busy;
 static _Atomic uint32_t now;
 static uint64_t cold;     /* under `busy` */
 static uint16_t cold_window;
+static _Atomic bool sampled[FM_MAX_FILES]; /* a page of it, since it opened */
 
-int fm_reuse_start(uint64_t pages)
+void fm_reuse_start(uint64_t pages)
 {
 	uint64_t slots = SLOTS_LEAST;
 
 	if (table)
-		return 0;
+		return;
 	while (slots < SLOTS_MOST && slots < pages / 4)
 		slots *= 2;
 	/* An eighth of the table is for what is resident. */
@@ -36,7 +36,6 @@ int fm_reuse_start(uint64_t pages)
 	window_length = (uint32_t)(pages / one_in * WINDOW) + WINDOW;
 	buckets = slots / WAYS;
 	table = fm_sys_anon(slots * sizeof(*table));
-	return table ? 0 : -ENOMEM;
 }
 
 /* The child of fork begins with an empty table. */
@@ -152,23 +151,35 @@ static FM_FAULT void note_cold(struct fm_sample *s, uint32_t file, uint64_t key,
 	const uint16_t w = window_now(t);
 	const unsigned n = (uint16_t)(w - cold_window);
 
+	atomic_store_explicit(&sampled[file], true, memory_order_relaxed);
 	*s = (struct fm_sample){ .key = key, .file = file, .since = t,
 				 .window = w, .state = FM_SAMPLE_RESIDENT };
 	cold = (n > 31 ? 0 : cold >> n) + ONE;
 	cold_window = w;
 }
 
-FM_FAULT void fm_reuse_left(uint32_t file, uint64_t hash)
+/* The sample of a page, with the table taken; NULL: the page is not chosen, or
+ * somebody else has the table. */
+static FM_FAULT struct fm_sample *take(uint64_t hash, uint32_t evictions,
+				       uint32_t *ret_now, bool *ret_new)
 {
 	const uint64_t key = mixed(hash);
-	struct fm_sample *s;
-	bool is_new;
-	uint32_t t;
 
 	if (!is_chosen(key) || !take_table())
+		return NULL;
+	*ret_now = atomic_fetch_add_explicit(&now, evictions,
+					     memory_order_relaxed) + evictions;
+	return find(key, *ret_now, ret_new);
+}
+
+FM_FAULT void fm_reuse_left(uint64_t hash)
+{
+	bool is_new;
+	uint32_t t;
+	struct fm_sample *s = take(hash, 1, &t, &is_new);
+
+	if (!s)
 		return;
-	t = atomic_fetch_add_explicit(&now, 1, memory_order_relaxed) + 1;
-	s = find(key, t, &is_new);
 	if (!is_new) {
 		fade(s, window_now(t));
 		note_left(s, t);
@@ -178,17 +189,14 @@ FM_FAULT void fm_reuse_left(uint32_t file, uint64_t hash)
 
 FM_FAULT void fm_reuse_came(uint32_t file, uint64_t hash)
 {
-	const uint64_t key = mixed(hash);
-	struct fm_sample *s;
 	bool is_new;
 	uint32_t t;
+	struct fm_sample *s = take(hash, 0, &t, &is_new);
 
-	if (!is_chosen(key) || !take_table())
+	if (!s)
 		return;
-	t = atomic_load_explicit(&now, memory_order_relaxed);
-	s = find(key, t, &is_new);
 	if (is_new) {
-		note_cold(s, file, key, t);
+		note_cold(s, file, mixed(hash), t);
 	} else {
 		fade(s, window_now(t));
 		note_back(s, t);
@@ -197,13 +205,14 @@ FM_FAULT void fm_reuse_came(uint32_t file, uint64_t hash)
 }
 
 /* Its number will be another file's. Who is noting an event is not waited for:
- * then some pages of it stay. */
+ * then some pages of it stay. Of most files that come and go there is none. */
 static void forget(struct fm_file *f)
 {
 	const uint32_t t = atomic_load(&now);
 
-	if (!table || !take_table())
+	if (!atomic_load(&sampled[f->id]) || !take_table())
 		return;
+	atomic_store(&sampled[f->id], false);
 	for (struct fm_sample *s = table; s < table + buckets * WAYS; s++) {
 		if (s->state <= FM_SAMPLE_DEAD || s->file != f->id)
 			continue;

@@ -34,13 +34,13 @@ struct fm_sample {
 	uint8_t state;
 };
 
-/* [plain] For a cache of so many pages. 0 or -ENOMEM. */
-int fm_reuse_start(uint64_t pages);
+/* [plain] For a cache of so many pages. Without memory nothing is sampled. */
+void fm_reuse_start(uint64_t pages);
 void fm_reuse_reset(void);
 
-/* [fault] The page of file number `file` with this hash has been evicted; has
- * been loaded. */
-void fm_reuse_left(uint32_t file, uint64_t hash);
+/* [fault] The page with this hash has been evicted; that of file number `file`
+ * has been loaded. */
+void fm_reuse_left(uint64_t hash);
 void fm_reuse_came(uint32_t file, uint64_t hash);
 
 /* [plain] What is known now, for reuse_curve.c; also after a death. */
