@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "peers.h"
 #include "peers_priv.h"
 
 #define LOOK_MS 100
@@ -26,11 +27,11 @@
 
 static uint64_t shared_since[FM_MAX_FILES]; /* ms; by file id */
 static _Atomic uint64_t until_ms;
+static uint64_t next_ms; /* the watcher's */
 
 static bool is_shared(const struct fm_file *f)
 {
-	return fm_peers_claim_of(f) == FM_CLAIM_READ &&
-	       (fm_registry_engines(f, true) || fm_registry_kernel_users(f));
+	return fm_peers_claim_of(f) == FM_CLAIM_READ && fm_peers_others(f);
 }
 
 static void look_at(struct fm_file *f, uint32_t id, uint64_t now)
@@ -63,15 +64,21 @@ static bool look(void)
 	return any;
 }
 
+/* The looks begin with the next turn of the watcher. */
 void fm_readers_rung(void)
 {
-	if (look())
-		atomic_store(&until_ms, fm_now_ms() + WHILE_MS);
+	atomic_store(&until_ms, fm_now_ms() + WHILE_MS);
 }
 
+/* At each event of the watcher: it looks no more often than it would wait. */
 void fm_readers_look(void)
 {
-	if (atomic_load(&until_ms) && (!look() || fm_now_ms() >= until_ms))
+	const uint64_t now = fm_now_ms();
+
+	if (!atomic_load(&until_ms) || now < next_ms)
+		return;
+	next_ms = now + LOOK_MS;
+	if (!look() || now >= atomic_load(&until_ms))
 		atomic_store(&until_ms, 0);
 }
 
