@@ -98,22 +98,18 @@ bool fm_request_part(struct fm_request *r, struct fm_file_part *ret)
 
 /* ---- answers ----------------------------------------------------------- */
 
-static void put(struct fm_request *r, const char *s)
-{
-	fm_json_raw(&r->answer, s, strlen(s));
-}
-
+/* The whole answer: what was put together before it is not. */
 static void put_line(struct fm_request *r, const char *first, const char *fmt,
 		     va_list ap)
 {
 	char text[FM_CONTROL_LINE + 256];
 
 	fm_format(text, sizeof(text), fmt, ap);
-	put(r, first);
-	if (*text)
-		put(r, " ");
-	put(r, text);
-	put(r, "\n");
+	fm_json_free(&r->answer);
+	fm_json_raw(&r->answer, first);
+	fm_json_raw(&r->answer, *text ? " " : "");
+	fm_json_raw(&r->answer, text);
+	fm_json_raw(&r->answer, "\n");
 }
 
 void fm_answer_ok(struct fm_request *r, const char *fmt, ...)

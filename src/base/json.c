@@ -172,9 +172,9 @@ void fm_json_milli(struct fm_json *j, const char *key, uint64_t v)
 	put_uint(j, v % 1000, 3);
 }
 
-void fm_json_raw(struct fm_json *j, const char *s, size_t n)
+void fm_json_raw(struct fm_json *j, const char *s)
 {
-	put(j, s, n);
+	put(j, s, strlen(s));
 }
 
 void fm_json_free(struct fm_json *j)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * control.c - the thread that looks after things: what is done each second
- * (life.h), the policy file, the control socket. Never in the path of a fault.
+ * (life.h), the control socket. Never in the path of a fault.
  */
 #include <poll.h>
-#include <string.h>
 
 #include "base/life.h"
 #include "base/log.h"
@@ -18,7 +17,6 @@
 
 static _Atomic bool runs;
 static uint64_t due; /* ms */
-static struct stat policy_seen;
 
 /* ---- the cache's size -------------------------------------------------- */
 
@@ -35,34 +33,9 @@ static void say_size(void)
 	said = now;
 }
 
-/* ---- the policy file --------------------------------------------------- */
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       !memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
-}
-
-/* By stat, not inotify: it costs a microsecond a second, and follows editors
- * that replace the file. */
-static void look_at_policy(void)
-{
-	const struct fm_settings *s = fm_settings();
-	const struct fm_settings *before = s;
-	struct stat st;
-
-	if (!s->source || fm_sys2(SYS_stat, s->source, &st) < 0 ||
-	    same_file(&st, &policy_seen))
-		return;
-	policy_seen = st;
-	fm_policy_reload();
-	fm_log(FM_LOG_INFO, "policy file read again");
-	fm_control_apply(before);
-}
-
 static void every_second(void)
 {
-	look_at_policy();
+	fm_control_policy_look();
 	say_size();
 }
 
@@ -112,13 +85,11 @@ static void *control_thread(void *arg)
 /* By the thread that starts the engine, or the one that advises. */
 static int start(void)
 {
-	const struct fm_settings *s = fm_settings();
 	int err;
 
 	if (atomic_exchange(&runs, true))
 		return 0;
-	if (s->source)
-		fm_sys2(SYS_stat, s->source, &policy_seen);
+	fm_control_policy_seen();
 	due = fm_now_ms() + SECOND_MS;
 	err = fm_thread_create(control_thread, NULL);
 	if (err)
@@ -135,8 +106,8 @@ static void beside(void)
 /* The thread is not here: give its descriptors back. */
 static void forked(void)
 {
-	atomic_store(&runs, false);
-	fm_control_drop_fds();
+	if (atomic_exchange(&runs, false))
+		fm_control_drop_fds();
 }
 
 FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = start, .beside = beside,

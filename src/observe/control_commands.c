@@ -35,20 +35,15 @@ void fm_control_obey(struct fm_client *c)
 
 /* ---- help -------------------------------------------------------------- */
 
-static void put(struct fm_request *r, const char *s)
-{
-	fm_json_raw(&r->answer, s, strlen(s));
-}
-
 static void help(struct fm_request *r)
 {
 	for (const struct fm_control *c = NULL; (c = fm_control_next(c));) {
-		put(r, c->word);
-		put(r, *c->args ? " " : "");
-		put(r, c->args);
-		put(r, "\t");
-		put(r, c->help);
-		put(r, "\n");
+		fm_json_raw(&r->answer, c->word);
+		fm_json_raw(&r->answer, *c->args ? " " : "");
+		fm_json_raw(&r->answer, c->args);
+		fm_json_raw(&r->answer, "\t");
+		fm_json_raw(&r->answer, c->help);
+		fm_json_raw(&r->answer, "\n");
 	}
 }
 

@@ -235,8 +235,12 @@ static int flush_all(struct part *p)
 {
 	int err = each_piece(p, flush_piece);
 
-	if (!err && p->file && !fm_kernel_serves(p->file))
-		err = fm_wb_sync(p->file);
+	if (err || !p->file || fm_kernel_serves(p->file))
+		return err;
+	err = fm_wb_sync(p->file);
+	/* The kernel tells each failure once, and the program has not heard. */
+	if (err)
+		fm_wb_err_note(p->file, err);
 	return err;
 }
 
@@ -267,12 +271,13 @@ static void count_page(struct fm_map *m, uint64_t i, void *arg)
 /* Bytes of the part that the engine has in the program's mappings. */
 static uint64_t resident_bytes(struct part *p)
 {
-	uint64_t n = 0, old;
 	struct fm_map *m;
+	unsigned slot;
+	uint64_t n = 0;
 
 	if (!p->file)
 		return 0;
-	fm_space_lock(&old);
+	slot = fm_epoch_enter();
 	fm_for_each_map(m, p->file) {
 		uint64_t lo = page_of(p->off), hi = page_of(p->end);
 
@@ -282,7 +287,7 @@ static uint64_t resident_bytes(struct part *p)
 			fm_map_each(m, lo - m->pgoff, hi - m->pgoff, count_page,
 				    &n);
 	}
-	fm_space_unlock(&old);
+	fm_epoch_leave(slot);
 	return n << FM_PAGE_SHIFT;
 }
 

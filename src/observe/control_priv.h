@@ -42,6 +42,11 @@ void fm_control_serve(const struct pollfd *p);
 /* [plain] In the child of fork. */
 void fm_control_drop_fds(void);
 
+/* [plain] The policy file, in the control thread: it was read just now; it is
+ * read again, if it has changed. */
+void fm_control_policy_seen(void);
+void fm_control_policy_look(void);
+
 /* [plain] The settings are others than before: bring them into effect. */
 struct fm_settings;
 void fm_control_apply(const struct fm_settings *before);

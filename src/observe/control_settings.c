@@ -118,6 +118,46 @@ FM_CONTROL(set, .word = "set", .args = "KEY VALUE", .run = run_set,
 FM_CONTROL(cache, .word = "cache", .args = "SIZE", .run = run_cache,
 	   .help = "set cache: bytes (512M), a share (30%), auto")
 
+/* ---- the policy file ---------------------------------------------------- */
+
+static struct stat seen;
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       !memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
+}
+
+/* By stat, not inotify: it costs a microsecond a second, and follows editors
+ * that replace the file. False: it is as it was, or not there. */
+static bool is_new(void)
+{
+	const char *source = fm_settings()->source;
+	struct stat st;
+
+	if (!source || fm_sys2(SYS_stat, source, &st) < 0 ||
+	    same_file(&st, &seen))
+		return false;
+	seen = st;
+	return true;
+}
+
+void fm_control_policy_seen(void)
+{
+	is_new();
+}
+
+void fm_control_policy_look(void)
+{
+	const struct fm_settings *before = fm_settings();
+
+	if (!is_new())
+		return;
+	fm_policy_reload();
+	fm_log(FM_LOG_INFO, "policy file read again");
+	fm_control_apply(before);
+}
+
 /* ---- reload ------------------------------------------------------------- */
 
 #define CHANGES 512
@@ -148,6 +188,7 @@ static void reload(struct fm_request *r)
 	char bad[256], text[CHANGES];
 
 	fm_policy_values(&was);
+	fm_control_policy_seen(); /* not once more in a second */
 	fm_policy_reload_heard(bad, sizeof(bad));
 	fm_control_apply(before);
 	changes(&was, text, sizeof(text));

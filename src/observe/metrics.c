@@ -116,11 +116,6 @@ struct page {
 static struct page page; /* under the lock */
 static struct fm_lock lock = FM_LOCK(FM_RANK_REPORT);
 
-static void put(struct page *p, const char *s)
-{
-	fm_json_raw(p->o, s, strlen(s));
-}
-
 static void put_number(struct page *p, uint64_t v)
 {
 	p->o->depth = 0;
@@ -138,8 +133,8 @@ static void put_label(struct page *p, const char *name, const char *value)
 	for (char *s = text; *s; s++)
 		if ((unsigned char)*s < ' ')
 			*s = '?';
-	put(p, name);
-	put(p, "=");
+	fm_json_raw(p->o, name);
+	fm_json_raw(p->o, "=");
 	p->o->depth = 0;
 	p->o->more = false;
 	fm_json_text(p->o, NULL, text);
@@ -154,31 +149,31 @@ static void put_family(struct page *p, const char *prefix, const char *name,
 				      " ", type, "\n" };
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		put(p, lines[i]);
+		fm_json_raw(p->o, lines[i]);
 }
 
 /* fastmap_loads_total{program="x",pid="1",file="/data/a"} */
 static void put_series(struct page *p, const char *prefix, const char *name,
 		       const char *suffix, const char *label, const char *value)
 {
-	put(p, prefix);
-	put(p, name);
-	put(p, suffix);
-	put(p, "{");
+	fm_json_raw(p->o, prefix);
+	fm_json_raw(p->o, name);
+	fm_json_raw(p->o, suffix);
+	fm_json_raw(p->o, "{");
 	put_label(p, "program", p->program);
-	put(p, ",");
+	fm_json_raw(p->o, ",");
 	put_label(p, "pid", p->pid);
 	if (label) {
-		put(p, ",");
+		fm_json_raw(p->o, ",");
 		put_label(p, label, value);
 	}
-	put(p, "} ");
+	fm_json_raw(p->o, "} ");
 }
 
 static void put_value(struct page *p, uint64_t v)
 {
 	put_number(p, v);
-	put(p, "\n");
+	fm_json_raw(p->o, "\n");
 }
 
 static void put_seconds(struct page *p, uint64_t ns)
@@ -188,8 +183,8 @@ static void put_seconds(struct page *p, uint64_t ns)
 	put_number(p, ns / 1000000000);
 	for (int i = 9; i; i--, ns /= 10)
 		digits[i] = (char)('0' + ns % 10);
-	put(p, digits);
-	put(p, "\n");
+	fm_json_raw(p->o, digits);
+	fm_json_raw(p->o, "\n");
 }
 
 /* ---- the metrics ------------------------------------------------------- */
@@ -274,7 +269,7 @@ static void put_latency(struct page *p)
 {
 	static const struct {
 		const char *name;
-		unsigned thousandths;
+		unsigned per_100k;
 	} quantiles[] = { { "0.5", 50000 }, { "0.9", 90000 },
 			  { "0.99", 99000 }, { "0.999", 99900 } };
 	static const char name[] = "fault_latency_seconds";
@@ -288,7 +283,7 @@ static void put_latency(struct page *p)
 		put_series(p, "fastmap_", name, "", "quantile",
 			   quantiles[i].name);
 		put_seconds(p, fm_hist_percentile(&h,
-						  quantiles[i].thousandths));
+						  quantiles[i].per_100k));
 	}
 }
 

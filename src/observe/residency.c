@@ -58,11 +58,6 @@ struct survey {
 	struct fm_skipped skipped[FM_LEFT_FILES];
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t cell_begin(const struct survey *s, unsigned c)
 {
 	return s->pages * c / s->cells; /* 2^51 pages at most, 2^10 cells */
@@ -71,7 +66,7 @@ static uint64_t cell_begin(const struct survey *s, unsigned c)
 static void begin_file(struct survey *s, int64_t size)
 {
 	s->pages = ((uint64_t)size + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
-	s->cells = (unsigned)least(s->cells_asked, s->pages);
+	s->cells = (unsigned)fm_least(s->cells_asked, s->pages);
 	s->sampled = false;
 	s->cache_known = true;
 	memset(s->total, 0, sizeof(s->total));
@@ -137,7 +132,7 @@ static void note_map(struct leaf_walk *w, struct fm_map *m, uint64_t i,
 		     uint64_t stop)
 {
 	for (uint64_t end; i < stop; i = end) {
-		end = least(i + PIECE, stop);
+		end = fm_least(i + PIECE, stop);
 		w->lazy = false;
 		fm_map_each(m, i, end, note_mode, w);
 		if (w->lazy)
@@ -152,7 +147,7 @@ static void note_maps(struct leaf_walk *w, struct fm_file *f, uint64_t stop)
 	fm_for_each_map(m, f) {
 		const uint64_t from = m->pgoff, to = from + fm_map_pages(m);
 		const uint64_t lo = from > w->first ? from : w->first;
-		const uint64_t hi = least(to, stop);
+		const uint64_t hi = fm_least(to, stop);
 
 		if (lo < hi)
 			note_map(w, m, lo - from, hi - from);
@@ -184,7 +179,7 @@ static void note_states(struct leaf_walk *w, struct fm_leaf *l, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i += FM_TOUCH_PAGES)
 		if (is_group_touched(l, i))
-			note_group(w, l, i, least(i + FM_TOUCH_PAGES, n));
+			note_group(w, l, i, fm_least(i + FM_TOUCH_PAGES, n));
 }
 
 static bool is_touched(struct fm_leaf *l)
@@ -216,14 +211,14 @@ static void add_leaf(struct survey *s, struct fm_leaf *l, uint64_t first,
 	for (uint64_t i = 0; i < n; i += FM_TOUCH_PAGES)
 		if (is_group_touched(l, i))
 			add_group(s, s->kind + i, first + i,
-				  least(FM_TOUCH_PAGES, n - i));
+				  fm_least(FM_TOUCH_PAGES, n - i));
 }
 
 static void look_at_leaf(struct survey *s, struct fm_file *f, uint64_t first)
 {
 	struct leaf_walk w = { .s = s, .first = first };
 	struct fm_leaf *l = fm_leaf_of(f, first);
-	const uint64_t stop = least(first + FM_LEAF_PAGES, s->pages);
+	const uint64_t stop = fm_least(first + FM_LEAF_PAGES, s->pages);
 
 	if (!is_touched(l))
 		return;
@@ -242,8 +237,7 @@ static struct fm_file *same_file(uint32_t id, uint32_t gen)
 }
 
 /* The epoch is another for each leaf: what is retired need not wait long. */
-static struct fm_file *look_at_leaves(struct survey *s, struct fm_file *f,
-				      unsigned *slot)
+static void look_at_leaves(struct survey *s, struct fm_file *f, unsigned *slot)
 {
 	const uint32_t id = f->id, gen = atomic_load(&f->gen);
 
@@ -255,7 +249,6 @@ static struct fm_file *look_at_leaves(struct survey *s, struct fm_file *f,
 		*slot = fm_epoch_enter();
 		f = same_file(id, gen);
 	}
-	return f;
 }
 
 /* ---- what the kernel has ----------------------------------------------- */
@@ -316,7 +309,7 @@ static uint64_t cached(const struct fm_krange *r, uint64_t fp, uint64_t stop)
  * even distances. */
 static uint64_t estimate(const struct fm_krange *r, uint64_t fp, uint64_t stop)
 {
-	const uint64_t all = stop - fp, n = least(all, PIECE);
+	const uint64_t all = stop - fp, n = fm_least(all, PIECE);
 	const uint64_t at = fp + (fp * 0x9e3779b97f4a7c15ull >> 32) %
 				 (all - n + 1);
 
@@ -336,17 +329,24 @@ static void look_at_cell(struct survey *s, unsigned c, uint64_t most)
 			return;
 		if (r->pgoff > fp)
 			fp = r->pgoff;
-		next = least(least(fp + PIECE * step, range_end(r)), stop);
+		next = fm_least(fp + PIECE * step,
+				fm_least(range_end(r), stop));
 		s->sampled |= next - fp > PIECE;
 		count(s, c, CACHED, estimate(r, fp, next));
 	}
 }
 
+static unsigned list_ranges(struct survey *s, const struct fm_file_id *id)
+{
+	const unsigned n = fm_krange_list(id, s->range, FM_KRANGES);
+
+	return s->ranges = (unsigned)fm_least(n, FM_KRANGES);
+}
+
+/* Of the ranges that were listed. */
 static void look_at_page_cache(struct survey *s, const struct fm_file_id *id,
 			       const char *path)
 {
-	s->ranges = fm_krange_list(id, s->range, FM_KRANGES);
-	s->ranges = (unsigned)least(s->ranges, FM_KRANGES);
 	if (!s->ranges || !s->cells)
 		return;
 	s->cache_known = may_know(path, id->dev, id->ino);
@@ -423,6 +423,7 @@ static void survey_file(struct survey *s, struct fm_json *o, struct fm_file *f,
 		  atomic_load(&f->st.demote_why));
 	begin_file(s, size);
 	look_at_leaves(s, f, slot);
+	list_ranges(s, &id);
 	look_at_page_cache(s, &id, path);
 	file_json(o, s);
 	s->files++;
@@ -464,9 +465,8 @@ static void survey_left(struct survey *s, struct fm_json *o,
 			const struct fm_skipped *l)
 {
 	const struct fm_file_id id = { l->dev, l->ino };
-	struct fm_krange one;
 
-	if (is_in_table(l->dev, l->ino) || !fm_krange_list(&id, &one, 1))
+	if (is_in_table(l->dev, l->ino) || !list_ranges(s, &id))
 		return;
 	head_json(o, l->path, l->dev, l->ino, l->size, false,
 		  l->reason[0].why);
@@ -476,6 +476,11 @@ static void survey_left(struct survey *s, struct fm_json *o,
 	s->files++;
 }
 
+static unsigned files_mapped(const struct survey *s)
+{
+	return fm_file_top() + s->left + 1;
+}
+
 static void document(struct survey *s, struct fm_json *o)
 {
 	uint64_t mask;
@@ -483,6 +488,7 @@ static void document(struct survey *s, struct fm_json *o)
 	fm_block_signals(&mask);
 	fm_skipped_each(keep_skipped, s);
 	fm_restore_signals(&mask);
+	s->looks = LOOKS / (*s->path ? 1 : files_mapped(s));
 	fm_json_open(o, NULL, '{');
 	fm_json_uint(o, "page", FM_PAGE);
 	fm_json_open(o, "files", '[');
@@ -525,11 +531,6 @@ static bool take_args(struct survey *s, const char *args)
 	return true;
 }
 
-static unsigned files_mapped(const struct survey *s)
-{
-	return fm_file_top() + s->left + 1;
-}
-
 int fm_residency_json(struct fm_json *ret, const char *args)
 {
 	struct survey *s = fm_sys_anon(sizeof(*s));
@@ -539,15 +540,14 @@ int fm_residency_json(struct fm_json *ret, const char *args)
 	if (!s)
 		return -ENOMEM;
 	if (take_args(s, args)) {
-		s->looks = LOOKS / (*s->path ? 1 : files_mapped(s));
 		document(s, ret);
 		err = *s->path && !s->files ? -ENOENT : 0;
 		if (ret->failed)
 			err = -ENOMEM;
 	}
 	fm_sys_munmap(s, sizeof(*s));
-	if (!err && ret->len < ret->size)
-		ret->text[ret->len++] = '\n';
+	if (!err)
+		fm_json_raw(ret, "\n");
 	if (err)
 		fm_json_free(ret);
 	return err;

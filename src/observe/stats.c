@@ -87,6 +87,9 @@ static void forked(void)
 void fm_stats_alone(void)
 {
 	fm_lock_reset(&lock);
+	fm_skipped_unlock();
+	fm_served_unlock();
+	fm_stats_json_reset();
 }
 
 uint64_t fm_stats_uptime_ms(void)
@@ -249,10 +252,7 @@ static void write_dead(int pid, bool executed)
 	if (!where || !strcmp(where, "stderr") || atomic_load(&written) ||
 	    fm_stats_path(where, pid, path, sizeof(path)))
 		return;
-	fm_lock_reset(&lock);
-	fm_skipped_unlock();
-	fm_served_unlock();
-	fm_stats_json_reset();
+	fm_stats_alone();
 	if (fm_stats_json(&doc, pid, true))
 		return;
 	/* What it has executed may have written its own already. */

@@ -35,7 +35,7 @@ void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 		     bool changes);
 /* The trials of another server. */
 void fm_stats_choice(struct fm_json *o);
-/* In the guardian: whoever held the lock is dead. */
+/* In the guardian: whoever held a lock that a document takes is dead. */
 void fm_stats_alone(void);
 /* The pattern for this process. -1: it does not fit. */
 int fm_stats_path(const char *pattern, int pid, char *buf, size_t size);
