@@ -25,8 +25,6 @@
 #define FIRST ((size_t)1 << 20)
 #define MOST ((size_t)32 << 20)
 #define SHARE 16 /* of memory, one in so many, is read ahead for all */
-/* The kernel reads no more by one call than the device takes at a time. */
-#define PIECE ((size_t)512 << 10)
 
 struct stream {
 	uint32_t id;
@@ -137,7 +135,8 @@ static void ask_up(struct stream *s)
 
 	end = end < s->most ? end : s->most;
 	while (s->asked < end) {
-		const uintptr_t to = s->asked + fm_least(PIECE, end - s->asked);
+		const uintptr_t to =
+			s->asked + fm_least(FM_WILLNEED_BYTES, end - s->asked);
 
 		if (!ask(s, s->asked, to))
 			return;
@@ -150,7 +149,8 @@ static void ask_down(struct stream *s)
 	uintptr_t end = s->lo - fm_least(s->window, s->lo - s->least);
 
 	while (s->asked > end) {
-		const uintptr_t to = s->asked - fm_least(PIECE, s->asked - end);
+		const uintptr_t to =
+			s->asked - fm_least(FM_WILLNEED_BYTES, s->asked - end);
 
 		if (!ask(s, to, s->asked))
 			return;

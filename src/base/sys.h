@@ -161,6 +161,11 @@ static inline bool fm_sys_is_anon(int fd)
 	       !(st.st_mode & S_IFMT);
 }
 
+/* MADV_WILLNEED is asked in pieces of so many bytes: of more the kernel forgets
+ * what lies beyond one read of the device or one read ahead, whichever is
+ * longer, and this is the default of both. */
+#define FM_WILLNEED_BYTES ((size_t)128 << 10)
+
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)
 {
 	return fm_sys4(SYS_pread64, fd, buf, len, off);

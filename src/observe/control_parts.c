@@ -33,7 +33,6 @@
 #endif
 
 #define PIECE ((uint64_t)4 << 20)
-#define ASKED ((uint64_t)128 << 10) /* of the kernel at a time */
 #define SPANS 4096
 
 /* A part of a mapping, and of the file: bytes, whole pages. */
@@ -379,9 +378,10 @@ static int prefetch_piece(struct part *p, const struct span *s)
 {
 	if (s->engine)
 		return fm_madvise((void *)s->start, s->len, MADV_POPULATE_READ);
-	for (uint64_t k = 0; k < s->len; k += ASKED)
+	for (uint64_t k = 0; k < s->len; k += FM_WILLNEED_BYTES)
 		fm_sys_madvise((void *)(s->start + k),
-			       fm_least(s->len - k, ASKED), MADV_WILLNEED);
+			       fm_least(s->len - k, FM_WILLNEED_BYTES),
+			       MADV_WILLNEED);
 	return 0;
 }
 

@@ -6,8 +6,6 @@
 #include "cache/cache.h"
 #include "chunk.h"
 
-#define FM_CHUNK_SKIP 16 /* pages in a row that need not come */
-
 /* [fault] Map what has landed; the owner of c still has to give it up. */
 void fm_chunk_map(struct fm_chunk *c, struct fm_map *m);
 

@@ -13,9 +13,6 @@
 #define MOST_RUNS ((size_t)1 << 20)
 #define FIRST_MS 50  /* what those who wait for the demotion wait longer */
 #define NEXT_MS 20   /* write-back waits for that, again and again */
-/* The kernel forgets what lies beyond the longest read that it makes ahead or
- * that the device takes: no device is known where that is less. */
-#define ONE ((size_t)128 << 10)
 
 /* ---- what is resident ---------------------------------------------------- */
 
@@ -140,7 +137,7 @@ bool fm_resident_ask(struct fm_resident *h, uint64_t ms)
 
 	while (h->at < h->n && fm_now_ms() < until) {
 		struct fm_resident_run *r = &h->v[h->at];
-		size_t n = fm_least(r->end - r->start, ONE);
+		size_t n = fm_least(r->end - r->start, FM_WILLNEED_BYTES);
 
 		fm_sys_madvise((void *)r->start, n, MADV_WILLNEED);
 		r->start += n;

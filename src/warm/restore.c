@@ -186,7 +186,7 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 	got = fm_chunk_read(m, i, n, true);
 	if (got == -EAGAIN)
 		return 0;
-	return got > 0 ? (uint64_t)got : fm_least(n, FM_TOUCH_PAGES);
+	return got > 0 ? (uint64_t)got : fm_least(n, FM_CHUNK_SKIP + 1);
 }
 
 /* False: no mapping of the engine's has this page. */
@@ -229,7 +229,7 @@ static void by_engine(struct job *j)
 
 /* ---- what the kernel serves -------------------------------------------- */
 
-#define PIECE ((uint64_t)32) /* pages: see demote_pagecache.c */
+#define PIECE (FM_WILLNEED_BYTES >> FM_PAGE_SHIFT)
 #define LOOK ((uint64_t)2048) /* pages between two looks at what is free */
 
 static bool memory_is_free(uint64_t pages)
