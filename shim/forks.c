@@ -73,7 +73,9 @@ static int child_main(void *arg)
 
 	after(true);
 	r = s.fn(s.arg);
-	fm_helper_end(); /* only this thread ends now, not the process */
+	/* only this thread ends now, not the process */
+	fm_helper_end();
+	fm_warm_thread_end();
 	return r;
 }
 

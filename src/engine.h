@@ -197,6 +197,8 @@ void fm_krange_kept(const void *addr, size_t len);
  * milliseconds later: the program is about to confine all threads, or to end by
  * its last one. */
 void fm_helper_end(void);
+/* [any] The same for the thread that reads back what was hot. */
+void fm_warm_thread_end(void);
 
 /* [fault] */
 /*

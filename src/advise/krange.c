@@ -261,6 +261,22 @@ unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 	return n;
 }
 
+bool fm_krange_first(uintptr_t start, uintptr_t end, struct fm_krange *ret)
+{
+	uint64_t mask;
+	unsigned i;
+	bool is;
+
+	if (!fm_krange_any() || !fm_kranges_lock(&mask))
+		return false;
+	i = fm_kranges_from(start);
+	is = start < end && i < count() && v[i].start < end;
+	if (is)
+		*ret = v[i];
+	fm_kranges_unlock(&mask);
+	return is;
+}
+
 unsigned fm_krange_list_dead(struct fm_krange *ret, unsigned room)
 {
 	const unsigned n = (unsigned)fm_least(count(), room);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "lock.h"
 #include "proc.h"
@@ -252,4 +253,15 @@ int fm_sys_write_all(int fd, const void *buf, size_t len)
 		len -= (size_t)r;
 	}
 	return 0;
+}
+
+bool fm_sys_sees_cache(const char *path, dev_t dev, ino_t ino)
+{
+	struct stat st;
+
+	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
+	    st.st_dev != dev || st.st_ino != ino)
+		return false;
+	return st.st_uid == (uid_t)fm_sys0(SYS_geteuid) ||
+	       !fm_sys4(SYS_faccessat2, AT_FDCWD, path, W_OK, AT_EACCESS);
 }

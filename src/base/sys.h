@@ -161,6 +161,10 @@ static inline bool fm_sys_is_anon(int fd)
 	       !(st.st_mode & S_IFMT);
 }
 
+/* [any] Does mincore(2) tell this process which pages of that file are cached?
+ * Others than the owner and who may write to it are told that all are. */
+bool fm_sys_sees_cache(const char *path, dev_t dev, ino_t ino);
+
 /* MADV_WILLNEED is asked in pieces of so many bytes: of more the kernel forgets
  * what lies beyond one read of the device or one read ahead, whichever is
  * longer, and this is the default of both. */

@@ -471,9 +471,14 @@ static const char *path_of(void *arg)
 /* What was hot of it may come back. */
 static void note_warm(struct fm_mmap_request *q)
 {
+	const struct fm_warm_mapping m = {
+		.dev = q->st.st_dev, .ino = q->st.st_ino, .off = q->off,
+		.len = q->len, .path = path_of, .arg = q,
+	};
+
 	if (q->policy && q->policy->engage &&
 	    (!q->left || may_be_advised(q)))
-		fm_warm_mapped(q->st.st_dev, q->st.st_ino, q->len, path_of, q);
+		fm_warm_mapped(&m);
 }
 
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)

@@ -253,19 +253,6 @@ static void look_at_leaves(struct survey *s, struct fm_file *f, unsigned *slot)
 
 /* ---- what the kernel has ----------------------------------------------- */
 
-/* mincore(2) tells the truth to the owner, and to who may write the file; to
- * others it says that everything is there. */
-static bool may_know(const char *path, dev_t dev, ino_t ino)
-{
-	struct stat st;
-
-	if (fm_sys_confined() || fm_sys2(SYS_stat, path, &st) ||
-	    st.st_dev != dev || st.st_ino != ino)
-		return false;
-	return st.st_uid == (uid_t)fm_sys1(SYS_geteuid, 0) ||
-	       !fm_sys4(SYS_faccessat2, AT_FDCWD, path, W_OK, AT_EACCESS);
-}
-
 static uint64_t range_end(const struct fm_krange *r)
 {
 	return r->pgoff + ((r->end - r->start) >> FM_PAGE_SHIFT);
@@ -349,7 +336,8 @@ static void look_at_page_cache(struct survey *s, const struct fm_file_id *id,
 {
 	if (!s->ranges || !s->cells)
 		return;
-	s->cache_known = may_know(path, id->dev, id->ino);
+	s->cache_known = !fm_sys_confined() &&
+			 fm_sys_sees_cache(path, id->dev, id->ino);
 	for (unsigned c = 0; s->cache_known && c < s->cells; c++)
 		look_at_cell(s, c, s->looks / s->cells + PIECE);
 }

@@ -379,7 +379,7 @@ static void add_warm(const struct fm_warm_file *f, void *arg)
 
 	fm_json_open(o, NULL, '{');
 	fm_json_text(o, "path", f->path);
-	fm_json_text(o, "outcome", fm_warm_outcome_text(f->outcome));
+	fm_json_text(o, "outcome", fm_look_outcome_text(f->outcome));
 	fm_json_uint(o, "hot_bytes", f->known * FM_PAGE);
 	fm_json_uint(o, "brought_bytes", f->brought * FM_PAGE);
 	fm_json_close(o, '}');

@@ -36,6 +36,7 @@
 #include "map/map.h"
 #include "peers_priv.h"
 #include "vm/vm.h"
+#include "warm/warm.h"
 
 #define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
 #define HEAR_MOST 64      /* buffers full, in one go */
@@ -369,16 +370,25 @@ void fm_filtered(int by, bool all)
 	fm_hear_less(by);
 }
 
+static void threads_again(void)
+{
+	if (fm_krange_any())
+		fm_helper_need();
+	fm_warm_thread_again();
+}
+
 /* A filter may be for all threads, and may end the process where one of ours
  * does what the program never does. */
 void fm_hear_less(int by)
 {
 	fm_sys_confine(by);
 	atomic_fetch_add(&deaf, by);
-	if (by > 0)
-		fm_helper_end();
-	else if (fm_krange_any())
-		fm_helper_need();
+	if (by <= 0) {
+		threads_again();
+		return;
+	}
+	fm_helper_end();
+	fm_warm_thread_end();
 }
 
 /*

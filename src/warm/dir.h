@@ -23,9 +23,10 @@
  * -EPERM if others may write to it. */
 int fm_warm_dir_open(const char *path, bool make);
 
-/* The state for a file of that path. `ret_fd` holds a lock on it, or is -1: by
- * another process, which reads it as well. Memory of *ret_len bytes, to be
- * unmapped by fm_warm_dir_free; NULL: *ret_err says why. */
+/* The state for a file of that path. *ret_lock: a descriptor that holds a lock
+ * on the state until it is closed, or -1: another process holds it. Memory of
+ * *ret_len bytes, to be unmapped by fm_warm_dir_free; NULL: *ret_err says
+ * why. */
 uint8_t *fm_warm_dir_read(int dir, const char *path, size_t *ret_len,
 			  int *ret_lock, int *ret_err);
 void fm_warm_dir_free(uint8_t *bytes, size_t len);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "gather.h"
 
-#include "advise/advise.h"
 #include "base/epoch.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "map/map.h"
+#include "ranges.h"
 
 /* ---- what the engine serves -------------------------------------------- */
 
 static void note(struct fm_map *m, uint64_t i, void *arg)
 {
 	const uint8_t mode = fm_mode(m, i);
-	unsigned level = FM_WARM_NONE;
+	unsigned level = FM_HOT_NONE;
 
 	if (mode & PM_COW)
 		return;
 	if (fm_mode_lazy(mode))
-		level = FM_WARM_PAST;
+		level = FM_HOT_PAST;
 	else if (fm_mode_resident(mode))
-		level = mode & PM_MAIN ? FM_WARM_MAIN : FM_WARM_RESIDENT;
+		level = mode & PM_MAIN ? FM_HOT_MAIN : FM_HOT_RESIDENT;
 	fm_warm_raise(arg, m->pgoff + i, level);
 }
 
@@ -45,7 +45,7 @@ static void of_standby(const struct fm_file *f, struct fm_warm_pages *p)
 		if (!fm_chunk_covers(c, f, 0, UINT64_MAX) || !c->charged)
 			continue;
 		for (uint64_t fp = c->first; fp < c->first + c->n; fp++)
-			fm_warm_raise(p, fp, FM_WARM_PAST);
+			fm_warm_raise(p, fp, FM_HOT_PAST);
 	}
 }
 
@@ -70,31 +70,39 @@ static void of_engine(dev_t dev, ino_t ino, const struct fm_warm_where *w,
 #define IN_PAGE_TABLE (1ull << 63) /* of pagemap */
 #define OF_FILE (1ull << 61)
 
-/* A page that has been touched is in the page table until the kernel reclaims;
- * what else is in the page cache somebody has read, the readahead perhaps.
- * Where pagemap is refused all are alike. */
-static void of_batch(int pagemap, uintptr_t at, uint64_t fp, size_t n,
-		     struct fm_warm_pages *p)
+/* How the pages of a file are looked at. */
+struct looks {
+	int pagemap;     /* -1: refused, all that is cached is alike */
+	bool sees_cache; /* mincore(2) says what is there */
+};
+
+/* Page by page: a page that has been touched is in the page table until the
+ * kernel reclaims; what else is in the page cache somebody has read, the
+ * readahead perhaps. */
+static unsigned level_of(uint64_t entry, bool cached)
+{
+	if (entry & IN_PAGE_TABLE)
+		return entry & OF_FILE ? FM_HOT_RESIDENT : FM_HOT_NONE;
+	return cached ? FM_HOT_PAST : FM_HOT_NONE;
+}
+
+static void of_batch(const struct looks *l, uintptr_t at, uint64_t fp,
+		     size_t n, struct fm_warm_pages *p)
 {
 	uint64_t entry[BATCH] = { 0 };
-	unsigned char cached[BATCH];
+	unsigned char cached[BATCH] = { 0 };
 
-	if (fm_sys3(SYS_mincore, at, n << FM_PAGE_SHIFT, cached))
-		return;
-	if (pagemap >= 0)
-		fm_sys_pread(pagemap, entry, n * sizeof(*entry),
+	if (l->sees_cache)
+		fm_sys3(SYS_mincore, at, n << FM_PAGE_SHIFT, cached);
+	if (l->pagemap >= 0)
+		fm_sys_pread(l->pagemap, entry, n * sizeof(*entry),
 			     (off_t)(at >> FM_PAGE_SHIFT) * 8);
-	for (size_t i = 0; i < n; i++) {
-		if (!(cached[i] & 1) ||
-		    ((entry[i] & IN_PAGE_TABLE) && !(entry[i] & OF_FILE)))
-			continue;
-		fm_warm_raise(p, fp + i, entry[i] & IN_PAGE_TABLE ?
-				      FM_WARM_RESIDENT : FM_WARM_PAST);
-	}
+	for (size_t i = 0; i < n; i++)
+		fm_warm_raise(p, fp + i, level_of(entry[i], cached[i] & 1));
 }
 
 static void of_range(const struct fm_krange *r, const struct fm_warm_where *w,
-		     int pagemap, struct fm_warm_pages *p)
+		     const struct looks *l, struct fm_warm_pages *p)
 {
 	const uintptr_t start = w->start > r->start ? w->start : r->start;
 	const uintptr_t end = w->end < r->end ? w->end : r->end;
@@ -105,40 +113,36 @@ static void of_range(const struct fm_krange *r, const struct fm_warm_where *w,
 
 		if (fp >= p->n)
 			return;
-		of_batch(pagemap, at, fp,
-			 fm_least((end - at) >> FM_PAGE_SHIFT, BATCH), p);
+		of_batch(l, at, fp, fm_least((end - at) >> FM_PAGE_SHIFT,
+					     BATCH), p);
 	}
 }
 
-#define RANGES 64
-
-static void of_kernel(dev_t dev, ino_t ino, const struct fm_warm_where *w,
-		      struct fm_warm_pages *p)
+static void of_kernel(const struct fm_warm_record *r,
+		      const struct fm_warm_where *w, struct fm_warm_pages *p)
 {
-	const struct fm_file_id id = { dev, ino };
-	struct fm_krange r[RANGES];
-	unsigned n;
-	int pagemap;
+	struct fm_warm_ranges list = fm_warm_ranges_of(r->dev, r->ino,
+						       w->dead);
+	struct looks l;
 
-	n = w->dead ? fm_krange_list_dead(r, RANGES) :
-		      fm_krange_list(&id, r, RANGES);
-	if (!n)
-		return;
-	pagemap = fm_sys_open("/proc/self/pagemap", O_RDONLY, 0);
-	for (unsigned i = 0; i < n && i < RANGES; i++)
-		if (r[i].dev == dev && r[i].ino == ino)
-			of_range(&r[i], w, pagemap, p);
-	if (pagemap >= 0)
-		fm_sys_close(pagemap);
+	if (list.n) {
+		l.sees_cache = fm_sys_sees_cache(r->path, r->dev, r->ino);
+		l.pagemap = fm_sys_open("/proc/self/pagemap", O_RDONLY, 0);
+		for (unsigned i = 0; i < list.n; i++)
+			of_range(&list.at[i], w, &l, p);
+		if (l.pagemap >= 0)
+			fm_sys_close(l.pagemap);
+	}
+	fm_warm_ranges_free(&list);
 }
 
-void fm_warm_gather(dev_t dev, ino_t ino, const struct fm_warm_where *w,
-		    struct fm_warm_pages *p)
+void fm_warm_gather(const struct fm_warm_record *r,
+		    const struct fm_warm_where *w, struct fm_warm_pages *p)
 {
 	const unsigned e = w->dead ? 0 : fm_epoch_enter();
 
-	of_engine(dev, ino, w, p);
+	of_engine(r->dev, r->ino, w, p);
 	if (!w->dead)
 		fm_epoch_leave(e);
-	of_kernel(dev, ino, w, p);
+	of_kernel(r, w, p);
 }

@@ -12,10 +12,9 @@ struct fm_warm_where {
 	uintptr_t start, end;
 	bool dead;
 };
-#define FM_WARM_ANYWHERE { 0, UINTPTR_MAX, false }
 
-/* Raises in p what is hot of that file, by either server. */
-void fm_warm_gather(dev_t dev, ino_t ino, const struct fm_warm_where *w,
-		    struct fm_warm_pages *p);
+/* Raises in p what is hot of the file of r, by either server. */
+void fm_warm_gather(const struct fm_warm_record *r,
+		    const struct fm_warm_where *w, struct fm_warm_pages *p);
 
 #endif

@@ -55,13 +55,13 @@ uint64_t fm_warm_next(const struct fm_warm_pages *p, uint64_t i,
 }
 
 #define EACH_PAGE(p, i)                                            \
-	for (uint64_t i = fm_warm_next(p, 0, FM_WARM_PAST); i < (p)->n; \
-	     i = fm_warm_next(p, i + 1, FM_WARM_PAST))
+	for (uint64_t i = fm_warm_next(p, 0, FM_HOT_PAST); i < (p)->n; \
+	     i = fm_warm_next(p, i + 1, FM_HOT_PAST))
 
 void fm_warm_count(const struct fm_warm_pages *p,
-		   uint64_t ret[FM_WARM_LEVELS])
+		   uint64_t ret[FM_HOT_LEVELS])
 {
-	memset(ret, 0, FM_WARM_LEVELS * sizeof(*ret));
+	memset(ret, 0, FM_HOT_LEVELS * sizeof(*ret));
 	EACH_PAGE(p, i)
 		ret[fm_warm_level(p, i)]++;
 }

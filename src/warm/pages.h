@@ -10,10 +10,10 @@
 
 #include "base/types.h"
 
-/* How hot. FM_WARM_PAST: the cache had evicted it, or only the page cache has
- * it. FM_WARM_MAIN: it had come back after an eviction. */
-enum { FM_WARM_NONE, FM_WARM_PAST, FM_WARM_RESIDENT, FM_WARM_MAIN };
-#define FM_WARM_LEVELS 4
+/* How hot. FM_HOT_PAST: the cache had evicted it, or only the page cache has
+ * it. FM_HOT_MAIN: it had come back after an eviction. */
+enum { FM_HOT_NONE, FM_HOT_PAST, FM_HOT_RESIDENT, FM_HOT_MAIN };
+#define FM_HOT_LEVELS 4
 
 /* Of larger files the first TiB. */
 #define FM_WARM_MOST ((uint64_t)1 << 28)
@@ -55,7 +55,7 @@ uint64_t fm_warm_next(const struct fm_warm_pages *p, uint64_t i,
 		      unsigned level);
 /* How many pages there are of each level. */
 void fm_warm_count(const struct fm_warm_pages *p,
-		   uint64_t ret[FM_WARM_LEVELS]);
+		   uint64_t ret[FM_HOT_LEVELS]);
 /* Pages of `from` as far as `to` has them, `by` levels cooler. */
 void fm_warm_merge(struct fm_warm_pages *to, const struct fm_warm_pages *from,
 		   unsigned by);

@@ -27,6 +27,11 @@ struct fm_warm_record *fm_warm_record_find(dev_t dev, ino_t ino)
 	return NULL;
 }
 
+bool fm_warm_records_full(void)
+{
+	return atomic_load(&used) == FM_WARM_FILES;
+}
+
 static struct fm_warm_record *add_locked(dev_t dev, ino_t ino, char *path)
 {
 	const unsigned n = atomic_load(&used);
@@ -71,6 +76,8 @@ void fm_warm_records_forked(void)
 	for (unsigned i = 0; (r = fm_warm_record_at(i)); i++) {
 		atomic_store(&r->due, false);
 		atomic_store(&r->looked, true);
+		if (atomic_load(&r->outcome) == FM_LOOK_NOT_YET)
+			atomic_store(&r->outcome, FM_LOOK_ABSENT);
 		atomic_store(&r->known, 0);
 		r->parent = parent;
 		/* as they were in the middle of a change */
@@ -78,9 +85,16 @@ void fm_warm_records_forked(void)
 	}
 }
 
-bool fm_warm_record_ours(const struct fm_warm_record *r)
+/* The guardian is the child of another. */
+static bool has_gone(int parent, bool dead)
 {
-	return !r->parent || r->parent != (int)fm_sys0(SYS_getppid);
+	return dead ? fm_sys2(SYS_kill, parent, 0) == -ESRCH :
+		      fm_sys0(SYS_getppid) != parent;
+}
+
+bool fm_warm_record_ours(const struct fm_warm_record *r, bool dead)
+{
+	return !r->parent || has_gone(r->parent, dead);
 }
 
 #define WANTED (STATX_INO | STATX_SIZE | STATX_MTIME | STATX_BTIME)

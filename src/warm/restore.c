@@ -11,7 +11,6 @@
  */
 #include "restore.h"
 
-#include "advise/advise.h"
 #include "base/epoch.h"
 #include "base/lock.h"
 #include "base/sys.h"
@@ -21,6 +20,7 @@
 #include "map/map.h"
 #include "memory.h"
 #include "policy.h"
+#include "ranges.h"
 #include "readahead/readahead.h"
 
 #define GAP 3        /* pages that are read along: cheaper than one read more */
@@ -38,7 +38,7 @@
 
 struct job {
 	struct fm_warm_record *r;
-	const _Atomic bool *stop;
+	bool (*goes_on)(void);
 	unsigned level; /* at least so hot */
 	bool shorts;    /* short runs, too */
 	bool full;      /* no room for more */
@@ -46,7 +46,7 @@ struct job {
 
 static bool is_over(const struct job *j)
 {
-	return j->full || atomic_load(j->stop);
+	return j->full || !j->goes_on();
 }
 
 /* ---- which pages come next --------------------------------------------- */
@@ -85,8 +85,8 @@ static void done(const struct job *j, uint64_t fp, uint64_t n)
 	fm_block_signals(&old);
 	fm_lock(&fm_warm_lock);
 	for (uint64_t k = fp; k < fp + n && k < p->n; k++) {
-		hot += fm_warm_level(p, k) != FM_WARM_NONE;
-		fm_warm_set(p, k, FM_WARM_NONE);
+		hot += fm_warm_level(p, k) != FM_HOT_NONE;
+		fm_warm_set(p, k, FM_HOT_NONE);
 	}
 	fm_unlock(&fm_warm_lock);
 	fm_restore_signals(&old);
@@ -264,16 +264,14 @@ static void of_range(struct job *j, const struct fm_krange *r)
 	}
 }
 
-#define RANGES 64
-
 static void by_kernel(struct job *j)
 {
-	const struct fm_file_id id = { j->r->dev, j->r->ino };
-	struct fm_krange r[RANGES];
-	const unsigned n = fm_krange_list(&id, r, RANGES);
+	struct fm_warm_ranges list = fm_warm_ranges_of(j->r->dev, j->r->ino,
+						       false);
 
-	for (unsigned i = 0; i < n && i < RANGES && !is_over(j); i++)
-		of_range(j, &r[i]);
+	for (unsigned i = 0; i < list.n && !is_over(j); i++)
+		of_range(j, &list.at[i]);
+	fm_warm_ranges_free(&list);
 }
 
 /* ---- all of it --------------------------------------------------------- */
@@ -287,11 +285,11 @@ static bool all_fits(const struct fm_warm_record *r)
 	return has_room(&none, n) && memory_is_free(n);
 }
 
-void fm_warm_restore(struct fm_warm_record *r, const _Atomic bool *stop)
+void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 {
-	struct job j = { .r = r, .stop = stop };
+	struct job j = { .r = r, .goes_on = goes_on };
 
-	j.level = all_fits(r) ? FM_WARM_PAST : FM_WARM_MAIN;
+	j.level = all_fits(r) ? FM_HOT_PAST : FM_HOT_MAIN;
 	for (; j.level && !is_over(&j); j.level--) {
 		j.shorts = false;
 		by_engine(&j);

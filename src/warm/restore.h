@@ -7,7 +7,7 @@
 #include "record.h"
 
 /* [plain] Read what r->old says into memory, as far as it is mapped and there
- * is room. Ends early when *stop is set. */
-void fm_warm_restore(struct fm_warm_record *r, const _Atomic bool *stop);
+ * is room. Asks between two reads whether to go on, holding nothing. */
+void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void));
 
 #endif

@@ -16,11 +16,11 @@
 
 /* The thread has no standard error of its own: what it meets is met again at
  * the end. */
-static void say_once(enum fm_warm_when when, const char *what, int err)
+static void say_once(enum fm_save_when when, const char *what, int err)
 {
 	static _Atomic bool said;
 
-	if (when == FM_WARM_END && !atomic_exchange(&said, true))
+	if (when == FM_SAVE_END && !atomic_exchange(&said, true))
 		fm_log(FM_LOG_WARN, "%s: %s, errno %d: %s (a directory of this "
 		       "user that nobody else may write to; or warm-start=off)",
 		       fm_settings()->warm_dir, what, -err,
@@ -59,7 +59,7 @@ static bool is_of(const struct fm_warm_head *h, const struct fm_warm_head *f)
 }
 
 /* Pages of the state, or why not. */
-static enum fm_warm_outcome understand(const struct fm_warm_record *r,
+static enum fm_look_outcome understand(const struct fm_warm_record *r,
 				       const uint8_t *bytes, size_t len,
 				       struct fm_warm_pages *p)
 {
@@ -67,21 +67,21 @@ static enum fm_warm_outcome understand(const struct fm_warm_record *r,
 	dev_t dev;
 
 	if (fm_warm_state_head(bytes, len, &h))
-		return FM_WARM_BROKEN;
+		return FM_LOOK_BROKEN;
 	if (fm_warm_identify(r->path, &dev, &f) || dev != r->dev ||
 	    f.ino != r->ino || !is_of(&h, &f))
-		return FM_WARM_STALE;
+		return FM_LOOK_STALE;
 	if (fm_warm_pages_make(p, fm_page_up(f.size) >> FM_PAGE_SHIFT))
-		return FM_WARM_BROKEN;
-	if (!fm_warm_state_pages(bytes, len, p))
-		return FM_WARM_READ;
+		return FM_LOOK_BROKEN;
+	if (!fm_warm_state_pages(&h, bytes, len, p))
+		return FM_LOOK_READ;
 	fm_warm_pages_free(p);
-	return FM_WARM_BROKEN;
+	return FM_LOOK_BROKEN;
 }
 
 static void take_old(struct fm_warm_record *r, struct fm_warm_pages p)
 {
-	uint64_t old, n[FM_WARM_LEVELS];
+	uint64_t old, n[FM_HOT_LEVELS];
 
 	fm_warm_count(&p, n);
 	atomic_store(&r->known, n[1] + n[2] + n[3]);
@@ -92,42 +92,42 @@ static void take_old(struct fm_warm_record *r, struct fm_warm_pages p)
 	fm_restore_signals(&old);
 }
 
-static enum fm_warm_outcome no_bytes(int err)
+static enum fm_look_outcome no_bytes(int err)
 {
-	return err == -ENOENT ? FM_WARM_ABSENT : FM_WARM_BROKEN;
+	return err == -ENOENT ? FM_LOOK_ABSENT : FM_LOOK_BROKEN;
 }
 
-static int look_in(int dir, struct fm_warm_record *r)
+static enum fm_look_outcome look_in(int dir, struct fm_warm_record *r,
+				    int *ret_lock)
 {
 	struct fm_warm_pages p = { .n = 0 };
-	enum fm_warm_outcome o;
+	enum fm_look_outcome o;
 	size_t len = 0;
-	int lock, err;
-	uint8_t *bytes = fm_warm_dir_read(dir, r->path, &len, &lock, &err);
+	int err;
+	uint8_t *bytes = fm_warm_dir_read(dir, r->path, &len, ret_lock, &err);
 
 	o = bytes ? understand(r, bytes, len, &p) : no_bytes(err);
 	if (bytes)
 		fm_warm_dir_free(bytes, len);
-	if (o == FM_WARM_READ)
+	if (o == FM_LOOK_READ)
 		take_old(r, p);
-	if (o == FM_WARM_READ && lock < 0)
-		o = FM_WARM_TAKEN;
-	atomic_store(&r->outcome, (uint8_t)o);
-	return lock;
+	return o == FM_LOOK_READ && *ret_lock < 0 ? FM_LOOK_TAKEN : o;
 }
 
+/* The outcome is stored when all that belongs to it is there. */
 int fm_warm_look(struct fm_warm_record *r)
 {
+	enum fm_look_outcome o = FM_LOOK_ABSENT;
 	int dir, lock = -1;
 
 	if (atomic_exchange(&r->looked, true))
 		return -1;
 	dir = open_dir(false);
-	atomic_store(&r->outcome, FM_WARM_ABSENT);
-	if (dir < 0)
-		return -1;
-	lock = look_in(dir, r);
-	fm_sys_close(dir);
+	if (dir >= 0) {
+		o = look_in(dir, r, &lock);
+		fm_sys_close(dir);
+	}
+	atomic_store(&r->outcome, (uint8_t)o);
 	return lock;
 }
 
@@ -135,25 +135,21 @@ int fm_warm_look(struct fm_warm_record *r)
 
 /* What is hot now, what was when it was unmapped, and what had no room or no
  * time to come back, a little cooler. */
-static void hot_pages(struct fm_warm_record *r, enum fm_warm_when when,
+static void hot_pages(struct fm_warm_record *r, enum fm_save_when when,
 		      struct fm_warm_pages *p)
 {
 	const struct fm_warm_where w = { 0, UINTPTR_MAX,
-					 when == FM_WARM_DEAD };
-	uint64_t old = 0;
+					 when == FM_SAVE_DEAD };
+	uint64_t old;
 
-	fm_warm_gather(r->dev, r->ino, &w, p);
-	if (!w.dead) {
-		fm_block_signals(&old);
-		fm_lock(&fm_warm_lock);
-	}
+	fm_warm_gather(r, &w, p);
+	fm_block_signals(&old);
+	fm_lock(&fm_warm_lock);
 	fm_warm_merge(p, &r->gone, 0);
 	if (fm_now_ms() - r->since_ms < LEARNT_MS)
 		fm_warm_merge(p, &r->old, 1);
-	if (!w.dead) {
-		fm_unlock(&fm_warm_lock);
-		fm_restore_signals(&old);
-	}
+	fm_unlock(&fm_warm_lock);
+	fm_restore_signals(&old);
 }
 
 static int write_state(int dir, struct fm_warm_record *r,
@@ -174,7 +170,7 @@ static int write_state(int dir, struct fm_warm_record *r,
 }
 
 /* 1: written; 0: there is nothing to say, or nobody to say it of. */
-static int save_one(int dir, struct fm_warm_record *r, enum fm_warm_when when)
+static int save_one(int dir, struct fm_warm_record *r, enum fm_save_when when)
 {
 	struct fm_warm_pages p;
 	struct fm_warm_head h;
@@ -190,8 +186,8 @@ static int save_one(int dir, struct fm_warm_record *r, enum fm_warm_when when)
 	hot_pages(r, when, &p);
 	fm_clock(CLOCK_REALTIME, &now);
 	h.saved = now.tv_sec * SECOND + now.tv_nsec;
-	h.live = when == FM_WARM_LIVE;
-	if (fm_warm_next(&p, 0, FM_WARM_PAST) < p.n) {
+	h.live = when == FM_SAVE_LIVE;
+	if (fm_warm_next(&p, 0, FM_HOT_PAST) < p.n) {
 		err = write_state(dir, r, &h, &p);
 		err = err ? err : 1;
 	}
@@ -199,15 +195,18 @@ static int save_one(int dir, struct fm_warm_record *r, enum fm_warm_when when)
 	return err;
 }
 
-static void look_first(struct fm_warm_record *r)
+/* False: another thread is, or was, in the middle of it, and what the state
+ * says is not known: it stays as it is. */
+static bool look_first(struct fm_warm_record *r)
 {
 	const int lock = fm_warm_look(r);
 
 	if (lock >= 0)
 		fm_sys_close(lock);
+	return atomic_load(&r->outcome) != FM_LOOK_NOT_YET;
 }
 
-int fm_warm_save_all(enum fm_warm_when when, bool make)
+int fm_warm_save_all(enum fm_save_when when, bool make)
 {
 	const int dir = open_dir(make || is_named());
 	struct fm_warm_record *r;
@@ -222,9 +221,9 @@ int fm_warm_save_all(enum fm_warm_when when, bool make)
 	for (unsigned i = 0; (r = fm_warm_record_at(i)); i++) {
 		int one;
 
-		if (!fm_warm_record_ours(r))
+		if (!fm_warm_record_ours(r, when == FM_SAVE_DEAD) ||
+		    !look_first(r))
 			continue;
-		look_first(r);
 		one = save_one(dir, r, when);
 		n += one > 0;
 		err = one < 0 && one != -EBUSY ? one : err;

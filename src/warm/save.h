@@ -6,15 +6,15 @@
 
 #include "record.h"
 
-enum fm_warm_when {
-	FM_WARM_LIVE, /* the program works on */
-	FM_WARM_END,  /* it ends: all it has stored is in the file */
-	FM_WARM_DEAD, /* it has ended, this is the guardian */
+enum fm_save_when {
+	FM_SAVE_LIVE, /* the program works on */
+	FM_SAVE_END,  /* it ends: all it has stored is in the file */
+	FM_SAVE_DEAD, /* it has ended, this is the guardian */
 };
 
 /* All files. `make`: the directory, too. How many states have been written, or
  * -errno. */
-int fm_warm_save_all(enum fm_warm_when when, bool make);
+int fm_warm_save_all(enum fm_save_when when, bool make);
 
 /* Look for the state of r, once; r->old is what it says. The descriptor of the
  * lock on it, or -1. */

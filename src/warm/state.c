@@ -127,8 +127,8 @@ static uint8_t *put_pages(uint8_t *at, const struct fm_warm_pages *p)
 {
 	uint64_t next = 0; /* unit, if none is left out */
 
-	for (uint64_t i = fm_warm_next(p, 0, FM_WARM_PAST); i < p->n;
-	     i = fm_warm_next(p, next * UNIT, FM_WARM_PAST)) {
+	for (uint64_t i = fm_warm_next(p, 0, FM_HOT_PAST); i < p->n;
+	     i = fm_warm_next(p, next * UNIT, FM_HOT_PAST)) {
 		const uint64_t unit = i / UNIT;
 		uint8_t level[UNIT];
 
@@ -293,16 +293,12 @@ static bool get_unit(struct input *in, uint64_t first, struct fm_warm_pages *p)
 }
 
 /* What lies beyond the pages of p is another size's, and is left out. */
-int fm_warm_state_pages(const uint8_t *buf, size_t len,
-			struct fm_warm_pages *p)
+int fm_warm_state_pages(const struct fm_warm_head *h, const uint8_t *buf,
+			size_t len, struct fm_warm_pages *p)
 {
-	struct fm_warm_head h;
-	struct input in = { .end = buf + len };
+	struct input in = { (const uint8_t *)h->path + h->path_len, buf + len };
 	uint64_t unit = 0, skip;
 
-	if (fm_warm_state_head(buf, len, &h))
-		return -EBADMSG;
-	in.at = (const uint8_t *)h.path + h.path_len;
 	for (; in.at < in.end; unit++) {
 		if (!get_number(&in, &skip) || skip > FM_WARM_MOST ||
 		    unit + skip >= FM_WARM_MOST)

@@ -45,8 +45,9 @@ void fm_warm_state_seal(uint8_t *buf, size_t len);
  * are no such bytes. */
 int fm_warm_state_head(const uint8_t *buf, size_t len,
 		       struct fm_warm_head *ret);
-/* After that: its pages, those that p has room for. Likewise. */
-int fm_warm_state_pages(const uint8_t *buf, size_t len,
-			struct fm_warm_pages *p);
+/* After that, with the head that it has found: the pages, those that p has room
+ * for. Likewise. */
+int fm_warm_state_pages(const struct fm_warm_head *h, const uint8_t *buf,
+			size_t len, struct fm_warm_pages *p);
 
 #endif

@@ -16,19 +16,18 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "engine.h"
-#include "gather.h"
 #include "policy.h"
 #include "restore.h"
 #include "save.h"
 
-#define LEAST ((size_t)1 << 20) /* bytes: windows come and go */
 #define EVERY_MS 300000
-#define GONE_MS 1000 /* between two looks at what is unmapped */
 #define PATIENCE_MS 2000
+#define ORDER_MS 30000 /* so long an order to save may take */
 
 enum state { NONE, RUNNING, REFUSED };
 static _Atomic int state; /* of the thread */
-static _Atomic bool stopping;
+static _Atomic bool stopping; /* the process ends */
+static _Atomic bool leaving;  /* the thread has to */
 static struct fm_event bell;
 static _Atomic uint32_t orders, obeyed; /* to save now */
 static _Atomic int result;
@@ -40,14 +39,14 @@ static bool is_on(void)
 	return fm_settings()->warm_dir && fm_settings()->mode == FM_MODE_ON;
 }
 
-/* The directory of the states is asked for once: where there is none, nothing
- * is done. */
-static bool is_there(void)
+bool fm_warm_is_there(void)
 {
 	static _Atomic int answer;
 	const char *named = fm_settings()->warm_start;
 	int is = atomic_load(&answer);
 
+	if (!is_on())
+		return false;
 	if (atomic_load(&made) || (named && strcmp(named, "auto")))
 		return true;
 	if (!is && !fm_sys_confined()) {
@@ -57,15 +56,15 @@ static bool is_there(void)
 	return is > 0;
 }
 
-const char *fm_warm_outcome_text(enum fm_warm_outcome o)
+const char *fm_look_outcome_text(enum fm_look_outcome o)
 {
-	static const char *const text[FM_WARM_OUTCOMES] = {
-		[FM_WARM_NOT_YET] = "not looked for yet",
-		[FM_WARM_READ] = "read back",
-		[FM_WARM_ABSENT] = "no state",
-		[FM_WARM_STALE] = "the file has changed since",
-		[FM_WARM_BROKEN] = "the state is damaged or not this user's",
-		[FM_WARM_TAKEN] = "another process reads it back",
+	static const char *const text[FM_LOOK_OUTCOMES] = {
+		[FM_LOOK_NOT_YET] = "not looked for yet",
+		[FM_LOOK_READ] = "read back",
+		[FM_LOOK_ABSENT] = "no state",
+		[FM_LOOK_STALE] = "the file has changed since",
+		[FM_LOOK_BROKEN] = "the state is damaged or not this user's",
+		[FM_LOOK_TAKEN] = "another process reads it back",
 	};
 
 	return text[o];
@@ -73,7 +72,7 @@ const char *fm_warm_outcome_text(enum fm_warm_outcome o)
 
 /* ---- saving, one at a time ---------------------------------------------- */
 
-static int save(enum fm_warm_when when, bool make)
+static int save(enum fm_save_when when, bool make)
 {
 	int n;
 
@@ -91,14 +90,38 @@ static int save(enum fm_warm_when when, bool make)
 
 /* ---- the thread -------------------------------------------------------- */
 
+static void obey(void)
+{
+	const uint32_t n = atomic_load(&orders);
+
+	if (atomic_load(&obeyed) == n)
+		return;
+	atomic_store(&result, save(FM_SAVE_LIVE, true));
+	atomic_store(&obeyed, n);
+	fm_futex_wake(&obeyed, 1 << 30);
+}
+
+/* Between two pieces of work: an order to save does not wait for what is being
+ * read back. False: the thread is to end. */
+static bool goes_on(void)
+{
+	if (atomic_load(&stopping) || atomic_load(&leaving) ||
+	    !fm_sys_may_ask())
+		return false;
+	obey();
+	return true;
+}
+
 static void serve(struct fm_warm_record *r)
 {
 	const int lock = fm_warm_look(r);
 
-	if (atomic_load(&r->outcome) == FM_WARM_READ)
-		fm_warm_restore(r, &stopping);
+	if (atomic_load(&r->outcome) == FM_LOOK_READ)
+		fm_warm_restore(r, goes_on);
 	if (lock >= 0)
 		fm_sys_close(lock);
+	if (!goes_on())
+		atomic_store(&r->due, true);
 }
 
 static void serve_all(void)
@@ -106,44 +129,35 @@ static void serve_all(void)
 	struct fm_warm_record *r;
 
 	for (unsigned i = 0; (r = fm_warm_record_at(i)); i++)
-		if (atomic_exchange(&r->due, false))
+		if (atomic_load(&r->due) && goes_on()) {
+			atomic_store(&r->due, false);
 			serve(r);
-}
-
-static void obey(void)
-{
-	const uint32_t n = atomic_load(&orders);
-
-	if (atomic_load(&obeyed) == n)
-		return;
-	atomic_store(&result, save(FM_WARM_LIVE, true));
-	atomic_store(&obeyed, n);
-	fm_futex_wake(&obeyed, 1 << 30);
+		}
 }
 
 /* With a table of descriptors of its own, for the numbers are the program's. */
 static void *warm_thread(void *arg)
 {
 	static struct fm_kept_files kept;
+	const struct timespec t = { EVERY_MS / 1000, 0 };
 	uint64_t due = fm_now_ms() + EVERY_MS;
+	uint32_t seen;
 
 	fm_thread_begin("fastmap-warm");
 	if (!fm_read_keep(&kept)) {
 		atomic_store(&state, REFUSED);
 		return NULL;
 	}
-	while (!atomic_load(&stopping)) {
-		const uint32_t seen = fm_event_seen(&bell);
-		const struct timespec t = { EVERY_MS / 1000, 0 };
-
+	for (seen = fm_event_seen(&bell); goes_on();
+	     seen = fm_event_seen(&bell)) {
 		serve_all();
-		obey();
-		if (fm_now_ms() >= due) {
-			save(FM_WARM_LIVE, false);
+		if (fm_now_ms() >= due && goes_on()) {
+			save(FM_SAVE_LIVE, false);
 			due = fm_now_ms() + EVERY_MS;
 		}
 		fm_event_wait_alone(&bell, seen, &t);
 	}
+	atomic_store(&state, NONE);
 	return NULL;
 }
 
@@ -151,54 +165,115 @@ static bool need_thread(void)
 {
 	int none = NONE;
 
-	if (atomic_load(&stopping) || fm_sys_confined())
+	if (atomic_load(&stopping) || !fm_sys_may_ask())
 		return false;
 	if (!atomic_compare_exchange_strong(&state, &none, RUNNING))
 		return none == RUNNING;
+	atomic_store(&leaving, false);
 	if (!fm_thread_create(warm_thread, NULL))
 		return true;
 	atomic_store(&state, REFUSED);
 	return false;
 }
 
+void fm_warm_thread_end(void)
+{
+	atomic_store(&leaving, true);
+	fm_event_raise(&bell);
+	for (int k = 0; k < 100 && atomic_load(&state) == RUNNING; k++)
+		fm_sys_sleep_us(1000);
+}
+
+void fm_warm_thread_again(void)
+{
+	struct fm_warm_record *r;
+	bool due = false;
+
+	for (unsigned i = 0; (r = fm_warm_record_at(i)); i++)
+		due |= atomic_load(&r->due);
+	if (due)
+		need_thread();
+}
+
 /* ---- asked from outside ------------------------------------------------ */
 
-void fm_warm_mapped(dev_t dev, ino_t ino, size_t len,
-		    const char *(*path)(void *arg), void *arg)
+/* Are pages of these bytes hot, and were not brought? */
+static bool lacks(struct fm_warm_record *r, off_t off, size_t len)
+{
+	const uint64_t first = (uint64_t)off >> FM_PAGE_SHIFT;
+	struct fm_warm_pages p;
+	uint64_t mask;
+	bool any;
+
+	fm_block_signals(&mask);
+	fm_lock(&fm_warm_lock);
+	p = r->old;
+	p.n = fm_least(p.n, first + (fm_page_up(len) >> FM_PAGE_SHIFT));
+	any = fm_warm_next(&p, first, FM_HOT_PAST) < p.n;
+	fm_unlock(&fm_warm_lock);
+	fm_restore_signals(&mask);
+	return any;
+}
+
+static bool is_wanted(struct fm_warm_record *r, off_t off, size_t len)
+{
+	const enum fm_look_outcome o = atomic_load(&r->outcome);
+
+	return o == FM_LOOK_NOT_YET ||
+	       (o == FM_LOOK_READ &&
+		atomic_load(&r->known) > atomic_load(&r->brought) &&
+		lacks(r, off, len));
+}
+
+void fm_warm_mapped(const struct fm_warm_mapping *m)
 {
 	struct fm_warm_record *r;
 	const char *name;
 
-	if (!is_on() || len < LEAST)
+	if (!is_on() || m->len < FM_WARM_LEAST)
 		return;
-	r = fm_warm_record_find(dev, ino);
-	if (r && atomic_load(&r->known) <= atomic_load(&r->brought))
-		return;
-	if (!r) {
-		name = path(arg);
-		r = name ? fm_warm_record_add(dev, ino, name) : NULL;
+	r = fm_warm_record_find(m->dev, m->ino);
+	if (!r && !fm_warm_records_full()) {
+		name = m->path(m->arg);
+		r = name ? fm_warm_record_add(m->dev, m->ino, name) : NULL;
 	}
-	if (!r || !is_there())
+	if (!r || !fm_warm_is_there() || !is_wanted(r, m->off, m->len))
 		return;
 	atomic_store(&r->due, true);
 	if (need_thread())
 		fm_event_raise(&bell);
 }
 
+/* The thread obeys order number `mine`. */
+static int wait_for(uint32_t mine)
+{
+	const uint64_t until = fm_now_ms() + ORDER_MS;
+	const struct timespec t = { 0, 100000000 };
+	uint32_t seen;
+
+	while ((int32_t)((seen = atomic_load(&obeyed)) - mine) < 0) {
+		if (atomic_load(&state) != RUNNING)
+			return -EPERM; /* the program has confined itself */
+		if (fm_now_ms() > until)
+			return -ETIMEDOUT;
+		fm_thread_wait(&obeyed, seen, &t);
+	}
+	return atomic_load(&result);
+}
+
 static int save_now(void)
 {
-	const uint32_t before = atomic_fetch_add(&orders, 1);
-	const struct timespec t = { 30, 0 };
+	uint32_t mine;
 
 	if (!fm_settings()->warm_dir)
 		return -ENOENT;
+	if (!fm_sys_may_ask())
+		return -EPERM;
 	if (!need_thread())
-		return save(FM_WARM_LIVE, true);
+		return save(FM_SAVE_LIVE, true);
+	mine = atomic_fetch_add(&orders, 1) + 1;
 	fm_event_raise(&bell);
-	if (atomic_load(&obeyed) == before)
-		fm_futex_wait(&obeyed, before, &t);
-	return atomic_load(&obeyed) == before ? -ETIMEDOUT :
-						atomic_load(&result);
+	return wait_for(mine);
 }
 
 static void save_command(struct fm_request *r)
@@ -231,68 +306,6 @@ void fm_warm_each(void (*one)(const struct fm_warm_file *f, void *arg),
 	}
 }
 
-/* ---- what is unmapped -------------------------------------------------- */
-
-static void keep_gone(struct fm_warm_record *r, struct fm_warm_pages *p)
-{
-	struct fm_warm_pages old = { .n = 0 };
-	uint64_t mask;
-
-	fm_block_signals(&mask);
-	fm_lock(&fm_warm_lock);
-	if (r->gone.n <= p->n) {
-		old = r->gone;
-		fm_warm_merge(p, &old, 0);
-		r->gone = *p;
-	} else {
-		fm_warm_merge(&r->gone, p, 0);
-		old = *p;
-	}
-	fm_unlock(&fm_warm_lock);
-	fm_restore_signals(&mask);
-	fm_warm_pages_free(&old);
-}
-
-static bool any_hot(const struct fm_warm_pages *p)
-{
-	return fm_warm_next(p, 0, FM_WARM_PAST) < p->n;
-}
-
-static void note_gone(struct fm_warm_record *r, const struct fm_warm_where *w)
-{
-	struct fm_warm_pages p;
-	struct fm_warm_head h;
-	dev_t dev;
-
-	if (fm_warm_identify(r->path, &dev, &h) ||
-	    fm_warm_pages_make(&p, fm_page_up(h.size) >> FM_PAGE_SHIFT))
-		return;
-	fm_warm_gather(r->dev, r->ino, w, &p);
-	if (any_hot(&p))
-		keep_gone(r, &p);
-	else
-		fm_warm_pages_free(&p);
-}
-
-void fm_warm_unmaps(const void *addr, size_t len)
-{
-	const struct fm_warm_where w = { (uintptr_t)addr,
-					 (uintptr_t)addr + len, false };
-	struct fm_warm_record *r;
-	static _Atomic uint64_t last_ms;
-	uint64_t now;
-
-	if (len < LEAST || !fm_warm_record_at(0) || !is_on() ||
-	    !is_there() || !fm_sys_may_ask() ||
-	    (!fm_overlaps(addr, len) && !fm_krange_in(addr, len)))
-		return;
-	now = fm_now_ms();
-	if (now - atomic_exchange(&last_ms, now) < GONE_MS)
-		return;
-	for (unsigned i = 0; (r = fm_warm_record_at(i)); i++)
-		note_gone(r, &w);
-}
-
 /* ---- the end ----------------------------------------------------------- */
 
 static void stop(void)
@@ -300,13 +313,14 @@ static void stop(void)
 	atomic_store(&stopping, true);
 	fm_event_raise(&bell);
 	if (is_on() && fm_sys_may_ask() && fm_warm_record_at(0))
-		save(FM_WARM_END, false);
+		save(FM_SAVE_END, false);
 }
 
 static void dead(int pid, bool executed)
 {
+	fm_lock_reset(&fm_warm_lock); /* who held it has gone */
 	if (is_on() && fm_warm_record_at(0))
-		fm_warm_save_all(FM_WARM_DEAD, false);
+		fm_warm_save_all(FM_SAVE_DEAD, false);
 }
 
 /* The thread is not here. The parent's files are its own business. */
@@ -314,6 +328,7 @@ static void forked(void)
 {
 	atomic_store(&state, NONE);
 	atomic_store(&saving, false);
+	atomic_store(&leaving, false);
 	atomic_store(&obeyed, atomic_load(&orders));
 	fm_event_reset(&bell);
 	fm_warm_records_forked();

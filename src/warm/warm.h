@@ -16,30 +16,41 @@
 #include <sys/types.h>
 
 /* What came of looking for a state. */
-enum fm_warm_outcome {
-	FM_WARM_NOT_YET,
-	FM_WARM_READ,   /* it is used */
-	FM_WARM_ABSENT,
-	FM_WARM_STALE,  /* the file has been changed, or is another */
-	FM_WARM_BROKEN, /* no state, or not this user's alone */
-	FM_WARM_TAKEN,  /* another process brings it */
-	FM_WARM_OUTCOMES
+enum fm_look_outcome {
+	FM_LOOK_NOT_YET,
+	FM_LOOK_READ,   /* it is used */
+	FM_LOOK_ABSENT,
+	FM_LOOK_STALE,  /* the file has been changed, or is another */
+	FM_LOOK_BROKEN, /* no state, or not this user's alone */
+	FM_LOOK_TAKEN,  /* another process brings it */
+	FM_LOOK_OUTCOMES
 };
 
-/* [any] A file has been mapped, `len` bytes of it, by either server; without
- * the space lock. `path`: called for its path, if that is not known yet. */
-void fm_warm_mapped(dev_t dev, ino_t ino, size_t len,
-		    const char *(*path)(void *arg), void *arg);
+/* [any] A file has been mapped, bytes of it, by either server; without the
+ * space lock. `path`: called for its path, if that is not known yet. */
+struct fm_warm_mapping {
+	dev_t dev;
+	ino_t ino;
+	off_t off;
+	size_t len;
+	const char *(*path)(void *arg);
+	void *arg;
+};
+void fm_warm_mapped(const struct fm_warm_mapping *m);
+
+/* [any] It did not confine itself after all (fm_warm_thread_end): the thread
+ * goes on with what is left. */
+void fm_warm_thread_again(void);
 
 /* [any] Each file of which something is known. Also in the guardian. */
 struct fm_warm_file {
 	const char *path;
-	enum fm_warm_outcome outcome;
+	enum fm_look_outcome outcome;
 	uint64_t known, brought; /* pages that were hot, that have been read */
 };
 void fm_warm_each(void (*one)(const struct fm_warm_file *f, void *arg),
 		  void *arg);
 /* [any] In words. */
-const char *fm_warm_outcome_text(enum fm_warm_outcome o);
+const char *fm_look_outcome_text(enum fm_look_outcome o);
 
 #endif

@@ -14,9 +14,12 @@ static void again(const struct fm_warm_head *h, struct fm_warm_pages *p)
 {
 	uint8_t *buf = malloc(fm_warm_state_room(h, p));
 	const size_t len = fm_warm_state_write(h, p, buf);
+	struct fm_warm_head read;
 	struct fm_warm_pages q;
 
-	if (fm_warm_pages_make(&q, PAGES) || fm_warm_state_pages(buf, len, &q))
+	if (fm_warm_pages_make(&q, PAGES) ||
+	    fm_warm_state_head(buf, len, &read) ||
+	    fm_warm_state_pages(&read, buf, len, &q))
 		abort();
 	for (uint64_t i = 0; i < PAGES; i++)
 		if (fm_warm_level(p, i) != fm_warm_level(&q, i))
@@ -37,7 +40,7 @@ static void look(uint8_t *bytes, size_t size)
 		return;
 	if (h.path_len >= FM_WARM_PATH)
 		abort();
-	good = !fm_warm_state_pages(bytes, size, &p);
+	good = !fm_warm_state_pages(&h, bytes, size, &p);
 	if (good)
 		again(&h, &p);
 	fm_warm_pages_free(&p);

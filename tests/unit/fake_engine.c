@@ -190,6 +190,10 @@ bool fm_trapped(const void *addr)
 	return false;
 }
 
+void fm_warm_thread_end(void)
+{
+}
+
 void fm_helper_end(void)
 {
 }

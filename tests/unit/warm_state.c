@@ -31,6 +31,14 @@ static void write_state(const struct fm_warm_pages *p)
 	assert_true(len <= room);
 }
 
+static void read_state(struct fm_warm_pages *ret)
+{
+	struct fm_warm_head h;
+
+	assert_false(fm_warm_state_head(buf, len, &h));
+	assert_false(fm_warm_state_pages(&h, buf, len, ret));
+}
+
 /* p comes back as it was; frees it. */
 static void comes_back(struct fm_warm_pages *p)
 {
@@ -38,7 +46,7 @@ static void comes_back(struct fm_warm_pages *p)
 
 	write_state(p);
 	assert_false(fm_warm_pages_make(&q, p->n));
-	assert_false(fm_warm_state_pages(buf, len, &q));
+	read_state(&q);
 	for (uint64_t i = 0; i < p->n; i++)
 		assert_int_equal(fm_warm_level(p, i), fm_warm_level(&q, i));
 	fm_warm_pages_free(p);
@@ -72,13 +80,13 @@ static void all_forms_come_back(void **state)
 	struct fm_warm_pages p = pages(7 * UNIT + 5);
 
 	for (uint64_t i = 0; i < UNIT; i++) {
-		fm_warm_set(&p, i, FM_WARM_MAIN);                /* whole */
+		fm_warm_set(&p, i, FM_HOT_MAIN);                /* whole */
 		fm_warm_set(&p, 2 * UNIT + i, i % 2);            /* bits */
 		fm_warm_set(&p, 3 * UNIT + i, i % 4);            /* pairs */
 		fm_warm_set(&p, 5 * UNIT + i, i < 9 ? 2 : i > 500); /* runs */
 	}
 	for (uint64_t i = 0; i < 5; i++)
-		fm_warm_set(&p, 7 * UNIT + i, FM_WARM_PAST);
+		fm_warm_set(&p, 7 * UNIT + i, FM_HOT_PAST);
 	comes_back(&p);
 }
 
@@ -101,7 +109,7 @@ static void a_gib_takes_few_kib(void **state)
 	struct fm_warm_pages p = pages(GIB_PAGES);
 
 	for (uint64_t i = 0; i < GIB_PAGES; i++)
-		fm_warm_set(&p, i, FM_WARM_RESIDENT);
+		fm_warm_set(&p, i, FM_HOT_RESIDENT);
 	write_state(&p);
 	assert_true(len < 3 << 10);
 	for (uint64_t i = 0; i < GIB_PAGES; i++)
@@ -117,7 +125,7 @@ static void a_changed_byte_is_noticed(void **state)
 	struct fm_warm_head h;
 
 	for (uint64_t i = 0; i < p.n; i += 3)
-		fm_warm_set(&p, i, FM_WARM_PAST);
+		fm_warm_set(&p, i, FM_HOT_PAST);
 	write_state(&p);
 	for (size_t i = 0; i < len; i++) {
 		buf[i] ^= 0x10;
@@ -134,11 +142,11 @@ static void what_a_shorter_file_has_is_taken(void **state)
 	struct fm_warm_pages p = pages(2000), q = pages(600);
 
 	for (uint64_t i = 0; i < p.n; i++)
-		fm_warm_set(&p, i, FM_WARM_RESIDENT);
+		fm_warm_set(&p, i, FM_HOT_RESIDENT);
 	write_state(&p);
-	assert_false(fm_warm_state_pages(buf, len, &q));
-	assert_int_equal(fm_warm_level(&q, 599), FM_WARM_RESIDENT);
-	assert_int_equal(fm_warm_level(&q, 600), FM_WARM_NONE);
+	read_state(&q);
+	assert_int_equal(fm_warm_level(&q, 599), FM_HOT_RESIDENT);
+	assert_int_equal(fm_warm_level(&q, 600), FM_HOT_NONE);
 	fm_warm_pages_free(&p);
 	fm_warm_pages_free(&q);
 }
@@ -146,16 +154,16 @@ static void what_a_shorter_file_has_is_taken(void **state)
 static void what_did_not_come_back_cools(void **state)
 {
 	struct fm_warm_pages p = pages(100), q = pages(100);
-	uint64_t n[FM_WARM_LEVELS];
+	uint64_t n[FM_HOT_LEVELS];
 
-	fm_warm_set(&p, 1, FM_WARM_PAST);
-	fm_warm_set(&p, 2, FM_WARM_RESIDENT);
-	fm_warm_set(&p, 99, FM_WARM_MAIN);
-	fm_warm_set(&q, 99, FM_WARM_MAIN);
+	fm_warm_set(&p, 1, FM_HOT_PAST);
+	fm_warm_set(&p, 2, FM_HOT_RESIDENT);
+	fm_warm_set(&p, 99, FM_HOT_MAIN);
+	fm_warm_set(&q, 99, FM_HOT_MAIN);
 	fm_warm_merge(&q, &p, 1);
 	fm_warm_count(&q, n);
-	assert_true(n[FM_WARM_PAST] == 1 && n[FM_WARM_MAIN] == 1);
-	assert_int_equal(fm_warm_level(&q, 2), FM_WARM_PAST);
+	assert_true(n[FM_HOT_PAST] == 1 && n[FM_HOT_MAIN] == 1);
+	assert_int_equal(fm_warm_level(&q, 2), FM_HOT_PAST);
 	fm_warm_pages_free(&p);
 	fm_warm_pages_free(&q);
 }
