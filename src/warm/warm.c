@@ -285,7 +285,7 @@ static void save_command(struct fm_request *r)
 				fm_settings()->warm_dir : "warm-start is off",
 				fm_error_text(-n));
 	else
-		fm_answer_ok(r, "%d files", n);
+		fm_answer_ok(r, "%d file%s", n, n == 1 ? "" : "s");
 }
 
 FM_CONTROL(warm_save, .word = "save", .args = "", .run = save_command,
