@@ -378,6 +378,7 @@ enum fm_server_reason {
 	FM_WHY_ASKED,
 	FM_WHY_TRIED,
 	FM_WHY_MEASURED,
+	FM_WHY_MEMORY_DEVICE,
 	/* the engine again: */
 	FM_WHY_OVER,
 	FM_WHY_SLOWER,

@@ -175,6 +175,11 @@ struct fm_file {
 		/* without io_uring, else -1; before it could be stored to */
 		int direct, buffered, was[2];
 		int kept; /* `buffered` as the guardian has it */
+		/* memory_device.h: reads, those that were early, or late,
+		 * loads from the page cache; pages read ahead before */
+		_Atomic uint32_t singles, early, late, cached;
+		_Atomic uint64_t ahead;
+		_Atomic bool at_once;
 	} io;
 	struct { /* file/load.h */
 		bool sparse; /* has (had) holes: allocate before stores */

@@ -142,6 +142,8 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 		if (res != (long)warm.len && !ends_at(f, warm.off, res))
 			res = -EAGAIN;
 		fm_load_asked_cache(f, res != -EAGAIN);
+		if (res == (long)FM_PAGE)
+			fm_memory_device_probe(f, io.off);
 	}
 	if (res == -EAGAIN) {
 		res = read_full(&io);

@@ -153,6 +153,9 @@ static const struct reason reasons[FM_WHYS] = {
 		.text = "the kernel is faster here, as measured",
 		.passes = true,
 	},
+	[FM_WHY_MEMORY_DEVICE] = {
+		.text = "MADV_RANDOM on a device as fast as memory",
+	},
 
 	[FM_WHY_OVER] = { .text = "what kept the engine away is over" },
 	[FM_WHY_SLOWER] = {

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "memory_device.h"
 #include "ring.h"
 
 #define SPIN_NS 1000u      /* between two yields, */
@@ -20,6 +21,7 @@
 #define WORTH 100u         /* sleep when it takes less of polling's pace */
 #define NOT_WORTH ONE     /* and until polling is as good */
 #define BATCH 32
+#define SAMPLE 8u /* of so many that sleep one is looked at before it does */
 
 enum { SLEEP, POLL };
 enum { WAITING, TAKEN, DONE, SLEEPING };
@@ -285,6 +287,8 @@ static FM_FAULT bool lead(struct watch *w)
 		fm_count(&batches, 1);
 		fm_ring_submit(r, io, b.n);
 		fm_ring_look(r);
+		for (unsigned i = 0; i < b.n; i++)
+			fm_memory_device_note(io[i]);
 	}
 	publish(&b);
 	while (b.left) {
@@ -324,6 +328,27 @@ static FM_FAULT void pause_for_leader(void)
 	fm_sys_sleep_us(20);
 }
 
+FM_FAULT long fm_demand_watched(struct fm_io *io)
+{
+	struct fm_ring *r = fm_ring_get();
+
+	fm_ring_submit(r, &io, 1);
+	fm_ring_look(r);
+	fm_memory_device_note(io);
+	while (!io->done)
+		fm_ring_reap(r);
+	fm_ring_put(r);
+	return io->res;
+}
+
+static FM_FAULT long sleep_for(struct fm_io *io)
+{
+	static _Atomic uint32_t n;
+
+	return atomic_fetch_add_explicit(&n, 1, memory_order_relaxed) % SAMPLE ?
+		       fm_io_once(io) : fm_demand_watched(io);
+}
+
 FM_FAULT long fm_demand_do(struct fm_io *io)
 {
 	struct demand d = { .io = io };
@@ -334,7 +359,7 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 	if (!fm_rings_uring())
 		return fm_io_once(io);
 	if (atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
-		res = fm_io_once(io);
+		res = sleep_for(io);
 		note(w.begin);
 		return res;
 	}

@@ -30,6 +30,10 @@ struct fm_io;
 /* [fault] Do the transfer, return its result. Takes a ring meanwhile. */
 long fm_demand_do(struct fm_io *io);
 
+/* [fault] The same, sleeping, by one call that submits it and one that waits:
+ * was it done in between? (memory_device.h) */
+long fm_demand_watched(struct fm_io *io);
+
 /* [fault] How many threads wait for a read at a time, on the average of the
  * last tenth of a second; 0 when none has lately. */
 unsigned fm_demand_waiting(void);

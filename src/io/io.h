@@ -7,6 +7,7 @@
 #include "demand.h"
 #include "fd_backup.h"
 #include "fd_recovery.h"
+#include "memory_device.h"
 #include "posix_locks.h"
 #include "ring.h"
 #include "stable_writes.h"

@@ -42,6 +42,40 @@ def small_fs(s, name, kind="ext4", size=32 * MIB, keep=0):
         os.unlink(image)
 
 
+def removed(number):
+    try:
+        with open("/sys/block/zram%s/reset" % number, "w") as f:
+            f.write("1")
+        with open("/sys/class/zram-control/hot_remove", "w") as f:
+            f.write(number)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def memory_fs(s, name, size=64 * MIB):
+    """An ext4 on a device as fast as memory (zram)."""
+    number = None
+    mnt = "%s/%s" % (s.dir, name)
+    os.mkdir(mnt)
+    with open("/sys/class/zram-control/hot_add") as f:  # makes one
+        number = f.read().strip()
+    try:
+        with open("/sys/block/zram%s/disksize" % number, "w") as f:
+            f.write(str(size))
+        sh(*MAKE["ext4"], "/dev/zram" + number)
+        sh("mount", "/dev/zram" + number, mnt)
+        try:
+            yield mnt
+        finally:
+            sh("umount", mnt)
+    finally:
+        until = time.time() + 5  # the kernel may have it open a moment longer
+        while not removed(number) and time.time() < until:
+            time.sleep(0.01)
+
+
 @contextlib.contextmanager
 def failing_fs(s, name):
     mnt = "%s/%s" % (s.dir, name)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory_device.h"
+
+#include "base/life.h"
+#include "base/sys.h"
+#include "demand.h"
+#include "ring.h"
+#include "store.h"
+
+#define WINDOW 256u /* reads that are judged together */
+#define STEP 64u    /* words, between two that are looked at */
+#define PROBE 4u    /* of so many loads from the page cache one is read again */
+#define LATE 3u     /* reads more than there were early ones: no more probes */
+
+static _Atomic bool probing;
+
+static FM_FAULT bool is_zero(const uint64_t *page)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < FM_PAGE / sizeof(*page); i += STEP)
+		any |= page[i] | page[i + 1];
+	return !any;
+}
+
+/* The end of a window. Who reads ahead is better off with the engine. */
+static FM_FAULT void judge(struct fm_file *f)
+{
+	const uint64_t ahead = atomic_load(&f->st.ahead_pages);
+	const uint32_t early = atomic_exchange(&f->io.early, 0);
+	const uint64_t came = ahead - atomic_exchange(&f->io.ahead, ahead);
+
+	if (early * 10 < WINDOW * 9)
+		return;
+	atomic_store(&f->io.late, 0);
+	atomic_store(&f->io.at_once, came < WINDOW);
+}
+
+FM_FAULT void fm_memory_device_note(const struct fm_io *io)
+{
+	struct fm_file *f = io->file;
+
+	if (io->buffered || io->len != FM_PAGE || !fm_store_of(f)->direct)
+		return;
+	if (io->done && (io->res != (int32_t)FM_PAGE || is_zero(io->buf)))
+		return;
+	atomic_fetch_add_explicit(io->done ? &f->io.early : &f->io.late, 1,
+				  memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&f->io.singles, 1,
+				      memory_order_relaxed) % WINDOW ==
+	    WINDOW - 1)
+		judge(f);
+}
+
+static FM_FAULT bool is_worth_a_probe(struct fm_file *f)
+{
+	return !(atomic_fetch_add_explicit(&f->io.cached, 1,
+					   memory_order_relaxed) % PROBE) &&
+	       atomic_load_explicit(&f->io.late, memory_order_relaxed) <=
+		       LATE + atomic_load_explicit(&f->io.early,
+						   memory_order_relaxed) &&
+	       !atomic_exchange(&probing, true);
+}
+
+FM_FAULT void fm_memory_device_probe(struct fm_file *f, uint64_t off)
+{
+	static _Alignas(FM_PAGE) char page[FM_PAGE]; /* nobody reads it */
+	struct fm_io io = {
+		.file = f, .buf = page, .off = off, .len = FM_PAGE,
+		.op = FM_READ,
+	};
+
+	if (!fm_rings_uring() || !is_worth_a_probe(f))
+		return;
+	fm_demand_watched(&io);
+	atomic_store(&probing, false);
+}
+
+FM_FAULT bool fm_memory_device_seen(struct fm_file *f)
+{
+	return fm_on_memory_device(f) && atomic_exchange(&f->io.at_once, false);
+}
+
+static void reset(void)
+{
+	atomic_store(&probing, false);
+}
+
+FM_LIFE(memory_device, .level = FM_LIFE_IO, .reset = reset)
