@@ -198,6 +198,9 @@ struct fm_file {
 		_Atomic bool stored; /* to, through a mapping, ever */
 		_Atomic bool reads_over; /* those that began before that */
 		_Atomic uint64_t changed_ms; /* by one of them, last */
+		/* mapped pages that they changed, in the second from .. on */
+		_Atomic uint32_t rewritten;
+		_Atomic uint64_t rewritten_from; /* ms */
 	} calls;
 	struct { /* file/truncate_barrier.h */
 		_Atomic uint64_t from; /* first page, or UINT64_MAX */

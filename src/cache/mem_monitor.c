@@ -73,6 +73,11 @@ void fm_mem_monitor_mapped(uint64_t bytes)
 	atomic_store(&mapped, bytes);
 }
 
+uint64_t fm_mem_monitor_all(void)
+{
+	return atomic_load(&all);
+}
+
 uint64_t fm_mem_monitor_room(void)
 {
 	return fm_least(atomic_load(&mapped), atomic_load(&all));

@@ -34,6 +34,8 @@ bool fm_mem_monitor_loops(void);
 
 /* [any] All files that are mapped have so many bytes. */
 void fm_mem_monitor_mapped(uint64_t bytes);
+/* [any] Bytes that others leave, the cache included; 0: not known yet. */
+uint64_t fm_mem_monitor_all(void);
 /* [plain] So much of that would fit into memory without an engine. */
 uint64_t fm_mem_monitor_room(void);
 

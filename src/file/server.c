@@ -145,6 +145,11 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_RWLOCK] = { .text = "rwlock" },
 	[FM_WHY_BARRIER] = { .text = "barrier" },
 	[FM_WHY_ASKED] = { "asked for (fastmap ctl)", NULL, true },
+	[FM_WHY_WRITTEN] = {
+		.text = "it fits into memory, and write(2) changes its "
+			"mapped pages",
+		.passes = true,
+	},
 	[FM_WHY_TRIED] = {
 		.text = "to see whether the kernel is faster here",
 		.passes = true,

@@ -19,10 +19,18 @@
 
 #define SAMPLES 1024u
 
-/* A page here and there: is nearly all of it in the page cache? */
-static bool is_cached(const struct fm_krange *r)
+/* Of a range, up to the end of a file of so many pages. */
+static uint64_t pages_of(const struct fm_krange *r, uint64_t size)
 {
 	uint64_t pages = (r->end - r->start) >> FM_PAGE_SHIFT;
+
+	return fm_least(pages, size > r->pgoff ? size - r->pgoff : 0);
+}
+
+/* A page here and there: is nearly all of it in the page cache? */
+static bool is_cached(const struct fm_krange *r, uint64_t size)
+{
+	uint64_t pages = pages_of(r, size);
 	uint64_t step = pages / SAMPLES + 1, missing = 0, all = 0;
 	unsigned char vec;
 
@@ -37,16 +45,18 @@ static bool is_cached(const struct fm_krange *r)
 
 /* The engine would begin with nothing, and the kernel has it all. Of a file of
  * others mincore(2) says that it is all there. */
-static bool is_warm(const struct fm_file *f)
+static bool is_warm(struct fm_file *f)
 {
 	const struct fm_file_id id = { f->dev, f->ino };
 	struct fm_krange r;
 
 	return f->policy->warm != FM_WARM_ENGINE &&
-	       fm_krange_list(&id, &r, 1) && is_cached(&r);
+	       fm_krange_list(&id, &r, 1) &&
+	       is_cached(&r, ((uint64_t)fm_file_size(f) + FM_PAGE_MASK) >>
+				     FM_PAGE_SHIFT);
 }
 
-static bool is_over(const struct fm_file *f)
+static bool is_over(struct fm_file *f)
 {
 	switch ((enum fm_server_reason)atomic_load(&f->st.demote_why)) {
 	case FM_WHY_TRIED:
@@ -64,7 +74,7 @@ static bool is_over(const struct fm_file *f)
 }
 
 /* Under the space lock. */
-static bool is_due(const struct fm_file *f)
+static bool is_due(struct fm_file *f)
 {
 	return f->demote.passes && f->demote.shut &&
 	       fm_settings()->take_back_ms &&

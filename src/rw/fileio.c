@@ -24,6 +24,7 @@
 #include "readahead/readahead.h"
 #include "vm/vm.h"
 #include "writeback/writeback.h"
+#include "written.h"
 
 static uint64_t first_page(off_t off)
 {
@@ -248,6 +249,7 @@ struct stale {
 	bool discard; /* what lies there is cut off */
 	uint64_t own; /* from here on private copies go as well */
 	uint64_t gone; /* of the first RELOAD pages, those just dropped */
+	unsigned copies; /* of ours that were not the file's any more */
 	bool pinned;
 	struct fm_zap_batch drop;
 };
@@ -409,7 +411,8 @@ static bool rewrite_runs(struct fm_map *m, uint64_t first, uint64_t bits,
 /* What the page cache has of the range goes over our copies. A system call that
  * has them as its buffer sees them change, as it would natively. False: drop
  * them. */
-static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
+static bool rewrite_map(struct fm_map *m, const struct fm_range *r,
+			unsigned *copies)
 {
 	struct fm_bounce *b;
 	uint64_t bits;
@@ -425,10 +428,12 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r)
 	ok = load_named(r, bits, b->mem) &&
 	     rewrite_runs(m, r->first, bits, b->mem);
 	fm_bounce_put(b);
-	if (ok)
-		fm_count(&r->file->st.rewritten,
-			 (uint64_t)__builtin_popcountll(bits));
-	return ok;
+	if (!ok)
+		return false;
+	*copies += (unsigned)__builtin_popcountll(bits);
+	fm_count(&r->file->st.rewritten,
+		 (uint64_t)__builtin_popcountll(bits));
+	return true;
 }
 
 /* 2 MiB frames move into this one, which is why its pages cannot be rewritten.
@@ -449,10 +454,11 @@ static void note_reload(struct fm_map *m)
 
 static void renew_map(struct fm_map *m, struct stale *d, bool again)
 {
-	if (again && rewrite_map(m, d->range))
+	if (again && rewrite_map(m, d->range, &d->copies))
 		return;
 	d->gone = 0;
 	drop_in_map(m, d);
+	d->copies += (unsigned)__builtin_popcountll(d->gone);
 	if (!again || !d->gone || d->pinned)
 		return;
 	reload(m, d);
@@ -475,8 +481,9 @@ static void forget_states(const struct fm_range *r, bool discard)
 	}
 }
 
-/* False: a system call in flight uses a copy that is stale now. */
-static bool renew(const struct fm_range *r, bool discard)
+/* False: a system call in flight uses a copy that is stale now. How many there
+ * were is counted in *copies. */
+static bool renew(const struct fm_range *r, bool discard, unsigned *copies)
 {
 	const bool again = r->cached && r->stop - r->first <= RELOAD &&
 			   !discard;
@@ -490,6 +497,7 @@ static bool renew(const struct fm_range *r, bool discard)
 
 	fm_for_each_map(m, r->file)
 		renew_map(m, &d, again);
+	*copies += d.copies;
 	if (!d.pinned)
 		forget_states(r, discard);
 	return !d.pinned;
@@ -501,7 +509,7 @@ static bool renew_again(const struct fm_range *r, bool discard)
 {
 	const uint64_t pages = r->space ? 0 : r->stop - r->first;
 	struct fm_range now;
-	unsigned e;
+	unsigned e, copies = 0;
 	bool ok;
 
 	if (try_range_lock(r->file, (off_t)(r->first << FM_PAGE_SHIFT),
@@ -509,7 +517,7 @@ static bool renew_again(const struct fm_range *r, bool discard)
 		return false;
 	now.whole = r->whole;
 	e = fm_epoch_enter();
-	ok = renew(&now, discard);
+	ok = renew(&now, discard, &copies);
 	unlock_pages(&now);
 	fm_epoch_leave(e);
 	unlock_around(&now);
@@ -533,13 +541,13 @@ static void replace_stale(const struct fm_range *r, bool discard)
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
 	struct fm_file *f = r->file;
-	unsigned e = fm_epoch_enter();
+	unsigned e = fm_epoch_enter(), copies = 0;
 	bool stale = false;
 
 	if (changed) {
 		atomic_store(&f->calls.changed_ms, fm_now_ms());
 		fm_chunk_kill(f, r->first, r->stop);
-		stale = !renew(r, discard);
+		stale = !renew(r, discard, &copies);
 	}
 	if (stale)
 		fm_file_hold(f);
@@ -551,4 +559,6 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	if (atomic_load(&f->load.reloads) >= OFTEN &&
 	    atomic_exchange(&f->load.reloads, 0) >= OFTEN)
 		fm_inplace_tighten(f);
+	if (!discard)
+		fm_written_note(f, copies);
 }

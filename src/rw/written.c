@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "written.h"
+
+#include "cache/cache.h"
+#include "engine.h"
+#include "file/file.h"
+#include "policy.h"
+#include "vm/vm.h"
+#include "writeback/writeback.h"
+
+#define OFTEN 64u /* pages in a second */
+#define WINDOW_MS 1000u
+
+/* Twice, since the page cache has it beside us until we let go. */
+static bool fits(struct fm_file *f)
+{
+	return (uint64_t)atomic_load(&f->size) < fm_mem_monitor_all() / 2;
+}
+
+/* Only what can come back. */
+static bool may_be_handed(struct fm_file *f)
+{
+	return f->policy->serve == FM_SERVE_AUTO &&
+	       f->policy->warm != FM_WARM_ENGINE && !fm_kernel_serves(f) &&
+	       !fm_mem_monitor_short() &&
+	       fm_demote_may_return(f, FM_WHY_WRITTEN) && fits(f);
+}
+
+/* Threads that write at the same time may count a few pages less. */
+static bool is_often(struct fm_file *f, unsigned pages)
+{
+	const uint64_t now = atomic_load(&f->calls.changed_ms);
+
+	if (now - atomic_load(&f->calls.rewritten_from) > WINDOW_MS) {
+		atomic_store(&f->calls.rewritten_from, now);
+		atomic_store(&f->calls.rewritten, 0);
+	}
+	return atomic_fetch_add(&f->calls.rewritten, pages) + pages >= OFTEN;
+}
+
+static bool ask(struct fm_file *f)
+{
+	uint64_t old;
+	bool yes;
+
+	fm_space_lock(&old); /* of its mappings, which are looked at */
+	yes = may_be_handed(f);
+	if (yes)
+		fm_demote_ask(f, FM_WHY_WRITTEN);
+	fm_space_unlock(&old);
+	return yes;
+}
+
+void fm_written_note(struct fm_file *f, unsigned pages)
+{
+	if (!pages || !is_often(f, pages))
+		return;
+	atomic_store(&f->calls.rewritten, 0);
+	if (ask(f))
+		fm_wb_kick();
+}
