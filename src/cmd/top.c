@@ -18,6 +18,7 @@
 #include "top_terminal.h"
 
 #define ANSWER_MS 1500 /* for --once: who is slower is left out */
+#define MESSAGE_S 10   /* a message stays for so long */
 #define SHORTEST 0.1   /* s */
 #define LONGEST 3600
 
@@ -148,6 +149,8 @@ static int ms_until(double due)
 struct table {
 	struct top_process **process;
 	struct top_view view;
+	char message[256]; /* what stands there, */
+	double since;      /* s, and since when */
 };
 
 /* The row that was selected stays so, wherever it has gone. */
@@ -249,11 +252,16 @@ static int once(const struct options *o, struct top_peers *peers)
 
 	top_peers_ask(peers);
 	wait_answers(peers);
+	if (top_peers_silent(peers) && !peers->many) {
+		fprintf(stderr, "fastmap: %s\n", peers->said);
+		return 1;
+	}
 	usleep((useconds_t)(o->interval * 1e6));
 	top_peers_ask(peers);
 	wait_answers(peers);
 	fill_table(&t, peers);
 	print_table(&t.view, width_of(o));
+	top_peers_silent(peers);
 	if (*peers->said)
 		fprintf(stderr, "fastmap: %s\n", peers->said);
 	free_table(&t);
@@ -269,6 +277,18 @@ static void refill(struct table *t, struct top_peers *peers,
 	select_again(&t->view, selected);
 }
 
+/* What was said long ago is no news any more. */
+static void forget_message(struct table *t)
+{
+	char *now = t->view.message;
+
+	if (strcmp(now, t->message))
+		t->since = seconds();
+	if (seconds() > t->since + MESSAGE_S)
+		*now = 0;
+	snprintf(t->message, sizeof(t->message), "%s", now);
+}
+
 static void show(struct table *t, struct top_peers *peers,
 		 struct top_key *selected)
 {
@@ -278,7 +298,9 @@ static void show(struct table *t, struct top_peers *peers,
 	if (*peers->said) {
 		snprintf(v->message, sizeof(v->message), "%s", peers->said);
 		*peers->said = 0;
+		t->since = seconds();
 	}
+	forget_message(t);
 	top_screen_draw(v);
 	if (v->selected < v->rows)
 		*selected = top_key_of(&v->row[v->selected]);

@@ -19,7 +19,7 @@ static void take_totals(struct top_file *f, const json_t *o)
 }
 
 /* Also one that was left to the kernel: what it has no key for is 0. */
-static bool take_file(struct top_file *f, const json_t *o)
+static bool take_file(struct top_file *f, const json_t *stats, const json_t *o)
 {
 	f->path = strdup(doc_text(o, "path"));
 	f->device = doc_uint(o, "device");
@@ -27,7 +27,8 @@ static bool take_file(struct top_file *f, const json_t *o)
 	f->size = doc_uint(o, "size");
 	f->resident = doc_uint(o, "resident_bytes");
 	f->dirty = doc_uint(o, "dirty_bytes");
-	f->engine = !strcmp(doc_text(o, "server"), "engine");
+	f->server = doc_server(stats, o);
+	f->engine = !strcmp(f->server, "engine");
 	f->why = strdup(f->engine ? "" : doc_why(o));
 	take_totals(f, o);
 	return f->path && f->why;
@@ -50,7 +51,8 @@ static void file_free(struct top_file *f)
 	memset(f, 0, sizeof(*f));
 }
 
-static bool take_files(struct top_process *p, const json_t *files)
+static bool take_files(struct top_process *p, const json_t *stats,
+		       const json_t *files)
 {
 	size_t i;
 	json_t *o;
@@ -59,7 +61,7 @@ static bool take_files(struct top_process *p, const json_t *files)
 	if (!p->file)
 		return false;
 	json_array_foreach(files, i, o)
-		if (!take_file(&p->file[p->files++], o))
+		if (!take_file(&p->file[p->files++], stats, o))
 			return false;
 	return true;
 }
@@ -86,7 +88,7 @@ struct top_process *top_process_new(const json_t *stats)
 	p->lazy = doc_uint(cache, "lazy_bytes");
 	p->p50 = doc_real(latency, "p50_us");
 	p->p99 = doc_real(latency, "p99_us");
-	ok = p->pid && p->program && take_files(p, files);
+	ok = p->pid && p->program && take_files(p, stats, files);
 	json_decref(files);
 	if (ok)
 		return p;

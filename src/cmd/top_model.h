@@ -19,6 +19,7 @@ enum top_total { TOP_FAULTS, TOP_ABSENT, TOP_HITS, TOP_READ, TOP_WRITTEN,
 struct top_file {
 	char *path, *why; /* why: the kernel serves it; "" if it does not */
 	uint64_t device, inode, size, resident, dirty;
+	const char *server; /* "engine", "advised", "kernel" */
 	bool engine;
 	uint64_t total[TOP_TOTALS];
 	double rate[TOP_TOTALS]; /* per second; top_rates */

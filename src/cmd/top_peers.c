@@ -105,13 +105,24 @@ static void remove_at(struct top_peers *t, unsigned i)
 		(--t->n - i) * sizeof(*t->peer));
 }
 
-/* Since the last look. Its row is what it was. */
+/* Since the last look. Its row, if it has one, is what it was. */
 static void say_silent(struct top_peers *t, const struct top_peer *p)
 {
-	if (p->now)
-		snprintf(t->said, sizeof(t->said),
-			 "%d %.200s does not answer; is it stopped?",
-			 p->now->pid, p->now->program);
+	const char *name = p->now ? p->now->program : p->of.name;
+
+	snprintf(t->said, sizeof(t->said),
+		 "%d%s%.200s does not answer; is it stopped?", (int)p->of.pid,
+		 *name ? " " : "", name);
+}
+
+bool top_peers_silent(struct top_peers *t)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->peer[i].ask.fd >= 0 || !t->peer[i].now) {
+			say_silent(t, &t->peer[i]);
+			return true;
+		}
+	return false;
 }
 
 void top_peers_ask(struct top_peers *t)
@@ -123,8 +134,12 @@ void top_peers_ask(struct top_peers *t)
 
 		if (p->ask.fd >= 0)
 			say_silent(t, p);
-		else if (!top_ask_begin(&p->ask, live_connect(&p->of, 0), "stats") &&
-			 errno != EAGAIN)
+		else if (top_ask_begin(&p->ask, live_connect(&p->of, 0),
+				       "stats"))
+			continue;
+		else if (errno == EAGAIN) /* nor does it accept any more */
+			say_silent(t, p);
+		else
 			remove_at(t, i);
 	}
 }

@@ -34,6 +34,8 @@ void top_peers_ask(struct top_peers *t);
 unsigned top_peers_fds(const struct top_peers *t, struct pollfd *p);
 bool top_peers_take(struct top_peers *t);
 bool top_peers_waits(const struct top_peers *t);
+/* Has one not answered yet? `said` names it then. */
+bool top_peers_silent(struct top_peers *t);
 struct top_peer *top_peers_find(struct top_peers *t, pid_t pid);
 
 #endif

@@ -25,7 +25,8 @@ const struct top_column_text top_columns[TOP_COLUMNS] = {
 	[TOP_P50] = { "P50", "median time of the process's faults", 6, false,
 		      11 },
 	[TOP_P99] = { "P99", "99 of 100 took no longer", 6, false, 12 },
-	[TOP_SERVER] = { "SERVER", "engine or kernel", 6, true, 4 },
+	[TOP_SERVER] = { "SERVER", "engine, kernel, or advised: the kernel, with "
+			 "our advice", 7, true, 4 },
 	[TOP_FILE] = { "FILE", "as it was mapped", FILE_LEAST, true, 0 },
 	[TOP_WHY] = { "WHY", "the kernel serves it", 20, true, 13 },
 };
@@ -90,7 +91,7 @@ static const char *text_of(const struct top_row *r, enum top_column c)
 
 	switch (c) {
 	case TOP_PROGRAM: return r->process->program;
-	case TOP_SERVER: return !f ? "" : f->engine ? "engine" : "kernel";
+	case TOP_SERVER: return f ? f->server : "";
 	case TOP_FILE: return f ? f->path : "(no file)";
 	case TOP_WHY: return f ? f->why : "";
 	default: return "";

@@ -93,7 +93,8 @@ static void figures(void **state)
 	"{\"path\":\"/l\",\"device\":1,\"inode\":9,\"size\":5,"               \
 	"\"why\":[{\"reason\":\"short\",\"mmaps\":1}]},"                      \
 	"{\"path\":\"/a\",\"device\":1,\"inode\":1,\"size\":8192,"            \
-	"\"why\":[]}]}"
+	"\"why\":[]}],\"advice\":{\"source\":\"estimates\","                 \
+	"\"kernel_files\":[{\"device\":1,\"inode\":2,\"advised\":true}]}}"
 
 static struct top_process *parse(const char *text)
 {
@@ -116,6 +117,9 @@ static void statistics_are_taken(void **state)
 	assert_string_equal(p->program, "prog");
 	assert_int_equal(p->files, 3); /* neither closed nor twice */
 	assert_true(p->file[0].engine);
+	assert_string_equal(p->file[0].server, "engine");
+	assert_string_equal(p->file[1].server, "advised");
+	assert_string_equal(p->file[2].server, "kernel");
 	assert_string_equal(p->file[0].why, "");
 	assert_int_equal(p->file[0].total[TOP_FAULTS], 42);
 	assert_int_equal(p->file[0].total[TOP_ABSENT], 40);
@@ -208,7 +212,8 @@ static void order(void **state)
 	top_rows_sort(r, n, TOP_FAULTS_S, true);
 	assert_string_equal(r[0].file->path, "/l");
 	top_rows_sort(r, n, TOP_SERVER, false);
-	assert_string_equal(r[0].file->path, "/a");
+	assert_string_equal(r[0].file->path, "/b"); /* advised */
+	assert_string_equal(r[1].file->path, "/a");
 	top_rows_sort(r, n, TOP_SIZE, false); /* /a and /b are alike */
 	assert_string_equal(r[0].file->path, "/a");
 	assert_true(top_same_row(&r[0], &r[0]));
