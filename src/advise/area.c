@@ -139,9 +139,14 @@ bool fm_area_span(unsigned i, uintptr_t *ret_start, uintptr_t *ret_end)
 /* ---- how it is read ---------------------------------------------------- */
 
 static struct fm_pattern all; /* areas */
+static bool any_random;       /* of these */
 /* Since the last stream: single touches, and what has been read. */
 static unsigned singles;
+static unsigned family; /* such of all processes made by fork */
 static struct fm_area_use meanwhile;
+/* The last look, or several that saw little. */
+static struct fm_pattern look;
+static struct fm_area_use look_use;
 static struct fm_area_use lately; /* while nothing was MADV_RANDOM */
 static uint64_t waste;
 static uint64_t faults_seen; /* in the last look, about */
@@ -226,15 +231,20 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 				  now_s());
 		fm_pattern_single(&a->sum, now_s());
 		fm_pattern_single(&all, now_s());
+		fm_pattern_single(&look, now_s());
+		family = fm_board_single(a->dev, a->ino);
 		singles++;
 		return;
 	}
-	singles = 0;
+	if (singles || family)
+		fm_board_row(a->dev, a->ino);
+	singles = family = 0;
 	end = end < a->end ? end : a->end;
 	fm_streams_touched(&(struct fm_row){ a->id, start, end, a->start,
 					     a->end });
 	fm_pattern_row(&a->sum, pages);
 	fm_pattern_row(&all, pages);
+	fm_pattern_row(&look, pages);
 	while (start < end) {
 		const uintptr_t k = (start - a->base) / a->segment;
 		uintptr_t stop = a->base + (k + 1) * a->segment;
@@ -270,19 +280,50 @@ static void forget_rows(struct fm_pattern *p)
 	p->pages = 0;
 }
 
-/* A program that has read in order goes on here and there: what was in a row
- * says nothing any more, and would outweigh the rest for seconds in which each
- * touch reads megabytes. */
-static void feel_change(const struct fm_area_use *use)
+static void add_use(struct fm_area_use *to, const struct fm_area_use *use)
+{
+	to->bytes += use->bytes;
+	to->faults += use->faults;
+}
+
+static bool feel_singles(const struct fm_area_use *use)
 {
 	if (!singles) {
 		meanwhile.bytes = meanwhile.faults = 0;
-		return;
+		return false;
 	}
-	meanwhile.bytes += use->bytes;
-	meanwhile.faults += use->faults;
-	if (fm_weigh_changed(singles, meanwhile.bytes, meanwhile.faults))
-		each_pattern(forget_rows);
+	add_use(&meanwhile, use);
+	return fm_weigh_changed(family > singles ? family : singles,
+				meanwhile.bytes, meanwhile.faults);
+}
+
+static bool feel_look(const struct fm_area_use *use)
+{
+	bool changed;
+
+	add_use(&look_use, use);
+	if (!fm_weigh_looked(&look))
+		return false;
+	changed = fm_weigh_look(&look, look_use.bytes, look_use.faults);
+	if (changed)
+		meanwhile = look_use;
+	look = (struct fm_pattern){ 0 };
+	look_use = (struct fm_area_use){ 0 };
+	return changed;
+}
+
+/* A program that has read in order goes on here and there: what was in a row
+ * says nothing any more, and would outweigh the rest for seconds in which each
+ * touch reads in vain. */
+static void feel_change(const struct fm_area_use *use)
+{
+	const bool by_singles = feel_singles(use), by_look = feel_look(use);
+
+	if (!by_singles && !by_look)
+		return;
+	if (!any_random && all.pages)
+		lately = meanwhile;
+	each_pattern(forget_rows);
 }
 
 /* ---- does it fit? ------------------------------------------------------ */
@@ -332,8 +373,6 @@ static bool fits(enum fm_advice now)
 
 /* ---- advice ------------------------------------------------------------ */
 
-static bool any_random;
-
 static const int words[] = { MADV_NORMAL, MADV_RANDOM };
 
 /* Segments [from, to) of a. */
@@ -367,14 +406,16 @@ static enum fm_advice wanted(const struct area *a, unsigned k, bool it_fits)
 	return fm_weigh(p, now, waste, it_fits);
 }
 
-/* What a process of the same family has seen, as long as nothing is known. */
+/* What a process of the same family has seen, as long as nothing is known, or
+ * it goes on here and there after it has read in a row. */
 static int begin_as_others(struct area *a)
 {
-	if (a->begun || fm_pattern_tells(&all))
+	if (a->begun || (fm_pattern_tells(&all) && !singles))
 		return 0;
 	if (fm_board_ask(a->dev, a->ino) != FM_ADVICE_RANDOM)
 		return 0;
 	a->begun = true;
+	each_pattern(forget_rows);
 	return advise(a, 0, a->n, FM_ADVICE_RANDOM);
 }
 
@@ -384,6 +425,17 @@ static void tell_others(const struct area *a)
 	if (fm_pattern_tells(&a->sum) &&
 	    a->seg[0].advice == a->seg[a->n / 2].advice)
 		fm_board_post(a->dev, a->ino, (enum fm_advice)a->seg[0].advice);
+}
+
+/* Each of a family has seen little, and all of them enough. */
+static void tell_together(bool it_fits)
+{
+	if (it_fits || !singles || family < FM_FAMILY || waste < FM_MUCH)
+		return;
+	for (unsigned i = 0; i < nareas; i++)
+		if (areas[i].sum.single && !areas[i].sum.pages)
+			fm_board_post(areas[i].dev, areas[i].ino,
+				      FM_ADVICE_RANDOM);
 }
 
 static int weigh_area(struct area *a, bool it_fits)
@@ -445,11 +497,12 @@ static uint64_t read_for_streams(void)
 static void note_use(const struct fm_area_use *use, unsigned part)
 {
 	const uint64_t seen = part ? faults_seen * 1000 / part : 0;
+	const uint64_t streams = read_for_streams();
 
 	faults_seen = 0;
 	if (any_random || !part)
 		return;
-	lately.bytes += use->bytes - fm_least(use->bytes, read_for_streams());
+	lately.bytes += use->bytes - fm_least(use->bytes, streams);
 	lately.faults += fm_least(use->faults, seen);
 	waste = fm_weigh_waste(&all, lately.bytes, lately.faults);
 	if (nareas)
@@ -465,6 +518,7 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	note_use(use, part);
 	for (unsigned i = 0; i < nareas && !err; i++)
 		err = weigh_area(&areas[i], fit);
+	tell_together(fit);
 	fm_log(FM_LOG_DEBUG, "advice: single %u, in a row %u, waste %lu KiB, "
 	       "%s, %lu MiB random", all.single, all.pages, waste >> 10,
 	       fit ? "fits" : "larger than memory",

@@ -20,6 +20,7 @@ struct note {
 	_Atomic uint64_t file; /* hash */
 	_Atomic uint64_t at_ms;
 	_Atomic uint32_t advice;
+	_Atomic uint32_t singles; /* by the place alone: a hint */
 };
 
 static struct board {
@@ -37,6 +38,11 @@ static uint64_t hash(dev_t dev, ino_t ino)
 	return (ino ^ dev << 32) * 0x9e3779b97f4a7c15ull | 1;
 }
 
+static struct note *place(uint64_t h)
+{
+	return board ? &board->note[(h >> 40) % FILES] : NULL;
+}
+
 void fm_board_start(void)
 {
 	void *p;
@@ -52,7 +58,7 @@ void fm_board_start(void)
 void fm_board_post(dev_t dev, ino_t ino, enum fm_advice advice)
 {
 	const uint64_t h = hash(dev, ino);
-	struct note *n = board ? &board->note[(h >> 40) % FILES] : NULL;
+	struct note *n = place(h);
 
 	if (!n)
 		return;
@@ -65,7 +71,7 @@ void fm_board_post(dev_t dev, ino_t ino, enum fm_advice advice)
 enum fm_advice fm_board_ask(dev_t dev, ino_t ino)
 {
 	const uint64_t h = hash(dev, ino);
-	const struct note *n = board ? &board->note[(h >> 40) % FILES] : NULL;
+	const struct note *n = place(h);
 	uint32_t advice;
 
 	if (!n || atomic_load(&n->file) != h ||
@@ -74,6 +80,21 @@ enum fm_advice fm_board_ask(dev_t dev, ino_t ino)
 	advice = atomic_load(&n->advice);
 	return atomic_load(&n->file) == h ? (enum fm_advice)advice :
 					    FM_ADVICE_UNKNOWN;
+}
+
+unsigned fm_board_single(dev_t dev, ino_t ino)
+{
+	struct note *n = place(hash(dev, ino));
+
+	return n ? atomic_fetch_add(&n->singles, 1) + 1 : 0;
+}
+
+void fm_board_row(dev_t dev, ino_t ino)
+{
+	struct note *n = place(hash(dev, ino));
+
+	if (n)
+		atomic_store(&n->singles, 0);
 }
 
 /* Of those whose time is over: none has lived, and there is one. */

@@ -21,6 +21,11 @@ void fm_board_post(dev_t dev, ino_t ino, enum fm_advice advice);
 /* FM_ADVICE_UNKNOWN: nothing is, or it is old. */
 enum fm_advice fm_board_ask(dev_t dev, ino_t ino);
 
+/* One of them has touched it here or there: how many such touches there were
+ * since one has read in a row. */
+unsigned fm_board_single(dev_t dev, ino_t ino);
+void fm_board_row(dev_t dev, ino_t ino);
+
 /*
  * In a child of fork: is a thread worth its while? It makes a fork and exec a
  * sixth longer, so not where those children of late whose 20 ms are over have

@@ -150,5 +150,5 @@ static void rest(void)
 	last->spans = 0;
 }
 
-const struct fm_source fm_source_estimate = { "estimates", fm_scan_start,
+const struct fm_source fm_source_estimate = { "estimates", fm_scan_works,
 					      collect, rest, NULL };

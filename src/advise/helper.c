@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "krange.h"
 #include "policy.h"
+#include "scan.h"
 #include "source.h"
 #include "streams.h"
 
@@ -77,6 +78,8 @@ static struct fm_area_use since(const struct fm_area_use *now,
 				     now->cpu_ms - then->cpu_ms };
 }
 
+static uint64_t streams_us; /* what this thread did not use */
+
 /* How long to sleep so that all of it stays within its share. */
 static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 {
@@ -87,8 +90,8 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 		return MOST_MS;
 	used_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 	atomic_store(&fm_advise_counts.cpu_us, used_us);
-	used_us -= fm_least(used_us, atomic_load(&fm_streams_counts.cpu_us) +
-					     CREDIT_MS * 1000);
+	used_us -= fm_least(used_us, atomic_load(&fm_streams_counts.cpu_us) -
+					     streams_us + CREDIT_MS * 1000);
 	if (used_us * SHARE / 1000 > lasts_ms + ms)
 		ms = used_us * SHARE / 1000 - lasts_ms;
 	return ms;
@@ -112,29 +115,32 @@ static void end_source(void)
 		s->end();
 }
 
-/* The first from number i on that there is. */
+/* The first from number i on that there is; the one before stays if none is. */
 static int find_source(unsigned i)
 {
 	int err = -ENOENT;
 
-	end_source();
 	for (; err && i < SOURCES; i++) {
 		err = sources[i]->start();
-		if (!err)
-			atomic_store(&source, sources[i]);
+		if (err)
+			continue;
+		end_source();
+		atomic_store(&source, sources[i]);
 	}
 	return err;
 }
 
-/* One that has told nothing in so many looks makes place for the last. */
-static int judge_source(unsigned part)
+/* One that has told nothing in so many looks makes place for the last, where
+ * that works. */
+static void judge_source(unsigned part)
 {
 	static unsigned nothing;
 
 	nothing = part ? 0 : nothing + 1;
 	if (nothing < NOTHING || atomic_load(&source) == sources[SOURCES - 1])
-		return 0;
-	return find_source(SOURCES - 1);
+		return;
+	nothing = 0;
+	find_source(SOURCES - 1);
 }
 
 /* A turn in which something was read. */
@@ -145,7 +151,8 @@ static int look(const struct fm_area_use *use)
 
 	fm_count(&fm_advise_counts.looks, 1);
 	err = fm_areas_weigh(use, part);
-	return err ? err : judge_source(part);
+	judge_source(part);
+	return err;
 }
 
 static bool worth(const struct fm_area_use *u)
@@ -184,6 +191,7 @@ static int turns(void)
 	bool any;
 	int err = 0;
 
+	streams_us = atomic_load(&fm_streams_counts.cpu_us);
 	use_until_now(&looked);
 	last = looked;
 	while (!err && !atomic_load(&stop)) {
@@ -220,7 +228,11 @@ static void *helper(void *arg)
 	fm_board_child_lives(child);
 	fm_thread_begin("fastmap-advise");
 	fm_life_beside();
-	err = fm_read_keep(&kept) ? find_source(0) : -ENOSYS;
+	err = fm_read_keep(&kept) ? 0 : -ENOSYS;
+	if (!err) {
+		fm_scan_start();
+		err = find_source(0);
+	}
 	if (!err)
 		err = turns();
 	end_source();

@@ -337,6 +337,18 @@ static int start(void)
 	return err;
 }
 
+/* Of threads that no ring follows just now as little is known as of samples
+ * that are lost. The directory has two links more than threads, and one of them
+ * is the helper. */
+static unsigned part_of(const struct counted *c)
+{
+	const uint64_t threads = nthreads > 3 ? nthreads - 3 : 1;
+	const uint64_t followed = fm_least(nrings, threads);
+
+	return (unsigned)(c->seen * 999 / (c->seen + c->lost) * followed /
+			  threads) + 1;
+}
+
 /* 0 where the faults are of other memory: estimates tell more of that. */
 static unsigned collect(fm_touch_fn touched)
 {
@@ -353,7 +365,7 @@ static unsigned collect(fm_touch_fn touched)
 		anew_ms = 0; /* who reads is a new thread */
 	if (c.ours * 1000 < c.seen * FEW || !c.ours)
 		return 0;
-	return (unsigned)(c.seen * 999 / (c.seen + c.lost)) + 1;
+	return part_of(&c);
 }
 
 static void rest(void)

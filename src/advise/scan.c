@@ -23,7 +23,7 @@ struct pm_scan {
 #define PIECE 4096     /* pages a read */
 #define MOST_PIECES 16 /* a look: half a millisecond */
 
-static int fd = -1;
+static int fd = -EBADF;
 static bool lists; /* it knows PAGEMAP_SCAN */
 
 int fm_scan_start(void)
@@ -38,6 +38,11 @@ int fm_scan_start(void)
 		return fd;
 	lists = !fm_sys_ioctl(fd, SCAN, &q);
 	return 0;
+}
+
+int fm_scan_works(void)
+{
+	return fd < 0 ? fd : 0;
 }
 
 bool fm_scan_lists(void)

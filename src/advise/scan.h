@@ -19,6 +19,8 @@ struct fm_run {
 /* In the thread that asks, which has a table of descriptors of its own. 0 or
  * -errno. */
 int fm_scan_start(void);
+/* The same again. */
+int fm_scan_works(void);
 
 /* Does the kernel list them? Otherwise each page is asked for. */
 bool fm_scan_lists(void);

@@ -230,7 +230,7 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory)
 	size_t most = n ? memory / SHARE / n : 0;
 
 	until_ms = fm_now_ms() + MOST_MS;
-	most = most < MOST ? most : MOST;
+	most = (most < MOST ? most : MOST) & ~(size_t)FM_PAGE_MASK;
 	for (unsigned i = 0; i < STREAMS && most >= FIRST; i++)
 		if (is_one(&streams[i]) &&
 		    (streams[i].ahead || waits(use, &streams[i], n)))

@@ -6,7 +6,8 @@
 
 #define ENOUGH 8  /* single touches, or as many faults of a stream */
 #define FEW 3     /* single ones are enough, if they cost */
-#define MUCH ((uint64_t)1 << 20)
+#define SURE 32   /* that many in a look speak for themselves, */
+#define SURELY 4  /* where they cost so many times more */
 
 /* A fault in a stream that the kernel reads ahead maps in so many. */
 #define AROUND 16
@@ -62,12 +63,25 @@ uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
 /* Where each one costs milliseconds, few are enough. */
 static bool shouts(const struct fm_pattern *p, uint64_t waste)
 {
-	return !p->pages && p->single >= FEW && waste >= MUCH;
+	return !p->pages && p->single >= FEW && waste >= FM_MUCH;
 }
 
 bool fm_weigh_changed(unsigned singles, uint64_t bytes, uint64_t faults)
 {
-	return singles > FEW && faults && bytes / faults >= MUCH;
+	return singles > FEW && faults && bytes / faults >= FM_MUCH;
+}
+
+bool fm_weigh_looked(const struct fm_pattern *look)
+{
+	return look->single + look->pages / AROUND >= SURE;
+}
+
+bool fm_weigh_look(const struct fm_pattern *look, uint64_t bytes,
+		   uint64_t faults)
+{
+	return look->single >= SURE &&
+	       look->single * fm_weigh_waste(look, bytes, faults) * PER_BYTE >
+		       (uint64_t)SURELY * look->pages * PER_READ;
 }
 
 enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,

@@ -27,6 +27,11 @@ struct fm_pattern {
  * fault-arounds. */
 #define FM_SINGLE 32
 
+/* So much read in vain for a touch: few touches are enough, and so many of a
+ * family's. */
+#define FM_MUCH ((uint64_t)1 << 20)
+#define FM_FAMILY 4
+
 void fm_pattern_single(struct fm_pattern *p, uint32_t now_s);
 void fm_pattern_row(struct fm_pattern *p, uint64_t pages);
 /* What was, counts half. */
@@ -39,9 +44,13 @@ bool fm_pattern_tells(const struct fm_pattern *p);
 uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
 			uint64_t faults);
 
-/* So many single touches and no stream, with so much read: is that how it goes
- * on, whatever was before? */
+/* So many single touches in a row, or those of a look, with so much read: is
+ * that how it goes on, whatever was before? */
 bool fm_weigh_changed(unsigned singles, uint64_t bytes, uint64_t faults);
+bool fm_weigh_look(const struct fm_pattern *look, uint64_t bytes,
+		   uint64_t faults);
+/* Are there enough touches to ask that? */
+bool fm_weigh_looked(const struct fm_pattern *look);
 
 /* fits: what is touched here and there fits into memory. */
 enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,

@@ -13,6 +13,7 @@ static void without_it_nothing_is_known(void **state)
 
 	fm_board_post(1, 2, FM_ADVICE_RANDOM);
 	assert_int_equal(fm_board_ask(1, 2), FM_ADVICE_UNKNOWN);
+	assert_int_equal(fm_board_single(1, 2), 0);
 	assert_true(fm_board_child_starts(&slot));
 	fm_board_child_lives(slot);
 }
@@ -26,6 +27,10 @@ static void what_was_posted_is_found(void **state)
 	assert_int_equal(fm_board_ask(1, 3), FM_ADVICE_UNKNOWN);
 	fm_board_post(1, 2, FM_ADVICE_NORMAL);
 	assert_int_equal(fm_board_ask(1, 2), FM_ADVICE_NORMAL);
+	assert_int_equal(fm_board_single(1, 2), 1);
+	assert_int_equal(fm_board_single(1, 2), 2);
+	fm_board_row(1, 2);
+	assert_int_equal(fm_board_single(1, 2), 1);
 }
 
 /* All workers that are forked at once have a thread; once children turn out to

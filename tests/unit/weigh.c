@@ -5,6 +5,7 @@
 
 #include "advise/weigh.h"
 
+#define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
 static struct fm_pattern pattern(uint32_t single, uint32_t pages)
@@ -118,9 +119,28 @@ static void a_change_is_felt(void **state)
 	assert_false(fm_weigh_changed(4, 33 * MIB, 0));
 }
 
+/* With a small read-ahead a look full of single touches says so. */
+static void a_look_speaks_for_itself(void **state)
+{
+	struct fm_pattern look = { 0 };
+
+	for (int k = 0; k < 31; k++)
+		fm_pattern_single(&look, 1);
+	assert_false(fm_weigh_looked(&look));
+	fm_pattern_single(&look, 1);
+	assert_true(fm_weigh_looked(&look));
+	assert_true(fm_weigh_look(&look, 32 * 110 * KIB, 32));
+	/* nothing is read in vain */
+	assert_false(fm_weigh_look(&look, 32 * 64 * KIB, 32));
+	/* a stream beside them */
+	fm_pattern_row(&look, 1600);
+	assert_false(fm_weigh_look(&look, 32 * 110 * KIB + 6 * MIB, 132));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_look_speaks_for_itself),
 		cmocka_unit_test(random_access_is_random),
 		cmocka_unit_test(what_fits_is_read_as_the_kernel_does),
 		cmocka_unit_test(a_stream_is_not),
