@@ -253,6 +253,10 @@ struct fm_file {
 		_Atomic uint8_t pool; /* of pages that are not pinned */
 		uint64_t since_ms;    /* its first mapping */
 	} shares;
+	struct { /* cache/streaming.h */
+		_Atomic uint32_t read, back, faults; /* since the last look */
+		_Atomic uint64_t at; /* when its reader went on */
+	} streaming;
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	uint8_t map_kinds;          /* bit per kind of mapping, see mmap.c */
 

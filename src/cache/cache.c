@@ -13,6 +13,7 @@
 #include "lazyfree.h"
 #include "map/map.h"
 #include "policy.h"
+#include "probe.h"
 #include "reuse.h"
 #include "shares.h"
 #include "standby.h"
@@ -20,7 +21,8 @@
 
 #define RUN_SHIFT 6 /* pages that came together leave together */
 #define BATCH 64
-#define POOLS_ASKED 3 /* of a shard, in a row */
+#define MOST_LOOKED 4096 /* entries, in a row, at most */
+#define POOLS_ASKED 4 /* of a shard, in a row */
 #define FEW_ENTRIES 2048 /* of a queue, in 16 KiB */
 #define HUGE_FLAG FM_EVICT_UNIT
 #define PART_FLAG (1ull << 34) /* FM_MAX_FILE_PAGES is 2^34 */
@@ -214,6 +216,8 @@ struct batch {
 	uint64_t pages;    /* off the budget, huge units included */
 	unsigned dirty;    /* passed over because dirty */
 	unsigned pool;     /* that is being asked */
+	uint64_t most;     /* pages that it may give, and */
+	uint64_t gave;     /* has given, into standby as well */
 };
 
 /* The vector of the lazy pages of b, or of the others. Neighbours become one
@@ -288,7 +292,8 @@ static FM_FAULT void batch_flush(struct batch *b)
 static FM_FAULT void batch_begin(struct batch *b)
 {
 	b->n = b->dirty = 0;
-	b->lazy = b->pages = 0;
+	b->lazy = b->pages = b->gave = 0;
+	b->most = UINT64_MAX;
 }
 
 static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
@@ -299,6 +304,7 @@ static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
 	b->iov[b->n].iov_base = fm_map_addr(m, i);
 	b->iov[b->n].iov_len = FM_PAGE;
 	b->lazy |= (uint64_t)lazy << b->n++;
+	b->gave++;
 }
 
 /* The page could leave, or is dirty: does its policy want it to stay? */
@@ -337,14 +343,16 @@ static FM_FAULT void consider_unit(struct batch *b, struct fm_evict_list *l,
 {
 	long n = fm_huge_evict(m, i, fm_shares_rests(b->pool));
 
-	if (n == -EBUSY)
+	if (n == -EBUSY) {
 		fm_evict_return(l, e);
-	else
-		b->pages += n ? (uint64_t)n : fm_standby_trim();
+		return;
+	}
+	b->gave += FM_HUGE_PAGES;
+	b->pages += n ? (uint64_t)n : fm_standby_trim();
 }
 
 /* Put what entry e stands for into the batch, or e back into its queue. False:
- * it stood for nothing. */
+ * it stood for nothing here. */
 static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 			      uint64_t e)
 {
@@ -358,7 +366,7 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 	if (!(e & (HUGE_FLAG | PART_FLAG)) && (fm_mode(m, i) & PM_HUGE))
 		return false; /* collapsed since: the unit has an entry */
 	if (moves(m, i, b->pool, e))
-		return true;
+		return false;
 	if (e & HUGE_FLAG) {
 		consider_unit(b, l, m, i, e);
 		return true;
@@ -395,8 +403,10 @@ static FM_FAULT void evict_pool(unsigned s, struct batch *b, uint64_t want)
 {
 	unsigned p = fm_evict_turn(s, b->pool);
 	uint64_t budget = fm_least(4 * BATCH, fm_evict_entries(s, b->pool, p));
+	unsigned looked = 0;
 
-	while (budget && b->n + b->pages < want && b->n < BATCH) {
+	while (budget && b->n + b->pages < want && b->n < BATCH &&
+	       b->gave < b->most && looked++ < MOST_LOOKED) {
 		struct fm_evict_list *l = fm_evict_victims(s, b->pool, p);
 		uint64_t e;
 
@@ -413,10 +423,15 @@ static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
 	uint64_t asked = 0;
 
 	for (int k = 0; k < POOLS_ASKED && b->n + b->pages < want; k++) {
-		b->pool = fm_shares_victim(s, nshards, asked);
+		b->gave = 0;
+		b->pool = fm_shares_victim(s, nshards, asked, &b->most);
 		if (b->pool == FM_EVICT_POOLS)
 			return;
 		evict_pool(s, b, want);
+		if (b->most < UINT64_MAX)
+			fm_probe_left(b->gave);
+		if (b->gave)
+			return;
 		asked |= 1ull << b->pool;
 	}
 }

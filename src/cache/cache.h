@@ -50,5 +50,6 @@ void fm_cache_trim_lazy(void);
 #include "reuse.h"
 #include "shares.h"
 #include "standby.h"
+#include "streaming.h"
 
 #endif

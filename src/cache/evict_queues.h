@@ -16,6 +16,7 @@
 /* Whose pages they are (shares.h). */
 enum {
 	FM_POOL_NORMAL, /* of files without keys */
+	FM_POOL_STREAMED, /* likewise, of those that stream (streaming.h) */
 	FM_POOL_LOW,
 	FM_POOL_HIGH,
 	FM_POOL_PINNED,

@@ -5,13 +5,21 @@
 
 #include "base/sys.h"
 #include "cache.h"
+#include "evict_queues.h"
 #include "reuse.h"
+#include "shares.h"
 #include "standby.h"
+#include "streaming.h"
+
+#define REMEMBERED 64 /* units of time: one cache of evictions */
+#define SOON 32
+#define IS_UNIT (1ull << 40) /* no page has this number */
 
 /* Fingerprint and time, one word a slot. */
 static _Atomic uint32_t *ghost;
 static uint64_t mask;
 static _Atomic uint64_t evicted, came_back, away;
+static _Atomic uint64_t left; /* pages, those of units as well */
 
 uint64_t fm_ghost_evicted(void)
 {
@@ -61,17 +69,36 @@ static FM_FAULT uint64_t unit(void)
 	return (fm_cache_limit() >> 6) + 1;
 }
 
-static FM_FAULT uint32_t now(void)
+static FM_FAULT uint32_t time_of(uint64_t pages)
 {
-	return (uint32_t)(fm_ghost_evicted() / unit()) & 0xffff;
+	return (uint32_t)(pages / unit()) & 0xffff;
+}
+
+/* For units, and what streams: all evictions count. */
+static FM_FAULT uint32_t unit_now(void)
+{
+	return time_of(atomic_load_explicit(&left, memory_order_relaxed));
+}
+
+/* For other pages units do not count: a stream would make all ghosts pass of
+ * those that it drives out. */
+static FM_FAULT uint32_t now_of(const struct fm_file *f)
+{
+	return fm_shares_open(f) == FM_POOL_STREAMED ?
+		       unit_now() : time_of(fm_ghost_evicted());
+}
+
+static FM_FAULT void remember(uint64_t h, uint32_t at)
+{
+	atomic_store_explicit(slot_of(h), (uint32_t)(h >> 48) << 16 | at,
+			      memory_order_relaxed);
 }
 
 FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 {
 	uint64_t h = fm_ghost_hash(m->file, m->pgoff + i);
 
-	atomic_store_explicit(slot_of(h), (uint32_t)(h >> 48) << 16 | now(),
-			      memory_order_relaxed);
+	remember(h, now_of(m->file));
 	fm_count(&m->file->st.evictions, 1);
 	fm_reuse_left(h);
 }
@@ -79,45 +106,56 @@ FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 FM_FAULT void fm_ghost_pass(uint64_t pages)
 {
 	fm_count(&evicted, pages);
+	fm_count(&left, pages);
 	fm_standby_age(pages);
-}
-
-FM_FAULT void fm_ghost_came(const struct fm_file *f, uint64_t fp, uint64_t n)
-{
-	for (uint64_t k = fp; k < fp + n; k++)
-		fm_reuse_came(f->id, fm_ghost_hash(f, k));
-}
-
-FM_FAULT void fm_ghost_left(const struct fm_file *f, uint64_t fp, uint64_t n)
-{
-	for (uint64_t k = fp; k < fp + n; k++)
-		fm_reuse_left(fm_ghost_hash(f, k));
 }
 
 /* Units since what has hash h was evicted, if it is remembered: less than one
  * cache size of evictions ago. Else -1. */
-static FM_FAULT int age_of(uint64_t h)
+static FM_FAULT int age_of(uint64_t h, uint32_t at)
 {
 	uint32_t g = atomic_load_explicit(slot_of(h), memory_order_relaxed);
-	uint32_t age = (now() - (g & 0xffff)) & 0xffff;
+	uint32_t age = (at - (g & 0xffff)) & 0xffff;
+	bool known = g && g >> 16 == (uint32_t)(h >> 48);
 
-	return g && g >> 16 == (uint32_t)(h >> 48) && age <= 64 ? (int)age : -1;
+	return known && age <= REMEMBERED ? (int)age : -1;
 }
 
 FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
 {
-	return age_of(fm_ghost_hash(f, fp)) >= 0;
+	return age_of(fm_ghost_hash(f, fp), now_of(f)) >= 0;
 }
 
-FM_FAULT bool fm_ghost_back(const struct fm_file *f, uint64_t fp)
+FM_FAULT bool fm_ghost_back(struct fm_file *f, uint64_t fp)
 {
 	uint64_t h = fm_ghost_hash(f, fp);
-	int age = age_of(h);
+	int age = age_of(h, now_of(f));
 
 	fm_reuse_came(f->id, h);
 	if (age < 0)
 		return false;
 	fm_count(&came_back, 1);
+	fm_streaming_back(f, 1, age <= SOON);
 	fm_count(&away, (uint64_t)age * unit() + unit() / 2);
 	return true;
+}
+
+/* ---- units ------------------------------------------------------------- */
+
+FM_FAULT void fm_ghost_came_unit(struct fm_file *f, uint64_t fp)
+{
+	const int age = age_of(fm_ghost_hash(f, fp | IS_UNIT), unit_now());
+
+	if (age >= 0)
+		fm_streaming_back(f, FM_HUGE_PAGES, age <= SOON);
+	for (uint64_t k = fp; k < fp + FM_HUGE_PAGES; k++)
+		fm_reuse_came(f->id, fm_ghost_hash(f, k));
+}
+
+FM_FAULT void fm_ghost_left_unit(const struct fm_file *f, uint64_t fp)
+{
+	fm_count(&left, FM_HUGE_PAGES);
+	remember(fm_ghost_hash(f, fp | IS_UNIT), unit_now());
+	for (uint64_t k = fp; k < fp + FM_HUGE_PAGES; k++)
+		fm_reuse_left(fm_ghost_hash(f, k));
 }

@@ -17,15 +17,15 @@ void fm_ghost_add(const struct fm_map *m, uint64_t i);
 /* So many pages have been evicted: the time of ghosts and of standby units goes
  * on. */
 void fm_ghost_pass(uint64_t pages);
-/* n pages of a unit have been moved in; have left. They are no ghosts, but
- * reuse.h counts them. */
-void fm_ghost_came(const struct fm_file *f, uint64_t fp, uint64_t n);
-void fm_ghost_left(const struct fm_file *f, uint64_t fp, uint64_t n);
+/* A unit has been moved in; has left. Its pages are no ghosts: they come back
+ * together. But reuse.h counts them, and streaming.h those that come back. */
+void fm_ghost_came_unit(struct fm_file *f, uint64_t fp);
+void fm_ghost_left_unit(const struct fm_file *f, uint64_t fp);
 /* Was this page of the file evicted less than a cache's worth of evictions
  * ago? */
 bool fm_ghost_has(const struct fm_file *f, uint64_t fp);
 /* Like fm_ghost_has, of a page that has just been loaded again: it counts. */
-bool fm_ghost_back(const struct fm_file *f, uint64_t fp);
+bool fm_ghost_back(struct fm_file *f, uint64_t fp);
 
 /* [plain] Growing totals of pages: evicted; of them, loaded again while
  * remembered; and evicted while each of these was gone, summed. */

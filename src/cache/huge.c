@@ -42,7 +42,7 @@ FM_FAULT int fm_huge_install(struct fm_map *m, uint64_t i,
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, PM_PRESENT | PM_HUGE | PM_QUEUED |
 					  (hot ? PM_MAIN : 0));
-	fm_ghost_came(m->file, m->pgoff + i, UNIT);
+	fm_ghost_came_unit(m->file, m->pgoff + i);
 	fm_cache_enqueue(m, i, hot, FM_ENTRY_UNIT);
 	return 0;
 }
@@ -98,7 +98,7 @@ static FM_FAULT long evict_locked(struct fm_map *m, uint64_t i, bool keep)
 
 	if (!kept) {
 		fm_frame_take(m, i);
-		fm_ghost_left(m->file, m->pgoff + i, UNIT);
+		fm_ghost_left_unit(m->file, m->pgoff + i);
 	}
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, 0);

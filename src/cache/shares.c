@@ -3,16 +3,17 @@
  * shares.c - the order, when the cache is full:
  *
  *   1. the file that is furthest above its share, relatively
- *   2. files of low priority, then normal, then high ones. Those of a class
- *      give in turns, by how much they have; a file that has no more than its
- *      floor gives nothing
+ *   2. files of low priority, then those that stream (streaming.h), then
+ *      normal, then high ones. Those of a class give in turns, by how much they
+ *      have; a file that has no more than its floor gives nothing
  *   3. pinned pages
  *
  * Nobody gets all of it: what is not protected keeps an eighth of the cache,
  * for an instruction that uses three pages must find room for three, and who
  * streams needs some to read ahead. So floors are scaled down to 7/8 in sum,
  * and a class makes room only while it and those before it have more than that
- * eighth (the low one, than a quarter of that).
+ * eighth (the low one, than a quarter of that). What streams keeps a sixteenth,
+ * for the second pass over what is short.
  */
 #include "shares.h"
 
@@ -22,10 +23,13 @@
 #include "evict_queues.h"
 #include "file/file.h"
 #include "policy.h"
+#include "probe.h"
+#include "streaming.h"
 
 #define MINUTE_MS 60000
 #define RESERVE 8     /* this part of the cache is nobody's own */
 #define LOW_RESERVE 4 /* and this part of that */
+#define STREAMED_RESERVE 16
 #define LEAST_PAGES 2 /* of a cache of a few pages */
 
 /* Files with a pool of their own. In an epoch. */
@@ -97,7 +101,7 @@ static FM_FAULT uint64_t share_of(const struct fm_file *f, uint64_t scale)
 /* ---- who makes room ---------------------------------------------------- */
 
 /* Classes in their order; the last are those with no more than their floor. */
-enum { LOW, NORMAL, HIGH, PINNED, FLOOR, CLASSES };
+enum { LOW, STREAMED, NORMAL, HIGH, PINNED, FLOOR, CLASSES };
 
 struct view {
 	unsigned pools;
@@ -106,19 +110,27 @@ struct view {
 	uint64_t pages[FM_EVICT_POOLS]; /* of the shard */
 	uint8_t class[FM_EVICT_POOLS];
 	uint64_t sum[CLASSES]; /* of all shards: one has a few units or none */
+	uint64_t most;
+};
+
+static const uint8_t of_priority[] = {
+	[FM_PRIORITY_LOW] = LOW,
+	[FM_PRIORITY_NORMAL] = NORMAL,
+	[FM_PRIORITY_HIGH] = HIGH,
 };
 
 static FM_FAULT unsigned class_of_own(const struct fm_file *f, uint64_t scale)
 {
 	if ((uint64_t)fm_cache_of(f) <= floor_of(f, scale))
 		return FLOOR;
-	return LOW + (unsigned)policy_of(f)->priority;
+	return of_priority[policy_of(f)->priority];
 }
 
 static FM_FAULT unsigned class_of(unsigned pool, uint64_t scale)
 {
 	static const uint8_t shared[FM_POOL_OWN] = {
 		[FM_POOL_NORMAL] = NORMAL,
+		[FM_POOL_STREAMED] = STREAMED,
 		[FM_POOL_LOW] = LOW,
 		[FM_POOL_HIGH] = HIGH,
 		[FM_POOL_PINNED] = PINNED,
@@ -210,7 +222,8 @@ static FM_FAULT unsigned one_of(const struct view *v, unsigned shard,
 /* Nothing but protected pages, or next to nothing. */
 static FM_FAULT unsigned protected_one(const struct view *v, unsigned shard)
 {
-	static const uint8_t order[] = { HIGH, PINNED, NORMAL, LOW, FLOOR };
+	static const uint8_t order[] = { HIGH, PINNED, NORMAL, STREAMED,
+					 LOW, FLOOR };
 	unsigned p = FM_EVICT_POOLS;
 
 	for (size_t k = 0; k < sizeof(order) && p == FM_EVICT_POOLS; k++)
@@ -218,21 +231,43 @@ static FM_FAULT unsigned protected_one(const struct view *v, unsigned shard)
 	return p;
 }
 
+static FM_FAULT bool streamed_first(const struct view *v)
+{
+	return v->sum[STREAMED] > fm_cache_limit() / STREAMED_RESERVE &&
+	       !(v->asked >> FM_POOL_STREAMED & 1);
+}
+
+/* What streams makes room; now and then something else is tried. */
+static FM_FAULT unsigned streamed_one(struct view *v, unsigned shard)
+{
+	const uint64_t may = v->sum[NORMAL] && !v->asked ? fm_probe_may() : 0;
+	unsigned p = may ? one_of(v, shard, NORMAL) : FM_EVICT_POOLS;
+
+	if (p == FM_EVICT_POOLS)
+		return one_of(v, shard, STREAMED);
+	v->most = may;
+	return p;
+}
+
 /* A class that has something, and nothing in this shard or nothing that can
  * leave, does not bring it upon the next: other shards have some, and what is
  * dirty is written sooner than what is protected goes. */
-static FM_FAULT unsigned choose(const struct view *v, unsigned shard,
+static FM_FAULT unsigned choose(struct view *v, unsigned shard,
 				uint64_t reserve)
 {
-	uint64_t open = v->sum[LOW] + v->sum[NORMAL];
+	uint64_t open = v->sum[LOW] + v->sum[STREAMED] + v->sum[NORMAL];
 	unsigned p = above_share(v);
 
 	if (p == FM_EVICT_POOLS && v->sum[LOW] > reserve / LOW_RESERVE)
 		p = one_of(v, shard, LOW);
 	if (p < FM_EVICT_POOLS)
 		return p;
-	if (open > reserve)
-		return one_of(v, shard, NORMAL);
+	if (streamed_first(v))
+		return streamed_one(v, shard);
+	if (open > reserve) {
+		p = one_of(v, shard, NORMAL);
+		return p < FM_EVICT_POOLS ? p : one_of(v, shard, STREAMED);
+	}
 	if (open + v->sum[HIGH] > reserve)
 		return one_of(v, shard, HIGH);
 	return v->asked ? FM_EVICT_POOLS : protected_one(v, shard);
@@ -267,16 +302,18 @@ static FM_FAULT void say_floors(void)
 }
 
 FM_FAULT unsigned fm_shares_victim(unsigned shard, unsigned shards,
-				   uint64_t asked)
+				   uint64_t asked, uint64_t *ret_most)
 {
-	struct view v = { .asked = asked };
+	struct view v = { .asked = asked, .most = UINT64_MAX };
 	uint64_t reserve = fm_cache_limit() / RESERVE;
 	unsigned p;
 
+	*ret_most = UINT64_MAX;
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return asked ? FM_EVICT_POOLS : FM_POOL_NORMAL;
 	look(&v, shard, shards);
 	p = choose(&v, shard, reserve < LEAST_PAGES ? LEAST_PAGES : reserve);
+	*ret_most = v.most;
 	if (p == FM_POOL_PINNED)
 		say_pinned();
 	if (v.scale < 1024)
@@ -342,13 +379,35 @@ FM_FAULT bool fm_shares_pinned(struct fm_file *f, uint64_t fp)
 			    (fp & 63) & 1;
 }
 
+FM_FAULT unsigned fm_shares_open(const struct fm_file *f)
+{
+	unsigned pool = atomic_load_explicit(&f->shares.pool,
+					     memory_order_relaxed);
+
+	return pool == FM_POOL_STREAMED && !fm_streaming_now(f) ?
+		       FM_POOL_NORMAL : pool;
+}
+
 FM_FAULT unsigned fm_shares_pool(struct fm_file *f, uint64_t fp)
 {
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return FM_POOL_NORMAL;
 	if (fm_shares_pinned(f, fp))
 		return FM_POOL_PINNED;
-	return atomic_load_explicit(&f->shares.pool, memory_order_relaxed);
+	return fm_shares_open(f);
+}
+
+/* Of a file without keys. */
+FM_FAULT void fm_shares_stream(struct fm_file *f, bool streams)
+{
+	uint8_t was = streams ? FM_POOL_NORMAL : FM_POOL_STREAMED;
+
+	if (atomic_load_explicit(&f->shares.pool, memory_order_relaxed) == was)
+		atomic_compare_exchange_strong(
+			&f->shares.pool, &was,
+			streams ? FM_POOL_STREAMED : FM_POOL_NORMAL);
+	if (streams && !atomic_load_explicit(&any, memory_order_relaxed))
+		atomic_store(&any, true);
 }
 
 /* ---- files ------------------------------------------------------------- */
@@ -445,15 +504,17 @@ struct fm_shares_of fm_shares_of(const struct fm_file *f)
 	static const char *const names[] = { "low", "normal", "high" };
 	const struct fm_policy *policy = policy_of(f);
 	const uint64_t limit = fm_cache_limit();
+	struct fm_shares_of s = {
+		.share = limit,
+		.priority = names[policy ? policy->priority : 1],
+		.streams = fm_shares_open(f) == FM_POOL_STREAMED,
+	};
 
 	if (!policy || !has_own(f))
-		return (struct fm_shares_of){
-			limit, 0, names[policy ? policy->priority : 1]
-		};
-	return (struct fm_shares_of){
-		fm_least(share_of(f, floor_scale()), limit),
-		floor_of(f, floor_scale()), names[policy->priority],
-	};
+		return s;
+	s.share = fm_least(share_of(f, floor_scale()), limit);
+	s.floor = floor_of(f, floor_scale());
+	return s;
 }
 
 static struct fm_file_observer observer = { .closing = give_up };

@@ -28,12 +28,18 @@ void fm_shares_reload(void);
  * that. */
 void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n);
 bool fm_shares_pinned(struct fm_file *f, uint64_t fp);
+/* f streams, or does not: streaming.h. Of no effect where it has keys. */
+void fm_shares_stream(struct fm_file *f, bool streams);
+/* The pool of f's pages that are not pinned. */
+unsigned fm_shares_open(const struct fm_file *f);
 /* The pool that page fp of f belongs to. */
 unsigned fm_shares_pool(struct fm_file *f, uint64_t fp);
 
 /* The pool of this shard (of so many) that makes room, but for those whose bit
- * is set in `asked`. FM_EVICT_POOLS: there is none. */
-unsigned fm_shares_victim(unsigned shard, unsigned shards, uint64_t asked);
+ * is set in `asked`. FM_EVICT_POOLS: there is none. *ret_most: pages that it
+ * may give, UINT64_MAX but for a probe (probe.h). */
+unsigned fm_shares_victim(unsigned shard, unsigned shards, uint64_t asked,
+			  uint64_t *ret_most);
 /* May what leaves this pool rest in standby? */
 bool fm_shares_rests(unsigned pool);
 
@@ -41,6 +47,7 @@ bool fm_shares_rests(unsigned pool);
 struct fm_shares_of {
 	uint64_t share, floor;
 	const char *priority;
+	bool streams; /* streaming.h */
 };
 struct fm_shares_of fm_shares_of(const struct fm_file *f);
 

@@ -140,7 +140,7 @@ FM_FAULT uint64_t fm_standby_trim(void)
 		return 0;
 	n = c->charged;
 	drop_flags(c);
-	fm_ghost_left(c->file, c->first, c->n);
+	fm_ghost_left_unit(c->file, c->first);
 	fm_chunk_release(c);
 	return n;
 }

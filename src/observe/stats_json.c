@@ -274,6 +274,7 @@ static void resident_json(struct fm_json *o, struct fm_file *f)
 	fm_json_uint(o, "cache_floor_bytes", s.floor * FM_PAGE);
 	fm_json_uint(o, "pinned_bytes", r.pinned * FM_PAGE);
 	fm_json_text(o, "priority", s.priority);
+	fm_json_bool(o, "streams", s.streams);
 }
 
 /* Under an epoch, which keeps f and its mappings. */

@@ -368,8 +368,10 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
 
 	st->recent[st->next_recent++ % FM_RECENT] = *seen;
 	st->clock++;
-	if (!s)
+	if (!s) {
+		fm_streaming_fault(m->file);
 		return;
+	}
 	if ((s->step > 0 && pos > s->pos) || (s->step < 0 && pos < s->pos)) {
 		earn(s, seen->i, pos);
 		s->pos = pos;
@@ -397,8 +399,10 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 	struct fm_seen seen = { (int64_t)i, (int64_t)lo, (int64_t)hi };
 	struct fm_stream_set *st;
 
-	if (!reads_ahead(m))
+	if (!reads_ahead(m)) {
+		fm_streaming_fault(m->file);
 		return;
+	}
 	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return;
@@ -431,6 +435,7 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 
 		advance(m, st, &seen, end);
 		behind = fm_behind_claim(m, s, first, (int64_t)n);
+		fm_streaming_read(m->file, n);
 	}
 	fm_unlock(&st->lock);
 	fm_behind_drop(m, behind);

@@ -234,7 +234,9 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 		return;
 	fm_count(c->charged ? &m->file->st.hits_standby :
 			      &m->file->st.hits_ahead, 1);
-	if (!c->charged)
+	if (c->charged)
+		fm_streaming_back(m->file, c->n, false);
+	else
 		fm_count(&streamed, c->n);
 	if (map_huge(c, m))
 		return;

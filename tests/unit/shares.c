@@ -4,10 +4,12 @@
 #include "unit.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cache/cache.h"
 #include "cache/evict_queues.h"
+#include "cache/probe.h"
 #include "policy.h"
 
 #define PAGES 800u /* of the cache: an eighth is 100 */
@@ -75,9 +77,11 @@ static void lose(int k, unsigned pool, unsigned n)
 	}
 }
 
+static uint64_t most;
+
 static unsigned victim(void)
 {
-	return fm_shares_victim(0, 1, 0);
+	return fm_shares_victim(0, 1, 0, &most);
 }
 
 /* Before any file has keys, nothing is looked at. */
@@ -85,7 +89,7 @@ static void test_no_keys(void **state)
 {
 	has(0, PAGES);
 	assert_int_equal(victim(), FM_POOL_NORMAL);
-	assert_int_equal(fm_shares_victim(0, 1, 1 << FM_POOL_NORMAL),
+	assert_int_equal(fm_shares_victim(0, 1, 1 << FM_POOL_NORMAL, &most),
 			 FM_EVICT_POOLS);
 }
 
@@ -103,7 +107,7 @@ static void test_furthest_above_its_share(void **state)
 	assert_int_equal(victim(), file[1].shares.pool);
 	/* It is dirty: the other one is asked, then who has no share. */
 	assert_int_not_equal(
-		fm_shares_victim(0, 1, 1ull << file[1].shares.pool),
+		fm_shares_victim(0, 1, 1ull << file[1].shares.pool, &most),
 		FM_EVICT_POOLS);
 	lose(1, file[1].shares.pool, 40);
 	for (int k = 0; k < 100; k++)
@@ -134,12 +138,88 @@ static void test_priorities(void **state)
 	lose(0, FM_POOL_LOW, 1); /* a quarter of an eighth is left */
 	assert_int_equal(victim(), FM_POOL_NORMAL);
 	/* The low one may give the rest before a high one gives anything. */
-	assert_int_equal(fm_shares_victim(0, 1, 1 << FM_POOL_NORMAL),
+	assert_int_equal(fm_shares_victim(0, 1, 1 << FM_POOL_NORMAL, &most),
 			 FM_EVICT_POOLS);
 	lose(1, FM_POOL_NORMAL, 300 - 75);
 	assert_int_equal(victim(), FM_POOL_HIGH);
 	lose(2, FM_POOL_HIGH, 300);
 	assert_true(victim() < FM_EVICT_POOLS);
+}
+
+/* What comes by readahead leaves first, down to its part of the cache, but
+ * for a few pages of others that are tried. */
+static void test_streams(void **state)
+{
+	fm_shares_apply(&file[0], &policy[0]);
+	fm_streaming_read(&file[0], 64);
+	assert_true(fm_shares_of(&file[0]).streams);
+	has(0, 100);
+	has(1, 700);
+	assert_int_equal(fm_evict_pages(0, FM_POOL_STREAMED), 100);
+	assert_int_equal(victim(), FM_POOL_NORMAL);
+	assert_in_range(most, 1, 16);
+	fm_probe_left(most);
+	assert_int_equal(victim(), FM_POOL_STREAMED);
+	assert_int_equal(most, UINT64_MAX);
+	lose(0, FM_POOL_STREAMED, 49);
+	assert_int_equal(victim(), FM_POOL_STREAMED);
+	/* It is dirty: others make room. */
+	assert_int_equal(fm_shares_victim(0, 1, 1 << FM_POOL_STREAMED, &most),
+			 FM_POOL_NORMAL);
+	lose(0, FM_POOL_STREAMED, 1);
+	assert_int_equal(victim(), FM_POOL_NORMAL);
+	assert_int_equal(most, UINT64_MAX);
+}
+
+static bool streams_now(int k)
+{
+	return fm_shares_open(&file[k]) == FM_POOL_STREAMED;
+}
+
+/* By faults, by what comes back soon, and while others stream. */
+static void test_streams_no_more(void **state)
+{
+	fm_shares_apply(&file[0], &policy[0]);
+	fm_shares_apply(&file[1], &policy[1]);
+	fm_streaming_read(&file[0], 63);
+	assert_false(streams_now(0));
+	fm_streaming_read(&file[0], 1);
+	assert_true(streams_now(0));
+	for (int k = 0; k < 64 / 8; k++)
+		fm_streaming_fault(&file[0]);
+	assert_false(streams_now(0));
+	fm_streaming_back(&file[0], 32, true);
+	fm_streaming_read(&file[0], 64);
+	assert_false(streams_now(0));
+	fm_streaming_back(&file[0], 64, false);
+	fm_streaming_read(&file[0], 64);
+	assert_true(streams_now(0));
+	fm_streaming_read(&file[1], PAGES / 16);
+	assert_false(streams_now(0));
+}
+
+static void next_period(void)
+{
+	const struct timespec half = { .tv_nsec = 501000000 };
+
+	nanosleep(&half, NULL);
+}
+
+/* Twice as many while none comes back; few where they do. */
+static void test_probe(void **state)
+{
+	uint64_t may;
+
+	next_period();
+	may = fm_probe_may();
+	fm_probe_left(may);
+	assert_int_equal(fm_probe_may(), 0);
+	next_period();
+	assert_int_equal(fm_probe_may(), 2 * may);
+	fm_probe_left(2 * may);
+	fm_probe_back(may / 16);
+	next_period();
+	assert_int_equal(fm_probe_may(), 16);
 }
 
 /* Who streams takes nothing of a file that has no more than its floor. */
@@ -248,6 +328,9 @@ int main(void)
 		ONE(test_furthest_above_its_share),
 		ONE(test_share_of_nothing),
 		ONE(test_priorities),
+		ONE(test_streams),
+		ONE(test_streams_no_more),
+		ONE(test_probe),
 		ONE(test_floor),
 		ONE(test_floors_are_scaled),
 		ONE(test_floor_of_a_short_file),

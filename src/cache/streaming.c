@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "streaming.h"
+
+#include "cache.h"
+#include "evict_queues.h"
+#include "file/file.h"
+#include "probe.h"
+#include "shares.h"
+
+#define WINDOW 2048 /* pages between two looks, in a large cache */
+#define LEAST_WINDOW 64
+#define RESTS 16 /* of the cache, others have streamed since */
+#define PART 8 /* of what comes, one in so many may be no stream's, and */
+#define BACK_PART 2 /* one in so many may have been evicted not long ago */
+
+static _Atomic uint64_t streamed; /* pages, of all files */
+
+/* So often that a look comes before much has been evicted. */
+static FM_FAULT uint64_t window(void)
+{
+	const uint64_t part = fm_cache_limit() / 64;
+
+	return part > WINDOW	    ? WINDOW :
+	       part < LEAST_WINDOW ? LEAST_WINDOW : part;
+}
+
+static FM_FAULT uint64_t take(_Atomic uint32_t *n)
+{
+	return atomic_exchange_explicit(n, 0, memory_order_relaxed);
+}
+
+/* A fault is one access, however many pages came with it; so is a chunk of a
+ * stream that its reader has come to. */
+static FM_FAULT void look(struct fm_file *f)
+{
+	const uint64_t read = take(&f->streaming.read);
+	const uint64_t back = take(&f->streaming.back);
+	const uint64_t faults = take(&f->streaming.faults);
+
+	fm_shares_stream(f, read > PART * faults && read > BACK_PART * back);
+}
+
+FM_FAULT bool fm_streaming_now(const struct fm_file *f)
+{
+	const uint64_t at = atomic_load_explicit(&f->streaming.at,
+						 memory_order_relaxed);
+	const uint64_t all = atomic_load_explicit(&streamed,
+						  memory_order_relaxed);
+
+	return all < at + fm_cache_limit() / RESTS;
+}
+
+FM_FAULT void fm_streaming_read(struct fm_file *f, uint64_t n)
+{
+	const uint32_t was = atomic_fetch_add_explicit(
+		&f->streaming.read, (uint32_t)n, memory_order_relaxed);
+
+	fm_count(&streamed, n);
+	atomic_store_explicit(&f->streaming.at,
+			      atomic_load_explicit(&streamed,
+						   memory_order_relaxed),
+			      memory_order_relaxed);
+	if (was + n >= window())
+		look(f);
+}
+
+FM_FAULT void fm_streaming_fault(struct fm_file *f)
+{
+	const uint32_t was = atomic_fetch_add_explicit(
+		&f->streaming.faults, 1, memory_order_relaxed);
+
+	if (was + 1 >= window() / PART)
+		look(f);
+}
+
+FM_FAULT void fm_streaming_back(struct fm_file *f, uint64_t n, bool soon)
+{
+	if (fm_shares_open(f) != FM_POOL_STREAMED)
+		fm_probe_back(n);
+	if (soon)
+		atomic_fetch_add_explicit(&f->streaming.back, (uint32_t)n,
+					  memory_order_relaxed);
+}
