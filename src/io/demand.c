@@ -41,7 +41,7 @@ struct batch {
 static _Atomic(struct demand *) pending;
 static _Atomic uint32_t queued; /* about how many are in it */
 static _Atomic uint32_t pollers; /* threads that poll, for any read */
-static _Atomic uint64_t polled, batches;
+static _Atomic uint64_t polled, batches, reads;
 
 /* Windows of time in which all reads wait in one way. */
 static _Atomic uint32_t way = POLL;
@@ -51,7 +51,7 @@ static _Atomic uint64_t window_ns;   /* of reads */
 static _Atomic uint64_t window_busy; /* from read to read */
 static _Atomic uint64_t window_took; /* of reads, stalls aside */
 static _Atomic uint64_t window_from;
-static _Atomic uint32_t crowd; /* mean of reads in flight, last window */
+static _Atomic uint32_t crowd; /* mean of reads in flight, in %, last window */
 static uint64_t pace[2]; /* ns a read, last window of each way */
 static uint64_t waited;  /* mean ns of a read, last window of polling */
 static uint32_t chosen = POLL;
@@ -75,6 +75,11 @@ static void reset(void)
 	atomic_store(&window_ns, 0);
 	atomic_store(&window_busy, 0);
 	atomic_store(&window_took, 0);
+}
+
+FM_FAULT uint64_t fm_demand_reads(void)
+{
+	return atomic_load(&reads);
 }
 
 uint64_t fm_demand_polled(void)
@@ -119,7 +124,8 @@ static FM_FAULT void sum_up(uint32_t m, uint64_t now)
 	uint64_t took = atomic_exchange(&window_took, 0);
 	uint64_t from = atomic_exchange(&window_from, now);
 
-	atomic_store(&crowd, (uint32_t)(took / (now - from + 1)));
+	atomic_store(&crowd, (uint32_t)(100 * took / (now - from + 1)));
+	fm_count(&reads, n);
 	pace[m] = atomic_exchange(&window_busy, 0) / (n + !n);
 	if (m == POLL)
 		waited = ns / (n + !n);
@@ -345,8 +351,10 @@ static FM_FAULT long sleep_for(struct fm_io *io)
 {
 	static _Atomic uint32_t n;
 
-	return atomic_fetch_add_explicit(&n, 1, memory_order_relaxed) % SAMPLE ?
-		       fm_io_once(io) : fm_demand_watched(io);
+	if (!fm_rings_uring() ||
+	    atomic_fetch_add_explicit(&n, 1, memory_order_relaxed) % SAMPLE)
+		return fm_io_once(io);
+	return fm_demand_watched(io);
 }
 
 FM_FAULT long fm_demand_do(struct fm_io *io)
@@ -356,9 +364,8 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 	uint32_t others;
 	long res;
 
-	if (!fm_rings_uring())
-		return fm_io_once(io);
-	if (atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
+	if (!fm_rings_uring() ||
+	    atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
 		res = sleep_for(io);
 		note(w.begin);
 		return res;

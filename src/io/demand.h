@@ -34,9 +34,13 @@ long fm_demand_do(struct fm_io *io);
  * was it done in between? (memory_device.h) */
 long fm_demand_watched(struct fm_io *io);
 
-/* [fault] How many threads wait for a read at a time, on the average of the
- * last tenth of a second; 0 when none has lately. */
+/* [fault] How long threads have waited for reads in the last tenth of a second,
+ * in percent of that time: 50 is one thread that computes as long as it waits,
+ * 400 are four that do nothing else. 0 when none has waited lately. */
 unsigned fm_demand_waiting(void);
+
+/* [fault] How many reads that has been, up to a tenth of a second ago. */
+uint64_t fm_demand_reads(void);
 
 /* [plain] Growing totals: reads whose end was seen by polling, and submissions
  * made for them. */

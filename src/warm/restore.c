@@ -27,11 +27,13 @@
 #define DENSE 384    /* pages of 512: all are read */
 #define LONG 128     /* pages: a run that costs far less than one by one */
 #define FLIGHT 64    /* chunks at a time */
-/* ... while the program waits for pages: of long runs, and of others, which
- * cost as much as what it waits for */
+#define BUSY 25      /* % of the time in which the program waits for pages */
+/* ... and so many then: of long runs, and of others, which cost as much as what
+ * it waits for: one more for so many that it has waited for */
 #define FLIGHT_DEMAND 24
 #define PAGES_DEMAND 4096
 #define FLIGHT_SHORT 2
+#define PACE 1024
 #define TRIES 2000 /* ms, for a buffer */
 #define GROWS_MS 1000 /* so long the cache may stand still */
 #define PART_FREE 32 /* of the cache; eviction keeps a half of that free */
@@ -39,6 +41,7 @@
 struct job {
 	struct fm_warm_record *r;
 	bool (*goes_on)(void);
+	uint64_t reads; /* of the program, before */
 	unsigned level; /* at least so hot */
 	bool shorts;    /* short runs, too */
 	bool full;      /* no room for more */
@@ -141,11 +144,20 @@ static bool has_room(const struct flight *now, uint64_t n)
 	       limit - limit / PART_FREE;
 }
 
+/* Each short read makes what the program waits for slower, at once, and saves
+ * it a read if it comes back to that page, some time: so there are the more of
+ * them the longer it has gone on reading. */
+static unsigned most_shorts(const struct job *j)
+{
+	return FLIGHT_SHORT + (unsigned)fm_least(FLIGHT, (fm_demand_reads() -
+							  j->reads) / PACE);
+}
+
 static bool is_turn(const struct job *j, const struct flight *now)
 {
-	if (!fm_demand_waiting())
+	if (fm_demand_waiting() < BUSY)
 		return now->chunks < FLIGHT;
-	return j->shorts ? now->chunks < FLIGHT_SHORT :
+	return j->shorts ? now->chunks < most_shorts(j) :
 		now->chunks < FLIGHT_DEMAND && now->pages < PAGES_DEMAND;
 }
 
@@ -287,10 +299,14 @@ static bool all_fits(const struct fm_warm_record *r)
 
 void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 {
-	struct job j = { .r = r, .goes_on = goes_on };
+	struct job j = { .r = r, .goes_on = goes_on,
+			 .reads = fm_demand_reads() };
 
-	j.level = all_fits(r) ? FM_HOT_PAST : FM_HOT_MAIN;
-	for (; j.level && !is_over(&j); j.level--) {
+	if (all_fits(r)) {
+		j.level = FM_HOT_PAST;
+		by_engine(&j);
+	}
+	for (j.level = FM_HOT_MAIN; j.level && !is_over(&j); j.level--) {
 		j.shorts = false;
 		by_engine(&j);
 		j.shorts = true;

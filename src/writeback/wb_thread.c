@@ -36,7 +36,7 @@ static FM_FAULT uint32_t put_off(uint32_t percent)
 {
 	uint32_t high = fm_policy_default()->wb_high;
 
-	return high < LATER && fm_demand_waiting() >= MANY ?
+	return high < LATER && fm_demand_waiting() >= 100 * MANY ?
 	       percent * LATER / high : percent;
 }
 
