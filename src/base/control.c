@@ -8,6 +8,7 @@
 #include "fds.h"
 #include "log.h"
 #include "sys.h"
+#include "text.h"
 
 #define TELL_MS 100
 
@@ -61,21 +62,12 @@ const struct fm_control *fm_control_next(const struct fm_control *at)
 
 /* ---- ranges ------------------------------------------------------------ */
 
-/* Decimal digits and a space behind them; NULL: something else. */
+/* Of a number and a space behind it; NULL: something else. */
 static char *number(char *s, uint64_t *ret)
 {
-	uint64_t v = 0;
+	const char *end = fm_number(s, ret);
 
-	if (*s < '0' || *s > '9')
-		return NULL;
-	for (; *s >= '0' && *s <= '9'; s++)
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
-			return NULL;
-	if (*s != ' ')
-		return NULL;
-	*ret = v;
-	return without_spaces(s);
+	return end && *end == ' ' ? without_spaces(s + (end - s)) : NULL;
 }
 
 bool fm_request_part(struct fm_request *r, struct fm_file_part *ret)

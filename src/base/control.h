@@ -49,7 +49,7 @@ struct fm_request {
 
 struct fm_control {
 	const char *word;
-	const char *args; /* for help: "SIZE", "FILE [OFFSET LENGTH]", "" */
+	const char *args; /* for help: "SIZE", "[OFFSET LENGTH] FILE", "" */
 	const char *help; /* half a line, from a small letter on */
 	void (*run)(struct fm_request *r);
 	bool job;

@@ -27,7 +27,8 @@ enum fm_rank {
 	FM_RANK_BOUNCE,    /* a bounce buffer */
 	FM_RANK_RING,      /* a ring of the pool */
 	FM_RANK_HOME,      /* the home ring */
-	FM_RANK_REPORT,    /* writing statistics */
+	FM_RANK_METRICS,   /* writing the file of metrics */
+	FM_RANK_REPORT,    /* putting statistics together */
 	FM_RANK_OF_TABLES, /* tables and lists, short sections */
 	FM_RANK_LOST,      /* finding a lost descriptor */
 	FM_RANK_ALLOC,     /* the allocator */

@@ -209,6 +209,20 @@ void fm_number_text(char *buf, unsigned v)
 	*buf = 0;
 }
 
+const char *fm_number(const char *s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (*s < '0' || *s > '9')
+		return NULL;
+	for (; *s >= '0' && *s <= '9'; s++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
+			return NULL;
+	*ret = v;
+	return s;
+}
+
 int fm_expand_pid(const char *pattern, int pid, char *buf, size_t size,
 		  bool *ret_had)
 {

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Grows by anonymous maps; never freed (readers hold no lock). */
 struct fm_arena {
@@ -54,6 +55,10 @@ void fm_read_retry(struct fm_kept_files *k);
 
 /* [any] v in decimal, 11 bytes at most with the NUL. */
 void fm_number_text(char *buf, unsigned v);
+
+/* [any] The decimal digits at s as a number; where they end, or NULL: there are
+ * none, or it does not fit. */
+const char *fm_number(const char *s, uint64_t *ret);
 
 bool fm_exists(const char *path);
 

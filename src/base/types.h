@@ -29,6 +29,8 @@
  *           and their lists of mappings
  *   page    FP_BUSY; several only in ascending order or by try-lock
  *   ring    and bounce buffers: who has one waits for nothing but the device
+ *   metrics, report: writing the metrics, and what statistics are put
+ *           together from
  *   tables  chunks, queues, statistics: short sections
  */
 #ifndef FM_TYPES_H

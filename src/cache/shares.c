@@ -508,6 +508,7 @@ struct fm_shares_of fm_shares_of(const struct fm_file *f)
 		.share = limit,
 		.priority = names[policy ? policy->priority : 1],
 		.streams = fm_shares_open(f) == FM_POOL_STREAMED,
+		.pins = policy && policy->pin,
 	};
 
 	if (!policy || !has_own(f))

@@ -48,6 +48,7 @@ struct fm_shares_of {
 	uint64_t share, floor;
 	const char *priority;
 	bool streams; /* streaming.h */
+	bool pins; /* its policy pins pages */
 };
 struct fm_shares_of fm_shares_of(const struct fm_file *f);
 

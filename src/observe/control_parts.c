@@ -7,6 +7,7 @@
  * A mapping may be another by the time its turn comes. Then nothing is lost:
  * what is advised is at worst something else that is read or leaves memory.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "advise/advise.h"
@@ -49,6 +50,7 @@ struct part {
 	uint64_t off, end; /* of the file: bytes, whole pages */
 	struct fm_file *file; /* a reference, or NULL: the engine has it not */
 	bool kernel;          /* serves some of it */
+	bool unmapped;        /* is a part, too, for this command */
 	uint64_t total, done; /* bytes, for progress */
 	unsigned n;
 	struct span span[SPANS];
@@ -98,24 +100,67 @@ static void add_kernel(struct part *p)
 			 p->range[i].end - p->range[i].start, false);
 }
 
-/* False: the answer has been given. */
-static bool find_file(struct part *p)
+static int look_up(const char *path, struct fm_file_id *ret, uint64_t *size)
 {
-	const char *path = p->asked.path;
 	struct stat st;
 	long err = fm_sys2(SYS_stat, path, &st);
 
 	if (err)
-		fm_answer_error(p->r, "%s: %s", path, fm_error_text((int)-err));
-	else if (p->asked.off >= (uint64_t)st.st_size)
+		return (int)err;
+	*ret = (struct fm_file_id){ st.st_dev, st.st_ino };
+	*size = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* A program that has confined itself may be ended for a call that it never
+ * makes: among the files that the engine has. */
+static int look_up_here(const char *path, struct fm_file_id *ret,
+			uint64_t *size)
+{
+	const unsigned slot = fm_epoch_enter();
+	struct fm_file *f;
+	int err = -ENOENT;
+
+	fm_for_each_file(f, id) {
+		if (strcmp(f->path, path))
+			continue;
+		*ret = (struct fm_file_id){ f->dev, f->ino };
+		*size = (uint64_t)atomic_load(&f->size);
+		err = 0;
+	}
+	fm_epoch_leave(slot);
+	return err;
+}
+
+static bool refuse(struct part *p, const char *why)
+{
+	fm_answer_error(p->r, "%s %s", p->asked.path, why);
+	return false;
+}
+
+static const char confined[] =
+	"is not served by the engine, and the process has confined itself "
+	"(seccomp): it may not ask the kernel for this";
+
+/* False: the answer has been given. */
+static bool find_file(struct part *p)
+{
+	const char *path = p->asked.path;
+	uint64_t size = 0;
+	int err;
+
+	if (fm_sys_confined() && look_up_here(path, &p->id, &size))
+		return refuse(p, confined);
+	err = fm_sys_confined() ? 0 : look_up(path, &p->id, &size);
+	if (err)
+		fm_answer_error(p->r, "%s: %s", path, fm_error_text(-err));
+	else if (p->asked.off >= size)
 		fm_answer_error(p->r, "%s has only %lu bytes", path,
-				(unsigned long)st.st_size);
-	if (err || p->asked.off >= (uint64_t)st.st_size)
+				(unsigned long)size);
+	if (err || p->asked.off >= size)
 		return false;
-	p->id = (struct fm_file_id){ st.st_dev, st.st_ino };
 	p->off = p->asked.off & ~(uint64_t)FM_PAGE_MASK;
-	p->end = fm_page_up(fm_least(p->asked.off + p->asked.len,
-				     (uint64_t)st.st_size));
+	p->end = fm_page_up(fm_least(p->asked.off + p->asked.len, size));
 	return true;
 }
 
@@ -126,11 +171,10 @@ static bool find(struct part *p)
 	if (fm_life_running())
 		add_engine(p);
 	add_kernel(p);
-	if (p->n)
-		return true;
-	fm_answer_error(p->r, "%s is not mapped there by this process",
-			p->asked.path);
-	return false;
+	if (p->kernel && fm_sys_confined())
+		return refuse(p, confined);
+	return p->n || (p->unmapped && p->file) ||
+	       refuse(p, "is not mapped there by this process");
 }
 
 /* ---- beside the program's descriptors ----------------------------------- */
@@ -216,27 +260,45 @@ static uint64_t dirty_bytes(struct part *p)
 	return n << FM_PAGE_SHIFT;
 }
 
-static int flush_piece(struct part *p, const struct span *s)
+static int flush_pages(struct part *p, uint64_t from, uint64_t to)
 {
 	uint64_t old;
 	int err;
 
-	if (!s->engine)
-		return 0;
 	fm_block_signals(&old);
-	err = fm_wb_range(p->file, page_of(s->off), page_of(s->off + s->len),
-			  true);
+	err = fm_wb_range(p->file, from, to, true);
 	fm_restore_signals(&old);
 	return err;
 }
 
+/* By the file, not by its mappings: what was stored by one that is there no
+ * more is dirty, too. */
+static int flush_dirty(struct part *p)
+{
+	const uint64_t end = page_of(p->end);
+	uint64_t k = page_of(p->off), next;
+	int err;
+
+	p->total = p->end - p->off;
+	for (; (k = fm_dirty_next(p->file, k, end)) < end; k = next) {
+		next = fm_least(k + page_of(PIECE), end);
+		p->done = (next << FM_PAGE_SHIFT) - p->off;
+		err = flush_pages(p, k, next);
+		if (err || !fm_answer_progress(p->r, p->done, p->total))
+			return err;
+	}
+	return 0;
+}
+
 static int flush_all(struct part *p)
 {
-	int err = each_piece(p, flush_piece);
+	int err;
 
-	if (err || !p->file || fm_kernel_serves(p->file))
-		return err;
-	err = fm_wb_sync(p->file);
+	if (!p->file || fm_kernel_serves(p->file))
+		return 0;
+	err = flush_dirty(p);
+	if (!err)
+		err = fm_wb_sync(p->file);
 	/* The kernel tells each failure once, and the program has not heard. */
 	if (err)
 		fm_wb_err_note(p->file, err);
@@ -413,6 +475,7 @@ static void run(struct fm_request *r, void (*fn)(struct part *p))
 		return;
 	}
 	p->r = r;
+	p->unmapped = fn == flush;
 	if (find(p))
 		fn(p);
 	if (p->file)

@@ -330,37 +330,36 @@ static bool is_safe_folder(const char *path)
 	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX));
 }
 
-static bool listen_below(const char *folder, const char *rest)
+static bool listen_below(const char *dir)
 {
-	char name[32] = "/", number[16], dir[sizeof(bound.path)];
-	char path[sizeof(bound.path)];
+	char name[32] = "/", number[16], path[sizeof(bound.path)];
 
 	fm_number_text(number, (unsigned)fm_sys_getpid());
-	return folder && *folder == '/' &&
-	       !fm_join(dir, sizeof(dir), folder, rest, "") &&
-	       is_safe_folder(dir) &&
+	return is_safe_folder(dir) &&
 	       !fm_join(name + 1, sizeof(name) - 1, number, ".sock", "") &&
 	       !fm_join(path, sizeof(path), dir, name, "") && !listen_on(path);
 }
 
-/* Who has made neither folder wants no socket. */
-static void listen_by_default(void)
+/* The first of the usual folders for which `fits`. Who has made none of them
+ * wants no socket. */
+static bool usual_folder(bool (*fits)(const char *dir))
 {
-	if (!listen_below("/run", "/fastmap"))
-		listen_below(fm_policy_runtime_dir(), "/fastmap");
+	const char *const above[] = { "/run", fm_policy_runtime_dir() };
+	char dir[sizeof(bound.path)];
+
+	for (unsigned i = 0; i < 2; i++)
+		if (above[i] && *above[i] == '/' &&
+		    !fm_join(dir, sizeof(dir), above[i], "/fastmap", "") &&
+		    fits(dir))
+			return true;
+	return false;
 }
 
 bool fm_control_wanted(void)
 {
 	const char *set = fm_settings()->socket;
-	const char *own = fm_policy_runtime_dir();
-	char dir[sizeof(bound.path)];
 
-	if (!set || strcmp(set, FM_SOCKET_AUTO))
-		return set;
-	return fm_exists("/run/fastmap") ||
-	       (own && !fm_join(dir, sizeof(dir), own, "/fastmap", "") &&
-		fm_exists(dir));
+	return set && (strcmp(set, FM_SOCKET_AUTO) || usual_folder(fm_exists));
 }
 
 int fm_control_listen(void)
@@ -371,7 +370,7 @@ int fm_control_listen(void)
 		return 0;
 	if (strcmp(set, FM_SOCKET_AUTO))
 		return listen_as_set(set);
-	listen_by_default();
+	usual_folder(listen_below);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * metrics.c - one list of metrics: name, help and where the value is. The
+ * metrics.c - the counters (stats_fields.c) and other values as metrics. The
  * guardian writes them too: no lock is taken there.
  *
  * Counts of a file are given while it is open; those of the process include
@@ -26,32 +26,6 @@
 #include "writeback/writeback.h"
 
 #define MOST_FILES 256 /* each is a series of every metric */
-
-#define ROW(m, text) { #m, text, offsetof(struct fm_file_stats, m) }
-static const struct row {
-	const char *name, *help;
-	size_t offset;
-} rows[] = {
-	ROW(faults_read, "Loads of a page that was not there"),
-	ROW(faults_write, "Stores to a page that was not there"),
-	ROW(faults_wp, "First stores to a page that was only read"),
-	ROW(hits_ahead, "Faults whose page readahead had"),
-	ROW(hits_alias, "Faults whose page another mapping had"),
-	ROW(hits_standby, "Faults whose page was kept beside the mappings"),
-	ROW(loads, "Requests to the device for pages"),
-	ROW(load_bytes, "Bytes that were read for pages"),
-	ROW(read_errors, "Reads that failed"),
-	ROW(evictions, "Pages that left the cache to make room"),
-	ROW(writebacks, "Pages that were written to the file"),
-	ROW(wb_bytes, "Bytes that were written to the file"),
-	ROW(wb_errors, "Writes that failed"),
-	ROW(ahead_pages, "Pages that were read ahead"),
-	ROW(ahead_waste, "Pages that were read ahead and dropped untouched"),
-	ROW(mappings, "Mappings that the engine was given"),
-	ROW(demotions, "Times that a file was handed to the kernel"),
-	ROW(taken_back, "Times that a file was taken back from the kernel"),
-};
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* A value of the process. */
 struct gauge {
@@ -189,35 +163,29 @@ static void put_seconds(struct page *p, uint64_t ns)
 
 /* ---- the metrics ------------------------------------------------------- */
 
-static uint64_t value_of(const struct fm_file_stats *st, const struct row *r)
-{
-	return atomic_load((_Atomic uint64_t *)((char *)(uintptr_t)st +
-						r->offset));
-}
-
 static void put_counts(struct page *p)
 {
-	for (size_t i = 0; i < ROWS; i++) {
-		const struct row *r = &rows[i];
+	for (unsigned i = 0; i < FM_STATS_FIELDS; i++) {
+		const char *name = fm_stats_field_name(i);
 
-		put_family(p, "fastmap_", r->name, "_total", r->help,
-			   "counter");
-		put_series(p, "fastmap_", r->name, "_total", NULL, NULL);
-		put_value(p, value_of(&p->sum, r));
+		put_family(p, "fastmap_", name, "_total",
+			   fm_stats_field_help(i), "counter");
+		put_series(p, "fastmap_", name, "_total", NULL, NULL);
+		put_value(p, fm_stats_field(&p->sum, i));
 	}
 }
 
 static void put_file_counts(struct page *p)
 {
-	for (size_t i = 0; i < ROWS && p->files; i++) {
-		const struct row *r = &rows[i];
+	for (unsigned i = 0; i < FM_STATS_FIELDS && p->files; i++) {
+		const char *name = fm_stats_field_name(i);
 
-		put_family(p, "fastmap_file_", r->name, "_total", r->help,
-			   "counter");
+		put_family(p, "fastmap_file_", name, "_total",
+			   fm_stats_field_help(i), "counter");
 		for (unsigned k = 0; k < p->files; k++) {
-			put_series(p, "fastmap_file_", r->name, "_total",
+			put_series(p, "fastmap_file_", name, "_total",
 				   "file", p->file[k]->path);
-			put_value(p, value_of(&p->file[k]->st, r));
+			put_value(p, fm_stats_field(&p->file[k]->st, i));
 		}
 	}
 }

@@ -4,15 +4,18 @@
  * collector), every 15 s and at the end. A reader sees the old file or the new
  * one: it is written beside its place, under a name that the collector does not
  * read, and renamed. After a kill the guardian does the last one, which removes
- * what was half written.
+ * what was half written. A program that was executed meanwhile has the same
+ * process id and may write there, too: its file is spared.
  *
  * In a thread with descriptors of its own: the program never finds a number of
  * ours where it expects the next free one.
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/life.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -28,6 +31,16 @@
 static _Atomic int failed;
 static bool said;
 
+/* The thread and the end of the program write the same file, one after the
+ * other. Held while the counts are read (FM_RANK_REPORT). */
+static struct fm_lock lock = FM_LOCK(FM_RANK_METRICS);
+
+/* What was written last; the guardian reads it. */
+static struct {
+	ino_t ino; /* 0: nothing yet */
+	struct timespec changed;
+} ours;
+
 /* "/x/a.prom.1234.tmp", where `path` is /x/a.prom. */
 static int beside(const char *path, int pid, char *buf, size_t size)
 {
@@ -36,6 +49,25 @@ static int beside(const char *path, int pid, char *buf, size_t size)
 	fm_number_text(digits, (unsigned)pid);
 	fm_join(end, sizeof(end), digits, ".tmp", "");
 	return fm_join(buf, size, path, ".", end);
+}
+
+static void note_ours(int fd)
+{
+	struct stat st;
+
+	if (fm_sys2(SYS_fstat, fd, &st))
+		return;
+	ours.ino = st.st_ino;
+	ours.changed = st.st_mtim;
+}
+
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return !fm_sys2(SYS_stat, path, &st) && st.st_ino == ours.ino &&
+	       st.st_mtim.tv_sec == ours.changed.tv_sec &&
+	       st.st_mtim.tv_nsec == ours.changed.tv_nsec;
 }
 
 static int write_new(const char *path, const struct fm_json *o)
@@ -47,19 +79,21 @@ static int write_new(const char *path, const struct fm_json *o)
 	if (fd < 0)
 		return fd;
 	err = fm_sys_write_all(fd, o->text, o->len);
+	note_ours(fd);
 	fm_sys_close(fd);
 	if (err)
 		fm_sys1(SYS_unlink, path);
 	return err;
 }
 
-static int replace(const char *path, int pid, bool alone)
+/* `by`: the process whose number the temporary file has. */
+static int replace(const char *path, int pid, int by, bool alone)
 {
 	struct fm_json o = { 0 };
 	char temporary[4096];
 	int err;
 
-	if (beside(path, pid, temporary, sizeof(temporary)))
+	if (beside(path, by, temporary, sizeof(temporary)))
 		return -ENAMETOOLONG;
 	fm_metrics_text(&o, pid, alone);
 	err = o.failed ? -ENOMEM : write_new(temporary, &o);
@@ -74,12 +108,17 @@ static void write_file(void)
 	const char *where = fm_settings()->metrics;
 	const int pid = fm_sys_getpid();
 	char path[4000];
+	uint64_t mask;
 	int err;
 
 	if (!where || !fm_sys_may_ask())
 		return;
+	fm_block_signals(&mask);
+	fm_lock(&lock);
 	err = fm_stats_path(where, pid, path, sizeof(path)) ? -ENAMETOOLONG :
-		replace(path, pid, false);
+		replace(path, pid, pid, false);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
 	if (err)
 		atomic_store(&failed, err);
 }
@@ -128,8 +167,14 @@ static void dead(int pid, bool executed)
 	const char *where = fm_settings()->metrics;
 	char path[4000];
 
-	if (where && !fm_stats_path(where, pid, path, sizeof(path)))
-		replace(path, pid, true);
+	if (where && !fm_stats_path(where, pid, path, sizeof(path)) &&
+	    (!executed || is_ours(path)))
+		replace(path, pid, executed ? fm_sys_getpid() : pid, true);
+}
+
+static void forked(void)
+{
+	fm_lock_reset(&lock);
 }
 
 static void reset(void)
@@ -138,4 +183,4 @@ static void reset(void)
 }
 
 FM_LIFE(metrics_file, .level = FM_LIFE_RUNNING, .start = start, .second = say,
-	.stop = stop, .reset = reset, .dead = dead)
+	.stop = stop, .forked = forked, .reset = reset, .dead = dead)

@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mmap/mmap.h"
@@ -493,15 +494,11 @@ static void document(struct survey *s, struct fm_json *o)
  * that. False: there is none. */
 static bool take_number(const char **at, char until, uint64_t *ret)
 {
-	const char *p = *at;
-	uint64_t v = 0;
+	const char *p = fm_number(*at, ret);
 
-	for (; *p >= '0' && *p <= '9' && v < UINT64_MAX / 16; p++)
-		v = v * 10 + (uint64_t)(*p - '0');
-	if (p == *at || (*p != until && *p))
+	if (!p || (*p != until && *p))
 		return false;
 	*at = *p ? p + 1 : p;
-	*ret = v;
 	return true;
 }
 

@@ -12,6 +12,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "fault/fault.h"
@@ -25,39 +26,10 @@
 #include "stats_priv.h"
 #include "warm/warm.h"
 
-#define FIELD(m) { #m, offsetof(struct fm_file_stats, m) }
-static const struct {
-	const char *name;
-	size_t offset;
-} fields[] = {
-	FIELD(faults_read), FIELD(faults_write), FIELD(faults_wp),
-	FIELD(loads),	    FIELD(load_bytes),	 FIELD(hits_ahead),
-	FIELD(hits_alias),  FIELD(hits_standby), FIELD(hits_kept),
-	FIELD(rewritten),
-	FIELD(lazy), FIELD(lazy_lost),
-	FIELD(evictions),   FIELD(collapsed),
-	FIELD(writebacks),  FIELD(wb_bytes),	 FIELD(wb_errors),
-	FIELD(ahead_pages), FIELD(ahead_waste),	 FIELD(read_errors),
-	FIELD(mappings),    FIELD(demotions),	 FIELD(taken_back),
-};
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
-
-static _Atomic uint64_t *field(const struct fm_file_stats *st, size_t i)
-{
-	return (_Atomic uint64_t *)((char *)(uintptr_t)st + fields[i].offset);
-}
-
-void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from)
-{
-	for (size_t i = 0; i < FIELDS; i++)
-		atomic_fetch_add(field(to, i), atomic_load(field(from, i)));
-	fm_served_add(&to->served, &from->served);
-}
-
 static void set_counters(struct fm_json *o, const struct fm_file_stats *st)
 {
-	for (size_t i = 0; i < FIELDS; i++)
-		fm_json_uint(o, fields[i].name, atomic_load(field(st, i)));
+	for (unsigned i = 0; i < FM_STATS_FIELDS; i++)
+		fm_json_uint(o, fm_stats_field_name(i), fm_stats_field(st, i));
 	fm_json_milli(o, "hit_percent", fm_stats_hits(st));
 	fm_json_milli(o, "read_amplification", fm_stats_amplification(st));
 }
@@ -248,6 +220,7 @@ static void put_server(struct fm_json *o, const char *server,
 
 struct resident {
 	uint64_t pages, pinned;
+	bool pins; /* the file's policy does: else no page is looked at */
 };
 
 static void count_resident(struct fm_map *m, uint64_t i, void *arg)
@@ -257,13 +230,13 @@ static void count_resident(struct fm_map *m, uint64_t i, void *arg)
 	if (!fm_mode_resident(fm_mode(m, i)))
 		return;
 	r->pages++;
-	r->pinned += fm_shares_pinned(m->file, m->pgoff + i);
+	r->pinned += r->pins && fm_shares_pinned(m->file, m->pgoff + i);
 }
 
 static void resident_json(struct fm_json *o, struct fm_file *f)
 {
 	struct fm_shares_of s = fm_shares_of(f);
-	struct resident r = { 0, 0 };
+	struct resident r = { .pins = s.pins };
 	struct fm_map *m;
 
 	fm_for_each_map(m, f)
@@ -398,15 +371,15 @@ static void warm_json(struct fm_json *o)
 static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
 			uint64_t files)
 {
-	char name[64] = "all_";
+	char name[64];
 	struct fm_served served;
 
 	fm_json_open(o, "totals", '{');
 	fm_json_uint(o, "files", files);
 	fm_json_uint(o, "answered", fm_stats_faults(sum));
-	for (size_t i = 0; i < FIELDS; i++) {
-		memcpy(name + 4, fields[i].name, strlen(fields[i].name) + 1);
-		fm_json_uint(o, name, atomic_load(field(sum, i)));
+	for (unsigned i = 0; i < FM_STATS_FIELDS; i++) {
+		fm_join(name, sizeof(name), "all_", fm_stats_field_name(i), "");
+		fm_json_uint(o, name, fm_stats_field(sum, i));
 	}
 	fm_json_milli(o, "hit_percent", fm_stats_hits(sum));
 	fm_json_milli(o, "read_amplification", fm_stats_amplification(sum));

@@ -4,6 +4,8 @@
 #ifndef FM_STATS_PRIV_H
 #define FM_STATS_PRIV_H
 
+#include <stddef.h>
+
 #include "base/hist.h"
 #include "base/types.h"
 
@@ -20,6 +22,12 @@ struct fm_retired {
 	struct fm_file_stats st;
 };
 
+/* The counters of a file, by number: name, what it counts, value. */
+#define FM_STATS_FIELDS \
+	(offsetof(struct fm_file_stats, demote_why) / sizeof(uint64_t))
+const char *fm_stats_field_name(unsigned i);
+const char *fm_stats_field_help(unsigned i);
+uint64_t fm_stats_field(const struct fm_file_stats *st, unsigned i);
 void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from);
 bool fm_stats_managed(void); /* any file, until now */
 uint64_t fm_stats_uptime_ms(void);
