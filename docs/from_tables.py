@@ -233,6 +233,12 @@ def takes(command):
     return "nothing"
 
 
+def asks_who(command):
+    """Does the first argument name a process?"""
+    return any(w in ("WHO", "[WHO]")
+               for a in command.arguments() for w in a[:2])
+
+
 def long_names(command):
     return ["--help"] + [name for name, _, _ in command.options]
 
@@ -257,6 +263,14 @@ _fastmap_value()
 		compopt -o filenames 2>/dev/null ;;
 	*) COMPREPLY=() ;;
 	esac
+}
+
+# Running processes: ids and names; a path is a socket's.
+_fastmap_who()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$(fastmap ps 2>/dev/null |
+		awk 'NR > 1 { print $1; print $3 }')" -- "$1"
+		[[ $1 == */* ]] && compgen -f -- "$1")
 }
 
 _fastmap()
@@ -298,6 +312,23 @@ complete -F _fastmap fastmap
 
 
 def bash_arguments(c, tables):
+    behind = bash_behind(c, tables)
+    if not asks_who(c):
+        return behind
+    if takes(c) == "program": # or behind --
+        return """if ((i == COMP_CWORD)) && [[ ${COMP_WORDS[i - 1]} != -- ]]; then
+			_fastmap_who "$cur"
+		else
+			%s
+		fi""" % behind.replace("\n", "\n\t")
+    return """if ((i == COMP_CWORD)); then
+			_fastmap_who "$cur"
+		else
+			%s
+		fi""" % behind.replace("\n", "\n\t")
+
+
+def bash_behind(c, tables):
     what = takes(c)
     if what == "program":
         return """if ((i == COMP_CWORD)); then
@@ -355,6 +386,12 @@ _fastmap_policies() {
 	_alternative 'profiles:profile:compadd -a profiles' 'files:file:_files'
 }
 
+_fastmap_who() {
+	local -a who
+	who=(${(f)"$(fastmap ps 2>/dev/null | awk 'NR > 1 { print $1; print $3 }')"})
+	_alternative 'processes:process:compadd -a who' 'sockets:socket:_files'
+}
+
 _fastmap() {
 	if (( CURRENT == 2 )); then
 		local -a commands
@@ -395,6 +432,9 @@ def zsh_option(name, value, text):
 
 def zsh_arguments(c, tables):
     words = words_of(c)
+    if asks_who(c) and takes(c) != "program":
+        return ["'1:process:_fastmap_who'"] + (
+            ["'*:file:_files'"] if takes(c) == "files" else [])
     return {"program": ["'(-)1:program: _command_names -e'",
                         "'*::arguments: _normal'"],
             "names": ["'*:option:(%s)'" % " ".join(
@@ -426,6 +466,10 @@ function __fastmap_profiles
 	for p in %(profiles)s/*.policy
 		string replace -r '.*/(.*)[.]policy' '$1' $p
 	end
+end
+# Running processes: ids and names.
+function __fastmap_who
+	fastmap ps 2>/dev/null | awk 'NR > 1 { print $1; print $3 }'
 end
 # What stands behind the options.
 function __fastmap_arguments
@@ -487,6 +531,8 @@ def fish(tables, profiles):
                      "nothing": None}[takes(c)]
         if arguments:
             yield "%s %s" % (here, arguments)
+        if asks_who(c):
+            yield "%s -Fa '(__fastmap_who)'" % option
 
 
 SHELLS = {"bash": bash, "zsh": zsh,
