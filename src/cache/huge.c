@@ -15,7 +15,7 @@ FM_FAULT bool fm_huge_fits(struct fm_map *m, uint64_t i)
 {
 	uintptr_t a = (uintptr_t)fm_map_addr(m, i);
 
-	return m->shared && !(a & (FM_HUGE - 1)) &&
+	return !(a & (FM_HUGE - 1)) &&
 	       !atomic_load(&m->vma_prot) &&
 	       !(atomic_load(&m->prot) & PROT_WRITE) &&
 	       i + UNIT <= fm_map_pages(m) && !atomic_load(&m->aliased);

@@ -39,8 +39,8 @@
  * thread delivery, where the kernel itself must refuse its own stores. */
 static int vma_prot(const struct fm_mmap_request *q, bool *ret_exact)
 {
-	bool loose = q->shared && q->prot == PROT_READ &&
-		     q->len >= FM_HUGE && fm_uffd_caps()->move &&
+	bool loose = q->prot == PROT_READ && q->len >= FM_HUGE &&
+		     fm_uffd_caps()->move &&
 		     fm_delivery() == FM_DELIVERY_SIGNAL;
 
 	*ret_exact = !loose;

@@ -410,11 +410,42 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 	fm_unlock(&st->lock);
 }
 
-FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
+/* What the stream that has come to page i, in a chunk of n pages, leaves behind.
+ * Before it asks for more: the frames that leave are read into next. */
+static FM_FAULT void leave_behind(struct fm_map *m, struct fm_stream_set *st,
+				  uint64_t i, int64_t first, uint64_t n)
 {
 	struct fm_behind behind = { 0, 0 };
-	struct fm_stream_set *st;
 	struct fm_stream *s;
+
+	if (!fm_trylock(&st->lock))
+		return;
+	s = find(st, (int64_t)i);
+	if (s)
+		behind = fm_behind_claim(m, s, first, (int64_t)n);
+	fm_unlock(&st->lock);
+	fm_behind_drop(m, behind);
+}
+
+/* The reader has come to page i, in a chunk that has been mapped. */
+static FM_FAULT void advance_chunk(struct fm_map *m, struct fm_stream_set *st,
+				   int64_t i, int64_t first, uint64_t n)
+{
+	const struct fm_seen seen = { i, i, i + 1 };
+	struct fm_stream *s = find(st, i);
+
+	if (!s)
+		return;
+	/* One that leaps keeps in step, whoever read the chunk. */
+	advance(m, st, &seen,
+		s->step == 1  ? first + (int64_t)n - 1 :
+		s->step == -1 ? first : i);
+	fm_streaming_read(m->file, n);
+}
+
+FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
+{
+	struct fm_stream_set *st;
 	int64_t first;
 	uint64_t n;
 
@@ -423,22 +454,13 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
 	if (!reads_ahead(m))
 		return true;
 	st = fm_streams_of(m);
-	if (!st || !fm_trylock(&st->lock))
+	if (!st)
 		return true;
-	s = find(st, (int64_t)i);
-	if (s) {
-		/* One that leaps keeps in step, whoever read the chunk. */
-		int64_t end = s->step == 1  ? first + (int64_t)n - 1 :
-			      s->step == -1 ? first : (int64_t)i;
-		int64_t at = (int64_t)i;
-		struct fm_seen seen = { at, at, at + 1 };
-
-		advance(m, st, &seen, end);
-		behind = fm_behind_claim(m, s, first, (int64_t)n);
-		fm_streaming_read(m->file, n);
-	}
+	leave_behind(m, st, i, first, n);
+	if (!fm_trylock(&st->lock))
+		return true;
+	advance_chunk(m, st, (int64_t)i, first, n);
 	fm_unlock(&st->lock);
-	fm_behind_drop(m, behind);
 	return true;
 }
 

@@ -109,10 +109,8 @@ static int join_run(struct fm_map *m, void *arg)
  * for a moment, and a first store is about to be let through. */
 static int pass_through(struct fm_map *m, void *arg)
 {
-	if (m->shared) {
-		fm_map_lock_part(m, 0, fm_map_pages(m));
-		fm_map_unlock_pages(m);
-	}
+	fm_map_lock_part(m, 0, fm_map_pages(m));
+	fm_map_unlock_pages(m);
 	return 0;
 }
 

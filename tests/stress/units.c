@@ -8,7 +8,10 @@
  * parts of it are dropped and advised. For the last quarter of the time a
  * second mapping, that stores are made through, comes and goes as well.
  *
- *   units FILE [-s MiB] [-d seconds] [-r seed]
+ * With -p the mapping is private. Parts of it become writable for a while, and
+ * what is stored in its last four units stays there and never reaches the file.
+ *
+ *   units FILE [-s MiB] [-d seconds] [-r seed] [-p]
  *
  * Every word of a page but the first carries the page's number. The first is
  * the page's version; floor_of[] has the last version whose change has
@@ -33,6 +36,8 @@
 #define WORDS (PAGE / 8)
 #define WINDOW 1024ul /* pages that the storing mapping covers */
 #define CHANGED 64ul  /* one page in so many is ever changed */
+#define OWN 2048ul    /* pages at the end, that may be the program's own */
+#define MARK (1ul << 40) /* the first word of those that are */
 
 static const char *path;
 static uint64_t pages = 98304;
@@ -43,6 +48,7 @@ static volatile uint64_t *base;
 static _Atomic uint64_t *floor_of;
 static pthread_mutex_t *page_lock; /* of a changed page: one writer a time */
 static _Atomic bool stop, alias;
+static bool private;
 static _Atomic uint64_t n_reads, n_changes, n_admin, n_collapsed;
 
 static void die(const char *what)
@@ -166,11 +172,13 @@ static void *admin(void *arg)
 				      MADV_NORMAL };
 	uint64_t s = seed * 11 + (uintptr_t)arg;
 
-	while (!atomic_load(&stop)) {
-		uint64_t p = rnd(&s) % pages, n = rnd(&s) % 1024 + 1;
+	const uint64_t most = private ? pages - OWN : pages;
 
-		if (n > pages - p)
-			n = pages - p;
+	while (!atomic_load(&stop)) {
+		uint64_t p = rnd(&s) % most, n = rnd(&s) % 1024 + 1;
+
+		if (n > most - p)
+			n = most - p;
 		if (madvise((char *)base + p * PAGE, n * PAGE,
 			    advice[rnd(&s) % 3]))
 			die("madvise");
@@ -195,6 +203,43 @@ static void *collapser(void *arg)
 		usleep(10000);
 	}
 	return NULL;
+}
+
+static uint64_t own_page(uint64_t k)
+{
+	return pages - OWN + k * 61 % OWN;
+}
+
+/* Of a private mapping: an own page more, amid those that were moved in, while
+ * the other threads read. */
+static void *owner(void *arg)
+{
+	uint64_t k = 0;
+
+	for (; private && !atomic_load(&stop) && k < OWN / 16; k++) {
+		char *at = (char *)base + own_page(k) / 512 * 512 * PAGE;
+
+		if (mprotect(at, 512 * PAGE, PROT_READ | PROT_WRITE))
+			die("mprotect");
+		base[own_page(k) * WORDS] = MARK;
+		if (k % 3 && mprotect(at, 512 * PAGE, PROT_READ))
+			die("mprotect");
+		usleep(10000);
+	}
+	return (void *)k;
+}
+
+static void check_own(uint64_t n)
+{
+	uint64_t v;
+
+	for (uint64_t k = 0; k < n; k++)
+		if (base[own_page(k) * WORDS] != MARK ||
+		    pread(fd, &v, 8, (off_t)(own_page(k) * PAGE)) != 8 ||
+		    v == MARK) {
+			fprintf(stderr, "units: WRONG own page %lu\n", own_page(k));
+			abort();
+		}
 }
 
 /* One scan by one thread. Behind it, at all distances in turn, pages are read
@@ -235,7 +280,8 @@ static void make_file(void)
 static void setup(void)
 {
 	make_file();
-	base = mmap(NULL, pages * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	base = mmap(NULL, pages * PAGE, PROT_READ,
+		    private ? MAP_PRIVATE : MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		die("mmap");
 	floor_of = calloc(pages, sizeof(*floor_of));
@@ -250,11 +296,12 @@ static void options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "s:d:r:")) != -1)
+	while ((c = getopt(argc, argv, "s:d:r:p")) != -1)
 		switch (c) {
 		case 's': pages = strtoull(optarg, NULL, 0) << 8; break;
 		case 'd': seconds = (unsigned)atoi(optarg); break;
 		case 'r': seed = strtoull(optarg, NULL, 0); break;
+		case 'p': private = true; break;
 		default: exit(2);
 		}
 	if (optind + 1 != argc || pages < 4 * WINDOW)
@@ -266,9 +313,10 @@ int main(int argc, char **argv)
 {
 	static void *(*const role[])(void *) = { scanner, scanner, reader,
 						 reader, writer, storer,
-						 admin, collapser };
+						 admin, collapser, owner };
 	enum { N = sizeof(role) / sizeof(*role) };
 	pthread_t t[N];
+	void *own = NULL;
 
 	options(argc, argv);
 	setup();
@@ -281,7 +329,8 @@ int main(int argc, char **argv)
 	usleep(seconds * 250000);
 	atomic_store(&stop, true);
 	for (int k = 0; k < N; k++)
-		pthread_join(t[k], NULL);
+		pthread_join(t[k], &own);
+	check_own((uintptr_t)own);
 	for (uint64_t p = 0; p < pages; p++)
 		check(p, 1 + p % (WORDS - 1));
 	printf("units: %lu reads, %lu changes, %lu advices, %lu collapsed\n",

@@ -8,6 +8,8 @@
 
 #include "base/sys.h"
 #include "cache/frame.h"
+#include "cache/huge.h"
+#include "map/map.h"
 #include "map/uffd.h"
 
 #define FRAMES 8
@@ -191,9 +193,26 @@ static void in_doubt(void **state)
 	fm_frame_put(fr);
 }
 
+/* Whatever the program cannot store to, shared or private. */
+static void where_units_go(void **state)
+{
+	struct fm_map m = { .start = FM_HUGE, .end = 3 * FM_HUGE,
+			    .prot = PROT_READ };
+
+	assert_true(fm_huge_fits(&m, 0));
+	m.shared = true;
+	assert_true(fm_huge_fits(&m, FM_HUGE_PAGES));
+	assert_false(fm_huge_fits(&m, 1));
+	atomic_store(&m.prot, PROT_READ | PROT_WRITE);
+	assert_false(fm_huge_fits(&m, 0));
+	m.shared = false;
+	assert_false(fm_huge_fits(&m, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_units_go),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(buying),
 		cmocka_unit_test(cheap),
