@@ -29,7 +29,7 @@ static const struct reason reasons[FM_WHYS] = {
 	},
 	[FM_WHY_CACHED] = { .text = "already in the page cache" },
 	[FM_WHY_WINDOW] = {
-		.text = "a window that is in the page cache already",
+		.text = "a window of a file that is mapped piece by piece",
 	},
 	[FM_WHY_NO_CACHE] = {
 		.text = "no memory for a cache",

@@ -19,6 +19,7 @@
 #define SURE 16   /* cached windows in a row, then */
 #define GRANT 7   /* so many are not looked at */
 
+#define WHOLE ((size_t)16 << 10) /* windows so long are read at once */
 #define AROUND ((uint64_t)2 << 20)
 #define STEP ((uint64_t)512 << 10) /* the kernel cuts what is much longer */
 #define RECENT 256 /* windows by which the share of cached ones is judged */
@@ -93,11 +94,15 @@ static void note_window(struct fm_file *f, int fd, const struct stat *st,
 		look_again(f, fd, st);
 }
 
-void fm_kernel_windows_bring(int fd, off_t off, size_t len)
+void fm_kernel_windows_bring(enum fm_bring what, int fd, off_t off, size_t len)
 {
 	uint64_t first = (uint64_t)off & ~(AROUND - 1);
 	uint64_t end = ((uint64_t)off + len + AROUND - 1) & ~(AROUND - 1);
 
+	if (what == FM_BRING_WINDOW)
+		fm_sys4(SYS_fadvise64, fd, off, (long)len, POSIX_FADV_WILLNEED);
+	if (what != FM_BRING_AROUND)
+		return;
 	for (; first < end; first += STEP)
 		fm_sys4(SYS_fadvise64, fd, (long)first, STEP,
 			POSIX_FADV_WILLNEED);
@@ -105,7 +110,7 @@ void fm_kernel_windows_bring(int fd, off_t off, size_t len)
 
 bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		   const struct stat *st, off_t off, size_t len,
-		   bool *ret_bring)
+		   enum fm_bring *ret_bring)
 {
 	bool cached;
 
@@ -115,8 +120,11 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		return false;
 	cached = fm_pagecache_window(fd, st, (uint64_t)off, len);
 	note_window(f, fd, st, cached);
-	*ret_bring = !cached && f->windows.bring;
-	return cached;
+	if (!cached)
+		*ret_bring = f->windows.bring ? FM_BRING_AROUND :
+			     len >= WHOLE     ? FM_BRING_WINDOW :
+						FM_BRING_NOTHING;
+	return cached || len >= WHOLE;
 }
 
 unsigned fm_kernel_windows_note(struct fm_file *f)

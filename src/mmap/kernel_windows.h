@@ -5,7 +5,10 @@
  *
  * A small window whose bytes are in the page cache costs the kernel next to
  * nothing, and two copies here. It can live beside mappings of ours as long as
- * nothing is ever stored to a shared one: then all of them show the file.
+ * nothing is ever stored to a shared one: then all of them show the file. A
+ * window of 16 KiB or more that is not in the page cache is read there as a
+ * whole, with what lies around it where all of that fits; left to itself the
+ * kernel would read megabytes for each.
  *
  * Programs that map piece by piece do it often, so after a number of windows
  * that were in the page cache without exception, several in a row are left to
@@ -24,16 +27,23 @@ struct stat;
 /* [plain] A mapping of ours, of len bytes, has come. Under the space lock. */
 void fm_window_note(struct fm_file *f, size_t len);
 
+/* What is to be read into the page cache, ahead of the program. */
+enum fm_bring {
+	FM_BRING_NOTHING,
+	FM_BRING_WINDOW, /* just that */
+	FM_BRING_AROUND, /* 2 MiB */
+};
+
 /* [plain] May the kernel serve [off, off + len) of f? `stores`: they may be
- * stored to and shared. *ret_bring: it may not, but fm_kernel_windows_bring is
- * worth its while. Under the space lock. */
+ * stored to and shared. *ret_bring, whoever serves it, is for
+ * fm_kernel_windows_bring. Under the space lock. */
 bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		   const struct stat *st, off_t off, size_t len,
-		   bool *ret_bring);
+		   enum fm_bring *ret_bring);
 
-/* [plain] Let the kernel read what lies around the window. Without locks: takes
- * half a millisecond. */
-void fm_kernel_windows_bring(int fd, off_t off, size_t len);
+/* [plain] Let the kernel read that. Without locks: what lies around a window
+ * takes half a millisecond. */
+void fm_kernel_windows_bring(enum fm_bring what, int fd, off_t off, size_t len);
 
 /* [plain] The kernel will. Returns how many windows it has been given since
  * the last call, this one included. Under the space lock. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "file/file.h"
+#include "kernel_windows.h"
 #include "vm/vm.h"
 
 /* A call of mmap(2). */
@@ -28,7 +29,7 @@ struct fm_mmap_request {
 	struct fm_over over; /* mappings of ours that it replaces */
 	int fd_flags;
 	unsigned count; /* mappings that the kernel has been given */
-	bool bring; /* see kernel_windows.h */
+	enum fm_bring bring;
 };
 
 /* [plain] Is this a file that a policy names, or one that we hold already? That

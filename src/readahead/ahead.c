@@ -410,8 +410,8 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 	fm_unlock(&st->lock);
 }
 
-/* What the stream that has come to page i, in a chunk of n pages, leaves behind.
- * Before it asks for more: the frames that leave are read into next. */
+/* The stream has come to page i, in a chunk of n pages: what it has passed
+ * leaves. Before it asks for more: the frames that go are read into next. */
 static FM_FAULT void leave_behind(struct fm_map *m, struct fm_stream_set *st,
 				  uint64_t i, int64_t first, uint64_t n)
 {
