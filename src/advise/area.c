@@ -52,8 +52,10 @@ static bool make(struct area *a, const struct fm_krange *r)
 		a->segment *= 2;
 	a->n = (unsigned)((len + a->segment - 1) / a->segment);
 	a->seg = fm_alloc(a->n * sizeof(a->seg[0]));
-	for (unsigned k = 0; a->seg && r->advised && k < a->n; k++)
+	for (unsigned k = 0; a->seg && r->advised && k < a->n; k++) {
 		a->seg[k].advice = FM_ADVICE_UNKNOWN;
+		a->seg[k].huge = r->huge;
+	}
 	return a->seg;
 }
 
@@ -187,6 +189,13 @@ bool fm_area_has(uintptr_t a)
 #define RECENT 32
 #define BESIDE (16 * FM_PAGE)
 
+/* Is it near, or does a piece of up to 2 MiB lie between the two? */
+static bool beside(uintptr_t end, uintptr_t start)
+{
+	return start <= end + BESIDE || start - end <= fm_stream_reach(start) ||
+	       start - end <= fm_stream_reach(end);
+}
+
 static bool goes_on(uintptr_t start, uintptr_t end)
 {
 	static struct {
@@ -195,8 +204,8 @@ static bool goes_on(uintptr_t start, uintptr_t end)
 	static unsigned next;
 
 	for (unsigned i = 0; i < RECENT; i++) {
-		if (start > recent[i].end + BESIDE ||
-		    end + BESIDE < recent[i].start)
+		if (!beside(recent[i].end, start) ||
+		    !beside(end, recent[i].start))
 			continue;
 		recent[i].start = start;
 		recent[i].end = end;
@@ -241,7 +250,7 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 	singles = family = 0;
 	end = end < a->end ? end : a->end;
 	fm_streams_touched(&(struct fm_row){ a->id, start, end, a->start,
-					     a->end });
+					     a->end, a->dev });
 	fm_pattern_row(&a->sum, pages);
 	fm_pattern_row(&all, pages);
 	fm_pattern_row(&look, pages);
@@ -324,6 +333,7 @@ static void feel_change(const struct fm_area_use *use)
 	if (!any_random && all.pages)
 		lately = meanwhile;
 	each_pattern(forget_rows);
+	fm_streams_over();
 }
 
 /* ---- does it fit? ------------------------------------------------------ */
@@ -456,6 +466,64 @@ static int weigh_area(struct area *a, bool it_fits)
 	return err;
 }
 
+static _Atomic bool no_huge; /* this kernel has no huge pages */
+
+/* Segments [from, to) are read 4 MiB at a time, or as they were. */
+static void advise_huge(struct area *a, unsigned from, unsigned to, bool huge)
+{
+	uintptr_t lo = a->base + from * a->segment;
+	uintptr_t hi = a->base + to * a->segment;
+	int err;
+
+	lo = lo > a->start ? lo : a->start;
+	hi = hi < a->end ? hi : a->end;
+	err = lo < hi ? fm_krange_advise(a->id, lo, hi, huge ? MADV_HUGEPAGE :
+							MADV_NOHUGEPAGE) : 0;
+	atomic_store(&no_huge, no_huge || err == -EINVAL);
+	a->refused |= err == -ENOMEM;
+	if (err)
+		return;
+	for (unsigned k = from; k < to; k++)
+		a->seg[k].huge = huge;
+	fm_count(&fm_advise_counts.changes, 1);
+}
+
+static bool wants_huge(const struct area *a, unsigned k)
+{
+	const uintptr_t at = a->base + k * a->segment;
+
+	return a->seg[k].advice == FM_ADVICE_NORMAL &&
+	       fm_streams_reach(a->id, at, at + a->segment);
+}
+
+/* Where streams are about to come. */
+static void huge_area(struct area *a)
+{
+	for (unsigned k = 0, end; k < a->n && !a->refused; k = end) {
+		const bool w = wants_huge(a, k);
+
+		for (end = k + 1; end < a->n; end++)
+			if (a->seg[end].huge != a->seg[k].huge ||
+			    wants_huge(a, end) != w)
+				break;
+		if (w != a->seg[k].huge)
+			advise_huge(a, k, end, w);
+	}
+}
+
+static void huge_areas(void)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < nareas && !no_huge; i++) {
+		huge_area(&areas[i]);
+		for (unsigned k = 0; k < areas[i].n; k++)
+			if (areas[i].seg[k].huge)
+				bytes += bytes_of(&areas[i], k);
+	}
+	atomic_store(&fm_advise_counts.huge_bytes, bytes);
+}
+
 static void look_for_random(void)
 {
 	uint64_t bytes = 0;
@@ -525,7 +593,9 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	       atomic_load(&fm_advise_counts.random_bytes) >> 20);
 	look_for_random();
 	age();
-	fm_streams_ahead(use, memory_left());
+	fm_streams_ahead(use, memory_left(), !no_huge);
+	if (!err)
+		huge_areas();
 	return err;
 }
 

@@ -53,7 +53,8 @@ void fm_areas_quiet(const struct fm_area_use *use);
 
 /* For the statistics. */
 struct fm_advise_counts {
-	_Atomic uint64_t changes, looks, touches, random_bytes, cpu_us;
+	_Atomic uint64_t changes, looks, touches, random_bytes, huge_bytes;
+	_Atomic uint64_t cpu_us;
 };
 extern struct fm_advise_counts fm_advise_counts;
 

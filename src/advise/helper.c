@@ -26,6 +26,8 @@
 #define SHARE 100      /* of a CPU: one in so many */
 #define CREDIT_MS 20   /* at the start */
 #define NOTHING 8      /* looks */
+#define LOOKS 3        /* say what it is that the program does now */
+#define EARLY 6        /* looks in a second, before they are paid for */
 
 /* That many bytes read or faults that waited in a turn are worth a look. */
 #define WORTH_BYTES ((uint64_t)512 << 10)
@@ -87,7 +89,7 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 	uint64_t used_us, lasts_ms = fm_now_ms() - begin_ms;
 
 	if (fm_sys2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t))
-		return MOST_MS;
+		return ms;
 	used_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 	atomic_store(&fm_advise_counts.cpu_us, used_us);
 	used_us -= fm_least(used_us, atomic_load(&fm_streams_counts.cpu_us) -
@@ -105,6 +107,53 @@ static void sleep_ms(uint64_t ms)
 
 	if (!atomic_load(&stop))
 		fm_event_wait_alone(&bell, seen, &t);
+}
+
+static bool worth(const struct fm_area_use *u)
+{
+	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS;
+}
+
+/* So much more or less is read for a fault than before. */
+static bool surprises(const struct fm_area_use *use)
+{
+	static uint64_t was;
+	const uint64_t is = use->faults ? use->bytes / use->faults : 0;
+	bool other = is * 5 > was * 7 || was * 5 > is * 7;
+
+	if (!worth(use))
+		return false;
+	was = is;
+	return other;
+}
+
+/* A look that is not paid for yet comes sooner where the program does something
+ * else, and two more: a few times a second. */
+static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
+{
+	static uint64_t second;
+	static unsigned early, more;
+	struct fm_area_use last, now, use;
+
+	if (second != fm_now_ms() / 1000)
+		early = 0;
+	second = fm_now_ms() / 1000;
+	use_until_now(&last);
+	for (; unpaid_ms > FIRST_MS && early < EARLY && !atomic_load(&stop);
+	     unpaid_ms -= FIRST_MS) {
+		sleep_ms(FIRST_MS);
+		use_until_now(&now);
+		use = since(&now, &last);
+		last = now;
+		if (surprises(&use))
+			more = LOOKS;
+		if (!more)
+			continue;
+		more--;
+		early++;
+		return;
+	}
+	sleep_ms(ms + unpaid_ms);
 }
 
 static void end_source(void)
@@ -155,11 +204,6 @@ static int look(const struct fm_area_use *use)
 	return err;
 }
 
-static bool worth(const struct fm_area_use *u)
-{
-	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS;
-}
-
 #define THREADS 20 /* in a process's stat */
 
 /* A main thread that has ended by itself (SYS_exit) leaves a zombie, and the
@@ -195,7 +239,7 @@ static int turns(void)
 	use_until_now(&looked);
 	last = looked;
 	while (!err && !atomic_load(&stop)) {
-		sleep_ms(pay(begin, ms));
+		wait_ms(ms, pay(begin, ms) - ms);
 		use_until_now(&now);
 		use = since(&now, &looked);
 		any = fm_areas_update();

@@ -4,7 +4,8 @@
  *
  * It is there while there are such ranges and the process may be helped. It
  * sleeps while nothing is read, takes a hundredth of a CPU at most but for the
- * first moments, and ends where it may not do what it must.
+ * first moments, a few looks where the program does something else, and what it
+ * takes to read ahead, and ends where it may not do what it must.
  */
 #ifndef FM_HELPER_H
 #define FM_HELPER_H

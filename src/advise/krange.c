@@ -150,6 +150,7 @@ void fm_kranges_join(unsigned i, unsigned j)
 			continue;
 		v[k].end = v[k + 1].end;
 		v[k].advised |= v[k + 1].advised;
+		v[k].huge |= v[k + 1].huge;
 		fm_kranges_remove(k + 1, 1);
 	}
 }
@@ -302,6 +303,18 @@ static bool may_advise(uint32_t id, uintptr_t start, uintptr_t end)
 	return start >= end;
 }
 
+/* What the program has said of huge pages stands (it is kept then, too), and
+ * only what we have said is undone. */
+static bool may_be_huge(uintptr_t start, uintptr_t end, int advice)
+{
+	for (unsigned i = fm_kranges_from(start);
+	     i < count() && v[i].start < end; i++)
+		if (advice == MADV_HUGEPAGE ? v[i].kept :
+		    advice == MADV_NOHUGEPAGE && !v[i].huge)
+			return false;
+	return true;
+}
+
 bool fm_krange_has(uint32_t id, uintptr_t start, uintptr_t end)
 {
 	uint64_t mask;
@@ -321,10 +334,12 @@ int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 
 	if (!fm_kranges_lock(&mask))
 		return err;
-	if (may_advise(id, start, end)) {
+	if (may_advise(id, start, end) && may_be_huge(start, end, advice)) {
 		for (unsigned i = fm_kranges_from(start);
-		     i < count() && v[i].start < end; i++)
+		     i < count() && v[i].start < end; i++) {
 			v[i].advised = true;
+			v[i].huge |= advice == MADV_HUGEPAGE;
+		}
 		err = fm_sys_madvise((void *)start, end - start, advice);
 	}
 	fm_kranges_unlock(&mask);

@@ -133,8 +133,11 @@ static void make_one(struct fm_krange *r, void *arg)
 	if (!r->advised || r->said)
 		return;
 	fm_sys_madvise((void *)r->start, r->end - r->start, MADV_NORMAL);
+	if (r->huge)
+		fm_sys_madvise((void *)r->start, r->end - r->start,
+			       MADV_NOHUGEPAGE);
 	renew(r, arg);
-	r->advised = false;
+	r->advised = r->huge = false;
 }
 
 void fm_krange_one(const void *addr, size_t len)
@@ -256,6 +259,12 @@ static void say(struct fm_krange *r, void *arg)
 	renew(r, &s->renewal);
 }
 
+static void say_huge(struct fm_krange *r, void *arg)
+{
+	r->kept = true;
+	r->huge = false;
+}
+
 void fm_krange_said(const void *addr, size_t len, int advice)
 {
 	struct saying s = { advice, { 0, 0 } };
@@ -268,9 +277,11 @@ void fm_krange_said(const void *addr, size_t len, int advice)
 	case MADV_DOFORK:
 		each_in(addr, len, say, &s);
 		break;
-	case MADV_DONTDUMP:
 	case MADV_HUGEPAGE:
 	case MADV_NOHUGEPAGE:
+		each_in(addr, len, say_huge, NULL);
+		break;
+	case MADV_DONTDUMP:
 	case MADV_MERGEABLE:
 		fm_krange_kept(addr, len);
 	}

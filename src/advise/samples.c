@@ -23,6 +23,7 @@
 #include "engine.h"
 #include "scan.h"
 #include "source.h"
+#include "weigh.h"
 
 #define THREADS 16 /* at a time; of more than these, others in turns */
 #define RING (2 * FM_PAGE) /* its header, and the samples */
@@ -210,32 +211,21 @@ static int follow_if_changed(void)
 
 /* ---- the samples ------------------------------------------------------- */
 
-/* What lies this near is one stream: 16 pages, the kernel's fault-around. */
-#define HOLE (16 * FM_PAGE)
 #define SPANS 32
 
 static struct fm_run span[SPANS];
 static unsigned nspans, oldest;
 
-/* The kernel maps in aligned pieces, up to 2 MiB: the next fault of a stream is
- * at the beginning of one, or, backward, in the last page of one. */
-static uintptr_t reach(uintptr_t border)
-{
-	const uintptr_t piece = border & -border;
-
-	return piece < HOLE ? HOLE : piece < FM_HUGE ? piece : FM_HUGE;
-}
-
 static bool joins(struct fm_run *s, uintptr_t page)
 {
 	if (page >= s->start && page < s->end)
 		return true;
-	if (page >= s->end && page - s->end < reach(page)) {
+	if (page >= s->end && page - s->end < fm_stream_reach(page)) {
 		s->end = page + FM_PAGE;
 		return true;
 	}
 	if (page < s->start &&
-	    s->start - page - FM_PAGE < reach(page + FM_PAGE)) {
+	    s->start - page - FM_PAGE < fm_stream_reach(page + FM_PAGE)) {
 		s->start = page;
 		return true;
 	}

@@ -3,12 +3,14 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "area.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "krange.h"
+#include "read_ahead.h"
 
 #define STREAMS 16
 /* The next row of a stream is that near: not all is seen of a fast one. */
@@ -22,6 +24,14 @@
 #define FEW 4 /* such faults */
 #define MOST_MS 20 /* a turn: who ends the thread does not wait for long */
 
+/* MADV_HUGEPAGE: a fault that waits reads two pieces of 2 MiB, whatever the
+ * read-ahead is. So only where a stream has come so far, for those that the
+ * kernel reads no further ahead than so; and that far before it. */
+#define SURE ((size_t)8 << 20)
+#define SHALLOW ((uint64_t)512 << 10)
+#define REACH ((size_t)256 << 20)
+#define HUGE_ROOM (2 * FM_HUGE)
+
 #define FIRST ((size_t)1 << 20)
 #define MOST ((size_t)32 << 20)
 #define SHARE 16 /* of memory, one in so many, is read ahead for all */
@@ -32,10 +42,13 @@ struct stream {
 	unsigned steps;
 	bool moved;          /* in this look */
 	bool ahead;          /* it is read for */
+	bool slow;           /* every third fault has waited */
 	uintptr_t lo, hi;    /* touched of late */
 	uintptr_t asked;     /* up to where */
 	uintptr_t least, most; /* of the range */
+	uintptr_t from;      /* where it began to go this way */
 	size_t window;
+	dev_t dev;
 	uint64_t at_ms;
 };
 
@@ -66,8 +79,9 @@ static void set_direction(struct stream *s, int direction)
 	if (s->direction == direction)
 		return;
 	s->direction = direction;
+	s->from = direction > 0 ? s->lo : s->hi;
 	s->steps = 0;
-	s->ahead = false;
+	s->ahead = s->slow = false;
 }
 
 static void move(struct stream *s, const struct fm_row *r)
@@ -88,22 +102,31 @@ static void move(struct stream *s, const struct fm_row *r)
 	}
 }
 
+static bool is_sure(const struct stream *s)
+{
+	if (s->steps < STEPS)
+		return false;
+	return s->direction > 0 ? s->hi - s->from >= SURE :
+				  s->from - s->lo >= SURE;
+}
+
 void fm_streams_touched(const struct fm_row *r)
 {
 	struct stream *s;
 
-	if (r->end - r->start < LEAST)
-		return;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		if (is_near(&streams[i], r)) {
+		if (is_near(&streams[i], r) &&
+		    (r->end - r->start >= LEAST || is_sure(&streams[i]))) {
 			move(&streams[i], r);
 			return;
 		}
 	}
+	if (r->end - r->start < LEAST)
+		return;
 	s = oldest();
 	*s = (struct stream){ .id = r->id, .lo = r->start, .hi = r->end,
 			      .least = r->least, .most = r->most,
-			      .at_ms = fm_now_ms() };
+			      .dev = r->dev, .at_ms = fm_now_ms() };
 }
 
 /* ---- what they will want ----------------------------------------------- */
@@ -199,6 +222,15 @@ static unsigned how_many(void)
 	return n;
 }
 
+/* A stride, that is; of what is touched page by page the kernel reads ahead. */
+static void note_slow(const struct fm_area_use *use, unsigned n)
+{
+	if (n != 1 || use->major < FEW || use->major * 3 < use->faults)
+		return;
+	for (unsigned i = 0; i < STREAMS; i++)
+		streams[i].slow |= is_one(&streams[i]);
+}
+
 static void forget_old(void)
 {
 	const uint64_t now = fm_now_ms();
@@ -223,16 +255,48 @@ static bool waits(const struct fm_area_use *use, const struct stream *s,
 	return n == 1 && use->major * 4 >= use->faults * 3;
 }
 
-void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory)
+static bool room_for_huge;
+
+static bool wants_huge(const struct stream *s)
+{
+	return room_for_huge && is_sure(s) &&
+	       (s->direction < 0 ||
+		(s->slow && fm_readahead_bytes(s->dev) <= SHALLOW));
+}
+
+bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct stream *s = &streams[i];
+		const uintptr_t up = s->direction > 0 ? REACH : 0;
+		const uintptr_t down = s->direction > 0 ? 0 : REACH;
+
+		if (s->id == id && lo < s->hi + up && hi + down > s->lo &&
+		    wants_huge(s))
+			return true;
+	}
+	return false;
+}
+
+void fm_streams_over(void)
+{
+	memset(streams, 0, sizeof(streams));
+}
+
+void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
+		      bool huge)
 {
 	const uint64_t begin = cpu_us();
 	const unsigned n = how_many();
 	size_t most = n ? memory / SHARE / n : 0;
 
 	until_ms = fm_now_ms() + MOST_MS;
+	room_for_huge = most >= HUGE_ROOM;
+	note_slow(use, n);
 	most = (most < MOST ? most : MOST) & ~(size_t)FM_PAGE_MASK;
 	for (unsigned i = 0; i < STREAMS && most >= FIRST; i++)
 		if (is_one(&streams[i]) &&
+		    !(huge && wants_huge(&streams[i])) &&
 		    (streams[i].ahead || waits(use, &streams[i], n)))
 			read_ahead(&streams[i], most);
 	forget_old();

@@ -5,12 +5,16 @@
  *
  * A stream that runs backward, or by steps of 64 KiB, waits for a small read at
  * each fault where the kernel reads ahead by 128 KiB. That is seen from the
- * bytes that are read for a fault that waits. The helper thread's own. [plain]
+ * bytes that are read for a fault that waits. What is sure to go on is read in
+ * huge pieces (area.c), the rest is asked for here. The helper thread's own.
+ * [plain]
  */
 #ifndef FM_STREAMS_H
 #define FM_STREAMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct fm_area_use;
 
@@ -18,12 +22,21 @@ struct fm_area_use;
 struct fm_row {
 	uint32_t id;
 	uintptr_t start, end, least, most;
+	dev_t dev;
 };
 void fm_streams_touched(const struct fm_row *r);
 
 /* After the rows of a look have been told: use of the time since the last, and
- * the bytes of memory that there are. Waits for the device. */
-void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory);
+ * the bytes of memory that there are. Waits for the device. huge: what is sure
+ * (fm_streams_reach) is not read ahead here. */
+void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
+		      bool huge);
+
+/* Does a stream come to [lo, hi) of range id soon that is read faster in pieces
+ * of 2 MiB than the kernel does of its own accord? */
+bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi);
+/* The program does something else. */
+void fm_streams_over(void);
 
 /* For the statistics. CPU time: of reading, which is the program's work done
  * by another thread. */

@@ -22,6 +22,14 @@
 #define PER_READ 60000
 #define CLEARLY 2 /* times better: then it is changed */
 
+uintptr_t fm_stream_reach(uintptr_t border)
+{
+	const uintptr_t piece = border & -border;
+
+	return piece < AROUND_BYTES ? AROUND_BYTES :
+	       piece < FM_HUGE ? piece : FM_HUGE;
+}
+
 void fm_pattern_single(struct fm_pattern *p, uint32_t now_s)
 {
 	p->single++;

@@ -21,6 +21,7 @@ struct fm_pattern {
 	uint32_t pages;   /* in a row */
 	uint32_t seen_s;  /* second of the last single one; 0: never */
 	uint8_t advice;   /* what the kernel has been told */
+	bool huge;        /* and whether MADV_HUGEPAGE */
 };
 
 /* More pages than these are touched in a row: two of the kernel's
@@ -31,6 +32,11 @@ struct fm_pattern {
  * family's. */
 #define FM_MUCH ((uint64_t)1 << 20)
 #define FM_FAMILY 4
+
+/* The kernel maps in aligned pieces, up to 2 MiB: the next fault of a stream is
+ * at the beginning of one, or, backward, in the last page of one. How far it
+ * may be from the last one where such a piece begins or ends. */
+uintptr_t fm_stream_reach(uintptr_t border);
 
 void fm_pattern_single(struct fm_pattern *p, uint32_t now_s);
 void fm_pattern_row(struct fm_pattern *p, uint64_t pages);

@@ -90,6 +90,7 @@ static enum fm_trial_act in_trial(struct fm_trial *t,
 	if (t->kernel < t->engine / 4) {
 		t->state = FM_TRIAL_KERNEL;
 		t->bad = 0;
+		t->failed = 0;
 		return FM_TRIAL_KEEP;
 	}
 	return reads_again(t, now) || now->ms - t->begun_ms > most ?

@@ -56,6 +56,7 @@ void fm_stats_advice(struct fm_json *o, bool alone)
 	fm_json_uint(o, "ranges", n);
 	fm_json_uint(o, "advised_bytes", bytes);
 	fm_json_uint(o, "random_bytes", atomic_load(&c->random_bytes));
+	fm_json_uint(o, "huge_bytes", atomic_load(&c->huge_bytes));
 	fm_json_uint(o, "changes", atomic_load(&c->changes));
 	fm_json_uint(o, "looks", atomic_load(&c->looks));
 	fm_json_uint(o, "touches", atomic_load(&c->touches));

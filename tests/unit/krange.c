@@ -227,6 +227,26 @@ static void what_is_marked_is_not_advised(void **state)
 			 -ESTALE);
 }
 
+/* Of huge pages the program's word stands, and ours is undone where it is. */
+static void the_program_has_the_last_word(void **state)
+{
+	struct fm_krange r;
+
+	add(0, 8, 1, 0);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end,
+					  MADV_NOHUGEPAGE), -ESTALE);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_HUGEPAGE),
+			 0);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end,
+					  MADV_NOHUGEPAGE), 0);
+	fm_krange_said(at(4), FM_PAGE, MADV_HUGEPAGE);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end,
+					  MADV_NOHUGEPAGE), -ESTALE);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_HUGEPAGE),
+			 -ESTALE);
+}
+
 /* It came by the call that has the address now, and is not the one that is
  * unmapped. */
 static void what_is_new_survives_an_older_call(void **state)
@@ -276,6 +296,7 @@ int main(void)
 		cmocka_unit_test_setup(it_says_what_a_row_for_each_page_says,
 				       again),
 		cmocka_unit_test_setup(what_is_marked_is_not_advised, again),
+		cmocka_unit_test_setup(the_program_has_the_last_word, again),
 		cmocka_unit_test_setup(what_is_new_survives_an_older_call,
 				       again),
 		cmocka_unit_test_setup(another_number_is_another_mapping,

@@ -108,6 +108,20 @@ static void trials_become_rare(void **state)
 	}
 }
 
+/* One that was won begins the row anew. */
+static void what_was_won_is_forgiven(void **state)
+{
+	start();
+	begin();
+	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	assert_int_equal(next_trial(), MINUTE);
+	assert_int_equal(with_kernel(10, 1), FM_TRIAL_KEEP);
+	for (int k = 0; k < 2; k++)
+		assert_int_equal(with_kernel(9000, 1), FM_TRIAL_NOTHING);
+	assert_int_equal(with_kernel(9000, 1), FM_TRIAL_END);
+	assert_int_equal(next_trial(), MINUTE);
+}
+
 static void what_cannot_begin_is_not_tried_soon(void **state)
 {
 	start();
@@ -124,6 +138,7 @@ int main(void)
 		cmocka_unit_test(what_is_read_again_ends_it_at_once),
 		cmocka_unit_test(it_ends_when_nothing_gets_better),
 		cmocka_unit_test(trials_become_rare),
+		cmocka_unit_test(what_was_won_is_forgiven),
 		cmocka_unit_test(what_cannot_begin_is_not_tried_soon),
 	};
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Which streams are read in huge pieces, and where. */
+#include "unit.h"
+
+#include "advise/area.h"
+#include "advise/streams.h"
+#include "base/types.h"
+
+#define ID 7
+#define AT ((uintptr_t)1 << 40)
+#define LEN ((uintptr_t)1 << 32)
+#define MIB ((uintptr_t)1 << 20)
+#define MEMORY ((uint64_t)1 << 30)
+
+static const struct fm_area_use nothing;
+
+/* A look that sees [start, start + len) of the range. */
+static void look(uintptr_t start, uintptr_t len)
+{
+	fm_streams_touched(&(struct fm_row){ ID, AT + start, AT + start + len,
+					     AT, AT + LEN, 0 });
+	fm_streams_ahead(&nothing, MEMORY, true);
+}
+
+static bool reaches(uintptr_t start, uintptr_t len)
+{
+	return fm_streams_reach(ID, AT + start, AT + start + len);
+}
+
+static void backward(uintptr_t from)
+{
+	for (unsigned k = 0; k < 6; k++)
+		look(from - k * 3 * MIB, 2 * MIB);
+}
+
+static void what_goes_down_is_sure_after_a_while(void **state)
+{
+	fm_streams_over();
+	look(2048 * MIB, 2 * MIB);
+	look(2045 * MIB, 2 * MIB);
+	assert_false(reaches(1900 * MIB, 64 * MIB)); /* not yet */
+	backward(2042 * MIB);
+	assert_true(reaches(1900 * MIB, 64 * MIB));
+	assert_false(reaches(1500 * MIB, 64 * MIB)); /* too far before it */
+	assert_false(reaches(2048 * MIB, 64 * MIB)); /* passed */
+	assert_false(fm_streams_reach(ID + 1, AT + 1900 * MIB,
+				      AT + 1964 * MIB));
+}
+
+/* The device's read-ahead is not known, so it is taken for a large one. */
+static void what_goes_up_is_the_kernels(void **state)
+{
+	fm_streams_over();
+	for (unsigned k = 0; k < 8; k++)
+		look(k * 3 * MIB, 2 * MIB);
+	assert_false(reaches(64 * MIB, 64 * MIB));
+}
+
+static void what_is_over_reaches_nothing(void **state)
+{
+	fm_streams_over();
+	backward(2048 * MIB);
+	assert_true(reaches(1900 * MIB, 64 * MIB));
+	fm_streams_over();
+	assert_false(reaches(1900 * MIB, 64 * MIB));
+}
+
+/* Records of 256 KiB here and there, downward. */
+static void records_are_no_stream(void **state)
+{
+	fm_streams_over();
+	for (unsigned k = 0; k < 64; k++)
+		look(4000 * MIB - k * 53 * MIB, MIB / 4);
+	for (unsigned k = 0; k < 4000; k += 64)
+		assert_false(reaches(k * MIB, 64 * MIB));
+}
+
+/* Two pieces for each stream have to have room. */
+static void not_without_memory(void **state)
+{
+	fm_streams_over();
+	backward(2048 * MIB);
+	fm_streams_touched(&(struct fm_row){ ID, AT + 2030 * MIB,
+					     AT + 2032 * MIB, AT, AT + LEN,
+					     0 });
+	fm_streams_ahead(&nothing, 16 * MIB, true);
+	assert_false(reaches(1900 * MIB, 64 * MIB));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_goes_down_is_sure_after_a_while),
+		cmocka_unit_test(what_goes_up_is_the_kernels),
+		cmocka_unit_test(what_is_over_reaches_nothing),
+		cmocka_unit_test(records_are_no_stream),
+		cmocka_unit_test(not_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
