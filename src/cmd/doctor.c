@@ -184,6 +184,31 @@ static void advice_lines(void)
 	samples_line();
 }
 
+/* ---- warm start --------------------------------------------------------- */
+
+/* For who asks: a service has an environment of its own. */
+static void warm_line(void)
+{
+	const char *dir, *error = "a directory that others may not write to";
+	char remedy[4200];
+	struct stat st;
+	int err;
+
+	fm_policy_load_for("fastmap", "", environ);
+	dir = fm_settings()->warm_dir;
+	if (!dir) {
+		line("warm start", false, "", "it is off, or there is no HOME");
+		return;
+	}
+	err = stat(dir, &st) ? errno : 0;
+	snprintf(remedy, sizeof(remedy), "mkdir -m 700 -p %s, as the user of "
+		 "the program", dir);
+	if (!err && (st.st_uid != geteuid() || (st.st_mode & 022)))
+		err = EPERM;
+	line("warm start", !err, err ? strerror(err) : dir,
+	     err == ENOENT ? remedy : error);
+}
+
 /* ---- verdict ----------------------------------------------------------- */
 
 static int verdict(void)
@@ -224,5 +249,6 @@ int cmd_doctor(int argc, char **argv)
 	uring_lines();
 	memory_lines();
 	advice_lines();
+	warm_line();
 	return verdict();
 }

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "cache/cache.h"
 #include "io/io.h"
+#include "major.h"
 #include "map/map.h"
 #include "memory.h"
 #include "policy.h"
@@ -45,6 +46,14 @@ struct job {
 	unsigned level; /* at least so hot */
 	bool shorts;    /* short runs, too */
 	bool full;      /* no room for more */
+	bool cache_full, memory_full;
+	/* where the kernel serves: */
+	uint64_t asked;    /* pages, since what is free was looked at */
+	uint64_t left;     /* short pieces that may be asked for */
+	uint64_t first;    /* faults on the machine, before */
+	uint64_t faults;   /* ... at the last look */
+	uint64_t paid;     /* ... that short pieces were allowed for */
+	uint64_t quiet_ms; /* when there was one last */
 };
 
 static bool is_over(const struct job *j)
@@ -243,6 +252,8 @@ static void by_engine(struct job *j)
 
 #define PIECE (FM_WILLNEED_BYTES >> FM_PAGE_SHIFT)
 #define LOOK ((uint64_t)2048) /* pages between two looks at what is free */
+#define LOOK_MS 2             /* between two looks at who waits */
+#define QUIET_MS 50           /* without a fault: nobody does */
 
 static bool memory_is_free(uint64_t pages)
 {
@@ -250,29 +261,63 @@ static bool memory_is_free(uint64_t pages)
 	       fm_memory_limit() / 16 + (pages << FM_PAGE_SHIFT);
 }
 
+/* Sets how many short pieces may be asked for. While somebody waits for the
+ * device they are a part of what it reads for him, a larger one the longer that
+ * goes on (most_shorts). */
+static void look_who_waits(struct job *j)
+{
+	const uint64_t faults = fm_warm_major_faults(), ms = fm_now_ms();
+	const uint64_t new = faults - j->paid;
+
+	if (faults != j->faults)
+		j->quiet_ms = ms;
+	j->faults = faults;
+	j->left = ms - j->quiet_ms > QUIET_MS ? FLIGHT :
+		new / 4 + new * (faults - j->first) / (16 * PACE);
+	if (j->left)
+		j->paid = faults;
+}
+
+static void wait_kernel_turn(struct job *j)
+{
+	while (j->shorts && !j->left && !is_over(j)) {
+		fm_thread_sleep_ms(LOOK_MS);
+		look_who_waits(j);
+	}
+	j->left -= j->left != 0;
+	if (j->asked < LOOK)
+		return;
+	j->full = !memory_is_free(LOOK);
+	j->asked = 0;
+	fm_thread_sleep_ms(1); /* there may be an order */
+}
+
+static void ask_kernel(struct job *j, const struct fm_krange *r, uint64_t fp,
+		       uint64_t n)
+{
+	fm_sys_madvise((char *)r->start + ((fp - r->pgoff) << FM_PAGE_SHIFT),
+		       n << FM_PAGE_SHIFT, MADV_WILLNEED);
+	done(j, fp, n);
+	j->asked += n;
+}
+
 /* Where something else lies by now no harm is done. */
 static void of_range(struct job *j, const struct fm_krange *r)
 {
-	const uint64_t end = r->pgoff + ((r->end - r->start) >> FM_PAGE_SHIFT);
-	uint64_t asked = LOOK;
+	const uint64_t end = fm_least(j->r->old.n, r->pgoff +
+				      ((r->end - r->start) >> FM_PAGE_SHIFT));
+	uint64_t n;
 
-	for (uint64_t fp = next_page(j, r->pgoff);
-	     fp < fm_least(end, j->r->old.n) && !is_over(j);
-	     fp = next_page(j, fp)) {
-		const uint64_t n = run_length(j, fp, fm_least(end - fp, PIECE));
-
-		if (asked >= LOOK) {
-			j->full = !memory_is_free(LOOK);
-			asked = 0;
-			fm_thread_sleep_ms(1); /* there may be an order */
-		}
+	for (uint64_t fp = next_page(j, r->pgoff); fp < end && !is_over(j);
+	     fp = next_page(j, fp + n)) {
+		n = run_length(j, fp, fm_least(end - fp, LONG));
+		if (!j->shorts && n + GAP < LONG)
+			continue;
+		n = fm_least(n, PIECE);
+		wait_kernel_turn(j);
 		if (is_over(j))
 			return;
-		fm_sys_madvise((void *)(r->start +
-					((fp - r->pgoff) << FM_PAGE_SHIFT)),
-			       n << FM_PAGE_SHIFT, MADV_WILLNEED);
-		done(j, fp, n);
-		asked += n;
+		ask_kernel(j, r, fp, n);
 	}
 }
 
@@ -297,21 +342,32 @@ static bool all_fits(const struct fm_warm_record *r)
 	return has_room(&none, n) && memory_is_free(n);
 }
 
+static void go_through(struct job *j, bool shorts)
+{
+	j->shorts = shorts;
+	j->full = j->cache_full;
+	by_engine(j);
+	j->cache_full = j->full;
+	j->full = j->memory_full;
+	by_kernel(j);
+	j->memory_full = j->full;
+	j->full = j->cache_full && j->memory_full;
+}
+
 void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 {
+	const uint64_t faults = fm_warm_major_faults();
 	struct job j = { .r = r, .goes_on = goes_on,
-			 .reads = fm_demand_reads() };
+			 .reads = fm_demand_reads(), .asked = LOOK,
+			 .first = faults, .faults = faults, .paid = faults,
+			 .quiet_ms = fm_now_ms() };
 
 	if (all_fits(r)) {
 		j.level = FM_HOT_PAST;
-		by_engine(&j);
+		go_through(&j, false);
 	}
 	for (j.level = FM_HOT_MAIN; j.level && !is_over(&j); j.level--) {
-		j.shorts = false;
-		by_engine(&j);
-		j.shorts = true;
-		by_engine(&j);
-		j.full = false;
-		by_kernel(&j);
+		go_through(&j, false);
+		go_through(&j, true);
 	}
 }
