@@ -21,6 +21,7 @@
 #define REACT_MS 20    /* others take in that time, as fast as lately; */
 #define MOST_RESERVE 4 /* not more than that part */
 #define LEAST_RESERVE 8 /* that part must not be dirty */
+#define OVER_PART 32 /* so much more than it may have it must not hold */
 #define GROW_MS 2000u  /* from nothing to the ceiling */
 #define LEAST_PART 32 /* that part of the ceiling stays ours, */
 #define LEAST_SHARE 4 /* unless it is more than that of what others leave */
@@ -262,10 +263,17 @@ uint64_t fm_budget_dirty(const struct fm_budget *b)
 		       0 : beyond(b->all, b->limit / MOST_RESERVE);
 }
 
-bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty)
+static bool cannot_shrink(const struct fm_budget *b, uint64_t held,
+			  uint64_t dirty)
+{
+	return dirty > held / 2 && beyond(held, b->now) > b->limit / OVER_PART;
+}
+
+bool fm_budget_drowns(const struct fm_budget *b, uint64_t held, uint64_t dirty)
 {
 	return b->all != UINT64_MAX &&
-	       dirty > beyond(b->all, b->limit / LEAST_RESERVE);
+	       (dirty > beyond(b->all, b->limit / LEAST_RESERVE) ||
+		cannot_shrink(b, held, dirty));
 }
 
 bool fm_budget_used(const struct fm_budget *b, uint64_t evicted)

@@ -120,9 +120,10 @@ bool fm_budget_short(const struct fm_budget *b);
 /* After fm_budget_room: how many bytes of the cache may be dirty, so that
  * others find what they may take at once. */
 uint64_t fm_budget_dirty(const struct fm_budget *b);
-/* After fm_budget_room: `dirty` bytes leave others so little that they have to
- * go at once. */
-bool fm_budget_drowns(const struct fm_budget *b, uint64_t dirty);
+/* After fm_budget_room: `dirty` bytes of the `held` ones leave others so little
+ * that they have to go at once, or keep the cache from becoming as small as it
+ * is to be. */
+bool fm_budget_drowns(const struct fm_budget *b, uint64_t held, uint64_t dirty);
 /* Has anything been evicted since the last balance? */
 bool fm_budget_used(const struct fm_budget *b, uint64_t evicted);
 

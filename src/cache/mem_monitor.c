@@ -185,7 +185,7 @@ static uint64_t adjust_budget(uint64_t late)
 	atomic_store(&all, budget.all);
 	used = fm_budget_used(&budget, fm_ghost_evicted());
 	dirty = fm_budget_dirty(&budget);
-	urgent = fm_budget_drowns(&budget, dirty_now());
+	urgent = fm_budget_drowns(&budget, held(), dirty_now());
 	fm_unlock(&lock);
 	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);

@@ -12,6 +12,7 @@
 #define RUNS 64       /* writes in flight per thread */
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
 #define BATCH 16      /* submitted by one system call */
+#define OVER_PART 32 /* of the cache: it holds more than it may have */
 
 /* One write in flight. Its pages carry FP_WB. */
 struct wb_run {
@@ -446,6 +447,15 @@ static FM_FAULT int take_runs(struct wb *w, bool many)
 	return d;
 }
 
+/* The cache is to be smaller: a page that only becomes clean may have been
+ * stored to again before eviction comes to it. */
+static FM_FAULT bool is_over(void)
+{
+	int64_t most = (int64_t)fm_cache_limit();
+
+	return fm_cache_resident() > most + most / OVER_PART;
+}
+
 FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 			   enum fm_wb_way way, unsigned most,
 			   unsigned *ret_pages)
@@ -458,9 +468,9 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	w.err = 0;
 	w.pages = 0;
 	w.wait = way == FM_WB_WAIT;
-	w.sheds = way != FM_WB_WAIT && fm_wb_urgent();
+	w.sheds = way != FM_WB_WAIT && (fm_wb_urgent() || is_over());
 	w.yields = way == FM_WB_BACKGROUND && !w.sheds;
-	if (w.sheds && !atomic_load(&f->wb.sheds))
+	if (w.sheds && fm_wb_urgent() && !atomic_load(&f->wb.sheds))
 		atomic_store(&f->wb.sheds, true);
 	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);

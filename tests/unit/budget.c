@@ -437,15 +437,21 @@ static void what_is_dirty_leaves_room_for_others(void **state)
 
 	fm_budget_init(&b, 0, 50, GIB);
 	assert_true(fm_budget_dirty(&b) == 0); /* nobody has looked */
-	assert_false(fm_budget_drowns(&b, GIB));
+	assert_false(fm_budget_drowns(&b, GIB, GIB));
 	fm_budget_room(&b, 300 * MIB, 400 * MIB, 1000);
 	assert_true(fm_budget_dirty(&b) == 444 * MIB);
-	assert_false(fm_budget_drowns(&b, 500 * MIB));
+	assert_false(fm_budget_drowns(&b, 500 * MIB, 500 * MIB));
 	fm_budget_room(&b, 200 * MIB, 400 * MIB, 1010);
-	assert_true(fm_budget_drowns(&b, 500 * MIB));
+	assert_true(fm_budget_drowns(&b, 500 * MIB, 500 * MIB));
+	/* less than that is dirty, but it is what has to leave */
+	fm_budget_room(&b, 64 * MIB, 544 * MIB, 1015);
+	assert_true(b.now < 500 * MIB);
+	assert_true(fm_budget_drowns(&b, 544 * MIB, 420 * MIB));
+	assert_false(fm_budget_drowns(&b, 544 * MIB, 200 * MIB));
+	assert_false(fm_budget_drowns(&b, b.now + MIB, 420 * MIB));
 	fm_budget_room(&b, UINT64_MAX, 400 * MIB, 1020);
 	assert_true(fm_budget_dirty(&b) == 0);
-	assert_false(fm_budget_drowns(&b, GIB));
+	assert_false(fm_budget_drowns(&b, GIB, GIB));
 }
 
 int main(void)
