@@ -213,7 +213,7 @@ static int run_one(struct turn *t)
 	const struct trial_plan plan = {
 		.argv = all.argv,
 		.env = ours ? environ : native_environment,
-		.run_variable = ours ? FM_RUN_VARIABLE : NULL,
+		.preloaded = ours,
 		.group = *group.dir ? &group : NULL,
 		.limit = all.memory,
 		.tick = terminal ? show : NULL,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - fastmap COMMAND ... */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,13 +63,23 @@ static int usage(FILE *out, int status)
 	return status;
 }
 
+static bool is(const char *word, const char *option)
+{
+	return !strcmp(word, option);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return usage(stderr, 2);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+	if (argc > 2 && *argv[1] == '-') {
+		fprintf(stderr, "fastmap: nothing goes behind %s; options of a "
+			"command stand behind its name\n", argv[1]);
+		return 2;
+	}
+	if (is(argv[1], "--help") || is(argv[1], "-h"))
 		return usage(stdout, 0);
-	if (!strcmp(argv[1], "--version")) {
+	if (is(argv[1], "--version")) {
 		puts("fastmap " FM_VERSION);
 		return 0;
 	}

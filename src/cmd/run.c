@@ -16,6 +16,7 @@
 #include "heard.h"
 #include "policy.h"
 #include "settings.h"
+#include "stage.h"
 
 static void help(void)
 {
@@ -27,11 +28,9 @@ static void help(void)
 static int foretell(const char *name, const struct program *p)
 {
 	const char *base = strrchr(p->file, '/') + 1, *why;
-	char pid[16];
 
 	fm_policy_load_for(base, p->file, environ);
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	setenv(FM_RUN_VARIABLE, pid, 1);
+	stage_run_variable();
 	if (fm_settings()->mode == FM_MODE_OFF)
 		return 0;
 	why = settings_why_not(name, p);

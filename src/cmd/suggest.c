@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #include "suggestion.h"
 
 #define NAME "fastmap suggest"
+#define GUARDIAN_MS 2000
+#define LOOK_MS 5
 
 enum { OPT_FROM = 2000 };
 
@@ -98,6 +101,7 @@ static int run(char **argv, int *ret_status)
 
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pid = fork();
 	if (!pid) {
 		signal(SIGINT, SIG_DFL);
@@ -111,13 +115,27 @@ static int run(char **argv, int *ret_status)
 	return 0;
 }
 
-/* After a kill the guardian writes them, some milliseconds later. */
+/* After a kill the guardian writes them, some milliseconds later, and is a
+ * child of this process then (PR_SET_CHILD_SUBREAPER). What else the program
+ * has left behind is not waited for. */
+static void wait_guardian(void)
+{
+	for (int ms = 0; ms < GUARDIAN_MS; ms += LOOK_MS) {
+		const pid_t ended = waitpid(-1, NULL, WNOHANG | __WALL);
+
+		if (ended < 0 && errno != EINTR)
+			return;
+		if (!ended)
+			usleep(LOOK_MS * 1000);
+	}
+}
+
 static json_t *collect_soon(const char *folder, int status)
 {
 	json_t *docs;
 
 	if (WIFSIGNALED(status))
-		usleep(500000);
+		wait_guardian();
 	docs = stage_collect(folder);
 	rmdir(folder);
 	return docs;

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stage.h"
+
 #define TICK_MS 200
 #define REST_MS 2000 /* for who is left, or holds its output, after its end */
 #define GRACE_MS 2000 /* between a signal and SIGKILL */
@@ -70,13 +72,9 @@ static void set_input(void)
 
 static void set_run_variable(const struct trial_plan *p)
 {
-	char pid[16];
-
 	environ = p->env;
-	if (!p->run_variable)
-		return;
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	setenv(p->run_variable, pid, 1);
+	if (p->preloaded)
+		stage_run_variable();
 }
 
 static void child(const struct trial_plan *p, int out)

@@ -25,7 +25,7 @@ struct trial {
 
 struct trial_plan {
 	char **argv, **env;    /* argv[0] as execvp(3) finds it */
-	const char *run_variable; /* gets its process id, or NULL */
+	bool preloaded; /* with the library: told so (stage_run_variable) */
 	const struct group *group; /* or NULL */
 	uint64_t limit;
 	/* on a terminal: called every fifth of a second */

@@ -176,15 +176,30 @@ def overlay(s, name):
         sh("umount", "-l", base + "/top")
 
 
-@contextlib.contextmanager
-def memory_group(size):
-    """A control group with a limit, without swap; OSError where that cannot be."""
-    old = os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+class NoGroup(Exception):
+    """There is no such control group here: what needs it is skipped, and nothing else is."""
+
+
+def new_group(old, size):
     base = "/sys/fs/cgroup/memory" if old else "/sys/fs/cgroup"
-    group = tempfile.mkdtemp(prefix="fastmap-faults.", dir=base)
+    group = None
     try:
+        group = tempfile.mkdtemp(prefix="fastmap-faults.", dir=base)
         with open(group + ("/memory.limit_in_bytes" if old else "/memory.max"), "w") as f:
             f.write(str(size))
+    except OSError as e:
+        if group:
+            os.rmdir(group)
+        raise NoGroup("no memory control group: %s" % e) from e
+    return group
+
+
+@contextlib.contextmanager
+def memory_group(size):
+    """A control group with a limit, without swap; NoGroup where that cannot be."""
+    old = os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    group = new_group(old, size)
+    try:
         with contextlib.suppress(OSError):
             with open(group + ("/memory.memsw.limit_in_bytes" if old else "/memory.swap.max"), "w") as f:
                 f.write(str(size) if old else "0")

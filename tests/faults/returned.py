@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from places import MIB, memory_group
+from places import MIB, NoGroup, memory_group
 
 LIMIT = 128 * MIB
 SIZE = 160 * MIB
@@ -124,8 +124,8 @@ def main():
             wrong, stored = map(int, (say(p) or "-1 0").split())
             if wrong or not stored:
                 bad.append("%d pages wrong, %d stored to" % (wrong, stored))
-    except OSError as e:
-        print("no control group for memory: %s" % e)
+    except NoGroup as e:
+        print(e)
         return 77
     print("\n".join(bad))
     return 1 if bad else 0

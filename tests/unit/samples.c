@@ -2,6 +2,7 @@
 /* What another thread touches comes out of the samples of its page faults. */
 #include "unit.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@
 
 static const struct fm_source *const s = &fm_source_samples;
 static char *base;
-static bool refused;
+static int refused; /* why, -errno, or 0 */
 
 static struct fm_run told[MOST];
 static unsigned ntold;
@@ -112,17 +113,24 @@ static int finish(void **state)
 
 /* ---- tests -------------------------------------------------------------- */
 
-#define NEEDS_PERF()     \
-	do {             \
-		if (refused) \
-			skip(); \
-	} while (0)
+/* Whoever is not allowed, or has a kernel without, skips; anything else is
+ * wrong. */
+static void needs_perf(void)
+{
+	switch (refused) {
+	case 0:
+		return;
+	case -EACCES: case -EPERM: case -ENOSYS: case -ENOENT: case -EOPNOTSUPP:
+		skip();
+	}
+	fail_msg("perf events: %d", refused);
+}
 
 static void here_and_there_is_one_by_one(void **state)
 {
 	static const int pages[] = { 103, 3, 203, 803 };
 
-	NEEDS_PERF();
+	needs_perf();
 	touch(pages, 4);
 	assert_int_equal(collected(), 1000);
 	assert_int_equal(ntold, 4);
@@ -138,7 +146,7 @@ static void a_stream_is_one_span(void **state)
 	static const int up[] = { 16, 32, 48, 64, 512, 1024 };
 	static const int down[] = { 2047, 1535, 1519, 1503, 1487, 1471 };
 
-	NEEDS_PERF();
+	needs_perf();
 	touch(up, 6);
 	assert_int_equal(collected(), 1000);
 	assert_int_equal(ntold, 1);
@@ -157,7 +165,7 @@ static void a_look_is_bounded(void **state)
 	static int pages[2000];
 	unsigned part;
 
-	NEEDS_PERF();
+	needs_perf();
 	for (int i = 0; i < 2000; i++)
 		pages[i] = i;
 	touch(pages, 2000);
@@ -172,7 +180,7 @@ static void a_look_is_bounded(void **state)
 
 static void at_rest_nothing_is_seen(void **state)
 {
-	NEEDS_PERF();
+	needs_perf();
 	s->rest();
 	touch((int[]){ 3 }, 1);
 	assert_int_equal(collected(), 0); /* goes on */
@@ -201,7 +209,7 @@ static void a_new_thread_is_followed(void **state)
 	pthread_t t;
 	sem_t may_end;
 
-	NEEDS_PERF();
+	needs_perf();
 	finish(state);
 	sem_init(&may_end, 0, 0);
 	assert_int_equal(pthread_create(&t, NULL, other, &may_end), 0);

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+"""What a check has found wrong: it goes on, and fails in the end."""
+FAILED = []
+
+
+def expect(name, ok, detail=""):
+    if not ok:
+        FAILED.append(name)
+        print("FAIL %s %s" % (name, detail))
