@@ -43,7 +43,9 @@ struct stream {
 	bool moved;          /* in this look */
 	bool ahead;          /* it is read for */
 	bool slow;           /* every third fault has waited */
-	uintptr_t lo, hi;    /* touched of late */
+	uintptr_t lo, hi;    /* touched in the look before, */
+	uintptr_t look_lo, look_hi; /* and in this, if it was seen */
+	bool seen;
 	uintptr_t asked;     /* up to where */
 	uintptr_t least, most; /* of the range */
 	uintptr_t from;      /* where it began to go this way */
@@ -60,8 +62,10 @@ static struct stream streams[STREAMS];
 
 static bool is_near(const struct stream *s, const struct fm_row *r)
 {
-	return s->id == r->id && r->start <= s->hi + NEAR &&
-	       r->end + NEAR >= s->lo;
+	const uintptr_t lo = s->seen && s->look_lo < s->lo ? s->look_lo : s->lo;
+	const uintptr_t hi = s->seen && s->look_hi > s->hi ? s->look_hi : s->hi;
+
+	return s->id == r->id && r->start <= hi + NEAR && r->end + NEAR >= lo;
 }
 
 static struct stream *oldest(void)
@@ -84,21 +88,33 @@ static void set_direction(struct stream *s, int direction)
 	s->ahead = s->slow = false;
 }
 
+/* Rows of a look come in any order: which way it went is known at its end. */
 static void move(struct stream *s, const struct fm_row *r)
 {
-	const bool up = r->end > s->hi, down = r->start < s->lo;
-
 	s->at_ms = fm_now_ms();
+	s->dev = r->dev;
 	s->least = r->least;
 	s->most = r->most;
+	s->look_lo = s->seen && s->look_lo < r->start ? s->look_lo : r->start;
+	s->look_hi = s->seen && s->look_hi > r->end ? s->look_hi : r->end;
+	s->seen = true;
+}
+
+static void settle(struct stream *s)
+{
+	const bool up = s->look_hi > s->hi, down = s->look_lo < s->lo;
+
+	if (!s->seen)
+		return;
+	s->seen = false;
 	if (up != down) {
 		set_direction(s, up ? 1 : -1);
-		s->steps += !s->moved;
+		s->steps++;
 		s->moved = true;
 	}
 	if (up || down) {
-		s->lo = r->start;
-		s->hi = r->end;
+		s->lo = s->look_lo;
+		s->hi = s->look_hi;
 	}
 }
 
@@ -287,11 +303,16 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 		      bool huge)
 {
 	const uint64_t begin = cpu_us();
-	const unsigned n = how_many();
-	size_t most = n ? memory / SHARE / n : 0;
+	unsigned n;
+	size_t most;
 
+	for (unsigned i = 0; i < STREAMS; i++)
+		settle(&streams[i]);
+	n = how_many();
+	most = n ? memory / SHARE / n : 0;
 	until_ms = fm_now_ms() + MOST_MS;
-	room_for_huge = most >= HUGE_ROOM;
+	/* A look without a step is no reason. */
+	room_for_huge = memory / SHARE / (n ? n : 1) >= HUGE_ROOM;
 	note_slow(use, n);
 	most = (most < MOST ? most : MOST) & ~(size_t)FM_PAGE_MASK;
 	for (unsigned i = 0; i < STREAMS && most >= FIRST; i++)

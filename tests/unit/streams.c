@@ -61,6 +61,8 @@ static void what_is_over_reaches_nothing(void **state)
 	fm_streams_over();
 	backward(2048 * MIB);
 	assert_true(reaches(1900 * MIB, 64 * MIB));
+	fm_streams_ahead(&nothing, MEMORY, true); /* a look that sees nothing */
+	assert_true(reaches(1900 * MIB, 64 * MIB));
 	fm_streams_over();
 	assert_false(reaches(1900 * MIB, 64 * MIB));
 }
@@ -73,6 +75,20 @@ static void records_are_no_stream(void **state)
 		look(4000 * MIB - k * 53 * MIB, MIB / 4);
 	for (unsigned k = 0; k < 4000; k += 64)
 		assert_false(reaches(k * MIB, 64 * MIB));
+}
+
+/* The source tells them as they lie, with holes between. */
+static void rows_of_a_look_are_one_step(void **state)
+{
+	fm_streams_over();
+	for (unsigned k = 0; k < 6; k++) {
+		const uintptr_t at = AT + (2048 - k * 6) * MIB;
+
+		fm_streams_touched(&(struct fm_row){ ID, at, at + MIB, AT,
+						     AT + LEN, 0 });
+		look(at - AT + 3 * MIB, 2 * MIB);
+	}
+	assert_true(reaches(1900 * MIB, 64 * MIB));
 }
 
 /* Two pieces for each stream have to have room. */
@@ -94,6 +110,7 @@ int main(void)
 		cmocka_unit_test(what_goes_up_is_the_kernels),
 		cmocka_unit_test(what_is_over_reaches_nothing),
 		cmocka_unit_test(records_are_no_stream),
+		cmocka_unit_test(rows_of_a_look_are_one_step),
 		cmocka_unit_test(not_without_memory),
 	};
 
