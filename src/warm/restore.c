@@ -83,7 +83,7 @@ static bool is_dense(const struct job *j, uint64_t fp, uint64_t n)
 {
 	uint64_t hot = 0;
 
-	for (uint64_t k = 0; k < n; k++)
+	for (uint64_t k = 0; k < n && hot + (n - k) >= DENSE; k++)
 		hot += fm_warm_level(&j->r->old, fp + k) >= j->level;
 	return hot >= DENSE;
 }
@@ -361,13 +361,14 @@ void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 			 .reads = fm_demand_reads(), .asked = LOOK,
 			 .first = faults, .faults = faults, .paid = faults,
 			 .quiet_ms = fm_now_ms() };
+	const bool fits = all_fits(r);
 
-	if (all_fits(r)) {
-		j.level = FM_HOT_PAST;
+	j.level = FM_HOT_PAST;
+	if (fits)
 		go_through(&j, false);
-	}
 	for (j.level = FM_HOT_MAIN; j.level && !is_over(&j); j.level--) {
-		go_through(&j, false);
+		if (!fits)
+			go_through(&j, false);
 		go_through(&j, true);
 	}
 }
