@@ -30,19 +30,6 @@ static const char help[] =
 	"line each time\n"
 	"  --prometheus            metrics in Prometheus' text format, once\n";
 
-/* How a document is shown; `before` is the last one, or NULL. */
-static void show_table(const json_t *stats, const json_t *before);
-static void show_json(const json_t *stats, const json_t *before);
-
-static const struct format {
-	const char *name;
-	void (*show)(const json_t *stats, const json_t *before);
-} formats[] = {
-	{ "table", show_table },
-	{ "json", show_json },
-};
-#define FORMATS (sizeof(formats) / sizeof(formats[0]))
-
 static bool watch;
 
 /* ---- the table ---------------------------------------------------------- */
@@ -127,14 +114,15 @@ static void show_json(const json_t *stats, const json_t *before)
 /* ---- again and again ---------------------------------------------------- */
 
 /* That it ends while it is watched is no error. */
-static int show_all(const char *who, double seconds, const struct format *as)
+static int show_all(const char *who, double seconds,
+		    void (*show)(const json_t *stats, const json_t *before))
 {
 	json_t *before = NULL, *now = live_stats(who);
 
 	if (!now)
 		return 1;
 	for (;;) {
-		as->show(now, before);
+		show(now, before);
 		if (fflush(stdout) || !watch)
 			break;
 		usleep((useconds_t)(seconds * 1e6));
@@ -155,14 +143,6 @@ static bool parse_seconds(const char *text, double *ret)
 
 	*ret = strtod(text, &end);
 	return end > text && !*end && *ret >= 0.1 && *ret <= MOST_S;
-}
-
-static const struct format *format_of(const char *name)
-{
-	for (size_t i = 0; i < FORMATS; i++)
-		if (!strcmp(formats[i].name, name))
-			return &formats[i];
-	return NULL;
 }
 
 /* As the process itself writes them (src/observe/metrics.c). */
@@ -186,17 +166,16 @@ int cmd_stat(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	const struct format *as = &formats[0];
-	bool metrics = false;
+	bool metrics = false, json = false;
 	double seconds = 1;
-	int c, i = 0, given;
+	int c, given;
 
 	setlocale(LC_CTYPE, "");
-	while ((c = getopt_long(argc, argv, "h", known, &i)) != -1) {
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
 		if (c == 'w')
 			watch = true;
 		else if (c == 'f')
-			as = format_of(known[i].name);
+			json = true;
 		else if (c == 'p')
 			metrics = true;
 		else
@@ -213,5 +192,6 @@ int cmd_stat(int argc, char **argv)
 		return 2;
 	}
 	return metrics ? show_metrics(argv[optind]) :
-			 show_all(argv[optind], seconds, as);
+			 show_all(argv[optind], seconds,
+				  json ? show_json : show_table);
 }
