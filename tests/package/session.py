@@ -10,9 +10,14 @@ import os
 import re
 
 # Of a command that begins so only the lines that begin so have to be there.
-ANY = {"fastmap doctor": "The engine runs."}
+ANY = {
+    "fastmap doctor": ("The engine runs.",),
+    "fastmap compare": ("round ", "served: ", "same output; "),
+    "fastmap suggest": ("[path ", "engage = yes"),
+}
 
-NUMBER = re.compile(r"\d[\d.:]*[KMGTk]?\b(?: [KMG]iB\b)?")
+UNIT = r"(?:[KMGTk]|us|ms|[smhd])?"
+NUMBER = re.compile(r"\d[\d.:]*%s\b(?: [KMG]iB\b)?" % UNIT)
 BAR = re.compile(r"\[[.drkcoDRKCO]{20,}\]")
 FREE = re.compile("%s|%s|( +)" % (NUMBER.pattern, BAR.pattern))
 
@@ -35,7 +40,7 @@ def pattern(line):
         out += re.escape(line.strip()[at:m.start()])
         out += (r"\s+" if m.group(1) else r"\[[.drkcoDRKCO]+\]"
                 if m.group().startswith("[") else
-                r"\d[\d.:]*(?:[KMGTk]|us|ms|s)?(?: [KMG]iB)?")
+                r"\d[\d.:]*%s(?: [KMG]iB)?" % UNIT)
         at = m.end()
     return re.compile(r"\s*%s\s*" % (out + re.escape(line.strip()[at:])))
 
