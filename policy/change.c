@@ -188,8 +188,11 @@ int fm_policy_judge(const char *name, const char *value, char *why,
 	int err;
 
 	if (!o || !o->live) {
-		say(why, size, name, o ? " cannot change while the process runs"
-				       : ": no such option", "", 0);
+		say(why, size, name,
+		    !o ? ": no such option" :
+		    o->scope == OPT_PATH ?
+			 " changes by the policy file and a reload" :
+			 " cannot change while the process runs", "", 0);
 		say_known(why, size);
 		return o ? -EPERM : -ENOENT;
 	}

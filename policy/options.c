@@ -108,6 +108,8 @@ const struct fm_option fm_options[] = {
 	  .type = T_GLOBS, .standard = "" },
 };
 const unsigned fm_option_count = sizeof(fm_options) / sizeof(fm_options[0]);
+_Static_assert(sizeof(fm_options) / sizeof(fm_options[0]) <= FM_POLICY_VALUES,
+	       "a value of each has room");
 
 const struct fm_option *fm_option_find(const char *name)
 {

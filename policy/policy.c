@@ -165,21 +165,27 @@ static void take_log_level(struct fm_set *set, bool again)
 	atomic_store(&fm_log_level, set->process.log_level);
 }
 
-/* Options of a path override every section as well. */
+/* Options of a path override every section as well; what is wrong is said
+ * once. */
+static void take_value(struct fm_set *set, const struct fm_option *o,
+		       const char *value, struct fm_origin from)
+{
+	fm_option_set(o, set, &set->defaults, value, &from);
+	from.quiet = true;
+	for (struct fm_section *s = set->sections; s; s = s->next)
+		if (o->scope == OPT_PATH)
+			fm_option_set(o, set, &s->policy, value, &from);
+}
+
 static void take_env(struct fm_set *set)
 {
 	for (unsigned i = 1; i < fm_option_count; i++) {
 		const struct fm_option *o = &fm_options[i];
-		struct fm_origin from = { .file = o->env, .quiet = !loading };
+		const struct fm_origin from = { .file = o->env,
+						.quiet = !loading };
 
-		if (!start.value[i])
-			continue;
-		fm_option_set(o, set, &set->defaults, start.value[i], &from);
-		from.quiet = true;
-		for (struct fm_section *s = set->sections; s; s = s->next)
-			if (o->scope == OPT_PATH)
-				fm_option_set(o, set, &s->policy,
-					      start.value[i], &from);
+		if (start.value[i])
+			take_value(set, o, start.value[i], from);
 	}
 }
 
@@ -220,17 +226,9 @@ static void take_overrides(struct fm_set *set)
 {
 	const struct fm_origin from = { .file = "set", .quiet = true };
 
-	for (unsigned i = 0; i < fm_option_count; i++) {
-		const struct fm_option *o = &fm_options[i];
-
-		if (!override[i])
-			continue;
-		fm_option_set(o, set, &set->defaults, override[i], &from);
-		for (struct fm_section *s = set->sections; s; s = s->next)
-			if (o->scope == OPT_PATH)
-				fm_option_set(o, set, &s->policy, override[i],
-					      &from);
-	}
+	for (unsigned i = 0; i < fm_option_count; i++)
+		if (override[i])
+			take_value(set, &fm_options[i], override[i], from);
 	atomic_store(&fm_log_level, set->process.log_level);
 }
 
