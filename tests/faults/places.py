@@ -16,7 +16,6 @@ def sh(*args):
 
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-b", "4096", "-O", "^has_journal", "-m", "0"],
-    "ext4-journal": ["mkfs.ext4", "-q", "-b", "4096", "-m", "0"],
     "xfs": ["mkfs.xfs", "-q"],
     "btrfs": ["mkfs.btrfs", "-q"],
 }
@@ -30,7 +29,7 @@ def small_fs(s, name, kind="ext4", size=32 * MIB, keep=0):
     with open(image, "w") as f:
         f.truncate(size)
     sh(*MAKE[kind], image)
-    sh("mount", "-t", kind.split("-")[0], "-o", "loop" + (",errors=continue" if kind == "ext4" else ""),
+    sh("mount", "-t", kind, "-o", "loop" + (",errors=continue" if kind == "ext4" else ""),
        image, mnt)
     try:
         if keep:
