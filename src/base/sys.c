@@ -83,6 +83,7 @@ static FM_FAULT bool ask_fine_times(void)
 static _Atomic int8_t known; /* fine times? 0 not yet, else no or yes */
 
 static _Atomic int confined, filters, filters_beside; /* the main thread */
+static _Atomic int filters_all; /* threads */
 static void *main_thread; /* its thread pointer: to be had without a call */
 
 __attribute__((constructor)) static void remember_main(void)
@@ -98,6 +99,8 @@ void fm_sys_confine(int by)
 void fm_sys_filter(int by, bool all)
 {
 	atomic_fetch_add(&filters, by);
+	if (all)
+		atomic_fetch_add(&filters_all, by);
 	if (!all && __builtin_thread_pointer() != main_thread)
 		atomic_fetch_add(&filters_beside, by);
 }
@@ -127,6 +130,11 @@ FM_FAULT void fm_sys_sleep_us(uint64_t us)
 				     (long)(us % 1000000) * 1000 };
 
 	fm_futex_wait(&never, 0, &ts);
+}
+
+FM_FAULT bool fm_sys_all_filtered(void)
+{
+	return atomic_load_explicit(&filters_all, memory_order_relaxed) > 0;
 }
 
 FM_FAULT bool fm_sys_confined(void)

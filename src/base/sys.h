@@ -106,8 +106,15 @@ static inline int fm_sys_ioctl(int fd, unsigned long req, void *arg)
 	return (int)fm_sys3(SYS_ioctl, fd, req, arg);
 }
 
+/* [any] Is there a filter for all threads, ours as well? Who would open a file
+ * may be killed then: nothing is opened any more, which the program would not
+ * have done natively either. */
+bool fm_sys_all_filtered(void);
+
 static inline int fm_sys_open(const char *path, int flags, int mode)
 {
+	if (fm_sys_all_filtered())
+		return -EPERM;
 	return (int)fm_sys4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC,
 			    mode);
 }
