@@ -23,6 +23,7 @@ import pwd
 import random
 import resource
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -124,10 +125,22 @@ def lacks(exe, packages):
         env=libraries(os.environ))]
 
 
+def is_everybodys(exe):
+    """May any user execute it? Not in root's home."""
+    path = os.path.realpath(exe)
+    while path != "/":
+        if not os.stat(path).st_mode & stat.S_IXOTH:
+            return False
+        path = os.path.dirname(path)
+    return True
+
+
 def python(*packages):
     """An interpreter that has the packages ("import name=what pip calls it"): the
     one of these scripts, or the system's, for which there are python3-NAME."""
     exe, system = interpreter(), "/usr/bin/python3"
+    if not is_everybodys(exe) and not lacks(system, packages):
+        return system
     for p in lacks(exe, packages) if may_install() else []:
         name, _, wheel = p.partition("=")
         subprocess.call([exe, "-m", "pip", "install", "-q"] +
