@@ -6,9 +6,9 @@
 #include "area.h"
 #include "board.h"
 #include "base/event.h"
+#include "base/left.h"
 #include "base/life.h"
 #include "base/log.h"
-#include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -204,18 +204,6 @@ static int look(const struct fm_area_use *use)
 	return err;
 }
 
-#define THREADS 20 /* in a process's stat */
-
-/* A main thread that has ended by itself (SYS_exit) leaves a zombie, and the
- * process is there as long as another thread is. */
-static bool alone(void)
-{
-	char state;
-	uint64_t n = fm_proc_stat("/proc/self/stat", THREADS, &state);
-
-	return state == 'Z' && n && n <= 2;
-}
-
 /* A turn in which too little was read. Long enough of it, and the last look is
  * too old to be compared with. Returns how long to sleep. */
 static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
@@ -233,7 +221,7 @@ static int turns(void)
 	struct fm_area_use looked, last, now, use;
 	uint64_t ms = FIRST_MS, begin = fm_now_ms(), quiet_ms = 0;
 	bool any;
-	int err = 0;
+	int err = 0, status;
 
 	streams_us = atomic_load(&fm_streams_counts.cpu_us);
 	use_until_now(&looked);
@@ -255,8 +243,8 @@ static int turns(void)
 		}
 		if (quiet_ms >= REST_MS)
 			looked = now;
-		if (ms >= MOST_MS && alone())
-			break;
+		if (ms >= MOST_MS && !fm_active() && fm_left_alone(&status))
+			fm_sys1(SYS_exit_group, status);
 		last = now;
 	}
 	return err;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * left.h - the main thread may end by itself (SYS_exit, by an instruction of
+ * its own), and natively the process ends with its last thread. Ours would keep
+ * it for good: one that looks around now and then ends it instead.
+ */
+#ifndef FM_LEFT_H
+#define FM_LEFT_H
+
+#include <stdbool.h>
+
+/* [plain] Of a thread of ours: is no thread of the program left? *ret_status:
+ * what the process ends with then, the status of its main thread, or 0 where
+ * others went on after it. */
+bool fm_left_alone(int *ret_status);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* X25: the main thread ends by an instruction of its own, which no library
+ * sees. The process ends with it, or with the thread that goes on, and has its
+ * status; what was stored is in the file. */
+#include "ct.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#define PAGES 64
+
+static volatile unsigned char *map;
+
+static void *goes_on(void *arg)
+{
+	usleep(1800000); /* longer than the library looks away */
+	map[PAGE + 1] = 3;
+	return NULL;
+}
+
+static _Noreturn void end_main(int status)
+{
+	for (;;) {
+		long r = SYS_exit;
+
+		__asm__ volatile("syscall" : "+a"(r) : "D"((long)status) :
+				 "rcx", "r11", "memory");
+	}
+}
+
+static void child(const char *name, bool with_thread)
+{
+	pthread_t t;
+
+	map = (void *)ct_map(ct_file(name, PAGES * PAGE), PAGES * PAGE, RW,
+			     MAP_SHARED, 0);
+	for (size_t k = 0; k < PAGES; k++)
+		map[k * PAGE] = 7;
+	if (with_thread && pthread_create(&t, NULL, goes_on, NULL))
+		ct_die("thread");
+	end_main(5);
+}
+
+static void look(const char *name, bool with_thread)
+{
+	int file, status, stored = 0;
+	unsigned char c[2];
+	pid_t pid = fork();
+
+	if (!pid)
+		child(name, with_thread);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		ct_die("fork or waitpid");
+	file = open(ct_path(name), O_RDONLY);
+	for (size_t k = 0; k < PAGES; k++)
+		stored += pread(file, c, 1, (off_t)(k * PAGE)) == 1 &&
+			  c[0] == 7;
+	if (pread(file, c, 2, PAGE) != 2)
+		ct_die("pread");
+	say("X25 %s: status %d, %d pages stored, %s",
+	    with_thread ? "with a thread" : "alone",
+	    WIFEXITED(status) ? WEXITSTATUS(status) : -1, stored,
+	    c[1] == 3 ? "the thread went on" : "no thread");
+}
+
+int main(int argc, char **argv)
+{
+	volatile unsigned char *mine;
+
+	ct_begin(argc, argv);
+	mine = (void *)ct_map(ct_file("g", 4 * PAGE), 4 * PAGE, PROT_READ,
+			      MAP_SHARED, 0);
+	look("f", false);
+	look("h", true);
+	say("X25 %d", mine[0] == ct_byte(0));
+	return 0;
+}
