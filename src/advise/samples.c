@@ -12,12 +12,12 @@
  * that would go on in programs that the child executes, and needs threads times
  * CPUs of them. A child of fork has a helper of its own.
  */
-#include <dirent.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "area.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
@@ -140,9 +140,13 @@ struct wanted {
 	unsigned n, seen, from;
 };
 
-static void want(struct wanted *w, int tid)
+static void want(const char *name, void *arg)
 {
-	if (tid == me || w->seen++ < w->from || w->n == THREADS)
+	struct wanted *w = arg;
+	const int tid = atoi(name);
+
+	if (name[0] == '.' || tid == me || w->seen++ < w->from ||
+	    w->n == THREADS)
 		return;
 	w->tid[w->n++] = tid;
 }
@@ -150,18 +154,9 @@ static void want(struct wanted *w, int tid)
 static void each_thread(struct wanted *w)
 {
 	static char buf[4096] __attribute__((aligned(8)));
-	long n;
 
 	fm_sys3(SYS_lseek, task, 0, SEEK_SET);
-	while ((n = fm_sys3(SYS_getdents64, task, buf, sizeof(buf))) > 0) {
-		for (long at = 0; at < n;) {
-			const struct dirent64 *d = (void *)(buf + at);
-
-			at += d->d_reclen;
-			if (d->d_name[0] != '.')
-				want(w, atoi(d->d_name));
-		}
-	}
+	fm_each_entry(task, buf, sizeof(buf), want, w);
 }
 
 /* Of more threads than there are rings, these are next. */

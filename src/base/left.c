@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "left.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "life.h"
 #include "proc.h"
 #include "sys.h"
 #include "text.h"
@@ -22,7 +22,7 @@ static bool is_name_of_ours(const char *name)
 static bool is_ours(const char *tid)
 {
 	char path[64], name[NAME + 1] = "";
-	long n = -ENOENT;
+	long n;
 	int fd;
 
 	if (fm_join(path, sizeof(path), "/proc/self/task/", tid, "/comm"))
@@ -35,40 +35,39 @@ static bool is_ours(const char *tid)
 	return n < 0 ? n == -ESRCH : is_name_of_ours(name);
 }
 
-static bool are_ours(const char *buf, long n, int main_thread)
-{
-	for (long at = 0; at < n;) {
-		const struct dirent64 *d = (const void *)(buf + at);
+struct threads {
+	int main_thread;
+	bool ours; /* all but that one, so far */
+};
 
-		at += d->d_reclen;
-		if (d->d_name[0] != '.' && atoi(d->d_name) != main_thread &&
-		    !is_ours(d->d_name))
-			return false;
-	}
-	return true;
+static void look_at(const char *name, void *arg)
+{
+	struct threads *t = arg;
+
+	if (name[0] != '.' && atoi(name) != t->main_thread)
+		t->ours = t->ours && is_ours(name);
 }
 
 static bool all_are_ours(void)
 {
 	char buf[4096] __attribute__((aligned(8)));
-	const int me = (int)fm_sys0(SYS_getpid);
-	int fd = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
-	bool ours = fd >= 0;
-	long n = 0;
+	struct threads t = { (int)fm_sys0(SYS_getpid), true };
+	int err, fd = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
 
-	while (ours && (n = fm_sys3(SYS_getdents64, fd, buf, sizeof(buf))) > 0)
-		ours = are_ours(buf, n, me);
-	if (fd >= 0)
-		fm_sys_close(fd);
-	return ours && !n;
+	if (fd < 0)
+		return false;
+	err = fm_each_entry(fd, buf, sizeof(buf), look_at, &t);
+	fm_sys_close(fd);
+	return !err && t.ours;
 }
+
+static _Atomic bool outlived; /* the main thread, by others */
 
 /* Only its main thread's state says of a process whether others have been left
  * alone: so that is looked at first. The status is that of the program's last
  * thread, which is 0 for any but the main one. */
 bool fm_left_alone(int *ret_status)
 {
-	static _Atomic bool outlived;
 	char state;
 	const uint64_t status = fm_proc_stat("/proc/self/stat", STATUS, &state);
 
@@ -80,3 +79,10 @@ bool fm_left_alone(int *ret_status)
 	atomic_store(&outlived, true);
 	return false;
 }
+
+static void reset(void)
+{
+	atomic_store(&outlived, false);
+}
+
+FM_LIFE(left, .level = FM_LIFE_MEMORY, .reset = reset)

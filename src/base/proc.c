@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "proc.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,22 @@ bool fm_proc_syscall(const char *tid, long *ret_nr, unsigned long *ret_first)
 	*ret_nr = strtol(text, &p, 10);
 	*ret_first = strtoul(p, &p, 16);
 	return p != text && *ret_nr >= 0;
+}
+
+int fm_each_entry(int dir, char *buf, size_t size,
+		  void (*one)(const char *name, void *arg), void *arg)
+{
+	long n;
+
+	while ((n = fm_sys3(SYS_getdents64, dir, buf, size)) > 0) {
+		for (long at = 0; at < n;) {
+			const struct dirent64 *d = (const void *)(buf + at);
+
+			at += d->d_reclen;
+			one(d->d_name, arg);
+		}
+	}
+	return (int)n;
 }
 
 /* "pid (name) S ppid ...": a name may hold whatever it likes. */

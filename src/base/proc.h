@@ -34,6 +34,12 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 		 bool (*one)(const struct fm_proc_map *m, void *arg),
 		 void *arg);
 
+/* [any] Calls one() for each name in an open directory from where it stands, "."
+ * and ".." too. buf, aligned to 8, holds some of them at a time. 0, or -errno:
+ * not all were there. */
+int fm_each_entry(int dir, char *buf, size_t size,
+		  void (*one)(const char *name, void *arg), void *arg);
+
 /* [fault] A process's stat, proc_pid_stat(5): number `field` of it, as counted
  * there, from 4 on; and the state of its main thread ('R', 'Z', ...). path:
  * "/proc/self/stat" or its like. 0, and state 0, if that is not told. */

@@ -6,7 +6,6 @@
  * root). Costs about 3 to 5 ms of CPU among 180 processes, once per file
  * that is taken over, unless a lease has told already (peers_lease.c).
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,23 +37,29 @@ static void suspect(struct scan *s, int err)
 		s->use |= FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
 }
 
+struct numbers {
+	const char *dir;
+	void (*fn)(const char *dir, int n, void *arg);
+	void *arg;
+};
+
+static void each_number(const char *name, void *arg)
+{
+	const struct numbers *n = arg;
+
+	if (name[0] >= '0' && name[0] <= '9')
+		n->fn(n->dir, atoi(name), n->arg);
+}
+
 int fm_each_number(const char *dir, char *buf, size_t size,
 		   void (*fn)(const char *dir, int n, void *arg), void *arg)
 {
+	struct numbers n = { dir, fn, arg };
 	int fd = fm_sys_open(dir, O_RDONLY | O_DIRECTORY, 0);
-	long n;
 
 	if (fd < 0)
 		return fd;
-	while ((n = fm_sys3(SYS_getdents64, fd, buf, size)) > 0) {
-		for (long at = 0; at < n;) {
-			struct dirent64 *d = (struct dirent64 *)(buf + at);
-
-			at += d->d_reclen;
-			if (d->d_name[0] >= '0' && d->d_name[0] <= '9')
-				fn(dir, atoi(d->d_name), arg);
-		}
-	}
+	fm_each_entry(fd, buf, size, each_number, &n);
 	fm_sys_close(fd);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/types.h"
@@ -131,17 +132,11 @@ void fm_warm_dir_free(uint8_t *bytes, size_t len)
 /* ---- the oldest go ------------------------------------------------------- */
 
 struct oldest {
+	int dir;
 	char name[NAME];
 	struct timespec at;
 	unsigned n;
 	uint64_t bytes;
-};
-
-struct entry { /* of getdents64(2) */
-	uint64_t ino, off;
-	unsigned short len;
-	unsigned char type;
-	char name[];
 };
 
 static bool is_state(const char *name)
@@ -155,11 +150,12 @@ static bool is_earlier(const struct timespec *a, const struct timespec *b)
 	       (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-static void note_state(int dir, const char *name, struct oldest *o)
+static void note_state(const char *name, void *arg)
 {
+	struct oldest *o = arg;
 	struct stat st;
 
-	if (!is_state(name) || fm_sys4(SYS_newfstatat, dir, name, &st,
+	if (!is_state(name) || fm_sys4(SYS_newfstatat, o->dir, name, &st,
 				       AT_SYMLINK_NOFOLLOW))
 		return;
 	if (!o->n || is_earlier(&st.st_mtim, &o->at)) {
@@ -173,17 +169,10 @@ static void note_state(int dir, const char *name, struct oldest *o)
 static void find_oldest(int dir, struct oldest *o)
 {
 	_Alignas(8) char buf[8192];
-	long n;
 
-	*o = (struct oldest){ .n = 0 };
+	*o = (struct oldest){ .dir = dir };
 	fm_sys3(SYS_lseek, dir, 0, SEEK_SET);
-	while ((n = fm_sys3(SYS_getdents64, dir, buf, sizeof(buf))) > 0)
-		for (long at = 0; at < n;) {
-			const struct entry *e = (const void *)(buf + at);
-
-			note_state(dir, e->name, o);
-			at += e->len;
-		}
+	fm_each_entry(dir, buf, sizeof(buf), note_state, o);
 }
 
 static void drop_oldest(int dir)
