@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mem_monitor.h"
 
-#include "base/left.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/shrinker.h"
@@ -20,7 +19,6 @@
 #include "policy.h"
 #include "writeback/writeback.h"
 
-#define ENDS_MS 5000 /* for that the end waits at most */
 #define STEP_MS 1000
 #define LOOPED_MS 500 /* said each 0.3 s while it lasts */
 
@@ -97,6 +95,8 @@ bool fm_mem_monitor_short(void)
 	return atomic_load(&too_short);
 }
 
+void (*_Atomic fm_each_second)(void);
+
 static void step(void)
 {
 	uint64_t limit = fm_memory_limit(), stalled = fm_stalled_us("");
@@ -120,7 +120,7 @@ static uint64_t dirty_now(void)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
-static void demote_all(enum fm_server_reason why)
+static void demote_for_memory(enum fm_server_reason why)
 {
 	fm_demote_ask_shared(why);
 	fm_wb_kick();
@@ -138,9 +138,9 @@ static void weigh(void)
 	loops = fm_budget_loops(&budget, &flow, held(), atomic_load(&mapped));
 	fm_unlock(&lock);
 	if (starves)
-		demote_all(FM_WHY_CACHE_GONE);
+		demote_for_memory(FM_WHY_CACHE_GONE);
 	else if (loops == FM_LOOPS_SURELY)
-		demote_all(FM_WHY_FITS);
+		demote_for_memory(FM_WHY_FITS);
 	else if (loops == FM_LOOPS_PERHAPS)
 		atomic_store(&looped_ms, fm_now_ms());
 }
@@ -192,7 +192,7 @@ static uint64_t adjust_budget(uint64_t late)
 	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);
 	if (used && atomic_load(&too_short))
-		demote_all(FM_WHY_CACHE_GONE);
+		demote_for_memory(FM_WHY_CACHE_GONE);
 	/* Where many groups are counted a look can take long: a twentieth of
 	 * a CPU at most. */
 	begin = (fm_now_ns() - begin) * 20 / 1000000;
@@ -223,18 +223,12 @@ static uint64_t rest(uint64_t ms)
 	return now > until ? now - until : 0;
 }
 
-/* Who waits for this process finds in the files what it has stored. */
-static void end_if_alone(void)
+static void each_second(void)
 {
-	const uint64_t until = fm_now_ms() + ENDS_MS;
-	int status;
+	void (*look)(void) = atomic_load(&fm_each_second);
 
-	if (!fm_left_alone(&status))
-		return;
-	demote_all(FM_WHY_ENDS);
-	while (dirty_now() && fm_now_ms() < until)
-		fm_thread_sleep_ms(2);
-	fm_sys1(SYS_exit_group, status);
+	if (look)
+		look();
 }
 
 /* Without a table of its own it looks as seldom as it must. */
@@ -252,7 +246,7 @@ static void *watch(void *arg)
 
 		if (fm_now_ms() >= next_step) {
 			fm_read_retry(&kept);
-			end_if_alone();
+			each_second();
 			step();
 			next_step = fm_now_ms() + STEP_MS;
 		}

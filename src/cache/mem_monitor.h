@@ -39,4 +39,9 @@ uint64_t fm_mem_monitor_all(void);
 /* [plain] So much of that would fit into memory without an engine. */
 uint64_t fm_mem_monitor_room(void);
 
+/* Called once a second by the thread that watches memory, which has a table of
+ * descriptors of its own: for who has to look at something, and has no
+ * thread. */
+extern void (*_Atomic fm_each_second)(void);
+
 #endif

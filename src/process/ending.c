@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "ending.h"
 
+#include "base/left.h"
 #include "base/life.h"
 #include "base/sys.h"
+#include "base/thread.h"
+#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "guardian.h"
@@ -10,7 +13,9 @@
 #include "map/map.h"
 #include "policy.h"
 #include "vm/vm.h"
+#include "writeback/writeback.h"
 
+#define ENDS_MS 5000 /* the end waits for what is dirty, at most */
 #define MOST_FILES 64 /* to demote one by one: 0.1 ms each */
 
 /* A private mapping is nobody else's business, and may be large: to demote it
@@ -63,10 +68,32 @@ void fm_ending(bool exec)
 	fm_space_unlock(&old);
 }
 
+/* Who waits for this process finds in the files what it has stored. Another
+ * thread writes it, for this one has none of the descriptors. */
+static void end_if_alone(void)
+{
+	const uint64_t until = fm_now_ms() + ENDS_MS;
+	int status;
+
+	if (!fm_left_alone(&status))
+		return;
+	fm_demote_ask_shared(FM_WHY_ENDS);
+	fm_wb_kick();
+	while (atomic_load(&fm_dirty_total) > 0 && fm_now_ms() < until)
+		fm_thread_sleep_ms(2);
+	fm_sys1(SYS_exit_group, status);
+}
+
+static int start(void)
+{
+	atomic_store(&fm_each_second, end_if_alone);
+	return 0;
+}
+
 static void stop(void)
 {
 	if (fm_life_is_owner())
 		fm_ending(false);
 }
 
-FM_LIFE(ending, .level = FM_LIFE_GATE, .stop = stop)
+FM_LIFE(ending, .level = FM_LIFE_GATE, .start = start, .stop = stop)
