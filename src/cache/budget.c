@@ -375,7 +375,7 @@ uint64_t fm_stalled_us(const char *root)
 		return 0;
 	p = strstr(text, "full ");
 	p = p ? strstr(p, "total=") : NULL;
-	for (p = p ? p + 6 : ""; *p >= '0' && *p <= '9'; p++)
-		v = v * 10 + (uint64_t)(*p - '0');
+	if (p)
+		fm_number(p + strlen("total="), &v);
 	return v;
 }

@@ -28,7 +28,6 @@ uint64_t fm_warm_major_faults(void)
 		at = strstr(text, NAME);
 	if (!at)
 		return own();
-	for (at += strlen(NAME); *at >= '0' && *at <= '9'; at++)
-		n = n * 10 + (uint64_t)(*at - '0');
+	fm_number(at + strlen(NAME), &n);
 	return n;
 }
