@@ -292,8 +292,7 @@ void fm_helper_end(void)
 {
 	atomic_store(&stop, true);
 	fm_event_raise(&bell);
-	for (int k = 0; k < 100 && atomic_load(&state) == RUNNING; k++)
-		fm_sys_sleep_us(1000);
+	fm_thread_leaves(&state, RUNNING);
 }
 
 /* The parent's thread is not here. */

@@ -103,6 +103,12 @@ int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
 	return r;
 }
 
+void fm_thread_leaves(const _Atomic int *state, int running)
+{
+	for (int k = 0; k < 100 && atomic_load(state) == running; k++)
+		fm_sys_sleep_us(1000);
+}
+
 void fm_thread_sleep_ms(uint64_t ms)
 {
 	static _Atomic uint32_t never;

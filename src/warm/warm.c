@@ -180,8 +180,7 @@ void fm_warm_thread_end(void)
 {
 	atomic_store(&leaving, true);
 	fm_event_raise(&bell);
-	for (int k = 0; k < 100 && atomic_load(&state) == RUNNING; k++)
-		fm_sys_sleep_us(1000);
+	fm_thread_leaves(&state, RUNNING);
 }
 
 void fm_warm_thread_again(void)
