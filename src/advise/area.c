@@ -479,7 +479,8 @@ static void advise_huge(struct area *a, unsigned from, unsigned to, bool huge)
 	hi = hi < a->end ? hi : a->end;
 	err = lo < hi ? fm_krange_advise(a->id, lo, hi, huge ? MADV_HUGEPAGE :
 							MADV_NOHUGEPAGE) : 0;
-	atomic_store(&no_huge, no_huge || err == -EINVAL);
+	if (err == -EINVAL)
+		atomic_store(&no_huge, true);
 	a->refused |= err == -ENOMEM;
 	if (err)
 		return;

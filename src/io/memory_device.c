@@ -78,7 +78,7 @@ FM_FAULT void fm_memory_device_probe(struct fm_file *f, uint64_t off)
 
 FM_FAULT bool fm_memory_device_seen(struct fm_file *f)
 {
-	return fm_on_memory_device(f) && atomic_exchange(&f->io.at_once, false);
+	return atomic_exchange(&f->io.at_once, false);
 }
 
 static void reset(void)
