@@ -3,6 +3,7 @@
 #include "live.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/control.h"
+#include "cmd.h"
 #include "live_priv.h"
 
 #define ANSWER_MS 30000 /* a process that is stopped does not answer */
@@ -348,4 +350,11 @@ int live_do(const char *who, const char *line)
 		fputs(text, stdout);
 	free(text);
 	return 0;
+}
+
+int live_word(int argc, char **argv, const char *help, const char *word)
+{
+	int r = cmd_options(argc, argv, 1, 1, help);
+
+	return r >= 0 ? r : live_do(argv[optind], word);
 }

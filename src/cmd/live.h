@@ -45,6 +45,8 @@ bool live_runs(pid_t pid);
 /* A command that may take long: a bar on a terminal, then the answer on stdout.
  * Returns an exit status. */
 int live_do(const char *who, const char *line);
+/* A command of one word, whose only argument is WHO. */
+int live_word(int argc, char **argv, const char *help, const char *word);
 
 /* Ask on a connection, and end it. `progress`: called with "progress DONE
  * TOTAL", or NULL. */

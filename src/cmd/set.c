@@ -51,13 +51,12 @@ int cmd_set(int argc, char **argv)
 
 int cmd_reload(int argc, char **argv)
 {
-	int r = cmd_options(
-		argc, argv, 1, 1,
+	return live_word(
+		argc, argv,
 		"usage: fastmap reload WHO\n\n"
 		"The process reads its policy file now (else within a second "
 		"of a change). Says what\nis another value now, or which line "
 		"is bad. WHO is a process id, the name of a\nprogram, or a "
-		"socket.\n");
-
-	return r >= 0 ? r : live_do(argv[optind], "reload");
+		"socket.\n",
+		"reload");
 }
