@@ -2,15 +2,10 @@
 /* X06: a thread confines itself to what the library says that it needs, and the
  * program's own read and write: it goes on with a file that is mapped, and is
  * larger than the cache. */
-#include "ct.h"
+#include "filter.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #define PAGES 6144 /* more than the caches of these tests hold */
 
@@ -41,28 +36,6 @@ static const int allowed[] = {
 };
 #define N (sizeof(allowed) / sizeof(*allowed))
 
-static void confine(void)
-{
-	struct sock_filter f[2 + 2 * N + 1];
-	struct sock_fprog prog = { .filter = f };
-	unsigned short n = 0;
-
-	f[n++] = (struct sock_filter)BPF_STMT(
-		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-	for (size_t k = 0; k < N; k++) {
-		f[n++] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[k], 0, 1);
-		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-						      SECCOMP_RET_ALLOW);
-	}
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-					      SECCOMP_RET_KILL_PROCESS);
-	prog.len = n;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-		ct_die("seccomp");
-}
-
 static volatile unsigned char *map;
 static int file, wrong;
 static _Atomic int done;
@@ -88,7 +61,7 @@ static void *confined(void *arg)
 	char c = 'x';
 
 	wrong += map[2 * PAGE] != ct_byte(2 * PAGE); /* has what faults need */
-	confine();
+	ct_filter(allowed, N, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS, 0);
 	for (size_t k = 1; k < PAGES; k += 3) {
 		wrong += map[k * PAGE] != ct_byte(k * PAGE);
 		map[k * PAGE + 1] = 7;

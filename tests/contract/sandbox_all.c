@@ -4,13 +4,8 @@
  * and is larger than the cache, for longer than all that the library does by
  * the clock. */
 /* not engaged: it may open no file for its statistics */
-#include "ct.h"
+#include "filter.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #define PAGES 6144 /* more than the caches of these tests hold */
@@ -25,30 +20,6 @@ static const int forbidden[] = {
 	SYS_process_vm_readv, SYS_process_vm_writev,
 };
 #define N (sizeof(forbidden) / sizeof(*forbidden))
-
-static void confine(void)
-{
-	struct sock_filter f[2 + 2 * N];
-	struct sock_fprog prog = { .filter = f };
-	unsigned short n = 0;
-
-	f[n++] = (struct sock_filter)BPF_STMT(
-		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-	for (size_t k = 0; k < N; k++) {
-		f[n++] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)forbidden[k], 0,
-			1);
-		f[n++] = (struct sock_filter)BPF_STMT(
-			BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-	}
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-					      SECCOMP_RET_ALLOW);
-	prog.len = n;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-		    SECCOMP_FILTER_FLAG_TSYNC, &prog))
-		ct_die("seccomp");
-}
 
 static double now(void)
 {
@@ -69,7 +40,8 @@ int main(int argc, char **argv)
 	map = (void *)ct_map(file, PAGES * PAGE, RW, MAP_SHARED, 0);
 	wrong += map[0] != ct_byte(0);
 	say("X24 begins"); /* stdio looks at its file only once */
-	confine();
+	ct_filter(forbidden, N, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW,
+		  SECCOMP_FILTER_FLAG_TSYNC);
 	end = now() + SECONDS;
 	do
 		for (size_t k = 1; k < PAGES; k++) {
