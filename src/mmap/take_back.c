@@ -62,6 +62,7 @@ struct take {
 	struct part *v;
 	unsigned n;
 	bool stores;
+	const char *step; /* at which it is given up, if it is */
 };
 
 /* ---- may it be? -------------------------------------------------------- */
@@ -184,8 +185,11 @@ static int prepare(struct take *t)
 	return err;
 }
 
-static void finish(struct take *t)
+static void finish(struct take *t, int err)
 {
+	if (err)
+		fm_log(FM_LOG_DEBUG, "%s: not taken back, errno %d at: %s",
+		       t->f->path, -err, t->step);
 	for (unsigned k = 0; t->v && k < t->n; k++)
 		fm_trap_free(&t->v[k].trap);
 	fm_free(t->v);
@@ -322,15 +326,19 @@ static bool nothing_used(const struct take *t)
 }
 
 /* Whoever begins from now on finds the mappings. */
-static int quiet(const struct take *t)
+static int quiet(struct take *t)
 {
 	const struct stat st = { .st_dev = t->f->dev, .st_ino = t->f->ino };
 
 	fm_fence();
-	return fm_writes_wait(&st) && nothing_used(t) && ranges_are_same(t) &&
-			       is_all(t)
-		       ? 0
-		       : -EBUSY;
+	t->step = "writes in flight";
+	if (!fm_writes_wait(&st))
+		return -EBUSY;
+	t->step = "system calls that use its memory";
+	if (!nothing_used(t))
+		return -EBUSY;
+	t->step = "its mappings have changed";
+	return ranges_are_same(t) && is_all(t) ? 0 : -EBUSY;
 }
 
 /* ---- the change -------------------------------------------------------- */
@@ -420,20 +428,24 @@ static int change(struct take *t)
 	struct fm_file *f = t->f;
 	int err = -EBUSY;
 
+	t->step = "what it is used for";
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
 	    !f->demote.passes || atomic_load(&fm_demote_ends) ||
 	    atomic_load(&fm_async) || is_limited(t))
 		return err;
 	if (!fm_rings_uring() && fm_posix_locks_held(f->ino))
 		return err;
+	t->step = "opening it";
 	err = fm_file_open_again(f, t->stores);
 	if (err)
 		return err;
+	t->step = "other processes";
 	err = claim(t);
 	if (!err)
 		err = publish_all(t);
 	if (!err)
 		err = quiet(t);
+	t->step = err ? t->step : "laying or writing it";
 	if (!err)
 		err = lay_all(t);
 	if (!err)
@@ -450,7 +462,7 @@ static int change(struct take *t)
 
 int fm_take_back(struct fm_file *f, enum fm_server_reason why)
 {
-	struct take t = { .f = f, .why = why };
+	struct take t = { .f = f, .why = why, .step = "its mappings" };
 	int err = prepare(&t);
 	uint64_t old;
 
@@ -459,14 +471,14 @@ int fm_take_back(struct fm_file *f, enum fm_server_reason why)
 		err = change(&t);
 		fm_space_unlock(&old);
 	}
-	finish(&t);
+	finish(&t, err);
 	return err;
 }
 
 /* fm_server_change has the space lock. */
 static int take_locked(struct fm_file *f, enum fm_server_reason why)
 {
-	struct take t = { .f = f, .why = why };
+	struct take t = { .f = f, .why = why, .step = "its mappings" };
 	int err = prepare(&t);
 
 	if (!err) {
@@ -474,7 +486,7 @@ static int take_locked(struct fm_file *f, enum fm_server_reason why)
 		err = change(&t);
 		fm_file_put_locked(f);
 	}
-	finish(&t);
+	finish(&t, err);
 	return err;
 }
 

@@ -3,15 +3,17 @@
  * servers.c - a file goes from the engine to the kernel and back, over and
  * over, while threads use it.
  *
- *   servers [-d SECONDS] [-t THREADS] [-p PAGES] [-c] [-f] [-w] FILE
+ *   servers [-d SECONDS] [-t THREADS] [-p PAGES] [-b TIMES] [-c] [-f] [-w] FILE
  *
  * Each page belongs to a thread, which counts in it, by stores and by
  * pwrite(2), and finds what it left there, by loads, pread(2) and in what it
  * sends through a pipe. Others look at it, and never see the count go back. -f:
  * children of fork look, too, -c: another process opens the file, looks, and
  * goes, -w: parts are mapped a second time, and protections change. The changes
- * are asked for at FASTMAP_SOCKET; without it (natively) there are none. Exit
- * status 0: all was right, and is in the file.
+ * are asked for at FASTMAP_SOCKET; without it (natively) there are none. -b:
+ * after SECONDS the threads alone go on until the file was taken back TIMES
+ * times (taking back is refused while others have the file), at most a minute.
+ * Exit status 0: all was right, and is in the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,16 +34,18 @@
 
 #define PAGE 4096ul
 #define MOST_THREADS 64
+#define MOST_SECONDS_ALONE 60
 
 static int seconds = 10, threads = 4;
 static size_t pages = 4096;
 static bool children, visitors, windows;
+static uint64_t times; /* that the file is taken back, at least */
 static const char *path;
 static int fd;
 static char *base;
 static uint64_t *count;   /* of each page, by its owner */
 static _Atomic uint64_t *seen; /* least that it has been, for others */
-static atomic_bool stop;
+static atomic_bool alone, stop;
 static _Atomic uint64_t wrong, done, to_kernel, to_engine, refused;
 
 static void bad(const char *how, size_t page, uint64_t got, uint64_t want)
@@ -174,7 +178,7 @@ static void *worker(void *arg)
 
 		own(page, (unsigned)(next(&s) >> 8));
 		others(next(&s) % pages);
-		if (windows && next(&s) % 64 == 0)
+		if (windows && !alone && next(&s) % 64 == 0)
 			window(next(&s) % pages, (unsigned)next(&s));
 		atomic_fetch_add(&done, 1);
 	}
@@ -271,13 +275,15 @@ static void options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "d:t:p:cfwv")) != -1) {
+	while ((c = getopt(argc, argv, "d:t:p:b:cfwv")) != -1) {
 		if (c == 'd')
 			seconds = atoi(optarg);
 		else if (c == 't')
 			threads = atoi(optarg);
 		else if (c == 'p')
 			pages = (size_t)atol(optarg);
+		else if (c == 'b')
+			times = (uint64_t)atol(optarg);
 		else if (c == 'c')
 			visitors = true;
 		else if (c == 'f')
@@ -333,23 +339,40 @@ static void verify(void)
 	}
 }
 
-int main(int argc, char **argv)
+static void with_others(void)
 {
-	pthread_t t[MOST_THREADS + 1];
-	time_t end;
-
-	options(argc, argv);
-	begin();
-	for (size_t i = 0; i < (size_t)threads; i++)
-		pthread_create(&t[i], NULL, worker, (void *)i);
-	pthread_create(&t[threads], NULL, changer, NULL);
-	for (end = time(NULL) + seconds; time(NULL) < end;) {
+	for (time_t end = time(NULL) + seconds; time(NULL) < end;) {
 		usleep(20000);
 		if (children)
 			child();
 		if (visitors)
 			visit();
 	}
+}
+
+/* Nobody else has the file: nothing may refuse to take it back. */
+static void until_taken_back(void)
+{
+	time_t end = time(NULL) + MOST_SECONDS_ALONE;
+
+	alone = true;
+	while (to_engine < times && time(NULL) < end)
+		usleep(20000);
+	if (to_engine < times)
+		bad("times taken back", 0, to_engine, times);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t t[MOST_THREADS + 1];
+
+	options(argc, argv);
+	begin();
+	for (size_t i = 0; i < (size_t)threads; i++)
+		pthread_create(&t[i], NULL, worker, (void *)i);
+	pthread_create(&t[threads], NULL, changer, NULL);
+	with_others();
+	until_taken_back();
 	stop = true;
 	for (int i = 0; i <= threads; i++)
 		pthread_join(t[i], NULL);
