@@ -303,6 +303,16 @@ static bool skipped(const struct fm_set *set)
 	       !fm_texts_match(set->cmds, exe, fm_glob);
 }
 
+static uint64_t least_size(const struct fm_set *set)
+{
+	uint64_t least = set->prefixes ? set->defaults.min_size : UINT64_MAX;
+
+	for (const struct fm_section *s = set->sections; s; s = s->next)
+		if (s->policy.min_size < least)
+			least = s->policy.min_size;
+	return least;
+}
+
 static struct fm_set *build(void)
 {
 	struct fm_arena arena = { NULL, 0 };
@@ -318,6 +328,7 @@ static struct fm_set *build(void)
 	take_env(set);
 	take_overrides(set);
 	order_all(set);
+	set->least_size = least_size(set);
 	find_state_dir(set);
 	if (skipped(set))
 		set->process.mode = FM_MODE_OFF;
@@ -327,6 +338,8 @@ static struct fm_set *build(void)
 void fm_policy_reload(void)
 {
 	const struct fm_set *set = build();
+
+	if (set)
 
 	if (set)
 		atomic_store_explicit(&current, set, memory_order_release);
@@ -360,6 +373,11 @@ bool fm_policy_any(void)
 	const struct fm_set *set = set_now();
 
 	return set->prefixes || set->sections;
+}
+
+uint64_t fm_policy_least_size(void)
+{
+	return set_now()->least_size;
 }
 
 const struct fm_policy *fm_policy_default(void)

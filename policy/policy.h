@@ -126,6 +126,9 @@ const struct fm_policy *fm_policy_default(void);
  * managed). [any] */
 bool fm_policy_any(void);
 
+/* Whatever the file, a shorter mapping is the kernel's. [any] */
+uint64_t fm_policy_least_size(void);
+
 /* [any] Read the same sources again and swap the set. Environment as it was
  * at the start. For the control loop. */
 void fm_policy_reload(void);

@@ -27,6 +27,7 @@ struct fm_set {
 	struct fm_texts *deny, *allow;  /* allow is stronger */
 	struct fm_texts *cmds, *skip_cmds;
 	struct fm_section *sections;    /* last of the file first: it wins */
+	uint64_t least_size;            /* of all min_size */
 	struct fm_arena arena;
 };
 

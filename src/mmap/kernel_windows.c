@@ -232,7 +232,9 @@ static bool worth_look(size_t len, int flags, int fd)
 {
 	size_t most = atomic_load(&any) ? FM_SMALL_WINDOW : 0;
 
-	return fd >= 0 && len && (len <= most || len <= fm_skipped_longest()) &&
+	return fd >= 0 && len &&
+	       (len <= most || len <= fm_skipped_longest() ||
+		len < fm_policy_least_size()) &&
 	       !(flags & ~(MAP_TYPE | MAP_POPULATE | MAP_NORESERVE)) &&
 	       !atomic_load(&fm_fork_touch_file);
 }
@@ -240,20 +242,26 @@ static bool worth_look(size_t len, int flags, int fd)
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t off)
 {
+	const bool served = fm_files_any();
 	struct fm_file *f;
 	struct stat st;
 	void *p;
 
 	if (!worth_look(len, flags, fd))
 		return NULL;
-	p = fm_short_map_mmap(addr, len, prot, flags, fd, off);
+	p = served ? NULL :
+		     fm_short_map_mmap(addr, len, prot, flags, fd, off);
 	if (p)
 		return p;
 	if (fm_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return NULL;
 	f = fm_file_find(st.st_dev, st.st_ino);
-	if (!f)
-		return map_short(&st, addr, len, prot, flags, fd, off);
+	if (!f) {
+		p = map_short(&st, addr, len, prot, flags, fd, off);
+		return p || !served ? p :
+		       fm_short_map_unseen(&st, addr, len, prot, flags, fd,
+					   off);
+	}
 	p = map_known(f, addr, len, prot, flags, fd, off);
 	fm_file_put(f);
 	return p;

@@ -7,7 +7,9 @@
 #include "base/types.h"
 #include "engine.h"
 #include "file/file.h"
+#include "policy.h"
 
+#define EVERY 64   /* of those that need no look, one has it */
 #define AGAIN 63   /* mappings, then the descriptor is looked at */
 #define FDS 4      /* that a thread has in mind */
 #define BUSY 1     /* no page, no length: about to be mapped */
@@ -20,7 +22,8 @@
  * that one in the place of another is not taken for it. */
 static _Atomic uint64_t slots[FM_SHORT_MAPS];
 static _Atomic uint32_t used, number;
-static _Atomic bool moved;      /* one that was noted is somewhere else */
+static _Atomic bool moved;      /* one is where no slot says */
+static _Atomic uint32_t met;    /* that are too short for any policy */
 static _Atomic uint32_t closed; /* how often descriptors have been */
 
 static _Thread_local struct {
@@ -84,26 +87,85 @@ static void slot_drop(int i, uint64_t what)
 		atomic_fetch_sub(&used, 1);
 }
 
+/* st: its file, or NULL, any. */
+static bool is_served(const struct stat *st)
+{
+	struct fm_file *f;
+
+	if (!st)
+		return fm_files_any();
+	f = fm_file_find(st->st_dev, st->st_ino);
+	if (f)
+		fm_file_put(f);
+	return f;
+}
+
+static uint64_t word_of(const void *p, size_t len)
+{
+	return (uint64_t)atomic_fetch_add(&number, 1) << NUMBER |
+	       (uint64_t)(uintptr_t)p |
+	       (len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+}
+
+/* Where no slot is free, the engine will look at all that is mapped. */
+static void slot_fill(int i, uint64_t word)
+{
+	if (i < 0)
+		atomic_store(&moved, true);
+	else
+		atomic_store(&slots[i], word);
+}
+
 /* The engine publishes a file, and then looks at the slots: it sees this one,
  * or we see the file. One that it sees busy will see the file. */
-static void *map(int i, void *addr, size_t len, int prot, int flags, int fd,
-		 off_t off)
+static void *map(int i, const struct stat *st, void *addr, size_t len,
+		 int prot, int flags, int fd, off_t off)
 {
 	void *p = fm_sys_mmap(addr, len, prot, flags, fd, off);
-	uint64_t n = atomic_fetch_add(&number, 1);
-	uint64_t word = n << NUMBER | (uint64_t)(uintptr_t)p |
-			(len + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	uint64_t word = word_of(p, len);
 
 	if (fm_is_err(p)) {
-		slot_drop(i, BUSY);
+		if (i >= 0)
+			slot_drop(i, BUSY);
 		return NULL;
 	}
-	atomic_store(&slots[i], word);
-	if (!fm_files_any() && !((uintptr_t)p & ~ADDRESS))
+	slot_fill(i, word);
+	if (!is_served(st) && !((uintptr_t)p & ~ADDRESS))
 		return p;
 	fm_sys_munmap(p, len);
-	slot_drop(i, word);
+	if (i >= 0)
+		slot_drop(i, word);
 	return NULL;
+}
+
+/*
+ * No policy has one so short, whatever the file. The first ones are looked at
+ * all the same, and one of EVERY later, for the statistics. A child of fork has
+ * claims of its parent's, which a mapping for stores may change.
+ */
+static bool needs_no_look(size_t len, int flags)
+{
+	uint32_t n;
+
+	if (len >= fm_policy_least_size() ||
+	    fm_settings()->mode != FM_MODE_ON ||
+	    ((flags & MAP_TYPE) != MAP_PRIVATE && fm_fork_stores))
+		return false;
+	n = atomic_fetch_add_explicit(&met, 1, memory_order_relaxed);
+	return n >= FM_LEFT_FILES && n % EVERY;
+}
+
+void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,
+			  int prot, int flags, int fd, off_t off)
+{
+	void *p;
+
+	if (len > LONGEST || !needs_no_look(len, flags))
+		return NULL;
+	p = map(slot_take(), st, addr, len, prot, flags, fd, off);
+	if (p)
+		fm_skipped_unseen();
+	return p;
 }
 
 void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -113,11 +175,14 @@ void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	void *p;
 	int i;
 
-	if (fm_files_any() || len > LONGEST)
+	if (len > LONGEST)
 		return NULL;
 	l = seen_as(fd, len);
 	i = l ? slot_take() : -1;
-	p = i < 0 ? NULL : map(i, addr, len, prot, flags, fd, off);
+	if (i < 0)
+		return fm_short_map_unseen(NULL, addr, len, prot, flags, fd,
+					   off);
+	p = map(i, NULL, addr, len, prot, flags, fd, off);
 	if (p)
 		fm_skipped_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);

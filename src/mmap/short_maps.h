@@ -11,7 +11,9 @@
  *
  * For the statistics a mapping counts as the file that the descriptor was
  * before, unless a descriptor has been closed since, and for some mappings
- * only.
+ * only. Of many files (a compiler's, a search through a source tree) each is
+ * mapped once: what is shorter than any min-size is not looked at either, once
+ * so many have been as the statistics have room for.
  */
 #ifndef FM_SHORT_MAPS_H
 #define FM_SHORT_MAPS_H
@@ -30,9 +32,16 @@ uint32_t fm_short_map_closes(void);
 /* [any] fd has been looked at: it is this file, which is too short for us. */
 void fm_short_map_note(int fd, struct fm_skipped *l);
 
-/* [any] mmap(2), or NULL: it must be looked at. */
+/* [any] mmap(2) while the engine serves nothing, or NULL: it must be looked
+ * at. */
 void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 			off_t off);
+
+/* [any] The same of a mapping that is shorter than any policy wants it, of a
+ * file that has not been looked at (st is NULL, the engine serves nothing) or
+ * was not the engine's a moment ago. */
+void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,
+			  int prot, int flags, int fd, off_t off);
 
 /* [plain] Under the space lock: what is there, as it is now; is there anything?
  * To be forgotten (fm_short_map_forget) once their files are known. */

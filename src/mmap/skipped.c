@@ -10,7 +10,7 @@
 #include "map/map.h"
 
 static struct fm_skipped table[FM_LEFT_FILES]; /* hashed; free: no mappings */
-static uint64_t no_room;
+static _Atomic uint64_t no_room; /* mappings that have no entry */
 static _Atomic bool any;
 static _Atomic size_t longest;
 static struct fm_lock lock;
@@ -85,6 +85,11 @@ void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
 		      bool writable)
 {
 	add(l, 1, len, shared, writable, FM_WHY_SHORT);
+}
+
+void fm_skipped_unseen(void)
+{
+	atomic_fetch_add_explicit(&no_room, 1, memory_order_relaxed);
 }
 
 static void set_file(struct fm_skipped *l, const struct stat *st,
@@ -223,7 +228,7 @@ static void forked(void)
 	fm_lock_reset(&lock);
 	atomic_store(&any, false);
 	atomic_store(&longest, 0);
-	no_room = 0;
+	atomic_store(&no_room, 0);
 	fm_short_map_closed(); /* what was seen has another number, or none */
 	memset(table, 0, sizeof(table));
 }

@@ -53,8 +53,12 @@ size_t fm_skipped_longest(void); /* of all files' that were too short */
 void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
 		      bool writable);
 
+/* [any] A mapping that was too short, of a file that nobody looked at. */
+void fm_skipped_unseen(void);
+
 /* [plain] Visits the files in no order, under a lock. Returns how many mappings
- * belong to files that found no room. Signals are blocked. */
+ * belong to files that found no room, or were not looked at. Signals are
+ * blocked. */
 uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 		      void *arg);
 

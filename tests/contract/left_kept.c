@@ -3,7 +3,8 @@
  * file, while we served nothing: by a descriptor that has become another file
  * by system calls that nobody hears of, kept, moved by mremap, and its address
  * used again. Then all of the file is mapped and stored to: each shows the
- * stores of the other. */
+ * stores of the other. So do mappings of files that were never looked at, after
+ * many of others, while we serve nothing and while we serve another file. */
 /* env: FASTMAP_MIN_SIZE=1M */
 /* env: FASTMAP_WARM=engine */
 #include "ct.h"
@@ -97,6 +98,48 @@ static void many(void)
 	munmap(small[KEPT - 1], 2 * PAGE);
 }
 
+/* So many different descriptors that files are looked at now and then only. */
+static void many_files(void)
+{
+	int fd = ct_file("seen", PAGES * PAGE);
+
+	close(fd);
+	for (int i = 0; i < 300; i++) {
+		fd = open("seen", O_RDWR);
+		munmap(ct_map(fd, PAGE, RW, MAP_SHARED, 0), PAGE);
+		close(fd);
+	}
+}
+
+static void never_seen(const char *name, int kept)
+{
+	int fd = ct_file(name, PAGES * PAGE);
+	char *small[KEPT];
+
+	for (int i = 0; i < kept; i++)
+		small[i] = ct_map(fd, 2 * PAGE, RW, MAP_SHARED, 0);
+	for (int i = 0; i < kept - 1; i++)
+		munmap(small[i], 2 * PAGE);
+	agree(name, fd, small[kept - 1]);
+	munmap(small[kept - 1], 2 * PAGE);
+	close(fd);
+}
+
+static void unseen(void)
+{
+	volatile char *large;
+
+	many_files();
+	never_seen("unseen", 1);
+	never_seen("unseen many", KEPT);
+	large = ct_map(ct_file("served", PAGES * PAGE), PAGES * PAGE, RW,
+		       MAP_SHARED, 0);
+	large[0] = 7;
+	never_seen("unseen beside", 1);
+	never_seen("unseen many beside", KEPT);
+	munmap((void *)large, PAGES * PAGE);
+}
+
 int main(int argc, char **argv)
 {
 	volatile char *large;
@@ -107,6 +150,7 @@ int main(int argc, char **argv)
 	moves();
 	in_part();
 	many();
+	unseen();
 	/* A file of which no part is the kernel's. */
 	fd = ct_file("own", PAGES * PAGE);
 	large = ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
