@@ -2,37 +2,31 @@
 #include "left.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "life.h"
 #include "proc.h"
 #include "sys.h"
 #include "text.h"
+#include "thread.h"
 
 #define STATUS 52 /* in a process's stat, as waitpid(2) has it */
-#define NAME 16
+#define FLAGS 9   /* in a thread's */
+#define IO_WORKER 0x10 /* PF_IO_WORKER: of a ring, it ends with the process */
 
-/* The kernel's workers of a ring end with the process. */
-static bool is_name_of_ours(const char *name)
+static bool is_worker(const char *tid)
 {
-	return !strncmp(name, "fastmap-", 8) || !strncmp(name, "iou-", 4);
+	char path[64], state;
+
+	return !fm_join(path, sizeof(path), "/proc/self/task/", tid, "/stat") &&
+	       (fm_proc_stat(path, FLAGS, &state) & IO_WORKER);
 }
 
-/* Or it has ended. What cannot be known is the program's. */
+/* One that has ended meanwhile is the program's: it may have made another, who
+ * was not there yet when the names were read. By number: a name is the
+ * program's to choose. */
 static bool is_ours(const char *tid)
 {
-	char path[64], name[NAME + 1] = "";
-	long n;
-	int fd;
-
-	if (fm_join(path, sizeof(path), "/proc/self/task/", tid, "/comm"))
-		return false;
-	fd = fm_sys_open(path, O_RDONLY, 0);
-	if (fd < 0)
-		return fd == -ENOENT;
-	n = fm_sys3(SYS_read, fd, name, NAME);
-	fm_sys_close(fd);
-	return n < 0 ? n == -ESRCH : is_name_of_ours(name);
+	return fm_thread_is(atoi(tid)) || is_worker(tid);
 }
 
 struct threads {

@@ -156,6 +156,14 @@ bool fm_thread_any(void)
 	return false;
 }
 
+bool fm_thread_is(int tid)
+{
+	for (uint32_t i = 0; i < atomic_load(&top); i++)
+		if (atomic_load(&threads[i].tid) == (uint32_t)tid)
+			return true;
+	return false;
+}
+
 static int wake_all(uint32_t n)
 {
 	int left = 0;
@@ -239,6 +247,7 @@ static void *run_posix(void *arg)
 {
 	struct thread *t = arg;
 
+	atomic_store(&t->tid, (uint32_t)fm_sys_gettid());
 	thread_main(t);
 	atomic_store(&t->tid, 0);
 	return NULL;

@@ -48,6 +48,10 @@ void fm_thread_sleep_ms(uint64_t ms);
  * its state is `running`. */
 void fm_thread_leaves(const _Atomic int *state, int running);
 
+/* [any] Is the thread with this number, which is not 0, one of ours? No more
+ * when it has ended. */
+bool fm_thread_is(int tid);
+
 /* [any] Make all threads carry out order number n, and wait until each has, for
  * two seconds at most. Returns how many have not. */
 int fm_thread_order(uint32_t n);

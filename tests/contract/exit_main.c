@@ -1,20 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* X25: the main thread ends by an instruction of its own, which no library
- * sees. The process ends with it, or with the thread that goes on, and has its
- * status; what was stored is in the file. */
+ * sees. The process ends with it, or with the last of the threads that go on,
+ * and has its status; what was stored is in the file. Those are called as one
+ * of the library's is, and each makes the next one and ends. */
 #include "ct.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #define PAGES 64
 
 static volatile unsigned char *map;
 
-static void *goes_on(void *arg)
+static time_t seconds(void)
 {
-	usleep(1800000); /* longer than the library looks away */
-	map[PAGE + 1] = 3;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+static void *goes_on(void *until)
+{
+	pthread_t t;
+
+	prctl(PR_SET_NAME, "fastmap-room");
+	usleep(100);
+	if (seconds() >= (time_t)until)
+		map[PAGE + 1] = 3;
+	else if (pthread_create(&t, NULL, goes_on, until) ||
+		 pthread_detach(t))
+		ct_die("thread");
 	return NULL;
 }
 
@@ -30,13 +48,15 @@ static _Noreturn void end_main(int status)
 
 static void child(const char *name, bool with_thread)
 {
+	/* longer than the library looks away */
+	void *until = (void *)(seconds() + 3);
 	pthread_t t;
 
 	map = (void *)ct_map(ct_file(name, PAGES * PAGE), PAGES * PAGE, RW,
 			     MAP_SHARED, 0);
 	for (size_t k = 0; k < PAGES; k++)
 		map[k * PAGE] = 7;
-	if (with_thread && pthread_create(&t, NULL, goes_on, NULL))
+	if (with_thread && pthread_create(&t, NULL, goes_on, until))
 		ct_die("thread");
 	end_main(5);
 }
