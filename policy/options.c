@@ -14,6 +14,7 @@
 #define PATH(m) OPT_PATH, .offset = offsetof(struct fm_policy, m)
 #define LIST(m) OPT_LIST, .offset = offsetof(struct fm_set, m)
 #define KIB 1024ull
+#define LEAST_CACHE (16 * KIB)
 #define MIB (1024 * KIB)
 #define TIB (1024 * 1024 * MIB)
 
@@ -206,16 +207,28 @@ int fm_parse_cache(const char *s, struct fm_cache_size *ret)
 
 	if (c.automatic)
 		s = AUTO_SHARE;
-	r = fm_parse_size(s, fm_memory_limit(), &c.bytes);
-	if (!r && strchr(s, '%'))
+	if (strchr(s, '%'))
 		r = fm_parse_size(s, 100, &percent);
+	else
+		r = fm_parse_size(s, 0, &c.bytes);
 	if (r)
 		return r;
-	if (c.bytes < 16 * KIB || c.bytes > 64 * TIB)
+	if (!percent && (c.bytes < LEAST_CACHE || c.bytes > 64 * TIB))
 		return -ERANGE;
 	c.percent = (uint32_t)percent;
 	*ret = c;
 	return 0;
+}
+
+/* Asked when there is a cache: most programs never have one, and to find out
+ * takes a dozen system calls. */
+uint64_t fm_cache_bytes(const struct fm_cache_size *c)
+{
+	uint64_t bytes = c->bytes;
+
+	if (c->percent)
+		bytes = fm_memory_limit() / 100 * c->percent;
+	return bytes < LEAST_CACHE ? LEAST_CACHE : bytes;
 }
 
 int fm_parse_part(const char *s, struct fm_cache_part *ret)

@@ -66,7 +66,7 @@ struct fm_policy {
 
 /* What "cache" says. */
 struct fm_cache_size {
-	uint64_t bytes;   /* resolved: a percentage is already applied */
+	uint64_t bytes;   /* unless it is a percentage */
 	uint32_t percent; /* of the memory that may be used; 0: fixed */
 	bool automatic;   /* the share is where it begins, see budget.h */
 };
@@ -177,6 +177,7 @@ int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret);
 /* The same, a percentage of the memory that may be used, or "auto". 16 KiB at
  * least. */
 int fm_parse_cache(const char *s, struct fm_cache_size *ret);
+uint64_t fm_cache_bytes(const struct fm_cache_size *c);
 
 /* "64M", "25%". */
 int fm_parse_part(const char *s, struct fm_cache_part *ret);

@@ -16,6 +16,8 @@ chmod u+w "$tmp.a"
 for member; do
 	ar d "$tmp.a" "$member"
 done
+# What it does at load it does at the first call as well.
+objcopy --remove-section .init_array --remove-section .rela.init_array "$tmp.a"
 # An empty prefix leaves the names alone.
 [ -z "$prefix" ] ||
 nm --defined-only --extern-only "$tmp.a" 2>/dev/null |

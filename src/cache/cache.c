@@ -549,7 +549,7 @@ static const struct fm_map_queues queues = {
 
 static int start(void)
 {
-	uint64_t bytes = fm_settings()->cache.bytes;
+	uint64_t bytes = fm_cache_bytes(&fm_settings()->cache);
 
 	fm_cache_resize(bytes - fm_frame_share(bytes) * FM_HUGE);
 	fm_map_queues(&queues);

@@ -374,7 +374,7 @@ bool fm_frame_buy(void)
 /* Out of the budget of the cache. */
 static int start(void)
 {
-	uint64_t cache = fm_settings()->cache.bytes;
+	uint64_t cache = fm_cache_bytes(&fm_settings()->cache);
 	unsigned n = fm_frame_share(cache);
 
 	cache -= n * FM_HUGE;

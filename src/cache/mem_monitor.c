@@ -52,7 +52,7 @@ void fm_mem_monitor_set(const struct fm_cache_size *c)
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
-	fm_budget_init(&budget, c->bytes, c->percent, limit);
+	fm_budget_init(&budget, fm_cache_bytes(c), c->percent, limit);
 	if (c->automatic)
 		fm_budget_auto(&budget);
 	/* Who said how large the cache is, said it of all. */

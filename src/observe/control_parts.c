@@ -395,7 +395,7 @@ static void drop(struct part *p)
 static uint64_t room(const struct part *p)
 {
 	uint64_t bytes = p->file ? fm_cache_limit() << FM_PAGE_SHIFT :
-				   fm_settings()->cache.bytes;
+				   fm_cache_bytes(&fm_settings()->cache);
 
 	return bytes - bytes / 8;
 }

@@ -51,7 +51,7 @@ void fm_control_apply(const struct fm_settings *before)
 /* More than others leave, or less than a minimum, is not in effect. */
 static void answer_cache(struct fm_request *r)
 {
-	const uint64_t asked = fm_settings()->cache.bytes;
+	const uint64_t asked = fm_cache_bytes(&fm_settings()->cache);
 	const uint64_t now = fm_mem_monitor_target();
 
 	fm_answer_ok(r, "%lu%s", (unsigned long)now,

@@ -49,7 +49,7 @@ static void settings_json(struct fm_json *o)
 	fm_json_open(o, "settings", '{');
 	fm_json_text(o, "mode", choice(modes, s->mode));
 	fm_json_text(o, "faults", choice(faults, s->faults));
-	fm_json_uint(o, "cache_bytes", s->cache.bytes);
+	fm_json_uint(o, "cache_bytes", fm_cache_bytes(&s->cache));
 	fm_json_uint(o, "cache_percent", s->cache.percent);
 	fm_json_bool(o, "cache_auto", s->cache.automatic);
 	fm_json_bool(o, "lazy_auto", s->lazy == FM_SIZE_AUTO);

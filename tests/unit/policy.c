@@ -189,9 +189,9 @@ static void without_anything_nothing_is_managed(void **state)
 	assert_int_equal(fm_settings()->mode, FM_MODE_ON);
 	assert_true(fm_settings()->guardian);
 	assert_true(fm_settings()->cache.automatic);
-	assert_true(fm_settings()->cache.bytes == fm_memory_limit() / 100 * 50 +
-						  fm_memory_limit() % 100 * 50 /
-							  100);
+	assert_int_equal(fm_settings()->cache.percent, 50);
+	assert_true(fm_cache_bytes(&fm_settings()->cache) ==
+		    fm_memory_limit() / 100 * 50);
 }
 
 static void prefixes_are_whole_components(void **state)
