@@ -74,8 +74,11 @@ static enum fm_server_reason unwanted_known(struct fm_mmap_request *q,
 {
 	bool stores = q->shared && q->maywrite;
 
-	if (fm_kernel_serves(known))
+	if (fm_kernel_serves(known)) {
+		if (stores)
+			fm_peers_stores(known);
 		return FM_WHY_HANDED;
+	}
 	if (stores && fm_kernel_windows_ends(known, &q->st))
 		return FM_WHY_RESIDUE;
 	return fm_kernel_windows_may(known, stores, q->fd, &q->st, q->off,

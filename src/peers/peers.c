@@ -41,6 +41,28 @@ void fm_peers_demote(struct fm_file *f, enum fm_server_reason why)
 		fm_file_passes(f, false);
 }
 
+/* By the kernel's mapping, beside others who only read it: it keeps the claim
+ * of one who reads. */
+static bool is_one_cache(const struct fm_file *f)
+{
+	return claims[f->id] == FM_CLAIM_READ &&
+	       atomic_load(&f->st.demote_why) == FM_WHY_READERS;
+}
+
+void fm_peers_share(struct fm_file *f)
+{
+	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_READERS))
+		fm_watch_drop(f);
+}
+
+static void kernels_now(struct fm_file *f)
+{
+	if (is_one_cache(f))
+		fm_watch_drop(f);
+	else
+		use_the_kernels(f);
+}
+
 /* Others want files that we serve: they hold the kernel byte and wait for
  * ours to go. Under the space lock. */
 static void answer_locked(void)
@@ -106,6 +128,14 @@ void fm_peers_join(struct fm_file *f, bool writable)
 	wait_for_engines(f, writable);
 }
 
+void fm_peers_stores(struct fm_file *f)
+{
+	if (claims[f->id] != FM_CLAIM_READ)
+		return;
+	claims[f->id] = FM_CLAIM_KERNEL;
+	fm_peers_join(f, true);
+}
+
 /* Who was there may have been the guardian of a dead process, or have ended
  * meanwhile: whoever goes on using the file has left a claim. */
 static bool alone_after_all(struct fm_file *f, enum fm_claim want)
@@ -151,8 +181,11 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 			return 1;
 	}
 	claims[f->id] = want;
-	if (want == FM_CLAIM_READ && fm_registry_engines(f, true))
-		fm_registry_notify();
+	if (want == FM_CLAIM_READ) {
+		fm_readers_begin(f);
+		if (fm_registry_engines(f, true))
+			fm_registry_notify();
+	}
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
 	if (foreign_conflict(f, writable, fd)) {
@@ -205,7 +238,7 @@ static void drop_claim(struct fm_file *f)
 
 static struct fm_file_observer observer = {
 	.closing = drop_claim,
-	.hollow = use_the_kernels,
+	.hollow = kernels_now,
 };
 
 __attribute__((constructor)) static void observe(void)

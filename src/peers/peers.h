@@ -26,6 +26,9 @@ bool fm_peers_weary(bool patient);
 /* [plain] We are going to map f by the kernel: whoever serves it has demoted it
  * when this returns (writable: whoever reads it by an engine, too). */
 void fm_peers_join(struct fm_file *f, bool writable);
+/* [plain] Under the space lock: a mapping of f that may be stored to becomes
+ * the kernel's, which serves f here already. As fm_peers_join. */
+void fm_peers_stores(struct fm_file *f);
 /* [plain] Under the space lock, of a file that the kernel serves here. others:
  * has another process a claim on it? come_back: as fm_peers_enter, and until
  * the change is over, or given up, the claim as a user of the kernel's mapping

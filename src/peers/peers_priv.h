@@ -127,10 +127,11 @@ void fm_open_answer(void);
 void fm_open_reset(void);
 
 /*
- * [plain] peers_readers.c, in the watcher: files that several processes only
- * read. rung: by somebody who begins to. wait_ms: until the next look, -1:
- * none.
+ * [plain] peers_readers.c: files that several processes only read. begin: we
+ * do, under the space lock. In the watcher, rung: by somebody who begins to;
+ * wait_ms: until the next look, -1: none.
  */
+void fm_readers_begin(const struct fm_file *f);
 void fm_readers_rung(void);
 void fm_readers_look(void);
 int fm_readers_wait_ms(void);
@@ -144,5 +145,8 @@ enum fm_claim fm_peers_claim_of(const struct fm_file *f);
 void fm_peers_refresh(struct fm_file *f);
 /* [any] Under the space lock: another process uses f natively; demote it. */
 void fm_peers_demote(struct fm_file *f, enum fm_server_reason why);
+/* [any] Under the space lock: other processes only read f, as we do; the page
+ * cache is to be the one cache of all. */
+void fm_peers_share(struct fm_file *f);
 
 #endif

@@ -4,14 +4,19 @@
  *
  * Each could serve it from a cache of its own, and nobody would see an old
  * byte. But then memory holds the file several times and the device reads it as
- * often, where the page cache is one cache for all. So where two are there for
- * SHARED_MS, both leave it to the kernel. Not at once: a tool that has a short
- * look costs a server nothing, and a claim may be that of a process that has
- * ended, until its guardian has.
+ * often, where the page cache is one cache for all. So where two are there,
+ * both leave it to the kernel:
+ *  - who has just begun to read it after SOON_MS. Nothing is cached yet, so it
+ *    costs little. Not at once: the other claim may be that of a process that
+ *    has ended, until its guardian has;
+ *  - who has read it for longer after SHARED_MS: a tool that has a short look
+ *    costs a server nothing.
+ * Both keep the claim of one who reads: beside it everybody may go on who
+ * reads, by whatever, and who stores asks for it.
  *
  * Who begins to read such a file rings the registry's bell, and the watchers of
- * all who read it look every LOOK_MS for a while. After that, who has read
- * little until then is looked at once a second.
+ * all who read it look every LOOK_MS for a while, or SOON_MS. After that, who
+ * has read little until then is looked at once a second.
  */
 #include "base/life.h"
 #include "base/sys.h"
@@ -24,67 +29,101 @@
 #define SHARED_MS 250
 #define WHILE_MS 3000
 #define LEAST 64 /* reads of it: less is not worth it */
+#define YOUNG_MS 500
+#define SOON_MS 10
 
 static uint64_t shared_since[FM_MAX_FILES]; /* ms; by file id */
+static uint64_t begun_ms[FM_MAX_FILES];     /* with this file */
 static _Atomic uint64_t until_ms;
 static uint64_t next_ms; /* the watcher's */
 
-static bool is_shared(const struct fm_file *f)
+void fm_readers_begin(const struct fm_file *f)
 {
-	return fm_peers_claim_of(f) == FM_CLAIM_READ && fm_peers_others(f);
+	begun_ms[f->id] = fm_now_ms();
+	shared_since[f->id] = 0;
 }
 
-static void look_at(struct fm_file *f, uint32_t id, uint64_t now)
+static bool is_shared(const struct fm_file *f)
+{
+	return fm_peers_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
+	       fm_peers_others(f);
+}
+
+static bool is_young(uint32_t id)
+{
+	return shared_since[id] < begun_ms[id] + YOUNG_MS;
+}
+
+static bool is_time(const struct fm_file *f, uint32_t id, uint64_t now)
+{
+	const uint64_t shared_ms = now - shared_since[id];
+
+	return is_young(id) ? shared_ms >= SOON_MS :
+			      shared_ms >= SHARED_MS &&
+				      atomic_load(&f->st.loads) >= LEAST;
+}
+
+/* Returns in how many ms it is to be looked at again; 0: it is not shared. */
+static int look_at(struct fm_file *f, uint32_t id, uint64_t now)
 {
 	if (!is_shared(f)) {
 		shared_since[id] = 0;
-		return;
+		return 0;
 	}
 	if (!shared_since[id])
 		shared_since[id] = now;
-	if (now - shared_since[id] >= SHARED_MS &&
-	    atomic_load(&f->st.loads) >= LEAST)
-		fm_peers_demote(f, FM_WHY_READERS);
+	if (is_time(f, id, now))
+		fm_peers_share(f);
+	return is_young(id) ? SOON_MS : LOOK_MS;
 }
 
-/* Returns whether one is shared. */
-static bool look(void)
+/* As look_at, for all files. */
+static int look(void)
 {
 	const uint64_t now = fm_now_ms();
 	struct fm_file *f;
-	bool any = false;
+	int first = 0, ms;
 	uint64_t old;
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id) {
-		look_at(f, id, now);
-		any |= shared_since[id] != 0;
+		ms = look_at(f, id, now);
+		first = ms && (!first || ms < first) ? ms : first;
 	}
 	fm_space_unlock(&old);
-	return any;
+	return first;
 }
 
 /* The looks begin with the next turn of the watcher. */
 void fm_readers_rung(void)
 {
-	atomic_store(&until_ms, fm_now_ms() + WHILE_MS);
+	const uint64_t now = fm_now_ms();
+
+	atomic_store(&until_ms, now + WHILE_MS);
+	next_ms = fm_least(next_ms, now + SOON_MS);
 }
 
 /* At each event of the watcher: it looks no more often than it would wait. */
 void fm_readers_look(void)
 {
 	const uint64_t now = fm_now_ms();
+	int ms;
 
 	if (!atomic_load(&until_ms) || now < next_ms)
 		return;
-	next_ms = now + LOOK_MS;
-	if (!look() || now >= atomic_load(&until_ms))
+	ms = look();
+	next_ms = now + (ms ? (uint64_t)ms : SOON_MS);
+	if (!ms || now >= atomic_load(&until_ms))
 		atomic_store(&until_ms, 0);
 }
 
 int fm_readers_wait_ms(void)
 {
-	return atomic_load(&until_ms) ? LOOK_MS : -1;
+	const uint64_t now = fm_now_ms();
+
+	if (!atomic_load(&until_ms))
+		return -1;
+	return now < next_ms ? (int)(next_ms - now) : 0;
 }
 
 static void every_second(void)
