@@ -67,6 +67,13 @@ CT_UNUSED static const char *ct_errno(bool failed)
 	return name ? name : "?";
 }
 
+/* Of a race that is tried over and over: so many times in a usual run, as many
+ * as `all` in a full one. */
+CT_UNUSED static int ct_rounds(int usual, int all)
+{
+	return getenv("CT_FULL") ? all : usual;
+}
+
 CT_UNUSED static void say_rc(const char *what, long rc)
 {
 	say("%s: %s", what, ct_errno(rc == -1));

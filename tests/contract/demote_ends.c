@@ -17,7 +17,7 @@
 #define LEN (PAGES * PAGE)
 #define FILES 2
 #define THREADS 3
-#define ROUNDS 40
+#define ROUNDS ct_rounds(20, 40)
 #define HEIR 70 /* a descriptor that the programs we run inherit */
 
 enum cause { FUTEX, FORK, VFORK, SYSTEM, SEND, NONE, CAUSES };

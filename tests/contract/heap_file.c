@@ -11,7 +11,7 @@
 
 #define STEP (1ul << 20)
 #define HEAP (32ul << 20)
-#define N 3000
+#define N (size_t)ct_rounds(1200, 3000)
 #define SEEN __attribute__((visibility("default"))) /* by libc */
 
 static char first[1 << 16], *at = first, *end = first + sizeof(first);
@@ -99,16 +99,16 @@ SEEN void *realloc(void *old, size_t n)
 
 static void *use(void *arg)
 {
-	char **v = calloc(N, sizeof(*v));
-	size_t wrong = 0;
+	size_t n = N, wrong = 0;
+	char **v = calloc(n, sizeof(*v));
 
-	for (int i = 0; i < N; i++) {
-		v[i] = malloc((size_t)(i * 37 % 4000 + 8));
-		memset(v[i], i, 8);
+	for (size_t i = 0; i < n; i++) {
+		v[i] = malloc(i * 37 % 4000 + 8);
+		memset(v[i], (int)i, 8);
 	}
-	for (int i = 0; i < N; i += 3)
+	for (size_t i = 0; i < n; i += 3)
 		v[i] = realloc(v[i], 5000);
-	for (int i = 0; i < N; i++) {
+	for (size_t i = 0; i < n; i++) {
 		wrong += v[i][0] != (char)i || v[i][7] != (char)i;
 		if (i % 2)
 			free(v[i]);

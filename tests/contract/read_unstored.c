@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #define SIZE (2ul << 20)
-#define ROUNDS 60
+#define ROUNDS ct_rounds(30, 60)
 
 static _Atomic bool stop;
 static int file;

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define ROUNDS 300
+#define ROUNDS ct_rounds(150, 300)
 #define UP (20 * PAGE)
 #define DOWN (10 * PAGE)
 #define AT (15 * PAGE)
