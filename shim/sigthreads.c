@@ -22,14 +22,13 @@
  * of timers (SIGEV_THREAD, see notify.c) and never runs program code. */
 static bool is_timer_helper(const char *tid)
 {
-	unsigned long set_at;
+	struct fm_proc_call c;
 	uint64_t set = 0;
-	long nr;
 
-	if (!fm_proc_syscall(tid, &nr, &set_at) || nr != SYS_rt_sigtimedwait)
+	if (!fm_proc_syscall(tid, &c) || c.nr != SYS_rt_sigtimedwait)
 		return false;
 	/* The stack of the thread may be gone by now. */
-	return fm_user_read(&set, (void *)set_at, sizeof(set)) &&
+	return fm_user_read(&set, (void *)c.arg[0], sizeof(set)) &&
 	       set == 1ull << 31;
 }
 

@@ -380,9 +380,11 @@ enum fm_server_reason {
 	FM_WHY_TRIED,
 	FM_WHY_MEASURED,
 	FM_WHY_MEMORY_DEVICE,
+	FM_WHY_NOT_BETTER,
 	/* the engine again: */
 	FM_WHY_OVER,
 	FM_WHY_SLOWER,
+	FM_WHY_LOSES,
 	FM_WHYS
 };
 

@@ -10,5 +10,6 @@
 #include "scan.h"
 #include "source.h"
 #include "streams.h"
+#include "watch.h"
 
 #endif

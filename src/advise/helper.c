@@ -18,6 +18,7 @@
 #include "scan.h"
 #include "source.h"
 #include "streams.h"
+#include "watch.h"
 
 #define FIRST_MS 10    /* between two looks, at the start */
 #define MOST_MS 250
@@ -292,6 +293,7 @@ void fm_helper_end(void)
 {
 	atomic_store(&stop, true);
 	fm_event_raise(&bell);
+	fm_watch_end();
 	fm_thread_leaves(&state, RUNNING);
 }
 
@@ -301,6 +303,7 @@ void fm_helper_fork_begins(void)
 	atomic_store(&state, HELD);
 	atomic_store(&source, NULL);
 	fm_event_reset(&bell);
+	fm_watch_forked();
 }
 
 void fm_helper_fork_ends(void)

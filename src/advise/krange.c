@@ -11,6 +11,7 @@
 #include "helper.h"
 #include "krange_priv.h"
 #include "policy.h"
+#include "watch.h"
 
 _Atomic uint32_t fm_kranges; /* how many there are */
 
@@ -190,8 +191,10 @@ void fm_krange_add(const struct fm_krange *r)
 	fm_kranges_add(&new);
 	fm_kranges_changed();
 	fm_kranges_unlock(&mask);
-	if (fm_krange_may_advise(&new))
-		fm_helper_need();
+	if (!fm_krange_may_advise(&new))
+		return;
+	fm_helper_need();
+	fm_watch_need();
 }
 
 void fm_krange_forget(uintptr_t start, uintptr_t end)

@@ -24,7 +24,7 @@ static bool is_worker(const char *tid)
 /* One that has ended meanwhile is the program's: it may have made another, who
  * was not there yet when the names were read. By number: a name is the
  * program's to choose. */
-static bool is_ours(const char *tid)
+bool fm_left_is_ours(const char *tid)
 {
 	return fm_thread_is(atoi(tid)) || is_worker(tid);
 }
@@ -39,7 +39,7 @@ static void look_at(const char *name, void *arg)
 	struct threads *t = arg;
 
 	if (name[0] != '.' && atoi(name) != t->main_thread)
-		t->ours = t->ours && is_ours(name);
+		t->ours = t->ours && fm_left_is_ours(name);
 }
 
 static bool all_are_ours(void)

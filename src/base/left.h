@@ -13,5 +13,7 @@
  * what the process ends with then, the status of its main thread, or 0 where
  * others went on after it. */
 bool fm_left_alone(int *ret_status);
+/* [plain] Is the thread of that number one of ours, or a ring's? */
+bool fm_left_is_ours(const char *tid);
 
 #endif

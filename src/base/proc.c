@@ -70,16 +70,21 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 	return 0;
 }
 
-bool fm_proc_syscall(const char *tid, long *ret_nr, unsigned long *ret_first)
+/* "nr arg ... sp pc", or "-1 sp pc", or "running". */
+bool fm_proc_syscall(const char *tid, struct fm_proc_call *ret)
 {
-	char path[64], text[64], *p;
+	char path[64], text[256], *p, *end;
 
 	if (fm_join(path, sizeof(path), "/proc/self/task/", tid, "/syscall") ||
 	    fm_read_small(path, text, sizeof(text)) <= 0)
 		return false;
-	*ret_nr = strtol(text, &p, 10);
-	*ret_first = strtoul(p, &p, 16);
-	return p != text && *ret_nr >= 0;
+	*ret = (struct fm_proc_call){ .nr = strtol(text, &p, 10) };
+	end = p;
+	for (int i = 0; i < 6 && ret->nr >= 0; i++)
+		ret->arg[i] = strtoul(end, &end, 16);
+	ret->sp = strtoul(end, &end, 16);
+	ret->pc = strtoul(end, &end, 16);
+	return p != text;
 }
 
 int fm_each_entry(int dir, char *buf, size_t size,

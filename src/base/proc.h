@@ -45,8 +45,14 @@ int fm_each_entry(int dir, char *buf, size_t size,
  * "/proc/self/stat" or its like. 0, and state 0, if that is not told. */
 uint64_t fm_proc_stat(const char *path, int field, char *ret_state);
 
-/* The system call that thread `tid` of this process is in, and its first
- * argument. False: it runs, has ended, or may not be looked at. */
-bool fm_proc_syscall(const char *tid, long *ret_nr, unsigned long *ret_first);
+/* The system call that thread `tid` of this process is in. False: it runs, has
+ * ended, or may not be looked at. nr is -1 where it waits for something else, a
+ * page say. */
+struct fm_proc_call {
+	long nr;
+	unsigned long arg[6];
+	unsigned long sp, pc;
+};
+bool fm_proc_syscall(const char *tid, struct fm_proc_call *ret);
 
 #endif

@@ -146,6 +146,7 @@ struct fm_file_stats {
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions, taken_back;
+	_Atomic uint64_t engine_trials, engine_kept; /* mmap/losing.h */
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 	struct fm_served served;
 };
@@ -235,6 +236,16 @@ struct fm_file {
 		uint32_t wait_ms; /* after the next one, before it may */
 		uint64_t not_before_ms;
 	} demote;
+	struct { /* mmap/losing.h: who serves it better */
+		uint8_t trial; /* enum fm_losing_trial */
+		bool adopted;  /* the engine has never had it */
+		_Atomic bool losing; /* the kernel, by the last looks */
+		unsigned good, failed; /* looks, trials, in a row */
+		uint64_t begun_ms, calm_since_ms;
+		/* lost, in thousandths of a thread, with each of the two */
+		_Atomic uint32_t kernel, engine;
+		uint32_t waits, kib, missing; /* the kernel: losing_rule.h */
+	} choice;
 	struct { /* mmap/kernel_windows.h: maps of single pieces */
 		/* mapped piece by piece, over and over */
 		_Atomic bool repeated;

@@ -64,13 +64,12 @@ static bool locks_file(long nr)
  * these. */
 static bool works_on(uint32_t tid, struct stat *st)
 {
-	unsigned long fd;
+	struct fm_proc_call c;
 	char name[12];
-	long nr;
 
 	fm_number_text(name, tid);
-	return fm_proc_syscall(name, &nr, &fd) && locks_file(nr) &&
-	       !fm_sys_fstat((int)fd, st);
+	return fm_proc_syscall(name, &c) && locks_file(c.nr) &&
+	       !fm_sys_fstat((int)c.arg[0], st);
 }
 
 /* The page is there, and its handler, which has locked it, asks for a block of

@@ -332,7 +332,6 @@ static int file_new(const struct stat *st, const char *path,
 	atomic_init(&f->size, st->st_size);
 	atomic_init(&f->barrier.from, UINT64_MAX);
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	fm_served_begin(&f->st.served, FM_BY_ENGINE, FM_WHY_NONE);
 	*ret = f;
 	return 0;
 }
@@ -458,9 +457,31 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		return err;
 	}
 	fm_errseq_back(f);
+	fm_served_begin(&f->st.served, FM_BY_ENGINE, FM_WHY_NONE);
 	publish(f);
 	if (write)
 		now_writable(f, st);
+	*ret = f;
+	return 0;
+}
+
+int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
+		  const struct fm_policy *policy, enum fm_server_reason why,
+		  struct fm_file **ret)
+{
+	struct fm_file *f;
+	int err = file_new(st, path, policy, &f);
+
+	if (err)
+		return err;
+	f->born = fm_file_birth(path_fd);
+	f->io.path = path_fd;
+	f->demote.shut = true;
+	atomic_init(&f->io.store, fm_store_choose(f, path_fd, st));
+	atomic_init(&f->server, FM_SERVER_KERNEL);
+	atomic_store(&f->st.demote_why, (uint8_t)why);
+	fm_served_begin(&f->st.served, fm_served_beside_engine(policy), why);
+	publish(f);
 	*ret = f;
 	return 0;
 }

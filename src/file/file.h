@@ -6,6 +6,7 @@
 #define FM_FILE_H
 
 #include "base/types.h"
+#include "engine.h"
 
 struct stat;
 
@@ -30,6 +31,13 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
  * demoted and is shut, and forget what was known of its pages. 0 or -errno: it
  * is as it was. */
 int fm_file_open_again(struct fm_file *f, bool write);
+/* [plain] Under the space lock. A file that the kernel serves, and that the
+ * engine has never had, becomes known, as if it had been demoted for this
+ * reason: shut, with one reference for who remembers that. path_fd, made by
+ * O_PATH, is the file's from then on. 0 or -errno. */
+int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
+		  const struct fm_policy *policy, enum fm_server_reason why,
+		  struct fm_file **ret);
 /* [plain] If it is shut, it is so for good: nothing of it stays open. Under the
  * space lock. */
 void fm_file_stays_kernels(struct fm_file *f);

@@ -27,13 +27,17 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_KIND] = {
 		.text = "a flag that stays the kernel's, or a huge offset",
 	},
-	[FM_WHY_CACHED] = { .text = "already in the page cache" },
+	[FM_WHY_CACHED] = {
+		.text = "already in the page cache",
+		.passes = true,
+	},
 	[FM_WHY_WINDOW] = {
 		.text = "a window of a file that is mapped piece by piece",
 	},
 	[FM_WHY_NO_CACHE] = {
 		.text = "no memory for a cache",
 		.remedy = "raise the limit of the control group",
+		.passes = true,
 	},
 	[FM_WHY_NO_MEMORY] = {
 		.text = "no memory or address space for it",
@@ -116,6 +120,7 @@ static const struct reason reasons[FM_WHYS] = {
 		.text = "it fits into memory, but not beside what must stay "
 			"free",
 		.remedy = "raise the limit of the control group",
+		.passes = true,
 	},
 	[FM_WHY_BEYOND] = {
 		.text = "access beyond the end of the file, in thread "
@@ -162,9 +167,18 @@ static const struct reason reasons[FM_WHYS] = {
 		.text = "MADV_RANDOM on a device as fast as memory",
 	},
 
+	[FM_WHY_NOT_BETTER] = {
+		.text = "the engine is not faster here, as measured",
+		.passes = true,
+	},
+
 	[FM_WHY_OVER] = { .text = "what kept the engine away is over" },
 	[FM_WHY_SLOWER] = {
 		.text = "the kernel is not faster here, as measured",
+	},
+	[FM_WHY_LOSES] = {
+		.text = "the page cache has lost it, and the program waits "
+			"for it",
 	},
 };
 

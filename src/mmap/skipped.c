@@ -155,6 +155,17 @@ void fm_skipped_taken(const struct stat *st)
 	fm_unlock(&lock);
 }
 
+void fm_skipped_back(const struct stat *st, enum fm_served_by by)
+{
+	struct fm_skipped *l;
+
+	fm_lock(&lock);
+	l = find(st);
+	if (l && l->mappings)
+		fm_served_begin(&l->served, by, FM_WHY_NONE);
+	fm_unlock(&lock);
+}
+
 uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 		      void *arg)
 {

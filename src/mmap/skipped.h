@@ -45,6 +45,9 @@ void fm_skipped_note(const struct stat *st, const struct fm_left *left);
 /* [plain] The engine has the file from now on. Signals are blocked. */
 void fm_skipped_taken(const struct stat *st);
 
+/* [plain] It has not after all: the kernel goes on. Signals are blocked. */
+void fm_skipped_back(const struct stat *st, enum fm_served_by by);
+
 /* [plain] Has a mapping of this file that was at least as long been left for
  * being too short? Then one like it need not be looked at any further, and is
  * noted by fm_skipped_again. Without the lock. */

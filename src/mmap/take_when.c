@@ -12,6 +12,7 @@
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
+#include "losing.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "take_back.h"
@@ -56,8 +57,15 @@ static bool is_warm(struct fm_file *f)
 				     FM_PAGE_SHIFT);
 }
 
+static bool loses(const struct fm_file *f)
+{
+	return fm_losing(f) && !fm_peers_others(f) && !fm_mem_monitor_short();
+}
+
 static bool is_over(struct fm_file *f)
 {
+	if (f->choice.adopted)
+		return loses(f);
 	switch ((enum fm_server_reason)atomic_load(&f->st.demote_why)) {
 	case FM_WHY_TRIED:
 	case FM_WHY_MEASURED:
@@ -65,6 +73,9 @@ static bool is_over(struct fm_file *f)
 		       !fm_mem_monitor_short();
 	case FM_WHY_ASKED:
 		return false; /* till it is asked for again */
+	case FM_WHY_FITS:
+	case FM_WHY_NOT_BETTER:
+		return loses(f);
 	case FM_WHY_CACHE_GONE:
 		return !fm_mem_monitor_short() && !is_warm(f);
 	default:
@@ -87,11 +98,11 @@ static bool is_wanted(const struct fm_file *f, const char *path)
 	       (!*path || !strcmp(path, f->path));
 }
 
-/* Nothing is left of it, or something that never comes back. */
-static void look_at(struct fm_file *f)
+/* Nothing is left of it, or something that never comes back. False: nor is it
+ * known any more. */
+static bool look_at(struct fm_file *f)
 {
-	if (f->demote.passes && !fm_take_may(f))
-		fm_file_passes(f, false);
+	return !f->demote.passes || fm_take_may(f) || !fm_losing_forget(f);
 }
 
 /* The file with this number, if it is to come back; with a reference. */
@@ -102,9 +113,7 @@ static struct fm_file *pick(uint32_t id, const char *path)
 
 	fm_space_lock(&old);
 	f = fm_file_at(id);
-	if (f)
-		look_at(f);
-	if (f && (path ? is_wanted(f, path) : is_due(f)))
+	if (f && look_at(f) && (path ? is_wanted(f, path) : is_due(f)))
 		fm_file_get(f);
 	else
 		f = NULL;
@@ -123,6 +132,12 @@ static void wait_again(struct fm_file *f, int err)
 	fm_space_unlock(&old);
 }
 
+static enum fm_server_reason why_of(const struct fm_file *f)
+{
+	return fm_trial_has(f) ? FM_WHY_SLOWER :
+	       fm_losing(f) ? FM_WHY_LOSES : FM_WHY_OVER;
+}
+
 static unsigned take_all(const char *path)
 {
 	enum fm_server_reason why;
@@ -134,15 +149,15 @@ static unsigned take_all(const char *path)
 
 		if (!f)
 			continue;
-		why = path ? FM_WHY_ASKED :
-			     fm_trial_has(f) ? FM_WHY_SLOWER : FM_WHY_OVER;
+		why = path ? FM_WHY_ASKED : why_of(f);
 		/* first what costs least */
 		err = !path && fm_peers_in_use(f) ? -EBUSY :
 						    fm_take_back(f, why);
 		if (err)
 			wait_again(f, err);
-		else
-			n++;
+		else if (why == FM_WHY_LOSES)
+			fm_losing_taken(f);
+		n += !err;
 		fm_file_put(f);
 	}
 	return n;
@@ -156,6 +171,7 @@ unsigned fm_take_back_now(const char *path)
 static void every_second(void)
 {
 	fm_trial_second();
+	fm_losing_second();
 	if (atomic_load(&fm_takeable))
 		take_all(NULL);
 }

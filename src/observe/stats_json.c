@@ -262,6 +262,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
 	fm_stats_served(o, &f->st.served, true);
+	fm_stats_losing(o, f);
 	resident_json(o, f);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
 	set_counters(o, &f->st);

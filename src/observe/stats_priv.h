@@ -41,6 +41,8 @@ void fm_stats_advice(struct fm_json *o, bool alone);
 /* For how long who served it; with the last changes, or without. */
 void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 		     bool changes);
+/* What was lost with either server, by the trial of the engine. */
+void fm_stats_losing(struct fm_json *o, const struct fm_file *f);
 /* The trials of another server. */
 void fm_stats_choice(struct fm_json *o);
 /* In the guardian: whoever held a lock that a document takes is dead. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "peers.h"
 
+#include <string.h>
+
+#include "base/alloc.h"
 #include "base/epoch.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -205,6 +208,21 @@ bool fm_peers_others(const struct fm_file *f)
 bool fm_peers_in_use(const struct fm_file *f)
 {
 	return fm_peers_weary(false) || fm_peers_scan(f);
+}
+
+bool fm_peers_anybody(dev_t dev, ino_t ino, const char *path)
+{
+	struct fm_file *f = fm_alloc(sizeof(*f));
+	bool yes = true;
+
+	if (!f)
+		return yes;
+	f->dev = dev;
+	f->ino = ino;
+	memcpy(f->path, path, strnlen(path, sizeof(f->path) - 1));
+	yes = fm_peers_in_use(f);
+	fm_free(f);
+	return yes;
 }
 
 int fm_peers_come_back(struct fm_file *f, bool writable)

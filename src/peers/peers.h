@@ -11,6 +11,7 @@
 #define FM_PEERS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct fm_file;
 
@@ -36,6 +37,8 @@ void fm_peers_stores(struct fm_file *f);
 bool fm_peers_others(const struct fm_file *f);
 /* [plain] As far as a look at them tells. */
 bool fm_peers_in_use(const struct fm_file *f);
+/* [plain] The same of a file that we do not know: not of ourselves. */
+bool fm_peers_anybody(dev_t dev, ino_t ino, const char *path);
 int fm_peers_come_back(struct fm_file *f, bool writable);
 void fm_peers_came_back(struct fm_file *f);
 void fm_peers_gave_up(struct fm_file *f);

@@ -372,8 +372,10 @@ void fm_filtered(int by, bool all)
 
 static void threads_again(void)
 {
-	if (fm_krange_any())
+	if (fm_krange_any()) {
 		fm_helper_need();
+		fm_watch_need();
+	}
 	fm_warm_thread_again();
 }
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch.h"
+
+#include "base/event.h"
+#include "base/sys.h"
+#include "base/thread.h"
+#include "engine.h"
+#include "policy.h"
+
+#define EVERY_MS 1000
+#define LEAST_MS 50
+
+enum state { IDLE, RUNNING, REFUSED };
+static _Atomic int state;
+static _Atomic bool stop;
+static struct fm_event bell;
+void (*fm_watch_look)(void);
+
+/* A program that has files taken back sooner is looked at sooner. */
+static uint64_t pause_ms(void)
+{
+	uint64_t ms = fm_least(EVERY_MS, fm_settings()->take_back_ms);
+
+	return ms > LEAST_MS ? ms : LEAST_MS;
+}
+
+static void sleep_ms(uint64_t ms)
+{
+	const struct timespec t = { (time_t)(ms / 1000),
+				    (long)(ms % 1000) * 1000000 };
+	const uint32_t seen = fm_event_seen(&bell);
+
+	if (!atomic_load(&stop))
+		fm_event_wait_alone(&bell, seen, &t);
+}
+
+/* Who adds a range after the last look finds the thread RUNNING, or idle. */
+static bool goes_on(void)
+{
+	const bool ends = atomic_load(&stop);
+	int idle = IDLE;
+
+	if (!ends && fm_krange_any())
+		return true;
+	atomic_store(&state, IDLE);
+	return !ends && fm_krange_any() &&
+	       atomic_compare_exchange_strong(&state, &idle, RUNNING);
+}
+
+static void *watch(void *arg)
+{
+	fm_thread_begin("fastmap-watch");
+	do {
+		sleep_ms(pause_ms());
+		if (!atomic_load(&stop))
+			fm_watch_look();
+	} while (goes_on());
+	return NULL;
+}
+
+void fm_watch_need(void)
+{
+	int idle = IDLE;
+
+	if (!fm_watch_look || !fm_settings()->take_back_ms ||
+	    fm_sys_confined() ||
+	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
+		return;
+	atomic_store(&stop, false);
+	if (fm_thread_create(watch, NULL))
+		atomic_store(&state, REFUSED);
+}
+
+void fm_watch_end(void)
+{
+	atomic_store(&stop, true);
+	fm_event_raise(&bell);
+	fm_thread_leaves(&state, RUNNING);
+}
+
+void fm_watch_forked(void)
+{
+	atomic_store(&state, IDLE);
+	fm_event_reset(&bell);
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+#include "losing.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "advise/advise.h"
+#include "base/alloc.h"
+#include "base/fds.h"
+#include "base/life.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "engine.h"
+#include "fault/fault.h"
+#include "file/file.h"
+#include "losing_rule.h"
+#include "old_calls.h"
+#include "peers/peers.h"
+#include "policy.h"
+#include "skipped.h"
+#include "take_back.h"
+#include "vm/vm.h"
+
+#define FILES 16u
+#define SAMPLES 1024u  /* pages of a file that are looked at */
+#define ROW 3u         /* looks in a row at which the program loses */
+#define SHARE 8u       /* of what is read: less is not the file's fault */
+#define CALM_MS 60000u /* without a loss: the file is not looked at any more */
+#define AGAIN_MS 30000u
+#define SETTLE_MS 2000u /* a trial, and the time that filling memory takes */
+#define MOST_SETTLE_MS 20000u
+#define FILLED_A_MS ((uint64_t)128 << 10) /* bytes */
+#define GOOD 2u /* looks at a trial */
+
+/* ---- what is counted --------------------------------------------------- */
+
+static uint64_t loads_of_all(void)
+{
+	struct fm_file *f;
+	uint64_t n = 0, old;
+
+	if (!fm_file_top())
+		return 0;
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		n += atomic_load(&f->st.loads);
+	fm_space_unlock(&old);
+	return n;
+}
+
+static void measure(struct fm_losing_totals *ret)
+{
+	struct rusage r = { 0 };
+	uint64_t faults;
+
+	fm_sys2(SYS_getrusage, RUSAGE_SELF, &r);
+	ret->ms = fm_now_ms();
+	ret->major = (uint64_t)r.ru_majflt;
+	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
+	ret->spent_ns = fm_latency_spent(&faults);
+	ret->loads = loads_of_all();
+}
+
+/* ---- which file it is --------------------------------------------------- */
+
+/* Pages of a file here and there: which of them are in the page cache. */
+struct sample {
+	struct fm_krange r; /* the first of its ranges */
+	char path[256];
+	uint64_t there[SAMPLES / 64];
+	uint64_t pages;
+	uint64_t not_before_ms; /* looked at whether others use it */
+	uint32_t changes;       /* of the ranges: else it is another sample */
+	unsigned n, missing, came;
+};
+
+static struct sample samples[FILES];
+static unsigned nsamples;
+
+static bool same_file(const struct fm_krange *a, const struct fm_krange *b)
+{
+	return a->ino == b->ino && a->dev == b->dev;
+}
+
+/* By the policy and the reason; how it is mapped fm_take_may says. */
+static bool may_lose(const struct fm_krange *r)
+{
+	return r->policy && r->policy->serve == FM_SERVE_AUTO &&
+	       r->policy->warm == FM_WARM_AUTO && r->shared;
+}
+
+struct wanted {
+	const struct fm_krange *r;
+	char *path;
+};
+
+static void look_for_path(const struct fm_skipped *l, void *arg)
+{
+	const struct wanted *w = arg;
+
+	if (l->ino == w->r->ino && l->dev == w->r->dev)
+		memcpy(w->path, l->path, sizeof(l->path));
+}
+
+static bool is_there(const struct sample *s, struct stat *st)
+{
+	return s->path[0] == '/' &&
+	       !fm_sys4(SYS_newfstatat, AT_FDCWD, s->path, st, 0) &&
+	       st->st_ino == s->r.ino && st->st_dev == s->r.dev;
+}
+
+static bool find_path(struct sample *s)
+{
+	struct wanted w = { &s->r, s->path };
+	struct fm_file *f = fm_file_find(s->r.dev, s->r.ino);
+	struct stat st;
+	uint64_t old;
+
+	s->path[0] = 0;
+	if (f) {
+		memcpy(s->path, f->path, sizeof(s->path));
+		fm_file_put(f);
+	} else {
+		fm_block_signals(&old);
+		fm_skipped_each(look_for_path, &w);
+		fm_restore_signals(&old);
+	}
+	return is_there(s, &st);
+}
+
+static struct sample *sample_of(const struct fm_krange *r)
+{
+	struct sample *s;
+
+	for (unsigned i = 0; i < nsamples; i++)
+		if (same_file(&samples[i].r, r))
+			return &samples[i];
+	if (nsamples == FILES)
+		return NULL;
+	s = &samples[nsamples];
+	*s = (struct sample){ .r = *r };
+	if (find_path(s))
+		return &samples[nsamples++];
+	return NULL;
+}
+
+/* Pages of the range, up to the end of a file of so many bytes. */
+static uint64_t within(const struct fm_krange *r, uint64_t size)
+{
+	const uint64_t all = (r->end - r->start) >> FM_PAGE_SHIFT;
+
+	size = (size + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	return fm_least(all, size > r->pgoff ? size - r->pgoff : 0);
+}
+
+static uint64_t pages_of(const struct sample *s)
+{
+	struct stat st;
+
+	return is_there(s, &st) ? within(&s->r, (uint64_t)st.st_size) : 0;
+}
+
+static bool in_page_cache(uintptr_t a)
+{
+	unsigned char vec = 1;
+
+	fm_sys3(SYS_mincore, a, FM_PAGE, &vec);
+	return vec & 1;
+}
+
+static void look_at_pages(struct sample *s, bool again)
+{
+	const uint64_t step = s->pages / SAMPLES + 1;
+
+	s->n = s->missing = s->came = 0;
+	for (uint64_t p = 0; p < s->pages && s->n < SAMPLES; p += step) {
+		const uint64_t bit = 1ull << s->n % 64;
+		uint64_t *word = &s->there[s->n++ / 64];
+		const bool was = *word & bit;
+		const bool is = in_page_cache(s->r.start +
+					      (p << FM_PAGE_SHIFT));
+
+		s->came += again && is && !was;
+		s->missing += !is;
+		*word = is ? *word | bit : *word & ~bit;
+	}
+}
+
+static void sample(const struct fm_krange *r, uint32_t changes)
+{
+	struct sample *s = may_lose(r) ? sample_of(r) : NULL;
+	uint64_t pages;
+	bool again;
+
+	if (!s || s->changes == changes + 1)
+		return; /* this is another range of it */
+	pages = pages_of(s);
+	again = same_file(&s->r, r) && s->r.start == r->start &&
+		s->r.end == r->end && s->pages == pages;
+	s->r = *r;
+	s->pages = pages;
+	s->changes = changes + 1;
+	look_at_pages(s, again);
+}
+
+/* Each file once: by the first of its ranges, in order of address. */
+static void sample_all(void)
+{
+	const unsigned room = fm_krange_list(NULL, NULL, 0);
+	struct fm_krange *v = fm_alloc((room + 1) * sizeof(*v));
+	static uint32_t look;
+	unsigned n = v ? fm_krange_list(NULL, v, room) : 0;
+
+	look++;
+	for (unsigned i = 0; i < n && i < room; i++)
+		sample(&v[i], look);
+	fm_free(v);
+	for (unsigned i = nsamples; i-- > 0;)
+		if (samples[i].changes != look + 1)
+			samples[i] = samples[--nsamples];
+}
+
+/* Pages that came since the last look, as far as the sample tells. */
+static uint64_t weight(const struct sample *s)
+{
+	return s->n ? s->came * s->pages / s->n : 0;
+}
+
+static uint64_t weight_of_all(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < nsamples; i++)
+		sum += weight(&samples[i]);
+	return sum;
+}
+
+/* Its pages come all the time, and it is not all there. */
+static bool is_cause(const struct sample *s)
+{
+	return s->came && s->missing * 16 >= s->n &&
+	       weight(s) >= weight_of_all() / SHARE;
+}
+
+/* ---- files that the engine has never had -------------------------------- */
+
+static bool refused; /* there is no engine here */
+
+static int open_path(const struct sample *s)
+{
+	char proc[FM_PROC_FD];
+	int fd = -ENOENT;
+
+	if (fm_sys_is_file(s->r.fd, s->r.dev, s->r.ino))
+		fd = fm_sys_open(fm_proc_fd(proc, s->r.fd), O_PATH, 0);
+	if (fd < 0)
+		fd = fm_sys_open(s->path, O_PATH, 0);
+	if (fd >= 0)
+		fd = fm_fd_raise(fd);
+	if (fd >= 0 && !fm_sys_is_file(fd, s->r.dev, s->r.ino)) {
+		fm_fd_drop(fd);
+		fd = -ENOENT;
+	}
+	return fd;
+}
+
+/* From now on the hooks look. */
+static void now_passes(struct fm_file *f, const struct stat *st)
+{
+	f->choice.adopted = true;
+	f->choice.calm_since_ms = fm_now_ms();
+	fm_skipped_taken(st);
+	fm_file_passes(f, true);
+	fm_log(FM_LOG_INFO, "%s: the program waits for what the page cache has "
+	       "lost of it (%s): the engine is to be tried", f->path,
+	       fm_server_reason_text(atomic_load(&f->st.demote_why)));
+}
+
+/* Under the space lock. */
+static int adopt_locked(const struct sample *s, int fd)
+{
+	struct fm_file *f = fm_file_find(s->r.dev, s->r.ino);
+	struct stat st;
+	int err;
+
+	if (f) {
+		fm_file_put_locked(f);
+		return -EEXIST;
+	}
+	if (fm_sys_fstat(fd, &st))
+		return -EBADF;
+	refused = fm_life_need();
+	if (refused || fm_mem_monitor_short())
+		return -EBUSY;
+	err = fm_file_adopt(fd, &st, s->path, s->r.policy, s->r.why, &f);
+	if (err)
+		return err;
+	if (fm_demote_may_return(f, s->r.why) && fm_take_may(f)) {
+		now_passes(f, &st);
+		return 0;
+	}
+	fm_file_put_locked(f); /* closes the descriptor */
+	return 1;
+}
+
+/* What costs most is asked first, but while nothing is running yet. */
+static bool may_adopt(struct sample *s)
+{
+	if (refused || fm_now_ms() < s->not_before_ms ||
+	    !fm_server_reason_passes(s->r.why) || fm_sys_confined() ||
+	    fm_memory_look())
+		return false;
+	s->not_before_ms = fm_now_ms() + AGAIN_MS;
+	return !fm_peers_anybody(s->r.dev, s->r.ino, s->path);
+}
+
+static void adopt(struct sample *s)
+{
+	uint64_t old;
+	int fd, err;
+
+	if (!may_adopt(s))
+		return;
+	fd = open_path(s);
+	if (fd < 0)
+		return;
+	fm_space_lock(&old);
+	err = adopt_locked(s, fd);
+	fm_space_unlock(&old);
+	if (err < 0)
+		fm_fd_drop(fd);
+	if (!err && !fm_old_calls_mark())
+		refused = true;
+}
+
+bool fm_losing_forget(struct fm_file *f)
+{
+	const struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
+
+	fm_file_passes(f, false);
+	if (!f->choice.adopted)
+		return false;
+	fm_skipped_back(&st, fm_served_beside_engine(f->policy));
+	fm_file_put_locked(f);
+	return true;
+}
+
+/* ---- a look -------------------------------------------------------------- */
+
+static struct fm_losing_totals last;
+static unsigned in_a_row;
+
+/* Of the last looks, the newer the more. */
+static uint32_t mean(uint32_t of, uint32_t with)
+{
+	return of ? of / 2 + with / 2 : with;
+}
+
+static void note_rate(struct fm_file *f, const struct sample *s,
+		      const struct fm_losing_rate *r)
+{
+	atomic_store(&f->choice.kernel,
+		     mean(atomic_load(&f->choice.kernel), r->kernel));
+	f->choice.waits = mean(f->choice.waits, r->waits);
+	f->choice.kib = mean(f->choice.kib, r->kib);
+	f->choice.missing = s->missing * 1000 / s->n;
+	f->choice.calm_since_ms = fm_now_ms();
+	atomic_store(&f->choice.losing,
+		     !f->choice.adopted || fm_old_calls_over());
+}
+
+static void loses(struct sample *s, const struct fm_losing_rate *r)
+{
+	struct fm_file *f = fm_file_find(s->r.dev, s->r.ino);
+
+	if (!f) {
+		adopt(s);
+		return;
+	}
+	if (fm_kernel_serves(f) && f->demote.passes)
+		note_rate(f, s, r);
+	fm_file_put(f);
+}
+
+static void look_at_causes(const struct fm_losing_rate *r)
+{
+	for (unsigned i = 0; i < nsamples; i++)
+		if (is_cause(&samples[i]))
+			loses(&samples[i], r);
+}
+
+/* What is not lost any more. */
+static void calm_down(void)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id) {
+		if (!fm_kernel_serves(f) || !f->demote.passes ||
+		    fm_now_ms() - f->choice.calm_since_ms < CALM_MS)
+			continue;
+		atomic_store(&f->choice.losing, false);
+		if (f->choice.adopted)
+			fm_losing_forget(f);
+	}
+	fm_space_unlock(&old);
+}
+
+static void look(void)
+{
+	struct fm_losing_totals now;
+	struct fm_losing_rate r;
+	const bool first = !last.ms;
+
+	measure(&now);
+	r = fm_losing_rate(&last, &now);
+	last = now;
+	if (first)
+		return;
+	in_a_row = fm_losing_much(&r) ? in_a_row + 1 : 0;
+	if (in_a_row)
+		sample_all();
+	if (in_a_row >= ROW)
+		look_at_causes(&r);
+	if (atomic_load(&fm_takeable))
+		calm_down();
+}
+
+/* ---- the engine on trial ------------------------------------------------ */
+
+bool fm_losing(const struct fm_file *f)
+{
+	return atomic_load(&f->choice.losing) &&
+	       fm_now_ms() - f->choice.calm_since_ms < CALM_MS / 10;
+}
+
+void fm_losing_taken(struct fm_file *f)
+{
+	f->choice.trial = FM_LOSING_RUNS;
+	f->choice.adopted = false;
+	f->choice.good = 0;
+	f->choice.begun_ms = fm_now_ms();
+	atomic_store(&f->choice.losing, false);
+	atomic_fetch_add(&f->st.engine_trials, 1);
+}
+
+static uint64_t settle_ms(void)
+{
+	const uint64_t ms = SETTLE_MS + fm_mem_monitor_all() / FILLED_A_MS;
+
+	return ms < MOST_SETTLE_MS ? ms : MOST_SETTLE_MS;
+}
+
+static void say(struct fm_file *f, const char *what)
+{
+	fm_log(FM_LOG_INFO, "%s: %s: of a thread's time %u thousandths were "
+	       "lost with the kernel (%u waits a second), %u with the engine",
+	       f->path, what, atomic_load(&f->choice.kernel), f->choice.waits,
+	       atomic_load(&f->choice.engine));
+}
+
+static void keep(struct fm_file *f)
+{
+	f->choice.trial = FM_LOSING_KEPT;
+	f->choice.failed = 0;
+	atomic_fetch_add(&f->st.engine_kept, 1);
+	say(f, "the engine keeps it");
+}
+
+static void give_back(struct fm_file *f)
+{
+	uint64_t old;
+
+	f->choice.trial = FM_LOSING_NONE;
+	say(f, "the engine was not better");
+	fm_space_lock(&old);
+	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_NOT_BETTER))
+		f->demote.not_before_ms = fm_now_ms() +
+			fm_losing_pause_ms(++f->choice.failed);
+	fm_space_unlock(&old);
+}
+
+/* The same pages as before: those that the engine has are mapped. */
+static unsigned missing_of(struct fm_file *f)
+{
+	static struct sample s; /* one thread judges */
+	struct fm_map *m;
+	uint64_t old;
+
+	s = (struct sample){ .pages = 0 };
+	fm_space_lock(&old);
+	fm_for_each_map(m, f) {
+		const uintptr_t a = atomic_load(&m->start);
+
+		if (s.pages && a > s.r.start)
+			continue;
+		s.r.start = a;
+		s.r.end = atomic_load(&m->end);
+		s.r.pgoff = m->pgoff;
+		s.pages = 1;
+	}
+	fm_space_unlock(&old);
+	if (s.pages)
+		s.pages = within(&s.r, (uint64_t)fm_file_size(f));
+	look_at_pages(&s, false);
+	return s.n ? s.missing * 1000 / s.n : 1000;
+}
+
+static void judge(struct fm_file *f, struct fm_losing_rate r)
+{
+	const struct fm_losing_rate kernel = {
+		.kernel = atomic_load(&f->choice.kernel),
+		.waits = f->choice.waits,
+		.kib = f->choice.kib,
+		.missing = f->choice.missing,
+	};
+	const uint64_t ms = fm_now_ms() - f->choice.begun_ms;
+
+	r.missing = missing_of(f);
+	atomic_store(&f->choice.engine, r.engine);
+	f->choice.good = fm_losing_better(&kernel, &r) ? f->choice.good + 1 : 0;
+	fm_log(FM_LOG_DEBUG, "%s: waits/s %u of %u, KiB/s %u of %u, missing %u "
+	       "of %u thousandths", f->path, r.waits, kernel.waits, r.kib,
+	       kernel.kib, r.missing, kernel.missing);
+	if (fm_kernel_serves(f))
+		f->choice.trial = FM_LOSING_NONE; /* for another reason */
+	else if (f->choice.good >= GOOD && ms >= SETTLE_MS)
+		keep(f);
+	else if (ms > settle_ms())
+		give_back(f);
+}
+
+/* The file with this number, if it is on trial; with a reference. */
+static struct fm_file *on_trial(uint32_t id)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	f = fm_file_at(id);
+	if (f && f->choice.trial == FM_LOSING_RUNS)
+		fm_file_get(f);
+	else
+		f = NULL;
+	fm_space_unlock(&old);
+	return f;
+}
+
+static struct fm_losing_totals judged;
+
+void fm_losing_second(void)
+{
+	struct fm_losing_totals now;
+	struct fm_losing_rate r;
+	const bool first = !judged.ms;
+
+	measure(&now);
+	r = fm_losing_rate(&judged, &now);
+	judged = now;
+	for (uint32_t id = 0; !first && id < fm_file_top(); id++) {
+		struct fm_file *f = on_trial(id);
+
+		if (!f)
+			continue;
+		judge(f, r);
+		fm_file_put(f);
+	}
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void forked(void)
+{
+	nsamples = in_a_row = 0;
+	last.ms = judged.ms = 0;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	fm_watch_look = look;
+}
+
+FM_LIFE(losing, .level = FM_LIFE_RUNNING, .forked = forked)

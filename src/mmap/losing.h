@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * losing.h - files of which the kernel's page cache has too little, and for
+ * which the program waits: the engine is tried for them.
+ *
+ * Most were left to the kernel since they were in the page cache when they were
+ * mapped: the engine has never had them, and does not know them. What is in the
+ * way of that, and the order of things, is in docs/design.md (*mmap*,
+ * "losing"). docs/design.md, "Who serves what", has all the ways from one
+ * server to the other.
+ */
+#ifndef FM_LOSING_H
+#define FM_LOSING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fm_file;
+
+enum fm_losing_trial { FM_LOSING_NONE, FM_LOSING_RUNS, FM_LOSING_KEPT };
+
+/* [plain] Does the program wait for f, which the kernel serves and the engine
+ * may take, by the last look? */
+bool fm_losing(const struct fm_file *f);
+/* [plain] Without a lock: the engine has taken f, since it was losing. */
+void fm_losing_taken(struct fm_file *f);
+/* [plain] Once a second while the engine runs, without a lock: is it better
+ * for the files that it has on trial? They go back to the kernel if not. */
+void fm_losing_second(void);
+/* [plain] Under the space lock: f can never be taken. True: nothing is known of
+ * it any more, for the engine has never had it. */
+bool fm_losing_forget(struct fm_file *f);
+
+#endif

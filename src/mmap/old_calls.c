@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "old_calls.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/left.h"
+#include "base/life.h"
+#include "base/proc.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "engine.h"
+
+#define MOST_THREADS 512u
+#define TASKS "/proc/self/task"
+#define USER 14 /* fields of a thread's stat, in ticks */
+#define SYSTEM 15
+#define LEAST_ADDRESS 65536ul
+#define MOST_LEN ((size_t)2 << 30)
+#define USER_TICKS 20 /* 0.2 s */
+
+struct thread {
+	char tid[12];
+	uint64_t user, system;    /* ticks, when it was marked */
+	struct fm_proc_call call; /* it was seen in */
+	bool seen;
+};
+
+static struct thread threads[MOST_THREADS]; /* one thread of ours asks */
+static unsigned n;
+static bool full;
+
+/* Where their data lies, only memory of the program's tells. */
+static bool hides_data(long nr)
+{
+	static const short calls[] = {
+		SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2,
+		SYS_pwritev2, SYS_recvmsg, SYS_sendmsg, SYS_recvmmsg,
+		SYS_sendmmsg, SYS_ioctl, SYS_vmsplice, SYS_process_vm_readv,
+		SYS_process_vm_writev, SYS_io_submit, SYS_io_getevents,
+		SYS_io_pgetevents, SYS_io_uring_enter, SYS_ptrace, SYS_bpf,
+		SYS_clone3, 449 /* futex_waitv */,
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (calls[i] == nr)
+			return true;
+	return nr > 449;
+}
+
+/* Each argument may be an address, and the next one its length. */
+static bool has_ours(const struct fm_proc_call *c)
+{
+	for (unsigned i = 0; i < 6; i++) {
+		const size_t len = i < 5 ? c->arg[i + 1] : 0;
+
+		if (c->arg[i] >= LEAST_ADDRESS &&
+		    fm_krange_in((const void *)c->arg[i],
+				 len && len <= MOST_LEN ? len : FM_PAGE))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t ticks(const struct thread *t, int field)
+{
+	char path[64], state;
+
+	if (fm_join(path, sizeof(path), TASKS "/", t->tid, "/stat"))
+		return 0;
+	return fm_proc_stat(path, field, &state);
+}
+
+static bool has_ended(const struct thread *t)
+{
+	char path[64], state = 0;
+
+	if (fm_join(path, sizeof(path), TASKS "/", t->tid, "/stat"))
+		return false;
+	fm_proc_stat(path, USER, &state);
+	return !state || state == 'Z' || state == 'X';
+}
+
+/* More of it in user mode than a call can have by the kernel's rounding. */
+static bool has_computed(const struct thread *t)
+{
+	const uint64_t user = ticks(t, USER) - t->user;
+
+	return user >= USER_TICKS && user / 2 >= ticks(t, SYSTEM) - t->system;
+}
+
+static bool is_over(struct thread *t)
+{
+	struct fm_proc_call c;
+
+	if (!fm_proc_syscall(t->tid, &c))
+		return has_ended(t) || has_computed(t);
+	if (c.nr < 0 || (!hides_data(c.nr) && !has_ours(&c)))
+		return true;
+	if (t->seen && memcmp(&t->call, &c, sizeof(c)))
+		return true;
+	t->call = c;
+	t->seen = true;
+	return false;
+}
+
+static void mark(const char *name, void *arg)
+{
+	struct thread *t = &threads[n];
+
+	if (name[0] == '.' || fm_left_is_ours(name))
+		return;
+	if (n == MOST_THREADS || strlen(name) >= sizeof(t->tid)) {
+		full = true;
+		return;
+	}
+	*t = (struct thread){ .seen = false };
+	memcpy(t->tid, name, strlen(name) + 1);
+	t->user = ticks(t, USER);
+	t->system = ticks(t, SYSTEM);
+	n++;
+}
+
+bool fm_old_calls_mark(void)
+{
+	char buf[4096] __attribute__((aligned(8)));
+	int err, fd = fm_sys_open(TASKS, O_RDONLY | O_DIRECTORY, 0);
+
+	n = 0;
+	full = fd < 0;
+	if (full)
+		return false;
+	err = fm_each_entry(fd, buf, sizeof(buf), mark, NULL);
+	fm_sys_close(fd);
+	full |= err;
+	return !full;
+}
+
+bool fm_old_calls_over(void)
+{
+	for (unsigned i = n; i-- > 0;)
+		if (is_over(&threads[i]))
+			threads[i] = threads[--n];
+	return !n && !full;
+}
+
+static void forked(void)
+{
+	n = 0;
+}
+
+FM_LIFE(old_calls, .level = FM_LIFE_RUNNING, .forked = forked)

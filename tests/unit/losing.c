@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* When the program loses by the kernel, and whether the engine does better. */
+#include "unit.h"
+
+#include "mmap/losing_rule.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct fm_losing_rate second_of(uint64_t major, uint64_t mib,
+				       uint64_t spent_ms, uint64_t loads,
+				       uint32_t missing)
+{
+	const struct fm_losing_totals a = { 500, 7, 9, 11, 13 };
+	struct fm_losing_totals b = a;
+	struct fm_losing_rate r;
+
+	b.ms += 1000;
+	b.major += major;
+	b.read_bytes += mib * MIB;
+	b.spent_ns += spent_ms * 1000000;
+	b.loads += loads;
+	r = fm_losing_rate(&a, &b);
+	r.missing = missing;
+	return r;
+}
+
+static struct fm_losing_rate kernel(uint64_t major, uint64_t mib,
+				    uint32_t missing)
+{
+	return second_of(major, mib, 0, 0, missing);
+}
+
+static struct fm_losing_rate engine(uint64_t loads, uint64_t mib,
+				    uint64_t spent_ms, uint32_t missing)
+{
+	return second_of(0, mib, spent_ms, loads, missing);
+}
+
+static void what_is_lost(void **state)
+{
+	struct fm_losing_rate r = kernel(4000, 64, 900);
+
+	assert_int_equal(r.kernel, 200 + 256);
+	assert_int_equal(r.waits, 4000);
+	assert_int_equal(r.kib, 64 << 10);
+	assert_true(fm_losing_much(&r));
+	r = engine(4000, 64, 700, 900);
+	assert_int_equal(r.engine, 700);
+	assert_int_equal(r.kernel, 0); /* nobody waits for the kernel */
+	r = kernel(100, 10, 900);
+	assert_false(fm_losing_much(&r));
+}
+
+/* Two looks at the same moment divide by nothing. */
+static void no_time(void **state)
+{
+	const struct fm_losing_totals a = { 500, 7, 9, 11, 13 };
+	struct fm_losing_rate r = fm_losing_rate(&a, &a);
+
+	assert_int_equal(r.waits, 0);
+	assert_false(fm_losing_much(&r));
+}
+
+static void more_waits_are_better(void **state)
+{
+	struct fm_losing_rate k = kernel(7000, 900, 880);
+	struct fm_losing_rate e = engine(17000, 66, 900, 890);
+
+	assert_true(fm_losing_better(&k, &e));
+	e = engine(5000, 20, 900, 890);
+	assert_false(fm_losing_better(&k, &e));
+}
+
+/* Twice the waits, but three times as much is missing. */
+static void not_where_more_is_missing(void **state)
+{
+	struct fm_losing_rate k = kernel(8000, 31, 300);
+	struct fm_losing_rate e = engine(16000, 62, 900, 900);
+
+	assert_false(fm_losing_better(&k, &e));
+	e.missing = 600;
+	assert_true(fm_losing_better(&k, &e));
+}
+
+static void who_reads_in_order_counts_bytes(void **state)
+{
+	struct fm_losing_rate k = kernel(600, 1200, 900);
+	struct fm_losing_rate e = engine(500, 1300, 700, 900);
+
+	assert_true(fm_losing_better(&k, &e));
+	e = engine(500, 900, 700, 900);
+	assert_false(fm_losing_better(&k, &e));
+}
+
+static void who_does_not_wait_is_better(void **state)
+{
+	struct fm_losing_rate k = kernel(600, 1200, 900);
+	struct fm_losing_rate e = engine(3, 1, 10, 0);
+
+	assert_true(fm_losing_better(&k, &e));
+}
+
+static void trials_become_rare(void **state)
+{
+	assert_int_equal(fm_losing_pause_ms(1), 60000);
+	assert_int_equal(fm_losing_pause_ms(2), 5 * 60000);
+	assert_int_equal(fm_losing_pause_ms(3), 25 * 60000);
+	assert_int_equal(fm_losing_pause_ms(9), 25 * 60000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_lost),
+		cmocka_unit_test(no_time),
+		cmocka_unit_test(more_waits_are_better),
+		cmocka_unit_test(not_where_more_is_missing),
+		cmocka_unit_test(who_reads_in_order_counts_bytes),
+		cmocka_unit_test(who_does_not_wait_is_better),
+		cmocka_unit_test(trials_become_rare),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
