@@ -68,19 +68,33 @@ void fm_ending(bool exec)
 	fm_space_unlock(&old);
 }
 
+/* Without a guardian for as long as something comes of it. */
+static void wait_until_clean(void)
+{
+	int64_t dirty = atomic_load(&fm_dirty_total), was = dirty;
+	uint64_t until = fm_now_ms() + ENDS_MS;
+
+	while (dirty > 0 && fm_now_ms() < until) {
+		fm_thread_sleep_ms(2);
+		dirty = atomic_load(&fm_dirty_total);
+		if (dirty < was && !fm_backup_pid())
+			until = fm_now_ms() + ENDS_MS;
+		was = dirty;
+	}
+}
+
 /* Who waits for this process finds in the files what it has stored. Another
  * thread writes it, for this one has none of the descriptors. */
 static void end_if_alone(void)
 {
-	const uint64_t until = fm_now_ms() + ENDS_MS;
 	int status;
 
 	if (!fm_left_alone(&status))
 		return;
+	atomic_store(&fm_demote_ends, true);
 	fm_demote_ask_shared(FM_WHY_ENDS);
 	fm_wb_kick();
-	while (atomic_load(&fm_dirty_total) > 0 && fm_now_ms() < until)
-		fm_thread_sleep_ms(2);
+	wait_until_clean();
 	fm_sys1(SYS_exit_group, status);
 }
 

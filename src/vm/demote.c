@@ -503,6 +503,18 @@ static void demote_shared(enum fm_server_reason why)
 	fm_space_unlock(&old);
 }
 
+/* No thread of the program is left. What is dirty of a file that has private
+ * mappings, which would have to be copied, is written from here. */
+static void demote_at_end(void)
+{
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_demote_where(fm_only_shared, 0, FM_WHY_ENDS);
+	fm_space_unlock(&old);
+	fm_engine_flush_all();
+}
+
 /* ---- for threads that cannot do it (demote_queue.h) -------------------- */
 
 static int demote_asked(struct fm_file *f, enum fm_server_reason why)
@@ -515,7 +527,9 @@ static void serve_queue(void)
 	enum fm_server_reason shared = fm_demote_take_shared();
 	uint64_t old;
 
-	if (shared) {
+	if (shared == FM_WHY_ENDS) {
+		demote_at_end();
+	} else if (shared) {
 		demote_shared(shared);
 		fm_shrink_idle();
 	}
