@@ -208,12 +208,16 @@ static void next_period(void)
 /* Twice as many while none comes back; few where they do. */
 static void test_probe(void **state)
 {
-	uint64_t may;
+	uint64_t may, more, begin;
 
-	next_period();
-	may = fm_probe_may();
-	fm_probe_left(may);
-	assert_int_equal(fm_probe_may(), 0);
+	do { /* again, if the period has ended meanwhile */
+		next_period();
+		begin = fm_now_ms();
+		may = fm_probe_may();
+		fm_probe_left(may);
+		more = fm_probe_may();
+	} while (fm_now_ms() - begin > 400);
+	assert_int_equal(more, 0);
 	next_period();
 	assert_int_equal(fm_probe_may(), 2 * may);
 	fm_probe_left(2 * may);
