@@ -325,13 +325,16 @@ FM_ALIAS(fsetpos) int fsetpos64(FILE *fp, const fpos64_t *pos);
 /* ---- buffers ------------------------------------------------------------- */
 
 /* A stream's buffer goes to the kernel at any time: it must be ordinary
- * memory, and the standard lets us ignore the one offered. */
+ * memory, which the engine can never take, and the standard lets us ignore the
+ * one offered. */
 FM_HOOK int setvbuf(FILE *fp, char *buf, int mode, size_t n)
 {
-	if (!fm_looks())
+	const bool may_be_taken = buf && fm_krange_in(buf, n);
+
+	if (!fm_looks() && !may_be_taken)
 		return FM_LATE(setvbuf)(fp, buf, mode, n);
 	fm_stdio_flush(fp, true);
-	if (buf && fm_data_in(buf, n))
+	if (may_be_taken || (buf && fm_data_in(buf, n)))
 		buf = NULL;
 	return FM_LATE(setvbuf)(fp, buf, mode, n);
 }

@@ -147,6 +147,7 @@ struct fm_file_stats {
 	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
 	_Atomic uint64_t mappings, demotions, taken_back;
 	_Atomic uint64_t engine_trials, engine_kept; /* mmap/losing.h */
+	_Atomic uint64_t spent_ns; /* by threads, in faults */
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 	struct fm_served served;
 };
@@ -245,6 +246,8 @@ struct fm_file {
 		/* lost, in thousandths of a thread, with each of the two */
 		_Atomic uint32_t kernel, engine;
 		uint32_t waits, kib, missing; /* the kernel: losing_rule.h */
+		/* in faults, up to the last look at it, and before it */
+		uint64_t spent_seen_ns, spent_lately_ns;
 	} choice;
 	struct { /* mmap/kernel_windows.h: maps of single pieces */
 		/* mapped piece by piece, over and over */

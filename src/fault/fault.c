@@ -515,6 +515,12 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	return to_result(m, err);
 }
 
+static FM_FAULT void note_time(struct fm_file *f, uint64_t ns)
+{
+	fm_latency_note(ns);
+	fm_count(&f->st.spent_ns, ns);
+}
+
 static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 {
 	uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
@@ -535,10 +541,10 @@ static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 			 acc.write);
 		res = fault_in(m, a, acc);
 	}
-	fm_epoch_leave(e);
 	if (m)
-		fm_latency_note(fm_now_ns() - begin);
-	else if (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden(shown))
+		note_time(m->file, fm_now_ns() - begin);
+	fm_epoch_leave(e);
+	if (!m && (fm_window_avoid(a, FM_PAGE) || fm_space_wait_hidden(shown)))
 		return FM_FAULT_RETRY;
 	return res;
 }

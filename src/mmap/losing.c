@@ -448,9 +448,12 @@ void fm_losing_taken(struct fm_file *f)
 	atomic_fetch_add(&f->st.engine_trials, 1);
 }
 
-static uint64_t settle_ms(void)
+/* So much has to be read before its cache is as full as the kernel's was. */
+static uint64_t settle_ms(struct fm_file *f)
 {
-	const uint64_t ms = SETTLE_MS + fm_mem_monitor_all() / FILLED_A_MS;
+	const uint64_t fills = fm_least((uint64_t)fm_file_size(f),
+					fm_mem_monitor_all());
+	const uint64_t ms = SETTLE_MS + fills / FILLED_A_MS;
 
 	return ms < MOST_SETTLE_MS ? ms : MOST_SETTLE_MS;
 }
@@ -530,7 +533,7 @@ static void judge(struct fm_file *f, struct fm_losing_rate r)
 		f->choice.trial = FM_LOSING_NONE; /* for another reason */
 	else if (f->choice.good >= GOOD && ms >= SETTLE_MS)
 		keep(f);
-	else if (ms > settle_ms())
+	else if (ms > settle_ms(f))
 		give_back(f);
 }
 

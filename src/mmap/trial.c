@@ -13,6 +13,8 @@
 #include "trial_rule.h"
 #include "vm/vm.h"
 
+#define SHARE 8 /* of what is lost: less is not the file's fault */
+
 static struct fm_trial trial;
 static _Atomic bool lost;
 static _Atomic uint64_t begun, kept;
@@ -44,10 +46,30 @@ static void measure(struct fm_trial_totals *ret, bool loops)
 	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
 }
 
-/* Only what can come back. */
-static bool may_be_tried(struct fm_file *f, uint64_t arg)
+/* What each has lost since the last look. Returns what all have. */
+static uint64_t look_at_files(void)
+{
+	struct fm_file *f;
+	uint64_t sum = 0, old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id) {
+		const uint64_t spent = atomic_load(&f->st.spent_ns);
+
+		f->choice.spent_lately_ns = spent - f->choice.spent_seen_ns;
+		f->choice.spent_seen_ns = spent;
+		sum += f->choice.spent_lately_ns;
+	}
+	fm_space_unlock(&old);
+	return sum;
+}
+
+/* Only what can come back, and is a cause of it: of all that is lost no less
+ * than `least`, in ns. */
+static bool may_be_tried(struct fm_file *f, uint64_t least)
 {
 	return atomic_load(&f->maps) && !fm_kernel_serves(f) &&
+	       f->choice.spent_lately_ns >= least &&
 	       f->policy->serve == FM_SERVE_AUTO &&
 	       fm_demote_may_return(f, FM_WHY_TRIED);
 }
@@ -67,14 +89,14 @@ static unsigned tried(enum fm_server_reason now)
 	return n;
 }
 
-static unsigned begin(void)
+static unsigned begin(uint64_t lost_ns)
 {
 	unsigned n;
 	uint64_t old;
 
 	atomic_store(&lost, false);
 	fm_space_lock(&old);
-	fm_demote_where(may_be_tried, 0, FM_WHY_TRIED);
+	fm_demote_where(may_be_tried, lost_ns / SHARE, FM_WHY_TRIED);
 	n = tried(FM_WHY_NONE);
 	fm_space_unlock(&old);
 	if (n)
@@ -108,9 +130,9 @@ static void end(void)
 	atomic_store(&lost, true);
 }
 
-static void act_on(enum fm_trial_act act)
+static void act_on(enum fm_trial_act act, uint64_t lost_ns)
 {
-	if (act == FM_TRIAL_BEGIN && !begin())
+	if (act == FM_TRIAL_BEGIN && !begin(lost_ns))
 		return;
 	if (act == FM_TRIAL_KEEP)
 		keep();
@@ -147,12 +169,15 @@ void fm_trial_second(void)
 {
 	const bool loops = fm_mem_monitor_loops();
 	struct fm_trial_totals now;
+	uint64_t lost_ns;
 
 	if (!fm_settings()->take_back_ms)
 		return;
 	look_whether_any();
 	measure(&now, loops);
-	act_on(fm_trial_step(&trial, &now, loops, fm_mem_monitor_room()));
+	lost_ns = look_at_files();
+	act_on(fm_trial_step(&trial, &now, loops, fm_mem_monitor_room()),
+	       lost_ns);
 }
 
 void fm_trial_counts(struct fm_trial_counts *ret)

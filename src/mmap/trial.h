@@ -3,9 +3,10 @@
  * trial.h - the kernel is tried as the server of files that the engine has,
  * where it may be faster, and keeps them if it is (trial_rule.h has the rule).
  *
- * All files with `serve = auto` of which nothing is mapped privately go
- * together: what is in use fits into memory or does not. All [plain], in the
- * thread that runs once a second, unless it says more.
+ * Files with `serve = auto` of which nothing is mapped privately, each that
+ * has an eighth or more of the time that all lose: others stay the engine's,
+ * and have its cache for themselves. All [plain], in the thread that runs once
+ * a second, unless it says more.
  */
 #ifndef FM_TRIAL_H
 #define FM_TRIAL_H

@@ -10,6 +10,7 @@
 #define MOST_SETTLE_MS ((uint64_t)20000)
 #define MINUTE_MS ((uint64_t)60000)
 #define MOST_FAILED 3u
+#define CALM_MS (10 * MINUTE_MS)
 
 static uint32_t lost_in_engine(const struct fm_trial_totals *a,
 			       const struct fm_trial_totals *b)
@@ -60,6 +61,10 @@ static enum fm_trial_act in_engine(struct fm_trial *t,
 
 	t->engine = lost_in_engine(&t->last, now);
 	t->hopeful = loops && t->engine >= LEAST_LOST ? t->hopeful + 1 : 0;
+	if (t->hopeful)
+		t->hoped_ms = now->ms;
+	else if (now->ms - t->hoped_ms > CALM_MS)
+		t->failed = 0;
 	if (t->hopeful < HOPEFUL || now->ms < t->not_before_ms)
 		return FM_TRIAL_NOTHING;
 	t->fault_ns = faults ? spent / faults : 0;

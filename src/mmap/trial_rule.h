@@ -9,7 +9,8 @@
  * what is read at 256 MiB/s. The kernel has to lose less than a quarter of what
  * the engine lost to keep the files, and loses them again when it is more than
  * half for three seconds. A trial that failed is repeated after 1 minute, then
- * after 5, then every 25.
+ * after 5, then every 25; after 10 minutes in which nothing was worth one, all
+ * begins anew.
  */
 #ifndef FM_TRIAL_RULE_H
 #define FM_TRIAL_RULE_H
@@ -46,6 +47,7 @@ struct fm_trial {
 	unsigned hopeful;    /* seconds in a row with `loops` */
 	unsigned bad;        /* in which the kernel was worse, likewise */
 	unsigned failed;     /* trials, in a row */
+	uint64_t hoped_ms;   /* when one was worth a trial last */
 };
 
 /* [plain] Once a second. `loops`: the kernel may be better, for what is in use

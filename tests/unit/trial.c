@@ -122,6 +122,21 @@ static void what_was_won_is_forgiven(void **state)
 	assert_int_equal(next_trial(), MINUTE);
 }
 
+/* Ten minutes without a reason for one end the row. */
+static void what_is_long_ago_is_forgiven(void **state)
+{
+	start();
+	begin();
+	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	assert_int_equal(next_trial(), MINUTE);
+	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	for (unsigned k = 0; k < 11 * MINUTE; k++)
+		assert_int_equal(with_engine(100, false), FM_TRIAL_NOTHING);
+	begin();
+	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	assert_int_equal(next_trial(), MINUTE);
+}
+
 static void what_cannot_begin_is_not_tried_soon(void **state)
 {
 	start();
@@ -139,6 +154,7 @@ int main(void)
 		cmocka_unit_test(it_ends_when_nothing_gets_better),
 		cmocka_unit_test(trials_become_rare),
 		cmocka_unit_test(what_was_won_is_forgiven),
+		cmocka_unit_test(what_is_long_ago_is_forgiven),
 		cmocka_unit_test(what_cannot_begin_is_not_tried_soon),
 	};
 
