@@ -255,12 +255,16 @@ struct fm_file {
 		_Atomic uint64_t bytes; /* all told */
 		bool by_kernel;  /* the kernel serves windows of it too */
 		unsigned cached; /* in a row */
+		unsigned idle; /* of ours, unmapped untouched in a row */
+		unsigned unsaid; /* grants used that nobody has counted yet */
 		unsigned granted; /* to the kernel, of them not yet used: */
 		_Atomic uint32_t grants;
 		uint32_t asked, found; /* of late, those that were cached */
 		unsigned missed;       /* that were not, all told */
 		uint64_t next_look; /* ns, at how much of the file is cached */
 		bool bring; /* the kernel shall read more than a window */
+		uint64_t tried; /* pages that it was to read before that was
+				   known */
 	} windows;
 	_Atomic int64_t cached; /* pages, see cache_account.h */
 	struct { /* cache/shares.h */

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
+#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "kernel_mapped.h"
@@ -18,17 +19,19 @@
 
 #define SURE 16   /* cached windows in a row, then */
 #define GRANT 7   /* so many are not looked at */
+#define IDLE_GRANT 63 /* after SURE of ours that nobody touched */
 
 #define WHOLE ((size_t)16 << 10) /* windows so long are read at once */
 #define AROUND ((uint64_t)2 << 20)
 #define STEP ((uint64_t)512 << 10) /* the kernel cuts what is much longer */
 #define RECENT 256 /* windows by which the share of cached ones is judged */
 #define FEW 8      /* cached windows say nothing yet */
-#define EVERY 64   /* that are not, and */
+#define EVERY 16   /* that are not, and */
 #define REST 64    /* so many times what the last look at the file took */
 
-#define MANY_WINDOWS 128
-#define SOME_WINDOWS 32
+#define MANY_WINDOWS 32
+#define SOME_WINDOWS 16
+#define TRIED 4    /* a part of the room that is filled unasked */
 
 static _Atomic bool any; /* grants have been made */
 
@@ -49,6 +52,18 @@ void fm_window_note(struct fm_file *f, size_t len)
 	atomic_store(&f->windows.repeated, true);
 }
 
+/* Pages that the page cache may have beside the engine's cache. In the first
+ * second it is not known what others leave. */
+static uint64_t room(void)
+{
+	const uint64_t ours = (uint64_t)fm_cache_resident();
+	uint64_t all = fm_mem_monitor_all() >> FM_PAGE_SHIFT;
+
+	if (!all)
+		all = fm_cache_limit();
+	return all > ours ? all - ours : 0;
+}
+
 /*
  * Does the part of the file that windows are taken of fit into memory? How much
  * of the file is cached can be asked for, and the share of windows that are
@@ -57,12 +72,19 @@ void fm_window_note(struct fm_file *f, size_t len)
  */
 static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 {
-	int64_t room = (int64_t)fm_cache_limit() - fm_cache_resident();
-
-	return f->windows.found >= FEW && room > 0 &&
+	return f->windows.found >= FEW &&
 	       fm_pagecache_pages(fd, st) * f->windows.asked /
-			       f->windows.found <
-		       (uint64_t)room;
+			       f->windows.found < room();
+}
+
+/* A part that fits is soon found in the page cache if more than the windows is
+ * read, and of one that does not fit a few hundred reads tell. */
+static bool try_around(struct fm_file *f)
+{
+	if (f->windows.tried >= room() / TRIED)
+		return false;
+	f->windows.tried += AROUND >> FM_PAGE_SHIFT;
+	return true;
 }
 
 /*
@@ -108,6 +130,52 @@ void fm_kernel_windows_bring(enum fm_bring what, int fd, off_t off, size_t len)
 			POSIX_FADV_WILLNEED);
 }
 
+/* The next n windows are the kernel's, unasked. How many of those before have
+ * been used. */
+static unsigned grant(struct fm_file *f, unsigned n)
+{
+	uint32_t left = atomic_exchange(&f->windows.grants, n);
+	unsigned used = f->windows.granted - left;
+
+	f->windows.granted = n;
+	if (n)
+		atomic_store(&any, true);
+	return used;
+}
+
+unsigned fm_kernel_windows_note(struct fm_file *f)
+{
+	bool sure = f->windows.cached >= SURE &&
+		    !atomic_load(&f->stores_wanted);
+	unsigned used = f->windows.unsaid + grant(f, sure ? GRANT : 0);
+
+	f->windows.unsaid = 0;
+	fm_file_beside(f);
+	return used + 1;
+}
+
+/*
+ * This one is ours, to see whether it is touched. Those before were not: to map
+ * and to unmap is all that is asked for, and the kernel may do it. A program
+ * that begins to touch them has the kernel's read-around until the next one
+ * that is ours.
+ */
+static bool grant_idle(struct fm_file *f)
+{
+	if (f->windows.idle < SURE || atomic_load(&f->stores_wanted))
+		return false;
+	fm_file_beside(f);
+	f->windows.unsaid += grant(f, IDLE_GRANT);
+	return true;
+}
+
+static enum fm_bring bring(struct fm_file *f, size_t len)
+{
+	if (f->windows.bring || (len >= WHOLE && try_around(f)))
+		return FM_BRING_AROUND;
+	return len >= WHOLE ? FM_BRING_WINDOW : FM_BRING_NOTHING;
+}
+
 bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		   const struct stat *st, off_t off, size_t len,
 		   enum fm_bring *ret_bring)
@@ -120,25 +188,11 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		return false;
 	cached = fm_pagecache_window(fd, st, (uint64_t)off, len);
 	note_window(f, fd, st, cached);
+	if (!cached && len < WHOLE && grant_idle(f))
+		return false;
 	if (!cached)
-		*ret_bring = f->windows.bring ? FM_BRING_AROUND :
-			     len >= WHOLE     ? FM_BRING_WINDOW :
-						FM_BRING_NOTHING;
+		*ret_bring = bring(f, len);
 	return cached || len >= WHOLE;
-}
-
-unsigned fm_kernel_windows_note(struct fm_file *f)
-{
-	bool sure = f->windows.cached >= SURE &&
-		    !atomic_load(&f->stores_wanted);
-	uint32_t left = atomic_exchange(&f->windows.grants, sure ? GRANT : 0);
-	unsigned used = f->windows.granted - left;
-
-	f->windows.granted = sure ? GRANT : 0;
-	fm_file_beside(f);
-	if (sure)
-		atomic_store(&any, true);
-	return used + 1;
 }
 
 /* The flag first, then the look: who maps with a grant maps first and then

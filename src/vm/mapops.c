@@ -21,10 +21,31 @@ static bool bad_range(const void *addr, size_t len)
 
 /* ---- munmap ----------------------------------------------------------- */
 
+/* A small window has one group, or two. Under the space lock. */
+static bool was_touched(const struct fm_map *m)
+{
+	const uint64_t last = m->mbase + fm_map_pages(m) - 1;
+
+	for (uint64_t g = m->mbase >> FM_TOUCH_SHIFT;
+	     g <= last >> FM_TOUCH_SHIFT; g++)
+		if (atomic_load(&m->modes->touched[g]))
+			return true;
+	return false;
+}
+
+static void note_window(const struct fm_map *m)
+{
+	struct fm_file *f = m->file;
+
+	if (fm_map_is_window(m))
+		f->windows.idle = was_touched(m) ? 0 : f->windows.idle + 1;
+}
+
 static int unmap_one(struct fm_map *m)
 {
 	int err;
 
+	note_window(m);
 	fm_map_hide(m, NULL);
 	fm_map_lock(m, NULL);
 	if (fm_unmap_cache_put(m))
