@@ -9,7 +9,8 @@
 #include "file/file.h"
 #include "policy.h"
 
-#define EVERY 64   /* of those that need no look, one has it */
+#define FIRST 32   /* of those that need no look, have it for statistics, */
+#define EVERY 64   /* and then one of these */
 #define AGAIN 63   /* mappings, then the descriptor is looked at */
 #define FDS 4      /* that a thread has in mind */
 #define BUSY 1     /* no page, no length: about to be mapped */
@@ -139,8 +140,8 @@ static void *map(int i, const struct stat *st, void *addr, size_t len,
 }
 
 /*
- * No policy has one so short, whatever the file. The first ones are looked at
- * all the same, and one of EVERY later, for the statistics. A child of fork has
+ * No policy has one so short, whatever the file. Some are looked at all the
+ * same. A child of fork has
  * claims of its parent's, which a mapping for stores may change.
  */
 static bool needs_no_look(size_t len, int flags)
@@ -152,7 +153,7 @@ static bool needs_no_look(size_t len, int flags)
 	    ((flags & MAP_TYPE) != MAP_PRIVATE && fm_fork_stores))
 		return false;
 	n = atomic_fetch_add_explicit(&met, 1, memory_order_relaxed);
-	return n >= FM_LEFT_FILES && n % EVERY;
+	return n >= FIRST && n % EVERY;
 }
 
 void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,

@@ -12,8 +12,8 @@
  * For the statistics a mapping counts as the file that the descriptor was
  * before, unless a descriptor has been closed since, and for some mappings
  * only. Of many files (a compiler's, a search through a source tree) each is
- * mapped once: what is shorter than any min-size is not looked at either, once
- * so many have been as the statistics have room for.
+ * mapped once: what is shorter than any min-size is not looked at either, but
+ * for the first ones, and now and then one.
  */
 #ifndef FM_SHORT_MAPS_H
 #define FM_SHORT_MAPS_H
