@@ -8,11 +8,21 @@
 #include "store.h"
 
 #define WINDOW 256u /* reads that are judged together */
+#define AGAIN 32u   /* on a device that was as fast as memory before */
 #define STEP 64u    /* words, between two that are looked at */
 #define PROBE 4u    /* of so many loads from the page cache one is read again */
 #define LATE 3u     /* reads more than there were early ones: no more probes */
 
 static _Atomic bool probing;
+/* The last device that was judged to be so, plus one: the next file there need
+ * not find it out by as many reads. */
+static _Atomic uint64_t fast;
+
+static FM_FAULT unsigned window(const struct fm_file *f)
+{
+	return atomic_load_explicit(&fast, memory_order_relaxed) ==
+			       (uint64_t)f->dev + 1 ? AGAIN : WINDOW;
+}
 
 static FM_FAULT bool is_zero(const uint64_t *page)
 {
@@ -24,21 +34,26 @@ static FM_FAULT bool is_zero(const uint64_t *page)
 }
 
 /* The end of a window. Who reads ahead is better off with the engine. */
-static FM_FAULT void judge(struct fm_file *f)
+static FM_FAULT void judge(struct fm_file *f, unsigned reads)
 {
 	const uint64_t ahead = atomic_load(&f->st.ahead_pages);
 	const uint32_t early = atomic_exchange(&f->io.early, 0);
 	const uint64_t came = ahead - atomic_exchange(&f->io.ahead, ahead);
+	uint64_t here = (uint64_t)f->dev + 1;
 
-	if (early * 10 < WINDOW * 9)
+	if (early * 10 < reads * 9) {
+		atomic_compare_exchange_strong(&fast, &here, 0);
 		return;
+	}
+	atomic_store(&fast, here);
 	atomic_store(&f->io.late, 0);
-	atomic_store(&f->io.at_once, came < WINDOW);
+	atomic_store(&f->io.at_once, came < reads);
 }
 
 FM_FAULT void fm_memory_device_note(const struct fm_io *io)
 {
 	struct fm_file *f = io->file;
+	const unsigned reads = window(f);
 
 	if (io->buffered || io->len != FM_PAGE || !fm_store_of(f)->direct)
 		return;
@@ -47,9 +62,9 @@ FM_FAULT void fm_memory_device_note(const struct fm_io *io)
 	atomic_fetch_add_explicit(io->done ? &f->io.early : &f->io.late, 1,
 				  memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&f->io.singles, 1,
-				      memory_order_relaxed) % WINDOW ==
-	    WINDOW - 1)
-		judge(f);
+				      memory_order_relaxed) % reads ==
+	    reads - 1)
+		judge(f, reads);
 }
 
 static FM_FAULT bool is_worth_a_probe(struct fm_file *f)

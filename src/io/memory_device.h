@@ -26,7 +26,8 @@ void fm_memory_device_note(const struct fm_io *io);
 void fm_memory_device_probe(struct fm_file *f, uint64_t off);
 
 /* [fault] Nine of ten of the last 256 single reads of f were of such a device,
- * and readahead has brought fewer pages meanwhile. True once for each 256. */
+ * and readahead has brought fewer pages meanwhile. True once for each 256. Of
+ * another file of a device that was judged so 32 are enough. */
 bool fm_memory_device_seen(struct fm_file *f);
 
 static inline bool fm_on_memory_device(const struct fm_file *f)

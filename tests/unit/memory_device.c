@@ -95,6 +95,24 @@ static void who_reads_ahead_stays(void **state)
 	assert_true(fm_on_memory_device(&f));
 }
 
+static void the_next_file_there_needs_fewer(void **state)
+{
+	struct fm_file f = file_on(&passes_by), g = f, other = f, late = f;
+
+	other.dev = 7;
+	reads(&f, WINDOW, true, 'a');
+	assert_true(fm_on_memory_device(&f));
+	reads(&g, 31, true, 'a');
+	assert_false(fm_on_memory_device(&g));
+	reads(&g, 1, true, 'a');
+	assert_true(fm_on_memory_device(&g));
+	reads(&other, 32, true, 'a');
+	assert_false(fm_on_memory_device(&other));
+	reads(&f, 32, false, 'a'); /* it is not any more */
+	reads(&late, 32, true, 'a');
+	assert_false(fm_on_memory_device(&late));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +121,7 @@ int main(void)
 		cmocka_unit_test(zeros_do_not_count),
 		cmocka_unit_test(page_cache_does_not_count),
 		cmocka_unit_test(who_reads_ahead_stays),
+		cmocka_unit_test(the_next_file_there_needs_fewer),
 	};
 
 	return cmocka_run_group_tests_name("memory_device", tests, NULL, NULL);
