@@ -56,12 +56,35 @@ static void long_ones_are_read_whole(void **state)
 		skip();
 	assert_false(may(&f, false, 0, 65536, FM_BRING_NOTHING));
 	atomic_store(&f.windows.repeated, true);
+	assert_true(may(&f, false, 0, 65536, FM_BRING_AROUND));
+	f.windows.tried = UINT64_MAX / 2; /* a part of the room is full */
 	assert_true(may(&f, false, 0, 65536, FM_BRING_WINDOW));
 	assert_false(may(&f, true, 0, 65536, FM_BRING_NOTHING));
 	assert_false(may(&f, false, 0, 4096, FM_BRING_NOTHING));
 	f.windows.bring = true;
 	assert_true(may(&f, false, 0, 65536, FM_BRING_AROUND));
 	assert_false(may(&f, false, 0, 4096, FM_BRING_AROUND));
+}
+
+/* The kernel may have many of the next ones, and this one tells whether they
+ * are touched; not where somebody stores. */
+static void untouched_ones_are_granted(void **state)
+{
+	struct fm_file f = { .policy = &policy };
+
+	if (!tells)
+		skip();
+	atomic_store(&f.windows.repeated, true);
+	f.windows.idle = 100;
+	f.windows.bring = true;
+	atomic_store(&f.stores_wanted, true);
+	assert_false(may(&f, false, 0, 4096, FM_BRING_AROUND));
+	assert_int_equal(atomic_load(&f.windows.grants), 0);
+	atomic_store(&f.stores_wanted, false);
+	assert_false(may(&f, false, 0, 4096, FM_BRING_NOTHING));
+	assert_int_equal(atomic_load(&f.windows.grants), 63);
+	assert_int_equal(fm_kernel_windows_note(&f), 1); /* none used */
+	assert_int_equal(atomic_load(&f.windows.grants), 0);
 }
 
 static void cached_ones_need_nothing(void **state)
@@ -82,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_ones_are_read_whole),
+		cmocka_unit_test(untouched_ones_are_granted),
 		cmocka_unit_test(cached_ones_need_nothing),
 	};
 
