@@ -578,6 +578,15 @@ static void note_use(const struct fm_area_use *use, unsigned part)
 		waste = fm_least(waste, fm_readahead_bytes(areas[0].dev));
 }
 
+static uint64_t all_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < nareas; i++)
+		bytes += areas[i].end - areas[i].start;
+	return bytes;
+}
+
 int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 {
 	const bool fit = fits(any_random);
@@ -595,6 +604,7 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	look_for_random();
 	age();
 	fm_streams_ahead(use, memory_left(), !no_huge);
+	fm_streams_behind(all_bytes(), memory_left());
 	if (!err)
 		huge_areas();
 	return err;

@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "krange.h"
+#include "memory.h"
 #include "read_ahead.h"
 
 #define STREAMS 16
@@ -50,6 +51,7 @@ struct stream {
 	uintptr_t least, most; /* of the range */
 	uintptr_t from;      /* where it began to go this way */
 	size_t window;
+	uintptr_t cooled;    /* of what it has passed; 0: nothing yet */
 	dev_t dev;
 	uint64_t at_ms;
 };
@@ -86,6 +88,7 @@ static void set_direction(struct stream *s, int direction)
 	s->from = direction > 0 ? s->lo : s->hi;
 	s->steps = 0;
 	s->ahead = s->slow = false;
+	s->cooled = 0;
 }
 
 /* Rows of a look come in any order: which way it went is known at its end. */
@@ -224,6 +227,15 @@ static void read_ahead(struct stream *s, size_t most)
 		ask_down(s);
 }
 
+static unsigned how_many_sure(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < STREAMS; i++)
+		n += is_sure(&streams[i]);
+	return n;
+}
+
 static bool is_one(const struct stream *s)
 {
 	return s->moved && s->direction && s->steps >= STEPS;
@@ -321,5 +333,66 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 		    (streams[i].ahead || waits(use, &streams[i], n)))
 			read_ahead(&streams[i], most);
 	forget_old();
+	atomic_fetch_add(&fm_streams_counts.cpu_us, cpu_us() - begin);
+}
+
+/* ---- what they have passed ---------------------------------------------- */
+
+#define PIECE ((size_t)2 << 20)
+#define LAG ((size_t)8 << 20) /* stays as it is behind a stream, */
+#define LAGS 64               /* or one part in so many of memory */
+#define SHORT 8 /* memory is, with less than one part in so many free */
+#define ANEW_MS 100
+
+static bool is_short(uint64_t memory)
+{
+	static uint64_t next_ms;
+	static bool was;
+	const uint64_t now = fm_now_ms();
+
+	if (now >= next_ms) {
+		was = fm_memory_free("") < memory / SHORT;
+		next_ms = now + ANEW_MS;
+	}
+	return was;
+}
+
+/* The bits that say that it has been touched are cleared: it leaves when the
+ * kernel comes to it for the first time, unless somebody touches it again. What
+ * lies there by then may be another's: it loses nothing else. */
+static bool cool(const struct stream *s, uintptr_t at)
+{
+	if (fm_now_ms() >= until_ms)
+		return false;
+	if (fm_krange_has(s->id, at, at + PIECE) &&
+	    !fm_sys_madvise((void *)at, PIECE, MADV_COLD))
+		atomic_fetch_add(&fm_streams_counts.cold_bytes, PIECE);
+	return true;
+}
+
+static void cool_trail(struct stream *s, size_t lag)
+{
+	const bool up = s->direction > 0;
+
+	if (!s->cooled)
+		s->cooled = (s->from + (up ? PIECE - 1 : 0)) & ~(PIECE - 1);
+	while (up && s->cooled + PIECE + lag <= s->hi && cool(s, s->cooled))
+		s->cooled += PIECE;
+	while (!up && s->cooled >= s->lo + lag + PIECE &&
+	       cool(s, s->cooled - PIECE))
+		s->cooled -= PIECE;
+}
+
+void fm_streams_behind(uint64_t files, uint64_t memory)
+{
+	const uint64_t begin = cpu_us();
+	const size_t lag = fm_least(LAG, memory / LAGS);
+
+	if (files <= memory || !how_many_sure() || !is_short(memory))
+		return;
+	until_ms = fm_now_ms() + MOST_MS;
+	for (unsigned i = 0; i < STREAMS; i++)
+		if (is_sure(&streams[i]))
+			cool_trail(&streams[i], lag);
 	atomic_fetch_add(&fm_streams_counts.cpu_us, cpu_us() - begin);
 }

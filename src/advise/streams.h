@@ -31,6 +31,9 @@ void fm_streams_touched(const struct fm_row *r);
  * (fm_streams_reach) is not read ahead here. */
 void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 		      bool huge);
+/* After that: what they have passed is what the kernel evicts first, where
+ * memory is short. files: bytes of all ranges. */
+void fm_streams_behind(uint64_t files, uint64_t memory);
 
 /* Does a stream come to [lo, hi) of range id soon that is read faster in pieces
  * of 2 MiB than the kernel does of its own accord? */
@@ -39,9 +42,9 @@ bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi);
 void fm_streams_over(void);
 
 /* For the statistics. CPU time: of reading, which is the program's work done
- * by another thread. */
+ * by another thread, and of what makes room for it. */
 struct fm_streams_counts {
-	_Atomic uint64_t bytes, cpu_us;
+	_Atomic uint64_t bytes, cold_bytes, cpu_us;
 };
 extern struct fm_streams_counts fm_streams_counts;
 

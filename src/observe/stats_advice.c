@@ -62,6 +62,8 @@ void fm_stats_advice(struct fm_json *o, bool alone)
 	fm_json_uint(o, "touches", atomic_load(&c->touches));
 	fm_json_uint(o, "cpu_us", atomic_load(&c->cpu_us));
 	fm_json_uint(o, "ahead_bytes", atomic_load(&fm_streams_counts.bytes));
+	fm_json_uint(o, "cold_bytes",
+		     atomic_load(&fm_streams_counts.cold_bytes));
 	fm_json_uint(o, "ahead_cpu_us", atomic_load(&fm_streams_counts.cpu_us));
 	files_json(o, n);
 	fm_json_close(o, '}');

@@ -2,7 +2,10 @@
 /* Which streams are read in huge pieces, and where. */
 #include "unit.h"
 
+#include <sys/mman.h>
+
 #include "advise/area.h"
+#include "advise/krange.h"
 #include "advise/streams.h"
 #include "base/types.h"
 
@@ -103,6 +106,42 @@ static void not_without_memory(void **state)
 	assert_false(reaches(1900 * MIB, 64 * MIB));
 }
 
+#define FILES ((uint64_t)1 << 46)
+#define BEYOND ((uint64_t)1 << 45) /* no machine has that: it is short */
+#define PASSES (32 * MIB)
+
+static uint64_t cooled(uint64_t files, uint64_t memory)
+{
+	const uint64_t before = atomic_load(&fm_streams_counts.cold_bytes);
+
+	fm_streams_behind(files, memory);
+	return atomic_load(&fm_streams_counts.cold_bytes) - before;
+}
+
+/* But for 8 MiB behind it. */
+static void what_is_passed_is_cooled_once(void **state)
+{
+	char *p = mmap(NULL, PASSES, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1,
+		       0);
+	struct fm_krange r = { .start = (uintptr_t)p,
+			       .end = (uintptr_t)p + PASSES, .shared = true };
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	fm_krange_add(&r);
+	assert_true(fm_krange_first(r.start, r.end, &r));
+	fm_streams_over();
+	for (uintptr_t at = r.start; at < r.end; at += 4 * MIB) {
+		fm_streams_touched(&(struct fm_row){ r.id, at, at + 4 * MIB,
+						     r.start, r.end, 0 });
+		fm_streams_ahead(&nothing, MEMORY, true);
+	}
+	assert_int_equal(cooled(MEMORY, MEMORY), 0); /* it fits */
+	assert_in_range(cooled(FILES, BEYOND), PASSES / 2, PASSES - 8 * MIB);
+	assert_int_equal(cooled(FILES, BEYOND), 0);
+	fm_krange_forget(r.start, r.end);
+	munmap(p, PASSES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +151,7 @@ int main(void)
 		cmocka_unit_test(records_are_no_stream),
 		cmocka_unit_test(rows_of_a_look_are_one_step),
 		cmocka_unit_test(not_without_memory),
+		cmocka_unit_test(what_is_passed_is_cooled_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
