@@ -21,8 +21,10 @@
 #include "watch.h"
 
 #define FIRST_MS 10    /* between two looks, at the start */
-#define MOST_MS 250
-#define QUIET_MS 500   /* while nothing is read */
+#define QUIET_MS 100   /* while nothing is read, */
+#define LONG_MS 500    /* and when nothing has been for so long: */
+#define LONG_AFTER_MS 10000
+#define ALONE_MS 250   /* between looks whether the program goes on */
 #define REST_MS 300    /* without enough that is read: it begins anew */
 #define SHARE 100      /* of a CPU: one in so many */
 #define CREDIT_MS 20   /* at the start */
@@ -206,7 +208,8 @@ static int look(const struct fm_area_use *use)
 }
 
 /* A turn in which too little was read. Long enough of it, and the last look is
- * too old to be compared with. Returns how long to sleep. */
+ * too old to be compared with. Returns how long to sleep: who begins to read
+ * at random waits for as long, 8 MiB a touch. */
 static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 			   uint64_t *quiet_ms)
 {
@@ -214,7 +217,23 @@ static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 	*quiet_ms += use->ms;
 	if (*quiet_ms >= REST_MS)
 		atomic_load(&source)->rest();
-	return *quiet_ms < REST_MS ? ms : fm_least(2 * ms, QUIET_MS);
+	if (*quiet_ms < REST_MS)
+		return ms;
+	return fm_least(2 * ms, *quiet_ms < LONG_AFTER_MS ? QUIET_MS : LONG_MS);
+}
+
+/* Its main thread may have ended, and left ours alone. */
+static void end_if_alone(uint64_t quiet_ms)
+{
+	static uint64_t looked_ms;
+	const uint64_t now = fm_now_ms();
+	int status;
+
+	if (quiet_ms < ALONE_MS || now < looked_ms + ALONE_MS)
+		return;
+	looked_ms = now;
+	if (!fm_active() && fm_left_alone(&status))
+		fm_sys1(SYS_exit_group, status);
 }
 
 static int turns(void)
@@ -222,7 +241,7 @@ static int turns(void)
 	struct fm_area_use looked, last, now, use;
 	uint64_t ms = FIRST_MS, begin = fm_now_ms(), quiet_ms = 0;
 	bool any;
-	int err = 0, status;
+	int err = 0;
 
 	streams_us = atomic_load(&fm_streams_counts.cpu_us);
 	use_until_now(&looked);
@@ -244,8 +263,7 @@ static int turns(void)
 		}
 		if (quiet_ms >= REST_MS)
 			looked = now;
-		if (ms >= MOST_MS && !fm_active() && fm_left_alone(&status))
-			fm_sys1(SYS_exit_group, status);
+		end_if_alone(quiet_ms);
 		last = now;
 	}
 	return err;
