@@ -2,13 +2,15 @@
 /*
  * burst.c - memory that the program takes at once, under a limit, beside files.
  *
- *   burst DIR FILE_MIB HOT_MIB OWN_MIB BURST_MIB MS TIMES
+ *   burst DIR FILE_MIB HOT_MIB OWN_MIB BURST_MIB MS TIMES [STAT LIMIT_MIB]
  *
  * Maps a file of FILE_MIB. One thread stores to pages of its first HOT_MIB over
  * and over, some of them in a row, another one reads all of it if there is
  * more. Meanwhile the program holds OWN_MIB, and TIMES times takes BURST_MIB
  * more within MS, and gives them back (as malloc's arenas do). Prints how many
- * words were wrong.
+ * words were wrong. STAT is memory.stat of the control group that has LIMIT_MIB:
+ * where less than ROOM_MIB of that are left, it waits until there is more, so
+ * that a slow disk makes it slower and not die; 20 s are too long.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,9 +27,13 @@
 #define PAGE 4096ul
 #define MIB (1ul << 20)
 #define WORDS (PAGE / sizeof(uint64_t))
+#define ROOM_MIB 24 /* the library leaves twice as much of 768 */
+#define MOST_MS 20000
 
 static uint64_t pages, hot;
 static uint64_t *map;
+static const char *stat_path;
+static uint64_t limit_mib;
 static _Atomic bool stop;
 static _Atomic uint64_t wrong;
 
@@ -103,6 +109,46 @@ static void rest_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
+static bool is_anonymous(const char *name)
+{
+	return !strcmp(name, "inactive_anon") ||
+	       !strcmp(name, "active_anon") || !strcmp(name, "unevictable");
+}
+
+/* What the kernel cannot give up without swap, in MiB: what was said MADV_FREE
+ * of counts as file. Version 1 of control groups has "total_" before the names
+ * for all of the group. */
+static uint64_t used_mib(const char *stat)
+{
+	FILE *f = fopen(stat, "re");
+	unsigned long n, v1 = 0, v2 = 0;
+	char name[64];
+
+	if (!f)
+		die(stat);
+	while (fscanf(f, "%63s %lu", name, &n) == 2) {
+		if (!strncmp(name, "total_", 6))
+			v1 += is_anonymous(name + 6) ? n : 0;
+		else
+			v2 += is_anonymous(name) ? n : 0;
+	}
+	fclose(f);
+	return (v1 ? v1 : v2) / MIB;
+}
+
+static void wait_for_room(void)
+{
+	for (long ms = 0; stat_path; ms++) {
+		if (used_mib(stat_path) + ROOM_MIB < limit_mib)
+			return;
+		if (ms == MOST_MS) {
+			printf("no room within 20 s\n");
+			exit(3);
+		}
+		rest_ms(1);
+	}
+}
+
 /* In steps of a MiB, evenly. */
 static char *take(uint64_t mib, uint64_t ms)
 {
@@ -112,6 +158,7 @@ static char *take(uint64_t mib, uint64_t ms)
 	if (mine == MAP_FAILED)
 		die("burst: memory");
 	for (uint64_t k = 0; k < mib; k++) {
+		wait_for_room();
 		memset(mine + k * MIB, (int)k | 1, MIB);
 		if (ms * 1000 / mib >= 100)
 			usleep((useconds_t)(ms * 1000 / mib));
@@ -132,6 +179,8 @@ int main(int argc, char **argv)
 	burst = strtoul(argv[5], NULL, 10);
 	ms = strtoul(argv[6], NULL, 10);
 	times = strtoul(argv[7], NULL, 10);
+	stat_path = argc > 9 ? argv[8] : NULL;
+	limit_mib = argc > 9 ? strtoul(argv[9], NULL, 10) : 0;
 	make(argv[1]);
 	pthread_create(&storing, NULL, store, NULL);
 	pthread_create(&scanning, NULL, scan, NULL);
