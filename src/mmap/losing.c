@@ -29,7 +29,7 @@
 #define ROW 3u         /* looks in a row at which the program loses */
 #define SHARE 8u       /* of what is read: less is not the file's fault */
 #define CALM_MS 60000u /* without a loss: the file is not looked at any more */
-#define AGAIN_MS 30000u
+#define AGAIN 6u /* times `take-back`, where somebody else used it */
 #define SETTLE_MS 2000u /* a trial, and the time that filling memory takes */
 #define MOST_SETTLE_MS 20000u
 #define FILLED_A_MS ((uint64_t)128 << 10) /* bytes */
@@ -313,7 +313,7 @@ static bool may_adopt(struct sample *s)
 	    !fm_server_reason_passes(s->r.why) || fm_sys_confined() ||
 	    fm_memory_look())
 		return false;
-	s->not_before_ms = fm_now_ms() + AGAIN_MS;
+	s->not_before_ms = fm_now_ms() + AGAIN * fm_settings()->take_back_ms;
 	return !fm_peers_anybody(s->r.dev, s->r.ino, s->path);
 }
 
