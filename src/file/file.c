@@ -561,6 +561,11 @@ static void forget_state(struct fm_file *f, const struct stat *st)
 	atomic_store(&f->calls.reads_over, false);
 	f->load.sparse = fm_is_sparse(st);
 	f->load.shared_looked = false;
+	/* Windows of it are read through the page cache, beside which nothing
+	 * may be written directly: whoever finds them again says so again. */
+	atomic_store(&f->windows.repeated, false);
+	atomic_store(&f->windows.grants, 0);
+	f->windows.cached = f->windows.granted = 0;
 	for (uint64_t fp = 0; fp < atomic_load(&f->barrier.touched_hi); fp++) {
 		_Atomic uint8_t *p = fm_file_page(f, fp);
 

@@ -439,6 +439,10 @@ static int change(struct take *t)
 	err = fm_file_open_again(f, t->stores);
 	if (err)
 		return err;
+	/* Before it is looked what the kernel has of it: see
+	 * kernel_windows.c. */
+	if (t->stores)
+		atomic_store(&f->stores_wanted, true);
 	t->step = "other processes";
 	err = claim(t);
 	if (!err)
