@@ -95,8 +95,9 @@ static void say_none(const char *who, size_t meant)
 			"%s (fastmap ps lists them)\n", who);
 	else if (live_runs(atol(who)))
 		fprintf(stderr, "fastmap: process %s has no control socket: it "
-			"maps nothing with the library, or another user "
-			"owns it\n", who);
+			"maps nothing with the library, another user owns it, "
+			"or /run/fastmap was not there (mkdir; see the option "
+			"socket)\n", who);
 	else
 		fprintf(stderr, "fastmap: no process %s\n", who);
 }
