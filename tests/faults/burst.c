@@ -8,9 +8,9 @@
  * and over, some of them in a row, another one reads all of it if there is
  * more. Meanwhile the program holds OWN_MIB, and TIMES times takes BURST_MIB
  * more within MS, and gives them back (as malloc's arenas do). Prints how many
- * words were wrong. STAT is memory.stat of the control group that has LIMIT_MIB:
- * where less than ROOM_MIB of that are left, it waits until there is more, so
- * that a slow disk makes it slower and not die; 20 s are too long.
+ * words were wrong. STAT is memory.stat of the control group that has
+ * LIMIT_MIB: where less than ROOM_MIB of that are left, it waits until there is
+ * more, so that a slow disk makes it slower and not die; 20 s are too long.
  */
 #include <fcntl.h>
 #include <pthread.h>
