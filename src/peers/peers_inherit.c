@@ -9,7 +9,9 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "base/log.h"
@@ -69,6 +71,44 @@ static void vforked(const struct stat *st, bool stores)
 	put(f);
 }
 
+/* Number n of process pid, a file that we know. */
+struct given {
+	int pid, n;
+	const struct stat *st;
+	bool by_us;
+};
+
+static void compare(const char *dir, int n, void *arg)
+{
+	struct given *g = arg;
+	struct stat st;
+
+	if (g->by_us || fm_sys_fstat(n, &st) || st.st_ino != g->st->st_ino ||
+	    st.st_dev != g->st->st_dev)
+		return;
+	/* where the kernel does not tell it may be */
+	g->by_us = fm_sys5(SYS_kcmp, fm_sys_getpid(), g->pid, KCMP_FILE, n,
+			   g->n) <= 0;
+}
+
+/* Has the child of posix_spawn got it from us? It may have opened the file by
+ * itself before we look: then it is one process more that uses it, for as long
+ * as it does. */
+static enum fm_server_reason why_spawned(const char *dir, int n,
+					 const struct stat *st)
+{
+	_Alignas(struct dirent64) char buf[BUF];
+	struct given g = { atoi(dir + sizeof("/proc/") - 1), n, st, false };
+	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
+
+	if (!f)
+		return why;
+	fm_file_put(f);
+	if (fm_each_number("/proc/self/fd", buf, sizeof(buf), compare, &g) < 0)
+		return why;
+	return g.by_us ? why : FM_WHY_PEER;
+}
+
 /* Descriptor n of the process whose directory it is. */
 static void look_at(const char *dir, int n, void *arg)
 {
@@ -87,7 +127,9 @@ static void look_at(const char *dir, int n, void *arg)
 		return;
 	/* the mode of the link is the descriptor's */
 	stores = link.st_mode & S_IWUSR;
-	if (heir == FM_HEIR_SPAWNED || heir == FM_HEIR_SHELL)
+	if (heir == FM_HEIR_SPAWNED)
+		fm_file_pass_on(&st, stores, why_spawned(dir, n, &st));
+	else if (heir == FM_HEIR_SHELL)
 		fm_file_pass_on(&st, stores, why);
 	else if (heir == FM_HEIR_VFORKED)
 		vforked(&st, stores);
@@ -110,7 +152,7 @@ static bool look_at_map(const struct fm_proc_map *m, void *arg)
 	fm_for_each_file(f, id)
 		if (f->ino == m->ino &&
 		    fm_stored_to(f, m->write && m->shared))
-			fm_server_change(f, FM_SERVER_KERNEL, why);
+			fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_PEER);
 	fm_space_unlock(&old);
 	return false;
 }
