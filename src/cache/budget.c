@@ -44,6 +44,7 @@
 #define IDLE_STEP 10u    /* percent, where the memory is nobody's */
 #define SHORT_PART 8 /* of the limit, */
 #define SHORT ((uint64_t)256 << 20) /* or as much */
+#define CALM_MS 5000u /* with twice as much, then it is over */
 #define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
 #define MANY_BACK 256u   /* and that surely take a good part of it; */
 #define LOOPS 3u         /* balances in a row */
@@ -99,6 +100,7 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.soon = UINT64_MAX,
 		.all = UINT64_MAX,
 		.least = { UINT64_MAX, UINT64_MAX },
+		.calm_ms = CALM_MS,
 	};
 	settle(b);
 }
@@ -225,6 +227,8 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 	if (b->hungry < FOR_LONG)
 		return false;
 	b->hungry = 0;
+	b->scarce = true;
+	b->scarce_ms = b->at_ms;
 	return true;
 }
 
@@ -253,7 +257,7 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 
 bool fm_budget_short(const struct fm_budget *b)
 {
-	return b->all < fm_least(b->limit / SHORT_PART, SHORT);
+	return b->scarce;
 }
 
 /* Dirty pages are of no use to who needs memory now. */
@@ -316,6 +320,19 @@ static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
 	b->least[0] = fm_least(b->least[0], all);
 }
 
+/* A program that takes memory in bursts leaves enough between them. */
+static void feel_short(struct fm_budget *b, uint64_t now_ms)
+{
+	uint64_t least = fm_least(b->limit / SHORT_PART, SHORT);
+
+	if (b->all < least)
+		b->scarce = true;
+	if (b->all < 2 * least)
+		b->scarce_ms = now_ms;
+	if (now_ms - b->scarce_ms >= b->calm_ms)
+		b->scarce = false;
+}
+
 void fm_budget_late(struct fm_budget *b, uint64_t ms)
 {
 	ms = fm_least(ms, MOST_LATE_MS);
@@ -333,6 +350,7 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 
 	feel_rate(b, all, ms);
 	feel_least(b, all, now_ms);
+	feel_short(b, now_ms);
 	free = reserve(b);
 	b->pause_ms = next_look(b, left, beyond(left, free));
 	/* Where lazy pages lie in it, a large reserve costs next to nothing. */

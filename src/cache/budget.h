@@ -46,6 +46,9 @@ struct fm_budget {
 	uint64_t least[2], turn_ms; /* of `all`, in this turn and the last */
 	uint64_t lazy, idle;   /* bytes, at the last look */
 	bool grown;            /* room is all that it may be */
+	bool scarce;           /* others left too little, and may again */
+	uint64_t scarce_ms;    /* when it was so last */
+	uint64_t calm_ms;      /* so long it must not have been */
 	struct fm_flow flow;   /* at the last balance */
 	/* balances in a row, see fm_budget_loops; with many pages */
 	uint32_t loops, fast;
@@ -115,7 +118,8 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);
 /* After fm_budget_room: others leave so little, ours included, that their next
  * burst may end the program. Half a second, as in fm_budget_starves, would be
- * too long. */
+ * too long. It stays true, after fm_budget_starves as well, until they have left
+ * twice as much for calm_ms: what takes memory in bursts will take it again. */
 bool fm_budget_short(const struct fm_budget *b);
 /* After fm_budget_room: how many bytes of the cache may be dirty, so that
  * others find what they may take at once. */

@@ -13,6 +13,10 @@
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
 #define BATCH 16      /* submitted by one system call */
 #define OVER_PART 32 /* of the cache: it holds more than it may have */
+/* Pages in flight: of who waits for room, and of the thread, which is to notice
+ * when others need memory at once. */
+#define FEW_AHEAD 512
+#define AHEAD 2048
 
 /* One write in flight. Its pages carry FP_WB. */
 struct wb_run {
@@ -37,10 +41,11 @@ struct wb {
 	unsigned nruns;
 	struct wb_run few[RUNS];
 	unsigned inflight;
+	uint64_t flying, most_flying; /* pages of these */
 	struct fm_io *queued[BATCH]; /* not yet with the kernel */
 	unsigned nqueued;
 	int err;
-	bool wait, yields, sheds;
+	bool wait, background, yields, sheds;
 	unsigned pages;
 };
 
@@ -190,6 +195,7 @@ static FM_FAULT bool finish_run(struct wb *w, struct wb_run *r, bool wait)
 		shed(r);
 	r->used = false;
 	w->inflight--;
+	w->flying -= r->n;
 	return true;
 }
 
@@ -251,6 +257,8 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 
 	if (w->inflight == w->nruns)
 		reap(w, w->nruns - BATCH);
+	if (w->flying + n > w->most_flying)
+		reap(w, w->inflight / 2);
 	while (r->used)
 		r++;
 	io = &r->io;
@@ -270,6 +278,7 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	r->counted = false;
 	r->used = true;
 	w->inflight++;
+	w->flying += n;
 	w->queued[w->nqueued++] = io;
 	if (w->nqueued == BATCH)
 		submit_queued(w);
@@ -356,6 +365,26 @@ static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 	}
 }
 
+/* The cache is to be smaller: a page that only becomes clean may have been
+ * stored to again before eviction comes to it. */
+static FM_FAULT bool is_over(void)
+{
+	int64_t most = (int64_t)fm_cache_limit();
+
+	return fm_cache_resident() > most + most / OVER_PART;
+}
+
+/* Others may need memory at once while this goes on. */
+static FM_FAULT void see_need(struct wb *w, struct fm_file *f)
+{
+	bool urgent = fm_wb_urgent();
+
+	w->sheds = !w->wait && (urgent || is_over());
+	w->yields = w->background && !w->sheds;
+	if (w->sheds && urgent && !atomic_load(&f->wb.sheds))
+		atomic_store(&f->wb.sheds, true);
+}
+
 static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 				 uint64_t fp, uint64_t end, unsigned most)
 {
@@ -368,6 +397,7 @@ static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 		if (fp >= end)
 			break;
 		p = fm_file_page(f, fp);
+		see_need(w, f);
 		if (lock_dirty(w, p))
 			fp = write_span(w, f, fp, end);
 		else
@@ -447,13 +477,10 @@ static FM_FAULT int take_runs(struct wb *w, bool many)
 	return d;
 }
 
-/* The cache is to be smaller: a page that only becomes clean may have been
- * stored to again before eviction comes to it. */
-static FM_FAULT bool is_over(void)
+static FM_FAULT uint64_t most_flying(enum fm_wb_way way, unsigned most)
 {
-	int64_t most = (int64_t)fm_cache_limit();
-
-	return fm_cache_resident() > most + most / OVER_PART;
+	return most <= FM_WB_FEW ? FEW_AHEAD :
+	       way == FM_WB_BACKGROUND ? AHEAD : UINT64_MAX;
 }
 
 FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
@@ -464,14 +491,14 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	int d = take_runs(&w, way == FM_WB_WAIT && fm_dirty_count(f) > RUNS);
 
 	w.inflight = 0;
+	w.flying = 0;
+	w.most_flying = most_flying(way, most);
 	w.nqueued = 0;
 	w.err = 0;
 	w.pages = 0;
 	w.wait = way == FM_WB_WAIT;
-	w.sheds = way != FM_WB_WAIT && (fm_wb_urgent() || is_over());
-	w.yields = way == FM_WB_BACKGROUND && !w.sheds;
-	if (w.sheds && fm_wb_urgent() && !atomic_load(&f->wb.sheds))
-		atomic_store(&f->wb.sheds, true);
+	w.background = way == FM_WB_BACKGROUND;
+	see_need(&w, f);
 	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);
 	fm_ring_put(w.ring);

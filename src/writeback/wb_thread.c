@@ -80,23 +80,58 @@ FM_FAULT bool fm_wb_failing(void)
 	return is_recent(atomic_load(&fm_wb_failed_ms));
 }
 
+/* Pages of the file in which so many dirty ones are looked for. */
+static FM_FAULT uint64_t reach(unsigned most)
+{
+	return (uint64_t)most * (FM_SPAN / FM_WB_FEW);
+}
+
+static FM_FAULT uint64_t dirty_from(struct fm_file *f, uint64_t page)
+{
+	uint64_t first = fm_dirty_next(f, page, FM_MAX_FILE_PAGES);
+
+	return first < FM_MAX_FILE_PAGES ?
+		       first : fm_dirty_next(f, 0, FM_MAX_FILE_PAGES);
+}
+
+/* Threads that want room at once write in different places: else all but one
+ * pass over pages that are being written, and wait for what they find between
+ * those. Returns where to begin. */
+static FM_FAULT uint64_t claim(struct fm_file *f, _Atomic uint64_t *at,
+			       unsigned most)
+{
+	uint64_t was = atomic_load(at), from;
+
+	do
+		from = dirty_from(f, was);
+	while (!atomic_compare_exchange_weak(at, &was, from + reach(most)));
+	return from;
+}
+
+/* Nobody else came meanwhile: go on with what is left. */
+static FM_FAULT void release(struct fm_file *f, _Atomic uint64_t *at,
+			     uint64_t from, unsigned most)
+{
+	uint64_t was = from + reach(most);
+
+	atomic_compare_exchange_strong(
+		at, &was, fm_dirty_next(f, from + 1, FM_MAX_FILE_PAGES));
+}
+
 static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 					 unsigned most)
 {
-	static _Atomic uint64_t at[64]; /* where to go on, per file */
+	static _Atomic uint64_t ats[64]; /* where to go on, per file */
+	_Atomic uint64_t *at = &ats[id % 64];
 	unsigned e = fm_epoch_enter(), pages = 0;
 	struct fm_file *f = fm_file_at(id);
 	uint64_t from;
 
 	if (f && fm_dirty_count(f) > 0 &&
 	    !is_recent(atomic_load(&f->wb.failed_ms))) {
-		from = atomic_load(&at[id % 64]);
-		if (fm_dirty_next(f, from, FM_MAX_FILE_PAGES) >=
-		    FM_MAX_FILE_PAGES)
-			from = 0;
+		from = claim(f, at, most);
 		fm_wb_some_of(f, from, FM_MAX_FILE_PAGES, way, most, &pages);
-		from = fm_dirty_next(f, from + 1, FM_MAX_FILE_PAGES);
-		atomic_store(&at[id % 64], from);
+		release(f, at, from, most);
 	}
 	fm_epoch_leave(e);
 	return pages;
@@ -113,7 +148,7 @@ FM_FAULT unsigned fm_wb_some(void)
 	fm_wb_kick();
 	for (uint32_t k = 0; k < top && !pages; k++)
 		pages = write_file_some(atomic_fetch_add(&cursor, 1) % top,
-					FM_WB_TRY, 64);
+					FM_WB_TRY, FM_WB_FEW);
 	return pages;
 }
 

@@ -255,6 +255,27 @@ static void is_short_at_once(void **state)
 	assert_true(fm_budget_used(&b, 1001));
 }
 
+/* Who takes memory in bursts leaves enough between two of them. */
+static void is_short_until_it_is_calm(void **state)
+{
+	struct fm_budget b = automatic();
+	uint64_t ms = 1000;
+
+	fm_budget_room(&b, 110 * MIB, 10 * MIB, ms);
+	for (; ms < 9000; ms += 100) { /* more, but not twice as much */
+		fm_budget_room(&b, 240 * MIB, 10 * MIB, ms);
+		assert_true(fm_budget_short(&b));
+	}
+	for (; ms < 13800; ms += 100) {
+		fm_budget_room(&b, 300 * MIB, 10 * MIB, ms);
+		assert_true(fm_budget_short(&b));
+	}
+	fm_budget_room(&b, 300 * MIB, 10 * MIB, ms + 200);
+	assert_false(fm_budget_short(&b));
+	fm_budget_room(&b, 240 * MIB, 10 * MIB, ms + 300);
+	assert_false(fm_budget_short(&b));
+}
+
 /* What they had comes back to them at once, but for how long is not known. */
 static void does_not_grow_into_what_others_had(void **state)
 {
@@ -471,6 +492,7 @@ int main(void)
 		cmocka_unit_test(page_cache_takes_it_back),
 		cmocka_unit_test(starves_when_too_little_is_left_for_long),
 		cmocka_unit_test(is_short_at_once),
+		cmocka_unit_test(is_short_until_it_is_calm),
 		cmocka_unit_test(does_not_grow_into_what_others_had),
 		cmocka_unit_test(lazy_pages_take_what_is_idle),
 		cmocka_unit_test(lazy_pages_that_are_stored_to_give_way),
