@@ -118,8 +118,9 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);
 /* After fm_budget_room: others leave so little, ours included, that their next
  * burst may end the program. Half a second, as in fm_budget_starves, would be
- * too long. It stays true, after fm_budget_starves as well, until they have left
- * twice as much for calm_ms: what takes memory in bursts will take it again. */
+ * too long. It stays true, after fm_budget_starves as well, until they have
+ * left twice as much for calm_ms: what takes memory in bursts will take it
+ * again. */
 bool fm_budget_short(const struct fm_budget *b);
 /* After fm_budget_room: how many bytes of the cache may be dirty, so that
  * others find what they may take at once. */
