@@ -17,15 +17,15 @@
 
 static const char usage_text[] =
 	"mapload --file F [options]\n"
-	"  --pattern uniform|zipf|seq|back|stride|streams|scanhot|fresh|pair|\n"
-	"            foreign|fits\n"
+	"  --pattern uniform|zipf|seq|back|stride|streams|scanhot|spread|fresh|\n"
+	"            pair|foreign|fits\n"
 	"  --op read|write|rmw     --touch word|all   (of each 4 KiB page)\n"
 	"  --threads N             --seconds S | --ops N (per thread)\n"
 	"  --forked N              N workers, forked after the map\n"
 	"  --processes N           N programs that map the file themselves\n"
 	"  --offset B --range B    part of the file   --prefill B  read first\n"
 	"  --theta X               zipf               --stride B\n"
-	"  --streams N             --hot B --hot-percent P\n"
+	"  --streams N             --hot B (scanhot, spread) --hot-percent P\n"
 	"  --window B --touches N --live N            fresh\n"
 	"  --settle S              fits: touches go on for S seconds\n"
 	"  --hint none|random|sequential|willneed     --populate\n"

@@ -109,6 +109,16 @@ static uint64_t next_scanhot(struct pattern *p)
 	return page;
 }
 
+/* One page of each piece of the file is hot, wherever in it. */
+static uint64_t next_spread(struct pattern *p)
+{
+	const struct pattern_conf *c = p->conf;
+	const uint64_t piece = c->pages / c->hot_pages;
+	const uint64_t i = below(&p->rng, c->hot_pages);
+
+	return i * piece + mix64(i) % piece;
+}
+
 static const struct {
 	const char *name;
 	uint64_t (*next)(struct pattern *p);
@@ -116,7 +126,7 @@ static const struct {
 	{ "uniform", next_uniform }, { "zipf", next_zipf },
 	{ "seq", next_seq }, { "back", next_back },
 	{ "stride", next_stride }, { "streams", next_streams },
-	{ "scanhot", next_scanhot },
+	{ "scanhot", next_scanhot }, { "spread", next_spread },
 };
 
 void pattern_setup(struct pattern_conf *conf, const char *name)
@@ -125,6 +135,8 @@ void pattern_setup(struct pattern_conf *conf, const char *name)
 		conf->streams = MAX_STREAMS;
 	if (conf->hot_pages >= conf->pages)
 		conf->hot_pages = conf->pages / 2;
+	if (!conf->hot_pages)
+		conf->hot_pages = 1;
 	if (!strcmp(name, "zipf"))
 		zipf_setup(&conf->zipf, conf->pages, conf->theta);
 }
