@@ -42,20 +42,20 @@ static uint64_t progress(uint64_t n, const struct fm_losing_rate *r)
 	return n * 1000 / (r->missing ? r->missing : 1);
 }
 
-/* Nothing is gained by going back for less than what one second differs from
- * the next. */
-static bool is_as_good(uint64_t was, uint64_t is)
+/* By more than what one second differs from the next: where both are as good
+ * the file stays where it was. */
+static bool is_more(uint64_t was, uint64_t is)
 {
-	return is >= was - was / 8;
+	return is >= was + was / 8;
 }
 
 bool fm_losing_better(const struct fm_losing_rate *kernel,
 		      const struct fm_losing_rate *engine)
 {
 	return engine->engine + engine->kernel < LITTLE ||
-	       is_as_good(progress(kernel->waits, kernel),
+	       is_more(progress(kernel->waits, kernel),
 			  progress(engine->waits, engine)) ||
-	       is_as_good(progress(kernel->kib, kernel),
+	       is_more(progress(kernel->kib, kernel),
 			  progress(engine->kib, engine));
 }
 

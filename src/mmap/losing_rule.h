@@ -42,7 +42,7 @@ struct fm_losing_rate fm_losing_rate(const struct fm_losing_totals *a,
 /* [plain] Is that worth a trial? */
 bool fm_losing_much(const struct fm_losing_rate *r);
 
-/* [plain] Does the engine do as well now as the kernel did, or nearly? */
+/* [plain] Is the engine better now than the kernel was? */
 bool fm_losing_better(const struct fm_losing_rate *kernel,
 		      const struct fm_losing_rate *engine);
 
