@@ -340,8 +340,6 @@ void fm_policy_reload(void)
 	const struct fm_set *set = build();
 
 	if (set)
-
-	if (set)
 		atomic_store_explicit(&current, set, memory_order_release);
 }
 

@@ -177,6 +177,8 @@ int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret);
 /* The same, a percentage of the memory that may be used, or "auto". 16 KiB at
  * least. */
 int fm_parse_cache(const char *s, struct fm_cache_size *ret);
+/* Bytes of it, of the memory that may be used now: 16 KiB at least. Asks the
+ * kernel if it is a percentage. [any] */
 uint64_t fm_cache_bytes(const struct fm_cache_size *c);
 
 /* "64M", "25%". */

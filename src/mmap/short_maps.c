@@ -141,8 +141,8 @@ static void *map(int i, const struct stat *st, void *addr, size_t len,
 
 /*
  * No policy has one so short, whatever the file. Some are looked at all the
- * same. A child of fork has
- * claims of its parent's, which a mapping for stores may change.
+ * same. A child of fork has claims of its parent's, which a mapping for stores
+ * may change.
  */
 static bool needs_no_look(size_t len, int flags)
 {
