@@ -102,16 +102,6 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 	return ms;
 }
 
-static void sleep_ms(uint64_t ms)
-{
-	const struct timespec t = { (time_t)(ms / 1000),
-				    (long)(ms % 1000) * 1000000 };
-	const uint32_t seen = fm_event_seen(&bell);
-
-	if (!atomic_load(&stop))
-		fm_event_wait_alone(&bell, seen, &t);
-}
-
 static bool worth(const struct fm_area_use *u)
 {
 	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS;
@@ -144,7 +134,7 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 	use_until_now(&last);
 	for (; unpaid_ms > FIRST_MS && early < EARLY && !atomic_load(&stop);
 	     unpaid_ms -= FIRST_MS) {
-		sleep_ms(FIRST_MS);
+		fm_event_sleep_ms(&bell, &stop, FIRST_MS);
 		use_until_now(&now);
 		use = since(&now, &last);
 		last = now;
@@ -156,7 +146,7 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 		early++;
 		return;
 	}
-	sleep_ms(ms + unpaid_ms);
+	fm_event_sleep_ms(&bell, &stop, ms + unpaid_ms);
 }
 
 static void end_source(void)
@@ -275,7 +265,8 @@ static void *helper(void *arg)
 	static struct fm_kept_files kept;
 	int err;
 
-	sleep_ms(FIRST_MS); /* a child of fork may be about to execute */
+	/* a child of fork may be about to execute */
+	fm_event_sleep_ms(&bell, &stop, FIRST_MS);
 	fm_board_child_lives(child);
 	fm_thread_begin("fastmap-advise");
 	fm_life_beside();

@@ -227,26 +227,17 @@ static void read_ahead(struct stream *s, size_t most)
 		ask_down(s);
 }
 
-static unsigned how_many_sure(void)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < STREAMS; i++)
-		n += is_sure(&streams[i]);
-	return n;
-}
-
 static bool is_one(const struct stream *s)
 {
 	return s->moved && s->direction && s->steps >= STEPS;
 }
 
-static unsigned how_many(void)
+static unsigned how_many(bool (*is)(const struct stream *s))
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < STREAMS; i++)
-		n += is_one(&streams[i]);
+		n += is(&streams[i]);
 	return n;
 }
 
@@ -320,7 +311,7 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 
 	for (unsigned i = 0; i < STREAMS; i++)
 		settle(&streams[i]);
-	n = how_many();
+	n = how_many(is_one);
 	most = n ? memory / SHARE / n : 0;
 	until_ms = fm_now_ms() + MOST_MS;
 	/* A look without a step is no reason. */
@@ -388,7 +379,7 @@ void fm_streams_behind(uint64_t files, uint64_t memory)
 	const uint64_t begin = cpu_us();
 	const size_t lag = fm_least(LAG, memory / LAGS);
 
-	if (files <= memory || !how_many_sure() || !is_short(memory))
+	if (files <= memory || !how_many(is_sure) || !is_short(memory))
 		return;
 	until_ms = fm_now_ms() + MOST_MS;
 	for (unsigned i = 0; i < STREAMS; i++)

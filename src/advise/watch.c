@@ -24,16 +24,6 @@ static uint64_t pause_ms(void)
 	return ms > LEAST_MS ? ms : LEAST_MS;
 }
 
-static void sleep_ms(uint64_t ms)
-{
-	const struct timespec t = { (time_t)(ms / 1000),
-				    (long)(ms % 1000) * 1000000 };
-	const uint32_t seen = fm_event_seen(&bell);
-
-	if (!atomic_load(&stop))
-		fm_event_wait_alone(&bell, seen, &t);
-}
-
 /* Who adds a range after the last look finds the thread RUNNING, or idle. */
 static bool goes_on(void)
 {
@@ -51,7 +41,7 @@ static void *watch(void *arg)
 {
 	fm_thread_begin("fastmap-watch");
 	do {
-		sleep_ms(pause_ms());
+		fm_event_sleep_ms(&bell, &stop, pause_ms());
 		if (!atomic_load(&stop))
 			fm_watch_look();
 	} while (goes_on());

@@ -85,6 +85,18 @@ static inline int fm_event_wait_alone(struct fm_event *e, uint32_t seen,
 	return err;
 }
 
+/* [plain] The same for ms, or until it is raised; not at all once *stop is set,
+ * which is set before it is raised. */
+static inline void fm_event_sleep_ms(struct fm_event *e,
+				     const _Atomic bool *stop, uint64_t ms)
+{
+	const struct timespec t = fm_timespec_ms(ms);
+	const uint32_t seen = fm_event_seen(e);
+
+	if (!atomic_load(stop))
+		fm_event_wait_alone(e, seen, &t);
+}
+
 /* [plain] In the child of fork: nobody sleeps here. */
 static inline void fm_event_reset(struct fm_event *e)
 {

@@ -109,11 +109,16 @@ void fm_thread_leaves(const _Atomic int *state, int running)
 		fm_sys_sleep_us(1000);
 }
 
+struct timespec fm_timespec_ms(uint64_t ms)
+{
+	return (struct timespec){ (time_t)(ms / 1000),
+				  (long)(ms % 1000) * 1000000 };
+}
+
 void fm_thread_sleep_ms(uint64_t ms)
 {
 	static _Atomic uint32_t never;
-	const struct timespec ts = { (time_t)(ms / 1000),
-				     (long)(ms % 1000) * 1000000 };
+	const struct timespec ts = fm_timespec_ms(ms);
 
 	fm_thread_wait(&never, 0, &ts);
 }
