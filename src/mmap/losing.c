@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "advise/advise.h"
 #include "base/alloc.h"
@@ -17,6 +16,7 @@
 #include "fault/fault.h"
 #include "file/file.h"
 #include "losing_rule.h"
+#include "lost.h"
 #include "old_calls.h"
 #include "peers/peers.h"
 #include "policy.h"
@@ -53,15 +53,27 @@ static uint64_t loads_of_all(void)
 
 static void measure(struct fm_losing_totals *ret)
 {
-	struct rusage r = { 0 };
+	const struct fm_lost_waits w = fm_lost_waits();
 	uint64_t faults;
 
-	fm_sys2(SYS_getrusage, RUSAGE_SELF, &r);
 	ret->ms = fm_now_ms();
-	ret->major = (uint64_t)r.ru_majflt;
-	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
+	ret->major = w.major;
+	ret->read_bytes = w.read_bytes;
 	ret->spent_ns = fm_latency_spent(&faults);
 	ret->loads = loads_of_all();
+}
+
+static struct fm_losing_totals looked, judged; /* by two threads */
+
+/* Between the last look and this one. False: there was none. */
+static bool look_again(struct fm_losing_totals *last,
+		       struct fm_losing_rate *ret)
+{
+	const struct fm_losing_totals before = *last;
+
+	measure(last);
+	*ret = fm_losing_rate(&before, last);
+	return before.ms;
 }
 
 /* ---- which file it is --------------------------------------------------- */
@@ -350,7 +362,6 @@ bool fm_losing_forget(struct fm_file *f)
 
 /* ---- a look -------------------------------------------------------------- */
 
-static struct fm_losing_totals last;
 static unsigned in_a_row;
 
 /* Of the last looks, the newer the more. */
@@ -412,14 +423,9 @@ static void calm_down(void)
 
 static void look(void)
 {
-	struct fm_losing_totals now;
 	struct fm_losing_rate r;
-	const bool first = !last.ms;
 
-	measure(&now);
-	r = fm_losing_rate(&last, &now);
-	last = now;
-	if (first)
+	if (!look_again(&looked, &r))
 		return;
 	in_a_row = fm_losing_much(&r) ? in_a_row + 1 : 0;
 	if (in_a_row)
@@ -483,7 +489,7 @@ static void give_back(struct fm_file *f)
 	fm_space_lock(&old);
 	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_NOT_BETTER))
 		f->demote.not_before_ms = fm_now_ms() +
-			fm_losing_pause_ms(++f->choice.failed);
+			fm_lost_pause_ms(++f->choice.failed);
 	fm_space_unlock(&old);
 }
 
@@ -553,18 +559,13 @@ static struct fm_file *on_trial(uint32_t id)
 	return f;
 }
 
-static struct fm_losing_totals judged;
-
 void fm_losing_second(void)
 {
-	struct fm_losing_totals now;
 	struct fm_losing_rate r;
-	const bool first = !judged.ms;
 
-	measure(&now);
-	r = fm_losing_rate(&judged, &now);
-	judged = now;
-	for (uint32_t id = 0; !first && id < fm_file_top(); id++) {
+	if (!look_again(&judged, &r))
+		return;
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = on_trial(id);
 
 		if (!f)
@@ -579,7 +580,7 @@ void fm_losing_second(void)
 static void forked(void)
 {
 	nsamples = in_a_row = 0;
-	last.ms = judged.ms = 0;
+	looked.ms = judged.ms = 0;
 }
 
 __attribute__((constructor)) static void begin(void)

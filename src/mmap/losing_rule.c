@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "losing_rule.h"
 
-#define FAULT_NS ((uint64_t)50000)
-#define BYTES_A_MS ((uint64_t)256 << 10)
-#define LEAST_LOST 250u /* thousandths: less is not worth a trial */
+#include "lost.h"
+
 #define LITTLE 125u
 #define MOST UINT32_MAX
-#define MINUTE_MS ((uint64_t)60000)
 
 static uint32_t a_second(uint64_t n, uint64_t ms)
 {
@@ -20,12 +18,11 @@ struct fm_losing_rate fm_losing_rate(const struct fm_losing_totals *a,
 {
 	const uint64_t ms = b->ms - a->ms, major = b->major - a->major;
 	const uint64_t bytes = b->read_bytes - a->read_bytes;
-	const uint64_t spent_ms = (b->spent_ns - a->spent_ns) / 1000000;
 
 	return (struct fm_losing_rate){
-		.kernel = a_second(major * FAULT_NS / 1000000 +
-				   (major ? bytes / BYTES_A_MS : 0), ms),
-		.engine = a_second(spent_ms, ms),
+		.kernel = fm_lost_in_kernel(major, FM_LOST_FAULT_NS,
+					    major ? bytes : 0, ms),
+		.engine = fm_lost_in_engine(b->spent_ns - a->spent_ns, ms),
 		.waits = a_second(major + b->loads - a->loads, ms),
 		.kib = a_second(bytes >> 10, ms),
 	};
@@ -33,7 +30,7 @@ struct fm_losing_rate fm_losing_rate(const struct fm_losing_totals *a,
 
 bool fm_losing_much(const struct fm_losing_rate *r)
 {
-	return r->kernel >= LEAST_LOST;
+	return r->kernel >= FM_LOST_MUCH;
 }
 
 /* Where nearly nothing is missing each wait counts for many accesses. */
@@ -57,10 +54,4 @@ bool fm_losing_better(const struct fm_losing_rate *kernel,
 			  progress(engine->waits, engine)) ||
 	       is_more(progress(kernel->kib, kernel),
 			  progress(engine->kib, engine));
-}
-
-uint64_t fm_losing_pause_ms(unsigned failed)
-{
-	return failed < 2 ? MINUTE_MS : failed < 3 ? 5 * MINUTE_MS :
-						     25 * MINUTE_MS;
 }

@@ -46,7 +46,4 @@ bool fm_losing_much(const struct fm_losing_rate *r);
 bool fm_losing_better(const struct fm_losing_rate *kernel,
 		      const struct fm_losing_rate *engine);
 
-/* [plain] How long until the next trial, after so many in a row have failed. */
-uint64_t fm_losing_pause_ms(unsigned failed);
-
 #endif

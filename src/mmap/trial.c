@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "trial.h"
 
-#include <sys/resource.h>
-
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "fault/fault.h"
 #include "file/file.h"
+#include "lost.h"
 #include "policy.h"
 #include "trial_rule.h"
 #include "vm/vm.h"
@@ -36,14 +35,14 @@ bool fm_trial_lost(void)
 /* With the engine nothing but the clock is asked, mostly. */
 static void measure(struct fm_trial_totals *ret, bool loops)
 {
-	struct rusage r = { 0 };
+	struct fm_lost_waits w = { 0 };
 
 	if (trial.state != FM_TRIAL_ENGINE || loops)
-		fm_sys2(SYS_getrusage, RUSAGE_SELF, &r);
+		w = fm_lost_waits();
 	ret->ms = fm_now_ms();
 	ret->spent_ns = fm_latency_spent(&ret->faults);
-	ret->major = (uint64_t)r.ru_majflt;
-	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
+	ret->major = w.major;
+	ret->read_bytes = w.read_bytes;
 }
 
 /* What each has lost since the last look. Returns what all have. */

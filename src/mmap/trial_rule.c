@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "trial_rule.h"
 
-#define LEAST_LOST 250u /* thousandths: less is not worth a trial */
+#include "lost.h"
+
 #define HOPEFUL 2u      /* seconds in a row */
 #define BAD 3u
-#define LEAST_FAULT_NS ((uint64_t)50000)
-#define BYTES_A_MS ((uint64_t)256 << 10)
 #define SETTLE_MS 2000u /* a trial takes so long, and what is to be read */
 #define MOST_SETTLE_MS ((uint64_t)20000)
-#define MINUTE_MS ((uint64_t)60000)
 #define MOST_FAILED 3u
-#define CALM_MS (10 * MINUTE_MS)
+#define CALM_MS (10 * FM_LOST_MINUTE_MS)
 
 static uint32_t lost_in_engine(const struct fm_trial_totals *a,
 			       const struct fm_trial_totals *b)
 {
-	const uint64_t ms = b->ms - a->ms;
-
-	return ms ? (uint32_t)((b->spent_ns - a->spent_ns) / 1000 / ms) : 0;
+	return fm_lost_in_engine(b->spent_ns - a->spent_ns, b->ms - a->ms);
 }
 
 static uint32_t lost_in_kernel(const struct fm_trial *t,
 			       const struct fm_trial_totals *a,
 			       const struct fm_trial_totals *b)
 {
-	const uint64_t ms = b->ms - a->ms;
-	const uint64_t faults = (b->major - a->major) * t->fault_ns / 1000000;
-	const uint64_t reads = (b->read_bytes - a->read_bytes) / BYTES_A_MS;
-
-	return ms ? (uint32_t)((faults + reads) * 1000 / ms) : 0;
-}
-
-static uint64_t pause_ms(unsigned failed)
-{
-	return failed < 2 ? MINUTE_MS : failed < MOST_FAILED ? 5 * MINUTE_MS :
-							       25 * MINUTE_MS;
+	return fm_lost_in_kernel(b->major - a->major, t->fault_ns,
+				 b->read_bytes - a->read_bytes,
+				 b->ms - a->ms);
 }
 
 static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
@@ -42,7 +30,7 @@ static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
 	t->state = FM_TRIAL_ENGINE;
 	t->failed++;
 	t->hopeful = 0;
-	t->not_before_ms = now_ms + pause_ms(t->failed);
+	t->not_before_ms = now_ms + fm_lost_pause_ms(t->failed);
 	return FM_TRIAL_END;
 }
 
@@ -60,7 +48,7 @@ static enum fm_trial_act in_engine(struct fm_trial *t,
 	const uint64_t spent = now->spent_ns - t->last.spent_ns;
 
 	t->engine = lost_in_engine(&t->last, now);
-	t->hopeful = loops && t->engine >= LEAST_LOST ? t->hopeful + 1 : 0;
+	t->hopeful = loops && t->engine >= FM_LOST_MUCH ? t->hopeful + 1 : 0;
 	if (t->hopeful)
 		t->hoped_ms = now->ms;
 	else if (now->ms - t->hoped_ms > CALM_MS)
@@ -68,8 +56,8 @@ static enum fm_trial_act in_engine(struct fm_trial *t,
 	if (t->hopeful < HOPEFUL || now->ms < t->not_before_ms)
 		return FM_TRIAL_NOTHING;
 	t->fault_ns = faults ? spent / faults : 0;
-	if (t->fault_ns < LEAST_FAULT_NS)
-		t->fault_ns = LEAST_FAULT_NS;
+	if (t->fault_ns < FM_LOST_FAULT_NS)
+		t->fault_ns = FM_LOST_FAULT_NS;
 	t->room = room;
 	t->begun_ms = now->ms;
 	t->begun_bytes = now->read_bytes;
@@ -87,7 +75,7 @@ static bool reads_again(const struct fm_trial *t,
 static enum fm_trial_act in_trial(struct fm_trial *t,
 				  const struct fm_trial_totals *now)
 {
-	uint64_t most = SETTLE_MS + t->room / BYTES_A_MS;
+	uint64_t most = SETTLE_MS + t->room / FM_LOST_BYTES_A_MS;
 
 	if (most > MOST_SETTLE_MS)
 		most = MOST_SETTLE_MS;

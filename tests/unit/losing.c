@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "mmap/losing_rule.h"
+#include "mmap/lost.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -104,10 +105,10 @@ static void who_does_not_wait_is_better(void **state)
 
 static void trials_become_rare(void **state)
 {
-	assert_int_equal(fm_losing_pause_ms(1), 60000);
-	assert_int_equal(fm_losing_pause_ms(2), 5 * 60000);
-	assert_int_equal(fm_losing_pause_ms(3), 25 * 60000);
-	assert_int_equal(fm_losing_pause_ms(9), 25 * 60000);
+	assert_int_equal(fm_lost_pause_ms(1), 60000);
+	assert_int_equal(fm_lost_pause_ms(2), 5 * 60000);
+	assert_int_equal(fm_lost_pause_ms(3), 25 * 60000);
+	assert_int_equal(fm_lost_pause_ms(9), 25 * 60000);
 }
 
 int main(void)
