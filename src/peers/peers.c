@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "peers.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
+#include "advise/advise.h"
 #include "base/epoch.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -212,17 +210,9 @@ bool fm_peers_in_use(const struct fm_file *f)
 
 bool fm_peers_anybody(dev_t dev, ino_t ino, const char *path)
 {
-	struct fm_file *f = fm_alloc(sizeof(*f));
-	bool yes = true;
+	const struct fm_file_id id = { dev, ino };
 
-	if (!f)
-		return yes;
-	f->dev = dev;
-	f->ino = ino;
-	memcpy(f->path, path, strnlen(path, sizeof(f->path) - 1));
-	yes = fm_peers_in_use(f);
-	fm_free(f);
-	return yes;
+	return fm_peers_weary(false) || fm_peers_scan_unknown(&id, path);
 }
 
 int fm_peers_come_back(struct fm_file *f, bool writable)

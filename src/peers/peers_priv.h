@@ -72,6 +72,9 @@ enum {
  * scan_of: only the n processes in pids; n 0: all. */
 unsigned fm_peers_scan(const struct fm_file *f);
 unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n);
+/* [plain] The same of a file that we do not know. */
+struct fm_file_id;
+unsigned fm_peers_scan_unknown(const struct fm_file_id *id, const char *path);
 /* [any] Is pid a kernel thread? One closes what a ring had open whose process
  * has ended: when nobody else has been here, that was one of ours before the
  * watch began. */

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "advise/advise.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "file/file.h"
@@ -22,11 +23,11 @@
 #define BUF 32768
 
 struct scan {
-	const struct fm_file *f;
+	struct fm_file_id id;
+	const char *of; /* the file's path */
 	unsigned use;
 	char *names;   /* getdents of /proc */
 	char *inner;   /* getdents of fd/, text of maps */
-	char ino[24];  /* " inode ": most lines are ruled out by it */
 };
 
 /* What we may not look at, or has gone, counts for nothing; but when it is our
@@ -73,7 +74,7 @@ static void look_at_fd(const char *dir, int n, void *arg)
 
 	snprintf(path, sizeof(path), "%s/%d", dir, n);
 	if (fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
-	    st.st_ino != s->f->ino || st.st_dev != s->f->dev ||
+	    st.st_ino != s->id.ino || st.st_dev != s->id.dev ||
 	    fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
 		return;
 	if (st.st_mode & S_IRUSR)
@@ -85,21 +86,21 @@ static void look_at_fd(const char *dir, int n, void *arg)
 /* Some file systems (btrfs, overlayfs) show another device in maps than stat
  * does. Then the path, by which name ever; one that leads nowhere here may be
  * the file's in another mount namespace. */
-static bool may_be(const struct fm_file *f, const char *path)
+static bool may_be(const struct scan *s, const char *path)
 {
 	struct stat st;
 
-	return !strcmp(path, f->path) ||
+	return !strcmp(path, s->of) ||
 	       fm_sys4(SYS_newfstatat, AT_FDCWD, path, &st, 0) ||
-	       (st.st_ino == f->ino && st.st_dev == f->dev);
+	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
 }
 
 static bool look_at_map(const struct fm_proc_map *m, void *arg)
 {
 	struct scan *s = arg;
 
-	if (m->ino != s->f->ino ||
-	    (m->dev != s->f->dev && !may_be(s->f, m->path)))
+	if (m->ino != s->id.ino ||
+	    (m->dev != s->id.dev && !may_be(s, m->path)))
 		return false;
 	s->use |= FM_USE_READ | FM_USE_MAPS;
 	if (m->shared && m->write)
@@ -170,25 +171,37 @@ static void look_at_all(struct scan *s, const int *pids, int n)
 		look_at_process("/proc", pids[k], s);
 }
 
-unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n)
+static unsigned scan(struct scan *s, const int *pids, int n)
 {
-	struct scan s = { .f = f };
 	uint64_t from = cpu_ns();
 
 	if (!atomic_load(&first_ns))
 		atomic_store(&first_ns, fm_now_ns());
-	s.names = fm_sys_anon(2 * BUF);
-	if (!s.names)
+	s->names = fm_sys_anon(2 * BUF);
+	if (!s->names)
 		return FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
-	s.inner = s.names + BUF;
-	snprintf(s.ino, sizeof(s.ino), " %lu ", (unsigned long)f->ino);
-	look_at_all(&s, pids, n);
-	fm_sys_munmap(s.names, 2 * BUF);
+	s->inner = s->names + BUF;
+	look_at_all(s, pids, n);
+	fm_sys_munmap(s->names, 2 * BUF);
 	atomic_fetch_add(&spent_ns, cpu_ns() - from);
-	return s.use;
+	return s->use;
+}
+
+unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n)
+{
+	struct scan s = { .id = { f->dev, f->ino }, .of = f->path };
+
+	return scan(&s, pids, n);
 }
 
 unsigned fm_peers_scan(const struct fm_file *f)
 {
 	return fm_peers_scan_of(f, NULL, 0);
+}
+
+unsigned fm_peers_scan_unknown(const struct fm_file_id *id, const char *path)
+{
+	struct scan s = { .id = *id, .of = path };
+
+	return scan(&s, NULL, 0);
 }
