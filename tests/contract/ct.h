@@ -124,6 +124,13 @@ static unsigned char ct_byte(uint64_t off)
 	return (unsigned char)(x >> 56) | 1;
 }
 
+/* Nothing of it is in the page cache, or the kernel would keep all of it. */
+CT_UNUSED static void ct_uncache(int fd)
+{
+	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		ct_die("fsync or fadvise");
+}
+
 /* A system call past every hook. */
 CT_UNUSED static long ct_raw(long nr, long a, long b, long c, long d)
 {

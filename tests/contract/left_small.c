@@ -15,8 +15,7 @@ int main(int argc, char **argv)
 
 	ct_begin(argc, argv);
 	fd = ct_file("left_small", PAGES * PAGE);
-	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
-		ct_die("fadvise");
+	ct_uncache(fd);
 	small = ct_map(fd, 2 * PAGE, RW, MAP_SHARED, 0);
 	say("U10 small: %d", (unsigned char)small[0]);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);

@@ -108,9 +108,7 @@ static void run(const char *name, int stores_from, bool with_whole)
 	for (size_t i = 0; i < size; i++)
 		model[i] = ct_byte(i);
 	memset(kept, 0, sizeof(kept));
-	/* Out of the page cache, or the kernel keeps all. */
-	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
-		ct_die("fadvise");
+	ct_uncache(fd);
 	whole = with_whole ? (void *)ct_map(fd_ro, size, PROT_READ, MAP_SHARED,
 					    0) : NULL;
 	for (int i = 0; i < ROUNDS; i++) {

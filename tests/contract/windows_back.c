@@ -82,10 +82,7 @@ int main(int argc, char **argv)
 	ct_begin(argc, argv);
 	fd = ct_file("f", PAGES * PAGE);
 	ro = open(ct_path("f"), O_RDONLY | O_CLOEXEC);
-	/* Out of the page cache, or the kernel keeps all of it. */
-	if (ro < 0 || fsync(fd) ||
-	    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
-		ct_die("file");
+	ct_uncache(fd);
 	whole = ct_map(ro, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
 	/* Now into it: windows may be the kernel's. */
 	if (ct_raw(SYS_pread64, ro, (long)page, sizeof(page), 0) < 0)

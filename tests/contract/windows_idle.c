@@ -14,7 +14,6 @@
 
 static int fd;
 
-/* Nothing of it is in the page cache, or the kernel keeps all of it. */
 static void make(void)
 {
 	fd = ct_file("idle", PAGES * PAGE);
@@ -24,8 +23,7 @@ static void make(void)
 		if (pwrite(fd, &c, 1, i * PAGE) != 1)
 			ct_die("pwrite");
 	}
-	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
-		ct_die("file");
+	ct_uncache(fd);
 	close(fd); /* or the child would not be alone with it */
 }
 

@@ -44,10 +44,7 @@ static void one_round(int round)
 	snprintf(name, sizeof(name), "race%d", round % 4);
 	fd = race_file(name, PAGES * PAGE);
 	ro = open(path, O_RDONLY);
-	/* Out of the page cache, or the kernel keeps all of it. */
-	if (ro < 0 || fsync(fd) ||
-	    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
-		ct_die("file");
+	ct_uncache(fd);
 	whole = ct_map(ro, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
 	/* Now into the page cache: windows may be the kernel's. */
 	if (ct_raw(SYS_pread64, ro, (long)page, sizeof(page), 0) < 0)
