@@ -167,6 +167,34 @@ static void forget_openers(struct open *o)
 	atomic_store(&o->crowd, false);
 }
 
+/* ---- what word that goes out may cost ------------------------------------ */
+
+/* Who hears it may open the file and read. That costs a program that stores and
+ * sends word all the time more than its sharing is worth if nobody does, so
+ * that it may take some time in advance and a part of what passes. Whenever
+ * somebody has opened one of its files it has the advance anew. */
+#define ADVANCE_NS 200000000u
+#define PART 16
+#define AGAIN_NS 5000000u /* less may be dirty by then */
+static _Atomic uint64_t shown_ns, shown_from;
+static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
+
+/* A device, or a CPU, that was away for once does not spend it all, or what is
+ * stored next would be seen by nobody; one that stays slow is believed after
+ * some writes. */
+#define DEARER 4
+#define LEAST_NS 1000u
+
+/* ns: then there may be enough time again */
+static _Atomic uint64_t not_before;
+
+static void affordable_again(void)
+{
+	atomic_store(&shown_ns, 0);
+	atomic_store(&shown_from, fm_now_ns());
+	atomic_store(&not_before, 0);
+}
+
 /* ---- what is heard ------------------------------------------------------- */
 
 void fm_open_seen(struct fm_file *f, int pid)
@@ -178,6 +206,7 @@ void fm_open_seen(struct fm_file *f, int pid)
 	atomic_store(&o->looks, 0);
 	if (begin(o))
 		atomic_fetch_add(&pending, 1);
+	affordable_again();
 	/* Last: what is stored from now on is shown with the next word. */
 	fm_file_flush(f, 0, 0);
 }
@@ -440,31 +469,14 @@ void fm_open_word(void)
 
 /* ---- word goes out ----------------------------------------------------- */
 
-/* Who hears it may open the file and read. That costs a program that stores and
- * sends word all the time more than its sharing is worth if nobody does, so
- * that it may take some time in advance and a part of what passes. */
-#define ADVANCE_NS 200000000u
-#define PART 16
-#define AGAIN_NS 5000000u /* less may be dirty by then */
-static _Atomic uint64_t shown_ns, shown_from;
-static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
-
-/* A device, or a CPU, that was away for once does not spend it all, or what is
- * stored next would be seen by nobody; one that stays slow is believed after
- * some writes. */
-#define DEARER 4
-#define LEAST_NS 1000u
-
-/* ns: then there may be enough time again */
-static _Atomic uint64_t not_before;
-
 static bool affordable(uint64_t pages)
 {
-	uint64_t now = fm_now_ns(), none = 0, want, have;
+	uint64_t now = fm_now_ns(), from = 0, want, have;
 
-	atomic_compare_exchange_strong(&shown_from, &none, now);
+	if (atomic_compare_exchange_strong(&shown_from, &from, now))
+		from = now;
 	want = atomic_load(&shown_ns) + pages * atomic_load(&page_ns);
-	have = ADVANCE_NS + (now - atomic_load(&shown_from)) / PART;
+	have = ADVANCE_NS + (now > from ? (now - from) / PART : 0);
 	if (want > have)
 		atomic_store(&not_before,
 			     now + fm_least((want - have) * PART, AGAIN_NS));
