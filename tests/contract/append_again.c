@@ -8,6 +8,7 @@
 
 #define FIRST 40 /* pages */
 #define LAST 600
+#define TRIES 10
 #define NR_CACHESTAT 451 /* Linux 6.5 */
 
 /* Dirty pages of the file in the page cache, or -1. */
@@ -25,6 +26,11 @@ static long dirty_pages(int fd)
 	return (long)cs.dirty;
 }
 
+static bool is_most(long dirty)
+{
+	return dirty * 2 > LAST - FIRST;
+}
+
 static int append(int fd, size_t p, size_t len, const char *map)
 {
 	char buf[PAGE];
@@ -36,24 +42,42 @@ static int append(int fd, size_t p, size_t len, const char *map)
 	       !ct_zero(map + p * PAGE + len, PAGE - len);
 }
 
-int main(int argc, char **argv)
+/* Dirty pages at the end, or -1. */
+static long grow(int *bad)
 {
-	int fd, bad = 0;
 	char *map;
 	long dirty;
+	int fd;
 
-	ct_begin(argc, argv);
+	unlink(ct_path("grows"));
 	fd = ct_file("grows", FIRST * PAGE);
 	map = ct_map(fd, 4 * LAST * PAGE, PROT_READ, MAP_SHARED, 0);
-	bad += !ct_matches(map, FIRST * PAGE, 0);
+	*bad += !ct_matches(map, FIRST * PAGE, 0);
 	if (fsync(fd))
 		ct_die("fsync");
 	for (size_t p = FIRST; p < LAST; p++)
-		bad += append(fd, p, p % 4 ? PAGE : 1 + p % PAGE, map);
+		*bad += append(fd, p, p % 4 ? PAGE : 1 + p % PAGE, map);
 	dirty = dirty_pages(fd);
+	close(fd);
+	if (is_most(dirty))
+		say_load("C50 beyond", map, LAST * PAGE);
+	munmap(map, 4 * LAST * PAGE);
+	return dirty;
+}
+
+int main(int argc, char **argv)
+{
+	int bad = 0;
+	long dirty = 0;
+
+	ct_begin(argc, argv);
+	/* Others may have the kernel write (sync); not each time. */
+	for (int n = 0; n < TRIES && dirty >= 0 && !is_most(dirty); n++) {
+		if (n)
+			usleep(200000);
+		dirty = grow(&bad);
+	}
 	say("C50 %d pages wrong; not written yet: %s", bad,
-	    dirty < 0 ? "cannot be known" :
-	    dirty * 2 > LAST - FIRST ? "most" : "few");
-	say_load("C50 beyond", map, LAST * PAGE);
+	    dirty < 0 ? "cannot be known" : is_most(dirty) ? "most" : "few");
 	return 0;
 }
