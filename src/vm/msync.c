@@ -50,17 +50,11 @@ static int collect(struct fm_map *m, void *arg)
 	return 0;
 }
 
-static int sync_part(const struct part *p, bool last_of_file, int flags)
+static int sync_part(const struct part *p, bool last_of_file)
 {
-	int err, late;
+	int err = fm_wb_range(p->file, p->first, p->stop, true);
+	int late = fm_wb_error(p->file);
 
-	if (!(flags & MS_SYNC)) {
-		if (fm_dirty_next(p->file, p->first, p->stop) < p->stop)
-			fm_wb_kick();
-		return 0;
-	}
-	err = fm_wb_range(p->file, p->first, p->stop, true);
-	late = fm_wb_error(p->file);
 	if (!err)
 		err = late;
 	if (!err && last_of_file)
@@ -69,14 +63,14 @@ static int sync_part(const struct part *p, bool last_of_file, int flags)
 }
 
 /* The first error counts. */
-static int sync_parts(struct sync_range *s, int flags)
+static int sync_parts(struct sync_range *s)
 {
 	int res = 0;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		struct part *p = &s->part[i];
 		bool last = i + 1 == s->n || p[1].file != p->file;
-		int err = sync_part(p, last, flags);
+		int err = sync_part(p, last);
 
 		if (err && !res)
 			res = fm_wb_told(err);
@@ -98,6 +92,9 @@ int fm_msync(void *addr, size_t len, int flags)
 
 	if ((res && res != -ENOMEM) || !len)
 		return res;
+	/* As in the kernel: what is dirty is written in its time. */
+	if (!(flags & MS_SYNC))
+		return res;
 	s.start = (uintptr_t)addr;
 	s.end = fm_page_up(s.start + len);
 	do {
@@ -108,12 +105,12 @@ int fm_msync(void *addr, size_t len, int flags)
 		fm_space_lock(&old);
 		more = fm_range_maps(s.start, s.end, collect, &s);
 		fm_space_unlock(&old);
-		err = sync_parts(&s, flags);
+		err = sync_parts(&s);
 		fm_restore_signals(&mask);
 		if (!first)
 			first = err;
 	} while (more);
-	if (fm_demote_count() != demotions && (flags & MS_SYNC))
+	if (fm_demote_count() != demotions)
 		res = (int)fm_sys3(SYS_msync, addr, len, flags);
 	return first ? first : res;
 }

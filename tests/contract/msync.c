@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Y01-Y09: msync. */
+/* Y01-Y09, Y11: msync. */
 #include "ct.h"
 
+#include <dirent.h>
 #include <sys/syscall.h>
 
 static int fd;
@@ -162,6 +163,59 @@ static void pieces(void)
 	close(f);
 }
 
+/* How often the thread that writes back has gone to sleep; natively nobody. */
+static long sleeps_of(const char *tid)
+{
+	char name[300], line[128];
+	bool it = false;
+	long n = 0;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/self/task/%s/status", tid);
+	f = fopen(name, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		it |= !strcmp(line, "Name:\tfastmap-wb\n");
+		sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+	}
+	if (f)
+		fclose(f);
+	return it ? n : 0;
+}
+
+static long sleeps(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *d;
+	long n = 0;
+
+	while (dir && (d = readdir(dir)))
+		if (d->d_name[0] != '.')
+			n += sleeps_of(d->d_name);
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* The kernel begins nothing by it: nor is that thread woken each time. */
+static void async(void)
+{
+	const int rounds = 2000;
+	int f = ct_file("async", 64 * PAGE);
+	char *q = ct_map(f, 64 * PAGE, RW, MAP_SHARED, 0);
+	long before;
+
+	q[50 * PAGE] = 1;
+	before = sleeps();
+	for (int i = 0; i < rounds; i++) {
+		q[50 * PAGE] = (char)i;
+		msync(q, 64 * PAGE, MS_ASYNC);
+	}
+	say("Y11 async wakes nobody: %d",
+	    sleeps() - before < rounds / 100);
+	munmap(q, 64 * PAGE);
+	close(f);
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
@@ -172,5 +226,6 @@ int main(int argc, char **argv)
 	durable();
 	times();
 	pieces();
+	async();
 	return 0;
 }
