@@ -239,6 +239,33 @@ def asks_who(command):
                for a in command.arguments() for w in a[:2])
 
 
+def second(command):
+    """What stands behind who is asked: "words" that the process knows, "keys" of
+    options that it can change, or None."""
+    for line in command.arguments():
+        for what, word in (("words", "COMMAND"), ("keys", "KEY")):
+            if line[:2] == ["WHO", word]:
+                return what
+    return None
+
+
+def live(tables):
+    """Options that change while the process runs."""
+    return [o for o in tables.options if o["live"]]
+
+
+FEW = 10  # values
+
+
+def choices(tables):
+    """Of these, values that can be named: (option, words)."""
+    for o in live(tables):
+        if kind(o["value"]) == "words":
+            yield o["name"], o["value"].replace("|", " ")
+        elif 0 < o.get("max", 0) < FEW:
+            yield o["name"], " ".join(map(str, range(o["min"], o["max"] + 1)))
+
+
 def long_names(command):
     return ["--help"] + [name for name, _, _ in command.options]
 
@@ -271,6 +298,22 @@ _fastmap_who()
 	mapfile -t COMPREPLY < <(compgen -W "$(fastmap ps 2>/dev/null |
 		awk 'NR > 1 { print $1; print $3 }')" -- "$1"
 		[[ $1 == */* ]] && compgen -f -- "$1")
+}
+
+# Commands that this process knows, by its own list.
+_fastmap_words()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$(fastmap ctl "$1" help 2>/dev/null |
+		sed 's/[[:space:]].*//')" -- "$2")
+}
+
+# Values of an option that a running process can change.
+_fastmap_live()
+{
+	case $1 in
+%(live_values)s
+	*) COMPREPLY=() ;;
+	esac
 }
 
 _fastmap()
@@ -311,8 +354,26 @@ complete -F _fastmap fastmap
 """
 
 
+BASH_SECOND = {
+    "words": """_fastmap_words "${COMP_WORDS[i]}" "$cur"
+		else
+			compopt -o default 2>/dev/null""",
+    "keys": """mapfile -t COMPREPLY < <(compgen -W "%s" -- "$cur")
+		elif ((i + 2 == COMP_CWORD)); then
+			_fastmap_live "${COMP_WORDS[i + 1]}" "$cur\""""}
+
+
 def bash_arguments(c, tables):
     behind = bash_behind(c, tables)
+    if second(c):
+        text = BASH_SECOND[second(c)]
+        if "%s" in text:
+            text %= " ".join(o["name"] for o in live(tables))
+        return """if ((i == COMP_CWORD)); then
+			_fastmap_who "$cur"
+		elif ((i + 1 == COMP_CWORD)); then
+			%s
+		fi""" % text
     if not asks_who(c):
         return behind
     if takes(c) == "program": # or behind --
@@ -368,6 +429,9 @@ def bash(tables, profiles):
         "values": "\n".join(
             '\t%s) mapfile -t COMPREPLY < <(compgen -W "%s" -- "$2") ;;' %
             (n, v.replace("|", " ")) for n, v, _ in opts if kind(v) == "words"),
+        "live_values": "\n".join(
+            '\t%s) mapfile -t COMPREPLY < <(compgen -W "%s" -- "$2") ;;' % c
+            for c in choices(tables)),
         "paths": " | ".join(n for n, v, _ in opts if kind(v) == "path"),
         "options": "\n".join(
             '\t\t%s) mapfile -t COMPREPLY < <(compgen -W "%s" \\\n'
@@ -392,7 +456,21 @@ _fastmap_who() {
 	_alternative 'processes:process:compadd -a who' 'sockets:socket:_files'
 }
 
+_fastmap_words() {
+	local -a known
+	known=(${(f)"$(fastmap ctl "$line[1]" help 2>/dev/null |
+		sed 's/[[:space:]].*//')"})
+	compadd -a known
+}
+
+_fastmap_live() {
+	case $line[2] in
+%(live_values)s
+	esac
+}
+
 _fastmap() {
+	local -a line
 	if (( CURRENT == 2 )); then
 		local -a commands
 		commands=(
@@ -432,6 +510,12 @@ def zsh_option(name, value, text):
 
 def zsh_arguments(c, tables):
     words = words_of(c)
+    if second(c) == "words":
+        return ["'1:process:_fastmap_who'", "'2:command:_fastmap_words'",
+                "'*:file:_files'"]
+    if second(c) == "keys":
+        return ["'1:process:_fastmap_who'", "'2:option:(%s)'" % " ".join(
+            o["name"] for o in live(tables)), "'3:value:_fastmap_live'"]
     if asks_who(c) and takes(c) != "program":
         return ["'1:process:_fastmap_who'"] + (
             ["'*:file:_files'"] if takes(c) == "files" else [])
@@ -453,6 +537,8 @@ def zsh(tables, profiles):
 
     return ZSH % {
         "profiles": profiles,
+        "live_values": "\n".join("\t%s) compadd %s ;;" % c
+                                 for c in choices(tables)),
         "commands": "\n".join("\t\t\t'%s:%s'" % (c.name, zsh_text(c.line))
                               for c in tables.commands),
         "cases": "\n".join(map(case, tables.commands))}
@@ -494,6 +580,27 @@ function __fastmap_options
 	contains -- -- $words; and return 1
 	test -z (__fastmap_arguments $words[3..] | string collect)
 end
+# What stands before the cursor behind the options, if there are so many.
+function __fastmap_before
+	set -l words (commandline -opc)
+	test "$words[2]" = $argv[1]; or return 1
+	set words (__fastmap_arguments $words[3..])
+	test (count $words) = $argv[2]; or return 1
+	string join \\n -- $words
+	return 0 # join says 1 for a single word
+end
+# Commands that this process knows, by its own list.
+function __fastmap_words
+	set -l who (__fastmap_before $argv[1] 1); or return
+	fastmap ctl $who help 2>/dev/null | string replace -r '\\s.*' ''
+end
+# Values of an option that a running process can change.
+function __fastmap_live
+	set -l words (__fastmap_before $argv[1] 2); or return
+	switch $words[2]
+%(live_values)s
+	end
+end
 # The arguments as a command line of their own.
 function __fastmap_program
 	set -l words (commandline -opc)[3..] (commandline -ct)
@@ -507,9 +614,23 @@ def fish_text(text):
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
+def fish_second(c, tables):
+    """Conditions, and what is offered."""
+    before = "-n '__fastmap_before %s %%d >/dev/null'" % c.name
+    if second(c) == "words":
+        yield before % 1 + " -xa '(__fastmap_words %s)'" % c.name
+    if second(c) == "keys":
+        yield before % 1 + " -xa '%s'" % " ".join(
+            o["name"] for o in live(tables))
+        yield before % 2 + " -xa '(__fastmap_live %s)'" % c.name
+
+
 def fish(tables, profiles):
     yield FISH % {
         "profiles": profiles,
+        "live_values": "\n".join(
+            "\t\tcase %s\n\t\t\tstring split ' ' '%s'" % c
+            for c in choices(tables)),
         "flags": " ".join(["--help"] + [n for n, v, _ in all_options(tables)
                                         if not v])}
     for c in tables.commands:
@@ -533,6 +654,8 @@ def fish(tables, profiles):
             yield "%s %s" % (here, arguments)
         if asks_who(c):
             yield "%s -Fa '(__fastmap_who)'" % option
+        for text in fish_second(c, tables):
+            yield "complete -c fastmap " + text
 
 
 SHELLS = {"bash": bash, "zsh": zsh,

@@ -121,6 +121,7 @@ static void show_json(struct fm_json *j, const struct fm_option *o)
 	}
 	fm_json_text(j, "default", o->standard);
 	fm_json_bool(j, "path", o->scope == OPT_PATH && !o->whole);
+	fm_json_bool(j, "live", o->live);
 	fm_json_text(j, "line", meaning_line(o));
 	fm_json_text(j, "rest", meaning_rest(o));
 	fm_json_close(j, '}');
