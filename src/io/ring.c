@@ -71,6 +71,13 @@ static uint32_t slots_allowed(void)
 	return rl.rlim_cur < 5 ? 4 : ((uint32_t)rl.rlim_cur - 1) & ~1u;
 }
 
+/* Slots for what is kept, as far as there is room. */
+static uint32_t with_kept(uint32_t slots)
+{
+	return (uint32_t)fm_least(slots + FM_RINGS_KEPT,
+				  descriptors().rlim_cur);
+}
+
 static void reset(void)
 {
 	uint32_t n = atomic_load(&fm_ring_top);
@@ -211,9 +218,10 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 		     : limit > FM_MAX_RINGS ? FM_MAX_RINGS
 					    : limit;
 	if (use_uring)
-		err = fm_ring_create(&fm_home.ring, 8, slots + 1);
+		err = fm_ring_create(&fm_home.ring, 8, with_kept(slots));
 	fm_home.on = err == 0;
 	fm_home.files = slots / 2;
+	atomic_store(&fm_home.kept, 0);
 	/* The first pool ring now: a fault must never find none. */
 	if (fm_home.on && !first_ring()) {
 		err = -EMFILE;

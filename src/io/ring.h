@@ -86,7 +86,12 @@ int fm_home_guarded(void);
  * guardian. */
 void fm_rings_release(uint32_t top);
 void fm_rings_release_dead(uint32_t top);
-/* [plain] Hold a reference on fd for the life of this memory. */
+/* [plain] Nothing is in flight any more: wait until the kernel's workers have
+ * let go of the files, too. For the end of the process, before the release. */
+void fm_rings_settle(void);
+/* [plain] Hold a reference on fd (-1: on nothing) for the life of this memory,
+ * so that it is closed in a worker of the kernel. Of so many, no more. */
+#define FM_RINGS_KEPT 8u
 void fm_rings_keep(int fd);
 /* A plain descriptor of that slot in the caller's table (Linux 6.8), or
  * -errno. */

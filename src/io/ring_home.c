@@ -280,15 +280,20 @@ FM_FAULT long fm_home_fd(uint32_t slot)
 
 /* The rings live as long as their memory is mapped, whoever closes what, and
  * a fixed file as long as its ring: so does userfaultfd's registration, whose
- * end would turn missing pages into zeros. */
+ * end would turn missing pages into zeros. What the table has no room for is
+ * not kept. */
 void fm_rings_keep(int fd)
 {
 	struct io_uring_files_update up = {
-		.offset = fm_home.files * 2,
 		.fds = (uintptr_t)&fd,
 	};
+	unsigned n;
 
-	if (fm_home.on)
+	if (fd < 0 || !fm_home.on)
+		return;
+	n = atomic_fetch_add(&fm_home.kept, 1);
+	up.offset = fm_home.files * 2 + n;
+	if (n < FM_RINGS_KEPT)
 		fm_sys4(SYS_io_uring_register, fm_home.ring.ring_fd,
 			IORING_REGISTER_FILES_UPDATE, &up, 1);
 }

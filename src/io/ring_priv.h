@@ -31,6 +31,7 @@ struct fm_home {
 	bool dups;               /* fm_home_dup works */
 	int guard_fd;            /* its number in the guardian's table */
 	uint32_t files;          /* slots / 2 */
+	_Atomic unsigned kept;   /* slots after those (fm_rings_keep) */
 };
 extern struct fm_home fm_home;
 extern struct fm_ring fm_ring_pool[FM_MAX_RINGS];

@@ -566,6 +566,15 @@ static int raise_or_none(long fd)
 	return fd < 0 ? -1 : fm_fd_raise((int)fd);
 }
 
+/* Who closes the last descriptor of such a group waits until nobody looks at
+ * its marks any more (SRCU), 3 to 7 ms each. The end of a process would. */
+static void keep_groups(void)
+{
+	fm_rings_keep(bell);
+	fm_rings_keep(fan);
+	fm_rings_keep(ino_fd);
+}
+
 /* Under the space lock. */
 int fm_watch_start(void)
 {
@@ -586,6 +595,7 @@ int fm_watch_start(void)
 		nudge = raise_or_none(fm_sys2(SYS_eventfd2, 0,
 					      EFD_CLOEXEC | EFD_NONBLOCK));
 	watch_registry();
+	keep_groups();
 	self = fm_sys_getpid();
 	started = true;
 	err = fm_thread_create(watcher, NULL);

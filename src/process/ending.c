@@ -60,6 +60,7 @@ void fm_ending(bool exec)
 	fm_space_lock(&old);
 	atomic_store(&fm_demote_ends, true);
 	if (demote_all(exec) && !guardian_stays(exec)) {
+		fm_rings_settle();
 		fm_rings_release(fm_file_top());
 		fm_guardian_end();
 	}

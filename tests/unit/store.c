@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +99,40 @@ static void null_reads_zeros_and_forgets(void **state)
 	assert_false(fm_store_null.keeps);
 }
 
+/* The writing end of a pipe is kept, and closed here. Returns the other. */
+static int kept_pipe(void)
+{
+	int p[2];
+
+	assert_int_equal(pipe(p), 0);
+	fm_rings_keep(p[1]);
+	close(p[1]);
+	return p[0];
+}
+
+static bool hung_up(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) != 0;
+}
+
+static void rings_keep_several(void **state)
+{
+	int first, second;
+
+	if (fm_rings_start(8, true)) /* no io_uring here */
+		skip();
+	first = kept_pipe();
+	fm_rings_keep(-1);
+	second = kept_pipe();
+	assert_false(hung_up(first));
+	assert_false(hung_up(second));
+	for (unsigned i = 0; i < FM_RINGS_KEPT; i++)
+		close(kept_pipe()); /* beyond the room: kept by nobody */
+	fm_rings_settle();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +140,7 @@ int main(void)
 		cmocka_unit_test(page_cache_reads_by_pread),
 		cmocka_unit_test(null_takes_holes_only),
 		cmocka_unit_test(null_reads_zeros_and_forgets),
+		cmocka_unit_test(rings_keep_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring_workers.c - waits until the kernel's io_uring workers of this process
+ * have let go of what they worked for.
+ *
+ * What a ring may not do at once (fallocate, fsync, a write through the page
+ * cache) is done by such a worker, a thread of this process. It announces that
+ * it is done before it gives up the file. Whoever waits goes on meanwhile, and
+ * may end the process: then the file is given up by a worker of the kernel's
+ * own, some milliseconds after the process. A worker that sleeps has given up
+ * all, for between the two it never sleeps.
+ */
+#include "base/alloc.h"
+#include "base/proc.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "ring_priv.h"
+
+#include <string.h>
+
+#define BUF 4096
+#define FLAGS 9         /* in a thread's stat */
+#define PF_IO_WORKER 16 /* of those, Linux 5.12 */
+#define LOOK_US 50
+/* The end of a process waits for its workers anyway; this is for those of the
+ * program, which may be at work for ever. */
+#define MOST_MS 1000
+
+static void look(const char *tid, void *arg)
+{
+	char path[64], comm[32], state;
+	bool *busy = arg;
+
+	if (*tid == '.' || *busy ||
+	    fm_join(path, sizeof(path), "/proc/self/task/", tid, "/comm") ||
+	    fm_read_small(path, comm, sizeof(comm)) <= 0 ||
+	    strncmp(comm, "iou-wrk", 7) ||
+	    fm_join(path, sizeof(path), "/proc/self/task/", tid, "/stat"))
+		return;
+	if (fm_proc_stat(path, FLAGS, &state) & PF_IO_WORKER)
+		*busy = state == 'R' || state == 'D';
+}
+
+static bool any_busy(char *buf)
+{
+	int dir = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
+	bool busy = false;
+
+	if (dir < 0)
+		return false;
+	fm_each_entry(dir, buf, BUF, look, &busy);
+	fm_sys_close(dir);
+	return busy;
+}
+
+void fm_rings_settle(void)
+{
+	const uint64_t until = fm_now_ms() + MOST_MS;
+	char *buf = fm_home.on ? fm_sys_anon(BUF) : NULL;
+
+	if (!buf)
+		return;
+	while (any_busy(buf) && fm_now_ms() < until)
+		fm_sys_sleep_us(LOOK_US);
+	fm_sys_munmap(buf, BUF);
+}
