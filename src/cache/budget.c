@@ -48,6 +48,10 @@
 #define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
 #define MANY_BACK 256u   /* and that surely take a good part of it; */
 #define LOOPS 3u         /* balances in a row */
+/* The kernel has this part more than others leave to the cache, by what the
+ * engine has for itself; what is missing then costs less than the reserve. */
+#define NEARLY 16
+#define PERHAPS 6 /* and where it is nearly so it is worth a trial */
 
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */
@@ -232,6 +236,11 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 	return true;
 }
 
+static uint64_t and_a(unsigned part, uint64_t bytes)
+{
+	return bytes + bytes / part;
+}
+
 enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped)
 {
@@ -244,15 +253,15 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
 	    (idles(b) && b->percent < MOST_PERCENT) ||
-	    held + b->lazy + gone > b->all) {
+	    held + b->lazy + gone > and_a(PERHAPS, b->all)) {
 		b->loops = b->fast = 0;
 		return FM_LOOPS_NOT;
 	}
 	b->fast = back > MANY_BACK ? b->fast + 1 : 0;
 	if (++b->loops % LOOPS)
 		return FM_LOOPS_NOT;
-	return mapped > b->all || b->fast < LOOPS ? FM_LOOPS_PERHAPS :
-						    FM_LOOPS_SURELY;
+	return mapped > and_a(NEARLY, b->all) || b->fast < LOOPS ?
+		       FM_LOOPS_PERHAPS : FM_LOOPS_SURELY;
 }
 
 bool fm_budget_short(const struct fm_budget *b)

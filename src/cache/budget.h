@@ -109,10 +109,11 @@ void fm_budget_stores(struct fm_budget *b, uint64_t stores);
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
 /* After fm_budget_balance. For a while now nearly all that was evicted has come
  * back, and the pages in use, `held` bytes among them, fit into the memory that
- * there is, but not besides what must stay free. What is in use is what is
- * there, and what leaves before a page that has left comes back. That is a
- * guess, which hot pages make too small; FM_LOOPS_SURELY: they are many, and
- * all that is mapped, `mapped` bytes, fits as well. */
+ * there is and a sixth more, but not besides what must stay free. What is in
+ * use is what is there, and what leaves before a page that has left comes back.
+ * That is a guess, which hot pages make too small; FM_LOOPS_SURELY: they are
+ * many, and all that is mapped, `mapped` bytes, fits as well, but for a
+ * sixteenth. */
 enum fm_loops { FM_LOOPS_NOT, FM_LOOPS_PERHAPS, FM_LOOPS_SURELY };
 enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);
