@@ -5,6 +5,7 @@
  */
 #include "memory.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 
@@ -236,7 +237,20 @@ uint64_t fm_memory_total(void)
 	return (uint64_t)info.totalram * info.mem_unit;
 }
 
+#define FRESH_MS 100
+
+/* A process that starts asks several times, and a dozen files are read for each
+ * answer. Who reads the time of one answer and the bytes of a newer one is told
+ * what is true by now. */
 uint64_t fm_memory_limit(void)
 {
-	return fm_least(fm_memory_total(), fm_cgroup_limit(""));
+	static _Atomic uint64_t bytes, asked_ms;
+	uint64_t now = fm_now_ms(), asked = atomic_load(&asked_ms);
+
+	if (!asked || now - asked >= FRESH_MS) {
+		atomic_store(&bytes, fm_least(fm_memory_total(),
+					      fm_cgroup_limit("")));
+		atomic_store(&asked_ms, now);
+	}
+	return atomic_load(&bytes);
 }

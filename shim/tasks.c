@@ -24,7 +24,8 @@ bool fm_task_is(const char *tid, fm_task_fn test)
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	/* not below /proc/self/task: src/base/proc.c */
+	snprintf(path, sizeof(path), "/proc/%s/status", tid);
 	fd = fm_sys_open(path, O_RDONLY, 0);
 	if (fd < 0)
 		return false; /* it has exited */

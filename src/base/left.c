@@ -10,23 +10,15 @@
 #include "thread.h"
 
 #define STATUS 52 /* in a process's stat, as waitpid(2) has it */
-#define FLAGS 9   /* in a thread's */
-#define IO_WORKER 0x10 /* PF_IO_WORKER: of a ring, it ends with the process */
-
-static bool is_worker(const char *tid)
-{
-	char path[64], state;
-
-	return !fm_join(path, sizeof(path), "/proc/self/task/", tid, "/stat") &&
-	       (fm_proc_stat(path, FLAGS, &state) & IO_WORKER);
-}
 
 /* One that has ended meanwhile is the program's: it may have made another, who
  * was not there yet when the names were read. By number: a name is the
  * program's to choose. */
 bool fm_left_is_ours(const char *tid)
 {
-	return fm_thread_is(atoi(tid)) || is_worker(tid);
+	char state;
+
+	return fm_thread_is(atoi(tid)) || fm_proc_is_worker(tid, &state);
 }
 
 struct threads {

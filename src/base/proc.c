@@ -70,12 +70,19 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 	return 0;
 }
 
+/* By /proc/TID: what the kernel remembers of /proc/self/task/TID makes it take
+ * milliseconds longer to end the process (7 of ten threads, 0.2 without). */
+static int thread_path(char path[64], const char *tid, const char *what)
+{
+	return fm_join(path, 64, "/proc/", tid, what);
+}
+
 /* "nr arg ... sp pc", or "-1 sp pc", or "running". */
 bool fm_proc_syscall(const char *tid, struct fm_proc_call *ret)
 {
 	char path[64], text[256], *p, *end;
 
-	if (fm_join(path, sizeof(path), "/proc/self/task/", tid, "/syscall") ||
+	if (thread_path(path, tid, "/syscall") ||
 	    fm_read_small(path, text, sizeof(text)) <= 0)
 		return false;
 	*ret = (struct fm_proc_call){ .nr = strtol(text, &p, 10) };
@@ -123,4 +130,15 @@ FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
 	for (; at > 0 && at < n && text[at] >= '0' && text[at] <= '9'; at++)
 		v = v * 10 + (uint64_t)(text[at] - '0');
 	return v;
+}
+
+#define FLAGS 9        /* in a thread's stat */
+#define IO_WORKER 0x10 /* PF_IO_WORKER, Linux 5.12 */
+
+bool fm_proc_is_worker(const char *tid, char *ret_state)
+{
+	char path[64];
+
+	return !thread_path(path, tid, "/stat") &&
+	       (fm_proc_stat(path, FLAGS, ret_state) & IO_WORKER);
 }

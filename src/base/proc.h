@@ -45,6 +45,10 @@ int fm_each_entry(int dir, char *buf, size_t size,
  * "/proc/self/stat" or its like. 0, and state 0, if that is not told. */
 uint64_t fm_proc_stat(const char *path, int field, char *ret_state);
 
+/* Is thread `tid` of this process one that the kernel has made for a ring? It
+ * ends with the process. */
+bool fm_proc_is_worker(const char *tid, char *ret_state);
+
 /* The system call that thread `tid` of this process is in. False: it runs, has
  * ended, or may not be looked at. nr is -1 where it waits for something else, a
  * page say. */

@@ -13,14 +13,12 @@
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "base/sys.h"
-#include "base/text.h"
+#include "base/thread.h"
 #include "ring_priv.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #define BUF 4096
-#define FLAGS 9         /* in a thread's stat */
-#define PF_IO_WORKER 16 /* of those, Linux 5.12 */
 #define LOOK_US 50
 /* The end of a process waits for its workers anyway; this is for those of the
  * program, which may be at work for ever. */
@@ -28,16 +26,11 @@
 
 static void look(const char *tid, void *arg)
 {
-	char path[64], comm[32], state;
 	bool *busy = arg;
+	char state;
 
-	if (*tid == '.' || *busy ||
-	    fm_join(path, sizeof(path), "/proc/self/task/", tid, "/comm") ||
-	    fm_read_small(path, comm, sizeof(comm)) <= 0 ||
-	    strncmp(comm, "iou-wrk", 7) ||
-	    fm_join(path, sizeof(path), "/proc/self/task/", tid, "/stat"))
-		return;
-	if (fm_proc_stat(path, FLAGS, &state) & PF_IO_WORKER)
+	if (*tid != '.' && !*busy && !fm_thread_is(atoi(tid)) &&
+	    fm_proc_is_worker(tid, &state))
 		*busy = state == 'R' || state == 'D';
 }
 
