@@ -8,11 +8,13 @@
 #include "fault/fault.h"
 #include "file/file.h"
 #include "lost.h"
+#include "missing.h"
 #include "policy.h"
 #include "trial_rule.h"
 #include "vm/vm.h"
 
 #define SHARE 8 /* of what is lost: less is not the file's fault */
+#define SOME 32 /* major faults: with less it need not be known what is there */
 
 static struct fm_trial trial;
 static _Atomic bool lost;
@@ -43,10 +45,12 @@ static void measure(struct fm_trial_totals *ret, bool loops)
 	ret->spent_ns = fm_latency_spent(&ret->faults);
 	ret->major = w.major;
 	ret->read_bytes = w.read_bytes;
+	ret->loads = 0;
+	ret->missing = 0;
 }
 
 /* What each has lost since the last look. Returns what all have. */
-static uint64_t look_at_files(void)
+static uint64_t look_at_files(uint64_t *ret_loads)
 {
 	struct fm_file *f;
 	uint64_t sum = 0, old;
@@ -58,6 +62,7 @@ static uint64_t look_at_files(void)
 		f->choice.spent_lately_ns = spent - f->choice.spent_seen_ns;
 		f->choice.spent_seen_ns = spent;
 		sum += f->choice.spent_lately_ns;
+		*ret_loads += atomic_load(&f->st.loads);
 	}
 	fm_space_unlock(&old);
 	return sum;
@@ -142,11 +147,30 @@ static void act_on(enum fm_trial_act act, uint64_t lost_ns)
 	atomic_store(&in_engine, trial.engine);
 	atomic_store(&in_kernel, trial.kernel);
 	fm_log(FM_LOG_INFO, "%s: of a thread's time %u thousandths were lost "
-	       "in faults with the engine, %u with the kernel",
+	       "in faults with the engine (%lu accesses a second), %u with "
+	       "the kernel; of what is mapped %u are not in memory",
 	       act == FM_TRIAL_BEGIN ? "the kernel is tried" :
 	       act == FM_TRIAL_KEEP ? "the kernel goes on" :
 				      "the engine goes on",
-	       trial.engine, trial.kernel);
+	       trial.engine, (unsigned long)trial.reached, trial.kernel,
+	       trial.last.missing);
+}
+
+/* Of the files that are on trial, or would be. */
+static uint32_t missing_now(uint64_t least)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_missing_begin();
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		if (trial.state == FM_TRIAL_ENGINE ?
+			    may_be_tried(f, least) :
+			    fm_trial_has(f) && f->demote.passes)
+			fm_missing_add(f);
+	fm_space_unlock(&old);
+	return fm_missing_look();
 }
 
 /* Nothing is left that could come back. */
@@ -174,7 +198,10 @@ void fm_trial_second(void)
 		return;
 	look_whether_any();
 	measure(&now, loops);
-	lost_ns = look_at_files();
+	lost_ns = look_at_files(&now.loads);
+	if (trial.state == FM_TRIAL_ENGINE ?
+		    loops : now.major > trial.last.major + SOME)
+		now.missing = missing_now(lost_ns / SHARE);
 	act_on(fm_trial_step(&trial, &now, loops, fm_mem_monitor_room()),
 	       lost_ns);
 }

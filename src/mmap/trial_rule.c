@@ -5,6 +5,8 @@
 
 #define HOPEFUL 2u      /* seconds in a row */
 #define BAD 3u
+#define GOOD 2u
+#define LEARN_MS 1500u  /* until the kernel's advice has been found */
 #define SETTLE_MS 2000u /* a trial takes so long, and what is to be read */
 #define MOST_SETTLE_MS ((uint64_t)20000)
 #define MOST_FAILED 3u
@@ -23,6 +25,18 @@ static uint32_t lost_in_kernel(const struct fm_trial *t,
 	return fm_lost_in_kernel(b->major - a->major, t->fault_ns,
 				 b->read_bytes - a->read_bytes,
 				 b->ms - a->ms);
+}
+
+/* Accesses a second, as far as their waits tell. */
+static uint64_t reached(uint64_t waits, uint64_t ms, uint32_t missing)
+{
+	return ms && missing ? waits * 1000 / ms * 1000 / missing : 0;
+}
+
+static uint64_t reached_by_kernel(const struct fm_trial_totals *a,
+				  const struct fm_trial_totals *b)
+{
+	return reached(b->major - a->major, b->ms - a->ms, b->missing);
 }
 
 static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
@@ -48,6 +62,8 @@ static enum fm_trial_act in_engine(struct fm_trial *t,
 	const uint64_t spent = now->spent_ns - t->last.spent_ns;
 
 	t->engine = lost_in_engine(&t->last, now);
+	t->reached = reached(now->loads - t->last.loads,
+			     now->ms - t->last.ms, now->missing);
 	t->hopeful = loops && t->engine >= FM_LOST_MUCH ? t->hopeful + 1 : 0;
 	if (t->hopeful)
 		t->hoped_ms = now->ms;
@@ -61,6 +77,7 @@ static enum fm_trial_act in_engine(struct fm_trial *t,
 	t->room = room;
 	t->begun_ms = now->ms;
 	t->begun_bytes = now->read_bytes;
+	t->good = 0;
 	t->state = FM_TRIAL_RUNS;
 	return FM_TRIAL_BEGIN;
 }
@@ -72,6 +89,22 @@ static bool reads_again(const struct fm_trial *t,
 	return now->read_bytes - t->begun_bytes > 2 * t->room;
 }
 
+/* Where it is not known how far the engine got nothing is further. */
+static bool is_further(const struct fm_trial *t,
+		       const struct fm_trial_totals *now)
+{
+	return t->reached && reached_by_kernel(&t->last, now) >
+				     t->reached + t->reached / 4;
+}
+
+static enum fm_trial_act keep(struct fm_trial *t)
+{
+	t->state = FM_TRIAL_KERNEL;
+	t->bad = 0;
+	t->failed = 0;
+	return FM_TRIAL_KEEP;
+}
+
 static enum fm_trial_act in_trial(struct fm_trial *t,
 				  const struct fm_trial_totals *now)
 {
@@ -80,21 +113,24 @@ static enum fm_trial_act in_trial(struct fm_trial *t,
 	if (most > MOST_SETTLE_MS)
 		most = MOST_SETTLE_MS;
 	t->kernel = lost_in_kernel(t, &t->last, now);
-	if (t->kernel < t->engine / 4) {
-		t->state = FM_TRIAL_KERNEL;
-		t->bad = 0;
-		t->failed = 0;
-		return FM_TRIAL_KEEP;
-	}
-	return reads_again(t, now) || now->ms - t->begun_ms > most ?
+	t->good = is_further(t, now) ? t->good + 1 : 0;
+	if (t->kernel < t->engine / 4 || t->good >= GOOD)
+		return keep(t);
+	if (now->ms - t->begun_ms < LEARN_MS)
+		t->begun_bytes = now->read_bytes;
+	return !t->good && (reads_again(t, now) ||
+			    now->ms - t->begun_ms > most) ?
 		       fail(t, now->ms) : FM_TRIAL_NOTHING;
 }
 
 static enum fm_trial_act in_kernel(struct fm_trial *t,
 				   const struct fm_trial_totals *now)
 {
+	const bool as_far = t->reached &&
+			    reached_by_kernel(&t->last, now) >= t->reached;
+
 	t->kernel = lost_in_kernel(t, &t->last, now);
-	t->bad = t->kernel > t->engine / 2 ? t->bad + 1 : 0;
+	t->bad = t->kernel > t->engine / 2 && !as_far ? t->bad + 1 : 0;
 	return t->bad >= BAD ? fail(t, now->ms) : FM_TRIAL_NOTHING;
 }
 

@@ -8,7 +8,15 @@
  * faults take (each as long as a fault of the engine took, 50 us at least), and
  * what is read at 256 MiB/s. The kernel has to lose less than a quarter of what
  * the engine lost to keep the files, and loses them again when it is more than
- * half for three seconds. A trial that failed is repeated after 1 minute, then
+ * half for three seconds.
+ *
+ * A thread that always waits loses all of its time with either server. Then it
+ * is compared how far the program gets: pages that were waited for in a second,
+ * divided by the part of what is mapped that is not in memory, which is about
+ * how many of all accesses have to wait. The kernel has to get further by a
+ * quarter, in two seconds in a row; it keeps the files while it gets as far.
+ *
+ * A trial that failed is repeated after 1 minute, then
  * after 5, then every 25; after 10 minutes in which nothing was worth one, all
  * begins anew.
  */
@@ -25,6 +33,8 @@ struct fm_trial_totals {
 	uint64_t faults;       /* these */
 	uint64_t major;        /* faults of the kernel that waited */
 	uint64_t read_bytes;   /* by the process */
+	uint64_t loads;        /* reads that the engine has made */
+	uint32_t missing; /* of what is mapped, in thousandths; 0: unknown */
 };
 
 enum fm_trial_state { FM_TRIAL_ENGINE, FM_TRIAL_RUNS, FM_TRIAL_KERNEL };
@@ -44,6 +54,8 @@ struct fm_trial {
 	uint64_t fault_ns;   /* one of the engine's took */
 	uint32_t engine;     /* lost, in thousandths of a thread, */
 	uint32_t kernel;     /* in the last second */
+	uint64_t reached;    /* accesses a second with the engine; 0: unknown */
+	unsigned good;       /* seconds in a row: further with the kernel */
 	unsigned hopeful;    /* seconds in a row with `loops` */
 	unsigned bad;        /* in which the kernel was worse, likewise */
 	unsigned failed;     /* trials, in a row */

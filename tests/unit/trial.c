@@ -69,11 +69,63 @@ static void the_kernel_keeps_what_it_serves_better(void **state)
 	assert_int_equal(with_kernel(9000, 1), FM_TRIAL_END);
 }
 
-static void what_is_read_again_ends_it_at_once(void **state)
+/* But for the first second, in which the kernel has no advice yet. */
+static void lose(void)
+{
+	assert_int_equal(with_kernel(40, 300), FM_TRIAL_NOTHING);
+	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+}
+
+static void what_is_read_again_ends_it_soon(void **state)
 {
 	start();
 	begin();
-	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	lose();
+}
+
+/* The engine lacks 110 of a thousand pages and waits for 12,000 a second: all
+ * of a thread's time. */
+static void begin_without_rest(void)
+{
+	start();
+	for (int k = 0; k < 2; k++) {
+		now.loads += 12000;
+		now.missing = 110;
+		assert_int_equal(with_engine(950, true),
+				 k ? FM_TRIAL_BEGIN : FM_TRIAL_NOTHING);
+	}
+}
+
+static enum fm_trial_act misses(uint32_t missing, uint64_t major)
+{
+	now.missing = missing;
+	return with_kernel(major, 60);
+}
+
+/* Both have a thread wait all the time; the kernel for fewer accesses. */
+static void who_gets_further_keeps_it(void **state)
+{
+	begin_without_rest();
+	assert_int_equal(misses(50, 12000), FM_TRIAL_NOTHING);
+	assert_int_equal(misses(50, 12000), FM_TRIAL_KEEP);
+	for (int k = 0; k < 9; k++)
+		assert_int_equal(misses(100, 12000), FM_TRIAL_NOTHING);
+	for (int k = 0; k < 2; k++)
+		assert_int_equal(misses(150, 12000), FM_TRIAL_NOTHING);
+	assert_int_equal(misses(150, 12000), FM_TRIAL_END);
+}
+
+/* As far is not further, and what is not known is not either. */
+static void who_gets_as_far_does_not(void **state)
+{
+	const uint32_t missing[] = { 100, 0 };
+
+	for (int k = 0; k < 2; k++) {
+		begin_without_rest();
+		assert_int_equal(misses(missing[k], 12000), FM_TRIAL_NOTHING);
+		assert_int_equal(misses(missing[k], 12000), FM_TRIAL_NOTHING);
+		assert_int_equal(misses(missing[k], 12000), FM_TRIAL_END);
+	}
 }
 
 static void it_ends_when_nothing_gets_better(void **state)
@@ -103,7 +155,7 @@ static void trials_become_rare(void **state)
 	start();
 	begin();
 	for (unsigned k = 0; k < 4; k++) {
-		assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+		lose();
 		assert_int_equal(next_trial(), pause[k]);
 	}
 }
@@ -113,7 +165,7 @@ static void what_was_won_is_forgiven(void **state)
 {
 	start();
 	begin();
-	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	lose();
 	assert_int_equal(next_trial(), MINUTE);
 	assert_int_equal(with_kernel(10, 1), FM_TRIAL_KEEP);
 	for (int k = 0; k < 2; k++)
@@ -127,13 +179,13 @@ static void what_is_long_ago_is_forgiven(void **state)
 {
 	start();
 	begin();
-	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	lose();
 	assert_int_equal(next_trial(), MINUTE);
-	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	lose();
 	for (unsigned k = 0; k < 11 * MINUTE; k++)
 		assert_int_equal(with_engine(100, false), FM_TRIAL_NOTHING);
 	begin();
-	assert_int_equal(with_kernel(40, 300), FM_TRIAL_END);
+	lose();
 	assert_int_equal(next_trial(), MINUTE);
 }
 
@@ -150,7 +202,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_lasts_and_costs_is_tried),
 		cmocka_unit_test(the_kernel_keeps_what_it_serves_better),
-		cmocka_unit_test(what_is_read_again_ends_it_at_once),
+		cmocka_unit_test(what_is_read_again_ends_it_soon),
+		cmocka_unit_test(who_gets_further_keeps_it),
+		cmocka_unit_test(who_gets_as_far_does_not),
 		cmocka_unit_test(it_ends_when_nothing_gets_better),
 		cmocka_unit_test(trials_become_rare),
 		cmocka_unit_test(what_was_won_is_forgiven),

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "missing.h"
+
+#include <stdbool.h>
+
+#include "advise/advise.h"
+#include "base/sys.h"
+#include "file/file.h"
+#include "map/map.h"
+
+#define RANGES 64
+#define SAMPLES 1024 /* pages, 0.3 ms */
+
+static struct range {
+	uintptr_t start;
+	uint64_t pages;
+} ranges[RANGES];
+static unsigned nranges;
+static uint64_t all; /* pages of these */
+
+void fm_missing_begin(void)
+{
+	nranges = 0;
+	all = 0;
+}
+
+/* Beyond the end of the file is nothing that could be there. */
+static void add(struct fm_file *f, uintptr_t start, uintptr_t end,
+		uint64_t pgoff)
+{
+	const uint64_t size = ((uint64_t)fm_file_size(f) + FM_PAGE_MASK) >>
+			      FM_PAGE_SHIFT;
+	const uint64_t pages = fm_least((end - start) >> FM_PAGE_SHIFT,
+					size > pgoff ? size - pgoff : 0);
+
+	if (!pages || nranges == RANGES)
+		return;
+	ranges[nranges++] = (struct range){ start, pages };
+	all += pages;
+}
+
+static void add_of_kernel(struct fm_file *f)
+{
+	static struct fm_krange v[RANGES];
+	const struct fm_file_id id = { f->dev, f->ino };
+	unsigned n = fm_krange_list(&id, v, RANGES);
+
+	for (unsigned i = 0; i < n && i < RANGES; i++)
+		add(f, v[i].start, v[i].end, v[i].pgoff);
+}
+
+void fm_missing_add(struct fm_file *f)
+{
+	struct fm_map *m;
+
+	if (fm_kernel_serves(f)) {
+		add_of_kernel(f);
+		return;
+	}
+	fm_for_each_map(m, f)
+		add(f, atomic_load(&m->start), atomic_load(&m->end), m->pgoff);
+}
+
+/* False: it is not mapped any more. */
+static bool look(uintptr_t at, unsigned char *ret_there)
+{
+	return !fm_sys3(SYS_mincore, at, FM_PAGE, ret_there);
+}
+
+uint32_t fm_missing_look(void)
+{
+	const uint64_t step = all / SAMPLES + 1;
+	unsigned n = 0, missing = 0;
+	uint64_t page = 0;
+
+	if (fm_sys_confined()) /* mincore may end it */
+		return 0;
+	for (unsigned k = 0; k < nranges; k++) {
+		for (; page < ranges[k].pages; page += step) {
+			unsigned char there;
+
+			if (!look(ranges[k].start + (page << FM_PAGE_SHIFT),
+				  &there))
+				continue;
+			n++;
+			missing += !(there & 1);
+		}
+		page -= ranges[k].pages;
+	}
+	return n ? missing * 1000 / n : 0;
+}
