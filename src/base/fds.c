@@ -88,14 +88,18 @@ int fm_fd_next(int from)
 }
 
 /* Shells and daemons expect low numbers to be free: live in the upper part of
- * what the soft limit allows, below NUMBERS. */
+ * what the soft limit allows, but not too high up. For each process that is
+ * made the kernel copies the table up to the highest number in use, and looks
+ * at each of them when all are closed. */
+#define HIGH 4096
+
 int fm_fd_raise(int fd)
 {
 	struct rlimit rl = { 1024, 1024 };
 	long top, got = -EMFILE;
 
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
-	top = rl.rlim_cur > NUMBERS ? NUMBERS : (long)rl.rlim_cur;
+	top = rl.rlim_cur > HIGH ? HIGH : (long)rl.rlim_cur;
 	for (long room = top / 4; room >= 4 && got < 0; room *= 2) {
 		if (room > top - 3)
 			break;
