@@ -61,6 +61,9 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_WEARY] = {
 		.text = "looking for other processes takes too long",
 	},
+	[FM_WHY_ANEW] = {
+		.text = "it is mapped and unmapped again and again",
+	},
 	[FM_WHY_RESIDUE] = {
 		.text = "the kernel still serves another mapping of it",
 	},

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "advise/advise.h"
+#include "anew.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -223,6 +224,17 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 	return err;
 }
 
+static int take_or_leave(struct fm_mmap_request *q, struct fm_file *known,
+			 char *at)
+{
+	const uint64_t from = fm_now_ns();
+	int err = take_to_engine(q, known, at);
+
+	if (!err && !known)
+		fm_anew_begins(&q->st, from);
+	return err;
+}
+
 /* The kernel will serve this mapping of a file: if we hold the file too, the
  * two would disagree. -errno: it must not stay. */
 static int leave_to_kernel(struct fm_mmap_request *q, struct fm_file *known)
@@ -381,7 +393,7 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	q->flags = keep;
 	if (fm_is_err(p))
 		return p;
-	err = want ? take_to_engine(q, known, p) : -ENOTSUP;
+	err = want ? take_or_leave(q, known, p) : -ENOTSUP;
 	if (err) {
 		if ((want && put_back(q, p)) || leave_to_kernel(q, known))
 			return unmap_and_fail(q, p);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "anew.h"
+
+#include <string.h>
+
+#include "base/life.h"
+#include "base/sys.h"
+#include "file/file.h"
+#include "lost.h"
+#include "policy.h"
+
+#define FILES 64 /* of two with the same hash the later one counts */
+#define TIMES 4
+#define PART 4
+
+/* Under the space lock. */
+static struct anew {
+	dev_t dev;
+	ino_t ino;
+	uint64_t from_ns; /* of the call that mapped it; 0: it is not mapped */
+	uint64_t took_ns, mapped_ns; /* of so many times: */
+	uint64_t not_before_ms;
+	unsigned times, failed;
+} files[FILES];
+
+static struct anew *at(dev_t dev, ino_t ino)
+{
+	uint64_t h = ((uint64_t)ino ^ (uint64_t)dev << 20) *
+		     0x9e3779b97f4a7c15ull;
+
+	return &files[(h >> 40) % FILES];
+}
+
+static bool is(const struct anew *a, dev_t dev, ino_t ino)
+{
+	return a->ino == ino && a->dev == dev;
+}
+
+bool fm_anew(const struct stat *st, const struct fm_policy *p)
+{
+	const struct anew *a = at(st->st_dev, st->st_ino);
+
+	return is(a, st->st_dev, st->st_ino) && p->serve == FM_SERVE_AUTO &&
+	       p->warm == FM_WARM_AUTO && fm_now_ms() < a->not_before_ms;
+}
+
+void fm_anew_begins(const struct stat *st, uint64_t from_ns)
+{
+	struct anew *a = at(st->st_dev, st->st_ino);
+
+	if (!is(a, st->st_dev, st->st_ino))
+		*a = (struct anew){ .dev = st->st_dev, .ino = st->st_ino };
+	a->from_ns = from_ns;
+	a->took_ns += fm_now_ns() - from_ns;
+}
+
+static void judge(struct anew *a)
+{
+	if (a->took_ns * PART > a->mapped_ns)
+		a->not_before_ms = fm_now_ms() + fm_lost_pause_ms(++a->failed);
+	else
+		a->failed = 0;
+	a->took_ns = a->mapped_ns = a->times = 0;
+}
+
+static void ends(struct fm_file *f)
+{
+	struct anew *a = at(f->dev, f->ino);
+
+	if (!is(a, f->dev, f->ino) || !a->from_ns)
+		return;
+	a->mapped_ns += fm_now_ns() - a->from_ns;
+	a->from_ns = 0;
+	if (++a->times == TIMES)
+		judge(a);
+}
+
+static void forked(void)
+{
+	memset(files, 0, sizeof(files));
+}
+
+static struct fm_file_observer observer = { .closing = ends };
+
+__attribute__((constructor)) static void observe(void)
+{
+	fm_file_observe(&observer);
+}
+
+FM_LIFE(anew, .level = FM_LIFE_RUNNING, .forked = forked)

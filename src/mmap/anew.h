@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * anew.h - files that are mapped and unmapped again and again.
+ *
+ * To take a file over costs a look at all processes, some milliseconds where
+ * there are hundreds of them. A program that maps piece after piece of a file,
+ * each when the last is gone, would pay that for each piece. So it is compared
+ * with the time for which the file was mapped: where it was more than a quarter
+ * of four such times, the kernel serves what is mapped of it in the next minute
+ * (5 minutes when the next four are no better, then 25). Not where the policy
+ * says serve=engine or warm=engine.
+ */
+#ifndef FM_ANEW_H
+#define FM_ANEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/types.h"
+
+struct fm_policy;
+
+/* [plain] Under the space lock, all of them. Is a mapping of this file, which
+ * has none of ours, better the kernel's? */
+bool fm_anew(const struct stat *st, const struct fm_policy *p);
+/* [plain] It has its first mapping, at which the call was since from_ns. */
+void fm_anew_begins(const struct stat *st, uint64_t from_ns);
+
+#endif
