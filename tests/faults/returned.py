@@ -20,6 +20,7 @@ from places import MIB, NoGroup, memory_group
 
 LIMIT = 128 * MIB
 SIZE = 160 * MIB
+ROOM = 6 * MIB
 PROGRAM = """
 import mmap, os, random, sys, threading
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_CLOEXEC)
@@ -85,11 +86,25 @@ def file_of(path):
         return json.loads(b"".join(iter(lambda: s.recv(65536), b"")))["files"][0]
 
 
+def anonymous(group):
+    with open(group + "/memory.stat") as f:
+        stat = dict(line.split() for line in f)
+    return int(stat.get("total_rss") or stat.get("anon"))
+
+
+def wait_for_room(group):
+    """What the kernel cannot take is given back in time, if there is a CPU for it."""
+    until = time.monotonic() + 2
+    while anonymous(group) > LIMIT - ROOM and time.monotonic() < until:
+        time.sleep(0.01)
+
+
 def turn(p, group, sock):
     """To the kernel and back. Returns what went wrong."""
     with start(TAKER, group) as other:
         steps = 0
         while not file_of(sock)["demoted"] and steps < LIMIT // (2 * MIB):
+            wait_for_room(group)
             if not say(other):
                 return ["who takes memory was killed"]
             steps += 1
