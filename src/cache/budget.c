@@ -236,6 +236,13 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 	return true;
 }
 
+/* As far as the ghosts tell: of pages that come back a quarter and more has
+ * been overwritten by others' ghosts where lazy pages double what is there. */
+static bool nearly_all(uint64_t back, uint64_t evicted)
+{
+	return back > SOME_BACK && back > evicted / 8 * 5;
+}
+
 static uint64_t and_a(unsigned part, uint64_t bytes)
 {
 	return bytes + bytes / part;
@@ -248,7 +255,7 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 	uint64_t evicted = flow->evicted - b->flow.evicted;
 	uint64_t away = flow->away - b->flow.away;
 	uint64_t gone = back ? away / back * FM_PAGE : 0;
-	bool all_back = back > SOME_BACK && back > evicted - evicted / 4;
+	bool all_back = nearly_all(back, evicted);
 
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||

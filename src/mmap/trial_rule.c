@@ -94,7 +94,7 @@ static bool is_further(const struct fm_trial *t,
 		       const struct fm_trial_totals *now)
 {
 	return t->reached && reached_by_kernel(&t->last, now) >
-				     t->reached + t->reached / 4;
+				     t->reached + t->reached / 8;
 }
 
 static enum fm_trial_act keep(struct fm_trial *t)

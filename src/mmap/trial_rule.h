@@ -13,8 +13,8 @@
  * A thread that always waits loses all of its time with either server. Then it
  * is compared how far the program gets: pages that were waited for in a second,
  * divided by the part of what is mapped that is not in memory, which is about
- * how many of all accesses have to wait. The kernel has to get further by a
- * quarter, in two seconds in a row; it keeps the files while it gets as far.
+ * how many of all accesses have to wait. The kernel has to get further by an
+ * eighth, in two seconds in a row; it keeps the files while it gets as far.
  *
  * A trial that failed is repeated after 1 minute, then
  * after 5, then every 25; after 10 minutes in which nothing was worth one, all
