@@ -24,11 +24,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "room.h"
+
 #define PAGE 4096ul
 #define MIB (1ul << 20)
 #define WORDS (PAGE / sizeof(uint64_t))
 #define ROOM_MIB 24 /* the library leaves twice as much of 768 */
-#define MOST_MS 20000
 
 static uint64_t pages, hot;
 static uint64_t *map;
@@ -102,53 +103,6 @@ static void *scan(void *arg)
 	return NULL;
 }
 
-static void rest_ms(long ms)
-{
-	const struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
-
-static bool is_anonymous(const char *name)
-{
-	return !strcmp(name, "inactive_anon") ||
-	       !strcmp(name, "active_anon") || !strcmp(name, "unevictable");
-}
-
-/* What the kernel cannot give up without swap, in MiB: what was said MADV_FREE
- * of counts as file. Version 1 of control groups has "total_" before the names
- * for all of the group. */
-static uint64_t used_mib(const char *stat)
-{
-	FILE *f = fopen(stat, "re");
-	unsigned long n, v1 = 0, v2 = 0;
-	char name[64];
-
-	if (!f)
-		die(stat);
-	while (fscanf(f, "%63s %lu", name, &n) == 2) {
-		if (!strncmp(name, "total_", 6))
-			v1 += is_anonymous(name + 6) ? n : 0;
-		else
-			v2 += is_anonymous(name) ? n : 0;
-	}
-	fclose(f);
-	return (v1 ? v1 : v2) / MIB;
-}
-
-static void wait_for_room(void)
-{
-	for (long ms = 0; stat_path; ms++) {
-		if (used_mib(stat_path) + ROOM_MIB < limit_mib)
-			return;
-		if (ms == MOST_MS) {
-			printf("no room within 20 s\n");
-			exit(3);
-		}
-		rest_ms(1);
-	}
-}
-
 /* In steps of a MiB, evenly. */
 static char *take(uint64_t mib, uint64_t ms)
 {
@@ -158,7 +112,8 @@ static char *take(uint64_t mib, uint64_t ms)
 	if (mine == MAP_FAILED)
 		die("burst: memory");
 	for (uint64_t k = 0; k < mib; k++) {
-		wait_for_room();
+		if (stat_path)
+			wait_for_room(stat_path, limit_mib, ROOM_MIB);
 		memset(mine + k * MIB, (int)k | 1, MIB);
 		if (ms * 1000 / mib >= 100)
 			usleep((useconds_t)(ms * 1000 / mib));

@@ -2,13 +2,15 @@
 /*
  * greedy.c - memory that the program needs for itself, under a limit.
  *
- *   greedy DIR FILE_MIB OWN_MIB [SECONDS]
+ *   greedy DIR FILE_MIB OWN_MIB SECONDS [STAT LIMIT_MIB]
  *
  * Maps a file of FILE_MIB, stores to half of its pages and reads all of them,
  * then takes OWN_MIB of memory of its own while it goes on with the file. The
  * kernel gives up page cache for that. Goes on for SECONDS with all of it,
- * stores included. Prints how many words were wrong, and
- * how often the lowest free descriptor was another one than at first.
+ * stores included. Prints how many words were wrong, and how often the lowest
+ * free descriptor was another one than at first. Where less than ROOM_MIB are
+ * left of LIMIT_MIB of the control group with memory.stat STAT it waits
+ * (room.h).
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -19,8 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "room.h"
+
 #define PAGE 4096ul
 #define MIB (1ul << 20)
+#define ROOM_MIB 12
 
 static uint64_t pages;
 static uint64_t *map;
@@ -106,7 +111,7 @@ int main(int argc, char **argv)
 	uint64_t wrong, own, others = 0;
 	int lowest;
 
-	if (argc < 4)
+	if (argc < 5)
 		return 9;
 	pages = strtoul(argv[2], NULL, 10) * (MIB / PAGE);
 	own = strtoul(argv[3], NULL, 10);
@@ -119,6 +124,9 @@ int main(int argc, char **argv)
 	for (uint64_t k = 0; k < own; k++) {
 		char *mine = malloc(MIB);
 
+		if (argc > 6)
+			wait_for_room(argv[5], strtoul(argv[6], NULL, 10),
+				      ROOM_MIB);
 		if (!mine)
 			return 9;
 		memset(mine, (int)k + 1, MIB);
@@ -126,8 +134,7 @@ int main(int argc, char **argv)
 		others += other_numbers(lowest);
 		nanosleep(&pause, NULL);
 	}
-	if (argc > 4)
-		wrong += go_on(strtol(argv[4], NULL, 10));
+	wrong += go_on(strtol(argv[4], NULL, 10));
 	wrong += look(0, pages);
 	printf("%lu MiB of its own, %lu wrong, %lu others\n", own, wrong,
 	       others);
