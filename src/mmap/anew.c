@@ -19,7 +19,9 @@ static struct anew {
 	ino_t ino;
 	uint64_t from_ns; /* of the call that mapped it; 0: it is not mapped */
 	uint64_t took_ns, mapped_ns; /* of so many times: */
-	uint64_t not_before_ms;
+	size_t longest; /* bytes, of these mappings */
+	size_t most;    /* ... are left to the kernel, */
+	uint64_t until_ms;
 	unsigned times, failed;
 } files[FILES];
 
@@ -36,31 +38,35 @@ static bool is(const struct anew *a, dev_t dev, ino_t ino)
 	return a->ino == ino && a->dev == dev;
 }
 
-bool fm_anew(const struct stat *st, const struct fm_policy *p)
+bool fm_anew(const struct stat *st, size_t len, const struct fm_policy *p)
 {
 	const struct anew *a = at(st->st_dev, st->st_ino);
 
 	return is(a, st->st_dev, st->st_ino) && p->serve == FM_SERVE_AUTO &&
-	       p->warm == FM_WARM_AUTO && fm_now_ms() < a->not_before_ms;
+	       p->warm == FM_WARM_AUTO && len <= a->most &&
+	       fm_now_ms() < a->until_ms;
 }
 
-void fm_anew_begins(const struct stat *st, uint64_t from_ns)
+void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns)
 {
 	struct anew *a = at(st->st_dev, st->st_ino);
 
 	if (!is(a, st->st_dev, st->st_ino))
 		*a = (struct anew){ .dev = st->st_dev, .ino = st->st_ino };
+	a->longest = len > a->longest ? len : a->longest;
 	a->from_ns = from_ns;
 	a->took_ns += fm_now_ns() - from_ns;
 }
 
 static void judge(struct anew *a)
 {
-	if (a->took_ns * PART > a->mapped_ns)
-		a->not_before_ms = fm_now_ms() + fm_lost_pause_ms(++a->failed);
-	else
+	if (a->took_ns * PART > a->mapped_ns) {
+		a->until_ms = fm_now_ms() + fm_lost_pause_ms(++a->failed);
+		a->most = 2 * a->longest;
+	} else {
 		a->failed = 0;
-	a->took_ns = a->mapped_ns = a->times = 0;
+	}
+	a->took_ns = a->mapped_ns = a->longest = a->times = 0;
 }
 
 static void ends(struct fm_file *f)

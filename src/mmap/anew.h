@@ -7,8 +7,9 @@
  * each when the last is gone, would pay that for each piece. So it is compared
  * with the time for which the file was mapped: where it was more than a quarter
  * of four such times, the kernel serves what is mapped of it in the next minute
- * (5 minutes when the next four are no better, then 25). Not where the policy
- * says serve=engine or warm=engine.
+ * (5 minutes when the next four are no better, then 25), unless it is more than
+ * twice as long as the longest of them: a header may be looked at before all of
+ * the file is mapped. Not where the policy says serve=engine or warm=engine.
  */
 #ifndef FM_ANEW_H
 #define FM_ANEW_H
@@ -21,10 +22,10 @@
 
 struct fm_policy;
 
-/* [plain] Under the space lock, all of them. Is a mapping of this file, which
- * has none of ours, better the kernel's? */
-bool fm_anew(const struct stat *st, const struct fm_policy *p);
+/* [plain] Under the space lock, all of them. Is a mapping of this file, of
+ * len bytes, better the kernel's? It has none of ours. */
+bool fm_anew(const struct stat *st, size_t len, const struct fm_policy *p);
 /* [plain] It has its first mapping, at which the call was since from_ns. */
-void fm_anew_begins(const struct stat *st, uint64_t from_ns);
+void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns);
 
 #endif

@@ -231,7 +231,7 @@ static int take_or_leave(struct fm_mmap_request *q, struct fm_file *known,
 	int err = take_to_engine(q, known, at);
 
 	if (!err && !known)
-		fm_anew_begins(&q->st, from);
+		fm_anew_begins(&q->st, q->len, from);
 	return err;
 }
 
