@@ -12,6 +12,8 @@
 #define FILES 64 /* of two with the same hash the later one counts */
 #define TIMES 4
 #define PART 4
+#define SHORT_NS ((uint64_t)50000000)
+#define WINDOW ((size_t)64 << 20) /* bytes, at most */
 
 /* Under the space lock. */
 static struct anew {
@@ -51,6 +53,8 @@ void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns)
 {
 	struct anew *a = at(st->st_dev, st->st_ino);
 
+	if (len > WINDOW)
+		return;
 	if (!is(a, st->st_dev, st->st_ino))
 		*a = (struct anew){ .dev = st->st_dev, .ino = st->st_ino };
 	a->longest = len > a->longest ? len : a->longest;
@@ -60,9 +64,10 @@ void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns)
 
 static void judge(struct anew *a)
 {
-	if (a->took_ns * PART > a->mapped_ns) {
+	if (a->took_ns * PART > a->mapped_ns ||
+	    a->mapped_ns < TIMES * SHORT_NS) {
 		a->until_ms = fm_now_ms() + fm_lost_pause_ms(++a->failed);
-		a->most = 2 * a->longest;
+		a->most = fm_least(2 * a->longest, WINDOW);
 	} else {
 		a->failed = 0;
 	}
