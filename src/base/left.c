@@ -6,7 +6,6 @@
 #include "life.h"
 #include "proc.h"
 #include "sys.h"
-#include "text.h"
 #include "thread.h"
 
 #define STATUS 52 /* in a process's stat, as waitpid(2) has it */
@@ -30,7 +29,7 @@ static void look_at(const char *name, void *arg)
 {
 	struct threads *t = arg;
 
-	if (name[0] != '.' && atoi(name) != t->main_thread)
+	if (atoi(name) != t->main_thread)
 		t->ours = t->ours && fm_left_is_ours(name);
 }
 
@@ -38,13 +37,8 @@ static bool all_are_ours(void)
 {
 	char buf[4096] __attribute__((aligned(8)));
 	struct threads t = { (int)fm_sys0(SYS_getpid), true };
-	int err, fd = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
 
-	if (fd < 0)
-		return false;
-	err = fm_each_entry(fd, buf, sizeof(buf), look_at, &t);
-	fm_sys_close(fd);
-	return !err && t.ours;
+	return !fm_each_thread(buf, sizeof(buf), look_at, &t) && t.ours;
 }
 
 static _Atomic bool outlived; /* the main thread, by others */

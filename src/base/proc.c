@@ -110,6 +110,33 @@ int fm_each_entry(int dir, char *buf, size_t size,
 	return (int)n;
 }
 
+struct threads {
+	void (*one)(const char *tid, void *arg);
+	void *arg;
+};
+
+static void thread(const char *name, void *arg)
+{
+	const struct threads *t = arg;
+
+	if (name[0] != '.')
+		t->one(name, t->arg);
+}
+
+int fm_each_thread(char *buf, size_t size,
+		   void (*one)(const char *tid, void *arg), void *arg)
+{
+	struct threads t = { one, arg };
+	int err, dir = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY,
+				   0);
+
+	if (dir < 0)
+		return dir;
+	err = fm_each_entry(dir, buf, size, thread, &t);
+	fm_sys_close(dir);
+	return err;
+}
+
 /* "pid (name) S ppid ...": a name may hold whatever it likes. */
 FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
 {
@@ -135,10 +162,16 @@ FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
 #define FLAGS 9        /* in a thread's stat */
 #define IO_WORKER 0x10 /* PF_IO_WORKER, Linux 5.12 */
 
-bool fm_proc_is_worker(const char *tid, char *ret_state)
+uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state)
 {
 	char path[64];
 
-	return !thread_path(path, tid, "/stat") &&
-	       (fm_proc_stat(path, FLAGS, ret_state) & IO_WORKER);
+	*ret_state = 0;
+	return thread_path(path, tid, "/stat") ?
+		       0 : fm_proc_stat(path, field, ret_state);
+}
+
+bool fm_proc_is_worker(const char *tid, char *ret_state)
+{
+	return fm_proc_thread_stat(tid, FLAGS, ret_state) & IO_WORKER;
 }

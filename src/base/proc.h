@@ -39,11 +39,17 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
  * not all were there. */
 int fm_each_entry(int dir, char *buf, size_t size,
 		  void (*one)(const char *name, void *arg), void *arg);
+/* [any] The same for the threads of this process, by number. */
+int fm_each_thread(char *buf, size_t size,
+		   void (*one)(const char *tid, void *arg), void *arg);
 
 /* [fault] A process's stat, proc_pid_stat(5): number `field` of it, as counted
  * there, from 4 on; and the state of its main thread ('R', 'Z', ...). path:
  * "/proc/self/stat" or its like. 0, and state 0, if that is not told. */
 uint64_t fm_proc_stat(const char *path, int field, char *ret_state);
+
+/* The same of thread `tid` of this process. */
+uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state);
 
 /* Is thread `tid` of this process one that the kernel has made for a ring? It
  * ends with the process. */

@@ -29,20 +29,16 @@ static void look(const char *tid, void *arg)
 	bool *busy = arg;
 	char state;
 
-	if (*tid != '.' && !*busy && !fm_thread_is(atoi(tid)) &&
+	if (!*busy && !fm_thread_is(atoi(tid)) &&
 	    fm_proc_is_worker(tid, &state))
 		*busy = state == 'R' || state == 'D';
 }
 
 static bool any_busy(char *buf)
 {
-	int dir = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
 	bool busy = false;
 
-	if (dir < 0)
-		return false;
-	fm_each_entry(dir, buf, BUF, look, &busy);
-	fm_sys_close(dir);
+	fm_each_thread(buf, BUF, look, &busy);
 	return busy;
 }
 

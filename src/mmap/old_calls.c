@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "old_calls.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -10,12 +8,10 @@
 #include "base/life.h"
 #include "base/proc.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "base/types.h"
 #include "engine.h"
 
 #define MOST_THREADS 512u
-#define TASKS "/proc/self/task"
 #define USER 14 /* fields of a thread's stat, in ticks */
 #define SYSTEM 15
 #define LEAST_ADDRESS 65536ul
@@ -67,20 +63,16 @@ static bool has_ours(const struct fm_proc_call *c)
 
 static uint64_t ticks(const struct thread *t, int field)
 {
-	char path[64], state;
+	char state;
 
-	if (fm_join(path, sizeof(path), TASKS "/", t->tid, "/stat"))
-		return 0;
-	return fm_proc_stat(path, field, &state);
+	return fm_proc_thread_stat(t->tid, field, &state);
 }
 
 static bool has_ended(const struct thread *t)
 {
-	char path[64], state = 0;
+	char state;
 
-	if (fm_join(path, sizeof(path), TASKS "/", t->tid, "/stat"))
-		return false;
-	fm_proc_stat(path, USER, &state);
+	fm_proc_thread_stat(t->tid, USER, &state);
 	return !state || state == 'Z' || state == 'X';
 }
 
@@ -111,7 +103,7 @@ static void mark(const char *name, void *arg)
 {
 	struct thread *t = &threads[n];
 
-	if (name[0] == '.' || fm_left_is_ours(name))
+	if (fm_left_is_ours(name))
 		return;
 	if (n == MOST_THREADS || strlen(name) >= sizeof(t->tid)) {
 		full = true;
@@ -127,15 +119,11 @@ static void mark(const char *name, void *arg)
 bool fm_old_calls_mark(void)
 {
 	char buf[4096] __attribute__((aligned(8)));
-	int err, fd = fm_sys_open(TASKS, O_RDONLY | O_DIRECTORY, 0);
 
 	n = 0;
-	full = fd < 0;
-	if (full)
-		return false;
-	err = fm_each_entry(fd, buf, sizeof(buf), mark, NULL);
-	fm_sys_close(fd);
-	full |= err;
+	full = false;
+	if (fm_each_thread(buf, sizeof(buf), mark, NULL))
+		full = true;
 	return !full;
 }
 
