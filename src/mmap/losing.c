@@ -17,6 +17,7 @@
 #include "file/file.h"
 #include "losing_rule.h"
 #include "lost.h"
+#include "missing.h"
 #include "old_calls.h"
 #include "peers/peers.h"
 #include "policy.h"
@@ -159,13 +160,9 @@ static struct sample *sample_of(const struct fm_krange *r)
 	return NULL;
 }
 
-/* Pages of the range, up to the end of a file of so many bytes. */
 static uint64_t within(const struct fm_krange *r, uint64_t size)
 {
-	const uint64_t all = (r->end - r->start) >> FM_PAGE_SHIFT;
-
-	size = (size + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
-	return fm_least(all, size > r->pgoff ? size - r->pgoff : 0);
+	return fm_pages_within(r->start, r->end, r->pgoff, size);
 }
 
 static uint64_t pages_of(const struct sample *s)
@@ -173,14 +170,6 @@ static uint64_t pages_of(const struct sample *s)
 	struct stat st;
 
 	return is_there(s, &st) ? within(&s->r, (uint64_t)st.st_size) : 0;
-}
-
-static bool in_page_cache(uintptr_t a)
-{
-	unsigned char vec = 1;
-
-	fm_sys3(SYS_mincore, a, FM_PAGE, &vec);
-	return vec & 1;
 }
 
 static void look_at_pages(struct sample *s, bool again)
@@ -192,8 +181,8 @@ static void look_at_pages(struct sample *s, bool again)
 		const uint64_t bit = 1ull << s->n % 64;
 		uint64_t *word = &s->there[s->n++ / 64];
 		const bool was = *word & bit;
-		const bool is = in_page_cache(s->r.start +
-					      (p << FM_PAGE_SHIFT));
+		const bool is = fm_in_memory(s->r.start +
+					     (p << FM_PAGE_SHIFT));
 
 		s->came += again && is && !was;
 		s->missing += !is;

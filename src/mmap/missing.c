@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "missing.h"
 
-#include <stdbool.h>
-
 #include "advise/advise.h"
 #include "base/sys.h"
 #include "file/file.h"
@@ -18,20 +16,34 @@ static struct range {
 static unsigned nranges;
 static uint64_t all; /* pages of these */
 
+uint64_t fm_pages_within(uintptr_t start, uintptr_t end, uint64_t pgoff,
+			 uint64_t size)
+{
+	const uint64_t all = (end - start) >> FM_PAGE_SHIFT;
+
+	size = (size + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
+	return fm_least(all, size > pgoff ? size - pgoff : 0);
+}
+
+bool fm_in_memory(uintptr_t page)
+{
+	unsigned char vec = 1;
+
+	fm_sys3(SYS_mincore, page, FM_PAGE, &vec);
+	return vec & 1;
+}
+
 void fm_missing_begin(void)
 {
 	nranges = 0;
 	all = 0;
 }
 
-/* Beyond the end of the file is nothing that could be there. */
 static void add(struct fm_file *f, uintptr_t start, uintptr_t end,
 		uint64_t pgoff)
 {
-	const uint64_t size = ((uint64_t)fm_file_size(f) + FM_PAGE_MASK) >>
-			      FM_PAGE_SHIFT;
-	const uint64_t pages = fm_least((end - start) >> FM_PAGE_SHIFT,
-					size > pgoff ? size - pgoff : 0);
+	const uint64_t pages = fm_pages_within(start, end, pgoff,
+					       (uint64_t)fm_file_size(f));
 
 	if (!pages || nranges == RANGES)
 		return;

@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "file/file.h"
 #include "losing.h"
+#include "missing.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "take_back.h"
@@ -20,27 +21,14 @@
 
 #define SAMPLES 1024u
 
-/* Of a range, up to the end of a file of so many pages. */
-static uint64_t pages_of(const struct fm_krange *r, uint64_t size)
-{
-	uint64_t pages = (r->end - r->start) >> FM_PAGE_SHIFT;
-
-	return fm_least(pages, size > r->pgoff ? size - r->pgoff : 0);
-}
-
 /* A page here and there: is nearly all of it in the page cache? */
 static bool is_cached(const struct fm_krange *r, uint64_t size)
 {
-	uint64_t pages = pages_of(r, size);
+	uint64_t pages = fm_pages_within(r->start, r->end, r->pgoff, size);
 	uint64_t step = pages / SAMPLES + 1, missing = 0, all = 0;
-	unsigned char vec;
 
-	for (uint64_t i = 0; i < pages; i += step, all++) {
-		vec = 1;
-		fm_sys3(SYS_mincore, r->start + (i << FM_PAGE_SHIFT), FM_PAGE,
-			&vec);
-		missing += !(vec & 1);
-	}
+	for (uint64_t i = 0; i < pages; i += step, all++)
+		missing += !fm_in_memory(r->start + (i << FM_PAGE_SHIFT));
 	return missing * 16 < all;
 }
 
@@ -53,8 +41,7 @@ static bool is_warm(struct fm_file *f)
 
 	return f->policy->warm != FM_WARM_ENGINE &&
 	       fm_krange_list(&id, &r, 1) &&
-	       is_cached(&r, ((uint64_t)fm_file_size(f) + FM_PAGE_MASK) >>
-				     FM_PAGE_SHIFT);
+	       is_cached(&r, (uint64_t)fm_file_size(f));
 }
 
 static bool loses(const struct fm_file *f)
