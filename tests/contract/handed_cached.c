@@ -85,8 +85,7 @@ static void only_read(const char *what, void (*before)(void))
 
 	close(fd);
 	fd = open(ct_path(what), O_RDONLY);
-	fdatasync(fd);
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	ct_uncache(fd);
 	p = ct_map(fd, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
 	before();
 	madvise(p, PAGES * PAGE, MADV_RANDOM);
@@ -115,8 +114,7 @@ int main(int argc, char **argv)
 
 	ct_begin(argc, argv);
 	fd = ct_file("f", PAGES * PAGE);
-	fdatasync(fd);
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	ct_uncache(fd);
 	stored(fd);
 	close(fd);
 	only_read("only read", nothing);
