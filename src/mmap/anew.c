@@ -20,11 +20,14 @@ static struct anew {
 	dev_t dev;
 	ino_t ino;
 	uint64_t from_ns; /* of the call that mapped it; 0: it is not mapped */
-	uint64_t took_ns, mapped_ns; /* of so many times: */
-	size_t longest; /* bytes, of these mappings */
-	size_t most;    /* ... are left to the kernel, */
+	/* Of the last `times`: to take it over, all in all, the longest. */
+	uint64_t took_ns, mapped_ns;
+	size_t longest; /* bytes */
+	unsigned times;
+	/* So many bytes at most are left to the kernel, for so long: */
+	size_t most;
 	uint64_t until_ms;
-	unsigned times, failed;
+	unsigned failed; /* series in a row that were too short */
 } files[FILES];
 
 static struct anew *at(dev_t dev, ino_t ino)
@@ -40,7 +43,8 @@ static bool is(const struct anew *a, dev_t dev, ino_t ino)
 	return a->ino == ino && a->dev == dev;
 }
 
-bool fm_anew(const struct stat *st, size_t len, const struct fm_policy *p)
+bool fm_anew_leave(const struct stat *st, size_t len,
+		   const struct fm_policy *p)
 {
 	const struct anew *a = at(st->st_dev, st->st_ino);
 

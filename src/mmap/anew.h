@@ -27,7 +27,8 @@ struct fm_policy;
 
 /* [plain] Under the space lock, all of them. Is a mapping of this file, of
  * len bytes, better the kernel's? It has none of ours. */
-bool fm_anew(const struct stat *st, size_t len, const struct fm_policy *p);
+bool fm_anew_leave(const struct stat *st, size_t len,
+		   const struct fm_policy *p);
 /* [plain] It has its first mapping, at which the call was since from_ns. */
 void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns);
 

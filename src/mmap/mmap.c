@@ -224,8 +224,9 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 	return err;
 }
 
-static int take_or_leave(struct fm_mmap_request *q, struct fm_file *known,
-			 char *at)
+/* How long it takes is noted for files that are mapped again and again. */
+static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
+		      char *at)
 {
 	const uint64_t from = fm_now_ns();
 	int err = take_to_engine(q, known, at);
@@ -393,7 +394,7 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	q->flags = keep;
 	if (fm_is_err(p))
 		return p;
-	err = want ? take_or_leave(q, known, p) : -ENOTSUP;
+	err = want ? take_timed(q, known, p) : -ENOTSUP;
 	if (err) {
 		if ((want && put_back(q, p)) || leave_to_kernel(q, known))
 			return unmap_and_fail(q, p);

@@ -125,7 +125,7 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 		return unwanted_known(q, known);
 	if (q->shared && fm_mem_monitor_short())
 		return FM_WHY_NO_CACHE;
-	if (fm_anew(&q->st, q->len, q->policy))
+	if (fm_anew_leave(&q->st, q->len, q->policy))
 		return FM_WHY_ANEW;
 	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
 	    fm_peers_weary(!q->policy->min_size))
