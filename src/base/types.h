@@ -240,6 +240,8 @@ struct fm_file {
 	struct { /* mmap/losing.h: who serves it better */
 		uint8_t trial; /* enum fm_losing_trial */
 		bool adopted;  /* the engine has never had it */
+		/* some that hooks did not see may use its memory */
+		_Atomic bool old_calls;
 		_Atomic bool losing; /* the kernel, by the last looks */
 		unsigned good, failed; /* looks, trials, in a row */
 		uint64_t begun_ms, calm_since_ms;

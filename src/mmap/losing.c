@@ -272,6 +272,7 @@ static int open_path(const struct sample *s)
 static void now_passes(struct fm_file *f, const struct stat *st)
 {
 	f->choice.adopted = true;
+	atomic_store(&f->choice.old_calls, true);
 	f->choice.calm_since_ms = fm_now_ms();
 	fm_skipped_taken(st);
 	fm_file_passes(f, true);
@@ -368,8 +369,7 @@ static void note_rate(struct fm_file *f, const struct sample *s,
 	f->choice.kib = mean(f->choice.kib, r->kib);
 	f->choice.missing = s->missing * 1000 / s->n;
 	f->choice.calm_since_ms = fm_now_ms();
-	atomic_store(&f->choice.losing,
-		     !f->choice.adopted || fm_old_calls_over());
+	atomic_store(&f->choice.losing, !atomic_load(&f->choice.old_calls));
 }
 
 static void loses(struct sample *s, const struct fm_losing_rate *r)
@@ -390,6 +390,20 @@ static void look_at_causes(const struct fm_losing_rate *r)
 	for (unsigned i = 0; i < nsamples; i++)
 		if (is_cause(&samples[i]))
 			loses(&samples[i], r);
+}
+
+/* The thread that has marked them asks, and nobody takes a file before. */
+static void look_at_calls(void)
+{
+	const bool over = fm_old_calls_over();
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		if (over)
+			atomic_store(&f->choice.old_calls, false);
+	fm_space_unlock(&old);
 }
 
 /* What is not lost any more. */
@@ -419,6 +433,8 @@ static void look(void)
 	in_a_row = fm_losing_much(&r) ? in_a_row + 1 : 0;
 	if (in_a_row)
 		sample_all();
+	if (atomic_load(&fm_takeable))
+		look_at_calls();
 	if (in_a_row >= ROW)
 		look_at_causes(&r);
 	if (atomic_load(&fm_takeable))
@@ -436,7 +452,6 @@ bool fm_losing(const struct fm_file *f)
 void fm_losing_taken(struct fm_file *f)
 {
 	f->choice.trial = FM_LOSING_RUNS;
-	f->choice.adopted = false;
 	f->choice.good = 0;
 	f->choice.begun_ms = fm_now_ms();
 	atomic_store(&f->choice.losing, false);
