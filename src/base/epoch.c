@@ -109,8 +109,7 @@ void fm_epoch_reclaim(bool at_once)
 
 static void reset(void)
 {
-	for (int i = 0; i < SLOTS; i++)
-		atomic_store(&slots[i].at, 0);
+	fm_sys_clear(slots, sizeof(slots));
 	atomic_store(&crowd, 0);
 }
 

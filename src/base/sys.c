@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -55,6 +56,22 @@ FM_FAULT void *fm_sys_anon(size_t len)
 	void *p = fm_sys_far(len, PROT_READ | PROT_WRITE);
 
 	return (uintptr_t)p >= (uintptr_t)-4095 ? NULL : p;
+}
+
+/* A filter may kill for madvise(2), and locked pages stay. */
+void fm_sys_clear(void *table, size_t len)
+{
+	char *at = table, *end = at + len;
+	char *from = (char *)(((uintptr_t)at + 0xfff) & ~0xfffull);
+	char *to = (char *)((uintptr_t)end & ~0xfffull);
+
+	if (from >= to || fm_sys_confined() ||
+	    fm_sys_madvise(from, (size_t)(to - from), MADV_DONTNEED)) {
+		memset(at, 0, len);
+		return;
+	}
+	memset(at, 0, (size_t)(from - at));
+	memset(to, 0, (size_t)(end - to));
 }
 
 static FM_FAULT unsigned number_at(const char *p)

@@ -172,7 +172,7 @@ int fm_chunk_table_start(void)
 
 void fm_chunk_table_reset(void)
 {
-	for (int k = 0; k < FM_CHUNKS; k++) {
+	for (int k = 0; k < fm_chunk_top(); k++) {
 		atomic_store(&fm_chunks[k].state, CH_FREE);
 		fm_chunks[k].file = NULL;
 	}

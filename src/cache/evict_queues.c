@@ -154,14 +154,9 @@ void fm_evict_start(void)
 	each_list(FM_EVICT_POOLS, list_start);
 }
 
-static void list_reset(struct fm_evict_list *l, unsigned policy)
-{
-	fm_queue_reset(&l->q);
-	atomic_store(&l->pages, 0);
-}
-
 void fm_evict_reset(void)
 {
-	each_list(fm_evict_pools(), list_reset);
+	fm_queues_forget();
+	fm_sys_clear(shards, sizeof(shards));
 	atomic_store(&pools, FM_POOL_OWN);
 }

@@ -31,7 +31,7 @@ struct fm_evict_list {
 	bool newest_first;
 };
 
-/* [plain] reset: in the child of fork. */
+/* [plain] reset: in the child of fork; start comes after it. */
 void fm_evict_start(void);
 void fm_evict_reset(void);
 

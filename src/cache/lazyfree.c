@@ -206,7 +206,7 @@ FM_FAULT void fm_lazyfree_look(struct fm_map *m, uint64_t i, uint64_t n,
 void fm_lazyfree_reset(void)
 {
 	for (unsigned s = 0; s < FM_LAZYFREE_SHARDS; s++) {
-		fm_queue_reset(&lazy[s]);
+		lazy[s] = (struct fm_queue){ .head = NULL };
 		atomic_store(&sweep[s].left, 0);
 		atomic_store(&sweep[s].at, 0);
 	}

@@ -171,9 +171,8 @@ FM_FAULT bool fm_queue_pop_last(struct fm_queue *q, uint64_t *ret)
 }
 
 /* The parent's threads may have been in the middle of anything. */
-void fm_queue_reset(struct fm_queue *q)
+void fm_queues_forget(void)
 {
 	fm_lock_reset(&free_lock);
 	free_list = NULL;
-	*q = (struct fm_queue){ .head = NULL };
 }

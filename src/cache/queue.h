@@ -26,8 +26,8 @@ bool fm_queue_pop(struct fm_queue *q, uint64_t *ret);
 /* Like push and pop at the other ends. */
 void fm_queue_push_first(struct fm_queue *q, uint64_t e);
 bool fm_queue_pop_last(struct fm_queue *q, uint64_t *ret);
-/* [plain] In the child of fork. */
-void fm_queue_reset(struct fm_queue *q);
+/* [plain] In the child of fork: the queues are cleared by whoever has them. */
+void fm_queues_forget(void);
 
 static inline uint64_t fm_queue_len(struct fm_queue *q)
 {

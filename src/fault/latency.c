@@ -36,8 +36,11 @@ void fm_latency_sum(struct fm_hist *ret)
 
 static void forked(void)
 {
-	for (int i = 0; i < SHARDS; i++)
-		fm_hist_reset(&latency[i]);
+	uint64_t n;
+
+	fm_latency_spent(&n);
+	if (n)
+		fm_sys_clear(latency, sizeof(latency));
 }
 
 FM_LIFE(latency, .level = FM_LIFE_FAULTS, .forked = forked)

@@ -253,7 +253,8 @@ static void empty(struct calls *c)
 {
 	atomic_store(&c->crowd, 0);
 	for (unsigned i = 0; i < FM_READS_FULL; i++)
-		atomic_store(&c->slots[i].owner, 0);
+		if (atomic_load(&c->slots[i].owner))
+			atomic_store(&c->slots[i].owner, 0);
 }
 
 static void forked(void)

@@ -15,7 +15,8 @@ static struct fm_event returned; /* a buffer was put back */
 static void reset(void)
 {
 	for (int i = 0; i < SLOTS; i++)
-		atomic_store(&slots[i].taken, 0);
+		if (atomic_load(&slots[i].taken))
+			atomic_store(&slots[i].taken, 0);
 	fm_event_reset(&returned);
 }
 

@@ -87,7 +87,7 @@ static void reset(void)
 			fm_fd_drop(fm_ring_pool[i].ring.ring_fd);
 		/* The rings' memory is not here. */
 	}
-	memset(fm_ring_pool, 0, sizeof(fm_ring_pool));
+	fm_sys_clear(fm_ring_pool, sizeof(fm_ring_pool));
 	atomic_store(&fm_ring_top, 0);
 	fm_lock_reset(&pool_lock);
 	fm_event_reset(&returned);

@@ -130,12 +130,12 @@ void fm_skipped_note(const struct stat *st, const struct fm_left *left)
 	bool is_new = false;
 
 	fm_lock(&lock);
+	atomic_store(&any, true); /* first: a fork may come in between */
 	l = find(st);
 	if (l)
 		is_new = note(l, st, left);
 	else
 		no_room++;
-	atomic_store(&any, true);
 	fm_unlock(&lock);
 	if (is_new)
 		fm_server_reason_left(left->path, st->st_dev, st->st_ino,
@@ -237,11 +237,11 @@ void fm_skipped_unlock(void)
 static void forked(void)
 {
 	fm_lock_reset(&lock);
-	atomic_store(&any, false);
+	if (atomic_exchange(&any, false))
+		fm_sys_clear(table, sizeof(table));
 	atomic_store(&longest, 0);
 	atomic_store(&no_room, 0);
 	fm_short_map_closed(); /* what was seen has another number, or none */
-	memset(table, 0, sizeof(table));
 }
 
 FM_LIFE(skipped, .level = FM_LIFE_HELPERS, .forked = forked)

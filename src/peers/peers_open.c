@@ -225,10 +225,7 @@ void fm_open_forget(const struct fm_file *f)
 
 void fm_open_reset(void)
 {
-	for (uint32_t id = 0; id < FM_MAX_FILES; id++) {
-		atomic_store(&opens[id].since_ms, 0);
-		forget_openers(&opens[id]);
-	}
+	fm_sys_clear(opens, sizeof(opens));
 	atomic_store(&pending, 0);
 }
 

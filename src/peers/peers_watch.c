@@ -624,7 +624,7 @@ void fm_watch_reset(void)
 	fm_fd_drop(nudge);
 	bell = fan = ino_fd = bell_wd = nudge = -1;
 	fm_lock_reset(&hear);
-	memset(watches, 0, sizeof(watches));
+	fm_sys_clear(watches, sizeof(watches));
 	fm_open_reset();
 	atomic_store(&thread_id, 0);
 	atomic_store(&begun, false);
