@@ -28,25 +28,22 @@
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "openers.h"
 #include "peers.h"
 #include "peers_priv.h"
 #include "writeback/writeback.h"
 
 #define LINGER_MS 100
-#define OPENERS 8
 
 /* By file id. */
 static struct open {
 	_Atomic uint32_t since_ms; /* the first that is not judged yet, or 0 */
 	_Atomic uint32_t count;
+	uint32_t judged;           /* up to this count; under the space lock */
 	_Atomic uint32_t looks;    /* ... taken for mappings */
 	/* ... up to this count, looked at for word */
 	_Atomic uint32_t asked;
-	struct {
-		_Atomic int pid;
-		_Atomic int open;  /* times, as far as events told */
-	} who[OPENERS];
-	_Atomic bool crowd;        /* more than these */
+	struct fm_openers who;
 } opens[FM_MAX_FILES];
 static _Atomic uint32_t pending; /* files with since_ms */
 
@@ -69,71 +66,6 @@ static bool begin(struct open *o)
 
 /* ---- who ---------------------------------------------------------------- */
 
-/* Events are handled one at a time. 0 is any process, where we may not know. A
- * close without an open: that was before we watched. */
-static void note(struct open *o, int pid, int change)
-{
-	for (int k = 0; k < OPENERS; k++) {
-		int n = atomic_load(&o->who[k].open);
-
-		if (n ? atomic_load(&o->who[k].pid) != pid : change < 0)
-			continue;
-		atomic_store(&o->who[k].pid, pid);
-		atomic_store(&o->who[k].open, n + change);
-		return;
-	}
-	if (change > 0)
-		atomic_store(&o->crowd, true);
-}
-
-static bool is_alive(int pid)
-{
-	long r = pid ? fm_sys2(SYS_kill, pid, 0) : 0;
-
-	return !r || r == -EPERM;
-}
-
-/* The processes that have opened it lately, or 0: not known of all. Not how
- * often: opens may be told as one. */
-static int openers(const struct open *o, int pids[OPENERS])
-{
-	int n = 0;
-
-	for (int k = 0; k < OPENERS; k++) {
-		pids[n] = atomic_load(&o->who[k].pid);
-		if (!pids[n] && atomic_load(&o->who[k].open) > 0)
-			return 0;
-		n += pids[n] != 0;
-	}
-	return atomic_load(&o->crowd) ? 0 : n;
-}
-
-/* Its descriptors, so that the look that has just found nothing says so. */
-static bool may_look(int pid)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	fd = pid ? fm_sys_open(path, O_RDONLY | O_DIRECTORY, 0) : -EACCES;
-	if (fd >= 0)
-		fm_sys_close(fd);
-	return fd >= 0;
-}
-
-/* Has it open somebody whose descriptors we may not see? */
-static bool somebody_hidden(const struct open *o)
-{
-	for (int k = 0; k < OPENERS; k++) {
-		int pid = atomic_load(&o->who[k].pid);
-
-		if (atomic_load(&o->who[k].open) > 0 && is_alive(pid) &&
-		    !may_look(pid))
-			return true;
-	}
-	return atomic_load(&o->crowd);
-}
-
 /* Nobody else could open it, but the superuser. */
 static bool is_private(const struct fm_file *f)
 {
@@ -146,25 +78,11 @@ static bool is_private(const struct fm_file *f)
 /* Where events do not name processes, whoever he is. */
 bool fm_open_unseen(const struct fm_file *f)
 {
-	const struct open *o = &opens[f->id];
-	bool unnamed = fm_watch_by_inotify(f), named = false;
+	const struct fm_openers *who = &opens[f->id].who;
 
-	for (int k = 0; k < OPENERS; k++) {
-		int pid = atomic_load(&o->who[k].pid);
-
-		if (atomic_load(&o->who[k].open) <= 0)
-			continue;
-		unnamed |= !pid;
-		named |= pid && is_alive(pid) && !may_look(pid);
-	}
-	return named || ((unnamed || atomic_load(&o->crowd)) && !is_private(f));
-}
-
-static void forget_openers(struct open *o)
-{
-	for (int k = 0; k < OPENERS; k++)
-		atomic_store(&o->who[k].open, 0);
-	atomic_store(&o->crowd, false);
+	return fm_openers_hidden(who) ||
+	       ((fm_watch_by_inotify(f) || fm_openers_unnamed(who)) &&
+		!is_private(f));
 }
 
 /* ---- what word that goes out may cost ------------------------------------ */
@@ -201,7 +119,7 @@ void fm_open_seen(struct fm_file *f, int pid)
 {
 	struct open *o = &opens[f->id];
 
-	note(o, pid, 1);
+	fm_openers_opened(&o->who, pid);
 	atomic_fetch_add(&o->count, 1);
 	atomic_store(&o->looks, 0);
 	if (begin(o))
@@ -213,12 +131,12 @@ void fm_open_seen(struct fm_file *f, int pid)
 
 void fm_open_closed(const struct fm_file *f, int pid)
 {
-	note(&opens[f->id], pid, -1);
+	fm_openers_closed(&opens[f->id].who, pid);
 }
 
 void fm_open_forget(const struct fm_file *f)
 {
-	forget_openers(&opens[f->id]);
+	fm_openers_forget(&opens[f->id].who);
 	if (atomic_exchange(&opens[f->id].since_ms, 0))
 		atomic_fetch_sub(&pending, 1);
 }
@@ -264,18 +182,34 @@ bool fm_open_wrote(struct fm_file *f)
 
 /* ---- the judgement ------------------------------------------------------ */
 
+/* Children of fork that look at the file, and end: each makes mappings of the
+ * kernel of all of ours, which takes longer than what it is there for. */
+#define MANY 4 /* opens in LINGER_MS */
+
+static bool come_and_go(struct open *o)
+{
+	uint32_t count = atomic_load(&o->count), before = o->judged;
+
+	o->judged = count;
+	return count - before >= MANY;
+}
+
 /* Whoever opened the file: still there? Under the space lock. */
 static void judge(struct fm_file *f)
 {
 	enum fm_claim mine = fm_peers_claim_of(f);
 	unsigned use = fm_peers_scan(f);
+	const struct fm_openers *who = &opens[f->id].who;
 	bool hidden = !use && !fm_watch_by_inotify(f) &&
-		      somebody_hidden(&opens[f->id]);
+		      (fm_openers_hidden(who) || fm_openers_unnamed(who));
 	bool conflict = mine == FM_CLAIM_WRITE ? use != 0 :
 						 conflicts(mine, use);
 
 	if (is_engines(mine) && (conflict || hidden))
 		fm_peers_demote(f, FM_WHY_PEER_NATIVE);
+	else if (come_and_go(&opens[f->id]) && mine == FM_CLAIM_READ &&
+		 fm_registry_kernel_users(f))
+		fm_peers_share(f);
 }
 
 /* Judged, unless somebody has opened it meanwhile. Not before: until then it
@@ -357,13 +291,13 @@ static bool look_due(struct open *o)
 static void look_at_openers(struct fm_file *f)
 {
 	struct open *o = &opens[f->id];
-	int pids[OPENERS];
+	int pids[FM_OPENERS];
 
 	if (!look_due(o))
 		return;
 	atomic_fetch_add(&o->looks, 1);
 	if (!fm_peers_weary(false))
-		look_at_use(f, pids, openers(o, pids));
+		look_at_use(f, pids, fm_openers_pids(&o->who, pids));
 }
 
 void fm_open_look(void)
