@@ -8,6 +8,7 @@
 #include "cache/cache.h"
 #include "elsewhere.h"
 #include "engine.h"
+#include "fits.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
 #include "pagecache_probe.h"
@@ -102,6 +103,14 @@ bool fm_is_served(struct fm_file *known)
 	return known && (atomic_load(&known->maps) || fm_kernel_serves(known));
 }
 
+/* Pages of the program's own, of a private mapping, need memory twice. */
+static bool only_fits(const struct fm_mmap_request *q)
+{
+	return (q->shared || !(q->prot & PROT_WRITE)) &&
+	       fm_fits_only(&q->st, (uint64_t)q->off, q->len, q->maywrite,
+			    q->policy);
+}
+
 /* Why the kernel should serve it, if it should. */
 static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 				      struct fm_file *known)
@@ -135,6 +144,8 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	if (fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off, q->len,
 				q->policy))
 		return FM_WHY_CACHED;
+	if (only_fits(q))
+		return FM_WHY_FITS;
 	/* Whether other processes use it or it can be opened is not tried. */
 	if (fm_settings()->mode != FM_MODE_ON)
 		return FM_WHY_OBSERVED;

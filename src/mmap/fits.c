@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "fits.h"
+
+#include "advise/advise.h"
+#include "base/alloc.h"
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "file/file.h"
+#include "fits_rule.h"
+#include "memory.h"
+#include "policy.h"
+
+#define PART 16
+/* What is shorter, of all that this process may use, fits into what the least
+ * cache begins with, or is no more than the half of what is mapped. */
+#define SMALL 32
+#define GROWS ((uint64_t)1 << 20)
+#define BLOCK 512u
+
+/* A part says nothing of what else of the file is going to be mapped. */
+static bool is_whole(uint64_t size, uint64_t off, uint64_t len)
+{
+	return off < size && fm_least(size - off, len) >= size - size / PART;
+}
+
+/* A database in the making: it is mapped beyond its end, or has few of its
+ * blocks yet. */
+static bool is_to_grow(const struct stat *st, uint64_t off, uint64_t len)
+{
+	const uint64_t size = (uint64_t)st->st_size;
+
+	return off + len > size + GROWS ||
+	       (uint64_t)st->st_blocks * BLOCK < size - size / PART;
+}
+
+static uint64_t engines(void)
+{
+	struct fm_file *f;
+	uint64_t sum = 0;
+
+	fm_for_each_file(f, id)
+		if (atomic_load(&f->maps) && !fm_kernel_serves(f))
+			sum += (uint64_t)fm_file_size(f);
+	return sum;
+}
+
+static uint64_t kernels(void)
+{
+	const unsigned room = fm_krange_list(NULL, NULL, 0);
+	struct fm_krange *v = room ? fm_alloc(room * sizeof(*v)) : NULL;
+	unsigned n = v ? fm_krange_list(NULL, v, room) : 0;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n && i < room; i++)
+		sum += v[i].end - v[i].start;
+	fm_free(v);
+	return sum;
+}
+
+/* What costs least is asked first: nearly all files are smaller. */
+bool fm_fits_only(const struct stat *st, uint64_t off, uint64_t len,
+		  bool grows, const struct fm_policy *p)
+{
+	const struct fm_cache_size *size = &fm_settings()->cache;
+	const uint64_t bytes = (uint64_t)st->st_size;
+	struct fm_fits f = { .file = bytes };
+
+	if (!size->automatic || p->serve != FM_SERVE_AUTO ||
+	    p->warm != FM_WARM_AUTO || !is_whole(bytes, off, len) ||
+	    (grows && is_to_grow(st, off, len)) ||
+	    bytes < fm_memory_limit() / SMALL)
+		return false;
+	f.left = fm_memory_left("") + fm_cache_resident() * FM_PAGE;
+	f.cache = fm_cache_bytes(size);
+	f.engines = engines();
+	f.kernels = kernels();
+	return fm_fits_kernel(&f);
+}
