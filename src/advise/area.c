@@ -352,6 +352,19 @@ static uint64_t memory_left(void)
 	return left;
 }
 
+static uint64_t read_lately; /* bytes */
+
+static void note_read(uint64_t bytes)
+{
+	static uint32_t since_s;
+
+	if (since_s + LATELY_S < now_s()) {
+		since_s = now_s();
+		read_lately = 0;
+	}
+	read_lately += bytes;
+}
+
 static size_t bytes_of(const struct area *a, unsigned k)
 {
 	const uintptr_t at = a->base + k * a->segment;
@@ -364,6 +377,7 @@ static size_t bytes_of(const struct area *a, unsigned k)
 
 static bool fits(enum fm_advice now)
 {
+	struct fm_weigh_memory m = { .read = read_lately };
 	uint64_t touched = 0, bytes = 0;
 	unsigned n = 0;
 
@@ -378,7 +392,8 @@ static bool fits(enum fm_advice now)
 			n++;
 		}
 	}
-	return fm_weigh_fits(all.single, n, touched, bytes, memory_left(), now);
+	m.left = memory_left();
+	return fm_weigh_fits(all.single, n, touched, bytes, &m, now);
 }
 
 /* ---- advice ------------------------------------------------------------ */
@@ -589,9 +604,11 @@ static uint64_t all_bytes(void)
 
 int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 {
-	const bool fit = fits(any_random);
+	bool fit;
 	int err = 0;
 
+	note_read(use->bytes);
+	fit = fits(any_random);
 	feel_change(use);
 	note_use(use, part);
 	for (unsigned i = 0; i < nareas && !err; i++)

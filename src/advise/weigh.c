@@ -22,6 +22,12 @@
 #define PER_READ 60000
 #define CLEARLY 2 /* times better: then it is changed */
 
+/* That part of memory stays free of what fits: as long as nothing says that it
+ * does not, where it is read again, and where it did not fit. */
+#define ONCE 64
+#define AGAIN 8
+#define BACK 4
+
 uintptr_t fm_stream_reach(uintptr_t border)
 {
 	const uintptr_t piece = border & -border;
@@ -108,10 +114,14 @@ enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
 }
 
 bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
-		   uint64_t all, uint64_t memory, enum fm_advice now)
+		   uint64_t all, const struct fm_weigh_memory *m,
+		   enum fm_advice now)
 {
 	const uint64_t need = touches < 2 * segments ? all : touched;
+	unsigned part = m->read > need + need / 2 ? AGAIN : ONCE;
 
 	/* Nothing swings. */
-	return need < memory - memory / (now == FM_ADVICE_RANDOM ? 4 : 8);
+	if (now == FM_ADVICE_RANDOM)
+		part = BACK;
+	return need < m->left - m->left / part;
 }

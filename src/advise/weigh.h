@@ -62,10 +62,18 @@ bool fm_weigh_looked(const struct fm_pattern *look);
 enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
 			uint64_t waste, bool fits);
 
+/* Bytes. */
+struct fm_weigh_memory {
+	uint64_t left; /* that the process may still have */
+	uint64_t read; /* by it, lately */
+};
+
 /* Does it, with so many single touches in segments that come to `touched`
  * bytes, of which there are `segments`? When nearly each touch was in a new
- * one there will be more: `all` bytes. */
+ * one there will be more: `all` bytes. What just fits does so until more has
+ * been read than that: then it has been read again. */
 bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
-		   uint64_t all, uint64_t memory, enum fm_advice now);
+		   uint64_t all, const struct fm_weigh_memory *m,
+		   enum fm_advice now);
 
 #endif

@@ -86,14 +86,30 @@ static void nothing_swings(void **state)
 /* Each touch in another segment: there will be more of them. */
 static void what_is_touched_is_estimated(void **state)
 {
-	const uint64_t all = 4096 * MIB, memory = 1024 * MIB;
+	const struct fm_weigh_memory m = { .left = 1024 * MIB };
+	const uint64_t all = 4096 * MIB;
 
-	assert_false(fm_weigh_fits(10, 9, 576 * MIB, all, memory,
+	assert_false(fm_weigh_fits(10, 9, 576 * MIB, all, &m,
 				   FM_ADVICE_NORMAL));
-	assert_true(fm_weigh_fits(100, 9, 576 * MIB, all, memory,
+	assert_true(fm_weigh_fits(100, 9, 576 * MIB, all, &m,
 				  FM_ADVICE_NORMAL));
-	assert_false(fm_weigh_fits(100, 15, 960 * MIB, all, memory,
+	assert_false(fm_weigh_fits(100, 16, 1024 * MIB, all, &m,
 				   FM_ADVICE_NORMAL));
+}
+
+static void what_just_fits_is_read_once(void **state)
+{
+	struct fm_weigh_memory m = { .left = 1024 * MIB };
+	const uint64_t all = 1000 * MIB;
+
+	m.read = 1500 * MIB;
+	assert_true(fm_weigh_fits(100, 9, all, all, &m, FM_ADVICE_NORMAL));
+	m.read += MIB;
+	assert_false(fm_weigh_fits(100, 9, all, all, &m, FM_ADVICE_NORMAL));
+	m.read = 0;
+	assert_false(fm_weigh_fits(100, 9, all, all, &m, FM_ADVICE_RANDOM));
+	assert_true(fm_weigh_fits(100, 9, 760 * MIB, all, &m,
+				  FM_ADVICE_RANDOM));
 }
 
 static void what_was_counts_half(void **state)
@@ -149,6 +165,7 @@ int main(void)
 		cmocka_unit_test(a_stream_of_single_pages_goes_back),
 		cmocka_unit_test(nothing_swings),
 		cmocka_unit_test(what_is_touched_is_estimated),
+		cmocka_unit_test(what_just_fits_is_read_once),
 		cmocka_unit_test(what_was_counts_half),
 		cmocka_unit_test(a_change_is_felt),
 	};
