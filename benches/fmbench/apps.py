@@ -19,6 +19,7 @@ ROWS = 4_000_000  # times about 110 bytes
 LOOKUPS = 4000
 RECORDS = 1_500_000  # of LMDB, times about 340 bytes
 KEYS = 4_000_000     # of RocksDB, times 216 bytes
+MONETDB_JOB = os.path.join(HERE, "..", "..", "tests", "apps", "jobs", "monetdb_job.py")
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Case:
     argv: list
     output: str = None  # compressed, to be unpacked and compared
     keep: str = ""      # of stdout; empty: all of it
+    limit: int = 0      # bytes of the memory cgroup; 0: as the others
 
 
 def make_text(path, size):
@@ -81,6 +83,16 @@ def make_rocksdb(path, keys):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def make_monetdb(path, factor):
+    """TPC-H's tables as text, and a database of them."""
+    tables = os.path.join(path, "tables")
+    os.makedirs(tables)
+    for args in (["generate", tables, str(factor)],
+                 ["load", tables, os.path.join(path, "db")]):
+        subprocess.run([sys.executable, MONETDB_JOB, *args], check=True,
+                       stdout=subprocess.DEVNULL)
+
+
 def prepared(path, make, *args):
     if not os.path.exists(path):
         print(f"  preparing {path}", flush=True)
@@ -128,6 +140,19 @@ def cases(directory, quick, limit):
         yield Case("RocksDB mmap_read, 8 threads readrandom", path + "/CURRENT",
                    rocksdb(path, n, "readrandom", 8, f"--reads={n // 160}", *old),
                    keep=r"of \d+ found")
+    if have("monetdbe", importlib.util.find_spec("monetdbe")) and \
+            have("duckdb-extension-tpch", importlib.util.find_spec("duckdb_extension_tpch")):
+        yield from monetdb_cases(directory, quick)
+
+
+def monetdb_cases(directory, quick):
+    """It takes 350 to 390 MiB itself."""
+    factor = 0.1 if quick else 1
+    path = prepared(os.path.join(directory, f"app{factor}.monetdb"), make_monetdb, factor)
+    tables, db = os.path.join(path, "tables"), os.path.join(path, "db")
+    for mib in (700, 400):
+        yield Case(f"MonetDB, TPC-H {factor}, 22 queries, {mib} MiB", db + "/.gdk_lock",
+                   [sys.executable, MONETDB_JOB, "query", tables, db], limit=mib << 20)
 
 
 def digest(run, case):
@@ -164,7 +189,7 @@ def run(m, quick, limit=None, rounds=3):
         m.limit, m.cache = limit, "auto"  # what a user gets
         for case in cases(os.path.dirname(m.file), quick, limit):
             times, digests = {False: [], True: []}, set()
-            name, m.file = case.name, case.data
+            name, m.file, m.limit = case.name, case.data, case.limit or limit
             for _ in range(1 if quick else rounds):
                 for preload in (False, True):
                     r = m.run(case.argv, preload=preload, parse=False, timeout=900)

@@ -4,7 +4,7 @@ from collections import Counter
 from math import inf
 from statistics import median
 
-from . import nullstore, warmstart
+from . import nullstore, pairs, warmstart
 from .workloads import COLUMNS, SHAPES, p999, shown
 
 TARGETS = ("native_ra128", "native", "native_hint")  # of Row.targets
@@ -271,7 +271,8 @@ def brief(doc):
                 median_of(r, "preloaded"), *(times(r, c) for c in TARGETS),
                 *([f"{r['bound_share']:.0%}" if "bound_share" in r else "-"] * device),
                 "; ".join(r["servers"])]) + " |")
-    return "\n".join(out[1:] + device_lines(doc["device"])) + "\n"
+    more = pairs.markdown(doc["pairs"]) if doc.get("pairs") else []
+    return "\n".join(out[1:] + device_lines(doc["device"]) + more) + "\n"
 
 
 # Of the first table, by their titles: what the README has.
@@ -335,6 +336,8 @@ def extra_lines(doc):
         out += nullstore.markdown(doc["nullstore"])
     if doc.get("warmstart"):
         out += warmstart.markdown(doc["warmstart"])
+    if doc.get("pairs"):
+        out += pairs.markdown(doc["pairs"])
     for t in doc.get("evict") or []:
         names = [k for k in t["sims"][0] if k not in
                  ("cache_pages", "distinct_pages", "touches") and not k.endswith("_soft")]
