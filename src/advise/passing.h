@@ -6,15 +6,15 @@
  * What the kernel cannot fault on in signal delivery it must not find missing
  * in the middle of a call. So who hands it such memory says so (fm_data_in in
  * engine.h):
- *  - around a call whose end is seen a count goes up and down. Who takes memory
+ *  - a call whose end is seen is counted while it lasts. Who takes memory
  *    back publishes its mapping, then waits until there is none: a call that
  *    begins later finds managed memory, and pins it;
  *  - of others the range is marked, and never taken back (krange.h). First the
  *    mark, then one more look for managed memory: one of the two sees the
  *    other.
  *
- * A call that is left by a jump or by cancellation stays counted: then nothing
- * is taken back any more.
+ * A call that is left by a jump stays counted: then nothing is taken back while
+ * that thread lives. One that ends in a call, by cancellation, does not count.
  */
 #ifndef FM_PASSING_H
 #define FM_PASSING_H

@@ -3,6 +3,7 @@
  * what a table with a row for each page says. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -289,6 +290,45 @@ static void it_says_when_it_is_not_complete(void **state)
 	fm_krange_forget((uintptr_t)base, r.end);
 }
 
+static void *ends_in_a_call(void *arg)
+{
+	const struct iovec v = { at(0), FM_PAGE };
+
+	assert_true(fm_passing_counted(&v, 1));
+	return NULL;
+}
+
+static void who_ends_in_a_call_is_not_waited_for(void **state)
+{
+	const struct iovec v = { at(0), FM_PAGE };
+	pthread_t t;
+
+	add(0, 2, 7, 0);
+	assert_int_equal(pthread_create(&t, NULL, ends_in_a_call, NULL), 0);
+	pthread_join(t, NULL);
+	assert_true(fm_passing_wait(60000));
+	assert_true(fm_passing_counted(&v, 1));
+	assert_false(fm_passing_wait(0));
+	fm_passing_ends();
+	assert_true(fm_passing_wait(0));
+}
+
+/* More calls than have a place of their own, one in the other. */
+static void each_of_many_calls_is_waited_for(void **state)
+{
+	const struct iovec v = { at(0), FM_PAGE };
+	const int many = 200;
+
+	add(0, 2, 7, 0);
+	for (int i = 0; i < many; i++)
+		assert_true(fm_passing_counted(&v, 1));
+	for (int i = 0; i < many; i++) {
+		assert_false(fm_passing_wait(0));
+		fm_passing_ends();
+	}
+	assert_true(fm_passing_wait(0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +340,10 @@ int main(void)
 		cmocka_unit_test_setup(what_is_new_survives_an_older_call,
 				       again),
 		cmocka_unit_test_setup(another_number_is_another_mapping,
+				       again),
+		cmocka_unit_test_setup(who_ends_in_a_call_is_not_waited_for,
+				       again),
+		cmocka_unit_test_setup(each_of_many_calls_is_waited_for,
 				       again),
 	};
 
