@@ -28,6 +28,8 @@ struct area {
 	unsigned n;
 	bool refused;        /* gone, or no room for more mappings */
 	bool begun;          /* as others had, once */
+	bool judged;         /* whether it begins at MADV_RANDOM */
+	bool early;          /* it has begun so, and not been quiet since */
 	struct fm_pattern sum;
 	struct fm_pattern *seg;
 };
@@ -145,6 +147,10 @@ static bool any_random;       /* of these */
 /* Since the last stream: single touches, and what has been read. */
 static unsigned singles;
 static unsigned family; /* such of all processes made by fork */
+static unsigned costly; /* such for which the kernel reads ahead */
+static bool any_early;  /* areas */
+static struct fm_area_use deep; /* while one is early */
+static uint64_t early_ms; /* that nothing was read */
 static struct fm_area_use meanwhile;
 /* The last look, or several that saw little. */
 static struct fm_pattern look;
@@ -226,6 +232,11 @@ static bool is_single(uintptr_t start, uintptr_t end)
 	       (end - start == FM_HUGE && !(start & (FM_HUGE - 1)));
 }
 
+static bool is_random(const struct area *a, uintptr_t at)
+{
+	return a->seg[(at - a->base) / a->segment].advice == FM_ADVICE_RANDOM;
+}
+
 void fm_area_touched(uintptr_t start, uintptr_t end)
 {
 	const uint64_t pages = (end - start) >> FM_PAGE_SHIFT;
@@ -236,8 +247,11 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 	fm_count(&fm_advise_counts.touches, 1);
 	faults_seen += pages / 16 + 1;
 	if (!goes_on(start, end) && is_single(start, end)) {
-		fm_pattern_single(&a->seg[(start - a->base) / a->segment],
-				  now_s());
+		struct fm_pattern *p =
+			&a->seg[(start - a->base) / a->segment];
+
+		fm_pattern_single(p, now_s());
+		costly += p->advice == FM_ADVICE_NORMAL;
 		fm_pattern_single(&a->sum, now_s());
 		fm_pattern_single(&all, now_s());
 		fm_pattern_single(&look, now_s());
@@ -247,10 +261,11 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 	}
 	if (singles || family)
 		fm_board_row(a->dev, a->ino);
-	singles = family = 0;
+	singles = family = costly = 0;
 	end = end < a->end ? end : a->end;
 	fm_streams_touched(&(struct fm_row){ a->id, start, end, a->start,
-					     a->end, a->dev });
+					     a->end, a->dev,
+					     is_random(a, start) });
 	fm_pattern_row(&a->sum, pages);
 	fm_pattern_row(&all, pages);
 	fm_pattern_row(&look, pages);
@@ -260,6 +275,9 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 
 		stop = stop < end ? stop : end;
 		fm_pattern_row(&a->seg[k], (stop - start) >> FM_PAGE_SHIFT);
+		/* A stream has come to what was touched here and there. */
+		if (a->early)
+			a->seg[k].single /= 2;
 		start = stop;
 	}
 }
@@ -282,6 +300,8 @@ static void age(void)
 	each_pattern(fm_pattern_age);
 	lately.bytes /= 2;
 	lately.faults /= 2;
+	deep.major /= 2;
+	deep.faults /= 2;
 }
 
 static void forget_rows(struct fm_pattern *p)
@@ -294,6 +314,9 @@ static void add_use(struct fm_area_use *to, const struct fm_area_use *use)
 	to->bytes += use->bytes;
 	to->faults += use->faults;
 }
+
+#define EARLY_SURE 16
+static bool changed; /* in this look */
 
 static bool feel_singles(const struct fm_area_use *use)
 {
@@ -308,17 +331,24 @@ static bool feel_singles(const struct fm_area_use *use)
 
 static bool feel_look(const struct fm_area_use *use)
 {
-	bool changed;
+	bool other;
 
 	add_use(&look_use, use);
 	if (!fm_weigh_looked(&look))
 		return false;
-	changed = fm_weigh_look(&look, look_use.bytes, look_use.faults);
-	if (changed)
+	other = fm_weigh_look(&look, look_use.bytes, look_use.faults);
+	if (other)
 		meanwhile = look_use;
 	look = (struct fm_pattern){ 0 };
 	look_use = (struct fm_area_use){ 0 };
-	return changed;
+	return other;
+}
+
+/* Most of it is MADV_RANDOM: a few of many touches are what is slow. */
+static bool feel_costly(void)
+{
+	return any_early && costly && singles >= EARLY_SURE &&
+	       meanwhile.bytes >= costly * FM_MUCH;
 }
 
 /* A program that has read in order goes on here and there: what was in a row
@@ -328,10 +358,13 @@ static void feel_change(const struct fm_area_use *use)
 {
 	const bool by_singles = feel_singles(use), by_look = feel_look(use);
 
-	if (!by_singles && !by_look)
+	changed = by_singles || by_look || feel_costly();
+	if (!changed)
 		return;
 	if (!any_random && all.pages)
 		lately = meanwhile;
+	deep = (struct fm_area_use){ 0 };
+	costly = 0;
 	each_pattern(forget_rows);
 	fm_streams_over();
 }
@@ -339,6 +372,7 @@ static void feel_change(const struct fm_area_use *use)
 /* ---- does it fit? ------------------------------------------------------ */
 
 #define LATELY_S 10
+#define FITS_SURE 64 /* touches, where the beginning is MADV_RANDOM */
 
 static uint64_t memory_left(void)
 {
@@ -381,6 +415,8 @@ static bool fits(enum fm_advice now)
 	uint64_t touched = 0, bytes = 0;
 	unsigned n = 0;
 
+	if (any_early && all.single < FITS_SURE)
+		return false;
 	for (unsigned i = 0; i < nareas; i++) {
 		bytes += areas[i].end - areas[i].start;
 		for (unsigned k = 0; k < areas[i].n; k++) {
@@ -421,14 +457,73 @@ static int advise(struct area *a, unsigned from, unsigned to,
 	return 0;
 }
 
+static bool stream_comes(const struct area *a, unsigned k)
+{
+	const uintptr_t at = a->base + k * a->segment;
+
+	return fm_streams_come(a->id, at, at + a->segment);
+}
+
+/* Of a segment that has begun at MADV_RANDOM and tells nothing itself: it waits
+ * for a stream, and is what it was when that has passed. */
+static enum fm_advice wanted_early(const struct area *a, unsigned k,
+				   bool it_fits)
+{
+	const struct fm_pattern *p = &a->seg[k];
+
+	if ((it_fits && p->seen_s) ||
+	    (p->single < FM_FAMILY && stream_comes(a, k)))
+		return FM_ADVICE_NORMAL;
+	return changed && !it_fits ? FM_ADVICE_RANDOM :
+				     p->advice == FM_ADVICE_RANDOM;
+}
+
 static enum fm_advice wanted(const struct area *a, unsigned k, bool it_fits)
 {
 	const struct fm_pattern *p = &a->seg[k];
 	const enum fm_advice now = p->advice == FM_ADVICE_RANDOM;
 
+	if (a->early && !fm_pattern_tells(p))
+		return wanted_early(a, k, it_fits);
 	if (!fm_pattern_tells(p))
 		p = fm_pattern_tells(&a->sum) ? &a->sum : &all;
 	return fm_weigh(p, now, waste, it_fits);
+}
+
+static uint64_t all_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < nareas; i++)
+		bytes += areas[i].end - areas[i].start;
+	return bytes;
+}
+
+/* A touch reads so much ahead that finding out by touches costs more than a
+ * read for each page of a stream until it is seen. */
+#define DEEP ((uint64_t)1 << 20)
+#define FEW_WAIT 16 /* one in so many faults: most find what is cached */
+
+static bool begins_early(const struct area *a)
+{
+	const uint64_t touch = fm_readahead_bytes(a->dev), left = memory_left();
+
+	return touch >= DEEP && all_bytes() / 5 > left / 4 &&
+	       fm_weigh(&all, FM_ADVICE_RANDOM, touch, false) ==
+		       FM_ADVICE_RANDOM &&
+	       fm_board_ask(a->dev, a->ino) != FM_ADVICE_NORMAL;
+}
+
+static int begin_early(struct area *a)
+{
+	a->judged = true;
+	if (!begins_early(a))
+		return 0;
+	a->early = any_early = true;
+	early_ms = 0;
+	if (!waste)
+		waste = fm_readahead_bytes(a->dev);
+	return advise(a, 0, a->n, FM_ADVICE_RANDOM);
 }
 
 /* What a process of the same family has seen, as long as nothing is known, or
@@ -544,11 +639,13 @@ static void look_for_random(void)
 {
 	uint64_t bytes = 0;
 
-	any_random = false;
-	for (unsigned i = 0; i < nareas; i++)
+	any_random = any_early = false;
+	for (unsigned i = 0; i < nareas; i++) {
+		any_early |= areas[i].early;
 		for (unsigned k = 0; k < areas[i].n; k++)
 			if (areas[i].seg[k].advice != FM_ADVICE_NORMAL)
 				bytes += bytes_of(&areas[i], k);
+	}
 	any_random = bytes;
 	atomic_store(&fm_advise_counts.random_bytes, bytes);
 }
@@ -557,11 +654,45 @@ int fm_areas_begin(void)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < nareas && !err; i++)
+	for (unsigned i = 0; i < nareas && !err; i++) {
 		if (!areas[i].begun)
 			err = begin_as_others(&areas[i]);
+		if (!areas[i].judged && !err)
+			err = begin_early(&areas[i]);
+	}
 	look_for_random();
 	return err;
+}
+
+/* ---- the beginning, where a wrong guess is cheap -------------------------- */
+
+/* Nothing is known of them, and the program is at rest: the kernel reads them
+ * as it does natively. */
+static void end_early(void)
+{
+	for (unsigned i = 0; i < nareas; i++) {
+		if (areas[i].early && !fm_pattern_tells(&areas[i].sum))
+			advise(&areas[i], 0, areas[i].n, FM_ADVICE_NORMAL);
+		areas[i].early = false;
+	}
+	look_for_random();
+}
+
+bool fm_areas_early(void)
+{
+	return any_early;
+}
+
+void fm_areas_leave(void)
+{
+	if (any_early)
+		end_early();
+}
+
+void fm_areas_forget(void)
+{
+	areas = NULL;
+	nareas = last_found = seen = 0;
 }
 
 /* Since the last call. */
@@ -575,6 +706,18 @@ static uint64_t read_for_streams(void)
 	return bytes;
 }
 
+/* A touch that waits would read all that the kernel reads ahead, and one that
+ * finds its page cached nothing. */
+static void note_deep(const struct fm_area_use *use)
+{
+	deep.faults += use->faults;
+	deep.major += use->major;
+	waste = 0;
+	if (deep.major * FEW_WAIT >= deep.faults && deep.faults)
+		waste = fm_readahead_bytes(areas[0].dev) * deep.major /
+			deep.faults;
+}
+
 /* Many faults may be others' (of memory from malloc), and bytes, too (read(2)):
  * no more faults than were seen, and a touch reads no more than the kernel
  * reads ahead. */
@@ -584,7 +727,9 @@ static void note_use(const struct fm_area_use *use, unsigned part)
 	const uint64_t streams = read_for_streams();
 
 	faults_seen = 0;
-	if (any_random || !part)
+	if (any_early)
+		note_deep(use);
+	if (any_random || any_early || !part)
 		return;
 	lately.bytes += use->bytes - fm_least(use->bytes, streams);
 	lately.faults += fm_least(use->faults, seen);
@@ -593,20 +738,12 @@ static void note_use(const struct fm_area_use *use, unsigned part)
 		waste = fm_least(waste, fm_readahead_bytes(areas[0].dev));
 }
 
-static uint64_t all_bytes(void)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < nareas; i++)
-		bytes += areas[i].end - areas[i].start;
-	return bytes;
-}
-
 int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 {
 	bool fit;
 	int err = 0;
 
+	early_ms = 0;
 	note_read(use->bytes);
 	fit = fits(any_random);
 	feel_change(use);
@@ -632,12 +769,22 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 #define WAIT_MS 2000
 #define MOST_WAIT_MS 64000
 
+#define EARLY_MS 1000
+
+static void quiet_early(uint64_t ms)
+{
+	early_ms += ms;
+	if (any_early && early_ms >= EARLY_MS)
+		end_early();
+}
+
 /* It fits after all, as it seems: then what is used often shall keep its place.
  * When that was wrong it takes longer the next time. */
 void fm_areas_quiet(const struct fm_area_use *use)
 {
 	static uint64_t quiet_ms, wait_ms = WAIT_MS;
 
+	quiet_early(use->ms);
 	if (!any_random || use->cpu_ms * 4 < use->ms) {
 		quiet_ms = 0;
 		return;

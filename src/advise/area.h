@@ -15,7 +15,12 @@
  * MADV_RANDOM only where what is touched here and there is more than fits into
  * memory: such pages lose their place among those that have been used lately
  * (Linux 6.4), and what fits is read once. Where a segment has too little to go
- * by, its area decides, and then all areas do. [plain]
+ * by, its area decides, and then all areas do.
+ *
+ * But where a touch reads megabytes ahead and the files are larger than memory,
+ * an area begins at MADV_RANDOM (it is early): to be wrong costs milliseconds
+ * until a stream is seen, and the other way round tenths of a second. A segment
+ * is MADV_NORMAL there as soon as a stream comes near it. [plain]
  */
 #ifndef FM_AREA_H
 #define FM_AREA_H
@@ -48,6 +53,13 @@ void fm_area_touched(uintptr_t start, uintptr_t end);
 int fm_areas_weigh(const struct fm_area_use *use, unsigned part);
 /* What others of the family know: where to begin. As fm_areas_weigh. */
 int fm_areas_begin(void);
+/* Is one MADV_RANDOM before anything is known of it? Then a stream waits for
+ * the next look. */
+bool fm_areas_early(void);
+/* Nobody looks any more: these are as they would be natively. */
+void fm_areas_leave(void);
+/* In a child of fork whose parent was about to change them. */
+void fm_areas_forget(void);
 /* Nothing has been read for that long. */
 void fm_areas_quiet(const struct fm_area_use *use);
 

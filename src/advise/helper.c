@@ -20,15 +20,19 @@
 #include "streams.h"
 #include "watch.h"
 
+#define EARLY_MS 3     /* between two looks, where a stream waits for them, */
+#define EARLY_FOR_MS 100 /* for so long after it has begun */
 #define FIRST_MS 10    /* between two looks, at the start */
 #define QUIET_MS 100   /* while nothing is read, */
 #define LONG_MS 500    /* and when nothing has been for so long: */
 #define LONG_AFTER_MS 10000
 #define ALONE_MS 250   /* between looks whether the program goes on */
+#define WAKES ((size_t)128 << 20) /* a mapping of so much may begin early */
 #define REST_MS 300    /* without enough that is read: it begins anew */
 #define SHARE 100      /* of a CPU: one in so many */
 #define CREDIT_MS 20   /* at the start */
 #define NOTHING 8      /* looks */
+#define NOTHING_EARLY 3
 #define LOOKS 3        /* say what it is that the program does now */
 #define EARLY 6        /* looks in a second, before they are paid for */
 
@@ -41,6 +45,8 @@ static _Atomic int state;
 static _Atomic bool stop;
 static struct fm_event bell;
 static _Atomic(const struct fm_source *) source;
+/* The areas, and what the kernel has been told of them, may differ. */
+static _Atomic bool at_work;
 static unsigned child = UINT32_MAX; /* of fork, as the board has it */
 
 /* The best first. */
@@ -174,15 +180,30 @@ static int find_source(unsigned i)
 
 /* One that has told nothing in so many looks makes place for the last, where
  * that works. */
-static void judge_source(unsigned part)
+static void judge_source(const struct fm_area_use *use, unsigned part)
 {
 	static unsigned nothing;
 
-	nothing = part ? 0 : nothing + 1;
-	if (nothing < NOTHING || atomic_load(&source) == sources[SOURCES - 1])
+	nothing = part ? 0 : nothing + (use->major >= WORTH_FAULTS);
+	if (nothing < (fm_areas_early() ? NOTHING_EARLY : NOTHING) || atomic_load(&source) == sources[SOURCES - 1])
 		return;
 	nothing = 0;
 	find_source(SOURCES - 1);
+}
+
+/* Soon after it has begun, and has read nothing: at once. */
+static uint64_t early_ms(uint64_t ms)
+{
+	static uint64_t since_ms;
+	const uint64_t now = fm_now_ms();
+
+	if (!fm_areas_early()) {
+		since_ms = 0;
+		return ms;
+	}
+	if (!since_ms)
+		since_ms = now;
+	return now < since_ms + EARLY_FOR_MS ? EARLY_MS : FIRST_MS;
 }
 
 /* A turn in which something was read. */
@@ -193,7 +214,7 @@ static int look(const struct fm_area_use *use)
 
 	fm_count(&fm_advise_counts.looks, 1);
 	err = fm_areas_weigh(use, part);
-	judge_source(part);
+	judge_source(use, part);
 	return err;
 }
 
@@ -205,10 +226,9 @@ static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 {
 	fm_areas_quiet(use);
 	*quiet_ms += use->ms;
-	if (*quiet_ms >= REST_MS)
-		atomic_load(&source)->rest();
-	if (*quiet_ms < REST_MS)
-		return ms;
+	if (*quiet_ms < REST_MS || fm_areas_early())
+		return early_ms(ms);
+	atomic_load(&source)->rest();
 	return fm_least(2 * ms, *quiet_ms < LONG_AFTER_MS ? QUIET_MS : LONG_MS);
 }
 
@@ -240,17 +260,19 @@ static int turns(void)
 		wait_ms(ms, pay(begin, ms) - ms);
 		use_until_now(&now);
 		use = since(&now, &looked);
+		atomic_store(&at_work, true);
 		any = fm_areas_update();
 		err = any ? fm_areas_begin() : 0;
 		if (any && !err && worth(&use)) {
 			err = look(&use);
 			looked = now;
-			ms = FIRST_MS;
+			ms = early_ms(FIRST_MS);
 			quiet_ms = 0;
 		} else {
 			use = since(&now, &last);
 			ms = quiet_turn(&use, ms, &quiet_ms);
 		}
+		atomic_store(&at_work, false);
 		if (quiet_ms >= REST_MS)
 			looked = now;
 		end_if_alone(quiet_ms);
@@ -265,8 +287,8 @@ static void *helper(void *arg)
 	static struct fm_kept_files kept;
 	int err;
 
-	/* a child of fork may be about to execute */
-	fm_event_sleep_ms(&bell, &stop, FIRST_MS);
+	if (child != UINT32_MAX) /* of fork: it may be about to execute */
+		fm_event_sleep_ms(&bell, &stop, FIRST_MS);
 	fm_board_child_lives(child);
 	fm_thread_begin("fastmap-advise");
 	fm_life_beside();
@@ -277,6 +299,7 @@ static void *helper(void *arg)
 	}
 	if (!err)
 		err = turns();
+	fm_areas_leave();
 	end_source();
 	if (err)
 		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
@@ -298,6 +321,13 @@ void fm_helper_need(void)
 		atomic_store(&state, REFUSED);
 }
 
+void fm_helper_mapped(size_t len)
+{
+	fm_helper_need();
+	if (len >= WAKES && atomic_load(&state) == RUNNING)
+		fm_event_raise(&bell);
+}
+
 void fm_helper_end(void)
 {
 	atomic_store(&stop, true);
@@ -311,6 +341,8 @@ void fm_helper_fork_begins(void)
 {
 	atomic_store(&state, HELD);
 	atomic_store(&source, NULL);
+	if (atomic_exchange(&at_work, false))
+		fm_areas_forget();
 	fm_event_reset(&bell);
 	fm_watch_forked();
 }
@@ -318,6 +350,10 @@ void fm_helper_fork_begins(void)
 void fm_helper_fork_ends(void)
 {
 	atomic_store(&state, IDLE);
-	if (fm_krange_any() && fm_board_child_starts(&child))
+	if (!fm_krange_any())
+		return;
+	if (fm_board_child_starts(&child))
 		fm_helper_need();
+	else
+		fm_areas_leave();
 }

@@ -10,8 +10,12 @@
 #ifndef FM_HELPER_H
 #define FM_HELPER_H
 
+#include <stddef.h>
+
 /* [any] There is a range: the thread starts, unless it is there. */
 void fm_helper_need(void);
+/* [any] It is new and of that length: the thread does not sleep on. */
+void fm_helper_mapped(size_t len);
 /* [plain] In a child of fork, first and last of all: in between threads are
  * forgotten, and none may be made. */
 void fm_helper_fork_begins(void);

@@ -193,7 +193,7 @@ void fm_krange_add(const struct fm_krange *r)
 	fm_kranges_unlock(&mask);
 	if (!fm_krange_may_advise(&new))
 		return;
-	fm_helper_need();
+	fm_helper_mapped(new.end - new.start);
 	fm_watch_need();
 }
 

@@ -17,6 +17,7 @@
 /* The next row of a stream is that near: not all is seen of a fast one. */
 #define NEAR ((size_t)4 << 20)
 #define LEAST (32 * FM_PAGE) /* in a look: a slower one need not be helped */
+#define LEAST_SLOW (20 * FM_PAGE) /* three touches by chance are less */
 #define STEPS 2              /* looks in which it went on: it is one */
 #define FORGET_MS 300
 
@@ -131,16 +132,17 @@ static bool is_sure(const struct stream *s)
 
 void fm_streams_touched(const struct fm_row *r)
 {
+	const size_t least = r->slow ? LEAST_SLOW : LEAST;
 	struct stream *s;
 
 	for (unsigned i = 0; i < STREAMS; i++) {
 		if (is_near(&streams[i], r) &&
-		    (r->end - r->start >= LEAST || is_sure(&streams[i]))) {
+		    (r->end - r->start >= least || is_sure(&streams[i]))) {
 			move(&streams[i], r);
 			return;
 		}
 	}
-	if (r->end - r->start < LEAST)
+	if (r->end - r->start < least)
 		return;
 	s = oldest();
 	*s = (struct stream){ .id = r->id, .lo = r->start, .hi = r->end,
@@ -292,6 +294,31 @@ bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi)
 
 		if (s->id == id && lo < s->hi + up && hi + down > s->lo &&
 		    wants_huge(s))
+			return true;
+	}
+	return false;
+}
+
+/* The further it has come, the further it will be at the next look. */
+static uintptr_t reach(const struct stream *s, int direction)
+{
+	const uintptr_t come = direction > 0 ? s->hi - s->from :
+					       s->from - s->lo;
+
+	if (!s->direction)
+		return REACH;
+	if (s->direction != direction)
+		return 0;
+	return 4 * come > REACH ? 4 * come : REACH;
+}
+
+bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct stream *s = &streams[i];
+
+		if (s->id == id && lo < s->hi + reach(s, 1) &&
+		    hi + reach(s, -1) > s->lo)
 			return true;
 	}
 	return false;

@@ -23,6 +23,7 @@ struct fm_row {
 	uint32_t id;
 	uintptr_t start, end, least, most;
 	dev_t dev;
+	bool slow; /* a read for each page: MADV_RANDOM */
 };
 void fm_streams_touched(const struct fm_row *r);
 
@@ -38,6 +39,8 @@ void fm_streams_behind(uint64_t files, uint64_t memory);
 /* Does a stream come to [lo, hi) of range id soon that is read faster in pieces
  * of 2 MiB than the kernel does of its own accord? */
 bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi);
+/* Does any stream come to [lo, hi) of range id soon? */
+bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi);
 /* The program does something else. */
 void fm_streams_over(void);
 

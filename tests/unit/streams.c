@@ -21,7 +21,8 @@ static const struct fm_area_use nothing;
 static void look(uintptr_t start, uintptr_t len)
 {
 	fm_streams_touched(&(struct fm_row){ ID, AT + start, AT + start + len,
-					     AT, AT + LEN, 0 });
+					     AT, AT + LEN, 0,
+					     false });
 	fm_streams_ahead(&nothing, MEMORY, true);
 }
 
@@ -88,7 +89,7 @@ static void rows_of_a_look_are_one_step(void **state)
 		const uintptr_t at = AT + (2048 - k * 6) * MIB;
 
 		fm_streams_touched(&(struct fm_row){ ID, at, at + MIB, AT,
-						     AT + LEN, 0 });
+						     AT + LEN, 0, false });
 		look(at - AT + 3 * MIB, 2 * MIB);
 	}
 	assert_true(reaches(1900 * MIB, 64 * MIB));
@@ -101,7 +102,7 @@ static void not_without_memory(void **state)
 	backward(2048 * MIB);
 	fm_streams_touched(&(struct fm_row){ ID, AT + 2030 * MIB,
 					     AT + 2032 * MIB, AT, AT + LEN,
-					     0 });
+					     0, false });
 	fm_streams_ahead(&nothing, 16 * MIB, true);
 	assert_false(reaches(1900 * MIB, 64 * MIB));
 }
@@ -132,7 +133,7 @@ static void what_is_passed_is_cooled_once(void **state)
 	fm_streams_over();
 	for (uintptr_t at = r.start; at < r.end; at += 4 * MIB) {
 		fm_streams_touched(&(struct fm_row){ r.id, at, at + 4 * MIB,
-						     r.start, r.end, 0 });
+						     r.start, r.end, 0, false });
 		fm_streams_ahead(&nothing, MEMORY, true);
 	}
 	assert_int_equal(cooled(MEMORY, MEMORY), 0); /* it fits */
