@@ -214,9 +214,9 @@ long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,
  * NULL when there is none. Not dumped into cores, and never inherited
  * half-alive: fork copies it as usual. */
 void *fm_sys_anon(size_t len);
-/* Zero a static table without an initial value, or memory of fm_sys_anon. Whole
- * pages are given back, so that what nobody has stored to takes none: in a
- * child of fork each page that is stored to is a copy. */
+/* [any] Zero a static table without an initial value, or memory of fm_sys_anon.
+ * Whole pages are given back, so that what nobody has stored to takes none: in
+ * a child of fork each page that is stored to is a copy. */
 void fm_sys_clear(void *table, size_t len);
 /* fm_sys_anon with a protection; -errno as a pointer. */
 void *fm_sys_far(size_t len, int prot);

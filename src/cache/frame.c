@@ -181,6 +181,11 @@ static void trim(unsigned n)
 	}
 }
 
+void fm_frame_rest(void)
+{
+	trim(0);
+}
+
 uint64_t fm_frame_allow(uint64_t cache_bytes)
 {
 	unsigned n = fm_frame_share(cache_bytes), now = atomic_load(&may_hold);

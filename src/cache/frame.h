@@ -43,6 +43,8 @@ unsigned fm_frame_share(uint64_t cache_bytes);
 /* [plain] The cache is of that size now: frames have their share of it, or less
  * when they began with less. Bytes that they may hold. */
 uint64_t fm_frame_allow(uint64_t cache_bytes);
+/* [plain] What waits for a use gives its memory back; it is made anew. */
+void fm_frame_rest(void);
 bool fm_frame_on(void);
 /* Frames that transfers may fill with fresh memory. */
 uint64_t fm_frame_limit(void);

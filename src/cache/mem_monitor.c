@@ -97,6 +97,20 @@ bool fm_mem_monitor_short(void)
 
 void (*_Atomic fm_each_second)(void);
 
+/* Where nothing is served any more others need the memory more: where it is
+ * just enough, a mebibyte decides. */
+static void rest_unless_active(void)
+{
+	static uint32_t rested; /* since there were so many */
+	uint32_t n = atomic_load(&fm_maps_entered);
+
+	if (fm_active() || n == rested)
+		return;
+	rested = n;
+	fm_shrink_idle();
+	fm_frame_rest();
+}
+
 static void step(void)
 {
 	uint64_t limit = fm_memory_limit(), stalled = fm_stalled_us("");
@@ -108,6 +122,7 @@ static void step(void)
 	fm_unlock(&lock);
 	if (atomic_load(&target) < limit / FM_TOO_LITTLE)
 		fm_shrink_idle();
+	rest_unless_active();
 }
 
 static uint64_t held(void)

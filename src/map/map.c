@@ -13,6 +13,7 @@
 
 static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
 static _Atomic uint8_t gens[FM_MAX_MAPS];
+_Atomic uint32_t fm_maps_entered;
 static uint32_t free_ids[4096]; /* a few to reuse; else scan onwards */
 static uint32_t free_n, next_id;
 static const struct fm_map_queues *queues;
@@ -244,6 +245,7 @@ static int enter_tables(struct fm_map *m)
 	fm_alias_add(m);
 	atomic_fetch_add(&m->file->nmaps, 1);
 	atomic_fetch_add(&fm_live_maps, 1);
+	atomic_fetch_add(&fm_maps_entered, 1);
 	return fm_space_set(atomic_load(&m->start), atomic_load(&m->end), m);
 }
 

@@ -31,6 +31,9 @@ struct fm_modes {
 	struct fm_map *ghosts;
 };
 
+/* Objects that have been in the tables, ever. */
+extern _Atomic uint32_t fm_maps_entered;
+
 static inline uint64_t fm_map_pages(const struct fm_map *m)
 {
 	return (atomic_load(&m->end) - atomic_load(&m->start)) >>

@@ -209,6 +209,36 @@ static void where_units_go(void **state)
 	assert_false(fm_huge_fits(&m, 0));
 }
 
+static bool is_there(const struct fm_frame *fr)
+{
+	unsigned char there = 0;
+
+	return !mincore(fr->mem, FM_PAGE, &there) && (there & 1);
+}
+
+/* What waits gives its memory back, what is in use does not, and comes back. */
+static void rest(void **state)
+{
+	struct fm_frame *fr[FRAMES], *used;
+	uint64_t n;
+
+	if (!have)
+		skip();
+	n = get_all(fr);
+	assert_true(n > 1);
+	used = fr[--n];
+	put_all(fr, n);
+	fm_frame_rest();
+	assert_true(is_there(used));
+	for (uint64_t k = 0; k < n; k++)
+		assert_false(is_there(fr[k]));
+	fm_frame_put(used);
+	assert_int_equal(get_all(fr), n + 1);
+	for (uint64_t k = 0; k <= n; k++)
+		assert_true(is_there(fr[k]));
+	put_all(fr, n + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +249,7 @@ int main(void)
 		cmocka_unit_test(there_and_back),
 		cmocka_unit_test(swapped),
 		cmocka_unit_test(in_doubt),
+		cmocka_unit_test(rest),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
