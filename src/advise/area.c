@@ -9,8 +9,10 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "board.h"
+#include "folios.h"
 #include "krange.h"
 #include "memory.h"
+#include "pieces.h"
 #include "read_ahead.h"
 #include "streams.h"
 #include "weigh.h"
@@ -29,6 +31,7 @@ struct area {
 	bool refused;        /* gone, or no room for more mappings */
 	bool begun;          /* as others had, once */
 	bool judged;         /* whether it begins at MADV_RANDOM */
+	bool stores;         /* may come: large folios cost then */
 	bool early;          /* it has begun so, and not been quiet since */
 	struct fm_pattern sum;
 	struct fm_pattern *seg;
@@ -49,7 +52,8 @@ static bool make(struct area *a, const struct fm_krange *r)
 
 	*a = (struct area){ .id = r->id, .dev = r->dev, .ino = r->ino,
 			    .start = r->start, .end = r->end,
-			    .base = r->start, .segment = SEGMENT_LEAST };
+			    .base = r->start, .segment = SEGMENT_LEAST,
+			    .stores = r->shared && r->prot & PROT_WRITE };
 	while (len / a->segment >= SEGMENTS)
 		a->segment *= 2;
 	a->n = (unsigned)((len + a->segment - 1) / a->segment);
@@ -191,47 +195,6 @@ bool fm_area_has(uintptr_t a)
 	return area_at(a);
 }
 
-/* A slow stream shows as small pieces side by side, a look after the other. */
-#define RECENT 32
-#define BESIDE (16 * FM_PAGE)
-
-/* Is it near, or does a piece of up to 2 MiB lie between the two? */
-static bool beside(uintptr_t end, uintptr_t start)
-{
-	return start <= end + BESIDE || start - end <= fm_stream_reach(start) ||
-	       start - end <= fm_stream_reach(end);
-}
-
-static bool goes_on(uintptr_t start, uintptr_t end)
-{
-	static struct {
-		uintptr_t start, end;
-	} recent[RECENT];
-	static unsigned next;
-
-	for (unsigned i = 0; i < RECENT; i++) {
-		if (!beside(recent[i].end, start) ||
-		    !beside(end, recent[i].start))
-			continue;
-		recent[i].start = start;
-		recent[i].end = end;
-		return true;
-	}
-	recent[next].start = start;
-	recent[next].end = end;
-	next = (next + 1) % RECENT;
-	return false;
-}
-
-/* What one touch may show: what the kernel maps in around it, or a folio that
- * has a page table entry of its own: where it reads ahead by megabytes it
- * makes such. */
-static bool is_single(uintptr_t start, uintptr_t end)
-{
-	return (end - start) >> FM_PAGE_SHIFT <= FM_SINGLE ||
-	       (end - start == FM_HUGE && !(start & (FM_HUGE - 1)));
-}
-
 static bool is_random(const struct area *a, uintptr_t at)
 {
 	return a->seg[(at - a->base) / a->segment].advice == FM_ADVICE_RANDOM;
@@ -246,7 +209,7 @@ void fm_area_touched(uintptr_t start, uintptr_t end)
 		return;
 	fm_count(&fm_advise_counts.touches, 1);
 	faults_seen += pages / 16 + 1;
-	if (!goes_on(start, end) && is_single(start, end)) {
+	if (!fm_piece_goes_on(start, end) && fm_piece_single(start, end)) {
 		struct fm_pattern *p =
 			&a->seg[(start - a->base) / a->segment];
 
@@ -451,6 +414,8 @@ static int advise(struct area *a, unsigned from, unsigned to,
 		a->refused |= err == -ENOMEM;
 		return err == -ENOMEM || err == -ESTALE ? 0 : err;
 	}
+	if (advice == FM_ADVICE_RANDOM && changed && a->stores)
+		fm_folios_leave(a->id, lo, hi);
 	for (unsigned k = from; k < to; k++)
 		a->seg[k].advice = (uint8_t)advice;
 	fm_count(&fm_advise_counts.changes, 1);
@@ -664,7 +629,7 @@ int fm_areas_begin(void)
 	return err;
 }
 
-/* ---- the beginning, where a wrong guess is cheap -------------------------- */
+/* ---- the beginning, where a wrong guess is cheap ----------------------- */
 
 /* Nothing is known of them, and the program is at rest: the kernel reads them
  * as it does natively. */
@@ -759,6 +724,7 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	age();
 	fm_streams_ahead(use, memory_left(), !no_huge);
 	fm_streams_behind(all_bytes(), memory_left());
+	fm_folios_turn();
 	if (!err)
 		huge_areas();
 	return err;

@@ -182,10 +182,12 @@ static int find_source(unsigned i)
  * that works. */
 static void judge_source(const struct fm_area_use *use, unsigned part)
 {
+	const unsigned most = fm_areas_early() ? NOTHING_EARLY : NOTHING;
 	static unsigned nothing;
 
 	nothing = part ? 0 : nothing + (use->major >= WORTH_FAULTS);
-	if (nothing < (fm_areas_early() ? NOTHING_EARLY : NOTHING) || atomic_load(&source) == sources[SOURCES - 1])
+	if (nothing < most ||
+	    atomic_load(&source) == sources[SOURCES - 1])
 		return;
 	nothing = 0;
 	find_source(SOURCES - 1);

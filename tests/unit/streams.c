@@ -133,7 +133,8 @@ static void what_is_passed_is_cooled_once(void **state)
 	fm_streams_over();
 	for (uintptr_t at = r.start; at < r.end; at += 4 * MIB) {
 		fm_streams_touched(&(struct fm_row){ r.id, at, at + 4 * MIB,
-						     r.start, r.end, 0, false });
+						     r.start, r.end, 0,
+						     false });
 		fm_streams_ahead(&nothing, MEMORY, true);
 	}
 	assert_int_equal(cooled(MEMORY, MEMORY), 0); /* it fits */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "folios.h"
+
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "base/sys.h"
+#include "base/types.h"
+#include "krange.h"
+#include "streams.h"
+
+#define QUEUE 64
+#define PIECE FM_HUGE
+#define MOST_MS 20 /* a turn: who ends the thread does not wait for long */
+
+static struct {
+	uint32_t id;
+	uintptr_t at, end;
+} queue[QUEUE];
+static unsigned n;
+
+/* What does not fit into the queue stays as it is. */
+void fm_folios_leave(uint32_t id, uintptr_t start, uintptr_t end)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (queue[i].id == id && queue[i].at <= start &&
+		    queue[i].end >= end)
+			return;
+	if (n == QUEUE)
+		return;
+	queue[n].id = id;
+	queue[n].at = start;
+	queue[n].end = end;
+	n++;
+}
+
+/* Clean pages that nobody else has mapped; dirty ones stay. Whatever lies there
+ * by now loses nothing but its place in memory. */
+static void leave(uint32_t id, uintptr_t at, uintptr_t end)
+{
+	if (fm_krange_has(id, at, end))
+		fm_sys_madvise((void *)at, end - at, MADV_PAGEOUT);
+}
+
+static uint64_t cpu_us(void)
+{
+	struct timespec t = { 0, 0 };
+
+	fm_sys2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+void fm_folios_turn(void)
+{
+	const uint64_t until = fm_now_ms() + MOST_MS, begin = cpu_us();
+	uintptr_t to;
+
+	if (!n)
+		return;
+
+	while (n && fm_now_ms() < until) {
+		to = (queue[n - 1].at + PIECE) & ~(PIECE - 1);
+		to = to < queue[n - 1].end ? to : queue[n - 1].end;
+		leave(queue[n - 1].id, queue[n - 1].at, to);
+		queue[n - 1].at = to;
+		n -= to == queue[n - 1].end;
+	}
+	atomic_fetch_add(&fm_streams_counts.cpu_us, cpu_us() - begin);
+}
