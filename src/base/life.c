@@ -35,6 +35,11 @@ bool fm_life_running(void)
 	return state == RUNNING;
 }
 
+bool fm_life_refused(void)
+{
+	return state == REFUSED;
+}
+
 bool fm_life_is_child(void)
 {
 	return is_child;

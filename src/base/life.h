@@ -84,6 +84,8 @@ struct fm_life {
  * cannot be served (said once on stderr). */
 int fm_life_need(void);
 bool fm_life_running(void);
+/* Such a process it is, as is known by now. */
+bool fm_life_refused(void);
 /* [any] The engine runs, and this is its process and no child that shares the
  * memory. */
 bool fm_life_is_owner(void);

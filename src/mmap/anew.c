@@ -53,17 +53,21 @@ bool fm_anew_leave(const struct stat *st, size_t len,
 	       fm_now_ms() < a->until_ms;
 }
 
-void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns)
+static struct anew *note(const struct stat *st, size_t len, uint64_t from_ns)
 {
 	struct anew *a = at(st->st_dev, st->st_ino);
 
-	if (len > WINDOW)
-		return;
 	if (!is(a, st->st_dev, st->st_ino))
 		*a = (struct anew){ .dev = st->st_dev, .ino = st->st_ino };
 	a->longest = len > a->longest ? len : a->longest;
-	a->from_ns = from_ns;
 	a->took_ns += fm_now_ns() - from_ns;
+	return a;
+}
+
+void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns)
+{
+	if (len <= WINDOW)
+		note(st, len, from_ns)->from_ns = from_ns;
 }
 
 static void judge(struct anew *a)
@@ -78,6 +82,19 @@ static void judge(struct anew *a)
 	a->took_ns = a->mapped_ns = a->longest = a->times = 0;
 }
 
+static void one_more(struct anew *a)
+{
+	a->from_ns = 0;
+	if (++a->times == TIMES)
+		judge(a);
+}
+
+void fm_anew_refused(const struct stat *st, size_t len, uint64_t from_ns)
+{
+	if (len <= WINDOW)
+		one_more(note(st, len, from_ns));
+}
+
 static void ends(struct fm_file *f)
 {
 	struct anew *a = at(f->dev, f->ino);
@@ -85,9 +102,7 @@ static void ends(struct fm_file *f)
 	if (!is(a, f->dev, f->ino) || !a->from_ns)
 		return;
 	a->mapped_ns += fm_now_ns() - a->from_ns;
-	a->from_ns = 0;
-	if (++a->times == TIMES)
-		judge(a);
+	one_more(a);
 }
 
 static void forked(void)

@@ -31,5 +31,8 @@ bool fm_anew_leave(const struct stat *st, size_t len,
 		   const struct fm_policy *p);
 /* [plain] It has its first mapping, at which the call was since from_ns. */
 void fm_anew_begins(const struct stat *st, size_t len, uint64_t from_ns);
+/* [plain] Instead of that: it could not be taken over, for another process has
+ * it, say. That counts as a mapping that was gone at once. */
+void fm_anew_refused(const struct stat *st, size_t len, uint64_t from_ns);
 
 #endif

@@ -231,8 +231,8 @@ static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 	const uint64_t from = fm_now_ns();
 	int err = take_to_engine(q, known, at);
 
-	if (!err && !known)
-		fm_anew_begins(&q->st, q->len, from);
+	if (!known)
+		(err ? fm_anew_refused : fm_anew_begins)(&q->st, q->len, from);
 	return err;
 }
 

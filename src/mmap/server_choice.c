@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "anew.h"
+#include "base/life.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "elsewhere.h"
@@ -132,6 +133,8 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 		return FM_WHY_ASYNC;
 	if (served) /* one file, one server: whatever the size */
 		return unwanted_known(q, known);
+	if (fm_life_refused())
+		return FM_WHY_NO_ENGINE;
 	if (q->shared && fm_mem_monitor_short())
 		return FM_WHY_NO_CACHE;
 	if (fm_anew_leave(&q->st, q->len, q->policy))
