@@ -4,7 +4,8 @@
  *
  *  1. what has been stored goes to the device (msync), and the memory is made
  *     that is to take the mapping's place: nobody waits yet;
- *  2. the file is opened and claimed, as when it is mapped for the first time;
+ *  2. the file is opened and claimed, as when it is mapped for the first time,
+ *     and the mappings are still those of before;
  *  3. freeze, and publish the mappings: from now on system calls and changes of
  *     the address space see them, and wait. Loads and stores go on;
  *  4. wait for those calls that began before; if one takes long, all is as it
@@ -269,6 +270,16 @@ static bool ranges_are_same(const struct take *t)
 	return yes;
 }
 
+/* They were listed without the space lock: where one of them was, a mapping of
+ * ours may be by now, which must not be hidden by it. */
+static int still_there(struct take *t)
+{
+	if (ranges_are_same(t))
+		return 0;
+	t->step = "its mappings have changed";
+	return -EBUSY;
+}
+
 struct look {
 	const struct take *t;
 	size_t found; /* bytes */
@@ -449,6 +460,8 @@ static int change(struct take *t)
 		atomic_store(&f->stores_wanted, true);
 	t->step = "other processes";
 	err = claim(t);
+	if (!err)
+		err = still_there(t);
 	if (!err)
 		err = publish_all(t);
 	if (!err)

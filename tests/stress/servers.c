@@ -9,8 +9,9 @@
  * pwrite(2), and finds what it left there, by loads, pread(2) and in what it
  * sends through a pipe. Others look at it, and never see the count go back. -f:
  * children of fork look, too, -c: another process opens the file, looks, and
- * goes, -w: parts are mapped a second time, and protections change. The changes
- * are asked for at FASTMAP_SOCKET; without it (natively) there are none. -b:
+ * goes, -w: parts are mapped a second time, another file takes their place, and
+ * protections change. The changes are asked for at FASTMAP_SOCKET, by the whole
+ * path FILE; without it (natively) there are none. -b:
  * after SECONDS the threads alone go on until the file was taken back TIMES
  * times (taking back is refused while others have the file), at most a minute.
  * Exit status 0: all was right, and is in the file.
@@ -255,18 +256,85 @@ static int visitor(void)
 
 /* ---- changes ------------------------------------------------------------ */
 
+/* Of this file alone. */
+static bool ask_for(const char *what)
+{
+	char line[4200];
+
+	snprintf(line, sizeof(line), "%s %s\n", what, path);
+	return ask(line);
+}
+
 static void *changer(void *arg)
 {
 	for (uint64_t n = 0; !stop; n++) {
-		if (n % 2 == 0 && ask("demote\n"))
+		if (n % 2 == 0 && ask_for("demote"))
 			atomic_fetch_add(&to_kernel, 1);
-		else if (n % 2 && ask("take-back\n"))
+		else if (n % 2 && ask_for("take-back"))
 			atomic_fetch_add(&to_engine, 1);
 		else if (n % 2)
 			atomic_fetch_add(&refused, 1);
 		usleep((useconds_t)(n * 7919 % 20000));
 	}
 	return NULL;
+}
+
+/* ---- another file ------------------------------------------------------- */
+
+#define PLACE (16 * PAGE)
+#define LOOKS 200
+
+static int other;
+
+/* It stays the engine's. */
+static void begin_other(void)
+{
+	char name[4096];
+
+	snprintf(name, sizeof(name), "%s.other", path);
+	other = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (other < 0 || unlink(name) || posix_fallocate(other, 0, PLACE))
+		exit(7);
+}
+
+static void *take_back(void *arg)
+{
+	ask_for("take-back");
+	return NULL;
+}
+
+static void *map_at(void *at, int f)
+{
+	void *p = mmap(at, PLACE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | (at ? MAP_FIXED : 0), f, 0);
+
+	if (p == MAP_FAILED)
+		exit(8);
+	return p;
+}
+
+/* A part of the file is mapped when it is asked back, and no more soon after:
+ * the other file lies there, as the engine's, and stays. */
+static void replace(unsigned n)
+{
+	volatile uint64_t *m;
+	pthread_t t;
+
+	ask_for("demote");
+	m = map_at(NULL, fd);
+	pthread_create(&t, NULL, take_back, NULL);
+	usleep(n * 397 % 3000);
+	m = map_at((void *)m, other);
+	for (uint64_t i = 0; i < LOOKS; i++) {
+		const size_t at = i % 16 * PAGE / 8;
+
+		m[at] = n + i;
+		usleep(50);
+		if (m[at] != n + i)
+			bad("another file", i % 16, m[at], n + i);
+	}
+	pthread_join(t, NULL);
+	munmap((void *)m, PLACE);
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -319,6 +387,8 @@ static void begin(void)
 		    0);
 	if (base == MAP_FAILED)
 		exit(5);
+	if (windows)
+		begin_other();
 	count = shared(pages * 8);
 	seen = shared(pages * 8);
 }
@@ -341,8 +411,12 @@ static void verify(void)
 
 static void with_others(void)
 {
+	unsigned n = 0;
+
 	for (time_t end = time(NULL) + seconds; time(NULL) < end;) {
 		usleep(20000);
+		if (windows)
+			replace(n++);
 		if (children)
 			child();
 		if (visitors)
