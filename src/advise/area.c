@@ -643,6 +643,15 @@ static void end_early(void)
 	look_for_random();
 }
 
+#define EARLY_MS 1000
+
+static void quiet_early(uint64_t ms)
+{
+	early_ms += ms;
+	if (any_early && early_ms >= EARLY_MS)
+		end_early();
+}
+
 bool fm_areas_early(void)
 {
 	return any_early;
@@ -708,7 +717,10 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	bool fit;
 	int err = 0;
 
-	early_ms = 0;
+	if (part)
+		early_ms = 0;
+	else
+		quiet_early(use->ms);
 	note_read(use->bytes);
 	fit = fits(any_random);
 	feel_change(use);
@@ -734,15 +746,6 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 
 #define WAIT_MS 2000
 #define MOST_WAIT_MS 64000
-
-#define EARLY_MS 1000
-
-static void quiet_early(uint64_t ms)
-{
-	early_ms += ms;
-	if (any_early && early_ms >= EARLY_MS)
-		end_early();
-}
 
 /* It fits after all, as it seems: then what is used often shall keep its place.
  * When that was wrong it takes longer the next time. */

@@ -39,6 +39,9 @@
 /* That many bytes read or faults that waited in a turn are worth a look. */
 #define WORTH_BYTES ((uint64_t)512 << 10)
 #define WORTH_FAULTS 4
+/* So many faults of any kind are, where nothing is known: a row of pages that
+ * others have read is to be the kernel's, too. */
+#define WORTH_EARLY 64
 
 enum state { IDLE, RUNNING, REFUSED, HELD };
 static _Atomic int state;
@@ -110,7 +113,8 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 
 static bool worth(const struct fm_area_use *u)
 {
-	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS;
+	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS ||
+	       (fm_areas_early() && u->faults >= WORTH_EARLY);
 }
 
 /* So much more or less is read for a fault than before. */
