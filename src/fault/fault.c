@@ -446,7 +446,8 @@ static FM_FAULT void look_at_device(struct fm_map *m)
 {
 	struct fm_file *f = m->file;
 
-	if (!fm_on_memory_device(f) || f->policy->serve != FM_SERVE_AUTO ||
+	if (!fm_on_memory_device(f) || fm_sys_confined() ||
+	    f->policy->serve != FM_SERVE_AUTO ||
 	    atomic_load(&m->advice) != MADV_RANDOM ||
 	    !fm_memory_device_seen(f))
 		return;

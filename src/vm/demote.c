@@ -411,6 +411,15 @@ static int to_engine(struct fm_file *f, enum fm_server_reason why)
 	return fm_server_to_engine ? fm_server_to_engine(f, why) : -EOPNOTSUPP;
 }
 
+/* Nothing but speed asks for it. */
+static bool is_for_speed(enum fm_server_reason why)
+{
+	return why == FM_WHY_TRIED || why == FM_WHY_WRITTEN ||
+	       why == FM_WHY_FITS || why == FM_WHY_CACHE_GONE ||
+	       why == FM_WHY_NOT_BETTER || why == FM_WHY_READERS ||
+	       why == FM_WHY_MEMORY_DEVICE;
+}
+
 int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why)
 {
@@ -423,6 +432,9 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 
 	if (from == to || (to == FM_SERVER_KERNEL && !atomic_load(&f->maps)))
 		return 0;
+	/* The helper is a new process: to make one may be death. */
+	if (is_for_speed(why) && fm_sys_confined())
+		return -EPERM;
 	return change[from][to] ? change[from][to](f, why) : -EOPNOTSUPP;
 }
 

@@ -2,7 +2,9 @@
 /* X24: a program confines all its threads: who opens a file, looks for one, or
  * begins a thread from now on ends it. It goes on with a file that is mapped,
  * and is larger than the cache, for longer than all that the library does by
- * the clock. */
+ * the clock; it changes mapped pages by pwrite all the time, which would else
+ * give the file to the kernel. */
+/* env: FASTMAP_WARM=auto */
 /* not engaged: it may open no file for its statistics */
 #include "filter.h"
 
@@ -10,6 +12,7 @@
 
 #define PAGES 6144 /* more than the caches of these tests hold */
 #define SECONDS 1.3
+#define WRITTEN 80 /* pages, in each round */
 
 static const int forbidden[] = {
 	SYS_open, SYS_openat, SYS_openat2, SYS_creat, SYS_stat, SYS_lstat,
@@ -29,6 +32,22 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* Pages that are mapped, and seen there. */
+static int write_some(int file, const volatile char *map)
+{
+	static unsigned rounds;
+	const char was = (char)rounds, c = (char)++rounds;
+	int wrong = 0;
+
+	for (size_t k = PAGES - WRITTEN; k < PAGES; k++) {
+		wrong += map[k * PAGE + 2] !=
+			 (rounds == 1 ? (char)ct_byte(k * PAGE + 2) : was);
+		wrong += pwrite(file, &c, 1, (off_t)(k * PAGE + 2)) != 1;
+		wrong += map[k * PAGE + 2] != c;
+	}
+	return wrong;
+}
+
 int main(int argc, char **argv)
 {
 	volatile unsigned char *map;
@@ -37,18 +56,20 @@ int main(int argc, char **argv)
 
 	ct_begin(argc, argv);
 	file = ct_file("f", PAGES * PAGE);
+	ct_uncache(file);
 	map = (void *)ct_map(file, PAGES * PAGE, RW, MAP_SHARED, 0);
 	wrong += map[0] != ct_byte(0);
 	say("X24 begins"); /* stdio looks at its file only once */
 	ct_filter(forbidden, N, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW,
 		  SECCOMP_FILTER_FLAG_TSYNC);
 	end = now() + SECONDS;
-	do
+	do {
 		for (size_t k = 1; k < PAGES; k++) {
 			wrong += map[k * PAGE] != ct_byte(k * PAGE);
 			map[k * PAGE + 1] = 7;
 		}
-	while (now() < end);
+		wrong += write_some(file, (const char *)map);
+	} while (now() < end);
 	wrong += msync((void *)map, PAGES * PAGE, MS_SYNC) != 0;
 	say("X24 %s", wrong ? "wrong" : "goes on");
 	_exit(0);
