@@ -8,11 +8,14 @@
  * thread's stack says which shard, without asking the kernel. */
 #define SHARDS 8
 static struct fm_hist latency[SHARDS];
+static _Atomic bool any;
 
 FM_FAULT void fm_latency_note(uint64_t ns)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 
+	if (!atomic_load_explicit(&any, memory_order_relaxed))
+		atomic_store(&any, true);
 	fm_hist_record(&latency[(sp >> 16 ^ sp >> 20) % SHARDS], ns);
 }
 
@@ -36,10 +39,7 @@ void fm_latency_sum(struct fm_hist *ret)
 
 static void forked(void)
 {
-	uint64_t n;
-
-	fm_latency_spent(&n);
-	if (n)
+	if (atomic_exchange(&any, false))
 		fm_sys_clear(latency, sizeof(latency));
 }
 

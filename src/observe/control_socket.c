@@ -197,6 +197,8 @@ void fm_control_drop_fds(void)
 	for (int i = 0; i < FM_CONTROL_CLIENTS; i++) {
 		struct fm_client *c = &fm_clients[i];
 
+		if (c->fd < 0) /* the last that is stored of one who goes */
+			continue;
 		if (fm_fd_is_ours(c->fd))
 			fm_fd_drop(c->fd);
 		c->fd = -1;
