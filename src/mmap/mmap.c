@@ -50,10 +50,11 @@ static int vma_prot(const struct fm_mmap_request *q, bool *ret_exact)
 
 #define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-static int lay_anonymous(const struct fm_mmap_request *q, char *at, int prot)
+static int lay_anonymous(struct fm_mmap_request *q, char *at, int prot)
 {
 	uintptr_t a = (uintptr_t)at, end = a + fm_page_up(q->len);
 
+	q->replaced = true;
 	if (q->laid)
 		return fm_uffd_lay(at, end - a);
 	return q->over.n ? fm_fixed_replace_lay(&q->over, a, end, prot) :
@@ -151,12 +152,17 @@ static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 	return err;
 }
 
+/* The kernel's mapping, unless it is there still: where the program has as many
+ * mappings as it may have, laying it once more would fail. */
 static int put_back(const struct fm_mmap_request *q, void *at)
 {
-	void *p = fm_sys_mmap(at, q->len, q->prot,
-			      (q->flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED,
-			      q->fd, q->off);
+	void *p;
 
+	if (!q->replaced && !q->over.n)
+		return 0;
+	p = fm_sys_mmap(at, q->len, q->prot,
+			(q->flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED, q->fd,
+			q->off);
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 

@@ -26,6 +26,7 @@ struct fm_mmap_request {
 	bool shared, populate, maywrite;
 	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
+	bool replaced; /* what was at the address is not there any more */
 	struct fm_over over; /* mappings of ours that it replaces */
 	int fd_flags;
 	unsigned count; /* mappings that the kernel has been given */
