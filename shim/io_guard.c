@@ -259,11 +259,21 @@ static size_t copy_in(struct cursor c, char *mem, size_t len)
 	return done;
 }
 
+/* Are they there, and may they be stored to? They are not made dirty. */
+static bool ends_usable(const struct iovec *v, size_t len)
+{
+	const char *first = v->iov_base, *last = first + len - 1;
+
+	return fm_usable(last, 1, false) == 1 &&
+	       !fm_pin_forbidden(first, true) && !fm_pin_forbidden(last, true);
+}
+
 /*
  * How much of the next `max` bytes the kernel could use. A regular file fills
  * (or empties) them all, so all are looked at; of a receive that may bring a
  * few bytes only the ends of the buffers, or pages would be loaded and
- * dirtied for nothing.
+ * dirtied for nothing. What is received may be received once only: where the
+ * ends are not usable, all is looked at.
  */
 static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 {
@@ -273,12 +283,9 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 	while (c.left > 0 && done < max) {
 		struct iovec v = at(&c);
 		size_t want = min_size(v.iov_len, max - done), got = want;
-		const char *last = (const char *)v.iov_base + want - 1;
 
-		if (!want || (ends && fm_usable(last, 1, false)))
-			got = want;
-		else
-			got = fm_usable(v.iov_base, want, rw->in && !ends);
+		if (want && !(ends && ends_usable(&v, want)))
+			got = fm_usable(v.iov_base, want, rw->in);
 		done += got;
 		if (got < want)
 			break;

@@ -309,6 +309,9 @@ struct fm_pin {
 ssize_t fm_pin(struct fm_pin *pin, const void *buf, size_t len, bool in);
 void fm_unpin(struct fm_pin *pin);
 size_t fm_pin_limit(void);
+/* [any] Would the kernel refuse to store to the byte at p, or to read it if not
+ * `in`, by the protection of a mapping of ours? Nothing is loaded. */
+bool fm_pin_forbidden(const void *p, bool in);
 
 /* ---- who serves a mapping ---------------------------------------------- */
 

@@ -50,6 +50,16 @@ static enum state settled(uintptr_t a, bool in)
 	return ok;
 }
 
+bool fm_pin_forbidden(const void *p, bool in)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_space_find((uintptr_t)p);
+	bool yes = m && forbids(m, in);
+
+	fm_epoch_leave(e);
+	return yes;
+}
+
 #define TRIES 8
 
 /* Bring every page of [a, end) in; returns where it had to stop, or 0: another
