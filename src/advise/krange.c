@@ -141,7 +141,8 @@ static bool continues(const struct fm_krange *a, const struct fm_krange *b)
 	return a->end == b->start && a->id == b->id && a->edit == b->edit &&
 	       a->pgoff + ((a->end - a->start) >> FM_PAGE_SHIFT) == b->pgoff &&
 	       a->prot == b->prot && a->said == b->said &&
-	       a->nofork == b->nofork && a->kept == b->kept;
+	       a->nofork == b->nofork && a->kept == b->kept &&
+	       a->says_huge == b->says_huge;
 }
 
 void fm_kranges_join(unsigned i, unsigned j)
@@ -306,8 +307,8 @@ static bool may_advise(uint32_t id, uintptr_t start, uintptr_t end)
 	return start >= end;
 }
 
-/* What the program has said of huge pages stands (it is kept then, too), and
- * only what we have said is undone. */
+/* What the program has said of huge pages stands (it is kept then, too), but
+ * beside MADV_RANDOM, and only what we have said is undone. */
 static bool may_be_huge(uintptr_t start, uintptr_t end, int advice)
 {
 	for (unsigned i = fm_kranges_from(start);
@@ -330,6 +331,25 @@ bool fm_krange_has(uint32_t id, uintptr_t start, uintptr_t end)
 	return has;
 }
 
+/* A fault in a mapping with MADV_HUGEPAGE reads 2 MiB, also with MADV_RANDOM.
+ * Programs say so of all that they map, for what is in memory: what is larger,
+ * and read here and there, goes without. */
+static void huge_beside(uintptr_t start, uintptr_t end, int advice)
+{
+	if (advice != MADV_RANDOM && advice != MADV_NORMAL)
+		return;
+	for (unsigned i = fm_kranges_from(start);
+	     i < count() && v[i].start < end; i++) {
+		uintptr_t from = v[i].start > start ? v[i].start : start;
+
+		if (v[i].says_huge)
+			fm_sys_madvise((void *)from,
+				       fm_least(v[i].end, end) - from,
+				       advice == MADV_RANDOM ?
+					       MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+	}
+}
+
 int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 {
 	int err = -ESTALE;
@@ -344,6 +364,8 @@ int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 			v[i].huge |= advice == MADV_HUGEPAGE;
 		}
 		err = fm_sys_madvise((void *)start, end - start, advice);
+		if (!err)
+			huge_beside(start, end, advice);
 	}
 	fm_kranges_unlock(&mask);
 	return err;

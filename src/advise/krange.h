@@ -49,6 +49,7 @@ struct fm_krange {
 	bool handed;   /* laid by a demotion, not by mmap */
 	bool advised;  /* we have: its VMA may be split */
 	bool huge;     /* and by MADV_HUGEPAGE, which has no neutral opposite */
+	bool says_huge; /* the program has: MADV_HUGEPAGE */
 	bool nofork;   /* MADV_DONTFORK */
 	bool kept;     /* locked, sealed, with a key: never to be taken back */
 };

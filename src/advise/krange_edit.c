@@ -136,6 +136,9 @@ static void make_one(struct fm_krange *r, void *arg)
 	if (r->huge)
 		fm_sys_madvise((void *)r->start, r->end - r->start,
 			       MADV_NOHUGEPAGE);
+	if (r->says_huge)
+		fm_sys_madvise((void *)r->start, r->end - r->start,
+			       MADV_HUGEPAGE);
 	renew(r, arg);
 	r->advised = r->huge = false;
 }
@@ -259,10 +262,20 @@ static void say(struct fm_krange *r, void *arg)
 	renew(r, &s->renewal);
 }
 
+/* What we have said was said without knowing: the range begins as new. */
 static void say_huge(struct fm_krange *r, void *arg)
 {
+	struct saying *s = arg;
+
 	r->kept = true;
 	r->huge = false;
+	r->says_huge = s->advice == MADV_HUGEPAGE;
+	if (r->advised && r->says_huge) {
+		fm_sys_madvise((void *)r->start, r->end - r->start,
+			       MADV_NORMAL);
+		renew(r, &s->renewal);
+		r->advised = false;
+	}
 }
 
 void fm_krange_said(const void *addr, size_t len, int advice)
@@ -279,7 +292,7 @@ void fm_krange_said(const void *addr, size_t len, int advice)
 		break;
 	case MADV_HUGEPAGE:
 	case MADV_NOHUGEPAGE:
-		each_in(addr, len, say_huge, NULL);
+		each_in(addr, len, say_huge, &s);
 		break;
 	case MADV_DONTDUMP:
 	case MADV_MERGEABLE:

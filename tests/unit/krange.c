@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -248,6 +249,51 @@ static void the_program_has_the_last_word(void **state)
 			 -ESTALE);
 }
 
+/* Has the mapping at this address the flag that smaps calls so? */
+static bool has_flag(const void *addr, const char *flag)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long start = 0, end = 0, a, b;
+	char line[512];
+	bool has = false;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx ", &a, &b) == 2)
+			start = a, end = b;
+		else if (!strncmp(line, "VmFlags:", 8) &&
+			 start <= (uintptr_t)addr && (uintptr_t)addr < end)
+			has = strstr(line, flag);
+	fclose(f);
+	return has;
+}
+
+/* A fault there reads 2 MiB, whatever else has been advised. */
+static void what_is_read_here_and_there_has_no_huge_pages(void **state)
+{
+	struct fm_krange r;
+
+	add(0, 8, 1, 0);
+	if (madvise(at(0), 8 * FM_PAGE, MADV_HUGEPAGE))
+		skip();
+	fm_krange_said(at(0), 8 * FM_PAGE, MADV_HUGEPAGE);
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM),
+			 0);
+	assert_true(has_flag(at(0), " rr") && has_flag(at(0), " nh"));
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_NORMAL),
+			 0);
+	assert_true(has_flag(at(0), " hg") && !has_flag(at(0), " rr"));
+	/* The advice came first, and the program's word after it. */
+	fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM);
+	assert_int_equal(madvise(at(0), 8 * FM_PAGE, MADV_HUGEPAGE), 0);
+	fm_krange_said(at(0), 8 * FM_PAGE, MADV_HUGEPAGE);
+	assert_true(has_flag(at(0), " hg") && !has_flag(at(0), " rr"));
+	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM),
+			 -ESTALE);
+	madvise(at(0), 8 * FM_PAGE, MADV_NOHUGEPAGE);
+}
+
 /* It came by the call that has the address now, and is not the one that is
  * unmapped. */
 static void what_is_new_survives_an_older_call(void **state)
@@ -337,6 +383,8 @@ int main(void)
 				       again),
 		cmocka_unit_test_setup(what_is_marked_is_not_advised, again),
 		cmocka_unit_test_setup(the_program_has_the_last_word, again),
+		cmocka_unit_test_setup(
+			what_is_read_here_and_there_has_no_huge_pages, again),
 		cmocka_unit_test_setup(what_is_new_survives_an_older_call,
 				       again),
 		cmocka_unit_test_setup(another_number_is_another_mapping,
