@@ -19,17 +19,22 @@ static size_t wrong(void)
 	return n;
 }
 
+static struct {
+	size_t wrong, waits; /* waits: the least of all children */
+} *seen;
+
 static void reads(void)
 {
 	struct rusage ru;
-	long before;
+	size_t waits;
 
 	getrusage(RUSAGE_SELF, &ru);
-	before = ru.ru_majflt;
-	say("X23 wrong %zu", wrong());
+	waits = (size_t)-ru.ru_majflt;
+	seen->wrong += wrong();
 	getrusage(RUSAGE_SELF, &ru);
-	say("X23 waits for more than half of the pages: %d",
-	    (size_t)(ru.ru_majflt - before) > PAGES / 2);
+	waits += (size_t)ru.ru_majflt;
+	if (waits < seen->waits)
+		seen->waits = waits;
 }
 
 int main(int argc, char **argv)
@@ -46,7 +51,16 @@ int main(int argc, char **argv)
 	p = ct_map(fd, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
 	say("X23 wrong %zu", wrong());
 	madvise((void *)p, PAGES * PAGE, MADV_RANDOM);
-	ct_child("reads", reads);
-	say("X23 wrong %zu", wrong());
+	seen = (void *)ct_map(-1, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, 0);
+	seen->waits = PAGES;
+	/* Beside other work the thread that asks for the pages may get no CPU
+	 * while a child reads them. */
+	for (int k = 0; k < 4; k++) {
+		ct_uncache(fd);
+		ct_child("reads", reads);
+	}
+	say("X23 wrong %zu", seen->wrong + wrong());
+	say("X23 waits for more than half of the pages: %d",
+	    seen->waits > PAGES / 2);
 	return 0;
 }
