@@ -12,7 +12,13 @@
 #include "base/types.h"
 
 #define MIB ((uintptr_t)1 << 20)
-#define LEN ((uintptr_t)1 << 40) /* more than memory, in 32 segments */
+/* More than memory, in 32 segments. The thread sanitizer has room for less, and
+ * by chance for more. */
+#ifdef __SANITIZE_THREAD__
+#define LEN ((uintptr_t)1 << 38)
+#else
+#define LEN ((uintptr_t)1 << 40)
+#endif
 #define SEGMENT (LEN / 32)
 #define NOWHERE makedev(4000, 0) /* its read-ahead is taken for 8 MiB */
 
