@@ -270,12 +270,8 @@ static void say_huge(struct fm_krange *r, void *arg)
 	r->kept = true;
 	r->huge = false;
 	r->says_huge = s->advice == MADV_HUGEPAGE;
-	if (r->advised && r->says_huge) {
-		fm_sys_madvise((void *)r->start, r->end - r->start,
-			       MADV_NORMAL);
-		renew(r, &s->renewal);
-		r->advised = false;
-	}
+	if (r->says_huge)
+		make_one(r, &s->renewal);
 }
 
 void fm_krange_said(const void *addr, size_t len, int advice)

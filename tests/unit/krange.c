@@ -291,6 +291,14 @@ static void what_is_read_here_and_there_has_no_huge_pages(void **state)
 	assert_true(has_flag(at(0), " hg") && !has_flag(at(0), " rr"));
 	assert_int_equal(fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM),
 			 -ESTALE);
+	/* Its own MADV_RANDOM is not undone with ours. */
+	assert_int_equal(fm_krange_list(NULL, &r, 1), 1);
+	fm_krange_advise(r.id, r.start, r.end, MADV_RANDOM);
+	madvise(at(0), 8 * FM_PAGE, MADV_RANDOM);
+	fm_krange_said(at(0), 8 * FM_PAGE, MADV_RANDOM);
+	fm_krange_said(at(0), 8 * FM_PAGE, MADV_HUGEPAGE);
+	assert_true(has_flag(at(0), " rr"));
+	madvise(at(0), 8 * FM_PAGE, MADV_NORMAL);
 	madvise(at(0), 8 * FM_PAGE, MADV_NOHUGEPAGE);
 }
 
