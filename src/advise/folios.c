@@ -42,22 +42,15 @@ static void leave(uint32_t id, uintptr_t at, uintptr_t end)
 		fm_sys_madvise((void *)at, end - at, MADV_PAGEOUT);
 }
 
-static uint64_t cpu_us(void)
-{
-	struct timespec t = { 0, 0 };
-
-	fm_sys2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 void fm_folios_turn(void)
 {
-	const uint64_t until = fm_now_ms() + MOST_MS, begin = cpu_us();
+	const uint64_t until = fm_now_ms() + MOST_MS;
+	uint64_t begin;
 	uintptr_t to;
 
 	if (!n)
 		return;
-
+	begin = fm_cpu_ns() / 1000;
 	while (n && fm_now_ms() < until) {
 		to = (queue[n - 1].at + PIECE) & ~(PIECE - 1);
 		to = to < queue[n - 1].end ? to : queue[n - 1].end;
@@ -65,5 +58,6 @@ void fm_folios_turn(void)
 		queue[n - 1].at = to;
 		n -= to == queue[n - 1].end;
 	}
-	atomic_fetch_add(&fm_streams_counts.cpu_us, cpu_us() - begin);
+	atomic_fetch_add(&fm_streams_counts.cpu_us,
+			 fm_cpu_ns() / 1000 - begin);
 }

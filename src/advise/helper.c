@@ -97,12 +97,9 @@ static uint64_t streams_us; /* what this thread did not use */
 /* How long to sleep so that all of it stays within its share. */
 static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 {
-	struct timespec t = { 0, 0 };
-	uint64_t used_us, lasts_ms = fm_now_ms() - begin_ms;
+	uint64_t used_us = fm_cpu_ns() / 1000;
+	const uint64_t lasts_ms = fm_now_ms() - begin_ms;
 
-	if (fm_sys2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t))
-		return ms;
-	used_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 	atomic_store(&fm_advise_counts.cpu_us, used_us);
 	used_us -= fm_least(used_us, atomic_load(&fm_streams_counts.cpu_us) -
 					     streams_us + CREDIT_MS * 1000);

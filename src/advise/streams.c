@@ -152,14 +152,6 @@ void fm_streams_touched(const struct fm_row *r)
 
 /* ---- what they will want ----------------------------------------------- */
 
-static uint64_t cpu_us(void)
-{
-	struct timespec t = { 0, 0 };
-
-	fm_sys2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 static uint64_t until_ms;
 
 /* Whatever lies there by now: this changes nothing of it. So it is asked
@@ -332,7 +324,7 @@ void fm_streams_over(void)
 void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 		      bool huge)
 {
-	const uint64_t begin = cpu_us();
+	const uint64_t begin = fm_cpu_ns() / 1000;
 	unsigned n;
 	size_t most;
 
@@ -351,7 +343,8 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 		    (streams[i].ahead || waits(use, &streams[i], n)))
 			read_ahead(&streams[i], most);
 	forget_old();
-	atomic_fetch_add(&fm_streams_counts.cpu_us, cpu_us() - begin);
+	atomic_fetch_add(&fm_streams_counts.cpu_us,
+			 fm_cpu_ns() / 1000 - begin);
 }
 
 /* ---- what they have passed ---------------------------------------------- */
@@ -403,7 +396,7 @@ static void cool_trail(struct stream *s, size_t lag)
 
 void fm_streams_behind(uint64_t files, uint64_t memory)
 {
-	const uint64_t begin = cpu_us();
+	const uint64_t begin = fm_cpu_ns() / 1000;
 	const size_t lag = fm_least(LAG, memory / LAGS);
 
 	if (files <= memory || !how_many(is_sure) || !is_short(memory))
@@ -412,5 +405,6 @@ void fm_streams_behind(uint64_t files, uint64_t memory)
 	for (unsigned i = 0; i < STREAMS; i++)
 		if (is_sure(&streams[i]))
 			cool_trail(&streams[i], lag);
-	atomic_fetch_add(&fm_streams_counts.cpu_us, cpu_us() - begin);
+	atomic_fetch_add(&fm_streams_counts.cpu_us,
+			 fm_cpu_ns() / 1000 - begin);
 }

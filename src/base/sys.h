@@ -273,12 +273,23 @@ static inline uint64_t fm_least(uint64_t a, uint64_t b)
  * middle of a fault. */
 extern int (*fm_clock)(clockid_t clock, struct timespec *ret);
 
+static inline uint64_t fm_clock_ns(clockid_t clock)
+{
+	struct timespec ts = { 0 };
+
+	fm_clock(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static inline uint64_t fm_now_ns(void)
 {
-	struct timespec ts;
+	return fm_clock_ns(CLOCK_MONOTONIC);
+}
 
-	fm_clock(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+/* CPU time of this thread. */
+static inline uint64_t fm_cpu_ns(void)
+{
+	return fm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static inline uint64_t fm_now_ms(void)

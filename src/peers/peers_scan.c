@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
 #include "advise/advise.h"
 #include "base/proc.h"
@@ -145,14 +144,6 @@ bool fm_peers_kernel_thread(int pid)
 
 static _Atomic uint64_t spent_ns, first_ns;
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts = { 0 };
-
-	fm_clock(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 bool fm_peers_weary(bool patient)
 {
 	uint64_t spent = atomic_load(&spent_ns);
@@ -173,7 +164,7 @@ static void look_at_all(struct scan *s, const int *pids, int n)
 
 static unsigned scan(struct scan *s, const int *pids, int n)
 {
-	uint64_t from = cpu_ns();
+	uint64_t from = fm_cpu_ns();
 
 	if (!atomic_load(&first_ns))
 		atomic_store(&first_ns, fm_now_ns());
@@ -183,7 +174,7 @@ static unsigned scan(struct scan *s, const int *pids, int n)
 	s->inner = s->names + BUF;
 	look_at_all(s, pids, n);
 	fm_sys_munmap(s->names, 2 * BUF);
-	atomic_fetch_add(&spent_ns, cpu_ns() - from);
+	atomic_fetch_add(&spent_ns, fm_cpu_ns() - from);
 	return s->use;
 }
 
