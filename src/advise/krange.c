@@ -266,6 +266,18 @@ unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 	return n;
 }
 
+uint64_t fm_krange_bytes(void)
+{
+	uint64_t mask, bytes = 0;
+
+	if (!fm_krange_any() || !fm_kranges_lock(&mask))
+		return 0;
+	for (unsigned i = 0; i < count(); i++)
+		bytes += v[i].end - v[i].start;
+	fm_kranges_unlock(&mask);
+	return bytes;
+}
+
 bool fm_krange_first(uintptr_t start, uintptr_t end, struct fm_krange *ret)
 {
 	uint64_t mask;

@@ -68,6 +68,8 @@ struct fm_file_id {
 };
 unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 			unsigned room);
+/* [any] Of all of them, together. */
+uint64_t fm_krange_bytes(void);
 /* [any] The first that lies in [start, end), or reaches into it. */
 bool fm_krange_first(uintptr_t start, uintptr_t end, struct fm_krange *ret);
 /* [any] Moves whenever the table is another. */

@@ -2,7 +2,6 @@
 #include "fits.h"
 
 #include "advise/advise.h"
-#include "base/alloc.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "file/file.h"
@@ -44,19 +43,6 @@ static uint64_t engines(void)
 	return sum;
 }
 
-static uint64_t kernels(void)
-{
-	const unsigned room = fm_krange_list(NULL, NULL, 0);
-	struct fm_krange *v = room ? fm_alloc(room * sizeof(*v)) : NULL;
-	unsigned n = v ? fm_krange_list(NULL, v, room) : 0;
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < n && i < room; i++)
-		sum += v[i].end - v[i].start;
-	fm_free(v);
-	return sum;
-}
-
 /* What costs least is asked first: nearly all files are smaller. */
 bool fm_fits_only(const struct stat *st, uint64_t off, uint64_t len,
 		  bool grows, const struct fm_policy *p)
@@ -73,6 +59,6 @@ bool fm_fits_only(const struct stat *st, uint64_t off, uint64_t len,
 	f.left = fm_memory_left("") + fm_cache_resident() * FM_PAGE;
 	f.cache = fm_cache_bytes(size);
 	f.engines = engines();
-	f.kernels = kernels();
+	f.kernels = fm_krange_bytes();
 	return fm_fits_kernel(&f);
 }
