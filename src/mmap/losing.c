@@ -395,14 +395,14 @@ static void look_at_causes(const struct fm_losing_rate *r)
 /* The thread that has marked them asks, and nobody takes a file before. */
 static void look_at_calls(void)
 {
-	const bool over = fm_old_calls_over();
 	struct fm_file *f;
 	uint64_t old;
 
+	if (!fm_old_calls_over())
+		return;
 	fm_space_lock(&old);
 	fm_for_each_file(f, id)
-		if (over)
-			atomic_store(&f->choice.old_calls, false);
+		atomic_store(&f->choice.old_calls, false);
 	fm_space_unlock(&old);
 }
 
