@@ -154,7 +154,7 @@ static unsigned family; /* such of all processes made by fork */
 static unsigned costly; /* such for which the kernel reads ahead */
 static bool any_early;  /* areas */
 static struct fm_area_use deep; /* while one is early */
-static uint64_t early_ms; /* that nothing was read */
+static uint64_t unread_ms; /* for so long nothing has been read */
 static struct fm_area_use meanwhile;
 /* The last look, or several that saw little. */
 static struct fm_pattern look;
@@ -485,7 +485,7 @@ static int begin_early(struct area *a)
 	if (!begins_early(a))
 		return 0;
 	a->early = any_early = true;
-	early_ms = 0;
+	unread_ms = 0;
 	if (!waste)
 		waste = fm_readahead_bytes(a->dev);
 	return advise(a, 0, a->n, FM_ADVICE_RANDOM);
@@ -643,12 +643,12 @@ static void end_early(void)
 	look_for_random();
 }
 
-#define EARLY_MS 1000
+#define UNREAD_MS 1000
 
 static void quiet_early(uint64_t ms)
 {
-	early_ms += ms;
-	if (any_early && early_ms >= EARLY_MS)
+	unread_ms += ms;
+	if (any_early && unread_ms >= UNREAD_MS)
 		end_early();
 }
 
@@ -718,7 +718,7 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 	int err = 0;
 
 	if (part)
-		early_ms = 0;
+		unread_ms = 0;
 	else
 		quiet_early(use->ms);
 	note_read(use->bytes);
