@@ -158,7 +158,7 @@ static int put_back(const struct fm_mmap_request *q, void *at)
 {
 	void *p;
 
-	if (!q->replaced && !q->over.n)
+	if (!q->replaced)
 		return 0;
 	p = fm_sys_mmap(at, q->len, q->prot,
 			(q->flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED, q->fd,
@@ -301,6 +301,7 @@ static int clear_target(struct fm_mmap_request *q)
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
 	err = fm_fixed_replace_note(a, fm_page_up(a + q->len), &q->over);
+	q->replaced = q->over.n;
 	return err ? err : fm_range_release(a, fm_page_up(a + q->len));
 }
 
