@@ -70,19 +70,24 @@ static void wait_for(int ms)
 
 static void *control_thread(void *arg)
 {
-	int err;
-
 	fm_thread_begin("fastmap-control");
-	err = fm_control_listen();
-	if (err)
-		fm_log(FM_LOG_WARN, "no control socket %s (errno %d: %s)",
-		       fm_settings()->socket, -err, fm_error_text(-err));
 	for (;;)
 		wait_for(run_second());
 	return NULL;
 }
 
-/* By the thread that starts the engine, or the one that advises. */
+static void listen_or_say(void)
+{
+	const int err = fm_control_listen();
+
+	if (err)
+		fm_log(FM_LOG_WARN, "no control socket %s (errno %d: %s)",
+		       fm_settings()->socket, -err, fm_error_text(-err));
+}
+
+/* By the thread that starts the engine, or the one that advises. It is not left
+ * to the new thread to listen: a program that confines all its threads before
+ * that one has had a CPU would be ended for the call. */
 static int start(void)
 {
 	int err;
@@ -90,6 +95,7 @@ static int start(void)
 	if (atomic_exchange(&runs, true))
 		return 0;
 	fm_control_policy_seen();
+	listen_or_say();
 	due = fm_now_ms() + SECOND_MS;
 	err = fm_thread_create(control_thread, NULL);
 	if (err)
