@@ -125,12 +125,10 @@ static bool rebuild(unsigned found)
 bool fm_areas_update(void)
 {
 	const uint32_t changes = fm_krange_changes() + 1;
-	unsigned n;
 
 	if (seen == changes)
 		return nareas;
-	n = fm_krange_list(NULL, ranges, FM_KRANGES);
-	if (rebuild(n < FM_KRANGES ? n : FM_KRANGES))
+	if (rebuild(fm_krange_list(NULL, ranges, FM_KRANGES)))
 		seen = changes;
 	return nareas;
 }

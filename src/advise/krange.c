@@ -6,6 +6,7 @@
 
 #include "base/life.h"
 #include "base/lock.h"
+#include "base/snapshot.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "helper.h"
@@ -247,6 +248,11 @@ bool fm_krange_in(const void *addr, size_t len)
 	return !look(a, end, &in) || in;
 }
 
+static bool is_of(const struct fm_krange *r, const struct fm_file_id *file)
+{
+	return !file || (r->ino == file->ino && r->dev == file->dev);
+}
+
 unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 			unsigned room)
 {
@@ -255,15 +261,33 @@ unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 
 	if (!fm_krange_any() || !fm_kranges_lock(&mask))
 		return 0;
-	for (unsigned i = 0; i < count(); i++) {
-		if (file && (v[i].ino != file->ino || v[i].dev != file->dev))
-			continue;
-		if (n < room)
-			ret[n] = v[i];
-		n++;
-	}
+	for (unsigned i = 0; i < count() && n < room; i++)
+		if (is_of(&v[i], file))
+			ret[n++] = v[i];
 	fm_kranges_unlock(&mask);
 	return n;
+}
+
+static void put_all(struct fm_snapshot *s, void *file)
+{
+	uint64_t mask;
+
+	if (!fm_krange_any() || !fm_kranges_lock(&mask))
+		return;
+	for (unsigned i = 0; i < count(); i++)
+		if (is_of(&v[i], file))
+			fm_snapshot_put(s, &v[i]);
+	fm_kranges_unlock(&mask);
+}
+
+int fm_krange_all(const struct fm_file_id *file, struct fm_krange_all *ret)
+{
+	struct fm_snapshot s;
+	int err = fm_snapshot(&s, sizeof(v[0]), put_all,
+			      (struct fm_file_id *)(uintptr_t)file);
+
+	*ret = (struct fm_krange_all){ s.list, (unsigned)s.n };
+	return err;
 }
 
 uint64_t fm_krange_bytes(void)

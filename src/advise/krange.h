@@ -61,13 +61,20 @@ void fm_krange_add(const struct fm_krange *r);
 void fm_krange_forget(uintptr_t start, uintptr_t end);
 
 /* [any] Copies of those of a file in order of address; NULL: of all. Returns
- * how many there are, which may be more than `room`. */
+ * how many have been copied: of more, the first `room`. */
 struct fm_file_id {
 	dev_t dev;
 	ino_t ino;
 };
 unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 			unsigned room);
+/* [any] The same, all of them, in memory for fm_free. 0; -ENOMEM; -EAGAIN:
+ * there were more each time that it was tried. */
+struct fm_krange_all {
+	struct fm_krange *at;
+	unsigned n;
+};
+int fm_krange_all(const struct fm_file_id *file, struct fm_krange_all *ret);
 /* [any] Of all of them, together. */
 uint64_t fm_krange_bytes(void);
 /* [any] The first that lies in [start, end), or reaches into it. */

@@ -2,6 +2,7 @@
 #include "map_edit.h"
 
 #include "base/alloc.h"
+#include "base/snapshot.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "file/file.h"
@@ -45,31 +46,52 @@ int fm_range_maps(uintptr_t start, uintptr_t end, fm_map_fn fn, void *arg)
 	return 0;
 }
 
-static int count_map(struct fm_map *m, void *arg)
+static int put_map(struct fm_map *m, void *arg)
 {
-	++*(size_t *)arg;
+	fm_snapshot_put(arg, &m);
 	return 0;
 }
 
-static int add_map(struct fm_map *m, void *arg)
-{
-	struct fm_list *l = arg;
+struct range {
+	uintptr_t start, end;
+};
 
-	l->v[l->n++] = m;
-	return 0;
+static void put_range(struct fm_snapshot *s, void *arg)
+{
+	const struct range *r = arg;
+
+	fm_range_maps(r->start, r->end, put_map, s);
+}
+
+static int list_maps(void (*walk)(struct fm_snapshot *s, void *arg), void *arg,
+		     struct fm_list *ret)
+{
+	struct fm_snapshot s;
+	int err = fm_snapshot(&s, sizeof(*ret->v), walk, arg);
+
+	*ret = (struct fm_list){ s.list, s.n };
+	return err;
 }
 
 /* The mappings of a range, to go on with after the radix forgets them. */
-int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *l)
+int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret)
 {
-	size_t n = 0;
+	struct range r = { start, end };
 
-	fm_range_maps(start, end, count_map, &n);
-	l->n = 0;
-	l->v = fm_alloc((n + 1) * sizeof(*l->v));
-	if (!l->v)
-		return -ENOMEM;
-	return fm_range_maps(start, end, add_map, l);
+	return list_maps(put_range, &r, ret);
+}
+
+static void put_file(struct fm_snapshot *s, void *file)
+{
+	struct fm_map *m;
+
+	fm_for_each_map(m, (struct fm_file *)file)
+		fm_snapshot_put(s, &m);
+}
+
+int fm_file_list(struct fm_file *f, struct fm_list *ret)
+{
+	return list_maps(put_file, f, ret);
 }
 
 int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg)

@@ -23,8 +23,10 @@ struct fm_list {
 	struct fm_map **v; /* fm_free */
 	size_t n;
 };
-/* List the mappings in [start, end), which has been cut. 0 or -ENOMEM. */
+/* List the mappings in [start, end), which has been cut; or those of a file. 0
+ * or -ENOMEM. */
 int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret);
+int fm_file_list(struct fm_file *f, struct fm_list *ret);
 /* Call fn for each; stops on the first non-zero result and returns it. */
 int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg);
 

@@ -53,7 +53,7 @@ static void put(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t what)
 		return;
 	if (last && last->stop == first && last->what == what)
 		last->stop = stop;
-	else
+	else if (s->n < s->room)
 		s->v[s->n++] =
 			(struct fm_vma_advice_range){ first, stop, what };
 }

@@ -210,15 +210,15 @@ static void sample(const struct fm_krange *r, uint32_t changes)
 /* Each file once: by the first of its ranges, in order of address. */
 static void sample_all(void)
 {
-	const unsigned room = fm_krange_list(NULL, NULL, 0);
-	struct fm_krange *v = fm_alloc((room + 1) * sizeof(*v));
+	struct fm_krange_all all;
 	static uint32_t look;
-	unsigned n = v ? fm_krange_list(NULL, v, room) : 0;
 
+	if (fm_krange_all(NULL, &all))
+		return; /* this look is left out */
 	look++;
-	for (unsigned i = 0; i < n && i < room; i++)
-		sample(&v[i], look);
-	fm_free(v);
+	for (unsigned i = 0; i < all.n; i++)
+		sample(&all.at[i], look);
+	fm_free(all.at);
 	for (unsigned i = nsamples; i-- > 0;)
 		if (samples[i].changes != look + 1)
 			samples[i] = samples[--nsamples];

@@ -57,7 +57,7 @@ static void add_of_kernel(struct fm_file *f)
 	const struct fm_file_id id = { f->dev, f->ino };
 	unsigned n = fm_krange_list(&id, v, RANGES);
 
-	for (unsigned i = 0; i < n && i < RANGES; i++)
+	for (unsigned i = 0; i < n; i++)
 		add(f, v[i].start, v[i].end, v[i].pgoff);
 }
 

@@ -114,47 +114,51 @@ static int may_take(const struct take *t)
 	return 0;
 }
 
-static unsigned list(const struct fm_file *f, struct fm_krange *v,
-		     unsigned room)
+static int list(const struct fm_file *f, struct fm_krange_all *ret)
 {
 	const struct fm_file_id id = { f->dev, f->ino };
 
-	return fm_krange_list(&id, v, room);
+	return fm_krange_all(&id, ret);
 }
 
+/* What cannot be listed now may be taken another time. */
 bool fm_take_may(const struct fm_file *f)
 {
-	unsigned room = list(f, NULL, 0);
-	struct fm_krange *v = fm_alloc((room + 1) * sizeof(*v));
-	bool yes = room && !atomic_load(&fm_async);
+	struct fm_krange_all all;
+	bool yes = !atomic_load(&fm_async);
 
-	if (v)
-		room = fm_least(room, list(f, v, room));
-	for (unsigned k = 0; v && k < room && yes; k++)
-		yes = can_be_ours(&v[k]);
-	fm_free(v);
+	if (list(f, &all))
+		return yes;
+	yes &= all.n > 0;
+	for (unsigned k = 0; k < all.n && yes; k++)
+		yes = can_be_ours(&all.at[k]);
+	fm_free(all.at);
 	return yes;
+}
+
+static int make_parts(struct take *t, const struct fm_krange_all *all)
+{
+	if (!all->n)
+		return -ENOENT;
+	if (all->n > MOST_RANGES)
+		return -EOPNOTSUPP;
+	t->v = fm_alloc(all->n * sizeof(*t->v));
+	if (!t->v)
+		return -EBUSY;
+	for (; t->n < all->n; t->n++) {
+		t->v[t->n].r = all->at[t->n];
+		t->stores |= all->at[t->n].maywrite;
+	}
+	return may_take(t);
 }
 
 static int find_ranges(struct take *t)
 {
-	unsigned room = list(t->f, NULL, 0);
-	struct fm_krange *v;
+	struct fm_krange_all all;
+	int err = list(t->f, &all) ? -EBUSY : make_parts(t, &all);
 
-	if (!room)
-		return -ENOENT;
-	if (room > MOST_RANGES)
-		return -EOPNOTSUPP;
-	v = fm_alloc(room * sizeof(*v));
-	t->v = fm_alloc(room * sizeof(*t->v));
-	if (v && t->v)
-		t->n = list(t->f, v, room);
-	for (unsigned k = 0; k < t->n && k < room; k++) {
-		t->v[k].r = v[k];
-		t->stores |= v[k].maywrite;
-	}
-	fm_free(v);
-	return t->v && t->n && t->n <= room ? may_take(t) : -EBUSY;
+	fm_free(all.at);
+	return err;
 }
 
 /* ---- before anybody waits ---------------------------------------------- */
@@ -261,12 +265,12 @@ static bool same(const struct fm_krange *a, const struct fm_krange *b)
 
 static bool ranges_are_same(const struct take *t)
 {
-	struct fm_krange *v = fm_alloc((t->n + 1) * sizeof(*v));
-	bool yes = v && list(t->f, v, t->n + 1) == t->n;
+	struct fm_krange_all all;
+	bool yes = !list(t->f, &all) && all.n == t->n;
 
 	for (unsigned k = 0; k < t->n && yes; k++)
-		yes = same(&t->v[k].r, &v[k]);
-	fm_free(v);
+		yes = same(&t->v[k].r, &all.at[k]);
+	fm_free(all.at);
 	return yes;
 }
 

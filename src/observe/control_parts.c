@@ -94,7 +94,7 @@ static void add_kernel(struct part *p)
 {
 	unsigned n = fm_krange_list(&p->id, p->range, FM_KRANGES);
 
-	for (unsigned i = 0; i < fm_least(n, FM_KRANGES); i++)
+	for (unsigned i = 0; i < n; i++)
 		add_span(p, p->range[i].start,
 			 p->range[i].pgoff << FM_PAGE_SHIFT,
 			 p->range[i].end - p->range[i].start, false);

@@ -44,17 +44,6 @@ void fm_pass_through(struct fm_map *m)
 	fm_map_each(m, 0, fm_map_pages(m), pass_through, NULL);
 }
 
-static struct fm_list maps_of(struct fm_file *f)
-{
-	struct fm_list l = { NULL, 0 };
-	struct fm_map *m = atomic_load(&f->maps);
-
-	l.v = fm_alloc((atomic_load(&f->nmaps) + 1) * sizeof(*l.v));
-	for (; l.v && m; m = atomic_load(&m->file_next))
-		l.v[l.n++] = m;
-	return l;
-}
-
 /* A system call that is storing into the mapping keeps its page writable. None
  * does that for long, but its thread may have to wait for a CPU: on a busy
  * machine a tenth of a second was too little once, for a fork. */
@@ -365,9 +354,9 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 	struct fm_list l;
 	int err;
 
-	l = maps_of(f);
-	if (!l.v)
-		return -ENOMEM;
+	err = fm_file_list(f, &l);
+	if (err)
+		return err;
 	/* for as long as the process lives: it stays the kernel's */
 	fm_file_get(f);
 	fm_file_get(f); /* by the last of these it is hollow, see file.c */

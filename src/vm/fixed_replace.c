@@ -2,51 +2,49 @@
 #include "fixed_replace.h"
 
 #include "base/alloc.h"
+#include "base/snapshot.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
 
-static int count(struct fm_map *m, void *arg)
-{
-	++*(size_t *)arg;
-	return 0;
-}
-
 struct note {
-	struct fm_over *o;
+	struct fm_snapshot *s;
 	uintptr_t start, end;
 };
 
-static int add(struct fm_map *m, void *arg)
+static int put_part(struct fm_map *m, void *arg)
 {
-	struct note *n = arg;
+	const struct note *n = arg;
 	uintptr_t a = atomic_load(&m->start), e = atomic_load(&m->end);
 
-	n->o->v[n->o->n++] = (struct fm_fixed_replace_part){
-		a > n->start ? a : n->start, e < n->end ? e : n->end,
-	};
+	fm_snapshot_put(n->s, &(struct fm_fixed_replace_part){
+		a > n->start ? a : n->start, e < n->end ? e : n->end });
 	return 0;
+}
+
+static void put_parts(struct fm_snapshot *s, void *arg)
+{
+	struct note *n = arg;
+
+	n->s = s;
+	fm_range_maps(n->start, n->end, put_part, n);
 }
 
 int fm_fixed_replace_note(uintptr_t start, uintptr_t end, struct fm_over *o)
 {
-	struct note note = { o, start, end };
-	size_t n = 0;
+	struct note note = { NULL, start, end };
+	struct fm_snapshot s;
+	int err = fm_snapshot(&s, sizeof(*o->v), put_parts, &note);
 
-	*o = (struct fm_over){ NULL, 0 };
-	fm_range_maps(start, end, count, &n);
-	if (!n)
-		return 0;
-	o->v = fm_alloc(n * sizeof(*o->v));
-	return o->v ? fm_range_maps(start, end, add, &note) : -ENOMEM;
+	*o = (struct fm_over){ s.list, s.n };
+	return err;
 }
 
 void fm_fixed_replace_free(struct fm_over *o)
 {
-	if (o->v)
-		fm_free(o->v);
+	fm_free(o->v);
 	*o = (struct fm_over){ NULL, 0 };
 }
 

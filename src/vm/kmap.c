@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/life.h"
 #include "base/proc.h"
+#include "base/snapshot.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -209,18 +210,25 @@ static void sort(struct fm_kmap *v, size_t n)
 		}
 }
 
+static void put_shared(struct fm_snapshot *s, void *file)
+{
+	struct fm_map *m;
+
+	fm_for_each_map(m, (struct fm_file *)file) {
+		struct fm_kmap k = fm_kmap_of(m);
+
+		if (m->shared)
+			fm_snapshot_put(s, &k);
+	}
+}
+
 void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret)
 {
-	struct fm_map *m = atomic_load(&f->maps);
-	size_t room = atomic_load(&f->nmaps);
+	struct fm_snapshot s = { .n = 0 };
 
-	*ret = (struct fm_pieces){ NULL, 0 };
-	if (room < 2)
-		return;
-	ret->v = fm_alloc(room * sizeof(*ret->v));
-	for (; ret->v && m && ret->n < room; m = atomic_load(&m->file_next))
-		if (m->shared)
-			ret->v[ret->n++] = fm_kmap_of(m);
+	if (atomic_load(&f->nmaps) > 1)
+		fm_snapshot(&s, sizeof(*ret->v), put_shared, f);
+	*ret = (struct fm_pieces){ s.list, s.n };
 	sort(ret->v, ret->n);
 }
 
@@ -240,6 +248,5 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
 			      (uintptr_t)all.addr + all.len, fm_map_tell,
 			      NULL);
 	}
-	if (p->v)
-		fm_free(p->v);
+	fm_free(p->v);
 }

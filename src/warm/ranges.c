@@ -28,7 +28,7 @@ struct fm_warm_ranges fm_warm_ranges_of(dev_t dev, ino_t ino, bool dead)
 		return r;
 	r.n = dead ? fm_krange_list_dead(r.at, FM_KRANGES) :
 		     fm_krange_list(&id, r.at, FM_KRANGES);
-	r.n = only_of(r.at, (unsigned)fm_least(r.n, FM_KRANGES), dev, ino);
+	r.n = only_of(r.at, r.n, dev, ino);
 	return r;
 }
 

@@ -3,12 +3,14 @@
  * what a table with a row for each page says. */
 #include "unit.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "advise/advise.h"
+#include "base/alloc.h"
 #include "base/types.h"
 
 #define PAGES 256
@@ -332,6 +334,7 @@ static void another_number_is_another_mapping(void **state)
 static void it_says_when_it_is_not_complete(void **state)
 {
 	struct fm_krange r = { .ino = 1, .dev = 1 };
+	struct fm_krange_all all;
 
 	assert_true(fm_krange_complete());
 	for (unsigned k = 0; k <= FM_KRANGES; k++) {
@@ -340,8 +343,66 @@ static void it_says_when_it_is_not_complete(void **state)
 		fm_krange_add(&r);
 	}
 	assert_false(fm_krange_complete());
-	assert_int_equal(fm_krange_list(NULL, NULL, 0), FM_KRANGES);
+	assert_int_equal(fm_krange_all(NULL, &all), 0);
+	assert_int_equal(all.n, FM_KRANGES);
+	fm_free(all.at);
 	fm_krange_forget((uintptr_t)base, r.end);
+}
+
+static _Atomic bool listed;
+
+static void *cuts(void *arg)
+{
+	for (unsigned k = 0; !listed; k = (k + 3) % PAGES) {
+		uint32_t edit = fm_krange_edit(at(k), FM_PAGE);
+
+		fm_krange_edit_ends(edit, at(k), FM_PAGE, false);
+	}
+	return NULL;
+}
+
+#define THREADS 3
+#define LISTS 20000
+
+/* However many ranges it is in at that moment, with a file beside it. */
+static void a_list_has_all_of_it_while_others_cut(void **state)
+{
+	const struct fm_file_id id = { 1, 2 };
+	pthread_t t[THREADS];
+
+	add(0, 8, 1, 0);
+	add(8, PAGES - 8, 2, 0);
+	listed = false;
+	for (unsigned k = 0; k < THREADS; k++)
+		assert_int_equal(pthread_create(&t[k], NULL, cuts, NULL), 0);
+	for (unsigned n = 0; n < LISTS; n++) {
+		struct fm_krange_all all;
+		uintptr_t to = (uintptr_t)at(8);
+		int err = fm_krange_all(&id, &all);
+
+		assert_true(!err || err == -EAGAIN);
+		for (unsigned k = 0; k < all.n; k++) {
+			assert_ptr_equal(all.at[k].start, to);
+			to = all.at[k].end;
+		}
+		assert_true(err ? !all.n : to == (uintptr_t)at(PAGES));
+		fm_free(all.at);
+	}
+	listed = true;
+	for (unsigned k = 0; k < THREADS; k++)
+		pthread_join(t[k], NULL);
+}
+
+static void no_more_is_copied_than_has_room(void **state)
+{
+	struct fm_krange r[3] = { { .ino = 0 } };
+
+	add(0, 1, 1, 0);
+	add(2, 1, 1, 0);
+	add(4, 1, 1, 0);
+	assert_int_equal(fm_krange_list(NULL, r, 2), 2);
+	assert_int_equal(r[1].ino, 1);
+	assert_int_equal(r[2].ino, 0);
 }
 
 static void *ends_in_a_call(void *arg)
@@ -397,6 +458,9 @@ int main(void)
 				       again),
 		cmocka_unit_test_setup(another_number_is_another_mapping,
 				       again),
+		cmocka_unit_test_setup(a_list_has_all_of_it_while_others_cut,
+				       again),
+		cmocka_unit_test_setup(no_more_is_copied_than_has_room, again),
 		cmocka_unit_test_setup(who_ends_in_a_call_is_not_waited_for,
 				       again),
 		cmocka_unit_test_setup(each_of_many_calls_is_waited_for,
