@@ -176,7 +176,9 @@ FM_FAULT bool fm_sys_fine_times(void)
 	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
 }
 
-#define LOOK (STATX_TYPE | STATX_INO | STATX_SIZE | STATX_BLOCKS)
+#define LOOK                                                          \
+	(STATX_TYPE | STATX_MODE | STATX_UID | STATX_INO | STATX_SIZE |   \
+	 STATX_BLOCKS)
 
 /* As the kernel's stat(2) has it. */
 static FM_FAULT dev_t device(uint32_t major, uint32_t minor)
@@ -194,6 +196,7 @@ FM_FAULT int fm_sys_stat_notimes(int fd, struct stat *st)
 	    (sx.stx_mask & LOOK) != LOOK)
 		return fm_sys_fstat(fd, st);
 	st->st_mode = sx.stx_mode;
+	st->st_uid = sx.stx_uid;
 	st->st_dev = device(sx.stx_dev_major, sx.stx_dev_minor);
 	st->st_ino = sx.stx_ino;
 	st->st_size = (off_t)sx.stx_size;

@@ -137,9 +137,9 @@ void fm_sys_filter(int by, bool all);
 /* [any] Is the calling thread under no filter for sure? */
 bool fm_sys_may_ask(void);
 
-/* fstat(2) without the times: mode, device, inode, size and blocks only. With
- * fine times a look at them makes the next write to the file take a new one,
- * and with it a change of the inode. */
+/* fstat(2) without the times: mode, owner, device, inode, size and blocks only.
+ * With fine times a look at them makes the next write to the file take a new
+ * one, and with it a change of the inode. */
 int fm_sys_stat_notimes(int fd, struct stat *st);
 /* Device and inode, from what is known on this machine: no server is asked,
  * which might not answer. */

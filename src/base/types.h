@@ -185,6 +185,10 @@ struct fm_file {
 		_Atomic uint64_t ahead;
 		_Atomic bool at_once;
 	} io;
+	struct { /* peers/peers.h: as last looked at; mode 0: never */
+		uid_t owner;
+		mode_t mode;
+	} peers;
 	struct { /* file/load.h */
 		bool sparse; /* has (had) holes: allocate before stores */
 		_Atomic uint8_t unshare; /* enum fm_unshare */

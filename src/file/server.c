@@ -58,6 +58,9 @@ static const struct reason reasons[FM_WHYS] = {
 		.remedy = SHARING,
 		.passes = true,
 	},
+	[FM_WHY_REGISTRY] = {
+		.text = "no registry of processes that can be trusted",
+	},
 	[FM_WHY_WEARY] = {
 		.text = "looking for other processes takes too long",
 	},

@@ -12,7 +12,7 @@
 struct fm_backup fm_backup = { .sock = { -1, -1 } };
 int (*_Atomic fm_backup_begin)(void);
 
-#define REGISTRY FM_MAX_FILES
+#define REGISTRY FM_MAX_FILES /* the first of them */
 
 FM_FAULT int fm_backup_pid(void)
 {
@@ -42,7 +42,7 @@ bool fm_backup_take(int sock)
 		fm_sys3(SYS_recvmsg, sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *cm = n > 0 ? CMSG_FIRSTHDR(&h) : NULL;
 
-	if (n != sizeof(msg) || msg.id > REGISTRY)
+	if (n != sizeof(msg) || msg.id >= REGISTRY + FM_CLAIM_FDS)
 		return n > 0;
 	if (fm_backup.file_fd[msg.id] >= 0)
 		fm_sys_close(fm_backup.file_fd[msg.id]);
@@ -138,10 +138,10 @@ void fm_backup_drop(struct fm_file *f)
 		send_message(msg, -1);
 }
 
-void fm_backup_registry(int fd)
+void fm_backup_registry(unsigned k, int fd)
 {
 	if (fd >= 0 && fm_backup.sock[0] >= 0 && fm_backup_pid())
-		send_message((struct message){ REGISTRY, true }, fd);
+		send_message((struct message){ REGISTRY + k, true }, fd);
 }
 
 int fm_backup_file(struct fm_file *f)

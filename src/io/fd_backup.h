@@ -35,9 +35,10 @@ int fm_backup_get_file(const struct fm_file *f);
  * 0 or -errno. */
 int fm_backup_file(struct fm_file *f);
 void fm_backup_drop(struct fm_file *f);
-/* [plain] The registry of processes is another file now, open as fd: our claims
- * on it are to last as long as the guardian writes. */
-void fm_backup_registry(int fd);
+/* [plain] The registry of processes number k is another file now, open as fd:
+ * our claims on it are to last as long as the guardian writes. */
+#define FM_CLAIM_FDS 16
+void fm_backup_registry(unsigned k, int fd);
 
 /* ---- for the process that keeps them ------------------------------------- */
 
@@ -51,9 +52,9 @@ extern struct fm_backup {
 	int sock[2];          /* [0] the program's end, [1] the other */
 	struct stat sock_is;  /* what the program's end was */
 	int kept[FM_BACKUPS]; /* numbers in its table */
-	/* Numbers in its table; behind them the registry of processes, as
-	 * opened since. Its description has the program's claims. */
-	int32_t file_fd[FM_MAX_FILES + 1];
+	/* Numbers in its table; behind them the registries of processes, as
+	 * opened since. Their descriptions have the program's claims. */
+	int32_t file_fd[FM_MAX_FILES + FM_CLAIM_FDS];
 } fm_backup;
 
 /* [plain] Receive one message and its descriptor. False when there is none. Raw

@@ -182,6 +182,16 @@ static int need_engine(void)
 	return fm_memory_locked() ? -ENOTSUP : fm_life_need();
 }
 
+static int claim(struct fm_mmap_request *q, struct fm_file *f, bool write)
+{
+	const enum fm_peers_answer a = fm_peers_enter(f, write, q->fd);
+
+	q->left = a == FM_PEERS_UNTRUSTED ? FM_WHY_REGISTRY : FM_WHY_SHARED;
+	if (a == FM_PEERS_SLOW)
+		fm_mmap_slow(q, f);
+	return a == FM_PEERS_OURS ? 0 : -EBUSY;
+}
+
 /* Everything between the kernel's mapping and ours. -errno: leave it. */
 static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 			  char *at)
@@ -212,9 +222,7 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 		fm_shares_apply(f, q->policy);
 	if (write)
 		fm_shared_look(f, q->fd);
-	q->left = FM_WHY_SHARED;
-	if (fm_peers_enter(f, write, q->fd))
-		err = -EBUSY;
+	err = claim(q, f, write);
 	if (!err) {
 		/* Without our descriptors missing pages are zeros when the
 		 * program has closed them by a raw system call: files that are
@@ -384,6 +392,13 @@ static int take_window(struct fm_mmap_request *q, struct fm_file *known,
 
 /* ---- mmap -------------------------------------------------------------- */
 
+/* Nobody knows of the mapping yet, and it has replaced nothing. */
+static bool may_begin_again(const struct fm_mmap_request *q)
+{
+	return q->slow && q->left == FM_WHY_SHARED &&
+	       !(q->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE));
+}
+
 static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 {
 	const bool want = fm_server_for(q, known) == FM_SERVER_ENGINE;
@@ -402,6 +417,8 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	if (fm_is_err(p))
 		return p;
 	err = want ? take_timed(q, known, p) : -ENOTSUP;
+	if (err && may_begin_again(q))
+		return p;
 	if (err) {
 		if ((want && put_back(q, p)) || leave_to_kernel(q, known))
 			return unmap_and_fail(q, p);
@@ -409,6 +426,39 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	} else {
 		note_accepted(q, known);
 	}
+	return p;
+}
+
+/* Now that the lock is held: another thread may have mapped it first. */
+static struct fm_file *look_again(struct fm_mmap_request *q)
+{
+	struct fm_file *f = q->policy ?
+		fm_file_find_fd(&q->st, q->fd, true) : NULL;
+
+	if (f)
+		q->policy = f->policy;
+	return f;
+}
+
+/* Others have the file, and need time to hand it over: other threads may map
+ * meanwhile. Who was there may have been the guardian of a dead process. */
+static void *wait_for_others(struct fm_mmap_request *q,
+			     struct fm_file **known, void *p, uint64_t *old)
+{
+	const bool again = !fm_is_err(p) && may_begin_again(q);
+	struct fm_file *f = q->slow;
+
+	if (again)
+		fm_sys_munmap(p, q->len);
+	fm_space_unlock(old);
+	fm_peers_wait(f);
+	fm_space_lock(old);
+	q->slow = NULL;
+	q->waited = true;
+	if (again && !*known)
+		*known = look_again(q);
+	p = again ? mmap_ours(q, *known) : p;
+	fm_file_put_locked(f);
 	return p;
 }
 
@@ -472,17 +522,6 @@ static void *note_left(const struct fm_mmap_request *q,
 	return p;
 }
 
-/* Now that the lock is held: another thread may have mapped it first. */
-static struct fm_file *look_again(struct fm_mmap_request *q)
-{
-	struct fm_file *f = q->policy ?
-		fm_file_find_fd(&q->st, q->fd, true) : NULL;
-
-	if (f)
-		q->policy = f->policy;
-	return f;
-}
-
 static const char *path_of(void *arg)
 {
 	return fm_mmap_path(arg) ? ((struct fm_mmap_request *)arg)->path : NULL;
@@ -528,6 +567,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		known = look_again(&q);
 	if (q.policy && q.policy->engage) {
 		p = mmap_ours(&q, known);
+		if (q.slow)
+			p = wait_for_others(&q, &known, p, &old);
 	} else { /* something else over managed memory */
 		int err = clear_target(&q);
 

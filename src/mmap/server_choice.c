@@ -72,14 +72,22 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 	return q->policy && q->policy->engage;
 }
 
+void fm_mmap_slow(struct fm_mmap_request *q, struct fm_file *f)
+{
+	if (q->slow || q->waited)
+		return;
+	fm_file_get(f);
+	q->slow = f;
+}
+
 static enum fm_server_reason unwanted_known(struct fm_mmap_request *q,
 					    struct fm_file *known)
 {
 	bool stores = q->shared && q->maywrite;
 
 	if (fm_kernel_serves(known)) {
-		if (stores)
-			fm_peers_stores(known);
+		if (stores && fm_peers_stores(known))
+			fm_mmap_slow(q, known);
 		return FM_WHY_HANDED;
 	}
 	if (stores && fm_kernel_windows_ends(known, &q->st))

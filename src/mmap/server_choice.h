@@ -31,6 +31,9 @@ struct fm_mmap_request {
 	int fd_flags;
 	unsigned count; /* mappings that the kernel has been given */
 	enum fm_bring bring;
+	/* with a reference: whoever else serves it is to be waited for */
+	struct fm_file *slow;
+	bool waited; /* for that */
 };
 
 /* [plain] Is this a file that a policy names, or one that we hold already? That
@@ -40,6 +43,9 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known);
 /* [plain] Fill in q->path, from the descriptor. */
 bool fm_mmap_path(struct fm_mmap_request *q);
 
+/* [plain] Under the space lock: f is waited for before the program has the
+ * mapping. */
+void fm_mmap_slow(struct fm_mmap_request *q, struct fm_file *f);
 /* [plain] Under the space lock: who is to serve it. q->left: why not the
  * engine. What goes wrong while that takes it over is another reason
  * (mmap.c). */

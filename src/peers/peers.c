@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "peers.h"
 
+#include <string.h>
+
 #include "advise/advise.h"
 #include "base/epoch.h"
 #include "base/log.h"
@@ -14,8 +16,16 @@
 /* A process that does not answer is stopped, or dead weight on the machine:
  * its last stores reach the file by its own background write-back. */
 #define PATIENCE_MS 10000
+#define SOON_MS 20 /* of that, under the space lock */
+
+/* A claim that anybody can make. What can have been stored there is waited for,
+ * by this process so long in all; who can only read has nothing for us. */
+#define STRANGERS_MS 10000
+#define STRANGER_MS 30
+static _Atomic uint32_t strangers_ms;
 
 static uint8_t claims[FM_MAX_FILES]; /* by file id; under the space lock */
+static bool slow[FM_MAX_FILES]; /* likewise: whoever serves it is waited for */
 
 enum fm_claim fm_peers_claim_of(const struct fm_file *f)
 {
@@ -82,40 +92,75 @@ void fm_peers_answer(void)
 	uint64_t old;
 
 	fm_space_lock(&old);
-	fm_registry_moved();
+	fm_registry_look();
 	answer_locked();
 	fm_space_unlock(&old);
 }
 
-/* Wait until no engine serves the file. We hold our own space lock, so the
- * requests that the others may be waiting for are answered from here: two
- * processes that want each other's file would wait for ever otherwise. */
-static void wait_for_engines(struct fm_file *f, bool readers_too)
+static uint64_t patience(const struct fm_file *f, enum fm_holder who)
 {
-	uint64_t begin = fm_now_ms();
+	const uint32_t had = atomic_load(&strangers_ms);
 
-	while (fm_registry_engines(f, readers_too)) {
-		if (fm_now_ms() - begin > PATIENCE_MS) {
-			fm_log(FM_LOG_ERROR,
-			       "%s: another process serves this file and does "
-			       "not answer; its latest stores may be missing "
-			       "here until it runs again", f->path);
-			return;
-		}
-		answer_locked();
+	if (who == FM_HOLDER_TRUSTED)
+		return PATIENCE_MS;
+	if (fm_registry_only_readers(f) || had >= STRANGERS_MS - STRANGER_MS)
+		return STRANGER_MS;
+	return STRANGERS_MS - had;
+}
+
+static void say_silent(const struct fm_file *f)
+{
+	fm_log(FM_LOG_ERROR, "%s: another process serves this file and does "
+	       "not answer; its latest stores may be missing here until it "
+	       "runs again", f->path);
+}
+
+/* Wait until no engine serves the file: true. `most`: ms. Who holds our own
+ * space lock answers the requests that the others may be waiting for: two
+ * processes that want each other's file would wait for ever otherwise. */
+static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
+{
+	const bool locked = fm_space_locked();
+	const uint64_t begin = fm_now_ms();
+	enum fm_holder who;
+	uint64_t passed = 0;
+	bool strange = false;
+
+	while ((who = fm_registry_engines(f, readers_too)) &&
+	       passed < fm_least(most, patience(f, who))) {
+		strange |= who == FM_HOLDER_ANYBODY;
+		if (locked)
+			answer_locked();
 		fm_sys_sleep_us(200);
+		passed = fm_now_ms() - begin;
 	}
+	if (strange && !fm_registry_only_readers(f))
+		atomic_fetch_add(&strangers_ms, (uint32_t)passed);
+	if (who && most > SOON_MS)
+		say_silent(f);
+	return !who;
+}
+
+void fm_peers_wait(struct fm_file *f)
+{
+	wait_for_engines(f, true, PATIENCE_MS);
 }
 
 /* Our own mappings of the file go first: a reader that becomes a writer
  * would wait for the others while they wait for us. */
-static void yield_to_others(struct fm_file *f)
+static void give_way(struct fm_file *f, enum fm_server_reason why)
 {
 	if (atomic_load(&f->maps))
-		fm_peers_demote(f, FM_WHY_PEER);
+		fm_peers_demote(f, why);
 	use_the_kernels(f);
 	fm_registry_notify();
-	wait_for_engines(f, true);
+}
+
+/* True: nobody serves it any more. */
+static bool yield_to_others(struct fm_file *f)
+{
+	give_way(f, FM_WHY_PEER);
+	return wait_for_engines(f, true, SOON_MS);
 }
 
 /* Readers beside readers may go on; they learn of the claim at the next
@@ -126,15 +171,19 @@ void fm_peers_join(struct fm_file *f, bool writable)
 	if (!fm_registry_engines(f, writable))
 		return;
 	fm_registry_notify();
-	wait_for_engines(f, writable);
+	wait_for_engines(f, writable, PATIENCE_MS);
 }
 
-void fm_peers_stores(struct fm_file *f)
+bool fm_peers_stores(struct fm_file *f)
 {
 	if (claims[f->id] != FM_CLAIM_READ)
-		return;
+		return false;
 	claims[f->id] = FM_CLAIM_KERNEL;
-	fm_peers_join(f, true);
+	fm_registry_claim(f, FM_CLAIM_KERNEL);
+	if (!fm_registry_engines(f, true))
+		return false;
+	fm_registry_notify();
+	return !wait_for_engines(f, true, SOON_MS);
 }
 
 /* Who was there may have been the guardian of a dead process, or have ended
@@ -165,22 +214,43 @@ static bool foreign_conflict(struct fm_file *f, bool writable, int fd)
 	return writable ? use != 0 : (use & FM_USE_WRITE) != 0;
 }
 
-int fm_peers_enter(struct fm_file *f, bool writable, int fd)
+static enum fm_peers_answer conflict(struct fm_file *f, enum fm_claim want)
+{
+	if (!slow[f->id] && !yield_to_others(f)) {
+		slow[f->id] = true;
+		return FM_PEERS_SLOW;
+	}
+	slow[f->id] = fm_registry_engines(f, true);
+	if (slow[f->id])
+		return FM_PEERS_SLOW; /* another thread waits, too */
+	return alone_after_all(f, want) ? FM_PEERS_OURS : FM_PEERS_SHARED;
+}
+
+static enum fm_peers_answer claim(struct fm_file *f, enum fm_claim want)
+{
+	if (fm_registry_for(f, want == FM_CLAIM_WRITE)) {
+		give_way(f, FM_WHY_REGISTRY);
+		return FM_PEERS_UNTRUSTED;
+	}
+	if (slow[f->id] || fm_registry_claim(f, want))
+		return conflict(f, want);
+	return FM_PEERS_OURS;
+}
+
+enum fm_peers_answer fm_peers_enter(struct fm_file *f, bool writable, int fd)
 {
 	enum fm_claim want = writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
 	enum fm_claim have = claims[f->id];
+	enum fm_peers_answer answer;
 
-	if (have == FM_CLAIM_KERNEL)
-		return 1;
-	if (have >= want)
-		return 0;
-	fm_registry_open();
+	if (have == FM_CLAIM_KERNEL && !slow[f->id])
+		return FM_PEERS_SHARED;
+	if (have != FM_CLAIM_KERNEL && have >= want)
+		return FM_PEERS_OURS;
 	fm_watch_start();
-	if (fm_registry_claim(f, want)) {
-		yield_to_others(f);
-		if (!alone_after_all(f, want))
-			return 1;
-	}
+	answer = claim(f, want);
+	if (answer != FM_PEERS_OURS)
+		return answer;
 	claims[f->id] = want;
 	if (want == FM_CLAIM_READ) {
 		fm_readers_begin(f);
@@ -189,11 +259,10 @@ int fm_peers_enter(struct fm_file *f, bool writable, int fd)
 	}
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
-	if (foreign_conflict(f, writable, fd)) {
-		yield_to_others(f);
-		return 1;
-	}
-	return 0;
+	if (!foreign_conflict(f, writable, fd))
+		return FM_PEERS_OURS;
+	slow[f->id] = !yield_to_others(f);
+	return slow[f->id] ? FM_PEERS_SLOW : FM_PEERS_SHARED;
 }
 
 /* ---- coming back -------------------------------------------------------- */
@@ -218,7 +287,7 @@ bool fm_peers_anybody(dev_t dev, ino_t ino, const char *path)
 int fm_peers_come_back(struct fm_file *f, bool writable)
 {
 	claims[f->id] = FM_CLAIM_NONE;
-	return fm_peers_enter(f, writable, -1);
+	return fm_peers_enter(f, writable, -1) != FM_PEERS_OURS;
 }
 
 void fm_peers_came_back(struct fm_file *f)
@@ -238,6 +307,7 @@ static void drop_claim(struct fm_file *f)
 	enum fm_claim have = claims[f->id];
 
 	claims[f->id] = FM_CLAIM_NONE;
+	slow[f->id] = false;
 	if (have == FM_CLAIM_READ || have == FM_CLAIM_WRITE) {
 		fm_watch_drop(f);
 		fm_registry_claim(f, FM_CLAIM_NONE);
@@ -260,6 +330,7 @@ void fm_peers_reset(void)
 	fm_watch_reset();
 	for (uint32_t id = 0; id < FM_MAX_FILES; id++)
 		claims[id] = FM_CLAIM_NONE;
+	memset(slow, 0, sizeof(slow));
 }
 
 /* ---- what others changed ----------------------------------------------- */

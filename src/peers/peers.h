@@ -15,11 +15,24 @@
 
 struct fm_file;
 
-/* [plain] Under the space lock, before the engine maps f, each time (the first
- * for writing upgrades the claim); fd is the program's. 0: f may be ours. 1:
- * another process has it; it has been told and has demoted it, and we must
- * leave it to the kernel, too. */
-int fm_peers_enter(struct fm_file *f, bool writable, int fd);
+/*
+ * [plain] Under the space lock, before the engine maps f, each time (the first
+ * for writing upgrades the claim); fd is the program's.
+ *
+ * What is not FM_PEERS_OURS must be left to the kernel. FM_PEERS_SLOW: another
+ * process has f, and has not handed it over yet. It has been told:
+ * fm_peers_wait without the lock, before the program has the mapping; then ask
+ * again.
+ */
+enum fm_peers_answer {
+	FM_PEERS_OURS,
+	FM_PEERS_SHARED,
+	FM_PEERS_SLOW,
+	FM_PEERS_UNTRUSTED, /* the registry, see docs/sharing.md */
+};
+enum fm_peers_answer fm_peers_enter(struct fm_file *f, bool writable, int fd);
+/* [plain] No lock is held. */
+void fm_peers_wait(struct fm_file *f);
 /* [plain] Has looking for others taken so much of this program's time that a
  * small mapping is not worth it any more? `patient`: half of the time may go
  * there, not an eighth. */
@@ -28,8 +41,9 @@ bool fm_peers_weary(bool patient);
  * when this returns (writable: whoever reads it by an engine, too). */
 void fm_peers_join(struct fm_file *f, bool writable);
 /* [plain] Under the space lock: a mapping of f that may be stored to becomes
- * the kernel's, which serves f here already. As fm_peers_join. */
-void fm_peers_stores(struct fm_file *f);
+ * the kernel's, which serves f here already. True: others who read it by an
+ * engine are slow, as FM_PEERS_SLOW. */
+bool fm_peers_stores(struct fm_file *f);
 /* [plain] Under the space lock, of a file that the kernel serves here. others:
  * has another process a claim on it? come_back: as fm_peers_enter, and until
  * the change is over, or given up, the claim as a user of the kernel's mapping
@@ -44,9 +58,11 @@ void fm_peers_came_back(struct fm_file *f);
 void fm_peers_gave_up(struct fm_file *f);
 /* [plain] Child of fork: the entries are the parent's. */
 void fm_peers_reset(void);
-/* [plain] The descriptor whose life is our claims', for the guardian to keep
- * until the last page is written. */
-int fm_peers_fd(void);
+/* [plain] The descriptors whose life is our claims', for the guardian to keep
+ * until the last page is written: how many, FM_CLAIM_FDS at most. */
+unsigned fm_peers_fds(int *ret);
+/* [any] Is there anybody whom a child of fork could ask for f? */
+bool fm_peers_can_ask(const struct fm_file *f);
 
 /* The rest of what other rooms may use. */
 #include "async.h"

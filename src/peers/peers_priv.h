@@ -9,26 +9,54 @@
 
 #include "engine.h"
 #include "base/types.h"
+#include "io/io.h"
 
 struct fm_file;
 
-/* peers_registry.c: who serves which file, known by locks on one byte pair of a
- * file that all processes of the machine share. The kernel drops them with the
- * process. */
+/*
+ * peers_places.c: the files that claims are put in, [0] root's for all, and
+ * those of single users. [plain], under the space lock.
+ *
+ * at, of: by number, or by owner; -ENOENT. open: as `of`, opened if need be,
+ * made if it is ours; the number or -errno. look: at one that is open, or at
+ * root's; 0: it can be trusted. *ret_old: the descriptor that it had if it is
+ * another one now, to be dropped, or -1. state: what that said, or the last
+ * attempt to open it; -EPERM: the name is somebody else's. appears: is there
+ * one of root's? nowhere: no folder for any. forked: all anew, *old is the
+ * parent's.
+ */
+#define FM_PLACES FM_CLAIM_FDS
+#define FM_PLACE_PATH 48
+struct fm_place {
+	uid_t owner;
+	int fd;    /* or -1 */
+	int state; /* 0 or -errno */
+};
+const struct fm_place *fm_place_at(unsigned k); /* [any] */
+int fm_place_of(uid_t owner);
+int fm_place_open(uid_t owner);
+int fm_place_look(unsigned k, int *ret_old);
+int fm_place_state(unsigned k);
+bool fm_place_appears(void);
+bool fm_places_nowhere(void);
+void fm_places_forked(int old[FM_PLACES]);
+
+/* peers_registry.c: who serves which file, known by locks on one byte pair in
+ * each place. The kernel drops them with the process. */
 enum fm_claim {
 	FM_CLAIM_NONE,
 	FM_CLAIM_READ,   /* the engine serves it, nobody stores */
 	FM_CLAIM_WRITE,  /* the engine serves it alone */
 	FM_CLAIM_KERNEL, /* we use it through the kernel's mapping */
 };
-/* [plain] 0, or -errno when there is no registry. fd: its descriptor, or -1. */
-int fm_registry_open(void);
-int fm_registry_fd(void);
-/* [plain] In the child of fork: open it anew, for locks of its own. */
+/* [plain] Under the space lock. for: may an engine of this process serve f,
+ * with the places that there are for claims on it? They are opened. 0, or
+ * -EPERM: said once. look: are they what they were? Else go to the new ones
+ * with all claims. forked: in the child of fork, open them anew, for locks of
+ * its own. */
+int fm_registry_for(struct fm_file *f, bool stores);
+void fm_registry_look(void);
 void fm_registry_forked(void);
-/* [plain] The registry's name was unlinked: go to the new one with all
- * claims. */
-bool fm_registry_moved(void);
 /* [any] Claim f; 0, or -EAGAIN when a claim of another process forbids it.
  * FM_CLAIM_KERNEL never fails. */
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim);
@@ -36,8 +64,15 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim);
 void fm_registry_kernel_ends(const struct fm_file *f);
 /* [plain] Does another process use f through the kernel, or serve it by an
  * engine (readers_too: also if it only reads)? */
+enum fm_holder {
+	FM_HOLDER_NONE,
+	FM_HOLDER_ANYBODY, /* it may be any user of the machine, */
+	FM_HOLDER_TRUSTED, /* the file's owner, ourselves or root */
+};
 bool fm_registry_kernel_users(const struct fm_file *f);
-bool fm_registry_engines(const struct fm_file *f, bool readers_too);
+enum fm_holder fm_registry_engines(const struct fm_file *f, bool readers_too);
+/* [any] Can those who are not trusted only read f? */
+bool fm_registry_only_readers(const struct fm_file *f);
 /* [any] Make every other process look at its claims. */
 void fm_registry_notify(void);
 
@@ -88,6 +123,8 @@ bool fm_peers_no_writer(int fd);
  * opens. add, drop: of f. reset: in the child of fork. 0 or -errno. */
 int fm_watch_start(void);
 int fm_watch_add(struct fm_file *f);
+/* [plain] Under the space lock: hear the bell of this place, a new file now. */
+void fm_watch_place(unsigned k);
 void fm_watch_drop(struct fm_file *f);
 void fm_watch_reset(void);
 /* [any] The thread's id, which blocks all signals; 0: not running yet. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peers_registry.c - claims on files, visible to every process.
+ * peers_registry.c - claims on files, visible to every process that could have
+ * one on the same file.
  *
- * One file in /dev/shm; each data file has two bytes in it, found by a hash
- * of device, inode and time of birth, and nothing is ever stored there: a claim
- * is an open file description lock (fcntl), which needs no process ids, works
- * across PID and network namespaces, and ends with the process.
+ * Each data file has two bytes in a file that such processes share
+ * (peers_places.c), found by a hash of device, inode and time of birth, and
+ * nothing is ever stored there: a claim is an open file description lock
+ * (fcntl), which needs no process ids, works across PID and network namespaces,
+ * and ends with the process.
  *
  *   byte 0   engines: shared by those who only read, exclusive for one that
  *            stores
@@ -14,86 +16,161 @@
  * Who finds byte 0 taken takes byte 1, writes to the file (the others watch
  * it) and waits until byte 0 is free: the lock is the answer. Two files with
  * the same hash cost a demotion, nothing else.
+ *
+ * Anybody can lock a byte of the place that is for all. So claims are put into
+ * each place that this process has, but who could not open the data file is not
+ * heard:
+ *
+ *   a file that only its owner may open: the owner's place counts, in which
+ *   processes of the owner and of root are
+ *
+ *   any other: root's place for all counts, too. While root has made none, no
+ *   engine of root's runs, and only the owner's processes may serve the file,
+ *   or who reads what root alone can change
  */
-#include "base/fds.h"
 #include "peers_priv.h"
 
+#include "base/fds.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "file/file.h"
-#include "io/io.h"
 #include "peers.h"
 
-static const char *const places[] = {
-	"/dev/shm/fastmap-peers",
-	"/tmp/fastmap-peers",
-};
-static int fd = -1;
-static const char *place;
+#define OTHERS (S_IRWXG | S_IRWXO)
+#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define COMMON 0
 
-int fm_registry_fd(void)
+unsigned fm_peers_fds(int *ret)
 {
-	return fd;
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < FM_PLACES; k++)
+		if (fm_place_at(k)->fd >= 0)
+			ret[n++] = fm_place_at(k)->fd;
+	return n;
 }
 
-int fm_peers_fd(void)
+static bool is_open(unsigned k)
 {
-	return fd;
+	return fm_place_at(k)->fd >= 0;
 }
 
-/* Not O_CREAT alone: fs.protected_regular forbids that for a file that
- * somebody else owns in a sticky directory. */
-static int open_at(const char *path)
+static bool is_private(const struct stat *st)
 {
-	int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
+	return !(st->st_mode & OTHERS);
+}
+
+/* ---- whose claims count ------------------------------------------------- */
+
+static uid_t me(void)
+{
+	return (uid_t)fm_sys0(SYS_geteuid);
+}
+
+/* A child of fork has it mapped when its path is closed. */
+static bool look_at(const struct fm_file *f, struct stat *st)
+{
+	if (f->io.path >= 0 && !fm_sys_stat_notimes(f->io.path, st))
+		return true;
+	st->st_uid = f->peers.owner;
+	st->st_mode = f->peers.mode;
+	return st->st_mode;
+}
+
+static unsigned all_open(void)
+{
+	unsigned set = 0;
+
+	for (unsigned k = 0; k < FM_PLACES; k++)
+		set |= (unsigned)is_open(k) << k;
+	return set;
+}
+
+/* A bit for each place where a claim on f is heard. */
+static unsigned heard(const struct fm_file *f)
+{
+	const uid_t user = me();
 	struct stat st;
-	int n = fm_sys_open(path, flags, 0);
+	unsigned set = 0;
 
-	if (n == -ENOENT) {
-		n = fm_sys_open(path, flags | O_CREAT | O_EXCL, 0666);
-		if (n >= 0) /* whatever the umask */
-			fm_sys2(SYS_fchmod, n, 0666);
-		else if (n == -EEXIST)
-			n = fm_sys_open(path, flags, 0);
-	}
-	if (n >= 0 && (fm_sys_fstat(n, &st) || !S_ISREG(st.st_mode))) {
-		fm_sys_close(n);
-		return -EINVAL;
-	}
-	return n;
+	if (!look_at(f, &st))
+		return all_open();
+	for (unsigned k = 1; k < FM_PLACES; k++)
+		if (is_open(k) && (fm_place_at(k)->owner == st.st_uid ||
+				   fm_place_at(k)->owner == user))
+			set |= 1u << k;
+	return is_private(&st) || !is_open(COMMON) ? set : set | 1u << COMMON;
 }
 
-static int open_any(void)
+/* ... and where one is put. */
+static unsigned told(const struct fm_file *f)
 {
-	int n = -ENOENT;
-
-	for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		n = open_at(places[i]);
-		if (n >= 0) {
-			place = places[i];
-			return fm_fd_raise(n);
-		}
-	}
-	return n;
+	return heard(f) | (is_open(COMMON) ? 1u << COMMON : 0);
 }
 
-int fm_registry_open(void)
+bool fm_peers_can_ask(const struct fm_file *f)
 {
-	static bool warned;
+	return heard(f) != 0;
+}
 
-	if (fd >= 0)
+/* Root has made no place for all: its engines would have. */
+static bool none_of_roots(int common)
+{
+	return common == -ENOENT || common == -EPERM;
+}
+
+/* May an engine of this process serve it, given which places there are? */
+static bool may_serve(const struct stat *st, bool stores, int home, int common)
+{
+	const uid_t user = me();
+
+	if (is_private(st))
+		return home > 0 && (!user || st->st_uid == user);
+	if (!common)
+		return true;
+	if (home <= 0 || !none_of_roots(common))
+		return false;
+	return st->st_uid == user ||
+	       (!st->st_uid && !(st->st_mode & OTHERS_WRITE) && !stores);
+}
+
+static void say_once(const struct fm_file *f, int home, int common)
+{
+	static bool said;
+	const int err = home < 0 && home != -EPERM ? -home : -common;
+
+	if (said)
+		return;
+	said = true;
+	fm_log(FM_LOG_WARN, "%s: left to the kernel: no registry of processes "
+	       "that can be trusted, errno %d: %s (root makes "
+	       "/dev/shm/fastmap-peers: docs/sharing.md); further files are "
+	       "not named", f->path, err, fm_error_text(err));
+}
+
+int fm_registry_for(struct fm_file *f, bool stores)
+{
+	const uid_t user = me();
+	struct stat st;
+	int home, common;
+
+	if (fm_places_nowhere())
 		return 0;
-	fd = open_any();
-	fm_backup_registry(fd);
-	if (fd >= 0)
+	fm_registry_look();
+	if (!look_at(f, &st))
+		return -EPERM;
+	f->peers.owner = st.st_uid;
+	f->peers.mode = st.st_mode;
+	home = fm_place_open(user ? user : st.st_uid);
+	common = fm_place_state(COMMON);
+	if (home > 0 && fm_place_state((unsigned)home))
+		home = -EPERM;
+	if (may_serve(&st, stores, home, common))
 		return 0;
-	if (!warned)
-		fm_log(FM_LOG_WARN, "no registry of processes (%s, errno %d: "
-		       "%s): others on the same file are only found by looking",
-		       places[0], -fd, fm_error_text(-fd));
-	warned = true;
-	return fd;
+	say_once(f, home, common);
+	return -EPERM;
 }
 
 /* ---- locks ------------------------------------------------------------- */
@@ -108,35 +185,78 @@ static off_t place_of(const struct fm_file *f)
 	return (off_t)(h >> 3) * 2;
 }
 
-static int lock_byte(int cmd, short type, off_t at, short *ret_type)
+static int lock_byte(unsigned k, int cmd, short type, off_t at,
+		     short *ret_type)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET,
 			   .l_start = at, .l_len = 1 };
-	int err = (int)fm_sys3(SYS_fcntl, fd, cmd, &l);
+	int err = (int)fm_sys3(SYS_fcntl, fm_place_at(k)->fd, cmd, &l);
 
 	if (ret_type)
 		*ret_type = l.l_type;
 	return err;
 }
 
-/* Is there a claim that a lock of this type would meet? */
-static bool others_hold(off_t at, short against)
+/* The places of `set` where there is a claim that a lock of this type would
+ * meet. */
+static unsigned others_hold(unsigned set, off_t at, short against)
 {
+	unsigned found = 0;
 	short type;
 
-	return lock_byte(F_OFD_GETLK, against, at, &type) == 0 &&
-	       type != F_UNLCK;
+	for (unsigned k = 0; k < FM_PLACES; k++)
+		if ((set >> k & 1) &&
+		    lock_byte(k, F_OFD_GETLK, against, at, &type) == 0 &&
+		    type != F_UNLCK)
+			found |= 1u << k;
+	return found;
+}
+
+static void unlock(off_t at)
+{
+	for (unsigned k = 0; k < FM_PLACES; k++)
+		if (is_open(k))
+			lock_byte(k, F_OFD_SETLK, F_UNLCK, at, NULL);
+}
+
+/* 0, or what one that is heard has said. */
+static int lock(const struct fm_file *f, short type, off_t at)
+{
+	const unsigned set = told(f), hears = heard(f);
+	int one, err = 0;
+
+	for (unsigned k = 0; k < FM_PLACES; k++) {
+		if (!(set >> k & 1))
+			continue;
+		one = lock_byte(k, F_OFD_SETLK, type, at, NULL);
+		if (one && (hears >> k & 1))
+			err = one == -EACCES ? -EAGAIN : one;
+	}
+	return err;
 }
 
 bool fm_registry_kernel_users(const struct fm_file *f)
 {
-	return fd >= 0 && others_hold(place_of(f) + 1, F_WRLCK);
+	return others_hold(heard(f), place_of(f) + 1, F_WRLCK);
 }
 
-bool fm_registry_engines(const struct fm_file *f, bool readers_too)
+enum fm_holder fm_registry_engines(const struct fm_file *f, bool readers_too)
 {
-	return fd >= 0 &&
-	       others_hold(place_of(f), readers_too ? F_WRLCK : F_RDLCK);
+	const unsigned by = others_hold(heard(f), place_of(f),
+					readers_too ? F_WRLCK : F_RDLCK);
+
+	if (!by)
+		return FM_HOLDER_NONE;
+	return by == 1u << COMMON ? FM_HOLDER_ANYBODY : FM_HOLDER_TRUSTED;
+}
+
+bool fm_registry_only_readers(const struct fm_file *f)
+{
+	const uid_t user = me();
+	struct stat st;
+
+	return look_at(f, &st) && !(st.st_mode & OTHERS_WRITE) &&
+	       (!user || user == st.st_uid);
 }
 
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
@@ -144,38 +264,35 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 	off_t at = place_of(f);
 	int err = 0;
 
-	if (fd < 0)
-		return 0;
 	switch (claim) {
 	case FM_CLAIM_NONE:
-		lock_byte(F_OFD_SETLK, F_UNLCK, at, NULL);
-		return lock_byte(F_OFD_SETLK, F_UNLCK, at + 1, NULL);
+		unlock(at);
+		unlock(at + 1);
+		return 0;
 	case FM_CLAIM_KERNEL: /* first in, then out: never unseen */
-		err = lock_byte(F_OFD_SETLK, F_RDLCK, at + 1, NULL);
-		lock_byte(F_OFD_SETLK, F_UNLCK, at, NULL);
+		err = lock(f, F_RDLCK, at + 1);
+		unlock(at);
 		return err;
 	default:
-		err = lock_byte(F_OFD_SETLK,
-				claim == FM_CLAIM_READ ? F_RDLCK : F_WRLCK, at,
-				NULL);
-		if (!err && others_hold(at + 1, F_WRLCK))
+		err = lock(f, claim == FM_CLAIM_READ ? F_RDLCK : F_WRLCK, at);
+		if (!err && fm_registry_kernel_users(f))
 			err = -EAGAIN;
-		return err == -EACCES ? -EAGAIN : err;
+		return err;
 	}
 }
 
 void fm_registry_kernel_ends(const struct fm_file *f)
 {
-	if (fd >= 0)
-		lock_byte(F_OFD_SETLK, F_UNLCK, place_of(f) + 1, NULL);
+	unlock(place_of(f) + 1);
 }
 
 void fm_registry_notify(void)
 {
 	char c = 0;
 
-	if (fm_fd_still_ours(fd))
-		fm_sys_pwrite(fd, &c, 1, 0);
+	for (unsigned k = 0; k < FM_PLACES; k++)
+		if (fm_fd_still_ours(fm_place_at(k)->fd))
+			fm_sys_pwrite(fm_place_at(k)->fd, &c, 1, 0);
 }
 
 /* ---- a new description ------------------------------------------------- */
@@ -187,27 +304,25 @@ static void claim_again(void)
 	fm_for_each_file(f, id) {
 		enum fm_claim c = fm_peers_claim_of(f);
 
-		if (c != FM_CLAIM_NONE && fm_registry_claim(f, c))
-			fm_peers_demote(f, FM_WHY_PEER);
+		if (c == FM_CLAIM_NONE || !fm_registry_claim(f, c))
+			continue;
+		fm_peers_demote(f, FM_WHY_PEER);
+		fm_registry_notify();
 	}
 }
 
-bool fm_registry_moved(void)
+/* What root makes later is for files that are claimed already, too. */
+void fm_registry_look(void)
 {
-	struct stat st;
-	int old = fd;
+	for (unsigned k = 0; k < FM_PLACES; k++) {
+		const bool was = is_open(k);
+		int old;
 
-	if (fd < 0 || fm_sys_fstat(fd, &st) || st.st_nlink)
-		return false;
-	fd = open_any();
-	if (fd < 0) {
-		fd = old;
-		return false;
+		if (fm_place_look(k, &old) || (was && old < 0))
+			continue;
+		claim_again();
+		fm_fd_drop(old);
 	}
-	claim_again();
-	fm_backup_registry(fd);
-	fm_fd_drop(old);
-	return true;
 }
 
 /* The description is shared with the parent, and so are its locks. The child
@@ -215,14 +330,28 @@ bool fm_registry_moved(void)
  * before it lets go of the parent's. */
 void fm_registry_forked(void)
 {
+	int old[FM_PLACES];
 	struct fm_file *f;
-	int old = fd;
 
-	if (old < 0)
-		return;
-	fd = open_any();
+	fm_places_forked(old);
 	fm_for_each_file(f, id)
-		if (fd >= 0 && fm_kernel_serves(f))
+		if (fm_kernel_serves(f))
 			fm_registry_claim(f, FM_CLAIM_KERNEL);
-	fm_fd_drop(old);
+	for (unsigned k = 0; k < FM_PLACES; k++)
+		fm_fd_drop(old[k]);
 }
+
+/* Without a place for all nobody rings when root makes one. */
+static void every_second(void)
+{
+	uint64_t old;
+
+	if (!fm_place_state(COMMON) || !fm_sys_may_ask() ||
+	    !fm_place_appears())
+		return;
+	fm_space_lock(&old);
+	fm_registry_look();
+	fm_space_unlock(&old);
+}
+
+FM_LIFE(peers_registry, .level = FM_LIFE_RUNNING, .second = every_second)

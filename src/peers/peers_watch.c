@@ -50,7 +50,8 @@
 
 static int bell = -1, fan = -1, ino_fd = -1;
 static int nudge = -1; /* eventfd: there is something to judge later on */
-static int bell_wd = -1;
+static int bell_wd[FM_PLACES];
+static _Atomic bool bell_deaf; /* a place is not heard: ask */
 static bool started;
 static int self; /* our process id, while started */
 static _Atomic uint32_t thread_id; /* futex; 0: not known yet */
@@ -469,31 +470,40 @@ static void read_ino(void)
 	}
 }
 
-static void watch_registry(void)
+void fm_watch_place(unsigned k)
 {
 	char path[FM_PROC_FD];
 
 	if (bell < 0)
 		return;
-	if (bell_wd >= 0)
-		fm_sys2(SYS_inotify_rm_watch, bell, bell_wd);
-	fm_proc_fd(path, fm_registry_fd());
-	bell_wd = (int)fm_sys3(SYS_inotify_add_watch, bell, path,
-			       IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF);
+	if (bell_wd[k] > 0)
+		fm_sys2(SYS_inotify_rm_watch, bell, bell_wd[k]);
+	fm_proc_fd(path, fm_place_at(k)->fd);
+	bell_wd[k] = (int)fm_sys3(SYS_inotify_add_watch, bell, path,
+				  IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF |
+					  IN_MOVE_SELF);
+	if (bell_wd[k] < 0)
+		atomic_store(&bell_deaf, true);
+}
+
+static void watch_places(void)
+{
+	memset(bell_wd, 0, sizeof(bell_wd));
+	atomic_store(&bell_deaf, bell < 0);
+	for (unsigned k = 0; k < FM_PLACES; k++)
+		if (fm_place_at(k)->fd >= 0)
+			fm_watch_place(k);
 }
 
 static void read_bell(void)
 {
 	static char buf[4096];
-	int before = fm_registry_fd();
 
 	while (fm_sys_is_anon(bell) &&
 	       fm_sys3(SYS_read, bell, buf, sizeof(buf)) > 0)
 		;
 	fm_peers_answer();
 	fm_readers_rung();
-	if (fm_registry_fd() != before || bell_wd < 0)
-		watch_registry();
 }
 
 /* With an RLIMIT_NOFILE below n poll(2) refuses: then each is looked at now and
@@ -531,7 +541,7 @@ static void *watcher(void *arg)
 	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {
-		int wait = bell_wd < 0 ? POLL_MS : next_look_ms();
+		int wait = atomic_load(&bell_deaf) ? POLL_MS : next_look_ms();
 		int n = wait_for(p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
@@ -541,7 +551,7 @@ static void *watcher(void *arg)
 			fm_hear_less(1);
 			return NULL;
 		}
-		if (bell_wd < 0 || (n > 0 && p[0].revents))
+		if (atomic_load(&bell_deaf) || (n > 0 && p[0].revents))
 			read_bell();
 		if (n > 0 && p[1].revents && hear_some())
 			heard_own(p);
@@ -594,7 +604,7 @@ int fm_watch_start(void)
 	if (fan >= 0)
 		nudge = raise_or_none(fm_sys2(SYS_eventfd2, 0,
 					      EFD_CLOEXEC | EFD_NONBLOCK));
-	watch_registry();
+	watch_places();
 	keep_groups();
 	self = fm_sys_getpid();
 	started = true;
@@ -622,7 +632,7 @@ void fm_watch_reset(void)
 	fm_fd_drop(fan);
 	fm_fd_drop(ino_fd);
 	fm_fd_drop(nudge);
-	bell = fan = ino_fd = bell_wd = nudge = -1;
+	bell = fan = ino_fd = nudge = -1;
 	fm_lock_reset(&hear);
 	fm_sys_clear(watches, sizeof(watches));
 	fm_open_reset();

@@ -168,7 +168,7 @@ static void before(struct fm_file *f)
 	for (m = atomic_load(&f->maps); m && !own;
 	     m = atomic_load(&m->file_next))
 		own = has_own(m);
-	if (((writable && (own || fm_peers_fd() < 0)) ||
+	if (((writable && (own || !fm_peers_can_ask(f))) ||
 	     (atomic_load(&f->maps) && !can_open(f, writable) &&
 	      fm_ring_may_dup())) &&
 	    fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_FORK))

@@ -24,7 +24,7 @@
 
 #define STACK 65536
 #define LOOK_MS 1000   /* exec that the pipe could not tell: look this often */
-#define KEEP 80        /* descriptors it may keep */
+#define KEEP 96        /* descriptors it may keep */
 
 enum { STARTING, READY, FAILED };
 
@@ -179,7 +179,7 @@ static void keep_what_we_need(int pidfd, int pagemap)
 	keep[n++] = pagemap;
 	keep[n++] = g.pipe[0];
 	keep[n++] = fm_backup.sock[1];
-	keep[n++] = fm_peers_fd();
+	n += (int)fm_peers_fds(keep + n);
 	for (int fd = fm_fd_next(0); fd >= 0 && n < KEEP;
 	     fd = fm_fd_next(fd + 1))
 		if (worth_keeping(fd))

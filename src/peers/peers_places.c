@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peers_places.c - the files that claims are put in, and which of them can be
+ * trusted.
+ *
+ * Whoever can rename one, or shut others out of it, makes processes that map
+ * one file claim it in different places, and stores get lost. So:
+ *
+ *   fastmap-peers       root's, for all users
+ *   fastmap-peers.UID   that user's, who alone (and root) can open it
+ *
+ * Both lie in a directory of root's, or of this user's, in which nobody else
+ * removes or renames them. A place is looked at again before each claim: it has
+ * to have that owner, and to be what its name says.
+ *
+ * Who may put what into which: peers_registry.c.
+ */
+#include "base/fds.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "io/io.h"
+#include "peers_priv.h"
+
+#define NAME "/fastmap-peers"
+#define OTHERS (S_IRWXG | S_IRWXO)
+#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define ALL_RW 0666
+#define OWN_RW 0600
+
+static const char *const folders[] = { "/dev/shm", "/tmp" };
+
+/* [0]: root's for all. Under the space lock. */
+static struct fm_place places[FM_PLACES] = {
+	[0 ... FM_PLACES - 1] = { .fd = -1, .state = -ENOENT },
+};
+
+const struct fm_place *fm_place_at(unsigned k)
+{
+	return &places[k];
+}
+
+int fm_place_state(unsigned k)
+{
+	return places[k].state;
+}
+
+static uid_t me(void)
+{
+	return (uid_t)fm_sys0(SYS_geteuid);
+}
+
+static int look(const char *path, struct stat *st)
+{
+	return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st,
+			    AT_SYMLINK_NOFOLLOW);
+}
+
+/* The first that is there. */
+static const char *folder(void)
+{
+	struct stat st;
+
+	for (unsigned i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		if (!look(folders[i], &st) && S_ISDIR(st.st_mode))
+			return folders[i];
+	return NULL;
+}
+
+bool fm_places_nowhere(void)
+{
+	return !folder();
+}
+
+static bool is_safe_folder(const char *path)
+{
+	struct stat st;
+
+	return !look(path, &st) && (!st.st_uid || st.st_uid == me()) &&
+	       (!(st.st_mode & OTHERS_WRITE) || (st.st_mode & S_ISVTX));
+}
+
+static int mode_of(const struct fm_place *p)
+{
+	return p == places ? ALL_RW : OWN_RW;
+}
+
+static void path_of(const struct fm_place *p, const char *in,
+		    char path[FM_PLACE_PATH])
+{
+	char end[16] = ".";
+
+	fm_number_text(end + 1, p->owner);
+	fm_join(path, FM_PLACE_PATH, in, NAME, p == places ? "" : end);
+}
+
+/* Is the open file the one that all who trust it agree on? */
+static bool is_it(const struct fm_place *p, int fd, const char *path)
+{
+	struct stat st, named;
+
+	return !fm_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       st.st_uid == p->owner &&
+	       !(st.st_mode & OTHERS & ~(mode_t)mode_of(p)) &&
+	       !look(path, &named) && named.st_ino == st.st_ino &&
+	       named.st_dev == st.st_dev;
+}
+
+/* It has its owner and its mode before it has a name. */
+static int make(const struct fm_place *p, const char *in, const char *path)
+{
+	char self[FM_PROC_FD];
+	int err, fd = fm_sys_open(in, O_RDWR | O_TMPFILE, OWN_RW);
+
+	if (fd < 0)
+		return fd;
+	fm_proc_fd(self, fd);
+	err = p->owner == me() ? 0 :
+		(int)fm_sys3(SYS_fchown, fd, p->owner, -1);
+	if (!err)
+		err = (int)fm_sys2(SYS_fchmod, fd, mode_of(p));
+	if (!err)
+		err = (int)fm_sys5(SYS_linkat, AT_FDCWD, self, AT_FDCWD, path,
+				   AT_SYMLINK_FOLLOW);
+	if (!err)
+		return fd;
+	fm_sys_close(fd);
+	return err;
+}
+
+/* -EPERM: what has the name is somebody else's. */
+static int open_there(const struct fm_place *p, const char *path)
+{
+	int fd = fm_sys_open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
+	struct stat st;
+
+	if (fd >= 0 && is_it(p, fd, path))
+		return fd;
+	if (fd >= 0)
+		fm_sys_close(fd);
+	else if (fd != -EACCES && fd != -ELOOP && fd != -ENXIO &&
+		 fd != -EISDIR)
+		return fd;
+	/* Of the right owner, who lets nobody in: it cannot be done without. */
+	return fd == -EACCES && !look(path, &st) && st.st_uid == p->owner ?
+		-EACCES : -EPERM;
+}
+
+/* Root puts what is right in the place of what is not: nobody trusts that. */
+static int open_place(const struct fm_place *p)
+{
+	const char *in = folder();
+	char path[FM_PLACE_PATH];
+	const uid_t user = me();
+	int fd;
+
+	if (!in)
+		return -ENOTDIR;
+	if (!is_safe_folder(in))
+		return -EPERM;
+	path_of(p, in, path);
+	fd = open_there(p, path);
+	if (fd == -EPERM && !user) {
+		fm_sys1(SYS_unlink, path);
+		fd = -ENOENT;
+	}
+	if (fd != -ENOENT || (user && user != p->owner))
+		return fd;
+	fd = make(p, in, path);
+	return fd == -EEXIST ? open_there(p, path) : fd;
+}
+
+static int open_quietly(struct fm_place *p)
+{
+	int fd = open_place(p);
+
+	fd = fd < 0 ? fd : fm_fd_raise(fd);
+	p->state = fd < 0 ? fd : 0;
+	if (fd < 0)
+		return fd;
+	p->fd = fd;
+	return 0;
+}
+
+/* Guardian and watcher go over to it. */
+static int open_as(struct fm_place *p)
+{
+	int err = open_quietly(p);
+
+	if (err)
+		return err;
+	fm_backup_registry((unsigned)(p - places), p->fd);
+	fm_watch_place((unsigned)(p - places));
+	return 0;
+}
+
+int fm_place_look(unsigned k, int *ret_old)
+{
+	struct fm_place *p = &places[k];
+	const char *in = folder();
+	const int old = p->fd;
+	char path[FM_PLACE_PATH];
+	struct stat st;
+
+	*ret_old = -1;
+	if (old < 0)
+		return k ? -ENOENT : open_as(p);
+	if (!in) /* the program has changed its root */
+		return p->state = fm_sys_fstat(old, &st) || !st.st_nlink ?
+				  -EPERM : 0;
+	if (is_safe_folder(in)) {
+		path_of(p, in, path);
+		if (is_it(p, old, path))
+			return p->state = 0;
+	}
+	if (!open_as(p))
+		*ret_old = old;
+	return p->state; /* what is there is of no use: the old one stays */
+}
+
+int fm_place_of(uid_t owner)
+{
+	for (unsigned k = 1; k < FM_PLACES; k++)
+		if (places[k].fd >= 0 && places[k].owner == owner)
+			return (int)k;
+	return -ENOENT;
+}
+
+int fm_place_open(uid_t owner)
+{
+	int err, k = fm_place_of(owner);
+
+	for (int i = 1; k < 0 && i < FM_PLACES; i++)
+		if (places[i].fd < 0)
+			k = i;
+	if (k < 0)
+		return -ENFILE;
+	places[k].owner = owner;
+	if (places[k].fd >= 0)
+		return k;
+	err = open_as(&places[k]);
+	return err ? err : k;
+}
+
+bool fm_place_appears(void)
+{
+	const char *in = folder();
+	char path[FM_PLACE_PATH];
+	struct stat st;
+
+	if (!in)
+		return false;
+	path_of(places, in, path);
+	return !look(path, &st) && st.st_uid == places->owner;
+}
+
+/* Each with a description of its own. Guardian and watcher are the parent's. */
+void fm_places_forked(int old[FM_PLACES])
+{
+	for (unsigned k = 0; k < FM_PLACES; k++) {
+		old[k] = places[k].fd;
+		places[k].fd = -1;
+		if (old[k] >= 0)
+			open_quietly(&places[k]);
+	}
+}
