@@ -4,8 +4,9 @@
  * written.
  *
  * Orphans become children of the first process of a container, and of who asked
- * for them (PR_SET_CHILD_SUBREAPER): also the guardians of its children
- * (guardian.c). Where it waits for any child these are not told of.
+ * for them (PR_SET_CHILD_SUBREAPER): also the guardians of children that were
+ * killed (guardian.c). Where it waits for any child these are not told of. Its
+ * own is its child, too, of a kind that waits must ask for.
  */
 #include "io_object.h"
 
@@ -139,8 +140,12 @@ static int waitid_any(siginfo_t *info, int flags)
 		       r : (int)fm_result(-EFAULT);
 }
 
+/* Before a wait. True: ours are not to be told of. */
 static bool filters(bool any, int flags)
 {
+	if (any && (flags & (__WALL | __WCLONE)) && fm_active() &&
+	    fm_whoami() == FM_ME)
+		fm_engine_waits_for_all();
 	return any && !(flags & ~ORDINARY) && fm_gets_orphans();
 }
 

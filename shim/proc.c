@@ -209,9 +209,9 @@ static void at_exit(void *unused)
 		fm_engine_exit();
 }
 
-static void at_quick_exit_flush(void)
+static void at_quick(void)
 {
-	fm_flush_if_me();
+	at_exit(NULL);
 }
 
 static __attribute__((noreturn)) void end(int status)
@@ -344,5 +344,5 @@ void fm_proc_boot(void)
 	/* Older than every handler of the program and not bound to our
 	 * library: runs last, after all destructors. */
 	__cxa_atexit(at_exit, NULL, NULL);
-	at_quick_exit(at_quick_exit_flush);
+	at_quick_exit(at_quick);
 }

@@ -96,6 +96,9 @@ void fm_engine_exit(void);
  * threads store into the files until exec ends them. If exec then fails, the
  * kernel serves the mappings. */
 void fm_engine_before_exec(void);
+/* [any] Before a wait for any child, those too that raise no signal when they
+ * end: the program has none that is ours. */
+void fm_engine_waits_for_all(void);
 
 /* ---- the address space ------------------------------------------------ */
 

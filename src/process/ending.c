@@ -18,36 +18,85 @@
 #define ENDS_MS 5000 /* the end waits for what is dirty, at most */
 #define MOST_FILES 64 /* to demote one by one: 0.1 ms each */
 
-/* A private mapping is nobody else's business, and may be large: to demote it
- * would copy it. */
-static bool may_demote_all(void)
+/* To demote it would copy pages that are the program's own, and may be many. */
+static bool keeps_own(struct fm_file *f)
+{
+	struct fm_map *m;
+
+	fm_for_each_map(m, f)
+		if (!m->shared && atomic_load(&m->modes->own))
+			return true;
+	return false;
+}
+
+static bool may_be_stored_to(struct fm_file *f)
+{
+	struct fm_map *m;
+
+	fm_for_each_map(m, f)
+		if (m->shared && m->maywrite)
+			return true;
+	return false;
+}
+
+static bool may_demote(struct fm_file *f, uint64_t only_stored_to)
+{
+	return !keeps_own(f) && (!only_stored_to || may_be_stored_to(f));
+}
+
+static bool are_few(uint64_t only_stored_to)
 {
 	struct fm_file *f;
-	unsigned mapped = 0;
+	unsigned n = 0;
 
-	fm_for_each_file(f, id) {
-		if (!fm_only_shared(f, 0))
-			return false;
-		mapped += !!atomic_load(&f->maps);
-	}
-	return mapped <= MOST_FILES;
+	fm_for_each_file(f, id)
+		n += atomic_load(&f->maps) && may_demote(f, only_stored_to);
+	return n <= MOST_FILES;
 }
 
 /* What is stored until the process is stopped is in the file, as natively: by a
  * thread, a signal handler, or libc, which writes its streams out after all
  * exit handlers. */
-static bool demote_all(bool exec)
+static void demote(bool exec)
 {
-	return may_demote_all() &&
-	       !fm_demote_where(NULL, 0, exec ? FM_WHY_EXEC : FM_WHY_ENDS);
+	const bool all = are_few(false);
+
+	if (all || are_few(true))
+		fm_demote_where(may_demote, !all,
+				exec ? FM_WHY_EXEC : FM_WHY_ENDS);
+}
+
+static bool any_served(bool that_may_be_stored_to)
+{
+	struct fm_file *f;
+
+	fm_for_each_file(f, id)
+		if (atomic_load(&f->maps) &&
+		    (!that_may_be_stored_to || may_be_stored_to(f)))
+			return true;
+	return false;
 }
 
 /* The guardian is to see that another program has taken the place of this
- * one. */
-static bool guardian_stays(bool exec)
+ * one, or what that leaves of it. */
+static bool guardian_stays(void)
 {
-	return exec && (fm_settings()->stats ||
-			atomic_load(&fm_life_after_exec));
+	return fm_settings()->stats || atomic_load(&fm_life_after_exec) ||
+	       any_served(false);
+}
+
+/* Nothing can be stored any more that a guardian would have to write. Files
+ * that are mapped still are given up with the memory. */
+static void end_guardian(bool exec)
+{
+	if (!any_served(false)) {
+		fm_rings_settle();
+		fm_rings_release(fm_file_top());
+	}
+	if (exec && guardian_stays())
+		fm_guardian_disown();
+	else
+		fm_guardian_end();
 }
 
 void fm_ending(bool exec)
@@ -59,11 +108,11 @@ void fm_ending(bool exec)
 		return;
 	fm_space_lock(&old);
 	atomic_store(&fm_demote_ends, true);
-	if (demote_all(exec) && !guardian_stays(exec)) {
-		fm_rings_settle();
-		fm_rings_release(fm_file_top());
-		fm_guardian_end();
-	}
+	demote(exec);
+	if (!any_served(true))
+		end_guardian(exec);
+	else if (exec)
+		fm_guardian_disown();
 	if (exec)
 		atomic_store(&fm_demote_ends, false);
 	fm_space_unlock(&old);

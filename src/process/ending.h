@@ -10,6 +10,8 @@
  * this one) the files leave the rings, which is done when the system call
  * returns, and the guardian is ended and waited for. Where other threads may go
  * on storing until the kernel stops them, mappings become the kernel's first.
+ * And the guardian is a child of the program: what is left of it at the end, or
+ * after an exec, is somebody else's to reap, who has never heard of it.
  */
 #ifndef FM_ENDING_H
 #define FM_ENDING_H

@@ -35,8 +35,8 @@ static struct {
 	_Atomic bool other_user; /* the program is another user by now */
 	int pipe[2];            /* its end seen as HUP when exec closes [1] */
 	char *mem;              /* TLS, stack, the go-between's stack and TLS */
-	/* without a go-between: its pid, to be waited for */
-	int child;
+	int child;              /* its pid, to be waited for; 0: not ours */
+	bool adopted;           /* it shall be no child of the program */
 } g = { .pipe = { -1, -1 } };
 
 /* ---- in the guardian --------------------------------------------------- */
@@ -197,8 +197,8 @@ static void guardian_main(void *arg)
 	/* The guardian executes nothing. */
 	fm_sys5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	fm_creds_begin();
-	/* Otherwise Yama (Ubuntu has it) keeps our descriptors from who is not
-	 * root: we are nobody's child. */
+	/* Otherwise Yama (Ubuntu has it) keeps the descriptors of an orphan
+	 * from who is not root. */
 	fm_sys5(SYS_prctl, PR_SET_PTRACER, fm_backup.owner, 0, 0, 0);
 	fm_sys0(SYS_setsid); /* kill(0) and Ctrl-C are not for us */
 	fm_sys1(SYS_chdir, "/");
@@ -231,8 +231,26 @@ static long clone_guardian(void)
 			       fm_tls_block(g.mem));
 }
 
+/* Who ends is somebody's to reap, and a process that orphans come to may not
+ * expect any. So the guardian is the program's own child, which the program
+ * ends and reaps. It raises no signal: no wait sees it that does not ask for
+ * such. */
+static void reap(void)
+{
+	if (g.child)
+		fm_sys4(SYS_wait4, g.child, NULL,
+			WNOHANG | 0x80000000 /* __WCLONE */, NULL);
+	g.child = 0;
+}
+
+static long spawn_own(void)
+{
+	g.child = (int)clone_guardian();
+	return g.child;
+}
+
 /* The go-between ends at once, so that the guardian is nobody's child here:
- * no wait of the program ever sees it. */
+ * whatever the program waits for, and whatever it executes. */
 static void between_main(void *arg)
 {
 	if (clone_guardian() < 0)
@@ -257,9 +275,7 @@ static long spawn_by_another(void)
 	return pid;
 }
 
-/* Orphans become our own children: the first process of a container. One that
- * raises no signal when it ends is seen by no wait that does not ask for such.
- */
+/* Orphans become our own children: the first process of a container. */
 static bool gets_orphans(void)
 {
 	int yes = 0;
@@ -268,27 +284,21 @@ static bool gets_orphans(void)
 	return yes || fm_sys_getpid() == 1;
 }
 
-static long spawn_own(void)
-{
-	if (g.child)
-		fm_sys4(SYS_wait4, g.child, NULL,
-			WNOHANG | 0x80000000 /* __WCLONE */, NULL);
-	g.child = (int)clone_guardian();
-	return g.child;
-}
-
 static int spawn(void)
 {
 	struct timespec limit = { 5, 0 };
 	uint64_t all = ~0ull, old;
 	long pid;
 
+	reap();
 	atomic_store(&g.state, STARTING);
 	fm_sys4(SYS_rt_sigprocmask, 2, &all, &old, 8);
-	pid = gets_orphans() ? spawn_own() : spawn_by_another();
+	pid = g.adopted && !gets_orphans() ? spawn_by_another() : spawn_own();
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
-	if (pid < 0)
+	if (pid < 0) {
+		g.child = 0;
 		return (int)pid;
+	}
 	while (atomic_load(&g.state) == STARTING)
 		if (fm_futex_wait(&g.state, STARTING, &limit) == -ETIMEDOUT)
 			break;
@@ -376,26 +386,53 @@ static int start_guardian(void)
 	return err;
 }
 
-void fm_guardian_end(void)
+static void kill_guardian(int pid)
 {
 	const struct timespec limit = { 1, 0 };
-	int pid = fm_backup_pid(), pidfd;
-	struct pollfd p = { .events = POLLIN };
+	int pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 
-	if (!pid || fm_sys_getpid() != fm_backup.owner)
-		return;
-	pidfd = (int)fm_sys2(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return;
-	p.fd = pidfd;
 	if (fm_backup_pid() == pid && /* nobody else's number by now */
 	    !fm_sys4(SYS_pidfd_send_signal, pidfd, 9 /* SIGKILL */, NULL, 0))
 		fm_sys5(SYS_ppoll, &p, 1, &limit, NULL, 8);
 	fm_sys_close(pidfd);
-	if (g.child)
-		fm_sys4(SYS_wait4, g.child, NULL,
-			WNOHANG | 0x80000000 /* __WCLONE */, NULL);
-	g.child = 0;
+}
+
+void fm_guardian_end(void)
+{
+	int pid = fm_backup_pid();
+
+	if (fm_sys_getpid() != fm_backup.owner)
+		return;
+	if (pid)
+		kill_guardian(pid);
+	reap();
+}
+
+int fm_guardian_disown(void)
+{
+	if (!fm_backup_pid() || fm_sys_getpid() != fm_backup.owner ||
+	    g.adopted || gets_orphans())
+		return 0;
+	g.adopted = true;
+	fm_guardian_end();
+	return start_guardian();
+}
+
+/* A thread that stores is stopped by nobody meanwhile, but what it has stored
+ * before is in the file. */
+void fm_engine_waits_for_all(void)
+{
+	uint64_t old;
+
+	if (!g.child || !fm_life_is_owner() || fm_sys_confined())
+		return;
+	fm_engine_flush_all();
+	fm_space_lock(&old);
+	fm_guardian_disown();
+	fm_space_unlock(&old);
 }
 
 /* The guardian is the parent's. */
@@ -404,6 +441,7 @@ static void reset(void)
 	close_ends();
 	atomic_store(&fm_backup.tid, 0);
 	g.child = 0;
+	g.adopted = false;
 }
 
 /* The message wakes it. One that does not come is found within LOOK_MS. */

@@ -9,6 +9,11 @@
  * (io/fd_backup.h), and writes the statistics and removes the control socket if
  * the program did not.
  *
+ * It is a child of the program, which reaps it at its end. Who has been killed
+ * reaps nobody: then it is an orphan, as it is where the program waits for
+ * children that raise no signal, or is to see that the program has executed
+ * another (fm_guardian_disown).
+ *
  * Which stores can still be lost is listed in guardian_flush.c.
  */
 #ifndef FM_GUARDIAN_H
@@ -21,6 +26,11 @@
 /* [any] Under the space lock. The guardian is not needed any more: it has gone,
  * and with it its share of the memory, when this returns. */
 void fm_guardian_end(void);
+
+/* [any] Under the space lock. The guardian becomes no child of the program, for
+ * good: another one takes its place, some 0.2 ms later. 0 or -errno, then there
+ * is none. */
+int fm_guardian_disown(void);
 
 /* ---- inside the guardian: raw system calls only ------------------------ */
 

@@ -330,6 +330,10 @@ void fm_engine_before_exec(void)
 {
 }
 
+void fm_engine_waits_for_all(void)
+{
+}
+
 void fm_engine_exit(void)
 {
 	fm_engine_flush_all();
