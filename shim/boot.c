@@ -14,7 +14,7 @@
 FM_NEXT(dlopen)
 
 _Atomic bool fm_shim_on;
-bool fm_keep_deepbind;
+static bool booted, keep_deepbind;
 
 /* Bounds of the section that FM_NEXT fills; provided by the linker. */
 extern struct fm_next __start_fm_next[] __attribute__((visibility("hidden")));
@@ -23,6 +23,16 @@ extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
 void *fm_next_late(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
+}
+
+/* dlsym allocates for names that there are not: no more than have to be. */
+void fm_hooks_find(const char *name)
+{
+	struct fm_next *e;
+
+	for (e = __start_fm_next; !booted && e < __stop_fm_next; e++)
+		if (!e->found && strstr(name, e->name))
+			e->found = dlsym(RTLD_NEXT, e->name);
 }
 
 void *fm_hook_of(void *p)
@@ -92,6 +102,18 @@ static const char *env_get(char **envp, const char *name)
 	return NULL;
 }
 
+static bool wants_kept(char **envp)
+{
+	const char *deepbind = env_get(envp, "FASTMAP_DEEPBIND");
+
+	return deepbind && !strcmp(deepbind, "keep");
+}
+
+bool fm_dl_kept(void)
+{
+	return booted ? keep_deepbind || !fm_on() : wants_kept(environ);
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -116,18 +138,17 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 					      char **envp)
 {
 	const int saved = errno;
-	const char *deepbind;
 
 	resolve_next();
 	if (wanted(argc, argv, envp)) {
 		find_clock();
-		deepbind = env_get(envp, "FASTMAP_DEEPBIND");
-		fm_keep_deepbind = deepbind && !strcmp(deepbind, "keep");
+		keep_deepbind = wants_kept(envp);
 		fm_sig_boot();
 		fm_altstack_boot();
 		fm_proc_boot();
 		fm_hook_take_signals = fm_sig_take;
 		atomic_store(&fm_shim_on, true);
 	}
+	booted = true;
 	errno = saved;
 }

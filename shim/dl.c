@@ -6,10 +6,15 @@
  * a handle of libc, as foreign function interfaces do (JNA, ctypes, Panama): it
  * gets the hook, unless that is to be kept as well. The hooks themselves are
  * jumps in entry.S; these say where to jump.
+ *
+ * A library behind us in the search order finds libc's function by RTLD_NEXT,
+ * past our hook; it gets the hook as well. Not where it defines the function
+ * itself: then our hook calls it, and what it finds is what it has to call.
  */
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 FM_NEXT(dlopen)
 FM_NEXT(dlmopen)
@@ -20,10 +25,11 @@ void *fm_dlopen_mode(int mode, int *ret_mode);
 void *fm_dlmopen_mode(int mode, int *ret_mode);
 void *fm_dlsym_next(void);
 void *fm_dlsym_of(void *handle, const char *name);
+void *fm_dlsym_behind(void *handle, const char *name, const void *caller);
 
 static int adjusted(int mode)
 {
-	if (!(mode & RTLD_DEEPBIND) || !fm_on() || fm_keep_deepbind)
+	if (!(mode & RTLD_DEEPBIND) || fm_dl_kept())
 		return mode;
 	fm_log(FM_LOG_INFO, "dlopen: RTLD_DEEPBIND ignored "
 			    "(FASTMAP_DEEPBIND=keep keeps it)");
@@ -53,11 +59,78 @@ __attribute__((used)) void *fm_dlsym_next(void)
 	return p ? p : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
 }
 
-__attribute__((used)) void *fm_dlsym_of(void *handle, const char *name)
+static void *sym(void *handle, const char *name)
 {
 	void *(*next)(void *, const char *) =
 		(void *(*)(void *, const char *))(uintptr_t)fm_dlsym_next();
-	void *p = next(handle, name);
 
-	return fm_on() && !fm_keep_deepbind ? fm_hook_of(p) : p;
+	return next(handle, name);
+}
+
+__attribute__((used)) void *fm_dlsym_of(void *handle, const char *name)
+{
+	const bool kept = fm_dl_kept();
+	void *p;
+
+	if (!kept)
+		fm_hooks_find(name);
+	p = sym(handle, name);
+	return kept ? p : fm_hook_of(p);
+}
+
+static struct link_map *module_of(const void *addr)
+{
+	struct dl_find_object o;
+
+	return addr && !_dl_find_object((void *)(uintptr_t)addr, &o) ?
+		       o.dlfo_link_map :
+		       NULL;
+}
+
+/* Does the module find p by its own scope, too? Modules that came by dlopen
+ * have one each. */
+static bool finds(const struct link_map *m, const char *name, const void *p)
+{
+	void *h = FM_LATE(dlopen)(m->l_name, RTLD_LAZY | RTLD_NOLOAD);
+	bool same;
+
+	if (!h)
+		return false;
+	same = sym(h, name) == p;
+	dlclose(h);
+	return same;
+}
+
+/* Is p, which lies behind us, what lies behind the module, too? */
+static bool behind_both(const struct link_map *us, const struct link_map *m,
+			const char *name, const void *p)
+{
+	const struct link_map *of = module_of(p), *l = us->l_next;
+
+	while (l && l != m && l != of)
+		l = l->l_next;
+	if (l != of)
+		return l == m;
+	while (l && l != m)
+		l = l->l_next;
+	return l && m != of && finds(m, name, p);
+}
+
+/* The hook, if RTLD_NEXT would give the caller what lies right behind it. */
+__attribute__((used)) void *fm_dlsym_behind(void *handle, const char *name,
+					    const void *caller)
+{
+	const struct link_map *us, *m;
+	void *p, *hook;
+
+	if (handle != RTLD_NEXT || fm_dl_kept())
+		return NULL;
+	us = module_of((void *)&fm_shim_on);
+	m = module_of(caller);
+	if (!us || !m || m == us)
+		return NULL;
+	fm_hooks_find(name);
+	p = sym(RTLD_NEXT, name);
+	hook = fm_hook_of(p);
+	return hook != p && behind_both(us, m, name, p) ? hook : NULL;
 }

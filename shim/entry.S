@@ -202,7 +202,7 @@ dlmopen:
 	.size	dlmopen, . - dlmopen
 
 /* void *dlsym(void *handle, const char *name): what RTLD_DEFAULT (0) and RTLD_NEXT
- * (-1) mean depends on the caller. */
+ * (-1) mean depends on the caller, so the return address must stay the caller's. */
 	.globl	dlsym
 	.type	dlsym, @function
 	.p2align 4
@@ -216,8 +216,12 @@ dlsym:
 	.cfi_def_cfa_offset 16
 	pushq	%rsi
 	.cfi_def_cfa_offset 24
+	movq	16(%rsp), %rdx
 	subq	$8, %rsp
 	.cfi_def_cfa_offset 32
+	call	fm_dlsym_behind
+	testq	%rax, %rax
+	jnz	4f
 	call	fm_dlsym_next
 	addq	$8, %rsp
 	.cfi_def_cfa_offset 24
@@ -226,6 +230,10 @@ dlsym:
 	popq	%rdi
 	.cfi_def_cfa_offset 8
 	jmp	*%rax
+4:	.cfi_def_cfa_offset 32
+	addq	$24, %rsp
+	.cfi_def_cfa_offset 8
+	ret
 	.cfi_endproc
 	.size	dlsym, . - dlsym
 

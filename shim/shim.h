@@ -100,7 +100,9 @@ void *fm_next_late(const char *name);
 	(next_##fn ? next_##fn                                            \
 		   : (__typeof__(next_##fn))fm_next_late(#fn))
 
-/* Our hook of what libc's own table of names says, or p itself. */
+/* Our hook of what libc's own table of names says, or p itself. Until the
+ * constructor has run, `find` looks those of ours up that are in the name. */
+void fm_hooks_find(const char *name);
 void *fm_hook_of(void *p);
 
 /* -errno convention to errno convention. */
@@ -120,7 +122,8 @@ static inline bool fm_on(void)
 {
 	return atomic_load_explicit(&fm_shim_on, memory_order_relaxed);
 }
-extern bool fm_keep_deepbind; /* FASTMAP_DEEPBIND=keep */
+/* FASTMAP_DEEPBIND=keep, or inert: what dlsym and dlopen say stays. */
+bool fm_dl_kept(void);
 
 /* Does this thread hold pages or a range of a file around a call to what is
  * behind a hook? Then whatever that calls passes, or it would wait for itself.
