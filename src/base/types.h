@@ -238,6 +238,8 @@ struct fm_file {
 		/* its cause may pass, and then it comes back: takeable.h */
 		bool passes;
 		bool shut; /* all is closed but the path */
+		/* handed over for one who read what we stored to */
+		bool read_beside;
 		uint32_t wait_ms; /* after the next one, before it may */
 		uint64_t not_before_ms;
 	} demote;

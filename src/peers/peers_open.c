@@ -2,9 +2,11 @@
 /*
  * peers_open.c - somebody else has opened a file that we serve.
  *
- * Most such opens are short: a copy, a look. So they are put up with for
- * LINGER_MS; who is still there then gets the file from the kernel, and so do
- * we. Until then:
+ * A file that we have stored to goes to the kernel at once: pages are written
+ * in any order, and who reads it must not see what we stored later without what
+ * we stored before. Of the other files most such opens are short: a copy, a
+ * look. So they are put up with for LINGER_MS; who is still there then gets the
+ * file from the kernel, and so do we. Until then:
  *  - what we have stored goes to the file before we send word to anybody;
  *  - who maps it, if we store to it, or can store to it gets it from the kernel
  *    at once, for what they store through a mapping, and what they do not see
@@ -115,6 +117,12 @@ static void affordable_again(void)
 
 /* ---- what is heard ------------------------------------------------------- */
 
+static bool is_stored_to(const struct fm_file *f)
+{
+	return fm_peers_claim_of(f) == FM_CLAIM_WRITE &&
+	       atomic_load(&f->calls.stored);
+}
+
 void fm_open_seen(struct fm_file *f, int pid)
 {
 	struct open *o = &opens[f->id];
@@ -125,8 +133,10 @@ void fm_open_seen(struct fm_file *f, int pid)
 	if (begin(o))
 		atomic_fetch_add(&pending, 1);
 	affordable_again();
-	/* Last: what is stored from now on is shown with the next word. */
-	fm_file_flush(f, 0, 0);
+	/* Last: what is stored from now on is shown with the next word. What
+	 * is handed over is written then, and by nobody before. */
+	if (!is_stored_to(f))
+		fm_file_flush(f, 0, 0);
 }
 
 void fm_open_closed(const struct fm_file *f, int pid)
@@ -270,6 +280,23 @@ static void each_pending(void (*fn)(struct fm_file *f))
 	}
 }
 
+/* Also for who has gone again: he comes again, or another does. The second
+ * time shows that, and the file does not come back. */
+static void hand_over(struct fm_file *f)
+{
+	uint64_t old;
+
+	fm_space_lock(&old);
+	if (is_engines(fm_peers_claim_of(f)))
+		fm_peers_demote(f, FM_WHY_PEER_NATIVE);
+	if (fm_kernel_serves(f) && f->demote.read_beside)
+		fm_file_passes(f, false);
+	f->demote.read_beside = true;
+	fm_space_unlock(&old);
+	if (!fm_kernel_serves(f))
+		fm_file_flush(f, 0, 0);
+}
+
 /* Who stores to the file, or sees our stores in a mapping, makes it the
  * kernel's. */
 static void look_at_use(struct fm_file *f, const int *pids, int n)
@@ -296,7 +323,9 @@ static void look_at_openers(struct fm_file *f)
 	if (!look_due(o))
 		return;
 	atomic_fetch_add(&o->looks, 1);
-	if (!fm_peers_weary(false))
+	if (is_stored_to(f))
+		hand_over(f);
+	else if (!fm_peers_weary(false))
 		look_at_use(f, pids, fm_openers_pids(&o->who, pids));
 }
 
@@ -361,7 +390,10 @@ static void ask(struct fm_file *f)
 
 	if (atomic_load(&o->asked) == count)
 		return;
-	look_at_use(f, NULL, 0);
+	if (is_stored_to(f))
+		hand_over(f);
+	else
+		look_at_use(f, NULL, 0);
 	atomic_store(&o->asked, count);
 }
 
