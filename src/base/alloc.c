@@ -247,6 +247,12 @@ static void end_begun(void)
 	thread_end(p);
 }
 
+int fm_je_clock(clockid_t clock, struct timespec *ret);
+int fm_je_clock(clockid_t clock, struct timespec *ret)
+{
+	return fm_clock(clock, ret);
+}
+
 void *fm_je_dlsym(void *handle, const char *name);
 void *fm_je_dlsym(void *handle, const char *name)
 {
@@ -282,6 +288,7 @@ NEVER(_Unwind_GetIP)
 NEVER(atexit)
 NEVER(sched_setaffinity)
 NEVER(abort)
+NEVER(gettimeofday)
 
 #endif
 
