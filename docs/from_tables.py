@@ -5,6 +5,7 @@ has of them.
 
     docs/from_tables.py FASTMAP table           the table in docs/options.md
     docs/from_tables.py FASTMAP table --write   ... written into it
+    docs/from_tables.py FASTMAP calls [--write] the calls in docs/limits.md
     docs/from_tables.py FASTMAP man TEMPLATE OUT NAME=VALUE...
     docs/from_tables.py FASTMAP completion bash|zsh|fish OUT PROFILES
 """
@@ -113,6 +114,39 @@ def cmd_table(tables, args):
         open(path, "w").write(should)
     else:
         print("\n".join(table(tables)))
+
+
+# ---- docs/limits.md --------------------------------------------------------
+
+CALLS = "| system call | why |"
+
+
+def calls_left():
+    text = open(HERE + "/../shim/calls.def").read()
+    why = {}
+    for name, reason in re.findall(r'^LEFT\(\d+, (\w+), "(.*)"\)$', text, re.M):
+        why.setdefault(reason, []).append("`%s`" % name)
+    yield CALLS
+    yield "|---|---|"
+    for reason, names in why.items():
+        yield "| %s | %s |" % (", ".join(names), reason)
+
+
+def limits_md():
+    """The document as it should be, and as it is."""
+    path = HERE + "/limits.md"
+    is_ = open(path).read()
+    begin = is_.index(CALLS)
+    end = is_.index(END, begin)
+    return path, is_[:begin] + "\n".join(calls_left()) + is_[end:], is_
+
+
+def cmd_calls(_, args):
+    path, should, is_ = limits_md()
+    if args == ["--write"]:
+        open(path, "w").write(should)
+    else:
+        print("\n".join(calls_left()))
 
 
 # ---- manual pages ----------------------------------------------------------
@@ -667,7 +701,7 @@ def cmd_completion(tables, args):
     open(out, "w").write(SHELLS[shell](tables, profiles))
 
 
-COMMANDS = {"table": cmd_table, "man": cmd_man, "completion": cmd_completion}
+COMMANDS = {"table": cmd_table, "calls": cmd_calls, "man": cmd_man, "completion": cmd_completion}
 
 
 def main(args):

@@ -4,7 +4,7 @@
  * that it knows of, the engine to its own (src/base/creds.h). syscall() changes
  * one thread, which is all of a program that has one.
  */
-#include "shim.h"
+#include "call_copy.h"
 
 #include <grp.h>
 #include <linux/capability.h>
@@ -74,7 +74,8 @@ FM_HOOK int setresgid(gid_t real, gid_t effective, gid_t saved)
 
 FM_HOOK int setgroups(size_t n, const gid_t *groups)
 {
-	return changed(FM_LATE(setgroups)(n, groups));
+	return changed(FM_CALL_NEXT(FM_LATE(setgroups), SYS_setgroups, n,
+				    groups, 0, 0));
 }
 
 FM_HOOK int initgroups(const char *user, gid_t group)
@@ -95,13 +96,13 @@ static int dropped(int r)
 FM_HOOK int capset(struct __user_cap_header_struct *h,
 		   const struct __user_cap_data_struct *data)
 {
-	return dropped(FM_PASS(capset, SYS_capset, h, data));
+	return dropped(FM_CALL_NEXT(next_capset, SYS_capset, h, data, 0, 0));
 }
 
 long fm_syscall_creds(long nr, long a, long b, long c);
 long fm_syscall_creds(long nr, long a, long b, long c)
 {
-	long r = fm_result(fm_sys3(nr, a, b, c));
+	long r = fm_call_next(nr, NULL, a, b, c, 0);
 
 	if (nr == SYS_capset)
 		return dropped((int)r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io_object.h - hooks of calls with small objects that the kernel reads or
- * fills, a row for each. Objects in managed memory are replaced by copies, so
- * that nothing is pinned while a call blocks.
+ * io_object.h - hooks of calls that do more than calls.def can say, with small
+ * objects that the kernel reads or fills. Objects in managed memory are
+ * replaced by copies, so that nothing is pinned while a call blocks.
  */
 #ifndef FM_IO_OBJECT_H
 #define FM_IO_OBJECT_H
@@ -32,18 +32,9 @@
 			return next;                                       \
 		return slow_##fn(__VA_ARGS__);                             \
 	}
-#define OBJECT(ret, fn, nr, params, p, size, how, got, ...)                \
-	OBJECT_(ret, fn, params, p, size, how, got,                        \
-		FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
-#define OBJECT_LATE(ret, fn, params, p, size, how, got, ...)               \
-	OBJECT_(ret, fn, params, p, size, how, got,                        \
-		FM_LATE(fn)(__VA_ARGS__), __VA_ARGS__)
-
 #define IN FM_COPY_IN
 #define OUT FM_COPY_OUT
 #define BOTH (FM_COPY_IN | FM_COPY_OUT)
-#define WHOLE (r == 0 ? sizeof(*buf) : 0)
-#define COUNT (r > 0 ? (size_t)r : 0)
 
 /* The same with two objects, p and q. */
 #define OBJECT2_(ret, fn, params, p, size, how, got, q, qsize, qhow, qgot, \
@@ -67,13 +58,5 @@
 			return next;                                       \
 		return slow_##fn(__VA_ARGS__);                             \
 	}
-#define OBJECT2(ret, fn, nr, params, p, size, how, got, q, qsize, qhow,    \
-		qgot, ...)                                                 \
-	OBJECT2_(ret, fn, params, p, size, how, got, q, qsize, qhow, qgot, \
-		 FM_PASS(fn, nr, __VA_ARGS__), __VA_ARGS__)
-#define OBJECT2_LATE(ret, fn, params, p, size, how, got, q, qsize, qhow,   \
-		     qgot, ...)                                            \
-	OBJECT2_(ret, fn, params, p, size, how, got, q, qsize, qhow, qgot, \
-		 FM_LATE(fn)(__VA_ARGS__), __VA_ARGS__)
 
 #endif

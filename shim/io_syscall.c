@@ -9,9 +9,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 /* io_open.c */
 extern long fm_openat2(int dirfd, const char *path, const void *how,
@@ -19,8 +17,9 @@ extern long fm_openat2(int dirfd, const char *path, const void *how,
 
 /* io_async.c */
 extern long fm_syscall_async(long nr, long a, long b, long c, long d, long e);
-/* syscall_object.c */
-extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e);
+/* call_copy.c */
+extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e,
+			      long f);
 
 long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f);
 
@@ -68,21 +67,6 @@ static long io_call(long nr, long a, long b, long c, long d)
 	return -2;
 }
 
-/* What it says of the file may be the message, as in stat(). */
-static long stat_path(int dir, const char *path, struct stat *buf, int flags)
-{
-	char copy[FM_PATH_BUF];
-	struct fm_object b;
-	long r;
-
-	path = fm_path(path, copy);
-	buf = fm_object(&b, buf, sizeof(*buf), FM_COPY_OUT);
-	r = fm_result(fm_sys4(SYS_newfstatat, dir, path, buf, flags));
-	if (!fm_object_end(&b, r == 0 ? sizeof(*buf) : 0))
-		r = fm_result(-EFAULT);
-	return fm_ipc_after(r);
-}
-
 /* Whether it truncates, and what, the hooks find out. They read a mode only
  * when the flags ask for one. */
 static long open_call(long nr, long a, long b, long c, long d)
@@ -98,42 +82,8 @@ static long open_call(long nr, long a, long b, long c, long d)
 		return fm_do_creat(true, pointer(a), (mode_t)b);
 	case SYS_openat2:
 		return fm_openat2((int)a, pointer(b), pointer(c), (size_t)d);
-	case SYS_newfstatat:
-		return fm_touches(pointer(c), sizeof(struct stat)) ||
-				       fm_touches(pointer(b), 1) ?
-			       stat_path((int)a, pointer(b), pointer(c),
-					 (int)d) :
-			       -2;
 	}
 	return -2;
-}
-
-/* Objects, one that goes in and one that comes out. */
-static long limit(long nr, pid_t pid, int what, void *in, void *out)
-{
-	const size_t size = sizeof(struct rlimit);
-	struct fm_object bi, bo;
-	long r;
-
-	in = fm_object(&bi, in, size, FM_COPY_IN);
-	out = fm_object(&bo, out, size, FM_COPY_OUT);
-	fm_note_limit(pid, what, in);
-	r = fm_result(nr == SYS_setrlimit ? fm_sys2(nr, what, in) :
-					    fm_sys4(nr, pid, what, in, out));
-	fm_object_end(&bi, 0);
-	fm_object_end(&bo, r == 0 ? size : 0);
-	return r;
-}
-
-static long random_bytes(void *buf, size_t n, unsigned flags)
-{
-	struct fm_object b;
-	long r;
-
-	buf = fm_object(&b, buf, n, FM_COPY_OUT);
-	r = fm_result(fm_sys3(SYS_getrandom, buf, n, flags));
-	return fm_object_end(&b, r > 0 ? (size_t)r : 0) ?
-		       r : fm_result(-EFAULT);
 }
 
 /* More arguments, or rarer. -2: none of these. */
@@ -173,12 +123,14 @@ static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
 					       (unsigned long)c, pointer(d),
 					       (unsigned long)e,
 					       (unsigned long)f);
+	case SYS_ioctl:
+		return fm_do_ioctl(true, (int)a, (unsigned long)b, pointer(c));
 	case SYS_setrlimit:
-		return limit(nr, 0, (int)a, pointer(b), NULL);
+		fm_note_limit(0, (int)a, pointer(b));
+		break;
 	case SYS_prlimit64:
-		return limit(nr, (pid_t)a, (int)b, pointer(c), pointer(d));
-	case SYS_getrandom:
-		return random_bytes(pointer(a), (size_t)b, (unsigned)c);
+		fm_note_limit((pid_t)a, (int)b, pointer(c));
+		break;
 	case SYS_sendmsg:
 		return fm_do_sendmsg(true, (int)a, pointer(b), (int)c);
 	case SYS_sendmmsg:
@@ -208,7 +160,7 @@ long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
 	if (r == -2)
 		r = copy_call(nr, a, b, c, d, e, f);
 	if (r == -2)
-		r = fm_syscall_object(nr, a, b, c, d, e);
+		r = fm_syscall_object(nr, a, b, c, d, e, f);
 	if (r == -2)
 		r = fm_syscall_async(nr, a, b, c, d, e);
 	if (r == -2 && nr == SYS_futex)

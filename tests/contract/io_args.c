@@ -6,18 +6,21 @@
  */
 #include "ct.h"
 
+#include <linux/capability.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -280,6 +283,96 @@ static void system_things(void)
 	close(f);
 }
 
+int capget(struct __user_cap_header_struct *h,
+	   struct __user_cap_data_struct *data);
+
+static void who(void)
+{
+	struct __user_cap_header_struct h = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	}, old = { .version = 1 }, *hp = PUT(h);
+	struct __user_cap_data_struct *caps = put(NULL, 2 * sizeof(*caps)),
+				      real[2];
+	uid_t *u = ROOM(uid_t), *eu = ROOM(uid_t), *su = ROOM(uid_t);
+	gid_t *g = ROOM(gid_t), *eg = ROOM(gid_t), *sg = ROOM(gid_t);
+	struct sched_param *prio = ROOM(struct sched_param);
+	struct timespec *slice = ROOM(struct timespec);
+
+	say_rc("C09 getresuid", getresuid(u, eu, su));
+	say("C09 same: %d", *u == getuid() && *eu == geteuid() && *su == *u);
+	say_rc("C09 getresgid", getresgid(g, eg, sg));
+	say("C09 same: %d", *g == getgid() && *eg == getegid() && *sg == *g);
+	say_rc("C09 capget", capget(hp, caps));
+	say("C09 same: %d", !capget(&h, real) &&
+			    !memcmp(caps, real, sizeof(real)));
+	hp = PUT(old);
+	say_rc("C09 capget, version", capget(hp, caps));
+	say("C09 version: %#x", hp->version);
+	memset(prio, 7, sizeof(*prio));
+	say_rc("C09 getparam", sched_getparam(0, prio));
+	say("C09 priority: %d", prio->sched_priority);
+	say_rc("C09 setparam", sched_setparam(0, prio));
+	say_rc("C09 setscheduler", sched_setscheduler(0, SCHED_OTHER, prio));
+	say_rc("C09 interval", sched_rr_get_interval(0, slice));
+}
+
+static void more_clocks(void)
+{
+	struct timex ask = { 0 }, *t = PUT(ask);
+	struct timespec *cpu = ROOM(struct timespec), *res;
+
+	say("C09 adjtimex: %d", adjtimex(t) >= 0);
+	say("C09 tick: %d", t->tick > 0);
+	t = PUT(ask);
+	say("C09 clock_adjtime: %d", clock_adjtime(CLOCK_REALTIME, t) >= 0);
+	memset(cpu, 0xff, sizeof(*cpu));
+	say_rc("C09 clock_gettime", clock_gettime(CLOCK_THREAD_CPUTIME_ID, cpu));
+	say("C09 time: %d", cpu->tv_sec >= 0);
+	res = ROOM(struct timespec);
+	say_rc("C09 clock_getres", clock_getres(CLOCK_THREAD_CPUTIME_ID, res));
+	say("C09 resolution: %ld", res->tv_nsec);
+}
+
+static void handles(void)
+{
+	struct file_handle *h = put(NULL, sizeof(*h) + 128),
+			   *few = put(NULL, sizeof(*h) + 128);
+	const char *name = ct_path("args");
+	int *id = ROOM(int);
+
+	h->handle_bytes = 128;
+	say_rc("C09 name_to_handle_at",
+	       name_to_handle_at(AT_FDCWD, put(name, strlen(name) + 1), h, id,
+				 0));
+	say("C09 type: %d, %d", h->handle_type != 0, *id > 0);
+	few->handle_bytes = 0;
+	say_rc("C09 name_to_handle_at, short",
+	       name_to_handle_at(AT_FDCWD, name, few, id, 0));
+	say("C09 needs: %d", few->handle_bytes == h->handle_bytes);
+	say_rc("C09 memfd_create", memfd_create(put("name", 5), 0));
+}
+
+static void more_queues(void)
+{
+	struct { long type; char text[8]; } m = { 3, "message" };
+	unsigned short values[3] = { 4, 5, 6 }, *got;
+	int q = msgget(IPC_PRIVATE, 0600), s = semget(IPC_PRIVATE, 3, 0600);
+	struct msqid_ds *info = ROOM(struct msqid_ds);
+	struct semid_ds *set = ROOM(struct semid_ds);
+
+	say_rc("C09 msgsnd", msgsnd(q, PUT(m), sizeof(m.text), 0));
+	say_rc("C09 msgctl", msgctl(q, IPC_STAT, info));
+	say("C09 messages: %lu", (unsigned long)info->msg_qnum);
+	msgctl(q, IPC_RMID, NULL);
+	say_rc("C09 semctl, all", semctl(s, 0, SETALL, PUT(values)));
+	got = put(NULL, sizeof(values));
+	say_rc("C09 semctl, all", semctl(s, 0, GETALL, got));
+	say("C09 values: %d %d %d", got[0], got[1], got[2]);
+	say_rc("C09 semctl", semctl(s, 0, IPC_STAT, set));
+	say("C09 semaphores: %lu", (unsigned long)set->sem_nsems);
+	semctl(s, 0, IPC_RMID);
+}
+
 static void signals(void)
 {
 	struct timespec later = { 5, 0 }, none = { 0, 0 };
@@ -358,7 +451,11 @@ int main(int argc, char **argv)
 	children();
 	clocks();
 	system_things();
+	who();
+	more_clocks();
+	handles();
 	signals();
 	queues();
+	more_queues();
 	return 0;
 }

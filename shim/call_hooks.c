@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call_hooks.c - the functions at the end of calls.def. A hook takes and hands
+ * on what a call of the C convention has in registers, six longs, whatever the
+ * types: none has more, and none has floating point.
+ */
+#include "call_table.h"
+
+enum { LATE = 1, TELLS = 2, HEARS = 4, AGAIN = 8 };
+
+struct hook {
+	fm_call_fn *next;
+	const char *name;
+	const struct fm_call *call;
+	short nr; /* -1: only libc has it */
+	short flags;
+};
+
+static fm_call_fn *behind(const struct hook *h)
+{
+	return h->next || (h->nr >= 0 && !(h->flags & LATE)) ?
+		       h->next : (fm_call_fn *)fm_next_late(h->name);
+}
+
+static bool efault(long r)
+{
+	return (int)r == -1 && errno == EFAULT;
+}
+
+static long again(const struct hook *h, long r, long v[6])
+{
+	return efault(r) && fm_looks() && fm_call_touches(h->call, v) ?
+		       fm_call_copied(h->call, behind(h), h->nr, v) : r;
+}
+
+static long made(const struct hook *h, long v[6])
+{
+	return fm_looks() && fm_call_touches(h->call, v) ?
+		       fm_call_copied(h->call, behind(h), h->nr, v) :
+		       fm_call_made(behind(h), h->nr, v);
+}
+
+static __attribute__((noinline)) long through(const struct hook *h, long v[6])
+{
+	long r;
+
+	if (h->flags & TELLS)
+		fm_ipc_before();
+	r = made(h, v);
+	if (h->flags & HEARS && (int)r != -1)
+		fm_ipc_after(0);
+	return r;
+}
+
+#define V a, b, c, d, e, f
+#define PARAMETERS long a, long b, long c, long d, long e, long f
+
+#define DEFINE(fn, row, nr, how)                                           \
+	FM_HOOK long hook_##fn(PARAMETERS) __asm__(#fn);                   \
+	static struct hook at_##fn = { NULL, #fn, row, nr, how };          \
+	static struct fm_next fm_next_entry_##fn                           \
+		__attribute__((used, section("fm_next"),                   \
+			       aligned(sizeof(void *)))) = {               \
+			#fn, (void **)(void *)&at_##fn.next, NULL,         \
+			(void *)(uintptr_t)&hook_##fn };                   \
+	FM_HOOK long hook_##fn(PARAMETERS)                                 \
+	{                                                                  \
+		long v[6] = { V };                                         \
+                                                                           \
+		if (!((how) & AGAIN))                                      \
+			return !fm_looks() && at_##fn.next ?               \
+				       at_##fn.next(V) :                   \
+				       through(&at_##fn, v);               \
+		return again(&at_##fn,                                     \
+			     at_##fn.next ? at_##fn.next(V) :              \
+					    fm_result(fm_syscall(nr, V)), v); \
+	}
+
+#define CALL(nr, name, ...) enum { NR_##name = nr };
+#define NONE(nr, name)
+#define LEFT(nr, name, why)
+#define OWN(nr, name, where)
+#define HOOK(fn, call, flags) DEFINE(fn, &fm_calls[NR_##call], NR_##call, flags)
+#define FUNC(fn, flags, ...)                                               \
+	static const struct fm_call call_##fn = { { __VA_ARGS__ } };       \
+	DEFINE(fn, &call_##fn, -1, (flags) | LATE)
+#include "calls.def"
