@@ -40,6 +40,12 @@ ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov,
 void *fm_do_shmat(bool raw, int id, const void *addr, int flags);
 int fm_do_shmdt(bool raw, const void *addr);
 
+/* parted.c: before a call with flags of which `which` takes descriptors from
+ * those who share them. Returns the flags that it needs. */
+int fm_part_files(int flags, int which);
+extern _Atomic bool fm_files_shared; /* with another process */
+int fm_do_unshare(bool raw, int flags);
+
 /* fd.c */
 int fm_do_close(bool raw, int fd);
 int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int

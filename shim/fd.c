@@ -142,12 +142,16 @@ int fm_do_close_range(bool raw, unsigned int first, unsigned int last,
 {
 	int r;
 
-	if (flags & CLOSE_RANGE_CLOEXEC)
-		return close_many(raw, first, last, flags);
-	fm_ipc_before();
-	closing(FM_ALL_FDS);
+	flags = fm_part_files(flags, CLOSE_RANGE_UNSHARE);
+	if (!(flags & CLOSE_RANGE_CLOEXEC)) {
+		fm_ipc_before();
+		closing(FM_ALL_FDS);
+	}
 	r = close_many(raw, first, last, flags);
-	fm_close_ends(FM_ALL_FDS);
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		fm_close_ends(FM_ALL_FDS);
+	if (r < 0 && flags & CLOSE_RANGE_UNSHARE)
+		fm_table_stays();
 	return r;
 }
 

@@ -27,8 +27,13 @@ static bool copies(unsigned long flags)
 /* A thread that libc does not know of, or a process in our memory. */
 static void shares_ours(unsigned long flags)
 {
+	if (flags & (CLONE_FILES | CLONE_FS) && !(flags & CLONE_THREAD))
+		atomic_store(&fm_files_shared, true);
 	if (!(flags & CLONE_VM))
 		return;
+	if (flags & CLONE_THREAD && !(flags & CLONE_FILES) && fm_on() &&
+	    fm_whoami() == FM_ME)
+		fm_table_parts();
 	atomic_store(&fm_threads, true);
 	/* As vfork: it may execute what reads our files. */
 	if (!(flags & CLONE_THREAD)) {

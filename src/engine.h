@@ -344,6 +344,7 @@ enum fm_server_reason {
 	FM_WHY_HANDED,
 	FM_WHY_NO_ENGINE,
 	FM_WHY_NO_OPEN,
+	FM_WHY_PARTED,
 	FM_WHY_ASYNC,
 	FM_WHY_OTHERS,
 	/* ... from now on, what we served: */
@@ -578,6 +579,13 @@ void fm_creds_changed(void);
 
 /* [any] The calling thread, one of several, has other capabilities (capset). */
 void fm_creds_dropped(void);
+
+/* [any] Is the calling thread the only one of the program's? */
+bool fm_only_thread(void);
+/* [any] The calling thread, or one that it is about to make, leaves the table
+ * of descriptors (vm/parted.c); and: it has not, after all. */
+void fm_table_parts(void);
+void fm_table_stays(void);
 
 /* [any] Is this number a descriptor of the engine? The close family must not
  * touch it. */

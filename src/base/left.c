@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine.h"
 #include "life.h"
 #include "proc.h"
 #include "sys.h"
@@ -21,7 +22,7 @@ bool fm_left_is_ours(const char *tid)
 }
 
 struct threads {
-	int main_thread;
+	int but;
 	bool ours; /* all but that one, so far */
 };
 
@@ -29,14 +30,14 @@ static void look_at(const char *name, void *arg)
 {
 	struct threads *t = arg;
 
-	if (atoi(name) != t->main_thread)
+	if (atoi(name) != t->but)
 		t->ours = t->ours && fm_left_is_ours(name);
 }
 
-static bool all_are_ours(void)
+static bool all_are_ours(int but)
 {
 	char buf[4096] __attribute__((aligned(8)));
-	struct threads t = { (int)fm_sys0(SYS_getpid), true };
+	struct threads t = { but, true };
 
 	return !fm_each_thread(buf, sizeof(buf), look_at, &t) && t.ours;
 }
@@ -54,10 +55,15 @@ bool fm_left_alone(int *ret_status)
 	if (state != 'Z')
 		return false;
 	*ret_status = atomic_load(&outlived) ? 0 : (int)(status >> 8 & 0xff);
-	if (all_are_ours())
+	if (all_are_ours(fm_sys_getpid()))
 		return true;
 	atomic_store(&outlived, true);
 	return false;
+}
+
+bool fm_only_thread(void)
+{
+	return all_are_ours(fm_sys_gettid());
 }
 
 static void reset(void)

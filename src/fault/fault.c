@@ -18,6 +18,7 @@
 
 #include "base/epoch.h"
 #include "base/log.h"
+#include "base/tables.h"
 #include "cache/cache.h"
 #include "coherence.h"
 #include "engine.h"
@@ -29,6 +30,7 @@
 #include "readahead/readahead.h"
 #include "writeback/writeback.h"
 
+#define PARTED_MS 30000 /* no longer is waited for a file to go */
 #define STORE_AHEAD 15      /* pages un-protected ahead of a rising store */
 #define STORE_AHEAD_LONG 63 /* when it has come a long way */
 #define STORE_AHEAD_MOST 255 /* and when it has come longer still */
@@ -455,6 +457,23 @@ static FM_FAULT void look_at_device(struct fm_map *m)
 	fm_wb_kick();
 }
 
+/* A thread that has left our descriptors behind (base/tables.h): one that has
+ * them hands the file over, and the access runs again until then. */
+static FM_FAULT bool goes_to_kernel(struct fm_file *f)
+{
+	static _Atomic uint64_t since;
+	uint64_t none = 0, now;
+
+	if (!atomic_load(&fm_tables_split) || !fm_table_is_other())
+		return false;
+	now = fm_now_ms();
+	atomic_compare_exchange_strong(&since, &none, now);
+	if (now - atomic_load(&since) > PARTED_MS)
+		return false;
+	ask_to_demote(f, FM_WHY_PARTED);
+	return true;
+}
+
 static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 {
 	switch (err) {
@@ -475,6 +494,8 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	default:
 		break;
 	}
+	if (goes_to_kernel(m->file))
+		return FM_FAULT_RETRY;
 	say_failed(m->file, err);
 	return FM_FAULT_BUS;
 }

@@ -75,6 +75,9 @@ static const struct reason reasons[FM_WHYS] = {
 		.text = "the engine cannot run here, see delivery",
 	},
 	[FM_WHY_NO_OPEN] = { .text = "the engine cannot open it" },
+	[FM_WHY_PARTED] = {
+		.text = "a thread has a table of descriptors of its own",
+	},
 	[FM_WHY_ASYNC] = {
 		.text = "the program has io_uring or libaio, and it is open",
 		.remedy = "close it once it is mapped, or make no ring",

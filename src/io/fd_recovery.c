@@ -8,6 +8,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/tables.h"
 #include "fd_backup.h"
 #include "ring_priv.h"
 
@@ -37,6 +38,8 @@ FM_FAULT bool fm_recover_uffd(_Atomic int *number, int was)
 	uint64_t old;
 	int fd;
 
+	if (fm_table_is_other())
+		return false;
 	fm_block_signals(&old);
 	fm_lock(&lock);
 	fd = atomic_load(number);
@@ -58,6 +61,8 @@ FM_FAULT bool fm_recover_home(int was)
 {
 	int fd;
 
+	if (fm_table_is_other())
+		return false;
 	fm_lock(&lock);
 	fd = fm_backup_getfd(FM_BACKUP_HOME);
 	tell("io_uring", fd);
@@ -78,6 +83,8 @@ FM_FAULT bool fm_recover_file(struct fm_file *f)
 {
 	int fd, was;
 
+	if (fm_table_is_other())
+		return false;
 	fm_lock(&lock);
 	if (!is_right(f->io.buffered, f)) {
 		fd = fm_backup_get_file(f);
@@ -103,6 +110,8 @@ FM_FAULT bool fm_recover_path(struct fm_file *f)
 {
 	int fd, was;
 
+	if (fm_table_is_other())
+		return is_right(f->io.path, f);
 	fm_lock(&lock);
 	was = f->io.path;
 	if (was >= 0 && !is_right(was, f)) {

@@ -15,6 +15,7 @@
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "base/tables.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "fault/fault.h"
@@ -176,10 +177,13 @@ static const char *open_remedy(int err)
 	return err == -ECANCELED ? " (raise ulimit -u)" : "";
 }
 
-/* Locked memory cannot be ours. */
+/* Locked memory cannot be ours. What this thread opens would be in a table of
+ * its own, which it may have got while we waited for the lock. */
 static int need_engine(void)
 {
-	return fm_memory_locked() ? -ENOTSUP : fm_life_need();
+	int err = fm_memory_locked() ? -ENOTSUP : fm_life_need();
+
+	return !err && fm_sys_may_ask() && fm_table_is_other() ? -ENOTSUP : err;
 }
 
 static int claim(struct fm_mmap_request *q, struct fm_file *f, bool write)
@@ -562,6 +566,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (flags & MAP_FIXED)
 		fm_write_before((uintptr_t)addr,
 				fm_page_up((uintptr_t)addr + len));
+	fm_parted_look();
 	fm_space_lock(&old);
 	if (!known)
 		known = look_again(&q);

@@ -6,6 +6,7 @@
 #include "anew.h"
 #include "base/life.h"
 #include "base/sys.h"
+#include "base/tables.h"
 #include "cache/cache.h"
 #include "elsewhere.h"
 #include "engine.h"
@@ -143,6 +144,8 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 		return unwanted_known(q, known);
 	if (fm_life_refused())
 		return FM_WHY_NO_ENGINE;
+	if (atomic_load(&fm_tables_split))
+		return FM_WHY_PARTED;
 	if (q->shared && fm_mem_monitor_short())
 		return FM_WHY_NO_CACHE;
 	if (fm_anew_leave(&q->st, q->len, q->policy))

@@ -33,6 +33,7 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
+#include "base/tables.h"
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"
@@ -108,7 +109,8 @@ static int may_take(const struct take *t)
 			return -EOPNOTSUPP;
 		bytes += len_of(&t->v[k].r);
 	}
-	if (bytes > MOST_BYTES || atomic_load(&fm_async) || fm_memory_look() ||
+	if (bytes > MOST_BYTES || atomic_load(&fm_async) ||
+	    atomic_load(&fm_tables_split) || fm_memory_look() ||
 	    fm_sys_confined() || !fm_krange_complete())
 		return -EOPNOTSUPP;
 	return 0;
@@ -125,7 +127,8 @@ static int list(const struct fm_file *f, struct fm_krange_all *ret)
 bool fm_take_may(const struct fm_file *f)
 {
 	struct fm_krange_all all;
-	bool yes = !atomic_load(&fm_async);
+	bool yes = !atomic_load(&fm_async) &&
+		   !atomic_load(&fm_tables_split);
 
 	if (list(f, &all))
 		return yes;

@@ -49,6 +49,10 @@ int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
 int fm_demote_lay(struct fm_file *f, struct fm_map *m);
 /* Returns when the faults that are under way in m have ended. */
 void fm_pass_through(struct fm_map *m);
+/* parted.c, without the space lock and an epoch: has the calling thread left
+ * the table of descriptors, unseen? Then what is mapped is the kernel's when
+ * this returns, or after some seconds. */
+void fm_parted_look(void);
 /* demote_unreadable.c [plain]. The page at a cannot be read: the kernel's from
  * now on, alone if it may be. */
 int fm_demote_unreadable(struct fm_file *f, uintptr_t a,

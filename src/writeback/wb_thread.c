@@ -7,6 +7,7 @@
 #include "base/event.h"
 #include "base/life.h"
 #include "base/lock.h"
+#include "base/tables.h"
 #include "base/thread.h"
 #include "file/file.h"
 #include "io/io.h"
@@ -183,6 +184,7 @@ static void *flusher(void *arg)
 	const struct fm_policy *p = arg;
 
 	fm_thread_begin("fastmap-wb");
+	fm_table_engine(); /* it lives as long as the engine */
 	for (;;) {
 		uint32_t seen = fm_event_seen(&kicked);
 
@@ -204,6 +206,7 @@ static int start(void)
 
 	if (atomic_exchange(&started, true))
 		return 0;
+	fm_table_engine();
 	return fm_thread_create(flusher, (void *)(uintptr_t)p);
 }
 

@@ -492,3 +492,21 @@ void fm_free(void *p)
 {
 	free(p);
 }
+
+bool fm_only_thread(void)
+{
+	return false;
+}
+
+void fm_table_parts(void)
+{
+}
+
+void fm_table_stays(void)
+{
+}
+
+bool fm_thread_any(void)
+{
+	return false;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "tables.h"
+
+#include <linux/kcmp.h>
+
+#include "life.h"
+#include "sys.h"
+
+_Atomic bool fm_tables_split;
+static _Atomic int owner; /* a thread with the engine's */
+
+void fm_table_engine(void)
+{
+	atomic_store(&owner, fm_sys_gettid());
+}
+
+FM_FAULT bool fm_table_is_other(void)
+{
+	int tid = atomic_load(&owner);
+	bool other = tid && !fm_sys_confined() &&
+		     fm_sys5(SYS_kcmp, fm_sys_gettid(), tid, KCMP_FILES, 0,
+			     0) > 0;
+
+	if (other)
+		atomic_store(&fm_tables_split, true);
+	return other;
+}
+
+/* Who forks takes one table along. */
+static void forked(void)
+{
+	atomic_store(&owner, 0);
+	atomic_store(&fm_tables_split, false);
+}
+
+FM_LIFE(tables, .level = FM_LIFE_GATE, .forked = forked)

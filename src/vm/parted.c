@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parted.c - a thread of the program leaves the table of descriptors that it
+ * shares with ours (base/tables.h): all that is mapped becomes the kernel's.
+ */
+#include "advise/advise.h"
+#include "base/life.h"
+#include "base/tables.h"
+#include "engine.h"
+#include "file/file.h"
+#include "mapops.h"
+#include "writeback/writeback.h"
+
+#define PATIENCE_MS 5000
+
+/* By this thread, which has our descriptors still. The lock is waited for even
+ * where nothing is mapped: an engine may be starting. */
+static void hand_over(void)
+{
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_demote_where(NULL, 0, FM_WHY_PARTED);
+	fm_space_unlock(&old);
+}
+
+/* Returns how many are not the kernel's yet. */
+static unsigned ask_each(bool ask)
+{
+	struct fm_file *f;
+	unsigned n = 0;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id) {
+		if (!atomic_load(&f->maps) || fm_kernel_serves(f))
+			continue;
+		if (ask)
+			fm_demote_ask(f, FM_WHY_PARTED);
+		n++;
+	}
+	fm_space_unlock(&old);
+	return n;
+}
+
+/* By a thread of ours, which has them. */
+static void have_handed_over(void)
+{
+	const uint64_t until = fm_now_ms() + PATIENCE_MS;
+	bool ask = true;
+
+	while (ask_each(ask) && fm_now_ms() < until) {
+		if (ask)
+			fm_wb_kick();
+		ask = false;
+		fm_sys_sleep_us(500);
+	}
+}
+
+void fm_table_parts(void)
+{
+	atomic_store(&fm_tables_split, true);
+	if (fm_table_is_other())
+		have_handed_over();
+	else
+		hand_over();
+}
+
+void fm_table_stays(void)
+{
+	atomic_store(&fm_tables_split, false);
+}
+
+void fm_parted_look(void)
+{
+	if (fm_life_running() && fm_sys_may_ask() && fm_table_is_other())
+		have_handed_over();
+}
