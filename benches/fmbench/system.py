@@ -29,14 +29,12 @@ class ReadAhead:
     def __init__(self, path):
         dev = os.stat(path).st_dev
         self.path = f"/sys/class/bdi/{os.major(dev)}:{os.minor(dev)}/read_ahead_kb"
-        try:
-            self.initial = int(read(self.path))
-        except OSError as e:
-            raise NoControl(f"no read_ahead_kb: {e}") from e
+        self.fixed = not os.path.exists(self.path)  # memory: nothing is read ahead
+        self.initial = 0 if self.fixed else int(read(self.path))
         self.now = self.initial
 
     def set(self, kib):
-        if kib != self.now:
+        if kib != self.now and not self.fixed:
             write(self.path, kib)
             self.now = kib
 
