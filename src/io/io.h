@@ -5,6 +5,7 @@
 
 #include "bounce.h"
 #include "demand.h"
+#include "device.h"
 #include "fd_backup.h"
 #include "fd_recovery.h"
 #include "memory_device.h"

@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "device.h"
 #include "fd_recovery.h"
 #include "policy.h"
 #include "store.h"
@@ -252,6 +253,7 @@ FM_FAULT int fm_allocate_mode(const struct fm_io *io)
 FM_FAULT void fm_ring_finish(struct fm_ring *r, struct fm_io *io, long res)
 {
 	io->res = (int32_t)res;
+	fm_device_end(io);
 	io->done = true;
 	r->ios++;
 }
@@ -300,6 +302,7 @@ static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		ios[i]->done = false;
+		fm_device_begin(ios[i]);
 		if (begin(r, ios[i]))
 			queued++;
 		else

@@ -2,6 +2,7 @@
 #include "store.h"
 
 #include "base/sys.h"
+#include "device.h"
 
 /* The first that takes a file has it. */
 #define STORES(X)    \
@@ -21,6 +22,7 @@ const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
 {
 	const struct fm_store *const *s = stores;
 
+	f->io.device = fm_device_of(f->dev);
 	f->io.dio_align = 4096; /* whatever a store knows better */
 	while (!(*s)->takes(f, fd, st))
 		s++; /* pread takes all */

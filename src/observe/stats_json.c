@@ -250,6 +250,17 @@ static void resident_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "streams", s.streams);
 }
 
+static void device_json(struct fm_json *o, const struct fm_file *f)
+{
+	struct fm_device_figures d;
+
+	fm_device_figures(f, &d);
+	fm_json_uint(o, "read_ns", d.fixed);
+	fm_json_uint(o, "page_ns", d.page);
+	fm_json_uint(o, "among_read_ns", d.among_fixed);
+	fm_json_uint(o, "among_page_ns", d.among_page);
+}
+
 /* Under an epoch, which keeps f and its mappings. */
 static void file_json(struct fm_json *o, struct fm_file *f)
 {
@@ -258,6 +269,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_open(o, NULL, '{');
 	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
 	fm_json_bool(o, "direct", fm_store_of(f)->direct);
+	device_json(o, f);
 	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);

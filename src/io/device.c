@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "device.h"
+
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "ring.h"
+#include "store.h"
+
+#define DEVICES 32 /* the last one is shared by all that come later */
+#define MEMORY 256.0 /* reads; older ones count for less and less */
+#define ENOUGH 16.0 /* reads, for a line of their own, */
+#define GROUPS 6.0  /* or groups of */
+#define GROUP 16    /* reads that others accompanied */
+#define RARE 32     /* a group of other sizes has 1/33 of the time */
+#define SPREAD 16.0 /* of numbers of pages (variance): below, no slope */
+#define FAR 8 /* times as long as expected: a stall, counted as so long */
+#define FIXED_NS 100000.0
+#define PAGE_NS 4096.0
+#define LEAST_NS 100.0 /* a page: 40 GB/s */
+#define MOST_EVEN 4096.0 /* pages */
+
+/* Sums over the reads, each weighted by its age. */
+struct line {
+	double w, n, nn, t, nt;
+	double fixed, page; /* ns */
+	bool sloped; /* page comes from reads of several sizes */
+};
+
+/* Reads that have ended, and the time in which one was under way. */
+struct group {
+	uint64_t last; /* ns, when the one before ended; 0: nothing was left */
+	uint64_t busy; /* ns */
+	uint64_t pages;
+	uint32_t reads;
+};
+
+struct fm_device {
+	uint64_t dev;
+	_Atomic uint32_t inflight;
+	struct fm_lock lock;
+	struct line alone, among;
+	struct group group;
+	uint64_t spent, price; /* ns: since the last group of other sizes, */
+	_Atomic bool other;    /* and of that; is this one such a group? */
+	_Atomic uint32_t even, even_among; /* pages; 0: not known */
+	_Atomic uint64_t fixed, page; /* ns, of reads that are alone */
+};
+
+static struct fm_device devices[DEVICES];
+static unsigned used;
+
+struct fm_device *fm_device_of(dev_t dev)
+{
+	for (unsigned i = 0; i < used; i++)
+		if (devices[i].dev == dev)
+			return &devices[i];
+	if (used == DEVICES)
+		return &devices[DEVICES - 1];
+	devices[used].dev = dev;
+	return &devices[used++];
+}
+
+/* ---- the line ---------------------------------------------------------- */
+
+/* Reads of one size tell no slope: then that of the last fit stays. */
+static FM_FAULT void fit(struct line *l)
+{
+	double n = l->n / l->w, t = l->t / l->w;
+	double var = l->nn / l->w - n * n;
+
+	if (!l->page) /* SSE: nothing of libm */
+		l->page = PAGE_NS;
+	if (var > SPREAD) {
+		l->page = (l->nt / l->w - n * t) / var;
+		l->sloped = true;
+	}
+	if (l->page < LEAST_NS)
+		l->page = LEAST_NS;
+	l->fixed = t - n * l->page;
+	if (l->fixed < 0)
+		l->fixed = 0;
+}
+
+static FM_FAULT double expected(const struct line *l, double n)
+{
+	return l->fixed + n * l->page;
+}
+
+static FM_FAULT void add(struct line *l, double n, double t)
+{
+	double keep = 1 - 1 / MEMORY;
+
+	if (l->w >= GROUPS && t > FAR * expected(l, n))
+		t = FAR * expected(l, n);
+	l->w = l->w * keep + 1;
+	l->n = l->n * keep + n;
+	l->nn = l->nn * keep + n * n;
+	l->t = l->t * keep + t;
+	l->nt = l->nt * keep + n * t;
+	fit(l);
+}
+
+static FM_FAULT uint32_t even_of(const struct line *l, double enough)
+{
+	double n = l->fixed / l->page;
+
+	if (l->w < enough)
+		return 0;
+	return n < 1 ? 1 : n > MOST_EVEN ? (uint32_t)MOST_EVEN : (uint32_t)n;
+}
+
+static FM_FAULT void publish(struct fm_device *d)
+{
+	const struct line *a = &d->among;
+
+	atomic_store_explicit(&d->even, even_of(&d->alone, ENOUGH),
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->even_among,
+			      a->sloped ? even_of(a, GROUPS) : 0,
+			      memory_order_relaxed);
+	if (d->alone.w < ENOUGH)
+		return;
+	atomic_store_explicit(&d->fixed, (uint64_t)d->alone.fixed,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->page, (uint64_t)d->alone.page,
+			      memory_order_relaxed);
+}
+
+/* Reads of one size tell no slope, and what was true once need not stay so: now
+ * and then a group of other sizes, for a small part of the time. */
+static FM_FAULT void take_turns(struct fm_device *d, uint64_t busy)
+{
+	bool was = atomic_load(&d->other);
+
+	d->price = was ? busy : d->price;
+	d->spent = was ? 0 : d->spent + busy;
+	atomic_store_explicit(&d->other, !was && (!d->among.sloped ||
+						  d->spent > RARE * d->price),
+			      memory_order_relaxed);
+}
+
+/* One more of a group, begun at began, has ended at now, others are left. */
+static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
+				  uint64_t now, bool left)
+{
+	struct group *g = &d->group;
+
+	g->busy += now - (g->last ? g->last : began);
+	g->last = left ? now : 0;
+	g->pages += (uint64_t)n;
+	if (++g->reads < GROUP)
+		return;
+	add(&d->among, (double)g->pages / GROUP, (double)g->busy / GROUP);
+	take_turns(d, g->busy);
+	*g = (struct group){ .last = g->last };
+}
+
+/* ---- reads ------------------------------------------------------------- */
+
+FM_FAULT void fm_device_begin(struct fm_io *io)
+{
+	struct fm_device *d = io->file->io.device;
+
+	if (io->began) /* it is submitted once more, to another ring */
+		return;
+	if (!d || io->op != FM_READ || io->buffered ||
+	    !fm_store_of(io->file)->direct)
+		return;
+	io->company = atomic_fetch_add_explicit(&d->inflight, 1,
+						memory_order_relaxed);
+	io->began = fm_now_ns();
+}
+
+/* What failed or came short says nothing of the device. Where two end at once
+ * one of them is enough. */
+FM_FAULT void fm_device_end(struct fm_io *io)
+{
+	struct fm_device *d = io->file->io.device;
+	uint64_t now = fm_now_ns(), began = io->began;
+	double n = (double)(io->len >> FM_PAGE_SHIFT);
+	uint32_t with;
+
+	if (!began)
+		return;
+	io->began = 0;
+	with = atomic_fetch_sub_explicit(&d->inflight, 1,
+					 memory_order_relaxed) - 1;
+	if (io->res != (int32_t)io->len || !fm_trylock(&d->lock))
+		return;
+	if (!with && !io->company)
+		add(&d->alone, n, (double)(now - began));
+	else
+		add_to_group(d, n, began, now, with);
+	publish(d);
+	fm_unlock(&d->lock);
+}
+
+/* ---- questions --------------------------------------------------------- */
+
+FM_FAULT uint32_t fm_device_even(const struct fm_file *f)
+{
+	const struct fm_device *d = f->io.device;
+	uint32_t n = 0;
+
+	if (d)
+		n = atomic_load_explicit(&d->even, memory_order_relaxed);
+	if (d && !n)
+		n = atomic_load_explicit(&d->even_among, memory_order_relaxed);
+	return n ? n : (uint32_t)(FIXED_NS / PAGE_NS);
+}
+
+FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
+{
+	const struct fm_device *d = f->io.device;
+
+	return d ? atomic_load_explicit(&d->even_among, memory_order_relaxed) :
+		   0;
+}
+
+FM_FAULT bool fm_device_wants_other(const struct fm_file *f)
+{
+	const struct fm_device *d = f->io.device;
+
+	return d && atomic_load_explicit(&d->other, memory_order_relaxed);
+}
+
+FM_FAULT uint64_t fm_device_ns(const struct fm_file *f, uint64_t n)
+{
+	const struct fm_device *d = f->io.device;
+	uint64_t page = d ? atomic_load_explicit(&d->page,
+						 memory_order_relaxed) : 0;
+
+	if (!page)
+		return (uint64_t)FIXED_NS + n * (uint64_t)PAGE_NS;
+	return atomic_load_explicit(&d->fixed, memory_order_relaxed) + n * page;
+}
+
+void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret)
+{
+	struct fm_device *d = f->io.device;
+
+	*ret = (struct fm_device_figures){ 0 };
+	if (!d)
+		return;
+	fm_lock(&d->lock);
+	*ret = (struct fm_device_figures){
+		.fixed = (uint64_t)d->alone.fixed,
+		.page = (uint64_t)d->alone.page,
+		.reads = (uint64_t)d->alone.w,
+		.among_fixed = (uint64_t)d->among.fixed,
+		.among_page = (uint64_t)d->among.page,
+		.among_reads = (uint64_t)d->among.w,
+	};
+	fm_unlock(&d->lock);
+}
+
+/* Reads of the parent's are not in flight here; its figures stay. */
+static void reset(void)
+{
+	for (unsigned i = 0; i < used; i++) {
+		atomic_store(&devices[i].inflight, 0);
+		fm_lock_reset(&devices[i].lock);
+	}
+}
+
+FM_LIFE(device, .level = FM_LIFE_IO, .reset = reset)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * device.h - what a read costs on the device of a file, as measured.
+ *
+ * A read of n pages takes fixed + n * page nanoseconds. Both come from the
+ * reads that bypass the page cache, by a line of least squares through the last
+ * few hundred that were alone on the device. Where several are under way one
+ * takes as long as the others let it: there the time in which the device did so
+ * many reads is divided by their number, and the line goes through those means.
+ * So a disk that does 150 reads a second, however many wait, and a network that
+ * answers after as long, however many ask, differ in the second line.
+ *
+ * Until there are enough a device is one of 100 us and 1 GB/s.
+ */
+#ifndef FM_DEVICE_H
+#define FM_DEVICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/types.h"
+
+struct fm_io;
+
+/* [plain] The entry of device dev, which its files share. Under the space
+ * lock. */
+struct fm_device *fm_device_of(dev_t dev);
+
+/* [fault] io, a read, goes to the device now; and has come from there. */
+void fm_device_begin(struct fm_io *io);
+void fm_device_end(struct fm_io *io);
+
+/* [fault] Pages that come in the time of the fixed part of a read: reading them
+ * along makes it twice as long. At least 1. */
+uint32_t fm_device_even(const struct fm_file *f);
+
+/* [fault] The same where several reads are under way: pages that could come in
+ * place of one of them. 0: not known yet, for reads were all of one size. */
+uint32_t fm_device_even_among(const struct fm_file *f);
+/* [fault] Who goes by that and has the choice takes the other one for once. */
+bool fm_device_wants_other(const struct fm_file *f);
+
+/* [fault] Nanoseconds of a read of n pages that is alone. */
+uint64_t fm_device_ns(const struct fm_file *f, uint64_t n);
+
+/* [plain] The figures of f's device: nanoseconds, and how many reads (groups of
+ * reads) each line has seen. */
+struct fm_device_figures {
+	uint64_t fixed, page, reads;
+	uint64_t among_fixed, among_page, among_reads;
+};
+void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* device.h - what reads cost, from reads that are made up. */
+#include "unit.h"
+
+#include "base/sys.h"
+#include "io/io.h"
+
+extern const struct fm_store fm_store_pread;
+
+struct world {
+	struct fm_file f;
+};
+
+static struct world world_of(dev_t dev)
+{
+	struct world w = { .f = { .dev = dev } };
+
+	w.f.io.device = fm_device_of(dev);
+	atomic_init(&w.f.io.store, &fm_store_pread);
+	return w;
+}
+
+static struct fm_io read_of(struct fm_file *f, uint64_t pages)
+{
+	return (struct fm_io){ .file = f, .op = FM_READ,
+			       .len = pages * FM_PAGE,
+			       .res = (int32_t)(pages * FM_PAGE) };
+}
+
+static void alone(struct fm_file *f, uint64_t pages, uint64_t ns)
+{
+	struct fm_io io = read_of(f, pages);
+
+	fm_device_begin(&io);
+	io.began -= ns;
+	fm_device_end(&io);
+}
+
+/* n reads at once, of a device that does one after the other. */
+static void together(struct fm_file *f, unsigned n, uint64_t pages, uint64_t ns)
+{
+	struct fm_io io[64];
+
+	for (unsigned k = 0; k < n; k++) {
+		io[k] = read_of(f, pages);
+		fm_device_begin(&io[k]);
+	}
+	io[0].began -= n * ns;
+	for (unsigned k = 0; k < n; k++)
+		fm_device_end(&io[k]);
+}
+
+static void unknown_is_a_common_disk(void **state)
+{
+	struct world w = world_of(1);
+
+	assert_int_equal(fm_device_even(&w.f), 24);
+	assert_int_equal(fm_device_even_among(&w.f), 0);
+	assert_int_equal(fm_device_ns(&w.f, 0), 100000);
+}
+
+static void a_line_through_reads_that_are_alone(void **state)
+{
+	struct world w = world_of(2);
+
+	for (unsigned k = 0; k < 200; k++)
+		alone(&w.f, k % 2 ? 1 : 65, k % 2 ? 6020000 : 7300000);
+	assert_in_range(fm_device_ns(&w.f, 0), 5900000, 6100000);
+	assert_in_range(fm_device_even(&w.f), 250, 350); /* 6 ms at 20 us */
+}
+
+/* Latencies overlap, or do not: the same alone, not among others. */
+static void many_at_once_tell_a_disk_from_a_network(void **state)
+{
+	struct world w = world_of(3);
+
+	for (unsigned k = 0; k < 40; k++)
+		together(&w.f, 16, k % 2 ? 1 : 65, k % 2 ? 110000 : 750000);
+	assert_in_range(fm_device_even_among(&w.f), 8, 12); /* 100 us at 10 */
+}
+
+/* What is never tried is never known: reads of one size ask for others. */
+static void one_size_asks_for_another(void **state)
+{
+	struct world w = world_of(4);
+	unsigned asked = 0;
+
+	for (unsigned k = 0; k < 40; k++) {
+		together(&w.f, 16, 1, 1000000);
+		asked += fm_device_wants_other(&w.f);
+	}
+	assert_in_range(asked, 10, 30);
+	assert_int_equal(fm_device_even_among(&w.f), 0);
+}
+
+static void a_stall_does_not_count_in_full(void **state)
+{
+	struct world w = world_of(5);
+
+	for (unsigned k = 0; k < 100; k++)
+		alone(&w.f, k % 2 ? 1 : 17, k % 2 ? 101000 : 117000);
+	alone(&w.f, 1, 2000000000);
+	assert_in_range(fm_device_ns(&w.f, 1), 90000, 130000);
+}
+
+/* Cut short by the end of the file, or failed. */
+static void a_short_read_says_nothing(void **state)
+{
+	struct world w = world_of(6);
+	struct fm_device_figures d;
+	struct fm_io io = read_of(&w.f, 4);
+
+	io.res = 100;
+	fm_device_begin(&io);
+	fm_device_end(&io);
+	fm_device_figures(&w.f, &d);
+	assert_int_equal(d.reads, 0);
+	alone(&w.f, 1, 1000);
+	fm_device_figures(&w.f, &d);
+	assert_int_equal(d.reads, 1); /* and it is not in flight any more */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unknown_is_a_common_disk),
+		cmocka_unit_test(a_line_through_reads_that_are_alone),
+		cmocka_unit_test(many_at_once_tell_a_disk_from_a_network),
+		cmocka_unit_test(one_size_asks_for_another),
+		cmocka_unit_test(a_stall_does_not_count_in_full),
+		cmocka_unit_test(a_short_read_says_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
