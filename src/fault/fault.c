@@ -531,6 +531,8 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	fm_page_unlock(p);
 	if (err == -EAGAIN)
 		fm_page_wait(p, FP_WB);
+	if (!err && came.hi > came.lo)
+		fm_fault_around_rest(m, i);
 	if (!err)
 		fm_ahead_fault(m, i, came.lo, came.hi);
 	look_at_device(m);

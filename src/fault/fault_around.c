@@ -18,7 +18,9 @@
  * leave for a neighbour, and sooner or later most of them are asked for: then
  * as many as the piece has got already. So what is read is at most twice what a
  * program that stays in a part of it has asked for, and a piece is there after
- * ten faults instead of thirty.
+ * ten faults instead of thirty. And at least as many as come in the time that
+ * the device takes for a read of nothing (io/device.h): so the program waits at
+ * most twice as long as if it had known what it will want.
  */
 #include "fault_around.h"
 
@@ -31,7 +33,7 @@
 #include "policy.h"
 #include "readahead/readahead.h"
 
-#define FEW 4    /* pages: the device reads them in the time of one */
+#define CHEAP 6  /* parts of a read's fixed part, for all neighbours */
 #define GROUP 16 /* pages whose density tells what to do */
 #define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
 #define FEW_MAPS 16 /* all looked at for every neighbour of a fault */
@@ -168,11 +170,31 @@ void fm_fault_around_weigh(void)
 
 static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
 {
-	uint64_t have = known(m, i, FM_HUGE_PAGES, false), n = GROUP;
+	uint64_t want = fm_device_even(m->file), n = GROUP;
 
-	while (n < have && n < LARGE)
+	if (want < LARGE)
+		want += known(m, i, FM_HUGE_PAGES, false);
+	while (n < want && n < LARGE)
 		n *= 2;
 	return n;
+}
+
+/* Neighbours that the device reads in next to no more time. */
+static FM_FAULT uint64_t few(const struct fm_file *f)
+{
+	uint64_t even = fm_device_even(f), n = 1;
+
+	while (n * 2 * CHEAP <= even && n < GROUP)
+		n *= 2;
+	return n;
+}
+
+/* Is m read as a whole, sooner or later, and is there room for it? */
+static FM_FAULT bool comes_whole(const struct fm_map *m)
+{
+	return atomic_load_explicit(&all_fit, memory_order_relaxed) &&
+	       has_room() && atomic_load(&m->advice) != MADV_RANDOM &&
+	       m->file->policy->map_ahead;
 }
 
 static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
@@ -186,15 +208,15 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 	note_piece(m->file, m->pgoff + i);
 	if (small_area())
 		return LARGE;
-	room = has_room();
-	if (room && atomic_load_explicit(&all_fit, memory_order_relaxed))
+	if (comes_whole(m))
 		return as_many_again(m, i);
+	room = has_room();
 	back = !room && comes_back(m, i);
 	if (!room && !back)
 		return 1;
 	n = known(m, i, GROUP, back);
 	if (n < GROUP / (room ? 4 : 2))
-		return room ? FEW : 1;
+		return room ? few(m->file) : 1;
 	return known(m, i, LARGE, back) >= LARGE / 2 ? LARGE : GROUP;
 }
 
@@ -244,6 +266,8 @@ static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 	return false;
 }
 
+/* ---- what comes in the background -------------------------------------- */
+
 /* Where the mapping ends, or the file, as far as is known. */
 static FM_FAULT uint64_t end_of(const struct fm_map *m)
 {
@@ -282,6 +306,31 @@ FM_FAULT void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 	for (uint64_t k = lo; k < hi; k++)
 		if (k != i)
 			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
+}
+
+/* Pages [i, end) of m that are not there, as far as there are buffers. */
+static FM_FAULT void bring(struct fm_map *m, uint64_t i, uint64_t end)
+{
+	while (i < end) {
+		long got = 0;
+
+		if (!(fm_mode(m, i) & PM_PRESENT))
+			got = fm_chunk_read(m, i, end - i, true);
+		if (got < 0)
+			return;
+		i += got ? (uint64_t)got : 1;
+	}
+}
+
+FM_FAULT void fm_fault_around_rest(struct fm_map *m, uint64_t i)
+{
+	uint64_t at = (m->pgoff + i) % FM_HUGE_PAGES;
+	uint64_t first = at > i ? 0 : i - at;
+
+	if (comes_whole(m) && !fm_map_is_window(m) &&
+	    known(m, i, FM_HUGE_PAGES, false) + fm_device_even(m->file) >=
+		    FM_HUGE_PAGES / 2)
+		bring(m, first, fm_least(i - at + FM_HUGE_PAGES, end_of(m)));
 }
 
 FM_LIFE(fault_around, .level = FM_LIFE_HELPERS, .second = fm_fault_around_weigh)

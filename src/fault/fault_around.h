@@ -10,6 +10,10 @@
  * pages [*lo, *hi) around it that one read brings, and locks the others. */
 void fm_fault_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
 			  uint64_t *hi);
+/* Page i of m has been loaded; no page is locked. Where all fits into the cache
+ * and most of the 2 MiB around it would come soon, what is missing of them is
+ * read in the background. */
+void fm_fault_around_rest(struct fm_map *m, uint64_t i);
 /* [plain] Looks whether all mapped files fit into the cache: now and then, and
  * when one is mapped that was not. */
 void fm_fault_around_weigh(void);

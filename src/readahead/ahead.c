@@ -7,6 +7,10 @@
  * mapped only on its first touch, the position of the reader is known, at one
  * fault a chunk.
  *
+ * How much comes on the first sign, and whether all that lies between two steps
+ * comes sooner than the steps alone, follows from what a read costs on the
+ * device (io/device.h).
+ *
  * Random faults match nothing and bring one page each. Now and then two of
  * them do follow each other. So a stream may go ahead by twice of what its
  * reader went through, by little more from 8 MiB on, loses half of that credit
@@ -24,10 +28,12 @@
 #include "cache/cache.h"
 #include "chunk.h"
 #include "file/file.h"
+#include "io/io.h"
 #include "map/map.h"
 #include "policy.h"
 
 #define FIRST_UNIT 16 /* pages */
+#define WORTH 64   /* pages of a frame: fewer come in small buffers */
 #define SURE 2048 /* pages ahead: beyond, they are earned slowly */
 #define PROVEN 32 /* steps that accesses at random do not make */
 #define LEAP 16   /* pages that a selection leaves out */
@@ -75,6 +81,16 @@ static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 	return STRIDED / (n ? n : 1);
 }
 
+/* Pages that a stream brings on its first sign: a small buffer, or what the
+ * device reads in the time of one read's fixed part, where that is worth a
+ * frame. */
+static FM_FAULT uint64_t first_unit(const struct fm_map *m)
+{
+	uint64_t even = fm_device_even(m->file);
+
+	return even < WORTH ? FIRST_UNIT : fm_least(even, FM_HUGE_PAGES);
+}
+
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
 static FM_FAULT uint64_t reach(const struct fm_map *m,
 			       const struct fm_stream *s)
@@ -94,7 +110,7 @@ static FM_FAULT uint64_t reach(const struct fm_map *m,
 		return 0;
 	if (earned > SURE)
 		earned = SURE + (earned - SURE) / 16;
-	earned += distance(s->step, 0) == 1 ? 2 * FIRST_UNIT : 2;
+	earned += distance(s->step, 0) == 1 ? 2 * first_unit(m) : 2;
 	return earned < most ? earned : most;
 }
 
@@ -113,12 +129,14 @@ static FM_FAULT int64_t stop_of(const struct fm_map *m)
 /* A chunk ends on a 2 MiB border of the address space, which is `border` pages
  * away, so that whole frames can be moved in: small buffers at first, whole
  * frames once the stream has shown that it goes on. */
-static FM_FAULT uint64_t chunk_len(const struct fm_stream *s, uint64_t border,
+static FM_FAULT uint64_t chunk_len(const struct fm_map *m,
+				   const struct fm_stream *s, uint64_t border,
 				   uint64_t left)
 {
 	uint64_t n = border;
 
-	if (s->unit <= 4 * FIRST_UNIT || s->passed < 2 * FIRST_UNIT)
+	if ((s->unit <= 4 * FIRST_UNIT || s->passed < 2 * FIRST_UNIT) &&
+	    first_unit(m) < WORTH)
 		n = FIRST_UNIT;
 	if (n > border)
 		n = border;
@@ -136,7 +154,7 @@ static FM_FAULT bool push_forward(struct fm_map *m, struct fm_stream *s,
 				  int64_t stop)
 {
 	uint64_t border = FM_HUGE_PAGES - past_border(m, s->edge);
-	uint64_t n = chunk_len(s, border, (uint64_t)(stop - s->edge));
+	uint64_t n = chunk_len(m, s, border, (uint64_t)(stop - s->edge));
 	long got = fm_chunk_read(m, (uint64_t)s->edge, n, false);
 
 	/* No frame free and the reader is close: a small buffer may do. */
@@ -164,7 +182,7 @@ static FM_FAULT long read_behind(struct fm_map *m, int64_t from, uint64_t n)
 
 static FM_FAULT bool push_backward(struct fm_map *m, struct fm_stream *s)
 {
-	uint64_t n = chunk_len(s, past_border(m, s->edge) + 1,
+	uint64_t n = chunk_len(m, s, past_border(m, s->edge) + 1,
 			       (uint64_t)(s->edge + 1));
 	int64_t from = s->edge + 1 - (int64_t)n;
 	long got = read_behind(m, from, n);
@@ -181,11 +199,37 @@ static FM_FAULT bool push_backward(struct fm_map *m, struct fm_stream *s)
 	return true;
 }
 
-static FM_FAULT bool push_strided(struct fm_map *m, struct fm_stream *s)
+/* Steps that one read brings: more than one where all that lies between comes
+ * sooner than the next step alone, as a disk is made. */
+static FM_FAULT uint64_t steps_at_once(const struct fm_map *m,
+				       const struct fm_stream *s, int64_t stop)
 {
-	if (fm_chunk_read(m, (uint64_t)s->edge, 1, false) == -EAGAIN)
-		return false;
-	s->edge += s->step;
+	uint64_t step = distance(s->step, 0), pages = 0;
+	uint64_t left = (uint64_t)(s->step > 0 ? stop - s->edge : s->edge + 1);
+
+	if ((step <= fm_device_even_among(m->file)) !=
+	    fm_device_wants_other(m->file))
+		pages = FM_HUGE_PAGES;
+	pages = fm_least(pages, left);
+	return pages <= step ? 1 : (pages - 1) / step + 1;
+}
+
+static FM_FAULT bool push_strided(struct fm_map *m, struct fm_stream *s,
+				  int64_t stop)
+{
+	int64_t steps = (int64_t)steps_at_once(m, s, stop), first, last;
+
+	for (;; steps = 1) {
+		last = s->edge + (steps - 1) * s->step;
+		first = last < s->edge ? last : s->edge;
+		if (fm_chunk_read(m, (uint64_t)first,
+				  distance(last, s->edge) + 1,
+				  false) != -EAGAIN)
+			break;
+		if (steps == 1)
+			return false;
+	}
+	s->edge = last + s->step;
 	return true;
 }
 
@@ -206,7 +250,7 @@ static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 			ahead /= distance(s->step, 0);
 			if (ahead > most)
 				return;
-			ok = push_strided(m, s);
+			ok = push_strided(m, s, stop);
 		} else {
 			if (ahead >= most)
 				return;
