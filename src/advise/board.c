@@ -49,8 +49,8 @@ void fm_board_start(void)
 
 	if (board)
 		return;
-	p = fm_sys_mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	p = fm_sys_far_map(sizeof(*board), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!fm_is_err(p))
 		board = p;
 }

@@ -65,19 +65,13 @@ static int open_event(int tid)
 			    PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Over memory that is ours already, far away. */
 static int map_ring(struct ring *r)
 {
-	void *far = fm_sys_far(RING, PROT_NONE), *p;
+	void *p = fm_sys_far_map(RING, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 r->fd, 0);
 
-	if (fm_is_err(far))
-		return -ENOMEM;
-	p = fm_sys_mmap(far, RING, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_FIXED, r->fd, 0);
-	if (fm_is_err(p)) {
-		fm_sys_munmap(far, RING);
+	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	}
 	r->head = p;
 	return 0;
 }

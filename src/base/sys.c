@@ -51,6 +51,18 @@ FM_FAULT void *fm_sys_far(size_t len, int prot)
 	return fm_sys_mmap(NULL, len, prot, FLAGS, -1, 0);
 }
 
+void *fm_sys_far_map(size_t len, int prot, int flags, int fd, off_t off)
+{
+	void *far = fm_sys_far(len, PROT_NONE), *p;
+
+	if ((uintptr_t)far >= (uintptr_t)-4095)
+		return far;
+	p = fm_sys_mmap(far, len, prot, flags | MAP_FIXED, fd, off);
+	if ((uintptr_t)p >= (uintptr_t)-4095)
+		fm_sys_munmap(far, len);
+	return p;
+}
+
 FM_FAULT void *fm_sys_anon(size_t len)
 {
 	void *p = fm_sys_far(len, PROT_READ | PROT_WRITE);

@@ -220,6 +220,8 @@ void *fm_sys_anon(size_t len);
 void fm_sys_clear(void *table, size_t len);
 /* fm_sys_anon with a protection; -errno as a pointer. */
 void *fm_sys_far(size_t len, int prot);
+/* [any] Likewise what mmap(2) makes of flags, fd and off. */
+void *fm_sys_far_map(size_t len, int prot, int flags, int fd, off_t off);
 
 static inline int fm_futex_wait(_Atomic uint32_t *word, uint32_t val,
 				const struct timespec *timeout)

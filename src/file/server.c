@@ -213,13 +213,9 @@ static struct told *told = &own;
 
 void fm_server_reason_start(void)
 {
-	const size_t len = FM_PAGE;
-	void *p = fm_sys_far(len, PROT_NONE);
+	void *p = fm_sys_far_map(FM_PAGE, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (fm_is_err(p))
-		return;
-	p = fm_sys_mmap(p, len, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (!fm_is_err(p))
 		told = p;
 }

@@ -3,6 +3,8 @@
  * file. Nobody else has come there meanwhile. */
 /* M93: what the library maps for itself lies where no program looks for
  * room. */
+/* M92h: the only room is a hole that the program has made; what it does to the
+ * hole does nothing to the library, which works on. */
 #include "ct.h"
 
 #define PIECE (256ul << 10)
@@ -99,6 +101,9 @@ static void far(void)
 		p[i]++;
 	msync(p, size, MS_SYNC);
 	usleep(200000);
+	mlock(p, size); /* it is the kernel's, and advised */
+	munlock(p, size);
+	usleep(200000);
 	read_maps(&after);
 	for (size_t i = 0; i < after.n; i++) {
 		unsigned long at = after.at[i];
@@ -110,9 +115,79 @@ static void far(void)
 	say("M93 near: %d", near);
 }
 
+#define HOLE (16 * PAGE)
+#define WORK_MS 1500
+
+/* Where nothing else has room for what is as large as the hole, or smaller. */
+static char *only_hole(void)
+{
+	char *room = mmap(NULL, 3 * HOLE, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	for (size_t len = HOLE; len >= PAGE; len /= 2)
+		while (mmap(NULL, len, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			    0) > (void *)room)
+			;
+	munmap(room + HOLE, HOLE);
+	return room + HOLE;
+}
+
+static void work(char *p, size_t size)
+{
+	for (int ms = 0; ms < WORK_MS; ms += 10) {
+		for (size_t i = 0; i < size; i += PAGE)
+			p[i]++;
+		madvise(p, size, MADV_DONTNEED);
+		usleep(10000);
+	}
+}
+
+static void (*close_hole)(char *hole);
+
+static void unmapped(char *hole)
+{
+	munmap(hole, HOLE);
+}
+
+static void denied(char *hole)
+{
+	for (size_t i = 0; i < HOLE; i += PAGE)
+		mprotect(hole + i, PAGE, PROT_NONE);
+}
+
+static void replaced(char *hole)
+{
+	mmap(hole, HOLE, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void holed(void)
+{
+	const size_t size = 1ul << 20;
+	int fd = ct_file("holed", size);
+	char *p = ct_map(fd, size, RW, MAP_SHARED, 0), *hole = only_hole();
+
+	p[0]++;
+	mlock(p, PAGE); /* it is the kernel's from here on */
+	munlock(p, PAGE);
+	close_hole(hole);
+	work(p, size);
+	close_hole(hole);
+	munmap(p, size);
+	close(fd);
+	say("M92h lived");
+}
+
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
+	close_hole = unmapped;
+	ct_child("M92h unmapped", holed);
+	close_hole = denied;
+	ct_child("M92h denied", holed);
+	close_hole = replaced;
+	ct_child("M92h replaced", holed);
 	for (way = FIXED; way <= DOWN; way++)
 		ct_child(ways[way], run);
 	ct_child("M93", far);
