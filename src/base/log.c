@@ -151,19 +151,44 @@ size_t fm_format(char *buf, size_t size, const char *fmt, va_list ap)
 	return l.len;
 }
 
+/* The last lines, also those that nobody has asked for: for who looks into the
+ * core of a program that has died (gdb: print fm_log_last). */
+#define LAST 64
+#define LAST_LINE 120
+
+extern struct fm_log_last {
+	_Atomic uint32_t n; /* the newest has this number, modulo LAST */
+	struct {
+		uint64_t ms; /* as CLOCK_MONOTONIC counts */
+		char text[LAST_LINE];
+	} line[LAST];
+} fm_log_last;
+struct fm_log_last fm_log_last;
+
+FM_FAULT static void keep_line(const struct line *l)
+{
+	const uint32_t n = atomic_fetch_add(&fm_log_last.n, 1) + 1;
+	const size_t len = l->len < LAST_LINE ? l->len : LAST_LINE - 1;
+
+	fm_log_last.line[n % LAST].ms = fm_now_ms();
+	memcpy(fm_log_last.line[n % LAST].text, l->text, len);
+	fm_log_last.line[n % LAST].text[len] = 0;
+}
+
 FM_FAULT void fm_log(int level, const char *fmt, ...)
 {
 	char text[LINE];
 	struct line l = { .text = text, .size = sizeof(text) };
 	va_list ap;
 
-	if (level > atomic_load_explicit(&fm_log_level, memory_order_relaxed) ||
-	    !stderr_is_text())
-		return;
 	put_str(&l, "fastmap: ");
 	va_start(ap, fmt);
 	put_format(&l, fmt, ap);
 	va_end(ap);
+	keep_line(&l);
+	if (level > atomic_load_explicit(&fm_log_level, memory_order_relaxed) ||
+	    !stderr_is_text())
+		return;
 	l.text[l.len++] = '\n';
 	fm_sys3(SYS_write, 2, l.text, l.len);
 }

@@ -17,7 +17,7 @@ void fm_log(int level, const char *fmt, ...)
  * without the terminator. */
 size_t fm_format(char *buf, size_t size, const char *fmt, va_list ap);
 
-/* Lines above this level are dropped; the policy sets it. */
+/* Lines above this level are not written; the policy sets it. */
 extern _Atomic int fm_log_level;
 
 /* [any] Text as it is, of any length, under the same rule about where to. */
