@@ -60,11 +60,12 @@ static int copy_bytes(int from, int to)
 	return n < 0 ? -1 : 0;
 }
 
-/* Into the same inode, where it is there. */
-static int copy(const char *from, const char *to, mode_t mode)
+/* `how`: O_EXCL for one that is new, O_TRUNC into the same inode, where it is
+ * there. */
+static int copy(const char *from, const char *to, int how, mode_t mode)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC), r;
-	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | how, mode);
 
 	if (in < 0 || out < 0)
 		r = -1;
@@ -95,7 +96,7 @@ int same_keep(struct same *s)
 	if (asprintf(&s->copy, "%s.fastmap-compare.%d", s->path,
 		     (int)getpid()) < 0)
 		return fail(s->path);
-	return copy(s->path, s->copy, 0600);
+	return copy(s->path, s->copy, O_EXCL, 0600);
 }
 
 int same_put_back(struct same *s)
@@ -104,7 +105,7 @@ int same_put_back(struct same *s)
 		return 0;
 	memcpy(s->now, s->before, MD5_DIGEST_STRING_LENGTH);
 	if (s->copy)
-		return copy(s->copy, s->path, 0644);
+		return copy(s->copy, s->path, O_TRUNC, 0644);
 	return unlink(s->path) && errno != ENOENT ? fail(s->path) : 0;
 }
 

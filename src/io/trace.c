@@ -5,6 +5,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/new_file.h"
 #include "policy.h"
 
 #define RECORDS 4096
@@ -29,11 +30,17 @@ static FM_FAULT void write_out(void)
 
 static int open_trace(const char *path)
 {
-	int new = fm_sys_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	struct fm_new_file n;
+	int err = fm_new_file_begin(&n, path, fm_sys_getpid());
 
-	if (new < 0)
-		return new;
-	fd = fm_fd_raise(new);
+	if (err)
+		return err;
+	err = fm_new_file_name(&n, path);
+	if (err) {
+		fm_sys_close(n.fd);
+		return err;
+	}
+	fd = fm_fd_raise(n.fd);
 	atomic_store(&fm_tracing, true);
 	return 0;
 }

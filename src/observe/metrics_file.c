@@ -17,6 +17,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/new_file.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -41,16 +42,6 @@ static struct {
 	struct timespec changed;
 } ours;
 
-/* "/x/a.prom.1234.tmp", where `path` is /x/a.prom. */
-static int beside(const char *path, int pid, char *buf, size_t size)
-{
-	char digits[12], end[20];
-
-	fm_number_text(digits, (unsigned)pid);
-	fm_join(end, sizeof(end), digits, ".tmp", "");
-	return fm_join(buf, size, path, ".", end);
-}
-
 static void note_ours(int fd)
 {
 	struct stat st;
@@ -70,36 +61,21 @@ static bool is_ours(const char *path)
 	       st.st_mtim.tv_nsec == ours.changed.tv_nsec;
 }
 
-static int write_new(const char *path, const struct fm_json *o)
-{
-	int err, fd;
-
-	fm_sys1(SYS_unlink, path);
-	fd = fm_sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY, 0644);
-	if (fd < 0)
-		return fd;
-	err = fm_sys_write_all(fd, o->text, o->len);
-	note_ours(fd);
-	fm_sys_close(fd);
-	if (err)
-		fm_sys1(SYS_unlink, path);
-	return err;
-}
-
 /* `by`: the process whose number the temporary file has. */
 static int replace(const char *path, int pid, int by, bool alone)
 {
 	struct fm_json o = { 0 };
-	char temporary[4096];
+	struct fm_new_file n;
 	int err;
 
-	if (beside(path, by, temporary, sizeof(temporary)))
-		return -ENAMETOOLONG;
 	fm_metrics_text(&o, pid, alone);
-	err = o.failed ? -ENOMEM : write_new(temporary, &o);
+	err = o.failed ? -ENOMEM : fm_new_file_begin(&n, path, by);
+	if (!err) {
+		err = fm_sys_write_all(n.fd, o.text, o.len);
+		note_ours(n.fd);
+		err = fm_new_file_end(&n, path, err);
+	}
 	fm_json_free(&o);
-	if (!err)
-		err = (int)fm_sys2(SYS_rename, temporary, path);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/new_file.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "file/file.h"
@@ -167,18 +168,13 @@ int fm_stats_path(const char *pattern, int pid, char *buf, size_t size)
 }
 
 /* `spare`: what is there is another's. */
-static int write_file(const char *path, const char *text, size_t len,
-		      bool spare)
+static int write_file(const char *path, const struct fm_json *doc, bool spare)
 {
-	int flags = O_WRONLY | O_CREAT | O_NOCTTY | (spare ? O_EXCL : O_TRUNC);
-	int err, fd = fm_sys_open(path, flags, 0644);
+	const int by = fm_sys_getpid();
+	int err = fm_new_file_write(path, by, doc->text, doc->len, spare);
 
-	if (fd == -EMFILE && fm_thread_spare())
-		fd = fm_sys_open(path, flags, 0644);
-	if (fd < 0)
-		return fd == -EEXIST ? 0 : fd;
-	err = fm_sys_write_all(fd, text, len);
-	fm_sys_close(fd);
+	if (err == -EMFILE && fm_thread_spare())
+		err = fm_new_file_write(path, by, doc->text, doc->len, spare);
 	return err;
 }
 
@@ -203,7 +199,7 @@ static void write_to(const char *where, const struct fm_json *doc)
 	}
 	err = fm_stats_path(fm_settings()->stats, fm_sys_getpid(), path,
 			    sizeof(path)) ? -ENAMETOOLONG :
-		write_file(path, doc->text, doc->len, !anything_managed());
+		write_file(path, doc, !anything_managed());
 	if (err && is_first_to_say())
 		fm_log(FM_LOG_WARN,
 		       "cannot write statistics to %s (errno %d: %s)", path,
@@ -256,7 +252,7 @@ static void write_dead(int pid, bool executed)
 	if (fm_stats_json(&doc, pid, true))
 		return;
 	/* What it has executed may have written its own already. */
-	write_file(path, doc.text, doc.len, executed || !anything_managed());
+	write_file(path, &doc, executed || !anything_managed());
 	fm_json_free(&doc);
 }
 
