@@ -247,17 +247,18 @@ static int remove_stale(const char *path)
 	return 0;
 }
 
-/* Whoever may connect may resize the cache: the owner only. Nobody can connect
- * before the listen. */
+/* Whoever may connect may resize the cache: the owner only. bind(2) gives the
+ * file the socket's mode, less the umask; afterwards, by its path, it might be
+ * another's that is changed. */
 static int listen_at(int fd, const char *path)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int err;
 
 	memcpy(at.sun_path, path, strlen(path));
-	err = (int)fm_sys3(SYS_bind, fd, &at, sizeof(at));
+	err = (int)fm_sys2(SYS_fchmod, fd, 0600);
 	if (!err)
-		err = (int)fm_sys2(SYS_chmod, path, 0600);
+		err = (int)fm_sys3(SYS_bind, fd, &at, sizeof(at));
 	if (!err)
 		err = (int)fm_sys2(SYS_listen, fd, 4);
 	return err;
@@ -306,6 +307,24 @@ static int listen_on(const char *path)
 	return err;
 }
 
+/* 1 and errors, where the program has no socket for it. */
+static void say_taken(const char *path, int err)
+{
+	static _Atomic bool said;
+	struct stat st;
+	const bool others = !fm_sys2(SYS_lstat, path, &st) &&
+			    st.st_uid != (uid_t)fm_sys0(SYS_geteuid);
+
+	if (others && !atomic_exchange(&said, true))
+		fm_log(FM_LOG_WARN, "%s: no control socket: user %u has made "
+		       "something of that name", path, (unsigned)st.st_uid);
+	else if (err > 0)
+		fm_log(FM_LOG_INFO, "%s: another process listens there", path);
+	else if (!others)
+		fm_log(FM_LOG_INFO, "%s: no control socket, errno %d: %s", path,
+		       -err, fm_error_text(-err));
+}
+
 static int listen_as_set(const char *pattern)
 {
 	char path[sizeof(bound.path)];
@@ -316,7 +335,7 @@ static int listen_as_set(const char *pattern)
 		return -ENAMETOOLONG;
 	err = listen_on(path);
 	if (err > 0)
-		fm_log(FM_LOG_INFO, "%s: another process listens there", path);
+		say_taken(path, err);
 	return err > 0 ? 0 : err;
 }
 
@@ -336,10 +355,17 @@ static bool listen_below(const char *dir)
 {
 	char name[32] = "/", number[16], path[sizeof(bound.path)];
 
+	int err;
+
 	fm_number_text(number, (unsigned)fm_sys_getpid());
-	return is_safe_folder(dir) &&
-	       !fm_join(name + 1, sizeof(name) - 1, number, ".sock", "") &&
-	       !fm_join(path, sizeof(path), dir, name, "") && !listen_on(path);
+	if (fm_join(name + 1, sizeof(name) - 1, number, ".sock", "") ||
+	    fm_join(path, sizeof(path), dir, name, ""))
+		return false;
+	err = is_safe_folder(dir) ? listen_on(path) :
+	      fm_exists(dir) ? -EPERM : -ENOENT;
+	if (err && err != -ENOENT)
+		say_taken(path, err);
+	return !err;
 }
 
 /* The first of the usual folders for which `fits`. Who has made none of them
