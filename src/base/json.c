@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sys.h"
+#include "visible.h"
 
 #define FIRST ((size_t)256 << 10)
 
@@ -55,47 +56,22 @@ static void put_uint(struct fm_json *j, uint64_t v, int digits)
 
 /* ---- text -------------------------------------------------------------- */
 
-/* The length of the well-formed UTF-8 sequence at s, or 0 (RFC 3629: neither
- * longer than need be, nor a surrogate, nor beyond U+10FFFF). */
-static size_t sequence(const unsigned char *s)
-{
-	static const struct {
-		unsigned char first, last, low, high, n;
-	} form[] = {
-		{ 0x01, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-	size_t k = 0, n;
-
-	while (k < sizeof(form) / sizeof(form[0]) &&
-	       (*s < form[k].first || *s > form[k].last))
-		k++;
-	if (k == sizeof(form) / sizeof(form[0]))
-		return 0;
-	for (n = 1; n < form[k].n; n++)
-		if (n == 1 ? s[1] < form[k].low || s[1] > form[k].high :
-			     (s[n] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 static void put_string(struct fm_json *j, const char *s)
 {
 	static const char hex[] = "0123456789abcdef";
 
 	put_char(j, '"');
 	while (*s) {
-		const unsigned char c = (unsigned char)*s;
-		size_t n = sequence((const unsigned char *)s);
+		const size_t n = fm_utf8(s);
+		const bool shown = fm_utf8_shown(s, n);
+		/* all that is not shown is below U+0100 */
+		const unsigned char c = (unsigned char)s[n == 2];
 		const char escape[6] = { '\\', 'u', '0', '0', hex[c >> 4],
 					 hex[c & 15] };
 
-		if (c == '"' || c == '\\')
+		if (*s == '"' || *s == '\\')
 			put_char(j, '\\');
-		if (c < 0x20)
+		if (n && !shown)
 			put(j, escape, 6);
 		else
 			put(j, n ? s : "?", n ? n : 1);

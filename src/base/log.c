@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sys.h"
+#include "visible.h"
 
 #define LINE 512
 
@@ -63,10 +64,26 @@ FM_FAULT static void put(struct line *l, char c)
 
 FM_FAULT static void put_str(struct line *l, const char *s)
 {
-	if (!s)
-		s = "(null)";
 	while (*s)
 		put(l, *s++);
+}
+
+/* What a file or a process is called begins no line, and is whole or not
+ * there. */
+FM_FAULT static void put_visible(struct line *l, const char *s)
+{
+	char one[FM_VISIBLE_MOST];
+
+	while (s && *s) {
+		const size_t n = fm_visible_next(&s, one);
+
+		if (l->len + n >= l->size)
+			return;
+		for (size_t i = 0; i < n; i++)
+			put(l, one[i]);
+	}
+	if (!s)
+		put_str(l, "(null)");
 }
 
 FM_FAULT static void put_num(struct line *l, unsigned long v, unsigned base)
@@ -98,7 +115,7 @@ FM_FAULT static const char *convert(struct line *l, const char *f, va_list *ap)
 		f++;
 	switch (*f) {
 	case 's':
-		put_str(l, va_arg(*ap, const char *));
+		put_visible(l, va_arg(*ap, const char *));
 		break;
 	case 'd':
 		put_signed(l, wide ? va_arg(*ap, long) : va_arg(*ap, int));

@@ -8,6 +8,7 @@
 #include "base/control.h"
 #include "cmd.h"
 #include "live.h"
+#include "shown.h"
 
 /* The whole line; false: it does not fit, or is more than one. */
 static bool make_line(char **words, int n, char *line, size_t size)
@@ -29,7 +30,7 @@ static int show(const char *text)
 {
 	const bool error = !strncmp(text, "error:", 6);
 
-	fputs(text, error ? stderr : stdout);
+	shown_lines(text, error ? stderr : stdout);
 	return error;
 }
 

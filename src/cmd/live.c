@@ -15,12 +15,16 @@
 #include <unistd.h>
 
 #include "base/control.h"
+#include "base/visible.h"
 #include "cmd.h"
 #include "live_priv.h"
+#include "shown.h"
 
 #define ANSWER_MS 30000 /* a process that is stopped does not answer */
 #define LIST_MS 1000    /* nor shall it keep the others from being listed */
 #define MOST ((size_t)256 << 20) /* bytes: no answer is that long */
+#define JOB_MS 3600000  /* what may take long, as long as it goes on */
+#define STEPS 1000      /* in which that is seen */
 
 static bool is_socket(const char *path)
 {
@@ -133,8 +137,11 @@ int live_connect(const struct live_process *p, int ms)
 	return -1;
 }
 
-static void say_failure(const char *who)
+static void say_failure(const char *socket)
 {
+	char who[sizeof(((struct live_process *)0)->socket) * 4];
+
+	fm_visible(socket, false, who, sizeof(who));
 	if (errno == EAGAIN)
 		fprintf(stderr, "fastmap: %s: no answer for %d s; is it "
 			"stopped?\n", who, ANSWER_MS / 1000);
@@ -179,20 +186,26 @@ int live_send(int fd, const char *line)
 }
 
 /* Of the whole lines at its beginning those that tell of progress are told and
- * taken out. */
-static void take_progress(char *text, size_t *len,
-			  void (*progress)(unsigned long, unsigned long))
+ * taken out. Returns the highest step of them, or `step`. */
+static unsigned take_progress(char *text, size_t *len, unsigned step,
+			      void (*progress)(unsigned long, unsigned long))
 {
 	unsigned long done, total;
+	unsigned now;
 	char *end;
 
 	while ((end = strchr(text, '\n')) &&
 	       sscanf(text, "progress %lu %lu\n", &done, &total) == 2) {
 		if (progress)
 			progress(done, total);
+		now = (unsigned)((double)done / (double)(total ? total : 1) *
+				 STEPS);
+		if (done <= total && now > step)
+			step = now;
 		*len -= (size_t)(end + 1 - text);
 		memmove(text, end + 1, *len + 1);
 	}
+	return step;
 }
 
 static int64_t now_ms(void)
@@ -230,13 +243,16 @@ static bool more(char **text, size_t *size)
 	return true;
 }
 
-/* `ms`: without a word from the other side; with `whole` for all of it. */
-static char *talk(int fd, const char *line, int ms, bool whole,
+/* `ms`: for all of it; with `job` for each step that it goes on by, and JOB_MS
+ * for all. */
+static char *talk(int fd, const char *line, int ms, bool job,
 		  void (*progress)(unsigned long, unsigned long))
 {
 	size_t size = 1 << 16, len = 0;
 	char *text = malloc(size);
-	int64_t until = now_ms() + ms;
+	const int64_t begin = now_ms();
+	int64_t until = begin + ms;
+	unsigned step = 0, was;
 	ssize_t n = text && !live_send(fd, line) ? 1 : -1;
 
 	while (n > 0) {
@@ -249,8 +265,10 @@ static char *talk(int fd, const char *line, int ms, bool whole,
 			n = 1;
 		else if (n > 0) {
 			text[len += (size_t)n] = 0;
-			take_progress(text, &len, progress);
-			until = whole ? until : now_ms() + ms;
+			was = step;
+			step = take_progress(text, &len, step, progress);
+			if (job && step > was && now_ms() < begin + JOB_MS)
+				until = now_ms() + ms;
 		}
 	}
 	close(fd);
@@ -265,38 +283,43 @@ static char *talk(int fd, const char *line, int ms, bool whole,
 char *live_talk(int fd, const char *line,
 		void (*progress)(unsigned long done, unsigned long total))
 {
-	return talk(fd, line, ANSWER_MS, false, progress);
+	return talk(fd, line, ANSWER_MS, true, progress);
 }
 
-static char *ask(const char *who, const char *line,
+static char *ask(const char *who, const char *line, bool job,
 		 void (*progress)(unsigned long, unsigned long))
 {
 	int fd = live_dial(who);
-	char *text = fd < 0 ? NULL : live_talk(fd, line, progress);
+	char *text = fd < 0 ? NULL :
+			      talk(fd, line, ANSWER_MS, job, progress);
 
 	if (!text && fd >= 0)
 		say_failure(who);
 	if (!text || strncmp(text, "error: ", 7))
 		return text;
-	fprintf(stderr, "fastmap: %s: %s", who, text + 7);
+	fprintf(stderr, "fastmap: %s: ", who);
+	shown_lines(text + 7, stderr);
 	free(text);
 	return NULL;
 }
 
 char *live_ask(const char *who, const char *line)
 {
-	return ask(who, line, NULL);
+	return ask(who, line, false, NULL);
 }
 
 json_t *live_stats(const char *who)
 {
 	char *text = live_ask(who, "stats");
 	json_error_t e;
-	json_t *doc = text ? json_loads(text, 0, &e) : NULL;
+	json_t *doc = text ? shown_json(json_loads(text, 0, &e)) : NULL;
 
-	if (text && !doc)
+	if (text && !doc) {
 		fprintf(stderr, "fastmap: %s: its statistics are cut off: "
-			"line %d: %s\n", who, e.line, e.text);
+			"line %d: ", who, e.line);
+		shown_lines(e.text, stderr);
+		fputc('\n', stderr);
+	}
 	free(text);
 	return doc;
 }
@@ -304,8 +327,8 @@ json_t *live_stats(const char *who)
 json_t *live_stats_of(const struct live_process *p)
 {
 	int fd = live_connect(p, LIST_MS);
-	char *text = fd < 0 ? NULL : talk(fd, "stats", LIST_MS, true, NULL);
-	json_t *doc = text ? json_loads(text, 0, NULL) : NULL;
+	char *text = fd < 0 ? NULL : talk(fd, "stats", LIST_MS, false, NULL);
+	json_t *doc = text ? shown_json(json_loads(text, 0, NULL)) : NULL;
 
 	free(text);
 	return doc;
@@ -340,15 +363,15 @@ static void erase(void)
 
 int live_do(const char *who, const char *line)
 {
-	char *text = ask(who, line, isatty(2) ? draw : NULL);
+	char *text = ask(who, line, true, isatty(2) ? draw : NULL);
 
 	erase();
 	if (!text)
 		return 1;
 	if (!strncmp(text, "ok ", 3))
-		fputs(text + 3, stdout);
+		shown_lines(text + 3, stdout);
 	else if (strcmp(text, "ok\n"))
-		fputs(text, stdout);
+		shown_lines(text, stdout);
 	free(text);
 	return 0;
 }

@@ -48,7 +48,8 @@ int live_do(const char *who, const char *line);
 /* A command of one word, whose only argument is WHO. */
 int live_word(int argc, char **argv, const char *help, const char *word);
 
-/* Ask on a connection, and end it. `progress`: called with "progress DONE
+/* Ask on a connection, and end it: what may take long, as long as it goes
+ * on. `progress`: called with "progress DONE
  * TOTAL", or NULL. */
 char *live_talk(int fd, const char *line,
 		void (*progress)(unsigned long done, unsigned long total));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/visible.h"
 #include "glob.h"
 #include "live.h"
 #include "live_priv.h"
@@ -47,7 +48,7 @@ static void name_of(pid_t pid, char *name, size_t size)
 	    read_proc(pid, "comm", line, sizeof(line)) > 0)
 		line[strcspn(line, "\n")] = 0;
 	base = fm_base_name(line);
-	snprintf(name, size, "%.*s", (int)size - 1, *base ? base : "?");
+	fm_visible(*base ? base : "?", false, name, size);
 }
 
 static bool owner_of(pid_t pid, uid_t *ret)

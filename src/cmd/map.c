@@ -235,7 +235,7 @@ static int make_line(const struct options *o, const char *file, char *line,
 
 static int show(const char *text, const char *who, bool json)
 {
-	json_t *doc = json_loads(text, 0, NULL);
+	json_t *doc = shown_json(json_loads(text, 0, NULL));
 
 	if (!doc) {
 		fprintf(stderr, "fastmap: %s: its answer is cut off\n", who);

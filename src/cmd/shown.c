@@ -2,8 +2,11 @@
 #include "shown.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <wctype.h>
+
+#include "base/visible.h"
 
 #define LINE_COLUMNS 4096
 
@@ -103,6 +106,46 @@ void shown_print(const char *text)
 
 	shown_text(text, LINE_COLUMNS, false, wide);
 	printf("%ls", wide);
+}
+
+void shown_lines(const char *text, FILE *out)
+{
+	const size_t size = strlen(text) * FM_VISIBLE_MOST + 1;
+	char *shown = malloc(size);
+
+	if (!shown)
+		return;
+	fm_visible(text, true, shown, size);
+	fputs(shown, out);
+	free(shown);
+}
+
+static void show_string(json_t *value)
+{
+	const char *text = json_string_value(value);
+	const size_t size = strlen(text) * FM_VISIBLE_MOST + 1;
+	char *shown = malloc(size);
+
+	if (shown) {
+		fm_visible(text, false, shown, size);
+		json_string_set(value, shown);
+	}
+	free(shown);
+}
+
+json_t *shown_json(json_t *doc)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	if (json_is_string(doc))
+		show_string(doc);
+	json_array_foreach(doc, i, value)
+		shown_json(value);
+	json_object_foreach(doc, key, value)
+		shown_json(value);
+	return doc;
 }
 
 /* ---- figures ----------------------------------------------------------- */

@@ -7,9 +7,11 @@
 #ifndef FM_CMD_SHOWN_H
 #define FM_CMD_SHOWN_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <wchar.h>
 
 /* The part of `text` (UTF-8) that fits into so many columns, as a string of at
@@ -22,6 +24,12 @@ unsigned shown_text(const char *text, unsigned columns, bool head,
 unsigned shown_columns(const char *text);
 /* All of it (of 4096 columns the end) to stdout. */
 void shown_print(const char *text);
+
+/* What a process has answered, in lines. */
+void shown_lines(const char *text, FILE *out);
+/* The document of a process, with all its strings as they can be shown; NULL of
+ * NULL. */
+json_t *shown_json(json_t *doc);
 
 /* "0", "4.0K", "512M": at most 5 characters; a number without a unit: "312",
  * "4.1k", "25M". */

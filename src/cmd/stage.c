@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "shown.h"
 #include "stage.h"
 
 #include <dirent.h>
@@ -130,7 +131,7 @@ json_t *stage_collect(const char *folder)
 		if (*e->d_name == '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		doc = json_load_file(path, 0, NULL);
+		doc = shown_json(json_load_file(path, 0, NULL));
 		if (doc)
 			json_array_append_new(docs, doc);
 		unlink(path);

@@ -152,7 +152,7 @@ static int show_metrics(const char *who)
 
 	if (!text)
 		return 1;
-	fputs(text, stdout);
+	shown_lines(text, stdout);
 	free(text);
 	return 0;
 }

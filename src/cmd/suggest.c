@@ -14,6 +14,7 @@
 #include "live.h"
 #include "policy.h"
 #include "settings.h"
+#include "shown.h"
 #include "stage.h"
 #include "suggestion.h"
 
@@ -62,7 +63,7 @@ static int from_file(const char *path)
 	json_t *docs = json_array(), *doc;
 	json_error_t e;
 
-	doc = json_load_file(path, 0, &e);
+	doc = shown_json(json_load_file(path, 0, &e));
 	if (!doc) {
 		fprintf(stderr, NAME ": %s: %s\n", path, e.text);
 		json_decref(docs);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "shown.h"
 #include "top_peers.h"
 
 #include <errno.h>
@@ -158,7 +159,8 @@ unsigned top_peers_fds(const struct top_peers *t, struct pollfd *p)
 /* What cannot be read is no answer: it stays as it was. */
 static void heard(struct top_peer *p)
 {
-	json_t *doc = json_loads(p->ask.text ? p->ask.text : "", 0, NULL);
+	json_t *doc = shown_json(
+		json_loads(p->ask.text ? p->ask.text : "", 0, NULL));
 	struct top_process *now = doc ? top_process_new(doc) : NULL;
 
 	json_decref(doc);
