@@ -231,8 +231,8 @@ FM_FAULT int fm_sys_which(int fd, struct stat *st)
 	return err;
 }
 
-long fm_sys_clone_on(long flags, char *top, void (*fn)(void *), void *arg,
-		     _Atomic uint32_t *tid, void *tls)
+FM_FAULT long fm_sys_clone_on(long flags, char *top, void (*fn)(void *),
+			      void *arg, _Atomic uint32_t *tid, void *tls)
 {
 	long ret;
 	register void *r10 __asm__("r10") = tid;

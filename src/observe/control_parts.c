@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "advise/advise.h"
+#include "base/apart.h"
 #include "base/control.h"
 #include "base/epoch.h"
 #include "base/life.h"
@@ -207,7 +208,7 @@ static void do_apart(void *arg)
 static int ask_kernel(struct part *p, bool drop)
 {
 	struct apart a = { p, drop, 0 };
-	int err = p->kernel ? fm_vm_apart(do_apart, &a) : 0;
+	int err = p->kernel ? fm_apart(do_apart, &a) : 0;
 
 	return err ? err : a.err;
 }

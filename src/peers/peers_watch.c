@@ -24,6 +24,7 @@
 #include <sys/ioctl.h>
 
 #include "advise/advise.h"
+#include "base/apart.h"
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -203,10 +204,10 @@ static struct {
 	_Atomic uint32_t at;
 } helpers[HELPERS];
 
-static void note_helper(int pid)
+static FM_FAULT void note_helper(int pid)
 {
-	static unsigned next; /* under the space lock */
-	unsigned k = next++ % HELPERS;
+	static _Atomic unsigned next;
+	unsigned k = atomic_fetch_add(&next, 1) % HELPERS;
 
 	atomic_store(&helpers[k].at, (uint32_t)fm_now_ms());
 	atomic_store(&helpers[k].pid, pid);
@@ -443,7 +444,7 @@ static bool is_quiet(const struct fm_file *f)
 
 __attribute__((constructor)) static void begin(void)
 {
-	fm_kmap_helped = note_helper;
+	fm_apart_begun = note_helper;
 	fm_unmap_cache_quiet = is_quiet;
 }
 

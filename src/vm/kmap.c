@@ -9,10 +9,9 @@
  * hears what the program says to it (posix_fadvise), and holds its locks, as
  * without us.
  */
-#include <sched.h>
-
 #include "advise/advise.h"
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/life.h"
 #include "base/proc.h"
 #include "base/snapshot.h"
@@ -113,33 +112,6 @@ static void helper_main(void *arg)
 	h->done = true;
 }
 
-#define HELPER_STACK 65536
-
-void (*fm_kmap_helped)(int pid);
-
-int fm_vm_apart(void (*fn)(void *arg), void *arg)
-{
-	char *stack = fm_sys_anon(HELPER_STACK);
-	uint64_t none = ~0ull, old;
-	long pid;
-
-	if (!stack)
-		return -ENOMEM;
-	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
-	/* The parent sleeps until the child is done, so the child may use the
-	 * parent's thread-local storage. */
-	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + HELPER_STACK, fn,
-			      arg, NULL, NULL);
-	if (pid > 0) {
-		if (fm_kmap_helped)
-			fm_kmap_helped((int)pid);
-		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
-	}
-	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
-	fm_sys_munmap(stack, HELPER_STACK);
-	return pid < 0 ? (int)pid : 0;
-}
-
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 {
 	char path[FM_PROC_FD];
@@ -147,7 +119,7 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	int err;
 
 	fm_proc_fd(path, f->io.path);
-	err = fm_vm_apart(helper_main, &h);
+	err = fm_apart(helper_main, &h);
 	if (err)
 		return err;
 	return h.done ? h.err : -EINTR;

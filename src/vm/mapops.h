@@ -57,8 +57,7 @@ void fm_parted_look(void);
  * now on, alone if it may be. */
 int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
 			 enum fm_server_reason why);
-/* Map file ranges by the kernel in a helper process that shares our memory but
- * not our descriptors, so that closing drops no lock of the program. */
+/* Map file ranges by the kernel, in a process of its own (base/apart.h). */
 struct fm_kmap {
 	void *addr;
 	size_t len;
@@ -68,13 +67,7 @@ struct fm_kmap {
 	int fd;         /* the program's, if it still is that file */
 };
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n);
-/* NULL, or who is told that this process has opened a file on our behalf. */
-extern void (*fm_kmap_helped)(int pid);
 struct fm_kmap fm_kmap_of(struct fm_map *m); /* what is to be laid over m */
-/* Run fn, which makes raw system calls only, in a process that shares our
- * memory but not our descriptors, and wait for it: what it opens and closes is
- * not the program's. 0, -errno. */
-int fm_vm_apart(void (*fn)(void *arg), void *arg);
 /* k has been laid over a mapping of f: from now on it may be advised
  * (advise/krange.h). */
 void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k);
