@@ -26,6 +26,7 @@ enum fm_rank {
 	FM_RANK_PAGE,      /* FP_BUSY, and waiting for FP_WB */
 	FM_RANK_BOUNCE,    /* a bounce buffer */
 	FM_RANK_RING,      /* a ring of the pool */
+	FM_RANK_WITNESS,   /* of a file, file/witness.h */
 	FM_RANK_HOME,      /* the home ring */
 	FM_RANK_METRICS,   /* writing the file of metrics */
 	FM_RANK_REPORT,    /* putting statistics together */

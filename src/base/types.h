@@ -225,6 +225,7 @@ struct fm_file {
 		_Atomic bool buffered; /* goes through the page cache */
 		_Atomic bool sheds; /* only written so, see fm_wb_urgent */
 		_Atomic bool mixed; /* buffered, no direct write in flight */
+		_Atomic bool waits; /* knows no write that does not wait */
 	} wb;
 	struct { /* file/demote_queue.h, vm/demote.c */
 		/* futex: one is under way, or to be */

@@ -147,5 +147,6 @@ extern void (*_Atomic fm_file_size_then)(void);
 #include "takeable.h"
 #include "truncate_barrier.h"
 #include "wb_errseq.h"
+#include "witness.h"
 
 #endif

@@ -309,7 +309,7 @@ static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
 			r->early++;
 	}
 	r->inflight += queued;
-	if (queued && !ios[0]->nowait)
+	if (queued && (ios[0]->op != FM_READ || !ios[0]->nowait))
 		fill_to_plug(r, queued);
 }
 

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 struct fm_file;
 struct fm_ring;
@@ -34,12 +35,17 @@ struct fm_io {
 	uint64_t len;     /* bytes, at most 2 GiB - 4 KiB for a transfer */
 	uint8_t op;
 	bool buffered;    /* through the page cache instead of O_DIRECT */
-	bool nowait;      /* buffered read: only what is cached, else -EAGAIN */
+	/* buffered read: only what is cached, else -EAGAIN. Direct write: only
+	 * over blocks that the file has, without waiting, else the same. */
+	bool nowait;
 	bool done;
 	bool unshare;     /* fallocate: blocks of its own, reflink.h */
 	int32_t res;      /* bytes or -errno, valid once done */
 	uint64_t began;   /* ns, device.h; 0: it is not measured */
 	uint32_t company; /* reads in flight on the device then */
+	/* of a write: buf in two pieces, of which the first lies elsewhere, or
+	 * NULL (file/witness.h) */
+	const struct iovec *vec;
 	void *user;
 };
 

@@ -14,6 +14,8 @@
 
 extern const struct fm_store fm_store_pread;
 
+#define RWF_NOWAIT_ 8 /* absent from old headers */
+
 static bool takes(struct fm_file *f, int fd, const struct stat *st)
 {
 	return true;
@@ -72,19 +74,30 @@ static FM_FAULT bool do_read(struct fm_ring *r, struct fm_io *io)
 
 	if (fd >= 0)
 		res = io->nowait ? fm_sys6(SYS_preadv2, fd, (long)&v, 1,
-					   (long)io->off, 0, 8 /* RWF_NOWAIT */)
+					   (long)io->off, 0, RWF_NOWAIT_)
 				 : fm_sys_pread(fd, io->buf, io->len,
 						(off_t)io->off);
 	fm_ring_finish(r, io, res);
 	return false;
 }
 
+/* A program that has confined itself may make the plain call only. */
+static FM_FAULT long write_to(int fd, const struct fm_io *io)
+{
+	struct iovec v = { io->buf, io->len };
+
+	if (!io->vec && !io->nowait)
+		return fm_sys_pwrite(fd, io->buf, io->len, (off_t)io->off);
+	return fm_sys6(SYS_pwritev2, fd, (long)(io->vec ? io->vec : &v),
+		       io->vec ? 2 : 1, (long)io->off, 0,
+		       io->nowait ? RWF_NOWAIT_ : 0);
+}
+
 static FM_FAULT bool do_write(struct fm_ring *r, struct fm_io *io)
 {
 	int fd = sure_number(io);
 
-	fm_ring_finish(r, io, fd < 0 ? fd : fm_sys_pwrite(fd, io->buf, io->len,
-							  (off_t)io->off));
+	fm_ring_finish(r, io, fd < 0 ? fd : write_to(fd, io));
 	return false;
 }
 

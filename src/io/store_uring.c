@@ -58,9 +58,22 @@ static FM_FAULT bool begin_read(struct fm_ring *r, struct fm_io *io)
 	return transfer(r, io, IORING_OP_READ);
 }
 
+static FM_FAULT bool write_pieces(struct fm_ring *r, struct fm_io *io)
+{
+	struct io_uring_sqe *sqe = prepare(r, io, IORING_OP_WRITEV);
+
+	if (!sqe)
+		return false;
+	sqe->off = io->off;
+	sqe->addr = (uintptr_t)io->vec;
+	sqe->len = 2;
+	return true;
+}
+
 static FM_FAULT bool begin_write(struct fm_ring *r, struct fm_io *io)
 {
-	return transfer(r, io, IORING_OP_WRITE);
+	return io->vec ? write_pieces(r, io) :
+			 transfer(r, io, IORING_OP_WRITE);
 }
 
 static FM_FAULT bool begin_allocate(struct fm_ring *r, struct fm_io *io)

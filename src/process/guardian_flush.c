@@ -48,7 +48,9 @@
 struct out {
 	int fd;
 	uint32_t slot;
+	struct fm_file *file;
 	uint64_t size;
+	char *end; /* windows on its last page, witness.h; or NULL */
 };
 
 static long out_read(const struct out *o, void *buf, size_t len, uint64_t off)
@@ -57,11 +59,6 @@ static long out_read(const struct out *o, void *buf, size_t len, uint64_t off)
 			    fm_home_io(FM_READ, o->slot, buf, len, off);
 }
 
-static long out_write(const struct out *o, void *buf, size_t len, uint64_t off)
-{
-	return o->fd >= 0 ? fm_sys_pwrite(o->fd, buf, len, (off_t)off) :
-			    fm_home_io(FM_WRITE, o->slot, buf, len, off);
-}
 
 /* ---- size -------------------------------------------------------------- */
 
@@ -96,24 +93,93 @@ static uint64_t probe_size(const struct out *o, uint64_t known)
 	return lo;
 }
 
-static uint64_t out_size(const struct out *o, struct fm_file *f)
+static uint64_t out_size(const struct out *o)
 {
 	struct stat st;
 
 	if (o->fd >= 0)
 		return fm_sys_fstat(o->fd, &st) ? 0 : (uint64_t)st.st_size;
-	return probe_size(o, (uint64_t)atomic_load(&f->size));
+	return probe_size(o, (uint64_t)atomic_load(&o->file->size));
+}
+
+/* ---- the end of the file, which others may cut meanwhile --------------- */
+
+/* A private copy of its last page, and that page itself. Nobody but us is in
+ * this memory, so that one of each is enough. */
+static void out_watch(struct out *o)
+{
+	const off_t last = (off_t)((o->size - 1) & ~FM_PAGE_MASK);
+	void *p;
+
+	if (o->end)
+		fm_sys_munmap(o->end, 2 * FM_PAGE);
+	o->end = NULL;
+	if (o->fd < 0 || !o->size)
+		return;
+	p = fm_sys_far(2 * FM_PAGE, PROT_NONE);
+	if (fm_is_err(p))
+		return;
+	o->end = p;
+	if (fm_is_err(fm_sys_mmap(p, FM_PAGE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_FIXED, o->fd, last)) ||
+	    fm_is_err(fm_sys_mmap((char *)p + FM_PAGE, FM_PAGE,
+				  PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_FIXED, o->fd, last))) {
+		fm_sys_munmap(p, 2 * FM_PAGE);
+		o->end = NULL;
+	}
+}
+
+/* Between memory that may be gone. */
+static long copy(long call, void *mine, void *there, size_t n)
+{
+	struct iovec here = { mine, n }, far = { there, n };
+
+	return fm_sys6(call, fm_sys_getpid(), (long)&here, 1, (long)&far, 1,
+		       0);
+}
+
+/* The first byte comes from a page that goes when the file is cut before it. */
+static long write_before(const struct out *o, char *buf, size_t len,
+			 uint64_t off)
+{
+	struct iovec v[2] = { { o->end, 1 }, { buf + 1, len - 1 } };
+	long n = copy(SYS_process_vm_writev, buf, o->end, 1);
+
+	if (n != 1)
+		return n < 0 ? n : -EFAULT;
+	return fm_sys4(SYS_pwritev, o->fd, v, 2, off);
+}
+
+static long out_write(const struct out *o, char *buf, size_t len, uint64_t off)
+{
+	const uint64_t last = (o->size - 1) & ~FM_PAGE_MASK;
+	long n;
+
+	if (o->fd < 0)
+		return fm_home_io(FM_WRITE, o->slot, buf, len, off);
+	if (!o->end)
+		return fm_sys_pwrite(o->fd, buf, len, (off_t)off);
+	if (off < last)
+		return write_before(o, buf, fm_least(len, last - off), off);
+	n = copy(SYS_process_vm_readv, o->end + FM_PAGE + off % FM_PAGE, buf,
+		 len);
+	/* the file is as long as before: no room, say, which a write tells */
+	if (n == -EFAULT && out_size(o) == o->size)
+		n = fm_sys_pwrite(o->fd, buf, len, (off_t)off);
+	return n;
 }
 
 static struct out out_open(const struct fm_guard_files *g, struct fm_file *f)
 {
-	struct out o = { .fd = -1, .slot = f->id * 2 + 1 };
+	struct out o = { .fd = -1, .slot = f->id * 2 + 1, .file = f };
 
 	if (fm_rings_uring())
 		o.fd = (int)fm_home_fd(o.slot);
 	else if (g->fd)
 		o.fd = g->fd[f->id];
-	o.size = o.fd >= 0 || fm_rings_uring() ? out_size(&o, f) : 0;
+	o.size = o.fd >= 0 || fm_rings_uring() ? out_size(&o) : 0;
+	out_watch(&o);
 	return o;
 }
 
@@ -162,21 +228,30 @@ static uint64_t find(const struct fm_guard_files *g, struct fm_file *f,
 
 /* ---- writing ----------------------------------------------------------- */
 
+/* Has somebody cut the file, or made it longer, since we looked? */
+static bool is_cut(struct out *o)
+{
+	uint64_t size = out_size(o);
+
+	if (size == o->size)
+		return false;
+	o->size = size;
+	out_watch(o);
+	return true;
+}
+
 /* Never past the end of the file. A page that the program had made
  * inaccessible is opened: nobody runs here any more. */
-static void write_run(const struct out *o, uintptr_t addr, uint64_t off,
+static void write_run(struct out *o, uintptr_t addr, uint64_t off,
 		      uint64_t len)
 {
 	bool opened = false;
 
-	if (off >= o->size)
-		return;
-	if (len > o->size - off)
-		len = o->size - off;
-	while (len) {
-		long n = out_write(o, (void *)addr, len, off);
+	while (len && off < o->size) {
+		long n = out_write(o, (char *)addr,
+				   fm_least(len, o->size - off), off);
 
-		if (n == -EINTR || n == -EAGAIN)
+		if (n == -EINTR || n == -EAGAIN || (n == -EFAULT && is_cut(o)))
 			continue;
 		if (n == -EFAULT && !opened) {
 			opened = true;
@@ -245,6 +320,8 @@ static void flush_file(const struct fm_guard_files *g, struct fm_file *f)
 		fp = fm_dirty_next(f, fp + (held ? held : 1),
 				   FM_MAX_FILE_PAGES);
 	}
+	if (o.end)
+		fm_sys_munmap(o.end, 2 * FM_PAGE);
 	if (o.fd >= 0 && fm_rings_uring())
 		fm_sys_close(o.fd);
 }

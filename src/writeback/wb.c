@@ -12,6 +12,7 @@
 #define RUNS 64       /* writes in flight per thread */
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
 #define BATCH 16      /* submitted by one system call */
+#define WITNESS_US 50 /* others have all that there are */
 #define OVER_PART 32 /* of the cache: it holds more than it may have */
 /* Pages in flight: of who waits for room, and of the thread, which is to notice
  * when others need memory at once. */
@@ -24,7 +25,7 @@ struct wb_run {
 	struct fm_file *f;
 	uint64_t first, n;
 	uint32_t finished; /* pages, once it is done */
-	bool used, counted;
+	bool used, counted, waits; /* for a witness */
 };
 
 /* msync and its like keep the device as busy as they can; background write-back
@@ -138,19 +139,6 @@ static FM_FAULT bool is_part(const struct fm_io *io)
 	return io->res > 0 && (uint64_t)io->res < io->len;
 }
 
-/* A part has been written: the rest gets an answer of its own. Not in units of
- * the device any more. */
-static FM_FAULT void submit_rest(struct wb *w, struct wb_run *r)
-{
-	struct fm_io *io = &r->io;
-
-	io->buf = (char *)io->buf + io->res;
-	io->off += (uint64_t)io->res;
-	io->len -= (uint64_t)io->res;
-	io->buffered = true;
-	fm_ring_submit(w->ring, &io, 1);
-}
-
 static FM_FAULT void count_run(struct wb *w, const struct wb_run *r, bool ok)
 {
 	int err = r->io.res < 0 ? r->io.res : -EIO;
@@ -210,12 +198,124 @@ static FM_FAULT void finish_locked(struct wb *w)
 	w->ring = fm_ring_get();
 }
 
+/* ---- the end of the file ---------------------------------------------- */
+
+static FM_FAULT void end_io(struct fm_io *io, long res)
+{
+	io->res = (int32_t)res;
+	io->done = true;
+}
+
+/* It has been cut meanwhile: its pages stay dirty, until they are found to lie
+ * beyond the end. */
+static FM_FAULT bool is_cut(struct fm_io *io, uint64_t size)
+{
+	if (io->off + io->len <= size)
+		return false;
+	end_io(io, -EFAULT);
+	return true;
+}
+
+/* Of what has waited for others, the size may have changed since. */
+static FM_FAULT void drop_cut(struct wb *w)
+{
+	uint64_t size = (uint64_t)fm_file_size_now(w->queued[0]->file);
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < w->nqueued; k++)
+		if (!is_cut(w->queued[k], size))
+			w->queued[n++] = w->queued[k];
+	w->nqueued = n;
+}
+
+/* The last page, whose bytes lie in the file: by a store. False: by a write. */
+static FM_FAULT bool store_last(struct fm_io *io, uint64_t size)
+{
+	long n;
+
+	if ((io->off | (FM_PAGE - 1)) < size - 1)
+		return false;
+	n = fm_witness_store_last(io->file, io->off, io->buf, io->len);
+	if (n >= 0 && n < (long)io->len)
+		n = -EFAULT;
+	if (n == -EFAULT && !is_cut(io, (uint64_t)fm_file_size_now(io->file)))
+		return false; /* no room, or a device error: the write tells */
+	if (n == -EAGAIN || n == (long)io->len) {
+		io->buffered = true;
+		end_io(io, n);
+	}
+	return io->done;
+}
+
+/* What is written so that it waits for whatever it has to wait for: not without
+ * a witness, unless there can be none. True: that is all there is to do now. */
+static FM_FAULT bool call_witness(struct fm_io *io)
+{
+	uint64_t size = (uint64_t)fm_file_size_now(io->file);
+	int err;
+
+	if (is_cut(io, size) || store_last(io, size))
+		return true;
+	err = fm_witness_call(io);
+	if (err == -EAGAIN || err == -EFAULT)
+		end_io(io, err);
+	return io->done;
+}
+
+/* False: later. */
+static FM_FAULT bool begin_again(struct wb *w, struct fm_io *io)
+{
+	io->done = false;
+	io->nowait = false;
+	if (!call_witness(io))
+		fm_ring_submit(w->ring, &io, 1);
+	return !io->done || io->res != -EAGAIN;
+}
+
+/* The file cannot do what was asked: to write without waiting, or directly. */
+static FM_FAULT bool is_refused(struct fm_io *io)
+{
+	if (io->buffered || (io->res != -EINVAL && io->res != -EOPNOTSUPP &&
+			     io->res != -EPERM))
+		return false;
+	if (io->nowait && io->res == -EOPNOTSUPP) {
+		atomic_store(&io->file->wb.waits, true);
+		return true;
+	}
+	io->buffered = true;
+	fm_store_use_pagecache(io->file);
+	return true;
+}
+
+/* What has been written of it, or that it has been refused for now, is known.
+ * The rest of a part gets an answer of its own; it is not in units of the
+ * device any more. True: it is not over. */
+static FM_FAULT bool goes_on(struct wb *w, struct wb_run *r)
+{
+	struct fm_io *io = &r->io;
+	bool part;
+
+	if (io->vec && !fm_witness_heard(io))
+		io->res = -EFAULT;
+	part = is_part(io);
+	if (part) {
+		io->buf = (char *)io->buf + io->res;
+		io->off += (uint64_t)io->res;
+		io->len -= (uint64_t)io->res;
+		io->buffered = true;
+	}
+	r->waits = (part || io->res == -EAGAIN || is_refused(io)) &&
+		   !begin_again(w, io);
+	return r->waits || !io->done;
+}
+
 /* One system call, one device notification for the batch. Nobody waits for
  * the background thread: threads that fault go first. */
 static FM_FAULT void submit_queued(struct wb *w)
 {
 	if (!w->nqueued)
 		return;
+	drop_cut(w);
 	fm_ring_submit(w->ring, w->queued, w->nqueued);
 	w->nqueued = 0;
 	if (w->yields)
@@ -226,7 +326,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 {
 	submit_queued(w);
 	while (w->inflight > until) {
-		unsigned locked = 0;
+		unsigned locked = 0, waits = 0;
 
 		fm_ring_reap(w->ring);
 		for (unsigned k = 0; k < w->nruns; k++) {
@@ -234,13 +334,15 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 
 			if (!r->used || !r->io.done)
 				continue;
-			if (is_part(&r->io))
-				submit_rest(w, r);
+			if (!r->counted && goes_on(w, r))
+				waits += r->waits;
 			else
 				locked += !finish_run(w, r, false);
 		}
 		if (locked && locked == w->inflight)
 			finish_locked(w);
+		else if (waits && locked + waits == w->inflight)
+			fm_sys_sleep_us(WITNESS_US);
 	}
 }
 
@@ -249,7 +351,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 /* Direct I/O writes whole device blocks; a tail that is none goes through the
  * page cache. */
 static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
-			    uint64_t n, uint64_t len)
+			    uint64_t n, uint64_t len, bool is_last)
 {
 	struct fm_file *f = m->file;
 	struct wb_run *r = w->runs;
@@ -271,6 +373,8 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->buffered =
 		!fm_inflight_allow_direct(f) || atomic_load(&f->wb.sheds) ||
 		atomic_load(&f->demote.through) || len % f->io.dio_align != 0;
+	io->nowait = !io->buffered && !is_last && !fm_sys_confined() &&
+		     !atomic_load(&f->wb.waits);
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;
@@ -279,22 +383,24 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	r->used = true;
 	w->inflight++;
 	w->flying += n;
+	if (!io->nowait && call_witness(io))
+		return; /* with reap */
 	w->queued[w->nqueued++] = io;
 	if (w->nqueued == BATCH)
 		submit_queued(w);
 }
 
 /* Every series of neighbours in one write. Their pages are not locked any more,
- * but FP_WB keeps them where they are. Of the tail, which is alone, what lies
- * in the file now that it is protected: a file that grows far behind it does
- * not wait for its lock, and what was stored there since must not count as
+ * but FP_WB keeps them where they are. Of the last page, which is alone, what
+ * lies in the file now that it is protected: a file that grows far behind it
+ * does not wait for its lock, and what was stored there since must not count as
  * written. */
 static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s,
-				 bool tail)
+				 bool last)
 {
 	uint64_t off = (s->m->pgoff + s->i) << FM_PAGE_SHIFT, k = 0, n, len;
 	uint64_t size =
-		tail ? (uint64_t)fm_file_size_now(s->m->file) : UINT64_MAX;
+		last ? (uint64_t)fm_file_size_now(s->m->file) : UINT64_MAX;
 
 	while (k < s->n) {
 		for (n = 0; k + n < s->n && fm_span_has(s, k + n);)
@@ -303,7 +409,7 @@ static FM_FAULT void submit_span(struct wb *w, const struct fm_span *s,
 		if (off + len > size)
 			len = off < size ? size - off : 0;
 		if (n)
-			submit(w, s->m, s->i + k, n, len);
+			submit(w, s->m, s->i + k, n, len, last);
 		k += n + !n;
 	}
 }
@@ -314,7 +420,8 @@ static FM_FAULT uint64_t write_span(struct wb *w, struct fm_file *f,
 				    uint64_t fp, uint64_t end)
 {
 	uint64_t size = (uint64_t)fm_file_size_now(f);
-	uint64_t i, whole = size >> FM_PAGE_SHIFT, max = end - fp;
+	uint64_t i, last = size ? (size - 1) >> FM_PAGE_SHIFT : 0;
+	uint64_t max = end - fp;
 	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
 	_Atomic uint8_t *p = fm_file_page(f, fp);
 	struct fm_span s;
@@ -325,12 +432,12 @@ static FM_FAULT uint64_t write_span(struct wb *w, struct fm_file *f,
 		fm_page_unlock(p);
 		return fp + 1;
 	}
-	if (whole <= fp)
+	if (last <= fp)
 		max = 1;
-	else if (max > whole - fp)
-		max = whole - fp;
+	else if (max > last - fp)
+		max = last - fp;
 	fm_span_take(&s, m, i, max);
-	submit_span(w, &s, whole <= fp);
+	submit_span(w, &s, last <= fp);
 	return fp + s.n;
 }
 
@@ -426,32 +533,62 @@ static int shut_page(struct fm_map *m, uint64_t i, bool force)
 	return err;
 }
 
+/* One write, through the page cache. */
+static long write_alone(struct fm_io *io)
+{
+	while (call_witness(io)) {
+		if (io->res != -EAGAIN)
+			return io->res;
+		io->done = false;
+		fm_sys_sleep_us(WITNESS_US);
+	}
+	fm_io_once(io);
+	if (io->vec && !fm_witness_heard(io))
+		io->res = -EFAULT;
+	return io->res;
+}
+
+#define CUTS 4 /* times that a file is cut while a page of it is written */
+
+/* What lies in the file of page i of m, which is dirty. */
+static long write_page(struct fm_map *m, uint64_t i)
+{
+	uint64_t off = (m->pgoff + i) << FM_PAGE_SHIFT, size;
+	long res = -EFAULT;
+
+	for (int k = 0; k < CUTS && res == -EFAULT; k++) {
+		struct fm_io io = { .file = m->file, .op = FM_WRITE,
+				    .buffered = true, .off = off,
+				    .buf = fm_map_addr(m, i) };
+
+		size = (uint64_t)fm_file_size_now(m->file);
+		if (off >= size)
+			return 0;
+		io.len = fm_least(size - off, FM_PAGE);
+		res = write_alone(&io);
+		if (res == (long)io.len)
+			return res;
+	}
+	return res < 0 ? res : -EIO;
+}
+
 int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
 {
 	uint64_t i, off = fp << FM_PAGE_SHIFT;
-	uint64_t size = (uint64_t)fm_file_size_now(f);
 	struct fm_map *m = fm_map_holder(f, fp, NULL, &i);
 	_Atomic uint8_t *p = fm_file_page(f, fp);
-	struct fm_io io = { .file = f, .op = FM_WRITE, .buffered = true };
 	long res;
 
-	if (!m || off >= size)
+	if (!m || off >= (uint64_t)fm_file_size_now(f))
 		return 0;
 	res = shut_page(m, i, force);
 	if (res)
 		return (int)res;
-	size = (uint64_t)fm_file_size_now(f); /* see submit_span */
-	if (off >= size)
-		return 0;
-	io.buf = fm_map_addr(m, i);
-	io.off = off;
-	io.len = size - off < FM_PAGE ? size - off : FM_PAGE;
-	res = fm_io_once(&io);
-	if (res != (long)io.len) {
-		res = res < 0 ? res : -EIO;
+	res = write_page(m, i); /* see submit_span */
+	if (res < 0)
 		note_error(f, (int)res);
+	if (res <= 0)
 		return (int)res;
-	}
 	fm_page_set(p, FP_CACHED, FP_DIRTY);
 	fm_dirty_clear(f, fp);
 	return 0;

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include "witness.h"
+
+#include <string.h>
+
+#include "base/apart.h"
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "file.h"
+#include "io/io.h"
+
+#define WINDOW 256 /* pages: a file that grows soon needs no new one */
+#define SLOT 512   /* bytes: a unit of most devices */
+#define SLOTS 7    /* the last one of a page has the mark */
+#define BYTES ((size_t)WINDOW << FM_PAGE_SHIFT)
+
+static struct witness {
+	struct fm_lock lock;
+	char *mem;      /* a private window on the file, and a shared one */
+	uint64_t first; /* its first page */
+	uint64_t page;  /* that has been stored to; 0: none */
+	uint64_t mark;  /* in it */
+	uint32_t used;  /* bits: slots */
+	bool never;     /* could not be mapped */
+	struct iovec vec[SLOTS][2];
+} table[FM_MAX_FILES] = {
+	[0 ... FM_MAX_FILES - 1] = { .lock = FM_LOCK(FM_RANK_WITNESS) },
+};
+
+/* ---- memory that may be gone --------------------------------------------- */
+
+static FM_FAULT long copy(long call, void *mine, void *there, size_t n)
+{
+	struct iovec here = { mine, n }, far = { there, n };
+
+	return fm_sys6(call, fm_sys_getpid(), (long)&here, 1, (long)&far, 1,
+		       0);
+}
+
+static FM_FAULT bool put(void *to, const void *from, size_t n)
+{
+	return copy(SYS_process_vm_writev, (void *)(uintptr_t)from, to, n) ==
+	       (long)n;
+}
+
+/* ---- the windows --------------------------------------------------------- */
+
+struct job {
+	const struct fm_file *file;
+	char *mem;
+	uint64_t first;
+	long res;
+};
+
+static long map_part(const struct job *j, int fd, size_t at, int flags)
+{
+	const off_t off = (off_t)(j->first << FM_PAGE_SHIFT);
+
+	flags |= MAP_FIXED | MAP_NORESERVE;
+	return (long)(intptr_t)fm_sys_mmap(j->mem + at, BYTES,
+					   PROT_READ | PROT_WRITE, flags, fd,
+					   off);
+}
+
+/* In a process of its own. By a descriptor that is open already: to open one
+ * would look like another process that does. */
+static void map_both(void *arg)
+{
+	struct job *j = arg;
+	int fd = fm_store_of(j->file)->dup(j->file);
+
+	j->res = fd;
+	if (fd < 0)
+		return;
+	j->res = map_part(j, fd, 0, MAP_PRIVATE);
+	if (j->res > 0)
+		j->res = map_part(j, fd, BYTES, MAP_SHARED);
+	fm_sys_close(fd);
+}
+
+static FM_FAULT bool reserve(struct witness *w)
+{
+	void *p = w->mem ? w->mem : fm_sys_far(2 * BYTES, PROT_NONE);
+
+	if ((uintptr_t)p >= (uintptr_t)-4095)
+		return false;
+	w->mem = p;
+	return true;
+}
+
+/* No child of fork has them: they name no file of its own. */
+static FM_FAULT bool window(struct witness *w, struct fm_file *f, uint64_t page)
+{
+	struct job j = { .file = f, .first = page & ~(WINDOW / 2 - 1ull) };
+	int err;
+
+	if (w->mem && page - w->first < WINDOW)
+		return true;
+	if (w->never || fm_sys_confined() || !fm_ring_may_dup() || !reserve(w))
+		return false;
+	j.mem = w->mem;
+	err = fm_apart(map_both, &j);
+	w->never = err || j.res <= 0 || fm_sys_madvise(w->mem, 2 * BYTES,
+						      MADV_DONTFORK);
+	if (w->never) {
+		fm_sys_munmap(w->mem, 2 * BYTES);
+		w->mem = NULL;
+		return false;
+	}
+	fm_sys_madvise(w->mem, 2 * BYTES, MADV_DONTDUMP);
+	fm_sys_madvise(w->mem, 2 * BYTES, MADV_RANDOM);
+	w->first = j.first;
+	return true;
+}
+
+static FM_FAULT char *at(const struct witness *w, uint64_t page)
+{
+	return w->mem + ((page - w->first) << FM_PAGE_SHIFT);
+}
+
+static FM_FAULT char *mark_of(const struct witness *w)
+{
+	return at(w, w->page) + SLOTS * SLOT;
+}
+
+static FM_FAULT bool is_there(const struct witness *w)
+{
+	uint64_t mark = 0;
+
+	return w->page &&
+	       copy(SYS_process_vm_readv, &mark, mark_of(w), sizeof(mark)) ==
+		       sizeof(mark) &&
+	       mark == w->mark;
+}
+
+/* ---- one that is near the end -------------------------------------------- */
+
+static FM_FAULT void dismiss(struct witness *w)
+{
+	if (w->page)
+		fm_sys_madvise(at(w, w->page), FM_PAGE, MADV_DONTNEED);
+	w->page = 0;
+}
+
+/* The page that has the last byte of f, which is to end at or behind `end`. */
+static FM_FAULT int appoint(struct witness *w, struct fm_file *f, uint64_t end)
+{
+	uint64_t size = (uint64_t)fm_file_size_now(f), page;
+
+	if (size < end)
+		return -EFAULT;
+	page = (size - 1) >> FM_PAGE_SHIFT;
+	if (end > page << FM_PAGE_SHIFT)
+		return -ERANGE;
+	if (w->used)
+		return -EAGAIN; /* until they have ended */
+	dismiss(w);
+	if (!window(w, f, page))
+		return -ENOSYS;
+	w->page = page;
+	w->mark = fm_now_ns() | 1;
+	if (put(mark_of(w), &w->mark, sizeof(w->mark)))
+		return 0;
+	w->page = 0;
+	return (uint64_t)fm_file_size_now(f) < end ? -EFAULT : -EIO;
+}
+
+/* A free slot for io. Bytes from memory that has gone fail, as the write
+ * would. */
+static FM_FAULT int take(struct witness *w, struct fm_io *io)
+{
+	size_t n = fm_least(io->len, SLOT);
+	uint32_t k = (uint32_t)__builtin_ctz(~w->used);
+	char *slot = at(w, w->page) + k * SLOT;
+
+	if (k >= SLOTS)
+		return -EAGAIN;
+	if (!put(slot, io->buf, n)) /* who has gone: the memory, or the page? */
+		return is_there(w) ? -EFAULT : -EAGAIN;
+	w->vec[k][0] = (struct iovec){ slot, n };
+	w->vec[k][1] = (struct iovec){ (char *)io->buf + n, io->len - n };
+	w->used |= 1u << k;
+	io->vec = w->vec[k];
+	return 0;
+}
+
+FM_FAULT int fm_witness_call(struct fm_io *io)
+{
+	struct witness *w = &table[io->file->id];
+	uint64_t end = io->off + io->len;
+	int err = 0;
+
+	if (!io->buffered && io->file->io.dio_align > SLOT)
+		return -ENOSYS;
+	fm_lock(&w->lock);
+	if (!w->page || end > w->page << FM_PAGE_SHIFT || !is_there(w))
+		err = appoint(w, io->file, end);
+	if (!err)
+		err = take(w, io);
+	fm_unlock(&w->lock);
+	return err;
+}
+
+FM_FAULT bool fm_witness_heard(struct fm_io *io)
+{
+	struct witness *w = &table[io->file->id];
+	uint32_t k = (uint32_t)((io->vec - w->vec[0]) / 2);
+	bool there;
+
+	fm_lock(&w->lock);
+	there = is_there(w);
+	w->used &= ~(1u << k);
+	fm_unlock(&w->lock);
+	io->vec = NULL;
+	return there;
+}
+
+FM_FAULT long fm_witness_store_last(struct fm_file *f, uint64_t off,
+				    const void *buf, uint64_t len)
+{
+	struct witness *w = &table[f->id];
+	uint64_t page = off >> FM_PAGE_SHIFT;
+	long res = -ENOSYS;
+	bool far;
+
+	fm_lock(&w->lock);
+	far = w->mem && page - w->first >= WINDOW;
+	if (far && !w->used)
+		dismiss(w);
+	if (far && w->used)
+		res = -EAGAIN;
+	else if (window(w, f, page))
+		res = copy(SYS_process_vm_readv,
+			   at(w, page) + BYTES + off % FM_PAGE,
+			   (void *)(uintptr_t)buf, len);
+	fm_unlock(&w->lock);
+	return res;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* Nobody writes to it any more. */
+static void drop(struct fm_file *f)
+{
+	struct witness *w = &table[f->id];
+
+	if (w->mem)
+		fm_sys_munmap(w->mem, 2 * BYTES);
+	w->mem = NULL;
+	w->page = 0;
+	w->never = false;
+}
+
+static struct fm_file_observer observer = { .closing = drop, .hollow = drop };
+
+__attribute__((constructor)) static void observe(void)
+{
+	fm_file_observe(&observer);
+}
+
+static void reset(void)
+{
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct witness *w = &table[id];
+
+		fm_lock_reset(&w->lock);
+		w->mem = NULL;
+		w->page = 0;
+		w->used = 0;
+		w->never = false;
+	}
+}
+
+FM_LIFE(witness, .level = FM_LIFE_IO, .reset = reset)
