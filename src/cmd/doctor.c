@@ -4,6 +4,7 @@
  * engine's own start-up code; the lines above it say why.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,6 +18,7 @@
 #include "memory.h"
 #include "policy.h"
 #include "probe.h"
+#include "report.h"
 
 static void line(const char *what, bool ok, const char *value,
 		 const char *remedy)
@@ -231,13 +233,40 @@ static int verdict(void)
 	return 0;
 }
 
+static const char help[] =
+	"usage: fastmap doctor [--report [WHO]]\n"
+	"Tries what this system allows; status 0: the engine runs here.\n"
+	"  --report   print what a report of a fault should say, too: system,\n"
+	"             devices, settings, policy files, and the statistics of\n"
+	"             WHO: a process id, a program's name, or a socket\n";
+
+/* Whether a report is wanted; or, in *ret, what to end with. */
+static bool wants_report(int argc, char **argv, int *ret)
+{
+	static const struct option known[] = {
+		{ "report", no_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	bool wanted = false;
+	int c;
+
+	*ret = -1;
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'r')
+		wanted = true;
+	if (c != -1 || argc - optind > wanted) {
+		fputs(help, c == 'h' ? stdout : stderr);
+		*ret = c == 'h' ? 0 : 2;
+	}
+	return wanted;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
-	int status = cmd_options(
-		argc, argv, 0, 0,
-		"usage: fastmap doctor\n"
-		"Tries what this system allows; status 0: the engine runs here.\n");
+	int status;
 
+	if (wants_report(argc, argv, &status) && status < 0)
+		report("fastmap " FM_VERSION, argv[optind]);
 	if (status >= 0)
 		return status;
 	info("kernel", first_line("/proc/sys/kernel/osrelease"));
