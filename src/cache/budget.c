@@ -2,15 +2,15 @@
 #include "budget.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "base/sys.h"
-#include "base/text.h"
+#include "memory.h"
 #include "base/types.h"
 
-/* Shrink when everybody stood still for more than a tenth of a second, grow
- * again after ten quiet ones; never below half. Our pages are anonymous: the
- * kernel cannot take them as it takes page cache, so we must give. */
+/* A share that the user has not fixed shrinks when everybody of this process'
+ * group stood still for more than a tenth of a second, and grows again after
+ * ten quiet ones; never below half. Our pages are anonymous: the kernel cannot
+ * take them as it takes page cache, so we must give. */
 #define STALL_US 100000u
 #define QUIET_US 1000u
 #define QUIET_SECONDS 10
@@ -109,6 +109,12 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 	settle(b);
 }
 
+/* Others leave less than it may have. */
+static bool lacks_room(const struct fm_budget *b)
+{
+	return b->room < grown(b, ceiling(b));
+}
+
 static void feel_pressure(struct fm_budget *b, uint64_t stall)
 {
 	if (stall > STALL_US) {
@@ -143,14 +149,16 @@ static uint64_t beyond(uint64_t left, uint64_t reserved)
 }
 
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
-			uint64_t stalled_us)
+			const struct fm_stalled *now)
 {
-	uint64_t stall = stalled_us - b->stalled_us;
+	uint64_t stall = now->us - b->stalled_us;
 
-	/* The first look has nothing to compare with. */
-	if (b->stalled_us && stalled_us >= b->stalled_us)
-		feel_pressure(b, stall);
-	b->stalled_us = stalled_us;
+	/* The first look has nothing to compare with. Of the whole machine that
+	 * of other groups is no word of this one, unless memory is what lacks
+	 * here, too. */
+	if (b->base && b->stalled_us && now->us >= b->stalled_us)
+		feel_pressure(b, now->own || lacks_room(b) ? stall : 0);
+	b->stalled_us = now->us;
 	b->limit = limit;
 	b->rate -= b->rate / 4;
 	b->late_ms -= (b->late_ms + 3) / 4;
@@ -396,20 +404,4 @@ uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free)
 void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes)
 {
 	b->most_lazy = bytes;
-}
-
-uint64_t fm_stalled_us(const char *root)
-{
-	char path[512], text[512];
-	const char *p;
-	uint64_t v = 0;
-
-	if (fm_join(path, sizeof(path), root, "/proc/pressure/memory", "") ||
-	    fm_read_small(path, text, sizeof(text)) <= 0)
-		return 0;
-	p = strstr(text, "full ");
-	p = p ? strstr(p, "total=") : NULL;
-	if (p)
-		fm_number(p + strlen("total="), &v);
-	return v;
 }

@@ -61,11 +61,11 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 /* The share may grow (fm_budget_balance). */
 void fm_budget_auto(struct fm_budget *b);
 
-/* Once a second: the limit may have changed; stalled_us is the total of the
- * time that tasks stood still for want of memory, in us. Returns the new
- * size. */
+/* Once a second: the limit may have changed, and tasks may have stood still for
+ * want of memory (fm_memory_stalled). Returns the new size. */
+struct fm_stalled;
 uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
-			uint64_t stalled_us);
+			const struct fm_stalled *now);
 
 /* Every pause_ms, which this sets: `left` bytes can be had by whoever asks
  * first (fm_memory_left), `held` are the cache's. Our pages are anonymous, the
@@ -132,9 +132,5 @@ uint64_t fm_budget_dirty(const struct fm_budget *b);
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t held, uint64_t dirty);
 /* Has anything been evicted since the last balance? */
 bool fm_budget_used(const struct fm_budget *b, uint64_t evicted);
-
-/* The total of "full" in a pressure file (PSI), in us. `root` is put before
- * /proc and /sys (tests). 0 where the kernel does not tell. */
-uint64_t fm_stalled_us(const char *root);
 
 #endif

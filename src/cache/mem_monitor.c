@@ -113,12 +113,13 @@ static void rest_unless_active(void)
 
 static void step(void)
 {
-	uint64_t limit = fm_memory_limit(), stalled = fm_stalled_us("");
+	struct fm_stalled stalled = fm_memory_stalled("");
+	uint64_t limit = fm_memory_limit();
 
 	fm_lock(&lock);
 	if (fm_settings()->take_back_ms)
 		budget.calm_ms = fm_settings()->take_back_ms;
-	resize_to(fm_budget_step(&budget, limit, stalled));
+	resize_to(fm_budget_step(&budget, limit, &stalled));
 	fm_unlock(&lock);
 	if (atomic_load(&target) < limit / FM_TOO_LITTLE)
 		fm_shrink_idle();

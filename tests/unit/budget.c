@@ -3,8 +3,16 @@
 #include "unit.h"
 
 #include "cache/budget.h"
+#include "memory.h"
 
 #define GIB (1ull << 30)
+
+static uint64_t step(struct fm_budget *b, uint64_t limit, uint64_t stalled_us)
+{
+	struct fm_stalled s = { stalled_us, true };
+
+	return fm_budget_step(b, limit, &s);
+}
 
 static void percent_follows_the_limit(void **state)
 {
@@ -12,8 +20,8 @@ static void percent_follows_the_limit(void **state)
 
 	fm_budget_init(&b, 4 * GIB, 50, 8 * GIB);
 	assert_true(b.now == 8 * GIB / 100 * 50);
-	assert_true(fm_budget_step(&b, 2 * GIB, 1) <= GIB);
-	assert_true(fm_budget_step(&b, 8 * GIB, 1) > 4 * GIB - (1 << 20));
+	assert_true(step(&b, 2 * GIB, 1) <= GIB);
+	assert_true(step(&b, 8 * GIB, 1) > 4 * GIB - (1 << 20));
 }
 
 static void fixed_stays_below_the_limit(void **state)
@@ -22,40 +30,89 @@ static void fixed_stays_below_the_limit(void **state)
 
 	fm_budget_init(&b, 4 * GIB, 0, 16 * GIB);
 	assert_true(b.now == 4 * GIB);
-	assert_true(fm_budget_step(&b, 2 * GIB, 1) == 2 * GIB / 8 * 7);
-	assert_true(fm_budget_step(&b, 16 * GIB, 1) == 4 * GIB);
+	assert_true(step(&b, 2 * GIB, 1) == 2 * GIB / 8 * 7);
+	assert_true(step(&b, 16 * GIB, 1) == 4 * GIB);
 }
+
+/* Begins at half. */
+static struct fm_budget share_of_16(void)
+{
+	struct fm_budget b;
+
+	fm_budget_init(&b, 0, 50, 16 * GIB);
+	fm_budget_auto(&b);
+	return b;
+}
+
+static const uint64_t half = 16 * GIB / 100 * 50;
 
 static void pressure_takes_at_most_half(void **state)
 {
-	struct fm_budget b;
+	struct fm_budget b = share_of_16();
 	uint64_t t = 1000000;
 
-	fm_budget_init(&b, 4 * GIB, 0, 16 * GIB);
-	assert_true(fm_budget_step(&b, 16 * GIB, t) == 4 * GIB);
-	assert_true(fm_budget_step(&b, 16 * GIB, t += 200000) == GIB / 2 * 7);
+	assert_true(step(&b, 16 * GIB, t) == half);
+	assert_true(step(&b, 16 * GIB, t += 200000) == half / 8 * 7);
 	for (int i = 0; i < 20; i++)
-		fm_budget_step(&b, 16 * GIB, t += 200000);
-	assert_true(b.now == 2 * GIB);
+		step(&b, 16 * GIB, t += 200000);
+	assert_true(b.now == half / 8 * 4);
 }
 
 static void quiet_gives_it_back(void **state)
 {
+	struct fm_budget b = share_of_16();
+	uint64_t t = 1000000;
+
+	step(&b, 16 * GIB, t);
+	step(&b, 16 * GIB, t += 200000);
+	for (int i = 0; i < 9; i++)
+		step(&b, 16 * GIB, t);
+	assert_true(b.now == half / 8 * 7);
+	step(&b, 16 * GIB, t += 5000); /* a little: start over */
+	for (int i = 0; i < 10; i++)
+		step(&b, 16 * GIB, t);
+	assert_true(b.now == half);
+	step(&b, 16 * GIB, t);
+	assert_true(b.now == half);
+}
+
+/* The user has said how large it is. */
+static void pressure_leaves_a_fixed_size(void **state)
+{
 	struct fm_budget b;
 	uint64_t t = 1000000;
 
 	fm_budget_init(&b, 4 * GIB, 0, 16 * GIB);
-	fm_budget_step(&b, 16 * GIB, t);
-	fm_budget_step(&b, 16 * GIB, t += 200000);
-	for (int i = 0; i < 9; i++)
-		fm_budget_step(&b, 16 * GIB, t);
-	assert_true(b.now == GIB / 2 * 7);
-	fm_budget_step(&b, 16 * GIB, t += 5000); /* a little: start over */
-	for (int i = 0; i < 10; i++)
-		fm_budget_step(&b, 16 * GIB, t);
+	for (int i = 0; i < 20; i++)
+		step(&b, 16 * GIB, t += 900000);
 	assert_true(b.now == 4 * GIB);
-	fm_budget_step(&b, 16 * GIB, t);
-	assert_true(b.now == 4 * GIB);
+	fm_budget_init(&b, 0, 50, 16 * GIB);
+	for (int i = 0; i < 20; i++)
+		step(&b, 16 * GIB, t += 900000);
+	assert_true(b.now == half);
+}
+
+/* Others that have used up their own limits stand still. */
+static void pressure_elsewhere_is_not_ours(void **state)
+{
+	struct fm_budget b = share_of_16();
+	struct fm_stalled s = { 1000000, false };
+
+	fm_budget_room(&b, 12 * GIB, 2 * GIB, 1000);
+	for (int i = 0; i < 20; i++, s.us += 900000)
+		fm_budget_step(&b, 16 * GIB, &s);
+	assert_true(b.target == half);
+	/* here, too, there is not enough: the room, and less of the share */
+	fm_budget_room(&b, 0, 6 * GIB, 2000);
+	for (int i = 0; i < 20; i++, s.us += 900000)
+		fm_budget_step(&b, 16 * GIB, &s);
+	assert_int_equal(b.eighths, 4);
+	/* and when there is again it comes back, whatever others do */
+	for (int i = 0; i < 60; i++, s.us += 900000) {
+		fm_budget_room(&b, 12 * GIB, 2 * GIB, 3000 + 1000 * i);
+		fm_budget_step(&b, 16 * GIB, &s);
+	}
+	assert_true(b.target == half);
 }
 
 #define MIB (1ull << 20)
@@ -134,7 +191,7 @@ static void more_stays_free_for_who_is_fast(void **state)
 	assert_true(fm_budget_room(&b, 82 * MIB, 488 * MIB, 1210) ==
 		    426 * MIB);
 	for (int second = 0; second < 40; second++)
-		fm_budget_step(&b, GIB, 0);
+		step(&b, GIB, 0);
 	assert_true(b.rate < MIB / 16);
 }
 
@@ -152,7 +209,7 @@ static void more_stays_free_when_looks_come_late(void **state)
 		    400 * MIB);
 	assert_int_equal(b.pause_ms, 2);
 	for (int second = 0; second < 20; second++)
-		fm_budget_step(&b, GIB, 0);
+		step(&b, GIB, 0);
 	assert_int_equal(b.late_ms, 0);
 }
 
@@ -485,6 +542,8 @@ int main(void)
 		cmocka_unit_test(fixed_stays_below_the_limit),
 		cmocka_unit_test(pressure_takes_at_most_half),
 		cmocka_unit_test(quiet_gives_it_back),
+		cmocka_unit_test(pressure_leaves_a_fixed_size),
+		cmocka_unit_test(pressure_elsewhere_is_not_ours),
 		cmocka_unit_test(others_come_first),
 		cmocka_unit_test(room_comes_back_by_and_by),
 		cmocka_unit_test(looks_more_often_when_little_is_left),
