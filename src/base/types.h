@@ -144,7 +144,7 @@ struct fm_file_stats {
 	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias,
 		hits_standby, hits_kept, rewritten, lazy, lazy_lost;
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
-	_Atomic uint64_t ahead_pages, ahead_waste, read_errors;
+	_Atomic uint64_t ahead_pages, ahead_waste, ahead_refused, read_errors;
 	_Atomic uint64_t mappings, demotions, taken_back;
 	_Atomic uint64_t engine_trials, engine_kept; /* mmap/losing.h */
 	_Atomic uint64_t spent_ns; /* by threads, in faults */

@@ -30,6 +30,7 @@ static const struct {
 	FIELD(wb_errors, "Writes that failed"),
 	FIELD(ahead_pages, "Pages that were read ahead"),
 	FIELD(ahead_waste, "Pages that were read ahead and dropped untouched"),
+	FIELD(ahead_refused, "Pages of MADV_WILLNEED that there was no room for"),
 	FIELD(read_errors, "Reads that failed"),
 	FIELD(mappings, "Mappings that the engine was given"),
 	FIELD(demotions, "Times that a file was handed to the kernel"),

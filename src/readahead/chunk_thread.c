@@ -7,16 +7,8 @@
 #include "chunk_priv.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "wants.h"
 
-#define WANTS 16
-
-struct want {
-	uint32_t id, gen;
-	uint64_t i, end;
-	unsigned vain; /* times in a row that nothing could be asked for */
-};
-
-static struct want wants[WANTS];
 static struct fm_event bell;
 static bool running;
 
@@ -129,68 +121,104 @@ static void land_all(void)
 }
 
 #define STEPS 64 /* of one want; then what has landed is looked at */
-#define VAIN 250 /* half a second */
+#define VAIN 25 /* 50 ms; then pieces do in the place of a frame */
 
-/* Pages from i on that are read already, or in units of the standby list: they
- * come when they are touched. */
-static uint64_t in_chunks(struct fm_map *m, uint64_t i, uint64_t n)
+/* Of n pages from i on, as many as no chunk has; *ret_skip: those before that
+ * are read already, or in units of the standby list, and come when they are
+ * touched. */
+static uint64_t uncovered(struct fm_map *m, uint64_t i, uint64_t n,
+			  uint64_t *ret_skip)
 {
-	uint64_t fp = m->pgoff + i, k = 0;
+	const uint64_t first = m->pgoff + i;
+	uint64_t skip = 0, until = n;
 
-	while (k < n &&
-	       (fm_page_state(fm_file_page(m->file, fp + k)) & FP_AHEAD))
-		k++;
-	return k;
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < fm_chunk_top(); k++) {
+		const struct fm_chunk *c = &fm_chunks[k];
+
+		if (!fm_chunk_covers(c, m->file, first, first + n))
+			continue;
+		if (c->first <= first)
+			skip = fm_least(c->first + c->n - first, n);
+		else
+			until = fm_least(until, c->first - first);
+	}
+	fm_unlock(&fm_chunk_lock);
+	*ret_skip = skip;
+	return skip ? 0 : until;
 }
 
-static void feed_want(struct want *w, struct fm_map *m)
+/* False: there is no buffer now. */
+static bool read_some(struct fm_want *w, struct fm_map *m, uint64_t i,
+		      uint64_t n)
+{
+	uint64_t edge = (uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT;
+	long got;
+
+	n = fm_least(n, FM_HUGE_PAGES - edge % FM_HUGE_PAGES);
+	if (w->vain >= VAIN)
+		n = fm_least(n, FM_CHUNK_PIECE);
+	got = fm_chunk_read(m, i, n, true);
+	if (got == -EAGAIN) {
+		w->vain += w->vain < VAIN;
+		return false;
+	}
+	/* 0: the first ones are there */
+	w->i += got > 0 ? (uint64_t)got : fm_least(n, FM_CHUNK_SKIP + 1);
+	return true;
+}
+
+static void feed_want(struct fm_want *w, struct fm_map *m)
 {
 	for (int k = 0; k < STEPS && w->i < w->end; k++) {
-		uint64_t i = w->i, n, edge, skip;
-		struct fm_map *now = fm_map_follow(m, &i);
-		long got;
+		uint64_t i = w->i, n, skip;
+		struct fm_map *at = fm_map_follow(m, &i);
 
-		if (!now) {
+		if (!at) {
 			w->end = 0; /* unmapped */
 			return;
 		}
-		n = fm_least(w->end - w->i, fm_map_pages(now) - i);
-		skip = in_chunks(now, i, n);
-		if (skip) {
-			w->i += skip;
-			continue;
-		}
-		edge = (uintptr_t)fm_map_addr(now, i) >> FM_PAGE_SHIFT;
-		n = fm_least(n, FM_HUGE_PAGES - edge % FM_HUGE_PAGES);
-		got = fm_chunk_read(now, i, n, true);
-		/* No room, or it is in a chunk already. */
-		if (got == -EAGAIN && w->vain++ < VAIN)
+		n = fm_least(w->end - w->i, fm_map_pages(at) - i);
+		n = uncovered(at, i, n, &skip);
+		w->i += skip;
+		if (n && !read_some(w, at, i, n))
 			return;
-		w->vain = 0;
-		w->i += got > 0 ? (uint64_t)got :
-				  fm_least(n, FM_CHUNK_SKIP + 1);
 	}
 }
 
-/* Feed what WILLNEED asked for, as buffers allow. True while any is left. */
+/* The one that the thread is at. */
+static struct fm_want now;
+static bool feeds;
+
+static void feed_now(void)
+{
+	unsigned e = fm_epoch_enter();
+	struct fm_map *m = fm_map_by_id(now.id, now.gen);
+
+	if (m)
+		feed_want(&now, m);
+	else
+		now.end = 0; /* unmapped */
+	fm_epoch_leave(e);
+}
+
+/* Feed what WILLNEED asked for, as buffers allow, each in its turn. True while
+ * any is left. */
 static bool feed_wants(void)
 {
-	bool left = false;
+	for (int turn = 0; turn < STEPS; turn++) {
+		uint64_t begin;
 
-	for (int k = 0; k < WANTS; k++) {
-		unsigned e = fm_epoch_enter();
-		struct want *w = &wants[k];
-		struct fm_map *m = w->i < w->end ?
-					   fm_map_by_id(w->id, w->gen) : NULL;
-
-		if (m)
-			feed_want(w, m);
-		else
-			w->end = 0;
-		left |= w->i < w->end;
-		fm_epoch_leave(e);
+		if (!feeds && !fm_wants_take(&now))
+			return false;
+		feeds = true;
+		begin = now.i;
+		feed_now();
+		if (now.i < now.end && now.i == begin)
+			return true; /* no buffer */
+		feeds = now.i < now.end && !fm_wants_back(&now);
 	}
-	return left;
+	return true;
 }
 
 static void *reader(void *arg)
@@ -217,26 +245,17 @@ static void *reader(void *arg)
 
 void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
 {
-	uint64_t most = fm_cache_limit() / 2;
-
-	if (!running)
-		return;
-	fm_lock(&fm_chunk_lock);
-	for (int k = 0; k < WANTS; k++)
-		if (wants[k].i >= wants[k].end) {
-			wants[k] = (struct want){ m->id, atomic_load(&m->gen),
-						  i, i + fm_least(n, most), 0 };
-			break;
-		}
-	fm_unlock(&fm_chunk_lock);
-	fm_chunk_bell();
+	if (running)
+		fm_wants_add(m, i, n);
 }
 
 int fm_chunk_thread_start(void)
 {
 	struct fm_ring *r = fm_ring_own();
-	int err = r ? fm_thread_create(reader, r) : -EMFILE;
+	int err = r ? fm_wants_start() : -EMFILE;
 
+	if (!err)
+		err = fm_thread_create(reader, r);
 	running = err == 0;
 	return err;
 }
@@ -244,7 +263,7 @@ int fm_chunk_thread_start(void)
 void fm_chunk_thread_reset(void)
 {
 	running = false;
-	for (int k = 0; k < WANTS; k++)
-		wants[k].end = 0;
+	feeds = false;
+	fm_wants_reset();
 	fm_event_reset(&bell);
 }
