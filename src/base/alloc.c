@@ -37,11 +37,8 @@ static struct caller enter(void)
 	return c;
 }
 
-static void end_begun(void);
-
 static void leave(const struct caller *c)
 {
-	end_begun();
 	fm_unlock(&lock);
 	fm_restore_signals(&c->mask);
 	errno = c->err;
@@ -54,10 +51,6 @@ static void leave(const struct caller *c)
 #define raw_calloc calloc
 #define raw_realloc realloc
 #define raw_free free
-
-static void end_begun(void)
-{
-}
 
 #else
 
@@ -209,21 +202,13 @@ int fm_je_cond_init(void *c, const void *attr)
 	__attribute__((alias("fm_je_mutex_init")));
 
 /*
- * jemalloc enters each thread into a list when it calls first, and takes it out
- * when the thread ends, of which it hears by a key of libc: which may allocate,
- * and which threads of ours do not have. So a thread "ends" with its first call
- * already, under our lock as everything: from then on it is not in the list,
- * and has nothing that is to be cleaned up. That is how jemalloc treats
- * destructors that still allocate.
+ * What jemalloc keeps for a thread it keeps once, for who holds our lock
+ * (src/one_thread.py): static TLS is scarce, and of the end of a thread it
+ * would hear by a key of libc, which threads of ours do not have. So none ends.
  */
-static void (*thread_end)(void *);
-static _Thread_local void *begun;
-static _Thread_local bool ended;
-
 int fm_je_key_create(unsigned *key, void (*end)(void *));
 int fm_je_key_create(unsigned *key, void (*end)(void *))
 {
-	thread_end = end;
 	*key = 0;
 	return 0;
 }
@@ -231,20 +216,7 @@ int fm_je_key_create(unsigned *key, void (*end)(void *))
 int fm_je_setspecific(unsigned key, const void *value);
 int fm_je_setspecific(unsigned key, const void *value)
 {
-	if (!ended)
-		begun = (void *)(uintptr_t)value;
 	return 0;
-}
-
-static void end_begun(void)
-{
-	void *p = begun;
-
-	if (!p)
-		return;
-	ended = true;
-	begun = NULL;
-	thread_end(p);
 }
 
 int fm_je_clock(clockid_t clock, struct timespec *ret);
