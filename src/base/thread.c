@@ -246,6 +246,17 @@ static void open_bell(void)
 		atomic_store(&bell, fm_fd_raise((int)fd));
 }
 
+void fm_thread_will_poll(void)
+{
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	open_bell();
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+}
+
 #ifdef BY_PTHREAD
 
 static void *run_posix(void *arg)
@@ -340,7 +351,6 @@ int fm_thread_create(void *(*fn)(void *), void *arg)
 	fm_tls_init(); /* nothing, but for tests of the engine alone */
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	open_bell();
 	t = take_slot();
 	if (t) {
 		t->fn = fn;

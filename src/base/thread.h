@@ -31,6 +31,9 @@ void fm_thread_init(void);
 /* [any] Make a thread that runs fn(arg), with every signal but SIGBUS blocked.
  * fn may return. 0 or -errno. */
 int fm_thread_create(void *(*fn)(void *), void *arg);
+/* [any] Before one is made that calls fm_thread_poll: it is woken by a
+ * descriptor, which the others do not need. */
+void fm_thread_will_poll(void);
 /* [plain] First in a thread: its name, and the CPUs that the process was
  * started on. */
 void fm_thread_begin(const char *name);

@@ -240,6 +240,7 @@ int fm_uffd_threads_start(void)
 	if (moves)
 		return moves;
 	atomic_store(&watchers, 0);
+	fm_thread_will_poll();
 	for (int i = 0; i < HANDLERS; i++) {
 		int err = fm_thread_create(handler, (void *)(uintptr_t)i);
 

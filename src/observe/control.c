@@ -97,6 +97,7 @@ static int start(void)
 	fm_control_policy_seen();
 	listen_or_say();
 	due = fm_now_ms() + SECOND_MS;
+	fm_thread_will_poll();
 	err = fm_thread_create(control_thread, NULL);
 	if (err)
 		atomic_store(&runs, false);

@@ -609,6 +609,7 @@ int fm_watch_start(void)
 	keep_groups();
 	self = fm_sys_getpid();
 	started = true;
+	fm_thread_will_poll();
 	err = fm_thread_create(watcher, NULL);
 	atomic_store(&begun, err == 0);
 	return err;
