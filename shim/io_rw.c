@@ -41,6 +41,15 @@ static ssize_t call_pwrite(const struct fm_rw *rw, const struct iovec *iov,
 		       iov->iov_len, off);
 }
 
+/* The kernel looks at all that it is given, whatever it moves then: what
+ * reaches beyond the addresses of a program is refused. */
+#define USER_END (((uintptr_t)1 << 47) - 4096)
+
+static bool beyond(const void *buf, size_t n)
+{
+	return n > USER_END || (uintptr_t)buf > USER_END - n;
+}
+
 FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off,
 			bool in,
 			ssize_t (*call)(const struct fm_rw *,
@@ -57,7 +66,7 @@ FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off,
 		.call = call,
 	};
 
-	return fm_rw(&rw);
+	return beyond(buf, n) ? call(&rw, &iov, 1, off) : fm_rw(&rw);
 }
 
 ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)

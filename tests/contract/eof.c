@@ -184,6 +184,7 @@ static void kernel_beyond(void)
 {
 	int fd = ct_file("kernel", 2 * PAGE), out = ct_file("out", 0);
 	char *p = ct_map(fd, 4 * PAGE, RW, MAP_SHARED, 0);
+	volatile size_t huge = SIZE_MAX / 2;
 	int pipes[2];
 
 	say_rc("C09 write from beyond", write(out, p + 3 * PAGE, 100) );
@@ -192,6 +193,10 @@ static void kernel_beyond(void)
 		ct_die("lseek");
 	say_rc("C09 read into beyond", read(out, p + 2 * PAGE, 100));
 	say("C09 read across the end: %zd", pread(out, p, 4 * PAGE, 0));
+	say_rc("C09 read, more than there are addresses", read(out, p, huge));
+	say_rc("C09 pread, more", pread(out, p, huge, 0));
+	say_rc("C09 write, more", write(out, p, huge));
+	say_rc("C09 pwrite, more", pwrite(out, p, huge, 0));
 	say("C09 content: %d", ct_matches(p, 2 * PAGE, 0));
 	if (pipe(pipes))
 		ct_die("pipe");
