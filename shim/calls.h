@@ -45,6 +45,7 @@ int fm_do_shmdt(bool raw, const void *addr);
 int fm_part_files(int flags, int which);
 extern _Atomic bool fm_files_shared; /* with another process */
 int fm_do_unshare(bool raw, int flags);
+int fm_do_setns(bool raw, int fd, int type);
 
 /* fd.c */
 int fm_do_close(bool raw, int fd);

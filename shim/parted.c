@@ -9,6 +9,20 @@
 #include <sched.h>
 
 FM_NEXT(unshare)
+FM_NEXT(setns)
+
+#define NS_GET_NSTYPE 0xb703 /* linux/nsfs.h, Linux 4.11 */
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+/* Then this process makes no thread any more, and a process in its memory would
+ * be the first one of the namespace. */
+#define FOR_CHILDREN (CLONE_NEWPID | CLONE_NEWTIME)
+/* Refused where there are several threads, or some of these share with others.
+ */
+#define WANTS_ONE                                                         \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME | CLONE_VM |         \
+	 CLONE_SIGHAND | CLONE_THREAD)
 
 _Atomic bool fm_files_shared;
 
@@ -33,15 +47,66 @@ int fm_part_files(int flags, int which)
 	return flags;
 }
 
+/* Before a call with these flags. */
+static void before(int flags)
+{
+	if (flags & FOR_CHILDREN && is_me() && fm_thread_any() &&
+	    fm_only_thread())
+		fm_engine_rest();
+}
+
+/* After it. True: again, there was somebody but the program's one thread. */
+static bool again(int r, int flags)
+{
+	const int saved = errno;
+	bool yes = false;
+
+	if (r < 0 && flags & WANTS_ONE && (errno == EINVAL || errno == EUSERS))
+		yes = is_me() && fm_thread_any() && fm_only_thread() &&
+		      !fm_engine_rest();
+	else if (!r && flags & FOR_CHILDREN && is_me())
+		fm_engine_no_threads();
+	errno = saved;
+	return yes;
+}
+
+int fm_do_setns(bool raw, int fd, int type)
+{
+	const int saved = errno;
+	int flags = type ? type : (int)fm_sys2(SYS_ioctl, fd, NS_GET_NSTYPE);
+	int r;
+
+	if (flags < 0)
+		flags = 0;
+	before(flags);
+	do
+		r = FM_PASS_VIA(raw, setns, SYS_setns, fd, type);
+	while (again(r, flags));
+	if (!r)
+		errno = saved;
+	return r;
+}
+
+FM_HOOK int setns(int fd, int type)
+{
+	return fm_do_setns(false, fd, type);
+}
+
 int fm_do_unshare(bool raw, int flags)
 {
+	const int saved = errno;
 	int left = fm_part_files(flags, CLONE_FILES), r;
 
 	if (left & CLONE_FS && is_me() && only_ours())
 		left &= ~CLONE_FS;
-	r = FM_PASS_VIA(raw, unshare, SYS_unshare, left);
+	before(left);
+	do
+		r = FM_PASS_VIA(raw, unshare, SYS_unshare, left);
+	while (again(r, left));
 	if (r < 0 && left & CLONE_FILES)
 		fm_table_stays();
+	if (!r)
+		errno = saved;
 	return r;
 }
 

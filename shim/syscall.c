@@ -59,6 +59,7 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_process_madvise] = 1,
 	[SYS_seccomp] = 1,
 	[SYS_unshare] = 1,
+	[SYS_setns] = 1,
 	[SYS_sendmsg] = 1,
 	[SYS_sendmmsg] = 1,
 	[SYS_lseek] = 1,
@@ -180,6 +181,8 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		return fm_do_close(true, (int)a);
 	case SYS_unshare:
 		return fm_do_unshare(true, (int)a);
+	case SYS_setns:
+		return fm_do_setns(true, (int)a, (int)b);
 	case SYS_setuid:
 	case SYS_setgid:
 	case SYS_setreuid:

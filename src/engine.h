@@ -367,6 +367,7 @@ enum fm_server_reason {
 	FM_WHY_KERNEL_MAPS,
 	FM_WHY_FORK,
 	FM_WHY_ENDS,
+	FM_WHY_ALONE,
 	FM_WHY_EXEC,
 	FM_WHY_MADVISE,
 	FM_WHY_MLOCK,
@@ -582,6 +583,13 @@ void fm_creds_dropped(void);
 
 /* [any] Is the calling thread the only one of the program's? */
 bool fm_only_thread(void);
+/* [any] In a program with one thread: hand over what is mapped, and end the
+ * engine's threads and the guardian (process/rest.h). The kernel serves what
+ * the program maps from then on. 0, or -errno: somebody is left. */
+int fm_engine_rest(void);
+/* [any] No thread can be made any more, nor a process that shares the memory.
+ */
+void fm_engine_no_threads(void);
 /* [any] The calling thread, or one that it is about to make, leaves the table
  * of descriptors (vm/parted.c); and: it has not, after all. */
 void fm_table_parts(void);

@@ -14,6 +14,7 @@ bool fm_life_strict;
 _Atomic bool fm_life_after_exec;
 
 static enum { IDLE, RUNNING, REFUSED } state;
+static _Atomic bool rests; /* its threads have been ended */
 static bool is_child;
 static int owner; /* process whose engine it is */
 
@@ -37,7 +38,12 @@ bool fm_life_running(void)
 
 bool fm_life_refused(void)
 {
-	return state == REFUSED;
+	return state == REFUSED || atomic_load(&rests);
+}
+
+void fm_life_rests(void)
+{
+	atomic_store(&rests, true);
 }
 
 bool fm_life_is_child(void)
@@ -96,6 +102,8 @@ static bool is_me(void)
 
 int fm_life_need(void)
 {
+	if (atomic_load(&rests))
+		return -ENOSYS;
 	if (state == RUNNING)
 		return is_me() ? 0 : -ECHILD;
 	if (state == REFUSED)
@@ -129,6 +137,7 @@ void fm_life_forked(void)
 	bool ran = state == RUNNING;
 
 	is_child = true;
+	atomic_store(&rests, false);
 	if (ran)
 		state = IDLE;
 	EACH_UP(l) {

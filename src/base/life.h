@@ -86,6 +86,9 @@ int fm_life_need(void);
 bool fm_life_running(void);
 /* Such a process it is, as is known by now. */
 bool fm_life_refused(void);
+/* [any] From now on, and in no child of fork, the kernel serves what is mapped:
+ * there is nothing of the engine's, or its threads are about to be ended. */
+void fm_life_rests(void);
 /* [any] The engine runs, and this is its process and no child that shares the
  * memory. */
 bool fm_life_is_owner(void);

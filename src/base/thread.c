@@ -46,6 +46,7 @@ static _Atomic uint32_t top; /* of them that were ever used */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 static _Atomic uint32_t order; /* the last that was given */
 static _Atomic uint32_t carried; /* futex: somebody has carried one out */
+static _Atomic bool ending; /* all of them are to */
 static _Atomic int bell = -1; /* readable while there is one, for poll(2) */
 
 static _Thread_local struct thread *self;
@@ -74,10 +75,23 @@ void fm_thread_begin(const char *name)
 
 /* ---- orders ------------------------------------------------------------ */
 
+/* Here a thread waits for work, with no lock and nothing half done. */
+static void end_if_told(void)
+{
+	if (!self || !atomic_load(&ending))
+		return;
+	atomic_store(&self->sleeps, NULL);
+#ifdef BY_PTHREAD
+	atomic_store(&self->tid, 0);
+#endif
+	fm_sys1(SYS_exit, 0);
+}
+
 static void obey(void)
 {
 	uint32_t n = atomic_load(&order);
 
+	end_if_told();
 	if (!self || atomic_load(&self->done) == n)
 		return;
 	fm_creds_take();
@@ -207,6 +221,35 @@ int fm_thread_order(uint32_t n)
 	if (fm_sys_is_anon(fd))
 		fm_sys3(SYS_read, fd, &rings, sizeof(rings));
 	return left;
+}
+
+static void wake_live(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&top); i++) {
+		_Atomic uint32_t *word = atomic_load(&threads[i].sleeps);
+
+		if (atomic_load(&threads[i].tid) && word)
+			fm_futex_wake(word, INT32_MAX);
+	}
+}
+
+bool fm_thread_end_all(unsigned ms)
+{
+	const uint64_t until = fm_now_ms() + ms;
+	uint64_t rings = 1;
+	int fd = atomic_load(&bell);
+
+	atomic_store(&ending, true);
+	if (fm_sys_is_anon(fd))
+		fm_sys3(SYS_write, fd, &rings, sizeof(rings));
+	while (fm_thread_any() && fm_now_ms() < until) {
+		wake_live();
+		fm_sys_sleep_us(100);
+	}
+	atomic_store(&ending, false);
+	if (fm_sys_is_anon(fd))
+		fm_sys3(SYS_read, fd, &rings, sizeof(rings));
+	return !fm_thread_any();
 }
 
 /* ---- making one -------------------------------------------------------- */

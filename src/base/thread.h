@@ -60,6 +60,10 @@ bool fm_thread_is(int tid);
  * two seconds at most. Returns how many have not. */
 int fm_thread_order(uint32_t n);
 
+/* [any] End all threads of ours where they wait for work, and wait for that up
+ * to `ms`. False: some are busy, and go on. */
+bool fm_thread_end_all(unsigned ms);
+
 /* [plain] Where no descriptor is left: give up the eventfd by which threads in
  * fm_thread_poll are woken. False: it has gone already. */
 bool fm_thread_spare(void);

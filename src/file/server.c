@@ -140,6 +140,7 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_CHANGED] = { .text = "file changed under a system call" },
 	[FM_WHY_KERNEL_MAPS] = { .text = "a mapping that stays the kernel's" },
 	[FM_WHY_FORK] = { .text = "fork" },
+	[FM_WHY_ALONE] = { .text = "unshare or setns wants one thread" },
 	[FM_WHY_EXEC] = { .text = "the program executes another" },
 	[FM_WHY_ENDS] = { .text = "the program ends" },
 	[FM_WHY_MADVISE] = { .text = "madvise" },

@@ -97,6 +97,10 @@ void fm_rings_release_dead(uint32_t top);
 /* [plain] Nothing is in flight any more: wait until the kernel's workers have
  * let go of the files, too. For the end of the process, before the release. */
 void fm_rings_settle(void);
+/* [plain] A worker of the calling thread's, by number: it ends when it has been
+ * idle for 5 s, although it is the last. Nothing where there is one CPU. */
+void fm_rings_let_worker_go(int tid);
+void fm_rings_workers_as_were(void);
 /* [plain] Hold a reference on fd (-1: on nothing) for the life of this memory,
  * so that it is closed in a worker of the kernel. Of so many, no more. */
 #define FM_RINGS_KEPT 8u

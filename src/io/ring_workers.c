@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "ring_priv.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #define BUF 4096
@@ -52,4 +53,34 @@ void fm_rings_settle(void)
 	while (any_busy(buf) && fm_now_ms() < until)
 		fm_sys_sleep_us(LOOK_US);
 	fm_sys_munmap(buf, BUF);
+}
+
+#define IOWQ_AFF 17 /* IORING_REGISTER_IOWQ_AFF, Linux 5.14 */
+#define IOWQ_NO_AFF 18
+
+void fm_rings_workers_as_were(void)
+{
+	if (fm_home.on)
+		fm_sys4(SYS_io_uring_register, fm_home.ring.ring_fd,
+			IOWQ_NO_AFF, NULL, 0);
+}
+
+/* The last worker of a thread sleeps for good, unless it finds itself on a CPU
+ * that is not for workers any more: there it is bound to (Linux 6.3). */
+void fm_rings_let_worker_go(int tid)
+{
+	cpu_set_t all, one;
+	long n = fm_sys3(SYS_sched_getaffinity, 0, sizeof(all), &all);
+	unsigned cpu = 0;
+
+	if (!fm_home.on || n <= 0 || CPU_COUNT(&all) < 2)
+		return;
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	CPU_CLR(cpu, &all);
+	fm_sys3(SYS_sched_setaffinity, tid, n, &one);
+	fm_sys4(SYS_io_uring_register, fm_home.ring.ring_fd, IOWQ_AFF, &all,
+		n);
 }

@@ -110,8 +110,8 @@ static int may_take(const struct take *t)
 		bytes += len_of(&t->v[k].r);
 	}
 	if (bytes > MOST_BYTES || atomic_load(&fm_async) ||
-	    atomic_load(&fm_tables_split) || fm_memory_look() ||
-	    fm_sys_confined() || !fm_krange_complete())
+	    atomic_load(&fm_tables_split) || fm_life_refused() ||
+	    fm_memory_look() || fm_sys_confined() || !fm_krange_complete())
 		return -EOPNOTSUPP;
 	return 0;
 }

@@ -510,3 +510,12 @@ bool fm_thread_any(void)
 {
 	return false;
 }
+
+int fm_engine_rest(void)
+{
+	return 0;
+}
+
+void fm_engine_no_threads(void)
+{
+}
