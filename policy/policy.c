@@ -59,10 +59,11 @@ static const char *own_exe(void)
 	return n > 0 ? fm_arena_text(&start.arena, buf, (size_t)n) : NULL;
 }
 
-static int remember_start(const char *progname, const char *exe, char **envp)
+static int remember_start(const char *argv0, const char *exe, char **envp)
 {
-	start.who.name = fm_arena_text(&start.arena, progname,
-				       strlen(progname));
+	const char *name = fm_base_name(argv0);
+
+	start.who.name = fm_arena_text(&start.arena, name, strlen(name));
 	exe = exe ? fm_arena_text(&start.arena, exe, strlen(exe)) : own_exe();
 	start.who.exe = exe ? exe : "";
 	start.policy = env_get(envp, "FASTMAP_POLICY");
@@ -343,10 +344,10 @@ void fm_policy_reload(void)
 		atomic_store_explicit(&current, set, memory_order_release);
 }
 
-void fm_policy_load_for(const char *progname, const char *exe, char **envp)
+void fm_policy_load_for(const char *argv0, const char *exe, char **envp)
 {
 	fm_log_start();
-	if (remember_start(progname, exe, envp)) {
+	if (remember_start(argv0, exe, envp)) {
 		fm_log(FM_LOG_ERROR, "no memory for settings, staying off");
 		return;
 	}
@@ -356,9 +357,9 @@ void fm_policy_load_for(const char *progname, const char *exe, char **envp)
 	loading = NULL;
 }
 
-void fm_policy_load(const char *progname, char **envp)
+void fm_policy_load(const char *argv0, char **envp)
 {
-	fm_policy_load_for(progname, NULL, envp);
+	fm_policy_load_for(argv0, NULL, envp);
 }
 
 const char *fm_policy_runtime_dir(void)

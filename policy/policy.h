@@ -103,10 +103,15 @@ struct fm_settings {
 /* Read environment and policy file. Never fails: bad input is reported by one
  * line each through the log function and replaced by the default. Call once
  * from the constructor (before main, may use malloc-free code only at that
- * time: uses static storage or mmap). `progname` is the short program name. */
-void fm_policy_load(const char *progname, char **envp);
-/* The same for another program, whose file this is. */
-void fm_policy_load_for(const char *progname, const char *exe, char **envp);
+ * time: uses static storage or mmap).
+ *
+ * A program is known by two names, and settings may use either: the one that it
+ * was started by (the last part of argv[0]: `python3`), and that of its file
+ * (`python3.11`, to which that is a link). A policy file is looked for by the
+ * first. */
+void fm_policy_load(const char *argv0, char **envp);
+/* The same for another program, whose file this is, without links. */
+void fm_policy_load_for(const char *argv0, const char *exe, char **envp);
 
 const struct fm_settings *fm_settings(void); /* [fault] */
 

@@ -114,13 +114,6 @@ bool fm_dl_kept(void)
 	return booted ? keep_deepbind || !fm_on() : wants_kept(environ);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool wanted(int argc, char **argv, char **envp)
 {
 	if (getauxval(AT_SECURE))
@@ -130,8 +123,7 @@ static bool wanted(int argc, char **argv, char **envp)
 		       "loaded by dlopen, staying passive; use LD_PRELOAD");
 		return false;
 	}
-	return fm_engine_init(argc > 0 && argv[0] ? base_name(argv[0]) : "",
-			      envp);
+	return fm_engine_init(argc > 0 && argv[0] ? argv[0] : "", envp);
 }
 
 __attribute__((constructor)) static void boot(int argc, char **argv,

@@ -71,10 +71,10 @@ static inline bool fm_looks(void)
 	return fm_active() || fm_any_takeable();
 }
 
-/* [plain] Load the configuration (environment, policy files) of the program of
- * that short name. Called once by the shim's constructor; starts no thread and
+/* [plain] Load the configuration (environment, policy files) of the program
+ * that was started by that name. Called once by the shim's constructor; starts no thread and
  * keeps no descriptor. False: no file is ours. */
-bool fm_engine_init(const char *progname, char **envp);
+bool fm_engine_init(const char *argv0, char **envp);
 
 /* [any] Write every dirty page back. Not durable: the bytes are where write(2)
  * would have put them. */

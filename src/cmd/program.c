@@ -13,6 +13,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "glob.h"
+
 #define SCRIPTS 5 /* in a row: the kernel's BINPRM limit */
 #define HEAD 256  /* what the kernel reads of a script's first line */
 
@@ -56,19 +58,36 @@ static int search(const char *name, char *ret)
 	return err;
 }
 
-/* "#! /usr/bin/perl -w" */
-static bool script(int fd, char *ret_interpreter)
+/* "#! /usr/bin/perl -w": the interpreter, and what is given to it, as one. */
+static bool script(int fd, char *ret_interpreter, char *ret_argument)
 {
 	char head[HEAD + 1], *p = head + 2;
 	ssize_t n = pread(fd, head, HEAD, 0);
+	size_t len;
 
 	if (n < 3 || head[0] != '#' || head[1] != '!')
 		return false;
 	head[n] = 0;
+	p[strcspn(p, "\n")] = 0;
 	p += strspn(p, " \t");
-	p[strcspn(p, " \t\n")] = 0;
+	len = strcspn(p, " \t");
+	snprintf(ret_argument, HEAD + 1, "%s", p + len);
+	p[len] = 0;
 	strcpy(ret_interpreter, p);
 	return *p != 0;
+}
+
+/* "-S VAR=1 python3 -u" of env(1): what it executes, or NULL. The text is cut
+ * up. */
+static const char *of_env(char *text)
+{
+	char *at, *word = strtok_r(text, " \t", &at);
+
+	while (word && (!strcmp(word, "-S") || !strcmp(word, "-i") ||
+			!strcmp(word, "-") || !strcmp(word, "--split-string") ||
+			strchr(word, '=')))
+		word = strtok_r(NULL, " \t", &at);
+	return word && *word != '-' ? word : NULL;
 }
 
 /* ---- privilege --------------------------------------------------------- */
@@ -152,21 +171,33 @@ static const char *out_of_reach(int fd, struct program *ret)
 	return fstat(fd, &st) ? NULL : privileged(fd, &st);
 }
 
+/* The interpreter of a script, or what env(1) finds in its place. */
+static int follow(const char *interpreter, char *argument, struct program *ret)
+{
+	const char *name = NULL;
+
+	if (!strcmp(fm_base_name(interpreter), "env"))
+		name = of_env(argument);
+	name = name ? name : interpreter;
+	snprintf(ret->argv0, sizeof(ret->argv0), "%s", name);
+	return search(name, ret->file);
+}
+
 static int follow_scripts(struct program *ret)
 {
 	for (int i = 0; i <= SCRIPTS; i++) {
 		int r, fd = open(ret->file, O_RDONLY | O_CLOEXEC);
-		char next[HEAD + 1];
+		char next[HEAD + 1], argument[HEAD + 1];
 
 		if (fd < 0)
 			return 0; /* may be executed, not read */
-		if (!script(fd, next)) {
+		if (!script(fd, next, argument)) {
 			ret->out_of_reach = out_of_reach(fd, ret);
 			close(fd);
 			return 0;
 		}
 		close(fd);
-		r = try(next, ret->file);
+		r = follow(next, argument, ret);
 		if (r)
 			return r;
 	}
@@ -178,6 +209,7 @@ int program_find(const char *name, struct program *ret)
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
+	snprintf(ret->argv0, sizeof(ret->argv0), "%s", name);
 	err = search(name, ret->file);
 	return err ? err : follow_scripts(ret);
 }

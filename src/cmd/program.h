@@ -10,7 +10,10 @@
 #include <stdbool.h>
 
 struct program {
-	char file[PATH_MAX]; /* that is executed: a script's interpreter */
+	/* That is executed in the end: a script's interpreter, also one that
+	 * env(1) finds. */
+	char file[PATH_MAX];
+	char argv0[PATH_MAX]; /* the name that it is started by */
 	const char *out_of_reach; /* why LD_PRELOAD has no effect, or NULL */
 	bool harmed; /* it would be stopped by our library */
 	char loader[256]; /* that it names, with `harmed` */

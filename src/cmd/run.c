@@ -27,9 +27,9 @@ static void help(void)
 /* The library would find the same wrong: told once, here. -1: strict. */
 static int foretell(const char *name, const struct program *p)
 {
-	const char *base = strrchr(p->file, '/') + 1, *why;
+	const char *why;
 
-	fm_policy_load_for(base, p->file, environ);
+	fm_policy_load_for(p->argv0, p->file, environ);
 	stage_run_variable();
 	if (fm_settings()->mode == FM_MODE_OFF)
 		return 0;

@@ -86,13 +86,13 @@ static bool guess_paths(char **args)
 
 int stage_paths(char **argv, const struct program *p)
 {
-	const char *base = fm_base_name(p->file), *why;
+	const char *why;
 	bool guessed = false;
 
-	fm_policy_load_for(base, p->file, environ);
+	fm_policy_load_for(p->argv0, p->file, environ);
 	if (!fm_policy_any() && !getenv("FASTMAP_PATHS")) {
 		guessed = guess_paths(argv + 1);
-		fm_policy_load_for(base, p->file, environ);
+		fm_policy_load_for(p->argv0, p->file, environ);
 	}
 	why = settings_why_not(argv[0], p);
 	if (why)

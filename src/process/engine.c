@@ -17,9 +17,9 @@
 
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
-bool fm_engine_init(const char *progname, char **envp)
+bool fm_engine_init(const char *argv0, char **envp)
 {
-	fm_policy_load(progname, envp);
+	fm_policy_load(argv0, envp);
 	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
 		return false;
 	fm_server_reason_start();
