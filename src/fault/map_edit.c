@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "map_edit.h"
 
+#include <sys/resource.h>
+
 #include "base/alloc.h"
 #include "base/snapshot.h"
 #include "base/sys.h"
@@ -245,14 +247,28 @@ FM_FAULT int fm_map_protect(struct fm_map *m, int prot)
 			       prot);
 }
 
+/* Of this process, which may raise it again. */
+static bool is_over_limit(struct fm_file *f)
+{
+	struct rlimit rl = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (fm_sys_confined())
+		return true; /* perhaps */
+	fm_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &rl);
+	return (uint64_t)atomic_load(&f->size) > rl.rlim_cur;
+}
+
 /* A device or a file system has its own words for what it cannot write
  * (ENODATA, EREMOTEIO, EROFS, ESTALE, ...). Not so what is ours, or limits that
  * may change. */
-static bool fails_for_good(int err)
+static bool fails_for_good(struct fm_file *f, int err)
 {
+	if (err == -EFBIG)
+		return !is_over_limit(f);
+	if (err == -EPERM) /* or a filter's */
+		return !fm_sys_confined();
 	return err != -EFAULT && err != -ENOMEM && err != -EAGAIN &&
-	       err != -EINTR && err != -ECANCELED && err != -EFBIG &&
-	       err != -EPERM;
+	       err != -EINTR && err != -ECANCELED;
 }
 
 /* Nearly everything is in the file. What is stored meanwhile is written once
@@ -267,7 +283,7 @@ static int settle_map(struct fm_map *m, void *arg)
 	if (fm_map_still_dirty(m)) /* raced, failed, or pinned */
 		err = fm_map_flush(m, arg);
 	/* said already; goes with the memory */
-	return fails_for_good(err) ? 0 : err;
+	return fails_for_good(m->file, err) ? 0 : err;
 }
 
 FM_FAULT int fm_map_sync_prot(struct fm_map *m)

@@ -377,6 +377,34 @@ static void writes_fail(const char *how, uint64_t at)
 	    on_device((off_t)(at + PAGE)) == 0x5b);
 }
 
+/* What cannot be written goes with the mapping, whatever the reason. */
+static void gone_with_it(const char *how)
+{
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	command(how);
+	p[140 * PAGE] = 0x63;
+	say("C23n %s: munmap: %s", how, ct_errno(munmap(p, 1 << 20) == -1));
+	fsync(fd);
+	fsync(fd);
+	command("none");
+}
+
+/* Direct writes are refused, those through the page cache are not. */
+static void direct_refused(void)
+{
+	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
+	ct_load(p + 150 * PAGE);
+	command("direct");
+	for (int i = 150; i < 170; i++)
+		p[i * PAGE] = 0x64;
+	say_rc("C23o msync", msync(p, 1 << 20, MS_SYNC));
+	say_rc("C23o fsync", fsync(fd));
+	say("C23o in the file: %02x %02x", on_device(150 * PAGE),
+	    on_device(169 * PAGE));
+	say_rc("C23o munmap", munmap(p, 1 << 20));
+	command("none");
+}
+
 /* The last mapping has gone, and what could not be written with it. */
 static void said_later(void)
 {
@@ -427,6 +455,10 @@ static void on_command(void)
 	if (fd < 0)
 		ct_die("open");
 	said_later();
+	gone_with_it("write");
+	gone_with_it("denied");
+	gone_with_it("big");
+	direct_refused();
 	p = ct_map(fd, 1 << 20, RW, MAP_SHARED, 0);
 	madvise(p, 1 << 20, MADV_RANDOM);
 	say("C23 before: %d", ct_matches(p, 4 * PAGE, 0));

@@ -9,6 +9,8 @@
  * hardly a block; and `control`: what is
  * written to it decides what happens to `bad` from then on: "none", "read"
  * (reads fail, EIO), "write" (writes fail, EIO), "space" (writes fail, ENOSPC),
+ * "denied" (writes fail, EPERM), "big" (EFBIG), "direct" (direct ones fail,
+ * EINVAL),
  * "commit" (no room for blocks, and the first fsync fails, EIO),
  * "away" (opens and reads fail, EIO), "die" (nobody serves the file system any
  * more).
@@ -105,6 +107,16 @@ static void do_read(const struct fuse_in_header *h,
 		reply(h->unique, 0, n ? data + r->offset : NULL, n);
 }
 
+/* errno, or 0 */
+static int refuses(const struct fuse_write_in *w)
+{
+	return fails("write") ? EIO :
+	       fails("space") ? ENOSPC :
+	       fails("denied") ? EPERM :
+	       fails("big") ? EFBIG :
+	       fails("direct") && (w->flags & O_DIRECT) ? EINVAL : 0;
+}
+
 static void do_write(const struct fuse_in_header *h,
 		     const struct fuse_write_in *w)
 {
@@ -115,8 +127,8 @@ static void do_write(const struct fuse_in_header *h,
 		snprintf(control, sizeof(control), "%.*s", (int)w->size, from);
 		if (fails("die"))
 			exit(0);
-	} else if (fails("write") || fails("space")) {
-		reply(h->unique, fails("write") ? EIO : ENOSPC, NULL, 0);
+	} else if (refuses(w)) {
+		reply(h->unique, refuses(w), NULL, 0);
 		return;
 	} else if (w->offset + w->size <= SIZE) {
 		memcpy(data + w->offset, from, w->size);
