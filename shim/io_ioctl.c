@@ -282,6 +282,21 @@ FM_SLOW int ioctl_slow(const struct fm_ioctl *c, void *arg)
 	return fm_pass_ioctl(c, arg);
 }
 
+/* A file that may not be changed any more, or only grow, refuses stores, or
+ * writes of what has been stored before, each file system in its own way: the
+ * kernel knows. */
+static void leave_for_flags(int fd, unsigned long req)
+{
+	struct fm_file *f = NULL;
+
+	if (!fm_idle() && (req == FS_IOC_SETFLAGS || req == FS_IOC_FSSETXATTR))
+		f = fm_file_by_fd(fd);
+	if (!f)
+		return;
+	fm_file_demote(f, FM_WHY_FLAGS);
+	fm_file_put(f);
+}
+
 int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 {
 	const struct fm_ioctl c = { raw, fd, req };
@@ -293,6 +308,7 @@ int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg)
 	/* What has been stored has blocks. */
 	if (fm_looks() && req == FS_IOC_FIEMAP && fm_see(fd, 0, 0) < 0)
 		return -1;
+	leave_for_flags(fd, req);
 	if (fm_touches(arg, 1))
 		return ioctl_slow(&c, arg);
 	return fm_pass_ioctl(&c, arg);

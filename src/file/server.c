@@ -152,6 +152,7 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_REMAP] = { .text = "remap_file_pages" },
 	[FM_WHY_PKEYS] = { .text = "protection keys" },
 	[FM_WHY_MSEAL] = { .text = "mseal" },
+	[FM_WHY_FLAGS] = { .text = "its flags are changed" },
 	[FM_WHY_IOCTL] = { .text = "ioctl of unknown extent" },
 	[FM_WHY_FUTEX] = { .text = "futex" },
 	[FM_WHY_SEMAPHORE] = { .text = "semaphore" },
