@@ -226,6 +226,7 @@ struct fm_file {
 		_Atomic bool sheds; /* only written so, see fm_wb_urgent */
 		_Atomic bool mixed; /* buffered, no direct write in flight */
 		_Atomic bool waits; /* knows no write that does not wait */
+		_Atomic bool torn, told_torn; /* map/map.h */
 	} wb;
 	struct { /* file/demote_queue.h, vm/demote.c */
 		/* futex: one is under way, or to be */

@@ -220,6 +220,12 @@ struct batch {
 	uint64_t gave;     /* has given, into standby as well */
 };
 
+static FM_FAULT bool is_gone(const struct batch *b, unsigned k)
+{
+	return fm_file_torn(b->map[k]->file) &&
+	       fm_page_gone(b->map[k], b->index[k]);
+}
+
 /* The vector of the lazy pages of b, or of the others. Neighbours become one
  * element. */
 static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
@@ -227,7 +233,7 @@ static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
 	int k = 0;
 
 	for (unsigned i = 0; i < b->n; i++) {
-		if ((b->lazy >> i & 1) != lazy)
+		if ((b->lazy >> i & 1) != lazy || is_gone(b, i))
 			continue;
 		if (k && (char *)iov[k - 1].iov_base + iov[k - 1].iov_len ==
 				 b->iov[i].iov_base)

@@ -5,13 +5,15 @@
 #include "file/file.h"
 #include "map/map.h"
 
+/* One that is protected already is protected again: what lies there may not be
+ * ours any more, and the kernel says so. */
 static FM_FAULT int demote_to_shared(struct fm_map *o, uint64_t j)
 {
 	uint8_t mode = fm_mode(o, j);
 	int err;
 
 	if (!(mode & PM_WRITABLE))
-		return 0;
+		return fm_uffd_protect(fm_map_addr(o, j), FM_PAGE, true);
 	if (fm_pinned_in(fm_map_addr(o, j), FM_PAGE))
 		return -EBUSY;
 	err = fm_uffd_protect(fm_map_addr(o, j), FM_PAGE, true);
@@ -30,6 +32,8 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	if (!o)
 		return 0;
 	err = demote_to_shared(o, j);
+	if (err == -ENOENT && fm_page_gone(o, j))
+		return -EAGAIN; /* who else has it? */
 	if (err)
 		return err;
 	fm_count(&m->file->st.hits_alias, 1);
@@ -54,7 +58,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	     was = prot)
 		fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, prot);
 	fm_cache_uncharge(m->file, n <= 0);
-	return (int)n;
+	return n == -EFAULT && fm_page_gone(o, j) ? -EAGAIN : (int)n;
 }
 
 /* Shared copies and untouched private ones; a private copy that was stored

@@ -211,4 +211,30 @@ struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 #include "window_pool.h"
 #include "zap_batch.h"
 
+/*
+ * gone.c: memory of a mapping that is not the engine's any more: unmapped or
+ * replaced by a system call that nobody sees (an instruction of the program's
+ * own, a function that somebody has found past the hooks). What was stored
+ * there and not yet written is lost. It must not be waited for, and what lies
+ * there now is somebody else's.
+ */
+
+/* [fault] The memory of page i of m, which is locked, is gone: the page is
+ * forgotten, and it is said once a file. False: it is there, protected. */
+bool fm_page_gone(struct fm_map *m, uint64_t i);
+
+/* [fault] Was any memory of the file found to be gone? */
+static inline bool fm_file_torn(struct fm_file *f)
+{
+	return atomic_load(&f->wb.torn);
+}
+
+/* [fault] A write has found a page that it could not read: from now on each of
+ * the file is looked at. */
+void fm_file_tear(struct fm_file *f);
+
+/* [plain] All of m is the engine's, as far as the kernel has anything there.
+ * Its pages are clean, and no more are stored to. */
+bool fm_map_whole(struct fm_map *m);
+
 #endif

@@ -20,10 +20,32 @@ FM_FAULT int fm_drop_forbidden(struct fm_map *m, uint64_t i, _Atomic uint8_t *p)
 	return fm_map_holder(m->file, m->pgoff + i, m, &j) ? 0 : -EAGAIN;
 }
 
+static FM_FAULT void drop_one(struct fm_map *m, uint64_t i)
+{
+	uint8_t mode = fm_mode(m, i);
+
+	fm_uffd_drop(fm_map_addr(m, i), FM_PAGE);
+	fm_mode_set(m, i, fm_mode_lazy(mode) ? 0 : mode &
+			  (PM_QUEUED | PM_MAIN));
+	fm_cache_uncharge(m->file, fm_mode_charged(mode));
+}
+
+/* What lies there now may be somebody else's. */
+static FM_FAULT void drop_torn(struct fm_map *m, uint64_t i, uint64_t n)
+{
+	for (uint64_t k = i; k < i + n; k++)
+		if (!fm_page_gone(m, k))
+			drop_one(m, k);
+}
+
 FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
 {
 	uint64_t charged = 0;
 
+	if (fm_file_torn(m->file)) {
+		drop_torn(m, i, n);
+		return;
+	}
 	fm_uffd_drop(fm_map_addr(m, i), n << FM_PAGE_SHIFT);
 	for (uint64_t k = i; k < i + n; k++) {
 		uint8_t mode = fm_mode(m, k);

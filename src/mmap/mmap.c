@@ -403,6 +403,16 @@ static bool may_begin_again(const struct fm_mmap_request *q)
 	       !(q->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE));
 }
 
+/* The kernel has put it where a mapping of ours was, so that was unmapped
+ * behind our back. */
+static void forget_stale(const struct fm_mmap_request *q, void *p)
+{
+	const uintptr_t a = (uintptr_t)p;
+
+	if (fm_overlaps(p, q->len))
+		fm_range_release(a, fm_page_up(a + q->len));
+}
+
 static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 {
 	const bool want = fm_server_for(q, known) == FM_SERVER_ENGINE;
@@ -420,6 +430,8 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	q->flags = keep;
 	if (fm_is_err(p))
 		return p;
+	if (!q->over.n)
+		forget_stale(q, p);
 	err = want ? take_timed(q, known, p) : -ENOTSUP;
 	if (err && may_begin_again(q))
 		return p;

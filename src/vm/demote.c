@@ -260,6 +260,8 @@ static int may_all(const struct fm_list *l)
 
 	for (size_t k = 0; l->n > 1 && k < l->n && !err; k++)
 		err = may_be_replaced(l->v[k]);
+	for (size_t k = 0; k < l->n && !err; k++)
+		err = fm_map_whole(l->v[k]) ? 0 : -ENOENT;
 	return err;
 }
 

@@ -148,6 +148,8 @@ static FM_FAULT void count_run(struct wb *w, const struct wb_run *r, bool ok)
 		fm_count(&r->f->st.wb_bytes, r->io.len);
 	} else {
 		note_error(r->f, err);
+		if (err == -EFAULT)
+			fm_file_tear(r->f);
 		if (!w->err)
 			w->err = err;
 	}
@@ -582,6 +584,8 @@ int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
 	if (!m || off >= (uint64_t)fm_file_size_now(f))
 		return 0;
 	res = shut_page(m, i, force);
+	if (res == -ENOENT && fm_page_gone(m, i))
+		return 0;
 	if (res)
 		return (int)res;
 	res = write_page(m, i); /* see submit_span */

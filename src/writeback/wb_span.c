@@ -36,8 +36,10 @@ static FM_FAULT bool to_write(const struct fm_span *s, uint64_t k)
  * a system call is storing into it right now, it cannot be protected. */
 static FM_FAULT bool shut(struct fm_span *s, uint64_t k)
 {
-	if (!(fm_mode(s->m, s->i + k) & PM_WRITABLE))
+	if (!(fm_mode(s->m, s->i + k) & PM_WRITABLE)) {
+		s->protect = true; /* is it there? A write has failed before */
 		return true;
+	}
 	if (!fm_pin_shut(s->m, s->i + k))
 		return false;
 	s->protect = true;
@@ -86,14 +88,26 @@ static FM_FAULT bool reach(struct fm_span *s, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* One that cannot be protected counts as stored to all the time. */
-static FM_FAULT void protect_each(const struct fm_span *s)
+static FM_FAULT void leave_page(struct fm_span *s, uint64_t k)
+{
+	fm_page_set(state_of(s, k), 0, FP_WB | FP_REDIRTY);
+	s->taken[k / 64] &= ~(1ull << k % 64);
+}
+
+/* One that cannot be protected counts as stored to all the time. What is not
+ * ours any more is not written. */
+static FM_FAULT void protect_each(struct fm_span *s)
 {
 	for (uint64_t k = 0; k < s->n; k++) {
 		struct fm_map *m = s->m;
 
-		if (!fm_span_has(s, k) ||
-		    !fm_uffd_protect(fm_map_addr(m, s->i + k), FM_PAGE, true))
+		if (!fm_span_has(s, k))
+			continue;
+		if (fm_page_gone(m, s->i + k)) {
+			leave_page(s, k);
+			continue;
+		}
+		if (!fm_uffd_protect(fm_map_addr(m, s->i + k), FM_PAGE, true))
 			continue;
 		fm_mode_set(m, s->i + k, fm_mode(m, s->i + k) | PM_WRITABLE);
 		fm_page_set(state_of(s, k), FP_REDIRTY, 0);
@@ -128,8 +142,10 @@ FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		if (k >= stop || !reach(s, s->n, k))
 			break;
 	}
-	if (s->protect && fm_uffd_protect(fm_map_addr(m, i),
-					  s->n << FM_PAGE_SHIFT, true))
+	/* Over what is not mapped protection passes without an error. */
+	if (fm_file_torn(m->file) ||
+	    (s->protect && fm_uffd_protect(fm_map_addr(m, i),
+					   s->n << FM_PAGE_SHIFT, true)))
 		protect_each(s);
 	unlock_all(s);
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "map.h"
+
+#include "base/log.h"
+#include "file/file.h"
+#include "uffd.h"
+
+FM_FAULT void fm_file_tear(struct fm_file *f)
+{
+	atomic_store(&f->wb.torn, true);
+}
+
+static FM_FAULT void say(struct fm_file *f)
+{
+	fm_file_tear(f);
+	if (!atomic_exchange(&f->wb.told_torn, true))
+		fm_log(FM_LOG_ERROR,
+		       "%s: memory of its mapping was unmapped or replaced by "
+		       "a system call that did not go through libc: what was "
+		       "stored there is lost",
+		       f->path);
+}
+
+/* Another mapping may have what was stored. */
+static FM_FAULT void forget(struct fm_map *m, uint64_t i)
+{
+	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
+	uint8_t mode = fm_mode(m, i);
+	uint64_t j;
+
+	fm_mode_set(m, i, mode & (PM_QUEUED | PM_MAIN));
+	fm_cache_uncharge(m->file, fm_mode_charged(mode));
+	if (!m->shared || fm_map_holder(m->file, m->pgoff + i, m, &j))
+		return;
+	fm_page_set(p, 0, FP_DIRTY | FP_REDIRTY);
+	fm_dirty_clear(m->file, m->pgoff + i);
+}
+
+FM_FAULT bool fm_page_gone(struct fm_map *m, uint64_t i)
+{
+	if (!fm_map_current(m, i) ||
+	    fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true) != -ENOENT)
+		return false;
+	say(m->file);
+	forget(m, i);
+	return true;
+}
+
+bool fm_map_whole(struct fm_map *m)
+{
+	void *p = (void *)atomic_load(&m->start);
+
+	if (fm_uffd_protect(p, fm_map_pages(m) << FM_PAGE_SHIFT, true) !=
+	    -ENOENT)
+		return true;
+	say(m->file);
+	return false;
+}
