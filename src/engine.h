@@ -72,8 +72,8 @@ static inline bool fm_looks(void)
 }
 
 /* [plain] Load the configuration (environment, policy files) of the program
- * that was started by that name. Called once by the shim's constructor; starts no thread and
- * keeps no descriptor. False: no file is ours. */
+ * that was started by that name. Called once by the shim's constructor; starts
+ * no thread and keeps no descriptor. False: no file is ours. */
 bool fm_engine_init(const char *argv0, char **envp);
 
 /* [any] Write every dirty page back. Not durable: the bytes are where write(2)
