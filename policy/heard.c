@@ -68,6 +68,17 @@ bool fm_heard_from_run(char **envp)
 	return false;
 }
 
+int fm_heard_run(char **envp)
+{
+	uint64_t pid;
+
+	for (; *envp; envp++)
+		if (begins(*envp, RUN) &&
+		    fm_number(*envp + strlen(RUN), &pid) && pid <= INT32_MAX)
+			return (int)pid;
+	return 0;
+}
+
 #define MOST ((size_t)256 << 10)
 
 bool fm_heard_from_parent(char **envp)

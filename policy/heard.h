@@ -12,6 +12,8 @@
  * NULL. */
 bool fm_heard_from_run(char **envp);
 bool fm_heard_from_parent(char **envp);
+/* The process that `fastmap run` has become, or 0. No system call. */
+int fm_heard_run(char **envp);
 
 /* Who has started this program, from what it was started with. */
 enum fm_start {

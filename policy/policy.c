@@ -346,7 +346,7 @@ void fm_policy_reload(void)
 
 void fm_policy_load_for(const char *argv0, const char *exe, char **envp)
 {
-	fm_log_start();
+	fm_log_start(fm_heard_run(envp));
 	if (remember_start(argv0, exe, envp)) {
 		fm_log(FM_LOG_ERROR, "no memory for settings, staying off");
 		return;

@@ -179,7 +179,7 @@ static void forget_all(struct fm_file *f)
 {
 	struct fm_range all;
 
-	fm_log(FM_LOG_WARN, "file position changed during write, "
+	fm_log(FM_LOG_NOTE, "file position changed during write, "
 			    "reading all mappings of the file again");
 	if (fm_range_lock(f, 0, 0, &all) == 0)
 		fm_range_unlock(&all, true, false);

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "sys.h"
 #include "visible.h"
@@ -20,13 +21,15 @@ static struct {
 	bool started;
 	dev_t dev; /* both 0 when it was closed */
 	ino_t ino;
+	int run; /* see fm_log_start */
 } first_stderr;
 
-void fm_log_start(void)
+void fm_log_start(int run)
 {
 	struct stat st;
 
 	first_stderr.started = true;
+	first_stderr.run = run;
 	if (fm_sys_fstat(2, &st) < 0)
 		return;
 	first_stderr.dev = st.st_dev;
@@ -192,6 +195,47 @@ FM_FAULT static void keep_line(const struct line *l)
 	fm_log_last.line[n % LAST].text[len] = 0;
 }
 
+/* ---- who looks at it --------------------------------------------------- */
+
+FM_FAULT bool fm_stderr_is_terminal(void)
+{
+	char settings[64]; /* struct termios, the kernel's */
+
+	return !fm_sys_ioctl(2, TCGETS, settings);
+}
+
+FM_FAULT bool fm_stderr_is_of(int pid)
+{
+	struct stat ours, theirs;
+	char path[48];
+	struct line l = { .text = path, .size = sizeof(path) };
+
+	put_str(&l, "/proc/");
+	put_signed(&l, pid);
+	put_str(&l, "/fd/2");
+	path[l.len] = 0;
+	return !fm_sys_fstat(2, &ours) &&
+	       !fm_sys2(SYS_stat, path, &theirs) &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+FM_FAULT static bool is_watched(void)
+{
+	if (!fm_sys_may_ask())
+		return false;
+	return fm_stderr_is_terminal() ||
+	       (first_stderr.run && fm_stderr_is_of(first_stderr.run));
+}
+
+FM_FAULT static bool is_dropped(int level)
+{
+	int most = atomic_load_explicit(&fm_log_level, memory_order_relaxed);
+
+	if (level != FM_LOG_NOTE)
+		return level > most;
+	return most < FM_LOG_WARN || (most < FM_LOG_INFO && !is_watched());
+}
+
 FM_FAULT void fm_log(int level, const char *fmt, ...)
 {
 	char text[LINE];
@@ -203,8 +247,7 @@ FM_FAULT void fm_log(int level, const char *fmt, ...)
 	put_format(&l, fmt, ap);
 	va_end(ap);
 	keep_line(&l);
-	if (level > atomic_load_explicit(&fm_log_level, memory_order_relaxed) ||
-	    !stderr_is_text())
+	if (is_dropped(level) || !stderr_is_text())
 		return;
 	l.text[l.len++] = '\n';
 	fm_sys3(SYS_write, 2, l.text, l.len);

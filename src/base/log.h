@@ -4,9 +4,18 @@
 #define FM_LOG_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-enum { FM_LOG_ERROR, FM_LOG_WARN, FM_LOG_INFO, FM_LOG_DEBUG };
+/*
+ * ERROR, WARN: something is wrong, with the settings, the machine or the data.
+ * Callers of many programs (Tcl's exec, cron, test suites) take any line on
+ * standard error for a failure. So what is not one, such as a file that the
+ * kernel serves, is a NOTE: at level 1 it is written only where somebody
+ * watches the program: standard error is a terminal, or is that of a program
+ * that `fastmap run` has started. From level 2 on it is always.
+ */
+enum { FM_LOG_ERROR, FM_LOG_WARN, FM_LOG_INFO, FM_LOG_DEBUG, FM_LOG_NOTE };
 
 /* Supports %s %d %u %lu %ld %lx %p %zu %c %% only. Prefix "fastmap: " and the
  * newline are added. Lines over 512 bytes are cut. */
@@ -28,7 +37,13 @@ void fm_log_text(const char *text, size_t len);
 const char *fm_error_text(int err);
 
 /* [plain] Remember what descriptor 2 is now. A program may close it and get
- * the number again for a database or a socket: such a one is not written to. */
-void fm_log_start(void);
+ * the number again for a database or a socket: such a one is not written to.
+ * run: the process that `fastmap run` has become, or 0. */
+void fm_log_start(int run);
+
+/* [any] What descriptor 2 is now: a terminal; the same file as that of process
+ * pid. */
+bool fm_stderr_is_terminal(void);
+bool fm_stderr_is_of(int pid);
 
 #endif

@@ -255,10 +255,10 @@ static void say(const char *path, uint64_t key, const char *verb,
 		return;
 	place = all ? 0 : place_for(key);
 	if (place == FM_WHY_FILES)
-		fm_log(FM_LOG_WARN, "further files are left or handed to the "
+		fm_log(FM_LOG_NOTE, "further files are left or handed to the "
 		       "kernel: FASTMAP_LOG=2 names them");
 	else if (place >= 0)
-		fm_log(all ? FM_LOG_INFO : FM_LOG_WARN,
+		fm_log(all ? FM_LOG_INFO : FM_LOG_NOTE,
 		       "%s: %s to the kernel: %s%s%s%s", path, verb, why,
 		       remedy ? " (" : "", remedy ? remedy : "",
 		       remedy ? ")" : "");

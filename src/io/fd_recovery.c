@@ -27,7 +27,7 @@ static FM_FAULT void tell(const char *what, int err)
 		       "%d: access to what is not resident raises SIGBUS",
 		       what, -err);
 	else
-		fm_log(FM_LOG_WARN, "the program has closed descriptors of "
+		fm_log(FM_LOG_NOTE, "the program has closed descriptors of "
 		       "fastmap (%s): found again", what);
 }
 

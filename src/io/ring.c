@@ -420,7 +420,7 @@ static int start(void)
 	int err = fm_rings_start(s->ring_limit, s->uring);
 
 	if (err > 0 && s->uring)
-		fm_log(FM_LOG_WARN, "io_uring is not available: using "
+		fm_log(FM_LOG_NOTE, "io_uring is not available: using "
 		       "pread and pwrite (slower)");
 	return err < 0 ? err : 0;
 }

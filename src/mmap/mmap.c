@@ -217,7 +217,7 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 	err = fm_file_open(q->fd, &q->st, known ? known->path : q->path,
 			   q->policy, write, &f);
 	if (err) {
-		fm_log(FM_LOG_WARN, "%s: left to the kernel: cannot open for "
+		fm_log(FM_LOG_NOTE, "%s: left to the kernel: cannot open for "
 		       "the engine, errno %d: %s%s", q->path, -err,
 		       fm_error_text(-err), open_remedy(err));
 		return err;

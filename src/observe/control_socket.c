@@ -185,7 +185,7 @@ void fm_control_serve(const struct pollfd *p)
 	if (!p[0].revents)
 		return;
 	if (taken_away(&server, &p[0]))
-		fm_log(FM_LOG_WARN,
+		fm_log(FM_LOG_NOTE,
 		       "the program has closed the control socket");
 	else
 		connected();

@@ -45,25 +45,6 @@ struct sums {
 
 /* ---- who wants it ------------------------------------------------------ */
 
-static bool same_stderr(int pid)
-{
-	struct stat ours, theirs;
-	char digits[12], path[48];
-
-	fm_number_text(digits, (unsigned)pid);
-	fm_join(path, sizeof(path), "/proc/", digits, "/fd/2");
-	return fm_sys_fstat(2, &ours) == 0 &&
-	       fm_sys2(SYS_stat, path, &theirs) == 0 &&
-	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
-}
-
-static bool on_terminal(void)
-{
-	char settings[64]; /* struct termios, the kernel's */
-
-	return fm_sys3(SYS_ioctl, 2, TCGETS, settings) == 0;
-}
-
 static bool wanted(void)
 {
 	const int parent = (int)fm_sys0(SYS_getppid);
@@ -74,9 +55,9 @@ static bool wanted(void)
 	case FM_START_RUN:
 		return true;
 	case FM_START_BY_RUN:
-		return same_stderr(parent);
+		return fm_stderr_is_of(parent);
 	case FM_START_ALONE:
-		return on_terminal();
+		return fm_stderr_is_terminal();
 	default:
 		return false;
 	}

@@ -497,7 +497,7 @@ static void demote_shared(enum fm_server_reason why)
 		return;
 	atomic_store(&not_before, fm_now_ms() + AGAIN_MS);
 	if (!told)
-		fm_log(FM_LOG_WARN, "memory is too short for a cache: mapped "
+		fm_log(FM_LOG_NOTE, "memory is too short for a cache: mapped "
 		       "files are handed to the kernel (raise the limit of "
 		       "the control group)");
 	told = true;
