@@ -300,8 +300,26 @@ FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 	return fm_do_pkey_mprotect(false, addr, len, prot, pkey);
 }
 
+#define UNTOLD 2 /* no answer of the kernel's */
+
+static size_t told(const unsigned char *piece, size_t most)
+{
+	size_t n = 0;
+
+	while (n < most && piece[n] != UNTOLD)
+		n++;
+	return n;
+}
+
+/* The kernel's answer is that of the arguments alone. */
+static bool is_odd(const void *addr, size_t len)
+{
+	return ((uintptr_t)addr & 4095) || !len || len >= 1ul << 47;
+}
+
 /* `vec` may itself lie in managed memory, where the engine must not fault
- * while it looks at its tables: answer into our stack first. */
+ * while it looks at its tables: answer into our stack first. Before it says
+ * ENOMEM the kernel answers for what is mapped. */
 int fm_do_mincore(bool raw, void *addr, size_t len, unsigned char *vec)
 {
 	unsigned char piece[1024];
@@ -309,16 +327,18 @@ int fm_do_mincore(bool raw, void *addr, size_t len, unsigned char *vec)
 	size_t done = 0;
 	int r;
 
-	if (!managed(addr, len) || !managed(vec, (len + 4095) / 4096))
+	if (is_odd(addr, len) || !managed(addr, len))
 		return FM_PASS_VIA(raw, mincore, SYS_mincore, addr, len, vec);
 	do {
 		size_t n = len - done < step ? len - done : step;
 
+		memset(piece, UNTOLD, sizeof(piece));
 		r = fm_mincore((char *)addr + done, n, piece);
+		if (!fm_user_write(vec + done / 4096, piece,
+				   told(piece, (n + 4095) / 4096)))
+			return (int)fm_result(-EFAULT);
 		if (r < 0)
 			return (int)fm_result(r);
-		if (!fm_user_write(vec + done / 4096, piece, (n + 4095) / 4096))
-			return (int)fm_result(-EFAULT);
 		done += n;
 	} while (done < len);
 	return 0;

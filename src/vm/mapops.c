@@ -243,12 +243,6 @@ int fm_mprotect(void *addr, size_t len, int prot)
 
 /* ---- small ones -------------------------------------------------------- */
 
-int fm_mincore(void *addr, size_t len, unsigned char *vec)
-{
-	/* Anonymous memory: the kernel knows which pages are populated. */
-	return (int)fm_sys3(SYS_mincore, addr, len, vec);
-}
-
 /* Hand the files under a range to the kernel. The list changes under us, so
  * start over after each. */
 int fm_demote_range(const void *addr, size_t len, enum fm_server_reason why)
