@@ -96,12 +96,18 @@ static void add_blind(void)
 }
 
 /* Still where it was? A program that maps a file piece by piece asks often. */
-static bool mapped_at(int fd, uintptr_t at, const struct stat *st)
+static bool mapped_at(uintptr_t at, const struct stat *st)
 {
 	struct map_query q = { .size = sizeof(q), .addr = at };
+	int fd = at ? fm_sys_open(MAPS, O_RDONLY, 0) : -1;
+	bool there;
 
-	return at && !fm_sys3(SYS_ioctl, fd, (long)MAP_QUERY, (long)&q) &&
-	       q.inode == st->st_ino;
+	if (fd < 0)
+		return false;
+	there = !fm_sys3(SYS_ioctl, fd, (long)MAP_QUERY, (long)&q) &&
+		q.inode == st->st_ino;
+	fm_sys_close(fd);
+	return there;
 }
 
 struct look_up {
@@ -120,19 +126,13 @@ static bool look_at_line(const struct fm_proc_map *m, void *arg)
 
 static bool still_mapped(const struct stat *st, uintptr_t *at)
 {
-	int fd = fm_sys_open(MAPS, O_RDONLY, 0);
 	struct look_up l = { .st = st };
 	static char buf[16384];
-	bool there;
 
-	if (fd < 0)
-		return true; /* cannot tell: assume the worst */
-	there = mapped_at(fd, *at, st);
-	fm_sys_close(fd);
-	if (there)
+	if (mapped_at(*at, st))
 		return true;
 	if (fm_proc_maps(MAPS, buf, sizeof(buf), look_at_line, &l))
-		return true;
+		return true; /* cannot tell: assume the worst */
 	*at = l.at;
 	return *at != 0;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "pagecache_probe.h"
 
+#include <sys/uio.h>
+
 #include "base/sys.h"
 #include "base/types.h"
 #include "policy.h"
 
 #define SYS_CACHESTAT 451 /* Linux 6.5 */
+#define RWF_NOWAIT_ 8 /* absent from old headers */
 #define PART 16
+#define SAMPLES 8u
 #define GROWS ((uint64_t)1 << 20)
 
 struct cache_range {
@@ -56,6 +60,33 @@ bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off,
 	return pages && cached >= pages;
 }
 
+/*
+ * cachestat is refused to who may not write to the file (Linux 6.13), a server
+ * that runs as nobody, say. Reads that do not wait are not: how many of some
+ * pages, spread over the range, are cached? The first that is not is read by
+ * the kernel all the same, and the last that is looked at. Of a range shorter
+ * than so many pages some are looked at twice.
+ */
+static unsigned hits(int fd, const struct cache_range *r)
+{
+	unsigned n = 0;
+	char c;
+	struct iovec v = { &c, 1 };
+
+	while (n < SAMPLES &&
+	       fm_sys6(SYS_preadv2, fd, (long)&v, 1,
+		       (long)(r->off + r->len * (2 * n + 1) / (2 * SAMPLES)), 0,
+		       RWF_NOWAIT_) == 1)
+		n++;
+	return n;
+}
+
+static bool enough_hits(int fd, const struct cache_range *r, enum fm_warm warm)
+{
+	return r->len && fm_sys_may_ask() &&
+	       hits(fd, r) >= (warm == FM_WARM_KERNEL ? 1 : SAMPLES);
+}
+
 /* A file that hardly exists yet, mapped far beyond its end: that its first
  * pages are cached says nothing of what it is going to be. */
 static bool to_be_written(const struct cache_range *r, uint64_t len)
@@ -77,7 +108,7 @@ bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
 		return false;
 	pages = count_cached(fd, &r, &cached);
 	if (!pages)
-		return false;
+		return enough_hits(fd, &r, p->warm);
 	return p->warm == FM_WARM_KERNEL ? cached > 0 :
 					   cached >= pages - pages / 16;
 }

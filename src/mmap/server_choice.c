@@ -153,11 +153,11 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
 	    fm_peers_weary(!q->policy->min_size))
 		return FM_WHY_WEARY;
-	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
-		return FM_WHY_RESIDUE;
 	if (fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off, q->len,
 				q->policy))
 		return FM_WHY_CACHED;
+	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
+		return FM_WHY_RESIDUE;
 	if (only_fits(q))
 		return FM_WHY_FITS;
 	/* Whether other processes use it or it can be opened is not tried. */

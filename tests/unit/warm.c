@@ -2,6 +2,7 @@
 /* Which mappings of cached files are left to the kernel. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,12 +70,49 @@ static void a_file_that_is_being_made_is_not(void **state)
 	assert_true(enough(MIB, 0, 64 * MIB, FM_WARM_AUTO));
 }
 
+static bool enough_for_nobody(int fd)
+{
+	const struct fm_policy p = { .warm = FM_WARM_AUTO };
+	struct stat st;
+	bool yes;
+
+	assert_false(fstat(fd, &st));
+	assert_false(seteuid(65534));
+	yes = fm_pagecache_enough(fd, &st, 0, 2 * MIB, &p);
+	assert_false(seteuid(0));
+	return yes;
+}
+
+/* Who may only read a file is not told by cachestat. */
+static void whose_the_file_is_does_not_matter(void **state)
+{
+	struct stat st;
+	char self[32];
+	int rw, fd;
+
+	if (geteuid())
+		skip();
+	rw = cached_file(2 * MIB, &st);
+	fchmod(rw, 0644);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", rw);
+	fd = open(self, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_true(enough_for_nobody(fd));
+	assert_false(fsync(rw));
+	assert_false(posix_fadvise(rw, 0, 0, POSIX_FADV_DONTNEED));
+	if (!fm_pagecache_pages(rw, &st)) /* tmpfs keeps them */
+		assert_false(enough_for_nobody(fd));
+	close(rw);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cached_file_is_enough),
 		cmocka_unit_test(a_small_part_decides_nothing),
 		cmocka_unit_test(a_file_that_is_being_made_is_not),
+		cmocka_unit_test(whose_the_file_is_does_not_matter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
