@@ -197,14 +197,15 @@ static int open_as(struct fm_place *p)
 int fm_place_look(unsigned k, int *ret_old)
 {
 	struct fm_place *p = &places[k];
-	const char *in = folder();
 	const int old = p->fd;
 	char path[FM_PLACE_PATH];
+	const char *in;
 	struct stat st;
 
 	*ret_old = -1;
 	if (old < 0)
 		return k ? -ENOENT : open_as(p);
+	in = folder();
 	if (!in) /* the program has changed its root */
 		return p->state = fm_sys_fstat(old, &st) || !st.st_nlink ?
 				  -EPERM : 0;

@@ -111,12 +111,14 @@ static void look_at_process(const char *dir, int pid, void *arg)
 {
 	struct scan *s = arg;
 	char path[64], c;
+	long exe;
 
 	if (pid == fm_sys_getpid() || pid == fm_backup_pid())
 		return;
 	snprintf(path, sizeof(path), "%s/%d/exe", dir, pid);
-	if (fm_sys4(SYS_readlinkat, AT_FDCWD, path, &c, 1) == -ENOENT)
-		return; /* a kernel thread */
+	exe = fm_sys4(SYS_readlinkat, AT_FDCWD, path, &c, 1);
+	if (exe == -ENOENT || exe == -EACCES)
+		return; /* a kernel thread, or one we may not look at */
 	/* In this order: what is mapped in between was open before. */
 	snprintf(path, sizeof(path), "%s/%d/fd", dir, pid);
 	suspect(s, fm_each_number(path, s->inner, BUF, look_at_fd, s));
