@@ -134,6 +134,7 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 	resolve_next();
 	if (wanted(argc, argv, envp)) {
 		find_clock();
+		fm_dl_boot();
 		keep_deepbind = wants_kept(envp);
 		fm_sig_boot();
 		fm_altstack_boot();

@@ -78,13 +78,44 @@ __attribute__((used)) void *fm_dlsym_of(void *handle, const char *name)
 	return kept ? p : fm_hook_of(p);
 }
 
-static struct link_map *module_of(const void *addr)
+/* glibc 2.35, and found by name, for an older one to load us. dladdr1 looks for
+ * a symbol as well, 70 us and more, and some call dlsym over and over. Its lock
+ * is the one that dlsym takes. */
+#if __GLIBC_PREREQ(2, 35)
+static __typeof__(&_dl_find_object) find_object;
+
+void fm_dl_boot(void)
+{
+	find_object = (__typeof__(find_object))(uintptr_t)dlvsym(
+		RTLD_NEXT, "_dl_find_object", "GLIBC_2.35");
+}
+
+static struct link_map *found(const void *addr)
 {
 	struct dl_find_object o;
 
-	return addr && !_dl_find_object((void *)(uintptr_t)addr, &o) ?
-		       o.dlfo_link_map :
-		       NULL;
+	return find_object((void *)(uintptr_t)addr, &o) ? NULL :
+							  o.dlfo_link_map;
+}
+#else
+#define find_object ((void *)NULL)
+#define found(addr) ((struct link_map *)NULL)
+
+void fm_dl_boot(void)
+{
+}
+#endif
+
+static struct link_map *module_of(const void *addr)
+{
+	struct link_map *m = NULL;
+	Dl_info info;
+
+	if (!addr)
+		return NULL;
+	if (find_object)
+		return found(addr);
+	return dladdr1(addr, &info, (void **)&m, RTLD_DL_LINKMAP) ? m : NULL;
 }
 
 /* Does the module find p by its own scope, too? Modules that came by dlopen

@@ -124,6 +124,7 @@ static inline bool fm_on(void)
 }
 /* FASTMAP_DEEPBIND=keep, or inert: what dlsym and dlopen say stays. */
 bool fm_dl_kept(void);
+void fm_dl_boot(void); /* in the constructor */
 
 /* Does this thread hold pages or a range of a file around a call to what is
  * behind a hook? Then whatever that calls passes, or it would wait for itself.
