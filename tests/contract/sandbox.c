@@ -31,6 +31,7 @@ static const int allowed[] = {
 	/* of the program */
 	SYS_read,
 	SYS_write,
+	SYS_msync, /* natively */
 	SYS_newfstatat,
 	SYS_exit_group,
 };
@@ -68,6 +69,8 @@ static void *confined(void *arg)
 		if (write(p[1], &c, 1) != 1 || read(p[0], &c, 1) != 1)
 			wrong++;
 	}
+	map[PAGES * PAGE - 1] = 8;
+	wrong += msync((void *)map, PAGES * PAGE, MS_SYNC) != 0;
 	wrong += pread(file, &c, 1, PAGE + 1) != 1 || c != 7;
 	receive(p);
 	done = 1;
@@ -89,6 +92,9 @@ int main(int argc, char **argv)
 		 0) != map)
 		ct_die("mmap");
 	wrong += map[0] != ct_byte(0);
+	map[PAGES * PAGE - 1] = 7; /* by other calls than those to come */
+	if (msync((void *)map, PAGES * PAGE, MS_SYNC))
+		ct_die("msync");
 	if (pipe(p) || pthread_create(&t, NULL, confined, p))
 		ct_die("pipe or thread");
 	while (!done)
