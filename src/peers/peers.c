@@ -92,7 +92,8 @@ void fm_peers_answer(void)
 	uint64_t old;
 
 	fm_space_lock(&old);
-	fm_registry_look();
+	if (fm_sys_may_ask())
+		fm_registry_look();
 	answer_locked();
 	fm_space_unlock(&old);
 }

@@ -48,17 +48,35 @@ static int write_some(int file, const volatile char *map)
 	return wrong;
 }
 
+/* As another process does that maps a file of the same kind. */
+static int open_bell(void)
+{
+	return open("/dev/shm/fastmap-peers", O_RDWR | O_CLOEXEC);
+}
+
+static void ring(int bell)
+{
+	char c = 0;
+
+	if (bell >= 0 && pwrite(bell, &c, 1, 0) != 1)
+		ct_die("bell");
+}
+
 int main(int argc, char **argv)
 {
 	volatile unsigned char *map;
 	double end;
-	int file, wrong = 0;
+	int file, bell, wrong = 0;
 
 	ct_begin(argc, argv);
 	file = ct_file("f", PAGES * PAGE);
 	ct_uncache(file);
 	map = (void *)ct_map(file, PAGES * PAGE, RW, MAP_SHARED, 0);
 	wrong += map[0] != ct_byte(0);
+	map[PAGES * PAGE - 1] = 7; /* by other calls than those to come */
+	if (msync((void *)map, PAGES * PAGE, MS_SYNC))
+		ct_die("msync");
+	bell = open_bell();
 	say("X24 begins"); /* stdio looks at its file only once */
 	ct_filter(forbidden, N, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW,
 		  SECCOMP_FILTER_FLAG_TSYNC);
@@ -68,6 +86,8 @@ int main(int argc, char **argv)
 			wrong += map[k * PAGE] != ct_byte(k * PAGE);
 			map[k * PAGE + 1] = 7;
 		}
+		map[PAGES * PAGE - 1]++;
+		ring(bell);
 		wrong += write_some(file, (const char *)map);
 	} while (now() < end);
 	wrong += msync((void *)map, PAGES * PAGE, MS_SYNC) != 0;
