@@ -104,6 +104,24 @@ static uint64_t out_size(const struct out *o)
 
 /* ---- the end of the file, which others may cut meanwhile --------------- */
 
+/* Between memory that may be gone. */
+static long copy(long call, void *mine, void *there, size_t n)
+{
+	struct iovec here = { mine, n }, far = { there, n };
+
+	return fm_sys6(call, fm_sys_getpid(), (long)&here, 1, (long)&far, 1,
+		       0);
+}
+
+/* A sandbox may refuse it, or the kernel not have it. */
+static bool may_copy(void)
+{
+	char a = 0, b;
+
+	return copy(SYS_process_vm_readv, &b, &a, 1) == 1 &&
+	       copy(SYS_process_vm_writev, &b, &a, 1) == 1;
+}
+
 /* A private copy of its last page, and that page itself. Nobody but us is in
  * this memory, so that one of each is enough. */
 static void out_watch(struct out *o)
@@ -114,7 +132,7 @@ static void out_watch(struct out *o)
 	if (o->end)
 		fm_sys_munmap(o->end, 2 * FM_PAGE);
 	o->end = NULL;
-	if (o->fd < 0 || !o->size)
+	if (o->fd < 0 || !o->size || !may_copy())
 		return;
 	p = fm_sys_far(2 * FM_PAGE, PROT_NONE);
 	if (fm_is_err(p))
@@ -128,15 +146,6 @@ static void out_watch(struct out *o)
 		fm_sys_munmap(p, 2 * FM_PAGE);
 		o->end = NULL;
 	}
-}
-
-/* Between memory that may be gone. */
-static long copy(long call, void *mine, void *there, size_t n)
-{
-	struct iovec here = { mine, n }, far = { there, n };
-
-	return fm_sys6(call, fm_sys_getpid(), (long)&here, 1, (long)&far, 1,
-		       0);
 }
 
 /* The first byte comes from a page that goes when the file is cut before it. */
