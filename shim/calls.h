@@ -41,8 +41,9 @@ void *fm_do_shmat(bool raw, int id, const void *addr, int flags);
 int fm_do_shmdt(bool raw, const void *addr);
 
 /* parted.c: before a call with flags of which `which` takes descriptors from
- * those who share them. Returns the flags that it needs. */
-int fm_part_files(int flags, int which);
+ * those who share them. Returns the flags that it needs; fm_table_stays is to
+ * be called where it fails if the engine was told. */
+int fm_part_files(int flags, int which, bool *ret_told);
 extern _Atomic bool fm_files_shared; /* with another process */
 int fm_do_unshare(bool raw, int flags);
 int fm_do_setns(bool raw, int fd, int type);

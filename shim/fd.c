@@ -140,9 +140,10 @@ static int close_many(bool raw, unsigned int first, unsigned int last,
 int fm_do_close_range(bool raw, unsigned int first, unsigned int last,
 		      int flags)
 {
+	bool told;
 	int r;
 
-	flags = fm_part_files(flags, CLOSE_RANGE_UNSHARE);
+	flags = fm_part_files(flags, CLOSE_RANGE_UNSHARE, &told);
 	if (!(flags & CLOSE_RANGE_CLOEXEC)) {
 		fm_ipc_before();
 		closing(FM_ALL_FDS);
@@ -150,7 +151,7 @@ int fm_do_close_range(bool raw, unsigned int first, unsigned int last,
 	r = close_many(raw, first, last, flags);
 	if (!(flags & CLOSE_RANGE_CLOEXEC))
 		fm_close_ends(FM_ALL_FDS);
-	if (r < 0 && flags & CLOSE_RANGE_UNSHARE)
+	if (r < 0 && told)
 		fm_table_stays();
 	return r;
 }

@@ -37,13 +37,15 @@ static bool is_me(void)
 	return fm_on() && fm_whoami() == FM_ME;
 }
 
-int fm_part_files(int flags, int which)
+int fm_part_files(int flags, int which, bool *ret_told)
 {
+	*ret_told = false;
 	if (!(flags & which) || !is_me())
 		return flags;
 	if (only_ours())
 		return flags & ~which;
 	fm_table_parts();
+	*ret_told = true;
 	return flags;
 }
 
@@ -70,18 +72,26 @@ static bool again(int r, int flags)
 	return yes;
 }
 
+static int type_of(int fd)
+{
+	const int type = (int)fm_sys2(SYS_ioctl, fd, NS_GET_NSTYPE);
+
+	return type < 0 ? 0 : type;
+}
+
+/* Where it has no threads of ours to end, what it was is asked afterwards. */
 int fm_do_setns(bool raw, int fd, int type)
 {
+	const bool ours = is_me() && fm_thread_any();
 	const int saved = errno;
-	int flags = type ? type : (int)fm_sys2(SYS_ioctl, fd, NS_GET_NSTYPE);
-	int r;
+	int r, flags = !type && ours ? type_of(fd) : type;
 
-	if (flags < 0)
-		flags = 0;
 	before(flags);
-	do
+	do {
 		r = FM_PASS_VIA(raw, setns, SYS_setns, fd, type);
-	while (again(r, flags));
+		if (!r && !type && !ours && is_me())
+			flags = type_of(fd);
+	} while (again(r, flags));
 	if (!r)
 		errno = saved;
 	return r;
@@ -95,7 +105,8 @@ FM_HOOK int setns(int fd, int type)
 int fm_do_unshare(bool raw, int flags)
 {
 	const int saved = errno;
-	int left = fm_part_files(flags, CLONE_FILES), r;
+	bool told;
+	int left = fm_part_files(flags, CLONE_FILES, &told), r;
 
 	if (left & CLONE_FS && is_me() && only_ours())
 		left &= ~CLONE_FS;
@@ -103,7 +114,7 @@ int fm_do_unshare(bool raw, int flags)
 	do
 		r = FM_PASS_VIA(raw, unshare, SYS_unshare, left);
 	while (again(r, left));
-	if (r < 0 && left & CLONE_FILES)
+	if (r < 0 && told)
 		fm_table_stays();
 	if (!r)
 		errno = saved;

@@ -6,7 +6,7 @@
 #include "life.h"
 #include "sys.h"
 
-_Atomic bool fm_tables_split;
+_Atomic uint32_t fm_tables_split;
 static _Atomic int owner; /* a thread with the engine's */
 
 void fm_table_engine(void)
@@ -22,7 +22,7 @@ FM_FAULT bool fm_table_is_other(void)
 			     0) > 0;
 
 	if (other)
-		atomic_store(&fm_tables_split, true);
+		atomic_fetch_or(&fm_tables_split, FM_TABLES_FOUND);
 	return other;
 }
 
@@ -30,7 +30,7 @@ FM_FAULT bool fm_table_is_other(void)
 static void forked(void)
 {
 	atomic_store(&owner, 0);
-	atomic_store(&fm_tables_split, false);
+	atomic_store(&fm_tables_split, 0);
 }
 
 FM_LIFE(tables, .level = FM_LIFE_GATE, .forked = forked)

@@ -16,9 +16,12 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Some thread of the program has left the table. */
-extern _Atomic bool fm_tables_split;
+/* So many threads of the program have left the table; FM_TABLES_FOUND is not
+ * taken back. */
+extern _Atomic uint32_t fm_tables_split;
+#define FM_TABLES_FOUND (1u << 31)
 
 /* [any] The engine's table is the calling thread's. */
 void fm_table_engine(void);

@@ -59,7 +59,7 @@ static void have_handed_over(void)
 
 void fm_table_parts(void)
 {
-	atomic_store(&fm_tables_split, true);
+	atomic_fetch_add(&fm_tables_split, 1);
 	if (fm_table_is_other())
 		have_handed_over();
 	else
@@ -68,7 +68,7 @@ void fm_table_parts(void)
 
 void fm_table_stays(void)
 {
-	atomic_store(&fm_tables_split, false);
+	atomic_fetch_sub(&fm_tables_split, 1);
 }
 
 void fm_parted_look(void)

@@ -47,6 +47,12 @@ static bool refused(void)
 	return unshare(CLONE_FILES | 1) == -1 && errno == EINVAL;
 }
 
+/* ... and what has been done before stays. */
+static bool then_refused(void)
+{
+	return by_name() && refused();
+}
+
 static const struct way {
 	const char *name;
 	bool (*part)(void);
@@ -57,6 +63,7 @@ static const struct way {
 	{ "close_range", by_close_range },
 	{ "its number", by_close_range_number },
 	{ "a call that fails", refused },
+	{ "one, and then one that fails", then_refused },
 };
 
 static const char *path_of(int k)
