@@ -38,11 +38,6 @@ static uint64_t pages_to_bytes(int64_t n)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
-static uint64_t limit(void)
-{
-	return fm_cache_limit() * FM_PAGE;
-}
-
 static uint64_t resident(void)
 {
 	return pages_to_bytes(fm_cache_resident());
@@ -65,7 +60,8 @@ static uint64_t uptime(void)
 
 static const struct gauge gauges[] = {
 	{ "uptime_seconds", "Since the library was loaded", "gauge", uptime },
-	{ "cache_limit_bytes", "What the cache may have", "gauge", limit },
+	{ "cache_limit_bytes", "What the cache may have", "gauge",
+	  fm_mem_monitor_target },
 	{ "cache_resident_bytes", "What the cache has", "gauge", resident },
 	{ "cache_lazy_bytes", "Evicted pages that are kept while memory is free",
 	  "gauge", lazy },
@@ -163,29 +159,59 @@ static void put_seconds(struct page *p, uint64_t ns)
 
 /* ---- the metrics ------------------------------------------------------- */
 
+/* Times are in seconds: what ends with "_ns" is "_seconds_total" here. */
+struct count {
+	char name[32];
+	const char *suffix, *help;
+	bool ns;
+};
+
+static struct count count_of(unsigned i)
+{
+	const char *name = fm_stats_field_name(i);
+	const size_t n = strlen(name);
+	struct count c = { .suffix = "_total", .help = fm_stats_field_help(i) };
+
+	fm_join(c.name, sizeof(c.name), name, "", "");
+	c.ns = n > 3 && !strcmp(name + n - 3, "_ns");
+	if (c.ns) {
+		c.name[n - 3] = 0;
+		c.suffix = "_seconds_total";
+	}
+	return c;
+}
+
+static void put_count(struct page *p, const struct count *c, uint64_t v)
+{
+	if (c->ns)
+		put_seconds(p, v);
+	else
+		put_value(p, v);
+}
+
 static void put_counts(struct page *p)
 {
 	for (unsigned i = 0; i < FM_STATS_FIELDS; i++) {
-		const char *name = fm_stats_field_name(i);
+		const struct count c = count_of(i);
 
-		put_family(p, "fastmap_", name, "_total",
-			   fm_stats_field_help(i), "counter");
-		put_series(p, "fastmap_", name, "_total", NULL, NULL);
-		put_value(p, fm_stats_field(&p->sum, i));
+		put_family(p, "fastmap_", c.name, c.suffix, c.help, "counter");
+		put_series(p, "fastmap_", c.name, c.suffix, NULL, NULL);
+		put_count(p, &c, fm_stats_field(&p->sum, i));
 	}
 }
 
 static void put_file_counts(struct page *p)
 {
 	for (unsigned i = 0; i < FM_STATS_FIELDS && p->files; i++) {
-		const char *name = fm_stats_field_name(i);
+		const struct count c = count_of(i);
 
-		put_family(p, "fastmap_file_", name, "_total",
-			   fm_stats_field_help(i), "counter");
+		put_family(p, "fastmap_file_", c.name, c.suffix, c.help,
+			   "counter");
 		for (unsigned k = 0; k < p->files; k++) {
-			put_series(p, "fastmap_file_", name, "_total",
+			put_series(p, "fastmap_file_", c.name, c.suffix,
 				   "file", p->file[k]->path);
-			put_value(p, fm_stats_field(&p->file[k]->st, i));
+			put_count(p, &c,
+				  fm_stats_field(&p->file[k]->st, i));
 		}
 	}
 }
@@ -245,14 +271,18 @@ static void put_latency(struct page *p)
 
 	fm_hist_reset(&h);
 	fm_latency_sum(&h);
-	put_family(p, "fastmap_", name, "",
-		   "Of faults, from arrival to end; of late", "gauge");
+	put_family(p, "fastmap_", name, "", "Of faults, from arrival to end; "
+		   "quantiles are of late", "summary");
 	for (size_t i = 0; i < 4; i++) {
 		put_series(p, "fastmap_", name, "", "quantile",
 			   quantiles[i].name);
 		put_seconds(p, fm_hist_percentile(&h,
 						  quantiles[i].per_100k));
 	}
+	put_series(p, "fastmap_", name, "_sum", NULL, NULL);
+	put_seconds(p, atomic_load(&p->sum.spent_ns));
+	put_series(p, "fastmap_", name, "_count", NULL, NULL);
+	put_value(p, fm_stats_faults(&p->sum));
 }
 
 /* ---- from the engine --------------------------------------------------- */

@@ -38,7 +38,7 @@ static const struct {
 	FIELD(engine_trials, "Times that the engine was tried for a file that "
 	      "the program waited for"),
 	FIELD(engine_kept, "Of these, times that it did better"),
-	FIELD(spent_ns, "Nanoseconds that threads spent in the engine's faults"),
+	FIELD(spent_ns, "Time that threads spent in the engine's faults"),
 };
 
 _Static_assert(sizeof(fields) / sizeof(fields[0]) == FM_STATS_FIELDS,
