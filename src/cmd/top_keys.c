@@ -223,11 +223,27 @@ static bool press_order(struct top_view *v, int key)
 	return true;
 }
 
+/* Drawing keeps it within the text. */
+static void press_in_help(struct top_view *v, int key)
+{
+	const unsigned page = top_screen_help_page();
+	const unsigned back = key == KEY_PPAGE ? page : 1;
+
+	switch (key) {
+	case KEY_DOWN: case 'j': v->help_at++; break;
+	case KEY_NPAGE: case ' ': v->help_at += page; break;
+	case KEY_UP: case 'k': case KEY_PPAGE:
+		v->help_at -= v->help_at < back ? v->help_at : back;
+		break;
+	default: v->help = false; break;
+	}
+}
+
 static bool press_view(struct top_action *a, struct top_view *v, int key)
 {
 	switch (key) {
 	case 'p': case ' ': v->paused = !v->paused; break;
-	case 'h': case '?': v->help = true; break;
+	case 'h': case '?': v->help = true; v->help_at = 0; break;
 	case 'i': case 's':
 		snprintf(a->question, sizeof(a->question),
 			 "seconds between looks (%g now): ", v->interval);
@@ -305,7 +321,7 @@ bool top_keys_press(struct top_view *v, struct top_peers *peers,
 	if (key == KEY_RESIZE)
 		return true;
 	if (v->help) {
-		v->help = false;
+		press_in_help(v, key);
 		return true;
 	}
 	if (v->question) {

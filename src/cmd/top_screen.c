@@ -4,17 +4,23 @@
 
 #include <curses.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shown.h"
+#include "top_help.h"
 #include "top_terminal.h"
 
 #define HEAD 6 /* lines above the first row */
 
 static SCREEN *screen;
 
+/* By NO_COLOR (no-color.org) there are none; who serves a file stands there,
+ * too. */
 int top_screen_begin(void)
 {
+	const char *no_color = getenv("NO_COLOR");
+
 	if (top_terminal_check())
 		return -1;
 	set_escdelay(50);
@@ -27,8 +33,8 @@ int top_screen_begin(void)
 	curs_set(0);
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
-	if (has_colors() && start_color() == OK &&
-	    use_default_colors() == OK) {
+	if (!(no_color && *no_color) && has_colors() &&
+	    start_color() == OK && use_default_colors() == OK) {
 		init_pair(1, COLOR_YELLOW, -1);
 		init_pair(2, COLOR_CYAN, -1);
 	}
@@ -52,6 +58,11 @@ int top_screen_key(void)
 unsigned top_screen_page(void)
 {
 	return LINES > HEAD ? (unsigned)(LINES - HEAD) : 1;
+}
+
+unsigned top_screen_help_page(void)
+{
+	return LINES > 1 ? (unsigned)(LINES - 1) : 1;
 }
 
 unsigned top_screen_columns(void)
@@ -165,29 +176,20 @@ static void table(struct top_view *v)
 
 /* ---- help -------------------------------------------------------------- */
 
-static const char *const help_lines[] = {
-	"up, down, PgUp, PgDn, Home, End    select a file, and its process",
-	"<, >  sort by the column to the left, right    r  turn the order round",
-	"p     pause                                    i  seconds between looks",
-	"c     cache size of the process                f  write dirty pages now",
-	"d     the kernel serves the file (demote)      t  the engine does, again",
-	"x     drop what is cached of the file          q  quit",
-	"",
-};
-
-static void help(void)
+/* What does not fit is further down. */
+static void help(struct top_view *v)
 {
-	int y = 0;
-	char text[256];
+	static char line[TOP_HELP_LINES][TOP_HELP_COLUMNS + 1];
+	const unsigned n = top_help_lines((unsigned)COLS, line);
+	const unsigned page = top_screen_help_page();
+	const unsigned last = n > page ? n - page : 0;
 
-	for (size_t i = 0; i < sizeof(help_lines) / sizeof(*help_lines); i++)
-		plain_at(y++, help_lines[i], A_NORMAL);
-	for (enum top_column c = 0; c < TOP_COLUMNS; c++) {
-		snprintf(text, sizeof(text), "%-8s %s", top_columns[c].title,
-			 top_columns[c].meaning);
-		plain_at(y++, text, A_NORMAL);
-	}
-	plain_at(LINES - 1, "any key: back", A_BOLD);
+	if (v->help_at > last)
+		v->help_at = last;
+	for (unsigned y = 0; y < page && v->help_at + y < n; y++)
+		plain_at((int)y, line[v->help_at + y], A_NORMAL);
+	plain_at(LINES - 1, last ? "up, down: more; any key: back" :
+				   "any key: back", A_BOLD);
 }
 
 void top_screen_draw(struct top_view *v)
@@ -195,7 +197,7 @@ void top_screen_draw(struct top_view *v)
 	erase();
 	scroll_to(v);
 	if (v->help)
-		help();
+		help(v);
 	else
 		table(v);
 	refresh();

@@ -13,6 +13,7 @@ struct top_view {
 	unsigned selected, first; /* rows; first: the top one on the screen */
 	enum top_column by;
 	bool reverse, paused, many, help;
+	unsigned help_at; /* line */
 	bool follows; /* the selected row, wherever it goes; else the top */
 	double interval;          /* s */
 	char message[256];        /* "": none */
@@ -26,8 +27,9 @@ void top_screen_end(void);
 void top_screen_draw(struct top_view *v);
 /* A key of ncurses', ERR: none is there. */
 int top_screen_key(void);
-/* Rows that a page has, columns of the screen. */
+/* Rows that a page has, also of the help, columns of the screen. */
 unsigned top_screen_page(void);
+unsigned top_screen_help_page(void);
 unsigned top_screen_columns(void);
 
 /* The lines above the table, also for --once: of `columns`, TOP_LINE

@@ -160,7 +160,7 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_CONDITION] = { .text = "condition variable" },
 	[FM_WHY_RWLOCK] = { .text = "rwlock" },
 	[FM_WHY_BARRIER] = { .text = "barrier" },
-	[FM_WHY_ASKED] = { "asked for (fastmap ctl)", NULL, true },
+	[FM_WHY_ASKED] = { "a command asked for it", NULL, true },
 	[FM_WHY_WRITTEN] = {
 		.text = "it fits into memory, and write(2) changes its "
 			"mapped pages",
