@@ -109,6 +109,16 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 	settle(b);
 }
 
+void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent)
+{
+	b->wanted = wanted;
+	b->percent = percent;
+	b->base = 0;
+	b->room = b->soon = UINT64_MAX;
+	b->hungry = b->loops = b->fast = 0;
+	settle(b);
+}
+
 /* Others leave less than it may have. */
 static bool lacks_room(const struct fm_budget *b)
 {

@@ -58,6 +58,9 @@ struct fm_budget {
  * (0: wanted is fixed). */
 void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		    uint64_t limit);
+/* Another size from now on: what is known of others stays. Until the next
+ * fm_budget_room it is as if they left enough. */
+void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent);
 /* The share may grow (fm_budget_balance). */
 void fm_budget_auto(struct fm_budget *b);
 

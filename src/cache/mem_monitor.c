@@ -44,20 +44,48 @@ static void resize_to(uint64_t bytes)
 	fm_evictor_shrink();
 }
 
-void fm_mem_monitor_set(const struct fm_cache_size *c)
+static uint64_t held(void)
+{
+	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
+}
+
+static void set_shares(const struct fm_cache_size *c)
 {
 	uint64_t lazy = fm_settings()->lazy;
+
+	if (c->automatic)
+		fm_budget_auto(&budget);
+	/* Who said how large the cache is, said it of all. */
+	fm_budget_most_lazy(&budget, lazy == FM_SIZE_AUTO && !c->automatic ?
+					     0 : lazy);
+}
+
+static void begin(const struct fm_cache_size *c)
+{
 	uint64_t limit = fm_memory_limit();
 	uint64_t old;
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
 	fm_budget_init(&budget, fm_cache_bytes(c), c->percent, limit);
-	if (c->automatic)
-		fm_budget_auto(&budget);
-	/* Who said how large the cache is, said it of all. */
-	fm_budget_most_lazy(&budget, lazy == FM_SIZE_AUTO && !c->automatic ?
-					     0 : lazy);
+	set_shares(c);
+	resize_to(budget.now);
+	fm_unlock(&lock);
+	fm_restore_signals(&old);
+}
+
+/* What others left at the last look, some milliseconds ago, holds: who has
+ * asked is told the size that comes of it. */
+void fm_mem_monitor_set(const struct fm_cache_size *c)
+{
+	uint64_t bytes = fm_cache_bytes(c), old;
+
+	fm_block_signals(&old);
+	fm_lock(&lock);
+	fm_budget_resize(&budget, bytes, c->percent);
+	set_shares(c);
+	if (budget.at_ms)
+		fm_budget_room(&budget, budget.left, held(), fm_now_ms());
 	resize_to(budget.now);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
@@ -124,11 +152,6 @@ static void step(void)
 	if (atomic_load(&target) < limit / FM_TOO_LITTLE)
 		fm_shrink_idle();
 	rest_unless_active();
-}
-
-static uint64_t held(void)
-{
-	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
 }
 
 static uint64_t dirty_now(void)
@@ -281,7 +304,7 @@ static void *watch(void *arg)
 
 static int start(void)
 {
-	fm_mem_monitor_set(&fm_settings()->cache);
+	begin(&fm_settings()->cache);
 	return fm_thread_create(watch, NULL);
 }
 

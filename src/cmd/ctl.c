@@ -58,7 +58,7 @@ int cmd_ctl(int argc, char **argv)
 		return 1;
 	text = live_talk(fd, line, NULL);
 	if (!text) {
-		fprintf(stderr, "fastmap: %s: %m\n", argv[optind]);
+		live_say_failure(argv[optind]);
 		return 1;
 	}
 	r = show(text);

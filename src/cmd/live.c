@@ -20,7 +20,9 @@
 #include "live_priv.h"
 #include "shown.h"
 
-#define ANSWER_MS 30000 /* a process that is stopped does not answer */
+#define ANSWER_MS 10000 /* who answers at all does it in milliseconds */
+#define STEP_MS 30000   /* what takes long, for each step */
+#define LOOK_MS 1000    /* is it stopped? Two looks in a row say so */
 #define LIST_MS 1000    /* nor shall it keep the others from being listed */
 #define MOST ((size_t)256 << 20) /* bytes: no answer is that long */
 #define JOB_MS 3600000  /* what may take long, as long as it goes on */
@@ -137,14 +139,14 @@ int live_connect(const struct live_process *p, int ms)
 	return -1;
 }
 
-static void say_failure(const char *socket)
+void live_say_failure(const char *socket)
 {
 	char who[sizeof(((struct live_process *)0)->socket) * 4];
 
 	fm_visible(socket, false, who, sizeof(who));
 	if (errno == EAGAIN)
-		fprintf(stderr, "fastmap: %s: no answer for %d s; is it "
-			"stopped?\n", who, ANSWER_MS / 1000);
+		fprintf(stderr, "fastmap: %s does not answer: is it stopped?\n",
+			who);
 	else if (errno == ECONNRESET || errno == EPIPE)
 		fprintf(stderr, "fastmap: %s: it has ended, or does not answer "
 			"this user\n", who);
@@ -167,7 +169,7 @@ int live_dial(const char *who)
 		fd = live_connect(&p, ANSWER_MS);
 	}
 	if (fd < 0)
-		say_failure(at);
+		live_say_failure(at);
 	return fd;
 }
 
@@ -216,15 +218,42 @@ static int64_t now_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* By a signal, or a debugger. One of another pid namespace has no number
+ * here. */
+static bool is_stopped(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	char path[32], text[512] = "", *state;
+	FILE *f;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !peer.pid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer.pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	state = strrchr(text, ')'); /* the name may have any byte */
+	return state && (!strncmp(state, ") T", 3) ||
+			 !strncmp(state, ") t", 3));
+}
+
 /* One read, until `until` at most. */
 static ssize_t read_until(int fd, char *buf, size_t size, int64_t until)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	const int64_t ms = until - now_ms();
-	int r = poll(&p, 1, ms > 0 ? (int)ms : 0);
+	int64_t ms;
+	int r, stopped = 0;
 
-	if (r > 0)
-		return read(fd, buf, size);
+	do {
+		ms = until - now_ms();
+		r = poll(&p, 1, ms > LOOK_MS ? LOOK_MS : ms > 0 ? (int)ms : 0);
+		if (r > 0)
+			return read(fd, buf, size);
+		stopped = is_stopped(fd) ? stopped + 1 : 0;
+	} while (!r && ms > LOOK_MS && stopped < 2);
 	if (!r)
 		errno = EAGAIN;
 	return -1;
@@ -283,7 +312,7 @@ static char *talk(int fd, const char *line, int ms, bool job,
 char *live_talk(int fd, const char *line,
 		void (*progress)(unsigned long done, unsigned long total))
 {
-	return talk(fd, line, ANSWER_MS, true, progress);
+	return talk(fd, line, STEP_MS, true, progress);
 }
 
 static char *ask(const char *who, const char *line, bool job,
@@ -291,10 +320,11 @@ static char *ask(const char *who, const char *line, bool job,
 {
 	int fd = live_dial(who);
 	char *text = fd < 0 ? NULL :
-			      talk(fd, line, ANSWER_MS, job, progress);
+			      talk(fd, line, job ? STEP_MS : ANSWER_MS, job,
+				   progress);
 
 	if (!text && fd >= 0)
-		say_failure(who);
+		live_say_failure(who);
 	if (!text || strncmp(text, "error: ", 7))
 		return text;
 	fprintf(stderr, "fastmap: %s: ", who);

@@ -32,6 +32,9 @@ int live_dial(const char *who);
  * too many wait already; 0: not at all (EAGAIN), and reads do not wait
  * either. */
 int live_connect(const struct live_process *p, int ms);
+/* Why that one could not be asked, or has not answered: by errno, EAGAIN: it
+ * was silent. */
+void live_say_failure(const char *who);
 /* One line, without its end. -1 and errno: EINVAL if it is more than one. */
 int live_send(int fd, const char *line);
 /* One line, without its end, and the whole answer, to be freed; NULL when the

@@ -137,7 +137,7 @@ static void curve_json(struct fm_json *o)
 static void cache_json(struct fm_json *o)
 {
 	fm_json_open(o, "cache", '{');
-	fm_json_uint(o, "limit_bytes", fm_cache_limit() * FM_PAGE);
+	fm_json_uint(o, "limit_bytes", fm_mem_monitor_target());
 	fm_json_uint(o, "resident_bytes",
 		     (uint64_t)fm_cache_resident() * FM_PAGE);
 	fm_json_uint(o, "lazy_bytes", fm_lazyfree_pages() * FM_PAGE);
