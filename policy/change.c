@@ -179,12 +179,27 @@ static int say(char *why, size_t size, const char *name, const char *what,
 	return err;
 }
 
+void fm_option_range(const struct fm_option *o, char *ret, size_t size)
+{
+	const bool bytes = o->type != T_U32 && o->type != T_LEVEL;
+
+	*ret = 0;
+	add_number(ret, size, o->min, bytes);
+	add(ret, size, " to ");
+	add_number(ret, size, o->max, bytes);
+	if (o->type == T_MEMORY)
+		add(ret, size, ", or 1% to 100%");
+	else if (o->type == T_PART)
+		add(ret, size, ", or 0% to 100%");
+}
+
 int fm_policy_judge(const char *name, const char *value, char *why,
 		    size_t size)
 {
 	static struct fm_set scratch;
 	const struct fm_origin from = { .file = "set", .quiet = true };
 	const struct fm_option *o = fm_option_find(name);
+	char range[FM_RANGE];
 	int err;
 
 	if (!o || !o->live) {
@@ -199,8 +214,14 @@ int fm_policy_judge(const char *name, const char *value, char *why,
 	err = fm_option_set(o, &scratch, &scratch.defaults, value, &from);
 	if (!err)
 		return 0;
-	return say(why, size, name, err == -ERANGE ? ": out of range: " :
-				    ": bad value: ", value, err);
+	say(why, size, name, err == -ERANGE ? ": out of range: " :
+			     ": bad value: ", value, err);
+	if (err == -ERANGE) {
+		fm_option_range(o, range, sizeof(range));
+		add(why, size, ", not ");
+		add(why, size, range);
+	}
+	return err;
 }
 
 /* Both marks as they would be. */

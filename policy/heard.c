@@ -128,6 +128,33 @@ static enum fm_start start_of(char *own, char *parents)
 			      preload) ? FM_START_BY_OTHER : FM_START_ALONE;
 }
 
+static bool both_have(const char *own, size_t n, const char *parents, size_t m,
+		      const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (size_t at = 0; at < n; at += strlen(own + at) + 1)
+		if (begins(own + at, name) && own[at + len] == '=')
+			return has(parents, m, own + at);
+	return false;
+}
+
+bool fm_heard_by_parent(const char *variable)
+{
+	char *own = fm_sys_anon(2 * MOST), *parents = own + MOST;
+	size_t n, m;
+	bool yes;
+
+	if (!own)
+		return false;
+	n = environment_of(fm_sys_getpid(), own, MOST);
+	m = environment_of((int)fm_sys0(SYS_getppid), parents, MOST);
+	yes = both_have(own, n, parents, m, variable) &&
+	      both_have(own, n, parents, m, "LD_PRELOAD");
+	fm_sys_munmap(own, 2 * MOST);
+	return yes;
+}
+
 enum fm_start fm_heard_start(void)
 {
 	char *both = fm_sys_anon(2 * MOST);

@@ -14,6 +14,9 @@ bool fm_heard_from_run(char **envp);
 bool fm_heard_from_parent(char **envp);
 /* The process that `fastmap run` has become, or 0. No system call. */
 int fm_heard_run(char **envp);
+/* The parent has the library, and this variable with the same value: it has
+ * said what is wrong with that. Other variables may differ. */
+bool fm_heard_by_parent(const char *variable);
 
 /* Who has started this program, from what it was started with. */
 enum fm_start {

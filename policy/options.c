@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "glob.h"
+#include "heard.h"
 
 #define AUTO_SHARE "50%" /* where cache = auto begins */
 #define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)
@@ -32,7 +33,8 @@ const struct fm_option fm_options[] = {
 	{ "faults", "FASTMAP_FAULTS", .scope = PROC(faults), .type = T_CHOICE,
 	  .standard = "auto", .choices = "auto|signal|thread" },
 	{ "cache", "FASTMAP_CACHE", .scope = PROC(cache), .type = T_MEMORY,
-	  .standard = "auto", .live = true },
+	  .standard = "auto", .min = LEAST_CACHE, .max = 64 * TIB,
+	  .live = true },
 	{ "lazy", "FASTMAP_LAZY", .scope = PROC(lazy), .type = T_SIZE_AUTO,
 	  .standard = "auto", .max = 64 * TIB, .live = true },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
@@ -80,9 +82,9 @@ const struct fm_option fm_options[] = {
 	{ "eviction", "FASTMAP_EVICTION", .scope = PATH(eviction),
 	  .type = T_CHOICE, .standard = "default", .choices = evictions + 1 },
 	{ "cache-share", NULL, .scope = PATH(cache_share), .type = T_PART,
-	  .standard = "100%" },
+	  .standard = "100%", .max = 64 * TIB },
 	{ "cache-floor", NULL, .scope = PATH(cache_floor), .type = T_PART,
-	  .standard = "0" },
+	  .standard = "0", .max = 64 * TIB },
 	{ "priority", NULL, .scope = PATH(priority), .type = T_CHOICE,
 	  .standard = "normal", .choices = "low|normal|high" },
 	{ "pin", NULL, .scope = PATH(pin), .type = T_PIN, .standard = "0",
@@ -120,12 +122,20 @@ const struct fm_option *fm_option_find(const char *name)
 	return NULL;
 }
 
+/* By another process. Of variables only those that are read at the start are
+ * complained of. */
+static bool heard(const struct fm_origin *o)
+{
+	return fm_heard_before(o->line) ||
+	       (!o->line && fm_heard_by_parent(o->file));
+}
+
 void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 		 const char *used)
 {
 	const int level = o->fatal ? FM_LOG_ERROR : FM_LOG_WARN;
 
-	if (o->quiet || (!o->problems && fm_heard_before(o->line)))
+	if (o->quiet || (!o->problems && heard(o)))
 		return;
 	if (o->line)
 		fm_policy_hear(o, what, text, used);
@@ -320,7 +330,7 @@ static int set_text(const struct fm_option *o, const char **at,
 static void remark(const struct fm_origin *o, const char *what,
 		   const char *text, const char *how)
 {
-	if (!o->quiet && !o->fatal && !fm_heard_before(o->line))
+	if (!o->quiet && !o->fatal && !heard(o))
 		fm_log(FM_LOG_WARN, "%s: %s '%s' %s", o->file, what, text, how);
 }
 
@@ -454,8 +464,7 @@ int fm_option_set(const struct fm_option *o, struct fm_set *set,
 		     o->scope == OPT_PATH    ? (void *)policy :
 					       (void *)set;
 	void *at = (char *)base + o->offset;
-	const char *choices = o->choices ? o->choices : "";
-	char what[128], used[192], instead[64];
+	char what[128], used[192], instead[64], choices[FM_RANGE] = "";
 	int r = 0;
 
 	if (o->scope == OPT_LIST)
@@ -467,6 +476,10 @@ int fm_option_set(const struct fm_option *o, struct fm_set *set,
 	/* The strings are all ours and short; a join that does not fit would
 	 * only shorten the message. */
 	fm_join(what, sizeof(what), o->name, ": ", fault_of(o, r));
+	if (r == -ERANGE)
+		fm_option_range(o, choices, sizeof(choices));
+	else if (o->choices)
+		fm_join(choices, sizeof(choices), o->choices, "", "");
 	if (from->fatal)
 		fm_join(instead, sizeof(instead), "nothing is run", "", "");
 	else

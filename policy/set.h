@@ -96,6 +96,9 @@ int fm_option_set(const struct fm_option *o, struct fm_set *set,
 		   struct fm_policy *policy, const char *value,
 		   const struct fm_origin *from);
 void fm_options_default(struct fm_set *set);
+/* "4K to 8M": of an option whose value was out of range (-ERANGE). */
+#define FM_RANGE 96
+void fm_option_range(const struct fm_option *o, char *ret, size_t size);
 
 /* The current set. */
 const struct fm_set *fm_set_now(void);

@@ -311,13 +311,13 @@ static void bad_lines_are_reported_once(void **state)
 		":2: unknown option 'blok'",
 		":3: faults: not one of the choices: 'maybe'",
 		":4: block: bad value '5K'",
-		":5: block: out of range: '16M'",
+		":5: block: out of range: '16M', 4K to 8M; line ignored",
 		":6: expected 'key = value'",
 		":8: not for a path 'cache'",
 		":9: io: not one of the choices: 'fast'",
 		":11: unknown section 'Path x'",
 		":13: bad section header",
-		":14: wb-high: out of range: '300'",
+		":14: wb-high: out of range: '300', 1 to 90; line ignored",
 		":15: expected 'a shorter line'",
 	};
 	int lines = 0;
