@@ -6,6 +6,10 @@
 /* For a command whose only option is --help: -1, and optind is where its
  * arguments begin (`least` to `most` of them), or what to end with. */
 int cmd_options(int argc, char **argv, int least, int most, const char *help);
+/* One line on stderr: what is wrong, and how it is used, by the help text. 2,
+ * the exit status. */
+int cmd_usage(const char *help, const char *why);
+int cmd_usage_count(const char *help, int given, int least);
 
 int cmd_run(int argc, char **argv);
 int cmd_compare(int argc, char **argv);

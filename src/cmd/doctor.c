@@ -252,12 +252,15 @@ static bool wants_report(int argc, char **argv, int *ret)
 	int c;
 
 	*ret = -1;
+	argv[0] = "fastmap doctor"; /* getopt_long's messages begin with it */
 	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'r')
 		wanted = true;
-	if (c != -1 || argc - optind > wanted) {
-		fputs(help, c == 'h' ? stdout : stderr);
+	if (c == 'h')
+		fputs(help, stdout);
+	if (c != -1)
 		*ret = c == 'h' ? 0 : 2;
-	}
+	else if (argc - optind > wanted)
+		*ret = cmd_usage(help, "too many arguments");
 	return wanted;
 }
 

@@ -1,9 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* help.c - -h and --help, the same way everywhere. */
+/* help.c - -h and --help, and what is wrong with arguments, the same way
+ * everywhere. */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd.h"
+
+/* One line: what is wanted is the help's first one, without what it says of
+ * it behind three blanks. */
+int cmd_usage(const char *help, const char *why)
+{
+	const char *line = help + strlen("usage: ");
+	const char *blanks = strstr(line, "   ");
+	size_t n = strcspn(line, "\n");
+
+	if (blanks && blanks < line + n)
+		n = (size_t)(blanks - line);
+	fprintf(stderr, "fastmap: %s: %.*s\n", why, (int)n, line);
+	return 2;
+}
+
+int cmd_usage_count(const char *help, int given, int least)
+{
+	return cmd_usage(help, given < least ? "an argument is missing" :
+					       "too many arguments");
+}
 
 int cmd_options(int argc, char **argv, int least, int most, const char *help)
 {
@@ -11,8 +33,13 @@ int cmd_options(int argc, char **argv, int least, int most, const char *help)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	int c = getopt_long(argc, argv, "+h", known, NULL), given;
+	char *own = argv[0], name[64];
+	int c, given;
 
+	snprintf(name, sizeof(name), "fastmap %s", own);
+	argv[0] = name; /* getopt_long's messages begin with it */
+	c = getopt_long(argc, argv, "+h", known, NULL);
+	argv[0] = own;
 	if (c == 'h') {
 		fputs(help, stdout);
 		return 0;
@@ -20,6 +47,5 @@ int cmd_options(int argc, char **argv, int least, int most, const char *help)
 	given = argc - optind;
 	if (c == -1 && given >= least && given <= most)
 		return -1;
-	fputs(help, stderr);
-	return 2;
+	return c == -1 ? cmd_usage_count(help, given, least) : 2;
 }

@@ -70,8 +70,11 @@ static bool is(const char *word, const char *option)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2)
-		return usage(stderr, 2);
+	if (argc < 2) {
+		usage(stderr, 2);
+		fprintf(stderr, "fastmap: a command is missing\n");
+		return 2;
+	}
 	if (argc > 2 && *argv[1] == '-') {
 		fprintf(stderr, "fastmap: nothing goes behind %s; options of a "
 			"command stand behind its name\n", argv[1]);
@@ -86,6 +89,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
-	fprintf(stderr, "fastmap: no command '%s'\n", argv[1]);
-	return usage(stderr, 2);
+	fprintf(stderr, "fastmap: no command '%s'; fastmap --help lists them\n",
+		argv[1]);
+	return 2;
 }

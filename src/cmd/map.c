@@ -59,8 +59,10 @@ static int take_option(struct options *o, int c, const char *value)
 		o->json = true;
 		return 0;
 	}
-	fputs(help, c == 'h' ? stdout : stderr);
-	return c == 'h' ? -1 : 2;
+	if (c != 'h')
+		return 2;
+	fputs(help, stdout);
+	return -1;
 }
 
 static unsigned terminal_width(void)
@@ -84,10 +86,11 @@ static int take_options(struct options *o, int argc, char **argv)
 	int c, r = 0;
 
 	*o = (struct options){ .width = terminal_width() };
+	argv[0] = "fastmap map"; /* getopt_long's messages begin with it */
 	while (!r && (c = getopt_long(argc, argv, "+h", known, NULL)) != -1)
 		r = take_option(o, c, optarg);
 	if (!r && (argc - optind < 1 || argc - optind > 2))
-		r = take_option(o, '?', NULL);
+		r = cmd_usage_count(help, argc - optind, 1);
 	return r;
 }
 

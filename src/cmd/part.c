@@ -89,10 +89,8 @@ static int ask_part(int argc, char **argv, const char *help)
 
 	if (r >= 0)
 		return r;
-	if (argc - optind == 3) {
-		fputs(help, stderr);
-		return 2;
-	}
+	if (argc - optind == 3)
+		return cmd_usage(help, "OFFSET needs a LENGTH");
 	return send(&(struct asked){ argv[0], a[0], a[1], a[2],
 				     a[2] ? a[3] : NULL });
 }

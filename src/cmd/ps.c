@@ -120,12 +120,15 @@ int cmd_ps(int argc, char **argv)
 	int c;
 
 	setlocale(LC_CTYPE, "");
+	argv[0] = "fastmap ps"; /* getopt_long's messages begin with it */
 	while ((c = getopt_long(argc, argv, "h", known, NULL)) == 'j')
 		json = true;
-	if (c != -1 || optind < argc) {
-		fputs(help, c == 'h' ? stdout : stderr);
+	if (c == 'h')
+		fputs(help, stdout);
+	if (c != -1)
 		return c == 'h' ? 0 : 2;
-	}
+	if (optind < argc)
+		return cmd_usage(help, "too many arguments");
 	n = live_list(&all);
 	if (json)
 		print_json(all, n);

@@ -171,6 +171,7 @@ int cmd_stat(int argc, char **argv)
 	int c, given;
 
 	setlocale(LC_CTYPE, "");
+	argv[0] = "fastmap stat"; /* getopt_long's messages begin with it */
 	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
 		if (c == 'w')
 			watch = true;
@@ -182,10 +183,16 @@ int cmd_stat(int argc, char **argv)
 			break;
 	}
 	given = argc - optind;
-	if (c != -1 || given < 1 || given > 1 + watch || (metrics && watch)) {
-		fputs(help, c == 'h' ? stdout : stderr);
+	if (c == 'h')
+		fputs(help, stdout);
+	if (c != -1)
 		return c == 'h' ? 0 : 2;
-	}
+	if (metrics && watch)
+		return cmd_usage(help, "--prometheus is once, not --watch");
+	if (given == 2 && !watch)
+		return cmd_usage(help, "SECONDS are for --watch");
+	if (given < 1 || given > 2)
+		return cmd_usage_count(help, given, 1);
 	if (given == 2 && !parse_seconds(argv[optind + 1], &seconds)) {
 		fprintf(stderr, "fastmap: bad number of seconds '%s': 0.1 to "
 			"%d\n", argv[optind + 1], MOST_S);

@@ -101,8 +101,10 @@ static int take_option(struct options *o, int c, const char *value)
 		o->once = true;
 		return 0;
 	}
-	fputs(help, c == 'h' ? stdout : stderr);
-	return c == 'h' ? -1 : 2;
+	if (c != 'h')
+		return 2;
+	fputs(help, stdout);
+	return -1;
 }
 
 /* 0, -1: help was asked for, or 2. */
@@ -120,10 +122,11 @@ static int take_options(struct options *o, int argc, char **argv)
 	int c, r = 0;
 
 	*o = (struct options){ .interval = 2, .by = TOP_FAULTS_S };
+	argv[0] = "fastmap top"; /* getopt_long's messages begin with it */
 	while (!r && (c = getopt_long(argc, argv, "+h", known, NULL)) != -1)
 		r = take_option(o, c, optarg);
 	if (!r && argc - optind > 1)
-		r = take_option(o, '?', NULL);
+		r = cmd_usage(help, "too many arguments");
 	return r;
 }
 
