@@ -18,13 +18,90 @@
 #include "stats_priv.h"
 #include "summary.h"
 
-static struct fm_retired retired[FM_RETIRED];
-static uint64_t retired_count;
+/* Pieces of a table are made when they are wanted, and stay: the guardian reads
+ * them. */
+#define PIECE 64
+#define PIECES (FM_MAX_FILES / PIECE)
+#define HASHES 1024
+static struct fm_retired *piece[PIECES];
+static struct fm_retired *by_hash[HASHES];
+static unsigned kept;
+static uint64_t unkept; /* files for which there was no room */
 static struct fm_file_stats retired_sum;
 static struct fm_lock lock;
 static int load_pid;
 static uint64_t load_ms;
 static _Atomic bool written; /* at the end of this process */
+
+static struct fm_retired **hash_of(dev_t dev, ino_t ino)
+{
+	return &by_hash[(ino ^ dev) % HASHES];
+}
+
+static struct fm_retired *find(dev_t dev, ino_t ino, uint64_t born)
+{
+	struct fm_retired *r = *hash_of(dev, ino);
+
+	while (r && (r->ino != ino || r->dev != dev ||
+		     (born && r->born != born)))
+		r = r->next;
+	return r;
+}
+
+/* Who has confined itself may be ended for asking for memory. */
+static struct fm_retired *new_piece(void)
+{
+	static struct fm_retired first[PIECE];
+
+	if (!kept)
+		return first;
+	return fm_sys_confined() ? NULL :
+				   fm_sys_anon(PIECE * sizeof(first[0]));
+}
+
+/* NULL: no room. */
+static struct fm_retired *new_entry(const struct fm_file *f)
+{
+	struct fm_retired **of = &piece[kept / PIECE % PIECES];
+	struct fm_retired *r;
+
+	if (kept < FM_MAX_FILES && !*of)
+		*of = new_piece();
+	if (kept == FM_MAX_FILES || !*of)
+		return NULL;
+	r = &(*of)[kept++ % PIECE];
+	memset(r, 0, sizeof(*r));
+	r->dev = f->dev;
+	r->ino = f->ino;
+	r->born = f->born;
+	of = hash_of(f->dev, f->ino);
+	r->next = *of;
+	*of = r;
+	return r;
+}
+
+/* The changes of its server are those of the last time. */
+static void add_served(struct fm_served *to, const struct fm_served *from)
+{
+	const struct fm_served before = *to;
+
+	fm_served_read(from, to);
+	to->by = FM_BY_NOBODY;
+	for (unsigned i = 0; i < FM_BYS; i++)
+		to->ms[i] += before.ms[i];
+}
+
+static void note(struct fm_retired *r, struct fm_file *f)
+{
+	const enum fm_server_reason why = atomic_load(&f->st.demote_why);
+
+	memcpy(r->path, f->path, sizeof(r->path));
+	r->size = atomic_load(&f->size);
+	fm_stats_add(&r->st, &f->st);
+	if (why)
+		atomic_store(&r->st.demote_why, why);
+	add_served(&r->st.served, &f->st.served);
+}
 
 static void retire(struct fm_file *f)
 {
@@ -33,19 +110,29 @@ static void retire(struct fm_file *f)
 
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	r = &retired[retired_count++ % FM_RETIRED];
-	memcpy(r->path, f->path, sizeof(r->path));
-	r->dev = f->dev;
-	r->ino = f->ino;
-	r->size = atomic_load(&f->size);
-	memset(&r->st, 0, sizeof(r->st));
-	fm_stats_sum(&r->st, &f->st);
-	atomic_store(&r->st.demote_why, atomic_load(&f->st.demote_why));
-	fm_served_read(&f->st.served, &r->st.served);
-	r->st.served.by = FM_BY_NOBODY;
+	r = find(f->dev, f->ino, f->born);
+	if (!r)
+		r = new_entry(f);
+	if (r)
+		note(r, f);
+	else
+		unkept++;
 	fm_stats_sum(&retired_sum, &f->st);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
+}
+
+bool fm_stats_was_retired(dev_t dev, ino_t ino, uint64_t born)
+{
+	uint64_t mask;
+	bool was;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	was = find(dev, ino, born);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
+	return was;
 }
 
 static struct fm_file_observer observer = { .closed = retire };
@@ -61,15 +148,14 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 			  void (*each)(const struct fm_retired *r, void *arg),
 			  void *arg)
 {
-	uint64_t mask, n, kept;
+	uint64_t mask, n;
 
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	n = retired_count;
-	kept = n < FM_RETIRED ? n : FM_RETIRED;
+	n = kept + unkept;
 	fm_stats_sum(sum, &retired_sum);
-	for (uint64_t i = n - kept; i < n; i++)
-		each(&retired[i % FM_RETIRED], arg);
+	for (unsigned i = 0; i < kept; i++)
+		each(&piece[i / PIECE][i % PIECE], arg);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 	return n;
@@ -80,7 +166,9 @@ static void forked(void)
 	fm_lock_reset(&lock);
 	load_ms = fm_now_ms();
 	atomic_store(&written, false);
-	retired_count = 0;
+	kept = 0;
+	unkept = 0;
+	memset(by_hash, 0, sizeof(by_hash));
 	memset(&retired_sum, 0, sizeof(retired_sum));
 	fm_stats_json_reset();
 }
@@ -140,7 +228,7 @@ bool fm_stats_managed(void)
 {
 	struct fm_file *f;
 
-	if (retired_count)
+	if (kept || unkept)
 		return true;
 	fm_for_each_file(f, id)
 		return true;

@@ -64,9 +64,14 @@ uint64_t fm_stats_field(const struct fm_file_stats *st, unsigned i)
 	return atomic_load(field(st, i));
 }
 
-void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from)
+void fm_stats_add(struct fm_file_stats *to, const struct fm_file_stats *from)
 {
 	for (unsigned i = 0; i < FM_STATS_FIELDS; i++)
 		atomic_fetch_add(field(to, i), fm_stats_field(from, i));
+}
+
+void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from)
+{
+	fm_stats_add(to, from);
 	fm_served_add(&to->served, &from->served);
 }

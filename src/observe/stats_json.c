@@ -305,7 +305,7 @@ static uint64_t add_files(struct fm_json *o, struct fm_file_stats *sum)
 	fm_for_each_file(f, id) {
 		fm_stats_sum(sum, &f->st);
 		file_json(o, f);
-		n++;
+		n += !fm_stats_was_retired(f->dev, f->ino, f->born);
 	}
 	return n;
 }

@@ -12,13 +12,14 @@
 /* Higher when a key is gone or means something else; not for a new one. */
 #define FM_STATS_SCHEMA 1
 
-#define FM_RETIRED 64
-
+/* A file that was closed; what was mapped again and closed again is one. */
 struct fm_retired {
 	char path[256];
 	dev_t dev;
 	ino_t ino;
+	uint64_t born; /* as of a file: inode numbers are used again */
 	int64_t size;
+	struct fm_retired *next; /* of one hash */
 	struct fm_file_stats st;
 };
 
@@ -28,8 +29,12 @@ struct fm_retired {
 const char *fm_stats_field_name(unsigned i);
 const char *fm_stats_field_help(unsigned i);
 uint64_t fm_stats_field(const struct fm_file_stats *st, unsigned i);
+/* The counters alone; with for how long it was served, too. */
+void fm_stats_add(struct fm_file_stats *to, const struct fm_file_stats *from);
 void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from);
 bool fm_stats_managed(void); /* any file, until now */
+/* Has this one been closed before? born 0: whenever it was made. */
+bool fm_stats_was_retired(dev_t dev, ino_t ino, uint64_t born);
 uint64_t fm_stats_uptime_ms(void);
 /* docs/statistics.md says what they mean; the latter two in thousandths. */
 uint64_t fm_stats_faults(const struct fm_file_stats *st);
@@ -51,8 +56,10 @@ void fm_stats_alone(void);
 int fm_stats_path(const char *pattern, int pid, char *buf, size_t size);
 /* In the child of fork. */
 void fm_stats_json_reset(void);
-/* Adds to `sum`, visits the kept ones oldest first, returns how many there have
- * been. `each` runs under the lock of the table. */
+/* Adds to `sum`, visits those that are kept (FM_MAX_FILES; of what comes then
+ * nothing but its counts) in the order of their first end, returns how many
+ * files there have been: each of those once, the others as often as they were
+ * closed. `each` runs under the lock of the table. */
 uint64_t fm_stats_retired(struct fm_file_stats *sum,
 			  void (*each)(const struct fm_retired *r, void *arg),
 			  void *arg);

@@ -28,15 +28,8 @@
 #include "policy.h"
 #include "stats_priv.h"
 
-struct key {
-	dev_t dev;
-	ino_t ino;
-};
-
 struct sums {
 	struct fm_file_stats st;
-	struct key closed[FM_RETIRED]; /* and served; each once */
-	unsigned closed_n;
 	uint64_t served, left, chosen;
 	char path[256]; /* the first that the kernel has; "": none */
 	enum fm_server_reason why;
@@ -75,33 +68,18 @@ static void remember(struct sums *s, const char *path,
 	s->handed = handed;
 }
 
-static bool was_closed(const struct sums *s, dev_t dev, ino_t ino)
-{
-	for (unsigned i = 0; i < s->closed_n; i++)
-		if (s->closed[i].ino == ino && s->closed[i].dev == dev)
-			return true;
-	return false;
-}
-
-static void add_served(struct sums *s, const char *path,
-		       const struct fm_file_stats *st)
+static void remember_handed(struct sums *s, const char *path,
+			    const struct fm_file_stats *st)
 {
 	const enum fm_server_reason why = atomic_load(&st->demote_why);
 
-	s->served++;
 	if (why)
 		remember(s, path, why, true);
 }
 
-/* A file that was mapped, closed and mapped again is one. */
 static void add_retired(const struct fm_retired *r, void *arg)
 {
-	struct sums *s = arg;
-
-	if (was_closed(s, r->dev, r->ino))
-		return;
-	s->closed[s->closed_n++] = (struct key){ r->dev, r->ino };
-	add_served(s, r->path, &r->st);
+	remember_handed(arg, r->path, &r->st);
 }
 
 static void add_open_files(struct sums *s)
@@ -110,8 +88,8 @@ static void add_open_files(struct sums *s)
 
 	fm_for_each_file(f, id) {
 		fm_stats_sum(&s->st, &f->st);
-		if (!was_closed(s, f->dev, f->ino))
-			add_served(s, f->path, &f->st);
+		s->served += !fm_stats_was_retired(f->dev, f->ino, f->born);
+		remember_handed(s, f->path, &f->st);
 	}
 }
 
@@ -122,11 +100,11 @@ static bool as_chosen(enum fm_server_reason why)
 	       why == FM_WHY_DENIED || why == FM_WHY_NOT_ENGAGED;
 }
 
-static bool is_served(const struct sums *s, const struct fm_skipped *l)
+static bool is_served(const struct fm_skipped *l)
 {
 	struct fm_file *f;
 
-	if (was_closed(s, l->dev, l->ino))
+	if (fm_stats_was_retired(l->dev, l->ino, 0))
 		return true;
 	fm_for_each_file(f, id)
 		if (f->ino == l->ino && f->dev == l->dev)
@@ -140,7 +118,7 @@ static void add_left(const struct fm_skipped *l, void *arg)
 	const enum fm_server_reason why = l->reason[0].why;
 	struct sums *s = arg;
 
-	if (is_served(s, l))
+	if (is_served(l))
 		return;
 	if (as_chosen(why)) {
 		s->chosen++;
@@ -160,7 +138,7 @@ static void add_all(struct sums *s)
 
 	fm_block_signals(&mask);
 	slot = fm_epoch_enter();
-	fm_stats_retired(&s->st, add_retired, s);
+	s->served = fm_stats_retired(&s->st, add_retired, s);
 	add_open_files(s);
 	fm_skipped_each(add_left, s);
 	fm_epoch_leave(slot);
