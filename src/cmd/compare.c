@@ -46,7 +46,8 @@ static void help(void)
 {
 	printf("usage: fastmap compare [OPTION...] [--] PROGRAM [ARG...]\n\n"
 	       "Runs it natively and with the library, in turns. Status: 0 the "
-	       "same output,\n1 outputs differ, 2 it could not be compared.\n\n"
+	       "same output,\n1 outputs differ, 2 it could not be compared: it fails, "
+	       "or differs, natively, too.\n\n"
 	       "  --memory SIZE           in a memory control group of this "
 	       "size\n"
 	       "  --rounds N              runs of each, 1 to 99 (default 3)\n"
@@ -316,9 +317,11 @@ static int compare(void)
 		report_json(&all);
 	else
 		report_table(&all);
-	if (too_little_memory(&all))
+	if (too_little_memory(&all) || differs_natively(&all))
 		return 2;
-	return same_output(&all) ? 0 : 1;
+	if (!same_output(&all))
+		return 1;
+	return fails_natively(&all) ? 2 : 0;
 }
 
 static int start(char **argv)

@@ -53,6 +53,9 @@ double metric_rss(const struct trial *t);
 bool same_output(const struct comparison *c);
 /* Natively it did not get by with the memory that it was given. */
 bool too_little_memory(const struct comparison *c);
+/* It differs from native run to native run; one of them has failed. */
+bool differs_natively(const struct comparison *c);
+bool fails_natively(const struct comparison *c);
 /* One sentence. Static text. */
 const char *verdict(const struct comparison *c);
 /* What differs: "stdout", "exit status", or a file. */

@@ -87,6 +87,19 @@ static bool any_differs(const struct comparison *c, enum side s)
 	return false;
 }
 
+bool differs_natively(const struct comparison *c)
+{
+	return any_differs(c, NATIVE);
+}
+
+bool fails_natively(const struct comparison *c)
+{
+	for (unsigned i = 0; i < c->rounds; i++)
+		if (c->trial[NATIVE][i].status)
+			return true;
+	return false;
+}
+
 bool same_output(const struct comparison *c)
 {
 	return !any_differs(c, NATIVE) && !any_differs(c, FASTMAP);
@@ -153,7 +166,14 @@ static void speed(const struct comparison *c, char *ret, size_t size)
 			    f = spread_of(c, FASTMAP, metric_seconds),
 			    r = ratio_of(c, metric_seconds);
 
-	if (alike(c))
+	if (!c->served.files)
+		snprintf(ret, size, "%.2f s, natively %.2f s", f.median,
+			 n.median);
+	else if (c->rounds == 1)
+		snprintf(ret, size, "%.2f s, natively %.2f s: one round does "
+			 "not tell which is faster (--rounds)", f.median,
+			 n.median);
+	else if (alike(c))
 		snprintf(ret, size, "no difference in time worth the name "
 			 "(%.2f s, natively %.2f s)", f.median, n.median);
 	else if (r.least > 1 + ALIKE)
@@ -192,6 +212,9 @@ const char *verdict(const struct comparison *c)
 	if (too_little_memory(c))
 		return "nothing can be compared: without the library it was "
 		       "killed for want of memory; give it more (--memory)";
+	if (fails_natively(c) && same_output(c))
+		return "nothing can be compared: without the library, too, it "
+		       "fails (its status is above)";
 	speed(c, fast, sizeof(fast));
 	snprintf(text, sizeof(text), "%s; %s%s", about_output(c), fast,
 		 about_serving(c));
