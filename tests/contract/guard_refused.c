@@ -64,6 +64,7 @@ int main(int argc, char **argv)
 	fd = open(ct_path("f"), O_RDONLY);
 	for (int t = 0; missing(fd) && t < 300; t++)
 		usleep(10000);
+	usleep(300000); /* it writes its statistics, too */
 	say("C115 killed %d, pages missing %d, bytes %ld", WTERMSIG(status),
 	    missing(fd), (long)lseek(fd, 0, SEEK_END));
 	return 0;
