@@ -139,6 +139,12 @@ static FM_FAULT bool is_part(const struct fm_io *io)
 	return io->res > 0 && (uint64_t)io->res < io->len;
 }
 
+/* Not its memory has gone, but the end of its file. */
+static FM_FAULT bool ends_before(const struct wb_run *r)
+{
+	return r->io.off + r->io.len > (uint64_t)fm_file_size_now(r->f);
+}
+
 static FM_FAULT void count_run(struct wb *w, const struct wb_run *r, bool ok)
 {
 	int err = r->io.res < 0 ? r->io.res : -EIO;
@@ -148,7 +154,7 @@ static FM_FAULT void count_run(struct wb *w, const struct wb_run *r, bool ok)
 		fm_count(&r->f->st.wb_bytes, r->io.len);
 	} else {
 		note_error(r->f, err);
-		if (err == -EFAULT)
+		if (err == -EFAULT && !ends_before(r))
 			fm_file_tear(r->f);
 		if (!w->err)
 			w->err = err;
