@@ -37,8 +37,11 @@ static struct caller enter(void)
 	return c;
 }
 
+static void end_begun(void);
+
 static void leave(const struct caller *c)
 {
+	end_begun();
 	fm_unlock(&lock);
 	fm_restore_signals(&c->mask);
 	errno = c->err;
@@ -51,6 +54,10 @@ static void leave(const struct caller *c)
 #define raw_calloc calloc
 #define raw_realloc realloc
 #define raw_free free
+
+static void end_begun(void)
+{
+}
 
 #else
 
@@ -205,10 +212,48 @@ int fm_je_cond_init(void *c, const void *attr)
  * What jemalloc keeps for a thread it keeps once, for who holds our lock
  * (src/one_thread.py): static TLS is scarce, and of the end of a thread it
  * would hear by a key of libc, which threads of ours do not have. So none ends.
+ *
+ * Where the archive could not be changed (FM_ALLOC_THREADS), jemalloc has each
+ * thread in a list. There a thread "ends" with its first call, under our lock:
+ * from then on it is in no list, as for destructors that still allocate.
  */
+#ifdef FM_ALLOC_THREADS
+static void (*thread_end)(void *);
+static _Thread_local void *begun;
+static _Thread_local bool ended;
+
+static void begin(const void *value)
+{
+	if (!ended)
+		begun = (void *)(uintptr_t)value;
+}
+
+static void end_begun(void)
+{
+	void *p = begun;
+
+	if (!p)
+		return;
+	ended = true;
+	begun = NULL;
+	thread_end(p);
+}
+#else
+static void begin(const void *value)
+{
+}
+
+static void end_begun(void)
+{
+}
+#endif
+
 int fm_je_key_create(unsigned *key, void (*end)(void *));
 int fm_je_key_create(unsigned *key, void (*end)(void *))
 {
+#ifdef FM_ALLOC_THREADS
+	thread_end = end;
+#endif
 	*key = 0;
 	return 0;
 }
@@ -216,6 +261,7 @@ int fm_je_key_create(unsigned *key, void (*end)(void *))
 int fm_je_setspecific(unsigned key, const void *value);
 int fm_je_setspecific(unsigned key, const void *value)
 {
+	begin(value);
 	return 0;
 }
 
