@@ -3,9 +3,11 @@
  * memory_device.h - is a file's device as fast as memory (zram, brd, pmem)?
  *
  * Such a driver copies within the call that submits the read, so its completion
- * is there when that call returns. A disk's never is. What is counted are reads
- * of one page that bypass the page cache; pages of zeros are not, for a hole or
- * a block that was never written is not read from any device.
+ * is there when that call returns. A disk's is so only where the thread had to
+ * wait for a processor meanwhile; therefore the fixed part of a read (device.h)
+ * must be as short, too: less than two pages take. What is counted are reads of
+ * one page that bypass the page cache; pages of zeros are not, for a hole or a
+ * block that was never written is not read from any device.
  */
 #ifndef FM_MEMORY_DEVICE_H
 #define FM_MEMORY_DEVICE_H

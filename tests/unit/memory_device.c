@@ -21,14 +21,25 @@ static struct fm_file file_on(const struct fm_store *s)
 	return f;
 }
 
-static void reads(struct fm_file *f, unsigned n, bool done, char first)
+static void reads_of(struct fm_file *f, unsigned n, bool done, char first,
+		     uint64_t ns)
 {
 	struct fm_io io = { .file = f, .buf = page, .len = FM_PAGE,
 			    .op = FM_READ, .done = done, .res = FM_PAGE };
 
 	page[0] = first;
-	while (n--)
+	f->io.device = fm_device_of(f->dev);
+	while (n--) {
+		fm_device_begin(&io);
+		io.began -= ns;
+		fm_device_end(&io);
 		fm_memory_device_note(&io);
+	}
+}
+
+static void reads(struct fm_file *f, unsigned n, bool done, char first)
+{
+	reads_of(f, n, done, first, 0);
 }
 
 static void nine_of_ten_are_enough(void **state)
@@ -52,6 +63,17 @@ static void a_disk_is_never_one(void **state)
 	struct fm_file f = file_on(&passes_by);
 
 	reads(&f, 8 * WINDOW, false, 'a');
+	assert_false(fm_on_memory_device(&f));
+}
+
+/* Its completions are there when the call returns where the thread had to wait
+ * for a processor meanwhile. */
+static void a_disk_of_a_busy_machine_is_none(void **state)
+{
+	struct fm_file f = file_on(&passes_by);
+
+	f.dev = 99;
+	reads_of(&f, 8 * WINDOW, true, 'a', 100000);
 	assert_false(fm_on_memory_device(&f));
 }
 
@@ -118,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nine_of_ten_are_enough),
 		cmocka_unit_test(a_disk_is_never_one),
+		cmocka_unit_test(a_disk_of_a_busy_machine_is_none),
 		cmocka_unit_test(zeros_do_not_count),
 		cmocka_unit_test(page_cache_does_not_count),
 		cmocka_unit_test(who_reads_ahead_stays),
