@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "sys.h"
+#include "thread.h"
 
 #define STACK 65536
 
@@ -30,4 +31,63 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);
 	fm_sys_munmap(stack, STACK);
 	return pid < 0 ? (int)pid : 0;
+}
+
+/* ---- a thread of the moment ---------------------------------------------- */
+
+#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
+
+struct work {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+/* Nothing is copied for it: a copy would hold the program's files open. */
+static void without_fds(void *arg)
+{
+	const struct work *w = arg;
+
+	fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN);
+	w->fn(w->arg);
+}
+
+#define FLAGS                                                           \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
+	 CLONE_SYSVSEM | CLONE_VFORK | CLONE_PARENT_SETTID)
+
+/* Who lists the threads finds it for a moment after it has done its work. */
+static void wait_until_gone(int tid)
+{
+	while (!fm_sys3(SYS_tgkill, fm_sys_getpid(), tid, 0))
+		fm_sys0(SYS_sched_yield);
+}
+
+/* The calling thread sleeps meanwhile, so the other one may use its
+ * thread-local storage. */
+static bool run_beside(const struct work *w, _Atomic uint32_t *tid)
+{
+	char *stack = fm_sys_anon(STACK);
+	long r;
+
+	if (!stack)
+		return false;
+	r = fm_sys_clone_on(FLAGS, stack + STACK, without_fds, (void *)w, tid,
+			    NULL);
+	if (r > 0)
+		wait_until_gone((int)r);
+	fm_sys_munmap(stack, STACK);
+	return r > 0;
+}
+
+void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
+{
+	const struct work w = { fn, arg };
+	_Atomic uint32_t *tid = fm_sys_confined() ? NULL :
+						    fm_thread_fds_leave();
+	bool done = tid && run_beside(&w, tid);
+
+	if (tid)
+		fm_thread_fds_back();
+	if (!done)
+		fn(arg);
 }

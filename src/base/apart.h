@@ -2,7 +2,8 @@
 /*
  * apart.h - a process for a moment that shares our memory but not our
  * descriptors: what it opens and closes is not the program's, and closing a
- * descriptor drops no record lock of the program's.
+ * descriptor drops no record lock of the program's. And a thread for a moment
+ * without any descriptors.
  */
 #ifndef FM_APART_H
 #define FM_APART_H
@@ -12,5 +13,14 @@
 int fm_apart(void (*fn)(void *arg), void *arg);
 /* NULL, or who is told its number: it may open a file on our behalf. [fault] */
 extern void (*fm_apart_begun)(int pid);
+
+/*
+ * [plain] For what opens files by name, reads them and closes them again: open
+ * gives the lowest number, on which programs rely that close one and open
+ * another. In a thread of ours that shares the program's table, fn runs in
+ * another thread, without descriptors, and this one waits for it; elsewhere,
+ * and where that cannot be, at once. fn takes no lock.
+ */
+void fm_apart_from_fds(void (*fn)(void *arg), void *arg);
 
 #endif

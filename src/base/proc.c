@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "apart.h"
 #include "sys.h"
 #include "text.h"
 
@@ -22,6 +23,10 @@ FM_FAULT const char *fm_proc_fd(char buf[FM_PROC_FD], int fd)
 struct reader {
 	bool (*one)(const struct fm_proc_map *m, void *arg);
 	void *arg;
+	const char *path;
+	char *buf;
+	size_t size;
+	int err;
 };
 
 /* "start-end perms offset major:minor inode path" */
@@ -57,17 +62,25 @@ static bool read_line(const char *line, void *arg)
 	return parse(line, &m) && r->one(&m, r->arg);
 }
 
+static void read_maps(void *arg)
+{
+	struct reader *r = arg;
+	int fd = fm_sys_open(r->path, O_RDONLY, 0);
+
+	r->err = fd < 0 ? fd : 0;
+	if (fd < 0)
+		return;
+	fm_read_lines(fd, r->buf, r->size, read_line, r);
+	fm_sys_close(fd);
+}
+
 int fm_proc_maps(const char *path, char *buf, size_t size,
 		 bool (*one)(const struct fm_proc_map *m, void *arg), void *arg)
 {
-	struct reader r = { one, arg };
-	int fd = fm_sys_open(path, O_RDONLY, 0);
+	struct reader r = { one, arg, path, buf, size, 0 };
 
-	if (fd < 0)
-		return fd;
-	fm_read_lines(fd, buf, size, read_line, &r);
-	fm_sys_close(fd);
-	return 0;
+	fm_apart_from_fds(read_maps, &r);
+	return r.err;
 }
 
 /* By /proc/TID: what the kernel remembers of /proc/self/task/TID makes it take
@@ -113,6 +126,9 @@ int fm_each_entry(int dir, char *buf, size_t size,
 struct threads {
 	void (*one)(const char *tid, void *arg);
 	void *arg;
+	char *buf;
+	size_t size;
+	int err;
 };
 
 static void thread(const char *name, void *arg)
@@ -123,18 +139,25 @@ static void thread(const char *name, void *arg)
 		t->one(name, t->arg);
 }
 
+static void read_threads(void *arg)
+{
+	struct threads *t = arg;
+	int dir = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
+
+	t->err = dir;
+	if (dir < 0)
+		return;
+	t->err = fm_each_entry(dir, t->buf, t->size, thread, t);
+	fm_sys_close(dir);
+}
+
 int fm_each_thread(char *buf, size_t size,
 		   void (*one)(const char *tid, void *arg), void *arg)
 {
-	struct threads t = { one, arg };
-	int err, dir = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY,
-				   0);
+	struct threads t = { one, arg, buf, size, 0 };
 
-	if (dir < 0)
-		return dir;
-	err = fm_each_entry(dir, buf, size, thread, &t);
-	fm_sys_close(dir);
-	return err;
+	fm_apart_from_fds(read_threads, &t);
+	return t.err;
 }
 
 /* "pid (name) S ppid ...": a name may hold whatever it likes. */

@@ -4,8 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "apart.h"
 #include "proc.h"
 #include "sys.h"
+#include "thread.h"
 
 #define CHUNK ((size_t)64 << 10)
 
@@ -47,6 +49,7 @@ bool fm_read_keep(struct fm_kept_files *k)
 	k->n = 0; /* not what the thread of the process before a fork had */
 	if (fm_sys3(SYS_close_range, 0, ~0u, CLOSE_RANGE_OWN))
 		return false;
+	fm_thread_fds_leave();
 	kept = k;
 	return true;
 }
@@ -95,23 +98,50 @@ static int keep_open(struct fm_kept_files *k, const char *path,
 	return fd;
 }
 
-long fm_read_small(const char *path, char *buf, size_t size)
+static long read_kept(const char *path, char *buf, size_t size)
 {
-	bool keeps = false;
-	int fd = kept ? keep_open(kept, path, &keeps) :
-			fm_sys_open(path, O_RDONLY, 0);
+	bool keeps;
+	int fd = keep_open(kept, path, &keeps);
 	long n;
 
 	if (fd < 0)
 		return fd;
-	n = fm_sys_read_all(fd, buf, size - 1);
+	n = fm_sys_read_all(fd, buf, size);
 	if (!keeps)
 		fm_sys_close(fd);
 	else if (n < 0) /* gone: its group has been removed */
 		forget(kept, kept_at(kept, path));
-	if (n >= 0)
-		buf[n] = 0;
 	return n;
+}
+
+struct small {
+	const char *path;
+	char *buf;
+	size_t size;
+	long n;
+};
+
+static void read_small(void *arg)
+{
+	struct small *s = arg;
+	int fd = fm_sys_open(s->path, O_RDONLY, 0);
+
+	s->n = fd < 0 ? fd : fm_sys_read_all(fd, s->buf, s->size);
+	if (fd >= 0)
+		fm_sys_close(fd);
+}
+
+long fm_read_small(const char *path, char *buf, size_t size)
+{
+	struct small s = { path, buf, size - 1, 0 };
+
+	if (kept)
+		s.n = read_kept(path, buf, size - 1);
+	else
+		fm_apart_from_fds(read_small, &s);
+	if (s.n >= 0)
+		buf[s.n] = 0;
+	return s.n;
 }
 
 void fm_read_lines(int fd, char *buf, size_t size,
@@ -161,16 +191,30 @@ static int read_regular(struct fm_arena *a, int fd, char **ret)
 	return 0;
 }
 
+struct text {
+	struct fm_arena *arena;
+	const char *path;
+	char **ret;
+	int err;
+};
+
+/* O_NONBLOCK: a FIFO must not stop the program at its start. */
+static void read_text(void *arg)
+{
+	struct text *t = arg;
+	int fd = fm_sys_open(t->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+	t->err = fd < 0 ? fd : read_regular(t->arena, fd, t->ret);
+	if (fd >= 0)
+		fm_sys_close(fd);
+}
+
 int fm_read_text(struct fm_arena *a, const char *path, char **ret)
 {
-	/* O_NONBLOCK: a FIFO must not stop the program at its start. */
-	int r, fd = fm_sys_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	struct text t = { a, path, ret, 0 };
 
-	if (fd < 0)
-		return fd;
-	r = read_regular(a, fd, ret);
-	fm_sys_close(fd);
-	return r;
+	fm_apart_from_fds(read_text, &t);
+	return t.err;
 }
 
 bool fm_exists(const char *path)
@@ -248,22 +292,33 @@ int fm_expand_pid(const char *pattern, int pid, char *buf, size_t size,
 }
 
 /* What the kernel calls an existing path. */
+/* /proc/self/fd is the first thread's table. */
+static void read_path(void *arg)
+{
+	static const char dir[] = "/proc/thread-self/fd/";
+	struct small *s = arg;
+	char link[sizeof(dir) + 12];
+	int fd = fm_sys_open(s->path, O_PATH, 0);
+
+	s->n = fd;
+	if (fd < 0)
+		return;
+	memcpy(link, dir, sizeof(dir));
+	fm_number_text(link + sizeof(dir) - 1, (unsigned)fd);
+	s->n = fm_sys3(SYS_readlink, link, s->buf, s->size);
+	fm_sys_close(fd);
+}
+
 static int real_path(const char *path, char *buf, size_t size)
 {
-	char link[FM_PROC_FD];
-	int fd = fm_sys_open(path, O_PATH, 0);
-	long n;
+	struct small s = { path, buf, size - 1, 0 };
 
-	if (fd < 0)
-		return fd;
-	fm_proc_fd(link, fd);
-	n = fm_sys3(SYS_readlink, link, buf, size - 1);
-	fm_sys_close(fd);
-	if (n < 0)
-		return (int)n;
-	if (n == (long)size - 1)
+	fm_apart_from_fds(read_path, &s);
+	if (s.n < 0)
+		return (int)s.n;
+	if (s.n == (long)size - 1)
 		return -ENAMETOOLONG;
-	buf[n] = 0;
+	buf[s.n] = 0;
 	return 0;
 }
 

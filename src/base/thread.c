@@ -40,6 +40,8 @@ static struct thread {
 	void *arg;
 	_Atomic uint32_t done; /* the last order it has carried out */
 	_Atomic(_Atomic uint32_t *) sleeps; /* on that futex */
+	bool without_fds; /* of the program's */
+	_Atomic uint32_t moment; /* a thread that works for it, or 0 */
 } threads[MOST];
 static _Atomic uint32_t top; /* of them that were ever used */
 
@@ -178,9 +180,24 @@ bool fm_thread_any(void)
 bool fm_thread_is(int tid)
 {
 	for (uint32_t i = 0; i < atomic_load(&top); i++)
-		if (atomic_load(&threads[i].tid) == (uint32_t)tid)
+		if (atomic_load(&threads[i].tid) == (uint32_t)tid ||
+		    atomic_load(&threads[i].moment) == (uint32_t)tid)
 			return true;
 	return false;
+}
+
+_Atomic uint32_t *fm_thread_fds_leave(void)
+{
+	if (!self || self->without_fds)
+		return NULL;
+	self->without_fds = true;
+	return &self->moment;
+}
+
+void fm_thread_fds_back(void)
+{
+	atomic_store(&self->moment, 0);
+	self->without_fds = false;
 }
 
 static int wake_all(uint32_t n)
@@ -399,6 +416,8 @@ int fm_thread_create(void *(*fn)(void *), void *arg)
 		t->fn = fn;
 		t->arg = arg;
 		atomic_store(&t->sleeps, NULL);
+		t->without_fds = false;
+		atomic_store(&t->moment, 0);
 		/* Before it inherits what an order may be about to change. */
 		atomic_store(&t->done, atomic_load(&order));
 		err = make_masked(t);
@@ -424,6 +443,7 @@ static void reset(void)
 	for (uint32_t i = 0; i < MOST; i++) {
 		threads[i].taken = false;
 		atomic_store(&threads[i].tid, 0);
+		atomic_store(&threads[i].moment, 0);
 	}
 	fm_thread_spare();
 	fm_creds_reset();

@@ -52,6 +52,12 @@ struct timespec fm_timespec_ms(uint64_t ms);
  * its state is `running`. */
 void fm_thread_leaves(const _Atomic int *state, int running);
 
+/* [any] Has the calling thread, one of ours, the program's descriptors? Then it
+ * counts as one without them until they are back, and another (apart.h), whose
+ * number belongs where this says, as one of ours; else NULL. */
+_Atomic uint32_t *fm_thread_fds_leave(void);
+void fm_thread_fds_back(void);
+
 /* [any] Is the thread with this number, which is not 0, one of ours? No more
  * when it has ended. */
 bool fm_thread_is(int tid);

@@ -130,12 +130,13 @@ static void connected(void)
 		     SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
+	fd = fm_fd_raise((int)fd); /* at once: the number may be wanted */
 	if (!may_ask((int)fd)) {
-		fm_sys_close((int)fd);
+		fm_fd_drop((int)fd);
 		return;
 	}
 	c->since_ms = fm_now_ms();
-	c->fd = fm_fd_raise((int)fd);
+	c->fd = (int)fd;
 }
 
 int fm_control_fds(struct pollfd *p)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/apart.h"
 #include "base/sys.h"
 #include "openers.h"
 
@@ -89,16 +90,27 @@ int fm_openers_pids(const struct fm_openers *o, int pids[FM_OPENERS])
 }
 
 /* Its descriptors, so that the look that has just found nothing says so. */
-static bool may_look(int pid)
-{
+struct attempt {
 	char path[32];
 	int fd;
+};
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	fd = fm_sys_open(path, O_RDONLY | O_DIRECTORY, 0);
-	if (fd >= 0)
-		fm_sys_close(fd);
-	return fd >= 0;
+static void try_to_look(void *arg)
+{
+	struct attempt *a = arg;
+
+	a->fd = fm_sys_open(a->path, O_RDONLY | O_DIRECTORY, 0);
+	if (a->fd >= 0)
+		fm_sys_close(a->fd);
+}
+
+static bool may_look(int pid)
+{
+	struct attempt a;
+
+	snprintf(a.path, sizeof(a.path), "/proc/%d/fd", pid);
+	fm_apart_from_fds(try_to_look, &a);
+	return a.fd >= 0;
 }
 
 bool fm_openers_hidden(const struct fm_openers *o)

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 
 #include "advise/advise.h"
+#include "base/apart.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "file/file.h"
@@ -24,6 +25,8 @@
 struct scan {
 	struct fm_file_id id;
 	const char *of; /* the file's path */
+	const int *pids; /* only these, */
+	int n;           /* 0: all */
 	unsigned use;
 	char *names;   /* getdents of /proc */
 	char *inner;   /* getdents of fd/, text of maps */
@@ -129,12 +132,26 @@ static void look_at_process(const char *dir, int pid, void *arg)
 #define PARENT 4   /* in a process's stat */
 #define KTHREADD 2 /* the parent of them all */
 
+struct ancestry {
+	char path[32];
+	uint64_t parent;
+};
+
+static void look_at_parent(void *arg)
+{
+	struct ancestry *a = arg;
+	char state;
+
+	a->parent = fm_proc_stat(a->path, PARENT, &state);
+}
+
 bool fm_peers_kernel_thread(int pid)
 {
-	char path[32], state;
+	struct ancestry a;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return fm_proc_stat(path, PARENT, &state) == KTHREADD;
+	snprintf(a.path, sizeof(a.path), "/proc/%d/stat", pid);
+	fm_apart_from_fds(look_at_parent, &a);
+	return a.parent == KTHREADD;
 }
 
 /* ---- what it costs ------------------------------------------------------ */
@@ -155,28 +172,31 @@ bool fm_peers_weary(bool patient)
 	       spent - FREE_NS > passed / (patient ? SHARE_PATIENT : SHARE);
 }
 
-static void look_at_all(struct scan *s, const int *pids, int n)
+static void look_at_all(void *arg)
 {
-	if (!n)
+	struct scan *s = arg;
+	uint64_t from = fm_cpu_ns(); /* of the thread that looks */
+
+	if (!s->n)
 		suspect(s, fm_each_number("/proc", s->names, BUF,
 					  look_at_process, s));
-	for (int k = 0; k < n; k++)
-		look_at_process("/proc", pids[k], s);
+	for (int k = 0; k < s->n; k++)
+		look_at_process("/proc", s->pids[k], s);
+	atomic_fetch_add(&spent_ns, fm_cpu_ns() - from);
 }
 
 static unsigned scan(struct scan *s, const int *pids, int n)
 {
-	uint64_t from = fm_cpu_ns();
-
 	if (!atomic_load(&first_ns))
 		atomic_store(&first_ns, fm_now_ns());
 	s->names = fm_sys_anon(2 * BUF);
 	if (!s->names)
 		return FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
 	s->inner = s->names + BUF;
-	look_at_all(s, pids, n);
+	s->pids = pids;
+	s->n = n;
+	fm_apart_from_fds(look_at_all, s);
 	fm_sys_munmap(s->names, 2 * BUF);
-	atomic_fetch_add(&spent_ns, fm_cpu_ns() - from);
 	return s->use;
 }
 

@@ -18,6 +18,8 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "base/apart.h"
+#include "base/thread.h"
 
 #define MAPS 256
 #define PAGE ((size_t)4096)
@@ -518,4 +520,15 @@ int fm_engine_rest(void)
 
 void fm_engine_no_threads(void)
 {
+}
+
+/* It has no threads of its own. */
+void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
+{
+	fn(arg);
+}
+
+_Atomic uint32_t *fm_thread_fds_leave(void)
+{
+	return NULL;
 }
