@@ -16,10 +16,6 @@ FM_NEXT(dlopen)
 _Atomic bool fm_shim_on;
 static bool booted, keep_deepbind;
 
-/* Bounds of the section that FM_NEXT fills; provided by the linker. */
-extern struct fm_next __start_fm_next[] __attribute__((visibility("hidden")));
-extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
-
 void *fm_next_late(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
@@ -53,8 +49,11 @@ static void resolve_next(void)
 
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
 		e->found = dlsym(RTLD_NEXT, e->name);
+	fm_patches_follow();
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
-		__atomic_store_n(e->slot, e->found, __ATOMIC_RELEASE);
+		if (!e->patch || !e->patch->to)
+			__atomic_store_n(e->slot, e->found,
+					 __ATOMIC_RELEASE);
 }
 
 /* The function of libc, by libc's name: the next definition may be somebody
@@ -83,12 +82,9 @@ static bool ahead_of_libc(void)
 		     RTLD_DL_LINKMAP) ||
 	    !map)
 		return false;
-	for (map = map->l_next; map; map = map->l_next) {
-		const char *base = strrchr(map->l_name, '/');
-
-		if (!strcmp(base ? base + 1 : map->l_name, "libc.so.6"))
+	for (map = map->l_next; map; map = map->l_next)
+		if (fm_is_libc(map))
 			return true;
-	}
 	return false;
 }
 

@@ -62,7 +62,7 @@ static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 		__attribute__((used, section("fm_next"),                   \
 			       aligned(sizeof(void *)))) = {               \
 			#fn, (void **)(void *)&at_##fn.next, NULL,         \
-			(void *)(uintptr_t)&hook_##fn };                   \
+			(void *)(uintptr_t)&hook_##fn, NULL };             \
 	FM_HOOK long hook_##fn(PARAMETERS)                                 \
 	{                                                                  \
 		long v[6] = { V };                                         \

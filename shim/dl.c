@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <string.h>
 
 FM_NEXT(dlopen)
 FM_NEXT(dlmopen)
@@ -106,7 +107,7 @@ void fm_dl_boot(void)
 }
 #endif
 
-static struct link_map *module_of(const void *addr)
+struct link_map *fm_module_of(const void *addr)
 {
 	struct link_map *m = NULL;
 	Dl_info info;
@@ -116,6 +117,13 @@ static struct link_map *module_of(const void *addr)
 	if (find_object)
 		return found(addr);
 	return dladdr1(addr, &info, (void **)&m, RTLD_DL_LINKMAP) ? m : NULL;
+}
+
+bool fm_is_libc(const struct link_map *m)
+{
+	const char *base = strrchr(m->l_name, '/');
+
+	return !strcmp(base ? base + 1 : m->l_name, "libc.so.6");
 }
 
 /* Does the module find p by its own scope, too? Modules that came by dlopen
@@ -136,7 +144,7 @@ static bool finds(const struct link_map *m, const char *name, const void *p)
 static bool behind_both(const struct link_map *us, const struct link_map *m,
 			const char *name, const void *p)
 {
-	const struct link_map *of = module_of(p), *l = us->l_next;
+	const struct link_map *of = fm_module_of(p), *l = us->l_next;
 
 	while (l && l != m && l != of)
 		l = l->l_next;
@@ -156,8 +164,8 @@ __attribute__((used)) void *fm_dlsym_behind(void *handle, const char *name,
 
 	if (handle != RTLD_NEXT || fm_dl_kept())
 		return NULL;
-	us = module_of((void *)&fm_shim_on);
-	m = module_of(caller);
+	us = fm_module_of((void *)&fm_shim_on);
+	m = fm_module_of(caller);
 	if (!us || !m || m == us)
 		return NULL;
 	fm_hooks_find(name);

@@ -14,23 +14,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
-FM_NEXT(mmap)
-FM_NEXT(munmap)
+FM_NEXT_PATCHED(mmap)
+FM_NEXT_PATCHED(munmap)
 FM_NEXT(msync)
-FM_NEXT(madvise)
+FM_NEXT_PATCHED(madvise)
 FM_NEXT(posix_madvise)
-FM_NEXT(mremap)
-FM_NEXT(mprotect)
-FM_NEXT(pkey_mprotect)
-FM_NEXT(mincore)
-FM_NEXT(mlock)
-FM_NEXT(mlock2)
-FM_NEXT(mseal)
-FM_NEXT(munlock)
-FM_NEXT(mlockall)
+FM_NEXT_PATCHED(mremap)
+FM_NEXT_PATCHED(mprotect)
+FM_NEXT_PATCHED(pkey_mprotect)
+FM_NEXT_PATCHED(mincore)
+FM_NEXT_PATCHED(mlock)
+FM_NEXT_PATCHED(mlock2)
+FM_NEXT_PATCHED(mseal)
+FM_NEXT_PATCHED(munlock)
+FM_NEXT_PATCHED(mlockall)
 FM_NEXT(munlockall)
-FM_NEXT(remap_file_pages)
-FM_NEXT(process_madvise)
+FM_NEXT_PATCHED(remap_file_pages)
+FM_NEXT_PATCHED(process_madvise)
 
 /* Anonymous memory concerns us only where it replaces managed pages. */
 static bool mmap_is_foreign(void *addr, size_t len, int flags)
@@ -86,11 +86,9 @@ FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
 	return fm_do_mmap(false, addr, len, prot, flags, fd, off);
 }
 
+/* As in libc: who patches the code of one has that of both. */
 FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
-		     off64_t off)
-{
-	return fm_do_mmap(false, addr, len, prot, flags, fd, off);
-}
+		     off64_t off) __attribute__((alias("mmap")));
 
 static int unmap(bool raw, void *addr, size_t len)
 {
@@ -254,6 +252,8 @@ static int protect(bool raw, void *addr, size_t len, int prot)
 	if (managed(addr, len))
 		return (int)fm_result(fm_mprotect(addr, len, prot));
 	r = FM_PASS_VIA(raw, mprotect, SYS_mprotect, addr, len, prot);
+	if (!r)
+		fm_patches_seen(addr, len, prot);
 	if (!r && fm_krange_any())
 		fm_krange_protected(addr, len, prot);
 	return r;

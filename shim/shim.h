@@ -46,23 +46,43 @@ _Static_assert(sizeof(off_t) == 8, "off_t must be 64 bits");
 #define FM_HOOK __attribute__((visibility("default")))
 #define FM_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
+/* A jump that somebody wrote over a hook, and what it covers in libc. */
+#define FM_JUMP 13 /* bytes */
+struct fm_patch {
+	const void *to;
+	_Atomic bool over_libc; /* its function is what is behind the hook */
+	uint8_t was[FM_JUMP];
+};
+
 struct fm_next {
 	const char *name;
 	void **slot;
 	void *found;
 	void *ours;
+	struct fm_patch *patch; /* if the kernel alone can be behind it */
 };
 
 /* Declare next_NAME with libc's own prototype and enter it into the table that
  * the constructor walks (the linker collects the section; without the explicit
  * alignment compilers pad between entries). */
-#define FM_NEXT(fn)                                                       \
+#define FM_NEXT(fn) FM_NEXT_(fn, NULL)
+#define FM_NEXT_(fn, patch)                                               \
 	static __typeof__(&fn) next_##fn;                                 \
 	static struct fm_next fm_next_entry_##fn                          \
 		__attribute__((used, section("fm_next"),                  \
 			       aligned(sizeof(void *)))) = {              \
 			#fn, (void **)(void *)&next_##fn, NULL,           \
-			(void *)(uintptr_t)&fn };
+			(void *)(uintptr_t)&fn, patch };
+
+/* The same for what is called by FM_PASS only and is nothing but a system call:
+ * who patches the hook patches libc's function, too (patched.c). */
+#define FM_NEXT_PATCHED(fn)                                               \
+	static struct fm_patch fm_patch_##fn;                             \
+	FM_NEXT_(fn, &fm_patch_##fn)
+
+/* Bounds of the section; provided by the linker. */
+extern struct fm_next __start_fm_next[] __attribute__((visibility("hidden")));
+extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
 
 /*
  * Call the next definition, or the kernel while there is none (yet), or with
@@ -75,10 +95,15 @@ struct fm_next {
 #define FM_PASS(fn, ...) FM_PASS_VIA_(false, fn, __VA_ARGS__)
 #define FM_PASS_VIA(raw, fn, ...) FM_PASS_VIA_(raw, fn, __VA_ARGS__)
 #define FM_PASS_VIA_(raw, fn, nr, ...)                                    \
-	(!(raw) && next_##fn                                              \
-		 ? next_##fn(__VA_ARGS__)                                 \
-		 : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(         \
-			   fm_syscall(nr, __VA_ARGS__)))
+	({                                                                \
+		const __typeof__(next_##fn) behind_ =                     \
+			__atomic_load_n(&next_##fn, __ATOMIC_RELAXED);    \
+                                                                          \
+		!(raw) && behind_                                         \
+			? behind_(__VA_ARGS__)                            \
+			: (__typeof__(behind_(__VA_ARGS__)))fm_result(    \
+				  fm_syscall(nr, __VA_ARGS__));           \
+	})
 
 /* FM_PASS for calls to which the kernel wants the size of a signal set. */
 #define FM_PASS_SET(fn, nr, ...)                                          \
@@ -125,6 +150,14 @@ static inline bool fm_on(void)
 /* FASTMAP_DEEPBIND=keep, or inert: what dlsym and dlopen say stays. */
 bool fm_dl_kept(void);
 void fm_dl_boot(void); /* in the constructor */
+struct link_map;
+struct link_map *fm_module_of(const void *addr);
+bool fm_is_libc(const struct link_map *m);
+
+/* patched.c: have hooks been patched? And after the program has protected a
+ * range: if that may have been the end of it. */
+void fm_patches_follow(void);
+void fm_patches_seen(const void *addr, size_t len, int prot);
 
 /* Does this thread hold pages or a range of a file around a call to what is
  * behind a hook? Then whatever that calls passes, or it would wait for itself.

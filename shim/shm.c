@@ -6,8 +6,8 @@
 
 #include <sys/shm.h>
 
-FM_NEXT(shmat)
-FM_NEXT(shmdt)
+FM_NEXT_PATCHED(shmat)
+FM_NEXT_PATCHED(shmdt)
 
 /*
  * Over what is managed it is moved from elsewhere: one step for other threads,

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * patched.c - libraries that want to hear of memory write a jump over the first
+ * bytes of the function that they find (UCX's bistro, Open MPI's patcher). They
+ * find our hook, and hear what the program calls. Natively they hear libc's own
+ * calls as well, malloc's munmap, which go to the function that is behind the
+ * hook: it gets the same jump, and loses it with the hook.
+ *
+ * What they jump to goes on by syscall(), or by the hook from behind the jump.
+ * There is only the kernel behind the hook then: libc's function would lead
+ * back to them.
+ */
+#include "shim.h"
+
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define TEXT_PROT (PROT_READ | PROT_EXEC)
+
+/* Bounds of the library's code; provided by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
+
+static bool is_ours(const void *p)
+{
+	return (const char *)p >= __ehdr_start && (const char *)p < etext;
+}
+
+static const uint8_t *word_at(const uint8_t *at)
+{
+	const uint8_t *p;
+
+	memcpy(&p, at, sizeof(p));
+	return p;
+}
+
+static const uint8_t *relative(const uint8_t *at)
+{
+	int32_t off;
+
+	memcpy(&off, at, sizeof(off));
+	return at + sizeof(off) + off;
+}
+
+/* movabs $to, %reg; jmp *%reg */
+static bool by_register(const uint8_t *c)
+{
+	const bool high = c[0] == 0x49;
+	const uint8_t *jump = c + 10 + high, reg = c[1] & 7;
+
+	return (c[0] == 0x48 || high) && (c[1] & ~7) == 0xb8 &&
+	       (!high || c[10] == 0x41) && jump[0] == 0xff &&
+	       jump[1] == (0xe0 | reg);
+}
+
+/* Where the code of a hook jumps to that somebody has patched, or NULL. */
+static const uint8_t *jump_of(const uint8_t *c)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const uint8_t *to = NULL;
+
+	if (!memcmp(c, endbr, sizeof(endbr)))
+		c += sizeof(endbr);
+	if (by_register(c))
+		to = word_at(c + 2);
+	else if (c[0] == 0xff && c[1] == 0x25)
+		to = word_at(relative(c + 2));
+	else if (c[0] == 0xe9)
+		to = relative(c + 1);
+	return is_ours(to) ? NULL : to;
+}
+
+/* As the patcher did it: other threads may run there, natively, too. */
+static int write_code(void *at, const uint8_t *code)
+{
+	const uintptr_t from = (uintptr_t)at & ~4095ul;
+	const size_t n = (uintptr_t)at + FM_JUMP - from;
+	long r = fm_syscall(SYS_mprotect, from, n, TEXT_PROT | PROT_WRITE);
+
+	if (r)
+		return (int)r;
+	memcpy(at, code, FM_JUMP);
+	fm_syscall(SYS_mprotect, from, n, TEXT_PROT);
+	return 0;
+}
+
+static void make_jump(uint8_t code[FM_JUMP], const void *to)
+{
+	static const uint8_t movabs[] = { 0x49, 0xbb },
+			     jmp[] = { 0x41, 0xff, 0xe3 };
+
+	memcpy(code, movabs, sizeof(movabs));
+	memcpy(code + sizeof(movabs), &to, sizeof(to));
+	memcpy(code + sizeof(movabs) + sizeof(to), jmp, sizeof(jmp));
+}
+
+/* Before the lock is taken: the dynamic linker may take one of its own. */
+static void look_behind(const struct fm_next *e)
+{
+	const struct link_map *m;
+
+	if (!jump_of(e->ours))
+		return;
+	m = fm_module_of(e->found);
+	e->patch->over_libc = m && fm_is_libc(m);
+}
+
+static void put_jump(struct fm_next *e, const void *to)
+{
+	uint8_t code[FM_JUMP];
+	int r;
+
+	if (!e->patch->to)
+		memcpy(e->patch->was, e->found, FM_JUMP);
+	make_jump(code, to);
+	__atomic_store_n(e->slot, NULL, __ATOMIC_RELEASE);
+	r = write_code(e->found, code);
+	if (!r)
+		e->patch->to = to;
+	else
+		fm_log(FM_LOG_WARN, "%s is patched, but not in libc: %s",
+		       e->name, strerrordesc_np(-r));
+}
+
+static void take_jump(struct fm_next *e)
+{
+	if (write_code(e->found, e->patch->was))
+		return;
+	e->patch->to = NULL;
+	__atomic_store_n(e->slot, e->found, __ATOMIC_RELEASE);
+}
+
+static void follow(struct fm_next *e)
+{
+	const uint8_t *to = jump_of(e->ours);
+
+	if (to == e->patch->to)
+		return;
+	if (!to)
+		take_jump(e);
+	else if (e->patch->over_libc)
+		put_jump(e, to);
+}
+
+void fm_patches_follow(void)
+{
+	struct fm_next *e;
+	uint64_t old;
+
+	for (e = __start_fm_next; e < __stop_fm_next; e++)
+		if (e->patch && e->found)
+			look_behind(e);
+	fm_block_signals(&old);
+	fm_lock(&lock);
+	for (e = __start_fm_next; e < __stop_fm_next; e++)
+		if (e->patch && e->found)
+			follow(e);
+	fm_unlock(&lock);
+	fm_restore_signals(&old);
+}
+
+void fm_patches_seen(const void *addr, size_t len, int prot)
+{
+	const uintptr_t from = (uintptr_t)addr;
+
+	if ((prot & (TEXT_PROT | PROT_WRITE)) == TEXT_PROT &&
+	    from < (uintptr_t)etext &&
+	    from + len > (uintptr_t)__ehdr_start)
+		fm_patches_follow();
+}
