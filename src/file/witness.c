@@ -255,6 +255,7 @@ static void drop(struct fm_file *f)
 		fm_sys_munmap(w->mem, 2 * BYTES);
 	w->mem = NULL;
 	w->page = 0;
+	w->used = 0;
 	w->never = false;
 }
 

@@ -297,11 +297,13 @@ static FM_FAULT bool is_refused(struct fm_io *io)
 
 /* What has been written of it, or that it has been refused for now, is known.
  * The rest of a part gets an answer of its own; it is not in units of the
- * device any more. True: it is not over. */
+ * device any more. True: it is not over. What began again may have ended by now
+ * (of a store without rings): it is looked at again all the same, for its
+ * witness. */
 static FM_FAULT bool goes_on(struct wb *w, struct wb_run *r)
 {
 	struct fm_io *io = &r->io;
-	bool part;
+	bool part, again;
 
 	if (io->vec && !fm_witness_heard(io))
 		io->res = -EFAULT;
@@ -312,9 +314,9 @@ static FM_FAULT bool goes_on(struct wb *w, struct wb_run *r)
 		io->len -= (uint64_t)io->res;
 		io->buffered = true;
 	}
-	r->waits = (part || io->res == -EAGAIN || is_refused(io)) &&
-		   !begin_again(w, io);
-	return r->waits || !io->done;
+	again = part || io->res == -EAGAIN || is_refused(io);
+	r->waits = again && !begin_again(w, io);
+	return again;
 }
 
 /* One system call, one device notification for the batch. Nobody waits for
