@@ -2,9 +2,11 @@
 #include "proc.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 #include "apart.h"
@@ -81,6 +83,106 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 
 	fm_apart_from_fds(read_maps, &r);
 	return r.err;
+}
+
+#define OWN_MAPS "/proc/self/maps"
+
+/* PROCMAP_QUERY: one mapping, without printing all of them. */
+struct map_query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vma_flags, page_size, offset, inode;
+	uint32_t major, minor, name_size, id_size;
+	uint64_t name, id;
+};
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+enum { MAP_WRITE = 0x02, MAP_SHARES = 0x08 }; /* in vma_flags */
+enum { OR_NEXT = 0x10, OF_FILES = 0x20 };
+
+static int query(int fd, struct map_query *q)
+{
+	q->size = sizeof(*q);
+	return (int)fm_sys3(SYS_ioctl, fd, (long)MAP_QUERY, (long)q);
+}
+
+bool fm_proc_map_at(uintptr_t at, ino_t ino)
+{
+	struct map_query q = { .addr = at };
+	int fd = at ? fm_sys_open(OWN_MAPS, O_RDONLY, 0) : -1;
+	bool there;
+
+	if (fd < 0)
+		return false;
+	there = !query(fd, &q) && q.inode == ino;
+	fm_sys_close(fd);
+	return there;
+}
+
+/* The name takes the kernel as long as all the rest, so it is asked for last.
+ * One that has no room there has none. */
+static bool told(int fd, const struct map_query *q, char *buf, size_t size,
+		 const struct reader *r)
+{
+	struct map_query named = {
+		.addr = q->start, .name = (uintptr_t)buf,
+		.name_size = (uint32_t)size,
+	};
+	const struct fm_proc_map m = {
+		.start = q->start, .end = q->end,
+		.write = q->vma_flags & MAP_WRITE,
+		.shared = q->vma_flags & MAP_SHARES,
+		.dev = makedev(q->major, q->minor),
+		.ino = q->inode, .path = buf,
+	};
+
+	if (query(fd, &named) || !named.name_size)
+		*buf = 0;
+	return r->one(&m, r->arg);
+}
+
+/* -ENOENT: that were all. 0: enough. */
+static int ask_each(int fd, ino_t ino, char *buf, size_t size,
+		    const struct reader *r)
+{
+	struct map_query q = { .addr = 0 };
+
+	for (;;) {
+		int err;
+
+		q.flags = OR_NEXT | OF_FILES;
+		err = query(fd, &q);
+		if (err)
+			return err;
+		if (q.inode == ino && told(fd, &q, buf, size, r))
+			return 0;
+		q.addr = q.end;
+	}
+}
+
+struct filter {
+	struct reader then;
+	ino_t ino;
+};
+
+static bool is_of(const struct fm_proc_map *m, void *arg)
+{
+	struct filter *f = arg;
+
+	return m->ino == f->ino && f->then.one(m, f->then.arg);
+}
+
+int fm_proc_maps_of(ino_t ino, char *buf, size_t size,
+		    bool (*one)(const struct fm_proc_map *m, void *arg),
+		    void *arg)
+{
+	struct filter f = { { one, arg }, ino };
+	int err, fd = fm_sys_open(OWN_MAPS, O_RDONLY, 0);
+
+	if (fd < 0)
+		return fd;
+	err = ask_each(fd, ino, buf, size, &f.then);
+	fm_sys_close(fd);
+	return !err || err == -ENOENT ?
+		       0 : fm_proc_maps(OWN_MAPS, buf, size, is_of, &f);
 }
 
 /* By /proc/TID: what the kernel remembers of /proc/self/task/TID makes it take

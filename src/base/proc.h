@@ -34,6 +34,16 @@ int fm_proc_maps(const char *path, char *buf, size_t size,
 		 bool (*one)(const struct fm_proc_map *m, void *arg),
 		 void *arg);
 
+/* [any] Calls one() for each mapping of this process whose file has this inode
+ * number: by asking for them where the kernel has that (Linux 6.11, a tenth of
+ * the time among anonymous ones), else as above. */
+int fm_proc_maps_of(ino_t ino, char *buf, size_t size,
+		    bool (*one)(const struct fm_proc_map *m, void *arg),
+		    void *arg);
+/* [any] Is such a mapping at this address? False also where the kernel cannot
+ * be asked. */
+bool fm_proc_map_at(uintptr_t at, ino_t ino);
+
 /* [any] Calls one() for each name in an open directory from where it stands, "."
  * and ".." too. buf, aligned to 8, holds some of them at a time. 0, or -errno:
  * not all were there. */

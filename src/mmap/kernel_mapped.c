@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel_mapped.h"
 
-#include <fcntl.h>
-#include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include "base/proc.h"
 #include "base/sys.h"
@@ -20,15 +19,6 @@ static struct entry {
 	uintptr_t at; /* where it was mapped when last looked up */
 } set[SLOTS];
 static bool overflowed;
-
-/* Linux 6.11: one mapping by its address, without printing all of them. */
-struct map_query {
-	uint64_t size, flags, addr;
-	uint64_t start, end, vma_flags, page_size, offset, inode;
-	uint32_t major, minor, name_size, id_size;
-	uint64_t name, id;
-};
-#define MAP_QUERY _IOWR('f', 17, struct map_query)
 
 static unsigned slot_of(const struct stat *st)
 {
@@ -95,46 +85,23 @@ static void add_blind(void)
 		fm_short_map_forget(what);
 }
 
-/* Still where it was? A program that maps a file piece by piece asks often. */
-static bool mapped_at(uintptr_t at, const struct stat *st)
-{
-	struct map_query q = { .size = sizeof(q), .addr = at };
-	int fd = at ? fm_sys_open(MAPS, O_RDONLY, 0) : -1;
-	bool there;
-
-	if (fd < 0)
-		return false;
-	there = !fm_sys3(SYS_ioctl, fd, (long)MAP_QUERY, (long)&q) &&
-		q.inode == st->st_ino;
-	fm_sys_close(fd);
-	return there;
-}
-
-struct look_up {
-	const struct stat *st;
-	uintptr_t at; /* where a line of the maps names it; 0: nowhere */
-};
-
 static bool look_at_line(const struct fm_proc_map *m, void *arg)
 {
-	struct look_up *l = arg;
-
-	if (m->ino == l->st->st_ino)
-		l->at = m->start;
-	return l->at;
+	*(uintptr_t *)arg = m->start;
+	return true;
 }
 
+/* Still where it was? A program that maps a file piece by piece asks often.
+ * What cannot be told is assumed to be the worst. */
 static bool still_mapped(const struct stat *st, uintptr_t *at)
 {
-	struct look_up l = { .st = st };
 	static char buf[16384];
 
-	if (mapped_at(*at, st))
+	if (fm_proc_map_at(*at, st->st_ino))
 		return true;
-	if (fm_proc_maps(MAPS, buf, sizeof(buf), look_at_line, &l))
-		return true; /* cannot tell: assume the worst */
-	*at = l.at;
-	return *at != 0;
+	*at = 0;
+	return fm_proc_maps_of(st->st_ino, buf, sizeof(buf), look_at_line,
+			       at) || *at;
 }
 
 bool fm_kernel_mapped_has(const struct stat *st)

@@ -306,8 +306,6 @@ static bool look_at_line(const struct fm_proc_map *l, void *arg)
 {
 	struct look *look = arg;
 
-	if (l->ino != look->t->f->ino)
-		return false;
 	look->found += l->end - l->start;
 	for (uintptr_t a = l->start; a < l->end && !look->wrong;) {
 		const struct part *p = part_at(look->t, a);
@@ -328,8 +326,8 @@ static bool is_all(const struct take *t)
 
 	for (unsigned k = 0; k < t->n; k++)
 		want += len_of(&t->v[k].r);
-	return !fm_proc_maps("/proc/self/maps", buf, sizeof(buf), look_at_line,
-			     &look) &&
+	return !fm_proc_maps_of(t->f->ino, buf, sizeof(buf), look_at_line,
+				&look) &&
 	       !look.wrong && look.found == want;
 }
 
