@@ -161,6 +161,9 @@ static int ask_each(int fd, ino_t ino, char *buf, size_t size,
 struct filter {
 	struct reader then;
 	ino_t ino;
+	char *buf;
+	size_t size;
+	int err;
 };
 
 static bool is_of(const struct fm_proc_map *m, void *arg)
@@ -170,19 +173,29 @@ static bool is_of(const struct fm_proc_map *m, void *arg)
 	return m->ino == f->ino && f->then.one(m, f->then.arg);
 }
 
+static void ask_maps(void *arg)
+{
+	struct filter *f = arg;
+	int fd = fm_sys_open(OWN_MAPS, O_RDONLY, 0);
+
+	f->err = fd;
+	if (fd < 0)
+		return;
+	f->err = ask_each(fd, f->ino, f->buf, f->size, &f->then);
+	if (f->err == -ENOENT)
+		f->err = 0;
+	fm_sys_close(fd);
+}
+
 int fm_proc_maps_of(ino_t ino, char *buf, size_t size,
 		    bool (*one)(const struct fm_proc_map *m, void *arg),
 		    void *arg)
 {
-	struct filter f = { { one, arg }, ino };
-	int err, fd = fm_sys_open(OWN_MAPS, O_RDONLY, 0);
+	struct filter f = { .then.one = one, .then.arg = arg, .ino = ino,
+			    .buf = buf, .size = size };
 
-	if (fd < 0)
-		return fd;
-	err = ask_each(fd, ino, buf, size, &f.then);
-	fm_sys_close(fd);
-	return !err || err == -ENOENT ?
-		       0 : fm_proc_maps(OWN_MAPS, buf, size, is_of, &f);
+	fm_apart_from_fds(ask_maps, &f);
+	return f.err ? fm_proc_maps(OWN_MAPS, buf, size, is_of, &f) : 0;
 }
 
 /* By /proc/TID: what the kernel remembers of /proc/self/task/TID makes it take

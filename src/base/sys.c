@@ -51,6 +51,11 @@ FM_FAULT void *fm_sys_far(size_t len, int prot)
 	return fm_sys_mmap(NULL, len, prot, FLAGS, -1, 0);
 }
 
+FM_FAULT bool fm_sys_is_far(uintptr_t addr)
+{
+	return addr - BASE < SPAN;
+}
+
 void *fm_sys_far_map(size_t len, int prot, int flags, int fd, off_t off)
 {
 	void *far = fm_sys_far(len, PROT_NONE), *p;

@@ -220,6 +220,8 @@ void *fm_sys_anon(size_t len);
 void fm_sys_clear(void *table, size_t len);
 /* fm_sys_anon with a protection; -errno as a pointer. */
 void *fm_sys_far(size_t len, int prot);
+/* Is it where these are, and nothing of the program's? */
+bool fm_sys_is_far(uintptr_t addr);
 /* [any] Likewise what mmap(2) makes of flags, fd and off. */
 void *fm_sys_far_map(size_t len, int prot, int flags, int fd, off_t off);
 

@@ -58,6 +58,9 @@ static const struct reason reasons[FM_WHYS] = {
 		.remedy = SHARING,
 		.passes = true,
 	},
+	[FM_WHY_UNSEEN] = {
+		.text = "mapped here before, by a call that was not seen",
+	},
 	[FM_WHY_REGISTRY] = {
 		.text = "no registry of processes that can be trusted",
 	},

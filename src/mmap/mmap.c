@@ -186,11 +186,18 @@ static int need_engine(void)
 	return !err && fm_sys_may_ask() && fm_table_is_other() ? -ENOTSUP : err;
 }
 
-static int claim(struct fm_mmap_request *q, struct fm_file *f, bool write)
+static int claim(struct fm_mmap_request *q, struct fm_file *f, const char *at)
 {
-	const enum fm_peers_answer a = fm_peers_enter(f, write, q->fd);
+	const struct fm_peers_wish w = {
+		.writable = q->shared && q->maywrite,
+		.fd = q->fd,
+		.start = (uintptr_t)at,
+		.end = (uintptr_t)at + fm_page_up(q->len),
+	};
+	const enum fm_peers_answer a = fm_peers_enter(f, &w);
 
-	q->left = a == FM_PEERS_UNTRUSTED ? FM_WHY_REGISTRY : FM_WHY_SHARED;
+	q->left = a == FM_PEERS_UNTRUSTED ? FM_WHY_REGISTRY :
+		  a == FM_PEERS_UNSEEN ? FM_WHY_UNSEEN : FM_WHY_SHARED;
 	if (a == FM_PEERS_SLOW)
 		fm_mmap_slow(q, f);
 	return a == FM_PEERS_OURS ? 0 : -EBUSY;
@@ -226,7 +233,7 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 		fm_shares_apply(f, q->policy);
 	if (write)
 		fm_shared_look(f, q->fd);
-	err = claim(q, f, write);
+	err = claim(q, f, at);
 	if (!err) {
 		/* Without our descriptors missing pages are zeros when the
 		 * program has closed them by a raw system call: files that are

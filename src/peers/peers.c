@@ -158,9 +158,9 @@ static void give_way(struct fm_file *f, enum fm_server_reason why)
 }
 
 /* True: nobody serves it any more. */
-static bool yield_to_others(struct fm_file *f)
+static bool yield_to_others(struct fm_file *f, enum fm_server_reason why)
 {
-	give_way(f, FM_WHY_PEER);
+	give_way(f, why);
 	return wait_for_engines(f, true, SOON_MS);
 }
 
@@ -202,22 +202,26 @@ static bool alone_after_all(struct fm_file *f, enum fm_claim want)
 }
 
 /* May processes that use the file natively go on beside us? They may read
- * what nobody stores. */
-static bool foreign_conflict(struct fm_file *f, bool writable, int fd)
+ * what nobody stores. The lease tells of this process, too. */
+static enum fm_server_reason foreign_conflict(struct fm_file *f,
+					      const struct fm_peers_wish *w)
 {
 	unsigned use;
 
-	if (fm_given(f, writable))
-		return true;
-	if (!writable && fm_peers_no_writer(fd))
-		return false;
+	if (fm_given(f, w->writable))
+		return FM_WHY_PEER;
+	if (!w->writable && fm_peers_no_writer(w->fd))
+		return FM_WHY_NONE;
+	if (fm_peers_unseen(f, w))
+		return FM_WHY_UNSEEN;
 	use = fm_peers_scan(f);
-	return writable ? use != 0 : (use & FM_USE_WRITE) != 0;
+	return use & (w->writable ? ~0u : FM_USE_WRITE) ? FM_WHY_PEER :
+							  FM_WHY_NONE;
 }
 
 static enum fm_peers_answer conflict(struct fm_file *f, enum fm_claim want)
 {
-	if (!slow[f->id] && !yield_to_others(f)) {
+	if (!slow[f->id] && !yield_to_others(f, FM_WHY_PEER)) {
 		slow[f->id] = true;
 		return FM_PEERS_SLOW;
 	}
@@ -238,11 +242,13 @@ static enum fm_peers_answer claim(struct fm_file *f, enum fm_claim want)
 	return FM_PEERS_OURS;
 }
 
-enum fm_peers_answer fm_peers_enter(struct fm_file *f, bool writable, int fd)
+enum fm_peers_answer fm_peers_enter(struct fm_file *f,
+				    const struct fm_peers_wish *w)
 {
-	enum fm_claim want = writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
+	enum fm_claim want = w->writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
 	enum fm_claim have = claims[f->id];
 	enum fm_peers_answer answer;
+	enum fm_server_reason why;
 
 	if (have == FM_CLAIM_KERNEL && !slow[f->id])
 		return FM_PEERS_SHARED;
@@ -260,10 +266,13 @@ enum fm_peers_answer fm_peers_enter(struct fm_file *f, bool writable, int fd)
 	}
 	/* From the mark on, opens are reported; the scan finds older ones. */
 	fm_watch_add(f);
-	if (!foreign_conflict(f, writable, fd))
+	why = foreign_conflict(f, w);
+	if (!why)
 		return FM_PEERS_OURS;
-	slow[f->id] = !yield_to_others(f);
-	return slow[f->id] ? FM_PEERS_SLOW : FM_PEERS_SHARED;
+	slow[f->id] = !yield_to_others(f, why);
+	if (slow[f->id])
+		return FM_PEERS_SLOW;
+	return why == FM_WHY_UNSEEN ? FM_PEERS_UNSEEN : FM_PEERS_SHARED;
 }
 
 /* ---- coming back -------------------------------------------------------- */
@@ -287,8 +296,10 @@ bool fm_peers_anybody(dev_t dev, ino_t ino, const char *path)
 
 int fm_peers_come_back(struct fm_file *f, bool writable)
 {
+	const struct fm_peers_wish w = { .writable = writable, .fd = -1 };
+
 	claims[f->id] = FM_CLAIM_NONE;
-	return fm_peers_enter(f, writable, -1) != FM_PEERS_OURS;
+	return fm_peers_enter(f, &w) != FM_PEERS_OURS;
 }
 
 void fm_peers_came_back(struct fm_file *f)

@@ -11,13 +11,22 @@
 #define FM_PEERS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct fm_file;
 
+struct fm_peers_wish {
+	bool writable;
+	int fd; /* the program's, or -1 */
+	/* The kernel's mapping that is to be ours; end 0: who asks looks
+	 * himself at what this process maps. */
+	uintptr_t start, end;
+};
+
 /*
  * [plain] Under the space lock, before the engine maps f, each time (the first
- * for writing upgrades the claim); fd is the program's.
+ * for writing upgrades the claim).
  *
  * What is not FM_PEERS_OURS must be left to the kernel. FM_PEERS_SLOW: another
  * process has f, and has not handed it over yet. It has been told:
@@ -29,8 +38,10 @@ enum fm_peers_answer {
 	FM_PEERS_SHARED,
 	FM_PEERS_SLOW,
 	FM_PEERS_UNTRUSTED, /* the registry, see docs/sharing.md */
+	FM_PEERS_UNSEEN, /* mapped by this process, past our hooks */
 };
-enum fm_peers_answer fm_peers_enter(struct fm_file *f, bool writable, int fd);
+enum fm_peers_answer fm_peers_enter(struct fm_file *f,
+				    const struct fm_peers_wish *w);
 /* [plain] No lock is held. */
 void fm_peers_wait(struct fm_file *f);
 /* [plain] Has looking for others taken so much of this program's time that a

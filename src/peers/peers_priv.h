@@ -12,6 +12,7 @@
 #include "io/io.h"
 
 struct fm_file;
+struct fm_peers_wish;
 
 /*
  * peers_places.c: the files that claims are put in, [0] root's for all, and
@@ -110,6 +111,9 @@ unsigned fm_peers_scan_of(const struct fm_file *f, const int *pids, int n);
 /* [plain] The same of a file that we do not know. */
 struct fm_file_id;
 unsigned fm_peers_scan_unknown(const struct fm_file_id *id, const char *path);
+/* [plain] Under the space lock: does this process map f in a way that no hook
+ * has seen, so that stores of one side could be missed by the other? */
+bool fm_peers_unseen(const struct fm_file *f, const struct fm_peers_wish *w);
 /* [any] Is pid a kernel thread? One closes what a ring had open whose process
  * has ended: when nobody else has been here, that was one of ours before the
  * watch began. */

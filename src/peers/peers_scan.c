@@ -218,3 +218,45 @@ unsigned fm_peers_scan_unknown(const struct fm_file_id *id, const char *path)
 
 	return scan(&s, NULL, 0);
 }
+
+/* ---- this process ------------------------------------------------------ */
+
+struct own {
+	struct scan s;
+	const struct fm_peers_wish *w;
+	bool unseen;
+};
+
+/* Not what we have laid ourselves: windows in mappings of ours, and what lies
+ * where the program has nothing. Beside our reads only a store matters, and
+ * what is shared may become one that is stored to. */
+static bool look_at_own(const struct fm_proc_map *m, void *arg)
+{
+	struct own *o = arg;
+
+	if ((m->start >= o->w->start && m->end <= o->w->end) ||
+	    fm_sys_is_far(m->start) ||
+	    fm_overlaps((void *)m->start, m->end - m->start) ||
+	    !(m->shared || o->w->writable))
+		return false;
+	look_at_map(m, &o->s);
+	o->unseen = o->s.use;
+	return o->unseen;
+}
+
+bool fm_peers_unseen(const struct fm_file *f, const struct fm_peers_wish *w)
+{
+	static char buf[16384]; /* under the space lock */
+	struct own o = { .s = { .id = { f->dev, f->ino }, .of = f->path },
+			 .w = w };
+	uint64_t from = fm_cpu_ns();
+
+	if (!w->end)
+		return false;
+	if (fm_proc_maps_of(f->ino, buf, sizeof(buf), look_at_own, &o))
+		return true; /* cannot tell: assume the worst */
+	if (!atomic_load(&first_ns))
+		atomic_store(&first_ns, fm_now_ns());
+	atomic_fetch_add(&spent_ns, fm_cpu_ns() - from);
+	return o.unseen;
+}
