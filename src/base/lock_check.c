@@ -34,9 +34,15 @@ static _Thread_local struct held held
 	__attribute__((tls_model("initial-exec")));
 
 static const char *const names[FM_RANKS] = {
-	"table", "hear", "change", "space", "stream", "page", "bounce buffer",
-	"ring", "home ring", "report", "table", "lost", "allocator", "signal",
-	"leaf",
+	[FM_RANK_TABLE] = "table",	 [FM_RANK_HEAR] = "hear",
+	[FM_RANK_CHANGE] = "change",	 [FM_RANK_SPACE] = "space",
+	[FM_RANK_STREAM] = "stream",	 [FM_RANK_PAGE] = "page",
+	[FM_RANK_BOUNCE] = "bounce buffer", [FM_RANK_RING] = "ring",
+	[FM_RANK_WITNESS] = "witness",	 [FM_RANK_HOME] = "home ring",
+	[FM_RANK_METRICS] = "metrics",	 [FM_RANK_REPORT] = "report",
+	[FM_RANK_SKIPPED] = "skipped",	 [FM_RANK_OF_TABLES] = "table",
+	[FM_RANK_LOST] = "lost",	 [FM_RANK_ALLOC] = "allocator",
+	[FM_RANK_SIGNAL] = "signal",	 [FM_RANK_LEAF] = "leaf",
 };
 
 static FM_FAULT char *put_text(char *to, const char *s)

@@ -13,7 +13,7 @@ static struct fm_skipped table[FM_LEFT_FILES]; /* hashed; free: no mappings */
 static _Atomic uint64_t no_room; /* mappings that have no entry */
 static _Atomic bool any;
 static _Atomic size_t longest;
-static struct fm_lock lock;
+static struct fm_lock lock = FM_LOCK(FM_RANK_SKIPPED);
 
 static bool is(const struct fm_skipped *l, const struct stat *st)
 {
