@@ -24,6 +24,7 @@ struct object {
 	size_t len;
 	size_t apart; /* bytes of a mapping of its own, or 0 */
 	size_t unit;  /* filled by so many for each that the result counts */
+	bool whole;   /* filled from end to end by a call that succeeds */
 };
 
 struct copies {
@@ -239,6 +240,8 @@ static void copy_one(struct copies *c, const struct fm_ptr *p, long v[6])
 	default:
 		len = length(p, v, &how);
 		copy_object(c, &v[p->arg], len, how);
+		if ((how & FM_COPY_WHOLE) && v[p->arg] != user)
+			c->at[c->n - 1].whole = true;
 		if (how == FM_COPY_OUT && v[p->arg] != user &&
 		    (p->kind == FM_PTR_COUNT || p->kind == FM_PTR_INTS))
 			c->at[c->n - 1].unit = p->size;
@@ -267,7 +270,10 @@ static bool store_changes(const struct object *o, long r)
 		a++;
 	while (b > a && o->mem[b - 1] == o->was[b - 1])
 		b--;
-	if (all) {
+	if (o->whole && r >= 0) {
+		a = 0;
+		b = o->len;
+	} else if (all) {
 		a = 0;
 		b = b < all ? fm_least(all, o->len) : b;
 	}

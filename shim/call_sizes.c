@@ -100,7 +100,7 @@ BY_(fcntl_object)
 	*how = cmd == F_GETLK || cmd == F_OFD_GETLK || cmd == F_GETOWN_EX ||
 			       cmd == F_GET_RW_HINT ||
 			       cmd == F_GET_FILE_RW_HINT ?
-		       BOTH : READ;
+		       BOTH | FM_COPY_WHOLE : READ;
 	switch (cmd) {
 	case F_GETLK:
 	case F_SETLK:

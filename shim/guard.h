@@ -189,7 +189,8 @@ int fm_see(int fd, off_t off, off_t len);
 
 /* ---- small objects and paths ------------------------------------------ */
 
-enum { FM_COPY_IN = 1, FM_COPY_OUT = 2 };
+/* WHOLE: a call that succeeds stores all of it, changed or not. */
+enum { FM_COPY_IN = 1, FM_COPY_OUT = 2, FM_COPY_WHOLE = 4 };
 
 /* An object of the program that a call reads or writes. Ordinary memory is
  * passed on; managed memory is replaced by a copy, so that nothing is pinned
