@@ -200,6 +200,11 @@ void fm_thread_fds_back(void)
 	self->without_fds = false;
 }
 
+FM_FAULT bool fm_thread_without_fds(void)
+{
+	return self && self->without_fds;
+}
+
 static int wake_all(uint32_t n)
 {
 	int left = 0;

@@ -57,6 +57,8 @@ void fm_thread_leaves(const _Atomic int *state, int running);
  * number belongs where this says, as one of ours; else NULL. */
 _Atomic uint32_t *fm_thread_fds_leave(void);
 void fm_thread_fds_back(void);
+/* [fault] Is it one of ours with a table of descriptors of its own? */
+bool fm_thread_without_fds(void);
 
 /* [any] Is the thread with this number, which is not 0, one of ours? No more
  * when it has ended. */

@@ -103,6 +103,7 @@ static void buy_frames(void)
 {
 	uint64_t from = fm_now_ns();
 
+	fm_frame_make_wanted();
 	while (fm_frame_buy()) {
 		rest(from);
 		from = fm_now_ns();

@@ -3,6 +3,7 @@
 
 #include "base/life.h"
 #include "base/lock.h"
+#include "base/thread.h"
 #include "collapse.h"
 #include "map/map.h"
 #include "policy.h"
@@ -16,6 +17,7 @@ static _Atomic unsigned held; /* frames with memory, without standby */
 static unsigned most_held; /* as of the start */
 static _Atomic unsigned may_hold;
 static _Atomic unsigned nfull; /* on the list */
+static _Atomic bool wanted; /* by a thread that cannot make one */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 /* What a frame costs in fresh memory, and what copying out of it costs:
  * running means of what was measured. Where the host of a virtual machine has
@@ -142,6 +144,7 @@ static void reset(void)
 	atomic_store(&nfull, 0);
 	atomic_store(&bought, 0);
 	atomic_store(&spent, 0);
+	atomic_store(&wanted, false);
 	for (int i = 0; i < MAX_FRAMES; i++)
 		frames[i].mem = NULL;
 	fm_lock_reset(&lock);
@@ -219,7 +222,21 @@ FM_FAULT struct fm_frame *fm_frame_get(void)
 {
 	struct fm_frame *fr = pop(&full);
 
-	return fr ? fr : make(true);
+	if (fr || !fm_thread_without_fds())
+		return fr ? fr : make(true);
+	/* What is fresh has to be registered, by who has the descriptor. */
+	if (!atomic_exchange(&wanted, true))
+		fm_collapse_wake();
+	return NULL;
+}
+
+void fm_frame_make_wanted(void)
+{
+	struct fm_frame *fr = atomic_exchange(&wanted, false) ? make(true) :
+								NULL;
+
+	if (fr)
+		fm_frame_put(fr);
 }
 
 FM_FAULT struct fm_frame *fm_frame_get_hollow(void)

@@ -50,8 +50,11 @@ bool fm_frame_on(void);
 uint64_t fm_frame_limit(void);
 
 /* A full frame, or NULL when all are in use. May make one: nothing that others
- * wait for should be held. */
+ * wait for should be held. A thread of ours without the program's descriptors
+ * cannot: NULL, and there may be one soon. */
 struct fm_frame *fm_frame_get(void);
+/* [plain] Make the one that such a thread has asked for. */
+void fm_frame_make_wanted(void);
 /* A hollow frame that can take evicted memory, or NULL. */
 struct fm_frame *fm_frame_get_hollow(void);
 /* [any] A frame whose memory surely is one huge page, besides those that

@@ -204,6 +204,8 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 		*ret_left = true;
 		return n;
 	}
+	if (!fm_frame_limit()) /* small buffers are all there are */
+		n = fm_least(n, FM_CHUNK_PIECE);
 	got = fm_chunk_read(m, i, n, true);
 	if (got == -EAGAIN)
 		return 0;

@@ -528,6 +528,11 @@ void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
 	fn(arg);
 }
 
+bool fm_thread_without_fds(void)
+{
+	return false;
+}
+
 _Atomic uint32_t *fm_thread_fds_leave(void)
 {
 	return NULL;
