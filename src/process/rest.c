@@ -24,8 +24,8 @@
 #include "vm/vm.h"
 #include "warm/warm.h"
 
-#define END_MS 3000
-#define WORKERS_MS 6000 /* idle for five seconds they end */
+#define END_MS 10000 /* of threads that wait for a CPU, too */
+#define WORKERS_MS 15000 /* idle for five seconds they end, given a CPU */
 #define LOOK_US 200
 
 /* ---- io_uring's workers ------------------------------------------------- */
