@@ -46,13 +46,36 @@ FM_FAULT bool fm_page_gone(struct fm_map *m, uint64_t i)
 	return true;
 }
 
+struct whole {
+	uint64_t next; /* page that has not been asked for */
+	bool gone;
+};
+
+static void ask(struct fm_map *m, struct whole *w, uint64_t end)
+{
+	if (end > w->next)
+		w->gone |= fm_uffd_protect(fm_map_addr(m, w->next),
+					   (end - w->next) << FM_PAGE_SHIFT,
+					   true) == -ENOENT;
+	w->next = end + 1;
+}
+
+static void ask_before(struct fm_map *m, uint64_t i, void *arg)
+{
+	if (fm_mode(m, i) & PM_WRITABLE)
+		ask(m, arg, i);
+}
+
+/* Asked by protecting what is protected. Not the program's own pages of a
+ * private mapping: a system call may be storing into one. */
 bool fm_map_whole(struct fm_map *m)
 {
-	void *p = (void *)atomic_load(&m->start);
+	struct whole w = { 0, false };
 
-	if (fm_uffd_protect(p, fm_map_pages(m) << FM_PAGE_SHIFT, true) !=
-	    -ENOENT)
-		return true;
-	say(m->file);
-	return false;
+	if (!m->shared)
+		fm_map_each(m, 0, fm_map_pages(m), ask_before, &w);
+	ask(m, &w, fm_map_pages(m));
+	if (w.gone)
+		say(m->file);
+	return !w.gone;
 }
