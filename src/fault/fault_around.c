@@ -266,8 +266,6 @@ static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 	return false;
 }
 
-/* ---- what comes in the background -------------------------------------- */
-
 /* Where the mapping ends, or the file, as far as is known. */
 static FM_FAULT uint64_t end_of(const struct fm_map *m)
 {
@@ -307,6 +305,8 @@ FM_FAULT void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 		if (k != i)
 			fm_page_unlock(fm_file_page(m->file, m->pgoff + k));
 }
+
+/* ---- what comes in the background -------------------------------------- */
 
 /* Pages [i, end) of m that are not there, as far as there are buffers. */
 static FM_FAULT void bring(struct fm_map *m, uint64_t i, uint64_t end)

@@ -69,7 +69,7 @@ static FM_FAULT void fit(struct line *l)
 	double n = l->n / l->w, t = l->t / l->w;
 	double var = l->nn / l->w - n * n;
 
-	if (!l->page) /* SSE: nothing of libm */
+	if (!l->page) /* the first read */
 		l->page = PAGE_NS;
 	if (var > SPREAD) {
 		l->page = (l->nt / l->w - n * t) / var;
@@ -145,8 +145,10 @@ static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
 				  uint64_t now, bool left)
 {
 	struct group *g = &d->group;
+	uint64_t from = g->last ? g->last : began;
 
-	g->busy += now - (g->last ? g->last : began);
+	if (now > from) /* who looked at the clock first may come second */
+		g->busy += now - from;
 	g->last = left ? now : 0;
 	g->pages += (uint64_t)n;
 	if (++g->reads < GROUP)
@@ -177,12 +179,13 @@ FM_FAULT void fm_device_begin(struct fm_io *io)
 FM_FAULT void fm_device_end(struct fm_io *io)
 {
 	struct fm_device *d = io->file->io.device;
-	uint64_t now = fm_now_ns(), began = io->began;
+	uint64_t now, began = io->began;
 	double n = (double)(io->len >> FM_PAGE_SHIFT);
 	uint32_t with;
 
 	if (!began)
 		return;
+	now = fm_now_ns();
 	io->began = 0;
 	with = atomic_fetch_sub_explicit(&d->inflight, 1,
 					 memory_order_relaxed) - 1;
