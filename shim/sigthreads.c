@@ -14,9 +14,12 @@
 #include "sigstack.h"
 #include "tasks.h"
 
-/* libc blocks everything for moments (pthread_create, posix_spawn), which are
- * long where there are more threads than processors. */
-#define TRIES 100
+/* libc blocks everything for moments (pthread_create, posix_spawn). A thread
+ * that sleeps in such a moment ends it soon, unless it is no such moment; one
+ * that waits for a processor, or for the lock of the mappings, only once the
+ * others have had their turn. */
+#define SLEEPS_MS 100
+#define WAITS_MS 2000
 
 /* Signal 32 is libc's own. The thread that waits for it starts the callbacks
  * of timers (SIGEV_THREAD, see notify.c) and never runs program code. */
@@ -45,13 +48,20 @@ static bool blocks_bus(const char *tid, const char *text)
 	       !is_timer_helper(tid);
 }
 
+static bool blocks_asleep(const char *tid, const char *text)
+{
+	return strstr(text, "\nState:\tS") && blocks_bus(tid, text);
+}
+
 /* Each is waited for by itself: while threads are made there is always one. */
 static bool keeps_blocked(const char *tid, const char *text)
 {
 	bool is = blocks_bus(tid, text);
+	int asleep = 0;
 
-	for (int i = 0; is && i < TRIES; i++) {
+	for (int i = 0; is && asleep < SLEEPS_MS && i < WAITS_MS; i++) {
 		fm_sys_sleep_us(1000);
+		asleep += fm_task_is(tid, blocks_asleep);
 		is = fm_task_is(tid, blocks_bus);
 	}
 	return is;
