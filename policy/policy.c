@@ -374,6 +374,22 @@ bool fm_policy_any(void)
 	return set->prefixes || set->sections;
 }
 
+static bool may_serve(const struct fm_policy *p)
+{
+	return p->engage &&
+	       (p->serve == FM_SERVE_AUTO || p->serve == FM_SERVE_ENGINE);
+}
+
+bool fm_policy_engine(void)
+{
+	const struct fm_set *set = set_now();
+	bool may = set->prefixes && may_serve(&set->defaults);
+
+	for (const struct fm_section *s = set->sections; s && !may; s = s->next)
+		may = may_serve(&s->policy);
+	return may && set->process.mode == FM_MODE_ON;
+}
+
 uint64_t fm_policy_least_size(void)
 {
 	return set_now()->least_size;

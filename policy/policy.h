@@ -131,6 +131,9 @@ const struct fm_policy *fm_policy_default(void);
  * managed). [any] */
 bool fm_policy_any(void);
 
+/* May the engine serve any file, as the settings are now? [any] */
+bool fm_policy_engine(void);
+
 /* Whatever the file, a shorter mapping is the kernel's. [any] */
 uint64_t fm_policy_least_size(void);
 

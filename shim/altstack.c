@@ -5,11 +5,15 @@
  * nobody notices, but two threads may fault at once (Varnish gives all of its
  * threads one). One that is handed on, from thread to thread or from coroutine
  * to coroutine, belongs to whoever has it now, and is left alone.
+ *
+ * Until a file is mapped that may become the engine's it is kept, where that
+ * can be made good then: only a thread itself can change its stack.
  */
 #include "shim.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include "sigstack.h"
 
@@ -18,8 +22,12 @@
 #define MINSIGSTKSZ_KERNEL 2048
 /* Programs size these stacks for one frame and their handler. A fault inside
  * that handler puts a second frame on top (3.4 KiB here, up to 11 KiB on CPUs
- * with AMX), so anything short gets our stack instead. */
+ * with AMX), and its calls do the engine's work on it, so anything short gets
+ * our stack instead. */
 #define ALT_ENOUGH ((size_t)32 << 10)
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1u << 31)
+#endif
 
 FM_NEXT(sigaltstack)
 
@@ -125,24 +133,17 @@ static void drop(uintptr_t sp)
 	fm_unlock(&t->lock);
 }
 
-/* The only thread of the child goes on having its stack. */
-void fm_altstack_fork_child(void)
-{
-	uint64_t mask;
-
-	fm_block_signals(&mask);
-	if (mine)
-		claim_stack(mine);
-	fm_restore_signals(&mask);
-}
-
 /* ---- ours instead ------------------------------------------------------ */
 
-/* What was asked for, while the kernel has ours: told to who asks. */
+/* What was asked for, while the kernel has ours: told to who asks. Or it was
+ * kept, and sp is NULL. */
 static FM_TLS struct instead {
 	void *sp;
 	stack_t given;
 } instead;
+static FM_TLS bool keeps;
+static _Atomic unsigned kept; /* by threads of the process */
+static _Atomic bool prepared; /* the engine may start at any time */
 /* Beside the slot, for stacks that are larger than it. */
 static FM_TLS struct {
 	char *sp;
@@ -191,6 +192,113 @@ static bool replace(stack_t *ss)
 	return true;
 }
 
+/* ---- kept for now ------------------------------------------------------ */
+
+/* Of several threads not all are here then. */
+static bool may_start(void)
+{
+	return atomic_load(&prepared) ||
+	       (atomic_load(&fm_threads) && fm_engine_may_serve());
+}
+
+static void keep_no_more(void)
+{
+	if (keeps)
+		atomic_fetch_sub(&kept, 1);
+	keeps = false;
+}
+
+/* While a handler runs on one with SS_AUTODISARM the kernel has none, and takes
+ * it back afterwards: that could not be changed. */
+static bool keep(const stack_t *ss)
+{
+	if (((unsigned)ss->ss_flags & SS_AUTODISARM) || may_start())
+		return false;
+	keeps = true;
+	atomic_fetch_add(&kept, 1);
+	if (atomic_load(&prepared))
+		keep_no_more();
+	return keeps;
+}
+
+static bool put_ours(const stack_t *ss)
+{
+	stack_t now = *ss;
+
+	if (!replace(&now) || fm_sys2(SYS_sigaltstack, &now, NULL))
+		return false;
+	instead = (struct instead){ now.ss_sp, *ss };
+	return true;
+}
+
+/* What it kept is replaced, unless it stands on it. */
+static void replace_kept(void)
+{
+	const stack_t given = instead.given;
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	if (keeps && fm_whoami() == FM_ME && put_ours(&given))
+		keep_no_more();
+	fm_restore_signals(&mask);
+}
+
+void fm_altstack_prepare(void)
+{
+	if (!fm_engine_may_serve())
+		return;
+	atomic_store(&prepared, true);
+	replace_kept();
+}
+
+int fm_altstack_take(void)
+{
+	fm_altstack_prepare();
+	return atomic_load(&kept) ? -EBUSY : 0;
+}
+
+void fm_threads_come(void)
+{
+	atomic_store(&fm_threads, true);
+	if (keeps && may_start())
+		replace_kept();
+}
+
+bool fm_altstack_stands(void)
+{
+	const stack_t *ss = &instead.given;
+
+	return keeps && (uintptr_t)__builtin_frame_address(0) -
+				(uintptr_t)ss->ss_sp < ss->ss_size;
+}
+
+/* In a handler the kernel changes it only until the handler returns: then the
+ * program's comes back. */
+void fm_altstack_fault(void *context)
+{
+	ucontext_t *uc = context;
+	stack_t *ss = &uc->uc_stack;
+	uintptr_t sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+
+	if (!instead.sp || ss->ss_sp != instead.given.ss_sp ||
+	    (ss->ss_flags & SS_DISABLE) ||
+	    sp - (uintptr_t)ss->ss_sp < ss->ss_size)
+		return;
+	replace(ss);
+}
+
+/* The only thread of the child goes on having its stack. */
+void fm_altstack_fork_child(void)
+{
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	atomic_store(&kept, keeps);
+	if (mine)
+		claim_stack(mine);
+	fm_restore_signals(&mask);
+}
+
 /* ---- the end of a thread ----------------------------------------------- */
 
 static bool have_key;
@@ -207,6 +315,7 @@ static void at_end(void *unused)
 	if (fm_sys2(SYS_sigaltstack, &none, NULL) == 0) {
 		drop(mine);
 		mine = 0;
+		keep_no_more();
 		if (large.sp)
 			fm_sys_munmap(large.sp - GUARD, GUARD + large.size);
 		large.sp = NULL;
@@ -240,26 +349,23 @@ static bool wanted(const stack_t *ss)
 /* The kernel has taken what was asked for: may the stack stay? */
 static void settle(const stack_t *ss)
 {
-	stack_t now = *ss;
 	uintptr_t sp = 0;
 	bool ours = false;
 
+	keep_no_more();
 	if (wanted(ss)) {
 		if (ss->ss_size >= ALT_ENOUGH &&
 		    claim_stack((uintptr_t)ss->ss_sp))
 			sp = (uintptr_t)ss->ss_sp;
+		else if (keep(ss))
+			instead = (struct instead){ NULL, *ss };
 		else
-			ours = replace(&now) &&
-			       !fm_sys2(SYS_sigaltstack, &now, NULL);
+			ours = put_ours(ss);
 	}
 	if (sp != mine)
 		drop(mine);
 	mine = sp;
-	if (ours) {
-		instead.sp = now.ss_sp;
-		instead.given = *ss;
-	}
-	if (have_key && (sp || ours))
+	if (have_key && (sp || keeps || ours))
 		pthread_setspecific(key, &key);
 }
 

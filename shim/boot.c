@@ -136,6 +136,7 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 		fm_altstack_boot();
 		fm_proc_boot();
 		fm_hook_take_signals = fm_sig_take;
+		fm_hook_maps = fm_altstack_prepare;
 		atomic_store(&fm_shim_on, true);
 	}
 	booted = true;

@@ -97,6 +97,7 @@ int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 	const int saved = errno;
 	int ret = FM_SIG_FAULT;
 
+	fm_altstack_fault(uc);
 	if (info->si_code <= 0)
 		return FM_SIG_SENT;
 	if (info->si_code != BUS_ADRERR &&

@@ -34,7 +34,7 @@ static void shares_ours(unsigned long flags)
 	if (flags & CLONE_THREAD && !(flags & CLONE_FILES) && fm_on() &&
 	    fm_whoami() == FM_ME)
 		fm_table_parts();
-	atomic_store(&fm_threads, true);
+	fm_threads_come();
 	/* As vfork: it may execute what reads our files. */
 	if (!(flags & CLONE_THREAD)) {
 		fm_flush_if_me();

@@ -57,7 +57,8 @@ static void *map(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 	uint64_t old;
 	void *p;
 
-	if (!fm_on() || mmap_is_foreign(addr, len, flags))
+	if (!fm_on() || mmap_is_foreign(addr, len, flags) ||
+	    fm_altstack_stands())
 		return FM_PASS_VIA(raw, mmap, SYS_mmap, addr, len, prot, flags,
 				   fd, off);
 	p = fm_mmap_window(addr, len, prot, flags, fd, off);

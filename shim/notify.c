@@ -42,7 +42,7 @@ static struct notify *wrap(const struct sigevent *ev, struct sigevent *ret,
 	n = fm_alloc(sizeof(*n));
 	if (!n)
 		return NULL;
-	atomic_store(&fm_threads, true); /* libc will make one */
+	fm_threads_come(); /* libc will make one */
 	*n = (struct notify){ ev->sigev_notify_function, ev->sigev_value,
 			      once };
 	*ret = *ev;

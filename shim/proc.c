@@ -144,8 +144,8 @@ void fm_fork_done_child(void)
 	if (fm_change_fork_child)
 		fm_change_fork_child();
 	fm_sig_fork_unlock();
-	fm_fork_child();
 	fm_altstack_fork_child();
+	fm_fork_child();
 }
 
 /* Libc takes the lock of its list of streams after our handler, and who has it
@@ -330,7 +330,7 @@ void fm_proc_boot(void)
 
 	/* Made by constructors older than ours. */
 	if (!&__libc_single_threaded || !__libc_single_threaded)
-		atomic_store(&fm_threads, true);
+		fm_threads_come();
 	home = fm_sys_anon(4096);
 	if (home) {
 		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);

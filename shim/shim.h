@@ -216,6 +216,18 @@ void fm_mask_fork_child(void);
 /* altstack.c */
 void fm_altstack_boot(void);
 void fm_altstack_fork_child(void);
+/* The program maps what may become the engine's. */
+void fm_altstack_prepare(void);
+/* The engine starts. 0; -EBUSY: a thread has a stack that is too small for it,
+ * and only that thread could change it. */
+int fm_altstack_take(void);
+/* Is the calling thread on such a stack? What takes much of it is not for us,
+ * then. */
+bool fm_altstack_stands(void);
+/* In the handler of a fault. */
+void fm_altstack_fault(void *context);
+/* Before the program has a second thread, and each time it makes one. */
+void fm_threads_come(void);
 /* Hold back a SIGBUS that somebody sent (si_code <= 0). [fault] */
 void fm_bus_hold(const siginfo_t *info);
 

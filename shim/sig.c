@@ -409,6 +409,8 @@ int fm_sig_take(void)
 	int r = fm_sig_threads_ready();
 
 	if (!r)
+		r = fm_altstack_take();
+	if (!r)
 		r = fm_sig_install();
 	if (r)
 		return r;

@@ -116,7 +116,7 @@ FM_HOOK int pthread_create(pthread_t *ret_id, const pthread_attr_t *attr,
 
 	if (!fm_on())
 		return FM_LATE(pthread_create)(ret_id, attr, fn, arg);
-	atomic_store(&fm_threads, true);
+	fm_threads_come();
 	blocked = initial_view(attr);
 	if (!blocked && !fm_thread_exit)
 		return create(ret_id, attr, fn, arg);
@@ -138,7 +138,7 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 
 	if (!fm_on())
 		return FM_LATE(thrd_create)(ret_id, fn, arg);
-	atomic_store(&fm_threads, true);
+	fm_threads_come();
 	blocked = fm_view_blocked();
 	if (!blocked && !fm_thread_exit)
 		return next_thrd_create(ret_id, fn, arg);

@@ -274,14 +274,22 @@ enum fm_fault_result fm_fault(void *addr, bool write);
 enum fm_fault_result fm_fault_message(void *addr, bool write,
 				      uint64_t protects);
 
+/* [any] May any file become the engine's, as the settings are now? */
+bool fm_engine_may_serve(void);
+
 /* [fault] How faults reach us. Decided when the engine starts. */
 enum fm_delivery { FM_DELIVERY_SIGNAL, FM_DELIVERY_THREAD };
 enum fm_delivery fm_delivery(void);
 
 /* Set by the shim: takes SIGBUS over, and unblocks it in the calling thread. 0
- * or -errno; -EBUSY: a thread has it blocked for good. The engine calls it
- * once, when it starts, before it registers the first range. */
+ * or -errno; -EBUSY: a thread has it blocked for good, or an alternate stack
+ * that is too small for it. The engine calls it once, when it starts, before it
+ * registers the first range. */
 extern int (*fm_hook_take_signals)(void);
+
+/* Set by the shim: the calling thread maps a file of ours, which may become the
+ * engine's at any time. */
+extern void (*fm_hook_maps)(void);
 
 /* Set by the shim, which knows without a system call: is this the process whose
  * memory this is, and nobody who borrows or has copied it? */

@@ -29,7 +29,8 @@ FM_LIFE(delivery, .level = FM_LIFE_FAULTS, .start = take_faults,
 	.what = "taking SIGBUS",
 	.remedy =
 		"a thread has it blocked by a raw system call, or since before we "
-		"were loaded; faults=thread, where permitted, does without it")
+		"were loaded, or a small alternate stack; faults=thread, where "
+		"permitted, does without it")
 
 /* Thread delivery covers raw system calls, but every fault then crosses two
  * threads: `auto` takes signals, which need no privilege, unless such calls are
@@ -102,14 +103,15 @@ static int open_uffd_for_threads(void)
 		return -EPERM;
 	}
 	fm_sys_close(was);
-	fm_delivery_set(FM_DELIVERY_THREAD, "a thread has SIGBUS blocked");
+	fm_delivery_set(FM_DELIVERY_THREAD, "a thread cannot take SIGBUS");
 	fm_log(FM_LOG_INFO, "faults are served by threads: %s",
 	       fm_delivery_why());
 	return 0;
 }
 
-/* A thread that has SIGBUS blocked would be killed by its first fault; where
- * threads serve the faults it does not matter. */
+/* A thread that has SIGBUS blocked would be killed by its first fault, and one
+ * with a small stack for it by a later one; where threads serve the faults it
+ * does not matter. */
 static int take_signals(void)
 {
 	int err = fm_hook_take_signals ? fm_hook_take_signals() : 0;

@@ -34,6 +34,8 @@
 
 #define FEW_WINDOWS 8
 
+void (*fm_hook_maps)(void);
+
 /* ---- taking over ------------------------------------------------------- */
 
 /* Memory the program may only read is writable underneath, so that huge
@@ -580,6 +582,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
 			return note_left(&q, NULL, map_kernel(&q));
 	}
+	if (q.policy && q.policy->engage && fm_hook_maps)
+		fm_hook_maps();
 	q.fd_flags = (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
 	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
 	if (flags & MAP_FIXED)

@@ -28,6 +28,11 @@ bool fm_engine_init(const char *argv0, char **envp)
 	return true;
 }
 
+bool fm_engine_may_serve(void)
+{
+	return fm_policy_engine();
+}
+
 /* The program must not run out of descriptors for our sake. */
 #define MIN_DESCRIPTORS 64
 

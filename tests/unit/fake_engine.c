@@ -41,6 +41,7 @@ _Atomic uint32_t fm_live_maps;
 _Atomic bool fm_threads;
 int (*fm_hook_take_signals)(void);
 bool (*fm_hook_is_me)(void);
+void (*fm_hook_maps)(void);
 
 bool fm_engine_init(const char *progname, char **envp)
 {
@@ -76,6 +77,11 @@ static int start(void)
 	uffd = (int)fm_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 700);
 	fm_sys_close(fd);
 	return 0;
+}
+
+bool fm_engine_may_serve(void)
+{
+	return true;
 }
 
 static struct map *find(uintptr_t a)
