@@ -46,9 +46,15 @@ static bool stays(int r)
 	return false;
 }
 
-static bool is_zero(int r)
+static void *map_foreign(bool raw, void *addr, size_t len, int prot, int flags,
+			 int fd, off_t off)
 {
-	return !r;
+	if (!(flags & MAP_FIXED))
+		return FM_PASS_VIA(raw, mmap, SYS_mmap, addr, len, prot, flags,
+				   fd, off);
+	return FM_TAKES_RANGE(addr, len, is_mapped,
+			      FM_PASS_VIA(raw, mmap, SYS_mmap, addr, len, prot,
+					  flags, fd, off));
 }
 
 static void *map(bool raw, void *addr, size_t len, int prot, int flags, int fd,
@@ -59,8 +65,7 @@ static void *map(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 
 	if (!fm_on() || mmap_is_foreign(addr, len, flags) ||
 	    fm_altstack_stands())
-		return FM_PASS_VIA(raw, mmap, SYS_mmap, addr, len, prot, flags,
-				   fd, off);
+		return map_foreign(raw, addr, len, prot, flags, fd, off);
 	p = fm_mmap_window(addr, len, prot, flags, fd, off);
 	if (p)
 		return p;
@@ -76,7 +81,7 @@ void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 {
 	if (!(flags & MAP_FIXED))
 		return map(raw, addr, len, prot, flags, fd, off);
-	return TAKES_PAGES(TAKES_RANGE(
+	return TAKES_PAGES(FM_TAKES_RANGE(
 		addr, len, is_mapped,
 		map(raw, addr, len, prot, flags, fd, off)));
 }
@@ -102,7 +107,9 @@ static int unmap(bool raw, void *addr, size_t len)
 	if (managed(addr, len))
 		r = (int)fm_result(fm_munmap(addr, len));
 	else
-		r = FM_PASS_VIA(raw, munmap, SYS_munmap, addr, len);
+		r = FM_TAKES_RANGE(addr, len, fm_is_zero,
+				   FM_PASS_VIA(raw, munmap, SYS_munmap, addr,
+					       len));
 	if (any && !r)
 		fm_short_map_forget(blind);
 	return r;
@@ -111,7 +118,7 @@ static int unmap(bool raw, void *addr, size_t len)
 int fm_do_munmap(bool raw, void *addr, size_t len)
 {
 	return TAKES_PAGES(
-		TAKES_RANGE(addr, len, is_zero, unmap(raw, addr, len)));
+		FM_TAKES_RANGE(addr, len, fm_is_zero, unmap(raw, addr, len)));
 }
 
 FM_HOOK int munmap(void *addr, size_t len)
@@ -130,7 +137,7 @@ static int sync_range(bool raw, void *addr, size_t len, int flags)
 
 int fm_do_msync(bool raw, void *addr, size_t len, int flags)
 {
-	return TAKES_RANGE(addr, len, stays,
+	return FM_TAKES_RANGE(addr, len, stays,
 			   sync_range(raw, addr, len, flags));
 }
 
@@ -159,7 +166,7 @@ static int advise(bool raw, void *addr, size_t len, int advice)
 int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
 {
 	if (advice != MADV_GUARD_INSTALL)
-		return TAKES_RANGE(addr, len, stays,
+		return FM_TAKES_RANGE(addr, len, stays,
 				   advise(raw, addr, len, advice));
 	fm_krange_kept(addr, len);
 	return TAKES_PAGES(advise(raw, addr, len, advice));
@@ -197,7 +204,26 @@ static int posix_advise(void *addr, size_t len, int advice)
 
 FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 {
-	return TAKES_RANGE(addr, len, stays, posix_advise(addr, len, advice));
+	return FM_TAKES_RANGE(addr, len, stays,
+			      posix_advise(addr, len, advice));
+}
+
+/* Marked again: see FM_TAKES_RANGE. */
+static void *move_kernels(bool raw, void *old, size_t old_len, size_t new_len,
+			  int flags, void *new_addr)
+{
+	struct fm_krange_move m;
+	const bool any = fm_krange_any();
+	void *p;
+
+	if (any)
+		fm_krange_move_begins(&m, old, old_len, new_len, flags,
+				      new_addr);
+	p = FM_PASS_VIA(raw, mremap, SYS_mremap, old, old_len, new_len, flags,
+			new_addr);
+	if (any)
+		fm_krange_move_ends(&m, p);
+	return p;
 }
 
 static void *move_any(bool raw, void *old, size_t old_len, size_t new_len,
@@ -207,8 +233,8 @@ static void *move_any(bool raw, void *old, size_t old_len, size_t new_len,
 	/* old_len 0 duplicates the mapping at `old`. */
 	if (!managed(old, old_len ? old_len : 1) &&
 	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))
-		return FM_PASS_VIA(raw, mremap, SYS_mremap, old, old_len,
-				   new_len, flags, new_addr);
+		return move_kernels(raw, old, old_len, new_len, flags,
+				    new_addr);
 	return (void *)fm_result(
 		(long)fm_mremap(old, old_len, new_len, flags, new_addr));
 }
@@ -262,7 +288,7 @@ static int protect(bool raw, void *addr, size_t len, int prot)
 
 int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
 {
-	return TAKES_PAGES(TAKES_RANGE(addr, len, stays,
+	return TAKES_PAGES(FM_TAKES_RANGE(addr, len, stays,
 				       protect(raw, addr, len, prot)));
 }
 
@@ -444,7 +470,7 @@ int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot,
 	if (fm_krange_any())
 		fm_krange_one(addr, size);
 	return TAKES_PAGES(
-		TAKES_RANGE(addr, size, is_zero,
+		FM_TAKES_RANGE(addr, size, fm_is_zero,
 			    remap(raw, addr, size, prot, pgoff, flags)));
 }
 

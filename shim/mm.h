@@ -20,18 +20,6 @@ static inline bool is_mapped(const void *p)
 	return p != MAP_FAILED;
 }
 
-/* What a call returns that takes away what is mapped there: marked before. */
-#define TAKES_RANGE(addr, len, gone, call)                                 \
-	({                                                                 \
-		const uint32_t edit_ =                                     \
-			fm_krange_any() ? fm_krange_edit(addr, len) : 0;   \
-		const __typeof__(call) r_ = (call);                        \
-                                                                           \
-		if (edit_)                                                 \
-			fm_krange_edit_ends(edit_, addr, len, gone(r_));   \
-		r_;                                                        \
-	})
-
 /* What a call returns that may have made pages inaccessible, see user.c. */
 #define TAKES_PAGES(call)                                                  \
 	({                                                                 \

@@ -54,7 +54,7 @@ void *fm_do_shmat(bool raw, int id, const void *addr, int flags)
 	size = segment_size(id, addr);
 	if (size && (!off || (flags & SHM_RND)) && managed(at, size))
 		return attach_over(raw, id, at, flags, size);
-	return TAKES_PAGES(TAKES_RANGE(
+	return TAKES_PAGES(FM_TAKES_RANGE(
 		at, size, is_mapped,
 		FM_PASS_VIA(raw, shmat, SYS_shmat, id, addr, flags)));
 }

@@ -179,6 +179,26 @@ bool fm_krange_in(const void *addr, size_t len);
 uint32_t fm_krange_edit(const void *addr, size_t len);
 void fm_krange_edit_ends(uint32_t edit, const void *addr, size_t len,
 			 bool gone);
+/* What a call returns that takes away what is mapped there. `gone`: of what it
+ * returns, whether it has. A file may be handed to the kernel between the mark
+ * and the look at what is managed, and then has none: who finds nothing managed
+ * marks again, around the system call itself. */
+#define FM_TAKES_RANGE(addr, len, gone, call)                              \
+	({                                                                 \
+		const uint32_t edit_ =                                     \
+			fm_krange_any() ? fm_krange_edit(addr, len) : 0;   \
+		const __typeof__(call) r_ = (call);                        \
+                                                                           \
+		if (edit_)                                                 \
+			fm_krange_edit_ends(edit_, addr, len, gone(r_));   \
+		r_;                                                        \
+	})
+
+static inline bool fm_is_zero(int r)
+{
+	return !r;
+}
+
 /* [any] The same around mremap; `at`: its result, or -errno. */
 struct fm_krange_move {
 	void *old, *over;

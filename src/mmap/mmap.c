@@ -291,9 +291,19 @@ static void *unmap_and_fail(const struct fm_mmap_request *q, void *p)
 	return (void *)(intptr_t)-ENOMEM;
 }
 
+static bool is_mapped(const void *p)
+{
+	return !fm_is_err(p);
+}
+
 static void *map_kernel(const struct fm_mmap_request *q)
 {
-	return fm_sys_mmap(q->addr, q->len, q->prot, q->flags, q->fd, q->off);
+	if (!(q->flags & MAP_FIXED))
+		return fm_sys_mmap(q->addr, q->len, q->prot, q->flags, q->fd,
+				   q->off);
+	return FM_TAKES_RANGE(q->addr, q->len, is_mapped,
+			      fm_sys_mmap(q->addr, q->len, q->prot, q->flags,
+					  q->fd, q->off));
 }
 
 /* MAP_FIXED replaces what is there; find out first that it will succeed, for

@@ -92,10 +92,12 @@ int fm_munmap(void *addr, size_t len)
 	int err;
 
 	if (bad_range(addr, len) || !len || !fm_overlaps(addr, len))
-		return fm_sys_munmap(addr, len);
+		return FM_TAKES_RANGE(addr, len, fm_is_zero,
+				      fm_sys_munmap(addr, len));
 	fm_write_before((uintptr_t)addr, fm_page_up((uintptr_t)addr + len));
 	fm_space_lock(&old);
-	err = fm_munmap_locked((uintptr_t)addr, len);
+	err = FM_TAKES_RANGE(addr, len, fm_is_zero,
+			     fm_munmap_locked((uintptr_t)addr, len));
 	fm_space_unlock(&old);
 	return err;
 }
@@ -224,6 +226,16 @@ static int mprotect_locked(uintptr_t a, uintptr_t end, int prot)
 	return err;
 }
 
+/* What is the kernel's, or has been handed to it on the way. */
+static int protect_kernels(void *addr, size_t len, int prot)
+{
+	const int err = fm_sys_mprotect(addr, len, prot);
+
+	if (!err && fm_krange_any())
+		fm_krange_protected(addr, len, prot);
+	return err;
+}
+
 int fm_mprotect(void *addr, size_t len, int prot)
 {
 	uintptr_t a = (uintptr_t)addr, end = fm_page_up(a + len);
@@ -232,11 +244,13 @@ int fm_mprotect(void *addr, size_t len, int prot)
 
 	if (bad_range(addr, len) || !len || !fm_overlaps(addr, len) ||
 	    (prot & ~(PROT_READ | PROT_WRITE | PROT_EXEC)))
-		return fm_sys_mprotect(addr, len, prot);
+		return protect_kernels(addr, len, prot);
 	if (!(prot & (PROT_READ | PROT_WRITE)))
 		fm_write_before(a, end);
 	fm_space_lock(&old);
 	err = mprotect_locked(a, end, prot);
+	if (!err && fm_krange_any())
+		fm_krange_protected(addr, len, prot);
 	fm_space_unlock(&old);
 	return err;
 }
