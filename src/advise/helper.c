@@ -5,6 +5,7 @@
 
 #include "area.h"
 #include "board.h"
+#include "base/creds.h"
 #include "base/event.h"
 #include "base/left.h"
 #include "base/life.h"
@@ -249,6 +250,18 @@ static void end_if_alone(uint64_t quiet_ms)
 		fm_sys1(SYS_exit_group, status);
 }
 
+/* As life.h says of `second`, for where the engine does not run. */
+static void look_at_creds(void)
+{
+	static uint64_t due_ms;
+	const uint64_t now = fm_now_ms();
+
+	if (now < due_ms)
+		return;
+	due_ms = now + 1000;
+	fm_creds_look();
+}
+
 static int turns(void)
 {
 	struct fm_area_use looked, last, now, use;
@@ -279,6 +292,7 @@ static int turns(void)
 		if (quiet_ms >= REST_MS)
 			looked = now;
 		end_if_alone(quiet_ms);
+		look_at_creds();
 		last = now;
 	}
 	return err;

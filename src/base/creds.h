@@ -16,6 +16,13 @@
  * that asked. They need little of it: data goes through descriptors; by name
  * they open a file whose descriptor was closed (fd_recovery.h), /proc, and what
  * the settings name.
+ *
+ * What a program does by instructions of its own no hook sees. So once a
+ * second, and before it acts for somebody, a thread of ours looks whether it
+ * may do what no thread of the program's may any more, for good: one of the
+ * permitted capabilities, which root gives up with its number. Then it does as
+ * above with what the main thread has. Numbers that may be taken back (seteuid,
+ * setfsuid) are not followed there: some servers change them for each request.
  */
 #ifndef FM_CREDS_H
 #define FM_CREDS_H
@@ -31,12 +38,15 @@ extern bool (*_Atomic fm_creds_follow)(void);
 /* [plain] In a thread of ours: take what the program has. */
 void fm_creds_take(void);
 /* [plain] First in a thread of ours, and in the guardian: give up the
- * capabilities that a thread of the program has given up. */
+ * capabilities that a thread of the program has given up, and all that an exec
+ * could bring. */
 void fm_creds_begin(void);
 /* [plain] In the guardian: like fm_creds_take without the lock, whose holder
  * may be dead. What is read while the program writes it is followed by another
  * order. False: the guardian is still another user. */
 bool fm_creds_take_unlocked(void);
+/* [any] Follow what no hook has seen. Two system calls where nothing is. */
+void fm_creds_look(void);
 /* [plain] In the child of fork. */
 void fm_creds_reset(void);
 

@@ -89,17 +89,22 @@ static void end_if_told(void)
 	fm_sys1(SYS_exit, 0);
 }
 
-static void obey(void)
+static void carry_out(void)
 {
 	uint32_t n = atomic_load(&order);
 
-	end_if_told();
 	if (!self || atomic_load(&self->done) == n)
 		return;
 	fm_creds_take();
 	atomic_store(&self->done, n);
 	atomic_fetch_add(&carried, 1);
 	fm_futex_wake(&carried, 1);
+}
+
+static void obey(void)
+{
+	end_if_told();
+	carry_out();
 }
 
 /* An order that comes when it has been looked for and nobody sleeps yet is not
@@ -169,12 +174,18 @@ int fm_thread_poll(struct pollfd *p, unsigned n, int ms)
 	return (int)got - (p[n].revents != 0);
 }
 
+int fm_thread_one(void)
+{
+	uint32_t tid = 0;
+
+	for (uint32_t i = 0; !tid && i < atomic_load(&top); i++)
+		tid = atomic_load(&threads[i].tid);
+	return (int)tid;
+}
+
 bool fm_thread_any(void)
 {
-	for (uint32_t i = 0; i < atomic_load(&top); i++)
-		if (atomic_load(&threads[i].tid))
-			return true;
-	return false;
+	return fm_thread_one() != 0;
 }
 
 bool fm_thread_is(int tid)
@@ -230,6 +241,7 @@ int fm_thread_order(uint32_t n)
 	int fd = atomic_load(&bell), left;
 
 	atomic_store(&order, n);
+	carry_out();
 	if (fm_sys_is_anon(fd))
 		fm_sys3(SYS_write, fd, &rings, sizeof(rings));
 	for (;;) {

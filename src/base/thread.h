@@ -60,12 +60,14 @@ void fm_thread_fds_back(void);
 /* [fault] Is it one of ours with a table of descriptors of its own? */
 bool fm_thread_without_fds(void);
 
+/* [any] The number of a thread of ours; 0: there is none. */
+int fm_thread_one(void);
 /* [any] Is the thread with this number, which is not 0, one of ours? No more
  * when it has ended. */
 bool fm_thread_is(int tid);
 
-/* [any] Make all threads carry out order number n, and wait until each has, for
- * two seconds at most. Returns how many have not. */
+/* [any] Make all threads carry out order number n, the calling one too, and
+ * wait until each has, for two seconds at most. Returns how many have not. */
 int fm_thread_order(uint32_t n);
 
 /* [any] End all threads of ours where they wait for work, and wait for that up

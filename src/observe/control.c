@@ -5,6 +5,7 @@
  */
 #include <poll.h>
 
+#include "base/creds.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -62,9 +63,10 @@ static void wait_for(int ms)
 	int n = fm_control_fds(p);
 	int got = fm_thread_poll(p, n, ms);
 
-	if (got > 0)
+	if (got > 0) {
+		fm_creds_look();
 		fm_control_serve(p);
-	else if (got < 0 && got != -EINTR)
+	} else if (got < 0 && got != -EINTR)
 		fm_sys_sleep_us((uint64_t)ms * 1000);
 }
 

@@ -25,6 +25,7 @@
 
 #include "advise/advise.h"
 #include "base/apart.h"
+#include "base/creds.h"
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -368,6 +369,8 @@ void fm_peers_acquire(void)
 
 void fm_filtered(int by, bool all)
 {
+	if (by > 0)
+		fm_creds_look();
 	fm_sys_filter(by, all);
 	fm_hear_less(by);
 }

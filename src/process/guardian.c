@@ -194,8 +194,6 @@ static void guardian_main(void *arg)
 	bool executed;
 
 	fm_sys5(SYS_prctl, PR_SET_NAME, "fastmap-guard", 0, 0, 0);
-	/* The guardian executes nothing. */
-	fm_sys5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	fm_creds_begin();
 	/* Otherwise Yama (Ubuntu has it) keeps the descriptors of an orphan
 	 * from who is not root. */
