@@ -217,7 +217,19 @@ def variables(tables):
                                     if o["default"] else ""))
 
 
-PARTS = {"@SYNOPSIS@": synopsis, "@COMMANDS@": commands, "@OPTIONS@": options,
+def documents(_):
+    """Keys of what is printed as JSON, by docs/json.md."""
+    for section in open(HERE + "/json.md").read().split("\n## ")[1:]:
+        title, _, text = section.partition("\n")
+        yield ".SS " + roff(title)
+        for key, unit, what in re.findall(
+                r"^\| `([^`]+)` \| (\S.*?) \|(?: (.*))? \|$", text, re.M):
+            yield ".TP"
+            yield ".B " + roff(key)
+            yield roff("(%s)" % unit + (" " + what if what else ""))
+
+
+PARTS = {"@JSON@": documents, "@SYNOPSIS@": synopsis, "@COMMANDS@": commands, "@OPTIONS@": options,
          "@VARIABLES@": variables}
 
 

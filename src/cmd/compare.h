@@ -50,12 +50,18 @@ double metric_read(const struct trial *t);
 double metric_peak(const struct trial *t);
 double metric_rss(const struct trial *t);
 
+/* The first run that has left processes behind, which were there 2 s later; or
+ * NULL. */
+const struct trial *left_behind(const struct comparison *c, enum side *ret);
+
 bool same_output(const struct comparison *c);
 /* Natively it did not get by with the memory that it was given. */
 bool too_little_memory(const struct comparison *c);
 /* It differs from native run to native run; one of them has failed. */
 bool differs_natively(const struct comparison *c);
 bool fails_natively(const struct comparison *c);
+/* In each round, when something was served. */
+bool is_faster(const struct comparison *c);
 /* One sentence. Static text. */
 const char *verdict(const struct comparison *c);
 /* What differs: "stdout", "exit status", or a file. */

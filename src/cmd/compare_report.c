@@ -110,6 +110,26 @@ static void told_of_paths(const struct comparison *c)
 	told_of_readahead(c->paths);
 }
 
+static void told_of_input(void)
+{
+	printf("standard input: %s\n", trial_has_input() ?
+	       "a file, read again by each run" :
+	       "empty (a file would be read again by each run)");
+}
+
+static void told_of_leavers(const struct comparison *c)
+{
+	enum side s;
+	const struct trial *t = left_behind(c, &s);
+
+	if (t)
+		printf("left behind %s: %s; %s\n",
+		       s == NATIVE ? "natively" : "with the library", t->left,
+		       c->memory && !c->no_memory ?
+		       "ended with its control group" :
+		       "it runs on, and may disturb the runs after it");
+}
+
 static void told_of_memory_kills(const struct comparison *c)
 {
 	static const char *const names[] = { "natively", "with the library" };
@@ -188,6 +208,7 @@ void report_table(const struct comparison *c)
 	told_of_memory(c);
 	told_of_cache(c);
 	told_of_paths(c);
+	told_of_input();
 	printf("\n%-17s  %-27s  %-27s  %s\n", "", "native", "fastmap",
 	       "native/fastmap");
 	for (unsigned i = 0; i < ROWS; i++)
@@ -195,6 +216,7 @@ void report_table(const struct comparison *c)
 	printf("(median of %u round%s in turns, least .. most; of the ratio "
 	       "within a round)\n\n", c->rounds, c->rounds == 1 ? "" : "s");
 	told_of_outcome(c);
+	told_of_leavers(c);
 	told_of_memory_kills(c);
 	told_of_serving(c);
 	told_of_settings(c);
@@ -226,6 +248,11 @@ static void json_side(struct fm_json *j, const struct comparison *c,
 	fm_json_open(j, "wait_status", '[');
 	for (unsigned i = 0; i < c->rounds; i++)
 		fm_json_uint(j, NULL, (uint64_t)c->trial[s][i].status);
+	fm_json_close(j, ']');
+	fm_json_open(j, "left_behind", '[');
+	for (unsigned i = 0; i < c->rounds; i++)
+		fm_json_text(j, NULL, *c->trial[s][i].left ?
+				      c->trial[s][i].left : NULL);
 	fm_json_close(j, ']');
 	fm_json_open(j, "differs", '[');
 	for (unsigned i = 0; i < ITEM_FILES + c->files; i++)
@@ -276,6 +303,7 @@ static void json_program(struct fm_json *j, const struct comparison *c)
 	fm_json_text(j, "memory_why_not", c->no_memory);
 	fm_json_text(j, "cold", cold[c->cold]);
 	fm_json_uint(j, "stayed_bytes", c->stayed * 4096);
+	fm_json_bool(j, "input", trial_has_input());
 	fm_json_uint(j, "rounds", c->rounds);
 }
 

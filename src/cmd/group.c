@@ -271,8 +271,7 @@ static bool is_empty(const struct group *g)
 	return !*get(g->dir, "cgroup.procs");
 }
 
-/* One that writes back, after a death. */
-static bool is_guardian(int pid)
+bool group_is_guardian(int pid)
 {
 	char dir[32];
 
@@ -288,7 +287,7 @@ static void kill_all(const struct group *g, bool guardians)
 		return;
 	list = strdup(get(g->dir, "cgroup.procs"));
 	for (at = list; at && *at; at += strcspn(at, "\n"), at += !!*at)
-		if (atoi(at) > 1 && (guardians || !is_guardian(atoi(at))))
+		if (atoi(at) > 1 && (guardians || !group_is_guardian(atoi(at))))
 			kill(atoi(at), SIGKILL);
 	free(list);
 }
@@ -299,7 +298,7 @@ static bool only_guardians(const struct group *g)
 	bool only = true;
 
 	for (at = list; only && at && *at; at += strcspn(at, "\n"), at += !!*at)
-		only = is_guardian(atoi(at));
+		only = group_is_guardian(atoi(at));
 	free(list);
 	return only;
 }

@@ -28,6 +28,9 @@ int group_enter(const struct group *g);
 uint64_t group_peak(const struct group *g); /* bytes, the page cache included */
 bool group_killed(const struct group *g); /* somebody, for want of memory */
 
+/* One that writes back, after a death. */
+bool group_is_guardian(int pid);
+
 /* Waits `ms` until all have left it, and longer for a guardian, which writes
  * what is not in the file yet; kills who has not; removes it. */
 void group_end(const struct group *g, int ms);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "leavers.h"
 #include "stage.h"
 
 #define TICK_MS 200
@@ -33,6 +34,7 @@ void trial_begin(void)
 	sigaddset(&ours, SIGHUP);
 	sigaddset(&ours, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &ours, &before);
+	leavers_begin();
 }
 
 int trial_signal(void)
@@ -45,6 +47,15 @@ int trial_signal(void)
 	return got;
 }
 
+void trial_die(void)
+{
+	if (!trial_signal())
+		return;
+	signal(got, SIG_DFL);
+	raise(got);
+	sigprocmask(SIG_UNBLOCK, &ours, NULL);
+}
+
 static double clock_now(void)
 {
 	struct timespec t;
@@ -55,17 +66,18 @@ static double clock_now(void)
 
 /* ---- the child --------------------------------------------------------- */
 
-/* What is a file is read again by each; other input nobody gets, as the first
- * would take it from the others. */
-static void set_input(void)
+bool trial_has_input(void)
 {
 	struct stat st;
-	int fd;
 
-	if (fstat(0, &st) == 0 && S_ISREG(st.st_mode))
-		fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
-	else
-		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fstat(0, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static void set_input(void)
+{
+	int fd = open(trial_has_input() ? "/proc/self/fd/0" : "/dev/null",
+		      O_RDONLY | O_CLOEXEC);
+
 	if (fd >= 0)
 		dup2(fd, 0);
 }
@@ -158,10 +170,8 @@ static void wait_for(struct running *r, struct trial *ret)
 	ret->seconds = clock_now() - r->began;
 }
 
-static void rest_of_output(struct running *r)
+static void rest_of_output(struct running *r, double until)
 {
-	const double until = clock_now() + REST_MS / 1e3;
-
 	while (r->out >= 0 && clock_now() < until && !trial_signal()) {
 		struct pollfd p = { .fd = r->out, .events = POLLIN };
 
@@ -214,12 +224,24 @@ static int start(struct running *r)
 	return r->pidfd < 0 ? -errno : 0;
 }
 
+/* Who runs on: a daemon, or a helper that is about to end. */
+static void wait_for_leavers(double until, struct trial *ret)
+{
+	while (leavers_any() && clock_now() < until && !trial_signal())
+		usleep(10000);
+	leavers_names(ret->left, sizeof(ret->left));
+}
+
 static void finish(struct running *r, struct trial *ret)
 {
+	double until;
+
 	wait_for(r, ret);
+	until = clock_now() + REST_MS / 1e3;
 	close(r->pidfd);
 	take_usage(r, ret);
-	rest_of_output(r);
+	rest_of_output(r, until);
+	wait_for_leavers(until, ret);
 	ret->bytes = r->bytes;
 	MD5End(&r->md5, ret->sum);
 }
@@ -252,7 +274,7 @@ int trial_run(const struct trial_plan *plan, struct trial *ret)
 	if (g) {
 		ret->peak = group_peak(g);
 		ret->out_of_memory = group_killed(g);
-		group_end(g, REST_MS);
+		group_end(g, *ret->left ? 0 : REST_MS);
 	}
 	return trial_signal() ? -EINTR : err;
 }

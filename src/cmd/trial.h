@@ -21,6 +21,7 @@ struct trial {
 	bool out_of_memory;    /* somebody in the group was killed */
 	char sum[MD5_DIGEST_STRING_LENGTH];
 	uint64_t bytes;
+	char left[160];        /* "redis-server (4711), ...", see leavers.h */
 };
 
 struct trial_plan {
@@ -36,6 +37,11 @@ struct trial_plan {
 /* Signals that end us are held back from here on, and end a trial. */
 void trial_begin(void);
 int trial_signal(void); /* one of those has come, or 0 */
+void trial_die(void); /* by that one, if it has */
+
+/* What is a file is read again by each; other input nobody gets, as the first
+ * would take it from the others. */
+bool trial_has_input(void);
 
 /* 0, -EINTR: a signal has come, and the program has ended; or -errno. */
 int trial_run(const struct trial_plan *plan, struct trial *ret);

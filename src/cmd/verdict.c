@@ -68,6 +68,17 @@ struct spread ratio_of(const struct comparison *c, metric *m)
 	return sorted(v, c->rounds);
 }
 
+const struct trial *left_behind(const struct comparison *c, enum side *ret)
+{
+	for (int s = 0; s < SIDES; s++)
+		for (unsigned i = 0; i < c->rounds; i++)
+			if (*c->trial[s][i].left) {
+				*ret = (enum side)s;
+				return &c->trial[s][i];
+			}
+	return NULL;
+}
+
 /* ---- what differs ------------------------------------------------------ */
 
 const char *item_name(const struct comparison *c, unsigned item)
@@ -158,6 +169,12 @@ static bool alike(const struct comparison *c)
 	return false;
 }
 
+bool is_faster(const struct comparison *c)
+{
+	return c->served.files && c->rounds > 1 && !alike(c) &&
+	       ratio_of(c, metric_seconds).least > 1 + ALIKE;
+}
+
 /* By the ratio within each round: what drifts on the machine from round to
  * round hits both. */
 static void speed(const struct comparison *c, char *ret, size_t size)
@@ -176,7 +193,7 @@ static void speed(const struct comparison *c, char *ret, size_t size)
 	else if (alike(c))
 		snprintf(ret, size, "no difference in time worth the name "
 			 "(%.2f s, natively %.2f s)", f.median, n.median);
-	else if (r.least > 1 + ALIKE)
+	else if (is_faster(c))
 		snprintf(ret, size, "%.2f times as fast with the library "
 			 "(%.2f s instead of %.2f s)", r.median, f.median,
 			 n.median);
