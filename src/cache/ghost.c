@@ -36,6 +36,11 @@ uint64_t fm_ghost_away(void)
 	return atomic_load_explicit(&away, memory_order_relaxed);
 }
 
+uint64_t fm_ghost_left(void)
+{
+	return atomic_load_explicit(&left, memory_order_relaxed);
+}
+
 int fm_ghost_start(uint64_t pages)
 {
 	uint64_t slots = 1024;

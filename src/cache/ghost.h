@@ -32,6 +32,8 @@ bool fm_ghost_back(struct fm_file *f, uint64_t fp);
 uint64_t fm_ghost_evicted(void);
 uint64_t fm_ghost_came_back(void);
 uint64_t fm_ghost_away(void);
+/* [plain] Evicted, the pages of units as well. */
+uint64_t fm_ghost_left(void);
 
 /* Hash of page, or other part, n of f. */
 uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n);

@@ -26,6 +26,7 @@ static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
 static struct fm_budget budget;
 static uint64_t frames; /* bytes of the budget that are theirs */
 static _Atomic uint64_t target;
+static _Atomic uint64_t left_before; /* it was resized: pages */
 static _Atomic bool too_short;
 static _Atomic uint64_t all; /* bytes that others leave, ours included */
 static _Atomic uint64_t looped_ms; /* FM_LOOPS_PERHAPS, last */
@@ -49,15 +50,19 @@ static uint64_t held(void)
 	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
 }
 
-static void set_shares(const struct fm_cache_size *c)
+static uint64_t most_lazy(const struct fm_cache_size *c)
 {
 	uint64_t lazy = fm_settings()->lazy;
 
+	/* Who said how large the cache is, said it of all. */
+	return lazy == FM_SIZE_AUTO && !c->automatic ? 0 : lazy;
+}
+
+static void set_shares(const struct fm_cache_size *c)
+{
 	if (c->automatic)
 		fm_budget_auto(&budget);
-	/* Who said how large the cache is, said it of all. */
-	fm_budget_most_lazy(&budget, lazy == FM_SIZE_AUTO && !c->automatic ?
-					     0 : lazy);
+	fm_budget_most_lazy(&budget, most_lazy(c));
 }
 
 static void begin(const struct fm_cache_size *c)
@@ -74,6 +79,23 @@ static void begin(const struct fm_cache_size *c)
 	fm_restore_signals(&old);
 }
 
+uint64_t fm_mem_monitor_lazy(void)
+{
+	return most_lazy(&fm_settings()->cache);
+}
+
+/* What has been evicted tells of a cache of another size. */
+static void begin_again(uint64_t bytes)
+{
+	atomic_store(&left_before, fm_ghost_left());
+	fm_reuse_restart(bytes / FM_PAGE);
+}
+
+uint64_t fm_mem_monitor_left(void)
+{
+	return fm_ghost_left() - atomic_load(&left_before);
+}
+
 /* What others left at the last look, some milliseconds ago, holds: who has
  * asked is told the size that comes of it. */
 void fm_mem_monitor_set(const struct fm_cache_size *c)
@@ -82,6 +104,8 @@ void fm_mem_monitor_set(const struct fm_cache_size *c)
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
+	if (bytes != budget.wanted || c->percent != budget.percent)
+		begin_again(bytes);
 	fm_budget_resize(&budget, bytes, c->percent);
 	set_shares(c);
 	if (budget.at_ms)

@@ -17,12 +17,19 @@
 
 struct fm_cache_size;
 
-
 /* [plain] From the policy or the control socket. */
 void fm_mem_monitor_set(const struct fm_cache_size *c);
 
 /* [plain] Bytes that the cache is going to have if nothing changes. */
 uint64_t fm_mem_monitor_target(void);
+
+/* [plain] Pages that have left the cache to make room, since fm_mem_monitor_set
+ * made it another size, or from the beginning. */
+uint64_t fm_mem_monitor_left(void);
+
+/* [plain] Bytes of evicted pages that may be kept as memory the kernel may
+ * take, if so much is idle: what `lazy` comes to beside `cache`. */
+uint64_t fm_mem_monitor_lazy(void);
 
 /* [plain] Others leave too little for any cache, or did when it was last looked
  * at: what is mapped now had better be the kernel's. */

@@ -14,13 +14,25 @@
 
 static struct fm_sample *table;
 static uint64_t buckets;  /* a power of two */
-static uint64_t one_in;   /* a power of two */
-static uint32_t window_length;
+static _Atomic uint64_t one_in; /* a power of two */
+static _Atomic uint32_t window_length;
 static _Atomic bool busy;
 static _Atomic uint32_t now;
 static uint64_t cold;     /* under `busy` */
 static uint16_t cold_window;
 static _Atomic bool sampled[FM_MAX_FILES]; /* a page of it, since it opened */
+
+/* An eighth of the table is for what is resident. Pages that are chosen already
+ * stay so, or are a part of those. */
+static void choose(uint64_t pages, uint64_t slots, uint64_t least)
+{
+	uint64_t n = least;
+
+	while (pages / n > slots / 8)
+		n *= 2;
+	atomic_store(&one_in, n);
+	atomic_store(&window_length, (uint32_t)(pages / n * WINDOW) + WINDOW);
+}
 
 void fm_reuse_start(uint64_t pages)
 {
@@ -30,10 +42,7 @@ void fm_reuse_start(uint64_t pages)
 		return;
 	while (slots < SLOTS_MOST && slots < pages / 4)
 		slots *= 2;
-	/* An eighth of the table is for what is resident. */
-	for (one_in = 1; pages / one_in > slots / 8;)
-		one_in *= 2;
-	window_length = (uint32_t)(pages / one_in * WINDOW) + WINDOW;
+	choose(pages, slots, 1);
 	buckets = slots / WAYS;
 	table = fm_sys_anon(slots * sizeof(*table));
 }
@@ -60,12 +69,14 @@ static FM_FAULT uint64_t mixed(uint64_t h)
 
 static FM_FAULT bool is_chosen(uint64_t key)
 {
-	return table && !(key & (one_in - 1));
+	return table && !(key & (atomic_load_explicit(
+				  &one_in, memory_order_relaxed) - 1));
 }
 
 static FM_FAULT uint16_t window_now(uint32_t t)
 {
-	return (uint16_t)(t / window_length);
+	return (uint16_t)(t / atomic_load_explicit(&window_length,
+						   memory_order_relaxed));
 }
 
 /* Halve what was seen in windows that have passed. */
@@ -224,6 +235,32 @@ static void forget(struct fm_file *f)
 	give_table();
 }
 
+/* Which of them is there is still true. */
+static void begin_again(struct fm_sample *s, uint32_t t)
+{
+	const bool known = s->state > FM_SAMPLE_DEAD && is_chosen(s->key);
+
+	*s = (struct fm_sample){ .key = s->key, .file = s->file, .since = t,
+				 .window = window_now(t),
+				 .state = known ? s->state : FM_SAMPLE_FREE };
+}
+
+void fm_reuse_restart(uint64_t pages)
+{
+	const uint32_t t = atomic_load(&now);
+
+	if (!table)
+		return;
+	while (!take_table())
+		fm_sys0(SYS_sched_yield);
+	choose(pages, buckets * WAYS, atomic_load(&one_in));
+	for (struct fm_sample *s = table; s < table + buckets * WAYS; s++)
+		begin_again(s, t);
+	cold = 0;
+	cold_window = window_now(t);
+	give_table();
+}
+
 static struct fm_file_observer observer = { .closed = forget };
 
 __attribute__((constructor)) static void begin(void)
@@ -237,5 +274,5 @@ void fm_reuse_get(struct fm_reuse *ret)
 				  .n = table ? buckets * WAYS : 0,
 				  .now = atomic_load(&now),
 				  .cold = cold,
-				  .one_in = one_in };
+				  .one_in = atomic_load(&one_in) };
 }

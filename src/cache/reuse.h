@@ -37,6 +37,9 @@ struct fm_sample {
 /* [plain] For a cache of so many pages. Without memory nothing is sampled. */
 void fm_reuse_start(uint64_t pages);
 void fm_reuse_reset(void);
+/* [plain] The cache has so many pages from now on: what was seen so far says
+ * nothing of that. Signals are blocked. */
+void fm_reuse_restart(uint64_t pages);
 
 /* [fault] The page with this hash has been evicted; that of file number `file`
  * has been loaded. */

@@ -1,33 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* suggest.c - fastmap suggest: a policy file for a program that is run now, for
- * one that runs, or for one that has left its statistics. */
+/* suggest.c - fastmap suggest: a policy file for a program that is run now, and
+ * tried with it; for one that runs, or for one that has left its statistics. */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd.h"
+#include "command_line.h"
+#include "leavers.h"
 #include "live.h"
 #include "policy.h"
+#include "rounds.h"
+#include "set.h"
 #include "settings.h"
 #include "shown.h"
 #include "stage.h"
+#include "stats_doc.h"
 #include "suggestion.h"
 
 #define NAME "fastmap suggest"
 #define GUARDIAN_MS 2000
 #define LOOK_MS 5
+#define ROUNDS 2 /* the least that tell */
 
-enum { OPT_FROM = 2000 };
+enum { OPT_FROM = ROUNDS_END };
 
 static const struct option own_options[] = {
 	{ "from", required_argument, NULL, OPT_FROM },
+	ROUNDS_OPTIONS,
 	{ 0 },
 };
+
+static struct rounds all = { .n = ROUNDS };
 
 static void help(void)
 {
@@ -37,51 +46,88 @@ static void help(void)
 	       "Writes a policy file to standard output: which files gain, how "
 	       "large the cache\nshould be, settings, and the reason of each "
 	       "line. The program is run once under\nthe library (its output "
-	       "goes to standard error); a WHO (process id, name or\n"
-	       "socket) is asked. What it takes is counted in every run: the "
-	       "program pays nothing\nmore for it.\n\n"
+	       "goes to standard error); then what is suggested is tried,\nin "
+	       "turns with runs without the library, as by fastmap compare, and "
+	       "what it gains\nis said, or that it gains nothing. A WHO (process "
+	       "id, name or socket) is asked;\nthat, and statistics, are not "
+	       "tried.\n\n"
 	       "  --from FILE             statistics of a run, JSON "
-	       "(--stats)\n\n"
+	       "(--stats)\n"
+	       "  --memory SIZE           each run in a memory control group of "
+	       "this size\n"
+	       "  --rounds N              to try it, 0 to 99 (default 2; 0: the "
+	       "program is run\n"
+	       "                          once)\n"
+	       "  --same FILE             that it writes; each run begins with "
+	       "what it holds now\n"
+	       "  --cold files|all|no     before each run drop from the page "
+	       "cache: the files\n"
+	       "                          below the paths (default), "
+	       "everything (as root), nothing\n\n"
 	       "Without --paths: files and folders that the arguments name. "
 	       "For the library:\n\n");
 	settings_help();
 }
 
-static int write_out(json_t *docs, const char *what)
-{
-	int err = suggestion_write(docs, fm_memory_limit(), stdout);
+/* ---- statistics --------------------------------------------------------- */
 
-	json_decref(docs);
-	if (err)
+static int write_out(const json_t *docs, const struct suggestion_trial *t,
+		     const char *what)
+{
+	const json_t *doc = suggestion_of(docs);
+
+	if (!doc) {
 		fprintf(stderr, NAME ": %s: no statistics of the library\n",
 			what);
-	return err ? 2 : 0;
+		return 2;
+	}
+	suggestion_write(doc, fm_memory_limit(), t, stdout);
+	return 0;
 }
+
+#define COMPARE "fastmap compare --policy FILE -- "
 
 static int from_file(const char *path)
 {
 	json_t *docs = json_array(), *doc;
+	char how[PATH_MAX + sizeof(COMPARE) + 16];
 	json_error_t e;
+	int r = 2;
 
 	doc = shown_json(json_load_file(path, 0, &e));
-	if (!doc) {
+	if (doc) {
+		json_array_append(docs, doc);
+		snprintf(how, sizeof(how), COMPARE "%s ARG...",
+			 doc_text(doc, "program"));
+		r = write_out(docs, &(struct suggestion_trial){
+				NULL, "", how }, path);
+	} else {
 		fprintf(stderr, NAME ": %s: %s\n", path, e.text);
-		json_decref(docs);
-		return 2;
 	}
-	json_array_append_new(docs, doc);
-	return write_out(docs, path);
+	json_decref(doc);
+	json_decref(docs);
+	return r;
 }
 
 static int from_running(const char *who)
 {
 	json_t *docs, *doc = live_stats(who);
+	char *how = NULL;
+	size_t size;
+	FILE *f;
+	int r;
 
 	if (!doc)
 		return 1;
+	f = open_memstream(&how, &size);
+	command_of(doc, COMPARE, f);
+	fclose(f);
 	docs = json_array();
 	json_array_append_new(docs, doc);
-	return write_out(docs, who);
+	r = write_out(docs, &(struct suggestion_trial){ NULL, "", how }, who);
+	json_decref(docs);
+	free(how);
+	return r;
 }
 
 /* ---- a run -------------------------------------------------------------- */
@@ -89,6 +135,10 @@ static int from_running(const char *who)
 /* Its output is not the policy file. */
 static void child(char **argv)
 {
+	if (*all.group.dir && group_enter(&all.group)) {
+		perror(NAME ": entering the control group");
+		_exit(126);
+	}
 	dup2(2, 1);
 	stage_run_variable();
 	execvp(argv[0], argv);
@@ -103,7 +153,7 @@ static int run(char **argv, int *ret_status)
 
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	leavers_begin();
 	pid = fork();
 	if (!pid) {
 		signal(SIGINT, SIG_DFL);
@@ -114,40 +164,182 @@ static int run(char **argv, int *ret_status)
 		return -errno;
 	while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
 		;
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	return 0;
 }
 
-/* After a kill the guardian writes them, some milliseconds later, and is a
- * child of this process then (PR_SET_CHILD_SUBREAPER). What else the program
- * has left behind is not waited for. */
+/* After a kill the guardian writes them, some milliseconds later. What else the
+ * program has left behind is not waited for. */
 static void wait_guardian(void)
 {
-	for (int ms = 0; ms < GUARDIAN_MS; ms += LOOK_MS) {
-		const pid_t ended = waitpid(-1, NULL, WNOHANG | __WALL);
+	for (int ms = 0; ms < GUARDIAN_MS && leavers_any(); ms += LOOK_MS)
+		usleep(LOOK_MS * 1000);
+}
 
-		if (ended < 0 && errno != EINTR)
-			return;
-		if (!ended)
-			usleep(LOOK_MS * 1000);
+static int run_in_group(char **argv, int *ret_status)
+{
+	const struct group *g = &all.group;
+	int err = *g->dir ? group_make(g, all.c.memory) : 0;
+
+	if (!err)
+		err = run(argv, ret_status);
+	if (WIFSIGNALED(*ret_status))
+		wait_guardian();
+	if (*g->dir)
+		group_end(g, GUARDIAN_MS);
+	return err;
+}
+
+/* Once, to see what it does; NULL: it has mapped nothing. */
+static json_t *look(char **argv, int *ret_status)
+{
+	json_t *docs;
+	int err = rounds_prepare(&all);
+
+	if (!err)
+		err = run_in_group(argv, ret_status);
+	docs = stage_collect(all.folder);
+	if (err)
+		fprintf(stderr, NAME ": %s: %s\n", argv[0], strerror(-err));
+	else if (*ret_status)
+		fprintf(stderr, NAME ": %s ended with %s %d\n", argv[0],
+			WIFSIGNALED(*ret_status) ? "signal" : "status",
+			WIFSIGNALED(*ret_status) ? WTERMSIG(*ret_status) :
+					      WEXITSTATUS(*ret_status));
+	if (json_array_size(docs))
+		return docs;
+	fprintf(stderr, NAME ": nothing below the paths was mapped: there is "
+		"nothing to suggest\n");
+	json_decref(docs);
+	return NULL;
+}
+
+/* ---- tried -------------------------------------------------------------- */
+
+/* Variables count more than the file: without those that it is to replace. */
+static void leave_variables(const char *policy)
+{
+	char line[64];
+
+	for (unsigned i = 0; i < fm_option_count; i++) {
+		const struct fm_option *o = &fm_options[i];
+
+		snprintf(line, sizeof(line), "\n%s = ", o->name);
+		if (o->env && (strstr(policy, line) ||
+			       !strcmp(o->name, "paths")))
+			unsetenv(o->env);
 	}
 }
 
-static json_t *collect_soon(const char *folder, int status)
+/* The file, for the library; it is to be removed. */
+static int save(const char *policy, char *ret_path)
 {
-	json_t *docs;
+	int fd;
+	FILE *f;
 
-	if (WIFSIGNALED(status))
-		wait_guardian();
-	docs = stage_collect(folder);
-	rmdir(folder);
-	return docs;
+	snprintf(ret_path, PATH_MAX, "%.*s.XXXXXX.policy", PATH_MAX - 16,
+		 all.folder);
+	fd = mkstemps(ret_path, (int)strlen(".policy"));
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!f)
+		return -1;
+	fputs(policy, f);
+	return fclose(f);
+}
+
+static const char *sentence(void)
+{
+	static char text[4096];
+	const struct comparison *c = &all.c;
+
+	snprintf(text, sizeof(text), "%s%s (%u round%s in turns%s)",
+		 c->rounds < ROUNDS || differs_natively(c) ||
+		 fails_natively(c) || !c->served.files ? "not known: " :
+		 !same_output(c)  ? "DO NOT USE IT: " :
+		 is_faster(c)     ? "" : "gains nothing: ",
+		 verdict(c), c->rounds, c->rounds == 1 ? "" : "s",
+		 trial_has_input() ? "" : ", standard input empty");
+	return text;
+}
+
+/* What a policy file has named, for the page cache. */
+static char *files_of(const json_t *doc)
+{
+	char *list = NULL;
+	const json_t *f;
+	size_t size, i;
+	FILE *out = open_memstream(&list, &size);
+
+	json_array_foreach(json_object_get(doc, "files"), i, f)
+		fprintf(out, "%s:", doc_text(f, "path"));
+	fclose(out);
+	return list;
+}
+
+/* NULL: it could not be, or was interrupted. */
+static const char *try(const json_t *doc, const char *policy)
+{
+	char path[PATH_MAX] = "";
+	int err = save(policy, path);
+
+	if (!all.c.paths)
+		all.c.paths = files_of(doc);
+	leave_variables(policy);
+	setenv("FASTMAP_POLICY", path, 1);
+	all.ours = environ;
+	trial_begin();
+	if (!err)
+		err = rounds_run(&all);
+	unlink(path);
+	return err ? NULL : sentence();
+}
+
+static bool is_served(const json_t *doc)
+{
+	return json_array_size(json_object_get(doc, "files"));
+}
+
+static const char *why_not(const json_t *doc, int status)
+{
+	return !all.n	       ? " (--rounds 0)" :
+	       !is_served(doc) ? " (nothing was served)" :
+	       status	       ? " (it failed, or was ended)" : NULL;
+}
+
+static int suggest(const json_t *docs, char **argv, int status)
+{
+	const json_t *doc = suggestion_of(docs);
+	struct suggestion_trial t = { NULL, "", "" };
+	char *how = NULL, *policy = NULL;
+	size_t size;
+	FILE *f = open_memstream(&how, &size);
+
+	fputs(COMPARE, f);
+	command_put(argv, f);
+	fclose(f);
+	t.how = how;
+	t.why_not = doc ? why_not(doc, status) : "";
+	if (!t.why_not) {
+		t.why_not = " (that was interrupted, or could not be)";
+		f = open_memstream(&policy, &size);
+		suggestion_write(doc, fm_memory_limit(), &t, f);
+		fclose(f);
+		t.verdict = try(doc, policy);
+	}
+	free(policy);
+	rounds_end(&all);
+	status = write_out(docs, &t, argv[0]);
+	free(how);
+	fflush(stdout);
+	trial_die();
+	return status;
 }
 
 static int from_run(char **argv)
 {
 	static struct program program;
 	static char real[PATH_MAX];
-	char folder[PATH_MAX];
 	json_t *docs;
 	int status = 0, err = program_find(argv[0], &program);
 
@@ -156,24 +348,24 @@ static int from_run(char **argv)
 		return 2;
 	}
 	if (settings_library(real) || stage_paths(argv, &program) < 0 ||
-	    settings_preload(real) || stage_folder(folder))
+	    settings_preload(real))
 		return 2;
-	err = run(argv, &status);
-	docs = collect_soon(folder, status);
-	if (err)
-		fprintf(stderr, NAME ": %s: %s\n", argv[0], strerror(-err));
-	else if (status)
-		fprintf(stderr, NAME ": %s ended with %s %d\n", argv[0],
-			WIFSIGNALED(status) ? "signal" : "status",
-			WIFSIGNALED(status) ? WTERMSIG(status) :
-					      WEXITSTATUS(status));
-	if (!json_array_size(docs)) {
-		fprintf(stderr, NAME ": nothing below the paths was mapped: "
-			"there is nothing to suggest\n");
-		json_decref(docs);
+	all.c.argv = argv;
+	all.c.library = real;
+	all.c.paths = getenv("FASTMAP_PATHS") ? strdup(getenv("FASTMAP_PATHS")) :
+						NULL;
+	if (rounds_begin(&all)) {
+		rounds_end(&all);
+		return 2;
+	}
+	docs = look(argv, &status);
+	if (!docs) {
+		rounds_end(&all);
 		return 1;
 	}
-	return write_out(docs, argv[0]);
+	status = suggest(docs, argv, status);
+	json_decref(docs);
+	return status;
 }
 
 /* A WHO, or a program after "--". */
@@ -188,12 +380,20 @@ static int given(char **argv, int n, bool program)
 	return 2;
 }
 
+static int take(int c)
+{
+	if (c >= ROUNDS_MEMORY && c < ROUNDS_END)
+		return rounds_take(&all, NAME, c, optarg, 0);
+	return settings_take(NAME, c, optarg);
+}
+
 int cmd_suggest(int argc, char **argv)
 {
 	const char *from = NULL;
 	int c;
 
 	stage_leave_library(argv - 1); /* all of main's */
+	all.native = rounds_native();
 	argv[0] = NAME; /* getopt_long's messages begin with it */
 	while ((c = getopt_long(argc, argv, "+h",
 				settings_options(own_options), NULL)) != -1) {
@@ -203,7 +403,7 @@ int cmd_suggest(int argc, char **argv)
 		}
 		if (c == OPT_FROM)
 			from = optarg;
-		else if (c == '?' || settings_take(NAME, c, optarg))
+		else if (c == '?' || take(c))
 			return 2;
 	}
 	if (!from)

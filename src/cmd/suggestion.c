@@ -10,7 +10,6 @@
 
 #define FEW 100          /* faults: of less nothing can be said */
 #define MOST_FILES 32    /* sections */
-#define PAGE 4096.0
 #define MUCH_WASTE 0.25  /* of what was read ahead */
 #define GAIN 90.0        /* percent of the loads: worth twice the memory */
 #define SAME 103.0       /* percent of the loads: not worth the memory */
@@ -25,31 +24,37 @@ static double mib(double bytes)
 
 struct use {
 	double faults, ahead; /* and those of them that readahead answered */
-	double read, loads, evicted;
+	double evicted;
 	double waste;         /* part of what was read ahead */
 	double written;       /* times that the whole file was */
-	double request;       /* bytes, the average */
-	bool random, gains, stored;
+	bool random, exceeds; /* the cache, as large as it is */
 };
 
-static struct use use_of(const json_t *f)
+/* What has left a cache of another size does not count. */
+static bool is_full(const json_t *doc)
+{
+	const json_t *left = json_object_get(json_object_get(doc, "cache"),
+					     "left_since_set");
+
+	if (json_is_number(left))
+		return json_number_value(left) > 0;
+	return doc_real(json_object_get(doc, "totals"), "all_evictions") > 0;
+}
+
+static struct use use_of(const json_t *doc, const json_t *f)
 {
 	const double ahead = doc_real(f, "ahead_pages");
 	const double size = doc_real(f, "size");
 	struct use u = {
+		.faults = (double)doc_faults(f),
 		.ahead = doc_real(f, "hits_ahead"),
-		.read = doc_real(f, "load_bytes"),
-		.loads = doc_real(f, "loads"),
 		.evicted = doc_real(f, "evictions"),
 	};
 
-	u.faults = (double)doc_faults(f);
 	u.waste = ahead > 0 ? doc_real(f, "ahead_waste") / ahead : 0;
 	u.written = size > 0 ? doc_real(f, "wb_bytes") / size : 0;
-	u.request = u.loads > 0 ? u.read / u.loads : 0;
-	u.stored = doc_real(f, "writebacks") > 0;
 	u.random = u.ahead < u.faults / 4;
-	u.gains = u.faults >= FEW && u.evicted > 0;
+	u.exceeds = u.faults >= FEW && u.evicted > 0 && is_full(doc);
 	return u;
 }
 
@@ -71,26 +76,19 @@ static void put_path(FILE *out, const char *path)
 
 static void put_gain(FILE *out, const struct use *u)
 {
-	if (u->gains && u->random)
-		fprintf(out, "# Gains: read here and there, and more than the "
-			"cache holds\n# (%.0f faults, %.0f pages evicted).\n",
+	if (u->exceeds && u->random)
+		fprintf(out, "# Read here and there, and more than the cache "
+			"holds\n# (%.0f faults, %.0f pages evicted).\n",
 			u->faults, u->evicted);
-	else if (u->gains)
-		fprintf(out, "# Gains a little: read in order, readahead had "
-			"%.0f of %.0f faults;\n# it does not drive out what "
-			"else is in use.\n", u->ahead, u->faults);
+	else if (u->exceeds)
+		fprintf(out, "# More than the cache holds, read in order: "
+			"readahead had %.0f of %.0f\n# faults; it does not "
+			"drive out what else is in use.\n", u->ahead,
+			u->faults);
 	else
-		fprintf(out, "# Gains at the first read only: all of it stays "
-			"in the cache (%.0f faults).\n", u->faults);
+		fprintf(out, "# All of it stays in the cache: only its first "
+			"read can be faster\n# (%.0f faults).\n", u->faults);
 	fprintf(out, "engage = yes\n");
-}
-
-static void put_block(FILE *out, const struct use *u)
-{
-	if (!u->gains || !u->random || u->request >= 3 * PAGE)
-		return;
-	fprintf(out, "# A request brought %.1f KiB: one page at a time, "
-		"nothing beside it.\nblock = 4K\n", u->request / 1024);
 }
 
 static void put_ahead(FILE *out, const struct use *u)
@@ -106,7 +104,7 @@ static void put_ahead(FILE *out, const struct use *u)
 
 static void put_priority(FILE *out, const struct use *u, bool others)
 {
-	if (u->gains && !u->random && others)
+	if (u->exceeds && !u->random && others)
 		fprintf(out, "# It is read in order beside files that are read "
 			"here and there: it makes\n# room first.\n"
 			"priority = low\n");
@@ -122,22 +120,35 @@ static void put_stores(FILE *out, const struct use *u)
 			"of 6 seconds.\nwb-interval = 30000\n", u->written);
 }
 
+/* Not by the program's doing, so no reason for the next run: as fastmap demote
+ * has it, and the engine that tries what is faster (src/file/server.c). */
+static bool passes(const char *why)
+{
+	return !strcmp(why, "a command asked for it") ||
+	       !strcmp(why, "to see whether the kernel is faster here");
+}
+
 /* Handed to the kernel over and over: it has it from the beginning. */
 static bool put_server(FILE *out, const json_t *f)
 {
 	const double n = doc_real(f, "demotions");
+	const char *why = doc_text(f, "demote_why");
 
-	if (n < 3)
-		return false;
-	fprintf(out, "# The engine handed it to the kernel %.0f times (%s): "
-		"the kernel serves it\n# from the beginning, with our "
-		"advice.\nserve = advised\n", n, doc_text(f, "demote_why"));
-	return true;
+	if (n >= 3 && !passes(why)) {
+		fprintf(out, "# The engine handed it to the kernel %.0f times "
+			"(%s): the kernel serves it\n# from the beginning, "
+			"with our advice.\nserve = advised\n", n, why);
+		return true;
+	}
+	if (!strcmp(doc_text(f, "server"), "kernel"))
+		fprintf(out, "# The kernel serves it now (%s): this is of the "
+			"time before.\n", why);
+	return false;
 }
 
-static void put_file(FILE *out, const json_t *f, bool others)
+static void put_file(FILE *out, const json_t *doc, const json_t *f, bool others)
 {
-	const struct use u = use_of(f);
+	const struct use u = use_of(doc, f);
 
 	if (!can_be_named(doc_text(f, "path"))) {
 		fprintf(out, "\n# No section can name ");
@@ -149,7 +160,6 @@ static void put_file(FILE *out, const json_t *f, bool others)
 	if (put_server(out, f))
 		return;
 	put_gain(out, &u);
-	put_block(out, &u);
 	put_ahead(out, &u);
 	put_priority(out, &u, others);
 	put_stores(out, &u);
@@ -193,6 +203,48 @@ static void put_size(FILE *out, double bytes)
 	fprintf(out, "cache = %.0fM\n", mib(bytes) < 1 ? 1 : mib(bytes));
 }
 
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* What has come into the cache of one file, by number: however often it was
+ * dropped, handed over and read again, no more than the file. */
+static void add_need(json_t *needs, const json_t *f)
+{
+	char key[48];
+	const double size = doc_real(f, "size"); /* 0: cut off since */
+	json_t *was;
+	double came = doc_real(f, "load_bytes") + doc_real(f, "wb_bytes") +
+		      doc_real(f, "dirty_bytes");
+
+	snprintf(key, sizeof(key), "%" PRIu64 ":%" PRIu64,
+		 doc_uint(f, "device"), doc_uint(f, "inode"));
+	was = json_object_get(needs, key);
+	came += json_real_value(was);
+	if (size > 0)
+		came = least(came, size);
+	json_object_set_new(needs, key, json_real(came));
+}
+
+/* A cache that has all of it, and a little more: for what is on its way, and
+ * what eviction keeps free. */
+static double size_for_all(const json_t *doc)
+{
+	json_t *needs = json_object(), *need;
+	const json_t *f;
+	const char *key;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "files"), i, f)
+		add_need(needs, f);
+	json_object_foreach(needs, key, need)
+		sum += json_real_value(need);
+	json_decref(needs);
+	return sum * 1.25 + (16 << 20);
+}
+
 /* One that is larger, if it pays and there is memory for it. */
 static bool put_larger(FILE *out, const json_t *doc, double limit,
 		       double memory)
@@ -201,30 +253,39 @@ static bool put_larger(FILE *out, const json_t *doc, double limit,
 		     four = part(doc, "fourfold_percent");
 	const double times = four >= 0 && four < two * 0.8 ? 4 : 2;
 	const double saves = times == 4 ? four : two;
+	const double want = least(limit * times, size_for_all(doc));
 
 	if (saves < 0 || saves > GAIN)
 		return false;
 	fprintf(out, "# %.0f times the cache would save %.0f %% of the "
 		"loads.\n", times, 100 - saves);
-	if (limit * times > memory * 7 / 8) {
+	if (want > memory * 7 / 8) {
 		fprintf(out, "# There is no memory for that: the program may "
 			"use %.0f MiB.\n", mib(memory));
 		return false;
 	}
-	put_size(out, limit * times);
+	if (want < limit * times)
+		fprintf(out, "# So much has room for all that was read.\n");
+	put_size(out, want);
 	return true;
 }
 
-/* Nothing was evicted: what was read, and a little more, is enough. */
+/* Nothing was evicted from a cache of that size: what was used, and a little
+ * more, is enough. */
 static void put_unfilled(FILE *out, const json_t *doc, double limit)
 {
-	const double read = doc_real(json_object_get(doc, "totals"),
-				   "all_load_bytes");
+	const double all = size_for_all(doc);
 
-	fprintf(out, "# The cache (%.0f MiB) was never full: %.0f MiB were "
-		"read, all told.\n", mib(limit), mib(read));
-	if (read > 0 && read * 1.25 < limit)
-		put_size(out, read * 1.25 + (16 << 20));
+	if (!is_full(doc))
+		fprintf(out, "# The cache (%.0f MiB) was never full.\n",
+			mib(limit));
+	else
+		fprintf(out, "# What was evicted was so while the cache was "
+			"smaller than its %.0f MiB.\n", mib(limit));
+	if (all >= limit)
+		return;
+	fprintf(out, "# So much has room for all that was read.\n");
+	put_size(out, all);
 }
 
 /* As the option says it: what huge pages take of it is in no other number. */
@@ -237,13 +298,22 @@ static double size_of(const json_t *doc)
 	return doc_real(s, "cache_bytes");
 }
 
+/* Where the process runs; a share says it, else `here`. */
+static double memory_of(const json_t *doc, double here)
+{
+	const json_t *s = json_object_get(doc, "settings");
+	const double percent = doc_real(s, "cache_percent");
+
+	return percent > 0 ? doc_real(s, "cache_bytes") * 100 / percent : here;
+}
+
 static void put_cache(FILE *out, const json_t *doc, double memory)
 {
 	const json_t *c = json_object_get(doc, "cache");
 	const double limit = size_of(doc);
 	const double half = part(doc, "half_percent");
 
-	if (doc_real(json_object_get(doc, "totals"), "all_evictions") <= 0) {
+	if (!is_full(doc) || size_for_all(doc) <= limit) {
 		put_unfilled(out, doc, limit);
 		return;
 	}
@@ -253,7 +323,7 @@ static void put_cache(FILE *out, const json_t *doc, double memory)
 	fprintf(out, "# Of %.0f pages that were evicted %.0f came back before "
 		"as many had left\n# as the cache has.\n",
 		doc_real(c, "evicted"), doc_real(c, "came_back"));
-	if (put_larger(out, doc, limit, memory))
+	if (put_larger(out, doc, limit, memory_of(doc, memory)))
 		return;
 	if (half >= 0 && half <= SAME) {
 		fprintf(out, "# Half of it would load hardly more.\n");
@@ -284,8 +354,8 @@ static void put_left(FILE *out, const json_t *doc)
 /* ---- the whole ---------------------------------------------------------- */
 
 struct sums {
-	unsigned files, gain, random, left;
-	bool others; /* files that are read here and there, and gain */
+	unsigned files, exceed, random, left;
+	bool others; /* files that are read here and there, and exceed it */
 };
 
 static struct sums sum(const json_t *doc)
@@ -296,43 +366,55 @@ static struct sums sum(const json_t *doc)
 	size_t i;
 
 	json_array_foreach(json_object_get(doc, "files"), i, f) {
-		const struct use u = use_of(f);
+		const struct use u = use_of(doc, f);
 
 		s.files++;
-		s.gain += u.gains;
-		s.random += u.gains && u.random;
+		s.exceed += u.exceeds;
+		s.random += u.exceeds && u.random;
 	}
 	s.others = s.random > 0;
 	return s;
 }
 
-static void put_verdict(FILE *out, const json_t *doc, const struct sums *s)
+static void put_seen(FILE *out, const json_t *doc, const struct sums *s)
 {
 	const double two = part(doc, "double_percent");
 
-	fprintf(out, "# Verdict: ");
+	fprintf(out, "# Seen: ");
 	if (!s->files)
 		fprintf(out, "the engine served nothing, so there is nothing "
 			"to gain%s.\n", s->left ? " (reasons below)" : "");
-	else if (!s->gain)
+	else if (!s->exceed)
 		fprintf(out, "all of it fits into the cache: the engine is as "
 			"good as the kernel here, hardly better.\n");
-	else if (two >= 0 && two <= GAIN)
-		fprintf(out, "%u of %u files gain, and would gain more from a "
-			"larger cache.\n", s->gain, s->files);
 	else
-		fprintf(out, "%u of %u files gain (%u are read here and "
-			"there).\n", s->gain, s->files, s->random);
-	fprintf(out, "# In seconds: fastmap compare --policy THIS-FILE -- "
-		"PROGRAM\n");
+		fprintf(out, "%u of %u files have more than the cache holds "
+			"(%u are read here and\n# there)%s.\n", s->exceed,
+			s->files, s->random, two >= 0 && two <= GAIN ?
+			"; a larger one would load less" : "");
+}
+
+/* Nothing is promised that has not been seen to come of it. */
+static void put_verdict(FILE *out, const struct suggestion_trial *t)
+{
+	if (t->verdict) {
+		fprintf(out, "# Verdict: ");
+		put_path(out, t->verdict);
+		fprintf(out, ".\n");
+		return;
+	}
+	fprintf(out, "# Untried%s. What it gains, when this is saved as a "
+		"file:\n#   ", t->why_not);
+	put_path(out, t->how);
+	fprintf(out, "\n");
 }
 
 static int by_faults(const void *a, const void *b)
 {
-	const double x = use_of(*(json_t *const *)a).faults,
-		     y = use_of(*(json_t *const *)b).faults;
+	const uint64_t x = doc_faults(*(json_t *const *)a),
+		       y = doc_faults(*(json_t *const *)b);
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	return (x < y) - (x > y);
 }
 
 static void put_files(FILE *out, const json_t *doc, bool others)
@@ -348,15 +430,15 @@ static void put_files(FILE *out, const json_t *doc, bool others)
 		list[k++] = json_array_get(files, i);
 	qsort(list, n, sizeof(*list), by_faults);
 	for (i = 0; i < n && i < MOST_FILES; i++)
-		if (use_of(list[i]).faults >= FEW)
-			put_file(out, list[i], others);
+		if (doc_faults(list[i]) >= FEW)
+			put_file(out, doc, list[i], others);
 	if (i < n)
 		fprintf(out, "\n# %zu more files are used less.\n", n - i);
 	free(list);
 }
 
 /* The process that had the most to do: the others are its helpers. */
-static const json_t *busiest(const json_t *docs)
+const json_t *suggestion_of(const json_t *docs)
 {
 	const json_t *doc, *ret = NULL;
 	double most = -1;
@@ -377,24 +459,21 @@ static const json_t *busiest(const json_t *docs)
 	return ret;
 }
 
-int suggestion_write(const json_t *docs, uint64_t memory, FILE *out)
+void suggestion_write(const json_t *doc, uint64_t memory,
+		      const struct suggestion_trial *t, FILE *out)
 {
-	const json_t *doc = busiest(docs);
-	struct sums s;
+	const struct sums s = sum(doc);
 
-	if (!doc)
-		return -1;
-	s = sum(doc);
 	fprintf(out, "# Suggested by fastmap for ");
 	put_path(out, doc_text(doc, "program"));
 	fprintf(out, " (process %.0f, %.0f s).\n", doc_real(doc, "pid"),
 		doc_real(doc, "uptime"));
-	put_verdict(out, doc, &s);
+	put_seen(out, doc, &s);
 	if (s.files) {
+		put_verdict(out, t);
 		fprintf(out, "\n");
 		put_cache(out, doc, (double)memory);
 		put_files(out, doc, s.others);
 	}
 	put_left(out, doc);
-	return 0;
 }

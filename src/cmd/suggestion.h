@@ -9,9 +9,19 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* `docs`: an array of statistics, one for each process. `memory`: bytes that
- * the program may use. Writes a policy file with comments. -1: that is no
- * array of statistics of ours. */
-int suggestion_write(const json_t *docs, uint64_t memory, FILE *out);
+/* What came of trying it, in a sentence; or NULL, and how to try it: a command,
+ * FILE being what is written here; `why_not` is "", or begins with a colon. */
+struct suggestion_trial {
+	const char *verdict, *why_not, *how;
+};
+
+/* Of an array of statistics, one for each process, those of the one that had
+ * the most to do: the others are its helpers. NULL: they are none of ours. */
+const json_t *suggestion_of(const json_t *docs);
+
+/* A policy file with comments. `memory`: bytes that the program may use, where
+ * its statistics do not say so. */
+void suggestion_write(const json_t *doc, uint64_t memory,
+		      const struct suggestion_trial *t, FILE *out);
 
 #endif

@@ -145,6 +145,7 @@ static void cache_json(struct fm_json *o)
 		(uint64_t)atomic_load(&fm_dirty_total) * FM_PAGE);
 	fm_json_uint(o, "evicted", fm_ghost_evicted());
 	fm_json_uint(o, "came_back", fm_ghost_came_back());
+	fm_json_uint(o, "left_since_set", fm_mem_monitor_left());
 	curve_json(o);
 	fm_json_close(o, '}');
 }

@@ -134,6 +134,29 @@ static void test_fits(void **state)
 		assert_true(c.part[i] == FM_CURVE_UNKNOWN);
 }
 
+/* What a smaller cache had to load is forgotten. */
+static void test_resized(void **state)
+{
+	const uint64_t base = loads(CACHE, any_page, false);
+	struct fm_curve c;
+	struct fm_reuse r;
+
+	fm_reuse_start(CACHE);
+	fm_reuse_reset();
+	loads(CACHE / 64, any_page, true);
+	fm_reuse_restart(CACHE);
+	fm_reuse_get(&r);
+	fm_reuse_curve(&r, &c);
+	assert_true(c.samples > 0 && !c.loads);
+	loads(CACHE, any_page, true);
+	fm_reuse_get(&r);
+	fm_reuse_curve(&r, &c);
+	assert_near(c.part[FM_CURVE_HALF], loads(CACHE / 2, any_page, false),
+		    base);
+	assert_near(c.part[FM_CURVE_DOUBLE], loads(CACHE * 2, any_page, false),
+		    base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_skewed),
 		cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_resized),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
