@@ -130,12 +130,26 @@ static bool heard(const struct fm_origin *o)
 	       (!o->line && fm_heard_by_parent(o->file));
 }
 
+/* Or by this one, before it executed this program: the whole line. */
+static bool told(const struct fm_origin *o, const char *what, const char *text,
+		 const char *used)
+{
+	char where[512] = "", line[16];
+
+	fm_number_text(line, (unsigned)o->line);
+	fm_join(where, sizeof(where), o->file, line, what);
+	fm_join(where + strlen(where), sizeof(where) - strlen(where), " ", used,
+		"");
+	return fm_told_before(where, text);
+}
+
 void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 		 const char *used)
 {
 	const int level = o->fatal ? FM_LOG_ERROR : FM_LOG_WARN;
 
-	if (o->quiet || (!o->problems && heard(o)))
+	if (o->quiet ||
+	    (!o->problems && (heard(o) || told(o, what, text, used))))
 		return;
 	if (o->line)
 		fm_policy_hear(o, what, text, used);
@@ -330,7 +344,8 @@ static int set_text(const struct fm_option *o, const char **at,
 static void remark(const struct fm_origin *o, const char *what,
 		   const char *text, const char *how)
 {
-	if (!o->quiet && !o->fatal && !heard(o))
+	if (!o->quiet && !o->fatal && !heard(o) &&
+	    !told(o, what, text, how))
 		fm_log(FM_LOG_WARN, "%s: %s '%s' %s", o->file, what, text, how);
 }
 

@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "glob.h"
 #include "heard.h"
+#include "said.h"
 #include "set.h"
 
 /* Until fm_policy_load: everything off. */
@@ -101,6 +102,11 @@ bool fm_heard_before(bool of_file)
 	return by_run || (by_parent && (!of_file || start.policy));
 }
 
+bool fm_told_before(const char *what, const char *text)
+{
+	return loading && fm_said_before(start.runtime_dir, what, text);
+}
+
 /* ---- the policy file --------------------------------------------------- */
 
 /* DIR MIDDLE NAME.policy into buf, when there is such a file. */
@@ -140,7 +146,8 @@ static void take_file(struct fm_set *set)
 		return;
 	r = fm_read_text(&set->arena, path, &text);
 	if (r) {
-		if (fm_heard_before(true))
+		if (fm_heard_before(true) ||
+		    fm_told_before(path, "cannot read"))
 			return;
 		fm_log(FM_LOG_WARN,
 		       "cannot read policy file %s (errno %d): %s; using "
@@ -252,7 +259,7 @@ static int order_watermarks(struct fm_policy *p, const char *where)
 	if (p->wb_low < p->wb_high)
 		return 0;
 	p->wb_low = p->wb_high / 2;
-	if (fm_heard_before(true))
+	if (fm_heard_before(true) || fm_told_before(where, "wb-low"))
 		return 1;
 	fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u", where,
 	       p->wb_low);
@@ -273,7 +280,7 @@ static int order_parts(struct fm_policy *p, const char *where)
 	if (!is_above(&p->cache_floor, &p->cache_share))
 		return 0;
 	p->cache_floor = p->cache_share;
-	if (!fm_heard_before(true))
+	if (!fm_heard_before(true) && !fm_told_before(where, "cache-floor"))
 		fm_log(FM_LOG_WARN,
 		       "%s: cache-floor is above cache-share, using "
 		       "cache-share for both", where);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * said.c - nothing of a process but its number and the time of its start
+ * outlives exec that is not the program's. So what it has said is noted under
+ * these, in a table of hashes in a file of the user's own. Where there is none,
+ * all is said once more. An entry takes the place of whatever was there.
+ */
+#include "said.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/proc.h"
+#include "base/sys.h"
+#include "base/text.h"
+
+#define ENTRIES 512u
+#define DEEP 64 /* processes, from this one up */
+#define PPID 4  /* fields of proc_pid_stat(5) */
+#define START 22
+#define OTHERS (S_IRWXG | S_IRWXO)
+
+/* FNV-1a: the next bytes. */
+static uint64_t add(uint64_t h, const void *p, size_t n)
+{
+	const unsigned char *s = p;
+
+	while (n--)
+		h = (h ^ *s++) * 0x100000001b3ull;
+	return h;
+}
+
+static uint64_t add_text(uint64_t h, const char *s)
+{
+	return add(h, s, strlen(s) + 1);
+}
+
+/* In a directory where nobody else renames it, and nobody's but this user's. */
+static int open_in(const char *dir)
+{
+	const uid_t user = (uid_t)fm_sys0(SYS_geteuid);
+	char name[32] = "/fastmap-said.", path[512];
+	struct stat st;
+	int fd;
+
+	if (fm_sys2(SYS_lstat, dir, &st) || !S_ISDIR(st.st_mode) ||
+	    (st.st_uid && st.st_uid != user) ||
+	    ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX)))
+		return -EPERM;
+	fm_number_text(name + strlen(name), user);
+	if (fm_join(path, sizeof(path), dir, name, ""))
+		return -ENAMETOOLONG;
+	fd = fm_sys_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
+			 0600);
+	if (fd < 0 || (!fm_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		       st.st_uid == user && !(st.st_mode & OTHERS)))
+		return fd;
+	fm_sys_close(fd);
+	return -EPERM;
+}
+
+static int open_table(const char *runtime_dir)
+{
+	int fd = -ENOENT;
+
+	if (runtime_dir && *runtime_dir == '/')
+		fd = open_in(runtime_dir);
+	return fd < 0 ? open_in("/dev/shm") : fd;
+}
+
+/* By process `pid`; *ret_parent: whose child it is. */
+static uint64_t entry_of(int pid, uint64_t text, int *ret_parent)
+{
+	char path[32] = "/proc/", state;
+	uint64_t start;
+
+	fm_number_text(path + strlen(path), (unsigned)pid);
+	strcat(path, "/stat");
+	start = fm_proc_stat(path, START, &state);
+	*ret_parent = (int)fm_proc_stat(path, PPID, &state);
+	return add(add(text, &pid, sizeof(pid)), &start, sizeof(start));
+}
+
+static off_t place_of(uint64_t entry)
+{
+	return (off_t)(entry % ENTRIES * sizeof(entry));
+}
+
+static bool is_noted(int fd, uint64_t entry)
+{
+	uint64_t there = 0;
+
+	fm_sys_pread(fd, &there, sizeof(there), place_of(entry));
+	return there == entry;
+}
+
+static bool look_and_note(int fd, uint64_t text)
+{
+	const uint64_t own = entry_of(fm_sys_getpid(), text, &(int){ 0 });
+	int pid = fm_sys_getpid();
+
+	for (int i = 0; i < DEEP && pid > 0; i++)
+		if (is_noted(fd, entry_of(pid, text, &pid)))
+			return true;
+	fm_sys_pwrite(fd, &own, sizeof(own), place_of(own));
+	return false;
+}
+
+bool fm_said_before(const char *runtime_dir, const char *what, const char *text)
+{
+	const uint64_t basis = 0xcbf29ce484222325ull; /* of FNV-1a */
+	const uint64_t h = add_text(add_text(basis, what), text);
+	const int fd = open_table(runtime_dir);
+	bool said;
+
+	if (fd < 0)
+		return false;
+	said = look_and_note(fd, h);
+	fm_sys_close(fd);
+	return said;
+}
