@@ -14,6 +14,8 @@
 #include "control_priv.h"
 #include "file/file.h"
 #include "policy.h"
+#include "readahead/readahead.h"
+#include "writeback/writeback.h"
 
 /* Files that are mapped get what is another value now for them. */
 static void renew_files(void)
@@ -60,16 +62,73 @@ static void answer_cache(struct fm_request *r)
 				    " bytes: no less is of use");
 }
 
+static void answer_lazy(struct fm_request *r, const char *text)
+{
+	const uint64_t now = fm_mem_monitor_lazy();
+
+	fm_answer_ok(r, "%s%s", text, !now && fm_settings()->lazy ?
+		     ": none, as the cache has a size of its own" : "");
+}
+
+static void answer_ahead(struct fm_request *r, const char *text)
+{
+	const uint64_t most = fm_ahead_most() * FM_PAGE;
+
+	if (fm_policy_default()->map_ahead <= most)
+		fm_answer_ok(r, "%s", text);
+	else
+		fm_answer_ok(r, "%lu bytes: an eighth of the cache",
+			     (unsigned long)most);
+}
+
+static void answer_high(struct fm_request *r, const char *text)
+{
+	const uint64_t most = fm_wb_most() * 100 / fm_cache_limit();
+
+	if (most <= fm_policy_default()->wb_high)
+		fm_answer_ok(r, "%s", text);
+	else
+		fm_answer_ok(r, "%lu: more, as most of what is written is soon "
+			     "stored to again", (unsigned long)most);
+}
+
+/* By the key; of others the value is in effect at once. */
+static const struct {
+	const char *key;
+	void (*answer)(struct fm_request *r, const char *text);
+} beside_others[] = {
+	{ "lazy", answer_lazy },
+	{ "map-ahead", answer_ahead },
+	{ "wb-high", answer_high },
+};
+
+static void answer_running(struct fm_request *r, const char *key,
+			   const char *text)
+{
+	if (!strcmp(key, "cache")) {
+		answer_cache(r);
+		return;
+	}
+	for (unsigned i = 0; i < sizeof(beside_others) /
+				    sizeof(beside_others[0]); i++)
+		if (!strcmp(key, beside_others[i].key)) {
+			beside_others[i].answer(r, text);
+			return;
+		}
+	fm_answer_ok(r, "%s", text);
+}
+
 static void answer_value(struct fm_request *r, const char *key)
 {
 	char text[64];
 
-	if (!strcmp(key, "cache") && fm_life_running())
-		answer_cache(r);
-	else if (fm_policy_value(key, text, sizeof(text)))
-		fm_answer_ok(r, "%s", text);
-	else
+	if (!fm_policy_value(key, text, sizeof(text)))
 		fm_answer_error(r, "no such option");
+	else if (fm_life_running())
+		answer_running(r, key, text);
+	else
+		fm_answer_ok(r, "%s%s", text, !strcmp(key, "log") ? "" :
+			     ": without effect until the engine serves a file");
 }
 
 static void set(struct fm_request *r, const char *key, const char *value)

@@ -48,11 +48,16 @@ static FM_FAULT uint64_t distance(int64_t a, int64_t b)
 
 /* ---- limits ------------------------------------------------------------ */
 
+FM_FAULT uint64_t fm_ahead_most(void)
+{
+	return fm_cache_limit() / 8;
+}
+
 /* Pages that all streams of m together may have ahead. */
 static FM_FAULT uint64_t room(const struct fm_map *m)
 {
 	uint64_t pages = m->file->policy->map_ahead >> FM_PAGE_SHIFT;
-	uint64_t most = fm_cache_limit() / 8;
+	uint64_t most = fm_ahead_most();
 
 	return pages < most ? pages : most;
 }

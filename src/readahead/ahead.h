@@ -13,6 +13,10 @@
  * lock. */
 void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
 
+/* [fault] Pages that the streams of a mapping have ahead at most, whatever its
+ * policy says. */
+uint64_t fm_ahead_most(void);
+
 /* [fault] The page is covered by a chunk: wait until it has landed and map
  * it. False: the chunk is gone, go on with a load. */
 bool fm_ahead_take(struct fm_map *m, uint64_t i);

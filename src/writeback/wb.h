@@ -54,6 +54,9 @@ void fm_wb_tight(void);
  * whoever takes more waits for the device, as natively.
  */
 void fm_wb_allow(uint64_t bytes, bool urgent);
+/* [fault] How many pages may be dirty before write-back begins: what wb-high
+ * says, or more (wb_limit.c). */
+uint64_t fm_wb_most(void);
 /* [fault] Has fm_wb_allow said that it is urgent? */
 bool fm_wb_urgent(void);
 /* [fault] Has write-back of any file failed a moment ago? */

@@ -47,8 +47,6 @@ int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 void fm_wb_runs_reset(void);
 void fm_wb_most_reset(void);
 
-/* [fault] wb_limit.c: how many pages may be dirty before write-back begins. */
-uint64_t fm_wb_most(void);
 /* [fault] So many pages have been cleaned ahead of need. */
 void fm_wb_cleaned(uint64_t pages);
 /* [plain] From time to time: draw conclusions from what was stored to again. */
