@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "base/apart.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "policy.h"
@@ -295,17 +296,23 @@ uint64_t fm_memory_total(void)
 
 #define FRESH_MS 100
 
+static void ask_limit(void *arg)
+{
+	*(uint64_t *)arg = fm_least(fm_memory_total(), fm_cgroup_limit(""));
+}
+
 /* A process that starts asks several times, and a dozen files are read for each
  * answer. Who reads the time of one answer and the bytes of a newer one is told
  * what is true by now. */
 uint64_t fm_memory_limit(void)
 {
 	static _Atomic uint64_t bytes, asked_ms;
-	uint64_t now = fm_now_ms(), asked = atomic_load(&asked_ms);
+	uint64_t now = fm_now_ms(), asked = atomic_load(&asked_ms), limit;
 
 	if (!asked || now - asked >= FRESH_MS) {
-		atomic_store(&bytes, fm_least(fm_memory_total(),
-					      fm_cgroup_limit("")));
+		/* A dozen files, each of which would be a thread. */
+		fm_apart_from_fds(ask_limit, &limit);
+		atomic_store(&bytes, limit);
 		atomic_store(&asked_ms, now);
 	}
 	return atomic_load(&bytes);
