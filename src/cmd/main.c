@@ -63,12 +63,21 @@ static int usage(FILE *out, int status)
 	return status;
 }
 
+/* What nobody got has not been said. */
+static int written(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "fastmap: standard output: %m\n");
+	return status ? status : 1;
+}
+
 static bool is(const char *word, const char *option)
 {
 	return !strcmp(word, option);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		usage(stderr, 2);
@@ -92,4 +101,9 @@ int main(int argc, char **argv)
 	fprintf(stderr, "fastmap: no command '%s'; fastmap --help lists them\n",
 		argv[1]);
 	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	return written(run(argc, argv));
 }
