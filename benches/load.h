@@ -22,11 +22,13 @@
 
 #define HOT_NS 10000 /* a hot access faster than this was a hit */
 #define MAX_MEMBERS 64
+#define MAX_PROGRESS 128
 
 enum op { OP_READ, OP_WRITE, OP_RMW };
 
 struct load {
 	const char *file, *pattern, *hint, *written_path, *trace_path;
+	const char *progress_path;
 	const char *member_text;     /* we are a member of another's run */
 	enum op op;
 	bool touch_all, verify, populate;
@@ -61,6 +63,7 @@ struct worker {
 	struct passes passes;
 	uint64_t accesses, wrong, hot, hot_hits, sum, end_ns;
 	unsigned id;         /* among the workers of all members */
+	_Atomic uint64_t *progress; /* its accesses up to now, or NULL */
 };
 
 __attribute__((noreturn)) void usage(void);
@@ -74,6 +77,15 @@ void map_file(struct load *l);
 void prefill(struct load *l, struct worker *w);
 
 typedef void worker_fn(struct worker *w);
+
+/* Who follows the run sees how far it is. */
+static inline void done(struct worker *w, uint64_t n)
+{
+	w->accesses += n;
+	if (w->progress)
+		atomic_store_explicit(w->progress, w->accesses,
+				      memory_order_relaxed);
+}
 
 /* Touches one page of the range at `addr`; counts wrong words. */
 void touch(struct worker *w, char *addr, uint64_t page, enum op op);

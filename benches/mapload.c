@@ -33,6 +33,7 @@ static const char usage_text[] =
 	"  --gen N                 generation stored and accepted\n"
 	"  --no-verify             do not check what is read\n"
 	"  --written F             write a bitmap of stored pages to F\n"
+	"  --progress F            how far it is, each quarter of a second\n"
 	"  --trace F --trace-max N record every access (8 bytes each)\n"
 	"  --seed N\n";
 
@@ -41,7 +42,7 @@ enum {
 	O_OFFSET, O_RANGE, O_PREFILL, O_THETA, O_STRIDE, O_STREAMS, O_HOT,
 	O_HOTP, O_WINDOW, O_TOUCHES, O_LIVE, O_HINT, O_POPULATE, O_SAMPLE,
 	O_GEN, O_NOVERIFY, O_WRITTEN, O_TRACE, O_TRACEMAX, O_SEED,
-	O_SETTLE, O_FORKED, O_PROCESSES, O_MEMBER,
+	O_SETTLE, O_FORKED, O_PROCESSES, O_MEMBER, O_PROGRESS,
 };
 
 static const struct option options[] = {
@@ -61,6 +62,7 @@ static const struct option options[] = {
 	{ "seed", 1, 0, O_SEED }, { "settle", 1, 0, O_SETTLE },
 	{ "forked", 1, 0, O_FORKED }, { "processes", 1, 0, O_PROCESSES },
 	{ "member", 1, 0, O_MEMBER }, /* what a program of --processes gets */
+	{ "progress", 1, 0, O_PROGRESS },
 	{ "help", 0, 0, 'h' }, { 0 },
 };
 
@@ -128,6 +130,7 @@ static void option(struct load *l, int c, const char *v)
 	case O_GEN: l->gen = parse_size(v); break;
 	case O_NOVERIFY: l->verify = false; break;
 	case O_WRITTEN: l->written_path = v; break;
+	case O_PROGRESS: l->progress_path = v; break;
 	case O_TRACE: l->trace_path = v; break;
 	case O_TRACEMAX: l->trace_max = parse_size(v); break;
 	case O_SEED: l->seed = parse_size(v); break;

@@ -93,6 +93,9 @@ static void start_workers(struct load *l, struct worker *w)
 	for (unsigned i = 0; i < l->threads; i++) {
 		w[i].load = l;
 		w[i].id = l->member * l->threads + i;
+		if (l->progress_path && w[i].id < MAX_PROGRESS)
+			w[i].progress =
+				&l->shared->progress[w[i].id].accesses;
 		if (pattern_init(&w[i].pat, &l->conf,
 				 plain ? l->pattern : "uniform", w[i].id,
 				 l->members * l->threads, l->seed))
@@ -297,6 +300,52 @@ static uint64_t lead(struct load *l, struct usage *ret_before)
 	return t0;
 }
 
+/* ---- how far it is ----------------------------------------------------- */
+
+#define EVERY_S 0.25
+
+static _Atomic bool all_done;
+
+static uint64_t done_by_all(const struct load *l)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < MAX_PROGRESS; i++)
+		sum += atomic_load(&l->shared->progress[i].accesses);
+	return sum;
+}
+
+/* A line each quarter of a second: the clock in ms, accesses up to then. */
+static void *follow(void *arg)
+{
+	const struct load *l = arg;
+	FILE *f = fopen(l->progress_path, "we");
+
+	if (!f)
+		fail(l->progress_path);
+	while (!atomic_load(&all_done)) {
+		fprintf(f, "%lu %lu\n", now_ns() / 1000000, done_by_all(l));
+		wait_seconds(EVERY_S);
+	}
+	fprintf(f, "%lu %lu\n", now_ns() / 1000000, done_by_all(l));
+	if (fclose(f))
+		fail(l->progress_path);
+	return NULL;
+}
+
+static void follow_begins(struct load *l, pthread_t *ret)
+{
+	if (l->progress_path && pthread_create(ret, NULL, follow, l))
+		fail("pthread_create");
+}
+
+static void follow_ends(const struct load *l, pthread_t thread)
+{
+	atomic_store(&all_done, true);
+	if (l->progress_path)
+		pthread_join(thread, NULL);
+}
+
 static void *lone_member(void *arg)
 {
 	member_run(arg);
@@ -307,7 +356,7 @@ void members_run(struct load *l, char **argv, struct outcome *ret)
 {
 	bool alone = !l->processes && !l->forked;
 	struct usage before, after;
-	pthread_t thread;
+	pthread_t thread, follower = 0;
 	uint64_t t0;
 
 	if (l->processes)
@@ -316,10 +365,12 @@ void members_run(struct load *l, char **argv, struct outcome *ret)
 		start_forked(l);
 	else if (pthread_create(&thread, NULL, lone_member, l))
 		fail("pthread_create");
+	follow_begins(l, &follower);
 	t0 = lead(l, &before);
 	if (alone)
 		pthread_join(thread, NULL);
 	await_ends();
+	follow_ends(l, follower);
 	usage_get(&after, l->dev);
 	ret->used = usage_between(&before, &after);
 	add_up(l, ret);

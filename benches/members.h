@@ -30,6 +30,9 @@ struct shared {
 	_Atomic unsigned ready;  /* workers that wait for the start */
 	_Atomic bool stop;
 	struct outcome member[MAX_MEMBERS];
+	struct {
+		_Alignas(64) _Atomic uint64_t accesses;
+	} progress[MAX_PROGRESS]; /* by worker, as far as there is room */
 	_Atomic uint64_t written[]; /* bitmap, where one is wanted */
 };
 

@@ -101,7 +101,7 @@ void run_pattern(struct worker *w)
 		} else {
 			touch(w, l->base + page * PAGE, page, l->op);
 		}
-		w->accesses++;
+		done(w, 1);
 	}
 }
 
@@ -125,7 +125,7 @@ void run_fresh(struct worker *w)
 	uint64_t pages = l->window / PAGE, n = l->conf.pages / pages, t0, at;
 	char **ring = calloc(l->live + 1, sizeof(*ring)), **slot;
 
-	for (; more(w); w->accesses++) {
+	for (; more(w); done(w, 1)) {
 		slot = &ring[w->accesses % (l->live + 1)];
 		at = rng_next(&w->pat.rng) % n * pages;
 		t0 = now_ns();
@@ -155,7 +155,7 @@ void run_pair(struct worker *w)
 	struct load *l = w->load;
 	uint64_t t0, at;
 
-	for (; more(w); w->accesses++) {
+	for (; more(w); done(w, 1)) {
 		at = rng_next(&w->pat.rng) % l->conf.pages;
 		t0 = now_ns();
 		munmap(map_window(l, at, PAGE), PAGE);
@@ -176,7 +176,7 @@ void run_foreign(struct worker *w)
 		perror("mapload: /dev/null");
 		exit(1);
 	}
-	for (; more(w); w->accesses++) {
+	for (; more(w); done(w, 1)) {
 		t0 = now_ns();
 		w->sum += (uint64_t)pread(fileno(null), &byte, 1, 0);
 		if (timed(w))
@@ -189,9 +189,10 @@ static double pass(struct load *l, struct worker *w)
 {
 	uint64_t t0 = now_ns();
 
-	for (uint64_t p = 0; p < l->conf.pages; p++)
+	for (uint64_t p = 0; p < l->conf.pages; p++) {
 		touch(w, l->base + p * PAGE, p, l->op);
-	w->accesses += l->conf.pages;
+		done(w, 1);
+	}
 	return (double)(now_ns() - t0) / 1e9;
 }
 
@@ -203,8 +204,8 @@ static double random_touches(struct load *l, struct worker *w, uint64_t n)
 		uint64_t page = w->pat.next(&w->pat);
 
 		touch(w, l->base + page * PAGE, page, l->op);
+		done(w, 1);
 	}
-	w->accesses += n;
 	return (double)(now_ns() - t0) / 1e9;
 }
 

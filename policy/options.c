@@ -51,6 +51,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "" },
 	{ "trace", "FASTMAP_TRACE", .scope = PROC(trace), .type = T_FILE,
 	  .standard = "" },
+	{ "trace-serve", "FASTMAP_TRACE_SERVE", .scope = PROC(trace_serve),
+	  .type = T_FILE, .standard = "" },
 	{ "socket", "FASTMAP_SOCKET", .scope = PROC(socket), .type = T_SOCKET,
 	  .standard = "auto" },
 	{ "warm-start", "FASTMAP_WARM_START", .scope = PROC(warm_start),

@@ -88,6 +88,8 @@ struct fm_settings {
 	const char *stats;       /* NULL, "stderr", or a path */
 	const char *metrics;     /* NULL or path, see observe/metrics_file.c */
 	const char *trace;       /* NULL or path of a fault trace to record */
+	/* NULL or path of a record of who serves what */
+	const char *trace_serve;
 	const char *source;      /* policy file used, or NULL */
 	uint32_t ring_limit;     /* most concurrent device rings, 1..64 */
 	bool uring;              /* FASTMAP_URING=0: pread/pwrite (tests) */

@@ -193,7 +193,8 @@ void fm_krange_add(const struct fm_krange *r)
 	fm_kranges_add(&new);
 	fm_kranges_changed();
 	fm_kranges_unlock(&mask);
-	if (!fm_krange_may_advise(&new))
+	/* Who records starts beside the thread that advises. */
+	if (!fm_krange_may_advise(&new) && !fm_settings()->trace_serve)
 		return;
 	fm_helper_mapped(new.end - new.start);
 	fm_watch_need();

@@ -153,6 +153,11 @@ void fm_json_raw(struct fm_json *j, const char *s)
 	put(j, s, strlen(s));
 }
 
+void fm_json_raw_uint(struct fm_json *j, uint64_t v)
+{
+	put_uint(j, v, 1);
+}
+
 void fm_json_free(struct fm_json *j)
 {
 	if (j->text)

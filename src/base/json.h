@@ -32,6 +32,7 @@ void fm_json_text(struct fm_json *j, const char *key, const char *s);
 void fm_json_milli(struct fm_json *j, const char *key, uint64_t v);
 /* Text that is no JSON, as it is. */
 void fm_json_raw(struct fm_json *j, const char *s);
+void fm_json_raw_uint(struct fm_json *j, uint64_t v);
 
 void fm_json_free(struct fm_json *j);
 

@@ -509,6 +509,13 @@ static bool may_be_advised(const struct fm_mmap_request *q)
 	       fm_settings()->mode == FM_MODE_ON;
 }
 
+/* What is the kernel's by the policy is recorded, too. */
+static bool may_be_of_use(const struct fm_mmap_request *q)
+{
+	return may_be_advised(q) ||
+	       (fm_settings()->trace_serve && q->left == FM_WHY_SERVE);
+}
+
 static enum fm_served_by served_by(const struct fm_mmap_request *q)
 {
 	return may_be_advised(q) ? fm_served_beside_engine(q->policy) :
@@ -548,7 +555,7 @@ static void *note_left(const struct fm_mmap_request *q,
 		.by = known ? FM_BY_NOBODY : served_by(q),
 	};
 
-	if (q->left && !fm_is_err(p) && may_be_advised(q))
+	if (q->left && !fm_is_err(p) && may_be_of_use(q))
 		note_range(q, p);
 	if (q->left && !fm_is_err(p))
 		fm_skipped_note(&q->st, &left);

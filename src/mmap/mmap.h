@@ -4,6 +4,7 @@
 #define FM_MMAP_ROOM_H
 
 #include "kernel_mapped.h"
+#include "missing.h"
 #include "skipped.h"
 #include "take_back.h"
 #include "trial.h"

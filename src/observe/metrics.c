@@ -86,13 +86,6 @@ struct page {
 static struct page page; /* under the lock */
 static struct fm_lock lock = FM_LOCK(FM_RANK_REPORT);
 
-static void put_number(struct page *p, uint64_t v)
-{
-	p->o->depth = 0;
-	p->o->more = false;
-	fm_json_uint(p->o, NULL, v);
-}
-
 /* A string of JSON is one of Prometheus where no byte is a control character:
  * quotes and backslashes are escaped alike, and both are UTF-8. */
 static void put_label(struct page *p, const char *name, const char *value)
@@ -142,7 +135,7 @@ static void put_series(struct page *p, const char *prefix, const char *name,
 
 static void put_value(struct page *p, uint64_t v)
 {
-	put_number(p, v);
+	fm_json_raw_uint(p->o, v);
 	fm_json_raw(p->o, "\n");
 }
 
@@ -150,7 +143,7 @@ static void put_seconds(struct page *p, uint64_t ns)
 {
 	char digits[11] = ".000000000";
 
-	put_number(p, ns / 1000000000);
+	fm_json_raw_uint(p->o, ns / 1000000000);
 	for (int i = 9; i; i--, ns /= 10)
 		digits[i] = (char)('0' + ns % 10);
 	fm_json_raw(p->o, digits);

@@ -63,6 +63,7 @@ static void settings_json(struct fm_json *o)
 	fm_json_uint(o, "null_store", s->null_store);
 	fm_json_text(o, "metrics", s->metrics);
 	fm_json_text(o, "trace", s->trace);
+	fm_json_text(o, "trace_serve", s->trace_serve);
 	fm_json_text(o, "warm_start", s->warm_dir);
 	fm_json_text(o, "policy_file", s->source);
 	fm_json_close(o, '}');
