@@ -84,7 +84,8 @@ static long now_ns(void)
 	return t.tv_sec * 1000000000l + t.tv_nsec;
 }
 
-/* Half of the time: the program and what runs beside it need the CPUs, too. */
+/* A quarter of the time: the program and what runs beside it need the CPUs,
+ * too. */
 static int wait_for(pid_t pid, pid_t session)
 {
 	int status;
@@ -94,7 +95,7 @@ static int wait_for(pid_t pid, pid_t session)
 
 		take_from_all(session);
 		ns = now_ns() - ns;
-		ns = ns < LEAST_NS ? LEAST_NS : ns;
+		ns = ns < LEAST_NS ? LEAST_NS : 3 * ns;
 		nanosleep(&(struct timespec){ ns / 1000000000l,
 					      ns % 1000000000l }, NULL);
 	}
