@@ -14,6 +14,9 @@
 #define SLOT 512   /* bytes: a unit of most devices */
 #define SLOTS 7    /* the last one of a page has the mark */
 #define BYTES ((size_t)WINDOW << FM_PAGE_SHIFT)
+#define PAUSE_MS 100 /* a process that would fail again costs 0.1 ms */
+
+#define NEVER UINT64_MAX
 
 static struct witness {
 	struct fm_lock lock;
@@ -22,7 +25,7 @@ static struct witness {
 	uint64_t page;  /* that has been stored to; 0: none */
 	uint64_t mark;  /* in it */
 	uint32_t used;  /* bits: slots */
-	bool never;     /* could not be mapped */
+	uint64_t not_before_ms; /* could not be mapped; NEVER: cannot be */
 	struct iovec vec[SLOTS][2];
 } table[FM_MAX_FILES] = {
 	[0 ... FM_MAX_FILES - 1] = { .lock = FM_LOCK(FM_RANK_WITNESS) },
@@ -89,21 +92,37 @@ static FM_FAULT bool reserve(struct witness *w)
 	return true;
 }
 
+/* Want of memory, processes or descriptors passes. */
+static FM_FAULT uint64_t next_try_ms(long err)
+{
+	return err == -ENOMEM || err == -EAGAIN || err == -EMFILE ||
+			       err == -ENFILE ?
+		       fm_now_ms() + PAUSE_MS : NEVER;
+}
+
 /* No child of fork has them: they name no file of its own. */
+static FM_FAULT long map_windows(struct job *j)
+{
+	long err = fm_apart(map_both, j);
+
+	if (!err && j->res <= 0)
+		err = j->res;
+	return err ? err : fm_sys_madvise(j->mem, 2 * BYTES, MADV_DONTFORK);
+}
+
 static FM_FAULT bool window(struct witness *w, struct fm_file *f, uint64_t page)
 {
 	struct job j = { .file = f, .first = page & ~(WINDOW / 2 - 1ull) };
-	int err;
+	long err;
 
 	if (w->mem && page - w->first < WINDOW)
 		return true;
-	if (w->never || !fm_ring_may_dup() || !reserve(w))
+	if (fm_now_ms() < w->not_before_ms || !fm_ring_may_dup() || !reserve(w))
 		return false;
 	j.mem = w->mem;
-	err = fm_apart(map_both, &j);
-	w->never = err || j.res <= 0 || fm_sys_madvise(w->mem, 2 * BYTES,
-						      MADV_DONTFORK);
-	if (w->never) {
+	err = map_windows(&j);
+	if (err) {
+		w->not_before_ms = next_try_ms(err);
 		fm_sys_munmap(w->mem, 2 * BYTES);
 		w->mem = NULL;
 		return false;
@@ -256,7 +275,7 @@ static void drop(struct fm_file *f)
 	w->mem = NULL;
 	w->page = 0;
 	w->used = 0;
-	w->never = false;
+	w->not_before_ms = 0;
 }
 
 static struct fm_file_observer observer = { .closing = drop, .hollow = drop };
@@ -275,7 +294,7 @@ static void reset(void)
 		w->mem = NULL;
 		w->page = 0;
 		w->used = 0;
-		w->never = false;
+		w->not_before_ms = 0;
 	}
 }
 

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* witness.h: windows on a file that could not be had for want of something that
+ * passes are asked for again. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "file/file.h"
+#include "file/witness.h"
+#include "io/io.h"
+#include "policy.h"
+
+#define SIZE (3 * FM_PAGE)
+
+static struct fm_policy policy = { .io = FM_IO_BUFFERED };
+static struct fm_file f = { .io.buffered = -1, .io.direct = -1,
+			    .io.was = { -1, -1 }, .policy = &policy };
+
+static int setup(void **state)
+{
+	char name[] = "/var/tmp/fm_witness.XXXXXX";
+	struct stat st;
+	int fd = mkstemp(name);
+
+	if (fd < 0)
+		return fd;
+	unlink(name);
+	if (ftruncate(fd, SIZE) || fstat(fd, &st))
+		return -1;
+	f.dev = st.st_dev;
+	f.ino = st.st_ino;
+	f.io.path = fd;
+	atomic_init(&f.io.store, fm_store_choose(&f, fd, &st));
+	return fm_store_of(&f)->open(&f, fd, O_RDWR, true);
+}
+
+static void descriptors(rlim_t n)
+{
+	struct rlimit lim;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	lim.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+}
+
+static int call(void)
+{
+	static char page[FM_PAGE];
+	struct fm_io io = { .file = &f, .buf = page, .len = FM_PAGE,
+			    .op = FM_WRITE, .buffered = true };
+	int err = fm_witness_call(&io);
+
+	if (!err)
+		assert_true(fm_witness_heard(&io));
+	return err;
+}
+
+static void want_passes(void **state)
+{
+	descriptors(1); /* and number 0 is taken */
+	assert_int_equal(call(), -ENOSYS);
+	descriptors(256);
+	for (int ms = 0; call() && ms < 5000; ms++)
+		usleep(1000);
+	assert_int_equal(call(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(want_passes),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
