@@ -163,6 +163,7 @@ static void copy_object(struct copies *c, long *slot, size_t len, unsigned how)
 	}
 	if (out)
 		memcpy(o->was, o->mem, len);
+	o->whole = how & FM_COPY_WHOLE;
 	*slot = (long)o->mem;
 }
 
@@ -203,6 +204,7 @@ static void copy_reply(struct copies *c, const struct fm_ptr *p, long v[6])
 		return;
 	memcpy(o->was, &n, sizeof(n));
 	memcpy(o->mem, &n, sizeof(n));
+	o->whole = true;
 	v[p->n] = (long)o->mem;
 }
 
@@ -240,8 +242,6 @@ static void copy_one(struct copies *c, const struct fm_ptr *p, long v[6])
 	default:
 		len = length(p, v, &how);
 		copy_object(c, &v[p->arg], len, how);
-		if ((how & FM_COPY_WHOLE) && v[p->arg] != user)
-			c->at[c->n - 1].whole = true;
 		if (how == FM_COPY_OUT && v[p->arg] != user &&
 		    (p->kind == FM_PTR_COUNT || p->kind == FM_PTR_INTS))
 			c->at[c->n - 1].unit = p->size;
@@ -270,7 +270,7 @@ static bool store_changes(const struct object *o, long r)
 		a++;
 	while (b > a && o->mem[b - 1] == o->was[b - 1])
 		b--;
-	if (o->whole && r >= 0) {
+	if (o->whole && (int)r >= 0) {
 		a = 0;
 		b = o->len;
 	} else if (all) {

@@ -87,6 +87,7 @@ BY_(msg_sent)
 
 BY_(msg_received)
 {
+	*how = FILL; /* as long as the message is */
 	return (size_t)v[2] + sizeof(long);
 }
 
@@ -100,7 +101,7 @@ BY_(fcntl_object)
 	*how = cmd == F_GETLK || cmd == F_OFD_GETLK || cmd == F_GETOWN_EX ||
 			       cmd == F_GET_RW_HINT ||
 			       cmd == F_GET_FILE_RW_HINT ?
-		       BOTH | FM_COPY_WHOLE : READ;
+		       BOTH | WHOLE : READ;
 	switch (cmd) {
 	case F_GETLK:
 	case F_SETLK:
@@ -158,6 +159,7 @@ BY_(sysfs_name)
 
 BY_(sysfs_filled)
 {
+	*how = FILL;
 	return v[0] == 2 ? 16 : 0;
 }
 
@@ -257,6 +259,6 @@ size_t fm_ptr_by(enum fm_ptr_by which, const long v[6], unsigned *how)
 		FM_PTR_BYS(ENTRY)
 	};
 
-	*how = FILL;
+	*how = FILL | WHOLE;
 	return by[which](v, how);
 }

@@ -36,14 +36,18 @@ enum fm_ptr_by { FM_PTR_BYS(FM_PTR_BY_ENUM) };
 #define READ FM_COPY_IN
 #define FILL FM_COPY_OUT
 #define BOTH (FM_COPY_IN | FM_COPY_OUT)
+#define WHOLE FM_COPY_WHOLE
 
 #define S(a) { FM_PTR_STRING, a, READ, 0, 0, 0 }
 #define T(a) { FM_PTR_STRING, a, BOTH, 0, 0, 0 }
 #define I(a, type) { FM_PTR_FIXED, a, READ, 0, sizeof(type), 0 }
-#define O(a, type) { FM_PTR_FIXED, a, FILL, 0, sizeof(type), 0 }
+#define O(a, type) { FM_PTR_FIXED, a, FILL | WHOLE, 0, sizeof(type), 0 }
+#define W(a, type) { FM_PTR_FIXED, a, BOTH | WHOLE, 0, sizeof(type), 0 }
+#define P(a, type) { FM_PTR_FIXED, a, FILL, 0, sizeof(type), 0 }
 #define B(a, type) { FM_PTR_FIXED, a, BOTH, 0, sizeof(type), 0 }
 #define IN(a, n, unit) { FM_PTR_COUNT, a, READ, n, unit, 0 }
 #define ON(a, n, unit) { FM_PTR_COUNT, a, FILL, n, unit, 0 }
+#define WN(a, n, unit) { FM_PTR_COUNT, a, FILL | WHOLE, n, unit, 0 }
 #define BN(a, n, unit) { FM_PTR_COUNT, a, BOTH, n, unit, 0 }
 #define IC(a, n, unit) { FM_PTR_INTS, a, READ, n, unit, 0 }
 #define OC(a, n, unit) { FM_PTR_INTS, a, FILL, n, unit, 0 }

@@ -49,9 +49,12 @@ struct row {
 #define T(a) { 's', a, 0, 0 }
 #define I(a, type) { 'o', a, 0, sizeof(type) ? 0 : 1 }
 #define O(a, type) I(a, type)
+#define W(a, type) I(a, type)
+#define P(a, type) I(a, type)
 #define B(a, type) I(a, type)
 #define IN(a, n, unit) { 'n', a, n, (unit) ? 0 : 1 }
 #define ON IN
+#define WN IN
 #define BN IN
 #define IC IN
 #define OC IN

@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
 #include <termios.h>
 
 #define PAGES 64ul
@@ -57,6 +59,27 @@ static void others(char *p)
 	say_rc("C85f F_GETLK, half behind", fcntl(file, F_GETLK, at));
 }
 
+/* Half of the answer lies behind, and it is zeros, which are there already: who
+ * stores what has changed stores nothing. What is not filled does not fail. */
+static void zeros(char *p)
+{
+	char *at = p + PAGES * PAGE - 16, *word = p + PAGES * PAGE - 4;
+	const struct timespec now = { 0, 0 };
+	int t = timerfd_create(CLOCK_MONOTONIC, 0);
+
+	say_rc("C85f getitimer, half behind",
+	       getitimer(ITIMER_REAL, (void *)at));
+	say_rc("C85f getitimer by number, half behind",
+	       syscall(SYS_getitimer, ITIMER_REAL, at));
+	say_rc("C85f timerfd_gettime, half behind",
+	       timerfd_gettime(t, (void *)at));
+	say_rc("C85f rt_sigpending, half behind",
+	       syscall(SYS_rt_sigpending, word, 8));
+	say_rc("C85f nanosleep, half behind",
+	       nanosleep(&now, (void *)(at + 8)));
+	close(t);
+}
+
 /* In read-only memory of the file, never touched before; then in ordinary
  * memory behind it, half of it. */
 static void answers(const char *where, int fd, int prot, bool by_number)
@@ -83,6 +106,7 @@ static void answers(const char *where, int fd, int prot, bool by_number)
 		    ct_errno(r < 0));
 	}
 	others(p);
+	zeros(p);
 	munmap(gap, (PAGES + 1) * PAGE);
 }
 
