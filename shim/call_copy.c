@@ -92,10 +92,38 @@ static size_t first_look(const struct fm_ptr *p, const long v[6])
 		       length(p, v, &how) : 1;
 }
 
+/* A pointer in the object at `in`, of which len bytes are there, and how many
+ * bytes it points to. */
+struct inner {
+	long at;
+	uint64_t len;
+};
+
+static bool read_inner(const struct fm_ptr *p, const char *in, size_t len,
+		       struct inner *ret)
+{
+	*ret = (struct inner){ 0 };
+	return in && p->size + sizeof(ret->at) <= len &&
+	       p->n + p->least <= len &&
+	       fm_user_read(&ret->at, in + p->size, sizeof(ret->at)) &&
+	       fm_user_read(&ret->len, in + p->n, p->least) && ret->at;
+}
+
+static bool inner_touches(const struct fm_ptr *p, const long v[6])
+{
+	const char *in = (const char *)v[p->arg];
+	struct inner i;
+
+	return read_inner(p, in, SIZE_MAX, &i) && i.len &&
+	       fm_data_in((const void *)i.at, i.len);
+}
+
 static bool touches(const struct fm_ptr *p, const long v[6])
 {
 	const size_t n = v[p->arg] ? first_look(p, v) : 0;
 
+	if (p->kind == FM_PTR_INNER)
+		return inner_touches(p, v);
 	return (n && fm_data_in((const void *)v[p->arg], n)) ||
 	       (p->kind == FM_PTR_REPLY && v[p->n] &&
 		fm_data_in((const void *)v[p->n], sizeof(int)));
@@ -105,7 +133,7 @@ bool fm_call_touches(const struct fm_call *w, const long v[6])
 {
 	const struct fm_ptr *p;
 
-	for (p = w->at; p < w->at + FM_PTRS && p->kind; p++)
+	for (p = w->at; p->kind; p++)
 		if (touches(p, v))
 			return true;
 	return false;
@@ -145,13 +173,17 @@ static struct object *object_new(struct copies *c, long user, size_t len,
 	return &c->at[c->n++];
 }
 
+/* ANY: also what is not managed, for what is in it. */
+enum { ANY = 128 };
+
 static void copy_object(struct copies *c, long *slot, size_t len, unsigned how)
 {
 	const bool out = how & FM_COPY_OUT;
 	void *user = (void *)*slot;
 	struct object *o;
 
-	if (!len || !fm_data_in(user, len) || fm_usable(user, len, out) < len)
+	if (!len || !(how & ANY || fm_data_in(user, len)) ||
+	    fm_usable(user, len, out) < len)
 		return; /* EFAULT, should the kernel look at it */
 	o = object_new(c, *slot, len, out);
 	if (!o)
@@ -165,6 +197,17 @@ static void copy_object(struct copies *c, long *slot, size_t len, unsigned how)
 		memcpy(o->was, o->mem, len);
 	o->whole = how & FM_COPY_WHOLE;
 	*slot = (long)o->mem;
+}
+
+/* In the last object, if that is a copy. */
+static void copy_inner(struct copies *c, const struct fm_ptr *p)
+{
+	const struct object *in = &c->at[c->n - 1];
+	struct inner i;
+
+	if (read_inner(p, in->mem, in->len, &i))
+		copy_object(c, (long *)(void *)(in->mem + p->size), i.len,
+			    p->how);
 }
 
 static void copy_filled(struct copies *c, long *slot)
@@ -241,7 +284,11 @@ static void copy_one(struct copies *c, const struct fm_ptr *p, long v[6])
 		return;
 	default:
 		len = length(p, v, &how);
+		if (p[1].kind == FM_PTR_INNER)
+			how |= ANY;
 		copy_object(c, &v[p->arg], len, how);
+		if (p[1].kind == FM_PTR_INNER && v[p->arg] != user)
+			copy_inner(c, p + 1);
 		if (how == FM_COPY_OUT && v[p->arg] != user &&
 		    (p->kind == FM_PTR_COUNT || p->kind == FM_PTR_INTS))
 			c->at[c->n - 1].unit = p->size;
@@ -252,8 +299,8 @@ static void copy_all(struct copies *c, const struct fm_call *w, long v[6])
 {
 	const struct fm_ptr *p;
 
-	for (p = w->at; p < w->at + FM_PTRS && p->kind; p++)
-		if (v[p->arg])
+	for (p = w->at; p->kind; p++)
+		if (v[p->arg] && p->kind != FM_PTR_INNER)
 			copy_one(c, p, v);
 }
 

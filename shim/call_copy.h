@@ -21,15 +21,17 @@ enum fm_ptr_kind {
 	FM_PTR_SIZED,  /* size, and what its int at n says; at least `least` */
 	FM_PTR_UPTO,   /* at most size */
 	FM_PTR_BY,     /* fm_ptr_by[n] says */
+	FM_PTR_INNER,  /* at size in the object before; its length at n there,
+			* a word of least */
 };
 
-#define FM_PTRS 5
+#define FM_PTRS 6
 
 struct fm_call {
 	struct fm_ptr {
 		uint8_t kind, arg, how, n;
 		uint16_t size, least;
-	} at[FM_PTRS];
+	} at[FM_PTRS + 1]; /* the last is an end */
 };
 
 typedef long fm_call_fn(long a, long b, long c, long d, long e, long f);

@@ -251,6 +251,12 @@ BY_(fsconfig_value)
 	}
 }
 
+/* An int, or what is 64 bits long with AT_HANDLE_MNT_ID_UNIQUE (Linux 6.12). */
+BY_(mount_id)
+{
+	return v[4] & 1 ? sizeof(uint64_t) : sizeof(int);
+}
+
 size_t fm_ptr_by(enum fm_ptr_by which, const long v[6], unsigned *how);
 size_t fm_ptr_by(enum fm_ptr_by which, const long v[6], unsigned *how)
 {

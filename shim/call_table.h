@@ -28,7 +28,7 @@
 	X(msg_received) X(fcntl_object) X(cap_filled) X(cap_read)          \
 	X(sysfs_name) X(sysfs_filled) X(ldt_object) X(prctl_object)        \
 	X(arch_filled) X(reboot_word) X(quota_object) X(quota_fd_object)   \
-	X(fsconfig_value)
+	X(fsconfig_value) X(mount_id)
 
 #define FM_PTR_BY_ENUM(name) FM_BY_##name,
 enum fm_ptr_by { FM_PTR_BYS(FM_PTR_BY_ENUM) };
@@ -58,5 +58,6 @@ enum fm_ptr_by { FM_PTR_BYS(FM_PTR_BY_ENUM) };
 	{ FM_PTR_SIZED, a, how, at, base, least }
 #define UPTO(a, how, size) { FM_PTR_UPTO, a, how, 0, size, 0 }
 #define BY(a, name) { FM_PTR_BY, a, 0, FM_BY_##name, 0, 0 }
+#define INNER(a, at, how, n, width) { FM_PTR_INNER, a, how, n, at, width }
 
 #endif

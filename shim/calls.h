@@ -53,6 +53,12 @@ int fm_do_close(bool raw, int fd);
 int fm_do_close_range(bool raw, unsigned int first, unsigned int last, int
 		      flags);
 
+/* exec.c */
+int fm_do_execve(bool raw, const char *path, char *const argv[],
+		 char *const envp[]);
+int fm_do_execveat(bool raw, int fd, const char *path, char *const argv[],
+		   char *const envp[], int flags);
+
 /* io_rw.c */
 ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n);
 ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n);
@@ -104,6 +110,9 @@ int fm_do_ioctl(bool raw, int fd, unsigned long req, void *arg);
 /* io_net.c */
 ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags);
 int fm_do_sendmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags);
+ssize_t fm_do_recvmsg(bool raw, int fd, struct msghdr *msg, int flags);
+int fm_do_recvmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags,
+		   struct timespec *timeout);
 
 /* io_open.c; `at`: openat was called */
 int fm_do_creat(bool raw, const char *path, mode_t mode);

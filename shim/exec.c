@@ -62,16 +62,18 @@ static void leave_signals(const struct inherit *in)
 
 enum how { EXECVE, EXECVPE, EXECVEAT, FEXECVE };
 
-static int exec_by(enum how how, int fd, const struct fm_args *a, int flags)
+static int exec_by(enum how how, bool raw, int fd, const struct fm_args *a,
+		   int flags)
 {
 	switch (how) {
 	case EXECVE:
-		return FM_PASS(execve, SYS_execve, a->path, a->argv, a->envp);
+		return FM_PASS_VIA(raw, execve, SYS_execve, a->path, a->argv,
+				   a->envp);
 	case EXECVPE:
 		return FM_LATE(execvpe)(a->path, a->argv, a->envp);
 	case EXECVEAT:
-		return FM_PASS(execveat, SYS_execveat, fd, a->path, a->argv,
-			       a->envp, flags);
+		return FM_PASS_VIA(raw, execveat, SYS_execveat, fd, a->path,
+				   a->argv, a->envp, flags);
 	case FEXECVE:
 		return FM_LATE(fexecve)(fd, a->argv, a->envp);
 	}
@@ -112,30 +114,37 @@ static void hand_down(enum how how, const char *path)
 		fm_engine_before_exec();
 }
 
-static int exec_common(enum how how, int fd, struct fm_args a, int flags)
+static int exec_common(enum how how, bool raw, int fd, struct fm_args a,
+		       int flags)
 {
 	struct inherit in;
 	int r;
 
 	if (!fm_on())
-		return exec_by(how, fd, &a, flags);
+		return exec_by(how, raw, fd, &a, flags);
 	r = fm_args_copy(&a);
 	if (r < 0)
 		return (int)fm_result(r);
 	fm_flush_if_me();
 	hand_down(how, a.path);
 	in = enter_signals(true);
-	r = exec_by(how, fd, &a, flags);
+	r = exec_by(how, raw, fd, &a, flags);
 	leave_signals(&in);
 	fm_args_free(&a);
 	return r;
 }
 
-FM_HOOK int execve(const char *path, char *const argv[], char *const envp[])
+int fm_do_execve(bool raw, const char *path, char *const argv[],
+		 char *const envp[])
 {
 	struct fm_args a = { .path = path, .argv = argv, .envp = envp };
 
-	return exec_common(EXECVE, -1, a, 0);
+	return exec_common(EXECVE, raw, -1, a, 0);
+}
+
+FM_HOOK int execve(const char *path, char *const argv[], char *const envp[])
+{
+	return fm_do_execve(false, path, argv, envp);
 }
 
 FM_HOOK int execv(const char *path, char *const argv[])
@@ -147,7 +156,7 @@ FM_HOOK int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	struct fm_args a = { .path = file, .argv = argv, .envp = envp };
 
-	return exec_common(EXECVPE, -1, a, 0);
+	return exec_common(EXECVPE, false, -1, a, 0);
 }
 
 FM_HOOK int execvp(const char *file, char *const argv[])
@@ -155,19 +164,25 @@ FM_HOOK int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-FM_HOOK int execveat(int fd, const char *path, char *const argv[],
-		     char *const envp[], int flags)
+int fm_do_execveat(bool raw, int fd, const char *path, char *const argv[],
+		   char *const envp[], int flags)
 {
 	struct fm_args a = { .path = path, .argv = argv, .envp = envp };
 
-	return exec_common(EXECVEAT, fd, a, flags);
+	return exec_common(EXECVEAT, raw, fd, a, flags);
+}
+
+FM_HOOK int execveat(int fd, const char *path, char *const argv[],
+		     char *const envp[], int flags)
+{
+	return fm_do_execveat(false, fd, path, argv, envp, flags);
 }
 
 FM_HOOK int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	struct fm_args a = { .argv = argv, .envp = envp };
 
-	return exec_common(FEXECVE, fd, a, 0);
+	return exec_common(FEXECVE, false, fd, a, 0);
 }
 
 /* ---- argument lists --------------------------------------------------- */

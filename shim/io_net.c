@@ -297,7 +297,8 @@ static ssize_t call_recvmsg(const struct fm_rw *rw, const struct iovec *iov,
 
 	hdr->msg_iov = (struct iovec *)(uintptr_t)iov;
 	hdr->msg_iovlen = (size_t)cnt;
-	return FM_PASS(recvmsg, SYS_recvmsg, rw->fd, hdr, rw->flags);
+	return FM_PASS_VIA(rw->raw, recvmsg, SYS_recvmsg, rw->fd, hdr,
+			   rw->flags);
 }
 
 static ssize_t call_sendmsg(const struct fm_rw *rw, const struct iovec *iov,
@@ -335,30 +336,30 @@ static ssize_t msg_slow(bool raw, int fd, struct message *m,
 	return r;
 }
 
-FM_SLOW ssize_t recv_looked(int fd, struct msghdr *msg, int flags)
+FM_SLOW ssize_t recv_looked(bool raw, int fd, struct msghdr *msg, int flags)
 {
 	struct message m;
 	ssize_t r;
 
 	if (msg_read(&m, msg) && msg_touches(&m, msg))
-		r = msg_slow(false, fd, &m, msg, flags, true);
+		r = msg_slow(raw, fd, &m, msg, flags, true);
 	else
-		r = FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags);
+		r = FM_PASS_VIA(raw, recvmsg, SYS_recvmsg, fd, msg, flags);
 	msg_free(&m);
 	return r;
 }
 
-static ssize_t do_recvmsg(int fd, struct msghdr *msg, int flags)
+ssize_t fm_do_recvmsg(bool raw, int fd, struct msghdr *msg, int flags)
 {
 	if (!fm_looks())
-		return fm_ipc_after(
-			FM_PASS(recvmsg, SYS_recvmsg, fd, msg, flags));
-	return fm_ipc_after(recv_looked(fd, msg, flags));
+		return fm_ipc_after(FM_PASS_VIA(raw, recvmsg, SYS_recvmsg, fd,
+						msg, flags));
+	return fm_ipc_after(recv_looked(raw, fd, msg, flags));
 }
 
 FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	return do_recvmsg(fd, msg, flags);
+	return fm_do_recvmsg(false, fd, msg, flags);
 }
 
 /* What is looked at is what is sent. */
@@ -503,8 +504,8 @@ static bool time_is_up(uint64_t end_ns, struct timespec *left)
 	return rest == 0;
 }
 
-FM_SLOW int recvmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags,
-			  struct timespec *timeout)
+FM_SLOW int recvmmsg_slow(bool raw, int fd, struct mmsghdr *v, unsigned n,
+			  int flags, struct timespec *timeout)
 {
 	const int saved = errno;
 	struct timespec left;
@@ -518,8 +519,8 @@ FM_SLOW int recvmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags,
 		end = fm_now_ns() + (uint64_t)left.tv_sec * 1000000000u +
 		      (uint64_t)left.tv_nsec;
 	while (!up && i < n && i < IOV_MAX) {
-		ssize_t r = do_recvmsg(fd, &v[i].msg_hdr,
-				       flags & ~MSG_WAITFORONE);
+		ssize_t r = fm_do_recvmsg(raw, fd, &v[i].msg_hdr,
+					  flags & ~MSG_WAITFORONE);
 
 		if (r < 0 || !set_length(&v[i], (unsigned)r))
 			break;
@@ -533,13 +534,20 @@ FM_SLOW int recvmmsg_slow(int fd, struct mmsghdr *v, unsigned n, int flags,
 	return mmsg_end(i, n, saved);
 }
 
+int fm_do_recvmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags,
+		   struct timespec *timeout)
+{
+	if (mmsg_plain(v, n) && !fm_touches(timeout, sizeof(*timeout)))
+		return (int)fm_ipc_after(FM_PASS_VIA(raw, recvmmsg,
+						     SYS_recvmmsg, fd, v, n,
+						     flags, timeout));
+	return (int)fm_ipc_after(recvmmsg_slow(raw, fd, v, n, flags, timeout));
+}
+
 FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
 		     struct timespec *timeout)
 {
-	if (mmsg_plain(v, n) && !fm_touches(timeout, sizeof(*timeout)))
-		return (int)fm_ipc_after(FM_PASS(recvmmsg, SYS_recvmmsg, fd, v,
-						 n, flags, timeout));
-	return (int)fm_ipc_after(recvmmsg_slow(fd, v, n, flags, timeout));
+	return fm_do_recvmmsg(false, fd, v, n, flags, timeout);
 }
 
 FM_ALIAS(sendmmsg)

@@ -17,6 +17,8 @@ extern long fm_openat2(int dirfd, const char *path, const void *how,
 
 /* io_async.c */
 extern long fm_syscall_async(long nr, long a, long b, long c, long d, long e);
+/* call_keys.c */
+extern long fm_syscall_keyctl(long a, long b, long c, long d, long e);
 /* call_copy.c */
 extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e,
 			      long f);
@@ -86,6 +88,23 @@ static long open_call(long nr, long a, long b, long c, long d)
 	return -2;
 }
 
+static long message_call(long nr, long a, long b, long c, long d, long e)
+{
+	switch (nr) {
+	case SYS_sendmsg:
+		return fm_do_sendmsg(true, (int)a, pointer(b), (int)c);
+	case SYS_sendmmsg:
+		return fm_do_sendmmsg(true, (int)a, pointer(b), (unsigned)c,
+				      (int)d);
+	case SYS_recvmsg:
+		return fm_do_recvmsg(true, (int)a, pointer(b), (int)c);
+	case SYS_recvmmsg:
+		return fm_do_recvmmsg(true, (int)a, pointer(b), (unsigned)c,
+				      (int)d, pointer(e));
+	}
+	return -2;
+}
+
 /* More arguments, or rarer. -2: none of these. */
 static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -131,11 +150,6 @@ static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
 	case SYS_prlimit64:
 		fm_note_limit((pid_t)a, (int)b, pointer(c));
 		break;
-	case SYS_sendmsg:
-		return fm_do_sendmsg(true, (int)a, pointer(b), (int)c);
-	case SYS_sendmmsg:
-		return fm_do_sendmmsg(true, (int)a, pointer(b), (unsigned)c,
-				      (int)d);
 	}
 	return -2;
 }
@@ -159,6 +173,10 @@ long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
 		r = open_call(nr, a, b, c, d);
 	if (r == -2)
 		r = copy_call(nr, a, b, c, d, e, f);
+	if (r == -2)
+		r = message_call(nr, a, b, c, d, e);
+	if (r == -2 && nr == SYS_keyctl)
+		r = fm_syscall_keyctl(a, b, c, d, e);
 	if (r == -2)
 		r = fm_syscall_object(nr, a, b, c, d, e, f);
 	if (r == -2)

@@ -58,10 +58,15 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_process_vm_writev] = 1,
 	[SYS_process_madvise] = 1,
 	[SYS_seccomp] = 1,
+	[SYS_execve] = 1,
+	[SYS_execveat] = 1,
+	[SYS_keyctl] = 1,
 	[SYS_unshare] = 1,
 	[SYS_setns] = 1,
 	[SYS_sendmsg] = 1,
 	[SYS_sendmmsg] = 1,
+	[SYS_recvmsg] = 1,
+	[SYS_recvmmsg] = 1,
 	[SYS_lseek] = 1,
 	[SYS_mseal] = 1,
 	[SYS_shmat] = 1,
@@ -179,6 +184,11 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 					 (int)c);
 	case SYS_close:
 		return fm_do_close(true, (int)a);
+	case SYS_execve:
+		return fm_do_execve(true, pointer(a), pointer(b), pointer(c));
+	case SYS_execveat:
+		return fm_do_execveat(true, (int)a, pointer(b), pointer(c),
+				      pointer(d), (int)e);
 	case SYS_unshare:
 		return fm_do_unshare(true, (int)a);
 	case SYS_setns:

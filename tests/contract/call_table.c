@@ -42,7 +42,7 @@ struct pointer {
 struct row {
 	const char *name;
 	int nr;
-	struct pointer p[6];
+	struct pointer p[8]; /* the last is an end */
 };
 
 #define S(a) { 's', a, 0, 0 }
@@ -67,6 +67,7 @@ struct row {
 #define SIZED(a, how, at, base, least) { 'z', a, 0, (how) ? (at) : 0 }
 #define UPTO(a, how, size) { 'o', a, 0, (how) && (size) ? 0 : 1 }
 #define BY(a, name) { 'o', a, 0, 0 }
+#define INNER(a, at, how, n, width) { 'o', a, 0, (how) && (n) ? 0 : (at) }
 
 #define NONE(nr, name)
 #define LEFT(nr, name, why)
