@@ -179,18 +179,41 @@ static int say(char *why, size_t size, const char *name, const char *what,
 	return err;
 }
 
+static const char *besides(const struct fm_option *o)
+{
+	switch (o->type) {
+	case T_MEMORY:
+		return ", 1% to 100%, or auto";
+	case T_PART:
+		return ", or 0% to 100%";
+	case T_SIZE_AUTO:
+		return ", or auto";
+	case T_PIN:
+		return ", or minute";
+	case T_POW2:
+		return ", a power of two, or 0";
+	default:
+		return "";
+	}
+}
+
 void fm_option_range(const struct fm_option *o, char *ret, size_t size)
 {
 	const bool bytes = o->type != T_U32 && o->type != T_LEVEL;
 
 	*ret = 0;
-	add_number(ret, size, o->min, bytes);
-	add(ret, size, " to ");
-	add_number(ret, size, o->max, bytes);
-	if (o->type == T_MEMORY)
-		add(ret, size, ", or 1% to 100%");
-	else if (o->type == T_PART)
-		add(ret, size, ", or 0% to 100%");
+	if (o->choices || o->type == T_BOOL) {
+		add(ret, size, o->choices ? o->choices : "yes or no");
+		return;
+	}
+	if (o->max == UINT64_MAX) {
+		add(ret, size, "bytes, or with K, M, G, T");
+	} else {
+		add_number(ret, size, o->min, bytes);
+		add(ret, size, " to ");
+		add_number(ret, size, o->max, bytes);
+	}
+	add(ret, size, besides(o));
 }
 
 int fm_policy_judge(const char *name, const char *value, char *why,
@@ -216,11 +239,9 @@ int fm_policy_judge(const char *name, const char *value, char *why,
 		return 0;
 	say(why, size, name, err == -ERANGE ? ": out of range: " :
 			     ": bad value: ", value, err);
-	if (err == -ERANGE) {
-		fm_option_range(o, range, sizeof(range));
-		add(why, size, ", not ");
-		add(why, size, range);
-	}
+	fm_option_range(o, range, sizeof(range));
+	add(why, size, ", not ");
+	add(why, size, range);
 	return err;
 }
 

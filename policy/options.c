@@ -493,10 +493,8 @@ int fm_option_set(const struct fm_option *o, struct fm_set *set,
 	/* The strings are all ours and short; a join that does not fit would
 	 * only shorten the message. */
 	fm_join(what, sizeof(what), o->name, ": ", fault_of(o, r));
-	if (r == -ERANGE)
+	if (r == -ERANGE || r == -EINVAL)
 		fm_option_range(o, choices, sizeof(choices));
-	else if (o->choices)
-		fm_join(choices, sizeof(choices), o->choices, "", "");
 	if (from->fatal)
 		fm_join(instead, sizeof(instead), "nothing is run", "", "");
 	else

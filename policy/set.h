@@ -99,7 +99,7 @@ int fm_option_set(const struct fm_option *o, struct fm_set *set,
 		   struct fm_policy *policy, const char *value,
 		   const struct fm_origin *from);
 void fm_options_default(struct fm_set *set);
-/* "4K to 8M": of an option whose value was out of range (-ERANGE). */
+/* "4K to 8M", "yes or no": what may be given for an option that is no text. */
 #define FM_RANGE 96
 void fm_option_range(const struct fm_option *o, char *ret, size_t size);
 

@@ -152,7 +152,8 @@ static int show_named(char **names)
 			show(o);
 			continue;
 		}
-		fprintf(stderr, "fastmap options: no option '%s'\n", *names);
+		fprintf(stderr, "fastmap options: no option '%s'; fastmap "
+			"options lists them\n", *names);
 		status = 2;
 	}
 	return status;
@@ -160,15 +161,18 @@ static int show_named(char **names)
 
 int cmd_options_list(int argc, char **argv)
 {
-	int status;
-
-	if (argc == 2 && !strcmp(argv[1], "--json"))
-		return show_all_json();
-	status = cmd_options(
-		argc, argv, 0, INT_MAX,
+	static const char help[] =
 		"usage: fastmap options [NAME...]   what each option means\n"
 		"       fastmap options --json      all of them, for programs\n"
-		"A SIZE is in bytes, or has K, M, G or T behind it.\n");
+		"A SIZE is in bytes, or has K, M, G or T behind it.\n";
+	const bool json = argc > 1 && !strcmp(argv[1], "--json");
+	int status;
+
+	if (json && argc > 2)
+		return cmd_usage(help, "too many arguments");
+	if (json)
+		return show_all_json();
+	status = cmd_options(argc, argv, 0, INT_MAX, help);
 	if (status >= 0)
 		return status;
 	if (argc > optind)

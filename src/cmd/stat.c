@@ -187,6 +187,8 @@ int cmd_stat(int argc, char **argv)
 		fputs(help, stdout);
 	if (c != -1)
 		return c == 'h' ? 0 : 2;
+	if (metrics && json)
+		return cmd_usage(help, "--json or --prometheus");
 	if (metrics && watch)
 		return cmd_usage(help, "--prometheus is once, not --watch");
 	if (given == 2 && !watch)

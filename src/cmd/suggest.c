@@ -102,7 +102,8 @@ static int from_file(const char *path)
 		r = write_out(docs, &(struct suggestion_trial){
 				NULL, "", how }, path);
 	} else {
-		fprintf(stderr, NAME ": %s: %s\n", path, e.text);
+		fprintf(stderr, NAME ": %s: no statistics: %s\n", path,
+			e.text);
 	}
 	json_decref(doc);
 	json_decref(docs);

@@ -63,13 +63,24 @@ static bool between(const char *text, double least, double most, double *ret)
 	return true;
 }
 
+static const char *const names[TOP_COLUMNS] = {
+	"pid", "program", "size", "res", "dirty", "faults", "hit", "read",
+	"write", "p50", "p99", "server", "file", "why",
+};
+
+static int refuse_column(const char *name)
+{
+	char want[128] = "";
+	size_t n = 0;
+
+	for (enum top_column c = 0; c < TOP_COLUMNS; c++)
+		n += (size_t)snprintf(want + n, sizeof(want) - n, "%s%s",
+				      c ? ", " : "", names[c]);
+	return refuse("sort", name, want);
+}
+
 static bool find_column(const char *name, enum top_column *ret)
 {
-	static const char *const names[TOP_COLUMNS] = {
-		"pid", "program", "size", "res", "dirty", "faults", "hit",
-		"read", "write", "p50", "p99", "server", "file", "why",
-	};
-
 	for (enum top_column c = 0; c < TOP_COLUMNS; c++)
 		if (!strcmp(names[c], name)) {
 			*ret = c;
@@ -88,7 +99,7 @@ static int take_option(struct options *o, int c, const char *value)
 			refuse("interval", value, "seconds, 0.1 to 3600");
 	case 's':
 		return find_column(value, &o->by) ? 0 :
-			refuse("sort", value, "no such column (--help)");
+			refuse_column(value);
 	case 'w':
 		if (!between(value, 20, 500, &v) || v != (unsigned)v)
 			return refuse("width", value, "columns, 20 to 500");

@@ -66,15 +66,22 @@ bool top_same_row(const struct top_row *a, const struct top_row *b)
 
 /* ---- order ------------------------------------------------------------- */
 
+/* Below 0: there is none, as of what the kernel serves. */
 static double value_of(const struct top_row *r, enum top_column c)
 {
+	const struct top_process *p = r->process;
 	const struct top_file *f = r->file;
 
 	switch (c) {
-	case TOP_PID: return r->process->pid;
-	case TOP_P50: return r->process->p50;
-	case TOP_P99: return r->process->p99;
+	case TOP_PID: return p->pid;
+	case TOP_P50: return p->p99 > 0 ? p->p50 : -1;
+	case TOP_P99: return p->p99 > 0 ? p->p99 : -1;
 	case TOP_SIZE: return f ? (double)f->size : -1;
+	default: break;
+	}
+	if (f && !f->engine)
+		return c == TOP_HIT ? -2 : -1;
+	switch (c) {
 	case TOP_RESIDENT: return f ? (double)f->resident : -1;
 	case TOP_DIRTY: return f ? (double)f->dirty : -1;
 	case TOP_FAULTS_S: return f ? f->rate[TOP_FAULTS] : -1;

@@ -307,11 +307,14 @@ static void bad_lines_are_reported_once(void **state)
 			  "[path /data/y\n"
 			  "wb-high = 300\n";
 	static const char *const want[] = {
-		":1: cache: bad value 'lots'",
+		":1: cache: bad value 'lots', 16K to 64T, 1% to 100%, or auto; "
+		"line ignored",
 		":2: unknown option 'blok'",
 		":3: faults: not one of the choices: 'maybe'",
-		":4: block: bad value '5K'",
-		":5: block: out of range: '16M', 4K to 8M; line ignored",
+		":4: block: bad value '5K', 4K to 8M, a power of two, or 0; "
+		"line ignored",
+		":5: block: out of range: '16M', 4K to 8M, a power of two, or 0; "
+		"line ignored",
 		":6: expected 'key = value'",
 		":8: not for a path 'cache'",
 		":9: io: not one of the choices: 'fast'",
@@ -378,7 +381,7 @@ static void said_once_and_typos_by_default(void **state)
 	LOAD("prog", "FASTMAP_LOG=lots", "FASTMAP_PATH=/data");
 	listen_end();
 	assert_string_equal(said, "fastmap: FASTMAP_LOG: log: bad value "
-				  "'lots', ignored, default 1\n"
+				  "'lots', 0 to 3; ignored, default 1\n"
 				  "fastmap: unknown variable FASTMAP_PATH "
 				  "(is FASTMAP_PATHS meant?)\n");
 	listen_begin();
