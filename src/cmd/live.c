@@ -35,21 +35,68 @@ static bool is_socket(const char *path)
 	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* A process that is stopped leaves connections waiting, a few until there is no
- * room for more: then connect(2) waits, for `ms` here, or not at all. */
-static int new_socket(int ms)
+static int64_t now_ms(void)
 {
-	const struct timeval tv = { .tv_sec = ms / 1000 };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
-			(ms ? 0 : SOCK_NONBLOCK), 0);
+	struct timespec t;
 
-	if (fd >= 0 && ms)
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* By a signal, or a debugger. 0: who it is is not known, or it has no number
+ * here, in this pid namespace. */
+static bool is_stopped(pid_t pid)
+{
+	char path[32], text[512] = "", *state;
+	FILE *f;
+
+	if (!pid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	state = strrchr(text, ')'); /* the name may have any byte */
+	return state && (!strncmp(state, ") T", 3) ||
+			 !strncmp(state, ") t", 3));
+}
+
+/* ---- a connection ------------------------------------------------------- */
+
+/* connect(2) waits for LOOK_MS, or not at all, where too many wait. */
+static int new_socket(bool waits)
+{
+	const struct timeval tv = { .tv_sec = LOOK_MS / 1000 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
+			(waits ? 0 : SOCK_NONBLOCK), 0);
+
+	if (fd >= 0 && waits)
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	return fd;
 }
 
-/* Refused is what connect(2) says of a file that is no socket. */
-static int connect_to(const char *path, int ms)
+/* A process that is stopped leaves connections waiting, a few until there is no
+ * room for more: then it is waited for, `ms` at most, unless it is seen to be
+ * stopped. */
+static int connect_within(int fd, const struct sockaddr_un *addr, pid_t pid,
+			  int ms)
+{
+	const int64_t until = now_ms() + ms;
+	int err, stopped = 0;
+
+	do {
+		err = connect(fd, (const struct sockaddr *)addr,
+			      sizeof(*addr)) ? errno : 0;
+		stopped = err && is_stopped(pid) ? stopped + 1 : 0;
+	} while (err == EAGAIN && now_ms() < until && stopped < 2);
+	return err;
+}
+
+/* Refused is what connect(2) says of a file that is no socket. `pid`: whose it
+ * is, or 0. */
+static int connect_to(const char *path, pid_t pid, int ms)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd, err;
@@ -60,9 +107,12 @@ static int connect_to(const char *path, int ms)
 	}
 	strcpy(addr.sun_path, path);
 	fd = new_socket(ms);
-	if (fd < 0 || !connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+	if (fd < 0)
 		return fd;
-	err = errno == ECONNREFUSED && !is_socket(path) ? ENOTSOCK : errno;
+	err = connect_within(fd, &addr, pid, ms);
+	if (!err)
+		return fd;
+	err = err == ECONNREFUSED && !is_socket(path) ? ENOTSOCK : err;
 	close(fd);
 	errno = err;
 	return -1;
@@ -130,7 +180,7 @@ static int find(const char *who, struct live_process *ret)
 
 int live_connect(const struct live_process *p, int ms)
 {
-	int fd = connect_to(p->socket, ms);
+	int fd = connect_to(p->socket, p->pid, ms);
 
 	if (fd < 0 || is_of(fd, p))
 		return fd;
@@ -161,7 +211,7 @@ int live_dial(const char *who)
 	int fd;
 
 	if (strchr(who, '/')) {
-		fd = connect_to(who, ANSWER_MS);
+		fd = connect_to(who, 0, ANSWER_MS);
 	} else {
 		if (find(who, &p))
 			return -1;
@@ -210,34 +260,13 @@ static unsigned take_progress(char *text, size_t *len, unsigned step,
 	return step;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* By a signal, or a debugger. One of another pid namespace has no number
- * here. */
-static bool is_stopped(int fd)
+static bool peer_is_stopped(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	char path[32], text[512] = "", *state;
-	FILE *f;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !peer.pid)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer.pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
-	fclose(f);
-	state = strrchr(text, ')'); /* the name may have any byte */
-	return state && (!strncmp(state, ") T", 3) ||
-			 !strncmp(state, ") t", 3));
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	       is_stopped(peer.pid);
 }
 
 /* One read, until `until` at most. */
@@ -252,7 +281,7 @@ static ssize_t read_until(int fd, char *buf, size_t size, int64_t until)
 		r = poll(&p, 1, ms > LOOK_MS ? LOOK_MS : ms > 0 ? (int)ms : 0);
 		if (r > 0)
 			return read(fd, buf, size);
-		stopped = is_stopped(fd) ? stopped + 1 : 0;
+		stopped = peer_is_stopped(fd) ? stopped + 1 : 0;
 	} while (!r && ms > LOOK_MS && stopped < 2);
 	if (!r)
 		errno = EAGAIN;
