@@ -395,19 +395,23 @@ json_t *live_stats_of(const struct live_process *p)
 
 /* ---- what takes long ---------------------------------------------------- */
 
-#define BAR 40
+#define BAR 40    /* characters, */
+#define BESIDE 10 /* and those beside it: a line never breaks */
 
 static bool drawn;
 
 static void draw(unsigned long done, unsigned long total)
 {
-	static const char full[] = "########################################";
-	const unsigned long of = total ? total : 1;
-	const unsigned long n = done < of ? done : of;
+	static const char full[BAR + 1] =
+		"########################################";
+	const unsigned width = shown_width(2, 80);
+	const int bar = width < BAR + BESIDE ?
+			width < BESIDE ? 0 : (int)(width - BESIDE) : BAR;
+	const double part = total ? (double)done / (double)total : 0;
 
-	fprintf(stderr, "\r[%-*.*s] %3lu %%", BAR,
-		(int)((double)n / (double)of * BAR), full,
-		(unsigned long)((double)n / (double)of * 100));
+	fprintf(stderr, "\r[%-*.*s] %3.0f %%", bar,
+		(int)((part < 1 ? part : 1) * bar), full,
+		(part < 1 ? part : 1) * 100);
 	fflush(stderr);
 	drawn = true;
 }
@@ -422,7 +426,7 @@ static void erase(void)
 
 int live_do(const char *who, const char *line)
 {
-	char *text = ask(who, line, true, isatty(2) ? draw : NULL);
+	char *text = ask(who, line, true, shown_draws(2) ? draw : NULL);
 
 	erase();
 	if (!text)

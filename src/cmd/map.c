@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,11 +66,9 @@ static int take_option(struct options *o, int c, const char *value)
 
 static unsigned terminal_width(void)
 {
-	struct winsize w;
+	const unsigned w = shown_width(STDOUT_FILENO, 80);
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || w.ws_col < 4)
-		return 78;
-	return w.ws_col - 2u < WIDEST ? w.ws_col - 2u : WIDEST;
+	return w < 4 ? 78 : w - 2 < WIDEST ? w - 2 : WIDEST;
 }
 
 /* 0, -1: help was asked for, or 2. */
@@ -98,10 +95,9 @@ static int take_options(struct options *o, int argc, char **argv)
 
 static bool in_colour(void)
 {
-	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+	const char *no = getenv("NO_COLOR");
 
-	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") &&
-	       (!no || !*no);
+	return shown_draws(STDOUT_FILENO) && (!no || !*no);
 }
 
 static void put_cell(char c, enum map_kind k, bool colour)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "policy.h"
+#include "shown.h"
 #include "stage.h"
 
 /* ---- options ----------------------------------------------------------- */
@@ -144,7 +145,7 @@ int rounds_prepare(struct rounds *r)
 
 static int run_one(struct rounds *r, struct turn *t)
 {
-	const bool ours = t->side == FASTMAP, terminal = isatty(2);
+	const bool ours = t->side == FASTMAP, terminal = shown_draws(2);
 	struct comparison *c = &r->c;
 	const struct trial_plan plan = {
 		.argv = c->argv,

@@ -4,11 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <wctype.h>
 
 #include "base/visible.h"
 
 #define LINE_COLUMNS 4096
+
+/* ---- the terminal ------------------------------------------------------ */
+
+bool shown_draws(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && term && *term && strcmp(term, "dumb");
+}
+
+unsigned shown_width(int fd, unsigned other)
+{
+	struct winsize w;
+
+	return !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : other;
+}
 
 /* ---- characters -------------------------------------------------------- */
 

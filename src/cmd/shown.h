@@ -14,6 +14,11 @@
 #include <stdio.h>
 #include <wchar.h>
 
+/* Is it a terminal, and one that knows escape sequences? How many columns it
+ * has, or `other` where it is none. */
+bool shown_draws(int fd);
+unsigned shown_width(int fd, unsigned other);
+
 /* The part of `text` (UTF-8) that fits into so many columns, as a string of at
  * most `columns` wide characters and a NUL. Of what is too long the beginning
  * is left out, or with `head` the end; ".." stands there. Returns the columns

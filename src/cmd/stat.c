@@ -92,7 +92,7 @@ static void show_table(const json_t *stats, const json_t *before)
 	json_t *files = doc_files(stats), *f;
 	size_t i;
 
-	if (watch && isatty(1))
+	if (watch && shown_draws(1))
 		fputs("\033[H\033[J", stdout);
 	print_head(stats);
 	printf("\n%-7s %8s %8s %7s %8s %5s %5s %s\n", "SERVER", "SIZE",
@@ -100,7 +100,7 @@ static void show_table(const json_t *stats, const json_t *before)
 	json_array_foreach(files, i, f)
 		print_file(stats, before, f);
 	json_decref(files);
-	if (watch && !isatty(1))
+	if (watch && !shown_draws(1))
 		putchar('\n');
 }
 

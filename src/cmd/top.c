@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
+#include "shown.h"
 #include "top_keys.h"
 #include "top_peers.h"
 #include "top_screen.h"
@@ -216,14 +216,9 @@ static void wait_answers(struct top_peers *t)
 
 static unsigned width_of(const struct options *o)
 {
-	struct winsize w;
+	const unsigned w = shown_width(STDOUT_FILENO, 200);
 
-	if (o->width)
-		return o->width;
-	if (isatty(STDOUT_FILENO) &&
-	    !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col >= 20)
-		return w.ws_col;
-	return 200;
+	return o->width ? o->width : w < 20 ? 200 : w;
 }
 
 /* Without the blanks at its end. */
