@@ -3,7 +3,7 @@
  * said.c - nothing of a process but its number and the time of its start
  * outlives exec that is not the program's. So what it has said is noted under
  * these, in a table of hashes in a file of the user's own. Where there is none,
- * all is said once more. An entry takes the place of whatever was there.
+ * all is said once more. Entries that are in the way are written over.
  */
 #include "said.h"
 
@@ -14,7 +14,8 @@
 #include "base/sys.h"
 #include "base/text.h"
 
-#define ENTRIES 512u
+#define SETS 64u /* of entries; one is read at once */
+#define WAYS 8
 #define DEEP 64 /* processes, from this one up */
 #define PPID 4  /* fields of proc_pid_stat(5) */
 #define START 22
@@ -83,26 +84,36 @@ static uint64_t entry_of(int pid, uint64_t text, int *ret_parent)
 
 static off_t place_of(uint64_t entry)
 {
-	return (off_t)(entry % ENTRIES * sizeof(entry));
+	return (off_t)((entry >> 32) % SETS * WAYS * sizeof(entry));
 }
 
-static bool is_noted(int fd, uint64_t entry)
+/* Where it is, or else where it belongs: the first place that is free. */
+static unsigned find(int fd, uint64_t entry, bool *ret_there)
 {
-	uint64_t there = 0;
+	uint64_t there[WAYS] = { 0 };
+	unsigned i = 0;
 
-	fm_sys_pread(fd, &there, sizeof(there), place_of(entry));
-	return there == entry;
+	fm_sys_pread(fd, there, sizeof(there), place_of(entry));
+	while (i < WAYS && there[i] && there[i] != entry)
+		i++;
+	*ret_there = i < WAYS && there[i] == entry;
+	return i < WAYS ? i : (unsigned)(entry % WAYS);
 }
 
 static bool look_and_note(int fd, uint64_t text)
 {
 	const uint64_t own = entry_of(fm_sys_getpid(), text, &(int){ 0 });
 	int pid = fm_sys_getpid();
+	bool there = false;
+	unsigned at;
 
-	for (int i = 0; i < DEEP && pid > 0; i++)
-		if (is_noted(fd, entry_of(pid, text, &pid)))
-			return true;
-	fm_sys_pwrite(fd, &own, sizeof(own), place_of(own));
+	for (int i = 0; i < DEEP && pid > 0 && !there; i++)
+		find(fd, entry_of(pid, text, &pid), &there);
+	if (there)
+		return true;
+	at = find(fd, own, &there);
+	fm_sys_pwrite(fd, &own, sizeof(own),
+		      place_of(own) + (off_t)(at * sizeof(own)));
 	return false;
 }
 
