@@ -94,6 +94,18 @@ static bool to_be_written(const struct cache_range *r, uint64_t len)
 	return r->len < GROWS && len - r->len >= GROWS;
 }
 
+/* Of a sparse file what it has blocks for is all that there is to read: holes
+ * are on no device. One with hardly any is about to be written. Compressed
+ * blocks are fewer than what they hold: a part is taken for all. */
+static bool nearly_all(const struct stat *st, uint64_t pages, uint64_t cached)
+{
+	const uint64_t has = (uint64_t)st->st_blocks * 512;
+
+	if (has >= GROWS && has >> FM_PAGE_SHIFT < pages)
+		pages = has >> FM_PAGE_SHIFT;
+	return cached >= pages - pages / 16;
+}
+
 bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
 			 uint64_t len, const struct fm_policy *p)
 {
@@ -110,5 +122,5 @@ bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
 	if (!pages)
 		return enough_hits(fd, &r, p->warm);
 	return p->warm == FM_WARM_KERNEL ? cached > 0 :
-					   cached >= pages - pages / 16;
+					   nearly_all(st, pages, cached);
 }
