@@ -24,7 +24,7 @@
 #include "suggestion.h"
 
 #define NAME "fastmap suggest"
-#define GUARDIAN_MS 2000
+#define REST_MS 2000 /* for who is left after its end */
 #define LOOK_MS 5
 #define ROUNDS 2 /* the least that tell */
 
@@ -147,13 +147,20 @@ static void child(char **argv)
 	_exit(127);
 }
 
+static volatile sig_atomic_t ended; /* by the terminal */
+
+static void note_end(int sig)
+{
+	ended = 1;
+}
+
 /* The signals of the terminal are the program's: its statistics count. */
 static int run(char **argv, int *ret_status)
 {
 	pid_t pid;
 
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
+	signal(SIGINT, note_end);
+	signal(SIGQUIT, note_end);
 	leavers_begin();
 	pid = fork();
 	if (!pid) {
@@ -170,12 +177,21 @@ static int run(char **argv, int *ret_status)
 	return 0;
 }
 
-/* After a kill the guardian writes them, some milliseconds later. What else the
- * program has left behind is not waited for. */
-static void wait_guardian(void)
+/* After a kill the guardian writes the statistics, some milliseconds later. */
+static void wait_leavers(void)
 {
-	for (int ms = 0; ms < GUARDIAN_MS && leavers_any(); ms += LOOK_MS)
+	for (int ms = 0; ms < REST_MS && leavers_any(); ms += LOOK_MS)
 		usleep(LOOK_MS * 1000);
+}
+
+static void say_leavers(void)
+{
+	char left[160];
+
+	leavers_names(left, sizeof(left));
+	if (*left)
+		fprintf(stderr, NAME ": left behind: %s%s\n", left,
+			*all.group.dir ? "" : "; it runs on");
 }
 
 static int run_in_group(char **argv, int *ret_status)
@@ -185,10 +201,10 @@ static int run_in_group(char **argv, int *ret_status)
 
 	if (!err)
 		err = run(argv, ret_status);
-	if (WIFSIGNALED(*ret_status))
-		wait_guardian();
+	wait_leavers();
+	say_leavers();
 	if (*g->dir)
-		group_end(g, GUARDIAN_MS);
+		group_end(g, REST_MS);
 	return err;
 }
 
@@ -282,6 +298,8 @@ static char *files_of(const json_t *doc)
 static const char *try(const json_t *doc, const char *policy)
 {
 	char path[PATH_MAX] = "";
+	const struct trial *t;
+	enum side side;
 	int err = save(policy, path);
 
 	if (!all.c.paths)
@@ -293,6 +311,10 @@ static const char *try(const json_t *doc, const char *policy)
 	if (!err)
 		err = rounds_run(&all);
 	unlink(path);
+	t = left_behind(&all.c, &side);
+	if (t)
+		fprintf(stderr, NAME ": left behind when it was tried: %s\n",
+			t->left);
 	return err ? NULL : sentence();
 }
 
@@ -305,7 +327,7 @@ static const char *why_not(const json_t *doc, int status)
 {
 	return !all.n	       ? " (--rounds 0)" :
 	       !is_served(doc) ? " (nothing was served)" :
-	       status	       ? " (it failed, or was ended)" : NULL;
+	       status || ended ? " (it failed, or was ended)" : NULL;
 }
 
 static int suggest(const json_t *docs, char **argv, int status)
