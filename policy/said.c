@@ -36,7 +36,8 @@ static uint64_t add_text(uint64_t h, const char *s)
 	return add(h, s, strlen(s) + 1);
 }
 
-/* In a directory where nobody else renames it, and nobody's but this user's. */
+/* In a directory where nobody else renames it, and nobody's but this user's;
+ * nor is it, by a link that another user has made, some other file. */
 static int open_in(const char *dir)
 {
 	const uid_t user = (uid_t)fm_sys0(SYS_geteuid);
@@ -54,7 +55,8 @@ static int open_in(const char *dir)
 	fd = fm_sys_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
 			 0600);
 	if (fd < 0 || (!fm_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
-		       st.st_uid == user && !(st.st_mode & OTHERS)))
+		       st.st_uid == user && st.st_nlink == 1 &&
+		       !(st.st_mode & OTHERS)))
 		return fd;
 	fm_sys_close(fd);
 	return -EPERM;
