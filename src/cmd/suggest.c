@@ -381,6 +381,9 @@ static int from_run(char **argv)
 		rounds_end(&all);
 		return 2;
 	}
+	if (all.c.no_memory)
+		fprintf(stderr, NAME ": memory: NOT limited: %s\n",
+			all.c.no_memory);
 	docs = look(argv, &status);
 	if (!docs) {
 		rounds_end(&all);
