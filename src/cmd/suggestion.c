@@ -388,10 +388,10 @@ static void put_seen(FILE *out, const json_t *doc, const struct sums *s)
 		fprintf(out, "all of it fits into the cache: the engine is as "
 			"good as the kernel here, hardly better.\n");
 	else
-		fprintf(out, "%u of %u files have more than the cache holds "
-			"(%u are read here and\n# there)%s.\n", s->exceed,
-			s->files, s->random, two >= 0 && two <= GAIN ?
-			"; a larger one would load less" : "");
+		fprintf(out, "of %u files %u had more than the cache holds, %u "
+			"of these read here and\n# there%s.\n", s->files,
+			s->exceed, s->random, two >= 0 && two <= GAIN ?
+			"; a larger cache would load less" : "");
 }
 
 /* Nothing is promised that has not been seen to come of it. */
