@@ -24,6 +24,7 @@
 #define STEP_MS 30000   /* what takes long, for each step */
 #define LOOK_MS 1000    /* is it stopped? Two looks in a row say so */
 #define LIST_MS 1000    /* nor shall it keep the others from being listed */
+#define SHORT_MS 50     /* the less who seems to be stopped */
 #define MOST ((size_t)256 << 20) /* bytes: no answer is that long */
 #define JOB_MS 3600000  /* what may take long, as long as it goes on */
 #define STEPS 1000      /* in which that is seen */
@@ -385,8 +386,11 @@ json_t *live_stats(const char *who)
 
 json_t *live_stats_of(const struct live_process *p)
 {
-	int fd = live_connect(p, LIST_MS);
-	char *text = fd < 0 ? NULL : talk(fd, "stats", LIST_MS, false, NULL);
+	const bool stopped = is_stopped(p->pid);
+	int fd = live_connect(p, stopped ? 0 : LIST_MS);
+	char *text = fd < 0 ? NULL :
+			      talk(fd, "stats", stopped ? SHORT_MS : LIST_MS,
+				   false, NULL);
 	json_t *doc = text ? shown_json(json_loads(text, 0, NULL)) : NULL;
 
 	free(text);
