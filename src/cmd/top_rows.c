@@ -67,28 +67,31 @@ bool top_same_row(const struct top_row *a, const struct top_row *b)
 /* ---- order ------------------------------------------------------------- */
 
 /* Below 0: there is none, as of what the kernel serves. */
+static double figure_of(const struct top_file *f, enum top_column c)
+{
+	switch (c) {
+	case TOP_SIZE: return (double)f->size;
+	case TOP_RESIDENT: return (double)f->resident;
+	case TOP_DIRTY: return (double)f->dirty;
+	case TOP_FAULTS_S: return f->rate[TOP_FAULTS];
+	case TOP_HIT: return f->hit;
+	case TOP_READ_S: return f->rate[TOP_READ];
+	case TOP_WRITE_S: return f->rate[TOP_WRITTEN];
+	default: return 0;
+	}
+}
+
 static double value_of(const struct top_row *r, enum top_column c)
 {
 	const struct top_process *p = r->process;
-	const struct top_file *f = r->file;
+	const double v = r->file ? figure_of(r->file, c) : -1;
 
 	switch (c) {
 	case TOP_PID: return p->pid;
 	case TOP_P50: return p->p99 > 0 ? p->p50 : -1;
 	case TOP_P99: return p->p99 > 0 ? p->p99 : -1;
-	case TOP_SIZE: return f ? (double)f->size : -1;
-	default: break;
-	}
-	if (f && !f->engine)
-		return c == TOP_HIT ? -2 : -1;
-	switch (c) {
-	case TOP_RESIDENT: return f ? (double)f->resident : -1;
-	case TOP_DIRTY: return f ? (double)f->dirty : -1;
-	case TOP_FAULTS_S: return f ? f->rate[TOP_FAULTS] : -1;
-	case TOP_HIT: return f ? f->hit : -2;
-	case TOP_READ_S: return f ? f->rate[TOP_READ] : -1;
-	case TOP_WRITE_S: return f ? f->rate[TOP_WRITTEN] : -1;
-	default: return 0;
+	case TOP_HIT: return r->file ? v : -2;
+	default: return r->file && !r->file->engine && v <= 0 ? -1 : v;
 	}
 }
 
