@@ -42,18 +42,8 @@ static bool same_file(const json_t *a, const json_t *b)
 
 static bool is_advised(const json_t *stats, const json_t *file)
 {
-	json_t *ranges = json_object_get(json_object_get(stats, "advice"),
-					 "kernel_files");
-	json_t *r;
-	size_t i;
-
-	if (!*doc_text(json_object_get(stats, "advice"), "source"))
-		return false;
-	json_array_foreach(ranges, i, r)
-		if (same_file(r, file) &&
-		    json_is_true(json_object_get(r, "advised")))
-			return true;
-	return false;
+	return *doc_text(json_object_get(stats, "advice"), "source") &&
+	       json_is_true(json_object_get(file, "advised"));
 }
 
 const char *doc_server(const json_t *stats, const json_t *file)
@@ -100,7 +90,8 @@ json_t *doc_files(const json_t *stats)
 		if (is_mapped(f))
 			err |= json_array_append(all, f);
 	json_array_foreach(left, i, f)
-		if (!doc_find(stats, f))
+		if (!json_is_false(json_object_get(f, "mapped")) &&
+		    !doc_find(stats, f))
 			err |= json_array_append(all, f);
 	if (!err)
 		return all;

@@ -8,7 +8,28 @@
 
 #define MOST 64 /* of the ranges, whose files are named */
 
-static struct fm_krange ranges[FM_KRANGES]; /* under the lock of the report */
+/* Under the lock of the report. */
+static struct fm_krange ranges[FM_KRANGES];
+static unsigned n_ranges;
+
+void fm_stats_ranges(bool alone)
+{
+	n_ranges = alone ? fm_krange_list_dead(ranges, FM_KRANGES) :
+			   fm_krange_list(NULL, ranges, FM_KRANGES);
+}
+
+bool fm_stats_mapped(dev_t dev, ino_t ino, bool *ret_advised)
+{
+	bool any = false;
+
+	*ret_advised = false;
+	for (unsigned i = 0; i < n_ranges; i++)
+		if (ranges[i].ino == ino && ranges[i].dev == dev) {
+			any = true;
+			*ret_advised |= fm_krange_may_advise(&ranges[i]);
+		}
+	return any;
+}
 
 static bool same_file(const struct fm_krange *a, const struct fm_krange *b)
 {
@@ -41,11 +62,10 @@ static void files_json(struct fm_json *o, unsigned n)
 	fm_json_close(o, ']');
 }
 
-void fm_stats_advice(struct fm_json *o, bool alone)
+void fm_stats_advice(struct fm_json *o)
 {
 	struct fm_advise_counts *c = &fm_advise_counts;
-	unsigned n = alone ? fm_krange_list_dead(ranges, FM_KRANGES) :
-			     fm_krange_list(NULL, ranges, FM_KRANGES);
+	const unsigned n = n_ranges;
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < n; i++)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "advise/advise.h"
 #include "base/epoch.h"
 #include "base/json.h"
 #include "base/life.h"
@@ -267,6 +268,7 @@ static void device_json(struct fm_json *o, const struct fm_file *f)
 static void file_json(struct fm_json *o, struct fm_file *f)
 {
 	struct fm_map *m;
+	bool advised;
 
 	fm_json_open(o, NULL, '{');
 	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
@@ -275,6 +277,8 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
+	fm_stats_mapped(f->dev, f->ino, &advised);
+	fm_json_bool(o, "advised", advised);
 	fm_stats_served(o, &f->st.served, true);
 	fm_stats_losing(o, f);
 	resident_json(o, f);
@@ -324,6 +328,18 @@ static void files_json(struct fm_json *o, bool alone, struct fm_file_stats *sum,
 		fm_epoch_leave(slot);
 }
 
+/* Of what may not be advised by its policy nobody notes where it is. */
+static void put_mapped(struct fm_json *o, const struct fm_skipped *l)
+{
+	bool advised, mapped = fm_stats_mapped(l->dev, l->ino, &advised);
+
+	if (mapped || (l->served.by == FM_BY_ADVISED && fm_krange_complete()))
+		fm_json_bool(o, "mapped", mapped);
+	else
+		fm_json_text(o, "mapped", NULL);
+	fm_json_bool(o, "advised", advised);
+}
+
 static void add_left(const struct fm_skipped *l, void *arg)
 {
 	struct fm_json *o = arg;
@@ -339,6 +355,7 @@ static void add_left(const struct fm_skipped *l, void *arg)
 	fm_json_uint(o, "writable", l->writable);
 	fm_json_uint(o, "mapped_bytes", l->bytes);
 	fm_json_uint(o, "largest_bytes", l->largest);
+	put_mapped(o, l);
 	fm_stats_served(o, &l->served, false);
 	fm_json_open(o, "why", '[');
 	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++) {
@@ -433,6 +450,7 @@ static void document(struct fm_json *o, int pid, bool alone)
 	uint64_t n;
 
 	memset(&sum, 0, sizeof(sum));
+	fm_stats_ranges(alone);
 	fm_json_open(o, NULL, '{');
 	set_version(o);
 	set_program(o, pid);
@@ -446,7 +464,7 @@ static void document(struct fm_json *o, int pid, bool alone)
 	left_json(o);
 	fm_stats_choice(o);
 	warm_json(o);
-	fm_stats_advice(o, alone);
+	fm_stats_advice(o);
 	fm_json_close(o, '}');
 }
 

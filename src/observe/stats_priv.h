@@ -41,8 +41,12 @@ uint64_t fm_stats_faults(const struct fm_file_stats *st);
 uint64_t fm_stats_hits(const struct fm_file_stats *st);
 uint64_t fm_stats_amplification(const struct fm_file_stats *st);
 struct fm_json;
-/* What the kernel serves, and what it was told. alone: the program is dead. */
-void fm_stats_advice(struct fm_json *o, bool alone);
+/* Before what follows: where the kernel serves. alone: the program is dead. */
+void fm_stats_ranges(bool alone);
+/* What it was told there. */
+void fm_stats_advice(struct fm_json *o);
+/* Is any of this file's there, and any that may be advised? */
+bool fm_stats_mapped(dev_t dev, ino_t ino, bool *ret_advised);
 /* For how long who served it; with the last changes, or without. */
 void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 		     bool changes);

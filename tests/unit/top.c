@@ -81,6 +81,7 @@ static void figures(void **state)
 #define FILE_(path, inode, faults, wp, ahead, read, server, open)            \
 	"{\"path\":\"" path "\",\"device\":1,\"inode\":" inode               \
 	",\"size\":8192,\"open\":" open ",\"server\":" server                 \
+	",\"advised\":true"                                                  \
 	",\"demote_why\":\"asked for\",\"resident_bytes\":4096,"              \
 	"\"dirty_bytes\":0,\"faults_read\":" faults ",\"faults_write\":0,"    \
 	"\"faults_wp\":" wp ",\"hits_ahead\":" ahead ",\"hits_standby\":0,"  \
@@ -92,9 +93,10 @@ static void figures(void **state)
 	"\"p99_us\":20},\"files\":[" files "],\"left_to_kernel\":["           \
 	"{\"path\":\"/l\",\"device\":1,\"inode\":9,\"size\":5,"               \
 	"\"why\":[{\"reason\":\"short\",\"mmaps\":1}]},"                      \
+	"{\"path\":\"/gone\",\"device\":1,\"inode\":8,\"mapped\":false,"       \
+	"\"why\":[]},"                                                       \
 	"{\"path\":\"/a\",\"device\":1,\"inode\":1,\"size\":8192,"            \
-	"\"why\":[]}],\"advice\":{\"source\":\"estimates\","                 \
-	"\"kernel_files\":[{\"device\":1,\"inode\":2,\"advised\":true}]}}"
+	"\"why\":[]}],\"advice\":{\"source\":\"estimates\"}}"
 
 static struct top_process *parse(const char *text)
 {
