@@ -13,18 +13,22 @@
 #define GROUPS 6.0  /* or groups of */
 #define GROUP 16    /* reads that others accompanied */
 #define RARE 32     /* a group of other sizes has 1/33 of the time */
-#define SPREAD 16.0 /* of numbers of pages (variance): below, no slope */
-#define FAR 8 /* times as long as expected: a stall, counted as so long */
+/* A stall counts as so long: no disk takes longer for a read, and one that is
+ * held back (blk-throttle) has its turn every 100 ms. */
+#define LONGEST_NS 200e6
 #define FIXED_NS 100000.0
 #define PAGE_NS 4096.0
+/* How far from that a page's time may be as nothing is known: 100 MB/s. */
+#define PAGE_SPREAD_NS 40960.0
+#define CLOCK_NS 1000.0 /* less is no difference between two reads */
 #define LEAST_NS 100.0 /* a page: 40 GB/s */
 #define MOST_EVEN 4096.0 /* pages */
 
 /* Sums over the reads, each weighted by its age. */
 struct line {
-	double w, n, nn, t, nt;
+	double w, n, nn, t, nt, tt;
 	double fixed, page; /* ns */
-	bool sloped; /* page comes from reads of several sizes */
+	bool sloped; /* page is more what was seen than what was assumed */
 };
 
 /* Reads that have ended, and the time in which one was under way. */
@@ -63,18 +67,29 @@ struct fm_device *fm_device_of(dev_t dev)
 
 /* ---- the line ---------------------------------------------------------- */
 
-/* Reads of one size tell no slope: then that of the last fit stays. */
+/*
+ * A disk, or one that is held back, takes 0.1 ms for one read and 100 ms for
+ * the next of the same size: a line of least squares alone would make much of
+ * that a matter of sizes. So the slope is what is seen, weighed by how far the
+ * reads are from the line, and what is assumed (the mean of a normal
+ * distribution with a normal prior); reads of one size say nothing of it.
+ */
 static FM_FAULT void fit(struct line *l)
 {
+	const double prior = 1 / (PAGE_SPREAD_NS * PAGE_SPREAD_NS);
 	double n = l->n / l->w, t = l->t / l->w;
-	double var = l->nn / l->w - n * n;
+	double var = l->nn / l->w - n * n, with = l->nt / l->w - n * t;
+	double rest = l->tt / l->w - t * t, seen = 0, told = 0;
 
-	if (!l->page) /* the first read */
-		l->page = PAGE_NS;
-	if (var > SPREAD) {
-		l->page = (l->nt / l->w - n * t) / var;
-		l->sloped = true;
+	if (var > 0) {
+		rest -= with * with / var;
+		if (rest < CLOCK_NS * CLOCK_NS)
+			rest = CLOCK_NS * CLOCK_NS;
+		seen = l->w * var / rest;
+		told = l->w * with / rest;
 	}
+	l->sloped = seen > prior;
+	l->page = (told + prior * PAGE_NS) / (seen + prior);
 	if (l->page < LEAST_NS)
 		l->page = LEAST_NS;
 	l->fixed = t - n * l->page;
@@ -82,22 +97,18 @@ static FM_FAULT void fit(struct line *l)
 		l->fixed = 0;
 }
 
-static FM_FAULT double expected(const struct line *l, double n)
-{
-	return l->fixed + n * l->page;
-}
-
 static FM_FAULT void add(struct line *l, double n, double t)
 {
 	double keep = 1 - 1 / MEMORY;
 
-	if (l->w >= GROUPS && t > FAR * expected(l, n))
-		t = FAR * expected(l, n);
+	if (t > LONGEST_NS)
+		t = LONGEST_NS;
 	l->w = l->w * keep + 1;
 	l->n = l->n * keep + n;
 	l->nn = l->nn * keep + n * n;
 	l->t = l->t * keep + t;
 	l->nt = l->nt * keep + n * t;
+	l->tt = l->tt * keep + t * t;
 	fit(l);
 }
 
@@ -219,6 +230,19 @@ FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
 
 	return d ? atomic_load_explicit(&d->even_among, memory_order_relaxed) :
 		   0;
+}
+
+/* Among others, of which nothing is known yet, it is as if alone on a common
+ * disk: at a depth that hides what a read takes, pages cost what they take. */
+FM_FAULT uint32_t fm_device_even_now(const struct fm_file *f)
+{
+	const struct fm_device *d = f->io.device;
+	uint32_t n;
+
+	if (!d || !atomic_load_explicit(&d->inflight, memory_order_relaxed))
+		return fm_device_even(f);
+	n = atomic_load_explicit(&d->even_among, memory_order_relaxed);
+	return n ? n : (uint32_t)(FIXED_NS / PAGE_NS);
 }
 
 FM_FAULT bool fm_device_wants_other(const struct fm_file *f)

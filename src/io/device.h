@@ -3,8 +3,10 @@
  * device.h - what a read costs on the device of a file, as measured.
  *
  * A read of n pages takes fixed + n * page nanoseconds. Both come from the
- * reads that bypass the page cache, by a line of least squares through the last
- * few hundred that were alone on the device. Where several are under way one
+ * reads that bypass the page cache, by a line of least squares through the
+ * last few hundred that were alone on the device; where they differ so much that
+ * this says little of the slope, by what is assumed of it (1 GB/s).
+ * Where several are under way one
  * takes as long as the others let it: there the time in which the device did so
  * many reads is divided by their number, and the line goes through those means.
  * So a disk that does 150 reads a second, however many wait, and a network that
@@ -38,6 +40,8 @@ uint32_t fm_device_even(const struct fm_file *f);
 /* [fault] The same where several reads are under way: pages that could come in
  * place of one of them. 0: not known yet, for reads were all of one size. */
 uint32_t fm_device_even_among(const struct fm_file *f);
+/* [fault] As it is now, others are under way or not. */
+uint32_t fm_device_even_now(const struct fm_file *f);
 /* [fault] Who goes by that and has the choice takes the other one for once. */
 bool fm_device_wants_other(const struct fm_file *f);
 

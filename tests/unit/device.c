@@ -69,6 +69,18 @@ static void a_line_through_reads_that_are_alone(void **state)
 	assert_in_range(fm_device_even(&w.f), 250, 350); /* 6 ms at 20 us */
 }
 
+/* Held back to 150 a second: 15 at once, and then none for 0.1 s. What it takes
+ * on the average is the fixed part, whatever sizes the slow ones had. */
+static void a_disk_in_bursts(void **state)
+{
+	struct world w = world_of(7);
+
+	for (unsigned k = 0; k < 300; k++)
+		alone(&w.f, k % 7 ? 1 : 3, k % 15 == 14 ? 98600000 : 100000);
+	assert_in_range(fm_device_ns(&w.f, 0), 4500000, 8500000);
+	assert_in_range(fm_device_even(&w.f), 250, 4096);
+}
+
 /* Latencies overlap, or do not: the same alone, not among others. */
 static void many_at_once_tell_a_disk_from_a_network(void **state)
 {
@@ -93,13 +105,17 @@ static void one_size_asks_for_another(void **state)
 	assert_int_equal(fm_device_even_among(&w.f), 0);
 }
 
+/* Nor for long. */
 static void a_stall_does_not_count_in_full(void **state)
 {
 	struct world w = world_of(5);
 
 	for (unsigned k = 0; k < 100; k++)
 		alone(&w.f, k % 2 ? 1 : 17, k % 2 ? 101000 : 117000);
-	alone(&w.f, 1, 2000000000);
+	alone(&w.f, 1, 20000000000);
+	assert_in_range(fm_device_ns(&w.f, 1), 90000, 3000000);
+	for (unsigned k = 0; k < 2000; k++)
+		alone(&w.f, k % 2 ? 1 : 17, k % 2 ? 101000 : 117000);
 	assert_in_range(fm_device_ns(&w.f, 1), 90000, 130000);
 }
 
@@ -125,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_is_a_common_disk),
 		cmocka_unit_test(a_line_through_reads_that_are_alone),
+		cmocka_unit_test(a_disk_in_bursts),
 		cmocka_unit_test(many_at_once_tell_a_disk_from_a_network),
 		cmocka_unit_test(one_size_asks_for_another),
 		cmocka_unit_test(a_stall_does_not_count_in_full),
