@@ -14,7 +14,7 @@
  * And all of the neighbours when the faults, wherever they are, fall into few
  * enough pieces of 2 MiB that the cache could hold all of these.
  *
- * Where all mapped files together fit into the cache, nothing will have to
+ * Where all that is mapped fits into the cache, nothing will have to
  * leave for a neighbour, and sooner or later most of them are asked for: then
  * as many as the piece has got already. So what is read is at most twice what a
  * program that stays in a part of it has asked for, and a piece is there after
@@ -102,15 +102,40 @@ static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
 	return scan_passed() && back && share > 128;
 }
 
-/* Pieces of 2 MiB that the last WINDOW faults fell into; a slot tells which
- * was seen in this turn. One that is overwritten counts twice. */
+/* Pieces of 2 MiB that faults fell into: of the last WINDOW faults, or of the
+ * last second's where the device takes long for each. A slot tells which was
+ * seen in this turn; one that is overwritten counts twice. */
 #define WINDOW 1024
+#define LEAST 64 /* of fewer the pieces differ from each other by chance */
 #define SLOTS 4096
 static struct {
 	_Atomic uint32_t slot[SLOTS];
 	_Atomic uint32_t faults, pieces, turn;
-	_Atomic uint32_t last; /* pieces, plus one: 0 is not known yet */
+	_Atomic bool small;
 } area;
+
+/* In 16ths: how many of r pieces w faults find that hit them at random. */
+static FM_FAULT uint64_t found_of(uint64_t r, uint32_t w)
+{
+	const uint64_t all = r << 4;
+	uint64_t n = 0;
+
+	while (w-- && r)
+		n += (all - n + r / 2) / r;
+	return n;
+}
+
+/* Does all that the last w faults came from fit? A sixteenth less than would
+ * just fit: that much is chance. */
+static FM_FAULT void judge_area(uint32_t w)
+{
+	const uint64_t r = fm_cache_limit() / 4 * 3 / FM_HUGE_PAGES;
+
+	atomic_store(&area.small, atomic_exchange(&area.pieces, 0) * 16 <
+					  found_of(r, w) * 15 / 16);
+	atomic_fetch_add(&area.turn, 1);
+	atomic_store(&area.faults, 0);
+}
 
 static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
 {
@@ -125,21 +150,13 @@ static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
 					  memory_order_relaxed);
 	}
 	if (atomic_fetch_add_explicit(&area.faults, 1,
-				      memory_order_relaxed) + 1 != WINDOW)
-		return;
-	atomic_store(&area.last, atomic_exchange(&area.pieces, 0) + 1);
-	atomic_fetch_add(&area.turn, 1);
-	atomic_store(&area.faults, 0);
+				      memory_order_relaxed) + 1 == WINDOW)
+		judge_area(WINDOW);
 }
 
-/* Of r pieces hit at random, w faults find about r w / (w + r) and not more
- * than r; so do w / 2 and more of what is larger than the cache. */
 static FM_FAULT bool small_area(void)
 {
-	uint64_t r = fm_cache_limit() / 4 * 3 / FM_HUGE_PAGES;
-	uint32_t last = atomic_load_explicit(&area.last, memory_order_relaxed);
-
-	return last && last - 1 <= r * WINDOW / (WINDOW + r);
+	return atomic_load_explicit(&area.small, memory_order_relaxed);
 }
 
 static _Atomic bool all_fit;
@@ -147,6 +164,17 @@ static _Atomic bool all_fit;
 /* Where there are thousands of files, after as many mappings as there are parts
  * of so many, not after each. */
 #define AT_ONCE 64
+
+/* Bytes of f that are mapped: of several mappings, together, at most all. */
+static uint64_t mapped_of(struct fm_file *f)
+{
+	uint64_t sum = 0;
+	struct fm_map *m;
+
+	fm_for_each_map(m, f)
+		sum += atomic_load(&m->end) - atomic_load(&m->start);
+	return fm_least(sum, (uint64_t)atomic_load(&f->size));
+}
 
 void fm_fault_around_weigh(void)
 {
@@ -160,8 +188,7 @@ void fm_fault_around_weigh(void)
 	e = fm_epoch_enter();
 
 	fm_for_each_file(f, id)
-		if (atomic_load(&f->maps))
-			sum += (uint64_t)atomic_load(&f->size);
+		sum += mapped_of(f);
 	fm_epoch_leave(e);
 	fm_mem_monitor_mapped(sum);
 	atomic_store(&all_fit,
@@ -182,9 +209,9 @@ static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
 /* Neighbours that the device reads in next to no more time. */
 static FM_FAULT uint64_t few(const struct fm_file *f)
 {
-	uint64_t even = fm_device_even(f), n = 1;
+	uint64_t even = fm_device_even_now(f), n = 1;
 
-	while (n * 2 * CHEAP <= even && n < GROUP)
+	while (n * 2 * CHEAP <= even && n < LARGE)
 		n *= 2;
 	return n;
 }
@@ -333,4 +360,13 @@ FM_FAULT void fm_fault_around_rest(struct fm_map *m, uint64_t i)
 		bring(m, first, fm_least(i - at + FM_HUGE_PAGES, end_of(m)));
 }
 
-FM_LIFE(fault_around, .level = FM_LIFE_HELPERS, .second = fm_fault_around_weigh)
+static void every_second(void)
+{
+	const uint32_t w = atomic_load(&area.faults);
+
+	fm_fault_around_weigh();
+	if (w >= LEAST && w < WINDOW)
+		judge_area(w);
+}
+
+FM_LIFE(fault_around, .level = FM_LIFE_HELPERS, .second = every_second)
