@@ -3,14 +3,14 @@
  * device.h - what a read costs on the device of a file, as measured.
  *
  * A read of n pages takes fixed + n * page nanoseconds. Both come from the
- * reads that bypass the page cache, by a line of least squares through the
- * last few hundred that were alone on the device; where they differ so much that
- * this says little of the slope, by what is assumed of it (1 GB/s).
- * Where several are under way one
- * takes as long as the others let it: there the time in which the device did so
- * many reads is divided by their number, and the line goes through those means.
- * So a disk that does 150 reads a second, however many wait, and a network that
- * answers after as long, however many ask, differ in the second line.
+ * reads that bypass the page cache, by a line of least squares through the last
+ * few hundred that were alone on the device; where they differ so much that
+ * this says little of the slope, by what is assumed of it (1 GB/s). Where
+ * several are under way one takes as long as the others let it: there the time
+ * in which the device did so many reads is divided by their number, and the
+ * line goes through those means. So a disk that does 150 reads a second,
+ * however many wait, and a network that answers after as long, however many
+ * ask, differ in the second line.
  *
  * Until there are enough a device is one of 100 us and 1 GB/s.
  */
