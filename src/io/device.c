@@ -10,7 +10,7 @@
 #define DEVICES 32 /* the last one is shared by all that come later */
 #define MEMORY 256.0 /* reads; older ones count for less and less */
 #define ENOUGH 16.0 /* reads, for a line of their own, */
-#define GROUPS 6.0  /* or groups of */
+#define GROUPS 2.0  /* or groups of */
 #define GROUP 16    /* reads that others accompanied */
 #define RARE 32     /* a group of other sizes has 1/33 of the time */
 /* A stall counts as so long: no disk takes longer for a read, and one that is
@@ -28,7 +28,6 @@
 struct line {
 	double w, n, nn, t, nt, tt;
 	double fixed, page; /* ns */
-	bool sloped; /* page is more what was seen than what was assumed */
 };
 
 /* Reads that have ended, and the time in which one was under way. */
@@ -88,7 +87,6 @@ static FM_FAULT void fit(struct line *l)
 		seen = l->w * var / rest;
 		told = l->w * with / rest;
 	}
-	l->sloped = seen > prior;
 	l->page = (told + prior * PAGE_NS) / (seen + prior);
 	if (l->page < LEAST_NS)
 		l->page = LEAST_NS;
@@ -123,12 +121,9 @@ static FM_FAULT uint32_t even_of(const struct line *l, double enough)
 
 static FM_FAULT void publish(struct fm_device *d)
 {
-	const struct line *a = &d->among;
-
 	atomic_store_explicit(&d->even, even_of(&d->alone, ENOUGH),
 			      memory_order_relaxed);
-	atomic_store_explicit(&d->even_among,
-			      a->sloped ? even_of(a, GROUPS) : 0,
+	atomic_store_explicit(&d->even_among, even_of(&d->among, GROUPS),
 			      memory_order_relaxed);
 	if (d->alone.w < ENOUGH)
 		return;
@@ -146,8 +141,7 @@ static FM_FAULT void take_turns(struct fm_device *d, uint64_t busy)
 
 	d->price = was ? busy : d->price;
 	d->spent = was ? 0 : d->spent + busy;
-	atomic_store_explicit(&d->other, !was && (!d->among.sloped ||
-						  d->spent > RARE * d->price),
+	atomic_store_explicit(&d->other, !was && d->spent > RARE * d->price,
 			      memory_order_relaxed);
 }
 

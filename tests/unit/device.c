@@ -101,8 +101,9 @@ static void one_size_asks_for_another(void **state)
 		together(&w.f, 16, 1, 1000000);
 		asked += fm_device_wants_other(&w.f);
 	}
-	assert_in_range(asked, 10, 30);
-	assert_int_equal(fm_device_even_among(&w.f), 0);
+	assert_in_range(asked, 1, 4);
+	/* 1 ms, and what is assumed of a page */
+	assert_in_range(fm_device_even_among(&w.f), 200, 260);
 }
 
 /* Nor for long. */
