@@ -11,8 +11,14 @@
 #include "io/io.h"
 
 #define WINDOW 256 /* pages: a file that grows soon needs no new one */
-#define SLOT 512   /* bytes: a unit of most devices */
-#define SLOTS 7    /* the last one of a page has the mark */
+/* Slots of a page, the mark behind them. Direct writes take whole units of the
+ * device; of the others, which are copies, some more may be under way. */
+#define UNITS 6
+#define UNIT 512 /* bytes: of most devices */
+#define PIECES 15
+#define PIECE 64
+#define SLOTS (UNITS + PIECES)
+#define MARK (UNITS * UNIT + PIECES * PIECE)
 #define BYTES ((size_t)WINDOW << FM_PAGE_SHIFT)
 #define PAUSE_MS 100 /* a process that would fail again costs 0.1 ms */
 
@@ -24,7 +30,7 @@ static struct witness {
 	uint64_t first; /* its first page */
 	uint64_t page;  /* that has been stored to; 0: none */
 	uint64_t mark;  /* in it */
-	uint32_t used;  /* bits: slots */
+	_Atomic uint32_t used; /* bits: slots */
 	uint64_t not_before_ms; /* could not be mapped; NEVER: cannot be */
 	struct iovec vec[SLOTS][2];
 } table[FM_MAX_FILES] = {
@@ -140,7 +146,7 @@ static FM_FAULT char *at(const struct witness *w, uint64_t page)
 
 static FM_FAULT char *mark_of(const struct witness *w)
 {
-	return at(w, w->page) + SLOTS * SLOT;
+	return at(w, w->page) + MARK;
 }
 
 /* A program that has confined itself may be ended for the look. */
@@ -188,16 +194,34 @@ static FM_FAULT int appoint(struct witness *w, struct fm_file *f, uint64_t end)
 	return (uint64_t)fm_file_size_now(f) < end ? -EFAULT : -EIO;
 }
 
-/* A free slot for io. Bytes from memory that has gone fail, as the write
- * would. */
+/* As bits: the slots that io can have. */
+static FM_FAULT uint32_t slots_of(const struct fm_io *io)
+{
+	return (1u << (io->buffered ? SLOTS : UNITS)) - 1;
+}
+
+static FM_FAULT char *slot_at(const struct witness *w, uint32_t k)
+{
+	const uint32_t off = k < UNITS ? k * UNIT :
+					 UNITS * UNIT + (k - UNITS) * PIECE;
+
+	return at(w, w->page) + off;
+}
+
+/* A free slot for io, a small one rather than a unit. Bytes from memory that has
+ * gone fail, as the write would. */
 static FM_FAULT int take(struct witness *w, struct fm_io *io)
 {
-	size_t n = fm_least(io->len, SLOT);
-	uint32_t k = (uint32_t)__builtin_ctz(~w->used);
-	char *slot = at(w, w->page) + k * SLOT;
+	const uint32_t left = slots_of(io) & ~w->used;
+	uint32_t k;
+	size_t n;
+	char *slot;
 
-	if (k >= SLOTS)
+	if (!left)
 		return -EAGAIN;
+	k = 31u - (uint32_t)__builtin_clz(left);
+	n = fm_least(io->len, k < UNITS ? UNIT : PIECE);
+	slot = slot_at(w, k);
 	if (!put(slot, io->buf, n)) /* who has gone: the memory, or the page? */
 		return is_there(w) ? -EFAULT : -EAGAIN;
 	w->vec[k][0] = (struct iovec){ slot, n };
@@ -207,6 +231,11 @@ static FM_FAULT int take(struct witness *w, struct fm_io *io)
 	return 0;
 }
 
+FM_FAULT bool fm_witness_busy(const struct fm_io *io)
+{
+	return !(slots_of(io) & ~atomic_load(&table[io->file->id].used));
+}
+
 FM_FAULT int fm_witness_call(struct fm_io *io)
 {
 	struct witness *w = &table[io->file->id];
@@ -214,7 +243,7 @@ FM_FAULT int fm_witness_call(struct fm_io *io)
 	int err = 0;
 
 	if (fm_sys_confined() ||
-	    (!io->buffered && io->file->io.dio_align > SLOT))
+	    (!io->buffered && io->file->io.dio_align > UNIT))
 		return -ENOSYS;
 	fm_lock(&w->lock);
 	if (!w->page || end > w->page << FM_PAGE_SHIFT || !is_there(w))

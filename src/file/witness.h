@@ -25,6 +25,9 @@
 struct fm_file;
 struct fm_io;
 
+/* [fault] Would a call for io say -EAGAIN? Who has many to ask for asks this
+ * first: it costs nothing. */
+bool fm_witness_busy(const struct fm_io *io);
 /* [fault] The write io, which is not under way, shall not make its file longer.
  * 0; -EAGAIN: not now, others are at it; -EFAULT: the file ends before; or
  * -errno: cannot be had here, or of this page. All signals are blocked. */

@@ -259,9 +259,14 @@ static FM_FAULT bool store_last(struct fm_io *io, uint64_t size)
  * a witness, unless there can be none. True: that is all there is to do now. */
 static FM_FAULT bool call_witness(struct fm_io *io)
 {
-	uint64_t size = (uint64_t)fm_file_size_now(io->file);
+	uint64_t size;
 	int err;
 
+	if (fm_witness_busy(io)) {
+		end_io(io, -EAGAIN);
+		return true;
+	}
+	size = (uint64_t)fm_file_size_now(io->file);
 	if (is_cut(io, size) || store_last(io, size))
 		return true;
 	err = fm_witness_call(io);

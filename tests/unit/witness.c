@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* witness.h: windows on a file that could not be had for want of something that
- * passes are asked for again. */
+ * passes are asked for again; how many writes can have one at once. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -70,10 +70,38 @@ static void want_passes(void **state)
 	assert_int_equal(call(), 0);
 }
 
+/* Who asks when all that there are are taken is told so, and at no cost: the
+ * file is not looked at. */
+static void all_are_taken(void **state)
+{
+	static char page[FM_PAGE];
+	static struct fm_io io[64];
+	const struct fm_io direct = { .file = &f };
+	unsigned n = 0;
+
+	for (;; n++) {
+		assert_true(n < sizeof(io) / sizeof(*io));
+		io[n] = (struct fm_io){ .file = &f, .buf = page, .len = FM_PAGE,
+					.op = FM_WRITE, .buffered = true };
+		if (fm_witness_busy(&io[n]))
+			break;
+		assert_int_equal(fm_witness_call(&io[n]), 0);
+	}
+	assert_true(n > 8);
+	assert_true(fm_witness_busy(&direct));
+	assert_int_equal(fm_witness_call(&io[n]), -EAGAIN);
+	assert_true(fm_witness_heard(&io[0]));
+	assert_false(fm_witness_busy(&io[n]));
+	while (--n)
+		assert_true(fm_witness_heard(&io[n]));
+	assert_false(fm_witness_busy(&direct));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(want_passes),
+		cmocka_unit_test(all_are_taken),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
