@@ -208,8 +208,8 @@ static FM_FAULT char *slot_at(const struct witness *w, uint32_t k)
 	return at(w, w->page) + off;
 }
 
-/* A free slot for io, a small one rather than a unit. Bytes from memory that has
- * gone fail, as the write would. */
+/* A free slot for io, a small one rather than a unit. Bytes from memory that
+ * has gone fail, as the write would. */
 static FM_FAULT int take(struct witness *w, struct fm_io *io)
 {
 	const uint32_t left = slots_of(io) & ~w->used;
