@@ -20,6 +20,7 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_NONE] = { .text = "" },
 	[FM_WHY_DENIED] = { .text = "named by the deny list" },
 	[FM_WHY_NOT_ENGAGED] = { .text = "engage is off for its path" },
+	[FM_WHY_SEALS] = { .text = "it can be sealed" },
 	[FM_WHY_SERVE] = { .text = "serve says so" },
 	[FM_WHY_OBSERVED] = { .text = "mode=observe: would be served" },
 	[FM_WHY_SHORT] = { .text = "shorter than min-size" },

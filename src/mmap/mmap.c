@@ -362,19 +362,10 @@ static bool is_simple(const struct fm_mmap_request *q)
 	       (acc == O_RDWR || !q->shared || !(q->prot & PROT_WRITE));
 }
 
-/* Seals (of tmpfs and memfd) may forbid stores later on. */
-static bool seals_fixed(int fd)
-{
-	int seals = (int)fm_sys3(SYS_fcntl, fd, F_GET_SEALS, 0);
-
-	return seals == -EINVAL || seals == F_SEAL_SEAL;
-}
-
 static void note_accepted(const struct fm_mmap_request *q,
 			  struct fm_file *known)
 {
-	if (known && is_simple(q) && !(known->map_kinds & kind_bit(q)) &&
-	    seals_fixed(q->fd))
+	if (known && is_simple(q))
 		known->map_kinds |= kind_bit(q);
 }
 

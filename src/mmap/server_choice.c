@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "server_choice.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 
 #include "anew.h"
 #include "base/life.h"
@@ -45,6 +47,20 @@ static bool odd_kind(const struct fm_mmap_request *q)
 				     FM_MAX_FILE_PAGES;
 }
 
+/*
+ * What is sealed against stores, or can be, by any process that has it: the
+ * kernel refuses our write-back then, and allows the seal, since it knows of no
+ * mapping that stores. Only file systems in memory have seals (-EINVAL on
+ * others), and those have no device.
+ */
+static bool sealable(const struct fm_mmap_request *q)
+{
+	int seals = major(q->st.st_dev) ? -EINVAL :
+		(int)fm_sys3(SYS_fcntl, q->fd, F_GET_SEALS, 0);
+
+	return seals != -EINVAL && seals != F_SEAL_SEAL;
+}
+
 bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 {
 	void (*touch)(dev_t, ino_t) = atomic_load(&fm_fork_touch_file);
@@ -68,9 +84,13 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		q->left = FM_WHY_DENIED;
 	else if (!q->policy)
 		fm_elsewhere_note(q->fd, &q->st);
-	else if (q->policy && !q->policy->engage)
+	else if (!q->policy->engage)
 		q->left = FM_WHY_NOT_ENGAGED;
-	return q->policy && q->policy->engage;
+	else if (sealable(q))
+		q->left = FM_WHY_SEALS;
+	if (q->left == FM_WHY_SEALS)
+		q->policy = NULL; /* it is memory: no advice either */
+	return q->policy && !q->left;
 }
 
 void fm_mmap_slow(struct fm_mmap_request *q, struct fm_file *f)
