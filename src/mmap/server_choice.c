@@ -26,9 +26,12 @@
 
 #define WORTH_A_LOOK ((size_t)16 << 20)
 
+/* Signals are blocked around an mmap: a filter that only traps, as Firefox's,
+ * ends who looks for a path here, too. */
 bool fm_mmap_path(struct fm_mmap_request *q)
 {
-	return fm_sys_fd_path(q->fd, q->path, sizeof(q->path)) &&
+	return fm_sys_may_ask() &&
+	       fm_sys_fd_path(q->fd, q->path, sizeof(q->path)) &&
 	       q->path[0] == '/';
 }
 

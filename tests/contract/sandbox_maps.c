@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* X31: a program that has confined itself (one thread, or all by TSYNC) so that
+ * who looks for a file ends it maps one for the first time, by a descriptor
+ * that it had: with another file mapped, and with none. */
+/* not engaged: it may open no file for its statistics */
+#include "filter.h"
+
+#define PAGES 64ul
+
+static const int forbidden[] = {
+	SYS_open, SYS_openat, SYS_openat2, SYS_creat, SYS_stat, SYS_lstat,
+	SYS_statx, SYS_newfstatat, SYS_access, SYS_faccessat, SYS_faccessat2,
+	SYS_readlink, SYS_readlinkat, SYS_getdents64, SYS_statfs, SYS_fstatfs,
+	SYS_mincore, SYS_socket, SYS_connect, SYS_clone, SYS_clone3, SYS_fork,
+	SYS_vfork, SYS_execve, SYS_perf_event_open, SYS_memfd_create,
+};
+#define N (sizeof(forbidden) / sizeof(*forbidden))
+
+static int one, other;
+
+static int use(int file, int flags)
+{
+	unsigned char *p = mmap(NULL, PAGES * PAGE, RW, flags, file, 0);
+	int wrong = 0;
+
+	if (p == MAP_FAILED)
+		return 1;
+	for (size_t k = 0; k < PAGES; k++) {
+		wrong += p[k * PAGE] != ct_byte(k * PAGE);
+		p[k * PAGE + 1] = 7;
+	}
+	wrong += msync(p, PAGES * PAGE, MS_SYNC) != 0;
+	return wrong + (munmap(p, PAGES * PAGE) != 0);
+}
+
+static void confined(bool mapped, unsigned flags)
+{
+	volatile unsigned char *p = NULL;
+	int wrong = 0;
+
+	if (mapped) {
+		p = (void *)ct_map(other, PAGES * PAGE, RW, MAP_SHARED, 0);
+		wrong += p[PAGE] != ct_byte(PAGE);
+	}
+	ct_filter(forbidden, N, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW,
+		  flags);
+	wrong += use(one, MAP_SHARED) + use(one, MAP_PRIVATE);
+	if (mapped)
+		wrong += p[2 * PAGE] != ct_byte(2 * PAGE);
+	_exit(wrong);
+}
+
+static void run(const char *what, bool mapped, unsigned flags)
+{
+	int status, pid = fork();
+
+	if (!pid)
+		confined(mapped, flags);
+	waitpid(pid, &status, 0);
+	say("X31 %s%s: signal %d, exit %d", what,
+	    mapped ? ", another file is mapped" : "",
+	    WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+	    WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+}
+
+int main(int argc, char **argv)
+{
+	ct_begin(argc, argv);
+	one = ct_file("one", PAGES * PAGE);
+	other = ct_file("other", PAGES * PAGE);
+	for (int mapped = 0; mapped < 2; mapped++) {
+		run("a thread", mapped, 0);
+		run("all", mapped, SECCOMP_FILTER_FLAG_TSYNC);
+	}
+	return 0;
+}
