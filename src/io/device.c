@@ -16,6 +16,10 @@
 /* A stall counts as so long: no disk takes longer for a read, and one that is
  * held back (blk-throttle) has its turn every 100 ms. */
 #define LONGEST_NS 200e6
+/* What a read takes as a rule is not what it takes on the average: one that
+ * waited for a processor counts as so many, of about so many reads. */
+#define FAR 8
+#define LATELY 64.0
 #define FIXED_NS 100000.0
 #define PAGE_NS 4096.0
 /* How far from that a page's time may be as nothing is known: 100 MB/s. */
@@ -48,6 +52,8 @@ struct fm_device {
 	_Atomic bool other;    /* and of that; is this one such a group? */
 	_Atomic uint32_t even, even_among; /* pages; 0: not known */
 	_Atomic uint64_t fixed, page; /* ns, of reads that are alone */
+	double rule_n, rule_t; /* pages and ns of one, as a rule */
+	_Atomic bool by_pages; /* that is hardly more than its pages take */
 };
 
 static struct fm_device devices[DEVICES];
@@ -110,6 +116,18 @@ static FM_FAULT void add(struct line *l, double n, double t)
 	fit(l);
 }
 
+static FM_FAULT void add_to_rule(struct fm_device *d, double n, double t)
+{
+	if (d->rule_t && t > FAR * d->rule_t)
+		t = FAR * d->rule_t;
+	d->rule_n += d->rule_n ? (n - d->rule_n) / LATELY : n;
+	d->rule_t += d->rule_t ? (t - d->rule_t) / LATELY : t;
+	atomic_store_explicit(&d->by_pages,
+			      d->alone.w >= ENOUGH &&
+			      d->rule_t < (d->rule_n + 2) * d->alone.page,
+			      memory_order_relaxed);
+}
+
 static FM_FAULT uint32_t even_of(const struct line *l, double enough)
 {
 	double n = l->fixed / l->page;
@@ -163,6 +181,12 @@ static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
 	*g = (struct group){ .last = g->last };
 }
 
+static FM_FAULT void add_alone(struct fm_device *d, double n, double t)
+{
+	add(&d->alone, n, t);
+	add_to_rule(d, n, t);
+}
+
 /* ---- reads ------------------------------------------------------------- */
 
 FM_FAULT void fm_device_begin(struct fm_io *io)
@@ -197,7 +221,7 @@ FM_FAULT void fm_device_end(struct fm_io *io)
 	if (io->res != (int32_t)io->len || !fm_trylock(&d->lock))
 		return;
 	if (!with && !io->company)
-		add(&d->alone, n, (double)(now - began));
+		add_alone(d, n, (double)(now - began));
 	else
 		add_to_group(d, n, began, now, with);
 	publish(d);
@@ -224,6 +248,13 @@ FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
 
 	return d ? atomic_load_explicit(&d->even_among, memory_order_relaxed) :
 		   0;
+}
+
+FM_FAULT bool fm_device_by_pages(const struct fm_file *f)
+{
+	const struct fm_device *d = f->io.device;
+
+	return d && atomic_load_explicit(&d->by_pages, memory_order_relaxed);
 }
 
 /* Among others, of which nothing is known yet, it is as if alone on a common

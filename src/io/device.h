@@ -45,6 +45,10 @@ uint32_t fm_device_even_now(const struct fm_file *f);
 /* [fault] Who goes by that and has the choice takes the other one for once. */
 bool fm_device_wants_other(const struct fm_file *f);
 
+/* [fault] Does a read take, as a rule, hardly longer than its pages? So it is
+ * where the device is as fast as memory. */
+bool fm_device_by_pages(const struct fm_file *f);
+
 /* [fault] Nanoseconds of a read of n pages that is alone. */
 uint64_t fm_device_ns(const struct fm_file *f, uint64_t n);
 

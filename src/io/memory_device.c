@@ -39,7 +39,7 @@ static FM_FAULT bool is_zero(const uint64_t *page)
 static FM_FAULT bool is_fast(const struct fm_file *f, uint32_t early,
 			     unsigned reads)
 {
-	return early * 10 >= reads * 9 && fm_device_even(f) == 1;
+	return early * 10 >= reads * 9 && fm_device_by_pages(f);
 }
 
 /* The end of a window. Who reads ahead is better off with the engine. */
