@@ -165,17 +165,6 @@ static _Atomic bool all_fit;
  * of so many, not after each. */
 #define AT_ONCE 64
 
-/* Bytes of f that are mapped: of several mappings, together, at most all. */
-static uint64_t mapped_of(struct fm_file *f)
-{
-	uint64_t sum = 0;
-	struct fm_map *m;
-
-	fm_for_each_map(m, f)
-		sum += atomic_load(&m->end) - atomic_load(&m->start);
-	return fm_least(sum, (uint64_t)atomic_load(&f->size));
-}
-
 void fm_fault_around_weigh(void)
 {
 	static _Atomic uint32_t n; /* with the space lock, and once a second */
@@ -188,7 +177,7 @@ void fm_fault_around_weigh(void)
 	e = fm_epoch_enter();
 
 	fm_for_each_file(f, id)
-		sum += mapped_of(f);
+		sum += fm_map_bytes(f);
 	fm_epoch_leave(e);
 	fm_mem_monitor_mapped(sum);
 	atomic_store(&all_fit,

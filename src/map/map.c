@@ -482,3 +482,13 @@ FM_FAULT struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 	}
 	return NULL;
 }
+
+uint64_t fm_map_bytes(struct fm_file *f)
+{
+	uint64_t sum = 0;
+	struct fm_map *m;
+
+	fm_for_each_map(m, f)
+		sum += atomic_load(&m->end) - atomic_load(&m->start);
+	return fm_least(sum, (uint64_t)atomic_load(&f->size));
+}

@@ -236,5 +236,8 @@ void fm_file_tear(struct fm_file *f);
 /* [plain] All of m is the engine's, as far as the kernel has anything there.
  * Its pages are clean, and no more are stored to. */
 bool fm_map_whole(struct fm_map *m);
+/* [any] Bytes of f that are mapped: of several mappings together, but not more
+ * than the file has. Under the space lock or in an epoch. */
+uint64_t fm_map_bytes(struct fm_file *f);
 
 #endif

@@ -7,13 +7,6 @@
  * the kernel, advised, is no slower than the engine with what just does not. */
 #define NEARLY 16
 
-/* The cache begins with half of what others leave (budget.c): the other half is
- * for who takes memory at once. */
-static uint64_t begins_with(const struct fm_fits *f)
-{
-	return fm_least(f->cache, f->left / 2);
-}
-
 /* Of many files the first are the engine's before it is known that the rest is
  * coming. It keeps them, and gets the rest, unless this one is larger. */
 bool fm_fits_kernel(const struct fm_fits *f)
@@ -21,6 +14,6 @@ bool fm_fits_kernel(const struct fm_fits *f)
 	const uint64_t all = f->file + f->engines + f->kernels;
 
 	return f->left != UINT64_MAX && f->file >= f->engines &&
-	       f->file + f->engines > begins_with(f) &&
+	       f->file + f->engines > f->cache &&
 	       all <= f->left + f->left / NEARLY;
 }

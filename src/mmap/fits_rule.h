@@ -16,7 +16,7 @@ struct fm_fits {
 	uint64_t engines; /* files that the engine serves already, */
 	uint64_t kernels; /* and mappings that the kernel serves */
 	uint64_t left;    /* that others leave, the cache's included */
-	uint64_t cache;   /* that it begins with, where others leave all */
+	uint64_t cache;   /* that the engine has for it */
 };
 
 /* [plain] Is it the kernel's? */

@@ -16,7 +16,7 @@ static bool kernels(uint64_t file_mib)
 
 static int begin(void **state)
 {
-	f = (struct fm_fits){ .left = 80 * MIB, .cache = 50 * MIB };
+	f = (struct fm_fits){ .left = 80 * MIB, .cache = 40 * MIB };
 	return 0;
 }
 
