@@ -74,11 +74,11 @@ static int open_table(const char *runtime_dir)
 /* By process `pid`; *ret_parent: whose child it is. */
 static uint64_t entry_of(int pid, uint64_t text, int *ret_parent)
 {
-	char path[32] = "/proc/", state;
+	char digits[12], path[32], state;
 	uint64_t start;
 
-	fm_number_text(path + strlen(path), (unsigned)pid);
-	strcat(path, "/stat");
+	fm_number_text(digits, (unsigned)pid);
+	fm_join(path, sizeof(path), "/proc/", digits, "/stat");
 	start = fm_proc_stat(path, START, &state);
 	*ret_parent = (int)fm_proc_stat(path, PPID, &state);
 	return add(add(text, &pid, sizeof(pid)), &start, sizeof(start));
