@@ -59,6 +59,15 @@ static void end_begun(void)
 {
 }
 
+static bool may_begin(void)
+{
+	return true;
+}
+
+static void worked(const void *p)
+{
+}
+
 #else
 
 #include <stdarg.h>
@@ -308,6 +317,27 @@ NEVER(sched_setaffinity)
 NEVER(abort)
 NEVER(gettimeofday)
 
+/*
+ * Who begins to initialise jemalloc and finds no memory (RLIMIT_DATA) is the
+ * only one who may try again: it makes all others wait until that has succeeded
+ * (malloc_init_hard), and here under our lock. To them there is no memory.
+ */
+static _Thread_local char here;
+static const char *beginner;
+static bool initialised;
+
+static bool may_begin(void)
+{
+	if (!beginner)
+		beginner = &here;
+	return initialised || beginner == &here;
+}
+
+static void worked(const void *p)
+{
+	initialised |= p != NULL;
+}
+
 #endif
 
 void *fm_alloc(size_t size)
@@ -316,7 +346,8 @@ void *fm_alloc(size_t size)
 	void *p;
 
 	c = enter();
-	p = raw_calloc(1, size);
+	p = may_begin() ? raw_calloc(1, size) : NULL;
+	worked(p);
 	leave(&c);
 	return p;
 }
@@ -327,7 +358,8 @@ void *fm_realloc(void *old, size_t size)
 	void *p;
 
 	c = enter();
-	p = raw_realloc(old, size);
+	p = may_begin() ? raw_realloc(old, size) : NULL;
+	worked(p);
 	leave(&c);
 	return p;
 }

@@ -2,6 +2,8 @@
 #include "apart.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 
 #include "sys.h"
 #include "thread.h"
@@ -10,8 +12,28 @@
 
 void (*fm_apart_begun)(int pid);
 
+struct work {
+	void (*fn)(void *arg);
+	void *arg;
+	int parent;
+};
+
+/* It has copies of our descriptors, and what they claim. Where we are killed
+ * meanwhile it would wait for ever for a lock that one of us had. */
+static FM_FAULT void ends_with_us(void *arg)
+{
+	const struct work *w = arg;
+	long parent;
+
+	fm_sys5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	parent = fm_sys0(SYS_getppid);
+	if (parent == w->parent || !parent) /* in another namespace */
+		w->fn(w->arg);
+}
+
 FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 {
+	struct work w = { fn, arg, fm_sys_getpid() };
 	char *stack = fm_sys_anon(STACK);
 	uint64_t none = ~0ull, old;
 	long pid;
@@ -21,8 +43,8 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 	fm_sys4(SYS_rt_sigprocmask, 2, &none, &old, 8);
 	/* The parent sleeps until the child is done, so the child may use the
 	 * parent's thread-local storage. */
-	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + STACK, fn, arg,
-			      NULL, NULL);
+	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + STACK,
+			      ends_with_us, &w, NULL, NULL);
 	if (pid > 0) {
 		if (fm_apart_begun)
 			fm_apart_begun((int)pid);
@@ -36,11 +58,6 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 /* ---- a thread of the moment ---------------------------------------------- */
 
 #define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
-
-struct work {
-	void (*fn)(void *arg);
-	void *arg;
-};
 
 /* Nothing is copied for it: a copy would hold the program's files open. */
 static void without_fds(void *arg)
@@ -81,7 +98,7 @@ static bool run_beside(const struct work *w, _Atomic uint32_t *tid)
 
 void fm_apart_from_fds(void (*fn)(void *arg), void *arg)
 {
-	const struct work w = { fn, arg };
+	const struct work w = { fn, arg, 0 };
 	_Atomic uint32_t *tid = fm_sys_confined() ? NULL :
 						    fm_thread_fds_leave();
 	bool done = tid && run_beside(&w, tid);
