@@ -208,24 +208,6 @@ FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 			      posix_advise(addr, len, advice));
 }
 
-/* Marked again: see FM_TAKES_RANGE. */
-static void *move_kernels(bool raw, void *old, size_t old_len, size_t new_len,
-			  int flags, void *new_addr)
-{
-	struct fm_krange_move m;
-	const bool any = fm_krange_any();
-	void *p;
-
-	if (any)
-		fm_krange_move_begins(&m, old, old_len, new_len, flags,
-				      new_addr);
-	p = FM_PASS_VIA(raw, mremap, SYS_mremap, old, old_len, new_len, flags,
-			new_addr);
-	if (any)
-		fm_krange_move_ends(&m, p);
-	return p;
-}
-
 static void *move_any(bool raw, void *old, size_t old_len, size_t new_len,
 		      int flags, void *new_addr)
 {
@@ -233,30 +215,20 @@ static void *move_any(bool raw, void *old, size_t old_len, size_t new_len,
 	/* old_len 0 duplicates the mapping at `old`. */
 	if (!managed(old, old_len ? old_len : 1) &&
 	    !((flags & MREMAP_FIXED) && managed(new_addr, new_len)))
-		return move_kernels(raw, old, old_len, new_len, flags,
-				    new_addr);
+		return FM_MOVES_RANGE(old, old_len, new_len, flags, new_addr,
+				      FM_PASS_VIA(raw, mremap, SYS_mremap, old,
+						  old_len, new_len, flags,
+						  new_addr));
 	return (void *)fm_result(
 		(long)fm_mremap(old, old_len, new_len, flags, new_addr));
-}
-
-static void *move(bool raw, void *old, size_t old_len, size_t new_len,
-		  int flags, void *new_addr)
-{
-	struct fm_krange_move m;
-	void *p;
-
-	if (!fm_krange_any())
-		return move_any(raw, old, old_len, new_len, flags, new_addr);
-	fm_krange_move_begins(&m, old, old_len, new_len, flags, new_addr);
-	p = move_any(raw, old, old_len, new_len, flags, new_addr);
-	fm_krange_move_ends(&m, p);
-	return p;
 }
 
 void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
 		   int flags, void *new_addr)
 {
-	return TAKES_PAGES(move(raw, old, old_len, new_len, flags, new_addr));
+	return TAKES_PAGES(FM_MOVES_RANGE(
+		old, old_len, new_len, flags, new_addr,
+		move_any(raw, old, old_len, new_len, flags, new_addr)));
 }
 
 FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)

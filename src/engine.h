@@ -209,6 +209,23 @@ struct fm_krange_move {
 void fm_krange_move_begins(struct fm_krange_move *m, void *old, size_t old_len,
 			   size_t new_len, int flags, void *new_addr);
 void fm_krange_move_ends(const struct fm_krange_move *m, void *at);
+/* What mremap's call returns, or -errno as a pointer: marked likewise, and
+ * again by who finds nothing managed. */
+#define FM_MOVES_RANGE(old, old_len, new_len, flags, new_addr, call)       \
+	({                                                                 \
+		const bool any_ = fm_krange_any();                         \
+		struct fm_krange_move move_;                               \
+		void *at_;                                                 \
+                                                                           \
+		if (any_)                                                  \
+			fm_krange_move_begins(&move_, old, old_len,        \
+					      new_len, flags, new_addr);   \
+		at_ = (call);                                              \
+		if (any_)                                                  \
+			fm_krange_move_ends(&move_, at_);                  \
+		at_;                                                       \
+	})
+
 /* [any] Before a call that wants one mapping: ours are not split by advice. */
 void fm_krange_one(const void *addr, size_t len);
 /* [any] What the program has done there: mprotect, madvise, or what keeps it

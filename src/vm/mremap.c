@@ -489,23 +489,6 @@ static bool bad_arguments(uintptr_t a, size_t old_len, size_t new_len,
 		(t < fm_page_up(a + old_len) && a < fm_page_up(t + new_len)));
 }
 
-/* What is the kernel's, or has been handed to it on the way. */
-static void *move_kernels(void *old, size_t old_len, size_t new_len, int flags,
-			  void *new_addr)
-{
-	struct fm_krange_move m;
-	const bool any = fm_krange_any();
-	void *p;
-
-	if (any)
-		fm_krange_move_begins(&m, old, old_len, new_len, flags,
-				      new_addr);
-	p = (void *)fm_sys5(SYS_mremap, old, old_len, new_len, flags, new_addr);
-	if (any)
-		fm_krange_move_ends(&m, p);
-	return p;
-}
-
 /* Duplication and DONTUNMAP, and pieces that the kernel would hold as one, are
  * the kernel's: demote what is ours of them. False: it could not be. */
 static bool demote_old(void *old, size_t old_len, enum fm_server_reason why)
@@ -534,7 +517,10 @@ void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 	src = old_len && fm_overlaps(old, old_len);
 	dst = (flags & MREMAP_FIXED) && fm_overlaps(new_addr, new_len);
 	if (!src && !dst)
-		return move_kernels(old, old_len, new_len, flags, new_addr);
+		return FM_MOVES_RANGE(old, old_len, new_len, flags, new_addr,
+				      (void *)fm_sys5(SYS_mremap, old, old_len,
+						      new_len, flags,
+						      new_addr));
 	if (flags & MREMAP_FIXED) {
 		fm_write_before(t, t + fm_page_up(new_len));
 		fm_write_before(a, a + fm_page_up(old_len));
