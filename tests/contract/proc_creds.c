@@ -3,86 +3,27 @@
  * has the user, the groups and the capabilities that the program has just
  * taken. So has any other process that shares its memory. */
 /* needs: root */
-#include "ct.h"
+#include "creds_seen.h"
 
-#include <dirent.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/kcmp.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 
 #define N (64 * PAGE)
 #define NOBODY 65534
 
-/* The lines that say it, of one thread. Empty for one that has ended, or is a
- * worker of the kernel's. */
-static void lines(const char *dir, const char *tid, char *buf, size_t size)
-{
-	char path[300], line[2048];
-	FILE *f;
-
-	buf[0] = 0;
-	snprintf(path, sizeof(path), "%s/%s/status", dir, tid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, "Name:\tiou-", 10))
-			break;
-		if (!strncmp(line, "Uid:", 4) || !strncmp(line, "Gid:", 4) ||
-		    !strncmp(line, "Groups:", 7) ||
-		    !strncmp(line, "CapEff:", 7) ||
-		    !strncmp(line, "CapPrm:", 7))
-			strncat(buf, line, size - strlen(buf) - 1);
-	}
-	if (f)
-		fclose(f);
-}
-
-/* Who is in our memory and is not of our process. */
-static char beside[16];
-
-static void find_beside(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-
-	beside[0] = 0;
-	while (dir && (d = readdir(dir))) {
-		int pid = atoi(d->d_name);
-
-		if (pid > 0 && pid != getpid() &&
-		    ct_raw(SYS_kcmp, pid, getpid(), KCMP_VM, 0) == 0)
-			snprintf(beside, sizeof(beside), "%d", pid);
-	}
-	if (dir)
-		closedir(dir);
-}
+static const char *const keys[] = { "Uid:",    "Gid:",    "Groups:",
+				    "CapEff:", "CapPrm:", NULL };
 
 static void look(const char *what, long rc)
 {
-	char mine[4096], other[4096], me[16];
-	int e = errno, differ = 0;
-	struct dirent *d;
-	DIR *dir = opendir("/proc/self/task");
+	int threads, other;
 
-	errno = e;
 	say_rc(what, rc);
-	snprintf(me, sizeof(me), "%d", getpid());
-	lines("/proc", me, mine, sizeof(mine));
-	while (dir && (d = readdir(dir))) {
-		if (d->d_name[0] == '.')
-			continue;
-		lines("/proc/self/task", d->d_name, other, sizeof(other));
-		differ += other[0] && strcmp(mine, other);
-	}
-	if (dir)
-		closedir(dir);
-	say("%s: others differ: %d", what, differ);
-	other[0] = 0;
-	if (beside[0])
-		lines("/proc", beside, other, sizeof(other));
-	say("%s: who is in our memory differs: %d", what,
-	    other[0] && strcmp(mine, other));
+	creds_differ(&threads, &other);
+	say("%s: others differ: %d", what, threads);
+	say("%s: who is in our memory differs: %d", what, other);
 }
 
 static long drop_caps(bool raw)
@@ -181,6 +122,7 @@ int main(int argc, char **argv)
 	char *p;
 
 	ct_begin(argc, argv);
+	creds_keys = keys;
 	chmod(ct_dir, 0777);
 	p = ct_map(ct_file("ours", N), N, RW, MAP_SHARED, 0);
 	p[0]++;

@@ -3,12 +3,10 @@
  * its own. Some seconds later each thread of the process, and whoever shares
  * its memory, has what its threads have; what was opened before goes on. */
 /* needs: root */
-#include "ct.h"
+#include "creds_seen.h"
 #include "filter.h"
 
-#include <dirent.h>
 #include <linux/capability.h>
-#include <linux/kcmp.h>
 #include <pthread.h>
 #include <semaphore.h>
 
@@ -17,77 +15,14 @@
 #define LIMIT_S 20
 
 static const char *const keys[] = { "Uid:",    "Gid:",	  "Groups:",
-				    "CapEff:", "CapPrm:", "CapBnd:" };
+				    "CapEff:", "CapPrm:", "CapBnd:", NULL };
 
-static bool says(const char *line)
-{
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (!strncmp(line, keys[i], strlen(keys[i])))
-			return true;
-	return false;
-}
-
-/* The lines that say it, of one thread. Empty for one that has ended, or is a
- * worker of the kernel's. */
-static void lines(const char *dir, const char *tid, char *buf, size_t size)
-{
-	char path[300], line[2048];
-	FILE *f;
-
-	buf[0] = 0;
-	snprintf(path, sizeof(path), "%s/%s/status", dir, tid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, "Name:\tiou-", 10))
-			break;
-		if (says(line))
-			strncat(buf, line, size - strlen(buf) - 1);
-	}
-	if (f)
-		fclose(f);
-}
-
-/* Who is in our memory and is not of our process. */
-static char beside[16];
-
-static void find_beside(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-
-	while (dir && (d = readdir(dir))) {
-		int pid = atoi(d->d_name);
-
-		if (pid > 0 && pid != getpid() &&
-		    ct_raw(SYS_kcmp, pid, getpid(), KCMP_VM, 0) == 0)
-			snprintf(beside, sizeof(beside), "%d", pid);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-/* How many have something else than the main thread. */
 static int differ(void)
 {
-	char mine[4096], other[4096], me[16];
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *d;
-	int n = 0;
+	int threads, other;
 
-	snprintf(me, sizeof(me), "%d", getpid());
-	lines("/proc", me, mine, sizeof(mine));
-	while (dir && (d = readdir(dir))) {
-		if (d->d_name[0] == '.')
-			continue;
-		lines("/proc/self/task", d->d_name, other, sizeof(other));
-		n += other[0] && strcmp(mine, other);
-	}
-	if (dir)
-		closedir(dir);
-	other[0] = 0;
-	if (beside[0])
-		lines("/proc", beside, other, sizeof(other));
-	return n + (other[0] && strcmp(mine, other));
+	creds_differ(&threads, &other);
+	return threads + other;
 }
 
 static void look(const char *what)
@@ -257,6 +192,7 @@ int main(int argc, char **argv)
 	char *ours;
 
 	ct_begin(argc, argv);
+	creds_keys = keys;
 	chmod(ct_dir, 0777);
 	ours = ct_map(ct_file("ours", N), N, RW, MAP_SHARED, 0);
 	ours[0]++;
