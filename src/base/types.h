@@ -127,7 +127,7 @@ enum fm_served_by {
 	FM_BY_KERNEL,
 	FM_BYS
 };
-#define FM_SERVED_CHANGES 4 /* the last ones */
+#define FM_SERVED_CHANGES 10 /* the last ones */
 struct fm_served {
 	uint64_t ms[FM_BYS], since_ms;
 	uint8_t by;
@@ -136,6 +136,8 @@ struct fm_served {
 		uint64_t at_ms;
 		uint8_t from, to; /* enum fm_served_by */
 		uint8_t why;      /* enum fm_server_reason */
+		/* as of `choice` then */
+		uint64_t cost_ns[2];
 	} change[FM_SERVED_CHANGES]; /* a ring */
 };
 
@@ -256,6 +258,9 @@ struct fm_file {
 		uint64_t begun_ms, calm_since_ms;
 		/* lost, in thousandths of a thread, with each of the two */
 		_Atomic uint32_t kernel, engine;
+		/* ns an access, by enum fm_server, before a change of it;
+		 * 0: not known */
+		_Atomic uint64_t cost_ns[2];
 		uint32_t waits, kib, missing; /* the kernel: losing_rule.h */
 		/* in faults, up to the last look at it, and before it */
 		uint64_t spent_seen_ns, spent_lately_ns;

@@ -457,7 +457,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		return err;
 	}
 	fm_errseq_back(f);
-	fm_served_begin(&f->st.served, FM_BY_ENGINE, FM_WHY_NONE);
+	fm_served_file(f, FM_BY_ENGINE, FM_WHY_NONE);
 	publish(f);
 	if (write)
 		now_writable(f, st);
@@ -480,7 +480,7 @@ int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
 	atomic_init(&f->io.store, fm_store_choose(f, path_fd, st));
 	atomic_init(&f->server, FM_SERVER_KERNEL);
 	atomic_store(&f->st.demote_why, (uint8_t)why);
-	fm_served_begin(&f->st.served, fm_served_beside_engine(policy), why);
+	fm_served_file(f, fm_served_beside_engine(policy), why);
 	publish(f);
 	*ret = f;
 	return 0;

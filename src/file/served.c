@@ -4,6 +4,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "policy.h"
+#include "server.h"
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 
@@ -21,22 +22,40 @@ static void stop_clock(struct fm_served *s, uint64_t now)
 	s->since_ms = now;
 }
 
-void fm_served_begin(struct fm_served *s, enum fm_served_by by,
-		     enum fm_server_reason why)
+/* To c->to at c->at_ms; from whom is known here. */
+static void begin(struct fm_served *s, struct fm_served_change *c)
 {
-	const uint64_t now = fm_now_ms();
 	uint64_t mask;
 
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	stop_clock(s, now);
-	if (s->by && by && s->by != by)
-		s->change[s->changes++ % FM_SERVED_CHANGES] =
-			(struct fm_served_change){ now, s->by, (uint8_t)by,
-						   (uint8_t)why };
-	s->by = (uint8_t)by;
+	stop_clock(s, c->at_ms);
+	c->from = s->by;
+	if (c->from && c->to && c->from != c->to)
+		s->change[s->changes++ % FM_SERVED_CHANGES] = *c;
+	s->by = c->to;
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
+}
+
+void fm_served_begin(struct fm_served *s, enum fm_served_by by,
+		     enum fm_server_reason why)
+{
+	struct fm_served_change c = { .at_ms = fm_now_ms(), .to = (uint8_t)by,
+				      .why = (uint8_t)why };
+
+	begin(s, &c);
+}
+
+void fm_served_file(struct fm_file *f, enum fm_served_by by,
+		    enum fm_server_reason why)
+{
+	struct fm_served_change c = { .at_ms = fm_now_ms(), .to = (uint8_t)by,
+				      .why = (uint8_t)why };
+
+	for (unsigned i = 0; i < FM_SERVERS; i++)
+		c.cost_ns[i] = atomic_load(&f->choice.cost_ns[i]);
+	begin(&f->st.served, &c);
 }
 
 void fm_served_read(const struct fm_served *s, struct fm_served *ret)

@@ -16,6 +16,9 @@ enum fm_served_by fm_served_beside_engine(const struct fm_policy *p);
 /* [any] From now on it is `by` that serves the file. */
 void fm_served_begin(struct fm_served *s, enum fm_served_by by,
 		     enum fm_server_reason why);
+/* [any] The same of a file that we know: what each server costs is noted. */
+void fm_served_file(struct fm_file *f, enum fm_served_by by,
+		    enum fm_server_reason why);
 /* [any] Add the times of `from` until now to those of `to`. */
 void fm_served_add(struct fm_served *to, const struct fm_served *from);
 /* [any] A copy, with the times until now. */

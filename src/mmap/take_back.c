@@ -417,7 +417,7 @@ static void accept(struct take *t)
 
 	fm_file_size_now(f);
 	atomic_store(&f->server, FM_SERVER_ENGINE);
-	fm_served_begin(&f->st.served, FM_BY_ENGINE, t->why);
+	fm_served_file(f, FM_BY_ENGINE, t->why);
 	for (unsigned k = 0; k < t->n; k++)
 		fm_krange_forget(t->v[k].r.start, t->v[k].r.end);
 	fm_file_passes(f, false);

@@ -20,6 +20,8 @@ static void change_json(struct fm_json *o, const struct fm_served_change *c)
 	fm_json_text(o, "from", fm_served_text(c->from));
 	fm_json_text(o, "to", fm_served_text(c->to));
 	fm_json_text(o, "why", fm_server_reason_text(c->why));
+	fm_json_uint(o, "engine_cost_ns", c->cost_ns[FM_SERVER_ENGINE]);
+	fm_json_uint(o, "kernel_cost_ns", c->cost_ns[FM_SERVER_KERNEL]);
 	fm_json_close(o, '}');
 }
 

@@ -380,8 +380,7 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		atomic_store(&f->st.demote_why, (uint8_t)why);
 		atomic_fetch_add(&f->st.demotions, 1);
 		atomic_store(&f->server, FM_SERVER_KERNEL);
-		fm_served_begin(&f->st.served,
-				fm_served_beside_engine(f->policy), why);
+		fm_served_file(f, fm_served_beside_engine(f->policy), why);
 		fm_errseq_note(f); /* who syncs it asks there from now on */
 		atomic_store(&f->wb.err, 0);
 		fm_server_reason_demoted(f->path, f->dev, f->ino, why);
