@@ -129,7 +129,7 @@ enum fm_served_by {
 };
 #define FM_SERVED_CHANGES 10 /* the last ones */
 struct fm_served {
-	uint64_t ms[FM_BYS], since_ms;
+	uint64_t ms[FM_BYS], since_ms, by_since_ms;
 	uint8_t by;
 	uint32_t changes; /* all told */
 	struct fm_served_change {

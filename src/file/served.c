@@ -33,6 +33,8 @@ static void begin(struct fm_served *s, struct fm_served_change *c)
 	c->from = s->by;
 	if (c->from && c->to && c->from != c->to)
 		s->change[s->changes++ % FM_SERVED_CHANGES] = *c;
+	if (s->by != c->to)
+		s->by_since_ms = c->at_ms;
 	s->by = c->to;
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);

@@ -207,6 +207,11 @@ const char *fm_server_reason_text(enum fm_server_reason why)
 	return reasons[why].text;
 }
 
+const char *fm_server_reason_remedy(enum fm_server_reason why)
+{
+	return reasons[why].remedy ? reasons[why].remedy : "";
+}
+
 /* ---- once -------------------------------------------------------------- */
 
 struct told {

@@ -13,7 +13,8 @@
  * A third server, the kernel with our advice say, takes:
  *  - a value of enum fm_server;
  *  - where fm_server_for answers with it, and for which of the reasons (enum
- *    fm_server_reason in engine.h, their text in server.c);
+ *    fm_server_reason in engine.h, their text in server.c, and in
+ *    server_until.c what would change that);
  *  - what lays its mappings, beside take() and map_kernel() in mmap/mmap.c;
  *  - a function for each change that there is, in the table of
  *    fm_server_change.
@@ -55,6 +56,20 @@ static inline bool fm_kernel_serves(const struct fm_file *f)
 bool fm_server_reason_passes(enum fm_server_reason why);
 /* [plain] The text of a reason; "" of FM_WHY_NONE. */
 const char *fm_server_reason_text(enum fm_server_reason why);
+/* [plain] What people can do about it, or "". */
+const char *fm_server_reason_remedy(enum fm_server_reason why);
+
+/* All but the last one forbid the engine, whatever it costs. */
+enum fm_reason_kind {
+	FM_REASON_CORRECT, /* else the bytes might be wrong */
+	FM_REASON_MEANS,   /* the engine cannot */
+	FM_REASON_SETTING, /* somebody said so */
+	FM_REASON_SPEED,
+};
+/* [plain] */
+enum fm_reason_kind fm_server_reason_kind(enum fm_server_reason why);
+/* [plain] When it is over: "no other process uses it any more"; or "". */
+const char *fm_server_reason_until(enum fm_server_reason why);
 
 /* [plain] Before the first fork: what one process has said is known to all of
  * its children. Without this each knows for itself. */

@@ -117,6 +117,7 @@ static bool note(struct fm_skipped *l, const struct stat *st,
 		l->too_short = left->len;
 	if (l->too_short > longest)
 		longest = l->too_short;
+	l->last = left->why;
 	/* advised is more than being left alone */
 	if (l->served.by != FM_BY_ADVISED || left->by == FM_BY_NOBODY)
 		fm_served_begin(&l->served, left->by, left->why);

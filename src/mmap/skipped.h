@@ -26,6 +26,7 @@ struct fm_skipped {
 		_Atomic(enum fm_server_reason) why;
 		_Atomic uint64_t n;
 	} reason[FM_LEFT_REASONS]; /* the last one also takes the overflow */
+	enum fm_server_reason last; /* of these that a mapping was left for */
 	struct fm_served served; /* nobody: the engine has it, and counts */
 	char path[256];
 };

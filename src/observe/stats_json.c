@@ -265,7 +265,7 @@ static void device_json(struct fm_json *o, const struct fm_file *f)
 }
 
 /* Under an epoch, which keeps f and its mappings. */
-static void file_json(struct fm_json *o, struct fm_file *f)
+static void file_json(struct fm_json *o, struct fm_file *f, bool alone)
 {
 	struct fm_map *m;
 	bool advised;
@@ -281,6 +281,7 @@ static void file_json(struct fm_json *o, struct fm_file *f)
 	fm_json_bool(o, "advised", advised);
 	fm_stats_served(o, &f->st.served, true);
 	fm_stats_losing(o, f);
+	fm_stats_why(o, f, alone);
 	resident_json(o, f);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
 	set_counters(o, &f->st);
@@ -303,14 +304,15 @@ static void add_retired(const struct fm_retired *r, void *arg)
 	fm_json_close(o, '}');
 }
 
-static uint64_t add_files(struct fm_json *o, struct fm_file_stats *sum)
+static uint64_t add_files(struct fm_json *o, struct fm_file_stats *sum,
+			  bool alone)
 {
 	struct fm_file *f;
 	uint64_t n = fm_stats_retired(sum, add_retired, o);
 
 	fm_for_each_file(f, id) {
 		fm_stats_sum(sum, &f->st);
-		file_json(o, f);
+		file_json(o, f, alone);
 		n += !fm_stats_was_retired(f->dev, f->ino, f->born);
 	}
 	return n;
@@ -322,7 +324,7 @@ static void files_json(struct fm_json *o, bool alone, struct fm_file_stats *sum,
 	unsigned slot = alone ? 0 : fm_epoch_enter();
 
 	fm_json_open(o, "files", '[');
-	*ret_n = add_files(o, sum);
+	*ret_n = add_files(o, sum, alone);
 	fm_json_close(o, ']');
 	if (!alone)
 		fm_epoch_leave(slot);
@@ -356,7 +358,8 @@ static void add_left(const struct fm_skipped *l, void *arg)
 	fm_json_uint(o, "mapped_bytes", l->bytes);
 	fm_json_uint(o, "largest_bytes", l->largest);
 	put_mapped(o, l);
-	fm_stats_served(o, &l->served, false);
+	fm_stats_served(o, &l->served, true);
+	fm_stats_why_left(o, l->last);
 	fm_json_open(o, "why", '[');
 	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++) {
 		fm_json_open(o, NULL, '{');

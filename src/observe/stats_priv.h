@@ -8,6 +8,7 @@
 
 #include "base/hist.h"
 #include "base/types.h"
+#include "engine.h"
 
 /* Higher when a key is gone or means something else; not for a new one. */
 #define FM_STATS_SCHEMA 1
@@ -50,6 +51,11 @@ bool fm_stats_mapped(dev_t dev, ino_t ino, bool *ret_advised);
 /* For how long who served it; with the last changes, or without. */
 void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 		     bool changes);
+/* Why it is served by whom it is, and what would change that; alone: the
+ * program is dead. */
+void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone);
+/* The same of a file that the engine has not. */
+void fm_stats_why_left(struct fm_json *o, enum fm_server_reason why);
 /* What was lost with either server, by the trial of the engine. */
 void fm_stats_losing(struct fm_json *o, const struct fm_file *f);
 /* The trials of another server. */

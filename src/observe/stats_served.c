@@ -36,6 +36,13 @@ static void changes_json(struct fm_json *o, const struct fm_served *s)
 	fm_json_close(o, ']');
 }
 
+/* Nobody: nothing of it is open, or another list has it. */
+static void by_json(struct fm_json *o, const struct fm_served *now)
+{
+	fm_json_text(o, "by", now->by ? fm_served_text(now->by) : NULL);
+	fm_json_uint(o, "by_ms", now->by ? now->since_ms - now->by_since_ms : 0);
+}
+
 void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 		     bool changes)
 {
@@ -46,8 +53,10 @@ void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 	fm_json_uint(o, "engine_ms", now.ms[FM_BY_ENGINE]);
 	fm_json_uint(o, "advised_ms", now.ms[FM_BY_ADVISED]);
 	fm_json_uint(o, "kernel_ms", now.ms[FM_BY_KERNEL]);
-	if (changes)
+	if (changes) {
+		by_json(o, &now);
 		changes_json(o, &now);
+	}
 	fm_json_close(o, '}');
 }
 
