@@ -17,6 +17,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_why(int argc, char **argv);
 int cmd_set(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
 int cmd_prefetch(int argc, char **argv);

@@ -25,6 +25,8 @@ static const struct {
 	  "[--json]                       running processes under it" },
 	{ "stat", cmd_stat,
 	  "[OPTION...] WHO [SECONDS]    what a running process serves" },
+	{ "why", cmd_why,
+	  "[OPTION...] WHO FILE          why a file is served by whom it is" },
 	{ "set", cmd_set,
 	  "WHO KEY VALUE                 another value for an option" },
 	{ "reload", cmd_reload,

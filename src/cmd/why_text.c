@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "why_text.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "glob.h"
+#include "shown.h"
+#include "stats_doc.h"
+
+#define COLUMNS 4096 /* of a path */
+
+static const json_t *choice_of(const json_t *file)
+{
+	return json_object_get(file, "choice");
+}
+
+static const json_t *changes_of(const json_t *file)
+{
+	return json_object_get(json_object_get(file, "served"), "changes");
+}
+
+static const json_t *last_change(const json_t *file)
+{
+	const json_t *all = changes_of(file);
+	const size_t n = json_array_size(all);
+
+	return n ? json_array_get(all, n - 1) : NULL;
+}
+
+/* The engine has had it; else the kernel from the start. */
+static bool is_known(const json_t *file)
+{
+	return json_object_get(file, "open") != NULL;
+}
+
+/* ---- who ---------------------------------------------------------------- */
+
+static void put_file(const json_t *stats, const json_t *file, FILE *out)
+{
+	static wchar_t path[COLUMNS + 1];
+
+	shown_text(doc_text(file, "path"), COLUMNS, false, path);
+	fprintf(out, "%ls: %s, of process %d, %s\n", path,
+		shown_size(doc_uint(file, "size")).s,
+		(int)doc_uint(stats, "pid"),
+		fm_base_name(doc_text(stats, "program")));
+}
+
+static void put_server(const char *server, const json_t *file, FILE *out)
+{
+	const json_t *served = json_object_get(file, "served");
+	const char *text = !strcmp(server, "engine") ? "the engine" :
+			   !strcmp(server, "advised") ?
+				"the kernel's mapping, advised" :
+				"the kernel's mapping";
+
+	fprintf(out, "served by: %s", text);
+	if (*doc_text(served, "by"))
+		fprintf(out, " (since %s)", shown_uptime(
+				(double)doc_uint(served, "by_ms") / 1000).s);
+	fputc('\n', out);
+}
+
+/* ---- the kernel's ------------------------------------------------------- */
+
+static const char *kind_text(const char *kind)
+{
+	static const char *const text[][2] = {
+		{ "correctness", "else the bytes might be wrong" },
+		{ "means", "the engine cannot" },
+		{ "setting", "by a setting or a command" },
+		{ "speed", "a matter of speed" },
+	};
+
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+		if (!strcmp(kind, text[i][0]))
+			return text[i][1];
+	return kind;
+}
+
+static void put_reason(const json_t *c, FILE *out)
+{
+	const char *kind = doc_text(c, "kind");
+
+	fprintf(out, "why: %s%s%s%s\n", doc_text(c, "why"), *kind ? " (" : "",
+		kind_text(kind), *kind ? ")" : "");
+}
+
+static void put_vetoes(const json_t *c, FILE *out)
+{
+	const json_t *vetoes = json_object_get(c, "vetoes"), *veto;
+	size_t i;
+
+	fprintf(out, "what forbids the engine: ");
+	json_array_foreach(vetoes, i, veto)
+		fprintf(out, "%s%s", i ? "; " : "", json_string_value(veto));
+	fputs(json_array_size(vetoes) ? "\n" : "nothing\n", out);
+}
+
+static void put_remedy(const json_t *c, FILE *out)
+{
+	const char *remedy = doc_text(c, "remedy");
+	const char *until = doc_text(c, "until");
+
+	fprintf(out, "what would change that: %s%s\n",
+		*until ? "when " : "",
+		*until ? until : *remedy ? remedy :
+		"nothing that can be set; the program would have to act "
+		"otherwise");
+	if (*until && *remedy)
+		fprintf(out, "remedy: %s\n", remedy);
+}
+
+static void put_return(const json_t *file, const json_t *c, FILE *out)
+{
+	const bool may = json_is_true(json_object_get(c, "may_return"));
+	const double s = (double)doc_uint(c, "not_before_ms") / 1000;
+
+	fprintf(out, "it may come back: ");
+	if (!is_known(file))
+		fprintf(out, "%s\n", may ? "yes, when it is mapped again" :
+			"no, unless that changes and it is mapped again");
+	else if (!may)
+		fprintf(out, "no, not in this process: the next one decides "
+			"anew\n");
+	else if (s > 0)
+		fprintf(out, "yes, not before %.1f s from now, once that has "
+			"changed\n", s);
+	else
+		fprintf(out, "yes, as soon as that has changed\n");
+}
+
+static void put_kernels(const json_t *file, FILE *out)
+{
+	const json_t *c = choice_of(file);
+
+	put_reason(c, out);
+	put_vetoes(c, out);
+	put_remedy(c, out);
+	put_return(file, c, out);
+}
+
+/* ---- the engine's ------------------------------------------------------- */
+
+static void put_engines(const json_t *file, FILE *out)
+{
+	const json_t *last = last_change(file);
+
+	fprintf(out, "why: %s%s\n", last ? "taken back: " : "",
+		last ? doc_text(last, "why") :
+		"nothing forbids it, and nothing is known to be faster here");
+	fprintf(out, "what would change that: another process, a faster kernel "
+		"as measured, fastmap demote\n");
+}
+
+/* ---- figures ------------------------------------------------------------ */
+
+struct cost {
+	char s[32];
+};
+
+static struct cost cost_of(uint64_t ns, const char *unknown)
+{
+	struct cost c;
+
+	if (!ns)
+		snprintf(c.s, sizeof(c.s), "%s", unknown);
+	else if (ns < 1000)
+		snprintf(c.s, sizeof(c.s), "%uns", (unsigned)ns);
+	else if (ns < 9950)
+		snprintf(c.s, sizeof(c.s), "%.1fus", (double)ns / 1000);
+	else
+		shown_time((double)ns / 1000, c.s);
+	return c;
+}
+
+static void put_costs(const json_t *file, FILE *out)
+{
+	const json_t *c = choice_of(file);
+
+	fprintf(out, "cost of an access: engine %s, kernel %s\n",
+		cost_of(doc_uint(c, "engine_cost_ns"), "not known").s,
+		cost_of(doc_uint(c, "kernel_cost_ns"), "not known").s);
+}
+
+/* What it has cost so far, whatever else is known. */
+static void put_faults(const json_t *file, FILE *out)
+{
+	const uint64_t n = doc_faults(file);
+	char b[SHOWN_NUMBER];
+
+	if (n)
+		fprintf(out, "the engine's faults: %s, %s each, %.0f %% "
+			"answered from memory\n", shown_count((double)n, b),
+			cost_of(doc_uint(file, "spent_ns") / n, "0us").s,
+			doc_real(file, "hit_percent"));
+}
+
+static void put_waits(const json_t *file, FILE *out)
+{
+	const double engine = doc_real(file, "engine_loses");
+	const double kernel = doc_real(file, "kernel_loses");
+
+	if (engine > 0 || kernel > 0)
+		fprintf(out, "threads that waited, when that was seen last: "
+			"engine %.2f, kernel %.2f\n", engine, kernel);
+}
+
+/* ---- the last decisions ------------------------------------------------- */
+
+static void put_change(const json_t *c, FILE *out)
+{
+	const time_t at = (time_t)doc_real(c, "time");
+	struct tm tm;
+	char when[32] = "";
+
+	if (localtime_r(&at, &tm))
+		strftime(when, sizeof(when), "%m-%d %H:%M:%S", &tm);
+	fprintf(out, "%-14s %-7s %-7s %7s %7s %s\n", when,
+		doc_text(c, "from"), doc_text(c, "to"),
+		cost_of(doc_uint(c, "engine_cost_ns"), "-").s,
+		cost_of(doc_uint(c, "kernel_cost_ns"), "-").s,
+		doc_text(c, "why"));
+}
+
+static void put_changes(const json_t *file, FILE *out)
+{
+	const json_t *all = changes_of(file);
+	size_t n = json_array_size(all);
+
+	if (!n) {
+		fprintf(out, "last decisions: none since it was mapped\n");
+		return;
+	}
+	fprintf(out, "last decisions, the newest first, with the costs of an "
+		"access then:\n%-14s %-7s %-7s %7s %7s %s\n", "TIME", "FROM",
+		"TO", "ENGINE", "KERNEL", "WHY");
+	while (n--)
+		put_change(json_array_get(all, n), out);
+}
+
+void why_text(const json_t *stats, const json_t *file, FILE *out)
+{
+	const char *server = doc_server(stats, file);
+
+	put_file(stats, file, out);
+	put_server(server, file, out);
+	if (strcmp(server, "engine"))
+		put_kernels(file, out);
+	else
+		put_engines(file, out);
+	put_costs(file, out);
+	put_faults(file, out);
+	put_waits(file, out);
+	put_changes(file, out);
+}
