@@ -26,6 +26,8 @@ static const struct entry keys[] = {
 	{ "d", "the kernel serves the file" },
 	{ "t", "the engine does, again" },
 	{ "x", "drop the file from the cache" },
+	{ "w", "why the file is served so" },
+	{ "h", "this text" },
 	{ "q", "quit" },
 };
 #define HALF 39 /* columns of one of two */

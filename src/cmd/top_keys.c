@@ -223,7 +223,7 @@ static bool press_order(struct top_view *v, int key)
 	return true;
 }
 
-/* Drawing keeps it within the text. */
+/* Or in the view of one file. Drawing keeps it within the text. */
 static void press_in_help(struct top_view *v, int key)
 {
 	const unsigned page = top_screen_help_page();
@@ -235,7 +235,7 @@ static void press_in_help(struct top_view *v, int key)
 	case KEY_UP: case 'k': case KEY_PPAGE:
 		v->help_at -= v->help_at < back ? v->help_at : back;
 		break;
-	default: v->help = false; break;
+	default: v->help = v->why = false; break;
 	}
 }
 
@@ -244,6 +244,7 @@ static bool press_view(struct top_action *a, struct top_view *v, int key)
 	switch (key) {
 	case 'p': case ' ': v->paused = !v->paused; break;
 	case 'h': case '?': v->help = true; v->help_at = 0; break;
+	case 'w': v->why = true; v->help_at = 0; break;
 	case 'i': case 's':
 		snprintf(a->question, sizeof(a->question),
 			 "seconds between looks (%g now): ", v->interval);
@@ -320,7 +321,7 @@ bool top_keys_press(struct top_view *v, struct top_peers *peers,
 {
 	if (key == KEY_RESIZE)
 		return true;
-	if (v->help) {
+	if (v->help || v->why) {
 		press_in_help(v, key);
 		return true;
 	}

@@ -79,6 +79,7 @@ struct top_process *top_process_new(const json_t *stats)
 		json_decref(files);
 		return NULL;
 	}
+	p->stats = json_incref((json_t *)stats);
 	p->pid = (pid_t)doc_uint(stats, "pid");
 	p->program = strdup(fm_base_name(doc_text(stats, "program")));
 	p->uptime = doc_real(stats, "uptime");
@@ -104,6 +105,7 @@ void top_process_free(struct top_process *p)
 		file_free(&p->file[i]);
 	free(p->file);
 	free(p->program);
+	json_decref(p->stats);
 	free(p);
 }
 

@@ -35,6 +35,7 @@ struct top_process {
 	double rate[TOP_TOTALS], hit; /* sums of the files' */
 	unsigned files;
 	struct top_file *file;
+	json_t *stats; /* that all of it is from */
 };
 
 /* From the statistics: files that are mapped, and those left to the kernel.

@@ -10,6 +10,7 @@
 #include "shown.h"
 #include "top_help.h"
 #include "top_terminal.h"
+#include "top_why.h"
 
 #define HEAD 6 /* lines above the first row */
 
@@ -174,22 +175,37 @@ static void table(struct top_view *v)
 	rows(v, width);
 }
 
-/* ---- help -------------------------------------------------------------- */
+/* ---- help, and why ----------------------------------------------------- */
 
-/* What does not fit is further down. */
-static void help(struct top_view *v)
+/* `n` lines, each in `size` bytes. What does not fit is further down. */
+static void text(struct top_view *v, const char *line, size_t size, unsigned n)
 {
-	static char line[TOP_HELP_LINES][TOP_HELP_COLUMNS + 1];
-	const unsigned n = top_help_lines((unsigned)COLS, line);
 	const unsigned page = top_screen_help_page();
 	const unsigned last = n > page ? n - page : 0;
 
 	if (v->help_at > last)
 		v->help_at = last;
 	for (unsigned y = 0; y < page && v->help_at + y < n; y++)
-		plain_at((int)y, line[v->help_at + y], A_NORMAL);
+		plain_at((int)y, line + (v->help_at + y) * size, A_NORMAL);
 	plain_at(LINES - 1, last ? "up, down: more; any key: back" :
 				   "any key: back", A_BOLD);
+}
+
+static void help(struct top_view *v)
+{
+	static char line[TOP_HELP_LINES][TOP_HELP_COLUMNS + 1];
+
+	text(v, line[0], sizeof(line[0]),
+	     top_help_lines((unsigned)COLS, line));
+}
+
+static void why(struct top_view *v)
+{
+	static char line[TOP_WHY_LINES][TOP_WHY_COLUMNS + 1];
+	const struct top_row *row = v->rows ? &v->row[v->selected] : NULL;
+
+	text(v, line[0], sizeof(line[0]),
+	     top_why_lines(row, (unsigned)COLS, line));
 }
 
 void top_screen_draw(struct top_view *v)
@@ -198,6 +214,8 @@ void top_screen_draw(struct top_view *v)
 	scroll_to(v);
 	if (v->help)
 		help(v);
+	else if (v->why)
+		why(v);
 	else
 		table(v);
 	refresh();

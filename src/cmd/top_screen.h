@@ -12,8 +12,9 @@ struct top_view {
 	unsigned rows;
 	unsigned selected, first; /* rows; first: the top one on the screen */
 	enum top_column by;
-	bool reverse, paused, many, help;
-	unsigned help_at; /* line */
+	bool reverse, paused, many;
+	bool help, why;  /* in place of the table */
+	unsigned help_at; /* line of these */
 	bool follows; /* the selected row, wherever it goes; else the top */
 	double interval;          /* s */
 	char message[256];        /* "": none */
