@@ -15,6 +15,7 @@
 #include "heard.h"
 #include "said.h"
 #include "set.h"
+#include "tunables.h"
 
 /* Until fm_policy_load: everything off. */
 static const struct fm_set nothing = {
@@ -351,6 +352,15 @@ void fm_policy_reload(void)
 		atomic_store_explicit(&current, set, memory_order_release);
 }
 
+/* Of the process, and for its life: a reload leaves them. */
+static void take_tunables(char **envp)
+{
+	const char *text = env_get(envp, "FASTMAP_TUNE");
+
+	if (text)
+		fm_tunables_set(text);
+}
+
 void fm_policy_load_for(const char *argv0, const char *exe, char **envp)
 {
 	fm_log_start(fm_heard_run(envp));
@@ -360,6 +370,7 @@ void fm_policy_load_for(const char *argv0, const char *exe, char **envp)
 	}
 	loading = envp;
 	fm_policy_reload();
+	take_tunables(envp);
 	fm_remark_unknown(envp);
 	loading = NULL;
 }

@@ -10,7 +10,8 @@
 #define NEAR 3  /* letters to be changed, added or left out */
 
 static const char *const others[] = {
-	"FASTMAP_POLICY", "FASTMAP_DEEPBIND", FM_RUN_VARIABLE,
+	"FASTMAP_POLICY", "FASTMAP_DEEPBIND", "FASTMAP_TUNE",
+	FM_RUN_VARIABLE,
 };
 #define OTHERS (sizeof(others) / sizeof(others[0]))
 

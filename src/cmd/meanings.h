@@ -21,4 +21,7 @@ const char *meaning_value(const struct fm_option *o);
  * a line feed; nothing for "" at column 0. */
 void print_wrapped(int column, int indent, const char *text);
 
+/* `fastmap options --tunables` */
+void print_tunables(void);
+
 #endif

@@ -172,6 +172,10 @@ int cmd_options_list(int argc, char **argv)
 		return cmd_usage(help, "too many arguments");
 	if (json)
 		return show_all_json();
+	if (argc == 2 && !strcmp(argv[1], "--tunables")) {
+		print_tunables();
+		return 0;
+	}
 	status = cmd_options(argc, argv, 0, INT_MAX, help);
 	if (status >= 0)
 		return status;

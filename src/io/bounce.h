@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FM_BOUNCE ((size_t)256 << 10) /* bytes of one buffer, page aligned */
+#define FM_BOUNCE ((size_t)256 << 10) /* size: bytes of one buffer */
 
 struct fm_bounce {
 	_Atomic uint32_t taken;

@@ -7,21 +7,10 @@
 #include "base/thread.h"
 #include "memory_device.h"
 #include "ring.h"
+#include "tunables.h"
 
-#define SPIN_NS 1000u      /* between two yields, */
-#define AWAY_NS 10000u     /* but not where one of them took longer */
-#define POLL_NS 2000000u   /* longest poll for one read */
-#define SLOW_NS 1500000u   /* beyond it a wake-up makes no difference */
-#define STALL_NS 20000000u /* a longer read is the device's doing */
-#define LONG_NS 100000000u /* window in the better way */
-#define PROBE_NS 16000000u /* window in the other one */
-#define PROBE_EVERY 12     /* windows */
-#define ENOUGH 16          /* reads to judge by */
-#define ONE 256u           /* ratios are fixed point */
-#define WORTH 100u         /* sleep when it takes less of polling's pace */
-#define NOT_WORTH ONE     /* and until polling is as good */
+#define ONE 256u /* unit: ratios are fixed point */
 #define BATCH 32
-#define SAMPLE 8u /* of so many that sleep one is looked at before it does */
 
 enum { SLEEP, POLL };
 enum { WAITING, TAKEN, DONE, SLEEPING };
@@ -111,9 +100,12 @@ static FM_FAULT void compare(void)
  */
 static FM_FAULT uint32_t better(void)
 {
-	if (waited >= SLOW_NS)
+	if (waited >= fm_tune.demand_slow_ns)
 		return SLEEP;
-	return ratio < (chosen == POLL ? WORTH : NOT_WORTH) ? SLEEP : POLL;
+	return ratio < (chosen == POLL ? fm_tune.demand_sleep_below :
+					 fm_tune.demand_poll_above) ?
+		       SLEEP :
+		       POLL;
 }
 
 /* What the window that ends now has shown. */
@@ -143,11 +135,13 @@ static FM_FAULT void turn_over(uint64_t now)
 
 	sum_up(atomic_load(&way), now);
 	m = chosen;
-	if (++windows == 2 || windows == 4 || windows % PROBE_EVERY == 0)
+	if (++windows == 2 || windows == 4 ||
+	    windows % fm_tune.demand_probe_every == 0)
 		m ^= 1;
 	atomic_store(&way, m);
 	atomic_store(&window_end, now + (m != chosen || windows < 4 ?
-					 PROBE_NS : LONG_NS));
+						 fm_tune.demand_probe_ns :
+						 fm_tune.demand_window_ns));
 }
 
 /*
@@ -160,15 +154,16 @@ static FM_FAULT void turn_over(uint64_t now)
 static FM_FAULT void note(uint64_t begin)
 {
 	uint64_t now = fm_now_ns(), end = atomic_load(&window_end);
-	uint64_t took = fm_least(now - begin, STALL_NS);
+	uint64_t took = fm_least(now - begin, fm_tune.demand_stall_ns);
 	uint64_t last = atomic_exchange(&last_end, now);
 	uint64_t gap = now > last ? now - last : 0;
 
-	fm_count(&window_ns, fm_least(took, POLL_NS));
+	fm_count(&window_ns, fm_least(took, fm_tune.demand_poll_ns));
 	fm_count(&window_busy, fm_least(took, gap));
 	fm_count(&window_took, took);
 	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
-		    ENOUGH || now < end || !fm_trylock(&window_lock))
+		    fm_tune.demand_enough ||
+	    now < end || !fm_trylock(&window_lock))
 		return;
 	if (atomic_load(&window_end) == end)
 		turn_over(now);
@@ -179,7 +174,9 @@ FM_FAULT unsigned fm_demand_waiting(void)
 {
 	uint64_t end = atomic_load(&window_end);
 
-	return fm_now_ns() > end + LONG_NS ? 0 : atomic_load(&crowd);
+	return fm_now_ns() > end + fm_tune.demand_window_ns ?
+		       0 :
+		       atomic_load(&crowd);
 }
 
 struct watch {
@@ -206,7 +203,7 @@ static FM_FAULT unsigned spin(struct fm_ring *r, const struct watch *w)
 
 	if (!may_spin(w))
 		return 0;
-	end = fm_now_ns() + SPIN_NS;
+	end = fm_now_ns() + fm_tune.demand_spin_ns;
 	while (!(n = fm_ring_look(r)) && may_spin(w) && fm_now_ns() < end)
 		fm_cpu_relax();
 	return n;
@@ -219,7 +216,7 @@ static FM_FAULT void spin_on(_Atomic uint32_t *state, uint32_t was,
 
 	if (!may_spin(w))
 		return;
-	end = fm_now_ns() + SPIN_NS;
+	end = fm_now_ns() + fm_tune.demand_spin_ns;
 	while (atomic_load(state) == was && may_spin(w) && fm_now_ns() < end)
 		fm_cpu_relax();
 }
@@ -231,8 +228,8 @@ static FM_FAULT void step(struct watch *w)
 
 	fm_sys0(SYS_sched_yield);
 	to = fm_now_ns();
-	w->shared = to - from > AWAY_NS;
-	w->over = to - w->begin > POLL_NS;
+	w->shared = to - from > fm_tune.demand_away_ns;
+	w->over = to - w->begin > fm_tune.demand_poll_ns;
 }
 
 /* ---- batches ----------------------------------------------------------- */
@@ -352,7 +349,8 @@ static FM_FAULT long sleep_for(struct fm_io *io)
 	static _Atomic uint32_t n;
 
 	if (!fm_rings_uring() ||
-	    atomic_fetch_add_explicit(&n, 1, memory_order_relaxed) % SAMPLE)
+	    atomic_fetch_add_explicit(&n, 1, memory_order_relaxed) %
+		    fm_tune.demand_watched)
 		return fm_io_once(io);
 	return fm_demand_watched(io);
 }

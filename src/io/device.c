@@ -6,27 +6,9 @@
 #include "base/sys.h"
 #include "ring.h"
 #include "store.h"
+#include "tunables.h"
 
-#define DEVICES 32 /* the last one is shared by all that come later */
-#define MEMORY 256.0 /* reads; older ones count for less and less */
-#define ENOUGH 16.0 /* reads, for a line of their own, */
-#define GROUPS 2.0  /* or groups of */
-#define GROUP 16    /* reads that others accompanied */
-#define RARE 32     /* a group of other sizes has 1/33 of the time */
-/* A stall counts as so long: no disk takes longer for a read, and one that is
- * held back (blk-throttle) has its turn every 100 ms. */
-#define LONGEST_NS 200e6
-/* What a read takes as a rule is not what it takes on the average: one that
- * waited for a processor counts as so many, of about so many reads. */
-#define FAR 8
-#define LATELY 64.0
-#define FIXED_NS 100000.0
-#define PAGE_NS 4096.0
-/* How far from that a page's time may be as nothing is known: 100 MB/s. */
-#define PAGE_SPREAD_NS 40960.0
-#define CLOCK_NS 1000.0 /* less is no difference between two reads */
-#define LEAST_NS 100.0 /* a page: 40 GB/s */
-#define MOST_EVEN 4096.0 /* pages */
+#define DEVICES 32 /* size: the last one is shared by all that come later */
 
 /* Sums over the reads, each weighted by its age. */
 struct line {
@@ -81,21 +63,23 @@ struct fm_device *fm_device_of(dev_t dev)
  */
 static FM_FAULT void fit(struct line *l)
 {
-	const double prior = 1 / (PAGE_SPREAD_NS * PAGE_SPREAD_NS);
+	const double prior = 1 / (fm_tune.device_page_spread_ns *
+				  fm_tune.device_page_spread_ns);
 	double n = l->n / l->w, t = l->t / l->w;
 	double var = l->nn / l->w - n * n, with = l->nt / l->w - n * t;
 	double rest = l->tt / l->w - t * t, seen = 0, told = 0;
 
 	if (var > 0) {
 		rest -= with * with / var;
-		if (rest < CLOCK_NS * CLOCK_NS)
-			rest = CLOCK_NS * CLOCK_NS;
+		if (rest < fm_tune.device_clock_ns * fm_tune.device_clock_ns)
+			rest = fm_tune.device_clock_ns *
+			       fm_tune.device_clock_ns;
 		seen = l->w * var / rest;
 		told = l->w * with / rest;
 	}
-	l->page = (told + prior * PAGE_NS) / (seen + prior);
-	if (l->page < LEAST_NS)
-		l->page = LEAST_NS;
+	l->page = (told + prior * fm_tune.device_page_ns) / (seen + prior);
+	if (l->page < fm_tune.device_least_page_ns)
+		l->page = fm_tune.device_least_page_ns;
 	l->fixed = t - n * l->page;
 	if (l->fixed < 0)
 		l->fixed = 0;
@@ -103,10 +87,10 @@ static FM_FAULT void fit(struct line *l)
 
 static FM_FAULT void add(struct line *l, double n, double t)
 {
-	double keep = 1 - 1 / MEMORY;
+	double keep = 1 - 1 / fm_tune.device_memory;
 
-	if (t > LONGEST_NS)
-		t = LONGEST_NS;
+	if (t > fm_tune.device_longest_ns)
+		t = fm_tune.device_longest_ns;
 	l->w = l->w * keep + 1;
 	l->n = l->n * keep + n;
 	l->nn = l->nn * keep + n * n;
@@ -118,13 +102,14 @@ static FM_FAULT void add(struct line *l, double n, double t)
 
 static FM_FAULT void add_to_rule(struct fm_device *d, double n, double t)
 {
-	if (d->rule_t && t > FAR * d->rule_t)
-		t = FAR * d->rule_t;
-	d->rule_n += d->rule_n ? (n - d->rule_n) / LATELY : n;
-	d->rule_t += d->rule_t ? (t - d->rule_t) / LATELY : t;
+	if (d->rule_t && t > fm_tune.device_far * d->rule_t)
+		t = fm_tune.device_far * d->rule_t;
+	d->rule_n += d->rule_n ? (n - d->rule_n) / fm_tune.device_lately : n;
+	d->rule_t += d->rule_t ? (t - d->rule_t) / fm_tune.device_lately : t;
 	atomic_store_explicit(&d->by_pages,
-			      d->alone.w >= ENOUGH &&
-			      d->rule_t < (d->rule_n + 2) * d->alone.page,
+			      d->alone.w >= fm_tune.device_enough &&
+				      d->rule_t <
+					      (d->rule_n + 2) * d->alone.page,
 			      memory_order_relaxed);
 }
 
@@ -134,16 +119,21 @@ static FM_FAULT uint32_t even_of(const struct line *l, double enough)
 
 	if (l->w < enough)
 		return 0;
-	return n < 1 ? 1 : n > MOST_EVEN ? (uint32_t)MOST_EVEN : (uint32_t)n;
+	return n < 1 ? 1 :
+	       n > fm_tune.device_most_even ?
+		       (uint32_t)fm_tune.device_most_even :
+		       (uint32_t)n;
 }
 
 static FM_FAULT void publish(struct fm_device *d)
 {
-	atomic_store_explicit(&d->even, even_of(&d->alone, ENOUGH),
+	atomic_store_explicit(&d->even,
+			      even_of(&d->alone, fm_tune.device_enough),
 			      memory_order_relaxed);
-	atomic_store_explicit(&d->even_among, even_of(&d->among, GROUPS),
+	atomic_store_explicit(&d->even_among,
+			      even_of(&d->among, fm_tune.device_groups),
 			      memory_order_relaxed);
-	if (d->alone.w < ENOUGH)
+	if (d->alone.w < fm_tune.device_enough)
 		return;
 	atomic_store_explicit(&d->fixed, (uint64_t)d->alone.fixed,
 			      memory_order_relaxed);
@@ -159,7 +149,9 @@ static FM_FAULT void take_turns(struct fm_device *d, uint64_t busy)
 
 	d->price = was ? busy : d->price;
 	d->spent = was ? 0 : d->spent + busy;
-	atomic_store_explicit(&d->other, !was && d->spent > RARE * d->price,
+	atomic_store_explicit(&d->other,
+			      !was && d->spent > fm_tune.device_other_part *
+							 d->price,
 			      memory_order_relaxed);
 }
 
@@ -174,9 +166,10 @@ static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
 		g->busy += now - from;
 	g->last = left ? now : 0;
 	g->pages += (uint64_t)n;
-	if (++g->reads < GROUP)
+	if (++g->reads < fm_tune.device_group)
 		return;
-	add(&d->among, (double)g->pages / GROUP, (double)g->busy / GROUP);
+	add(&d->among, (double)g->pages / fm_tune.device_group,
+	    (double)g->busy / fm_tune.device_group);
 	take_turns(d, g->busy);
 	*g = (struct group){ .last = g->last };
 }
@@ -239,7 +232,8 @@ FM_FAULT uint32_t fm_device_even(const struct fm_file *f)
 		n = atomic_load_explicit(&d->even, memory_order_relaxed);
 	if (d && !n)
 		n = atomic_load_explicit(&d->even_among, memory_order_relaxed);
-	return n ? n : (uint32_t)(FIXED_NS / PAGE_NS);
+	return n ? n :
+		   (uint32_t)(fm_tune.device_fixed_ns / fm_tune.device_page_ns);
 }
 
 FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
@@ -267,7 +261,8 @@ FM_FAULT uint32_t fm_device_even_now(const struct fm_file *f)
 	if (!d || !atomic_load_explicit(&d->inflight, memory_order_relaxed))
 		return fm_device_even(f);
 	n = atomic_load_explicit(&d->even_among, memory_order_relaxed);
-	return n ? n : (uint32_t)(FIXED_NS / PAGE_NS);
+	return n ? n :
+		   (uint32_t)(fm_tune.device_fixed_ns / fm_tune.device_page_ns);
 }
 
 FM_FAULT bool fm_device_wants_other(const struct fm_file *f)
@@ -284,7 +279,8 @@ FM_FAULT uint64_t fm_device_ns(const struct fm_file *f, uint64_t n)
 						 memory_order_relaxed) : 0;
 
 	if (!page)
-		return (uint64_t)FIXED_NS + n * (uint64_t)PAGE_NS;
+		return (uint64_t)fm_tune.device_fixed_ns +
+		       n * (uint64_t)fm_tune.device_page_ns;
 	return atomic_load_explicit(&d->fixed, memory_order_relaxed) + n * page;
 }
 

@@ -37,7 +37,7 @@ int fm_backup_file(struct fm_file *f);
 void fm_backup_drop(struct fm_file *f);
 /* [plain] The registry of processes number k is another file now, open as fd:
  * our claims on it are to last as long as the guardian writes. */
-#define FM_CLAIM_FDS 16
+#define FM_CLAIM_FDS 16 /* size: files */
 void fm_backup_registry(unsigned k, int fd);
 
 /* ---- for the process that keeps them ------------------------------------- */

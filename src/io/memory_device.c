@@ -7,12 +7,7 @@
 #include "device.h"
 #include "ring.h"
 #include "store.h"
-
-#define WINDOW 256u /* reads that are judged together */
-#define AGAIN 32u   /* on a device that was as fast as memory before */
-#define STEP 64u    /* words, between two that are looked at */
-#define PROBE 4u    /* of so many loads from the page cache one is read again */
-#define LATE 3u     /* reads more than there were early ones: no more probes */
+#include "tunables.h"
 
 static _Atomic bool probing;
 /* The last device that was judged to be so, plus one: the next file there need
@@ -22,14 +17,17 @@ static _Atomic uint64_t fast;
 static FM_FAULT unsigned window(const struct fm_file *f)
 {
 	return atomic_load_explicit(&fast, memory_order_relaxed) ==
-			       (uint64_t)f->dev + 1 ? AGAIN : WINDOW;
+			       (uint64_t)f->dev + 1 ?
+		       fm_tune.memory_device_again :
+		       fm_tune.memory_device_window;
 }
 
 static FM_FAULT bool is_zero(const uint64_t *page)
 {
 	uint64_t any = 0;
 
-	for (unsigned i = 0; i < FM_PAGE / sizeof(*page); i += STEP)
+	for (unsigned i = 0; i < FM_PAGE / sizeof(*page);
+	     i += fm_tune.memory_device_step)
 		any |= page[i] | page[i + 1];
 	return !any;
 }
@@ -79,10 +77,12 @@ FM_FAULT void fm_memory_device_note(const struct fm_io *io)
 static FM_FAULT bool is_worth_a_probe(struct fm_file *f)
 {
 	return !(atomic_fetch_add_explicit(&f->io.cached, 1,
-					   memory_order_relaxed) % PROBE) &&
+					   memory_order_relaxed) %
+		 fm_tune.memory_device_probe) &&
 	       atomic_load_explicit(&f->io.late, memory_order_relaxed) <=
-		       LATE + atomic_load_explicit(&f->io.early,
-						   memory_order_relaxed) &&
+		       fm_tune.memory_device_late +
+			       atomic_load_explicit(&f->io.early,
+						    memory_order_relaxed) &&
 	       !atomic_exchange(&probing, true);
 }
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/types.h"
 
-#define LATER 256 /* more are never closed */
+#define LATER 256 /* size: more are never closed */
 
 static struct {
 	ino_t ino;

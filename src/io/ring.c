@@ -16,6 +16,7 @@
 #include "fd_recovery.h"
 #include "policy.h"
 #include "store.h"
+#include "tunables.h"
 
 struct fm_ring fm_ring_pool[FM_MAX_RINGS];
 _Atomic uint32_t fm_ring_top;
@@ -386,15 +387,14 @@ static FM_FAULT long once(struct fm_io *io)
 	return res;
 }
 
-#define NO_WORKER_MS 500
-
 /* What the kernel does in a worker of the thread's, it cancels where it can
  * make none: there are as many tasks as there may be. */
 FM_FAULT long fm_io_once(struct fm_io *io)
 {
 	long res = once(io);
 
-	for (int k = 0; res == -ECANCELED && k < NO_WORKER_MS; k++) {
+	for (int k = 0; res == -ECANCELED && k < fm_tune.ring_no_worker_ms;
+	     k++) {
 		fm_sys_sleep_us(1000);
 		res = once(io);
 	}

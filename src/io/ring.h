@@ -49,7 +49,7 @@ struct fm_io {
 	void *user;
 };
 
-#define FM_RING_DEPTH 128
+#define FM_RING_DEPTH 128 /* size: entries of a ring */
 
 /* [plain] Probe and create the home ring (life.h does; and `fastmap doctor`).
  * limit: most pool rings, 1 to 64. 0 with io_uring, 1 without (pread and pwrite
@@ -103,7 +103,7 @@ void fm_rings_let_worker_go(int tid);
 void fm_rings_workers_as_were(void);
 /* [plain] Hold a reference on fd (-1: on nothing) for the life of this memory,
  * so that it is closed in a worker of the kernel. Of so many, no more. */
-#define FM_RINGS_KEPT 8u
+#define FM_RINGS_KEPT 8u /* size: slots */
 void fm_rings_keep(int fd);
 /* A plain descriptor of that slot in the caller's table (Linux 6.8), or
  * -errno. */

@@ -10,9 +10,9 @@
 #include "fd_recovery.h"
 #include "ring_priv.h"
 
-#define MSG_RING_OP 40       /* IORING_OP_MSG_RING, Linux 6.0 for fds */
-#define MSG_SEND_FD 1        /* IORING_MSG_SEND_FD */
-#define MSG_CQE_SKIP 1u      /* IORING_MSG_RING_CQE_SKIP */
+#define MSG_RING_OP 40 /* ABI: IORING_OP_MSG_RING, Linux 6.0 for fds */
+#define MSG_SEND_FD 1 /* ABI: IORING_MSG_SEND_FD */
+#define MSG_CQE_SKIP 1u /* ABI: IORING_MSG_RING_CQE_SKIP */
 
 struct fm_home fm_home = { .lock = FM_LOCK(FM_RANK_HOME) };
 
@@ -140,7 +140,7 @@ void fm_home_close(struct fm_file *f)
 	clear_slots(fm_home.ring.ring_fd, f->id * 2, 2);
 }
 
-#define INSTALL_OP 54 /* IORING_OP_FIXED_FD_INSTALL, Linux 6.8 */
+#define INSTALL_OP 54 /* ABI: IORING_OP_FIXED_FD_INSTALL, Linux 6.8 */
 
 void fm_ring_dup_probe(void)
 {

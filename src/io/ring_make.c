@@ -15,10 +15,10 @@
 #include "uring.h"
 
 #ifndef IORING_SETUP_NO_MMAP /* Linux 6.5 */
-#define IORING_SETUP_NO_MMAP (1U << 14)
+#define IORING_SETUP_NO_MMAP (1U << 14) /* ABI: 6.5 */
 #endif
-#define USER_ADDR 32 /* of sq_off and cq_off: `resv2` in older headers */
-#define HEADER 512   /* before the completions; the kernel's struct is 320 */
+#define USER_ADDR 32 /* ABI: of sq_off and cq_off: `resv2` in older headers */
+#define HEADER 512 /* size: before completions; the kernel's struct: 320 */
 
 struct memory {
 	char *rings, *sqes;

@@ -11,7 +11,7 @@
 #include "base/types.h"
 #include "ring.h"
 
-#define FM_MAX_RINGS 64
+#define FM_MAX_RINGS 64 /* size: of the pool */
 
 struct fm_ring {
 	_Atomic uint32_t taken;

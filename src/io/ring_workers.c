@@ -15,15 +15,12 @@
 #include "base/sys.h"
 #include "base/thread.h"
 #include "ring_priv.h"
+#include "tunables.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-#define BUF 4096
-#define LOOK_US 50
-/* The end of a process waits for its workers anyway; this is for those of the
- * program, which may be at work for ever. */
-#define MOST_MS 1000
+#define BUF 4096 /* size: bytes of a list of threads */
 
 static void look(const char *tid, void *arg)
 {
@@ -45,18 +42,18 @@ static bool any_busy(char *buf)
 
 void fm_rings_settle(void)
 {
-	const uint64_t until = fm_now_ms() + MOST_MS;
+	const uint64_t until = fm_now_ms() + fm_tune.ring_workers_most_ms;
 	char *buf = fm_home.on ? fm_sys_anon(BUF) : NULL;
 
 	if (!buf)
 		return;
 	while (any_busy(buf) && fm_now_ms() < until)
-		fm_sys_sleep_us(LOOK_US);
+		fm_sys_sleep_us(fm_tune.ring_workers_look_us);
 	fm_sys_munmap(buf, BUF);
 }
 
-#define IOWQ_AFF 17 /* IORING_REGISTER_IOWQ_AFF, Linux 5.14 */
-#define IOWQ_NO_AFF 18
+#define IOWQ_AFF 17 /* ABI: IORING_REGISTER_IOWQ_AFF, Linux 5.14 */
+#define IOWQ_NO_AFF 18 /* ABI: IORING_UNREGISTER_IOWQ_AFF */
 
 void fm_rings_workers_as_were(void)
 {

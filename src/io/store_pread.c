@@ -14,7 +14,7 @@
 
 extern const struct fm_store fm_store_pread;
 
-#define RWF_NOWAIT_ 8 /* absent from old headers */
+#define RWF_NOWAIT_ 8 /* ABI: absent from old headers */
 
 static bool takes(struct fm_file *f, int fd, const struct stat *st)
 {

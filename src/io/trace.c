@@ -9,8 +9,8 @@
 #include "policy.h"
 
 #define RECORDS 4096
-#define FILES 4096
-#define FILE_SHIFT 36
+#define FILES 4096 /* size: of what a number names */
+#define FILE_SHIFT 36 /* bits: the file's number above the page's */
 
 _Atomic bool fm_tracing;
 static struct fm_lock lock;
