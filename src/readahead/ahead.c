@@ -31,15 +31,7 @@
 #include "io/io.h"
 #include "map/map.h"
 #include "policy.h"
-
-#define FIRST_UNIT 16 /* pages */
-#define WORTH 64   /* pages of a frame: fewer come in small buffers */
-#define SURE 2048 /* pages ahead: beyond, they are earned slowly */
-#define PROVEN 32 /* steps that accesses at random do not make */
-#define LEAP 16   /* pages that a selection leaves out */
-#define LEAPS 3   /* so often in a row */
-#define STRIDED 80 /* accesses ahead, of all strided streams */
-#define STRIDE 8  /* pages; two that are nearer come sooner with all between */
+#include "tunables.h"
 
 static FM_FAULT uint64_t distance(int64_t a, int64_t b)
 {
@@ -83,7 +75,7 @@ static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 
 	for (int k = 0; k < FM_STREAMS; k++)
 		n += fm_stream_lately(st, &st->s[k]) && is_strided(&st->s[k]);
-	return STRIDED / (n ? n : 1);
+	return fm_tune.ahead_strided / (n ? n : 1);
 }
 
 /* Pages that a stream brings on its first sign: a small buffer, or what the
@@ -93,7 +85,8 @@ static FM_FAULT uint64_t first_unit(const struct fm_map *m)
 {
 	uint64_t even = fm_device_even(m->file);
 
-	return even < WORTH ? FIRST_UNIT : fm_least(even, FM_HUGE_PAGES);
+	return even < fm_tune.ahead_frame_from ? fm_tune.ahead_first :
+						 fm_least(even, FM_HUGE_PAGES);
 }
 
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
@@ -111,10 +104,11 @@ static FM_FAULT uint64_t reach(const struct fm_map *m,
 		most = fm_least(most, strided_part(st));
 	if (advice == MADV_SEQUENTIAL)
 		return most;
-	if (advice == MADV_RANDOM && s->passed <= PROVEN)
+	if (advice == MADV_RANDOM && s->passed <= fm_tune.ahead_proven)
 		return 0;
-	if (earned > SURE)
-		earned = SURE + (earned - SURE) / 16;
+	if (earned > fm_tune.ahead_sure)
+		earned =
+			fm_tune.ahead_sure + (earned - fm_tune.ahead_sure) / 16;
 	earned += distance(s->step, 0) == 1 ? 2 * first_unit(m) : 2;
 	return earned < most ? earned : most;
 }
@@ -140,9 +134,10 @@ static FM_FAULT uint64_t chunk_len(const struct fm_map *m,
 {
 	uint64_t n = border;
 
-	if ((s->unit <= 4 * FIRST_UNIT || s->passed < 2 * FIRST_UNIT) &&
-	    first_unit(m) < WORTH)
-		n = FIRST_UNIT;
+	if ((s->unit <= 4 * fm_tune.ahead_first ||
+	     s->passed < 2 * fm_tune.ahead_first) &&
+	    first_unit(m) < fm_tune.ahead_frame_from)
+		n = fm_tune.ahead_first;
 	if (n > border)
 		n = border;
 	return n < left ? n : left;
@@ -163,12 +158,13 @@ static FM_FAULT bool push_forward(struct fm_map *m, struct fm_stream *s,
 	long got = fm_chunk_read(m, (uint64_t)s->edge, n, false);
 
 	/* No frame free and the reader is close: a small buffer may do. */
-	if (got == -EAGAIN && n > FIRST_UNIT && s->edge - s->pos < 32)
-		got = fm_chunk_read(m, (uint64_t)s->edge, FIRST_UNIT, false);
+	if (got == -EAGAIN && n > fm_tune.ahead_first && s->edge - s->pos < 32)
+		got = fm_chunk_read(m, (uint64_t)s->edge, fm_tune.ahead_first,
+				    false);
 	if (got == -EAGAIN)
 		return false;
 	/* Nothing is missing, in as many as are looked at. */
-	s->edge += got > 0 ? got : (long)fm_least(n, FIRST_UNIT);
+	s->edge += got > 0 ? got : (long)fm_least(n, fm_tune.ahead_first);
 	if (s->unit < FM_HUGE_PAGES)
 		s->unit *= 2;
 	return true;
@@ -192,9 +188,10 @@ static FM_FAULT bool push_backward(struct fm_map *m, struct fm_stream *s)
 	int64_t from = s->edge + 1 - (int64_t)n;
 	long got = read_behind(m, from, n);
 
-	if (got == -EAGAIN && n > FIRST_UNIT && s->pos - s->edge < 32) {
-		from = s->edge + 1 - FIRST_UNIT;
-		got = read_behind(m, from, FIRST_UNIT);
+	if (got == -EAGAIN && n > fm_tune.ahead_first &&
+	    s->pos - s->edge < 32) {
+		from = s->edge + 1 - fm_tune.ahead_first;
+		got = read_behind(m, from, fm_tune.ahead_first);
 	}
 	if (got == -EAGAIN)
 		return false;
@@ -283,7 +280,7 @@ static FM_FAULT const struct fm_seen *leapt_from(const struct fm_stream_set *st,
 					      int64_t i, bool back)
 {
 	const struct fm_seen *nearest = NULL;
-	int64_t least = LEAP + 1;
+	int64_t least = fm_tune.ahead_gap + 1;
 
 	for (int k = 0; k < FM_RECENT; k++) {
 		const struct fm_seen *r = &st->recent[k];
@@ -305,7 +302,7 @@ static FM_FAULT bool selects(const struct fm_stream_set *st, int64_t i,
 	const struct fm_seen *r = leapt_from(st, i, back);
 	int n = 0;
 
-	while (r && ++n < LEAPS)
+	while (r && ++n < fm_tune.ahead_leaps)
 		r = leapt_from(st, r->i, back);
 	return r;
 }
@@ -322,7 +319,8 @@ static FM_FAULT int64_t new_step(const struct fm_stream_set *st, int64_t i)
 	for (int k = 0; k < FM_RECENT; k++) {
 		int64_t d = i - st->recent[k].i;
 
-		if (distance(d, 0) >= STRIDE && distance(d, 0) <= 4096 &&
+		if (distance(d, 0) >= fm_tune.ahead_least_stride &&
+		    distance(d, 0) <= 4096 &&
 		    is_recent(st, st->recent[k].i - d))
 			return d;
 	}
@@ -372,11 +370,16 @@ static FM_FAULT struct fm_stream *start(struct fm_stream_set *st, int64_t i,
 	for (int k = 1; k < FM_STREAMS && s->live; k++)
 		if (!st->s[k].live || st->s[k].used < s->used)
 			s = &st->s[k];
-	*s = (struct fm_stream){ .live = true, .step = step, .pos = i,
-			   .edge = i + step, .unit = unit, .used = st->clock,
-			   .behind = step < 0 ? i + 1 : i,
-			   /* by advice, not by what was seen */
-			   .passed = unit > FIRST_UNIT ? unit : 0 };
+	*s = (struct fm_stream){ .live = true,
+				 .step = step,
+				 .pos = i,
+				 .edge = i + step,
+				 .unit = unit,
+				 .used = st->clock,
+				 .behind = step < 0 ? i + 1 : i,
+				 /* by advice, not by what was seen */
+				 .passed = unit > fm_tune.ahead_first ? unit :
+									0 };
 	return s;
 }
 
@@ -393,7 +396,8 @@ static FM_FAULT struct fm_stream *stream_at(struct fm_map *m,
 	step = sequential ? 1 : new_step(st, i);
 	if (!step)
 		return NULL;
-	return start(st, i, step, sequential ? FM_HUGE_PAGES : FIRST_UNIT);
+	return start(st, i, step,
+		     sequential ? FM_HUGE_PAGES : fm_tune.ahead_first);
 }
 
 /* The reader has come to page i, and what was read with it ends at pos. Pages
@@ -402,7 +406,8 @@ static FM_FAULT void earn(struct fm_stream *s, int64_t i, int64_t pos)
 {
 	uint64_t step = distance(s->step, 0);
 
-	if (distance(i, s->pos) / step <= 2 * FIRST_UNIT + s->passed / 4)
+	if (distance(i, s->pos) / step <=
+	    2 * fm_tune.ahead_first + s->passed / 4)
 		s->passed += distance(pos, s->pos) / step;
 	else
 		s->passed /= 2;
@@ -439,7 +444,7 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
 /* Of small windows the kernel reads ahead, into its page cache. */
 static FM_FAULT bool reads_ahead(const struct fm_map *m)
 {
-	return !fm_map_is_window(m) && room(m) >= FIRST_UNIT;
+	return !fm_map_is_window(m) && room(m) >= fm_tune.ahead_first;
 }
 
 FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,

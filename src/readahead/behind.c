@@ -4,8 +4,7 @@
 #include "cache/cache.h"
 #include "file/file.h"
 #include "policy.h"
-
-#define MOST (4 * (int64_t)FM_HUGE_PAGES) /* where the reader has leapt */
+#include "tunables.h"
 
 static FM_FAULT bool nearly_full(void)
 {
@@ -26,8 +25,8 @@ static FM_FAULT struct fm_behind forward(struct fm_stream *s, int64_t to)
 
 	if (b.lo < b.hi)
 		s->behind = to;
-	if (b.lo < b.hi - MOST)
-		b.lo = b.hi - MOST;
+	if (b.lo < b.hi - fm_tune.behind_most)
+		b.lo = b.hi - fm_tune.behind_most;
 	return b;
 }
 
@@ -37,8 +36,8 @@ static FM_FAULT struct fm_behind backward(struct fm_stream *s, int64_t from)
 
 	if (b.lo < b.hi)
 		s->behind = from;
-	if (b.hi > b.lo + MOST)
-		b.hi = b.lo + MOST;
+	if (b.hi > b.lo + fm_tune.behind_most)
+		b.hi = b.lo + fm_tune.behind_most;
 	return b;
 }
 

@@ -6,9 +6,9 @@
 #include "cache/cache.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "tunables.h"
 
-#define RUN_PAGES 64   /* locked at a time */
-#define STALE_MS 500 /* landed and untouched for so long: wasted */
+#define RUN_PAGES 64 /* size: locked at a time */
 
 static bool on;
 static _Atomic uint64_t streamed;
@@ -28,9 +28,9 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 	for (int k = 0; k < fm_chunk_top(); k++) {
 		struct fm_chunk *c = &fm_chunks[k];
 
-		if (atomic_load(&c->state) == CH_READY &&
-		    !c->charged && frame == (c->frame != NULL) &&
-		    c->stamp + STALE_MS < now &&
+		if (atomic_load(&c->state) == CH_READY && !c->charged &&
+		    frame == (c->frame != NULL) &&
+		    c->stamp + fm_tune.chunk_stale_ms < now &&
 		    (!old || c->stamp < old->stamp))
 			old = c;
 	}
@@ -80,7 +80,7 @@ static FM_FAULT uint64_t flag_pages(struct fm_map *m, uint64_t i, uint64_t n,
 {
 	uint64_t end = 0;
 
-	for (uint64_t k = 0; k < n && k - end <= FM_CHUNK_SKIP; k++) {
+	for (uint64_t k = 0; k < n && k - end <= fm_tune.ahead_gap; k++) {
 		if (!flag_page(m, i + k))
 			continue;
 		if (!end)

@@ -14,13 +14,12 @@
 #define FM_CHUNK_H
 
 #include "base/types.h"
-
-#define FM_CHUNK_SKIP 16 /* pages in a row that need not come */
+#include "tunables.h"
 
 /* Begin reading n pages (1..512) of m from page i, or fewer, where
- * FM_CHUNK_SKIP in a row are present already. `eager`: map it when it lands,
- * without waiting for a touch. Returns the pages covered, 0 when there is
- * nothing to do, -EAGAIN when no buffer is free. */
+ * fm_tune.ahead_gap in a row are present already. `eager`: map it when it
+ * lands, without waiting for a touch. Returns the pages covered, 0 when there
+ * is nothing to do, -EAGAIN when no buffer is free. */
 long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n, bool eager);
 
 /* Wait for the chunk over page i and map it into m. Sets the range that it

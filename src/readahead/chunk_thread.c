@@ -7,6 +7,7 @@
 #include "chunk_priv.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "tunables.h"
 #include "wants.h"
 
 static struct fm_event bell;
@@ -120,8 +121,7 @@ static void land_all(void)
 	}
 }
 
-#define STEPS 64 /* of one want; then what has landed is looked at */
-#define VAIN 25 /* 50 ms; then pieces do in the place of a frame */
+#define STEPS 64 /* size: of one want; then what has landed is looked at */
 
 /* Of n pages from i on, as many as no chunk has; *ret_skip: those before that
  * are read already, or in units of the standby list, and come when they are
@@ -156,15 +156,15 @@ static bool read_some(struct fm_want *w, struct fm_map *m, uint64_t i,
 	long got;
 
 	n = fm_least(n, FM_HUGE_PAGES - edge % FM_HUGE_PAGES);
-	if (w->vain >= VAIN)
+	if (w->vain >= fm_tune.chunk_vain)
 		n = fm_least(n, FM_CHUNK_PIECE);
 	got = fm_chunk_read(m, i, n, true);
 	if (got == -EAGAIN) {
-		w->vain += w->vain < VAIN;
+		w->vain += w->vain < fm_tune.chunk_vain;
 		return false;
 	}
 	/* 0: the first ones are there */
-	w->i += got > 0 ? (uint64_t)got : fm_least(n, FM_CHUNK_SKIP + 1);
+	w->i += got > 0 ? (uint64_t)got : fm_least(n, fm_tune.ahead_gap + 1);
 	return true;
 }
 

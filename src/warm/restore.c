@@ -23,6 +23,7 @@
 #include "policy.h"
 #include "ranges.h"
 #include "readahead/readahead.h"
+#include "tunables.h"
 
 #define GAP 3        /* pages that are read along: cheaper than one read more */
 #define DENSE 384    /* pages of 512: all are read */
@@ -209,7 +210,7 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 	got = fm_chunk_read(m, i, n, true);
 	if (got == -EAGAIN)
 		return 0;
-	return got > 0 ? (uint64_t)got : fm_least(n, FM_CHUNK_SKIP + 1);
+	return got > 0 ? (uint64_t)got : fm_least(n, fm_tune.ahead_gap + 1);
 }
 
 /* False: no mapping of the engine's has this page. */
