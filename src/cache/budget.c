@@ -6,52 +6,7 @@
 #include "base/sys.h"
 #include "memory.h"
 #include "base/types.h"
-
-/* A share that the user has not fixed shrinks when everybody of this process'
- * group stood still for more than a tenth of a second, and grows again after
- * ten quiet ones; never below half. Our pages are anonymous: the kernel cannot
- * take them as it takes page cache, so we must give. */
-#define STALL_US 100000u
-#define QUIET_US 1000u
-#define QUIET_SECONDS 10
-#define LEAST_EIGHTHS 4
-
-/* What others need goes before. */
-#define RESERVE 16     /* that part of the limit is left free, and what */
-#define REACT_MS 20    /* others take in that time, as fast as lately; */
-#define MOST_RESERVE 4 /* not more than that part */
-#define LEAST_RESERVE 8 /* that part must not be dirty */
-#define OVER_PART 32 /* so much more than it may have it must not hold */
-#define GROW_MS 2000u  /* from nothing to the ceiling */
-#define LEAST_PART 32 /* that part of the ceiling stays ours, */
-#define LEAST_SHARE 4 /* unless it is more than that of what others leave */
-#define IDLE_PART 32 /* that part stays free, or who takes memory waits */
-#define FAST ((uint64_t)4 << 20) /* bytes a ms that a program may take */
-#define SOON_MS 2u
-#define IDLE_MS 10u
-#define LATE_MS 500u
-#define MOST_LATE_MS 250u /* it had been stopped */
-
-/* The share of cache = auto, and when there is too little for any. */
-#define TURN_MS 30000u   /* memory that others had in this turn and the last */
-#define FOR_LONG 5u      /* balances in a row with too little */
-#define MARGIN 8         /* stays free of growth, and that part of the limit */
-#define MOST_PERCENT 87u /* see ceiling() */
-#define STEP_PERCENT 2u  /* in a tenth of a second */
-#define ASIDE 50u        /* percent of all that lazy pages may lie in; */
-#define ASIDE_STEP 4u    /* so much less in a balance with stores to them, */
-#define ASIDE_CALM 10u   /* and so many without give it a percent back */
-#define IDLE_STEP 10u    /* percent, where the memory is nobody's */
-#define SHORT_PART 8 /* of the limit, */
-#define SHORT ((uint64_t)256 << 20) /* or as much */
-#define CALM_MS 5000u /* with twice as much, then it is over */
-#define SOME_BACK 32u    /* pages in that time, or nobody lacks anything */
-#define MANY_BACK 256u   /* and that surely take a good part of it; */
-#define LOOPS 3u         /* balances in a row */
-/* The kernel has this part more than others leave to the cache, by what the
- * engine has for itself; what is missing then costs less than the reserve. */
-#define NEARLY 16
-#define PERHAPS 6 /* and where it is nearly so it is worth a trial */
+#include "tunables.h"
 
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */
@@ -70,8 +25,9 @@ static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 {
 	uint64_t least = fm_least(b->least[0], b->least[1]);
 	uint64_t begin = b->limit / 100 * b->base;
-	uint64_t most = least > b->limit / MARGIN ? least - b->limit / MARGIN :
-						    0;
+	uint64_t most = least > b->limit / fm_tune.budget_margin ?
+				least - b->limit / fm_tune.budget_margin :
+				0;
 
 	if (!b->base || bytes <= begin)
 		return bytes;
@@ -82,7 +38,8 @@ static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 static uint64_t settle(struct fm_budget *b)
 {
 	uint64_t most = grown(b, ceiling(b));
-	uint64_t least = fm_least(most / LEAST_PART, b->all / LEAST_SHARE);
+	uint64_t least = fm_least(most / fm_tune.budget_least,
+				  b->all / fm_tune.budget_least_share);
 
 	if (b->eighths < 8)
 		most = most / 8 * b->eighths;
@@ -99,12 +56,12 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.percent = percent,
 		.limit = limit,
 		.eighths = 8,
-		.aside = ASIDE,
+		.aside = fm_tune.budget_aside,
 		.room = UINT64_MAX,
 		.soon = UINT64_MAX,
 		.all = UINT64_MAX,
 		.least = { UINT64_MAX, UINT64_MAX },
-		.calm_ms = CALM_MS,
+		.calm_ms = fm_tune.budget_calm_ms,
 	};
 	settle(b);
 }
@@ -127,13 +84,13 @@ static bool lacks_room(const struct fm_budget *b)
 
 static void feel_pressure(struct fm_budget *b, uint64_t stall)
 {
-	if (stall > STALL_US) {
+	if (stall > fm_tune.budget_stall_us) {
 		b->quiet = 0;
-		if (b->eighths > LEAST_EIGHTHS)
+		if (b->eighths > fm_tune.budget_least_eighths)
 			b->eighths--;
-	} else if (stall > QUIET_US) {
+	} else if (stall > fm_tune.budget_quiet_us) {
 		b->quiet = 0;
-	} else if (++b->quiet >= QUIET_SECONDS && b->eighths < 8) {
+	} else if (++b->quiet >= fm_tune.budget_quiet_s && b->eighths < 8) {
 		b->quiet = 0;
 		b->eighths++;
 	}
@@ -141,16 +98,17 @@ static void feel_pressure(struct fm_budget *b, uint64_t stall)
 
 static uint64_t reserve(const struct fm_budget *b)
 {
-	return fm_least(b->limit / RESERVE +
-				(REACT_MS + b->late_ms) * b->rate,
-			b->limit / MOST_RESERVE);
+	return fm_least(b->limit / fm_tune.budget_reserve +
+				(fm_tune.budget_react_ms + b->late_ms) *
+					b->rate,
+			b->limit / fm_tune.budget_most_reserve);
 }
 
 /* Others that take most of the memory may take the rest of it at once: then
  * half of that lies where the kernel can take it, whatever it costs. */
 static uint32_t aside(const struct fm_budget *b, uint64_t all)
 {
-	return all < b->limit / 2 ? ASIDE : b->aside;
+	return all < b->limit / 2 ? fm_tune.budget_aside : b->aside;
 }
 
 static uint64_t beyond(uint64_t left, uint64_t reserved)
@@ -184,24 +142,26 @@ void fm_budget_auto(struct fm_budget *b)
  * have: those that leave cannot be lazy. */
 static bool idles(const struct fm_budget *b)
 {
-	return b->grown && b->idle > reserve(b) + b->limit / IDLE_PART;
+	return b->grown &&
+	       b->idle > reserve(b) + b->limit / fm_tune.budget_idle;
 }
 
 static void raise_share(struct fm_budget *b)
 {
-	uint32_t step = STEP_PERCENT;
+	uint32_t step = fm_tune.budget_step;
 
 	if (idles(b)) {
 		b->aside -= (b->aside + 1) / 2;
-		step = IDLE_STEP;
+		step = fm_tune.budget_idle_step;
 	}
-	b->percent = (uint32_t)fm_least(b->percent + step, MOST_PERCENT);
+	b->percent = (uint32_t)fm_least(b->percent + step,
+					fm_tune.budget_most_percent);
 }
 
 static void lower_share(struct fm_budget *b)
 {
-	if (b->percent > b->base + STEP_PERCENT)
-		b->percent -= STEP_PERCENT;
+	if (b->percent > b->base + fm_tune.budget_step)
+		b->percent -= fm_tune.budget_step;
 	else
 		b->percent = b->base;
 }
@@ -217,9 +177,10 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 	b->theirs = theirs;
 	if (!b->base || first)
 		return b->now;
-	if (new_theirs > new_ours && new_theirs > SOME_BACK)
+	if (new_theirs > new_ours && new_theirs > fm_tune.budget_some)
 		lower_share(b);
-	else if (new_ours > 2 * new_theirs && new_ours > SOME_BACK && full)
+	else if (new_ours > 2 * new_theirs && new_ours > fm_tune.budget_some &&
+		 full)
 		raise_share(b);
 	/* What is in use as it is does not go back to be idle. */
 	if (full && b->idle > b->lazy)
@@ -232,21 +193,25 @@ void fm_budget_stores(struct fm_budget *b, uint64_t stores)
 	uint64_t n = stores - b->stores;
 
 	b->stores = stores;
-	if (n > SOME_BACK)
-		b->aside -= b->aside < ASIDE_STEP ? b->aside : ASIDE_STEP;
-	else if (!n && b->aside < ASIDE && !(++b->calm % ASIDE_CALM))
+	if (n > fm_tune.budget_some)
+		b->aside -= b->aside < fm_tune.budget_aside_step ?
+				    b->aside :
+				    fm_tune.budget_aside_step;
+	else if (!n && b->aside < fm_tune.budget_aside &&
+		 !(++b->calm % fm_tune.budget_aside_calm))
 		b->aside++;
 }
 
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 {
-	bool little = b->room < b->limit / FM_TOO_LITTLE &&
+	bool little = b->room < b->limit / fm_tune.budget_too_little &&
 		      b->room < ceiling(b) / 2;
 
-	b->hungry = little && evicted - b->evicted > SOME_BACK ?
-			    b->hungry + 1 : 0;
+	b->hungry = little && evicted - b->evicted > fm_tune.budget_some ?
+			    b->hungry + 1 :
+			    0;
 	b->evicted = evicted;
-	if (b->hungry < FOR_LONG)
+	if (b->hungry < fm_tune.budget_hungry)
 		return false;
 	b->hungry = 0;
 	b->scarce = true;
@@ -258,7 +223,7 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
  * been overwritten by others' ghosts where lazy pages double what is there. */
 static bool nearly_all(uint64_t back, uint64_t evicted)
 {
-	return back > SOME_BACK && back > evicted / 8 * 5;
+	return back > fm_tune.budget_some && back > evicted / 8 * 5;
 }
 
 static uint64_t and_a(unsigned part, uint64_t bytes)
@@ -277,16 +242,18 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
-	    (idles(b) && b->percent < MOST_PERCENT) ||
-	    held + b->lazy + gone > and_a(PERHAPS, b->all)) {
+	    (idles(b) && b->percent < fm_tune.budget_most_percent) ||
+	    held + b->lazy + gone > and_a(fm_tune.budget_perhaps, b->all)) {
 		b->loops = b->fast = 0;
 		return FM_LOOPS_NOT;
 	}
-	b->fast = back > MANY_BACK ? b->fast + 1 : 0;
-	if (++b->loops % LOOPS)
+	b->fast = back > fm_tune.budget_many ? b->fast + 1 : 0;
+	if (++b->loops % fm_tune.budget_loops)
 		return FM_LOOPS_NOT;
-	return mapped > and_a(NEARLY, b->all) || b->fast < LOOPS ?
-		       FM_LOOPS_PERHAPS : FM_LOOPS_SURELY;
+	return mapped > and_a(fm_tune.budget_nearly, b->all) ||
+			       b->fast < fm_tune.budget_loops ?
+		       FM_LOOPS_PERHAPS :
+		       FM_LOOPS_SURELY;
 }
 
 bool fm_budget_short(const struct fm_budget *b)
@@ -298,19 +265,21 @@ bool fm_budget_short(const struct fm_budget *b)
 uint64_t fm_budget_dirty(const struct fm_budget *b)
 {
 	return b->all == UINT64_MAX ?
-		       0 : beyond(b->all, b->limit / MOST_RESERVE);
+		       0 :
+		       beyond(b->all, b->limit / fm_tune.budget_most_reserve);
 }
 
 static bool cannot_shrink(const struct fm_budget *b, uint64_t held,
 			  uint64_t dirty)
 {
-	return dirty > held / 2 && beyond(held, b->now) > b->limit / OVER_PART;
+	return dirty > held / 2 &&
+	       beyond(held, b->now) > b->limit / fm_tune.budget_over;
 }
 
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t held, uint64_t dirty)
 {
 	return b->all != UINT64_MAX &&
-	       (dirty > beyond(b->all, b->limit / LEAST_RESERVE) ||
+	       (dirty > beyond(b->all, b->limit / fm_tune.budget_clean) ||
 		cannot_shrink(b, held, dirty));
 }
 
@@ -324,14 +293,16 @@ bool fm_budget_used(const struct fm_budget *b, uint64_t evicted)
 static unsigned next_look(const struct fm_budget *b, uint64_t left,
 			  uint64_t spare)
 {
-	uint64_t small = b->limit / 256, ms = spare / 2 / FAST;
+	uint64_t small = b->limit / 256, ms = spare / 2 / fm_tune.budget_fast;
 	bool same = left + small > b->left && left < b->left + small;
 	uint64_t idle = same ? 2 * b->pause_ms : 0;
 
-	idle = idle < IDLE_MS ? idle : IDLE_MS;
+	idle = idle < fm_tune.budget_rest_ms ? idle : fm_tune.budget_rest_ms;
 	ms = ms > idle ? ms : idle;
 	ms = ms > b->late_ms ? ms - b->late_ms : 0;
-	return ms < SOON_MS ? SOON_MS : ms > LATE_MS ? LATE_MS : (unsigned)ms;
+	return ms < fm_tune.budget_soon_ms ? fm_tune.budget_soon_ms :
+	       ms > fm_tune.budget_late_ms ? fm_tune.budget_late_ms :
+					     (unsigned)ms;
 }
 
 /* How fast others took memory at most, lately. */
@@ -346,7 +317,7 @@ static void feel_rate(struct fm_budget *b, uint64_t all, uint64_t ms)
 
 static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
 {
-	if (now_ms - b->turn_ms > TURN_MS) {
+	if (now_ms - b->turn_ms > fm_tune.budget_turn_ms) {
 		b->turn_ms = now_ms;
 		b->least[1] = b->least[0];
 		b->least[0] = all;
@@ -357,7 +328,8 @@ static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
 /* A program that takes memory in bursts leaves enough between them. */
 static void feel_short(struct fm_budget *b, uint64_t now_ms)
 {
-	uint64_t least = fm_least(b->limit / SHORT_PART, SHORT);
+	uint64_t least = fm_least(b->limit / fm_tune.budget_short,
+				  fm_tune.budget_short_most);
 
 	if (b->all < least)
 		b->scarce = true;
@@ -369,7 +341,7 @@ static void feel_short(struct fm_budget *b, uint64_t now_ms)
 
 void fm_budget_late(struct fm_budget *b, uint64_t ms)
 {
-	ms = fm_least(ms, MOST_LATE_MS);
+	ms = fm_least(ms, fm_tune.budget_most_late_ms);
 	if (b->late_ms < ms)
 		b->late_ms = ms;
 }
@@ -379,7 +351,9 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 {
 	uint64_t all = left > UINT64_MAX - held ? UINT64_MAX : left + held;
 	uint64_t ms = now_ms > b->at_ms ? now_ms - b->at_ms : 1;
-	uint64_t more = ms < GROW_MS ? ceiling(b) * ms / GROW_MS : ceiling(b);
+	uint64_t more = ms < fm_tune.budget_grow_ms ?
+				ceiling(b) * ms / fm_tune.budget_grow_ms :
+				ceiling(b);
 	uint64_t free, spare;
 
 	feel_rate(b, all, ms);
@@ -402,7 +376,7 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free)
 {
-	uint64_t idle = b->limit / IDLE_PART;
+	uint64_t idle = b->limit / fm_tune.budget_idle;
 
 	b->lazy = lazy;
 	b->idle = free == UINT64_MAX ? 0 : free;

@@ -89,13 +89,12 @@ void fm_budget_most_lazy(struct fm_budget *b, uint64_t bytes);
  * kept free for what may be taken meanwhile. */
 void fm_budget_late(struct fm_budget *b, uint64_t ms);
 
-/* Ten times a second: growing totals of pages that came back after they had
+/* Each budget_balance_ms: growing totals of pages that came back after they had
  * been evicted, from our cache and from the kernel's page cache. Whoever has
  * more of them lacks memory more (as Linux weighs anonymous memory against page
  * cache). Beyond its first share the cache does not grow into memory that
  * others had in the last half minute, nor into an eighth of the limit. `held`
  * bytes are in the cache. Returns the new size. */
-#define FM_BALANCE_MS 100
 uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 			   uint64_t theirs);
 
@@ -104,7 +103,6 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
  * anew for a store. */
 void fm_budget_stores(struct fm_budget *b, uint64_t stores);
 
-#define FM_TOO_LITTLE 16 /* that part of the limit */
 /* After fm_budget_balance: `evicted` is the total of pages evicted. True: for
  * half a second what others left has been too little for a cache that is used,
  * less than 1/16 of the limit. The kernel can make more of that, since page

@@ -7,7 +7,7 @@
 #include "file/file.h"
 #include "frame.h"
 
-#define PIECES 96 /* with all frames no more than a ring takes */
+#define PIECES 96 /* size: with all frames no more than a ring takes */
 #define WORDS (PIECES / 32)
 
 struct fm_chunk fm_chunks[FM_CHUNKS];

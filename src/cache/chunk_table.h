@@ -16,7 +16,7 @@
 #include "frame.h"
 #include "io/io.h"
 
-#define FM_CHUNK_PIECE 16 /* pages: small chunks use 64 KiB buffers */
+#define FM_CHUNK_PIECE 16 /* size: pages: small chunks use 64 KiB buffers */
 #define FM_CHUNKS (128 + FM_STANDBY)
 
 /* PREP and TAKING have an owner; QUEUED and INFLIGHT are the thread's. */

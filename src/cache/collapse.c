@@ -14,11 +14,7 @@
 #include "frame.h"
 #include "huge.h"
 #include "map/map.h"
-
-#define SMALL 16384 /* pages; a smaller cache fits the TLB nearly anyway */
-#define SPARE 16    /* of the cache must be free */
-#define CALM_MS 1000
-#define SETTLED 512 /* pages more or less in a tenth of a second */
+#include "tunables.h"
 
 static struct fm_event work;
 static _Atomic bool look; /* at all mappings, whether it settled or not */
@@ -27,14 +23,13 @@ static bool collapsing;
 /* No huge page was to be had: tried again after 1, 2, 4, ... seconds; where a
  * file was changing after one. */
 static _Atomic unsigned patience, waited;
-#define MOST_PATIENCE 64
 
 /* Nothing has to leave, now or soon. */
 static bool roomy(void)
 {
 	int64_t limit = (int64_t)fm_cache_limit();
 
-	return limit - fm_cache_resident() > limit / SPARE;
+	return limit - fm_cache_resident() > limit / fm_tune.collapse_spare;
 }
 
 static bool changed(void)
@@ -174,7 +169,8 @@ static bool visit(struct fm_map *m)
 /* What the program keeps changing by write(2) leaves page by page. */
 static bool changes(const struct fm_file *f)
 {
-	return fm_now_ms() - atomic_load(&f->calls.changed_ms) < CALM_MS;
+	return fm_now_ms() - atomic_load(&f->calls.changed_ms) <
+	       fm_tune.collapse_calm_ms;
 }
 
 static bool visit_all(bool *ret_later)
@@ -201,7 +197,9 @@ static void be_patient(void)
 {
 	unsigned p = atomic_load(&patience);
 
-	atomic_store(&patience, !p ? 1 : p < MOST_PATIENCE ? 2 * p : p);
+	atomic_store(&patience, !p			      ? 1 :
+				p < fm_tune.collapse_patience ? 2 * p :
+								p);
 }
 
 static void visit_and_learn(void)
@@ -225,8 +223,8 @@ static bool settled(bool moment)
 	int64_t now = fm_cache_resident(), step = now - last;
 
 	last = now;
-	return moment && step < SETTLED && step > -SETTLED && roomy() &&
-	       changed();
+	return moment && step < fm_tune.collapse_settled &&
+	       step > -fm_tune.collapse_settled && roomy() && changed();
 }
 
 static void *collapser(void *arg)
@@ -252,7 +250,7 @@ static int start(void)
 {
 	if (!fm_frame_on())
 		return 0;
-	collapsing = fm_cache_limit() >= SMALL;
+	collapsing = fm_cache_limit() >= fm_tune.cache_large;
 	return fm_thread_create(collapser, NULL);
 }
 

@@ -11,7 +11,7 @@
 
 #define FM_EVICT_SHARDS 8
 #define FM_EVICT_POOLS 64 /* a bit each in shares.c */
-#define FM_EVICT_UNIT (1ull << 35) /* this bit: an entry of 512 pages */
+#define FM_EVICT_UNIT (1ull << 35) /* bits: an entry of 512 pages */
 
 /* Whose pages they are (shares.h). */
 enum {

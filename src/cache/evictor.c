@@ -8,23 +8,21 @@
 #include "base/thread.h"
 #include "cache.h"
 #include "lazyfree.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
 
-#define SMALL 16384 /* pages; a smaller cache is not kept below its limit */
-#define FREE_PART 64 /* of the cache is free when the thread sleeps */
-#define BATCH 64
-#define VAIN 3      /* batches of which nothing could leave */
+#define BATCH 64 /* size: pages */
 
 static struct fm_event work;
 
 static FM_FAULT int64_t to_free(void)
 {
-	return (int64_t)(fm_cache_limit() / FREE_PART);
+	return (int64_t)(fm_cache_limit() / fm_tune.evictor_free);
 }
 
 static FM_FAULT bool is_small(void)
 {
-	return fm_cache_limit() < SMALL;
+	return fm_cache_limit() < fm_tune.cache_large;
 }
 
 static FM_FAULT int64_t available(void)
@@ -60,7 +58,7 @@ static void shrink_lazy(void)
 /* What is dirty has to be written first. */
 static void shrink(void)
 {
-	for (int vain = 0; vain < VAIN && available() < 0;) {
+	for (int vain = 0; vain < fm_tune.evictor_vain && available() < 0;) {
 		unsigned e = fm_epoch_enter();
 
 		vain += !fm_cache_evict(BATCH) && !fm_wb_some();
@@ -70,7 +68,8 @@ static void shrink(void)
 
 static void keep_free(void)
 {
-	for (int vain = 0; vain < VAIN && available() < to_free();) {
+	for (int vain = 0;
+	     vain < fm_tune.evictor_vain && available() < to_free();) {
 		unsigned e = fm_epoch_enter();
 
 		vain += fm_cache_evict(BATCH) == 0;

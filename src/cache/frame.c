@@ -7,9 +7,10 @@
 #include "collapse.h"
 #include "map/map.h"
 #include "policy.h"
+#include "tunables.h"
 
 #define MAX_FRAMES (FM_FRAMES + FM_STANDBY)
-#define SPARE 8 /* slots: units on their way in and out of standby */
+#define SPARE 8 /* size: slots: units on their way in and out of standby */
 
 static struct fm_frame frames[MAX_FRAMES];
 static struct fm_frame *full, *hollow;
@@ -27,8 +28,6 @@ static _Atomic uint64_t fresh_ns, copy_ns = 700000;
  * which may be moved. */
 static _Atomic uint64_t spent;
 static _Atomic unsigned bought;
-#define MOST_SPENT 2 /* times the price */
-#define MIN_CACHE ((uint64_t)32 << 20)
 
 FM_FAULT bool fm_frame_on(void)
 {
@@ -167,9 +166,10 @@ static FM_FAULT struct fm_frame *pop(struct fm_frame **list)
 
 unsigned fm_frame_share(uint64_t cache_bytes)
 {
-	return cache_bytes < MIN_CACHE ?
-		       0 : (unsigned)fm_least(cache_bytes / 16 / FM_HUGE,
-					      FM_FRAMES);
+	return cache_bytes < fm_tune.frame_least_cache ?
+		       0 :
+		       (unsigned)fm_least(cache_bytes / 16 / FM_HUGE,
+					  FM_FRAMES);
 }
 
 /* Memory of frames that wait for a use goes; that of others when they do. */
@@ -354,7 +354,7 @@ static FM_FAULT void spend(uint64_t ns)
 {
 	uint64_t price = atomic_load(&fresh_ns);
 
-	if (atomic_load(&spent) < MOST_SPENT * price)
+	if (atomic_load(&spent) < fm_tune.frame_most_spent * price)
 		atomic_fetch_add(&spent, ns);
 	if (atomic_load(&spent) >= price)
 		fm_collapse_wake();

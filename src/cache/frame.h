@@ -22,8 +22,8 @@
 
 #include "base/types.h"
 
-#define FM_FRAMES 32   /* frames for transfers, at most */
-#define FM_STANDBY 128 /* units in standby, at most */
+#define FM_FRAMES 32 /* size: frames for transfers, at most */
+#define FM_STANDBY 128 /* size: units in standby, at most */
 
 struct fm_frame {
 	char *mem;              /* FM_HUGE bytes, aligned to that */

@@ -10,10 +10,9 @@
 #include "shares.h"
 #include "standby.h"
 #include "streaming.h"
+#include "tunables.h"
 
-#define REMEMBERED 64 /* units of time: one cache of evictions */
-#define SOON 32
-#define IS_UNIT (1ull << 40) /* no page has this number */
+#define IS_UNIT (1ull << 40) /* bits: no page has this number */
 
 /* Fingerprint and time, one word a slot. */
 static _Atomic uint32_t *ghost;
@@ -123,7 +122,7 @@ static FM_FAULT int age_of(uint64_t h, uint32_t at)
 	uint32_t age = (at - (g & 0xffff)) & 0xffff;
 	bool known = g && g >> 16 == (uint32_t)(h >> 48);
 
-	return known && age <= REMEMBERED ? (int)age : -1;
+	return known && age <= fm_tune.ghost_remembered ? (int)age : -1;
 }
 
 FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
@@ -140,7 +139,7 @@ FM_FAULT bool fm_ghost_back(struct fm_file *f, uint64_t fp)
 	if (age < 0)
 		return false;
 	fm_count(&came_back, 1);
-	fm_streaming_back(f, 1, age <= SOON);
+	fm_streaming_back(f, 1, age <= fm_tune.ghost_soon);
 	fm_count(&away, (uint64_t)age * unit() + unit() / 2);
 	return true;
 }
@@ -152,7 +151,7 @@ FM_FAULT void fm_ghost_came_unit(struct fm_file *f, uint64_t fp)
 	const int age = age_of(fm_ghost_hash(f, fp | IS_UNIT), unit_now());
 
 	if (age >= 0)
-		fm_streaming_back(f, FM_HUGE_PAGES, age <= SOON);
+		fm_streaming_back(f, FM_HUGE_PAGES, age <= fm_tune.ghost_soon);
 	for (uint64_t k = fp; k < fp + FM_HUGE_PAGES; k++)
 		fm_reuse_came(f->id, fm_ghost_hash(f, k));
 }

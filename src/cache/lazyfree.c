@@ -7,11 +7,11 @@
 #include "ghost.h"
 #include "map/map.h"
 #include "queue.h"
+#include "tunables.h"
 
 #define LOOK 512 /* pages a call of mincore, a byte each on the stack */
-#define FEW 2    /* pages in a row may be chance */
 
-#define SMALL 2048 /* entries of a queue that is not swept, in 16 KiB */
+#define SMALL 2048 /* size: entries of a queue that is not swept, in 16 KiB */
 
 static struct fm_queue lazy[FM_LAZYFREE_SHARDS];
 static struct sweep {
@@ -117,7 +117,7 @@ FM_FAULT void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store)
 	drop_lazy(m, i);
 	if (store)
 		fm_count(&stores, 1);
-	if (n < FEW)
+	if (n < fm_tune.lazyfree_few)
 		return;
 	if (end > i + 1 + n)
 		end = i + 1 + n;

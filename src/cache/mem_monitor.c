@@ -17,10 +17,8 @@
 #include "map/map.h"
 #include "memory.h"
 #include "policy.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
-
-#define STEP_MS 1000
-#define LOOPED_MS 500 /* said each 0.3 s while it lasts */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES); /* of the budget */
 static struct fm_budget budget;
@@ -139,7 +137,7 @@ bool fm_mem_monitor_loops(void)
 {
 	uint64_t last = atomic_load(&looped_ms);
 
-	return last && fm_now_ms() - last < LOOPED_MS;
+	return last && fm_now_ms() - last < fm_tune.mem_monitor_looped_ms;
 }
 
 bool fm_mem_monitor_short(void)
@@ -173,7 +171,7 @@ static void step(void)
 		budget.calm_ms = fm_settings()->take_back_ms;
 	resize_to(fm_budget_step(&budget, limit, &stalled));
 	fm_unlock(&lock);
-	if (atomic_load(&target) < limit / FM_TOO_LITTLE)
+	if (atomic_load(&target) < limit / fm_tune.budget_too_little)
 		fm_shrink_idle();
 	rest_unless_active();
 }
@@ -313,15 +311,15 @@ static void *watch(void *arg)
 			fm_read_retry(&kept);
 			each_second();
 			step();
-			next_step = fm_now_ms() + STEP_MS;
+			next_step = fm_now_ms() + fm_tune.mem_monitor_step_ms;
 		}
 		if (fm_now_ms() >= next_balance) {
 			busy = balance();
-			next_balance = fm_now_ms() + FM_BALANCE_MS;
+			next_balance = fm_now_ms() + fm_tune.budget_balance_ms;
 		}
 		if (busy)
-			ms = fm_least(ms, FM_BALANCE_MS);
-		late = rest(own ? ms : STEP_MS);
+			ms = fm_least(ms, fm_tune.budget_balance_ms);
+		late = rest(own ? ms : fm_tune.mem_monitor_step_ms);
 	}
 	return NULL;
 }

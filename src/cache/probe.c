@@ -4,15 +4,13 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "tunables.h"
 
-#define PERIOD_MS 500
-#define FIRST 16 /* pages in the first period */
-#define MOST (1u << 30)
-#define PART 16 /* one in so many comes back: they are in use */
+#define MOST (1u << 30) /* size: no overflow */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 static _Atomic uint64_t ends_ms;   /* of the period */
-static _Atomic uint64_t most = FIRST; /* pages that may leave in it */
+static _Atomic uint64_t most; /* pages that may leave in it; 0: the first */
 static _Atomic uint64_t left, back; /* in it */
 static uint64_t before;            /* left in the one before, under the lock */
 
@@ -23,12 +21,12 @@ static FM_FAULT void next_period(uint64_t now)
 	const uint64_t came = atomic_exchange(&back, 0);
 	const uint64_t may = atomic_load(&most);
 
-	if (came * PART >= before && came)
-		atomic_store(&most, FIRST);
+	if (!may || (came * fm_tune.probe_part >= before && came))
+		atomic_store(&most, fm_tune.probe_first);
 	else if (had >= may && may < MOST)
 		atomic_store(&most, 2 * may);
 	before = had;
-	atomic_store(&ends_ms, now + PERIOD_MS);
+	atomic_store(&ends_ms, now + fm_tune.probe_period_ms);
 }
 
 FM_FAULT uint64_t fm_probe_may(void)
@@ -61,7 +59,7 @@ static void reset(void)
 	fm_lock_reset(&lock);
 	before = 0;
 	atomic_store(&ends_ms, 0);
-	atomic_store(&most, FIRST);
+	atomic_store(&most, 0);
 	atomic_store(&left, 0);
 	atomic_store(&back, 0);
 }

@@ -5,7 +5,7 @@
 #include "base/log.h"
 
 #define ENTRIES 510 /* a segment is one page */
-#define SLAB 16
+#define SLAB 16 /* size: segments */
 
 struct fm_queue_segment {
 	struct fm_queue_segment *next, *prev;

@@ -5,12 +5,12 @@
 
 #include "base/sys.h"
 #include "file/file.h"
+#include "tunables.h"
 
-#define SLOTS_LEAST 1024
-#define SLOTS_MOST 16384
+#define SLOTS_LEAST 1024 /* size: of the sample */
+#define SLOTS_MOST 16384 /* size: of the sample */
 #define WAYS 8
-#define ONE 16      /* an event, of the counts that are halved */
-#define WINDOW 16   /* caches' worth of evictions */
+#define ONE 16 /* unit: an event, of the counts that are halved */
 
 static struct fm_sample *table;
 static uint64_t buckets;  /* a power of two */
@@ -31,7 +31,9 @@ static void choose(uint64_t pages, uint64_t slots, uint64_t least)
 	while (pages / n > slots / 8)
 		n *= 2;
 	atomic_store(&one_in, n);
-	atomic_store(&window_length, (uint32_t)(pages / n * WINDOW) + WINDOW);
+	atomic_store(&window_length,
+		     (uint32_t)(pages / n * fm_tune.reuse_window) +
+			     fm_tune.reuse_window);
 }
 
 void fm_reuse_start(uint64_t pages)

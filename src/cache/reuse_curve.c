@@ -11,13 +11,10 @@
  * the circle. How much the times away of a page differ says which it is.
  */
 #include "reuse.h"
+#include "tunables.h"
 
-#define EVENT 16.0  /* as reuse.c counts them */
-#define ROUNDS 12   /* of the bisection */
-#define SPARE 0.9   /* of the cache: more than this is not known to be in use */
-#define LONG 4.0    /* times the average stay */
-#define PRIOR 4.0   /* times away that the average page stands for */
-#define MANY 64     /* loads after an eviction, for an answer */
+#define EVENT 16.0 /* unit: as reuse.c counts them */
+#define ROUNDS 12 /* size: of the bisection */
 
 struct page {
 	double stay, away; /* each time */
@@ -69,8 +66,9 @@ static double chance_of(const struct fm_sample *s, double usual)
 
 	if (n < 2)
 		return usual;
-	return least(((n - 1) * spread_of(s, n) + PRIOR * usual) /
-		     (n - 1 + PRIOR), 1);
+	return least(((n - 1) * spread_of(s, n) + fm_tune.reuse_prior * usual) /
+			     (n - 1 + fm_tune.reuse_prior),
+		     1);
 }
 
 static struct page page_of(const struct model *m, const struct fm_sample *s)
@@ -87,7 +85,7 @@ static struct page page_of(const struct model *m, const struct fm_sample *s)
 		.back = back,
 		.chance = chance_of(s, m->chance),
 		.left = s->left,
-		.idle = !s->left && stay > LONG * m->stay,
+		.idle = !s->left && stay > fm_tune.reuse_long * m->stay,
 	};
 }
 
@@ -250,7 +248,8 @@ void fm_reuse_curve(const struct fm_reuse *r, struct fm_curve *ret)
 		double again;
 
 		ret->part[i] = FM_CURVE_UNKNOWN;
-		if (back < MANY || idle > SPARE * sizes[i] * all)
+		if (back < fm_tune.reuse_many ||
+		    idle > fm_tune.reuse_spare_percent / 100.0 * sizes[i] * all)
 			continue;
 		again = back * part_again(m, stretch(m, sizes[i]));
 		ret->part[i] = (uint64_t)(1000 * (cold + again) /

@@ -25,12 +25,9 @@
 #include "policy.h"
 #include "probe.h"
 #include "streaming.h"
+#include "tunables.h"
 
-#define MINUTE_MS 60000
-#define RESERVE 8     /* this part of the cache is nobody's own */
-#define LOW_RESERVE 4 /* and this part of that */
-#define STREAMED_RESERVE 16
-#define LEAST_PAGES 2 /* of a cache of a few pages */
+#define MINUTE_MS 60000 /* unit: of `pin = minute` */
 
 /* Files with a pool of their own. In an epoch. */
 static _Atomic(struct fm_file *) owner[FM_EVICT_POOLS];
@@ -62,7 +59,7 @@ static FM_FAULT uint64_t wanted_floor(const struct fm_file *f)
 
 static FM_FAULT uint64_t most_floors(void)
 {
-	return fm_cache_limit() - fm_cache_limit() / RESERVE;
+	return fm_cache_limit() - fm_cache_limit() / fm_tune.shares_reserve;
 }
 
 static FM_FAULT uint64_t sum_floors(void)
@@ -233,7 +230,7 @@ static FM_FAULT unsigned protected_one(const struct view *v, unsigned shard)
 
 static FM_FAULT bool streamed_first(const struct view *v)
 {
-	return v->sum[STREAMED] > fm_cache_limit() / STREAMED_RESERVE &&
+	return v->sum[STREAMED] > fm_cache_limit() / fm_tune.shares_streamed &&
 	       !(v->asked >> FM_POOL_STREAMED & 1);
 }
 
@@ -258,7 +255,7 @@ static FM_FAULT unsigned choose(struct view *v, unsigned shard,
 	uint64_t open = v->sum[LOW] + v->sum[STREAMED] + v->sum[NORMAL];
 	unsigned p = above_share(v);
 
-	if (p == FM_EVICT_POOLS && v->sum[LOW] > reserve / LOW_RESERVE)
+	if (p == FM_EVICT_POOLS && v->sum[LOW] > reserve / fm_tune.shares_low)
 		p = one_of(v, shard, LOW);
 	if (p < FM_EVICT_POOLS)
 		return p;
@@ -305,14 +302,16 @@ FM_FAULT unsigned fm_shares_victim(unsigned shard, unsigned shards,
 				   uint64_t asked, uint64_t *ret_most)
 {
 	struct view v = { .asked = asked, .most = UINT64_MAX };
-	uint64_t reserve = fm_cache_limit() / RESERVE;
+	uint64_t reserve = fm_cache_limit() / fm_tune.shares_reserve;
 	unsigned p;
 
 	*ret_most = UINT64_MAX;
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return asked ? FM_EVICT_POOLS : FM_POOL_NORMAL;
 	look(&v, shard, shards);
-	p = choose(&v, shard, reserve < LEAST_PAGES ? LEAST_PAGES : reserve);
+	p = choose(&v, shard,
+		   reserve < fm_tune.shares_least ? fm_tune.shares_least :
+						    reserve);
 	*ret_most = v.most;
 	if (p == FM_POOL_PINNED)
 		say_pinned();

@@ -6,12 +6,7 @@
 #include "file/file.h"
 #include "probe.h"
 #include "shares.h"
-
-#define WINDOW 2048 /* pages between two looks, in a large cache */
-#define LEAST_WINDOW 64
-#define RESTS 16 /* of the cache, others have streamed since */
-#define PART 8 /* of what comes, one in so many may be no stream's, and */
-#define BACK_PART 2 /* one in so many may have been evicted not long ago */
+#include "tunables.h"
 
 static _Atomic uint64_t streamed; /* pages, of all files */
 
@@ -20,8 +15,9 @@ static FM_FAULT uint64_t window(void)
 {
 	const uint64_t part = fm_cache_limit() / 64;
 
-	return part > WINDOW	    ? WINDOW :
-	       part < LEAST_WINDOW ? LEAST_WINDOW : part;
+	return part > fm_tune.streaming_most  ? fm_tune.streaming_most :
+	       part < fm_tune.streaming_least ? fm_tune.streaming_least :
+						part;
 }
 
 static FM_FAULT uint64_t take(_Atomic uint32_t *n)
@@ -37,7 +33,8 @@ static FM_FAULT void look(struct fm_file *f)
 	const uint64_t back = take(&f->streaming.back);
 	const uint64_t faults = take(&f->streaming.faults);
 
-	fm_shares_stream(f, read > PART * faults && read > BACK_PART * back);
+	fm_shares_stream(f, read > fm_tune.streaming_part * faults &&
+				    read > fm_tune.streaming_back * back);
 }
 
 FM_FAULT bool fm_streaming_now(const struct fm_file *f)
@@ -47,7 +44,7 @@ FM_FAULT bool fm_streaming_now(const struct fm_file *f)
 	const uint64_t all = atomic_load_explicit(&streamed,
 						  memory_order_relaxed);
 
-	return all < at + fm_cache_limit() / RESTS;
+	return all < at + fm_cache_limit() / fm_tune.streaming_rests;
 }
 
 FM_FAULT void fm_streaming_read(struct fm_file *f, uint64_t n)
@@ -69,7 +66,7 @@ FM_FAULT void fm_streaming_fault(struct fm_file *f)
 	const uint32_t was = atomic_fetch_add_explicit(
 		&f->streaming.faults, 1, memory_order_relaxed);
 
-	if (was + 1 >= window() / PART)
+	if (was + 1 >= window() / fm_tune.streaming_part)
 		look(f);
 }
 
