@@ -28,12 +28,8 @@
 #include "map/map.h"
 #include "policy.h"
 #include "readahead/readahead.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
-
-#define PARTED_MS 30000 /* no longer is waited for a file to go */
-#define STORE_AHEAD 15      /* pages un-protected ahead of a rising store */
-#define STORE_AHEAD_LONG 63 /* when it has come a long way */
-#define STORE_AHEAD_MOST 255 /* and when it has come longer still */
 
 /* ---- stores ----------------------------------------------------------- */
 
@@ -106,10 +102,12 @@ static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i)
 	if (!stored(m, i, 1) || !stored(m, i, 2))
 		return 0;
 	if (!stored(m, i, 16) || !stored(m, i, 32) || !stored(m, i, 64))
-		return STORE_AHEAD;
+		return fm_tune.fault_store_ahead;
 	return stored(m, i, 128) && stored(m, i, 256) &&
-			       fm_cache_limit() > 64 * STORE_AHEAD_MOST ?
-		       STORE_AHEAD_MOST : STORE_AHEAD_LONG;
+			       fm_cache_limit() >
+				       64 * fm_tune.fault_store_ahead_most ?
+		       fm_tune.fault_store_ahead_most :
+		       fm_tune.fault_store_ahead_long;
 }
 
 /* Stores that go upwards page by page: the next few are un-protected in the
@@ -186,8 +184,6 @@ static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
 
 /* ---- loads ------------------------------------------------------------ */
 
-#define SHORT_MS 5000 /* no longer is waited for memory, but by UFFDIO_COPY */
-
 /* The kernel lets an access that finds no memory try again, after it has ended
  * somebody. Returns for how long it has been so. */
 static FM_FAULT uint64_t short_of_memory(void)
@@ -198,7 +194,8 @@ static FM_FAULT uint64_t short_of_memory(void)
 	if (now - atomic_exchange(&last, now) > 1000)
 		atomic_store(&since, now);
 	begin = atomic_load(&since);
-	if (now > begin + 1000 && now > atomic_load(&told) + 2 * SHORT_MS) {
+	if (now > begin + 1000 &&
+	    now > atomic_load(&told) + 2 * fm_tune.fault_short_ms) {
 		atomic_store(&told, now);
 		fm_log(FM_LOG_ERROR, "no memory for a page, for %lu ms: its "
 		       "access is tried again", (unsigned long)(now - begin));
@@ -468,7 +465,7 @@ static FM_FAULT bool goes_to_kernel(struct fm_file *f)
 		return false;
 	now = fm_now_ms();
 	atomic_compare_exchange_strong(&since, &none, now);
-	if (now - atomic_load(&since) > PARTED_MS)
+	if (now - atomic_load(&since) > fm_tune.fault_parted_ms)
 		return false;
 	ask_to_demote(f, FM_WHY_PARTED);
 	return true;
@@ -488,7 +485,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	case -ESRCH:
 		return FM_FAULT_RETRY;
 	case -ENOMEM:
-		if (short_of_memory() < SHORT_MS)
+		if (short_of_memory() < fm_tune.fault_short_ms)
 			return FM_FAULT_RETRY;
 		break;
 	default:

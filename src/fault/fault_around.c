@@ -32,11 +32,9 @@
 #include "map/map.h"
 #include "policy.h"
 #include "readahead/readahead.h"
+#include "tunables.h"
 
-#define CHEAP 6  /* parts of a read's fixed part, for all neighbours */
-#define GROUP 16 /* pages whose density tells what to do */
 #define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
-#define FEW_MAPS 16 /* all looked at for every neighbour of a fault */
 
 /* Pages of the aligned group of per pages that page i is in: those present,
  * and if so wanted those evicted not long ago. */
@@ -102,11 +100,9 @@ static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
 	return scan_passed() && back && share > 128;
 }
 
-/* Pieces of 2 MiB that faults fell into: of the last WINDOW faults, or of the
+/* Pieces of 2 MiB that faults fell into: of a window of faults, or of the
  * last second's where the device takes long for each. A slot tells which was
  * seen in this turn; one that is overwritten counts twice. */
-#define WINDOW 1024
-#define LEAST 64 /* of fewer the pieces differ from each other by chance */
 #define SLOTS 4096
 static struct {
 	_Atomic uint32_t slot[SLOTS];
@@ -149,9 +145,10 @@ static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
 		atomic_fetch_add_explicit(&area.pieces, 1,
 					  memory_order_relaxed);
 	}
-	if (atomic_fetch_add_explicit(&area.faults, 1,
-				      memory_order_relaxed) + 1 == WINDOW)
-		judge_area(WINDOW);
+	if (atomic_fetch_add_explicit(&area.faults, 1, memory_order_relaxed) +
+		    1 ==
+	    fm_tune.fault_around_window)
+		judge_area(fm_tune.fault_around_window);
 }
 
 static FM_FAULT bool small_area(void)
@@ -161,10 +158,6 @@ static FM_FAULT bool small_area(void)
 
 static _Atomic bool all_fit;
 
-/* Where there are thousands of files, after as many mappings as there are parts
- * of so many, not after each. */
-#define AT_ONCE 64
-
 void fm_fault_around_weigh(void)
 {
 	static _Atomic uint32_t n; /* with the space lock, and once a second */
@@ -172,7 +165,7 @@ void fm_fault_around_weigh(void)
 	uint64_t sum = 0;
 	unsigned e;
 
-	if (n++ % (fm_file_top() / AT_ONCE + 1))
+	if (n++ % (fm_file_top() / fm_tune.fault_around_at_once + 1))
 		return;
 	e = fm_epoch_enter();
 
@@ -186,7 +179,7 @@ void fm_fault_around_weigh(void)
 
 static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
 {
-	uint64_t want = fm_device_even(m->file), n = GROUP;
+	uint64_t want = fm_device_even(m->file), n = fm_tune.fault_around_group;
 
 	if (want < LARGE)
 		want += known(m, i, FM_HUGE_PAGES, false);
@@ -200,7 +193,7 @@ static FM_FAULT uint64_t few(const struct fm_file *f)
 {
 	uint64_t even = fm_device_even_now(f), n = 1;
 
-	while (n * 2 * CHEAP <= even && n < LARGE)
+	while (n * 2 * fm_tune.fault_around_cheap <= even && n < LARGE)
 		n *= 2;
 	return n;
 }
@@ -230,10 +223,12 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 	back = !room && comes_back(m, i);
 	if (!room && !back)
 		return 1;
-	n = known(m, i, GROUP, back);
-	if (n < GROUP / (room ? 4 : 2))
+	n = known(m, i, fm_tune.fault_around_group, back);
+	if (n < fm_tune.fault_around_group / (room ? 4 : 2))
 		return room ? few(m->file) : 1;
-	return known(m, i, LARGE, back) >= LARGE / 2 ? LARGE : GROUP;
+	return known(m, i, LARGE, back) >= LARGE / 2 ?
+		       LARGE :
+		       fm_tune.fault_around_group;
 }
 
 static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
@@ -242,10 +237,11 @@ static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
 	uint64_t most = fm_cache_limit() / 8;
 	uint64_t dense;
 
-	if (atomic_load(&m->aliased) && atomic_load(&m->file->nmaps) > FEW_MAPS)
+	if (atomic_load(&m->aliased) &&
+	    atomic_load(&m->file->nmaps) > fm_tune.fault_around_maps)
 		return 1;
-	if (per < GROUP && fm_map_is_window(m))
-		per = GROUP; /* the page cache has them */
+	if (per < fm_tune.fault_around_group && fm_map_is_window(m))
+		per = fm_tune.fault_around_group; /* the page cache has them */
 	dense = dense_pages(m, i);
 	if (per < dense)
 		per = dense;
@@ -354,7 +350,7 @@ static void every_second(void)
 	const uint32_t w = atomic_load(&area.faults);
 
 	fm_fault_around_weigh();
-	if (w >= LEAST && w < WINDOW)
+	if (w >= fm_tune.fault_around_least && w < fm_tune.fault_around_window)
 		judge_area(w);
 }
 

@@ -4,8 +4,8 @@
 #include "base/lock.h"
 #include "base/types.h"
 
-#define FROZEN 1u
-#define HELD 2u /* so often */
+#define FROZEN 1u /* bits: */
+#define HELD 2u /* bits: so often */
 
 void fm_freeze(struct fm_file *f)
 {

@@ -4,6 +4,7 @@
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "tunables.h"
 
 size_t fm_pin_limit(void)
 {
@@ -60,8 +61,6 @@ bool fm_pin_forbidden(const void *p, bool in)
 	return yes;
 }
 
-#define TRIES 8
-
 /* Bring every page of [a, end) in; returns where it had to stop, or 0: another
  * pin of this thread may be in the way of one that is in its. */
 static uintptr_t bring_in(uintptr_t a, uintptr_t end, bool in, bool first)
@@ -78,7 +77,7 @@ static uintptr_t bring_in(uintptr_t a, uintptr_t end, bool in, bool first)
 			tries = 0;
 			continue;
 		}
-		if (!first && tries++ == TRIES)
+		if (!first && tries++ == fm_tune.pin_tries)
 			return 0;
 		if (fm_fault((void *)a, in) > FM_FAULT_RETRY &&
 		    fm_overlaps((void *)a, 1))

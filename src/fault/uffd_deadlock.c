@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "uffd_deadlock.h"
 
-
 #include "base/epoch.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -11,12 +10,8 @@
 #include "fault.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "tunables.h"
 #include "uffd_poison.h"
-
-#define STUCK_MS 5000
-#define LOOK_MS 500
-
-#define AGAIN_MS 50 /* the same call's next page */
 
 static struct slot {
 	_Atomic uintptr_t addr;
@@ -41,7 +36,8 @@ void fm_deadlock_end(unsigned i)
 
 bool fm_deadlock_lately(void)
 {
-	return fm_now_ms() - atomic_load(&freed_ms) < LOOK_MS;
+	return fm_now_ms() - atomic_load(&freed_ms) <
+	       fm_tune.uffd_deadlock_look_ms;
 }
 
 /* Calls that use memory while they hold the lock of the file that is their
@@ -130,7 +126,9 @@ void fm_deadlock_look(void)
 	static _Atomic uint64_t last;
 	uint64_t now = fm_now_ms(), before = atomic_load(&last);
 
-	if (now - before < (fm_deadlock_lately() ? AGAIN_MS / 2 : LOOK_MS) ||
+	if (now - before < (fm_deadlock_lately() ?
+				    fm_tune.uffd_deadlock_again_ms / 2 :
+				    fm_tune.uffd_deadlock_look_ms) ||
 	    !atomic_compare_exchange_strong(&last, &before, now))
 		return;
 	for (unsigned i = 0; i < FM_HANDLERS; i++) {
@@ -138,9 +136,9 @@ void fm_deadlock_look(void)
 
 		uint64_t patience =
 			atomic_load(&slots[i].tid) == atomic_load(&again_tid) &&
-					fm_deadlock_lately()
-				? AGAIN_MS
-				: STUCK_MS;
+					fm_deadlock_lately() ?
+				fm_tune.uffd_deadlock_again_ms :
+				fm_tune.uffd_deadlock_stuck_ms;
 
 		if (!a || now < atomic_load(&slots[i].since_ms) + patience)
 			continue;

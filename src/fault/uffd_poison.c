@@ -9,8 +9,8 @@
 #include "map/map.h"
 #include "map_edit.h"
 #include "readahead/readahead.h"
+#include "tunables.h"
 
-#define FAIL_MS 50 /* long enough for a thread that is woken */
 #define ENTRIES 512
 
 /* By file and page: mappings move, and the page's state goes with them. Taken
@@ -75,7 +75,8 @@ static void lift_first(void)
 
 static bool is_due(uint64_t now)
 {
-	return atomic_load(&count) && now - entries[first].since_ms >= FAIL_MS;
+	return atomic_load(&count) &&
+	       now - entries[first].since_ms >= fm_tune.uffd_poison_fail_ms;
 }
 
 void fm_poison_tick(bool all)

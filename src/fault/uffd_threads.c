@@ -14,21 +14,12 @@
 #include "fault.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "tunables.h"
 #include "uffd_deadlock.h"
 #include "uffd_poison.h"
 
 /* A handler waits for the device with its fault; this many may. */
 #define HANDLERS FM_HANDLERS
-
-/* A fault wakes every thread that waits for one, and all but one find nothing:
- * with 16 that cost more CPU than the fault. So few watch, the others rest
- * until those are busy. Not one alone: it would often lie on an idle CPU, and
- * waking that takes long. */
-#define WATCHERS 4
-/* A program that closes our descriptors by system calls of its own may give the
- * number to another file while we wait on it: look again so often. */
-#define STOLEN_MS 500
-#define FAILING_MS 25
 
 int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr,
 				   bool beyond);
@@ -43,14 +34,12 @@ static bool beyond_end(const struct fm_map *m, uintptr_t addr)
 	       (uint64_t)fm_file_size_now(m->file);
 }
 
-#define AGAIN_MS 2000
-
 /* Not for each page, of which all may fail. */
 static bool may_demote(struct fm_file *f)
 {
 	uint64_t stays = atomic_load(&f->demote.stays_since_ms);
 
-	return !stays || fm_now_ms() - stays > AGAIN_MS;
+	return !stays || fm_now_ms() - stays > fm_tune.uffd_threads_again_ms;
 }
 
 /* Beyond the end of the file, and where it cannot be read, nothing of ours
@@ -113,14 +102,14 @@ static void lost(void)
 {
 	if (fm_active())
 		die_of_sigbus();
-	fm_sys_sleep_us(STOLEN_MS * 1000);
+	fm_sys_sleep_us(fm_tune.uffd_threads_stolen_ms * 1000);
 }
 
 static bool try_watch(void)
 {
 	uint32_t n = atomic_load(&watchers);
 
-	while (n < WATCHERS)
+	while (n < fm_tune.uffd_threads_watchers)
 		if (atomic_compare_exchange_weak(&watchers, &n, n + 1))
 			return true;
 	return false;
@@ -150,7 +139,9 @@ static void unwatch(void)
 static void wait_message(struct pollfd *p)
 {
 	const bool soon = fm_failing() || fm_deadlock_lately();
-	int n = fm_thread_poll(p, 1, soon ? FAILING_MS : STOLEN_MS);
+	int n = fm_thread_poll(p, 1,
+			       soon ? fm_tune.uffd_threads_failing_ms :
+				      fm_tune.uffd_threads_stolen_ms);
 
 	if (n < 0 && n != -EINTR)
 		fm_sys_sleep_us(5000);
@@ -197,8 +188,6 @@ static void *handler(void *arg)
  * and who faults again at once would keep it from the rest: they are woken
  * when it has all been read.
  */
-#define MOVER_NS 300000
-
 static bool read_one(void)
 {
 	struct uffd_msg msg;
@@ -213,7 +202,7 @@ static bool read_one(void)
 
 static void *reader_of_moves(void *arg)
 {
-	const struct timespec soon = { 0, MOVER_NS };
+	const struct timespec soon = { 0, fm_tune.uffd_threads_mover_ns };
 	bool any = false;
 	uint32_t n;
 
