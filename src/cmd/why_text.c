@@ -120,7 +120,8 @@ static void put_return(const json_t *file, const json_t *c, FILE *out)
 
 	fprintf(out, "it may come back: ");
 	if (!is_known(file))
-		fprintf(out, "%s\n", may ? "yes, when it is mapped again" :
+		fprintf(out, "%s\n", may ? "yes, when it is mapped again, or "
+			"the program is seen to wait for it" :
 			"no, unless that changes and it is mapped again");
 	else if (!may)
 		fprintf(out, "no, not in this process: the next one decides "
