@@ -27,6 +27,7 @@
 #define END_MS 10000 /* of threads that wait for a CPU, too */
 #define WORKERS_MS 15000 /* idle for five seconds they end, given a CPU */
 #define LOOK_US 200
+#define LOOK_MOST_US 5000
 
 /* ---- io_uring's workers ------------------------------------------------- */
 
@@ -54,6 +55,15 @@ static struct workers look(void)
 	return w;
 }
 
+/* A look makes a thread of the moment, and idle workers take seconds: a tenth
+ * of the time that it has taken. */
+static void pause_after(uint64_t waited_ms)
+{
+	uint64_t us = LOOK_US + waited_ms * 1000 / 10;
+
+	fm_sys_sleep_us(us < LOOK_MOST_US ? us : LOOK_MOST_US);
+}
+
 /* What has ended is there for a moment longer. */
 static bool wait_for_workers(void)
 {
@@ -64,7 +74,7 @@ static bool wait_for_workers(void)
 	for (; w.n && fm_now_ms() - begin < WORKERS_MS; w = look()) {
 		if (fm_now_ms() - begin > 20 && told != w.one)
 			fm_rings_let_worker_go(told = w.one);
-		fm_sys_sleep_us(LOOK_US);
+		pause_after(fm_now_ms() - begin);
 	}
 	if (told)
 		fm_rings_workers_as_were();
