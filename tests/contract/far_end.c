@@ -7,6 +7,7 @@
 #include "ct.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #define GIB (1ul << 30)
@@ -86,7 +87,7 @@ static void *shrinker(void *arg)
 {
 	for (int k = 0; k < 2; k++) {
 		while (come < (k + 1) * 4)
-			;
+			sched_yield();
 		if (ftruncate(fd, (off_t)(k ? 16 * PAGE : BASE)))
 			ct_die("ftruncate");
 	}

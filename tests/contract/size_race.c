@@ -5,6 +5,7 @@
 #include "ct.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #define ROUNDS ct_rounds(150, 300)
@@ -34,7 +35,7 @@ static void *resizer(void *size)
 {
 	ready++;
 	while (ready < 3)
-		;
+		sched_yield();
 	if (ftruncate(fd, (off_t)(uintptr_t)size))
 		ct_die("ftruncate");
 	return NULL;
