@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #define N 64ul
+#define ROUNDS ct_rounds(100, 200)
 
 static void same_place(void)
 {
@@ -113,7 +114,7 @@ static void *writer(void *arg)
 {
 	size_t id = (size_t)arg;
 
-	for (int round = 0; round < 200; round++)
+	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = id; i < N; i += 2) {
 			char c = (char)(round + (int)id);
 
@@ -128,7 +129,7 @@ static void *writer(void *arg)
 static void threads(void)
 {
 	pthread_t t[2];
-	char want[2] = { (char)199, (char)200 };
+	char want[2] = { (char)(ROUNDS - 1), (char)ROUNDS };
 	int bad = 0;
 
 	t_fd = ct_file("threads", N * PAGE);

@@ -9,6 +9,7 @@
 
 #define ROUNDS ct_rounds(36, 60)
 #define THREADS 16
+#define TOUCHES ct_rounds(25, 50)
 #define PAGES 4096
 
 static char *map;
@@ -47,7 +48,7 @@ static void *short_thread(void *arg)
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &old);
 	}
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < TOUCHES; i++)
 		touch(seed++);
 	if (n % 4 == 3)
 		pthread_exit(NULL);
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
 	stop = true;
 	pthread_join(storming, NULL);
 	say("G9 wrong %u, handled some %d, faults %d", bad, handled > 0,
-	    (int)faults > ROUNDS * THREADS * 50);
+	    (int)faults > ROUNDS * THREADS * TOUCHES);
 	say("G9 threads leave nothing behind: %d", after < before + 250);
 	return 0;
 }

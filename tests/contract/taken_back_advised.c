@@ -16,7 +16,7 @@
 #define PAGES 4096ul
 #define SIZE (PAGES * PAGE)
 #define ADVISERS 3
-#define SECONDS ct_rounds(4, 60)
+#define SECONDS ct_rounds(2, 60)
 
 static char *m;
 static atomic_bool stop;
