@@ -7,8 +7,8 @@
  * hole does nothing to the library, which works on. */
 #include "ct.h"
 
-#define PIECE (256ul << 10)
-#define SIZE (8ul << 20)
+#define PIECE (128ul << 10)
+#define SIZE (4ul << 20)
 #define FAR 0x480000000000ul
 #define FAR_END 0x500000000000ul
 

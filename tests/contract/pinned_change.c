@@ -10,7 +10,7 @@
 #define PAGES 256ul
 #define AT 128ul
 #define ROUNDS 10
-#define BUSY (4ul << 20)
+#define BUSY (1ul << 20)
 
 static _Atomic bool stop;
 static char *map;

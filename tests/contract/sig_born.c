@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #define MAKERS 24
+#define PAGES 16ul
 
 static _Atomic bool stop;
 
@@ -32,13 +33,13 @@ int main(int argc, char **argv)
 	char *p;
 
 	ct_begin(argc, argv);
-	fd = ct_file("f", 64 * PAGE);
+	fd = ct_file("f", PAGES * PAGE);
 	for (int i = 0; i < MAKERS; i++)
 		if (pthread_create(&t[i], NULL, maker, NULL))
 			ct_die("pthread_create");
 	usleep(20000);
-	p = ct_map(fd, 64 * PAGE, RW, MAP_SHARED, 0);
-	for (size_t i = 0; i < 64; i++)
+	p = ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
+	for (size_t i = 0; i < PAGES; i++)
 		good += ct_matches(p + i * PAGE, PAGE, i * PAGE);
 	stop = true;
 	for (int i = 0; i < MAKERS; i++)

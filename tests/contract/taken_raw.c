@@ -10,6 +10,7 @@
 #define N 256ul
 #define LO 64ul
 #define HI 128ul
+#define TURN 2048ul /* pages, each read and stored to: twice 4 MiB, and twice */
 
 static long raw_map(char *at, size_t len)
 {
@@ -41,13 +42,13 @@ static char *begin(const char *name, int *ret_fd)
 /* What somebody else reads until the cache has been turned over. */
 static void turn_over(void)
 {
-	int fd = ct_file("large", 4096 * PAGE);
-	char *p = ct_map(fd, 4096 * PAGE, RW, MAP_SHARED, 0);
+	int fd = ct_file("large", TURN * PAGE);
+	char *p = ct_map(fd, TURN * PAGE, RW, MAP_SHARED, 0);
 
-	say("X27 another file, wrong: %zu", ct_wrong(p, 0, 4096));
-	for (size_t i = 0; i < 4096; i++)
+	say("X27 another file, wrong: %zu", ct_wrong(p, 0, TURN));
+	for (size_t i = 0; i < TURN; i++)
 		p[i * PAGE] = 1;
-	munmap(p, 4096 * PAGE);
+	munmap(p, TURN * PAGE);
 	close(fd);
 }
 
