@@ -84,7 +84,7 @@ static long now_ns(void)
 	return t.tv_sec * 1000000000l + t.tv_nsec;
 }
 
-/* A quarter of the time: the program and what runs beside it need the CPUs,
+/* An eighth of the time: the program and what runs beside it need the CPUs,
  * too. */
 static int wait_for(pid_t pid, pid_t session)
 {
@@ -95,7 +95,7 @@ static int wait_for(pid_t pid, pid_t session)
 
 		take_from_all(session);
 		ns = now_ns() - ns;
-		ns = ns < LEAST_NS ? LEAST_NS : 3 * ns;
+		ns = ns < LEAST_NS ? LEAST_NS : 7 * ns;
 		nanosleep(&(struct timespec){ ns / 1000000000l,
 					      ns % 1000000000l }, NULL);
 	}
