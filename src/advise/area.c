@@ -15,10 +15,10 @@
 #include "pieces.h"
 #include "read_ahead.h"
 #include "streams.h"
+#include "tunables.h"
 #include "weigh.h"
 
-#define SEGMENTS 64
-#define SEGMENT_LEAST ((size_t)16 << 20)
+#define SEGMENTS 64 /* size: of an area, at most */
 
 struct area {
 	uint32_t id;
@@ -50,9 +50,13 @@ static bool make(struct area *a, const struct fm_krange *r)
 {
 	const size_t len = r->end - r->start;
 
-	*a = (struct area){ .id = r->id, .dev = r->dev, .ino = r->ino,
-			    .start = r->start, .end = r->end,
-			    .base = r->start, .segment = SEGMENT_LEAST,
+	*a = (struct area){ .id = r->id,
+			    .dev = r->dev,
+			    .ino = r->ino,
+			    .start = r->start,
+			    .end = r->end,
+			    .base = r->start,
+			    .segment = fm_tune.area_segment,
 			    .stores = r->shared && r->prot & PROT_WRITE };
 	while (len / a->segment >= SEGMENTS)
 		a->segment *= 2;
@@ -276,7 +280,6 @@ static void add_use(struct fm_area_use *to, const struct fm_area_use *use)
 	to->faults += use->faults;
 }
 
-#define EARLY_SURE 16
 static bool changed; /* in this look */
 
 static bool feel_singles(const struct fm_area_use *use)
@@ -308,8 +311,8 @@ static bool feel_look(const struct fm_area_use *use)
 /* Most of it is MADV_RANDOM: a few of many touches are what is slow. */
 static bool feel_costly(void)
 {
-	return any_early && costly && singles >= EARLY_SURE &&
-	       meanwhile.bytes >= costly * FM_MUCH;
+	return any_early && costly && singles >= fm_tune.area_early_sure &&
+	       meanwhile.bytes >= costly * fm_tune.weigh_much;
 }
 
 /* A program that has read in order goes on here and there: what was in a row
@@ -332,9 +335,6 @@ static void feel_change(const struct fm_area_use *use)
 
 /* ---- does it fit? ------------------------------------------------------ */
 
-#define LATELY_S 10
-#define FITS_SURE 64 /* touches, where the beginning is MADV_RANDOM */
-
 static uint64_t memory_left(void)
 {
 	static uint64_t left, next_ms;
@@ -353,7 +353,7 @@ static void note_read(uint64_t bytes)
 {
 	static uint32_t since_s;
 
-	if (since_s + LATELY_S < now_s()) {
+	if (since_s + fm_tune.area_lately_s < now_s()) {
 		since_s = now_s();
 		read_lately = 0;
 	}
@@ -376,14 +376,15 @@ static bool fits(enum fm_advice now)
 	uint64_t touched = 0, bytes = 0;
 	unsigned n = 0;
 
-	if (any_early && all.single < FITS_SURE)
+	if (any_early && all.single < fm_tune.area_fits_sure)
 		return false;
 	for (unsigned i = 0; i < nareas; i++) {
 		bytes += areas[i].end - areas[i].start;
 		for (unsigned k = 0; k < areas[i].n; k++) {
 			const struct fm_pattern *p = &areas[i].seg[k];
 
-			if (!p->seen_s || p->seen_s + LATELY_S < now_s())
+			if (!p->seen_s ||
+			    p->seen_s + fm_tune.area_lately_s < now_s())
 				continue;
 			touched += bytes_of(&areas[i], k);
 			n++;
@@ -435,7 +436,7 @@ static enum fm_advice wanted_early(const struct area *a, unsigned k,
 	const struct fm_pattern *p = &a->seg[k];
 
 	if ((it_fits && p->seen_s) ||
-	    (p->single < FM_FAMILY && stream_comes(a, k)))
+	    (p->single < fm_tune.weigh_family && stream_comes(a, k)))
 		return FM_ADVICE_NORMAL;
 	return changed && !it_fits ? FM_ADVICE_RANDOM :
 				     p->advice == FM_ADVICE_RANDOM;
@@ -462,16 +463,11 @@ static uint64_t all_bytes(void)
 	return bytes;
 }
 
-/* A touch reads so much ahead that finding out by touches costs more than a
- * read for each page of a stream until it is seen. */
-#define DEEP ((uint64_t)1 << 20)
-#define FEW_WAIT 16 /* one in so many faults: most find what is cached */
-
 static bool begins_early(const struct area *a)
 {
 	const uint64_t touch = fm_readahead_bytes(a->dev), left = memory_left();
 
-	return touch >= DEEP && all_bytes() / 5 > left / 4 &&
+	return touch >= fm_tune.weigh_much && all_bytes() / 5 > left / 4 &&
 	       fm_weigh(&all, FM_ADVICE_RANDOM, touch, false) ==
 		       FM_ADVICE_RANDOM &&
 	       fm_board_ask(a->dev, a->ino) != FM_ADVICE_NORMAL;
@@ -513,7 +509,8 @@ static void tell_others(const struct area *a)
 /* Each of a family has seen little, and all of them enough. */
 static void tell_together(bool it_fits)
 {
-	if (it_fits || !singles || family < FM_FAMILY || waste < FM_MUCH)
+	if (it_fits || !singles || family < fm_tune.weigh_family ||
+	    waste < fm_tune.weigh_much)
 		return;
 	for (unsigned i = 0; i < nareas; i++)
 		if (areas[i].sum.single && !areas[i].sum.pages)
@@ -641,12 +638,10 @@ static void end_early(void)
 	look_for_random();
 }
 
-#define UNREAD_MS 1000
-
 static void quiet_early(uint64_t ms)
 {
 	unread_ms += ms;
-	if (any_early && unread_ms >= UNREAD_MS)
+	if (any_early && unread_ms >= fm_tune.area_unread_ms)
 		end_early();
 }
 
@@ -685,7 +680,7 @@ static void note_deep(const struct fm_area_use *use)
 	deep.faults += use->faults;
 	deep.major += use->major;
 	waste = 0;
-	if (deep.major * FEW_WAIT >= deep.faults && deep.faults)
+	if (deep.major * fm_tune.area_few_wait >= deep.faults && deep.faults)
 		waste = fm_readahead_bytes(areas[0].dev) * deep.major /
 			deep.faults;
 }
@@ -742,16 +737,15 @@ int fm_areas_weigh(const struct fm_area_use *use, unsigned part)
 
 /* ---- nothing is missed any more ----------------------------------------- */
 
-#define WAIT_MS 2000
-#define MOST_WAIT_MS 64000
-
 /* It fits after all, as it seems: then what is used often shall keep its place.
  * When that was wrong it takes longer the next time. */
 void fm_areas_quiet(const struct fm_area_use *use)
 {
-	static uint64_t quiet_ms, wait_ms = WAIT_MS;
+	static uint64_t quiet_ms, wait_ms;
 
 	quiet_early(use->ms);
+	if (!wait_ms)
+		wait_ms = fm_tune.area_wait_ms;
 	if (!any_random || use->cpu_ms * 4 < use->ms) {
 		quiet_ms = 0;
 		return;
@@ -763,5 +757,5 @@ void fm_areas_quiet(const struct fm_area_use *use)
 		advise(&areas[i], 0, areas[i].n, FM_ADVICE_NORMAL);
 	look_for_random();
 	quiet_ms = 0;
-	wait_ms = fm_least(2 * wait_ms, MOST_WAIT_MS);
+	wait_ms = fm_least(2 * wait_ms, fm_tune.area_most_wait_ms);
 }

@@ -6,13 +6,11 @@
 
 #include "base/sys.h"
 #include "engine.h"
+#include "tunables.h"
 
 #define FILES 256
-#define OLD_MS 30000
 
 #define CHILDREN 8
-#define LIVES_MS 20
-#define PROBE_MS 1000
 
 /* A file is one of so many by its hash; who has the place loses it to who
  * comes. */
@@ -75,7 +73,7 @@ enum fm_advice fm_board_ask(dev_t dev, ino_t ino)
 	uint32_t advice;
 
 	if (!n || atomic_load(&n->file) != h ||
-	    atomic_load(&n->at_ms) + OLD_MS < fm_now_ms())
+	    atomic_load(&n->at_ms) + fm_tune.board_old_ms < fm_now_ms())
 		return FM_ADVICE_UNKNOWN;
 	advice = atomic_load(&n->advice);
 	return atomic_load(&n->file) == h ? (enum fm_advice)advice :
@@ -105,7 +103,7 @@ static bool all_were_short(uint64_t now)
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		const uint64_t at = atomic_load(&board->child[i].at_ms);
 
-		if (!at || now < at + LIVES_MS)
+		if (!at || now < at + fm_tune.board_lives_ms)
 			continue;
 		if (atomic_load(&board->child[i].lives))
 			return false;
@@ -127,11 +125,12 @@ bool fm_board_child_starts(unsigned *ret_slot)
 
 		if (now < next || !atomic_compare_exchange_strong(
 					  &board->probe_ms, &next,
-					  now + PROBE_MS))
+					  now + fm_tune.board_probe_ms))
 			return false;
 	}
 	slot = atomic_load(&board->children) % CHILDREN;
-	if (now < atomic_load(&board->child[slot].at_ms) + LIVES_MS)
+	if (now <
+	    atomic_load(&board->child[slot].at_ms) + fm_tune.board_lives_ms)
 		return true; /* of many at once the first ones count */
 	atomic_fetch_add(&board->children, 1);
 	*ret_slot = slot;

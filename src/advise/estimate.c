@@ -12,10 +12,10 @@
 #include "base/types.h"
 #include "scan.h"
 #include "source.h"
+#include "tunables.h"
 
 #define RUNS 4096
 #define SPANS 512
-#define HOLE (16 * FM_PAGE) /* touches this near each other are one */
 
 /* One look: the spans that were looked at, and the runs there in order. */
 struct look {
@@ -74,7 +74,7 @@ struct group {
 
 static void add_new(struct group *g, uintptr_t start, uintptr_t end)
 {
-	if (g->end && start >= g->end && start - g->end < HOLE) {
+	if (g->end && start >= g->end && start - g->end < fm_tune.advise_near) {
 		g->end = end;
 		return;
 	}

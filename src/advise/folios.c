@@ -8,10 +8,10 @@
 #include "base/types.h"
 #include "krange.h"
 #include "streams.h"
+#include "tunables.h"
 
 #define QUEUE 64
 #define PIECE FM_HUGE
-#define MOST_MS 20 /* a turn: who ends the thread does not wait for long */
 
 static struct {
 	uint32_t id;
@@ -44,7 +44,7 @@ static void leave(uint32_t id, uintptr_t at, uintptr_t end)
 
 void fm_folios_turn(void)
 {
-	const uint64_t until = fm_now_ms() + MOST_MS;
+	const uint64_t until = fm_now_ms() + fm_tune.advise_turn_ms;
 	uint64_t begin;
 	uintptr_t to;
 

@@ -19,30 +19,8 @@
 #include "scan.h"
 #include "source.h"
 #include "streams.h"
+#include "tunables.h"
 #include "watch.h"
-
-#define EARLY_MS 3     /* between two looks, where a stream waits for them, */
-#define EARLY_FOR_MS 100 /* for so long after it has begun */
-#define FIRST_MS 10    /* between two looks, at the start */
-#define QUIET_MS 100   /* while nothing is read, */
-#define LONG_MS 500    /* and when nothing has been for so long: */
-#define LONG_AFTER_MS 10000
-#define ALONE_MS 250   /* between looks whether the program goes on */
-#define WAKES ((size_t)128 << 20) /* a mapping of so much may begin early */
-#define REST_MS 300    /* without enough that is read: it begins anew */
-#define SHARE 100      /* of a CPU: one in so many */
-#define CREDIT_MS 20   /* at the start */
-#define NOTHING 8      /* looks */
-#define NOTHING_EARLY 3
-#define LOOKS 3        /* say what it is that the program does now */
-#define EARLY 6        /* looks in a second, before they are paid for */
-
-/* That many bytes read or faults that waited in a turn are worth a look. */
-#define WORTH_BYTES ((uint64_t)512 << 10)
-#define WORTH_FAULTS 4
-/* So many faults of any kind are, where nothing is known: a row of pages that
- * others have read is to be the kernel's, too. */
-#define WORTH_EARLY 64
 
 enum state { IDLE, RUNNING, REFUSED, HELD };
 static _Atomic int state;
@@ -103,16 +81,18 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 
 	atomic_store(&fm_advise_counts.cpu_us, used_us);
 	used_us -= fm_least(used_us, atomic_load(&fm_streams_counts.cpu_us) -
-					     streams_us + CREDIT_MS * 1000);
-	if (used_us * SHARE / 1000 > lasts_ms + ms)
-		ms = used_us * SHARE / 1000 - lasts_ms;
+					     streams_us +
+					     fm_tune.helper_credit_ms * 1000);
+	if (used_us * fm_tune.helper_share / 1000 > lasts_ms + ms)
+		ms = used_us * fm_tune.helper_share / 1000 - lasts_ms;
 	return ms;
 }
 
 static bool worth(const struct fm_area_use *u)
 {
-	return u->bytes >= WORTH_BYTES || u->major >= WORTH_FAULTS ||
-	       (fm_areas_early() && u->faults >= WORTH_EARLY);
+	return u->bytes >= fm_tune.helper_worth_bytes ||
+	       u->major >= fm_tune.helper_worth_faults ||
+	       (fm_areas_early() && u->faults >= fm_tune.helper_worth_early);
 }
 
 /* So much more or less is read for a fault than before. */
@@ -140,14 +120,15 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 		early = 0;
 	second = fm_now_ms() / 1000;
 	use_until_now(&last);
-	for (; unpaid_ms > FIRST_MS && early < EARLY && !atomic_load(&stop);
-	     unpaid_ms -= FIRST_MS) {
-		fm_event_sleep_ms(&bell, &stop, FIRST_MS);
+	for (; unpaid_ms > fm_tune.helper_first_ms &&
+	       early < fm_tune.helper_early && !atomic_load(&stop);
+	     unpaid_ms -= fm_tune.helper_first_ms) {
+		fm_event_sleep_ms(&bell, &stop, fm_tune.helper_first_ms);
 		use_until_now(&now);
 		use = since(&now, &last);
 		last = now;
 		if (surprises(&use))
-			more = LOOKS;
+			more = fm_tune.helper_looks;
 		if (!more)
 			continue;
 		more--;
@@ -184,10 +165,12 @@ static int find_source(unsigned i)
  * that works. */
 static void judge_source(const struct fm_area_use *use, unsigned part)
 {
-	const unsigned most = fm_areas_early() ? NOTHING_EARLY : NOTHING;
+	const unsigned most = fm_areas_early() ? fm_tune.helper_nothing_early :
+						 fm_tune.helper_nothing;
 	static unsigned nothing;
 
-	nothing = part ? 0 : nothing + (use->major >= WORTH_FAULTS);
+	nothing = part ? 0 :
+			 nothing + (use->major >= fm_tune.helper_worth_faults);
 	if (nothing < most ||
 	    atomic_load(&source) == sources[SOURCES - 1])
 		return;
@@ -207,7 +190,9 @@ static uint64_t early_ms(uint64_t ms)
 	}
 	if (!since_ms)
 		since_ms = now;
-	return now < since_ms + EARLY_FOR_MS ? EARLY_MS : FIRST_MS;
+	return now < since_ms + fm_tune.helper_early_for_ms ?
+		       fm_tune.helper_early_ms :
+		       fm_tune.helper_first_ms;
 }
 
 /* A turn in which something was read. */
@@ -230,10 +215,12 @@ static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 {
 	fm_areas_quiet(use);
 	*quiet_ms += use->ms;
-	if (*quiet_ms < REST_MS || fm_areas_early())
+	if (*quiet_ms < fm_tune.helper_rest_ms || fm_areas_early())
 		return early_ms(ms);
 	atomic_load(&source)->rest();
-	return fm_least(2 * ms, *quiet_ms < LONG_AFTER_MS ? QUIET_MS : LONG_MS);
+	return fm_least(2 * ms, *quiet_ms < fm_tune.helper_long_after_ms ?
+					fm_tune.helper_quiet_ms :
+					fm_tune.helper_long_ms);
 }
 
 /* Its main thread may have ended, and left ours alone. */
@@ -243,7 +230,8 @@ static void end_if_alone(uint64_t quiet_ms)
 	const uint64_t now = fm_now_ms();
 	int status;
 
-	if (quiet_ms < ALONE_MS || now < looked_ms + ALONE_MS)
+	if (quiet_ms < fm_tune.helper_alone_ms ||
+	    now < looked_ms + fm_tune.helper_alone_ms)
 		return;
 	looked_ms = now;
 	if (!fm_active() && fm_left_alone(&status))
@@ -265,7 +253,8 @@ static void look_at_creds(void)
 static int turns(void)
 {
 	struct fm_area_use looked, last, now, use;
-	uint64_t ms = FIRST_MS, begin = fm_now_ms(), quiet_ms = 0;
+	uint64_t ms = fm_tune.helper_first_ms, begin = fm_now_ms(),
+		 quiet_ms = 0;
 	bool any;
 	int err = 0;
 
@@ -282,14 +271,14 @@ static int turns(void)
 		if (any && !err && worth(&use)) {
 			err = look(&use);
 			looked = now;
-			ms = early_ms(FIRST_MS);
+			ms = early_ms(fm_tune.helper_first_ms);
 			quiet_ms = 0;
 		} else {
 			use = since(&now, &last);
 			ms = quiet_turn(&use, ms, &quiet_ms);
 		}
 		atomic_store(&at_work, false);
-		if (quiet_ms >= REST_MS)
+		if (quiet_ms >= fm_tune.helper_rest_ms)
 			looked = now;
 		end_if_alone(quiet_ms);
 		look_at_creds();
@@ -305,7 +294,7 @@ static void *helper(void *arg)
 	int err;
 
 	if (child != UINT32_MAX) /* of fork: it may be about to execute */
-		fm_event_sleep_ms(&bell, &stop, FIRST_MS);
+		fm_event_sleep_ms(&bell, &stop, fm_tune.helper_first_ms);
 	fm_board_child_lives(child);
 	fm_thread_begin("fastmap-advise");
 	fm_life_beside();
@@ -341,7 +330,7 @@ void fm_helper_need(void)
 void fm_helper_mapped(size_t len)
 {
 	fm_helper_need();
-	if (len >= WAKES && atomic_load(&state) == RUNNING)
+	if (len >= fm_tune.helper_wakes && atomic_load(&state) == RUNNING)
 		fm_event_raise(&bell);
 }
 

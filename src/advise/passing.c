@@ -6,8 +6,8 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "krange.h"
+#include "tunables.h"
 
-#define PAUSE_US 100
 #define SLOTS 64
 
 /* The thread of each call, 0: free. Those of one thread are alike: it frees any
@@ -111,7 +111,7 @@ bool fm_passing_wait(unsigned ms)
 	while (any()) {
 		if (fm_now_ms() >= until)
 			return false;
-		fm_sys_sleep_us(PAUSE_US);
+		fm_sys_sleep_us(fm_tune.passing_pause_us);
 	}
 	return true;
 }

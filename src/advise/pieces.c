@@ -2,16 +2,17 @@
 #include "pieces.h"
 
 #include "base/types.h"
+#include "tunables.h"
 #include "weigh.h"
 
 /* A slow stream shows as small pieces side by side, a look after the other. */
 #define RECENT 32
-#define BESIDE (16 * FM_PAGE)
 
 /* Is it near, or does a piece of up to 2 MiB lie between the two? */
 static bool beside(uintptr_t end, uintptr_t start)
 {
-	return start <= end + BESIDE || start - end <= fm_stream_reach(start) ||
+	return start <= end + fm_tune.advise_near ||
+	       start - end <= fm_stream_reach(start) ||
 	       start - end <= fm_stream_reach(end);
 }
 
@@ -41,6 +42,6 @@ bool fm_piece_goes_on(uintptr_t start, uintptr_t end)
  * makes such. */
 bool fm_piece_single(uintptr_t start, uintptr_t end)
 {
-	return (end - start) >> FM_PAGE_SHIFT <= FM_SINGLE ||
+	return (end - start) >> FM_PAGE_SHIFT <= fm_tune.weigh_single ||
 	       (end - start == FM_HUGE && !(start & (FM_HUGE - 1)));
 }

@@ -7,9 +7,7 @@
 
 #include "base/sys.h"
 #include "base/text.h"
-
-#define UNKNOWN ((uint64_t)8 << 20)
-#define ANEW_MS 10000
+#include "tunables.h"
 
 static uint64_t ask(dev_t dev)
 {
@@ -24,9 +22,9 @@ static uint64_t ask(dev_t dev)
 	n = strlen(path);
 	memcpy(path + n, "/read_ahead_kb", sizeof("/read_ahead_kb"));
 	if (fm_read_small(path, text, sizeof(text)) <= 0)
-		return UNKNOWN;
+		return fm_tune.read_ahead_unknown;
 	kib = strtoul(text, NULL, 10);
-	return kib ? kib << 10 : UNKNOWN;
+	return kib ? kib << 10 : fm_tune.read_ahead_unknown;
 }
 
 uint64_t fm_readahead_bytes(dev_t dev)
@@ -38,7 +36,7 @@ uint64_t fm_readahead_bytes(dev_t dev)
 	if (dev != of || now >= until_ms) {
 		bytes = ask(dev);
 		of = dev;
-		until_ms = now + ANEW_MS;
+		until_ms = now + fm_tune.read_ahead_anew_ms;
 	}
 	return bytes;
 }

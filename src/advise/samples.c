@@ -23,13 +23,12 @@
 #include "engine.h"
 #include "scan.h"
 #include "source.h"
+#include "tunables.h"
 #include "weigh.h"
 
 #define THREADS 16 /* at a time; of more than these, others in turns */
-#define RING (2 * FM_PAGE) /* its header, and the samples */
+#define RING (2 * FM_PAGE) /* size: its header, and the samples */
 #define WORDS (FM_PAGE / sizeof(uint64_t))
-#define ANEW_MS 250
-#define FEW 8 /* of a thousand: these faults are of other memory */
 
 struct ring {
 	int tid, fd;
@@ -194,7 +193,7 @@ static int follow_if_changed(void)
 	if (st.st_nlink == nthreads && now < anew_ms)
 		return 0;
 	nthreads = (unsigned)st.st_nlink;
-	anew_ms = now + ANEW_MS;
+	anew_ms = now + fm_tune.samples_anew_ms;
 	return follow();
 }
 
@@ -342,7 +341,7 @@ static unsigned collect(fm_touch_fn touched)
 	tell_spans(touched);
 	if (!c.seen)
 		anew_ms = 0; /* who reads is a new thread */
-	if (c.ours * 1000 < c.seen * FEW || !c.ours)
+	if (c.ours * 1000 < c.seen * fm_tune.samples_few || !c.ours)
 		return 0;
 	return part_of(&c);
 }

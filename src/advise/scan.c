@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "base/types.h"
+#include "tunables.h"
 
 /* Not in every <linux/fs.h>. */
 struct region {
@@ -20,8 +21,7 @@ struct pm_scan {
 #define IS_PRESENT 0x08
 
 #define BATCH 512      /* regions a call */
-#define PIECE 4096     /* pages a read */
-#define MOST_PIECES 16 /* a look: half a millisecond */
+#define PIECE 4096 /* pages a read */
 
 static int fd = -EBADF;
 static bool lists; /* it knows PAGEMAP_SCAN */
@@ -116,7 +116,8 @@ unsigned fm_scan(uintptr_t start, uintptr_t end, struct fm_run *ret,
 			n += list(*ret_stop, end, ret + n, room - n, ret_stop);
 		return n;
 	}
-	for (int k = 0; k < MOST_PIECES && *ret_stop < end && n < room; k++)
+	for (int k = 0; k < fm_tune.scan_pieces && *ret_stop < end && n < room;
+	     k++)
 		n = read_piece(*ret_stop, end, ret, n, room, ret_stop);
 	return n;
 }

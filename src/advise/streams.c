@@ -12,31 +12,9 @@
 #include "krange.h"
 #include "memory.h"
 #include "read_ahead.h"
+#include "tunables.h"
 
 #define STREAMS 16
-/* The next row of a stream is that near: not all is seen of a fast one. */
-#define NEAR ((size_t)4 << 20)
-#define LEAST (32 * FM_PAGE) /* in a look: a slower one need not be helped */
-#define LEAST_SLOW (20 * FM_PAGE) /* three touches by chance are less */
-#define STEPS 2              /* looks in which it went on: it is one */
-#define FORGET_MS 300
-
-/* So little is read for a fault that waits: it waits for its own read. */
-#define SMALL_READ ((uint64_t)256 << 10)
-#define FEW 4 /* such faults */
-#define MOST_MS 20 /* a turn: who ends the thread does not wait for long */
-
-/* MADV_HUGEPAGE: a fault that waits reads two pieces of 2 MiB, whatever the
- * read-ahead is. So only where a stream has come so far, for those that the
- * kernel reads no further ahead than so; and that far before it. */
-#define SURE ((size_t)8 << 20)
-#define SHALLOW ((uint64_t)512 << 10)
-#define REACH ((size_t)256 << 20)
-#define HUGE_ROOM (2 * FM_HUGE)
-
-#define FIRST ((size_t)1 << 20)
-#define MOST ((size_t)32 << 20)
-#define SHARE 16 /* of memory, one in so many, is read ahead for all */
 
 struct stream {
 	uint32_t id;
@@ -68,7 +46,8 @@ static bool is_near(const struct stream *s, const struct fm_row *r)
 	const uintptr_t lo = s->seen && s->look_lo < s->lo ? s->look_lo : s->lo;
 	const uintptr_t hi = s->seen && s->look_hi > s->hi ? s->look_hi : s->hi;
 
-	return s->id == r->id && r->start <= hi + NEAR && r->end + NEAR >= lo;
+	return s->id == r->id && r->start <= hi + fm_tune.streams_near &&
+	       r->end + fm_tune.streams_near >= lo;
 }
 
 static struct stream *oldest(void)
@@ -124,15 +103,16 @@ static void settle(struct stream *s)
 
 static bool is_sure(const struct stream *s)
 {
-	if (s->steps < STEPS)
+	if (s->steps < fm_tune.streams_steps)
 		return false;
-	return s->direction > 0 ? s->hi - s->from >= SURE :
-				  s->from - s->lo >= SURE;
+	return s->direction > 0 ? s->hi - s->from >= fm_tune.streams_sure :
+				  s->from - s->lo >= fm_tune.streams_sure;
 }
 
 void fm_streams_touched(const struct fm_row *r)
 {
-	const size_t least = r->slow ? LEAST_SLOW : LEAST;
+	const size_t least =
+		r->slow ? fm_tune.streams_least_slow : fm_tune.streams_least;
 	struct stream *s;
 
 	for (unsigned i = 0; i < STREAMS; i++) {
@@ -208,7 +188,7 @@ static void read_ahead(struct stream *s, size_t most)
 	const size_t left = s->ahead ? in_front(s) : 0;
 
 	if (!s->ahead)
-		s->window = FIRST;
+		s->window = fm_tune.streams_first;
 	else if (left < s->window / 2)
 		s->window *= 2;
 	s->window = s->window < most ? s->window : most;
@@ -223,7 +203,7 @@ static void read_ahead(struct stream *s, size_t most)
 
 static bool is_one(const struct stream *s)
 {
-	return s->moved && s->direction && s->steps >= STEPS;
+	return s->moved && s->direction && s->steps >= fm_tune.streams_steps;
 }
 
 static unsigned how_many(bool (*is)(const struct stream *s))
@@ -238,7 +218,8 @@ static unsigned how_many(bool (*is)(const struct stream *s))
 /* A stride, that is; of what is touched page by page the kernel reads ahead. */
 static void note_slow(const struct fm_area_use *use, unsigned n)
 {
-	if (n != 1 || use->major < FEW || use->major * 3 < use->faults)
+	if (n != 1 || use->major < fm_tune.streams_few ||
+	    use->major * 3 < use->faults)
 		return;
 	for (unsigned i = 0; i < STREAMS; i++)
 		streams[i].slow |= is_one(&streams[i]);
@@ -250,7 +231,8 @@ static void forget_old(void)
 
 	for (unsigned i = 0; i < STREAMS; i++) {
 		streams[i].moved = false;
-		if (streams[i].id && streams[i].at_ms + FORGET_MS < now)
+		if (streams[i].id &&
+		    streams[i].at_ms + fm_tune.streams_forget_ms < now)
 			streams[i] = (struct stream){ 0 };
 	}
 }
@@ -261,7 +243,8 @@ static void forget_old(void)
 static bool waits(const struct fm_area_use *use, const struct stream *s,
 		  unsigned n)
 {
-	if (use->major < FEW || use->bytes / use->major > SMALL_READ)
+	if (use->major < fm_tune.streams_few ||
+	    use->bytes / use->major > fm_tune.streams_small_read)
 		return false;
 	if (s->direction < 0)
 		return use->major * 3 >= use->faults;
@@ -274,15 +257,18 @@ static bool wants_huge(const struct stream *s)
 {
 	return room_for_huge && is_sure(s) &&
 	       (s->direction < 0 ||
-		(s->slow && fm_readahead_bytes(s->dev) <= SHALLOW));
+		(s->slow &&
+		 fm_readahead_bytes(s->dev) <= fm_tune.streams_shallow));
 }
 
 bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		const struct stream *s = &streams[i];
-		const uintptr_t up = s->direction > 0 ? REACH : 0;
-		const uintptr_t down = s->direction > 0 ? 0 : REACH;
+		const uintptr_t up =
+			s->direction > 0 ? fm_tune.streams_reach : 0;
+		const uintptr_t down =
+			s->direction > 0 ? 0 : fm_tune.streams_reach;
 
 		if (s->id == id && lo < s->hi + up && hi + down > s->lo &&
 		    wants_huge(s))
@@ -298,10 +284,11 @@ static uintptr_t reach(const struct stream *s, int direction)
 					       s->from - s->lo;
 
 	if (!s->direction)
-		return REACH;
+		return fm_tune.streams_reach;
 	if (s->direction != direction)
 		return 0;
-	return 4 * come > REACH ? 4 * come : REACH;
+	return 4 * come > fm_tune.streams_reach ? 4 * come :
+						  fm_tune.streams_reach;
 }
 
 bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi)
@@ -331,13 +318,15 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 	for (unsigned i = 0; i < STREAMS; i++)
 		settle(&streams[i]);
 	n = how_many(is_one);
-	most = n ? memory / SHARE / n : 0;
-	until_ms = fm_now_ms() + MOST_MS;
+	most = n ? memory / fm_tune.streams_share / n : 0;
+	until_ms = fm_now_ms() + fm_tune.advise_turn_ms;
 	/* A look without a step is no reason. */
-	room_for_huge = memory / SHARE / (n ? n : 1) >= HUGE_ROOM;
+	room_for_huge = memory / fm_tune.streams_share / (n ? n : 1) >=
+			fm_tune.streams_huge_room;
 	note_slow(use, n);
-	most = (most < MOST ? most : MOST) & ~(size_t)FM_PAGE_MASK;
-	for (unsigned i = 0; i < STREAMS && most >= FIRST; i++)
+	most = (most < fm_tune.streams_most ? most : fm_tune.streams_most) &
+	       ~(size_t)FM_PAGE_MASK;
+	for (unsigned i = 0; i < STREAMS && most >= fm_tune.streams_first; i++)
 		if (is_one(&streams[i]) &&
 		    !(huge && wants_huge(&streams[i])) &&
 		    (streams[i].ahead || waits(use, &streams[i], n)))
@@ -349,11 +338,7 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 
 /* ---- what they have passed ---------------------------------------------- */
 
-#define PIECE ((size_t)2 << 20)
-#define LAG ((size_t)8 << 20) /* stays as it is behind a stream, */
-#define LAGS 64               /* or one part in so many of memory */
-#define SHORT 8 /* memory is, with less than one part in so many free */
-#define ANEW_MS 100
+#define PIECE ((size_t)2 << 20) /* size: of 2 MiB, as huge pages are */
 
 static bool is_short(uint64_t memory)
 {
@@ -362,8 +347,8 @@ static bool is_short(uint64_t memory)
 	const uint64_t now = fm_now_ms();
 
 	if (now >= next_ms) {
-		was = fm_memory_free("") < memory / SHORT;
-		next_ms = now + ANEW_MS;
+		was = fm_memory_free("") < memory / fm_tune.streams_short;
+		next_ms = now + fm_tune.streams_anew_ms;
 	}
 	return was;
 }
@@ -397,11 +382,12 @@ static void cool_trail(struct stream *s, size_t lag)
 void fm_streams_behind(uint64_t files, uint64_t memory)
 {
 	const uint64_t begin = fm_cpu_ns() / 1000;
-	const size_t lag = fm_least(LAG, memory / LAGS);
+	const size_t lag =
+		fm_least(fm_tune.streams_lag, memory / fm_tune.streams_lags);
 
 	if (files <= memory || !how_many(is_sure) || !is_short(memory))
 		return;
-	until_ms = fm_now_ms() + MOST_MS;
+	until_ms = fm_now_ms() + fm_tune.advise_turn_ms;
 	for (unsigned i = 0; i < STREAMS; i++)
 		if (is_sure(&streams[i]))
 			cool_trail(&streams[i], lag);

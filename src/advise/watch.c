@@ -6,9 +6,7 @@
 #include "base/thread.h"
 #include "engine.h"
 #include "policy.h"
-
-#define EVERY_MS 1000
-#define LEAST_MS 50
+#include "tunables.h"
 
 enum state { IDLE, RUNNING, REFUSED };
 static _Atomic int state;
@@ -19,9 +17,10 @@ void (*fm_watch_look)(void);
 /* A program that has files taken back sooner is looked at sooner. */
 static uint64_t pause_ms(void)
 {
-	uint64_t ms = fm_least(EVERY_MS, fm_settings()->take_back_ms);
+	uint64_t ms =
+		fm_least(fm_tune.watch_every_ms, fm_settings()->take_back_ms);
 
-	return ms > LEAST_MS ? ms : LEAST_MS;
+	return ms > fm_tune.watch_least_ms ? ms : fm_tune.watch_least_ms;
 }
 
 /* Who adds a range after the last look finds the thread RUNNING, or idle. */

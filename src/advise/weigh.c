@@ -3,30 +3,14 @@
 
 #include "base/sys.h"
 #include "base/types.h"
-
-#define ENOUGH 8  /* single touches, or as many faults of a stream */
-#define FEW 3     /* single ones are enough, if they cost */
-#define SURE 32   /* that many in a look speak for themselves, */
-#define SURELY 4  /* where they cost so many times more */
+#include "tunables.h"
 
 /* A fault in a stream that the kernel reads ahead maps in so many. */
-#define AROUND 16
+#define AROUND 16 /* ABI: pages, by a fault in a stream that is read ahead */
 #define AROUND_BYTES ((uint64_t)AROUND << FM_PAGE_SHIFT)
 /* A single touch reads this much at least that is used or does not matter: a
  * stride of 64 KiB uses all that it reads. */
-#define USED (AROUND_BYTES + AROUND_BYTES / 4)
-
-/* Nanoseconds. Of a device that moves 1 GB/s and answers in 60 us; with a
- * slower one both are more. */
-#define PER_BYTE 1
-#define PER_READ 60000
-#define CLEARLY 2 /* times better: then it is changed */
-
-/* That part of memory stays free of what fits: as long as nothing says that it
- * does not, where it is read again, and where it did not fit. */
-#define ONCE 64
-#define AGAIN 8
-#define BACK 4
+#define USED (AROUND_BYTES + AROUND_BYTES / 4) /* unit: of a touch */
 
 uintptr_t fm_stream_reach(uintptr_t border)
 {
@@ -55,7 +39,7 @@ void fm_pattern_age(struct fm_pattern *p)
 
 bool fm_pattern_tells(const struct fm_pattern *p)
 {
-	return p->single + p->pages / AROUND >= ENOUGH;
+	return p->single + p->pages / AROUND >= fm_tune.weigh_enough;
 }
 
 uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
@@ -77,38 +61,42 @@ uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
 /* Where each one costs milliseconds, few are enough. */
 static bool shouts(const struct fm_pattern *p, uint64_t waste)
 {
-	return !p->pages && p->single >= FEW && waste >= FM_MUCH;
+	return !p->pages && p->single >= fm_tune.weigh_few &&
+	       waste >= fm_tune.weigh_much;
 }
 
 bool fm_weigh_changed(unsigned singles, uint64_t bytes, uint64_t faults)
 {
-	return singles > FEW && faults && bytes / faults >= FM_MUCH;
+	return singles > fm_tune.weigh_few && faults &&
+	       bytes / faults >= fm_tune.weigh_much;
 }
 
 bool fm_weigh_looked(const struct fm_pattern *look)
 {
-	return look->single + look->pages / AROUND >= SURE;
+	return look->single + look->pages / AROUND >= fm_tune.weigh_sure;
 }
 
 bool fm_weigh_look(const struct fm_pattern *look, uint64_t bytes,
 		   uint64_t faults)
 {
-	return look->single >= SURE &&
-	       look->single * fm_weigh_waste(look, bytes, faults) * PER_BYTE >
-		       (uint64_t)SURELY * look->pages * PER_READ;
+	return look->single >= fm_tune.weigh_sure &&
+	       look->single * fm_weigh_waste(look, bytes, faults) *
+			       fm_tune.weigh_byte_ns >
+		       (uint64_t)fm_tune.weigh_surely * look->pages *
+			       fm_tune.weigh_read_ns;
 }
 
 enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
 			uint64_t waste, bool fits)
 {
-	const uint64_t normal = p->single * waste * PER_BYTE;
-	const uint64_t random = (uint64_t)p->pages * PER_READ;
+	const uint64_t normal = p->single * waste * fm_tune.weigh_byte_ns;
+	const uint64_t random = (uint64_t)p->pages * fm_tune.weigh_read_ns;
 
 	if (fits || !(fm_pattern_tells(p) || shouts(p, waste)))
 		return fits ? FM_ADVICE_NORMAL : now;
-	if (normal > CLEARLY * random)
+	if (normal > fm_tune.weigh_clearly * random)
 		return FM_ADVICE_RANDOM;
-	if (random > CLEARLY * normal)
+	if (random > fm_tune.weigh_clearly * normal)
 		return FM_ADVICE_NORMAL;
 	return now;
 }
@@ -118,10 +106,11 @@ bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
 		   enum fm_advice now)
 {
 	const uint64_t need = touches < 2 * segments ? all : touched;
-	unsigned part = m->read > need + need / 2 ? AGAIN : ONCE;
+	unsigned part = m->read > need + need / 2 ? fm_tune.weigh_again :
+						    fm_tune.weigh_once;
 
 	/* Nothing swings. */
 	if (now == FM_ADVICE_RANDOM)
-		part = BACK;
+		part = fm_tune.weigh_back;
 	return need < m->left - m->left / part;
 }

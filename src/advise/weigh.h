@@ -24,15 +24,6 @@ struct fm_pattern {
 	bool huge;        /* and whether MADV_HUGEPAGE */
 };
 
-/* More pages than these are touched in a row: two of the kernel's
- * fault-arounds. */
-#define FM_SINGLE 32
-
-/* So much read in vain for a touch: few touches are enough, and so many of a
- * family's. */
-#define FM_MUCH ((uint64_t)1 << 20)
-#define FM_FAMILY 4
-
 /* The kernel maps in aligned pieces, up to 2 MiB: the next fault of a stream is
  * at the beginning of one, or, backward, in the last page of one. How far it
  * may be from the last one where such a piece begins or ends. */
