@@ -14,7 +14,6 @@
 #define FM_CHUNK_H
 
 #include "base/types.h"
-#include "tunables.h"
 
 /* Begin reading n pages (1..512) of m from page i, or fewer, where
  * fm_tune.ahead_gap in a row are present already. `eager`: map it when it

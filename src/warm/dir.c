@@ -10,9 +10,10 @@
 #include "base/text.h"
 #include "base/types.h"
 #include "state.h"
+#include "tunables.h"
 
 #define SUFFIX ".state"
-#define DIGITS 16
+#define DIGITS 16 /* size: of a name, 64 bits */
 #define NAME (DIGITS + sizeof(SUFFIX))
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 
@@ -181,7 +182,8 @@ static void drop_oldest(int dir)
 
 	for (int k = 0; k < 16; k++) {
 		find_oldest(dir, &o);
-		if (o.n <= FM_WARM_STATES && o.bytes <= FM_WARM_STATES_BYTES)
+		if (o.n <= fm_tune.warm_states &&
+		    o.bytes <= fm_tune.warm_states_bytes)
 			return;
 		fm_sys3(SYS_unlinkat, dir, o.name, 0);
 	}

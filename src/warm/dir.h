@@ -6,7 +6,7 @@
  * place takes its state's place as well. What is read is a regular file of this
  * user that nobody else can write to, in a directory of which the same is true,
  * and no symbolic link. What is written appears as a whole, by rename. At most
- * FM_WARM_STATES are kept, the youngest. [plain], and in the guardian: raw
+ * fm_tune.warm_states are kept, the youngest. [plain], and in the guardian: raw
  * system calls, memory of their own.
  */
 #ifndef FM_WARM_DIR_H
@@ -15,9 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define FM_WARM_STATES 256
-#define FM_WARM_STATES_BYTES ((uint64_t)256 << 20)
 
 /* Open it, `make`: make it where it is not there. A descriptor, or -errno:
  * -EPERM if others may write to it. */

@@ -67,8 +67,8 @@ static void of_engine(dev_t dev, ino_t ino, const struct fm_warm_where *w,
 /* ---- what the kernel serves -------------------------------------------- */
 
 #define BATCH ((size_t)512) /* pages */
-#define IN_PAGE_TABLE (1ull << 63) /* of pagemap */
-#define OF_FILE (1ull << 61)
+#define IN_PAGE_TABLE (1ull << 63) /* ABI: of pagemap */
+#define OF_FILE (1ull << 61) /* ABI: of pagemap */
 
 /* How the pages of a file are looked at. */
 struct looks {

@@ -13,9 +13,7 @@
 #include "gather.h"
 #include "map/map.h"
 #include "ranges.h"
-
-#define PART 50                   /* of the time */
-#define BURST ((int64_t)50000000) /* ns that may be taken at once */
+#include "tunables.h"
 
 /* ---- no more than a part of the time ------------------------------------- */
 
@@ -25,11 +23,12 @@ static _Atomic uint64_t last_ns;
 static bool may_look(uint64_t now)
 {
 	const uint64_t since = now - atomic_exchange(&last_ns, now);
-	int64_t left = atomic_load(&debt) - (int64_t)(since / PART);
+	int64_t left =
+		atomic_load(&debt) - (int64_t)(since / fm_tune.warm_gone_part);
 
 	left = left > 0 ? left : 0;
 	atomic_store(&debt, left);
-	return left < BURST;
+	return left < fm_tune.warm_gone_burst_ns;
 }
 
 static void has_taken(uint64_t from)
@@ -135,7 +134,7 @@ void fm_warm_unmaps(const void *addr, size_t len)
 	const bool ours = fm_overlaps(addr, len);
 	uint64_t now;
 
-	if (len < FM_WARM_LEAST || end < start || !fm_warm_record_at(0) ||
+	if (len < fm_tune.warm_least || end < start || !fm_warm_record_at(0) ||
 	    (!ours && !fm_krange_in(addr, len)) || !fm_warm_is_there() ||
 	    !fm_sys_may_ask())
 		return;

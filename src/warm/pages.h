@@ -16,7 +16,7 @@ enum { FM_HOT_NONE, FM_HOT_PAST, FM_HOT_RESIDENT, FM_HOT_MAIN };
 #define FM_HOT_LEVELS 4
 
 /* Of larger files the first TiB. */
-#define FM_WARM_MOST ((uint64_t)1 << 28)
+#define FM_WARM_MOST ((uint64_t)1 << 28) /* size: pages: a TiB */
 
 struct fm_warm_pages {
 	uint64_t n;     /* pages of the file */

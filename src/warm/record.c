@@ -98,7 +98,7 @@ bool fm_warm_record_ours(const struct fm_warm_record *r, bool dead)
 }
 
 #define WANTED (STATX_INO | STATX_SIZE | STATX_MTIME | STATX_BTIME)
-#define SECOND 1000000000
+#define SECOND 1000000000 /* unit: ns */
 
 int fm_warm_identify(const char *path, dev_t *ret_dev,
 		     struct fm_warm_head *ret)

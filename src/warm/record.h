@@ -29,9 +29,6 @@ struct fm_warm_record {
 	int parent;                /* by whom it was mapped; 0: this one */
 };
 
-/* Bytes of a mapping: windows that are shorter come and go. */
-#define FM_WARM_LEAST ((size_t)1 << 20)
-
 /* Are states kept at all? Without a directory for them nothing is done; whether
  * there is one is asked once. */
 bool fm_warm_is_there(void);

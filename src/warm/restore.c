@@ -25,21 +25,6 @@
 #include "readahead/readahead.h"
 #include "tunables.h"
 
-#define GAP 3        /* pages that are read along: cheaper than one read more */
-#define DENSE 384    /* pages of 512: all are read */
-#define LONG 128     /* pages: a run that costs far less than one by one */
-#define FLIGHT 64    /* chunks at a time */
-#define BUSY 25      /* % of the time in which the program waits for pages */
-/* ... and so many then: of long runs, and of others, which cost as much as what
- * it waits for: one more for so many that it has waited for */
-#define FLIGHT_DEMAND 24
-#define PAGES_DEMAND 4096
-#define FLIGHT_SHORT 2
-#define PACE 1024
-#define TRIES 2000 /* ms, for a buffer */
-#define GROWS_MS 1000 /* so long the cache may stand still */
-#define PART_FREE 32 /* of the cache; eviction keeps a half of that free */
-
 struct job {
 	struct fm_warm_record *r;
 	bool (*goes_on)(void);
@@ -74,7 +59,7 @@ static uint64_t run_length(const struct job *j, uint64_t fp, uint64_t most)
 {
 	uint64_t n = 1, k;
 
-	for (k = 1; k < most && k - n <= GAP; k++)
+	for (k = 1; k < most && k - n <= fm_tune.warm_gap; k++)
 		if (fm_warm_level(&j->r->old, fp + k) >= j->level)
 			n = k + 1;
 	return n;
@@ -84,9 +69,9 @@ static bool is_dense(const struct job *j, uint64_t fp, uint64_t n)
 {
 	uint64_t hot = 0;
 
-	for (uint64_t k = 0; k < n && hot + (n - k) >= DENSE; k++)
+	for (uint64_t k = 0; k < n && hot + (n - k) >= fm_tune.warm_dense; k++)
 		hot += fm_warm_level(&j->r->old, fp + k) >= j->level;
-	return hot >= DENSE;
+	return hot >= fm_tune.warm_dense;
 }
 
 /* They have been asked for. */
@@ -151,7 +136,7 @@ static bool has_room(const struct flight *now, uint64_t n)
 	const uint64_t limit = fm_cache_limit();
 
 	return (uint64_t)fm_cache_resident() + now->pages + n <
-	       limit - limit / PART_FREE;
+	       limit - limit / fm_tune.warm_free;
 }
 
 /* Each short read makes what the program waits for slower, at once, and saves
@@ -159,23 +144,26 @@ static bool has_room(const struct flight *now, uint64_t n)
  * them the longer it has gone on reading. */
 static unsigned most_shorts(const struct job *j)
 {
-	return FLIGHT_SHORT + (unsigned)fm_least(FLIGHT, (fm_demand_reads() -
-							  j->reads) / PACE);
+	return fm_tune.warm_flight_short +
+	       (unsigned)fm_least(fm_tune.warm_flight,
+				  (fm_demand_reads() - j->reads) /
+					  fm_tune.warm_pace);
 }
 
 static bool is_turn(const struct job *j, const struct flight *now)
 {
-	if (fm_demand_waiting() < BUSY)
-		return now->chunks < FLIGHT;
+	if (fm_demand_waiting() < fm_tune.warm_busy)
+		return now->chunks < fm_tune.warm_flight;
 	return j->shorts ? now->chunks < most_shorts(j) :
-		now->chunks < FLIGHT_DEMAND && now->pages < PAGES_DEMAND;
+			   now->chunks < fm_tune.warm_flight_demand &&
+				   now->pages < fm_tune.warm_pages_demand;
 }
 
 /* Until there are few enough, and room. The cache grows into free memory step
  * by step (cache/budget.h). */
 static void wait_turn(struct job *j)
 {
-	const uint64_t until = fm_now_ms() + GROWS_MS;
+	const uint64_t until = fm_now_ms() + fm_tune.warm_grows_ms;
 
 	while (!is_over(j)) {
 		const struct flight now = in_flight();
@@ -201,7 +189,7 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 	n = fm_least(n, j->r->old.n - fp);
 	if (!is_dense(j, fp, n))
 		n = run_length(j, fp, n);
-	if (n < LONG && !j->shorts) {
+	if (n < fm_tune.warm_long && !j->shorts) {
 		*ret_left = true;
 		return n;
 	}
@@ -216,7 +204,7 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 /* False: no mapping of the engine's has this page. */
 static bool read_at(struct job *j, uint64_t *fp)
 {
-	for (int k = 0; k < TRIES && !is_over(j); k++) {
+	for (int k = 0; k < fm_tune.warm_tries && !is_over(j); k++) {
 		const unsigned e = fm_epoch_enter();
 		uint64_t i, n = 0;
 		bool left = false;
@@ -254,9 +242,6 @@ static void by_engine(struct job *j)
 /* ---- what the kernel serves -------------------------------------------- */
 
 #define PIECE (FM_WILLNEED_BYTES >> FM_PAGE_SHIFT)
-#define LOOK ((uint64_t)2048) /* pages between two looks at what is free */
-#define LOOK_MS 2             /* between two looks at who waits */
-#define QUIET_MS 50           /* without a fault: nobody does */
 
 static bool memory_is_free(uint64_t pages)
 {
@@ -275,8 +260,10 @@ static void look_who_waits(struct job *j)
 	if (faults != j->faults)
 		j->quiet_ms = ms;
 	j->faults = faults;
-	j->left = ms - j->quiet_ms > QUIET_MS ? FLIGHT :
-		new / 4 + new * (faults - j->first) / (16 * PACE);
+	j->left = ms - j->quiet_ms > fm_tune.warm_quiet_ms ?
+			  fm_tune.warm_flight :
+			  new / 4 + new * (faults - j->first) /
+					    (16 * fm_tune.warm_pace);
 	if (j->left)
 		j->paid = faults;
 }
@@ -284,13 +271,13 @@ static void look_who_waits(struct job *j)
 static void wait_kernel_turn(struct job *j)
 {
 	while (j->shorts && !j->left && !is_over(j)) {
-		fm_thread_sleep_ms(LOOK_MS);
+		fm_thread_sleep_ms(fm_tune.warm_look_ms);
 		look_who_waits(j);
 	}
 	j->left -= j->left != 0;
-	if (j->asked < LOOK)
+	if (j->asked < fm_tune.warm_look)
 		return;
-	j->full = !memory_is_free(LOOK);
+	j->full = !memory_is_free(fm_tune.warm_look);
 	j->asked = 0;
 	fm_thread_sleep_ms(1); /* there may be an order */
 }
@@ -313,8 +300,8 @@ static void of_range(struct job *j, const struct fm_krange *r)
 
 	for (uint64_t fp = next_page(j, r->pgoff); fp < end && !is_over(j);
 	     fp = next_page(j, fp + n)) {
-		n = run_length(j, fp, fm_least(end - fp, LONG));
-		if (!j->shorts && n + GAP < LONG)
+		n = run_length(j, fp, fm_least(end - fp, fm_tune.warm_long));
+		if (!j->shorts && n + fm_tune.warm_gap < fm_tune.warm_long)
 			continue;
 		n = fm_least(n, PIECE);
 		wait_kernel_turn(j);
@@ -360,9 +347,13 @@ static void go_through(struct job *j, bool shorts)
 void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 {
 	const uint64_t faults = fm_warm_major_faults();
-	struct job j = { .r = r, .goes_on = goes_on,
-			 .reads = fm_demand_reads(), .asked = LOOK,
-			 .first = faults, .faults = faults, .paid = faults,
+	struct job j = { .r = r,
+			 .goes_on = goes_on,
+			 .reads = fm_demand_reads(),
+			 .asked = fm_tune.warm_look,
+			 .first = faults,
+			 .faults = faults,
+			 .paid = faults,
 			 .quiet_ms = fm_now_ms() };
 	const bool fits = all_fits(r);
 

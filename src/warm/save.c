@@ -9,10 +9,10 @@
 #include "dir.h"
 #include "gather.h"
 #include "policy.h"
+#include "tunables.h"
 
-#define SECOND 1000000000
-#define LATE (2 * SECOND)   /* ns: other destructors store, too */
-#define LEARNT_MS 300000    /* after that what did not come back is cold */
+#define SECOND 1000000000 /* unit: ns */
+#define LATE (2 * SECOND) /* unit: other destructors store, too */
 
 /* The thread has no standard error of its own: what it meets is met again at
  * the end. */
@@ -146,7 +146,7 @@ static void hot_pages(struct fm_warm_record *r, enum fm_save_when when,
 	fm_block_signals(&old);
 	fm_lock(&fm_warm_lock);
 	fm_warm_merge(p, &r->gone, 0);
-	if (fm_now_ms() - r->since_ms < LEARNT_MS)
+	if (fm_now_ms() - r->since_ms < fm_tune.warm_every_ms)
 		fm_warm_merge(p, &r->old, 1);
 	fm_unlock(&fm_warm_lock);
 	fm_restore_signals(&old);

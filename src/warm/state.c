@@ -7,7 +7,7 @@
 
 #define UNIT FM_HUGE_PAGES
 #define MAGIC "FMWARM1\n"
-#define UNIT_ROOM (UNIT / 4 + 12) /* bytes of a record at most */
+#define UNIT_ROOM (UNIT / 4 + 12) /* size: bytes of a record at most */
 
 /* As it lies in the file. */
 struct disk_head {

@@ -19,7 +19,7 @@
 
 #define FM_WARM_PATH 4096
 /* Bytes of the largest that is read. */
-#define FM_WARM_BYTES ((size_t)80 << 20)
+#define FM_WARM_BYTES ((size_t)80 << 20) /* size: of a file */
 
 struct fm_warm_head {
 	/* the file: its inode, when that was made (ns, 0: not known), */

@@ -19,10 +19,7 @@
 #include "policy.h"
 #include "restore.h"
 #include "save.h"
-
-#define EVERY_MS 300000
-#define PATIENCE_MS 2000
-#define ORDER_MS 30000 /* so long an order to save may take */
+#include "tunables.h"
 
 enum state { NONE, RUNNING, REFUSED };
 static _Atomic int state; /* of the thread */
@@ -77,7 +74,7 @@ static int save(enum fm_save_when when, bool make)
 	int n;
 
 	for (int ms = 0; atomic_exchange(&saving, true); ms++) {
-		if (ms == PATIENCE_MS)
+		if (ms == fm_tune.warm_patience_ms)
 			return -EBUSY;
 		fm_sys_sleep_us(1000);
 	}
@@ -139,8 +136,8 @@ static void serve_all(void)
 static void *warm_thread(void *arg)
 {
 	static struct fm_kept_files kept;
-	const struct timespec t = { EVERY_MS / 1000, 0 };
-	uint64_t due = fm_now_ms() + EVERY_MS;
+	const struct timespec t = { fm_tune.warm_every_ms / 1000, 0 };
+	uint64_t due = fm_now_ms() + fm_tune.warm_every_ms;
 	uint32_t seen;
 
 	fm_thread_begin("fastmap-warm");
@@ -153,7 +150,7 @@ static void *warm_thread(void *arg)
 		serve_all();
 		if (fm_now_ms() >= due && goes_on()) {
 			save(FM_SAVE_LIVE, false);
-			due = fm_now_ms() + EVERY_MS;
+			due = fm_now_ms() + fm_tune.warm_every_ms;
 		}
 		fm_event_wait_alone(&bell, seen, &t);
 	}
@@ -229,7 +226,7 @@ void fm_warm_mapped(const struct fm_warm_mapping *m)
 	struct fm_warm_record *r;
 	const char *name;
 
-	if (!is_on() || m->len < FM_WARM_LEAST)
+	if (!is_on() || m->len < fm_tune.warm_least)
 		return;
 	r = fm_warm_record_find(m->dev, m->ino);
 	if (!r && !fm_warm_records_full()) {
@@ -246,7 +243,7 @@ void fm_warm_mapped(const struct fm_warm_mapping *m)
 /* The thread obeys order number `mine`. */
 static int wait_for(uint32_t mine)
 {
-	const uint64_t until = fm_now_ms() + ORDER_MS;
+	const uint64_t until = fm_now_ms() + fm_tune.warm_order_ms;
 	const struct timespec t = { 0, 100000000 };
 	uint32_t seen;
 
