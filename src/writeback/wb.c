@@ -8,16 +8,11 @@
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
+#include "tunables.h"
 
 #define RUNS 64       /* writes in flight per thread */
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
-#define BATCH 16      /* submitted by one system call */
-#define WITNESS_US 50 /* others have all that there are */
-#define OVER_PART 32 /* of the cache: it holds more than it may have */
-/* Pages in flight: of who waits for room, and of the thread, which is to notice
- * when others need memory at once. */
-#define FEW_AHEAD 512
-#define AHEAD 2048
+#define BATCH 16 /* submitted by one system call */
 
 /* One write in flight. Its pages carry FP_WB. */
 struct wb_run {
@@ -357,7 +352,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 		if (locked && locked == w->inflight)
 			finish_locked(w);
 		else if (waits && locked + waits == w->inflight)
-			fm_sys_sleep_us(WITNESS_US);
+			fm_sys_sleep_us(fm_tune.wb_witness_us);
 	}
 }
 
@@ -493,7 +488,7 @@ static FM_FAULT bool is_over(void)
 {
 	int64_t most = (int64_t)fm_cache_limit();
 
-	return fm_cache_resident() > most + most / OVER_PART;
+	return fm_cache_resident() > most + most / fm_tune.budget_over;
 }
 
 /* Others may need memory at once while this goes on. */
@@ -555,7 +550,7 @@ static long write_alone(struct fm_io *io)
 		if (io->res != -EAGAIN)
 			return io->res;
 		io->done = false;
-		fm_sys_sleep_us(WITNESS_US);
+		fm_sys_sleep_us(fm_tune.wb_witness_us);
 	}
 	fm_io_once(io);
 	if (io->vec && !fm_witness_heard(io))
@@ -563,15 +558,13 @@ static long write_alone(struct fm_io *io)
 	return io->res;
 }
 
-#define CUTS 4 /* times that a file is cut while a page of it is written */
-
 /* What lies in the file of page i of m, which is dirty. */
 static long write_page(struct fm_map *m, uint64_t i)
 {
 	uint64_t off = (m->pgoff + i) << FM_PAGE_SHIFT, size;
 	long res = -EFAULT;
 
-	for (int k = 0; k < CUTS && res == -EFAULT; k++) {
+	for (int k = 0; k < fm_tune.wb_cuts && res == -EFAULT; k++) {
 		struct fm_io io = { .file = m->file, .op = FM_WRITE,
 				    .buffered = true, .off = off,
 				    .buf = fm_map_addr(m, i) };
@@ -633,8 +626,9 @@ static FM_FAULT int take_runs(struct wb *w, bool many)
 
 static FM_FAULT uint64_t most_flying(enum fm_wb_way way, unsigned most)
 {
-	return most <= FM_WB_FEW ? FEW_AHEAD :
-	       way == FM_WB_BACKGROUND ? AHEAD : UINT64_MAX;
+	return most <= FM_WB_FEW       ? fm_tune.wb_few_ahead :
+	       way == FM_WB_BACKGROUND ? fm_tune.wb_ahead :
+					 UINT64_MAX;
 }
 
 FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,

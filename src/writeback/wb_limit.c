@@ -16,11 +16,7 @@
 
 #include "file/file.h"
 #include "policy.h"
-
-#define ENOUGH 1024 /* pages written, before anything is concluded from them */
-/* a program stores elsewhere for a while (a garbage collection) */
-#define CALM_MS 500
-#define TIGHT_MS 100
+#include "tunables.h"
 
 static _Atomic uint64_t raised;  /* pages; 0: what the policy says */
 static _Atomic uint64_t allowed; /* by memory */
@@ -94,9 +90,11 @@ void fm_wb_conclude(void)
 	uint64_t n = atomic_load(&cleaned), back = atomic_load(&again);
 	uint64_t now = fm_now_ms();
 
-	if (now - tight_since > TIGHT_MS && atomic_exchange(&tight, false))
+	if (now - tight_since > fm_tune.wb_limit_tight_ms &&
+	    atomic_exchange(&tight, false))
 		fall(&tight_since, now);
-	if (n < ENOUGH || (back <= n / 2 && now - since < CALM_MS))
+	if (n < fm_tune.wb_limit_enough ||
+	    (back <= n / 2 && now - since < fm_tune.wb_limit_calm_ms))
 		return;
 	if (back > n / 2)
 		rise();

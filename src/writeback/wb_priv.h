@@ -6,8 +6,8 @@
 #include "file/file.h"
 #include "wb.h"
 
-#define FM_RUN 256   /* pages of a span that are written: 1 MiB */
-#define FM_WB_FEW 64 /* pages: who wants no more waits for room */
+#define FM_RUN 256 /* size: pages of a span that are written: 1 MiB */
+#define FM_WB_FEW 64 /* size: pages: who wants no more waits for room */
 #define FM_SPAN 1024 /* pages from the first to the last one of a span */
 
 /* [fault] Is there something to write in this page, which is locked? */

@@ -13,8 +13,7 @@
 
 #include "file/file.h"
 #include "map/map.h"
-
-#define GAP 128 /* pages: locking them costs less than a flush */
+#include "tunables.h"
 
 static FM_FAULT _Atomic uint8_t *state_of(const struct fm_span *s, uint64_t k)
 {
@@ -137,7 +136,9 @@ FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		return;
 	}
 	for (unsigned pages = 1; pages < FM_RUN; pages++) {
-		stop = s->n + GAP < max ? s->n + GAP : max;
+		stop = s->n + fm_tune.wb_span_gap < max ?
+			       s->n + fm_tune.wb_span_gap :
+			       max;
 		k = fm_dirty_next(m->file, first + s->n, first + stop) - first;
 		if (k >= stop || !reach(s, s->n, k))
 			break;

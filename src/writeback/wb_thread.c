@@ -12,9 +12,7 @@
 #include "file/file.h"
 #include "io/io.h"
 #include "policy.h"
-
-#define MANY 4   /* threads that wait for reads */
-#define LATER 50 /* percent of the cache */
+#include "tunables.h"
 
 void (*_Atomic fm_wb_idle)(void);
 
@@ -37,8 +35,10 @@ static FM_FAULT uint32_t put_off(uint32_t percent)
 {
 	uint32_t high = fm_policy_default()->wb_high;
 
-	return high < LATER && fm_demand_waiting() >= 100 * MANY ?
-	       percent * LATER / high : percent;
+	return high < fm_tune.wb_later &&
+			       fm_demand_waiting() >= 100 * fm_tune.wb_many ?
+		       percent * fm_tune.wb_later / high :
+		       percent;
 }
 
 static FM_FAULT bool above(uint32_t percent)
@@ -59,21 +59,18 @@ FM_FAULT void fm_wb_check(void)
 		fm_wb_kick();
 }
 
-#define AGAIN_MS 100
-#define REFUSED_MS 1000
-
 /* A device that refuses is not asked again by each fault that wants room: msync
  * and the like ask always. */
 static FM_FAULT bool is_recent(uint64_t ms)
 {
-	return ms && fm_now_ms() < ms + AGAIN_MS;
+	return ms && fm_now_ms() < ms + fm_tune.wb_again_ms;
 }
 
 bool fm_wb_refused(const struct fm_file *f)
 {
 	uint64_t ms = atomic_load(&f->wb.failed_ms);
 
-	return ms && fm_now_ms() < ms + REFUSED_MS;
+	return ms && fm_now_ms() < ms + fm_tune.wb_refused_ms;
 }
 
 FM_FAULT bool fm_wb_failing(void)
