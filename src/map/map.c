@@ -10,6 +10,7 @@
 #include "file/file.h"
 #include "space.h"
 #include "stream.h"
+#include "tunables.h"
 
 static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
 static _Atomic uint8_t gens[FM_MAX_MAPS];
@@ -84,7 +85,7 @@ static void id_free(struct fm_map *m)
 		free_ids[free_n++] = m->id;
 }
 
-#define MODES_MAPPED 65536 /* bytes; beyond it they are not on the heap */
+#define MODES_MAPPED 65536 /* size: bytes; from there not on the heap */
 
 /* ---- mode bytes ------------------------------------------------------- */
 
@@ -265,8 +266,6 @@ static void break_unit(struct fm_map *m, uint64_t i)
 
 /* ---- ghosts ----------------------------------------------------------- */
 
-#define MANY_GHOSTS 4096
-
 static void requeue(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
@@ -307,7 +306,7 @@ static void haunt(struct fm_map *m)
 
 	m->ghost_next = s->ghosts;
 	s->ghosts = m;
-	if (++s->nghosts < MANY_GHOSTS || !queues)
+	if (++s->nghosts < fm_tune.map_ghosts || !queues)
 		return;
 	fm_for_each_map(o, m->file)
 		if (o->modes == s)

@@ -8,8 +8,7 @@
 #include "file/file.h"
 #include "map.h"
 #include "space.h"
-
-#define MOST_SPARE ((uint64_t)1 << 18) /* pages */
+#include "tunables.h"
 
 int fm_same_check(struct fm_map *m, void *arg)
 {
@@ -38,8 +37,8 @@ static uint64_t room_for(const struct fm_same *s, uint64_t pages)
 		(s->at - atomic_load(&s->first->start)) >> FM_PAGE_SHIFT;
 	uint64_t most = FM_MAX_FILE_PAGES - s->pgoff;
 
-	if (spare > MOST_SPARE)
-		spare = MOST_SPARE;
+	if (spare > fm_tune.mremap_grow_most)
+		spare = fm_tune.mremap_grow_most;
 	return pages + spare < most ? pages + spare : pages;
 }
 

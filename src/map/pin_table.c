@@ -5,9 +5,8 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "map.h"
+#include "tunables.h"
 
-#define PATIENCE_MS 200
-#define PAUSE_US 100
 #define BLOCK 256u
 #define BLOCKS 256u /* BLOCK * BLOCKS: fm_pin.slot has 16 bits */
 
@@ -55,10 +54,11 @@ bool fm_pin_wait(const void *addr, size_t len)
 {
 	fm_fence();
 	for (int waits = 0; overlaps(addr, len, READY); waits++) {
-		if (waits == PATIENCE_MS * 1000 / PAUSE_US ||
+		if (waits == fm_tune.pin_table_patience_ms * 1000 /
+				     fm_tune.pin_table_pause_us ||
 		    fm_delivery() == FM_DELIVERY_THREAD)
 			return false;
-		fm_sys_sleep_us(PAUSE_US);
+		fm_sys_sleep_us(fm_tune.pin_table_pause_us);
 	}
 	return true;
 }

@@ -9,8 +9,8 @@
 /* Level 0 covers 1 GiB an entry, level 1 2 MiB, level 2 4 KiB. */
 static const int shift_of[3] = { 30, 21, 12 };
 #define ROOT ((uintptr_t)1 << 17)
-#define FAN 512
-#define LEAF_TAG 1u /* entry is a mapping, not a node */
+#define FAN 512 /* size: of a node */
+#define LEAF_TAG 1u /* bits: entry is a mapping, not a node */
 
 typedef _Atomic uintptr_t entry;
 

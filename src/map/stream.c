@@ -4,7 +4,7 @@
 #include "base/sys.h"
 #include "map.h"
 
-#define AT_ONCE 64 /* made */
+#define AT_ONCE 64 /* size: made */
 
 /* Made in fault context: recycled through a list, never freed. */
 static struct fm_lock pool_lock;

@@ -12,7 +12,7 @@
 
 #define FM_STREAMS 8
 #define FM_RECENT 8
-#define FM_NEVER (INT64_MIN / 4)
+#define FM_NEVER (INT64_MIN / 4) /* unit: before all */
 
 struct fm_stream {
 	bool live;

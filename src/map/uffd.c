@@ -9,11 +9,11 @@
 
 /* Newer than the oldest headers we build with (Debian 12: Linux 6.1). */
 #ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
+#define UFFD_USER_MODE_ONLY 1 /* ABI: Linux 5.11 */
 #endif
 #define FM_USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
-#define FM_UFFD_FEATURE_MOVE (1ull << 16)
-#define FM_UFFD_FEATURE_POISON (1ull << 14)
+#define FM_UFFD_FEATURE_MOVE (1ull << 16) /* ABI: Linux 6.8 */
+#define FM_UFFD_FEATURE_POISON (1ull << 14) /* ABI: Linux 6.6 */
 struct fm_uffdio_poison {
 	uint64_t addr, len, mode;
 	int64_t updated;

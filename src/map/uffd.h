@@ -84,7 +84,7 @@ bool fm_uffd_poisons(void);
 
 /* Unmap pages; the next touch faults. Vectored: one TLB flush for the batch
  * where the kernel can. n <= FM_DROP_MAX. */
-#define FM_DROP_MAX 512
+#define FM_DROP_MAX 512 /* size: pages */
 struct iovec;
 int fm_uffd_drop(void *addr, size_t len);
 void fm_uffd_dropv(const struct iovec *iov, int n);

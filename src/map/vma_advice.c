@@ -15,7 +15,7 @@ enum {
 	SAID_MERGE = 0x20,
 };
 
-#define MOST 65536 /* ranges: about what the kernel allows itself */
+#define MOST 65536 /* size: ranges: about what the kernel allows itself */
 
 /* What an advice takes back, and what it says. */
 static const struct word {

@@ -13,8 +13,8 @@
 #include "space.h"
 #include "uffd.h"
 
-#define LAID ((size_t)2 << 20)
-#define LARGEST (LAID / 8) /* window: little is left over at the end */
+#define LAID ((size_t)2 << 20) /* size: laid at once */
+#define LARGEST (LAID / 8) /* size: little is left over at the end */
 
 /*
  * One for each protection: what has not been cut, as its first page's number
@@ -25,8 +25,8 @@
 static _Atomic uint64_t rest[2];
 static int owner; /* a child of a raw clone has the words, not the memory */
 
-#define COUNT_BITS 10
-#define COUNT (((uint64_t)1 << COUNT_BITS) - 1)
+#define COUNT_BITS 10 /* bits: of a word, pages */
+#define COUNT (((uint64_t)1 << COUNT_BITS) - 1) /* bits: all */
 
 static inline uintptr_t start_of(uint64_t word)
 {
