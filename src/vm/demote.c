@@ -25,6 +25,7 @@
 #include "mapops.h"
 #include "policy.h"
 #include "readahead/readahead.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
 
 _Atomic bool fm_demote_ends;
@@ -44,18 +45,13 @@ void fm_pass_through(struct fm_map *m)
 	fm_map_each(m, 0, fm_map_pages(m), pass_through, NULL);
 }
 
-/* A system call that is storing into the mapping keeps its page writable. None
- * does that for long, but its thread may have to wait for a CPU: on a busy
- * machine a tenth of a second was too little once, for a fork. */
-#define STORE_TRIES 1000 /* a millisecond apart */
-
 static int write_back_all(struct fm_file *f)
 {
 	int err = 0;
 
 	if (fm_store_of(f)->direct && fm_store_of(f)->keeps)
 		fm_demote_write_pagecache(f);
-	for (int tries = 0; tries < STORE_TRIES; tries++) {
+	for (int tries = 0; tries < fm_tune.demote_store_ms; tries++) {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT && atomic_load(&f->wb.buffered))
 			return err;
@@ -139,9 +135,6 @@ static void drop_forgotten(struct fm_map *m)
 	}
 }
 
-#define LAY_TRIES 200
-#define LAY_MS 5
-
 /* Lay one mapping. Once others have been laid it has to succeed (must), or the
  * file would be the kernel's and ours: memory, or a process for the helper, may
  * be there soon. */
@@ -149,8 +142,8 @@ static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 {
 	int err = fm_demote_lay(f, m);
 
-	for (int t = 0; err && must && t < LAY_TRIES; t++) {
-		fm_sys_sleep_us(LAY_MS * 1000);
+	for (int t = 0; err && must && t < fm_tune.demote_lay_tries; t++) {
+		fm_sys_sleep_us(fm_tune.demote_lay_ms * 1000);
 		err = fm_demote_lay(f, m);
 	}
 	return err;
@@ -482,8 +475,6 @@ bool fm_only_shared(struct fm_file *f, uint64_t arg)
 	return !m;
 }
 
-#define AGAIN_MS 5000 /* new files, and those that could not be written */
-
 /* Mappings of the kernel can use all memory that is left, and give it back at
  * once. */
 static void demote_shared(enum fm_server_reason why)
@@ -494,7 +485,7 @@ static void demote_shared(enum fm_server_reason why)
 
 	if (fm_now_ms() < atomic_load(&not_before))
 		return;
-	atomic_store(&not_before, fm_now_ms() + AGAIN_MS);
+	atomic_store(&not_before, fm_now_ms() + fm_tune.demote_again_ms);
 	if (!told)
 		fm_log(FM_LOG_NOTE, "memory is too short for a cache: mapped "
 		       "files are handed to the kernel (raise the limit of "

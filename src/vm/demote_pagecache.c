@@ -8,11 +8,10 @@
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
 
-#define MOST_RUNS ((size_t)1 << 20)
-#define FIRST_MS 50  /* what those who wait for the demotion wait longer */
-#define NEXT_MS 20   /* write-back waits for that, again and again */
+#define MOST_RUNS ((size_t)1 << 20) /* size: of a list */
 
 /* ---- what is resident ---------------------------------------------------- */
 
@@ -53,8 +52,7 @@ void fm_resident_note(struct fm_file *f, struct fm_resident *h)
 
 /* ---- what is dirty ----------------------------------------------------- */
 
-#define SLICE ((uint64_t)4096) /* pages of the file */
-#define MUCH 4096              /* pages, to have twice for a moment */
+#define SLICE ((uint64_t)4096) /* size: pages of the file */
 
 static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
@@ -79,7 +77,7 @@ static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
 /* Errors are found, and said, by who writes what is dirty still. */
 void fm_demote_write_pagecache(struct fm_file *f)
 {
-	bool much = fm_dirty_count(f) > MUCH;
+	bool much = fm_dirty_count(f) > fm_tune.demote_much;
 	uint64_t fp = 0;
 
 	/* Direct writes and the page cache do not mix; see fm_file_mixed. What
@@ -99,9 +97,6 @@ void fm_demote_write_pagecache(struct fm_file *f)
 
 /* ---- before a fork ----------------------------------------------------- */
 
-/* bits: of the cache, at most, has a copy in the page cache */
-#define SIXTEENTH 4
-
 /*
  * Direct writes of other pages may be in flight. A folio that has those pages,
  * too, could only have been read, which is heard of (fm_file_mixed): what is
@@ -109,7 +104,8 @@ void fm_demote_write_pagecache(struct fm_file *f)
  */
 static int flush_through(struct fm_file *f)
 {
-	if (fm_dirty_count(f) > (int64_t)(fm_cache_limit() >> SIXTEENTH))
+	if (fm_dirty_count(f) >
+	    (int64_t)(fm_cache_limit() >> fm_tune.demote_dirty_shift))
 		return 0;
 	atomic_fetch_add(&f->demote.through, 1);
 	fm_wb_file(f);
@@ -162,7 +158,7 @@ void fm_resident_move(struct fm_resident *to, struct fm_resident *h)
 
 void fm_resident_bring(struct fm_resident *h)
 {
-	if (!fm_resident_ask(h, FIRST_MS)) {
+	if (!fm_resident_ask(h, fm_tune.demote_first_ms)) {
 		fm_resident_forget(h);
 		return;
 	}
@@ -189,7 +185,7 @@ static void serve_later(void)
 		now = take_later();
 	if (!now.n)
 		return;
-	if (!fm_resident_ask(&now, NEXT_MS))
+	if (!fm_resident_ask(&now, fm_tune.demote_next_ms))
 		fm_resident_forget(&now);
 	fm_wb_kick(); /* for the rest, or what has come meanwhile */
 }

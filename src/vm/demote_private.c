@@ -10,9 +10,9 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
+#include "tunables.h"
 
-#define UNBACKED 64  /* pages */
-#define STORE_TRIES 1000 /* a millisecond apart */
+#define UNBACKED 64 /* pages */
 
 struct copy_out {
 	char *base;
@@ -100,7 +100,7 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
 	     tries++) {
-		if (tries == STORE_TRIES)
+		if (tries == fm_tune.demote_store_ms)
 			c->err = -EBUSY;
 		fm_sys_sleep_us(1000);
 	}
@@ -108,8 +108,6 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 				  fm_map_addr(m, i)) && !is_beyond(m, i))
 		c->err = -EFAULT;
 }
-
-#define TRIES 20
 
 /* Where memory is short the target may have been unmapped already; what is to
  * come there is still where it was. */
@@ -120,7 +118,8 @@ static int move_pages(const struct copy_out *c, char *to, uint64_t first,
 						  << FM_PAGE_SHIFT;
 	long err = len ? -ENOMEM : 0;
 
-	for (int tries = 0; err == -ENOMEM && tries < TRIES; tries++) {
+	for (int tries = 0; err == -ENOMEM && tries < fm_tune.demote_tries;
+	     tries++) {
 		if (tries)
 			fm_sys_sleep_us(5000);
 		err = fm_sys5(SYS_mremap, c->base + at, len, len,

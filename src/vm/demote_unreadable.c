@@ -9,8 +9,7 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
-
-#define UNREADABLE 16 /* pages of a file, then all of it */
+#include "tunables.h"
 
 /* Lay the kernel's mapping over m, which has been cut to one page. */
 static int lay_beside(struct fm_file *f, struct fm_map *m)
@@ -37,7 +36,7 @@ static int demote_page(struct fm_file *f, uintptr_t a)
 {
 	int err;
 
-	if (f->io.writable || f->demote.unreadable == UNREADABLE)
+	if (f->io.writable || f->demote.unreadable == fm_tune.demote_unreadable)
 		return -ENOTSUP;
 	err = fm_range_cut(a, a + FM_PAGE);
 	return err ? err : lay_beside(f, fm_space_find(a));

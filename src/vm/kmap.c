@@ -21,6 +21,7 @@
 #include "io/io.h"
 #include "map/map.h"
 #include "mapops.h"
+#include "tunables.h"
 
 /* ---- the mapping helper ------------------------------------------------ */
 
@@ -95,8 +96,6 @@ static bool passes(int err)
 	       err == -EINTR;
 }
 
-#define TRIES 20 /* 5 ms apart */
-
 /* Runs in the helper process: raw system calls only. */
 static void helper_main(void *arg)
 {
@@ -104,7 +103,8 @@ static void helper_main(void *arg)
 
 	for (unsigned i = 0; i < h->n && !h->err; i++) {
 		h->err = helper_one(h, &h->maps[i]);
-		for (int k = 1; k < TRIES && passes(h->err); k++) {
+		for (int k = 1; k < fm_tune.demote_tries && passes(h->err);
+		     k++) {
 			fm_sys_sleep_us(5000);
 			h->err = helper_one(h, &h->maps[i]);
 		}

@@ -25,8 +25,8 @@
 #include "writeback/writeback.h"
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
+#define MADV_POPULATE_READ 22 /* ABI: Linux 5.14 */
+#define MADV_POPULATE_WRITE 23 /* ABI: Linux 5.14 */
 #endif
 
 struct span {

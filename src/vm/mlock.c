@@ -18,7 +18,7 @@
 #include "unmap_cache.h"
 
 #ifndef MCL_ONFAULT
-#define MCL_ONFAULT 4
+#define MCL_ONFAULT 4 /* ABI: Linux 4.4 */
 #endif
 
 static _Atomic bool all_locked; /* MCL_FUTURE */

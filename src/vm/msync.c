@@ -6,6 +6,7 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
 
 #define PARTS 64 /* at a time */
@@ -117,14 +118,13 @@ int fm_msync(void *addr, size_t len, int flags)
 
 /* ---- before what keeps the space lock while it writes ------------------ */
 
-#define MANY 1024 /* dirty pages: less is written in a moment */
-
 static void write_parts(struct sync_range *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		struct part *p = &s->part[i];
 
-		if (fm_dirty_count(p->file) > MANY && !fm_wb_refused(p->file))
+		if (fm_dirty_count(p->file) > fm_tune.msync_many &&
+		    !fm_wb_refused(p->file))
 			fm_wb_range(p->file, p->first, p->stop, false);
 		fm_file_put(p->file);
 	}
@@ -137,8 +137,8 @@ void fm_write_before(uintptr_t start, uintptr_t end)
 	uint64_t old, mask;
 	int more;
 
-	if (atomic_load(&fm_dirty_total) <= MANY ||
-	    end - start <= MANY << FM_PAGE_SHIFT)
+	if (atomic_load(&fm_dirty_total) <= fm_tune.msync_many ||
+	    end - start <= fm_tune.msync_many << FM_PAGE_SHIFT)
 		return;
 	do {
 		fm_block_signals(&mask);

@@ -9,9 +9,8 @@
 #include "engine.h"
 #include "file/file.h"
 #include "mapops.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
-
-#define PATIENCE_MS 5000
 
 /* By this thread, which has our descriptors still. The lock is waited for even
  * where nothing is mapped: an engine may be starting. */
@@ -46,7 +45,7 @@ static unsigned ask_each(bool ask)
 /* By a thread of ours, which has them. */
 static void have_handed_over(void)
 {
-	const uint64_t until = fm_now_ms() + PATIENCE_MS;
+	const uint64_t until = fm_now_ms() + fm_tune.parted_patience_ms;
 	bool ask = true;
 
 	while (ask_each(ask) && fm_now_ms() < until) {

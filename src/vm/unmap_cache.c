@@ -22,12 +22,10 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
 
 #define KEPT 16
-#define LEAST ((size_t)1 << 20) /* bytes of a mapping worth it */
-#define MOST ((size_t)64 << 30)
-#define TICK_NS 100000000       /* no kernel's change time is coarser */
 
 struct kept {
 	size_t len; /* 0: free */
@@ -85,7 +83,7 @@ static bool settled(const struct fm_file *f, const struct stat *st)
 	fm_clock(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - st->st_ctim.tv_sec) * 1000000000ll +
 	      (now.tv_nsec - st->st_ctim.tv_nsec);
-	return age > TICK_NS;
+	return age > fm_tune.unmap_cache_tick_ns;
 }
 
 /* ---- keeping ------------------------------------------------------------ */
@@ -95,7 +93,8 @@ static bool worth_it(struct fm_map *m)
 	size_t len = fm_map_pages(m) << FM_PAGE_SHIFT;
 	struct rlimit as = { 0, 0 };
 
-	if (!m->shared || len < LEAST || len > MOST || m->mbase ||
+	if (!m->shared || len < fm_tune.unmap_cache_least ||
+	    len > fm_tune.unmap_cache_most || m->mbase ||
 	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
 	    atomic_load(&m->file->windows.repeated) ||
 	    fm_kernel_serves(m->file) || !fm_store_of(m->file)->keeps ||
@@ -391,7 +390,7 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 	int err;
 
 	if (!atomic_load(&pages) || !m->shared ||
-	    fm_map_pages(m) < LEAST >> FM_PAGE_SHIFT ||
+	    fm_map_pages(m) < fm_tune.unmap_cache_least >> FM_PAGE_SHIFT ||
 	    fm_sys_fstat(m->file->io.path, &st) || !find(m, &st, &k))
 		return 0;
 	n = held(&k, 0);
