@@ -22,6 +22,7 @@
 #include "io/io.h"
 #include "map/map.h"
 #include "readahead/readahead.h"
+#include "tunables.h"
 #include "vm/vm.h"
 #include "writeback/writeback.h"
 #include "written.h"
@@ -114,9 +115,6 @@ static int clean_locked(struct fm_file *f, uint64_t first, uint64_t stop,
 	return err;
 }
 
-#define PATIENCE_MS 100
-#define PAUSE_US 250
-
 /* Ends with every page locked, also on an error. A system call of another
  * thread that stores into the range is waited for, unless it takes long: it may
  * be waiting for what comes after this change. */
@@ -130,14 +128,15 @@ static int lock_clean(struct fm_range *r, uint64_t stop)
 			return 0;
 	}
 	for (int waits = 0;; waits++) {
-		bool last = waits == PATIENCE_MS * 1000 / PAUSE_US;
+		bool last = waits == fm_tune.fileio_patience_ms * 1000 /
+					     fm_tune.fileio_pause_us;
 
 		lock_pages(r, stop);
 		err = clean_locked(r->file, r->first, stop, last);
 		if (err != -EBUSY || last)
 			return err;
 		unlock_pages(r);
-		fm_sys_sleep_us(PAUSE_US);
+		fm_sys_sleep_us(fm_tune.fileio_pause_us);
 	}
 }
 
@@ -241,7 +240,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 
 /* ---- dropping what the change made stale ------------------------------- */
 
-#define RELOAD 64 /* pages: a bit each, and what a bounce buffer holds */
+#define RELOAD 64 /* size: pages: a bit each, and what a buffer holds */
 _Static_assert(RELOAD << FM_PAGE_SHIFT <= FM_BOUNCE, "a buffer holds them");
 
 struct stale {
@@ -503,8 +502,6 @@ static bool renew(const struct fm_range *r, bool discard, unsigned *copies)
 	return !d.pinned;
 }
 
-#define AGAIN 10000 /* times a millisecond */
-
 static bool renew_again(const struct fm_range *r, bool discard)
 {
 	const uint64_t pages = r->space ? 0 : r->stop - r->first;
@@ -531,12 +528,11 @@ static void replace_stale(const struct fm_range *r, bool discard)
 {
 	int err = fm_file_demote(r->file, FM_WHY_CHANGED);
 
-	for (int k = 0; err && k < AGAIN && !renew_again(r, discard); k++)
+	for (int k = 0;
+	     err && k < fm_tune.fileio_again && !renew_again(r, discard); k++)
 		fm_sys_sleep_us(1000);
 	fm_file_release(r->file);
 }
-
-#define OFTEN 256 /* reloads in a second */
 
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
@@ -556,8 +552,8 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	unlock_around(r);
 	if (stale)
 		replace_stale(r, discard);
-	if (atomic_load(&f->load.reloads) >= OFTEN &&
-	    atomic_exchange(&f->load.reloads, 0) >= OFTEN)
+	if (atomic_load(&f->load.reloads) >= fm_tune.fileio_reloads &&
+	    atomic_exchange(&f->load.reloads, 0) >= fm_tune.fileio_reloads)
 		fm_inplace_tighten(f);
 	if (!discard)
 		fm_written_note(f, copies);

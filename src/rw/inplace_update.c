@@ -75,7 +75,7 @@ bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n)
 
 /* ---- whose memory it is ------------------------------------------------- */
 
-#define PART 512 /* pages protected by one call */
+#define PART 512 /* size: pages protected by one call */
 
 /* Up to the next page that has been stored to, which stays as it is, or is not
  * locked: one that is being stored to for the first time. */

@@ -5,11 +5,9 @@
 #include "engine.h"
 #include "file/file.h"
 #include "policy.h"
+#include "tunables.h"
 #include "vm/vm.h"
 #include "writeback/writeback.h"
-
-#define OFTEN 64u /* pages in a second */
-#define WINDOW_MS 1000u
 
 /* Twice, since the page cache has it beside us until we let go. */
 static bool fits(struct fm_file *f)
@@ -31,11 +29,13 @@ static bool is_often(struct fm_file *f, unsigned pages)
 {
 	const uint64_t now = atomic_load(&f->calls.changed_ms);
 
-	if (now - atomic_load(&f->calls.rewritten_from) > WINDOW_MS) {
+	if (now - atomic_load(&f->calls.rewritten_from) >
+	    fm_tune.written_window_ms) {
 		atomic_store(&f->calls.rewritten_from, now);
 		atomic_store(&f->calls.rewritten, 0);
 	}
-	return atomic_fetch_add(&f->calls.rewritten, pages) + pages >= OFTEN;
+	return atomic_fetch_add(&f->calls.rewritten, pages) + pages >=
+	       fm_tune.written_often;
 }
 
 static bool ask(struct fm_file *f)
