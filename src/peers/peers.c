@@ -11,17 +11,9 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "peers_priv.h"
+#include "tunables.h"
 #include "vm/vm.h"
 
-/* A process that does not answer is stopped, or dead weight on the machine:
- * its last stores reach the file by its own background write-back. */
-#define PATIENCE_MS 10000
-#define SOON_MS 20 /* of that, under the space lock */
-
-/* A claim that anybody can make. What can have been stored there is waited for,
- * by this process so long in all; who can only read has nothing for us. */
-#define STRANGERS_MS 10000
-#define STRANGER_MS 30
 static _Atomic uint32_t strangers_ms;
 
 static uint8_t claims[FM_MAX_FILES]; /* by file id; under the space lock */
@@ -103,10 +95,11 @@ static uint64_t patience(const struct fm_file *f, enum fm_holder who)
 	const uint32_t had = atomic_load(&strangers_ms);
 
 	if (who == FM_HOLDER_TRUSTED)
-		return PATIENCE_MS;
-	if (fm_registry_only_readers(f) || had >= STRANGERS_MS - STRANGER_MS)
-		return STRANGER_MS;
-	return STRANGERS_MS - had;
+		return fm_tune.peers_patience_ms;
+	if (fm_registry_only_readers(f) ||
+	    had >= fm_tune.peers_strangers_ms - fm_tune.peers_stranger_ms)
+		return fm_tune.peers_stranger_ms;
+	return fm_tune.peers_strangers_ms - had;
 }
 
 static void say_silent(const struct fm_file *f)
@@ -137,14 +130,14 @@ static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 	}
 	if (strange && !fm_registry_only_readers(f))
 		atomic_fetch_add(&strangers_ms, (uint32_t)passed);
-	if (who && most > SOON_MS)
+	if (who && most > fm_tune.peers_soon_ms)
 		say_silent(f);
 	return !who;
 }
 
 void fm_peers_wait(struct fm_file *f)
 {
-	wait_for_engines(f, true, PATIENCE_MS);
+	wait_for_engines(f, true, fm_tune.peers_patience_ms);
 }
 
 /* Our own mappings of the file go first: a reader that becomes a writer
@@ -161,7 +154,7 @@ static void give_way(struct fm_file *f, enum fm_server_reason why)
 static bool yield_to_others(struct fm_file *f, enum fm_server_reason why)
 {
 	give_way(f, why);
-	return wait_for_engines(f, true, SOON_MS);
+	return wait_for_engines(f, true, fm_tune.peers_soon_ms);
 }
 
 /* Readers beside readers may go on; they learn of the claim at the next
@@ -172,7 +165,7 @@ void fm_peers_join(struct fm_file *f, bool writable)
 	if (!fm_registry_engines(f, writable))
 		return;
 	fm_registry_notify();
-	wait_for_engines(f, writable, PATIENCE_MS);
+	wait_for_engines(f, writable, fm_tune.peers_patience_ms);
 }
 
 bool fm_peers_stores(struct fm_file *f)
@@ -184,7 +177,7 @@ bool fm_peers_stores(struct fm_file *f)
 	if (!fm_registry_engines(f, true))
 		return false;
 	fm_registry_notify();
-	return !wait_for_engines(f, true, SOON_MS);
+	return !wait_for_engines(f, true, fm_tune.peers_soon_ms);
 }
 
 /* Who was there may have been the guardian of a dead process, or have ended

@@ -21,15 +21,12 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "peers_priv.h"
+#include "tunables.h"
 #include "vm/vm.h"
 #include "writeback/writeback.h"
 
 #define BUF 2048
 #define MAPS_BUF 4096
-/* Its dirty pages are written, and who does it may be writing another file's.
- * Not for ever: our parent, which stands still, may have what it waits for. As
- * in peers.c. */
-#define PATIENCE_MS 10000
 
 static const enum fm_server_reason why = FM_WHY_INHERITED;
 static const char late[] =
@@ -65,7 +62,8 @@ static void vforked(const struct stat *st, bool stores)
 	    !fm_kernel_serves(f)) {
 		asked = fm_demote_ask(f, why);
 		fm_wb_kick();
-		if (!fm_demote_wait(f, asked, PATIENCE_MS) && fm_thread_any())
+		if (!fm_demote_wait(f, asked, fm_tune.peers_patience_ms) &&
+		    fm_thread_any())
 			fm_log(FM_LOG_ERROR, late, f->path);
 	}
 	put(f);
@@ -167,7 +165,7 @@ static void each_mapping(int pid)
 	fm_proc_maps(path, buf, sizeof(buf), look_at_map, NULL);
 }
 
-#define MOST_NUMBERS 65536
+#define MOST_NUMBERS 65536 /* size: descriptors that are looked at */
 
 /* Where no descriptor is left to read the directory by: every number there may
  * be. */

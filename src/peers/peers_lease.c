@@ -14,12 +14,12 @@
 #include "peers_priv.h"
 
 #ifndef F_SETLEASE
-#define F_SETLEASE 1024
-#define F_GETLEASE 1025
+#define F_SETLEASE 1024 /* ABI: fcntl */
+#define F_GETLEASE 1025 /* ABI: fcntl */
 #endif
 #ifndef F_SETOWN_EX
-#define F_SETOWN_EX 15
-#define F_GETOWN_EX 16
+#define F_SETOWN_EX 15 /* ABI: fcntl */
+#define F_GETOWN_EX 16 /* ABI: fcntl */
 #endif
 
 struct owner {

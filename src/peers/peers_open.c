@@ -5,8 +5,8 @@
  * A file that we have stored to goes to the kernel at once: pages are written
  * in any order, and who reads it must not see what we stored later without what
  * we stored before. Of the other files most such opens are short: a copy, a
- * look. So they are put up with for LINGER_MS; who is still there then gets the
- * file from the kernel, and so do we. Until then:
+ * look. So they are put up with for fm_tune.peers_linger_ms; who is still there
+ * then gets the file from the kernel, and so do we. Until then:
  *  - what we have stored goes to the file before we send word to anybody;
  *  - who maps it, if we store to it, or can store to it gets it from the kernel
  *    at once, for what they store through a mapping, and what they do not see
@@ -33,9 +33,8 @@
 #include "openers.h"
 #include "peers.h"
 #include "peers_priv.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
-
-#define LINGER_MS 100
 
 /* By file id. */
 static struct open {
@@ -89,21 +88,8 @@ bool fm_open_unseen(const struct fm_file *f)
 
 /* ---- what word that goes out may cost ------------------------------------ */
 
-/* Who hears it may open the file and read. That costs a program that stores and
- * sends word all the time more than its sharing is worth if nobody does, so
- * that it may take some time in advance and a part of what passes. Whenever
- * somebody has opened one of its files it has the advance anew. */
-#define ADVANCE_NS 200000000u
-#define PART 16
-#define AGAIN_NS 5000000u /* less may be dirty by then */
 static _Atomic uint64_t shown_ns, shown_from;
 static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
-
-/* A device, or a CPU, that was away for once does not spend it all, or what is
- * stored next would be seen by nobody; one that stays slow is believed after
- * some writes. */
-#define DEARER 4
-#define LEAST_NS 1000u
 
 /* ns: then there may be enough time again */
 static _Atomic uint64_t not_before;
@@ -192,16 +178,12 @@ bool fm_open_wrote(struct fm_file *f)
 
 /* ---- the judgement ------------------------------------------------------ */
 
-/* Children of fork that look at the file, and end: each makes mappings of the
- * kernel of all of ours, which takes longer than what it is there for. */
-#define MANY 4 /* opens in LINGER_MS */
-
 static bool come_and_go(struct open *o)
 {
 	uint32_t count = atomic_load(&o->count), before = o->judged;
 
 	o->judged = count;
-	return count - before >= MANY;
+	return count - before >= fm_tune.peers_many;
 }
 
 /* Whoever opened the file: still there? Under the space lock. */
@@ -236,7 +218,7 @@ static bool due(uint32_t id)
 {
 	uint32_t at = atomic_load(&opens[id].since_ms);
 
-	return at && (int32_t)(now_ms() - at) >= LINGER_MS;
+	return at && (int32_t)(now_ms() - at) >= fm_tune.peers_linger_ms;
 }
 
 void fm_open_judge_all(void)
@@ -342,15 +324,10 @@ int fm_open_wait_ms(void)
 		if (atomic_load(&opens[id].since_ms) &&
 		    atomic_load(&opens[id].looks) < LOOKS)
 			return (int)look_ms[1];
-	return LINGER_MS / 2;
+	return fm_tune.peers_linger_ms / 2;
 }
 
 /* ---- word has come ----------------------------------------------------- */
-
-/* The watcher may be handing a file over, or have no CPU. Not for ever: what it
- * wants may be with a process that is stopped (peers.c). */
-#define PATIENCE_MS 10000
-#define LOOK_NS 20000000u
 
 static _Atomic uint32_t questions, answers; /* the latter a futex */
 
@@ -410,7 +387,7 @@ void fm_open_answer(void)
 
 void fm_open_word(void)
 {
-	const struct timespec some = { 0, LOOK_NS };
+	const struct timespec some = { 0, fm_tune.peers_look_ns };
 	uint64_t until;
 	uint32_t mine, have;
 
@@ -420,7 +397,7 @@ void fm_open_word(void)
 		return;
 	mine = atomic_fetch_add(&questions, 1) + 1;
 	fm_watch_nudge();
-	until = fm_now_ms() + PATIENCE_MS;
+	until = fm_now_ms() + fm_tune.peers_patience_ms;
 	while ((int32_t)((have = atomic_load(&answers)) - mine) < 0) {
 		if (fm_now_ms() >= until) {
 			say_unanswered();
@@ -439,10 +416,12 @@ static bool affordable(uint64_t pages)
 	if (atomic_compare_exchange_strong(&shown_from, &from, now))
 		from = now;
 	want = atomic_load(&shown_ns) + pages * atomic_load(&page_ns);
-	have = ADVANCE_NS + (now > from ? (now - from) / PART : 0);
+	have = fm_tune.peers_advance_ns +
+	       (now > from ? (now - from) / fm_tune.peers_part : 0);
 	if (want > have)
 		atomic_store(&not_before,
-			     now + fm_least((want - have) * PART, AGAIN_NS));
+			     now + fm_least((want - have) * fm_tune.peers_part,
+					    fm_tune.peers_again_ns));
 	return want <= have;
 }
 
@@ -450,10 +429,12 @@ static void charge(uint64_t took, uint64_t pages)
 {
 	uint64_t usual = atomic_load(&page_ns);
 
-	took = fm_least(took, DEARER * usual * pages);
+	took = fm_least(took, fm_tune.peers_dearer * usual * pages);
 	atomic_fetch_add(&shown_ns, took);
 	usual = (usual * 3 + took / pages) / 4;
-	atomic_store(&page_ns, usual > LEAST_NS ? usual : LEAST_NS);
+	atomic_store(&page_ns, usual > fm_tune.peers_least_ns ?
+				       usual :
+				       fm_tune.peers_least_ns);
 }
 
 static void write_before_ipc(struct fm_file *f, uint64_t pages)

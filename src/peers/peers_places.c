@@ -25,8 +25,8 @@
 #define NAME "/fastmap-peers"
 #define OTHERS (S_IRWXG | S_IRWXO)
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
-#define ALL_RW 0666
-#define OWN_RW 0600
+#define ALL_RW 0666 /* ABI: a file's mode */
+#define OWN_RW 0600 /* ABI: a file's mode */
 
 static const char *const folders[] = { "/dev/shm", "/tmp" };
 

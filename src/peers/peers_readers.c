@@ -6,17 +6,18 @@
  * byte. But then memory holds the file several times and the device reads it as
  * often, where the page cache is one cache for all. So where two are there,
  * both leave it to the kernel:
- *  - who has just begun to read it after SOON_MS. Nothing is cached yet, so it
- *    costs little. Not at once: the other claim may be that of a process that
- *    has ended, until its guardian has;
- *  - who has read it for longer after SHARED_MS: a tool that has a short look
- *    costs a server nothing.
- * Both keep the claim of one who reads: beside it everybody may go on who
- * reads, by whatever, and who stores asks for it.
+ *  - who has just begun to read it after fm_tune.readers_soon_ms. Nothing is
+ * cached yet, so it costs little. Not at once: the other claim may be that of a
+ * process that has ended, until its guardian has;
+ *  - who has read it for longer after fm_tune.readers_shared_ms: a tool that
+ * has a short look costs a server nothing. Both keep the claim of one who
+ * reads: beside it everybody may go on who reads, by whatever, and who stores
+ * asks for it.
  *
  * Who begins to read such a file rings the registry's bell, and the watchers of
- * all who read it look every LOOK_MS for a while, or SOON_MS. After that, who
- * has read little until then is looked at once a second.
+ * all who read it look every fm_tune.readers_look_ms for a while, or
+ * fm_tune.readers_soon_ms. After that, who has read little until then is looked
+ * at once a second.
  */
 #include "base/life.h"
 #include "base/sys.h"
@@ -24,13 +25,7 @@
 #include "map/map.h"
 #include "peers.h"
 #include "peers_priv.h"
-
-#define LOOK_MS 100
-#define SHARED_MS 250
-#define WHILE_MS 3000
-#define LEAST 64 /* reads of it: less is not worth it */
-#define YOUNG_MS 500
-#define SOON_MS 10
+#include "tunables.h"
 
 static uint64_t shared_since[FM_MAX_FILES]; /* ms; by file id */
 static uint64_t begun_ms[FM_MAX_FILES];     /* with this file */
@@ -51,16 +46,17 @@ static bool is_shared(const struct fm_file *f)
 
 static bool is_young(uint32_t id)
 {
-	return shared_since[id] < begun_ms[id] + YOUNG_MS;
+	return shared_since[id] < begun_ms[id] + fm_tune.readers_young_ms;
 }
 
 static bool is_time(const struct fm_file *f, uint32_t id, uint64_t now)
 {
 	const uint64_t shared_ms = now - shared_since[id];
 
-	return is_young(id) ? shared_ms >= SOON_MS :
-			      shared_ms >= SHARED_MS &&
-				      atomic_load(&f->st.loads) >= LEAST;
+	return is_young(id) ? shared_ms >= fm_tune.readers_soon_ms :
+			      shared_ms >= fm_tune.readers_shared_ms &&
+				      atomic_load(&f->st.loads) >=
+					      fm_tune.readers_least;
 }
 
 /* Returns in how many ms it is to be looked at again; 0: it is not shared. */
@@ -74,7 +70,7 @@ static int look_at(struct fm_file *f, uint32_t id, uint64_t now)
 		shared_since[id] = now;
 	if (is_time(f, id, now))
 		fm_peers_share(f);
-	return is_young(id) ? SOON_MS : LOOK_MS;
+	return is_young(id) ? fm_tune.readers_soon_ms : fm_tune.readers_look_ms;
 }
 
 /* As look_at, for all files. */
@@ -99,8 +95,8 @@ void fm_readers_rung(void)
 {
 	const uint64_t now = fm_now_ms();
 
-	atomic_store(&until_ms, now + WHILE_MS);
-	next_ms = fm_least(next_ms, now + SOON_MS);
+	atomic_store(&until_ms, now + fm_tune.readers_while_ms);
+	next_ms = fm_least(next_ms, now + fm_tune.readers_soon_ms);
 }
 
 /* At each event of the watcher: it looks no more often than it would wait. */
@@ -112,7 +108,7 @@ void fm_readers_look(void)
 	if (!atomic_load(&until_ms) || now < next_ms)
 		return;
 	ms = look();
-	next_ms = now + (ms ? (uint64_t)ms : SOON_MS);
+	next_ms = now + (ms ? (uint64_t)ms : fm_tune.readers_soon_ms);
 	if (!ms || now >= atomic_load(&until_ms))
 		atomic_store(&until_ms, 0);
 }

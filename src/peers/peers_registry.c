@@ -40,7 +40,7 @@
 
 #define OTHERS (S_IRWXG | S_IRWXO)
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
-#define COMMON 0
+#define COMMON 0 /* unit: the number of a place */
 
 unsigned fm_peers_fds(int *ret)
 {

@@ -19,8 +19,9 @@
 #include "io/io.h"
 #include "peers.h"
 #include "peers_priv.h"
+#include "tunables.h"
 
-#define BUF 32768
+#define BUF 32768 /* size: bytes */
 
 struct scan {
 	struct fm_file_id id;
@@ -129,8 +130,8 @@ static void look_at_process(const char *dir, int pid, void *arg)
 	suspect(s, fm_proc_maps(path, s->inner, BUF, look_at_map, s));
 }
 
-#define PARENT 4   /* in a process's stat */
-#define KTHREADD 2 /* the parent of them all */
+#define PARENT 4 /* ABI: in a process's stat */
+#define KTHREADD 2 /* ABI: the parent of them all */
 
 struct ancestry {
 	char path[32];
@@ -156,11 +157,6 @@ bool fm_peers_kernel_thread(int pid)
 
 /* ---- what it costs ------------------------------------------------------ */
 
-#define FREE_NS 500000000ull /* of CPU before it matters */
-/* One part of so many of the time that passed: */
-#define SHARE 8
-#define SHARE_PATIENT 2
-
 static _Atomic uint64_t spent_ns, first_ns;
 
 bool fm_peers_weary(bool patient)
@@ -168,8 +164,10 @@ bool fm_peers_weary(bool patient)
 	uint64_t spent = atomic_load(&spent_ns);
 	uint64_t passed = fm_now_ns() - atomic_load(&first_ns);
 
-	return spent > FREE_NS &&
-	       spent - FREE_NS > passed / (patient ? SHARE_PATIENT : SHARE);
+	return spent > fm_tune.scan_free_ns &&
+	       spent - fm_tune.scan_free_ns >
+		       passed / (patient ? fm_tune.scan_share_patient :
+					   fm_tune.scan_share);
 }
 
 static void look_at_all(void *arg)

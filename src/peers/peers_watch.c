@@ -37,14 +37,11 @@
 #include "io/io.h"
 #include "map/map.h"
 #include "peers_priv.h"
+#include "tunables.h"
 #include "vm/vm.h"
 #include "warm/warm.h"
 
-#define OFTEN_NS 1000000u /* own writes that are heard less than this apart */
-#define HEAR_MOST 64      /* buffers full, in one go */
-#define BUSY 4            /* so many times are heard together */
-#define REST_NS 500000u
-#define POLL_MS 50 /* without inotify, or a watch of it: ask this often */
+#define HEAR_MOST 64 /* size: buffers full, in one go */
 
 #ifndef FAN_REPORT_FID
 #define FAN_REPORT_FID 0x200
@@ -198,7 +195,6 @@ static void foreign(struct fm_file *f, uint64_t mask, int pid)
 /* Processes that have opened a file for us lately (demote.c). Their opens end
  * with the mapping, not with them. */
 #define HELPERS 8
-#define LATELY_MS 2000
 
 static struct {
 	_Atomic int pid;
@@ -220,7 +216,7 @@ static bool is_helper(int pid)
 
 	for (unsigned k = 0; k < HELPERS; k++)
 		if (atomic_load(&helpers[k].pid) == pid &&
-		    now - atomic_load(&helpers[k].at) < LATELY_MS)
+		    now - atomic_load(&helpers[k].at) < fm_tune.watch_lately_ms)
 			return true;
 	return false;
 }
@@ -406,13 +402,13 @@ void fm_hear_less(int by)
  */
 static void heard_own(struct pollfd *others)
 {
-	const struct timespec rest = { 0, REST_NS };
+	const struct timespec rest = { 0, fm_tune.watch_rest_ns };
 	static uint64_t last;
 	static unsigned n;
 	uint64_t now = fm_now_ns();
 
-	n = now - last < OFTEN_NS ? n + 1 : 0;
-	if (n >= BUSY) {
+	n = now - last < fm_tune.watch_often_ns ? n + 1 : 0;
+	if (n >= fm_tune.watch_busy) {
 		fm_sys5(SYS_ppoll, others, 1, &rest, NULL, 8);
 		now = fm_now_ns();
 	}
@@ -518,7 +514,7 @@ static int wait_for(struct pollfd *p, unsigned n, int ms)
 
 	if (got >= 0 || got == -EINTR)
 		return got;
-	fm_sys_sleep_us(POLL_MS * 1000);
+	fm_sys_sleep_us(fm_tune.watch_poll_ms * 1000);
 	for (unsigned k = 0; k < n; k++)
 		p[k].revents = p[k].fd < 0 ? 0 : POLLIN;
 	return (int)n;
@@ -545,7 +541,8 @@ static void *watcher(void *arg)
 	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {
-		int wait = atomic_load(&bell_deaf) ? POLL_MS : next_look_ms();
+		int wait = atomic_load(&bell_deaf) ? fm_tune.watch_poll_ms :
+						     next_look_ms();
 		int n = wait_for(p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
