@@ -12,11 +12,9 @@
 #include "io/io.h"
 #include "map/map.h"
 #include "policy.h"
+#include "tunables.h"
 #include "vm/vm.h"
 #include "writeback/writeback.h"
-
-#define ENDS_MS 5000 /* the end waits for what is dirty, at most */
-#define MOST_FILES 64 /* to demote one by one: 0.1 ms each */
 
 /* To demote it would copy pages that are the program's own, and may be many. */
 static bool keeps_own(struct fm_file *f)
@@ -51,7 +49,7 @@ static bool are_few(uint64_t only_stored_to)
 
 	fm_for_each_file(f, id)
 		n += atomic_load(&f->maps) && may_demote(f, only_stored_to);
-	return n <= MOST_FILES;
+	return n <= fm_tune.ending_files;
 }
 
 /* What is stored until the process is stopped is in the file, as natively: by a
@@ -122,13 +120,13 @@ void fm_ending(bool exec)
 static void wait_until_clean(void)
 {
 	int64_t dirty = atomic_load(&fm_dirty_total), was = dirty;
-	uint64_t until = fm_now_ms() + ENDS_MS;
+	uint64_t until = fm_now_ms() + fm_tune.ending_ms;
 
 	while (dirty > 0 && fm_now_ms() < until) {
 		fm_thread_sleep_ms(2);
 		dirty = atomic_load(&fm_dirty_total);
 		if (dirty < was && !fm_backup_pid())
-			until = fm_now_ms() + ENDS_MS;
+			until = fm_now_ms() + fm_tune.ending_ms;
 		was = dirty;
 	}
 }

@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "map/map.h"
 #include "policy.h"
+#include "tunables.h"
 
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
@@ -33,15 +34,13 @@ bool fm_engine_may_serve(void)
 	return fm_policy_engine();
 }
 
-/* The program must not run out of descriptors for our sake. */
-#define MIN_DESCRIPTORS 64
-
 static bool few_descriptors(void)
 {
-	struct rlimit rl = { MIN_DESCRIPTORS, MIN_DESCRIPTORS };
+	struct rlimit rl = { fm_tune.engine_descriptors,
+			     fm_tune.engine_descriptors };
 
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
-	return rl.rlim_cur < MIN_DESCRIPTORS;
+	return rl.rlim_cur < fm_tune.engine_descriptors;
 }
 
 /* Valgrind's client request 0x1001 (RUNNING_ON_VALGRIND); on a CPU the

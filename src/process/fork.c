@@ -35,6 +35,7 @@
 #include "map/map.h"
 #include "mmap/mmap.h"
 #include "peers/peers.h"
+#include "tunables.h"
 #include "vm/vm.h"
 
 static uint64_t saved_mask;
@@ -84,8 +85,6 @@ static void each_map(void (*fn)(struct fm_map *m))
 
 /* ---- parent ------------------------------------------------------------ */
 
-#define TRIES 20 /* 5 ms apart */
-
 static int advise(struct fm_map *m, int advice)
 {
 	uintptr_t a = atomic_load(&m->start);
@@ -103,7 +102,7 @@ static int show_own(struct fm_file *f)
 		if (!has_own(m))
 			continue;
 		err = advise(m, MADV_DOFORK);
-		for (int k = 1; err && k < TRIES; k++) {
+		for (int k = 1; err && k < fm_tune.demote_tries; k++) {
 			fm_sys_sleep_us(5000);
 			err = advise(m, MADV_DOFORK);
 		}

@@ -9,13 +9,8 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "memory.h"
+#include "tunables.h"
 #include "vm/vm.h"
-
-#define FIRST_MS 20  /* what the child waits for */
-#define MOST_MS 20   /* of one turn, */
-#define PAUSE_MS 64  /* of a pause between two */
-#define IDLE_MS 10000 /* without faults: it has what it wanted */
-#define LITTLE ((uint64_t)16 << 20) /* bytes: that much is asked for anyway */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct fm_resident waiting; /* under the lock, */
@@ -45,12 +40,14 @@ static void bring(struct fm_resident *h)
 {
 	uint64_t seen = 0, turn = 1, pause = 1, idle = 0, n;
 
-	while (h->at < h->n && idle < IDLE_MS && !fm_sys_confined()) {
+	while (h->at < h->n && idle < fm_tune.fork_bring_idle_ms &&
+	       !fm_sys_confined()) {
 		n = major_faults();
-		if (n == seen && h->asked >= LITTLE) {
+		if (n == seen && h->asked >= fm_tune.fork_bring_little) {
 			fm_thread_sleep_ms(pause);
 			idle += pause;
-			pause = fm_least(2 * pause, PAUSE_MS);
+			pause = fm_least(2 * pause,
+					 fm_tune.fork_bring_pause_ms);
 			turn = 1;
 			continue;
 		}
@@ -58,7 +55,7 @@ static void bring(struct fm_resident *h)
 			break;
 		seen = n;
 		fm_resident_ask(h, turn);
-		turn = fm_least(2 * turn, MOST_MS);
+		turn = fm_least(2 * turn, fm_tune.fork_bring_turn_ms);
 		pause = 1;
 		idle = 0;
 		fm_thread_sleep_ms(0); /* and do what all threads are told to */
@@ -92,7 +89,8 @@ static void *bringer(void *arg)
 
 void fm_fork_bring(struct fm_resident *h)
 {
-	if (!fm_resident_ask(h, FIRST_MS) || fm_sys_confined()) {
+	if (!fm_resident_ask(h, fm_tune.fork_bring_first_ms) ||
+	    fm_sys_confined()) {
 		fm_resident_forget(h);
 		return;
 	}

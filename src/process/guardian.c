@@ -21,9 +21,9 @@
 #include "map/map.h"
 #include "peers/peers.h"
 #include "policy.h"
+#include "tunables.h"
 
-#define STACK 65536
-#define LOOK_MS 1000   /* exec that the pipe could not tell: look this often */
+#define STACK 65536 /* size: bytes */
 #define KEEP 96        /* descriptors it may keep */
 
 enum { STARTING, READY, FAILED };
@@ -41,7 +41,7 @@ static struct {
 
 /* ---- in the guardian --------------------------------------------------- */
 
-#define STACK_BEGIN 28 /* in a process's stat */
+#define STACK_BEGIN 28 /* ABI: in a process's stat */
 
 /* Where the stack begins in the memory of a process; 0: that is not told. */
 static uint64_t stack_begin(const char *path)
@@ -123,7 +123,7 @@ static bool watch(int pidfd)
 
 	statm_path(statm, fm_backup.owner);
 	for (;;) {
-		int n = (int)fm_sys3(SYS_poll, p, 3, LOOK_MS);
+		int n = (int)fm_sys3(SYS_poll, p, 3, fm_tune.guardian_look_ms);
 
 		while (fm_backup.sock[1] >= 0 &&
 		       fm_backup_take(fm_backup.sock[1]))
@@ -442,11 +442,12 @@ static void reset(void)
 	g.adopted = false;
 }
 
-/* The message wakes it. One that does not come is found within LOOK_MS. */
+/* The message wakes it. One that does not come is found within
+ * fm_tune.guardian_look_ms. */
 static bool follow(void)
 {
 	const struct timespec ms = { 0, 10000000 };
-	const uint64_t until = fm_now_ms() + 2 * LOOK_MS;
+	const uint64_t until = fm_now_ms() + 2 * fm_tune.guardian_look_ms;
 	uint32_t n, done;
 
 	if (!fm_backup_pid() || fm_sys_getpid() != fm_backup.owner)

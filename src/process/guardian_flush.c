@@ -40,8 +40,8 @@
 #include "map/map.h"
 
 #define RUN 256 /* pages per write: 1 MiB */
-#define PAGEMAP_HELD (3ull << 62) /* present, or swapped out */
-#define PAGEMAP_FILE (1ull << 61) /* not anonymous: the kernel's mapping */
+#define PAGEMAP_HELD (3ull << 62) /* ABI: present, or swapped out */
+#define PAGEMAP_FILE (1ull << 61) /* ABI: the kernel's mapping */
 
 /* Where to write: a plain descriptor, or a slot of the home ring on kernels
  * that cannot turn a fixed file into one (before 6.8). */

@@ -21,13 +21,9 @@
 #include "guardian.h"
 #include "io/io.h"
 #include "map/map.h"
+#include "tunables.h"
 #include "vm/vm.h"
 #include "warm/warm.h"
-
-#define END_MS 10000 /* of threads that wait for a CPU, too */
-#define WORKERS_MS 15000 /* idle for five seconds they end, given a CPU */
-#define LOOK_US 200
-#define LOOK_MOST_US 5000
 
 /* ---- io_uring's workers ------------------------------------------------- */
 
@@ -59,9 +55,11 @@ static struct workers look(void)
  * of the time that it has taken. */
 static void pause_after(uint64_t waited_ms)
 {
-	uint64_t us = LOOK_US + waited_ms * 1000 / 10;
+	uint64_t us = fm_tune.rest_look_us + waited_ms * 1000 / 10;
 
-	fm_sys_sleep_us(us < LOOK_MOST_US ? us : LOOK_MOST_US);
+	fm_sys_sleep_us(us < fm_tune.rest_look_most_us ?
+				us :
+				fm_tune.rest_look_most_us);
 }
 
 /* What has ended is there for a moment longer. */
@@ -71,7 +69,8 @@ static bool wait_for_workers(void)
 	struct workers w = look();
 	int told = 0;
 
-	for (; w.n && fm_now_ms() - begin < WORKERS_MS; w = look()) {
+	for (; w.n && fm_now_ms() - begin < fm_tune.rest_workers_ms;
+	     w = look()) {
 		if (fm_now_ms() - begin > 20 && told != w.one)
 			fm_rings_let_worker_go(told = w.one);
 		pause_after(fm_now_ms() - begin);
@@ -111,7 +110,7 @@ int fm_engine_rest(void)
 	fm_space_unlock(&old);
 	if (err)
 		return err;
-	if (!fm_thread_end_all(END_MS))
+	if (!fm_thread_end_all(fm_tune.rest_end_ms))
 		return -EBUSY;
 	fm_shrink_idle();
 	fm_frame_rest();
