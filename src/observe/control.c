@@ -14,7 +14,7 @@
 #include "control_priv.h"
 #include "policy.h"
 
-#define SECOND_MS 1000
+#define SECOND_MS 1000 /* unit: a second */
 
 static _Atomic bool runs;
 static uint64_t due; /* ms */

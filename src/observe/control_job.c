@@ -17,7 +17,7 @@
 #include "base/thread.h"
 #include "control_priv.h"
 
-#define MOST (FM_CONTROL_CLIENTS / 2) /* the others may still ask */
+#define MOST (FM_CONTROL_CLIENTS / 2) /* size: the others may still ask */
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static bool runs;

@@ -28,13 +28,13 @@
 #include "writeback/writeback.h"
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_READ 22 /* ABI: Linux 5.14 */
 #endif
 #ifndef MADV_PAGEOUT
-#define MADV_PAGEOUT 21
+#define MADV_PAGEOUT 21 /* ABI: Linux 5.4 */
 #endif
 
-#define PIECE ((uint64_t)4 << 20)
+#define PIECE ((uint64_t)4 << 20) /* size: bytes, done in one go */
 #define SPANS 4096
 
 /* A part of a mapping, and of the file: bytes, whole pages. */

@@ -16,8 +16,7 @@
 #include "control_priv.h"
 #include "engine.h"
 #include "policy.h"
-
-#define SILENT_MS 10000
+#include "tunables.h"
 
 static int server = -1;
 
@@ -100,7 +99,7 @@ static bool is_idle(const struct fm_client *c)
 static void hang_up_silent(struct fm_client *c)
 {
 	if (!is_idle(c) && !fm_job_has(c) &&
-	    fm_now_ms() > c->since_ms + SILENT_MS)
+	    fm_now_ms() > c->since_ms + fm_tune.control_silent_ms)
 		hang_up(c);
 }
 

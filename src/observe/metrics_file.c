@@ -24,8 +24,7 @@
 #include "metrics.h"
 #include "policy.h"
 #include "stats_priv.h"
-
-#define EVERY_MS 15000
+#include "tunables.h"
 
 /* Why it cannot be written, from the thread, which has no standard error; and
  * whether that was said, by this process or the one that it was forked from. */
@@ -120,7 +119,7 @@ static void *writer(void *arg)
 	fm_read_keep(&kept);
 	for (;;) {
 		write_file();
-		fm_thread_sleep_ms(EVERY_MS);
+		fm_thread_sleep_ms(fm_tune.metrics_every_ms);
 	}
 	return NULL;
 }

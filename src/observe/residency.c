@@ -30,7 +30,7 @@
 #include "mmap/mmap.h"
 
 #define PIECE 512 /* pages that one call of mincore(2) asks about */
-#define LOOKS ((uint64_t)1 << 21) /* pages that an answer asks about */
+#define LOOKS ((uint64_t)1 << 21) /* size: pages that an answer asks about */
 
 /* What a page is: the highest that applies. The page cache is counted beside
  * these. */

@@ -28,8 +28,8 @@
 #include "mmap/mmap.h"
 #include "policy.h"
 #include "stats_priv.h"
+#include "tunables.h"
 
-#define EVERY_MS 1000
 #define FILES 16u    /* of a process that are recorded */
 #define SAMPLES 512u /* pages of a file that are looked at: 0.2 ms */
 
@@ -338,7 +338,8 @@ static void *record(void *arg)
 	fm_thread_begin("fastmap-record");
 	fm_read_keep(&kept);
 	err = open_file();
-	for (write_names(&o); !err; fm_thread_sleep_ms(EVERY_MS)) {
+	for (write_names(&o); !err;
+	     fm_thread_sleep_ms(fm_tune.serve_trace_every_ms)) {
 		look(&o);
 		err = write_out(&o);
 	}

@@ -6,7 +6,7 @@
 #include "file/file.h"
 #include "stats_priv.h"
 
-#define MOST 64 /* of the ranges, whose files are named */
+#define MOST 64 /* size: of the ranges, whose files are named */
 
 /* Under the lock of the report. */
 static struct fm_krange ranges[FM_KRANGES];
