@@ -5,8 +5,7 @@
 #include "base/sys.h"
 #include "base/thread.h"
 #include "file.h"
-
-#define LOOK_MS 20 /* whether somebody is left who answers */
+#include "tunables.h"
 
 static void (*_Atomic serve_queue)(void);
 static _Atomic bool wanted; /* some file is */
@@ -33,7 +32,8 @@ static bool is_answered(uint32_t answered, uint32_t asked)
 
 bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
 {
-	const struct timespec look = { 0, LOOK_MS * 1000000 };
+	const struct timespec look = { 0,
+				       fm_tune.demote_queue_look_ms * 1000000 };
 	const uint64_t until = fm_now_ms() + ms;
 	uint32_t v;
 

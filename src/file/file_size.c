@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "file.h"
 #include "io/io.h"
+#include "tunables.h"
 
 void (*_Atomic fm_file_size_then)(void);
 
@@ -20,16 +21,12 @@ static FM_FAULT bool stat_file(struct fm_file *f, struct stat *st)
 	       (fm_recover_path(f) && stat_by(f, f->io.path, st));
 }
 
-/* Blocks behind the end (XFS takes some beforehand, FALLOC_FL_KEEP_SIZE) make
- * up for holes; what maps the blocks takes some too, but few. */
-#define FEW ((off_t)64 << 10)
-
 FM_FAULT bool fm_is_sparse(const struct stat *st)
 {
 	off_t has = (off_t)st->st_blocks * 512;
 
 	return has < st->st_size ||
-	       has > st->st_size + st->st_size / 1024 + FEW;
+	       has > st->st_size + st->st_size / 1024 + fm_tune.file_size_few;
 }
 
 FM_FAULT int64_t fm_file_size_now(struct fm_file *f)

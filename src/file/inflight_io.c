@@ -8,11 +8,9 @@
 #include "base/types.h"
 #include "engine.h"
 #include "io/io.h"
+#include "tunables.h"
 
-#define PROBES 8
-
-#define PATIENCE_MS 200
-#define SEARCH_EVERY 64
+#define PROBES 8 /* size: of the table */
 
 /*
  * Who is in it: thread id, descriptor + 1, calls that had closed one like it;
@@ -21,9 +19,9 @@
  * 22 bits at most. That the number of closes comes round to the same within one
  * call takes 2^24 of them.
  */
-#define CLOSES_BITS 24
-#define FD_BITS 18
-#define ANY_FD ((1u << FD_BITS) - 1) /* too large to be told */
+#define CLOSES_BITS 24 /* bits: of a slot */
+#define FD_BITS 18 /* bits: of a slot */
+#define ANY_FD ((1u << FD_BITS) - 1) /* bits: too large to be told */
 
 struct slot {
 	_Atomic uint64_t owner;
@@ -117,7 +115,7 @@ static unsigned crowd_enter(struct calls *c, int fd)
 {
 	struct stat st;
 
-	if (atomic_fetch_add(&full, 1) % SEARCH_EVERY == 0)
+	if (atomic_fetch_add(&full, 1) % fm_tune.inflight_search_every == 0)
 		search(c->slots);
 	if (fm_sys_stat_notimes(fd, &st) || !S_ISREG(st.st_mode))
 		return FM_CALL_OTHER;
@@ -207,7 +205,8 @@ bool fm_writes_wait(const struct stat *st)
 	uint64_t begin = fm_now_ms();
 
 	while (in_flight(&writes, st->st_dev, st->st_ino)) {
-		if (fm_now_ms() - begin > PATIENCE_MS)
+		if (fm_now_ms() - begin >
+		    (uint64_t)fm_tune.pin_table_patience_ms)
 			return false;
 		fm_sys_sleep_us(100);
 	}

@@ -8,10 +8,9 @@
 #include "page.h"
 #include "policy.h"
 #include "reflink.h"
+#include "tunables.h"
 #include "wb_errseq.h"
 #include "truncate_barrier.h"
-
-#define ALLOC_PAGES 256 /* allocate holes by the MiB */
 
 FM_FAULT long fm_load_finish(uint64_t n, long res, void *buf)
 {
@@ -84,7 +83,7 @@ static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
  * read twice. So each miss halves how often it is asked, down to once in 64
  * times; a hit, and it is asked always.
  */
-#define COLDEST 63u
+#define COLDEST 63u /* bits: of a count of asks */
 
 FM_FAULT bool fm_load_asks_cache(struct fm_file *f)
 {
@@ -293,7 +292,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	 * sparse file takes one page, as with the kernel. */
 	if (before && (atomic_load(before) & FP_ALLOC) &&
 	    !(fm_page_state(p) & FP_ALLOC))
-		n = ALLOC_PAGES;
+		n = fm_tune.load_alloc_pages;
 	got = allocate(f, fp, n);
 	if (got == -ENOSPC || got == -EDQUOT)
 		got = allocate_last(f, fp);

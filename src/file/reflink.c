@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "engine.h"
 #include "file.h"
+#include "tunables.h"
 
 #define XFS_MAGIC 0x58465342
 #define OVERLAYFS_MAGIC 0x794c7630
@@ -24,7 +25,6 @@ static bool may_share(int fd)
 }
 
 #define EXTENTS 64
-#define LOOKS 256 /* more extents than that are taken for shared */
 
 /* Is one of the extents from *at on shared? Looks at some of them. *at: where
  * to go on, or UINT64_MAX. */
@@ -55,7 +55,7 @@ static bool any_shared(int fd)
 {
 	uint64_t at = 0;
 
-	for (int k = 0; k < LOOKS; k++) {
+	for (int k = 0; k < fm_tune.reflink_looks; k++) {
 		if (some_shared(fd, &at))
 			return true;
 		if (at == UINT64_MAX)

@@ -6,9 +6,7 @@
 #include "engine.h"
 #include "file.h"
 #include "policy.h"
-
-#define MOST_MS 60000
-#define CALM 10 /* times its wait it has been the engine's */
+#include "tunables.h"
 
 _Atomic uint32_t fm_takeable;
 
@@ -19,11 +17,16 @@ static void set_wait(struct fm_file *f)
 	uint64_t now = fm_now_ms();
 	uint32_t wait = f->demote.wait_ms;
 
-	if (!wait || now > f->demote.not_before_ms + (uint64_t)CALM * MOST_MS)
+	if (!wait ||
+	    now > f->demote.not_before_ms + (uint64_t)fm_tune.takeable_calm *
+						    fm_tune.takeable_most_ms)
 		wait = first;
 	f->demote.not_before_ms = now + wait;
 	wait *= 2;
-	f->demote.wait_ms = wait < MOST_MS || first > MOST_MS ? wait : MOST_MS;
+	f->demote.wait_ms = wait < fm_tune.takeable_most_ms ||
+					    first > fm_tune.takeable_most_ms ?
+				    wait :
+				    fm_tune.takeable_most_ms;
 }
 
 void fm_file_wait_again(struct fm_file *f)

@@ -4,7 +4,7 @@
 #include "base/lock.h"
 #include "file.h"
 
-#define WORDS (FM_LEAF_GROUPS / 64)
+#define WORDS (FM_LEAF_GROUPS / 64) /* size: of a leaf */
 
 static FM_FAULT void touch_group(struct fm_file *f, uint64_t group)
 {

@@ -9,18 +9,18 @@
 #include "base/sys.h"
 #include "file.h"
 #include "io/io.h"
+#include "tunables.h"
 
-#define WINDOW 256 /* pages: a file that grows soon needs no new one */
+#define WINDOW 256 /* size: pages: a file that grows soon needs no new one */
 /* Slots of a page, the mark behind them. Direct writes take whole units of the
  * device; of the others, which are copies, some more may be under way. */
-#define UNITS 6
-#define UNIT 512 /* bytes: of most devices */
-#define PIECES 15
-#define PIECE 64
+#define UNITS 6 /* size: slots of a page */
+#define UNIT 512 /* ABI: bytes: of most devices */
+#define PIECES 15 /* size: slots of a page */
+#define PIECE 64 /* size: bytes */
 #define SLOTS (UNITS + PIECES)
 #define MARK (UNITS * UNIT + PIECES * PIECE)
 #define BYTES ((size_t)WINDOW << FM_PAGE_SHIFT)
-#define PAUSE_MS 100 /* a process that would fail again costs 0.1 ms */
 
 #define NEVER UINT64_MAX
 
@@ -103,7 +103,8 @@ static FM_FAULT uint64_t next_try_ms(long err)
 {
 	return err == -ENOMEM || err == -EAGAIN || err == -EMFILE ||
 			       err == -ENFILE ?
-		       fm_now_ms() + PAUSE_MS : NEVER;
+		       fm_now_ms() + fm_tune.witness_pause_ms :
+		       NEVER;
 }
 
 /* No child of fork has them: they name no file of its own. */
