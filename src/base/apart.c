@@ -8,7 +8,7 @@
 #include "sys.h"
 #include "thread.h"
 
-#define STACK 65536
+#define STACK 65536 /* size: bytes */
 
 void (*fm_apart_begun)(int pid);
 
@@ -57,7 +57,7 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 
 /* ---- a thread of the moment ---------------------------------------------- */
 
-#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
+#define CLOSE_RANGE_OWN 2 /* ABI: CLOSE_RANGE_UNSHARE, Linux 5.9 */
 
 /* Nothing is copied for it: a copy would hold the program's files open. */
 static void without_fds(void *arg)

@@ -16,7 +16,7 @@
 #include "text.h"
 #include "thread.h"
 
-#define GROUPS 65536 /* NGROUPS_MAX */
+#define GROUPS 65536 /* ABI: NGROUPS_MAX */
 
 struct creds {
 	uint32_t uid[3], gid[3]; /* real, effective, saved */
@@ -271,7 +271,7 @@ void fm_creds_reset(void)
 
 /* ---- what no hook has seen ---------------------------------------------- */
 
-#define TEXT ((size_t)1 << 20) /* NGROUPS_MAX numbers, and the rest */
+#define TEXT ((size_t)1 << 20) /* size: NGROUPS_MAX numbers, and the rest */
 
 /* What cannot be told is not given up. */
 static uint64_t permitted(int tid)

@@ -11,10 +11,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define FM_HIST_SUB_BITS 5
-#define FM_HIST_SUB (1u << FM_HIST_SUB_BITS)
+#define FM_HIST_SUB_BITS 5 /* bits: of a number, exact */
+#define FM_HIST_SUB (1u << FM_HIST_SUB_BITS) /* bits: as a number */
 /* 2^40 ns is 18 minutes; longer counts as that. */
-#define FM_HIST_MAX_NS (((uint64_t)1 << 40) - 1)
+#define FM_HIST_MAX_NS (((uint64_t)1 << 40) - 1) /* size: of the table */
 #define FM_HIST_BUCKETS ((40 - FM_HIST_SUB_BITS + 1) * FM_HIST_SUB)
 
 struct fm_hist {

@@ -6,7 +6,7 @@
 #include "sys.h"
 #include "visible.h"
 
-#define FIRST ((size_t)256 << 10)
+#define FIRST ((size_t)256 << 10) /* size: bytes, at first */
 
 static void grow(struct fm_json *j, size_t need)
 {

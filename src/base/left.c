@@ -9,7 +9,7 @@
 #include "sys.h"
 #include "thread.h"
 
-#define STATUS 52 /* in a process's stat, as waitpid(2) has it */
+#define STATUS 52 /* ABI: in a process's stat, as waitpid(2) has it */
 
 /* One that has ended meanwhile is the program's: it may have made another, who
  * was not there yet when the names were read. By number: a name is the

@@ -297,7 +297,7 @@ FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
 	return v;
 }
 
-#define FLAGS 9        /* in a thread's stat */
+#define FLAGS 9 /* ABI: in a thread's stat */
 #define IO_WORKER 0x10 /* PF_IO_WORKER, Linux 5.12 */
 
 uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state)

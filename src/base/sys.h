@@ -24,17 +24,17 @@
 
 /* Absent from old headers. */
 #ifndef MADV_DONTNEED_LOCKED /* Linux 5.18 */
-#define MADV_DONTNEED_LOCKED 24
+#define MADV_DONTNEED_LOCKED 24 /* ABI: Linux 5.18 */
 #endif
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
+#define MADV_COLLAPSE 25 /* ABI: Linux 6.1 */
 #endif
 #ifndef PR_SET_MEMORY_MERGE /* Linux 6.4 */
-#define PR_SET_MEMORY_MERGE 67
-#define PR_GET_MEMORY_MERGE 68
+#define PR_SET_MEMORY_MERGE 67 /* ABI: Linux 6.4 */
+#define PR_GET_MEMORY_MERGE 68 /* ABI: Linux 6.4 */
 #endif
 #ifndef SYS_mseal /* Linux 6.10, the same number everywhere */
-#define SYS_mseal 462
+#define SYS_mseal 462 /* ABI: Linux 6.10 */
 #endif
 
 #if !defined(__x86_64__)
@@ -175,7 +175,7 @@ bool fm_sys_sees_cache(const char *path, dev_t dev, ino_t ino);
 /* MADV_WILLNEED is asked in pieces of so many bytes: of more the kernel forgets
  * what lies beyond one read of the device or one read ahead, whichever is
  * longer, and this is the default of both. */
-#define FM_WILLNEED_BYTES ((size_t)128 << 10)
+#define FM_WILLNEED_BYTES ((size_t)128 << 10) /* ABI: the default of both */
 
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)
 {

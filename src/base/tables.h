@@ -21,7 +21,7 @@
 /* So many threads of the program have left the table; FM_TABLES_FOUND is not
  * taken back. */
 extern _Atomic uint32_t fm_tables_split;
-#define FM_TABLES_FOUND (1u << 31)
+#define FM_TABLES_FOUND (1u << 31) /* bits: a mark */
 
 /* [any] The engine's table is the calling thread's. */
 void fm_table_engine(void);

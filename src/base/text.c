@@ -9,7 +9,7 @@
 #include "sys.h"
 #include "thread.h"
 
-#define CHUNK ((size_t)64 << 10)
+#define CHUNK ((size_t)64 << 10) /* size: bytes */
 
 void *fm_arena_get(struct fm_arena *a, size_t n)
 {
@@ -40,7 +40,7 @@ char *fm_arena_text(struct fm_arena *a, const char *s, size_t n)
 	return p;
 }
 
-#define CLOSE_RANGE_OWN 2 /* CLOSE_RANGE_UNSHARE, Linux 5.9 */
+#define CLOSE_RANGE_OWN 2 /* ABI: CLOSE_RANGE_UNSHARE, Linux 5.9 */
 
 static _Thread_local struct fm_kept_files *kept;
 

@@ -22,7 +22,7 @@ void *fm_arena_get(struct fm_arena *a, size_t n);
 char *fm_arena_text(struct fm_arena *a, const char *s, size_t n);
 
 /* A regular file as a string, at most FM_TEXT_MAX bytes. 0 or -errno. */
-#define FM_TEXT_MAX (1u << 20)
+#define FM_TEXT_MAX (1u << 20) /* size: bytes */
 int fm_read_text(struct fm_arena *a, const char *path, char **ret);
 /* A small (proc, cgroup) file into buf, NUL terminated; length or -errno. */
 long fm_read_small(const char *path, char *buf, size_t size);

@@ -14,10 +14,10 @@
 #include "tls.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define BY_PTHREAD 1
+#define BY_PTHREAD 1 /* bits: */
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define BY_PTHREAD 1
+#define BY_PTHREAD 1 /* bits: */
 #endif
 #endif
 #ifdef BY_PTHREAD
@@ -25,8 +25,8 @@
 #endif
 
 #define MOST 128
-#define STACK ((size_t)256 << 10)
-#define GUARD ((size_t)64 << 10)
+#define STACK ((size_t)256 << 10) /* size: bytes */
+#define GUARD ((size_t)64 << 10) /* size: bytes */
 #define ORDER_MS 2000
 
 _Atomic bool fm_threads;

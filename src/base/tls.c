@@ -10,8 +10,8 @@
 
 #define MODULES 256
 /* struct pthread: 2304 to 2368 bytes, glibc 2.36 to 2.41 */
-#define TCB ((size_t)8192)
-#define SLACK ((size_t)65536)
+#define TCB ((size_t)8192) /* ABI: glibc */
+#define SLACK ((size_t)65536) /* size: bytes */
 #define NOT_REGISTERED (-2) /* RSEQ_CPU_ID_REGISTRATION_FAILED */
 
 static struct image {

@@ -44,9 +44,9 @@
 
 #define FM_PAGE_SHIFT 12
 #define FM_PAGE ((size_t)1 << FM_PAGE_SHIFT)
-#define FM_PAGE_MASK (FM_PAGE - 1)
-#define FM_HUGE_SHIFT 21
-#define FM_HUGE ((size_t)1 << FM_HUGE_SHIFT)
+#define FM_PAGE_MASK (FM_PAGE - 1) /* bits: of a page */
+#define FM_HUGE_SHIFT 21 /* bits: of a huge page */
+#define FM_HUGE ((size_t)1 << FM_HUGE_SHIFT) /* size: bytes */
 #define FM_HUGE_PAGES (FM_HUGE / FM_PAGE)
 #define FM_CACHELINE 64
 #define FM_MAX_FILES 4096
@@ -87,12 +87,12 @@ enum {
  * instant. A set bit in `dirty` is a superset of FP_DIRTY: it is set first
  * and cleared last. `ndirty` counts set bits (incremented before, decremented
  * after). */
-#define FM_LEAF_SHIFT 18
+#define FM_LEAF_SHIFT 18 /* bits: pages of a leaf */
 #define FM_LEAF_PAGES ((uint64_t)1 << FM_LEAF_SHIFT)
 /* Pages are looked for by groups: those of one that was never touched have
  * neither state nor mode. */
 #define FM_TOUCH_SHIFT 9
-#define FM_TOUCH_PAGES ((uint64_t)1 << FM_TOUCH_SHIFT)
+#define FM_TOUCH_PAGES ((uint64_t)1 << FM_TOUCH_SHIFT) /* size: of a group */
 #define FM_LEAF_GROUPS (FM_LEAF_PAGES >> FM_TOUCH_SHIFT)
 struct fm_leaf {
 	_Atomic uint8_t page[FM_LEAF_PAGES];
@@ -108,10 +108,10 @@ struct fm_leaf {
 	uint64_t number;
 #endif
 };
-#define FM_LEAF_ALIGN ((size_t)1 << 19) /* with FM_LOCK_CHECK only */
+#define FM_LEAF_ALIGN ((size_t)1 << 19) /* size: with FM_LOCK_CHECK only */
 
 /* Leaves of a file: 2^16 GiB = 64 TiB of file offsets are supported. */
-#define FM_LEAVES ((uint64_t)1 << 16)
+#define FM_LEAVES ((uint64_t)1 << 16) /* size: of a file */
 #define FM_MAX_FILE_PAGES (FM_LEAVES << FM_LEAF_SHIFT)
 
 struct fm_policy;
