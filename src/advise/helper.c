@@ -91,7 +91,7 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 static bool worth(const struct fm_area_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
-	       u->major >= fm_tune.helper_worth_faults ||
+	       u->major >= fm_tune.streams_few ||
 	       (fm_areas_early() && u->faults >= fm_tune.helper_worth_early);
 }
 
@@ -169,8 +169,7 @@ static void judge_source(const struct fm_area_use *use, unsigned part)
 						 fm_tune.helper_nothing;
 	static unsigned nothing;
 
-	nothing = part ? 0 :
-			 nothing + (use->major >= fm_tune.helper_worth_faults);
+	nothing = part ? 0 : nothing + (use->major >= fm_tune.streams_few);
 	if (nothing < most ||
 	    atomic_load(&source) == sources[SOURCES - 1])
 		return;
@@ -215,7 +214,7 @@ static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 {
 	fm_areas_quiet(use);
 	*quiet_ms += use->ms;
-	if (*quiet_ms < fm_tune.helper_rest_ms || fm_areas_early())
+	if (*quiet_ms < fm_tune.streams_forget_ms || fm_areas_early())
 		return early_ms(ms);
 	atomic_load(&source)->rest();
 	return fm_least(2 * ms, *quiet_ms < fm_tune.helper_long_after_ms ?
@@ -278,7 +277,7 @@ static int turns(void)
 			ms = quiet_turn(&use, ms, &quiet_ms);
 		}
 		atomic_store(&at_work, false);
-		if (quiet_ms >= fm_tune.helper_rest_ms)
+		if (quiet_ms >= fm_tune.streams_forget_ms)
 			looked = now;
 		end_if_alone(quiet_ms);
 		look_at_creds();

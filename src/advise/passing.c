@@ -111,7 +111,7 @@ bool fm_passing_wait(unsigned ms)
 	while (any()) {
 		if (fm_now_ms() >= until)
 			return false;
-		fm_sys_sleep_us(fm_tune.passing_pause_us);
+		fm_sys_sleep_us(fm_tune.pause_us);
 	}
 	return true;
 }

@@ -140,7 +140,7 @@ static void wait_message(struct pollfd *p)
 {
 	const bool soon = fm_failing() || fm_deadlock_lately();
 	int n = fm_thread_poll(p, 1,
-			       soon ? fm_tune.uffd_threads_failing_ms :
+			       soon ? (int)fm_tune.uffd_poison_fail_ms / 2 :
 				      fm_tune.uffd_threads_stolen_ms);
 
 	if (n < 0 && n != -EINTR)

@@ -48,7 +48,7 @@ void fm_rings_settle(void)
 	if (!buf)
 		return;
 	while (any_busy(buf) && fm_now_ms() < until)
-		fm_sys_sleep_us(fm_tune.ring_workers_look_us);
+		fm_sys_sleep_us(fm_tune.short_pause_us);
 	fm_sys_munmap(buf, BUF);
 }
 

@@ -55,10 +55,10 @@ bool fm_pin_wait(const void *addr, size_t len)
 	fm_fence();
 	for (int waits = 0; overlaps(addr, len, READY); waits++) {
 		if (waits == fm_tune.pin_table_patience_ms * 1000 /
-				     fm_tune.pin_table_pause_us ||
+				     fm_tune.pause_us ||
 		    fm_delivery() == FM_DELIVERY_THREAD)
 			return false;
-		fm_sys_sleep_us(fm_tune.pin_table_pause_us);
+		fm_sys_sleep_us(fm_tune.pause_us);
 	}
 	return true;
 }

@@ -387,7 +387,8 @@ void fm_open_answer(void)
 
 void fm_open_word(void)
 {
-	const struct timespec some = { 0, fm_tune.peers_look_ns };
+	const struct timespec some = { 0,
+				       fm_tune.demote_queue_look_ms * 1000000 };
 	uint64_t until;
 	uint32_t mine, have;
 

@@ -55,7 +55,7 @@ static void bring(struct fm_resident *h)
 			break;
 		seen = n;
 		fm_resident_ask(h, turn);
-		turn = fm_least(2 * turn, fm_tune.fork_bring_turn_ms);
+		turn = fm_least(2 * turn, fm_tune.resident_turn_ms);
 		pause = 1;
 		idle = 0;
 		fm_thread_sleep_ms(0); /* and do what all threads are told to */
@@ -89,7 +89,7 @@ static void *bringer(void *arg)
 
 void fm_fork_bring(struct fm_resident *h)
 {
-	if (!fm_resident_ask(h, fm_tune.fork_bring_first_ms) ||
+	if (!fm_resident_ask(h, fm_tune.resident_turn_ms) ||
 	    fm_sys_confined()) {
 		fm_resident_forget(h);
 		return;

@@ -185,7 +185,7 @@ static void serve_later(void)
 		now = take_later();
 	if (!now.n)
 		return;
-	if (!fm_resident_ask(&now, fm_tune.demote_next_ms))
+	if (!fm_resident_ask(&now, fm_tune.resident_turn_ms))
 		fm_resident_forget(&now);
 	fm_wb_kick(); /* for the rest, or what has come meanwhile */
 }

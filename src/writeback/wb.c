@@ -352,7 +352,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 		if (locked && locked == w->inflight)
 			finish_locked(w);
 		else if (waits && locked + waits == w->inflight)
-			fm_sys_sleep_us(fm_tune.wb_witness_us);
+			fm_sys_sleep_us(fm_tune.short_pause_us);
 	}
 }
 
@@ -550,7 +550,7 @@ static long write_alone(struct fm_io *io)
 		if (io->res != -EAGAIN)
 			return io->res;
 		io->done = false;
-		fm_sys_sleep_us(fm_tune.wb_witness_us);
+		fm_sys_sleep_us(fm_tune.short_pause_us);
 	}
 	fm_io_once(io);
 	if (io->vec && !fm_witness_heard(io))
