@@ -7,6 +7,7 @@
 #include "helper.h"
 #include "krange.h"
 #include "passing.h"
+#include "read_ahead.h"
 #include "scan.h"
 #include "source.h"
 #include "streams.h"

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "tunables.h"
 
-static uint64_t ask(dev_t dev)
+uint64_t fm_readahead_known(dev_t dev)
 {
 	char path[64] = "/sys/class/bdi/", text[32];
 	size_t n = strlen(path);
@@ -22,9 +22,16 @@ static uint64_t ask(dev_t dev)
 	n = strlen(path);
 	memcpy(path + n, "/read_ahead_kb", sizeof("/read_ahead_kb"));
 	if (fm_read_small(path, text, sizeof(text)) <= 0)
-		return fm_tune.read_ahead_unknown;
+		return 0;
 	kib = strtoul(text, NULL, 10);
-	return kib ? kib << 10 : fm_tune.read_ahead_unknown;
+	return kib << 10;
+}
+
+static uint64_t ask(dev_t dev)
+{
+	const uint64_t bytes = fm_readahead_known(dev);
+
+	return bytes ? bytes : fm_tune.read_ahead_unknown;
 }
 
 uint64_t fm_readahead_bytes(dev_t dev)

@@ -7,7 +7,9 @@
 #include <sys/types.h>
 
 /* Bytes; a lot where nothing tells (btrfs, no /sys). Asked for anew after ten
- * seconds. */
+ * seconds. For one thread. */
 uint64_t fm_readahead_bytes(dev_t dev);
+/* As it is now; 0: nothing tells, or none. */
+uint64_t fm_readahead_known(dev_t dev);
 
 #endif

@@ -236,6 +236,13 @@ void fm_file_tear(struct fm_file *f);
 /* [plain] All of m is the engine's, as far as the kernel has anything there.
  * Its pages are clean, and no more are stored to. */
 bool fm_map_whole(struct fm_map *m);
+/* [any] Pages of a mapping from start to end, whose first is page pgoff of its
+ * file, up to the end of a file of so many bytes. */
+uint64_t fm_pages_within(uintptr_t start, uintptr_t end, uint64_t pgoff,
+			 uint64_t size);
+/* [any] Is the page there, engine's or kernel's? Where the kernel does not tell
+ * it is. */
+bool fm_in_memory(uintptr_t page);
 /* [any] Bytes of f that are mapped: of several mappings together, but not more
  * than the file has. Under the space lock or in an epoch. */
 uint64_t fm_map_bytes(struct fm_file *f);

@@ -16,23 +16,6 @@ static struct range {
 static unsigned nranges;
 static uint64_t all; /* pages of these */
 
-uint64_t fm_pages_within(uintptr_t start, uintptr_t end, uint64_t pgoff,
-			 uint64_t size)
-{
-	const uint64_t all = (end - start) >> FM_PAGE_SHIFT;
-
-	size = (size + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
-	return fm_least(all, size > pgoff ? size - pgoff : 0);
-}
-
-bool fm_in_memory(uintptr_t page)
-{
-	unsigned char vec = 1;
-
-	fm_sys3(SYS_mincore, page, FM_PAGE, &vec);
-	return vec & 1;
-}
-
 void fm_missing_begin(void)
 {
 	nranges = 0;

@@ -12,13 +12,6 @@
 
 struct fm_file;
 
-/* Pages of a mapping from start to end, whose first is page pgoff of its file,
- * up to the end of a file of so many bytes. */
-uint64_t fm_pages_within(uintptr_t start, uintptr_t end, uint64_t pgoff,
-			 uint64_t size);
-/* Where the kernel does not tell it is. */
-bool fm_in_memory(uintptr_t page);
-
 /* Forget what was entered; enter f's mappings, under the space lock. */
 void fm_missing_begin(void);
 void fm_missing_add(struct fm_file *f);

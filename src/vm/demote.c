@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "advise/advise.h"
 #include "base/alloc.h"
 #include "base/go_binary.h"
 #include "base/life.h"
@@ -342,6 +343,22 @@ bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 	       fm_only_shared(f, 0) && can_be_laid_over() && !fm_go_binary();
 }
 
+/* What fits is wanted, for the program waits for it page by page. */
+static bool brings_all(struct fm_file *f, enum fm_server_reason why)
+{
+	return (why == FM_WHY_FITS || why == FM_WHY_TRIED) &&
+	       fm_map_bytes(f) <= fm_mem_monitor_all();
+}
+
+static void note_resident(struct fm_file *f, enum fm_server_reason why,
+			  struct fm_resident *ret)
+{
+	if (brings_all(f, why))
+		fm_resident_note_all(f, fm_readahead_known(f->dev), ret);
+	else
+		fm_resident_note(f, ret);
+}
+
 static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
 	struct fm_resident resident;
@@ -360,7 +377,7 @@ static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_ahead_forget(l.v[k]);
 		fm_pass_through(l.v[k]);
 	}
-	fm_resident_note(f, &resident);
+	note_resident(f, why, &resident);
 	err = write_back_all(f);
 	/* first: no hook must miss that it has to look */
 	fm_file_passes(f, passes);

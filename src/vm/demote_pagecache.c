@@ -5,6 +5,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
@@ -12,6 +13,9 @@
 #include "writeback/writeback.h"
 
 #define MOST_RUNS ((size_t)1 << 20) /* size: of a list */
+#define ALL_MS 10000 /* to bring all of a file; the rest comes when touched */
+#define AHEAD 4u     /* pieces */
+#define MOST_PIECE ((size_t)8 << 20)
 
 /* ---- what is resident ---------------------------------------------------- */
 
@@ -28,17 +32,23 @@ static bool more_room(struct fm_resident *h)
 	return true;
 }
 
+static void note_run(struct fm_resident *h, const struct fm_resident_run *r)
+{
+	if (h->n && h->v[h->n - 1].end == r->start)
+		h->v[h->n - 1].end = r->end;
+	else if (h->n < h->room || more_room(h))
+		h->v[h->n++] = *r;
+}
+
 static void note(struct fm_map *m, uint64_t i, void *arg)
 {
-	uintptr_t a = (uintptr_t)fm_map_addr(m, i);
-	struct fm_resident *h = arg;
+	const uintptr_t a = (uintptr_t)fm_map_addr(m, i);
 
-	if (!fm_mode_charged(fm_mode(m, i)))
-		return;
-	if (h->n && h->v[h->n - 1].end == a)
-		h->v[h->n - 1].end = a + FM_PAGE;
-	else if (h->n < h->room || more_room(h))
-		h->v[h->n++] = (struct fm_resident_run){ a, a + FM_PAGE };
+	const struct fm_resident_run r = { a, a + FM_PAGE,
+					   .piece = FM_WILLNEED_BYTES };
+
+	if (fm_mode_charged(fm_mode(m, i)))
+		note_run(arg, &r);
 }
 
 void fm_resident_note(struct fm_file *f, struct fm_resident *h)
@@ -48,6 +58,33 @@ void fm_resident_note(struct fm_file *f, struct fm_resident *h)
 	*h = (struct fm_resident){ .v = NULL };
 	fm_for_each_map(m, f)
 		fm_map_each(m, 0, fm_map_pages(m), note, h);
+}
+
+/* So much the kernel reads of one MADV_WILLNEED, at least. */
+static size_t piece_bytes(uint64_t read_ahead)
+{
+	return read_ahead < FM_WILLNEED_BYTES ? FM_WILLNEED_BYTES :
+						fm_least(read_ahead, MOST_PIECE);
+}
+
+void fm_resident_note_all(struct fm_file *f, uint64_t read_ahead,
+			  struct fm_resident *h)
+{
+	const size_t piece = piece_bytes(read_ahead);
+	struct fm_map *m;
+
+	*h = (struct fm_resident){ .v = NULL };
+	fm_for_each_map(m, f) {
+		const uintptr_t a = atomic_load(&m->start);
+		const uint64_t n = fm_pages_within(a, atomic_load(&m->end),
+				m->pgoff, (uint64_t)fm_file_size(f));
+
+		if (n)
+			note_run(h, &(struct fm_resident_run){
+				.start = a, .end = a + (n << FM_PAGE_SHIFT),
+				.piece = piece, .from = a,
+				.until_ms = fm_now_ms() + ALL_MS });
+	}
 }
 
 /* ---- what is dirty ----------------------------------------------------- */
@@ -126,6 +163,26 @@ static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct fm_resident later; /* under the lock */
 static struct fm_resident now;   /* the write-back thread's */
 
+/* Who brings all lets few pieces be under way: what the program misses meanwhile
+ * does not wait behind all of them. */
+static bool is_far_ahead(const struct fm_resident_run *r)
+{
+	const uintptr_t last = r->start - (AHEAD - 1) * r->piece - FM_PAGE;
+
+	return r->until_ms && r->start - r->from >= AHEAD * r->piece &&
+	       !fm_in_memory(last);
+}
+
+static void ask_piece(struct fm_resident *h, struct fm_resident_run *r)
+{
+	const size_t n = fm_least(r->end - r->start, r->piece);
+
+	fm_sys_madvise((void *)r->start, n, MADV_WILLNEED);
+	r->start += n;
+	h->asked += n;
+	h->at += r->start == r->end;
+}
+
 /* By address: where something else lies by now no harm is done. */
 bool fm_resident_ask(struct fm_resident *h, uint64_t ms)
 {
@@ -133,12 +190,13 @@ bool fm_resident_ask(struct fm_resident *h, uint64_t ms)
 
 	while (h->at < h->n && fm_now_ms() < until) {
 		struct fm_resident_run *r = &h->v[h->at];
-		size_t n = fm_least(r->end - r->start, FM_WILLNEED_BYTES);
 
-		fm_sys_madvise((void *)r->start, n, MADV_WILLNEED);
-		r->start += n;
-		h->asked += n;
-		h->at += r->start == r->end;
+		if (r->until_ms && fm_now_ms() > r->until_ms)
+			h->at++;
+		else if (is_far_ahead(r))
+			fm_thread_sleep_ms(1);
+		else
+			ask_piece(h, r);
 	}
 	return h->at < h->n;
 }

@@ -9,7 +9,8 @@
  * reading it again: the kernel is asked to, run by run, many at a time, when
  * its mapping has taken the place of ours and our memory is free. Else each
  * page would be read when it is touched, one after the other, and as much
- * around it as the device's read-ahead says.
+ * around it as the device's read-ahead says. Where all that is mapped fits, and
+ * the device reads it in short time, all of it is asked for.
  */
 #ifndef FM_DEMOTE_PAGECACHE_H
 #define FM_DEMOTE_PAGECACHE_H
@@ -23,6 +24,10 @@ struct fm_file;
 /* Pages at addresses one behind the other. */
 struct fm_resident_run {
 	uintptr_t start, end;
+	size_t piece; /* bytes to ask for at once */
+	/* all of a mapping, from here on, until then; 0: what was resident */
+	uintptr_t from;
+	uint64_t until_ms;
 };
 
 struct fm_resident {
@@ -34,6 +39,10 @@ struct fm_resident {
 /* [plain] Under the space lock: what is resident now, of all mappings of f.
  * Without memory for it nothing. */
 void fm_resident_note(struct fm_file *f, struct fm_resident *ret);
+/* [plain] Likewise: all that is mapped of f, resident or not. The kernel reads
+ * so many bytes ahead; 0: not known. */
+void fm_resident_note_all(struct fm_file *f, uint64_t read_ahead,
+			  struct fm_resident *ret);
 /* [plain] The frozen file f: what is dirty goes to the page cache. */
 void fm_demote_write_pagecache(struct fm_file *f);
 /* [plain] The mappings are the kernel's. Asks for some at once, for the rest
