@@ -141,6 +141,30 @@ struct fm_served {
 	} change[FM_SERVED_CHANGES]; /* a ring */
 };
 
+/* ---- serve/rate.h, serve/trial.h --------------------------------------- */
+
+/* Of a second, or of the time between two looks. */
+struct fm_rate {
+	uint32_t kernel, engine; /* lost, in thousandths of a thread */
+	uint32_t waits;          /* major faults and loads a second */
+	uint32_t kib;            /* read a second */
+	uint32_t missing;        /* as above */
+	uint64_t fault_ns;       /* one of the engine's took */
+};
+
+enum fm_trial_state { FM_TRIAL_NONE, FM_TRIAL_RUNS, FM_TRIAL_KEPT };
+
+/* Of the server that a file does not have. */
+struct fm_trial {
+	enum fm_trial_state state;
+	struct fm_rate before; /* with the other server */
+	unsigned hopeful, good, bad; /* seconds in a row */
+	unsigned failed;       /* trials in a row */
+	uint64_t hoped_ms;     /* when one was worth it last */
+	uint64_t not_before_ms;
+	uint64_t begun_ms, begun_bytes, room;
+};
+
 struct fm_file_stats {
 	_Atomic uint64_t faults_read, faults_write, faults_wp;
 	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias,
@@ -249,19 +273,19 @@ struct fm_file {
 		uint64_t not_before_ms;
 	} demote;
 	struct { /* mmap/losing.h: who serves it better */
-		uint8_t trial; /* enum fm_losing_trial */
+		struct fm_trial trial; /* of the engine */
 		bool adopted;  /* the engine has never had it */
 		/* some that hooks did not see may use its memory */
 		_Atomic bool old_calls;
 		_Atomic bool losing; /* the kernel, by the last looks */
-		unsigned good, failed; /* looks, trials, in a row */
-		uint64_t begun_ms, calm_since_ms;
+		uint64_t calm_since_ms;
+		/* the kernel's, by the last looks */
+		struct fm_rate rate;
 		/* lost, in thousandths of a thread, with each of the two */
 		_Atomic uint32_t kernel, engine;
 		/* ns an access, by enum fm_server, before a change of it;
 		 * 0: not known */
 		_Atomic uint64_t cost_ns[2];
-		uint32_t waits, kib, missing; /* the kernel: losing_rule.h */
 		/* in faults, up to the last look at it, and before it */
 		uint64_t spent_seen_ns, spent_lately_ns;
 	} choice;

@@ -6,8 +6,8 @@
 #include "base/life.h"
 #include "base/sys.h"
 #include "file/file.h"
-#include "lost.h"
 #include "policy.h"
+#include "serve/serve.h"
 
 #define FILES 64 /* of two with the same hash the later one counts */
 #define TIMES 4
@@ -74,7 +74,7 @@ static void judge(struct anew *a)
 {
 	if (a->took_ns * PART > a->mapped_ns ||
 	    a->mapped_ns < TIMES * SHORT_NS) {
-		a->until_ms = fm_now_ms() + fm_lost_pause_ms(++a->failed);
+		a->until_ms = fm_now_ms() + fm_pause_ms(++a->failed);
 		a->most = fm_least(2 * a->longest, WINDOW);
 	} else {
 		a->failed = 0;

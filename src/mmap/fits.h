@@ -17,8 +17,5 @@ struct fm_policy;
  * written to by its descriptor. */
 bool fm_fits_only(const struct stat *st, uint64_t off, uint64_t len,
 		  bool grows, const struct fm_policy *p);
-/* [plain] Once a second, without a lock: the same of what is mapped by now and
- * waited for, be it a part of a file; such files go to the kernel. */
-void fm_fits_second(void);
 
 #endif

@@ -15,14 +15,14 @@
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
-#include "losing_rule.h"
-#include "lost.h"
 #include "missing.h"
 #include "old_calls.h"
 #include "peers/peers.h"
 #include "policy.h"
+#include "serve/serve.h"
 #include "skipped.h"
 #include "take_back.h"
+#include "tunables.h"
 #include "vm/vm.h"
 
 #define FILES 16u
@@ -31,10 +31,6 @@
 #define SHARE 8u       /* of what is read: less is not the file's fault */
 #define CALM_MS 60000u /* without a loss: the file is not looked at any more */
 #define AGAIN 6u /* times `take-back`, where somebody else used it */
-#define SETTLE_MS 2000u /* a trial, and the time that filling memory takes */
-#define MOST_SETTLE_MS 20000u
-#define FILLED_A_MS ((uint64_t)128 << 10) /* bytes */
-#define GOOD 2u /* looks at a trial */
 
 /* ---- what is counted --------------------------------------------------- */
 
@@ -52,28 +48,22 @@ static uint64_t loads_of_all(void)
 	return n;
 }
 
-static void measure(struct fm_losing_totals *ret)
+static void measure(struct fm_totals *ret)
 {
-	const struct fm_lost_waits w = fm_lost_waits();
-	uint64_t faults;
-
-	ret->ms = fm_now_ms();
-	ret->major = w.major;
-	ret->read_bytes = w.read_bytes;
-	ret->spent_ns = fm_latency_spent(&faults);
+	fm_totals_of_kernel(ret);
+	ret->spent_ns = fm_latency_spent(&ret->faults);
 	ret->loads = loads_of_all();
 }
 
-static struct fm_losing_totals looked, judged; /* by two threads */
+static struct fm_totals looked, judged; /* by two threads */
 
 /* Between the last look and this one. False: there was none. */
-static bool look_again(struct fm_losing_totals *last,
-		       struct fm_losing_rate *ret)
+static bool look_again(struct fm_totals *last, struct fm_rate *ret)
 {
-	const struct fm_losing_totals before = *last;
+	const struct fm_totals before = *last;
 
 	measure(last);
-	*ret = fm_losing_rate(&before, last);
+	*ret = fm_rate_between(&before, last);
 	return before.ms;
 }
 
@@ -361,18 +351,22 @@ static uint32_t mean(uint32_t of, uint32_t with)
 }
 
 static void note_rate(struct fm_file *f, const struct sample *s,
-		      const struct fm_losing_rate *r)
+		      const struct fm_rate *r)
 {
-	atomic_store(&f->choice.kernel,
-		     mean(atomic_load(&f->choice.kernel), r->kernel));
-	f->choice.waits = mean(f->choice.waits, r->waits);
-	f->choice.kib = mean(f->choice.kib, r->kib);
-	f->choice.missing = s->missing * 1000 / s->n;
+	struct fm_rate *m = &f->choice.rate;
+
+	*m = (struct fm_rate){
+		.kernel = mean(m->kernel, r->kernel),
+		.waits = mean(m->waits, r->waits),
+		.kib = mean(m->kib, r->kib),
+		.missing = s->missing * 1000 / s->n,
+	};
+	atomic_store(&f->choice.kernel, m->kernel);
 	f->choice.calm_since_ms = fm_now_ms();
 	atomic_store(&f->choice.losing, !atomic_load(&f->choice.old_calls));
 }
 
-static void loses(struct sample *s, const struct fm_losing_rate *r)
+static void loses(struct sample *s, const struct fm_rate *r)
 {
 	struct fm_file *f = fm_file_find(s->r.dev, s->r.ino);
 
@@ -385,7 +379,7 @@ static void loses(struct sample *s, const struct fm_losing_rate *r)
 	fm_file_put(f);
 }
 
-static void look_at_causes(const struct fm_losing_rate *r)
+static void look_at_causes(const struct fm_rate *r)
 {
 	for (unsigned i = 0; i < nsamples; i++)
 		if (is_cause(&samples[i]))
@@ -426,11 +420,11 @@ static void calm_down(void)
 
 static void look(void)
 {
-	struct fm_losing_rate r;
+	struct fm_rate r;
 
 	if (!look_again(&looked, &r))
 		return;
-	in_a_row = fm_losing_much(&r) ? in_a_row + 1 : 0;
+	in_a_row = r.kernel >= fm_tune.serve_lost_much ? in_a_row + 1 : 0;
 	if (in_a_row)
 		sample_all();
 	if (atomic_load(&fm_takeable))
@@ -449,37 +443,36 @@ bool fm_losing(const struct fm_file *f)
 	       fm_now_ms() - f->choice.calm_since_ms < CALM_MS / 10;
 }
 
-void fm_losing_taken(struct fm_file *f)
+static struct fm_trial_second second_of(struct fm_file *f,
+					const struct fm_rate *r)
 {
-	f->choice.trial = FM_LOSING_RUNS;
-	f->choice.good = 0;
-	f->choice.begun_ms = fm_now_ms();
-	atomic_store(&f->choice.losing, false);
-	atomic_fetch_add(&f->st.engine_trials, 1);
+	return (struct fm_trial_second){
+		.ms = fm_now_ms(),
+		.room = fm_least((uint64_t)fm_file_size(f),
+				 fm_mem_monitor_all()),
+		.rate = *r,
+	};
 }
 
-/* So much has to be read before its cache is as full as the kernel's was. */
-static uint64_t settle_ms(struct fm_file *f)
+void fm_losing_taken(struct fm_file *f)
 {
-	const uint64_t fills = fm_least((uint64_t)fm_file_size(f),
-					fm_mem_monitor_all());
-	const uint64_t ms = SETTLE_MS + fills / FILLED_A_MS;
+	const struct fm_trial_second now = second_of(f, &f->choice.rate);
 
-	return ms < MOST_SETTLE_MS ? ms : MOST_SETTLE_MS;
+	fm_trial_begun(&f->choice.trial, &now, &f->choice.rate);
+	atomic_store(&f->choice.losing, false);
+	atomic_fetch_add(&f->st.engine_trials, 1);
 }
 
 static void say(struct fm_file *f, const char *what)
 {
 	fm_log(FM_LOG_INFO, "%s: %s: of a thread's time %u thousandths were "
 	       "lost with the kernel (%u waits a second), %u with the engine",
-	       f->path, what, atomic_load(&f->choice.kernel), f->choice.waits,
-	       atomic_load(&f->choice.engine));
+	       f->path, what, atomic_load(&f->choice.kernel),
+	       f->choice.rate.waits, atomic_load(&f->choice.engine));
 }
 
 static void keep(struct fm_file *f)
 {
-	f->choice.trial = FM_LOSING_KEPT;
-	f->choice.failed = 0;
 	atomic_fetch_add(&f->st.engine_kept, 1);
 	say(f, "the engine keeps it");
 }
@@ -488,12 +481,10 @@ static void give_back(struct fm_file *f)
 {
 	uint64_t old;
 
-	f->choice.trial = FM_LOSING_NONE;
 	say(f, "the engine was not better");
 	fm_space_lock(&old);
 	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_NOT_BETTER))
-		f->demote.not_before_ms = fm_now_ms() +
-			fm_lost_pause_ms(++f->choice.failed);
+		f->demote.not_before_ms = f->choice.trial.not_before_ms;
 	fm_space_unlock(&old);
 }
 
@@ -523,27 +514,26 @@ static unsigned missing_of(struct fm_file *f)
 	return s.n ? s.missing * 1000 / s.n : 1000;
 }
 
-static void judge(struct fm_file *f, struct fm_losing_rate r)
+static void judge(struct fm_file *f, struct fm_rate r)
 {
-	const struct fm_losing_rate kernel = {
-		.kernel = atomic_load(&f->choice.kernel),
-		.waits = f->choice.waits,
-		.kib = f->choice.kib,
-		.missing = f->choice.missing,
-	};
-	const uint64_t ms = fm_now_ms() - f->choice.begun_ms;
+	struct fm_trial *t = &f->choice.trial;
+	struct fm_trial_second now;
+	enum fm_trial_act act;
 
+	if (fm_kernel_serves(f)) {
+		t->state = FM_TRIAL_NONE; /* for another reason */
+		return;
+	}
 	r.missing = missing_of(f);
 	atomic_store(&f->choice.engine, r.engine);
-	f->choice.good = fm_losing_better(&kernel, &r) ? f->choice.good + 1 : 0;
 	fm_log(FM_LOG_DEBUG, "%s: waits/s %u of %u, KiB/s %u of %u, missing %u "
-	       "of %u thousandths", f->path, r.waits, kernel.waits, r.kib,
-	       kernel.kib, r.missing, kernel.missing);
-	if (fm_kernel_serves(f))
-		f->choice.trial = FM_LOSING_NONE; /* for another reason */
-	else if (f->choice.good >= GOOD && ms >= SETTLE_MS)
+	       "of %u thousandths", f->path, r.waits, t->before.waits, r.kib,
+	       t->before.kib, r.missing, t->before.missing);
+	now = second_of(f, &r);
+	act = fm_trial_step(&fm_trial_of_engine, t, &now);
+	if (act == FM_TRIAL_KEEP)
 		keep(f);
-	else if (ms > settle_ms(f))
+	else if (act == FM_TRIAL_END)
 		give_back(f);
 }
 
@@ -555,7 +545,7 @@ static struct fm_file *on_trial(uint32_t id)
 
 	fm_space_lock(&old);
 	f = fm_file_at(id);
-	if (f && f->choice.trial == FM_LOSING_RUNS)
+	if (f && f->choice.trial.state == FM_TRIAL_RUNS)
 		fm_file_get(f);
 	else
 		f = NULL;
@@ -565,7 +555,7 @@ static struct fm_file *on_trial(uint32_t id)
 
 void fm_losing_second(void)
 {
-	struct fm_losing_rate r;
+	struct fm_rate r;
 
 	if (!look_again(&judged, &r))
 		return;

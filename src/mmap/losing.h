@@ -17,8 +17,6 @@
 
 struct fm_file;
 
-enum fm_losing_trial { FM_LOSING_NONE, FM_LOSING_RUNS, FM_LOSING_KEPT };
-
 /* [plain] Does the program wait for f, which the kernel serves and the engine
  * may take, by the last look? */
 bool fm_losing(const struct fm_file *f);

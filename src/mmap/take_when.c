@@ -12,7 +12,6 @@
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
-#include "fits.h"
 #include "losing.h"
 #include "missing.h"
 #include "peers/peers.h"
@@ -159,7 +158,6 @@ unsigned fm_take_back_now(const char *path)
 static void every_second(void)
 {
 	fm_trial_second();
-	fm_fits_second();
 	fm_losing_second();
 	if (atomic_load(&fm_takeable))
 		take_all(NULL);

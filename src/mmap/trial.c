@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "trial.h"
 
+#include "advise/advise.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "fault/fault.h"
 #include "file/file.h"
-#include "lost.h"
+#include "io/io.h"
+#include "map/map.h"
 #include "missing.h"
 #include "policy.h"
-#include "trial_rule.h"
+#include "serve/serve.h"
+#include "tunables.h"
 #include "vm/vm.h"
 
 #define SHARE 8 /* of what is lost: less is not the file's fault */
 #define SOME 32 /* major faults: with less it need not be known what is there */
 
 static struct fm_trial trial;
+static struct fm_totals last;
 static _Atomic bool lost;
 static _Atomic uint64_t begun, kept;
 static _Atomic uint32_t in_engine, in_kernel; /* lost time, when compared */
@@ -34,39 +38,105 @@ bool fm_trial_lost(void)
 	return atomic_load(&lost);
 }
 
-/* With the engine nothing but the clock is asked, mostly. */
-static void measure(struct fm_trial_totals *ret, bool loops)
-{
-	struct fm_lost_waits w = { 0 };
+/* ---- what is counted ---------------------------------------------------- */
 
-	if (trial.state != FM_TRIAL_ENGINE || loops)
-		w = fm_lost_waits();
-	ret->ms = fm_now_ms();
-	ret->spent_ns = fm_latency_spent(&ret->faults);
-	ret->major = w.major;
-	ret->read_bytes = w.read_bytes;
-	ret->loads = 0;
-	ret->missing = 0;
+struct look {
+	struct fm_totals totals;
+	struct fm_rate rate;
+	uint64_t lost_ns; /* with the engine, since the last one */
+	uint64_t engines; /* bytes in its mappings */
+	bool memory_device; /* of the file that is waited for most */
+};
+
+static void add(struct fm_file *f, struct look *l)
+{
+	const uint64_t spent = atomic_load(&f->st.spent_ns);
+
+	f->choice.spent_lately_ns = spent - f->choice.spent_seen_ns;
+	f->choice.spent_seen_ns = spent;
+	l->lost_ns += f->choice.spent_lately_ns;
+	l->totals.loads += atomic_load(&f->st.loads);
+	if (!fm_kernel_serves(f))
+		l->engines += fm_map_bytes(f);
 }
 
-/* What each has lost since the last look. Returns what all have. */
-static uint64_t look_at_files(uint64_t *ret_loads)
+static void ask_device(const struct fm_file *f, struct look *l)
 {
+	l->totals.read_ns = fm_device_ns(f, 1);
+	l->totals.page_ns = fm_device_ns(f, 2) - l->totals.read_ns;
+	l->memory_device = fm_device_by_pages(f);
+}
+
+/* What a wait takes tells the device of the file that is waited for most. */
+static void look_at_files(struct look *l)
+{
+	const struct fm_file *most = NULL;
 	struct fm_file *f;
-	uint64_t sum = 0, old;
+	uint64_t old;
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id) {
-		const uint64_t spent = atomic_load(&f->st.spent_ns);
+		add(f, l);
+		if (!most || f->choice.spent_lately_ns >
+				     most->choice.spent_lately_ns)
+			most = f;
+	}
+	if (most)
+		ask_device(most, l);
+	fm_space_unlock(&old);
+}
 
-		f->choice.spent_lately_ns = spent - f->choice.spent_seen_ns;
-		f->choice.spent_seen_ns = spent;
-		sum += f->choice.spent_lately_ns;
-		*ret_loads += atomic_load(&f->st.loads);
+/* A wait of the kernel's is as long as one of the engine was, or as the device
+ * takes. */
+static void measure(struct look *l)
+{
+	fm_totals_of_kernel(&l->totals);
+	l->totals.spent_ns = fm_latency_spent(&l->totals.faults);
+	look_at_files(l);
+	if (trial.state != FM_TRIAL_NONE &&
+	    l->totals.read_ns < trial.before.fault_ns)
+		l->totals.read_ns = trial.before.fault_ns;
+	l->rate = fm_rate_between(&last, &l->totals);
+}
+
+/* ---- what it would cost ------------------------------------------------- */
+
+/* The memory of a cache whose size was given would be the kernel's, no more. On
+ * a device as fast as memory the call that reads copies: with the kernel nobody
+ * waits for longer than that. Elsewhere threads wait for each other's reads. */
+static struct fm_cost_facts facts_of(const struct look *l)
+{
+	struct fm_cost_facts c = {
+		.engines = l->engines,
+		.all = l->engines + fm_krange_bytes(),
+		.cache = fm_mem_monitor_target(),
+		.memory = fm_settings()->cache.automatic &&
+			  fm_mem_monitor_all() ? fm_mem_monitor_all() :
+						 UINT64_MAX,
+		.engine_ns = l->rate.fault_ns,
+		.kernel_ns = l->memory_device ? l->totals.read_ns : 0,
+	};
+
+	/* What is in use is less than what is mapped, and fits. */
+	if (fm_mem_monitor_loops())
+		c.engines = c.all = fm_least(c.all, c.memory);
+	return c;
+}
+
+static void note_costs(const struct fm_costs *c)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id) {
+		atomic_store(&f->choice.cost_ns[FM_SERVER_ENGINE], c->engine);
+		atomic_store(&f->choice.cost_ns[FM_SERVER_KERNEL], c->kernel);
 	}
 	fm_space_unlock(&old);
-	return sum;
 }
+
+/* ---- which files -------------------------------------------------------- */
 
 /* Only what can come back, and is a cause of it: of all that is lost no less
  * than `least`, in ns. */
@@ -76,6 +146,12 @@ static bool may_be_tried(struct fm_file *f, uint64_t least)
 	       f->choice.spent_lately_ns >= least &&
 	       f->policy->serve == FM_SERVE_AUTO &&
 	       fm_demote_may_return(f, FM_WHY_TRIED);
+}
+
+static bool may_go(struct fm_file *f, uint64_t least)
+{
+	return f->policy->warm == FM_WARM_AUTO && !f->load.sparse &&
+	       may_be_tried(f, least);
 }
 
 static unsigned tried(enum fm_server_reason now)
@@ -92,6 +168,40 @@ static unsigned tried(enum fm_server_reason now)
 	}
 	return n;
 }
+
+/* Of the files that are on trial, or would be. */
+static uint32_t missing_now(uint64_t least)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_missing_begin();
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		if (trial.state == FM_TRIAL_NONE ?
+			    may_be_tried(f, least) :
+			    fm_trial_has(f) && f->demote.passes)
+			fm_missing_add(f);
+	fm_space_unlock(&old);
+	return fm_missing_look();
+}
+
+/* Nothing is left that could come back. */
+static void look_whether_any(void)
+{
+	uint64_t old;
+	unsigned n;
+
+	if (trial.state == FM_TRIAL_NONE)
+		return;
+	fm_space_lock(&old);
+	n = tried(FM_WHY_NONE);
+	fm_space_unlock(&old);
+	if (!n)
+		trial.state = FM_TRIAL_NONE;
+}
+
+/* ---- what is done ------------------------------------------------------- */
 
 static unsigned begin(uint64_t lost_ns)
 {
@@ -134,76 +244,96 @@ static void end(void)
 	atomic_store(&lost, true);
 }
 
-static void act_on(enum fm_trial_act act, uint64_t lost_ns)
+static void say(enum fm_trial_act act, const struct fm_rate *now)
 {
-	if (act == FM_TRIAL_BEGIN && !begin(lost_ns))
-		return;
-	if (act == FM_TRIAL_KEEP)
-		keep();
-	if (act == FM_TRIAL_END)
-		end();
-	if (act == FM_TRIAL_NOTHING)
-		return;
-	atomic_store(&in_engine, trial.engine);
-	atomic_store(&in_kernel, trial.kernel);
+	atomic_store(&in_engine, trial.before.engine);
+	atomic_store(&in_kernel, now->kernel);
 	fm_log(FM_LOG_INFO, "%s: of a thread's time %u thousandths were lost "
 	       "in faults with the engine (%lu accesses a second), %u with "
 	       "the kernel; of what is mapped %u are not in memory",
 	       act == FM_TRIAL_BEGIN ? "the kernel is tried" :
 	       act == FM_TRIAL_KEEP ? "the kernel goes on" :
 				      "the engine goes on",
-	       trial.engine, (unsigned long)trial.reached, trial.kernel,
-	       trial.last.missing);
+	       trial.before.engine,
+	       (unsigned long)fm_rate_reached(&trial.before), now->kernel,
+	       now->missing);
 }
 
-/* Of the files that are on trial, or would be. */
-static uint32_t missing_now(uint64_t least)
+static void act_on(enum fm_trial_act act, const struct look *l)
 {
-	struct fm_file *f;
-	uint64_t old;
-
-	fm_missing_begin();
-	fm_space_lock(&old);
-	fm_for_each_file(f, id)
-		if (trial.state == FM_TRIAL_ENGINE ?
-			    may_be_tried(f, least) :
-			    fm_trial_has(f) && f->demote.passes)
-			fm_missing_add(f);
-	fm_space_unlock(&old);
-	return fm_missing_look();
-}
-
-/* Nothing is left that could come back. */
-static void look_whether_any(void)
-{
-	uint64_t old;
-	unsigned n;
-
-	if (trial.state == FM_TRIAL_ENGINE)
+	if (act == FM_TRIAL_BEGIN && !begin(l->lost_ns))
 		return;
+	if (act == FM_TRIAL_KEEP)
+		keep();
+	if (act == FM_TRIAL_END)
+		end();
+	if (act != FM_TRIAL_NOTHING)
+		say(act, &l->rate);
+}
+
+/* What fits, all of it, needs no trial. */
+static void hand_over(const struct look *l)
+{
+	uint64_t old;
+
 	fm_space_lock(&old);
-	n = tried(FM_WHY_NONE);
+	fm_demote_where(may_go, l->lost_ns / SHARE, FM_WHY_FITS);
 	fm_space_unlock(&old);
-	if (!n)
-		trial.state = FM_TRIAL_ENGINE;
+}
+
+/* Returns whether the kernel may be better, where that is not sure. */
+static bool weigh(const struct look *l, bool settled)
+{
+	const struct fm_cost_facts f = facts_of(l);
+	const struct fm_costs c = fm_cost(&f);
+	const bool less = fm_cost_kernel_less(&c);
+
+	note_costs(&c);
+	if (!less || !settled || !fm_cost_fits(&f) || fm_mem_monitor_loops())
+		return less;
+	hand_over(l);
+	return false;
+}
+
+/* What has just been mapped may not be all. */
+static bool is_settled(uint64_t mapped)
+{
+	static uint64_t before;
+	const bool is = mapped == before;
+
+	before = mapped;
+	return is;
+}
+
+static bool hope(const struct look *l)
+{
+	const bool settled = is_settled(l->engines);
+
+	return trial.state == FM_TRIAL_NONE &&
+	       l->rate.engine >= fm_tune.serve_lost_much && weigh(l, settled);
 }
 
 void fm_trial_second(void)
 {
-	const bool loops = fm_mem_monitor_loops();
-	struct fm_trial_totals now;
-	uint64_t lost_ns;
+	struct look l = { .lost_ns = 0 };
+	struct fm_trial_second now;
+	bool hopeful;
 
 	if (!fm_settings()->take_back_ms)
 		return;
 	look_whether_any();
-	measure(&now, loops);
-	lost_ns = look_at_files(&now.loads);
-	if (trial.state == FM_TRIAL_ENGINE ?
-		    loops : now.major > trial.last.major + SOME)
-		now.missing = missing_now(lost_ns / SHARE);
-	act_on(fm_trial_step(&trial, &now, loops, fm_mem_monitor_room()),
-	       lost_ns);
+	measure(&l);
+	hopeful = last.ms && hope(&l);
+	if (hopeful || (trial.state != FM_TRIAL_NONE &&
+			l.totals.major > last.major + SOME))
+		l.rate.missing = missing_now(l.lost_ns / SHARE);
+	now = (struct fm_trial_second){
+		l.totals.ms, l.totals.read_bytes, fm_mem_monitor_room(),
+		l.rate, hopeful,
+	};
+	if (last.ms)
+		act_on(fm_trial_step(&fm_trial_of_kernel, &trial, &now), &l);
+	last = l.totals;
 }
 
 void fm_trial_counts(struct fm_trial_counts *ret)
@@ -218,6 +348,7 @@ void fm_trial_counts(struct fm_trial_counts *ret)
 static void forked(void)
 {
 	trial = (struct fm_trial){ 0 };
+	last = (struct fm_totals){ 0 };
 	atomic_store(&lost, false);
 	atomic_store(&begun, 0);
 	atomic_store(&kept, 0);

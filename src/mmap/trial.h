@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trial.h - the kernel is tried as the server of files that the engine has,
- * where it may be faster, and keeps them if it is (trial_rule.h has the rule).
+ * where it may be faster, and keeps them if it is (serve/trial.h has the rule).
  *
  * Files with `serve = auto` of which nothing is mapped privately, each that
  * has an eighth or more of the time that all lose: others stay the engine's,

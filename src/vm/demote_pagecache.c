@@ -13,9 +13,6 @@
 #include "writeback/writeback.h"
 
 #define MOST_RUNS ((size_t)1 << 20) /* size: of a list */
-#define ALL_MS 10000 /* to bring all of a file; the rest comes when touched */
-#define AHEAD 4u     /* pieces */
-#define MOST_PIECE ((size_t)8 << 20)
 
 /* ---- what is resident ---------------------------------------------------- */
 
@@ -64,7 +61,7 @@ void fm_resident_note(struct fm_file *f, struct fm_resident *h)
 static size_t piece_bytes(uint64_t read_ahead)
 {
 	return read_ahead < FM_WILLNEED_BYTES ? FM_WILLNEED_BYTES :
-						fm_least(read_ahead, MOST_PIECE);
+			fm_least(read_ahead, fm_tune.demote_piece);
 }
 
 void fm_resident_note_all(struct fm_file *f, uint64_t read_ahead,
@@ -83,7 +80,8 @@ void fm_resident_note_all(struct fm_file *f, uint64_t read_ahead,
 			note_run(h, &(struct fm_resident_run){
 				.start = a, .end = a + (n << FM_PAGE_SHIFT),
 				.piece = piece, .from = a,
-				.until_ms = fm_now_ms() + ALL_MS });
+				.until_ms = fm_now_ms() +
+					    fm_tune.demote_all_ms });
 	}
 }
 
@@ -163,14 +161,14 @@ static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static struct fm_resident later; /* under the lock */
 static struct fm_resident now;   /* the write-back thread's */
 
-/* Who brings all lets few pieces be under way: what the program misses meanwhile
- * does not wait behind all of them. */
+/* Who brings all lets few pieces be under way: what the program misses
+ * meanwhile does not wait behind all of them. */
 static bool is_far_ahead(const struct fm_resident_run *r)
 {
-	const uintptr_t last = r->start - (AHEAD - 1) * r->piece - FM_PAGE;
+	const size_t ahead = fm_tune.demote_ahead * r->piece;
 
-	return r->until_ms && r->start - r->from >= AHEAD * r->piece &&
-	       !fm_in_memory(last);
+	return r->until_ms && r->start - r->from >= ahead &&
+	       !fm_in_memory(r->start - ahead + r->piece - FM_PAGE);
 }
 
 static void ask_piece(struct fm_resident *h, struct fm_resident_run *r)

@@ -2,38 +2,49 @@
 /* When the kernel is tried as a server, and when it keeps the files. */
 #include "unit.h"
 
-#include "mmap/trial_rule.h"
+#include "serve/serve.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define ROOM (100 * MIB)
 #define MINUTE 60u
 
 static struct fm_trial t;
-static struct fm_trial_totals now;
+static struct fm_totals last, now;
+
+static enum fm_trial_act second(bool hope)
+{
+	struct fm_trial_second s = { .room = ROOM, .hope = hope };
+
+	now.ms += 1000;
+	if (t.state != FM_TRIAL_NONE)
+		now.read_ns = t.before.fault_ns;
+	s.rate = fm_rate_between(&last, &now);
+	s.ms = now.ms;
+	s.read_bytes = now.read_bytes;
+	last = now;
+	return fm_trial_step(&fm_trial_of_kernel, &t, &s);
+}
 
 static void start(void)
 {
 	t = (struct fm_trial){ 0 };
-	now = (struct fm_trial_totals){ .ms = 1000 };
-	assert_int_equal(fm_trial_step(&t, &now, true, ROOM), FM_TRIAL_NOTHING);
+	last = now = (struct fm_totals){ .ms = 1000 };
 }
 
 /* A second in which threads spent so many ms in faults of 100 us. */
-static enum fm_trial_act with_engine(uint64_t lost_ms, bool loops)
+static enum fm_trial_act with_engine(uint64_t lost_ms, bool hope)
 {
-	now.ms += 1000;
 	now.spent_ns += lost_ms * 1000000;
 	now.faults += lost_ms * 10;
-	return fm_trial_step(&t, &now, loops, ROOM);
+	return second(hope);
 }
 
 /* A second with so many faults that wait, and so much read. */
 static enum fm_trial_act with_kernel(uint64_t major, uint64_t mib)
 {
-	now.ms += 1000;
 	now.major += major;
 	now.read_bytes += mib * MIB;
-	return fm_trial_step(&t, &now, false, ROOM);
+	return second(false);
 }
 
 static void begin(void)
@@ -59,6 +70,7 @@ static void the_kernel_keeps_what_it_serves_better(void **state)
 	start();
 	begin();
 	assert_int_equal(with_kernel(5000, 80), FM_TRIAL_NOTHING); /* fills */
+	assert_int_equal(with_kernel(10, 1), FM_TRIAL_NOTHING);
 	assert_int_equal(with_kernel(10, 1), FM_TRIAL_KEEP);
 	for (int k = 0; k < 100; k++)
 		assert_int_equal(with_kernel(k % 3 ? 9000 : 0, 1),
@@ -167,6 +179,7 @@ static void what_was_won_is_forgiven(void **state)
 	begin();
 	lose();
 	assert_int_equal(next_trial(), MINUTE);
+	assert_int_equal(with_kernel(10, 1), FM_TRIAL_NOTHING);
 	assert_int_equal(with_kernel(10, 1), FM_TRIAL_KEEP);
 	for (int k = 0; k < 2; k++)
 		assert_int_equal(with_kernel(9000, 1), FM_TRIAL_NOTHING);
@@ -197,6 +210,29 @@ static void what_cannot_begin_is_not_tried_soon(void **state)
 	assert_int_equal(next_trial(), 25 * MINUTE);
 }
 
+/* The engine, on trial: three seconds of hope, then it has to be better. */
+static void the_engine_is_tried(void **state)
+{
+	struct fm_trial_second s = { .ms = 1000, .hope = true, .room = ROOM };
+	unsigned n = 0;
+
+	start();
+	s.rate = (struct fm_rate){ .kernel = 900, .waits = 1000,
+				   .missing = 500 };
+	while (fm_trial_step(&fm_trial_of_engine, &t, &s) != FM_TRIAL_BEGIN) {
+		s.ms += 1000;
+		n++;
+	}
+	assert_int_equal(n, 2);
+	s.rate = (struct fm_rate){ .engine = 900, .waits = 1500,
+				   .missing = 500 };
+	for (n = 0; n < 2; n++) {
+		s.ms += 1000;
+		assert_int_equal(fm_trial_step(&fm_trial_of_engine, &t, &s),
+				 n ? FM_TRIAL_KEEP : FM_TRIAL_NOTHING);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +246,7 @@ int main(void)
 		cmocka_unit_test(what_was_won_is_forgiven),
 		cmocka_unit_test(what_is_long_ago_is_forgiven),
 		cmocka_unit_test(what_cannot_begin_is_not_tried_soon),
+		cmocka_unit_test(the_engine_is_tried),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "cost.h"
+
+#include "tunables.h"
+
+#define UNKNOWN_NS 1000u /* unit: only how the two compare counts then */
+#define THOUSAND 1000u   /* unit: of misses */
+
+/* Of a thousand accesses. */
+static uint64_t misses(uint64_t used, uint64_t memory)
+{
+	return used > memory ? (used - memory) / (used / THOUSAND + 1) : 0;
+}
+
+bool fm_cost_fits(const struct fm_cost_facts *f)
+{
+	return f->memory != UINT64_MAX &&
+	       f->all <= f->memory + f->memory / fm_tune.serve_nearly;
+}
+
+static uint64_t misses_of_kernel(const struct fm_cost_facts *f)
+{
+	if (f->memory == UINT64_MAX)
+		return misses(f->engines, f->cache);
+	return fm_cost_fits(f) ? 0 : misses(f->all, f->memory / 2);
+}
+
+struct fm_costs fm_cost(const struct fm_cost_facts *f)
+{
+	const uint64_t ns = f->engine_ns ? f->engine_ns : UNKNOWN_NS;
+
+	return (struct fm_costs){
+		.engine = misses(f->engines, f->cache) * ns / THOUSAND,
+		.kernel = misses_of_kernel(f) *
+			  (f->kernel_ns ? f->kernel_ns : ns) / THOUSAND,
+	};
+}
+
+bool fm_cost_kernel_less(const struct fm_costs *c)
+{
+	return c->kernel < c->engine - c->engine / 4;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cost.h - what an access costs with each of the two servers, as far as it can
+ * be told beforehand. Nothing but arithmetic.
+ *
+ *   cost = part of the accesses that miss x what a miss takes
+ *
+ * Accesses are taken to be spread over what is in use; of that a server misses
+ * what its memory does not hold. The engine holds its cache. The kernel holds
+ * all that others leave, for page cache needs no reserve. But what does not fit
+ * there goes round: a page is evicted before it is used again, unless it was
+ * used twice before. So beyond what fits half of that memory counts.
+ *
+ * A miss takes the same with both where nothing else is known.
+ */
+#ifndef FM_COST_H
+#define FM_COST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes, nanoseconds. */
+struct fm_cost_facts {
+	uint64_t engines; /* in use of what the engine would have */
+	uint64_t all;     /* and with what the kernel has */
+	uint64_t cache;   /* that the engine may keep */
+	uint64_t memory;  /* that others leave; UINT64_MAX: as the engine */
+	uint64_t engine_ns, kernel_ns; /* that a miss takes; 0: not known */
+};
+
+struct fm_costs {
+	uint64_t engine, kernel; /* ns an access; a miss: 1000 if unknown */
+};
+
+/* [plain] */
+struct fm_costs fm_cost(const struct fm_cost_facts *f);
+/* [plain] Is the kernel's cost less by a quarter and more? */
+bool fm_cost_kernel_less(const struct fm_costs *c);
+/* [plain] Does what is in use fit into what the kernel would have? */
+bool fm_cost_fits(const struct fm_cost_facts *f);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "rate.h"
+
+#include <sys/resource.h>
+
+#include "base/sys.h"
+#include "base/types.h"
+#include "tunables.h"
+
+static uint32_t part(uint64_t lost_us, uint64_t ms)
+{
+	return ms ? (uint32_t)fm_least(lost_us / ms, UINT32_MAX) : 0;
+}
+
+static uint32_t a_second(uint64_t n, uint64_t ms)
+{
+	return ms ? (uint32_t)fm_least(n * 1000 / ms, UINT32_MAX) : 0;
+}
+
+static uint64_t kernel_us(const struct fm_totals *a, const struct fm_totals *b)
+{
+	const uint64_t major = b->major - a->major;
+	const uint64_t pages = (b->read_bytes - a->read_bytes) / FM_PAGE;
+	const uint64_t wait = b->read_ns > fm_tune.serve_read_ns ?
+				      b->read_ns : fm_tune.serve_read_ns;
+	const uint64_t page = b->page_ns ? b->page_ns :
+						 fm_tune.serve_page_ns;
+
+	return major ? (major * wait + pages * page) / 1000 : 0;
+}
+
+struct fm_rate fm_rate_between(const struct fm_totals *a,
+			       const struct fm_totals *b)
+{
+	const uint64_t ms = b->ms - a->ms, spent = b->spent_ns - a->spent_ns;
+	const uint64_t faults = b->faults - a->faults;
+
+	return (struct fm_rate){
+		.kernel = part(kernel_us(a, b), ms),
+		.engine = part(spent / 1000, ms),
+		.waits = a_second(b->major - a->major + b->loads - a->loads,
+				  ms),
+		.kib = a_second((b->read_bytes - a->read_bytes) >> 10, ms),
+		.missing = b->missing,
+		.fault_ns = faults ? spent / faults : 0,
+	};
+}
+
+uint32_t fm_rate_lost(const struct fm_rate *r)
+{
+	return (uint32_t)fm_least((uint64_t)r->kernel + r->engine, UINT32_MAX);
+}
+
+static uint64_t progress(uint64_t n, const struct fm_rate *r)
+{
+	return n * 1000 / (r->missing ? r->missing : 1);
+}
+
+uint64_t fm_rate_reached(const struct fm_rate *r)
+{
+	return r->missing ? progress(r->waits, r) : 0;
+}
+
+/* By how the engine reads: the kernel reads pieces for single touches, too. */
+static bool in_order(const struct fm_rate *engine)
+{
+	return engine->kib >= fm_tune.serve_piece_kib * (uint64_t)engine->waits;
+}
+
+static uint64_t gets(const struct fm_rate *r, const struct fm_rate *engine)
+{
+	return in_order(engine) ? progress(r->kib, r) : progress(r->waits, r);
+}
+
+/* By more than what one second differs from the next: where both are as good
+ * the file stays where it was. */
+static bool is_more(uint64_t was, uint64_t is)
+{
+	return is > was + was / 8;
+}
+
+/* Where it is not known how far the engine got nothing is further. */
+bool fm_rate_kernel_better(const struct fm_rate *engine,
+			   const struct fm_rate *kernel)
+{
+	return kernel->kernel < engine->engine / 4 ||
+	       (engine->missing && kernel->missing &&
+		is_more(gets(engine, engine), gets(kernel, engine)));
+}
+
+bool fm_rate_engine_better(const struct fm_rate *kernel,
+			   const struct fm_rate *engine)
+{
+	return fm_rate_lost(engine) < fm_tune.serve_lost_little ||
+	       is_more(gets(kernel, engine), gets(engine, engine));
+}
+
+bool fm_rate_kernel_worse(const struct fm_rate *engine,
+			  const struct fm_rate *kernel)
+{
+	return kernel->kernel > engine->engine / 2 &&
+	       (!engine->missing ||
+		gets(kernel, engine) < gets(engine, engine));
+}
+
+void fm_totals_of_kernel(struct fm_totals *ret)
+{
+	struct rusage r = { 0 };
+
+	fm_sys2(SYS_getrusage, RUSAGE_SELF, &r);
+	ret->ms = fm_now_ms();
+	ret->major = (uint64_t)r.ru_majflt;
+	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rate.h - how a program gets on with the server that it has: what its threads
+ * lose by waiting for pages, and how far it gets.
+ *
+ * Lost are, in thousandths of a thread: with the engine what threads spend in
+ * faults; with the kernel, of which nothing tells an unprivileged process how
+ * long its threads wait, its major faults, each as long as one of the engine
+ * took or as the device takes, and the pages that they bring.
+ *
+ * A thread that always waits loses all of its time with either server. Then it
+ * counts how far the program gets: the accesses that had to wait, divided by
+ * the part of what is mapped that is not in memory, which is about how many of
+ * all accesses have to. Who reads in order waits for pieces: there the bytes
+ * that came count instead.
+ */
+#ifndef FM_RATE_H
+#define FM_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/types.h"
+
+/* Growing totals of the process, but for the last three. */
+struct fm_totals {
+	uint64_t ms;         /* the time */
+	uint64_t major;      /* faults of the kernel that waited */
+	uint64_t read_bytes; /* from devices */
+	uint64_t spent_ns;   /* in faults of the engine, by all threads */
+	uint64_t faults;     /* these */
+	uint64_t loads;      /* reads that the engine has made */
+	uint32_t missing;    /* of what is mapped, thousandths; 0: unknown */
+	uint64_t read_ns;    /* what a wait takes with the kernel; 0: unknown */
+	uint64_t page_ns;    /* and each page that it brings */
+};
+
+/* [plain] */
+struct fm_rate fm_rate_between(const struct fm_totals *a,
+			       const struct fm_totals *b);
+/* [plain] With both together. */
+uint32_t fm_rate_lost(const struct fm_rate *r);
+/* [plain] Accesses a second; 0: unknown. */
+uint64_t fm_rate_reached(const struct fm_rate *r);
+/* [plain] Of one program with each of the two servers: the second is so much
+ * better that a change is worth it. */
+bool fm_rate_kernel_better(const struct fm_rate *engine,
+			   const struct fm_rate *kernel);
+/* [plain] */
+bool fm_rate_engine_better(const struct fm_rate *kernel,
+			   const struct fm_rate *engine);
+/* [plain] The kernel has lost what it was better by. */
+bool fm_rate_kernel_worse(const struct fm_rate *engine,
+			  const struct fm_rate *kernel);
+
+/* [plain] Of this process up to now: the time, and what the kernel counts. */
+void fm_totals_of_kernel(struct fm_totals *ret);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "trial.h"
+
+#include "tunables.h"
+
+const struct fm_trial_kind fm_trial_of_kernel = {
+	.better = fm_rate_kernel_better,
+	.worse = fm_rate_kernel_worse,
+};
+
+const struct fm_trial_kind fm_trial_of_engine = {
+	.of_engine = true,
+	.better = fm_rate_engine_better,
+};
+
+static unsigned hope_of(const struct fm_trial_kind *k)
+{
+	return k->of_engine ? fm_tune.serve_hope_engine :
+			      fm_tune.serve_hope_kernel;
+}
+
+static uint64_t learn_ms(const struct fm_trial_kind *k)
+{
+	return k->of_engine ? fm_tune.serve_settle_ms : fm_tune.serve_learn_ms;
+}
+
+uint64_t fm_pause_ms(unsigned failed)
+{
+	const uint64_t once = fm_tune.serve_pause_ms;
+
+	return failed < 2 ? once : failed < fm_tune.serve_failed_most ?
+			    5 * once : 25 * once;
+}
+
+static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
+{
+	t->state = FM_TRIAL_NONE;
+	t->failed++;
+	t->hopeful = 0;
+	t->not_before_ms = now_ms + fm_pause_ms(t->failed);
+	return FM_TRIAL_END;
+}
+
+void fm_trial_refused(struct fm_trial *t, uint64_t now_ms)
+{
+	t->failed = fm_tune.serve_failed_most;
+	fail(t, now_ms);
+}
+
+void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
+		    const struct fm_rate *before)
+{
+	t->before = *before;
+	t->begun_ms = now->ms;
+	t->begun_bytes = now->read_bytes;
+	t->room = now->room;
+	t->good = t->bad = 0;
+	t->state = FM_TRIAL_RUNS;
+}
+
+static enum fm_trial_act wait_for_one(const struct fm_trial_kind *k,
+				      struct fm_trial *t,
+				      const struct fm_trial_second *now)
+{
+	const uint32_t lost = k->of_engine ? now->rate.kernel :
+					     now->rate.engine;
+	const bool worth = now->hope && lost >= fm_tune.serve_lost_much;
+
+	t->hopeful = worth ? t->hopeful + 1 : 0;
+	if (worth)
+		t->hoped_ms = now->ms;
+	else if (now->ms - t->hoped_ms > fm_tune.serve_calm_ms)
+		t->failed = 0;
+	if (t->hopeful < hope_of(k) || now->ms < t->not_before_ms)
+		return FM_TRIAL_NOTHING;
+	fm_trial_begun(t, now, &now->rate);
+	return FM_TRIAL_BEGIN;
+}
+
+/* More than fits has been read: it does not stay. */
+static bool reads_again(const struct fm_trial *t,
+			const struct fm_trial_second *now)
+{
+	return now->read_bytes - t->begun_bytes > 2 * t->room;
+}
+
+static bool is_over(const struct fm_trial *t, const struct fm_trial_second *now)
+{
+	const uint64_t fill = fm_tune.serve_settle_ms +
+			      t->room / fm_tune.serve_filled_a_ms;
+	const uint64_t most = fill < fm_tune.serve_settle_most_ms ?
+				      fill : fm_tune.serve_settle_most_ms;
+
+	return now->ms - t->begun_ms > most || reads_again(t, now);
+}
+
+static enum fm_trial_act on_trial(const struct fm_trial_kind *k,
+				  struct fm_trial *t,
+				  const struct fm_trial_second *now)
+{
+	const bool learns = now->ms - t->begun_ms < learn_ms(k);
+
+	t->good = k->better(&t->before, &now->rate) ? t->good + 1 : 0;
+	if (t->good >= fm_tune.serve_good && !learns) {
+		t->state = FM_TRIAL_KEPT;
+		t->failed = 0;
+		return FM_TRIAL_KEEP;
+	}
+	if (learns)
+		t->begun_bytes = now->read_bytes;
+	return !t->good && is_over(t, now) ? fail(t, now->ms) :
+					     FM_TRIAL_NOTHING;
+}
+
+static enum fm_trial_act has_kept(const struct fm_trial_kind *k,
+				  struct fm_trial *t,
+				  const struct fm_trial_second *now)
+{
+	if (!k->worse)
+		return FM_TRIAL_NOTHING;
+	t->bad = k->worse(&t->before, &now->rate) ? t->bad + 1 : 0;
+	return t->bad >= fm_tune.serve_bad ? fail(t, now->ms) :
+					     FM_TRIAL_NOTHING;
+}
+
+enum fm_trial_act fm_trial_step(const struct fm_trial_kind *k,
+				struct fm_trial *t,
+				const struct fm_trial_second *now)
+{
+	switch (t->state) {
+	case FM_TRIAL_RUNS:
+		return on_trial(k, t, now);
+	case FM_TRIAL_KEPT:
+		return has_kept(k, t, now);
+	default:
+		return wait_for_one(k, t, now);
+	}
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trial.h - when the other server is tried, whether it was better, and when to
+ * leave that alone. Nothing but arithmetic; mmap/trial.c and mmap/losing.c
+ * measure and act, the one where the kernel is tried, the other where the
+ * engine is.
+ *
+ * It is tried when it has been hoped for so many seconds in a row that it is
+ * better, and threads lost a quarter of a thread's time and more meanwhile. It
+ * keeps the files when it was better (rate.h) in two seconds in a row. They go
+ * back when it has not become so in the time that filling its memory takes, or
+ * when it has read more than twice that; and when it is worse than the other
+ * was for three seconds in a row.
+ *
+ * A trial that failed is repeated after 1 minute, then after 5, then every 25;
+ * after 10 minutes in which nothing was worth one, all begins anew.
+ */
+#ifndef FM_SERVE_TRIAL_H
+#define FM_SERVE_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rate.h"
+
+enum fm_trial_act {
+	FM_TRIAL_NOTHING,
+	FM_TRIAL_BEGIN, /* change the server */
+	FM_TRIAL_KEEP,  /* it was better */
+	FM_TRIAL_END,   /* change it back */
+};
+
+/* Which change it is: one for each way, both const. */
+struct fm_trial_kind {
+	bool of_engine;    /* the engine is tried, not the kernel */
+	bool (*better)(const struct fm_rate *before, const struct fm_rate *now);
+	bool (*worse)(const struct fm_rate *before, const struct fm_rate *now);
+};
+
+extern const struct fm_trial_kind fm_trial_of_kernel, fm_trial_of_engine;
+
+/* A second has passed. */
+struct fm_trial_second {
+	uint64_t ms;         /* the time */
+	uint64_t read_bytes; /* by the process, total */
+	uint64_t room;       /* bytes that may have to be read first */
+	struct fm_rate rate;
+	bool hope;           /* the other server may be better */
+};
+
+/* [plain] */
+enum fm_trial_act fm_trial_step(const struct fm_trial_kind *k,
+				struct fm_trial *t,
+				const struct fm_trial_second *now);
+/* [plain] It has begun, whoever said so; with what was before. */
+void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
+		    const struct fm_rate *before);
+/* [plain] It could not be begun. */
+void fm_trial_refused(struct fm_trial *t, uint64_t now_ms);
+/* [plain] Until the next one, when so many in a row have failed, in ms. */
+uint64_t fm_pause_ms(unsigned failed);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What an access costs with each server, told beforehand. */
+#include "unit.h"
+
+#include "serve/cost.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct fm_cost_facts f;
+
+static bool kernel_less(void)
+{
+	const struct fm_costs c = fm_cost(&f);
+
+	return fm_cost_kernel_less(&c);
+}
+
+static bool kernels(uint64_t engines_mib, uint64_t kernels_mib)
+{
+	f.engines = engines_mib * MIB;
+	f.all = f.engines + kernels_mib * MIB;
+	return kernel_less();
+}
+
+static int begin(void **state)
+{
+	f = (struct fm_cost_facts){ .memory = 80 * MIB, .cache = 40 * MIB };
+	return 0;
+}
+
+static void between_cache_and_memory(void **state)
+{
+	assert_false(kernels(40, 0)); /* the cache begins with that much */
+	assert_true(kernels(41, 0));
+	assert_true(kernels(80, 0));
+	assert_true(kernels(85, 0)); /* a sixteenth more */
+	assert_false(kernels(86, 0));
+	assert_false(kernels(800, 0));
+}
+
+static void a_small_share_of_memory(void **state)
+{
+	f.cache = 20 * MIB;
+	assert_false(kernels(20, 0));
+	assert_true(kernels(21, 0));
+}
+
+/* What the kernel has already takes its memory. */
+static void others_that_are_mapped_count(void **state)
+{
+	assert_true(kernels(55, 30));
+	assert_false(kernels(56, 30));
+}
+
+/* A cache whose size was given: the kernel would have no more. */
+static void memory_that_is_not_known(void **state)
+{
+	f.memory = UINT64_MAX;
+	assert_false(kernels(60, 0));
+	assert_false(kernels(600, 0));
+}
+
+/* Both miss as often; on a device as fast as memory it is the way there that
+ * counts. */
+static void what_a_miss_takes(void **state)
+{
+	f.memory = UINT64_MAX;
+	f.engine_ns = 40000;
+	f.kernel_ns = 31000;
+	assert_false(kernels(600, 0));
+	f.kernel_ns = 29000;
+	assert_true(kernels(600, 0));
+	assert_false(kernels(40, 0)); /* nothing misses */
+}
+
+static void what_it_comes_to(void **state)
+{
+	struct fm_costs c;
+
+	f.engines = f.all = 160 * MIB;
+	f.engine_ns = 100000;
+	c = fm_cost(&f);
+	assert_in_range(c.engine, 74900, 75100); /* three quarters miss */
+	assert_in_range(c.kernel, 74900, 75100); /* of 80 MiB 40 count */
+	f.all = f.engines = 80 * MIB;
+	c = fm_cost(&f);
+	assert_in_range(c.engine, 49900, 50100);
+	assert_int_equal(c.kernel, 0);
+}
+
+static void sizes_that_are_extreme(void **state)
+{
+	f.engines = f.all = UINT64_MAX / 2;
+	assert_false(kernel_less());
+	f.engines = f.all = f.cache = f.memory = 0;
+	assert_false(kernel_less());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(between_cache_and_memory, begin),
+		cmocka_unit_test_setup(a_small_share_of_memory, begin),
+		cmocka_unit_test_setup(others_that_are_mapped_count, begin),
+		cmocka_unit_test_setup(memory_that_is_not_known, begin),
+		cmocka_unit_test_setup(what_a_miss_takes, begin),
+		cmocka_unit_test_setup(what_it_comes_to, begin),
+		cmocka_unit_test_setup(sizes_that_are_extreme, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* What a program loses, how far it gets, and with whom that is better. */
+#include "unit.h"
+
+#include "serve/serve.h"
+#include "tunables.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct fm_rate second_of(uint64_t major, uint64_t mib,
+				       uint64_t spent_ms, uint64_t loads,
+				       uint32_t missing)
+{
+	const struct fm_totals a = { .ms = 500, .major = 7,
+				     .read_bytes = 9, .spent_ns = 11,
+				     .faults = 13, .loads = 15 };
+	struct fm_totals b = a;
+	struct fm_rate r;
+
+	b.ms += 1000;
+	b.major += major;
+	b.read_bytes += mib * MIB;
+	b.spent_ns += spent_ms * 1000000;
+	b.loads += loads;
+	r = fm_rate_between(&a, &b);
+	r.missing = missing;
+	return r;
+}
+
+static struct fm_rate kernel(uint64_t major, uint64_t mib,
+				    uint32_t missing)
+{
+	return second_of(major, mib, 0, 0, missing);
+}
+
+static struct fm_rate engine(uint64_t loads, uint64_t mib,
+				    uint64_t spent_ms, uint32_t missing)
+{
+	return second_of(0, mib, spent_ms, loads, missing);
+}
+
+static void what_is_lost(void **state)
+{
+	struct fm_rate r = kernel(4000, 64, 900);
+
+	assert_int_equal(r.kernel, 200 + 65); /* 16384 pages, 4 us each */
+	assert_int_equal(r.waits, 4000);
+	assert_int_equal(r.kib, 64 << 10);
+	assert_true(r.kernel >= fm_tune.serve_lost_much);
+	r = engine(4000, 64, 700, 900);
+	assert_int_equal(r.engine, 700);
+	assert_int_equal(r.kernel, 0); /* nobody waits for the kernel */
+	r = kernel(100, 10, 900);
+	assert_true(r.kernel < fm_tune.serve_lost_much);
+}
+
+/* On a device where a wait takes 5 ms, and a page 100 us. */
+static void what_the_device_takes(void **state)
+{
+	const struct fm_totals a = { .ms = 1000 };
+	const struct fm_totals b = { .ms = 2000, .major = 100,
+				     .read_bytes = 4 * MIB,
+				     .read_ns = 5000000, .page_ns = 100000 };
+
+	assert_int_equal(fm_rate_between(&a, &b).kernel, 500 + 102);
+}
+
+/* Two looks at the same moment divide by nothing. */
+static void no_time(void **state)
+{
+	const struct fm_totals a = { .ms = 500, .major = 7,
+				     .read_bytes = 9, .spent_ns = 11,
+				     .faults = 13, .loads = 15 };
+	struct fm_rate r = fm_rate_between(&a, &a);
+
+	assert_int_equal(r.waits, 0);
+	assert_true(r.kernel < fm_tune.serve_lost_much);
+}
+
+static void more_waits_are_better(void **state)
+{
+	struct fm_rate k = kernel(7000, 900, 880);
+	struct fm_rate e = engine(17000, 66, 900, 890);
+
+	assert_true(fm_rate_engine_better(&k, &e));
+	e = engine(5000, 20, 900, 890);
+	assert_false(fm_rate_engine_better(&k, &e));
+}
+
+/* Twice the waits, but three times as much is missing. */
+static void not_where_more_is_missing(void **state)
+{
+	struct fm_rate k = kernel(8000, 31, 300);
+	struct fm_rate e = engine(16000, 62, 900, 900);
+
+	assert_false(fm_rate_engine_better(&k, &e));
+	e.missing = 500;
+	assert_true(fm_rate_engine_better(&k, &e));
+}
+
+static void who_reads_in_order_counts_bytes(void **state)
+{
+	struct fm_rate k = kernel(600, 1200, 900);
+	struct fm_rate e = engine(500, 1400, 700, 900);
+
+	assert_true(fm_rate_engine_better(&k, &e));
+	e = engine(500, 1300, 700, 900);
+	assert_false(fm_rate_engine_better(&k, &e)); /* as good as */
+	e = engine(500, 900, 700, 900);
+	assert_false(fm_rate_engine_better(&k, &e));
+}
+
+static void who_does_not_wait_is_better(void **state)
+{
+	struct fm_rate k = kernel(600, 1200, 900);
+	struct fm_rate e = engine(3, 1, 10, 0);
+
+	assert_true(fm_rate_engine_better(&k, &e));
+}
+
+/* What is not known is not better; what costs a quarter is. */
+static void the_kernel_is_better(void **state)
+{
+	struct fm_rate e = engine(12000, 47, 950, 110);
+	struct fm_rate k = kernel(12000, 47, 50);
+
+	assert_true(fm_rate_kernel_better(&e, &k));
+	assert_false(fm_rate_kernel_worse(&e, &k));
+	k.missing = 105;
+	assert_false(fm_rate_kernel_better(&e, &k));
+	k.missing = 0;
+	assert_false(fm_rate_kernel_better(&e, &k));
+	k = kernel(1000, 4, 0);
+	assert_true(fm_rate_kernel_better(&e, &k));
+	k = kernel(11000, 43, 110);
+	assert_true(fm_rate_kernel_worse(&e, &k));
+}
+
+static void trials_become_rare(void **state)
+{
+	assert_int_equal(fm_pause_ms(1), 60000);
+	assert_int_equal(fm_pause_ms(2), 5 * 60000);
+	assert_int_equal(fm_pause_ms(3), 25 * 60000);
+	assert_int_equal(fm_pause_ms(9), 25 * 60000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_lost),
+		cmocka_unit_test(no_time),
+		cmocka_unit_test(more_waits_are_better),
+		cmocka_unit_test(not_where_more_is_missing),
+		cmocka_unit_test(who_reads_in_order_counts_bytes),
+		cmocka_unit_test(who_does_not_wait_is_better),
+		cmocka_unit_test(what_the_device_takes),
+		cmocka_unit_test(the_kernel_is_better),
+		cmocka_unit_test(trials_become_rare),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
