@@ -110,8 +110,12 @@ static FM_FAULT uint64_t next_try_ms(long err)
 /* No child of fork has them: they name no file of its own. */
 static FM_FAULT long map_windows(struct job *j)
 {
-	long err = fm_apart(map_both, j);
+	uint64_t old;
+	long err;
 
+	fm_ring_dup_begin(&old);
+	err = fm_apart(map_both, j);
+	fm_ring_dup_end(&old);
 	if (!err && j->res <= 0)
 		err = j->res;
 	return err ? err : fm_sys_madvise(j->mem, 2 * BYTES, MADV_DONTFORK);

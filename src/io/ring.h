@@ -112,6 +112,10 @@ long fm_home_fd(uint32_t slot);
 bool fm_ring_may_dup(void);
 /* [plain] In the child of fork: it does not, until its rings are its own. */
 void fm_ring_dup_not_mine(void);
+/* [fault] Around a process (base/apart.h) that may ask for it. The home ring's
+ * lock is its parent's meanwhile: a process that is killed gives up none. */
+void fm_ring_dup_begin(uint64_t *ret_old);
+void fm_ring_dup_end(const uint64_t *old);
 
 /* [plain] */
 struct fm_ring_stats {

@@ -166,8 +166,25 @@ void fm_ring_dup_not_mine(void)
 	fm_home.dups = false;
 }
 
+FM_FAULT void fm_ring_dup_begin(uint64_t *ret_old)
+{
+	fm_block_signals(ret_old);
+	fm_lock(&fm_home.lock);
+}
+
+FM_FAULT void fm_ring_dup_end(const uint64_t *old)
+{
+	if (fm_home.on) /* who was killed may have left an entry */
+		take_back();
+	fm_unlock(&fm_home.lock);
+	fm_restore_signals(old);
+}
+
+/* Its parent has the lock. No two have one tag: who was killed may have left
+ * a completion. */
 int fm_home_dup(const struct fm_file *f)
 {
+	static uint64_t tag = 1ull << 33;
 	struct io_uring_sqe *sqe;
 	long res = -EBUSY;
 
@@ -175,14 +192,11 @@ int fm_home_dup(const struct fm_file *f)
 		return -EBADF;
 	if (!fm_ring_may_dup())
 		return -EACCES;
-	fm_lock(&fm_home.lock);
-	sqe = home_sqe(INSTALL_OP,
-		       (int)fm_slot_of(f, true), 6);
+	sqe = home_sqe(INSTALL_OP, (int)fm_slot_of(f, true), ++tag);
 	if (sqe) {
 		sqe->flags = IOSQE_FIXED_FILE;
-		res = home_wait(6);
+		res = home_wait(tag);
 	}
-	fm_unlock(&fm_home.lock);
 	return (int)res;
 }
 

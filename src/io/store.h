@@ -73,7 +73,7 @@ struct fm_store {
 	void (*close)(struct fm_file *f);
 	/* A descriptor of it, opened for what it is, in the table of who calls:
 	 * a process that shares the memory, whose parent has all signals
-	 * blocked and waits. Or -errno. */
+	 * blocked and waits, within fm_ring_dup_begin. Or -errno. */
 	int (*dup)(const struct fm_file *f);
 
 	/* A struct of its own, FM_FAULT_CALLS: tests/checks/fault_context sees

@@ -29,8 +29,9 @@ struct helper {
 	const struct fm_file *file;
 	const char *path;
 	const struct fm_kmap *maps;
-	unsigned n;
+	unsigned n, at; /* before it all are laid */
 	int err;
+	bool may_dup; /* within fm_ring_dup_begin */
 	bool done; /* nobody has killed it before */
 };
 
@@ -68,17 +69,28 @@ static int helper_map(const struct fm_kmap *k, int fd)
 	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }
 
+static bool may_not_open(int err)
+{
+	return err == -EACCES || err == -EPERM || err == -EROFS;
+}
+
+/* The file may not be opened any more (chmod), which a mapping does not mind:
+ * by a descriptor of ours. */
+static int helper_fd(const struct helper *h, const struct fm_kmap *k)
+{
+	int fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
+
+	return may_not_open(fd) && h->may_dup ?
+		       fm_store_of(h->file)->dup(h->file) : fd;
+}
+
 static int helper_one(const struct helper *h, const struct fm_kmap *k)
 {
 	int fd, err = -EBADF;
 
 	if (helper_may(h, k))
 		return helper_map(k, k->fd);
-	fd = helper_open(h, k->write ? O_RDWR : O_RDONLY);
-	/* The file may not be opened any more (chmod), which a mapping does not
-	 * mind: by a descriptor of ours. */
-	if (fd == -EACCES || fd == -EPERM || fd == -EROFS)
-		fd = fm_store_of(h->file)->dup(h->file);
+	fd = helper_fd(h, k);
 	if (fd < 0)
 		return fd;
 	/* The number that the path names may have been closed behind our
@@ -101,28 +113,44 @@ static void helper_main(void *arg)
 {
 	struct helper *h = arg;
 
-	for (unsigned i = 0; i < h->n && !h->err; i++) {
-		h->err = helper_one(h, &h->maps[i]);
+	for (h->err = 0; h->at < h->n && !h->err; h->at += !h->err) {
+		h->err = helper_one(h, &h->maps[h->at]);
 		for (int k = 1; k < fm_tune.demote_tries && passes(h->err);
 		     k++) {
 			fm_sys_sleep_us(5000);
-			h->err = helper_one(h, &h->maps[i]);
+			h->err = helper_one(h, &h->maps[h->at]);
 		}
 	}
 	h->done = true;
 }
 
+static int run_helper(struct helper *h)
+{
+	int err;
+
+	h->done = false;
+	err = fm_apart(helper_main, h);
+	if (err)
+		return err;
+	return h->done ? h->err : -EINTR;
+}
+
 int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 {
 	char path[FM_PROC_FD];
-	struct helper h = { f, path, maps, n, 0, false };
+	struct helper h = { .file = f, .path = path, .maps = maps, .n = n };
+	uint64_t old;
 	int err;
 
 	fm_proc_fd(path, f->io.path);
-	err = fm_apart(helper_main, &h);
-	if (err)
+	err = run_helper(&h);
+	if (!may_not_open(err))
 		return err;
-	return h.done ? h.err : -EINTR;
+	h.may_dup = true;
+	fm_ring_dup_begin(&old);
+	err = run_helper(&h);
+	fm_ring_dup_end(&old);
+	return err;
 }
 
 void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
