@@ -7,6 +7,7 @@ the run of that server got: one that has not served yet begins cold, as its run 
 What happens at an instant (somebody takes memory) is read at that instant."""
 import hashlib
 import statistics as stat
+import subprocess
 from collections import namedtuple
 
 from .corpus import SERVERS
@@ -124,6 +125,35 @@ class Always:
 
     def second(self, seen, server):
         return server
+
+
+class Model:
+    """The engine's own (src/serve), by build/benches/servemodel."""
+
+    def __init__(self, program):
+        self.name = "model"
+        self.p = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True)
+
+    def ask(self, line):
+        self.p.stdin.write(line + "\n")
+        self.p.stdin.flush()
+        return self.p.stdout.readline().strip()
+
+    def first(self, case):
+        """What is in the page cache is the kernel's (mmap/pagecache_probe.c). Of a part of
+        a file nothing is decided when it is mapped (mmap/fits.c)."""
+        seen = case.look("kernel", 0, 0) or {}
+        if seen and seen["missing"] * 16 < seen["sampled"]:
+            return self.ask("cached")
+        seen = case.look("engine", 0, 0) or {}
+        mapped = seen.get("mapped", 0)
+        whole = mapped >= seen.get("size", 0)
+        return self.ask("new %d %d" % (mapped if whole else 0, seen.get("left", 0)))
+
+    def second(self, seen, server):
+        line = dict(seen, ms=STEP_MS)
+        return self.ask("second " + " ".join(f"{k}={int(v)}" for k, v in line.items()))
 
 
 def recorded(case):

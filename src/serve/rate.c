@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "rate.h"
 
-#include <sys/resource.h>
-
 #include "base/sys.h"
 #include "base/types.h"
 #include "tunables.h"
@@ -101,14 +99,4 @@ bool fm_rate_kernel_worse(const struct fm_rate *engine,
 	return kernel->kernel > engine->engine / 2 &&
 	       (!engine->missing ||
 		gets(kernel, engine) < gets(engine, engine));
-}
-
-void fm_totals_of_kernel(struct fm_totals *ret)
-{
-	struct rusage r = { 0 };
-
-	fm_sys2(SYS_getrusage, RUSAGE_SELF, &r);
-	ret->ms = fm_now_ms();
-	ret->major = (uint64_t)r.ru_majflt;
-	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
 }

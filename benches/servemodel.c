@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * servemodel.c - the engine's model of who serves (src/serve/), over what was
+ * recorded: benches/servesim writes a line for each second, and reads who
+ * serves in the next one. What mmap/fits.c, trial.c and losing.c count in a
+ * process, the line has.
+ *
+ *   new BYTES MEMORY              a file is mapped, so many bytes of it
+ *   cached                        the same, of one that is in the page cache
+ *   second NAME=NUMBER ...        of the columns of serve_trace.def; totals are
+ *                                 those of that second alone
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/serve.h"
+#include "tunables.h"
+
+struct fm_tunables fm_tune = {
+#define FM_TUNABLE(room, name, value, unit, least, most, reason, measured) \
+	.name = value,
+#include "tunables.def"
+};
+
+/* Which column is which number. */
+struct second {
+	uint64_t ms, major, read_bytes, spent, faults, loads, sampled, missing;
+	uint64_t read_ns, page_ns, mapped, left, limit, cached;
+};
+
+static const struct {
+	const char *name;
+	size_t at;
+} columns[] = {
+#define COLUMN(name) { #name, offsetof(struct second, name) }
+	COLUMN(ms), COLUMN(major), COLUMN(read_bytes), COLUMN(spent),
+	COLUMN(faults), COLUMN(loads), COLUMN(sampled), COLUMN(missing),
+	COLUMN(read_ns), COLUMN(page_ns), COLUMN(mapped), COLUMN(left),
+	COLUMN(limit), COLUMN(cached),
+};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static struct fm_trial of_kernel, of_engine;
+static struct fm_rate with_kernel; /* when the engine was hoped for */
+static bool engine, on_trial;
+static uint64_t now_ms, read_bytes, mapped_before;
+
+static void read_column(const char *word, struct second *s)
+{
+	const char *is = strchr(word, '=');
+
+	for (size_t i = 0; is && i < COLUMNS; i++)
+		if (strlen(columns[i].name) == (size_t)(is - word) &&
+		    !strncmp(columns[i].name, word, (size_t)(is - word)))
+			*(uint64_t *)((char *)s + columns[i].at) =
+				strtoull(is + 1, NULL, 10);
+}
+
+static struct fm_costs costs(uint64_t bytes, uint64_t memory, uint64_t cache,
+			     struct fm_cost_facts *f)
+{
+	f->engines = f->all = bytes;
+	f->memory = memory;
+	f->cache = cache;
+	return fm_cost(f);
+}
+
+static void reset(void)
+{
+	of_kernel = of_engine = (struct fm_trial){ 0 };
+	now_ms = 1000;
+	read_bytes = mapped_before = 0;
+	on_trial = engine = false;
+}
+
+static void begin(const char *line)
+{
+	uint64_t bytes = 0, memory = 0;
+	struct fm_cost_facts f = { 0 };
+	struct fm_costs c;
+
+	sscanf(line, "new %lu %lu", &bytes, &memory);
+	reset();
+	c = costs(bytes, memory, memory / 2, &f);
+	engine = !fm_cost_kernel_less(&c);
+}
+
+static struct fm_rate rate_of(const struct second *s)
+{
+	const struct fm_totals zero = { 0 };
+	struct fm_totals t = {
+		.ms = s->ms, .major = s->major, .read_bytes = s->read_bytes,
+		.spent_ns = s->spent, .faults = s->faults, .loads = s->loads,
+		.read_ns = s->read_ns, .page_ns = s->page_ns,
+	};
+
+	if (s->sampled)
+		t.missing = (uint32_t)(s->missing * 1000 / s->sampled);
+	if (on_trial && t.read_ns < of_kernel.before.fault_ns)
+		t.read_ns = of_kernel.before.fault_ns;
+	return fm_rate_between(&zero, &t);
+}
+
+/* As io/device.c says it: a read is hardly longer than its pages. */
+static bool is_memory(const struct second *s)
+{
+	return s->read_ns && s->read_ns < 2 * s->page_ns;
+}
+
+/* Returns whether the kernel is hoped for; what fits is handed over. */
+static bool weigh(const struct second *s, const struct fm_rate *r)
+{
+	const bool settled = s->mapped == mapped_before;
+	struct fm_cost_facts f = {
+		.engine_ns = r->fault_ns,
+		.kernel_ns = is_memory(s) ? s->read_ns + s->page_ns : 0,
+	};
+	const struct fm_costs c = costs(s->mapped, s->left + s->cached,
+					 s->limit, &f);
+
+	mapped_before = s->mapped;
+	if (r->engine < fm_tune.serve_lost_much || !fm_cost_kernel_less(&c))
+		return false;
+	if (settled && fm_cost_fits(&f))
+		engine = false;
+	return engine;
+}
+
+static void act_on_kernel(enum fm_trial_act act)
+{
+	if (act == FM_TRIAL_BEGIN)
+		on_trial = true;
+	if (act == FM_TRIAL_END)
+		on_trial = false;
+	if (act == FM_TRIAL_BEGIN || act == FM_TRIAL_END)
+		engine = act == FM_TRIAL_END;
+}
+
+static void step_kernel(const struct second *s, struct fm_trial_second *now)
+{
+	if (engine && !on_trial)
+		now->hope = weigh(s, &now->rate);
+	if (engine || on_trial)
+		act_on_kernel(fm_trial_step(&fm_trial_of_kernel, &of_kernel,
+					    now));
+}
+
+/* The kernel has it, and is not on trial; or the engine is. */
+static void step_engine(struct fm_trial_second *now)
+{
+	enum fm_trial_act act;
+
+	if (engine && of_engine.state != FM_TRIAL_RUNS)
+		return;
+	now->hope = !engine;
+	if (!engine)
+		with_kernel = now->rate;
+	act = fm_trial_step(&fm_trial_of_engine, &of_engine, now);
+	if (act == FM_TRIAL_BEGIN || act == FM_TRIAL_END)
+		engine = act == FM_TRIAL_BEGIN;
+}
+
+static void second(char *line)
+{
+	struct fm_trial_second now = { 0 };
+	struct second s = { 0 };
+	char *rest = NULL;
+
+	for (char *w = strtok_r(line, " \n", &rest); w;
+	     w = strtok_r(NULL, " \n", &rest))
+		read_column(w, &s);
+	now_ms += s.ms;
+	read_bytes += s.read_bytes;
+	now.ms = now_ms;
+	now.read_bytes = read_bytes;
+	now.room = s.left < s.mapped ? s.left : s.mapped;
+	now.rate = rate_of(&s);
+	if (engine ? of_engine.state != FM_TRIAL_RUNS : on_trial)
+		step_kernel(&s, &now);
+	else
+		step_engine(&now);
+}
+
+int main(void)
+{
+	char line[4096];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		if (!strncmp(line, "new", 3))
+			begin(line);
+		else if (!strncmp(line, "cached", 6))
+			reset();
+		else
+			second(line);
+		puts(engine ? "engine" : "advised");
+		fflush(stdout);
+	}
+	return 0;
+}
