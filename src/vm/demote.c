@@ -346,8 +346,10 @@ bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 /* What fits is wanted, for the program waits for it page by page. */
 static bool brings_all(struct fm_file *f, enum fm_server_reason why)
 {
+	const uint64_t memory = fm_mem_monitor_all();
+
 	return (why == FM_WHY_FITS || why == FM_WHY_TRIED) &&
-	       fm_map_bytes(f) <= fm_mem_monitor_all();
+	       memory != UINT64_MAX && fm_map_bytes(f) <= memory;
 }
 
 static void note_resident(struct fm_file *f, enum fm_server_reason why,
