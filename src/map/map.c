@@ -491,14 +491,6 @@ uint64_t fm_pages_within(uintptr_t start, uintptr_t end, uint64_t pgoff,
 	return fm_least(all, size > pgoff ? size - pgoff : 0);
 }
 
-bool fm_in_memory(uintptr_t page)
-{
-	unsigned char vec = 1;
-
-	fm_sys3(SYS_mincore, page, FM_PAGE, &vec);
-	return vec & 1;
-}
-
 uint64_t fm_map_bytes(struct fm_file *f)
 {
 	uint64_t sum = 0;

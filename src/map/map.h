@@ -204,6 +204,7 @@ struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
 
 /* The rest of what other rooms may use. */
 #include "mremap_grow.h"
+#include "page_sample.h"
 #include "pin_table.h"
 #include "space.h"
 #include "stream.h"
@@ -240,9 +241,6 @@ bool fm_map_whole(struct fm_map *m);
  * file, up to the end of a file of so many bytes. */
 uint64_t fm_pages_within(uintptr_t start, uintptr_t end, uint64_t pgoff,
 			 uint64_t size);
-/* [any] Is the page there, engine's or kernel's? Where the kernel does not tell
- * it is. */
-bool fm_in_memory(uintptr_t page);
 /* [any] Bytes of f that are mapped: of several mappings together, but not more
  * than the file has. Under the space lock or in an epoch. */
 uint64_t fm_map_bytes(struct fm_file *f);

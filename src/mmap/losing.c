@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
+#include "map/map.h"
 #include "missing.h"
 #include "old_calls.h"
 #include "peers/peers.h"
@@ -26,7 +27,6 @@
 #include "vm/vm.h"
 
 #define FILES 16u
-#define SAMPLES 1024u  /* pages of a file that are looked at */
 #define ROW 3u         /* looks in a row at which the program loses */
 #define SHARE 8u       /* of what is read: less is not the file's fault */
 #define CALM_MS 60000u /* without a loss: the file is not looked at any more */
@@ -73,11 +73,10 @@ static bool look_again(struct fm_totals *last, struct fm_rate *ret)
 struct sample {
 	struct fm_krange r; /* the first of its ranges */
 	char path[256];
-	uint64_t there[SAMPLES / 64];
+	struct fm_page_sample seen;
 	uint64_t pages;
 	uint64_t not_before_ms; /* looked at whether others use it */
 	uint32_t changes;       /* of the ranges: else it is another sample */
-	unsigned n, missing, came;
 };
 
 static struct sample samples[FILES];
@@ -164,20 +163,8 @@ static uint64_t pages_of(const struct sample *s)
 
 static void look_at_pages(struct sample *s, bool again)
 {
-	const uint64_t step = s->pages / SAMPLES + 1;
-
-	s->n = s->missing = s->came = 0;
-	for (uint64_t p = 0; p < s->pages && s->n < SAMPLES; p += step) {
-		const uint64_t bit = 1ull << s->n % 64;
-		uint64_t *word = &s->there[s->n++ / 64];
-		const bool was = *word & bit;
-		const bool is = fm_in_memory(s->r.start +
-					     (p << FM_PAGE_SHIFT));
-
-		s->came += again && is && !was;
-		s->missing += !is;
-		*word = is ? *word | bit : *word & ~bit;
-	}
+	fm_page_sample_look(&s->seen, s->r.start, s->pages, FM_PAGE_SAMPLES,
+			    again);
 }
 
 static void sample(const struct fm_krange *r, uint32_t changes)
@@ -217,7 +204,7 @@ static void sample_all(void)
 /* Pages that came since the last look, as far as the sample tells. */
 static uint64_t weight(const struct sample *s)
 {
-	return s->n ? s->came * s->pages / s->n : 0;
+	return s->seen.n ? s->seen.came * s->pages / s->seen.n : 0;
 }
 
 static uint64_t weight_of_all(void)
@@ -232,7 +219,7 @@ static uint64_t weight_of_all(void)
 /* Its pages come all the time, and it is not all there. */
 static bool is_cause(const struct sample *s)
 {
-	return s->came && s->missing * 16 >= s->n &&
+	return s->seen.came && s->seen.missing * 16 >= s->seen.n &&
 	       weight(s) >= weight_of_all() / SHARE;
 }
 
@@ -359,7 +346,7 @@ static void note_rate(struct fm_file *f, const struct sample *s,
 		.kernel = mean(m->kernel, r->kernel),
 		.waits = mean(m->waits, r->waits),
 		.kib = mean(m->kib, r->kib),
-		.missing = s->missing * 1000 / s->n,
+		.missing = s->seen.missing * 1000 / s->seen.n,
 	};
 	atomic_store(&f->choice.kernel, m->kernel);
 	f->choice.calm_since_ms = fm_now_ms();
@@ -511,7 +498,7 @@ static unsigned missing_of(struct fm_file *f)
 	if (s.pages)
 		s.pages = within(&s.r, (uint64_t)fm_file_size(f));
 	look_at_pages(&s, false);
-	return s.n ? s.missing * 1000 / s.n : 1000;
+	return s.seen.n ? s.seen.missing * 1000 / s.seen.n : 1000;
 }
 
 static void judge(struct fm_file *f, struct fm_rate r)

@@ -13,23 +13,22 @@
 #include "engine.h"
 #include "file/file.h"
 #include "losing.h"
+#include "map/map.h"
 #include "missing.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "take_back.h"
 #include "trial.h"
 
-#define SAMPLES 1024u
-
 /* A page here and there: is nearly all of it in the page cache? */
 static bool is_cached(const struct fm_krange *r, uint64_t size)
 {
-	uint64_t pages = fm_pages_within(r->start, r->end, r->pgoff, size);
-	uint64_t step = pages / SAMPLES + 1, missing = 0, all = 0;
+	struct fm_page_sample s = { .n = 0 };
 
-	for (uint64_t i = 0; i < pages; i += step, all++)
-		missing += !fm_in_memory(r->start + (i << FM_PAGE_SHIFT));
-	return missing * 16 < all;
+	fm_page_sample_look(&s, r->start,
+			    fm_pages_within(r->start, r->end, r->pgoff, size),
+			    FM_PAGE_SAMPLES, false);
+	return s.missing * 16 < s.n;
 }
 
 /* The engine would begin with nothing, and the kernel has it all. Of a file of

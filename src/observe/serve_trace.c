@@ -31,7 +31,7 @@
 #include "tunables.h"
 
 #define FILES 16u    /* of a process that are recorded */
-#define SAMPLES 512u /* pages of a file that are looked at: 0.2 ms */
+#define SAMPLES 512u /* size: pages of a file that are looked at: 0.2 ms */
 
 enum column {
 #define FM_SERVE_COLUMN(name, text) C_##name,
@@ -56,7 +56,7 @@ struct seen {
 	const struct fm_policy *policy; /* of a range of the kernel's */
 	uint64_t sampled_of; /* `pages` of the sample */
 	uintptr_t sampled_at;
-	uint64_t there[SAMPLES / 64];
+	struct fm_page_sample sample;
 };
 
 static struct seen files[FILES];
@@ -144,19 +144,11 @@ static void sample(struct seen *s, uint64_t size, uint64_t *line)
 	const uint64_t pages = fm_pages_within(s->start, s->start +
 			(s->pages << FM_PAGE_SHIFT), s->pgoff, size);
 	const bool again = s->sampled_of == pages && s->sampled_at == s->start;
-	const uint64_t step = pages / SAMPLES + 1;
-	unsigned n = 0;
 
-	for (uint64_t p = 0; p < pages && n < SAMPLES; p += step, n++) {
-		const uint64_t bit = 1ull << n % 64;
-		uint64_t *word = &s->there[n / 64];
-		const bool is = fm_in_memory(s->start + (p << FM_PAGE_SHIFT));
-
-		line[C_missing] += !is;
-		line[C_came] += again && is && !(*word & bit);
-		*word = is ? *word | bit : *word & ~bit;
-	}
-	line[C_sampled] = n;
+	fm_page_sample_look(&s->sample, s->start, pages, SAMPLES, again);
+	line[C_sampled] = s->sample.n;
+	line[C_missing] = s->sample.missing;
+	line[C_came] = s->sample.came;
 	s->sampled_of = pages;
 	s->sampled_at = s->start;
 }
