@@ -42,7 +42,6 @@ static const struct {
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static struct fm_trial of_kernel, of_engine;
-static struct fm_rate with_kernel; /* when the engine was hoped for */
 static bool engine, on_trial;
 static uint64_t now_ms, read_bytes, mapped_before;
 
@@ -154,8 +153,6 @@ static void step_engine(struct fm_trial_second *now)
 	if (engine && of_engine.state != FM_TRIAL_RUNS)
 		return;
 	now->hope = !engine;
-	if (!engine)
-		with_kernel = now->rate;
 	act = fm_trial_step(&fm_trial_of_engine, &of_engine, now);
 	if (act == FM_TRIAL_BEGIN || act == FM_TRIAL_END)
 		engine = act == FM_TRIAL_BEGIN;

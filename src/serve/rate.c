@@ -44,7 +44,8 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 	};
 }
 
-uint32_t fm_rate_lost(const struct fm_rate *r)
+/* With both together. */
+static uint32_t lost(const struct fm_rate *r)
 {
 	return (uint32_t)fm_least((uint64_t)r->kernel + r->engine, UINT32_MAX);
 }
@@ -89,7 +90,7 @@ bool fm_rate_kernel_better(const struct fm_rate *engine,
 bool fm_rate_engine_better(const struct fm_rate *kernel,
 			   const struct fm_rate *engine)
 {
-	return fm_rate_lost(engine) < fm_tune.serve_lost_little ||
+	return lost(engine) < fm_tune.serve_lost_little ||
 	       is_more(gets(kernel, engine), gets(engine, engine));
 }
 

@@ -38,8 +38,6 @@ struct fm_totals {
 /* [plain] */
 struct fm_rate fm_rate_between(const struct fm_totals *a,
 			       const struct fm_totals *b);
-/* [plain] With both together. */
-uint32_t fm_rate_lost(const struct fm_rate *r);
 /* [plain] Accesses a second; 0: unknown. */
 uint64_t fm_rate_reached(const struct fm_rate *r);
 /* [plain] Of one program with each of the two servers: the second is so much
