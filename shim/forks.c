@@ -6,6 +6,7 @@
  * for a child must not close what is the parent's.
  */
 #include "args.h"
+#include "handed.h"
 #include "shim.h"
 
 #include <linux/sched.h>
@@ -98,6 +99,7 @@ FM_HOOK int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	child = va_arg(ap, pid_t *);
 	va_end(ap);
 	shares_ours((unsigned)flags);
+	fm_hand_ids((unsigned)flags, parent, child);
 	if (!copies((unsigned)flags) || !fn || !stack)
 		return FM_LATE(clone)(fn, stack, flags, arg, parent, tls,
 				      child);
@@ -112,10 +114,11 @@ __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) __THROW;
 
 /* ---- syscall() ---------------------------------------------------------- */
 
-static bool clone3_copies(long args)
+static bool clone3_copies(long args, size_t size)
 {
 	struct clone_args a = { .flags = 0 };
 
+	fm_hand_clone((void *)args, size);
 	if (!fm_user_read(&a, (void *)args, CLONE_ARGS_SIZE_VER0))
 		return false;
 	shares_ours(a.flags);
@@ -124,10 +127,9 @@ static bool clone3_copies(long args)
 
 /* Asked by entry.S: does the call make a copy of the process that returns
  * where we stand? */
-__attribute__((used, visibility("hidden"))) bool fm_syscall_forks(long nr,
-								   long a,
-								   long b);
-bool fm_syscall_forks(long nr, long a, long b)
+__attribute__((used, visibility("hidden"))) bool
+fm_syscall_forks(long nr, long a, long b, long c, long d);
+bool fm_syscall_forks(long nr, long a, long b, long c, long d)
 {
 	switch (nr) {
 	case SYS_fork:
@@ -138,9 +140,10 @@ bool fm_syscall_forks(long nr, long a, long b)
 		return false;
 	case SYS_clone:
 		shares_ours((unsigned long)a);
+		fm_hand_ids((unsigned long)a, (void *)c, (void *)d);
 		return copies((unsigned long)a) && !b;
 	default:
-		return clone3_copies(a);
+		return clone3_copies(a, (size_t)b);
 	}
 }
 

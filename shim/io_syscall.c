@@ -5,9 +5,9 @@
  * the kernel: the hooks are cancellation points, which the system call is not.
  */
 #include "guard.h"
+#include "handed.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -154,17 +154,6 @@ static long copy_call(long nr, long a, long b, long c, long d, long e, long f)
 	return -2;
 }
 
-/* The kernel may look at a futex at any time while somebody waits. */
-static void give_up_futex(long a, long op, long e)
-{
-	const int cmd = op & 127;
-
-	fm_demote_touched(pointer(a), 4, FM_WHY_FUTEX);
-	if (cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE ||
-	    cmd == FUTEX_WAKE_OP)
-		fm_demote_touched(pointer(e), 4, FM_WHY_FUTEX);
-}
-
 long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
 {
 	long r = io_call(nr, a, b, c, d);
@@ -181,7 +170,7 @@ long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
 		r = fm_syscall_object(nr, a, b, c, d, e, f);
 	if (r == -2)
 		r = fm_syscall_async(nr, a, b, c, d, e);
-	if (r == -2 && nr == SYS_futex)
-		give_up_futex(a, b, e);
+	if (r == -2)
+		fm_hand_over(nr, a, b, c, d, e);
 	return r;
 }

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 
 #include "args.h"
+#include "handed.h"
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void),
 		      void (*child)(void), void *dso);
@@ -283,6 +284,7 @@ long fm_syscall_seccomp(long op, unsigned long flags, long args)
 	bool mine;
 	long r;
 
+	fm_hand_seccomp(op, args);
 	if (op > 1) /* neither a mode nor a filter */
 		return fm_result(fm_sys3(SYS_seccomp, op, flags, args));
 	mine = confine((void *)args, all);
@@ -306,6 +308,8 @@ int fm_do_prctl(bool raw, int option, const unsigned long a[4])
 			atomic_store(&reaper, a[0]);
 		return r;
 	}
+	if (a[0] == SECCOMP_MODE_FILTER)
+		fm_hand_seccomp(SECCOMP_SET_MODE_FILTER, (long)a[1]);
 	mine = confine((void *)a[1], false);
 	r = FM_PASS_VIA(raw, prctl, SYS_prctl, option, a[0], a[1], a[2], a[3]);
 	confined(mine, r < 0, false);

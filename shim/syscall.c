@@ -49,7 +49,6 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_sync] = 1,
 	[SYS_syncfs] = 1,
 	[SYS_sync_file_range] = 1,
-	[SYS_futex] = 1,
 	[SYS_mlock2] = 1,
 	[SYS_remap_file_pages] = 1,
 	[SYS_pkey_mprotect] = 1,
@@ -71,6 +70,14 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_mseal] = 1,
 	[SYS_shmat] = 1,
 	[SYS_shmdt] = 1,
+	/* handed.c */
+	[SYS_futex] = 1,
+	[SYS_kexec_load] = 1,
+	[SYS_set_tid_address] = 1,
+	[SYS_set_robust_list] = 1,
+	[SYS_rseq] = 1,
+	[SYS_futex_waitv] = 1,
+	[454 ... 456] = 1, /* futex_wake, futex_wait, futex_requeue */
 	/* io_async.c */
 	[SYS_io_setup] = 1,
 	[SYS_io_submit] = 1,

@@ -158,6 +158,10 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_MSEAL] = { .text = "mseal" },
 	[FM_WHY_FLAGS] = { .text = "its flags are changed" },
 	[FM_WHY_IOCTL] = { .text = "ioctl of unknown extent" },
+	[FM_WHY_SYSCALL] = {
+		.text = "a system call that uses it later, or finds it by a "
+			"pointer",
+	},
 	[FM_WHY_FUTEX] = { .text = "futex" },
 	[FM_WHY_SEMAPHORE] = { .text = "semaphore" },
 	[FM_WHY_MUTEX] = { .text = "mutex" },
