@@ -37,7 +37,6 @@ static int show(const char *text)
 int cmd_ctl(int argc, char **argv)
 {
 	char line[FM_CONTROL_LINE - 1], *text;
-	int fd;
 	int r = cmd_options(
 		argc, argv, 2, 64,
 		"usage: fastmap ctl WHO COMMAND [ARG...]   one line to a running\n"
@@ -53,14 +52,9 @@ int cmd_ctl(int argc, char **argv)
 			"lines\n");
 		return 2;
 	}
-	fd = live_dial(argv[optind]);
-	if (fd < 0)
+	text = live_talk(argv[optind], line);
+	if (!text)
 		return 1;
-	text = live_talk(fd, line, NULL);
-	if (!text) {
-		live_say_failure(argv[optind]);
-		return 1;
-	}
 	r = show(text);
 	free(text);
 	return r;

@@ -26,24 +26,20 @@ struct live_process {
  * *ret is to be freed. */
 size_t live_list(struct live_process **ret);
 
-/* A connection, or -1 when the reason has been said. */
-int live_dial(const char *who);
-/* The same to one of the list; -1 and errno. `ms`: how long it may take where
- * too many wait already; 0: not at all (EAGAIN), and reads do not wait
- * either. */
-int live_connect(const struct live_process *p, int ms);
+/* Which one is meant; of a socket the pid is 0. -1: said. */
+int live_find(const char *who, struct live_process *ret);
+/* The same, and it has been connected to: of a socket the pid is known, too. */
+int live_meet(const char *who, struct live_process *ret);
 /* Why that one could not be asked, or has not answered: by errno, EAGAIN: it
  * was silent. */
 void live_say_failure(const char *who);
-/* One line, without its end. -1 and errno: EINVAL if it is more than one. */
-int live_send(int fd, const char *line);
 /* One line, without its end, and the whole answer, to be freed; NULL when the
  * reason has been said, be it the process's own ("error: ..."). */
 char *live_ask(const char *who, const char *line);
 json_t *live_stats(const char *who);
-/* The same without a word about what fails: of one in a list, which may have
- * ended. */
-json_t *live_stats_of(const struct live_process *p);
+/* The statistics of all, which are asked at the same time: NULL where one has
+ * not answered. */
+void live_stats_of_all(const struct live_process *p, size_t n, json_t **ret);
 bool live_runs(pid_t pid);
 /* A command that may take long: a bar on a terminal, then the answer on stdout.
  * Returns an exit status. */
@@ -51,10 +47,7 @@ int live_do(const char *who, const char *line);
 /* A command of one word, whose only argument is WHO. */
 int live_word(int argc, char **argv, const char *help, const char *word);
 
-/* Ask on a connection, and end it: what may take long, as long as it goes
- * on. `progress`: called with "progress DONE
- * TOTAL", or NULL. */
-char *live_talk(int fd, const char *line,
-		void (*progress)(unsigned long done, unsigned long total));
+/* The answer to what may take long, be it "error: ...". NULL: said. */
+char *live_talk(const char *who, const char *line);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/visible.h"
+#include "call.h"
 #include "glob.h"
 #include "live.h"
 #include "live_priv.h"
@@ -92,7 +93,7 @@ bool live_named_socket(pid_t pid, struct live_process *ret)
 
 static bool nobody_listens(const struct live_process *p)
 {
-	int fd = live_connect(p, 0);
+	int fd = call_connect(p);
 
 	if (fd >= 0)
 		close(fd);

@@ -76,35 +76,46 @@ static json_t *document(const struct live_process *p, const json_t *s)
 	return o;
 }
 
-static void print_all(const struct live_process *all, size_t n)
+static void print_all(const struct live_process *all, size_t n, json_t **stats)
 {
 	printf("%7s %-10s %-16s %6s %7s %6s %8s %7s %7s %6s\n", "PID", "USER",
 	       "PROGRAM", "ENGINE", "ADVISED", "KERNEL", "RESIDENT", "DIRTY",
 	       "LIMIT", "UPTIME");
-	for (size_t i = 0; i < n; i++) {
-		json_t *s = live_stats_of(&all[i]);
-
+	for (size_t i = 0; i < n; i++)
 		/* it may have ended meanwhile */
-		if (s || live_runs(all[i].pid))
-			print_line(&all[i], s);
-		json_decref(s);
-	}
+		if (stats[i] || live_runs(all[i].pid))
+			print_line(&all[i], stats[i]);
 }
 
-static void print_json(const struct live_process *all, size_t n)
+static void print_json(const struct live_process *all, size_t n,
+		       json_t **stats)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < n; i++) {
-		json_t *s = live_stats_of(&all[i]);
-
-		if (s || live_runs(all[i].pid))
-			json_array_append_new(list, document(&all[i], s));
-		json_decref(s);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (stats[i] || live_runs(all[i].pid))
+			json_array_append_new(list,
+					      document(&all[i], stats[i]));
 	json_dumpf(list, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
 	putchar('\n');
 	json_decref(list);
+}
+
+static int show(bool json)
+{
+	struct live_process *all;
+	const size_t n = live_list(&all);
+	json_t **stats = calloc(n + 1, sizeof(*stats));
+
+	if (stats) {
+		live_stats_of_all(all, n, stats);
+		(json ? print_json : print_all)(all, n, stats);
+	}
+	for (size_t i = 0; stats && i < n; i++)
+		json_decref(stats[i]);
+	free(stats);
+	free(all);
+	return stats ? 0 : 1;
 }
 
 int cmd_ps(int argc, char **argv)
@@ -114,9 +125,7 @@ int cmd_ps(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	struct live_process *all;
 	bool json = false;
-	size_t n;
 	int c;
 
 	setlocale(LC_CTYPE, "");
@@ -129,11 +138,5 @@ int cmd_ps(int argc, char **argv)
 		return c == 'h' ? 0 : 2;
 	if (optind < argc)
 		return cmd_usage(help, "too many arguments");
-	n = live_list(&all);
-	if (json)
-		print_json(all, n);
-	else
-		print_all(all, n);
-	free(all);
-	return 0;
+	return show(json);
 }

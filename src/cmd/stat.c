@@ -2,19 +2,22 @@
 /*
  * stat.c - fastmap stat: what a running process serves, file by file.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <uv.h>
 
+#include "call.h"
 #include "cmd.h"
 #include "live.h"
 #include "shown.h"
 #include "stats_doc.h"
 
 #define MOST_S 86400
+#define ANSWER_MS 10000 /* who answers at all does it in milliseconds */
 #define EXACT JSON_REAL_PRECISION(15)
 
 static const char help[] =
@@ -113,27 +116,72 @@ static void show_json(const json_t *stats, const json_t *before)
 
 /* ---- again and again ---------------------------------------------------- */
 
+struct watching {
+	struct live_process of;
+	void (*show)(const json_t *stats, const json_t *before);
+	json_t *before;
+	uint64_t ms;
+	uv_timer_t timer;
+	bool over;
+};
+
+static void show_next(struct watching *w, json_t *now)
+{
+	w->show(now, w->before);
+	json_decref(w->before);
+	w->before = now;
+	w->over = fflush(stdout) || !watch;
+}
+
+static void ask(uv_timer_t *t);
+
 /* That it ends while it is watched is no error. */
+static void answered(char *text, int err, void *arg)
+{
+	struct watching *w = arg;
+	json_t *now = text ? shown_json(json_loads(text, 0, NULL)) : NULL;
+
+	free(text);
+	errno = err;
+	if (err == EAGAIN)
+		live_say_failure(w->of.socket);
+	w->over = !now;
+	if (now)
+		show_next(w, now);
+	if (!w->over)
+		uv_timer_start(&w->timer, ask, w->ms, 0);
+}
+
+static void ask(uv_timer_t *t)
+{
+	struct watching *w = t->data;
+	const struct call_plan plan = {
+		.of = &w->of, .line = "stats", .ms = ANSWER_MS,
+		.done = answered, .arg = w,
+	};
+
+	w->over = !call_begin(&plan);
+}
+
 static int show_all(const char *who, double seconds,
 		    void (*show)(const json_t *stats, const json_t *before))
 {
-	json_t *before = NULL, *now = live_stats(who);
+	struct watching w = { .show = show, .ms = (uint64_t)(seconds * 1e3) };
+	json_t *now = live_stats(who);
 
 	if (!now)
 		return 1;
-	for (;;) {
-		show(now, before);
-		if (fflush(stdout) || !watch)
-			break;
-		usleep((useconds_t)(seconds * 1e6));
-		json_decref(before);
-		before = now;
-		now = live_stats(who);
-		if (!now)
-			break;
+	show_next(&w, now);
+	if (!w.over && !live_meet(who, &w.of)) {
+		uv_timer_init(uv_default_loop(), &w.timer);
+		w.timer.data = &w;
+		uv_timer_start(&w.timer, ask, w.ms, 0);
+		while (!w.over)
+			uv_run(uv_default_loop(), UV_RUN_ONCE);
+		uv_close((uv_handle_t *)&w.timer, NULL);
+		uv_run(uv_default_loop(), UV_RUN_NOWAIT);
 	}
-	json_decref(before);
-	json_decref(now);
+	json_decref(w.before);
 	return 0;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* top.c - fastmap top: what running processes do, on a terminal. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <locale.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "cmd.h"
 #include "shown.h"
@@ -145,17 +146,13 @@ static int take_options(struct options *o, int argc, char **argv)
 
 static double seconds(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	uv_update_time(uv_default_loop());
+	return (double)uv_now(uv_default_loop()) / 1000;
 }
 
-static int ms_until(double due)
+static uint64_t ms_of(double s)
 {
-	const double ms = (due - seconds()) * 1000;
-
-	return ms <= 0 ? 0 : ms > 60000 ? 60000 : (int)ms + 1;
+	return s > 0 ? (uint64_t)(s * 1000 + 0.5) : 0;
 }
 
 /* ---- the table, from what is known ------------------------------------- */
@@ -191,8 +188,8 @@ static void fill_table(struct table *t, const struct top_peers *peers)
 	free_table(t);
 	t->process = calloc(peers->n + 1, sizeof(*t->process));
 	for (unsigned i = 0; t->process && i < peers->n; i++)
-		if (peers->peer[i].now)
-			t->process[n++] = peers->peer[i].now;
+		if (peers->peer[i]->now)
+			t->process[n++] = peers->peer[i]->now;
 	t->view.process = t->process;
 	t->view.processes = n;
 	t->view.row = top_rows_new(t->process, n, &t->view.rows);
@@ -201,17 +198,29 @@ static void fill_table(struct table *t, const struct top_peers *peers)
 
 /* ---- once -------------------------------------------------------------- */
 
-static void wait_answers(struct top_peers *t)
+static void pass(uv_timer_t *t)
 {
-	const double due = seconds() + ANSWER_MS / 1000.0;
+	*(bool *)t->data = true;
+}
 
-	while (top_peers_waits(t) && ms_until(due)) {
-		struct pollfd p[t->n + 1];
-		const unsigned n = top_peers_fds(t, p);
+/* For so long, or until all have answered. */
+static void wait_for(const struct top_peers *t, uint64_t ms, bool answers)
+{
+	bool over = false;
+	uv_timer_t timer = { .data = &over };
 
-		poll(p, n, ms_until(due));
-		top_peers_take(t);
-	}
+	uv_timer_init(uv_default_loop(), &timer);
+	uv_timer_start(&timer, pass, ms, 0);
+	while (!over && !(answers && !t->asked))
+		uv_run(uv_default_loop(), UV_RUN_ONCE);
+	uv_close((uv_handle_t *)&timer, NULL);
+	uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+}
+
+static void ask_all(struct top_peers *peers)
+{
+	top_peers_ask(peers);
+	wait_for(peers, ANSWER_MS, true);
 }
 
 static unsigned width_of(const struct options *o)
@@ -259,15 +268,13 @@ static int once(const struct options *o, struct top_peers *peers)
 				     .interval = o->interval,
 				     .many = peers->many } };
 
-	top_peers_ask(peers);
-	wait_answers(peers);
+	ask_all(peers);
 	if (top_peers_silent(peers) && !peers->many) {
 		fprintf(stderr, "fastmap: %s\n", peers->said);
 		return 1;
 	}
-	usleep((useconds_t)(o->interval * 1e6));
-	top_peers_ask(peers);
-	wait_answers(peers);
+	wait_for(peers, ms_of(o->interval), false);
+	ask_all(peers);
 	fill_table(&t, peers);
 	print_table(&t.view, width_of(o));
 	top_peers_silent(peers);
@@ -279,12 +286,18 @@ static int once(const struct options *o, struct top_peers *peers)
 
 /* ---- on a terminal ----------------------------------------------------- */
 
-static void refill(struct table *t, struct top_peers *peers,
-		   const struct top_key *selected)
-{
-	fill_table(t, peers);
-	select_again(&t->view, selected);
-}
+struct screen {
+	struct table t;
+	struct top_peers *peers;
+	struct top_action action;
+	struct top_key selected;
+	uv_timer_t look;
+	uv_poll_t keys;
+	uv_signal_t resize, end[3];
+	double asked; /* s, when */
+	bool ended;
+	int status;
+};
 
 /* What was said long ago is no news any more. */
 static void forget_message(struct table *t)
@@ -298,91 +311,155 @@ static void forget_message(struct table *t)
 	snprintf(t->message, sizeof(t->message), "%s", now);
 }
 
-static void show(struct table *t, struct top_peers *peers,
-		 struct top_key *selected)
+static void refill(struct screen *s)
 {
-	struct top_view *v = &t->view;
+	fill_table(&s->t, s->peers);
+	select_again(&s->t.view, &s->selected);
+}
 
-	refill(t, peers, selected);
-	if (*peers->said) {
-		snprintf(v->message, sizeof(v->message), "%s", peers->said);
-		*peers->said = 0;
-		t->since = seconds();
+static void show(void *arg)
+{
+	struct screen *s = arg;
+	struct top_view *v = &s->t.view;
+
+	refill(s);
+	if (*s->peers->said) {
+		snprintf(v->message, sizeof(v->message), "%s", s->peers->said);
+		*s->peers->said = 0;
+		s->t.since = seconds();
 	}
-	forget_message(t);
+	forget_message(&s->t);
 	top_screen_draw(v);
 	if (v->selected < v->rows)
-		*selected = top_key_of(&v->row[v->selected]);
+		s->selected = top_key_of(&v->row[v->selected]);
 }
 
-/* Sleeps until a key, an answer, the time of the next look. */
-static void wait_all(const struct top_peers *peers,
-		     const struct top_action *action, int ms)
+static void look(uv_timer_t *timer)
 {
-	struct pollfd p[peers->n + 2];
-	unsigned n = top_peers_fds(peers, p);
+	struct screen *s = timer->data;
 
-	p[n++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
-	p[n++] = (struct pollfd){ .fd = action->ask.fd, .events = POLLIN };
-	poll(p, n, ms);
-	/* The terminal has gone. */
-	if (p[n - 2].revents & (POLLHUP | POLLERR | POLLNVAL)) {
-		top_screen_end();
-		exit(1);
-	}
+	s->asked = seconds();
+	top_peers_ask(s->peers);
+	uv_timer_start(timer, look, ms_of(s->t.view.interval), 0);
+	show(s);
 }
 
-static bool take_keys(struct table *t, struct top_peers *peers,
-		      struct top_action *action, struct top_key *selected)
+/* The interval may have changed, and paused nothing is asked. */
+static void set_time(struct screen *s)
 {
+	if (s->t.view.paused)
+		uv_timer_stop(&s->look);
+	else
+		uv_timer_start(&s->look, look,
+			       ms_of(s->asked + s->t.view.interval -
+				     seconds()), 0);
+}
+
+static void end(struct screen *s, int status)
+{
+	s->ended = true;
+	s->status = status;
+}
+
+static void take_keys(struct screen *s)
+{
+	struct top_view *v = &s->t.view;
 	int key;
 
-	while ((key = top_screen_key()) >= 0) {
-		if (!top_keys_press(&t->view, peers, action, key))
-			return false;
-		if (t->view.selected < t->view.rows)
-			*selected = top_key_of(&t->view.row[t->view.selected]);
+	refill(s);
+	while (!s->ended && (key = top_screen_key()) >= 0) {
+		if (!top_keys_press(v, s->peers, &s->action, key))
+			end(s, 0);
+		if (v->selected < v->rows)
+			s->selected = top_key_of(&v->row[v->selected]);
 	}
-	return true;
+	set_time(s);
+	show(s);
 }
 
-static void run(struct table *t, struct top_peers *peers)
+/* An error, or an end: the terminal has gone. */
+static void on_keys(uv_poll_t *p, int status, int events)
 {
-	struct top_action action = { .ask = TOP_ASK_NONE };
-	struct top_key selected = { 0 };
-	double due = seconds();
+	struct winsize size;
 
-	for (;;) {
-		if (!t->view.paused && seconds() >= due) {
-			top_peers_ask(peers);
-			due = seconds() + t->view.interval;
-		}
-		wait_all(peers, &action,
-			 t->view.paused ? 60000 : ms_until(due));
-		top_peers_take(peers);
-		refill(t, peers, &selected); /* rows of before have gone */
-		top_action_take(&action, &t->view);
-		if (!take_keys(t, peers, &action, &selected))
-			break;
-		show(t, peers, &selected);
-		if (t->view.interval + seconds() < due)
-			due = seconds() + t->view.interval;
+	if (status < 0 || (events & UV_DISCONNECT) ||
+	    ioctl(STDIN_FILENO, TIOCGWINSZ, &size))
+		end(p->data, 1);
+	else
+		take_keys(p->data);
+}
+
+static void on_resize(uv_signal_t *signal, int number)
+{
+	top_screen_resize();
+	show(signal->data);
+}
+
+static void on_end(uv_signal_t *signal, int number)
+{
+	end(signal->data, 128 + number);
+}
+
+/* The screen is as it was whatever ends us. */
+static void watch_signals(struct screen *s, uv_loop_t *loop)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
+	uv_signal_init(loop, &s->resize);
+	s->resize.data = s;
+	uv_signal_start(&s->resize, on_resize, SIGWINCH);
+	for (unsigned i = 0; i < 3; i++) {
+		uv_signal_init(loop, &s->end[i]);
+		s->end[i].data = s;
+		uv_signal_start(&s->end[i], on_end, ends[i]);
 	}
-	top_ask_end(&action.ask);
+}
+
+/* The loop sets O_NONBLOCK, which all share who have this terminal from the
+ * same open(2), be it our shell: it has one of its own. */
+static int keys_fd(void)
+{
+	int fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? STDIN_FILENO : fd;
+}
+
+static void run(struct screen *s)
+{
+	uv_loop_t *loop = uv_default_loop();
+	const int flags = fcntl(STDIN_FILENO, F_GETFL);
+
+	s->peers->news = s->action.news = show;
+	s->peers->arg = s->action.arg = s;
+	s->action.view = &s->t.view;
+	watch_signals(s, loop);
+	uv_timer_init(loop, &s->look);
+	s->look.data = s;
+	uv_timer_start(&s->look, look, 0, 0);
+	uv_poll_init(loop, &s->keys, keys_fd());
+	s->keys.data = s;
+	uv_poll_start(&s->keys, UV_READABLE | UV_DISCONNECT, on_keys);
+	while (!s->ended)
+		uv_run(loop, UV_RUN_ONCE);
+	call_cancel(s->action.call);
+	fcntl(STDIN_FILENO, F_SETFL, flags);
 }
 
 static int watch(const struct options *o, struct top_peers *peers)
 {
-	struct table t = { .view = { .by = o->by, .reverse = o->reverse,
-				     .interval = o->interval,
-				     .many = peers->many } };
+	/* for all of the loop's life */
+	static struct screen s;
 
+	s = (struct screen){ .peers = peers };
+	s.t.view = (struct top_view){ .by = o->by, .reverse = o->reverse,
+				      .interval = o->interval,
+				      .many = peers->many };
 	if (top_screen_begin())
 		return 2;
-	run(&t, peers);
+	run(&s);
 	top_screen_end();
-	free_table(&t);
-	return 0;
+	free_table(&s.t);
+	return s.status;
 }
 
 int cmd_top(int argc, char **argv)

@@ -39,27 +39,17 @@ static const char *skip(const char *text, const char *word)
 	return strncmp(text, word, n) ? text : text + n;
 }
 
-/* The last line, whole or not. */
-static const char *last_line(const char *text)
+static void say_progress(unsigned long done, unsigned long total, void *arg)
 {
-	const char *last = text, *end;
-
-	while ((end = strchr(last, '\n')) && end[1])
-		last = end + 1;
-	return last;
-}
-
-static void say_progress(const struct top_action *a, struct top_view *v)
-{
-	unsigned long done, total;
+	const struct top_action *a = arg;
 	char text[32];
 
-	if (!a->ask.text || sscanf(last_line(a->ask.text), "progress %lu %lu",
-				   &done, &total) != 2 || !total)
+	if (!total)
 		return;
 	snprintf(text, sizeof(text), "%.0f %%",
 		 (double)done / (double)total * 100);
-	say(v, a->what, text);
+	say(a->view, a->what, text);
+	a->news(a->arg);
 }
 
 /* "33554432 bytes: as much as there is room for now" */
@@ -78,30 +68,32 @@ static void say_answer(const struct top_action *a, struct top_view *v,
 	say(v, a->what, more);
 }
 
-void top_action_take(struct top_action *a, struct top_view *v)
+static void answer(char *text, int err, void *arg)
 {
-	const char *text;
+	struct top_action *a = arg;
 
-	if (a->ask.fd < 0)
-		return;
-	if (!top_ask_take(&a->ask)) {
-		say_progress(a, v);
-		return;
-	}
-	text = a->ask.len ? last_line(a->ask.text) : "it has ended";
-	say_answer(a, v, skip(skip(text, "ok"), " "));
-	top_ask_end(&a->ask);
+	a->call = NULL;
+	if (text)
+		say_answer(a, a->view, skip(skip(text, "ok"), " "));
+	else
+		say(a->view, a->what, err == ECONNRESET ? "it has ended" :
+							  strerror(err));
+	free(text);
+	a->news(a->arg);
 }
 
 static void send_action(struct top_action *a, struct top_view *v,
 			struct top_peers *peers)
 {
 	const struct top_peer *p = top_peers_find(peers, a->pid);
+	const struct call_plan plan = {
+		.of = p ? &p->of : NULL, .line = a->line, .arg = a,
+		.progress = say_progress, .done = answer,
+	};
 
-	if (!p || !top_ask_begin(&a->ask, live_connect(&p->of, 0), a->line))
-		say(v, a->what, p ? strerror(errno) : "it has ended");
-	else
-		say(v, a->what, "...");
+	a->call = p ? call_begin(&plan) : NULL;
+	say(v, a->what, a->call ? "..." : p ? strerror(errno) :
+					      "it has ended");
 }
 
 /* ---- questions --------------------------------------------------------- */
@@ -304,7 +296,7 @@ static void press_tell(struct top_action *a, struct top_view *v,
 		t++;
 	if (t == told + sizeof(told) / sizeof(*told) && key != 'c')
 		return;
-	if (a->ask.fd >= 0)
+	if (a->call)
 		say(v, a->what, "still under way");
 	else if (v->selected >= v->rows)
 		say(v, "", "nothing is selected");

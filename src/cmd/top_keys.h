@@ -17,7 +17,10 @@ bool top_is_row(const struct top_row *r, const struct top_key *key);
 
 /* What a process has been told to do; one at a time. */
 struct top_action {
-	struct top_ask ask;
+	struct call *call; /* it is under way, or NULL */
+	struct top_view *view; /* for messages */
+	void (*news)(void *arg); /* there is one */
+	void *arg;
 	char what[64];   /* for the message */
 	char line[FM_CONTROL_LINE]; /* sent once a question is answered */
 	pid_t pid;
@@ -29,7 +32,5 @@ struct top_action {
 /* False: end. */
 bool top_keys_press(struct top_view *v, struct top_peers *peers,
 		    struct top_action *a, int key);
-/* What has come of the answer becomes the message. */
-void top_action_take(struct top_action *a, struct top_view *v);
 
 #endif

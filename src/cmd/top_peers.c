@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-#include "shown.h"
 #include "top_peers.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+
+#include "shown.h"
 
 #define LIST_EVERY 4 /* looks: who is new */
 
-static struct top_peer *add(struct top_peers *t, const struct live_process *of)
+static bool grow(struct top_peers *t)
 {
-	if (t->n == t->room) {
-		const unsigned room = t->room ? 2 * t->room : 8;
-		void *more = realloc(t->peer, room * sizeof(*t->peer));
+	const unsigned room = t->room ? 2 * t->room : 8;
+	void *more = realloc(t->peer, room * sizeof(*t->peer));
 
-		if (!more)
-			return NULL;
-		t->peer = more;
-		t->room = room;
-	}
-	t->peer[t->n] = (struct top_peer){ .of = *of, .ask = TOP_ASK_NONE };
-	return &t->peer[t->n++];
+	if (!more)
+		return false;
+	t->peer = more;
+	t->room = room;
+	return true;
+}
+
+static bool add(struct top_peers *t, const struct live_process *of)
+{
+	struct top_peer *p = t->n < t->room || grow(t) ?
+				     calloc(1, sizeof(*p)) : NULL;
+
+	if (!p)
+		return false;
+	p->all = t;
+	p->of = *of;
+	t->peer[t->n++] = p;
+	return true;
 }
 
 static bool is_known(const struct top_peers *t, const char *socket)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		if (!strcmp(t->peer[i].of.socket, socket))
+		if (!strcmp(t->peer[i]->of.socket, socket))
 			return true;
 	return false;
 }
@@ -47,63 +54,46 @@ static void list(struct top_peers *t)
 	free(all);
 }
 
-/* Where the one that `fd` leads to listens: it is asked there again. */
-static int add_peer_of(struct top_peers *t, int fd)
-{
-	struct sockaddr_un at = { 0 };
-	struct ucred peer;
-	socklen_t at_len = sizeof(at) - 1, peer_len = sizeof(peer);
-	struct live_process of = { 0 };
-	int err = getpeername(fd, (struct sockaddr *)&at, &at_len) ||
-		  getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) ||
-		  !*at.sun_path;
-
-	close(fd);
-	if (err)
-		return -1;
-	of.pid = peer.pid;
-	of.uid = peer.uid;
-	snprintf(of.socket, sizeof(of.socket), "%s", at.sun_path);
-	return add(t, &of) ? 0 : -1;
-}
-
 int top_peers_begin(struct top_peers *t, const char *who)
 {
-	int fd;
+	struct live_process of;
 
 	memset(t, 0, sizeof(*t));
 	t->many = !who;
 	if (!who)
 		return 0;
-	fd = live_dial(who);
-	return fd < 0 ? -1 : add_peer_of(t, fd);
+	return !live_meet(who, &of) && add(t, &of) ? 0 : -1;
 }
 
 static void drop(struct top_peer *p)
 {
-	top_ask_end(&p->ask);
+	call_cancel(p->call);
 	top_process_free(p->now);
+	free(p);
 }
 
 void top_peers_end(struct top_peers *t)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		drop(&t->peer[i]);
+		drop(t->peer[i]);
 	free(t->peer);
 	memset(t, 0, sizeof(*t));
 }
 
 /* The process has ended. */
-static void remove_at(struct top_peers *t, unsigned i)
+static void leave_out(struct top_peer *p)
 {
-	const struct top_process *p = t->peer[i].now;
+	struct top_peers *t = p->all;
+	unsigned i = 0;
 
-	if (p)
+	while (t->peer[i] != p)
+		i++;
+	if (p->now)
 		snprintf(t->said, sizeof(t->said), "%d %.200s has ended",
-			 p->pid, p->program);
-	drop(&t->peer[i]);
+			 p->now->pid, p->now->program);
 	memmove(&t->peer[i], &t->peer[i + 1],
-		(--t->n - i) * sizeof(*t->peer));
+		(--t->n - i) * sizeof(t->peer[0]));
+	drop(p);
 }
 
 /* Since the last look. Its row, if it has one, is what it was. */
@@ -119,48 +109,17 @@ static void say_silent(struct top_peers *t, const struct top_peer *p)
 bool top_peers_silent(struct top_peers *t)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		if (t->peer[i].ask.fd >= 0 || !t->peer[i].now) {
-			say_silent(t, &t->peer[i]);
+		if (t->peer[i]->call || !t->peer[i]->now) {
+			say_silent(t, t->peer[i]);
 			return true;
 		}
 	return false;
 }
 
-void top_peers_ask(struct top_peers *t)
-{
-	if (t->many && t->looks++ % LIST_EVERY == 0)
-		list(t);
-	for (unsigned i = t->n; i-- > 0;) {
-		struct top_peer *p = &t->peer[i];
-
-		if (p->ask.fd >= 0)
-			say_silent(t, p);
-		else if (top_ask_begin(&p->ask, live_connect(&p->of, 0),
-				       "stats"))
-			continue;
-		else if (errno == EAGAIN) /* nor does it accept any more */
-			say_silent(t, p);
-		else
-			remove_at(t, i);
-	}
-}
-
-unsigned top_peers_fds(const struct top_peers *t, struct pollfd *p)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < t->n; i++)
-		if (t->peer[i].ask.fd >= 0)
-			p[n++] = (struct pollfd){ .fd = t->peer[i].ask.fd,
-						  .events = POLLIN };
-	return n;
-}
-
 /* What cannot be read is no answer: it stays as it was. */
-static void heard(struct top_peer *p)
+static void heard(struct top_peer *p, const char *text)
 {
-	json_t *doc = shown_json(
-		json_loads(p->ask.text ? p->ask.text : "", 0, NULL));
+	json_t *doc = shown_json(json_loads(text, 0, NULL));
 	struct top_process *now = doc ? top_process_new(doc) : NULL;
 
 	json_decref(doc);
@@ -171,38 +130,49 @@ static void heard(struct top_peer *p)
 	p->now = now;
 }
 
-bool top_peers_take(struct top_peers *t)
+static void answered(char *text, int err, void *arg)
 {
-	bool news = false;
+	struct top_peer *p = arg;
+	struct top_peers *t = p->all;
 
-	for (unsigned i = t->n; i-- > 0;) {
-		struct top_peer *p = &t->peer[i];
-
-		if (p->ask.fd < 0 || !top_ask_take(&p->ask))
-			continue;
-		news = true;
-		if (p->ask.len) {
-			heard(p);
-			top_ask_end(&p->ask);
-		} else {
-			remove_at(t, i);
-		}
-	}
-	return news;
+	p->call = NULL;
+	t->asked--;
+	if (text)
+		heard(p, text);
+	else if (err == EAGAIN) /* nor does it accept any more */
+		say_silent(t, p);
+	else
+		leave_out(p);
+	free(text);
+	if (t->news)
+		t->news(t->arg);
 }
 
-bool top_peers_waits(const struct top_peers *t)
+static void ask(struct top_peer *p)
 {
+	const struct call_plan plan = {
+		.of = &p->of, .line = "stats", .done = answered, .arg = p,
+	};
+
+	p->call = call_begin(&plan);
+	p->all->asked += p->call != NULL;
+}
+
+void top_peers_ask(struct top_peers *t)
+{
+	if (t->many && t->looks++ % LIST_EVERY == 0)
+		list(t);
 	for (unsigned i = 0; i < t->n; i++)
-		if (t->peer[i].ask.fd >= 0)
-			return true;
-	return false;
+		if (t->peer[i]->call)
+			say_silent(t, t->peer[i]);
+		else
+			ask(t->peer[i]);
 }
 
 struct top_peer *top_peers_find(struct top_peers *t, pid_t pid)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		if (t->peer[i].now && t->peer[i].now->pid == pid)
-			return &t->peer[i];
+		if (t->peer[i]->now && t->peer[i]->now->pid == pid)
+			return t->peer[i];
 	return NULL;
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "shown.h"
 #include "top_help.h"
@@ -49,6 +51,14 @@ void top_screen_end(void)
 	endwin();
 	delscreen(screen);
 	screen = NULL;
+}
+
+void top_screen_resize(void)
+{
+	struct winsize size;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		resizeterm(size.ws_row, size.ws_col);
 }
 
 int top_screen_key(void)

@@ -28,6 +28,8 @@ void top_screen_end(void);
 void top_screen_draw(struct top_view *v);
 /* A key of ncurses', ERR: none is there. */
 int top_screen_key(void);
+/* The terminal has another size now. */
+void top_screen_resize(void);
 /* Rows that a page has, also of the help, columns of the screen. */
 unsigned top_screen_page(void);
 unsigned top_screen_help_page(void);
