@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "cmd.h"
 #include "command_line.h"
 #include "leavers.h"
@@ -134,47 +135,51 @@ static int from_running(const char *who)
 /* ---- a run -------------------------------------------------------------- */
 
 /* Its output is not the policy file. */
-static void child(char **argv)
+static void child(void *arg)
 {
+	char **argv = arg;
+
 	if (*all.group.dir && group_enter(&all.group)) {
 		perror(NAME ": entering the control group");
 		_exit(126);
 	}
 	dup2(2, 1);
 	stage_run_variable();
+	child_is_ready();
 	execvp(argv[0], argv);
 	fprintf(stderr, NAME ": %s: %m\n", argv[0]);
 	_exit(127);
 }
 
-static volatile sig_atomic_t ended; /* by the terminal */
+static bool ended; /* by the terminal */
 
-static void note_end(int sig)
+static void note_end(uv_signal_t *s, int number)
 {
-	ended = 1;
+	ended = true;
 }
 
 /* The signals of the terminal are the program's: its statistics count. */
 static int run(char **argv, int *ret_status)
 {
-	pid_t pid;
+	uv_signal_t ends[2];
+	struct child c = { .pid = 0 };
+	int err;
 
-	signal(SIGINT, note_end);
-	signal(SIGQUIT, note_end);
-	leavers_begin();
-	pid = fork();
-	if (!pid) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGQUIT, SIG_DFL);
-		child(argv);
+	for (unsigned i = 0; i < 2; i++) {
+		uv_signal_init(uv_default_loop(), &ends[i]);
+		uv_signal_start(&ends[i], note_end, i ? SIGQUIT : SIGINT);
 	}
-	if (pid < 0)
-		return -errno;
-	while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
-		;
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
-	return 0;
+	leavers_begin();
+	err = child_start(&c, child, argv);
+	if (!err) {
+		child_wait(&c);
+		while (waitpid(c.pid, ret_status, 0) < 0 && errno == EINTR)
+			;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		uv_close((uv_handle_t *)&ends[i], NULL);
+	uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+	return err;
 }
 
 /* After a kill the guardian writes the statistics, some milliseconds later. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +10,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
+#include "child.h"
 #include "leavers.h"
 #include "stage.h"
 
@@ -23,27 +23,30 @@
 #define REST_MS 2000 /* for who is left, or holds its output, after its end */
 #define GRACE_MS 2000 /* between a signal and SIGKILL */
 
-static sigset_t ours, before;
+static const int ours[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+#define OURS (sizeof(ours) / sizeof(ours[0]))
+
+static uv_signal_t watched[OURS];
 static int got;
+
+static void note(uv_signal_t *s, int number)
+{
+	got = got ? got : number;
+}
 
 void trial_begin(void)
 {
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigaddset(&ours, SIGHUP);
-	sigaddset(&ours, SIGQUIT);
-	sigprocmask(SIG_BLOCK, &ours, &before);
+	for (unsigned i = 0; i < OURS; i++) {
+		uv_signal_init(uv_default_loop(), &watched[i]);
+		uv_signal_start(&watched[i], note, ours[i]);
+	}
 	leavers_begin();
 }
 
 int trial_signal(void)
 {
-	const struct timespec now = { 0 };
-	int sig = got ? 0 : sigtimedwait(&ours, NULL, &now);
-
-	if (sig > 0)
-		got = sig;
+	if (!got)
+		uv_run(uv_default_loop(), UV_RUN_NOWAIT);
 	return got;
 }
 
@@ -51,9 +54,10 @@ void trial_die(void)
 {
 	if (!trial_signal())
 		return;
+	for (unsigned i = 0; i < OURS; i++)
+		uv_signal_stop(&watched[i]);
 	signal(got, SIG_DFL);
 	raise(got);
-	sigprocmask(SIG_UNBLOCK, &ours, NULL);
 }
 
 static double clock_now(void)
@@ -89,8 +93,16 @@ static void set_run_variable(const struct trial_plan *p)
 		stage_run_variable();
 }
 
-static void child(const struct trial_plan *p, int out)
+struct start {
+	const struct trial_plan *plan;
+	int out;
+};
+
+static void child(void *arg)
 {
+	const struct start *s = arg;
+	const struct trial_plan *p = s->plan;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	if (p->group && group_enter(p->group)) {
@@ -98,9 +110,9 @@ static void child(const struct trial_plan *p, int out)
 		_exit(126);
 	}
 	set_input();
-	dup2(out, 1);
+	dup2(s->out, 1);
 	set_run_variable(p);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	child_is_ready();
 	execvp(p->argv[0], p->argv);
 	fprintf(stderr, "fastmap: %s: %m\n", p->argv[0]);
 	_exit(errno == ENOENT ? 127 : 126);
@@ -110,76 +122,94 @@ static void child(const struct trial_plan *p, int out)
 
 struct running {
 	const struct trial_plan *plan;
-	pid_t pid;
-	int pidfd, out; /* -1: it has ended */
-	double began, signalled;
+	struct child child;
+	int out_fd;
+	uv_poll_t out;
+	uv_timer_t tick;
+	unsigned open; /* handles */
+	bool written; /* all of its output */
+	double began, signalled, seconds;
 	MD5_CTX md5;
 	uint64_t bytes;
 };
 
-static void take_output(struct running *r)
+static void closed(uv_handle_t *h)
+{
+	((struct running *)h->data)->open--;
+}
+
+/* The rest of the output is there, too. */
+static void take_output(uv_poll_t *p, int status, int events)
 {
 	static unsigned char buf[1 << 16];
-	ssize_t n = read(r->out, buf, sizeof(buf));
+	struct running *r = p->data;
+	ssize_t n = read(r->out_fd, buf, sizeof(buf));
 
 	if (n > 0) {
 		MD5Update(&r->md5, buf, (size_t)n);
 		r->bytes += (uint64_t)n;
 	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-		close(r->out);
-		r->out = -1;
+		uv_poll_stop(p);
+		r->written = true;
 	}
 }
 
 /* To all that is in its process group: Ctrl-C on a terminal goes to ours. */
 static void pass_signal(struct running *r)
 {
-	if (!trial_signal())
+	if (!got)
 		return;
 	if (!r->signalled) {
 		r->signalled = clock_now();
-		kill(-r->pid, got);
+		kill(-r->child.pid, got);
 	} else if (clock_now() > r->signalled + GRACE_MS / 1e3) {
-		kill(-r->pid, SIGKILL);
+		kill(-r->child.pid, SIGKILL);
 	}
 }
 
-/* True: it has ended. */
-static bool look(struct running *r, int ms)
+static void tick(uv_timer_t *t)
 {
-	struct pollfd p[2] = { { .fd = r->pidfd, .events = POLLIN },
-			       { .fd = r->out, .events = POLLIN } };
+	struct running *r = t->data;
 
-	if (poll(p, 2, ms) > 0 && p[1].revents)
-		take_output(r);
-	return p[0].revents != 0;
+	pass_signal(r);
+	if (r->plan->tick && !r->child.ended)
+		r->plan->tick(clock_now() - r->began, r->plan->arg);
 }
 
-static void wait_for(struct running *r, struct trial *ret)
+static void has_ended(void *arg)
 {
-	double told = r->began, now;
+	struct running *r = arg;
 
-	while (!look(r, TICK_MS)) {
-		pass_signal(r);
-		now = clock_now();
-		if (r->plan->tick && now > told + TICK_MS / 1e3) {
-			r->plan->tick(now - r->began, r->plan->arg);
-			told = now;
-		}
-	}
-	ret->seconds = clock_now() - r->began;
+	r->seconds = clock_now() - r->began;
 }
 
+static void watch(struct running *r)
+{
+	uv_loop_t *loop = uv_default_loop();
+
+	uv_poll_init(loop, &r->out, r->out_fd);
+	uv_timer_init(loop, &r->tick);
+	r->child.on_end = has_ended;
+	r->child.arg = r->out.data = r->tick.data = r;
+	r->open = 2;
+	uv_poll_start(&r->out, UV_READABLE, take_output);
+	uv_timer_start(&r->tick, tick, TICK_MS, TICK_MS);
+}
+
+static void unwatch(struct running *r)
+{
+	uv_close((uv_handle_t *)&r->out, closed);
+	uv_close((uv_handle_t *)&r->tick, closed);
+	while (r->open)
+		uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+	close(r->out_fd);
+}
+
+/* The tick ends the wait for who holds its output. */
 static void rest_of_output(struct running *r, double until)
 {
-	while (r->out >= 0 && clock_now() < until && !trial_signal()) {
-		struct pollfd p = { .fd = r->out, .events = POLLIN };
-
-		if (poll(&p, 1, 50) > 0)
-			take_output(r);
-	}
-	if (r->out >= 0)
-		close(r->out);
+	while (!r->written && clock_now() < until && !got)
+		uv_run(uv_default_loop(), UV_RUN_ONCE);
 }
 
 static double seconds(const struct timeval *t)
@@ -191,7 +221,7 @@ static void take_usage(struct running *r, struct trial *ret)
 {
 	struct rusage u;
 
-	while (wait4(r->pid, &ret->status, 0, &u) < 0 && errno == EINTR)
+	while (wait4(r->child.pid, &ret->status, 0, &u) < 0 && errno == EINTR)
 		;
 	ret->cpu = seconds(&u.ru_utime) + seconds(&u.ru_stime);
 	ret->read = (uint64_t)u.ru_inblock * 512;
@@ -202,26 +232,24 @@ static void take_usage(struct running *r, struct trial *ret)
 
 static int start(struct running *r)
 {
-	int pipes[2];
+	int pipes[2], err;
 
 	if (pipe2(pipes, O_CLOEXEC))
 		return -errno;
 	fcntl(pipes[1], F_SETPIPE_SZ, 1 << 20);
 	fflush(NULL);
 	r->began = clock_now();
-	r->pid = fork();
-	if (r->pid == 0)
-		child(r->plan, pipes[1]);
+	err = child_start(&r->child, child,
+			  &(struct start){ r->plan, pipes[1] });
 	close(pipes[1]);
-	r->out = pipes[0];
-	if (r->pid < 0) {
-		close(r->out);
-		return -errno;
+	r->out_fd = pipes[0];
+	if (err) {
+		close(r->out_fd);
+		return err;
 	}
-	setpgid(r->pid, r->pid);
-	fcntl(r->out, F_SETFL, O_NONBLOCK);
-	r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-	return r->pidfd < 0 ? -errno : 0;
+	setpgid(r->child.pid, r->child.pid);
+	watch(r);
+	return 0;
 }
 
 /* Who runs on: a daemon, or a helper that is about to end. */
@@ -236,11 +264,12 @@ static void finish(struct running *r, struct trial *ret)
 {
 	double until;
 
-	wait_for(r, ret);
+	child_wait(&r->child);
+	ret->seconds = r->seconds;
 	until = clock_now() + REST_MS / 1e3;
-	close(r->pidfd);
 	take_usage(r, ret);
 	rest_of_output(r, until);
+	unwatch(r);
 	wait_for_leavers(until, ret);
 	ret->bytes = r->bytes;
 	MD5End(&r->md5, ret->sum);
@@ -248,15 +277,12 @@ static void finish(struct running *r, struct trial *ret)
 
 static int run(const struct trial_plan *plan, struct trial *ret)
 {
-	struct running r = { .plan = plan };
+	static struct running r; /* for all of the loop's life */
 	int err;
 
+	r = (struct running){ .plan = plan };
 	MD5Init(&r.md5);
 	err = start(&r);
-	if (err && r.pid > 0) {
-		kill(r.pid, SIGKILL);
-		waitpid(r.pid, NULL, 0);
-	}
 	if (!err)
 		finish(&r, ret);
 	return err;
