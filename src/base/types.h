@@ -141,7 +141,7 @@ struct fm_served {
 	} change[FM_SERVED_CHANGES]; /* a ring */
 };
 
-/* ---- serve/rate.h, serve/trial.h --------------------------------------- */
+/* ---- serve/rate.h, trial.h, hold.h ------------------------------------ */
 
 /* Of a second, or of the time between two looks. */
 struct fm_rate {
@@ -154,14 +154,18 @@ struct fm_rate {
 
 enum fm_trial_state { FM_TRIAL_NONE, FM_TRIAL_RUNS, FM_TRIAL_KEPT };
 
+struct fm_hold {
+	uint64_t until_ms;
+	unsigned failed; /* in a row */
+};
+
 /* Of the server that a file does not have. */
 struct fm_trial {
 	enum fm_trial_state state;
 	struct fm_rate before; /* with the other server */
 	unsigned hopeful, good, bad; /* seconds in a row */
-	unsigned failed;       /* trials in a row */
+	struct fm_hold hold;
 	uint64_t hoped_ms;     /* when one was worth it last */
-	uint64_t not_before_ms;
 	uint64_t begun_ms, begun_bytes, room;
 };
 

@@ -6,50 +6,32 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "file/file.h"
+#include "serve/serve.h"
 #include "short_maps.h"
 
 #define MAPS "/proc/self/maps"
-#define SLOTS 65536
-#define PROBES 16
 #define ANY ((dev_t)-1) /* device: seen in the maps, which do not say */
 
-static struct entry {
-	dev_t dev;
-	ino_t ino;
-	uintptr_t at; /* where it was mapped when last looked up */
-} set[SLOTS];
 static bool overflowed;
 
-static unsigned slot_of(const struct stat *st)
+static void add(dev_t dev, ino_t ino)
 {
-	return (unsigned)((st->st_ino * 0x9e3779b97f4a7c15ull) >> 40) % SLOTS;
-}
+	struct fm_case *c = fm_case_of(dev, ino);
 
-static bool is(const struct entry *e, const struct stat *st)
-{
-	return e->ino == st->st_ino && (e->dev == st->st_dev || e->dev == ANY);
+	if (c)
+		c->in_kernel = true;
+	else
+		overflowed = true; /* from now on every file is looked up */
 }
 
 void fm_kernel_mapped_add(const struct stat *st)
 {
-	for (unsigned k = 0; k < PROBES; k++) {
-		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
-
-		if (is(e, st))
-			return;
-		if (e->ino)
-			continue;
-		*e = (struct entry){ st->st_dev, st->st_ino, 0 };
-		return;
-	}
-	overflowed = true; /* from now on every file is looked up */
+	add(st->st_dev, st->st_ino);
 }
 
 static void add_file(struct fm_file *f)
 {
-	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
-
-	fm_kernel_mapped_add(&st);
+	add(f->dev, f->ino);
 }
 
 static struct fm_file_observer observer = { .beside = add_file };
@@ -63,10 +45,8 @@ __attribute__((constructor)) static void begin(void)
  * kernel's, no more. */
 static bool add_line(const struct fm_proc_map *m, void *arg)
 {
-	struct stat st = { .st_dev = ANY, .st_ino = m->ino };
-
-	if (st.st_ino)
-		fm_kernel_mapped_add(&st);
+	if (m->ino)
+		add(ANY, m->ino);
 	return false;
 }
 
@@ -106,14 +86,14 @@ static bool still_mapped(const struct stat *st, uintptr_t *at)
 
 bool fm_kernel_mapped_has(const struct stat *st)
 {
+	struct fm_case *c;
 	uintptr_t nowhere = 0;
 
 	add_blind();
-	for (unsigned k = 0; k < PROBES; k++) {
-		struct entry *e = &set[(slot_of(st) + k) % SLOTS];
-
-		if (is(e, st))
-			return still_mapped(st, &e->at);
-	}
+	c = fm_case_find(st->st_dev, st->st_ino);
+	if (!c || !c->in_kernel)
+		c = fm_case_find(ANY, st->st_ino);
+	if (c && c->in_kernel)
+		return still_mapped(st, &c->kernel_at);
 	return overflowed && still_mapped(st, &nowhere);
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "advise/advise.h"
-#include "anew.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -27,6 +26,7 @@
 #include "peers/peers.h"
 #include "policy.h"
 #include "rw/rw.h"
+#include "serve/serve.h"
 #include "server_choice.h"
 #include "skipped.h"
 #include "vm/vm.h"
@@ -251,7 +251,33 @@ static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
 	return err;
 }
 
-/* How long it takes is noted for files that are mapped again and again. */
+/* What it costs to map a file again and again (serve/maps.h). */
+static void note_map(const struct fm_mmap_request *q, bool refused,
+		     uint64_t from_ns)
+{
+	struct fm_case *c = fm_case_of(q->st.st_dev, q->st.st_ino);
+	const uint64_t now = fm_now_ns();
+
+	if (c)
+		(refused ? fm_maps_refused : fm_maps_begin)(
+			&c->maps, q->len, now - from_ns, now);
+}
+
+static void maps_end(struct fm_file *f)
+{
+	struct fm_case *c = fm_case_find(f->dev, f->ino);
+
+	if (c)
+		fm_maps_end(&c->maps, fm_now_ns());
+}
+
+static struct fm_file_observer observer = { .closing = maps_end };
+
+__attribute__((constructor)) static void observe(void)
+{
+	fm_file_observe(&observer);
+}
+
 static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 		      char *at)
 {
@@ -259,7 +285,7 @@ static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 	int err = take_to_engine(q, known, at);
 
 	if (!known)
-		(err ? fm_anew_refused : fm_anew_begins)(&q->st, q->len, from);
+		note_map(q, err, from);
 	return err;
 }
 

@@ -6,12 +6,11 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "policy.h"
+#include "tunables.h"
 
 #define SYS_CACHESTAT 451 /* Linux 6.5 */
 #define RWF_NOWAIT_ 8 /* absent from old headers */
-#define PART 16
 #define SAMPLES 8u
-#define GROWS ((uint64_t)1 << 20)
 
 struct cache_range {
 	uint64_t off, len;
@@ -91,7 +90,8 @@ static bool enough_hits(int fd, const struct cache_range *r, enum fm_warm warm)
  * pages are cached says nothing of what it is going to be. */
 static bool to_be_written(const struct cache_range *r, uint64_t len)
 {
-	return r->len < GROWS && len - r->len >= GROWS;
+	return r->len < fm_tune.pagecache_probe_grows &&
+	       len - r->len >= fm_tune.pagecache_probe_grows;
 }
 
 /* Of a sparse file what it has blocks for is all that there is to read: holes
@@ -101,9 +101,10 @@ static bool nearly_all(const struct stat *st, uint64_t pages, uint64_t cached)
 {
 	const uint64_t has = (uint64_t)st->st_blocks * 512;
 
-	if (has >= GROWS && has >> FM_PAGE_SHIFT < pages)
+	if (has >= fm_tune.pagecache_probe_grows &&
+	    has >> FM_PAGE_SHIFT < pages)
 		pages = has >> FM_PAGE_SHIFT;
-	return cached >= pages - pages / 16;
+	return cached >= pages - pages / fm_tune.serve_nearly;
 }
 
 bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
@@ -114,7 +115,8 @@ bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
 
 	/* The kernel then keeps all of the file: a small part of it decides
 	 * nothing. */
-	if (p->warm == FM_WARM_ENGINE || r.len < (uint64_t)st->st_size / PART)
+	if (p->warm == FM_WARM_ENGINE ||
+	    r.len < (uint64_t)st->st_size / fm_tune.serve_nearly)
 		return false;
 	if (p->warm == FM_WARM_AUTO && to_be_written(&r, len))
 		return false;

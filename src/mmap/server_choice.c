@@ -5,17 +5,15 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
-#include "anew.h"
+#include "at_map.h"
 #include "base/life.h"
 #include "base/sys.h"
 #include "base/tables.h"
 #include "cache/cache.h"
 #include "elsewhere.h"
 #include "engine.h"
-#include "fits.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
-#include "pagecache_probe.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "rw/rw.h"
@@ -23,8 +21,6 @@
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08
 #endif
-
-#define WORTH_A_LOOK ((size_t)16 << 20)
 
 /* Signals are blocked around an mmap: a filter that only traps, as Firefox's,
  * ends who looks for a path here, too. */
@@ -136,19 +132,12 @@ bool fm_is_served(struct fm_file *known)
 	return known && (atomic_load(&known->maps) || fm_kernel_serves(known));
 }
 
-/* Pages of the program's own, of a private mapping, need memory twice. */
-static bool only_fits(const struct fm_mmap_request *q)
-{
-	return (q->shared || !(q->prot & PROT_WRITE)) &&
-	       fm_fits_only(&q->st, (uint64_t)q->off, q->len, q->maywrite,
-			    q->policy);
-}
-
 /* Why the kernel should serve it, if it should. */
 static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 				      struct fm_file *known)
 {
 	const bool served = fm_is_served(known);
+	enum fm_server_reason why;
 
 	if (q->prot & PROT_EXEC)
 		return FM_WHY_EXECUTABLE;
@@ -171,18 +160,11 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 		return FM_WHY_PARTED;
 	if (q->shared && fm_mem_monitor_short())
 		return FM_WHY_NO_CACHE;
-	if (fm_anew_leave(&q->st, q->len, q->policy))
-		return FM_WHY_ANEW;
-	if (q->shared && q->maywrite && q->len < WORTH_A_LOOK &&
-	    fm_peers_weary(!q->policy->min_size))
-		return FM_WHY_WEARY;
-	if (fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off, q->len,
-				q->policy))
-		return FM_WHY_CACHED;
+	why = fm_at_map(q);
+	if (why)
+		return why;
 	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))
 		return FM_WHY_RESIDUE;
-	if (only_fits(q))
-		return FM_WHY_FITS;
 	/* Whether other processes use it or it can be opened is not tried. */
 	if (fm_settings()->mode != FM_MODE_ON)
 		return FM_WHY_OBSERVED;

@@ -8,30 +8,32 @@
 #include "base/log.h"
 #include "engine.h"
 #include "map/map.h"
+#include "serve/serve.h"
 
-static struct fm_skipped table[FM_LEFT_FILES]; /* hashed; free: no mappings */
+static struct fm_skipped table[FM_LEFT_FILES]; /* free: no mappings */
+static unsigned used;
 static _Atomic uint64_t no_room; /* mappings that have no entry */
 static _Atomic bool any;
 static _Atomic size_t longest;
 static struct fm_lock lock = FM_LOCK(FM_RANK_SKIPPED);
 
-static bool is(const struct fm_skipped *l, const struct stat *st)
+/* NULL when there is none. */
+static struct fm_skipped *find(const struct stat *st)
 {
-	return l->ino == st->st_ino && l->dev == st->st_dev;
+	const struct fm_case *c = fm_case_find(st->st_dev, st->st_ino);
+	const uint16_t n = c ? atomic_load(&c->skipped) : 0;
+
+	return n ? &table[n - 1] : NULL;
 }
 
 /* NULL when it is new and the table is full. */
-static struct fm_skipped *find(const struct stat *st)
+static struct fm_skipped *make(const struct stat *st)
 {
-	uint64_t h = (st->st_ino ^ st->st_dev << 20) * 0x9e3779b97f4a7c15ull;
+	struct fm_case *c = fm_case_of(st->st_dev, st->st_ino);
 
-	for (unsigned k = 0; k < FM_LEFT_FILES; k++) {
-		struct fm_skipped *l = &table[((h >> 40) + k) % FM_LEFT_FILES];
-
-		if (!l->mappings || is(l, st))
-			return l;
-	}
-	return NULL;
+	if (c && !atomic_load(&c->skipped) && used < FM_LEFT_FILES)
+		atomic_store(&c->skipped, (uint16_t)++used);
+	return find(st);
 }
 
 /* True: it is a new one. */
@@ -72,8 +74,7 @@ struct fm_skipped *fm_skipped_short_before(const struct stat *st, size_t len)
 {
 	struct fm_skipped *l = find(st);
 
-	/* A free entry may have been taken since, for another file. */
-	return l && l->mappings && is(l, st) && len <= l->too_short ? l : NULL;
+	return l && len <= l->too_short ? l : NULL;
 }
 
 size_t fm_skipped_longest(void)
@@ -132,7 +133,7 @@ void fm_skipped_note(const struct stat *st, const struct fm_left *left)
 
 	fm_lock(&lock);
 	atomic_store(&any, true); /* first: a fork may come in between */
-	l = find(st);
+	l = make(st);
 	if (l)
 		is_new = note(l, st, left);
 	else
@@ -151,7 +152,7 @@ void fm_skipped_taken(const struct stat *st)
 		return;
 	fm_lock(&lock);
 	l = find(st);
-	if (l && l->mappings && l->served.by)
+	if (l && l->served.by)
 		fm_served_begin(&l->served, FM_BY_NOBODY, FM_WHY_NONE);
 	fm_unlock(&lock);
 }
@@ -162,7 +163,7 @@ void fm_skipped_back(const struct stat *st, enum fm_served_by by)
 
 	fm_lock(&lock);
 	l = find(st);
-	if (l && l->mappings)
+	if (l)
 		fm_served_begin(&l->served, by, FM_WHY_NONE);
 	fm_unlock(&lock);
 }
@@ -173,9 +174,8 @@ uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 	uint64_t n;
 
 	fm_lock(&lock);
-	for (unsigned i = 0; i < FM_LEFT_FILES; i++)
-		if (table[i].mappings)
-			each(&table[i], arg);
+	for (unsigned i = 0; i < used; i++)
+		each(&table[i], arg);
 	n = no_room;
 	fm_unlock(&lock);
 	return n;
@@ -240,6 +240,7 @@ static void forked(void)
 	fm_lock_reset(&lock);
 	if (atomic_exchange(&any, false))
 		fm_sys_clear(table, sizeof(table));
+	used = 0;
 	atomic_store(&longest, 0);
 	atomic_store(&no_room, 0);
 	fm_short_map_closed(); /* what was seen has another number, or none */

@@ -277,14 +277,14 @@ bool fm_peers_others(const struct fm_file *f)
 
 bool fm_peers_in_use(const struct fm_file *f)
 {
-	return fm_peers_weary(false) || fm_peers_scan(f);
+	return fm_peers_weary() || fm_peers_scan(f);
 }
 
 bool fm_peers_anybody(dev_t dev, ino_t ino, const char *path)
 {
 	const struct fm_file_id id = { dev, ino };
 
-	return fm_peers_weary(false) || fm_peers_scan_unknown(&id, path);
+	return fm_peers_weary() || fm_peers_scan_unknown(&id, path);
 }
 
 int fm_peers_come_back(struct fm_file *f, bool writable)

@@ -44,10 +44,10 @@ enum fm_peers_answer fm_peers_enter(struct fm_file *f,
 				    const struct fm_peers_wish *w);
 /* [plain] No lock is held. */
 void fm_peers_wait(struct fm_file *f);
-/* [plain] Has looking for others taken so much of this program's time that a
- * small mapping is not worth it any more? `patient`: half of the time may go
- * there, not an eighth. */
-bool fm_peers_weary(bool patient);
+/* [plain] What looking for others has taken of late, in thousandths of a
+ * thread; is that so much that it is better not done? */
+uint32_t fm_peers_cost(void);
+bool fm_peers_weary(void);
 /* [plain] We are going to map f by the kernel: whoever serves it has demoted it
  * when this returns (writable: whoever reads it by an engine, too). */
 void fm_peers_join(struct fm_file *f, bool writable);

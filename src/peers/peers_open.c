@@ -307,7 +307,7 @@ static void look_at_openers(struct fm_file *f)
 	atomic_fetch_add(&o->looks, 1);
 	if (is_stored_to(f))
 		hand_over(f);
-	else if (!fm_peers_weary(false))
+	else if (!fm_peers_weary())
 		look_at_use(f, pids, fm_openers_pids(&o->who, pids));
 }
 

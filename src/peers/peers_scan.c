@@ -19,6 +19,7 @@
 #include "io/io.h"
 #include "peers.h"
 #include "peers_priv.h"
+#include "serve/serve.h"
 #include "tunables.h"
 
 #define BUF 32768 /* size: bytes */
@@ -157,17 +158,16 @@ bool fm_peers_kernel_thread(int pid)
 
 /* ---- what it costs ------------------------------------------------------ */
 
-static _Atomic uint64_t spent_ns, first_ns;
+static struct fm_lately spent;
 
-bool fm_peers_weary(bool patient)
+uint32_t fm_peers_cost(void)
 {
-	uint64_t spent = atomic_load(&spent_ns);
-	uint64_t passed = fm_now_ns() - atomic_load(&first_ns);
+	return fm_lately_lost(&spent, fm_now_ms());
+}
 
-	return spent > fm_tune.scan_free_ns &&
-	       spent - fm_tune.scan_free_ns >
-		       passed / (patient ? fm_tune.scan_share_patient :
-					   fm_tune.scan_share);
+bool fm_peers_weary(void)
+{
+	return fm_peers_cost() >= fm_tune.serve_lost_much;
 }
 
 static void look_at_all(void *arg)
@@ -180,13 +180,11 @@ static void look_at_all(void *arg)
 					  look_at_process, s));
 	for (int k = 0; k < s->n; k++)
 		look_at_process("/proc", s->pids[k], s);
-	atomic_fetch_add(&spent_ns, fm_cpu_ns() - from);
+	fm_lately_add(&spent, fm_now_ms(), fm_cpu_ns() - from);
 }
 
 static unsigned scan(struct scan *s, const int *pids, int n)
 {
-	if (!atomic_load(&first_ns))
-		atomic_store(&first_ns, fm_now_ns());
 	s->names = fm_sys_anon(2 * BUF);
 	if (!s->names)
 		return FM_USE_READ | FM_USE_WRITE | FM_USE_MAPS;
@@ -253,8 +251,6 @@ bool fm_peers_unseen(const struct fm_file *f, const struct fm_peers_wish *w)
 		return false;
 	if (fm_proc_maps_of(f->ino, buf, sizeof(buf), look_at_own, &o))
 		return true; /* cannot tell: assume the worst */
-	if (!atomic_load(&first_ns))
-		atomic_store(&first_ns, fm_now_ns());
-	atomic_fetch_add(&spent_ns, fm_cpu_ns() - from);
+	fm_lately_add(&spent, fm_now_ms(), fm_cpu_ns() - from);
 	return o.unseen;
 }

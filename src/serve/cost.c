@@ -20,9 +20,22 @@ bool fm_cost_fits(const struct fm_cost_facts *f)
 
 static uint64_t misses_of_kernel(const struct fm_cost_facts *f)
 {
+	if (f->cached)
+		return 0;
 	if (f->memory == UINT64_MAX)
 		return misses(f->engines, f->cache);
 	return fm_cost_fits(f) ? 0 : misses(f->all, f->memory / 2);
+}
+
+static uint64_t misses_of_engine(const struct fm_cost_facts *f)
+{
+	return f->cached ? THOUSAND : misses(f->engines, f->cache);
+}
+
+/* What is less is not worth a change. */
+static uint64_t counts(uint32_t lost)
+{
+	return lost >= fm_tune.serve_lost_much ? lost : 0;
 }
 
 struct fm_costs fm_cost(const struct fm_cost_facts *f)
@@ -30,7 +43,9 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 	const uint64_t ns = f->engine_ns ? f->engine_ns : UNKNOWN_NS;
 
 	return (struct fm_costs){
-		.engine = misses(f->engines, f->cache) * ns / THOUSAND,
+		.engine = misses_of_engine(f) * ns / THOUSAND +
+			  counts(f->maps) + counts(f->peers) +
+			  counts(f->changes),
 		.kernel = misses_of_kernel(f) *
 			  (f->kernel_ns ? f->kernel_ns : ns) / THOUSAND,
 	};

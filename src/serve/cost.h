@@ -3,7 +3,9 @@
  * cost.h - what an access costs with each of the two servers, as far as it can
  * be told beforehand. Nothing but arithmetic.
  *
- *   cost = part of the accesses that miss x what a miss takes
+ *   cost(server) = part of the accesses that miss x what a miss takes
+ *     + of the engine: to take over what is mapped anew, to look for other
+ *       processes, and to follow what calls write
  *
  * Accesses are taken to be spread over what is in use; of that a server misses
  * what its memory does not hold. The engine holds its cache. The kernel holds
@@ -11,7 +13,11 @@
  * there goes round: a page is evicted before it is used again, unless it was
  * used twice before. So beyond what fits half of that memory counts.
  *
- * A miss takes the same with both where nothing else is known.
+ * A miss takes the same with both where nothing else is known. What is in the
+ * page cache already the kernel does not miss, while the engine begins with
+ * nothing. What the engine does beside misses is measured, as time of a thread,
+ * and counts where it is worth a change at all: one that has an access each
+ * microsecond is assumed.
  */
 #ifndef FM_COST_H
 #define FM_COST_H
@@ -26,6 +32,9 @@ struct fm_cost_facts {
 	uint64_t cache;   /* that the engine may keep */
 	uint64_t memory;  /* that others leave; UINT64_MAX: as the engine */
 	uint64_t engine_ns, kernel_ns; /* that a miss takes; 0: not known */
+	bool cached; /* the kernel has all of it */
+	/* thousandths of a thread */
+	uint32_t maps, peers, changes;
 };
 
 struct fm_costs {

@@ -4,7 +4,11 @@
 #define FM_SERVE_H
 
 #include "cost.h"
+#include "hold.h"
+#include "lately.h"
+#include "maps.h"
 #include "rate.h"
+#include "table.h"
 #include "trial.h"
 
 #endif

@@ -19,32 +19,18 @@ static unsigned hope_of(const struct fm_trial_kind *k)
 			      fm_tune.serve_hope_kernel;
 }
 
-static uint64_t learn_ms(const struct fm_trial_kind *k)
-{
-	return k->of_engine ? fm_tune.serve_settle_ms : fm_tune.serve_learn_ms;
-}
-
-uint64_t fm_pause_ms(unsigned failed)
-{
-	const uint64_t once = fm_tune.serve_pause_ms;
-
-	return failed < 2 ? once : failed < fm_tune.serve_failed_most ?
-			    5 * once : 25 * once;
-}
-
 static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
 {
 	t->state = FM_TRIAL_NONE;
-	t->failed++;
 	t->hopeful = 0;
-	t->not_before_ms = now_ms + fm_pause_ms(t->failed);
+	fm_hold_fail(&t->hold, now_ms);
 	return FM_TRIAL_END;
 }
 
 void fm_trial_refused(struct fm_trial *t, uint64_t now_ms)
 {
-	t->failed = fm_tune.serve_failed_most;
 	fail(t, now_ms);
+	fm_hold_most(&t->hold, now_ms);
 }
 
 void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
@@ -70,8 +56,8 @@ static enum fm_trial_act wait_for_one(const struct fm_trial_kind *k,
 	if (worth)
 		t->hoped_ms = now->ms;
 	else if (now->ms - t->hoped_ms > fm_tune.serve_calm_ms)
-		t->failed = 0;
-	if (t->hopeful < hope_of(k) || now->ms < t->not_before_ms)
+		t->hold.failed = 0;
+	if (t->hopeful < hope_of(k) || fm_holds(&t->hold, now->ms))
 		return FM_TRIAL_NOTHING;
 	fm_trial_begun(t, now, &now->rate);
 	return FM_TRIAL_BEGIN;
@@ -98,12 +84,12 @@ static enum fm_trial_act on_trial(const struct fm_trial_kind *k,
 				  struct fm_trial *t,
 				  const struct fm_trial_second *now)
 {
-	const bool learns = now->ms - t->begun_ms < learn_ms(k);
+	const bool learns = now->ms - t->begun_ms < fm_tune.serve_settle_ms;
 
 	t->good = k->better(&t->before, &now->rate) ? t->good + 1 : 0;
 	if (t->good >= fm_tune.serve_good && !learns) {
 		t->state = FM_TRIAL_KEPT;
-		t->failed = 0;
+		t->hold.failed = 0;
 		return FM_TRIAL_KEEP;
 	}
 	if (learns)

@@ -12,8 +12,8 @@
  * when it has read more than twice that; and when it is worse than the other
  * was for three seconds in a row.
  *
- * A trial that failed is repeated after 1 minute, then after 5, then every 25;
- * after 10 minutes in which nothing was worth one, all begins anew.
+ * One that failed holds the next one up (hold.h); after 10 minutes in which
+ * nothing was worth one, all begins anew.
  */
 #ifndef FM_SERVE_TRIAL_H
 #define FM_SERVE_TRIAL_H
@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hold.h"
 #include "rate.h"
 
 enum fm_trial_act {
@@ -57,7 +58,5 @@ void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
 		    const struct fm_rate *before);
 /* [plain] It could not be begun. */
 void fm_trial_refused(struct fm_trial *t, uint64_t now_ms);
-/* [plain] Until the next one, when so many in a row have failed, in ms. */
-uint64_t fm_pause_ms(unsigned failed);
 
 #endif

@@ -139,9 +139,9 @@ static void the_kernel_is_better(void **state)
 static void trials_become_rare(void **state)
 {
 	assert_int_equal(fm_pause_ms(1), 60000);
-	assert_int_equal(fm_pause_ms(2), 5 * 60000);
-	assert_int_equal(fm_pause_ms(3), 25 * 60000);
-	assert_int_equal(fm_pause_ms(9), 25 * 60000);
+	assert_int_equal(fm_pause_ms(2), 2 * 60000);
+	assert_int_equal(fm_pause_ms(3), 4 * 60000);
+	assert_int_equal(fm_pause_ms(99), 32 * 60000);
 }
 
 int main(void)

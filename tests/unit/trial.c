@@ -161,8 +161,8 @@ static unsigned next_trial(void)
 
 static void trials_become_rare(void **state)
 {
-	const unsigned pause[] = { MINUTE, 5 * MINUTE, 25 * MINUTE,
-				   25 * MINUTE };
+	const unsigned pause[] = { MINUTE, 2 * MINUTE, 4 * MINUTE,
+				   8 * MINUTE };
 
 	start();
 	begin();
@@ -207,7 +207,7 @@ static void what_cannot_begin_is_not_tried_soon(void **state)
 	start();
 	begin();
 	fm_trial_refused(&t, now.ms);
-	assert_int_equal(next_trial(), 25 * MINUTE);
+	assert_int_equal(next_trial(), 32 * MINUTE);
 }
 
 /* The engine, on trial: three seconds of hope, then it has to be better. */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "at_map.h"
+
+#include "advise/advise.h"
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "file/file.h"
+#include "memory.h"
+#include "pagecache_probe.h"
+#include "peers/peers.h"
+#include "policy.h"
+#include "serve/serve.h"
+#include "server_choice.h"
+#include "tunables.h"
+
+#define BLOCK 512u /* unit: of st_blocks */
+
+/* Nobody has said who is to have it. */
+static bool is_open(const struct fm_policy *p)
+{
+	return p->serve == FM_SERVE_AUTO && p->warm == FM_WARM_AUTO;
+}
+
+static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+{
+	const struct fm_case *k = fm_case_find(q->st.st_dev, q->st.st_ino);
+
+	if (k && is_open(q->policy))
+		c->maps = fm_maps_cost(&k->maps, q->len, fm_now_ns());
+}
+
+/* Who only reads may have a lease, which tells at once who else stores. */
+static void of_peers(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+{
+	if (q->shared && q->maywrite && q->len <= fm_tune.serve_window)
+		c->peers = fm_peers_cost();
+}
+
+static void of_cache(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+{
+	c->cached = fm_pagecache_enough(q->fd, &q->st, (uint64_t)q->off,
+					q->len, q->policy);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* A part says nothing of what else of the file is going to be mapped. */
+static bool is_whole(uint64_t size, uint64_t off, uint64_t len)
+{
+	return off < size && fm_least(size - off, len) >=
+				     size - size / fm_tune.serve_nearly;
+}
+
+/* A database in the making: it is mapped beyond its end, or has few of its
+ * blocks yet. */
+static bool is_to_grow(const struct stat *st, uint64_t off, uint64_t len)
+{
+	const uint64_t size = (uint64_t)st->st_size;
+
+	return off + len > size + fm_tune.pagecache_probe_grows ||
+	       (uint64_t)st->st_blocks * BLOCK <
+		       size - size / fm_tune.serve_nearly;
+}
+
+static uint64_t engines(void)
+{
+	struct fm_file *f;
+	uint64_t sum = 0;
+
+	fm_for_each_file(f, id)
+		if (atomic_load(&f->maps) && !fm_kernel_serves(f))
+			sum += (uint64_t)fm_file_size(f);
+	return sum;
+}
+
+/* Pages of the program's own, of a private mapping, need memory twice. What is
+ * short, of all that this process may use, fits into what the least cache
+ * begins with, or is no more than the half of what is mapped. */
+static bool may_only_fit(const struct fm_mmap_request *q)
+{
+	const uint64_t size = (uint64_t)q->st.st_size, off = (uint64_t)q->off;
+
+	return (q->shared || !(q->prot & PROT_WRITE)) && is_open(q->policy) &&
+	       fm_settings()->cache.automatic && is_whole(size, off, q->len) &&
+	       !(q->maywrite && is_to_grow(&q->st, off, q->len)) &&
+	       size >= fm_memory_limit() / fm_tune.budget_least;
+}
+
+/* The cache begins with half of what others leave (budget.c): the other half is
+ * for who takes memory at once. Of many files the first are the engine's before
+ * it is known that the rest is coming. It keeps them, and gets the rest, unless
+ * this one is larger. What costs least is asked first: nearly all files are
+ * smaller. */
+static void of_memory(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+{
+	const uint64_t size = (uint64_t)q->st.st_size;
+	uint64_t left, others;
+
+	if (!may_only_fit(q))
+		return;
+	left = fm_memory_left("");
+	others = engines();
+	if (left == UINT64_MAX || size < others)
+		return;
+	c->memory = left + fm_cache_resident() * FM_PAGE;
+	c->cache = fm_least(fm_cache_bytes(&fm_settings()->cache),
+			    c->memory / 2);
+	c->engines = size + others;
+	c->all = c->engines + fm_krange_bytes();
+}
+
+static const struct {
+	enum fm_server_reason why;
+	void (*add)(const struct fm_mmap_request *q, struct fm_cost_facts *c);
+} terms[] = {
+	{ FM_WHY_ANEW, of_maps },
+	{ FM_WHY_WEARY, of_peers },
+	{ FM_WHY_CACHED, of_cache },
+	{ FM_WHY_FITS, of_memory },
+};
+
+enum fm_server_reason fm_at_map(const struct fm_mmap_request *q)
+{
+	struct fm_cost_facts facts = { .memory = UINT64_MAX };
+
+	for (unsigned i = 0; i < sizeof(terms) / sizeof(*terms); i++) {
+		struct fm_costs c;
+
+		terms[i].add(q, &facts);
+		c = fm_cost(&facts);
+		if (fm_cost_kernel_less(&c))
+			return terms[i].why;
+	}
+	return FM_WHY_NONE;
+}

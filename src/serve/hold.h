@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hold.h - for how long nothing is changed after a change that was wrong.
+ *
+ * A minute, and twice as long after each further one, up to half an hour.
+ */
+#ifndef FM_HOLD_H
+#define FM_HOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/types.h"
+
+/* [any] When so many in a row were wrong. */
+uint64_t fm_pause_ms(unsigned failed);
+/* [plain] One more was. */
+void fm_hold_fail(struct fm_hold *h, uint64_t now_ms);
+/* [plain] It cannot be done at all: for the longest time. */
+void fm_hold_most(struct fm_hold *h, uint64_t now_ms);
+
+static inline bool fm_holds(const struct fm_hold *h, uint64_t now_ms)
+{
+	return now_ms < h->until_ms;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lately.h - time of threads that something took of late: what is two seconds
+ * old counts half. Nothing but arithmetic.
+ */
+#ifndef FM_LATELY_H
+#define FM_LATELY_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct fm_lately {
+	_Atomic uint64_t ns, at_ms;
+};
+
+/* [any] Two threads at once may lose a little of it. */
+void fm_lately_add(struct fm_lately *l, uint64_t now_ms, uint64_t ns);
+/* [any] What of it counts, in ns. */
+uint64_t fm_lately_ns(const struct fm_lately *l, uint64_t now_ms);
+/* [any] Thousandths of a thread, if it goes on so. */
+uint32_t fm_lately_lost(const struct fm_lately *l, uint64_t now_ms);
+
+#endif
