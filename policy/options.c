@@ -151,7 +151,7 @@ void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 	const int level = o->fatal ? FM_LOG_ERROR : FM_LOG_WARN;
 
 	if (o->quiet ||
-	    (!o->problems && (heard(o) || told(o, what, text, used))))
+	    (!o->problems && (told(o, what, text, used) || heard(o))))
 		return;
 	if (o->line)
 		fm_policy_hear(o, what, text, used);
@@ -346,8 +346,8 @@ static int set_text(const struct fm_option *o, const char **at,
 static void remark(const struct fm_origin *o, const char *what,
 		   const char *text, const char *how)
 {
-	if (!o->quiet && !o->fatal && !heard(o) &&
-	    !told(o, what, text, how))
+	if (!o->quiet && !o->fatal && !told(o, what, text, how) &&
+	    !heard(o))
 		fm_log(FM_LOG_WARN, "%s: %s '%s' %s", o->file, what, text, how);
 }
 

@@ -147,8 +147,8 @@ static void take_file(struct fm_set *set)
 		return;
 	r = fm_read_text(&set->arena, path, &text);
 	if (r) {
-		if (fm_heard_before(true) ||
-		    fm_told_before(path, "cannot read"))
+		if (fm_told_before(path, "cannot read") ||
+		    fm_heard_before(true))
 			return;
 		fm_log(FM_LOG_WARN,
 		       "cannot read policy file %s (errno %d): %s; using "
@@ -260,7 +260,7 @@ static int order_watermarks(struct fm_policy *p, const char *where)
 	if (p->wb_low < p->wb_high)
 		return 0;
 	p->wb_low = p->wb_high / 2;
-	if (fm_heard_before(true) || fm_told_before(where, "wb-low"))
+	if (fm_told_before(where, "wb-low") || fm_heard_before(true))
 		return 1;
 	fm_log(FM_LOG_WARN, "%s: wb-low is not below wb-high, using %u", where,
 	       p->wb_low);
@@ -281,7 +281,7 @@ static int order_parts(struct fm_policy *p, const char *where)
 	if (!is_above(&p->cache_floor, &p->cache_share))
 		return 0;
 	p->cache_floor = p->cache_share;
-	if (!fm_heard_before(true) && !fm_told_before(where, "cache-floor"))
+	if (!fm_told_before(where, "cache-floor") && !fm_heard_before(true))
 		fm_log(FM_LOG_WARN,
 		       "%s: cache-floor is above cache-share, using "
 		       "cache-share for both", where);

@@ -4,8 +4,14 @@
  * outlives exec that is not the program's. So what it has said is noted under
  * these, in a table of hashes in a file of the user's own. Where there is none,
  * all is said once more. Entries that are in the way are written over.
+ *
+ * Who descends from whom is not to be found any more where one of them has
+ * ended. So a process that executes another program notes it under its own
+ * number, too: a copy of who has said it remembers.
  */
 #include "said.h"
+
+#include "engine.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -102,21 +108,55 @@ static unsigned find(int fd, uint64_t entry, bool *ret_there)
 	return i < WAYS ? i : (unsigned)(entry % WAYS);
 }
 
+static void note(int fd, uint64_t entry)
+{
+	bool there;
+	const unsigned at = find(fd, entry, &there);
+
+	if (!there)
+		fm_sys_pwrite(fd, &entry, sizeof(entry),
+			      place_of(entry) + (off_t)(at * sizeof(entry)));
+}
+
 static bool look_and_note(int fd, uint64_t text)
 {
-	const uint64_t own = entry_of(fm_sys_getpid(), text, &(int){ 0 });
 	int pid = fm_sys_getpid();
 	bool there = false;
-	unsigned at;
 
 	for (int i = 0; i < DEEP && pid > 0 && !there; i++)
 		find(fd, entry_of(pid, text, &pid), &there);
-	if (there)
-		return true;
-	at = find(fd, own, &there);
-	fm_sys_pwrite(fd, &own, sizeof(own),
-		      place_of(own) + (off_t)(at * sizeof(own)));
-	return false;
+	if (!there)
+		note(fd, entry_of(fm_sys_getpid(), text, &(int){ 0 }));
+	return there;
+}
+
+/* ---- for what is executed ---------------------------------------------- */
+
+/* size: of what is wrong with one environment; of more the rest is repeated */
+#define MOST 16
+
+static struct {
+	const char *runtime_dir;
+	unsigned n;
+	uint64_t text[MOST];
+} told;
+
+static void remember(const char *runtime_dir, uint64_t text)
+{
+	told.runtime_dir = runtime_dir;
+	if (told.n < MOST)
+		told.text[told.n++] = text;
+}
+
+void fm_said_pass_on(void)
+{
+	const int fd = told.n ? open_table(told.runtime_dir) : -1;
+
+	if (fd < 0)
+		return;
+	for (unsigned i = 0; i < told.n; i++)
+		note(fd, entry_of(fm_sys_getpid(), told.text[i], &(int){ 0 }));
+	fm_sys_close(fd);
 }
 
 bool fm_said_before(const char *runtime_dir, const char *what, const char *text)
@@ -129,6 +169,7 @@ bool fm_said_before(const char *runtime_dir, const char *what, const char *text)
 	if (fd < 0)
 		return false;
 	said = look_and_note(fd, h);
+	remember(runtime_dir, h);
 	fm_sys_close(fd);
 	return said;
 }

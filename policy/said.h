@@ -10,5 +10,4 @@
  * only when there is something to say. */
 bool fm_said_before(const char *runtime_dir, const char *what,
 		    const char *text);
-
 #endif

@@ -43,8 +43,9 @@ struct fm_origin {
 /* While the settings are loaded: has somebody else told of what is wrong with
  * them, or with a policy file? See heard.h. */
 bool fm_heard_before(bool of_file);
-/* The last question before it is told: has it been told of `what` by this very
- * process, before it executed this program, or by one that it descends from? */
+/* The first question before it is told, for what this process executes when its
+ * parent has ended: has it been told of `what` by this very process, before it
+ * executed this program, or by one that it descends from? */
 bool fm_told_before(const char *what, const char *text);
 void fm_remark_unknown(char **envp); /* variables */
 

@@ -85,8 +85,8 @@ static void remark(const char *name)
 {
 	const char *meant = nearest(name);
 
-	if (!meant || is_foreign(name) || fm_heard_before(false) ||
-	    fm_heard_by_parent(name) || fm_told_before(name, "unknown"))
+	if (!meant || is_foreign(name) || fm_told_before(name, "unknown") ||
+	    fm_heard_before(false) || fm_heard_by_parent(name))
 		return;
 	fm_log(FM_LOG_WARN, "unknown variable %s%s%s%s", name,
 	       *meant ? " (is " : "", meant, *meant ? " meant?)" : "");
