@@ -6,6 +6,7 @@
 #include "advise/advise.h"
 #include "base/epoch.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -125,7 +126,8 @@ static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 		strange |= who == FM_HOLDER_ANYBODY;
 		if (locked)
 			answer_locked();
-		fm_sys_sleep_us(200);
+		fm_pause_after(passed, fm_tune.pause_first_us,
+			       fm_tune.pause_most_us);
 		passed = fm_now_ms() - begin;
 	}
 	if (strange && !fm_registry_only_readers(f))

@@ -11,6 +11,7 @@
 
 #include "advise/advise.h"
 #include "base/life.h"
+#include "base/pause.h"
 #include "base/proc.h"
 #include "base/shrinker.h"
 #include "base/sys.h"
@@ -51,18 +52,8 @@ static struct workers look(void)
 	return w;
 }
 
-/* A look makes a thread of the moment, and idle workers take seconds: a tenth
- * of the time that it has taken. */
-static void pause_after(uint64_t waited_ms)
-{
-	uint64_t us = fm_tune.rest_look_us + waited_ms * 1000 / 10;
-
-	fm_sys_sleep_us(us < fm_tune.rest_look_most_us ?
-				us :
-				fm_tune.rest_look_most_us);
-}
-
-/* What has ended is there for a moment longer. */
+/* What has ended is there for a moment longer. A look makes a thread of the
+ * moment, and idle workers take seconds. */
 static bool wait_for_workers(void)
 {
 	const uint64_t begin = fm_now_ms();
@@ -73,7 +64,8 @@ static bool wait_for_workers(void)
 	     w = look()) {
 		if (fm_now_ms() - begin > 20 && told != w.one)
 			fm_rings_let_worker_go(told = w.one);
-		pause_after(fm_now_ms() - begin);
+		fm_pause_after(fm_now_ms() - begin, fm_tune.pause_first_us,
+			       fm_tune.pause_most_us);
 	}
 	if (told)
 		fm_rings_workers_as_were();
