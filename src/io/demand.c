@@ -44,7 +44,7 @@ static _Atomic uint32_t crowd; /* mean of reads in flight, in %, last window */
 static uint64_t pace[2]; /* ns a read, last window of each way */
 static uint64_t waited;  /* mean ns of a read, last window of polling */
 static uint32_t chosen = POLL;
-static uint32_t ratio = ONE; /* sleeping's pace / polling's, recent mean */
+static enum kind { USUAL, PROBE, TRIAL } kind; /* of this window */
 static unsigned windows;
 static uint32_t ncpu = 1;
 
@@ -83,29 +83,19 @@ uint64_t fm_demand_batches(void)
 
 /* ---- to poll or not to poll -------------------------------------------- */
 
-/* A probe has ended. It is compared with the window just before it alone: a
- * disk that is slow for some seconds is slow in both. */
-static FM_FAULT void compare(void)
-{
-	uint64_t r = pace[SLEEP] * ONE / (pace[POLL] + 1);
-
-	r = r > 4 * ONE ? 4 * ONE : r;
-	ratio = windows <= 2 ? (uint32_t)r : (ratio + (uint32_t)r) / 2;
-}
-
 /*
- * Polling reads go out several at a time, which saves CPU. Sleeping wins where
- * other threads compute: who is woken up gets the CPU from them, who yields
- * waits for the end of their time slice.
+ * By what both ways have done last: the window in the other way, and the one
+ * just before it in this, so that a disk that is slow for some seconds is slow
+ * in both. Polling reads go out several at a time, which saves CPU. Sleeping
+ * wins where other threads compute, of any program: who is woken up gets the
+ * CPU from them, who yields waits for the end of their time slice.
  */
-static FM_FAULT uint32_t better(void)
+static FM_FAULT bool is_better(void)
 {
-	if (waited >= fm_tune.demand_slow_ns)
-		return SLEEP;
-	return ratio < (chosen == POLL ? fm_tune.demand_sleep_below :
-					 fm_tune.demand_poll_above) ?
-		       SLEEP :
-		       POLL;
+	uint64_t ratio = pace[SLEEP] * ONE / (pace[POLL] + 1);
+
+	return chosen == POLL ? ratio < fm_tune.demand_sleep_below :
+				ratio >= fm_tune.demand_poll_above;
 }
 
 /* What the window that ends now has shown. */
@@ -121,25 +111,39 @@ static FM_FAULT void sum_up(uint32_t m, uint64_t now)
 	pace[m] = atomic_exchange(&window_busy, 0) / (n + !n);
 	if (m == POLL)
 		waited = ns / (n + !n);
-	if (m == chosen)
-		return;
-	compare();
-	chosen = better();
+}
+
+/*
+ * A short probe in the other way flatters it: who has waited gets the CPU first
+ * for some milliseconds, and work of others is put off. So what looked better
+ * has to be so for a window as long as any other, beside the same window of the
+ * chosen way.
+ */
+static FM_FAULT enum kind next_kind(void)
+{
+	if (waited >= fm_tune.demand_slow_ns) {
+		chosen = SLEEP;
+	} else if (kind == PROBE && is_better()) {
+		return TRIAL;
+	} else if (kind == TRIAL && is_better()) {
+		chosen ^= 1;
+		return USUAL;
+	}
+	return windows == 2 || windows == 4 ||
+			       windows % fm_tune.demand_probe_every == 0 ?
+		       PROBE :
+		       USUAL;
 }
 
 /* A window of time ends: decide how the next one waits. The first one sees
  * the program start up, so that the next are short, too. */
 static FM_FAULT void turn_over(uint64_t now)
 {
-	uint32_t m;
-
 	sum_up(atomic_load(&way), now);
-	m = chosen;
-	if (++windows == 2 || windows == 4 ||
-	    windows % fm_tune.demand_probe_every == 0)
-		m ^= 1;
-	atomic_store(&way, m);
-	atomic_store(&window_end, now + (m != chosen || windows < 4 ?
+	windows++;
+	kind = next_kind();
+	atomic_store(&way, kind == USUAL ? chosen : chosen ^ 1);
+	atomic_store(&window_end, now + (kind == PROBE || windows < 4 ?
 						 fm_tune.demand_probe_ns :
 						 fm_tune.demand_window_ns));
 }
@@ -181,7 +185,7 @@ FM_FAULT unsigned fm_demand_waiting(void)
 
 struct watch {
 	uint64_t begin;
-	bool over;   /* polled long enough */
+	bool over;   /* polled long enough, or it is time to sleep */
 	bool shared; /* somebody else has had the CPU */
 };
 
@@ -229,7 +233,8 @@ static FM_FAULT void step(struct watch *w)
 	fm_sys0(SYS_sched_yield);
 	to = fm_now_ns();
 	w->shared = to - from > fm_tune.demand_away_ns;
-	w->over = to - w->begin > fm_tune.demand_poll_ns;
+	w->over = to - w->begin > fm_tune.demand_poll_ns ||
+		  atomic_load_explicit(&way, memory_order_relaxed) == SLEEP;
 }
 
 /* ---- batches ----------------------------------------------------------- */
