@@ -56,7 +56,7 @@ static const char *env_get(char **envp, const char *name)
 static const char *own_exe(void)
 {
 	char buf[4096];
-	long n = fm_sys3(SYS_readlink, "/proc/self/exe", buf, sizeof(buf));
+	long n = fm_sys_readlink("/proc/self/exe", buf, sizeof(buf));
 
 	return n > 0 ? fm_arena_text(&start.arena, buf, (size_t)n) : NULL;
 }

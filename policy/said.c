@@ -51,7 +51,7 @@ static int open_in(const char *dir)
 	struct stat st;
 	int fd;
 
-	if (fm_sys2(SYS_lstat, dir, &st) || !S_ISDIR(st.st_mode) ||
+	if (fm_sys_lstat(dir, &st) || !S_ISDIR(st.st_mode) ||
 	    (st.st_uid && st.st_uid != user) ||
 	    ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX)))
 		return -EPERM;

@@ -278,7 +278,7 @@ void fm_altstack_fault(void *context)
 {
 	ucontext_t *uc = context;
 	stack_t *ss = &uc->uc_stack;
-	uintptr_t sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+	uintptr_t sp = fm_arch_sp(uc);
 
 	if (!instead.sp || ss->ss_sp != instead.given.ss_sp ||
 	    (ss->ss_flags & SS_DISABLE) ||

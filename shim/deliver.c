@@ -11,8 +11,6 @@
 
 #include "sigstack.h"
 
-#define X86_PF_WRITE 2
-
 /* A fault outside managed memory may be a race with an unmap or a demotion
  * that has just ended: run the instruction once more before believing it. */
 static FM_TLS struct {
@@ -21,7 +19,7 @@ static FM_TLS struct {
 
 static bool believe(const siginfo_t *info, const ucontext_t *uc)
 {
-	uintptr_t ip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	uintptr_t ip = fm_arch_ip(uc);
 	uintptr_t addr = (uintptr_t)info->si_addr;
 
 	if (doubted.ip == ip && doubted.addr == addr) {
@@ -83,11 +81,9 @@ extern const char fm_copy_at[], fm_copy_end[];
 /* Is the fault in a copy that may fail (fm_copy_try)? The copy ends there. */
 static bool end_copy(ucontext_t *uc)
 {
-	greg_t *ip = &uc->uc_mcontext.gregs[REG_RIP];
-
-	if (*ip != (greg_t)(uintptr_t)fm_copy_at)
+	if (fm_arch_ip(uc) != (uintptr_t)fm_copy_at)
 		return false;
-	*ip = (greg_t)(uintptr_t)fm_copy_end;
+	fm_arch_go_to(uc, (uintptr_t)fm_copy_end);
 	return true;
 }
 
@@ -103,8 +99,7 @@ int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 	if (info->si_code != BUS_ADRERR &&
 	    !(info->si_code == BUS_MCEERR_AR && fm_trapped(info->si_addr)))
 		return FM_SIG_FAULT; /* misaligned, or memory has failed */
-	switch (fault(info->si_addr,
-		      uc->uc_mcontext.gregs[REG_ERR] & X86_PF_WRITE)) {
+	switch (fault(info->si_addr, fm_arch_stores(uc))) {
 	case FM_FAULT_RETRY:
 		doubted.ip = 0; /* ours again: the next doubt is a new one */
 		ret = FM_SIG_DONE;
@@ -139,11 +134,11 @@ static bool on_alt_stack(const ucontext_t *uc, uintptr_t addr)
 static void call_handler(const struct fm_ksigaction *act, int sig,
 			 siginfo_t *info, ucontext_t *uc)
 {
-	uintptr_t sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+	uintptr_t sp = fm_arch_sp(uc);
 
 	if (!(act->flags & SA_ONSTACK) && on_alt_stack(uc, (uintptr_t)uc) &&
 	    !on_alt_stack(uc, sp))
-		fm_sig_call_on((void *)(sp - 128 /* red zone */), act->handler,
+		fm_sig_call_on((void *)(sp - FM_ARCH_RED_ZONE), act->handler,
 			       sig, info, uc);
 	else
 		((void (*)(int, siginfo_t *, void *))(void *)act->handler)(

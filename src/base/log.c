@@ -215,7 +215,7 @@ FM_FAULT bool fm_stderr_is_of(int pid)
 	put_str(&l, "/fd/2");
 	path[l.len] = 0;
 	return !fm_sys_fstat(2, &ours) &&
-	       !fm_sys2(SYS_stat, path, &theirs) &&
+	       !fm_sys_stat(path, &theirs) &&
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 

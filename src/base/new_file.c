@@ -66,7 +66,7 @@ static int open_beside(struct fm_new_file *n, const char *path, int by)
 
 	if (err)
 		return err;
-	fm_sys1(SYS_unlink, n->temporary);
+	fm_sys_unlink(n->temporary);
 	return fm_sys_open(n->temporary, NEW, 0644);
 }
 
@@ -100,10 +100,10 @@ int fm_new_file_begin(struct fm_new_file *n, const char *path, int by)
 
 int fm_new_file_name(const struct fm_new_file *n, const char *path)
 {
-	int err = n->beside ? (int)fm_sys2(SYS_rename, n->temporary, path) : 0;
+	int err = n->beside ? fm_sys_rename(n->temporary, path) : 0;
 
 	if (err)
-		fm_sys1(SYS_unlink, n->temporary);
+		fm_sys_unlink(n->temporary);
 	return err;
 }
 
@@ -111,7 +111,7 @@ int fm_new_file_end(struct fm_new_file *n, const char *path, int err)
 {
 	fm_sys_close(n->fd);
 	if (err && n->beside)
-		fm_sys1(SYS_unlink, n->temporary);
+		fm_sys_unlink(n->temporary);
 	return err ? err : fm_new_file_name(n, path);
 }
 

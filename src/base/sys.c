@@ -239,30 +239,7 @@ FM_FAULT int fm_sys_which(int fd, struct stat *st)
 FM_FAULT long fm_sys_clone_on(long flags, char *top, void (*fn)(void *),
 			      void *arg, _Atomic uint32_t *tid, void *tls)
 {
-	long ret;
-	register void *r10 __asm__("r10") = tid;
-	register void *r8 __asm__("r8") = tls;
-
-	top -= 16;
-	((void **)top)[0] = (void *)fn;
-	((void **)top)[1] = arg;
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "pop %%rax\n\t"
-			 "pop %%rdi\n\t"
-			 "call *%%rax\n\t"
-			 "xor %%edi, %%edi\n\t"
-			 "mov $60, %%eax\n\t"
-			 "syscall\n\t"
-			 "hlt\n"
-			 "1:"
-			 : "=a"(ret)
-			 : "a"(SYS_clone), "D"(flags), "S"(top), "d"(tid),
-			   "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
-	return ret;
+	return fm_arch_clone(flags, top, fn, arg, tid, tls);
 }
 
 long fm_sys_read_all(int fd, void *buf, size_t size)

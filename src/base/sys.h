@@ -22,6 +22,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "arch/arch.h"
+
 /* Absent from old headers. */
 #ifndef MADV_DONTNEED_LOCKED /* Linux 5.18 */
 #define MADV_DONTNEED_LOCKED 24 /* ABI: Linux 5.18 */
@@ -37,32 +39,12 @@
 #define SYS_mseal 462 /* ABI: Linux 6.10 */
 #endif
 
-#if !defined(__x86_64__)
-#error "libfastmap supports x86-64 only (fault error code, raw system calls)"
-#endif
-
 /* Code that runs in the fault handler. Kept in one section so that
  * tests/checks can prove that it reaches no malloc, stdio or lazy symbol. */
 #define FM_FAULT __attribute__((section(".text.fault")))
 /* A struct of callbacks that it calls: the same test sees that they are
  * FM_FAULT. */
 #define FM_FAULT_CALLS __attribute__((section(".data.fault")))
-
-static inline long fm_sys6(long nr, long a, long b, long c, long d, long e,
-			   long f)
-{
-	long ret;
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
-			   "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
 
 #define fm_sys0(n) fm_sys6(n, 0, 0, 0, 0, 0, 0)
 #define fm_sys1(n, a) fm_sys6(n, (long)(a), 0, 0, 0, 0, 0)
@@ -117,6 +99,37 @@ static inline int fm_sys_open(const char *path, int flags, int mode)
 		return -EPERM;
 	return (int)fm_sys4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC,
 			    mode);
+}
+
+static inline int fm_sys_stat(const char *path, struct stat *st)
+{
+	return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+static inline int fm_sys_lstat(const char *path, struct stat *st)
+{
+	return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st,
+			    AT_SYMLINK_NOFOLLOW);
+}
+
+static inline int fm_sys_unlink(const char *path)
+{
+	return (int)fm_sys3(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+static inline int fm_sys_rename(const char *from, const char *to)
+{
+	return (int)fm_sys5(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+static inline int fm_sys_mkdir(const char *path, int mode)
+{
+	return (int)fm_sys3(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+static inline long fm_sys_readlink(const char *path, char *buf, size_t size)
+{
+	return fm_sys4(SYS_readlinkat, AT_FDCWD, path, buf, size);
 }
 
 static inline int fm_sys_fstat(int fd, struct stat *st)
@@ -257,7 +270,7 @@ static inline void fm_fence(void)
 
 static inline void fm_cpu_relax(void)
 {
-	__builtin_ia32_pause();
+	fm_arch_relax();
 }
 
 /* What is only ever added up. */

@@ -305,7 +305,7 @@ static void read_path(void *arg)
 		return;
 	memcpy(link, dir, sizeof(dir));
 	fm_number_text(link + sizeof(dir) - 1, (unsigned)fd);
-	s->n = fm_sys3(SYS_readlink, link, s->buf, s->size);
+	s->n = fm_sys_readlink(link, s->buf, s->size);
 	fm_sys_close(fd);
 }
 

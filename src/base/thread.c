@@ -166,7 +166,7 @@ int fm_thread_poll(struct pollfd *p, unsigned n, int ms)
 
 	p[n] = (struct pollfd){ .fd = atomic_load(&bell), .events = POLLIN };
 	obey();
-	got = fm_sys3(SYS_poll, p, n + 1, ms);
+	got = fm_sys_poll(p, n + 1, ms);
 	obey();
 	if (got <= 0)
 		return (int)got;

@@ -26,14 +26,6 @@ static locale_t plain;
  * pointer. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 
-static uintptr_t thread_pointer(void)
-{
-	uintptr_t tp;
-
-	__asm__("mov %%fs:0, %0" : "=r"(tp));
-	return tp;
-}
-
 static const ElfW(Phdr) *tls_of(const struct dl_phdr_info *info)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++)
@@ -55,7 +47,7 @@ static int add_most(struct dl_phdr_info *info, size_t size, void *arg)
 static int add_image(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const ElfW(Phdr) *p = tls_of(info);
-	size_t at = thread_pointer() - (uintptr_t)info->dlpi_tls_data;
+	size_t at = fm_arch_thread_pointer() - (uintptr_t)info->dlpi_tls_data;
 
 	if (!p || !info->dlpi_tls_data || at > most || nimages == MODULES)
 		return 0;
@@ -95,7 +87,7 @@ void fm_tls_clean(char *mem)
 /* The canary and the key for stored pointers are the process's. */
 static void copy_words(char *tp)
 {
-	const uintptr_t *mine = (const uintptr_t *)thread_pointer();
+	const uintptr_t *mine = (const uintptr_t *)fm_arch_thread_pointer();
 	uintptr_t *to = (uintptr_t *)tp;
 
 	to[0] = (uintptr_t)tp; /* its own address */

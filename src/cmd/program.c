@@ -13,6 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "glob.h"
 
 #define SCRIPTS 5 /* in a row: the kernel's BINPRM limit */
@@ -137,7 +138,8 @@ static bool is_elf(int fd, Elf64_Ehdr *ret)
 
 static bool for_us(const Elf64_Ehdr *h)
 {
-	return h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_machine == EM_X86_64;
+	return h->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       h->e_machine == FM_ARCH_ELF;
 }
 
 /* Another libc's loader looks for glibc's symbols in our library, and stops. */
@@ -164,7 +166,7 @@ static const char *out_of_reach(int fd, struct program *ret)
 	if (!is_elf(fd, &h))
 		return NULL; /* no program, or for binfmt_misc */
 	if (!for_us(&h))
-		return "not an x86-64 program";
+		return "not a program for this processor";
 	if (!find_header(fd, &h, PT_INTERP, &p))
 		return "statically linked";
 	look_at_loader(fd, &p, ret);

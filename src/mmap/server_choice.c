@@ -34,8 +34,8 @@ bool fm_mmap_path(struct fm_mmap_request *q)
 /* Kinds that we leave to the kernel whatever the file. */
 static bool odd_kind(const struct fm_mmap_request *q)
 {
-	const int odd = MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB | MAP_LOCKED |
-			MAP_DROPPABLE;
+	const int odd = FM_ARCH_MAP_LOW | MAP_GROWSDOWN | MAP_HUGETLB |
+			MAP_LOCKED | MAP_DROPPABLE;
 	int type = q->flags & MAP_TYPE;
 
 	if ((q->prot & PROT_EXEC) || (q->flags & odd))

@@ -104,7 +104,7 @@ static void add_kernel(struct part *p)
 static int look_up(const char *path, struct fm_file_id *ret, uint64_t *size)
 {
 	struct stat st;
-	long err = fm_sys2(SYS_stat, path, &st);
+	long err = fm_sys_stat(path, &st);
 
 	if (err)
 		return (int)err;

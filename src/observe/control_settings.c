@@ -194,7 +194,7 @@ static bool is_new(void)
 	const char *source = fm_settings()->source;
 	struct stat st;
 
-	if (!source || fm_sys2(SYS_stat, source, &st) < 0 ||
+	if (!source || fm_sys_stat(source, &st) < 0 ||
 	    same_file(&st, &seen))
 		return false;
 	seen = st;

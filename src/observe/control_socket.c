@@ -237,13 +237,13 @@ static int remove_stale(const char *path)
 {
 	struct stat st;
 
-	if (fm_sys2(SYS_lstat, path, &st))
+	if (fm_sys_lstat(path, &st))
 		return 0;
 	if (!S_ISSOCK(st.st_mode)) /* bind(2) would say EADDRINUSE */
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
 	if (is_used(path))
 		return 1;
-	fm_sys1(SYS_unlink, path);
+	fm_sys_unlink(path);
 	return 0;
 }
 
@@ -268,7 +268,7 @@ static void note_bound(const char *path)
 {
 	struct stat st;
 
-	if (fm_sys2(SYS_lstat, path, &st))
+	if (fm_sys_lstat(path, &st))
 		return;
 	memcpy(bound.path, path, strlen(path) + 1);
 	bound.dev = st.st_dev;
@@ -280,9 +280,9 @@ static void remove_own(void)
 {
 	struct stat st;
 
-	if (bound.ino && !fm_sys2(SYS_lstat, bound.path, &st) &&
+	if (bound.ino && !fm_sys_lstat(bound.path, &st) &&
 	    st.st_ino == bound.ino && st.st_dev == bound.dev)
-		fm_sys1(SYS_unlink, bound.path);
+		fm_sys_unlink(bound.path);
 	bound.ino = 0;
 }
 
@@ -312,7 +312,7 @@ static void say_taken(const char *path, int err)
 {
 	static _Atomic bool said;
 	struct stat st;
-	const bool others = !fm_sys2(SYS_lstat, path, &st) &&
+	const bool others = !fm_sys_lstat(path, &st) &&
 			    st.st_uid != (uid_t)fm_sys0(SYS_geteuid);
 
 	if (others && !atomic_exchange(&said, true))
@@ -346,7 +346,7 @@ static bool is_safe_folder(const char *path)
 {
 	struct stat st;
 
-	return !fm_sys2(SYS_lstat, path, &st) && S_ISDIR(st.st_mode) &&
+	return !fm_sys_lstat(path, &st) && S_ISDIR(st.st_mode) &&
 	       (!st.st_uid || st.st_uid == (uid_t)fm_sys0(SYS_geteuid)) &&
 	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX));
 }

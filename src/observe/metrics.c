@@ -319,7 +319,7 @@ static void put_all(struct page *p, bool alone)
 static void name_process(struct page *p, int pid)
 {
 	char exe[4096];
-	long n = fm_sys3(SYS_readlink, "/proc/self/exe", exe, sizeof(exe) - 1);
+	long n = fm_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	const char *base;
 
 	exe[n > 0 ? n : 0] = 0;

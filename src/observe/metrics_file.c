@@ -55,7 +55,7 @@ static bool is_ours(const char *path)
 {
 	struct stat st;
 
-	return !fm_sys2(SYS_stat, path, &st) && st.st_ino == ours.ino &&
+	return !fm_sys_stat(path, &st) && st.st_ino == ours.ino &&
 	       st.st_mtim.tv_sec == ours.changed.tv_sec &&
 	       st.st_mtim.tv_nsec == ours.changed.tv_nsec;
 }

@@ -428,7 +428,7 @@ static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
 static void set_program(struct fm_json *o, int pid)
 {
 	char exe[4096];
-	long n = fm_sys3(SYS_readlink, "/proc/self/exe", exe, sizeof(exe) - 1);
+	long n = fm_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	exe[n > 0 ? n : 0] = 0;
 	fm_json_text(o, "program", exe);

@@ -161,7 +161,7 @@ static int open_place(const struct fm_place *p)
 	path_of(p, in, path);
 	fd = open_there(p, path);
 	if (fd == -EPERM && !user) {
-		fm_sys1(SYS_unlink, path);
+		fm_sys_unlink(path);
 		fd = -ENOENT;
 	}
 	if (fd != -ENOENT || (user && user != p->owner))

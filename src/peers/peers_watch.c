@@ -435,7 +435,7 @@ static bool is_quiet(const struct fm_file *f)
 
 	if (fan < 0 || !w->handle_len || atomic_load(&w->wd) ||
 	    (mine != FM_CLAIM_READ && mine != FM_CLAIM_WRITE) ||
-	    fm_sys3(SYS_poll, &p, 1, 0) != 0)
+	    fm_sys_poll(&p, 1, 0) != 0)
 		return false;
 	return !atomic_load(&hearing) && !atomic_load(&w->foreign) &&
 	       !atomic_load(&lost);

@@ -43,22 +43,6 @@ static bool few_descriptors(void)
 	return rl.rlim_cur < fm_tune.engine_descriptors;
 }
 
-/* Valgrind's client request 0x1001 (RUNNING_ON_VALGRIND); on a CPU the
- * rotations add up to nothing. */
-static bool on_valgrind(void)
-{
-	volatile uint64_t args[6] = { 0x1001 };
-	uint64_t result = 0;
-
-	__asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\t"
-			 "rolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
-			 "xchgq %%rbx, %%rbx"
-			 : "+d"(result)
-			 : "a"(args)
-			 : "rdi", "cc", "memory");
-	return result != 0;
-}
-
 static int pass_gate(void);
 
 FM_LIFE(gate, .level = FM_LIFE_GATE, .start = pass_gate)
@@ -66,7 +50,7 @@ FM_LIFE(gate, .level = FM_LIFE_GATE, .start = pass_gate)
 static int pass_gate(void)
 {
 	fm_life_strict = fm_settings()->strict;
-	if (on_valgrind()) {
+	if (fm_arch_on_valgrind()) {
 		life_gate.what = "starting on valgrind";
 		life_gate.remedy =
 			"it knows neither userfaultfd nor our clone";

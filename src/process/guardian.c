@@ -123,7 +123,7 @@ static bool watch(int pidfd)
 
 	statm_path(statm, fm_backup.owner);
 	for (;;) {
-		int n = (int)fm_sys3(SYS_poll, p, 3, fm_tune.guardian_look_ms);
+		int n = fm_sys_poll(p, 3, fm_tune.guardian_look_ms);
 
 		while (fm_backup.sock[1] >= 0 &&
 		       fm_backup_take(fm_backup.sock[1]))

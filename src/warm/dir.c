@@ -34,9 +34,9 @@ static void make_all(const char *path)
 		return;
 	for (char *at = part + 1; (at = strchr(at, '/')); *at++ = '/') {
 		*at = 0;
-		fm_sys2(SYS_mkdir, part, 0700);
+		fm_sys_mkdir(part, 0700);
 	}
-	fm_sys2(SYS_mkdir, part, 0700);
+	fm_sys_mkdir(part, 0700);
 }
 
 int fm_warm_dir_open(const char *path, bool make)
