@@ -443,7 +443,6 @@ enum fm_server_reason {
 	FM_WHY_WRITTEN,
 	FM_WHY_TRIED,
 	FM_WHY_MEASURED,
-	FM_WHY_MEMORY_DEVICE,
 	FM_WHY_NOT_BETTER,
 	/* the engine again: */
 	FM_WHY_OVER,

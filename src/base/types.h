@@ -210,11 +210,7 @@ struct fm_file {
 		/* without io_uring, else -1; before it could be stored to */
 		int direct, buffered, was[2];
 		int kept; /* `buffered` as the guardian has it */
-		/* memory_device.h: reads, those that were early, or late,
-		 * loads from the page cache; pages read ahead before */
-		_Atomic uint32_t singles, early, late, cached;
-		_Atomic uint64_t ahead;
-		_Atomic bool at_once;
+		_Atomic uint32_t cached; /* loads from the page cache */
 	} io;
 	struct { /* peers/peers.h: as last looked at; mode 0: never */
 		uid_t owner;

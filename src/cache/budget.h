@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mem_monitor.h"
+
 /* Growing totals of pages: evicted, of them those that came back, and how many
  * were evicted while each of these was gone, summed. */
 struct fm_flow {
@@ -115,7 +117,6 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
  * That is a guess, which hot pages make too small; FM_LOOPS_SURELY: they are
  * many, and all that is mapped, `mapped` bytes, fits as well, but for a
  * sixteenth. */
-enum fm_loops { FM_LOOPS_NOT, FM_LOOPS_PERHAPS, FM_LOOPS_SURELY };
 enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);
 /* After fm_budget_room: others leave so little, ours included, that their next

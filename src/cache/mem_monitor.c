@@ -27,7 +27,8 @@ static _Atomic uint64_t target;
 static _Atomic uint64_t left_before; /* it was resized: pages */
 static _Atomic bool too_short;
 static _Atomic uint64_t all; /* bytes that others leave, ours included */
-static _Atomic uint64_t looped_ms; /* FM_LOOPS_PERHAPS, last */
+static _Atomic uint64_t looped_ms; /* last, and how sure that was */
+static _Atomic(enum fm_loops) looped;
 static _Atomic uint64_t mapped = UINT64_MAX; /* bytes; until somebody says */
 
 /* Small wobbles of a percentage are not worth a pass of eviction. */
@@ -133,11 +134,12 @@ uint64_t fm_mem_monitor_room(void)
 	return fm_least(atomic_load(&mapped), atomic_load(&all));
 }
 
-bool fm_mem_monitor_loops(void)
+enum fm_loops fm_mem_monitor_loops(void)
 {
 	uint64_t last = atomic_load(&looped_ms);
 
-	return last && fm_now_ms() - last < fm_tune.mem_monitor_looped_ms;
+	return last && fm_now_ms() - last < fm_tune.mem_monitor_looped_ms ?
+		       atomic_load(&looped) : FM_LOOPS_NOT;
 }
 
 bool fm_mem_monitor_short(void)
@@ -202,10 +204,10 @@ static void weigh(void)
 	fm_unlock(&lock);
 	if (starves)
 		demote_for_memory(FM_WHY_CACHE_GONE);
-	else if (loops == FM_LOOPS_SURELY)
-		demote_for_memory(FM_WHY_FITS);
-	else if (loops == FM_LOOPS_PERHAPS)
-		atomic_store(&looped_ms, fm_now_ms());
+	if (!loops)
+		return;
+	atomic_store(&looped, loops);
+	atomic_store(&looped_ms, fm_now_ms());
 }
 
 /* Our cache against the page cache. False: nothing of ours has come back. */

@@ -35,9 +35,10 @@ uint64_t fm_mem_monitor_lazy(void);
  * at: what is mapped now had better be the kernel's. */
 bool fm_mem_monitor_short(void);
 
-/* [plain] What is in use seems to fit into memory, but not into the cache: the
- * same pages leave and come back all the time. */
-bool fm_mem_monitor_loops(void);
+/* [plain] What is in use fits into memory, but not into the cache, as far as
+ * can be told: the same pages leave and come back all the time. */
+enum fm_loops { FM_LOOPS_NOT, FM_LOOPS_PERHAPS, FM_LOOPS_SURELY };
+enum fm_loops fm_mem_monitor_loops(void);
 
 /* [any] All files that are mapped have so many bytes. */
 void fm_mem_monitor_mapped(uint64_t bytes);

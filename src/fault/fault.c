@@ -439,21 +439,6 @@ static FM_FAULT void ask_to_demote(struct fm_file *f, enum fm_server_reason why)
 	fm_sys_sleep_us(200);
 }
 
-/* A fault of the kernel's mapping is shorter than one of ours. That counts
- * where the read takes no longer, and is all where nothing is read ahead. */
-static FM_FAULT void look_at_device(struct fm_map *m)
-{
-	struct fm_file *f = m->file;
-
-	if (!fm_on_memory_device(f) || fm_sys_confined() ||
-	    f->policy->serve != FM_SERVE_AUTO ||
-	    atomic_load(&m->advice) != MADV_RANDOM ||
-	    !fm_memory_device_seen(f))
-		return;
-	fm_demote_ask(f, FM_WHY_MEMORY_DEVICE);
-	fm_wb_kick();
-}
-
 /* A thread that has left our descriptors behind (base/tables.h): one that has
  * them hands the file over, and the access runs again until then. */
 static FM_FAULT bool goes_to_kernel(struct fm_file *f)
@@ -532,7 +517,6 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		fm_fault_around_rest(m, i);
 	if (!err)
 		fm_ahead_fault(m, i, came.lo, came.hi);
-	look_at_device(m);
 	return to_result(m, err);
 }
 

@@ -142,7 +142,7 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 			res = -EAGAIN;
 		fm_load_asked_cache(f, res != -EAGAIN);
 		if (res == (long)FM_PAGE)
-			fm_memory_device_probe(f, io.off);
+			fm_device_probe(f, io.off);
 	}
 	if (res == -EAGAIN) {
 		res = read_full(&io);

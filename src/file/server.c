@@ -182,9 +182,6 @@ static const struct reason reasons[FM_WHYS] = {
 		.text = "the kernel is faster here, as measured",
 		.passes = true,
 	},
-	[FM_WHY_MEMORY_DEVICE] = {
-		.text = "MADV_RANDOM on a device as fast as memory",
-	},
 
 	[FM_WHY_NOT_BETTER] = {
 		.text = "the engine is not faster here, as measured",

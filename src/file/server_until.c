@@ -37,7 +37,6 @@ static const struct {
 	[FM_WHY_MEASURED] = { FM_REASON_SPEED,
 			      "the kernel is measured to be no faster" },
 	[FM_WHY_NOT_BETTER] = { FM_REASON_SPEED, WAITS },
-	[FM_WHY_MEMORY_DEVICE] = { FM_REASON_SPEED, NULL },
 	[FM_WHY_OVER] = { FM_REASON_SPEED, NULL },
 	[FM_WHY_SLOWER] = { FM_REASON_SPEED, NULL },
 	[FM_WHY_LOSES] = { FM_REASON_SPEED, NULL },

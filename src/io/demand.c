@@ -5,7 +5,6 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "memory_device.h"
 #include "ring.h"
 #include "tunables.h"
 
@@ -295,8 +294,6 @@ static FM_FAULT bool lead(struct watch *w)
 		fm_count(&batches, 1);
 		fm_ring_submit(r, io, b.n);
 		fm_ring_look(r);
-		for (unsigned i = 0; i < b.n; i++)
-			fm_memory_device_note(io[i]);
 	}
 	publish(&b);
 	while (b.left) {
@@ -336,30 +333,6 @@ static FM_FAULT void pause_for_leader(void)
 	fm_sys_sleep_us(20);
 }
 
-FM_FAULT long fm_demand_watched(struct fm_io *io)
-{
-	struct fm_ring *r = fm_ring_get();
-
-	fm_ring_submit(r, &io, 1);
-	fm_ring_look(r);
-	fm_memory_device_note(io);
-	while (!io->done)
-		fm_ring_reap(r);
-	fm_ring_put(r);
-	return io->res;
-}
-
-static FM_FAULT long sleep_for(struct fm_io *io)
-{
-	static _Atomic uint32_t n;
-
-	if (!fm_rings_uring() ||
-	    atomic_fetch_add_explicit(&n, 1, memory_order_relaxed) %
-		    fm_tune.demand_watched)
-		return fm_io_once(io);
-	return fm_demand_watched(io);
-}
-
 FM_FAULT long fm_demand_do(struct fm_io *io)
 {
 	struct demand d = { .io = io };
@@ -369,7 +342,7 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 
 	if (!fm_rings_uring() ||
 	    atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
-		res = sleep_for(io);
+		res = fm_io_once(io);
 		note(w.begin);
 		return res;
 	}

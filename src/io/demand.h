@@ -30,10 +30,6 @@ struct fm_io;
 /* [fault] Do the transfer, return its result. Takes a ring meanwhile. */
 long fm_demand_do(struct fm_io *io);
 
-/* [fault] The same, sleeping, by one call that submits it and one that waits:
- * was it done in between? (memory_device.h) */
-long fm_demand_watched(struct fm_io *io);
-
 /* [fault] How long threads have waited for reads in the last tenth of a second,
  * in percent of that time: 50 is one thread that computes as long as it waits,
  * 400 are four that do nothing else. 0 when none has waited lately. */

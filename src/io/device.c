@@ -35,7 +35,7 @@ struct fm_device {
 	_Atomic uint32_t even, even_among; /* pages; 0: not known */
 	_Atomic uint64_t fixed, page; /* ns, of reads that are alone */
 	double rule_n, rule_t; /* pages and ns of one, as a rule */
-	_Atomic bool by_pages; /* that is hardly more than its pages take */
+	_Atomic uint64_t memory_ns; /* that, if its pages take hardly less */
 };
 
 static struct fm_device devices[DEVICES];
@@ -100,16 +100,18 @@ static FM_FAULT void add(struct line *l, double n, double t)
 	fit(l);
 }
 
+/* The median, whatever the others took: those waited for a processor. */
 static FM_FAULT void add_to_rule(struct fm_device *d, double n, double t)
 {
-	if (d->rule_t && t > fm_tune.device_far * d->rule_t)
-		t = fm_tune.device_far * d->rule_t;
+	const double step = d->rule_t / fm_tune.device_lately;
+	bool by_pages;
+
 	d->rule_n += d->rule_n ? (n - d->rule_n) / fm_tune.device_lately : n;
-	d->rule_t += d->rule_t ? (t - d->rule_t) / fm_tune.device_lately : t;
-	atomic_store_explicit(&d->by_pages,
-			      d->alone.w >= fm_tune.device_enough &&
-				      d->rule_t <
-					      (d->rule_n + 2) * d->alone.page,
+	d->rule_t += !d->rule_t ? t : t > d->rule_t ? step : -step;
+	by_pages = d->alone.w >= fm_tune.device_enough &&
+		   d->rule_t < (d->rule_n + 2) * d->alone.page;
+	atomic_store_explicit(&d->memory_ns,
+			      by_pages ? (uint64_t)d->rule_t + 1 : 0,
 			      memory_order_relaxed);
 }
 
@@ -244,11 +246,19 @@ FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
 		   0;
 }
 
-FM_FAULT bool fm_device_by_pages(const struct fm_file *f)
+FM_FAULT bool fm_device_known(const struct fm_file *f)
 {
 	const struct fm_device *d = f->io.device;
 
-	return d && atomic_load_explicit(&d->by_pages, memory_order_relaxed);
+	return d && atomic_load_explicit(&d->even, memory_order_relaxed);
+}
+
+FM_FAULT uint64_t fm_device_memory_ns(const struct fm_file *f)
+{
+	const struct fm_device *d = f->io.device;
+
+	return d ? atomic_load_explicit(&d->memory_ns, memory_order_relaxed) :
+		   0;
 }
 
 /* Among others, of which nothing is known yet, it is as if alone on a common

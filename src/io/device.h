@@ -45,9 +45,12 @@ uint32_t fm_device_even_now(const struct fm_file *f);
 /* [fault] Who goes by that and has the choice takes the other one for once. */
 bool fm_device_wants_other(const struct fm_file *f);
 
-/* [fault] Does a read take, as a rule, hardly longer than its pages? So it is
- * where the device is as fast as memory. */
-bool fm_device_by_pages(const struct fm_file *f);
+/* [fault] What a read takes, as a rule, in nanoseconds, where that is hardly
+ * more than its pages take, for the device is as fast as memory; else 0. */
+uint64_t fm_device_memory_ns(const struct fm_file *f);
+
+/* [fault] Has it been measured what a read that is alone takes? */
+bool fm_device_known(const struct fm_file *f);
 
 /* [fault] Nanoseconds of a read of n pages that is alone. */
 uint64_t fm_device_ns(const struct fm_file *f, uint64_t n);

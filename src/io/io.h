@@ -8,7 +8,7 @@
 #include "device.h"
 #include "fd_backup.h"
 #include "fd_recovery.h"
-#include "memory_device.h"
+#include "device_probe.h"
 #include "posix_locks.h"
 #include "ring.h"
 #include "stable_writes.h"

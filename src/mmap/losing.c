@@ -16,6 +16,7 @@
 #include "fault/fault.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "judge.h"
 #include "missing.h"
 #include "old_calls.h"
 #include "peers/peers.h"
@@ -26,44 +27,19 @@
 #include "tunables.h"
 #include "vm/vm.h"
 
-#define FILES 16u
-#define ROW 3u         /* looks in a row at which the program loses */
-#define SHARE 8u       /* of what is read: less is not the file's fault */
-#define CALM_MS 60000u /* without a loss: the file is not looked at any more */
-#define AGAIN 6u /* times `take-back`, where somebody else used it */
+#define FILES 16u /* size */
 
 /* ---- what is counted --------------------------------------------------- */
 
-static uint64_t loads_of_all(void)
-{
-	struct fm_file *f;
-	uint64_t n = 0, old;
-
-	if (!fm_file_top())
-		return 0;
-	fm_space_lock(&old);
-	fm_for_each_file(f, id)
-		n += atomic_load(&f->st.loads);
-	fm_space_unlock(&old);
-	return n;
-}
-
-static void measure(struct fm_totals *ret)
-{
-	fm_totals_of_kernel(ret);
-	ret->spent_ns = fm_latency_spent(&ret->faults);
-	ret->loads = loads_of_all();
-}
-
-static struct fm_totals looked, judged; /* by two threads */
+static struct fm_totals looked;
 
 /* Between the last look and this one. False: there was none. */
-static bool look_again(struct fm_totals *last, struct fm_rate *ret)
+static bool look_again(struct fm_rate *ret)
 {
-	const struct fm_totals before = *last;
+	const struct fm_totals before = looked;
 
-	measure(last);
-	*ret = fm_rate_between(&before, last);
+	fm_judge_measure(&looked);
+	*ret = fm_rate_between(&before, &looked);
 	return before.ms;
 }
 
@@ -219,8 +195,9 @@ static uint64_t weight_of_all(void)
 /* Its pages come all the time, and it is not all there. */
 static bool is_cause(const struct sample *s)
 {
-	return s->seen.came && s->seen.missing * 16 >= s->seen.n &&
-	       weight(s) >= weight_of_all() / SHARE;
+	return s->seen.came &&
+	       s->seen.missing * fm_tune.serve_nearly >= s->seen.n &&
+	       weight(s) >= weight_of_all() / fm_tune.judge_share;
 }
 
 /* ---- files that the engine has never had -------------------------------- */
@@ -292,7 +269,7 @@ static bool may_adopt(struct sample *s)
 	    !fm_server_reason_passes(s->r.why) || fm_sys_confined() ||
 	    fm_memory_look())
 		return false;
-	s->not_before_ms = fm_now_ms() + AGAIN * fm_settings()->take_back_ms;
+	s->not_before_ms = fm_now_ms() + fm_pause_ms(1);
 	return !fm_peers_anybody(s->r.dev, s->r.ino, s->path);
 }
 
@@ -396,7 +373,7 @@ static void calm_down(void)
 	fm_space_lock(&old);
 	fm_for_each_file(f, id) {
 		if (!fm_kernel_serves(f) || !f->demote.passes ||
-		    fm_now_ms() - f->choice.calm_since_ms < CALM_MS)
+		    fm_now_ms() - f->choice.calm_since_ms < fm_pause_ms(1))
 			continue;
 		atomic_store(&f->choice.losing, false);
 		if (f->choice.adopted)
@@ -409,14 +386,14 @@ static void look(void)
 {
 	struct fm_rate r;
 
-	if (!look_again(&looked, &r))
+	if (!look_again(&r))
 		return;
 	in_a_row = r.kernel >= fm_tune.serve_lost_much ? in_a_row + 1 : 0;
 	if (in_a_row)
 		sample_all();
 	if (atomic_load(&fm_takeable))
 		look_at_calls();
-	if (in_a_row >= ROW)
+	if (in_a_row >= fm_tune.serve_hope_engine)
 		look_at_causes(&r);
 	if (atomic_load(&fm_takeable))
 		calm_down();
@@ -424,10 +401,12 @@ static void look(void)
 
 /* ---- the engine on trial ------------------------------------------------ */
 
+static _Atomic bool trials;
+
 bool fm_losing(const struct fm_file *f)
 {
 	return atomic_load(&f->choice.losing) &&
-	       fm_now_ms() - f->choice.calm_since_ms < CALM_MS / 10;
+	       fm_now_ms() - f->choice.calm_since_ms < fm_pause_ms(1) / 10;
 }
 
 static struct fm_trial_second second_of(struct fm_file *f,
@@ -446,6 +425,7 @@ void fm_losing_taken(struct fm_file *f)
 	const struct fm_trial_second now = second_of(f, &f->choice.rate);
 
 	fm_trial_begun(&f->choice.trial, &now, &f->choice.rate);
+	atomic_store(&trials, true);
 	atomic_store(&f->choice.losing, false);
 	atomic_fetch_add(&f->st.engine_trials, 1);
 }
@@ -475,30 +455,15 @@ static void give_back(struct fm_file *f)
 	fm_space_unlock(&old);
 }
 
-/* The same pages as before: those that the engine has are mapped. */
-static unsigned missing_of(struct fm_file *f)
+static uint32_t missing_of(struct fm_file *f)
 {
-	static struct sample s; /* one thread judges */
-	struct fm_map *m;
 	uint64_t old;
 
-	s = (struct sample){ .pages = 0 };
+	fm_missing_begin();
 	fm_space_lock(&old);
-	fm_for_each_map(m, f) {
-		const uintptr_t a = atomic_load(&m->start);
-
-		if (s.pages && a > s.r.start)
-			continue;
-		s.r.start = a;
-		s.r.end = atomic_load(&m->end);
-		s.r.pgoff = m->pgoff;
-		s.pages = 1;
-	}
+	fm_missing_add(f);
 	fm_space_unlock(&old);
-	if (s.pages)
-		s.pages = within(&s.r, (uint64_t)fm_file_size(f));
-	look_at_pages(&s, false);
-	return s.seen.n ? s.seen.missing * 1000 / s.seen.n : 1000;
+	return fm_missing_look();
 }
 
 static void judge(struct fm_file *f, struct fm_rate r)
@@ -540,20 +505,27 @@ static struct fm_file *on_trial(uint32_t id)
 	return f;
 }
 
-void fm_losing_second(void)
+void fm_losing_second(const struct fm_rate *r)
 {
-	struct fm_rate r;
+	bool any = false;
 
-	if (!look_again(&judged, &r))
+	if (!fm_losing_trials())
 		return;
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = on_trial(id);
 
 		if (!f)
 			continue;
-		judge(f, r);
+		any = true;
+		judge(f, *r);
 		fm_file_put(f);
 	}
+	atomic_store(&trials, any);
+}
+
+bool fm_losing_trials(void)
+{
+	return atomic_load(&trials);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -561,7 +533,8 @@ void fm_losing_second(void)
 static void forked(void)
 {
 	nsamples = in_a_row = 0;
-	looked.ms = judged.ms = 0;
+	looked.ms = 0;
+	atomic_store(&trials, false);
 }
 
 __attribute__((constructor)) static void begin(void)

@@ -16,15 +16,17 @@
 #include <stdint.h>
 
 struct fm_file;
+struct fm_rate;
 
 /* [plain] Does the program wait for f, which the kernel serves and the engine
  * may take, by the last look? */
 bool fm_losing(const struct fm_file *f);
 /* [plain] Without a lock: the engine has taken f, since it was losing. */
 void fm_losing_taken(struct fm_file *f);
-/* [plain] Once a second while the engine runs, without a lock: is it better
- * for the files that it has on trial? They go back to the kernel if not. */
-void fm_losing_second(void);
+/* [plain] Is it on trial for any file? Once a second, without a lock: is it
+ * better for those? They go back to the kernel if not. */
+bool fm_losing_trials(void);
+void fm_losing_second(const struct fm_rate *r);
 /* [plain] Under the space lock: f can never be taken. True: nothing is known of
  * it any more, for the engine has never had it. */
 bool fm_losing_forget(struct fm_file *f);

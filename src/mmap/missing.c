@@ -6,10 +6,9 @@
 #include "file/file.h"
 #include "map/map.h"
 
-#define RANGES 64
-#define SAMPLES 1024 /* pages, 0.3 ms */
+#define RANGES 64 /* size */
 
-static struct range {
+static struct {
 	uintptr_t start;
 	uint64_t pages;
 } ranges[RANGES];
@@ -30,7 +29,8 @@ static void add(struct fm_file *f, uintptr_t start, uintptr_t end,
 
 	if (!pages || nranges == RANGES)
 		return;
-	ranges[nranges++] = (struct range){ start, pages };
+	ranges[nranges].start = start;
+	ranges[nranges++].pages = pages;
 	all += pages;
 }
 
@@ -56,31 +56,20 @@ void fm_missing_add(struct fm_file *f)
 		add(f, atomic_load(&m->start), atomic_load(&m->end), m->pgoff);
 }
 
-/* False: it is not mapped any more. */
-static bool look(uintptr_t at, unsigned char *ret_there)
-{
-	return !fm_sys3(SYS_mincore, at, FM_PAGE, ret_there);
-}
-
 uint32_t fm_missing_look(void)
 {
-	const uint64_t step = all / SAMPLES + 1;
+	static struct fm_page_sample s;
 	unsigned n = 0, missing = 0;
-	uint64_t page = 0;
 
 	if (fm_sys_confined()) /* mincore may end it */
 		return 0;
 	for (unsigned k = 0; k < nranges; k++) {
-		for (; page < ranges[k].pages; page += step) {
-			unsigned char there;
+		const uint64_t part = FM_PAGE_SAMPLES * ranges[k].pages / all;
 
-			if (!look(ranges[k].start + (page << FM_PAGE_SHIFT),
-				  &there))
-				continue;
-			n++;
-			missing += !(there & 1);
-		}
-		page -= ranges[k].pages;
+		fm_page_sample_look(&s, ranges[k].start, ranges[k].pages,
+				    (unsigned)(part ? part : 1), false);
+		n += s.n;
+		missing += s.missing;
 	}
 	return n ? missing * 1000 / n : 0;
 }

@@ -3,10 +3,10 @@
 #ifndef FM_MMAP_ROOM_H
 #define FM_MMAP_ROOM_H
 
+#include "judge.h"
 #include "kernel_mapped.h"
 #include "missing.h"
 #include "skipped.h"
 #include "take_back.h"
-#include "trial.h"
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * take_when.c - when a file comes back to the engine: its cause is over, has
- * been for a while, and the page cache does not have all of it.
+ * take_when.c - when a file comes back to the engine: nothing forbids it, it
+ * costs less there, and nothing holds.
  */
 #include <string.h>
 
@@ -12,62 +12,43 @@
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
+#include "judge.h"
 #include "losing.h"
-#include "map/map.h"
 #include "missing.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "take_back.h"
-#include "trial.h"
+#include "tunables.h"
 
-/* A page here and there: is nearly all of it in the page cache? */
-static bool is_cached(const struct fm_krange *r, uint64_t size)
-{
-	struct fm_page_sample s = { .n = 0 };
-
-	fm_page_sample_look(&s, r->start,
-			    fm_pages_within(r->start, r->end, r->pgoff, size),
-			    FM_PAGE_SAMPLES, false);
-	return s.missing * 16 < s.n;
-}
-
-/* The engine would begin with nothing, and the kernel has it all. Of a file of
- * others mincore(2) says that it is all there. */
+/* The engine would begin with nothing, and the kernel has nearly all. Of a file
+ * of others mincore(2) says that it is all there. */
 static bool is_warm(struct fm_file *f)
 {
-	const struct fm_file_id id = { f->dev, f->ino };
-	struct fm_krange r;
-
-	return f->policy->warm != FM_WARM_ENGINE &&
-	       fm_krange_list(&id, &r, 1) &&
-	       is_cached(&r, (uint64_t)fm_file_size(f));
+	if (f->policy->warm == FM_WARM_ENGINE)
+		return false;
+	fm_missing_begin();
+	fm_missing_add(f);
+	return fm_missing_look() < 1000 / fm_tune.serve_nearly;
 }
 
-static bool loses(const struct fm_file *f)
+/* What forbids the engine, whatever it costs. */
+static bool is_forbidden(const struct fm_file *f)
 {
-	return fm_losing(f) && !fm_peers_others(f) && !fm_mem_monitor_short();
+	return atomic_load(&f->st.demote_why) == FM_WHY_ASKED ||
+	       fm_peers_others(f) || fm_mem_monitor_short();
 }
 
-static bool is_over(struct fm_file *f)
+/* Where the kernel has it since it misses less, it is to be measured that it
+ * does not. Otherwise it is enough that it has lost some of it. */
+static bool engine_costs_less(struct fm_file *f)
 {
-	if (f->choice.adopted)
-		return loses(f);
-	switch ((enum fm_server_reason)atomic_load(&f->st.demote_why)) {
-	case FM_WHY_TRIED:
-	case FM_WHY_MEASURED:
-		return fm_trial_lost() && !fm_peers_others(f) &&
-		       !fm_mem_monitor_short();
-	case FM_WHY_ASKED:
-		return false; /* till it is asked for again */
-	case FM_WHY_FITS:
-	case FM_WHY_NOT_BETTER:
-		return loses(f);
-	case FM_WHY_CACHE_GONE:
-		return !fm_mem_monitor_short() && !is_warm(f);
-	default:
-		return !fm_peers_others(f) && !fm_mem_monitor_short() &&
-		       !is_warm(f);
-	}
+	const unsigned why = atomic_load(&f->st.demote_why);
+
+	if (fm_judge_tries(f))
+		return fm_judge_returns();
+	if (f->choice.adopted || why == FM_WHY_FITS || why == FM_WHY_NOT_BETTER)
+		return fm_losing(f);
+	return !is_warm(f);
 }
 
 /* Under the space lock. */
@@ -75,7 +56,8 @@ static bool is_due(struct fm_file *f)
 {
 	return f->demote.passes && f->demote.shut &&
 	       fm_settings()->take_back_ms &&
-	       fm_now_ms() >= f->demote.not_before_ms && is_over(f);
+	       fm_now_ms() >= f->demote.not_before_ms && !is_forbidden(f) &&
+	       engine_costs_less(f);
 }
 
 static bool is_wanted(const struct fm_file *f, const char *path)
@@ -120,7 +102,7 @@ static void wait_again(struct fm_file *f, int err)
 
 static enum fm_server_reason why_of(const struct fm_file *f)
 {
-	return fm_trial_has(f) ? FM_WHY_SLOWER :
+	return fm_judge_tries(f) ? FM_WHY_SLOWER :
 	       fm_losing(f) ? FM_WHY_LOSES : FM_WHY_OVER;
 }
 
@@ -156,8 +138,7 @@ unsigned fm_take_back_now(const char *path)
 
 static void every_second(void)
 {
-	fm_trial_second();
-	fm_losing_second();
+	fm_judge_second();
 	if (atomic_load(&fm_takeable))
 		take_all(NULL);
 }

@@ -19,10 +19,11 @@ static uint64_t kernel_us(const struct fm_totals *a, const struct fm_totals *b)
 {
 	const uint64_t major = b->major - a->major;
 	const uint64_t pages = (b->read_bytes - a->read_bytes) / FM_PAGE;
-	const uint64_t wait = b->read_ns > fm_tune.serve_read_ns ?
-				      b->read_ns : fm_tune.serve_read_ns;
 	const uint64_t page = b->page_ns ? b->page_ns :
-						 fm_tune.serve_page_ns;
+					   (uint64_t)fm_tune.device_page_ns;
+	const uint64_t wait =
+		b->read_ns ? b->read_ns :
+			     (uint64_t)fm_tune.device_fixed_ns + page;
 
 	return major ? (major * wait + pages * page) / 1000 : 0;
 }
@@ -90,7 +91,7 @@ bool fm_rate_kernel_better(const struct fm_rate *engine,
 bool fm_rate_engine_better(const struct fm_rate *kernel,
 			   const struct fm_rate *engine)
 {
-	return lost(engine) < fm_tune.serve_lost_little ||
+	return lost(engine) < fm_tune.serve_lost_much / 2 ||
 	       is_more(gets(kernel, engine), gets(engine, engine));
 }
 

@@ -418,8 +418,7 @@ static bool is_for_speed(enum fm_server_reason why)
 {
 	return why == FM_WHY_TRIED || why == FM_WHY_WRITTEN ||
 	       why == FM_WHY_FITS || why == FM_WHY_CACHE_GONE ||
-	       why == FM_WHY_NOT_BETTER || why == FM_WHY_READERS ||
-	       why == FM_WHY_MEMORY_DEVICE;
+	       why == FM_WHY_NOT_BETTER || why == FM_WHY_READERS;
 }
 
 int fm_server_change(struct fm_file *f, enum fm_server to,

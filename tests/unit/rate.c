@@ -43,7 +43,7 @@ static void what_is_lost(void **state)
 {
 	struct fm_rate r = kernel(4000, 64, 900);
 
-	assert_int_equal(r.kernel, 200 + 65); /* 16384 pages, 4 us each */
+	assert_int_equal(r.kernel, 416 + 67); /* 16384 pages, 4 us each */
 	assert_int_equal(r.waits, 4000);
 	assert_int_equal(r.kib, 64 << 10);
 	assert_true(r.kernel >= fm_tune.serve_lost_much);

@@ -93,10 +93,10 @@ static void names_are_unique(void **state)
 
 static void several_are_set(void **state)
 {
-	assert_int_equal(set("demand_spin_ns=2K,device_far=9,"), 0);
+	assert_int_equal(set("demand_spin_ns=2K,device_other_part=9,"), 0);
 	assert_string_equal(said, "");
 	assert_int_equal(fm_tune.demand_spin_ns, 2048);
-	assert_int_equal(fm_tune.device_far, 9);
+	assert_int_equal(fm_tune.device_other_part, 9);
 }
 
 static void a_double_is_set(void **state)
@@ -108,10 +108,10 @@ static void a_double_is_set(void **state)
 
 static void out_of_range_stays(void **state)
 {
-	assert_int_equal(set("device_far=0,device_far=1001"), 2);
-	assert_int_equal(fm_tune.device_far, standard.device_far);
+	assert_int_equal(set("device_other_part=0,device_other_part=1001"), 2);
+	assert_int_equal(fm_tune.device_other_part, standard.device_other_part);
 	assert_non_null(strstr(said, "FASTMAP_TUNE"));
-	assert_non_null(strstr(said, "device_far=0"));
+	assert_non_null(strstr(said, "device_other_part=0"));
 	assert_non_null(strstr(said, "1 to 1000"));
 }
 
@@ -119,17 +119,17 @@ static void unknown_or_no_number_is_told(void **state)
 {
 	assert_int_equal(set("no_such=1"), 1);
 	assert_non_null(strstr(said, "no_such=1"));
-	assert_int_equal(set("device_far"), 1);
-	assert_int_equal(set("device_far=much"), 1);
-	assert_int_equal(set("device_far=-1"), 1);
-	assert_int_equal(set("device_far=5x"), 1);
-	assert_int_equal(fm_tune.device_far, standard.device_far);
+	assert_int_equal(set("device_other_part"), 1);
+	assert_int_equal(set("device_other_part=much"), 1);
+	assert_int_equal(set("device_other_part=-1"), 1);
+	assert_int_equal(set("device_other_part=5x"), 1);
+	assert_int_equal(fm_tune.device_other_part, standard.device_other_part);
 }
 
 static void what_is_good_beside_it_is_taken(void **state)
 {
-	assert_int_equal(set("no_such=1,device_far=9"), 1);
-	assert_int_equal(fm_tune.device_far, 9);
+	assert_int_equal(set("no_such=1,device_other_part=9"), 1);
+	assert_int_equal(fm_tune.device_other_part, 9);
 }
 
 static void a_long_one_is_unknown(void **state)
@@ -143,11 +143,11 @@ static void a_long_one_is_unknown(void **state)
 
 static void comes_from_the_environment(void **state)
 {
-	char tune[] = "FASTMAP_TUNE=device_far=11";
+	char tune[] = "FASTMAP_TUNE=device_other_part=11";
 	char *env[] = { tune, NULL };
 
 	fm_policy_load("program", env);
-	assert_int_equal(fm_tune.device_far, 11);
+	assert_int_equal(fm_tune.device_other_part, 11);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trial.h"
+#include "judge.h"
 
 #include "advise/advise.h"
 #include "base/life.h"
@@ -9,6 +9,7 @@
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"
+#include "losing.h"
 #include "map/map.h"
 #include "missing.h"
 #include "policy.h"
@@ -16,16 +17,13 @@
 #include "tunables.h"
 #include "vm/vm.h"
 
-#define SHARE 8 /* of what is lost: less is not the file's fault */
-#define SOME 32 /* major faults: with less it need not be known what is there */
-
 static struct fm_trial trial;
 static struct fm_totals last;
 static _Atomic bool lost;
 static _Atomic uint64_t begun, kept;
 static _Atomic uint32_t in_engine, in_kernel; /* lost time, when compared */
 
-bool fm_trial_has(const struct fm_file *f)
+bool fm_judge_tries(const struct fm_file *f)
 {
 	const unsigned why = atomic_load(&f->st.demote_why);
 
@@ -33,7 +31,7 @@ bool fm_trial_has(const struct fm_file *f)
 	       (why == FM_WHY_TRIED || why == FM_WHY_MEASURED);
 }
 
-bool fm_trial_lost(void)
+bool fm_judge_returns(void)
 {
 	return atomic_load(&lost);
 }
@@ -45,8 +43,27 @@ struct look {
 	struct fm_rate rate;
 	uint64_t lost_ns; /* with the engine, since the last one */
 	uint64_t engines; /* bytes in its mappings */
-	bool memory_device; /* of the file that is waited for most */
+	uint64_t memory_ns; /* of the file that is waited for most: device.h */
 };
+
+static uint64_t loads(void)
+{
+	struct fm_file *f;
+	uint64_t n = 0, old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		n += atomic_load(&f->st.loads);
+	fm_space_unlock(&old);
+	return n;
+}
+
+void fm_judge_measure(struct fm_totals *ret)
+{
+	fm_totals_of_kernel(ret);
+	ret->spent_ns = fm_latency_spent(&ret->faults);
+	ret->loads = fm_file_top() ? loads() : 0;
+}
 
 static void add(struct fm_file *f, struct look *l)
 {
@@ -55,7 +72,6 @@ static void add(struct fm_file *f, struct look *l)
 	f->choice.spent_lately_ns = spent - f->choice.spent_seen_ns;
 	f->choice.spent_seen_ns = spent;
 	l->lost_ns += f->choice.spent_lately_ns;
-	l->totals.loads += atomic_load(&f->st.loads);
 	if (!fm_kernel_serves(f))
 		l->engines += fm_map_bytes(f);
 }
@@ -64,7 +80,7 @@ static void ask_device(const struct fm_file *f, struct look *l)
 {
 	l->totals.read_ns = fm_device_ns(f, 1);
 	l->totals.page_ns = fm_device_ns(f, 2) - l->totals.read_ns;
-	l->memory_device = fm_device_by_pages(f);
+	l->memory_ns = fm_device_memory_ns(f);
 }
 
 /* What a wait takes tells the device of the file that is waited for most. */
@@ -90,8 +106,7 @@ static void look_at_files(struct look *l)
  * takes. */
 static void measure(struct look *l)
 {
-	fm_totals_of_kernel(&l->totals);
-	l->totals.spent_ns = fm_latency_spent(&l->totals.faults);
+	fm_judge_measure(&l->totals);
 	look_at_files(l);
 	if (trial.state != FM_TRIAL_NONE &&
 	    l->totals.read_ns < trial.before.fault_ns)
@@ -104,7 +119,8 @@ static void measure(struct look *l)
 /* The memory of a cache whose size was given would be the kernel's, no more. On
  * a device as fast as memory the call that reads copies: with the kernel nobody
  * waits for longer than that. Elsewhere threads wait for each other's reads. */
-static struct fm_cost_facts facts_of(const struct look *l)
+static struct fm_cost_facts facts_of(const struct look *l,
+				     enum fm_loops loops)
 {
 	struct fm_cost_facts c = {
 		.engines = l->engines,
@@ -114,11 +130,11 @@ static struct fm_cost_facts facts_of(const struct look *l)
 			  fm_mem_monitor_all() ? fm_mem_monitor_all() :
 						 UINT64_MAX,
 		.engine_ns = l->rate.fault_ns,
-		.kernel_ns = l->memory_device ? l->totals.read_ns : 0,
+		.kernel_ns = l->memory_ns,
 	};
 
 	/* What is in use is less than what is mapped, and fits. */
-	if (fm_mem_monitor_loops())
+	if (loops)
 		c.engines = c.all = fm_least(c.all, c.memory);
 	return c;
 }
@@ -154,13 +170,19 @@ static bool may_go(struct fm_file *f, uint64_t least)
 	       may_be_tried(f, least);
 }
 
+/* What leaves the cache comes back at once: it need not return. */
+static bool must_go(struct fm_file *f, uint64_t none)
+{
+	return f->policy->serve == FM_SERVE_AUTO && fm_only_shared(f, none);
+}
+
 static unsigned tried(enum fm_server_reason now)
 {
 	struct fm_file *f;
 	unsigned n = 0;
 
 	fm_for_each_file(f, id) {
-		if (!fm_trial_has(f) || !f->demote.passes)
+		if (!fm_judge_tries(f) || !f->demote.passes)
 			continue;
 		n++;
 		if (now)
@@ -180,7 +202,7 @@ static uint32_t missing_now(uint64_t least)
 	fm_for_each_file(f, id)
 		if (trial.state == FM_TRIAL_NONE ?
 			    may_be_tried(f, least) :
-			    fm_trial_has(f) && f->demote.passes)
+			    fm_judge_tries(f) && f->demote.passes)
 			fm_missing_add(f);
 	fm_space_unlock(&old);
 	return fm_missing_look();
@@ -210,7 +232,8 @@ static unsigned begin(uint64_t lost_ns)
 
 	atomic_store(&lost, false);
 	fm_space_lock(&old);
-	fm_demote_where(may_be_tried, lost_ns / SHARE, FM_WHY_TRIED);
+	fm_demote_where(may_be_tried, lost_ns / fm_tune.judge_share,
+			FM_WHY_TRIED);
 	n = tried(FM_WHY_NONE);
 	fm_space_unlock(&old);
 	if (n)
@@ -238,7 +261,7 @@ static void end(void)
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id)
-		if (fm_trial_has(f))
+		if (fm_judge_tries(f))
 			f->demote.not_before_ms = 0;
 	fm_space_unlock(&old);
 	atomic_store(&lost, true);
@@ -272,26 +295,30 @@ static void act_on(enum fm_trial_act act, const struct look *l)
 }
 
 /* What fits, all of it, needs no trial. */
-static void hand_over(const struct look *l)
+static void hand_over(const struct look *l, bool surely)
 {
 	uint64_t old;
 
 	fm_space_lock(&old);
-	fm_demote_where(may_go, l->lost_ns / SHARE, FM_WHY_FITS);
+	fm_demote_where(surely ? must_go : may_go,
+			l->lost_ns / fm_tune.judge_share, FM_WHY_FITS);
 	fm_space_unlock(&old);
 }
 
 /* Returns whether the kernel may be better, where that is not sure. */
 static bool weigh(const struct look *l, bool settled)
 {
-	const struct fm_cost_facts f = facts_of(l);
+	const enum fm_loops loops = fm_mem_monitor_loops();
+	const struct fm_cost_facts f = facts_of(l, loops);
 	const struct fm_costs c = fm_cost(&f);
 	const bool less = fm_cost_kernel_less(&c);
+	const bool surely = loops == FM_LOOPS_SURELY;
 
 	note_costs(&c);
-	if (!less || !settled || !fm_cost_fits(&f) || fm_mem_monitor_loops())
+	if (!less || loops == FM_LOOPS_PERHAPS || !fm_cost_fits(&f) ||
+	    !(surely || settled))
 		return less;
-	hand_over(l);
+	hand_over(l, surely);
 	return false;
 }
 
@@ -313,26 +340,44 @@ static bool hope(const struct look *l)
 	       l->rate.engine >= fm_tune.serve_lost_much && weigh(l, settled);
 }
 
-void fm_trial_second(void)
+/* Neither server is on trial, and nothing faulted: no call tells more. */
+static bool is_idle(void)
+{
+	uint64_t faults;
+
+	fm_latency_spent(&faults);
+	if (faults != last.faults || trial.state != FM_TRIAL_NONE ||
+	    fm_losing_trials())
+		return false;
+	last.ms = fm_now_ms();
+	return true;
+}
+
+static void act_in(struct look *l)
+{
+	const bool hopeful = hope(l);
+	struct fm_trial_second now;
+
+	if (hopeful || trial.state != FM_TRIAL_NONE)
+		l->rate.missing = missing_now(l->lost_ns / fm_tune.judge_share);
+	now = (struct fm_trial_second){
+		l->totals.ms, l->totals.read_bytes, fm_mem_monitor_room(),
+		l->rate, hopeful,
+	};
+	act_on(fm_trial_step(&fm_trial_of_kernel, &trial, &now), l);
+	fm_losing_second(&l->rate);
+}
+
+void fm_judge_second(void)
 {
 	struct look l = { .lost_ns = 0 };
-	struct fm_trial_second now;
-	bool hopeful;
 
-	if (!fm_settings()->take_back_ms)
-		return;
 	look_whether_any();
+	if (is_idle())
+		return;
 	measure(&l);
-	hopeful = last.ms && hope(&l);
-	if (hopeful || (trial.state != FM_TRIAL_NONE &&
-			l.totals.major > last.major + SOME))
-		l.rate.missing = missing_now(l.lost_ns / SHARE);
-	now = (struct fm_trial_second){
-		l.totals.ms, l.totals.read_bytes, fm_mem_monitor_room(),
-		l.rate, hopeful,
-	};
 	if (last.ms)
-		act_on(fm_trial_step(&fm_trial_of_kernel, &trial, &now), &l);
+		act_in(&l);
 	last = l.totals;
 }
 
@@ -354,4 +399,4 @@ static void forked(void)
 	atomic_store(&kept, 0);
 }
 
-FM_LIFE(trial, .level = FM_LIFE_RUNNING, .forked = forked)
+FM_LIFE(judge, .level = FM_LIFE_RUNNING, .forked = forked)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * device_probe.h - what a read costs on a device of which nothing is read.
+ *
+ * A file whose pages are loaded through the page cache (stable pages, as zram
+ * wants them) says nothing of its device. So some of the pages are read from
+ * there as well.
+ */
+#ifndef FM_DEVICE_PROBE_H
+#define FM_DEVICE_PROBE_H
+
+#include "base/types.h"
+
+/* [fault] The page at off came from the page cache. */
+void fm_device_probe(struct fm_file *f, uint64_t off);
+
+#endif
