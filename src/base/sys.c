@@ -100,7 +100,7 @@ static FM_FAULT unsigned number_at(const char *p)
 	return n;
 }
 
-static FM_FAULT bool ask_fine_times(void)
+FM_FAULT bool fm_sys_since(unsigned want, unsigned want_minor)
 {
 	struct utsname u;
 	unsigned major;
@@ -111,7 +111,8 @@ static FM_FAULT bool ask_fine_times(void)
 	major = number_at(p);
 	while (*p && *p != '.')
 		p++;
-	return major > 6 || (major == 6 && *p && number_at(p + 1) >= 13);
+	return major > want ||
+	       (major == want && *p && number_at(p + 1) >= want_minor);
 }
 
 static _Atomic int8_t known; /* fine times? 0 not yet, else no or yes */
@@ -188,7 +189,7 @@ bool fm_sys_may_ask(void)
 FM_FAULT bool fm_sys_fine_times(void)
 {
 	if (!atomic_load_explicit(&known, memory_order_relaxed))
-		atomic_store_explicit(&known, ask_fine_times() ? 2 : 1,
+		atomic_store_explicit(&known, fm_sys_since(6, 13) ? 2 : 1,
 				      memory_order_relaxed);
 	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
 }

@@ -140,6 +140,8 @@ static inline int fm_sys_fstat(int fd, struct stat *st)
 /* Does a change of a file whose times have been looked at get a time of its
  * own, on the file systems that can (Linux 6.13)? */
 bool fm_sys_fine_times(void);
+/* [any] Is this Linux of that version, or newer? */
+bool fm_sys_since(unsigned major, unsigned minor);
 
 /* [any] The program confines itself to some system calls (by 1), or did not
  * after all (by -1): fstat(2) is likely to be one of them, statx(2) is not. */

@@ -251,6 +251,7 @@ struct fm_file {
 		_Atomic bool buffered; /* goes through the page cache */
 		_Atomic bool sheds; /* only written so, see fm_wb_urgent */
 		_Atomic bool mixed; /* buffered, no direct write in flight */
+		bool mapped; /* by stores, see fm_witness_useless */
 		_Atomic bool waits; /* knows no write that does not wait */
 		_Atomic bool torn, told_torn; /* map/map.h */
 	} wb;

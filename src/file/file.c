@@ -267,6 +267,7 @@ static int open_slots(struct fm_file *f, int fd, bool write)
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
 	f->io.writable = true;
+	f->wb.mapped = fm_witness_useless(f);
 	if (fm_wants_stable(f->io.path, st->st_dev)) {
 		atomic_store(&f->wb.buffered, true);
 		atomic_store(&f->wb.mixed, true);

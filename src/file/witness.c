@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "witness.h"
 
+#include <linux/magic.h>
 #include <string.h>
 
 #include "base/apart.h"
@@ -11,7 +12,9 @@
 #include "io/io.h"
 #include "tunables.h"
 
-#define WINDOW 256 /* size: pages: a file that grows soon needs no new one */
+/* size: pages: a file that grows soon needs no new one, nor do stores in
+ * order */
+#define WINDOW 4096
 /* Slots of a page, the mark behind them. Direct writes take whole units of the
  * device; of the others, which are copies, some more may be under way. */
 #define UNITS 6 /* size: slots of a page */
@@ -273,28 +276,50 @@ FM_FAULT bool fm_witness_heard(struct fm_io *io)
 	return there;
 }
 
-FM_FAULT long fm_witness_store_last(struct fm_file *f, uint64_t off,
-				    const void *buf, uint64_t len)
+/* What one window has of it. Once they that have a witness in another have
+ * ended. */
+static FM_FAULT long store_some(struct witness *w, struct fm_file *f,
+				uint64_t off, const char *buf, uint64_t len)
+{
+	const uint64_t page = off >> FM_PAGE_SHIFT;
+	const bool far = w->mem && page - w->first >= WINDOW;
+	uint64_t room;
+
+	if (far && w->used)
+		return -EAGAIN;
+	if (far)
+		dismiss(w);
+	if (!window(w, f, page))
+		return -ENOSYS;
+	room = ((w->first + WINDOW) << FM_PAGE_SHIFT) - off;
+	return copy(SYS_process_vm_readv, at(w, page) + BYTES + off % FM_PAGE,
+		    (void *)(uintptr_t)buf, fm_least(len, room));
+}
+
+FM_FAULT long fm_witness_store(struct fm_file *f, uint64_t off,
+			       const void *buf, uint64_t len)
 {
 	struct witness *w = &table[f->id];
-	uint64_t page = off >> FM_PAGE_SHIFT;
-	long res = -ENOSYS;
-	bool far;
+	uint64_t done = 0;
+	long n = 1;
 
 	if (fm_sys_confined())
-		return res;
+		return -ENOSYS;
 	fm_lock(&w->lock);
-	far = w->mem && page - w->first >= WINDOW;
-	if (far && !w->used)
-		dismiss(w);
-	if (far && w->used)
-		res = -EAGAIN;
-	else if (window(w, f, page))
-		res = copy(SYS_process_vm_readv,
-			   at(w, page) + BYTES + off % FM_PAGE,
-			   (void *)(uintptr_t)buf, len);
+	for (; done < len && n > 0; done += n > 0 ? (uint64_t)n : 0)
+		n = store_some(w, f, off + done, (const char *)buf + done,
+			       len - done);
 	fm_unlock(&w->lock);
-	return res;
+	return done ? (long)done : n;
+}
+
+bool fm_witness_useless(const struct fm_file *f)
+{
+	long fs[16] = { 0 }; /* statfs, the type first */
+
+	return !fm_store_of(f)->direct && fm_sys_since(6, 15) &&
+	       !fm_sys2(SYS_fstatfs, f->io.path, fs) &&
+	       fs[0] == EXT4_SUPER_MAGIC;
 }
 
 /* ---- life ---------------------------------------------------------------- */

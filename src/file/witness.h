@@ -14,7 +14,9 @@
  * lock of the file, finds that page gone, and fails with EFAULT.
  *
  * The last page of the file has no witness behind it. It is stored to through a
- * mapping.
+ * mapping. So is, of files that the page cache has for good, all of it where a
+ * witness is of no use: ext4 from Linux 6.15 on moves the end of the file to
+ * where a write through the page cache was to begin, though it fails.
  */
 #ifndef FM_WITNESS_H
 #define FM_WITNESS_H
@@ -35,10 +37,14 @@ int fm_witness_call(struct fm_io *io);
 /* [fault] It has ended. False: the file was cut meanwhile, or may have been:
  * what was written is not sure. */
 bool fm_witness_heard(struct fm_io *io);
-/* [fault] Store len bytes at off, which lie in the last page of f. How many,
- * -EFAULT: the file ends before, or -errno: cannot be had here. All signals are
- * blocked. */
-long fm_witness_store_last(struct fm_file *f, uint64_t off, const void *buf,
-			   uint64_t len);
+/* [fault] Store len bytes at off, which lie in f, through the kernel's mapping
+ * of it, which reads their pages first: they never make the file longer. How
+ * many, -EFAULT: the file ends before, or -errno: cannot be had here. All
+ * signals are blocked. */
+long fm_witness_store(struct fm_file *f, uint64_t off, const void *buf,
+		      uint64_t len);
+/* [plain] Would a write to f through the page cache make it longer although its
+ * witness has gone? */
+bool fm_witness_useless(const struct fm_file *f);
 
 #endif

@@ -231,14 +231,15 @@ static FM_FAULT void drop_cut(struct wb *w)
 	w->nqueued = n;
 }
 
-/* The last page, whose bytes lie in the file: by a store. False: by a write. */
-static FM_FAULT bool store_last(struct fm_io *io, uint64_t size)
+/* The last page, or what no witness helps, if its bytes lie in the file: by
+ * stores. False: by a write. */
+static FM_FAULT bool stores(struct fm_io *io, uint64_t size)
 {
 	long n;
 
-	if ((io->off | (FM_PAGE - 1)) < size - 1)
+	if (!io->file->wb.mapped && (io->off | (FM_PAGE - 1)) < size - 1)
 		return false;
-	n = fm_witness_store_last(io->file, io->off, io->buf, io->len);
+	n = fm_witness_store(io->file, io->off, io->buf, io->len);
 	if (n >= 0 && n < (long)io->len)
 		n = -EFAULT;
 	if (n == -EFAULT && !is_cut(io, (uint64_t)fm_file_size_now(io->file)))
@@ -262,7 +263,7 @@ static FM_FAULT bool call_witness(struct fm_io *io)
 		return true;
 	}
 	size = (uint64_t)fm_file_size_now(io->file);
-	if (is_cut(io, size) || store_last(io, size))
+	if (is_cut(io, size) || stores(io, size))
 		return true;
 	err = fm_witness_call(io);
 	if (err == -EAGAIN || err == -EFAULT)
