@@ -25,10 +25,11 @@ struct group {
 };
 
 struct fm_device {
-	uint64_t dev;
+	_Atomic uint64_t dev; /* 0: free */
 	_Atomic uint32_t inflight;
 	struct fm_lock lock;
 	struct line alone, among;
+	struct line kernel; /* a wait for the kernel */
 	struct group group;
 	uint64_t spent, price; /* ns: since the last group of other sizes, */
 	_Atomic bool other;    /* and of that; is this one such a group? */
@@ -39,17 +40,17 @@ struct fm_device {
 };
 
 static struct fm_device devices[DEVICES];
-static unsigned used;
 
 struct fm_device *fm_device_of(dev_t dev)
 {
-	for (unsigned i = 0; i < used; i++)
-		if (devices[i].dev == dev)
+	for (unsigned i = 0; i < DEVICES - 1; i++) {
+		uint64_t was = 0;
+
+		if (atomic_compare_exchange_strong(&devices[i].dev, &was,
+						   dev) || was == dev)
 			return &devices[i];
-	if (used == DEVICES)
-		return &devices[DEVICES - 1];
-	devices[used].dev = dev;
-	return &devices[used++];
+	}
+	return &devices[DEVICES - 1];
 }
 
 /* ---- the line ---------------------------------------------------------- */
@@ -294,6 +295,35 @@ FM_FAULT uint64_t fm_device_ns(const struct fm_file *f, uint64_t n)
 	return atomic_load_explicit(&d->fixed, memory_order_relaxed) + n * page;
 }
 
+static struct fm_device_price price_of(const struct line *l)
+{
+	return (struct fm_device_price){ (uint64_t)(l->fixed + l->page),
+					 (uint64_t)l->page };
+}
+
+struct fm_device_price fm_device_price(dev_t dev)
+{
+	struct fm_device *d = fm_device_of(dev);
+	const struct line none = { .fixed = fm_tune.device_fixed_ns,
+				   .page = fm_tune.device_page_ns };
+	struct fm_device_price p;
+
+	fm_lock(&d->lock);
+	p = price_of(d->kernel.w >= fm_tune.device_groups ? &d->kernel :
+		     d->alone.w >= fm_tune.device_enough ? &d->alone : &none);
+	fm_unlock(&d->lock);
+	return p;
+}
+
+void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns)
+{
+	struct fm_device *d = fm_device_of(dev);
+
+	fm_lock(&d->lock);
+	add(&d->kernel, (double)pages, (double)ns);
+	fm_unlock(&d->lock);
+}
+
 void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret)
 {
 	struct fm_device *d = f->io.device;
@@ -316,7 +346,7 @@ void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret)
 /* Reads of the parent's are not in flight here; its figures stay. */
 static void reset(void)
 {
-	for (unsigned i = 0; i < used; i++) {
+	for (unsigned i = 0; i < DEVICES; i++) {
 		atomic_store(&devices[i].inflight, 0);
 		fm_lock_reset(&devices[i].lock);
 	}

@@ -25,8 +25,7 @@
 
 struct fm_io;
 
-/* [plain] The entry of device dev, which its files share. Under the space
- * lock. */
+/* [any] The entry of device dev, which its files share. */
 struct fm_device *fm_device_of(dev_t dev);
 
 /* [fault] io, a read, goes to the device now; and has come from there. */
@@ -54,6 +53,16 @@ bool fm_device_known(const struct fm_file *f);
 
 /* [fault] Nanoseconds of a read of n pages that is alone. */
 uint64_t fm_device_ns(const struct fm_file *f, uint64_t n);
+
+/* [plain] What a read takes on dev, and each page of it: as the kernel's have
+ * taken, else ours, else as is assumed. ns. */
+struct fm_device_price {
+	uint64_t read, page;
+};
+struct fm_device_price fm_device_price(dev_t dev);
+/* [plain] So long have threads waited for the kernel on the average, for so
+ * many pages each. */
+void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns);
 
 /* [plain] The figures of f's device: nanoseconds, and how many reads (groups of
  * reads) each line has seen. */
