@@ -3,7 +3,6 @@
 #ifndef FM_ADVISE_H
 #define FM_ADVISE_H
 
-#include "area.h"
 #include "helper.h"
 #include "krange.h"
 #include "passing.h"

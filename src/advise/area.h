@@ -1,32 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * area.h - how each part of a range that the kernel serves is read, and the
- * advice that follows from it. The helper thread's own.
+ * area.h - the ranges that the kernel serves, as the helper thread knows them.
  *
  * An area is what one mmap call made (fm_krange's id), in up to 64 segments of
- * 16 MiB or more. Of each is known how often it has been touched here and there
- * and how many pages in a row, of late. That says what each advice would cost:
- *
- *  - as the kernel reads of its own accord (MADV_NORMAL), a touch here or there
- *    reads more than it uses, as many bytes as are counted for a fault;
- *  - with MADV_RANDOM, a page of a stream is a read of its own.
- *
- * MADV_NORMAL is the start, and what stays where nothing speaks against it.
- * MADV_RANDOM only where what is touched here and there is more than fits into
- * memory: such pages lose their place among those that have been used lately
- * (Linux 6.4), and what fits is read once. Where a segment has too little to go
- * by, its area decides, and then all areas do.
- *
- * But where a touch reads megabytes ahead and the files are larger than memory,
- * an area begins at MADV_RANDOM (it is early): to be wrong costs milliseconds
- * until a stream is seen, and the other way round tenths of a second. A segment
- * is MADV_NORMAL there as soon as a stream comes near it. [plain]
+ * 16 MiB or more. What is touched of it is counted by segment; what follows
+ * from that is judge.h's. [plain]
  */
 #ifndef FM_AREA_H
 #define FM_AREA_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "helper.h"
+#include "krange.h"
+#include "pieces.h"
+#include "weigh.h"
+
+struct fm_segment {
+	struct fm_touches seen;    /* since the last look */
+	struct fm_opinion opinion;
+	uint32_t touched_s;     /* second of the last single touch; 0: never */
+	uint8_t advice;         /* fm_advice that the kernel has been told */
+	bool huge;              /* and whether MADV_HUGEPAGE */
+};
+
+struct fm_area {
+	uint32_t id;
+	dev_t dev;
+	ino_t ino;
+	uintptr_t start, end;
+	uintptr_t base;         /* of segment 0: it may have begun earlier */
+	size_t segment;         /* bytes */
+	unsigned n;
+	bool refused;           /* gone, or no room for more mappings */
+	bool begun;             /* it was asked how it begins */
+	bool guess;             /* it has begun at MADV_RANDOM, unknown */
+	bool stores;            /* may come: large folios cost then */
+	struct fm_opinion opinion; /* of the family */
+	struct fm_weigh_facts facts;
+	struct fm_costs_of costs; /* of this look, all segments */
+	struct fm_segment *seg;
+};
 
 /* What the process has done meanwhile. */
 struct fm_area_use {
@@ -37,37 +53,43 @@ struct fm_area_use {
 	uint64_t cpu_ms; /* that it has used */
 };
 
-/* The ranges as they are now. False: there is none. */
-bool fm_areas_update(void);
-/* Where they lie, by number, in order. */
-bool fm_area_span(unsigned i, uintptr_t *ret_start, uintptr_t *ret_end);
-
-/* Does one lie there? */
-bool fm_area_has(uintptr_t a);
-
-/* A span has been touched. */
-void fm_area_touched(uintptr_t start, uintptr_t end);
-/* After touches have been told, of so many thousandths of the areas: use of the
- * time since the last call. Advises where that is better. -errno: the kernel
- * refuses to be advised. */
-int fm_areas_weigh(const struct fm_area_use *use, unsigned part);
-/* What others of the family know: where to begin. As fm_areas_weigh. */
-int fm_areas_begin(void);
-/* Is one MADV_RANDOM before anything is known of it? Then a stream waits for
- * the next look. */
-bool fm_areas_early(void);
-/* Nobody looks any more: these are as they would be natively. */
-void fm_areas_leave(void);
-/* In a child of fork whose parent was about to change them. */
-void fm_areas_forget(void);
-/* Nothing has been read for that long. */
-void fm_areas_quiet(const struct fm_area_use *use);
-
-/* For the statistics. */
-struct fm_advise_counts {
-	_Atomic uint64_t changes, looks, touches, random_bytes, huge_bytes;
-	_Atomic uint64_t cpu_us;
+/* What it has seen since the last one, and what the process has done. */
+struct fm_look {
+	uint64_t faults; /* about, of what was seen */
+	uint64_t major, bytes;
+	uint64_t single, pages; /* touches here and there, pages in rows */
+	uint64_t normal; /* of the touches, where the kernel reads ahead */
 };
-extern struct fm_advise_counts fm_advise_counts;
+
+struct fm_areas {
+	struct fm_area *v; /* by address */
+	unsigned n;
+	uint32_t seen;     /* changes of the table, and 1 */
+	struct fm_krange range[FM_KRANGES];
+	struct fm_recent pieces;
+	struct fm_opinion opinion; /* of all of them */
+	struct fm_look look;
+	uint64_t singles;  /* each second what was counts half */
+	uint64_t left, left_ms; /* bytes of memory, as last asked */
+	uint64_t unread_ms, idle_ms; /* nothing was read for so long */
+	bool guess;        /* one is: then a stream waits for the next look */
+	bool doubt;        /* the last look spoke against the advice */
+	uint32_t aged_s;
+};
+
+/* The ranges as they are now. False: there is none. */
+bool fm_areas_update(struct fm_areas *all);
+/* In a child of fork whose parent was about to change them. */
+void fm_areas_forget(struct fm_areas *all);
+
+/* The one that lies there, or NULL. */
+struct fm_area *fm_area_at(struct fm_areas *all, uintptr_t a);
+/* A span has been touched. */
+void fm_area_touched(struct fm_areas *all, uintptr_t start, uintptr_t end);
+
+/* Bytes of segments [from, to) that are still the area's. */
+struct fm_run fm_area_part(const struct fm_area *a, unsigned from, unsigned to);
+/* Bytes of all areas. */
+uint64_t fm_areas_bytes(const struct fm_areas *all);
 
 #endif

@@ -40,12 +40,14 @@ static bool look_at(struct look *l, uintptr_t start, uintptr_t end)
 }
 
 /* From the cursor on; in the end the next one begins anew. */
-static void first_look(struct look *l)
+static void first_look(const struct fm_areas *all, struct look *l)
 {
 	uintptr_t start, end;
 
 	l->spans = l->runs = 0;
-	for (unsigned i = 0; fm_area_span(i, &start, &end); i++) {
+	for (unsigned i = 0; i < all->n; i++) {
+		start = all->v[i].start;
+		end = all->v[i].end;
 		if (end <= cursor)
 			continue;
 		if (!look_at(l, start > cursor ? start : cursor, end)) {
@@ -69,6 +71,7 @@ static void same_look(struct look *l, const struct look *as)
 
 struct group {
 	uintptr_t start, end;
+	struct fm_areas *all;
 	fm_touch_fn touched;
 };
 
@@ -79,7 +82,7 @@ static void add_new(struct group *g, uintptr_t start, uintptr_t end)
 		return;
 	}
 	if (g->end)
-		g->touched(g->start, g->end);
+		g->touched(g->all, g->start, g->end);
 	g->start = start;
 	g->end = end;
 }
@@ -100,31 +103,29 @@ static void subtract(struct fm_run r, const struct look *old, unsigned *i,
 }
 
 static void compare(const struct look *old, const struct look *new,
-		    fm_touch_fn touched)
+		    struct fm_areas *areas, fm_touch_fn touched)
 {
-	struct group g = { 0, 0, touched };
+	struct group g = { 0, 0, areas, touched };
 
 	for (unsigned k = 0, i = 0; k < new->runs; k++)
 		subtract(new->run[k], old, &i, &g);
 	if (g.end)
-		touched(g.start, g.end);
+		touched(areas, g.start, g.end);
 }
 
-static unsigned covered(const struct look *l)
+static unsigned covered(const struct look *l, const struct fm_areas *areas)
 {
-	uint64_t part = 0, all = 0;
-	uintptr_t start, end;
+	const uint64_t all = fm_areas_bytes(areas) >> FM_PAGE_SHIFT;
+	uint64_t part = 0;
 
 	for (unsigned i = 0; i < l->spans; i++)
 		part += (l->span[i].end - l->span[i].start) >> FM_PAGE_SHIFT;
-	for (unsigned i = 0; fm_area_span(i, &start, &end); i++)
-		all += (end - start) >> FM_PAGE_SHIFT;
 	if (!part || !all)
 		return 0;
 	return part >= all ? 1000 : (unsigned)(part * 1000 / all) + 1;
 }
 
-static unsigned collect(fm_touch_fn touched)
+static unsigned collect(struct fm_areas *areas, fm_touch_fn touched)
 {
 	unsigned part = 0;
 	struct look *l = last;
@@ -132,15 +133,15 @@ static unsigned collect(fm_touch_fn touched)
 
 	if (last->spans) {
 		same_look(now, last);
-		compare(last, now, touched);
-		part = covered(now);
+		compare(last, now, areas, touched);
+		part = covered(now, areas);
 	}
 	/* Seen whole: the second look is the first of the next two. */
 	if (whole && now->spans == last->spans && now->runs < RUNS) {
 		last = now;
 		now = l;
 	} else {
-		first_look(last);
+		first_look(areas, last);
 	}
 	return part;
 }

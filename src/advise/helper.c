@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include "area.h"
-#include "board.h"
 #include "base/creds.h"
 #include "base/event.h"
 #include "base/left.h"
@@ -14,12 +13,15 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "engine.h"
+#include "family.h"
+#include "judge.h"
 #include "krange.h"
 #include "policy.h"
 #include "scan.h"
 #include "source.h"
 #include "streams.h"
 #include "tunables.h"
+#include "waits.h"
 #include "watch.h"
 
 enum state { IDLE, RUNNING, REFUSED, HELD };
@@ -29,7 +31,9 @@ static struct fm_event bell;
 static _Atomic(const struct fm_source *) source;
 /* The areas, and what the kernel has been told of them, may differ. */
 static _Atomic bool at_work;
-static unsigned child = UINT32_MAX; /* of fork, as the board has it */
+static unsigned child = UINT32_MAX; /* of fork, as its family has it */
+static struct fm_areas areas;
+static struct fm_waits waits;
 
 /* The best first. */
 static const struct fm_source *const sources[] = { &fm_source_samples,
@@ -92,7 +96,7 @@ static bool worth(const struct fm_area_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
 	       u->major >= fm_tune.streams_few ||
-	       (fm_areas_early() && u->faults >= fm_tune.helper_worth_early);
+	       (areas.guess && u->faults >= fm_tune.weigh_single);
 }
 
 /* So much more or less is read for a fault than before. */
@@ -109,11 +113,11 @@ static bool surprises(const struct fm_area_use *use)
 }
 
 /* A look that is not paid for yet comes sooner where the program does something
- * else, and two more: a few times a second. */
+ * else, or the last one has spoken against the advice: a few times a second. */
 static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 {
 	static uint64_t second;
-	static unsigned early, more;
+	static unsigned early;
 	struct fm_area_use last, now, use;
 
 	if (second != fm_now_ms() / 1000)
@@ -127,11 +131,8 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 		use_until_now(&now);
 		use = since(&now, &last);
 		last = now;
-		if (surprises(&use))
-			more = fm_tune.helper_looks;
-		if (!more)
+		if (!surprises(&use) && !areas.doubt)
 			continue;
-		more--;
 		early++;
 		return;
 	}
@@ -165,43 +166,33 @@ static int find_source(unsigned i)
  * that works. */
 static void judge_source(const struct fm_area_use *use, unsigned part)
 {
-	const unsigned most = fm_areas_early() ? fm_tune.helper_nothing_early :
-						 fm_tune.helper_nothing;
 	static unsigned nothing;
 
 	nothing = part ? 0 : nothing + (use->major >= fm_tune.streams_few);
-	if (nothing < most ||
+	if (nothing < fm_tune.helper_nothing ||
 	    atomic_load(&source) == sources[SOURCES - 1])
 		return;
 	nothing = 0;
 	find_source(SOURCES - 1);
 }
 
-/* Soon after it has begun, and has read nothing: at once. */
-static uint64_t early_ms(uint64_t ms)
+static uint64_t soon_ms(uint64_t ms)
 {
-	static uint64_t since_ms;
-	const uint64_t now = fm_now_ms();
-
-	if (!fm_areas_early()) {
-		since_ms = 0;
-		return ms;
-	}
-	if (!since_ms)
-		since_ms = now;
-	return now < since_ms + fm_tune.helper_early_for_ms ?
-		       fm_tune.helper_early_ms :
-		       fm_tune.helper_first_ms;
+	return areas.guess && !areas.opinion.says ?
+		       fm_tune.helper_guess_ms :
+		       ms;
 }
 
 /* A turn in which something was read. */
 static int look(const struct fm_area_use *use)
 {
-	const unsigned part = atomic_load(&source)->collect(fm_area_touched);
+	const unsigned part =
+		atomic_load(&source)->collect(&areas, fm_area_touched);
 	int err;
 
 	fm_count(&fm_advise_counts.looks, 1);
-	err = fm_areas_weigh(use, part);
+	fm_waits_look(&waits, use, areas.v[0].dev);
+	err = fm_areas_judge(&areas, use, part);
 	judge_source(use, part);
 	return err;
 }
@@ -212,10 +203,10 @@ static int look(const struct fm_area_use *use)
 static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 			   uint64_t *quiet_ms)
 {
-	fm_areas_quiet(use);
+	fm_areas_quiet(&areas, use);
 	*quiet_ms += use->ms;
-	if (*quiet_ms < fm_tune.streams_forget_ms || fm_areas_early())
-		return early_ms(ms);
+	if (*quiet_ms < fm_tune.streams_forget_ms || areas.guess)
+		return soon_ms(ms);
 	atomic_load(&source)->rest();
 	return fm_least(2 * ms, *quiet_ms < fm_tune.helper_long_after_ms ?
 					fm_tune.helper_quiet_ms :
@@ -265,12 +256,12 @@ static int turns(void)
 		use_until_now(&now);
 		use = since(&now, &looked);
 		atomic_store(&at_work, true);
-		any = fm_areas_update();
-		err = any ? fm_areas_begin() : 0;
+		any = fm_areas_update(&areas);
+		err = any ? fm_areas_begin(&areas) : 0;
 		if (any && !err && worth(&use)) {
 			err = look(&use);
 			looked = now;
-			ms = early_ms(fm_tune.helper_first_ms);
+			ms = soon_ms(fm_tune.helper_first_ms);
 			quiet_ms = 0;
 		} else {
 			use = since(&now, &last);
@@ -294,7 +285,7 @@ static void *helper(void *arg)
 
 	if (child != UINT32_MAX) /* of fork: it may be about to execute */
 		fm_event_sleep_ms(&bell, &stop, fm_tune.helper_first_ms);
-	fm_board_child_lives(child);
+	fm_family_child_lives(child);
 	fm_thread_begin("fastmap-advise");
 	fm_life_beside();
 	err = fm_read_keep(&kept) ? 0 : -ENOSYS;
@@ -304,7 +295,7 @@ static void *helper(void *arg)
 	}
 	if (!err)
 		err = turns();
-	fm_areas_leave();
+	fm_areas_leave(&areas);
 	end_source();
 	if (err)
 		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
@@ -321,7 +312,7 @@ void fm_helper_need(void)
 	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
 		return;
 	atomic_store(&stop, false);
-	fm_board_start();
+	fm_family_start();
 	if (fm_thread_create(helper, NULL))
 		atomic_store(&state, REFUSED);
 }
@@ -347,7 +338,7 @@ void fm_helper_fork_begins(void)
 	atomic_store(&state, HELD);
 	atomic_store(&source, NULL);
 	if (atomic_exchange(&at_work, false))
-		fm_areas_forget();
+		fm_areas_forget(&areas);
 	fm_event_reset(&bell);
 	fm_watch_forked();
 }
@@ -357,8 +348,8 @@ void fm_helper_fork_ends(void)
 	atomic_store(&state, IDLE);
 	if (!fm_krange_any())
 		return;
-	if (fm_board_child_starts(&child))
+	if (fm_family_child_starts(&child))
 		fm_helper_need();
 	else
-		fm_areas_leave();
+		fm_areas_leave(&areas);
 }

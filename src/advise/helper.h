@@ -10,7 +10,9 @@
 #ifndef FM_HELPER_H
 #define FM_HELPER_H
 
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* [any] There is a range: the thread starts, unless it is there. */
 void fm_helper_need(void);
@@ -23,5 +25,12 @@ void fm_helper_fork_ends(void);
 
 /* [any] By which source it goes; NULL: it is not there. */
 const char *fm_helper_source(void);
+
+/* For the statistics. */
+struct fm_advise_counts {
+	_Atomic uint64_t changes, looks, touches, random_bytes, huge_bytes;
+	_Atomic uint64_t cpu_us;
+};
+extern struct fm_advise_counts fm_advise_counts;
 
 #endif

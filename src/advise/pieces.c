@@ -5,9 +5,6 @@
 #include "tunables.h"
 #include "weigh.h"
 
-/* A slow stream shows as small pieces side by side, a look after the other. */
-#define RECENT 32
-
 /* Is it near, or does a piece of up to 2 MiB lie between the two? */
 static bool beside(uintptr_t end, uintptr_t start)
 {
@@ -16,32 +13,31 @@ static bool beside(uintptr_t end, uintptr_t start)
 	       start - end <= fm_stream_reach(end);
 }
 
-bool fm_piece_goes_on(uintptr_t start, uintptr_t end)
+/* A slow stream shows as small pieces side by side, a look after the other. */
+static bool goes_on(struct fm_recent *p, uintptr_t start, uintptr_t end)
 {
-	static struct {
-		uintptr_t start, end;
-	} recent[RECENT];
-	static unsigned next;
+	unsigned i = 0;
 
-	for (unsigned i = 0; i < RECENT; i++) {
-		if (!beside(recent[i].end, start) ||
-		    !beside(end, recent[i].start))
-			continue;
-		recent[i].start = start;
-		recent[i].end = end;
-		return true;
-	}
-	recent[next].start = start;
-	recent[next].end = end;
-	next = (next + 1) % RECENT;
-	return false;
+	while (i < FM_PIECES && (!beside(p->recent[i].end, start) ||
+				 !beside(end, p->recent[i].start)))
+		i++;
+	if (i == FM_PIECES)
+		p->next = (p->next + 1) % FM_PIECES;
+	p->recent[i < FM_PIECES ? i : p->next].start = start;
+	p->recent[i < FM_PIECES ? i : p->next].end = end;
+	return i < FM_PIECES;
 }
 
 /* What one touch may show: what the kernel maps in around it, or a folio that
  * has a page table entry of its own: where it reads ahead by megabytes it
  * makes such. */
-bool fm_piece_single(uintptr_t start, uintptr_t end)
+static bool is_short(uintptr_t start, uintptr_t end)
 {
 	return (end - start) >> FM_PAGE_SHIFT <= fm_tune.weigh_single ||
 	       (end - start == FM_HUGE && !(start & (FM_HUGE - 1)));
+}
+
+bool fm_piece_single(struct fm_recent *p, uintptr_t start, uintptr_t end)
+{
+	return !goes_on(p, start, end) && is_short(start, end);
 }

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* pieces.h - is a span that has been touched one of a row, or a touch here or
- * there? The helper thread's own. [plain] */
+ * there? [plain] */
 #ifndef FM_PIECES_H
 #define FM_PIECES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* It lies beside one of those before. */
-bool fm_piece_goes_on(uintptr_t start, uintptr_t end);
-/* One touch may show so much. */
-bool fm_piece_single(uintptr_t start, uintptr_t end);
+#define FM_PIECES 32 /* size: the last ones, one of which may go on */
+
+struct fm_recent {
+	struct {
+		uintptr_t start, end;
+	} recent[FM_PIECES];
+	unsigned next;
+};
+
+/* Is it so short that one touch may show it, and beside none of those before?
+ * It is one of them from now on. */
+bool fm_piece_single(struct fm_recent *p, uintptr_t start, uintptr_t end);
 
 #endif

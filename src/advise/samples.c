@@ -220,7 +220,7 @@ static bool joins(struct fm_run *s, uintptr_t page)
 	return false;
 }
 
-static void note(uintptr_t page, fm_touch_fn touched)
+static void note(struct fm_areas *all, uintptr_t page, fm_touch_fn touched)
 {
 	struct fm_run *s;
 
@@ -231,19 +231,21 @@ static void note(uintptr_t page, fm_touch_fn touched)
 		s = &span[nspans++];
 	} else {
 		s = &span[oldest++ % SPANS];
-		touched(s->start, s->end);
+		touched(all, s->start, s->end);
 	}
 	*s = (struct fm_run){ page, page + FM_PAGE };
 }
 
-static void tell_spans(fm_touch_fn touched)
+static void tell_spans(struct fm_areas *all, fm_touch_fn touched)
 {
 	for (unsigned i = 0; i < nspans; i++)
-		touched(span[i].start, span[i].end);
+		touched(all, span[i].start, span[i].end);
 	nspans = oldest = 0;
 }
 
 struct counted {
+	struct fm_areas *all;
+	fm_touch_fn touched;
 	uint64_t seen, ours, lost;
 };
 
@@ -255,8 +257,7 @@ static uint64_t word(const struct ring *r, uint64_t at)
 }
 
 static void record(const struct ring *r, uint64_t at,
-		   const struct perf_event_header *h, struct counted *c,
-		   fm_touch_fn touched)
+		   const struct perf_event_header *h, struct counted *c)
 {
 	const uint64_t first = word(r, at + sizeof(*h));
 
@@ -265,13 +266,13 @@ static void record(const struct ring *r, uint64_t at,
 	if (h->type != PERF_RECORD_SAMPLE)
 		return;
 	c->seen++;
-	if (!fm_area_has(first))
+	if (!fm_area_at(c->all, first))
 		return;
 	c->ours++;
-	note(first & ~(uintptr_t)FM_PAGE_MASK, touched);
+	note(c->all, first & ~(uintptr_t)FM_PAGE_MASK, c->touched);
 }
 
-static void drain(struct ring *r, struct counted *c, fm_touch_fn touched)
+static void drain(struct ring *r, struct counted *c)
 {
 	const uint64_t head = __atomic_load_n(&r->head->data_head,
 					      __ATOMIC_ACQUIRE);
@@ -283,7 +284,7 @@ static void drain(struct ring *r, struct counted *c, fm_touch_fn touched)
 		memcpy(&h, &first, sizeof(h));
 		if (!h.size)
 			break;
-		record(r, at, &h, c, touched);
+		record(r, at, &h, c);
 		at += h.size;
 	}
 	__atomic_store_n(&r->head->data_tail, head, __ATOMIC_RELEASE);
@@ -328,17 +329,17 @@ static unsigned part_of(const struct counted *c)
 }
 
 /* 0 where the faults are of other memory: estimates tell more of that. */
-static unsigned collect(fm_touch_fn touched)
+static unsigned collect(struct fm_areas *all, fm_touch_fn touched)
 {
-	struct counted c = { 0 };
+	struct counted c = { all, touched, 0, 0, 0 };
 
 	if (follow_if_changed())
 		return 0;
 	if (!on)
 		set_all(true);
 	for (unsigned i = 0; i < nrings; i++)
-		drain(&rings[i], &c, touched);
-	tell_spans(touched);
+		drain(&rings[i], &c);
+	tell_spans(all, touched);
 	if (!c.seen)
 		anew_ms = 0; /* who reads is a new thread */
 	if (c.ours * 1000 < c.seen * fm_tune.samples_few || !c.ours)

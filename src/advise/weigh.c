@@ -5,112 +5,111 @@
 #include "base/types.h"
 #include "tunables.h"
 
-/* A fault in a stream that the kernel reads ahead maps in so many. */
-#define AROUND 16 /* ABI: pages, by a fault in a stream that is read ahead */
-#define AROUND_BYTES ((uint64_t)AROUND << FM_PAGE_SHIFT)
-/* A single touch reads this much at least that is used or does not matter: a
- * stride of 64 KiB uses all that it reads. */
-#define USED (AROUND_BYTES + AROUND_BYTES / 4) /* unit: of a touch */
+#define AROUND ((uintptr_t)16 << FM_PAGE_SHIFT) /* ABI: the kernel maps in */
+#define DOUBLINGS 5 /* size: of what makes sure, at most */
 
 uintptr_t fm_stream_reach(uintptr_t border)
 {
 	const uintptr_t piece = border & -border;
 
-	return piece < AROUND_BYTES ? AROUND_BYTES :
-	       piece < FM_HUGE ? piece : FM_HUGE;
+	return piece < AROUND ? AROUND : piece < FM_HUGE ? piece : FM_HUGE;
 }
 
-void fm_pattern_single(struct fm_pattern *p, uint32_t now_s)
+uint64_t fm_weigh_sure(const struct fm_weigh_facts *f)
 {
-	p->single++;
-	p->seen_s = now_s;
+	return (uint64_t)fm_tune.weigh_sure * f->read_ns;
 }
 
-void fm_pattern_row(struct fm_pattern *p, uint64_t pages)
+/* However much it is, one touch alone makes nothing sure: it may be the first
+ * of a row. */
+static uint64_t single_ns(const struct fm_weigh_facts *f)
 {
-	p->pages += (uint32_t)fm_least(pages, UINT32_MAX / 4);
+	return fm_least((f->waste >> FM_PAGE_SHIFT) * f->page_ns,
+			fm_weigh_sure(f) / fm_tune.weigh_few + 1);
 }
 
-void fm_pattern_age(struct fm_pattern *p)
+/* What fits is read once with either, and in larger pieces with MADV_NORMAL. */
+struct fm_costs_of fm_weigh_costs(const struct fm_touches *s,
+				  const struct fm_weigh_facts *f)
 {
-	p->single /= 2;
-	p->pages /= 2;
+	return (struct fm_costs_of){
+		.normal = f->fits ? 0 : s->single * single_ns(f),
+		.random = (s->pages + (f->fits ? s->single : 0)) * f->read_ns,
+	};
 }
 
-bool fm_pattern_tells(const struct fm_pattern *p)
+int64_t fm_weigh_more(const struct fm_costs_of *c)
 {
-	return p->single + p->pages / AROUND >= fm_tune.weigh_enough;
-}
+	const uint64_t more = c->normal > c->random ? c->normal : c->random;
+	const uint64_t less = c->normal > c->random ? c->random : c->normal;
 
-uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
-			uint64_t faults)
-{
-	const uint64_t streams = p->pages / AROUND, all = p->single + streams;
-	uint64_t by_streams, singles;
-
-	if (!p->single || !faults)
+	if (less > more - more / 4)
 		return 0;
-	singles = faults * p->single / all;
-	by_streams = (faults - singles) * AROUND_BYTES;
-	if (!singles || bytes <= by_streams)
-		return 0;
-	bytes = (bytes - by_streams) / singles;
-	return bytes > USED ? bytes - AROUND_BYTES : 0;
+	return (int64_t)c->normal - (int64_t)c->random;
 }
 
-/* Where each one costs milliseconds, few are enough. */
-static bool shouts(const struct fm_pattern *p, uint64_t waste)
+bool fm_weigh_doubts(const struct fm_opinion *o, const struct fm_costs_of *c)
 {
-	return !p->pages && p->single >= fm_tune.weigh_few &&
-	       waste >= fm_tune.weigh_much;
+	const int64_t more = fm_weigh_more(c);
+
+	return o->says == FM_ADVICE_RANDOM ? more < 0 : more > 0;
 }
 
-bool fm_weigh_changed(unsigned singles, uint64_t bytes, uint64_t faults)
+bool fm_weigh_begins_random(const struct fm_weigh_facts *f)
 {
-	return singles > fm_tune.weigh_few && faults &&
-	       bytes / faults >= fm_tune.weigh_much;
+	return fm_tune.weigh_few * (f->waste >> FM_PAGE_SHIFT) * f->page_ns >
+	       fm_weigh_sure(f);
 }
 
-bool fm_weigh_looked(const struct fm_pattern *look)
+int64_t fm_lean_add(int64_t lean, int64_t more, int64_t most)
 {
-	return look->single + look->pages / AROUND >= fm_tune.weigh_sure;
+	lean += more;
+	return lean > most ? most : lean < -most ? -most : lean;
 }
 
-bool fm_weigh_look(const struct fm_pattern *look, uint64_t bytes,
-		   uint64_t faults)
+int64_t fm_opinion_most(const struct fm_opinion *o, uint64_t sure)
 {
-	return look->single >= fm_tune.weigh_sure &&
-	       look->single * fm_weigh_waste(look, bytes, faults) *
-			       fm_tune.weigh_byte_ns >
-		       (uint64_t)fm_tune.weigh_surely * look->pages *
-			       fm_tune.weigh_read_ns;
+	return (int64_t)sure << o->wrong;
 }
 
-enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
-			uint64_t waste, bool fits)
+void fm_opinion_says(struct fm_opinion *o, enum fm_advice says, uint64_t sure)
 {
-	const uint64_t normal = p->single * waste * fm_tune.weigh_byte_ns;
-	const uint64_t random = (uint64_t)p->pages * fm_tune.weigh_read_ns;
+	const int64_t most = fm_opinion_most(o, sure);
 
-	if (fits || !(fm_pattern_tells(p) || shouts(p, waste)))
-		return fits ? FM_ADVICE_NORMAL : now;
-	if (normal > fm_tune.weigh_clearly * random)
-		return FM_ADVICE_RANDOM;
-	if (random > fm_tune.weigh_clearly * normal)
-		return FM_ADVICE_NORMAL;
-	return now;
+	o->wrong += o->says && o->says != says && o->wrong < DOUBLINGS;
+	o->lean = says == FM_ADVICE_RANDOM ? most : -most;
+	o->says = (uint8_t)says;
+}
+
+bool fm_opinion_leans(struct fm_opinion *o, int64_t lean, bool heard,
+		      uint64_t sure)
+{
+	const int64_t most = o->says ? 1 : fm_opinion_most(o, sure);
+	const enum fm_advice now = lean >= most ? FM_ADVICE_RANDOM :
+				   lean <= -most ? FM_ADVICE_NORMAL : o->says;
+	const bool other = o->says && o->says != now;
+
+	o->quiet = heard ? 0 : o->quiet;
+	o->lean = lean;
+	if (now != o->says)
+		fm_opinion_says(o, now, sure);
+	return other;
+}
+
+void fm_opinion_age(struct fm_opinion *o)
+{
+	o->wrong -= o->wrong && !(++o->age % fm_tune.weigh_forgiven_s);
+	if (++o->quiet <= fm_tune.weigh_known_s)
+		return;
+	o->quiet = 0;
+	o->lean = 0;
+	o->says = FM_ADVICE_UNKNOWN;
 }
 
 bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
-		   uint64_t all, const struct fm_weigh_memory *m,
-		   enum fm_advice now)
+		   uint64_t all, uint64_t left)
 {
 	const uint64_t need = touches < 2 * segments ? all : touched;
-	unsigned part = m->read > need + need / 2 ? fm_tune.weigh_again :
-						    fm_tune.weigh_once;
 
-	/* Nothing swings. */
-	if (now == FM_ADVICE_RANDOM)
-		part = fm_tune.weigh_back;
-	return need < m->left - m->left / part;
+	return need < left - left / fm_tune.weigh_spare;
 }

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weigh.h - which advice is better for a part of a mapping (area.h says why).
- * No system calls, no state of its own. [any]
+ * weigh.h - which advice costs less, and when that is sure (judge.h says of
+ * what). Nothing but arithmetic. [any]
+ *
+ * Each look says what the touches that it has seen cost with either advice, in
+ * nanoseconds. What the advice that there is has lost since it was last right
+ * is added up, and when that makes sure it is the other one: however long the
+ * program has read in another way before. A look in which neither is better by
+ * a quarter says nothing. What makes sure is what a row of pages costs that is
+ * no chance (weigh_sure of them, each a read of its own); twice that each time
+ * that it has changed of late.
  */
 #ifndef FM_WEIGH_H
 #define FM_WEIGH_H
@@ -10,61 +18,73 @@
 #include <stdint.h>
 
 enum fm_advice {
+	FM_ADVICE_UNKNOWN, /* of what is said: by a parent process */
 	FM_ADVICE_NORMAL,
 	FM_ADVICE_RANDOM,
-	FM_ADVICE_UNKNOWN, /* it was said in a parent process */
 };
 
-/* How it has been touched of late. */
-struct fm_pattern {
-	uint32_t single;  /* touches here and there */
-	uint32_t pages;   /* in a row */
-	uint32_t seen_s;  /* second of the last single one; 0: never */
-	uint8_t advice;   /* what the kernel has been told */
-	bool huge;        /* and whether MADV_HUGEPAGE */
+/* Touches here and there, pages in rows. */
+struct fm_touches {
+	uint32_t single, pages;
 };
+
+/* What the device takes, and what the kernel reads: ns, bytes. */
+struct fm_weigh_facts {
+	uint64_t read_ns, page_ns; /* a read, and each page of it */
+	uint64_t waste; /* bytes that MADV_NORMAL reads in vain for a single */
+	bool fits;      /* what is touched does: then they are not in vain */
+};
+
+/* ns. */
+struct fm_costs_of {
+	uint64_t normal, random;
+};
+
+/* What the touches of a look cost. */
+struct fm_costs_of fm_weigh_costs(const struct fm_touches *s,
+				  const struct fm_weigh_facts *f);
+/* What has to be lost until a change is sure. */
+uint64_t fm_weigh_sure(const struct fm_weigh_facts *f);
+/* How much more MADV_NORMAL costs; 0 where they hardly differ. */
+int64_t fm_weigh_more(const struct fm_costs_of *c);
+/* Is it better to begin at MADV_RANDOM, where a touch here or there reads
+ * f->waste in vain? By what the wrong one costs until it is seen. */
+bool fm_weigh_begins_random(const struct fm_weigh_facts *f);
+
+/* Of a range. */
+struct fm_opinion {
+	int64_t lean;  /* ns that MADV_NORMAL has lost; below 0: RANDOM */
+	uint8_t says;  /* fm_advice; FM_ADVICE_UNKNOWN: too little is known */
+	uint8_t wrong; /* times that it has changed of late */
+	uint8_t quiet; /* seconds since anything was heard */
+	uint8_t age;   /* seconds */
+};
+
+/* Between -most and most. */
+int64_t fm_lean_add(int64_t lean, int64_t more, int64_t most);
+/* The most of o. */
+int64_t fm_opinion_most(const struct fm_opinion *o, uint64_t sure);
+/* It leans so much now, and has heard of more or not. True: it says the other
+ * one than before. */
+bool fm_opinion_leans(struct fm_opinion *o, int64_t lean, bool heard,
+		      uint64_t sure);
+/* Do these speak against what it says? */
+bool fm_weigh_doubts(const struct fm_opinion *o, const struct fm_costs_of *c);
+/* It says so from now on. */
+void fm_opinion_says(struct fm_opinion *o, enum fm_advice says, uint64_t sure);
+/* A second has passed: what was not heard of for some is not known any more,
+ * and changes are forgiven in time. */
+void fm_opinion_age(struct fm_opinion *o);
+
+/* Does what is touched here and there fit into `left` bytes: so many touches in
+ * segments that come to `touched` bytes, of which there are `segments`? When
+ * nearly each touch was in a new one there will be more: `all` bytes. */
+bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
+		   uint64_t all, uint64_t left);
 
 /* The kernel maps in aligned pieces, up to 2 MiB: the next fault of a stream is
  * at the beginning of one, or, backward, in the last page of one. How far it
  * may be from the last one where such a piece begins or ends. */
 uintptr_t fm_stream_reach(uintptr_t border);
-
-void fm_pattern_single(struct fm_pattern *p, uint32_t now_s);
-void fm_pattern_row(struct fm_pattern *p, uint64_t pages);
-/* What was, counts half. */
-void fm_pattern_age(struct fm_pattern *p);
-/* Is it enough to go by? */
-bool fm_pattern_tells(const struct fm_pattern *p);
-
-/* Bytes that a touch here or there has read in vain, of so many bytes and
- * faults in all that were touched like that. */
-uint64_t fm_weigh_waste(const struct fm_pattern *p, uint64_t bytes,
-			uint64_t faults);
-
-/* So many single touches in a row, or those of a look, with so much read: is
- * that how it goes on, whatever was before? */
-bool fm_weigh_changed(unsigned singles, uint64_t bytes, uint64_t faults);
-bool fm_weigh_look(const struct fm_pattern *look, uint64_t bytes,
-		   uint64_t faults);
-/* Are there enough touches to ask that? */
-bool fm_weigh_looked(const struct fm_pattern *look);
-
-/* fits: what is touched here and there fits into memory. */
-enum fm_advice fm_weigh(const struct fm_pattern *p, enum fm_advice now,
-			uint64_t waste, bool fits);
-
-/* Bytes. */
-struct fm_weigh_memory {
-	uint64_t left; /* that the process may still have */
-	uint64_t read; /* by it, lately */
-};
-
-/* Does it, with so many single touches in segments that come to `touched`
- * bytes, of which there are `segments`? When nearly each touch was in a new
- * one there will be more: `all` bytes. What just fits does so until more has
- * been read than that: then it has been read again. */
-bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
-		   uint64_t all, const struct fm_weigh_memory *m,
-		   enum fm_advice now);
 
 #endif

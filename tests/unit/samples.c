@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "advise/advise.h"
+#include "advise/area.h"
 #include "advise/source.h"
 #include "base/types.h"
 
@@ -21,7 +22,9 @@ static int refused; /* why, -errno, or 0 */
 static struct fm_run told[MOST];
 static unsigned ntold;
 
-static void note(uintptr_t start, uintptr_t end)
+static struct fm_areas areas;
+
+static void note(struct fm_areas *all, uintptr_t start, uintptr_t end)
 {
 	assert_true(ntold < MOST);
 	told[ntold++] = (struct fm_run){ (start - (uintptr_t)base) / FM_PAGE,
@@ -31,7 +34,7 @@ static void note(uintptr_t start, uintptr_t end)
 static unsigned collected(void)
 {
 	ntold = 0;
-	return s->collect(note);
+	return s->collect(&areas, note);
 }
 
 /* ---- the thread that touches -------------------------------------------- */
@@ -84,7 +87,7 @@ static int begin(void **state)
 	fm_krange_add(&r);
 	sem_init(&go, 0, 0);
 	sem_init(&done, 0, 0);
-	return !fm_areas_update() ||
+	return !fm_areas_update(&areas) ||
 	       pthread_create(&thread, NULL, toucher, NULL);
 }
 

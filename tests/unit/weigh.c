@@ -1,173 +1,185 @@
 /* SPDX-License-Identifier: MIT */
-/* Which advice is better, by what was counted of programs whose way of reading
- * is known. */
+/* Which advice costs less, by what was seen of programs whose way of reading is
+ * known, on devices that are. */
 #include "unit.h"
 
 #include "advise/weigh.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
+#define US 1000ull
+#define MS 1000000ull
 
-static struct fm_pattern pattern(uint32_t single, uint32_t pages)
+/* Reads that are alone: a disk of flash, and one that turns. */
+static const struct fm_weigh_facts flash = { 100 * US, 4 * US, 0, false };
+static const struct fm_weigh_facts disk = { 6700 * US, 27 * US, 0, false };
+
+static struct fm_weigh_facts wasting(struct fm_weigh_facts f, uint64_t bytes)
 {
-	return (struct fm_pattern){ .single = single, .pages = pages };
+	f.waste = bytes;
+	return f;
 }
 
-static enum fm_advice weigh(uint32_t single, uint32_t pages, uint64_t bytes,
-			    uint64_t faults, bool fits)
+static bool look(struct fm_opinion *o, uint32_t single, uint32_t pages,
+		 const struct fm_weigh_facts *f)
 {
-	const struct fm_pattern p = pattern(single, pages);
+	const struct fm_touches s = { single, pages };
+	const struct fm_costs_of c = fm_weigh_costs(&s, f);
+	const uint64_t sure = fm_weigh_sure(f);
+	const int64_t more = fm_weigh_more(&c);
 
-	return fm_weigh(&p, FM_ADVICE_NORMAL, fm_weigh_waste(&p, bytes, faults),
-			fits);
+	return fm_opinion_leans(o, fm_lean_add(o->lean, more,
+					       fm_opinion_most(o, sure)),
+				more, sure);
 }
 
-/* 8 MiB a fault, or 110 KiB where the kernel reads 128 ahead. */
+static enum fm_advice after(uint32_t single, uint32_t pages,
+			    const struct fm_weigh_facts *f)
+{
+	struct fm_opinion o = { 0 };
+
+	look(&o, single, pages, f);
+	return o.says;
+}
+
+/* 8 MiB a touch, or 50 KiB where the kernel reads 128 ahead. */
 static void random_access_is_random(void **state)
 {
-	assert_int_equal(weigh(10, 0, 80 * MIB, 10, false), FM_ADVICE_RANDOM);
-	assert_int_equal(weigh(300, 0, 300 * (110 << 10), 300, false),
-			 FM_ADVICE_RANDOM);
+	const struct fm_weigh_facts much = wasting(flash, 8 * MIB),
+				    little = wasting(flash, 50 * KIB);
+
+	assert_int_equal(after(2, 0, &much), FM_ADVICE_UNKNOWN);
+	assert_int_equal(after(3, 0, &much), FM_ADVICE_RANDOM);
+	assert_int_equal(after(20, 0, &little), FM_ADVICE_UNKNOWN);
+	assert_int_equal(after(50, 0, &little), FM_ADVICE_RANDOM);
 }
 
 static void what_fits_is_read_as_the_kernel_does(void **state)
 {
-	const struct fm_pattern p = pattern(300, 0);
+	struct fm_weigh_facts f = wasting(flash, 8 * MIB);
 
-	assert_int_equal(weigh(10, 0, 80 * MIB, 10, true), FM_ADVICE_NORMAL);
-	assert_int_equal(fm_weigh(&p, FM_ADVICE_RANDOM, MIB, true),
-			 FM_ADVICE_NORMAL);
+	f.fits = true;
+	assert_int_equal(after(20, 0, &f), FM_ADVICE_NORMAL);
 }
 
-/* 64 KiB a fault, however few of them. */
-static void a_stream_is_not(void **state)
+static void a_row_is_not(void **state)
 {
-	assert_int_equal(weigh(0, 16000, 1000 * (64 << 10), 1000, false),
-			 FM_ADVICE_NORMAL);
-	assert_int_equal(weigh(20, 0, 20 * (64 << 10), 20, false),
-			 FM_ADVICE_NORMAL);
+	const struct fm_weigh_facts f = wasting(flash, 50 * KIB);
+
+	assert_int_equal(after(0, 19, &f), FM_ADVICE_UNKNOWN);
+	assert_int_equal(after(0, 20, &f), FM_ADVICE_NORMAL);
+	assert_int_equal(after(40, 32000, &f), FM_ADVICE_NORMAL);
+	assert_int_equal(after(1000, 0, &flash), FM_ADVICE_UNKNOWN);
 }
 
-static void neither_is_a_scan_beside_a_hot_set(void **state)
+/* Where a read is dear, it is about as much as what is read in vain. */
+static void the_device_decides(void **state)
 {
-	assert_int_equal(weigh(40, 32000, 2040 * (64 << 10), 2040, false),
-			 FM_ADVICE_NORMAL);
+	const struct fm_weigh_facts fast = wasting(flash, 250 * KIB),
+				    slow = wasting(disk, 250 * KIB);
+
+	assert_int_equal(after(100, 100, &fast), FM_ADVICE_RANDOM);
+	assert_int_equal(after(100, 100, &slow), FM_ADVICE_NORMAL);
 }
 
-static void few_touches_say_nothing(void **state)
+static void so_does_it_at_the_beginning(void **state)
 {
-	assert_int_equal(weigh(7, 0, 7 * MIB / 2, 7, false), FM_ADVICE_NORMAL);
-	assert_int_equal(weigh(2, 0, 16 * MIB, 2, false), FM_ADVICE_NORMAL);
-	assert_int_equal(weigh(3, 0, 24 * MIB, 3, false), FM_ADVICE_RANDOM);
+	const struct fm_weigh_facts f[] = {
+		wasting(flash, 128 * KIB), wasting(flash, 8 * MIB),
+		wasting(disk, 128 * KIB), wasting(disk, 1 * MIB),
+	};
+
+	assert_false(fm_weigh_begins_random(&f[0]));
+	assert_true(fm_weigh_begins_random(&f[1]));
+	assert_false(fm_weigh_begins_random(&f[2]));
+	assert_false(fm_weigh_begins_random(&f[3]));
 }
 
-/* Advised as random it shows as single pages in a row. */
-static void a_stream_of_single_pages_goes_back(void **state)
+/* However long it was read in a row. */
+static void a_change_is_felt(void **state)
 {
-	const struct fm_pattern p = pattern(10, 20000), few = pattern(3000, 64);
+	const struct fm_weigh_facts f = wasting(flash, 8 * MIB);
+	struct fm_opinion o = { 0 };
 
-	assert_int_equal(fm_weigh(&p, FM_ADVICE_RANDOM, 8 * MIB, false),
-			 FM_ADVICE_NORMAL);
-	assert_int_equal(fm_weigh(&few, FM_ADVICE_RANDOM, 8 * MIB, false),
-			 FM_ADVICE_RANDOM);
+	assert_false(look(&o, 0, 1000000, &f));
+	assert_false(look(&o, 2, 0, &f));
+	assert_int_equal(o.says, FM_ADVICE_NORMAL);
+	assert_true(look(&o, 1, 0, &f));
+	assert_int_equal(o.says, FM_ADVICE_RANDOM);
+	assert_false(look(&o, 1000, 0, &f));
+	assert_false(look(&o, 0, 39, &f)); /* twice as sure */
+	assert_true(look(&o, 0, 2, &f));
 }
 
-/* Between the two it stays what it is. */
+/* Twice as much makes sure each time; that is forgiven. */
 static void nothing_swings(void **state)
 {
-	const struct fm_pattern p = pattern(10, 1400);
+	const struct fm_weigh_facts f = wasting(flash, 8 * MIB);
+	struct fm_opinion o = { 0 };
 
-	assert_int_equal(fm_weigh(&p, FM_ADVICE_RANDOM, 8 * MIB, false),
-			 FM_ADVICE_RANDOM);
-	assert_int_equal(fm_weigh(&p, FM_ADVICE_NORMAL, 8 * MIB, false),
-			 FM_ADVICE_NORMAL);
+	for (unsigned k = 0; k < 20; k++)
+		look(&o, k % 2 ? 0 : 6, k % 2 ? 42 : 0, &f);
+	assert_int_equal(o.wrong, 3);
+	for (unsigned k = 0; k < 20; k++)
+		look(&o, k % 2 ? 0 : 600, k % 2 ? 4000 : 0, &f);
+	assert_int_equal(o.wrong, 5);
+	for (unsigned k = 0; k < 40; k++)
+		fm_opinion_age(&o);
+	assert_int_equal(o.wrong, 0);
+}
+
+static void neither_is_much_better(void **state)
+{
+	const struct fm_costs_of c[] = {
+		{ 100, 80 }, { 100, 74 }, { 74, 100 }, { 0, 0 }
+	};
+
+	assert_true(fm_weigh_more(&c[0]) == 0);
+	assert_true(fm_weigh_more(&c[1]) == 26);
+	assert_true(fm_weigh_more(&c[2]) == -26);
+	assert_true(fm_weigh_more(&c[3]) == 0);
+}
+
+static void what_is_not_heard_of_is_not_known(void **state)
+{
+	const struct fm_weigh_facts f = wasting(flash, 8 * MIB);
+	struct fm_opinion o = { 0 };
+
+	look(&o, 100, 0, &f);
+	for (unsigned k = 0; k < 3; k++)
+		fm_opinion_age(&o);
+	assert_int_equal(o.says, FM_ADVICE_RANDOM);
+	look(&o, 0, 1, &f);
+	fm_opinion_age(&o);
+	assert_int_equal(o.says, FM_ADVICE_RANDOM);
+	for (unsigned k = 0; k < 3; k++)
+		fm_opinion_age(&o);
+	assert_int_equal(o.says, FM_ADVICE_UNKNOWN);
 }
 
 /* Each touch in another segment: there will be more of them. */
 static void what_is_touched_is_estimated(void **state)
 {
-	const struct fm_weigh_memory m = { .left = 1024 * MIB };
-	const uint64_t all = 4096 * MIB;
+	const uint64_t all = 4096 * MIB, left = 1024 * MIB;
 
-	assert_false(fm_weigh_fits(10, 9, 576 * MIB, all, &m,
-				   FM_ADVICE_NORMAL));
-	assert_true(fm_weigh_fits(100, 9, 576 * MIB, all, &m,
-				  FM_ADVICE_NORMAL));
-	assert_false(fm_weigh_fits(100, 16, 1024 * MIB, all, &m,
-				   FM_ADVICE_NORMAL));
-}
-
-static void what_just_fits_is_read_once(void **state)
-{
-	struct fm_weigh_memory m = { .left = 1024 * MIB };
-	const uint64_t all = 1000 * MIB;
-
-	m.read = 1500 * MIB;
-	assert_true(fm_weigh_fits(100, 9, all, all, &m, FM_ADVICE_NORMAL));
-	m.read += MIB;
-	assert_false(fm_weigh_fits(100, 9, all, all, &m, FM_ADVICE_NORMAL));
-	m.read = 0;
-	assert_false(fm_weigh_fits(100, 9, all, all, &m, FM_ADVICE_RANDOM));
-	assert_true(fm_weigh_fits(100, 9, 760 * MIB, all, &m,
-				  FM_ADVICE_RANDOM));
-}
-
-static void what_was_counts_half(void **state)
-{
-	struct fm_pattern p = { 0 };
-
-	for (int k = 0; k < 16; k++)
-		fm_pattern_single(&p, 1);
-	assert_true(fm_pattern_tells(&p));
-	fm_pattern_age(&p);
-	fm_pattern_age(&p);
-	assert_false(fm_pattern_tells(&p));
-	fm_pattern_row(&p, 1000);
-	assert_true(fm_pattern_tells(&p));
-}
-
-/* What was in a row before is forgotten where each touch costs milliseconds. */
-static void a_change_is_felt(void **state)
-{
-	assert_true(fm_weigh_changed(4, 33 * MIB, 4));
-	assert_false(fm_weigh_changed(3, 33 * MIB, 4));
-	assert_false(fm_weigh_changed(100, 12 * MIB, 100));
-	assert_false(fm_weigh_changed(4, 33 * MIB, 0));
-}
-
-/* With a small read-ahead a look full of single touches says so. */
-static void a_look_speaks_for_itself(void **state)
-{
-	struct fm_pattern look = { 0 };
-
-	for (int k = 0; k < 31; k++)
-		fm_pattern_single(&look, 1);
-	assert_false(fm_weigh_looked(&look));
-	fm_pattern_single(&look, 1);
-	assert_true(fm_weigh_looked(&look));
-	assert_true(fm_weigh_look(&look, 32 * 110 * KIB, 32));
-	/* nothing is read in vain */
-	assert_false(fm_weigh_look(&look, 32 * 64 * KIB, 32));
-	/* a stream beside them */
-	fm_pattern_row(&look, 1600);
-	assert_false(fm_weigh_look(&look, 32 * 110 * KIB + 6 * MIB, 132));
+	assert_false(fm_weigh_fits(10, 9, 576 * MIB, all, left));
+	assert_true(fm_weigh_fits(100, 9, 576 * MIB, all, left));
+	assert_false(fm_weigh_fits(100, 16, 1024 * MIB, all, left));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_look_speaks_for_itself),
 		cmocka_unit_test(random_access_is_random),
 		cmocka_unit_test(what_fits_is_read_as_the_kernel_does),
-		cmocka_unit_test(a_stream_is_not),
-		cmocka_unit_test(neither_is_a_scan_beside_a_hot_set),
-		cmocka_unit_test(few_touches_say_nothing),
-		cmocka_unit_test(a_stream_of_single_pages_goes_back),
-		cmocka_unit_test(nothing_swings),
-		cmocka_unit_test(what_is_touched_is_estimated),
-		cmocka_unit_test(what_just_fits_is_read_once),
-		cmocka_unit_test(what_was_counts_half),
+		cmocka_unit_test(a_row_is_not),
+		cmocka_unit_test(the_device_decides),
+		cmocka_unit_test(so_does_it_at_the_beginning),
 		cmocka_unit_test(a_change_is_felt),
+		cmocka_unit_test(nothing_swings),
+		cmocka_unit_test(neither_is_much_better),
+		cmocka_unit_test(what_is_not_heard_of_is_not_known),
+		cmocka_unit_test(what_is_touched_is_estimated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include "advise/advise.h"
 #include "advise/area.h"
+#include "advise/judge.h"
 #include "advise/streams.h"
 #include "base/types.h"
 
@@ -23,16 +24,18 @@
 #define NOWHERE makedev(4000, 0) /* its read-ahead is taken for 8 MiB */
 
 static uintptr_t base;
+static struct fm_areas areas;
 
 static void is_mapped(uintptr_t len)
 {
+	static ino_t ino; /* nobody knows it */
 	const struct fm_krange r = { .start = base, .end = base + len,
-				     .dev = NOWHERE, .ino = 1 };
+				     .dev = NOWHERE, .ino = ++ino };
 
 	fm_krange_forget(base, base + LEN);
 	fm_krange_add(&r);
-	assert_true(fm_areas_update());
-	assert_int_equal(fm_areas_begin(), 0);
+	assert_true(fm_areas_update(&areas));
+	assert_int_equal(fm_areas_begin(&areas), 0);
 }
 
 static int begin(void **state)
@@ -55,12 +58,12 @@ static void look(uint64_t faults, uint64_t bytes)
 	const struct fm_area_use use = { .faults = faults, .major = faults,
 					 .bytes = bytes, .ms = 3 };
 
-	assert_int_equal(fm_areas_weigh(&use, 1000), 0);
+	assert_int_equal(fm_areas_judge(&areas, &use, 1000), 0);
 }
 
 static void row(uintptr_t at, uintptr_t len)
 {
-	fm_area_touched(base + at, base + at + len);
+	fm_area_touched(&areas, base + at, base + at + len);
 	look(len / FM_PAGE, len);
 }
 
@@ -68,7 +71,7 @@ static void row(uintptr_t at, uintptr_t len)
 static void singles(unsigned n, uintptr_t at)
 {
 	for (unsigned k = 0; k < n; k++)
-		fm_area_touched(base + at + k * 64 * MIB,
+		fm_area_touched(&areas, base + at + k * 64 * MIB,
 				base + at + k * 64 * MIB + FM_PAGE);
 }
 
@@ -76,61 +79,70 @@ static void what_is_larger_than_memory_begins_so(void **state)
 {
 	is_mapped(LEN);
 	assert_int_equal(random_segments(), 32);
-	assert_true(fm_areas_early());
+	assert_true(areas.guess);
 }
 
-static void only_where_a_stream_comes_it_ends(void **state)
+static void three_pages_by_chance_are_no_row(void **state)
 {
-	row(5 * SEGMENT, MIB / 4);
-	assert_int_equal(random_segments(), 30); /* it may go either way */
-	row(9 * SEGMENT + SEGMENT / 2, MIB / 4);
-	assert_int_equal(random_segments(), 29);
+	fm_area_touched(&areas, base + 25 * SEGMENT,
+			base + 25 * SEGMENT + FM_PAGE);
+	row(25 * SEGMENT + FM_PAGE, 3 * FM_PAGE);
+	assert_int_equal(random_segments(), 32);
+	assert_true(areas.guess);
+}
+
+static void where_a_row_comes_it_ends(void **state)
+{
+	row(9 * SEGMENT + SEGMENT / 2, 40 * FM_PAGE);
+	assert_int_equal(random_segments(), 31);
 	row(20 * SEGMENT - 100 * MIB, MIB / 4);
-	assert_int_equal(random_segments(), 27); /* soon in the next */
-}
-
-static void three_pages_by_chance_are_no_stream(void **state)
-{
-	fm_area_touched(base + 25 * SEGMENT, base + 25 * SEGMENT + FM_PAGE);
-	row(25 * SEGMENT + FM_PAGE, 16 * FM_PAGE);
-	assert_int_equal(random_segments(), 27);
+	assert_int_equal(random_segments(), 29); /* soon in the next */
 }
 
 /* Most touches are in the other segments, and cheap. */
-static void when_it_is_over_all_is_random_again(void **state)
+static void touches_in_vain_are_felt(void **state)
 {
-	fm_streams_over();
-	singles(40, 2 * SEGMENT);
-	look(40, 40 * FM_PAGE);
-	assert_int_equal(random_segments(), 27); /* nothing was in vain */
 	singles(2, 9 * SEGMENT);
+	look(2, 16 * MIB);
+	assert_int_equal(random_segments(), 29);
+	singles(2, 2 * SEGMENT);
 	look(2, 16 * MIB);
 	assert_int_equal(random_segments(), 32);
 }
 
+static void a_row_among_them_has_its_part(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		singles(40, 2 * SEGMENT + k * SEGMENT);
+		fm_area_touched(&areas, base + 20 * SEGMENT + k * MIB / 4,
+				base + 20 * SEGMENT + (k + 1) * MIB / 4);
+		look(104, 104 * FM_PAGE);
+	}
+	assert_in_range(random_segments(), 30, 31);
+}
+
 static void what_is_known_stays_while_nothing_is_read(void **state)
 {
-	fm_areas_quiet(&(struct fm_area_use){ .ms = 1000 });
-	assert_int_equal(random_segments(), 32);
-	assert_false(fm_areas_early());
+	fm_areas_quiet(&areas, &(struct fm_area_use){ .ms = 1000 });
+	assert_in_range(random_segments(), 30, 31);
 }
 
 static void what_is_not_known_is_the_kernels_then(void **state)
 {
 	is_mapped(LEN);
 	assert_int_equal(random_segments(), 32);
-	fm_areas_quiet(&(struct fm_area_use){ .ms = 999 });
-	assert_true(fm_areas_early());
-	fm_areas_quiet(&(struct fm_area_use){ .ms = 1 });
+	fm_areas_quiet(&areas, &(struct fm_area_use){ .ms = 999 });
+	assert_true(areas.guess);
+	fm_areas_quiet(&areas, &(struct fm_area_use){ .ms = 1 });
 	assert_int_equal(random_segments(), 0);
-	assert_false(fm_areas_early());
+	assert_false(areas.guess);
 }
 
 static void what_fits_begins_as_the_kernel_does(void **state)
 {
 	is_mapped(16 * MIB);
 	assert_int_equal(random_segments(), 0);
-	assert_false(fm_areas_early());
+	assert_false(areas.guess);
 }
 
 static void so_does_what_is_mapped_while_all_is_read_in_order(void **state)
@@ -145,9 +157,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_larger_than_memory_begins_so),
-		cmocka_unit_test(only_where_a_stream_comes_it_ends),
-		cmocka_unit_test(three_pages_by_chance_are_no_stream),
-		cmocka_unit_test(when_it_is_over_all_is_random_again),
+		cmocka_unit_test(three_pages_by_chance_are_no_row),
+		cmocka_unit_test(where_a_row_comes_it_ends),
+		cmocka_unit_test(touches_in_vain_are_felt),
+		cmocka_unit_test(a_row_among_them_has_its_part),
 		cmocka_unit_test(what_is_known_stays_while_nothing_is_read),
 		cmocka_unit_test(what_is_not_known_is_the_kernels_then),
 		cmocka_unit_test(what_fits_begins_as_the_kernel_does),

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * judge.h - which advice a segment of an area gets: the one that costs less.
+ *
+ * What a look has seen costs with either advice (weigh.h):
+ *  - as the kernel reads of its own accord (MADV_NORMAL), a touch here or there
+ *    reads more than it uses;
+ *  - with MADV_RANDOM, a page of a row is a read of its own;
+ *  - what fits into memory is read once with either, so that nothing is in
+ *    vain, and MADV_RANDOM loses what is read along. Pages there also gain
+ *    nothing by being used (Linux 6.4), and a scan drives them out.
+ *
+ * By that a segment, an area (together with the processes of the family) and
+ * all areas have an opinion each. The smallest that has one decides. Who
+ * changes it has news, and those below forget theirs. Where nobody has one the
+ * advice stays what it is; at the beginning it is the one of which to be wrong
+ * costs less until that is seen. [plain]
+ */
+#ifndef FM_JUDGE_H
+#define FM_JUDGE_H
+
+#include "area.h"
+
+/* New areas begin. -errno: the kernel refuses to be advised. */
+int fm_areas_begin(struct fm_areas *all);
+/* After touches have been told, of so many thousandths of the areas: use of the
+ * time since the last call. As fm_areas_begin. */
+int fm_areas_judge(struct fm_areas *all, const struct fm_area_use *use,
+		   unsigned part);
+/* Nothing has been read for that long. */
+void fm_areas_quiet(struct fm_areas *all, const struct fm_area_use *use);
+/* Nobody looks any more: these are as they would be natively. */
+void fm_areas_leave(struct fm_areas *all);
+
+#endif

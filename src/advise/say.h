@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* say.h - advice is given: neighbours with the same are one call, and one VMA.
+ * [plain] */
+#ifndef FM_SAY_H
+#define FM_SAY_H
+
+#include "area.h"
+
+/* Of segment k. */
+typedef enum fm_advice (*fm_wanted_fn)(const struct fm_areas *all,
+				       const struct fm_area *a, unsigned k);
+
+/* What is wanted of each segment. folios: what has been read in large pieces
+ * leaves where it becomes MADV_RANDOM and may be stored to. -errno: the kernel
+ * refuses to be advised. */
+int fm_say(const struct fm_areas *all, struct fm_area *a, fm_wanted_fn wanted,
+	   bool folios);
+/* Where streams are about to come it is read 4 MiB at a time. */
+void fm_say_huge(struct fm_areas *all);
+/* This kernel can do that, as far as is known. */
+bool fm_say_may_be_huge(void);
+
+#endif
