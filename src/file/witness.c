@@ -12,7 +12,7 @@
 #include "io/io.h"
 #include "tunables.h"
 
-#define WINDOW 4096 /* size: pages: for a file that grows, and stores in order */
+#define WINDOW 4096 /* size: pages: for files that grow, stores in order */
 /* Slots of a page, the mark behind them. Direct writes take whole units of the
  * device; of the others, which are copies, some more may be under way. */
 #define UNITS 6 /* size: slots of a page */
