@@ -154,6 +154,10 @@ struct fm_rate {
 
 enum fm_trial_state { FM_TRIAL_NONE, FM_TRIAL_RUNS, FM_TRIAL_KEPT };
 
+struct fm_lately {
+	_Atomic uint64_t ns, at_ms;
+};
+
 struct fm_hold {
 	uint64_t until_ms;
 	unsigned failed; /* in a row */
@@ -233,9 +237,7 @@ struct fm_file {
 		_Atomic bool stored; /* to, through a mapping, ever */
 		_Atomic bool reads_over; /* those that began before that */
 		_Atomic uint64_t changed_ms; /* by one of them, last */
-		/* mapped pages that they changed, in the second from .. on */
-		_Atomic uint32_t rewritten;
-		_Atomic uint64_t rewritten_from; /* ms */
+		struct fm_lately followed; /* in pages that are mapped */
 	} calls;
 	struct { /* file/truncate_barrier.h */
 		_Atomic uint64_t from; /* first page, or UINT64_MAX */

@@ -537,6 +537,7 @@ static void replace_stale(const struct fm_range *r, bool discard)
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
 	struct fm_file *f = r->file;
+	const uint64_t from = fm_now_ns();
 	unsigned e = fm_epoch_enter(), copies = 0;
 	bool stale = false;
 
@@ -555,6 +556,6 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	if (atomic_load(&f->load.reloads) >= fm_tune.fileio_reloads &&
 	    atomic_exchange(&f->load.reloads, 0) >= fm_tune.fileio_reloads)
 		fm_inplace_tighten(f);
-	if (!discard)
-		fm_written_note(f, copies);
+	if (!discard && copies)
+		fm_written_note(f, fm_now_ns() - from);
 }

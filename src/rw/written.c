@@ -5,7 +5,7 @@
 #include "engine.h"
 #include "file/file.h"
 #include "policy.h"
-#include "tunables.h"
+#include "serve/serve.h"
 #include "vm/vm.h"
 #include "writeback/writeback.h"
 
@@ -24,20 +24,6 @@ static bool may_be_handed(struct fm_file *f)
 	       fm_demote_may_return(f, FM_WHY_WRITTEN) && fits(f);
 }
 
-/* Threads that write at the same time may count a few pages less. */
-static bool is_often(struct fm_file *f, unsigned pages)
-{
-	const uint64_t now = atomic_load(&f->calls.changed_ms);
-
-	if (now - atomic_load(&f->calls.rewritten_from) >
-	    fm_tune.written_window_ms) {
-		atomic_store(&f->calls.rewritten_from, now);
-		atomic_store(&f->calls.rewritten, 0);
-	}
-	return atomic_fetch_add(&f->calls.rewritten, pages) + pages >=
-	       fm_tune.written_often;
-}
-
 static bool ask(struct fm_file *f)
 {
 	uint64_t old;
@@ -51,11 +37,11 @@ static bool ask(struct fm_file *f)
 	return yes;
 }
 
-void fm_written_note(struct fm_file *f, unsigned pages)
+void fm_written_note(struct fm_file *f, uint64_t ns)
 {
-	if (!pages || !is_often(f, pages))
-		return;
-	atomic_store(&f->calls.rewritten, 0);
-	if (ask(f))
+	const uint64_t now = atomic_load(&f->calls.changed_ms);
+
+	fm_lately_add(&f->calls.followed, now, ns);
+	if (fm_lately_pays(&f->calls.followed, now) && ask(f))
 		fm_wb_kick();
 }

@@ -6,7 +6,8 @@
  * Each such write has to change our copy, too: five system calls beside the
  * program's own, and a second copy of what the page cache has already. Where
  * the file fits into memory the engine gains nothing by that, so it is handed
- * to the kernel, and taken back when the page cache cannot hold it any more
+ * to the kernel once that has cost as much as the change does (serve/lately.h),
+ * and taken back when the page cache cannot hold it any more
  * (mmap/take_when.c).
  */
 #ifndef FM_WRITTEN_H
@@ -16,8 +17,8 @@
 
 struct fm_file;
 
-/* [any] So many pages of f that were mapped have been written. Not under page
- * locks. May ask for f to be demoted. */
-void fm_written_note(struct fm_file *f, unsigned pages);
+/* [any] Pages of f that were mapped have been written, and to change them took
+ * so long. Not under page locks. May ask for f to be demoted. */
+void fm_written_note(struct fm_file *f, uint64_t ns);
 
 #endif

@@ -44,8 +44,7 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 
 	return (struct fm_costs){
 		.engine = misses_of_engine(f) * ns / THOUSAND +
-			  counts(f->maps) + counts(f->peers) +
-			  counts(f->changes),
+			  counts(f->maps) + counts(f->peers),
 		.kernel = misses_of_kernel(f) *
 			  (f->kernel_ns ? f->kernel_ns : ns) / THOUSAND,
 	};

@@ -4,8 +4,8 @@
  * be told beforehand. Nothing but arithmetic.
  *
  *   cost(server) = part of the accesses that miss x what a miss takes
- *     + of the engine: to take over what is mapped anew, to look for other
- *       processes, and to follow what calls write
+ *     + of the engine: to take over what is mapped anew, and to look for other
+ *       processes
  *
  * Accesses are taken to be spread over what is in use; of that a server misses
  * what its memory does not hold. The engine holds its cache. The kernel holds
@@ -34,7 +34,7 @@ struct fm_cost_facts {
 	uint64_t engine_ns, kernel_ns; /* that a miss takes; 0: not known */
 	bool cached; /* the kernel has all of it */
 	/* thousandths of a thread */
-	uint32_t maps, peers, changes;
+	uint32_t maps, peers;
 };
 
 struct fm_costs {

@@ -30,3 +30,8 @@ uint32_t fm_lately_lost(const struct fm_lately *l, uint64_t now_ms)
 	return (uint32_t)(fm_lately_ns(l, now_ms) / 2000 /
 			  fm_tune.serve_settle_ms);
 }
+
+bool fm_lately_pays(const struct fm_lately *l, uint64_t now_ms)
+{
+	return fm_lately_ns(l, now_ms) >= fm_tune.serve_move_ns;
+}
