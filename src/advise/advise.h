@@ -6,7 +6,6 @@
 #include "helper.h"
 #include "krange.h"
 #include "passing.h"
-#include "read_ahead.h"
 #include "scan.h"
 #include "source.h"
 #include "streams.h"

@@ -7,7 +7,7 @@
 #include "folios.h"
 #include "io/io.h"
 #include "memory.h"
-#include "read_ahead.h"
+#include "readahead/readahead.h"
 #include "say.h"
 #include "scan.h"
 #include "streams.h"

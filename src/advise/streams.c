@@ -11,7 +11,7 @@
 #include "base/types.h"
 #include "krange.h"
 #include "memory.h"
-#include "read_ahead.h"
+#include "readahead/readahead.h"
 #include "tunables.h"
 
 #define STREAMS 16
@@ -136,42 +136,25 @@ static uint64_t until_ms;
 
 /* Whatever lies there by now: this changes nothing of it. So it is asked
  * without the lock that the program's munmap waits for. */
-static bool ask(const struct stream *s, uintptr_t lo, uintptr_t hi)
+static void ask(struct stream *s)
 {
-	if (fm_now_ms() >= until_ms || !fm_krange_has(s->id, lo, hi))
-		return false;
-	if (!fm_sys_madvise((void *)lo, hi - lo, MADV_WILLNEED))
-		atomic_fetch_add(&fm_streams_counts.bytes, hi - lo);
-	return true;
-}
+	const bool up = s->direction > 0;
+	const uintptr_t end = s->hi + s->window;
+	struct fm_fetch_run r = { s->lo - fm_least(s->window, s->lo - s->least),
+				  s->asked };
+	struct fm_fetch f;
 
-static void ask_up(struct stream *s)
-{
-	uintptr_t end = s->hi + s->window;
-
-	end = end < s->most ? end : s->most;
-	while (s->asked < end) {
-		const uintptr_t to =
-			s->asked + fm_least(FM_WILLNEED_BYTES, end - s->asked);
-
-		if (!ask(s, s->asked, to))
-			return;
-		s->asked = to;
-	}
-}
-
-static void ask_down(struct stream *s)
-{
-	uintptr_t end = s->lo - fm_least(s->window, s->lo - s->least);
-
-	while (s->asked > end) {
-		const uintptr_t to =
-			s->asked - fm_least(FM_WILLNEED_BYTES, s->asked - end);
-
-		if (!ask(s, to, s->asked))
-			return;
-		s->asked = to;
-	}
+	if (up)
+		r = (struct fm_fetch_run){ s->asked,
+					   fm_least(end, s->most) };
+	if (r.start >= r.end || !fm_krange_has(s->id, r.start, r.end))
+		return;
+	fm_fetch_begin(&f, -1, s->dev, false);
+	f.down = !up;
+	f.until_ms = until_ms;
+	fm_fetch_run(&f, &r, fm_tune.advise_turn_ms);
+	s->asked = up ? r.start : r.end;
+	atomic_fetch_add(&fm_streams_counts.bytes, f.asked);
 }
 
 /* What was asked and is not reached yet. */
@@ -195,10 +178,7 @@ static void read_ahead(struct stream *s, size_t most)
 	if (!left)
 		s->asked = s->direction > 0 ? s->hi : s->lo;
 	s->ahead = true;
-	if (s->direction > 0)
-		ask_up(s);
-	else
-		ask_down(s);
+	ask(s);
 }
 
 static bool is_one(const struct stream *s)

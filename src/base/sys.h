@@ -187,9 +187,9 @@ static inline bool fm_sys_is_anon(int fd)
  * Others than the owner and who may write to it are told that all are. */
 bool fm_sys_sees_cache(const char *path, dev_t dev, ino_t ino);
 
-/* MADV_WILLNEED is asked in pieces of so many bytes: of more the kernel forgets
- * what lies beyond one read of the device or one read ahead, whichever is
- * longer, and this is the default of both. */
+/* Of one MADV_WILLNEED the kernel forgets what lies beyond one read of the
+ * device or one read ahead, whichever is longer; this is the default of both,
+ * and what may be asked where nothing tells (readahead/fetch.h). */
 #define FM_WILLNEED_BYTES ((size_t)128 << 10) /* ABI: the default of both */
 
 static inline ssize_t fm_sys_pread(int fd, void *buf, size_t len, off_t off)

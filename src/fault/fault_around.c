@@ -323,15 +323,9 @@ FM_FAULT void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 /* Pages [i, end) of m that are not there, as far as there are buffers. */
 static FM_FAULT void bring(struct fm_map *m, uint64_t i, uint64_t end)
 {
-	while (i < end) {
-		long got = 0;
-
-		if (!(fm_mode(m, i) & PM_PRESENT))
-			got = fm_chunk_read(m, i, end - i, true);
-		if (got < 0)
-			return;
-		i += got ? (uint64_t)got : 1;
-	}
+	for (uint64_t n = 1; n && i < end; i += n)
+		n = fm_mode(m, i) & PM_PRESENT ?
+			    1 : fm_fetch_chunk(m, i, end, false);
 }
 
 FM_FAULT void fm_fault_around_rest(struct fm_map *m, uint64_t i)

@@ -35,6 +35,7 @@ struct fm_device {
 	_Atomic bool other;    /* and of that; is this one such a group? */
 	_Atomic uint32_t even, even_among; /* pages; 0: not known */
 	_Atomic uint64_t fixed, page; /* ns, of reads that are alone */
+	_Atomic uint64_t each, each_page; /* ... and among others */
 	double rule_n, rule_t; /* pages and ns of one, as a rule */
 	_Atomic uint64_t memory_ns; /* that, if its pages take hardly less */
 };
@@ -136,6 +137,12 @@ static FM_FAULT void publish(struct fm_device *d)
 	atomic_store_explicit(&d->even_among,
 			      even_of(&d->among, fm_tune.device_groups),
 			      memory_order_relaxed);
+	if (d->among.w >= fm_tune.device_groups) {
+		atomic_store_explicit(&d->each, (uint64_t)d->among.fixed,
+				      memory_order_relaxed);
+		atomic_store_explicit(&d->each_page, (uint64_t)d->among.page,
+				      memory_order_relaxed);
+	}
 	if (d->alone.w < fm_tune.device_enough)
 		return;
 	atomic_store_explicit(&d->fixed, (uint64_t)d->alone.fixed,
@@ -283,9 +290,8 @@ FM_FAULT bool fm_device_wants_other(const struct fm_file *f)
 	return d && atomic_load_explicit(&d->other, memory_order_relaxed);
 }
 
-FM_FAULT uint64_t fm_device_ns(const struct fm_file *f, uint64_t n)
+static FM_FAULT uint64_t alone_ns(const struct fm_device *d, uint64_t n)
 {
-	const struct fm_device *d = f->io.device;
 	uint64_t page = d ? atomic_load_explicit(&d->page,
 						 memory_order_relaxed) : 0;
 
@@ -293,6 +299,32 @@ FM_FAULT uint64_t fm_device_ns(const struct fm_file *f, uint64_t n)
 		return (uint64_t)fm_tune.device_fixed_ns +
 		       n * (uint64_t)fm_tune.device_page_ns;
 	return atomic_load_explicit(&d->fixed, memory_order_relaxed) + n * page;
+}
+
+FM_FAULT uint64_t fm_device_ns(const struct fm_file *f, uint64_t n)
+{
+	return alone_ns(f->io.device, n);
+}
+
+/* Between two that end. Where nothing tells it is a matter of bandwidth. */
+static FM_FAULT uint64_t each_ns(const struct fm_device *d, uint64_t n)
+{
+	uint64_t page = d ? atomic_load_explicit(&d->each_page,
+						 memory_order_relaxed) : 0;
+
+	if (page)
+		return atomic_load_explicit(&d->each, memory_order_relaxed) +
+		       n * page;
+	page = d ? atomic_load_explicit(&d->page, memory_order_relaxed) : 0;
+	return n * (page ? page : (uint64_t)fm_tune.device_page_ns);
+}
+
+/* Little's law, twice: what has been seen is the rate at the depth that there
+ * was. */
+FM_FAULT uint64_t fm_device_depth(const struct fm_device *d, uint64_t n,
+				  uint64_t late)
+{
+	return 2 * (alone_ns(d, n) + late) / (each_ns(d, n) + 1) + 2;
 }
 
 static struct fm_device_price price_of(const struct line *l)

@@ -44,6 +44,10 @@ uint32_t fm_device_even_now(const struct fm_file *f);
 /* [fault] Who goes by that and has the choice takes the other one for once. */
 bool fm_device_wants_other(const struct fm_file *f);
 
+/* [fault] Reads of n pages that keep it busy, one of which is missed for up to
+ * `late` ns when it has ended. d may be NULL. */
+uint64_t fm_device_depth(const struct fm_device *d, uint64_t n, uint64_t late);
+
 /* [fault] What a read takes, as a rule, in nanoseconds, where that is hardly
  * more than its pages take, for the device is as fast as memory; else 0. */
 uint64_t fm_device_memory_ns(const struct fm_file *f);

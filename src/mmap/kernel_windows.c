@@ -13,8 +13,10 @@
 #include "map/map.h"
 #include "pagecache_probe.h"
 #include "policy.h"
+#include "readahead/readahead.h"
 #include "short_maps.h"
 #include "skipped.h"
+#include "tunables.h"
 #include "writeback/writeback.h"
 
 #define SURE 16   /* cached windows in a row, then */
@@ -23,7 +25,6 @@
 
 #define WHOLE ((size_t)16 << 10) /* windows so long are read at once */
 #define AROUND ((uint64_t)2 << 20)
-#define STEP ((uint64_t)512 << 10) /* the kernel cuts what is much longer */
 #define RECENT 256 /* windows by which the share of cached ones is judged */
 #define FEW 8      /* cached windows say nothing yet */
 #define EVERY 16   /* that are not, and */
@@ -116,18 +117,20 @@ static void note_window(struct fm_file *f, int fd, const struct stat *st,
 		look_again(f, fd, st);
 }
 
-void fm_kernel_windows_bring(enum fm_bring what, int fd, off_t off, size_t len)
+void fm_kernel_windows_bring(enum fm_bring what, int fd, dev_t dev, off_t off,
+			     size_t len)
 {
-	uint64_t first = (uint64_t)off & ~(AROUND - 1);
-	uint64_t end = ((uint64_t)off + len + AROUND - 1) & ~(AROUND - 1);
+	struct fm_fetch_run r = { (uint64_t)off, (uint64_t)off + len };
+	struct fm_fetch f;
 
+	fm_fetch_begin(&f, fd, dev, false);
 	if (what == FM_BRING_WINDOW)
-		fm_sys4(SYS_fadvise64, fd, off, (long)len, POSIX_FADV_WILLNEED);
-	if (what != FM_BRING_AROUND)
-		return;
-	for (; first < end; first += STEP)
-		fm_sys4(SYS_fadvise64, fd, (long)first, STEP,
-			POSIX_FADV_WILLNEED);
+		f.piece = len;
+	else
+		r = (struct fm_fetch_run){ r.start & ~(AROUND - 1),
+					   (r.end + AROUND - 1) &
+						   ~(AROUND - 1) };
+	fm_fetch_run(&f, &r, fm_tune.resident_turn_ms);
 }
 
 /* The next n windows are the kernel's, unasked. How many of those before have

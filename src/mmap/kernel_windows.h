@@ -43,7 +43,8 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 
 /* [plain] Let the kernel read that. Without locks: what lies around a window
  * takes half a millisecond. */
-void fm_kernel_windows_bring(enum fm_bring what, int fd, off_t off, size_t len);
+void fm_kernel_windows_bring(enum fm_bring what, int fd, dev_t dev, off_t off,
+			     size_t len);
 
 /* [plain] The kernel will. Returns how many windows it has been given since
  * the last call, this one included. Under the space lock. */

@@ -644,7 +644,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (!fm_is_err(p))
 		note_warm(&q);
 	if (q.bring)
-		fm_kernel_windows_bring(q.bring, fd, off, len);
+		fm_kernel_windows_bring(q.bring, fd, q.st.st_dev, off, len);
 	if (q.populate && q.policy && !fm_is_err(p))
 		fm_madvise(p, len, MADV_POPULATE_READ);
 	return p;

@@ -439,12 +439,13 @@ static void sort_spans(struct part *p)
 
 static int prefetch_piece(struct part *p, const struct span *s)
 {
+	struct fm_fetch_run r = { s->start, s->start + s->len };
+	struct fm_fetch f;
+
 	if (s->engine)
 		return fm_madvise((void *)s->start, s->len, MADV_POPULATE_READ);
-	for (uint64_t k = 0; k < s->len; k += FM_WILLNEED_BYTES)
-		fm_sys_madvise((void *)(s->start + k),
-			       fm_least(s->len - k, FM_WILLNEED_BYTES),
-			       MADV_WILLNEED);
+	fm_fetch_begin(&f, -1, p->id.dev, false);
+	fm_fetch_run(&f, &r, UINT32_MAX);
 	return 0;
 }
 

@@ -35,6 +35,7 @@
 #include "map/map.h"
 #include "mmap/mmap.h"
 #include "peers/peers.h"
+#include "readahead/readahead.h"
 #include "tunables.h"
 #include "vm/vm.h"
 
@@ -348,7 +349,7 @@ static void mapped_for_stores(dev_t dev, ino_t ino)
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
-	struct fm_resident resident;
+	struct fm_fetch resident;
 	int err;
 
 	join(k);
@@ -359,7 +360,7 @@ static void restore(uint32_t k)
 	/* A parent that goes on serving the file brings nothing into the page
 	 * cache; one that demotes it does. */
 	if (err || !read_only[k])
-		fm_resident_forget(&resident);
+		fm_fetch_forget(&resident);
 	else
 		fm_fork_bring(&resident);
 	if (gone[k])

@@ -8,13 +8,13 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "memory.h"
+#include "readahead/readahead.h"
 #include "tunables.h"
 #include "vm/vm.h"
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
-static struct fm_resident waiting; /* under the lock, */
-static bool running;             /* as is that somebody looks at it */
+static struct fm_fetch *waiting; /* under the lock, */
+static bool running;            /* as is that somebody looks at it */
 
 static uint64_t major_faults(void)
 {
@@ -25,25 +25,15 @@ static uint64_t major_faults(void)
 	return (uint64_t)ru.ru_majflt;
 }
 
-/* Pages of the parent are anonymous memory; beside them the page cache may not
- * have room for as much. What it would evict for the last of it is the first.
- */
-static bool is_room(uint64_t asked)
-{
-	uint64_t left = fm_memory_left("");
-
-	return asked < left / 2 || fm_memory_free("") > left / 8;
-}
-
 /* More at a time while the child goes on to wait for pages. */
-static void bring(struct fm_resident *h)
+static void bring(struct fm_fetch *now)
 {
 	uint64_t seen = 0, turn = 1, pause = 1, idle = 0, n;
 
-	while (h->at < h->n && idle < fm_tune.fork_bring_idle_ms &&
+	while (now && idle < fm_tune.fork_bring_idle_ms &&
 	       !fm_sys_confined()) {
 		n = major_faults();
-		if (n == seen && h->asked >= fm_tune.fork_bring_little) {
+		if (n == seen && now->asked >= fm_tune.fork_bring_little) {
 			fm_thread_sleep_ms(pause);
 			idle += pause;
 			pause = fm_least(2 * pause,
@@ -51,51 +41,54 @@ static void bring(struct fm_resident *h)
 			turn = 1;
 			continue;
 		}
-		if (!is_room(h->asked))
-			break;
 		seen = n;
-		fm_resident_ask(h, turn);
+		fm_fetch_turn(&now, turn);
 		turn = fm_least(2 * turn, fm_tune.resident_turn_ms);
 		pause = 1;
 		idle = 0;
 		fm_thread_sleep_ms(0); /* and do what all threads are told to */
 	}
-	fm_resident_forget(h);
+	fm_fetch_forget_all(&now);
 }
 
-static bool take_waiting(struct fm_resident *ret)
+static struct fm_fetch *take_waiting(void)
 {
+	struct fm_fetch *now;
+
 	fm_lock(&lock);
-	*ret = waiting;
-	waiting = (struct fm_resident){ .v = NULL };
-	running = ret->n;
+	now = waiting;
+	waiting = NULL;
+	running = now != NULL;
 	fm_unlock(&lock);
-	return ret->n;
+	return now;
 }
 
 /* Files of the control groups are read in a table of descriptors of its own. */
 static void *bringer(void *arg)
 {
 	static struct fm_kept_files kept;
-	struct fm_resident now;
+	struct fm_fetch *now;
 
 	fm_thread_begin("fastmap-fork");
 	if (!fm_read_keep(&kept))
 		return NULL;
-	while (take_waiting(&now))
-		bring(&now);
+	while ((now = take_waiting()))
+		bring(now);
 	return NULL;
 }
 
-void fm_fork_bring(struct fm_resident *h)
+/* Pages of the parent are anonymous memory; beside them the page cache may not
+ * have room for as much. What it would evict for the last of it is the first.
+ */
+void fm_fork_bring(struct fm_fetch *h)
 {
-	if (!fm_resident_ask(h, fm_tune.resident_turn_ms) ||
-	    fm_sys_confined()) {
-		fm_resident_forget(h);
+	if (!fm_fetch_list(h, fm_tune.resident_turn_ms) || fm_sys_confined()) {
+		fm_fetch_forget(h);
 		return;
 	}
+	h->room = FM_FETCH_HALF;
 	fm_lock(&lock);
-	fm_resident_move(&waiting, h);
+	fm_fetch_later(&waiting, h);
 	if (!running)
 		running = !fm_thread_create(bringer, NULL);
 	fm_unlock(&lock);
@@ -104,7 +97,7 @@ void fm_fork_bring(struct fm_resident *h)
 static void forked(void)
 {
 	fm_lock_reset(&lock);
-	waiting = (struct fm_resident){ .v = NULL };
+	waiting = NULL;
 	running = false;
 }
 

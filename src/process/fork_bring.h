@@ -12,10 +12,10 @@
 #ifndef FM_FORK_BRING_H
 #define FM_FORK_BRING_H
 
-struct fm_resident;
+struct fm_fetch;
 
 /* [plain] Under the space lock, in a child: the mappings are the kernel's.
  * Takes what h holds. */
-void fm_fork_bring(struct fm_resident *h);
+void fm_fork_bring(struct fm_fetch *h);
 
 #endif

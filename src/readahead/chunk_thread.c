@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "base/thread.h"
 #include "chunk_priv.h"
+#include "fetch.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "tunables.h"
@@ -152,20 +153,12 @@ static uint64_t uncovered(struct fm_map *m, uint64_t i, uint64_t n,
 static bool read_some(struct fm_want *w, struct fm_map *m, uint64_t i,
 		      uint64_t n)
 {
-	uint64_t edge = (uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT;
-	long got;
+	const uint64_t got = fm_fetch_chunk(m, i, i + n,
+					    w->vain >= fm_tune.chunk_vain);
 
-	n = fm_least(n, FM_HUGE_PAGES - edge % FM_HUGE_PAGES);
-	if (w->vain >= fm_tune.chunk_vain)
-		n = fm_least(n, FM_CHUNK_PIECE);
-	got = fm_chunk_read(m, i, n, true);
-	if (got == -EAGAIN) {
-		w->vain += w->vain < fm_tune.chunk_vain;
-		return false;
-	}
-	/* 0: the first ones are there */
-	w->i += got > 0 ? (uint64_t)got : fm_least(n, fm_tune.ahead_gap + 1);
-	return true;
+	w->vain += !got && w->vain < fm_tune.chunk_vain;
+	w->i += got;
+	return got;
 }
 
 static void feed_want(struct fm_want *w, struct fm_map *m)

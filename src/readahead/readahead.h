@@ -5,5 +5,7 @@
 
 #include "ahead.h"
 #include "chunk.h"
+#include "fetch.h"
+#include "kernel_ahead.h"
 
 #endif

@@ -319,12 +319,11 @@ void fm_say_not_demoted(struct fm_file *f, enum fm_server_reason why, int err)
 
 /* Let the page cache have what was resident. Not where the file is demoted
  * since memory is short, nor at the end. */
-static void fill_pagecache(struct fm_file *f, struct fm_resident *h,
-			   int err)
+static void fill_pagecache(struct fm_file *f, struct fm_fetch *h, int err)
 {
 	if (err || !fm_store_of(f)->keeps || fm_mem_monitor_short() ||
 	    atomic_load(&fm_demote_ends))
-		fm_resident_forget(h);
+		fm_fetch_forget(h);
 	else
 		fm_resident_bring(h);
 }
@@ -353,17 +352,17 @@ static bool brings_all(struct fm_file *f, enum fm_server_reason why)
 }
 
 static void note_resident(struct fm_file *f, enum fm_server_reason why,
-			  struct fm_resident *ret)
+			  struct fm_fetch *ret)
 {
 	if (brings_all(f, why))
-		fm_resident_note_all(f, fm_readahead_known(f->dev), ret);
+		fm_resident_note_all(f, ret);
 	else
 		fm_resident_note(f, ret);
 }
 
 static int to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
-	struct fm_resident resident;
+	struct fm_fetch resident;
 	const bool passes = fm_demote_may_return(f, why);
 	struct fm_list l;
 	int err;

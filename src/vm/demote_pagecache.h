@@ -15,44 +15,18 @@
 #ifndef FM_DEMOTE_PAGECACHE_H
 #define FM_DEMOTE_PAGECACHE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+struct fm_fetch;
 struct fm_file;
-
-/* Pages at addresses one behind the other. */
-struct fm_resident_run {
-	uintptr_t start, end;
-	size_t piece; /* bytes to ask for at once */
-	/* all of a mapping, from here on, until then; 0: what was resident */
-	uintptr_t from;
-	uint64_t until_ms;
-};
-
-struct fm_resident {
-	struct fm_resident_run *v;
-	size_t n, room, at; /* run to go on with */
-	uint64_t asked;     /* bytes, up to now */
-};
 
 /* [plain] Under the space lock: what is resident now, of all mappings of f.
  * Without memory for it nothing. */
-void fm_resident_note(struct fm_file *f, struct fm_resident *ret);
-/* [plain] Likewise: all that is mapped of f, resident or not. The kernel reads
- * so many bytes ahead; 0: not known. */
-void fm_resident_note_all(struct fm_file *f, uint64_t read_ahead,
-			  struct fm_resident *ret);
+void fm_resident_note(struct fm_file *f, struct fm_fetch *ret);
+/* [plain] Likewise: all that is mapped of f, resident or not. */
+void fm_resident_note_all(struct fm_file *f, struct fm_fetch *ret);
 /* [plain] The frozen file f: what is dirty goes to the page cache. */
 void fm_demote_write_pagecache(struct fm_file *f);
 /* [plain] The mappings are the kernel's. Asks for some at once, for the rest
  * later, by the thread that writes back. Takes what h holds. */
-void fm_resident_bring(struct fm_resident *h);
-/* [plain] For about ms milliseconds. Is any left? */
-bool fm_resident_ask(struct fm_resident *h, uint64_t ms);
-/* [any] What h has not asked for yet goes to the end of `to`. */
-void fm_resident_move(struct fm_resident *to,
-			  struct fm_resident *h);
-void fm_resident_forget(struct fm_resident *h);
+void fm_resident_bring(struct fm_fetch *h);
 
 #endif

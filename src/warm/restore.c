@@ -6,8 +6,7 @@
  * What the engine serves is read by chunks that are mapped when they land, so
  * that a touch later on is no fault at all. They take 31/32 of the cache at
  * most: nothing is evicted for them. What the kernel serves it is asked to
- * read, in pieces that it does not cut (see "Demotion: what was in memory goes
- * to the page cache" in docs/design.md), while memory is free.
+ * read, while memory is free.
  */
 #include "restore.h"
 
@@ -19,11 +18,12 @@
 #include "io/io.h"
 #include "major.h"
 #include "map/map.h"
-#include "memory.h"
 #include "policy.h"
 #include "ranges.h"
 #include "readahead/readahead.h"
 #include "tunables.h"
+
+#define LOOK_MS 1u /* unit: between two looks at what is in flight */
 
 struct job {
 	struct fm_warm_record *r;
@@ -34,7 +34,7 @@ struct job {
 	bool full;      /* no room for more */
 	bool cache_full, memory_full;
 	/* where the kernel serves: */
-	uint64_t asked;    /* pages, since what is free was looked at */
+	struct fm_fetch fetch;
 	uint64_t left;     /* short pieces that may be asked for */
 	uint64_t first;    /* faults on the machine, before */
 	uint64_t faults;   /* ... at the last look */
@@ -154,9 +154,11 @@ static bool is_turn(const struct job *j, const struct flight *now)
 {
 	if (fm_demand_waiting() < fm_tune.warm_busy)
 		return now->chunks < fm_tune.warm_flight;
-	return j->shorts ? now->chunks < most_shorts(j) :
-			   now->chunks < fm_tune.warm_flight_demand &&
-				   now->pages < fm_tune.warm_pages_demand;
+	if (j->shorts)
+		return now->chunks < most_shorts(j);
+	return !now->chunks ||
+	       now->chunks < fm_fetch_depth(j->r->dev,
+					    now->pages / now->chunks, LOOK_MS);
 }
 
 /* Until there are few enough, and room. The cache grows into free memory step
@@ -172,7 +174,7 @@ static void wait_turn(struct job *j)
 		if (room && is_turn(j, &now))
 			return;
 		j->full = !room && fm_now_ms() > until;
-		fm_thread_sleep_ms(1);
+		fm_thread_sleep_ms(LOOK_MS);
 	}
 }
 
@@ -184,21 +186,14 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 	const uint64_t at = (uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT;
 	uint64_t n = fm_least(fm_map_pages(m) - i,
 			      FM_HUGE_PAGES - at % FM_HUGE_PAGES);
-	long got;
 
 	n = fm_least(n, j->r->old.n - fp);
 	if (!is_dense(j, fp, n))
 		n = run_length(j, fp, n);
-	if (n < fm_tune.warm_long && !j->shorts) {
-		*ret_left = true;
-		return n;
-	}
-	if (!fm_frame_limit()) /* small buffers are all there are */
-		n = fm_least(n, FM_CHUNK_PIECE);
-	got = fm_chunk_read(m, i, n, true);
-	if (got == -EAGAIN)
-		return 0;
-	return got > 0 ? (uint64_t)got : fm_least(n, fm_tune.ahead_gap + 1);
+	if (n >= fm_tune.warm_long || j->shorts)
+		return fm_fetch_chunk(m, i, i + n, false);
+	*ret_left = true;
+	return n;
 }
 
 /* False: no mapping of the engine's has this page. */
@@ -241,14 +236,6 @@ static void by_engine(struct job *j)
 
 /* ---- what the kernel serves -------------------------------------------- */
 
-#define PIECE (FM_WILLNEED_BYTES >> FM_PAGE_SHIFT)
-
-static bool memory_is_free(uint64_t pages)
-{
-	return fm_memory_free("") >
-	       fm_memory_limit() / 16 + (pages << FM_PAGE_SHIFT);
-}
-
 /* Sets how many short pieces may be asked for. While somebody waits for the
  * device they are a part of what it reads for him, a larger one the longer that
  * goes on (most_shorts). */
@@ -275,20 +262,21 @@ static void wait_kernel_turn(struct job *j)
 		look_who_waits(j);
 	}
 	j->left -= j->left != 0;
-	if (j->asked < fm_tune.warm_look)
-		return;
-	j->full = !memory_is_free(fm_tune.warm_look);
-	j->asked = 0;
-	fm_thread_sleep_ms(1); /* there may be an order */
 }
 
 static void ask_kernel(struct job *j, const struct fm_krange *r, uint64_t fp,
 		       uint64_t n)
 {
-	fm_sys_madvise((char *)r->start + ((fp - r->pgoff) << FM_PAGE_SHIFT),
-		       n << FM_PAGE_SHIFT, MADV_WILLNEED);
+	const uint64_t at = r->start + ((fp - r->pgoff) << FM_PAGE_SHIFT);
+	struct fm_fetch_run run = { at, at + (n << FM_PAGE_SHIFT) };
+
+	/* There may be an order. */
+	while (fm_fetch_run(&j->fetch, &run, fm_tune.resident_turn_ms) &&
+	       !j->fetch.full && !is_over(j))
+		;
+	n -= (run.end - run.start) >> FM_PAGE_SHIFT;
 	done(j, fp, n);
-	j->asked += n;
+	j->full = j->fetch.full;
 }
 
 /* Where something else lies by now no harm is done. */
@@ -303,7 +291,7 @@ static void of_range(struct job *j, const struct fm_krange *r)
 		n = run_length(j, fp, fm_least(end - fp, fm_tune.warm_long));
 		if (!j->shorts && n + fm_tune.warm_gap < fm_tune.warm_long)
 			continue;
-		n = fm_least(n, PIECE);
+		n = fm_least(n, j->fetch.piece >> FM_PAGE_SHIFT);
 		wait_kernel_turn(j);
 		if (is_over(j))
 			return;
@@ -329,7 +317,7 @@ static bool all_fits(const struct fm_warm_record *r)
 	const struct flight none = { 0 };
 	const uint64_t n = atomic_load(&r->known) - atomic_load(&r->brought);
 
-	return has_room(&none, n) && memory_is_free(n);
+	return has_room(&none, n) && fm_fetch_fits(n << FM_PAGE_SHIFT);
 }
 
 static void go_through(struct job *j, bool shorts)
@@ -350,13 +338,14 @@ void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 	struct job j = { .r = r,
 			 .goes_on = goes_on,
 			 .reads = fm_demand_reads(),
-			 .asked = fm_tune.warm_look,
 			 .first = faults,
 			 .faults = faults,
 			 .paid = faults,
 			 .quiet_ms = fm_now_ms() };
 	const bool fits = all_fits(r);
 
+	fm_fetch_begin(&j.fetch, -1, r->dev, false);
+	j.fetch.room = FM_FETCH_FREE;
 	j.level = FM_HOT_PAST;
 	if (fits)
 		go_through(&j, false);

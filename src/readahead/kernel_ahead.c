@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernel_ahead.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "tunables.h"
+
+static uint64_t ask(dev_t dev)
+{
+	char path[64] = "/sys/class/bdi/", text[32];
+	size_t n = strlen(path);
+	uint64_t kib;
+
+	fm_number_text(path + n, major(dev));
+	n = strlen(path);
+	path[n++] = ':';
+	fm_number_text(path + n, minor(dev));
+	n = strlen(path);
+	memcpy(path + n, "/read_ahead_kb", sizeof("/read_ahead_kb"));
+	if (fm_read_small(path, text, sizeof(text)) <= 0)
+		return 0;
+	kib = strtoul(text, NULL, 10);
+	return kib << 10;
+}
+
+/* Of the devices that were asked for last. */
+#define KNOWN 8 /* size */
+static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
+static struct {
+	dev_t dev;
+	uint64_t bytes, until_ms;
+} known[KNOWN];
+
+static bool find(dev_t dev, uint64_t *ret)
+{
+	const uint64_t now = fm_now_ms();
+	bool found = false;
+
+	fm_lock(&lock);
+	for (unsigned k = 0; k < KNOWN && !found; k++) {
+		found = known[k].dev == dev && now < known[k].until_ms;
+		*ret = known[k].bytes;
+	}
+	fm_unlock(&lock);
+	return found;
+}
+
+static void keep(dev_t dev, uint64_t bytes)
+{
+	unsigned at = 0;
+
+	fm_lock(&lock);
+	for (unsigned k = 1; k < KNOWN; k++)
+		if (known[k].until_ms < known[at].until_ms)
+			at = k;
+	known[at].dev = dev;
+	known[at].bytes = bytes;
+	known[at].until_ms = fm_now_ms() + fm_tune.kernel_ahead_anew_ms;
+	fm_unlock(&lock);
+}
+
+uint64_t fm_readahead_known(dev_t dev)
+{
+	uint64_t bytes;
+
+	if (find(dev, &bytes))
+		return bytes;
+	bytes = ask(dev);
+	keep(dev, bytes);
+	return bytes;
+}
+
+uint64_t fm_readahead_bytes(dev_t dev)
+{
+	const uint64_t bytes = fm_readahead_known(dev);
+
+	return bytes ? bytes : fm_tune.kernel_ahead_unknown;
+}
+
+static void forked(void)
+{
+	fm_lock_reset(&lock);
+}
+
+FM_LIFE(kernel_ahead, .level = FM_LIFE_HELPERS, .forked = forked)
