@@ -29,7 +29,6 @@ struct stream {
 	uintptr_t asked;     /* up to where */
 	uintptr_t least, most; /* of the range */
 	uintptr_t from;      /* where it began to go this way */
-	size_t window;
 	uintptr_t cooled;    /* of what it has passed; 0: nothing yet */
 	dev_t dev;
 	uint64_t at_ms;
@@ -101,12 +100,17 @@ static void settle(struct stream *s)
 	}
 }
 
+/* How far it has come this way. */
+static uintptr_t come(const struct stream *s)
+{
+	return s->direction > 0 ? s->hi - s->from : s->from - s->lo;
+}
+
 static bool is_sure(const struct stream *s)
 {
 	if (s->steps < fm_tune.streams_steps)
 		return false;
-	return s->direction > 0 ? s->hi - s->from >= fm_tune.streams_sure :
-				  s->from - s->lo >= fm_tune.streams_sure;
+	return come(s) >= fm_tune.streams_sure;
 }
 
 void fm_streams_touched(const struct fm_row *r)
@@ -134,51 +138,48 @@ void fm_streams_touched(const struct fm_row *r)
 
 static uint64_t until_ms;
 
-/* Whatever lies there by now: this changes nothing of it. So it is asked
- * without the lock that the program's munmap waits for. */
-static void ask(struct stream *s)
+/* Bytes ahead of it, so that the device is busy until the next look. */
+static size_t window(const struct stream *s, size_t piece, size_t most,
+		     uint64_t look_ms)
+{
+	const unsigned n = fm_fetch_depth(s->dev, piece >> FM_PAGE_SHIFT,
+					  look_ms);
+	const uint64_t bytes = fm_ahead_earned(come(s), n * piece);
+
+	return fm_least(most, bytes > piece ? bytes : piece);
+}
+
+/* What is not asked for yet of so many bytes before it. */
+static struct fm_fetch_run wanted(struct stream *s, size_t bytes)
 {
 	const bool up = s->direction > 0;
-	const uintptr_t end = s->hi + s->window;
-	struct fm_fetch_run r = { s->lo - fm_least(s->window, s->lo - s->least),
-				  s->asked };
+
+	if (!s->ahead || (up ? s->asked < s->hi : s->asked > s->lo))
+		s->asked = up ? s->hi : s->lo;
+	if (up)
+		return (struct fm_fetch_run){ s->asked, fm_least(s->hi + bytes,
+								 s->most) };
+	return (struct fm_fetch_run){
+		s->lo - fm_least(bytes, s->lo - s->least), s->asked };
+}
+
+/* Whatever lies there by now: this changes nothing of it. So it is asked
+ * without the lock that the program's munmap waits for. */
+static void read_ahead(struct stream *s, size_t most, uint64_t look_ms)
+{
+	struct fm_fetch_run r;
 	struct fm_fetch f;
 
-	if (up)
-		r = (struct fm_fetch_run){ s->asked,
-					   fm_least(end, s->most) };
+	fm_fetch_begin(&f, -1, s->dev, false);
+	f.down = s->direction < 0;
+	f.until_ms = until_ms;
+	r = wanted(s, window(s, f.piece, most, look_ms));
+	s->ahead = true;
 	if (r.start >= r.end || !fm_krange_has(s->id, r.start, r.end))
 		return;
-	fm_fetch_begin(&f, -1, s->dev, false);
-	f.down = !up;
-	f.until_ms = until_ms;
 	fm_fetch_run(&f, &r, fm_tune.advise_turn_ms);
-	s->asked = up ? r.start : r.end;
+	s->asked = f.down ? r.end : r.start;
 	atomic_fetch_add(&fm_streams_counts.bytes, f.asked);
-}
-
-/* What was asked and is not reached yet. */
-static size_t in_front(const struct stream *s)
-{
-	if (s->direction > 0)
-		return s->asked > s->hi ? s->asked - s->hi : 0;
-	return s->asked < s->lo ? s->lo - s->asked : 0;
-}
-
-/* Deeper each time that half of it has been used. */
-static void read_ahead(struct stream *s, size_t most)
-{
-	const size_t left = s->ahead ? in_front(s) : 0;
-
-	if (!s->ahead)
-		s->window = fm_tune.streams_first;
-	else if (left < s->window / 2)
-		s->window *= 2;
-	s->window = s->window < most ? s->window : most;
-	if (!left)
-		s->asked = s->direction > 0 ? s->hi : s->lo;
-	s->ahead = true;
-	ask(s);
 }
 
 static bool is_one(const struct stream *s)
@@ -260,15 +261,12 @@ bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi)
 /* The further it has come, the further it will be at the next look. */
 static uintptr_t reach(const struct stream *s, int direction)
 {
-	const uintptr_t come = direction > 0 ? s->hi - s->from :
-					       s->from - s->lo;
-
 	if (!s->direction)
 		return fm_tune.streams_reach;
 	if (s->direction != direction)
 		return 0;
-	return 4 * come > fm_tune.streams_reach ? 4 * come :
-						  fm_tune.streams_reach;
+	return 4 * come(s) > fm_tune.streams_reach ? 4 * come(s) :
+						     fm_tune.streams_reach;
 }
 
 bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi)
@@ -304,13 +302,12 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 	room_for_huge = memory / fm_tune.streams_share / (n ? n : 1) >=
 			fm_tune.streams_huge_room;
 	note_slow(use, n);
-	most = (most < fm_tune.streams_most ? most : fm_tune.streams_most) &
-	       ~(size_t)FM_PAGE_MASK;
-	for (unsigned i = 0; i < STREAMS && most >= fm_tune.streams_first; i++)
+	most &= ~(size_t)FM_PAGE_MASK;
+	for (unsigned i = 0; i < STREAMS && most >= FM_WILLNEED_BYTES; i++)
 		if (is_one(&streams[i]) &&
 		    !(huge && wants_huge(&streams[i])) &&
 		    (streams[i].ahead || waits(use, &streams[i], n)))
-			read_ahead(&streams[i], most);
+			read_ahead(&streams[i], most, use->ms);
 	forget_old();
 	atomic_fetch_add(&fm_streams_counts.cpu_us,
 			 fm_cpu_ns() / 1000 - begin);

@@ -13,9 +13,10 @@
  *
  * Random faults match nothing and bring one page each. Now and then two of
  * them do follow each other. So a stream may go ahead by twice of what its
- * reader went through, by little more from 8 MiB on, loses half of that credit
- * where the reader leaps, and ends when it is not used for long: what a chance
- * hit brings is small, and later faults that fall into it do not feed it.
+ * reader went through, by little more than keeps the device busy, loses half of
+ * that credit where the reader leaps, and ends when it is not used for long:
+ * what a chance hit brings is small, and later faults that fall into it do not
+ * feed it.
  *
  * MADV_RANDOM turns off what is done on suspicion. A program that said it once
  * and scans now (databases do, of tables that they mostly look things up in) is
@@ -89,11 +90,25 @@ static FM_FAULT uint64_t first_unit(const struct fm_map *m)
 						 fm_least(even, FM_HUGE_PAGES);
 }
 
+FM_FAULT uint64_t fm_ahead_earned(uint64_t passed, uint64_t busy)
+{
+	const uint64_t n = 2 * passed;
+
+	return n < busy ? n : busy + (n - busy) / 16;
+}
+
+static FM_FAULT uint64_t busy_pages(const struct fm_map *m)
+{
+	return fm_device_depth(m->file->io.device, FM_HUGE_PAGES, 0) *
+	       FM_HUGE_PAGES;
+}
+
 /* Pages (accesses, when strided) that s may be ahead of its reader. */
 static FM_FAULT uint64_t reach(const struct fm_map *m,
 			       const struct fm_stream *s)
 {
-	uint64_t most = room(m), earned = 2 * s->passed;
+	uint64_t most = room(m);
+	uint64_t earned = fm_ahead_earned(s->passed, busy_pages(m));
 	const struct fm_stream_set *st = atomic_load(&m->streams);
 	uint64_t part = fair_part(st);
 	uint8_t advice = atomic_load(&m->advice);
@@ -106,9 +121,6 @@ static FM_FAULT uint64_t reach(const struct fm_map *m,
 		return most;
 	if (advice == MADV_RANDOM && s->passed <= fm_tune.ahead_proven)
 		return 0;
-	if (earned > fm_tune.ahead_sure)
-		earned =
-			fm_tune.ahead_sure + (earned - fm_tune.ahead_sure) / 16;
 	earned += distance(s->step, 0) == 1 ? 2 * first_unit(m) : 2;
 	return earned < most ? earned : most;
 }

@@ -17,6 +17,11 @@ void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
  * policy says. */
 uint64_t fm_ahead_most(void);
 
+/* [fault] How far ahead of a reader that went through so much: twice as far, as
+ * long as that is less than keeps the device busy, and little more from there,
+ * for what is ahead of one that leaps is wasted. */
+uint64_t fm_ahead_earned(uint64_t passed, uint64_t busy);
+
 /* [fault] The page is covered by a chunk: wait until it has landed and map
  * it. False: the chunk is gone, go on with a load. */
 bool fm_ahead_take(struct fm_map *m, uint64_t i);
