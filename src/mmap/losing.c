@@ -393,7 +393,7 @@ static void look(void)
 		sample_all();
 	if (atomic_load(&fm_takeable))
 		look_at_calls();
-	if (in_a_row >= fm_tune.serve_hope_engine)
+	if (in_a_row >= fm_tune.serve_row)
 		look_at_causes(&r);
 	if (atomic_load(&fm_takeable))
 		calm_down();

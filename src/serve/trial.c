@@ -13,12 +13,6 @@ const struct fm_trial_kind fm_trial_of_engine = {
 	.better = fm_rate_engine_better,
 };
 
-static unsigned hope_of(const struct fm_trial_kind *k)
-{
-	return k->of_engine ? fm_tune.serve_hope_engine :
-			      fm_tune.serve_hope_kernel;
-}
-
 static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
 {
 	t->state = FM_TRIAL_NONE;
@@ -57,7 +51,7 @@ static enum fm_trial_act wait_for_one(const struct fm_trial_kind *k,
 		t->hoped_ms = now->ms;
 	else if (now->ms - t->hoped_ms > fm_tune.serve_calm_ms)
 		t->hold.failed = 0;
-	if (t->hopeful < hope_of(k) || fm_holds(&t->hold, now->ms))
+	if (t->hopeful < fm_tune.serve_row || fm_holds(&t->hold, now->ms))
 		return FM_TRIAL_NOTHING;
 	fm_trial_begun(t, now, &now->rate);
 	return FM_TRIAL_BEGIN;
@@ -87,7 +81,7 @@ static enum fm_trial_act on_trial(const struct fm_trial_kind *k,
 	const bool learns = now->ms - t->begun_ms < fm_tune.serve_settle_ms;
 
 	t->good = k->better(&t->before, &now->rate) ? t->good + 1 : 0;
-	if (t->good >= fm_tune.serve_good && !learns) {
+	if (t->good >= fm_tune.serve_row && !learns) {
 		t->state = FM_TRIAL_KEPT;
 		t->hold.failed = 0;
 		return FM_TRIAL_KEEP;
@@ -105,7 +99,7 @@ static enum fm_trial_act has_kept(const struct fm_trial_kind *k,
 	if (!k->worse)
 		return FM_TRIAL_NOTHING;
 	t->bad = k->worse(&t->before, &now->rate) ? t->bad + 1 : 0;
-	return t->bad >= fm_tune.serve_bad ? fail(t, now->ms) :
+	return t->bad >= fm_tune.serve_row ? fail(t, now->ms) :
 					     FM_TRIAL_NOTHING;
 }
 

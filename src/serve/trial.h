@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trial.h - when the other server is tried, whether it was better, and when to
- * leave that alone. Nothing but arithmetic; mmap/trial.c and mmap/losing.c
+ * leave that alone. Nothing but arithmetic; mmap/judge.c and mmap/losing.c
  * measure and act, the one where the kernel is tried, the other where the
  * engine is.
  *
@@ -10,7 +10,7 @@
  * keeps the files when it was better (rate.h) in two seconds in a row. They go
  * back when it has not become so in the time that filling its memory takes, or
  * when it has read more than twice that; and when it is worse than the other
- * was for three seconds in a row.
+ * was for two seconds in a row.
  *
  * One that failed holds the next one up (hold.h); after 10 minutes in which
  * nothing was worth one, all begins anew.
