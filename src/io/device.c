@@ -333,16 +333,37 @@ static struct fm_device_price price_of(const struct line *l)
 					 (uint64_t)l->page };
 }
 
+/* Waits of about one size do not tell a read from its pages. */
+static bool tells_both(const struct line *l)
+{
+	const double n = l->n / l->w, var = l->nn / l->w - n * n;
+
+	return l->w >= fm_tune.device_groups && 4 * var > n * n;
+}
+
+/* Where threads wait for the kernel less than is assumed it costs other things
+ * than waiting. */
+static struct fm_device_price no_less(struct fm_device_price p,
+				      struct fm_device_price than)
+{
+	return (struct fm_device_price){
+		p.read > than.read ? p.read : than.read,
+		p.page > than.page ? p.page : than.page,
+	};
+}
+
 struct fm_device_price fm_device_price(dev_t dev)
 {
 	struct fm_device *d = fm_device_of(dev);
 	const struct line none = { .fixed = fm_tune.device_fixed_ns,
 				   .page = fm_tune.device_page_ns };
-	struct fm_device_price p;
+	struct fm_device_price p = price_of(&none);
 
 	fm_lock(&d->lock);
-	p = price_of(d->kernel.w >= fm_tune.device_groups ? &d->kernel :
-		     d->alone.w >= fm_tune.device_enough ? &d->alone : &none);
+	if (d->kernel.w && tells_both(&d->kernel))
+		p = no_less(price_of(&d->kernel), p);
+	else if (d->alone.w >= fm_tune.device_enough)
+		p = price_of(&d->alone);
 	fm_unlock(&d->lock);
 	return p;
 }

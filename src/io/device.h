@@ -59,7 +59,8 @@ bool fm_device_known(const struct fm_file *f);
 uint64_t fm_device_ns(const struct fm_file *f, uint64_t n);
 
 /* [plain] What a read takes on dev, and each page of it: as the kernel's have
- * taken, else ours, else as is assumed. ns. */
+ * taken, if they were of several sizes, and no less than is assumed; else ours,
+ * else as is assumed. ns. */
 struct fm_device_price {
 	uint64_t read, page;
 };

@@ -147,6 +147,27 @@ static void a_short_read_says_nothing(void **state)
 	assert_int_equal(d.reads, 1); /* and it is not in flight any more */
 }
 
+/* What the kernel's reads have taken goes first, of devices of which we have
+ * read nothing, too. */
+static void waits_for_the_kernel_have_a_line(void **state)
+{
+	struct fm_device_price p = fm_device_price(50);
+
+	assert_int_equal(p.page, 4096);
+	assert_int_equal(p.read, 104096);
+	for (unsigned k = 0; k < 40; k++)
+		fm_device_waited(50, 1, 6700000 + 27000);
+	assert_int_equal(fm_device_price(50).page, 4096); /* of one size */
+	for (unsigned k = 0; k < 40; k++) {
+		fm_device_waited(50, 1, 6700000 + 27000);
+		fm_device_waited(50, 2048, 6700000 + 2048 * 27000);
+	}
+	p = fm_device_price(50);
+	assert_in_range(p.page, 26000, 28000);
+	assert_in_range(p.read, 6000000, 7500000);
+	assert_int_equal(fm_device_price(51).read, 104096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +178,7 @@ int main(void)
 		cmocka_unit_test(one_size_asks_for_another),
 		cmocka_unit_test(a_stall_does_not_count_in_full),
 		cmocka_unit_test(a_short_read_says_nothing),
+		cmocka_unit_test(waits_for_the_kernel_have_a_line),
 	};
 
 	fm_clock = made_up_clock;
