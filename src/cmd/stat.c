@@ -143,7 +143,7 @@ static void answered(char *text, int err, void *arg)
 
 	free(text);
 	errno = err;
-	if (err == EAGAIN)
+	if (err)
 		live_say_failure(w->of.socket);
 	w->over = !now;
 	if (now)
