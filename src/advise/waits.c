@@ -7,54 +7,49 @@
 
 #include "base/proc.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "base/types.h"
 #include "io/io.h"
 #include "tunables.h"
 
 struct choice {
 	unsigned turn, seen;
-	int tid;
+	char tid[12]; /* size: of a number */
 };
 
 static void choose(const char *name, void *arg)
 {
 	struct choice *c = arg;
-	const int tid = atoi(name);
+
+	const int tid = atoi(name); /* 0: "." */
 
 	if (tid && tid != (int)fm_sys_gettid() && c->seen++ == c->turn)
-		c->tid = tid;
+		memcpy(c->tid, name, strnlen(name, sizeof(c->tid) - 1));
 }
 
-/* One after the other. */
-static int next_thread(struct fm_waits *w)
+/* One after the other. False: there is none. */
+static bool next_thread(struct fm_waits *w, struct choice *c)
 {
 	static char buf[4096] __attribute__((aligned(8)));
-	struct choice c = { .turn = w->turn };
 	const int fd = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY,
 				   0);
 
+	*c = (struct choice){ .turn = w->turn };
 	if (fd < 0)
-		return 0;
-	fm_each_entry(fd, buf, sizeof(buf), choose, &c);
+		return false;
+	fm_each_entry(fd, buf, sizeof(buf), choose, c);
 	fm_sys_close(fd);
-	w->turn = c.tid ? w->turn + 1 : 0;
-	w->threads = c.seen;
-	return c.tid;
+	w->turn = *c->tid ? w->turn + 1 : 0;
+	w->threads = c->seen;
+	return *c->tid;
 }
 
-/* In uninterruptible sleep, as its stat says behind its name. */
-static bool is_waiting(int tid)
+/* In uninterruptible sleep. */
+static bool is_waiting(const char *tid)
 {
-	char path[64] = "/proc/self/task/", text[64];
-	const char *name_end;
+	char state;
 
-	fm_number_text(path + strlen(path), (uint64_t)tid);
-	strcat(path, "/stat");
-	if (fm_read_small(path, text, sizeof(text)) <= 0)
-		return false;
-	name_end = strrchr(text, ')');
-	return name_end && !strncmp(name_end, ") D", 3);
+	fm_proc_thread_stat(tid, 4, &state);
+	return state == 'D';
 }
 
 static void tell(const struct fm_waits *w, dev_t dev)
@@ -69,12 +64,12 @@ static void tell(const struct fm_waits *w, dev_t dev)
 
 void fm_waits_look(struct fm_waits *w, const struct fm_area_use *use, dev_t dev)
 {
-	const int tid = next_thread(w);
+	struct choice c;
 
-	if (!tid)
+	if (!next_thread(w, &c))
 		return;
 	w->asked++;
-	w->waiting += is_waiting(tid);
+	w->waiting += is_waiting(c.tid);
 	w->ms += use->ms;
 	w->major += use->major;
 	w->bytes += use->bytes;

@@ -53,6 +53,10 @@ static void who_could_not_begin_holds_up_nobody(void **state)
 	pthread_barrier_wait(&turn);
 	assert_non_null(got[1]);
 	pthread_join(t, NULL);
+	for (int i = 0; i < 2; i++)
+		if (got[i])
+			fm_free(got[i]);
+	fm_free(p);
 }
 
 int main(void)
