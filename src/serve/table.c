@@ -54,17 +54,20 @@ static uint16_t make(dev_t dev, ino_t ino)
 	return (uint16_t)(n + 1);
 }
 
-/* Who comes second for the same file finds the place taken, by it. */
+/* Where no place is left no entry is made. Who comes second for the same file
+ * finds the place taken, by it. */
 static struct fm_case *add(dev_t dev, ino_t ino)
 {
-	const uint16_t new = make(dev, ino);
 	struct fm_case *c = NULL;
+	uint16_t new = 0;
 
-	for (unsigned k = 0; new && k < PROBES && !c; k++) {
-		uint16_t n = 0;
+	for (unsigned k = 0; k < PROBES && !c; k++) {
+		_Atomic uint16_t *p = place_of(dev, ino, k);
+		uint16_t n = atomic_load(p);
 
-		if (atomic_compare_exchange_strong(place_of(dev, ino, k), &n,
-						   new))
+		if (!n && !new && !(new = make(dev, ino)))
+			return NULL;
+		if (!n && atomic_compare_exchange_strong(p, &n, new))
 			n = new;
 		c = at(n, dev, ino);
 	}
