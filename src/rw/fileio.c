@@ -537,7 +537,7 @@ static void replace_stale(const struct fm_range *r, bool discard)
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 {
 	struct fm_file *f = r->file;
-	const uint64_t from = fm_now_ns();
+	const uint64_t from = changed && !discard ? fm_now_ns() : 0;
 	unsigned e = fm_epoch_enter(), copies = 0;
 	bool stale = false;
 
