@@ -97,6 +97,9 @@ static bool rebuild(struct fm_areas *all, unsigned ranges)
 	drop(all->v, all->n);
 	all->v = v;
 	all->n = n;
+	all->bytes = 0;
+	for (unsigned i = 0; i < n; i++)
+		all->bytes += v[i].end - v[i].start;
 	return true;
 }
 
@@ -114,6 +117,7 @@ void fm_areas_forget(struct fm_areas *all)
 {
 	all->v = NULL;
 	all->n = all->seen = 0;
+	all->bytes = 0;
 }
 
 struct fm_area *fm_area_at(struct fm_areas *all, uintptr_t a)
@@ -138,15 +142,6 @@ struct fm_run fm_area_part(const struct fm_area *a, unsigned from, unsigned to)
 
 	return (struct fm_run){ lo > a->start ? lo : a->start,
 				hi < a->end ? hi : a->end };
-}
-
-uint64_t fm_areas_bytes(const struct fm_areas *all)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < all->n; i++)
-		bytes += all->v[i].end - all->v[i].start;
-	return bytes;
 }
 
 /* ---- how they are read ------------------------------------------------- */

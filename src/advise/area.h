@@ -64,6 +64,7 @@ struct fm_look {
 struct fm_areas {
 	struct fm_area *v; /* by address */
 	unsigned n;
+	uint64_t bytes;    /* of all of them */
 	uint32_t seen;     /* changes of the table, and 1 */
 	struct fm_krange range[FM_KRANGES];
 	struct fm_recent pieces;
@@ -89,7 +90,5 @@ void fm_area_touched(struct fm_areas *all, uintptr_t start, uintptr_t end);
 
 /* Bytes of segments [from, to) that are still the area's. */
 struct fm_run fm_area_part(const struct fm_area *a, unsigned from, unsigned to);
-/* Bytes of all areas. */
-uint64_t fm_areas_bytes(const struct fm_areas *all);
 
 #endif

@@ -115,7 +115,7 @@ static void compare(const struct look *old, const struct look *new,
 
 static unsigned covered(const struct look *l, const struct fm_areas *areas)
 {
-	const uint64_t all = fm_areas_bytes(areas) >> FM_PAGE_SHIFT;
+	const uint64_t all = areas->bytes >> FM_PAGE_SHIFT;
 	uint64_t part = 0;
 
 	for (unsigned i = 0; i < l->spans; i++)

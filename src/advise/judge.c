@@ -54,7 +54,7 @@ static bool fits(struct fm_areas *all)
 			bytes += run_bytes(fm_area_part(&all->v[i], k, k + 1));
 			n++;
 		}
-	return fm_weigh_fits(all->singles, n, bytes, fm_areas_bytes(all),
+	return fm_weigh_fits(all->singles, n, bytes, all->bytes,
 			     memory_left(all));
 }
 
@@ -285,7 +285,7 @@ static void after_look(struct fm_areas *all, const struct fm_area_use *use)
 
 	count_random(all);
 	fm_streams_ahead(use, left, fm_say_may_be_huge());
-	fm_streams_behind(fm_areas_bytes(all), left);
+	fm_streams_behind(all->bytes, left);
 	fm_folios_turn();
 	fm_say_huge(all);
 	all->look = (struct fm_look){ 0 };
@@ -298,7 +298,7 @@ static bool begins_random(struct fm_areas *all, const struct fm_area *a)
 	const struct fm_weigh_facts f = { d.read, d.page,
 					  fm_readahead_bytes(a->dev), false };
 
-	return fm_areas_bytes(all) / 5 > memory_left(all) / 4 &&
+	return all->bytes / 5 > memory_left(all) / 4 &&
 	       fm_weigh_begins_random(&f);
 }
 
