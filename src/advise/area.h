@@ -4,7 +4,7 @@
  *
  * An area is what one mmap call made (fm_krange's id), in up to 64 segments of
  * 16 MiB or more. What is touched of it is counted by segment; what follows
- * from that is judge.h's. [plain]
+ * from that is area_judge.h's. [plain]
  */
 #ifndef FM_AREA_H
 #define FM_AREA_H

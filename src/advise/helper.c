@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "area.h"
+#include "area_judge.h"
 #include "base/creds.h"
 #include "base/event.h"
 #include "base/left.h"
@@ -14,7 +15,6 @@
 #include "base/thread.h"
 #include "engine.h"
 #include "family.h"
-#include "judge.h"
 #include "krange.h"
 #include "policy.h"
 #include "scan.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * weigh.h - which advice costs less, and when that is sure (judge.h says of
- * what). Nothing but arithmetic. [any]
+ * weigh.h - which advice costs less, and when that is sure (area_judge.h says
+ * of what). Nothing but arithmetic. [any]
  *
  * Each look says what the touches that it has seen cost with either advice, in
  * nanoseconds. What the advice that there is has lost since it was last right

@@ -8,7 +8,7 @@
 
 #include "advise/advise.h"
 #include "advise/area.h"
-#include "advise/judge.h"
+#include "advise/area_judge.h"
 #include "advise/streams.h"
 #include "base/types.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "judge.h"
+#include "area_judge.h"
 
 #include "base/sys.h"
 #include "base/types.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * judge.h - which advice a segment of an area gets: the one that costs less.
+ * area_judge.h - which advice a segment of an area gets: the one that costs
+ * less.
  *
  * What a look has seen costs with either advice (weigh.h):
  *  - as the kernel reads of its own accord (MADV_NORMAL), a touch here or there
@@ -16,8 +17,8 @@
  * advice stays what it is; at the beginning it is the one of which to be wrong
  * costs less until that is seen. [plain]
  */
-#ifndef FM_JUDGE_H
-#define FM_JUDGE_H
+#ifndef FM_AREA_JUDGE_H
+#define FM_AREA_JUDGE_H
 
 #include "area.h"
 
