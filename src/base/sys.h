@@ -132,6 +132,14 @@ static inline long fm_sys_readlink(const char *path, char *buf, size_t size)
 	return fm_sys4(SYS_readlinkat, AT_FDCWD, path, buf, size);
 }
 
+/* As statfs(2) has it, EXT4_SUPER_MAGIC or its like; 0: that is not told. */
+static inline long fm_sys_fs_type(int fd)
+{
+	long fs[16] = { 0 }; /* the type first */
+
+	return fm_sys2(SYS_fstatfs, fd, fs) ? 0 : fs[0];
+}
+
 static inline int fm_sys_fstat(int fd, struct stat *st)
 {
 	return (int)fm_sys2(SYS_fstat, fd, st);

@@ -16,12 +16,10 @@
 
 static bool may_share(int fd)
 {
-	long fs[16] = { 0 }; /* statfs, the type first */
+	const long fs = fm_sys_fs_type(fd);
 
-	if (fm_sys2(SYS_fstatfs, fd, fs))
-		return false;
-	return fs[0] == XFS_MAGIC || fs[0] == OVERLAYFS_MAGIC ||
-	       fs[0] == OCFS2_MAGIC || fs[0] == BCACHEFS_MAGIC;
+	return fs == XFS_MAGIC || fs == OVERLAYFS_MAGIC ||
+	       fs == OCFS2_MAGIC || fs == BCACHEFS_MAGIC;
 }
 
 #define EXTENTS 64

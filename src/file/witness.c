@@ -313,11 +313,8 @@ FM_FAULT long fm_witness_store(struct fm_file *f, uint64_t off,
 
 bool fm_witness_useless(const struct fm_file *f)
 {
-	long fs[16] = { 0 }; /* statfs, the type first */
-
 	return !fm_store_of(f)->direct && fm_sys_since(6, 15) &&
-	       !fm_sys2(SYS_fstatfs, f->io.path, fs) &&
-	       fs[0] == EXT4_SUPER_MAGIC;
+	       fm_sys_fs_type(f->io.path) == EXT4_SUPER_MAGIC;
 }
 
 /* ---- life ---------------------------------------------------------------- */

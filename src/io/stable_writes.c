@@ -18,10 +18,9 @@
 
 static bool has_sums(int fd)
 {
-	long fs[16] = { 0 }; /* statfs, the type first */
+	const long fs = fm_sys_fs_type(fd);
 
-	return !fm_sys2(SYS_fstatfs, fd, fs) &&
-	       (fs[0] == BTRFS_SUPER_MAGIC || fs[0] == ZFS_MAGIC);
+	return fs == BTRFS_SUPER_MAGIC || fs == ZFS_MAGIC;
 }
 
 /* A partition has no queue, the disk above it has. */

@@ -63,14 +63,10 @@ static bool unchanged(const struct kept *k, const struct stat *st)
  * time of its own. */
 bool fm_fine_times(int fd)
 {
-	struct {
-		long type, more[15];
-	} fs = { 0 };
+	const long fs = fm_sys_fine_times() ? fm_sys_fs_type(fd) : 0;
 
-	if (!fm_sys_fine_times() || fm_sys2(SYS_fstatfs, fd, &fs))
-		return false;
-	return fs.type == EXT4_SUPER_MAGIC || fs.type == XFS_SUPER_MAGIC ||
-	       fs.type == BTRFS_SUPER_MAGIC || fs.type == TMPFS_MAGIC;
+	return fs == EXT4_SUPER_MAGIC || fs == XFS_SUPER_MAGIC ||
+	       fs == BTRFS_SUPER_MAGIC || fs == TMPFS_MAGIC;
 }
 
 static bool settled(const struct fm_file *f, const struct stat *st)
