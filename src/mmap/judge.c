@@ -58,10 +58,15 @@ static uint64_t loads(void)
 	return n;
 }
 
-void fm_judge_measure(struct fm_totals *ret)
+static void count(struct fm_totals *ret)
 {
 	fm_totals_of_kernel(ret);
 	ret->spent_ns = fm_latency_spent(&ret->faults);
+}
+
+void fm_judge_measure(struct fm_totals *ret)
+{
+	count(ret);
 	ret->loads = fm_file_top() ? loads() : 0;
 }
 
@@ -72,6 +77,7 @@ static void add(struct fm_file *f, struct look *l)
 	f->choice.spent_lately_ns = spent - f->choice.spent_seen_ns;
 	f->choice.spent_seen_ns = spent;
 	l->lost_ns += f->choice.spent_lately_ns;
+	l->totals.loads += atomic_load(&f->st.loads);
 	if (!fm_kernel_serves(f))
 		l->engines += fm_map_bytes(f);
 }
@@ -106,7 +112,7 @@ static void look_at_files(struct look *l)
  * takes. */
 static void measure(struct look *l)
 {
-	fm_judge_measure(&l->totals);
+	count(&l->totals);
 	look_at_files(l);
 	if (trial.state != FM_TRIAL_NONE &&
 	    l->totals.read_ns < trial.before.fault_ns)
