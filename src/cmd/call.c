@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "base/control.h"
+#include "loop.h"
 
 #define RETRY_MS 20   /* where too many wait to be accepted */
 #define LOOK_MS 1000  /* is it stopped? Two looks in a row say so */
@@ -335,7 +336,7 @@ char *call_wait(const struct call_plan *plan)
 	if (!call_begin(&p))
 		return NULL;
 	while (!w.done)
-		uv_run(uv_default_loop(), UV_RUN_ONCE);
+		loop_turn();
 	errno = w.err;
 	return w.text;
 }

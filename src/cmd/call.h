@@ -13,6 +13,9 @@
 
 struct call;
 
+/* Who answers at all does it in milliseconds, be the machine busy. */
+#define CALL_ANSWER_MS 10000
+
 struct call_plan {
 	/* pid 0: whoever listens there; else who listens must be that one */
 	const struct live_process *of;

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loop.h"
+
 static sigset_t before; /* the mask of the parent */
 
 static void has_ended(uv_poll_t *p, int status, int events)
@@ -61,19 +63,10 @@ void child_is_ready(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void closed(uv_handle_t *h)
-{
-	struct child *c = h->data;
-
-	close(c->fd);
-	c->fd = -1;
-}
-
 void child_wait(struct child *c)
 {
 	while (!c->ended)
-		uv_run(uv_default_loop(), UV_RUN_ONCE);
-	uv_close((uv_handle_t *)&c->end, closed);
-	while (c->fd >= 0)
-		uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+		loop_turn();
+	loop_close((uv_handle_t *)&c->end);
+	close(c->fd);
 }

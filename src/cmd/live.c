@@ -14,9 +14,9 @@
 #include "call.h"
 #include "cmd.h"
 #include "live_priv.h"
+#include "loop.h"
 #include "shown.h"
 
-#define ANSWER_MS 10000 /* who answers at all does it in milliseconds */
 #define STEP_MS 30000   /* what takes long, for each step */
 
 /* ---- who ---------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static char *talk(const char *who, const char *line, bool job,
 {
 	struct live_process p;
 	const struct call_plan plan = {
-		.of = &p, .line = line, .ms = job ? STEP_MS : ANSWER_MS,
+		.of = &p, .line = line, .ms = job ? STEP_MS : CALL_ANSWER_MS,
 		.job = job, .progress = progress,
 	};
 	char *text;

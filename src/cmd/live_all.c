@@ -2,10 +2,10 @@
 /* live_all.c - many processes asked at the same time: who is silent keeps the
  * others from nothing. */
 #include <stdlib.h>
-#include <uv.h>
 
 #include "call.h"
 #include "live.h"
+#include "loop.h"
 #include "shown.h"
 
 #define LIST_MS 1000 /* who answers at all does it in milliseconds */
@@ -67,5 +67,5 @@ void live_stats_of_all(const struct live_process *p, size_t n, json_t **ret)
 
 	ask_more(&a);
 	while (a.open)
-		uv_run(uv_default_loop(), UV_RUN_ONCE);
+		loop_turn();
 }

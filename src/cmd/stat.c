@@ -8,16 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uv.h>
 
 #include "call.h"
 #include "cmd.h"
 #include "live.h"
+#include "loop.h"
 #include "shown.h"
 #include "stats_doc.h"
 
 #define MOST_S 86400
-#define ANSWER_MS 10000 /* who answers at all does it in milliseconds */
 #define EXACT JSON_REAL_PRECISION(15)
 
 static const char help[] =
@@ -156,7 +155,7 @@ static void ask(uv_timer_t *t)
 {
 	struct watching *w = t->data;
 	const struct call_plan plan = {
-		.of = &w->of, .line = "stats", .ms = ANSWER_MS,
+		.of = &w->of, .line = "stats", .ms = CALL_ANSWER_MS,
 		.done = answered, .arg = w,
 	};
 
@@ -177,9 +176,8 @@ static int show_all(const char *who, double seconds,
 		w.timer.data = &w;
 		uv_timer_start(&w.timer, ask, w.ms, 0);
 		while (!w.over)
-			uv_run(uv_default_loop(), UV_RUN_ONCE);
-		uv_close((uv_handle_t *)&w.timer, NULL);
-		uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+			loop_turn();
+		loop_close((uv_handle_t *)&w.timer);
 	}
 	json_decref(w.before);
 	return 0;

@@ -14,6 +14,7 @@
 #include "cmd.h"
 #include "command_line.h"
 #include "leavers.h"
+#include "loop.h"
 #include "live.h"
 #include "policy.h"
 #include "rounds.h"
@@ -177,8 +178,7 @@ static int run(char **argv, int *ret_status)
 			;
 	}
 	for (unsigned i = 0; i < 2; i++)
-		uv_close((uv_handle_t *)&ends[i], NULL);
-	uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+		loop_close((uv_handle_t *)&ends[i]);
 	return err;
 }
 

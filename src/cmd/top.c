@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "cmd.h"
+#include "loop.h"
 #include "shown.h"
 #include "top_keys.h"
 #include "top_peers.h"
@@ -212,9 +213,8 @@ static void wait_for(const struct top_peers *t, uint64_t ms, bool answers)
 	uv_timer_init(uv_default_loop(), &timer);
 	uv_timer_start(&timer, pass, ms, 0);
 	while (!over && !(answers && !t->asked))
-		uv_run(uv_default_loop(), UV_RUN_ONCE);
-	uv_close((uv_handle_t *)&timer, NULL);
-	uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+		loop_turn();
+	loop_close((uv_handle_t *)&timer);
 }
 
 static void ask_all(struct top_peers *peers)
@@ -440,7 +440,7 @@ static void run(struct screen *s)
 	s->keys.data = s;
 	uv_poll_start(&s->keys, UV_READABLE | UV_DISCONNECT, on_keys);
 	while (!s->ended)
-		uv_run(loop, UV_RUN_ONCE);
+		loop_turn();
 	call_cancel(s->action.call);
 	fcntl(STDIN_FILENO, F_SETFL, flags);
 }

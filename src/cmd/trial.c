@@ -17,6 +17,7 @@
 
 #include "child.h"
 #include "leavers.h"
+#include "loop.h"
 #include "stage.h"
 
 #define TICK_MS 200
@@ -126,19 +127,12 @@ struct running {
 	int out_fd;
 	uv_poll_t out;
 	uv_timer_t tick;
-	unsigned open; /* handles */
 	bool written; /* all of its output */
 	double began, signalled, seconds;
 	MD5_CTX md5;
 	uint64_t bytes;
 };
 
-static void closed(uv_handle_t *h)
-{
-	((struct running *)h->data)->open--;
-}
-
-/* The rest of the output is there, too. */
 static void take_output(uv_poll_t *p, int status, int events)
 {
 	static unsigned char buf[1 << 16];
@@ -191,17 +185,14 @@ static void watch(struct running *r)
 	uv_timer_init(loop, &r->tick);
 	r->child.on_end = has_ended;
 	r->child.arg = r->out.data = r->tick.data = r;
-	r->open = 2;
 	uv_poll_start(&r->out, UV_READABLE, take_output);
 	uv_timer_start(&r->tick, tick, TICK_MS, TICK_MS);
 }
 
 static void unwatch(struct running *r)
 {
-	uv_close((uv_handle_t *)&r->out, closed);
-	uv_close((uv_handle_t *)&r->tick, closed);
-	while (r->open)
-		uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+	loop_close((uv_handle_t *)&r->out);
+	loop_close((uv_handle_t *)&r->tick);
 	close(r->out_fd);
 }
 
@@ -209,7 +200,7 @@ static void unwatch(struct running *r)
 static void rest_of_output(struct running *r, double until)
 {
 	while (!r->written && clock_now() < until && !got)
-		uv_run(uv_default_loop(), UV_RUN_ONCE);
+		loop_turn();
 }
 
 static double seconds(const struct timeval *t)
@@ -277,10 +268,9 @@ static void finish(struct running *r, struct trial *ret)
 
 static int run(const struct trial_plan *plan, struct trial *ret)
 {
-	static struct running r; /* for all of the loop's life */
+	struct running r = { .plan = plan };
 	int err;
 
-	r = (struct running){ .plan = plan };
 	MD5Init(&r.md5);
 	err = start(&r);
 	if (!err)
