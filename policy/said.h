@@ -10,4 +10,5 @@
  * only when there is something to say. */
 bool fm_said_before(const char *runtime_dir, const char *what,
 		    const char *text);
+
 #endif

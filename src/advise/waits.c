@@ -19,7 +19,6 @@ struct choice {
 static void choose(const char *name, void *arg)
 {
 	struct choice *c = arg;
-
 	const int tid = atoi(name); /* 0: "." */
 
 	if (tid && tid != (int)fm_sys_gettid() && c->seen++ == c->turn)
