@@ -4,6 +4,7 @@
 #include "cache/cache.h"
 #include "file/file.h"
 #include "map/map.h"
+#include "tunables.h"
 
 /* One that is protected already is protected again: what lies there may not be
  * ours any more, and the kernel says so. */
@@ -20,6 +21,46 @@ static FM_FAULT int demote_to_shared(struct fm_map *o, uint64_t j)
 	if (!err)
 		fm_mode_set(o, j, mode & (uint8_t)~PM_WRITABLE);
 	return err;
+}
+
+/* UFFDIO_COPY reads the source as the kernel, which a PROT_NONE mapping
+ * refuses: open it for the moment of the copy. For stores, too: an mprotect by
+ * the program may just have allowed them, and who makes one must run into write
+ * protection, not into a denial. Under the space lock: the program's own
+ * mprotect would take it away before the copy, or be undone after it. */
+static FM_FAULT long install_opened(struct fm_map *m, uint64_t i,
+				    struct fm_map *o, uint64_t j)
+{
+	void *from = fm_map_addr(o, j);
+	long n;
+	int err;
+
+	if (atomic_load(&o->modes->bare))
+		fm_uffd_protect(from, FM_PAGE, true);
+	err = fm_sys_mprotect(from, FM_PAGE, PROT_READ | PROT_WRITE);
+	if (err)
+		return err;
+	n = fm_install(m, i, from, 1, false);
+	fm_sys_mprotect(from, FM_PAGE, atomic_load(&o->prot));
+	return n;
+}
+
+/* For the lock a fault may not wait, but try again. */
+static FM_FAULT long install_denied(struct fm_map *m, uint64_t i,
+				    struct fm_map *o, uint64_t j)
+{
+	uint64_t mask;
+	long n;
+
+	if (fm_space_locked())
+		return install_opened(m, i, o, j);
+	if (!fm_space_trylock(&mask)) {
+		fm_sys_sleep_us(fm_tune.short_pause_us);
+		return -EAGAIN;
+	}
+	n = install_opened(m, i, o, j);
+	fm_space_unlock(&mask);
+	return n;
 }
 
 FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
@@ -39,24 +80,10 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 	fm_count(&m->file->st.hits_alias, 1);
 	fm_cache_charge(m->file, 1);
 	/* The charge may have evicted the other copy? No: its page lock is
-	 * ours. UFFDIO_COPY reads the source as the kernel, which a PROT_NONE
-	 * mapping refuses: open it for the moment of the copy. For stores, too:
-	 * an mprotect by the program may just have allowed them, and who makes
-	 * one must run into write protection, not into a denial. */
+	 * ours. */
 	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
-	if (n != -EFAULT) {
-		fm_cache_uncharge(m->file, n <= 0);
-		return (int)n;
-	}
-	if (atomic_load(&o->modes->bare))
-		fm_uffd_protect(fm_map_addr(o, j), FM_PAGE, true);
-	fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, PROT_READ | PROT_WRITE);
-	n = fm_install(m, i, fm_map_addr(o, j), 1, false);
-	/* mprotect by the program may come at the same time: it says what it
-	 * wants before, or after, it does it. */
-	for (int was = -1, prot; was != (prot = atomic_load(&o->prot));
-	     was = prot)
-		fm_sys_mprotect(fm_map_addr(o, j), FM_PAGE, prot);
+	if (n == -EFAULT)
+		n = install_denied(m, i, o, j);
 	fm_cache_uncharge(m->file, n <= 0);
 	return n == -EFAULT && fm_page_gone(o, j) ? -EAGAIN : (int)n;
 }
