@@ -5,9 +5,8 @@
  *
  * Most were left to the kernel since they were in the page cache when they were
  * mapped: the engine has never had them, and does not know them. What is in the
- * way of that, and the order of things, is in docs/design.md (*mmap*,
- * "losing"). docs/design.md, "Who serves what", has all the ways from one
- * server to the other.
+ * way of that, and the order of things, is in docs/design.md (*mmap*, "The
+ * engine on trial"), which also has all the ways from one server to the other.
  */
 #ifndef FM_LOSING_H
 #define FM_LOSING_H
