@@ -229,62 +229,6 @@ uint64_t fm_memory_refaults(const char *root)
 	return field(text, "\nworkingset_refault_file ");
 }
 
-/* ---- pressure ---------------------------------------------------------- */
-
-static bool read_full(const char *dir, const char *name, uint64_t *ret_us)
-{
-	char text[512];
-	const char *p;
-
-	if (!read_in(dir, name, text, sizeof(text)))
-		return false;
-	p = strstr(text, "full ");
-	p = p ? strstr(p, "total=") : NULL;
-	return p && fm_number(p + strlen("total="), ret_us);
-}
-
-/* The root's pressure is the machine's, and only the root has no type. */
-static bool own_pressure(const char *root, const char *mount, const char *group,
-			 uint64_t *ret_us)
-{
-	char base[PATH_ROOM], dir[PATH_ROOM], type[64];
-
-	return !fm_join(base, sizeof(base), root, mount, "") &&
-	       !fm_join(dir, sizeof(dir), base, group, "") &&
-	       read_in(dir, "cgroup.type", type, sizeof(type)) &&
-	       read_full(dir, "memory.pressure", ret_us);
-}
-
-/* Only version 2 has the pressure of a group. */
-static bool find_own(const char *root, uint64_t *ret_us)
-{
-	char text[4096], *group;
-
-	if (!read_in(root, "proc/self/cgroup", text, sizeof(text)))
-		return false;
-	group = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
-	if (!group)
-		return false;
-	group = strchr(group, '/');
-	if (!group)
-		return false;
-	group[strcspn(group, "\n")] = 0;
-	return own_pressure(root, "/sys/fs/cgroup", group, ret_us) ||
-	       own_pressure(root, "/sys/fs/cgroup/unified", group, ret_us) ||
-	       /* a container may not see the path, but its mount point */
-	       own_pressure(root, "/sys/fs/cgroup", "", ret_us);
-}
-
-struct fm_stalled fm_memory_stalled(const char *root)
-{
-	struct fm_stalled s = { 0 };
-
-	s.own = find_own(root, &s.us);
-	if (!s.own)
-		read_full(root, "proc/pressure/memory", &s.us);
-	return s;
-}
-
 uint64_t fm_memory_total(void)
 {
 	struct sysinfo info;

@@ -19,14 +19,4 @@ uint64_t fm_memory_free(const char *root);
  * total of the smallest group with a limit, or of the machine. 0 when nothing
  * tells. */
 uint64_t fm_memory_refaults(const char *root);
-/* For how long all tasks at once stood still for want of memory (PSI, "full"):
- * a growing total. 0 where the kernel does not tell. */
-struct fm_stalled {
-	uint64_t us;
-	/* of the group that this process is in; else the machine's, to which
-	 * groups add that have used up limits of their own */
-	bool own;
-};
-struct fm_stalled fm_memory_stalled(const char *root);
-
 #endif

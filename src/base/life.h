@@ -48,6 +48,8 @@
 
 #include <stdbool.h>
 
+#define FM_SECOND_MS 1000u /* unit: the engine's tick */
+
 enum fm_life_level {
 	FM_LIFE_GATE,    /* may it start here at all? */
 	FM_LIFE_UFFD,

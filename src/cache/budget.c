@@ -3,16 +3,29 @@
 
 #include <stddef.h>
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "memory.h"
 #include "base/types.h"
 #include "tunables.h"
 
+/* What others may take before it is noticed. */
+static uint64_t margin(const struct fm_budget *b)
+{
+	return b->limit / fm_tune.budget_margin;
+}
+
+/* Stays free for others at any time, but for what they take fast. */
+static uint64_t least_reserve(const struct fm_budget *b)
+{
+	return b->limit / fm_tune.budget_reserve;
+}
+
 /* Less than all of the limit, whatever was asked for: the program, its stacks
  * and the kernel's own pages count as well. */
 static uint64_t ceiling(const struct fm_budget *b)
 {
-	uint64_t most = b->limit - b->limit / 8, v = b->wanted;
+	uint64_t most = b->limit - margin(b), v = b->wanted;
 
 	if (b->percent)
 		v = b->limit / 100 * b->percent;
@@ -25,9 +38,7 @@ static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 {
 	uint64_t least = fm_least(b->least[0], b->least[1]);
 	uint64_t begin = b->limit / 100 * b->base;
-	uint64_t most = least > b->limit / fm_tune.budget_margin ?
-				least - b->limit / fm_tune.budget_margin :
-				0;
+	uint64_t most = least > margin(b) ? least - margin(b) : 0;
 
 	if (!b->base || bytes <= begin)
 		return bytes;
@@ -38,11 +49,10 @@ static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 static uint64_t settle(struct fm_budget *b)
 {
 	uint64_t most = grown(b, ceiling(b));
-	uint64_t least = fm_least(most / fm_tune.budget_least,
-				  b->all / fm_tune.budget_least_share);
+	/* As much as half a reserve stays ours, if others leave it. */
+	uint64_t least = fm_least(most / (2 * fm_tune.budget_reserve),
+				  b->all / fm_tune.budget_margin);
 
-	if (b->eighths < 8)
-		most = most / 8 * b->eighths;
 	b->target = fm_least(most, b->room > least ? b->room : least);
 	b->now = fm_least(b->target, b->soon > least ? b->soon : least);
 	return b->now;
@@ -55,7 +65,6 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.wanted = wanted,
 		.percent = percent,
 		.limit = limit,
-		.eighths = 8,
 		.aside = fm_tune.budget_aside,
 		.room = UINT64_MAX,
 		.soon = UINT64_MAX,
@@ -72,36 +81,16 @@ void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent)
 	b->percent = percent;
 	b->base = 0;
 	b->room = b->soon = UINT64_MAX;
-	b->hungry = b->loops = b->fast = 0;
+	b->hungry = b->loops = 0;
 	settle(b);
-}
-
-/* Others leave less than it may have. */
-static bool lacks_room(const struct fm_budget *b)
-{
-	return b->room < grown(b, ceiling(b));
-}
-
-static void feel_pressure(struct fm_budget *b, uint64_t stall)
-{
-	if (stall > fm_tune.budget_stall_us) {
-		b->quiet = 0;
-		if (b->eighths > fm_tune.budget_least_eighths)
-			b->eighths--;
-	} else if (stall > fm_tune.budget_quiet_us) {
-		b->quiet = 0;
-	} else if (++b->quiet >= fm_tune.budget_quiet_s && b->eighths < 8) {
-		b->quiet = 0;
-		b->eighths++;
-	}
 }
 
 static uint64_t reserve(const struct fm_budget *b)
 {
-	return fm_least(b->limit / fm_tune.budget_reserve +
+	return fm_least(least_reserve(b) +
 				(fm_tune.budget_react_ms + b->late_ms) *
 					b->rate,
-			b->limit / fm_tune.budget_most_reserve);
+			2 * margin(b));
 }
 
 /* Others that take most of the memory may take the rest of it at once: then
@@ -116,17 +105,8 @@ static uint64_t beyond(uint64_t left, uint64_t reserved)
 	return left > reserved ? left - reserved : 0;
 }
 
-uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
-			const struct fm_stalled *now)
+uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit)
 {
-	uint64_t stall = now->us - b->stalled_us;
-
-	/* The first look has nothing to compare with. Of the whole machine that
-	 * of other groups is no word of this one, unless memory is what lacks
-	 * here, too. */
-	if (b->base && b->stalled_us && now->us >= b->stalled_us)
-		feel_pressure(b, now->own || lacks_room(b) ? stall : 0);
-	b->stalled_us = now->us;
 	b->limit = limit;
 	b->rate -= b->rate / 4;
 	b->late_ms -= (b->late_ms + 3) / 4;
@@ -143,27 +123,43 @@ void fm_budget_auto(struct fm_budget *b)
 static bool idles(const struct fm_budget *b)
 {
 	return b->grown &&
-	       b->idle > reserve(b) + b->limit / fm_tune.budget_idle;
+	       b->idle > reserve(b) + least_reserve(b) / 2;
 }
 
+/* In percent of the limit: the margin stays free. */
+static uint32_t most_share(void)
+{
+	return 100 * (fm_tune.budget_margin - 1) / fm_tune.budget_margin;
+}
+
+/* Percent in a balance. */
+static uint32_t usual_step(void)
+{
+	return 100 * fm_tune.budget_balance_ms / fm_tune.budget_grow_ms;
+}
+
+static void set_less_aside(struct fm_budget *b)
+{
+	b->aside -= (b->aside + 1) / 2;
+}
+
+/* Of what is nobody's it takes half at once. */
 static void raise_share(struct fm_budget *b)
 {
-	uint32_t step = fm_tune.budget_step;
+	uint32_t step = usual_step();
 
 	if (idles(b)) {
-		b->aside -= (b->aside + 1) / 2;
-		step = fm_tune.budget_idle_step;
+		set_less_aside(b);
+		step += (uint32_t)(100 * (b->idle - reserve(b)) / b->limit / 2);
 	}
-	b->percent = (uint32_t)fm_least(b->percent + step,
-					fm_tune.budget_most_percent);
+	b->percent = (uint32_t)fm_least(b->percent + step, most_share());
 }
 
 static void lower_share(struct fm_budget *b)
 {
-	if (b->percent > b->base + fm_tune.budget_step)
-		b->percent -= fm_tune.budget_step;
-	else
-		b->percent = b->base;
+	uint32_t step = usual_step();
+
+	b->percent = b->percent > b->base + step ? b->percent - step : b->base;
 }
 
 uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
@@ -194,24 +190,22 @@ void fm_budget_stores(struct fm_budget *b, uint64_t stores)
 
 	b->stores = stores;
 	if (n > fm_tune.budget_some)
-		b->aside -= b->aside < fm_tune.budget_aside_step ?
-				    b->aside :
-				    fm_tune.budget_aside_step;
+		set_less_aside(b);
 	else if (!n && b->aside < fm_tune.budget_aside &&
-		 !(++b->calm % fm_tune.budget_aside_calm))
+		 !(++b->calm % (FM_SECOND_MS / fm_tune.budget_balance_ms)))
 		b->aside++;
 }
 
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 {
-	bool little = b->room < b->limit / fm_tune.budget_too_little &&
+	bool little = b->room < least_reserve(b) &&
 		      b->room < ceiling(b) / 2;
 
 	b->hungry = little && evicted - b->evicted > fm_tune.budget_some ?
 			    b->hungry + 1 :
 			    0;
 	b->evicted = evicted;
-	if (b->hungry < fm_tune.budget_hungry)
+	if (b->hungry < fm_tune.budget_row)
 		return false;
 	b->hungry = 0;
 	b->scarce = true;
@@ -242,18 +236,15 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
-	    (idles(b) && b->percent < fm_tune.budget_most_percent) ||
-	    held + b->lazy + gone > and_a(fm_tune.budget_perhaps, b->all)) {
-		b->loops = b->fast = 0;
+	    (idles(b) && b->percent < most_share()) ||
+	    held + b->lazy + gone > and_a(fm_tune.budget_margin, b->all)) {
+		b->loops = 0;
 		return FM_LOOPS_NOT;
 	}
-	b->fast = back > fm_tune.budget_many ? b->fast + 1 : 0;
-	if (++b->loops % fm_tune.budget_loops)
+	if (++b->loops % fm_tune.budget_row)
 		return FM_LOOPS_NOT;
-	return mapped > and_a(fm_tune.budget_nearly, b->all) ||
-			       b->fast < fm_tune.budget_loops ?
-		       FM_LOOPS_PERHAPS :
-		       FM_LOOPS_SURELY;
+	return mapped > and_a(fm_tune.serve_nearly, b->all) ? FM_LOOPS_PERHAPS :
+							      FM_LOOPS_SURELY;
 }
 
 bool fm_budget_short(const struct fm_budget *b)
@@ -266,20 +257,20 @@ uint64_t fm_budget_dirty(const struct fm_budget *b)
 {
 	return b->all == UINT64_MAX ?
 		       0 :
-		       beyond(b->all, b->limit / fm_tune.budget_most_reserve);
+		       beyond(b->all, 2 * margin(b));
 }
 
 static bool cannot_shrink(const struct fm_budget *b, uint64_t held,
 			  uint64_t dirty)
 {
 	return dirty > held / 2 &&
-	       beyond(held, b->now) > b->limit / fm_tune.budget_over;
+	       beyond(held, b->now) > least_reserve(b) / 2;
 }
 
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t held, uint64_t dirty)
 {
 	return b->all != UINT64_MAX &&
-	       (dirty > beyond(b->all, b->limit / fm_tune.budget_clean) ||
+	       (dirty > beyond(b->all, margin(b)) ||
 		cannot_shrink(b, held, dirty));
 }
 
@@ -300,9 +291,8 @@ static unsigned next_look(const struct fm_budget *b, uint64_t left,
 	idle = idle < fm_tune.budget_rest_ms ? idle : fm_tune.budget_rest_ms;
 	ms = ms > idle ? ms : idle;
 	ms = ms > b->late_ms ? ms - b->late_ms : 0;
-	return ms < fm_tune.budget_soon_ms ? fm_tune.budget_soon_ms :
-	       ms > fm_tune.budget_late_ms ? fm_tune.budget_late_ms :
-					     (unsigned)ms;
+	ms = ms > fm_tune.budget_soon_ms ? ms : fm_tune.budget_soon_ms;
+	return (unsigned)fm_least(ms, FM_SECOND_MS);
 }
 
 /* How fast others took memory at most, lately. */
@@ -328,8 +318,7 @@ static void feel_least(struct fm_budget *b, uint64_t all, uint64_t now_ms)
 /* A program that takes memory in bursts leaves enough between them. */
 static void feel_short(struct fm_budget *b, uint64_t now_ms)
 {
-	uint64_t least = fm_least(b->limit / fm_tune.budget_short,
-				  fm_tune.budget_short_most);
+	uint64_t least = fm_least(margin(b), fm_tune.budget_short_most);
 
 	if (b->all < least)
 		b->scarce = true;
@@ -341,8 +330,7 @@ static void feel_short(struct fm_budget *b, uint64_t now_ms)
 
 void fm_budget_late(struct fm_budget *b, uint64_t ms)
 {
-	ms = fm_least(ms, fm_tune.budget_most_late_ms);
-	if (b->late_ms < ms)
+	if (ms <= FM_SECOND_MS && b->late_ms < ms)
 		b->late_ms = ms;
 }
 
@@ -376,7 +364,7 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free)
 {
-	uint64_t idle = b->limit / fm_tune.budget_idle;
+	uint64_t idle = least_reserve(b) / 2;
 
 	b->lazy = lazy;
 	b->idle = free == UINT64_MAX ? 0 : free;

@@ -27,9 +27,6 @@ struct fm_budget {
 	uint64_t limit;       /* memory of this process, bytes */
 	uint64_t now;         /* the result, bytes */
 	uint64_t target;      /* what it is going to be if nothing changes */
-	uint32_t eighths;     /* of the ceiling: 8, less under pressure */
-	uint32_t quiet;       /* seconds without pressure */
-	uint64_t stalled_us;  /* total of the last look */
 	uint64_t room;        /* what others leave to the cache */
 	uint64_t soon;        /* what it may grow to until the next look */
 	uint64_t rate;        /* bytes a ms that others took at most, lately */
@@ -52,8 +49,7 @@ struct fm_budget {
 	uint64_t scarce_ms;    /* when it was so last */
 	uint64_t calm_ms;      /* so long it must not have been */
 	struct fm_flow flow;   /* at the last balance */
-	/* balances in a row, see fm_budget_loops; with many pages */
-	uint32_t loops, fast;
+	uint32_t loops;        /* balances in a row, see fm_budget_loops */
 };
 
 /* Start from what the policy says: `wanted` bytes, or `percent` of the limit
@@ -66,11 +62,9 @@ void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent);
 /* The share may grow (fm_budget_balance). */
 void fm_budget_auto(struct fm_budget *b);
 
-/* Once a second: the limit may have changed, and tasks may have stood still for
- * want of memory (fm_memory_stalled). Returns the new size. */
-struct fm_stalled;
-uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit,
-			const struct fm_stalled *now);
+/* Once a second: the limit may have changed, and what was seen of others' pace
+ * ages. Returns the new size. */
+uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit);
 
 /* Every pause_ms, which this sets: `left` bytes can be had by whoever asks
  * first (fm_memory_left), `held` are the cache's. Our pages are anonymous, the
@@ -112,11 +106,10 @@ void fm_budget_stores(struct fm_budget *b, uint64_t stores);
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted);
 /* After fm_budget_balance. For a while now nearly all that was evicted has come
  * back, and the pages in use, `held` bytes among them, fit into the memory that
- * there is and a sixth more, but not besides what must stay free. What is in
+ * there is and an eighth more, but not besides what must stay free. What is in
  * use is what is there, and what leaves before a page that has left comes back.
- * That is a guess, which hot pages make too small; FM_LOOPS_SURELY: they are
- * many, and all that is mapped, `mapped` bytes, fits as well, but for a
- * sixteenth. */
+ * That is a guess, which hot pages make too small; FM_LOOPS_SURELY: all that is
+ * mapped, `mapped` bytes, fits as well, but for a sixteenth. */
 enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 		     uint64_t held, uint64_t mapped);
 /* After fm_budget_room: others leave so little, ours included, that their next

@@ -22,6 +22,7 @@
 
 #define RUN_SHIFT 6 /* bits: pages that came together leave together */
 #define BATCH 64
+#define MOST_LOOKED 4096 /* size: entries of a pool, in one go */
 #define FEW_ENTRIES 2048 /* size: of a queue, in 16 KiB */
 #define HUGE_FLAG FM_EVICT_UNIT
 #define PART_FLAG (1ull << 34) /* bits: FM_MAX_FILE_PAGES is 2^34 */
@@ -411,7 +412,7 @@ static FM_FAULT void evict_pool(unsigned s, struct batch *b, uint64_t want)
 	unsigned looked = 0;
 
 	while (budget && b->n + b->pages < want && b->n < BATCH &&
-	       b->gave < b->most && looked++ < fm_tune.cache_most_looked) {
+	       b->gave < b->most && looked++ < MOST_LOOKED) {
 		struct fm_evict_list *l = fm_evict_victims(s, b->pool, p);
 		uint64_t e;
 
@@ -427,8 +428,7 @@ static FM_FAULT void evict_shard(unsigned s, struct batch *b, uint64_t want)
 {
 	uint64_t asked = 0;
 
-	for (int k = 0; k < fm_tune.cache_pools_asked && b->n + b->pages < want;
-	     k++) {
+	while (b->n + b->pages < want) {
 		b->gave = 0;
 		b->pool = fm_shares_victim(s, nshards, asked, &b->most);
 		if (b->pool == FM_EVICT_POOLS)

@@ -29,15 +29,21 @@ static bool roomy(void)
 {
 	int64_t limit = (int64_t)fm_cache_limit();
 
-	return limit - fm_cache_resident() > limit / fm_tune.collapse_spare;
+	/* A huge page is bought before the small ones go. */
+	return limit - fm_cache_resident() >
+	       limit / fm_tune.evictor_free + (int64_t)FM_HUGE_PAGES;
+}
+
+static bool by_a_huge_page(int64_t pages)
+{
+	return pages >= (int64_t)FM_HUGE_PAGES ||
+	       pages <= -(int64_t)FM_HUGE_PAGES;
 }
 
 static bool changed(void)
 {
-	int64_t grown = fm_cache_resident() - atomic_load(&seen_resident);
-
-	return grown >= (int64_t)FM_HUGE_PAGES ||
-	       grown <= -(int64_t)FM_HUGE_PAGES;
+	return by_a_huge_page(fm_cache_resident() -
+			      atomic_load(&seen_resident));
 }
 
 static bool due(void)
@@ -170,7 +176,7 @@ static bool visit(struct fm_map *m)
 static bool changes(const struct fm_file *f)
 {
 	return fm_now_ms() - atomic_load(&f->calls.changed_ms) <
-	       fm_tune.collapse_calm_ms;
+	       FM_SECOND_MS;
 }
 
 static bool visit_all(bool *ret_later)
@@ -197,9 +203,8 @@ static void be_patient(void)
 {
 	unsigned p = atomic_load(&patience);
 
-	atomic_store(&patience, !p			      ? 1 :
-				p < fm_tune.collapse_patience ? 2 * p :
-								p);
+	if (p * FM_SECOND_MS < fm_tune.takeable_most_ms)
+		atomic_store(&patience, p ? 2 * p : 1);
 }
 
 static void visit_and_learn(void)
@@ -223,8 +228,7 @@ static bool settled(bool moment)
 	int64_t now = fm_cache_resident(), step = now - last;
 
 	last = now;
-	return moment && step < fm_tune.collapse_settled &&
-	       step > -fm_tune.collapse_settled && roomy() && changed();
+	return moment && !by_a_huge_page(step) && roomy() && changed();
 }
 
 static void *collapser(void *arg)

@@ -58,21 +58,20 @@ static void shrink_lazy(void)
 /* What is dirty has to be written first. */
 static void shrink(void)
 {
-	for (int vain = 0; vain < fm_tune.evictor_vain && available() < 0;) {
+	for (bool any = true; any && available() < 0;) {
 		unsigned e = fm_epoch_enter();
 
-		vain += !fm_cache_evict(BATCH) && !fm_wb_some();
+		any = fm_cache_evict(BATCH) || fm_wb_some();
 		fm_epoch_leave(e);
 	}
 }
 
 static void keep_free(void)
 {
-	for (int vain = 0;
-	     vain < fm_tune.evictor_vain && available() < to_free();) {
+	for (bool any = true; any && available() < to_free();) {
 		unsigned e = fm_epoch_enter();
 
-		vain += fm_cache_evict(BATCH) == 0;
+		any = fm_cache_evict(BATCH) > 0;
 		fm_epoch_leave(e);
 		/* While there is room left, the threads that fault go first:
 		 * else they wait for all of it, two milliseconds of a CPU. */

@@ -166,10 +166,7 @@ static FM_FAULT struct fm_frame *pop(struct fm_frame **list)
 
 unsigned fm_frame_share(uint64_t cache_bytes)
 {
-	return cache_bytes < fm_tune.frame_least_cache ?
-		       0 :
-		       (unsigned)fm_least(cache_bytes / 16 / FM_HUGE,
-					  FM_FRAMES);
+	return (unsigned)fm_least(cache_bytes / 16 / FM_HUGE, FM_FRAMES);
 }
 
 /* Memory of frames that wait for a use goes; that of others when they do. */
@@ -354,7 +351,7 @@ static FM_FAULT void spend(uint64_t ns)
 {
 	uint64_t price = atomic_load(&fresh_ns);
 
-	if (atomic_load(&spent) < fm_tune.frame_most_spent * price)
+	if (atomic_load(&spent) < price)
 		atomic_fetch_add(&spent, ns);
 	if (atomic_load(&spent) >= price)
 		fm_collapse_wake();

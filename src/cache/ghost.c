@@ -12,6 +12,7 @@
 #include "streaming.h"
 #include "tunables.h"
 
+#define PARTS 64 /* unit: of the cache, in which time is counted */
 #define IS_UNIT (1ull << 40) /* bits: no page has this number */
 
 /* Fingerprint and time, one word a slot. */
@@ -67,10 +68,10 @@ static FM_FAULT _Atomic uint32_t *slot_of(uint64_t h)
 	return &ghost[(h >> 20) & mask];
 }
 
-/* Time in units of 1/64 of the cache, so that 16 bits last a while. */
+/* Time in parts of the cache, so that 16 bits last a while. */
 static FM_FAULT uint64_t unit(void)
 {
-	return (fm_cache_limit() >> 6) + 1;
+	return fm_cache_limit() / PARTS + 1;
 }
 
 static FM_FAULT uint32_t time_of(uint64_t pages)
@@ -114,15 +115,21 @@ FM_FAULT void fm_ghost_pass(uint64_t pages)
 	fm_standby_age(pages);
 }
 
-/* Units since what has hash h was evicted, if it is remembered: less than one
- * cache size of evictions ago. Else -1. */
+/* Parts of the cache that were evicted since what has hash h was, if it is
+ * remembered: one cache of evictions, as S3-FIFO's ghosts are. Else -1. */
 static FM_FAULT int age_of(uint64_t h, uint32_t at)
 {
 	uint32_t g = atomic_load_explicit(slot_of(h), memory_order_relaxed);
 	uint32_t age = (at - (g & 0xffff)) & 0xffff;
 	bool known = g && g >> 16 == (uint32_t)(h >> 48);
 
-	return known && age <= fm_tune.ghost_remembered ? (int)age : -1;
+	return known && age <= PARTS ? (int)age : -1;
+}
+
+/* Half the cache would have held it. */
+static FM_FAULT bool is_soon(int age)
+{
+	return age <= PARTS / 2;
 }
 
 FM_FAULT bool fm_ghost_has(const struct fm_file *f, uint64_t fp)
@@ -139,7 +146,7 @@ FM_FAULT bool fm_ghost_back(struct fm_file *f, uint64_t fp)
 	if (age < 0)
 		return false;
 	fm_count(&came_back, 1);
-	fm_streaming_back(f, 1, age <= fm_tune.ghost_soon);
+	fm_streaming_back(f, 1, is_soon(age));
 	fm_count(&away, (uint64_t)age * unit() + unit() / 2);
 	return true;
 }
@@ -151,7 +158,7 @@ FM_FAULT void fm_ghost_came_unit(struct fm_file *f, uint64_t fp)
 	const int age = age_of(fm_ghost_hash(f, fp | IS_UNIT), unit_now());
 
 	if (age >= 0)
-		fm_streaming_back(f, FM_HUGE_PAGES, age <= fm_tune.ghost_soon);
+		fm_streaming_back(f, FM_HUGE_PAGES, is_soon(age));
 	for (uint64_t k = fp; k < fp + FM_HUGE_PAGES; k++)
 		fm_reuse_came(f->id, fm_ghost_hash(f, k));
 }

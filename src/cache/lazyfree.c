@@ -117,8 +117,6 @@ FM_FAULT void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store)
 	drop_lazy(m, i);
 	if (store)
 		fm_count(&stores, 1);
-	if (n < fm_tune.lazyfree_few)
-		return;
 	if (end > i + 1 + n)
 		end = i + 1 + n;
 	for (k = i + 1; k < end; k++) {

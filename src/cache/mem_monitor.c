@@ -138,7 +138,9 @@ enum fm_loops fm_mem_monitor_loops(void)
 {
 	uint64_t last = atomic_load(&looped_ms);
 
-	return last && fm_now_ms() - last < fm_tune.mem_monitor_looped_ms ?
+	/* It is said again after a row of balances, while it lasts. */
+	return last && fm_now_ms() - last < 2 * fm_tune.budget_row *
+						    fm_tune.budget_balance_ms ?
 		       atomic_load(&looped) : FM_LOOPS_NOT;
 }
 
@@ -165,15 +167,14 @@ static void rest_unless_active(void)
 
 static void step(void)
 {
-	struct fm_stalled stalled = fm_memory_stalled("");
 	uint64_t limit = fm_memory_limit();
 
 	fm_lock(&lock);
 	if (fm_settings()->take_back_ms)
 		budget.calm_ms = fm_settings()->take_back_ms;
-	resize_to(fm_budget_step(&budget, limit, &stalled));
+	resize_to(fm_budget_step(&budget, limit));
 	fm_unlock(&lock);
-	if (atomic_load(&target) < limit / fm_tune.budget_too_little)
+	if (atomic_load(&target) < limit / fm_tune.budget_reserve)
 		fm_shrink_idle();
 	rest_unless_active();
 }
@@ -313,7 +314,7 @@ static void *watch(void *arg)
 			fm_read_retry(&kept);
 			each_second();
 			step();
-			next_step = fm_now_ms() + fm_tune.mem_monitor_step_ms;
+			next_step = fm_now_ms() + FM_SECOND_MS;
 		}
 		if (fm_now_ms() >= next_balance) {
 			busy = balance();
@@ -321,7 +322,7 @@ static void *watch(void *arg)
 		}
 		if (busy)
 			ms = fm_least(ms, fm_tune.budget_balance_ms);
-		late = rest(own ? ms : fm_tune.mem_monitor_step_ms);
+		late = rest(own ? ms : FM_SECOND_MS);
 	}
 	return NULL;
 }

@@ -14,14 +14,15 @@ static _Atomic uint64_t most; /* pages that may leave in it; 0: the first */
 static _Atomic uint64_t left, back; /* in it */
 static uint64_t before;            /* left in the one before, under the lock */
 
-/* Those that left late in a period come back in the next one. */
+/* One of the first that comes back says that they are in use; of more, as large
+ * a part. Those that left late in a period come back in the next one. */
 static FM_FAULT void next_period(uint64_t now)
 {
 	const uint64_t had = atomic_exchange(&left, 0);
 	const uint64_t came = atomic_exchange(&back, 0);
 	const uint64_t may = atomic_load(&most);
 
-	if (!may || (came * fm_tune.probe_part >= before && came))
+	if (!may || (came * fm_tune.probe_first >= before && came))
 		atomic_store(&most, fm_tune.probe_first);
 	else if (had >= may && may < MOST)
 		atomic_store(&most, 2 * may);

@@ -248,7 +248,7 @@ void fm_reuse_curve(const struct fm_reuse *r, struct fm_curve *ret)
 		double again;
 
 		ret->part[i] = FM_CURVE_UNKNOWN;
-		if (back < fm_tune.reuse_many ||
+		if (back < fm_tune.sample_enough ||
 		    idle > fm_tune.reuse_spare_percent / 100.0 * sizes[i] * all)
 			continue;
 		again = back * part_again(m, stretch(m, sizes[i]));

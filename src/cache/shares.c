@@ -12,8 +12,8 @@
  * for an instruction that uses three pages must find room for three, and who
  * streams needs some to read ahead. So floors are scaled down to 7/8 in sum,
  * and a class makes room only while it and those before it have more than that
- * eighth (the low one, than a quarter of that). What streams keeps a sixteenth,
- * for the second pass over what is short.
+ * eighth. The two that make room first keep a sixteenth each, for the second
+ * pass over what is short.
  */
 #include "shares.h"
 
@@ -27,6 +27,7 @@
 #include "streaming.h"
 #include "tunables.h"
 
+#define TOUCHED 2 /* size: pages, that an instruction touches */
 #define MINUTE_MS 60000 /* unit: of `pin = minute` */
 
 /* Files with a pool of their own. In an epoch. */
@@ -228,9 +229,15 @@ static FM_FAULT unsigned protected_one(const struct view *v, unsigned shard)
 	return p;
 }
 
+/* But for what it needs to go on. */
+static FM_FAULT bool goes_first(const struct view *v, unsigned class)
+{
+	return v->sum[class] > fm_cache_limit() / fm_tune.shares_first;
+}
+
 static FM_FAULT bool streamed_first(const struct view *v)
 {
-	return v->sum[STREAMED] > fm_cache_limit() / fm_tune.shares_streamed &&
+	return goes_first(v, STREAMED) &&
 	       !(v->asked >> FM_POOL_STREAMED & 1);
 }
 
@@ -255,7 +262,7 @@ static FM_FAULT unsigned choose(struct view *v, unsigned shard,
 	uint64_t open = v->sum[LOW] + v->sum[STREAMED] + v->sum[NORMAL];
 	unsigned p = above_share(v);
 
-	if (p == FM_EVICT_POOLS && v->sum[LOW] > reserve / fm_tune.shares_low)
+	if (p == FM_EVICT_POOLS && goes_first(v, LOW))
 		p = one_of(v, shard, LOW);
 	if (p < FM_EVICT_POOLS)
 		return p;
@@ -310,8 +317,7 @@ FM_FAULT unsigned fm_shares_victim(unsigned shard, unsigned shards,
 		return asked ? FM_EVICT_POOLS : FM_POOL_NORMAL;
 	look(&v, shard, shards);
 	p = choose(&v, shard,
-		   reserve < fm_tune.shares_least ? fm_tune.shares_least :
-						    reserve);
+		   reserve < TOUCHED ? TOUCHED : reserve);
 	*ret_most = v.most;
 	if (p == FM_POOL_PINNED)
 		say_pinned();

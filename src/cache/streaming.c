@@ -13,11 +13,9 @@ static _Atomic uint64_t streamed; /* pages, of all files */
 /* So often that a look comes before much has been evicted. */
 static FM_FAULT uint64_t window(void)
 {
-	const uint64_t part = fm_cache_limit() / 64;
+	const uint64_t part = fm_cache_limit() / fm_tune.evictor_free;
 
-	return part > fm_tune.streaming_most  ? fm_tune.streaming_most :
-	       part < fm_tune.streaming_least ? fm_tune.streaming_least :
-						part;
+	return part > fm_tune.sample_enough ? part : fm_tune.sample_enough;
 }
 
 static FM_FAULT uint64_t take(_Atomic uint32_t *n)
@@ -34,7 +32,7 @@ static FM_FAULT void look(struct fm_file *f)
 	const uint64_t faults = take(&f->streaming.faults);
 
 	fm_shares_stream(f, read > fm_tune.streaming_part * faults &&
-				    read > fm_tune.streaming_back * back);
+				    read > fm_tune.streaming_part * back);
 }
 
 FM_FAULT bool fm_streaming_now(const struct fm_file *f)
@@ -44,7 +42,8 @@ FM_FAULT bool fm_streaming_now(const struct fm_file *f)
 	const uint64_t all = atomic_load_explicit(&streamed,
 						  memory_order_relaxed);
 
-	return all < at + fm_cache_limit() / fm_tune.streaming_rests;
+	/* Once others have streamed as much as all may have, it has paused. */
+	return all < at + fm_cache_limit() / fm_tune.shares_first;
 }
 
 FM_FAULT void fm_streaming_read(struct fm_file *f, uint64_t n)

@@ -74,8 +74,8 @@ static uint64_t engines(void)
 }
 
 /* Pages of the program's own, of a private mapping, need memory twice. What is
- * short, of all that this process may use, fits into what the least cache
- * begins with, or is no more than the half of what is mapped. */
+ * short, of all that this process may use, is no more than half a
+ * reserve, or than the half of what is mapped. */
 static bool may_only_fit(const struct fm_mmap_request *q)
 {
 	const uint64_t size = (uint64_t)q->st.st_size, off = (uint64_t)q->off;
@@ -83,7 +83,7 @@ static bool may_only_fit(const struct fm_mmap_request *q)
 	return (q->shared || !(q->prot & PROT_WRITE)) && is_open(q->policy) &&
 	       fm_settings()->cache.automatic && is_whole(size, off, q->len) &&
 	       !(q->maywrite && is_to_grow(&q->st, off, q->len)) &&
-	       size >= fm_memory_limit() / fm_tune.budget_least;
+	       size >= fm_memory_limit() / fm_tune.budget_reserve / 2;
 }
 
 /* The cache begins with half of what others leave (budget.c): the other half is

@@ -14,8 +14,6 @@
 #include "control_priv.h"
 #include "policy.h"
 
-#define SECOND_MS 1000 /* unit: a second */
-
 static _Atomic bool runs;
 static uint64_t due; /* ms */
 
@@ -52,8 +50,8 @@ static int run_second(void)
 		return (int)(due - now);
 	if (fm_life_running())
 		fm_life_second();
-	due = fm_now_ms() + SECOND_MS;
-	return SECOND_MS;
+	due = fm_now_ms() + FM_SECOND_MS;
+	return FM_SECOND_MS;
 }
 
 /* poll(2) refuses when the program has set RLIMIT_NOFILE below the number. */
@@ -98,7 +96,7 @@ static int start(void)
 		return 0;
 	fm_control_policy_seen();
 	listen_or_say();
-	due = fm_now_ms() + SECOND_MS;
+	due = fm_now_ms() + FM_SECOND_MS;
 	fm_thread_will_poll();
 	err = fm_thread_create(control_thread, NULL);
 	if (err)

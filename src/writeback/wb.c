@@ -488,8 +488,9 @@ static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 static FM_FAULT bool is_over(void)
 {
 	int64_t most = (int64_t)fm_cache_limit();
+	int64_t half_of_reserve = most / (2 * fm_tune.budget_reserve);
 
-	return fm_cache_resident() > most + most / fm_tune.budget_over;
+	return fm_cache_resident() > most + half_of_reserve;
 }
 
 /* Others may need memory at once while this goes on. */

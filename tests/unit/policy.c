@@ -494,41 +494,6 @@ static void make_dirs(const char *path)
 	assert_int_equal(system(cmd), 0);
 }
 
-static void stalled(uint64_t us, bool own)
-{
-	struct fm_stalled s = fm_memory_stalled(in_dir("st"));
-
-	assert_true(s.us == us);
-	assert_true(s.own == own);
-}
-
-/* The own group's where there is one; the root has no type. */
-static void pressure_of_whom(void **state)
-{
-	stalled(0, false);
-	make_dirs("st/proc/self");
-	make_dirs("st/proc/pressure");
-	make_dirs("st/sys/fs/cgroup/unified/a/b");
-	put("st/proc/pressure/memory",
-	    "some avg10=0.00 total=99\nfull avg10=0.00 total=7\n");
-	put("st/proc/self/cgroup", "4:memory:/a/b\n0::/\n");
-	put("st/sys/fs/cgroup/unified/memory.pressure", "full total=8\n");
-	stalled(7, false);
-	put("st/proc/self/cgroup", "4:memory:/\n0::/a/b\n");
-	stalled(7, false);
-	put("st/sys/fs/cgroup/unified/a/b/cgroup.type", "domain\n");
-	put("st/sys/fs/cgroup/unified/a/b/memory.pressure",
-	    "some total=5\nfull avg10=0.00 total=3\n");
-	stalled(3, true);
-	/* in a container */
-	put("st/proc/self/cgroup", "0::/\n");
-	put("st/sys/fs/cgroup/cgroup.type", "domain\n");
-	put("st/sys/fs/cgroup/memory.pressure", "full total=4\n");
-	stalled(4, true);
-	put("st/proc/self/cgroup", "0::/../elsewhere\n");
-	stalled(4, true);
-}
-
 static void cgroup_limits(void **state)
 {
 	const char *root = in_dir("cg");
@@ -680,7 +645,6 @@ int main(void)
 		T(watermarks_are_ordered),
 		T(parts_of_the_cache),
 		T(cgroup_limits),
-		T(pressure_of_whom),
 		T(page_cache_that_came_back),
 		T(memory_that_is_left),
 		T(memory_that_nobody_has),

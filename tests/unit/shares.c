@@ -133,14 +133,14 @@ static void test_priorities(void **state)
 	has(1, 300);
 	has(2, 300);
 	assert_int_equal(victim(), FM_POOL_LOW);
-	lose(0, FM_POOL_LOW, 174);
+	lose(0, FM_POOL_LOW, 149);
 	assert_int_equal(victim(), FM_POOL_LOW);
-	lose(0, FM_POOL_LOW, 1); /* a quarter of an eighth is left */
+	lose(0, FM_POOL_LOW, 1); /* a sixteenth is left */
 	assert_int_equal(victim(), FM_POOL_NORMAL);
 	/* The low one may give the rest before a high one gives anything. */
 	assert_int_equal(fm_shares_victim(0, 1, 1 << FM_POOL_NORMAL, &most),
 			 FM_EVICT_POOLS);
-	lose(1, FM_POOL_NORMAL, 300 - 75);
+	lose(1, FM_POOL_NORMAL, 300 - 50);
 	assert_int_equal(victim(), FM_POOL_HIGH);
 	lose(2, FM_POOL_HIGH, 300);
 	assert_true(victim() < FM_EVICT_POOLS);
