@@ -3,10 +3,10 @@
 
 #include "base/life.h"
 #include "base/lock.h"
+#include "base/pause.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "krange.h"
-#include "tunables.h"
 
 #define SLOTS 64
 
@@ -111,7 +111,7 @@ bool fm_passing_wait(unsigned ms)
 	while (any()) {
 		if (fm_now_ms() >= until)
 			return false;
-		fm_sys_sleep_us(fm_tune.pause_us);
+		fm_sys_sleep_us(FM_PAUSE_US);
 	}
 	return true;
 }

@@ -4,9 +4,17 @@
 
 #include "sys.h"
 
-void fm_pause_after(uint64_t waited_ms, uint64_t first, uint64_t most)
+FM_FAULT struct fm_wait fm_wait_for(uint64_t most_ms)
 {
-	const uint64_t us = first + waited_ms * 1000 / 10;
+	return (struct fm_wait){ fm_now_ms(), most_ms };
+}
 
-	fm_sys_sleep_us(us < most ? us : most);
+FM_FAULT bool fm_wait_on(const struct fm_wait *w)
+{
+	const uint64_t waited = fm_now_ms() - w->begin_ms;
+
+	if (waited >= w->most_ms)
+		return false;
+	fm_sys_sleep_us(FM_PAUSE_US + waited * 1000 / 10);
+	return true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "coherence.h"
 
+#include "base/pause.h"
 #include "cache/cache.h"
 #include "file/file.h"
 #include "map/map.h"
-#include "tunables.h"
 
 /* One that is protected already is protected again: what lies there may not be
  * ours any more, and the kernel says so. */
@@ -55,7 +55,7 @@ static FM_FAULT long install_denied(struct fm_map *m, uint64_t i,
 	if (fm_space_locked())
 		return install_opened(m, i, o, j);
 	if (!fm_space_trylock(&mask)) {
-		fm_sys_sleep_us(fm_tune.short_pause_us);
+		fm_sys_sleep_us(FM_PAUSE_US);
 		return -EAGAIN;
 	}
 	n = install_opened(m, i, o, j);

@@ -195,7 +195,7 @@ static FM_FAULT uint64_t short_of_memory(void)
 		atomic_store(&since, now);
 	begin = atomic_load(&since);
 	if (now > begin + 1000 &&
-	    now > atomic_load(&told) + 2 * fm_tune.fault_short_ms) {
+	    now > atomic_load(&told) + fm_tune.patience_ms) {
 		atomic_store(&told, now);
 		fm_log(FM_LOG_ERROR, "no memory for a page, for %lu ms: its "
 		       "access is tried again", (unsigned long)(now - begin));
@@ -450,7 +450,7 @@ static FM_FAULT bool goes_to_kernel(struct fm_file *f)
 		return false;
 	now = fm_now_ms();
 	atomic_compare_exchange_strong(&since, &none, now);
-	if (now - atomic_load(&since) > fm_tune.fault_parted_ms)
+	if (now - atomic_load(&since) > fm_tune.patience_ms)
 		return false;
 	ask_to_demote(f, FM_WHY_PARTED);
 	return true;
@@ -470,7 +470,7 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	case -ESRCH:
 		return FM_FAULT_RETRY;
 	case -ENOMEM:
-		if (short_of_memory() < fm_tune.fault_short_ms)
+		if (short_of_memory() < fm_tune.patience_ms)
 			return FM_FAULT_RETRY;
 		break;
 	default:

@@ -138,7 +138,7 @@ void fm_deadlock_look(void)
 			atomic_load(&slots[i].tid) == atomic_load(&again_tid) &&
 					fm_deadlock_lately() ?
 				fm_tune.uffd_deadlock_again_ms :
-				fm_tune.uffd_deadlock_stuck_ms;
+				fm_tune.patience_ms;
 
 		if (!a || now < atomic_load(&slots[i].since_ms) + patience)
 			continue;

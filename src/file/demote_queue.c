@@ -33,7 +33,7 @@ static bool is_answered(uint32_t answered, uint32_t asked)
 bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
 {
 	const struct timespec look = { 0,
-				       fm_tune.demote_queue_look_ms * 1000000 };
+				       fm_tune.resident_turn_ms * 1000000 };
 	const uint64_t until = fm_now_ms() + ms;
 	uint32_t v;
 

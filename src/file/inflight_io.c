@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/life.h"
+#include "base/pause.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
@@ -115,7 +116,7 @@ static unsigned crowd_enter(struct calls *c, int fd)
 {
 	struct stat st;
 
-	if (atomic_fetch_add(&full, 1) % fm_tune.inflight_search_every == 0)
+	if (atomic_fetch_add(&full, 1) % FM_READS_FULL == 0)
 		search(c->slots);
 	if (fm_sys_stat_notimes(fd, &st) || !S_ISREG(st.st_mode))
 		return FM_CALL_OTHER;
@@ -202,14 +203,11 @@ static FM_FAULT bool in_flight(struct calls *c, dev_t dev, ino_t ino)
 
 bool fm_writes_wait(const struct stat *st)
 {
-	uint64_t begin = fm_now_ms();
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 
-	while (in_flight(&writes, st->st_dev, st->st_ino)) {
-		if (fm_now_ms() - begin >
-		    (uint64_t)fm_tune.pin_table_patience_ms)
+	while (in_flight(&writes, st->st_dev, st->st_ino))
+		if (!fm_wait_on(&w))
 			return false;
-		fm_sys_sleep_us(100);
-	}
 	return true;
 }
 

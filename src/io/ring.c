@@ -11,6 +11,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "base/sys.h"
 #include "device.h"
 #include "fd_recovery.h"
@@ -391,13 +392,11 @@ static FM_FAULT long once(struct fm_io *io)
  * make none: there are as many tasks as there may be. */
 FM_FAULT long fm_io_once(struct fm_io *io)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 	long res = once(io);
 
-	for (int k = 0; res == -ECANCELED && k < fm_tune.ring_no_worker_ms;
-	     k++) {
-		fm_sys_sleep_us(1000);
+	while (res == -ECANCELED && fm_wait_on(&w))
 		res = once(io);
-	}
 	return res;
 }
 

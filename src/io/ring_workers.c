@@ -11,6 +11,7 @@
  * all, for between the two it never sleeps.
  */
 #include "base/alloc.h"
+#include "base/pause.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -42,13 +43,14 @@ static bool any_busy(char *buf)
 
 void fm_rings_settle(void)
 {
-	const uint64_t until = fm_now_ms() + fm_tune.ring_workers_most_ms;
+	/* those of the program may be at work for ever */
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 	char *buf = fm_home.on ? fm_sys_anon(BUF) : NULL;
 
 	if (!buf)
 		return;
-	while (any_busy(buf) && fm_now_ms() < until)
-		fm_sys_sleep_us(fm_tune.short_pause_us);
+	while (any_busy(buf) && fm_wait_on(&w))
+		;
 	fm_sys_munmap(buf, BUF);
 }
 

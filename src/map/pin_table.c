@@ -2,6 +2,7 @@
 #include "pin_table.h"
 
 #include "base/life.h"
+#include "base/pause.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "map.h"
@@ -52,14 +53,12 @@ FM_FAULT bool fm_pinned(const void *addr, size_t len)
 
 bool fm_pin_wait(const void *addr, size_t len)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
+
 	fm_fence();
-	for (int waits = 0; overlaps(addr, len, READY); waits++) {
-		if (waits == fm_tune.pin_table_patience_ms * 1000 /
-				     fm_tune.pause_us ||
-		    fm_delivery() == FM_DELIVERY_THREAD)
+	while (overlaps(addr, len, READY))
+		if (fm_delivery() == FM_DELIVERY_THREAD || !fm_wait_on(&w))
 			return false;
-		fm_sys_sleep_us(fm_tune.pause_us);
-	}
 	return true;
 }
 

@@ -99,7 +99,7 @@ static bool is_idle(const struct fm_client *c)
 static void hang_up_silent(struct fm_client *c)
 {
 	if (!is_idle(c) && !fm_job_has(c) &&
-	    fm_now_ms() > c->since_ms + fm_tune.control_silent_ms)
+	    fm_now_ms() > c->since_ms + fm_tune.patience_ms)
 		hang_up(c);
 }
 

@@ -96,11 +96,10 @@ static uint64_t patience(const struct fm_file *f, enum fm_holder who)
 	const uint32_t had = atomic_load(&strangers_ms);
 
 	if (who == FM_HOLDER_TRUSTED)
-		return fm_tune.peers_patience_ms;
-	if (fm_registry_only_readers(f) ||
-	    had >= fm_tune.peers_strangers_ms - fm_tune.peers_stranger_ms)
-		return fm_tune.peers_stranger_ms;
-	return fm_tune.peers_strangers_ms - had;
+		return fm_tune.patience_ms;
+	if (fm_registry_only_readers(f) || had >= fm_tune.patience_ms)
+		return fm_tune.peers_soon_ms;
+	return fm_tune.patience_ms - had;
 }
 
 static void say_silent(const struct fm_file *f)
@@ -116,22 +115,21 @@ static void say_silent(const struct fm_file *f)
 static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 {
 	const bool locked = fm_space_locked();
-	const uint64_t begin = fm_now_ms();
+	struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	enum fm_holder who;
-	uint64_t passed = 0;
 	bool strange = false;
 
-	while ((who = fm_registry_engines(f, readers_too)) &&
-	       passed < fm_least(most, patience(f, who))) {
+	while ((who = fm_registry_engines(f, readers_too))) {
 		strange |= who == FM_HOLDER_ANYBODY;
 		if (locked)
 			answer_locked();
-		fm_pause_after(passed, fm_tune.pause_first_us,
-			       fm_tune.pause_most_us);
-		passed = fm_now_ms() - begin;
+		w.most_ms = fm_least(most, patience(f, who));
+		if (!fm_wait_on(&w))
+			break;
 	}
 	if (strange && !fm_registry_only_readers(f))
-		atomic_fetch_add(&strangers_ms, (uint32_t)passed);
+		atomic_fetch_add(&strangers_ms,
+				 (uint32_t)(fm_now_ms() - w.begin_ms));
 	if (who && most > fm_tune.peers_soon_ms)
 		say_silent(f);
 	return !who;
@@ -139,7 +137,7 @@ static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 
 void fm_peers_wait(struct fm_file *f)
 {
-	wait_for_engines(f, true, fm_tune.peers_patience_ms);
+	wait_for_engines(f, true, fm_tune.patience_ms);
 }
 
 /* Our own mappings of the file go first: a reader that becomes a writer
@@ -167,7 +165,7 @@ void fm_peers_join(struct fm_file *f, bool writable)
 	if (!fm_registry_engines(f, writable))
 		return;
 	fm_registry_notify();
-	wait_for_engines(f, writable, fm_tune.peers_patience_ms);
+	wait_for_engines(f, writable, fm_tune.patience_ms);
 }
 
 bool fm_peers_stores(struct fm_file *f)

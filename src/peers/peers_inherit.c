@@ -62,7 +62,7 @@ static void vforked(const struct stat *st, bool stores)
 	    !fm_kernel_serves(f)) {
 		asked = fm_demote_ask(f, why);
 		fm_wb_kick();
-		if (!fm_demote_wait(f, asked, fm_tune.peers_patience_ms) &&
+		if (!fm_demote_wait(f, asked, fm_tune.patience_ms) &&
 		    fm_thread_any())
 			fm_log(FM_LOG_ERROR, late, f->path);
 	}

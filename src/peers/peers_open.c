@@ -388,7 +388,7 @@ void fm_open_answer(void)
 void fm_open_word(void)
 {
 	const struct timespec some = { 0,
-				       fm_tune.demote_queue_look_ms * 1000000 };
+				       fm_tune.resident_turn_ms * 1000000 };
 	uint64_t until;
 	uint32_t mine, have;
 
@@ -398,7 +398,7 @@ void fm_open_word(void)
 		return;
 	mine = atomic_fetch_add(&questions, 1) + 1;
 	fm_watch_nudge();
-	until = fm_now_ms() + fm_tune.peers_patience_ms;
+	until = fm_now_ms() + fm_tune.patience_ms;
 	while ((int32_t)((have = atomic_load(&answers)) - mine) < 0) {
 		if (fm_now_ms() >= until) {
 			say_unanswered();

@@ -120,13 +120,13 @@ void fm_ending(bool exec)
 static void wait_until_clean(void)
 {
 	int64_t dirty = atomic_load(&fm_dirty_total), was = dirty;
-	uint64_t until = fm_now_ms() + fm_tune.ending_ms;
+	uint64_t until = fm_now_ms() + fm_tune.patience_ms;
 
 	while (dirty > 0 && fm_now_ms() < until) {
 		fm_thread_sleep_ms(2);
 		dirty = atomic_load(&fm_dirty_total);
 		if (dirty < was && !fm_backup_pid())
-			until = fm_now_ms() + fm_tune.ending_ms;
+			until = fm_now_ms() + fm_tune.patience_ms;
 		was = dirty;
 	}
 }

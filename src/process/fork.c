@@ -26,6 +26,7 @@
 #include "base/fds.h"
 #include "base/life.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "engine.h"
@@ -96,17 +97,16 @@ static int advise(struct fm_map *m, int advice)
 /* Memory, and room for one more mapping of the kernel's, may come. */
 static int show_own(struct fm_file *f)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 	struct fm_map *m = atomic_load(&f->maps);
 	int err = 0;
 
 	for (; m && !err; m = atomic_load(&m->file_next)) {
 		if (!has_own(m))
 			continue;
-		err = advise(m, MADV_DOFORK);
-		for (int k = 1; err && k < fm_tune.demote_tries; k++) {
-			fm_sys_sleep_us(5000);
+		do
 			err = advise(m, MADV_DOFORK);
-		}
+		while (err && fm_wait_on(&w));
 	}
 	return err;
 }

@@ -56,17 +56,13 @@ static struct workers look(void)
  * moment, and idle workers take seconds. */
 static bool wait_for_workers(void)
 {
-	const uint64_t begin = fm_now_ms();
+	const struct fm_wait until = fm_wait_for(fm_tune.patience_ms);
 	struct workers w = look();
 	int told = 0;
 
-	for (; w.n && fm_now_ms() - begin < fm_tune.rest_workers_ms;
-	     w = look()) {
-		if (fm_now_ms() - begin > 20 && told != w.one)
+	for (; w.n && fm_wait_on(&until); w = look())
+		if (fm_now_ms() - until.begin_ms > 20 && told != w.one)
 			fm_rings_let_worker_go(told = w.one);
-		fm_pause_after(fm_now_ms() - begin, fm_tune.pause_first_us,
-			       fm_tune.pause_most_us);
-	}
 	if (told)
 		fm_rings_workers_as_were();
 	return !w.n;
@@ -102,7 +98,7 @@ int fm_engine_rest(void)
 	fm_space_unlock(&old);
 	if (err)
 		return err;
-	if (!fm_thread_end_all(fm_tune.rest_end_ms))
+	if (!fm_thread_end_all((int)fm_tune.patience_ms))
 		return -EBUSY;
 	fm_shrink_idle();
 	fm_frame_rest();

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/epoch.h"
+#include "base/pause.h"
 #include "cache/cache.h"
 #include "engine.h"
 #include "fault/fault.h"
@@ -120,6 +121,8 @@ static int clean_locked(struct fm_file *f, uint64_t first, uint64_t stop,
  * be waiting for what comes after this change. */
 static int lock_clean(struct fm_range *r, uint64_t stop)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
+	bool last = false;
 	int err;
 
 	for (int tries = 0; tries < 3; tries++) {
@@ -127,16 +130,13 @@ static int lock_clean(struct fm_range *r, uint64_t stop)
 		if (locked_and_clean(r, stop))
 			return 0;
 	}
-	for (int waits = 0;; waits++) {
-		bool last = waits == fm_tune.fileio_patience_ms * 1000 /
-					     fm_tune.fileio_pause_us;
-
+	for (;;) {
 		lock_pages(r, stop);
 		err = clean_locked(r->file, r->first, stop, last);
 		if (err != -EBUSY || last)
 			return err;
 		unlock_pages(r);
-		fm_sys_sleep_us(fm_tune.fileio_pause_us);
+		last = !fm_wait_on(&w);
 	}
 }
 
@@ -526,11 +526,11 @@ static bool renew_again(const struct fm_range *r, bool discard)
  * when the system call has ended. */
 static void replace_stale(const struct fm_range *r, bool discard)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	int err = fm_file_demote(r->file, FM_WHY_CHANGED);
 
-	for (int k = 0;
-	     err && k < fm_tune.fileio_again && !renew_again(r, discard); k++)
-		fm_sys_sleep_us(1000);
+	while (err && !renew_again(r, discard) && fm_wait_on(&w))
+		;
 	fm_file_release(r->file);
 }
 

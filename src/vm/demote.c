@@ -17,6 +17,7 @@
 #include "base/go_binary.h"
 #include "base/life.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "base/shrinker.h"
 #include "cache/cache.h"
 #include "demote_pagecache.h"
@@ -48,11 +49,12 @@ void fm_pass_through(struct fm_map *m)
 
 static int write_back_all(struct fm_file *f)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 	int err = 0;
 
 	if (fm_store_of(f)->direct && fm_store_of(f)->keeps)
 		fm_demote_write_pagecache(f);
-	for (int tries = 0; tries < fm_tune.demote_store_ms; tries++) {
+	do {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 		if (err && err != -EFAULT && atomic_load(&f->wb.buffered))
 			return err;
@@ -63,8 +65,7 @@ static int write_back_all(struct fm_file *f)
 		if (fm_dirty_next(f, 0, FM_MAX_FILE_PAGES) >=
 		    FM_MAX_FILE_PAGES)
 			return 0;
-		fm_sys_sleep_us(1000);
-	}
+	} while (fm_wait_on(&w));
 	return err ? err : -EBUSY;
 }
 
@@ -141,12 +142,11 @@ static void drop_forgotten(struct fm_map *m)
  * be there soon. */
 static int lay_one(struct fm_file *f, struct fm_map *m, bool must)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	int err = fm_demote_lay(f, m);
 
-	for (int t = 0; err && must && t < fm_tune.demote_lay_tries; t++) {
-		fm_sys_sleep_us(fm_tune.demote_lay_ms * 1000);
+	while (err && must && fm_wait_on(&w))
 		err = fm_demote_lay(f, m);
-	}
 	return err;
 }
 

@@ -35,7 +35,7 @@ void fm_resident_note_all(struct fm_file *f, struct fm_fetch *ret)
 	struct fm_map *m;
 
 	fm_fetch_begin(ret, -1, f->dev, true);
-	ret->until_ms = fm_now_ms() + fm_tune.demote_all_ms;
+	ret->until_ms = fm_now_ms() + fm_tune.patience_ms;
 	fm_for_each_map(m, f) {
 		const uintptr_t a = atomic_load(&m->start);
 		const uint64_t n = fm_pages_within(a, atomic_load(&m->end),

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/pause.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -93,17 +94,15 @@ static bool copy_page(char *to, char *from)
  * are held up by write protection and the freeze meanwhile. */
 static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 	struct copy_out *c = arg;
 
 	if (!(fm_mode(m, i) & PM_COW) || c->err || !make_room(c, m, i))
 		return;
 	/* In a child of fork nobody else is here, and nothing is registered. */
-	for (int tries = 0; !c->err && fm_uffd_fd() >= 0 && !close_own(m, i);
-	     tries++) {
-		if (tries == fm_tune.demote_store_ms)
+	while (!c->err && fm_uffd_fd() >= 0 && !close_own(m, i))
+		if (!fm_wait_on(&w))
 			c->err = -EBUSY;
-		fm_sys_sleep_us(1000);
-	}
 	if (!c->err && !copy_page(c->base + (i << FM_PAGE_SHIFT),
 				  fm_map_addr(m, i)) && !is_beyond(m, i))
 		c->err = -EFAULT;
@@ -116,15 +115,15 @@ static int move_pages(const struct copy_out *c, char *to, uint64_t first,
 {
 	size_t at = first << FM_PAGE_SHIFT, len = (end - first)
 						  << FM_PAGE_SHIFT;
-	long err = len ? -ENOMEM : 0;
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
+	long err = 0;
 
-	for (int tries = 0; err == -ENOMEM && tries < fm_tune.demote_tries;
-	     tries++) {
-		if (tries)
-			fm_sys_sleep_us(5000);
+	if (!len)
+		return 0;
+	do
 		err = fm_sys5(SYS_mremap, c->base + at, len, len,
 			      MREMAP_MAYMOVE | MREMAP_FIXED, to + at);
-	}
+	while (err == -ENOMEM && fm_wait_on(&w));
 	return fm_is_err((void *)err) ? (int)err : 0;
 }
 

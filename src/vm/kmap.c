@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "base/life.h"
+#include "base/pause.h"
 #include "base/proc.h"
 #include "base/snapshot.h"
 #include "base/sys.h"
@@ -114,12 +115,11 @@ static void helper_main(void *arg)
 	struct helper *h = arg;
 
 	for (h->err = 0; h->at < h->n && !h->err; h->at += !h->err) {
-		h->err = helper_one(h, &h->maps[h->at]);
-		for (int k = 1; k < fm_tune.demote_tries && passes(h->err);
-		     k++) {
-			fm_sys_sleep_us(5000);
+		const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
+
+		do
 			h->err = helper_one(h, &h->maps[h->at]);
-		}
+		while (passes(h->err) && fm_wait_on(&w));
 	}
 	h->done = true;
 }

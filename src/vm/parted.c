@@ -5,6 +5,7 @@
  */
 #include "advise/advise.h"
 #include "base/life.h"
+#include "base/pause.h"
 #include "base/tables.h"
 #include "engine.h"
 #include "file/file.h"
@@ -45,14 +46,13 @@ static unsigned ask_each(bool ask)
 /* By a thread of ours, which has them. */
 static void have_handed_over(void)
 {
-	const uint64_t until = fm_now_ms() + fm_tune.parted_patience_ms;
+	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	bool ask = true;
 
-	while (ask_each(ask) && fm_now_ms() < until) {
+	while (ask_each(ask) && fm_wait_on(&w)) {
 		if (ask)
 			fm_wb_kick();
 		ask = false;
-		fm_sys_sleep_us(500);
 	}
 }
 

@@ -199,7 +199,7 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 /* False: no mapping of the engine's has this page. */
 static bool read_at(struct job *j, uint64_t *fp)
 {
-	for (int k = 0; k < fm_tune.warm_patience_ms && !is_over(j); k++) {
+	for (int k = 0; k < (int)fm_tune.patience_ms && !is_over(j); k++) {
 		const unsigned e = fm_epoch_enter();
 		uint64_t i, n = 0;
 		bool left = false;

@@ -12,6 +12,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -71,13 +72,12 @@ const char *fm_look_outcome_text(enum fm_look_outcome o)
 
 static int save(enum fm_save_when when, bool make)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	int n;
 
-	for (int ms = 0; atomic_exchange(&saving, true); ms++) {
-		if (ms == fm_tune.warm_patience_ms)
+	while (atomic_exchange(&saving, true))
+		if (!fm_wait_on(&w))
 			return -EBUSY;
-		fm_sys_sleep_us(1000);
-	}
 	n = fm_warm_save_all(when, make);
 	if (make && n >= 0)
 		atomic_store(&made, true);
@@ -243,7 +243,7 @@ void fm_warm_mapped(const struct fm_warm_mapping *m)
 /* The thread obeys order number `mine`. */
 static int wait_for(uint32_t mine)
 {
-	const uint64_t until = fm_now_ms() + fm_tune.warm_order_ms;
+	const uint64_t until = fm_now_ms() + fm_tune.patience_ms;
 	const struct timespec t = { 0, 100000000 };
 	uint32_t seen;
 

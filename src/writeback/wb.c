@@ -5,6 +5,7 @@
 
 #include "base/epoch.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
@@ -353,7 +354,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 		if (locked && locked == w->inflight)
 			finish_locked(w);
 		else if (waits && locked + waits == w->inflight)
-			fm_sys_sleep_us(fm_tune.short_pause_us);
+			fm_sys_sleep_us(FM_PAUSE_US);
 	}
 }
 
@@ -552,7 +553,7 @@ static long write_alone(struct fm_io *io)
 		if (io->res != -EAGAIN)
 			return io->res;
 		io->done = false;
-		fm_sys_sleep_us(fm_tune.short_pause_us);
+		fm_sys_sleep_us(FM_PAUSE_US);
 	}
 	fm_io_once(io);
 	if (io->vec && !fm_witness_heard(io))
