@@ -31,6 +31,7 @@ static struct fm_event bell;
 static _Atomic(const struct fm_source *) source;
 /* The areas, and what the kernel has been told of them, may differ. */
 static _Atomic bool at_work;
+static _Atomic uint64_t read_ms; /* when it was last seen that something was */
 static unsigned child = UINT32_MAX; /* of fork, as its family has it */
 static struct fm_areas areas;
 static struct fm_waits waits;
@@ -38,6 +39,7 @@ static struct fm_waits waits;
 /* The best first. */
 static const struct fm_source *const sources[] = { &fm_source_samples,
 						   &fm_source_estimate };
+#define IDLE_MS 3000 /* unit: two seconds that are over, and this one */
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
 const char *fm_helper_source(void)
@@ -45,6 +47,20 @@ const char *fm_helper_source(void)
 	const struct fm_source *s = atomic_load(&source);
 
 	return s && atomic_load(&state) == RUNNING ? s->name : NULL;
+}
+
+bool fm_helper_idle(void)
+{
+	return atomic_load(&state) == RUNNING &&
+	       fm_now_ms() - atomic_load(&read_ms) > IDLE_MS;
+}
+
+static void note_reads(const struct fm_area_use *use)
+{
+	if (!use->major && !use->bytes)
+		return;
+	atomic_store(&read_ms, fm_now_ms());
+	fm_watch_wake();
 }
 
 static uint64_t us_of(const struct timeval *t)
@@ -123,7 +139,8 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 	if (second != fm_now_ms() / 1000)
 		early = 0;
 	second = fm_now_ms() / 1000;
-	use_until_now(&last);
+	if (unpaid_ms > fm_tune.helper_first_ms)
+		use_until_now(&last);
 	for (; unpaid_ms > fm_tune.helper_first_ms &&
 	       early < fm_tune.helper_early && !atomic_load(&stop);
 	     unpaid_ms -= fm_tune.helper_first_ms) {
@@ -208,23 +225,17 @@ static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 	if (*quiet_ms < fm_tune.streams_forget_ms || areas.guess)
 		return soon_ms(ms);
 	atomic_load(&source)->rest();
-	return fm_least(2 * ms, *quiet_ms < fm_tune.helper_long_after_ms ?
-					fm_tune.helper_quiet_ms :
-					fm_tune.helper_long_ms);
+	return fm_least(2 * ms, fm_least(*quiet_ms / fm_tune.helper_quiet_part,
+					 fm_tune.helper_late_ms));
 }
 
 /* Its main thread may have ended, and left ours alone. */
 static void end_if_alone(uint64_t quiet_ms)
 {
-	static uint64_t looked_ms;
-	const uint64_t now = fm_now_ms();
 	int status;
 
-	if (quiet_ms < fm_tune.helper_alone_ms ||
-	    now < looked_ms + fm_tune.helper_alone_ms)
-		return;
-	looked_ms = now;
-	if (!fm_active() && fm_left_alone(&status))
+	if (quiet_ms >= fm_tune.streams_forget_ms && !fm_active() &&
+	    fm_left_alone(&status))
 		fm_sys1(SYS_exit_group, status);
 }
 
@@ -256,6 +267,9 @@ static int turns(void)
 		use_until_now(&now);
 		use = since(&now, &looked);
 		atomic_store(&at_work, true);
+		note_reads(&(struct fm_area_use){
+			.major = now.major - last.major,
+			.bytes = now.bytes - last.bytes });
 		any = fm_areas_update(&areas);
 		err = any ? fm_areas_begin(&areas) : 0;
 		if (any && !err && worth(&use)) {
@@ -301,6 +315,7 @@ static void *helper(void *arg)
 		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
 		       "errno %d", -err);
 	atomic_store(&state, err ? REFUSED : IDLE);
+	fm_watch_wake(); /* it cannot be told any more when something is read */
 	return NULL;
 }
 
@@ -312,6 +327,7 @@ void fm_helper_need(void)
 	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
 		return;
 	atomic_store(&stop, false);
+	atomic_store(&read_ms, fm_now_ms());
 	fm_family_start();
 	if (fm_thread_create(helper, NULL))
 		atomic_store(&state, REFUSED);

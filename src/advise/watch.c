@@ -2,31 +2,27 @@
 #include "watch.h"
 
 #include "base/event.h"
+#include "base/life.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "engine.h"
 #include "policy.h"
-#include "tunables.h"
+#include "helper.h"
+#include "krange.h"
+
+#define SECOND_MS 1000 /* unit: a second */
 
 enum state { IDLE, RUNNING, REFUSED };
 static _Atomic int state;
 static _Atomic bool stop;
+static _Atomic bool asleep; /* until it is woken */
 static struct fm_event bell;
 void (*fm_watch_look)(void);
-
-/* A program that has files taken back sooner is looked at sooner. */
-static uint64_t pause_ms(void)
-{
-	uint64_t ms =
-		fm_least(fm_tune.watch_every_ms, fm_settings()->take_back_ms);
-
-	return ms > fm_tune.watch_least_ms ? ms : fm_tune.watch_least_ms;
-}
 
 /* Who adds a range after the last look finds the thread RUNNING, or idle. */
 static bool goes_on(void)
 {
-	const bool ends = atomic_load(&stop);
+	const bool ends = atomic_load(&stop) || fm_life_running();
 	int idle = IDLE;
 
 	if (!ends && fm_krange_any())
@@ -36,11 +32,28 @@ static bool goes_on(void)
 	       atomic_compare_exchange_strong(&state, &idle, RUNNING);
 }
 
+/* While nothing is read until the thread that advises says that something is:
+ * it looks all the time. It notes that first, and looks then whether we sleep:
+ * one of the two sees the other. */
+static void rest(void)
+{
+	const struct timespec second = fm_timespec_ms(SECOND_MS);
+	const uint32_t seen = fm_event_seen(&bell);
+	bool idle;
+
+	atomic_store(&asleep, true);
+	idle = fm_helper_idle();
+	if (!idle)
+		atomic_store(&asleep, false);
+	if (!atomic_load(&stop))
+		fm_event_wait_alone(&bell, seen, idle ? NULL : &second);
+}
+
 static void *watch(void *arg)
 {
 	fm_thread_begin("fastmap-watch");
 	do {
-		fm_event_sleep_ms(&bell, &stop, pause_ms());
+		rest();
 		if (!atomic_load(&stop))
 			fm_watch_look();
 	} while (goes_on());
@@ -52,12 +65,18 @@ void fm_watch_need(void)
 	int idle = IDLE;
 
 	if (!fm_watch_look || !fm_settings()->take_back_ms ||
-	    fm_sys_confined() ||
+	    fm_sys_confined() || fm_life_running() ||
 	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
 		return;
 	atomic_store(&stop, false);
 	if (fm_thread_create(watch, NULL))
 		atomic_store(&state, REFUSED);
+}
+
+void fm_watch_wake(void)
+{
+	if (atomic_exchange(&asleep, false))
+		fm_event_raise(&bell);
 }
 
 void fm_watch_end(void)

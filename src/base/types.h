@@ -115,6 +115,7 @@ struct fm_leaf {
 #define FM_MAX_FILE_PAGES (FM_LEAVES << FM_LEAF_SHIFT)
 
 struct fm_policy;
+struct fm_choice;
 struct fm_map;
 struct fm_chunk;
 struct fm_stream_set;
@@ -141,36 +142,9 @@ struct fm_served {
 	} change[FM_SERVED_CHANGES]; /* a ring */
 };
 
-/* ---- serve/rate.h, trial.h, hold.h ------------------------------------ */
-
-/* Of a second, or of the time between two looks. */
-struct fm_rate {
-	uint32_t kernel, engine; /* lost, in thousandths of a thread */
-	uint32_t waits;          /* major faults and loads a second */
-	uint32_t kib;            /* read a second */
-	uint32_t missing;        /* as above */
-	uint64_t fault_ns;       /* one of the engine's took */
-};
-
-enum fm_trial_state { FM_TRIAL_NONE, FM_TRIAL_RUNS, FM_TRIAL_KEPT };
-
+/* serve/lately.h */
 struct fm_lately {
 	_Atomic uint64_t ns, at_ms;
-};
-
-struct fm_hold {
-	uint64_t until_ms;
-	unsigned failed; /* in a row */
-};
-
-/* Of the server that a file does not have. */
-struct fm_trial {
-	enum fm_trial_state state;
-	struct fm_rate before; /* with the other server */
-	unsigned hopeful, good, bad; /* seconds in a row */
-	struct fm_hold hold;
-	uint64_t hoped_ms;     /* when one was worth it last */
-	uint64_t begun_ms, begun_bytes, room;
 };
 
 struct fm_file_stats {
@@ -270,28 +244,15 @@ struct fm_file {
 		/* its cause may pass, and then it comes back: takeable.h */
 		bool passes;
 		bool shut; /* all is closed but the path */
+		bool adopted; /* the engine has never had it: mmap/losing.h */
+		/* calls that hooks did not see may use its memory */
+		_Atomic bool old_calls;
 		/* handed over for one who read what we stored to */
 		bool read_beside;
 		uint32_t wait_ms; /* after the next one, before it may */
 		uint64_t not_before_ms;
 	} demote;
-	struct { /* mmap/losing.h: who serves it better */
-		struct fm_trial trial; /* of the engine */
-		bool adopted;  /* the engine has never had it */
-		/* some that hooks did not see may use its memory */
-		_Atomic bool old_calls;
-		_Atomic bool losing; /* the kernel, by the last looks */
-		uint64_t calm_since_ms;
-		/* the kernel's, by the last looks */
-		struct fm_rate rate;
-		/* lost, in thousandths of a thread, with each of the two */
-		_Atomic uint32_t kernel, engine;
-		/* ns an access, by enum fm_server, before a change of it;
-		 * 0: not known */
-		_Atomic uint64_t cost_ns[2];
-		/* in faults, up to the last look at it, and before it */
-		uint64_t spent_seen_ns, spent_lately_ns;
-	} choice;
+	struct fm_choice *choice; /* serve/table.h: who serves it better */
 	struct { /* mmap/kernel_windows.h: maps of single pieces */
 		/* mapped piece by piece, over and over */
 		_Atomic bool repeated;

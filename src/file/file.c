@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "io/io.h"
 #include "policy.h"
+#include "serve/serve.h"
 #include "served.h"
 #include "space_lock.h"
 #include "wb_errseq.h"
@@ -305,6 +306,13 @@ static uint32_t free_slot(void)
 	return open < fm_rings_most_open() ? found : UINT32_MAX;
 }
 
+static void free_file(struct fm_file *f)
+{
+	if (f->choice)
+		fm_choice_put(f->choice, f->dev, f->ino);
+	fm_free(f);
+}
+
 static int file_new(const struct stat *st, const char *path,
 		    const struct fm_policy *policy, struct fm_file **ret)
 {
@@ -316,13 +324,14 @@ static int file_new(const struct stat *st, const char *path,
 	f = fm_alloc(sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	f->leaf = fm_sys_anon(FM_LEAVES * sizeof(*f->leaf));
-	if (!f->leaf) {
-		fm_free(f);
-		return -ENOMEM;
-	}
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
+	f->choice = fm_choice_of(f->dev, f->ino);
+	f->leaf = f->choice ? fm_sys_anon(FM_LEAVES * sizeof(*f->leaf)) : NULL;
+	if (!f->leaf) {
+		free_file(f);
+		return -ENOMEM;
+	}
 	f->id = id;
 	f->policy = policy;
 	f->io.path = f->io.direct = f->io.buffered = f->io.kept = -1;
@@ -382,7 +391,7 @@ static void file_free(void *obj)
 			fm_sys_munmap(atomic_load(&f->leaf[i]),
 				      sizeof(struct fm_leaf));
 	fm_sys_munmap((void *)f->leaf, FM_LEAVES * sizeof(*f->leaf));
-	fm_free(f);
+	free_file(f);
 }
 
 static void unname(struct fm_file *f)

@@ -4,6 +4,7 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "policy.h"
+#include "serve/serve.h"
 #include "server.h"
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
@@ -56,7 +57,7 @@ void fm_served_file(struct fm_file *f, enum fm_served_by by,
 				      .why = (uint8_t)why };
 
 	for (unsigned i = 0; i < FM_SERVERS; i++)
-		c.cost_ns[i] = atomic_load(&f->choice.cost_ns[i]);
+		c.cost_ns[i] = atomic_load(&f->choice->cost_ns[i]);
 	begin(&f->st.served, &c);
 }
 

@@ -19,7 +19,7 @@
 
 static struct fm_trial trial;
 static struct fm_totals last;
-static _Atomic bool lost;
+static _Atomic bool lost, busy;
 static _Atomic uint64_t begun, kept;
 static _Atomic uint32_t in_engine, in_kernel; /* lost time, when compared */
 
@@ -46,37 +46,13 @@ struct look {
 	uint64_t memory_ns; /* of the file that is waited for most: device.h */
 };
 
-static uint64_t loads(void)
-{
-	struct fm_file *f;
-	uint64_t n = 0, old;
-
-	fm_space_lock(&old);
-	fm_for_each_file(f, id)
-		n += atomic_load(&f->st.loads);
-	fm_space_unlock(&old);
-	return n;
-}
-
-static void count(struct fm_totals *ret)
-{
-	fm_totals_of_kernel(ret);
-	ret->spent_ns = fm_latency_spent(&ret->faults);
-}
-
-void fm_judge_measure(struct fm_totals *ret)
-{
-	count(ret);
-	ret->loads = fm_file_top() ? loads() : 0;
-}
-
 static void add(struct fm_file *f, struct look *l)
 {
 	const uint64_t spent = atomic_load(&f->st.spent_ns);
 
-	f->choice.spent_lately_ns = spent - f->choice.spent_seen_ns;
-	f->choice.spent_seen_ns = spent;
-	l->lost_ns += f->choice.spent_lately_ns;
+	f->choice->spent_lately_ns = spent - f->choice->spent_seen_ns;
+	f->choice->spent_seen_ns = spent;
+	l->lost_ns += f->choice->spent_lately_ns;
 	l->totals.loads += atomic_load(&f->st.loads);
 	if (!fm_kernel_serves(f))
 		l->engines += fm_map_bytes(f);
@@ -99,8 +75,8 @@ static void look_at_files(struct look *l)
 	fm_space_lock(&old);
 	fm_for_each_file(f, id) {
 		add(f, l);
-		if (!most || f->choice.spent_lately_ns >
-				     most->choice.spent_lately_ns)
+		if (!most || f->choice->spent_lately_ns >
+				     most->choice->spent_lately_ns)
 			most = f;
 	}
 	if (most)
@@ -112,7 +88,8 @@ static void look_at_files(struct look *l)
  * takes. */
 static void measure(struct look *l)
 {
-	count(&l->totals);
+	fm_totals_of_kernel(&l->totals);
+	l->totals.spent_ns = fm_latency_spent(&l->totals.faults);
 	look_at_files(l);
 	if (trial.state != FM_TRIAL_NONE &&
 	    l->totals.read_ns < trial.before.fault_ns)
@@ -152,8 +129,8 @@ static void note_costs(const struct fm_costs *c)
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id) {
-		atomic_store(&f->choice.cost_ns[FM_SERVER_ENGINE], c->engine);
-		atomic_store(&f->choice.cost_ns[FM_SERVER_KERNEL], c->kernel);
+		atomic_store(&f->choice->cost_ns[FM_SERVER_ENGINE], c->engine);
+		atomic_store(&f->choice->cost_ns[FM_SERVER_KERNEL], c->kernel);
 	}
 	fm_space_unlock(&old);
 }
@@ -165,7 +142,7 @@ static void note_costs(const struct fm_costs *c)
 static bool may_be_tried(struct fm_file *f, uint64_t least)
 {
 	return atomic_load(&f->maps) && !fm_kernel_serves(f) &&
-	       f->choice.spent_lately_ns >= least &&
+	       f->choice->spent_lately_ns >= least &&
 	       f->policy->serve == FM_SERVE_AUTO &&
 	       fm_demote_may_return(f, FM_WHY_TRIED);
 }
@@ -346,16 +323,18 @@ static bool hope(const struct look *l)
 	       l->rate.engine >= fm_tune.serve_lost_much && weigh(l, settled);
 }
 
-/* Neither server is on trial, and nothing faulted: no call tells more. */
+/* Neither server is on trial, and nothing faulted or was read: no call tells
+ * more. What is counted until the next look is not one second's: from there on
+ * it is compared again. */
 static bool is_idle(void)
 {
 	uint64_t faults;
 
 	fm_latency_spent(&faults);
 	if (faults != last.faults || trial.state != FM_TRIAL_NONE ||
-	    fm_losing_trials())
+	    fm_losing_trials() || !fm_helper_idle())
 		return false;
-	last.ms = fm_now_ms();
+	last.ms = 0;
 	return true;
 }
 
@@ -372,9 +351,10 @@ static void act_in(struct look *l)
 	};
 	act_on(fm_trial_step(&fm_trial_of_kernel, &trial, &now), l);
 	fm_losing_second(&l->rate);
+	fm_losing_look(&l->rate);
 }
 
-void fm_judge_second(void)
+static void second(void)
 {
 	struct look l = { .lost_ns = 0 };
 
@@ -385,6 +365,32 @@ void fm_judge_second(void)
 	if (last.ms)
 		act_in(&l);
 	last = l.totals;
+}
+
+/* The thread that watches while there is no engine may still be at it. */
+void fm_judge_second(void)
+{
+	if (atomic_exchange(&busy, true))
+		return;
+	second();
+	atomic_store(&busy, false);
+}
+
+static void beside_engine(void)
+{
+	if (!fm_life_running())
+		fm_judge_second();
+}
+
+static int engine_runs(void)
+{
+	fm_watch_wake();
+	return 0;
+}
+
+__attribute__((constructor)) static void watch(void)
+{
+	fm_watch_look = beside_engine;
 }
 
 void fm_trial_counts(struct fm_trial_counts *ret)
@@ -400,9 +406,11 @@ static void forked(void)
 {
 	trial = (struct fm_trial){ 0 };
 	last = (struct fm_totals){ 0 };
+	atomic_store(&busy, false);
 	atomic_store(&lost, false);
 	atomic_store(&begun, 0);
 	atomic_store(&kept, 0);
 }
 
-FM_LIFE(judge, .level = FM_LIFE_RUNNING, .forked = forked)
+FM_LIFE(judge, .level = FM_LIFE_RUNNING, .start = engine_runs,
+	.forked = forked)

@@ -8,7 +8,9 @@
  * mapped privately, each that has an eighth or more of the time that all lose:
  * others stay the engine's, and have its cache for themselves. In a second in
  * which nothing faulted nothing is measured. All [plain], in the thread that
- * runs once a second, unless it says more.
+ * runs once a second, unless it says more. While the engine does not run that
+ * is the one of advise/watch.h: then it is only looked what the program waits
+ * for (losing.h).
  */
 #ifndef FM_JUDGE_H
 #define FM_JUDGE_H
@@ -17,10 +19,7 @@
 #include <stdint.h>
 
 struct fm_file;
-struct fm_totals;
 
-/* [plain] What this process has counted up to now. Without a lock. */
-void fm_judge_measure(struct fm_totals *ret);
 /* Compare, and begin or end a trial. Without a lock. */
 void fm_judge_second(void);
 /* [any] Is f the kernel's because of a trial? */

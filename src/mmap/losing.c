@@ -27,41 +27,32 @@
 #include "tunables.h"
 #include "vm/vm.h"
 
-#define FILES 16u /* size */
-
-/* ---- what is counted --------------------------------------------------- */
-
-static struct fm_totals looked;
-
-/* Between the last look and this one. False: there was none. */
-static bool look_again(struct fm_rate *ret)
-{
-	const struct fm_totals before = looked;
-
-	fm_judge_measure(&looked);
-	*ret = fm_rate_between(&before, &looked);
-	return before.ms;
-}
+static struct {
+	unsigned in_a_row;   /* looks at which much was lost */
+	uint32_t looks;
+	bool refused;        /* there is no engine here */
+	_Atomic bool trials; /* the engine is on trial for a file */
+} state;
 
 /* ---- which file it is --------------------------------------------------- */
 
-/* Pages of a file here and there: which of them are in the page cache. */
-struct sample {
-	struct fm_krange r; /* the first of its ranges */
-	char path[256];
+/* Pages of a file here and there: which of them are in the page cache. In its
+ * entry, from the first look at it on. */
+struct fm_loss {
 	struct fm_page_sample seen;
+	uintptr_t start; /* of its first range */
 	uint64_t pages;
 	uint64_t not_before_ms; /* looked at whether others use it */
-	uint32_t changes;       /* of the ranges: else it is another sample */
+	uint32_t look;
 };
 
-static struct sample samples[FILES];
-static unsigned nsamples;
-
-static bool same_file(const struct fm_krange *a, const struct fm_krange *b)
-{
-	return a->ino == b->ino && a->dev == b->dev;
-}
+struct look {
+	const struct fm_rate *rate;
+	struct fm_krange_all all; /* the first range of each file */
+	uint64_t came; /* pages, of all of these */
+	char path[256]; /* size: as in the statistics */
+	struct stat st;
+};
 
 /* By the policy and the reason; how it is mapped fm_take_may says. */
 static bool may_lose(const struct fm_krange *r)
@@ -70,152 +61,92 @@ static bool may_lose(const struct fm_krange *r)
 	       r->policy->warm == FM_WARM_AUTO && r->shared;
 }
 
-struct wanted {
-	const struct fm_krange *r;
-	char *path;
-};
-
-static void look_for_path(const struct fm_skipped *l, void *arg)
+static bool find_path(struct look *l, const struct fm_krange *r)
 {
-	const struct wanted *w = arg;
+	struct fm_file *f = fm_file_find(r->dev, r->ino);
 
-	if (l->ino == w->r->ino && l->dev == w->r->dev)
-		memcpy(w->path, l->path, sizeof(l->path));
-}
-
-static bool is_there(const struct sample *s, struct stat *st)
-{
-	return s->path[0] == '/' &&
-	       !fm_sys4(SYS_newfstatat, AT_FDCWD, s->path, st, 0) &&
-	       st->st_ino == s->r.ino && st->st_dev == s->r.dev;
-}
-
-static bool find_path(struct sample *s)
-{
-	struct wanted w = { &s->r, s->path };
-	struct fm_file *f = fm_file_find(s->r.dev, s->r.ino);
-	struct stat st;
-	uint64_t old;
-
-	s->path[0] = 0;
+	l->path[0] = 0;
 	if (f) {
-		memcpy(s->path, f->path, sizeof(s->path));
+		memcpy(l->path, f->path, sizeof(l->path));
 		fm_file_put(f);
 	} else {
-		fm_block_signals(&old);
-		fm_skipped_each(look_for_path, &w);
-		fm_restore_signals(&old);
+		fm_skipped_path(r->dev, r->ino, l->path);
 	}
-	return is_there(s, &st);
+	return l->path[0] == '/' &&
+	       !fm_sys4(SYS_newfstatat, AT_FDCWD, l->path, &l->st, 0) &&
+	       l->st.st_ino == r->ino && l->st.st_dev == r->dev;
 }
 
-static struct sample *sample_of(const struct fm_krange *r)
+static struct fm_loss *loss_of(const struct fm_krange *r)
 {
-	struct sample *s;
+	struct fm_case *c = fm_case_of(r->dev, r->ino);
 
-	for (unsigned i = 0; i < nsamples; i++)
-		if (same_file(&samples[i].r, r))
-			return &samples[i];
-	if (nsamples == FILES)
-		return NULL;
-	s = &samples[nsamples];
-	*s = (struct sample){ .r = *r };
-	if (find_path(s))
-		return &samples[nsamples++];
-	return NULL;
-}
-
-static uint64_t within(const struct fm_krange *r, uint64_t size)
-{
-	return fm_pages_within(r->start, r->end, r->pgoff, size);
-}
-
-static uint64_t pages_of(const struct sample *s)
-{
-	struct stat st;
-
-	return is_there(s, &st) ? within(&s->r, (uint64_t)st.st_size) : 0;
-}
-
-static void look_at_pages(struct sample *s, bool again)
-{
-	fm_page_sample_look(&s->seen, s->r.start, s->pages, FM_PAGE_SAMPLES,
-			    again);
-}
-
-static void sample(const struct fm_krange *r, uint32_t changes)
-{
-	struct sample *s = may_lose(r) ? sample_of(r) : NULL;
-	uint64_t pages;
-	bool again;
-
-	if (!s || s->changes == changes + 1)
-		return; /* this is another range of it */
-	pages = pages_of(s);
-	again = same_file(&s->r, r) && s->r.start == r->start &&
-		s->r.end == r->end && s->pages == pages;
-	s->r = *r;
-	s->pages = pages;
-	s->changes = changes + 1;
-	look_at_pages(s, again);
-}
-
-/* Each file once: by the first of its ranges, in order of address. */
-static void sample_all(void)
-{
-	struct fm_krange_all all;
-	static uint32_t look;
-
-	if (fm_krange_all(NULL, &all))
-		return; /* this look is left out */
-	look++;
-	for (unsigned i = 0; i < all.n; i++)
-		sample(&all.at[i], look);
-	fm_free(all.at);
-	for (unsigned i = nsamples; i-- > 0;)
-		if (samples[i].changes != look + 1)
-			samples[i] = samples[--nsamples];
+	if (c && !c->loss)
+		c->loss = fm_alloc(sizeof(*c->loss));
+	return c ? c->loss : NULL;
 }
 
 /* Pages that came since the last look, as far as the sample tells. */
-static uint64_t weight(const struct sample *s)
+static uint64_t weight(const struct fm_loss *s)
 {
 	return s->seen.n ? s->seen.came * s->pages / s->seen.n : 0;
 }
 
-static uint64_t weight_of_all(void)
+/* False: it is not looked at, or this is another range of it. */
+static bool sample(struct look *l, const struct fm_krange *r)
 {
-	uint64_t sum = 0;
+	struct fm_loss *s = may_lose(r) ? loss_of(r) : NULL;
+	uint64_t pages;
+	bool again;
 
-	for (unsigned i = 0; i < nsamples; i++)
-		sum += weight(&samples[i]);
-	return sum;
+	if (!s || s->look == state.looks || !find_path(l, r))
+		return false;
+	pages = fm_pages_within(r->start, r->end, r->pgoff,
+				(uint64_t)l->st.st_size);
+	again = s->look + 1 == state.looks && s->start == r->start &&
+		s->pages == pages;
+	s->start = r->start;
+	s->pages = pages;
+	s->look = state.looks;
+	fm_page_sample_look(&s->seen, s->start, pages, FM_PAGE_SAMPLES, again);
+	l->came += weight(s);
+	return true;
+}
+
+/* Each file once: by the first of its ranges, in order of address. */
+static void sample_all(struct look *l)
+{
+	unsigned n = 0;
+
+	state.looks++;
+	for (unsigned i = 0; i < l->all.n; i++)
+		if (sample(l, &l->all.at[i]))
+			l->all.at[n++] = l->all.at[i];
+	l->all.n = n;
 }
 
 /* Its pages come all the time, and it is not all there. */
-static bool is_cause(const struct sample *s)
+static bool is_cause(const struct look *l, const struct fm_loss *s)
 {
 	return s->seen.came &&
 	       s->seen.missing * fm_tune.serve_nearly >= s->seen.n &&
-	       weight(s) >= weight_of_all() / fm_tune.judge_share;
+	       weight(s) >= l->came / fm_tune.judge_share;
 }
 
 /* ---- files that the engine has never had -------------------------------- */
 
-static bool refused; /* there is no engine here */
-
-static int open_path(const struct sample *s)
+static int open_path(const struct look *l, const struct fm_krange *r)
 {
 	char proc[FM_PROC_FD];
 	int fd = -ENOENT;
 
-	if (fm_sys_is_file(s->r.fd, s->r.dev, s->r.ino))
-		fd = fm_sys_open(fm_proc_fd(proc, s->r.fd), O_PATH, 0);
+	if (fm_sys_is_file(r->fd, r->dev, r->ino))
+		fd = fm_sys_open(fm_proc_fd(proc, r->fd), O_PATH, 0);
 	if (fd < 0)
-		fd = fm_sys_open(s->path, O_PATH, 0);
+		fd = fm_sys_open(l->path, O_PATH, 0);
 	if (fd >= 0)
 		fd = fm_fd_raise(fd);
-	if (fd >= 0 && !fm_sys_is_file(fd, s->r.dev, s->r.ino)) {
+	if (fd >= 0 && !fm_sys_is_file(fd, r->dev, r->ino)) {
 		fm_fd_drop(fd);
 		fd = -ENOENT;
 	}
@@ -225,9 +156,9 @@ static int open_path(const struct sample *s)
 /* From now on the hooks look. */
 static void now_passes(struct fm_file *f, const struct stat *st)
 {
-	f->choice.adopted = true;
-	atomic_store(&f->choice.old_calls, true);
-	f->choice.calm_since_ms = fm_now_ms();
+	f->demote.adopted = true;
+	atomic_store(&f->demote.old_calls, true);
+	f->choice->calm_since_ms = fm_now_ms();
 	fm_skipped_taken(st);
 	fm_file_passes(f, true);
 	fm_log(FM_LOG_INFO, "%s: the program waits for what the page cache has "
@@ -236,9 +167,9 @@ static void now_passes(struct fm_file *f, const struct stat *st)
 }
 
 /* Under the space lock. */
-static int adopt_locked(const struct sample *s, int fd)
+static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 {
-	struct fm_file *f = fm_file_find(s->r.dev, s->r.ino);
+	struct fm_file *f = fm_file_find(r->dev, r->ino);
 	struct stat st;
 	int err;
 
@@ -248,48 +179,48 @@ static int adopt_locked(const struct sample *s, int fd)
 	}
 	if (fm_sys_fstat(fd, &st))
 		return -EBADF;
-	refused = fm_life_need();
-	if (refused || fm_mem_monitor_short())
+	state.refused = fm_life_need();
+	if (state.refused || fm_mem_monitor_short())
 		return -EBUSY;
-	err = fm_file_adopt(fd, &st, s->path, s->r.policy, s->r.why, &f);
+	err = fm_file_adopt(fd, &st, l->path, r->policy, r->why, &f);
 	if (err)
 		return err;
-	if (fm_demote_may_return(f, s->r.why) && fm_take_may(f)) {
+	if (fm_demote_may_return(f, r->why) && fm_take_may(f)) {
 		now_passes(f, &st);
+		state.refused = !fm_old_calls_mark();
 		return 0;
 	}
 	fm_file_put_locked(f); /* closes the descriptor */
 	return 1;
 }
 
-/* What costs most is asked first, but while nothing is running yet. */
-static bool may_adopt(struct sample *s)
+/* What costs most is asked last. */
+static bool may_adopt(const struct look *l, const struct fm_krange *r)
 {
-	if (refused || fm_now_ms() < s->not_before_ms ||
-	    !fm_server_reason_passes(s->r.why) || fm_sys_confined() ||
-	    fm_memory_look())
+	struct fm_loss *s = loss_of(r);
+
+	if (state.refused || fm_now_ms() < s->not_before_ms ||
+	    !fm_server_reason_passes(r->why) || fm_memory_look())
 		return false;
 	s->not_before_ms = fm_now_ms() + fm_pause_ms(1);
-	return !fm_peers_anybody(s->r.dev, s->r.ino, s->path);
+	return !fm_peers_anybody(r->dev, r->ino, l->path);
 }
 
-static void adopt(struct sample *s)
+static void adopt(struct look *l, const struct fm_krange *r)
 {
 	uint64_t old;
 	int fd, err;
 
-	if (!may_adopt(s))
+	if (!find_path(l, r) || !may_adopt(l, r))
 		return;
-	fd = open_path(s);
+	fd = open_path(l, r);
 	if (fd < 0)
 		return;
 	fm_space_lock(&old);
-	err = adopt_locked(s, fd);
+	err = adopt_locked(l, r, fd);
 	fm_space_unlock(&old);
 	if (err < 0)
 		fm_fd_drop(fd);
-	if (!err && !fm_old_calls_mark())
-		refused = true;
 }
 
 bool fm_losing_forget(struct fm_file *f)
@@ -297,7 +228,7 @@ bool fm_losing_forget(struct fm_file *f)
 	const struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
 
 	fm_file_passes(f, false);
-	if (!f->choice.adopted)
+	if (!f->demote.adopted)
 		return false;
 	fm_skipped_back(&st, fm_served_beside_engine(f->policy));
 	fm_file_put_locked(f);
@@ -306,18 +237,16 @@ bool fm_losing_forget(struct fm_file *f)
 
 /* ---- a look -------------------------------------------------------------- */
 
-static unsigned in_a_row;
-
 /* Of the last looks, the newer the more. */
 static uint32_t mean(uint32_t of, uint32_t with)
 {
 	return of ? of / 2 + with / 2 : with;
 }
 
-static void note_rate(struct fm_file *f, const struct sample *s,
+static void note_rate(struct fm_file *f, const struct fm_loss *s,
 		      const struct fm_rate *r)
 {
-	struct fm_rate *m = &f->choice.rate;
+	struct fm_rate *m = &f->choice->rate;
 
 	*m = (struct fm_rate){
 		.kernel = mean(m->kernel, r->kernel),
@@ -325,88 +254,75 @@ static void note_rate(struct fm_file *f, const struct sample *s,
 		.kib = mean(m->kib, r->kib),
 		.missing = s->seen.missing * 1000 / s->seen.n,
 	};
-	atomic_store(&f->choice.kernel, m->kernel);
-	f->choice.calm_since_ms = fm_now_ms();
-	atomic_store(&f->choice.losing, !atomic_load(&f->choice.old_calls));
+	atomic_store(&f->choice->kernel, m->kernel);
+	f->choice->calm_since_ms = fm_now_ms();
+	atomic_store(&f->choice->losing, !atomic_load(&f->demote.old_calls));
 }
 
-static void loses(struct sample *s, const struct fm_rate *r)
+static void loses(struct look *l, const struct fm_krange *r)
 {
-	struct fm_file *f = fm_file_find(s->r.dev, s->r.ino);
+	struct fm_file *f = fm_file_find(r->dev, r->ino);
 
 	if (!f) {
-		adopt(s);
+		adopt(l, r);
 		return;
 	}
 	if (fm_kernel_serves(f) && f->demote.passes)
-		note_rate(f, s, r);
+		note_rate(f, loss_of(r), l->rate);
 	fm_file_put(f);
 }
 
-static void look_at_causes(const struct fm_rate *r)
+void fm_losing_look(const struct fm_rate *r)
 {
-	for (unsigned i = 0; i < nsamples; i++)
-		if (is_cause(&samples[i]))
-			loses(&samples[i], r);
-}
+	struct look l = { .rate = r };
 
-/* The thread that has marked them asks, and nobody takes a file before. */
-static void look_at_calls(void)
-{
-	struct fm_file *f;
-	uint64_t old;
-
-	if (!fm_old_calls_over())
+	state.in_a_row = r->kernel >= fm_tune.serve_lost_much ?
+				 state.in_a_row + 1 : 0;
+	if (!state.in_a_row || !fm_settings()->take_back_ms ||
+	    fm_sys_confined() || fm_krange_all(NULL, &l.all))
 		return;
-	fm_space_lock(&old);
-	fm_for_each_file(f, id)
-		atomic_store(&f->choice.old_calls, false);
-	fm_space_unlock(&old);
+	sample_all(&l);
+	for (unsigned i = 0; i < l.all.n; i++)
+		if (state.in_a_row >= fm_tune.serve_row &&
+		    is_cause(&l, loss_of(&l.all.at[i])))
+			loses(&l, &l.all.at[i]);
+	fm_free(l.all.at);
 }
 
 /* What is not lost any more. */
-static void calm_down(void)
+static void calm_down(struct fm_file *f)
+{
+	if (!fm_kernel_serves(f) || !f->demote.passes ||
+	    fm_now_ms() - f->choice->calm_since_ms < fm_pause_ms(1))
+		return;
+	atomic_store(&f->choice->losing, false);
+	if (f->demote.adopted)
+		fm_losing_forget(f);
+}
+
+/* Nobody takes a file while a call is under way that was marked with it. */
+void fm_losing_calm(void)
 {
 	struct fm_file *f;
 	uint64_t old;
+	bool over;
 
 	fm_space_lock(&old);
+	over = fm_old_calls_over();
 	fm_for_each_file(f, id) {
-		if (!fm_kernel_serves(f) || !f->demote.passes ||
-		    fm_now_ms() - f->choice.calm_since_ms < fm_pause_ms(1))
-			continue;
-		atomic_store(&f->choice.losing, false);
-		if (f->choice.adopted)
-			fm_losing_forget(f);
+		if (over)
+			atomic_store(&f->demote.old_calls, false);
+		calm_down(f);
 	}
 	fm_space_unlock(&old);
-}
-
-static void look(void)
-{
-	struct fm_rate r;
-
-	if (!look_again(&r))
-		return;
-	in_a_row = r.kernel >= fm_tune.serve_lost_much ? in_a_row + 1 : 0;
-	if (in_a_row)
-		sample_all();
-	if (atomic_load(&fm_takeable))
-		look_at_calls();
-	if (in_a_row >= fm_tune.serve_row)
-		look_at_causes(&r);
-	if (atomic_load(&fm_takeable))
-		calm_down();
 }
 
 /* ---- the engine on trial ------------------------------------------------ */
 
-static _Atomic bool trials;
-
 bool fm_losing(const struct fm_file *f)
 {
-	return atomic_load(&f->choice.losing) &&
-	       fm_now_ms() - f->choice.calm_since_ms < fm_pause_ms(1) / 10;
+	return atomic_load(&f->choice->losing) &&
+	       fm_now_ms() - f->choice->calm_since_ms < fm_pause_ms(1) / 10;
 }
 
 static struct fm_trial_second second_of(struct fm_file *f,
@@ -422,11 +338,11 @@ static struct fm_trial_second second_of(struct fm_file *f,
 
 void fm_losing_taken(struct fm_file *f)
 {
-	const struct fm_trial_second now = second_of(f, &f->choice.rate);
+	const struct fm_trial_second now = second_of(f, &f->choice->rate);
 
-	fm_trial_begun(&f->choice.trial, &now, &f->choice.rate);
-	atomic_store(&trials, true);
-	atomic_store(&f->choice.losing, false);
+	fm_trial_begun(&f->choice->trial, &now, &f->choice->rate);
+	atomic_store(&state.trials, true);
+	atomic_store(&f->choice->losing, false);
 	atomic_fetch_add(&f->st.engine_trials, 1);
 }
 
@@ -434,8 +350,8 @@ static void say(struct fm_file *f, const char *what)
 {
 	fm_log(FM_LOG_INFO, "%s: %s: of a thread's time %u thousandths were "
 	       "lost with the kernel (%u waits a second), %u with the engine",
-	       f->path, what, atomic_load(&f->choice.kernel),
-	       f->choice.rate.waits, atomic_load(&f->choice.engine));
+	       f->path, what, atomic_load(&f->choice->kernel),
+	       f->choice->rate.waits, atomic_load(&f->choice->engine));
 }
 
 static void keep(struct fm_file *f)
@@ -451,7 +367,7 @@ static void give_back(struct fm_file *f)
 	say(f, "the engine was not better");
 	fm_space_lock(&old);
 	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_NOT_BETTER))
-		f->demote.not_before_ms = f->choice.trial.hold.until_ms;
+		f->demote.not_before_ms = f->choice->trial.hold.until_ms;
 	fm_space_unlock(&old);
 }
 
@@ -468,7 +384,7 @@ static uint32_t missing_of(struct fm_file *f)
 
 static void judge(struct fm_file *f, struct fm_rate r)
 {
-	struct fm_trial *t = &f->choice.trial;
+	struct fm_trial *t = &f->choice->trial;
 	struct fm_trial_second now;
 	enum fm_trial_act act;
 
@@ -477,7 +393,7 @@ static void judge(struct fm_file *f, struct fm_rate r)
 		return;
 	}
 	r.missing = missing_of(f);
-	atomic_store(&f->choice.engine, r.engine);
+	atomic_store(&f->choice->engine, r.engine);
 	fm_log(FM_LOG_DEBUG, "%s: waits/s %u of %u, KiB/s %u of %u, missing %u "
 	       "of %u thousandths", f->path, r.waits, t->before.waits, r.kib,
 	       t->before.kib, r.missing, t->before.missing);
@@ -497,7 +413,7 @@ static struct fm_file *on_trial(uint32_t id)
 
 	fm_space_lock(&old);
 	f = fm_file_at(id);
-	if (f && f->choice.trial.state == FM_TRIAL_RUNS)
+	if (f && f->choice->trial.state == FM_TRIAL_RUNS)
 		fm_file_get(f);
 	else
 		f = NULL;
@@ -520,26 +436,20 @@ void fm_losing_second(const struct fm_rate *r)
 		judge(f, *r);
 		fm_file_put(f);
 	}
-	atomic_store(&trials, any);
+	atomic_store(&state.trials, any);
 }
 
 bool fm_losing_trials(void)
 {
-	return atomic_load(&trials);
+	return atomic_load(&state.trials);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
 static void forked(void)
 {
-	nsamples = in_a_row = 0;
-	looked.ms = 0;
-	atomic_store(&trials, false);
-}
-
-__attribute__((constructor)) static void begin(void)
-{
-	fm_watch_look = look;
+	state.in_a_row = 0;
+	atomic_store(&state.trials, false);
 }
 
 FM_LIFE(losing, .level = FM_LIFE_RUNNING, .forked = forked)

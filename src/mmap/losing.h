@@ -26,6 +26,12 @@ void fm_losing_taken(struct fm_file *f);
  * better for those? They go back to the kernel if not. */
 bool fm_losing_trials(void);
 void fm_losing_second(const struct fm_rate *r);
+/* [plain] A second, of which that is the rate: what does the program wait for?
+ * Without a lock, by one thread at a time. */
+void fm_losing_look(const struct fm_rate *r);
+/* [plain] Once a second while something may be taken back, without a lock: what
+ * is waited for no more. */
+void fm_losing_calm(void);
 /* [plain] Under the space lock: f can never be taken. True: nothing is known of
  * it any more, for the engine has never had it. */
 bool fm_losing_forget(struct fm_file *f);

@@ -260,7 +260,7 @@ static void note_map(const struct fm_mmap_request *q, bool refused,
 
 	if (c)
 		(refused ? fm_maps_refused : fm_maps_begin)(
-			&c->maps, q->len, now - from_ns, now);
+			fm_case_maps(c), q->len, now - from_ns, now);
 }
 
 static void maps_end(struct fm_file *f)
@@ -268,7 +268,7 @@ static void maps_end(struct fm_file *f)
 	struct fm_case *c = fm_case_find(f->dev, f->ino);
 
 	if (c)
-		fm_maps_end(&c->maps, fm_now_ns());
+		fm_maps_end(fm_case_maps(c), fm_now_ns());
 }
 
 static struct fm_file_observer observer = { .closing = maps_end };

@@ -25,7 +25,7 @@ struct thread {
 	bool seen;
 };
 
-static struct thread threads[MOST_THREADS]; /* one thread of ours asks */
+static struct thread threads[MOST_THREADS]; /* under the space lock */
 static unsigned n;
 static bool full;
 

@@ -8,7 +8,8 @@
  * such a call, and the kernel would find what it is about to use missing. It is
  * not any more once it is seen to wait for something else: for a page, or in a
  * call that is another than before, or which by its arguments has nothing of
- * ours; or when it has used the CPU for long in user mode. All [plain].
+ * ours; or when it has used the CPU for long in user mode. All [plain],
+ * under the space lock.
  */
 #ifndef FM_OLD_CALLS_H
 #define FM_OLD_CALLS_H

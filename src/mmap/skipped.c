@@ -21,7 +21,7 @@ static struct fm_lock lock = FM_LOCK(FM_RANK_SKIPPED);
 static struct fm_skipped *find(const struct stat *st)
 {
 	const struct fm_case *c = fm_case_find(st->st_dev, st->st_ino);
-	const uint16_t n = c ? atomic_load(&c->skipped) : 0;
+	const unsigned n = c ? fm_case_skipped(c) : 0;
 
 	return n ? &table[n - 1] : NULL;
 }
@@ -31,8 +31,8 @@ static struct fm_skipped *make(const struct stat *st)
 {
 	struct fm_case *c = fm_case_of(st->st_dev, st->st_ino);
 
-	if (c && !atomic_load(&c->skipped) && used < FM_LEFT_FILES)
-		atomic_store(&c->skipped, (uint16_t)++used);
+	if (c && !fm_case_skipped(c) && used < FM_LEFT_FILES)
+		fm_case_skip(c, ++used);
 	return find(st);
 }
 
@@ -179,6 +179,20 @@ uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 	n = no_room;
 	fm_unlock(&lock);
 	return n;
+}
+
+void fm_skipped_path(dev_t dev, ino_t ino, char ret[256])
+{
+	const struct stat st = { .st_dev = dev, .st_ino = ino };
+	const struct fm_skipped *l;
+	uint64_t old;
+
+	fm_block_signals(&old);
+	fm_lock(&lock);
+	l = find(&st);
+	memcpy(ret, l ? l->path : "", l ? sizeof(l->path) : 1);
+	fm_unlock(&lock);
+	fm_restore_signals(&old);
 }
 
 static void add_served(const struct fm_skipped *l, void *arg)

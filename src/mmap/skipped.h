@@ -66,6 +66,9 @@ void fm_skipped_unseen(void);
 uint64_t fm_skipped_each(void (*each)(const struct fm_skipped *l, void *arg),
 		      void *arg);
 
+/* [plain] Where this file lay when a mapping of it was left; "": none was. */
+void fm_skipped_path(dev_t dev, ino_t ino, char ret[256]);
+
 /* [plain] Add for how long these files were served by whom. */
 void fm_skipped_served(struct fm_served *sum);
 

@@ -421,7 +421,7 @@ static void accept(struct take *t)
 	for (unsigned k = 0; k < t->n; k++)
 		fm_krange_forget(t->v[k].r.start, t->v[k].r.end);
 	fm_file_passes(f, false);
-	f->choice.adopted = false;
+	f->demote.adopted = false;
 	atomic_fetch_add(&f->st.taken_back, 1);
 	atomic_store(&f->demote.stays_since_ms, 0);
 	fm_peers_came_back(f);
@@ -451,7 +451,7 @@ static int change(struct take *t)
 	    atomic_load(&fm_async) || is_limited(t))
 		return err;
 	t->step = "system calls that began before they were looked at";
-	if (atomic_load(&f->choice.old_calls))
+	if (atomic_load(&f->demote.old_calls))
 		return err;
 	if (!fm_rings_uring() && fm_posix_locks_held(f->ino))
 		return err;

@@ -46,7 +46,7 @@ static bool engine_costs_less(struct fm_file *f)
 
 	if (fm_judge_tries(f))
 		return fm_judge_returns();
-	if (f->choice.adopted || why == FM_WHY_FITS || why == FM_WHY_NOT_BETTER)
+	if (f->demote.adopted || why == FM_WHY_FITS || why == FM_WHY_NOT_BETTER)
 		return fm_losing(f);
 	return !is_warm(f);
 }
@@ -139,8 +139,10 @@ unsigned fm_take_back_now(const char *path)
 static void every_second(void)
 {
 	fm_judge_second();
-	if (atomic_load(&fm_takeable))
-		take_all(NULL);
+	if (!atomic_load(&fm_takeable))
+		return;
+	fm_losing_calm();
+	take_all(NULL);
 }
 
 FM_LIFE(take_when, .level = FM_LIFE_RUNNING, .second = every_second)

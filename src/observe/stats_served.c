@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "file/file.h"
 #include "mmap/mmap.h"
+#include "serve/serve.h"
 #include "stats_priv.h"
 
 static void change_json(struct fm_json *o, const struct fm_served_change *c)
@@ -62,8 +63,8 @@ void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 
 void fm_stats_losing(struct fm_json *o, const struct fm_file *f)
 {
-	fm_json_milli(o, "kernel_loses", atomic_load(&f->choice.kernel));
-	fm_json_milli(o, "engine_loses", atomic_load(&f->choice.engine));
+	fm_json_milli(o, "kernel_loses", atomic_load(&f->choice->kernel));
+	fm_json_milli(o, "engine_loses", atomic_load(&f->choice->engine));
 }
 
 void fm_stats_choice(struct fm_json *o)

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "file/file.h"
 #include "peers/peers.h"
+#include "serve/serve.h"
 #include "stats_priv.h"
 
 static const char *kind_of(enum fm_server_reason why)
@@ -78,8 +79,8 @@ void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone)
 	vetoes_json(o, why, kernel && !alone && fm_peers_others(f));
 	return_json(o, kernel && f->demote.passes,
 		    why == FM_WHY_ASKED ? 0 : f->demote.not_before_ms);
-	costs_json(o, atomic_load(&f->choice.cost_ns[FM_SERVER_ENGINE]),
-		   atomic_load(&f->choice.cost_ns[FM_SERVER_KERNEL]));
+	costs_json(o, atomic_load(&f->choice->cost_ns[FM_SERVER_ENGINE]),
+		   atomic_load(&f->choice->cost_ns[FM_SERVER_KERNEL]));
 	fm_json_close(o, '}');
 }
 

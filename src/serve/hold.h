@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/types.h"
+struct fm_hold {
+	uint64_t until_ms;
+	unsigned failed; /* in a row */
+};
 
 /* [any] When so many in a row were wrong. */
 uint64_t fm_pause_ms(unsigned failed);

@@ -20,7 +20,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/types.h"
+/* Of a second, or of the time between two looks. */
+struct fm_rate {
+	uint32_t kernel, engine; /* lost, in thousandths of a thread */
+	uint32_t waits;          /* major faults and loads a second */
+	uint32_t kib;            /* read a second */
+	uint32_t missing;        /* as below */
+	uint64_t fault_ns;       /* one of the engine's took */
+};
 
 /* Growing totals of the process, but for the last three. */
 struct fm_totals {

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 
+#include "base/alloc.h"
 #include "base/life.h"
+#include "base/sys.h"
 
-#define CASES 65535u  /* size: entries */
+#define BLOCK 256u    /* size: entries that are made room for at once */
+#define BLOCKS 256u   /* size: of these */
+#define CASES (BLOCK * BLOCKS - 1) /* size: entries */
 #define PLACES 65536u /* size: a power of two */
 #define PROBES 16u    /* bits: places looked at */
+#define NUMBER 16u    /* bits: of a place; above, those of the process */
 
-static struct fm_case cases[CASES];
+/* Where all memory is locked what is not used yet costs nothing. */
+static _Atomic(struct fm_case *) block[BLOCKS];
 static _Atomic uint16_t place[PLACES]; /* 1 + the entry; 0: free */
 static _Atomic uint32_t used;
+static _Atomic uint32_t generation; /* a child of fork has another */
 
 static _Atomic uint16_t *place_of(dev_t dev, ino_t ino, unsigned k)
 {
@@ -21,7 +28,8 @@ static _Atomic uint16_t *place_of(dev_t dev, ino_t ino, unsigned k)
 
 static struct fm_case *at(uint16_t n, dev_t dev, ino_t ino)
 {
-	struct fm_case *c = &cases[n - 1];
+	struct fm_case *c =
+		&atomic_load(&block[(n - 1u) / BLOCK])[(n - 1u) % BLOCK];
 
 	return c->ino == ino && c->dev == dev ? c : NULL;
 }
@@ -40,17 +48,33 @@ struct fm_case *fm_case_find(dev_t dev, ino_t ino)
 	return c;
 }
 
+/* NULL without memory. Who comes second has the first one's. */
+static struct fm_case *block_at(unsigned b)
+{
+	struct fm_case *is = atomic_load(&block[b]), *new;
+
+	if (is)
+		return is;
+	new = fm_sys_anon(BLOCK * sizeof(*new));
+	if (!new || atomic_compare_exchange_strong(&block[b], &is, new))
+		return new;
+	fm_sys_munmap(new, BLOCK * sizeof(*new));
+	return is;
+}
+
 /* 1 + a new entry; 0: there is none. */
 static uint16_t make(dev_t dev, ino_t ino)
 {
 	uint32_t n = atomic_load(&used);
+	struct fm_case *b;
 
-	do
-		if (n == CASES)
+	do {
+		b = n < CASES ? block_at(n / BLOCK) : NULL;
+		if (!b)
 			return 0;
-	while (!atomic_compare_exchange_weak(&used, &n, n + 1));
-	cases[n].dev = dev;
-	cases[n].ino = ino;
+	} while (!atomic_compare_exchange_weak(&used, &n, n + 1));
+	b[n % BLOCK].dev = dev;
+	b[n % BLOCK].ino = ino;
 	return (uint16_t)(n + 1);
 }
 
@@ -81,12 +105,55 @@ struct fm_case *fm_case_of(dev_t dev, ino_t ino)
 	return c ? c : add(dev, ino);
 }
 
+/* ---- of this process ----------------------------------------------------- */
+
+struct fm_maps *fm_case_maps(struct fm_case *c)
+{
+	const uint32_t now = atomic_load(&generation);
+
+	if (c->maps_of != now)
+		c->maps = (struct fm_maps){ 0 };
+	c->maps_of = now;
+	return &c->maps;
+}
+
+unsigned fm_case_skipped(const struct fm_case *c)
+{
+	const uint32_t is = atomic_load(&c->skipped);
+
+	return is >> NUMBER == (uint16_t)atomic_load(&generation) ?
+		       (uint16_t)is : 0;
+}
+
+void fm_case_skip(struct fm_case *c, unsigned place)
+{
+	atomic_store(&c->skipped, atomic_load(&generation) << NUMBER | place);
+}
+
+/* ---- of a file that the engine knows ------------------------------------- */
+
+struct fm_choice *fm_choice_of(dev_t dev, ino_t ino)
+{
+	struct fm_case *c = fm_case_of(dev, ino);
+
+	if (!c)
+		return fm_alloc(sizeof(struct fm_choice));
+	fm_sys_clear(&c->choice, sizeof(c->choice));
+	return &c->choice;
+}
+
+/* One that found no room in the table will find none later. */
+void fm_choice_put(struct fm_choice *c, dev_t dev, ino_t ino)
+{
+	if (!fm_case_find(dev, ino))
+		fm_free(c);
+}
+
+/* Entries are not gone through, of which there may be 60,000: what was of the
+ * parent is told by its number. */
 static void forked(void)
 {
-	for (uint32_t n = 0; n < atomic_load(&used); n++) {
-		cases[n].maps = (struct fm_maps){ 0 };
-		atomic_store(&cases[n].skipped, 0);
-	}
+	atomic_fetch_add(&generation, 1);
 }
 
 FM_LIFE(serve_table, .level = FM_LIFE_HELPERS, .forked = forked)

@@ -24,6 +24,18 @@
 #include "hold.h"
 #include "rate.h"
 
+enum fm_trial_state { FM_TRIAL_NONE, FM_TRIAL_RUNS, FM_TRIAL_KEPT };
+
+/* Of the server that a file, or all of them, does not have. */
+struct fm_trial {
+	enum fm_trial_state state;
+	struct fm_rate before; /* with the other server */
+	unsigned hopeful, good, bad; /* seconds in a row */
+	struct fm_hold hold;
+	uint64_t hoped_ms;     /* when one was worth it last */
+	uint64_t begun_ms, begun_bytes, room;
+};
+
 enum fm_trial_act {
 	FM_TRIAL_NOTHING,
 	FM_TRIAL_BEGIN, /* change the server */

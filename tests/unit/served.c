@@ -7,19 +7,22 @@
 
 #include "base/sys.h"
 #include "file/file.h"
+#include "serve/serve.h"
 
 static struct fm_file f;
+static struct fm_choice choice;
 
 static int begin(void **state)
 {
 	memset(&f, 0, sizeof(f));
+	f.choice = &choice;
 	return 0;
 }
 
 static void change(unsigned n)
 {
-	atomic_store(&f.choice.cost_ns[FM_SERVER_ENGINE], 10 * n);
-	atomic_store(&f.choice.cost_ns[FM_SERVER_KERNEL], 10 * n + 1);
+	atomic_store(&choice.cost_ns[FM_SERVER_ENGINE], 10 * n);
+	atomic_store(&choice.cost_ns[FM_SERVER_KERNEL], 10 * n + 1);
 	fm_served_file(&f, n % 2 ? FM_BY_ADVISED : FM_BY_ENGINE,
 		       n % 2 ? FM_WHY_MEASURED : FM_WHY_SLOWER);
 }
