@@ -10,8 +10,6 @@
 #include "helper.h"
 #include "krange.h"
 
-#define SECOND_MS 1000 /* unit: a second */
-
 enum state { IDLE, RUNNING, REFUSED };
 static _Atomic int state;
 static _Atomic bool stop;
@@ -37,7 +35,7 @@ static bool goes_on(void)
  * one of the two sees the other. */
 static void rest(void)
 {
-	const struct timespec second = fm_timespec_ms(SECOND_MS);
+	const struct timespec second = fm_timespec_ms(FM_SECOND_MS);
 	const uint32_t seen = fm_event_seen(&bell);
 	bool idle;
 

@@ -280,19 +280,21 @@ bool fm_budget_used(const struct fm_budget *b, uint64_t evicted)
 }
 
 /* Before a program that takes memory as fast as it can be zeroed has taken half
- * of what is free; less often while nothing changes. */
+ * of what is free; less often while nothing changes. While nothing of ours does
+ * either that is all that counts, by and by. */
 static unsigned next_look(const struct fm_budget *b, uint64_t left,
 			  uint64_t spare)
 {
 	uint64_t small = b->limit / 256, ms = spare / 2 / fm_tune.budget_fast;
 	bool same = left + small > b->left && left < b->left + small;
 	uint64_t idle = same ? 2 * b->pause_ms : 0;
+	uint64_t most = b->rests && idle > FM_SECOND_MS ? idle : FM_SECOND_MS;
 
 	idle = idle < fm_tune.budget_rest_ms ? idle : fm_tune.budget_rest_ms;
 	ms = ms > idle ? ms : idle;
 	ms = ms > b->late_ms ? ms - b->late_ms : 0;
 	ms = ms > fm_tune.budget_soon_ms ? ms : fm_tune.budget_soon_ms;
-	return (unsigned)fm_least(ms, FM_SECOND_MS);
+	return (unsigned)fm_least(ms, most);
 }
 
 /* How fast others took memory at most, lately. */

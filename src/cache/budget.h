@@ -34,6 +34,7 @@ struct fm_budget {
 	/* The last look: all that was not others', what of it was free. */
 	uint64_t all, left, at_ms;
 	unsigned pause_ms;    /* when to look again */
+	bool rests;           /* nothing of ours has changed since */
 	/* At the last balance: pages that had come back, */
 	uint64_t ours, theirs;
 	uint64_t evicted;      /* and that had been evicted */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mem_monitor.h"
 
+#include "base/event.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/shrinker.h"
@@ -29,6 +30,9 @@ static _Atomic bool too_short;
 static _Atomic uint64_t all; /* bytes that others leave, ours included */
 static _Atomic uint64_t looped_ms; /* last, and how sure that was */
 static _Atomic(enum fm_loops) looped;
+static struct fm_event bell;
+static _Atomic bool rests; /* looks come rarely */
+static _Atomic bool woken;
 static _Atomic uint64_t mapped = UINT64_MAX; /* bytes; until somebody says */
 
 /* Small wobbles of a percentage are not worth a pass of eviction. */
@@ -176,7 +180,6 @@ static void step(void)
 	fm_unlock(&lock);
 	if (atomic_load(&target) < limit / fm_tune.budget_reserve)
 		fm_shrink_idle();
-	rest_unless_active();
 }
 
 static uint64_t dirty_now(void)
@@ -238,6 +241,19 @@ static void allow_lazy(bool any)
 	fm_evictor_shrink();
 }
 
+/* Nothing has come into the cache or gone since the last look. */
+static bool is_unused(void)
+{
+	static uint64_t resident, evicted;
+	const uint64_t r = (uint64_t)fm_cache_resident();
+	const uint64_t e = fm_ghost_evicted();
+	const bool yes = r == resident && e == evicted;
+
+	resident = r;
+	evicted = e;
+	return yes;
+}
+
 /* Milliseconds late. Returns those to wait for the next one. */
 static uint64_t adjust_budget(uint64_t late)
 {
@@ -245,10 +261,12 @@ static uint64_t adjust_budget(uint64_t late)
 	bool lazy, used, urgent;
 
 	fm_lock(&lock);
+	budget.rests = is_unused();
 	fm_budget_late(&budget, late);
 	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
 	lazy = budget.most_lazy;
 	ms = budget.pause_ms;
+	atomic_store(&rests, budget.rests);
 	atomic_store(&too_short, fm_budget_short(&budget));
 	atomic_store(&all, budget.all);
 	used = fm_budget_used(&budget, fm_ghost_evicted());
@@ -280,13 +298,23 @@ static void ask_for_short_turns(void)
 }
 
 /* Returns by how many milliseconds it took longer. */
-static uint64_t rest(uint64_t ms)
+static uint64_t rest(uint64_t until)
 {
-	uint64_t until = fm_now_ms() + ms, now;
+	static _Atomic bool never;
+	uint64_t now = fm_now_ms();
 
-	fm_thread_sleep_ms(ms);
+	if (now < until)
+		fm_event_sleep_ms(&bell, &never, until - now);
 	now = fm_now_ms();
 	return now > until ? now - until : 0;
+}
+
+void fm_mem_monitor_wake(void)
+{
+	if (!atomic_load(&rests))
+		return;
+	atomic_store(&woken, true);
+	fm_event_raise(&bell);
 }
 
 static void each_second(void)
@@ -297,32 +325,60 @@ static void each_second(void)
 		look();
 }
 
+/* When the next of each is due, in ms. */
+struct turns {
+	uint64_t look, step, balance, retry;
+	bool own;  /* a table of descriptors */
+	bool busy; /* pages of ours come back */
+	struct fm_kept_files kept;
+};
+
+/* What is not there now may be later, but hardly ever is: a group that gets a
+ * limit, or is left. */
+static void retry(struct turns *t, uint64_t now)
+{
+	if (now < t->retry)
+		return;
+	fm_read_retry(&t->kept);
+	t->retry = now + 60 * FM_SECOND_MS;
+}
+
 /* Without a table of its own it looks as seldom as it must. */
+static void look(struct turns *t, uint64_t late)
+{
+	uint64_t ms = adjust_budget(late);
+
+	if (fm_now_ms() >= t->step)
+		step();
+	if (fm_now_ms() >= t->balance) {
+		t->busy = balance();
+		t->balance = fm_now_ms() + fm_tune.budget_balance_ms;
+	}
+	if (t->busy)
+		ms = fm_least(ms, fm_tune.budget_balance_ms);
+	t->look = fm_now_ms() + (t->own ? ms : FM_SECOND_MS);
+}
+
+/* While nothing changes the looks at memory are rarer than seconds. */
 static void *watch(void *arg)
 {
-	static struct fm_kept_files kept;
-	bool own = fm_read_keep(&kept);
-	uint64_t next_step = 0, next_balance = 0, late = 0;
-	bool busy = false;
+	static struct turns t;
+	uint64_t late = 0, now;
 
+	t = (struct turns){ .own = fm_read_keep(&t.kept) };
 	fm_thread_begin("fastmap-room");
 	ask_for_short_turns();
 	for (;;) {
-		uint64_t ms = adjust_budget(late);
-
-		if (fm_now_ms() >= next_step) {
-			fm_read_retry(&kept);
+		now = fm_now_ms();
+		retry(&t, now);
+		if (atomic_exchange(&woken, false) || now >= t.look)
+			look(&t, late);
+		if (now >= t.step) {
 			each_second();
-			step();
-			next_step = fm_now_ms() + FM_SECOND_MS;
+			rest_unless_active();
+			t.step = fm_now_ms() + FM_SECOND_MS;
 		}
-		if (fm_now_ms() >= next_balance) {
-			busy = balance();
-			next_balance = fm_now_ms() + fm_tune.budget_balance_ms;
-		}
-		if (busy)
-			ms = fm_least(ms, fm_tune.budget_balance_ms);
-		late = rest(own ? ms : FM_SECOND_MS);
+		late = rest(fm_least(t.look, t.step));
 	}
 	return NULL;
 }
@@ -336,6 +392,7 @@ static int start(void)
 static void reset(void)
 {
 	fm_lock_reset(&lock);
+	fm_event_reset(&bell);
 	atomic_store(&too_short, false);
 }
 

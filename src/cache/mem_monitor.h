@@ -3,7 +3,8 @@
  * mem_monitor.h - the thread that sees to it that the cache leaves to others
  * what they need of memory (budget.h has the rules).
  *
- * It reads files of the control groups up to some hundred times a second. Each
+ * It reads files of the control groups up to some hundred times a second, and
+ * every few seconds while nothing changes. Each
  * would be the lowest free descriptor for a moment, and a program that closes
  * one and opens another relies on its number. So the thread has a table of
  * descriptors of its own; for the same reason it does nothing else: who evicts
@@ -46,6 +47,11 @@ void fm_mem_monitor_mapped(uint64_t bytes);
 uint64_t fm_mem_monitor_all(void);
 /* [plain] So much of that would fit into memory without an engine. */
 uint64_t fm_mem_monitor_room(void);
+
+/* [any] The engine is used: memory is to be looked at at once. While nothing
+ * comes into the cache or leaves it, and as much memory is left as before, that
+ * is done more and more rarely. */
+void fm_mem_monitor_wake(void);
 
 /* Called once a second by the thread that watches memory, which has a table of
  * descriptors of its own: for who has to look at something, and has no

@@ -332,7 +332,7 @@ static bool is_idle(void)
 
 	fm_latency_spent(&faults);
 	if (faults != last.faults || trial.state != FM_TRIAL_NONE ||
-	    fm_losing_trials() || !fm_helper_idle())
+	    fm_losing_trials() || (fm_krange_any() && !fm_helper_idle()))
 		return false;
 	last.ms = 0;
 	return true;
@@ -361,6 +361,7 @@ static void second(void)
 	look_whether_any();
 	if (is_idle())
 		return;
+	fm_mem_monitor_wake();
 	measure(&l);
 	if (last.ms)
 		act_in(&l);
