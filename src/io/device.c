@@ -102,7 +102,17 @@ static FM_FAULT void add(struct line *l, double n, double t)
 	fit(l);
 }
 
-/* The median, whatever the others took: those waited for a processor. */
+/* Memory is no slower than a common disk, which in turns of 0.1 ms, as one that
+ * is held back, would take for 25 pages. */
+static FM_FAULT double memory_page_ns(const struct fm_device *d)
+{
+	return d->alone.page < fm_tune.device_page_ns ? d->alone.page :
+							fm_tune.device_page_ns;
+}
+
+/* The median, whatever the others took: those waited for a processor. Of reads
+ * no longer than what comes with a fault: of a long one its pages take nearly
+ * all on any device. */
 static FM_FAULT void add_to_rule(struct fm_device *d, double n, double t)
 {
 	const double step = d->rule_t / fm_tune.device_lately;
@@ -111,7 +121,7 @@ static FM_FAULT void add_to_rule(struct fm_device *d, double n, double t)
 	d->rule_n += d->rule_n ? (n - d->rule_n) / fm_tune.device_lately : n;
 	d->rule_t += !d->rule_t ? t : t > d->rule_t ? step : -step;
 	by_pages = d->alone.w >= fm_tune.device_enough &&
-		   d->rule_t < (d->rule_n + 2) * d->alone.page;
+		   d->rule_t < (d->rule_n + 2) * memory_page_ns(d);
 	atomic_store_explicit(&d->memory_ns,
 			      by_pages ? (uint64_t)d->rule_t + 1 : 0,
 			      memory_order_relaxed);
@@ -187,7 +197,8 @@ static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
 static FM_FAULT void add_alone(struct fm_device *d, double n, double t)
 {
 	add(&d->alone, n, t);
-	add_to_rule(d, n, t);
+	if (n <= fm_tune.fault_around_group)
+		add_to_rule(d, n, t);
 }
 
 /* ---- reads ------------------------------------------------------------- */

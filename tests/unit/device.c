@@ -130,6 +130,36 @@ static void a_stall_does_not_count_in_full(void **state)
 	assert_in_range(fm_device_ns(&w.f, 1), 90000, 130000);
 }
 
+/* Its pages take what memory does, and a read of one hardly more. */
+static void memory_is_told_by_short_reads(void **state)
+{
+	struct world w = world_of(9);
+
+	for (unsigned k = 0; k < 200; k++)
+		alone(&w.f, k % 8 ? 1 : 8, k % 8 ? 2000 : 14000);
+	assert_in_range(fm_device_memory_ns(&w.f), 1, 20000);
+}
+
+/* Of a long read its pages take nearly all on any device. */
+static void long_reads_make_no_memory(void **state)
+{
+	struct world w = world_of(10);
+
+	for (unsigned k = 0; k < 200; k++)
+		alone(&w.f, 512, k % 9 ? 10000000 : 11000000);
+	assert_int_equal(fm_device_memory_ns(&w.f), 0);
+}
+
+/* Most reads of one that is held back take no time, and its pages some. */
+static void nor_do_bursts(void **state)
+{
+	struct world w = world_of(11);
+
+	for (unsigned k = 0; k < 600; k++)
+		alone(&w.f, k % 2 ? 1 : 8, k % 15 == 14 ? 98600000 : 100000);
+	assert_int_equal(fm_device_memory_ns(&w.f), 0);
+}
+
 /* Cut short by the end of the file, or failed. */
 static void a_short_read_says_nothing(void **state)
 {
@@ -177,6 +207,9 @@ int main(void)
 		cmocka_unit_test(many_at_once_tell_a_disk_from_a_network),
 		cmocka_unit_test(one_size_asks_for_another),
 		cmocka_unit_test(a_stall_does_not_count_in_full),
+		cmocka_unit_test(memory_is_told_by_short_reads),
+		cmocka_unit_test(long_reads_make_no_memory),
+		cmocka_unit_test(nor_do_bursts),
 		cmocka_unit_test(a_short_read_says_nothing),
 		cmocka_unit_test(waits_for_the_kernel_have_a_line),
 	};
