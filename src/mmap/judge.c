@@ -91,9 +91,11 @@ static void measure(struct look *l)
 	fm_totals_of_kernel(&l->totals);
 	l->totals.spent_ns = fm_latency_spent(&l->totals.faults);
 	look_at_files(l);
-	if (trial.state != FM_TRIAL_NONE &&
-	    l->totals.read_ns < trial.before.fault_ns)
-		l->totals.read_ns = trial.before.fault_ns;
+	if (trial.state != FM_TRIAL_NONE) {
+		l->totals.waiting = fm_threads_waiting();
+		if (l->totals.read_ns < trial.before.fault_ns)
+			l->totals.read_ns = trial.before.fault_ns;
+	}
 	l->rate = fm_rate_between(&last, &l->totals);
 }
 

@@ -28,6 +28,15 @@ static uint64_t kernel_us(const struct fm_totals *a, const struct fm_totals *b)
 	return major ? (major * wait + pages * page) / 1000 : 0;
 }
 
+static uint32_t with_kernel(const struct fm_totals *a,
+			    const struct fm_totals *b)
+{
+	const uint32_t counted = part(kernel_us(a, b), b->ms - a->ms);
+	const uint32_t seen = b->waiting * 1000;
+
+	return counted > seen ? counted : seen;
+}
+
 struct fm_rate fm_rate_between(const struct fm_totals *a,
 			       const struct fm_totals *b)
 {
@@ -35,7 +44,7 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 	const uint64_t faults = b->faults - a->faults;
 
 	return (struct fm_rate){
-		.kernel = part(kernel_us(a, b), ms),
+		.kernel = with_kernel(a, b),
 		.engine = part(spent / 1000, ms),
 		.waits = a_second(b->major - a->major + b->loads - a->loads,
 				  ms),

@@ -6,7 +6,9 @@
  * Lost are, in thousandths of a thread: with the engine what threads spend in
  * faults; with the kernel, of which nothing tells an unprivileged process how
  * long its threads wait, its major faults, each as long as one of the engine
- * took or as the device takes, and the pages that they bring.
+ * took or as the device takes, and the pages that they bring. A fault that has
+ * not ended is not counted yet: where threads are looked at, no less is lost
+ * than by those that wait at that moment.
  *
  * A thread that always waits loses all of its time with either server. Then it
  * counts how far the program gets: the accesses that had to wait, divided by
@@ -29,7 +31,7 @@ struct fm_rate {
 	uint64_t fault_ns;       /* one of the engine's took */
 };
 
-/* Growing totals of the process, but for the last three. */
+/* Growing totals of the process, but for the last four. */
 struct fm_totals {
 	uint64_t ms;         /* the time */
 	uint64_t major;      /* faults of the kernel that waited */
@@ -40,6 +42,7 @@ struct fm_totals {
 	uint32_t missing;    /* of what is mapped, thousandths; 0: unknown */
 	uint64_t read_ns;    /* what a wait takes with the kernel; 0: unknown */
 	uint64_t page_ns;    /* and each page that it brings */
+	unsigned waiting;    /* threads that wait for a device just now */
 };
 
 /* [plain] */
@@ -60,5 +63,8 @@ bool fm_rate_kernel_worse(const struct fm_rate *engine,
 
 /* [plain] Of this process up to now: the time, and what the kernel counts. */
 void fm_totals_of_kernel(struct fm_totals *ret);
+/* [plain] Threads of the program that wait for a device at this moment; by one
+ * thread. */
+unsigned fm_threads_waiting(void);
 
 #endif

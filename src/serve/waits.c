@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* waits.c - what the kernel counts of this process's waits. */
+#include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/proc.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "rate.h"
 
 void fm_totals_of_kernel(struct fm_totals *ret)
@@ -13,4 +16,25 @@ void fm_totals_of_kernel(struct fm_totals *ret)
 	ret->ms = fm_now_ms();
 	ret->major = (uint64_t)r.ru_majflt;
 	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
+}
+
+/* In uninterruptible sleep. Ours may wait, too: they bring what was there. */
+static void count_waiting(const char *tid, void *arg)
+{
+	unsigned *n = arg;
+	char state;
+
+	if (fm_thread_is(atoi(tid)))
+		return;
+	fm_proc_thread_stat(tid, 4, &state);
+	*n += state == 'D';
+}
+
+unsigned fm_threads_waiting(void)
+{
+	static char buf[4096] __attribute__((aligned(8)));
+	unsigned n = 0;
+
+	fm_each_thread(buf, sizeof(buf), count_waiting, &n);
+	return n;
 }

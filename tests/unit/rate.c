@@ -54,6 +54,18 @@ static void what_is_lost(void **state)
 	assert_true(r.kernel < fm_tune.serve_lost_much);
 }
 
+/* Of one wait that takes longer than the second nothing is counted. */
+static void who_waits_still_has_lost(void **state)
+{
+	const struct fm_totals a = { .ms = 1000 };
+	const struct fm_totals b = { .ms = 2000, .waiting = 2 };
+	const struct fm_rate before = engine(4, 150, 900, 900);
+	const struct fm_rate now = fm_rate_between(&a, &b);
+
+	assert_int_equal(now.kernel, 2000);
+	assert_false(fm_rate_kernel_better(&before, &now));
+}
+
 /* On a device where a wait takes 5 ms, and a page 100 us. */
 static void what_the_device_takes(void **state)
 {
@@ -153,6 +165,7 @@ int main(void)
 		cmocka_unit_test(not_where_more_is_missing),
 		cmocka_unit_test(who_reads_in_order_counts_bytes),
 		cmocka_unit_test(who_does_not_wait_is_better),
+		cmocka_unit_test(who_waits_still_has_lost),
 		cmocka_unit_test(what_the_device_takes),
 		cmocka_unit_test(the_kernel_is_better),
 		cmocka_unit_test(trials_become_rare),
