@@ -25,7 +25,7 @@ void fm_resident_note(struct fm_file *f, struct fm_fetch *ret)
 {
 	struct fm_map *m;
 
-	fm_fetch_begin(ret, -1, f->dev, false);
+	fm_fetch_begin(ret, -1, f->dev, true);
 	fm_for_each_map(m, f)
 		fm_map_each(m, 0, fm_map_pages(m), note, ret);
 }
