@@ -198,9 +198,11 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char **argv)
 {
-	enum { OWN = 6, MOST = 32 };
-	char *args[MOST] = { argv[0], argc > 2 ? argv[2] : NULL, "-f" };
-	int n = 3;
+	enum { OWN = 6, MOST = 32, SPARE = 16 };
+	char threads[64];
+	char *args[MOST] = { argv[0], argc > 2 ? argv[2] : NULL, "-f", "-o",
+			     threads };
+	int n = 5;
 
 	if (argc < OWN || argc - OWN + n >= MOST) {
 		fprintf(stderr, "usage: slowfs DIR MOUNTPOINT LATENCY-US "
@@ -215,6 +217,9 @@ int main(int argc, char **argv)
 	dev.latency_ns = strtoull(argv[3], NULL, 10) * 1000;
 	dev.parallel = strtoull(argv[4], NULL, 10);
 	dev.mb_s = strtoull(argv[5], NULL, 10);
+	/* one for each request that waits: libfuse has ten */
+	snprintf(threads, sizeof(threads), "max_threads=%lu",
+		 (unsigned long)dev.parallel + SPARE);
 	for (int i = OWN; i < argc; i++)
 		args[n++] = argv[i];
 	return fuse_main(n, args, &operations, NULL);
