@@ -52,9 +52,15 @@ static FM_FAULT uint64_t known(struct fm_map *m, uint64_t i, uint64_t per,
 	return n;
 }
 
+/* Pages that the cache holds before anything leaves. */
+static FM_FAULT uint64_t holds(void)
+{
+	return fm_cache_limit() / 8 * 7;
+}
+
 static FM_FAULT bool has_room(void)
 {
-	return fm_cache_resident() * 8 < (int64_t)fm_cache_limit() * 7;
+	return fm_cache_resident() < (int64_t)holds();
 }
 
 /* Was a scan to blame for what has been evicted lately? For as long as a cache
@@ -125,7 +131,7 @@ static FM_FAULT uint64_t found_of(uint64_t r, uint32_t w)
  * just fit: that much is chance. */
 static FM_FAULT void judge_area(uint32_t w)
 {
-	const uint64_t r = fm_cache_limit() / 4 * 3 / FM_HUGE_PAGES;
+	const uint64_t r = holds() / FM_HUGE_PAGES;
 
 	atomic_store(&area.small, atomic_exchange(&area.pieces, 0) * 16 <
 					  found_of(r, w) * 15 / 16);
@@ -173,8 +179,7 @@ void fm_fault_around_weigh(void)
 		sum += fm_map_bytes(f);
 	fm_epoch_leave(e);
 	fm_mem_monitor_mapped(sum);
-	atomic_store(&all_fit,
-		     sum >> FM_PAGE_SHIFT <= fm_cache_limit() / 4 * 3);
+	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= holds());
 }
 
 static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
