@@ -123,6 +123,16 @@ uint64_t fm_mem_monitor_target(void)
 	return atomic_load(&target);
 }
 
+uint64_t fm_mem_monitor_most(void)
+{
+	const uint64_t now = atomic_load(&target), leave = atomic_load(&all);
+	uint64_t most = 0;
+
+	if (fm_settings()->cache.automatic && leave != UINT64_MAX)
+		most = leave - leave / fm_tune.budget_margin;
+	return most > now ? most : now;
+}
+
 void fm_mem_monitor_mapped(uint64_t bytes)
 {
 	atomic_store(&mapped, bytes);

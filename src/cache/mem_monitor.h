@@ -23,6 +23,8 @@ void fm_mem_monitor_set(const struct fm_cache_size *c);
 
 /* [plain] Bytes that the cache is going to have if nothing changes. */
 uint64_t fm_mem_monitor_target(void);
+/* [plain] And what it may become where that brings hits. */
+uint64_t fm_mem_monitor_most(void);
 
 /* [plain] Pages that have left the cache to make room, since fm_mem_monitor_set
  * made it another size, or from the beginning. */

@@ -179,7 +179,7 @@ void fm_fault_around_weigh(void)
 		sum += fm_map_bytes(f);
 	fm_epoch_leave(e);
 	fm_mem_monitor_mapped(sum);
-	atomic_store(&all_fit, sum >> FM_PAGE_SHIFT <= holds());
+	atomic_store(&all_fit, sum <= fm_mem_monitor_most());
 }
 
 static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
@@ -203,11 +203,13 @@ static FM_FAULT uint64_t few(const struct fm_file *f)
 	return n;
 }
 
-/* Is m read as a whole, sooner or later, and is there room for it? */
+/* Is m read as a whole, sooner or later, and has nothing to leave for it? */
 static FM_FAULT bool comes_whole(const struct fm_map *m)
 {
 	return atomic_load_explicit(&all_fit, memory_order_relaxed) &&
-	       has_room() && atomic_load(&m->advice) != MADV_RANDOM &&
+	       fm_cache_resident() + (int64_t)FM_HUGE_PAGES <
+		       (int64_t)fm_cache_limit() &&
+	       atomic_load(&m->advice) != MADV_RANDOM &&
 	       m->file->policy->map_ahead;
 }
 
