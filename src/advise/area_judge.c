@@ -239,9 +239,13 @@ static enum fm_advice wanted(const struct fm_areas *all,
 					       FM_ADVICE_NORMAL;
 }
 
+static _Atomic bool in_order; /* is what the program reads, as a rule */
+
 static void count_random(struct fm_areas *all)
 {
 	uint64_t bytes = 0;
+
+	atomic_store(&in_order, all->opinion.says == FM_ADVICE_NORMAL);
 
 	all->guess = false;
 	for (unsigned i = 0; i < all->n; i++) {
@@ -292,14 +296,24 @@ static void after_look(struct fm_areas *all, const struct fm_area_use *use)
 }
 
 /* What is larger than memory by a quarter, where a touch reads much ahead. */
+static bool costs_less(dev_t dev, uint64_t bytes, uint64_t memory)
+{
+	const struct fm_device_price d = fm_device_price(dev);
+	const struct fm_weigh_facts f = { d.read, d.page,
+					  fm_readahead_bytes(dev), false };
+
+	return bytes / 5 > memory / 4 && fm_weigh_begins_random(&f);
+}
+
 static bool begins_random(struct fm_areas *all, const struct fm_area *a)
 {
-	const struct fm_device_price d = fm_device_price(a->dev);
-	const struct fm_weigh_facts f = { d.read, d.page,
-					  fm_readahead_bytes(a->dev), false };
+	return costs_less(a->dev, all->bytes, memory_left(all));
+}
 
-	return all->bytes / 5 > memory_left(all) / 4 &&
-	       fm_weigh_begins_random(&f);
+bool fm_areas_begin_random(dev_t dev)
+{
+	return !atomic_load(&in_order) &&
+	       costs_less(dev, fm_krange_bytes(), fm_memory_left(""));
 }
 
 static int judge_area(struct fm_areas *all, struct fm_area *a, bool other)

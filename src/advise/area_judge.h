@@ -22,6 +22,10 @@
 
 #include "area.h"
 
+/* [any] Is it better that what has just been mapped of dev begins at
+ * MADV_RANDOM? As fm_areas_begin would find, which may come after the first
+ * touch. */
+bool fm_areas_begin_random(dev_t dev);
 /* New areas begin. -errno: the kernel refuses to be advised. */
 int fm_areas_begin(struct fm_areas *all);
 /* After touches have been told, of so many thousandths of the areas: use of the

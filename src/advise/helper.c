@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "helper.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "area.h"
@@ -309,6 +310,9 @@ static void *helper(void *arg)
 	}
 	if (!err)
 		err = turns();
+	/* what has begun as if somebody looked */
+	if (err && fm_areas_update(&areas))
+		fm_areas_begin(&areas);
 	fm_areas_leave(&areas);
 	end_source();
 	if (err)
@@ -333,11 +337,15 @@ void fm_helper_need(void)
 		atomic_store(&state, REFUSED);
 }
 
-void fm_helper_mapped(size_t len)
+void fm_helper_mapped(const struct fm_krange *r)
 {
 	fm_helper_need();
-	if (len >= fm_tune.helper_wakes && atomic_load(&state) == RUNNING)
-		fm_event_raise(&bell);
+	if (r->end - r->start < fm_tune.helper_wakes ||
+	    atomic_load(&state) != RUNNING)
+		return;
+	if (fm_areas_begin_random(r->dev))
+		fm_krange_advise(r->id, r->start, r->end, MADV_RANDOM);
+	fm_event_raise(&bell);
 }
 
 void fm_helper_end(void)

@@ -196,7 +196,7 @@ void fm_krange_add(const struct fm_krange *r)
 	/* Who records starts beside the thread that advises. */
 	if (!fm_krange_may_advise(&new) && !fm_settings()->trace_serve)
 		return;
-	fm_helper_mapped(new.end - new.start);
+	fm_helper_mapped(&new);
 	fm_watch_need();
 }
 
