@@ -219,6 +219,13 @@ static bool stream_comes(const struct fm_area *a, unsigned k)
 	return fm_streams_come(a->id, at, at + a->segment);
 }
 
+/* Where reading in order costs less all in all, a few pages tell of a segment:
+ * of several readers each would have to make it sure alone. */
+static bool goes_with(const struct fm_segment *s, enum fm_advice whole)
+{
+	return whole == FM_ADVICE_NORMAL && s->opinion.lean < 0;
+}
+
 /* As long as an area has begun at MADV_RANDOM and was not quiet since, a row
  * says nothing of segments to which it does not come: to be wrong there is
  * cheap. */
@@ -231,7 +238,8 @@ static enum fm_advice wanted(const struct fm_areas *all,
 
 	if (s->opinion.says)
 		return s->opinion.says;
-	if (a->guess && s->opinion.lean <= 0 && stream_comes(a, k))
+	if (a->guess && s->opinion.lean <= 0 &&
+	    (goes_with(s, whole) || stream_comes(a, k)))
 		return FM_ADVICE_NORMAL;
 	if (whole == FM_ADVICE_RANDOM || (whole && !a->guess))
 		return whole;
