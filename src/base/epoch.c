@@ -23,7 +23,7 @@ struct limbo {
 };
 static struct limbo *limbo_head, **limbo_tail = &limbo_head;
 static unsigned limbo_n;
-#define LIMBO_MANY 32 /* a look at all the slots pays for itself */
+#define LIMBO_MANY 32 /* size: of a batch, one look at all the slots each */
 
 FM_FAULT unsigned fm_epoch_enter(void)
 {

@@ -91,7 +91,7 @@ int fm_fd_next(int from)
  * what the soft limit allows, but not too high up. For each process that is
  * made the kernel copies the table up to the highest number in use, and looks
  * at each of them when all are closed. */
-#define HIGH 4096
+#define HIGH 4096 /* size: of that table */
 
 int fm_fd_raise(int fd)
 {

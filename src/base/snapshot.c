@@ -7,7 +7,7 @@
 #include "alloc.h"
 
 #define TRIES 8
-#define MORE 16 /* room for so many more at each try */
+#define MORE 16 /* size: room for so many more at each try */
 
 void fm_snapshot_put(struct fm_snapshot *s, const void *one)
 {

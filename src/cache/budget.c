@@ -70,7 +70,7 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.soon = UINT64_MAX,
 		.all = UINT64_MAX,
 		.least = { UINT64_MAX, UINT64_MAX },
-		.calm_ms = fm_tune.demote_again_ms,
+		.calm_ms = FM_SECOND_MS,
 	};
 	settle(b);
 }

@@ -31,6 +31,8 @@
 #include "tunables.h"
 #include "writeback/writeback.h"
 
+#define STORES_MOST 256 /* size: pages that are un-protected by one call */
+
 /* ---- stores ----------------------------------------------------------- */
 
 /* Dirty is visible to write-back and guardian before the page is writable. */
@@ -95,19 +97,24 @@ static FM_FAULT bool stored(struct fm_map *m, uint64_t i, uint64_t back)
 	return i >= back && (fm_mode(m, i - back) & PM_WRITABLE);
 }
 
-/* How far stores that have come up to page i may be expected to go on: never
+/* Dirty at once: no more than the evicting thread keeps free. */
+static FM_FAULT uint64_t most_stores(void)
+{
+	return fm_least(STORES_MOST, fm_cache_limit() / fm_tune.evictor_free);
+}
+
+/* How far stores that have come up to page i may be expected to go on: not
  * further than they have come. */
 static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i)
 {
-	if (!stored(m, i, 1) || !stored(m, i, 2))
+	const uint64_t most = most_stores();
+	uint64_t come = 1;
+
+	if (!stored(m, i, 1))
 		return 0;
-	if (!stored(m, i, 16) || !stored(m, i, 32) || !stored(m, i, 64))
-		return fm_tune.fault_store_ahead;
-	return stored(m, i, 128) && stored(m, i, 256) &&
-			       fm_cache_limit() >
-				       64 * fm_tune.fault_store_ahead_most ?
-		       fm_tune.fault_store_ahead_most :
-		       fm_tune.fault_store_ahead_long;
+	while (come < most && stored(m, i, 2 * come))
+		come *= 2;
+	return come - 1;
 }
 
 /* Stores that go upwards page by page: the next few are un-protected in the

@@ -34,6 +34,7 @@
 #include "readahead/readahead.h"
 #include "tunables.h"
 
+#define FILES_EACH 64 /* size: files that are summed up for one mapped */
 #define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
 
 /* Pages of the aligned group of per pages that page i is in: those present,
@@ -171,7 +172,7 @@ void fm_fault_around_weigh(void)
 	uint64_t sum = 0;
 	unsigned e;
 
-	if (n++ % (fm_file_top() / fm_tune.fault_around_at_once + 1))
+	if (n++ % (fm_file_top() / FILES_EACH + 1))
 		return;
 	e = fm_epoch_enter();
 
@@ -351,7 +352,7 @@ static void every_second(void)
 	const uint32_t w = atomic_load(&area.faults);
 
 	fm_fault_around_weigh();
-	if (w >= fm_tune.fault_around_least && w < fm_tune.fault_around_window)
+	if (w >= fm_tune.sample_enough && w < fm_tune.fault_around_window)
 		judge_area(w);
 }
 

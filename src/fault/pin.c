@@ -77,7 +77,7 @@ static uintptr_t bring_in(uintptr_t a, uintptr_t end, bool in, bool first)
 			tries = 0;
 			continue;
 		}
-		if (!first && tries++ == fm_tune.pin_tries)
+		if (!first && tries++ == fm_tune.race_tries)
 			return 0;
 		if (fm_fault((void *)a, in) > FM_FAULT_RETRY &&
 		    fm_overlaps((void *)a, 1))

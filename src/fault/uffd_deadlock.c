@@ -2,6 +2,7 @@
 #include "uffd_deadlock.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
@@ -37,7 +38,7 @@ void fm_deadlock_end(unsigned i)
 bool fm_deadlock_lately(void)
 {
 	return fm_now_ms() - atomic_load(&freed_ms) <
-	       fm_tune.uffd_deadlock_look_ms;
+	       FM_SECOND_MS;
 }
 
 /* Calls that use memory while they hold the lock of the file that is their
@@ -127,8 +128,8 @@ void fm_deadlock_look(void)
 	uint64_t now = fm_now_ms(), before = atomic_load(&last);
 
 	if (now - before < (fm_deadlock_lately() ?
-				    fm_tune.uffd_deadlock_again_ms / 2 :
-				    fm_tune.uffd_deadlock_look_ms) ||
+				    fm_tune.uffd_poison_fail_ms / 2 :
+				    FM_SECOND_MS) ||
 	    !atomic_compare_exchange_strong(&last, &before, now))
 		return;
 	for (unsigned i = 0; i < FM_HANDLERS; i++) {
@@ -137,7 +138,7 @@ void fm_deadlock_look(void)
 		uint64_t patience =
 			atomic_load(&slots[i].tid) == atomic_load(&again_tid) &&
 					fm_deadlock_lately() ?
-				fm_tune.uffd_deadlock_again_ms :
+				fm_tune.uffd_poison_fail_ms :
 				fm_tune.patience_ms;
 
 		if (!a || now < atomic_load(&slots[i].since_ms) + patience)

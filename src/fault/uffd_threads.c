@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "engine.h"
@@ -39,7 +40,7 @@ static bool may_demote(struct fm_file *f)
 {
 	uint64_t stays = atomic_load(&f->demote.stays_since_ms);
 
-	return !stays || fm_now_ms() - stays > fm_tune.uffd_threads_again_ms;
+	return !stays || fm_now_ms() - stays > FM_SECOND_MS;
 }
 
 /* Beyond the end of the file, and where it cannot be read, nothing of ours
@@ -102,7 +103,7 @@ static void lost(void)
 {
 	if (fm_active())
 		die_of_sigbus();
-	fm_sys_sleep_us(fm_tune.uffd_threads_stolen_ms * 1000);
+	fm_sys_sleep_us(FM_SECOND_MS * 1000);
 }
 
 static bool try_watch(void)
@@ -141,7 +142,7 @@ static void wait_message(struct pollfd *p)
 	const bool soon = fm_failing() || fm_deadlock_lately();
 	int n = fm_thread_poll(p, 1,
 			       soon ? (int)fm_tune.uffd_poison_fail_ms / 2 :
-				      fm_tune.uffd_threads_stolen_ms);
+				      (int)FM_SECOND_MS);
 
 	if (n < 0 && n != -EINTR)
 		fm_sys_sleep_us(5000);

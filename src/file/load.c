@@ -8,9 +8,10 @@
 #include "page.h"
 #include "policy.h"
 #include "reflink.h"
-#include "tunables.h"
 #include "wb_errseq.h"
 #include "truncate_barrier.h"
+
+#define ALLOC_PAGES 256 /* size: of a hole, allocated by one call */
 
 FM_FAULT long fm_load_finish(uint64_t n, long res, void *buf)
 {
@@ -292,7 +293,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	 * sparse file takes one page, as with the kernel. */
 	if (before && (atomic_load(before) & FP_ALLOC) &&
 	    !(fm_page_state(p) & FP_ALLOC))
-		n = fm_tune.load_alloc_pages;
+		n = ALLOC_PAGES;
 	got = allocate(f, fp, n);
 	if (got == -ENOSPC || got == -EDQUOT)
 		got = allocate_last(f, fp);

@@ -17,9 +17,7 @@ static void set_wait(struct fm_file *f)
 	uint64_t now = fm_now_ms();
 	uint32_t wait = f->demote.wait_ms;
 
-	if (!wait ||
-	    now > f->demote.not_before_ms + (uint64_t)fm_tune.takeable_calm *
-						    fm_tune.takeable_most_ms)
+	if (!wait || now > f->demote.not_before_ms + fm_tune.takeable_most_ms)
 		wait = first;
 	f->demote.not_before_ms = now + wait;
 	wait *= 2;

@@ -104,7 +104,7 @@ static FM_FAULT uint64_t next_try_ms(long err)
 {
 	return err == -ENOMEM || err == -EAGAIN || err == -EMFILE ||
 			       err == -ENFILE ?
-		       fm_now_ms() + fm_tune.witness_pause_ms :
+		       fm_now_ms() + fm_tune.wb_again_ms :
 		       NEVER;
 }
 

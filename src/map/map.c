@@ -10,7 +10,8 @@
 #include "file/file.h"
 #include "space.h"
 #include "stream.h"
-#include "tunables.h"
+
+#define GHOSTS 4096 /* size: of a list of mappings that are gone */
 
 static _Atomic(struct fm_map *) table[FM_MAX_MAPS];
 static _Atomic uint8_t gens[FM_MAX_MAPS];
@@ -306,7 +307,7 @@ static void haunt(struct fm_map *m)
 
 	m->ghost_next = s->ghosts;
 	s->ghosts = m;
-	if (++s->nghosts < fm_tune.map_ghosts || !queues)
+	if (++s->nghosts < GHOSTS || !queues)
 		return;
 	fm_for_each_map(o, m->file)
 		if (o->modes == s)

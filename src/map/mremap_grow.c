@@ -8,7 +8,8 @@
 #include "file/file.h"
 #include "map.h"
 #include "space.h"
-#include "tunables.h"
+
+#define SPARE ((uint64_t)1 << 18) /* size: mode bytes behind a mapping */
 
 int fm_same_check(struct fm_map *m, void *arg)
 {
@@ -37,8 +38,8 @@ static uint64_t room_for(const struct fm_same *s, uint64_t pages)
 		(s->at - atomic_load(&s->first->start)) >> FM_PAGE_SHIFT;
 	uint64_t most = FM_MAX_FILE_PAGES - s->pgoff;
 
-	if (spare > fm_tune.mremap_grow_most)
-		spare = fm_tune.mremap_grow_most;
+	if (spare > SPARE)
+		spare = SPARE;
 	return pages + spare < most ? pages + spare : pages;
 }
 

@@ -28,7 +28,6 @@
 #include "mmap/mmap.h"
 #include "policy.h"
 #include "stats_priv.h"
-#include "tunables.h"
 
 #define FILES 16u    /* of a process that are recorded */
 #define SAMPLES 512u /* size: pages of a file that are looked at: 0.2 ms */
@@ -331,7 +330,7 @@ static void *record(void *arg)
 	fm_read_keep(&kept);
 	err = open_file();
 	for (write_names(&o); !err;
-	     fm_thread_sleep_ms(fm_tune.serve_trace_every_ms)) {
+	     fm_thread_sleep_ms(FM_SECOND_MS)) {
 		look(&o);
 		err = write_out(&o);
 	}

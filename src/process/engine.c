@@ -14,7 +14,8 @@
 #include "engine.h"
 #include "map/map.h"
 #include "policy.h"
-#include "tunables.h"
+
+#define DESCRIPTORS 64ul /* size: what rings and some files take */
 
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
@@ -36,11 +37,11 @@ bool fm_engine_may_serve(void)
 
 static bool few_descriptors(void)
 {
-	struct rlimit rl = { fm_tune.engine_descriptors,
-			     fm_tune.engine_descriptors };
+	struct rlimit rl = { DESCRIPTORS,
+			     DESCRIPTORS };
 
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
-	return rl.rlim_cur < fm_tune.engine_descriptors;
+	return rl.rlim_cur < DESCRIPTORS;
 }
 
 static int pass_gate(void);

@@ -30,14 +30,14 @@ static void bring(struct fm_fetch *now)
 {
 	uint64_t seen = 0, turn = 1, pause = 1, idle = 0, n;
 
-	while (now && idle < fm_tune.fork_bring_idle_ms &&
+	while (now && idle < fm_tune.patience_ms &&
 	       !fm_sys_confined()) {
 		n = major_faults();
-		if (n == seen && now->asked >= fm_tune.fork_bring_little) {
+		if (n == seen && now->asked >= fm_tune.fetch_look) {
 			fm_thread_sleep_ms(pause);
 			idle += pause;
 			pause = fm_least(2 * pause,
-					 fm_tune.fork_bring_pause_ms);
+					 fm_tune.resident_turn_ms);
 			turn = 1;
 			continue;
 		}

@@ -21,7 +21,6 @@
 #include "map/map.h"
 #include "peers/peers.h"
 #include "policy.h"
-#include "tunables.h"
 
 #define STACK 65536 /* size: bytes */
 #define KEEP 96        /* descriptors it may keep */
@@ -123,7 +122,7 @@ static bool watch(int pidfd)
 
 	statm_path(statm, fm_backup.owner);
 	for (;;) {
-		int n = fm_sys_poll(p, 3, fm_tune.guardian_look_ms);
+		int n = fm_sys_poll(p, 3, FM_SECOND_MS);
 
 		while (fm_backup.sock[1] >= 0 &&
 		       fm_backup_take(fm_backup.sock[1]))
@@ -443,11 +442,11 @@ static void reset(void)
 }
 
 /* The message wakes it. One that does not come is found within
- * fm_tune.guardian_look_ms. */
+ * FM_SECOND_MS. */
 static bool follow(void)
 {
 	const struct timespec ms = { 0, 10000000 };
-	const uint64_t until = fm_now_ms() + 2 * fm_tune.guardian_look_ms;
+	const uint64_t until = fm_now_ms() + 2 * FM_SECOND_MS;
 	uint32_t n, done;
 
 	if (!fm_backup_pid() || fm_sys_getpid() != fm_backup.owner)

@@ -502,7 +502,7 @@ static void demote_shared(enum fm_server_reason why)
 
 	if (fm_now_ms() < atomic_load(&not_before))
 		return;
-	atomic_store(&not_before, fm_now_ms() + fm_tune.demote_again_ms);
+	atomic_store(&not_before, fm_now_ms() + FM_SECOND_MS);
 	if (!told)
 		fm_log(FM_LOG_NOTE, "memory is too short for a cache: mapped "
 		       "files are handed to the kernel (raise the limit of "

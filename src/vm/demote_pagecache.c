@@ -73,7 +73,7 @@ static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
 /* Errors are found, and said, by who writes what is dirty still. */
 void fm_demote_write_pagecache(struct fm_file *f)
 {
-	bool much = fm_dirty_count(f) > fm_tune.demote_much;
+	bool much = fm_dirty_count(f) > (int64_t)SLICE;
 	uint64_t fp = 0;
 
 	/* Direct writes and the page cache do not mix; see fm_file_mixed. What
@@ -101,7 +101,7 @@ void fm_demote_write_pagecache(struct fm_file *f)
 static int flush_through(struct fm_file *f)
 {
 	if (fm_dirty_count(f) >
-	    (int64_t)(fm_cache_limit() >> fm_tune.demote_dirty_shift))
+	    (int64_t)(fm_cache_limit() / fm_tune.budget_reserve))
 		return 0;
 	atomic_fetch_add(&f->demote.through, 1);
 	fm_wb_file(f);
@@ -124,7 +124,7 @@ static struct fm_fetch *now;   /* the write-back thread's */
 
 void fm_resident_bring(struct fm_fetch *h)
 {
-	if (!fm_fetch_list(h, fm_tune.demote_first_ms)) {
+	if (!fm_fetch_list(h, fm_tune.resident_turn_ms)) {
 		fm_fetch_forget(h);
 		return;
 	}

@@ -123,7 +123,7 @@ static void write_parts(struct sync_range *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		struct part *p = &s->part[i];
 
-		if (fm_dirty_count(p->file) > fm_tune.msync_many &&
+		if (fm_dirty_count(p->file) > fm_tune.wb_ahead &&
 		    !fm_wb_refused(p->file))
 			fm_wb_range(p->file, p->first, p->stop, false);
 		fm_file_put(p->file);
@@ -137,8 +137,8 @@ void fm_write_before(uintptr_t start, uintptr_t end)
 	uint64_t old, mask;
 	int more;
 
-	if (atomic_load(&fm_dirty_total) <= fm_tune.msync_many ||
-	    end - start <= fm_tune.msync_many << FM_PAGE_SHIFT)
+	if (atomic_load(&fm_dirty_total) <= fm_tune.wb_ahead ||
+	    end - start <= fm_tune.wb_ahead << FM_PAGE_SHIFT)
 		return;
 	do {
 		fm_block_signals(&mask);

@@ -20,12 +20,14 @@
 #include "base/shrinker.h"
 #include "cache/cache.h"
 #include "file/file.h"
+#include "io/io.h"
 #include "map/map.h"
 #include "mapops.h"
 #include "tunables.h"
 #include "writeback/writeback.h"
 
 #define KEPT 16
+#define TICK_NS 100000000 /* ABI: no clock of files is coarser: 10 ticks */
 
 struct kept {
 	size_t len; /* 0: free */
@@ -79,18 +81,26 @@ static bool settled(const struct fm_file *f, const struct stat *st)
 	fm_clock(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - st->st_ctim.tv_sec) * 1000000000ll +
 	      (now.tv_nsec - st->st_ctim.tv_nsec);
-	return age > fm_tune.unmap_cache_tick_ns;
+	return age > TICK_NS;
 }
 
 /* ---- keeping ------------------------------------------------------------ */
+
+/* To look at all its pages, a ns each, than to read again what is there of the
+ * file. */
+static bool takes_longer(struct fm_map *m)
+{
+	return fm_map_pages(m) > (uint64_t)fm_cache_of(m->file) *
+					 fm_device_ns(m->file, 1);
+}
 
 static bool worth_it(struct fm_map *m)
 {
 	size_t len = fm_map_pages(m) << FM_PAGE_SHIFT;
 	struct rlimit as = { 0, 0 };
 
-	if (!m->shared || len < fm_tune.unmap_cache_least ||
-	    len > fm_tune.unmap_cache_most || m->mbase ||
+	if (!m->shared || len < fm_tune.unmap_cache_least || m->mbase ||
+	    takes_longer(m) ||
 	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
 	    atomic_load(&m->file->windows.repeated) ||
 	    fm_kernel_serves(m->file) || !fm_store_of(m->file)->keeps ||

@@ -567,7 +567,7 @@ static long write_page(struct fm_map *m, uint64_t i)
 	uint64_t off = (m->pgoff + i) << FM_PAGE_SHIFT, size;
 	long res = -EFAULT;
 
-	for (int k = 0; k < fm_tune.wb_cuts && res == -EFAULT; k++) {
+	for (int k = 0; k < fm_tune.race_tries && res == -EFAULT; k++) {
 		struct fm_io io = { .file = m->file, .op = FM_WRITE,
 				    .buffered = true, .off = off,
 				    .buf = fm_map_addr(m, i) };
@@ -629,7 +629,7 @@ static FM_FAULT int take_runs(struct wb *w, bool many)
 
 static FM_FAULT uint64_t most_flying(enum fm_wb_way way, unsigned most)
 {
-	return most <= FM_WB_FEW       ? fm_tune.wb_few_ahead :
+	return most <= FM_WB_FEW       ? FM_SPAN :
 	       way == FM_WB_BACKGROUND ? fm_tune.wb_ahead :
 					 UINT64_MAX;
 }

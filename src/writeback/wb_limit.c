@@ -14,6 +14,7 @@
  */
 #include "wb_priv.h"
 
+#include "base/life.h"
 #include "file/file.h"
 #include "policy.h"
 #include "tunables.h"
@@ -90,11 +91,11 @@ void fm_wb_conclude(void)
 	uint64_t n = atomic_load(&cleaned), back = atomic_load(&again);
 	uint64_t now = fm_now_ms();
 
-	if (now - tight_since > fm_tune.wb_limit_tight_ms &&
+	if (now - tight_since > fm_tune.wb_again_ms &&
 	    atomic_exchange(&tight, false))
 		fall(&tight_since, now);
-	if (n < fm_tune.wb_limit_enough ||
-	    (back <= n / 2 && now - since < fm_tune.wb_limit_calm_ms))
+	if (n < fm_tune.wb_ahead ||
+	    (back <= n / 2 && now - since < FM_SECOND_MS))
 		return;
 	if (back > n / 2)
 		rise();

@@ -70,7 +70,7 @@ bool fm_wb_refused(const struct fm_file *f)
 {
 	uint64_t ms = atomic_load(&f->wb.failed_ms);
 
-	return ms && fm_now_ms() < ms + fm_tune.wb_refused_ms;
+	return ms && fm_now_ms() < ms + FM_SECOND_MS;
 }
 
 FM_FAULT bool fm_wb_failing(void)

@@ -229,6 +229,7 @@ static void is_short_until_it_is_calm(void **state)
 	struct fm_budget b = automatic();
 	uint64_t ms = 1000;
 
+	b.calm_ms = 5000;
 	fm_budget_room(&b, 110 * MIB, 10 * MIB, ms);
 	for (; ms < 9000; ms += 100) { /* more, but not twice as much */
 		fm_budget_room(&b, 240 * MIB, 10 * MIB, ms);
