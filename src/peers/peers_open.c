@@ -218,7 +218,7 @@ static bool due(uint32_t id)
 {
 	uint32_t at = atomic_load(&opens[id].since_ms);
 
-	return at && (int32_t)(now_ms() - at) >= fm_tune.peers_linger_ms;
+	return at && (int32_t)(now_ms() - at) >= (int)fm_tune.peers_linger_ms;
 }
 
 void fm_open_judge_all(void)
@@ -324,7 +324,7 @@ int fm_open_wait_ms(void)
 		if (atomic_load(&opens[id].since_ms) &&
 		    atomic_load(&opens[id].looks) < LOOKS)
 			return (int)look_ms[1];
-	return fm_tune.peers_linger_ms / 2;
+	return (int)fm_tune.peers_linger_ms / 2;
 }
 
 /* ---- word has come ----------------------------------------------------- */
@@ -412,17 +412,18 @@ void fm_open_word(void)
 
 static bool affordable(uint64_t pages)
 {
+	const uint64_t turn = fm_tune.resident_turn_ms * 1000000;
 	uint64_t now = fm_now_ns(), from = 0, want, have;
 
 	if (atomic_compare_exchange_strong(&shown_from, &from, now))
 		from = now;
 	want = atomic_load(&shown_ns) + pages * atomic_load(&page_ns);
-	have = fm_tune.peers_advance_ns +
+	have = fm_tune.moment_ms * 1000000ull +
 	       (now > from ? (now - from) / fm_tune.peers_part : 0);
-	if (want > have)
+	if (want > have) /* less may be dirty by then */
 		atomic_store(&not_before,
-			     now + fm_least((want - have) * fm_tune.peers_part,
-					    fm_tune.peers_again_ns));
+			     now + fm_least(turn, (want - have) *
+							  fm_tune.peers_part));
 	return want <= have;
 }
 
@@ -432,10 +433,7 @@ static void charge(uint64_t took, uint64_t pages)
 
 	took = fm_least(took, fm_tune.peers_dearer * usual * pages);
 	atomic_fetch_add(&shown_ns, took);
-	usual = (usual * 3 + took / pages) / 4;
-	atomic_store(&page_ns, usual > fm_tune.peers_least_ns ?
-				       usual :
-				       fm_tune.peers_least_ns);
+	atomic_store(&page_ns, (usual * 3 + took / pages) / 4 + 1);
 }
 
 static void write_before_ipc(struct fm_file *f, uint64_t pages)

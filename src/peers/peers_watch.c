@@ -27,6 +27,7 @@
 #include "base/apart.h"
 #include "base/creds.h"
 #include "base/fds.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -216,7 +217,7 @@ static bool is_helper(int pid)
 
 	for (unsigned k = 0; k < HELPERS; k++)
 		if (atomic_load(&helpers[k].pid) == pid &&
-		    now - atomic_load(&helpers[k].at) < fm_tune.watch_lately_ms)
+		    now - atomic_load(&helpers[k].at) < FM_SECOND_MS)
 			return true;
 	return false;
 }
@@ -404,15 +405,10 @@ static void heard_own(struct pollfd *others)
 {
 	const struct timespec rest = { 0, fm_tune.watch_rest_ns };
 	static uint64_t last;
-	static unsigned n;
-	uint64_t now = fm_now_ns();
 
-	n = now - last < fm_tune.watch_often_ns ? n + 1 : 0;
-	if (n >= fm_tune.watch_busy) {
+	if (fm_now_ns() - last < (uint64_t)fm_tune.watch_rest_ns)
 		fm_sys5(SYS_ppoll, others, 1, &rest, NULL, 8);
-		now = fm_now_ns();
-	}
-	last = now;
+	last = fm_now_ns();
 }
 
 bool fm_watch_is_us(void)
@@ -514,7 +510,7 @@ static int wait_for(struct pollfd *p, unsigned n, int ms)
 
 	if (got >= 0 || got == -EINTR)
 		return got;
-	fm_sys_sleep_us(fm_tune.watch_poll_ms * 1000);
+	fm_sys_sleep_us(fm_tune.peers_linger_ms / 2 * 1000);
 	for (unsigned k = 0; k < n; k++)
 		p[k].revents = p[k].fd < 0 ? 0 : POLLIN;
 	return (int)n;
@@ -541,8 +537,9 @@ static void *watcher(void *arg)
 	atomic_store(&thread_id, (uint32_t)fm_sys0(SYS_gettid));
 	fm_futex_wake(&thread_id, 1);
 	for (;;) {
-		int wait = atomic_load(&bell_deaf) ? fm_tune.watch_poll_ms :
-						     next_look_ms();
+		int wait = atomic_load(&bell_deaf) ?
+				   (int)fm_tune.peers_linger_ms / 2 :
+				   next_look_ms();
 		int n = wait_for(p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {

@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "base/types.h"
 #include "state.h"
-#include "tunables.h"
+
+#define STATES 256 /* size: of the folder, files, */
+#define STATES_BYTES ((uint64_t)256 << 20) /* size: and bytes */
 
 #define SUFFIX ".state"
 #define DIGITS 16 /* size: of a name, 64 bits */
@@ -182,8 +184,8 @@ static void drop_oldest(int dir)
 
 	for (int k = 0; k < 16; k++) {
 		find_oldest(dir, &o);
-		if (o.n <= fm_tune.warm_states &&
-		    o.bytes <= fm_tune.warm_states_bytes)
+		if (o.n <= STATES &&
+		    o.bytes <= STATES_BYTES)
 			return;
 		fm_sys3(SYS_unlinkat, dir, o.name, 0);
 	}

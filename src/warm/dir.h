@@ -6,7 +6,7 @@
  * place takes its state's place as well. What is read is a regular file of this
  * user that nobody else can write to, in a directory of which the same is true,
  * and no symbolic link. What is written appears as a whole, by rename. At most
- * fm_tune.warm_states are kept, the youngest. [plain], and in the guardian: raw
+ * 256 are kept, the youngest. [plain], and in the guardian: raw
  * system calls, memory of their own.
  */
 #ifndef FM_WARM_DIR_H

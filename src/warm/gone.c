@@ -28,7 +28,7 @@ static bool may_look(uint64_t now)
 
 	left = left > 0 ? left : 0;
 	atomic_store(&debt, left);
-	return left < fm_tune.warm_gone_burst_ns;
+	return left < (int64_t)fm_tune.resident_turn_ms * 1000000;
 }
 
 static void has_taken(uint64_t from)
@@ -134,7 +134,8 @@ void fm_warm_unmaps(const void *addr, size_t len)
 	const bool ours = fm_overlaps(addr, len);
 	uint64_t now;
 
-	if (len < fm_tune.warm_least || end < start || !fm_warm_record_at(0) ||
+	if (len < fm_tune.unmap_cache_least || end < start ||
+	    !fm_warm_record_at(0) ||
 	    (!ours && !fm_krange_in(addr, len)) || !fm_warm_is_there() ||
 	    !fm_sys_may_ask())
 		return;

@@ -11,6 +11,7 @@
 #include "restore.h"
 
 #include "base/epoch.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -63,15 +64,6 @@ static uint64_t run_length(const struct job *j, uint64_t fp, uint64_t most)
 		if (fm_warm_level(&j->r->old, fp + k) >= j->level)
 			n = k + 1;
 	return n;
-}
-
-static bool is_dense(const struct job *j, uint64_t fp, uint64_t n)
-{
-	uint64_t hot = 0;
-
-	for (uint64_t k = 0; k < n && hot + (n - k) >= fm_tune.warm_dense; k++)
-		hot += fm_warm_level(&j->r->old, fp + k) >= j->level;
-	return hot >= fm_tune.warm_dense;
 }
 
 /* They have been asked for. */
@@ -131,12 +123,13 @@ static struct flight in_flight(void)
 	return n;
 }
 
+/* Twice what eviction keeps free stays so. */
 static bool has_room(const struct flight *now, uint64_t n)
 {
 	const uint64_t limit = fm_cache_limit();
 
 	return (uint64_t)fm_cache_resident() + now->pages + n <
-	       limit - limit / fm_tune.warm_free;
+	       limit - 2 * limit / fm_tune.evictor_free;
 }
 
 /* Each short read makes what the program waits for slower, at once, and saves
@@ -144,28 +137,27 @@ static bool has_room(const struct flight *now, uint64_t n)
  * them the longer it has gone on reading. */
 static unsigned most_shorts(const struct job *j)
 {
-	return fm_tune.warm_flight_short +
-	       (unsigned)fm_least(fm_tune.warm_flight,
-				  (fm_demand_reads() - j->reads) /
-					  fm_tune.warm_pace);
+	return 1 + (unsigned)((fm_demand_reads() - j->reads) /
+			      fm_tune.warm_pace);
 }
 
 static bool is_turn(const struct job *j, const struct flight *now)
 {
-	if (fm_demand_waiting() < fm_tune.warm_busy)
-		return now->chunks < fm_tune.warm_flight;
-	if (j->shorts)
-		return now->chunks < most_shorts(j);
-	return !now->chunks ||
-	       now->chunks < fm_fetch_depth(j->r->dev,
-					    now->pages / now->chunks, LOOK_MS);
+	const unsigned most =
+		fm_fetch_depth(j->r->dev,
+			       now->chunks ? now->pages / now->chunks : 1,
+			       LOOK_MS);
+
+	if (j->shorts && fm_demand_waiting() >= fm_tune.warm_busy)
+		return now->chunks < fm_least(most, most_shorts(j));
+	return now->chunks < most;
 }
 
 /* Until there are few enough, and room. The cache grows into free memory step
  * by step (cache/budget.h). */
 static void wait_turn(struct job *j)
 {
-	const uint64_t until = fm_now_ms() + fm_tune.warm_grows_ms;
+	const uint64_t until = fm_now_ms() + FM_SECOND_MS;
 
 	while (!is_over(j)) {
 		const struct flight now = in_flight();
@@ -188,8 +180,7 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 			      FM_HUGE_PAGES - at % FM_HUGE_PAGES);
 
 	n = fm_least(n, j->r->old.n - fp);
-	if (!is_dense(j, fp, n))
-		n = run_length(j, fp, n);
+	n = run_length(j, fp, n);
 	if (n >= fm_tune.warm_long || j->shorts)
 		return fm_fetch_chunk(m, i, i + n, false);
 	*ret_left = true;
@@ -247,8 +238,8 @@ static void look_who_waits(struct job *j)
 	if (faults != j->faults)
 		j->quiet_ms = ms;
 	j->faults = faults;
-	j->left = ms - j->quiet_ms > fm_tune.warm_quiet_ms ?
-			  fm_tune.warm_flight :
+	j->left = ms - j->quiet_ms > fm_tune.resident_turn_ms ?
+			  (uint64_t)FM_FETCH_MOST :
 			  new / 4 + new * (faults - j->first) /
 					    (16 * fm_tune.warm_pace);
 	if (j->left)
@@ -258,7 +249,7 @@ static void look_who_waits(struct job *j)
 static void wait_kernel_turn(struct job *j)
 {
 	while (j->shorts && !j->left && !is_over(j)) {
-		fm_thread_sleep_ms(fm_tune.warm_look_ms);
+		fm_thread_sleep_ms(LOOK_MS);
 		look_who_waits(j);
 	}
 	j->left -= j->left != 0;

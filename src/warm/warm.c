@@ -226,7 +226,7 @@ void fm_warm_mapped(const struct fm_warm_mapping *m)
 	struct fm_warm_record *r;
 	const char *name;
 
-	if (!is_on() || m->len < fm_tune.warm_least)
+	if (!is_on() || m->len < fm_tune.unmap_cache_least)
 		return;
 	r = fm_warm_record_find(m->dev, m->ino);
 	if (!r && !fm_warm_records_full()) {
