@@ -343,7 +343,7 @@ void fm_helper_mapped(const struct fm_krange *r)
 	if (r->end - r->start < fm_tune.helper_wakes ||
 	    atomic_load(&state) != RUNNING)
 		return;
-	if (fm_areas_begin_random(r->dev))
+	if (fm_krange_may_advise(r) && fm_areas_begin_random(r->dev))
 		fm_krange_advise(r->id, r->start, r->end, MADV_RANDOM);
 	fm_event_raise(&bell);
 }
