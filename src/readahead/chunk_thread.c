@@ -153,8 +153,9 @@ static uint64_t uncovered(struct fm_map *m, uint64_t i, uint64_t n,
 static bool read_some(struct fm_want *w, struct fm_map *m, uint64_t i,
 		      uint64_t n)
 {
-	const uint64_t got = fm_fetch_chunk(m, i, i + n,
-					    w->vain >= fm_tune.chunk_vain);
+	const bool small = w->vain >= fm_tune.chunk_vain;
+	const uint64_t got = fm_fetch_chunk(m, i, i + n, FM_CHUNK_EAGER |
+					    (small ? FM_CHUNK_SMALL : 0));
 
 	w->vain += !got && w->vain < fm_tune.chunk_vain;
 	w->i += got;

@@ -126,18 +126,49 @@ bool fm_fetch_run(struct fm_fetch *f, struct fm_fetch_run *r, uint64_t ms)
 
 /* ---- chunks ------------------------------------------------------------ */
 
-FM_FAULT uint64_t fm_fetch_chunk(struct fm_map *m, uint64_t i, uint64_t end,
-				 bool small)
+/* Pages from a border of 2 MiB of the address space to page i of m: a chunk
+ * ends there, so that whole frames can be moved in. */
+static FM_FAULT uint64_t past_border(struct fm_map *m, uint64_t i)
 {
-	const uint64_t at = (uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT;
-	uint64_t n = fm_least(end - i, FM_HUGE_PAGES - at % FM_HUGE_PAGES);
-	long got;
+	return ((uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT) % FM_HUGE_PAGES;
+}
 
-	if (small || !fm_frame_limit()) /* small buffers are all there are */
-		n = fm_least(n, FM_CHUNK_PIECE);
-	got = fm_chunk_read(m, i, n, true);
+static FM_FAULT uint64_t chunk_up(struct fm_map *m, uint64_t i, uint64_t n,
+				  bool eager)
+{
+	const long got = fm_chunk_read(m, i, n, eager);
+
 	if (got == -EAGAIN)
 		return 0;
 	/* 0: the first ones are there */
 	return got > 0 ? (uint64_t)got : fm_least(n, fm_tune.ahead_gap + 1);
+}
+
+/* Past a page that is there already if need be. */
+static FM_FAULT uint64_t chunk_down(struct fm_map *m, uint64_t i, uint64_t n,
+				    bool eager)
+{
+	const long got = fm_chunk_read(m, i, n, eager);
+
+	if (got == -EAGAIN)
+		return 0;
+	if ((uint64_t)got + 1 < n)
+		fm_chunk_read(m, i + (uint64_t)got + 1, n - (uint64_t)got - 1,
+			      eager);
+	return n;
+}
+
+FM_FAULT uint64_t fm_fetch_chunk(struct fm_map *m, uint64_t lo, uint64_t hi,
+				 unsigned how)
+{
+	const bool down = how & FM_CHUNK_DOWN, eager = how & FM_CHUNK_EAGER;
+	uint64_t n = fm_least(hi - lo, down ? past_border(m, hi - 1) + 1 :
+					      FM_HUGE_PAGES -
+						      past_border(m, lo));
+
+	/* Small buffers may be all there are. */
+	if (how & FM_CHUNK_SMALL || !fm_frame_limit())
+		n = fm_least(n, FM_CHUNK_PIECE);
+	return down ? chunk_down(m, hi - n, n, eager) :
+		      chunk_up(m, lo, n, eager);
 }

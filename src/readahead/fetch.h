@@ -78,9 +78,14 @@ void fm_fetch_later(struct fm_fetch **queue, struct fm_fetch *f);
 bool fm_fetch_turn(struct fm_fetch **queue, uint64_t ms);
 void fm_fetch_forget_all(struct fm_fetch **queue);
 
-/* [fault] Chunks of [i, end) of m, mapped as they land, while there are
- * buffers: pages from i on that have been dealt with. 0: no buffer.
- * small: small ones will do. */
-uint64_t fm_fetch_chunk(struct fm_map *m, uint64_t i, uint64_t end, bool small);
+/* [fault] One chunk of pages [lo, hi) of m, the first one that can be: pages
+ * that have been dealt with. 0: no buffer. */
+enum {
+	FM_CHUNK_DOWN = 1,  /* the last one */
+	FM_CHUNK_SMALL = 2, /* a small buffer will do */
+	FM_CHUNK_EAGER = 4, /* mapped as it lands */
+};
+uint64_t fm_fetch_chunk(struct fm_map *m, uint64_t lo, uint64_t hi,
+			unsigned how);
 
 #endif
