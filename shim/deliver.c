@@ -69,10 +69,11 @@ static void raise_segv(const siginfo_t *bus, ucontext_t *uc)
 
 /* We may be here before the engine has ever started. (Not the same as
  * fm_active(): a child of fork has mappings to be filled in on first touch.) */
-static enum fm_fault_result fault(void *addr, bool write)
+static enum fm_fault_result fault(void *addr, const ucontext_t *uc)
 {
-	return fm_engine_wants_bus() ? fm_fault(addr, write) :
-				       FM_FAULT_FOREIGN;
+	return fm_engine_wants_bus() ?
+		       fm_fault(addr, fm_arch_stores(uc), fm_arch_ip(uc)) :
+		       FM_FAULT_FOREIGN;
 }
 
 /* entry.S */
@@ -99,7 +100,7 @@ int fm_sig_resolve(int sig, siginfo_t *info, void *context)
 	if (info->si_code != BUS_ADRERR &&
 	    !(info->si_code == BUS_MCEERR_AR && fm_trapped(info->si_addr)))
 		return FM_SIG_FAULT; /* misaligned, or memory has failed */
-	switch (fault(info->si_addr, fm_arch_stores(uc))) {
+	switch (fault(info->si_addr, uc)) {
 	case FM_FAULT_RETRY:
 		doubted.ip = 0; /* ours again: the next doubt is a new one */
 		ret = FM_SIG_DONE;

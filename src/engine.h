@@ -308,13 +308,14 @@ enum fm_fault_result {
 	FM_FAULT_FOREIGN, /* not managed memory */
 };
 
-/* [fault] Serve a fault at `addr`. `write`: the access was a store. */
-enum fm_fault_result fm_fault(void *addr, bool write);
+/* [fault] Serve a fault at `addr`. `write`: the access was a store. ip: of the
+ * instruction; 0: not known. */
+enum fm_fault_result fm_fault(void *addr, bool write, uintptr_t ip);
 /* [fault] Serve a fault of another thread, of which a message has told; that
  * thread may have gone on meanwhile. `protects`: fm_uffd_protects() before the
- * message was read. */
+ * message was read. tid: of that thread; 0: not known. */
 enum fm_fault_result fm_fault_message(void *addr, bool write,
-				      uint64_t protects);
+				      uint64_t protects, uint32_t tid);
 
 /* [any] May any file become the engine's, as the settings are now? */
 bool fm_engine_may_serve(void);

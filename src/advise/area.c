@@ -185,8 +185,7 @@ void fm_area_touched(struct fm_areas *all, uintptr_t start, uintptr_t end)
 	}
 	end = end < a->end ? end : a->end;
 	all->look.pages += pages;
-	fm_streams_touched(&(struct fm_row){ a->id, start, end, a->start,
-					     a->end, a->dev,
+	fm_streams_touched(&(struct fm_row){ a->id, start, end,
 					     s->advice == FM_ADVICE_RANDOM });
 	touched_in_row(a, start, end);
 }

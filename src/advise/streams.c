@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "area.h"
@@ -14,124 +13,112 @@
 #include "readahead/readahead.h"
 #include "tunables.h"
 
-#define STREAMS 16
-
-struct stream {
-	uint32_t id;
-	int direction;       /* 1, -1; 0: not known */
-	unsigned steps;
-	bool moved;          /* in this look */
-	bool ahead;          /* it is read for */
-	bool slow;           /* every third fault has waited */
-	uintptr_t lo, hi;    /* touched in the look before, */
-	uintptr_t look_lo, look_hi; /* and in this, if it was seen */
-	bool seen;
-	uintptr_t asked;     /* up to where */
-	uintptr_t least, most; /* of the range */
-	uintptr_t from;      /* where it began to go this way */
-	uintptr_t cooled;    /* of what it has passed; 0: nothing yet */
-	dev_t dev;
-	uint64_t at_ms;
-};
+#define ROWS 16 /* size: of a look, which are not near each other */
 
 struct fm_streams_counts fm_streams_counts;
 
-static struct stream streams[STREAMS];
+static struct fm_stream_set set; /* pages are of the address space */
+static struct fm_seen rows[ROWS]; /* of this look */
+static unsigned n_rows;
 
 /* ---- which there are --------------------------------------------------- */
 
-static bool is_near(const struct stream *s, const struct fm_row *r)
+static struct fm_sight sight(void)
 {
-	const uintptr_t lo = s->seen && s->look_lo < s->lo ? s->look_lo : s->lo;
-	const uintptr_t hi = s->seen && s->look_hi > s->hi ? s->look_hi : s->hi;
-
-	return s->id == r->id && r->start <= hi + fm_tune.streams_near &&
-	       r->end + fm_tune.streams_near >= lo;
+	return (struct fm_sight){
+		.near = (int64_t)(fm_tune.streams_near >> FM_PAGE_SHIFT),
+		.patience = fm_tune.streams_forget_ms,
+	};
 }
 
-static struct stream *oldest(void)
+static uintptr_t bytes_of(uint64_t pages)
 {
-	struct stream *s = streams;
-
-	for (unsigned i = 1; i < STREAMS; i++)
-		if (streams[i].at_ms < s->at_ms)
-			s = &streams[i];
-	return s;
+	return pages << FM_PAGE_SHIFT;
 }
 
-static void set_direction(struct stream *s, int direction)
+static uintptr_t come(const struct fm_stream *s)
 {
-	if (s->direction == direction)
+	return bytes_of(s->passed);
+}
+
+static bool is_sure(const struct fm_stream *s)
+{
+	return s->live && come(s) >= fm_tune.streams_sure;
+}
+
+/* It was seen in this look. */
+static bool is_one(const struct fm_stream *s)
+{
+	return s->live && s->used == set.clock;
+}
+
+static unsigned how_many(bool (*is)(const struct fm_stream *s))
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < FM_STREAMS; i++)
+		n += is(&set.s[i]);
+	return n;
+}
+
+static bool is_near(const struct fm_seen *a, const struct fm_seen *b)
+{
+	const int64_t near = sight().near;
+
+	return a->who == b->who && a->lo <= b->hi + near &&
+	       a->hi + near >= b->lo;
+}
+
+/* What is near of a look is one step, with holes, in any order. */
+static void note_row(const struct fm_seen *e)
+{
+	for (unsigned k = 0; k < n_rows; k++) {
+		if (!is_near(&rows[k], e))
+			continue;
+		rows[k].lo = e->lo < rows[k].lo ? e->lo : rows[k].lo;
+		rows[k].hi = e->hi > rows[k].hi ? e->hi : rows[k].hi;
 		return;
-	s->direction = direction;
-	s->from = direction > 0 ? s->lo : s->hi;
-	s->steps = 0;
-	s->ahead = s->slow = false;
-	s->cooled = 0;
-}
-
-/* Rows of a look come in any order: which way it went is known at its end. */
-static void move(struct stream *s, const struct fm_row *r)
-{
-	s->at_ms = fm_now_ms();
-	s->dev = r->dev;
-	s->least = r->least;
-	s->most = r->most;
-	s->look_lo = s->seen && s->look_lo < r->start ? s->look_lo : r->start;
-	s->look_hi = s->seen && s->look_hi > r->end ? s->look_hi : r->end;
-	s->seen = true;
-}
-
-static void settle(struct stream *s)
-{
-	const bool up = s->look_hi > s->hi, down = s->look_lo < s->lo;
-
-	if (!s->seen)
-		return;
-	s->seen = false;
-	if (up != down) {
-		set_direction(s, up ? 1 : -1);
-		s->steps++;
-		s->moved = true;
 	}
-	if (up || down) {
-		s->lo = s->look_lo;
-		s->hi = s->look_hi;
-	}
-}
-
-/* How far it has come this way. */
-static uintptr_t come(const struct stream *s)
-{
-	return s->direction > 0 ? s->hi - s->from : s->from - s->lo;
-}
-
-static bool is_sure(const struct stream *s)
-{
-	if (s->steps < fm_tune.streams_steps)
-		return false;
-	return come(s) >= fm_tune.streams_sure;
+	if (n_rows < ROWS)
+		rows[n_rows++] = *e;
 }
 
 void fm_streams_touched(const struct fm_row *r)
 {
 	const size_t least =
 		r->slow ? fm_tune.streams_least_slow : fm_tune.streams_least;
-	struct stream *s;
+	const struct fm_seen e = { .i = FM_NEVER, .who = r->id,
+				   .lo = (int64_t)(r->start >> FM_PAGE_SHIFT),
+				   .hi = (int64_t)(r->end >> FM_PAGE_SHIFT) };
+	const struct fm_sight how = sight();
+	const struct fm_stream *s;
 
-	for (unsigned i = 0; i < STREAMS; i++) {
-		if (is_near(&streams[i], r) &&
-		    (r->end - r->start >= least || is_sure(&streams[i]))) {
-			move(&streams[i], r);
+	if (r->end - r->start < least) {
+		s = fm_detect_find(&set, &e, &how);
+		if (!s || !is_sure(s))
 			return;
-		}
 	}
-	if (r->end - r->start < least)
-		return;
-	s = oldest();
-	*s = (struct stream){ .id = r->id, .lo = r->start, .hi = r->end,
-			      .least = r->least, .most = r->most,
-			      .dev = r->dev, .at_ms = fm_now_ms() };
+	note_row(&e);
+}
+
+/* Which way they went is known at its end. */
+static void end_look(void)
+{
+	const struct fm_sight how = sight();
+
+	if (!set.clock)
+		fm_streams_clear(&set);
+	set.clock = fm_now_ms();
+	fm_detect_age(&set, &how);
+	for (unsigned k = 0; k < n_rows; k++)
+		fm_detect(&set, &rows[k], &how);
+	n_rows = 0;
+}
+
+void fm_streams_over(void)
+{
+	fm_streams_clear(&set);
+	n_rows = 0;
 }
 
 /* ---- what they will want ----------------------------------------------- */
@@ -139,151 +126,158 @@ void fm_streams_touched(const struct fm_row *r)
 static uint64_t until_ms;
 
 /* Bytes ahead of it, so that the device is busy until the next look. */
-static size_t window(const struct stream *s, size_t piece, size_t most,
-		     uint64_t look_ms)
+static size_t window(const struct fm_stream *s, const struct fm_fetch *f,
+		     dev_t dev, size_t most, uint64_t look_ms)
 {
-	const unsigned n = fm_fetch_depth(s->dev, piece >> FM_PAGE_SHIFT,
+	const unsigned n = fm_fetch_depth(dev, f->piece >> FM_PAGE_SHIFT,
 					  look_ms);
-	const uint64_t bytes = fm_ahead_earned(come(s), n * piece);
+	const uint64_t bytes = fm_detect_earned(come(s), n * f->piece);
 
-	return fm_least(most, bytes > piece ? bytes : piece);
+	return fm_least(most, bytes > f->piece ? bytes : f->piece);
 }
 
-/* What is not asked for yet of so many bytes before it. */
-static struct fm_fetch_run wanted(struct stream *s, size_t bytes)
+/* What is not asked for yet of so many bytes before it in r. */
+static struct fm_fetch_run wanted(const struct fm_stream *s, size_t bytes,
+				  const struct fm_krange *r)
 {
-	const bool up = s->direction > 0;
+	const uintptr_t pos = bytes_of((uint64_t)s->pos);
+	const uintptr_t edge = bytes_of((uint64_t)s->edge);
 
-	if (!s->ahead || (up ? s->asked < s->hi : s->asked > s->lo))
-		s->asked = up ? s->hi : s->lo;
-	if (up)
-		return (struct fm_fetch_run){ s->asked, fm_least(s->hi + bytes,
-								 s->most) };
-	return (struct fm_fetch_run){
-		s->lo - fm_least(bytes, s->lo - s->least), s->asked };
+	if (s->step > 0)
+		return (struct fm_fetch_run){
+			edge, fm_least(pos + FM_PAGE + bytes, r->end) };
+	return (struct fm_fetch_run){ pos - fm_least(bytes, pos - r->start),
+				      edge + FM_PAGE };
+}
+
+static bool range_of(const struct fm_stream *s, struct fm_krange *ret)
+{
+	const uintptr_t pos = bytes_of((uint64_t)s->pos);
+
+	return fm_krange_first(pos, pos + FM_PAGE, ret) && ret->id == s->who;
 }
 
 /* Whatever lies there by now: this changes nothing of it. So it is asked
  * without the lock that the program's munmap waits for. */
-static void read_ahead(struct stream *s, size_t most, uint64_t look_ms)
+static void read_ahead(struct fm_stream *s, size_t most, uint64_t look_ms)
 {
 	struct fm_fetch_run r;
+	struct fm_krange in;
 	struct fm_fetch f;
 
-	fm_fetch_begin(&f, -1, s->dev, false);
-	f.down = s->direction < 0;
+	if (!range_of(s, &in))
+		return;
+	fm_fetch_begin(&f, -1, in.dev, false);
+	f.down = s->step < 0;
 	f.until_ms = until_ms;
-	r = wanted(s, window(s, f.piece, most, look_ms));
-	s->ahead = true;
-	if (r.start >= r.end || !fm_krange_has(s->id, r.start, r.end))
+	r = wanted(s, window(s, &f, in.dev, most, look_ms), &in);
+	s->helped = true;
+	if (r.start >= r.end || !fm_krange_has(s->who, r.start, r.end))
 		return;
 	fm_fetch_run(&f, &r, fm_tune.advise_turn_ms);
-	s->asked = f.down ? r.end : r.start;
+	s->edge = (int64_t)(f.down ? r.end : r.start) >> FM_PAGE_SHIFT;
+	s->edge -= f.down;
 	atomic_fetch_add(&fm_streams_counts.bytes, f.asked);
-}
-
-static bool is_one(const struct stream *s)
-{
-	return s->moved && s->direction && s->steps >= fm_tune.streams_steps;
-}
-
-static unsigned how_many(bool (*is)(const struct stream *s))
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < STREAMS; i++)
-		n += is(&streams[i]);
-	return n;
 }
 
 /* A stride, that is; of what is touched page by page the kernel reads ahead. */
 static void note_slow(const struct fm_area_use *use, unsigned n)
 {
+	struct fm_krange r;
+
 	if (n != 1 || use->major < fm_tune.streams_few ||
 	    use->major * 3 < use->faults)
 		return;
-	for (unsigned i = 0; i < STREAMS; i++)
-		streams[i].slow |= is_one(&streams[i]);
-}
-
-static void forget_old(void)
-{
-	const uint64_t now = fm_now_ms();
-
-	for (unsigned i = 0; i < STREAMS; i++) {
-		streams[i].moved = false;
-		if (streams[i].id &&
-		    streams[i].at_ms + fm_tune.streams_forget_ms < now)
-			streams[i] = (struct stream){ 0 };
-	}
+	for (unsigned i = 0; i < FM_STREAMS; i++)
+		if (is_one(&set.s[i]) && range_of(&set.s[i], &r) &&
+		    fm_readahead_bytes(r.dev) <= fm_tune.streams_shallow)
+			set.s[i].slow = true;
 }
 
 /* Every second fault of a backward stream waits for a small read, and nearly
  * every one of a stride. One that runs forward and seldom waits, or beside
  * others, is the kernel's: it reads ahead of it as well as we would. */
-static bool waits(const struct fm_area_use *use, const struct stream *s,
+static bool waits(const struct fm_area_use *use, const struct fm_stream *s,
 		  unsigned n)
 {
 	if (use->major < fm_tune.streams_few ||
 	    use->bytes / use->major > fm_tune.streams_small_read)
 		return false;
-	if (s->direction < 0)
+	if (s->step < 0)
 		return use->major * 3 >= use->faults;
 	return n == 1 && use->major * 4 >= use->faults * 3;
 }
 
 static bool room_for_huge;
 
-static bool wants_huge(const struct stream *s)
+static bool wants_huge(const struct fm_stream *s)
 {
-	return room_for_huge && is_sure(s) &&
-	       (s->direction < 0 ||
-		(s->slow &&
-		 fm_readahead_bytes(s->dev) <= fm_tune.streams_shallow));
+	return room_for_huge && is_sure(s) && (s->step < 0 || s->slow);
+}
+
+/* Is [lo, hi) before pos, not farther than that? */
+static bool is_before(int64_t pos, int64_t step, uintptr_t far, uintptr_t lo,
+		      uintptr_t hi)
+{
+	const uintptr_t at = bytes_of((uint64_t)pos);
+
+	return step > 0 ? hi > at && lo < at + far : lo <= at && hi + far > at;
 }
 
 bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi)
 {
-	for (unsigned i = 0; i < STREAMS; i++) {
-		const struct stream *s = &streams[i];
-		const uintptr_t up =
-			s->direction > 0 ? fm_tune.streams_reach : 0;
-		const uintptr_t down =
-			s->direction > 0 ? 0 : fm_tune.streams_reach;
+	for (unsigned i = 0; i < FM_STREAMS; i++) {
+		const struct fm_stream *s = &set.s[i];
 
-		if (s->id == id && lo < s->hi + up && hi + down > s->lo &&
-		    wants_huge(s))
+		if (s->who == id && wants_huge(s) &&
+		    is_before(s->pos, s->step, fm_tune.streams_reach, lo, hi))
 			return true;
 	}
 	return false;
 }
 
 /* The further it has come, the further it will be at the next look. */
-static uintptr_t reach(const struct stream *s, int direction)
+static uintptr_t reach(const struct fm_stream *s)
 {
-	if (!s->direction)
-		return fm_tune.streams_reach;
-	if (s->direction != direction)
-		return 0;
 	return 4 * come(s) > fm_tune.streams_reach ? 4 * come(s) :
 						     fm_tune.streams_reach;
 }
 
-bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi)
+/* A row whose direction is not known comes both ways. */
+static bool row_comes(const struct fm_seen *r, uint32_t id, uintptr_t lo,
+		      uintptr_t hi)
 {
-	for (unsigned i = 0; i < STREAMS; i++) {
-		const struct stream *s = &streams[i];
+	const struct fm_sight how = sight();
 
-		if (s->id == id && lo < s->hi + reach(s, 1) &&
-		    hi + reach(s, -1) > s->lo)
+	return r->who == id && !fm_detect_find(&set, r, &how) &&
+	       (is_before(r->hi, 1, fm_tune.streams_reach, lo, hi) ||
+		is_before(r->lo, -1, fm_tune.streams_reach, lo, hi));
+}
+
+static bool any_row_comes(uint32_t id, uintptr_t lo, uintptr_t hi)
+{
+	const struct fm_sight how = sight();
+
+	for (unsigned i = 0; i < n_rows; i++)
+		if (row_comes(&rows[i], id, lo, hi))
 			return true;
-	}
+	for (unsigned i = 0; i < FM_RECENT; i++)
+		if (fm_detect_lately(&set, &set.recent[i], &how) &&
+		    row_comes(&set.recent[i], id, lo, hi))
+			return true;
 	return false;
 }
 
-void fm_streams_over(void)
+bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi)
 {
-	memset(streams, 0, sizeof(streams));
+	for (unsigned i = 0; i < FM_STREAMS; i++) {
+		const struct fm_stream *s = &set.s[i];
+
+		if (s->live && s->who == id &&
+		    is_before(s->pos, s->step, reach(s), lo, hi))
+			return true;
+	}
+	return any_row_comes(id, lo, hi);
 }
 
 void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
@@ -293,22 +287,19 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 	unsigned n;
 	size_t most;
 
-	for (unsigned i = 0; i < STREAMS; i++)
-		settle(&streams[i]);
+	end_look();
 	n = how_many(is_one);
-	most = n ? memory / fm_tune.streams_share / n : 0;
+	most = memory / fm_tune.streams_share / (n ? n : 1);
 	until_ms = fm_now_ms() + fm_tune.advise_turn_ms;
-	/* A look without a step is no reason. */
-	room_for_huge = memory / fm_tune.streams_share / (n ? n : 1) >=
-			fm_tune.streams_huge_room;
+	/* Two pieces, as many as a fault reads. A look without a step is no
+	 * reason. */
+	room_for_huge = most >= 2 * FM_HUGE;
 	note_slow(use, n);
 	most &= ~(size_t)FM_PAGE_MASK;
-	for (unsigned i = 0; i < STREAMS && most >= FM_WILLNEED_BYTES; i++)
-		if (is_one(&streams[i]) &&
-		    !(huge && wants_huge(&streams[i])) &&
-		    (streams[i].ahead || waits(use, &streams[i], n)))
-			read_ahead(&streams[i], most, use->ms);
-	forget_old();
+	for (unsigned i = 0; i < FM_STREAMS && most >= FM_WILLNEED_BYTES; i++)
+		if (is_one(&set.s[i]) && !(huge && wants_huge(&set.s[i])) &&
+		    (set.s[i].helped || waits(use, &set.s[i], n)))
+			read_ahead(&set.s[i], most, use->ms);
 	atomic_fetch_add(&fm_streams_counts.cpu_us,
 			 fm_cpu_ns() / 1000 - begin);
 }
@@ -333,41 +324,45 @@ static bool is_short(uint64_t memory)
 /* The bits that say that it has been touched are cleared: it leaves when the
  * kernel comes to it for the first time, unless somebody touches it again. What
  * lies there by then may be another's: it loses nothing else. */
-static bool cool(const struct stream *s, uintptr_t at)
+static bool cool(const struct fm_stream *s, uintptr_t at)
 {
 	if (fm_now_ms() >= until_ms)
 		return false;
-	if (fm_krange_has(s->id, at, at + PIECE) &&
+	if (fm_krange_has(s->who, at, at + PIECE) &&
 	    !fm_sys_madvise((void *)at, PIECE, MADV_COLD))
 		atomic_fetch_add(&fm_streams_counts.cold_bytes, PIECE);
 	return true;
 }
 
-static void cool_trail(struct stream *s, size_t lag)
+static void cool_trail(struct fm_stream *s, size_t lag)
 {
-	const bool up = s->direction > 0;
+	const uintptr_t pos = bytes_of((uint64_t)s->pos);
+	uintptr_t at = bytes_of((uint64_t)s->behind);
 
-	if (!s->cooled)
-		s->cooled = (s->from + (up ? PIECE - 1 : 0)) & ~(PIECE - 1);
-	while (up && s->cooled + PIECE + lag <= s->hi && cool(s, s->cooled))
-		s->cooled += PIECE;
-	while (!up && s->cooled >= s->lo + lag + PIECE &&
-	       cool(s, s->cooled - PIECE))
-		s->cooled -= PIECE;
+	if (s->step > 0) {
+		at = (at + PIECE - 1) & ~(PIECE - 1);
+		while (at + PIECE + lag <= pos + FM_PAGE && cool(s, at))
+			at += PIECE;
+	} else {
+		at &= ~(PIECE - 1);
+		while (at >= pos + lag + PIECE && cool(s, at - PIECE))
+			at -= PIECE;
+	}
+	s->behind = (int64_t)(at >> FM_PAGE_SHIFT);
 }
 
 void fm_streams_behind(uint64_t files, uint64_t memory)
 {
 	const uint64_t begin = fm_cpu_ns() / 1000;
 	const size_t lag =
-		fm_least(fm_tune.streams_lag, memory / fm_tune.streams_lags);
+		fm_least(fm_tune.streams_lag, memory / fm_tune.streams_share);
 
 	if (files <= memory || !how_many(is_sure) || !is_short(memory))
 		return;
 	until_ms = fm_now_ms() + fm_tune.advise_turn_ms;
-	for (unsigned i = 0; i < STREAMS; i++)
-		if (is_sure(&streams[i]))
-			cool_trail(&streams[i], lag);
+	for (unsigned i = 0; i < FM_STREAMS; i++)
+		if (is_sure(&set.s[i]))
+			cool_trail(&set.s[i], lag);
 	atomic_fetch_add(&fm_streams_counts.cpu_us,
 			 fm_cpu_ns() / 1000 - begin);
 }

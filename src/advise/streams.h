@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * streams.h - what streams will touch next, read ahead for them where the
- * kernel does not.
+ * streams.h - what streams (readahead/detect.h) will touch next, read ahead for
+ * them where the kernel does not.
  *
  * A stream that runs backward, or by steps of 64 KiB, waits for a small read at
  * each fault where the kernel reads ahead by 128 KiB. That is seen from the
@@ -18,11 +18,10 @@
 
 struct fm_area_use;
 
-/* A row of pages of range `id`, which is [least, most), has been touched. */
+/* A row of pages of range `id` has been touched. */
 struct fm_row {
 	uint32_t id;
-	uintptr_t start, end, least, most;
-	dev_t dev;
+	uintptr_t start, end;
 	bool slow; /* a read for each page: MADV_RANDOM */
 };
 void fm_streams_touched(const struct fm_row *r);

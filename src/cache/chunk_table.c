@@ -7,8 +7,7 @@
 #include "file/file.h"
 #include "frame.h"
 
-#define PIECES 96 /* size: with all frames no more than a ring takes */
-#define WORDS (PIECES / 32)
+#define WORDS (FM_CHUNK_PIECES / 32)
 
 struct fm_chunk fm_chunks[FM_CHUNKS];
 struct fm_lock fm_chunk_lock;
@@ -148,7 +147,7 @@ static uint64_t trim(uint64_t want)
 	uint64_t n = 0;
 
 	fm_lock(&fm_chunk_lock);
-	for (uint64_t k = 0; pieces && k < PIECES && n < want; k++)
+	for (uint64_t k = 0; pieces && k < FM_CHUNK_PIECES && n < want; k++)
 		if (pieces_free[k / 32] >> k % 32 & 1) {
 			n += FM_CHUNK_PIECE;
 			fm_sys_madvise(pieces + k * FM_CHUNK_PIECE * FM_PAGE,
@@ -162,7 +161,8 @@ static struct fm_shrinker shrinker = { .name = "chunks", .trim = trim };
 
 int fm_chunk_table_start(void)
 {
-	pieces = fm_sys_anon((size_t)PIECES * FM_CHUNK_PIECE * FM_PAGE);
+	pieces = fm_sys_anon((size_t)FM_CHUNK_PIECES * FM_CHUNK_PIECE *
+			     FM_PAGE);
 	if (!pieces)
 		return -ENOMEM;
 	memset(pieces_free, 0xff, sizeof(pieces_free));

@@ -17,6 +17,7 @@
 #include "io/io.h"
 
 #define FM_CHUNK_PIECE 16 /* size: pages: small chunks use 64 KiB buffers */
+#define FM_CHUNK_PIECES 96 /* size: with all frames no more than a ring takes */
 #define FM_CHUNKS (128 + FM_STANDBY)
 
 /* PREP and TAKING have an owner; QUEUED and INFLIGHT are the thread's. */

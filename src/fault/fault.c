@@ -16,6 +16,7 @@
 
 #include <sys/mman.h>
 
+#include "arch/arch.h"
 #include "base/epoch.h"
 #include "base/log.h"
 #include "base/tables.h"
@@ -356,6 +357,7 @@ struct access {
 	bool write;
 	bool told;         /* by a message, */
 	uint64_t protects; /* before which write protection was on so often */
+	uint32_t who;      /* a hash of the thread and what it runs */
 };
 
 /*
@@ -489,6 +491,15 @@ static FM_FAULT enum fm_fault_result to_result(struct fm_map *m, int err)
 	return FM_FAULT_BUS;
 }
 
+static FM_FAULT void note_seen(struct fm_map *m, uint64_t i, struct range came,
+			       uint32_t who)
+{
+	const struct fm_seen e = { .i = (int64_t)i, .lo = (int64_t)came.lo,
+				   .hi = (int64_t)came.hi, .who = who };
+
+	fm_ahead_fault(m, &e);
+}
+
 static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 					      struct access acc)
 {
@@ -506,7 +517,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	}
 	fm_wait_frozen(f);
 	fm_barrier_wait(f, m->pgoff + i);
-	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i))
+	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, acc.who))
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);
 	fm_page_lock(p);
@@ -523,7 +534,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	if (!err && came.hi > came.lo)
 		fm_fault_around_rest(m, i);
 	if (!err)
-		fm_ahead_fault(m, i, came.lo, came.hi);
+		note_seen(m, i, came, acc.who);
 	return to_result(m, err);
 }
 
@@ -561,14 +572,22 @@ static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 	return res;
 }
 
-FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write)
+/* Each loop of a thread reads in its own way. */
+static FM_FAULT uint32_t hash_of(uintptr_t ip)
 {
-	return serve(addr, (struct access){ .write = write });
+	return (uint32_t)((fm_arch_thread_pointer() >> 6 ^ ip) * 31);
+}
+
+FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write, uintptr_t ip)
+{
+	return serve(addr, (struct access){ .write = write,
+					    .who = hash_of(ip) });
 }
 
 FM_FAULT enum fm_fault_result fm_fault_message(void *addr, bool write,
-					       uint64_t protects)
+					       uint64_t protects, uint32_t tid)
 {
 	return serve(addr, (struct access){ .write = write, .told = true,
-					    .protects = protects });
+					    .protects = protects,
+					    .who = tid });
 }

@@ -79,7 +79,7 @@ static uintptr_t bring_in(uintptr_t a, uintptr_t end, bool in, bool first)
 		}
 		if (!first && tries++ == fm_tune.race_tries)
 			return 0;
-		if (fm_fault((void *)a, in) > FM_FAULT_RETRY &&
+		if (fm_fault((void *)a, in, 0) > FM_FAULT_RETRY &&
 		    fm_overlaps((void *)a, 1))
 			return a;
 	}

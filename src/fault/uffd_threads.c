@@ -75,7 +75,8 @@ static void handle(const struct uffd_msg *msg, uint64_t protects, unsigned me)
 			      UFFD_PAGEFAULT_FLAG_WP);
 
 	fm_deadlock_begin(me, addr, msg->arg.pagefault.feat.ptid);
-	if (fm_fault_message((void *)addr, write, protects) == FM_FAULT_BUS)
+	if (fm_fault_message((void *)addr, write, protects,
+			     msg->arg.pagefault.feat.ptid) == FM_FAULT_BUS)
 		demote_unservable(addr);
 	fm_deadlock_end(me);
 	/* Somebody may have been quicker, then nothing has woken him. */

@@ -4,7 +4,7 @@
 #include "base/sys.h"
 #include "map.h"
 
-#define AT_ONCE 64 /* size: made */
+#define AT_ONCE 16 /* size: made */
 
 /* Made in fault context: recycled through a list, never freed. */
 static struct fm_lock pool_lock;
@@ -29,6 +29,21 @@ static FM_FAULT struct fm_stream_set *stream_more(void)
 	return st;
 }
 
+static FM_FAULT void clear_seen(struct fm_seen *r, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		r[k] = (struct fm_seen){ .i = FM_NEVER, .lo = FM_NEVER,
+					.hi = FM_NEVER };
+}
+
+FM_FAULT void fm_streams_clear(struct fm_stream_set *st)
+{
+	*st = (struct fm_stream_set){ .lock = FM_LOCK(FM_RANK_STREAM) };
+	clear_seen(st->recent, FM_RECENT);
+	for (int k = 0; k < FM_TRAILS; k++)
+		clear_seen(st->trail[k].seen, FM_TRAIL);
+}
+
 static FM_FAULT struct fm_stream_set *stream_new(void)
 {
 	struct fm_stream_set *st;
@@ -41,12 +56,7 @@ static FM_FAULT struct fm_stream_set *stream_new(void)
 	if (!st)
 		st = stream_more();
 	if (st)
-		*st = (struct fm_stream_set){
-			.lock = FM_LOCK(FM_RANK_STREAM),
-		};
-	for (int k = 0; st && k < FM_RECENT; k++)
-		st->recent[k] =
-			(struct fm_seen){ FM_NEVER, FM_NEVER, FM_NEVER };
+		fm_streams_clear(st);
 	return st;
 }
 
@@ -83,17 +93,28 @@ static bool any_beyond(const struct fm_stream_set *st, int64_t i)
 	return false;
 }
 
+static void shift_seen(struct fm_seen *to, const struct fm_seen *r, unsigned n,
+		       int64_t i)
+{
+	for (unsigned k = 0; k < n; k++) {
+		if (r[k].hi <= i)
+			continue;
+		to[k] = r[k];
+		to[k].i -= i;
+		to[k].lo -= i;
+		to[k].hi -= i;
+	}
+}
+
 static void shift(struct fm_stream_set *to, const struct fm_stream_set *st,
 		  int64_t i)
 {
 	to->clock = st->clock;
 	to->next_recent = st->next_recent;
-	for (int k = 0; k < FM_RECENT; k++) {
-		const struct fm_seen *r = &st->recent[k];
-
-		if (r->hi > i)
-			to->recent[k] = (struct fm_seen){ r->i - i, r->lo - i,
-							  r->hi - i };
+	shift_seen(to->recent, st->recent, FM_RECENT, i);
+	for (int k = 0; k < FM_TRAILS; k++) {
+		to->trail[k].next = st->trail[k].next;
+		shift_seen(to->trail[k].seen, st->trail[k].seen, FM_TRAIL, i);
 	}
 	for (int k = 0; k < FM_STREAMS; k++) {
 		struct fm_stream *s = &to->s[k];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stream.h - what a mapping remembers of its last faults, and the streams that
- * were seen in them. What is made of it: ahead.c. Pages count from the
- * mapping's start.
+ * stream.h - what was seen of who reads, and the streams that were made out in
+ * it (readahead/detect.h). A mapping has such a set for its faults; here it is
+ * made, goes along when the mapping is cut, and is given back. Pages count from
+ * the mapping's start.
  */
 #ifndef FM_STREAM_H
 #define FM_STREAM_H
@@ -11,31 +12,46 @@
 #include "base/types.h"
 
 #define FM_STREAMS 8
-#define FM_RECENT 8
+#define FM_RECENT 8 /* size: of the last of all, */
+#define FM_TRAILS 16 /* size: and of each reader, by its hash, */
+#define FM_TRAIL 4  /* size: of its own */
 #define FM_NEVER (INT64_MIN / 4) /* unit: before all */
 
 struct fm_stream {
 	bool live;
-	int64_t step;    /* pages from one access to the next */
-	int64_t pos;     /* last page known to be touched */
-	int64_t edge;    /* next page to read ahead (in direction of step) */
-	int64_t behind;  /* pages up to here (down to here) were let go */
-	uint64_t unit;   /* pages of the next chunk (step +-1) */
-	uint64_t passed; /* steps that the reader made one after the other */
-	uint64_t used;   /* clock at the last use */
+	bool helped, slow; /* advise/streams.c's: read for, worth it */
+	uint32_t who;      /* has made its last step */
+	int64_t step;      /* pages from one access to the next */
+	int64_t pos;       /* last page known to be touched */
+	int64_t edge;      /* next page to read ahead (in direction of step) */
+	int64_t behind;    /* pages up to here (down to here) were let go */
+	uint64_t passed;   /* steps that the reader made one after the other */
+	uint64_t used;     /* clock at the last use */
 };
 
-/* A fault, and the pages [lo, hi) that were loaded for it. */
+/* Page i was touched (FM_NEVER: any of them), and pages [lo, hi) came with it.
+ * It continues `chain` others, less than 0: downward, which make `came` pages
+ * together. */
 struct fm_seen {
 	int64_t i, lo, hi;
+	uint32_t who;  /* a hash of the reader */
+	uint32_t at;   /* clock */
+	uint32_t came;
+	int chain;
+};
+
+struct fm_trail {
+	struct fm_seen seen[FM_TRAIL];
+	unsigned next;
 };
 
 struct fm_stream_set {
 	struct fm_lock lock;
+	struct fm_stream_set *next_free;
+	uint64_t clock; /* of faults, or ms */
 	struct fm_seen recent[FM_RECENT];
 	unsigned next_recent;
-	struct fm_stream_set *next_free;
-	uint64_t clock; /* faults */
+	struct fm_trail trail[FM_TRAILS];
 	struct fm_stream s[FM_STREAMS];
 };
 
@@ -45,6 +61,9 @@ struct fm_stream_set *fm_streams_of(struct fm_map *m);
 /* [fault] Under the lock of st: has the reader of s been here not long ago? */
 bool fm_stream_lately(const struct fm_stream_set *st,
 		      const struct fm_stream *s);
+
+/* [any] Nothing was seen. */
+void fm_streams_clear(struct fm_stream_set *st);
 
 /* [any] Under the space lock: n, not published yet, takes over from page i of m
  * on; streams that are on their way into it go on there. */

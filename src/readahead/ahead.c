@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ahead.c - streams. A mapping remembers its last few faults; two that follow
- * each other (or three at equal distance) are a stream. A stream keeps up to
- * policy->map_ahead bytes in flight or landed before its reader; the unit
- * doubles from 64 KiB to 2 MiB while it is used. Since a landed chunk is
- * mapped only on its first touch, the position of the reader is known, at one
- * fault a chunk.
+ * ahead.c - streams of the engine's mappings (detect.h), fault by fault. A
+ * stream keeps up to policy->map_ahead bytes in flight or landed before its
+ * reader, in small buffers at first, in whole frames once it has shown that it
+ * goes on. Since a landed chunk is mapped only on its first touch, the position
+ * of the reader is known, at one fault a chunk.
  *
- * How much comes on the first sign, and whether all that lies between two steps
- * comes sooner than the steps alone, follows from what a read costs on the
+ * How much comes on the first sign, how much ahead, and whether all that lies
+ * between two steps is read with them, follows from what a read costs on the
  * device (io/device.h).
- *
- * Random faults match nothing and bring one page each. Now and then two of
- * them do follow each other. So a stream may go ahead by twice of what its
- * reader went through, by little more than keeps the device busy, loses half of
- * that credit where the reader leaps, and ends when it is not used for long:
- * what a chance hit brings is small, and later faults that fall into it do not
- * feed it.
  *
  * MADV_RANDOM turns off what is done on suspicion. A program that said it once
  * and scans now (databases do, of tables that they mostly look things up in) is
@@ -28,6 +20,8 @@
 #include "behind.h"
 #include "cache/cache.h"
 #include "chunk.h"
+#include "detect.h"
+#include "fetch.h"
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
@@ -70,13 +64,14 @@ static FM_FAULT bool is_strided(const struct fm_stream *s)
 	return s->step != 1 && s->step != -1;
 }
 
+/* Its part of the small buffers, of which some are others'. */
 static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 {
 	uint64_t n = 0;
 
 	for (int k = 0; k < FM_STREAMS; k++)
 		n += fm_stream_lately(st, &st->s[k]) && is_strided(&st->s[k]);
-	return fm_tune.ahead_strided / (n ? n : 1);
+	return FM_CHUNK_PIECES * 7 / 8 / (n ? n : 1);
 }
 
 /* Pages that a stream brings on its first sign: a small buffer, or what the
@@ -86,43 +81,55 @@ static FM_FAULT uint64_t first_unit(const struct fm_map *m)
 {
 	uint64_t even = fm_device_even(m->file);
 
-	return even < fm_tune.ahead_frame_from ? fm_tune.ahead_first :
+	return even < fm_tune.ahead_frame_from ? FM_CHUNK_PIECE :
 						 fm_least(even, FM_HUGE_PAGES);
 }
 
-FM_FAULT uint64_t fm_ahead_earned(uint64_t passed, uint64_t busy)
+/* What lies between two steps is read along where it takes the device less than
+ * another read, as a disk is made. While nothing is known of reads in company
+ * it is taken for one that does them one by one: that costs less if wrong. */
+static FM_FAULT bool reads_gaps(const struct fm_map *m,
+				const struct fm_stream *s)
 {
-	const uint64_t n = 2 * passed;
+	uint64_t even = fm_device_even_among(m->file);
+	bool other = fm_device_wants_other(m->file);
 
-	return n < busy ? n : busy + (n - busy) / 16;
+	if (!even)
+		even = fm_device_even(m->file);
+	return !is_strided(s) || (distance(s->step, 0) <= even) != other;
 }
 
-static FM_FAULT uint64_t busy_pages(const struct fm_map *m)
+/* Pages that s may have come in, and may be ahead for it. */
+static FM_FAULT uint64_t earned(const struct fm_map *m,
+				const struct fm_stream *s, bool gaps)
 {
-	return fm_device_depth(m->file->io.device, FM_HUGE_PAGES, 0) *
-	       FM_HUGE_PAGES;
+	const uint64_t step = distance(s->step, 0);
+	const uint64_t n = gaps ? FM_HUGE_PAGES : 1;
+	const uint64_t busy = fm_device_depth(m->file->io.device, n, 0);
+
+	if (!gaps)
+		return (fm_detect_earned(s->passed, busy) + 2) * step;
+	return fm_detect_earned(s->passed * step, busy * n) +
+	       2 * first_unit(m);
 }
 
-/* Pages (accesses, when strided) that s may be ahead of its reader. */
+/* Pages that s may be ahead of its reader. */
 static FM_FAULT uint64_t reach(const struct fm_map *m,
-			       const struct fm_stream *s)
+			       const struct fm_stream *s, bool gaps)
 {
-	uint64_t most = room(m);
-	uint64_t earned = fm_ahead_earned(s->passed, busy_pages(m));
 	const struct fm_stream_set *st = atomic_load(&m->streams);
-	uint64_t part = fair_part(st);
 	uint8_t advice = atomic_load(&m->advice);
+	uint64_t part = fair_part(st), most = room(m);
 
-	if (part && most > part)
+	if (!gaps)
+		most = strided_part(st) * distance(s->step, 0);
+	else if (part && most > part)
 		most = part;
-	if (is_strided(s))
-		most = fm_least(most, strided_part(st));
 	if (advice == MADV_SEQUENTIAL)
 		return most;
 	if (advice == MADV_RANDOM && s->passed <= fm_tune.ahead_proven)
 		return 0;
-	earned += distance(s->step, 0) == 1 ? 2 * first_unit(m) : 2;
-	return earned < most ? earned : most;
+	return fm_least(earned(m, s, gaps), most);
 }
 
 /* Pages of the mapping that lie in the file. */
@@ -137,332 +144,100 @@ static FM_FAULT int64_t stop_of(const struct fm_map *m)
 
 /* ---- reading ahead ----------------------------------------------------- */
 
-/* A chunk ends on a 2 MiB border of the address space, which is `border` pages
- * away, so that whole frames can be moved in: small buffers at first, whole
- * frames once the stream has shown that it goes on. */
-static FM_FAULT uint64_t chunk_len(const struct fm_map *m,
-				   const struct fm_stream *s, uint64_t border,
-				   uint64_t left)
+static FM_FAULT bool is_small(const struct fm_map *m,
+			      const struct fm_stream *s)
 {
-	uint64_t n = border;
-
-	if ((s->unit <= 4 * fm_tune.ahead_first ||
-	     s->passed < 2 * fm_tune.ahead_first) &&
-	    first_unit(m) < fm_tune.ahead_frame_from)
-		n = fm_tune.ahead_first;
-	if (n > border)
-		n = border;
-	return n < left ? n : left;
+	return !is_strided(s) && s->passed < 4 * FM_CHUNK_PIECE &&
+	       first_unit(m) < fm_tune.ahead_frame_from;
 }
 
-/* Pages from the last such border to page i of m. */
-static FM_FAULT uint64_t past_border(struct fm_map *m, int64_t i)
+/* The next chunk of s: up to so many pages. 0: no buffer. */
+static FM_FAULT uint64_t fetch(struct fm_map *m, const struct fm_stream *s,
+			       uint64_t n, unsigned how)
 {
-	return ((uintptr_t)fm_map_addr(m, (uint64_t)i) >> FM_PAGE_SHIFT) %
-	       FM_HUGE_PAGES;
+	const uint64_t edge = (uint64_t)s->edge;
+
+	if (s->step > 0)
+		return fm_fetch_chunk(m, edge, edge + n, how);
+	n = fm_least(n, edge + 1);
+	return fm_fetch_chunk(m, edge + 1 - n, edge + 1, how | FM_CHUNK_DOWN);
 }
 
-static FM_FAULT bool push_forward(struct fm_map *m, struct fm_stream *s,
-				  int64_t stop)
+/* Steps of a stride are equal. */
+static FM_FAULT void move_edge(struct fm_stream *s, uint64_t n)
 {
-	uint64_t border = FM_HUGE_PAGES - past_border(m, s->edge);
-	uint64_t n = chunk_len(m, s, border, (uint64_t)(stop - s->edge));
-	long got = fm_chunk_read(m, (uint64_t)s->edge, n, false);
+	const uint64_t step = distance(s->step, 0);
+
+	n += distance(s->edge, s->pos);
+	n = (n + step - 1) / step * step;
+	s->edge = s->pos + (s->step > 0 ? (int64_t)n : -(int64_t)n);
+}
+
+static FM_FAULT bool push_one(struct fm_map *m, struct fm_stream *s,
+			      int64_t stop, bool gaps)
+{
+	const bool small = !gaps || is_small(m, s);
+	const uint64_t n = !gaps       ? 1 :
+			   s->step > 0 ? (uint64_t)(stop - s->edge) :
+					 FM_HUGE_PAGES;
+	uint64_t got = fetch(m, s, n, small ? FM_CHUNK_SMALL : 0);
 
 	/* No frame free and the reader is close: a small buffer may do. */
-	if (got == -EAGAIN && n > fm_tune.ahead_first && s->edge - s->pos < 32)
-		got = fm_chunk_read(m, (uint64_t)s->edge, fm_tune.ahead_first,
-				    false);
-	if (got == -EAGAIN)
-		return false;
-	/* Nothing is missing, in as many as are looked at. */
-	s->edge += got > 0 ? got : (long)fm_least(n, fm_tune.ahead_first);
-	if (s->unit < FM_HUGE_PAGES)
-		s->unit *= 2;
-	return true;
-}
-
-/* [from, from + n), past a page that is there already if need be. */
-static FM_FAULT long read_behind(struct fm_map *m, int64_t from, uint64_t n)
-{
-	long got = fm_chunk_read(m, (uint64_t)from, n, false);
-
-	if (got >= 0 && (uint64_t)got + 1 < n)
-		fm_chunk_read(m, (uint64_t)(from + got + 1),
-			      n - (uint64_t)got - 1, false);
+	if (!got && !small &&
+	    distance(s->edge, s->pos) < 32 * distance(s->step, 0))
+		got = fetch(m, s, n, FM_CHUNK_SMALL);
+	if (got)
+		move_edge(s, got);
 	return got;
 }
 
-static FM_FAULT bool push_backward(struct fm_map *m, struct fm_stream *s)
-{
-	uint64_t n = chunk_len(m, s, past_border(m, s->edge) + 1,
-			       (uint64_t)(s->edge + 1));
-	int64_t from = s->edge + 1 - (int64_t)n;
-	long got = read_behind(m, from, n);
-
-	if (got == -EAGAIN && n > fm_tune.ahead_first &&
-	    s->pos - s->edge < 32) {
-		from = s->edge + 1 - fm_tune.ahead_first;
-		got = read_behind(m, from, fm_tune.ahead_first);
-	}
-	if (got == -EAGAIN)
-		return false;
-	s->edge = from - 1;
-	if (s->unit < FM_HUGE_PAGES)
-		s->unit *= 2;
-	return true;
-}
-
-/* Steps that one read brings: more than one where all that lies between comes
- * sooner than the next step alone, as a disk is made. */
-static FM_FAULT uint64_t steps_at_once(const struct fm_map *m,
-				       const struct fm_stream *s, int64_t stop)
-{
-	uint64_t step = distance(s->step, 0), pages = 0;
-	uint64_t left = (uint64_t)(s->step > 0 ? stop - s->edge : s->edge + 1);
-
-	if ((step <= fm_device_even_among(m->file)) !=
-	    fm_device_wants_other(m->file))
-		pages = FM_HUGE_PAGES;
-	pages = fm_least(pages, left);
-	return pages <= step ? 1 : (pages - 1) / step + 1;
-}
-
-static FM_FAULT bool push_strided(struct fm_map *m, struct fm_stream *s,
-				  int64_t stop)
-{
-	int64_t steps = (int64_t)steps_at_once(m, s, stop), first, last;
-
-	for (;; steps = 1) {
-		last = s->edge + (steps - 1) * s->step;
-		first = last < s->edge ? last : s->edge;
-		if (fm_chunk_read(m, (uint64_t)first,
-				  distance(last, s->edge) + 1,
-				  false) != -EAGAIN)
-			break;
-		if (steps == 1)
-			return false;
-	}
-	s->edge = last + s->step;
-	return true;
-}
-
-/* Keep the pipe full. A strided stream counts accesses, not pages. */
+/* Keep the pipe full. */
 static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 {
-	int64_t stop = stop_of(m);
-	uint64_t most = reach(m, s);
-	uint64_t ahead;
+	const bool gaps = reads_gaps(m, s);
+	const int64_t stop = stop_of(m);
+	const uint64_t most = reach(m, s, gaps);
 
-	for (int n = 0; n < 64; n++) {
-		bool ok;
-
-		if (s->edge < 0 || s->edge >= stop)
-			return;
-		ahead = distance(s->edge, s->pos);
-		if (is_strided(s)) {
-			ahead /= distance(s->step, 0);
-			if (ahead > most)
-				return;
-			ok = push_strided(m, s, stop);
-		} else {
-			if (ahead >= most)
-				return;
-			ok = s->step > 0 ? push_forward(m, s, stop) :
-					   push_backward(m, s);
-		}
-		if (!ok)
+	for (int n = 0; n < FM_CHUNK_PIECES; n++) {
+		if (s->edge < 0 || s->edge >= stop ||
+		    distance(s->edge, s->pos) >= most ||
+		    !push_one(m, s, stop, gaps))
 			return;
 	}
 }
 
-/* ---- recognising ------------------------------------------------------- */
+/* ---- what is seen ------------------------------------------------------- */
 
-static FM_FAULT bool is_recent(const struct fm_stream_set *st, int64_t page)
+static FM_FAULT struct fm_sight sight(void)
 {
-	for (int k = 0; k < FM_RECENT; k++)
-		if (st->recent[k].i == page)
-			return true;
-	return false;
+	return (struct fm_sight){ .near = fm_tune.ahead_gap,
+				  .patience = 32, .each = 4 };
 }
 
-/* The nearest fault from which page i lies a small leap onwards (backwards), or
- * NULL. */
-static FM_FAULT const struct fm_seen *leapt_from(const struct fm_stream_set *st,
-					      int64_t i, bool back)
-{
-	const struct fm_seen *nearest = NULL;
-	int64_t least = fm_tune.ahead_gap + 1;
-
-	for (int k = 0; k < FM_RECENT; k++) {
-		const struct fm_seen *r = &st->recent[k];
-		int64_t gap = back ? r->lo - i - 1 : i - r->hi;
-
-		if (gap >= 0 && gap < least) {
-			nearest = r;
-			least = gap;
-		}
-	}
-	return nearest;
-}
-
-/* Some of what lies in order is wanted, as when rows have been selected. All of
- * it together is read sooner than that page by page. */
-static FM_FAULT bool selects(const struct fm_stream_set *st, int64_t i,
-			     bool back)
-{
-	const struct fm_seen *r = leapt_from(st, i, back);
-	int n = 0;
-
-	while (r && ++n < fm_tune.ahead_leaps)
-		r = leapt_from(st, r->i, back);
-	return r;
-}
-
-/* The step of a new stream that page i completes, or 0. */
-static FM_FAULT int64_t new_step(const struct fm_stream_set *st, int64_t i)
-{
-	for (int k = 0; k < FM_RECENT; k++) {
-		if (i == st->recent[k].hi)
-			return 1;
-		if (i + 1 == st->recent[k].lo)
-			return -1;
-	}
-	for (int k = 0; k < FM_RECENT; k++) {
-		int64_t d = i - st->recent[k].i;
-
-		if (distance(d, 0) >= fm_tune.ahead_least_stride &&
-		    distance(d, 0) <= 4096 &&
-		    is_recent(st, st->recent[k].i - d))
-			return d;
-	}
-	if (selects(st, i, false))
-		return 1;
-	return selects(st, i, true) ? -1 : 0;
-}
-
-/* Does i lie on the way of s: at the next step or within what it has read
- * ahead? */
-static FM_FAULT bool belongs(const struct fm_stream *s, int64_t i)
-{
-	int64_t lo = s->step > 0 ? s->pos : s->edge;
-	int64_t hi = s->step > 0 ? s->edge : s->pos;
-
-	if (!s->live)
-		return false;
-	if (s->step == 1 || s->step == -1)
-		return i >= lo - 2 && i <= hi + 2;
-	return i >= lo && i <= hi + (s->step > 0 ? 0 : 1) &&
-	       (i - s->pos) % s->step == 0;
-}
-
-/* Others may fault in between, the more so the longer its chunks are. */
-static FM_FAULT bool stale(const struct fm_stream_set *st,
-			   const struct fm_stream *s)
-{
-	return st->clock - s->used > 32 + 4 * s->passed;
-}
-
-static FM_FAULT struct fm_stream *find(struct fm_stream_set *st, int64_t i)
-{
-	for (int k = 0; k < FM_STREAMS; k++) {
-		if (st->s[k].live && stale(st, &st->s[k]))
-			st->s[k].live = false;
-		if (belongs(&st->s[k], i))
-			return &st->s[k];
-	}
-	return NULL;
-}
-
-static FM_FAULT struct fm_stream *start(struct fm_stream_set *st, int64_t i,
-				  int64_t step, uint64_t unit)
-{
-	struct fm_stream *s = &st->s[0];
-
-	for (int k = 1; k < FM_STREAMS && s->live; k++)
-		if (!st->s[k].live || st->s[k].used < s->used)
-			s = &st->s[k];
-	*s = (struct fm_stream){ .live = true,
-				 .step = step,
-				 .pos = i,
-				 .edge = i + step,
-				 .unit = unit,
-				 .used = st->clock,
-				 .behind = step < 0 ? i + 1 : i,
-				 /* by advice, not by what was seen */
-				 .passed = unit > fm_tune.ahead_first ? unit :
-									0 };
-	return s;
-}
-
-/* The stream that i belongs to or begins. */
-static FM_FAULT struct fm_stream *stream_at(struct fm_map *m,
-					    struct fm_stream_set *st, int64_t i)
-{
-	bool sequential = atomic_load(&m->advice) == MADV_SEQUENTIAL;
-	struct fm_stream *s = find(st, i);
-	int64_t step;
-
-	if (s)
-		return s;
-	step = sequential ? 1 : new_step(st, i);
-	if (!step)
-		return NULL;
-	return start(st, i, step,
-		     sequential ? FM_HUGE_PAGES : fm_tune.ahead_first);
-}
-
-/* The reader has come to page i, and what was read with it ends at pos. Pages
- * that were present all along may lie between. */
-static FM_FAULT void earn(struct fm_stream *s, int64_t i, int64_t pos)
-{
-	uint64_t step = distance(s->step, 0);
-
-	if (distance(i, s->pos) / step <=
-	    2 * fm_tune.ahead_first + s->passed / 4)
-		s->passed += distance(pos, s->pos) / step;
-	else
-		s->passed /= 2;
-}
-
-/* The reader is at page i and everything up to pos, [seen.lo, seen.hi) has
- * been mapped. */
+/* The reader is at page e->i. */
 static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
-			     const struct fm_seen *seen, int64_t pos)
+			     const struct fm_seen *e)
 {
-	struct fm_stream *s = stream_at(m, st, seen->i);
+	const struct fm_sight how = sight();
+	struct fm_stream *s = fm_detect(st, e, &how);
 
-	st->recent[st->next_recent++ % FM_RECENT] = *seen;
 	st->clock++;
-	if (!s) {
+	if (!s && atomic_load(&m->advice) == MADV_SEQUENTIAL)
+		s = fm_detect_begin(st, e->i, 1, FM_HUGE_PAGES);
+	if (s)
+		push(m, s);
+	else
 		fm_streaming_fault(m->file);
-		return;
-	}
-	if ((s->step > 0 && pos > s->pos) || (s->step < 0 && pos < s->pos)) {
-		earn(s, seen->i, pos);
-		s->pos = pos;
-	}
-	if (s->step == 1 && s->edge >= seen->lo && s->edge < seen->hi)
-		s->edge = seen->hi;
-	if (s->step == -1 && s->edge >= seen->lo && s->edge < seen->hi)
-		s->edge = seen->lo - 1;
-	if ((s->step > 0 && s->edge <= s->pos) ||
-	    (s->step < 0 && s->edge >= s->pos))
-		s->edge = s->pos + s->step;
-	s->used = st->clock;
-	push(m, s);
 }
 
 /* Of small windows the kernel reads ahead, into its page cache. */
 static FM_FAULT bool reads_ahead(const struct fm_map *m)
 {
-	return !fm_map_is_window(m) && room(m) >= fm_tune.ahead_first;
+	return !fm_map_is_window(m) && room(m) >= FM_CHUNK_PIECE;
 }
 
-FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
-			     uint64_t hi)
+FM_FAULT void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e)
 {
-	struct fm_seen seen = { (int64_t)i, (int64_t)lo, (int64_t)hi };
 	struct fm_stream_set *st;
 
 	if (!reads_ahead(m)) {
@@ -472,60 +247,58 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo,
 	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return;
-	advance(m, st, &seen, (int64_t)i);
+	advance(m, st, e);
 	fm_unlock(&st->lock);
 }
 
-/* The stream has come to page i, in a chunk of n pages: what it has passed
- * leaves. Before it asks for more: the frames that go are read into next. */
+/* The reader has come to a chunk: what its stream has passed leaves. Before it
+ * asks for more: the frames that go are read into next. */
 static FM_FAULT void leave_behind(struct fm_map *m, struct fm_stream_set *st,
-				  uint64_t i, int64_t first, uint64_t n)
+				  const struct fm_seen *e)
 {
+	const struct fm_sight how = sight();
 	struct fm_behind behind = { 0, 0 };
 	struct fm_stream *s;
 
 	if (!fm_trylock(&st->lock))
 		return;
-	s = find(st, (int64_t)i);
+	s = fm_detect_find(st, e, &how);
 	if (s)
-		behind = fm_behind_claim(m, s, first, (int64_t)n);
+		behind = fm_behind_claim(m, s, e->lo, e->hi - e->lo);
 	fm_unlock(&st->lock);
 	fm_behind_drop(m, behind);
 }
 
-/* The reader has come to page i, in a chunk that has been mapped. */
+/* Others' chunks, which WILLNEED brings, say nothing. */
 static FM_FAULT void advance_chunk(struct fm_map *m, struct fm_stream_set *st,
-				   int64_t i, int64_t first, uint64_t n)
+				   const struct fm_seen *e)
 {
-	const struct fm_seen seen = { i, i, i + 1 };
-	struct fm_stream *s = find(st, i);
+	const struct fm_sight how = sight();
 
-	if (!s)
+	if (!fm_detect_find(st, e, &how))
 		return;
-	/* One that leaps keeps in step, whoever read the chunk. */
-	advance(m, st, &seen,
-		s->step == 1  ? first + (int64_t)n - 1 :
-		s->step == -1 ? first : i);
-	fm_streaming_read(m->file, n);
+	advance(m, st, e);
+	fm_streaming_read(m->file, (uint64_t)(e->hi - e->lo));
 }
 
-FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i)
+FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who)
 {
+	struct fm_seen e = { .i = (int64_t)i, .who = who };
 	struct fm_stream_set *st;
-	int64_t first;
 	uint64_t n;
 
-	if (!fm_chunk_take(m, i, &first, &n))
+	if (!fm_chunk_take(m, i, &e.lo, &n))
 		return false;
 	if (!reads_ahead(m))
 		return true;
 	st = fm_streams_of(m);
 	if (!st)
 		return true;
-	leave_behind(m, st, i, first, n);
+	e.hi = e.lo + (int64_t)n;
+	leave_behind(m, st, &e);
 	if (!fm_trylock(&st->lock))
 		return true;
-	advance_chunk(m, st, (int64_t)i, first, n);
+	advance_chunk(m, st, &e);
 	fm_unlock(&st->lock);
 	return true;
 }

@@ -8,23 +8,20 @@
 
 #include "base/types.h"
 
-/* [fault] A fault at page i of m was resolved, and pages [lo, hi) came with
- * it: note it, and start what the stream asks for. Holds an epoch, no page
- * lock. */
-void fm_ahead_fault(struct fm_map *m, uint64_t i, uint64_t lo, uint64_t hi);
+struct fm_seen;
+
+/* [fault] A fault of m was resolved: note it, and start what the stream asks
+ * for. Holds an epoch, no page lock. */
+void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e);
 
 /* [fault] Pages that the streams of a mapping have ahead at most, whatever its
  * policy says. */
 uint64_t fm_ahead_most(void);
 
-/* [fault] How far ahead of a reader that went through so much: twice as far, as
- * long as that is less than keeps the device busy, and little more from there,
- * for what is ahead of one that leaps is wasted. */
-uint64_t fm_ahead_earned(uint64_t passed, uint64_t busy);
-
 /* [fault] The page is covered by a chunk: wait until it has landed and map
- * it. False: the chunk is gone, go on with a load. */
-bool fm_ahead_take(struct fm_map *m, uint64_t i);
+ * it. who: a hash of the reader. False: the chunk is gone, go on with a
+ * load. */
+bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who);
 
 /* [any] Read [i, i + n) of m soon (WILLNEED, POPULATE): at most what the cache
  * takes. */

@@ -41,7 +41,7 @@ static FM_FAULT struct fm_behind backward(struct fm_stream *s, int64_t from)
 	return b;
 }
 
-/* A strided stream has passed single pages. */
+/* A strided stream has passed single pages, where not all between was read. */
 static FM_FAULT struct fm_behind single(const struct fm_stream *s,
 					int64_t first)
 {
@@ -55,9 +55,10 @@ FM_FAULT struct fm_behind fm_behind_claim(const struct fm_map *m,
 					  int64_t n)
 {
 	int64_t end = (int64_t)fm_map_pages(m);
-	struct fm_behind b = s->step == 1  ? forward(s, first - n) :
-			     s->step == -1 ? backward(s, first + 2 * n) :
-					     single(s, first);
+	bool strided = s->step != 1 && s->step != -1;
+	struct fm_behind b = strided && n == 1 ? single(s, first) :
+			     s->step > 0 ? forward(s, first - n) :
+					   backward(s, first + 2 * n);
 
 	if (b.lo < 0)
 		b.lo = 0;

@@ -5,6 +5,7 @@
 
 #include "ahead.h"
 #include "chunk.h"
+#include "detect.h"
 #include "fetch.h"
 #include "kernel_ahead.h"
 

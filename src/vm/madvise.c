@@ -143,7 +143,7 @@ static int touch(uintptr_t a, bool write)
 	int res;
 
 	fm_block_signals(&old);
-	res = fm_fault((void *)a, write);
+	res = fm_fault((void *)a, write, 0);
 	fm_restore_signals(&old);
 	if (res == FM_FAULT_BUS)
 		return -EFAULT;

@@ -10,6 +10,14 @@
 #define fm_chunk_take played_take
 #define fm_cache_limit played_limit
 #define fm_frame_limit played_frames
+#define fm_device_even_among played_even
+#define fm_fetch_begin played_begin
+#define fm_fetch_run played_run
+#define fm_fetch_fits played_fits
+#define fm_fetch_chunk played_chunk
+#define fm_fetch_depth played_depth
+#include "../../src/readahead/fetch.c"
+
 #include "../../src/readahead/ahead.c"
 
 #define PAGES ((uint64_t)1 << 20)
@@ -34,6 +42,14 @@ uint64_t played_limit(void)
 uint64_t played_frames(void)
 {
 	return 32;
+}
+
+/* Pages that the device reads in place of one read of many. */
+static uint32_t even;
+
+uint32_t played_even(const struct fm_file *f)
+{
+	return even;
 }
 
 #define SKIP 16 /* as in chunk.c */
@@ -81,13 +97,15 @@ static void touch(uint64_t i)
 	if (present[i])
 		return;
 	if (ahead[i]) {
-		fm_ahead_take(map, i - map->pgoff);
+		fm_ahead_take(map, i - map->pgoff, 0);
 		return;
 	}
 	waits++;
 	present[i] = true;
 	i -= map->pgoff;
-	fm_ahead_fault(map, i, i, i + 1);
+	fm_ahead_fault(map, &(struct fm_seen){ .i = (int64_t)i,
+					       .lo = (int64_t)i,
+					       .hi = (int64_t)i + 1 });
 }
 
 static void lay(struct fm_map *m, uint64_t first)
@@ -121,6 +139,7 @@ static int begin(void **state)
 	memset(present, 0, sizeof(present));
 	chunks = 0;
 	waits = brought = 0;
+	even = 1;
 	srandom(1);
 	return 0;
 }
@@ -146,6 +165,26 @@ static void strided(void **state)
 		touch(i * 16);
 	assert_true(waits <= 4);
 	assert_true(brought <= 20000 + 96);
+}
+
+/* Where the device does few reads all that lies between is read, in frames. */
+static void strided_on_a_disk(void **state)
+{
+	even = 1000;
+	for (uint64_t i = 0; i < 20000; i++)
+		touch(i * 16);
+	assert_true(waits <= 4);
+	assert_true(chunks <= 20000 / 32 + 32);
+	assert_true(brought <= 16 * 20000 + 16384);
+}
+
+static void strided_down_on_a_disk(void **state)
+{
+	even = 1000;
+	for (uint64_t i = 20000; i > 0; i--)
+		touch(i * 16);
+	assert_true(waits <= 4);
+	assert_true(chunks <= 20000 / 32 + 32);
 }
 
 /* What has been read is unmapped piece by piece. */
@@ -260,6 +299,8 @@ int main(void)
 		cmocka_unit_test_setup(forward, begin),
 		cmocka_unit_test_setup(backward, begin),
 		cmocka_unit_test_setup(strided, begin),
+		cmocka_unit_test_setup(strided_on_a_disk, begin),
+		cmocka_unit_test_setup(strided_down_on_a_disk, begin),
 		cmocka_unit_test_setup(cut_behind, begin),
 		cmocka_unit_test_setup(cut_elsewhere, begin),
 		cmocka_unit_test_setup(selected, begin),

@@ -259,7 +259,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return p;
 }
 
-enum fm_fault_result fm_fault(void *addr, bool write)
+enum fm_fault_result fm_fault(void *addr, bool write, uintptr_t ip)
 {
 	static __thread char page[4096] __attribute__((aligned(4096)));
 	uintptr_t a = (uintptr_t)addr & ~4095ul;

@@ -11,7 +11,6 @@
 
 #define ID 7
 #define AT ((uintptr_t)1 << 40)
-#define LEN ((uintptr_t)1 << 32)
 #define MIB ((uintptr_t)1 << 20)
 #define MEMORY ((uint64_t)1 << 30)
 
@@ -21,7 +20,6 @@ static const struct fm_area_use nothing;
 static void look(uintptr_t start, uintptr_t len)
 {
 	fm_streams_touched(&(struct fm_row){ ID, AT + start, AT + start + len,
-					     AT, AT + LEN, 0,
 					     false });
 	fm_streams_ahead(&nothing, MEMORY, true);
 }
@@ -88,8 +86,7 @@ static void rows_of_a_look_are_one_step(void **state)
 	for (unsigned k = 0; k < 6; k++) {
 		const uintptr_t at = AT + (2048 - k * 6) * MIB;
 
-		fm_streams_touched(&(struct fm_row){ ID, at, at + MIB, AT,
-						     AT + LEN, 0, false });
+		fm_streams_touched(&(struct fm_row){ ID, at, at + MIB, false });
 		look(at - AT + 3 * MIB, 2 * MIB);
 	}
 	assert_true(reaches(1900 * MIB, 64 * MIB));
@@ -101,8 +98,7 @@ static void not_without_memory(void **state)
 	fm_streams_over();
 	backward(2048 * MIB);
 	fm_streams_touched(&(struct fm_row){ ID, AT + 2030 * MIB,
-					     AT + 2032 * MIB, AT, AT + LEN,
-					     0, false });
+					     AT + 2032 * MIB, false });
 	fm_streams_ahead(&nothing, 16 * MIB, true);
 	assert_false(reaches(1900 * MIB, 64 * MIB));
 }
@@ -133,7 +129,6 @@ static void what_is_passed_is_cooled_once(void **state)
 	fm_streams_over();
 	for (uintptr_t at = r.start; at < r.end; at += 4 * MIB) {
 		fm_streams_touched(&(struct fm_row){ r.id, at, at + 4 * MIB,
-						     r.start, r.end, 0,
 						     false });
 		fm_streams_ahead(&nothing, MEMORY, true);
 	}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* The detector by itself: what becomes a stream, which way it goes, and when it
+ * turns or ends. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "readahead/detect.h"
+
+static struct fm_stream_set set;
+static const struct fm_sight faults = { .near = 16, .patience = 32, .each = 4 };
+static const struct fm_sight looks = { .near = 1024, .patience = 300 };
+
+static int begin(void **state)
+{
+	fm_streams_clear(&set);
+	set.clock = 1000;
+	srandom(1);
+	return 0;
+}
+
+/* Reader `who` waits for page i. */
+static struct fm_stream *fault(uint32_t who, int64_t i)
+{
+	const struct fm_seen e = { .i = i, .lo = i, .hi = i + 1, .who = who };
+
+	set.clock++;
+	return fm_detect(&set, &e, &faults);
+}
+
+/* Pages [lo, hi) of a range were touched in a look, 10 ms after the last. */
+static struct fm_stream *look(uint32_t range, int64_t lo, int64_t hi)
+{
+	const struct fm_seen e = { .i = FM_NEVER, .lo = lo, .hi = hi,
+				   .who = range };
+
+	set.clock += 10;
+	return fm_detect(&set, &e, &looks);
+}
+
+static int64_t step_of(const struct fm_stream *s)
+{
+	return s ? s->step : 0;
+}
+
+static unsigned live(void)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < FM_STREAMS; k++)
+		n += set.s[k].live;
+	return n;
+}
+
+static void forward(void **state)
+{
+	assert_null(fault(1, 100));
+	assert_int_equal(step_of(fault(1, 101)), 1);
+	for (int64_t i = 102; i < 200; i++)
+		assert_ptr_equal(fault(1, i), &set.s[0]);
+	assert_int_equal(set.s[0].pos, 199);
+	assert_int_equal(set.s[0].edge, 200);
+	assert_int_equal(set.s[0].passed, 100);
+	assert_int_equal(live(), 1);
+}
+
+static void backward(void **state)
+{
+	assert_null(fault(1, 200));
+	assert_int_equal(step_of(fault(1, 199)), -1);
+	for (int64_t i = 198; i > 100; i--)
+		assert_ptr_equal(fault(1, i), &set.s[0]);
+	assert_int_equal(set.s[0].pos, 101);
+	assert_int_equal(set.s[0].edge, 100);
+}
+
+static void stride(void **state)
+{
+	for (int down = 0; down < 2; down++) {
+		const int64_t d = down ? -100 : 100;
+
+		begin(state);
+		assert_null(fault(1, 50000));
+		assert_null(fault(1, 50000 + d));
+		assert_int_equal(step_of(fault(1, 50000 + 2 * d)), d);
+		assert_int_equal(set.s[0].edge, 50000 + 3 * d);
+		assert_int_equal(step_of(fault(1, 50000 + 3 * d)), d);
+		assert_null(fault(1, 50000 + 3 * d + 40)); /* no step */
+	}
+}
+
+/* A small part is left out here and there. */
+static void leaps(void **state)
+{
+	assert_null(fault(1, 100));
+	assert_null(fault(1, 103));
+	assert_null(fault(1, 115));
+	assert_int_equal(step_of(fault(1, 117)), 1);
+	begin(state);
+	assert_null(fault(1, 117));
+	assert_null(fault(1, 115));
+	assert_null(fault(1, 103));
+	assert_int_equal(step_of(fault(1, 100)), -1);
+}
+
+/* Between two steps of one thread come all the others. */
+static void threads_in_turns(void **state)
+{
+	for (int64_t k = 0; k < 3; k++)
+		for (uint32_t t = 0; t < 7; t++)
+			assert_int_equal(step_of(fault(t, t * 9999 + k * 64)),
+					 k == 2 ? 64 : 0);
+	assert_int_equal(live(), 7);
+}
+
+/* One after the other, whichever thread. */
+static void threads_share_a_stream(void **state)
+{
+	for (uint32_t k = 1; k < 100; k++)
+		assert_int_equal(step_of(fault(k % 7, 500 + k)), k > 1);
+	assert_int_equal(live(), 1);
+}
+
+static void crossed_streams(void **state)
+{
+	for (int64_t k = 0; k < 50; k++) {
+		struct fm_stream *up = fault(1, 1000 + k);
+		struct fm_stream *down = fault(1, 9000 - k);
+		struct fm_stream *wide = fault(1, 20000 + 32 * k);
+
+		assert_int_equal(step_of(up), k > 0);
+		assert_int_equal(step_of(down), k > 0 ? -1 : 0);
+		assert_int_equal(step_of(wide), k > 1 ? 32 : 0);
+	}
+	assert_int_equal(live(), 3);
+}
+
+static void turns(void **state)
+{
+	for (int64_t i = 100; i < 103; i++)
+		fault(1, i);
+	assert_int_equal(step_of(fault(1, 99)), 1); /* not yet */
+	assert_int_equal(step_of(fault(1, 98)), 1);
+	assert_int_equal(step_of(fault(1, 97)), -1);
+	assert_int_equal(set.s[0].edge, 96);
+}
+
+/* Another thread that reads along, behind. */
+static void late_neighbour(void **state)
+{
+	fault(1, 100);
+	fault(1, 101);
+	fault(1, 103);
+	assert_int_equal(step_of(fault(2, 102)), 1);
+	assert_int_equal(step_of(fault(1, 104)), 1);
+	assert_int_equal(set.s[0].pos, 104);
+	assert_int_equal(live(), 1);
+}
+
+static void at_random(void **state)
+{
+	unsigned n = 0;
+
+	for (int k = 0; k < 20000; k++)
+		n += !!fault((uint32_t)random() % 8, random() % (1 << 20));
+	assert_true(n <= 10);
+}
+
+static void is_forgotten(void **state)
+{
+	fault(1, 100);
+	fault(1, 101);
+	set.clock += 30;
+	assert_int_equal(step_of(fault(1, 102)), 1);
+	set.clock += 1000;
+	fault(1, 5000);
+	assert_int_equal(live(), 0);
+}
+
+static void a_leap_halves_what_it_has_earned(void **state)
+{
+	for (int64_t i = 0; i < 64; i++)
+		fault(1, i);
+	set.s[0].edge = 500;
+	assert_ptr_equal(fault(1, 400), &set.s[0]);
+	assert_int_equal(set.s[0].passed, 32);
+}
+
+static void credit_is_twice_what_it_passed(void **state)
+{
+	assert_int_equal(fm_detect_earned(10, 100), 20);
+	assert_int_equal(fm_detect_earned(50, 100), 100);
+	assert_int_equal(fm_detect_earned(1000, 100), 100 + 1900 / 16);
+}
+
+static void looks_at_a_range(void **state)
+{
+	assert_null(look(7, 5000, 5500));
+	assert_null(look(7, 5600, 6100));
+	assert_null(look(7, 6000, 6700));
+	assert_int_equal(step_of(look(7, 6700, 7000)), 1);
+	assert_int_equal(set.s[0].passed, 2000);
+	assert_int_equal(set.s[0].behind, 5000);
+	assert_int_equal(set.s[0].who, 7);
+	assert_int_equal(step_of(look(7, 7900, 8000)), 1); /* not all is seen */
+	assert_int_equal(set.s[0].passed, 3000);
+}
+
+/* Two streams in one range, and one that turns. */
+static void looks_at_two_streams(void **state)
+{
+	for (int64_t k = 0; k < 8; k++) {
+		struct fm_stream *up = look(7, 10000 + k * 600,
+					    10600 + k * 600);
+		struct fm_stream *down = look(7, 90000 - k * 600,
+					      90600 - k * 600);
+
+		assert_int_equal(step_of(up), k > 2);
+		assert_int_equal(step_of(down), k > 2 ? -1 : 0);
+	}
+	assert_int_equal(live(), 2);
+	for (int64_t k = 6; k > 3; k--)
+		look(7, 10000 + k * 600, 10600 + k * 600);
+	assert_int_equal(step_of(look(7, 11800, 12400)), -1);
+	assert_int_equal(live(), 2);
+}
+
+static void rows_here_and_there(void **state)
+{
+	for (int k = 0; k < 2000; k++) {
+		const int64_t at = random() % (1 << 24);
+
+		assert_null(look(7, at, at + 64));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(forward, begin),
+		cmocka_unit_test_setup(backward, begin),
+		cmocka_unit_test_setup(stride, begin),
+		cmocka_unit_test_setup(leaps, begin),
+		cmocka_unit_test_setup(threads_in_turns, begin),
+		cmocka_unit_test_setup(threads_share_a_stream, begin),
+		cmocka_unit_test_setup(crossed_streams, begin),
+		cmocka_unit_test_setup(turns, begin),
+		cmocka_unit_test_setup(late_neighbour, begin),
+		cmocka_unit_test_setup(at_random, begin),
+		cmocka_unit_test_setup(is_forgotten, begin),
+		cmocka_unit_test_setup(a_leap_halves_what_it_has_earned, begin),
+		cmocka_unit_test_setup(credit_is_twice_what_it_passed, begin),
+		cmocka_unit_test_setup(looks_at_a_range, begin),
+		cmocka_unit_test_setup(looks_at_two_streams, begin),
+		cmocka_unit_test_setup(rows_here_and_there, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
