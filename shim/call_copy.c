@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#define CALL(nr, name, ...) [nr] = { { __VA_ARGS__ } },
-#define NONE(nr, name)
-#define LEFT(nr, name, why)
-#define OWN(nr, name, where)
-const struct fm_call fm_calls[512] = {
+#define CALL(name, ...) [__NR_##name] = { { __VA_ARGS__ } },
+#define NONE(name)
+#define LEFT(name, why)
+#define OWN(name, where)
+const struct fm_call fm_calls[FM_ROWS] = {
 #include "calls.def"
 };
 

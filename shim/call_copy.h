@@ -37,7 +37,7 @@ struct fm_call {
 typedef long fm_call_fn(long a, long b, long c, long d, long e, long f);
 
 /* By number. What it does not list has no pointers that are copied. */
-extern const struct fm_call fm_calls[512];
+extern const struct fm_call fm_calls[FM_ROWS];
 
 /* Does one of the call's pointers lie in managed memory? */
 bool fm_call_touches(const struct fm_call *w, const long v[6]);
@@ -45,6 +45,9 @@ bool fm_call_touches(const struct fm_call *w, const long v[6]);
  * of what is managed. Results are libc's; v is changed. */
 long fm_call_copied(const struct fm_call *w, fm_call_fn *next, long nr,
 		    long v[6]);
+
+/* What is behind a hook. NULL: the kernel's call, if the processor has it. */
+#define FM_BEHIND(fn) (__NR_##fn < FM_CALLS ? next_##fn : FM_LATE(fn))
 
 /* The call as it is. */
 long fm_call_made(fm_call_fn *next, long nr, const long v[6]);

@@ -12,13 +12,15 @@ struct hook {
 	fm_call_fn *next;
 	const char *name;
 	const struct fm_call *call;
-	short nr; /* -1: only libc has it */
+	short nr; /* -1, or not below FM_CALLS: only libc has it */
 	short flags;
 };
 
 static fm_call_fn *behind(const struct hook *h)
 {
-	return h->next || (h->nr >= 0 && !(h->flags & LATE)) ?
+	const bool call = h->nr >= 0 && h->nr < FM_CALLS;
+
+	return h->next || (call && !(h->flags & LATE)) ?
 		       h->next : (fm_call_fn *)fm_next_late(h->name);
 }
 
@@ -73,14 +75,15 @@ static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 				       through(&at_##fn, v);               \
 		return again(&at_##fn,                                     \
 			     at_##fn.next ? at_##fn.next(V) :              \
-					    fm_result(fm_syscall(nr, V)), v); \
+			     fm_call_made(behind(&at_##fn), nr, v), v);    \
 	}
 
-#define CALL(nr, name, ...) enum { NR_##name = nr };
-#define NONE(nr, name)
-#define LEFT(nr, name, why)
-#define OWN(nr, name, where)
-#define HOOK(fn, call, flags) DEFINE(fn, &fm_calls[NR_##call], NR_##call, flags)
+#define CALL(name, ...)
+#define NONE(name)
+#define LEFT(name, why)
+#define OWN(name, where)
+#define HOOK(fn, call, flags)                                              \
+	DEFINE(fn, &fm_calls[__NR_##call], __NR_##call, flags)
 #define FUNC(fn, flags, ...)                                               \
 	static const struct fm_call call_##fn = { { __VA_ARGS__ } };       \
 	DEFINE(fn, &call_##fn, -1, (flags) | LATE)

@@ -3,8 +3,6 @@
  * given: how long, and which way. 0: the kernel does not look at it. */
 #include "call_table.h"
 
-#include <asm/ldt.h>
-#include <asm/prctl.h>
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/reboot.h>
@@ -191,7 +189,7 @@ BY_(prctl_object)
 
 BY_(arch_filled)
 {
-	return v[0] == ARCH_GET_FS || v[0] == ARCH_GET_GS ? sizeof(long) : 0;
+	return fm_arch_prctl_fills(v[0]) ? sizeof(long) : 0;
 }
 
 BY_(reboot_word)

@@ -82,7 +82,9 @@ extern const char fm_copy_at[], fm_copy_end[];
 /* Is the fault in a copy that may fail (fm_copy_try)? The copy ends there. */
 static bool end_copy(ucontext_t *uc)
 {
-	if (fm_arch_ip(uc) != (uintptr_t)fm_copy_at)
+	const uintptr_t ip = fm_arch_ip(uc);
+
+	if (ip < (uintptr_t)fm_copy_at || ip >= (uintptr_t)fm_copy_end)
 		return false;
 	fm_arch_go_to(uc, (uintptr_t)fm_copy_end);
 	return true;

@@ -57,7 +57,7 @@ __attribute__((used)) void *fm_dlsym_next(void)
 
 	if (!p)
 		p = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-	return p ? p : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+	return p ? p : dlvsym(RTLD_NEXT, "dlsym", FM_ARCH_LIBC);
 }
 
 static void *sym(void *handle, const char *name)

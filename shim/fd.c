@@ -72,7 +72,7 @@ static int do_dup2(int from, int to)
 		return (int)fm_result(r);
 	fm_ipc_before();
 	closing(to);
-	r = FM_PASS(dup2, SYS_dup2, from, to);
+	r = FM_PASS(dup2, __NR_dup2, from, to);
 	fm_close_ends(to);
 	return r;
 }

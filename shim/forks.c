@@ -128,19 +128,20 @@ static bool clone3_copies(long args, size_t size)
 /* Asked by entry.S: does the call make a copy of the process that returns
  * where we stand? */
 __attribute__((used, visibility("hidden"))) bool
-fm_syscall_forks(long nr, long a, long b, long c, long d);
-bool fm_syscall_forks(long nr, long a, long b, long c, long d)
+fm_syscall_forks(long nr, long a, long b, long c, long d, long e);
+bool fm_syscall_forks(long nr, long a, long b, long c, long d, long e)
 {
 	switch (nr) {
-	case SYS_fork:
+	case __NR_fork:
 		return true;
-	case SYS_vfork:
+	case __NR_vfork:
 		fm_flush_if_me();
 		fm_vfork_comes();
 		return false;
 	case SYS_clone:
 		shares_ours((unsigned long)a);
-		fm_hand_ids((unsigned long)a, (void *)c, (void *)d);
+		fm_hand_ids((unsigned long)a, (void *)c,
+			    (void *)fm_arch_child_tid(d, e));
 		return copies((unsigned long)a) && !b;
 	default:
 		return clone3_copies(a, (size_t)b);

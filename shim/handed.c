@@ -14,12 +14,6 @@
 #include <sched.h>
 #include <time.h>
 
-#define CALL(nr, name, ...)
-#define NONE(nr, name)
-#define LEFT(nr, name, why)
-#define OWN(nr, name, where) enum { NR_##name = nr };
-#include "calls.def"
-
 static void give(long p, size_t n)
 {
 	fm_demote_touched((const void *)p, n, FM_WHY_SYSCALL);
@@ -133,21 +127,21 @@ void fm_hand_clone(const void *args, size_t size)
 static bool futex_call(long nr, long a, long b, long d, long e)
 {
 	switch (nr) {
-	case NR_futex:
+	case __NR_futex:
 		old_futex(a, b, d, e);
 		return true;
-	case NR_futex_wake:
+	case __NR_futex_wake:
 		give_futex(a, 8);
 		return true;
-	case NR_futex_wait:
+	case __NR_futex_wait:
 		give_futex(a, 8);
 		give_time(e);
 		return true;
-	case NR_futex_waitv:
+	case __NR_futex_waitv:
 		several_futexes(a, (unsigned)b);
 		give_time(d);
 		return true;
-	case NR_futex_requeue:
+	case __NR_futex_requeue:
 		several_futexes(a, 2);
 		return true;
 	}
@@ -159,16 +153,16 @@ void fm_hand_over(long nr, long a, long b, long c, long d, long e)
 	if (!fm_looks() || futex_call(nr, a, b, d, e))
 		return;
 	switch (nr) {
-	case NR_kexec_load:
+	case __NR_kexec_load:
 		give_segments((const void *)c, (unsigned long)b);
 		break;
-	case NR_set_tid_address:
+	case __NR_set_tid_address:
 		give(a, sizeof(int));
 		break;
-	case NR_set_robust_list:
+	case __NR_set_robust_list:
 		give(a, (size_t)b);
 		break;
-	case NR_rseq:
+	case __NR_rseq:
 		give(a, (unsigned)b);
 		break;
 	}

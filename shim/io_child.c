@@ -60,7 +60,7 @@ static bool has_proc(void)
 	char pid[16] = { 0 }, own[16];
 
 	snprintf(own, sizeof(own), "%d", fm_sys_getpid());
-	return fm_sys3(SYS_readlink, "/proc/self", pid, sizeof(pid) - 1) > 0 &&
+	return fm_sys_readlink("/proc/self", pid, sizeof(pid) - 1) > 0 &&
 	       !strcmp(pid, own);
 }
 

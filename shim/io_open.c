@@ -27,7 +27,7 @@ static int call_open(bool raw, bool at, int dirfd, const char *path, int flags,
 	if (at)
 		return FM_PASS_VIA(raw, openat, SYS_openat, dirfd, path, flags,
 				   mode);
-	return FM_PASS_VIA(raw, open, SYS_open, path, flags, mode);
+	return FM_PASS_VIA(raw, open, __NR_open, path, flags, mode);
 }
 
 FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
@@ -104,7 +104,7 @@ int fm_do_creat(bool raw, const char *path, mode_t mode)
 	if (fm_looks())
 		return opened(open_slow(raw, false, AT_FDCWD, path,
 					O_CREAT | O_WRONLY | O_TRUNC, mode));
-	return FM_PASS_VIA(raw, creat, SYS_creat, path, mode);
+	return FM_PASS_VIA(raw, creat, __NR_creat, path, mode);
 }
 
 FM_HOOK int creat(const char *path, mode_t mode)

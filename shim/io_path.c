@@ -38,14 +38,14 @@ FM_HOOK int utime(const char *path, const struct utimbuf *t)
 {
 	if (fm_looks())
 		stored_before(AT_FDCWD, path, 0);
-	return FM_CALL_NEXT(next_utime, SYS_utime, path, t, 0, 0);
+	return FM_CALL_NEXT(FM_BEHIND(utime), __NR_utime, path, t, 0, 0);
 }
 
 FM_HOOK int utimes(const char *path, const struct timeval t[2])
 {
 	if (fm_looks())
 		stored_before(AT_FDCWD, path, 0);
-	return FM_CALL_NEXT(next_utimes, SYS_utimes, path, t, 0, 0);
+	return FM_CALL_NEXT(FM_BEHIND(utimes), __NR_utimes, path, t, 0, 0);
 }
 
 /* Its arguments are where those of utimes are. */
@@ -53,14 +53,15 @@ FM_HOOK int lutimes(const char *path, const struct timeval t[2])
 {
 	if (fm_looks())
 		stored_before(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
-	return FM_CALL_NEXT(FM_LATE(lutimes), SYS_utimes, path, t, 0, 0);
+	return FM_CALL_NEXT(FM_LATE(lutimes), __NR_utimes, path, t, 0, 0);
 }
 
 FM_HOOK int futimesat(int dir, const char *path, const struct timeval t[2])
 {
 	if (fm_looks())
 		stored_before(dir, path, 0);
-	return FM_CALL_NEXT(next_futimesat, SYS_futimesat, dir, path, t, 0);
+	return FM_CALL_NEXT(FM_BEHIND(futimesat), __NR_futimesat, dir, path, t,
+			    0);
 }
 
 FM_HOOK int utimensat(int dir, const char *path, const struct timespec t[2],

@@ -43,11 +43,9 @@ static ssize_t call_pwrite(const struct fm_rw *rw, const struct iovec *iov,
 
 /* The kernel looks at all that it is given, whatever it moves then: what
  * reaches beyond the addresses of a program is refused. */
-#define USER_END (((uintptr_t)1 << 47) - 4096)
-
 static bool beyond(const void *buf, size_t n)
 {
-	return n > USER_END || (uintptr_t)buf > USER_END - n;
+	return n > FM_ARCH_USER_END || (uintptr_t)buf > FM_ARCH_USER_END - n;
 }
 
 FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off,

@@ -74,13 +74,13 @@ static long io_call(long nr, long a, long b, long c, long d)
 static long open_call(long nr, long a, long b, long c, long d)
 {
 	switch (nr) {
-	case SYS_open:
+	case __NR_open:
 		return fm_do_open(true, false, AT_FDCWD, pointer(a), (int)b,
 				  (mode_t)c);
 	case SYS_openat:
 		return fm_do_open(true, true, (int)a, pointer(b), (int)c,
 				  (mode_t)d);
-	case SYS_creat:
+	case __NR_creat:
 		return fm_do_creat(true, pointer(a), (mode_t)b);
 	case SYS_openat2:
 		return fm_openat2((int)a, pointer(b), pointer(c), (size_t)d);

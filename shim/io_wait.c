@@ -59,14 +59,14 @@ FM_SLOW int poll_slow(struct pollfd *fds, nfds_t n, int timeout)
 	struct fm_object b;
 
 	fds = fm_object(&b, fds, n * sizeof(*fds), BOTH);
-	return polled(&b, n, FM_PASS(poll, SYS_poll, fds, n, timeout));
+	return polled(&b, n, FM_PASS(poll, __NR_poll, fds, n, timeout));
 }
 
 FM_HOOK int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
 	if (fm_touches(fds, n * sizeof(*fds)))
 		return (int)fm_ipc_after(poll_slow(fds, n, timeout));
-	return (int)fm_ipc_after(FM_PASS(poll, SYS_poll, fds, n, timeout));
+	return (int)fm_ipc_after(FM_PASS(poll, __NR_poll, fds, n, timeout));
 }
 
 FM_ALIAS(poll) int __poll(struct pollfd *fds, nfds_t n, int timeout);

@@ -29,47 +29,11 @@ static bool is_ours(const void *p)
 	return (const char *)p >= __ehdr_start && (const char *)p < etext;
 }
 
-static const uint8_t *word_at(const uint8_t *at)
-{
-	const uint8_t *p;
-
-	memcpy(&p, at, sizeof(p));
-	return p;
-}
-
-static const uint8_t *relative(const uint8_t *at)
-{
-	int32_t off;
-
-	memcpy(&off, at, sizeof(off));
-	return at + sizeof(off) + off;
-}
-
-/* movabs $to, %reg; jmp *%reg */
-static bool by_register(const uint8_t *c)
-{
-	const bool high = c[0] == 0x49;
-	const uint8_t *jump = c + 10 + high, reg = c[1] & 7;
-
-	return (c[0] == 0x48 || high) && (c[1] & ~7) == 0xb8 &&
-	       (!high || c[10] == 0x41) && jump[0] == 0xff &&
-	       jump[1] == (0xe0 | reg);
-}
-
 /* Where the code of a hook jumps to that somebody has patched, or NULL. */
 static const uint8_t *jump_of(const uint8_t *c)
 {
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	const uint8_t *to = NULL;
+	const uint8_t *to = fm_arch_jump_of(c);
 
-	if (!memcmp(c, endbr, sizeof(endbr)))
-		c += sizeof(endbr);
-	if (by_register(c))
-		to = word_at(c + 2);
-	else if (c[0] == 0xff && c[1] == 0x25)
-		to = word_at(relative(c + 2));
-	else if (c[0] == 0xe9)
-		to = relative(c + 1);
 	return is_ours(to) ? NULL : to;
 }
 
@@ -77,24 +41,15 @@ static const uint8_t *jump_of(const uint8_t *c)
 static int write_code(void *at, const uint8_t *code)
 {
 	const uintptr_t from = (uintptr_t)at & ~4095ul;
-	const size_t n = (uintptr_t)at + FM_JUMP - from;
+	const size_t n = (uintptr_t)at + FM_ARCH_JUMP - from;
 	long r = fm_syscall(SYS_mprotect, from, n, TEXT_PROT | PROT_WRITE);
 
 	if (r)
 		return (int)r;
-	memcpy(at, code, FM_JUMP);
+	memcpy(at, code, FM_ARCH_JUMP);
+	__builtin___clear_cache(at, (char *)at + FM_ARCH_JUMP);
 	fm_syscall(SYS_mprotect, from, n, TEXT_PROT);
 	return 0;
-}
-
-static void make_jump(uint8_t code[FM_JUMP], const void *to)
-{
-	static const uint8_t movabs[] = { 0x49, 0xbb },
-			     jmp[] = { 0x41, 0xff, 0xe3 };
-
-	memcpy(code, movabs, sizeof(movabs));
-	memcpy(code + sizeof(movabs), &to, sizeof(to));
-	memcpy(code + sizeof(movabs) + sizeof(to), jmp, sizeof(jmp));
 }
 
 /* Before the lock is taken: the dynamic linker may take one of its own. */
@@ -110,12 +65,12 @@ static void look_behind(const struct fm_next *e)
 
 static void put_jump(struct fm_next *e, const void *to)
 {
-	uint8_t code[FM_JUMP];
+	uint8_t code[FM_ARCH_JUMP];
 	int r;
 
 	if (!e->patch->to)
-		memcpy(e->patch->was, e->found, FM_JUMP);
-	make_jump(code, to);
+		memcpy(e->patch->was, e->found, FM_ARCH_JUMP);
+	fm_arch_jump_make(code, to);
 	__atomic_store_n(e->slot, NULL, __ATOMIC_RELEASE);
 	r = write_code(e->found, code);
 	if (!r)

@@ -47,11 +47,10 @@ _Static_assert(sizeof(off_t) == 8, "off_t must be 64 bits");
 #define FM_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* A jump that somebody wrote over a hook, and what it covers in libc. */
-#define FM_JUMP 13 /* bytes */
 struct fm_patch {
 	const void *to;
 	_Atomic bool over_libc; /* its function is what is behind the hook */
-	uint8_t was[FM_JUMP];
+	uint8_t was[FM_ARCH_JUMP];
 };
 
 struct fm_next {
@@ -114,8 +113,8 @@ extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
 /* fm_syscall(nr, up to 6 arguments): pads with zeros, -errno convention. */
 #define fm_syscall(...) fm_syscall_(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define fm_syscall_(nr, a, b, c, d, e, f, ...)                            \
-	fm_sys6(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
-		(long)(f))
+	fm_arch_call(nr, (long)(a), (long)(b), (long)(c), (long)(d),      \
+		     (long)(e), (long)(f))
 
 /* For names that have no system call behind them (dlopen, longjmp): resolve
  * now when a constructor older than ours calls. Callers hold no allocator

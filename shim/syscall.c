@@ -17,11 +17,11 @@ extern long fm_syscall_creds(long nr, long a, long b, long c)
 	__attribute__((weak));
 
 /* Read by entry.S. */
-__attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
-#define CALL(nr, name, ...) [nr] = 1,
-#define NONE(nr, name)
-#define LEFT(nr, name, why)
-#define OWN(nr, name, where)
+__attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[FM_ROWS] = {
+#define CALL(name, ...) [__NR_##name] = 1,
+#define NONE(name)
+#define LEFT(name, why)
+#define OWN(name, where)
 #include "calls.def"
 	[SYS_mmap] = 1,
 	[SYS_munmap] = 1,
@@ -77,7 +77,9 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_set_robust_list] = 1,
 	[SYS_rseq] = 1,
 	[SYS_futex_waitv] = 1,
-	[454 ... 456] = 1, /* futex_wake, futex_wait, futex_requeue */
+	[__NR_futex_wake] = 1,
+	[__NR_futex_wait] = 1,
+	[__NR_futex_requeue] = 1,
 	/* io_async.c */
 	[SYS_io_setup] = 1,
 	[SYS_io_submit] = 1,
@@ -93,8 +95,8 @@ __attribute__((visibility("hidden"))) unsigned char fm_syscall_hooked[512] = {
 	[SYS_setresuid] = 1,
 	[SYS_setresgid] = 1,
 	/* Only when fm_syscall_forks says so: */
-	[SYS_vfork] = 2,
-	[SYS_fork] = 2,
+	[__NR_vfork] = 2,
+	[__NR_fork] = 2,
 	[SYS_clone] = 2,
 	[SYS_clone3] = 2,
 };
@@ -211,7 +213,7 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 		if (fm_syscall_creds)
 			return fm_syscall_creds(nr, a, b, c);
 		break;
-	case SYS_fork:
+	case __NR_fork:
 	case SYS_clone:
 	case SYS_clone3:
 		return fm_syscall_fork(nr, a, b, c, d, e);

@@ -4,8 +4,10 @@
  * files, of which the build takes one:
  *
  *	call.h    a system call without libc
+ *	numbers.h system calls that not every processor has
  *	thread.h  clone(2) onto a stack, the thread pointer
  *	frame.h   the registers of who was interrupted by a signal
+ *	jump.h    what others write over the beginning of a function
  *	entry.S   what C cannot express: stack switches, hooks that must not
  *	          stay on the stack of their caller
  *
@@ -15,15 +17,19 @@
 #ifndef FM_ARCH_H
 #define FM_ARCH_H
 
+#include "numbers.h"
+
 #if !defined(__linux__)
 #error "libfastmap is for Linux"
 #elif defined(__x86_64__)
 #include "x86_64/call.h"
 #include "x86_64/frame.h"
+#include "x86_64/jump.h"
 #include "x86_64/thread.h"
 #elif defined(__aarch64__)
 #include "aarch64/call.h"
 #include "aarch64/frame.h"
+#include "aarch64/jump.h"
 #include "aarch64/thread.h"
 #else
 #error "no folder for this processor in src/arch"

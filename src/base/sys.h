@@ -35,9 +35,6 @@
 #define PR_SET_MEMORY_MERGE 67 /* ABI: Linux 6.4 */
 #define PR_GET_MEMORY_MERGE 68 /* ABI: Linux 6.4 */
 #endif
-#ifndef SYS_mseal /* Linux 6.10, the same number everywhere */
-#define SYS_mseal 462 /* ABI: Linux 6.10 */
-#endif
 
 /* Code that runs in the fault handler. Kept in one section so that
  * tests/checks can prove that it reaches no malloc, stdio or lazy symbol. */

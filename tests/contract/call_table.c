@@ -27,6 +27,8 @@
 #include <sys/utsname.h>
 #include <utime.h>
 
+#include "../../src/arch/numbers.h"
+
 #define ARGS 6
 #define PAGES (3ul * ARGS) /* of one call; each has its own */
 #define FEW 8 /* units of what is counted; bytes of a signal set */
@@ -69,26 +71,18 @@ struct row {
 #define BY(a, name) { 'o', a, 0, 0 }
 #define INNER(a, at, how, n, width) { 'o', a, 0, (how) && (n) ? 0 : (at) }
 
-#define NONE(nr, name)
-#define LEFT(nr, name, why)
-#define OWN(nr, name, where)
-#define CALL(nr, name, ...) { #name, nr, { __VA_ARGS__ } },
+#define NONE(name)
+#define LEFT(name, why)
+#define OWN(name, where)
+#define CALL(name, ...) { #name, __NR_##name, { __VA_ARGS__ } },
 static const struct row calls[] = {
 #include "../../shim/calls.def"
 };
 #define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
 
 #undef CALL
-#define CALL(nr, name, ...) enum { NR_##name = nr };
-#define HOOK(fn, call, how)
-#define FUNC(fn, how, ...)
-#include "../../shim/calls.def"
-
-#undef CALL
-#undef HOOK
-#undef FUNC
-#define CALL(nr, name, ...)
-#define HOOK(fn, call, how) { #fn, NR_##call, { { 0 } } },
+#define CALL(name, ...)
+#define HOOK(fn, call, how) { #fn, __NR_##call, { { 0 } } },
 #define FUNC(fn, how, ...) { #fn, -1, { __VA_ARGS__ } },
 static const struct row functions[] = {
 #include "../../shim/calls.def"

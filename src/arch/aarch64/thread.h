@@ -47,6 +47,12 @@ static inline uintptr_t fm_arch_thread_pointer(void)
 	return (uintptr_t)__builtin_thread_pointer();
 }
 
+/* [any] Does arch_prctl(2) store a word for this? */
+static inline bool fm_arch_prctl_fills(long code)
+{
+	return (void)code, false;
+}
+
 /* [plain] Valgrind's client request 0x1001 (RUNNING_ON_VALGRIND); on a
  * processor the rotations add up to nothing. */
 static inline bool fm_arch_on_valgrind(void)

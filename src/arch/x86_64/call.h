@@ -26,6 +26,16 @@ static inline long fm_sys6(long nr, long a, long b, long c, long d, long e,
 	return ret;
 }
 
+/* [any] A hook's, while there is nothing but the kernel behind it: also of calls
+ * that the processor lacks. */
+#define fm_arch_call fm_sys6
+
+/* [any] Of clone(2) with these arguments: where the child's id goes. */
+static inline long fm_arch_child_tid(long d, long e)
+{
+	return (void)e, d;
+}
+
 /* [any] poll(2), ms: -1 is for ever. */
 static inline int fm_sys_poll(struct pollfd *p, long n, int ms)
 {

@@ -3,6 +3,7 @@
 #ifndef FM_ARCH_THREAD_H
 #define FM_ARCH_THREAD_H
 
+#include <asm/prctl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,6 +49,12 @@ static inline uintptr_t fm_arch_thread_pointer(void)
 
 	__asm__("mov %%fs:0, %0" : "=r"(tp));
 	return tp;
+}
+
+/* [any] Does arch_prctl(2) store a word for this? */
+static inline bool fm_arch_prctl_fills(long code)
+{
+	return code == ARCH_GET_FS || code == ARCH_GET_GS;
 }
 
 /* [plain] Valgrind's client request 0x1001 (RUNNING_ON_VALGRIND); on a
