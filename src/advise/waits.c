@@ -63,6 +63,7 @@ static void tell(const struct fm_waits *w, dev_t dev)
 
 void fm_waits_look(struct fm_waits *w, const struct fm_area_use *use, dev_t dev)
 {
+	const unsigned enough = (unsigned)fm_tune.device_enough;
 	struct choice c;
 
 	if (!next_thread(w, &c))
@@ -72,7 +73,7 @@ void fm_waits_look(struct fm_waits *w, const struct fm_area_use *use, dev_t dev)
 	w->ms += use->ms;
 	w->major += use->major;
 	w->bytes += use->bytes;
-	if (w->asked < fm_tune.device_group || w->major < fm_tune.device_group)
+	if (w->asked < enough || w->major < enough)
 		return;
 	tell(w, dev);
 	*w = (struct fm_waits){ .turn = w->turn };

@@ -35,9 +35,8 @@ static _Atomic uint64_t polled, batches, reads;
 static _Atomic uint32_t way = POLL;
 static struct fm_lock window_lock;
 static _Atomic uint64_t window_end, window_n, last_end;
-static _Atomic uint64_t window_ns;   /* of reads */
 static _Atomic uint64_t window_busy; /* from read to read */
-static _Atomic uint64_t window_took; /* of reads, stalls aside */
+static _Atomic uint64_t window_took; /* of reads, stalls cut as in device.c */
 static _Atomic uint64_t window_from;
 static _Atomic uint32_t crowd; /* mean of reads in flight, in %, last window */
 static uint64_t pace[2]; /* ns a read, last window of each way */
@@ -60,7 +59,6 @@ static void reset(void)
 	atomic_store(&pollers, 0);
 	fm_lock_reset(&window_lock);
 	atomic_store(&window_n, 0);
-	atomic_store(&window_ns, 0);
 	atomic_store(&window_busy, 0);
 	atomic_store(&window_took, 0);
 }
@@ -93,15 +91,15 @@ static FM_FAULT bool is_better(void)
 {
 	uint64_t ratio = pace[SLEEP] * ONE / (pace[POLL] + 1);
 
+	/* and back as soon as polling is as good */
 	return chosen == POLL ? ratio < fm_tune.demand_sleep_below :
-				ratio >= fm_tune.demand_poll_above;
+				ratio >= ONE;
 }
 
 /* What the window that ends now has shown. */
 static FM_FAULT void sum_up(uint32_t m, uint64_t now)
 {
 	uint64_t n = atomic_exchange(&window_n, 0);
-	uint64_t ns = atomic_exchange(&window_ns, 0);
 	uint64_t took = atomic_exchange(&window_took, 0);
 	uint64_t from = atomic_exchange(&window_from, now);
 
@@ -109,7 +107,7 @@ static FM_FAULT void sum_up(uint32_t m, uint64_t now)
 	fm_count(&reads, n);
 	pace[m] = atomic_exchange(&window_busy, 0) / (n + !n);
 	if (m == POLL)
-		waited = ns / (n + !n);
+		waited = took / (n + !n);
 }
 
 /*
@@ -120,7 +118,7 @@ static FM_FAULT void sum_up(uint32_t m, uint64_t now)
  */
 static FM_FAULT enum kind next_kind(void)
 {
-	if (waited >= fm_tune.demand_slow_ns) {
+	if (waited >= fm_tune.demand_poll_ns) {
 		chosen = SLEEP;
 	} else if (kind == PROBE && is_better()) {
 		return TRIAL;
@@ -134,6 +132,13 @@ static FM_FAULT enum kind next_kind(void)
 		       USUAL;
 }
 
+/* A probe is as small a part of a window as it is of all windows. */
+static FM_FAULT uint64_t length_ns(bool probe)
+{
+	return probe ? fm_tune.demand_window_ns / fm_tune.demand_probe_every :
+		       fm_tune.demand_window_ns;
+}
+
 /* A window of time ends: decide how the next one waits. The first one sees
  * the program start up, so that the next are short, too. */
 static FM_FAULT void turn_over(uint64_t now)
@@ -142,9 +147,8 @@ static FM_FAULT void turn_over(uint64_t now)
 	windows++;
 	kind = next_kind();
 	atomic_store(&way, kind == USUAL ? chosen : chosen ^ 1);
-	atomic_store(&window_end, now + (kind == PROBE || windows < 4 ?
-						 fm_tune.demand_probe_ns :
-						 fm_tune.demand_window_ns));
+	atomic_store(&window_end,
+		     now + length_ns(kind == PROBE || windows < 4));
 }
 
 /*
@@ -157,15 +161,15 @@ static FM_FAULT void turn_over(uint64_t now)
 static FM_FAULT void note(uint64_t begin)
 {
 	uint64_t now = fm_now_ns(), end = atomic_load(&window_end);
-	uint64_t took = fm_least(now - begin, fm_tune.demand_stall_ns);
+	const uint64_t longest = (uint64_t)fm_tune.device_longest_ns;
+	uint64_t took = fm_least(now - begin, longest);
 	uint64_t last = atomic_exchange(&last_end, now);
 	uint64_t gap = now > last ? now - last : 0;
 
-	fm_count(&window_ns, fm_least(took, fm_tune.demand_poll_ns));
 	fm_count(&window_busy, fm_least(took, gap));
 	fm_count(&window_took, took);
 	if (atomic_fetch_add_explicit(&window_n, 1, memory_order_relaxed) <
-		    fm_tune.demand_enough ||
+		    fm_tune.sample_enough ||
 	    now < end || !fm_trylock(&window_lock))
 		return;
 	if (atomic_load(&window_end) == end)

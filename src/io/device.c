@@ -8,6 +8,8 @@
 #include "store.h"
 #include "tunables.h"
 
+#define POINTS 2 /* unit: of which a line is made */
+#define MOST_EVEN 4096 /* size: pages, 16 MiB: nobody reads more in one piece */
 #define DEVICES 32 /* size: the last one is shared by all that come later */
 
 /* Sums over the reads, each weighted by its age. */
@@ -115,10 +117,10 @@ static FM_FAULT double memory_page_ns(const struct fm_device *d)
  * all on any device. */
 static FM_FAULT void add_to_rule(struct fm_device *d, double n, double t)
 {
-	const double step = d->rule_t / fm_tune.device_lately;
+	const double step = d->rule_t / fm_tune.sample_enough;
 	bool by_pages;
 
-	d->rule_n += d->rule_n ? (n - d->rule_n) / fm_tune.device_lately : n;
+	d->rule_n += d->rule_n ? (n - d->rule_n) / fm_tune.sample_enough : n;
 	d->rule_t += !d->rule_t ? t : t > d->rule_t ? step : -step;
 	by_pages = d->alone.w >= fm_tune.device_enough &&
 		   d->rule_t < (d->rule_n + 2) * memory_page_ns(d);
@@ -134,8 +136,8 @@ static FM_FAULT uint32_t even_of(const struct line *l, double enough)
 	if (l->w < enough)
 		return 0;
 	return n < 1 ? 1 :
-	       n > fm_tune.device_most_even ?
-		       (uint32_t)fm_tune.device_most_even :
+	       n > MOST_EVEN ?
+		       (uint32_t)MOST_EVEN :
 		       (uint32_t)n;
 }
 
@@ -145,9 +147,9 @@ static FM_FAULT void publish(struct fm_device *d)
 			      even_of(&d->alone, fm_tune.device_enough),
 			      memory_order_relaxed);
 	atomic_store_explicit(&d->even_among,
-			      even_of(&d->among, fm_tune.device_groups),
+			      even_of(&d->among, POINTS),
 			      memory_order_relaxed);
-	if (d->among.w >= fm_tune.device_groups) {
+	if (d->among.w >= POINTS) {
 		atomic_store_explicit(&d->each, (uint64_t)d->among.fixed,
 				      memory_order_relaxed);
 		atomic_store_explicit(&d->each_page, (uint64_t)d->among.page,
@@ -186,10 +188,10 @@ static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
 		g->busy += now - from;
 	g->last = left ? now : 0;
 	g->pages += (uint64_t)n;
-	if (++g->reads < fm_tune.device_group)
+	if (++g->reads < (uint32_t)fm_tune.device_enough)
 		return;
-	add(&d->among, (double)g->pages / fm_tune.device_group,
-	    (double)g->busy / fm_tune.device_group);
+	add(&d->among, (double)g->pages / fm_tune.device_enough,
+	    (double)g->busy / fm_tune.device_enough);
 	take_turns(d, g->busy);
 	*g = (struct group){ .last = g->last };
 }
@@ -349,7 +351,7 @@ static bool tells_both(const struct line *l)
 {
 	const double n = l->n / l->w, var = l->nn / l->w - n * n;
 
-	return l->w >= fm_tune.device_groups && 4 * var > n * n;
+	return l->w >= POINTS && 4 * var > n * n;
 }
 
 /* Where threads wait for the kernel less than is assumed it costs other things

@@ -13,8 +13,9 @@ static _Atomic bool probing;
 /* The first reads may have been those of a busy moment. */
 static FM_FAULT unsigned every(const struct fm_file *f)
 {
-	return fm_tune.device_probe_every *
-	       (fm_device_known(f) ? fm_tune.device_probe_seldom : 1);
+	const unsigned n = fm_tune.device_probe_every;
+
+	return fm_device_known(f) ? n * n : n;
 }
 
 static FM_FAULT bool is_worth_it(struct fm_file *f)
