@@ -27,8 +27,8 @@
 bool fm_pinned(const void *addr, size_t len);
 bool fm_pinned_in(const void *addr, size_t len);
 /* [any] The range is hidden and locked: wait until no system call uses it any
- * more, or for 0.2 s (false). False at once where the kernel can wait for what
- * comes in its place (thread delivery). */
+ * more, or for a moment (false). False at once where the kernel can wait for
+ * what comes in its place (thread delivery). */
 bool fm_pin_wait(const void *addr, size_t len);
 /* [fault] Take the permission to store into page i of m, which is locked, from
  * its mode; the protection is the caller's to set. False: an inbound pin that
