@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 		ct_die("pipe");
 	left = ends[0];
 	by_number = true;
-	ct_child("by number", run); /* what is mapped now is the kernel's */
+	say_child("by number", run); /* what is mapped now is the kernel's */
 	by_number = false;
 	run();
 	return 0;

@@ -86,14 +86,7 @@ static void filter_exit(void)
 
 static void run(const char *what, void (*child)(void))
 {
-	int status, pid = fork();
-
-	if (!pid)
-		child();
-	waitpid(pid, &status, 0);
-	say("C79 %s: signal %d, exit %d", what,
-	    WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-	    WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+	say("C79 %s: %d", what, ct_child(ct_run_case, &child));
 }
 
 int main(int argc, char **argv)

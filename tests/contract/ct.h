@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,11 +22,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE 4096ul
 #define CT_SKIP 77
+#define CT_PATIENCE 120000 /* ms, with a child */
 #define CT_UNUSED __attribute__((unused))
 #define RW (PROT_READ | PROT_WRITE)
 
@@ -272,30 +275,61 @@ CT_UNUSED static int ct_in_file(int fd, off_t off)
 	return n == 1 ? b : n == 0 ? -1 : -2;
 }
 
-/* Run a case in a child, so that its address space and limits are its own.
- * Says how the child ended unless it exited with 0. */
-CT_UNUSED static void ct_child(const char *what, void (*run)(void))
+/* How a child ended: its exit status, or minus its signal. Who does not end is
+ * killed, so that no run hangs. */
+CT_UNUSED static int ct_ended(pid_t pid)
 {
+	struct pollfd p = { .fd = (int)ct_raw(SYS_pidfd_open, pid, 0, 0, 0),
+			    .events = POLLIN };
+	long r = -EINTR;
 	int status;
+
+	while (p.fd >= 0 && r == -EINTR)
+		r = ct_raw(SYS_poll, (long)&p, 1, CT_PATIENCE, 0);
+	if (r == 0)
+		kill(pid, SIGKILL);
+	if (p.fd >= 0)
+		ct_raw(SYS_close, p.fd, 0, 0, 0);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			ct_die("waitpid");
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Run a function in a child, so that address space and limits are its own, and
+ * say how it ended, as ct_ended does: what it returns is the exit status. */
+CT_UNUSED static int ct_child(int (*run)(void *), void *arg)
+{
 	pid_t pid;
+	int r;
 
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
 		ct_die("fork");
 	if (pid == 0) {
-		run();
+		r = run(arg);
 		fflush(NULL);
-		_exit(0);
+		_exit(r);
 	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			ct_die("waitpid");
-	if (WIFSIGNALED(status))
-		say("%s: child died of %s", what,
-		    sigabbrev_np(WTERMSIG(status)));
-	else if (WEXITSTATUS(status))
-		say("%s: child exited with %d", what, WEXITSTATUS(status));
+	return ct_ended(pid);
+}
+
+static int ct_run_case(void *run)
+{
+	(*(void (**)(void))run)();
+	return 0;
+}
+
+/* The same of a case; nothing is said where it ends well. */
+CT_UNUSED static void say_child(const char *what, void (*run)(void))
+{
+	int r = ct_child(ct_run_case, &run);
+
+	if (r < 0)
+		say("%s: child died of %s", what, sigabbrev_np(-r));
+	else if (r)
+		say("%s: child exited with %d", what, r);
 }
 
 #endif

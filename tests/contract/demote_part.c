@@ -129,20 +129,19 @@ static void side_by_side(void)
 		map[i % MAPS][i * PAGE + 5] = (char)i;
 }
 
+static int with_room(void *room)
+{
+	side_by_side();
+	take(*(size_t *)room);
+	hand_over();
+	agree("mappings");
+	return 0;
+}
+
 static void mappings(void)
 {
-	for (size_t room = 0; room < 5; room++) {
-		pid_t pid = fork();
-
-		if (!pid) {
-			side_by_side();
-			take(room);
-			hand_over();
-			agree("mappings");
-			_exit(0);
-		}
-		waitpid(pid, NULL, 0);
-	}
+	for (size_t room = 0; room < 5; room++)
+		ct_child(with_room, &room);
 }
 
 static void memory(void)
@@ -160,11 +159,11 @@ static void memory(void)
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
-	ct_child("C99p sealed 0", sealed0);
-	ct_child("C99p sealed 1", sealed1);
-	ct_child("C99p sealed 2", sealed2);
-	ct_child("C99p processes", processes);
-	ct_child("C99p mappings", mappings);
-	ct_child("C99p memory", memory);
+	say_child("C99p sealed 0", sealed0);
+	say_child("C99p sealed 1", sealed1);
+	say_child("C99p sealed 2", sealed2);
+	say_child("C99p processes", processes);
+	say_child("C99p mappings", mappings);
+	say_child("C99p memory", memory);
 	return 0;
 }

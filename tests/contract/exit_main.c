@@ -74,8 +74,7 @@ static void look(const char *name, bool with_thread, bool privately)
 
 	if (!pid)
 		child(name, with_thread, privately);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		ct_die("fork or waitpid");
+	status = ct_ended(pid);
 	file = open(ct_path(name), O_RDONLY);
 	for (size_t k = 0; k < PAGES; k++)
 		stored += pread(file, c, 1, (off_t)(k * PAGE)) == 1 &&
@@ -85,7 +84,7 @@ static void look(const char *name, bool with_thread, bool privately)
 	say("X25 %s: status %d, %d pages stored, %s",
 	    with_thread ? "with a thread" :
 	    privately	? "mapped privately, too" : "alone",
-	    WIFEXITED(status) ? WEXITSTATUS(status) : -1, stored,
+	    status, stored,
 	    c[1] == 3 ? "the thread went on" : "no thread");
 }
 

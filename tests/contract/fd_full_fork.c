@@ -24,23 +24,29 @@ static unsigned sum(const char *p)
 	return s;
 }
 
+struct seen {
+	unsigned want;
+	char *p;
+};
+
+static int looks(void *arg)
+{
+	const struct seen *s = arg;
+
+	alarm(9); /* nobody is waited for in vain */
+	if (sum(s->p) != s->want)
+		return 1;
+	s->p[PAGE + 3]++;
+	return 0;
+}
+
 /* Who hangs is ended, and that is seen. */
 static void in_child(const char *what, char *p)
 {
-	unsigned want = sum(p);
+	struct seen s = { sum(p), p };
 	char before = p[PAGE + 3];
-	int status;
-	pid_t pid = fork();
 
-	if (pid == 0) {
-		alarm(9); /* nobody is waited for in vain */
-		if (sum(p) != want)
-			_exit(1);
-		p[PAGE + 3]++;
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
-	say("F70 %s: child: status %x", what, (unsigned)status);
+	say("F70 %s: child: %d", what, ct_child(looks, &s));
 	say("F70 %s: its store is %s", what,
 	    p[PAGE + 3] == before ? "not seen" : "seen");
 }

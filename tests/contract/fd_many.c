@@ -38,10 +38,19 @@ static int in_file(int i, char want)
 	return c == (char)(want + i % 16);
 }
 
+static int child(void *arg)
+{
+	int n;
+
+	closefrom(3);
+	n = good('A');
+	store('a');
+	return (void)arg, n;
+}
+
 int main(int argc, char **argv)
 {
-	int n = 0, status;
-	pid_t pid;
+	int n = 0;
 
 	ct_begin(argc, argv);
 	for (int i = 0; i < FILES; i++) {
@@ -56,16 +65,9 @@ int main(int argc, char **argv)
 	store('A');
 	closefrom(3);
 	say("D6 after closefrom %d", good('A'));
-	pid = fork();
-	if (pid == 0) {
-		closefrom(3);
-		n = good('A');
-		store('a');
-		_exit(n);
-	}
-	waitpid(pid, &status, 0);
-	say("D6 child %d, stored %d",
-	    WIFEXITED(status) ? WEXITSTATUS(status) : -1, good('a'));
+	n = ct_child(child, NULL);
+	say("D6 child %d, stored %d", n, good('a'));
+	n = 0;
 	for (int i = 0; i < FILES; i++)
 		munmap(map[i], BYTES);
 	for (int i = 0; i < FILES; i++)

@@ -77,8 +77,8 @@ static void second(void)
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
-	ct_child("F5 closed", first);
-	ct_child("F5 used again", second);
-	ct_child("F5 grown", grown);
+	say_child("F5 closed", first);
+	say_child("F5 used again", second);
+	say_child("F5 grown", grown);
 	return 0;
 }

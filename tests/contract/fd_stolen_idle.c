@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 
 	ct_begin(argc, argv);
 	fd = ct_file("idle", N * PAGE);
-	ct_child("F6i", look);
+	say_child("F6i", look);
 	close(fd);
 	return 0;
 }

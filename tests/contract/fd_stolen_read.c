@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
 	close(ct_file("read", N * PAGE));
-	ct_child("F6 shared", shared);
-	ct_child("F6 private", private);
+	say_child("F6 shared", shared);
+	say_child("F6 private", private);
 	return 0;
 }

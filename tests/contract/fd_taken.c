@@ -87,7 +87,7 @@ static void a_file(void)
 		p[i * PAGE + 7] = 1;
 	own = open(ct_path("file"), O_RDWR);
 	say("F5w another mapping: %c", *touched("second") ? 'y' : 'n');
-	ct_child("a child", inherited);
+	say_child("a child", inherited);
 	for (size_t i = 0; i < 16; i++)
 		wrong += pread(mine, buf, PAGE, (off_t)(i * PAGE)) != PAGE ||
 			 !ct_matches(buf, PAGE, i * PAGE);
@@ -119,13 +119,13 @@ static void a_socket(void)
 	got = accept(mine, NULL, NULL);
 	say("F5w accepted: %s", ct_errno(got < 0));
 	p[0] = 1;
-	ct_child("a child", inherited);
+	say_child("a child", inherited);
 }
 
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
-	ct_child("a socket", a_socket);
+	say_child("a socket", a_socket);
 	a_file();
 	return 0;
 }

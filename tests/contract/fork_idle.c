@@ -36,7 +36,7 @@ static void in_grandchild(void)
 static void in_child(void)
 {
 	use("child");
-	ct_child("C29 grandchild", in_grandchild);
+	say_child("C29 grandchild", in_grandchild);
 	use("child again");
 }
 
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	close(ct_file("f", N));
 	munmap(map_file(), N);
 	for (int i = 0; i < 3; i++)
-		ct_child("C29 child", in_child);
+		say_child("C29 child", in_child);
 	use("parent");
 	return 0;
 }

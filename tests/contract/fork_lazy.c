@@ -90,7 +90,7 @@ static void first_sync(void)
 
 static void grandchild(void)
 {
-	ct_child("C22 grandchild", first_store);
+	say_child("C22 grandchild", first_store);
 	say("C22 the child in between: %02x", s[3]);
 }
 
@@ -109,7 +109,7 @@ static void each_first_touch(void)
 
 	for (size_t i = 0; i < sizeof(touch) / sizeof(*touch); i++) {
 		fresh();
-		ct_child("C22 child", touch[i]);
+		say_child("C22 child", touch[i]);
 		say("C22 parent: %02x %02x %02x %02x", s[1], s[3], s[4], s[5]);
 		s[7] = (char)i;
 		say("C22 in the file: %d", ct_in_file(fd, 7) == (int)i);
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 	each_first_touch();
 	fresh();
 	p[2 * PAGE] = 0x39;
-	ct_child("C22 private", private_copy);
+	say_child("C22 private", private_copy);
 	say("C22 parent's private: %02x %d", p[2 * PAGE],
 	    p[3 * PAGE] == (char)ct_byte(3 * PAGE));
 	both_store();

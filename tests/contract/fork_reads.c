@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	 * while a child reads them. */
 	for (int k = 0; k < 4; k++) {
 		ct_uncache(fd);
-		ct_child("reads", reads);
+		say_child("reads", reads);
 	}
 	say("X23 wrong %zu", seen->wrong + wrong());
 	say("X23 waits for more than half of the pages: %d",

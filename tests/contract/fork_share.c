@@ -117,7 +117,7 @@ static void own_pages(void)
 	for (int i = 0; i < 64; i++)
 		own[i * (int)PAGE] = 1;
 	for (int round = 0; round < 3; round++) {
-		ct_child("C19 own pages", child_of_own);
+		say_child("C19 own pages", child_of_own);
 		for (int i = 0; i < 64; i++)
 			own[i * (int)PAGE]++;
 	}
@@ -139,13 +139,13 @@ int main(int argc, char **argv)
 	p = ct_map(fd, 64 * PAGE, RW, MAP_PRIVATE, 0);
 	s[0] = 0x11;
 	p[2 * PAGE] = 0x12;
-	ct_child("C19 child", child);
+	say_child("C19 child", child);
 	say("C19 parent sees child's store: %02x", s[PAGE]);
 	say("C19 parent's private: %02x, file %d", p[2 * PAGE],
 	    ct_in_file(fd, 2 * PAGE) == ct_byte(2 * PAGE));
-	ct_child("C19 unmap", child_unmaps);
+	say_child("C19 unmap", child_unmaps);
 	say("C19 parent still mapped: %02x", s[0]);
-	ct_child("C19 map", child_maps);
+	say_child("C19 map", child_maps);
 	say("C19 parent sees the store: %02x", s[3 * PAGE]);
 	s[5 * PAGE] = 0x15;
 	say("C19 after the children: %02x", ct_in_file(fd, 5 * PAGE));

@@ -65,7 +65,7 @@ static void run(const char *which, const char *name, bool helpers)
 	ct_load(p);
 	p[PAGE] = 0x42;
 	fail(helpers);
-	ct_child(row, child);
+	say_child(row, child);
 	p[2 * PAGE] = 0x43;
 	say("%s parent: %02x %02x %d", row, p[PAGE], p[2 * PAGE],
 	    ct_load(p + 3 * PAGE) == ct_byte(3 * PAGE));

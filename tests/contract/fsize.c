@@ -88,10 +88,10 @@ int main(int argc, char **argv)
 	char *p;
 
 	ct_begin(argc, argv);
-	ct_child("lowered", lowered);
-	ct_child("by prlimit", by_prlimit);
-	ct_child("by number", by_number);
-	ct_child("low", low);
+	say_child("lowered", lowered);
+	say_child("by prlimit", by_prlimit);
+	say_child("by number", by_number);
+	say_child("low", low);
 	fd = ct_file("f", N);
 	p = ct_map(fd, N, RW, MAP_SHARED, 0);
 	p[5] = 'p';

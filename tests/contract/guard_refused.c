@@ -30,7 +30,7 @@ static void store_and_die(void)
 	die();
 }
 
-static void begin(const char *self)
+static int begin(void *self)
 {
 	ct_filter(refused, 2, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW, 0);
 	execl(self, self, ct_dir, "store", NULL);
@@ -50,7 +50,7 @@ static int missing(int fd)
 
 int main(int argc, char **argv)
 {
-	int fd, status;
+	int fd, r;
 
 	ct_begin(argc, argv);
 	if (argc > 2)
@@ -58,14 +58,12 @@ int main(int argc, char **argv)
 	fd = ct_file("f", N);
 	ct_uncache(fd);
 	close(fd);
-	if (fork() == 0)
-		begin(argv[0]);
-	wait(&status);
+	r = ct_child(begin, argv[0]);
 	fd = open(ct_path("f"), O_RDONLY);
 	for (int t = 0; missing(fd) && t < 300; t++)
 		usleep(10000);
 	usleep(300000); /* it writes its statistics, too */
-	say("C115 killed %d, pages missing %d, bytes %ld", WTERMSIG(status),
-	    missing(fd), (long)lseek(fd, 0, SEEK_END));
+	say("C115 ended %d, pages missing %d, bytes %ld", r, missing(fd),
+	    (long)lseek(fd, 0, SEEK_END));
 	return 0;
 }

@@ -72,7 +72,7 @@ static void stored(int fd)
 		(void)*(volatile char *)(p + i * PAGE);
 		p[(i + 5) * PAGE] = 7;
 	}
-	ct_child("stored to", look);
+	say_child("stored to", look);
 	look();
 	munmap(p, PAGES * PAGE);
 	stores = false;
@@ -92,7 +92,7 @@ static void only_read(const char *what, void (*before)(void))
 	for (size_t i = 0; i < PAGES; i += EACH)
 		(void)(*(volatile char *)(p + i * PAGE) +
 		       *(volatile char *)(p + (i + 5) * PAGE));
-	ct_child(what, look);
+	say_child(what, look);
 	munmap(p, PAGES * PAGE);
 	close(fd);
 }

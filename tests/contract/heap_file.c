@@ -123,26 +123,24 @@ static void heap(const char *name)
 	at = end = first;
 }
 
+static int child(void *wrong)
+{
+	how = MAP_PRIVATE; /* what is shared is the parent's, too */
+	at = end;
+	use(wrong);
+	return *(size_t *)wrong != 0;
+}
+
 static void run(const char *name, int flags)
 {
 	size_t wrong = 0;
 	pthread_t t;
-	int status;
-	pid_t pid;
 
 	how = flags;
 	heap(name);
 	use(&wrong);
 	say("X08 %s: wrong %zu", name, wrong);
-	pid = fork();
-	if (!pid) {
-		how = MAP_PRIVATE; /* what is shared is the parent's, too */
-		at = end;
-		use(&wrong);
-		_exit(wrong != 0);
-	}
-	waitpid(pid, &status, 0);
-	say("X08 child of fork: %x", status);
+	say("X08 child of fork: %d", ct_child(child, &wrong));
 	pthread_create(&t, NULL, use, &wrong);
 	use(&wrong);
 	pthread_join(t, NULL);
@@ -171,8 +169,8 @@ int main(int argc, char **argv)
 
 	ct_begin(argc, argv);
 	setvbuf(stdout, buffer, _IOLBF, sizeof(buffer));
-	ct_child("X08 shared", shared);
-	ct_child("X08 SIGTERM", killed);
+	say_child("X08 shared", shared);
+	say_child("X08 SIGTERM", killed);
 	run("private", MAP_PRIVATE);
 	return 0;
 }

@@ -108,7 +108,7 @@ static void in_child(const char *what, int flags, bool closed)
 	say_much(true);
 	if (closed)
 		close(fd);
-	ct_child(what, look);
+	say_child(what, look);
 	if (flags & MAP_SHARED) {
 		title = "after it, in the parent";
 		look();
@@ -125,7 +125,7 @@ static void only_read(void)
 	p = ct_map(ro, length, PROT_READ, MAP_SHARED, 0);
 	advise(0, PAGES, MADV_RANDOM);
 	(void)*(volatile char *)p;
-	ct_child("only read", look);
+	say_child("only read", look);
 	end(ro);
 }
 
@@ -144,7 +144,7 @@ static void grown_and_moved(void)
 		   to);
 	length += 4 * PAGE;
 	advise(3, 5, MADV_NORMAL);
-	ct_child(title, look);
+	say_child(title, look);
 	end(fd);
 }
 
@@ -157,7 +157,7 @@ static void mapped_anew(void)
 	munmap(p + 8 * PAGE, 8 * PAGE);
 	mmap(p + 8 * PAGE, 8 * PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 8 * PAGE);
 	mmap(p + 22 * PAGE, PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 22 * PAGE);
-	ct_child(title, look);
+	say_child(title, look);
 	end(fd);
 }
 
@@ -195,7 +195,7 @@ static void description(void)
 	int fd = begin("description", RW, MAP_SHARED), other;
 
 	flock(fd, LOCK_EX);
-	ct_child(title, look);
+	say_child(title, look);
 	p[0] = 1;
 	close(fd);
 	other = open(ct_path("description"), O_RDWR);

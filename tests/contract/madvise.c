@@ -194,10 +194,10 @@ static void across_fork(void)
 	kept[0] = 1;
 	kept[4 * PAGE] = 4;
 	madvise(kept, 4 * PAGE, MADV_DONTFORK);
-	ct_child("V03 DONTFORK", dontfork_child);
-	ct_child("V03 DONTFORK", touch_child);
+	say_child("V03 DONTFORK", dontfork_child);
+	say_child("V03 DONTFORK", touch_child);
 	madvise(kept, 4 * PAGE, MADV_DOFORK);
-	ct_child("V03 DOFORK", touch_child);
+	say_child("V03 DOFORK", touch_child);
 }
 
 static char *map_at(char *at, size_t len, int flags)

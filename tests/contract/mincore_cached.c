@@ -40,18 +40,18 @@ static void by_read(int fd)
 		ct_die("pread");
 }
 
+static int loads(void *fd)
+{
+	char *q = ct_map(*(int *)fd, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
+
+	for (int i = 0; i < HALF; i++)
+		*(volatile char *)(q + i * (int)PAGE);
+	return 0;
+}
+
 static void by_child(int fd)
 {
-	pid_t pid = fork();
-
-	if (!pid) {
-		char *q = ct_map(fd, PAGES * PAGE, PROT_READ, MAP_SHARED, 0);
-
-		for (int i = 0; i < HALF; i++)
-			*(volatile char *)(q + i * (int)PAGE);
-		_exit(0);
-	}
-	waitpid(pid, NULL, 0);
+	ct_child(loads, &fd);
 }
 
 static void look(const char *what, int flags, void (*bring)(int fd))

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	say("L01 in the file: %02x", ct_in_file(fd, 0));
 	say_rc("L03 invalidate in the parent",
 	       msync(p, 4 * PAGE, MS_INVALIDATE));
-	ct_child("L03", child);
+	say_child("L03", child);
 	say_rc("L01 munlockall", munlockall());
 	say_rc("L01 invalidate", msync(p, 4 * PAGE, MS_INVALIDATE));
 	say("L01 content: %02x", p[0]);

@@ -85,12 +85,12 @@ static void all(void)
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
-	ct_child("L06", after);
+	say_child("L06", after);
 	/* Unprivileged, the library's tables count: docs/limits.md. */
 	if (!geteuid()) {
-		ct_child("L06", first);
-		ct_child("L06", between);
-		ct_child("L06", all);
+		say_child("L06", first);
+		say_child("L06", between);
+		say_child("L06", all);
 	}
 	return 0;
 }

@@ -89,12 +89,12 @@ int main(int argc, char **argv)
 	struct rlimit limit;
 
 	ct_begin(argc, argv);
-	ct_child("L04", refused);
+	say_child("L04", refused);
 	/* Unprivileged, the size of the address space counts, and the
 	 * library's tables are in it: docs/limits.md. */
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (!geteuid() || limit.rlim_cur == RLIM_INFINITY)
-		ct_child("L04", now);
-	ct_child("L04", future);
+		say_child("L04", now);
+	say_child("L04", future);
 	return 0;
 }

@@ -183,14 +183,14 @@ int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
 	close_hole = unmapped;
-	ct_child("M92h unmapped", holed);
+	say_child("M92h unmapped", holed);
 	close_hole = denied;
-	ct_child("M92h denied", holed);
+	say_child("M92h denied", holed);
 	close_hole = replaced;
-	ct_child("M92h replaced", holed);
+	say_child("M92h replaced", holed);
 	for (way = FIXED; way <= DOWN; way++)
-		ct_child(ways[way], run);
-	ct_child("M93", far);
+		say_child(ways[way], run);
+	say_child("M93", far);
 	far();
 	way = FIXED;
 	run();

@@ -93,10 +93,10 @@ int main(int argc, char **argv)
 	fd = ct_file("f", 8 * PAGE);
 	if (ftruncate(fd, 1 << 30) || fchmod(fd, 0666))
 		ct_die("ftruncate");
-	ct_child("M29 address space", address_space);
-	ct_child("M29 data", data_limit);
-	ct_child("M30", lock_future);
-	ct_child("L02", lock_limit);
-	ct_child("U05", map_count);
+	say_child("M29 address space", address_space);
+	say_child("M29 data", data_limit);
+	say_child("M30", lock_future);
+	say_child("L02", lock_limit);
+	say_child("U05", map_count);
 	return 0;
 }

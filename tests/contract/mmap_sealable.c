@@ -14,18 +14,18 @@ static int make(const char *name, unsigned flags)
 	return fd;
 }
 
+static int reads(void *arg)
+{
+	const char *p = mmap(NULL, LEN, PROT_READ, MAP_SHARED, *(int *)arg, 0);
+
+	say("a child's map: %c%c%c", p[0], p[5 * PAGE], p[15 * PAGE]);
+	return 0;
+}
+
 /* Another process has the file: what a browser's renderer gets. */
 static void reader(int fd, const char *what)
 {
-	fflush(stdout);
-	if (!fork()) {
-		char *p = mmap(NULL, LEN, PROT_READ, MAP_SHARED, fd, 0);
-
-		say("M98 %s, a child's map: %c%c%c", what, p[0], p[5 * PAGE],
-		    p[15 * PAGE]);
-		_exit(0);
-	}
-	wait(NULL);
+	say("M98 %s: %d", what, ct_child(reads, &fd));
 }
 
 static void seen(int fd, const char *what)

@@ -36,15 +36,14 @@ static void resize(const char *how, size_t at, size_t to)
 	size = to;
 }
 
+static void child(void)
+{
+	map[PAGE + 1]++;
+}
+
 static void let_fork(void)
 {
-	pid_t pid = fork();
-
-	if (!pid) {
-		map[PAGE + 1]++;
-		_exit(0);
-	}
-	waitpid(pid, NULL, 0);
+	say_child("fork", child);
 }
 
 static void run(const char *how)

@@ -93,17 +93,17 @@ static void block(void)
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
+static int child(void *arg CT_UNUSED)
+{
+	for (size_t i = 0; i < size / PAGE; i += 3)
+		map[i * PAGE + 100]++;
+	return map[size - PAGE + 5] != want(size / PAGE - 1);
+}
+
 static void child_stores(void)
 {
-	pid_t pid = fork();
-	int status;
+	int status = ct_child(child, NULL);
 
-	if (!pid) {
-		for (size_t i = 0; i < size / PAGE; i += 3)
-			map[i * PAGE + 100]++;
-		_exit(map[size - PAGE + 5] != want(size / PAGE - 1));
-	}
-	waitpid(pid, &status, 0);
 	for (size_t i = 0; i < size / PAGE; i += 3)
 		if (map[i * PAGE + 100] != 1)
 			say("V13 page %zu: the child's store is not seen", i);

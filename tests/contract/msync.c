@@ -89,15 +89,15 @@ static void durable(void)
 	say_rc("Y07 sync", msync(p + 20 * PAGE, 21 * PAGE, MS_SYNC));
 	say("Y07 direct read: %02x %02x", direct_byte(20 * PAGE),
 	    direct_byte(40 * PAGE));
-	ct_child("Y07", direct_child);
+	say_child("Y07", direct_child);
 	p[20 * PAGE] = 0x51;
 	p[31 * PAGE] = 0x52;
 	p[40 * PAGE] = 0x53;
 	say("Y07 fsync: %s", ct_errno(fsync(fd)));
-	ct_child("Y07", direct_child);
+	say_child("Y07", direct_child);
 	p[20 * PAGE] = 0x54;
 	say("Y07 fdatasync: %s", ct_errno(fdatasync(fd)));
-	ct_child("Y07", direct_child);
+	say_child("Y07", direct_child);
 }
 
 static void times(void)

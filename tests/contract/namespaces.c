@@ -88,15 +88,11 @@ static int call(const struct kind *k, bool number)
 
 static int look_in_child(char *p)
 {
-	int status = -1;
-	pid_t pid = fork();
+	pid_t pid = fork(); /* which may be refused */
 
 	if (!pid)
 		_exit(ct_wrong(p, 0, SIZE / PAGE) != 0);
-	if (pid < 0)
-		return -errno;
-	waitpid(pid, &status, 0);
-	return status;
+	return pid < 0 ? -errno : ct_ended(pid);
 }
 
 static void try(unsigned at)
@@ -137,9 +133,8 @@ int main(int argc, char **argv)
 		if (!(pid[k] = fork()))
 			try(k);
 	for (unsigned k = 0; k < KINDS * WHENS; k++) {
-		int status = 0;
+		int status = ct_ended(pid[k]);
 
-		waitpid(pid[k], &status, 0);
 		say("C101 %s, %s: %s, wrong %zu %zu, child %d, ends %d",
 		    whens[k / KINDS], kinds[k % KINDS].name,
 		    seen[k].err > 0 ? strerrorname_np(seen[k].err) :

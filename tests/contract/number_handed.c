@@ -255,16 +255,7 @@ static void by_number(void)
 /* For good, so in a child. */
 static void in_a_child(void (*filters)(void))
 {
-	pid_t pid = fork();
-	int status = 0;
-
-	if (!pid) {
-		filters();
-		fflush(stdout);
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
-	say("C31h confined: %d", status);
+	say("C31h confined: %d", ct_child(ct_run_case, &filters));
 }
 
 int main(int argc, char **argv)

@@ -92,7 +92,7 @@ static void executes(bool at)
 	char *envp[] = { text(at ? "A=execveat" : "A=execve"), NULL };
 	const char *path = text("/bin/sh");
 	char **v = place(argv, sizeof(argv)), **e = place(envp, sizeof(envp));
-	int status, pid = fork();
+	int pid = fork();
 
 	if (!pid && at)
 		syscall(SYS_execveat, AT_FDCWD, path, v, e, 0);
@@ -102,8 +102,7 @@ static void executes(bool at)
 		say("C31n exec: %s", ct_errno(true));
 		_exit(1);
 	}
-	waitpid(pid, &status, 0);
-	say("C31n ended: %d", status);
+	say("C31n ended: %d", ct_ended(pid));
 }
 
 /* In the process that has mapped the file; here it is the engine's still. */

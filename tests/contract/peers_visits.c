@@ -85,15 +85,14 @@ static unsigned char by_death(void)
 	return (unsigned char)WEXITSTATUS(status);
 }
 
+static int visits(void *arg CT_UNUSED)
+{
+	return visit(path, false);
+}
+
 static unsigned char by_fork(void)
 {
-	int status;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(visit(path, false));
-	waitpid(pid, &status, 0);
-	return (unsigned char)WEXITSTATUS(status);
+	return (unsigned char)ct_child(visits, NULL);
 }
 
 /* A child of fork that says so in memory, and stays. */

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	say("C14 never touched page follows: %02x",
 	    (unsigned char)p[15 * PAGE]);
 
-	ct_child("C14 child", child_stores);
+	say_child("C14 child", child_stores);
 	say("C14 parent after child: %02x %d", (unsigned char)p[0],
 	    (unsigned char)p[7 * PAGE] == ct_byte(7 * PAGE));
 

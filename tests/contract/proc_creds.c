@@ -126,10 +126,10 @@ int main(int argc, char **argv)
 	chmod(ct_dir, 0777);
 	p = ct_map(ct_file("ours", N), N, RW, MAP_SHARED, 0);
 	p[0]++;
-	ct_child("K34 step by step", step_by_step);
-	ct_child("K34 at once", at_once);
-	ct_child("K34 raw", raw);
-	ct_child("K34 capabilities", caps);
-	ct_child("K34 one of two", threaded);
+	say_child("K34 step by step", step_by_step);
+	say_child("K34 at once", at_once);
+	say_child("K34 raw", raw);
+	say_child("K34 capabilities", caps);
+	say_child("K34 one of two", threaded);
 	return 0;
 }

@@ -196,13 +196,13 @@ int main(int argc, char **argv)
 	chmod(ct_dir, 0777);
 	ours = ct_map(ct_file("ours", N), N, RW, MAP_SHARED, 0);
 	ours[0]++;
-	ct_child("K39", one);
-	ct_child("K39 confined", confined);
-	ct_child("K39 killed", killed);
+	say_child("K39", one);
+	say_child("K39 confined", confined);
+	say_child("K39 killed", killed);
 	after_death();
-	ct_child("K39 bounding set", bounds);
-	ct_child("K39 capabilities", caps);
-	ct_child("K39 capabilities kept", kept);
-	ct_child("K39 threads", two);
+	say_child("K39 bounding set", bounds);
+	say_child("K39 capabilities", caps);
+	say_child("K39 capabilities kept", kept);
+	say_child("K39 threads", two);
 	return 0;
 }

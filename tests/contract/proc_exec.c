@@ -21,11 +21,7 @@ static char *in_map(const char *s)
 
 static void wait_for(const char *what, pid_t pid)
 {
-	int status = 0;
-
-	if (waitpid(pid, &status, 0) < 0)
-		ct_die("waitpid");
-	say("K8 %s: exit %d", what, WEXITSTATUS(status));
+	say("K8 %s: exit %d", what, ct_ended(pid));
 }
 
 /* A vector in the mapping, too. */
@@ -105,7 +101,7 @@ static void families(void)
 				    run_execle,	 run_fexecve, run_execveat };
 
 	for (size_t i = 0; i < sizeof(f) / sizeof(*f); i++)
-		ct_child("K8 family", f[i]);
+		say_child("K8 family", f[i]);
 }
 
 static void failing(void)

@@ -114,7 +114,7 @@ static void run(const char *name, void (*how)(void))
 	/* A descriptor of ours would leave the child's mapping to the kernel:
 	 * see docs/sharing.md. */
 	close(fd);
-	ct_child(name, body);
+	say_child(name, body);
 	fd = open(ct_path("exit"), O_RDWR);
 	show(name);
 }

@@ -70,26 +70,22 @@ static void each_way(const char *what)
 	say_wait("waitpid", r, status);
 }
 
+static int first_process(void *arg CT_UNUSED)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", "/proc", "proc", 0, NULL))
+		ct_die("mount");
+	each_way("the first process");
+	exit(0);
+}
+
 static void in_a_namespace(void)
 {
-	pid_t pid;
-	int status;
-
 	if (geteuid() != 0 || unshare(CLONE_NEWPID | CLONE_NEWNS)) {
 		say("-- no namespace");
 		return;
 	}
-	pid = fork();
-	if (pid == 0) {
-		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		    mount("proc", "/proc", "proc", 0, NULL))
-			ct_die("mount");
-		each_way("the first process");
-		exit(0);
-	}
-	if (waitpid(pid, &status, 0) != pid)
-		ct_die("waitpid");
-	say("X16 namespace: %d", status);
+	say("X16 namespace: %d", ct_child(first_process, NULL));
 }
 
 int main(int argc, char **argv)

@@ -33,34 +33,35 @@ static int use(int file, int flags)
 	return wrong + (munmap(p, PAGES * PAGE) != 0);
 }
 
-static void confined(bool mapped, unsigned flags)
+struct way {
+	bool mapped;
+	unsigned flags;
+};
+
+static int confined(void *arg)
 {
+	const struct way *w = arg;
 	volatile unsigned char *p = NULL;
 	int wrong = 0;
 
-	if (mapped) {
+	if (w->mapped) {
 		p = (void *)ct_map(other, PAGES * PAGE, RW, MAP_SHARED, 0);
 		wrong += p[PAGE] != ct_byte(PAGE);
 	}
 	ct_filter(forbidden, N, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW,
-		  flags);
+		  w->flags);
 	wrong += use(one, MAP_SHARED) + use(one, MAP_PRIVATE);
-	if (mapped)
+	if (w->mapped)
 		wrong += p[2 * PAGE] != ct_byte(2 * PAGE);
 	_exit(wrong);
 }
 
 static void run(const char *what, bool mapped, unsigned flags)
 {
-	int status, pid = fork();
+	struct way w = { mapped, flags };
 
-	if (!pid)
-		confined(mapped, flags);
-	waitpid(pid, &status, 0);
-	say("X31 %s%s: signal %d, exit %d", what,
-	    mapped ? ", another file is mapped" : "",
-	    WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-	    WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+	say("X31 %s%s: %d", what, mapped ? ", another file is mapped" : "",
+	    ct_child(confined, &w));
 }
 
 int main(int argc, char **argv)

@@ -148,8 +148,8 @@ static void all(void)
 int main(int argc, char **argv)
 {
 	ct_begin(argc, argv);
-	ct_child("M96 by name", all);
+	say_child("M96 by name", all);
 	by_number = true;
-	ct_child("M96 by number", all);
+	say_child("M96 by number", all);
 	return 0;
 }

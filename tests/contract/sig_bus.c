@@ -249,7 +249,7 @@ static void deaths(void)
 
 	for (size_t i = 0; i < sizeof(how) / sizeof(*how); i++) {
 		snprintf(name, sizeof(name), "G6 death %zu", i);
-		ct_child(name, how[i]);
+		say_child(name, how[i]);
 	}
 }
 
@@ -274,6 +274,6 @@ int main(int argc, char **argv)
 	xopen();
 	sent();
 	deaths();
-	ct_child("G6 own mapping", deaths_in_own_mapping);
+	say_child("G6 own mapping", deaths_in_own_mapping);
 	return 0;
 }

@@ -276,7 +276,7 @@ int main(int argc, char **argv)
 	in_thread(coroutines, (void *)(uintptr_t) "K31 coroutines");
 	beside(co_hold, coroutines, "K31 coroutines beside it");
 	use("K31 parent");
-	ct_child("K31 fork", child);
+	say_child("K31 fork", child);
 	in_vfork();
 	return 0;
 }

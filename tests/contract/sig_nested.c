@@ -215,9 +215,9 @@ static void segv(void)
 	struct sigaction sa = { .sa_sigaction = on_segv,
 				.sa_flags = SA_SIGINFO };
 
-	ct_child("G6 SIGSEGV default", segv_default);
-	ct_child("G6 SIGSEGV ignored", segv_ignored);
-	ct_child("G6 SIGSEGV blocked", segv_blocked);
+	say_child("G6 SIGSEGV default", segv_default);
+	say_child("G6 SIGSEGV ignored", segv_ignored);
+	say_child("G6 SIGSEGV blocked", segv_blocked);
 	sigaction(SIGSEGV, &sa, NULL);
 	write_readonly();
 	say("G6 SIGSEGV: code %d at +%#lx, now %d", segv_code, segv_at,

@@ -117,18 +117,18 @@ static void child(void)
 static void forked(void)
 {
 	ss_give();
-	ct_child("K37 fork", child);
+	say_child("K37 fork", child);
 	ss_use("K37 forked");
 }
 
 int main(int argc, char **argv)
 {
 	ss_begin(argc, argv);
-	ct_child("K37 plain", plain);
-	ct_child("K37 by a thread", by_a_thread);
-	ct_child("K37 in a handler", in_a_handler);
-	ct_child("K37 on the stack", on_the_stack);
-	ct_child("K37 thread on the stack", thread_on_the_stack);
+	say_child("K37 plain", plain);
+	say_child("K37 by a thread", by_a_thread);
+	say_child("K37 in a handler", in_a_handler);
+	say_child("K37 on the stack", on_the_stack);
+	say_child("K37 thread on the stack", thread_on_the_stack);
 	forked();
 	return 0;
 }

@@ -111,20 +111,20 @@ static void visit(const char *self, const char *path, int i, bool native)
 	check(m[at + 1] == i + 1);
 }
 
+static int stores(void *arg)
+{
+	const size_t at = *(size_t *)arg;
+
+	m[at + 3] = 6;
+	return m[at + 2] != 5;
+}
+
 static void child(int i)
 {
 	size_t at = (size_t)i * PAGE + 2000;
-	int status;
-	pid_t pid;
 
 	m[at + 2] = 5;
-	pid = fork();
-	if (!pid) {
-		m[at + 3] = 6;
-		_exit(m[at + 2] != 5);
-	}
-	waitpid(pid, &status, 0);
-	check(!status && m[at + 3] == 6);
+	check(!ct_child(stores, &at) && m[at + 3] == 6);
 }
 
 int main(int argc, char **argv)

@@ -59,9 +59,9 @@ int main(int argc, char **argv)
 	say("K35 single: %d", __libc_single_threaded);
 	map("f");
 	say("K35 single when mapped: %d", __libc_single_threaded);
-	ct_child("K35 pthread_exit of main", main_leaves);
+	say_child("K35 pthread_exit of main", main_leaves);
 	say("K35 in the file: %c", in_file("alone", 3 * PAGE));
-	ct_child("K35 the last thread returns", last_leaves);
+	say_child("K35 the last thread returns", last_leaves);
 	say("K35 in the file: %c", in_file("last", 5 * PAGE));
 	pthread_create(&t, NULL, leave_late, map("g"));
 	pthread_join(t, NULL);

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 
 	ct_begin(argc, argv);
 	fd = ct_file("f", PAGES * PAGE);
-	ct_child("X04", killed);
+	say_child("X04", killed);
 	for (int tries = 0; tries < 500 && there < (int)PAGES; tries++) {
 		there = 0;
 		for (size_t i = 0; i < PAGES; i++)

@@ -128,13 +128,11 @@ static void in_child(char *p)
 	_exit(munmap(mine, BLOCK) ? 3 : 0);
 }
 
-static void say_child(const char *what, long pid)
+static void say_ended(const char *what, long pid)
 {
-	int status = -1;
-
-	if (pid < 0 || waitpid((pid_t)pid, &status, 0) != pid)
+	if (pid < 0)
 		ct_die(what);
-	say("U11 %s: %x", what, status);
+	say("U11 %s: %d", what, ct_ended((pid_t)pid));
 }
 
 /* A fork gives the file to the kernel: last. */
@@ -145,12 +143,12 @@ static void children(int prot)
 
 	if (!pid)
 		in_child(p);
-	say_child("raw clone", pid);
+	say_ended("raw clone", pid);
 	p = unasked(prot);
 	pid = fork();
 	if (!pid)
 		in_child(p);
-	say_child("fork", pid);
+	say_ended("fork", pid);
 	/* And here it is as it was. */
 	p = window(5, prot);
 	say("U11 window after children: %d", ct_matches(p, PAGE, place(5)));
