@@ -6,6 +6,8 @@
 
 #define CALL(name, ...) [__NR_##name] = { { __VA_ARGS__ } },
 #define NONE(name)
+#define SEEN(name)
+#define FORKS(name)
 #define LEFT(name, why)
 #define OWN(name, where)
 const struct fm_call fm_calls[FM_ROWS] = {

@@ -80,6 +80,8 @@ static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 
 #define CALL(name, ...)
 #define NONE(name)
+#define SEEN(name)
+#define FORKS(name)
 #define LEFT(name, why)
 #define OWN(name, where)
 #define HOOK(fn, call, flags)                                              \

@@ -72,6 +72,8 @@ struct row {
 #define INNER(a, at, how, n, width) { 'o', a, 0, (how) && (n) ? 0 : (at) }
 
 #define NONE(name)
+#define SEEN(name)
+#define FORKS(name)
 #define LEFT(name, why)
 #define OWN(name, where)
 #define CALL(name, ...) { #name, __NR_##name, { __VA_ARGS__ } },
