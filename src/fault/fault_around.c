@@ -333,7 +333,7 @@ static FM_FAULT void bring(struct fm_map *m, uint64_t i, uint64_t end)
 {
 	for (uint64_t n = 1; n && i < end; i += n)
 		n = fm_mode(m, i) & PM_PRESENT ?
-			    1 : fm_fetch_chunk(m, i, end, false);
+			    1 : fm_fetch_chunk(m, i, end, FM_CHUNK_EAGER);
 }
 
 FM_FAULT void fm_fault_around_rest(struct fm_map *m, uint64_t i)

@@ -182,7 +182,7 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 	n = fm_least(n, j->r->old.n - fp);
 	n = run_length(j, fp, n);
 	if (n >= fm_tune.warm_long || j->shorts)
-		return fm_fetch_chunk(m, i, i + n, false);
+		return fm_fetch_chunk(m, i, i + n, FM_CHUNK_EAGER);
 	*ret_left = true;
 	return n;
 }
