@@ -290,13 +290,25 @@ static void hand_over(const struct look *l, bool surely)
 	fm_space_unlock(&old);
 }
 
+/* Since the last time: what was never there has to be read with either, and
+ * once more by who is to take over what has been. */
+static bool comes_back(void)
+{
+	static uint64_t before;
+	const uint64_t now = fm_ghost_came_back();
+	const bool any = now != before;
+
+	before = now;
+	return any;
+}
+
 /* Returns whether the kernel may be better, where that is not sure. */
 static bool weigh(const struct look *l, bool settled)
 {
 	const enum fm_loops loops = fm_mem_monitor_loops();
 	const struct fm_cost_facts f = facts_of(l, loops);
 	const struct fm_costs c = fm_cost(&f);
-	const bool less = fm_cost_kernel_less(&c);
+	const bool less = comes_back() && fm_cost_kernel_less(&c);
 	const bool surely = loops == FM_LOOPS_SURELY;
 
 	note_costs(&c);
