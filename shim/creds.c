@@ -12,16 +12,7 @@
 int capset(struct __user_cap_header_struct *h,
 	   const struct __user_cap_data_struct *data);
 
-FM_NEXT(setuid)
-FM_NEXT(setgid)
-FM_NEXT(seteuid)
-FM_NEXT(setegid)
-FM_NEXT(setreuid)
-FM_NEXT(setregid)
-FM_NEXT(setresuid)
-FM_NEXT(setresgid)
 FM_NEXT(setgroups)
-FM_NEXT(initgroups)
 FM_NEXT(capset)
 
 /* A child of vfork changes itself only. */
@@ -32,55 +23,29 @@ static int changed(int r)
 	return r;
 }
 
-FM_HOOK int setuid(uid_t id)
-{
-	return changed(FM_LATE(setuid)(id));
-}
+#define CHANGES(fn, params, ...)                                           \
+	FM_NEXT(fn)                                                        \
+	FM_HOOK int fn params                                              \
+	{                                                                  \
+		return changed(FM_LATE(fn)(__VA_ARGS__));                  \
+	}
 
-FM_HOOK int setgid(gid_t id)
-{
-	return changed(FM_LATE(setgid)(id));
-}
-
-FM_HOOK int seteuid(uid_t id)
-{
-	return changed(FM_LATE(seteuid)(id));
-}
-
-FM_HOOK int setegid(gid_t id)
-{
-	return changed(FM_LATE(setegid)(id));
-}
-
-FM_HOOK int setreuid(uid_t real, uid_t effective)
-{
-	return changed(FM_LATE(setreuid)(real, effective));
-}
-
-FM_HOOK int setregid(gid_t real, gid_t effective)
-{
-	return changed(FM_LATE(setregid)(real, effective));
-}
-
-FM_HOOK int setresuid(uid_t real, uid_t effective, uid_t saved)
-{
-	return changed(FM_LATE(setresuid)(real, effective, saved));
-}
-
-FM_HOOK int setresgid(gid_t real, gid_t effective, gid_t saved)
-{
-	return changed(FM_LATE(setresgid)(real, effective, saved));
-}
+CHANGES(setuid, (uid_t id), id)
+CHANGES(setgid, (gid_t id), id)
+CHANGES(seteuid, (uid_t id), id)
+CHANGES(setegid, (gid_t id), id)
+CHANGES(setreuid, (uid_t real, uid_t effective), real, effective)
+CHANGES(setregid, (gid_t real, gid_t effective), real, effective)
+CHANGES(setresuid, (uid_t real, uid_t effective, uid_t saved), real, effective,
+	saved)
+CHANGES(setresgid, (gid_t real, gid_t effective, gid_t saved), real, effective,
+	saved)
+CHANGES(initgroups, (const char *user, gid_t group), user, group)
 
 FM_HOOK int setgroups(size_t n, const gid_t *groups)
 {
 	return changed(FM_CALL_NEXT(FM_LATE(setgroups), SYS_setgroups, n,
 				    groups, 0, 0));
-}
-
-FM_HOOK int initgroups(const char *user, gid_t group)
-{
-	return changed(FM_LATE(initgroups)(user, group));
 }
 
 /* Of the calling thread, in a program of several. */
