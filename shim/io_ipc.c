@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* io_ipc.c - calls that do nothing but bring word from one process to
- * another. */
+ * another, and that the table (calls.def) does not have. */
 #include "guard.h"
 
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 FM_NEXT(sem_wait)
 FM_NEXT(sem_trywait)
 FM_NEXT(sem_timedwait)
 FM_NEXT(sem_clockwait)
 FM_NEXT(sem_post)
-FM_NEXT(kill)
-FM_NEXT(killpg)
-FM_NEXT(shutdown)
-FM_NEXT(sigqueue)
 
 /* Of other processes, too? Where sem_init's pshared is kept (glibc 2.21). */
 static bool is_shared(const sem_t *sem)
@@ -63,31 +57,6 @@ FM_HOOK int sem_post(sem_t *sem)
 	if (is_shared(sem))
 		fm_ipc_before();
 	return FM_LATE(sem_post)(sem);
-}
-
-FM_HOOK int kill(pid_t pid, int sig)
-{
-	fm_ipc_before();
-	return FM_PASS(kill, SYS_kill, pid, sig);
-}
-
-FM_HOOK int killpg(pid_t group, int sig)
-{
-	fm_ipc_before();
-	return FM_LATE(killpg)(group, sig);
-}
-
-/* The end of what others read. */
-FM_HOOK int shutdown(int fd, int how)
-{
-	fm_ipc_before();
-	return FM_PASS(shutdown, SYS_shutdown, fd, how);
-}
-
-FM_HOOK int sigqueue(pid_t pid, int sig, const union sigval value)
-{
-	fm_ipc_before();
-	return FM_LATE(sigqueue)(pid, sig, value);
 }
 
 /* libc's read and write past our hooks. */
