@@ -249,8 +249,6 @@ struct fm_file {
 		_Atomic bool old_calls;
 		/* handed over for one who read what we stored to */
 		bool read_beside;
-		uint32_t wait_ms; /* after the next one, before it may */
-		uint64_t not_before_ms;
 	} demote;
 	struct fm_choice *choice; /* serve/table.h: who serves it better */
 	struct { /* mmap/kernel_windows.h: maps of single pieces */

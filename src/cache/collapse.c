@@ -203,7 +203,7 @@ static void be_patient(void)
 {
 	unsigned p = atomic_load(&patience);
 
-	if (p * FM_SECOND_MS < fm_tune.takeable_most_ms)
+	if (p * FM_SECOND_MS < fm_tune.serve_pause_ms)
 		atomic_store(&patience, p ? 2 * p : 1);
 }
 

@@ -6,36 +6,20 @@
 #include "engine.h"
 #include "file.h"
 #include "policy.h"
-#include "tunables.h"
+#include "serve/serve.h"
 
 _Atomic uint32_t fm_takeable;
 
-/* Each time it lasts longer, unless it has gone well for long. */
-static void set_wait(struct fm_file *f)
-{
-	const uint32_t first = fm_settings()->take_back_ms;
-	uint64_t now = fm_now_ms();
-	uint32_t wait = f->demote.wait_ms;
-
-	if (!wait || now > f->demote.not_before_ms + fm_tune.takeable_most_ms)
-		wait = first;
-	f->demote.not_before_ms = now + wait;
-	wait *= 2;
-	f->demote.wait_ms = wait < fm_tune.takeable_most_ms ||
-					    first > fm_tune.takeable_most_ms ?
-				    wait :
-				    fm_tune.takeable_most_ms;
-}
-
 void fm_file_wait_again(struct fm_file *f)
 {
-	set_wait(f);
+	fm_hold_for(&f->choice->back, fm_now_ms(),
+		    fm_settings()->take_back_ms);
 }
 
 void fm_file_passes(struct fm_file *f, bool yes)
 {
 	if (yes && !f->demote.passes)
-		set_wait(f);
+		fm_file_wait_again(f);
 	if (yes == f->demote.passes)
 		return;
 	f->demote.passes = yes;

@@ -247,7 +247,7 @@ static void end(void)
 	fm_space_lock(&old);
 	fm_for_each_file(f, id)
 		if (fm_judge_tries(f))
-			f->demote.not_before_ms = 0;
+			f->choice->back.until_ms = fm_now_ms();
 	fm_space_unlock(&old);
 	atomic_store(&lost, true);
 }

@@ -367,7 +367,7 @@ static void give_back(struct fm_file *f)
 	say(f, "the engine was not better");
 	fm_space_lock(&old);
 	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_NOT_BETTER))
-		f->demote.not_before_ms = f->choice->trial.hold.until_ms;
+		f->choice->back.until_ms = f->choice->trial.hold.until_ms;
 	fm_space_unlock(&old);
 }
 

@@ -17,6 +17,7 @@
 #include "missing.h"
 #include "peers/peers.h"
 #include "policy.h"
+#include "serve/serve.h"
 #include "take_back.h"
 #include "tunables.h"
 
@@ -56,7 +57,7 @@ static bool is_due(struct fm_file *f)
 {
 	return f->demote.passes && f->demote.shut &&
 	       fm_settings()->take_back_ms &&
-	       fm_now_ms() >= f->demote.not_before_ms && !is_forbidden(f) &&
+	       !fm_holds(&f->choice->back, fm_now_ms()) && !is_forbidden(f) &&
 	       engine_costs_less(f);
 }
 

@@ -78,7 +78,7 @@ void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone)
 	reason_json(o, why);
 	vetoes_json(o, why, kernel && !alone && fm_peers_others(f));
 	return_json(o, kernel && f->demote.passes,
-		    why == FM_WHY_ASKED ? 0 : f->demote.not_before_ms);
+		    why == FM_WHY_ASKED ? 0 : f->choice->back.until_ms);
 	costs_json(o, atomic_load(&f->choice->cost_ns[FM_SERVER_ENGINE]),
 		   atomic_load(&f->choice->cost_ns[FM_SERVER_KERNEL]));
 	fm_json_close(o, '}');

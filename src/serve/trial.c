@@ -47,10 +47,6 @@ static enum fm_trial_act wait_for_one(const struct fm_trial_kind *k,
 	const bool worth = now->hope && lost >= fm_tune.serve_lost_much;
 
 	t->hopeful = worth ? t->hopeful + 1 : 0;
-	if (worth)
-		t->hoped_ms = now->ms;
-	else if (now->ms - t->hoped_ms > fm_tune.serve_calm_ms)
-		t->hold.failed = 0;
 	if (t->hopeful < fm_tune.serve_row || fm_holds(&t->hold, now->ms))
 		return FM_TRIAL_NOTHING;
 	fm_trial_begun(t, now, &now->rate);

@@ -12,8 +12,7 @@
  * when it has read more than twice that; and when it is worse than the other
  * was for two seconds in a row.
  *
- * One that failed holds the next one up (hold.h); after 10 minutes in which
- * nothing was worth one, all begins anew.
+ * One that failed holds the next one up (hold.h).
  */
 #ifndef FM_SERVE_TRIAL_H
 #define FM_SERVE_TRIAL_H
@@ -32,7 +31,6 @@ struct fm_trial {
 	struct fm_rate before; /* with the other server */
 	unsigned hopeful, good, bad; /* seconds in a row */
 	struct fm_hold hold;
-	uint64_t hoped_ms;     /* when one was worth it last */
 	uint64_t begun_ms, begun_bytes, room;
 };
 

@@ -192,7 +192,7 @@ static void what_is_long_ago_is_forgiven(void **state)
 	lose();
 	assert_int_equal(next_trial(), MINUTE);
 	lose();
-	for (unsigned k = 0; k < 11 * MINUTE; k++)
+	for (unsigned k = 0; k < 13 * MINUTE; k++)
 		assert_int_equal(with_engine(100, false), FM_TRIAL_NOTHING);
 	begin();
 	lose();
