@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "area_judge.h"
 
+#include "base/life.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "family.h"
@@ -38,7 +39,8 @@ static uint64_t run_bytes(struct fm_run r)
 
 static bool is_used(const struct fm_segment *s)
 {
-	return s->touched_s && s->touched_s + fm_tune.area_lately_s >= now_s();
+	return s->touched_s &&
+	       s->touched_s + fm_tune.weigh_forgiven_s >= now_s();
 }
 
 /* Does what is touched here and there? */
@@ -287,7 +289,7 @@ void fm_areas_leave(struct fm_areas *all)
 static void note_unread(struct fm_areas *all, uint64_t ms)
 {
 	all->unread_ms += ms;
-	if (all->unread_ms >= fm_tune.area_unread_ms)
+	if (all->unread_ms >= FM_SECOND_MS)
 		fm_areas_leave(all);
 }
 

@@ -12,7 +12,6 @@
 #include "base/types.h"
 #include "scan.h"
 #include "source.h"
-#include "tunables.h"
 
 #define RUNS 4096
 #define SPANS 512
@@ -77,7 +76,7 @@ struct group {
 
 static void add_new(struct group *g, uintptr_t start, uintptr_t end)
 {
-	if (g->end && start >= g->end && start - g->end < fm_tune.advise_near) {
+	if (g->end && start >= g->end && start - g->end < FM_MAPS_AROUND) {
 		g->end = end;
 		return;
 	}

@@ -113,7 +113,7 @@ bool fm_family_child_starts(unsigned *ret_slot)
 
 		if (now < next || !atomic_compare_exchange_strong(
 					  &family->probe_ms, &next,
-					  now + fm_tune.family_probe_ms))
+					  now + FM_SECOND_MS))
 			return false;
 	}
 	slot = atomic_load(&family->children) % CHILDREN;

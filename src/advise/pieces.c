@@ -8,7 +8,7 @@
 /* Is it near, or does a piece of up to 2 MiB lie between the two? */
 static bool beside(uintptr_t end, uintptr_t start)
 {
-	return start <= end + fm_tune.advise_near ||
+	return start <= end + FM_MAPS_AROUND ||
 	       start - end <= fm_stream_reach(start) ||
 	       start - end <= fm_stream_reach(end);
 }

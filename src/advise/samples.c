@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "area.h"
+#include "base/life.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/types.h"
@@ -193,7 +194,7 @@ static int follow_if_changed(void)
 	if (st.st_nlink == nthreads && now < anew_ms)
 		return 0;
 	nthreads = (unsigned)st.st_nlink;
-	anew_ms = now + fm_tune.samples_anew_ms;
+	anew_ms = now + FM_SECOND_MS;
 	return follow();
 }
 

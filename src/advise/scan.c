@@ -6,7 +6,6 @@
 
 #include "base/sys.h"
 #include "base/types.h"
-#include "tunables.h"
 
 /* Not in every <linux/fs.h>. */
 struct region {
@@ -22,6 +21,7 @@ struct pm_scan {
 
 #define BATCH 512      /* regions a call */
 #define PIECE 4096 /* pages a read */
+#define PIECES 16 /* size: of these a look, half a millisecond */
 
 static int fd = -EBADF;
 static bool lists; /* it knows PAGEMAP_SCAN */
@@ -116,7 +116,7 @@ unsigned fm_scan(uintptr_t start, uintptr_t end, struct fm_run *ret,
 			n += list(*ret_stop, end, ret + n, room - n, ret_stop);
 		return n;
 	}
-	for (int k = 0; k < fm_tune.scan_pieces && *ret_stop < end && n < room;
+	for (int k = 0; k < PIECES && *ret_stop < end && n < room;
 	     k++)
 		n = read_piece(*ret_stop, end, ret, n, room, ret_stop);
 	return n;

@@ -5,14 +5,14 @@
 #include "base/types.h"
 #include "tunables.h"
 
-#define AROUND ((uintptr_t)16 << FM_PAGE_SHIFT) /* ABI: the kernel maps in */
 #define DOUBLINGS 5 /* size: of what makes sure, at most */
 
 uintptr_t fm_stream_reach(uintptr_t border)
 {
 	const uintptr_t piece = border & -border;
 
-	return piece < AROUND ? AROUND : piece < FM_HUGE ? piece : FM_HUGE;
+	return piece < FM_MAPS_AROUND ? FM_MAPS_AROUND :
+	       piece < FM_HUGE ? piece : FM_HUGE;
 }
 
 uint64_t fm_weigh_sure(const struct fm_weigh_facts *f)
@@ -111,5 +111,5 @@ bool fm_weigh_fits(uint64_t touches, unsigned segments, uint64_t touched,
 {
 	const uint64_t need = touches < 2 * segments ? all : touched;
 
-	return need < left - left / fm_tune.weigh_spare;
+	return need < left - left / fm_tune.serve_nearly;
 }

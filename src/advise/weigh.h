@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define FM_MAPS_AROUND ((uintptr_t)64 << 10) /* ABI: the kernel, a touch */
+
 enum fm_advice {
 	FM_ADVICE_UNKNOWN, /* of what is said: by a parent process */
 	FM_ADVICE_NORMAL,

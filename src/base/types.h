@@ -254,7 +254,6 @@ struct fm_file {
 	struct { /* mmap/kernel_windows.h: maps of single pieces */
 		/* mapped piece by piece, over and over */
 		_Atomic bool repeated;
-		_Atomic uint64_t bytes; /* all told */
 		bool by_kernel;  /* the kernel serves windows of it too */
 		unsigned cached; /* in a row */
 		unsigned idle; /* of ours, unmapped untouched in a row */
@@ -262,7 +261,6 @@ struct fm_file {
 		unsigned granted; /* to the kernel, of them not yet used: */
 		_Atomic uint32_t grants;
 		uint32_t asked, found; /* of late, those that were cached */
-		unsigned missed;       /* that were not, all told */
 		uint64_t next_look; /* ns, at how much of the file is cached */
 		bool bring; /* the kernel shall read more than a window */
 		uint64_t tried; /* pages that it was to read before that was

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "short_maps.h"
+#include "tunables.h"
 
-#define AGAIN 63 /* mappings, then its path is looked at */
 #define FDS 4    /* that a thread has in mind */
 
 /* again is 0 while the rest is not to be trusted: a signal handler of the
@@ -49,5 +49,5 @@ void fm_elsewhere_note(int fd, const struct stat *st)
 	seen[i].ino = st->st_ino;
 	seen[i].changed = st->st_ctim;
 	atomic_signal_fence(memory_order_seq_cst);
-	seen[i].again = AGAIN;
+	seen[i].again = fm_tune.windows_unasked;
 }

@@ -19,35 +19,19 @@
 #include "tunables.h"
 #include "writeback/writeback.h"
 
-#define SURE 16   /* cached windows in a row, then */
-#define GRANT 7   /* so many are not looked at */
-#define IDLE_GRANT 63 /* after SURE of ours that nobody touched */
-
-#define WHOLE ((size_t)16 << 10) /* windows so long are read at once */
-#define AROUND ((uint64_t)2 << 20)
-#define RECENT 256 /* windows by which the share of cached ones is judged */
-#define FEW 8      /* cached windows say nothing yet */
-#define EVERY 16   /* that are not, and */
-#define REST 64    /* so many times what the last look at the file took */
-
-#define MANY_WINDOWS 32
-#define SOME_WINDOWS 16
-#define TRIED 4    /* a part of the room that is filled unasked */
+#define LATELY 256 /* unit: of which the share of cached ones is counted */
 
 static _Atomic bool any; /* grants have been made */
 
 /* Blocks that are mapped again soon are best kept where they outlive a
  * mapping: in the page cache, which then also reads ahead from one window to
- * the next. Again means: the windows come to more than the file. */
+ * the next. */
 void fm_window_note(struct fm_file *f, size_t len)
 {
-	uint64_t n = atomic_fetch_add(&f->st.mappings, 1), bytes;
+	const uint64_t n = atomic_fetch_add(&f->st.mappings, 1);
 
-	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows.repeated))
-		return;
-	bytes = atomic_fetch_add(&f->windows.bytes, len) + len;
-	if (n < MANY_WINDOWS && (n < SOME_WINDOWS ||
-				 bytes <= (uint64_t)fm_file_size_now(f)))
+	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows.repeated) ||
+	    n < fm_tune.windows_sure)
 		return;
 	fm_file_mixed(f); /* first: windows do not ask what is in flight */
 	atomic_store(&f->windows.repeated, true);
@@ -73,7 +57,7 @@ static uint64_t room(void)
  */
 static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 {
-	return f->windows.found >= FEW &&
+	return f->windows.found >= fm_tune.windows_sure &&
 	       fm_pagecache_pages(fd, st) * f->windows.asked /
 			       f->windows.found < room();
 }
@@ -82,9 +66,9 @@ static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
  * read, and of one that does not fit a few hundred reads tell. */
 static bool try_around(struct fm_file *f)
 {
-	if (f->windows.tried >= room() / TRIED)
+	if (f->windows.tried >= room() / fm_tune.windows_tried)
 		return false;
-	f->windows.tried += AROUND >> FM_PAGE_SHIFT;
+	f->windows.tried += FM_HUGE >> FM_PAGE_SHIFT;
 	return true;
 }
 
@@ -96,17 +80,17 @@ static void look_again(struct fm_file *f, int fd, const struct stat *st)
 {
 	uint64_t begin = fm_now_ns(), end;
 
-	if (++f->windows.missed % EVERY || begin < f->windows.next_look)
+	if (begin < f->windows.next_look)
 		return;
 	f->windows.bring = part_fits(f, fd, st);
 	end = fm_now_ns();
-	f->windows.next_look = end + REST * (end - begin);
+	f->windows.next_look = end + fm_tune.helper_share * (end - begin);
 }
 
 static void note_window(struct fm_file *f, int fd, const struct stat *st,
 			bool cached)
 {
-	if (f->windows.asked == RECENT) {
+	if (f->windows.asked == LATELY) {
 		f->windows.asked /= 2;
 		f->windows.found /= 2;
 	}
@@ -127,9 +111,9 @@ void fm_kernel_windows_bring(enum fm_bring what, int fd, dev_t dev, off_t off,
 	if (what == FM_BRING_WINDOW)
 		f.piece = len;
 	else
-		r = (struct fm_fetch_run){ r.start & ~(AROUND - 1),
-					   (r.end + AROUND - 1) &
-						   ~(AROUND - 1) };
+		r = (struct fm_fetch_run){ r.start & ~(FM_HUGE - 1),
+					   (r.end + FM_HUGE - 1) &
+						   ~(FM_HUGE - 1) };
 	fm_fetch_run(&f, &r, fm_tune.resident_turn_ms);
 }
 
@@ -146,11 +130,18 @@ static unsigned grant(struct fm_file *f, unsigned n)
 	return used;
 }
 
+/* So many were alike. */
+static bool is_sure(const struct fm_file *f, unsigned alike)
+{
+	return alike >= fm_tune.windows_sure &&
+	       !atomic_load(&f->stores_wanted);
+}
+
 unsigned fm_kernel_windows_note(struct fm_file *f)
 {
-	bool sure = f->windows.cached >= SURE &&
-		    !atomic_load(&f->stores_wanted);
-	unsigned used = f->windows.unsaid + grant(f, sure ? GRANT : 0);
+	const bool sure = is_sure(f, f->windows.cached);
+	const unsigned n = sure ? fm_tune.windows_unasked : 0;
+	const unsigned used = f->windows.unsaid + grant(f, n);
 
 	f->windows.unsaid = 0;
 	fm_file_beside(f);
@@ -165,18 +156,20 @@ unsigned fm_kernel_windows_note(struct fm_file *f)
  */
 static bool grant_idle(struct fm_file *f)
 {
-	if (f->windows.idle < SURE || atomic_load(&f->stores_wanted))
+	if (!is_sure(f, f->windows.idle))
 		return false;
 	fm_file_beside(f);
-	f->windows.unsaid += grant(f, IDLE_GRANT);
+	f->windows.unsaid += grant(f, fm_tune.windows_unasked);
 	return true;
 }
 
 static enum fm_bring bring(struct fm_file *f, size_t len)
 {
-	if (f->windows.bring || (len >= WHOLE && try_around(f)))
+	const bool whole = len >= fm_tune.windows_whole;
+
+	if (f->windows.bring || (whole && try_around(f)))
 		return FM_BRING_AROUND;
-	return len >= WHOLE ? FM_BRING_WINDOW : FM_BRING_NOTHING;
+	return whole ? FM_BRING_WINDOW : FM_BRING_NOTHING;
 }
 
 bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
@@ -191,11 +184,11 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 		return false;
 	cached = fm_pagecache_window(fd, st, (uint64_t)off, len);
 	note_window(f, fd, st, cached);
-	if (!cached && len < WHOLE && grant_idle(f))
+	if (!cached && len < fm_tune.windows_whole && grant_idle(f))
 		return false;
 	if (!cached)
 		*ret_bring = bring(f, len);
-	return cached || len >= WHOLE;
+	return cached || len >= fm_tune.windows_whole;
 }
 
 /* The flag first, then the look: who maps with a grant maps first and then

@@ -29,10 +29,9 @@
 #include "serve/serve.h"
 #include "server_choice.h"
 #include "skipped.h"
+#include "tunables.h"
 #include "vm/vm.h"
 #include "warm/warm.h"
-
-#define FEW_WINDOWS 8
 
 void (*fm_hook_maps)(void);
 
@@ -401,7 +400,7 @@ static void *lay_window(struct fm_mmap_request *q, const struct fm_file *f,
 {
 	void *p = NULL;
 
-	if (!q->addr && atomic_load(&f->st.mappings) >= FEW_WINDOWS)
+	if (!q->addr && atomic_load(&f->st.mappings) >= fm_tune.windows_sure)
 		p = fm_window_cut(len, q->prot);
 	q->cut = p != NULL;
 	q->laid = !p;

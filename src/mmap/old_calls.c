@@ -10,13 +10,13 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
+#include "tunables.h"
 
 #define MOST_THREADS 512u
-#define USER 14 /* fields of a thread's stat, in ticks */
-#define SYSTEM 15
-#define LEAST_ADDRESS 65536ul
-#define MOST_LEN ((size_t)2 << 30)
-#define USER_TICKS 20 /* 0.2 s */
+#define USER 14 /* ABI: fields of a thread's stat, in ticks */
+#define SYSTEM 15 /* ABI: the next one */
+#define LEAST_ADDRESS 65536ul /* ABI: vm.mmap_min_addr */
+#define MOST_LEN ((size_t)2 << 30) /* ABI: a call moves no more */
 
 struct thread {
 	char tid[12];
@@ -81,7 +81,8 @@ static bool has_computed(const struct thread *t)
 {
 	const uint64_t user = ticks(t, USER) - t->user;
 
-	return user >= USER_TICKS && user / 2 >= ticks(t, SYSTEM) - t->system;
+	return user >= fm_tune.old_calls_user &&
+	       user / 2 >= ticks(t, SYSTEM) - t->system;
 }
 
 static bool is_over(struct thread *t)

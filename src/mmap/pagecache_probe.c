@@ -8,9 +8,8 @@
 #include "policy.h"
 #include "tunables.h"
 
-#define SYS_CACHESTAT 451 /* Linux 6.5 */
-#define RWF_NOWAIT_ 8 /* absent from old headers */
-#define SAMPLES 8u
+#define SYS_CACHESTAT 451 /* ABI: Linux 6.5 */
+#define RWF_NOWAIT_ 8 /* ABI: absent from old headers */
 
 struct cache_range {
 	uint64_t off, len;
@@ -68,13 +67,14 @@ bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off,
  */
 static unsigned hits(int fd, const struct cache_range *r)
 {
+	const unsigned most = fm_tune.serve_nearly;
 	unsigned n = 0;
 	char c;
 	struct iovec v = { &c, 1 };
 
-	while (n < SAMPLES &&
+	while (n < most &&
 	       fm_sys6(SYS_preadv2, fd, (long)&v, 1,
-		       (long)(r->off + r->len * (2 * n + 1) / (2 * SAMPLES)), 0,
+		       (long)(r->off + r->len * (2 * n + 1) / (2 * most)), 0,
 		       RWF_NOWAIT_) == 1)
 		n++;
 	return n;
@@ -83,7 +83,8 @@ static unsigned hits(int fd, const struct cache_range *r)
 static bool enough_hits(int fd, const struct cache_range *r, enum fm_warm warm)
 {
 	return r->len && fm_sys_may_ask() &&
-	       hits(fd, r) >= (warm == FM_WARM_KERNEL ? 1 : SAMPLES);
+	       hits(fd, r) >=
+		       (warm == FM_WARM_KERNEL ? 1 : fm_tune.serve_nearly);
 }
 
 /* A file that hardly exists yet, mapped far beyond its end: that its first

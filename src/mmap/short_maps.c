@@ -8,16 +8,14 @@
 #include "engine.h"
 #include "file/file.h"
 #include "policy.h"
+#include "tunables.h"
 
-#define FIRST 32   /* of those that need no look, have it for statistics, */
-#define EVERY 64   /* and then one of these */
-#define AGAIN 63   /* mappings, then the descriptor is looked at */
 #define FDS 4      /* that a thread has in mind */
-#define BUSY 1     /* no page, no length: about to be mapped */
+#define BUSY 1     /* bits: no page, no length: about to be mapped */
 #define LONGEST ((size_t)FM_PAGE_MASK << FM_PAGE_SHIFT)
 
-#define ADDRESS (((uint64_t)1 << 47) - 1 - FM_PAGE_MASK)
-#define NUMBER 48 /* shift */
+#define ADDRESS (((uint64_t)1 << 47) - 1 - FM_PAGE_MASK) /* bits: of it */
+#define NUMBER 48 /* bits: below it */
 
 /* Address; below, the number of pages; above, the number of the mapping, so
  * that one in the place of another is not taken for it. */
@@ -50,7 +48,7 @@ void fm_short_map_note(int fd, struct fm_skipped *l)
 	seen[i].left = NULL; /* a signal handler may come between */
 	seen[i].fd = fd;
 	seen[i].closed = atomic_load(&closed);
-	seen[i].again = AGAIN;
+	seen[i].again = fm_tune.windows_unasked;
 	seen[i].left = l;
 }
 
@@ -153,7 +151,7 @@ static bool needs_no_look(size_t len, int flags)
 	    ((flags & MAP_TYPE) != MAP_PRIVATE && fm_fork_stores))
 		return false;
 	n = atomic_fetch_add_explicit(&met, 1, memory_order_relaxed);
-	return n >= FIRST && n % EVERY;
+	return n >= fm_tune.windows_sure && n % (fm_tune.windows_unasked + 1);
 }
 
 void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,

@@ -31,6 +31,7 @@
 #include "base/epoch.h"
 #include "base/life.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/tables.h"
@@ -43,12 +44,11 @@
 #include "readahead/readahead.h"
 #include "rw/rw.h"
 #include "take_trap.h"
+#include "tunables.h"
 #include "vm/vm.h"
 
-#define MOST_RANGES 1024u
-#define MOST_BYTES ((size_t)64 << 30) /* 0.1 s frozen */
-#define PATIENCE_MS 100
-#define TRIES 200 /* to put the kernel's mapping back, 5 ms apart */
+#define MOST_RANGES 1024u /* size: changed in one piece */
+#define MOST_BYTES ((size_t)64 << 30) /* size: the same, 0.1 s frozen */
 
 struct part {
 	struct fm_krange r;
@@ -334,7 +334,7 @@ static bool is_all(const struct take *t)
 /* By system calls with data there, counted in either way. */
 static bool nothing_used(const struct take *t)
 {
-	bool yes = fm_passing_wait(PATIENCE_MS);
+	bool yes = fm_passing_wait(fm_tune.moment_ms);
 
 	for (unsigned k = 0; k < t->n && yes; k++)
 		yes = fm_pin_wait((void *)t->v[k].r.start, len_of(&t->v[k].r));
@@ -389,13 +389,12 @@ static int all_on_device(struct take *t)
 
 static void put_back(struct take *t, const struct part *p)
 {
+	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	struct fm_kmap k = fm_kmap_of(p->m);
 	int err = fm_kernel_map(t->f, &k, 1);
 
-	for (int n = 0; err && n < TRIES; n++) {
-		fm_sys_sleep_us(5000);
+	while (err && fm_wait_on(&w))
 		err = fm_kernel_map(t->f, &k, 1);
-	}
 	if (err)
 		fm_log(FM_LOG_ERROR, "%s: a mapping is gone: it could not be "
 		       "put back, errno %d", t->f->path, -err);

@@ -7,9 +7,9 @@
 #include "base/types.h"
 #include "engine.h"
 #include "map/map.h"
+#include "tunables.h"
 
-#define STEP ((size_t)64 << 20) /* poisoned by one call */
-#define LATELY_MS 10000
+#define STEP ((size_t)64 << 20) /* size: poisoned by one call */
 
 static _Atomic uint64_t last_ms; /* one was laid */
 
@@ -19,7 +19,7 @@ FM_FAULT bool fm_trapped(const void *addr)
 {
 	uint64_t last = atomic_load(&last_ms);
 
-	return last && fm_now_ms() - last < LATELY_MS &&
+	return last && fm_now_ms() - last < fm_tune.patience_ms &&
 	       fm_space_find((uintptr_t)addr);
 }
 
