@@ -32,7 +32,7 @@ static FM_FAULT void look(struct fm_file *f)
 	const uint64_t faults = take(&f->streaming.faults);
 
 	fm_shares_stream(f, read > fm_tune.streaming_part * faults &&
-				    read > fm_tune.streaming_part * back);
+				    read > fm_tune.streaming_back * back);
 }
 
 FM_FAULT bool fm_streaming_now(const struct fm_file *f)
