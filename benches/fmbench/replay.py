@@ -14,6 +14,7 @@ from .corpus import SERVERS
 
 AT_INSTANTS = {"taken"}  # cases in which the time counts, not how long one has served
 STEP_MS = 1000
+ENGINE = 1  # in the column `server` of a record
 TOTALS = {"cpu_ms", "minor", "major", "read_bytes", "maps", "faults", "spent", "loads",
           "load_bytes", "written", "rewritten", "changes", "came"}
 
@@ -70,6 +71,14 @@ class Case:
         self.seen = {s: seconds(doc["columns"], r["records"]) for s, r in self.runs.items()}
         self.ms = min(length_ms(r["progress"]) for r in self.runs.values())
         self.fixed = self.work == "short"
+        self.forbidden = not self.engine_served()
+
+    def engine_served(self):
+        """The kernel did where the engine may not: in containers, workers after a
+        fork, programs that share the file."""
+        i = self.doc["columns"].index("server")
+        by = [row[i] for rows in self.runs["engine"]["records"] for row in rows if len(row) > i]
+        return not by or 2 * by.count(ENGINE) >= len(by)
 
     def done(self, server, ms=None):
         return at(self.runs[server]["progress"], self.ms if ms is None else ms)
@@ -131,7 +140,7 @@ class Model:
     """The engine's own (src/serve), by build/benches/servemodel."""
 
     def __init__(self, program):
-        self.name = "model"
+        self.name, self.decided = "model", None
         self.p = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True)
 
@@ -142,7 +151,11 @@ class Model:
 
     def first(self, case):
         """What is in the page cache is the kernel's (mmap/pagecache_probe.c). Of a part of
-        a file nothing is decided when it is mapped (mmap/fits.c)."""
+        a file nothing is decided when it is mapped (mmap/fits.c). Where the engine may
+        not serve it is not asked."""
+        self.decided = "advised" if case.forbidden else None
+        if self.decided:
+            return self.decided
         seen = case.look("kernel", 0, 0) or {}
         if seen and seen["missing"] * 16 < seen["sampled"]:
             return self.ask("cached")
@@ -152,6 +165,8 @@ class Model:
         return self.ask("new %d %d" % (mapped if whole else 0, seen.get("left", 0)))
 
     def second(self, seen, server):
+        if self.decided:
+            return self.decided
         line = dict(seen, ms=STEP_MS)
         return self.ask("second " + " ".join(f"{k}={int(v)}" for k, v in line.items()))
 
