@@ -187,7 +187,8 @@ static int need_engine(void)
 	return !err && fm_sys_may_ask() && fm_table_is_other() ? -ENOTSUP : err;
 }
 
-static int claim(struct fm_mmap_request *q, struct fm_file *f, const char *at)
+static enum fm_server_reason claim(struct fm_mmap_request *q, struct fm_file *f,
+				   const char *at)
 {
 	const struct fm_peers_wish w = {
 		.writable = q->shared && q->maywrite,
@@ -197,57 +198,69 @@ static int claim(struct fm_mmap_request *q, struct fm_file *f, const char *at)
 	};
 	const enum fm_peers_answer a = fm_peers_enter(f, &w);
 
-	q->left = a == FM_PEERS_UNTRUSTED ? FM_WHY_REGISTRY :
-		  a == FM_PEERS_UNSEEN ? FM_WHY_UNSEEN : FM_WHY_SHARED;
 	if (a == FM_PEERS_SLOW)
 		fm_mmap_slow(q, f);
-	return a == FM_PEERS_OURS ? 0 : -EBUSY;
+	return a == FM_PEERS_OURS ? FM_WHY_NONE :
+	       a == FM_PEERS_UNTRUSTED ? FM_WHY_REGISTRY :
+	       a == FM_PEERS_UNSEEN ? FM_WHY_UNSEEN : FM_WHY_SHARED;
 }
 
-/* Everything between the kernel's mapping and ours. -errno: leave it. */
-static int take_to_engine(struct fm_mmap_request *q, struct fm_file *known,
-			  char *at)
+static enum fm_server_reason open_it(struct fm_mmap_request *q,
+				     struct fm_file *known,
+				     struct fm_file **ret)
 {
-	struct fm_file *f = NULL;
-	bool write = q->shared && q->maywrite;
-	int err = q->cut || q->laid ? 0 : need_engine();
+	const bool write = q->shared && q->maywrite;
+	int err;
 
-	q->left = FM_WHY_NO_ENGINE;
-	if (err)
-		return err;
-	q->left = FM_WHY_RECORD_LOCKS;
-	if ((!known || (write && !known->io.writable)) && !fm_rings_uring() &&
-	    fm_posix_locks_held(q->st.st_ino))
-		return -EBUSY;
-	q->left = FM_WHY_NO_OPEN;
 	if (!known && !fm_mmap_path(q))
-		return -ENOENT;
+		return FM_WHY_NO_OPEN;
 	err = fm_file_open(q->fd, &q->st, known ? known->path : q->path,
-			   q->policy, write, &f);
+			   q->policy, write, ret);
 	if (err) {
 		fm_log(FM_LOG_NOTE, "%s: left to the kernel: cannot open for "
 		       "the engine, errno %d: %s%s", q->path, -err,
 		       fm_error_text(-err), open_remedy(err));
-		return err;
+		return FM_WHY_NO_OPEN;
 	}
 	if (!known)
-		fm_shares_apply(f, q->policy);
+		fm_shares_apply(*ret, q->policy);
 	if (write)
-		fm_shared_look(f, q->fd);
-	err = claim(q, f, at);
-	if (!err) {
-		/* Without our descriptors missing pages are zeros when the
-		 * program has closed them by a raw system call: files that are
-		 * only read, too. */
-		fm_backup_file(f);
-		err = adopt(q, f, at);
-		q->left = FM_WHY_NONE;
-		if (err)
-			q->left = fm_memory_look() ? FM_WHY_LOCKED :
-						      FM_WHY_NO_MEMORY;
-	}
+		fm_shared_look(*ret, q->fd);
+	return FM_WHY_NONE;
+}
+
+/* Without our descriptors missing pages are zeros when the program has closed
+ * them by a raw system call: files that are only read, too. */
+static enum fm_server_reason lay(struct fm_mmap_request *q, struct fm_file *f,
+				 char *at)
+{
+	fm_backup_file(f);
+	if (!adopt(q, f, at))
+		return FM_WHY_NONE;
+	return fm_memory_look() ? FM_WHY_LOCKED : FM_WHY_NO_MEMORY;
+}
+
+/* Everything between the kernel's mapping and ours. Or why not: leave it. */
+static enum fm_server_reason take_to_engine(struct fm_mmap_request *q,
+					    struct fm_file *known, char *at)
+{
+	const bool write = q->shared && q->maywrite;
+	struct fm_file *f = NULL;
+	enum fm_server_reason why;
+
+	if (!q->cut && !q->laid && need_engine())
+		return FM_WHY_NO_ENGINE;
+	if ((!known || (write && !known->io.writable)) && !fm_rings_uring() &&
+	    fm_posix_locks_held(q->st.st_ino))
+		return FM_WHY_RECORD_LOCKS;
+	why = open_it(q, known, &f);
+	if (why)
+		return why;
+	why = claim(q, f, at);
+	if (!why)
+		why = lay(q, f, at);
 	fm_file_put_locked(f);
-	return err;
+	return why;
 }
 
 /* What it costs to map a file again and again (serve/maps.h). */
@@ -281,11 +294,11 @@ static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 		      char *at)
 {
 	const uint64_t from = fm_now_ns();
-	int err = take_to_engine(q, known, at);
 
+	q->left = take_to_engine(q, known, at);
 	if (!known)
-		note_map(q, err, from);
-	return err;
+		note_map(q, q->left, from);
+	return q->left ? -EBUSY : 0;
 }
 
 /* The kernel will serve this mapping of a file: if we hold the file too, the
@@ -412,7 +425,6 @@ static int take_window(struct fm_mmap_request *q, struct fm_file *known,
 {
 	size_t len = fm_page_up(q->len);
 	void *p;
-	int err;
 
 	if (!is_simple(q) || !(known->map_kinds & kind_bit(q)) ||
 	    atomic_load(&fm_fork_touch) || need_engine())
@@ -420,13 +432,13 @@ static int take_window(struct fm_mmap_request *q, struct fm_file *known,
 	p = lay_window(q, known, len);
 	if (fm_is_err(p))
 		return (int)(intptr_t)p;
-	err = take_to_engine(q, known, p);
+	q->left = take_to_engine(q, known, p);
 	q->laid = q->cut = false;
-	if (err)
+	if (q->left)
 		fm_sys_munmap(p, len);
 	else
 		*ret = p;
-	return err;
+	return q->left ? -EBUSY : 0;
 }
 
 /* ---- mmap -------------------------------------------------------------- */
