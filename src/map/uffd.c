@@ -38,6 +38,18 @@ FM_FAULT enum fm_delivery fm_delivery(void)
 	return delivery;
 }
 
+/* Memory the program may only read is writable underneath, so that huge
+ * frames can be moved in; write protection by userfaultfd guards it. Not in
+ * thread delivery, where the kernel itself must refuse its own stores. */
+int fm_uffd_vma_prot(int prot, size_t len)
+{
+	const bool loose = prot == PROT_READ && len >= FM_HUGE &&
+			   fm_uffd_caps()->move &&
+			   fm_delivery() == FM_DELIVERY_SIGNAL;
+
+	return loose ? PROT_READ | PROT_WRITE : prot;
+}
+
 const char *fm_delivery_why(void)
 {
 	return delivery_why;

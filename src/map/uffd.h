@@ -42,6 +42,9 @@ const struct fm_uffd_caps *fm_uffd_caps(void);
 void fm_delivery_set(enum fm_delivery how, const char *why);
 const char *fm_delivery_why(void);
 
+/* [plain] What the kernel is told of memory that the program may use by prot. */
+int fm_uffd_vma_prot(int prot, size_t len);
+
 /* [plain] Register, for missing pages and write protection. */
 int fm_uffd_register(void *addr, size_t len);
 int fm_uffd_unregister(void *addr, size_t len);

@@ -37,19 +37,6 @@ void (*fm_hook_maps)(void);
 
 /* ---- taking over ------------------------------------------------------- */
 
-/* Memory the program may only read is writable underneath, so that huge
- * frames can be moved in; write protection by userfaultfd guards it. Not in
- * thread delivery, where the kernel itself must refuse its own stores. */
-static int vma_prot(const struct fm_mmap_request *q, bool *ret_exact)
-{
-	bool loose = q->prot == PROT_READ && q->len >= FM_HUGE &&
-		     fm_uffd_caps()->move &&
-		     fm_delivery() == FM_DELIVERY_SIGNAL;
-
-	*ret_exact = !loose;
-	return loose ? PROT_READ | PROT_WRITE : q->prot;
-}
-
 #define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 static int lay_anonymous(struct fm_mmap_request *q, char *at, int prot)
@@ -123,8 +110,8 @@ static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 {
 	const size_t len = fm_page_up(q->len);
 	struct fm_map *m;
-	bool exact, held;
-	int prot = vma_prot(q, &exact);
+	bool held;
+	const int prot = fm_uffd_vma_prot(q->prot, q->len);
 	int err = fm_file_grow_leaves(f, (uint64_t)q->off >> FM_PAGE_SHIFT,
 				      len >> FM_PAGE_SHIFT);
 
@@ -133,7 +120,7 @@ static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 	m = map_of(q, f, at);
 	if (!m)
 		return -ENOMEM;
-	atomic_store(&m->vma_prot, exact);
+	atomic_store(&m->vma_prot, prot == q->prot);
 	/* Emptied before it is known: what the new mapping serves must stay.
 	 * Who finds nothing waits (fm_space_hiding). */
 	if (q->over.n && (err = lay_anonymous(q, at, prot))) {

@@ -166,20 +166,9 @@ static int find_ranges(struct take *t)
 
 /* ---- before anybody waits ---------------------------------------------- */
 
-/* As when it is mapped (mmap.c): huge frames can be moved in. */
-static int prot_of(const struct fm_krange *r, bool *ret_exact)
-{
-	bool loose = r->prot == PROT_READ && len_of(r) >= FM_HUGE &&
-		     fm_uffd_caps()->move;
-
-	*ret_exact = !loose;
-	return loose ? PROT_READ | PROT_WRITE : r->prot;
-}
-
 static int prepare(struct take *t)
 {
 	int err = find_ranges(t);
-	bool exact;
 
 	for (unsigned k = 0; k < t->n && !err; k++) {
 		const struct fm_krange *r = &t->v[k].r;
@@ -188,7 +177,7 @@ static int prepare(struct take *t)
 		if (t->stores)
 			fm_sys3(SYS_msync, r->start, len_of(r), MS_SYNC);
 		err = fm_trap_make(&t->v[k].trap, r->start, len_of(r),
-				   prot_of(r, &exact));
+				   fm_uffd_vma_prot(r->prot, len_of(r)));
 	}
 	return err;
 }
@@ -209,7 +198,6 @@ static int publish(struct take *t, struct part *p)
 {
 	const struct fm_krange *r = &p->r;
 	struct fm_map *m;
-	bool exact;
 	int err = fm_file_grow_leaves(t->f, r->pgoff,
 				      len_of(r) >> FM_PAGE_SHIFT);
 
@@ -217,9 +205,9 @@ static int publish(struct take *t, struct part *p)
 	if (!m)
 		return -ENOMEM;
 	fm_file_get(t->f);
-	prot_of(r, &exact);
 	atomic_store(&m->prot, r->prot);
-	atomic_store(&m->vma_prot, exact);
+	atomic_store(&m->vma_prot,
+		     fm_uffd_vma_prot(r->prot, len_of(r)) == r->prot);
 	if (r->said)
 		atomic_store(&m->advice, r->said);
 	m->shared = true;
