@@ -42,7 +42,7 @@ const struct fm_uffd_caps *fm_uffd_caps(void);
 void fm_delivery_set(enum fm_delivery how, const char *why);
 const char *fm_delivery_why(void);
 
-/* [plain] What the kernel is told of memory that the program may use by prot. */
+/* [plain] What the kernel is told of memory that may be used by prot. */
 int fm_uffd_vma_prot(int prot, size_t len);
 
 /* [plain] Register, for missing pages and write protection. */
