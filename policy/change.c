@@ -13,7 +13,7 @@ _Static_assert(sizeof(((struct fm_policy *)0)->map_ahead) == sizeof(uint32_t) &&
 /* ---- text ---------------------------------------------------------------- */
 
 /* At the end of buf, cut where that ends. */
-static void add(char *buf, size_t size, const char *s)
+static void change_add(char *buf, size_t size, const char *s)
 {
 	size_t n = strlen(buf);
 
@@ -36,9 +36,9 @@ static void add_number(char *buf, size_t size, uint64_t v, bool bytes)
 	do
 		digits[--n] = (char)('0' + v % 10);
 	while (v /= 10);
-	add(buf, size, digits + n);
+	change_add(buf, size, digits + n);
 	if (*unit)
-		add(buf, size, (const char[]){ *unit, 0 });
+		change_add(buf, size, (const char[]){ *unit, 0 });
 }
 
 static void add_choice(char *buf, size_t size, const char *choices, uint32_t n)
@@ -50,40 +50,41 @@ static void add_choice(char *buf, size_t size, const char *choices, uint32_t n)
 			n--;
 		else if (!n) {
 			one[0] = *choices;
-			add(buf, size, one);
+			change_add(buf, size, one);
 		}
 }
 
 static void add_cache(char *buf, size_t size, const struct fm_cache_size *c)
 {
 	if (c->automatic)
-		add(buf, size, "auto");
+		change_add(buf, size, "auto");
 	else if (c->percent)
 		add_number(buf, size, c->percent, false);
 	else
 		add_number(buf, size, c->bytes, true);
 	if (!c->automatic && c->percent)
-		add(buf, size, "%");
+		change_add(buf, size, "%");
 }
 
-static void add_part(char *buf, size_t size, const struct fm_cache_part *p)
+static void change_add_part(char *buf, size_t size,
+			    const struct fm_cache_part *p)
 {
 	add_number(buf, size, p->percent ? p->percent : p->bytes, !p->percent);
-	add(buf, size, p->percent ? "%" : "");
+	change_add(buf, size, p->percent ? "%" : "");
 }
 
 /* A size, or the word that stands for the largest. */
 static void add_size(char *buf, size_t size, uint64_t v, const char *largest)
 {
 	if (v == UINT64_MAX && *largest)
-		add(buf, size, largest);
+		change_add(buf, size, largest);
 	else
 		add_number(buf, size, v, true);
 }
 
-static void add_text(char *buf, size_t size, const char *s)
+static void change_add_text(char *buf, size_t size, const char *s)
 {
-	add(buf, size, s ? s : "none");
+	change_add(buf, size, s ? s : "none");
 }
 
 static void add_value(char *buf, size_t size, const struct fm_option *o,
@@ -91,7 +92,7 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 {
 	switch (o->type) {
 	case T_BOOL:
-		add(buf, size, *(const bool *)at ? "yes" : "no");
+		change_add(buf, size, *(const bool *)at ? "yes" : "no");
 		break;
 	case T_CHOICE:
 		add_choice(buf, size, o->choices, *(const uint32_t *)at);
@@ -100,7 +101,7 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 		add_cache(buf, size, at);
 		break;
 	case T_PART:
-		add_part(buf, size, at);
+		change_add_part(buf, size, at);
 		break;
 	case T_SIZE:
 	case T_SIZE_AUTO:
@@ -116,7 +117,7 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 	case T_SOCKET:
 	case T_STATS:
 	case T_STATES:
-		add_text(buf, size, *(const char *const *)at);
+		change_add_text(buf, size, *(const char *const *)at);
 		break;
 	default:
 		add_number(buf, size, *(const uint32_t *)at,
@@ -125,7 +126,8 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 	}
 }
 
-static const void *place_of(const struct fm_option *o, const struct fm_set *set)
+static const void *change_place_of(const struct fm_option *o,
+				   const struct fm_set *set)
 {
 	const void *base = o->scope == OPT_PROCESS ?
 				   (const void *)&set->process :
@@ -141,7 +143,7 @@ bool fm_policy_value(const char *name, char *buf, size_t size)
 	*buf = 0;
 	if (!o || o->scope == OPT_LIST)
 		return false;
-	add_value(buf, size, o, place_of(o, fm_set_now()));
+	add_value(buf, size, o, change_place_of(o, fm_set_now()));
 	return true;
 }
 
@@ -161,21 +163,21 @@ void fm_policy_values(struct fm_policy_values *ret)
 
 static void say_known(char *why, size_t size)
 {
-	add(why, size, "; these may:");
+	change_add(why, size, "; these may:");
 	for (unsigned i = 0; i < fm_option_count; i++)
 		if (fm_options[i].live) {
-			add(why, size, " ");
-			add(why, size, fm_options[i].name);
+			change_add(why, size, " ");
+			change_add(why, size, fm_options[i].name);
 		}
 }
 
-static int say(char *why, size_t size, const char *name, const char *what,
-	       const char *value, int err)
+static int change_say(char *why, size_t size, const char *name,
+		      const char *what, const char *value, int err)
 {
 	*why = 0;
-	add(why, size, name);
-	add(why, size, what);
-	add(why, size, value);
+	change_add(why, size, name);
+	change_add(why, size, what);
+	change_add(why, size, value);
 	return err;
 }
 
@@ -203,17 +205,17 @@ void fm_option_range(const struct fm_option *o, char *ret, size_t size)
 
 	*ret = 0;
 	if (o->choices || o->type == T_BOOL) {
-		add(ret, size, o->choices ? o->choices : "yes or no");
+		change_add(ret, size, o->choices ? o->choices : "yes or no");
 		return;
 	}
 	if (o->max == UINT64_MAX) {
-		add(ret, size, "bytes, or with K, M, G, T");
+		change_add(ret, size, "bytes, or with K, M, G, T");
 	} else {
 		add_number(ret, size, o->min, bytes);
-		add(ret, size, " to ");
+		change_add(ret, size, " to ");
 		add_number(ret, size, o->max, bytes);
 	}
-	add(ret, size, besides(o));
+	change_add(ret, size, besides(o));
 }
 
 int fm_policy_judge(const char *name, const char *value, char *why,
@@ -226,22 +228,24 @@ int fm_policy_judge(const char *name, const char *value, char *why,
 	int err;
 
 	if (!o || !o->live) {
-		say(why, size, name,
-		    !o ? ": no such option" :
-		    o->scope == OPT_PATH ?
-			 " changes by the policy file and a reload" :
-			 " cannot change while the process runs", "", 0);
+		change_say(why, size, name,
+			   !o ? ": no such option"
+			   : o->scope == OPT_PATH
+				   ? " changes by the policy file and a reload"
+				   : " cannot change while the process runs",
+			   "", 0);
 		say_known(why, size);
 		return o ? -EPERM : -ENOENT;
 	}
 	err = fm_option_set(o, &scratch, &scratch.defaults, value, &from);
 	if (!err)
 		return 0;
-	say(why, size, name, err == -ERANGE ? ": out of range: " :
-			     ": bad value: ", value, err);
+	change_say(why, size, name,
+		   err == -ERANGE ? ": out of range: " : ": bad value: ", value,
+		   err);
 	fm_option_range(o, range, sizeof(range));
-	add(why, size, ", not ");
-	add(why, size, range);
+	change_add(why, size, ", not ");
+	change_add(why, size, range);
 	return err;
 }
 
@@ -274,7 +278,7 @@ struct renewed {
 	struct renewed *next;
 };
 
-static const struct fm_policy *keep(const struct fm_policy *p)
+static const struct fm_policy *change_keep(const struct fm_policy *p)
 {
 	static struct fm_arena arena;
 	static struct renewed *all;
@@ -305,7 +309,7 @@ const struct fm_policy *fm_policy_renew(const struct fm_policy *old,
 	want.wb_interval_ms = now->wb_interval_ms;
 	if (!memcmp(&want, old, sizeof(want)))
 		return old;
-	now = keep(&want);
+	now = change_keep(&want);
 	return now ? now : old;
 }
 
@@ -322,15 +326,15 @@ void fm_policy_hear(const struct fm_origin *o, const char *what,
 	if (!heard || *heard)
 		return;
 	fm_number_text(line, (unsigned)o->line);
-	add(heard, room, o->file);
-	add(heard, room, ":");
-	add(heard, room, line);
-	add(heard, room, ": ");
-	add(heard, room, what);
-	add(heard, room, " '");
-	add(heard, room, text);
-	add(heard, room, "', ");
-	add(heard, room, used);
+	change_add(heard, room, o->file);
+	change_add(heard, room, ":");
+	change_add(heard, room, line);
+	change_add(heard, room, ": ");
+	change_add(heard, room, what);
+	change_add(heard, room, " '");
+	change_add(heard, room, text);
+	change_add(heard, room, "', ");
+	change_add(heard, room, used);
 }
 
 void fm_policy_reload_heard(char *ret_bad, size_t size)

@@ -15,12 +15,12 @@
 #define MINE "FASTMAP_"
 #define PRELOAD "LD_PRELOAD="
 
-static bool begins(const char *s, const char *head)
+static bool heard_begins(const char *s, const char *head)
 {
 	return !strncmp(s, head, strlen(head));
 }
 
-static bool has(const char *block, size_t n, const char *entry)
+static bool heard_has(const char *block, size_t n, const char *entry)
 {
 	const size_t len = strlen(entry) + 1;
 
@@ -47,11 +47,11 @@ static bool parent_has(char **envp, const char *block, size_t n)
 	bool library = false;
 
 	for (; *envp; envp++) {
-		if (begins(*envp, PRELOAD))
+		if (heard_begins(*envp, PRELOAD))
 			library = true;
-		else if (!begins(*envp, MINE))
+		else if (!heard_begins(*envp, MINE))
 			continue;
-		if (!has(block, n, *envp))
+		if (!heard_has(block, n, *envp))
 			return false;
 	}
 	return library;
@@ -63,7 +63,8 @@ bool fm_heard_from_run(char **envp)
 
 	fm_number_text(pid, (unsigned)fm_sys_getpid());
 	for (; *envp; envp++)
-		if (begins(*envp, RUN) && !strcmp(*envp + strlen(RUN), pid))
+		if (heard_begins(*envp, RUN) &&
+		    !strcmp(*envp + strlen(RUN), pid))
 			return true;
 	return false;
 }
@@ -73,7 +74,7 @@ int fm_heard_run(char **envp)
 	uint64_t pid;
 
 	for (; *envp; envp++)
-		if (begins(*envp, RUN) &&
+		if (heard_begins(*envp, RUN) &&
 		    fm_number(*envp + strlen(RUN), &pid) && pid <= INT32_MAX)
 			return (int)pid;
 	return 0;
@@ -100,12 +101,12 @@ bool fm_heard_from_parent(char **envp)
 static const char *entry(const char *block, size_t n, const char *head)
 {
 	for (size_t at = 0; at < n; at += strlen(block + at) + 1)
-		if (begins(block + at, head))
+		if (heard_begins(block + at, head))
 			return block + at;
 	return NULL;
 }
 
-static bool names(const char *run, int pid)
+static bool heard_names(const char *run, int pid)
 {
 	char digits[12];
 
@@ -113,19 +114,22 @@ static bool names(const char *run, int pid)
 	return run && !strcmp(run + strlen(RUN), digits);
 }
 
-static enum fm_start start_of(char *own, char *parents)
+static enum fm_start heard_start_of(char *own, char *parents)
 {
 	const int parent = (int)fm_sys0(SYS_getppid);
 	const size_t n = environment_of(fm_sys_getpid(), own, MOST);
 	const char *run = entry(own, n, RUN), *preload;
 
-	if (names(run, fm_sys_getpid()))
+	if (heard_names(run, fm_sys_getpid()))
 		return FM_START_RUN;
-	if (names(run, parent))
+	if (heard_names(run, parent))
 		return FM_START_BY_RUN;
 	preload = entry(own, n, PRELOAD);
-	return preload && has(parents, environment_of(parent, parents, MOST),
-			      preload) ? FM_START_BY_OTHER : FM_START_ALONE;
+	return preload && heard_has(parents,
+				    environment_of(parent, parents, MOST),
+				    preload)
+		       ? FM_START_BY_OTHER
+		       : FM_START_ALONE;
 }
 
 static bool both_have(const char *own, size_t n, const char *parents, size_t m,
@@ -134,8 +138,8 @@ static bool both_have(const char *own, size_t n, const char *parents, size_t m,
 	const size_t len = strlen(name);
 
 	for (size_t at = 0; at < n; at += strlen(own + at) + 1)
-		if (begins(own + at, name) && own[at + len] == '=')
-			return has(parents, m, own + at);
+		if (heard_begins(own + at, name) && own[at + len] == '=')
+			return heard_has(parents, m, own + at);
 	return false;
 }
 
@@ -162,7 +166,7 @@ enum fm_start fm_heard_start(void)
 
 	if (!both)
 		return start;
-	start = start_of(both, both + MOST);
+	start = heard_start_of(both, both + MOST);
 	fm_sys_munmap(both, 2 * MOST);
 	return start;
 }

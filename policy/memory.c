@@ -72,7 +72,7 @@ static uint64_t limit_of(const char *dir, const struct kind *k)
 }
 
 /* The number behind a name at the beginning of a line, and spaces. */
-static uint64_t field(const char *text, const char *name)
+static uint64_t memory_field(const char *text, const char *name)
 {
 	const char *p = strstr(text, name);
 	uint64_t v = 0;
@@ -93,7 +93,7 @@ static uint64_t refaults_of(const char *dir, const struct kind *k)
 	if (limit_of(dir, k) == UINT64_MAX ||
 	    !read_in(dir, "memory.stat", text, sizeof(text)))
 		return UINT64_MAX;
-	return field(text, k->refaults);
+	return memory_field(text, k->refaults);
 }
 
 /* Page cache makes room for whoever needs memory; the rest stays. */
@@ -109,7 +109,7 @@ static uint64_t left_of(const char *dir, const struct kind *k)
 	    !read_in(dir, "memory.stat", text, sizeof(text)))
 		return UINT64_MAX;
 	for (const char *const *n = k->reclaimable; *n; n++)
-		used -= fm_least(used, field(text, *n));
+		used -= fm_least(used, memory_field(text, *n));
 	return limit - fm_least(used, limit);
 }
 
@@ -196,25 +196,25 @@ uint64_t fm_cgroup_limit(const char *root)
 }
 
 /* Of the groups, and a line of /proc/meminfo. */
-static uint64_t ask_all(const char *root, ask_fn ask, const char *line)
+static uint64_t memory_ask_all(const char *root, ask_fn ask, const char *line)
 {
 	uint64_t least = ask_groups(root, ask), machine;
 	char text[4096];
 
 	if (!read_in(root, "proc/meminfo", text, sizeof(text)))
 		return least;
-	machine = field(text, line) << 10;
+	machine = memory_field(text, line) << 10;
 	return machine ? fm_least(least, machine) : least;
 }
 
 uint64_t fm_memory_left(const char *root)
 {
-	return ask_all(root, left_of, "\nMemAvailable:");
+	return memory_ask_all(root, left_of, "\nMemAvailable:");
 }
 
 uint64_t fm_memory_free(const char *root)
 {
-	return ask_all(root, free_of, "\nMemFree:");
+	return memory_ask_all(root, free_of, "\nMemFree:");
 }
 
 uint64_t fm_memory_refaults(const char *root)
@@ -226,7 +226,7 @@ uint64_t fm_memory_refaults(const char *root)
 		return n;
 	if (!read_in(root, "proc/vmstat", text, sizeof(text)))
 		return 0;
-	return field(text, "\nworkingset_refault_file ");
+	return memory_field(text, "\nworkingset_refault_file ");
 }
 
 uint64_t fm_memory_total(void)

@@ -126,15 +126,15 @@ const struct fm_option *fm_option_find(const char *name)
 
 /* By another process. Of variables only those that are read at the start are
  * complained of. */
-static bool heard(const struct fm_origin *o)
+static bool options_heard(const struct fm_origin *o)
 {
 	return fm_heard_before(o->line) ||
 	       (!o->line && fm_heard_by_parent(o->file));
 }
 
 /* Or by this one, before it executed this program: the whole line. */
-static bool told(const struct fm_origin *o, const char *what, const char *text,
-		 const char *used)
+static bool options_told(const struct fm_origin *o, const char *what,
+			 const char *text, const char *used)
 {
 	char where[512] = "", line[16];
 
@@ -150,8 +150,8 @@ void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 {
 	const int level = o->fatal ? FM_LOG_ERROR : FM_LOG_WARN;
 
-	if (o->quiet ||
-	    (!o->problems && (told(o, what, text, used) || heard(o))))
+	if (o->quiet || (!o->problems && (options_told(o, what, text, used) ||
+					  options_heard(o))))
 		return;
 	if (o->line)
 		fm_policy_hear(o, what, text, used);
@@ -343,11 +343,11 @@ static int set_text(const struct fm_option *o, const char **at,
 }
 
 /* What need not be wrong. */
-static void remark(const struct fm_origin *o, const char *what,
-		   const char *text, const char *how)
+static void options_remark(const struct fm_origin *o, const char *what,
+			   const char *text, const char *how)
 {
-	if (!o->quiet && !o->fatal && !told(o, what, text, how) &&
-	    !heard(o))
+	if (!o->quiet && !o->fatal && !options_told(o, what, text, how) &&
+	    !options_heard(o))
 		fm_log(FM_LOG_WARN, "%s: %s '%s' %s", o->file, what, text, how);
 }
 
@@ -362,7 +362,7 @@ static void remark_missing(const struct fm_option *o, const char *path,
 			    "taken as it stands, and there is no such path; "
 			    "patterns are for [path GLOB] in a policy file");
 	else
-		remark(from, o->name, path, "does not exist (yet)");
+		options_remark(from, o->name, path, "does not exist (yet)");
 }
 
 /* For deny and allow; a program's name may well be relative. */

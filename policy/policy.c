@@ -42,7 +42,7 @@ const struct fm_settings *fm_settings(void)
 	return &set_now()->process;
 }
 
-static const char *env_get(char **envp, const char *name)
+static const char *policy_env_get(char **envp, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -68,18 +68,19 @@ static int remember_start(const char *argv0, const char *exe, char **envp)
 	start.who.name = fm_arena_text(&start.arena, name, strlen(name));
 	exe = exe ? fm_arena_text(&start.arena, exe, strlen(exe)) : own_exe();
 	start.who.exe = exe ? exe : "";
-	start.policy = env_get(envp, "FASTMAP_POLICY");
-	start.config_home = env_get(envp, "XDG_CONFIG_HOME");
-	start.state_home = env_get(envp, "XDG_STATE_HOME");
-	start.home = env_get(envp, "HOME");
-	start.runtime_dir = env_get(envp, "XDG_RUNTIME_DIR");
+	start.policy = policy_env_get(envp, "FASTMAP_POLICY");
+	start.config_home = policy_env_get(envp, "XDG_CONFIG_HOME");
+	start.state_home = policy_env_get(envp, "XDG_STATE_HOME");
+	start.home = policy_env_get(envp, "HOME");
+	start.runtime_dir = policy_env_get(envp, "XDG_RUNTIME_DIR");
 	start.value = fm_arena_get(&start.arena,
 				   fm_option_count * sizeof(char *));
 	if (!start.who.name || !start.value)
 		return -ENOMEM;
 	for (unsigned i = 0; i < fm_option_count; i++)
 		if (fm_options[i].env)
-			start.value[i] = env_get(envp, fm_options[i].env);
+			start.value[i] =
+				policy_env_get(envp, fm_options[i].env);
 	return 0;
 }
 
@@ -122,7 +123,7 @@ static bool candidate(char *buf, size_t size, const char *dir,
 	       fm_exists(buf);
 }
 
-static bool find_file(char *buf, size_t size)
+static bool policy_find_file(char *buf, size_t size)
 {
 	if (start.policy)
 		return *start.policy &&
@@ -138,12 +139,12 @@ static bool find_file(char *buf, size_t size)
 	return candidate(buf, size, "/etc", "");
 }
 
-static void take_file(struct fm_set *set)
+static void policy_take_file(struct fm_set *set)
 {
 	char path[4096], *text;
 	int r;
 
-	if (!find_file(path, sizeof(path)))
+	if (!policy_find_file(path, sizeof(path)))
 		return;
 	r = fm_read_text(&set->arena, path, &text);
 	if (r) {
@@ -332,7 +333,7 @@ static struct fm_set *build(void)
 	set->arena = arena;
 	fm_options_default(set);
 	take_log_level(set, false);
-	take_file(set);
+	policy_take_file(set);
 	take_log_level(set, true);
 	take_env(set);
 	take_overrides(set);
@@ -355,7 +356,7 @@ void fm_policy_reload(void)
 /* Of the process, and for its life: a reload leaves them. */
 static void take_tunables(char **envp)
 {
-	const char *text = env_get(envp, "FASTMAP_TUNE");
+	const char *text = policy_env_get(envp, "FASTMAP_TUNE");
 
 	if (text)
 		fm_tunables_set(text);
@@ -392,7 +393,7 @@ bool fm_policy_any(void)
 	return set->prefixes || set->sections;
 }
 
-static bool may_serve(const struct fm_policy *p)
+static bool policy_may_serve(const struct fm_policy *p)
 {
 	return p->engage &&
 	       (p->serve == FM_SERVE_AUTO || p->serve == FM_SERVE_ENGINE);
@@ -401,10 +402,10 @@ static bool may_serve(const struct fm_policy *p)
 bool fm_policy_engine(void)
 {
 	const struct fm_set *set = set_now();
-	bool may = set->prefixes && may_serve(&set->defaults);
+	bool may = set->prefixes && policy_may_serve(&set->defaults);
 
 	for (const struct fm_section *s = set->sections; s && !may; s = s->next)
-		may = may_serve(&s->policy);
+		may = policy_may_serve(&s->policy);
 	return may && set->process.mode == FM_MODE_ON;
 }
 

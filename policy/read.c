@@ -29,8 +29,8 @@ struct reader {
 	char name[SECTION];
 };
 
-static void complain(struct reader *r, const char *what, const char *text,
-		     const char *used)
+static void read_complain(struct reader *r, const char *what, const char *text,
+			  const char *used)
 {
 	fm_complain(&r->origin, what, text, used);
 }
@@ -49,8 +49,8 @@ static void begin_path(struct reader *r, const char *pattern)
 	struct fm_section *s;
 
 	if (fm_never_matches(pattern))
-		complain(r, "path", pattern,
-			 "matches no path: they begin with /");
+		read_complain(r, "path", pattern,
+			      "matches no path: they begin with /");
 	if (r->first_pass || !r->applies) {
 		/* Parse for the sake of messages; keep nothing. */
 		scratch.policy = r->set->defaults;
@@ -82,9 +82,9 @@ static void begin_section(struct reader *r, const char *s)
 	} else if (kind == 4 && !memcmp(s, "path", 4) && *arg) {
 		begin_path(r, arg);
 	} else {
-		complain(r, "unknown section", s,
-			 "ignored up to the next one; known: "
-			 "[process NAME], [path GLOB]");
+		read_complain(r, "unknown section", s,
+			      "ignored up to the next one; known: "
+			      "[process NAME], [path GLOB]");
 		r->applies = false;
 	}
 }
@@ -122,19 +122,20 @@ static size_t filter(struct reader *r, const char *line, size_t n, size_t room)
 		if (section_name(r, line, n)) {
 			begin_section(r, r->name);
 		} else {
-			complain(r, "bad section header", "[",
-				 "ignored up to the next one");
+			read_complain(r, "bad section header", "[",
+				      "ignored up to the next one");
 			r->applies = false;
 		}
 		return 0;
 	}
 	if (!memchr(line, '=', n)) {
-		complain(r, "expected", "key = value", "line ignored");
+		read_complain(r, "expected", "key = value", "line ignored");
 		return 0;
 	}
 	if (n >= room) {
-		complain(r, "expected", "a shorter line",
-			 "line ignored; lists may be given in several lines");
+		read_complain(
+			r, "expected", "a shorter line",
+			"line ignored; lists may be given in several lines");
 		return 0;
 	}
 	return n;
@@ -175,18 +176,19 @@ static int one_value(void *user, const char *section, const char *name,
 	struct fm_policy *policy = &r->set->defaults;
 
 	if (!o) {
-		complain(r, "unknown option", name, "line ignored");
+		read_complain(r, "unknown option", name, "line ignored");
 		return 1;
 	}
 	if (r->section) {
 		if (o->scope != OPT_PATH) {
-			complain(r, "not for a path", name,
-				 "line ignored; move it to the top or under "
-				 "[process]");
+			read_complain(
+				r, "not for a path", name,
+				"line ignored; move it to the top or under "
+				"[process]");
 			return 1;
 		}
 		if (o->whole)
-			complain(
+			read_complain(
 				r, "without effect for a path", name,
 				"one value for the process; move it to the top "
 				"or under [process]");
@@ -207,7 +209,8 @@ static int one_value(void *user, const char *section, const char *name,
 	return 1;
 }
 
-static void pass(struct reader *r, const char *text, bool first, int *problems)
+static void read_pass(struct reader *r, const char *text, bool first,
+		      int *problems)
 {
 	r->at = text;
 	r->origin.line = 0;
@@ -225,6 +228,6 @@ void fm_parse_text(struct fm_set *set, const char *file, const char *text,
 {
 	struct reader r = { .set = set, .who = who, .origin.file = file };
 
-	pass(&r, text, true, problems);
-	pass(&r, text, false, problems);
+	read_pass(&r, text, true, problems);
+	read_pass(&r, text, false, problems);
 }

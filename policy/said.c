@@ -28,7 +28,7 @@
 #define OTHERS (S_IRWXG | S_IRWXO)
 
 /* FNV-1a: the next bytes. */
-static uint64_t add(uint64_t h, const void *p, size_t n)
+static uint64_t said_add(uint64_t h, const void *p, size_t n)
 {
 	const unsigned char *s = p;
 
@@ -37,9 +37,9 @@ static uint64_t add(uint64_t h, const void *p, size_t n)
 	return h;
 }
 
-static uint64_t add_text(uint64_t h, const char *s)
+static uint64_t said_add_text(uint64_t h, const char *s)
 {
-	return add(h, s, strlen(s) + 1);
+	return said_add(h, s, strlen(s) + 1);
 }
 
 /* In a directory where nobody else renames it, and nobody's but this user's;
@@ -87,35 +87,37 @@ static uint64_t entry_of(int pid, uint64_t text, int *ret_parent)
 	fm_join(path, sizeof(path), "/proc/", digits, "/stat");
 	start = fm_proc_stat(path, START, &state);
 	*ret_parent = (int)fm_proc_stat(path, PPID, &state);
-	return add(add(text, &pid, sizeof(pid)), &start, sizeof(start));
+	return said_add(said_add(text, &pid, sizeof(pid)), &start,
+			sizeof(start));
 }
 
-static off_t place_of(uint64_t entry)
+static off_t said_place_of(uint64_t entry)
 {
 	return (off_t)((entry >> 32) % SETS * WAYS * sizeof(entry));
 }
 
 /* Where it is, or else where it belongs: the first place that is free. */
-static unsigned find(int fd, uint64_t entry, bool *ret_there)
+static unsigned said_find(int fd, uint64_t entry, bool *ret_there)
 {
 	uint64_t there[WAYS] = { 0 };
 	unsigned i = 0;
 
-	fm_sys_pread(fd, there, sizeof(there), place_of(entry));
+	fm_sys_pread(fd, there, sizeof(there), said_place_of(entry));
 	while (i < WAYS && there[i] && there[i] != entry)
 		i++;
 	*ret_there = i < WAYS && there[i] == entry;
 	return i < WAYS ? i : (unsigned)(entry % WAYS);
 }
 
-static void note(int fd, uint64_t entry)
+static void said_note(int fd, uint64_t entry)
 {
 	bool there;
-	const unsigned at = find(fd, entry, &there);
+	const unsigned at = said_find(fd, entry, &there);
 
 	if (!there)
 		fm_sys_pwrite(fd, &entry, sizeof(entry),
-			      place_of(entry) + (off_t)(at * sizeof(entry)));
+			      said_place_of(entry) +
+				      (off_t)(at * sizeof(entry)));
 }
 
 static bool look_and_note(int fd, uint64_t text)
@@ -124,9 +126,9 @@ static bool look_and_note(int fd, uint64_t text)
 	bool there = false;
 
 	for (int i = 0; i < DEEP && pid > 0 && !there; i++)
-		find(fd, entry_of(pid, text, &pid), &there);
+		said_find(fd, entry_of(pid, text, &pid), &there);
 	if (!there)
-		note(fd, entry_of(fm_sys_getpid(), text, &(int){ 0 }));
+		said_note(fd, entry_of(fm_sys_getpid(), text, &(int){ 0 }));
 	return there;
 }
 
@@ -141,7 +143,7 @@ static struct {
 	uint64_t text[MOST];
 } told;
 
-static void remember(const char *runtime_dir, uint64_t text)
+static void said_remember(const char *runtime_dir, uint64_t text)
 {
 	told.runtime_dir = runtime_dir;
 	if (told.n < MOST)
@@ -155,21 +157,22 @@ void fm_said_pass_on(void)
 	if (fd < 0)
 		return;
 	for (unsigned i = 0; i < told.n; i++)
-		note(fd, entry_of(fm_sys_getpid(), told.text[i], &(int){ 0 }));
+		said_note(fd,
+			  entry_of(fm_sys_getpid(), told.text[i], &(int){ 0 }));
 	fm_sys_close(fd);
 }
 
 bool fm_said_before(const char *runtime_dir, const char *what, const char *text)
 {
 	const uint64_t basis = 0xcbf29ce484222325ull; /* of FNV-1a */
-	const uint64_t h = add_text(add_text(basis, what), text);
+	const uint64_t h = said_add_text(said_add_text(basis, what), text);
 	const int fd = open_table(runtime_dir);
 	bool said;
 
 	if (fd < 0)
 		return false;
 	said = look_and_note(fd, h);
-	remember(runtime_dir, h);
+	said_remember(runtime_dir, h);
 	fm_sys_close(fd);
 	return said;
 }

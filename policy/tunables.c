@@ -40,7 +40,7 @@ uint64_t fm_tunable_value(const struct fm_tunable *t)
 	return v;
 }
 
-static void put(const struct fm_tunable *t, uint64_t v)
+static void tunables_put(const struct fm_tunable *t, uint64_t v)
 {
 	const uint32_t narrow = (uint32_t)v;
 	const double d = (double)v;
@@ -53,7 +53,7 @@ static void put(const struct fm_tunable *t, uint64_t v)
 		memcpy(t->at, &v, sizeof(v));
 }
 
-static const struct fm_tunable *find(const char *name)
+static const struct fm_tunable *tunables_find(const char *name)
 {
 	for (unsigned i = 0; i < fm_tunable_count; i++)
 		if (!strcmp(fm_tunables[i].name, name))
@@ -62,7 +62,7 @@ static const struct fm_tunable *find(const char *name)
 }
 
 /* v in decimal, at the end of the buffer. */
-static const char *number(char *buf, size_t size, uint64_t v)
+static const char *tunables_number(char *buf, size_t size, uint64_t v)
 {
 	char *p = buf + size - 1;
 
@@ -73,16 +73,16 @@ static const char *number(char *buf, size_t size, uint64_t v)
 	return p;
 }
 
-static void complain(const char *item, const char *why,
-		     const struct fm_tunable *t)
+static void tunables_complain(const char *item, const char *why,
+			      const struct fm_tunable *t)
 {
 	const struct fm_origin from = { .file = "FASTMAP_TUNE" };
 	char least[24], most[24], range[64] = "", used[128];
 
 	if (t)
 		fm_join(range, sizeof(range),
-			number(least, sizeof(least), t->least), " to ",
-			number(most, sizeof(most), t->most));
+			tunables_number(least, sizeof(least), t->least), " to ",
+			tunables_number(most, sizeof(most), t->most));
 	fm_join(used, sizeof(used), range, t ? "; " : "",
 		"ignored, the default stays");
 	fm_complain(&from, why, item, used);
@@ -97,15 +97,15 @@ static bool set_one(char *item)
 
 	if (value) {
 		*value = 0;
-		t = find(item);
+		t = tunables_find(item);
 		*value++ = '=';
 	}
 	if (t && !fm_parse_size(value, 0, &v) && v >= t->least &&
 	    v <= t->most) {
-		put(t, v);
+		tunables_put(t, v);
 		return true;
 	}
-	complain(item, t ? "not in the range" : "no such tunable", t);
+	tunables_complain(item, t ? "not in the range" : "no such tunable", t);
 	return false;
 }
 

@@ -24,13 +24,13 @@ static const char *name_at(unsigned i)
 	return i < OTHERS ? others[i] : fm_options[i - OTHERS].env;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned unknown_least(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
 /* Levenshtein's distance, a row of his table at a time. */
-static unsigned distance(const char *a, const char *b)
+static unsigned unknown_distance(const char *a, const char *b)
 {
 	unsigned row[NAME + 1], n = (unsigned)strlen(b);
 
@@ -44,7 +44,8 @@ static unsigned distance(const char *a, const char *b)
 			unsigned change = corner + (a[i - 1] != b[j - 1]);
 
 			corner = row[j];
-			row[j] = least(change, least(row[j], row[j - 1]) + 1);
+			row[j] = unknown_least(
+				change, unknown_least(row[j], row[j - 1]) + 1);
 		}
 	}
 	return row[n];
@@ -62,7 +63,7 @@ static const char *nearest(const char *name)
 
 		if (!known)
 			continue;
-		d = distance(name, known);
+		d = unknown_distance(name, known);
 		if (!d)
 			return NULL;
 		if (d < found) {
@@ -81,7 +82,7 @@ static bool is_foreign(const char *name)
 	return false;
 }
 
-static void remark(const char *name)
+static void unknown_remark(const char *name)
 {
 	const char *meant = nearest(name);
 
@@ -102,6 +103,6 @@ void fm_remark_unknown(char **envp)
 			continue;
 		memcpy(name, *envp, n);
 		name[n] = 0;
-		remark(name);
+		unknown_remark(name);
 	}
 }

@@ -68,18 +68,18 @@ static struct claims *claims(void)
 	return t;
 }
 
-static struct claim *place(struct claims *t, uintptr_t sp, unsigned k)
+static struct claim *altstack_place(struct claims *t, uintptr_t sp, unsigned k)
 {
 	uint32_t at = (uint32_t)(sp >> 4) * 0x9e3779b1u >> 20;
 
 	return &t->at[(at + k) % CLAIMS];
 }
 
-static struct claim *find(struct claims *t, uintptr_t sp)
+static struct claim *altstack_find(struct claims *t, uintptr_t sp)
 {
 	for (unsigned k = 0; k < PROBES; k++)
-		if (place(t, sp, k)->sp == sp)
-			return place(t, sp, k);
+		if (altstack_place(t, sp, k)->sp == sp)
+			return altstack_place(t, sp, k);
 	return NULL;
 }
 
@@ -88,16 +88,16 @@ static bool lives(int tid)
 	return fm_sys3(SYS_tgkill, fm_sys_getpid(), tid, 0) != -ESRCH;
 }
 
-static struct claim *room(struct claims *t, uintptr_t sp)
+static struct claim *altstack_room(struct claims *t, uintptr_t sp)
 {
 	struct claim *c;
 
 	for (unsigned k = 0; k < PROBES; k++) {
-		c = place(t, sp, k);
+		c = altstack_place(t, sp, k);
 		if (!c->sp || !lives(c->tid))
 			return c;
 	}
-	return place(t, sp, 0);
+	return altstack_place(t, sp, 0);
 }
 
 /* False when another living thread has the stack. */
@@ -111,15 +111,15 @@ static bool claim_stack(uintptr_t sp)
 	if (!t)
 		return true;
 	fm_lock(&t->lock);
-	c = find(t, sp);
+	c = altstack_find(t, sp);
 	free = !c || c->tid == me || !lives(c->tid);
 	if (free)
-		*(c ? c : room(t, sp)) = (struct claim){ sp, me };
+		*(c ? c : altstack_room(t, sp)) = (struct claim){ sp, me };
 	fm_unlock(&t->lock);
 	return free;
 }
 
-static void drop(uintptr_t sp)
+static void altstack_drop(uintptr_t sp)
 {
 	struct claims *t = atomic_load(&table);
 	struct claim *c;
@@ -127,7 +127,7 @@ static void drop(uintptr_t sp)
 	if (!t || !sp)
 		return;
 	fm_lock(&t->lock);
-	c = find(t, sp);
+	c = altstack_find(t, sp);
 	if (c && c->tid == fm_sys_gettid())
 		c->sp = 0;
 	fm_unlock(&t->lock);
@@ -178,7 +178,7 @@ static char *large_get(size_t need)
 /* Never less than was asked for. A handler that runs on ours with
  * SS_AUTODISARM, or a coroutine that was made there, must not be given the
  * memory that it stands on. */
-static bool replace(stack_t *ss)
+static bool altstack_replace(stack_t *ss)
 {
 	const bool fits = ss->ss_size <= FM_ALT_STACK;
 	const char *here = __builtin_frame_address(0);
@@ -210,7 +210,7 @@ static void keep_no_more(void)
 
 /* While a handler runs on one with SS_AUTODISARM the kernel has none, and takes
  * it back afterwards: that could not be changed. */
-static bool keep(const stack_t *ss)
+static bool altstack_keep(const stack_t *ss)
 {
 	if (((unsigned)ss->ss_flags & SS_AUTODISARM) || may_start())
 		return false;
@@ -225,7 +225,7 @@ static bool put_ours(const stack_t *ss)
 {
 	stack_t now = *ss;
 
-	if (!replace(&now) || fm_sys2(SYS_sigaltstack, &now, NULL))
+	if (!altstack_replace(&now) || fm_sys2(SYS_sigaltstack, &now, NULL))
 		return false;
 	instead = (struct instead){ now.ss_sp, *ss };
 	return true;
@@ -284,7 +284,7 @@ void fm_altstack_fault(void *context)
 	    (ss->ss_flags & SS_DISABLE) ||
 	    sp - (uintptr_t)ss->ss_sp < ss->ss_size)
 		return;
-	replace(ss);
+	altstack_replace(ss);
 }
 
 /* The only thread of the child goes on having its stack. */
@@ -313,7 +313,7 @@ static void at_end(void *unused)
 
 	fm_block_signals(&mask);
 	if (fm_sys2(SYS_sigaltstack, &none, NULL) == 0) {
-		drop(mine);
+		altstack_drop(mine);
 		mine = 0;
 		keep_no_more();
 		if (large.sp)
@@ -334,49 +334,49 @@ void fm_altstack_boot(void)
 /* ---- sigaltstack ------------------------------------------------------ */
 
 /* The kernel's, or what is behind us. */
-static int pass(bool raw, const stack_t *ss, stack_t *old)
+static int altstack_pass(bool raw, const stack_t *ss, stack_t *old)
 {
 	return FM_PASS_VIA(raw, sigaltstack, SYS_sigaltstack, ss, old);
 }
 
 /* What the kernel refuses is for the kernel to judge. */
-static bool wanted(const stack_t *ss)
+static bool altstack_wanted(const stack_t *ss)
 {
 	return !(ss->ss_flags & SS_DISABLE) && ss->ss_sp &&
 	       ss->ss_size >= MINSIGSTKSZ_KERNEL;
 }
 
 /* The kernel has taken what was asked for: may the stack stay? */
-static void settle(const stack_t *ss)
+static void altstack_settle(const stack_t *ss)
 {
 	uintptr_t sp = 0;
 	bool ours = false;
 
 	keep_no_more();
-	if (wanted(ss)) {
+	if (altstack_wanted(ss)) {
 		if (ss->ss_size >= ALT_ENOUGH &&
 		    claim_stack((uintptr_t)ss->ss_sp))
 			sp = (uintptr_t)ss->ss_sp;
-		else if (keep(ss))
+		else if (altstack_keep(ss))
 			instead = (struct instead){ NULL, *ss };
 		else
 			ours = put_ours(ss);
 	}
 	if (sp != mine)
-		drop(mine);
+		altstack_drop(mine);
 	mine = sp;
 	if (have_key && (sp || keeps || ours))
 		pthread_setspecific(key, &key);
 }
 
-static int change(bool raw, const stack_t *ss, stack_t *old)
+static int altstack_change(bool raw, const stack_t *ss, stack_t *old)
 {
 	stack_t now;
-	int r = pass(raw, ss, old);
+	int r = altstack_pass(raw, ss, old);
 
 	if (r || !fm_user_reread(&now, ss, sizeof(now)))
 		return r;
-	settle(&now);
+	altstack_settle(&now);
 	return 0;
 }
 
@@ -387,13 +387,13 @@ static int change_alone(bool raw, const stack_t *ss, stack_t *old)
 	int r;
 
 	fm_block_signals(&mask);
-	r = change(raw, ss, old);
+	r = altstack_change(raw, ss, old);
 	fm_restore_signals(&mask);
 	return r;
 }
 
 /* The program is told of the stack that it asked for. */
-static void tell(stack_t *old, const struct instead *was)
+static void altstack_tell(stack_t *old, const struct instead *was)
 {
 	stack_t now;
 
@@ -405,7 +405,7 @@ static void tell(stack_t *old, const struct instead *was)
 	fm_user_rewrite(old, &now, sizeof(now));
 }
 
-static bool managed(const void *p)
+static bool altstack_managed(const void *p)
 {
 	return p && fm_looks() && fm_data_in(p, sizeof(stack_t));
 }
@@ -419,20 +419,20 @@ static bool managed(const void *p)
 int fm_do_sigaltstack(bool raw, const stack_t *ss, stack_t *old)
 {
 	const struct instead was = instead;
-	stack_t in, out, *to = managed(old) ? &out : old;
+	stack_t in, out, *to = altstack_managed(old) ? &out : old;
 	int r;
 
 	if (!fm_on())
-		return pass(raw, ss, old);
-	if (managed(ss))
+		return altstack_pass(raw, ss, old);
+	if (altstack_managed(ss))
 		ss = fm_user_read(&in, ss, sizeof(in)) ? &in : FM_NOWHERE;
 	if (!ss || fm_whoami() == FM_VFORK_CHILD)
-		r = pass(raw, ss, to);
+		r = altstack_pass(raw, ss, to);
 	else
 		r = change_alone(raw, ss, to);
 	if (r || !to)
 		return r;
-	tell(to, &was);
+	altstack_tell(to, &was);
 	if (to != old && !fm_user_write(old, &out, sizeof(out)))
 		return (int)fm_result(-EFAULT);
 	return 0;

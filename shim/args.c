@@ -11,7 +11,7 @@
 
 #include "args.h"
 
-static bool managed(const void *p)
+static bool args_managed(const void *p)
 {
 	return p && fm_data_in(p, 1);
 }
@@ -54,7 +54,7 @@ static bool need_string(struct need *need, const char *s)
 {
 	ssize_t n;
 
-	if (!managed(s))
+	if (!args_managed(s))
 		return true;
 	n = fm_user_strnlen(s, STRING_MAX);
 	need->any = true;
@@ -69,7 +69,7 @@ static bool need_vector(struct need *need, char *const *v)
 
 	if (!v)
 		return true;
-	need->any |= managed(v);
+	need->any |= args_managed(v);
 	do {
 		if (!next_string(&w, &s) || !need_string(need, s))
 			return false;
@@ -83,12 +83,12 @@ struct room {
 	char **slots, *at, *end;
 };
 
-static bool put_string(struct room *to, char **ret, char *s)
+static bool args_put_string(struct room *to, char **ret, char *s)
 {
 	ssize_t n;
 
 	*ret = s;
-	if (!managed(s))
+	if (!args_managed(s))
 		return true;
 	n = fm_user_strnlen(s, (size_t)(to->end - to->at));
 	if (n < 0 || !fm_user_read(to->at, s, (size_t)n))
@@ -108,7 +108,7 @@ static bool put_vector(struct room *to, const char *first, char *const **v)
 		return true;
 	do {
 		if (!next_string(&w, &s) || (const char *)to->slots >= first ||
-		    !put_string(to, to->slots, s))
+		    !args_put_string(to, to->slots, s))
 			return false;
 		to->slots++;
 	} while (s);
@@ -133,7 +133,7 @@ int fm_args_copy(struct fm_args *a)
 		return -ENOMEM;
 	first = (char *)a->copy + need.pointers * sizeof(char *);
 	to = (struct room){ a->copy, first, first + need.bytes };
-	if (put_string(&to, &path, (char *)(uintptr_t)a->path) &&
+	if (args_put_string(&to, &path, (char *)(uintptr_t)a->path) &&
 	    put_vector(&to, first, &a->argv) &&
 	    put_vector(&to, first, &a->envp)) {
 		a->path = path;

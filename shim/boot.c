@@ -88,7 +88,7 @@ static bool ahead_of_libc(void)
 	return false;
 }
 
-static const char *env_get(char **envp, const char *name)
+static const char *boot_env_get(char **envp, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -100,7 +100,7 @@ static const char *env_get(char **envp, const char *name)
 
 static bool wants_kept(char **envp)
 {
-	const char *deepbind = env_get(envp, "FASTMAP_DEEPBIND");
+	const char *deepbind = boot_env_get(envp, "FASTMAP_DEEPBIND");
 
 	return deepbind && !strcmp(deepbind, "keep");
 }
@@ -110,7 +110,7 @@ bool fm_dl_kept(void)
 	return booted ? keep_deepbind || !fm_on() : wants_kept(environ);
 }
 
-static bool wanted(int argc, char **argv, char **envp)
+static bool boot_wanted(int argc, char **argv, char **envp)
 {
 	if (getauxval(AT_SECURE))
 		return false;
@@ -128,7 +128,7 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 	const int saved = errno;
 
 	resolve_next();
-	if (wanted(argc, argv, envp)) {
+	if (boot_wanted(argc, argv, envp)) {
 		find_clock();
 		fm_dl_boot();
 		keep_deepbind = wants_kept(envp);

@@ -84,7 +84,7 @@ static size_t length(const struct fm_ptr *p, const long v[6], unsigned *how)
 	}
 }
 
-static size_t first_look(const struct fm_ptr *p, const long v[6])
+static size_t call_copy_first_look(const struct fm_ptr *p, const long v[6])
 {
 	unsigned how;
 
@@ -122,7 +122,7 @@ static bool inner_touches(const struct fm_ptr *p, const long v[6])
 
 static bool touches(const struct fm_ptr *p, const long v[6])
 {
-	const size_t n = v[p->arg] ? first_look(p, v) : 0;
+	const size_t n = v[p->arg] ? call_copy_first_look(p, v) : 0;
 
 	if (p->kind == FM_PTR_INNER)
 		return inner_touches(p, v);
@@ -147,7 +147,7 @@ bool fm_call_touches(const struct fm_call *w, const long v[6])
  * more. */
 #define SLACK 32
 
-static char *room_for(struct copies *c, size_t len, size_t *ret_apart)
+static char *call_copy_room_for(struct copies *c, size_t len, size_t *ret_apart)
 {
 	char *p = c->room + c->used;
 
@@ -164,7 +164,7 @@ static struct object *object_new(struct copies *c, long user, size_t len,
 {
 	struct object o = { .user = (char *)user, .len = len };
 
-	o.mem = room_for(c, out ? 2 * len : len, &o.apart);
+	o.mem = call_copy_room_for(c, out ? 2 * len : len, &o.apart);
 	if (!o.mem)
 		return NULL;
 	if (out) {

@@ -29,7 +29,7 @@ static bool efault(long r)
 	return (int)r == -1 && errno == EFAULT;
 }
 
-static long again(const struct hook *h, long r, long v[6])
+static long call_hooks_again(const struct hook *h, long r, long v[6])
 {
 	return efault(r) && fm_looks() && fm_call_touches(h->call, v) ?
 		       fm_call_copied(h->call, behind(h), h->nr, v) : r;
@@ -57,25 +57,27 @@ static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 #define V a, b, c, d, e, f
 #define PARAMETERS long a, long b, long c, long d, long e, long f
 
-#define DEFINE(fn, row, nr, how)                                           \
-	FM_HOOK long hook_##fn(PARAMETERS) __asm__(#fn);                   \
-	static struct hook at_##fn = { NULL, #fn, row, nr, how };          \
-	static struct fm_next fm_next_entry_##fn                           \
-		__attribute__((used, section("fm_next"),                   \
-			       aligned(sizeof(void *)))) = {               \
-			#fn, (void **)(void *)&at_##fn.next, NULL,         \
-			(void *)(uintptr_t)&hook_##fn, NULL };             \
-	FM_HOOK long hook_##fn(PARAMETERS)                                 \
-	{                                                                  \
-		long v[6] = { V };                                         \
-                                                                           \
-		if (!((how) & AGAIN))                                      \
-			return !fm_looks() && at_##fn.next ?               \
-				       at_##fn.next(V) :                   \
-				       through(&at_##fn, v);               \
-		return again(&at_##fn,                                     \
-			     at_##fn.next ? at_##fn.next(V) :              \
-			     fm_call_made(behind(&at_##fn), nr, v), v);    \
+#define DEFINE(fn, row, nr, how)                                              \
+	FM_HOOK long hook_##fn(PARAMETERS) __asm__(#fn);                      \
+	static struct hook at_##fn = { NULL, #fn, row, nr, how };             \
+	static struct fm_next fm_next_entry_##fn __attribute__((              \
+		used, section("fm_next"), aligned(sizeof(void *)))) = {       \
+		#fn, (void **)(void *)&at_##fn.next, NULL,                    \
+		(void *)(uintptr_t) & hook_##fn, NULL                         \
+	};                                                                    \
+	FM_HOOK long hook_##fn(PARAMETERS)                                    \
+	{                                                                     \
+		long v[6] = { V };                                            \
+                                                                              \
+		if (!((how) & AGAIN))                                         \
+			return !fm_looks() && at_##fn.next                    \
+				       ? at_##fn.next(V)                      \
+				       : through(&at_##fn, v);                \
+		return call_hooks_again(                                      \
+			&at_##fn,                                             \
+			at_##fn.next ? at_##fn.next(V)                        \
+				     : fm_call_made(behind(&at_##fn), nr, v), \
+			v);                                                   \
 	}
 
 #define CALL(name, ...)

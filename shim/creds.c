@@ -16,18 +16,18 @@ FM_NEXT(setgroups)
 FM_NEXT(capset)
 
 /* A child of vfork changes itself only. */
-static int changed(int r)
+static int creds_changed(int r)
 {
 	if (r == 0 && fm_thread_any() && fm_whoami() == FM_ME)
 		fm_creds_changed();
 	return r;
 }
 
-#define CHANGES(fn, params, ...)                                           \
-	FM_NEXT(fn)                                                        \
-	FM_HOOK int fn params                                              \
-	{                                                                  \
-		return changed(FM_LATE(fn)(__VA_ARGS__));                  \
+#define CHANGES(fn, params, ...)                                \
+	FM_NEXT(fn)                                             \
+	FM_HOOK int fn params                                   \
+	{                                                       \
+		return creds_changed(FM_LATE(fn)(__VA_ARGS__)); \
 	}
 
 CHANGES(setuid, (uid_t id), id)
@@ -44,15 +44,15 @@ CHANGES(initgroups, (const char *user, gid_t group), user, group)
 
 FM_HOOK int setgroups(size_t n, const gid_t *groups)
 {
-	return changed(FM_CALL_NEXT(FM_LATE(setgroups), SYS_setgroups, n,
-				    groups, 0, 0));
+	return creds_changed(FM_CALL_NEXT(FM_LATE(setgroups), SYS_setgroups, n,
+					  groups, 0, 0));
 }
 
 /* Of the calling thread, in a program of several. */
 static int dropped(int r)
 {
 	if (!atomic_load(&fm_threads))
-		return changed(r);
+		return creds_changed(r);
 	if (r == 0 && fm_thread_any() && fm_whoami() == FM_ME)
 		fm_creds_dropped();
 	return r;
@@ -71,5 +71,5 @@ long fm_syscall_creds(long nr, long a, long b, long c)
 
 	if (nr == SYS_capset)
 		return dropped((int)r);
-	return atomic_load(&fm_threads) ? r : changed((int)r);
+	return atomic_load(&fm_threads) ? r : creds_changed((int)r);
 }

@@ -21,7 +21,7 @@ FM_NEXT(dup3)
 extern int __close(int fd);
 extern int __dup2(int from, int to);
 
-static bool ours(int fd)
+static bool fd_ours(int fd)
 {
 	return fm_on() && fd >= 0 && fm_fd_is_ours(fd);
 }
@@ -36,7 +36,7 @@ int fm_do_close(bool raw, int fd)
 {
 	int r;
 
-	if (ours(fd))
+	if (fd_ours(fd))
 		return (int)fm_result(-EBADF);
 	fm_ipc_before();
 	closing(fd);
@@ -59,9 +59,9 @@ FM_HOOK int __close(int fd)
  * for dup2 that meets an open in progress on that number. */
 static int dup_check(int from, int to)
 {
-	if (ours(from))
+	if (fd_ours(from))
 		return -EBADF;
-	return ours(to) ? -EBUSY : 0;
+	return fd_ours(to) ? -EBUSY : 0;
 }
 
 static int do_dup2(int from, int to)

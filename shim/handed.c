@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <time.h>
 
-static void give(long p, size_t n)
+static void handed_give(long p, size_t n)
 {
 	fm_demote_touched((const void *)p, n, FM_WHY_SYSCALL);
 }
@@ -33,7 +33,7 @@ static void give_time(long p)
 }
 
 /* The fourth argument of the others is a number. */
-static bool waits(int cmd)
+static bool handed_waits(int cmd)
 {
 	return cmd == FUTEX_WAIT || cmd == FUTEX_WAIT_BITSET ||
 	       cmd == FUTEX_WAIT_REQUEUE_PI || cmd == FUTEX_LOCK_PI ||
@@ -45,7 +45,7 @@ static void old_futex(long a, long op, long time, long other)
 	const int cmd = (int)op & FUTEX_CMD_MASK;
 
 	give_futex(a, 4);
-	if (waits(cmd))
+	if (handed_waits(cmd))
 		give_time(time);
 	if (cmd == FUTEX_REQUEUE || cmd == FUTEX_CMP_REQUEUE ||
 	    cmd == FUTEX_CMP_REQUEUE_PI || cmd == FUTEX_WAIT_REQUEUE_PI ||
@@ -78,10 +78,10 @@ void fm_hand_seccomp(long op, long args)
 
 	if (!fm_looks() || !args)
 		return;
-	give(args, sizeof(f));
+	handed_give(args, sizeof(f));
 	if (op == SECCOMP_SET_MODE_FILTER &&
 	    fm_user_read(&f, (void *)args, sizeof(f)))
-		give((long)f.words, f.n * sizeof(*f.words));
+		handed_give((long)f.words, f.n * sizeof(*f.words));
 }
 
 static void give_segments(const struct kexec_segment *v, unsigned long n)
@@ -89,9 +89,9 @@ static void give_segments(const struct kexec_segment *v, unsigned long n)
 	struct kexec_segment s;
 
 	n = n < KEXEC_SEGMENT_MAX ? n : KEXEC_SEGMENT_MAX;
-	give((long)v, n * sizeof(*v));
+	handed_give((long)v, n * sizeof(*v));
 	for (; n && fm_user_read(&s, v, sizeof(s)); v++, n--)
-		give((long)s.buf, s.bufsz);
+		handed_give((long)s.buf, s.bufsz);
 }
 
 /* ---- threads ------------------------------------------------------------ */
@@ -99,9 +99,9 @@ static void give_segments(const struct kexec_segment *v, unsigned long n)
 void fm_hand_ids(unsigned long flags, const void *parent, const void *child)
 {
 	if (flags & (CLONE_PARENT_SETTID | CLONE_PIDFD))
-		give((long)parent, sizeof(pid_t));
+		handed_give((long)parent, sizeof(pid_t));
 	if (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
-		give((long)child, sizeof(pid_t));
+		handed_give((long)child, sizeof(pid_t));
 }
 
 void fm_hand_clone(const void *args, size_t size)
@@ -111,15 +111,15 @@ void fm_hand_clone(const void *args, size_t size)
 	if (!fm_looks())
 		return;
 	size = size < sizeof(a) ? size : sizeof(a);
-	give((long)args, size);
+	handed_give((long)args, size);
 	if (!fm_user_read(&a, args, size))
 		return;
 	fm_hand_ids(a.flags & ~(uint64_t)CLONE_PIDFD,
 		    (void *)(uintptr_t)a.parent_tid,
 		    (void *)(uintptr_t)a.child_tid);
 	if (a.flags & CLONE_PIDFD)
-		give((long)a.pidfd, sizeof(int));
-	give((long)a.set_tid, a.set_tid_size * sizeof(pid_t));
+		handed_give((long)a.pidfd, sizeof(int));
+	handed_give((long)a.set_tid, a.set_tid_size * sizeof(pid_t));
 }
 
 /* ---- by number ---------------------------------------------------------- */
@@ -157,13 +157,13 @@ void fm_hand_over(long nr, long a, long b, long c, long d, long e)
 		give_segments((const void *)c, (unsigned long)b);
 		break;
 	case __NR_set_tid_address:
-		give(a, sizeof(int));
+		handed_give(a, sizeof(int));
 		break;
 	case __NR_set_robust_list:
-		give(a, (size_t)b);
+		handed_give(a, (size_t)b);
 		break;
 	case __NR_rseq:
-		give(a, (unsigned)b);
+		handed_give(a, (unsigned)b);
 		break;
 	}
 }

@@ -23,7 +23,7 @@ FM_NEXT(pthread_barrier_init)
 
 /* ---- aio --------------------------------------------------------------- */
 
-static void give_up_request(const struct aiocb *cb)
+static void io_aio_give_up_request(const struct aiocb *cb)
 {
 	struct fm_file *f;
 
@@ -41,19 +41,19 @@ static void give_up_request(const struct aiocb *cb)
 
 FM_HOOK int aio_read(struct aiocb *cb)
 {
-	give_up_request(cb);
+	io_aio_give_up_request(cb);
 	return FM_LATE(aio_read)(cb);
 }
 
 FM_HOOK int aio_write(struct aiocb *cb)
 {
-	give_up_request(cb);
+	io_aio_give_up_request(cb);
 	return FM_LATE(aio_write)(cb);
 }
 
 FM_HOOK int aio_fsync(int op, struct aiocb *cb)
 {
-	give_up_request(cb);
+	io_aio_give_up_request(cb);
 	return FM_LATE(aio_fsync)(op, cb);
 }
 
@@ -64,7 +64,7 @@ FM_HOOK int lio_listio(int mode, struct aiocb *const list[], int n,
 		fm_demote_touched(list, (size_t)n * sizeof(*list), FM_WHY_AIO);
 		for (int i = 0; i < n; i++)
 			if (list[i] && list[i]->aio_lio_opcode != LIO_NOP)
-				give_up_request(list[i]);
+				io_aio_give_up_request(list[i]);
 	}
 	return FM_LATE(lio_listio)(mode, list, n, sig);
 }

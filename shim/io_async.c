@@ -33,7 +33,7 @@ int io_uring_queue_init_mem(unsigned entries, struct io_uring *r,
 
 #define MOST 65536 /* requests of one call */
 
-static void begins(void)
+static void io_async_begins(void)
 {
 	if (fm_on())
 		fm_async_begins();
@@ -77,7 +77,7 @@ static void *next_of(const char *name)
 
 FM_HOOK int io_setup(int events, context *ret)
 {
-	begins();
+	io_async_begins();
 	fm_demote_touched(ret, sizeof(*ret), FM_WHY_AIO);
 	return (int)fm_sys2(SYS_io_setup, events, ret);
 }
@@ -105,7 +105,7 @@ static void give_up_vector(const struct iovec *iov, size_t n)
 
 /* Buffers in managed memory are used later, the request is stored to. What
  * cannot be read says EFAULT. */
-static bool give_up_request(struct iocb *const *at)
+static bool io_async_give_up_request(struct iocb *const *at)
 {
 	struct iocb *cb, c;
 	void *buf;
@@ -134,7 +134,8 @@ FM_HOOK int io_submit(context ctx, long n, struct iocb **v)
 	if (fm_looks() && n > 0)
 		fm_demote_touched(v, fm_least((size_t)n, MOST) * sizeof(*v),
 				  FM_WHY_AIO);
-	for (long i = 0; fm_looks() && i < n && give_up_request(v + i); i++)
+	for (long i = 0; fm_looks() && i < n && io_async_give_up_request(v + i);
+	     i++)
 		;
 	return (int)fm_sys3(SYS_io_submit, ctx, n, v);
 }
@@ -182,7 +183,7 @@ EVENTS(io_pgetevents,
 /* ---- liburing ----------------------------------------------------------- */
 
 #define RING(fn, params, ...) \
-	BEHIND(fn, params, begins(), -ENOSYS, __VA_ARGS__)
+	BEHIND(fn, params, io_async_begins(), -ENOSYS, __VA_ARGS__)
 
 /* clang-format off */
 RING(io_uring_setup, (unsigned n, struct io_uring_params *p), n, p)
@@ -205,7 +206,7 @@ long fm_syscall_async(long nr, long a, long b, long c, long d, long e)
 	case SYS_io_setup:
 		return fm_result(io_setup((int)a, (context *)b));
 	case SYS_io_uring_setup:
-		begins();
+		io_async_begins();
 		break;
 	case SYS_io_submit:
 		return fm_result(io_submit((context)a, b, (struct iocb **)c));

@@ -25,7 +25,7 @@ void fm_change_fork_child(void)
 		fm_lock_reset(&serial[i]);
 }
 
-static void begin(struct fm_change *c, struct fm_file *f)
+static void io_change_begin(struct fm_change *c, struct fm_file *f)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel);
 	c->file = f;
@@ -37,7 +37,7 @@ static void begin(struct fm_change *c, struct fm_file *f)
 
 void fm_change_file(struct fm_change *c, struct fm_file *f)
 {
-	begin(c, f);
+	io_change_begin(c, f);
 	c->owned = false;
 }
 
@@ -45,7 +45,7 @@ static bool begin_owned(struct fm_change *c, struct fm_file *f)
 {
 	if (!f)
 		return false;
-	begin(c, f);
+	io_change_begin(c, f);
 	c->owned = true;
 	return true;
 }
@@ -131,14 +131,14 @@ static int flags_of(const struct fm_rw *rw)
 	return (int)fl | (rw->flags & RWF_APPEND ? O_APPEND : 0);
 }
 
-static off_t position(int fd)
+static off_t io_change_position(int fd)
 {
 	off_t pos = fm_sys3(SYS_lseek, fd, 0, SEEK_CUR);
 
 	return pos < 0 ? 0 : pos;
 }
 
-static off_t size_of(int fd)
+static off_t io_change_size_of(int fd)
 {
 	struct stat st;
 
@@ -163,7 +163,8 @@ static ssize_t change_in(const struct fm_rw *rw, const struct iovec *iov,
 	fm_change_file(&c, rw->file);
 	if (off == FM_HERE)
 		fm_change_serial(&c);
-	e = fm_file_flush(rw->file, off == FM_HERE ? position(rw->fd) : off,
+	e = fm_file_flush(rw->file,
+			  off == FM_HERE ? io_change_position(rw->fd) : off,
 			  (off_t)len);
 	if (e < 0)
 		errno = -read_error(e);
@@ -175,7 +176,7 @@ static ssize_t change_in(const struct fm_rw *rw, const struct iovec *iov,
 
 /* Another process that shares the description moved the position under our
  * hands; where the bytes went is not known. */
-static void forget_all(struct fm_file *f)
+static void io_change_forget_all(struct fm_file *f)
 {
 	struct fm_range all;
 
@@ -199,17 +200,17 @@ static ssize_t change_out(const struct fm_rw *rw, const struct iovec *iov,
 	if (off == FM_HERE || append)
 		fm_change_serial(&c);
 	if (append)
-		from = size_of(rw->fd);
+		from = io_change_size_of(rw->fd);
 	else if (off == FM_HERE)
-		from = position(rw->fd);
+		from = io_change_position(rw->fd);
 	if (fm_change_lock(&c, from, (off_t)len) == 0)
 		r = rw->call(rw, iov, cnt, off);
 	if (r > 0 && off == FM_HERE)
-		moved = position(rw->fd) - r != from;
+		moved = io_change_position(rw->fd) - r != from;
 	c.range.cached = !(flags & O_DIRECT);
 	fm_change_end(&c, r > 0, false);
 	if (moved)
-		forget_all(rw->file);
+		io_change_forget_all(rw->file);
 	return r;
 }
 

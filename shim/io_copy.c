@@ -34,7 +34,7 @@ struct copy {
 	bool refers; /* it may be done by reference */
 };
 
-static off_t position(int fd, const off_t *off)
+static off_t io_copy_position(int fd, const off_t *off)
 {
 	off_t pos = off ? *off : fm_sys3(SYS_lseek, fd, 0, SEEK_CUR);
 
@@ -85,7 +85,7 @@ static int see_source(const struct copy *c)
 
 static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)
 {
-	off_t left = size - position(c->in, c->in_off);
+	off_t left = size - io_copy_position(c->in, c->in_off);
 	struct fm_change ch;
 	ssize_t r = -1;
 
@@ -97,7 +97,8 @@ static ssize_t into_managed(const struct copy *c, struct fm_file *f, off_t size)
 	fm_file_shares(f);
 	fm_change_file(&ch, f);
 	fm_change_serial(&ch);
-	if (fm_change_lock(&ch, position(c->out, c->out_off), left) == 0) {
+	if (fm_change_lock(&ch, io_copy_position(c->out, c->out_off), left) ==
+	    0) {
 		struct copy whole = *c;
 
 		whole.len = (size_t)left; /* never beyond what is held */
@@ -200,7 +201,7 @@ static bool offset_write(const struct offset *o)
 	return !o->user || fm_user_write(o->user, &o->value, sizeof(o->value));
 }
 
-FM_SLOW ssize_t guarded(struct copy c)
+FM_SLOW ssize_t io_copy_guarded(struct copy c)
 {
 	struct offset in, out;
 	ssize_t r;
@@ -225,8 +226,8 @@ ssize_t fm_do_sendfile(bool raw, int out, int in, off_t *off, size_t len)
 	if (fm_idle())
 		return FM_PASS_VIA(raw, sendfile, SYS_sendfile, out, in, off,
 				   len);
-	return guarded((struct copy){ in, out, off, NULL, len, 0, raw,
-				      call_sendfile, false });
+	return io_copy_guarded((struct copy){ in, out, off, NULL, len, 0, raw,
+					      call_sendfile, false });
 }
 
 FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
@@ -243,8 +244,9 @@ ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out,
 	if (fm_idle())
 		return FM_PASS_VIA(raw, copy_file_range, SYS_copy_file_range,
 				   in, in_off, out, out_off, len, flags);
-	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
-				      raw, call_copy_file_range, true });
+	return io_copy_guarded((struct copy){ in, out, in_off, out_off, len,
+					      flags, raw, call_copy_file_range,
+					      true });
 }
 
 FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
@@ -260,8 +262,8 @@ ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out,
 	if (fm_idle())
 		return FM_PASS_VIA(raw, splice, SYS_splice, in, in_off, out,
 				   out_off, len, flags);
-	return guarded((struct copy){ in, out, in_off, out_off, len, flags,
-				      raw, call_splice, false });
+	return io_copy_guarded((struct copy){ in, out, in_off, out_off, len,
+					      flags, raw, call_splice, false });
 }
 
 FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,

@@ -78,7 +78,7 @@ FM_SLOW FILE *fopen_slow(const char *path, const char *mode)
 }
 
 /* A ring may read or write it from now on. */
-static FILE *opened(FILE *fp)
+static FILE *io_fopen_opened(FILE *fp)
 {
 	if (fp && atomic_load_explicit(&fm_async, memory_order_relaxed))
 		fm_async_opened(fp->_fileno);
@@ -90,10 +90,10 @@ FM_HOOK FILE *fopen(const char *path, const char *mode)
 	FILE *fp;
 
 	if (fm_looks() && (truncates(mode) || fm_data_in(path, 1)))
-		return opened(fopen_slow(path, mode));
+		return io_fopen_opened(fopen_slow(path, mode));
 	fp = FM_LATE(fopen)(path, mode);
 	fm_ipc_after(fp ? 0 : -1);
-	return opened(fp);
+	return io_fopen_opened(fp);
 }
 
 /* In libc's order, which is fork's too, before the file is held. */

@@ -89,7 +89,7 @@ static size_t get_any(FILE *fp, void *buf, size_t n, bool lock)
 	return get_plain(fp, buf, n, lock);
 }
 
-static size_t get(FILE *fp, void *buf, size_t n, bool lock)
+static size_t io_fread_get(FILE *fp, void *buf, size_t n, bool lock)
 {
 	unsigned slot;
 	size_t r = 0;
@@ -104,7 +104,8 @@ static size_t get(FILE *fp, void *buf, size_t n, bool lock)
 	return r;
 }
 
-static size_t items(void *buf, size_t size, size_t n, FILE *fp, bool lock)
+static size_t io_fread_items(void *buf, size_t size, size_t n, FILE *fp,
+			     bool lock)
 {
 	size_t bytes, got;
 
@@ -113,12 +114,12 @@ static size_t items(void *buf, size_t size, size_t n, FILE *fp, bool lock)
 			    : FM_LATE(fread_unlocked)(buf, size, n, fp);
 	if (!bytes)
 		return 0;
-	got = fm_stdio_pieces(fp, buf, bytes, lock, get);
+	got = fm_stdio_pieces(fp, buf, bytes, lock, io_fread_get);
 	return got == bytes ? n : got / size;
 }
 
 /* Nobody is concerned, or no system call will be made. */
-static bool passes(FILE *fp, size_t size, size_t n)
+static bool io_fread_passes(FILE *fp, size_t size, size_t n)
 {
 	if (!fm_on())
 		return true;
@@ -129,16 +130,16 @@ static bool passes(FILE *fp, size_t size, size_t n)
 
 FM_HOOK size_t fread(void *buf, size_t size, size_t n, FILE *fp)
 {
-	if (passes(fp, size, n))
+	if (io_fread_passes(fp, size, n))
 		return FM_LATE(fread)(buf, size, n, fp);
-	return items(buf, size, n, fp, true);
+	return io_fread_items(buf, size, n, fp, true);
 }
 
 FM_HOOK size_t fread_unlocked(void *buf, size_t size, size_t n, FILE *fp)
 {
-	if (passes(fp, size, n))
+	if (io_fread_passes(fp, size, n))
 		return FM_LATE(fread_unlocked)(buf, size, n, fp);
-	return items(buf, size, n, fp, false);
+	return io_fread_items(buf, size, n, fp, false);
 }
 
 static void check_room(size_t room, size_t size, size_t n)

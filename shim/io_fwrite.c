@@ -42,7 +42,7 @@ static size_t call_fwrite(FILE *fp, const void *buf, size_t n, bool lock)
 		    : FM_LATE(fwrite_unlocked)(buf, 1, n, fp);
 }
 
-static size_t put(FILE *fp, const void *buf, size_t n, bool lock)
+static size_t io_fwrite_put(FILE *fp, const void *buf, size_t n, bool lock)
 {
 	struct fm_stdio s;
 	size_t r;
@@ -60,7 +60,8 @@ static ssize_t call_put(const struct fm_rw *rw, const struct iovec *iov,
 {
 	const struct put *p = rw->arg;
 
-	return (ssize_t)put(p->fp, iov->iov_base, iov->iov_len, p->lock);
+	return (ssize_t)io_fwrite_put(p->fp, iov->iov_base, iov->iov_len,
+				      p->lock);
 }
 
 /* The stream's lock makes the pieces one write. */
@@ -89,11 +90,11 @@ static size_t put_any(FILE *fp, const void *buf, size_t n, bool lock)
 {
 	if (n && !fm_stdio_fits(fp, n) && fm_data_in(buf, n))
 		return put_guarded(fp, buf, n, lock);
-	return put(fp, buf, n, lock);
+	return io_fwrite_put(fp, buf, n, lock);
 }
 
 /* Nobody is concerned, or no system call will be made. */
-static bool passes(FILE *fp, size_t size, size_t n)
+static bool io_fwrite_passes(FILE *fp, size_t size, size_t n)
 {
 	if (!fm_on())
 		return true;
@@ -101,13 +102,13 @@ static bool passes(FILE *fp, size_t size, size_t n)
 	       (!fm_looks() || !fm_stdio_locks(fp));
 }
 
-static size_t put_piece(FILE *fp, void *buf, size_t n, bool lock)
+static size_t io_fwrite_put_piece(FILE *fp, void *buf, size_t n, bool lock)
 {
 	return put_any(fp, buf, n, lock);
 }
 
-static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
-		    bool lock)
+static size_t io_fwrite_items(const void *buf, size_t size, size_t n, FILE *fp,
+			      bool lock)
 {
 	size_t bytes, put;
 
@@ -117,24 +118,24 @@ static size_t items(const void *buf, size_t size, size_t n, FILE *fp,
 	if (!bytes)
 		return 0;
 	put = fm_stdio_pieces(fp, (void *)(uintptr_t)buf, bytes, lock,
-			      put_piece);
+			      io_fwrite_put_piece);
 	return put == bytes ? n : put / size;
 }
 
 FM_HOOK size_t fwrite(const void *buf, size_t size, size_t n, FILE *fp)
 {
-	if (passes(fp, size, n))
+	if (io_fwrite_passes(fp, size, n))
 		return FM_LATE(fwrite)(buf, size, n, fp);
-	return items(buf, size, n, fp, true);
+	return io_fwrite_items(buf, size, n, fp, true);
 }
 
 #undef fwrite_unlocked
 FM_HOOK size_t fwrite_unlocked(const void *buf, size_t size, size_t n,
 			       FILE *fp)
 {
-	if (passes(fp, size, n))
+	if (io_fwrite_passes(fp, size, n))
 		return FM_LATE(fwrite_unlocked)(buf, size, n, fp);
-	return items(buf, size, n, fp, false);
+	return io_fwrite_items(buf, size, n, fp, false);
 }
 
 /* ---- strings and characters -------------------------------------------- */
@@ -193,7 +194,8 @@ static inline bool put_fast(int ch, FILE *fp)
 }
 
 /* A full (or line-buffered) stream goes the long way. */
-static int put_char(int ch, FILE *fp, bool lock, int (*call)(int, FILE *))
+static int io_fwrite_put_char(int ch, FILE *fp, bool lock,
+			      int (*call)(int, FILE *))
 {
 	struct fm_stdio s;
 	int r;
@@ -217,7 +219,7 @@ FM_HOOK int fputc(int ch, FILE *fp)
 		return (unsigned char)ch;
 	if (!fm_looks())
 		return FM_LATE(fputc)(ch, fp);
-	return put_char(ch, fp, true, FM_LATE(fputc));
+	return io_fwrite_put_char(ch, fp, true, FM_LATE(fputc));
 }
 
 FM_HOOK int fputc_unlocked(int ch, FILE *fp)
@@ -226,7 +228,7 @@ FM_HOOK int fputc_unlocked(int ch, FILE *fp)
 		return (unsigned char)ch;
 	if (!fm_looks())
 		return FM_LATE(fputc_unlocked)(ch, fp);
-	return put_char(ch, fp, false, FM_LATE(fputc_unlocked));
+	return io_fwrite_put_char(ch, fp, false, FM_LATE(fputc_unlocked));
 }
 
 /* What putc_unlocked expands to. */
@@ -234,7 +236,7 @@ FM_HOOK int __overflow(FILE *fp, int ch)
 {
 	if (!fm_looks())
 		return FM_LATE(__overflow)(fp, ch);
-	return put_char(ch, fp, false, call_overflow);
+	return io_fwrite_put_char(ch, fp, false, call_overflow);
 }
 
 #undef putchar
@@ -311,7 +313,7 @@ static int write_text(int fd, char *text, int n)
 #define LONG_REAL 400
 #define WIDTH_MOST 4096
 
-static const char *number(const char *f, size_t *ret)
+static const char *io_fwrite_number(const char *f, size_t *ret)
 {
 	for (*ret = 0; *f >= '0' && *f <= '9' && *ret < WIDTH_MOST; f++)
 		*ret = *ret * 10 + (size_t)(*f - '0');
@@ -328,10 +330,10 @@ static const char *conversion(const char *f, va_list *ap, size_t *n)
 
 	while (*f == '-' || *f == '+' || *f == ' ' || *f == '#' || *f == '0')
 		f++;
-	f = number(f, &width);
+	f = io_fwrite_number(f, &width);
 	exact = *f == '.';
 	if (exact)
-		f = number(f + 1, &digits);
+		f = io_fwrite_number(f + 1, &digits);
 	for (; *f == 'l' || *f == 'z' || *f == 'h'; f++)
 		wide |= *f != 'h';
 	*n += width + digits;
@@ -385,7 +387,7 @@ static bool format_fits(const FILE *fp, const char *f, va_list ap)
 }
 
 /* No system call will be made: nobody need know which file it is. */
-static bool stays(const FILE *fp, const char *fmt, va_list ap)
+static bool io_fwrite_stays(const FILE *fp, const char *fmt, va_list ap)
 {
 	return !fm_looks() ||
 	       (!fm_stdio_locks(fp) && format_fits(fp, fmt, ap));
@@ -396,7 +398,7 @@ FM_HOOK int vfprintf(FILE *fp, const char *fmt, va_list ap)
 	char *text;
 	int n;
 
-	if (stays(fp, fmt, ap) || !format_first(fp->_fileno))
+	if (io_fwrite_stays(fp, fmt, ap) || !format_first(fp->_fileno))
 		return FM_LATE(vfprintf)(fp, fmt, ap);
 	n = vasprintf(&text, fmt, ap);
 	return put_text(fp, text, n);
@@ -407,7 +409,7 @@ FM_HOOK int __vfprintf_chk(FILE *fp, int flag, const char *fmt, va_list ap)
 	char *text;
 	int n;
 
-	if (stays(fp, fmt, ap) || !format_first(fp->_fileno))
+	if (io_fwrite_stays(fp, fmt, ap) || !format_first(fp->_fileno))
 		return FM_LATE(__vfprintf_chk)(fp, flag, fmt, ap);
 	n = __vasprintf_chk(&text, flag, fmt, ap);
 	return put_text(fp, text, n);

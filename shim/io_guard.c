@@ -54,7 +54,7 @@ bool fm_iov_touches(const struct iovec *iov, int cnt)
 	return fm_iov_any(iov, cnt, fm_data_in);
 }
 
-static bool is_ours(const struct iovec *iov, int cnt)
+static bool io_guard_is_ours(const struct iovec *iov, int cnt)
 {
 	return fm_iov_any(iov, cnt, fm_overlaps);
 }
@@ -70,14 +70,14 @@ static size_t iov_total(const struct iovec *iov, int cnt)
 }
 
 /* Bytes from p that fit into `room` bytes of whole pages. */
-static size_t fit(const void *p, size_t len, size_t room)
+static size_t io_guard_fit(const void *p, size_t len, size_t room)
 {
 	const size_t head = (uintptr_t)p & 4095;
 
 	return room > head ? min_size(len, room - head) : 0;
 }
 
-static size_t pages_of(const void *p, size_t len)
+static size_t io_guard_pages_of(const void *p, size_t len)
 {
 	return (((uintptr_t)p & 4095) + len + 4095) & ~(size_t)4095;
 }
@@ -92,7 +92,7 @@ size_t fm_usable(const void *p, size_t len, bool in)
 	while (done < len) {
 		const char *at = (const char *)p + done;
 		struct fm_pin pin = FM_PIN_INIT;
-		size_t want = fit(at, len - done, limit);
+		size_t want = io_guard_fit(at, len - done, limit);
 		ssize_t got = fm_pin(&pin, at, want, in);
 
 		fm_unpin(&pin);
@@ -106,7 +106,7 @@ size_t fm_usable(const void *p, size_t len, bool in)
 	return done;
 }
 
-static void advance(struct cursor *c, size_t n)
+static void io_guard_advance(struct cursor *c, size_t n)
 {
 	while (c->left > 0 && n >= c->iov->iov_len - c->skip) {
 		n -= c->iov->iov_len - c->skip;
@@ -117,7 +117,7 @@ static void advance(struct cursor *c, size_t n)
 	c->skip += n;
 }
 
-static struct iovec at(const struct cursor *c)
+static struct iovec io_guard_at(const struct cursor *c)
 {
 	return (struct iovec){ (char *)c->iov->iov_base + c->skip,
 			       c->iov->iov_len - c->skip };
@@ -134,21 +134,22 @@ static void pin_plan(struct piece *p, struct cursor c, size_t max)
 	p->cnt = 0;
 	p->len = 0;
 	while (c.left > 0 && p->cnt < PIECE_IOV && p->len < max) {
-		struct iovec v = at(&c);
+		struct iovec v = io_guard_at(&c);
 		size_t want = min_size(v.iov_len, max - p->len), take = want;
 
 		if (want && fm_overlaps(v.iov_base, want)) {
-			take = pins-- ? fit(v.iov_base, want, room) : 0;
+			take = pins-- ? io_guard_fit(v.iov_base, want, room)
+				      : 0;
 			if (take == 0)
 				break;
-			room -= pages_of(v.iov_base, take);
+			room -= io_guard_pages_of(v.iov_base, take);
 		}
 		v.iov_len = take;
 		p->iov[p->cnt++] = v;
 		p->len += take;
 		if (take < want)
 			break;
-		advance(&c, take);
+		io_guard_advance(&c, take);
 	}
 }
 
@@ -207,14 +208,14 @@ size_t fm_copy_try(void *to, const void *from, size_t n);
 static bool copy_out(struct cursor c, char *mem, size_t len)
 {
 	while (len) {
-		struct iovec v = at(&c);
+		struct iovec v = io_guard_at(&c);
 		size_t n = min_size(v.iov_len, len);
 
 		if (fm_copy_try(mem, v.iov_base, n))
 			return false;
 		mem += n;
 		len -= n;
-		advance(&c, n);
+		io_guard_advance(&c, n);
 	}
 	return true;
 }
@@ -246,7 +247,7 @@ static size_t copy_in(struct cursor c, char *mem, size_t len)
 	size_t done = 0;
 
 	while (done < len) {
-		struct iovec v = at(&c);
+		struct iovec v = io_guard_at(&c);
 		size_t n = min_size(v.iov_len, len - done);
 		size_t ok = fm_usable(v.iov_base, n, true);
 
@@ -254,7 +255,7 @@ static size_t copy_in(struct cursor c, char *mem, size_t len)
 		done += ok;
 		if (ok < n)
 			break;
-		advance(&c, n);
+		io_guard_advance(&c, n);
 	}
 	return done;
 }
@@ -281,7 +282,7 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 	size_t done = 0;
 
 	while (c.left > 0 && done < max) {
-		struct iovec v = at(&c);
+		struct iovec v = io_guard_at(&c);
 		size_t want = min_size(v.iov_len, max - done), got = want;
 
 		if (want && !(ends && ends_usable(&v, want)))
@@ -289,7 +290,7 @@ static size_t usable_prefix(const struct fm_rw *rw, struct cursor c, size_t max)
 		done += got;
 		if (got < want)
 			break;
-		advance(&c, want);
+		io_guard_advance(&c, want);
 	}
 	return done;
 }
@@ -376,7 +377,7 @@ static ssize_t piece_call(const struct fm_rw *rw, struct piece *p,
 static ssize_t piece_as_is(const struct fm_rw *rw, struct piece *p,
 			   const struct cursor *c, off_t off)
 {
-	struct iovec rest = at(c);
+	struct iovec rest = io_guard_at(c);
 
 	if (c->skip)
 		return piece_call(rw, p, &rest, 1, off);
@@ -433,7 +434,7 @@ static ssize_t run_pieces(const struct fm_rw *rw)
 		done += (size_t)r;
 		if (!rw->loop || (size_t)r < want)
 			break;
-		advance(&c, want);
+		io_guard_advance(&c, want);
 	} while (done < total);
 	return (ssize_t)done;
 }
@@ -479,10 +480,10 @@ static void classify(struct fm_rw *rw)
 static bool touches_ours(const struct fm_rw *rw, bool *passing)
 {
 	*passing = false;
-	if (is_ours(rw->iov, rw->cnt))
+	if (io_guard_is_ours(rw->iov, rw->cnt))
 		return true;
 	*passing = fm_passing_begins(rw->iov, rw->cnt);
-	return !*passing && is_ours(rw->iov, rw->cnt);
+	return !*passing && io_guard_is_ours(rw->iov, rw->cnt);
 }
 
 ssize_t fm_transfer(struct fm_rw *rw)
@@ -499,7 +500,7 @@ ssize_t fm_transfer(struct fm_rw *rw)
 }
 
 /* The call, with the buffers and the file guarded. */
-static ssize_t guarded(struct fm_rw *rw, bool touches)
+static ssize_t io_guard_guarded(struct fm_rw *rw, bool touches)
 {
 	if (touches) {
 		classify(rw);
@@ -521,7 +522,7 @@ static ssize_t rw_in(struct fm_rw *rw, bool touches)
 			   fm_file_by_fd(rw->fd) : NULL;
 	if (rw->file)
 		fm_read_leave(slot);
-	r = guarded(rw, touches);
+	r = io_guard_guarded(rw, touches);
 	if (rw->file)
 		fm_file_put(rw->file);
 	else
@@ -537,7 +538,7 @@ static ssize_t rw_out(struct fm_rw *rw, bool touches)
 	rw->file = fm_file_by_fd(rw->fd);
 	if (rw->file) /* the pages that it changes will be held */
 		fm_write_leave(slot);
-	r = guarded(rw, touches);
+	r = io_guard_guarded(rw, touches);
 	if (rw->file)
 		fm_file_put(rw->file);
 	else

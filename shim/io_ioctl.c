@@ -140,7 +140,7 @@ struct records {
 	int err;
 };
 
-static uint32_t number(const char *head, uint16_t at)
+static uint32_t io_ioctl_number(const char *head, uint16_t at)
 {
 	uint32_t n;
 
@@ -155,7 +155,7 @@ static ssize_t call_records(const struct fm_rw *rw, const struct iovec *iov,
 {
 	struct records *s = rw->arg;
 	const struct shape *h = s->shape;
-	const uint32_t asked = number(s->head, h->asked);
+	const uint32_t asked = io_ioctl_number(s->head, h->asked);
 	char *mem = iov->iov_base;
 	uint32_t n;
 	ssize_t r;
@@ -168,7 +168,7 @@ static ssize_t call_records(const struct fm_rw *rw, const struct iovec *iov,
 	memcpy(mem, s->head, h->head);
 	memcpy(mem + h->asked, &s->room, sizeof(s->room));
 	r = fm_pass_ioctl(s->call, mem);
-	s->got = number(mem, h->got);
+	s->got = io_ioctl_number(mem, h->got);
 	memcpy(mem + h->asked, &asked, sizeof(asked));
 	s->err = r < 0 ? errno : 0; /* which the header may explain */
 	n = s->err ? 0 : s->got < s->room ? s->got : s->room;
@@ -204,14 +204,15 @@ static int with_records(const struct fm_ioctl *c, const struct shape *h,
 		return fm_pass_ioctl(c, arg);
 	memcpy(s.head, head, h->head);
 	fm_object_end(&b, 0);
-	iov.iov_len += (size_t)number(s.head, h->asked) * h->record;
+	iov.iov_len += (size_t)io_ioctl_number(s.head, h->asked) * h->record;
 	if (iov.iov_len > FM_BOUNCE_MAX)
 		iov.iov_len = FM_BOUNCE_MAX;
 	r = fm_transfer(&rw);
 	if (r < 0)
 		return -1;
 	errno = s.err ? s.err : saved;
-	if (!s.err && s.got >= s.room && s.room < number(s.head, h->asked))
+	if (!s.err && s.got >= s.room &&
+	    s.room < io_ioctl_number(s.head, h->asked))
 		return records_native(&s, iov.iov_len);
 	return s.err ? -1 : 0;
 }
@@ -243,7 +244,7 @@ static int deduplicated(const struct fm_ioctl *c, void *arg)
 
 /* ---- the rest ---------------------------------------------------------- */
 
-static bool is_file(int fd)
+static bool io_ioctl_is_file(int fd)
 {
 	struct stat st;
 
@@ -276,7 +277,7 @@ FM_SLOW int ioctl_slow(const struct fm_ioctl *c, void *arg)
 		return with_records(c, shape, arg);
 	if (f)
 		return copied(c, arg, f);
-	if (_IOC_SIZE(c->req) && !is_file(c->fd))
+	if (_IOC_SIZE(c->req) && !io_ioctl_is_file(c->fd))
 		return pinned(c, arg);
 	fm_demote_range(arg, 1, why);
 	return fm_pass_ioctl(c, arg);

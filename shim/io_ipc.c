@@ -13,48 +13,48 @@ FM_NEXT(sem_clockwait)
 FM_NEXT(sem_post)
 
 /* Of other processes, too? Where sem_init's pshared is kept (glibc 2.21). */
-static bool is_shared(const sem_t *sem)
+static bool io_ipc_is_shared(const sem_t *sem)
 {
 	return ((const int *)sem)[2] != 0;
 }
 
 /* Asked before: whoever has waited may find it gone. */
-static int told(bool shared, int r)
+static int io_ipc_told(bool shared, int r)
 {
 	return shared ? (int)fm_ipc_after(r) : r;
 }
 
 FM_HOOK int sem_wait(sem_t *sem)
 {
-	const bool shared = is_shared(sem);
+	const bool shared = io_ipc_is_shared(sem);
 
-	return told(shared, FM_LATE(sem_wait)(sem));
+	return io_ipc_told(shared, FM_LATE(sem_wait)(sem));
 }
 
 FM_HOOK int sem_trywait(sem_t *sem)
 {
-	const bool shared = is_shared(sem);
+	const bool shared = io_ipc_is_shared(sem);
 
-	return told(shared, FM_LATE(sem_trywait)(sem));
+	return io_ipc_told(shared, FM_LATE(sem_trywait)(sem));
 }
 
 FM_HOOK int sem_timedwait(sem_t *sem, const struct timespec *t)
 {
-	const bool shared = is_shared(sem);
+	const bool shared = io_ipc_is_shared(sem);
 
-	return told(shared, FM_LATE(sem_timedwait)(sem, t));
+	return io_ipc_told(shared, FM_LATE(sem_timedwait)(sem, t));
 }
 
 FM_HOOK int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *t)
 {
-	const bool shared = is_shared(sem);
+	const bool shared = io_ipc_is_shared(sem);
 
-	return told(shared, FM_LATE(sem_clockwait)(sem, clock, t));
+	return io_ipc_told(shared, FM_LATE(sem_clockwait)(sem, clock, t));
 }
 
 FM_HOOK int sem_post(sem_t *sem)
 {
-	if (is_shared(sem))
+	if (io_ipc_is_shared(sem))
 		fm_ipc_before();
 	return FM_LATE(sem_post)(sem);
 }

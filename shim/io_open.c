@@ -54,7 +54,7 @@ FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 }
 
 /* A ring may read or write it from now on. */
-static int opened(int fd)
+static int io_open_opened(int fd)
 {
 	if (fd >= 0 && atomic_load_explicit(&fm_async, memory_order_relaxed))
 		fm_async_opened(fd);
@@ -65,11 +65,12 @@ int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 	       mode_t mode)
 {
 	if (fm_looks() && ((flags & O_TRUNC) || fm_data_in(path, 1)))
-		return opened(open_slow(raw, at, dirfd, path, flags, mode));
+		return io_open_opened(
+			open_slow(raw, at, dirfd, path, flags, mode));
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)
 		fm_ipc_before();
-	return opened((int)fm_ipc_after(
+	return io_open_opened((int)fm_ipc_after(
 		call_open(raw, at, dirfd, path, flags, mode)));
 }
 
@@ -102,8 +103,9 @@ FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
 int fm_do_creat(bool raw, const char *path, mode_t mode)
 {
 	if (fm_looks())
-		return opened(open_slow(raw, false, AT_FDCWD, path,
-					O_CREAT | O_WRONLY | O_TRUNC, mode));
+		return io_open_opened(open_slow(raw, false, AT_FDCWD, path,
+						O_CREAT | O_WRONLY | O_TRUNC,
+						mode));
 	return FM_PASS_VIA(raw, creat, __NR_creat, path, mode);
 }
 
@@ -177,7 +179,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 		r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how, size));
 	}
 	fm_object_end(&b, size);
-	return opened((int)fm_ipc_after(r));
+	return io_open_opened((int)fm_ipc_after(r));
 }
 
 /* ---- other names -------------------------------------------------------- */

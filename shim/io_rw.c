@@ -43,15 +43,15 @@ static ssize_t call_pwrite(const struct fm_rw *rw, const struct iovec *iov,
 
 /* The kernel looks at all that it is given, whatever it moves then: what
  * reaches beyond the addresses of a program is refused. */
-static bool beyond(const void *buf, size_t n)
+static bool io_rw_beyond(const void *buf, size_t n)
 {
 	return n > FM_ARCH_USER_END || (uintptr_t)buf > FM_ARCH_USER_END - n;
 }
 
-FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off,
-			bool in,
-			ssize_t (*call)(const struct fm_rw *,
-					const struct iovec *, int, off_t))
+FM_SLOW ssize_t io_rw_guarded(bool raw, int fd, void *buf, size_t n, off_t off,
+			      bool in,
+			      ssize_t (*call)(const struct fm_rw *,
+					      const struct iovec *, int, off_t))
 {
 	struct iovec iov = { buf, n };
 	struct fm_rw rw = {
@@ -64,7 +64,7 @@ FM_SLOW ssize_t guarded(bool raw, int fd, void *buf, size_t n, off_t off,
 		.call = call,
 	};
 
-	return beyond(buf, n) ? call(&rw, &iov, 1, off) : fm_rw(&rw);
+	return io_rw_beyond(buf, n) ? call(&rw, &iov, 1, off) : fm_rw(&rw);
 }
 
 ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
@@ -79,7 +79,7 @@ ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 		fm_read_leave(slot);
 		return fm_ipc_after(r);
 	}
-	return guarded(raw, fd, buf, n, FM_HERE, true, call_read);
+	return io_rw_guarded(raw, fd, buf, n, FM_HERE, true, call_read);
 }
 
 FM_HOOK ssize_t read(int fd, void *buf, size_t n)
@@ -99,8 +99,8 @@ ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n)
 		fm_write_leave(slot);
 		return r;
 	}
-	return guarded(raw, fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
-		       call_write);
+	return io_rw_guarded(raw, fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
+			     call_write);
 }
 
 FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
@@ -120,7 +120,7 @@ ssize_t fm_do_pread(bool raw, int fd, void *buf, size_t n, off_t off)
 		fm_read_leave(slot);
 		return r;
 	}
-	return guarded(raw, fd, buf, n, off, true, call_pread);
+	return io_rw_guarded(raw, fd, buf, n, off, true, call_pread);
 }
 
 FM_HOOK ssize_t pread(int fd, void *buf, size_t n, off_t off)
@@ -140,8 +140,8 @@ ssize_t fm_do_pwrite(bool raw, int fd, const void *buf, size_t n, off_t off)
 		fm_write_leave(slot);
 		return r;
 	}
-	return guarded(raw, fd, (void *)(uintptr_t)buf, n, off, false,
-		       call_pwrite);
+	return io_rw_guarded(raw, fd, (void *)(uintptr_t)buf, n, off, false,
+			     call_pwrite);
 }
 
 FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)

@@ -73,7 +73,7 @@ static size_t pending(FILE *fp)
  * libc starts at the position, or steps back over what it read ahead, at most
  * a buffer. An append goes to the end, wherever that is by then.
  */
-static int hold(struct fm_change *c, FILE *fp, size_t n)
+static int io_stdio_hold(struct fm_change *c, FILE *fp, size_t n)
 {
 	const off_t buffer = fp->_IO_buf_end - fp->_IO_buf_base;
 	struct stat st;
@@ -130,7 +130,7 @@ size_t fm_stdio_pieces(FILE *fp, void *buf, size_t n, bool lock,
 
 /* ---- around a call ------------------------------------------------------- */
 
-static bool begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
+static bool io_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 {
 	s->locked = lock ? fp : NULL;
 	s->failed = false;
@@ -142,7 +142,8 @@ static bool begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 		return true;
 	fm_write_leave(s->slot);
 	fm_change_file(&s->change, s->file);
-	s->failed = hold(&s->change, fp, n == FM_STDIO_FLUSH ? 0 : n) < 0;
+	s->failed =
+		io_stdio_hold(&s->change, fp, n == FM_STDIO_FLUSH ? 0 : n) < 0;
 	if (s->failed)
 		fp->_flags |= _IO_ERR_SEEN;
 	return true;
@@ -160,7 +161,7 @@ bool fm_stdio_begin(struct fm_stdio *s, FILE *fp, size_t n, bool lock)
 	if (!goes_out(fp, n))
 		return false;
 	fm_ipc_before();
-	return begin(s, fp, n, lock);
+	return io_stdio_begin(s, fp, n, lock);
 }
 
 void fm_stdio_end(void *of)
@@ -194,12 +195,12 @@ int fm_stdio_see(FILE *fp, bool lock)
 	return (int)fm_result(r);
 }
 
-static int write_out(FILE *fp, bool lock)
+static int io_stdio_write_out(FILE *fp, bool lock)
 {
 	struct fm_stdio s;
 	int r;
 
-	if (!begin(&s, fp, FM_STDIO_FLUSH, lock))
+	if (!io_stdio_begin(&s, fp, FM_STDIO_FLUSH, lock))
 		return 0;
 	pthread_cleanup_push(fm_stdio_end, &s);
 	r = s.failed ? EOF : FM_LATE(fflush_unlocked)(fp);
@@ -212,7 +213,7 @@ int fm_stdio_flush(FILE *fp, bool lock)
 	if (!goes_out(fp, FM_STDIO_FLUSH))
 		return 0;
 	fm_ipc_before();
-	return write_out(fp, lock);
+	return io_stdio_write_out(fp, lock);
 }
 
 /* ---- flush and close ----------------------------------------------------- */
@@ -234,11 +235,11 @@ static void flush_streams(void)
 	for (FILE *it = _IO_iter_begin(); it != _IO_iter_end();
 	     it = _IO_iter_next(it))
 		if (goes_out(_IO_iter_file(it), FM_STDIO_FLUSH))
-			write_out(_IO_iter_file(it), true);
+			io_stdio_write_out(_IO_iter_file(it), true);
 	pthread_cleanup_pop(1);
 }
 
-static int flush(FILE *fp, bool lock)
+static int io_stdio_flush(FILE *fp, bool lock)
 {
 	if (!fp) {
 		flush_streams();
@@ -249,14 +250,14 @@ static int flush(FILE *fp, bool lock)
 
 FM_HOOK int fflush(FILE *fp)
 {
-	if (!fm_idle() && flush(fp, true) < 0)
+	if (!fm_idle() && io_stdio_flush(fp, true) < 0)
 		return EOF;
 	return FM_LATE(fflush)(fp);
 }
 
 FM_HOOK int fflush_unlocked(FILE *fp)
 {
-	if (!fm_idle() && flush(fp, false) < 0)
+	if (!fm_idle() && io_stdio_flush(fp, false) < 0)
 		return EOF;
 	return FM_LATE(fflush_unlocked)(fp);
 }

@@ -26,7 +26,8 @@ extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e,
 long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f);
 
 /* -2: none of these. */
-static long entered(long nr, long a, long b, long c, long d, long e, long f)
+static long io_syscall_entered(long nr, long a, long b, long c, long d, long e,
+			       long f)
 {
 	switch (nr) {
 #define P(x) ((void *)(x))
@@ -40,7 +41,7 @@ static long entered(long nr, long a, long b, long c, long d, long e, long f)
 
 long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f)
 {
-	long r = entered(nr, a, b, c, d, e, f);
+	long r = io_syscall_entered(nr, a, b, c, d, e, f);
 
 	if (r == -2 && nr == SYS_keyctl)
 		r = fm_syscall_keyctl(a, b, c, d, e);

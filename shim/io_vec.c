@@ -79,10 +79,11 @@ static ssize_t call_vmsplice(const struct fm_rw *rw, const struct iovec *iov,
 }
 
 /* The array is read once; the kernel says what is wrong with the rest. */
-FM_SLOW ssize_t guarded(bool raw, int fd, const struct iovec *iov, int cnt,
-			off_t off, int flags, bool in,
-			ssize_t (*call)(const struct fm_rw *,
-					const struct iovec *, int, off_t))
+FM_SLOW ssize_t io_vec_guarded(bool raw, int fd, const struct iovec *iov,
+			       int cnt, off_t off, int flags, bool in,
+			       ssize_t (*call)(const struct fm_rw *,
+					       const struct iovec *, int,
+					       off_t))
 {
 	struct fm_rw rw = {
 		.fd = fd, .raw = raw, .in = in, .off = off, .cnt = cnt,
@@ -116,7 +117,8 @@ ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
 	if (fm_idle() || odd(iov, cnt))
 		return FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
 	if (!fm_note_read(fd, &slot))
-		return guarded(raw, fd, iov, cnt, FM_HERE, 0, true, call_readv);
+		return io_vec_guarded(raw, fd, iov, cnt, FM_HERE, 0, true,
+				      call_readv);
 	r = FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
 	fm_read_leave(slot);
 	return fm_ipc_after(r);
@@ -135,8 +137,8 @@ ssize_t fm_do_writev(bool raw, int fd, const struct iovec *iov, int cnt)
 	if (fm_idle() || odd(iov, cnt))
 		return FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
 	if (!fm_note_write(fd, &slot))
-		return guarded(raw, fd, iov, cnt, FM_HERE, 0, false,
-			       call_writev);
+		return io_vec_guarded(raw, fd, iov, cnt, FM_HERE, 0, false,
+				      call_writev);
 	r = FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
 	fm_write_leave(slot);
 	return r;
@@ -156,7 +158,8 @@ ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt,
 	if (fm_idle() || odd(iov, cnt) || off < 0)
 		return FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
 	if (!fm_note_read(fd, &slot))
-		return guarded(raw, fd, iov, cnt, off, 0, true, call_preadv);
+		return io_vec_guarded(raw, fd, iov, cnt, off, 0, true,
+				      call_preadv);
 	r = FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
 	fm_read_leave(slot);
 	return r;
@@ -177,7 +180,8 @@ ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt,
 		return FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt,
 				   off);
 	if (!fm_note_write(fd, &slot))
-		return guarded(raw, fd, iov, cnt, off, 0, false, call_pwritev);
+		return io_vec_guarded(raw, fd, iov, cnt, off, 0, false,
+				      call_pwritev);
 	r = FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
 	fm_write_leave(slot);
 	return r;
@@ -198,8 +202,8 @@ ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
 	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_preadv2(raw, fd, iov, cnt, off, flags);
 	if (!fm_note_read(fd, &slot))
-		return guarded(raw, fd, iov, cnt, off, flags, true,
-			       call_preadv2);
+		return io_vec_guarded(raw, fd, iov, cnt, off, flags, true,
+				      call_preadv2);
 	r = pass_preadv2(raw, fd, iov, cnt, off, flags);
 	fm_read_leave(slot);
 	return r;
@@ -220,8 +224,8 @@ ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
 	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_pwritev2(raw, fd, iov, cnt, off, flags);
 	if (!fm_note_write(fd, &slot))
-		return guarded(raw, fd, iov, cnt, off, flags, false,
-			       call_pwritev2);
+		return io_vec_guarded(raw, fd, iov, cnt, off, flags, false,
+				      call_pwritev2);
 	r = pass_pwritev2(raw, fd, iov, cnt, off, flags);
 	fm_write_leave(slot);
 	return r;
@@ -256,8 +260,9 @@ ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt,
 		return fm_ipc_after(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd,
 						iov, cnt, flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
-	return guarded(raw, fd, iov, (int)cnt, 0, (int)flags,
-		       fl >= 0 && (fl & O_ACCMODE) == O_RDONLY, call_vmsplice);
+	return io_vec_guarded(raw, fd, iov, (int)cnt, 0, (int)flags,
+			      fl >= 0 && (fl & O_ACCMODE) == O_RDONLY,
+			      call_vmsplice);
 }
 
 FM_HOOK ssize_t vmsplice(int fd, const struct iovec *iov, size_t cnt,

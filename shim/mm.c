@@ -41,7 +41,7 @@ static bool mmap_is_foreign(void *addr, size_t len, int flags)
 }
 
 /* Something else is done to it. */
-static bool stays(int r)
+static bool mm_stays(int r)
 {
 	return false;
 }
@@ -57,8 +57,8 @@ static void *map_foreign(bool raw, void *addr, size_t len, int prot, int flags,
 					  flags, fd, off));
 }
 
-static void *map(bool raw, void *addr, size_t len, int prot, int flags, int fd,
-		 off_t off)
+static void *mm_map(bool raw, void *addr, size_t len, int prot, int flags,
+		    int fd, off_t off)
 {
 	uint64_t old;
 	void *p;
@@ -80,10 +80,10 @@ void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off)
 {
 	if (!(flags & MAP_FIXED))
-		return map(raw, addr, len, prot, flags, fd, off);
+		return mm_map(raw, addr, len, prot, flags, fd, off);
 	return TAKES_PAGES(FM_TAKES_RANGE(
 		addr, len, is_mapped,
-		map(raw, addr, len, prot, flags, fd, off)));
+		mm_map(raw, addr, len, prot, flags, fd, off)));
 }
 
 FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -137,8 +137,8 @@ static int sync_range(bool raw, void *addr, size_t len, int flags)
 
 int fm_do_msync(bool raw, void *addr, size_t len, int flags)
 {
-	return FM_TAKES_RANGE(addr, len, stays,
-			   sync_range(raw, addr, len, flags));
+	return FM_TAKES_RANGE(addr, len, mm_stays,
+			      sync_range(raw, addr, len, flags));
 }
 
 FM_HOOK int msync(void *addr, size_t len, int flags)
@@ -146,7 +146,7 @@ FM_HOOK int msync(void *addr, size_t len, int flags)
 	return fm_do_msync(false, addr, len, flags);
 }
 
-static int advise(bool raw, void *addr, size_t len, int advice)
+static int mm_advise(bool raw, void *addr, size_t len, int advice)
 {
 	int r;
 
@@ -166,10 +166,10 @@ static int advise(bool raw, void *addr, size_t len, int advice)
 int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
 {
 	if (advice != MADV_GUARD_INSTALL)
-		return FM_TAKES_RANGE(addr, len, stays,
-				   advise(raw, addr, len, advice));
+		return FM_TAKES_RANGE(addr, len, mm_stays,
+				      mm_advise(raw, addr, len, advice));
 	fm_krange_kept(addr, len);
-	return TAKES_PAGES(advise(raw, addr, len, advice));
+	return TAKES_PAGES(mm_advise(raw, addr, len, advice));
 }
 
 FM_HOOK int madvise(void *addr, size_t len, int advice)
@@ -204,7 +204,7 @@ static int posix_advise(void *addr, size_t len, int advice)
 
 FM_HOOK int posix_madvise(void *addr, size_t len, int advice)
 {
-	return FM_TAKES_RANGE(addr, len, stays,
+	return FM_TAKES_RANGE(addr, len, mm_stays,
 			      posix_advise(addr, len, advice));
 }
 
@@ -244,7 +244,7 @@ FM_HOOK void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 	return fm_do_mremap(false, old, old_len, new_len, flags, new_addr);
 }
 
-static int protect(bool raw, void *addr, size_t len, int prot)
+static int mm_protect(bool raw, void *addr, size_t len, int prot)
 {
 	int r;
 
@@ -260,8 +260,8 @@ static int protect(bool raw, void *addr, size_t len, int prot)
 
 int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
 {
-	return TAKES_PAGES(FM_TAKES_RANGE(addr, len, stays,
-				       protect(raw, addr, len, prot)));
+	return TAKES_PAGES(FM_TAKES_RANGE(addr, len, mm_stays,
+					  mm_protect(raw, addr, len, prot)));
 }
 
 FM_HOOK int mprotect(void *addr, size_t len, int prot)
@@ -276,7 +276,7 @@ static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
 	long r;
 
 	if (pkey == -1)
-		return protect(raw, addr, len, prot);
+		return mm_protect(raw, addr, len, prot);
 	fm_krange_kept(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, pkey_mprotect, SYS_pkey_mprotect, addr,
@@ -301,7 +301,7 @@ FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
 
 #define UNTOLD 2 /* no answer of the kernel's */
 
-static size_t told(const unsigned char *piece, size_t most)
+static size_t mm_told(const unsigned char *piece, size_t most)
 {
 	size_t n = 0;
 
@@ -334,7 +334,7 @@ int fm_do_mincore(bool raw, void *addr, size_t len, unsigned char *vec)
 		memset(piece, UNTOLD, sizeof(piece));
 		r = fm_mincore((char *)addr + done, n, piece);
 		if (!fm_user_write(vec + done / 4096, piece,
-				   told(piece, (n + 4095) / 4096)))
+				   mm_told(piece, (n + 4095) / 4096)))
 			return (int)fm_result(-EFAULT);
 		if (r < 0)
 			return (int)fm_result(r);

@@ -32,7 +32,7 @@ static bool only_ours(void)
 	return !atomic_load(&fm_files_shared) && fm_only_thread();
 }
 
-static bool is_me(void)
+static bool parted_is_me(void)
 {
 	return fm_on() && fm_whoami() == FM_ME;
 }
@@ -40,7 +40,7 @@ static bool is_me(void)
 int fm_part_files(int flags, int which, bool *ret_told)
 {
 	*ret_told = false;
-	if (!(flags & which) || !is_me())
+	if (!(flags & which) || !parted_is_me())
 		return flags;
 	if (only_ours())
 		return flags & ~which;
@@ -50,23 +50,23 @@ int fm_part_files(int flags, int which, bool *ret_told)
 }
 
 /* Before a call with these flags. */
-static void before(int flags)
+static void parted_before(int flags)
 {
-	if (flags & FOR_CHILDREN && is_me() && fm_thread_any() &&
+	if (flags & FOR_CHILDREN && parted_is_me() && fm_thread_any() &&
 	    fm_only_thread())
 		fm_engine_rest();
 }
 
 /* After it. True: again, there was somebody but the program's one thread. */
-static bool again(int r, int flags)
+static bool parted_again(int r, int flags)
 {
 	const int saved = errno;
 	bool yes = false;
 
 	if (r < 0 && flags & WANTS_ONE && (errno == EINVAL || errno == EUSERS))
-		yes = is_me() && fm_thread_any() && fm_only_thread() &&
+		yes = parted_is_me() && fm_thread_any() && fm_only_thread() &&
 		      !fm_engine_rest();
-	else if (!r && flags & FOR_CHILDREN && is_me())
+	else if (!r && flags & FOR_CHILDREN && parted_is_me())
 		fm_engine_no_threads();
 	errno = saved;
 	return yes;
@@ -82,16 +82,16 @@ static int type_of(int fd)
 /* Where it has no threads of ours to end, what it was is asked afterwards. */
 int fm_do_setns(bool raw, int fd, int type)
 {
-	const bool ours = is_me() && fm_thread_any();
+	const bool ours = parted_is_me() && fm_thread_any();
 	const int saved = errno;
 	int r, flags = !type && ours ? type_of(fd) : type;
 
-	before(flags);
+	parted_before(flags);
 	do {
 		r = FM_PASS_VIA(raw, setns, SYS_setns, fd, type);
-		if (!r && !type && !ours && is_me())
+		if (!r && !type && !ours && parted_is_me())
 			flags = type_of(fd);
-	} while (again(r, flags));
+	} while (parted_again(r, flags));
 	if (!r)
 		errno = saved;
 	return r;
@@ -108,12 +108,12 @@ int fm_do_unshare(bool raw, int flags)
 	bool told;
 	int left = fm_part_files(flags, CLONE_FILES, &told), r;
 
-	if (left & CLONE_FS && is_me() && only_ours())
+	if (left & CLONE_FS && parted_is_me() && only_ours())
 		left &= ~CLONE_FS;
-	before(left);
+	parted_before(left);
 	do
 		r = FM_PASS_VIA(raw, unshare, SYS_unshare, left);
-	while (again(r, left));
+	while (parted_again(r, left));
 	if (r < 0 && told)
 		fm_table_stays();
 	if (!r)

@@ -24,7 +24,7 @@ extern const char etext[] __attribute__((visibility("hidden")));
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 
-static bool is_ours(const void *p)
+static bool patched_is_ours(const void *p)
 {
 	return (const char *)p >= __ehdr_start && (const char *)p < etext;
 }
@@ -34,7 +34,7 @@ static const uint8_t *jump_of(const uint8_t *c)
 {
 	const uint8_t *to = fm_arch_jump_of(c);
 
-	return is_ours(to) ? NULL : to;
+	return patched_is_ours(to) ? NULL : to;
 }
 
 /* As the patcher did it: other threads may run there, natively, too. */
@@ -88,7 +88,7 @@ static void take_jump(struct fm_next *e)
 	__atomic_store_n(e->slot, e->found, __ATOMIC_RELEASE);
 }
 
-static void follow(struct fm_next *e)
+static void patched_follow(struct fm_next *e)
 {
 	const uint8_t *to = jump_of(e->ours);
 
@@ -112,7 +112,7 @@ void fm_patches_follow(void)
 	fm_lock(&lock);
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
 		if (e->patch && e->found)
-			follow(e);
+			patched_follow(e);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
 }

@@ -84,7 +84,7 @@ enum fm_whoami fm_whoami(void)
 	return FM_ME;
 }
 
-static bool is_me(void)
+static bool proc_is_me(void)
 {
 	return fm_whoami() == FM_ME;
 }
@@ -156,7 +156,7 @@ extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 extern void _IO_list_resetlock(void) __attribute__((weak));
 
-static void prepare(void)
+static void proc_prepare(void)
 {
 	if (fm_on() && _IO_list_lock)
 		_IO_list_lock();
@@ -170,7 +170,7 @@ static void parent(void)
 		_IO_list_unlock();
 }
 
-static void child(void)
+static void proc_child(void)
 {
 	fm_fork_done_child();
 	if (fm_on() && _IO_list_resetlock)
@@ -182,7 +182,8 @@ static void register_ours(void)
 	static _Atomic bool done;
 
 	if (!atomic_exchange(&done, true))
-		FM_LATE(__register_atfork)(prepare, parent, child, NULL);
+		FM_LATE(__register_atfork)
+		(proc_prepare, parent, proc_child, NULL);
 }
 
 /* What every pthread_atfork ends in. The first one brings ours. */
@@ -204,7 +205,7 @@ void *fm_before_vfork(void)
 
 /* ---- exit ------------------------------------------------------------- */
 
-static void at_exit(void *unused)
+static void proc_at_exit(void *unused)
 {
 	if (fm_on() && fm_whoami() == FM_ME)
 		fm_engine_exit();
@@ -212,12 +213,12 @@ static void at_exit(void *unused)
 
 static void at_quick(void)
 {
-	at_exit(NULL);
+	proc_at_exit(NULL);
 }
 
-static __attribute__((noreturn)) void end(int status)
+static __attribute__((noreturn)) void proc_end(int status)
 {
-	at_exit(NULL);
+	proc_at_exit(NULL);
 	if (next__exit)
 		next__exit(status);
 	for (;;)
@@ -226,12 +227,12 @@ static __attribute__((noreturn)) void end(int status)
 
 FM_HOOK void _exit(int status)
 {
-	end(status);
+	proc_end(status);
 }
 
 FM_HOOK void _Exit(int status)
 {
-	end(status);
+	proc_end(status);
 }
 
 /* Only once: an abort out of the engine itself must not come back to it. */
@@ -340,13 +341,13 @@ void fm_proc_boot(void)
 		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);
 		atomic_store(&home->pid, fm_sys_getpid());
 		atomic_store(&home->lives, 1);
-		fm_hook_is_me = is_me;
+		fm_hook_is_me = proc_is_me;
 	}
 	fm_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &yes);
 	atomic_store(&reaper, yes); /* is kept over exec */
 	register_ours();
 	/* Older than every handler of the program and not bound to our
 	 * library: runs last, after all destructors. */
-	__cxa_atexit(at_exit, NULL, NULL);
+	__cxa_atexit(proc_at_exit, NULL, NULL);
 	at_quick_exit(at_quick);
 }

@@ -107,7 +107,7 @@ struct fm_ksigaction fm_bus_action(bool take_reset)
 
 /* ---- conversion ------------------------------------------------------- */
 
-static struct fm_ksigaction to_kernel(const struct sigaction *act)
+static struct fm_ksigaction sig_to_kernel(const struct sigaction *act)
 {
 	struct fm_ksigaction k = {
 		.handler = act->sa_handler,
@@ -174,7 +174,7 @@ static int bus_sigaction_hook(const struct sigaction *act,
 	long r;
 
 	if (act)
-		k = to_kernel(act);
+		k = sig_to_kernel(act);
 	r = bus_sigaction(act ? &k : NULL, &k_old);
 	if (r < 0)
 		return (int)fm_result(r);
@@ -253,7 +253,7 @@ static int boot_sigaction(int sig, const struct sigaction *act,
 	long r;
 
 	if (act)
-		k = to_kernel(act);
+		k = sig_to_kernel(act);
 	r = raw_sigaction(sig, act ? &k : NULL, &k_old);
 	if (!r && old)
 		from_kernel(&k_old, old);

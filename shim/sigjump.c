@@ -20,7 +20,7 @@ FM_NEXT(__longjmp_chk)
 FM_NEXT(setcontext)
 FM_NEXT(swapcontext)
 
-static void follow(const struct __jmp_buf_tag *env)
+static void sigjump_follow(const struct __jmp_buf_tag *env)
 {
 	if (fm_on() && env->__mask_was_saved)
 		fm_view_set(env->__saved_mask.__val[0] & FM_BUS_BIT);
@@ -28,28 +28,28 @@ static void follow(const struct __jmp_buf_tag *env)
 
 FM_HOOK void longjmp(struct __jmp_buf_tag env[1], int val)
 {
-	follow(env);
+	sigjump_follow(env);
 	FM_LATE(longjmp)(env, val);
 	__builtin_unreachable();
 }
 
 FM_HOOK void _longjmp(struct __jmp_buf_tag env[1], int val)
 {
-	follow(env);
+	sigjump_follow(env);
 	FM_LATE(_longjmp)(env, val);
 	__builtin_unreachable();
 }
 
 FM_HOOK void siglongjmp(sigjmp_buf env, int val)
 {
-	follow(env);
+	sigjump_follow(env);
 	FM_LATE(siglongjmp)(env, val);
 	__builtin_unreachable();
 }
 
 FM_HOOK void __longjmp_chk(struct __jmp_buf_tag env[1], int val)
 {
-	follow(env);
+	sigjump_follow(env);
 	FM_LATE(__longjmp_chk)(env, val);
 	__builtin_unreachable();
 }

@@ -192,7 +192,7 @@ static bool new_view(int how, bool was, bool bus)
 	return bus;
 }
 
-static bool managed(const void *p)
+static bool sigmask_managed(const void *p)
 {
 	return p && fm_looks() && fm_data_in(p, 8);
 }
@@ -203,7 +203,7 @@ static int change_mask(mask_fn next, int how, const sigset_t *set,
 		       sigset_t *old)
 {
 	const bool was = fm_view_blocked();
-	const bool copied = managed(old);
+	const bool copied = sigmask_managed(old);
 	sigset_t in, out;
 	bool has_bus = false;
 	int r;
@@ -289,7 +289,7 @@ FM_HOOK int siggetmask(void)
 
 FM_HOOK int sigpending(sigset_t *set)
 {
-	const bool copied = managed(set);
+	const bool copied = sigmask_managed(set);
 	sigset_t out;
 
 	if (!next_sigpending || !fm_on())
@@ -391,7 +391,7 @@ int fm_bsd_sigpause(int mask)
  * is held back already, or hits a thread whose view is blocked meanwhile
  * (fm_bus_hold), is ours to pass on.
  */
-static int give(int r, siginfo_t *info, const siginfo_t *got)
+static int sigmask_give(int r, siginfo_t *info, const siginfo_t *got)
 {
 	if (r > 0 && info && !fm_user_write(info, got, sizeof(*got)))
 		return (int)fm_result(-EFAULT);
@@ -418,18 +418,18 @@ static int wait_for_signal(const sigset_t *set, siginfo_t *info,
 		return (int)fm_result(-EFAULT);
 	if (!strip(&want, &want)) {
 		r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
-		return give(r, info, &got);
+		return sigmask_give(r, info, &got);
 	}
 	sigaddset(&want, SIGBUS);
 	if (something_held() && take_held(&got)) {
 		if (got.si_code == SI_TKILL)
 			got.si_code = SI_USER; /* libc shows it so */
-		return give(SIGBUS, info, &got);
+		return sigmask_give(SIGBUS, info, &got);
 	}
 	atomic_store(&process.waiter, fm_sys_gettid());
 	r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
 	atomic_store(&process.waiter, 0);
-	return give(r, info, &got);
+	return sigmask_give(r, info, &got);
 }
 
 FM_HOOK int sigtimedwait(const sigset_t *set, siginfo_t *info,

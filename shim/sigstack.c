@@ -66,7 +66,7 @@ static char *slot_map(void)
 }
 
 /* A slot of this thread id, or of a thread that is gone. */
-static char *adopt(struct slot *s, uint32_t n, int tid, int pid)
+static char *sigstack_adopt(struct slot *s, uint32_t n, int tid, int pid)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		int owner = atomic_load(&s[i].owner);
@@ -95,7 +95,7 @@ static char *slot_new(void)
 	if (used > SLOTS)
 		used = SLOTS;
 	if (used >= atomic_load(&pool.reclaim_at)) {
-		p = adopt(s, used, tid, fm_sys_getpid());
+		p = sigstack_adopt(s, used, tid, fm_sys_getpid());
 		if (p)
 			return p;
 		atomic_store(&pool.reclaim_at, used * 2);

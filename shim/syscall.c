@@ -43,7 +43,8 @@ static long creds(long nr, long a, long b, long c)
 }
 
 /* -2: none of these. */
-static long entered(long nr, long a, long b, long c, long d, long e, long f)
+static long syscall_entered(long nr, long a, long b, long c, long d, long e,
+			    long f)
 {
 	switch (nr) {
 #define P(x) ((void *)(x))
@@ -62,7 +63,7 @@ fm_syscall_hook(long nr, long a, long b, long c, long d, long e, long f)
 
 	if (fm_holds)
 		return fm_result(fm_sys6(nr, a, b, c, d, e, f));
-	r = entered(nr, a, b, c, d, e, f);
+	r = syscall_entered(nr, a, b, c, d, e, f);
 	if (r == -2 && fm_syscall_io)
 		r = fm_syscall_io(nr, a, b, c, d, e, f);
 	return r == -2 ? fm_result(fm_sys6(nr, a, b, c, d, e, f)) : r;

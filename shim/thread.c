@@ -51,7 +51,7 @@ static struct start *start_new(bool view_blocked, void *arg)
 
 /* Runs before anything of the program does in this thread. SIGBUS may really
  * be blocked here when it came from an attribute. */
-static struct start begin(void *arg)
+static struct start thread_begin(void *arg)
 {
 	uint64_t bit = FM_BUS_BIT;
 	struct start s = *(struct start *)arg;
@@ -62,7 +62,7 @@ static struct start begin(void *arg)
 	return s;
 }
 
-static void at_exit(void *unused)
+static void thread_at_exit(void *unused)
 {
 	if (fm_thread_exit)
 		fm_thread_exit();
@@ -70,10 +70,10 @@ static void at_exit(void *unused)
 
 static void *run_posix(void *arg)
 {
-	struct start s = begin(arg);
+	struct start s = thread_begin(arg);
 	void *ret;
 
-	pthread_cleanup_push(at_exit, NULL);
+	pthread_cleanup_push(thread_at_exit, NULL);
 	ret = s.posix(s.arg);
 	pthread_cleanup_pop(1);
 	return ret;
@@ -81,10 +81,10 @@ static void *run_posix(void *arg)
 
 static int run_c11(void *arg)
 {
-	struct start s = begin(arg);
+	struct start s = thread_begin(arg);
 	int ret;
 
-	pthread_cleanup_push(at_exit, NULL);
+	pthread_cleanup_push(thread_at_exit, NULL);
 	ret = s.c11(s.arg);
 	pthread_cleanup_pop(1);
 	return ret;

@@ -118,8 +118,8 @@ static bool pages_are_there(uintptr_t from, uintptr_t to)
 
 /* Widens the window, or moves it: coroutines have stacks of their own. `at`:
  * from before the pages were asked about. */
-static void remember(struct window *w, uintptr_t from, uintptr_t to,
-		     uint64_t at)
+static void user_remember(struct window *w, uintptr_t from, uintptr_t to,
+			  uint64_t at)
 {
 	bool joins;
 
@@ -165,11 +165,11 @@ static bool on_stack(uintptr_t p, uintptr_t end)
 		return true;
 	if (!pages_are_there(low, end))
 		return false;
-	remember(&readable_pages, low, (end + PAGE - 1) & ~(PAGE - 1), at);
+	user_remember(&readable_pages, low, (end + PAGE - 1) & ~(PAGE - 1), at);
 	return true;
 }
 
-static bool is_ours(const void *p, size_t n)
+static bool user_is_ours(const void *p, size_t n)
 {
 	return fm_active() && fm_overlaps(p, n);
 }
@@ -178,7 +178,7 @@ static bool is_ours(const void *p, size_t n)
 static bool others_are_there(uintptr_t from, uintptr_t to)
 {
 	for (from &= ~(PAGE - 1); from < to; from += PAGE)
-		if (!is_ours((void *)from, PAGE) && !page_is_there(from))
+		if (!user_is_ours((void *)from, PAGE) && !page_is_there(from))
 			return false;
 	return true;
 }
@@ -190,7 +190,7 @@ static bool readable(const void *p, size_t n)
 
 	if (at < PAGE || at + n < at)
 		return false;
-	if (is_ours(p, n))
+	if (user_is_ours(p, n))
 		return (!fm_usable || fm_usable(p, n, false) == n) &&
 		       others_are_there(at, at + n);
 	return on_stack(at, at + n) || fm_sys_confined() ||
@@ -198,7 +198,7 @@ static bool readable(const void *p, size_t n)
 }
 
 /* It may become ours before the copy has ended. */
-static bool passes(const void *p, size_t n)
+static bool user_passes(const void *p, size_t n)
 {
 	const struct iovec v = { (void *)(uintptr_t)p, n };
 
@@ -207,7 +207,7 @@ static bool passes(const void *p, size_t n)
 
 bool fm_user_read(void *to, const void *from, size_t n)
 {
-	const bool passing = passes(from, n);
+	const bool passing = user_passes(from, n);
 	bool ok = !n || (readable(from, n) && !fm_copy_try(to, from, n));
 
 	if (passing)
@@ -239,12 +239,12 @@ static bool kernel_writes(void *to, const void *from, size_t n)
 
 /* Of one page. That it can be read, or lies on the stack, does not say that it
  * may be stored to: behind a stack may lie anything. */
-static bool write_page(void *to, const void *from, size_t n)
+static bool user_write_page(void *to, const void *from, size_t n)
 {
 	const uintptr_t p = (uintptr_t)to, page = p & ~(PAGE - 1);
 	uint64_t at;
 
-	if (is_ours(to, n))
+	if (user_is_ours(to, n))
 		return (!fm_usable || fm_usable(to, n, true) == n) &&
 		       !fm_copy_try(to, from, n);
 	if (fm_sys_confined() || in_frame_page(p, p + n))
@@ -256,7 +256,7 @@ static bool write_page(void *to, const void *from, size_t n)
 		return !fm_copy_try(to, from, n);
 	if (!kernel_writes(to, from, n))
 		return false;
-	remember(&writable_pages, page, page + PAGE, at);
+	user_remember(&writable_pages, page, page + PAGE, at);
 	return true;
 }
 
@@ -265,8 +265,8 @@ static bool write_pages(void *to, const void *from, size_t n)
 	for (size_t done = 0, step; done < n; done += step) {
 		step = PAGE - (((uintptr_t)to + done) & (PAGE - 1));
 		step = fm_least(step, n - done);
-		if (!write_page((char *)to + done, (const char *)from + done,
-				step))
+		if (!user_write_page((char *)to + done,
+				     (const char *)from + done, step))
 			return false;
 	}
 	return true;
@@ -274,7 +274,7 @@ static bool write_pages(void *to, const void *from, size_t n)
 
 bool fm_user_write(void *to, const void *from, size_t n)
 {
-	const bool passing = passes(to, n);
+	const bool passing = user_passes(to, n);
 	bool ok = write_pages(to, from, n);
 
 	if (passing)

@@ -17,7 +17,7 @@ struct fm_advise_counts fm_advise_counts;
 
 /* ---- which there are --------------------------------------------------- */
 
-static bool make(struct fm_area *a, const struct fm_krange *r)
+static bool area_make(struct fm_area *a, const struct fm_krange *r)
 {
 	const size_t len = r->end - r->start;
 
@@ -65,10 +65,10 @@ static bool make_known(const struct fm_areas *all, struct fm_area *a,
 	if (*k < all->n && old->id == r->id && old->start <= r->start &&
 	    old->end >= r->end)
 		return make_from(a, old, r);
-	return make(a, r);
+	return area_make(a, r);
 }
 
-static void drop(struct fm_area *v, unsigned n)
+static void area_drop(struct fm_area *v, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		fm_free(v[i].seg);
@@ -89,12 +89,12 @@ static bool rebuild(struct fm_areas *all, unsigned ranges)
 		if (!fm_krange_may_advise(&all->range[i]))
 			continue;
 		if (!make_known(all, &v[n], &all->range[i], &k)) {
-			drop(v, n);
+			area_drop(v, n);
 			return false;
 		}
 		n++;
 	}
-	drop(all->v, all->n);
+	area_drop(all->v, all->n);
 	all->v = v;
 	all->n = n;
 	all->bytes = 0;

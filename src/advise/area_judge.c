@@ -37,21 +37,21 @@ static uint64_t run_bytes(struct fm_run r)
 	return r.end > r.start ? r.end - r.start : 0;
 }
 
-static bool is_used(const struct fm_segment *s)
+static bool area_judge_is_used(const struct fm_segment *s)
 {
 	return s->touched_s &&
 	       s->touched_s + fm_tune.weigh_forgiven_s >= now_s();
 }
 
 /* Does what is touched here and there? */
-static bool fits(struct fm_areas *all)
+static bool area_judge_fits(struct fm_areas *all)
 {
 	uint64_t bytes = 0;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < all->n; i++)
 		for (unsigned k = 0; k < all->v[i].n; k++) {
-			if (!is_used(&all->v[i].seg[k]))
+			if (!area_judge_is_used(&all->v[i].seg[k]))
 				continue;
 			bytes += run_bytes(fm_area_part(&all->v[i], k, k + 1));
 			n++;
@@ -100,8 +100,9 @@ static uint64_t waste_of(const struct fm_look *l, dev_t dev, unsigned part)
 	return waste;
 }
 
-static struct fm_weigh_facts facts_of(const struct fm_areas *all, unsigned i,
-				      unsigned part, bool it_fits)
+static struct fm_weigh_facts area_judge_facts_of(const struct fm_areas *all,
+						 unsigned i, unsigned part,
+						 bool it_fits)
 {
 	const dev_t dev = all->v[i].dev;
 	struct fm_device_price d;
@@ -129,7 +130,7 @@ static struct fm_costs_of costs(struct fm_areas *all, unsigned part,
 	for (unsigned i = 0; i < all->n; i++) {
 		struct fm_area *a = &all->v[i];
 
-		a->facts = facts_of(all, i, part, it_fits);
+		a->facts = area_judge_facts_of(all, i, part, it_fits);
 		a->costs = (struct fm_costs_of){ 0 };
 		for (unsigned k = 0; k < a->n; k++)
 			add_costs(&a->costs,
@@ -231,8 +232,8 @@ static bool goes_with(const struct fm_segment *s, enum fm_advice whole)
 /* As long as an area has begun at MADV_RANDOM and was not quiet since, a row
  * says nothing of segments to which it does not come: to be wrong there is
  * cheap. */
-static enum fm_advice wanted(const struct fm_areas *all,
-			     const struct fm_area *a, unsigned k)
+static enum fm_advice area_judge_wanted(const struct fm_areas *all,
+					const struct fm_area *a, unsigned k)
 {
 	const struct fm_segment *s = &a->seg[k];
 	const enum fm_advice whole = a->opinion.says ? a->opinion.says :
@@ -275,7 +276,7 @@ static int end_guess(struct fm_areas *all, struct fm_area *a)
 	if (!a->opinion.says)
 		fm_opinion_says(&a->opinion, FM_ADVICE_NORMAL,
 				fm_weigh_sure(&a->facts));
-	return fm_say(all, a, wanted, false);
+	return fm_say(all, a, area_judge_wanted, false);
 }
 
 void fm_areas_leave(struct fm_areas *all)
@@ -335,13 +336,13 @@ static int judge_area(struct fm_areas *all, struct fm_area *a, bool other)
 	hear_segments(a);
 	if (a->guess && !begins_random(all, a)) /* the device is another */
 		return end_guess(all, a);
-	return fm_say(all, a, wanted, other);
+	return fm_say(all, a, area_judge_wanted, other);
 }
 
 static int judge(struct fm_areas *all, const struct fm_area_use *use,
 		 unsigned part)
 {
-	const bool it_fits = fits(all);
+	const bool it_fits = area_judge_fits(all);
 	struct fm_costs_of sum;
 	bool other;
 	int err = 0;
@@ -374,7 +375,7 @@ int fm_areas_judge(struct fm_areas *all, const struct fm_area_use *use,
 
 /* ---- the beginning ----------------------------------------------------- */
 
-static int begin(struct fm_areas *all, struct fm_area *a)
+static int area_judge_begin(struct fm_areas *all, struct fm_area *a)
 {
 	enum fm_advice says;
 	int err;
@@ -387,11 +388,11 @@ static int begin(struct fm_areas *all, struct fm_area *a)
 	a->guess = all->opinion.says != FM_ADVICE_NORMAL &&
 		   begins_random(all, a);
 	if (!a->guess)
-		return fm_say(all, a, wanted, false);
+		return fm_say(all, a, area_judge_wanted, false);
 	all->unread_ms = 0;
 	says = a->opinion.says;
 	a->opinion.says = FM_ADVICE_RANDOM;
-	err = fm_say(all, a, wanted, false);
+	err = fm_say(all, a, area_judge_wanted, false);
 	a->opinion.says = (uint8_t)says;
 	return err;
 }
@@ -402,7 +403,7 @@ int fm_areas_begin(struct fm_areas *all)
 
 	for (unsigned i = 0; i < all->n && !err; i++)
 		if (!all->v[i].begun)
-			err = begin(all, &all->v[i]);
+			err = area_judge_begin(all, &all->v[i]);
 	count_random(all);
 	return err;
 }
@@ -417,7 +418,7 @@ static void all_is_there(struct fm_areas *all)
 			fm_weigh_sure(&all->v[0].facts));
 	forget_areas(all);
 	for (unsigned i = 0; i < all->n; i++)
-		fm_say(all, &all->v[i], wanted, false);
+		fm_say(all, &all->v[i], area_judge_wanted, false);
 	count_random(all);
 }
 

@@ -27,7 +27,7 @@ static struct look looks[2], *last = &looks[0], *now = &looks[1];
 static uintptr_t cursor; /* where the next look begins */
 
 /* False: it ends here. */
-static bool look_at(struct look *l, uintptr_t start, uintptr_t end)
+static bool estimate_look_at(struct look *l, uintptr_t start, uintptr_t end)
 {
 	uintptr_t stop;
 
@@ -39,7 +39,7 @@ static bool look_at(struct look *l, uintptr_t start, uintptr_t end)
 }
 
 /* From the cursor on; in the end the next one begins anew. */
-static void first_look(const struct fm_areas *all, struct look *l)
+static void estimate_first_look(const struct fm_areas *all, struct look *l)
 {
 	uintptr_t start, end;
 
@@ -49,7 +49,8 @@ static void first_look(const struct fm_areas *all, struct look *l)
 		end = all->v[i].end;
 		if (end <= cursor)
 			continue;
-		if (!look_at(l, start > cursor ? start : cursor, end)) {
+		if (!estimate_look_at(l, start > cursor ? start : cursor,
+				      end)) {
 			cursor = l->span[l->spans - 1].end;
 			return;
 		}
@@ -63,7 +64,7 @@ static void same_look(struct look *l, const struct look *as)
 
 	l->spans = l->runs = 0;
 	for (unsigned i = 0; i < as->spans && more; i++)
-		more = look_at(l, as->span[i].start, as->span[i].end);
+		more = estimate_look_at(l, as->span[i].start, as->span[i].end);
 }
 
 /* ---- what is new ------------------------------------------------------- */
@@ -101,8 +102,8 @@ static void subtract(struct fm_run r, const struct look *old, unsigned *i,
 		add_new(g, r.start, r.end);
 }
 
-static void compare(const struct look *old, const struct look *new,
-		    struct fm_areas *areas, fm_touch_fn touched)
+static void estimate_compare(const struct look *old, const struct look *new,
+			     struct fm_areas *areas, fm_touch_fn touched)
 {
 	struct group g = { 0, 0, areas, touched };
 
@@ -112,7 +113,8 @@ static void compare(const struct look *old, const struct look *new,
 		touched(areas, g.start, g.end);
 }
 
-static unsigned covered(const struct look *l, const struct fm_areas *areas)
+static unsigned estimate_covered(const struct look *l,
+				 const struct fm_areas *areas)
 {
 	const uint64_t all = areas->bytes >> FM_PAGE_SHIFT;
 	uint64_t part = 0;
@@ -124,7 +126,7 @@ static unsigned covered(const struct look *l, const struct fm_areas *areas)
 	return part >= all ? 1000 : (unsigned)(part * 1000 / all) + 1;
 }
 
-static unsigned collect(struct fm_areas *areas, fm_touch_fn touched)
+static unsigned estimate_collect(struct fm_areas *areas, fm_touch_fn touched)
 {
 	unsigned part = 0;
 	struct look *l = last;
@@ -132,23 +134,24 @@ static unsigned collect(struct fm_areas *areas, fm_touch_fn touched)
 
 	if (last->spans) {
 		same_look(now, last);
-		compare(last, now, areas, touched);
-		part = covered(now, areas);
+		estimate_compare(last, now, areas, touched);
+		part = estimate_covered(now, areas);
 	}
 	/* Seen whole: the second look is the first of the next two. */
 	if (whole && now->spans == last->spans && now->runs < RUNS) {
 		last = now;
 		now = l;
 	} else {
-		first_look(areas, last);
+		estimate_first_look(areas, last);
 	}
 	return part;
 }
 
-static void rest(void)
+static void estimate_rest(void)
 {
 	last->spans = 0;
 }
 
 const struct fm_source fm_source_estimate = { "estimates", fm_scan_works,
-					      collect, rest, NULL };
+					      estimate_collect, estimate_rest,
+					      NULL };

@@ -35,7 +35,7 @@ static uint64_t hash(dev_t dev, ino_t ino)
 	return (ino ^ dev << 32) * 0x9e3779b97f4a7c15ull | 1;
 }
 
-static struct note *place(dev_t dev, ino_t ino)
+static struct note *family_place(dev_t dev, ino_t ino)
 {
 	const uint64_t h = hash(dev, ino);
 	struct note *n = &family->note[(h >> 40) % FILES];
@@ -59,7 +59,7 @@ void fm_family_start(void)
 
 int64_t fm_family_lean(dev_t dev, ino_t ino, int64_t more, int64_t most)
 {
-	struct note *n = place(dev, ino);
+	struct note *n = family_place(dev, ino);
 	int64_t lean = atomic_load(&n->lean), is;
 
 	do
@@ -70,16 +70,16 @@ int64_t fm_family_lean(dev_t dev, ino_t ino, int64_t more, int64_t most)
 
 void fm_family_leans(dev_t dev, ino_t ino, int64_t lean)
 {
-	atomic_store(&place(dev, ino)->lean, lean);
+	atomic_store(&family_place(dev, ino)->lean, lean);
 }
 
-static int start(void)
+static int family_start(void)
 {
 	fm_family_start();
 	return 0;
 }
 
-FM_LIFE(family, .level = FM_LIFE_HELPERS, .start = start)
+FM_LIFE(family, .level = FM_LIFE_HELPERS, .start = family_start)
 
 /* ---- children ----------------------------------------------------------- */
 

@@ -36,7 +36,7 @@ void fm_folios_leave(uint32_t id, uintptr_t start, uintptr_t end)
 
 /* Clean pages that nobody else has mapped; dirty ones stay. Whatever lies there
  * by now loses nothing but its place in memory. */
-static void leave(uint32_t id, uintptr_t at, uintptr_t end)
+static void folios_leave(uint32_t id, uintptr_t at, uintptr_t end)
 {
 	if (fm_krange_has(id, at, end))
 		fm_sys_madvise((void *)at, end - at, MADV_PAGEOUT);
@@ -54,7 +54,7 @@ void fm_folios_turn(void)
 	while (n && fm_now_ms() < until) {
 		to = (queue[n - 1].at + PIECE) & ~(PIECE - 1);
 		to = to < queue[n - 1].end ? to : queue[n - 1].end;
-		leave(queue[n - 1].id, queue[n - 1].at, to);
+		folios_leave(queue[n - 1].id, queue[n - 1].at, to);
 		queue[n - 1].at = to;
 		n -= to == queue[n - 1].end;
 	}

@@ -82,8 +82,8 @@ static void use_until_now(struct fm_area_use *u)
 	u->cpu_ms = (us_of(&r.ru_utime) + us_of(&r.ru_stime)) / 1000;
 }
 
-static struct fm_area_use since(const struct fm_area_use *now,
-				const struct fm_area_use *then)
+static struct fm_area_use helper_since(const struct fm_area_use *now,
+				       const struct fm_area_use *then)
 {
 	return (struct fm_area_use){ now->faults - then->faults,
 				     now->major - then->major,
@@ -147,7 +147,7 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 	     unpaid_ms -= fm_tune.helper_first_ms) {
 		fm_event_sleep_ms(&bell, &stop, fm_tune.helper_first_ms);
 		use_until_now(&now);
-		use = since(&now, &last);
+		use = helper_since(&now, &last);
 		last = now;
 		if (!surprises(&use) && !areas.doubt)
 			continue;
@@ -202,7 +202,7 @@ static uint64_t soon_ms(uint64_t ms)
 }
 
 /* A turn in which something was read. */
-static int look(const struct fm_area_use *use)
+static int helper_look(const struct fm_area_use *use)
 {
 	const unsigned part =
 		atomic_load(&source)->collect(&areas, fm_area_touched);
@@ -231,7 +231,7 @@ static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
 }
 
 /* Its main thread may have ended, and left ours alone. */
-static void end_if_alone(uint64_t quiet_ms)
+static void helper_end_if_alone(uint64_t quiet_ms)
 {
 	int status;
 
@@ -252,7 +252,7 @@ static void look_at_creds(void)
 	fm_creds_look();
 }
 
-static int turns(void)
+static int helper_turns(void)
 {
 	struct fm_area_use looked, last, now, use;
 	uint64_t ms = fm_tune.helper_first_ms, begin = fm_now_ms(),
@@ -266,7 +266,7 @@ static int turns(void)
 	while (!err && !atomic_load(&stop)) {
 		wait_ms(ms, pay(begin, ms) - ms);
 		use_until_now(&now);
-		use = since(&now, &looked);
+		use = helper_since(&now, &looked);
 		atomic_store(&at_work, true);
 		note_reads(&(struct fm_area_use){
 			.major = now.major - last.major,
@@ -274,18 +274,18 @@ static int turns(void)
 		any = fm_areas_update(&areas);
 		err = any ? fm_areas_begin(&areas) : 0;
 		if (any && !err && worth(&use)) {
-			err = look(&use);
+			err = helper_look(&use);
 			looked = now;
 			ms = soon_ms(fm_tune.helper_first_ms);
 			quiet_ms = 0;
 		} else {
-			use = since(&now, &last);
+			use = helper_since(&now, &last);
 			ms = quiet_turn(&use, ms, &quiet_ms);
 		}
 		atomic_store(&at_work, false);
 		if (quiet_ms >= fm_tune.streams_forget_ms)
 			looked = now;
-		end_if_alone(quiet_ms);
+		helper_end_if_alone(quiet_ms);
 		look_at_creds();
 		last = now;
 	}
@@ -309,7 +309,7 @@ static void *helper(void *arg)
 		err = find_source(0);
 	}
 	if (!err)
-		err = turns();
+		err = helper_turns();
 	/* what has begun as if somebody looked */
 	if (err && fm_areas_update(&areas))
 		fm_areas_begin(&areas);

@@ -28,7 +28,7 @@ static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 
 #define v fm_kranges_v
 
-static unsigned count(void)
+static unsigned krange_count(void)
 {
 	return atomic_load_explicit(&fm_kranges, memory_order_relaxed);
 }
@@ -77,7 +77,7 @@ void fm_kranges_change(void)
 
 void fm_kranges_changed(void)
 {
-	for (unsigned i = 0; i < count(); i++) {
+	for (unsigned i = 0; i < krange_count(); i++) {
 		atomic_store_explicit(&border[i].start, v[i].start,
 				      memory_order_relaxed);
 		atomic_store_explicit(&border[i].end, v[i].end,
@@ -88,7 +88,7 @@ void fm_kranges_changed(void)
 
 unsigned fm_kranges_from(uintptr_t a)
 {
-	unsigned lo = 0, hi = count();
+	unsigned lo = 0, hi = krange_count();
 
 	while (lo < hi) {
 		unsigned mid = (lo + hi) / 2;
@@ -103,7 +103,7 @@ unsigned fm_kranges_from(uintptr_t a)
 
 void fm_kranges_insert(unsigned i, const struct fm_krange *r)
 {
-	unsigned n = count();
+	unsigned n = krange_count();
 
 	memmove(&v[i + 1], &v[i], (n - i) * sizeof(v[0]));
 	v[i] = *r;
@@ -112,7 +112,7 @@ void fm_kranges_insert(unsigned i, const struct fm_krange *r)
 
 void fm_kranges_remove(unsigned i, unsigned n)
 {
-	unsigned all = count();
+	unsigned all = krange_count();
 
 	memmove(&v[i], &v[i + n], (all - i - n) * sizeof(v[0]));
 	atomic_store(&fm_kranges, all - n);
@@ -123,9 +123,9 @@ void fm_kranges_split(uintptr_t at)
 	unsigned i = fm_kranges_from(at);
 	struct fm_krange upper;
 
-	if (i == count() || v[i].start >= at)
+	if (i == krange_count() || v[i].start >= at)
 		return;
-	if (count() == FM_KRANGES) { /* no room for two */
+	if (krange_count() == FM_KRANGES) { /* no room for two */
 		fm_kranges_incomplete();
 		fm_kranges_remove(i, 1);
 		return;
@@ -137,7 +137,8 @@ void fm_kranges_split(uintptr_t at)
 	fm_kranges_insert(i + 1, &upper);
 }
 
-static bool continues(const struct fm_krange *a, const struct fm_krange *b)
+static bool krange_continues(const struct fm_krange *a,
+			     const struct fm_krange *b)
 {
 	return a->end == b->start && a->id == b->id && a->edit == b->edit &&
 	       a->pgoff + ((a->end - a->start) >> FM_PAGE_SHIFT) == b->pgoff &&
@@ -149,7 +150,8 @@ static bool continues(const struct fm_krange *a, const struct fm_krange *b)
 void fm_kranges_join(unsigned i, unsigned j)
 {
 	for (unsigned k = j; k-- > i;) {
-		if (k + 1 >= count() || !continues(&v[k], &v[k + 1]))
+		if (k + 1 >= krange_count() ||
+		    !krange_continues(&v[k], &v[k + 1]))
 			continue;
 		v[k].end = v[k + 1].end;
 		v[k].advised |= v[k + 1].advised;
@@ -165,7 +167,7 @@ static void clear(uintptr_t start, uintptr_t end)
 	fm_kranges_split(start);
 	fm_kranges_split(end);
 	for (i = fm_kranges_from(start);
-	     i + n < count() && v[i + n].start < end; n++)
+	     i + n < krange_count() && v[i + n].start < end; n++)
 		;
 	fm_kranges_remove(i, n);
 }
@@ -173,7 +175,7 @@ static void clear(uintptr_t start, uintptr_t end)
 void fm_kranges_add(const struct fm_krange *r)
 {
 	clear(r->start, r->end);
-	if (count() < FM_KRANGES)
+	if (krange_count() < FM_KRANGES)
 		fm_kranges_insert(fm_kranges_from(r->start), r);
 	else
 		fm_kranges_incomplete();
@@ -216,10 +218,10 @@ void fm_krange_forget(uintptr_t start, uintptr_t end)
 /* ---- questions --------------------------------------------------------- */
 
 /* False where it cannot be told: it is being changed. */
-static bool look(uintptr_t a, uintptr_t end, bool *ret)
+static bool krange_look(uintptr_t a, uintptr_t end, bool *ret)
 {
 	const uint32_t s = atomic_load(&seq);
-	unsigned lo = 0, all = count(), hi = all;
+	unsigned lo = 0, all = krange_count(), hi = all;
 
 	while (lo < hi) {
 		unsigned mid = (lo + hi) / 2;
@@ -246,10 +248,11 @@ bool fm_krange_in(const void *addr, size_t len)
 		return false;
 	if (end < a)
 		end = UINTPTR_MAX;
-	return !look(a, end, &in) || in;
+	return !krange_look(a, end, &in) || in;
 }
 
-static bool is_of(const struct fm_krange *r, const struct fm_file_id *file)
+static bool krange_is_of(const struct fm_krange *r,
+			 const struct fm_file_id *file)
 {
 	return !file || (r->ino == file->ino && r->dev == file->dev);
 }
@@ -262,21 +265,21 @@ unsigned fm_krange_list(const struct fm_file_id *file, struct fm_krange *ret,
 
 	if (!fm_krange_any() || !fm_kranges_lock(&mask))
 		return 0;
-	for (unsigned i = 0; i < count() && n < room; i++)
-		if (is_of(&v[i], file))
+	for (unsigned i = 0; i < krange_count() && n < room; i++)
+		if (krange_is_of(&v[i], file))
 			ret[n++] = v[i];
 	fm_kranges_unlock(&mask);
 	return n;
 }
 
-static void put_all(struct fm_snapshot *s, void *file)
+static void krange_put_all(struct fm_snapshot *s, void *file)
 {
 	uint64_t mask;
 
 	if (!fm_krange_any() || !fm_kranges_lock(&mask))
 		return;
-	for (unsigned i = 0; i < count(); i++)
-		if (is_of(&v[i], file))
+	for (unsigned i = 0; i < krange_count(); i++)
+		if (krange_is_of(&v[i], file))
 			fm_snapshot_put(s, &v[i]);
 	fm_kranges_unlock(&mask);
 }
@@ -284,7 +287,7 @@ static void put_all(struct fm_snapshot *s, void *file)
 int fm_krange_all(const struct fm_file_id *file, struct fm_krange_all *ret)
 {
 	struct fm_snapshot s;
-	int err = fm_snapshot(&s, sizeof(v[0]), put_all,
+	int err = fm_snapshot(&s, sizeof(v[0]), krange_put_all,
 			      (struct fm_file_id *)(uintptr_t)file);
 
 	*ret = (struct fm_krange_all){ s.list, (unsigned)s.n };
@@ -297,7 +300,7 @@ uint64_t fm_krange_bytes(void)
 
 	if (!fm_krange_any() || !fm_kranges_lock(&mask))
 		return 0;
-	for (unsigned i = 0; i < count(); i++)
+	for (unsigned i = 0; i < krange_count(); i++)
 		bytes += v[i].end - v[i].start;
 	fm_kranges_unlock(&mask);
 	return bytes;
@@ -312,7 +315,7 @@ bool fm_krange_first(uintptr_t start, uintptr_t end, struct fm_krange *ret)
 	if (!fm_krange_any() || !fm_kranges_lock(&mask))
 		return false;
 	i = fm_kranges_from(start);
-	is = start < end && i < count() && v[i].start < end;
+	is = start < end && i < krange_count() && v[i].start < end;
 	if (is)
 		*ret = v[i];
 	fm_kranges_unlock(&mask);
@@ -321,7 +324,7 @@ bool fm_krange_first(uintptr_t start, uintptr_t end, struct fm_krange *ret)
 
 unsigned fm_krange_list_dead(struct fm_krange *ret, unsigned room)
 {
-	const unsigned n = (unsigned)fm_least(count(), room);
+	const unsigned n = (unsigned)fm_least(krange_count(), room);
 
 	memcpy(ret, v, n * sizeof(v[0]));
 	return n;
@@ -337,7 +340,7 @@ static bool may_advise(uint32_t id, uintptr_t start, uintptr_t end)
 {
 	unsigned i = fm_kranges_from(start);
 
-	for (; i < count() && start < end; start = v[i++].end)
+	for (; i < krange_count() && start < end; start = v[i++].end)
 		if (v[i].start > start || v[i].id != id || v[i].edit ||
 		    v[i].said)
 			return false;
@@ -349,7 +352,7 @@ static bool may_advise(uint32_t id, uintptr_t start, uintptr_t end)
 static bool may_be_huge(uintptr_t start, uintptr_t end, int advice)
 {
 	for (unsigned i = fm_kranges_from(start);
-	     i < count() && v[i].start < end; i++)
+	     i < krange_count() && v[i].start < end; i++)
 		if (advice == MADV_HUGEPAGE ? v[i].kept :
 		    advice == MADV_NOHUGEPAGE && !v[i].huge)
 			return false;
@@ -376,7 +379,7 @@ static void huge_beside(uintptr_t start, uintptr_t end, int advice)
 	if (advice != MADV_RANDOM && advice != MADV_NORMAL)
 		return;
 	for (unsigned i = fm_kranges_from(start);
-	     i < count() && v[i].start < end; i++) {
+	     i < krange_count() && v[i].start < end; i++) {
 		uintptr_t from = v[i].start > start ? v[i].start : start;
 
 		if (v[i].says_huge)
@@ -396,7 +399,7 @@ int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 		return err;
 	if (may_advise(id, start, end) && may_be_huge(start, end, advice)) {
 		for (unsigned i = fm_kranges_from(start);
-		     i < count() && v[i].start < end; i++) {
+		     i < krange_count() && v[i].start < end; i++) {
 			v[i].advised = true;
 			v[i].huge |= advice == MADV_HUGEPAGE;
 		}
@@ -412,7 +415,7 @@ int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 
 /* What the kernel has left out is not here; nor is who was about to change the
  * table. */
-static void forked(void)
+static void krange_forked(void)
 {
 	fm_lock_reset(&lock);
 	if (atomic_load(&seq) & 1) {
@@ -422,10 +425,10 @@ static void forked(void)
 		return;
 	}
 	fm_kranges_change();
-	for (unsigned i = count(); i-- > 0;)
+	for (unsigned i = krange_count(); i-- > 0;)
 		if (v[i].nofork)
 			fm_kranges_remove(i, 1);
 	fm_kranges_changed();
 }
 
-FM_LIFE(krange, .level = FM_LIFE_HELPERS, .forked = forked)
+FM_LIFE(krange, .level = FM_LIFE_HELPERS, .forked = krange_forked)

@@ -14,7 +14,7 @@
 
 static uint32_t last_edit; /* under the lock */
 
-static unsigned count(void)
+static unsigned krange_edit_count(void)
 {
 	return atomic_load_explicit(&fm_kranges, memory_order_relaxed);
 }
@@ -35,8 +35,9 @@ static struct span span_of(const void *addr, size_t len)
 
 /* Calls fn for each entry in the span, cut at its borders, and joins what is
  * alike then. False: there is none. */
-static bool each_in(const void *addr, size_t len,
-		    void (*fn)(struct fm_krange *r, void *arg), void *arg)
+static bool krange_edit_each_in(const void *addr, size_t len,
+				void (*fn)(struct fm_krange *r, void *arg),
+				void *arg)
 {
 	const struct span s = span_of(addr, len);
 	unsigned i, first;
@@ -48,7 +49,7 @@ static bool each_in(const void *addr, size_t len,
 	fm_kranges_split(s.start);
 	fm_kranges_split(s.end);
 	first = fm_kranges_from(s.start);
-	for (i = first; i < count() && v[i].start < s.end; i++)
+	for (i = first; i < krange_edit_count() && v[i].start < s.end; i++)
 		fn(&v[i], arg);
 	fm_kranges_join(first ? first - 1 : 0, i);
 	fm_kranges_changed();
@@ -58,7 +59,7 @@ static bool each_in(const void *addr, size_t len,
 
 /* ---- taken away -------------------------------------------------------- */
 
-static void mark(struct fm_krange *r, void *arg)
+static void krange_edit_mark(struct fm_krange *r, void *arg)
 {
 	uint32_t *edit = arg;
 
@@ -72,7 +73,7 @@ uint32_t fm_krange_edit(const void *addr, size_t len)
 {
 	uint32_t edit = 0;
 
-	each_in(addr, len, mark, &edit);
+	krange_edit_each_in(addr, len, krange_edit_mark, &edit);
 	return edit;
 }
 
@@ -80,7 +81,7 @@ static void remove_marked(uint32_t edit, const struct span *s)
 {
 	unsigned i = fm_kranges_from(s->start);
 
-	while (i < count() && v[i].start < s->end)
+	while (i < krange_edit_count() && v[i].start < s->end)
 		if (v[i].edit == edit)
 			fm_kranges_remove(i, 1);
 		else
@@ -99,7 +100,7 @@ void fm_krange_edit_ends(uint32_t edit, const void *addr, size_t len, bool gone)
 	uint64_t mask;
 
 	if (!gone) {
-		each_in(addr, len, unmark, &edit);
+		krange_edit_each_in(addr, len, unmark, &edit);
 		return;
 	}
 	if (!fm_kranges_lock(&mask))
@@ -117,7 +118,7 @@ struct renewal {
 	uint32_t was, is;
 };
 
-static void renew(struct fm_krange *r, struct renewal *n)
+static void krange_edit_renew(struct fm_krange *r, struct renewal *n)
 {
 	if (n->was != r->id) {
 		n->was = r->id;
@@ -139,7 +140,7 @@ static void make_one(struct fm_krange *r, void *arg)
 	if (r->says_huge)
 		fm_sys_madvise((void *)r->start, r->end - r->start,
 			       MADV_HUGEPAGE);
-	renew(r, arg);
+	krange_edit_renew(r, arg);
 	r->advised = r->huge = false;
 }
 
@@ -147,7 +148,7 @@ void fm_krange_one(const void *addr, size_t len)
 {
 	struct renewal n = { 0, 0 };
 
-	each_in(addr, len, make_one, &n);
+	krange_edit_each_in(addr, len, make_one, &n);
 }
 
 void fm_krange_move_begins(struct fm_krange_move *m, void *old, size_t old_len,
@@ -194,7 +195,7 @@ static bool find_marked(const struct fm_krange_move *m, struct fm_krange *ret)
 	if (!fm_kranges_lock(&mask))
 		return false;
 	i = fm_kranges_from((uintptr_t)m->old);
-	if (i < count() && v[i].edit == m->edit &&
+	if (i < krange_edit_count() && v[i].edit == m->edit &&
 	    v[i].start <= (uintptr_t)m->old) {
 		*ret = v[i];
 		found = true;
@@ -224,24 +225,24 @@ void fm_krange_move_ends(const struct fm_krange_move *m, void *at)
 
 /* ---- what the program says --------------------------------------------- */
 
-static void protect(struct fm_krange *r, void *arg)
+static void krange_edit_protect(struct fm_krange *r, void *arg)
 {
 	r->prot = (uint8_t)*(int *)arg;
 }
 
 void fm_krange_protected(const void *addr, size_t len, int prot)
 {
-	each_in(addr, len, protect, &prot);
+	krange_edit_each_in(addr, len, krange_edit_protect, &prot);
 }
 
-static void keep(struct fm_krange *r, void *arg)
+static void krange_edit_keep(struct fm_krange *r, void *arg)
 {
 	r->kept = true;
 }
 
 void fm_krange_kept(const void *addr, size_t len)
 {
-	each_in(addr, len, keep, NULL);
+	krange_edit_each_in(addr, len, krange_edit_keep, NULL);
 }
 
 struct saying {
@@ -250,7 +251,7 @@ struct saying {
 };
 
 /* MADV_NORMAL leaves it to us again, as new: what we had said is undone. */
-static void say(struct fm_krange *r, void *arg)
+static void krange_edit_say(struct fm_krange *r, void *arg)
 {
 	struct saying *s = arg;
 
@@ -259,11 +260,11 @@ static void say(struct fm_krange *r, void *arg)
 		return;
 	}
 	r->said = (uint8_t)s->advice;
-	renew(r, &s->renewal);
+	krange_edit_renew(r, &s->renewal);
 }
 
 /* What we have said was said without knowing: the range begins as new. */
-static void say_huge(struct fm_krange *r, void *arg)
+static void krange_edit_say_huge(struct fm_krange *r, void *arg)
 {
 	struct saying *s = arg;
 
@@ -284,11 +285,11 @@ void fm_krange_said(const void *addr, size_t len, int advice)
 	case MADV_SEQUENTIAL:
 	case MADV_DONTFORK:
 	case MADV_DOFORK:
-		each_in(addr, len, say, &s);
+		krange_edit_each_in(addr, len, krange_edit_say, &s);
 		break;
 	case MADV_HUGEPAGE:
 	case MADV_NOHUGEPAGE:
-		each_in(addr, len, say_huge, &s);
+		krange_edit_each_in(addr, len, krange_edit_say_huge, &s);
 		break;
 	case MADV_DONTDUMP:
 	case MADV_MERGEABLE:

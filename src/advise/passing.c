@@ -41,13 +41,13 @@ static bool change_slot(uint32_t was, uint32_t is)
 	return false;
 }
 
-static void enter(void)
+static void passing_enter(void)
 {
 	if (!change_slot(0, my_tid()))
 		atomic_fetch_add(&crowd, 1);
 }
 
-static void leave(void)
+static void passing_leave(void)
 {
 	if (!change_slot(my_tid(), 0))
 		atomic_fetch_sub(&crowd, 1);
@@ -66,7 +66,7 @@ static bool is_under_way(_Atomic uint32_t *slot)
 	return true;
 }
 
-static bool any(void)
+static bool passing_any(void)
 {
 	bool yes = atomic_load(&crowd);
 
@@ -90,7 +90,7 @@ bool fm_passing_counted(const struct iovec *iov, int n)
 	if (!fm_iov_any(iov, n, fm_krange_in))
 		return false;
 	mine.calls++;
-	enter();
+	passing_enter();
 	fm_fence();
 	if (!fm_iov_any(iov, n, fm_overlaps))
 		return true;
@@ -101,14 +101,14 @@ bool fm_passing_counted(const struct iovec *iov, int n)
 void fm_passing_ends(void)
 {
 	mine.calls--;
-	leave();
+	passing_leave();
 }
 
 bool fm_passing_wait(unsigned ms)
 {
 	uint64_t until = fm_now_ms() + ms;
 
-	while (any()) {
+	while (passing_any()) {
 		if (fm_now_ms() >= until)
 			return false;
 		fm_sys_sleep_us(FM_PAUSE_US);
@@ -117,7 +117,7 @@ bool fm_passing_wait(unsigned ms)
 }
 
 /* The one thread that is here is in fork. */
-static void forked(void)
+static void passing_forked(void)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
 		atomic_store(&slots[i], 0);
@@ -125,4 +125,4 @@ static void forked(void)
 	mine.calls = mine.tid = 0;
 }
 
-FM_LIFE(passing, .level = FM_LIFE_HELPERS, .forked = forked)
+FM_LIFE(passing, .level = FM_LIFE_HELPERS, .forked = passing_forked)

@@ -76,13 +76,13 @@ static int map_ring(struct ring *r)
 	return 0;
 }
 
-static void set(const struct ring *r, bool to)
+static void samples_set(const struct ring *r, bool to)
 {
 	fm_sys_ioctl(r->fd, to ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
 		     NULL);
 }
 
-static int add(int tid)
+static int samples_add(int tid)
 {
 	struct ring *r = &rings[nrings];
 	int err;
@@ -96,12 +96,12 @@ static int add(int tid)
 		return err;
 	}
 	if (on)
-		set(r, true);
+		samples_set(r, true);
 	nrings++;
 	return 0;
 }
 
-static void drop(unsigned i)
+static void samples_drop(unsigned i)
 {
 	fm_sys_munmap(rings[i].head, RING);
 	fm_sys_close(rings[i].fd);
@@ -112,12 +112,12 @@ static void set_all(bool to)
 {
 	on = to;
 	for (unsigned i = 0; i < nrings; i++)
-		set(&rings[i], to);
+		samples_set(&rings[i], to);
 }
 
 /* ---- the threads ------------------------------------------------------- */
 
-static bool has(int tid)
+static bool samples_has(int tid)
 {
 	for (unsigned i = 0; i < nrings; i++) {
 		if (rings[i].tid == tid) {
@@ -154,7 +154,7 @@ static void each_thread(struct wanted *w)
 }
 
 /* Of more threads than there are rings, these are next. */
-static void choose(struct wanted *w)
+static void samples_choose(struct wanted *w)
 {
 	*w = (struct wanted){ .from = turn };
 	each_thread(w);
@@ -162,21 +162,21 @@ static void choose(struct wanted *w)
 }
 
 /* 0, or why a thread has none. One that has just ended is no reason. */
-static int follow(void)
+static int samples_follow(void)
 {
 	struct wanted w;
 	int err = 0, e;
 
-	choose(&w);
+	samples_choose(&w);
 	for (unsigned i = 0; i < nrings; i++)
 		rings[i].listed = false;
 	for (unsigned i = 0; i < w.n; i++)
-		has(w.tid[i]);
+		samples_has(w.tid[i]);
 	for (unsigned i = nrings; i-- > 0;)
 		if (!rings[i].listed)
-			drop(i);
+			samples_drop(i);
 	for (unsigned i = 0; i < w.n && !err; i++) {
-		e = has(w.tid[i]) ? 0 : add(w.tid[i]);
+		e = samples_has(w.tid[i]) ? 0 : samples_add(w.tid[i]);
 		err = e == -ESRCH ? 0 : e;
 	}
 	return err;
@@ -195,7 +195,7 @@ static int follow_if_changed(void)
 		return 0;
 	nthreads = (unsigned)st.st_nlink;
 	anew_ms = now + FM_SECOND_MS;
-	return follow();
+	return samples_follow();
 }
 
 /* ---- the samples ------------------------------------------------------- */
@@ -205,7 +205,7 @@ static int follow_if_changed(void)
 static struct fm_run span[SPANS];
 static unsigned nspans, oldest;
 
-static bool joins(struct fm_run *s, uintptr_t page)
+static bool samples_joins(struct fm_run *s, uintptr_t page)
 {
 	if (page >= s->start && page < s->end)
 		return true;
@@ -221,12 +221,13 @@ static bool joins(struct fm_run *s, uintptr_t page)
 	return false;
 }
 
-static void note(struct fm_areas *all, uintptr_t page, fm_touch_fn touched)
+static void samples_note(struct fm_areas *all, uintptr_t page,
+			 fm_touch_fn touched)
 {
 	struct fm_run *s;
 
 	for (unsigned i = 0; i < nspans; i++)
-		if (joins(&span[i], page))
+		if (samples_joins(&span[i], page))
 			return;
 	if (nspans < SPANS) {
 		s = &span[nspans++];
@@ -250,27 +251,27 @@ struct counted {
 	uint64_t seen, ours, lost;
 };
 
-static uint64_t word(const struct ring *r, uint64_t at)
+static uint64_t samples_word(const struct ring *r, uint64_t at)
 {
 	const uint64_t *data = (const void *)((const char *)r->head + FM_PAGE);
 
 	return data[at / sizeof(*data) % WORDS];
 }
 
-static void record(const struct ring *r, uint64_t at,
-		   const struct perf_event_header *h, struct counted *c)
+static void samples_record(const struct ring *r, uint64_t at,
+			   const struct perf_event_header *h, struct counted *c)
 {
-	const uint64_t first = word(r, at + sizeof(*h));
+	const uint64_t first = samples_word(r, at + sizeof(*h));
 
 	if (h->type == PERF_RECORD_LOST)
-		c->lost += word(r, at + sizeof(*h) + sizeof(uint64_t));
+		c->lost += samples_word(r, at + sizeof(*h) + sizeof(uint64_t));
 	if (h->type != PERF_RECORD_SAMPLE)
 		return;
 	c->seen++;
 	if (!fm_area_at(c->all, first))
 		return;
 	c->ours++;
-	note(c->all, first & ~(uintptr_t)FM_PAGE_MASK, c->touched);
+	samples_note(c->all, first & ~(uintptr_t)FM_PAGE_MASK, c->touched);
 }
 
 static void drain(struct ring *r, struct counted *c)
@@ -281,11 +282,11 @@ static void drain(struct ring *r, struct counted *c)
 	struct perf_event_header h;
 
 	while (at < head) {
-		first = word(r, at);
+		first = samples_word(r, at);
 		memcpy(&h, &first, sizeof(h));
 		if (!h.size)
 			break;
-		record(r, at, &h, c);
+		samples_record(r, at, &h, c);
 		at += h.size;
 	}
 	__atomic_store_n(&r->head->data_tail, head, __ATOMIC_RELEASE);
@@ -293,16 +294,16 @@ static void drain(struct ring *r, struct counted *c)
 
 /* ---- the source -------------------------------------------------------- */
 
-static void end(void)
+static void samples_end(void)
 {
 	while (nrings)
-		drop(nrings - 1);
+		samples_drop(nrings - 1);
 	if (task >= 0)
 		fm_sys_close(task);
 	task = -1;
 }
 
-static int start(void)
+static int samples_start(void)
 {
 	int err;
 
@@ -313,7 +314,7 @@ static int start(void)
 	task = fm_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
 	err = task < 0 ? task : follow_if_changed();
 	if (err)
-		end();
+		samples_end();
 	return err;
 }
 
@@ -330,7 +331,7 @@ static unsigned part_of(const struct counted *c)
 }
 
 /* 0 where the faults are of other memory: estimates tell more of that. */
-static unsigned collect(struct fm_areas *all, fm_touch_fn touched)
+static unsigned samples_collect(struct fm_areas *all, fm_touch_fn touched)
 {
 	struct counted c = { all, touched, 0, 0, 0 };
 
@@ -348,11 +349,12 @@ static unsigned collect(struct fm_areas *all, fm_touch_fn touched)
 	return part_of(&c);
 }
 
-static void rest(void)
+static void samples_rest(void)
 {
 	if (on)
 		set_all(false);
 }
 
-const struct fm_source fm_source_samples = { "perf", start, collect, rest,
-					     end };
+const struct fm_source fm_source_samples = { "perf", samples_start,
+					     samples_collect, samples_rest,
+					     samples_end };

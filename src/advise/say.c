@@ -74,7 +74,7 @@ static void say_huge(struct fm_area *a, unsigned from, unsigned to, bool huge)
 		a->seg[k].huge = huge;
 }
 
-static bool wants_huge(const struct fm_area *a, unsigned k)
+static bool say_wants_huge(const struct fm_area *a, unsigned k)
 {
 	const uintptr_t at = a->base + k * a->segment;
 
@@ -88,11 +88,11 @@ static uint64_t huge_area(struct fm_area *a)
 	struct fm_run r;
 
 	for (unsigned k = 0, end; k < a->n; k = end) {
-		const bool w = wants_huge(a, k);
+		const bool w = say_wants_huge(a, k);
 
 		for (end = k + 1; end < a->n; end++)
 			if (a->seg[end].huge != a->seg[k].huge ||
-			    wants_huge(a, end) != w)
+			    say_wants_huge(a, end) != w)
 				break;
 		if (w != a->seg[k].huge && !a->refused)
 			say_huge(a, k, end, w);

@@ -52,8 +52,8 @@ bool fm_scan_lists(void)
 
 /* ---- by the list ------------------------------------------------------- */
 
-static unsigned list(uintptr_t start, uintptr_t end, struct fm_run *ret,
-		     unsigned room, uintptr_t *ret_stop)
+static unsigned scan_list(uintptr_t start, uintptr_t end, struct fm_run *ret,
+			  unsigned room, uintptr_t *ret_stop)
 {
 	static struct region v[BATCH];
 	struct pm_scan q = { .size = sizeof(q), .start = start, .end = end,
@@ -113,7 +113,8 @@ unsigned fm_scan(uintptr_t start, uintptr_t end, struct fm_run *ret,
 	*ret_stop = start;
 	if (lists) {
 		while (*ret_stop < end && n < room)
-			n += list(*ret_stop, end, ret + n, room - n, ret_stop);
+			n += scan_list(*ret_stop, end, ret + n, room - n,
+				       ret_stop);
 		return n;
 	}
 	for (int k = 0; k < PIECES && *ret_stop < end && n < room;

@@ -23,7 +23,7 @@ static unsigned n_rows;
 
 /* ---- which there are --------------------------------------------------- */
 
-static struct fm_sight sight(void)
+static struct fm_sight streams_sight(void)
 {
 	return (struct fm_sight){
 		.near = (int64_t)(fm_tune.streams_near >> FM_PAGE_SHIFT),
@@ -31,19 +31,19 @@ static struct fm_sight sight(void)
 	};
 }
 
-static uintptr_t bytes_of(uint64_t pages)
+static uintptr_t streams_bytes_of(uint64_t pages)
 {
 	return pages << FM_PAGE_SHIFT;
 }
 
-static uintptr_t come(const struct fm_stream *s)
+static uintptr_t streams_come(const struct fm_stream *s)
 {
-	return bytes_of(s->passed);
+	return streams_bytes_of(s->passed);
 }
 
-static bool is_sure(const struct fm_stream *s)
+static bool streams_is_sure(const struct fm_stream *s)
 {
-	return s->live && come(s) >= fm_tune.streams_sure;
+	return s->live && streams_come(s) >= fm_tune.streams_sure;
 }
 
 /* It was seen in this look. */
@@ -63,7 +63,7 @@ static unsigned how_many(bool (*is)(const struct fm_stream *s))
 
 static bool is_near(const struct fm_seen *a, const struct fm_seen *b)
 {
-	const int64_t near = sight().near;
+	const int64_t near = streams_sight().near;
 
 	return a->who == b->who && a->lo <= b->hi + near &&
 	       a->hi + near >= b->lo;
@@ -90,12 +90,12 @@ void fm_streams_touched(const struct fm_row *r)
 	const struct fm_seen e = { .i = FM_NEVER, .who = r->id,
 				   .lo = (int64_t)(r->start >> FM_PAGE_SHIFT),
 				   .hi = (int64_t)(r->end >> FM_PAGE_SHIFT) };
-	const struct fm_sight how = sight();
+	const struct fm_sight how = streams_sight();
 	const struct fm_stream *s;
 
 	if (r->end - r->start < least) {
 		s = fm_detect_find(&set, &e, &how);
-		if (!s || !is_sure(s))
+		if (!s || !streams_is_sure(s))
 			return;
 	}
 	note_row(&e);
@@ -104,7 +104,7 @@ void fm_streams_touched(const struct fm_row *r)
 /* Which way they went is known at its end. */
 static void end_look(void)
 {
-	const struct fm_sight how = sight();
+	const struct fm_sight how = streams_sight();
 
 	if (!set.clock)
 		fm_streams_clear(&set);
@@ -126,22 +126,24 @@ void fm_streams_over(void)
 static uint64_t until_ms;
 
 /* Bytes ahead of it, so that the device is busy until the next look. */
-static size_t window(const struct fm_stream *s, const struct fm_fetch *f,
-		     dev_t dev, size_t most, uint64_t look_ms)
+static size_t streams_window(const struct fm_stream *s,
+			     const struct fm_fetch *f, dev_t dev, size_t most,
+			     uint64_t look_ms)
 {
 	const unsigned n = fm_fetch_depth(dev, f->piece >> FM_PAGE_SHIFT,
 					  look_ms);
-	const uint64_t bytes = fm_detect_earned(come(s), n * f->piece);
+	const uint64_t bytes = fm_detect_earned(streams_come(s), n * f->piece);
 
 	return fm_least(most, bytes > f->piece ? bytes : f->piece);
 }
 
 /* What is not asked for yet of so many bytes before it in r. */
-static struct fm_fetch_run wanted(const struct fm_stream *s, size_t bytes,
-				  const struct fm_krange *r)
+static struct fm_fetch_run streams_wanted(const struct fm_stream *s,
+					  size_t bytes,
+					  const struct fm_krange *r)
 {
-	const uintptr_t pos = bytes_of((uint64_t)s->pos);
-	const uintptr_t edge = bytes_of((uint64_t)s->edge);
+	const uintptr_t pos = streams_bytes_of((uint64_t)s->pos);
+	const uintptr_t edge = streams_bytes_of((uint64_t)s->edge);
 
 	if (s->step > 0)
 		return (struct fm_fetch_run){
@@ -152,7 +154,7 @@ static struct fm_fetch_run wanted(const struct fm_stream *s, size_t bytes,
 
 static bool range_of(const struct fm_stream *s, struct fm_krange *ret)
 {
-	const uintptr_t pos = bytes_of((uint64_t)s->pos);
+	const uintptr_t pos = streams_bytes_of((uint64_t)s->pos);
 
 	return fm_krange_first(pos, pos + FM_PAGE, ret) && ret->id == s->who;
 }
@@ -170,7 +172,8 @@ static void read_ahead(struct fm_stream *s, size_t most, uint64_t look_ms)
 	fm_fetch_begin(&f, -1, in.dev, false);
 	f.down = s->step < 0;
 	f.until_ms = until_ms;
-	r = wanted(s, window(s, &f, in.dev, most, look_ms), &in);
+	r = streams_wanted(s, streams_window(s, &f, in.dev, most, look_ms),
+			   &in);
 	s->helped = true;
 	if (r.start >= r.end || !fm_krange_has(s->who, r.start, r.end))
 		return;
@@ -197,8 +200,8 @@ static void note_slow(const struct fm_area_use *use, unsigned n)
 /* Every second fault of a backward stream waits for a small read, and nearly
  * every one of a stride. One that runs forward and seldom waits, or beside
  * others, is the kernel's: it reads ahead of it as well as we would. */
-static bool waits(const struct fm_area_use *use, const struct fm_stream *s,
-		  unsigned n)
+static bool streams_waits(const struct fm_area_use *use,
+			  const struct fm_stream *s, unsigned n)
 {
 	if (use->major < fm_tune.streams_few ||
 	    use->bytes / use->major > fm_tune.streams_small_read)
@@ -210,16 +213,16 @@ static bool waits(const struct fm_area_use *use, const struct fm_stream *s,
 
 static bool room_for_huge;
 
-static bool wants_huge(const struct fm_stream *s)
+static bool streams_wants_huge(const struct fm_stream *s)
 {
-	return room_for_huge && is_sure(s) && (s->step < 0 || s->slow);
+	return room_for_huge && streams_is_sure(s) && (s->step < 0 || s->slow);
 }
 
 /* Is [lo, hi) before pos, not farther than that? */
 static bool is_before(int64_t pos, int64_t step, uintptr_t far, uintptr_t lo,
 		      uintptr_t hi)
 {
-	const uintptr_t at = bytes_of((uint64_t)pos);
+	const uintptr_t at = streams_bytes_of((uint64_t)pos);
 
 	return step > 0 ? hi > at && lo < at + far : lo <= at && hi + far > at;
 }
@@ -229,7 +232,7 @@ bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi)
 	for (unsigned i = 0; i < FM_STREAMS; i++) {
 		const struct fm_stream *s = &set.s[i];
 
-		if (s->who == id && wants_huge(s) &&
+		if (s->who == id && streams_wants_huge(s) &&
 		    is_before(s->pos, s->step, fm_tune.streams_reach, lo, hi))
 			return true;
 	}
@@ -239,15 +242,16 @@ bool fm_streams_reach(uint32_t id, uintptr_t lo, uintptr_t hi)
 /* The further it has come, the further it will be at the next look. */
 static uintptr_t reach(const struct fm_stream *s)
 {
-	return 4 * come(s) > fm_tune.streams_reach ? 4 * come(s) :
-						     fm_tune.streams_reach;
+	return 4 * streams_come(s) > fm_tune.streams_reach
+		       ? 4 * streams_come(s)
+		       : fm_tune.streams_reach;
 }
 
 /* A row whose direction is not known comes both ways. */
 static bool row_comes(const struct fm_seen *r, uint32_t id, uintptr_t lo,
 		      uintptr_t hi)
 {
-	const struct fm_sight how = sight();
+	const struct fm_sight how = streams_sight();
 
 	return r->who == id && !fm_detect_find(&set, r, &how) &&
 	       (is_before(r->hi, 1, fm_tune.streams_reach, lo, hi) ||
@@ -256,7 +260,7 @@ static bool row_comes(const struct fm_seen *r, uint32_t id, uintptr_t lo,
 
 static bool any_row_comes(uint32_t id, uintptr_t lo, uintptr_t hi)
 {
-	const struct fm_sight how = sight();
+	const struct fm_sight how = streams_sight();
 
 	for (unsigned i = 0; i < n_rows; i++)
 		if (row_comes(&rows[i], id, lo, hi))
@@ -297,8 +301,9 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 	note_slow(use, n);
 	most &= ~(size_t)FM_PAGE_MASK;
 	for (unsigned i = 0; i < FM_STREAMS && most >= FM_WILLNEED_BYTES; i++)
-		if (is_one(&set.s[i]) && !(huge && wants_huge(&set.s[i])) &&
-		    (set.s[i].helped || waits(use, &set.s[i], n)))
+		if (is_one(&set.s[i]) &&
+		    !(huge && streams_wants_huge(&set.s[i])) &&
+		    (set.s[i].helped || streams_waits(use, &set.s[i], n)))
 			read_ahead(&set.s[i], most, use->ms);
 	atomic_fetch_add(&fm_streams_counts.cpu_us,
 			 fm_cpu_ns() / 1000 - begin);
@@ -308,7 +313,7 @@ void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
 
 #define PIECE ((size_t)2 << 20) /* size: of 2 MiB, as huge pages are */
 
-static bool is_short(uint64_t memory)
+static bool streams_is_short(uint64_t memory)
 {
 	static uint64_t next_ms;
 	static bool was;
@@ -336,8 +341,8 @@ static bool cool(const struct fm_stream *s, uintptr_t at)
 
 static void cool_trail(struct fm_stream *s, size_t lag)
 {
-	const uintptr_t pos = bytes_of((uint64_t)s->pos);
-	uintptr_t at = bytes_of((uint64_t)s->behind);
+	const uintptr_t pos = streams_bytes_of((uint64_t)s->pos);
+	uintptr_t at = streams_bytes_of((uint64_t)s->behind);
 
 	if (s->step > 0) {
 		at = (at + PIECE - 1) & ~(PIECE - 1);
@@ -357,11 +362,12 @@ void fm_streams_behind(uint64_t files, uint64_t memory)
 	const size_t lag =
 		fm_least(fm_tune.streams_lag, memory / fm_tune.streams_share);
 
-	if (files <= memory || !how_many(is_sure) || !is_short(memory))
+	if (files <= memory || !how_many(streams_is_sure) ||
+	    !streams_is_short(memory))
 		return;
 	until_ms = fm_now_ms() + fm_tune.advise_turn_ms;
 	for (unsigned i = 0; i < FM_STREAMS; i++)
-		if (is_sure(&set.s[i]))
+		if (streams_is_sure(&set.s[i]))
 			cool_trail(&set.s[i], lag);
 	atomic_fetch_add(&fm_streams_counts.cpu_us,
 			 fm_cpu_ns() / 1000 - begin);

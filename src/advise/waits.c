@@ -16,7 +16,7 @@ struct choice {
 	char tid[12]; /* size: of a number */
 };
 
-static void choose(const char *name, void *arg)
+static void waits_choose(const char *name, void *arg)
 {
 	struct choice *c = arg;
 	const int tid = atoi(name); /* 0: "." */
@@ -35,7 +35,7 @@ static bool next_thread(struct fm_waits *w, struct choice *c)
 	*c = (struct choice){ .turn = w->turn };
 	if (fd < 0)
 		return false;
-	fm_each_entry(fd, buf, sizeof(buf), choose, c);
+	fm_each_entry(fd, buf, sizeof(buf), waits_choose, c);
 	fm_sys_close(fd);
 	w->turn = *c->tid ? w->turn + 1 : 0;
 	w->threads = c->seen;
@@ -51,7 +51,7 @@ static bool is_waiting(const char *tid)
 	return state == 'D';
 }
 
-static void tell(const struct fm_waits *w, dev_t dev)
+static void waits_tell(const struct fm_waits *w, dev_t dev)
 {
 	const uint64_t ns = w->ms * 1000000 * w->threads * w->waiting /
 			    w->asked / w->major;
@@ -75,6 +75,6 @@ void fm_waits_look(struct fm_waits *w, const struct fm_area_use *use, dev_t dev)
 	w->bytes += use->bytes;
 	if (w->asked < enough || w->major < enough)
 		return;
-	tell(w, dev);
+	waits_tell(w, dev);
 	*w = (struct fm_waits){ .turn = w->turn };
 }

@@ -18,7 +18,7 @@ static struct fm_event bell;
 void (*fm_watch_look)(void);
 
 /* Who adds a range after the last look finds the thread RUNNING, or idle. */
-static bool goes_on(void)
+static bool watch_goes_on(void)
 {
 	const bool ends = atomic_load(&stop) || fm_life_running();
 	int idle = IDLE;
@@ -33,7 +33,7 @@ static bool goes_on(void)
 /* While nothing is read until the thread that advises says that something is:
  * it looks all the time. It notes that first, and looks then whether we sleep:
  * one of the two sees the other. */
-static void rest(void)
+static void watch_rest(void)
 {
 	const struct timespec second = fm_timespec_ms(FM_SECOND_MS);
 	const uint32_t seen = fm_event_seen(&bell);
@@ -51,10 +51,10 @@ static void *watch(void *arg)
 {
 	fm_thread_begin("fastmap-watch");
 	do {
-		rest();
+		watch_rest();
 		if (!atomic_load(&stop))
 			fm_watch_look();
-	} while (goes_on());
+	} while (watch_goes_on());
 	return NULL;
 }
 

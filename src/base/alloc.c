@@ -28,7 +28,7 @@ struct caller {
 	int err;
 };
 
-static struct caller enter(void)
+static struct caller alloc_enter(void)
 {
 	struct caller c = { .err = errno };
 
@@ -39,7 +39,7 @@ static struct caller enter(void)
 
 static void end_begun(void);
 
-static void leave(const struct caller *c)
+static void alloc_leave(const struct caller *c)
 {
 	end_begun();
 	fm_unlock(&lock);
@@ -231,7 +231,7 @@ static void (*thread_end)(void *);
 static _Thread_local void *begun;
 static _Thread_local bool ended;
 
-static void begin(const void *value)
+static void alloc_begin(const void *value)
 {
 	if (!ended)
 		begun = (void *)(uintptr_t)value;
@@ -248,7 +248,7 @@ static void end_begun(void)
 	thread_end(p);
 }
 #else
-static void begin(const void *value)
+static void alloc_begin(const void *value)
 {
 }
 
@@ -270,7 +270,7 @@ int fm_je_key_create(unsigned *key, void (*end)(void *))
 int fm_je_setspecific(unsigned key, const void *value);
 int fm_je_setspecific(unsigned key, const void *value)
 {
-	begin(value);
+	alloc_begin(value);
 	return 0;
 }
 
@@ -345,10 +345,10 @@ void *fm_alloc(size_t size)
 	struct caller c;
 	void *p;
 
-	c = enter();
+	c = alloc_enter();
 	p = may_begin() ? raw_calloc(1, size) : NULL;
 	worked(p);
-	leave(&c);
+	alloc_leave(&c);
 	return p;
 }
 
@@ -357,10 +357,10 @@ void *fm_realloc(void *old, size_t size)
 	struct caller c;
 	void *p;
 
-	c = enter();
+	c = alloc_enter();
 	p = may_begin() ? raw_realloc(old, size) : NULL;
 	worked(p);
-	leave(&c);
+	alloc_leave(&c);
 	return p;
 }
 
@@ -370,7 +370,7 @@ void fm_free(void *p)
 
 	if (!p)
 		return;
-	c = enter();
+	c = alloc_enter();
 	raw_free(p);
-	leave(&c);
+	alloc_leave(&c);
 }

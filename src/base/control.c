@@ -63,7 +63,7 @@ const struct fm_control *fm_control_next(const struct fm_control *at)
 /* ---- ranges ------------------------------------------------------------ */
 
 /* Of a number and a space behind it; NULL: something else. */
-static char *number(char *s, uint64_t *ret)
+static char *control_number(char *s, uint64_t *ret)
 {
 	const char *end = fm_number(s, ret);
 
@@ -75,9 +75,9 @@ bool fm_request_part(struct fm_request *r, struct fm_file_part *ret)
 	struct fm_file_part got = { r->args, 0, UINT64_MAX };
 
 	if (*got.path != '/') {
-		got.path = number(got.path, &got.off);
+		got.path = control_number(got.path, &got.off);
 		if (got.path)
-			got.path = number(got.path, &got.len);
+			got.path = control_number(got.path, &got.len);
 	}
 	got.len = fm_least(got.len, UINT64_MAX - got.off);
 	if (!got.path || *got.path != '/' || !got.len) {
@@ -123,7 +123,7 @@ void fm_answer_error(struct fm_request *r, const char *fmt, ...)
 }
 
 /* A client that does not read misses lines, and nobody waits for it. */
-static bool tell(int fd, const char *text, size_t n)
+static bool control_tell(int fd, const char *text, size_t n)
 {
 	long sent;
 
@@ -156,6 +156,6 @@ bool fm_answer_progress(struct fm_request *r, uint64_t done, uint64_t total)
 	r->told_ms = now;
 	n = progress_line(text, sizeof(text), "progress %lu %lu\n",
 			  (unsigned long)done, (unsigned long)total);
-	r->left = !tell(r->fd, text, n);
+	r->left = !control_tell(r->fd, text, n);
 	return !r->left;
 }

@@ -80,7 +80,7 @@ static bool same_ids(const struct creds *c)
 }
 
 /* A filter may end who calls what the program does not. */
-static long set_option(int option, long value)
+static long creds_set_option(int option, long value)
 {
 	return fm_sys_confined() ? -EINVAL :
 				   fm_sys5(SYS_prctl, option, value, 0, 0, 0);
@@ -92,7 +92,7 @@ static void set_bounds(uint64_t unbound)
 
 	for (int cap = 0; unbound && r != -EINVAL; cap++, unbound >>= 1)
 		if (unbound & 1)
-			r = set_option(PR_CAPBSET_DROP, cap);
+			r = creds_set_option(PR_CAPBSET_DROP, cap);
 }
 
 /* All of it twice: who becomes root again can do the rest only then. The user
@@ -103,7 +103,7 @@ static bool set_creds(const struct creds *c)
 	bool same;
 
 	set_bounds(c->unbound);
-	set_option(PR_SET_KEEPCAPS, c->caps_too);
+	creds_set_option(PR_SET_KEEPCAPS, c->caps_too);
 	for (int i = 0; i < 2; i++) {
 		if (c->groups)
 			fm_sys2(SYS_setgroups, c->ngroups, c->groups);
@@ -111,7 +111,7 @@ static bool set_creds(const struct creds *c)
 		fm_sys3(SYS_setresuid, c->uid[0], c->uid[1], c->uid[2]);
 	}
 	set_caps(c);
-	set_option(PR_SET_KEEPCAPS, 0);
+	creds_set_option(PR_SET_KEEPCAPS, 0);
 	same = same_ids(c);
 	if (!same)
 		fm_log(FM_LOG_ERROR, "a thread of fastmap did not get user %u",
@@ -127,7 +127,7 @@ bool fm_creds_take_unlocked(void)
 /* Ours execute nothing. */
 void fm_creds_begin(void)
 {
-	set_option(PR_SET_NO_NEW_PRIVS, 1);
+	creds_set_option(PR_SET_NO_NEW_PRIVS, 1);
 	if (want.lost[0] | want.lost[1])
 		set_caps(&want);
 }
@@ -196,13 +196,13 @@ static bool look_at_one(const struct seen *unused)
 	return more;
 }
 
-static bool look_at_all(const struct seen *unused)
+static bool creds_look_at_all(const struct seen *unused)
 {
 	look_at_mine(&want);
 	return true;
 }
 
-static bool follow(void)
+static bool creds_follow(void)
 {
 	bool (*fn)(void) = atomic_load(&fm_creds_follow);
 
@@ -221,7 +221,7 @@ static bool find_out(bool (*look)(const struct seen *s), const struct seen *s)
 }
 
 /* Who is one of ours and waited here would carry out no order. */
-static bool begin(bool may_wait)
+static bool creds_begin(bool may_wait)
 {
 	if (!may_wait)
 		return fm_trylock(&orders);
@@ -229,17 +229,18 @@ static bool begin(bool may_wait)
 	return true;
 }
 
-static void change(bool (*look)(const struct seen *s), const struct seen *s)
+static void creds_change(bool (*look)(const struct seen *s),
+			 const struct seen *s)
 {
 	bool behind = false;
 	uint64_t mask;
 	int left = 0;
 
 	fm_block_signals(&mask);
-	if (begin(!s)) {
+	if (creds_begin(!s)) {
 		if (find_out(look, s)) {
 			left = fm_thread_order(++number);
-			behind = !follow();
+			behind = !creds_follow();
 		}
 		fm_unlock(&orders);
 	}
@@ -252,12 +253,12 @@ static void change(bool (*look)(const struct seen *s), const struct seen *s)
 
 void fm_creds_changed(void)
 {
-	change(look_at_all, NULL);
+	creds_change(creds_look_at_all, NULL);
 }
 
 void fm_creds_dropped(void)
 {
-	change(look_at_one, NULL);
+	creds_change(look_at_one, NULL);
 }
 
 void fm_creds_reset(void)
@@ -382,7 +383,7 @@ void fm_creds_look(void)
 		return;
 	fm_apart_from_fds(read_status, text);
 	s.status = text;
-	change(look_at_seen, &s);
+	creds_change(look_at_seen, &s);
 	fm_sys_munmap(text, TEXT);
 }
 

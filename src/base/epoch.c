@@ -57,7 +57,7 @@ FM_FAULT void fm_epoch_leave(unsigned slot)
 				      memory_order_release);
 }
 
-static uint64_t oldest(void)
+static uint64_t epoch_oldest(void)
 {
 	uint64_t min = UINT64_MAX;
 
@@ -94,7 +94,7 @@ void fm_epoch_reclaim(bool at_once)
 
 	if (!limbo_head || (!at_once && limbo_n < LIMBO_MANY))
 		return;
-	min = oldest();
+	min = epoch_oldest();
 	while (limbo_head && limbo_head->at < min) {
 		struct limbo *l = limbo_head;
 
@@ -107,10 +107,10 @@ void fm_epoch_reclaim(bool at_once)
 	}
 }
 
-static void reset(void)
+static void epoch_reset(void)
 {
 	fm_sys_clear(slots, sizeof(slots));
 	atomic_store(&crowd, 0);
 }
 
-FM_LIFE(epoch, .level = FM_LIFE_MEMORY, .reset = reset)
+FM_LIFE(epoch, .level = FM_LIFE_MEMORY, .reset = epoch_reset)

@@ -42,7 +42,7 @@ FM_FAULT bool fm_fd_still_ours(int fd)
 	return !was || was == what_is(fd);
 }
 
-static void add(int fd)
+static void fds_add(int fd)
 {
 	if (fd < 0 || fd >= NUMBERS)
 		return;
@@ -114,10 +114,10 @@ int fm_fd_raise(int fd)
 		got = next;
 	}
 	if (got < 0) { /* keep what we have */
-		add(fd);
+		fds_add(fd);
 		return fd;
 	}
 	fm_sys_close(fd);
-	add((int)got);
+	fds_add((int)got);
 	return (int)got;
 }

@@ -8,7 +8,7 @@
 
 #define FIRST ((size_t)256 << 10) /* size: bytes, at first */
 
-static void grow(struct fm_json *j, size_t need)
+static void json_grow(struct fm_json *j, size_t need)
 {
 	size_t size = j->size ? j->size : FIRST;
 	char *text;
@@ -28,19 +28,19 @@ static void grow(struct fm_json *j, size_t need)
 	j->size = size;
 }
 
-static void put(struct fm_json *j, const char *s, size_t n)
+static void json_put(struct fm_json *j, const char *s, size_t n)
 {
 	if (j->len + n > j->size && !j->failed)
-		grow(j, j->len + n);
+		json_grow(j, j->len + n);
 	if (j->failed)
 		return;
 	memcpy(j->text + j->len, s, n);
 	j->len += n;
 }
 
-static void put_char(struct fm_json *j, char c)
+static void json_put_char(struct fm_json *j, char c)
 {
-	put(j, &c, 1);
+	json_put(j, &c, 1);
 }
 
 static void put_uint(struct fm_json *j, uint64_t v, int digits)
@@ -51,16 +51,16 @@ static void put_uint(struct fm_json *j, uint64_t v, int digits)
 	do
 		text[sizeof(text) - (size_t)++n] = (char)('0' + v % 10);
 	while ((v /= 10) || n < digits);
-	put(j, text + sizeof(text) - (size_t)n, (size_t)n);
+	json_put(j, text + sizeof(text) - (size_t)n, (size_t)n);
 }
 
 /* ---- text -------------------------------------------------------------- */
 
-static void put_string(struct fm_json *j, const char *s)
+static void json_put_string(struct fm_json *j, const char *s)
 {
 	static const char hex[] = "0123456789abcdef";
 
-	put_char(j, '"');
+	json_put_char(j, '"');
 	while (*s) {
 		const size_t n = fm_utf8(s);
 		const bool shown = fm_utf8_shown(s, n);
@@ -70,42 +70,42 @@ static void put_string(struct fm_json *j, const char *s)
 					 hex[c & 15] };
 
 		if (*s == '"' || *s == '\\')
-			put_char(j, '\\');
+			json_put_char(j, '\\');
 		if (n && !shown)
-			put(j, escape, 6);
+			json_put(j, escape, 6);
 		else
-			put(j, n ? s : "?", n ? n : 1);
+			json_put(j, n ? s : "?", n ? n : 1);
 		s += n ? n : 1;
 	}
-	put_char(j, '"');
+	json_put_char(j, '"');
 }
 
 /* ---- values ------------------------------------------------------------ */
 
 static void new_line(struct fm_json *j)
 {
-	put_char(j, '\n');
+	json_put_char(j, '\n');
 	for (int i = 0; i < j->depth; i++)
-		put_char(j, ' ');
+		json_put_char(j, ' ');
 }
 
-static void begin(struct fm_json *j, const char *key)
+static void json_begin(struct fm_json *j, const char *key)
 {
 	if (j->more)
-		put_char(j, ',');
+		json_put_char(j, ',');
 	if (j->depth)
 		new_line(j);
 	j->more = true;
 	if (!key)
 		return;
-	put_string(j, key);
-	put(j, ": ", 2);
+	json_put_string(j, key);
+	json_put(j, ": ", 2);
 }
 
 void fm_json_open(struct fm_json *j, const char *key, char bracket)
 {
-	begin(j, key);
-	put_char(j, bracket);
+	json_begin(j, key);
+	json_put_char(j, bracket);
 	j->depth++;
 	j->more = false;
 }
@@ -115,42 +115,42 @@ void fm_json_close(struct fm_json *j, char bracket)
 	j->depth--;
 	if (j->more)
 		new_line(j);
-	put_char(j, bracket);
+	json_put_char(j, bracket);
 	j->more = true;
 }
 
 void fm_json_uint(struct fm_json *j, const char *key, uint64_t v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	put_uint(j, v, 1);
 }
 
 void fm_json_bool(struct fm_json *j, const char *key, bool v)
 {
-	begin(j, key);
-	put(j, v ? "true" : "false", v ? 4 : 5);
+	json_begin(j, key);
+	json_put(j, v ? "true" : "false", v ? 4 : 5);
 }
 
 void fm_json_text(struct fm_json *j, const char *key, const char *s)
 {
-	begin(j, key);
+	json_begin(j, key);
 	if (s)
-		put_string(j, s);
+		json_put_string(j, s);
 	else
-		put(j, "null", 4);
+		json_put(j, "null", 4);
 }
 
 void fm_json_milli(struct fm_json *j, const char *key, uint64_t v)
 {
-	begin(j, key);
+	json_begin(j, key);
 	put_uint(j, v / 1000, 1);
-	put_char(j, '.');
+	json_put_char(j, '.');
 	put_uint(j, v % 1000, 3);
 }
 
 void fm_json_raw(struct fm_json *j, const char *s)
 {
-	put(j, s, strlen(s));
+	json_put(j, s, strlen(s));
 }
 
 void fm_json_raw_uint(struct fm_json *j, uint64_t v)

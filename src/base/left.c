@@ -26,7 +26,7 @@ struct threads {
 	bool ours; /* all but that one, so far */
 };
 
-static void look_at(const char *name, void *arg)
+static void left_look_at(const char *name, void *arg)
 {
 	struct threads *t = arg;
 
@@ -39,7 +39,7 @@ static bool all_are_ours(int but)
 	char buf[4096] __attribute__((aligned(8)));
 	struct threads t = { but, true };
 
-	return !fm_each_thread(buf, sizeof(buf), look_at, &t) && t.ours;
+	return !fm_each_thread(buf, sizeof(buf), left_look_at, &t) && t.ours;
 }
 
 static _Atomic bool outlived; /* the main thread, by others */
@@ -66,9 +66,9 @@ bool fm_only_thread(void)
 	return all_are_ours(fm_sys_gettid());
 }
 
-static void reset(void)
+static void left_reset(void)
 {
 	atomic_store(&outlived, false);
 }
 
-FM_LIFE(left, .level = FM_LIFE_MEMORY, .reset = reset)
+FM_LIFE(left, .level = FM_LIFE_MEMORY, .reset = left_reset)

@@ -53,7 +53,7 @@ bool fm_life_is_child(void)
 
 /* ---- start ------------------------------------------------------------- */
 
-static int refuse(const struct fm_life *l, int err)
+static int life_refuse(const struct fm_life *l, int err)
 {
 	state = REFUSED;
 	fm_log(FM_LOG_ERROR,
@@ -72,12 +72,12 @@ static int start_level(int level)
 		int err = l->start ? l->start() : 0;
 
 		if (err && l->what)
-			return refuse(l, err);
+			return life_refuse(l, err);
 	}
 	return 0;
 }
 
-static int start(void)
+static int life_start(void)
 {
 	for (int level = 0; level < FM_LIFE_LEVELS; level++) {
 		int err;
@@ -95,7 +95,7 @@ static int start(void)
 
 /* A child of raw clone would share the rings, memory and all. Asked for each
  * window that is mapped. */
-static bool is_me(void)
+static bool life_is_me(void)
 {
 	return fm_hook_is_me ? fm_hook_is_me() : fm_sys_getpid() == owner;
 }
@@ -105,10 +105,10 @@ int fm_life_need(void)
 	if (atomic_load(&rests))
 		return -ENOSYS;
 	if (state == RUNNING)
-		return is_me() ? 0 : -ECHILD;
+		return life_is_me() ? 0 : -ECHILD;
 	if (state == REFUSED)
 		return -ENOSYS;
-	return start();
+	return life_start();
 }
 
 bool fm_life_is_owner(void)

@@ -45,7 +45,7 @@ static const char *const names[FM_RANKS] = {
 	[FM_RANK_SIGNAL] = "signal",	 [FM_RANK_LEAF] = "leaf",
 };
 
-static FM_FAULT char *put_text(char *to, const char *s)
+static FM_FAULT char *add_word(char *to, const char *s)
 {
 	while (*s)
 		*to++ = *s++;
@@ -56,7 +56,7 @@ static FM_FAULT char *put_hex(char *to, const void *lock)
 {
 	uintptr_t v = (uintptr_t)lock;
 
-	to = put_text(to, " 0x");
+	to = add_word(to, " 0x");
 	for (int shift = 44; shift >= 0; shift -= 4)
 		*to++ = "0123456789abcdef"[v >> shift & 15];
 	return to;
@@ -74,11 +74,11 @@ static FM_FAULT _Noreturn void die(const char *what, enum fm_rank rank,
 		uint64_t mask;
 	} none = { 0 };
 	uint64_t abrt = 1ull << (SIGABRT - 1);
-	char line[160], *p = put_text(line, "fastmap: lock order: ");
+	char line[160], *p = add_word(line, "fastmap: lock order: ");
 
-	p = put_hex(put_text(p, names[rank]), lock);
-	p = put_text(p, what);
-	p = put_hex(put_text(p, names[other]), other_lock);
+	p = put_hex(add_word(p, names[rank]), lock);
+	p = add_word(p, what);
+	p = put_hex(add_word(p, names[other]), other_lock);
 	*p++ = '\n';
 	fm_sys3(SYS_write, 2, line, p - line);
 	fm_sys4(SYS_rt_sigaction, SIGABRT, &none, NULL, 8);

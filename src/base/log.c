@@ -59,7 +59,7 @@ struct line {
 };
 
 /* Keeps the last byte for the newline, or the terminator. */
-FM_FAULT static void put(struct line *l, char c)
+FM_FAULT static void log_put(struct line *l, char c)
 {
 	if (l->len < l->size - 1)
 		l->text[l->len++] = c;
@@ -68,7 +68,7 @@ FM_FAULT static void put(struct line *l, char c)
 FM_FAULT static void put_str(struct line *l, const char *s)
 {
 	while (*s)
-		put(l, *s++);
+		log_put(l, *s++);
 }
 
 /* What a file or a process is called begins no line, and is whole or not
@@ -83,7 +83,7 @@ FM_FAULT static void put_visible(struct line *l, const char *s)
 		if (l->len + n >= l->size)
 			return;
 		for (size_t i = 0; i < n; i++)
-			put(l, one[i]);
+			log_put(l, one[i]);
 	}
 	if (!s)
 		put_str(l, "(null)");
@@ -99,13 +99,13 @@ FM_FAULT static void put_num(struct line *l, unsigned long v, unsigned base)
 		v /= base;
 	} while (v);
 	while (n)
-		put(l, digits[--n]);
+		log_put(l, digits[--n]);
 }
 
 FM_FAULT static void put_signed(struct line *l, long v)
 {
 	if (v < 0)
-		put(l, '-');
+		log_put(l, '-');
 	put_num(l, v < 0 ? -(unsigned long)v : (unsigned long)v, 10);
 }
 
@@ -136,12 +136,12 @@ FM_FAULT static const char *convert(struct line *l, const char *f, va_list *ap)
 		put_num(l, (unsigned long)va_arg(*ap, void *), 16);
 		break;
 	case 'c':
-		put(l, (char)va_arg(*ap, int));
+		log_put(l, (char)va_arg(*ap, int));
 		break;
 	case '\0':
 		return f;
 	default:
-		put(l, *f);
+		log_put(l, *f);
 		break;
 	}
 	return f + 1;
@@ -157,7 +157,7 @@ FM_FAULT static void put_format(struct line *l, const char *fmt, va_list from)
 		if (*fmt == '%')
 			fmt = convert(l, fmt + 1, &ap);
 		else
-			put(l, *fmt++);
+			log_put(l, *fmt++);
 	}
 	va_end(ap);
 }

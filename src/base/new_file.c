@@ -7,14 +7,14 @@
 #define SAFE (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 #define NEW (O_WRONLY | O_CREAT | O_EXCL | SAFE)
 
-static int look(const char *path, struct stat *st)
+static int new_file_look(const char *path, struct stat *st)
 {
 	return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st,
 			    AT_SYMLINK_NOFOLLOW);
 }
 
 /* What may be replaced. A device has been made by root. */
-static int judge(const struct stat *st)
+static int new_file_judge(const struct stat *st)
 {
 	if (S_ISLNK(st->st_mode))
 		return -ELOOP;
@@ -23,7 +23,7 @@ static int judge(const struct stat *st)
 	return S_ISREG(st->st_mode) || S_ISCHR(st->st_mode) ? 0 : -EEXIST;
 }
 
-static bool is_known(const struct stat *st)
+static bool new_file_is_known(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) ||
 	       (S_ISREG(st->st_mode) && st->st_nlink == 1 &&
@@ -38,7 +38,7 @@ static int open_in_place(const char *path)
 	if (fd < 0)
 		return fd;
 	err = fm_sys_fstat(fd, &st);
-	if (!err && !is_known(&st))
+	if (!err && !new_file_is_known(&st))
 		err = -EPERM;
 	if (!err && S_ISREG(st.st_mode))
 		err = (int)fm_sys2(SYS_ftruncate, fd, 0);
@@ -49,7 +49,7 @@ static int open_in_place(const char *path)
 }
 
 /* "/x/a.prom.1234.tmp", where `path` is /x/a.prom. */
-static int beside(const char *path, int by, char *buf, size_t size)
+static int new_file_beside(const char *path, int by, char *buf, size_t size)
 {
 	char digits[12], end[20];
 
@@ -62,7 +62,7 @@ static int beside(const char *path, int by, char *buf, size_t size)
  * way. */
 static int open_beside(struct fm_new_file *n, const char *path, int by)
 {
-	int err = beside(path, by, n->temporary, sizeof(n->temporary));
+	int err = new_file_beside(path, by, n->temporary, sizeof(n->temporary));
 
 	if (err)
 		return err;
@@ -81,10 +81,10 @@ static void keep_mode(int fd, const struct stat *old)
 int fm_new_file_begin(struct fm_new_file *n, const char *path, int by)
 {
 	struct stat st;
-	int err = look(path, &st);
+	int err = new_file_look(path, &st);
 	const bool there = !err;
 
-	err = there ? judge(&st) : err == -ENOENT ? 0 : err;
+	err = there ? new_file_judge(&st) : err == -ENOENT ? 0 : err;
 	if (err)
 		return err;
 	n->beside = !there || S_ISREG(st.st_mode);

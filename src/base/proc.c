@@ -119,8 +119,8 @@ bool fm_proc_map_at(uintptr_t at, ino_t ino)
 
 /* The name takes the kernel as long as all the rest, so it is asked for last.
  * One that has no room there has none. */
-static bool told(int fd, const struct map_query *q, char *buf, size_t size,
-		 const struct reader *r)
+static bool proc_told(int fd, const struct map_query *q, char *buf, size_t size,
+		      const struct reader *r)
 {
 	struct map_query named = {
 		.addr = q->start, .name = (uintptr_t)buf,
@@ -140,8 +140,8 @@ static bool told(int fd, const struct map_query *q, char *buf, size_t size,
 }
 
 /* -ENOENT: that were all. 0: enough. */
-static int ask_each(int fd, ino_t ino, char *buf, size_t size,
-		    const struct reader *r)
+static int proc_ask_each(int fd, ino_t ino, char *buf, size_t size,
+			 const struct reader *r)
 {
 	struct map_query q = { .addr = 0 };
 
@@ -152,7 +152,7 @@ static int ask_each(int fd, ino_t ino, char *buf, size_t size,
 		err = query(fd, &q);
 		if (err)
 			return err;
-		if (q.inode == ino && told(fd, &q, buf, size, r))
+		if (q.inode == ino && proc_told(fd, &q, buf, size, r))
 			return 0;
 		q.addr = q.end;
 	}
@@ -166,7 +166,7 @@ struct filter {
 	int err;
 };
 
-static bool is_of(const struct fm_proc_map *m, void *arg)
+static bool proc_is_of(const struct fm_proc_map *m, void *arg)
 {
 	struct filter *f = arg;
 
@@ -181,7 +181,7 @@ static void ask_maps(void *arg)
 	f->err = fd;
 	if (fd < 0)
 		return;
-	f->err = ask_each(fd, f->ino, f->buf, f->size, &f->then);
+	f->err = proc_ask_each(fd, f->ino, f->buf, f->size, &f->then);
 	if (f->err == -ENOENT)
 		f->err = 0;
 	fm_sys_close(fd);
@@ -195,7 +195,7 @@ int fm_proc_maps_of(ino_t ino, char *buf, size_t size,
 			    .buf = buf, .size = size };
 
 	fm_apart_from_fds(ask_maps, &f);
-	return f.err ? fm_proc_maps(OWN_MAPS, buf, size, is_of, &f) : 0;
+	return f.err ? fm_proc_maps(OWN_MAPS, buf, size, proc_is_of, &f) : 0;
 }
 
 /* By /proc/TID: what the kernel remembers of /proc/self/task/TID makes it take

@@ -17,7 +17,7 @@ void fm_snapshot_put(struct fm_snapshot *s, const void *one)
 }
 
 /* For those that there were, or one less: as if it had come since. */
-static size_t room_for(size_t all, size_t tries)
+static size_t snapshot_room_for(size_t all, size_t tries)
 {
 #ifdef FM_LIST_GROWTH
 	if (all && !tries)
@@ -26,7 +26,7 @@ static size_t room_for(size_t all, size_t tries)
 	return all + tries * MORE;
 }
 
-static int make_room(struct fm_snapshot *s, size_t room)
+static int snapshot_make_room(struct fm_snapshot *s, size_t room)
 {
 	fm_free(s->list);
 	s->list = fm_alloc((room + 1) * s->size);
@@ -43,7 +43,7 @@ int fm_snapshot(struct fm_snapshot *ret, size_t size,
 	*ret = s;
 	walk(&s, arg);
 	for (size_t tries = 0; tries < TRIES; tries++) {
-		if (make_room(&s, room_for(s.all, tries)))
+		if (snapshot_make_room(&s, snapshot_room_for(s.all, tries)))
 			return -ENOMEM;
 		walk(&s, arg);
 		if (s.all <= s.room) {

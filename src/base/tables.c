@@ -27,10 +27,10 @@ FM_FAULT bool fm_table_is_other(void)
 }
 
 /* Who forks takes one table along. */
-static void forked(void)
+static void tables_forked(void)
 {
 	atomic_store(&owner, 0);
 	atomic_store(&fm_tables_split, 0);
 }
 
-FM_LIFE(tables, .level = FM_LIFE_GATE, .forked = forked)
+FM_LIFE(tables, .level = FM_LIFE_GATE, .forked = tables_forked)

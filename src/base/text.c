@@ -54,7 +54,7 @@ bool fm_read_keep(struct fm_kept_files *k)
 	return true;
 }
 
-static void forget(struct fm_kept_files *k, unsigned i)
+static void text_forget(struct fm_kept_files *k, unsigned i)
 {
 	if (k->file[i].fd >= 0)
 		fm_sys_close(k->file[i].fd);
@@ -65,7 +65,7 @@ void fm_read_retry(struct fm_kept_files *k)
 {
 	for (unsigned i = k->n; i-- > 0;)
 		if (k->file[i].fd < 0)
-			forget(k, i);
+			text_forget(k, i);
 }
 
 static unsigned kept_at(const struct fm_kept_files *k, const char *path)
@@ -110,7 +110,7 @@ static long read_kept(const char *path, char *buf, size_t size)
 	if (!keeps)
 		fm_sys_close(fd);
 	else if (n < 0) /* gone: its group has been removed */
-		forget(kept, kept_at(kept, path));
+		text_forget(kept, kept_at(kept, path));
 	return n;
 }
 

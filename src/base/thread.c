@@ -101,7 +101,7 @@ static void carry_out(void)
 	fm_futex_wake(&carried, 1);
 }
 
-static void obey(void)
+static void thread_obey(void)
 {
 	end_if_told();
 	carry_out();
@@ -116,11 +116,11 @@ int fm_thread_wait(_Atomic uint32_t *word, uint32_t val,
 
 	if (self)
 		atomic_store(&self->sleeps, word);
-	obey();
+	thread_obey();
 	r = fm_futex_wait(word, val, timeout);
 	if (self)
 		atomic_store(&self->sleeps, NULL);
-	obey();
+	thread_obey();
 	return r;
 }
 
@@ -165,9 +165,9 @@ int fm_thread_poll(struct pollfd *p, unsigned n, int ms)
 	long got;
 
 	p[n] = (struct pollfd){ .fd = atomic_load(&bell), .events = POLLIN };
-	obey();
+	thread_obey();
 	got = fm_sys_poll(p, n + 1, ms);
-	obey();
+	thread_obey();
 	if (got <= 0)
 		return (int)got;
 	rang(p[n].revents);
@@ -293,12 +293,12 @@ static void thread_main(void *arg)
 	self = arg;
 	fm_tls_begin();
 	fm_signals_blocked = true; /* for good: sections need no system call */
-	obey();
+	thread_obey();
 	fm_creds_begin();
 	self->fn(self->arg);
 }
 
-static struct thread *take_slot(void)
+static struct thread *thread_take_slot(void)
 {
 	uint32_t i = 0;
 
@@ -336,7 +336,7 @@ void fm_thread_will_poll(void)
 
 #ifdef BY_PTHREAD
 
-static void *run_posix(void *arg)
+static void *run_as_libcs(void *arg)
 {
 	struct thread *t = arg;
 
@@ -346,13 +346,13 @@ static void *run_posix(void *arg)
 	return NULL;
 }
 
-static int make(struct thread *t)
+static int thread_make(struct thread *t)
 {
 	pthread_t id;
 	int err;
 
 	atomic_store(&t->tid, 1);
-	err = pthread_create(&id, NULL, run_posix, t);
+	err = pthread_create(&id, NULL, run_as_libcs, t);
 	if (err)
 		atomic_store(&t->tid, 0);
 	else
@@ -390,7 +390,7 @@ static int get_memory(struct thread *t)
 	 CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |              \
 	 CLONE_CHILD_CLEARTID)
 
-static int make(struct thread *t)
+static int thread_make(struct thread *t)
 {
 	int err = get_memory(t);
 	char *top_of_stack;
@@ -414,7 +414,7 @@ static int make_masked(struct thread *t)
 	int err;
 
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &old, 8);
-	err = make(t);
+	err = thread_make(t);
 	fm_sys4(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, NULL, 8);
 	return err;
 }
@@ -428,7 +428,7 @@ int fm_thread_create(void *(*fn)(void *), void *arg)
 	fm_tls_init(); /* nothing, but for tests of the engine alone */
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	t = take_slot();
+	t = thread_take_slot();
 	if (t) {
 		t->fn = fn;
 		t->arg = arg;
@@ -454,7 +454,7 @@ bool fm_thread_spare(void)
 	return fd >= 0;
 }
 
-static void reset(void)
+static void thread_reset(void)
 {
 	fm_lock_reset(&lock);
 	for (uint32_t i = 0; i < MOST; i++) {
@@ -467,4 +467,4 @@ static void reset(void)
 }
 
 /* A child without an engine may have had one, too (process/fork_bring.c). */
-FM_LIFE(thread, .level = FM_LIFE_FAULTS, .forked = reset)
+FM_LIFE(thread, .level = FM_LIFE_FAULTS, .forked = thread_reset)

@@ -46,7 +46,7 @@ static uint64_t grown(const struct fm_budget *b, uint64_t bytes)
 						     fm_least(bytes, most);
 }
 
-static uint64_t settle(struct fm_budget *b)
+static uint64_t budget_settle(struct fm_budget *b)
 {
 	uint64_t most = grown(b, ceiling(b));
 	/* As much as half a reserve stays ours, if others leave it. */
@@ -72,7 +72,7 @@ void fm_budget_init(struct fm_budget *b, uint64_t wanted, uint32_t percent,
 		.least = { UINT64_MAX, UINT64_MAX },
 		.calm_ms = FM_SECOND_MS,
 	};
-	settle(b);
+	budget_settle(b);
 }
 
 void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent)
@@ -82,7 +82,7 @@ void fm_budget_resize(struct fm_budget *b, uint64_t wanted, uint32_t percent)
 	b->base = 0;
 	b->room = b->soon = UINT64_MAX;
 	b->hungry = b->loops = 0;
-	settle(b);
+	budget_settle(b);
 }
 
 static uint64_t reserve(const struct fm_budget *b)
@@ -100,7 +100,7 @@ static uint32_t aside(const struct fm_budget *b, uint64_t all)
 	return all < b->limit / 2 ? fm_tune.budget_aside : b->aside;
 }
 
-static uint64_t beyond(uint64_t left, uint64_t reserved)
+static uint64_t budget_beyond(uint64_t left, uint64_t reserved)
 {
 	return left > reserved ? left - reserved : 0;
 }
@@ -110,7 +110,7 @@ uint64_t fm_budget_step(struct fm_budget *b, uint64_t limit)
 	b->limit = limit;
 	b->rate -= b->rate / 4;
 	b->late_ms -= (b->late_ms + 3) / 4;
-	return settle(b);
+	return budget_settle(b);
 }
 
 void fm_budget_auto(struct fm_budget *b)
@@ -181,7 +181,7 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 	/* What is in use as it is does not go back to be idle. */
 	if (full && b->idle > b->lazy)
 		b->calm = 0;
-	return settle(b);
+	return budget_settle(b);
 }
 
 void fm_budget_stores(struct fm_budget *b, uint64_t stores)
@@ -215,7 +215,7 @@ bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)
 
 /* As far as the ghosts tell: of pages that come back a quarter and more has
  * been overwritten by others' ghosts where lazy pages double what is there. */
-static bool nearly_all(uint64_t back, uint64_t evicted)
+static bool budget_nearly_all(uint64_t back, uint64_t evicted)
 {
 	return back > fm_tune.budget_some && back > evicted / 8 * 5;
 }
@@ -232,7 +232,7 @@ enum fm_loops fm_budget_loops(struct fm_budget *b, const struct fm_flow *flow,
 	uint64_t evicted = flow->evicted - b->flow.evicted;
 	uint64_t away = flow->away - b->flow.away;
 	uint64_t gone = back ? away / back * FM_PAGE : 0;
-	bool all_back = nearly_all(back, evicted);
+	bool all_back = budget_nearly_all(back, evicted);
 
 	b->flow = *flow;
 	if (!b->base || b->all == UINT64_MAX || !all_back || !b->grown ||
@@ -257,20 +257,20 @@ uint64_t fm_budget_dirty(const struct fm_budget *b)
 {
 	return b->all == UINT64_MAX ?
 		       0 :
-		       beyond(b->all, 2 * margin(b));
+		       budget_beyond(b->all, 2 * margin(b));
 }
 
 static bool cannot_shrink(const struct fm_budget *b, uint64_t held,
 			  uint64_t dirty)
 {
 	return dirty > held / 2 &&
-	       beyond(held, b->now) > least_reserve(b) / 2;
+	       budget_beyond(held, b->now) > least_reserve(b) / 2;
 }
 
 bool fm_budget_drowns(const struct fm_budget *b, uint64_t held, uint64_t dirty)
 {
 	return b->all != UINT64_MAX &&
-	       (dirty > beyond(b->all, margin(b)) ||
+	       (dirty > budget_beyond(b->all, margin(b)) ||
 		cannot_shrink(b, held, dirty));
 }
 
@@ -350,18 +350,18 @@ uint64_t fm_budget_room(struct fm_budget *b, uint64_t left, uint64_t held,
 	feel_least(b, all, now_ms);
 	feel_short(b, now_ms);
 	free = reserve(b);
-	b->pause_ms = next_look(b, left, beyond(left, free));
+	b->pause_ms = next_look(b, left, budget_beyond(left, free));
 	/* Where lazy pages lie in it, a large reserve costs next to nothing. */
 	if (b->most_lazy && free < all / 100 * aside(b, all))
 		free = all / 100 * aside(b, all);
-	spare = beyond(left, free);
+	spare = budget_beyond(left, free);
 	b->left = left;
 	b->at_ms = now_ms;
-	all = beyond(all, free);
+	all = budget_beyond(all, free);
 	b->grown = b->room > all - fm_least(all, more);
 	b->room = b->grown ? all : b->room + more;
 	b->soon = all - spare / 2;
-	return settle(b);
+	return budget_settle(b);
 }
 
 uint64_t fm_budget_lazy(struct fm_budget *b, uint64_t lazy, uint64_t free)

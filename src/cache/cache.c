@@ -30,7 +30,7 @@
 static unsigned nshards = 1;
 static _Atomic uint32_t clock_hand; /* next shard to evict from */
 
-static void reset(void)
+static void cache_reset(void)
 {
 	fm_evict_reset();
 	fm_cache_count_reset();
@@ -99,7 +99,8 @@ static FM_FAULT void tidy(struct fm_evict_list *l)
 			fm_evict_return(l, e);
 }
 
-static FM_FAULT const struct fm_evict_policy *policy_of(const struct fm_map *m)
+static FM_FAULT const struct fm_evict_policy *
+cache_policy_of(const struct fm_map *m)
 {
 	return fm_evict_policies[m->file->policy->eviction];
 }
@@ -183,7 +184,7 @@ FM_FAULT void fm_cache_requeue(struct fm_map *m, uint64_t i)
 
 FM_FAULT void fm_cache_insert(struct fm_map *m, uint64_t i)
 {
-	const struct fm_evict_policy *p = policy_of(m);
+	const struct fm_evict_policy *p = cache_policy_of(m);
 	uint8_t mode = fm_mode(m, i);
 	bool mark, again;
 
@@ -228,7 +229,8 @@ static FM_FAULT bool is_gone(const struct batch *b, unsigned k)
 
 /* The vector of the lazy pages of b, or of the others. Neighbours become one
  * element. */
-static FM_FAULT int pick(const struct batch *b, bool lazy, struct iovec *iov)
+static FM_FAULT int cache_pick(const struct batch *b, bool lazy,
+			       struct iovec *iov)
 {
 	int k = 0;
 
@@ -280,11 +282,11 @@ static FM_FAULT uint64_t file_leaves(const struct batch *b, unsigned *k)
 static FM_FAULT void batch_flush(struct batch *b)
 {
 	struct iovec iov[BATCH];
-	int k = pick(b, false, iov);
+	int k = cache_pick(b, false, iov);
 
 	if (k)
 		fm_uffd_dropv(iov, k);
-	k = pick(b, true, iov);
+	k = cache_pick(b, true, iov);
 	if (k)
 		fm_uffd_freev(iov, k);
 	for (unsigned i = 0; i < b->n;)
@@ -314,9 +316,9 @@ static FM_FAULT void batch_add(struct batch *b, struct fm_map *m, uint64_t i,
 }
 
 /* The page could leave, or is dirty: does its policy want it to stay? */
-static FM_FAULT bool stays(struct fm_map *m, uint64_t i, bool dirty)
+static FM_FAULT bool cache_stays(struct fm_map *m, uint64_t i, bool dirty)
 {
-	const struct fm_evict_policy *p = policy_of(m);
+	const struct fm_evict_policy *p = cache_policy_of(m);
 	uint8_t mode = fm_mode(m, i);
 	bool mark = mode & PM_MAIN, stay;
 
@@ -327,7 +329,7 @@ static FM_FAULT bool stays(struct fm_map *m, uint64_t i, bool dirty)
 	return stay;
 }
 
-static FM_FAULT enum fm_entry kind_of(uint64_t e)
+static FM_FAULT enum fm_entry cache_kind_of(uint64_t e)
 {
 	return e & HUGE_FLAG ? FM_ENTRY_UNIT :
 	       e & PART_FLAG ? FM_ENTRY_PART : FM_ENTRY_PAGE;
@@ -340,7 +342,8 @@ static FM_FAULT bool moves(struct fm_map *m, uint64_t i, unsigned pool,
 {
 	if (fm_shares_pool(m->file, m->pgoff + i) == pool)
 		return false;
-	fm_evict_push(list_of(m, i, fm_mode(m, i) & PM_MAIN, kind_of(e)), e);
+	fm_evict_push(list_of(m, i, fm_mode(m, i) & PM_MAIN, cache_kind_of(e)),
+		      e);
 	return true;
 }
 
@@ -388,7 +391,7 @@ static FM_FAULT bool consider(struct batch *b, struct fm_evict_list *l,
 		return true;
 	}
 	why = fm_drop_forbidden(m, i, p);
-	if ((why == 0 || why == -EAGAIN) && stays(m, i, why == -EAGAIN) &&
+	if ((why == 0 || why == -EAGAIN) && cache_stays(m, i, why == -EAGAIN) &&
 	    why == 0)
 		why = -EBUSY;
 	if (why == 0) {
@@ -543,17 +546,17 @@ FM_FAULT void fm_cache_charge(struct fm_file *f, uint64_t n)
 
 /* ---- start ------------------------------------------------------------ */
 
-static void add_part(struct fm_map *m, uint64_t i, bool hot)
+static void cache_add_part(struct fm_map *m, uint64_t i, bool hot)
 {
 	fm_cache_enqueue(m, i, hot, FM_ENTRY_PART);
 }
 
 static const struct fm_map_queues queues = {
-	.add = add_part,
+	.add = cache_add_part,
 	.add_lazy = fm_cache_requeue,
 };
 
-static int start(void)
+static int cache_start(void)
 {
 	uint64_t bytes = fm_cache_bytes(&fm_settings()->cache);
 
@@ -565,5 +568,5 @@ static int start(void)
 	return fm_ghost_start(fm_cache_limit());
 }
 
-FM_LIFE(cache, .level = FM_LIFE_MEMORY, .start = start, .reset = reset,
-	.what = "cache", .remedy = "lower FASTMAP_CACHE")
+FM_LIFE(cache, .level = FM_LIFE_MEMORY, .start = cache_start,
+	.reset = cache_reset, .what = "cache", .remedy = "lower FASTMAP_CACHE")

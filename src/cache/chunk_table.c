@@ -40,7 +40,7 @@ static FM_FAULT bool get_piece(struct fm_chunk *c)
 	return true;
 }
 
-static FM_FAULT void put_piece(struct fm_chunk *c)
+static FM_FAULT void chunk_table_put_piece(struct fm_chunk *c)
 {
 	if (c->piece >= 0)
 		pieces_free[c->piece / 32] |= 1u << c->piece % 32;
@@ -112,7 +112,7 @@ FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 	fm_lock(&fm_chunk_lock);
 	c->frame = NULL;
 	c->charged = 0;
-	put_piece(c);
+	chunk_table_put_piece(c);
 	c->file = NULL;
 	fm_chunk_set_state(c, CH_FREE);
 	while (top && atomic_load(&fm_chunks[top - 1].state) == CH_FREE)
@@ -142,7 +142,7 @@ FM_FAULT struct fm_chunk *fm_chunk_get(struct fm_file *f, uint64_t first,
 	return fr || n <= FM_CHUNK_PIECE ? alloc(f, first, n, fr) : NULL;
 }
 
-static uint64_t trim(uint64_t want)
+static uint64_t chunk_table_trim(uint64_t want)
 {
 	uint64_t n = 0;
 
@@ -157,7 +157,8 @@ static uint64_t trim(uint64_t want)
 	return n;
 }
 
-static struct fm_shrinker shrinker = { .name = "chunks", .trim = trim };
+static struct fm_shrinker shrinker = { .name = "chunks",
+				       .trim = chunk_table_trim };
 
 int fm_chunk_table_start(void)
 {

@@ -40,13 +40,13 @@ static bool by_a_huge_page(int64_t pages)
 	       pages <= -(int64_t)FM_HUGE_PAGES;
 }
 
-static bool changed(void)
+static bool collapse_changed(void)
 {
 	return by_a_huge_page(fm_cache_resident() -
 			      atomic_load(&seen_resident));
 }
 
-static bool due(void)
+static bool collapse_due(void)
 {
 	unsigned p = atomic_load(&patience);
 
@@ -60,9 +60,9 @@ FM_FAULT void fm_collapse_wake(void)
 }
 
 /* Wakes the thread if there may be something to do. */
-static void every_second(void)
+static void collapse_every_second(void)
 {
-	if (!collapsing || !roomy() || !(changed() || due()))
+	if (!collapsing || !roomy() || !(collapse_changed() || collapse_due()))
 		return;
 	atomic_store(&look, true);
 	fm_event_raise(&work);
@@ -92,7 +92,7 @@ static bool crowded(void)
 }
 
 /* As long as the work since `from` has taken. */
-static void rest(uint64_t from)
+static void collapse_rest(uint64_t from)
 {
 	uint64_t ns = fm_now_ns() - from;
 
@@ -106,7 +106,7 @@ static void buy_frames(void)
 
 	fm_frame_make_wanted();
 	while (fm_frame_buy()) {
-		rest(from);
+		collapse_rest(from);
 		from = fm_now_ns();
 	}
 }
@@ -126,7 +126,7 @@ static bool collapse(struct fm_map *m, uint64_t i)
 	uint64_t from = fm_now_ns();
 	int err = collapse_once(m, i);
 
-	rest(from);
+	collapse_rest(from);
 	buy_frames();
 	return err != -ENOMEM;
 }
@@ -156,7 +156,7 @@ int fm_collapse(uintptr_t a, bool ask)
 	return err;
 }
 
-static bool visit(struct fm_map *m)
+static bool collapse_visit(struct fm_map *m)
 {
 	uint64_t i = (-atomic_load(&m->start) & (FM_HUGE - 1)) >> FM_PAGE_SHIFT;
 
@@ -173,7 +173,7 @@ static bool visit(struct fm_map *m)
 }
 
 /* What the program keeps changing by write(2) leaves page by page. */
-static bool changes(const struct fm_file *f)
+static bool collapse_changes(const struct fm_file *f)
 {
 	return fm_now_ms() - atomic_load(&f->calls.changed_ms) <
 	       FM_SECOND_MS;
@@ -188,12 +188,12 @@ static bool visit_all(bool *ret_later)
 		struct fm_file *f = fm_file_at(id);
 		struct fm_map *m = f ? atomic_load(&f->maps) : NULL;
 
-		if (m && changes(f)) {
+		if (m && collapse_changes(f)) {
 			*ret_later = true;
 			m = NULL;
 		}
 		for (; on && m; m = atomic_load(&m->file_next))
-			on = visit(m);
+			on = collapse_visit(m);
 		fm_epoch_leave(e);
 	}
 	return on;
@@ -222,13 +222,13 @@ static void visit_and_learn(void)
 
 /* True when nothing comes or goes for a moment, after a change: what is there
  * looks as if it stays. */
-static bool settled(bool moment)
+static bool collapse_settled(bool moment)
 {
 	static int64_t last;
 	int64_t now = fm_cache_resident(), step = now - last;
 
 	last = now;
-	return moment && !by_a_huge_page(step) && roomy() && changed();
+	return moment && !by_a_huge_page(step) && roomy() && collapse_changed();
 }
 
 static void *collapser(void *arg)
@@ -242,15 +242,15 @@ static void *collapser(void *arg)
 
 		buy_frames();
 		if (collapsing &&
-		    (atomic_load(&look) || settled(err == -ETIMEDOUT)))
+		    (atomic_load(&look) || collapse_settled(err == -ETIMEDOUT)))
 			visit_and_learn();
 		err = fm_event_wait_alone(&work, seen, collapsing && roomy() &&
-					  changed() ? &moment : NULL);
+					  collapse_changed() ? &moment : NULL);
 	}
 	return arg;
 }
 
-static int start(void)
+static int collapse_start(void)
 {
 	if (!fm_frame_on())
 		return 0;
@@ -258,7 +258,7 @@ static int start(void)
 	return fm_thread_create(collapser, NULL);
 }
 
-static void reset(void)
+static void collapse_reset(void)
 {
 	collapsing = false;
 	atomic_store(&seen_resident, 0);
@@ -266,5 +266,5 @@ static void reset(void)
 	atomic_store(&look, false);
 }
 
-FM_LIFE(collapse, .level = FM_LIFE_HELPERS, .start = start, .reset = reset,
-	.second = every_second)
+FM_LIFE(collapse, .level = FM_LIFE_HELPERS, .start = collapse_start,
+	.reset = collapse_reset, .second = collapse_every_second)

@@ -34,14 +34,15 @@ FM_FAULT struct fm_evict_list *fm_evict_list(unsigned s, unsigned pool,
 							0];
 }
 
-static FM_FAULT int64_t weight(uint64_t e)
+static FM_FAULT int64_t evict_queues_weight(uint64_t e)
 {
 	return e & FM_EVICT_UNIT ? FM_HUGE_PAGES : 1;
 }
 
 FM_FAULT void fm_evict_push(struct fm_evict_list *l, uint64_t e)
 {
-	atomic_fetch_add_explicit(&l->pages, weight(e), memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->pages, evict_queues_weight(e),
+				  memory_order_relaxed);
 	fm_queue_push(&l->q, e);
 }
 
@@ -51,7 +52,8 @@ FM_FAULT void fm_evict_return(struct fm_evict_list *l, uint64_t e)
 		fm_evict_push(l, e);
 		return;
 	}
-	atomic_fetch_add_explicit(&l->pages, weight(e), memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->pages, evict_queues_weight(e),
+				  memory_order_relaxed);
 	fm_queue_push_first(&l->q, e);
 }
 
@@ -62,7 +64,7 @@ FM_FAULT bool fm_evict_pop(struct fm_evict_list *l, uint64_t *ret)
 
 	if (!got)
 		return false;
-	atomic_fetch_sub_explicit(&l->pages, weight(*ret),
+	atomic_fetch_sub_explicit(&l->pages, evict_queues_weight(*ret),
 				  memory_order_relaxed);
 	return true;
 }
@@ -76,7 +78,7 @@ FM_FAULT uint64_t fm_evict_entries(unsigned s, unsigned pool, unsigned p)
 	return n;
 }
 
-static FM_FAULT int64_t pages_of(const struct fm_evict_list *l)
+static FM_FAULT int64_t evict_queues_pages_of(const struct fm_evict_list *l)
 {
 	return atomic_load_explicit(&l->pages, memory_order_relaxed);
 }
@@ -87,7 +89,7 @@ FM_FAULT uint64_t fm_evict_pages(unsigned s, unsigned pool)
 
 	for (unsigned p = 0; p < FM_EVICT_POLICIES; p++)
 		for (unsigned q = 0; q < FM_EVICT_QUEUES; q++)
-			n += pages_of(&shards[s].list[pool][p][q]);
+			n += evict_queues_pages_of(&shards[s].list[pool][p][q]);
 	return n > 0 ? (uint64_t)n : 0;
 }
 
@@ -127,7 +129,7 @@ FM_FAULT struct fm_evict_list *fm_evict_victims(unsigned s, unsigned pool,
 		struct fm_evict_list *l = &shards[s].list[pool][p][q];
 
 		len[q].entries = fm_queue_len(&l->q);
-		len[q].pages = pages_of(l);
+		len[q].pages = evict_queues_pages_of(l);
 	}
 	return &shards[s].list[pool][p][policy->victim(len)];
 }

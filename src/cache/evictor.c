@@ -20,7 +20,7 @@ static FM_FAULT int64_t to_free(void)
 	return (int64_t)(fm_cache_limit() / fm_tune.evictor_free);
 }
 
-static FM_FAULT bool is_small(void)
+static FM_FAULT bool evictor_is_small(void)
 {
 	return fm_cache_limit() < fm_tune.cache_large;
 }
@@ -33,7 +33,7 @@ static FM_FAULT int64_t available(void)
 FM_FAULT void fm_evictor_check(void)
 {
 	if (fm_event_waited(&work) && available() <= to_free() / 2 &&
-	    !is_small())
+	    !evictor_is_small())
 		fm_event_raise(&work);
 }
 
@@ -88,21 +88,22 @@ static void *evictor(void *arg)
 
 		shrink();
 		shrink_lazy();
-		if (!is_small())
+		if (!evictor_is_small())
 			keep_free();
 		fm_event_wait_alone(&work, seen, NULL);
 	}
 	return NULL;
 }
 
-static int start(void)
+static int evictor_start(void)
 {
 	return fm_thread_create(evictor, NULL);
 }
 
-static void reset(void)
+static void evictor_reset(void)
 {
 	fm_event_reset(&work);
 }
 
-FM_LIFE(evictor, .level = FM_LIFE_HELPERS, .start = start, .reset = reset)
+FM_LIFE(evictor, .level = FM_LIFE_HELPERS, .start = evictor_start,
+	.reset = evictor_reset)

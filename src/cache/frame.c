@@ -42,7 +42,7 @@ FM_FAULT uint64_t fm_frame_limit(void)
 /* The right to have memory in one frame more. What is evicted or bought may
  * fill all; a quarter is not filled with other fresh memory, which costs its
  * zeroing: another thread is about to evict. */
-static FM_FAULT bool hold(bool some)
+static FM_FAULT bool frame_hold(bool some)
 {
 	bool ok;
 
@@ -99,7 +99,7 @@ static FM_FAULT void learn(_Atomic uint64_t *mean, uint64_t ns)
 
 /* A fresh huge page: populated before it is registered, because a touch of
  * registered memory would be a fault of ours. */
-static FM_FAULT bool refill(struct fm_frame *fr)
+static FM_FAULT bool frame_refill(struct fm_frame *fr)
 {
 	uint64_t from = fm_now_ns();
 
@@ -136,7 +136,7 @@ int fm_frame_start(unsigned n, unsigned standby)
 	return 0;
 }
 
-static void reset(void)
+static void frame_reset(void)
 {
 	full = hollow = NULL;
 	held = 0;
@@ -170,7 +170,7 @@ unsigned fm_frame_share(uint64_t cache_bytes)
 }
 
 /* Memory of frames that wait for a use goes; that of others when they do. */
-static void trim(unsigned n)
+static void frame_trim(unsigned n)
 {
 	struct fm_frame *fr;
 
@@ -183,7 +183,7 @@ static void trim(unsigned n)
 
 void fm_frame_rest(void)
 {
-	trim(0);
+	frame_trim(0);
 }
 
 uint64_t fm_frame_allow(uint64_t cache_bytes)
@@ -195,19 +195,19 @@ uint64_t fm_frame_allow(uint64_t cache_bytes)
 	n = n < most_held ? n : most_held;
 	if (n > now || n < now - now / 4)
 		atomic_store(&may_hold, now = n);
-	trim(now);
+	frame_trim(now);
 	return (uint64_t)now * FM_HUGE;
 }
 
 /* Fresh memory for one frame more. */
-static FM_FAULT struct fm_frame *make(bool some)
+static FM_FAULT struct fm_frame *frame_make(bool some)
 {
 	struct fm_frame *fr;
 
-	if (!hold(some))
+	if (!frame_hold(some))
 		return NULL;
 	fr = pop(&hollow);
-	if (fr && refill(fr))
+	if (fr && frame_refill(fr))
 		return fr;
 	unhold();
 	if (fr)
@@ -220,7 +220,7 @@ FM_FAULT struct fm_frame *fm_frame_get(void)
 	struct fm_frame *fr = pop(&full);
 
 	if (fr || !fm_thread_without_fds())
-		return fr ? fr : make(true);
+		return fr ? fr : frame_make(true);
 	/* What is fresh has to be registered, by who has the descriptor. */
 	if (!atomic_exchange(&wanted, true))
 		fm_collapse_wake();
@@ -229,8 +229,8 @@ FM_FAULT struct fm_frame *fm_frame_get(void)
 
 void fm_frame_make_wanted(void)
 {
-	struct fm_frame *fr = atomic_exchange(&wanted, false) ? make(true) :
-								NULL;
+	struct fm_frame *fr =
+		atomic_exchange(&wanted, false) ? frame_make(true) : NULL;
 
 	if (fr)
 		fm_frame_put(fr);
@@ -249,7 +249,7 @@ FM_FAULT struct fm_frame *fm_frame_get_hollow(void)
 /* From the cache to the transfers, if they may hold more memory. */
 static FM_FAULT void end_standby(struct fm_frame *fr)
 {
-	if (!hold(false)) {
+	if (!frame_hold(false)) {
 		fm_uffd_drop(fr->mem, FM_HUGE);
 		fr->full = false;
 	}
@@ -292,7 +292,7 @@ FM_FAULT void fm_frame_put(struct fm_frame *fr)
 
 FM_FAULT void fm_frame_take(struct fm_map *m, uint64_t i)
 {
-	bool may = hold(false);
+	bool may = frame_hold(false);
 	struct fm_frame *fr = may ? fm_frame_get_hollow() : NULL;
 
 	if (!fr || !fm_frame_fill(fr, m, i))
@@ -320,7 +320,7 @@ struct fm_frame *fm_frame_get_huge(void)
 	if (!fr)
 		return NULL;
 	fr->standby = true;
-	if (refill(fr) &&
+	if (frame_refill(fr) &&
 	    fm_sys_madvise(fr->mem, FM_HUGE, MADV_COLLAPSE) == 0) {
 		paid(atomic_load(&fresh_ns));
 		return fr;
@@ -381,7 +381,7 @@ bool fm_frame_buy(void)
 
 	if (!price || atomic_load(&spent) < price)
 		return false;
-	fr = make(false);
+	fr = frame_make(false);
 	if (!fr)
 		return false;
 	paid(price);
@@ -391,7 +391,7 @@ bool fm_frame_buy(void)
 }
 
 /* Out of the budget of the cache. */
-static int start(void)
+static int frame_start(void)
 {
 	uint64_t cache = fm_cache_bytes(&fm_settings()->cache);
 	unsigned n = fm_frame_share(cache);
@@ -400,4 +400,5 @@ static int start(void)
 	return fm_frame_start(n, (unsigned)(cache / 8 / FM_HUGE));
 }
 
-FM_LIFE(frame, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)
+FM_LIFE(frame, .level = FM_LIFE_MEMORY, .start = frame_start,
+	.reset = frame_reset)

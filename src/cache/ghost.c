@@ -63,7 +63,7 @@ FM_FAULT uint64_t fm_ghost_hash(const struct fm_file *f, uint64_t n)
 	       ((uint64_t)(f->id + 1) * 0xc2b2ae3d27d4eb4full);
 }
 
-static FM_FAULT _Atomic uint32_t *slot_of(uint64_t h)
+static FM_FAULT _Atomic uint32_t *ghost_slot_of(uint64_t h)
 {
 	return &ghost[(h >> 20) & mask];
 }
@@ -93,9 +93,9 @@ static FM_FAULT uint32_t now_of(const struct fm_file *f)
 		       unit_now() : time_of(fm_ghost_evicted());
 }
 
-static FM_FAULT void remember(uint64_t h, uint32_t at)
+static FM_FAULT void ghost_remember(uint64_t h, uint32_t at)
 {
-	atomic_store_explicit(slot_of(h), (uint32_t)(h >> 48) << 16 | at,
+	atomic_store_explicit(ghost_slot_of(h), (uint32_t)(h >> 48) << 16 | at,
 			      memory_order_relaxed);
 }
 
@@ -103,7 +103,7 @@ FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 {
 	uint64_t h = fm_ghost_hash(m->file, m->pgoff + i);
 
-	remember(h, now_of(m->file));
+	ghost_remember(h, now_of(m->file));
 	fm_count(&m->file->st.evictions, 1);
 	fm_reuse_left(h);
 }
@@ -119,7 +119,8 @@ FM_FAULT void fm_ghost_pass(uint64_t pages)
  * remembered: one cache of evictions, as S3-FIFO's ghosts are. Else -1. */
 static FM_FAULT int age_of(uint64_t h, uint32_t at)
 {
-	uint32_t g = atomic_load_explicit(slot_of(h), memory_order_relaxed);
+	uint32_t g =
+		atomic_load_explicit(ghost_slot_of(h), memory_order_relaxed);
 	uint32_t age = (at - (g & 0xffff)) & 0xffff;
 	bool known = g && g >> 16 == (uint32_t)(h >> 48);
 
@@ -166,7 +167,7 @@ FM_FAULT void fm_ghost_came_unit(struct fm_file *f, uint64_t fp)
 FM_FAULT void fm_ghost_left_unit(const struct fm_file *f, uint64_t fp)
 {
 	fm_count(&left, FM_HUGE_PAGES);
-	remember(fm_ghost_hash(f, fp | IS_UNIT), unit_now());
+	ghost_remember(fm_ghost_hash(f, fp | IS_UNIT), unit_now());
 	for (uint64_t k = fp; k < fp + FM_HUGE_PAGES; k++)
 		fm_reuse_left(fm_ghost_hash(f, k));
 }

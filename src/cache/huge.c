@@ -149,7 +149,7 @@ static bool mostly_hot(struct fm_map *m, uint64_t i)
 }
 
 /* Everything is locked; who touches the pages now waits for that. */
-static int replace(struct fm_map *m, uint64_t i, struct fm_frame *fr)
+static int huge_replace(struct fm_map *m, uint64_t i, struct fm_frame *fr)
 {
 	int err;
 
@@ -176,7 +176,7 @@ static int collapse_into(struct fm_map *m, uint64_t i, struct fm_frame *fr)
 	got = trylock_unit(m, i);
 	if (got == UNIT && uniform(m, i, 0) &&
 	    !fm_pinned(fm_map_addr(m, i), FM_HUGE))
-		err = replace(m, i, fr);
+		err = huge_replace(m, i, fr);
 	unlock_unit(m, i, got);
 	return err;
 }

@@ -28,7 +28,7 @@ void fm_lazyfree_allow(uint64_t bytes)
 			      memory_order_relaxed);
 }
 
-static FM_FAULT uint64_t most(void)
+static FM_FAULT uint64_t lazyfree_most(void)
 {
 	return atomic_load_explicit(&allowed, memory_order_relaxed);
 }
@@ -49,7 +49,7 @@ uint64_t fm_lazyfree_stores(void)
 
 FM_FAULT bool fm_lazyfree_over(void)
 {
-	return fm_lazyfree_pages() > most();
+	return fm_lazyfree_pages() > lazyfree_most();
 }
 
 /* Not what a child of fork shares (a private mapping, which it finds without
@@ -57,7 +57,7 @@ FM_FAULT bool fm_lazyfree_over(void)
 FM_FAULT bool fm_lazyfree_wanted(struct fm_map *m, uint64_t i,
 				 _Atomic uint8_t *p)
 {
-	return most() && m->shared && !atomic_load(&m->aliased) &&
+	return lazyfree_most() && m->shared && !atomic_load(&m->aliased) &&
 	       !(fm_page_state(p) & FP_DIRTY) && !(fm_mode(m, i) & PM_WRITABLE);
 }
 
@@ -68,7 +68,7 @@ FM_FAULT void fm_lazyfree_push(unsigned shard, uint64_t entry)
 
 FM_FAULT bool fm_lazyfree_pop(unsigned shard, unsigned shards, uint64_t *ret)
 {
-	return fm_queue_len(&lazy[shard]) > most() / shards &&
+	return fm_queue_len(&lazy[shard]) > lazyfree_most() / shards &&
 	       fm_queue_pop(&lazy[shard], ret);
 }
 
@@ -100,7 +100,7 @@ static FM_FAULT void drop_lazy(struct fm_map *m, uint64_t i)
 }
 
 /* How many pages before page i have been brought in, and are still there. */
-static FM_FAULT uint64_t come(struct fm_map *m, uint64_t i)
+static FM_FAULT uint64_t lazyfree_come(struct fm_map *m, uint64_t i)
 {
 	uint64_t n = 0;
 
@@ -111,7 +111,7 @@ static FM_FAULT uint64_t come(struct fm_map *m, uint64_t i)
 
 FM_FAULT void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store)
 {
-	uint64_t n = come(m, i), end = fm_map_pages(m), k;
+	uint64_t n = lazyfree_come(m, i), end = fm_map_pages(m), k;
 	struct fm_zap_batch d = { .n = 0 };
 
 	drop_lazy(m, i);
@@ -135,7 +135,7 @@ FM_FAULT void fm_lazyfree_pass(struct fm_map *m, uint64_t i, bool store)
 	fm_ghost_pass(k - i - 1);
 }
 
-static FM_FAULT bool any(struct fm_map *m, uint64_t i, uint64_t n)
+static FM_FAULT bool lazyfree_any(struct fm_map *m, uint64_t i, uint64_t n)
 {
 	for (uint64_t k = i; k < i + n; k++)
 		if (fm_mode_lazy(fm_mode(m, k)))
@@ -170,13 +170,13 @@ static FM_FAULT void drop_gone(struct fm_zap_batch *d, struct fm_map *m,
 	fm_zap_page(d, m, i);
 }
 
-static FM_FAULT void drop_taken(struct fm_map *m, uint64_t i, uint64_t n,
-				uint64_t mine)
+static FM_FAULT void lazyfree_drop_taken(struct fm_map *m, uint64_t i,
+					 uint64_t n, uint64_t mine)
 {
 	unsigned char there[LOOK];
 	struct fm_zap_batch d = { .n = 0 };
 
-	if (!any(m, i, n) ||
+	if (!lazyfree_any(m, i, n) ||
 	    fm_sys3(SYS_mincore, fm_map_addr(m, i), n << FM_PAGE_SHIFT, there))
 		return;
 	for (uint64_t k = 0; k < n; k++)
@@ -198,7 +198,8 @@ FM_FAULT void fm_lazyfree_look(struct fm_map *m, uint64_t i, uint64_t n,
 	if (end > fm_map_pages(m))
 		end = fm_map_pages(m);
 	for (; i < end; i += LOOK)
-		drop_taken(m, i, end - i < LOOK ? end - i : LOOK, mine);
+		lazyfree_drop_taken(m, i, end - i < LOOK ? end - i : LOOK,
+				    mine);
 }
 
 void fm_lazyfree_reset(void)

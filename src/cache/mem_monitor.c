@@ -48,7 +48,7 @@ static void resize_to(uint64_t bytes)
 	fm_evictor_shrink();
 }
 
-static uint64_t held(void)
+static uint64_t mem_monitor_held(void)
 {
 	return (uint64_t)fm_cache_resident() * FM_PAGE + frames;
 }
@@ -68,7 +68,7 @@ static void set_shares(const struct fm_cache_size *c)
 	fm_budget_most_lazy(&budget, most_lazy(c));
 }
 
-static void begin(const struct fm_cache_size *c)
+static void mem_monitor_begin(const struct fm_cache_size *c)
 {
 	uint64_t limit = fm_memory_limit();
 	uint64_t old;
@@ -88,7 +88,7 @@ uint64_t fm_mem_monitor_lazy(void)
 }
 
 /* What has been evicted tells of a cache of another size. */
-static void begin_again(uint64_t bytes)
+static void mem_monitor_begin_again(uint64_t bytes)
 {
 	atomic_store(&left_before, fm_ghost_left());
 	fm_reuse_restart(bytes / FM_PAGE);
@@ -108,11 +108,12 @@ void fm_mem_monitor_set(const struct fm_cache_size *c)
 	fm_block_signals(&old);
 	fm_lock(&lock);
 	if (bytes != budget.wanted || c->percent != budget.percent)
-		begin_again(bytes);
+		mem_monitor_begin_again(bytes);
 	fm_budget_resize(&budget, bytes, c->percent);
 	set_shares(c);
 	if (budget.at_ms)
-		fm_budget_room(&budget, budget.left, held(), fm_now_ms());
+		fm_budget_room(&budget, budget.left, mem_monitor_held(),
+			       fm_now_ms());
 	resize_to(budget.now);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
@@ -179,7 +180,7 @@ static void rest_unless_active(void)
 	fm_frame_rest();
 }
 
-static void step(void)
+static void mem_monitor_step(void)
 {
 	uint64_t limit = fm_memory_limit();
 
@@ -205,7 +206,7 @@ static void demote_for_memory(enum fm_server_reason why)
 	fm_wb_kick();
 }
 
-static void weigh(void)
+static void mem_monitor_weigh(void)
 {
 	struct fm_flow flow = { fm_ghost_evicted(), fm_ghost_came_back(),
 				fm_ghost_away() };
@@ -214,7 +215,8 @@ static void weigh(void)
 
 	fm_lock(&lock);
 	starves = fm_budget_starves(&budget, flow.evicted);
-	loops = fm_budget_loops(&budget, &flow, held(), atomic_load(&mapped));
+	loops = fm_budget_loops(&budget, &flow, mem_monitor_held(),
+				atomic_load(&mapped));
 	fm_unlock(&lock);
 	if (starves)
 		demote_for_memory(FM_WHY_CACHE_GONE);
@@ -233,9 +235,9 @@ static bool balance(void)
 	fm_lock(&lock);
 	busy = ours != budget.ours;
 	fm_budget_stores(&budget, fm_lazyfree_stores());
-	resize_to(fm_budget_balance(&budget, held(), ours, theirs));
+	resize_to(fm_budget_balance(&budget, mem_monitor_held(), ours, theirs));
 	fm_unlock(&lock);
-	weigh();
+	mem_monitor_weigh();
 	return busy;
 }
 
@@ -273,7 +275,8 @@ static uint64_t adjust_budget(uint64_t late)
 	fm_lock(&lock);
 	budget.rests = is_unused();
 	fm_budget_late(&budget, late);
-	resize_to(fm_budget_room(&budget, left, held(), fm_now_ms()));
+	resize_to(
+		fm_budget_room(&budget, left, mem_monitor_held(), fm_now_ms()));
 	lazy = budget.most_lazy;
 	ms = budget.pause_ms;
 	atomic_store(&rests, budget.rests);
@@ -281,7 +284,7 @@ static uint64_t adjust_budget(uint64_t late)
 	atomic_store(&all, budget.all);
 	used = fm_budget_used(&budget, fm_ghost_evicted());
 	dirty = fm_budget_dirty(&budget);
-	urgent = fm_budget_drowns(&budget, held(), dirty_now());
+	urgent = fm_budget_drowns(&budget, mem_monitor_held(), dirty_now());
 	fm_unlock(&lock);
 	fm_wb_allow(dirty, urgent);
 	allow_lazy(lazy);
@@ -308,7 +311,7 @@ static void ask_for_short_turns(void)
 }
 
 /* Returns by how many milliseconds it took longer. */
-static uint64_t rest(uint64_t until)
+static uint64_t mem_monitor_rest(uint64_t until)
 {
 	static _Atomic bool never;
 	uint64_t now = fm_now_ms();
@@ -354,12 +357,12 @@ static void retry(struct turns *t, uint64_t now)
 }
 
 /* Without a table of its own it looks as seldom as it must. */
-static void look(struct turns *t, uint64_t late)
+static void mem_monitor_look(struct turns *t, uint64_t late)
 {
 	uint64_t ms = adjust_budget(late);
 
 	if (fm_now_ms() >= t->step)
-		step();
+		mem_monitor_step();
 	if (fm_now_ms() >= t->balance) {
 		t->busy = balance();
 		t->balance = fm_now_ms() + fm_tune.budget_balance_ms;
@@ -370,7 +373,7 @@ static void look(struct turns *t, uint64_t late)
 }
 
 /* While nothing changes the looks at memory are rarer than seconds. */
-static void *watch(void *arg)
+static void *mem_monitor_watch(void *arg)
 {
 	static struct turns t;
 	uint64_t late = 0, now;
@@ -382,28 +385,29 @@ static void *watch(void *arg)
 		now = fm_now_ms();
 		retry(&t, now);
 		if (atomic_exchange(&woken, false) || now >= t.look)
-			look(&t, late);
+			mem_monitor_look(&t, late);
 		if (now >= t.step) {
 			each_second();
 			rest_unless_active();
 			t.step = fm_now_ms() + FM_SECOND_MS;
 		}
-		late = rest(fm_least(t.look, t.step));
+		late = mem_monitor_rest(fm_least(t.look, t.step));
 	}
 	return NULL;
 }
 
-static int start(void)
+static int mem_monitor_start(void)
 {
-	begin(&fm_settings()->cache);
-	return fm_thread_create(watch, NULL);
+	mem_monitor_begin(&fm_settings()->cache);
+	return fm_thread_create(mem_monitor_watch, NULL);
 }
 
-static void reset(void)
+static void mem_monitor_reset(void)
 {
 	fm_lock_reset(&lock);
 	fm_event_reset(&bell);
 	atomic_store(&too_short, false);
 }
 
-FM_LIFE(mem_monitor, .level = FM_LIFE_RUNNING, .start = start, .reset = reset)
+FM_LIFE(mem_monitor, .level = FM_LIFE_RUNNING, .start = mem_monitor_start,
+	.reset = mem_monitor_reset)

@@ -7,12 +7,12 @@
  */
 #include "evict_policy.h"
 
-static FM_FAULT bool enter(bool again)
+static FM_FAULT bool policy_clock_enter(bool again)
 {
 	return again;
 }
 
-static FM_FAULT bool stays(bool *mark, bool dirty)
+static FM_FAULT bool policy_clock_stays(bool *mark, bool dirty)
 {
 	bool referenced = *mark;
 
@@ -22,6 +22,6 @@ static FM_FAULT bool stays(bool *mark, bool dirty)
 
 const struct fm_evict_policy fm_evict_clock FM_FAULT_CALLS = {
 	.name = "clock",
-	.enter = enter,
-	.stays = stays,
+	.enter = policy_clock_enter,
+	.stays = policy_clock_stays,
 };

@@ -8,12 +8,12 @@
 
 enum { SMALL, MAIN };
 
-static FM_FAULT bool enter(bool again)
+static FM_FAULT bool policy_s3fifo_enter(bool again)
 {
 	return again;
 }
 
-static FM_FAULT unsigned queue(bool mark)
+static FM_FAULT unsigned policy_s3fifo_queue(bool mark)
 {
 	return mark ? MAIN : SMALL;
 }
@@ -28,7 +28,7 @@ static FM_FAULT unsigned victim(const struct fm_evict_len *len)
 const struct fm_evict_policy fm_evict_s3fifo FM_FAULT_CALLS = {
 	.name = "s3fifo",
 	.standby = true,
-	.enter = enter,
-	.queue = queue,
+	.enter = policy_s3fifo_enter,
+	.queue = policy_s3fifo_queue,
 	.victim = victim,
 };

@@ -55,7 +55,7 @@ FM_FAULT void fm_probe_back(uint64_t pages)
 	fm_count(&back, pages);
 }
 
-static void reset(void)
+static void probe_reset(void)
 {
 	fm_lock_reset(&lock);
 	before = 0;
@@ -65,4 +65,4 @@ static void reset(void)
 	atomic_store(&back, 0);
 }
 
-FM_LIFE(probe, .level = FM_LIFE_MEMORY, .reset = reset)
+FM_LIFE(probe, .level = FM_LIFE_MEMORY, .reset = probe_reset)

@@ -24,7 +24,7 @@ static _Atomic bool sampled[FM_MAX_FILES]; /* a page of it, since it opened */
 
 /* An eighth of the table is for what is resident. Pages that are chosen already
  * stay so, or are a part of those. */
-static void choose(uint64_t pages, uint64_t slots, uint64_t least)
+static void reuse_choose(uint64_t pages, uint64_t slots, uint64_t least)
 {
 	uint64_t n = least;
 
@@ -44,7 +44,7 @@ void fm_reuse_start(uint64_t pages)
 		return;
 	while (slots < SLOTS_MOST && slots < pages / 4)
 		slots *= 2;
-	choose(pages, slots, 1);
+	reuse_choose(pages, slots, 1);
 	buckets = slots / WAYS;
 	table = fm_sys_anon(slots * sizeof(*table));
 }
@@ -106,7 +106,8 @@ static FM_FAULT bool is_worth_less(const struct fm_sample *a,
 	return t - a->since > t - b->since;
 }
 
-static FM_FAULT struct fm_sample *find(uint64_t key, uint32_t t, bool *ret_new)
+static FM_FAULT struct fm_sample *reuse_find(uint64_t key, uint32_t t,
+					     bool *ret_new)
 {
 	struct fm_sample *b = &table[(key >> 20 & (buckets - 1)) * WAYS];
 	struct fm_sample *least = b;
@@ -135,7 +136,7 @@ static FM_FAULT void give_table(void)
 	atomic_store_explicit(&busy, false, memory_order_release);
 }
 
-static FM_FAULT void note_left(struct fm_sample *s, uint32_t t)
+static FM_FAULT void reuse_note_left(struct fm_sample *s, uint32_t t)
 {
 	if (s->state != FM_SAMPLE_RESIDENT)
 		return;
@@ -173,8 +174,8 @@ static FM_FAULT void note_cold(struct fm_sample *s, uint32_t file, uint64_t key,
 
 /* The sample of a page, with the table taken; NULL: the page is not chosen, or
  * somebody else has the table. */
-static FM_FAULT struct fm_sample *take(uint64_t hash, uint32_t evictions,
-				       uint32_t *ret_now, bool *ret_new)
+static FM_FAULT struct fm_sample *reuse_take(uint64_t hash, uint32_t evictions,
+					     uint32_t *ret_now, bool *ret_new)
 {
 	const uint64_t key = mixed(hash);
 
@@ -182,20 +183,20 @@ static FM_FAULT struct fm_sample *take(uint64_t hash, uint32_t evictions,
 		return NULL;
 	*ret_now = atomic_fetch_add_explicit(&now, evictions,
 					     memory_order_relaxed) + evictions;
-	return find(key, *ret_now, ret_new);
+	return reuse_find(key, *ret_now, ret_new);
 }
 
 FM_FAULT void fm_reuse_left(uint64_t hash)
 {
 	bool is_new;
 	uint32_t t;
-	struct fm_sample *s = take(hash, 1, &t, &is_new);
+	struct fm_sample *s = reuse_take(hash, 1, &t, &is_new);
 
 	if (!s)
 		return;
 	if (!is_new) {
 		fade(s, window_now(t));
-		note_left(s, t);
+		reuse_note_left(s, t);
 	}
 	give_table();
 }
@@ -204,7 +205,7 @@ FM_FAULT void fm_reuse_came(uint32_t file, uint64_t hash)
 {
 	bool is_new;
 	uint32_t t;
-	struct fm_sample *s = take(hash, 0, &t, &is_new);
+	struct fm_sample *s = reuse_take(hash, 0, &t, &is_new);
 
 	if (!s)
 		return;
@@ -219,7 +220,7 @@ FM_FAULT void fm_reuse_came(uint32_t file, uint64_t hash)
 
 /* Its number will be another file's. Who is noting an event is not waited for:
  * then some pages of it stay. Of most files that come and go there is none. */
-static void forget(struct fm_file *f)
+static void reuse_forget(struct fm_file *f)
 {
 	const uint32_t t = atomic_load(&now);
 
@@ -238,7 +239,7 @@ static void forget(struct fm_file *f)
 }
 
 /* Which of them is there is still true. */
-static void begin_again(struct fm_sample *s, uint32_t t)
+static void reuse_begin_again(struct fm_sample *s, uint32_t t)
 {
 	const bool known = s->state > FM_SAMPLE_DEAD && is_chosen(s->key);
 
@@ -255,17 +256,17 @@ void fm_reuse_restart(uint64_t pages)
 		return;
 	while (!take_table())
 		fm_sys0(SYS_sched_yield);
-	choose(pages, buckets * WAYS, atomic_load(&one_in));
+	reuse_choose(pages, buckets * WAYS, atomic_load(&one_in));
 	for (struct fm_sample *s = table; s < table + buckets * WAYS; s++)
-		begin_again(s, t);
+		reuse_begin_again(s, t);
 	cold = 0;
 	cold_window = window_now(t);
 	give_table();
 }
 
-static struct fm_file_observer observer = { .closed = forget };
+static struct fm_file_observer observer = { .closed = reuse_forget };
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void reuse_begin(void)
 {
 	fm_file_observe(&observer);
 }

@@ -35,17 +35,18 @@ static struct model {
 	size_t n;
 } model;
 
-static double least(double a, double b)
+static double reuse_curve_least(double a, double b)
 {
 	return a < b ? a : b;
 }
 
-static double most(double a, double b)
+static double reuse_curve_most(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-static double since(const struct fm_reuse *r, const struct fm_sample *s)
+static double reuse_curve_since(const struct fm_reuse *r,
+				const struct fm_sample *s)
 {
 	return s->state > FM_SAMPLE_DEAD ? (double)(r->now - s->since) : 0;
 }
@@ -57,7 +58,9 @@ static double spread_of(const struct fm_sample *s, double n)
 	const double mean = s->away / n;
 	const double var = (s->away2 - n * mean * mean) / (n - 1);
 
-	return mean >= 1 ? most(var / (mean * mean), 0) * (n + 1) / n : 1;
+	return mean >= 1
+		       ? reuse_curve_most(var / (mean * mean), 0) * (n + 1) / n
+		       : 1;
 }
 
 static double chance_of(const struct fm_sample *s, double usual)
@@ -66,14 +69,16 @@ static double chance_of(const struct fm_sample *s, double usual)
 
 	if (n < 2)
 		return usual;
-	return least(((n - 1) * spread_of(s, n) + fm_tune.reuse_prior * usual) /
-			     (n - 1 + fm_tune.reuse_prior),
-		     1);
+	return reuse_curve_least(
+		((n - 1) * spread_of(s, n) + fm_tune.reuse_prior * usual) /
+			(n - 1 + fm_tune.reuse_prior),
+		1);
 }
 
-static struct page page_of(const struct model *m, const struct fm_sample *s)
+static struct page reuse_curve_page_of(const struct model *m,
+				       const struct fm_sample *s)
 {
-	const double open = since(m->in, s), back = s->back / EVENT;
+	const double open = reuse_curve_since(m->in, s), back = s->back / EVENT;
 	const bool resident = s->state == FM_SAMPLE_RESIDENT;
 	const double stay = s->stay + (resident ? open : 0);
 	const double away = s->away + (resident ? 0 : open);
@@ -89,7 +94,7 @@ static struct page page_of(const struct model *m, const struct fm_sample *s)
 	};
 }
 
-static void collect(struct model *m, size_t known)
+static void reuse_curve_collect(struct model *m, size_t known)
 {
 	const size_t step = known / MOST + 1;
 
@@ -99,7 +104,7 @@ static void collect(struct model *m, size_t known)
 
 		if (s->state == FM_SAMPLE_FREE || k++ % step)
 			continue;
-		m->page[m->n] = page_of(m, s);
+		m->page[m->n] = reuse_curve_page_of(m, s);
 		m->n += m->page[m->n].span > 0 && m->n < MOST - 1;
 	}
 }
@@ -110,16 +115,17 @@ static double cycle(const struct page *p, double s)
 	const double stay = s * p->stay;
 
 	return p->chance * (stay + p->away) +
-	       (1 - p->chance) * most(stay, p->stay + p->away);
+	       (1 - p->chance) * reuse_curve_most(stay, p->stay + p->away);
 }
 
-static double resident(const struct page *p, double s)
+static double reuse_curve_resident(const struct page *p, double s)
 {
 	if (p->idle)
 		return p->span;
 	if (p->back > 0)
-		return p->span * least(s * p->stay / cycle(p, s), 1);
-	return least(s * p->stay, p->span);
+		return p->span *
+		       reuse_curve_least(s * p->stay / cycle(p, s), 1);
+	return reuse_curve_least(s * p->stay, p->span);
 }
 
 static double total_resident(const struct model *m, double s)
@@ -127,7 +133,7 @@ static double total_resident(const struct model *m, double s)
 	double sum = 0;
 
 	for (size_t i = 0; i < m->n; i++)
-		sum += resident(&m->page[i], s);
+		sum += reuse_curve_resident(&m->page[i], s);
 	return sum;
 }
 
@@ -209,10 +215,10 @@ static void usual_chance(struct model *m)
 		sum += (back - 1) * spread_of(s, back);
 		n += back - 1;
 	}
-	m->chance = least(sum / n, 1);
+	m->chance = reuse_curve_least(sum / n, 1);
 }
 
-static double count(const struct fm_reuse *r, struct fm_curve *ret)
+static double reuse_curve_count(const struct fm_reuse *r, struct fm_curve *ret)
 {
 	double back = 0;
 
@@ -225,12 +231,13 @@ static double count(const struct fm_reuse *r, struct fm_curve *ret)
 	return back;
 }
 
-static void prepare(struct model *m, const struct fm_reuse *r, size_t known)
+static void reuse_curve_prepare(struct model *m, const struct fm_reuse *r,
+				size_t known)
 {
 	m->in = r;
 	usual_stay(m);
 	usual_chance(m);
-	collect(m, known);
+	reuse_curve_collect(m, known);
 }
 
 void fm_reuse_curve(const struct fm_reuse *r, struct fm_curve *ret)
@@ -240,8 +247,8 @@ void fm_reuse_curve(const struct fm_reuse *r, struct fm_curve *ret)
 	double back, cold = (double)r->cold / EVENT, all, idle;
 
 	*ret = (struct fm_curve){ 0 };
-	back = count(r, ret);
-	prepare(m, r, ret->samples);
+	back = reuse_curve_count(r, ret);
+	reuse_curve_prepare(m, r, ret->samples);
 	all = total_resident(m, 1);
 	idle = idle_resident(m);
 	for (int i = 0; i < FM_CURVE_SIZES; i++) {

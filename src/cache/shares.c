@@ -36,7 +36,8 @@ static _Atomic bool any;
 
 /* ---- what a file may have ---------------------------------------------- */
 
-static FM_FAULT const struct fm_policy *policy_of(const struct fm_file *f)
+static FM_FAULT const struct fm_policy *
+shares_policy_of(const struct fm_file *f)
 {
 	return atomic_load_explicit(&f->shares.policy, memory_order_acquire);
 }
@@ -54,7 +55,7 @@ static FM_FAULT uint64_t wanted_floor(const struct fm_file *f)
 
 	if (fm_kernel_serves(f))
 		return 0;
-	return fm_least(part_pages(&policy_of(f)->cache_floor),
+	return fm_least(part_pages(&shares_policy_of(f)->cache_floor),
 			size >> FM_PAGE_SHIFT);
 }
 
@@ -90,7 +91,7 @@ static FM_FAULT uint64_t floor_of(const struct fm_file *f, uint64_t scale)
 
 static FM_FAULT uint64_t share_of(const struct fm_file *f, uint64_t scale)
 {
-	uint64_t share = part_pages(&policy_of(f)->cache_share);
+	uint64_t share = part_pages(&shares_policy_of(f)->cache_share);
 	uint64_t floor = floor_of(f, scale);
 
 	return share > floor ? share : floor;
@@ -121,10 +122,10 @@ static FM_FAULT unsigned class_of_own(const struct fm_file *f, uint64_t scale)
 {
 	if ((uint64_t)fm_cache_of(f) <= floor_of(f, scale))
 		return FLOOR;
-	return of_priority[policy_of(f)->priority];
+	return of_priority[shares_policy_of(f)->priority];
 }
 
-static FM_FAULT unsigned class_of(unsigned pool, uint64_t scale)
+static FM_FAULT unsigned shares_class_of(unsigned pool, uint64_t scale)
 {
 	static const uint8_t shared[FM_POOL_OWN] = {
 		[FM_POOL_NORMAL] = NORMAL,
@@ -151,7 +152,8 @@ static FM_FAULT uint64_t pages_in(unsigned shards, unsigned pool)
 	return n;
 }
 
-static FM_FAULT void look(struct view *v, unsigned shard, unsigned shards)
+static FM_FAULT void shares_look(struct view *v, unsigned shard,
+				 unsigned shards)
 {
 	v->pools = fm_evict_pools();
 	v->scale = floor_scale();
@@ -159,12 +161,12 @@ static FM_FAULT void look(struct view *v, unsigned shard, unsigned shards)
 		v->sum[c] = 0;
 	for (unsigned p = 0; p < v->pools; p++) {
 		v->pages[p] = fm_evict_pages(shard, p);
-		v->class[p] = (uint8_t)class_of(p, v->scale);
+		v->class[p] = (uint8_t)shares_class_of(p, v->scale);
 		v->sum[v->class[p]] += pages_in(shards, p);
 	}
 }
 
-static FM_FAULT bool may_ask(const struct view *v, unsigned p)
+static FM_FAULT bool shares_may_ask(const struct view *v, unsigned p)
 {
 	return v->pages[p] && !(v->asked >> p & 1);
 }
@@ -188,7 +190,7 @@ static FM_FAULT unsigned above_share(const struct view *v)
 	uint64_t most = 1024;
 
 	for (unsigned p = FM_POOL_OWN; p < v->pools; p++)
-		if (may_ask(v, p) && excess(v, p) > most) {
+		if (shares_may_ask(v, p) && excess(v, p) > most) {
 			most = excess(v, p);
 			found = p;
 		}
@@ -202,13 +204,13 @@ static FM_FAULT unsigned one_of(const struct view *v, unsigned shard,
 	uint64_t all = 0, at;
 
 	for (unsigned p = 0; p < v->pools; p++)
-		if (v->class[p] == class && may_ask(v, p))
+		if (v->class[p] == class && shares_may_ask(v, p))
 			all += v->pages[p];
 	if (!all)
 		return FM_EVICT_POOLS;
 	at = fm_evict_step(shard, all);
 	for (unsigned p = 0; p < v->pools; p++) {
-		if (v->class[p] != class || !may_ask(v, p))
+		if (v->class[p] != class || !shares_may_ask(v, p))
 			continue;
 		if (at < v->pages[p])
 			return p;
@@ -256,8 +258,8 @@ static FM_FAULT unsigned streamed_one(struct view *v, unsigned shard)
 /* A class that has something, and nothing in this shard or nothing that can
  * leave, does not bring it upon the next: other shards have some, and what is
  * dirty is written sooner than what is protected goes. */
-static FM_FAULT unsigned choose(struct view *v, unsigned shard,
-				uint64_t reserve)
+static FM_FAULT unsigned shares_choose(struct view *v, unsigned shard,
+				       uint64_t reserve)
 {
 	uint64_t open = v->sum[LOW] + v->sum[STREAMED] + v->sum[NORMAL];
 	unsigned p = above_share(v);
@@ -315,9 +317,8 @@ FM_FAULT unsigned fm_shares_victim(unsigned shard, unsigned shards,
 	*ret_most = UINT64_MAX;
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return asked ? FM_EVICT_POOLS : FM_POOL_NORMAL;
-	look(&v, shard, shards);
-	p = choose(&v, shard,
-		   reserve < TOUCHED ? TOUCHED : reserve);
+	shares_look(&v, shard, shards);
+	p = shares_choose(&v, shard, reserve < TOUCHED ? TOUCHED : reserve);
 	*ret_most = v.most;
 	if (p == FM_POOL_PINNED)
 		say_pinned();
@@ -333,7 +334,7 @@ FM_FAULT bool fm_shares_rests(unsigned pool)
 	if (pool < FM_POOL_OWN)
 		return pool != FM_POOL_LOW;
 	f = atomic_load(&owner[pool]);
-	return f && policy_of(f)->priority != FM_PRIORITY_LOW &&
+	return f && shares_policy_of(f)->priority != FM_PRIORITY_LOW &&
 	       (uint64_t)fm_cache_of(f) <= share_of(f, 1024);
 }
 
@@ -362,7 +363,7 @@ FM_FAULT void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n)
 
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return;
-	policy = policy_of(f);
+	policy = shares_policy_of(f);
 	if (!policy || policy->pin != FM_PIN_MINUTE ||
 	    fm_now_ms() - f->shares.since_ms >= MINUTE_MS)
 		return;
@@ -372,7 +373,7 @@ FM_FAULT void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n)
 
 FM_FAULT bool fm_shares_pinned(struct fm_file *f, uint64_t fp)
 {
-	const struct fm_policy *policy = policy_of(f);
+	const struct fm_policy *policy = shares_policy_of(f);
 	_Atomic uint64_t *w;
 
 	if (!policy || !policy->pin)
@@ -423,12 +424,12 @@ static bool wants_own(const struct fm_policy *p)
 	       p->cache_floor.bytes;
 }
 
-static bool has_own(const struct fm_file *f)
+static bool shares_has_own(const struct fm_file *f)
 {
 	return atomic_load(&f->shares.pool) >= FM_POOL_OWN;
 }
 
-static void give_up(struct fm_file *f)
+static void shares_give_up(struct fm_file *f)
 {
 	unsigned pool = atomic_load(&f->shares.pool);
 
@@ -476,14 +477,14 @@ static uint8_t shared_pool(const struct fm_policy *p)
 
 void fm_shares_apply(struct fm_file *f, const struct fm_policy *policy)
 {
-	if (policy_of(f) == policy)
+	if (shares_policy_of(f) == policy)
 		return;
-	if (!policy_of(f))
+	if (!shares_policy_of(f))
 		f->shares.since_ms = fm_now_ms();
 	atomic_store(&f->shares.policy, policy);
-	if (!wants_own(policy) && has_own(f))
-		give_up(f);
-	if (!wants_own(policy) || (!has_own(f) && !take_own(f)))
+	if (!wants_own(policy) && shares_has_own(f))
+		shares_give_up(f);
+	if (!wants_own(policy) || (!shares_has_own(f) && !take_own(f)))
 		atomic_store(&f->shares.pool, shared_pool(policy));
 	if (atomic_load(&f->shares.pool) != FM_POOL_NORMAL || policy->pin)
 		atomic_store(&any, true);
@@ -498,7 +499,7 @@ void fm_shares_reload(void)
 	fm_for_each_file(f, id) {
 		const struct fm_policy *policy = fm_policy_for(f->path);
 
-		if (policy && policy_of(f))
+		if (policy && shares_policy_of(f))
 			fm_shares_apply(f, policy);
 	}
 	fm_space_unlock(&mask);
@@ -507,7 +508,7 @@ void fm_shares_reload(void)
 struct fm_shares_of fm_shares_of(const struct fm_file *f)
 {
 	static const char *const names[] = { "low", "normal", "high" };
-	const struct fm_policy *policy = policy_of(f);
+	const struct fm_policy *policy = shares_policy_of(f);
 	const uint64_t limit = fm_cache_limit();
 	struct fm_shares_of s = {
 		.share = limit,
@@ -516,27 +517,28 @@ struct fm_shares_of fm_shares_of(const struct fm_file *f)
 		.pins = policy && policy->pin,
 	};
 
-	if (!policy || !has_own(f))
+	if (!policy || !shares_has_own(f))
 		return s;
 	s.share = fm_least(share_of(f, floor_scale()), limit);
 	s.floor = floor_of(f, floor_scale());
 	return s;
 }
 
-static struct fm_file_observer observer = { .closing = give_up };
+static struct fm_file_observer observer = { .closing = shares_give_up };
 
-static int start(void)
+static int shares_start(void)
 {
 	fm_file_observe(&observer);
 	return 0;
 }
 
-static void reset(void)
+static void shares_reset(void)
 {
 	for (unsigned p = 0; p < FM_EVICT_POOLS; p++)
 		if (atomic_load(&owner[p]))
-			give_up(atomic_load(&owner[p]));
+			shares_give_up(atomic_load(&owner[p]));
 	atomic_store(&any, false);
 }
 
-FM_LIFE(shares, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)
+FM_LIFE(shares, .level = FM_LIFE_MEMORY, .start = shares_start,
+	.reset = shares_reset)

@@ -49,7 +49,8 @@ static FM_FAULT bool may_stay(struct fm_map *m, uint64_t i)
 	       fm_map_current(m, i);
 }
 
-static FM_FAULT void fill(struct fm_map *m, uint64_t i, struct fm_chunk *c)
+static FM_FAULT void standby_fill(struct fm_map *m, uint64_t i,
+				  struct fm_chunk *c)
 {
 	c->frame->standby = true;
 	c->got = (long)c->n;
@@ -73,7 +74,7 @@ FM_FAULT bool fm_standby_put(struct fm_map *m, uint64_t i)
 		fm_chunk_release(c);
 		return false;
 	}
-	fill(m, i, c);
+	standby_fill(m, i, c);
 	fm_standby_age(c->n);
 	fm_chunk_set_state(c, CH_READY);
 	return true;
@@ -145,25 +146,26 @@ FM_FAULT uint64_t fm_standby_trim(void)
 	return n;
 }
 
-static FM_FAULT uint64_t trim(uint64_t want)
+static FM_FAULT uint64_t standby_trim(uint64_t want)
 {
 	return fm_standby_trim();
 }
 
 static struct fm_shrinker shrinker FM_FAULT_CALLS = {
-	.name = "standby", .order = 2, .trim = trim, .fault_safe = true,
+	.name = "standby", .order = 2, .trim = standby_trim, .fault_safe = true,
 };
 
-static int start(void)
+static int standby_start(void)
 {
 	fm_shrinker_add(&shrinker);
 	return 0;
 }
 
-static void reset(void)
+static void standby_reset(void)
 {
 	atomic_store(&now, 0);
 	atomic_store(&due, 0);
 }
 
-FM_LIFE(standby, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)
+FM_LIFE(standby, .level = FM_LIFE_MEMORY, .start = standby_start,
+	.reset = standby_reset)

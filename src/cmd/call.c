@@ -68,7 +68,7 @@ static int error_of(const char *path, int err)
 
 /* Where everybody may leave sockets, one under a process's number need not be
  * that process's. */
-static bool is_of(int fd, const struct live_process *p)
+static bool call_is_of(int fd, const struct live_process *p)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -87,7 +87,7 @@ static int connect_to(int fd, const struct live_process *of)
 	strcpy(addr.sun_path, of->socket);
 	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)))
 		return error_of(of->socket, errno);
-	return is_of(fd, of) ? 0 : EPERM;
+	return call_is_of(fd, of) ? 0 : EPERM;
 }
 
 int call_connect(const struct live_process *of)
@@ -106,7 +106,7 @@ int call_connect(const struct live_process *of)
 
 /* ---- its end ------------------------------------------------------------ */
 
-static void closed(uv_handle_t *h)
+static void call_closed(uv_handle_t *h)
 {
 	struct call *c = h->data;
 
@@ -118,9 +118,9 @@ static void closed(uv_handle_t *h)
 
 static void close_all(struct call *c)
 {
-	uv_close((uv_handle_t *)&c->timer, closed);
+	uv_close((uv_handle_t *)&c->timer, call_closed);
 	if (c->is_open)
-		uv_close((uv_handle_t *)&c->pipe, closed);
+		uv_close((uv_handle_t *)&c->pipe, call_closed);
 }
 
 void call_cancel(struct call *c)
@@ -129,7 +129,7 @@ void call_cancel(struct call *c)
 		close_all(c);
 }
 
-static void finish(struct call *c, int err)
+static void call_finish(struct call *c, int err)
 {
 	char *text = NULL;
 
@@ -172,7 +172,7 @@ static void take_progress(struct call *c)
 }
 
 /* Without room libuv says ENOBUFS. */
-static void room(uv_handle_t *h, size_t suggested, uv_buf_t *ret)
+static void call_room(uv_handle_t *h, size_t suggested, uv_buf_t *ret)
 {
 	struct call *c = h->data;
 	const size_t size = c->size ? c->size * 2 : FIRST;
@@ -188,14 +188,14 @@ static void room(uv_handle_t *h, size_t suggested, uv_buf_t *ret)
 				   (unsigned)(c->size - c->len - 1) : 0);
 }
 
-static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+static void call_heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct call *c = s->data;
 
 	if (n == UV_EOF)
-		finish(c, 0);
+		call_finish(c, 0);
 	else if (n < 0)
-		finish(c, n == UV_ENOBUFS ? ENOMEM : (int)-n);
+		call_finish(c, n == UV_ENOBUFS ? ENOMEM : (int)-n);
 	if (n <= 0)
 		return;
 	c->len += (size_t)n;
@@ -205,7 +205,7 @@ static void heard(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 
 /* A line fits into any socket's buffer. By send(2): a peer that has gone is an
  * error, and no signal. */
-static int say(struct call *c, int fd)
+static int call_say(struct call *c, int fd)
 {
 	const size_t n = strlen(c->line);
 	int err;
@@ -220,7 +220,8 @@ static int say(struct call *c, int fd)
 	if (err)
 		close(fd);
 	else
-		err = uv_read_start((uv_stream_t *)&c->pipe, room, heard);
+		err = uv_read_start((uv_stream_t *)&c->pipe, call_room,
+				    call_heard);
 	return -err;
 }
 
@@ -234,7 +235,7 @@ static int begin(struct call *c)
 		return errno;
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
 		c->pid = peer.pid;
-	err = say(c, fd);
+	err = call_say(c, fd);
 	if (err && !c->is_open)
 		close(fd);
 	return err;
@@ -258,9 +259,9 @@ static void turn(uv_timer_t *t)
 	int err = c->is_open ? 0 : begin(c);
 
 	if (err && (err != EAGAIN || !c->plan.ms))
-		finish(c, err);
+		call_finish(c, err);
 	else if (c->plan.ms && (now >= c->until || seems_stopped(c, now)))
-		finish(c, EAGAIN);
+		call_finish(c, EAGAIN);
 	else if (c->plan.ms)
 		uv_timer_start(t, turn, c->is_open && c->until > now + LOOK_MS ?
 			       LOOK_MS : c->is_open ? c->until - now : RETRY_MS,
@@ -309,7 +310,7 @@ struct waited {
 	const struct call_plan *plan;
 };
 
-static void note(char *text, int err, void *arg)
+static void call_note(char *text, int err, void *arg)
 {
 	struct waited *w = arg;
 
@@ -331,7 +332,7 @@ char *call_wait(const struct call_plan *plan)
 	struct call_plan p = *plan;
 
 	p.progress = plan->progress ? pass_on : NULL;
-	p.done = note;
+	p.done = call_note;
 	p.arg = &w;
 	if (!call_begin(&p))
 		return NULL;

@@ -10,7 +10,7 @@
 
 static sigset_t before; /* the mask of the parent */
 
-static void has_ended(uv_poll_t *p, int status, int events)
+static void child_has_ended(uv_poll_t *p, int status, int events)
 {
 	struct child *c = p->data;
 
@@ -20,14 +20,14 @@ static void has_ended(uv_poll_t *p, int status, int events)
 		c->on_end(c->arg);
 }
 
-static int watch(struct child *c)
+static int child_watch(struct child *c)
 {
 	c->fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->fd < 0)
 		return -errno;
 	uv_poll_init(uv_default_loop(), &c->end, c->fd);
 	c->end.data = c;
-	return uv_poll_start(&c->end, UV_READABLE, has_ended);
+	return uv_poll_start(&c->end, UV_READABLE, child_has_ended);
 }
 
 int child_start(struct child *c, void (*run)(void *arg), void *arg)
@@ -43,7 +43,7 @@ int child_start(struct child *c, void (*run)(void *arg), void *arg)
 	err = c->pid < 0 ? -errno : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (!err)
-		err = watch(c);
+		err = child_watch(c);
 	if (err && c->pid > 0) {
 		kill(c->pid, SIGKILL);
 		waitpid(c->pid, NULL, 0);

@@ -48,7 +48,7 @@ static void count_stayed(int fd, off_t size)
 }
 
 /* mincore(2) tells the truth only to who may write the file. */
-static void drop(int fd, const char *path, const struct stat *st)
+static void cold_drop(int fd, const char *path, const struct stat *st)
 {
 	fdatasync(fd);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -56,8 +56,8 @@ static void drop(int fd, const char *path, const struct stat *st)
 		count_stayed(fd, st->st_size);
 }
 
-static int visit(const char *path, const struct stat *st, int type,
-		 struct FTW *where)
+static int cold_visit(const char *path, const struct stat *st, int type,
+		      struct FTW *where)
 {
 	int fd;
 
@@ -66,7 +66,7 @@ static int visit(const char *path, const struct stat *st, int type,
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return 0; /* the program may not either */
-	drop(fd, path, st);
+	cold_drop(fd, path, st);
 	close(fd);
 	return 0;
 }
@@ -78,12 +78,12 @@ static int drop_below(const char *paths)
 
 	while ((path = strsep(&next, ":")))
 		if (*path && realpath(path, real))
-			nftw(real, visit, 32, FTW_PHYS);
+			nftw(real, cold_visit, 32, FTW_PHYS);
 	free(list);
 	return 0;
 }
 
-static int drop_all(void)
+static int cold_drop_all(void)
 {
 	int err = 0, fd;
 
@@ -104,7 +104,7 @@ int cold_make(enum cold how, const char *paths, uint64_t *ret_stayed)
 	if (how == COLD_FILES)
 		err = drop_below(paths);
 	else if (how == COLD_ALL)
-		err = drop_all();
+		err = cold_drop_all();
 	*ret_stayed = stayed;
 	return err;
 }

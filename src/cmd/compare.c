@@ -32,7 +32,7 @@ static struct rounds all = { .n = 3 };
 static struct program program;
 static bool json;
 
-static void help(void)
+static void compare_help(void)
 {
 	printf("usage: fastmap compare [OPTION...] [--] PROGRAM [ARG...]\n\n"
 	       "Runs it natively and with the library, in turns. Status: 0 the "
@@ -54,7 +54,7 @@ static void help(void)
 	settings_help();
 }
 
-static int take(int c)
+static int compare_take(int c)
 {
 	if (c == OPT_JSON) {
 		json = true;
@@ -102,7 +102,7 @@ static int compare(void)
 	return fails_natively(&all.c) ? 2 : 0;
 }
 
-static int start(char **argv)
+static int compare_start(char **argv)
 {
 	static char real[PATH_MAX];
 	int err = program_find(argv[0], &program);
@@ -134,15 +134,15 @@ int cmd_compare(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+h",
 				settings_options(own_options), NULL)) != -1) {
 		if (c == 'h') {
-			help();
+			compare_help();
 			return 0;
 		}
-		if (c == '?' || take(c))
+		if (c == '?' || compare_take(c))
 			return 2;
 	}
 	if (optind >= argc) {
 		fprintf(stderr, NAME ": no program given; see --help\n");
 		return 2;
 	}
-	return start(argv + optind);
+	return compare_start(argv + optind);
 }

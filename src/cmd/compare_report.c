@@ -30,7 +30,7 @@ static const struct row {
 
 /* ---- the table --------------------------------------------------------- */
 
-static void cell(const struct row *r, struct spread s)
+static void compare_report_cell(const struct row *r, struct spread s)
 {
 	char range[48], text[96];
 
@@ -49,8 +49,8 @@ static void table_row(const struct comparison *c, const struct row *r)
 	if (n.most <= 0 && f.most <= 0)
 		return;
 	printf("%-17s", r->label);
-	cell(r, n);
-	cell(r, f);
+	compare_report_cell(r, n);
+	compare_report_cell(r, f);
 	if (f.least > 0)
 		printf("  %.2f\n", ratio_of(c, r->of).median);
 	else

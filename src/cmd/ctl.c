@@ -11,7 +11,7 @@
 #include "shown.h"
 
 /* The whole line; false: it does not fit, or is more than one. */
-static bool make_line(char **words, int n, char *line, size_t size)
+static bool ctl_make_line(char **words, int n, char *line, size_t size)
 {
 	size_t len = 0;
 
@@ -26,7 +26,7 @@ static bool make_line(char **words, int n, char *line, size_t size)
 	return !strchr(line, '\n');
 }
 
-static int show(const char *text)
+static int ctl_show(const char *text)
 {
 	const bool error = !strncmp(text, "error:", 6);
 
@@ -46,8 +46,8 @@ int cmd_ctl(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	if (!make_line(argv + optind + 1, argc - optind - 1, line,
-		       sizeof(line))) {
+	if (!ctl_make_line(argv + optind + 1, argc - optind - 1, line,
+			   sizeof(line))) {
 		fprintf(stderr, "fastmap: command too long, or of several "
 			"lines\n");
 		return 2;
@@ -55,7 +55,7 @@ int cmd_ctl(int argc, char **argv)
 	text = live_talk(argv[optind], line);
 	if (!text)
 		return 1;
-	r = show(text);
+	r = ctl_show(text);
 	free(text);
 	return r;
 }

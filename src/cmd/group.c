@@ -17,7 +17,7 @@
 
 /* ---- files of a group -------------------------------------------------- */
 
-static int put(const char *dir, const char *file, const char *text)
+static int group_put(const char *dir, const char *file, const char *text)
 {
 	char path[PATH_MAX + 64];
 	int fd, err = 0;
@@ -33,7 +33,7 @@ static int put(const char *dir, const char *file, const char *text)
 }
 
 /* "" where there is none. */
-static const char *get(const char *dir, const char *file)
+static const char *group_get(const char *dir, const char *file)
 {
 	static char text[8192];
 	char path[PATH_MAX + 64];
@@ -77,7 +77,8 @@ static bool is_memory(char *line, bool *ret_v2, char **ret_root,
 	*ret_point = word[4];
 	*ret_v2 = !strcmp(type, "cgroup2");
 	if (*ret_v2)
-		return has_word(get(word[4], "cgroup.controllers"), "memory");
+		return has_word(group_get(word[4], "cgroup.controllers"),
+				"memory");
 	return !strcmp(type, "cgroup") && has_word(options, "memory");
 }
 
@@ -157,9 +158,10 @@ static int enable(struct group *g, const char *dir)
 {
 	int err;
 
-	if (!g->v2 || has_word(get(dir, "cgroup.subtree_control"), "memory"))
+	if (!g->v2 ||
+	    has_word(group_get(dir, "cgroup.subtree_control"), "memory"))
 		return 0;
-	err = put(dir, "cgroup.subtree_control", "+memory");
+	err = group_put(dir, "cgroup.subtree_control", "+memory");
 	if (!err && snprintf(g->enabled, sizeof(g->enabled), "%s", dir) >=
 			    (int)sizeof(g->enabled))
 		err = -ENAMETOOLONG;
@@ -224,7 +226,7 @@ int group_find(struct group *ret, const char **ret_why)
 void group_forget(struct group *g)
 {
 	if (*g->enabled)
-		put(g->enabled, "cgroup.subtree_control", "-memory");
+		group_put(g->enabled, "cgroup.subtree_control", "-memory");
 	*g->enabled = 0;
 	*g->dir = 0;
 }
@@ -239,8 +241,8 @@ int group_make(const struct group *g, uint64_t limit)
 	snprintf(text, sizeof(text), "%lu", (unsigned long)limit);
 	if (mkdir(g->dir, 0755))
 		return -errno;
-	err = put(g->dir, g->v2 ? "memory.max" : "memory.limit_in_bytes",
-		  text);
+	err = group_put(g->dir, g->v2 ? "memory.max" : "memory.limit_in_bytes",
+			text);
 	if (err)
 		rmdir(g->dir);
 	return err;
@@ -248,19 +250,20 @@ int group_make(const struct group *g, uint64_t limit)
 
 int group_enter(const struct group *g)
 {
-	return put(g->dir, "cgroup.procs", "0");
+	return group_put(g->dir, "cgroup.procs", "0");
 }
 
 uint64_t group_peak(const struct group *g)
 {
-	return strtoull(get(g->dir, g->v2 ? "memory.peak" :
-				    "memory.max_usage_in_bytes"), NULL, 10);
+	return strtoull(group_get(g->dir, g->v2 ? "memory.peak"
+						: "memory.max_usage_in_bytes"),
+			NULL, 10);
 }
 
 bool group_killed(const struct group *g)
 {
-	const char *text = get(g->dir, g->v2 ? "memory.events" :
-				       "memory.oom_control");
+	const char *text = group_get(g->dir, g->v2 ? "memory.events"
+						   : "memory.oom_control");
 	const char *line = strstr(text, "oom_kill ");
 
 	return line && atoi(line + 9) > 0;
@@ -268,7 +271,7 @@ bool group_killed(const struct group *g)
 
 static bool is_empty(const struct group *g)
 {
-	return !*get(g->dir, "cgroup.procs");
+	return !*group_get(g->dir, "cgroup.procs");
 }
 
 bool group_is_guardian(int pid)
@@ -276,16 +279,16 @@ bool group_is_guardian(int pid)
 	char dir[32];
 
 	snprintf(dir, sizeof(dir), "/proc/%d", pid);
-	return !strncmp(get(dir, "comm"), "fastmap-guard", 13);
+	return !strncmp(group_get(dir, "comm"), "fastmap-guard", 13);
 }
 
 static void kill_all(const struct group *g, bool guardians)
 {
 	char *list, *at;
 
-	if (guardians && g->v2 && !put(g->dir, "cgroup.kill", "1"))
+	if (guardians && g->v2 && !group_put(g->dir, "cgroup.kill", "1"))
 		return;
-	list = strdup(get(g->dir, "cgroup.procs"));
+	list = strdup(group_get(g->dir, "cgroup.procs"));
 	for (at = list; at && *at; at += strcspn(at, "\n"), at += !!*at)
 		if (atoi(at) > 1 && (guardians || !group_is_guardian(atoi(at))))
 			kill(atoi(at), SIGKILL);
@@ -294,7 +297,7 @@ static void kill_all(const struct group *g, bool guardians)
 
 static bool only_guardians(const struct group *g)
 {
-	char *list = strdup(get(g->dir, "cgroup.procs")), *at;
+	char *list = strdup(group_get(g->dir, "cgroup.procs")), *at;
 	bool only = true;
 
 	for (at = list; only && at && *at; at += strcspn(at, "\n"), at += !!*at)

@@ -17,7 +17,7 @@
 static pid_t known[MOST];
 static unsigned n_known;
 
-static bool is_known(pid_t pid)
+static bool leavers_is_known(pid_t pid)
 {
 	unsigned i = 0;
 
@@ -27,14 +27,14 @@ static bool is_known(pid_t pid)
 }
 
 /* Children that are not known, `most` of them. */
-static unsigned list(pid_t *ret, unsigned most)
+static unsigned leavers_list(pid_t *ret, unsigned most)
 {
 	FILE *f = fopen("/proc/thread-self/children", "re");
 	unsigned n = 0;
 	int pid;
 
 	while (f && n < most && fscanf(f, "%d", &pid) == 1)
-		if (!is_known(pid))
+		if (!leavers_is_known(pid))
 			ret[n++] = pid;
 	if (f)
 		fclose(f);
@@ -43,7 +43,7 @@ static unsigned list(pid_t *ret, unsigned most)
 
 static void keep_all(void)
 {
-	n_known += list(known + n_known, MOST - n_known);
+	n_known += leavers_list(known + n_known, MOST - n_known);
 }
 
 void leavers_begin(void)
@@ -59,10 +59,10 @@ bool leavers_any(void)
 	do
 		ended = waitpid(-1, NULL, WNOHANG | __WALL);
 	while (ended > 0 || (ended < 0 && errno == EINTR));
-	return !ended && list(&one, 1);
+	return !ended && leavers_list(&one, 1);
 }
 
-static void name_of(int pid, char *ret, size_t size)
+static void leavers_name_of(int pid, char *ret, size_t size)
 {
 	char path[64], name[32] = "";
 	FILE *f;
@@ -81,14 +81,14 @@ void leavers_names(char *ret, size_t size)
 {
 	char name[32 * FM_VISIBLE_MOST];
 	pid_t left[MOST];
-	const unsigned k = leavers_any() ? list(left, MOST) : 0;
+	const unsigned k = leavers_any() ? leavers_list(left, MOST) : 0;
 	size_t n = 0;
 
 	*ret = 0;
 	for (unsigned i = 0; i < k && n < size; i++) {
 		if (group_is_guardian(left[i]))
 			continue;
-		name_of(left[i], name, sizeof(name));
+		leavers_name_of(left[i], name, sizeof(name));
 		n += (size_t)snprintf(ret + n, size - n, "%s%s (%d)",
 				      n ? ", " : "", name, (int)left[i]);
 	}

@@ -31,7 +31,7 @@ static bool is_meant(const struct live_process *p, const char *who)
 	return is_number(who) ? p->pid == atol(who) : !strcmp(p->name, who);
 }
 
-static void say_none(const char *who, size_t meant)
+static void live_say_none(const char *who, size_t meant)
 {
 	if (meant)
 		fprintf(stderr, "fastmap: %zu processes run %s: name one by "
@@ -64,7 +64,7 @@ static int find(const char *who, struct live_process *ret)
 		meant = 1;
 	if (meant == 1)
 		return 0;
-	say_none(who, meant);
+	live_say_none(who, meant);
 	return -1;
 }
 

@@ -25,7 +25,7 @@ struct one {
 
 static void ask_more(struct asked *a);
 
-static void answered(char *text, int err, void *arg)
+static void live_all_answered(char *text, int err, void *arg)
 {
 	struct one *one = arg;
 	struct asked *a = one->of;
@@ -37,11 +37,14 @@ static void answered(char *text, int err, void *arg)
 	ask_more(a);
 }
 
-static void ask(struct asked *a, size_t i)
+static void live_all_ask(struct asked *a, size_t i)
 {
 	struct one *one = malloc(sizeof(*one));
 	const struct call_plan plan = {
-		.of = &a->p[i], .line = "stats", .done = answered, .arg = one,
+		.of = &a->p[i],
+		.line = "stats",
+		.done = live_all_answered,
+		.arg = one,
 		.ms = call_is_stopped(a->p[i].pid) ? SHORT_MS : LIST_MS,
 	};
 
@@ -58,7 +61,7 @@ static void ask(struct asked *a, size_t i)
 static void ask_more(struct asked *a)
 {
 	while (a->open < MOST && a->next < a->n)
-		ask(a, a->next++);
+		live_all_ask(a, a->next++);
 }
 
 void live_stats_of_all(const struct live_process *p, size_t n, json_t **ret)

@@ -40,7 +40,7 @@ static ssize_t read_proc(pid_t pid, const char *what, char *buf, size_t size)
 }
 
 /* By its first argument, as ps has it: a script's interpreter has that name. */
-static void name_of(pid_t pid, char *name, size_t size)
+static void live_list_name_of(pid_t pid, char *name, size_t size)
 {
 	char line[PATH_MAX] = "";
 	const char *base;
@@ -52,7 +52,7 @@ static void name_of(pid_t pid, char *name, size_t size)
 	fm_visible(*base ? base : "?", false, name, size);
 }
 
-static bool owner_of(pid_t pid, uid_t *ret)
+static bool live_list_owner_of(pid_t pid, uid_t *ret)
 {
 	char path[64];
 	struct stat st;
@@ -68,7 +68,7 @@ bool live_runs(pid_t pid)
 {
 	uid_t uid;
 
-	return owner_of(pid, &uid);
+	return live_list_owner_of(pid, &uid);
 }
 
 /* The value of FASTMAP_SOCKET, as it was when the program was started. */
@@ -83,8 +83,8 @@ bool live_named_socket(pid_t pid, struct live_process *ret)
 		    !fm_expand_pid(s + 15, (int)pid, ret->socket,
 				   sizeof(ret->socket), &had)) {
 			ret->pid = pid;
-			name_of(pid, ret->name, sizeof(ret->name));
-			return had && owner_of(pid, &ret->uid);
+			live_list_name_of(pid, ret->name, sizeof(ret->name));
+			return had && live_list_owner_of(pid, &ret->uid);
 		}
 	return false;
 }
@@ -110,7 +110,7 @@ static pid_t pid_of(const char *file)
 		       (pid_t)pid : 0;
 }
 
-static void add(struct list *l, const struct live_process *p)
+static void live_list_add(struct list *l, const struct live_process *p)
 {
 	if (l->n == l->size) {
 		size_t size = l->size ? l->size * 2 : 16;
@@ -125,7 +125,8 @@ static void add(struct list *l, const struct live_process *p)
 }
 
 /* Only what we own is taken away, and root owns all. */
-static void look_at(struct list *l, const char *folder, const char *file)
+static void live_list_look_at(struct list *l, const char *folder,
+			      const char *file)
 {
 	struct live_process p = { .pid = pid_of(file) };
 	struct stat st;
@@ -142,17 +143,17 @@ static void look_at(struct list *l, const char *folder, const char *file)
 			unlink(p.socket);
 		return;
 	}
-	name_of(p.pid, p.name, sizeof(p.name));
-	add(l, &p);
+	live_list_name_of(p.pid, p.name, sizeof(p.name));
+	live_list_add(l, &p);
 }
 
-static void look_in(struct list *l, const char *folder)
+static void live_list_look_in(struct list *l, const char *folder)
 {
 	DIR *d = opendir(folder);
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		look_at(l, folder, e->d_name);
+		live_list_look_at(l, folder, e->d_name);
 	if (d)
 		closedir(d);
 }
@@ -168,7 +169,7 @@ static void look_in_all(struct list *l)
 		if (*e->d_name != '.') {
 			snprintf(folder, sizeof(folder), "/run/user/%s/fastmap",
 				 e->d_name);
-			look_in(l, folder);
+			live_list_look_in(l, folder);
 		}
 	if (d)
 		closedir(d);
@@ -183,7 +184,7 @@ static void look_in_own(struct list *l)
 	    (!geteuid() && !strncmp(own, "/run/user/", 10)))
 		return;
 	snprintf(folder, sizeof(folder), "%s/fastmap", own);
-	look_in(l, folder);
+	live_list_look_in(l, folder);
 }
 
 static int by_pid(const void *a, const void *b)
@@ -197,7 +198,7 @@ size_t live_list(struct live_process **ret)
 {
 	struct list l = { 0 };
 
-	look_in(&l, "/run/fastmap");
+	live_list_look_in(&l, "/run/fastmap");
 	look_in_all(&l);
 	look_in_own(&l);
 	if (l.n)

@@ -79,7 +79,7 @@ static bool is(const char *word, const char *option)
 	return !strcmp(word, option);
 }
 
-static int run(int argc, char **argv)
+static int main_run(int argc, char **argv)
 {
 	if (argc < 2) {
 		usage(stderr, 2);
@@ -107,5 +107,5 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	return written(run(argc, argv));
+	return written(main_run(argc, argv));
 }

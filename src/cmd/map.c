@@ -45,7 +45,7 @@ static bool take_width(const char *text, unsigned *ret)
 	return true;
 }
 
-static int take_option(struct options *o, int c, const char *value)
+static int map_take_option(struct options *o, int c, const char *value)
 {
 	switch (c) {
 	case 'w':
@@ -72,7 +72,7 @@ static unsigned terminal_width(void)
 }
 
 /* 0, -1: help was asked for, or 2. */
-static int take_options(struct options *o, int argc, char **argv)
+static int map_take_options(struct options *o, int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "width", required_argument, NULL, 'w' },
@@ -85,7 +85,7 @@ static int take_options(struct options *o, int argc, char **argv)
 	*o = (struct options){ .width = terminal_width() };
 	argv[0] = "fastmap map"; /* getopt_long's messages begin with it */
 	while (!r && (c = getopt_long(argc, argv, "+h", known, NULL)) != -1)
-		r = take_option(o, c, optarg);
+		r = map_take_option(o, c, optarg);
 	if (!r && (argc - optind < 1 || argc - optind > 2))
 		r = cmd_usage_count(help, argc - optind, 1);
 	return r;
@@ -131,7 +131,7 @@ static void draw_bar(const json_t *file)
 
 /* "/data/app.db: 8.0G, by the kernel: already in the page cache; 140M a
  * character" */
-static void print_head(const json_t *file)
+static void map_print_head(const json_t *file)
 {
 	const char *why = doc_text(file, "why");
 	const char *server = doc_text(file, "server");
@@ -192,14 +192,14 @@ static void print_legend(void)
 	}
 }
 
-static void print_all(const json_t *doc)
+static void map_print_all(const json_t *doc)
 {
 	const json_t *files = json_object_get(doc, "files");
 	const json_t *f;
 	size_t i;
 
 	json_array_foreach(files, i, f) {
-		print_head(f);
+		map_print_head(f);
 		draw_bar(f);
 		print_totals(f, doc_uint(doc, "page"));
 		print_doubts(f);
@@ -215,8 +215,8 @@ static void print_all(const json_t *doc)
 
 /* By its numbers, whatever the path that it was mapped by; a file that has been
  * deleted by that path. */
-static int make_line(const struct options *o, const char *file, char *line,
-		     size_t size)
+static int map_make_line(const struct options *o, const char *file, char *line,
+			 size_t size)
 {
 	struct stat st;
 	int n;
@@ -232,7 +232,7 @@ static int make_line(const struct options *o, const char *file, char *line,
 	return n < (int)size && !strchr(line, '\n') ? 0 : -1;
 }
 
-static int show(const char *text, const char *who, bool json)
+static int map_show(const char *text, const char *who, bool json)
 {
 	json_t *doc = shown_json(json_loads(text, 0, NULL));
 
@@ -243,7 +243,7 @@ static int show(const char *text, const char *who, bool json)
 	if (json)
 		fputs(text, stdout);
 	else
-		print_all(doc);
+		map_print_all(doc);
 	json_decref(doc);
 	return 0;
 }
@@ -252,12 +252,12 @@ int cmd_map(int argc, char **argv)
 {
 	struct options o;
 	char line[FM_CONTROL_LINE], *text;
-	int r = take_options(&o, argc, argv);
+	int r = map_take_options(&o, argc, argv);
 
 	if (r)
 		return r < 0 ? 0 : r;
 	setlocale(LC_ALL, "");
-	if (make_line(&o, argv[optind + 1], line, sizeof(line))) {
+	if (map_make_line(&o, argv[optind + 1], line, sizeof(line))) {
 		fprintf(stderr, "fastmap: map: that path is too long, or has a "
 			"line end\n");
 		return 2;
@@ -265,7 +265,7 @@ int cmd_map(int argc, char **argv)
 	text = live_ask(argv[optind], line);
 	if (!text)
 		return 1;
-	r = show(text, argv[optind], o.json);
+	r = map_show(text, argv[optind], o.json);
 	free(text);
 	return r;
 }

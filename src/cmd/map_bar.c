@@ -15,7 +15,7 @@ const struct map_kind_text map_kinds[MAP_KINDS] = {
 		      "the program's copies in private mappings" },
 };
 
-static enum map_kind most(const uint64_t pages[MAP_KINDS])
+static enum map_kind map_bar_most(const uint64_t pages[MAP_KINDS])
 {
 	enum map_kind best = MAP_DIRTY;
 
@@ -30,7 +30,7 @@ static enum map_kind most(const uint64_t pages[MAP_KINDS])
 char map_bar_char(const uint64_t pages[MAP_KINDS], uint64_t size,
 		  enum map_kind *ret_kind)
 {
-	const enum map_kind k = most(pages);
+	const enum map_kind k = map_bar_most(pages);
 	const char c = map_kinds[k].letter;
 
 	*ret_kind = k;

@@ -93,7 +93,7 @@ void print_wrapped(int column, int indent, const char *text)
 		printf("\n");
 }
 
-static void show(const struct fm_option *o)
+static void options_show(const struct fm_option *o)
 {
 	printf("%s = %s", o->name, meaning_value(o));
 	if (has_range(o))
@@ -109,7 +109,7 @@ static void show(const struct fm_option *o)
 	print_wrapped(0, 4, meaning_rest(o));
 }
 
-static void show_json(struct fm_json *j, const struct fm_option *o)
+static void options_show_json(struct fm_json *j, const struct fm_option *o)
 {
 	fm_json_open(j, NULL, '{');
 	fm_json_text(j, "name", o->name);
@@ -133,7 +133,7 @@ static int show_all_json(void)
 
 	fm_json_open(&j, NULL, '[');
 	for (unsigned i = 0; i < fm_option_count; i++)
-		show_json(&j, &fm_options[i]);
+		options_show_json(&j, &fm_options[i]);
 	fm_json_close(&j, ']');
 	if (j.failed)
 		return 1;
@@ -149,7 +149,7 @@ static int show_named(char **names)
 		const struct fm_option *o = fm_option_find(*names);
 
 		if (o) {
-			show(o);
+			options_show(o);
 			continue;
 		}
 		fprintf(stderr, "fastmap options: no option '%s'; fastmap "
@@ -182,6 +182,6 @@ int cmd_options_list(int argc, char **argv)
 	if (argc > optind)
 		return show_named(argv + optind);
 	for (unsigned i = 0; i < fm_option_count; i++)
-		show(&fm_options[i]);
+		options_show(&fm_options[i]);
 	return 0;
 }

@@ -16,7 +16,7 @@
 #include "policy.h"
 
 /* -1: it is bad, and said. */
-static int size_of(const char *text, uint64_t *ret)
+static int part_size_of(const char *text, uint64_t *ret)
 {
 	if (!strchr(text, '%') && !fm_parse_size(text, 0, ret))
 		return 0;
@@ -54,7 +54,7 @@ static int range_text(const struct asked *a, char *text, size_t size)
 	*text = 0;
 	if (!a->off)
 		return 0;
-	if (size_of(a->off, &off) || size_of(a->length, &len))
+	if (part_size_of(a->off, &off) || part_size_of(a->length, &len))
 		return 2;
 	if (!len) {
 		fprintf(stderr, "fastmap: the length is 0\n");

@@ -40,7 +40,7 @@ const struct probe_feature probe_features[] = {
 #endif
 #define IOC_NEW _IO(0xAA, 0x00)
 
-static int open_uffd(bool user_only)
+static int probe_open_uffd(bool user_only)
 {
 	long fd = syscall(SYS_userfaultfd,
 			  O_CLOEXEC | (user_only ? UFFD_USER_MODE_ONLY : 0));
@@ -50,7 +50,7 @@ static int open_uffd(bool user_only)
 
 int probe_uffd(bool user_only)
 {
-	int fd = open_uffd(user_only);
+	int fd = probe_open_uffd(user_only);
 
 	if (fd < 0)
 		return fd;
@@ -83,7 +83,7 @@ int probe_uffd_device(void)
 uint64_t probe_uffd_features(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
-	int fd = open_uffd(true);
+	int fd = probe_open_uffd(true);
 
 	if (fd < 0)
 		fd = open_device();
@@ -100,7 +100,7 @@ uint64_t probe_uffd_features(void)
 #define OP_MSG_RING 40
 #define MSG_SEND_FD 1
 
-static int run_one(struct io_uring *ring)
+static int probe_run_one(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe;
 	int r = io_uring_submit_and_wait(ring, 1);
@@ -130,7 +130,7 @@ static int open_in_slot(struct io_uring *ring)
 		return -EBUSY;
 	io_uring_prep_openat(sqe, AT_FDCWD, "/dev/null", O_RDONLY, 0);
 	sqe->file_index = 1; /* slot 0 */
-	return run_one(ring);
+	return probe_run_one(ring);
 }
 
 static int send_slot(struct io_uring *from, struct io_uring *to)
@@ -145,7 +145,7 @@ static int send_slot(struct io_uring *from, struct io_uring *to)
 	sqe->addr = MSG_SEND_FD;
 	sqe->addr3 = 0;       /* our slot 0 */
 	sqe->file_index = 2;  /* their slot 1 */
-	return run_one(from);
+	return probe_run_one(from);
 }
 
 void probe_uring(struct probe_uring *ret)

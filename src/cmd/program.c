@@ -21,7 +21,7 @@
 
 /* ---- where it is ------------------------------------------------------- */
 
-static int try(const char *file, char *ret)
+static int program_try(const char *file, char *ret)
 {
 	struct stat st;
 
@@ -33,13 +33,13 @@ static int try(const char *file, char *ret)
 }
 
 /* As execvp(3): what may not be executed is passed over, and remembered. */
-static int search(const char *name, char *ret)
+static int program_search(const char *name, char *ret)
 {
 	const char *path = getenv("PATH");
 	int err = ENOENT;
 
 	if (strchr(name, '/'))
-		return try(name, ret);
+		return program_try(name, ret);
 	for (path = path ? path : "/bin:/usr/bin"; *name; path++) {
 		char file[PATH_MAX * 2];
 		size_t n = strcspn(path, ":");
@@ -47,7 +47,7 @@ static int search(const char *name, char *ret)
 
 		snprintf(file, sizeof(file), "%.*s%s%s", (int)n, path,
 			 n ? "/" : "", name);
-		r = try(file, ret);
+		r = program_try(file, ret);
 		if (!r)
 			return 0;
 		if (r == EACCES)
@@ -114,7 +114,7 @@ static const char *privileged(int fd, const struct stat *st)
 
 /* ---- ELF --------------------------------------------------------------- */
 
-static bool read_at(int fd, void *buf, size_t n, uint64_t at)
+static bool program_read_at(int fd, void *buf, size_t n, uint64_t at)
 {
 	return pread(fd, buf, n, (off_t)at) == (ssize_t)n;
 }
@@ -123,8 +123,8 @@ static bool find_header(int fd, const Elf64_Ehdr *h, uint32_t type,
 			Elf64_Phdr *ret)
 {
 	for (unsigned i = 0; i < h->e_phnum; i++)
-		if (read_at(fd, ret, sizeof(*ret),
-			    h->e_phoff + i * sizeof(*ret)) &&
+		if (program_read_at(fd, ret, sizeof(*ret),
+				    h->e_phoff + i * sizeof(*ret)) &&
 		    ret->p_type == type)
 			return true;
 	return false;
@@ -132,7 +132,7 @@ static bool find_header(int fd, const Elf64_Ehdr *h, uint32_t type,
 
 static bool is_elf(int fd, Elf64_Ehdr *ret)
 {
-	return read_at(fd, ret, sizeof(*ret), 0) &&
+	return program_read_at(fd, ret, sizeof(*ret), 0) &&
 	       !memcmp(ret->e_ident, ELFMAG, SELFMAG);
 }
 
@@ -150,7 +150,7 @@ static void look_at_loader(int fd, const Elf64_Phdr *p, struct program *ret)
 
 	if (n >= sizeof(ret->loader))
 		n = sizeof(ret->loader) - 1;
-	if (!read_at(fd, ret->loader, n, p->p_offset))
+	if (!program_read_at(fd, ret->loader, n, p->p_offset))
 		return;
 	ret->loader[n] = 0;
 	slash = strrchr(ret->loader, '/');
@@ -174,7 +174,8 @@ static const char *out_of_reach(int fd, struct program *ret)
 }
 
 /* The interpreter of a script, or what env(1) finds in its place. */
-static int follow(const char *interpreter, char *argument, struct program *ret)
+static int program_follow(const char *interpreter, char *argument,
+			  struct program *ret)
 {
 	const char *name = NULL;
 
@@ -182,7 +183,7 @@ static int follow(const char *interpreter, char *argument, struct program *ret)
 		name = of_env(argument);
 	name = name ? name : interpreter;
 	snprintf(ret->argv0, sizeof(ret->argv0), "%s", name);
-	return search(name, ret->file);
+	return program_search(name, ret->file);
 }
 
 static int follow_scripts(struct program *ret)
@@ -199,7 +200,7 @@ static int follow_scripts(struct program *ret)
 			return 0;
 		}
 		close(fd);
-		r = follow(next, argument, ret);
+		r = program_follow(next, argument, ret);
 		if (r)
 			return r;
 	}
@@ -212,7 +213,7 @@ int program_find(const char *name, struct program *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	snprintf(ret->argv0, sizeof(ret->argv0), "%s", name);
-	err = search(name, ret->file);
+	err = program_search(name, ret->file);
 	return err ? err : follow_scripts(ret);
 }
 
@@ -224,7 +225,8 @@ static uint64_t offset_of(int fd, const Elf64_Ehdr *h, uint64_t addr)
 	Elf64_Phdr p;
 
 	for (unsigned i = 0; i < h->e_phnum; i++)
-		if (read_at(fd, &p, sizeof(p), h->e_phoff + i * sizeof(p)) &&
+		if (program_read_at(fd, &p, sizeof(p),
+				    h->e_phoff + i * sizeof(p)) &&
 		    p.p_type == PT_LOAD && addr >= p.p_vaddr &&
 		    addr - p.p_vaddr < p.p_filesz)
 			return addr - p.p_vaddr + p.p_offset;
@@ -240,14 +242,14 @@ static bool has_soname(int fd, const Elf64_Ehdr *h, const Elf64_Phdr *dynamic)
 
 	for (uint64_t at = 0; at + sizeof(d) <= dynamic->p_filesz;
 	     at += sizeof(d)) {
-		if (!read_at(fd, &d, sizeof(d), dynamic->p_offset + at))
+		if (!program_read_at(fd, &d, sizeof(d), dynamic->p_offset + at))
 			return false;
 		if (d.d_tag == DT_STRTAB)
 			strings = offset_of(fd, h, d.d_un.d_ptr);
 		else if (d.d_tag == DT_SONAME)
 			soname = d.d_un.d_val;
 	}
-	return read_at(fd, name, sizeof(name), strings + soname) &&
+	return program_read_at(fd, name, sizeof(name), strings + soname) &&
 	       !memcmp(name, ours, sizeof(ours) - 1);
 }
 

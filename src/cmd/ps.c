@@ -35,7 +35,7 @@ static uint64_t in(const json_t *stats, const char *part, const char *key)
 	return doc_uint(json_object_get(stats, part), key);
 }
 
-static void print_line(const struct live_process *p, const json_t *s)
+static void ps_print_line(const struct live_process *p, const json_t *s)
 {
 	wchar_t name[NAME_COLUMNS + 1];
 
@@ -54,7 +54,7 @@ static void print_line(const struct live_process *p, const json_t *s)
 	       shown_uptime(doc_real(s, "uptime")).s);
 }
 
-static json_t *document(const struct live_process *p, const json_t *s)
+static json_t *ps_document(const struct live_process *p, const json_t *s)
 {
 	json_t *o = json_pack("{s:i s:s s:s s:s s:b}", "pid", (int)p->pid,
 			      "user", user_name(p->uid), "program", p->name,
@@ -76,7 +76,8 @@ static json_t *document(const struct live_process *p, const json_t *s)
 	return o;
 }
 
-static void print_all(const struct live_process *all, size_t n, json_t **stats)
+static void ps_print_all(const struct live_process *all, size_t n,
+			 json_t **stats)
 {
 	printf("%7s %-10s %-16s %6s %7s %6s %8s %7s %7s %6s\n", "PID", "USER",
 	       "PROGRAM", "ENGINE", "ADVISED", "KERNEL", "RESIDENT", "DIRTY",
@@ -84,7 +85,7 @@ static void print_all(const struct live_process *all, size_t n, json_t **stats)
 	for (size_t i = 0; i < n; i++)
 		/* it may have ended meanwhile */
 		if (stats[i] || live_runs(all[i].pid))
-			print_line(&all[i], stats[i]);
+			ps_print_line(&all[i], stats[i]);
 }
 
 static void print_json(const struct live_process *all, size_t n,
@@ -95,13 +96,13 @@ static void print_json(const struct live_process *all, size_t n,
 	for (size_t i = 0; i < n; i++)
 		if (stats[i] || live_runs(all[i].pid))
 			json_array_append_new(list,
-					      document(&all[i], stats[i]));
+					      ps_document(&all[i], stats[i]));
 	json_dumpf(list, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
 	putchar('\n');
 	json_decref(list);
 }
 
-static int show(bool json)
+static int ps_show(bool json)
 {
 	struct live_process *all;
 	const size_t n = live_list(&all);
@@ -109,7 +110,7 @@ static int show(bool json)
 
 	if (stats) {
 		live_stats_of_all(all, n, stats);
-		(json ? print_json : print_all)(all, n, stats);
+		(json ? print_json : ps_print_all)(all, n, stats);
 	}
 	for (size_t i = 0; stats && i < n; i++)
 		json_decref(stats[i]);
@@ -138,5 +139,5 @@ int cmd_ps(int argc, char **argv)
 		return c == 'h' ? 0 : 2;
 	if (optind < argc)
 		return cmd_usage(help, "too many arguments");
-	return show(json);
+	return ps_show(json);
 }

@@ -25,7 +25,7 @@ static void section(const char *name)
 }
 
 /* Lines of a small file, those that begin with `only`, or all (NULL). */
-static void print_file(const char *path, const char *only)
+static void report_print_file(const char *path, const char *only)
 {
 	FILE *f = fopen(path, "re");
 	char line[1024];
@@ -59,7 +59,7 @@ static void print_each(const char *dir, const char *below)
 		if (!access(path, R_OK)) {
 			shown_print(path);
 			puts(":");
-			print_file(path, NULL);
+			report_print_file(path, NULL);
 		}
 		free(list[i]);
 	}
@@ -75,12 +75,12 @@ static void print_system(void)
 	if (!uname(&u))
 		printf("%s %s %s %s\n", u.sysname, u.release, u.version,
 		       u.machine);
-	print_file("/etc/os-release", "PRETTY_NAME");
+	report_print_file("/etc/os-release", "PRETTY_NAME");
 	printf("%ld CPUs\n", sysconf(_SC_NPROCESSORS_ONLN));
-	print_file("/proc/meminfo", "Mem");
-	print_file("/proc/meminfo", "Swap");
+	report_print_file("/proc/meminfo", "Mem");
+	report_print_file("/proc/meminfo", "Swap");
 	section("control groups of this shell");
-	print_file("/proc/self/cgroup", NULL);
+	report_print_file("/proc/self/cgroup", NULL);
 }
 
 static void print_devices(void)

@@ -100,7 +100,7 @@ struct turn {
 
 static const char *const side_names[] = { "native", "fastmap" };
 
-static void show(double seconds, void *arg)
+static void rounds_show(double seconds, void *arg)
 {
 	const struct turn *t = arg;
 
@@ -143,7 +143,7 @@ int rounds_prepare(struct rounds *r)
 	return err ? -1 : 0;
 }
 
-static int run_one(struct rounds *r, struct turn *t)
+static int rounds_run_one(struct rounds *r, struct turn *t)
 {
 	const bool ours = t->side == FASTMAP, terminal = shown_draws(2);
 	struct comparison *c = &r->c;
@@ -153,7 +153,7 @@ static int run_one(struct rounds *r, struct turn *t)
 		.preloaded = ours,
 		.group = *r->group.dir ? &r->group : NULL,
 		.limit = c->memory,
-		.tick = terminal ? show : NULL,
+		.tick = terminal ? rounds_show : NULL,
 		.arg = t,
 	};
 	int err;
@@ -186,7 +186,7 @@ static int run_round(struct rounds *r, unsigned round)
 				  .number = round * 2 + i + 1,
 				  .side = (enum side)((round + i) % 2) };
 
-		if (run_one(r, &t))
+		if (rounds_run_one(r, &t))
 			return -1;
 	}
 	c->rounds = round + 1;

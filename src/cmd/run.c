@@ -18,7 +18,7 @@
 #include "settings.h"
 #include "stage.h"
 
-static void help(void)
+static void run_help(void)
 {
 	printf("usage: fastmap run [OPTION...] [--] PROGRAM [ARG...]\n\n");
 	settings_help();
@@ -75,7 +75,7 @@ int cmd_run(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+h", settings_options(none),
 				NULL)) != -1) {
 		if (c == 'h') {
-			help();
+			run_help();
 			return 0;
 		}
 		if (c == '?' || settings_take(argv[0], c, optarg))

@@ -15,7 +15,7 @@
 
 static unsigned char buffer[BUFFER];
 
-static int fail(const char *path)
+static int same_fail(const char *path)
 {
 	fprintf(stderr, "fastmap: %s: %m\n", path);
 	return -1;
@@ -39,10 +39,10 @@ int same_look(struct same *s)
 
 	*s->now = 0;
 	if (fd < 0)
-		return errno == ENOENT ? 0 : fail(s->path);
+		return errno == ENOENT ? 0 : same_fail(s->path);
 	r = sum_of(fd, s->now);
 	close(fd);
-	return r ? fail(s->path) : 0;
+	return r ? same_fail(s->path) : 0;
 }
 
 static int copy_bytes(int from, int to)
@@ -62,7 +62,7 @@ static int copy_bytes(int from, int to)
 
 /* `how`: O_EXCL for one that is new, O_TRUNC into the same inode, where it is
  * there. */
-static int copy(const char *from, const char *to, int how, mode_t mode)
+static int same_copy(const char *from, const char *to, int how, mode_t mode)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC), r;
 	int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC | how, mode);
@@ -75,7 +75,7 @@ static int copy(const char *from, const char *to, int how, mode_t mode)
 		r = -1;
 	if (in >= 0)
 		close(in);
-	return r ? fail(in < 0 ? from : to) : 0;
+	return r ? same_fail(in < 0 ? from : to) : 0;
 }
 
 int same_keep(struct same *s)
@@ -88,15 +88,15 @@ int same_keep(struct same *s)
 	if (!*s->now)
 		return 0;
 	if (stat(s->path, &st))
-		return fail(s->path);
+		return same_fail(s->path);
 	if (!S_ISREG(st.st_mode)) {
 		fprintf(stderr, "fastmap: --same %s: not a file\n", s->path);
 		return -1;
 	}
 	if (asprintf(&s->copy, "%s.fastmap-compare.%d", s->path,
 		     (int)getpid()) < 0)
-		return fail(s->path);
-	return copy(s->path, s->copy, O_EXCL, 0600);
+		return same_fail(s->path);
+	return same_copy(s->path, s->copy, O_EXCL, 0600);
 }
 
 int same_put_back(struct same *s)
@@ -105,8 +105,8 @@ int same_put_back(struct same *s)
 		return 0;
 	memcpy(s->now, s->before, MD5_DIGEST_STRING_LENGTH);
 	if (s->copy)
-		return copy(s->copy, s->path, O_TRUNC, 0644);
-	return unlink(s->path) && errno != ENOENT ? fail(s->path) : 0;
+		return same_copy(s->copy, s->path, O_TRUNC, 0644);
+	return unlink(s->path) && errno != ENOENT ? same_fail(s->path) : 0;
 }
 
 void same_end(struct same *s)

@@ -11,7 +11,7 @@
 
 /* What the process would refuse is refused here, before it is asked. -1, or an
  * exit status. */
-static int judge(const char *key, const char *value)
+static int set_judge(const char *key, const char *value)
 {
 	char why[256];
 
@@ -37,7 +37,7 @@ int cmd_set(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	argv += optind;
-	r = judge(argv[1], argv[2]);
+	r = set_judge(argv[1], argv[2]);
 	if (r >= 0)
 		return r;
 	if (snprintf(line, sizeof(line), "set %s %s", argv[1], argv[2]) >=

@@ -98,7 +98,7 @@ const struct option *settings_options(const struct option *own)
 }
 
 /* Values are checked here, where an error can stop the command. */
-static int set_option(const struct fm_option *o, const char *value)
+static int settings_set_option(const struct fm_option *o, const char *value)
 {
 	static struct fm_set scratch;
 	int problems = 0;
@@ -119,7 +119,7 @@ int settings_take(const char *command, int c, const char *value)
 	if (c == OPT_POLICY)
 		return set_policy(value);
 	if (c != OPT_LIBRARY)
-		return set_option(&fm_options[c], value);
+		return settings_set_option(&fm_options[c], value);
 	library = value;
 	return 0;
 }

@@ -31,7 +31,7 @@ unsigned shown_width(int fd, unsigned other)
 /* ---- characters -------------------------------------------------------- */
 
 /* How many bytes follow the first one of a sequence; -1: it is none. */
-static int follow(unsigned char c)
+static int shown_follow(unsigned char c)
 {
 	return c < 0x80 ? 0 : c < 0xc2 ? -1 : c < 0xe0 ? 1 : c < 0xf0 ? 2 :
 	       c < 0xf5 ? 3 : -1;
@@ -42,7 +42,7 @@ static long decode(const char **at)
 {
 	static const unsigned char mask[] = { 0x7f, 0x1f, 0x0f, 0x07 };
 	const unsigned char *s = (const unsigned char *)*at;
-	int n = follow(*s);
+	int n = shown_follow(*s);
 	long v = n < 0 ? -1 : *s & mask[n];
 
 	for (int i = 1; i <= n; i++) {
@@ -58,7 +58,7 @@ static long decode(const char **at)
 }
 
 /* The next character as it can be printed, and its columns. */
-static wchar_t next(const char **at, unsigned *ret_columns)
+static wchar_t shown_next(const char **at, unsigned *ret_columns)
 {
 	const long v = decode(at);
 	const int w = v > 0 && iswprint((wint_t)v) ? wcwidth((wchar_t)v) : -1;
@@ -73,19 +73,19 @@ unsigned shown_columns(const char *text)
 	unsigned n = 0, w;
 
 	while (*text) {
-		next(&text, &w);
+		shown_next(&text, &w);
 		n += w;
 	}
 	return n;
 }
 
 /* From `text` on, as much as fits. */
-static unsigned take(const char *text, unsigned columns, wchar_t **to)
+static unsigned shown_take(const char *text, unsigned columns, wchar_t **to)
 {
 	unsigned used = 0, w;
 
 	while (*text) {
-		const wchar_t c = next(&text, &w);
+		const wchar_t c = shown_next(&text, &w);
 
 		if (used + w > columns)
 			break;
@@ -109,9 +109,9 @@ unsigned shown_text(const char *text, unsigned columns, bool head, wchar_t *ret)
 	if (cut && !head) {
 		dots(cut, &ret);
 		for (; all > columns - cut; all -= w)
-			next(&text, &w);
+			shown_next(&text, &w);
 	}
-	used = cut + take(text, columns - cut, &ret);
+	used = cut + shown_take(text, columns - cut, &ret);
 	if (cut && head)
 		dots(cut, &ret);
 	*ret = 0;

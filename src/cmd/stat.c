@@ -49,8 +49,8 @@ static double rate(const json_t *stats, const json_t *before, const json_t *f)
 	return t > 0 ? n / t : 0;
 }
 
-static void print_file(const json_t *stats, const json_t *before,
-		       const json_t *f)
+static void stat_print_file(const json_t *stats, const json_t *before,
+			    const json_t *f)
 {
 	const char *server = doc_server(stats, f);
 	const bool engine = !strcmp(server, "engine");
@@ -69,7 +69,7 @@ static void print_file(const json_t *stats, const json_t *before,
 	       engine ? "" : doc_why(f), engine ? "" : ")");
 }
 
-static void print_head(const json_t *s)
+static void stat_print_head(const json_t *s)
 {
 	const json_t *cache = json_object_get(s, "cache");
 	const json_t *latency = json_object_get(s, "latency");
@@ -96,17 +96,17 @@ static void show_table(const json_t *stats, const json_t *before)
 
 	if (watch && shown_draws(1))
 		fputs("\033[H\033[J", stdout);
-	print_head(stats);
+	stat_print_head(stats);
 	printf("\n%-7s %8s %8s %7s %8s %5s %5s %s\n", "SERVER", "SIZE",
 	       "RESIDENT", "DIRTY", "FAULTS/S", "HIT%", "AMPL", "FILE");
 	json_array_foreach(files, i, f)
-		print_file(stats, before, f);
+		stat_print_file(stats, before, f);
 	json_decref(files);
 	if (watch && !shown_draws(1))
 		putchar('\n');
 }
 
-static void show_json(const json_t *stats, const json_t *before)
+static void stat_show_json(const json_t *stats, const json_t *before)
 {
 	json_dumpf(stats, stdout,
 		   EXACT | (watch ? JSON_COMPACT : JSON_INDENT(1)));
@@ -132,10 +132,10 @@ static void show_next(struct watching *w, json_t *now)
 	w->over = fflush(stdout) || !watch;
 }
 
-static void ask(uv_timer_t *t);
+static void stat_ask(uv_timer_t *t);
 
 /* That it ends while it is watched is no error. */
-static void answered(char *text, int err, void *arg)
+static void stat_answered(char *text, int err, void *arg)
 {
 	struct watching *w = arg;
 	json_t *now = text ? shown_json(json_loads(text, 0, NULL)) : NULL;
@@ -148,15 +148,15 @@ static void answered(char *text, int err, void *arg)
 	if (now)
 		show_next(w, now);
 	if (!w->over)
-		uv_timer_start(&w->timer, ask, w->ms, 0);
+		uv_timer_start(&w->timer, stat_ask, w->ms, 0);
 }
 
-static void ask(uv_timer_t *t)
+static void stat_ask(uv_timer_t *t)
 {
 	struct watching *w = t->data;
 	const struct call_plan plan = {
 		.of = &w->of, .line = "stats", .ms = CALL_ANSWER_MS,
-		.done = answered, .arg = w,
+		.done = stat_answered, .arg = w,
 	};
 
 	w->over = !call_begin(&plan);
@@ -174,7 +174,7 @@ static int show_all(const char *who, double seconds,
 	if (!w.over && !live_meet(who, &w.of)) {
 		uv_timer_init(uv_default_loop(), &w.timer);
 		w.timer.data = &w;
-		uv_timer_start(&w.timer, ask, w.ms, 0);
+		uv_timer_start(&w.timer, stat_ask, w.ms, 0);
 		while (!w.over)
 			loop_turn();
 		loop_close((uv_handle_t *)&w.timer);
@@ -248,5 +248,5 @@ int cmd_stat(int argc, char **argv)
 	}
 	return metrics ? show_metrics(argv[optind]) :
 			 show_all(argv[optind], seconds,
-				  json ? show_json : show_table);
+				  json ? stat_show_json : show_table);
 }

@@ -34,7 +34,7 @@ uint64_t doc_faults(const json_t *file)
 
 /* ---- files -------------------------------------------------------------- */
 
-static bool same_file(const json_t *a, const json_t *b)
+static bool stats_doc_same_file(const json_t *a, const json_t *b)
 {
 	return doc_uint(a, "inode") == doc_uint(b, "inode") &&
 	       doc_uint(a, "device") == doc_uint(b, "device");
@@ -62,7 +62,7 @@ const char *doc_why(const json_t *file)
 }
 
 /* Of what is mapped no more the counts remain. */
-static bool is_mapped(const json_t *file)
+static bool stats_doc_is_mapped(const json_t *file)
 {
 	return json_is_true(json_object_get(file, "open"));
 }
@@ -73,7 +73,7 @@ const json_t *doc_find(const json_t *stats, const json_t *file)
 	size_t i;
 
 	json_array_foreach(files, i, f)
-		if (is_mapped(f) && same_file(f, file))
+		if (stats_doc_is_mapped(f) && stats_doc_same_file(f, file))
 			return f;
 	return NULL;
 }
@@ -87,7 +87,7 @@ json_t *doc_files(const json_t *stats)
 	int err = !all;
 
 	json_array_foreach(files, i, f)
-		if (is_mapped(f))
+		if (stats_doc_is_mapped(f))
 			err |= json_array_append(all, f);
 	json_array_foreach(left, i, f)
 		if (!json_is_false(json_object_get(f, "mapped")) &&

@@ -40,7 +40,7 @@ static const struct option own_options[] = {
 
 static struct rounds all = { .n = ROUNDS };
 
-static void help(void)
+static void suggest_help(void)
 {
 	printf("usage: fastmap suggest [OPTION...] -- PROGRAM [ARG...]\n"
 	       "       fastmap suggest --from FILE\n"
@@ -73,8 +73,8 @@ static void help(void)
 
 /* ---- statistics --------------------------------------------------------- */
 
-static int write_out(const json_t *docs, const struct suggestion_trial *t,
-		     const char *what)
+static int suggest_write_out(const json_t *docs,
+			     const struct suggestion_trial *t, const char *what)
 {
 	const json_t *doc = suggestion_of(docs);
 
@@ -101,8 +101,9 @@ static int from_file(const char *path)
 		json_array_append(docs, doc);
 		snprintf(how, sizeof(how), COMPARE "%s ARG...",
 			 doc_text(doc, "program"));
-		r = write_out(docs, &(struct suggestion_trial){
-				NULL, "", how }, path);
+		r = suggest_write_out(
+			docs, &(struct suggestion_trial){ NULL, "", how },
+			path);
 	} else {
 		fprintf(stderr, NAME ": %s: no statistics: %s\n", path,
 			e.text);
@@ -127,7 +128,8 @@ static int from_running(const char *who)
 	fclose(f);
 	docs = json_array();
 	json_array_append_new(docs, doc);
-	r = write_out(docs, &(struct suggestion_trial){ NULL, "", how }, who);
+	r = suggest_write_out(docs, &(struct suggestion_trial){ NULL, "", how },
+			      who);
 	json_decref(docs);
 	free(how);
 	return r;
@@ -136,7 +138,7 @@ static int from_running(const char *who)
 /* ---- a run -------------------------------------------------------------- */
 
 /* Its output is not the policy file. */
-static void child(void *arg)
+static void suggest_child(void *arg)
 {
 	char **argv = arg;
 
@@ -160,7 +162,7 @@ static void note_end(uv_signal_t *s, int number)
 }
 
 /* The signals of the terminal are the program's: its statistics count. */
-static int run(char **argv, int *ret_status)
+static int suggest_run(char **argv, int *ret_status)
 {
 	uv_signal_t ends[2];
 	struct child c = { .pid = 0 };
@@ -171,7 +173,7 @@ static int run(char **argv, int *ret_status)
 		uv_signal_start(&ends[i], note_end, i ? SIGQUIT : SIGINT);
 	}
 	leavers_begin();
-	err = child_start(&c, child, argv);
+	err = child_start(&c, suggest_child, argv);
 	if (!err) {
 		child_wait(&c);
 		while (waitpid(c.pid, ret_status, 0) < 0 && errno == EINTR)
@@ -205,7 +207,7 @@ static int run_in_group(char **argv, int *ret_status)
 	int err = *g->dir ? group_make(g, all.c.memory) : 0;
 
 	if (!err)
-		err = run(argv, ret_status);
+		err = suggest_run(argv, ret_status);
 	wait_leavers();
 	say_leavers();
 	if (*g->dir)
@@ -214,7 +216,7 @@ static int run_in_group(char **argv, int *ret_status)
 }
 
 /* Once, to see what it does; NULL: it has mapped nothing. */
-static json_t *look(char **argv, int *ret_status)
+static json_t *suggest_look(char **argv, int *ret_status)
 {
 	json_t *docs;
 	int err = rounds_prepare(&all);
@@ -255,7 +257,7 @@ static void leave_variables(const char *policy)
 }
 
 /* The file, for the library; it is to be removed. */
-static int save(const char *policy, char *ret_path)
+static int suggest_save(const char *policy, char *ret_path)
 {
 	int fd;
 	FILE *f;
@@ -300,12 +302,12 @@ static char *files_of(const json_t *doc)
 }
 
 /* NULL: it could not be, or was interrupted. */
-static const char *try(const json_t *doc, const char *policy)
+static const char *suggest_try(const json_t *doc, const char *policy)
 {
 	char path[PATH_MAX] = "";
 	const struct trial *t;
 	enum side side;
-	int err = save(policy, path);
+	int err = suggest_save(policy, path);
 
 	if (!all.c.paths)
 		all.c.paths = files_of(doc);
@@ -323,7 +325,7 @@ static const char *try(const json_t *doc, const char *policy)
 	return err ? NULL : sentence();
 }
 
-static bool is_served(const json_t *doc)
+static bool suggest_is_served(const json_t *doc)
 {
 	return json_array_size(json_object_get(doc, "files"));
 }
@@ -331,7 +333,7 @@ static bool is_served(const json_t *doc)
 static const char *why_not(const json_t *doc, int status)
 {
 	return !all.n	       ? " (--rounds 0)" :
-	       !is_served(doc) ? " (nothing was served)" :
+	       !suggest_is_served(doc) ? " (nothing was served)" :
 	       status || ended ? " (it failed, or was ended)" : NULL;
 }
 
@@ -353,11 +355,11 @@ static int suggest(const json_t *docs, char **argv, int status)
 		f = open_memstream(&policy, &size);
 		suggestion_write(doc, fm_memory_limit(), &t, f);
 		fclose(f);
-		t.verdict = try(doc, policy);
+		t.verdict = suggest_try(doc, policy);
 	}
 	free(policy);
 	rounds_end(&all);
-	status = write_out(docs, &t, argv[0]);
+	status = suggest_write_out(docs, &t, argv[0]);
 	free(how);
 	fflush(stdout);
 	trial_die();
@@ -389,7 +391,7 @@ static int from_run(char **argv)
 	if (all.c.no_memory)
 		fprintf(stderr, NAME ": memory: NOT limited: %s\n",
 			all.c.no_memory);
-	docs = look(argv, &status);
+	docs = suggest_look(argv, &status);
 	if (!docs) {
 		rounds_end(&all);
 		return 1;
@@ -411,7 +413,7 @@ static int given(char **argv, int n, bool program)
 	return 2;
 }
 
-static int take(int c)
+static int suggest_take(int c)
 {
 	if (c >= ROUNDS_MEMORY && c < ROUNDS_END)
 		return rounds_take(&all, NAME, c, optarg, 0);
@@ -429,12 +431,12 @@ int cmd_suggest(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+h",
 				settings_options(own_options), NULL)) != -1) {
 		if (c == 'h') {
-			help();
+			suggest_help();
 			return 0;
 		}
 		if (c == OPT_FROM)
 			from = optarg;
-		else if (c == '?' || take(c))
+		else if (c == '?' || suggest_take(c))
 			return 2;
 	}
 	if (!from)

@@ -122,19 +122,19 @@ static void put_stores(FILE *out, const struct use *u)
 
 /* Not by the program's doing, so no reason for the next run: as fastmap demote
  * has it, and the engine that tries what is faster (src/file/server.c). */
-static bool passes(const char *why)
+static bool suggestion_passes(const char *why)
 {
 	return !strcmp(why, "a command asked for it") ||
 	       !strcmp(why, "to see whether the kernel is faster here");
 }
 
 /* Handed to the kernel over and over: it has it from the beginning. */
-static bool put_server(FILE *out, const json_t *f)
+static bool suggestion_put_server(FILE *out, const json_t *f)
 {
 	const double n = doc_real(f, "demotions");
 	const char *why = doc_text(f, "demote_why");
 
-	if (n >= 3 && !passes(why)) {
+	if (n >= 3 && !suggestion_passes(why)) {
 		fprintf(out, "# The engine handed it to the kernel %.0f times "
 			"(%s): the kernel serves it\n# from the beginning, "
 			"with our advice.\nserve = advised\n", n, why);
@@ -146,7 +146,8 @@ static bool put_server(FILE *out, const json_t *f)
 	return false;
 }
 
-static void put_file(FILE *out, const json_t *doc, const json_t *f, bool others)
+static void suggestion_put_file(FILE *out, const json_t *doc, const json_t *f,
+				bool others)
 {
 	const struct use u = use_of(doc, f);
 
@@ -157,7 +158,7 @@ static void put_file(FILE *out, const json_t *doc, const json_t *f, bool others)
 		return;
 	}
 	fprintf(out, "\n[path %s]\n", doc_text(f, "path"));
-	if (put_server(out, f))
+	if (suggestion_put_server(out, f))
 		return;
 	put_gain(out, &u);
 	put_ahead(out, &u);
@@ -168,7 +169,7 @@ static void put_file(FILE *out, const json_t *doc, const json_t *f, bool others)
 /* ---- the cache ---------------------------------------------------------- */
 
 /* What the curve says of one size; -1: it does not. */
-static double part(const json_t *doc, const char *key)
+static double suggestion_part(const json_t *doc, const char *key)
 {
 	const json_t *e = json_object_get(json_object_get(doc, "cache"),
 					  "estimate");
@@ -187,7 +188,7 @@ static void put_curve(FILE *out, const json_t *doc)
 		      { "fourfold_percent", "four times" } };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		const double p = part(doc, sizes[i].key);
+		const double p = suggestion_part(doc, sizes[i].key);
 
 		if (p >= 0)
 			fprintf(out, "#   %-10s the cache: %4.0f %% of the "
@@ -203,7 +204,7 @@ static void put_size(FILE *out, double bytes)
 	fprintf(out, "cache = %.0fM\n", mib(bytes) < 1 ? 1 : mib(bytes));
 }
 
-static double least(double a, double b)
+static double suggestion_least(double a, double b)
 {
 	return a < b ? a : b;
 }
@@ -223,7 +224,7 @@ static void add_need(json_t *needs, const json_t *f)
 	was = json_object_get(needs, key);
 	came += json_real_value(was);
 	if (size > 0)
-		came = least(came, size);
+		came = suggestion_least(came, size);
 	json_object_set_new(needs, key, json_real(came));
 }
 
@@ -249,11 +250,11 @@ static double size_for_all(const json_t *doc)
 static bool put_larger(FILE *out, const json_t *doc, double limit,
 		       double memory)
 {
-	const double two = part(doc, "double_percent"),
-		     four = part(doc, "fourfold_percent");
+	const double two = suggestion_part(doc, "double_percent"),
+		     four = suggestion_part(doc, "fourfold_percent");
 	const double times = four >= 0 && four < two * 0.8 ? 4 : 2;
 	const double saves = times == 4 ? four : two;
-	const double want = least(limit * times, size_for_all(doc));
+	const double want = suggestion_least(limit * times, size_for_all(doc));
 
 	if (saves < 0 || saves > GAIN)
 		return false;
@@ -289,7 +290,7 @@ static void put_unfilled(FILE *out, const json_t *doc, double limit)
 }
 
 /* As the option says it: what huge pages take of it is in no other number. */
-static double size_of(const json_t *doc)
+static double suggestion_size_of(const json_t *doc)
 {
 	const json_t *s = json_object_get(doc, "settings");
 
@@ -310,8 +311,8 @@ static double memory_of(const json_t *doc, double here)
 static void put_cache(FILE *out, const json_t *doc, double memory)
 {
 	const json_t *c = json_object_get(doc, "cache");
-	const double limit = size_of(doc);
-	const double half = part(doc, "half_percent");
+	const double limit = suggestion_size_of(doc);
+	const double half = suggestion_part(doc, "half_percent");
 
 	if (!is_full(doc) || size_for_all(doc) <= limit) {
 		put_unfilled(out, doc, limit);
@@ -358,7 +359,7 @@ struct sums {
 	bool others; /* files that are read here and there, and exceed it */
 };
 
-static struct sums sum(const json_t *doc)
+static struct sums suggestion_sum(const json_t *doc)
 {
 	struct sums s = { .left = (unsigned)json_array_size(
 				  json_object_get(doc, "left_to_kernel")) };
@@ -378,7 +379,7 @@ static struct sums sum(const json_t *doc)
 
 static void put_seen(FILE *out, const json_t *doc, const struct sums *s)
 {
-	const double two = part(doc, "double_percent");
+	const double two = suggestion_part(doc, "double_percent");
 
 	fprintf(out, "# Seen: ");
 	if (!s->files)
@@ -431,7 +432,7 @@ static void put_files(FILE *out, const json_t *doc, bool others)
 	qsort(list, n, sizeof(*list), by_faults);
 	for (i = 0; i < n && i < MOST_FILES; i++)
 		if (doc_faults(list[i]) >= FEW)
-			put_file(out, doc, list[i], others);
+			suggestion_put_file(out, doc, list[i], others);
 	if (i < n)
 		fprintf(out, "\n# %zu more files are used less.\n", n - i);
 	free(list);
@@ -462,7 +463,7 @@ const json_t *suggestion_of(const json_t *docs)
 void suggestion_write(const json_t *doc, uint64_t memory,
 		      const struct suggestion_trial *t, FILE *out)
 {
-	const struct sums s = sum(doc);
+	const struct sums s = suggestion_sum(doc);
 
 	fprintf(out, "# Suggested by fastmap for ");
 	put_path(out, doc_text(doc, "program"));

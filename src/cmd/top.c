@@ -48,13 +48,14 @@ struct options {
 
 /* ---- options ----------------------------------------------------------- */
 
-static int refuse(const char *option, const char *value, const char *want)
+static int top_refuse(const char *option, const char *value, const char *want)
 {
 	fprintf(stderr, "fastmap: top: --%s %s: %s\n", option, value, want);
 	return 2;
 }
 
-static bool between(const char *text, double least, double most, double *ret)
+static bool top_between(const char *text, double least, double most,
+			double *ret)
 {
 	char *end;
 	const double v = strtod(text, &end);
@@ -78,7 +79,7 @@ static int refuse_column(const char *name)
 	for (enum top_column c = 0; c < TOP_COLUMNS; c++)
 		n += (size_t)snprintf(want + n, sizeof(want) - n, "%s%s",
 				      c ? ", " : "", names[c]);
-	return refuse("sort", name, want);
+	return top_refuse("sort", name, want);
 }
 
 static bool find_column(const char *name, enum top_column *ret)
@@ -91,20 +92,20 @@ static bool find_column(const char *name, enum top_column *ret)
 	return false;
 }
 
-static int take_option(struct options *o, int c, const char *value)
+static int top_take_option(struct options *o, int c, const char *value)
 {
 	double v;
 
 	switch (c) {
 	case 'i':
-		return between(value, SHORTEST, LONGEST, &o->interval) ? 0 :
-			refuse("interval", value, "seconds, 0.1 to 3600");
+		return top_between(value, SHORTEST, LONGEST, &o->interval) ? 0 :
+			top_refuse("interval", value, "seconds, 0.1 to 3600");
 	case 's':
 		return find_column(value, &o->by) ? 0 :
 			refuse_column(value);
 	case 'w':
-		if (!between(value, 20, 500, &v) || v != (unsigned)v)
-			return refuse("width", value, "columns, 20 to 500");
+		if (!top_between(value, 20, 500, &v) || v != (unsigned)v)
+			return top_refuse("width", value, "columns, 20 to 500");
 		o->width = (unsigned)v;
 		return 0;
 	case 'r':
@@ -121,7 +122,7 @@ static int take_option(struct options *o, int c, const char *value)
 }
 
 /* 0, -1: help was asked for, or 2. */
-static int take_options(struct options *o, int argc, char **argv)
+static int top_take_options(struct options *o, int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "interval", required_argument, NULL, 'i' },
@@ -137,7 +138,7 @@ static int take_options(struct options *o, int argc, char **argv)
 	*o = (struct options){ .interval = 2, .by = TOP_FAULTS_S };
 	argv[0] = "fastmap top"; /* getopt_long's messages begin with it */
 	while (!r && (c = getopt_long(argc, argv, "+h", known, NULL)) != -1)
-		r = take_option(o, c, optarg);
+		r = top_take_option(o, c, optarg);
 	if (!r && argc - optind > 1)
 		r = cmd_usage(help, "too many arguments");
 	return r;
@@ -145,7 +146,7 @@ static int take_options(struct options *o, int argc, char **argv)
 
 /* ---- time -------------------------------------------------------------- */
 
-static double seconds(void)
+static double top_seconds(void)
 {
 	uv_update_time(uv_default_loop());
 	return (double)uv_now(uv_default_loop()) / 1000;
@@ -199,28 +200,28 @@ static void fill_table(struct table *t, const struct top_peers *peers)
 
 /* ---- once -------------------------------------------------------------- */
 
-static void pass(uv_timer_t *t)
+static void top_pass(uv_timer_t *t)
 {
 	*(bool *)t->data = true;
 }
 
 /* For so long, or until all have answered. */
-static void wait_for(const struct top_peers *t, uint64_t ms, bool answers)
+static void top_wait_for(const struct top_peers *t, uint64_t ms, bool answers)
 {
 	bool over = false;
 	uv_timer_t timer = { .data = &over };
 
 	uv_timer_init(uv_default_loop(), &timer);
-	uv_timer_start(&timer, pass, ms, 0);
+	uv_timer_start(&timer, top_pass, ms, 0);
 	while (!over && !(answers && !t->asked))
 		loop_turn();
 	loop_close((uv_handle_t *)&timer);
 }
 
-static void ask_all(struct top_peers *peers)
+static void top_ask_all(struct top_peers *peers)
 {
 	top_peers_ask(peers);
-	wait_for(peers, ANSWER_MS, true);
+	top_wait_for(peers, ANSWER_MS, true);
 }
 
 static unsigned width_of(const struct options *o)
@@ -231,7 +232,7 @@ static unsigned width_of(const struct options *o)
 }
 
 /* Without the blanks at its end. */
-static void print_line(wchar_t *line)
+static void top_print_line(wchar_t *line)
 {
 	size_t n = wcslen(line);
 
@@ -246,35 +247,35 @@ static void print_table(const struct top_view *v, unsigned columns)
 	wchar_t line[TOP_LINE];
 
 	top_head_title(v, columns, line);
-	print_line(line);
+	top_print_line(line);
 	top_head_sums(v, columns, line);
-	print_line(line);
+	top_print_line(line);
 	top_head_rates(v, columns, line);
-	print_line(line);
+	top_print_line(line);
 	putchar('\n');
 	top_fit(columns, v->many, v->row, v->rows, width);
 	top_line(NULL, width, line);
-	print_line(line);
+	top_print_line(line);
 	for (unsigned i = 0; i < v->rows; i++) {
 		top_line(&v->row[i], width, line);
-		print_line(line);
+		top_print_line(line);
 	}
 }
 
 /* What happens from the first look to the second. */
-static int once(const struct options *o, struct top_peers *peers)
+static int top_once(const struct options *o, struct top_peers *peers)
 {
 	struct table t = { .view = { .by = o->by, .reverse = o->reverse,
 				     .interval = o->interval,
 				     .many = peers->many } };
 
-	ask_all(peers);
+	top_ask_all(peers);
 	if (top_peers_silent(peers) && !peers->many) {
 		fprintf(stderr, "fastmap: %s\n", peers->said);
 		return 1;
 	}
-	wait_for(peers, ms_of(o->interval), false);
-	ask_all(peers);
+	top_wait_for(peers, ms_of(o->interval), false);
+	top_ask_all(peers);
 	fill_table(&t, peers);
 	print_table(&t.view, width_of(o));
 	top_peers_silent(peers);
@@ -305,28 +306,28 @@ static void forget_message(struct table *t)
 	char *now = t->view.message;
 
 	if (strcmp(now, t->message))
-		t->since = seconds();
-	if (seconds() > t->since + MESSAGE_S)
+		t->since = top_seconds();
+	if (top_seconds() > t->since + MESSAGE_S)
 		*now = 0;
 	snprintf(t->message, sizeof(t->message), "%s", now);
 }
 
-static void refill(struct screen *s)
+static void top_refill(struct screen *s)
 {
 	fill_table(&s->t, s->peers);
 	select_again(&s->t.view, &s->selected);
 }
 
-static void show(void *arg)
+static void top_show(void *arg)
 {
 	struct screen *s = arg;
 	struct top_view *v = &s->t.view;
 
-	refill(s);
+	top_refill(s);
 	if (*s->peers->said) {
 		snprintf(v->message, sizeof(v->message), "%s", s->peers->said);
 		*s->peers->said = 0;
-		s->t.since = seconds();
+		s->t.since = top_seconds();
 	}
 	forget_message(&s->t);
 	top_screen_draw(v);
@@ -334,14 +335,14 @@ static void show(void *arg)
 		s->selected = top_key_of(&v->row[v->selected]);
 }
 
-static void look(uv_timer_t *timer)
+static void top_look(uv_timer_t *timer)
 {
 	struct screen *s = timer->data;
 
-	s->asked = seconds();
+	s->asked = top_seconds();
 	top_peers_ask(s->peers);
-	uv_timer_start(timer, look, ms_of(s->t.view.interval), 0);
-	show(s);
+	uv_timer_start(timer, top_look, ms_of(s->t.view.interval), 0);
+	top_show(s);
 }
 
 /* The interval may have changed, and paused nothing is asked. */
@@ -350,12 +351,13 @@ static void set_time(struct screen *s)
 	if (s->t.view.paused)
 		uv_timer_stop(&s->look);
 	else
-		uv_timer_start(&s->look, look,
-			       ms_of(s->asked + s->t.view.interval -
-				     seconds()), 0);
+		uv_timer_start(
+			&s->look, top_look,
+			ms_of(s->asked + s->t.view.interval - top_seconds()),
+			0);
 }
 
-static void end(struct screen *s, int status)
+static void top_end(struct screen *s, int status)
 {
 	s->ended = true;
 	s->status = status;
@@ -366,15 +368,15 @@ static void take_keys(struct screen *s)
 	struct top_view *v = &s->t.view;
 	int key;
 
-	refill(s);
+	top_refill(s);
 	while (!s->ended && (key = top_screen_key()) >= 0) {
 		if (!top_keys_press(v, s->peers, &s->action, key))
-			end(s, 0);
+			top_end(s, 0);
 		if (v->selected < v->rows)
 			s->selected = top_key_of(&v->row[v->selected]);
 	}
 	set_time(s);
-	show(s);
+	top_show(s);
 }
 
 /* An error, or an end: the terminal has gone. */
@@ -384,7 +386,7 @@ static void on_keys(uv_poll_t *p, int status, int events)
 
 	if (status < 0 || (events & UV_DISCONNECT) ||
 	    ioctl(STDIN_FILENO, TIOCGWINSZ, &size))
-		end(p->data, 1);
+		top_end(p->data, 1);
 	else
 		take_keys(p->data);
 }
@@ -392,12 +394,12 @@ static void on_keys(uv_poll_t *p, int status, int events)
 static void on_resize(uv_signal_t *signal, int number)
 {
 	top_screen_resize();
-	show(signal->data);
+	top_show(signal->data);
 }
 
 static void on_end(uv_signal_t *signal, int number)
 {
-	end(signal->data, 128 + number);
+	top_end(signal->data, 128 + number);
 }
 
 /* The screen is as it was whatever ends us. */
@@ -424,18 +426,18 @@ static int keys_fd(void)
 	return fd < 0 ? STDIN_FILENO : fd;
 }
 
-static void run(struct screen *s)
+static void top_run(struct screen *s)
 {
 	uv_loop_t *loop = uv_default_loop();
 	const int flags = fcntl(STDIN_FILENO, F_GETFL);
 
-	s->peers->news = s->action.news = show;
+	s->peers->news = s->action.news = top_show;
 	s->peers->arg = s->action.arg = s;
 	s->action.view = &s->t.view;
 	watch_signals(s, loop);
 	uv_timer_init(loop, &s->look);
 	s->look.data = s;
-	uv_timer_start(&s->look, look, 0, 0);
+	uv_timer_start(&s->look, top_look, 0, 0);
 	uv_poll_init(loop, &s->keys, keys_fd());
 	s->keys.data = s;
 	uv_poll_start(&s->keys, UV_READABLE | UV_DISCONNECT, on_keys);
@@ -445,7 +447,7 @@ static void run(struct screen *s)
 	fcntl(STDIN_FILENO, F_SETFL, flags);
 }
 
-static int watch(const struct options *o, struct top_peers *peers)
+static int top_watch(const struct options *o, struct top_peers *peers)
 {
 	/* for all of the loop's life */
 	static struct screen s;
@@ -456,7 +458,7 @@ static int watch(const struct options *o, struct top_peers *peers)
 				      .many = peers->many };
 	if (top_screen_begin())
 		return 2;
-	run(&s);
+	top_run(&s);
 	top_screen_end();
 	free_table(&s.t);
 	return s.status;
@@ -466,7 +468,7 @@ int cmd_top(int argc, char **argv)
 {
 	struct top_peers peers;
 	struct options o;
-	int r = take_options(&o, argc, argv);
+	int r = top_take_options(&o, argc, argv);
 
 	if (r)
 		return r < 0 ? 0 : r;
@@ -475,7 +477,7 @@ int cmd_top(int argc, char **argv)
 		return 2;
 	if (top_peers_begin(&peers, argv[optind]))
 		return 1;
-	r = o.once ? once(&o, &peers) : watch(&o, &peers);
+	r = o.once ? top_once(&o, &peers) : top_watch(&o, &peers);
 	top_peers_end(&peers);
 	return r;
 }

@@ -12,7 +12,7 @@ struct sums {
 	unsigned files;
 };
 
-static struct sums sum(const struct top_view *v)
+static struct sums top_head_sum(const struct top_view *v)
 {
 	struct sums s = { 0 };
 
@@ -38,7 +38,7 @@ static const char *plural(unsigned n)
 void top_head_title(const struct top_view *v, unsigned columns, wchar_t *ret)
 {
 	const time_t now = time(NULL);
-	const unsigned files = sum(v).files;
+	const unsigned files = top_head_sum(v).files;
 	char text[256], clock[16];
 	struct tm tm;
 
@@ -50,7 +50,7 @@ void top_head_title(const struct top_view *v, unsigned columns, wchar_t *ret)
 	shown_text(text, columns, true, ret);
 }
 
-static const char *hits(const struct sums *s, char *buf, size_t size)
+static const char *top_head_hits(const struct sums *s, char *buf, size_t size)
 {
 	if (s->rate[TOP_ABSENT] <= 0)
 		return "-";
@@ -61,7 +61,7 @@ static const char *hits(const struct sums *s, char *buf, size_t size)
 
 void top_head_sums(const struct top_view *v, unsigned columns, wchar_t *ret)
 {
-	const struct sums s = sum(v);
+	const struct sums s = top_head_sum(v);
 	char b[4][SHOWN_NUMBER], text[256];
 
 	snprintf(text, sizeof(text),
@@ -73,13 +73,13 @@ void top_head_sums(const struct top_view *v, unsigned columns, wchar_t *ret)
 
 void top_head_rates(const struct top_view *v, unsigned columns, wchar_t *ret)
 {
-	const struct sums s = sum(v);
+	const struct sums s = top_head_sum(v);
 	char b[3][SHOWN_NUMBER], percent[16], text[256];
 
 	snprintf(text, sizeof(text),
 		 "%s faults/s, hits %s, read %s/s, written %s/s",
 		 shown_count(s.rate[TOP_FAULTS], b[0]),
-		 hits(&s, percent, sizeof(percent)),
+		 top_head_hits(&s, percent, sizeof(percent)),
 		 shown_bytes((uint64_t)s.rate[TOP_READ], b[1]),
 		 shown_bytes((uint64_t)s.rate[TOP_WRITTEN], b[2]));
 	shown_text(text, columns, true, ret);

@@ -38,7 +38,7 @@ struct lines {
 };
 
 /* As many words as fit into `room`; at least a character. */
-static size_t fit(const char *text, size_t room)
+static size_t top_help_fit(const char *text, size_t room)
 {
 	size_t n = strlen(text);
 
@@ -50,7 +50,7 @@ static size_t fit(const char *text, size_t room)
 }
 
 /* The key, and its meaning beside it, or below. */
-static void put(struct lines *l, const struct entry *e)
+static void top_help_put(struct lines *l, const struct entry *e)
 {
 	const bool beside = l->columns >= KEYS + 1 + LEAST;
 	const unsigned indent = beside ? KEYS + 1 : l->columns > 8 ? 2 : 0;
@@ -61,7 +61,7 @@ static void put(struct lines *l, const struct entry *e)
 		head = "";
 	}
 	while (*text && l->n < TOP_HELP_LINES) {
-		size_t n = fit(text, l->columns - indent);
+		size_t n = top_help_fit(text, l->columns - indent);
 
 		snprintf(l->line[l->n++], TOP_HELP_COLUMNS + 1, "%-*s%.*s",
 			 (int)indent, head, (int)n, text);
@@ -92,10 +92,10 @@ unsigned top_help_lines(unsigned columns,
 		if (two)
 			put_two(&l, &keys[i], &keys[i + 1]);
 		else
-			put(&l, &keys[i]);
+			top_help_put(&l, &keys[i]);
 	ret[l.n++][0] = 0;
 	for (enum top_column c = 0; c < TOP_COLUMNS; c++)
-		put(&l, &(struct entry){ top_columns[c].title,
-					 top_columns[c].meaning });
+		top_help_put(&l, &(struct entry){ top_columns[c].title,
+						  top_columns[c].meaning });
 	return l.n;
 }

@@ -24,7 +24,7 @@ bool top_is_row(const struct top_row *r, const struct top_key *key)
 	       is.inode == key->inode;
 }
 
-static void say(struct top_view *v, const char *what, const char *text)
+static void top_keys_say(struct top_view *v, const char *what, const char *text)
 {
 	snprintf(v->message, sizeof(v->message), "%s%.*s", what,
 		 (int)strcspn(text, "\n"), text);
@@ -48,7 +48,7 @@ static void say_progress(unsigned long done, unsigned long total, void *arg)
 		return;
 	snprintf(text, sizeof(text), "%.0f %%",
 		 (double)done / (double)total * 100);
-	say(a->view, a->what, text);
+	top_keys_say(a->view, a->what, text);
 	a->news(a->arg);
 }
 
@@ -60,12 +60,13 @@ static void say_answer(const struct top_action *a, struct top_view *v,
 	const uint64_t bytes = strtoull(text, &rest, 10);
 
 	if (rest == text || strncmp(a->line, "cache ", 6)) {
-		say(v, a->what, *text && *text != '\n' ? text : "done");
+		top_keys_say(v, a->what,
+			     *text && *text != '\n' ? text : "done");
 		return;
 	}
 	snprintf(more, sizeof(more), "%s%s", shown_bytes(bytes, buf),
 		 skip(rest, " bytes"));
-	say(v, a->what, more);
+	top_keys_say(v, a->what, more);
 }
 
 static void answer(char *text, int err, void *arg)
@@ -76,8 +77,9 @@ static void answer(char *text, int err, void *arg)
 	if (text)
 		say_answer(a, a->view, skip(skip(text, "ok"), " "));
 	else
-		say(a->view, a->what, err == ECONNRESET ? "it has ended" :
-							  strerror(err));
+		top_keys_say(a->view, a->what,
+			     err == ECONNRESET ? "it has ended"
+					       : strerror(err));
 	free(text);
 	a->news(a->arg);
 }
@@ -92,21 +94,23 @@ static void send_action(struct top_action *a, struct top_view *v,
 	};
 
 	a->call = p ? call_begin(&plan) : NULL;
-	say(v, a->what, a->call ? "..." : p ? strerror(errno) :
-					      "it has ended");
+	top_keys_say(v, a->what,
+		     a->call ? "..."
+		     : p     ? strerror(errno)
+			     : "it has ended");
 }
 
 /* ---- questions --------------------------------------------------------- */
 
-static void ask(struct top_action *a, struct top_view *v, int what)
+static void top_keys_ask(struct top_action *a, struct top_view *v, int what)
 {
 	a->asking = what;
 	v->question = a->question;
 	*v->answer = 0;
 }
 
-static void answered(struct top_action *a, struct top_view *v,
-		     struct top_peers *peers)
+static void top_keys_answered(struct top_action *a, struct top_view *v,
+			      struct top_peers *peers)
 {
 	double seconds;
 	char *end;
@@ -119,7 +123,7 @@ static void answered(struct top_action *a, struct top_view *v,
 	case TOP_ASK_INTERVAL:
 		seconds = strtod(v->answer, &end);
 		if (*end || !(seconds >= 0.1 && seconds <= 3600))
-			say(v, "interval: ", "0.1 to 3600 seconds");
+			top_keys_say(v, "interval: ", "0.1 to 3600 seconds");
 		else
 			v->interval = seconds;
 		break;
@@ -157,7 +161,7 @@ static void press_in_question(struct top_action *a, struct top_view *v,
 		close_question(a, v);
 	} else if (sure || key == '\n' || key == '\r' || key == KEY_ENTER) {
 		if (sure || *v->answer)
-			answered(a, v, peers);
+			top_keys_answered(a, v, peers);
 		close_question(a, v);
 	} else {
 		type(v, key);
@@ -240,7 +244,7 @@ static bool press_view(struct top_action *a, struct top_view *v, int key)
 	case 'i': case 's':
 		snprintf(a->question, sizeof(a->question),
 			 "seconds between looks (%g now): ", v->interval);
-		ask(a, v, TOP_ASK_INTERVAL);
+		top_keys_ask(a, v, TOP_ASK_INTERVAL);
 		break;
 	default: return false;
 	}
@@ -257,8 +261,8 @@ static const struct told {
 	{ 'x', "drop", "drop from the cache" },
 };
 
-static void tell(struct top_action *a, struct top_view *v,
-		 struct top_peers *peers, const struct told *t)
+static void top_keys_tell(struct top_action *a, struct top_view *v,
+			  struct top_peers *peers, const struct told *t)
 {
 	const struct top_row *r = &v->row[v->selected];
 	const char *name = strrchr(r->file->path, '/');
@@ -270,7 +274,7 @@ static void tell(struct top_action *a, struct top_view *v,
 	if (t->sure) {
 		snprintf(a->question, sizeof(a->question), "%s %.100s? (y/n) ",
 			 t->sure, name ? name + 1 : r->file->path);
-		ask(a, v, TOP_ASK_SURE);
+		top_keys_ask(a, v, TOP_ASK_SURE);
 	} else {
 		send_action(a, v, peers);
 	}
@@ -284,7 +288,7 @@ static void ask_size(struct top_action *a, struct top_view *v)
 	snprintf(a->what, sizeof(a->what), "cache of %d: ", p->pid);
 	snprintf(a->question, sizeof(a->question),
 		 "cache of %d %.40s (512M, 30%%, auto): ", p->pid, p->program);
-	ask(a, v, TOP_ASK_CACHE);
+	top_keys_ask(a, v, TOP_ASK_CACHE);
 }
 
 static void press_tell(struct top_action *a, struct top_view *v,
@@ -297,15 +301,15 @@ static void press_tell(struct top_action *a, struct top_view *v,
 	if (t == told + sizeof(told) / sizeof(*told) && key != 'c')
 		return;
 	if (a->call)
-		say(v, a->what, "still under way");
+		top_keys_say(v, a->what, "still under way");
 	else if (v->selected >= v->rows)
-		say(v, "", "nothing is selected");
+		top_keys_say(v, "", "nothing is selected");
 	else if (key == 'c')
 		ask_size(a, v);
 	else if (!v->row[v->selected].file)
-		say(v, "", "this process has no file");
+		top_keys_say(v, "", "this process has no file");
 	else
-		tell(a, v, peers, t);
+		top_keys_tell(a, v, peers, t);
 }
 
 bool top_keys_press(struct top_view *v, struct top_peers *peers,

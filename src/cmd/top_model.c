@@ -19,7 +19,8 @@ static void take_totals(struct top_file *f, const json_t *o)
 }
 
 /* Also one that was left to the kernel: what it has no key for is 0. */
-static bool take_file(struct top_file *f, const json_t *stats, const json_t *o)
+static bool top_model_take_file(struct top_file *f, const json_t *stats,
+				const json_t *o)
 {
 	f->path = strdup(doc_text(o, "path"));
 	f->device = doc_uint(o, "device");
@@ -34,8 +35,8 @@ static bool take_file(struct top_file *f, const json_t *stats, const json_t *o)
 	return f->path && f->why;
 }
 
-static const struct top_file *find(const struct top_process *p,
-				   const struct top_file *f)
+static const struct top_file *top_model_find(const struct top_process *p,
+					     const struct top_file *f)
 {
 	for (unsigned i = 0; p && i < p->files; i++)
 		if (p->file[i].inode == f->inode &&
@@ -44,7 +45,7 @@ static const struct top_file *find(const struct top_process *p,
 	return NULL;
 }
 
-static void file_free(struct top_file *f)
+static void top_model_file_free(struct top_file *f)
 {
 	free(f->path);
 	free(f->why);
@@ -61,7 +62,7 @@ static bool take_files(struct top_process *p, const json_t *stats,
 	if (!p->file)
 		return false;
 	json_array_foreach(files, i, o)
-		if (!take_file(&p->file[p->files++], stats, o))
+		if (!top_model_take_file(&p->file[p->files++], stats, o))
 			return false;
 	return true;
 }
@@ -102,7 +103,7 @@ void top_process_free(struct top_process *p)
 	if (!p)
 		return;
 	for (unsigned i = 0; i < p->files; i++)
-		file_free(&p->file[i]);
+		top_model_file_free(&p->file[i]);
 	free(p->file);
 	free(p->program);
 	json_decref(p->stats);
@@ -111,15 +112,15 @@ void top_process_free(struct top_process *p)
 
 /* ---- what has happened ------------------------------------------------- */
 
-static double share(double part, double whole)
+static double top_model_share(double part, double whole)
 {
 	/* counted one after the other: a fault may be in between */
 	return whole <= 0 ? -1 : part >= whole ? 100 : part / whole * 100;
 }
 
 /* A file that was closed and mapped again counts from nothing. */
-static double since(const struct top_file *now, const struct top_file *before,
-		    enum top_total t)
+static double top_model_since(const struct top_file *now,
+			      const struct top_file *before, enum top_total t)
 {
 	const uint64_t n = now->total[t];
 
@@ -131,8 +132,10 @@ static void file_rates(struct top_file *f, const struct top_file *before,
 		       double seconds)
 {
 	for (enum top_total t = 0; t < TOP_TOTALS; t++)
-		f->rate[t] = seconds > 0 ? since(f, before, t) / seconds : 0;
-	f->hit = share(f->rate[TOP_HITS], f->rate[TOP_ABSENT]);
+		f->rate[t] = seconds > 0
+				     ? top_model_since(f, before, t) / seconds
+				     : 0;
+	f->hit = top_model_share(f->rate[TOP_HITS], f->rate[TOP_ABSENT]);
 }
 
 void top_rates(struct top_process *now, const struct top_process *before)
@@ -147,9 +150,9 @@ void top_rates(struct top_process *now, const struct top_process *before)
 	for (unsigned i = 0; i < now->files; i++) {
 		struct top_file *f = &now->file[i];
 
-		file_rates(f, find(before, f), seconds);
+		file_rates(f, top_model_find(before, f), seconds);
 		for (enum top_total t = 0; t < TOP_TOTALS; t++)
 			now->rate[t] += f->rate[t];
 	}
-	now->hit = share(now->rate[TOP_HITS], now->rate[TOP_ABSENT]);
+	now->hit = top_model_share(now->rate[TOP_HITS], now->rate[TOP_ABSENT]);
 }

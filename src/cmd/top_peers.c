@@ -10,7 +10,7 @@
 
 #define LIST_EVERY 4 /* looks: who is new */
 
-static bool grow(struct top_peers *t)
+static bool top_peers_grow(struct top_peers *t)
 {
 	const unsigned room = t->room ? 2 * t->room : 8;
 	void *more = realloc(t->peer, room * sizeof(*t->peer));
@@ -22,9 +22,9 @@ static bool grow(struct top_peers *t)
 	return true;
 }
 
-static bool add(struct top_peers *t, const struct live_process *of)
+static bool top_peers_add(struct top_peers *t, const struct live_process *of)
 {
-	struct top_peer *p = t->n < t->room || grow(t) ?
+	struct top_peer *p = t->n < t->room || top_peers_grow(t) ?
 				     calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)
@@ -35,7 +35,7 @@ static bool add(struct top_peers *t, const struct live_process *of)
 	return true;
 }
 
-static bool is_known(const struct top_peers *t, const char *socket)
+static bool top_peers_is_known(const struct top_peers *t, const char *socket)
 {
 	for (unsigned i = 0; i < t->n; i++)
 		if (!strcmp(t->peer[i]->of.socket, socket))
@@ -43,14 +43,14 @@ static bool is_known(const struct top_peers *t, const char *socket)
 	return false;
 }
 
-static void list(struct top_peers *t)
+static void top_peers_list(struct top_peers *t)
 {
 	struct live_process *all = NULL;
 	const size_t n = live_list(&all);
 
 	for (size_t i = 0; i < n; i++)
-		if (!is_known(t, all[i].socket))
-			add(t, &all[i]);
+		if (!top_peers_is_known(t, all[i].socket))
+			top_peers_add(t, &all[i]);
 	free(all);
 }
 
@@ -62,10 +62,10 @@ int top_peers_begin(struct top_peers *t, const char *who)
 	t->many = !who;
 	if (!who)
 		return 0;
-	return !live_meet(who, &of) && add(t, &of) ? 0 : -1;
+	return !live_meet(who, &of) && top_peers_add(t, &of) ? 0 : -1;
 }
 
-static void drop(struct top_peer *p)
+static void top_peers_drop(struct top_peer *p)
 {
 	call_cancel(p->call);
 	top_process_free(p->now);
@@ -75,7 +75,7 @@ static void drop(struct top_peer *p)
 void top_peers_end(struct top_peers *t)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		drop(t->peer[i]);
+		top_peers_drop(t->peer[i]);
 	free(t->peer);
 	memset(t, 0, sizeof(*t));
 }
@@ -93,11 +93,11 @@ static void leave_out(struct top_peer *p)
 			 p->now->pid, p->now->program);
 	memmove(&t->peer[i], &t->peer[i + 1],
 		(--t->n - i) * sizeof(t->peer[0]));
-	drop(p);
+	top_peers_drop(p);
 }
 
 /* Since the last look. Its row, if it has one, is what it was. */
-static void say_silent(struct top_peers *t, const struct top_peer *p)
+static void top_peers_say_silent(struct top_peers *t, const struct top_peer *p)
 {
 	const char *name = p->now ? p->now->program : p->of.name;
 
@@ -110,14 +110,14 @@ bool top_peers_silent(struct top_peers *t)
 {
 	for (unsigned i = 0; i < t->n; i++)
 		if (t->peer[i]->call || !t->peer[i]->now) {
-			say_silent(t, t->peer[i]);
+			top_peers_say_silent(t, t->peer[i]);
 			return true;
 		}
 	return false;
 }
 
 /* What cannot be read is no answer: it stays as it was. */
-static void heard(struct top_peer *p, const char *text)
+static void top_peers_heard(struct top_peer *p, const char *text)
 {
 	json_t *doc = shown_json(json_loads(text, 0, NULL));
 	struct top_process *now = doc ? top_process_new(doc) : NULL;
@@ -130,7 +130,7 @@ static void heard(struct top_peer *p, const char *text)
 	p->now = now;
 }
 
-static void answered(char *text, int err, void *arg)
+static void top_peers_answered(char *text, int err, void *arg)
 {
 	struct top_peer *p = arg;
 	struct top_peers *t = p->all;
@@ -138,9 +138,9 @@ static void answered(char *text, int err, void *arg)
 	p->call = NULL;
 	t->asked--;
 	if (text)
-		heard(p, text);
+		top_peers_heard(p, text);
 	else if (err == EAGAIN) /* nor does it accept any more */
-		say_silent(t, p);
+		top_peers_say_silent(t, p);
 	else
 		leave_out(p);
 	free(text);
@@ -148,10 +148,13 @@ static void answered(char *text, int err, void *arg)
 		t->news(t->arg);
 }
 
-static void ask(struct top_peer *p)
+static void ask_one(struct top_peer *p)
 {
 	const struct call_plan plan = {
-		.of = &p->of, .line = "stats", .done = answered, .arg = p,
+		.of = &p->of,
+		.line = "stats",
+		.done = top_peers_answered,
+		.arg = p,
 	};
 
 	p->call = call_begin(&plan);
@@ -161,12 +164,12 @@ static void ask(struct top_peer *p)
 void top_peers_ask(struct top_peers *t)
 {
 	if (t->many && t->looks++ % LIST_EVERY == 0)
-		list(t);
+		top_peers_list(t);
 	for (unsigned i = 0; i < t->n; i++)
 		if (t->peer[i]->call)
-			say_silent(t, t->peer[i]);
+			top_peers_say_silent(t, t->peer[i]);
 		else
-			ask(t->peer[i]);
+			ask_one(t->peer[i]);
 }
 
 struct top_peer *top_peers_find(struct top_peers *t, pid_t pid)

@@ -95,7 +95,7 @@ static double value_of(const struct top_row *r, enum top_column c)
 	}
 }
 
-static const char *text_of(const struct top_row *r, enum top_column c)
+static const char *top_rows_text_of(const struct top_row *r, enum top_column c)
 {
 	const struct top_file *f = r->file;
 
@@ -114,8 +114,9 @@ static int compare_by(const struct top_row *a, const struct top_row *b,
 {
 	const double x = value_of(a, c), y = value_of(b, c);
 
-	return top_columns[c].left ? strcmp(text_of(a, c), text_of(b, c)) :
-				     (x < y) - (x > y);
+	return top_columns[c].left
+		       ? strcmp(top_rows_text_of(a, c), top_rows_text_of(b, c))
+		       : (x < y) - (x > y);
 }
 
 static struct {
@@ -124,7 +125,7 @@ static struct {
 } order;
 
 /* What is the same otherwise stays in one order, whatever is done. */
-static int compare(const void *va, const void *vb)
+static int top_rows_compare(const void *va, const void *vb)
 {
 	const struct top_row *a = va, *b = vb;
 	int r = compare_by(a, b, order.by) * order.sign;
@@ -140,7 +141,7 @@ void top_rows_sort(struct top_row *rows, unsigned n, enum top_column by,
 	order.by = by;
 	order.sign = reverse ? -1 : 1;
 	if (n)
-		qsort(rows, n, sizeof(*rows), compare);
+		qsort(rows, n, sizeof(*rows), top_rows_compare);
 }
 
 /* ---- columns that fit -------------------------------------------------- */
@@ -169,7 +170,7 @@ static unsigned longest(const struct top_row *rows, unsigned n,
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned w = shown_columns(text_of(&rows[i], c));
+		const unsigned w = shown_columns(top_rows_text_of(&rows[i], c));
 
 		if (w > most)
 			most = w;
@@ -238,11 +239,12 @@ static const char *figure(const struct top_row *r, enum top_column c,
 	}
 }
 
-static const char *cell(const struct top_row *r, enum top_column c, char *buf)
+static const char *top_rows_cell(const struct top_row *r, enum top_column c,
+				 char *buf)
 {
 	if (!r)
 		return top_columns[c].title;
-	return top_columns[c].left ? text_of(r, c) : figure(r, c, buf);
+	return top_columns[c].left ? top_rows_text_of(r, c) : figure(r, c, buf);
 }
 
 static wchar_t *spaces(wchar_t *to, unsigned n)
@@ -253,13 +255,13 @@ static wchar_t *spaces(wchar_t *to, unsigned n)
 }
 
 /* Of a path the end tells more than the beginning. */
-static wchar_t *put(wchar_t *to, const struct top_row *r, enum top_column c,
-		    unsigned width)
+static wchar_t *top_rows_put(wchar_t *to, const struct top_row *r,
+			     enum top_column c, unsigned width)
 {
 	char buf[SHOWN_NUMBER];
 	wchar_t text[TOP_LINE];
-	const unsigned used = shown_text(cell(r, c, buf), width, c != TOP_FILE,
-					 text);
+	const unsigned used = shown_text(top_rows_cell(r, c, buf), width,
+					 c != TOP_FILE, text);
 
 	if (!top_columns[c].left)
 		to = spaces(to, width - used);
@@ -277,7 +279,7 @@ void top_line(const struct top_row *row, const unsigned width[TOP_COLUMNS],
 			continue;
 		if (ret != begin)
 			*ret++ = L' ';
-		ret = put(ret, row, c, width[c]);
+		ret = top_rows_put(ret, row, c, width[c]);
 	}
 	*ret = 0;
 }

@@ -100,7 +100,7 @@ static void plain_at(int y, const char *text, attr_t attr)
 	line_at(y, wide, attr);
 }
 
-static void head(const struct top_view *v)
+static void top_screen_head(const struct top_view *v)
 {
 	const unsigned columns = (unsigned)COLS;
 	const char *keys = "h help, q quit";
@@ -176,7 +176,7 @@ static void table(struct top_view *v)
 	unsigned width[TOP_COLUMNS];
 
 	top_fit((unsigned)COLS, v->many, v->row, v->rows, width);
-	head(v);
+	top_screen_head(v);
 	if (v->question)
 		question(v);
 	else
@@ -201,7 +201,7 @@ static void text(struct top_view *v, const char *line, size_t size, unsigned n)
 				   "any key: back", A_BOLD);
 }
 
-static void help(struct top_view *v)
+static void top_screen_help(struct top_view *v)
 {
 	static char line[TOP_HELP_LINES][TOP_HELP_COLUMNS + 1];
 
@@ -223,7 +223,7 @@ void top_screen_draw(struct top_view *v)
 	erase();
 	scroll_to(v);
 	if (v->help)
-		help(v);
+		top_screen_help(v);
 	else if (v->why)
 		why(v);
 	else

@@ -11,7 +11,7 @@
 
 #include "top_terminal.h"
 
-static int refuse(const char *what, const char *why)
+static int top_terminal_refuse(const char *what, const char *why)
 {
 	fprintf(stderr, "fastmap: top: %s%s; --once prints instead\n", what,
 		why);
@@ -27,13 +27,13 @@ int top_terminal_check(void)
 
 	snprintf(term, sizeof(term), "TERM=%.50s ", name ? name : "");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return refuse("", "it needs a terminal");
+		return top_terminal_refuse("", "it needs a terminal");
 	if (!name || !*name)
-		return refuse("", "TERM is not set");
+		return top_terminal_refuse("", "TERM is not set");
 	if (setupterm(NULL, STDOUT_FILENO, &err) != OK)
-		return refuse(term, "is not known here");
+		return top_terminal_refuse(term, "is not known here");
 	cup = tigetstr("cup");
 	if (!cup || cup == (char *)-1)
-		return refuse(term, "cannot move the cursor");
+		return top_terminal_refuse(term, "cannot move the cursor");
 	return 0;
 }

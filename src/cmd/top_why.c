@@ -17,7 +17,7 @@ struct lines {
 };
 
 /* Up to the last blank that fits; of a long word what fits. */
-static size_t fit(const char *text, size_t len, size_t room)
+static size_t top_why_fit(const char *text, size_t len, size_t room)
 {
 	size_t n = room;
 
@@ -28,12 +28,12 @@ static size_t fit(const char *text, size_t len, size_t room)
 	return n ? n : room;
 }
 
-static void put(struct lines *l, const char *text, size_t len)
+static void top_why_put(struct lines *l, const char *text, size_t len)
 {
 	size_t indent = 0;
 
 	while (len && l->n < TOP_WHY_LINES) {
-		const size_t n = fit(text, len, l->columns - indent);
+		const size_t n = top_why_fit(text, len, l->columns - indent);
 		const size_t blanks = n < len ? strspn(text + n, " ") : 0;
 
 		snprintf(l->line[l->n++], TOP_WHY_COLUMNS + 1, "%*s%.*s",
@@ -44,17 +44,18 @@ static void put(struct lines *l, const char *text, size_t len)
 	}
 }
 
-static void put_all(struct lines *l, const char *text)
+static void top_why_put_all(struct lines *l, const char *text)
 {
 	while (*text) {
 		const size_t len = strcspn(text, "\n");
 
-		put(l, text, len);
+		top_why_put(l, text, len);
 		text += len + (text[len] == '\n');
 	}
 }
 
-static const json_t *find(const json_t *files, const struct top_file *file)
+static const json_t *top_why_find(const json_t *files,
+				  const struct top_file *file)
 {
 	const json_t *f;
 	size_t i;
@@ -67,10 +68,10 @@ static const json_t *find(const json_t *files, const struct top_file *file)
 }
 
 /* To be freed; NULL: nothing can be told. */
-static char *text_of(const struct top_row *row)
+static char *top_why_text_of(const struct top_row *row)
 {
 	json_t *files = doc_files(row->process->stats);
-	const json_t *f = find(files, row->file);
+	const json_t *f = top_why_find(files, row->file);
 	char *text = NULL;
 	size_t size;
 	FILE *out = f && json_object_get(f, "choice") ?
@@ -88,13 +89,16 @@ unsigned top_why_lines(const struct top_row *row, unsigned columns,
 		       char ret[TOP_WHY_LINES][TOP_WHY_COLUMNS + 1])
 {
 	struct lines l = { ret, 0, columns };
-	char *text = row && row->file ? text_of(row) : NULL;
+	char *text = row && row->file ? top_why_text_of(row) : NULL;
 
 	if (columns > TOP_WHY_COLUMNS)
 		l.columns = TOP_WHY_COLUMNS;
-	put_all(&l, text ? text : row && row->file ?
-		"its process runs an older library, which does not tell why" :
-		"no file is selected");
+	top_why_put_all(
+		&l,
+		text ? text
+		: row && row->file
+			? "its process runs an older library, which does not tell why"
+			: "no file is selected");
 	free(text);
 	return l.n;
 }

@@ -30,7 +30,7 @@ static const int ours[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 static uv_signal_t watched[OURS];
 static int got;
 
-static void note(uv_signal_t *s, int number)
+static void trial_note(uv_signal_t *s, int number)
 {
 	got = got ? got : number;
 }
@@ -39,7 +39,7 @@ void trial_begin(void)
 {
 	for (unsigned i = 0; i < OURS; i++) {
 		uv_signal_init(uv_default_loop(), &watched[i]);
-		uv_signal_start(&watched[i], note, ours[i]);
+		uv_signal_start(&watched[i], trial_note, ours[i]);
 	}
 	leavers_begin();
 }
@@ -99,7 +99,7 @@ struct start {
 	int out;
 };
 
-static void child(void *arg)
+static void trial_child(void *arg)
 {
 	const struct start *s = arg;
 	const struct trial_plan *p = s->plan;
@@ -170,26 +170,26 @@ static void tick(uv_timer_t *t)
 		r->plan->tick(clock_now() - r->began, r->plan->arg);
 }
 
-static void has_ended(void *arg)
+static void trial_has_ended(void *arg)
 {
 	struct running *r = arg;
 
 	r->seconds = clock_now() - r->began;
 }
 
-static void watch(struct running *r)
+static void trial_watch(struct running *r)
 {
 	uv_loop_t *loop = uv_default_loop();
 
 	uv_poll_init(loop, &r->out, r->out_fd);
 	uv_timer_init(loop, &r->tick);
-	r->child.on_end = has_ended;
+	r->child.on_end = trial_has_ended;
 	r->child.arg = r->out.data = r->tick.data = r;
 	uv_poll_start(&r->out, UV_READABLE, take_output);
 	uv_timer_start(&r->tick, tick, TICK_MS, TICK_MS);
 }
 
-static void unwatch(struct running *r)
+static void trial_unwatch(struct running *r)
 {
 	loop_close((uv_handle_t *)&r->out);
 	loop_close((uv_handle_t *)&r->tick);
@@ -203,7 +203,7 @@ static void rest_of_output(struct running *r, double until)
 		loop_turn();
 }
 
-static double seconds(const struct timeval *t)
+static double trial_seconds(const struct timeval *t)
 {
 	return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
 }
@@ -214,14 +214,14 @@ static void take_usage(struct running *r, struct trial *ret)
 
 	while (wait4(r->child.pid, &ret->status, 0, &u) < 0 && errno == EINTR)
 		;
-	ret->cpu = seconds(&u.ru_utime) + seconds(&u.ru_stime);
+	ret->cpu = trial_seconds(&u.ru_utime) + trial_seconds(&u.ru_stime);
 	ret->read = (uint64_t)u.ru_inblock * 512;
 	ret->rss = (uint64_t)u.ru_maxrss * 1024;
 }
 
 /* ---- from its start to its end ----------------------------------------- */
 
-static int start(struct running *r)
+static int trial_start(struct running *r)
 {
 	int pipes[2], err;
 
@@ -230,7 +230,7 @@ static int start(struct running *r)
 	fcntl(pipes[1], F_SETPIPE_SZ, 1 << 20);
 	fflush(NULL);
 	r->began = clock_now();
-	err = child_start(&r->child, child,
+	err = child_start(&r->child, trial_child,
 			  &(struct start){ r->plan, pipes[1] });
 	close(pipes[1]);
 	r->out_fd = pipes[0];
@@ -239,7 +239,7 @@ static int start(struct running *r)
 		return err;
 	}
 	setpgid(r->child.pid, r->child.pid);
-	watch(r);
+	trial_watch(r);
 	return 0;
 }
 
@@ -251,7 +251,7 @@ static void wait_for_leavers(double until, struct trial *ret)
 	leavers_names(ret->left, sizeof(ret->left));
 }
 
-static void finish(struct running *r, struct trial *ret)
+static void trial_finish(struct running *r, struct trial *ret)
 {
 	double until;
 
@@ -260,21 +260,21 @@ static void finish(struct running *r, struct trial *ret)
 	until = clock_now() + REST_MS / 1e3;
 	take_usage(r, ret);
 	rest_of_output(r, until);
-	unwatch(r);
+	trial_unwatch(r);
 	wait_for_leavers(until, ret);
 	ret->bytes = r->bytes;
 	MD5End(&r->md5, ret->sum);
 }
 
-static int run(const struct trial_plan *plan, struct trial *ret)
+static int run_program(const struct trial_plan *plan, struct trial *ret)
 {
 	struct running r = { .plan = plan };
 	int err;
 
 	MD5Init(&r.md5);
-	err = start(&r);
+	err = trial_start(&r);
 	if (!err)
-		finish(&r, ret);
+		trial_finish(&r, ret);
 	return err;
 }
 
@@ -286,7 +286,7 @@ int trial_run(const struct trial_plan *plan, struct trial *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (err)
 		return err;
-	err = run(plan, ret);
+	err = run_program(plan, ret);
 	if (g) {
 		ret->peak = group_peak(g);
 		ret->out_of_memory = group_killed(g);

@@ -125,7 +125,7 @@ bool too_little_memory(const struct comparison *c)
 }
 
 /* "stdout, /tmp/out" */
-static const char *names(const struct comparison *c, enum side s)
+static const char *verdict_names(const struct comparison *c, enum side s)
 {
 	static char text[2048];
 	size_t at = 0;
@@ -147,10 +147,10 @@ static const char *about_output(const struct comparison *c)
 	if (any_differs(c, NATIVE))
 		snprintf(text, sizeof(text), "%s differs from run to run "
 			 "without the library, too: what it prints cannot be "
-			 "compared", names(c, NATIVE));
+			 "compared", verdict_names(c, NATIVE));
 	else if (any_differs(c, FASTMAP))
 		snprintf(text, sizeof(text), "DIFFERENT: %s",
-			 names(c, FASTMAP));
+			 verdict_names(c, FASTMAP));
 	else
 		return "same output";
 	return text;

@@ -33,7 +33,7 @@ struct asked {
 
 /* ---- which file --------------------------------------------------------- */
 
-static bool is_file(const json_t *f, const struct stat *st)
+static bool why_is_file(const json_t *f, const struct stat *st)
 {
 	return doc_uint(f, "inode") == st->st_ino &&
 	       doc_uint(f, "device") == st->st_dev;
@@ -48,7 +48,7 @@ static const json_t *by_number(const json_t *files, const char *path)
 	if (stat(path, &st))
 		return NULL;
 	json_array_foreach(files, i, f)
-		if (is_file(f, &st))
+		if (why_is_file(f, &st))
 			return f;
 	return NULL;
 }
@@ -56,7 +56,7 @@ static const json_t *by_number(const json_t *files, const char *path)
 /* How a path may be named: wholly, by its last part, by any part. */
 enum by { BY_PATH, BY_NAME, BY_PART, BYS };
 
-static bool is_named(const json_t *f, const char *name, enum by by)
+static bool why_is_named(const json_t *f, const char *name, enum by by)
 {
 	const char *path = doc_text(f, "path");
 
@@ -64,15 +64,15 @@ static bool is_named(const json_t *f, const char *name, enum by by)
 	       !strcmp(by == BY_NAME ? fm_base_name(path) : path, name);
 }
 
-static unsigned find(const json_t *files, const char *name, enum by by,
-		     const json_t **ret)
+static unsigned why_find(const json_t *files, const char *name, enum by by,
+			 const json_t **ret)
 {
 	unsigned n = 0;
 	const json_t *f;
 	size_t i;
 
 	json_array_foreach(files, i, f)
-		if (is_named(f, name, by) && !n++)
+		if (why_is_named(f, name, by) && !n++)
 			*ret = f;
 	return n;
 }
@@ -86,7 +86,7 @@ static void say_several(const json_t *files, const struct asked *a, unsigned n)
 	fprintf(stderr, "fastmap: why: %u files of %s have '%s' in their path; "
 		"give more of it:", n, a->who, a->file);
 	json_array_foreach(files, i, f)
-		if (is_named(f, a->file, BY_PART) && said++ < 3)
+		if (why_is_named(f, a->file, BY_PART) && said++ < 3)
 			fprintf(stderr, "%s %s", said > 1 ? "," : "",
 				doc_text(f, "path"));
 	fputs(n > 3 ? ", ...\n" : "\n", stderr);
@@ -112,7 +112,7 @@ static bool is_in_maps(unsigned pid, const struct stat *st)
 	return found;
 }
 
-static void say_none(const json_t *stats, const struct asked *a)
+static void why_say_none(const json_t *stats, const struct asked *a)
 {
 	struct stat st;
 
@@ -129,24 +129,24 @@ static void say_none(const json_t *stats, const struct asked *a)
 }
 
 /* NULL: none, or several; said. */
-static const json_t *pick(const json_t *stats, const json_t *files,
-			  const struct asked *a)
+static const json_t *why_pick(const json_t *stats, const json_t *files,
+			      const struct asked *a)
 {
 	const json_t *f = by_number(files, a->file);
 	unsigned n = 0;
 
 	for (enum by by = 0; !f && !n && by < BYS; by++)
-		n = find(files, a->file, by, &f);
+		n = why_find(files, a->file, by, &f);
 	if (n > 1)
 		say_several(files, a, n);
 	else if (!f)
-		say_none(stats, a);
+		why_say_none(stats, a);
 	return n > 1 ? NULL : f;
 }
 
 /* ---- as JSON ------------------------------------------------------------ */
 
-static json_t *document(const json_t *stats, const json_t *f)
+static json_t *why_document(const json_t *stats, const json_t *f)
 {
 	const json_t *served = json_object_get(f, "served");
 	json_t *o = json_pack(
@@ -167,9 +167,9 @@ static json_t *document(const json_t *stats, const json_t *f)
 	return NULL;
 }
 
-static int show_json(const json_t *stats, const json_t *f)
+static int why_show_json(const json_t *stats, const json_t *f)
 {
-	json_t *o = document(stats, f);
+	json_t *o = why_document(stats, f);
 	int err = !o || json_dumpf(o, stdout, JSON_INDENT(1) |
 					      JSON_REAL_PRECISION(15));
 
@@ -183,7 +183,7 @@ static int show_json(const json_t *stats, const json_t *f)
 
 /* ------------------------------------------------------------------------- */
 
-static int show(const json_t *stats, const json_t *f, const struct asked *a)
+static int why_show(const json_t *stats, const json_t *f, const struct asked *a)
 {
 	if (!json_object_get(f, "choice")) {
 		fprintf(stderr, "fastmap: why: %s runs an older library, which "
@@ -192,12 +192,12 @@ static int show(const json_t *stats, const json_t *f, const struct asked *a)
 		return 1;
 	}
 	if (a->json)
-		return show_json(stats, f);
+		return why_show_json(stats, f);
 	why_text(stats, f, stdout);
 	return 0;
 }
 
-static int ask(const struct asked *a)
+static int why_ask(const struct asked *a)
 {
 	json_t *stats = live_stats(a->who), *files;
 	const json_t *f;
@@ -206,8 +206,8 @@ static int ask(const struct asked *a)
 	if (!stats)
 		return 1;
 	files = doc_files(stats);
-	f = pick(stats, files, a);
-	r = f ? show(stats, f, a) : 1;
+	f = why_pick(stats, files, a);
+	r = f ? why_show(stats, f, a) : 1;
 	json_decref(files);
 	json_decref(stats);
 	return r;
@@ -235,5 +235,5 @@ int cmd_why(int argc, char **argv)
 		return cmd_usage_count(help, argc - optind, 2);
 	a.who = argv[optind];
 	a.file = argv[optind + 1];
-	return ask(&a);
+	return why_ask(&a);
 }

@@ -30,14 +30,15 @@ static const json_t *last_change(const json_t *file)
 }
 
 /* The engine has had it; else the kernel from the start. */
-static bool is_known(const json_t *file)
+static bool why_text_is_known(const json_t *file)
 {
 	return json_object_get(file, "open") != NULL;
 }
 
 /* ---- who ---------------------------------------------------------------- */
 
-static void put_file(const json_t *stats, const json_t *file, FILE *out)
+static void why_text_put_file(const json_t *stats, const json_t *file,
+			      FILE *out)
 {
 	static wchar_t path[COLUMNS + 1];
 
@@ -48,7 +49,8 @@ static void put_file(const json_t *stats, const json_t *file, FILE *out)
 		fm_base_name(doc_text(stats, "program")));
 }
 
-static void put_server(const char *server, const json_t *file, FILE *out)
+static void why_text_put_server(const char *server, const json_t *file,
+				FILE *out)
 {
 	const json_t *served = json_object_get(file, "served");
 	const char *text = !strcmp(server, "engine") ? "the engine" :
@@ -119,7 +121,7 @@ static void put_return(const json_t *file, const json_t *c, FILE *out)
 	const double s = (double)doc_uint(c, "not_before_ms") / 1000;
 
 	fprintf(out, "it may come back: ");
-	if (!is_known(file))
+	if (!why_text_is_known(file))
 		fprintf(out, "%s\n", may ? "yes, when it is mapped again, or "
 			"the program is seen to wait for it" :
 			"no, unless that changes and it is mapped again");
@@ -133,7 +135,7 @@ static void put_return(const json_t *file, const json_t *c, FILE *out)
 		fprintf(out, "yes, as soon as that has changed\n");
 }
 
-static void put_kernels(const json_t *file, FILE *out)
+static void why_text_put_kernels(const json_t *file, FILE *out)
 {
 	const json_t *c = choice_of(file);
 
@@ -246,10 +248,10 @@ void why_text(const json_t *stats, const json_t *file, FILE *out)
 {
 	const char *server = doc_server(stats, file);
 
-	put_file(stats, file, out);
-	put_server(server, file, out);
+	why_text_put_file(stats, file, out);
+	why_text_put_server(server, file, out);
 	if (strcmp(server, "engine"))
-		put_kernels(file, out);
+		why_text_put_kernels(file, out);
 	else
 		put_engines(file, out);
 	put_costs(file, out);

@@ -18,10 +18,11 @@
 
 int (*fm_hook_take_signals)(void);
 
-static int open_uffd(void), take_faults(void);
-static void reset(void);
+static int delivery_open_uffd(void), take_faults(void);
+static void delivery_reset(void);
 
-FM_LIFE(uffd, .level = FM_LIFE_UFFD, .start = open_uffd, .reset = reset,
+FM_LIFE(uffd, .level = FM_LIFE_UFFD, .start = delivery_open_uffd,
+	.reset = delivery_reset,
 	.remedy =
 		"sysctl vm.unprivileged_userfaultfd, a seccomp filter, or Linux "
 		"older than 5.19; see fastmap doctor")
@@ -62,7 +63,7 @@ static void say_raw_calls(enum fm_faults want)
 	       needed);
 }
 
-static int open_uffd(void)
+static int delivery_open_uffd(void)
 {
 	struct fm_uffd_caps caps = { 0 };
 	enum fm_faults want = fm_settings()->faults;
@@ -143,7 +144,7 @@ static int take_faults(void)
 	return err;
 }
 
-static void reset(void)
+static void delivery_reset(void)
 {
 	fm_delivery_set(fm_delivery(), "not started in this child");
 	fm_fd_drop(fm_uffd_fd());

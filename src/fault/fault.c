@@ -226,7 +226,7 @@ struct around {
 	bool starved; /* no memory to install one */
 };
 
-static FM_FAULT bool covers(const struct around *b, uint64_t i)
+static FM_FAULT bool fault_covers(const struct around *b, uint64_t i)
 {
 	return b->got > 0 && b->lo + (uint64_t)b->got > i;
 }
@@ -240,7 +240,7 @@ static FM_FAULT void read_around(struct fm_map *m, uint64_t i, struct around *b)
 	/* Last: who has a buffer waits for nothing but the device. */
 	b->b = fm_bounce_get();
 	b->got = fm_load(m->file, m->pgoff + b->lo, b->hi - b->lo, b->b->mem);
-	if (b->hi - b->lo == 1 || covers(b, i))
+	if (b->hi - b->lo == 1 || fault_covers(b, i))
 		return;
 	fm_fault_around_unlock(m, i, b->lo, b->hi);
 	fm_cache_uncharge(m->file, b->hi - b->lo - 1);
@@ -301,7 +301,7 @@ static FM_FAULT int load_from_file(struct fm_map *m, uint64_t i, bool store,
 	if (err)
 		return err;
 	read_around(m, i, &b);
-	if (covers(&b, i)) {
+	if (fault_covers(&b, i)) {
 		*came = (struct range){ b.lo, b.lo + (uint64_t)b.got };
 		if (store)
 			mark_dirty(f, m->pgoff + i, p);
@@ -409,8 +409,8 @@ static FM_FAULT int resolve(struct fm_map *m, uint64_t i,
  * kernel raises the signal (and writes the core) as it would have. Under the
  * space lock, or what is mapped there meanwhile would get that protection; for
  * which a fault may not wait, but try again. */
-static FM_FAULT bool refuse(struct fm_map *m, uintptr_t a,
-			    enum fm_fault_result *ret)
+static FM_FAULT bool fault_refuse(struct fm_map *m, uintptr_t a,
+				  enum fm_fault_result *ret)
 {
 	uint64_t mask;
 
@@ -511,7 +511,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	int err;
 
 	if (acc.write && !(atomic_load(&m->prot) & PROT_WRITE)) {
-		if (refuse(m, a, &res))
+		if (fault_refuse(m, a, &res))
 			return res;
 		acc.write = false;
 	}
@@ -544,7 +544,7 @@ static FM_FAULT void note_time(struct fm_file *f, uint64_t ns)
 	fm_count(&f->st.spent_ns, ns);
 }
 
-static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
+static FM_FAULT enum fm_fault_result fault_serve(void *addr, struct access acc)
 {
 	uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
 	bool (*touch)(uintptr_t, size_t) = atomic_load(&fm_fork_touch);
@@ -573,21 +573,22 @@ static FM_FAULT enum fm_fault_result serve(void *addr, struct access acc)
 }
 
 /* Each loop of a thread reads in its own way. */
-static FM_FAULT uint32_t hash_of(uintptr_t ip)
+static FM_FAULT uint32_t fault_hash_of(uintptr_t ip)
 {
 	return (uint32_t)((fm_arch_thread_pointer() >> 6 ^ ip) * 31);
 }
 
 FM_FAULT enum fm_fault_result fm_fault(void *addr, bool write, uintptr_t ip)
 {
-	return serve(addr, (struct access){ .write = write,
-					    .who = hash_of(ip) });
+	return fault_serve(addr, (struct access){ .write = write,
+						  .who = fault_hash_of(ip) });
 }
 
 FM_FAULT enum fm_fault_result fm_fault_message(void *addr, bool write,
 					       uint64_t protects, uint32_t tid)
 {
-	return serve(addr, (struct access){ .write = write, .told = true,
-					    .protects = protects,
-					    .who = tid });
+	return fault_serve(addr, (struct access){ .write = write,
+						  .told = true,
+						  .protects = protects,
+						  .who = tid });
 }

@@ -59,7 +59,7 @@ static FM_FAULT uint64_t holds(void)
 	return fm_cache_limit() / 8 * 7;
 }
 
-static FM_FAULT bool has_room(void)
+static FM_FAULT bool fault_around_has_room(void)
 {
 	return fm_cache_resident() < (int64_t)holds();
 }
@@ -96,7 +96,7 @@ static FM_FAULT bool scan_passed(void)
  * mean, of 256, over about the last 16 faults of full caches. */
 static _Atomic uint32_t share_back;
 
-static FM_FAULT bool comes_back(struct fm_map *m, uint64_t i)
+static FM_FAULT bool fault_around_comes_back(struct fm_map *m, uint64_t i)
 {
 	bool back = fm_ghost_has(m->file, m->pgoff + i);
 	uint32_t share = atomic_load_explicit(&share_back,
@@ -130,7 +130,7 @@ static FM_FAULT uint64_t found_of(uint64_t r, uint32_t w)
 
 /* Does all that the last w faults came from fit? A sixteenth less than would
  * just fit: that much is chance. */
-static FM_FAULT void judge_area(uint32_t w)
+static FM_FAULT void fault_around_judge_area(uint32_t w)
 {
 	const uint64_t r = holds() / FM_HUGE_PAGES;
 
@@ -155,7 +155,7 @@ static FM_FAULT void note_piece(const struct fm_file *f, uint64_t fp)
 	if (atomic_fetch_add_explicit(&area.faults, 1, memory_order_relaxed) +
 		    1 ==
 	    fm_tune.fault_around_window)
-		judge_area(fm_tune.fault_around_window);
+		fault_around_judge_area(fm_tune.fault_around_window);
 }
 
 static FM_FAULT bool small_area(void)
@@ -227,8 +227,8 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 		return LARGE;
 	if (comes_whole(m))
 		return as_many_again(m, i);
-	room = has_room();
-	back = !room && comes_back(m, i);
+	room = fault_around_has_room();
+	back = !room && fault_around_comes_back(m, i);
 	if (!room && !back)
 		return 1;
 	n = known(m, i, fm_tune.fault_around_group, back);
@@ -268,7 +268,7 @@ static FM_FAULT bool alias_has(struct fm_map *m, uint64_t i)
 }
 
 /* A page that nobody has or is working on may come along with a load. */
-static FM_FAULT bool join(struct fm_map *m, uint64_t i)
+static FM_FAULT bool fault_around_join(struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
@@ -287,7 +287,7 @@ static FM_FAULT bool join(struct fm_map *m, uint64_t i)
 }
 
 /* Where the mapping ends, or the file, as far as is known. */
-static FM_FAULT uint64_t end_of(const struct fm_map *m)
+static FM_FAULT uint64_t fault_around_end_of(const struct fm_map *m)
 {
 	uint64_t pages = fm_map_pages(m);
 	uint64_t size = ((uint64_t)atomic_load(&m->file->size) +
@@ -310,11 +310,11 @@ FM_FAULT void fm_fault_around_lock(struct fm_map *m, uint64_t i, uint64_t *lo,
 		return;
 	first = fp - fp % per < m->pgoff ? 0 : fp - fp % per - m->pgoff;
 	last = fp - fp % per + per - m->pgoff;
-	if (last > end_of(m))
-		last = end_of(m);
-	while (*lo > first && join(m, *lo - 1))
+	if (last > fault_around_end_of(m))
+		last = fault_around_end_of(m);
+	while (*lo > first && fault_around_join(m, *lo - 1))
 		--*lo;
-	while (*hi < last && join(m, *hi))
+	while (*hi < last && fault_around_join(m, *hi))
 		++*hi;
 }
 
@@ -329,7 +329,8 @@ FM_FAULT void fm_fault_around_unlock(struct fm_map *m, uint64_t i, uint64_t lo,
 /* ---- what comes in the background -------------------------------------- */
 
 /* Pages [i, end) of m that are not there, as far as there are buffers. */
-static FM_FAULT void bring(struct fm_map *m, uint64_t i, uint64_t end)
+static FM_FAULT void fault_around_bring(struct fm_map *m, uint64_t i,
+					uint64_t end)
 {
 	for (uint64_t n = 1; n && i < end; i += n)
 		n = fm_mode(m, i) & PM_PRESENT ?
@@ -344,16 +345,19 @@ FM_FAULT void fm_fault_around_rest(struct fm_map *m, uint64_t i)
 	if (comes_whole(m) && !fm_map_is_window(m) &&
 	    known(m, i, FM_HUGE_PAGES, false) + fm_device_even(m->file) >=
 		    FM_HUGE_PAGES / 2)
-		bring(m, first, fm_least(i - at + FM_HUGE_PAGES, end_of(m)));
+		fault_around_bring(m, first,
+				   fm_least(i - at + FM_HUGE_PAGES,
+					    fault_around_end_of(m)));
 }
 
-static void every_second(void)
+static void fault_around_every_second(void)
 {
 	const uint32_t w = atomic_load(&area.faults);
 
 	fm_fault_around_weigh();
 	if (w >= fm_tune.sample_enough && w < fm_tune.fault_around_window)
-		judge_area(w);
+		fault_around_judge_area(w);
 }
 
-FM_LIFE(fault_around, .level = FM_LIFE_HELPERS, .second = every_second)
+FM_LIFE(fault_around, .level = FM_LIFE_HELPERS,
+	.second = fault_around_every_second)

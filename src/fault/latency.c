@@ -37,10 +37,10 @@ void fm_latency_sum(struct fm_hist *ret)
 		fm_hist_add(ret, &latency[i]);
 }
 
-static void forked(void)
+static void latency_forked(void)
 {
 	if (atomic_exchange(&any, false))
 		fm_sys_clear(latency, sizeof(latency));
 }
 
-FM_LIFE(latency, .level = FM_LIFE_FAULTS, .forked = forked)
+FM_LIFE(latency, .level = FM_LIFE_FAULTS, .forked = latency_forked)

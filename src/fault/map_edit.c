@@ -83,7 +83,7 @@ int fm_range_list(uintptr_t start, uintptr_t end, struct fm_list *ret)
 	return list_maps(put_range, &r, ret);
 }
 
-static void put_file(struct fm_snapshot *s, void *file)
+static void map_edit_put_file(struct fm_snapshot *s, void *file)
 {
 	struct fm_map *m;
 
@@ -93,7 +93,7 @@ static void put_file(struct fm_snapshot *s, void *file)
 
 int fm_file_list(struct fm_file *f, struct fm_list *ret)
 {
-	return list_maps(put_file, f, ret);
+	return list_maps(map_edit_put_file, f, ret);
 }
 
 int fm_list_each(const struct fm_list *l, fm_map_fn fn, void *arg)
@@ -134,7 +134,7 @@ void fm_map_unlock_part(struct fm_map *m, uint64_t lo, uint64_t hi)
 	fm_map_each(m, lo, hi, unlock_touched, NULL);
 }
 
-static void lock_pages(struct fm_map *m)
+static void map_edit_lock_pages(struct fm_map *m)
 {
 	fm_map_lock_part(m, 0, fm_map_pages(m));
 }
@@ -200,7 +200,7 @@ int fm_map_hide(struct fm_map *m, void *arg)
 
 int fm_map_lock(struct fm_map *m, void *arg)
 {
-	lock_pages(m);
+	map_edit_lock_pages(m);
 	if (m->shared)
 		flush_locked(m);
 	return 0;
@@ -210,7 +210,7 @@ int fm_map_lock(struct fm_map *m, void *arg)
  * on, where something else is to be there the next moment. */
 int fm_map_lock_unused(struct fm_map *m, void *arg)
 {
-	lock_pages(m);
+	map_edit_lock_pages(m);
 	fm_pin_wait(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT);
 	if (m->shared)
 		flush_locked(m);

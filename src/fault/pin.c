@@ -25,7 +25,7 @@ static bool forbids(struct fm_map *m, bool in)
 }
 
 /* Resident and usable right now, with nobody working on it? */
-static enum state settled(uintptr_t a, bool in)
+static enum state pin_settled(uintptr_t a, bool in)
 {
 	unsigned e = fm_epoch_enter();
 	uint32_t before = fm_space_shown();
@@ -68,7 +68,7 @@ static uintptr_t bring_in(uintptr_t a, uintptr_t end, bool in, bool first)
 	int tries = 0;
 
 	while (a < end) {
-		enum state now = settled(a, in);
+		enum state now = pin_settled(a, in);
 
 		if (now == FORBIDDEN)
 			return a;
@@ -89,7 +89,7 @@ static uintptr_t bring_in(uintptr_t a, uintptr_t end, bool in, bool first)
 static bool all_settled(uintptr_t a, uintptr_t end, bool in)
 {
 	for (; a < end; a = (a & ~FM_PAGE_MASK) + FM_PAGE)
-		if (settled(a, in) == ABSENT)
+		if (pin_settled(a, in) == ABSENT)
 			return false;
 	return true;
 }

@@ -92,7 +92,7 @@ static bool let_store(struct slot *s, struct fm_map *m, uintptr_t a)
 	return can;
 }
 
-static void say(struct fm_file *f)
+static void uffd_deadlock_say(struct fm_file *f)
 {
 	static _Atomic bool said;
 
@@ -114,7 +114,7 @@ static void free_it(struct slot *s, uintptr_t a)
 	if (f && works_on(atomic_load(&s->tid), &st) && st.st_ino == f->ino &&
 	    st.st_dev == f->dev && atomic_load(&s->addr) == a &&
 	    (let_store(s, m, a) || !fm_poison_deadlock(m, a))) {
-		say(f);
+		uffd_deadlock_say(f);
 		atomic_store(&again_tid, atomic_load(&s->tid));
 		atomic_store(&freed_ms, fm_now_ms());
 		fm_uffd_wake((void *)a, FM_PAGE);

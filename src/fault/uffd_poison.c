@@ -30,7 +30,7 @@ bool fm_failing(void)
 	return atomic_load(&count) != 0;
 }
 
-static void reset(void)
+static void uffd_poison_reset(void)
 {
 	fm_lock_reset(&lock);
 	atomic_store(&count, 0);
@@ -73,7 +73,7 @@ static void lift_first(void)
 	lift(&e);
 }
 
-static bool is_due(uint64_t now)
+static bool uffd_poison_is_due(uint64_t now)
 {
 	return atomic_load(&count) &&
 	       now - entries[first].since_ms >= fm_tune.uffd_poison_fail_ms;
@@ -89,7 +89,7 @@ void fm_poison_tick(bool all)
 		fm_space_lock(&mask);
 	else if (!fm_space_trylock(&mask))
 		return; /* who asks has a fault to serve */
-	while (all ? fm_failing() : is_due(fm_now_ms()))
+	while (all ? fm_failing() : uffd_poison_is_due(fm_now_ms()))
 		lift_first();
 	fm_space_unlock(&mask);
 }
@@ -100,7 +100,7 @@ static void lift_all(void)
 }
 
 /* False: no room. */
-static bool note(struct fm_file *f, uint64_t fp)
+static bool uffd_poison_note(struct fm_file *f, uint64_t fp)
 {
 	bool room;
 
@@ -141,7 +141,7 @@ static int poison(struct fm_file *f, struct fm_map *m, uint64_t i)
 	if (make_missing(m, i, p))
 		err = fm_uffd_poison(fm_map_addr(m, i), FM_PAGE);
 	fm_page_unlock(p);
-	while (!err && !note(f, m->pgoff + i))
+	while (!err && !uffd_poison_note(f, m->pgoff + i))
 		lift_first();
 	return err;
 }
@@ -156,7 +156,7 @@ int fm_poison_deadlock(struct fm_map *m, uintptr_t a)
 	/* Who fills it meanwhile has won: EEXIST. */
 	err = fm_uffd_poison((void *)a, FM_PAGE);
 	if (!err)
-		note(m->file, m->pgoff + i);
+		uffd_poison_note(m->file, m->pgoff + i);
 	return err;
 }
 
@@ -205,4 +205,4 @@ void fm_fail_access(struct fm_file *f, uintptr_t a)
 	fm_space_unlock(&mask);
 }
 
-FM_LIFE(uffd_poison, .level = FM_LIFE_FAULTS, .reset = reset)
+FM_LIFE(uffd_poison, .level = FM_LIFE_FAULTS, .reset = uffd_poison_reset)

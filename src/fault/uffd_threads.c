@@ -36,7 +36,7 @@ static bool beyond_end(const struct fm_map *m, uintptr_t addr)
 }
 
 /* Not for each page, of which all may fail. */
-static bool may_demote(struct fm_file *f)
+static bool uffd_threads_may_demote(struct fm_file *f)
 {
 	uint64_t stays = atomic_load(&f->demote.stays_since_ms);
 
@@ -62,7 +62,7 @@ static void demote_unservable(uintptr_t addr)
 		return;
 	/* Where it cannot be opened any more, or what is dirty not be
 	 * written. */
-	if (!may_demote(f) || !take || take(f, addr, beyond))
+	if (!uffd_threads_may_demote(f) || !take || take(f, addr, beyond))
 		fm_fail_access(f, addr);
 	fm_file_put(f);
 }
@@ -100,7 +100,7 @@ static void die_of_sigbus(void)
 
 /* While nothing is served there is nobody who could wait, and what the program
  * has closed it may close. */
-static void lost(void)
+static void uffd_threads_lost(void)
 {
 	if (fm_active())
 		die_of_sigbus();
@@ -117,7 +117,7 @@ static bool try_watch(void)
 	return false;
 }
 
-static void watch(void)
+static void uffd_threads_watch(void)
 {
 	for (;;) {
 		uint32_t seen = atomic_load(&calls);
@@ -129,7 +129,7 @@ static void watch(void)
 }
 
 /* The last one sends for another: it may be busy for long. */
-static void unwatch(void)
+static void uffd_threads_unwatch(void)
 {
 	if (atomic_fetch_sub(&watchers, 1) > 1)
 		return;
@@ -149,7 +149,7 @@ static void wait_message(struct pollfd *p)
 		fm_sys_sleep_us(5000);
 	/* What the program has under this number is not for us to read. */
 	if (n > 0 && !fm_sys_is_anon(p->fd) && !fm_uffd_lost(p->fd))
-		lost();
+		uffd_threads_lost();
 }
 
 static void *handler(void *arg)
@@ -159,7 +159,7 @@ static void *handler(void *arg)
 	struct uffd_msg msg;
 
 	fm_thread_begin("fastmap-fault");
-	watch();
+	uffd_threads_watch();
 	pfd[0].fd = fm_uffd_fd();
 	for (;;) {
 		uint64_t protects = fm_uffd_protects();
@@ -167,15 +167,15 @@ static void *handler(void *arg)
 
 		fm_poison_tick(false);
 		if (n == (long)sizeof(msg)) {
-			unwatch();
+			uffd_threads_unwatch();
 			if (msg.event == UFFD_EVENT_PAGEFAULT)
 				handle(&msg, protects, me);
-			watch();
+			uffd_threads_watch();
 		} else if (n == -EAGAIN) {
 			wait_message(pfd);
 			fm_deadlock_look();
 		} else if (n != -EINTR && !fm_uffd_lost(pfd[0].fd)) {
-			lost();
+			uffd_threads_lost();
 		}
 		pfd[0].fd = fm_uffd_fd();
 	}

@@ -346,7 +346,7 @@ static int file_new(const struct stat *st, const char *path,
 	return 0;
 }
 
-static void publish(struct fm_file *f)
+static void file_publish(struct fm_file *f)
 {
 	unsigned b = bucket(f->dev, f->ino);
 
@@ -404,7 +404,7 @@ static void unname(struct fm_file *f)
 		*pp = f->hash_next;
 }
 
-static void unpublish(struct fm_file *f)
+static void file_unpublish(struct fm_file *f)
 {
 	unname(f);
 	atomic_store(&table[f->id], NULL);
@@ -468,7 +468,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	}
 	fm_errseq_back(f);
 	fm_served_file(f, FM_BY_ENGINE, FM_WHY_NONE);
-	publish(f);
+	file_publish(f);
 	if (write)
 		now_writable(f, st);
 	*ret = f;
@@ -491,7 +491,7 @@ int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
 	atomic_init(&f->server, FM_SERVER_KERNEL);
 	atomic_store(&f->st.demote_why, (uint8_t)why);
 	fm_served_file(f, fm_served_beside_engine(policy), why);
-	publish(f);
+	file_publish(f);
 	*ret = f;
 	return 0;
 }
@@ -507,7 +507,7 @@ static void drop_path(struct fm_file *f)
 }
 
 /* What is left holds up neither a lease nor an execve. */
-static void shut(struct fm_file *f)
+static void file_shut(struct fm_file *f)
 {
 	if (f->demote.shut)
 		return;
@@ -519,7 +519,7 @@ static void shut(struct fm_file *f)
 /* The last reference: nothing is mapped, nothing is dirty. */
 static void close_descriptors(struct fm_file *f)
 {
-	shut(f);
+	file_shut(f);
 	drop_path(f);
 }
 
@@ -528,7 +528,7 @@ static void file_close(struct fm_file *f)
 	for (struct fm_file_observer *o = observers; o; o = o->next)
 		if (o->closing)
 			o->closing(f);
-	unpublish(f);
+	file_unpublish(f);
 	fm_errseq_note(f);
 	close_descriptors(f);
 	fm_inflight_forget(f);
@@ -550,7 +550,7 @@ static void hollow(struct fm_file *f)
 		if (o->hollow)
 			o->hollow(f);
 	if (f->demote.passes)
-		shut(f);
+		file_shut(f);
 	else
 		close_descriptors(f);
 }
@@ -602,7 +602,7 @@ int fm_file_open_again(struct fm_file *f, bool write)
 	atomic_store(&f->gen, next_gen++);
 	f->demote.shut = false;
 	if (err) {
-		shut(f);
+		file_shut(f);
 		return err;
 	}
 	if (write) {
@@ -659,7 +659,7 @@ static void drop_data_fds(const struct fm_file *f)
 			fm_fd_forget(fds[k]);
 }
 
-static void reset(void)
+static void file_reset(void)
 {
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct fm_file *f = fm_file_at(id);
@@ -710,4 +710,4 @@ struct fm_file *fm_file_by_fd(int fd)
 	return fm_file_by_stat(&st);
 }
 
-FM_LIFE(files, .level = FM_LIFE_MEMORY, .reset = reset)
+FM_LIFE(files, .level = FM_LIFE_MEMORY, .reset = file_reset)

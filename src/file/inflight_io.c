@@ -43,22 +43,22 @@ static struct {
 	_Atomic uint32_t begun, ended;
 } closes[KINDS + 1];
 
-static FM_FAULT uint32_t kind_of(int fd)
+static FM_FAULT uint32_t inflight_io_kind_of(int fd)
 {
 	return fd == FM_ALL_FDS ? KINDS : (uint32_t)fd % KINDS;
 }
 
 void fm_close_begins(int fd)
 {
-	atomic_fetch_add(&closes[kind_of(fd)].begun, 1);
+	atomic_fetch_add(&closes[inflight_io_kind_of(fd)].begun, 1);
 }
 
 void fm_close_ends(int fd)
 {
-	atomic_fetch_add(&closes[kind_of(fd)].ended, 1);
+	atomic_fetch_add(&closes[inflight_io_kind_of(fd)].ended, 1);
 }
 
-static uint64_t owner_of(int fd)
+static uint64_t inflight_io_owner_of(int fd)
 {
 	uint32_t number = (uint32_t)fd + 1, n;
 
@@ -66,7 +66,7 @@ static uint64_t owner_of(int fd)
 		tid = (uint32_t)fm_sys_gettid();
 	if (number > ANY_FD)
 		number = ANY_FD;
-	n = atomic_load(&closes[kind_of(fd)].ended) +
+	n = atomic_load(&closes[inflight_io_kind_of(fd)].ended) +
 	    atomic_load(&closes[KINDS].ended);
 	return (uint64_t)tid << (FD_BITS + CLOSES_BITS) |
 	       (uint64_t)number << CLOSES_BITS |
@@ -86,7 +86,7 @@ static FM_FAULT uint32_t number_of(uint64_t owner)
 static FM_FAULT bool was_closed(uint64_t owner)
 {
 	int fd = (int)number_of(owner) - 1;
-	uint32_t n = atomic_load(&closes[kind_of(fd)].begun) +
+	uint32_t n = atomic_load(&closes[inflight_io_kind_of(fd)].begun) +
 		     atomic_load(&closes[KINDS].begun);
 
 	return (n - (uint32_t)owner) & ((1u << CLOSES_BITS) - 1);
@@ -101,7 +101,7 @@ static FM_FAULT bool died(struct slot *s, uint64_t owner)
 	       atomic_compare_exchange_strong(&s->owner, &owner, 0);
 }
 
-static void search(struct slot *slots)
+static void inflight_io_search(struct slot *slots)
 {
 	for (unsigned i = 0; i < FM_READS_FULL; i++) {
 		uint64_t owner = atomic_load(&slots[i].owner);
@@ -117,7 +117,7 @@ static unsigned crowd_enter(struct calls *c, int fd)
 	struct stat st;
 
 	if (atomic_fetch_add(&full, 1) % FM_READS_FULL == 0)
-		search(c->slots);
+		inflight_io_search(c->slots);
 	if (fm_sys_stat_notimes(fd, &st) || !S_ISREG(st.st_mode))
 		return FM_CALL_OTHER;
 	atomic_fetch_add(&c->crowd, 1);
@@ -128,7 +128,7 @@ static unsigned slot_enter(struct calls *c, int fd)
 {
 	static _Thread_local unsigned last
 		__attribute__((tls_model("initial-exec")));
-	const uint64_t me = owner_of(fd);
+	const uint64_t me = inflight_io_owner_of(fd);
 	unsigned i = last ? last : tid * 7u;
 
 	for (unsigned tries = 0; tries < PROBES; tries++, i++) {
@@ -177,7 +177,7 @@ void fm_write_leave(unsigned slot)
 
 /* The descriptor is looked at first: one that is another file by then was
  * closed before. Of a confined program nothing is asked. */
-static FM_FAULT bool may_be(uint64_t owner, dev_t dev, ino_t ino)
+static FM_FAULT bool inflight_io_may_be(uint64_t owner, dev_t dev, ino_t ino)
 {
 	struct stat st;
 
@@ -187,14 +187,15 @@ static FM_FAULT bool may_be(uint64_t owner, dev_t dev, ino_t ino)
 	return (st.st_ino == ino && st.st_dev == dev) || was_closed(owner);
 }
 
-static FM_FAULT bool in_flight(struct calls *c, dev_t dev, ino_t ino)
+static FM_FAULT bool inflight_io_in_flight(struct calls *c, dev_t dev,
+					   ino_t ino)
 {
 	if (atomic_load(&c->crowd))
 		return true;
 	for (unsigned i = 0; i < FM_READS_FULL; i++) {
 		uint64_t owner = atomic_load(&c->slots[i].owner);
 
-		if (owner && may_be(owner, dev, ino) &&
+		if (owner && inflight_io_may_be(owner, dev, ino) &&
 		    (fm_sys_confined() || !died(&c->slots[i], owner)))
 			return true;
 	}
@@ -205,7 +206,7 @@ bool fm_writes_wait(const struct stat *st)
 {
 	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 
-	while (in_flight(&writes, st->st_dev, st->st_ino))
+	while (inflight_io_in_flight(&writes, st->st_dev, st->st_ino))
 		if (!fm_wait_on(&w))
 			return false;
 	return true;
@@ -238,7 +239,7 @@ FM_FAULT bool fm_inflight_allow_direct(struct fm_file *f)
 	if (!fm_store_of(f)->direct || atomic_load(&f->wb.buffered))
 		return false;
 	if (!atomic_load(&f->calls.reads_over)) {
-		if (in_flight(&reads, f->dev, f->ino))
+		if (inflight_io_in_flight(&reads, f->dev, f->ino))
 			atomic_store(&f->wb.buffered, true);
 		else
 			atomic_store(&f->calls.reads_over, true);
@@ -246,7 +247,7 @@ FM_FAULT bool fm_inflight_allow_direct(struct fm_file *f)
 	return !atomic_load(&f->wb.buffered);
 }
 
-static void empty(struct calls *c)
+static void inflight_io_empty(struct calls *c)
 {
 	atomic_store(&c->crowd, 0);
 	for (unsigned i = 0; i < FM_READS_FULL; i++)
@@ -254,16 +255,16 @@ static void empty(struct calls *c)
 			atomic_store(&c->slots[i].owner, 0);
 }
 
-static void forked(void)
+static void inflight_io_forked(void)
 {
 	atomic_store(&stored, 0);
 	tid = 0;
-	empty(&reads);
-	empty(&writes);
+	inflight_io_empty(&reads);
+	inflight_io_empty(&writes);
 	for (unsigned i = 0; i <= KINDS; i++) {
 		atomic_store(&closes[i].begun, 0);
 		atomic_store(&closes[i].ended, 0);
 	}
 }
 
-FM_LIFE(inflight_io, .level = FM_LIFE_IO, .forked = forked)
+FM_LIFE(inflight_io, .level = FM_LIFE_IO, .forked = inflight_io_forked)

@@ -200,7 +200,7 @@ static FM_FAULT void end_wait(void)
 
 /* How many of the pages have room now: those behind the end of the file have
  * none. */
-static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
+static FM_FAULT long load_allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 {
 	uint64_t size = (uint64_t)fm_file_size_now(f);
 	uint64_t off = fp << FM_PAGE_SHIFT, end = (fp + n) << FM_PAGE_SHIFT;
@@ -221,7 +221,7 @@ static FM_FAULT long allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 	end_wait();
 	if (io.unshare && (err == -EOPNOTSUPP || err == -EINVAL)) {
 		atomic_store(&f->load.unshare, FM_UNSHARE_NEVER);
-		return allocate(f, fp, n);
+		return load_allocate(f, fp, n);
 	}
 	return err < 0 ? err : (long)((io.len + FM_PAGE_MASK) >> FM_PAGE_SHIFT);
 }
@@ -264,12 +264,12 @@ static FM_FAULT void commit(struct fm_file *f)
 /* Room for one page, if there is any. */
 static FM_FAULT long allocate_last(struct fm_file *f, uint64_t fp)
 {
-	long err = allocate(f, fp, 1);
+	long err = load_allocate(f, fp, 1);
 
 	if (err != -ENOSPC && err != -EDQUOT)
 		return err;
 	commit(f);
-	return allocate(f, fp, 1);
+	return load_allocate(f, fp, 1);
 }
 
 FM_FAULT bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p)
@@ -294,7 +294,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	if (before && (atomic_load(before) & FP_ALLOC) &&
 	    !(fm_page_state(p) & FP_ALLOC))
 		n = ALLOC_PAGES;
-	got = allocate(f, fp, n);
+	got = load_allocate(f, fp, n);
 	if (got == -ENOSPC || got == -EDQUOT)
 		got = allocate_last(f, fp);
 	if (got == -EOPNOTSUPP || got == -ENOSYS || got == -EINVAL) {

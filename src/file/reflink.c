@@ -62,7 +62,7 @@ static bool any_shared(int fd)
 	return true;
 }
 
-static void set(struct fm_file *f, enum fm_unshare how)
+static void reflink_set(struct fm_file *f, enum fm_unshare how)
 {
 	atomic_store(&f->load.unshare, how);
 	f->load.sparse = true; /* stores ask for room */
@@ -77,7 +77,7 @@ void fm_shared_look(struct fm_file *f, int fd)
 		return;
 	atomic_store(&f->load.unshare, FM_UNSHARE_MAYBE);
 	if (any_shared(fd))
-		set(f, FM_UNSHARE_ONCE);
+		reflink_set(f, FM_UNSHARE_ONCE);
 }
 
 void fm_file_shares(struct fm_file *f)
@@ -88,5 +88,5 @@ void fm_file_shares(struct fm_file *f)
 void fm_shared_maybe(struct fm_file *f)
 {
 	if (atomic_load(&f->load.unshare) != FM_UNSHARE_NEVER)
-		set(f, FM_UNSHARE_ALWAYS);
+		reflink_set(f, FM_UNSHARE_ALWAYS);
 }

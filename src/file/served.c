@@ -24,7 +24,7 @@ static void stop_clock(struct fm_served *s, uint64_t now)
 }
 
 /* To c->to at c->at_ms; from whom is known here. */
-static void begin(struct fm_served *s, struct fm_served_change *c)
+static void served_begin(struct fm_served *s, struct fm_served_change *c)
 {
 	uint64_t mask;
 
@@ -47,7 +47,7 @@ void fm_served_begin(struct fm_served *s, enum fm_served_by by,
 	struct fm_served_change c = { .at_ms = fm_now_ms(), .to = (uint8_t)by,
 				      .why = (uint8_t)why };
 
-	begin(s, &c);
+	served_begin(s, &c);
 }
 
 void fm_served_file(struct fm_file *f, enum fm_served_by by,
@@ -58,7 +58,7 @@ void fm_served_file(struct fm_file *f, enum fm_served_by by,
 
 	for (unsigned i = 0; i < FM_SERVERS; i++)
 		c.cost_ns[i] = atomic_load(&f->choice->cost_ns[i]);
-	begin(&f->st.served, &c);
+	served_begin(&f->st.served, &c);
 }
 
 void fm_served_read(const struct fm_served *s, struct fm_served *ret)

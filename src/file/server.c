@@ -255,8 +255,8 @@ static int place_for(uint64_t key)
 	return (int)n;
 }
 
-static void say(const char *path, uint64_t key, const char *verb,
-		const char *why, const char *remedy)
+static void server_say(const char *path, uint64_t key, const char *verb,
+		       const char *why, const char *remedy)
 {
 	const bool all = atomic_load(&fm_log_level) >= FM_LOG_INFO;
 	int place;
@@ -279,13 +279,13 @@ void fm_server_reason_left(const char *path, dev_t dev, ino_t ino,
 {
 	/* Both have had their line. */
 	if (why != FM_WHY_HANDED && why != FM_WHY_NO_OPEN)
-		say(path, key_of(dev, ino), "left", reasons[why].text,
-		    reasons[why].remedy);
+		server_say(path, key_of(dev, ino), "left", reasons[why].text,
+			   reasons[why].remedy);
 }
 
 void fm_server_reason_demoted(const char *path, dev_t dev, ino_t ino,
 			     enum fm_server_reason why)
 {
-	say(path, key_of(dev, ino), "handed", reasons[why].text,
-	    reasons[why].remedy);
+	server_say(path, key_of(dev, ino), "handed", reasons[why].text,
+		   reasons[why].remedy);
 }

@@ -29,9 +29,9 @@ void fm_file_passes(struct fm_file *f, bool yes)
 }
 
 /* They are the kernel's in the child, for good. */
-static void forked(void)
+static void takeable_forked(void)
 {
 	atomic_store(&fm_takeable, 0);
 }
 
-FM_LIFE(takeable, .level = FM_LIFE_MEMORY, .forked = forked)
+FM_LIFE(takeable, .level = FM_LIFE_MEMORY, .forked = takeable_forked)

@@ -40,7 +40,7 @@ static struct witness {
 
 /* ---- memory that may be gone --------------------------------------------- */
 
-static FM_FAULT long copy(long call, void *mine, void *there, size_t n)
+static FM_FAULT long witness_copy(long call, void *mine, void *there, size_t n)
 {
 	struct iovec here = { mine, n }, far = { there, n };
 
@@ -48,10 +48,10 @@ static FM_FAULT long copy(long call, void *mine, void *there, size_t n)
 		       0);
 }
 
-static FM_FAULT bool put(void *to, const void *from, size_t n)
+static FM_FAULT bool witness_put(void *to, const void *from, size_t n)
 {
-	return copy(SYS_process_vm_writev, (void *)(uintptr_t)from, to, n) ==
-	       (long)n;
+	return witness_copy(SYS_process_vm_writev, (void *)(uintptr_t)from, to,
+			    n) == (long)n;
 }
 
 /* ---- the windows --------------------------------------------------------- */
@@ -89,7 +89,7 @@ static void map_both(void *arg)
 	fm_sys_close(fd);
 }
 
-static FM_FAULT bool reserve(struct witness *w)
+static FM_FAULT bool witness_reserve(struct witness *w)
 {
 	void *p = w->mem ? w->mem : fm_sys_far(2 * BYTES, PROT_NONE);
 
@@ -122,14 +122,16 @@ static FM_FAULT long map_windows(struct job *j)
 	return err ? err : fm_sys_madvise(j->mem, 2 * BYTES, MADV_DONTFORK);
 }
 
-static FM_FAULT bool window(struct witness *w, struct fm_file *f, uint64_t page)
+static FM_FAULT bool witness_window(struct witness *w, struct fm_file *f,
+				    uint64_t page)
 {
 	struct job j = { .file = f, .first = page & ~(WINDOW / 2 - 1ull) };
 	long err;
 
 	if (w->mem && page - w->first < WINDOW)
 		return true;
-	if (fm_now_ms() < w->not_before_ms || !fm_ring_may_dup() || !reserve(w))
+	if (fm_now_ms() < w->not_before_ms || !fm_ring_may_dup() ||
+	    !witness_reserve(w))
 		return false;
 	j.mem = w->mem;
 	err = map_windows(&j);
@@ -145,26 +147,26 @@ static FM_FAULT bool window(struct witness *w, struct fm_file *f, uint64_t page)
 	return true;
 }
 
-static FM_FAULT char *at(const struct witness *w, uint64_t page)
+static FM_FAULT char *witness_at(const struct witness *w, uint64_t page)
 {
 	return w->mem + ((page - w->first) << FM_PAGE_SHIFT);
 }
 
 static FM_FAULT char *mark_of(const struct witness *w)
 {
-	return at(w, w->page) + MARK;
+	return witness_at(w, w->page) + MARK;
 }
 
 /* A program that has confined itself may be ended for the look. */
-static FM_FAULT bool is_there(const struct witness *w)
+static FM_FAULT bool witness_is_there(const struct witness *w)
 {
 	uint64_t mark = 0;
 
 	if (fm_sys_confined())
 		return w->page;
 	return w->page &&
-	       copy(SYS_process_vm_readv, &mark, mark_of(w), sizeof(mark)) ==
-		       sizeof(mark) &&
+	       witness_copy(SYS_process_vm_readv, &mark, mark_of(w),
+			    sizeof(mark)) == sizeof(mark) &&
 	       mark == w->mark;
 }
 
@@ -173,7 +175,7 @@ static FM_FAULT bool is_there(const struct witness *w)
 static FM_FAULT void dismiss(struct witness *w)
 {
 	if (w->page)
-		fm_sys_madvise(at(w, w->page), FM_PAGE, MADV_DONTNEED);
+		fm_sys_madvise(witness_at(w, w->page), FM_PAGE, MADV_DONTNEED);
 	w->page = 0;
 }
 
@@ -190,11 +192,11 @@ static FM_FAULT int appoint(struct witness *w, struct fm_file *f, uint64_t end)
 	if (w->used)
 		return -EAGAIN; /* until they have ended */
 	dismiss(w);
-	if (!window(w, f, page))
+	if (!witness_window(w, f, page))
 		return -ENOSYS;
 	w->page = page;
 	w->mark = fm_now_ns() | 1;
-	if (put(mark_of(w), &w->mark, sizeof(w->mark)))
+	if (witness_put(mark_of(w), &w->mark, sizeof(w->mark)))
 		return 0;
 	w->page = 0;
 	return (uint64_t)fm_file_size_now(f) < end ? -EFAULT : -EIO;
@@ -211,12 +213,12 @@ static FM_FAULT char *slot_at(const struct witness *w, uint32_t k)
 	const uint32_t off = k < UNITS ? k * UNIT :
 					 UNITS * UNIT + (k - UNITS) * PIECE;
 
-	return at(w, w->page) + off;
+	return witness_at(w, w->page) + off;
 }
 
 /* A free slot for io, a small one rather than a unit. Bytes from memory that
  * has gone fail, as the write would. */
-static FM_FAULT int take(struct witness *w, struct fm_io *io)
+static FM_FAULT int witness_take(struct witness *w, struct fm_io *io)
 {
 	const uint32_t left = slots_of(io) & ~w->used;
 	uint32_t k;
@@ -228,8 +230,9 @@ static FM_FAULT int take(struct witness *w, struct fm_io *io)
 	k = 31u - (uint32_t)__builtin_clz(left);
 	n = fm_least(io->len, k < UNITS ? UNIT : PIECE);
 	slot = slot_at(w, k);
-	if (!put(slot, io->buf, n)) /* who has gone: the memory, or the page? */
-		return is_there(w) ? -EFAULT : -EAGAIN;
+	if (!witness_put(slot, io->buf,
+			 n)) /* who has gone: the memory, or the page? */
+		return witness_is_there(w) ? -EFAULT : -EAGAIN;
 	w->vec[k][0] = (struct iovec){ slot, n };
 	w->vec[k][1] = (struct iovec){ (char *)io->buf + n, io->len - n };
 	w->used |= 1u << k;
@@ -252,10 +255,10 @@ FM_FAULT int fm_witness_call(struct fm_io *io)
 	    (!io->buffered && io->file->io.dio_align > UNIT))
 		return -ENOSYS;
 	fm_lock(&w->lock);
-	if (!w->page || end > w->page << FM_PAGE_SHIFT || !is_there(w))
+	if (!w->page || end > w->page << FM_PAGE_SHIFT || !witness_is_there(w))
 		err = appoint(w, io->file, end);
 	if (!err)
-		err = take(w, io);
+		err = witness_take(w, io);
 	fm_unlock(&w->lock);
 	return err;
 }
@@ -267,7 +270,7 @@ FM_FAULT bool fm_witness_heard(struct fm_io *io)
 	bool there;
 
 	fm_lock(&w->lock);
-	there = is_there(w);
+	there = witness_is_there(w);
 	w->used &= ~(1u << k);
 	fm_unlock(&w->lock);
 	io->vec = NULL;
@@ -287,11 +290,12 @@ static FM_FAULT long store_some(struct witness *w, struct fm_file *f,
 		return -EAGAIN;
 	if (far)
 		dismiss(w);
-	if (!window(w, f, page))
+	if (!witness_window(w, f, page))
 		return -ENOSYS;
 	room = ((w->first + WINDOW) << FM_PAGE_SHIFT) - off;
-	return copy(SYS_process_vm_readv, at(w, page) + BYTES + off % FM_PAGE,
-		    (void *)(uintptr_t)buf, fm_least(len, room));
+	return witness_copy(SYS_process_vm_readv,
+			    witness_at(w, page) + BYTES + off % FM_PAGE,
+			    (void *)(uintptr_t)buf, fm_least(len, room));
 }
 
 FM_FAULT long fm_witness_store(struct fm_file *f, uint64_t off,
@@ -320,7 +324,7 @@ bool fm_witness_useless(const struct fm_file *f)
 /* ---- life ---------------------------------------------------------------- */
 
 /* Nobody writes to it any more. */
-static void drop(struct fm_file *f)
+static void witness_drop(struct fm_file *f)
 {
 	struct witness *w = &table[f->id];
 
@@ -332,14 +336,15 @@ static void drop(struct fm_file *f)
 	w->not_before_ms = 0;
 }
 
-static struct fm_file_observer observer = { .closing = drop, .hollow = drop };
+static struct fm_file_observer observer = { .closing = witness_drop,
+					    .hollow = witness_drop };
 
-__attribute__((constructor)) static void observe(void)
+__attribute__((constructor)) static void witness_observe(void)
 {
 	fm_file_observe(&observer);
 }
 
-static void reset(void)
+static void witness_reset(void)
 {
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		struct witness *w = &table[id];
@@ -352,4 +357,4 @@ static void reset(void)
 	}
 }
 
-FM_LIFE(witness, .level = FM_LIFE_IO, .reset = reset)
+FM_LIFE(witness, .level = FM_LIFE_IO, .reset = witness_reset)

@@ -12,7 +12,7 @@
 static struct fm_bounce slots[SLOTS];
 static struct fm_event returned; /* a buffer was put back */
 
-static void reset(void)
+static void bounce_reset(void)
 {
 	for (int i = 0; i < SLOTS; i++)
 		if (atomic_load(&slots[i].taken))
@@ -26,13 +26,13 @@ static FM_FAULT bool try_lock(struct fm_bounce *s)
 	       !atomic_exchange(&s->taken, 1);
 }
 
-static FM_FAULT void unlock(struct fm_bounce *s)
+static FM_FAULT void bounce_unlock(struct fm_bounce *s)
 {
 	atomic_store(&s->taken, 0);
 	fm_event_raise(&returned);
 }
 
-static FM_FAULT bool take_slot(struct fm_bounce *s)
+static FM_FAULT bool bounce_take_slot(struct fm_bounce *s)
 {
 	if (!try_lock(s))
 		return false;
@@ -58,14 +58,14 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 		uint32_t seen = fm_event_seen(&returned);
 
 		for (unsigned i = 0; i < SLOTS; i++)
-			if (take_slot(&slots[(hint + i) % SLOTS]))
+			if (bounce_take_slot(&slots[(hint + i) % SLOTS]))
 				return &slots[(hint + i) % SLOTS];
 		fm_event_wait(&returned, seen);
 	}
 }
 
 /* Give back the memory of buffers that nobody has. */
-static uint64_t trim(uint64_t want)
+static uint64_t bounce_trim(uint64_t want)
 {
 	uint64_t n = 0;
 
@@ -78,20 +78,20 @@ static uint64_t trim(uint64_t want)
 			fm_sys_madvise(s->mem, FM_BOUNCE, MADV_DONTNEED);
 			n += FM_BOUNCE / FM_PAGE;
 		}
-		unlock(s);
+		bounce_unlock(s);
 	}
 	return n;
 }
 
-static struct fm_shrinker shrinker = { .name = "bounce", .trim = trim };
+static struct fm_shrinker shrinker = { .name = "bounce", .trim = bounce_trim };
 
 FM_FAULT void fm_bounce_put(struct fm_bounce *b)
 {
 	fm_check_put(b);
-	unlock(b);
+	bounce_unlock(b);
 }
 
-static int start(void)
+static int bounce_start(void)
 {
 	/* One at least: a fault must never find none. */
 	if (!slots[0].mem)
@@ -100,5 +100,5 @@ static int start(void)
 	return slots[0].mem ? 0 : -ENOMEM;
 }
 
-FM_LIFE(bounce, .level = FM_LIFE_MEMORY, .start = start, .reset = reset,
-	.what = "cache", .remedy = "lower FASTMAP_CACHE")
+FM_LIFE(bounce, .level = FM_LIFE_MEMORY, .start = bounce_start,
+	.reset = bounce_reset, .what = "cache", .remedy = "lower FASTMAP_CACHE")

@@ -46,13 +46,13 @@ static enum kind { USUAL, PROBE, TRIAL } kind; /* of this window */
 static unsigned windows;
 static uint32_t ncpu = 1;
 
-static int start(void)
+static int demand_start(void)
 {
 	ncpu = fm_cpus();
 	return 0;
 }
 
-static void reset(void)
+static void demand_reset(void)
 {
 	atomic_store(&pending, NULL);
 	atomic_store(&queued, 0);
@@ -158,7 +158,7 @@ static FM_FAULT void turn_over(uint64_t now)
  * time counts; what the program does between two reads says nothing. Nor does
  * a read that a busy device held up for long.
  */
-static FM_FAULT void note(uint64_t begin)
+static FM_FAULT void demand_note(uint64_t begin)
 {
 	uint64_t now = fm_now_ns(), end = atomic_load(&window_end);
 	const uint64_t longest = (uint64_t)fm_tune.device_longest_ns;
@@ -229,7 +229,7 @@ static FM_FAULT void spin_on(_Atomic uint32_t *state, uint32_t was,
 }
 
 /* Let others run. */
-static FM_FAULT void step(struct watch *w)
+static FM_FAULT void demand_step(struct watch *w)
 {
 	uint64_t from = fm_now_ns(), to;
 
@@ -270,7 +270,7 @@ static FM_FAULT void take_batch(struct batch *b)
 }
 
 /* Tell the owners of what is done. They may return and be gone at once. */
-static FM_FAULT void publish(struct batch *b)
+static FM_FAULT void demand_publish(struct batch *b)
 {
 	for (unsigned i = 0; i < b->n; i++) {
 		struct demand *d = b->d[i];
@@ -299,30 +299,30 @@ static FM_FAULT bool lead(struct watch *w)
 		fm_ring_submit(r, io, b.n);
 		fm_ring_look(r);
 	}
-	publish(&b);
+	demand_publish(&b);
 	while (b.left) {
 		unsigned n = w->over ? fm_ring_reap(r) : spin(r, w);
 
 		if (!n) {
-			step(w);
+			demand_step(w);
 			n = fm_ring_look(r);
 		}
 		if (n)
-			publish(&b);
+			demand_publish(&b);
 	}
 	fm_ring_put(r);
 	return b.n > 0;
 }
 
 /* Somebody else has submitted it. */
-static FM_FAULT void follow(struct demand *d, struct watch *w)
+static FM_FAULT void demand_follow(struct demand *d, struct watch *w)
 {
 	uint32_t taken = TAKEN;
 
 	while (!w->over && atomic_load(&d->state) == TAKEN) {
 		spin_on(&d->state, TAKEN, w);
 		if (atomic_load(&d->state) == TAKEN)
-			step(w);
+			demand_step(w);
 	}
 	if (!atomic_compare_exchange_strong(&d->state, &taken, SLEEPING))
 		return;
@@ -347,7 +347,7 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 	if (!fm_rings_uring() ||
 	    atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
 		res = fm_io_once(io);
-		note(w.begin);
+		demand_note(w.begin);
 		return res;
 	}
 	io->done = false;
@@ -356,17 +356,18 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 	 * turn is ours again. With few, every read starts at once. */
 	others = atomic_fetch_add(&pollers, 1);
 	if (atomic_fetch_add(&queued, 1) + 1 < others / (2 * ncpu))
-		step(&w);
+		demand_step(&w);
 	while (atomic_load(&d.state) != DONE)
 		if (atomic_load(&d.state) != WAITING)
-			follow(&d, &w);
+			demand_follow(&d, &w);
 		else if (!lead(&w))
 			pause_for_leader();
 	atomic_fetch_sub(&pollers, 1);
 	if (!w.over)
 		fm_count(&polled, 1);
-	note(w.begin);
+	demand_note(w.begin);
 	return io->res;
 }
 
-FM_LIFE(demand, .level = FM_LIFE_IO, .start = start, .reset = reset)
+FM_LIFE(demand, .level = FM_LIFE_IO, .start = demand_start,
+	.reset = demand_reset)

@@ -65,7 +65,7 @@ struct fm_device *fm_device_of(dev_t dev)
  * reads are from the line, and what is assumed (the mean of a normal
  * distribution with a normal prior); reads of one size say nothing of it.
  */
-static FM_FAULT void fit(struct line *l)
+static FM_FAULT void device_fit(struct line *l)
 {
 	const double prior = 1 / (fm_tune.device_page_spread_ns *
 				  fm_tune.device_page_spread_ns);
@@ -89,7 +89,7 @@ static FM_FAULT void fit(struct line *l)
 		l->fixed = 0;
 }
 
-static FM_FAULT void add(struct line *l, double n, double t)
+static FM_FAULT void device_add(struct line *l, double n, double t)
 {
 	double keep = 1 - 1 / fm_tune.device_memory;
 
@@ -101,7 +101,7 @@ static FM_FAULT void add(struct line *l, double n, double t)
 	l->t = l->t * keep + t;
 	l->nt = l->nt * keep + n * t;
 	l->tt = l->tt * keep + t * t;
-	fit(l);
+	device_fit(l);
 }
 
 /* Memory is no slower than a common disk, which in turns of 0.1 ms, as one that
@@ -141,7 +141,7 @@ static FM_FAULT uint32_t even_of(const struct line *l, double enough)
 		       (uint32_t)n;
 }
 
-static FM_FAULT void publish(struct fm_device *d)
+static FM_FAULT void device_publish(struct fm_device *d)
 {
 	atomic_store_explicit(&d->even,
 			      even_of(&d->alone, fm_tune.device_enough),
@@ -190,15 +190,15 @@ static FM_FAULT void add_to_group(struct fm_device *d, double n, uint64_t began,
 	g->pages += (uint64_t)n;
 	if (++g->reads < (uint32_t)fm_tune.device_enough)
 		return;
-	add(&d->among, (double)g->pages / fm_tune.device_enough,
-	    (double)g->busy / fm_tune.device_enough);
+	device_add(&d->among, (double)g->pages / fm_tune.device_enough,
+		   (double)g->busy / fm_tune.device_enough);
 	take_turns(d, g->busy);
 	*g = (struct group){ .last = g->last };
 }
 
 static FM_FAULT void add_alone(struct fm_device *d, double n, double t)
 {
-	add(&d->alone, n, t);
+	device_add(&d->alone, n, t);
 	if (n <= fm_tune.fault_around_group)
 		add_to_rule(d, n, t);
 }
@@ -240,7 +240,7 @@ FM_FAULT void fm_device_end(struct fm_io *io)
 		add_alone(d, n, (double)(now - began));
 	else
 		add_to_group(d, n, began, now, with);
-	publish(d);
+	device_publish(d);
 	fm_unlock(&d->lock);
 }
 
@@ -386,7 +386,7 @@ void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns)
 	struct fm_device *d = fm_device_of(dev);
 
 	fm_lock(&d->lock);
-	add(&d->kernel, (double)pages, (double)ns);
+	device_add(&d->kernel, (double)pages, (double)ns);
 	fm_unlock(&d->lock);
 }
 
@@ -410,7 +410,7 @@ void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret)
 }
 
 /* Reads of the parent's are not in flight here; its figures stay. */
-static void reset(void)
+static void device_reset(void)
 {
 	for (unsigned i = 0; i < DEVICES; i++) {
 		atomic_store(&devices[i].inflight, 0);
@@ -418,4 +418,4 @@ static void reset(void)
 	}
 }
 
-FM_LIFE(device, .level = FM_LIFE_IO, .reset = reset)
+FM_LIFE(device, .level = FM_LIFE_IO, .reset = device_reset)

@@ -52,9 +52,9 @@ FM_FAULT void fm_device_probe(struct fm_file *f, uint64_t off)
 	atomic_store(&probing, false);
 }
 
-static void reset(void)
+static void device_probe_reset(void)
 {
 	atomic_store(&probing, false);
 }
 
-FM_LIFE(device_probe, .level = FM_LIFE_IO, .reset = reset)
+FM_LIFE(device_probe, .level = FM_LIFE_IO, .reset = device_probe_reset)

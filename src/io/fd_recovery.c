@@ -16,7 +16,7 @@
 static struct fm_lock lock = FM_LOCK(FM_RANK_LOST);
 static bool told;
 
-static FM_FAULT void tell(const char *what, int err)
+static FM_FAULT void fd_recovery_tell(const char *what, int err)
 {
 	if (told)
 		return;
@@ -45,7 +45,7 @@ FM_FAULT bool fm_recover_uffd(_Atomic int *number, int was)
 	fd = atomic_load(number);
 	if (fd == was) {
 		fd = fm_backup_getfd(FM_BACKUP_UFFD);
-		tell("userfaultfd", fd);
+		fd_recovery_tell("userfaultfd", fd);
 		if (fd >= 0) {
 			fm_fd_forget(was);
 			atomic_store(number, fd);
@@ -65,7 +65,7 @@ FM_FAULT bool fm_recover_home(int was)
 		return false;
 	fm_lock(&lock);
 	fd = fm_backup_getfd(FM_BACKUP_HOME);
-	tell("io_uring", fd);
+	fd_recovery_tell("io_uring", fd);
 	if (fd >= 0) {
 		fm_fd_forget(was);
 		fm_home.ring.ring_fd = fm_home.ring.enter_ring_fd = fd;
@@ -92,7 +92,7 @@ FM_FAULT bool fm_recover_file(struct fm_file *f)
 			fm_fd_drop(fd);
 			fd = -ENOENT;
 		}
-		tell(f->path, fd);
+		fd_recovery_tell(f->path, fd);
 		was = f->io.buffered;
 		f->io.buffered = fd;
 		fm_fd_forget(was);
@@ -119,7 +119,7 @@ FM_FAULT bool fm_recover_path(struct fm_file *f)
 		if (is_right(fd, f)) {
 			f->io.path = fm_fd_raise(fd);
 			fm_fd_forget(was);
-			tell(f->path, 0);
+			fd_recovery_tell(f->path, 0);
 		} else if (fd >= 0) {
 			fm_sys_close(fd);
 		}
@@ -173,7 +173,7 @@ FM_FAULT bool fm_recover_ring(struct fm_ring *r)
 	}
 	fm_lock(&lock);
 	err = fm_ring_create(&fresh, FM_RING_DEPTH, fm_home.files * 2);
-	tell("io_uring", err);
+	fd_recovery_tell("io_uring", err);
 	fm_unlock(&lock);
 	r->inflight = 0;
 	if (err) {

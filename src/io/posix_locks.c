@@ -23,7 +23,7 @@ struct look_up {
 	bool held;
 };
 
-static bool look_at_line(const char *line, void *arg)
+static bool posix_locks_look_at_line(const char *line, void *arg)
 {
 	struct look_up *l = arg;
 	unsigned long n;
@@ -41,7 +41,7 @@ bool fm_posix_locks_held(ino_t ino)
 
 	if (fd < 0)
 		return false;
-	fm_read_lines(fd, text, sizeof(text), look_at_line, &l);
+	fm_read_lines(fd, text, sizeof(text), posix_locks_look_at_line, &l);
 	fm_sys_close(fd);
 	return l.held;
 }
@@ -85,7 +85,7 @@ void fm_posix_locks_close(struct fm_file *f)
 }
 
 /* No record locks have come along. */
-static void reset(void)
+static void posix_locks_reset(void)
 {
 	struct stat st;
 
@@ -98,4 +98,4 @@ static void reset(void)
 	nlater = 0;
 }
 
-FM_LIFE(posix_locks, .level = FM_LIFE_IO, .reset = reset)
+FM_LIFE(posix_locks, .level = FM_LIFE_IO, .reset = posix_locks_reset)

@@ -81,7 +81,7 @@ static uint32_t with_kept(uint32_t slots)
 				  descriptors().rlim_cur);
 }
 
-static void reset(void)
+static void ring_reset(void)
 {
 	uint32_t n = atomic_load(&fm_ring_top);
 
@@ -160,7 +160,7 @@ static FM_FAULT struct fm_ring *pool_take(uint32_t n)
 	return NULL;
 }
 
-static FM_FAULT struct fm_ring *get(void)
+static FM_FAULT struct fm_ring *ring_get(void)
 {
 	for (;;) {
 		uint32_t seen = fm_event_seen(&returned);
@@ -186,7 +186,7 @@ FM_FAULT struct fm_ring *fm_ring_get(void)
 	struct fm_ring *r;
 
 	fm_check_ask(fm_ring_pool, FM_RANK_RING);
-	r = get();
+	r = ring_get();
 	fm_check_got(r, FM_RANK_RING);
 	return r;
 }
@@ -281,7 +281,7 @@ static FM_FAULT void fill_to_plug(struct fm_ring *r, unsigned n)
 	}
 }
 
-static FM_FAULT bool begin(struct fm_ring *r, struct fm_io *io)
+static FM_FAULT bool ring_begin(struct fm_ring *r, struct fm_io *io)
 {
 	const struct fm_store_io *s = fm_store_of(io->file)->io;
 
@@ -298,14 +298,15 @@ static FM_FAULT bool begin(struct fm_ring *r, struct fm_io *io)
 }
 
 /* Queue without entering the kernel. */
-static FM_FAULT void queue(struct fm_ring *r, struct fm_io **ios, unsigned n)
+static FM_FAULT void ring_queue(struct fm_ring *r, struct fm_io **ios,
+				unsigned n)
 {
 	unsigned queued = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		ios[i]->done = false;
 		fm_device_begin(ios[i]);
-		if (begin(r, ios[i]))
+		if (ring_begin(r, ios[i]))
 			queued++;
 		else
 			r->early++;
@@ -320,7 +321,7 @@ FM_FAULT void fm_ring_submit(struct fm_ring *r, struct fm_io **ios,
 {
 	int err;
 
-	queue(r, ios, n);
+	ring_queue(r, ios, n);
 	if (!r->uring || !r->inflight)
 		return;
 	do { /* EINTR, EAGAIN, EBUSY: completions are reaped below us */
@@ -372,14 +373,14 @@ FM_FAULT unsigned fm_ring_reap(struct fm_ring *r)
 /* Submits and sleeps in one system call. Returns the result. */
 FM_FAULT static long submit_and_wait(struct fm_ring *r, struct fm_io *io)
 {
-	queue(r, &io, 1);
+	ring_queue(r, &io, 1);
 	while (!io->done)
 		fm_ring_reap(r);
 	r->early = 0;
 	return io->res;
 }
 
-static FM_FAULT long once(struct fm_io *io)
+static FM_FAULT long ring_once(struct fm_io *io)
 {
 	struct fm_ring *r = fm_ring_get();
 	long res = submit_and_wait(r, io);
@@ -393,10 +394,10 @@ static FM_FAULT long once(struct fm_io *io)
 FM_FAULT long fm_io_once(struct fm_io *io)
 {
 	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
-	long res = once(io);
+	long res = ring_once(io);
 
 	while (res == -ECANCELED && fm_wait_on(&w))
-		res = once(io);
+		res = ring_once(io);
 	return res;
 }
 
@@ -413,7 +414,7 @@ void fm_ring_stats(struct fm_ring_stats *ret)
 	ret->max_depth = n;
 }
 
-static int start(void)
+static int ring_start(void)
 {
 	const struct fm_settings *s = fm_settings();
 	int err = fm_rings_start(s->ring_limit, s->uring);
@@ -424,5 +425,5 @@ static int start(void)
 	return err < 0 ? err : 0;
 }
 
-FM_LIFE(rings, .level = FM_LIFE_IO, .start = start, .reset = reset,
+FM_LIFE(rings, .level = FM_LIFE_IO, .start = ring_start, .reset = ring_reset,
 	.what = "device I/O", .remedy = "see fastmap doctor")

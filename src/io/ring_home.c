@@ -17,7 +17,7 @@
 struct fm_home fm_home = { .lock = FM_LOCK(FM_RANK_HOME) };
 
 /* What was never submitted points to stacks that are gone. */
-static FM_FAULT void take_back(void)
+static FM_FAULT void ring_home_take_back(void)
 {
 	struct io_uring_sq *sq = &fm_home.ring.sq;
 
@@ -36,7 +36,7 @@ static FM_FAULT long home_wait(uint64_t tag)
 		if (fm_is_lost(err) && fm_recover_home(fd))
 			continue;
 		if (err < 0 && err != -EINTR && err != -EAGAIN) {
-			take_back();
+			ring_home_take_back();
 			return err;
 		}
 		while (io_uring_peek_cqe(&fm_home.ring, &cqe) == 0) {
@@ -101,7 +101,7 @@ static void clear_slots(int ring_fd, uint32_t first, uint32_t n)
 			IORING_REGISTER_FILES_UPDATE, &up, fm_least(n, SLOTS));
 }
 
-static void release(uint32_t top, int home)
+static void ring_home_release(uint32_t top, int home)
 {
 	uint32_t n = atomic_load(&fm_ring_top);
 
@@ -115,13 +115,13 @@ static void release(uint32_t top, int home)
 
 void fm_rings_release(uint32_t top)
 {
-	release(top, fm_home.ring.ring_fd);
+	ring_home_release(top, fm_home.ring.ring_fd);
 }
 
 /* Rings made since it started it does not have: they go with the memory. */
 void fm_rings_release_dead(uint32_t top)
 {
-	release(top, fm_home.guard_fd);
+	ring_home_release(top, fm_home.guard_fd);
 }
 
 void fm_home_close(struct fm_file *f)
@@ -175,7 +175,7 @@ FM_FAULT void fm_ring_dup_begin(uint64_t *ret_old)
 FM_FAULT void fm_ring_dup_end(const uint64_t *old)
 {
 	if (fm_home.on) /* who was killed may have left an entry */
-		take_back();
+		ring_home_take_back();
 	fm_unlock(&fm_home.lock);
 	fm_restore_signals(old);
 }

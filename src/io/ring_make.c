@@ -27,32 +27,33 @@ struct memory {
 
 /* ---- what the kernel and we agree on ------------------------------------- */
 
-static FM_FAULT void *at(const struct memory *m, uint32_t off)
+static FM_FAULT void *ring_make_at(const struct memory *m, uint32_t off)
 {
 	return m->rings + off;
 }
 
-static FM_FAULT void fill(struct io_uring *r, int fd, const struct memory *m,
-			  const struct io_uring_params *p)
+static FM_FAULT void ring_make_fill(struct io_uring *r, int fd,
+				    const struct memory *m,
+				    const struct io_uring_params *p)
 {
 	struct io_uring_sq *sq = &r->sq;
 	struct io_uring_cq *cq = &r->cq;
 
 	memset(r, 0, sizeof(*r));
-	sq->khead = at(m, p->sq_off.head);
-	sq->ktail = at(m, p->sq_off.tail);
-	sq->kflags = at(m, p->sq_off.flags);
-	sq->kdropped = at(m, p->sq_off.dropped);
-	sq->array = at(m, p->sq_off.array);
+	sq->khead = ring_make_at(m, p->sq_off.head);
+	sq->ktail = ring_make_at(m, p->sq_off.tail);
+	sq->kflags = ring_make_at(m, p->sq_off.flags);
+	sq->kdropped = ring_make_at(m, p->sq_off.dropped);
+	sq->array = ring_make_at(m, p->sq_off.array);
 	sq->sqes = (void *)m->sqes;
 	sq->ring_mask = p->sq_entries - 1;
 	sq->ring_entries = p->sq_entries;
-	cq->khead = at(m, p->cq_off.head);
-	cq->ktail = at(m, p->cq_off.tail);
-	cq->koverflow = at(m, p->cq_off.overflow);
-	cq->cqes = at(m, p->cq_off.cqes);
+	cq->khead = ring_make_at(m, p->cq_off.head);
+	cq->ktail = ring_make_at(m, p->cq_off.tail);
+	cq->koverflow = ring_make_at(m, p->cq_off.overflow);
+	cq->cqes = ring_make_at(m, p->cq_off.cqes);
 	if (p->cq_off.flags)
-		cq->kflags = at(m, p->cq_off.flags);
+		cq->kflags = ring_make_at(m, p->cq_off.flags);
 	cq->ring_mask = p->cq_entries - 1;
 	cq->ring_entries = p->cq_entries;
 	sq->ring_ptr = cq->ring_ptr = m->rings;
@@ -64,7 +65,7 @@ static FM_FAULT void fill(struct io_uring *r, int fd, const struct memory *m,
 	r->ring_fd = r->enter_ring_fd = fd;
 }
 
-static FM_FAULT void drop(struct memory *m)
+static FM_FAULT void ring_make_drop(struct memory *m)
 {
 	if (m->rings)
 		fm_sys_munmap(m->rings, m->rings_size);
@@ -74,7 +75,7 @@ static FM_FAULT void drop(struct memory *m)
 
 /* ---- memory of ours ------------------------------------------------------ */
 
-static FM_FAULT void give(void *offsets, const void *mem)
+static FM_FAULT void ring_make_give(void *offsets, const void *mem)
 {
 	uint64_t addr = (uintptr_t)mem;
 
@@ -88,8 +89,8 @@ static FM_FAULT int setup(unsigned entries, struct io_uring_params *p,
 	fm_sys_madvise(m->rings, m->rings_size, MADV_DONTFORK);
 	fm_sys_madvise(m->sqes, m->sqes_size, MADV_DONTFORK);
 	p->flags |= IORING_SETUP_NO_MMAP;
-	give(&p->cq_off, m->rings);
-	give(&p->sq_off, m->sqes);
+	ring_make_give(&p->cq_off, m->rings);
+	ring_make_give(&p->sq_off, m->sqes);
 	return (int)fm_sys2(SYS_io_uring_setup, entries, p);
 }
 
@@ -102,7 +103,7 @@ static FM_FAULT int on_pages(unsigned entries, struct io_uring_params *p,
 	m->sqes = fm_sys_anon(m->sqes_size);
 	fd = m->rings && m->sqes ? setup(entries, p, m) : -ENOMEM;
 	if (fd < 0)
-		drop(m);
+		ring_make_drop(m);
 	return fd;
 }
 
@@ -137,7 +138,7 @@ static FM_FAULT int on_huge(unsigned entries, struct io_uring_params *p,
 
 #define RW (PROT_READ | PROT_WRITE)
 
-static FM_FAULT char *map(int fd, size_t size, off_t off)
+static FM_FAULT char *ring_make_map(int fd, size_t size, off_t off)
 {
 	char *far = fm_sys_far(size, PROT_NONE);
 	void *p = (void *)-(intptr_t)ENOMEM;
@@ -166,14 +167,14 @@ static FM_FAULT int mapped(unsigned entries, struct io_uring_params *p,
 		m->rings_size = fm_page_up(p->sq_off.array +
 					   p->sq_entries * sizeof(uint32_t));
 	m->sqes_size = fm_page_up(p->sq_entries * sizeof(struct io_uring_sqe));
-	m->rings = map(fd, m->rings_size, IORING_OFF_SQ_RING);
-	m->sqes = map(fd, m->sqes_size, (off_t)IORING_OFF_SQES);
+	m->rings = ring_make_map(fd, m->rings_size, IORING_OFF_SQ_RING);
+	m->sqes = ring_make_map(fd, m->sqes_size, (off_t)IORING_OFF_SQES);
 	if (m->rings && m->sqes) {
 		fm_sys_madvise(m->rings, m->rings_size, MADV_DONTFORK);
 		fm_sys_madvise(m->sqes, m->sqes_size, MADV_DONTFORK);
 		return fd;
 	}
-	drop(m);
+	ring_make_drop(m);
 	fm_sys_close(fd);
 	return -ENOMEM;
 }
@@ -203,7 +204,7 @@ static FM_FAULT int make(struct io_uring *r, unsigned entries, maker how)
 	int fd = how(entries, &p, &m);
 
 	if (fd >= 0)
-		fill(r, fd, &m, &p);
+		ring_make_fill(r, fd, &m, &p);
 	return fd < 0 ? fd : 0;
 }
 
@@ -257,5 +258,5 @@ FM_FAULT void fm_ring_unmap(struct io_uring *r)
 					sizeof(struct io_uring_sqe)),
 	};
 
-	drop(&m);
+	ring_make_drop(&m);
 }

@@ -23,7 +23,7 @@
 
 #define BUF 4096 /* size: bytes of a list of threads */
 
-static void look(const char *tid, void *arg)
+static void ring_workers_look(const char *tid, void *arg)
 {
 	bool *busy = arg;
 	char state;
@@ -37,7 +37,7 @@ static bool any_busy(char *buf)
 {
 	bool busy = false;
 
-	fm_each_thread(buf, BUF, look, &busy);
+	fm_each_thread(buf, BUF, ring_workers_look, &busy);
 	return busy;
 }
 

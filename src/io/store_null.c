@@ -16,7 +16,7 @@ extern const struct fm_store fm_store_null;
 
 #define NAME ".null-store"
 
-static bool takes(struct fm_file *f, int fd, const struct stat *st)
+static bool store_null_takes(struct fm_file *f, int fd, const struct stat *st)
 {
 	size_t n = strlen(f->path), k = strlen(NAME);
 
@@ -30,7 +30,8 @@ static bool takes(struct fm_file *f, int fd, const struct stat *st)
 }
 
 /* Opened for who asks for a descriptor, and for the guardian. */
-static int open_below(struct fm_file *f, int fd, int flags, bool buffered)
+static int store_null_open_below(struct fm_file *f, int fd, int flags,
+				 bool buffered)
 {
 	int err = fm_store_below()->open(f, fd, flags, buffered);
 
@@ -44,7 +45,7 @@ static FM_FAULT bool read_zeros(struct fm_ring *r, struct fm_io *io)
 	return false;
 }
 
-static FM_FAULT bool forget(struct fm_ring *r, struct fm_io *io)
+static FM_FAULT bool store_null_forget(struct fm_ring *r, struct fm_io *io)
 {
 	fm_ring_finish(r, io, (long)io->len);
 	return false;
@@ -58,13 +59,18 @@ static FM_FAULT bool succeed(struct fm_ring *r, struct fm_io *io)
 
 static struct fm_store_io calls FM_FAULT_CALLS = {
 	.read = read_zeros,
-	.write = forget,
+	.write = store_null_forget,
 	.allocate = succeed,
 	.sync = succeed,
 };
 
 const struct fm_store fm_store_null = {
-	.name = "null", .direct = true, .keeps = false,
-	.takes = takes, .open = open_below, .close = fm_store_close_below,
-	.dup = fm_store_dup_below, .io = &calls,
+	.name = "null",
+	.direct = true,
+	.keeps = false,
+	.takes = store_null_takes,
+	.open = store_null_open_below,
+	.close = fm_store_close_below,
+	.dup = fm_store_dup_below,
+	.io = &calls,
 };

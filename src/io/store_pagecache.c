@@ -14,7 +14,8 @@ extern const struct fm_store fm_store_pagecache;
 
 /* Direct I/O wants offsets in units of the device's logical block. Opening
  * with O_DIRECT then tells whether the file system does it at all. */
-static bool takes(struct fm_file *f, int fd, const struct stat *st)
+static bool store_pagecache_takes(struct fm_file *f, int fd,
+				  const struct stat *st)
 {
 	struct statx sx;
 	/* stx_dio_mem_align, stx_dio_offset_align: absent from old headers */
@@ -31,7 +32,8 @@ static bool takes(struct fm_file *f, int fd, const struct stat *st)
 	return false;
 }
 
-static int open_below(struct fm_file *f, int fd, int flags, bool buffered)
+static int store_pagecache_open_below(struct fm_file *f, int fd, int flags,
+				      bool buffered)
 {
 	return fm_store_below()->open(f, fd, flags, buffered);
 }
@@ -48,7 +50,8 @@ static FM_FAULT bool write_buffered(struct fm_ring *r, struct fm_io *io)
 	return fm_store_below()->io->write(r, io);
 }
 
-static FM_FAULT bool allocate(struct fm_ring *r, struct fm_io *io)
+static FM_FAULT bool store_pagecache_allocate(struct fm_ring *r,
+					      struct fm_io *io)
 {
 	return fm_store_below()->io->allocate(r, io);
 }
@@ -59,12 +62,19 @@ static FM_FAULT bool sync_below(struct fm_ring *r, struct fm_io *io)
 }
 
 static struct fm_store_io calls FM_FAULT_CALLS = {
-	.read = read_buffered, .write = write_buffered, .allocate = allocate,
+	.read = read_buffered,
+	.write = write_buffered,
+	.allocate = store_pagecache_allocate,
 	.sync = sync_below,
 };
 
 const struct fm_store fm_store_pagecache = {
-	.name = "pagecache", .direct = false, .keeps = true,
-	.takes = takes, .open = open_below, .close = fm_store_close_below,
-	.dup = fm_store_dup_below, .io = &calls,
+	.name = "pagecache",
+	.direct = false,
+	.keeps = true,
+	.takes = store_pagecache_takes,
+	.open = store_pagecache_open_below,
+	.close = fm_store_close_below,
+	.dup = fm_store_dup_below,
+	.io = &calls,
 };

@@ -16,7 +16,7 @@ extern const struct fm_store fm_store_pread;
 
 #define RWF_NOWAIT_ 8 /* ABI: absent from old headers */
 
-static bool takes(struct fm_file *f, int fd, const struct stat *st)
+static bool store_pread_takes(struct fm_file *f, int fd, const struct stat *st)
 {
 	return true;
 }
@@ -46,7 +46,7 @@ static int dup_fd(const struct fm_file *f)
 	return (int)fm_sys3(SYS_fcntl, f->io.buffered, F_DUPFD_CLOEXEC, 0);
 }
 
-static FM_FAULT int number(const struct fm_io *io)
+static FM_FAULT int store_pread_number(const struct fm_io *io)
 {
 	const struct fm_file *f = io->file;
 
@@ -58,11 +58,11 @@ static FM_FAULT int number(const struct fm_io *io)
 static FM_FAULT int sure_number(const struct fm_io *io)
 {
 	struct fm_file *f = io->file;
-	int fd = number(io);
+	int fd = store_pread_number(io);
 
 	if (fm_sys_is_file(fd, f->dev, f->ino))
 		return fd;
-	fd = fm_recover_file(f) ? number(io) : -1;
+	fd = fm_recover_file(f) ? store_pread_number(io) : -1;
 	return fd < 0 ? -EBADF : fd;
 }
 
@@ -82,7 +82,7 @@ static FM_FAULT bool do_read(struct fm_ring *r, struct fm_io *io)
 }
 
 /* A program that has confined itself may make the plain call only. */
-static FM_FAULT long write_to(int fd, const struct fm_io *io)
+static FM_FAULT long store_pread_write_to(int fd, const struct fm_io *io)
 {
 	struct iovec v = { io->buf, io->len };
 
@@ -97,7 +97,7 @@ static FM_FAULT bool do_write(struct fm_ring *r, struct fm_io *io)
 {
 	int fd = sure_number(io);
 
-	fm_ring_finish(r, io, fd < 0 ? fd : write_to(fd, io));
+	fm_ring_finish(r, io, fd < 0 ? fd : store_pread_write_to(fd, io));
 	return false;
 }
 
@@ -125,7 +125,12 @@ static struct fm_store_io calls FM_FAULT_CALLS = {
 };
 
 const struct fm_store fm_store_pread = {
-	.name = "pread", .direct = true, .keeps = true,
-	.takes = takes, .open = open_fd, .close = fm_posix_locks_close,
-	.dup = dup_fd, .io = &calls,
+	.name = "pread",
+	.direct = true,
+	.keeps = true,
+	.takes = store_pread_takes,
+	.open = open_fd,
+	.close = fm_posix_locks_close,
+	.dup = dup_fd,
+	.io = &calls,
 };

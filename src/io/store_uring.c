@@ -12,14 +12,14 @@
 
 extern const struct fm_store fm_store_uring;
 
-static bool takes(struct fm_file *f, int fd, const struct stat *st)
+static bool store_uring_takes(struct fm_file *f, int fd, const struct stat *st)
 {
 	return fm_home.on;
 }
 
 /* An entry for a transfer of io, or NULL: it has ended. */
-static FM_FAULT struct io_uring_sqe *prepare(struct fm_ring *r,
-					     struct fm_io *io, uint8_t op)
+static FM_FAULT struct io_uring_sqe *
+store_uring_prepare(struct fm_ring *r, struct fm_io *io, uint8_t op)
 {
 	int err = fm_home_lend(r, io->file, io->buffered);
 	struct io_uring_sqe *sqe;
@@ -41,7 +41,7 @@ static FM_FAULT struct io_uring_sqe *prepare(struct fm_ring *r,
 
 static FM_FAULT bool transfer(struct fm_ring *r, struct fm_io *io, uint8_t op)
 {
-	struct io_uring_sqe *sqe = prepare(r, io, op);
+	struct io_uring_sqe *sqe = store_uring_prepare(r, io, op);
 
 	if (!sqe)
 		return false;
@@ -60,7 +60,7 @@ static FM_FAULT bool begin_read(struct fm_ring *r, struct fm_io *io)
 
 static FM_FAULT bool write_pieces(struct fm_ring *r, struct fm_io *io)
 {
-	struct io_uring_sqe *sqe = prepare(r, io, IORING_OP_WRITEV);
+	struct io_uring_sqe *sqe = store_uring_prepare(r, io, IORING_OP_WRITEV);
 
 	if (!sqe)
 		return false;
@@ -78,7 +78,8 @@ static FM_FAULT bool begin_write(struct fm_ring *r, struct fm_io *io)
 
 static FM_FAULT bool begin_allocate(struct fm_ring *r, struct fm_io *io)
 {
-	struct io_uring_sqe *sqe = prepare(r, io, IORING_OP_FALLOCATE);
+	struct io_uring_sqe *sqe =
+		store_uring_prepare(r, io, IORING_OP_FALLOCATE);
 
 	if (!sqe)
 		return false;
@@ -90,7 +91,7 @@ static FM_FAULT bool begin_allocate(struct fm_ring *r, struct fm_io *io)
 
 static FM_FAULT bool begin_sync(struct fm_ring *r, struct fm_io *io)
 {
-	struct io_uring_sqe *sqe = prepare(r, io, IORING_OP_FSYNC);
+	struct io_uring_sqe *sqe = store_uring_prepare(r, io, IORING_OP_FSYNC);
 
 	if (sqe)
 		sqe->fsync_flags = IORING_FSYNC_DATASYNC;
@@ -103,7 +104,12 @@ static struct fm_store_io calls FM_FAULT_CALLS = {
 };
 
 const struct fm_store fm_store_uring = {
-	.name = "uring", .direct = true, .keeps = true,
-	.takes = takes, .open = fm_home_open, .close = fm_home_close,
-	.dup = fm_home_dup, .io = &calls,
+	.name = "uring",
+	.direct = true,
+	.keeps = true,
+	.takes = store_uring_takes,
+	.open = fm_home_open,
+	.close = fm_home_close,
+	.dup = fm_home_dup,
+	.io = &calls,
 };

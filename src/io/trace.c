@@ -18,7 +18,7 @@ static uint64_t buf[RECORDS];
 static unsigned used;
 static int fd = -1;
 
-static FM_FAULT void write_out(void)
+static FM_FAULT void trace_write_out(void)
 {
 	if (fm_fd_still_ours(fd))
 		fm_sys3(SYS_write, fd, buf, used * sizeof(buf[0]));
@@ -53,11 +53,11 @@ FM_FAULT void fm_trace_record(uint32_t file, uint64_t page, bool write)
 	fm_lock(&lock);
 	buf[used++] = page | (uint64_t)write << 48;
 	if (used == RECORDS)
-		write_out();
+		trace_write_out();
 	fm_unlock(&lock);
 }
 
-static void stop(void)
+static void trace_stop(void)
 {
 	uint64_t old;
 
@@ -65,13 +65,13 @@ static void stop(void)
 		return;
 	fm_block_signals(&old);
 	fm_lock(&lock);
-	write_out();
+	trace_write_out();
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
 }
 
 /* The file goes on in the parent. */
-static void reset(void)
+static void trace_reset(void)
 {
 	atomic_store(&fm_tracing, false);
 	fm_lock_reset(&lock);
@@ -80,7 +80,7 @@ static void reset(void)
 	fd = -1;
 }
 
-static int start(void)
+static int trace_start(void)
 {
 	const char *path = fm_settings()->trace;
 	int err = path ? open_trace(path) : 0;
@@ -92,5 +92,5 @@ static int start(void)
 	return 0;
 }
 
-FM_LIFE(trace, .level = FM_LIFE_HELPERS, .start = start, .reset = reset,
-	.stop = stop)
+FM_LIFE(trace, .level = FM_LIFE_HELPERS, .start = trace_start,
+	.reset = trace_reset, .stop = trace_stop)

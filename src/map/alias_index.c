@@ -11,7 +11,7 @@ static const unsigned shift_of[CLASSES] = { 6, 12, 18, 63 };
 static struct fm_alias_link *heads[HEADS];
 static uint32_t members[CLASSES];
 
-static unsigned class_of(uint64_t pages)
+static unsigned alias_index_class_of(uint64_t pages)
 {
 	unsigned c = 0;
 
@@ -25,8 +25,8 @@ static uint64_t last_page(const struct fm_map *m)
 	return m->pgoff + fm_map_pages(m) - 1;
 }
 
-static struct fm_alias_link **head(const struct fm_file *f, unsigned c,
-				     uint64_t part)
+static struct fm_alias_link **alias_index_head(const struct fm_file *f,
+					       unsigned c, uint64_t part)
 {
 	uint64_t h = ((uint64_t)f->id * CLASSES + c) * 0xc2b2ae3d27d4eb4full;
 
@@ -57,15 +57,15 @@ static void link_out(struct fm_alias_link *l)
 
 void fm_alias_add(struct fm_map *m)
 {
-	unsigned c = class_of(fm_map_pages(m));
+	unsigned c = alias_index_class_of(fm_map_pages(m));
 	uint64_t first = m->pgoff >> shift_of[c];
 	uint64_t last = last_page(m) >> shift_of[c];
 
 	m->overlap_class = (uint8_t)c;
 	members[c]++;
-	link_in(&m->overlap[0], m, head(m->file, c, first));
+	link_in(&m->overlap[0], m, alias_index_head(m->file, c, first));
 	if (last != first)
-		link_in(&m->overlap[1], m, head(m->file, c, last));
+		link_in(&m->overlap[1], m, alias_index_head(m->file, c, last));
 }
 
 void fm_alias_remove(struct fm_map *m)
@@ -89,8 +89,8 @@ static bool few_parts(const struct fm_map *m)
 	return parts <= atomic_load(&m->file->nmaps);
 }
 
-static void each_in(struct fm_alias_link *l, struct fm_map *m,
-		    void (*fn)(struct fm_map *o, struct fm_map *m))
+static void alias_index_each_in(struct fm_alias_link *l, struct fm_map *m,
+				void (*fn)(struct fm_map *o, struct fm_map *m))
 {
 	for (; l; l = l->next)
 		if (l->map->file == m->file)
@@ -112,6 +112,7 @@ void fm_alias_each(struct fm_map *m,
 
 		for (; members[c] && part <= last_page(m) >> shift_of[c];
 		     part++)
-			each_in(*head(m->file, c, part), m, fn);
+			alias_index_each_in(*alias_index_head(m->file, c, part),
+					    m, fn);
 	}
 }

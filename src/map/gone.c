@@ -10,7 +10,7 @@ FM_FAULT void fm_file_tear(struct fm_file *f)
 	atomic_store(&f->wb.torn, true);
 }
 
-static FM_FAULT void say(struct fm_file *f)
+static FM_FAULT void gone_say(struct fm_file *f)
 {
 	fm_file_tear(f);
 	if (!atomic_exchange(&f->wb.told_torn, true))
@@ -22,7 +22,7 @@ static FM_FAULT void say(struct fm_file *f)
 }
 
 /* Another mapping may have what was stored. */
-static FM_FAULT void forget(struct fm_map *m, uint64_t i)
+static FM_FAULT void gone_forget(struct fm_map *m, uint64_t i)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 	uint8_t mode = fm_mode(m, i);
@@ -41,8 +41,8 @@ FM_FAULT bool fm_page_gone(struct fm_map *m, uint64_t i)
 	if (!fm_map_current(m, i) ||
 	    fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, true) != -ENOENT)
 		return false;
-	say(m->file);
-	forget(m, i);
+	gone_say(m->file);
+	gone_forget(m, i);
 	return true;
 }
 
@@ -51,7 +51,7 @@ struct whole {
 	bool gone;
 };
 
-static void ask(struct fm_map *m, struct whole *w, uint64_t end)
+static void gone_ask(struct fm_map *m, struct whole *w, uint64_t end)
 {
 	if (end > w->next)
 		w->gone |= fm_uffd_protect(fm_map_addr(m, w->next),
@@ -63,7 +63,7 @@ static void ask(struct fm_map *m, struct whole *w, uint64_t end)
 static void ask_before(struct fm_map *m, uint64_t i, void *arg)
 {
 	if (fm_mode(m, i) & PM_WRITABLE)
-		ask(m, arg, i);
+		gone_ask(m, arg, i);
 }
 
 /* Asked by protecting what is protected. Not the program's own pages of a
@@ -74,8 +74,8 @@ bool fm_map_whole(struct fm_map *m)
 
 	if (!m->shared)
 		fm_map_each(m, 0, fm_map_pages(m), ask_before, &w);
-	ask(m, &w, fm_map_pages(m));
+	gone_ask(m, &w, fm_map_pages(m));
 	if (w.gone)
-		say(m->file);
+		gone_say(m->file);
 	return !w.gone;
 }

@@ -32,7 +32,7 @@ int fm_same_check(struct fm_map *m, void *arg)
 /* Pages of mode bytes for a tail: as many again as the pieces have, so that the
  * number of pieces grows with the logarithm of the size; at most a GiB's worth
  * to spare. */
-static uint64_t room_for(const struct fm_same *s, uint64_t pages)
+static uint64_t mremap_grow_room_for(const struct fm_same *s, uint64_t pages)
 {
 	uint64_t spare =
 		(s->at - atomic_load(&s->first->start)) >> FM_PAGE_SHIFT;
@@ -46,7 +46,7 @@ static uint64_t room_for(const struct fm_same *s, uint64_t pages)
 /* Who touches a group of pages touches all that there are mode bytes for. */
 static uint64_t leaves_for(const struct fm_same *s, uint64_t pages)
 {
-	uint64_t room = room_for(s, pages);
+	uint64_t room = mremap_grow_room_for(s, pages);
 
 	if (!fm_file_grow_leaves(s->first->file, s->pgoff, room))
 		return room;

@@ -85,7 +85,7 @@ FM_FAULT bool fm_pin_shut(struct fm_map *m, uint64_t i)
 	return false;
 }
 
-static void reset(void)
+static void pin_table_reset(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&top); i++) {
 		atomic_store(&fm_pin_slot(i)->lo, 0);
@@ -110,7 +110,7 @@ static bool slot_exists(uint32_t i)
 	return true;
 }
 
-static bool slot_take(uint32_t i)
+static bool pin_table_slot_take(uint32_t i)
 {
 	struct fm_pin_slot *s = fm_pin_slot(i);
 	uint32_t t = atomic_load(&top);
@@ -126,7 +126,7 @@ uint32_t fm_pin_slot_get(void)
 {
 	for (;;) {
 		for (uint32_t i = 0; i < BLOCK * BLOCKS && slot_exists(i); i++)
-			if (slot_take(i))
+			if (pin_table_slot_take(i))
 				return i;
 		fm_sys0(SYS_sched_yield);
 	}
@@ -153,4 +153,4 @@ void fm_pin_slot_put(uint32_t i)
 	atomic_store(&s->used, 0);
 }
 
-FM_LIFE(pin_table, .level = FM_LIFE_FAULTS, .reset = reset)
+FM_LIFE(pin_table, .level = FM_LIFE_FAULTS, .reset = pin_table_reset)

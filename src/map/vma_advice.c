@@ -35,7 +35,7 @@ static const struct word {
 
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
-static const struct word *word(int advice)
+static const struct word *vma_advice_word(int advice)
 {
 	for (size_t k = 0; k < WORDS; k++)
 		if (words[k].advice == advice)
@@ -45,7 +45,8 @@ static const struct word *word(int advice)
 
 /* ---- ranges -------------------------------------------------------------- */
 
-static void put(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t what)
+static void vma_advice_put(struct fm_said *s, uint64_t first, uint64_t stop,
+			   uint8_t what)
 {
 	struct fm_vma_advice_range *last = s->n ? &s->v[s->n - 1] : NULL;
 
@@ -69,23 +70,25 @@ static void put_changed(struct fm_said *to, const struct fm_said *s,
 		uint64_t lo = r.first > first ? r.first : first;
 		uint64_t hi = fm_least(r.stop, stop);
 
-		put(to, r.first, fm_least(r.stop, first), r.what);
+		vma_advice_put(to, r.first, fm_least(r.stop, first), r.what);
 		if (lo < hi) {
-			put(to, at, lo, on);
-			put(to, lo, hi, (uint8_t)((r.what & ~off) | on));
+			vma_advice_put(to, at, lo, on);
+			vma_advice_put(to, lo, hi,
+				       (uint8_t)((r.what & ~off) | on));
 			at = hi;
 		}
 		if (r.stop > stop) {
-			put(to, at, stop, on);
+			vma_advice_put(to, at, stop, on);
 			at = stop;
 		}
-		put(to, r.first > stop ? r.first : stop, r.stop, r.what);
+		vma_advice_put(to, r.first > stop ? r.first : stop, r.stop,
+			       r.what);
 	}
-	put(to, at, stop, on);
+	vma_advice_put(to, at, stop, on);
 }
 
-static int change(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t off,
-		  uint8_t on)
+static int vma_advice_change(struct fm_said *s, uint64_t first, uint64_t stop,
+			     uint8_t off, uint8_t on)
 {
 	struct fm_said to = { NULL, 0, 2 * s->n + 3 };
 
@@ -105,9 +108,9 @@ static int change(struct fm_said *s, uint64_t first, uint64_t stop, uint8_t off,
 int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
 		       int advice)
 {
-	const struct word *w = word(advice);
+	const struct word *w = vma_advice_word(advice);
 
-	return w ? change(s, first, stop, w->off, w->on) : 0;
+	return w ? vma_advice_change(s, first, stop, w->off, w->on) : 0;
 }
 
 static uint8_t said_of(const struct fm_said *s, uint64_t page)
@@ -121,7 +124,7 @@ static uint8_t said_of(const struct fm_said *s, uint64_t page)
 void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
 		  const struct fm_said *from, uint64_t like)
 {
-	change(s, first, stop, 0xff, said_of(from, like));
+	vma_advice_change(s, first, stop, 0xff, said_of(from, like));
 }
 
 void fm_vma_advice_free(struct fm_said *s)
@@ -136,7 +139,7 @@ void fm_vma_advice_free(struct fm_said *s)
 void (*fm_vma_advice_told)(const void *at, size_t len, int advice);
 
 /* It refuses what it does not know, or would need more memory for. */
-static void tell(char *at, uint64_t pages, uint8_t what)
+static void vma_advice_tell(char *at, uint64_t pages, uint8_t what)
 {
 	const size_t len = pages << FM_PAGE_SHIFT;
 
@@ -156,7 +159,7 @@ void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,
 		uint64_t hi = fm_least(r->stop, stop);
 
 		if (lo < hi)
-			tell(at + ((lo - first) << FM_PAGE_SHIFT), hi - lo,
-			     r->what);
+			vma_advice_tell(at + ((lo - first) << FM_PAGE_SHIFT),
+					hi - lo, r->what);
 	}
 }

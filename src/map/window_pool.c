@@ -28,17 +28,17 @@ static int owner; /* a child of a raw clone has the words, not the memory */
 #define COUNT_BITS 10 /* bits: of a word, pages */
 #define COUNT (((uint64_t)1 << COUNT_BITS) - 1) /* bits: all */
 
-static inline uintptr_t start_of(uint64_t word)
+static inline uintptr_t window_pool_start_of(uint64_t word)
 {
 	return (uintptr_t)(word >> COUNT_BITS) << FM_PAGE_SHIFT;
 }
 
-static inline size_t bytes_of(uint64_t word)
+static inline size_t window_pool_bytes_of(uint64_t word)
 {
 	return (size_t)(word & COUNT) << FM_PAGE_SHIFT;
 }
 
-static uint64_t word_of(uintptr_t start, size_t bytes)
+static uint64_t window_pool_word_of(uintptr_t start, size_t bytes)
 {
 	return bytes ? ((uint64_t)start >> FM_PAGE_SHIFT << COUNT_BITS) |
 			       (bytes >> FM_PAGE_SHIFT) : 0;
@@ -51,7 +51,8 @@ static FM_FAULT bool release_window(_Atomic uint64_t *r, uint64_t word)
 		return false;
 	atomic_fetch_sub(&fm_live_maps, 1);
 	if (fm_sys_getpid() == owner)
-		fm_sys_munmap((void *)start_of(word), bytes_of(word));
+		fm_sys_munmap((void *)window_pool_start_of(word),
+			      window_pool_bytes_of(word));
 	return true;
 }
 
@@ -63,8 +64,10 @@ FM_FAULT bool fm_window_avoid(uintptr_t addr, size_t len)
 		uint64_t w = atomic_load(&rest[k]);
 
 		/* Being cut at this moment: look again. */
-		while (w && addr < start_of(w) + bytes_of(w) &&
-		       start_of(w) < addr + len) {
+		while (w &&
+		       addr < window_pool_start_of(w) +
+				       window_pool_bytes_of(w) &&
+		       window_pool_start_of(w) < addr + len) {
 			any |= release_window(&rest[k], w);
 			w = atomic_load(&rest[k]);
 		}
@@ -78,7 +81,7 @@ void fm_window_drop(void)
 }
 
 /* The memory has not come along. */
-static void forked(void)
+static void window_pool_forked(void)
 {
 	for (int k = 0; k < 2; k++)
 		if (atomic_exchange(&rest[k], 0))
@@ -95,7 +98,7 @@ static bool limited(void)
 	       as.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 
-static bool lay(_Atomic uint64_t *r, int prot)
+static bool window_pool_lay(_Atomic uint64_t *r, int prot)
 {
 	void *p;
 
@@ -112,7 +115,7 @@ static bool lay(_Atomic uint64_t *r, int prot)
 	owner = fm_sys_getpid();
 	fm_space_bounds((uintptr_t)p, (uintptr_t)p + LAID);
 	atomic_fetch_add(&fm_live_maps, 1);
-	atomic_store(r, word_of((uintptr_t)p, LAID));
+	atomic_store(r, window_pool_word_of((uintptr_t)p, LAID));
 	return true;
 }
 
@@ -124,20 +127,22 @@ void *fm_window_cut(size_t len, int prot)
 	if (len > LARGEST || !(prot & PROT_READ))
 		return NULL;
 	for (;;) {
-		if (bytes_of(w) < len) {
+		if (window_pool_bytes_of(w) < len) {
 			if (w)
 				release_window(r, w);
-			if (!lay(r, prot))
+			if (!window_pool_lay(r, prot))
 				return NULL;
 			w = atomic_load(r);
 		} else if (atomic_compare_exchange_strong(
-				   r, &w, word_of(start_of(w) + len,
-						  bytes_of(w) - len))) {
-			if (bytes_of(w) == len)
+				   r, &w,
+				   window_pool_word_of(
+					   window_pool_start_of(w) + len,
+					   window_pool_bytes_of(w) - len))) {
+			if (window_pool_bytes_of(w) == len)
 				atomic_fetch_sub(&fm_live_maps, 1);
-			return (void *)start_of(w);
+			return (void *)window_pool_start_of(w);
 		}
 	}
 }
 
-FM_LIFE(window_pool, .level = FM_LIFE_MEMORY, .forked = forked)
+FM_LIFE(window_pool, .level = FM_LIFE_MEMORY, .forked = window_pool_forked)

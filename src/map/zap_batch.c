@@ -58,8 +58,8 @@ FM_FAULT void fm_cache_drop(struct fm_map *m, uint64_t i, uint64_t n)
 }
 
 /* Not across 2 MiB: a huge page goes as a whole, or is broken up but once. */
-static FM_FAULT bool joins(const struct fm_zap_batch *d, struct fm_map *m,
-			   uint64_t i)
+static FM_FAULT bool zap_batch_joins(const struct fm_zap_batch *d,
+				     struct fm_map *m, uint64_t i)
 {
 	return d->m == m && i == d->first + d->n &&
 	       (uintptr_t)fm_map_addr(m, i) % FM_HUGE != 0;
@@ -67,7 +67,7 @@ static FM_FAULT bool joins(const struct fm_zap_batch *d, struct fm_map *m,
 
 FM_FAULT void fm_zap_page(struct fm_zap_batch *d, struct fm_map *m, uint64_t i)
 {
-	if (d->n && !joins(d, m, i))
+	if (d->n && !zap_batch_joins(d, m, i))
 		fm_zap_now(d);
 	if (!d->n) {
 		d->m = m;

@@ -16,7 +16,7 @@
 #define BLOCK 512u /* unit: of st_blocks */
 
 /* Nobody has said who is to have it. */
-static bool is_open(const struct fm_policy *p)
+static bool at_map_is_open(const struct fm_policy *p)
 {
 	return p->serve == FM_SERVE_AUTO && p->warm == FM_WARM_AUTO;
 }
@@ -25,7 +25,7 @@ static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
 	struct fm_case *k = fm_case_find(q->st.st_dev, q->st.st_ino);
 
-	if (k && is_open(q->policy))
+	if (k && at_map_is_open(q->policy))
 		c->maps = fm_maps_cost(fm_case_maps(k), q->len, fm_now_ns());
 }
 
@@ -80,8 +80,9 @@ static bool may_only_fit(const struct fm_mmap_request *q)
 {
 	const uint64_t size = (uint64_t)q->st.st_size, off = (uint64_t)q->off;
 
-	return (q->shared || !(q->prot & PROT_WRITE)) && is_open(q->policy) &&
-	       fm_settings()->cache.automatic && is_whole(size, off, q->len) &&
+	return (q->shared || !(q->prot & PROT_WRITE)) &&
+	       at_map_is_open(q->policy) && fm_settings()->cache.automatic &&
+	       is_whole(size, off, q->len) &&
 	       !(q->maywrite && is_to_grow(&q->st, off, q->len)) &&
 	       size >= fm_memory_limit() / fm_tune.budget_reserve / 2;
 }

@@ -46,7 +46,7 @@ struct look {
 	uint64_t memory_ns; /* of the file that is waited for most: device.h */
 };
 
-static void add(struct fm_file *f, struct look *l)
+static void judge_add(struct fm_file *f, struct look *l)
 {
 	const uint64_t spent = atomic_load(&f->st.spent_ns);
 
@@ -58,7 +58,7 @@ static void add(struct fm_file *f, struct look *l)
 		l->engines += fm_map_bytes(f);
 }
 
-static void ask_device(const struct fm_file *f, struct look *l)
+static void judge_ask_device(const struct fm_file *f, struct look *l)
 {
 	l->totals.read_ns = fm_device_ns(f, 1);
 	l->totals.page_ns = fm_device_ns(f, 2) - l->totals.read_ns;
@@ -74,13 +74,13 @@ static void look_at_files(struct look *l)
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id) {
-		add(f, l);
+		judge_add(f, l);
 		if (!most || f->choice->spent_lately_ns >
 				     most->choice->spent_lately_ns)
 			most = f;
 	}
 	if (most)
-		ask_device(most, l);
+		judge_ask_device(most, l);
 	fm_space_unlock(&old);
 }
 
@@ -104,8 +104,8 @@ static void measure(struct look *l)
 /* The memory of a cache whose size was given would be the kernel's, no more. On
  * a device as fast as memory the call that reads copies: with the kernel nobody
  * waits for longer than that. Elsewhere threads wait for each other's reads. */
-static struct fm_cost_facts facts_of(const struct look *l,
-				     enum fm_loops loops)
+static struct fm_cost_facts judge_facts_of(const struct look *l,
+					   enum fm_loops loops)
 {
 	struct fm_cost_facts c = {
 		.engines = l->engines,
@@ -210,7 +210,7 @@ static void look_whether_any(void)
 
 /* ---- what is done ------------------------------------------------------- */
 
-static unsigned begin(uint64_t lost_ns)
+static unsigned judge_begin(uint64_t lost_ns)
 {
 	unsigned n;
 	uint64_t old;
@@ -228,7 +228,7 @@ static unsigned begin(uint64_t lost_ns)
 	return n;
 }
 
-static void keep(void)
+static void judge_keep(void)
 {
 	uint64_t old;
 
@@ -239,7 +239,7 @@ static void keep(void)
 }
 
 /* They may come back at once. */
-static void end(void)
+static void judge_end(void)
 {
 	struct fm_file *f;
 	uint64_t old;
@@ -252,7 +252,7 @@ static void end(void)
 	atomic_store(&lost, true);
 }
 
-static void say(enum fm_trial_act act, const struct fm_rate *now)
+static void judge_say(enum fm_trial_act act, const struct fm_rate *now)
 {
 	atomic_store(&in_engine, trial.before.engine);
 	atomic_store(&in_kernel, now->kernel);
@@ -269,18 +269,18 @@ static void say(enum fm_trial_act act, const struct fm_rate *now)
 
 static void act_on(enum fm_trial_act act, const struct look *l)
 {
-	if (act == FM_TRIAL_BEGIN && !begin(l->lost_ns))
+	if (act == FM_TRIAL_BEGIN && !judge_begin(l->lost_ns))
 		return;
 	if (act == FM_TRIAL_KEEP)
-		keep();
+		judge_keep();
 	if (act == FM_TRIAL_END)
-		end();
+		judge_end();
 	if (act != FM_TRIAL_NOTHING)
-		say(act, &l->rate);
+		judge_say(act, &l->rate);
 }
 
 /* What fits, all of it, needs no trial. */
-static void hand_over(const struct look *l, bool surely)
+static void judge_hand_over(const struct look *l, bool surely)
 {
 	uint64_t old;
 
@@ -292,7 +292,7 @@ static void hand_over(const struct look *l, bool surely)
 
 /* Since the last time: what was never there has to be read with either, and
  * once more by who is to take over what has been. */
-static bool comes_back(void)
+static bool judge_comes_back(void)
 {
 	static uint64_t before;
 	const uint64_t now = fm_ghost_came_back();
@@ -303,19 +303,19 @@ static bool comes_back(void)
 }
 
 /* Returns whether the kernel may be better, where that is not sure. */
-static bool weigh(const struct look *l, bool settled)
+static bool judge_weigh(const struct look *l, bool settled)
 {
 	const enum fm_loops loops = fm_mem_monitor_loops();
-	const struct fm_cost_facts f = facts_of(l, loops);
+	const struct fm_cost_facts f = judge_facts_of(l, loops);
 	const struct fm_costs c = fm_cost(&f);
-	const bool less = comes_back() && fm_cost_kernel_less(&c);
+	const bool less = judge_comes_back() && fm_cost_kernel_less(&c);
 	const bool surely = loops == FM_LOOPS_SURELY;
 
 	note_costs(&c);
 	if (!less || loops == FM_LOOPS_PERHAPS || !fm_cost_fits(&f) ||
 	    !(surely || settled))
 		return less;
-	hand_over(l, surely);
+	judge_hand_over(l, surely);
 	return false;
 }
 
@@ -334,13 +334,14 @@ static bool hope(const struct look *l)
 	const bool settled = is_settled(l->engines);
 
 	return trial.state == FM_TRIAL_NONE &&
-	       l->rate.engine >= fm_tune.serve_lost_much && weigh(l, settled);
+	       l->rate.engine >= fm_tune.serve_lost_much &&
+	       judge_weigh(l, settled);
 }
 
 /* Neither server is on trial, and nothing faulted or was read: no call tells
  * more. What is counted until the next look is not one second's: from there on
  * it is compared again. */
-static bool is_idle(void)
+static bool judge_is_idle(void)
 {
 	uint64_t faults;
 
@@ -373,7 +374,7 @@ static void second(void)
 	struct look l = { .lost_ns = 0 };
 
 	look_whether_any();
-	if (is_idle())
+	if (judge_is_idle())
 		return;
 	fm_mem_monitor_wake();
 	measure(&l);
@@ -403,7 +404,7 @@ static int engine_runs(void)
 	return 0;
 }
 
-__attribute__((constructor)) static void watch(void)
+__attribute__((constructor)) static void judge_watch(void)
 {
 	fm_watch_look = beside_engine;
 }
@@ -417,7 +418,7 @@ void fm_trial_counts(struct fm_trial_counts *ret)
 }
 
 /* What is the kernel's in a child of fork stays so. */
-static void forked(void)
+static void judge_forked(void)
 {
 	trial = (struct fm_trial){ 0 };
 	last = (struct fm_totals){ 0 };
@@ -428,4 +429,4 @@ static void forked(void)
 }
 
 FM_LIFE(judge, .level = FM_LIFE_RUNNING, .start = engine_runs,
-	.forked = forked)
+	.forked = judge_forked)

@@ -14,7 +14,7 @@
 
 static bool overflowed;
 
-static void add(dev_t dev, ino_t ino)
+static void kernel_mapped_add(dev_t dev, ino_t ino)
 {
 	struct fm_case *c = fm_case_of(dev, ino);
 
@@ -26,17 +26,17 @@ static void add(dev_t dev, ino_t ino)
 
 void fm_kernel_mapped_add(const struct stat *st)
 {
-	add(st->st_dev, st->st_ino);
+	kernel_mapped_add(st->st_dev, st->st_ino);
 }
 
 static void add_file(struct fm_file *f)
 {
-	add(f->dev, f->ino);
+	kernel_mapped_add(f->dev, f->ino);
 }
 
 static struct fm_file_observer observer = { .beside = add_file };
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void kernel_mapped_begin(void)
 {
 	fm_file_observe(&observer);
 }
@@ -46,7 +46,7 @@ __attribute__((constructor)) static void begin(void)
 static bool add_line(const struct fm_proc_map *m, void *arg)
 {
 	if (m->ino)
-		add(ANY, m->ino);
+		kernel_mapped_add(ANY, m->ino);
 	return false;
 }
 
@@ -65,7 +65,7 @@ static void add_blind(void)
 		fm_short_map_forget(what);
 }
 
-static bool look_at_line(const struct fm_proc_map *m, void *arg)
+static bool kernel_mapped_look_at_line(const struct fm_proc_map *m, void *arg)
 {
 	*(uintptr_t *)arg = m->start;
 	return true;
@@ -80,8 +80,9 @@ static bool still_mapped(const struct stat *st, uintptr_t *at)
 	if (fm_proc_map_at(*at, st->st_ino))
 		return true;
 	*at = 0;
-	return fm_proc_maps_of(st->st_ino, buf, sizeof(buf), look_at_line,
-			       at) || *at;
+	return fm_proc_maps_of(st->st_ino, buf, sizeof(buf),
+			       kernel_mapped_look_at_line, at) ||
+	       *at;
 }
 
 bool fm_kernel_mapped_has(const struct stat *st)

@@ -39,7 +39,7 @@ void fm_window_note(struct fm_file *f, size_t len)
 
 /* Pages that the page cache may have beside the engine's cache. In the first
  * second it is not known what others leave. */
-static uint64_t room(void)
+static uint64_t kernel_windows_room(void)
 {
 	const uint64_t ours = (uint64_t)fm_cache_resident();
 	uint64_t all = fm_mem_monitor_all() >> FM_PAGE_SHIFT;
@@ -59,14 +59,14 @@ static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 {
 	return f->windows.found >= fm_tune.windows_sure &&
 	       fm_pagecache_pages(fd, st) * f->windows.asked /
-			       f->windows.found < room();
+			       f->windows.found < kernel_windows_room();
 }
 
 /* A part that fits is soon found in the page cache if more than the windows is
  * read, and of one that does not fit a few hundred reads tell. */
 static bool try_around(struct fm_file *f)
 {
-	if (f->windows.tried >= room() / fm_tune.windows_tried)
+	if (f->windows.tried >= kernel_windows_room() / fm_tune.windows_tried)
 		return false;
 	f->windows.tried += FM_HUGE >> FM_PAGE_SHIFT;
 	return true;
@@ -76,7 +76,8 @@ static bool try_around(struct fm_file *f)
  * A look at the whole file, now and then. The kernel walks all that it knows
  * of the file, also of pages that it no longer has: 10 ms for 8 GiB.
  */
-static void look_again(struct fm_file *f, int fd, const struct stat *st)
+static void kernel_windows_look_again(struct fm_file *f, int fd,
+				      const struct stat *st)
 {
 	uint64_t begin = fm_now_ns(), end;
 
@@ -87,8 +88,8 @@ static void look_again(struct fm_file *f, int fd, const struct stat *st)
 	f->windows.next_look = end + fm_tune.helper_share * (end - begin);
 }
 
-static void note_window(struct fm_file *f, int fd, const struct stat *st,
-			bool cached)
+static void kernel_windows_note_window(struct fm_file *f, int fd,
+				       const struct stat *st, bool cached)
 {
 	if (f->windows.asked == LATELY) {
 		f->windows.asked /= 2;
@@ -98,7 +99,7 @@ static void note_window(struct fm_file *f, int fd, const struct stat *st,
 	f->windows.found += cached;
 	f->windows.cached = cached ? f->windows.cached + 1 : 0;
 	if (!cached)
-		look_again(f, fd, st);
+		kernel_windows_look_again(f, fd, st);
 }
 
 void fm_kernel_windows_bring(enum fm_bring what, int fd, dev_t dev, off_t off,
@@ -131,7 +132,7 @@ static unsigned grant(struct fm_file *f, unsigned n)
 }
 
 /* So many were alike. */
-static bool is_sure(const struct fm_file *f, unsigned alike)
+static bool kernel_windows_is_sure(const struct fm_file *f, unsigned alike)
 {
 	return alike >= fm_tune.windows_sure &&
 	       !atomic_load(&f->stores_wanted);
@@ -139,7 +140,7 @@ static bool is_sure(const struct fm_file *f, unsigned alike)
 
 unsigned fm_kernel_windows_note(struct fm_file *f)
 {
-	const bool sure = is_sure(f, f->windows.cached);
+	const bool sure = kernel_windows_is_sure(f, f->windows.cached);
 	const unsigned n = sure ? fm_tune.windows_unasked : 0;
 	const unsigned used = f->windows.unsaid + grant(f, n);
 
@@ -156,14 +157,14 @@ unsigned fm_kernel_windows_note(struct fm_file *f)
  */
 static bool grant_idle(struct fm_file *f)
 {
-	if (!is_sure(f, f->windows.idle))
+	if (!kernel_windows_is_sure(f, f->windows.idle))
 		return false;
 	fm_file_beside(f);
 	f->windows.unsaid += grant(f, fm_tune.windows_unasked);
 	return true;
 }
 
-static enum fm_bring bring(struct fm_file *f, size_t len)
+static enum fm_bring kernel_windows_bring(struct fm_file *f, size_t len)
 {
 	const bool whole = len >= fm_tune.windows_whole;
 
@@ -183,11 +184,11 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 	    f->policy->warm == FM_WARM_ENGINE)
 		return false;
 	cached = fm_pagecache_window(fd, st, (uint64_t)off, len);
-	note_window(f, fd, st, cached);
+	kernel_windows_note_window(f, fd, st, cached);
 	if (!cached && len < fm_tune.windows_whole && grant_idle(f))
 		return false;
 	if (!cached)
-		*ret_bring = bring(f, len);
+		*ret_bring = kernel_windows_bring(f, len);
 	return cached || len >= fm_tune.windows_whole;
 }
 

@@ -87,13 +87,13 @@ static struct fm_loss *loss_of(const struct fm_krange *r)
 }
 
 /* Pages that came since the last look, as far as the sample tells. */
-static uint64_t weight(const struct fm_loss *s)
+static uint64_t losing_weight(const struct fm_loss *s)
 {
 	return s->seen.n ? s->seen.came * s->pages / s->seen.n : 0;
 }
 
 /* False: it is not looked at, or this is another range of it. */
-static bool sample(struct look *l, const struct fm_krange *r)
+static bool losing_sample(struct look *l, const struct fm_krange *r)
 {
 	struct fm_loss *s = may_lose(r) ? loss_of(r) : NULL;
 	uint64_t pages;
@@ -109,7 +109,7 @@ static bool sample(struct look *l, const struct fm_krange *r)
 	s->pages = pages;
 	s->look = state.looks;
 	fm_page_sample_look(&s->seen, s->start, pages, FM_PAGE_SAMPLES, again);
-	l->came += weight(s);
+	l->came += losing_weight(s);
 	return true;
 }
 
@@ -120,7 +120,7 @@ static void sample_all(struct look *l)
 
 	state.looks++;
 	for (unsigned i = 0; i < l->all.n; i++)
-		if (sample(l, &l->all.at[i]))
+		if (losing_sample(l, &l->all.at[i]))
 			l->all.at[n++] = l->all.at[i];
 	l->all.n = n;
 }
@@ -130,7 +130,7 @@ static bool is_cause(const struct look *l, const struct fm_loss *s)
 {
 	return s->seen.came &&
 	       s->seen.missing * fm_tune.serve_nearly >= s->seen.n &&
-	       weight(s) >= l->came / fm_tune.judge_share;
+	       losing_weight(s) >= l->came / fm_tune.judge_share;
 }
 
 /* ---- files that the engine has never had -------------------------------- */
@@ -206,7 +206,7 @@ static bool may_adopt(const struct look *l, const struct fm_krange *r)
 	return !fm_peers_anybody(r->dev, r->ino, l->path);
 }
 
-static void adopt(struct look *l, const struct fm_krange *r)
+static void losing_adopt(struct look *l, const struct fm_krange *r)
 {
 	uint64_t old;
 	int fd, err;
@@ -264,7 +264,7 @@ static void loses(struct look *l, const struct fm_krange *r)
 	struct fm_file *f = fm_file_find(r->dev, r->ino);
 
 	if (!f) {
-		adopt(l, r);
+		losing_adopt(l, r);
 		return;
 	}
 	if (fm_kernel_serves(f) && f->demote.passes)
@@ -346,7 +346,7 @@ void fm_losing_taken(struct fm_file *f)
 	atomic_fetch_add(&f->st.engine_trials, 1);
 }
 
-static void say(struct fm_file *f, const char *what)
+static void losing_say(struct fm_file *f, const char *what)
 {
 	fm_log(FM_LOG_INFO, "%s: %s: of a thread's time %u thousandths were "
 	       "lost with the kernel (%u waits a second), %u with the engine",
@@ -354,17 +354,17 @@ static void say(struct fm_file *f, const char *what)
 	       f->choice->rate.waits, atomic_load(&f->choice->engine));
 }
 
-static void keep(struct fm_file *f)
+static void losing_keep(struct fm_file *f)
 {
 	atomic_fetch_add(&f->st.engine_kept, 1);
-	say(f, "the engine keeps it");
+	losing_say(f, "the engine keeps it");
 }
 
 static void give_back(struct fm_file *f)
 {
 	uint64_t old;
 
-	say(f, "the engine was not better");
+	losing_say(f, "the engine was not better");
 	fm_space_lock(&old);
 	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_NOT_BETTER))
 		f->choice->back.until_ms = f->choice->trial.hold.until_ms;
@@ -382,7 +382,7 @@ static uint32_t missing_of(struct fm_file *f)
 	return fm_missing_look();
 }
 
-static void judge(struct fm_file *f, struct fm_rate r)
+static void losing_judge(struct fm_file *f, struct fm_rate r)
 {
 	struct fm_trial *t = &f->choice->trial;
 	struct fm_trial_second now;
@@ -400,13 +400,13 @@ static void judge(struct fm_file *f, struct fm_rate r)
 	now = second_of(f, &r);
 	act = fm_trial_step(&fm_trial_of_engine, t, &now);
 	if (act == FM_TRIAL_KEEP)
-		keep(f);
+		losing_keep(f);
 	else if (act == FM_TRIAL_END)
 		give_back(f);
 }
 
 /* The file with this number, if it is on trial; with a reference. */
-static struct fm_file *on_trial(uint32_t id)
+static struct fm_file *losing_on_trial(uint32_t id)
 {
 	struct fm_file *f;
 	uint64_t old;
@@ -428,12 +428,12 @@ void fm_losing_second(const struct fm_rate *r)
 	if (!fm_losing_trials())
 		return;
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = on_trial(id);
+		struct fm_file *f = losing_on_trial(id);
 
 		if (!f)
 			continue;
 		any = true;
-		judge(f, *r);
+		losing_judge(f, *r);
 		fm_file_put(f);
 	}
 	atomic_store(&state.trials, any);
@@ -446,10 +446,10 @@ bool fm_losing_trials(void)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void forked(void)
+static void losing_forked(void)
 {
 	state.in_a_row = 0;
 	atomic_store(&state.trials, false);
 }
 
-FM_LIFE(losing, .level = FM_LIFE_RUNNING, .forked = forked)
+FM_LIFE(losing, .level = FM_LIFE_RUNNING, .forked = losing_forked)

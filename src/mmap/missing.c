@@ -21,8 +21,8 @@ void fm_missing_begin(void)
 	all = 0;
 }
 
-static void add(struct fm_file *f, uintptr_t start, uintptr_t end,
-		uint64_t pgoff)
+static void missing_add(struct fm_file *f, uintptr_t start, uintptr_t end,
+			uint64_t pgoff)
 {
 	const uint64_t pages = fm_pages_within(start, end, pgoff,
 					       (uint64_t)fm_file_size(f));
@@ -41,7 +41,7 @@ static void add_of_kernel(struct fm_file *f)
 	unsigned n = fm_krange_list(&id, v, RANGES);
 
 	for (unsigned i = 0; i < n; i++)
-		add(f, v[i].start, v[i].end, v[i].pgoff);
+		missing_add(f, v[i].start, v[i].end, v[i].pgoff);
 }
 
 void fm_missing_add(struct fm_file *f)
@@ -52,8 +52,8 @@ void fm_missing_add(struct fm_file *f)
 		add_of_kernel(f);
 		return;
 	}
-	fm_for_each_map(m, f)
-		add(f, atomic_load(&m->start), atomic_load(&m->end), m->pgoff);
+	fm_for_each_map(m, f) missing_add(f, atomic_load(&m->start),
+					  atomic_load(&m->end), m->pgoff);
 }
 
 uint32_t fm_missing_look(void)

@@ -81,7 +81,8 @@ static struct fm_map *map_of(const struct fm_mmap_request *q, struct fm_file *f,
 }
 
 /* From here on others know of it. -errno: it is to be forgotten. */
-static int show(struct fm_mmap_request *q, struct fm_map *m, char *at, int prot)
+static int mmap_show(struct fm_mmap_request *q, struct fm_map *m, char *at,
+		     int prot)
 {
 	bool first;
 	int err;
@@ -106,7 +107,7 @@ static int show(struct fm_mmap_request *q, struct fm_map *m, char *at, int prot)
 	return err;
 }
 
-static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
+static int mmap_adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 {
 	const size_t len = fm_page_up(q->len);
 	struct fm_map *m;
@@ -128,7 +129,7 @@ static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 		return err;
 	}
 	held = hold_up(q, f);
-	err = show(q, m, at, prot);
+	err = mmap_show(q, m, at, prot);
 	if (err) {
 		fm_space_set((uintptr_t)at, (uintptr_t)at + len, NULL);
 		fm_map_unlink(m);
@@ -143,7 +144,7 @@ static int adopt(struct fm_mmap_request *q, struct fm_file *f, char *at)
 
 /* The kernel's mapping, unless it is there still: where the program has as many
  * mappings as it may have, laying it once more would fail. */
-static int put_back(const struct fm_mmap_request *q, void *at)
+static int mmap_put_back(const struct fm_mmap_request *q, void *at)
 {
 	void *p;
 
@@ -174,8 +175,8 @@ static int need_engine(void)
 	return !err && fm_sys_may_ask() && fm_table_is_other() ? -ENOTSUP : err;
 }
 
-static enum fm_server_reason claim(struct fm_mmap_request *q, struct fm_file *f,
-				   const char *at)
+static enum fm_server_reason mmap_claim(struct fm_mmap_request *q,
+					struct fm_file *f, const char *at)
 {
 	const struct fm_peers_wish w = {
 		.writable = q->shared && q->maywrite,
@@ -218,11 +219,11 @@ static enum fm_server_reason open_it(struct fm_mmap_request *q,
 
 /* Without our descriptors missing pages are zeros when the program has closed
  * them by a raw system call: files that are only read, too. */
-static enum fm_server_reason lay(struct fm_mmap_request *q, struct fm_file *f,
-				 char *at)
+static enum fm_server_reason mmap_lay(struct fm_mmap_request *q,
+				      struct fm_file *f, char *at)
 {
 	fm_backup_file(f);
-	if (!adopt(q, f, at))
+	if (!mmap_adopt(q, f, at))
 		return FM_WHY_NONE;
 	return fm_memory_look() ? FM_WHY_LOCKED : FM_WHY_NO_MEMORY;
 }
@@ -243,16 +244,16 @@ static enum fm_server_reason take_to_engine(struct fm_mmap_request *q,
 	why = open_it(q, known, &f);
 	if (why)
 		return why;
-	why = claim(q, f, at);
+	why = mmap_claim(q, f, at);
 	if (!why)
-		why = lay(q, f, at);
+		why = mmap_lay(q, f, at);
 	fm_file_put_locked(f);
 	return why;
 }
 
 /* What it costs to map a file again and again (serve/maps.h). */
-static void note_map(const struct fm_mmap_request *q, bool refused,
-		     uint64_t from_ns)
+static void mmap_note_map(const struct fm_mmap_request *q, bool refused,
+			  uint64_t from_ns)
 {
 	struct fm_case *c = fm_case_of(q->st.st_dev, q->st.st_ino);
 	const uint64_t now = fm_now_ns();
@@ -272,7 +273,7 @@ static void maps_end(struct fm_file *f)
 
 static struct fm_file_observer observer = { .closing = maps_end };
 
-__attribute__((constructor)) static void observe(void)
+__attribute__((constructor)) static void mmap_observe(void)
 {
 	fm_file_observe(&observer);
 }
@@ -284,13 +285,14 @@ static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 
 	q->left = take_to_engine(q, known, at);
 	if (!known)
-		note_map(q, q->left, from);
+		mmap_note_map(q, q->left, from);
 	return q->left ? -EBUSY : 0;
 }
 
 /* The kernel will serve this mapping of a file: if we hold the file too, the
  * two would disagree. -errno: it must not stay. */
-static int leave_to_kernel(struct fm_mmap_request *q, struct fm_file *known)
+static int mmap_leave_to_kernel(struct fm_mmap_request *q,
+				struct fm_file *known)
 {
 	int err = 0;
 
@@ -316,7 +318,7 @@ static void *unmap_and_fail(const struct fm_mmap_request *q, void *p)
 	return (void *)(intptr_t)-ENOMEM;
 }
 
-static bool is_mapped(const void *p)
+static bool mmap_is_mapped(const void *p)
 {
 	return !fm_is_err(p);
 }
@@ -326,7 +328,7 @@ static void *map_kernel(const struct fm_mmap_request *q)
 	if (!(q->flags & MAP_FIXED))
 		return fm_sys_mmap(q->addr, q->len, q->prot, q->flags, q->fd,
 				   q->off);
-	return FM_TAKES_RANGE(q->addr, q->len, is_mapped,
+	return FM_TAKES_RANGE(q->addr, q->len, mmap_is_mapped,
 			      fm_sys_mmap(q->addr, q->len, q->prot, q->flags,
 					  q->fd, q->off));
 }
@@ -470,7 +472,8 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	if (err && may_begin_again(q))
 		return p;
 	if (err) {
-		if ((want && put_back(q, p)) || leave_to_kernel(q, known))
+		if ((want && mmap_put_back(q, p)) ||
+		    mmap_leave_to_kernel(q, known))
 			return unmap_and_fail(q, p);
 		q->populate = false; /* done by the kernel */
 	} else {
@@ -480,7 +483,7 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 }
 
 /* Now that the lock is held: another thread may have mapped it first. */
-static struct fm_file *look_again(struct fm_mmap_request *q)
+static struct fm_file *mmap_look_again(struct fm_mmap_request *q)
 {
 	struct fm_file *f = q->policy ?
 		fm_file_find_fd(&q->st, q->fd, true) : NULL;
@@ -506,7 +509,7 @@ static void *wait_for_others(struct fm_mmap_request *q,
 	q->slow = NULL;
 	q->waited = true;
 	if (again && !*known)
-		*known = look_again(q);
+		*known = mmap_look_again(q);
 	p = again ? mmap_ours(q, *known) : p;
 	fm_file_put_locked(f);
 	return p;
@@ -557,8 +560,8 @@ static void note_range(const struct fm_mmap_request *q, void *p)
 	fm_krange_add(&r);
 }
 
-static void *note_left(const struct fm_mmap_request *q,
-		       const struct fm_file *known, void *p)
+static void *mmap_note_left(const struct fm_mmap_request *q,
+			    const struct fm_file *known, void *p)
 {
 	const struct fm_left left = {
 		.path = known ? known->path : q->path,
@@ -579,7 +582,7 @@ static void *note_left(const struct fm_mmap_request *q,
 	return p;
 }
 
-static const char *path_of(void *arg)
+static const char *mmap_path_of(void *arg)
 {
 	return fm_mmap_path(arg) ? ((struct fm_mmap_request *)arg)->path : NULL;
 }
@@ -589,7 +592,7 @@ static void note_warm(struct fm_mmap_request *q)
 {
 	const struct fm_warm_mapping m = {
 		.dev = q->st.st_dev, .ino = q->st.st_ino, .off = q->off,
-		.len = q->len, .path = path_of, .arg = q,
+		.len = q->len, .path = mmap_path_of, .arg = q,
 	};
 
 	if (q->policy && q->policy->engage &&
@@ -612,7 +615,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 
 	if (!fm_mmap_candidate(&q, &known)) {
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
-			return note_left(&q, NULL, map_kernel(&q));
+			return mmap_note_left(&q, NULL, map_kernel(&q));
 	}
 	if (q.policy && q.policy->engage && fm_hook_maps)
 		fm_hook_maps();
@@ -624,7 +627,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	fm_parted_look();
 	fm_space_lock(&old);
 	if (!known)
-		known = look_again(&q);
+		known = mmap_look_again(&q);
 	if (q.policy && q.policy->engage) {
 		p = mmap_ours(&q, known);
 		if (q.slow)
@@ -634,7 +637,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 
 		p = err ? (void *)(intptr_t)err : map_kernel(&q);
 	}
-	note_left(&q, known, p);
+	mmap_note_left(&q, known, p);
 	if (known)
 		fm_file_put_locked(known);
 	fm_space_unlock(&old);

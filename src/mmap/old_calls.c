@@ -68,7 +68,7 @@ static uint64_t ticks(const struct thread *t, int field)
 	return fm_proc_thread_stat(t->tid, field, &state);
 }
 
-static bool has_ended(const struct thread *t)
+static bool old_calls_has_ended(const struct thread *t)
 {
 	char state;
 
@@ -85,12 +85,12 @@ static bool has_computed(const struct thread *t)
 	       user / 2 >= ticks(t, SYSTEM) - t->system;
 }
 
-static bool is_over(struct thread *t)
+static bool old_calls_is_over(struct thread *t)
 {
 	struct fm_proc_call c;
 
 	if (!fm_proc_syscall(t->tid, &c))
-		return has_ended(t) || has_computed(t);
+		return old_calls_has_ended(t) || has_computed(t);
 	if (c.nr < 0 || (!hides_data(c.nr) && !has_ours(&c)))
 		return true;
 	if (t->seen && memcmp(&t->call, &c, sizeof(c)))
@@ -100,7 +100,7 @@ static bool is_over(struct thread *t)
 	return false;
 }
 
-static void mark(const char *name, void *arg)
+static void old_calls_mark(const char *name, void *arg)
 {
 	struct thread *t = &threads[n];
 
@@ -123,7 +123,7 @@ bool fm_old_calls_mark(void)
 
 	n = 0;
 	full = false;
-	if (fm_each_thread(buf, sizeof(buf), mark, NULL))
+	if (fm_each_thread(buf, sizeof(buf), old_calls_mark, NULL))
 		full = true;
 	return !full;
 }
@@ -131,14 +131,14 @@ bool fm_old_calls_mark(void)
 bool fm_old_calls_over(void)
 {
 	for (unsigned i = n; i-- > 0;)
-		if (is_over(&threads[i]))
+		if (old_calls_is_over(&threads[i]))
 			threads[i] = threads[--n];
 	return !n && !full;
 }
 
-static void forked(void)
+static void old_calls_forked(void)
 {
 	n = 0;
 }
 
-FM_LIFE(old_calls, .level = FM_LIFE_RUNNING, .forked = forked)
+FM_LIFE(old_calls, .level = FM_LIFE_RUNNING, .forked = old_calls_forked)

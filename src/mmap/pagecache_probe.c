@@ -19,7 +19,8 @@ struct cache_stat {
 };
 
 /* The part of [off, off + len) that lies in the file; len 0: none. */
-static struct cache_range cut(const struct stat *st, uint64_t off, uint64_t len)
+static struct cache_range pagecache_probe_cut(const struct stat *st,
+					      uint64_t off, uint64_t len)
 {
 	uint64_t size = (uint64_t)st->st_size;
 	struct cache_range r = { off, off < size ? size - off : 0 };
@@ -52,7 +53,7 @@ uint64_t fm_pagecache_pages(int fd, const struct stat *st)
 bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off,
 			 uint64_t len)
 {
-	struct cache_range r = cut(st, off, len);
+	struct cache_range r = pagecache_probe_cut(st, off, len);
 	uint64_t cached, pages = count_cached(fd, &r, &cached);
 
 	return pages && cached >= pages;
@@ -65,7 +66,7 @@ bool fm_pagecache_window(int fd, const struct stat *st, uint64_t off,
  * the kernel all the same, and the last that is looked at. Of a range shorter
  * than so many pages some are looked at twice.
  */
-static unsigned hits(int fd, const struct cache_range *r)
+static unsigned pagecache_probe_hits(int fd, const struct cache_range *r)
 {
 	const unsigned most = fm_tune.serve_nearly;
 	unsigned n = 0;
@@ -83,7 +84,7 @@ static unsigned hits(int fd, const struct cache_range *r)
 static bool enough_hits(int fd, const struct cache_range *r, enum fm_warm warm)
 {
 	return r->len && fm_sys_may_ask() &&
-	       hits(fd, r) >=
+	       pagecache_probe_hits(fd, r) >=
 		       (warm == FM_WARM_KERNEL ? 1 : fm_tune.serve_nearly);
 }
 
@@ -98,7 +99,8 @@ static bool to_be_written(const struct cache_range *r, uint64_t len)
 /* Of a sparse file what it has blocks for is all that there is to read: holes
  * are on no device. One with hardly any is about to be written. Compressed
  * blocks are fewer than what they hold: a part is taken for all. */
-static bool nearly_all(const struct stat *st, uint64_t pages, uint64_t cached)
+static bool pagecache_probe_nearly_all(const struct stat *st, uint64_t pages,
+				       uint64_t cached)
 {
 	const uint64_t has = (uint64_t)st->st_blocks * 512;
 
@@ -111,7 +113,7 @@ static bool nearly_all(const struct stat *st, uint64_t pages, uint64_t cached)
 bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
 			 uint64_t len, const struct fm_policy *p)
 {
-	struct cache_range r = cut(st, off, len);
+	struct cache_range r = pagecache_probe_cut(st, off, len);
 	uint64_t pages, cached;
 
 	/* The kernel then keeps all of the file: a small part of it decides
@@ -124,6 +126,7 @@ bool fm_pagecache_enough(int fd, const struct stat *st, uint64_t off,
 	pages = count_cached(fd, &r, &cached);
 	if (!pages)
 		return enough_hits(fd, &r, p->warm);
-	return p->warm == FM_WARM_KERNEL ? cached > 0 :
-					   nearly_all(st, pages, cached);
+	return p->warm == FM_WARM_KERNEL
+		       ? cached > 0
+		       : pagecache_probe_nearly_all(st, pages, cached);
 }

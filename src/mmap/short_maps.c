@@ -66,7 +66,7 @@ static struct fm_skipped *seen_as(int fd, size_t len)
 	return l;
 }
 
-static int slot_take(void)
+static int short_maps_slot_take(void)
 {
 	for (int i = 0; i < FM_SHORT_MAPS; i++) {
 		uint64_t nothing = 0;
@@ -87,7 +87,7 @@ static void slot_drop(int i, uint64_t what)
 }
 
 /* st: its file, or NULL, any. */
-static bool is_served(const struct stat *st)
+static bool short_maps_is_served(const struct stat *st)
 {
 	struct fm_file *f;
 
@@ -99,7 +99,7 @@ static bool is_served(const struct stat *st)
 	return f;
 }
 
-static uint64_t word_of(const void *p, size_t len)
+static uint64_t short_maps_word_of(const void *p, size_t len)
 {
 	return (uint64_t)atomic_fetch_add(&number, 1) << NUMBER |
 	       (uint64_t)(uintptr_t)p |
@@ -117,11 +117,11 @@ static void slot_fill(int i, uint64_t word)
 
 /* The engine publishes a file, and then looks at the slots: it sees this one,
  * or we see the file. One that it sees busy will see the file. */
-static void *map(int i, const struct stat *st, void *addr, size_t len,
-		 int prot, int flags, int fd, off_t off)
+static void *short_maps_map(int i, const struct stat *st, void *addr,
+			    size_t len, int prot, int flags, int fd, off_t off)
 {
 	void *p = fm_sys_mmap(addr, len, prot, flags, fd, off);
-	uint64_t word = word_of(p, len);
+	uint64_t word = short_maps_word_of(p, len);
 
 	if (fm_is_err(p)) {
 		if (i >= 0)
@@ -129,7 +129,7 @@ static void *map(int i, const struct stat *st, void *addr, size_t len,
 		return NULL;
 	}
 	slot_fill(i, word);
-	if (!is_served(st) && !((uintptr_t)p & ~ADDRESS))
+	if (!short_maps_is_served(st) && !((uintptr_t)p & ~ADDRESS))
 		return p;
 	fm_sys_munmap(p, len);
 	if (i >= 0)
@@ -161,7 +161,8 @@ void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,
 
 	if (len > LONGEST || !needs_no_look(len, flags))
 		return NULL;
-	p = map(slot_take(), st, addr, len, prot, flags, fd, off);
+	p = short_maps_map(short_maps_slot_take(), st, addr, len, prot, flags,
+			   fd, off);
 	if (p)
 		fm_skipped_unseen();
 	return p;
@@ -177,11 +178,11 @@ void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	if (len > LONGEST)
 		return NULL;
 	l = seen_as(fd, len);
-	i = l ? slot_take() : -1;
+	i = l ? short_maps_slot_take() : -1;
 	if (i < 0)
 		return fm_short_map_unseen(NULL, addr, len, prot, flags, fd,
 					   off);
-	p = map(i, NULL, addr, len, prot, flags, fd, off);
+	p = short_maps_map(i, NULL, addr, len, prot, flags, fd, off);
 	if (p)
 		fm_skipped_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);
@@ -190,14 +191,14 @@ void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 /* ---- until it is unmapped ---------------------------------------------- */
 
-static uintptr_t start_of(uint64_t word)
+static uintptr_t short_maps_start_of(uint64_t word)
 {
 	return (uintptr_t)(word & ADDRESS);
 }
 
-static uintptr_t end_of(uint64_t word)
+static uintptr_t short_maps_end_of(uint64_t word)
 {
-	return start_of(word) +
+	return short_maps_start_of(word) +
 	       (uintptr_t)((word & FM_PAGE_MASK) << FM_PAGE_SHIFT);
 }
 
@@ -210,7 +211,8 @@ void fm_short_map_moves(const void *addr, size_t len)
 	for (int i = 0; i < FM_SHORT_MAPS; i++) {
 		const uint64_t word = atomic_load(&slots[i]);
 
-		if (start_of(word) < a + len && end_of(word) > a)
+		if (short_maps_start_of(word) < a + len &&
+		    short_maps_end_of(word) > a)
 			atomic_store(&moved, true);
 	}
 }
@@ -225,10 +227,10 @@ bool fm_short_map_in(const void *addr, size_t len, uint64_t ret[FM_SHORT_MAPS])
 		return false;
 	for (int i = 0; i < FM_SHORT_MAPS; i++) {
 		ret[i] = atomic_load(&slots[i]);
-		if (start_of(ret[i]) < a ||
-		    end_of(ret[i]) - a > fm_page_up(len))
+		if (short_maps_start_of(ret[i]) < a ||
+		    short_maps_end_of(ret[i]) - a > fm_page_up(len))
 			ret[i] = 0;
-		any |= start_of(ret[i]) != 0;
+		any |= short_maps_start_of(ret[i]) != 0;
 	}
 	return any;
 }
@@ -243,6 +245,6 @@ bool fm_short_map_look(uint64_t ret[FM_SHORT_MAPS])
 void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS])
 {
 	for (int i = 0; i < FM_SHORT_MAPS; i++)
-		if (start_of(what[i]))
+		if (short_maps_start_of(what[i]))
 			slot_drop(i, what[i]);
 }

@@ -18,7 +18,7 @@ static _Atomic size_t longest;
 static struct fm_lock lock = FM_LOCK(FM_RANK_SKIPPED);
 
 /* NULL when there is none. */
-static struct fm_skipped *find(const struct stat *st)
+static struct fm_skipped *skipped_find(const struct stat *st)
 {
 	const struct fm_case *c = fm_case_find(st->st_dev, st->st_ino);
 	const unsigned n = c ? fm_case_skipped(c) : 0;
@@ -27,13 +27,13 @@ static struct fm_skipped *find(const struct stat *st)
 }
 
 /* NULL when it is new and the table is full. */
-static struct fm_skipped *make(const struct stat *st)
+static struct fm_skipped *skipped_make(const struct stat *st)
 {
 	struct fm_case *c = fm_case_of(st->st_dev, st->st_ino);
 
 	if (c && !fm_case_skipped(c) && used < FM_LEFT_FILES)
 		fm_case_skip(c, ++used);
-	return find(st);
+	return skipped_find(st);
 }
 
 /* True: it is a new one. */
@@ -55,8 +55,8 @@ static bool add_reason(struct fm_skipped *l, unsigned n,
 	return is_new;
 }
 
-static bool add(struct fm_skipped *l, unsigned n, size_t len, bool shared,
-		bool writable, enum fm_server_reason why)
+static bool skipped_add(struct fm_skipped *l, unsigned n, size_t len,
+			bool shared, bool writable, enum fm_server_reason why)
 {
 	bool is_new;
 
@@ -72,7 +72,7 @@ static bool add(struct fm_skipped *l, unsigned n, size_t len, bool shared,
 
 struct fm_skipped *fm_skipped_short_before(const struct stat *st, size_t len)
 {
-	struct fm_skipped *l = find(st);
+	struct fm_skipped *l = skipped_find(st);
 
 	return l && len <= l->too_short ? l : NULL;
 }
@@ -85,7 +85,7 @@ size_t fm_skipped_longest(void)
 void fm_skipped_again(struct fm_skipped *l, size_t len, bool shared,
 		      bool writable)
 {
-	add(l, 1, len, shared, writable, FM_WHY_SHORT);
+	skipped_add(l, 1, len, shared, writable, FM_WHY_SHORT);
 }
 
 void fm_skipped_unseen(void)
@@ -93,8 +93,8 @@ void fm_skipped_unseen(void)
 	atomic_fetch_add_explicit(&no_room, 1, memory_order_relaxed);
 }
 
-static void set_file(struct fm_skipped *l, const struct stat *st,
-		     const char *path)
+static void skipped_set_file(struct fm_skipped *l, const struct stat *st,
+			     const char *path)
 {
 	const size_t len = strnlen(path, sizeof(l->path) - 1);
 
@@ -108,12 +108,12 @@ static void set_file(struct fm_skipped *l, const struct stat *st,
 }
 
 /* True: for a reason that is new. */
-static bool note(struct fm_skipped *l, const struct stat *st,
-		 const struct fm_left *left)
+static bool skipped_note(struct fm_skipped *l, const struct stat *st,
+			 const struct fm_left *left)
 {
 	const bool is_short = left->why == FM_WHY_SHORT;
 
-	set_file(l, st, left->path);
+	skipped_set_file(l, st, left->path);
 	if (is_short && left->len > l->too_short)
 		l->too_short = left->len;
 	if (l->too_short > longest)
@@ -122,8 +122,8 @@ static bool note(struct fm_skipped *l, const struct stat *st,
 	/* advised is more than being left alone */
 	if (l->served.by != FM_BY_ADVISED || left->by == FM_BY_NOBODY)
 		fm_served_begin(&l->served, left->by, left->why);
-	return add(l, left->n, left->len, left->shared, left->writable,
-		   left->why);
+	return skipped_add(l, left->n, left->len, left->shared, left->writable,
+			   left->why);
 }
 
 void fm_skipped_note(const struct stat *st, const struct fm_left *left)
@@ -133,9 +133,9 @@ void fm_skipped_note(const struct stat *st, const struct fm_left *left)
 
 	fm_lock(&lock);
 	atomic_store(&any, true); /* first: a fork may come in between */
-	l = make(st);
+	l = skipped_make(st);
 	if (l)
-		is_new = note(l, st, left);
+		is_new = skipped_note(l, st, left);
 	else
 		no_room++;
 	fm_unlock(&lock);
@@ -151,7 +151,7 @@ void fm_skipped_taken(const struct stat *st)
 	if (!fm_skipped_any())
 		return;
 	fm_lock(&lock);
-	l = find(st);
+	l = skipped_find(st);
 	if (l && l->served.by)
 		fm_served_begin(&l->served, FM_BY_NOBODY, FM_WHY_NONE);
 	fm_unlock(&lock);
@@ -162,7 +162,7 @@ void fm_skipped_back(const struct stat *st, enum fm_served_by by)
 	struct fm_skipped *l;
 
 	fm_lock(&lock);
-	l = find(st);
+	l = skipped_find(st);
 	if (l)
 		fm_served_begin(&l->served, by, FM_WHY_NONE);
 	fm_unlock(&lock);
@@ -189,20 +189,20 @@ void fm_skipped_path(dev_t dev, ino_t ino, char ret[256])
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
-	l = find(&st);
+	l = skipped_find(&st);
 	memcpy(ret, l ? l->path : "", l ? sizeof(l->path) : 1);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
 }
 
-static void add_served(const struct fm_skipped *l, void *arg)
+static void skipped_add_served(const struct fm_skipped *l, void *arg)
 {
 	fm_served_add(arg, &l->served);
 }
 
 void fm_skipped_served(struct fm_served *sum)
 {
-	fm_skipped_each(add_served, sum);
+	fm_skipped_each(skipped_add_served, sum);
 }
 
 bool fm_skipped_any(void)
@@ -249,7 +249,7 @@ void fm_skipped_unlock(void)
 	fm_lock_reset(&lock);
 }
 
-static void forked(void)
+static void skipped_forked(void)
 {
 	fm_lock_reset(&lock);
 	if (atomic_exchange(&any, false))
@@ -260,4 +260,4 @@ static void forked(void)
 	fm_short_map_closed(); /* what was seen has another number, or none */
 }
 
-FM_LIFE(skipped, .level = FM_LIFE_HELPERS, .forked = forked)
+FM_LIFE(skipped, .level = FM_LIFE_HELPERS, .forked = skipped_forked)

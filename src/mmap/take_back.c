@@ -116,7 +116,7 @@ static int may_take(const struct take *t)
 	return 0;
 }
 
-static int list(const struct fm_file *f, struct fm_krange_all *ret)
+static int take_back_list(const struct fm_file *f, struct fm_krange_all *ret)
 {
 	const struct fm_file_id id = { f->dev, f->ino };
 
@@ -130,7 +130,7 @@ bool fm_take_may(const struct fm_file *f)
 	bool yes = !atomic_load(&fm_async) &&
 		   !atomic_load(&fm_tables_split);
 
-	if (list(f, &all))
+	if (take_back_list(f, &all))
 		return yes;
 	yes &= all.n > 0;
 	for (unsigned k = 0; k < all.n && yes; k++)
@@ -158,7 +158,7 @@ static int make_parts(struct take *t, const struct fm_krange_all *all)
 static int find_ranges(struct take *t)
 {
 	struct fm_krange_all all;
-	int err = list(t->f, &all) ? -EBUSY : make_parts(t, &all);
+	int err = take_back_list(t->f, &all) ? -EBUSY : make_parts(t, &all);
 
 	fm_free(all.at);
 	return err;
@@ -166,7 +166,7 @@ static int find_ranges(struct take *t)
 
 /* ---- before anybody waits ---------------------------------------------- */
 
-static int prepare(struct take *t)
+static int take_back_prepare(struct take *t)
 {
 	int err = find_ranges(t);
 
@@ -182,7 +182,7 @@ static int prepare(struct take *t)
 	return err;
 }
 
-static void finish(struct take *t, int err)
+static void take_back_finish(struct take *t, int err)
 {
 	if (err)
 		fm_log(FM_LOG_DEBUG, "%s: not taken back, errno %d at: %s",
@@ -194,7 +194,7 @@ static void finish(struct take *t, int err)
 
 /* ---- published --------------------------------------------------------- */
 
-static int publish(struct take *t, struct part *p)
+static int take_back_publish(struct take *t, struct part *p)
 {
 	const struct fm_krange *r = &p->r;
 	struct fm_map *m;
@@ -227,11 +227,11 @@ static int publish_all(struct take *t)
 	fm_epoch_leave(e);
 	fm_freeze(t->f);
 	for (unsigned k = 0; k < t->n && !err; k++)
-		err = publish(t, &t->v[k]);
+		err = take_back_publish(t, &t->v[k]);
 	return err;
 }
 
-static void unpublish(struct take *t)
+static void take_back_unpublish(struct take *t)
 {
 	for (unsigned k = 0; k < t->n; k++) {
 		const struct fm_krange *r = &t->v[k].r;
@@ -257,7 +257,7 @@ static bool same(const struct fm_krange *a, const struct fm_krange *b)
 static bool ranges_are_same(const struct take *t)
 {
 	struct fm_krange_all all;
-	bool yes = !list(t->f, &all) && all.n == t->n;
+	bool yes = !take_back_list(t->f, &all) && all.n == t->n;
 
 	for (unsigned k = 0; k < t->n && yes; k++)
 		yes = same(&t->v[k].r, &all.at[k]);
@@ -290,7 +290,7 @@ static const struct part *part_at(const struct take *t, uintptr_t a)
 }
 
 /* By the inode's number alone (proc.h). */
-static bool look_at_line(const struct fm_proc_map *l, void *arg)
+static bool take_back_look_at_line(const struct fm_proc_map *l, void *arg)
 {
 	struct look *look = arg;
 
@@ -306,7 +306,7 @@ static bool look_at_line(const struct fm_proc_map *l, void *arg)
 }
 
 /* The kernel has these mappings of the file, and no other. */
-static bool is_all(const struct take *t)
+static bool take_back_is_all(const struct take *t)
 {
 	static char buf[16384]; /* under the space lock */
 	struct look look = { .t = t };
@@ -314,8 +314,8 @@ static bool is_all(const struct take *t)
 
 	for (unsigned k = 0; k < t->n; k++)
 		want += len_of(&t->v[k].r);
-	return !fm_proc_maps_of(t->f->ino, buf, sizeof(buf), look_at_line,
-				&look) &&
+	return !fm_proc_maps_of(t->f->ino, buf, sizeof(buf),
+				take_back_look_at_line, &look) &&
 	       !look.wrong && look.found == want;
 }
 
@@ -342,12 +342,12 @@ static int quiet(struct take *t)
 	if (!nothing_used(t))
 		return -EBUSY;
 	t->step = "its mappings have changed";
-	return ranges_are_same(t) && is_all(t) ? 0 : -EBUSY;
+	return ranges_are_same(t) && take_back_is_all(t) ? 0 : -EBUSY;
 }
 
 /* ---- the change -------------------------------------------------------- */
 
-static int lay_all(struct take *t)
+static int take_back_lay_all(struct take *t)
 {
 	int err = 0;
 
@@ -389,12 +389,12 @@ static void put_back(struct take *t, const struct part *p)
 	fm_krange_edit_ends(p->edit, (void *)p->r.start, len_of(&p->r), err);
 }
 
-static void give_up(struct take *t)
+static void take_back_give_up(struct take *t)
 {
 	for (unsigned k = 0; k < t->n; k++)
 		if (t->v[k].laid)
 			put_back(t, &t->v[k]);
-	unpublish(t);
+	take_back_unpublish(t);
 	fm_peers_gave_up(t->f);
 }
 
@@ -418,7 +418,7 @@ static void accept(struct take *t)
 	       fm_server_reason_text(t->why));
 }
 
-static int claim(struct take *t)
+static int take_back_claim(struct take *t)
 {
 	int err = fm_peers_come_back(t->f, t->stores);
 
@@ -427,7 +427,7 @@ static int claim(struct take *t)
 	return err ? -EBUSY : 0;
 }
 
-static int change(struct take *t)
+static int take_back_change(struct take *t)
 {
 	struct fm_file *f = t->f;
 	int err = -EBUSY;
@@ -451,7 +451,7 @@ static int change(struct take *t)
 	if (t->stores)
 		atomic_store(&f->stores_wanted, true);
 	t->step = "other processes";
-	err = claim(t);
+	err = take_back_claim(t);
 	if (!err)
 		err = still_there(t);
 	if (!err)
@@ -460,11 +460,11 @@ static int change(struct take *t)
 		err = quiet(t);
 	t->step = err ? t->step : "laying or writing it";
 	if (!err)
-		err = lay_all(t);
+		err = take_back_lay_all(t);
 	if (!err)
 		err = all_on_device(t);
 	if (err)
-		give_up(t);
+		take_back_give_up(t);
 	else
 		accept(t);
 	fm_thaw(f);
@@ -476,15 +476,15 @@ static int change(struct take *t)
 int fm_take_back(struct fm_file *f, enum fm_server_reason why)
 {
 	struct take t = { .f = f, .why = why, .step = "its mappings" };
-	int err = prepare(&t);
+	int err = take_back_prepare(&t);
 	uint64_t old;
 
 	if (!err) {
 		fm_space_lock(&old);
-		err = change(&t);
+		err = take_back_change(&t);
 		fm_space_unlock(&old);
 	}
-	finish(&t, err);
+	take_back_finish(&t, err);
 	return err;
 }
 
@@ -492,21 +492,21 @@ int fm_take_back(struct fm_file *f, enum fm_server_reason why)
 static int take_locked(struct fm_file *f, enum fm_server_reason why)
 {
 	struct take t = { .f = f, .why = why, .step = "its mappings" };
-	int err = prepare(&t);
+	int err = take_back_prepare(&t);
 
 	if (!err) {
 		fm_file_get(f);
-		err = change(&t);
+		err = take_back_change(&t);
 		fm_file_put_locked(f);
 	}
-	finish(&t, err);
+	take_back_finish(&t, err);
 	return err;
 }
 
-static int offer(void)
+static int take_back_offer(void)
 {
 	fm_server_to_engine = take_locked;
 	return 0;
 }
 
-FM_LIFE(take_back, .level = FM_LIFE_HELPERS, .start = offer)
+FM_LIFE(take_back, .level = FM_LIFE_HELPERS, .start = take_back_offer)

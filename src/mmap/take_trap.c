@@ -23,7 +23,7 @@ FM_FAULT bool fm_trapped(const void *addr)
 	       fm_space_find((uintptr_t)addr);
 }
 
-static int poison(const struct fm_trap *t)
+static int take_trap_poison(const struct fm_trap *t)
 {
 	for (size_t at = 0; at < t->len; at += STEP) {
 		int err = fm_uffd_poison(t->at + at,
@@ -51,7 +51,7 @@ static int set_for_signals(const struct fm_trap *t, int prot)
 	int err = fm_uffd_register(t->at, t->len);
 
 	if (!err)
-		err = poison(t);
+		err = take_trap_poison(t);
 	/* Or it would become one with a neighbour of ours, which mremap then
 	 * takes the registration from. */
 	if (!err)
@@ -59,7 +59,7 @@ static int set_for_signals(const struct fm_trap *t, int prot)
 	return err ? err : fm_sys_mprotect(t->at, t->len, prot);
 }
 
-static int set(const struct fm_trap *t, int prot)
+static int take_trap_set(const struct fm_trap *t, int prot)
 {
 	int err = fm_sys_madvise(t->at, t->len, MADV_DONTFORK);
 
@@ -87,7 +87,7 @@ int fm_trap_make(struct fm_trap *t, uintptr_t for_addr, size_t len, int prot)
 		fm_sys_munmap(p, skip);
 	fm_sys_munmap(p + skip + len, FM_HUGE - skip);
 	t->at = p + skip;
-	err = set(t, prot);
+	err = take_trap_set(t, prot);
 	if (err)
 		fm_trap_free(t);
 	return err;

@@ -53,7 +53,7 @@ static bool engine_costs_less(struct fm_file *f)
 }
 
 /* Under the space lock. */
-static bool is_due(struct fm_file *f)
+static bool take_when_is_due(struct fm_file *f)
 {
 	return f->demote.passes && f->demote.shut &&
 	       fm_settings()->take_back_ms &&
@@ -61,7 +61,7 @@ static bool is_due(struct fm_file *f)
 	       engine_costs_less(f);
 }
 
-static bool is_wanted(const struct fm_file *f, const char *path)
+static bool take_when_is_wanted(const struct fm_file *f, const char *path)
 {
 	return f->demote.passes && f->demote.shut &&
 	       (!*path || !strcmp(path, f->path));
@@ -69,20 +69,21 @@ static bool is_wanted(const struct fm_file *f, const char *path)
 
 /* Nothing is left of it, or something that never comes back. False: nor is it
  * known any more. */
-static bool look_at(struct fm_file *f)
+static bool take_when_look_at(struct fm_file *f)
 {
 	return !f->demote.passes || fm_take_may(f) || !fm_losing_forget(f);
 }
 
 /* The file with this number, if it is to come back; with a reference. */
-static struct fm_file *pick(uint32_t id, const char *path)
+static struct fm_file *take_when_pick(uint32_t id, const char *path)
 {
 	struct fm_file *f;
 	uint64_t old;
 
 	fm_space_lock(&old);
 	f = fm_file_at(id);
-	if (f && look_at(f) && (path ? is_wanted(f, path) : is_due(f)))
+	if (f && take_when_look_at(f) &&
+	    (path ? take_when_is_wanted(f, path) : take_when_is_due(f)))
 		fm_file_get(f);
 	else
 		f = NULL;
@@ -114,7 +115,7 @@ static unsigned take_all(const char *path)
 	int err;
 
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		struct fm_file *f = pick(id, path);
+		struct fm_file *f = take_when_pick(id, path);
 
 		if (!f)
 			continue;
@@ -137,7 +138,7 @@ unsigned fm_take_back_now(const char *path)
 	return take_all(path);
 }
 
-static void every_second(void)
+static void take_when_every_second(void)
 {
 	fm_judge_second();
 	if (!atomic_load(&fm_takeable))
@@ -146,4 +147,4 @@ static void every_second(void)
 	take_all(NULL);
 }
 
-FM_LIFE(take_when, .level = FM_LIFE_RUNNING, .second = every_second)
+FM_LIFE(take_when, .level = FM_LIFE_RUNNING, .second = take_when_every_second)

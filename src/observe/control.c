@@ -32,7 +32,7 @@ static void say_size(void)
 	said = now;
 }
 
-static void every_second(void)
+static void control_every_second(void)
 {
 	fm_control_policy_look();
 	say_size();
@@ -55,7 +55,7 @@ static int run_second(void)
 }
 
 /* poll(2) refuses when the program has set RLIMIT_NOFILE below the number. */
-static void wait_for(int ms)
+static void control_wait_for(int ms)
 {
 	struct pollfd p[2 + FM_CONTROL_CLIENTS];
 	int n = fm_control_fds(p);
@@ -72,7 +72,7 @@ static void *control_thread(void *arg)
 {
 	fm_thread_begin("fastmap-control");
 	for (;;)
-		wait_for(run_second());
+		control_wait_for(run_second());
 	return NULL;
 }
 
@@ -88,7 +88,7 @@ static void listen_or_say(void)
 /* By the thread that starts the engine, or the one that advises. It is not left
  * to the new thread to listen: a program that confines all its threads before
  * that one has had a CPU would be ended for the call. */
-static int start(void)
+static int control_start(void)
 {
 	int err;
 
@@ -104,18 +104,19 @@ static int start(void)
 	return err;
 }
 
-static void beside(void)
+static void control_beside(void)
 {
 	if (fm_control_wanted())
-		start();
+		control_start();
 }
 
 /* The thread is not here: give its descriptors back. */
-static void forked(void)
+static void control_forked(void)
 {
 	if (atomic_exchange(&runs, false))
 		fm_control_drop_fds();
 }
 
-FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = start, .beside = beside,
-	.second = every_second, .forked = forked)
+FM_LIFE(control, .level = FM_LIFE_RUNNING, .start = control_start,
+	.beside = control_beside, .second = control_every_second,
+	.forked = control_forked)

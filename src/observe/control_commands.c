@@ -35,7 +35,7 @@ void fm_control_obey(struct fm_client *c)
 
 /* ---- help -------------------------------------------------------------- */
 
-static void help(struct fm_request *r)
+static void control_commands_help(struct fm_request *r)
 {
 	for (const struct fm_control *c = NULL; (c = fm_control_next(c));) {
 		fm_json_raw(&r->answer, c->word);
@@ -47,8 +47,8 @@ static void help(struct fm_request *r)
 	}
 }
 
-FM_CONTROL(help, .word = "help", .args = "", .run = help,
-	   .help = "the commands, a line each")
+FM_CONTROL(control_commands_help, .word = "help", .args = "",
+	   .run = control_commands_help, .help = "the commands, a line each")
 
 /* ---- statistics -------------------------------------------------------- */
 
@@ -63,7 +63,7 @@ FM_CONTROL(stats, .word = "stats", .args = "", .run = stats,
 
 /* ---- who serves a file ------------------------------------------------- */
 
-static void demote(struct fm_request *r)
+static void control_commands_demote(struct fm_request *r)
 {
 	if (fm_demote_now(r->args))
 		fm_answer_ok(r, "%s", "");
@@ -71,7 +71,7 @@ static void demote(struct fm_request *r)
 		fm_answer_error(r, "nothing such is served by the engine");
 }
 
-static void take_back(struct fm_request *r)
+static void control_commands_take_back(struct fm_request *r)
 {
 	if (fm_take_back_now(r->args))
 		fm_answer_ok(r, "%s", "");
@@ -79,9 +79,11 @@ static void take_back(struct fm_request *r)
 		fm_answer_error(r, "nothing such could be taken back");
 }
 
-FM_CONTROL(demote, .word = "demote", .args = "[FILE]", .run = demote,
-	   .job = true, .help = "the kernel serves the file (all) until it is "
-				"taken back")
-FM_CONTROL(take_back, .word = "take-back", .args = "[FILE]", .run = take_back,
-	   .job = true, .help = "the engine serves the file (all) again, if it "
-				"can")
+FM_CONTROL(control_commands_demote, .word = "demote", .args = "[FILE]",
+	   .run = control_commands_demote, .job = true,
+	   .help = "the kernel serves the file (all) until it is "
+		   "taken back")
+FM_CONTROL(control_commands_take_back, .word = "take-back", .args = "[FILE]",
+	   .run = control_commands_take_back, .job = true,
+	   .help = "the engine serves the file (all) again, if it "
+		   "can")

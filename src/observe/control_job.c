@@ -31,7 +31,7 @@ bool fm_job_has(const struct fm_client *c)
 }
 
 /* Who has waited longest; none: the thread ends. */
-static struct fm_client *next(void)
+static struct fm_client *control_job_next(void)
 {
 	struct fm_client *first = NULL;
 
@@ -50,7 +50,7 @@ static struct fm_client *next(void)
 	return first;
 }
 
-static void finish(struct fm_client *c)
+static void control_job_finish(struct fm_client *c)
 {
 	c->since_ms = fm_now_ms();
 	if (fm_fd_still_ours(c->fd) && fm_control_send(c))
@@ -63,15 +63,15 @@ static void *job_thread(void *arg)
 	struct fm_client *c;
 
 	fm_thread_begin("fastmap-job");
-	while ((c = next())) {
+	while ((c = control_job_next())) {
 		c->command->run(&c->request);
-		finish(c);
+		control_job_finish(c);
 	}
 	return NULL;
 }
 
 /* Under the lock; a thread that runs sees whoever waits before it ends. */
-static int add(struct fm_client *c)
+static int control_job_add(struct fm_client *c)
 {
 	int jobs = 0, err = 0;
 
@@ -96,7 +96,7 @@ int fm_job_add(struct fm_client *c)
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
-	err = add(c);
+	err = control_job_add(c);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
 	return err;

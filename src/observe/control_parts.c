@@ -133,7 +133,7 @@ static int look_up_here(const char *path, struct fm_file_id *ret,
 	return err;
 }
 
-static bool refuse(struct part *p, const char *why)
+static bool control_parts_refuse(struct part *p, const char *why)
 {
 	fm_answer_error(p->r, "%s %s", p->asked.path, why);
 	return false;
@@ -144,14 +144,14 @@ static const char confined[] =
 	"(seccomp): it may not ask the kernel for this";
 
 /* False: the answer has been given. */
-static bool find_file(struct part *p)
+static bool control_parts_find_file(struct part *p)
 {
 	const char *path = p->asked.path;
 	uint64_t size = 0;
 	int err;
 
 	if (fm_sys_confined() && look_up_here(path, &p->id, &size))
-		return refuse(p, confined);
+		return control_parts_refuse(p, confined);
 	err = fm_sys_confined() ? 0 : look_up(path, &p->id, &size);
 	if (err)
 		fm_answer_error(p->r, "%s: %s", path, fm_error_text(-err));
@@ -165,17 +165,17 @@ static bool find_file(struct part *p)
 	return true;
 }
 
-static bool find(struct part *p)
+static bool control_parts_find(struct part *p)
 {
-	if (!fm_request_part(p->r, &p->asked) || !find_file(p))
+	if (!fm_request_part(p->r, &p->asked) || !control_parts_find_file(p))
 		return false;
 	if (fm_life_running())
 		add_engine(p);
 	add_kernel(p);
 	if (p->kernel && fm_sys_confined())
-		return refuse(p, confined);
+		return control_parts_refuse(p, confined);
 	return p->n || (p->unmapped && p->file) ||
-	       refuse(p, "is not mapped there by this process");
+	       control_parts_refuse(p, "is not mapped there by this process");
 }
 
 /* ---- beside the program's descriptors ----------------------------------- */
@@ -205,7 +205,7 @@ static void do_apart(void *arg)
 	fm_sys_close(fd);
 }
 
-static int ask_kernel(struct part *p, bool drop)
+static int control_parts_ask_kernel(struct part *p, bool drop)
 {
 	struct apart a = { p, drop, 0 };
 	int err = p->kernel ? fm_apart(do_apart, &a) : 0;
@@ -216,7 +216,7 @@ static int ask_kernel(struct part *p, bool drop)
 /* ---- piece by piece ----------------------------------------------------- */
 
 /* False: nobody wants the rest. */
-static bool advance(struct part *p, uint64_t n)
+static bool control_parts_advance(struct part *p, uint64_t n)
 {
 	p->done += n;
 	return fm_answer_progress(p->r, p->done, p->total);
@@ -232,7 +232,7 @@ static int each_piece(struct part *p,
 		for (; rest.len; rest.len -= s.len) {
 			s.len = fm_least(rest.len, PIECE);
 			err = fn(p, &s);
-			if (err || !advance(p, s.len))
+			if (err || !control_parts_advance(p, s.len))
 				return err;
 			s.start += s.len;
 			s.off += s.len;
@@ -241,7 +241,7 @@ static int each_piece(struct part *p,
 	return 0;
 }
 
-static uint64_t page_of(uint64_t off)
+static uint64_t control_parts_page_of(uint64_t off)
 {
 	return off >> FM_PAGE_SHIFT;
 }
@@ -250,12 +250,12 @@ static uint64_t page_of(uint64_t off)
 
 static uint64_t dirty_bytes(struct part *p)
 {
-	const uint64_t end = page_of(p->end);
+	const uint64_t end = control_parts_page_of(p->end);
 	uint64_t n = 0;
 
 	if (!p->file || fm_kernel_serves(p->file))
 		return 0;
-	for (uint64_t k = page_of(p->off);
+	for (uint64_t k = control_parts_page_of(p->off);
 	     (k = fm_dirty_next(p->file, k, end)) < end; k++)
 		n++;
 	return n << FM_PAGE_SHIFT;
@@ -276,13 +276,13 @@ static int flush_pages(struct part *p, uint64_t from, uint64_t to)
  * more is dirty, too. */
 static int flush_dirty(struct part *p)
 {
-	const uint64_t end = page_of(p->end);
-	uint64_t k = page_of(p->off), next;
+	const uint64_t end = control_parts_page_of(p->end);
+	uint64_t k = control_parts_page_of(p->off), next;
 	int err;
 
 	p->total = p->end - p->off;
 	for (; (k = fm_dirty_next(p->file, k, end)) < end; k = next) {
-		next = fm_least(k + page_of(PIECE), end);
+		next = fm_least(k + control_parts_page_of(PIECE), end);
 		p->done = (next << FM_PAGE_SHIFT) - p->off;
 		err = flush_pages(p, k, next);
 		if (err || !fm_answer_progress(p->r, p->done, p->total))
@@ -306,13 +306,13 @@ static int flush_all(struct part *p)
 	return err;
 }
 
-static void flush(struct part *p)
+static void control_parts_flush(struct part *p)
 {
 	const uint64_t dirty = dirty_bytes(p);
 	int err = flush_all(p);
 
 	if (!err)
-		err = ask_kernel(p, false);
+		err = control_parts_ask_kernel(p, false);
 	if (err)
 		fm_answer_error(p->r, "%s: %s", p->asked.path,
 				fm_error_text(-err));
@@ -341,7 +341,8 @@ static uint64_t resident_bytes(struct part *p)
 		return 0;
 	slot = fm_epoch_enter();
 	fm_for_each_map(m, p->file) {
-		uint64_t lo = page_of(p->off), hi = page_of(p->end);
+		uint64_t lo = control_parts_page_of(p->off),
+			 hi = control_parts_page_of(p->end);
 
 		lo = lo > m->pgoff ? lo : m->pgoff;
 		hi = fm_least(hi, m->pgoff + fm_map_pages(m));
@@ -362,21 +363,22 @@ static int drop_piece(struct part *p, const struct span *s)
 	return 0;
 }
 
-static int drop_all(struct part *p)
+static int control_parts_drop_all(struct part *p)
 {
-	int err = ask_kernel(p, false);
+	int err = control_parts_ask_kernel(p, false);
 
 	if (!err && p->file && !fm_kernel_serves(p->file))
-		fm_chunk_forget(p->file, page_of(p->off), page_of(p->end));
+		fm_chunk_forget(p->file, control_parts_page_of(p->off),
+				control_parts_page_of(p->end));
 	if (!err)
 		err = each_piece(p, drop_piece);
-	return err ? err : ask_kernel(p, true);
+	return err ? err : control_parts_ask_kernel(p, true);
 }
 
-static void drop(struct part *p)
+static void control_parts_drop(struct part *p)
 {
 	const uint64_t before = resident_bytes(p);
-	int err = drop_all(p);
+	int err = control_parts_drop_all(p);
 	const uint64_t after = resident_bytes(p);
 
 	if (err)
@@ -393,7 +395,7 @@ static void drop(struct part *p)
 /* ---- prefetch ----------------------------------------------------------- */
 
 /* What exceeds the cache would push out what has just come. */
-static uint64_t room(const struct part *p)
+static uint64_t control_parts_room(const struct part *p)
 {
 	uint64_t bytes = p->file ? fm_cache_limit() << FM_PAGE_SHIFT :
 				   fm_cache_bytes(&fm_settings()->cache);
@@ -404,7 +406,7 @@ static uint64_t room(const struct part *p)
 /* Each byte of the file once, by the mapping that has it first. */
 static void keep_once(struct part *p)
 {
-	uint64_t covered = p->off, most = room(p), total = 0;
+	uint64_t covered = p->off, most = control_parts_room(p), total = 0;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < p->n; i++) {
@@ -461,14 +463,15 @@ static void prefetch(struct part *p)
 				fm_error_text(-err));
 	else
 		fm_answer_ok(p->r, "%lu bytes %s%s", (unsigned long)p->total,
-			     p->kernel ? "asked of the kernel" :
-					 "in the cache",
-			     p->total == room(p) ? ": all that has room" : "");
+			     p->kernel ? "asked of the kernel" : "in the cache",
+			     p->total == control_parts_room(p)
+				     ? ": all that has room"
+				     : "");
 }
 
 /* ---- the commands ------------------------------------------------------- */
 
-static void run(struct fm_request *r, void (*fn)(struct part *p))
+static void control_parts_run(struct fm_request *r, void (*fn)(struct part *p))
 {
 	struct part *p = fm_sys_anon(sizeof(*p));
 
@@ -477,8 +480,8 @@ static void run(struct fm_request *r, void (*fn)(struct part *p))
 		return;
 	}
 	p->r = r;
-	p->unmapped = fn == flush;
-	if (find(p))
+	p->unmapped = fn == control_parts_flush;
+	if (control_parts_find(p))
 		fn(p);
 	if (p->file)
 		fm_file_put(p->file);
@@ -487,23 +490,23 @@ static void run(struct fm_request *r, void (*fn)(struct part *p))
 
 static void run_flush(struct fm_request *r)
 {
-	run(r, flush);
+	control_parts_run(r, control_parts_flush);
 }
 
 static void run_drop(struct fm_request *r)
 {
-	run(r, drop);
+	control_parts_run(r, control_parts_drop);
 }
 
 static void run_prefetch(struct fm_request *r)
 {
-	run(r, prefetch);
+	control_parts_run(r, prefetch);
 }
 
-FM_CONTROL(flush, .word = "flush", .args = "[OFFSET LENGTH] FILE",
+FM_CONTROL(control_parts_flush, .word = "flush", .args = "[OFFSET LENGTH] FILE",
 	   .run = run_flush, .job = true,
 	   .help = "what is dirty of the file is written and made durable")
-FM_CONTROL(drop, .word = "drop", .args = "[OFFSET LENGTH] FILE",
+FM_CONTROL(control_parts_drop, .word = "drop", .args = "[OFFSET LENGTH] FILE",
 	   .run = run_drop, .job = true,
 	   .help = "it leaves memory, after what is dirty has been written")
 FM_CONTROL(prefetch, .word = "prefetch", .args = "[OFFSET LENGTH] FILE",

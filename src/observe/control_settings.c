@@ -131,7 +131,8 @@ static void answer_value(struct fm_request *r, const char *key)
 			     ": without effect until the engine serves a file");
 }
 
-static void set(struct fm_request *r, const char *key, const char *value)
+static void control_settings_set(struct fm_request *r, const char *key,
+				 const char *value)
 {
 	const struct fm_settings *before = fm_settings();
 	char why[256];
@@ -163,15 +164,16 @@ static void run_set(struct fm_request *r)
 		return;
 	}
 	*value++ = 0;
-	set(r, r->args, value + strspn(value, " "));
+	control_settings_set(r, r->args, value + strspn(value, " "));
 }
 
 static void run_cache(struct fm_request *r)
 {
-	set(r, "cache", r->args);
+	control_settings_set(r, "cache", r->args);
 }
 
-FM_CONTROL(set, .word = "set", .args = "KEY VALUE", .run = run_set,
+FM_CONTROL(control_settings_set, .word = "set", .args = "KEY VALUE",
+	   .run = run_set,
 	   .help = "another value for an option; answers with the one in "
 		   "effect")
 FM_CONTROL(cache, .word = "cache", .args = "SIZE", .run = run_cache,
@@ -181,7 +183,8 @@ FM_CONTROL(cache, .word = "cache", .args = "SIZE", .run = run_cache,
 
 static struct stat seen;
 
-static bool same_file(const struct stat *a, const struct stat *b)
+static bool control_settings_same_file(const struct stat *a,
+				       const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
 	       !memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
@@ -195,7 +198,7 @@ static bool is_new(void)
 	struct stat st;
 
 	if (!source || fm_sys_stat(source, &st) < 0 ||
-	    same_file(&st, &seen))
+	    control_settings_same_file(&st, &seen))
 		return false;
 	seen = st;
 	return true;
@@ -222,7 +225,8 @@ void fm_control_policy_look(void)
 #define CHANGES 512
 
 /* "cache 32M -> 64M, log 1 -> 2" */
-static void changes(const struct fm_policy_values *was, char *text, size_t size)
+static void control_settings_changes(const struct fm_policy_values *was,
+				     char *text, size_t size)
 {
 	struct fm_policy_values now;
 	size_t n = 0;
@@ -240,7 +244,7 @@ static void changes(const struct fm_policy_values *was, char *text, size_t size)
 		}
 }
 
-static void reload(struct fm_request *r)
+static void control_settings_reload(struct fm_request *r)
 {
 	const struct fm_settings *before = fm_settings();
 	static struct fm_policy_values was;
@@ -250,7 +254,7 @@ static void reload(struct fm_request *r)
 	fm_control_policy_seen(); /* not once more in a second */
 	fm_policy_reload_heard(bad, sizeof(bad));
 	fm_control_apply(before);
-	changes(&was, text, sizeof(text));
+	control_settings_changes(&was, text, sizeof(text));
 	if (*bad)
 		fm_answer_error(r, "%s; the rest is in effect%s%s", bad,
 				*text ? ": " : "", text);
@@ -262,5 +266,6 @@ static void reload(struct fm_request *r)
 				     "another");
 }
 
-FM_CONTROL(reload, .word = "reload", .args = "", .run = reload,
+FM_CONTROL(control_settings_reload, .word = "reload", .args = "",
+	   .run = control_settings_reload,
 	   .help = "read the policy file now; says what is another value")

@@ -89,7 +89,7 @@ static void receive(struct fm_client *c)
 	}
 }
 
-static bool is_idle(const struct fm_client *c)
+static bool control_socket_is_idle(const struct fm_client *c)
 {
 	return c->fd < 0;
 }
@@ -98,14 +98,14 @@ static bool is_idle(const struct fm_client *c)
  * for so long takes the place of others. */
 static void hang_up_silent(struct fm_client *c)
 {
-	if (!is_idle(c) && !fm_job_has(c) &&
+	if (!control_socket_is_idle(c) && !fm_job_has(c) &&
 	    fm_now_ms() > c->since_ms + fm_tune.patience_ms)
 		hang_up(c);
 }
 
 /* The owner of the process, and root. The mode of the socket says the same, but
  * where its directory is changed afterwards. */
-static bool may_ask(int fd)
+static bool control_socket_may_ask(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -121,7 +121,8 @@ static void connected(void)
 	struct fm_client *c = fm_clients;
 	long fd;
 
-	while (c < fm_clients + FM_CONTROL_CLIENTS && !is_idle(c))
+	while (c < fm_clients + FM_CONTROL_CLIENTS &&
+	       !control_socket_is_idle(c))
 		c++;
 	if (c == fm_clients + FM_CONTROL_CLIENTS)
 		return;
@@ -130,7 +131,7 @@ static void connected(void)
 	if (fd < 0)
 		return;
 	fd = fm_fd_raise((int)fd); /* at once: the number may be wanted */
-	if (!may_ask((int)fd)) {
+	if (!control_socket_may_ask((int)fd)) {
 		fm_fd_drop((int)fd);
 		return;
 	}
@@ -149,7 +150,7 @@ int fm_control_fds(struct pollfd *p)
 		p[i + 1].fd = fm_job_has(c) ? -1 : c->fd;
 		p[i + 1].events = atomic_load(&c->state) == FM_CLIENT_HEARS ?
 				  POLLOUT : POLLIN;
-		full &= !is_idle(c);
+		full &= !control_socket_is_idle(c);
 	}
 	p[0].fd = full ? -1 : server;
 	p[0].events = POLLIN;
@@ -167,7 +168,7 @@ static bool taken_away(int *fd, const struct pollfd *p)
 	return true;
 }
 
-static void serve(struct fm_client *c, const struct pollfd *p)
+static void control_socket_serve(struct fm_client *c, const struct pollfd *p)
 {
 	if (taken_away(&c->fd, p))
 		hang_up(c);
@@ -181,7 +182,7 @@ void fm_control_serve(const struct pollfd *p)
 {
 	for (int i = 0; i < FM_CONTROL_CLIENTS; i++)
 		if (p[i + 1].revents)
-			serve(&fm_clients[i], &p[i + 1]);
+			control_socket_serve(&fm_clients[i], &p[i + 1]);
 	if (!p[0].revents)
 		return;
 	if (taken_away(&server, &p[0]))
@@ -216,7 +217,7 @@ void fm_control_drop_fds(void)
 
 /* Does another process, perhaps the one that started this one, listen there? It
  * does too where that cannot be told. */
-static bool is_used(const char *path)
+static bool control_socket_is_used(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	long fd = fm_sys3(SYS_socket, AF_UNIX,
@@ -241,7 +242,7 @@ static int remove_stale(const char *path)
 		return 0;
 	if (!S_ISSOCK(st.st_mode)) /* bind(2) would say EADDRINUSE */
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
-	if (is_used(path))
+	if (control_socket_is_used(path))
 		return 1;
 	fm_sys_unlink(path);
 	return 0;
@@ -342,7 +343,7 @@ static int listen_as_set(const char *pattern)
 /* ---- where nothing is set ---------------------------------------------- */
 
 /* Nobody else may put another socket in the place of ours. */
-static bool is_safe_folder(const char *path)
+static bool control_socket_is_safe_folder(const char *path)
 {
 	struct stat st;
 
@@ -361,7 +362,7 @@ static bool listen_below(const char *dir)
 	if (fm_join(name + 1, sizeof(name) - 1, number, ".sock", "") ||
 	    fm_join(path, sizeof(path), dir, name, ""))
 		return false;
-	err = is_safe_folder(dir) ? listen_on(path) :
+	err = control_socket_is_safe_folder(dir) ? listen_on(path) :
 	      fm_exists(dir) ? -EPERM : -ENOENT;
 	if (err && err != -ENOENT)
 		say_taken(path, err);

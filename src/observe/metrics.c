@@ -38,7 +38,7 @@ static uint64_t pages_to_bytes(int64_t n)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
-static uint64_t resident(void)
+static uint64_t metrics_resident(void)
 {
 	return pages_to_bytes(fm_cache_resident());
 }
@@ -62,9 +62,10 @@ static const struct gauge gauges[] = {
 	{ "uptime_seconds", "Since the library was loaded", "gauge", uptime },
 	{ "cache_limit_bytes", "What the cache may have", "gauge",
 	  fm_mem_monitor_target },
-	{ "cache_resident_bytes", "What the cache has", "gauge", resident },
-	{ "cache_lazy_bytes", "Evicted pages that are kept while memory is free",
-	  "gauge", lazy },
+	{ "cache_resident_bytes", "What the cache has", "gauge",
+	  metrics_resident },
+	{ "cache_lazy_bytes",
+	  "Evicted pages that are kept while memory is free", "gauge", lazy },
 	{ "cache_dirty_bytes", "Stored and not yet written", "gauge", dirty },
 	{ "cache_evicted_pages_total", "Pages evicted one by one", "counter",
 	  fm_ghost_evicted },
@@ -285,7 +286,7 @@ static void skip_retired(const struct fm_retired *r, void *arg)
 }
 
 /* In an epoch, which keeps the files. */
-static void collect(struct page *p)
+static void metrics_collect(struct page *p)
 {
 	struct fm_file *f;
 
@@ -297,11 +298,11 @@ static void collect(struct page *p)
 	}
 }
 
-static void put_all(struct page *p, bool alone)
+static void metrics_put_all(struct page *p, bool alone)
 {
 	unsigned slot = alone ? 0 : fm_epoch_enter();
 
-	collect(p);
+	metrics_collect(p);
 	put_gauges(p);
 	put_latency(p);
 	put_counts(p);
@@ -342,17 +343,17 @@ void fm_metrics_text(struct fm_json *o, int pid, bool alone)
 	memset(&page, 0, sizeof(page));
 	page.o = o;
 	name_process(&page, pid);
-	put_all(&page, alone);
+	metrics_put_all(&page, alone);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 }
 
-static void forked(void)
+static void metrics_forked(void)
 {
 	fm_lock_reset(&lock);
 }
 
-FM_LIFE(metrics_text, .level = FM_LIFE_RUNNING, .forked = forked)
+FM_LIFE(metrics_text, .level = FM_LIFE_RUNNING, .forked = metrics_forked)
 
 static void metrics(struct fm_request *r)
 {

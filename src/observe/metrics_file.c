@@ -51,7 +51,7 @@ static void note_ours(int fd)
 	ours.changed = st.st_mtim;
 }
 
-static bool is_ours(const char *path)
+static bool metrics_file_is_ours(const char *path)
 {
 	struct stat st;
 
@@ -61,7 +61,7 @@ static bool is_ours(const char *path)
 }
 
 /* `by`: the process whose number the temporary file has. */
-static int replace(const char *path, int pid, int by, bool alone)
+static int metrics_file_replace(const char *path, int pid, int by, bool alone)
 {
 	struct fm_json o = { 0 };
 	struct fm_new_file n;
@@ -91,14 +91,14 @@ static void write_file(void)
 	fm_block_signals(&mask);
 	fm_lock(&lock);
 	err = fm_stats_path(where, pid, path, sizeof(path)) ? -ENAMETOOLONG :
-		replace(path, pid, pid, false);
+		metrics_file_replace(path, pid, pid, false);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 	if (err)
 		atomic_store(&failed, err);
 }
 
-static void say(void)
+static void metrics_file_say(void)
 {
 	const int err = atomic_load(&failed);
 
@@ -124,38 +124,41 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-static int start(void)
+static int metrics_file_start(void)
 {
 	return fm_settings()->metrics ? fm_thread_create(writer, NULL) : 0;
 }
 
-static void stop(void)
+static void metrics_file_stop(void)
 {
 	if (!fm_life_running())
 		return;
 	write_file();
-	say();
+	metrics_file_say();
 }
 
-static void dead(int pid, bool executed)
+static void metrics_file_dead(int pid, bool executed)
 {
 	const char *where = fm_settings()->metrics;
 	char path[4000];
 
 	if (where && !fm_stats_path(where, pid, path, sizeof(path)) &&
-	    (!executed || is_ours(path)))
-		replace(path, pid, executed ? fm_sys_getpid() : pid, true);
+	    (!executed || metrics_file_is_ours(path)))
+		metrics_file_replace(path, pid,
+				     executed ? fm_sys_getpid() : pid, true);
 }
 
-static void forked(void)
+static void metrics_file_forked(void)
 {
 	fm_lock_reset(&lock);
 }
 
-static void reset(void)
+static void metrics_file_reset(void)
 {
 	atomic_store(&failed, 0);
 }
 
-FM_LIFE(metrics_file, .level = FM_LIFE_RUNNING, .start = start, .second = say,
-	.stop = stop, .forked = forked, .reset = reset, .dead = dead)
+FM_LIFE(metrics_file, .level = FM_LIFE_RUNNING, .start = metrics_file_start,
+	.second = metrics_file_say, .stop = metrics_file_stop,
+	.forked = metrics_file_forked, .reset = metrics_file_reset,
+	.dead = metrics_file_dead)

@@ -64,7 +64,7 @@ static uint64_t cell_begin(const struct survey *s, unsigned c)
 	return s->pages * c / s->cells; /* 2^51 pages at most, 2^10 cells */
 }
 
-static void begin_file(struct survey *s, int64_t size)
+static void residency_begin_file(struct survey *s, int64_t size)
 {
 	s->pages = ((uint64_t)size + FM_PAGE_MASK) >> FM_PAGE_SHIFT;
 	s->cells = (unsigned)fm_least(s->cells_asked, s->pages);
@@ -74,7 +74,8 @@ static void begin_file(struct survey *s, int64_t size)
 	memset(s->cell, 0, sizeof(s->cell));
 }
 
-static void count(struct survey *s, unsigned cell, enum kind k, uint64_t n)
+static void residency_count(struct survey *s, unsigned cell, enum kind k,
+			    uint64_t n)
 {
 	s->cell[k][cell] += n;
 	s->total[k] += n;
@@ -110,8 +111,8 @@ static void note_mode(struct fm_map *m, uint64_t i, void *arg)
 }
 
 /* Lazy pages that the kernel has taken by now: nobody has noticed yet. */
-static void drop_taken(struct leaf_walk *w, struct fm_map *m, uint64_t i,
-		       uint64_t stop)
+static void residency_drop_taken(struct leaf_walk *w, struct fm_map *m,
+				 uint64_t i, uint64_t stop)
 {
 	unsigned char here[PIECE];
 
@@ -129,15 +130,15 @@ static void drop_taken(struct leaf_walk *w, struct fm_map *m, uint64_t i,
 }
 
 /* [i, stop) of m lies in the leaf. */
-static void note_map(struct leaf_walk *w, struct fm_map *m, uint64_t i,
-		     uint64_t stop)
+static void residency_note_map(struct leaf_walk *w, struct fm_map *m,
+			       uint64_t i, uint64_t stop)
 {
 	for (uint64_t end; i < stop; i = end) {
 		end = fm_least(i + PIECE, stop);
 		w->lazy = false;
 		fm_map_each(m, i, end, note_mode, w);
 		if (w->lazy)
-			drop_taken(w, m, i, end);
+			residency_drop_taken(w, m, i, end);
 	}
 }
 
@@ -151,7 +152,7 @@ static void note_maps(struct leaf_walk *w, struct fm_file *f, uint64_t stop)
 		const uint64_t hi = fm_least(to, stop);
 
 		if (lo < hi)
-			note_map(w, m, lo - from, hi - from);
+			residency_note_map(w, m, lo - from, hi - from);
 	}
 }
 
@@ -201,7 +202,7 @@ static void add_group(struct survey *s, const uint8_t *kind, uint64_t first,
 		while (c + 1 < s->cells && first + i >= cell_begin(s, c + 1))
 			c++;
 		if (kind[i])
-			count(s, c, kind[i], 1);
+			residency_count(s, c, kind[i], 1);
 	}
 }
 
@@ -230,7 +231,7 @@ static void look_at_leaf(struct survey *s, struct fm_file *f, uint64_t first)
 }
 
 /* Is the file of slot `id` still that one? In an epoch. */
-static struct fm_file *same_file(uint32_t id, uint32_t gen)
+static struct fm_file *residency_same_file(uint32_t id, uint32_t gen)
 {
 	struct fm_file *f = fm_file_at(id);
 
@@ -248,7 +249,7 @@ static void look_at_leaves(struct survey *s, struct fm_file *f, unsigned *slot)
 		look_at_leaf(s, f, p);
 		fm_epoch_leave(*slot);
 		*slot = fm_epoch_enter();
-		f = same_file(id, gen);
+		f = residency_same_file(id, gen);
 	}
 }
 
@@ -320,7 +321,7 @@ static void look_at_cell(struct survey *s, unsigned c, uint64_t most)
 		next = fm_least(fp + PIECE * step,
 				fm_least(range_end(r), stop));
 		s->sampled |= next - fp > PIECE;
-		count(s, c, CACHED, estimate(r, fp, next));
+		residency_count(s, c, CACHED, estimate(r, fp, next));
 	}
 }
 
@@ -345,7 +346,7 @@ static void look_at_page_cache(struct survey *s, const struct fm_file_id *id,
 
 /* ---- the document ------------------------------------------------------ */
 
-static void totals_json(struct fm_json *o, const struct survey *s)
+static void residency_totals_json(struct fm_json *o, const struct survey *s)
 {
 	fm_json_open(o, "pages_by_kind", '{');
 	for (enum kind k = OWN; k < KINDS; k++)
@@ -368,13 +369,13 @@ static void cells_json(struct fm_json *o, const struct survey *s)
 	fm_json_close(o, '}');
 }
 
-static void file_json(struct fm_json *o, const struct survey *s)
+static void residency_file_json(struct fm_json *o, const struct survey *s)
 {
 	fm_json_uint(o, "pages", s->pages);
 	fm_json_uint(o, "cells", s->cells);
 	fm_json_bool(o, "page_cache_known", s->cache_known);
 	fm_json_bool(o, "page_cache_sampled", s->sampled);
-	totals_json(o, s);
+	residency_totals_json(o, s);
 	cells_json(o, s);
 	fm_json_close(o, '}');
 }
@@ -410,11 +411,11 @@ static void survey_file(struct survey *s, struct fm_json *o, struct fm_file *f,
 	memcpy(path, f->path, sizeof(path));
 	head_json(o, path, id.dev, id.ino, size, !fm_kernel_serves(f),
 		  atomic_load(&f->st.demote_why));
-	begin_file(s, size);
+	residency_begin_file(s, size);
 	look_at_leaves(s, f, slot);
 	list_ranges(s, &id);
 	look_at_page_cache(s, &id, path);
-	file_json(o, s);
+	residency_file_json(o, s);
 	s->files++;
 }
 
@@ -459,9 +460,9 @@ static void survey_left(struct survey *s, struct fm_json *o,
 		return;
 	head_json(o, l->path, l->dev, l->ino, l->size, false,
 		  l->reason[0].why);
-	begin_file(s, l->size);
+	residency_begin_file(s, l->size);
 	look_at_page_cache(s, &id, l->path);
-	file_json(o, s);
+	residency_file_json(o, s);
 	s->files++;
 }
 
@@ -470,7 +471,7 @@ static unsigned files_mapped(const struct survey *s)
 	return fm_file_top() + s->left + 1;
 }
 
-static void document(struct survey *s, struct fm_json *o)
+static void residency_document(struct survey *s, struct fm_json *o)
 {
 	uint64_t mask;
 
@@ -525,7 +526,7 @@ int fm_residency_json(struct fm_json *ret, const char *args)
 	if (!s)
 		return -ENOMEM;
 	if (take_args(s, args)) {
-		document(s, ret);
+		residency_document(s, ret);
 		err = *s->path && !s->files ? -ENOENT : 0;
 		if (ret->failed)
 			err = -ENOMEM;
@@ -538,7 +539,7 @@ int fm_residency_json(struct fm_json *ret, const char *args)
 	return err;
 }
 
-static void map(struct fm_request *r)
+static void residency_map(struct fm_request *r)
 {
 	const int err = fm_residency_json(&r->answer, r->args);
 
@@ -550,5 +551,6 @@ static void map(struct fm_request *r)
 				"no memory");
 }
 
-FM_CONTROL(map, .word = "map", .args = "CELLS [FILE]", .run = map,
+FM_CONTROL(residency_map, .word = "map", .args = "CELLS [FILE]",
+	   .run = residency_map,
 	   .help = "which pages are in memory, as JSON, in so many parts")

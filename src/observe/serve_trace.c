@@ -138,7 +138,7 @@ static void look_for_files(void)
 
 /* ---- what is there ------------------------------------------------------- */
 
-static void sample(struct seen *s, uint64_t size, uint64_t *line)
+static void serve_trace_sample(struct seen *s, uint64_t size, uint64_t *line)
 {
 	const uint64_t pages = fm_pages_within(s->start, s->start +
 			(s->pages << FM_PAGE_SHIFT), s->pgoff, size);
@@ -226,7 +226,7 @@ static void of_skipped(const struct fm_skipped *l, void *arg)
 }
 
 /* A child of fork has not mapped it, and knows what its parent left. */
-static void of_range(const struct seen *s, uint64_t *line)
+static void serve_trace_of_range(const struct seen *s, uint64_t *line)
 {
 	if (!line[C_size])
 		line[C_size] = (s->pgoff + s->pages) << FM_PAGE_SHIFT;
@@ -253,9 +253,9 @@ static void of_file(struct seen *s, uint64_t *line)
 		line[C_size] = (uint64_t)fm_file_size(f);
 		fm_file_put(f);
 	}
-	of_range(s, line);
+	serve_trace_of_range(s, line);
 	if (!fm_sys_confined())
-		sample(s, line[C_size], line);
+		serve_trace_sample(s, line[C_size], line);
 }
 
 static void write_line(struct fm_json *o, const uint64_t *line)
@@ -277,7 +277,7 @@ static void write_names(struct fm_json *o)
 	fm_json_raw(o, "\n");
 }
 
-static void look(struct fm_json *o)
+static void serve_trace_look(struct fm_json *o)
 {
 	look_for_files();
 	for (unsigned i = 0; i < nfiles; i++) {
@@ -310,7 +310,7 @@ static int open_file(void)
 	return err;
 }
 
-static int write_out(struct fm_json *o)
+static int serve_trace_write_out(struct fm_json *o)
 {
 	const int err = o->failed ? -ENOMEM :
 				    fm_sys_write_all(out, o->text, o->len);
@@ -320,7 +320,7 @@ static int write_out(struct fm_json *o)
 	return err;
 }
 
-static void *record(void *arg)
+static void *serve_trace_record(void *arg)
 {
 	static struct fm_kept_files kept; /* what memory is read from */
 	struct fm_json o = { 0 };
@@ -331,26 +331,26 @@ static void *record(void *arg)
 	err = open_file();
 	for (write_names(&o); !err;
 	     fm_thread_sleep_ms(FM_SECOND_MS)) {
-		look(&o);
-		err = write_out(&o);
+		serve_trace_look(&o);
+		err = serve_trace_write_out(&o);
 	}
 	atomic_store(&failed, err);
 	return NULL;
 }
 
-static int start(void)
+static int serve_trace_start(void)
 {
 	if (!fm_settings()->trace_serve || atomic_exchange(&runs, true))
 		return 0;
-	return fm_thread_create(record, NULL);
+	return fm_thread_create(serve_trace_record, NULL);
 }
 
-static void beside(void)
+static void serve_trace_beside(void)
 {
-	start();
+	serve_trace_start();
 }
 
-static void say(void)
+static void serve_trace_say(void)
 {
 	const int err = atomic_exchange(&failed, 0);
 
@@ -362,11 +362,12 @@ static void say(void)
 }
 
 /* A child has a file of its own. */
-static void forked(void)
+static void serve_trace_forked(void)
 {
 	atomic_store(&runs, false);
 	nfiles = 0;
 }
 
-FM_LIFE(serve_trace, .level = FM_LIFE_RUNNING, .start = start,
-	.beside = beside, .second = say, .forked = forked)
+FM_LIFE(serve_trace, .level = FM_LIFE_RUNNING, .start = serve_trace_start,
+	.beside = serve_trace_beside, .second = serve_trace_say,
+	.forked = serve_trace_forked)

@@ -33,14 +33,14 @@ static int load_pid;
 static uint64_t load_ms;
 static _Atomic bool written; /* at the end of this process */
 
-static struct fm_retired **hash_of(dev_t dev, ino_t ino)
+static struct fm_retired **stats_hash_of(dev_t dev, ino_t ino)
 {
 	return &by_hash[(ino ^ dev) % HASHES];
 }
 
-static struct fm_retired *find(dev_t dev, ino_t ino, uint64_t born)
+static struct fm_retired *stats_find(dev_t dev, ino_t ino, uint64_t born)
 {
-	struct fm_retired *r = *hash_of(dev, ino);
+	struct fm_retired *r = *stats_hash_of(dev, ino);
 
 	while (r && (r->ino != ino || r->dev != dev ||
 		     (born && r->born != born)))
@@ -74,14 +74,14 @@ static struct fm_retired *new_entry(const struct fm_file *f)
 	r->dev = f->dev;
 	r->ino = f->ino;
 	r->born = f->born;
-	of = hash_of(f->dev, f->ino);
+	of = stats_hash_of(f->dev, f->ino);
 	r->next = *of;
 	*of = r;
 	return r;
 }
 
 /* The changes of its server are those of the last time. */
-static void add_served(struct fm_served *to, const struct fm_served *from)
+static void stats_add_served(struct fm_served *to, const struct fm_served *from)
 {
 	const struct fm_served before = *to;
 
@@ -91,7 +91,7 @@ static void add_served(struct fm_served *to, const struct fm_served *from)
 		to->ms[i] += before.ms[i];
 }
 
-static void note(struct fm_retired *r, struct fm_file *f)
+static void stats_note(struct fm_retired *r, struct fm_file *f)
 {
 	const enum fm_server_reason why = atomic_load(&f->st.demote_why);
 
@@ -100,7 +100,7 @@ static void note(struct fm_retired *r, struct fm_file *f)
 	fm_stats_add(&r->st, &f->st);
 	if (why)
 		atomic_store(&r->st.demote_why, why);
-	add_served(&r->st.served, &f->st.served);
+	stats_add_served(&r->st.served, &f->st.served);
 }
 
 static void retire(struct fm_file *f)
@@ -110,11 +110,11 @@ static void retire(struct fm_file *f)
 
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	r = find(f->dev, f->ino, f->born);
+	r = stats_find(f->dev, f->ino, f->born);
 	if (!r)
 		r = new_entry(f);
 	if (r)
-		note(r, f);
+		stats_note(r, f);
 	else
 		unkept++;
 	fm_stats_sum(&retired_sum, &f->st);
@@ -129,7 +129,7 @@ bool fm_stats_was_retired(dev_t dev, ino_t ino, uint64_t born)
 
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	was = find(dev, ino, born);
+	was = stats_find(dev, ino, born);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 	return was;
@@ -137,7 +137,7 @@ bool fm_stats_was_retired(dev_t dev, ino_t ino, uint64_t born)
 
 static struct fm_file_observer observer = { .closed = retire };
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void stats_begin(void)
 {
 	load_pid = fm_sys_getpid();
 	load_ms = fm_now_ms();
@@ -161,7 +161,7 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 	return n;
 }
 
-static void forked(void)
+static void stats_forked(void)
 {
 	fm_lock_reset(&lock);
 	load_ms = fm_now_ms();
@@ -188,7 +188,7 @@ uint64_t fm_stats_uptime_ms(void)
 
 /* ---- what follows from the counts -------------------------------------- */
 
-static uint64_t share(uint64_t part, uint64_t whole, uint64_t unit)
+static uint64_t stats_share(uint64_t part, uint64_t whole, uint64_t unit)
 {
 	return whole ? part * unit / whole : 0;
 }
@@ -211,7 +211,7 @@ uint64_t fm_stats_hits(const struct fm_file_stats *st)
 	const uint64_t all = fm_stats_faults(st) - atomic_load(&st->faults_wp);
 
 	/* counted one after the other: a fault may be in between */
-	return share(hits < all ? hits : all, all, 100000);
+	return stats_share(hits < all ? hits : all, all, 100000);
 }
 
 uint64_t fm_stats_amplification(const struct fm_file_stats *st)
@@ -219,7 +219,7 @@ uint64_t fm_stats_amplification(const struct fm_file_stats *st)
 	const uint64_t read = atomic_load(&st->load_bytes);
 	const uint64_t waste = atomic_load(&st->ahead_waste) * FM_PAGE;
 
-	return share(read, waste < read ? read - waste : FM_PAGE, 1000);
+	return stats_share(read, waste < read ? read - waste : FM_PAGE, 1000);
 }
 
 /* ---- the file ---------------------------------------------------------- */
@@ -256,7 +256,8 @@ int fm_stats_path(const char *pattern, int pid, char *buf, size_t size)
 }
 
 /* `spare`: what is there is another's. */
-static int write_file(const char *path, const struct fm_json *doc, bool spare)
+static int stats_write_file(const char *path, const struct fm_json *doc,
+			    bool spare)
 {
 	const int by = fm_sys_getpid();
 	int err = fm_new_file_write(path, by, doc->text, doc->len, spare);
@@ -276,7 +277,7 @@ static bool is_first_to_say(void)
 	       start == FM_START_RUN || start == FM_START_ALONE;
 }
 
-static void write_to(const char *where, const struct fm_json *doc)
+static void stats_write_to(const char *where, const struct fm_json *doc)
 {
 	char path[4096];
 	int err;
@@ -287,7 +288,7 @@ static void write_to(const char *where, const struct fm_json *doc)
 	}
 	err = fm_stats_path(fm_settings()->stats, fm_sys_getpid(), path,
 			    sizeof(path)) ? -ENAMETOOLONG :
-		write_file(path, doc, !anything_managed());
+		stats_write_file(path, doc, !anything_managed());
 	if (err && is_first_to_say())
 		fm_log(FM_LOG_WARN,
 		       "cannot write statistics to %s (errno %d: %s)", path,
@@ -319,7 +320,7 @@ static void write_own(void)
 	if (!where || !has_to_say(where) ||
 	    fm_stats_json(&doc, fm_sys_getpid(), false))
 		return;
-	write_to(where, &doc);
+	stats_write_to(where, &doc);
 	fm_json_free(&doc);
 	atomic_store(&written, true);
 }
@@ -340,11 +341,11 @@ static void write_dead(int pid, bool executed)
 	if (fm_stats_json(&doc, pid, true))
 		return;
 	/* What it has executed may have written its own already. */
-	write_file(path, &doc, executed || !anything_managed());
+	stats_write_file(path, &doc, executed || !anything_managed());
 	fm_json_free(&doc);
 }
 
-static void stop(void)
+static void stats_stop(void)
 {
 	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any())
 		fm_skipped_report();
@@ -356,5 +357,5 @@ static void stop(void)
 		write_own();
 }
 
-FM_LIFE(stats, .level = FM_LIFE_RUNNING, .forked = forked, .stop = stop,
-	.dead = write_dead)
+FM_LIFE(stats, .level = FM_LIFE_RUNNING, .forked = stats_forked,
+	.stop = stats_stop, .dead = write_dead)

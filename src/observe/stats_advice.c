@@ -31,7 +31,8 @@ bool fm_stats_mapped(dev_t dev, ino_t ino, bool *ret_advised)
 	return any;
 }
 
-static bool same_file(const struct fm_krange *a, const struct fm_krange *b)
+static bool stats_advice_same_file(const struct fm_krange *a,
+				   const struct fm_krange *b)
 {
 	return a->ino == b->ino && a->dev == b->dev;
 }
@@ -50,11 +51,13 @@ static void range_json(struct fm_json *o, const struct fm_krange *r)
 }
 
 /* Each file once, as its first range is. */
-static void files_json(struct fm_json *o, unsigned n)
+static void stats_advice_files_json(struct fm_json *o, unsigned n)
 {
 	fm_json_open(o, "kernel_files", '[');
 	for (unsigned i = 0, k; i < n && i < MOST; i++) {
-		for (k = 0; k < i && !same_file(&ranges[k], &ranges[i]); k++)
+		for (k = 0;
+		     k < i && !stats_advice_same_file(&ranges[k], &ranges[i]);
+		     k++)
 			;
 		if (k == i)
 			range_json(o, &ranges[i]);
@@ -85,6 +88,6 @@ void fm_stats_advice(struct fm_json *o)
 	fm_json_uint(o, "cold_bytes",
 		     atomic_load(&fm_streams_counts.cold_bytes));
 	fm_json_uint(o, "ahead_cpu_us", atomic_load(&fm_streams_counts.cpu_us));
-	files_json(o, n);
+	stats_advice_files_json(o, n);
 	fm_json_close(o, '}');
 }

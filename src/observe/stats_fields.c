@@ -54,20 +54,22 @@ const char *fm_stats_field_help(unsigned i)
 	return fields[i].help;
 }
 
-static _Atomic uint64_t *field(const struct fm_file_stats *st, unsigned i)
+static _Atomic uint64_t *stats_fields_field(const struct fm_file_stats *st,
+					    unsigned i)
 {
 	return (_Atomic uint64_t *)((char *)(uintptr_t)st + fields[i].offset);
 }
 
 uint64_t fm_stats_field(const struct fm_file_stats *st, unsigned i)
 {
-	return atomic_load(field(st, i));
+	return atomic_load(stats_fields_field(st, i));
 }
 
 void fm_stats_add(struct fm_file_stats *to, const struct fm_file_stats *from)
 {
 	for (unsigned i = 0; i < FM_STATS_FIELDS; i++)
-		atomic_fetch_add(field(to, i), fm_stats_field(from, i));
+		atomic_fetch_add(stats_fields_field(to, i),
+				 fm_stats_field(from, i));
 }
 
 void fm_stats_sum(struct fm_file_stats *to, const struct fm_file_stats *from)

@@ -201,8 +201,8 @@ static void map_json(struct fm_json *o, struct fm_map *m)
 	fm_json_close(o, '}');
 }
 
-static void set_file(struct fm_json *o, const char *path, dev_t dev, ino_t ino,
-		     int64_t size, bool open)
+static void stats_json_set_file(struct fm_json *o, const char *path, dev_t dev,
+				ino_t ino, int64_t size, bool open)
 {
 	fm_json_text(o, "path", path);
 	fm_json_uint(o, "device", dev);
@@ -212,8 +212,8 @@ static void set_file(struct fm_json *o, const char *path, dev_t dev, ino_t ino,
 }
 
 /* `server`: of what is mapped from now on, or NULL: the file is closed. */
-static void put_server(struct fm_json *o, const char *server,
-		       const struct fm_file_stats *st)
+static void stats_json_put_server(struct fm_json *o, const char *server,
+				  const struct fm_file_stats *st)
 {
 	const enum fm_server_reason why = atomic_load(&st->demote_why);
 
@@ -271,12 +271,14 @@ static void file_json(struct fm_json *o, struct fm_file *f, bool alone)
 	bool advised;
 
 	fm_json_open(o, NULL, '{');
-	set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size), true);
+	stats_json_set_file(o, f->path, f->dev, f->ino, atomic_load(&f->size),
+			    true);
 	fm_json_bool(o, "direct", fm_store_of(f)->direct);
 	device_json(o, f);
 	fm_json_bool(o, "sparse", f->load.sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
-	put_server(o, fm_kernel_serves(f) ? "kernel" : "engine", &f->st);
+	stats_json_put_server(o, fm_kernel_serves(f) ? "kernel" : "engine",
+			      &f->st);
 	fm_stats_mapped(f->dev, f->ino, &advised);
 	fm_json_bool(o, "advised", advised);
 	fm_stats_served(o, &f->st.served, true);
@@ -292,13 +294,13 @@ static void file_json(struct fm_json *o, struct fm_file *f, bool alone)
 	fm_json_close(o, '}');
 }
 
-static void add_retired(const struct fm_retired *r, void *arg)
+static void stats_json_add_retired(const struct fm_retired *r, void *arg)
 {
 	struct fm_json *o = arg;
 
 	fm_json_open(o, NULL, '{');
-	set_file(o, r->path, r->dev, r->ino, r->size, false);
-	put_server(o, NULL, &r->st);
+	stats_json_set_file(o, r->path, r->dev, r->ino, r->size, false);
+	stats_json_put_server(o, NULL, &r->st);
 	fm_stats_served(o, &r->st.served, true);
 	set_counters(o, &r->st);
 	fm_json_close(o, '}');
@@ -308,7 +310,7 @@ static uint64_t add_files(struct fm_json *o, struct fm_file_stats *sum,
 			  bool alone)
 {
 	struct fm_file *f;
-	uint64_t n = fm_stats_retired(sum, add_retired, o);
+	uint64_t n = fm_stats_retired(sum, stats_json_add_retired, o);
 
 	fm_for_each_file(f, id) {
 		fm_stats_sum(sum, &f->st);
@@ -342,7 +344,7 @@ static void put_mapped(struct fm_json *o, const struct fm_skipped *l)
 	fm_json_bool(o, "advised", advised);
 }
 
-static void add_left(const struct fm_skipped *l, void *arg)
+static void stats_json_add_left(const struct fm_skipped *l, void *arg)
 {
 	struct fm_json *o = arg;
 
@@ -377,7 +379,7 @@ static void left_json(struct fm_json *o)
 	uint64_t more;
 
 	fm_json_open(o, "left_to_kernel", '[');
-	more = fm_skipped_each(add_left, o);
+	more = fm_skipped_each(stats_json_add_left, o);
 	fm_json_close(o, ']');
 	fm_json_uint(o, "left_more_mmaps", more);
 }
@@ -447,7 +449,7 @@ static void set_version(struct fm_json *o)
 	fm_json_milli(o, "uptime", fm_stats_uptime_ms());
 }
 
-static void document(struct fm_json *o, int pid, bool alone)
+static void stats_json_document(struct fm_json *o, int pid, bool alone)
 {
 	struct fm_file_stats sum;
 	uint64_t n;
@@ -486,7 +488,7 @@ int fm_stats_json(struct fm_json *ret, int pid, bool alone)
 	memset(ret, 0, sizeof(*ret));
 	fm_block_signals(&mask);
 	fm_lock(&lock);
-	document(ret, pid, alone);
+	stats_json_document(ret, pid, alone);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 	if (!ret->failed && ret->len < ret->size)

@@ -10,7 +10,7 @@
 #include "serve/serve.h"
 #include "stats_priv.h"
 
-static const char *kind_of(enum fm_server_reason why)
+static const char *stats_why_kind_of(enum fm_server_reason why)
 {
 	static const char *const text[] = {
 		[FM_REASON_CORRECT] = "correctness",
@@ -48,7 +48,7 @@ static void vetoes_json(struct fm_json *o, enum fm_server_reason why,
 static void reason_json(struct fm_json *o, enum fm_server_reason why)
 {
 	fm_json_text(o, "why", fm_server_reason_text(why));
-	fm_json_text(o, "kind", kind_of(why));
+	fm_json_text(o, "kind", stats_why_kind_of(why));
 	fm_json_text(o, "remedy", fm_server_reason_remedy(why));
 	fm_json_text(o, "until", fm_server_reason_until(why));
 }

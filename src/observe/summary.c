@@ -38,7 +38,7 @@ struct sums {
 
 /* ---- who wants it ------------------------------------------------------ */
 
-static bool wanted(void)
+static bool summary_wanted(void)
 {
 	const int parent = (int)fm_sys0(SYS_getppid);
 
@@ -58,8 +58,8 @@ static bool wanted(void)
 
 /* ---- what there is to say ---------------------------------------------- */
 
-static void remember(struct sums *s, const char *path,
-		     enum fm_server_reason why, bool handed)
+static void summary_remember(struct sums *s, const char *path,
+			     enum fm_server_reason why, bool handed)
 {
 	if (*s->path || why == FM_WHY_ENDS || why == FM_WHY_EXEC)
 		return;
@@ -74,10 +74,10 @@ static void remember_handed(struct sums *s, const char *path,
 	const enum fm_server_reason why = atomic_load(&st->demote_why);
 
 	if (why)
-		remember(s, path, why, true);
+		summary_remember(s, path, why, true);
 }
 
-static void add_retired(const struct fm_retired *r, void *arg)
+static void summary_add_retired(const struct fm_retired *r, void *arg)
 {
 	remember_handed(arg, r->path, &r->st);
 }
@@ -100,7 +100,7 @@ static bool as_chosen(enum fm_server_reason why)
 	       why == FM_WHY_DENIED || why == FM_WHY_NOT_ENGAGED;
 }
 
-static bool is_served(const struct fm_skipped *l)
+static bool summary_is_served(const struct fm_skipped *l)
 {
 	struct fm_file *f;
 
@@ -113,40 +113,40 @@ static bool is_served(const struct fm_skipped *l)
 }
 
 /* One that is served, too, counts as that. */
-static void add_left(const struct fm_skipped *l, void *arg)
+static void summary_add_left(const struct fm_skipped *l, void *arg)
 {
 	const enum fm_server_reason why = l->reason[0].why;
 	struct sums *s = arg;
 
-	if (is_served(l))
+	if (summary_is_served(l))
 		return;
 	if (as_chosen(why)) {
 		s->chosen++;
 		if (!s->left && !s->served)
-			remember(s, l->path, why, false);
+			summary_remember(s, l->path, why, false);
 		return;
 	}
 	if (!s->left++ && !s->served && s->chosen)
 		*s->path = 0; /* this one says more */
-	remember(s, l->path, why, false);
+	summary_remember(s, l->path, why, false);
 }
 
-static void add_all(struct sums *s)
+static void summary_add_all(struct sums *s)
 {
 	uint64_t mask;
 	unsigned slot;
 
 	fm_block_signals(&mask);
 	slot = fm_epoch_enter();
-	s->served = fm_stats_retired(&s->st, add_retired, s);
+	s->served = fm_stats_retired(&s->st, summary_add_retired, s);
 	add_open_files(s);
-	fm_skipped_each(add_left, s);
+	fm_skipped_each(summary_add_left, s);
 	fm_epoch_leave(slot);
 	fm_restore_signals(&mask);
 }
 
 /* "; app.idx left to the kernel: already in the page cache" */
-static void put_kernels(const struct sums *s, char *ret, size_t size)
+static void summary_put_kernels(const struct sums *s, char *ret, size_t size)
 {
 	char head[320];
 
@@ -159,12 +159,12 @@ static void put_kernels(const struct sums *s, char *ret, size_t size)
 	fm_join(ret, size, head, fm_server_reason_text(s->why), "");
 }
 
-static void say(const struct sums *s)
+static void summary_say(const struct sums *s)
 {
 	const uint64_t read = atomic_load(&s->st.load_bytes);
 	char tail[480];
 
-	put_kernels(s, tail, sizeof(tail));
+	summary_put_kernels(s, tail, sizeof(tail));
 	if (!s->served)
 		fm_log(FM_LOG_WARN, "served none of %lu file%s%s",
 		       s->left + s->chosen,
@@ -189,7 +189,7 @@ void fm_summary(void)
 	    (!fm_stats_managed() && !fm_skipped_any()) || !fm_sys_may_ask())
 		return;
 	memset(&s, 0, sizeof(s));
-	add_all(&s);
-	if ((s.served || s.left || s.chosen) && wanted())
-		say(&s);
+	summary_add_all(&s);
+	if ((s.served || s.left || s.chosen) && summary_wanted())
+		summary_say(&s);
 }

@@ -18,7 +18,7 @@ _Atomic bool fm_async;
 
 /* The flags of a descriptor of the program's. -1: there is none, or of no use
  * for data. */
-static int mode_of(int fd, struct stat *st)
+static int async_mode_of(int fd, struct stat *st)
 {
 	long fl;
 
@@ -37,7 +37,7 @@ static bool stored_to(const struct fm_file *f)
 	return f->io.writable || atomic_load(&f->stores_wanted);
 }
 
-static void give(const struct stat *st, int mode)
+static void async_give(const struct stat *st, int mode)
 {
 	struct fm_file *f = fm_file_find(st->st_dev, st->st_ino);
 
@@ -48,13 +48,13 @@ static void give(const struct stat *st, int mode)
 	fm_file_put(f);
 }
 
-static void look_at(const char *dir, int fd, void *arg)
+static void async_look_at(const char *dir, int fd, void *arg)
 {
 	struct stat st;
-	int mode = mode_of(fd, &st);
+	int mode = async_mode_of(fd, &st);
 
 	if (mode >= 0)
-		give(&st, mode);
+		async_give(&st, mode);
 }
 
 void fm_async_begins(void)
@@ -69,16 +69,16 @@ void fm_async_begins(void)
 	fm_space_unlock(&mask);
 	if (!fm_active() || fm_sys_confined())
 		return;
-	fm_each_number("/proc/self/fd", buf, sizeof(buf), look_at, NULL);
+	fm_each_number("/proc/self/fd", buf, sizeof(buf), async_look_at, NULL);
 }
 
 void fm_async_opened(int fd)
 {
 	struct stat st;
-	int mode = fm_active() ? mode_of(fd, &st) : -1;
+	int mode = fm_active() ? async_mode_of(fd, &st) : -1;
 
 	if (mode >= 0)
-		give(&st, mode);
+		async_give(&st, mode);
 }
 
 struct search {
@@ -90,7 +90,7 @@ static void look_for(const char *dir, int fd, void *arg)
 {
 	struct search *s = arg;
 	struct stat st;
-	int mode = s->found ? -1 : mode_of(fd, &st);
+	int mode = s->found ? -1 : async_mode_of(fd, &st);
 
 	if (mode > O_RDONLY && st.st_ino == s->st->st_ino &&
 	    st.st_dev == s->st->st_dev)

@@ -7,7 +7,7 @@
 #include "base/sys.h"
 #include "openers.h"
 
-static bool is_open(const struct fm_openers *o, int k)
+static bool openers_is_open(const struct fm_openers *o, int k)
 {
 	return atomic_load(&o->of[k].open) > 0;
 }
@@ -20,12 +20,12 @@ static bool is_alive(int pid)
 }
 
 /* The process's, or the first free one, or -1. */
-static int slot_of(const struct fm_openers *o, int pid)
+static int openers_slot_of(const struct fm_openers *o, int pid)
 {
 	int free = -1;
 
 	for (int k = FM_OPENERS - 1; k >= 0; k--) {
-		if (!is_open(o, k))
+		if (!openers_is_open(o, k))
 			free = k;
 		else if (atomic_load(&o->of[k].pid) == pid)
 			return k;
@@ -47,7 +47,7 @@ static int slot_of_dead(struct fm_openers *o)
 
 void fm_openers_opened(struct fm_openers *o, int pid)
 {
-	int k = slot_of(o, pid);
+	int k = openers_slot_of(o, pid);
 
 	if (k < 0)
 		k = slot_of_dead(o);
@@ -61,9 +61,9 @@ void fm_openers_opened(struct fm_openers *o, int pid)
 
 void fm_openers_closed(struct fm_openers *o, int pid)
 {
-	int k = slot_of(o, pid);
+	int k = openers_slot_of(o, pid);
 
-	if (k >= 0 && is_open(o, k))
+	if (k >= 0 && openers_is_open(o, k))
 		atomic_fetch_sub(&o->of[k].open, 1);
 }
 
@@ -82,7 +82,7 @@ int fm_openers_pids(const struct fm_openers *o, int pids[FM_OPENERS])
 
 	for (int k = 0; k < FM_OPENERS; k++) {
 		pids[n] = atomic_load(&o->of[k].pid);
-		if (!pids[n] && is_open(o, k))
+		if (!pids[n] && openers_is_open(o, k))
 			return 0;
 		n += pids[n] != 0;
 	}
@@ -104,7 +104,7 @@ static void try_to_look(void *arg)
 		fm_sys_close(a->fd);
 }
 
-static bool may_look(int pid)
+static bool openers_may_look(int pid)
 {
 	struct attempt a;
 
@@ -118,7 +118,8 @@ bool fm_openers_hidden(const struct fm_openers *o)
 	for (int k = 0; k < FM_OPENERS; k++) {
 		int pid = atomic_load(&o->of[k].pid);
 
-		if (pid && is_open(o, k) && is_alive(pid) && !may_look(pid))
+		if (pid && openers_is_open(o, k) && is_alive(pid) &&
+		    !openers_may_look(pid))
 			return true;
 	}
 	return false;
@@ -127,7 +128,7 @@ bool fm_openers_hidden(const struct fm_openers *o)
 bool fm_openers_unnamed(const struct fm_openers *o)
 {
 	for (int k = 0; k < FM_OPENERS; k++)
-		if (is_open(o, k) && !atomic_load(&o->of[k].pid))
+		if (openers_is_open(o, k) && !atomic_load(&o->of[k].pid))
 			return true;
 	return atomic_load(&o->crowd);
 }

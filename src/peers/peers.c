@@ -102,7 +102,7 @@ static uint64_t patience(const struct fm_file *f, enum fm_holder who)
 	return fm_tune.patience_ms - had;
 }
 
-static void say_silent(const struct fm_file *f)
+static void peers_say_silent(const struct fm_file *f)
 {
 	fm_log(FM_LOG_ERROR, "%s: another process serves this file and does "
 	       "not answer; its latest stores may be missing here until it "
@@ -131,7 +131,7 @@ static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 		atomic_fetch_add(&strangers_ms,
 				 (uint32_t)(fm_now_ms() - w.begin_ms));
 	if (who && most > fm_tune.peers_soon_ms)
-		say_silent(f);
+		peers_say_silent(f);
 	return !who;
 }
 
@@ -224,7 +224,7 @@ static enum fm_peers_answer conflict(struct fm_file *f, enum fm_claim want)
 	return alone_after_all(f, want) ? FM_PEERS_OURS : FM_PEERS_SHARED;
 }
 
-static enum fm_peers_answer claim(struct fm_file *f, enum fm_claim want)
+static enum fm_peers_answer peers_claim(struct fm_file *f, enum fm_claim want)
 {
 	if (fm_registry_for(f, want == FM_CLAIM_WRITE)) {
 		give_way(f, FM_WHY_REGISTRY);
@@ -248,7 +248,7 @@ enum fm_peers_answer fm_peers_enter(struct fm_file *f,
 	if (have != FM_CLAIM_KERNEL && have >= want)
 		return FM_PEERS_OURS;
 	fm_watch_start();
-	answer = claim(f, want);
+	answer = peers_claim(f, want);
 	if (answer != FM_PEERS_OURS)
 		return answer;
 	claims[f->id] = want;
@@ -324,7 +324,7 @@ static struct fm_file_observer observer = {
 	.hollow = kernels_now,
 };
 
-__attribute__((constructor)) static void observe(void)
+__attribute__((constructor)) static void peers_observe(void)
 {
 	fm_file_observe(&observer);
 }

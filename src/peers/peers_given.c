@@ -37,14 +37,14 @@ static bool may_store(int fd)
 }
 
 /* Might the engine ever serve it? Others would only displace those. */
-static bool covered(int fd)
+static bool peers_given_covered(int fd)
 {
 	static char path[4096];
 
 	return fm_sys_fd_path(fd, path, sizeof(path)) && fm_policy_for(path);
 }
 
-static void note(const struct stat *st, bool stores)
+static void peers_given_note(const struct stat *st, bool stores)
 {
 	struct given *g = given;
 
@@ -94,8 +94,8 @@ void fm_file_given(int fd)
 	stores = may_store(fd);
 	/* First: another thread may be about to map it. */
 	fm_space_lock(&old);
-	if (covered(fd))
-		note(&st, stores);
+	if (peers_given_covered(fd))
+		peers_given_note(&st, stores);
 	fm_space_unlock(&old);
 	fm_file_pass_on(&st, stores, FM_WHY_SENT);
 }

@@ -36,7 +36,7 @@ static const char late[] =
 
 /* Whoever had the lock may have been killed, our parent with all its threads:
  * then the memory goes with us. */
-static void put(struct fm_file *f)
+static void peers_inherit_put(struct fm_file *f)
 {
 	uint64_t old;
 
@@ -66,7 +66,7 @@ static void vforked(const struct stat *st, bool stores)
 		    fm_thread_any())
 			fm_log(FM_LOG_ERROR, late, f->path);
 	}
-	put(f);
+	peers_inherit_put(f);
 }
 
 /* Number n of process pid, a file that we know. */
@@ -76,7 +76,7 @@ struct given {
 	bool by_us;
 };
 
-static void compare(const char *dir, int n, void *arg)
+static void peers_inherit_compare(const char *dir, int n, void *arg)
 {
 	struct given *g = arg;
 	struct stat st;
@@ -102,13 +102,14 @@ static enum fm_server_reason why_spawned(const char *dir, int n,
 	if (!f)
 		return why;
 	fm_file_put(f);
-	if (fm_each_number("/proc/self/fd", buf, sizeof(buf), compare, &g) < 0)
+	if (fm_each_number("/proc/self/fd", buf, sizeof(buf),
+			   peers_inherit_compare, &g) < 0)
 		return why;
 	return g.by_us ? why : FM_WHY_PEER;
 }
 
 /* Descriptor n of the process whose directory it is. */
-static void look_at(const char *dir, int n, void *arg)
+static void peers_inherit_look_at(const char *dir, int n, void *arg)
 {
 	const enum fm_heir heir = *(enum fm_heir *)arg;
 	char path[64];
@@ -139,7 +140,7 @@ static void look_at(const char *dir, int n, void *arg)
 
 /* Without the device, which is not that of stat on btrfs and overlayfs: a file
  * taken for another goes to the kernel, no more. */
-static bool look_at_map(const struct fm_proc_map *m, void *arg)
+static bool peers_inherit_look_at_map(const struct fm_proc_map *m, void *arg)
 {
 	struct fm_file *f;
 	uint64_t old;
@@ -162,7 +163,7 @@ static void each_mapping(int pid)
 	char path[32], buf[MAPS_BUF];
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	fm_proc_maps(path, buf, sizeof(buf), look_at_map, NULL);
+	fm_proc_maps(path, buf, sizeof(buf), peers_inherit_look_at_map, NULL);
 }
 
 #define MOST_NUMBERS 65536 /* size: descriptors that are looked at */
@@ -175,7 +176,7 @@ static void each_possible(const char *dir, enum fm_heir heir)
 
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
 	for (int n = 0; n < (int)fm_least(rl.rlim_cur, MOST_NUMBERS); n++)
-		look_at(dir, n, &heir);
+		peers_inherit_look_at(dir, n, &heir);
 }
 
 void fm_files_inherited(enum fm_heir heir, int pid)
@@ -189,7 +190,8 @@ void fm_files_inherited(enum fm_heir heir, int pid)
 		return;
 	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid ? pid : fm_sys_getpid());
 	/* If it cannot be opened it is another user's, or gone. */
-	err = fm_each_number(dir, buf, sizeof(buf), look_at, &heir);
+	err = fm_each_number(dir, buf, sizeof(buf), peers_inherit_look_at,
+			     &heir);
 	if (err == -EMFILE || err == -ENFILE)
 		each_possible(dir, heir);
 	if (heir == FM_HEIR_SPAWNED)

@@ -58,7 +58,7 @@ static uint32_t now_ms(void)
 }
 
 /* True: it had not been. */
-static bool begin(struct open *o)
+static bool peers_open_begin(struct open *o)
 {
 	uint32_t none = 0;
 
@@ -68,7 +68,7 @@ static bool begin(struct open *o)
 /* ---- who ---------------------------------------------------------------- */
 
 /* Nobody else could open it, but the superuser. */
-static bool is_private(const struct fm_file *f)
+static bool peers_open_is_private(const struct fm_file *f)
 {
 	struct stat st;
 
@@ -83,7 +83,7 @@ bool fm_open_unseen(const struct fm_file *f)
 
 	return fm_openers_hidden(who) ||
 	       ((fm_watch_by_inotify(f) || fm_openers_unnamed(who)) &&
-		!is_private(f));
+		!peers_open_is_private(f));
 }
 
 /* ---- what word that goes out may cost ------------------------------------ */
@@ -116,7 +116,7 @@ void fm_open_seen(struct fm_file *f, int pid)
 	fm_openers_opened(&o->who, pid);
 	atomic_fetch_add(&o->count, 1);
 	atomic_store(&o->looks, 0);
-	if (begin(o))
+	if (peers_open_begin(o))
 		atomic_fetch_add(&pending, 1);
 	affordable_again();
 	/* Last: what is stored from now on is shown with the next word. What
@@ -187,7 +187,7 @@ static bool come_and_go(struct open *o)
 }
 
 /* Whoever opened the file: still there? Under the space lock. */
-static void judge(struct fm_file *f)
+static void peers_open_judge(struct fm_file *f)
 {
 	enum fm_claim mine = fm_peers_claim_of(f);
 	unsigned use = fm_peers_scan(f);
@@ -206,15 +206,15 @@ static void judge(struct fm_file *f)
 
 /* Judged, unless somebody has opened it meanwhile. Not before: until then it
  * must be known to those who send word. */
-static void settle(struct open *o, uint32_t count)
+static void peers_open_settle(struct open *o, uint32_t count)
 {
 	if (!atomic_exchange(&o->since_ms, 0))
 		return; /* given up, or not mapped any more */
-	if (atomic_load(&o->count) == count || !begin(o))
+	if (atomic_load(&o->count) == count || !peers_open_begin(o))
 		atomic_fetch_sub(&pending, 1);
 }
 
-static bool due(uint32_t id)
+static bool peers_open_due(uint32_t id)
 {
 	uint32_t at = atomic_load(&opens[id].since_ms);
 
@@ -229,13 +229,13 @@ void fm_open_judge_all(void)
 		uint32_t count = atomic_load(&opens[id].count);
 		struct fm_file *f;
 
-		if (!due(id))
+		if (!peers_open_due(id))
 			continue;
 		fm_space_lock(&old);
 		f = fm_file_at(id);
 		if (f)
-			judge(f);
-		settle(&opens[id], count);
+			peers_open_judge(f);
+		peers_open_settle(&opens[id], count);
 		fm_space_unlock(&old);
 	}
 }
@@ -264,7 +264,7 @@ static void each_pending(void (*fn)(struct fm_file *f))
 
 /* Also for who has gone again: he comes again, or another does. The second
  * time shows that, and the file does not come back. */
-static void hand_over(struct fm_file *f)
+static void peers_open_hand_over(struct fm_file *f)
 {
 	uint64_t old;
 
@@ -306,7 +306,7 @@ static void look_at_openers(struct fm_file *f)
 		return;
 	atomic_fetch_add(&o->looks, 1);
 	if (is_stored_to(f))
-		hand_over(f);
+		peers_open_hand_over(f);
 	else if (!fm_peers_weary())
 		look_at_use(f, pids, fm_openers_pids(&o->who, pids));
 }
@@ -360,7 +360,7 @@ static void say_unanswered(void)
 
 /* One look for each open, however much looking has cost: what the other has
  * stored is to be seen now. */
-static void ask(struct fm_file *f)
+static void peers_open_ask(struct fm_file *f)
 {
 	struct open *o = &opens[f->id];
 	uint32_t count = atomic_load(&o->count);
@@ -368,7 +368,7 @@ static void ask(struct fm_file *f)
 	if (atomic_load(&o->asked) == count)
 		return;
 	if (is_stored_to(f))
-		hand_over(f);
+		peers_open_hand_over(f);
 	else
 		look_at_use(f, NULL, 0);
 	atomic_store(&o->asked, count);
@@ -380,7 +380,7 @@ void fm_open_answer(void)
 
 	if (upto == atomic_load(&answers))
 		return;
-	each_pending(ask);
+	each_pending(peers_open_ask);
 	atomic_store(&answers, upto);
 	fm_futex_wake(&answers, INT32_MAX);
 }

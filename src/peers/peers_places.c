@@ -45,12 +45,12 @@ int fm_place_state(unsigned k)
 	return places[k].state;
 }
 
-static uid_t me(void)
+static uid_t peers_places_me(void)
 {
 	return (uid_t)fm_sys0(SYS_geteuid);
 }
 
-static int look(const char *path, struct stat *st)
+static int peers_places_look(const char *path, struct stat *st)
 {
 	return (int)fm_sys4(SYS_newfstatat, AT_FDCWD, path, st,
 			    AT_SYMLINK_NOFOLLOW);
@@ -62,7 +62,7 @@ static const char *folder(void)
 	struct stat st;
 
 	for (unsigned i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		if (!look(folders[i], &st) && S_ISDIR(st.st_mode))
+		if (!peers_places_look(folders[i], &st) && S_ISDIR(st.st_mode))
 			return folders[i];
 	return NULL;
 }
@@ -72,21 +72,22 @@ bool fm_places_nowhere(void)
 	return !folder();
 }
 
-static bool is_safe_folder(const char *path)
+static bool peers_places_is_safe_folder(const char *path)
 {
 	struct stat st;
 
-	return !look(path, &st) && (!st.st_uid || st.st_uid == me()) &&
+	return !peers_places_look(path, &st) &&
+	       (!st.st_uid || st.st_uid == peers_places_me()) &&
 	       (!(st.st_mode & OTHERS_WRITE) || (st.st_mode & S_ISVTX));
 }
 
-static int mode_of(const struct fm_place *p)
+static int peers_places_mode_of(const struct fm_place *p)
 {
 	return p == places ? ALL_RW : OWN_RW;
 }
 
-static void path_of(const struct fm_place *p, const char *in,
-		    char path[FM_PLACE_PATH])
+static void peers_places_path_of(const struct fm_place *p, const char *in,
+				 char path[FM_PLACE_PATH])
 {
 	char end[16] = ".";
 
@@ -101,13 +102,14 @@ static bool is_it(const struct fm_place *p, int fd, const char *path)
 
 	return !fm_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	       st.st_uid == p->owner &&
-	       !(st.st_mode & OTHERS & ~(mode_t)mode_of(p)) &&
-	       !look(path, &named) && named.st_ino == st.st_ino &&
+	       !(st.st_mode & OTHERS & ~(mode_t)peers_places_mode_of(p)) &&
+	       !peers_places_look(path, &named) && named.st_ino == st.st_ino &&
 	       named.st_dev == st.st_dev;
 }
 
 /* It has its owner and its mode before it has a name. */
-static int make(const struct fm_place *p, const char *in, const char *path)
+static int peers_places_make(const struct fm_place *p, const char *in,
+			     const char *path)
 {
 	char self[FM_PROC_FD];
 	int err, fd = fm_sys_open(in, O_RDWR | O_TMPFILE, OWN_RW);
@@ -115,10 +117,10 @@ static int make(const struct fm_place *p, const char *in, const char *path)
 	if (fd < 0)
 		return fd;
 	fm_proc_fd(self, fd);
-	err = p->owner == me() ? 0 :
+	err = p->owner == peers_places_me() ? 0 :
 		(int)fm_sys3(SYS_fchown, fd, p->owner, -1);
 	if (!err)
-		err = (int)fm_sys2(SYS_fchmod, fd, mode_of(p));
+		err = (int)fm_sys2(SYS_fchmod, fd, peers_places_mode_of(p));
 	if (!err)
 		err = (int)fm_sys5(SYS_linkat, AT_FDCWD, self, AT_FDCWD, path,
 				   AT_SYMLINK_FOLLOW);
@@ -142,8 +144,10 @@ static int open_there(const struct fm_place *p, const char *path)
 		 fd != -EISDIR)
 		return fd;
 	/* Of the right owner, who lets nobody in: it cannot be done without. */
-	return fd == -EACCES && !look(path, &st) && st.st_uid == p->owner ?
-		-EACCES : -EPERM;
+	return fd == -EACCES && !peers_places_look(path, &st) &&
+			       st.st_uid == p->owner
+		       ? -EACCES
+		       : -EPERM;
 }
 
 /* Root puts what is right in the place of what is not: nobody trusts that. */
@@ -151,14 +155,14 @@ static int open_place(const struct fm_place *p)
 {
 	const char *in = folder();
 	char path[FM_PLACE_PATH];
-	const uid_t user = me();
+	const uid_t user = peers_places_me();
 	int fd;
 
 	if (!in)
 		return -ENOTDIR;
-	if (!is_safe_folder(in))
+	if (!peers_places_is_safe_folder(in))
 		return -EPERM;
-	path_of(p, in, path);
+	peers_places_path_of(p, in, path);
 	fd = open_there(p, path);
 	if (fd == -EPERM && !user) {
 		fm_sys_unlink(path);
@@ -166,7 +170,7 @@ static int open_place(const struct fm_place *p)
 	}
 	if (fd != -ENOENT || (user && user != p->owner))
 		return fd;
-	fd = make(p, in, path);
+	fd = peers_places_make(p, in, path);
 	return fd == -EEXIST ? open_there(p, path) : fd;
 }
 
@@ -209,8 +213,8 @@ int fm_place_look(unsigned k, int *ret_old)
 	if (!in) /* the program has changed its root */
 		return p->state = fm_sys_fstat(old, &st) || !st.st_nlink ?
 				  -EPERM : 0;
-	if (is_safe_folder(in)) {
-		path_of(p, in, path);
+	if (peers_places_is_safe_folder(in)) {
+		peers_places_path_of(p, in, path);
 		if (is_it(p, old, path))
 			return p->state = 0;
 	}
@@ -251,8 +255,8 @@ bool fm_place_appears(void)
 
 	if (!in)
 		return false;
-	path_of(places, in, path);
-	return !look(path, &st) && st.st_uid == places->owner;
+	peers_places_path_of(places, in, path);
+	return !peers_places_look(path, &st) && st.st_uid == places->owner;
 }
 
 /* Each with a description of its own. Guardian and watcher are the parent's. */

@@ -33,7 +33,7 @@ void fm_readers_begin(const struct fm_file *f)
 	shared_since[f->id] = 0;
 }
 
-static bool is_shared(const struct fm_file *f)
+static bool peers_readers_is_shared(const struct fm_file *f)
 {
 	return fm_peers_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
 	       fm_peers_others(f);
@@ -47,9 +47,9 @@ static bool is_time(const struct fm_file *f, uint32_t id, uint64_t now)
 }
 
 /* Returns whether it is to be looked at again soon. */
-static bool look_at(struct fm_file *f, uint32_t id, uint64_t now)
+static bool peers_readers_look_at(struct fm_file *f, uint32_t id, uint64_t now)
 {
-	if (!is_shared(f)) {
+	if (!peers_readers_is_shared(f)) {
 		shared_since[id] = 0;
 		return false;
 	}
@@ -61,8 +61,8 @@ static bool look_at(struct fm_file *f, uint32_t id, uint64_t now)
 	return false;
 }
 
-/* As look_at, for all files. */
-static bool look(void)
+/* As peers_readers_look_at, for all files. */
+static bool peers_readers_look(void)
 {
 	const uint64_t now = fm_now_ms();
 	struct fm_file *f;
@@ -71,7 +71,7 @@ static bool look(void)
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id)
-		again |= look_at(f, id, now);
+		again |= peers_readers_look_at(f, id, now);
 	fm_space_unlock(&old);
 	return again;
 }
@@ -91,7 +91,7 @@ void fm_readers_look(void)
 	if (!atomic_load(&rung) || now < next_ms)
 		return;
 	next_ms = now + fm_tune.peers_soon_ms;
-	if (!look())
+	if (!peers_readers_look())
 		atomic_store(&rung, false);
 }
 
@@ -104,9 +104,10 @@ int fm_readers_wait_ms(void)
 	return now < next_ms ? (int)(next_ms - now) : 0;
 }
 
-static void every_second(void)
+static void peers_readers_every_second(void)
 {
-	look();
+	peers_readers_look();
 }
 
-FM_LIFE(peers_readers, .level = FM_LIFE_RUNNING, .second = every_second)
+FM_LIFE(peers_readers, .level = FM_LIFE_RUNNING,
+	.second = peers_readers_every_second)

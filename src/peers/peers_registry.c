@@ -52,12 +52,12 @@ unsigned fm_peers_fds(int *ret)
 	return n;
 }
 
-static bool is_open(unsigned k)
+static bool peers_registry_is_open(unsigned k)
 {
 	return fm_place_at(k)->fd >= 0;
 }
 
-static bool is_private(const struct stat *st)
+static bool peers_registry_is_private(const struct stat *st)
 {
 	return !(st->st_mode & OTHERS);
 }
@@ -65,7 +65,7 @@ static bool is_private(const struct stat *st)
 /* ---- whose claims count ------------------------------------------------- */
 
 /* A program that has confined itself may be ended for the question. */
-static uid_t me(void)
+static uid_t peers_registry_me(void)
 {
 	static _Atomic uid_t last;
 
@@ -75,7 +75,7 @@ static uid_t me(void)
 }
 
 /* A child of fork has it mapped when its path is closed. */
-static bool look_at(const struct fm_file *f, struct stat *st)
+static bool peers_registry_look_at(const struct fm_file *f, struct stat *st)
 {
 	if (f->io.path >= 0 && !fm_sys_stat_notimes(f->io.path, st))
 		return true;
@@ -89,35 +89,39 @@ static unsigned all_open(void)
 	unsigned set = 0;
 
 	for (unsigned k = 0; k < FM_PLACES; k++)
-		set |= (unsigned)is_open(k) << k;
+		set |= (unsigned)peers_registry_is_open(k) << k;
 	return set;
 }
 
 /* A bit for each place where a claim on f is heard. */
-static unsigned heard(const struct fm_file *f)
+static unsigned peers_registry_heard(const struct fm_file *f)
 {
-	const uid_t user = me();
+	const uid_t user = peers_registry_me();
 	struct stat st;
 	unsigned set = 0;
 
-	if (!look_at(f, &st))
+	if (!peers_registry_look_at(f, &st))
 		return all_open();
 	for (unsigned k = 1; k < FM_PLACES; k++)
-		if (is_open(k) && (fm_place_at(k)->owner == st.st_uid ||
-				   fm_place_at(k)->owner == user))
+		if (peers_registry_is_open(k) &&
+		    (fm_place_at(k)->owner == st.st_uid ||
+		     fm_place_at(k)->owner == user))
 			set |= 1u << k;
-	return is_private(&st) || !is_open(COMMON) ? set : set | 1u << COMMON;
+	return peers_registry_is_private(&st) || !peers_registry_is_open(COMMON)
+		       ? set
+		       : set | 1u << COMMON;
 }
 
 /* ... and where one is put. */
-static unsigned told(const struct fm_file *f)
+static unsigned peers_registry_told(const struct fm_file *f)
 {
-	return heard(f) | (is_open(COMMON) ? 1u << COMMON : 0);
+	return peers_registry_heard(f) |
+	       (peers_registry_is_open(COMMON) ? 1u << COMMON : 0);
 }
 
 bool fm_peers_can_ask(const struct fm_file *f)
 {
-	return heard(f) != 0;
+	return peers_registry_heard(f) != 0;
 }
 
 /* Root has made no place for all: its engines would have. */
@@ -127,11 +131,12 @@ static bool none_of_roots(int common)
 }
 
 /* May an engine of this process serve it, given which places there are? */
-static bool may_serve(const struct stat *st, bool stores, int home, int common)
+static bool peers_registry_may_serve(const struct stat *st, bool stores,
+				     int home, int common)
 {
-	const uid_t user = me();
+	const uid_t user = peers_registry_me();
 
-	if (is_private(st))
+	if (peers_registry_is_private(st))
 		return home > 0 && (!user || st->st_uid == user);
 	if (!common)
 		return true;
@@ -141,7 +146,8 @@ static bool may_serve(const struct stat *st, bool stores, int home, int common)
 	       (!st->st_uid && !(st->st_mode & OTHERS_WRITE) && !stores);
 }
 
-static void say_once(const struct fm_file *f, int home, int common)
+static void peers_registry_say_once(const struct fm_file *f, int home,
+				    int common)
 {
 	static bool said;
 	const int err = home < 0 && home != -EPERM ? -home : -common;
@@ -157,7 +163,7 @@ static void say_once(const struct fm_file *f, int home, int common)
 
 int fm_registry_for(struct fm_file *f, bool stores)
 {
-	const uid_t user = me();
+	const uid_t user = peers_registry_me();
 	struct stat st;
 	int home, common;
 
@@ -166,7 +172,7 @@ int fm_registry_for(struct fm_file *f, bool stores)
 	if (fm_places_nowhere())
 		return 0;
 	fm_registry_look();
-	if (!look_at(f, &st))
+	if (!peers_registry_look_at(f, &st))
 		return -EPERM;
 	f->peers.owner = st.st_uid;
 	f->peers.mode = st.st_mode;
@@ -174,15 +180,15 @@ int fm_registry_for(struct fm_file *f, bool stores)
 	common = fm_place_state(COMMON);
 	if (home > 0 && fm_place_state((unsigned)home))
 		home = -EPERM;
-	if (may_serve(&st, stores, home, common))
+	if (peers_registry_may_serve(&st, stores, home, common))
 		return 0;
-	say_once(f, home, common);
+	peers_registry_say_once(f, home, common);
 	return -EPERM;
 }
 
 /* ---- locks ------------------------------------------------------------- */
 
-static off_t place_of(const struct fm_file *f)
+static off_t peers_registry_place_of(const struct fm_file *f)
 {
 	uint64_t h = (f->ino + 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull;
 
@@ -219,17 +225,18 @@ static unsigned others_hold(unsigned set, off_t at, short against)
 	return found;
 }
 
-static void unlock(off_t at)
+static void peers_registry_unlock(off_t at)
 {
 	for (unsigned k = 0; k < FM_PLACES; k++)
-		if (is_open(k))
+		if (peers_registry_is_open(k))
 			lock_byte(k, F_OFD_SETLK, F_UNLCK, at, NULL);
 }
 
 /* 0, or what one that is heard has said. */
 static int lock(const struct fm_file *f, short type, off_t at)
 {
-	const unsigned set = told(f), hears = heard(f);
+	const unsigned set = peers_registry_told(f),
+		       hears = peers_registry_heard(f);
 	int one, err = 0;
 
 	for (unsigned k = 0; k < FM_PLACES; k++) {
@@ -244,13 +251,15 @@ static int lock(const struct fm_file *f, short type, off_t at)
 
 bool fm_registry_kernel_users(const struct fm_file *f)
 {
-	return others_hold(heard(f), place_of(f) + 1, F_WRLCK);
+	return others_hold(peers_registry_heard(f),
+			   peers_registry_place_of(f) + 1, F_WRLCK);
 }
 
 enum fm_holder fm_registry_engines(const struct fm_file *f, bool readers_too)
 {
-	const unsigned by = others_hold(heard(f), place_of(f),
-					readers_too ? F_WRLCK : F_RDLCK);
+	const unsigned by =
+		others_hold(peers_registry_heard(f), peers_registry_place_of(f),
+			    readers_too ? F_WRLCK : F_RDLCK);
 
 	if (!by)
 		return FM_HOLDER_NONE;
@@ -259,26 +268,26 @@ enum fm_holder fm_registry_engines(const struct fm_file *f, bool readers_too)
 
 bool fm_registry_only_readers(const struct fm_file *f)
 {
-	const uid_t user = me();
+	const uid_t user = peers_registry_me();
 	struct stat st;
 
-	return look_at(f, &st) && !(st.st_mode & OTHERS_WRITE) &&
+	return peers_registry_look_at(f, &st) && !(st.st_mode & OTHERS_WRITE) &&
 	       (!user || user == st.st_uid);
 }
 
 int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 {
-	off_t at = place_of(f);
+	off_t at = peers_registry_place_of(f);
 	int err = 0;
 
 	switch (claim) {
 	case FM_CLAIM_NONE:
-		unlock(at);
-		unlock(at + 1);
+		peers_registry_unlock(at);
+		peers_registry_unlock(at + 1);
 		return 0;
 	case FM_CLAIM_KERNEL: /* first in, then out: never unseen */
 		err = lock(f, F_RDLCK, at + 1);
-		unlock(at);
+		peers_registry_unlock(at);
 		return err;
 	default:
 		err = lock(f, claim == FM_CLAIM_READ ? F_RDLCK : F_WRLCK, at);
@@ -290,7 +299,7 @@ int fm_registry_claim(const struct fm_file *f, enum fm_claim claim)
 
 void fm_registry_kernel_ends(const struct fm_file *f)
 {
-	unlock(place_of(f) + 1);
+	peers_registry_unlock(peers_registry_place_of(f) + 1);
 }
 
 void fm_registry_notify(void)
@@ -322,7 +331,7 @@ static void claim_again(void)
 void fm_registry_look(void)
 {
 	for (unsigned k = 0; k < FM_PLACES; k++) {
-		const bool was = is_open(k);
+		const bool was = peers_registry_is_open(k);
 		int old;
 
 		if (fm_place_look(k, &old) || (was && old < 0))
@@ -349,7 +358,7 @@ void fm_registry_forked(void)
 }
 
 /* Without a place for all nobody rings when root makes one. */
-static void every_second(void)
+static void peers_registry_every_second(void)
 {
 	uint64_t old;
 
@@ -361,4 +370,5 @@ static void every_second(void)
 	fm_space_unlock(&old);
 }
 
-FM_LIFE(peers_registry, .level = FM_LIFE_RUNNING, .second = every_second)
+FM_LIFE(peers_registry, .level = FM_LIFE_RUNNING,
+	.second = peers_registry_every_second)

@@ -90,7 +90,7 @@ static void look_at_fd(const char *dir, int n, void *arg)
 /* Some file systems (btrfs, overlayfs) show another device in maps than stat
  * does. Then the path, by which name ever; one that leads nowhere here may be
  * the file's in another mount namespace. */
-static bool may_be(const struct scan *s, const char *path)
+static bool peers_scan_may_be(const struct scan *s, const char *path)
 {
 	struct stat st;
 
@@ -99,12 +99,12 @@ static bool may_be(const struct scan *s, const char *path)
 	       (st.st_ino == s->id.ino && st.st_dev == s->id.dev);
 }
 
-static bool look_at_map(const struct fm_proc_map *m, void *arg)
+static bool peers_scan_look_at_map(const struct fm_proc_map *m, void *arg)
 {
 	struct scan *s = arg;
 
 	if (m->ino != s->id.ino ||
-	    (m->dev != s->id.dev && !may_be(s, m->path)))
+	    (m->dev != s->id.dev && !peers_scan_may_be(s, m->path)))
 		return false;
 	s->use |= FM_USE_READ | FM_USE_MAPS;
 	if (m->shared && m->write)
@@ -128,7 +128,8 @@ static void look_at_process(const char *dir, int pid, void *arg)
 	snprintf(path, sizeof(path), "%s/%d/fd", dir, pid);
 	suspect(s, fm_each_number(path, s->inner, BUF, look_at_fd, s));
 	snprintf(path, sizeof(path), "%s/%d/maps", dir, pid);
-	suspect(s, fm_proc_maps(path, s->inner, BUF, look_at_map, s));
+	suspect(s,
+		fm_proc_maps(path, s->inner, BUF, peers_scan_look_at_map, s));
 }
 
 #define PARENT 4 /* ABI: in a process's stat */
@@ -170,7 +171,7 @@ bool fm_peers_weary(void)
 	return fm_peers_cost() >= fm_tune.serve_lost_much;
 }
 
-static void look_at_all(void *arg)
+static void peers_scan_look_at_all(void *arg)
 {
 	struct scan *s = arg;
 	uint64_t from = fm_cpu_ns(); /* of the thread that looks */
@@ -191,7 +192,7 @@ static unsigned scan(struct scan *s, const int *pids, int n)
 	s->inner = s->names + BUF;
 	s->pids = pids;
 	s->n = n;
-	fm_apart_from_fds(look_at_all, s);
+	fm_apart_from_fds(peers_scan_look_at_all, s);
 	fm_sys_munmap(s->names, 2 * BUF);
 	return s->use;
 }
@@ -235,7 +236,7 @@ static bool look_at_own(const struct fm_proc_map *m, void *arg)
 	    fm_overlaps((void *)m->start, m->end - m->start) ||
 	    !(m->shared || o->w->writable))
 		return false;
-	look_at_map(m, &o->s);
+	peers_scan_look_at_map(m, &o->s);
 	o->unseen = o->s.use;
 	return o->unseen;
 }

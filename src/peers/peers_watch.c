@@ -105,7 +105,7 @@ static bool remember_handle(struct fm_file *f, struct watch *w)
 	return true;
 }
 
-static struct timespec changed(const struct fm_file *f)
+static struct timespec peers_watch_changed(const struct fm_file *f)
 {
 	struct stat st = { 0 };
 
@@ -118,7 +118,7 @@ static struct timespec changed(const struct fm_file *f)
 static bool untouched(const struct fm_file *f)
 {
 	const struct watch *w = &watches[f->id];
-	struct timespec now = changed(f);
+	struct timespec now = peers_watch_changed(f);
 
 	return w->fine && now.tv_sec == w->changed.tv_sec &&
 	       now.tv_nsec == w->changed.tv_nsec;
@@ -132,7 +132,7 @@ int fm_watch_add(struct fm_file *f)
 
 	fm_proc_fd(path, f->io.path);
 	if (!w->handle_len) { /* not for the second claim: pages are there */
-		w->changed = changed(f);
+		w->changed = peers_watch_changed(f);
 		w->fine = fm_fine_times(f->io.path);
 	}
 	atomic_store(&w->foreign, false);
@@ -223,8 +223,9 @@ static bool is_helper(int pid)
 }
 
 /* The file with a reference, found by what identifies it. */
-static struct fm_file *pick(bool (*is)(const struct watch *, const void *),
-			    const void *what)
+static struct fm_file *peers_watch_pick(bool (*is)(const struct watch *,
+						   const void *),
+					const void *what)
 {
 	struct fm_file *f = NULL;
 	uint64_t old;
@@ -269,7 +270,7 @@ static void fan_event(const struct fanotify_event_metadata *ev)
 	if (ev->event_len < ev->metadata_len +
 				    sizeof(struct fanotify_event_info_fid))
 		return;
-	f = pick(is_handle, fid);
+	f = peers_watch_pick(is_handle, fid);
 	if (!f)
 		return;
 	/* Asked after the space lock has been ours: a helper is known then. */
@@ -437,7 +438,7 @@ static bool is_quiet(const struct fm_file *f)
 	       !atomic_load(&lost);
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void peers_watch_begin(void)
 {
 	fm_apart_begun = note_helper;
 	fm_unmap_cache_quiet = is_quiet;
@@ -457,7 +458,7 @@ static void read_ino(void)
 		struct fm_file *f;
 
 		ev = (const void *)(buf + at);
-		f = pick(is_wd, &ev->wd);
+		f = peers_watch_pick(is_wd, &ev->wd);
 		if (!f)
 			continue;
 		if ((ev->mask & IN_OPEN) && fm_peers_scan(f))
@@ -504,7 +505,7 @@ static void read_bell(void)
 
 /* With an RLIMIT_NOFILE below n poll(2) refuses: then each is looked at now and
  * then. None of them blocks. */
-static int wait_for(struct pollfd *p, unsigned n, int ms)
+static int peers_watch_wait_for(struct pollfd *p, unsigned n, int ms)
 {
 	int got = fm_thread_poll(p, n, ms);
 
@@ -540,7 +541,7 @@ static void *watcher(void *arg)
 		int wait = atomic_load(&bell_deaf) ?
 				   (int)fm_tune.peers_linger_ms / 2 :
 				   next_look_ms();
-		int n = wait_for(p, 4, wait);
+		int n = peers_watch_wait_for(p, 4, wait);
 
 		if (n > 0 && (p[0].revents & POLLNVAL)) {
 			fm_log(FM_LOG_WARN, "the program has closed "

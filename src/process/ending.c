@@ -37,7 +37,7 @@ static bool may_be_stored_to(struct fm_file *f)
 	return false;
 }
 
-static bool may_demote(struct fm_file *f, uint64_t only_stored_to)
+static bool ending_may_demote(struct fm_file *f, uint64_t only_stored_to)
 {
 	return !keeps_own(f) && (!only_stored_to || may_be_stored_to(f));
 }
@@ -47,20 +47,20 @@ static bool are_few(uint64_t only_stored_to)
 	struct fm_file *f;
 	unsigned n = 0;
 
-	fm_for_each_file(f, id)
-		n += atomic_load(&f->maps) && may_demote(f, only_stored_to);
+	fm_for_each_file(f, id) n +=
+		atomic_load(&f->maps) && ending_may_demote(f, only_stored_to);
 	return n <= fm_tune.ending_files;
 }
 
 /* What is stored until the process is stopped is in the file, as natively: by a
  * thread, a signal handler, or libc, which writes its streams out after all
  * exit handlers. */
-static void demote(bool exec)
+static void ending_demote(bool exec)
 {
 	const bool all = are_few(false);
 
 	if (all || are_few(true))
-		fm_demote_where(may_demote, !all,
+		fm_demote_where(ending_may_demote, !all,
 				exec ? FM_WHY_EXEC : FM_WHY_ENDS);
 }
 
@@ -106,7 +106,7 @@ void fm_ending(bool exec)
 		return;
 	fm_space_lock(&old);
 	atomic_store(&fm_demote_ends, true);
-	demote(exec);
+	ending_demote(exec);
 	if (!any_served(true))
 		end_guardian(exec);
 	else if (exec)
@@ -133,7 +133,7 @@ static void wait_until_clean(void)
 
 /* Who waits for this process finds in the files what it has stored. Another
  * thread writes it, for this one has none of the descriptors. */
-static void end_if_alone(void)
+static void ending_end_if_alone(void)
 {
 	int status;
 
@@ -146,16 +146,17 @@ static void end_if_alone(void)
 	fm_sys1(SYS_exit_group, status);
 }
 
-static int start(void)
+static int ending_start(void)
 {
-	atomic_store(&fm_each_second, end_if_alone);
+	atomic_store(&fm_each_second, ending_end_if_alone);
 	return 0;
 }
 
-static void stop(void)
+static void ending_stop(void)
 {
 	if (fm_life_is_owner())
 		fm_ending(false);
 }
 
-FM_LIFE(ending, .level = FM_LIFE_GATE, .start = start, .stop = stop)
+FM_LIFE(ending, .level = FM_LIFE_GATE, .start = ending_start,
+	.stop = ending_stop)

@@ -66,7 +66,7 @@ static void note_own(struct fm_map *m, uint64_t i, void *arg)
 		*(bool *)arg = true;
 }
 
-static bool has_own(struct fm_map *m)
+static bool fork_has_own(struct fm_map *m)
 {
 	bool own = false;
 
@@ -87,7 +87,7 @@ static void each_map(void (*fn)(struct fm_map *m))
 
 /* ---- parent ------------------------------------------------------------ */
 
-static int advise(struct fm_map *m, int advice)
+static int fork_advise(struct fm_map *m, int advice)
 {
 	uintptr_t a = atomic_load(&m->start);
 
@@ -102,10 +102,10 @@ static int show_own(struct fm_file *f)
 	int err = 0;
 
 	for (; m && !err; m = atomic_load(&m->file_next)) {
-		if (!has_own(m))
+		if (!fork_has_own(m))
 			continue;
 		do
-			err = advise(m, MADV_DOFORK);
+			err = fork_advise(m, MADV_DOFORK);
 		while (err && fm_wait_on(&w));
 	}
 	return err;
@@ -114,7 +114,7 @@ static int show_own(struct fm_file *f)
 static void hide_own(struct fm_map *m)
 {
 	if (!m->shared)
-		advise(m, MADV_DONTFORK);
+		fork_advise(m, MADV_DONTFORK);
 }
 
 /* From here to the fork no page becomes the program's own: the child would have
@@ -159,7 +159,7 @@ static bool can_open(const struct fm_file *f, bool writable)
 /* The clean pages of a private mapping come from the file: it has to be true
  * now. And where the parent cannot be asked later, or the child could not open
  * it, it gives up now. */
-static void before(struct fm_file *f)
+static void fork_before(struct fm_file *f)
 {
 	struct fm_map *m;
 	bool writable = has_shared_writable(f), own = false;
@@ -167,7 +167,7 @@ static void before(struct fm_file *f)
 	hold_private(f);
 	for (m = atomic_load(&f->maps); m && !own;
 	     m = atomic_load(&m->file_next))
-		own = has_own(m);
+		own = fork_has_own(m);
 	if (((writable && (own || !fm_peers_can_ask(f))) ||
 	     (atomic_load(&f->maps) && !can_open(f, writable) &&
 	      fm_ring_may_dup())) &&
@@ -190,7 +190,7 @@ void fm_fork_prepare(void)
 	fm_space_lock(&old); /* another thread may be in its fork until then */
 	saved_mask = old;
 	fm_for_each_file(f, id)
-		before(f);
+		fork_before(f);
 	fm_alloc_lock();
 }
 
@@ -206,13 +206,13 @@ void fm_fork_parent(void)
 
 /* ---- child: the kernel's mappings -------------------------------------- */
 
-static void forget(struct fm_map *m)
+static void fork_forget(struct fm_map *m)
 {
 	fm_space_set(atomic_load(&m->start), atomic_load(&m->end), NULL);
 	fm_map_unlink(m);
 }
 
-static int lay(struct fm_file *f)
+static int fork_lay(struct fm_file *f)
 {
 	struct fm_map *m = atomic_load(&f->maps), *next;
 	struct fm_pieces pieces;
@@ -227,7 +227,7 @@ static int lay(struct fm_file *f)
 	fm_pieces_join(f, &pieces, !err);
 	for (m = atomic_load(&f->maps); n; m = next, n--) {
 		next = atomic_load(&m->file_next);
-		forget(m);
+		fork_forget(m);
 	}
 	return err;
 }
@@ -249,7 +249,7 @@ struct rest {
 	int empty;
 };
 
-static void cover(const struct rest *r, uint64_t end)
+static void fork_cover(const struct rest *r, uint64_t end)
 {
 	char *a = fm_map_addr(r->m, r->at);
 	size_t len = (end - r->at) << FM_PAGE_SHIFT;
@@ -271,7 +271,7 @@ static void cover_to(struct fm_map *m, uint64_t i, void *arg)
 
 	if (!(fm_mode(m, i) & PM_COW))
 		return;
-	cover(r, i);
+	fork_cover(r, i);
 	r->at = i + 1;
 }
 
@@ -284,24 +284,24 @@ static void cover_rest(struct fm_file *f, int empty)
 
 		if (!m->shared && came_along(m))
 			fm_map_each(m, 0, fm_map_pages(m), cover_to, &r);
-		cover(&r, fm_map_pages(m));
+		fork_cover(&r, fm_map_pages(m));
 	}
 }
 
-static void forget_all(struct fm_file *f)
+static void fork_forget_all(struct fm_file *f)
 {
 	struct fm_map *m, *next;
 
 	for (m = atomic_load(&f->maps); m; m = next) {
 		next = atomic_load(&m->file_next);
-		forget(m);
+		fork_forget(m);
 	}
 }
 
 /* No fault on it is ours any more. */
 static void give_up_file(struct fm_file *f, int err)
 {
-	forget_all(f);
+	fork_forget_all(f);
 	fm_log(FM_LOG_ERROR,
 	       "%s: cannot be mapped in this child of fork, errno "
 	       "%d: SIGBUS where it is touched",
@@ -310,7 +310,7 @@ static void give_up_file(struct fm_file *f, int err)
 
 /* From now on the kernel serves the file in this process, whatever the policy
  * says: mappings are there that the engine does not know. */
-static void leave_to_kernel(struct fm_file *f)
+static void fork_leave_to_kernel(struct fm_file *f)
 {
 	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
 
@@ -325,7 +325,7 @@ static bool stores_to(uint32_t k)
 	return gone[k] ? gone[k] == GONE_STORES : has_shared_writable(lazy[k]);
 }
 
-static void join(uint32_t k)
+static void fork_join(uint32_t k)
 {
 	bool stores = stores_to(k);
 
@@ -352,9 +352,9 @@ static void restore(uint32_t k)
 	struct fm_fetch resident;
 	int err;
 
-	join(k);
+	fork_join(k);
 	fm_resident_note(f, &resident); /* as it was when we were forked */
-	err = lay(f);
+	err = fork_lay(f);
 	if (err)
 		give_up_file(f, err);
 	/* A parent that goes on serving the file brings nothing into the page
@@ -380,7 +380,7 @@ static void stop_if_done(void)
 	atomic_store(&fm_fork_touch_file, NULL);
 }
 
-static bool covers(struct fm_file *f, uintptr_t a, uintptr_t end)
+static bool fork_covers(struct fm_file *f, uintptr_t a, uintptr_t end)
 {
 	struct fm_map *m;
 
@@ -390,7 +390,7 @@ static bool covers(struct fm_file *f, uintptr_t a, uintptr_t end)
 	return false;
 }
 
-static bool touch(uintptr_t a, size_t len)
+static bool fork_touch(uintptr_t a, size_t len)
 {
 	bool locked = fm_space_locked(), hit = false;
 	uint64_t old;
@@ -398,7 +398,7 @@ static bool touch(uintptr_t a, size_t len)
 	if (!locked)
 		fm_space_lock(&old);
 	for (uint32_t k = 0; k < nlazy; k++)
-		if (lazy[k] && covers(lazy[k], a, a + len)) {
+		if (lazy[k] && fork_covers(lazy[k], a, a + len)) {
 			restore(k);
 			hit = true;
 		}
@@ -428,7 +428,7 @@ static void leaves(uint32_t k)
 {
 	gone[k] = stores_to(k) ? GONE_STORES : GONE_READ;
 	atomic_fetch_add(&fm_live_maps, 1);
-	forget_all(lazy[k]);
+	fork_forget_all(lazy[k]);
 }
 
 void fm_fork_unmaps(const void *addr, size_t len)
@@ -510,7 +510,7 @@ static int placeholder(struct fm_map *m, int empty)
 
 /* Private mappings with pages of their own at once, the others when touched.
  * Returns whether something is left for later. */
-static bool begin_file(struct fm_file *f, int empty)
+static bool fork_begin_file(struct fm_file *f, int empty)
 {
 	struct fm_map *m, *next;
 	int err = nlazy == FM_MAX_FILES ? -ENOSPC : 0;
@@ -521,8 +521,9 @@ static bool begin_file(struct fm_file *f, int empty)
 		if (came_along(m)) {
 			err = fm_demote_lay(f, m);
 			if (!err)
-				forget(m);
-		} else if ((lost = has_own(m))) { /* the file has older bytes */
+				fork_forget(m);
+		} else if ((lost = fork_has_own(
+				    m))) { /* the file has older bytes */
 			err = -ENOMEM;
 		} else {
 			err = empty < 0 ? empty : placeholder(m, empty);
@@ -530,7 +531,7 @@ static bool begin_file(struct fm_file *f, int empty)
 	}
 	if (err) { /* no empty file, or no room: all of it now */
 		fm_peers_join(f, has_shared_writable(f));
-		err = lost ? err : lay(f);
+		err = lost ? err : fork_lay(f);
 		if (err) {
 			cover_rest(f, empty);
 			give_up_file(f, err);
@@ -550,7 +551,7 @@ static bool hears(void)
 }
 
 /* The engine's tables begin anew; what waits is kept here. */
-static void begin(void)
+static void fork_begin(void)
 {
 	struct fm_file *f;
 	int empty = -1;
@@ -559,9 +560,9 @@ static void begin(void)
 		empty = (int)fm_sys2(SYS_memfd_create, "fastmap",
 				     1 /* CLOEXEC */);
 	fm_for_each_file(f, id) {
-		leave_to_kernel(f);
+		fork_leave_to_kernel(f);
 		fm_file_get(f); /* for good: its slot is not its own any more */
-		if (atomic_load(&f->maps) && begin_file(f, empty))
+		if (atomic_load(&f->maps) && fork_begin_file(f, empty))
 			lazy[nlazy++] = f;
 	}
 	if (empty >= 0)
@@ -596,10 +597,10 @@ void fm_fork_child(void)
 	fm_peers_reset();
 	release_private();
 	fm_ring_dup_not_mine();
-	begin();
+	fork_begin();
 	engine_anew();
 	if (nlazy) {
-		atomic_store(&fm_fork_touch, touch);
+		atomic_store(&fm_fork_touch, fork_touch);
 		atomic_store(&fm_fork_touch_file, touch_file);
 		fm_fork_stores = mapped_for_stores;
 		fm_fork_inherits = inherits;

@@ -94,11 +94,11 @@ void fm_fork_bring(struct fm_fetch *h)
 	fm_unlock(&lock);
 }
 
-static void forked(void)
+static void fork_bring_forked(void)
 {
 	fm_lock_reset(&lock);
 	waiting = NULL;
 	running = false;
 }
 
-FM_LIFE(fork_bring, .level = FM_LIFE_HELPERS, .forked = forked)
+FM_LIFE(fork_bring, .level = FM_LIFE_HELPERS, .forked = fork_bring_forked)

@@ -98,7 +98,7 @@ static void statm_path(char *buf, int pid)
 	memcpy(buf, "/statm", 7);
 }
 
-static void obey(void)
+static void guardian_obey(void)
 {
 	uint32_t n = atomic_load(&g.order);
 
@@ -111,7 +111,7 @@ static void obey(void)
 
 /* Returns when nobody uses this memory any more; true: the program has executed
  * something. */
-static bool watch(int pidfd)
+static bool guardian_watch(int pidfd)
 {
 	struct pollfd p[3] = {
 		{ .fd = pidfd, .events = POLLIN },
@@ -127,7 +127,7 @@ static bool watch(int pidfd)
 		while (fm_backup.sock[1] >= 0 &&
 		       fm_backup_take(fm_backup.sock[1]))
 			;
-		obey();
+		guardian_obey();
 		if (n > 0 && p[0].revents)
 			return false;
 		if (n <= 0 || p[1].revents) {
@@ -204,8 +204,8 @@ static void guardian_main(void *arg)
 	atomic_store(&g.state, pidfd < 0 ? FAILED : READY);
 	fm_futex_wake(&g.state, 1);
 	if (pidfd >= 0) {
-		executed = watch(pidfd);
-		obey();
+		executed = guardian_watch(pidfd);
+		guardian_obey();
 		fm_guardian_flush(&files);
 		fm_rings_release_dead(fm_file_top());
 		if (!atomic_load(&g.other_user)) /* not with his rights */
@@ -232,7 +232,7 @@ static long clone_guardian(void)
  * expect any. So the guardian is the program's own child, which the program
  * ends and reaps. It raises no signal: no wait sees it that does not ask for
  * such. */
-static void reap(void)
+static void guardian_reap(void)
 {
 	if (g.child)
 		fm_sys4(SYS_wait4, g.child, NULL,
@@ -287,7 +287,7 @@ static int spawn(void)
 	uint64_t all = ~0ull, old;
 	long pid;
 
-	reap();
+	guardian_reap();
 	atomic_store(&g.state, STARTING);
 	fm_sys4(SYS_rt_sigprocmask, 2, &all, &old, 8);
 	pid = g.adopted && !gets_orphans() ? spawn_by_another() : spawn_own();
@@ -335,7 +335,7 @@ static void own_ends(void)
 /* The guardian closes what it must not keep. The raised numbers do not exist in
  * its table yet, so that the program's ends have to be closed there explicitly:
  * close_others does. */
-static int start(void)
+static int guardian_start(void)
 {
 	int err;
 
@@ -368,7 +368,7 @@ static int start_guardian(void)
 
 	if (!fm_settings()->guardian || fm_backup_pid())
 		return 0;
-	err = start();
+	err = guardian_start();
 	if (!err) {
 		fm_for_each_file(f, id)
 			fm_backup_add(f);
@@ -405,7 +405,7 @@ void fm_guardian_end(void)
 		return;
 	if (pid)
 		kill_guardian(pid);
-	reap();
+	guardian_reap();
 }
 
 int fm_guardian_disown(void)
@@ -433,7 +433,7 @@ void fm_engine_waits_for_all(void)
 }
 
 /* The guardian is the parent's. */
-static void reset(void)
+static void guardian_reset(void)
 {
 	close_ends();
 	atomic_store(&fm_backup.tid, 0);
@@ -443,7 +443,7 @@ static void reset(void)
 
 /* The message wakes it. One that does not come is found within
  * FM_SECOND_MS. */
-static bool follow(void)
+static bool guardian_follow(void)
 {
 	const struct timespec ms = { 0, 10000000 };
 	const uint64_t until = fm_now_ms() + 2 * FM_SECOND_MS;
@@ -461,11 +461,12 @@ static bool follow(void)
 	return true;
 }
 
-static int offer(void)
+static int guardian_offer(void)
 {
 	atomic_store(&fm_backup_begin, start_guardian);
-	atomic_store(&fm_creds_follow, follow);
+	atomic_store(&fm_creds_follow, guardian_follow);
 	return 0;
 }
 
-FM_LIFE(guardian, .level = FM_LIFE_HELPERS, .start = offer, .reset = reset)
+FM_LIFE(guardian, .level = FM_LIFE_HELPERS, .start = guardian_offer,
+	.reset = guardian_reset)

@@ -105,7 +105,7 @@ static uint64_t out_size(const struct out *o)
 /* ---- the end of the file, which others may cut meanwhile --------------- */
 
 /* Between memory that may be gone. */
-static long copy(long call, void *mine, void *there, size_t n)
+static long guardian_flush_copy(long call, void *mine, void *there, size_t n)
 {
 	struct iovec here = { mine, n }, far = { there, n };
 
@@ -118,8 +118,8 @@ static bool may_copy(void)
 {
 	char a = 0, b;
 
-	return copy(SYS_process_vm_readv, &b, &a, 1) == 1 &&
-	       copy(SYS_process_vm_writev, &b, &a, 1) == 1;
+	return guardian_flush_copy(SYS_process_vm_readv, &b, &a, 1) == 1 &&
+	       guardian_flush_copy(SYS_process_vm_writev, &b, &a, 1) == 1;
 }
 
 /* A private copy of its last page, and that page itself. Nobody but us is in
@@ -153,7 +153,7 @@ static long write_before(const struct out *o, char *buf, size_t len,
 			 uint64_t off)
 {
 	struct iovec v[2] = { { o->end, 1 }, { buf + 1, len - 1 } };
-	long n = copy(SYS_process_vm_writev, buf, o->end, 1);
+	long n = guardian_flush_copy(SYS_process_vm_writev, buf, o->end, 1);
 
 	if (n != 1)
 		return n < 0 ? n : -EFAULT;
@@ -171,8 +171,8 @@ static long out_write(const struct out *o, char *buf, size_t len, uint64_t off)
 		return fm_sys_pwrite(o->fd, buf, len, (off_t)off);
 	if (off < last)
 		return write_before(o, buf, fm_least(len, last - off), off);
-	n = copy(SYS_process_vm_readv, o->end + FM_PAGE + off % FM_PAGE, buf,
-		 len);
+	n = guardian_flush_copy(SYS_process_vm_readv,
+				o->end + FM_PAGE + off % FM_PAGE, buf, len);
 	/* the file is as long as before: no room, say, which a write tells */
 	if (n == -EFAULT && out_size(o) == o->size)
 		n = fm_sys_pwrite(o->fd, buf, len, (off_t)off);
@@ -214,8 +214,9 @@ static uint64_t pages_held(const struct fm_guard_files *g, uintptr_t addr,
 
 /* Some shared mapping that holds page fp; how many of the n pages from there
  * on it holds as well. 0: nobody. */
-static uint64_t find(const struct fm_guard_files *g, struct fm_file *f,
-		     uint64_t fp, uint64_t n, uintptr_t *ret_addr)
+static uint64_t guardian_flush_find(const struct fm_guard_files *g,
+				    struct fm_file *f, uint64_t fp, uint64_t n,
+				    uintptr_t *ret_addr)
 {
 	struct fm_map *m;
 
@@ -238,7 +239,7 @@ static uint64_t find(const struct fm_guard_files *g, struct fm_file *f,
 /* ---- writing ----------------------------------------------------------- */
 
 /* Has somebody cut the file, or made it longer, since we looked? */
-static bool is_cut(struct out *o)
+static bool guardian_flush_is_cut(struct out *o)
 {
 	uint64_t size = out_size(o);
 
@@ -260,7 +261,8 @@ static void write_run(struct out *o, uintptr_t addr, uint64_t off,
 		long n = out_write(o, (char *)addr,
 				   fm_least(len, o->size - off), off);
 
-		if (n == -EINTR || n == -EAGAIN || (n == -EFAULT && is_cut(o)))
+		if (n == -EINTR || n == -EAGAIN ||
+		    (n == -EFAULT && guardian_flush_is_cut(o)))
 			continue;
 		if (n == -EFAULT && !opened) {
 			opened = true;
@@ -322,7 +324,7 @@ static void flush_file(const struct fm_guard_files *g, struct fm_file *f)
 		uint64_t n = dirty_run(f, fp), held;
 		uintptr_t addr = 0;
 
-		held = find(g, f, fp, n, &addr);
+		held = guardian_flush_find(g, f, fp, n, &addr);
 		if (held)
 			write_run(&o, addr, fp << FM_PAGE_SHIFT,
 				  held << FM_PAGE_SHIFT);

@@ -33,7 +33,7 @@ struct workers {
 	int one;
 };
 
-static void look_at(const char *tid, void *arg)
+static void rest_look_at(const char *tid, void *arg)
 {
 	struct workers *w = arg;
 
@@ -43,12 +43,12 @@ static void look_at(const char *tid, void *arg)
 	w->one = atoi(tid);
 }
 
-static struct workers look(void)
+static struct workers rest_look(void)
 {
 	char buf[4096] __attribute__((aligned(8)));
 	struct workers w = { 0 };
 
-	fm_each_thread(buf, sizeof(buf), look_at, &w);
+	fm_each_thread(buf, sizeof(buf), rest_look_at, &w);
 	return w;
 }
 
@@ -57,10 +57,10 @@ static struct workers look(void)
 static bool wait_for_workers(void)
 {
 	const struct fm_wait until = fm_wait_for(fm_tune.patience_ms);
-	struct workers w = look();
+	struct workers w = rest_look();
 	int told = 0;
 
-	for (; w.n && fm_wait_on(&until); w = look())
+	for (; w.n && fm_wait_on(&until); w = rest_look())
 		if (fm_now_ms() - until.begin_ms > 20 && told != w.one)
 			fm_rings_let_worker_go(told = w.one);
 	if (told)
@@ -70,7 +70,7 @@ static bool wait_for_workers(void)
 
 /* ---- the engine -------------------------------------------------------- */
 
-static int hand_over(void)
+static int rest_hand_over(void)
 {
 	int err;
 
@@ -94,7 +94,7 @@ int fm_engine_rest(void)
 	fm_helper_end();
 	fm_warm_thread_end();
 	fm_space_lock(&old);
-	err = fm_life_running() ? hand_over() : 0;
+	err = fm_life_running() ? rest_hand_over() : 0;
 	fm_space_unlock(&old);
 	if (err)
 		return err;

@@ -28,7 +28,7 @@
 #include "policy.h"
 #include "tunables.h"
 
-static FM_FAULT uint64_t distance(int64_t a, int64_t b)
+static FM_FAULT uint64_t ahead_distance(int64_t a, int64_t b)
 {
 	return (uint64_t)(a > b ? a - b : b - a);
 }
@@ -41,7 +41,7 @@ FM_FAULT uint64_t fm_ahead_most(void)
 }
 
 /* Pages that all streams of m together may have ahead. */
-static FM_FAULT uint64_t room(const struct fm_map *m)
+static FM_FAULT uint64_t ahead_room(const struct fm_map *m)
 {
 	uint64_t pages = m->file->policy->map_ahead >> FM_PAGE_SHIFT;
 	uint64_t most = fm_ahead_most();
@@ -59,7 +59,7 @@ static FM_FAULT uint64_t fair_part(const struct fm_stream_set *st)
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
-static FM_FAULT bool is_strided(const struct fm_stream *s)
+static FM_FAULT bool ahead_is_strided(const struct fm_stream *s)
 {
 	return s->step != 1 && s->step != -1;
 }
@@ -70,7 +70,8 @@ static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 	uint64_t n = 0;
 
 	for (int k = 0; k < FM_STREAMS; k++)
-		n += fm_stream_lately(st, &st->s[k]) && is_strided(&st->s[k]);
+		n += fm_stream_lately(st, &st->s[k]) &&
+		     ahead_is_strided(&st->s[k]);
 	return FM_CHUNK_PIECES * 7 / 8 / (n ? n : 1);
 }
 
@@ -96,14 +97,15 @@ static FM_FAULT bool reads_gaps(const struct fm_map *m,
 
 	if (!even)
 		even = fm_device_even(m->file);
-	return !is_strided(s) || (distance(s->step, 0) <= even) != other;
+	return !ahead_is_strided(s) ||
+	       (ahead_distance(s->step, 0) <= even) != other;
 }
 
 /* Pages that s may have come in, and may be ahead for it. */
 static FM_FAULT uint64_t earned(const struct fm_map *m,
 				const struct fm_stream *s, bool gaps)
 {
-	const uint64_t step = distance(s->step, 0);
+	const uint64_t step = ahead_distance(s->step, 0);
 	const uint64_t n = gaps ? FM_HUGE_PAGES : 1;
 	const uint64_t busy = fm_device_depth(m->file->io.device, n, 0);
 
@@ -114,15 +116,15 @@ static FM_FAULT uint64_t earned(const struct fm_map *m,
 }
 
 /* Pages that s may be ahead of its reader. */
-static FM_FAULT uint64_t reach(const struct fm_map *m,
-			       const struct fm_stream *s, bool gaps)
+static FM_FAULT uint64_t ahead_reach(const struct fm_map *m,
+				     const struct fm_stream *s, bool gaps)
 {
 	const struct fm_stream_set *st = atomic_load(&m->streams);
 	uint8_t advice = atomic_load(&m->advice);
-	uint64_t part = fair_part(st), most = room(m);
+	uint64_t part = fair_part(st), most = ahead_room(m);
 
 	if (!gaps)
-		most = strided_part(st) * distance(s->step, 0);
+		most = strided_part(st) * ahead_distance(s->step, 0);
 	else if (part && most > part)
 		most = part;
 	if (advice == MADV_SEQUENTIAL)
@@ -144,10 +146,10 @@ static FM_FAULT int64_t stop_of(const struct fm_map *m)
 
 /* ---- reading ahead ----------------------------------------------------- */
 
-static FM_FAULT bool is_small(const struct fm_map *m,
-			      const struct fm_stream *s)
+static FM_FAULT bool ahead_is_small(const struct fm_map *m,
+				    const struct fm_stream *s)
 {
-	return !is_strided(s) && s->passed < 4 * FM_CHUNK_PIECE &&
+	return !ahead_is_strided(s) && s->passed < 4 * FM_CHUNK_PIECE &&
 	       first_unit(m) < fm_tune.ahead_frame_from;
 }
 
@@ -166,9 +168,9 @@ static FM_FAULT uint64_t fetch(struct fm_map *m, const struct fm_stream *s,
 /* Steps of a stride are equal. */
 static FM_FAULT void move_edge(struct fm_stream *s, uint64_t n)
 {
-	const uint64_t step = distance(s->step, 0);
+	const uint64_t step = ahead_distance(s->step, 0);
 
-	n += distance(s->edge, s->pos);
+	n += ahead_distance(s->edge, s->pos);
 	n = (n + step - 1) / step * step;
 	s->edge = s->pos + (s->step > 0 ? (int64_t)n : -(int64_t)n);
 }
@@ -176,7 +178,7 @@ static FM_FAULT void move_edge(struct fm_stream *s, uint64_t n)
 static FM_FAULT bool push_one(struct fm_map *m, struct fm_stream *s,
 			      int64_t stop, bool gaps)
 {
-	const bool small = !gaps || is_small(m, s);
+	const bool small = !gaps || ahead_is_small(m, s);
 	const uint64_t n = !gaps       ? 1 :
 			   s->step > 0 ? (uint64_t)(stop - s->edge) :
 					 FM_HUGE_PAGES;
@@ -184,7 +186,7 @@ static FM_FAULT bool push_one(struct fm_map *m, struct fm_stream *s,
 
 	/* No frame free and the reader is close: a small buffer may do. */
 	if (!got && !small &&
-	    distance(s->edge, s->pos) < 32 * distance(s->step, 0))
+	    ahead_distance(s->edge, s->pos) < 32 * ahead_distance(s->step, 0))
 		got = fetch(m, s, n, FM_CHUNK_SMALL);
 	if (got)
 		move_edge(s, got);
@@ -196,11 +198,11 @@ static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 {
 	const bool gaps = reads_gaps(m, s);
 	const int64_t stop = stop_of(m);
-	const uint64_t most = reach(m, s, gaps);
+	const uint64_t most = ahead_reach(m, s, gaps);
 
 	for (int n = 0; n < FM_CHUNK_PIECES; n++) {
 		if (s->edge < 0 || s->edge >= stop ||
-		    distance(s->edge, s->pos) >= most ||
+		    ahead_distance(s->edge, s->pos) >= most ||
 		    !push_one(m, s, stop, gaps))
 			return;
 	}
@@ -208,17 +210,17 @@ static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 
 /* ---- what is seen ------------------------------------------------------- */
 
-static FM_FAULT struct fm_sight sight(void)
+static FM_FAULT struct fm_sight ahead_sight(void)
 {
 	return (struct fm_sight){ .near = fm_tune.ahead_gap,
 				  .patience = 32, .each = 4 };
 }
 
 /* The reader is at page e->i. */
-static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
-			     const struct fm_seen *e)
+static FM_FAULT void ahead_advance(struct fm_map *m, struct fm_stream_set *st,
+				   const struct fm_seen *e)
 {
-	const struct fm_sight how = sight();
+	const struct fm_sight how = ahead_sight();
 	struct fm_stream *s = fm_detect(st, e, &how);
 
 	st->clock++;
@@ -233,7 +235,7 @@ static FM_FAULT void advance(struct fm_map *m, struct fm_stream_set *st,
 /* Of small windows the kernel reads ahead, into its page cache. */
 static FM_FAULT bool reads_ahead(const struct fm_map *m)
 {
-	return !fm_map_is_window(m) && room(m) >= FM_CHUNK_PIECE;
+	return !fm_map_is_window(m) && ahead_room(m) >= FM_CHUNK_PIECE;
 }
 
 FM_FAULT void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e)
@@ -247,7 +249,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e)
 	st = fm_streams_of(m);
 	if (!st || !fm_trylock(&st->lock))
 		return;
-	advance(m, st, e);
+	ahead_advance(m, st, e);
 	fm_unlock(&st->lock);
 }
 
@@ -256,7 +258,7 @@ FM_FAULT void fm_ahead_fault(struct fm_map *m, const struct fm_seen *e)
 static FM_FAULT void leave_behind(struct fm_map *m, struct fm_stream_set *st,
 				  const struct fm_seen *e)
 {
-	const struct fm_sight how = sight();
+	const struct fm_sight how = ahead_sight();
 	struct fm_behind behind = { 0, 0 };
 	struct fm_stream *s;
 
@@ -273,11 +275,11 @@ static FM_FAULT void leave_behind(struct fm_map *m, struct fm_stream_set *st,
 static FM_FAULT void advance_chunk(struct fm_map *m, struct fm_stream_set *st,
 				   const struct fm_seen *e)
 {
-	const struct fm_sight how = sight();
+	const struct fm_sight how = ahead_sight();
 
 	if (!fm_detect_find(st, e, &how))
 		return;
-	advance(m, st, e);
+	ahead_advance(m, st, e);
 	fm_streaming_read(m->file, (uint64_t)(e->hi - e->lo));
 }
 

@@ -259,8 +259,8 @@ static FM_FAULT void wait_change(struct fm_chunk *c, uint32_t s)
 }
 
 /* Find the chunk over page fp; when it has landed, it becomes ours. */
-static FM_FAULT struct fm_chunk *claim(struct fm_file *f, uint64_t fp,
-				       uint32_t *ret_state)
+static FM_FAULT struct fm_chunk *chunk_claim(struct fm_file *f, uint64_t fp,
+					     uint32_t *ret_state)
 {
 	struct fm_chunk *c = NULL;
 
@@ -283,7 +283,7 @@ FM_FAULT bool fm_chunk_take(struct fm_map *m, uint64_t i, int64_t *ret_first,
 	uint32_t s;
 
 	for (;;) {
-		c = claim(m->file, fp, &s);
+		c = chunk_claim(m->file, fp, &s);
 		if (!c) {
 			fm_chunk_clear_flags(m->file, fp, 1);
 			return false;
@@ -344,7 +344,7 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 
 /* ---- start ------------------------------------------------------------- */
 
-static int start(void)
+static int chunk_start(void)
 {
 	int err = fm_chunk_table_start();
 
@@ -354,11 +354,12 @@ static int start(void)
 	return err;
 }
 
-static void reset(void)
+static void chunk_reset(void)
 {
 	on = false;
 	fm_chunk_table_reset();
 	fm_chunk_thread_reset();
 }
 
-FM_LIFE(chunk, .level = FM_LIFE_HELPERS, .start = start, .reset = reset)
+FM_LIFE(chunk, .level = FM_LIFE_HELPERS, .start = chunk_start,
+	.reset = chunk_reset)

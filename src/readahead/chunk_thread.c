@@ -28,7 +28,7 @@ static bool asks_cache(const struct fm_chunk *c)
 	       fm_load_asks_cache(c->file);
 }
 
-static void submit_queued(struct fm_ring *r)
+static void chunk_thread_submit_queued(struct fm_ring *r)
 {
 	struct fm_io *ios[FM_CHUNKS];
 	unsigned n = 0;
@@ -66,7 +66,7 @@ static void submit_queued(struct fm_ring *r)
 }
 
 /* Short, and not for the end of the file. */
-static bool is_short(const struct fm_chunk *c)
+static bool chunk_thread_is_short(const struct fm_chunk *c)
 {
 	return c->io.res < 0 ||
 	       ((uint64_t)c->io.res < c->io.len &&
@@ -74,7 +74,7 @@ static bool is_short(const struct fm_chunk *c)
 			(uint64_t)atomic_load(&c->file->size));
 }
 
-static void ask_device(struct fm_chunk *c)
+static void chunk_thread_ask_device(struct fm_chunk *c)
 {
 	c->uncached = true;
 	fm_chunk_set_state(c, CH_QUEUED);
@@ -88,14 +88,15 @@ static void landed(struct fm_chunk *c)
 
 	c->io.user = NULL;
 	if (c->io.nowait)
-		fm_load_asked_cache(c->file, !is_short(c));
-	if (c->io.nowait && is_short(c) && !atomic_load(&c->dead)) {
-		ask_device(c);
+		fm_load_asked_cache(c->file, !chunk_thread_is_short(c));
+	if (c->io.nowait && chunk_thread_is_short(c) &&
+	    !atomic_load(&c->dead)) {
+		chunk_thread_ask_device(c);
 		fm_epoch_leave(e);
 		return;
 	}
 	c->got = fm_load_finish(c->n, c->io.res, c->mem);
-	if (c->io.res >= 0 && is_short(c)) /* whole pages only */
+	if (c->io.res >= 0 && chunk_thread_is_short(c)) /* whole pages only */
 		c->got = c->io.res >> FM_PAGE_SHIFT;
 	if (c->eager && !atomic_load(&c->dead))
 		m = fm_map_by_id(c->map_id, c->map_gen);
@@ -150,8 +151,8 @@ static uint64_t uncovered(struct fm_map *m, uint64_t i, uint64_t n,
 }
 
 /* False: there is no buffer now. */
-static bool read_some(struct fm_want *w, struct fm_map *m, uint64_t i,
-		      uint64_t n)
+static bool chunk_thread_read_some(struct fm_want *w, struct fm_map *m,
+				   uint64_t i, uint64_t n)
 {
 	const bool small = w->vain >= fm_tune.chunk_vain;
 	const uint64_t got = fm_fetch_chunk(m, i, i + n, FM_CHUNK_EAGER |
@@ -175,7 +176,7 @@ static void feed_want(struct fm_want *w, struct fm_map *m)
 		n = fm_least(w->end - w->i, fm_map_pages(at) - i);
 		n = uncovered(at, i, n, &skip);
 		w->i += skip;
-		if (n && !read_some(w, at, i, n))
+		if (n && !chunk_thread_read_some(w, at, i, n))
 			return;
 	}
 }
@@ -225,7 +226,7 @@ static void *reader(void *arg)
 		uint32_t seen = fm_event_seen(&bell);
 		bool left = feed_wants();
 
-		submit_queued(r);
+		chunk_thread_submit_queued(r);
 		land_all(); /* what was done at submission */
 		if (fm_ring_inflight(r)) {
 			fm_ring_reap(r);

@@ -3,12 +3,12 @@
 
 #include "tunables.h"
 
-static FM_FAULT uint64_t distance(int64_t a, int64_t b)
+static FM_FAULT uint64_t detect_distance(int64_t a, int64_t b)
 {
 	return (uint64_t)(a > b ? a - b : b - a);
 }
 
-static FM_FAULT bool is_strided(const struct fm_stream *s)
+static FM_FAULT bool detect_is_strided(const struct fm_stream *s)
 {
 	return s->step != 1 && s->step != -1;
 }
@@ -30,16 +30,16 @@ static FM_FAULT bool belongs(const struct fm_stream *s, const struct fm_seen *e,
 	const int64_t lo = s->step > 0 ? s->pos : s->edge;
 	const int64_t hi = s->step > 0 ? s->edge : s->pos;
 
-	if (is_strided(s))
+	if (detect_is_strided(s))
 		return e->i >= lo && e->i <= hi &&
 		       (e->i - s->pos) % s->step == 0;
 	return e->hi + near > lo && e->lo <= hi + near;
 }
 
 /* Others may be seen in between, the more so the longer its chunks are. */
-static FM_FAULT bool is_over(const struct fm_stream_set *st,
-			     const struct fm_stream *s,
-			     const struct fm_sight *how)
+static FM_FAULT bool detect_is_over(const struct fm_stream_set *st,
+				    const struct fm_stream *s,
+				    const struct fm_sight *how)
 {
 	return st->clock - s->used > how->patience + how->each * s->passed;
 }
@@ -48,7 +48,7 @@ FM_FAULT void fm_detect_age(struct fm_stream_set *st,
 			    const struct fm_sight *how)
 {
 	for (int k = 0; k < FM_STREAMS; k++)
-		if (st->s[k].live && is_over(st, &st->s[k], how))
+		if (st->s[k].live && detect_is_over(st, &st->s[k], how))
 			st->s[k].live = false;
 }
 
@@ -186,7 +186,7 @@ static FM_FAULT int64_t equal_step(const struct sights *l, int64_t i)
 	for (int k = 0; k < l->n; k++) {
 		const int64_t d = i - l->v[k]->i;
 
-		if (distance(d, 0) >= fm_tune.detect_least_stride &&
+		if (detect_distance(d, 0) >= fm_tune.detect_least_stride &&
 		    d <= step_most && -d <= step_most && was_at(l, i - 2 * d))
 			return d;
 	}
@@ -246,8 +246,8 @@ FM_FAULT struct fm_stream *fm_detect_begin(struct fm_stream_set *st, int64_t i,
 }
 
 /* Where e ends for s. */
-static FM_FAULT int64_t end_of(const struct fm_stream *s,
-			       const struct fm_seen *e)
+static FM_FAULT int64_t detect_end_of(const struct fm_stream *s,
+				      const struct fm_seen *e)
 {
 	return s->step == 1 ? e->hi - 1 : s->step == -1 ? e->lo : e->i;
 }
@@ -257,14 +257,15 @@ static FM_FAULT int64_t end_of(const struct fm_stream *s,
 static FM_FAULT void earn(struct fm_stream *s, const struct fm_seen *e,
 			  int64_t pos, int64_t near)
 {
-	const int64_t gap = is_strided(s) ? (int64_t)distance(pos, s->pos) :
-			    s->step > 0	  ? e->lo - s->pos :
-					    s->pos - e->hi + 1;
-	const uint64_t step = distance(s->step, 0);
+	const int64_t gap = detect_is_strided(s)
+				    ? (int64_t)detect_distance(pos, s->pos)
+			    : s->step > 0 ? e->lo - s->pos
+					  : s->pos - e->hi + 1;
+	const uint64_t step = detect_distance(s->step, 0);
 
 	if (gap <= 0 ||
 	    (uint64_t)gap / step <= 2 * (uint64_t)near + s->passed / 4)
-		s->passed += distance(pos, s->pos) / step;
+		s->passed += detect_distance(pos, s->pos) / step;
 	else
 		s->passed /= 2;
 }
@@ -272,13 +273,13 @@ static FM_FAULT void earn(struct fm_stream *s, const struct fm_seen *e,
 static FM_FAULT void go_on(struct fm_stream_set *st, struct fm_stream *s,
 			   const struct fm_seen *e, int64_t near)
 {
-	const int64_t pos = end_of(s, e);
+	const int64_t pos = detect_end_of(s, e);
 
 	if (s->step > 0 ? pos > s->pos : pos < s->pos) {
 		earn(s, e, pos, near);
 		s->pos = pos;
 	}
-	if (!is_strided(s) && s->edge >= e->lo && s->edge < e->hi)
+	if (!detect_is_strided(s) && s->edge >= e->lo && s->edge < e->hi)
 		s->edge = s->step > 0 ? e->hi : e->lo - 1;
 	if (s->step > 0 ? s->edge <= s->pos : s->edge >= s->pos)
 		s->edge = s->pos + s->step;
@@ -287,7 +288,8 @@ static FM_FAULT void go_on(struct fm_stream_set *st, struct fm_stream *s,
 }
 
 /* Who comes late by a page or two, as others do that read along, has not. */
-static FM_FAULT bool turns(const struct fm_stream *s, const struct fm_seen *e)
+static FM_FAULT bool detect_turns(const struct fm_stream *s,
+				  const struct fm_seen *e)
 {
 	return s->step == 1  ? e->chain <= -fm_tune.detect_leaps :
 	       s->step == -1 ? e->chain >= fm_tune.detect_leaps :
@@ -326,7 +328,8 @@ begin_with(struct fm_stream_set *st, struct fm_stream *s,
 	return s;
 }
 
-static FM_FAULT void note(struct fm_stream_set *st, const struct fm_seen *e)
+static FM_FAULT void detect_note(struct fm_stream_set *st,
+				 const struct fm_seen *e)
 {
 	struct fm_trail *t = trail_of(st, e->who);
 
@@ -345,7 +348,7 @@ static FM_FAULT struct fm_stream *stream_at(struct fm_stream_set *st,
 
 	look_back(st, e, how, &l);
 	link_chain(e, &l, how->near);
-	if (s && !turns(s, e))
+	if (s && !detect_turns(s, e))
 		return s;
 	step = new_step(&l, e);
 	return step ? begin_with(st, s, e, step) : s;
@@ -360,7 +363,7 @@ FM_FAULT struct fm_stream *fm_detect(struct fm_stream_set *st,
 
 	e.at = (uint32_t)st->clock;
 	s = stream_at(st, &e, how);
-	note(st, &e);
+	detect_note(st, &e);
 	if (s)
 		go_on(st, s, &e, how->near);
 	return s;

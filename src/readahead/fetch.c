@@ -73,7 +73,7 @@ static bool too_many(const struct fm_fetch *f)
 
 /* ---- one piece --------------------------------------------------------- */
 
-static void ask(struct fm_fetch *f, uint64_t start, size_t n)
+static void fetch_ask(struct fm_fetch *f, uint64_t start, size_t n)
 {
 	if (f->fd >= 0)
 		fm_sys4(SYS_fadvise64, f->fd, (long)start, (long)n,
@@ -91,13 +91,13 @@ static void ask_next(struct fm_fetch *f, struct fm_fetch_run *r)
 
 	if (f->down)
 		r->end -= n;
-	ask(f, f->down ? r->end : r->start, n);
+	fetch_ask(f, f->down ? r->end : r->start, n);
 	if (!f->down)
 		r->start += n;
 }
 
 /* A piece that has not come for so long may never. */
-static void wait_for_one(struct fm_fetch *f, uint64_t now)
+static void fetch_wait_for_one(struct fm_fetch *f, uint64_t now)
 {
 	if (!f->since_ms)
 		f->since_ms = now;
@@ -117,7 +117,7 @@ bool fm_fetch_run(struct fm_fetch *f, struct fm_fetch_run *r, uint64_t ms)
 		if (!is_room(f))
 			return true;
 		if (too_many(f))
-			wait_for_one(f, now);
+			fetch_wait_for_one(f, now);
 		else
 			ask_next(f, r);
 	}

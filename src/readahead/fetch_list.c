@@ -32,7 +32,7 @@ void fm_fetch_add(struct fm_fetch *f, uint64_t start, uint64_t end)
 		f->v[f->n++] = (struct fm_fetch_run){ start, end };
 }
 
-static bool is_over(const struct fm_fetch *f)
+static bool fetch_list_is_over(const struct fm_fetch *f)
 {
 	return f->full || f->at == f->n ||
 	       (f->until_ms && fm_now_ms() >= f->until_ms);
@@ -43,9 +43,9 @@ bool fm_fetch_list(struct fm_fetch *f, uint64_t ms)
 	const uint64_t until = fm_now_ms() + ms;
 	uint64_t now;
 
-	while (!is_over(f) && (now = fm_now_ms()) < until)
+	while (!fetch_list_is_over(f) && (now = fm_now_ms()) < until)
 		f->at += !fm_fetch_run(f, &f->v[f->at], until - now);
-	return !is_over(f);
+	return !fetch_list_is_over(f);
 }
 
 void fm_fetch_forget(struct fm_fetch *f)

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "tunables.h"
 
-static uint64_t ask(dev_t dev)
+static uint64_t kernel_ahead_ask(dev_t dev)
 {
 	char path[64] = "/sys/class/bdi/", text[32];
 	size_t n = strlen(path);
@@ -38,7 +38,7 @@ static struct {
 	uint64_t bytes, until_ms;
 } known[KNOWN];
 
-static bool find(dev_t dev, uint64_t *ret)
+static bool kernel_ahead_find(dev_t dev, uint64_t *ret)
 {
 	const uint64_t now = fm_now_ms();
 	bool found = false;
@@ -52,7 +52,7 @@ static bool find(dev_t dev, uint64_t *ret)
 	return found;
 }
 
-static void keep(dev_t dev, uint64_t bytes)
+static void kernel_ahead_keep(dev_t dev, uint64_t bytes)
 {
 	unsigned at = 0;
 
@@ -70,10 +70,10 @@ uint64_t fm_readahead_known(dev_t dev)
 {
 	uint64_t bytes;
 
-	if (find(dev, &bytes))
+	if (kernel_ahead_find(dev, &bytes))
 		return bytes;
-	bytes = ask(dev);
-	keep(dev, bytes);
+	bytes = kernel_ahead_ask(dev);
+	kernel_ahead_keep(dev, bytes);
 	return bytes;
 }
 
@@ -84,9 +84,9 @@ uint64_t fm_readahead_bytes(dev_t dev)
 	return bytes ? bytes : fm_tune.kernel_ahead_unknown;
 }
 
-static void forked(void)
+static void kernel_ahead_forked(void)
 {
 	fm_lock_reset(&lock);
 }
 
-FM_LIFE(kernel_ahead, .level = FM_LIFE_HELPERS, .forked = forked)
+FM_LIFE(kernel_ahead, .level = FM_LIFE_HELPERS, .forked = kernel_ahead_forked)

@@ -15,7 +15,7 @@ static struct fm_want *queue;
 static uint32_t head, tail;  /* taken, added: growing */
 static uint64_t pages;       /* in the queue */
 
-static bool is_of(const struct fm_want *w, const struct fm_map *m)
+static bool wants_is_of(const struct fm_want *w, const struct fm_map *m)
 {
 	return w->id == m->id && w->gen == atomic_load(&m->gen);
 }
@@ -34,7 +34,8 @@ static bool extend(const struct fm_map *m, uint64_t i, uint64_t end)
 {
 	struct fm_want *last = &queue[(tail - 1) % WANTS];
 
-	if (tail == head || !is_of(last, m) || i < last->i || i > last->end)
+	if (tail == head || !wants_is_of(last, m) || i < last->i ||
+	    i > last->end)
 		return false;
 	if (last->end < end) {
 		pages += end - last->end;

@@ -67,26 +67,26 @@ int fm_file_shared(struct fm_file *f)
 
 /* Of a range that keeps the space lock only pages of touched groups are locked,
  * and the file is shut from its start on. */
-static uint64_t next_page(const struct fm_range *r, uint64_t fp)
+static uint64_t fileio_next_page(const struct fm_range *r, uint64_t fp)
 {
 	return r->space ? fm_barrier_next(r->file, fp, r->stop) : fp;
 }
 
 /* Pages are visited in ascending order, as the lock order asks. */
-static void lock_pages(struct fm_range *r, uint64_t stop)
+static void fileio_lock_pages(struct fm_range *r, uint64_t stop)
 {
 	r->stop = stop;
 	if (r->space)
 		fm_shut(r->file, r->first, stop, &r->stop);
-	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
-	     fp = next_page(r, fp + 1))
+	for (uint64_t fp = fileio_next_page(r, r->first); fp < r->stop;
+	     fp = fileio_next_page(r, fp + 1))
 		fm_page_lock_idle(fm_file_page(r->file, fp));
 }
 
 static void unlock_pages(const struct fm_range *r)
 {
-	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
-	     fp = next_page(r, fp + 1))
+	for (uint64_t fp = fileio_next_page(r, r->first); fp < r->stop;
+	     fp = fileio_next_page(r, fp + 1))
 		fm_page_unlock(fm_file_page(r->file, fp));
 	if (r->space)
 		fm_barrier_open(r->file);
@@ -96,7 +96,7 @@ static void unlock_pages(const struct fm_range *r)
  * flush and the lock. */
 static bool locked_and_clean(struct fm_range *r, uint64_t stop)
 {
-	lock_pages(r, stop);
+	fileio_lock_pages(r, stop);
 	if (fm_dirty_next(r->file, r->first, stop) >= stop)
 		return true;
 	unlock_pages(r);
@@ -131,7 +131,7 @@ static int lock_clean(struct fm_range *r, uint64_t stop)
 			return 0;
 	}
 	for (;;) {
-		lock_pages(r, stop);
+		fileio_lock_pages(r, stop);
 		err = clean_locked(r->file, r->first, stop, last);
 		if (err != -EBUSY || last)
 			return err;
@@ -159,7 +159,7 @@ static void unlock_around(struct fm_range *r)
 }
 
 /* Does it begin within a page that could not be written? */
-static bool is_cut(const struct fm_range *r)
+static bool fileio_is_cut(const struct fm_range *r)
 {
 	return r->first < r->whole &&
 	       fm_dirty_next(r->file, r->first, r->first + 1) == r->first;
@@ -191,7 +191,7 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	fm_chunk_forget(f, r->first, stop);
 	err = lock_clean(r, stop);
 	fm_epoch_leave(e);
-	if (err && (len || is_cut(r))) {
+	if (err && (len || fileio_is_cut(r))) {
 		/* Unwritten bytes around a partial overwrite, or before the new
 		 * end, would be lost. */
 		unlock_pages(r);
@@ -255,7 +255,7 @@ struct stale {
 
 /* Stored to, and the device refuses it: there is no other copy. Ranges with an
  * end are not changed then. */
-static bool is_refused(struct fm_file *f, uint64_t fp, bool discard)
+static bool fileio_is_refused(struct fm_file *f, uint64_t fp, bool discard)
 {
 	return !discard && (fm_page_state(fm_file_page(f, fp)) & FP_DIRTY);
 }
@@ -275,7 +275,7 @@ static void drop_copy(struct fm_map *m, uint64_t i, struct stale *d)
 
 	if (!(mode & PM_PRESENT) || ((mode & PM_COW) && !discard))
 		return;
-	if (m->shared && is_refused(m->file, m->pgoff + i, d->discard))
+	if (m->shared && fileio_is_refused(m->file, m->pgoff + i, d->discard))
 		return;
 	if (in_use(d, fm_map_addr(m, i)))
 		d->pinned = true;
@@ -293,8 +293,8 @@ static void drop_in_map(struct fm_map *m, struct stale *d)
 	uint64_t lo = r->first < m->pgoff ? m->pgoff : r->first;
 	uint64_t hi = r->stop < end ? r->stop : end;
 
-	for (uint64_t fp = next_page(r, lo); fp < hi;
-	     fp = next_page(r, fp + 1)) {
+	for (uint64_t fp = fileio_next_page(r, lo); fp < hi;
+	     fp = fileio_next_page(r, fp + 1)) {
 		uint64_t i = fp - m->pgoff;
 		uint64_t group = (m->mbase + i) >> FM_TOUCH_SHIFT;
 
@@ -309,8 +309,8 @@ static void drop_in_map(struct fm_map *m, struct stale *d)
 }
 
 /* Pages fp up to stop of what has been read to mem go back to m: how many. */
-static uint64_t put_back(struct fm_map *m, uint64_t fp, uint64_t stop,
-			 const void *mem)
+static uint64_t fileio_put_back(struct fm_map *m, uint64_t fp, uint64_t stop,
+				const void *mem)
 {
 	long done = fm_install(m, fp - m->pgoff, mem, stop - fp, false);
 
@@ -349,8 +349,8 @@ static uint64_t put_back_all(struct fm_map *m, uint64_t first, uint64_t bits,
 	while (bits) {
 		unsigned n, lo = take_run(&bits, &n);
 
-		done += put_back(m, first + lo, first + lo + n,
-				 mem + ((size_t)lo << FM_PAGE_SHIFT));
+		done += fileio_put_back(m, first + lo, first + lo + n,
+					mem + ((size_t)lo << FM_PAGE_SHIFT));
 	}
 	return done;
 }
@@ -358,7 +358,7 @@ static uint64_t put_back_all(struct fm_map *m, uint64_t first, uint64_t bits,
 /* What was dropped of m has just been written through the page cache: take it
  * from there. Under the same page locks, so that it is a load like any other.
  */
-static void reload(struct fm_map *m, const struct stale *d)
+static void fileio_reload(struct fm_map *m, const struct stale *d)
 {
 	uint64_t n = (unsigned)__builtin_popcountll(d->gone);
 	struct fm_bounce *b;
@@ -387,7 +387,7 @@ static bool plain_copies(struct fm_map *m, const struct fm_range *r,
 		if (!(mode & PM_PRESENT))
 			continue;
 		if ((mode & (PM_WRITABLE | PM_COW | PM_LAZY)) ||
-		    is_refused(m->file, fp, false))
+		    fileio_is_refused(m->file, fp, false))
 			return false;
 		*ret |= 1ull << (fp - r->first);
 	}
@@ -460,17 +460,17 @@ static void renew_map(struct fm_map *m, struct stale *d, bool again)
 	d->copies += (unsigned)__builtin_popcountll(d->gone);
 	if (!again || !d->gone || d->pinned)
 		return;
-	reload(m, d);
+	fileio_reload(m, d);
 	note_reload(m);
 }
 
 static void forget_states(const struct fm_range *r, bool discard)
 {
-	for (uint64_t fp = next_page(r, r->first); fp < r->stop;
-	     fp = next_page(r, fp + 1)) {
+	for (uint64_t fp = fileio_next_page(r, r->first); fp < r->stop;
+	     fp = fileio_next_page(r, fp + 1)) {
 		_Atomic uint8_t *p = fm_file_page(r->file, fp);
 
-		if (is_refused(r->file, fp, discard))
+		if (fileio_is_refused(r->file, fp, discard))
 			continue;
 		if (fm_page_state(p) & FP_DIRTY)
 			fm_dirty_clear(r->file, fp);
@@ -482,7 +482,8 @@ static void forget_states(const struct fm_range *r, bool discard)
 
 /* False: a system call in flight uses a copy that is stale now. How many there
  * were is counted in *copies. */
-static bool renew(const struct fm_range *r, bool discard, unsigned *copies)
+static bool fileio_renew(const struct fm_range *r, bool discard,
+			 unsigned *copies)
 {
 	const bool again = r->cached && r->stop - r->first <= RELOAD &&
 			   !discard;
@@ -514,7 +515,7 @@ static bool renew_again(const struct fm_range *r, bool discard)
 		return false;
 	now.whole = r->whole;
 	e = fm_epoch_enter();
-	ok = renew(&now, discard, &copies);
+	ok = fileio_renew(&now, discard, &copies);
 	unlock_pages(&now);
 	fm_epoch_leave(e);
 	unlock_around(&now);
@@ -544,7 +545,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	if (changed) {
 		atomic_store(&f->calls.changed_ms, fm_now_ms());
 		fm_chunk_kill(f, r->first, r->stop);
-		stale = !renew(r, discard, &copies);
+		stale = !fileio_renew(r, discard, &copies);
 	}
 	if (stale)
 		fm_file_hold(f);

@@ -22,7 +22,7 @@ bool fm_beyond_fsize(uint64_t end)
 	return end > rl.rlim_cur;
 }
 
-static bool is_beyond(struct fm_file *f, uint64_t limit)
+static bool fsize_is_beyond(struct fm_file *f, uint64_t limit)
 {
 	struct fm_map *m = atomic_load(&f->maps);
 	bool large = m && (uint64_t)fm_file_size_now(f) > limit;
@@ -41,6 +41,6 @@ void fm_limit_fsize(uint64_t limit)
 	uint64_t old;
 
 	fm_space_lock(&old);
-	fm_demote_where(is_beyond, limit, FM_WHY_LIMIT);
+	fm_demote_where(fsize_is_beyond, limit, FM_WHY_LIMIT);
 	fm_space_unlock(&old);
 }

@@ -14,13 +14,13 @@ static struct stat id; /* of it: the number may become another's */
 static int owner;
 static _Atomic bool off;
 
-static bool put(void *to, const void *from, size_t len)
+static bool inplace_update_put(void *to, const void *from, size_t len)
 {
 	return fm_sys_pwrite(mem, from, len, (off_t)(uintptr_t)to) ==
 	       (ssize_t)len;
 }
 
-static int start(void)
+static int inplace_update_start(void)
 {
 	static volatile char to, from = 1;
 	int fd;
@@ -35,12 +35,14 @@ static int start(void)
 	to = 0;
 	/* Another's /proc shows us under a number that is somebody else's. */
 	atomic_store(&off, fm_sys_stat_notimes(mem, &id) ||
-			   !put((void *)&to, (void *)&from, 1) || to != from);
+				   !inplace_update_put((void *)&to,
+						       (void *)&from, 1) ||
+				   to != from);
 	return 0;
 }
 
 /* It is the parent's memory. */
-static void reset(void)
+static void inplace_update_reset(void)
 {
 	fm_fd_drop(mem);
 	mem = -1;
@@ -60,14 +62,14 @@ bool fm_rewrite(struct fm_map *m, uint64_t i, const void *src, uint64_t n)
 	void *to = fm_map_addr(m, i);
 	size_t len = n << FM_PAGE_SHIFT;
 
-	if (atomic_load(&m->modes->bare) && put(to, src, len))
+	if (atomic_load(&m->modes->bare) && inplace_update_put(to, src, len))
 		return true;
 	/* Said before the first of them is, for who looks after it has had
 	 * their locks. */
 	atomic_store(&m->modes->bare, true);
 	if (fm_uffd_protect(to, len, false))
 		return false;
-	if (put(to, src, len))
+	if (inplace_update_put(to, src, len))
 		return true;
 	atomic_store(&off, true); /* not on this kernel, or not any more */
 	return false;
@@ -95,7 +97,7 @@ static int cover_run(struct fm_map *m, uint64_t *i, uint64_t hi)
 }
 
 /* Stores are about to be allowed, and the fault path knows that. */
-static int cover(struct fm_map *m, void *arg)
+static int inplace_update_cover(struct fm_map *m, void *arg)
 {
 	uint64_t pages = fm_map_pages(m);
 	int err = 0;
@@ -114,9 +116,9 @@ static int cover(struct fm_map *m, void *arg)
 	return err;
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void inplace_update_begin(void)
 {
-	fm_mprotect_first = cover;
+	fm_mprotect_first = inplace_update_cover;
 }
 
 void fm_inplace_tighten(struct fm_file *f)
@@ -133,5 +135,5 @@ void fm_inplace_tighten(struct fm_file *f)
 	fm_space_unlock(&old);
 }
 
-FM_LIFE(inplace_update, .level = FM_LIFE_HELPERS, .start = start,
-	.reset = reset)
+FM_LIFE(inplace_update, .level = FM_LIFE_HELPERS, .start = inplace_update_start,
+	.reset = inplace_update_reset)

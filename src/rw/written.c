@@ -10,7 +10,7 @@
 #include "writeback/writeback.h"
 
 /* Twice, since the page cache has it beside us until we let go. */
-static bool fits(struct fm_file *f)
+static bool written_fits(struct fm_file *f)
 {
 	return (uint64_t)atomic_load(&f->size) < fm_mem_monitor_all() / 2;
 }
@@ -21,10 +21,10 @@ static bool may_be_handed(struct fm_file *f)
 	return f->policy->serve == FM_SERVE_AUTO &&
 	       f->policy->warm != FM_WARM_ENGINE && !fm_kernel_serves(f) &&
 	       !fm_mem_monitor_short() &&
-	       fm_demote_may_return(f, FM_WHY_WRITTEN) && fits(f);
+	       fm_demote_may_return(f, FM_WHY_WRITTEN) && written_fits(f);
 }
 
-static bool ask(struct fm_file *f)
+static bool written_ask(struct fm_file *f)
 {
 	uint64_t old;
 	bool yes;
@@ -42,6 +42,6 @@ void fm_written_note(struct fm_file *f, uint64_t ns)
 	const uint64_t now = atomic_load(&f->calls.changed_ms);
 
 	fm_lately_add(&f->calls.followed, now, ns);
-	if (fm_lately_pays(&f->calls.followed, now) && ask(f))
+	if (fm_lately_pays(&f->calls.followed, now) && written_ask(f))
 		fm_wb_kick();
 }

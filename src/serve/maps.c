@@ -19,7 +19,7 @@ void fm_maps_begin(struct fm_maps *m, size_t len, uint64_t took_ns,
 	m->from_ns = now_ns - took_ns;
 }
 
-static void judge(struct fm_maps *m, uint64_t now_ns)
+static void maps_judge(struct fm_maps *m, uint64_t now_ns)
 {
 	m->cost = (uint32_t)(m->lost_ns * 1000 / (m->mapped_ns + 1));
 	m->most = fm_least(2 * m->longest, fm_tune.serve_window);
@@ -41,7 +41,7 @@ void fm_maps_end(struct fm_maps *m, uint64_t now_ns)
 	m->lost_ns += ms(mapped) < fm_tune.serve_short_ms ? mapped :
 							    m->took_ns;
 	if (++m->n == fm_tune.serve_enough)
-		judge(m, now_ns);
+		maps_judge(m, now_ns);
 }
 
 void fm_maps_refused(struct fm_maps *m, size_t len, uint64_t took_ns,

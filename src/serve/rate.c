@@ -5,7 +5,7 @@
 #include "base/types.h"
 #include "tunables.h"
 
-static uint32_t part(uint64_t lost_us, uint64_t ms)
+static uint32_t rate_part(uint64_t lost_us, uint64_t ms)
 {
 	return ms ? (uint32_t)fm_least(lost_us / ms, UINT32_MAX) : 0;
 }
@@ -31,7 +31,7 @@ static uint64_t kernel_us(const struct fm_totals *a, const struct fm_totals *b)
 static uint32_t with_kernel(const struct fm_totals *a,
 			    const struct fm_totals *b)
 {
-	const uint32_t counted = part(kernel_us(a, b), b->ms - a->ms);
+	const uint32_t counted = rate_part(kernel_us(a, b), b->ms - a->ms);
 	const uint32_t seen = b->waiting * 1000;
 
 	return counted > seen ? counted : seen;
@@ -45,7 +45,7 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 
 	return (struct fm_rate){
 		.kernel = with_kernel(a, b),
-		.engine = part(spent / 1000, ms),
+		.engine = rate_part(spent / 1000, ms),
 		.waits = a_second(b->major - a->major + b->loads - a->loads,
 				  ms),
 		.kib = a_second((b->read_bytes - a->read_bytes) >> 10, ms),
@@ -55,7 +55,7 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 }
 
 /* With both together. */
-static uint32_t lost(const struct fm_rate *r)
+static uint32_t rate_lost(const struct fm_rate *r)
 {
 	return (uint32_t)fm_least((uint64_t)r->kernel + r->engine, UINT32_MAX);
 }
@@ -71,14 +71,15 @@ uint64_t fm_rate_reached(const struct fm_rate *r)
 }
 
 /* By how the engine reads: the kernel reads pieces for single touches, too. */
-static bool in_order(const struct fm_rate *engine)
+static bool rate_in_order(const struct fm_rate *engine)
 {
 	return engine->kib >= fm_tune.serve_piece_kib * (uint64_t)engine->waits;
 }
 
 static uint64_t gets(const struct fm_rate *r, const struct fm_rate *engine)
 {
-	return in_order(engine) ? progress(r->kib, r) : progress(r->waits, r);
+	return rate_in_order(engine) ? progress(r->kib, r)
+				     : progress(r->waits, r);
 }
 
 /* By more than what one second differs from the next: where both are as good
@@ -100,7 +101,7 @@ bool fm_rate_kernel_better(const struct fm_rate *engine,
 bool fm_rate_engine_better(const struct fm_rate *kernel,
 			   const struct fm_rate *engine)
 {
-	return lost(engine) < fm_tune.serve_lost_much / 2 ||
+	return rate_lost(engine) < fm_tune.serve_lost_much / 2 ||
 	       is_more(gets(kernel, engine), gets(engine, engine));
 }
 

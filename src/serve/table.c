@@ -18,7 +18,7 @@ static _Atomic uint16_t place[PLACES]; /* 1 + the entry; 0: free */
 static _Atomic uint32_t used;
 static _Atomic uint32_t generation; /* a child of fork has another */
 
-static _Atomic uint16_t *place_of(dev_t dev, ino_t ino, unsigned k)
+static _Atomic uint16_t *table_place_of(dev_t dev, ino_t ino, unsigned k)
 {
 	const uint64_t h = ((uint64_t)ino ^ (uint64_t)dev << 20) *
 			   0x9e3779b97f4a7c15ull;
@@ -26,7 +26,7 @@ static _Atomic uint16_t *place_of(dev_t dev, ino_t ino, unsigned k)
 	return &place[((h >> 40) + k) % PLACES];
 }
 
-static struct fm_case *at(uint16_t n, dev_t dev, ino_t ino)
+static struct fm_case *table_at(uint16_t n, dev_t dev, ino_t ino)
 {
 	struct fm_case *c =
 		&atomic_load(&block[(n - 1u) / BLOCK])[(n - 1u) % BLOCK];
@@ -39,11 +39,11 @@ struct fm_case *fm_case_find(dev_t dev, ino_t ino)
 	struct fm_case *c = NULL;
 
 	for (unsigned k = 0; k < PROBES && !c; k++) {
-		const uint16_t n = atomic_load(place_of(dev, ino, k));
+		const uint16_t n = atomic_load(table_place_of(dev, ino, k));
 
 		if (!n)
 			return NULL;
-		c = at(n, dev, ino);
+		c = table_at(n, dev, ino);
 	}
 	return c;
 }
@@ -63,7 +63,7 @@ static struct fm_case *block_at(unsigned b)
 }
 
 /* 1 + a new entry; 0: there is none. */
-static uint16_t make(dev_t dev, ino_t ino)
+static uint16_t table_make(dev_t dev, ino_t ino)
 {
 	uint32_t n = atomic_load(&used);
 	struct fm_case *b;
@@ -80,20 +80,20 @@ static uint16_t make(dev_t dev, ino_t ino)
 
 /* Where no place is left no entry is made. Who comes second for the same file
  * finds the place taken, by it. */
-static struct fm_case *add(dev_t dev, ino_t ino)
+static struct fm_case *table_add(dev_t dev, ino_t ino)
 {
 	struct fm_case *c = NULL;
 	uint16_t new = 0;
 
 	for (unsigned k = 0; k < PROBES && !c; k++) {
-		_Atomic uint16_t *p = place_of(dev, ino, k);
+		_Atomic uint16_t *p = table_place_of(dev, ino, k);
 		uint16_t n = atomic_load(p);
 
-		if (!n && !new && !(new = make(dev, ino)))
+		if (!n && !new && !(new = table_make(dev, ino)))
 			return NULL;
 		if (!n && atomic_compare_exchange_strong(p, &n, new))
 			n = new;
-		c = at(n, dev, ino);
+		c = table_at(n, dev, ino);
 	}
 	return c;
 }
@@ -102,7 +102,7 @@ struct fm_case *fm_case_of(dev_t dev, ino_t ino)
 {
 	struct fm_case *c = fm_case_find(dev, ino);
 
-	return c ? c : add(dev, ino);
+	return c ? c : table_add(dev, ino);
 }
 
 /* ---- of this process ----------------------------------------------------- */
@@ -151,9 +151,9 @@ void fm_choice_put(struct fm_choice *c, dev_t dev, ino_t ino)
 
 /* Entries are not gone through, of which there may be 60,000: what was of the
  * parent is told by its number. */
-static void forked(void)
+static void table_forked(void)
 {
 	atomic_fetch_add(&generation, 1);
 }
 
-FM_LIFE(serve_table, .level = FM_LIFE_HELPERS, .forked = forked)
+FM_LIFE(serve_table, .level = FM_LIFE_HELPERS, .forked = table_forked)

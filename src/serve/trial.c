@@ -13,7 +13,7 @@ const struct fm_trial_kind fm_trial_of_engine = {
 	.better = fm_rate_engine_better,
 };
 
-static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
+static enum fm_trial_act trial_fail(struct fm_trial *t, uint64_t now_ms)
 {
 	t->state = FM_TRIAL_NONE;
 	t->hopeful = 0;
@@ -23,7 +23,7 @@ static enum fm_trial_act fail(struct fm_trial *t, uint64_t now_ms)
 
 void fm_trial_refused(struct fm_trial *t, uint64_t now_ms)
 {
-	fail(t, now_ms);
+	trial_fail(t, now_ms);
 	fm_hold_most(&t->hold, now_ms);
 }
 
@@ -38,9 +38,9 @@ void fm_trial_begun(struct fm_trial *t, const struct fm_trial_second *now,
 	t->state = FM_TRIAL_RUNS;
 }
 
-static enum fm_trial_act wait_for_one(const struct fm_trial_kind *k,
-				      struct fm_trial *t,
-				      const struct fm_trial_second *now)
+static enum fm_trial_act trial_wait_for_one(const struct fm_trial_kind *k,
+					    struct fm_trial *t,
+					    const struct fm_trial_second *now)
 {
 	const uint32_t lost = k->of_engine ? now->rate.kernel :
 					     now->rate.engine;
@@ -60,7 +60,8 @@ static bool reads_again(const struct fm_trial *t,
 	return now->read_bytes - t->begun_bytes > 2 * t->room;
 }
 
-static bool is_over(const struct fm_trial *t, const struct fm_trial_second *now)
+static bool trial_is_over(const struct fm_trial *t,
+			  const struct fm_trial_second *now)
 {
 	const uint64_t fill = fm_tune.serve_settle_ms +
 			      t->room / fm_tune.serve_filled_a_ms;
@@ -84,7 +85,7 @@ static enum fm_trial_act on_trial(const struct fm_trial_kind *k,
 	}
 	if (learns)
 		t->begun_bytes = now->read_bytes;
-	return !t->good && is_over(t, now) ? fail(t, now->ms) :
+	return !t->good && trial_is_over(t, now) ? trial_fail(t, now->ms) :
 					     FM_TRIAL_NOTHING;
 }
 
@@ -95,7 +96,7 @@ static enum fm_trial_act has_kept(const struct fm_trial_kind *k,
 	if (!k->worse)
 		return FM_TRIAL_NOTHING;
 	t->bad = k->worse(&t->before, &now->rate) ? t->bad + 1 : 0;
-	return t->bad >= fm_tune.serve_row ? fail(t, now->ms) :
+	return t->bad >= fm_tune.serve_row ? trial_fail(t, now->ms) :
 					     FM_TRIAL_NOTHING;
 }
 
@@ -109,6 +110,6 @@ enum fm_trial_act fm_trial_step(const struct fm_trial_kind *k,
 	case FM_TRIAL_KEPT:
 		return has_kept(k, t, now);
 	default:
-		return wait_for_one(k, t, now);
+		return trial_wait_for_one(k, t, now);
 	}
 }

@@ -34,7 +34,7 @@ _Atomic bool fm_demote_ends;
 
 /* ---- steps ------------------------------------------------------------- */
 
-static void pass_through(struct fm_map *m, uint64_t i, void *arg)
+static void demote_pass_through(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
@@ -44,7 +44,7 @@ static void pass_through(struct fm_map *m, uint64_t i, void *arg)
 
 void fm_pass_through(struct fm_map *m)
 {
-	fm_map_each(m, 0, fm_map_pages(m), pass_through, NULL);
+	fm_map_each(m, 0, fm_map_pages(m), demote_pass_through, NULL);
 }
 
 static int write_back_all(struct fm_file *f)
@@ -234,7 +234,7 @@ static int may_be_replaced(struct fm_map *m)
 
 /* Each may need two vmas more, where it was part of one (vm.max_map_count).
  * Neighbours that differ are not joined. */
-static int has_room(size_t n)
+static int demote_has_room(size_t n)
 {
 	const size_t len = 4 * n * FM_PAGE;
 	char *p = fm_sys_far(len, PROT_NONE);
@@ -250,7 +250,7 @@ static int has_room(size_t n)
 
 static int may_all(const struct fm_list *l)
 {
-	int err = l->n > 1 ? has_room(l->n) : 0;
+	int err = l->n > 1 ? demote_has_room(l->n) : 0;
 
 	for (size_t k = 0; l->n > 1 && k < l->n && !err; k++)
 		err = may_be_replaced(l->v[k]);
@@ -259,7 +259,7 @@ static int may_all(const struct fm_list *l)
 	return err;
 }
 
-static int lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
+static int demote_lay_all(struct fm_file *f, struct fm_list *l, size_t *ret_n)
 {
 	int err = may_all(l);
 
@@ -292,7 +292,7 @@ static int lay_and_unlink(struct fm_file *f, struct fm_list *l)
 	int err;
 
 	fm_pieces_note(f, &pieces);
-	err = lay_all(f, l, &n);
+	err = demote_lay_all(f, l, &n);
 	fm_pieces_join(f, &pieces, !err);
 	/* who reads it from now on asks the kernel */
 	atomic_fetch_add(&demotions, 1);
@@ -360,7 +360,7 @@ static void note_resident(struct fm_file *f, enum fm_server_reason why,
 		fm_resident_note(f, ret);
 }
 
-static int to_kernel(struct fm_file *f, enum fm_server_reason why)
+static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
 	struct fm_fetch resident;
 	const bool passes = fm_demote_may_return(f, why);
@@ -425,7 +425,7 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 {
 	static int (*const change[FM_SERVERS][FM_SERVERS])(
 		struct fm_file * f, enum fm_server_reason why) = {
-		[FM_SERVER_ENGINE][FM_SERVER_KERNEL] = to_kernel,
+		[FM_SERVER_ENGINE][FM_SERVER_KERNEL] = demote_to_kernel,
 		[FM_SERVER_KERNEL][FM_SERVER_ENGINE] = to_engine,
 	};
 	const enum fm_server from = fm_server_of(f);
@@ -557,11 +557,11 @@ static int take_unservable(struct fm_file *f, uintptr_t addr, bool beyond)
 			fm_demote_unreadable(f, addr, FM_WHY_UNREADABLE);
 }
 
-static int offer(void)
+static int demote_offer(void)
 {
 	fm_demote_queue_start(serve_queue);
 	atomic_store(&fm_fault_unservable, take_unservable);
 	return 0;
 }
 
-FM_LIFE(demote, .level = FM_LIFE_HELPERS, .start = offer)
+FM_LIFE(demote, .level = FM_LIFE_HELPERS, .start = demote_offer)

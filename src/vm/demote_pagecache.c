@@ -13,7 +13,7 @@
 
 /* ---- what is resident ---------------------------------------------------- */
 
-static void note(struct fm_map *m, uint64_t i, void *arg)
+static void demote_pagecache_note(struct fm_map *m, uint64_t i, void *arg)
 {
 	const uintptr_t a = (uintptr_t)fm_map_addr(m, i);
 
@@ -27,7 +27,7 @@ void fm_resident_note(struct fm_file *f, struct fm_fetch *ret)
 
 	fm_fetch_begin(ret, -1, f->dev, true);
 	fm_for_each_map(m, f)
-		fm_map_each(m, 0, fm_map_pages(m), note, ret);
+		fm_map_each(m, 0, fm_map_pages(m), demote_pagecache_note, ret);
 }
 
 void fm_resident_note_all(struct fm_file *f, struct fm_fetch *ret)
@@ -50,12 +50,13 @@ void fm_resident_note_all(struct fm_file *f, struct fm_fetch *ret)
 
 #define SLICE ((uint64_t)4096) /* size: pages of the file */
 
-static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
+static void demote_pagecache_drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
 	fm_zap_clean(arg, m, i);
 }
 
-static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
+static void demote_pagecache_drop(struct fm_file *f, uint64_t first,
+				  uint64_t stop)
 {
 	struct fm_map *m;
 	struct fm_zap_batch d = { .n = 0 };
@@ -64,8 +65,8 @@ static void drop(struct fm_file *f, uint64_t first, uint64_t stop)
 		uint64_t lo = first > m->pgoff ? first - m->pgoff : 0;
 		uint64_t hi = stop > m->pgoff ? stop - m->pgoff : 0;
 
-		fm_map_each(m, lo, fm_least(hi, fm_map_pages(m)), drop_clean,
-			    &d);
+		fm_map_each(m, lo, fm_least(hi, fm_map_pages(m)),
+			    demote_pagecache_drop_clean, &d);
 		fm_zap_now(&d);
 	}
 }
@@ -85,7 +86,7 @@ void fm_demote_write_pagecache(struct fm_file *f)
 
 		if (fm_wb_range(f, fp, stop, true))
 			break;
-		drop(f, fp, stop);
+		demote_pagecache_drop(f, fp, stop);
 		fp = stop;
 	}
 	fm_file_mixed(f);
@@ -155,17 +156,17 @@ static void serve_later(void)
 	fm_wb_kick(); /* for the rest, or what has come meanwhile */
 }
 
-static void forked(void)
+static void demote_pagecache_forked(void)
 {
 	fm_lock_reset(&lock);
 	later = now = NULL;
 }
 
-static int offer(void)
+static int demote_pagecache_offer(void)
 {
 	atomic_store(&fm_wb_idle, serve_later);
 	return 0;
 }
 
-FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS, .start = offer,
-	.forked = forked)
+FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS,
+	.start = demote_pagecache_offer, .forked = demote_pagecache_forked)

@@ -46,7 +46,7 @@ static bool can_store(char *to)
 }
 
 /* Who cuts a file takes private copies with it. */
-static bool is_beyond(struct fm_map *m, uint64_t i)
+static bool demote_private_is_beyond(struct fm_map *m, uint64_t i)
 {
 	return (m->pgoff + i) << FM_PAGE_SHIFT >=
 	       (uint64_t)fm_file_size_now(m->file);
@@ -55,14 +55,15 @@ static bool is_beyond(struct fm_map *m, uint64_t i)
 /* The kernel reads the file's page before it copies it. If it cannot (and
  * would signal it to us, who have no use for it), the program's bytes go to
  * a page without a file. False: it is gone, or there is an error. */
-static bool make_room(struct copy_out *c, struct fm_map *m, uint64_t i)
+static bool demote_private_make_room(struct copy_out *c, struct fm_map *m,
+				     uint64_t i)
 {
 	char *to = c->base + (i << FM_PAGE_SHIFT);
 	void *p;
 
 	if (can_store(to))
 		return true;
-	if (is_beyond(m, i))
+	if (demote_private_is_beyond(m, i))
 		return false;
 	p = (void *)(intptr_t)-EIO;
 	if (c->n < UNBACKED)
@@ -97,14 +98,16 @@ static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 	struct copy_out *c = arg;
 
-	if (!(fm_mode(m, i) & PM_COW) || c->err || !make_room(c, m, i))
+	if (!(fm_mode(m, i) & PM_COW) || c->err ||
+	    !demote_private_make_room(c, m, i))
 		return;
 	/* In a child of fork nobody else is here, and nothing is registered. */
 	while (!c->err && fm_uffd_fd() >= 0 && !close_own(m, i))
 		if (!fm_wait_on(&w))
 			c->err = -EBUSY;
-	if (!c->err && !copy_page(c->base + (i << FM_PAGE_SHIFT),
-				  fm_map_addr(m, i)) && !is_beyond(m, i))
+	if (!c->err &&
+	    !copy_page(c->base + (i << FM_PAGE_SHIFT), fm_map_addr(m, i)) &&
+	    !demote_private_is_beyond(m, i))
 		c->err = -EFAULT;
 }
 

@@ -65,7 +65,7 @@ int fm_fixed_replace_lay_new(uintptr_t start, uintptr_t end, int prot)
 	return fm_sys_mprotect(at, len, prot);
 }
 
-static int empty(const struct fm_fixed_replace_part *p, int prot)
+static int fixed_replace_empty(const struct fm_fixed_replace_part *p, int prot)
 {
 	void *at = (void *)p->start;
 	int err = fm_uffd_drop(at, p->end - p->start);
@@ -83,7 +83,7 @@ int fm_fixed_replace_lay(const struct fm_over *o, uintptr_t start,
 			err = fm_fixed_replace_lay_new(start, o->v[k].start,
 						       prot);
 		if (!err)
-			err = empty(&o->v[k], prot);
+			err = fixed_replace_empty(&o->v[k], prot);
 		start = o->v[k].end;
 	}
 	if (!err && start < end)
@@ -104,7 +104,7 @@ static bool may_forget(struct fm_map *m)
 	       !fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT);
 }
 
-static void forget_page(struct fm_map *m, uint64_t i, void *arg)
+static void fixed_replace_forget_page(struct fm_map *m, uint64_t i, void *arg)
 {
 	uint8_t mode = fm_mode(m, i);
 
@@ -113,13 +113,14 @@ static void forget_page(struct fm_map *m, uint64_t i, void *arg)
 	fm_mode_set(m, i, mode & PM_LOCKED);
 }
 
-static int forget(struct fm_map *m, void *arg)
+static int fixed_replace_forget(struct fm_map *m, void *arg)
 {
-	fm_map_each(m, 0, fm_map_pages(m), forget_page, arg);
+	fm_map_each(m, 0, fm_map_pages(m), fixed_replace_forget_page, arg);
 	return 0;
 }
 
-static bool is_all(const struct fm_over *o, uintptr_t start, uintptr_t end)
+static bool fixed_replace_is_all(const struct fm_over *o, uintptr_t start,
+				 uintptr_t end)
 {
 	for (size_t k = 0; k < o->n && o->v[k].start == start; k++)
 		start = o->v[k].end;
@@ -131,12 +132,12 @@ int fm_fixed_replace_refill(const struct fm_over *o, const struct fm_list *src,
 {
 	int err;
 
-	if (!atomic_load(&fm_threads) || !is_all(o, to, to + len))
+	if (!atomic_load(&fm_threads) || !fixed_replace_is_all(o, to, to + len))
 		return -ENOTSUP;
 	for (size_t k = 0; k < src->n; k++)
 		if (!may_forget(src->v[k]))
 			return -ENOTSUP;
 	err = fm_fixed_replace_lay(o, to, to + len,
 				   atomic_load(&src->v[0]->prot));
-	return err ? -ENOMEM : fm_list_each(src, forget, NULL);
+	return err ? -ENOMEM : fm_list_each(src, fixed_replace_forget, NULL);
 }

@@ -103,7 +103,7 @@ static int helper_one(const struct helper *h, const struct fm_kmap *k)
 }
 
 /* What may be otherwise in a moment. A fork's child has nobody else to ask. */
-static bool passes(int err)
+static bool kmap_passes(int err)
 {
 	return err == -ENOMEM || err == -ENFILE || err == -EAGAIN ||
 	       err == -EINTR;
@@ -119,7 +119,7 @@ static void helper_main(void *arg)
 
 		do
 			h->err = helper_one(h, &h->maps[h->at]);
-		while (passes(h->err) && fm_wait_on(&w));
+		while (kmap_passes(h->err) && fm_wait_on(&w));
 	}
 	h->done = true;
 }
@@ -173,13 +173,13 @@ void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
 	fm_krange_add(&r);
 }
 
-static int start(void)
+static int kmap_start(void)
 {
 	fm_vma_advice_told = fm_krange_said;
 	return 0;
 }
 
-FM_LIFE(kmap, .level = FM_LIFE_HELPERS, .start = start)
+FM_LIFE(kmap, .level = FM_LIFE_HELPERS, .start = kmap_start)
 
 /* ---- pieces ------------------------------------------------------------ */
 
@@ -189,14 +189,14 @@ FM_LIFE(kmap, .level = FM_LIFE_HELPERS, .start = start)
  * join what it maps only if it came by one descriptor, and grows and moves no
  * more than one such mapping at a time (mremap: EFAULT).
  */
-static bool continues(const struct fm_kmap *a, const struct fm_kmap *b)
+static bool kmap_continues(const struct fm_kmap *a, const struct fm_kmap *b)
 {
 	return (char *)a->addr + a->len == b->addr &&
 	       a->off + (off_t)a->len == b->off && a->prot == b->prot &&
 	       a->flags == b->flags && a->write == b->write;
 }
 
-static void sort(struct fm_kmap *v, size_t n)
+static void kmap_sort(struct fm_kmap *v, size_t n)
 {
 	for (size_t gap = n / 2; gap; gap /= 2)
 		for (size_t i = gap; i < n; i++) {
@@ -229,7 +229,7 @@ void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret)
 	if (atomic_load(&f->nmaps) > 1)
 		fm_snapshot(&s, sizeof(*ret->v), put_shared, f);
 	*ret = (struct fm_pieces){ s.list, s.n };
-	sort(ret->v, ret->n);
+	kmap_sort(ret->v, ret->n);
 }
 
 void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
@@ -237,8 +237,8 @@ void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid)
 	for (size_t i = 0, end; laid && i < p->n; i = end) {
 		struct fm_kmap all = p->v[i];
 
-		for (end = i + 1; end < p->n && continues(&all, &p->v[end]);
-		     end++)
+		for (end = i + 1;
+		     end < p->n && kmap_continues(&all, &p->v[end]); end++)
 			all.len += p->v[end].len;
 		/* else they stay pieces */
 		if (end == i + 1 || fm_kernel_map(f, &all, 1))

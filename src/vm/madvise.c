@@ -59,7 +59,7 @@ static void drop_private(struct fm_map *m, uint64_t i, void *arg)
 		fm_page_unlock(p);
 }
 
-static void drop_clean(struct fm_map *m, uint64_t i, void *arg)
+static void madvise_drop_clean(struct fm_map *m, uint64_t i, void *arg)
 {
 	fm_zap_clean(arg, m, i);
 }
@@ -70,8 +70,8 @@ static void drop_span(struct fm_map *m, uint64_t lo, uint64_t hi, bool write)
 
 	if (m->shared && write)
 		fm_wb_range(m->file, m->pgoff + lo, m->pgoff + hi, true);
-	fm_map_each(m, lo, hi, m->shared || write ? drop_clean : drop_private,
-		    &d);
+	fm_map_each(m, lo, hi,
+		    m->shared || write ? madvise_drop_clean : drop_private, &d);
 	fm_zap_now(&d);
 }
 
@@ -115,7 +115,7 @@ static int advise_map(struct fm_map *m, void *arg)
 
 /* Faults would find nothing to do there. Not for ever in one epoch, which no
  * handler of the program may leave by a jump. */
-static uint64_t resident(uintptr_t a, uintptr_t end, bool write)
+static uint64_t madvise_resident(uintptr_t a, uintptr_t end, bool write)
 {
 	const uint8_t want = write ? PM_PRESENT | PM_WRITABLE : PM_PRESENT;
 	const uint8_t look = want | PM_LAZY | PM_LOCKED;
@@ -137,7 +137,7 @@ static uint64_t resident(uintptr_t a, uintptr_t end, bool write)
 	return i - first;
 }
 
-static int touch(uintptr_t a, bool write)
+static int madvise_touch(uintptr_t a, bool write)
 {
 	uint64_t old;
 	int res;
@@ -156,8 +156,8 @@ static int touch(uintptr_t a, bool write)
 static int populate(uintptr_t *at, uintptr_t end, bool write)
 {
 	while (*at < end) {
-		uint64_t n = resident(*at, end, write);
-		int err = n ? 0 : touch(*at, write);
+		uint64_t n = madvise_resident(*at, end, write);
+		int err = n ? 0 : madvise_touch(*at, write);
 
 		if (err)
 			return err;
@@ -260,7 +260,7 @@ static int collapse_range(uintptr_t a, uintptr_t end)
 }
 
 /* The last ones mean nothing here. */
-static bool ours(int advice)
+static bool madvise_ours(int advice)
 {
 	switch (advice) {
 	case MADV_NORMAL: case MADV_RANDOM: case MADV_SEQUENTIAL:
@@ -336,7 +336,7 @@ int fm_madvise(void *addr, size_t len, int advice)
 		return collapse_range(s.start, s.end);
 	if (advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE)
 		return populate_range(&s, advice == MADV_POPULATE_WRITE);
-	if (!ours(advice)) {
+	if (!madvise_ours(advice)) {
 		demote_span(addr, len, FM_WHY_MADVISE);
 		return fm_sys_madvise(addr, len, advice);
 	}

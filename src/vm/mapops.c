@@ -33,7 +33,7 @@ static bool was_touched(const struct fm_map *m)
 	return false;
 }
 
-static void note_window(const struct fm_map *m)
+static void mapops_note_window(const struct fm_map *m)
 {
 	struct fm_file *f = m->file;
 
@@ -45,7 +45,7 @@ static int unmap_one(struct fm_map *m)
 {
 	int err;
 
-	note_window(m);
+	mapops_note_window(m);
 	fm_map_hide(m, NULL);
 	fm_map_lock(m, NULL);
 	if (fm_unmap_cache_put(m))
@@ -130,7 +130,7 @@ static int join_run(struct fm_map *m, void *arg)
 
 /* Let faults that have begun end: a frame that is being moved in is unprotected
  * for a moment, and a first store is about to be let through. */
-static int pass_through(struct fm_map *m, void *arg)
+static int mapops_pass_through(struct fm_map *m, void *arg)
 {
 	fm_map_lock_part(m, 0, fm_map_pages(m));
 	fm_map_unlock_pages(m);
@@ -148,7 +148,7 @@ static int hide_map(struct fm_map *m, void *arg)
 			   !fm_map_still_dirty(m)))
 		return 0;
 	fm_map_protect(m, PROT_READ);
-	pass_through(m, NULL);
+	mapops_pass_through(m, NULL);
 	err = fm_map_still_dirty(m) ? fm_map_flush(m, arg) : 0;
 	/* What a system call stores to was passed over. It gets EFAULT soon,
 	 * and so would each later attempt to write the page. */
@@ -188,7 +188,7 @@ static int protect_run(struct prot_run *r)
 	 * it grows; the other way round when it shrinks. */
 	if (grows) {
 		fm_range_maps(r->start, r->end, note_prot, &r->prot);
-		fm_range_maps(r->start, r->end, pass_through, NULL);
+		fm_range_maps(r->start, r->end, mapops_pass_through, NULL);
 		if (!err && (r->prot & PROT_WRITE) && fm_mprotect_first)
 			err = fm_range_maps(r->start, r->end,
 					    fm_mprotect_first, NULL);

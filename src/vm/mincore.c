@@ -19,7 +19,7 @@
 #define PIECE 512 /* pages that are asked about at once */
 
 /* The program's descriptor may be closed, or another file's by now. */
-static bool is_of(int fd, const struct fm_file *f)
+static bool mincore_is_of(int fd, const struct fm_file *f)
 {
 	struct stat st;
 
@@ -55,7 +55,7 @@ static void add_cached(const struct fm_map *m, uint64_t i, size_t n,
 	unsigned char cached[PIECE] = { 0 };
 	void *p = (void *)(intptr_t)-EBADF;
 
-	if (is_of(m->fd, m->file))
+	if (mincore_is_of(m->fd, m->file))
 		p = map_by(m->fd, len, off);
 	if (fm_is_err(p))
 		p = map_anew(m->file, len, off);
@@ -87,7 +87,7 @@ static void add_map(const struct fm_map *m, uintptr_t at, uintptr_t end,
 	}
 }
 
-static void add_all(uintptr_t a, uintptr_t end, unsigned char *vec)
+static void mincore_add_all(uintptr_t a, uintptr_t end, unsigned char *vec)
 {
 	uintptr_t at = a, stop;
 	const struct fm_map *m;
@@ -109,6 +109,6 @@ int fm_mincore(void *addr, size_t len, unsigned char *vec)
 
 	/* -ENOMEM: what is mapped before the hole has been told. */
 	if ((!err || err == -ENOMEM) && !fm_sys_confined())
-		add_all(a, fm_page_up(a + len), vec);
+		mincore_add_all(a, fm_page_up(a + len), vec);
 	return err;
 }

@@ -136,7 +136,7 @@ int fm_munlockall(void)
 }
 
 /* Locks are not inherited by fork. */
-static void forked(void)
+static void mlock_forked(void)
 {
 	atomic_store(&all_locked, false);
 }
@@ -160,4 +160,4 @@ int fm_memory_merge(unsigned long on)
 	return err;
 }
 
-FM_LIFE(mlock, .level = FM_LIFE_HELPERS, .forked = forked)
+FM_LIFE(mlock, .level = FM_LIFE_HELPERS, .forked = mlock_forked)

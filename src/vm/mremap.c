@@ -59,20 +59,20 @@ static int target_begin(struct target *t, uintptr_t start, uintptr_t end,
 	return err;
 }
 
-static bool in_order(const struct fm_map *a, const struct fm_map *b)
+static bool mremap_in_order(const struct fm_map *a, const struct fm_map *b)
 {
 	return a->file != b->file ? a->file < b->file : a->pgoff < b->pgoff;
 }
 
 /* Of each file from the lower pages to the higher, as everybody locks them. */
-static void sort(struct fm_list *l)
+static void mremap_sort(struct fm_list *l)
 {
 	for (size_t gap = l->n / 2; gap; gap /= 2)
 		for (size_t i = gap; i < l->n; i++) {
 			struct fm_map *m = l->v[i];
 			size_t k = i;
 
-			for (; k >= gap && !in_order(l->v[k - gap], m);
+			for (; k >= gap && !mremap_in_order(l->v[k - gap], m);
 			     k -= gap)
 				l->v[k] = l->v[k - gap];
 			l->v[k] = m;
@@ -82,7 +82,7 @@ static void sort(struct fm_list *l)
 /* Nobody can use source and target until they are shown again. All are hidden
  * before the first is locked: what is read ahead and waited for then may reach
  * into another. */
-static int shut(const struct fm_list *src, const struct fm_list *target)
+static int mremap_shut(const struct fm_list *src, const struct fm_list *target)
 {
 	struct fm_list all = { NULL, 0 };
 
@@ -93,7 +93,7 @@ static int shut(const struct fm_list *src, const struct fm_list *target)
 		all.v[all.n++] = src->v[k];
 	for (size_t k = 0; k < target->n; k++)
 		all.v[all.n++] = target->v[k];
-	sort(&all);
+	mremap_sort(&all);
 	fm_list_each(&all, fm_map_hide, NULL);
 	fm_list_each(&all, fm_map_lock_unused, NULL);
 	fm_free(all.v);
@@ -161,7 +161,7 @@ static void *over_target(uintptr_t old, size_t old_len, size_t new_len,
 	err = target_begin(&t, to, end, NULL);
 	if (err)
 		return (void *)(intptr_t)err;
-	err = shut(&none, &t.l);
+	err = mremap_shut(&none, &t.l);
 	if (err) { /* settled, and not shut */
 		fm_free(t.l.v);
 		return (void *)(intptr_t)err;
@@ -372,8 +372,8 @@ static void *do_move(struct move *v, int flags, void *fixed, bool *ret_moved)
 
 /* See fixed_replace.h. NULL: not so. The kernel must be asked whether a mapping
  * may grow. */
-static void *refill(struct move *v, const struct fm_over *over, void *to,
-		    bool *ret_moved)
+static void *mremap_refill(struct move *v, const struct fm_over *over, void *to,
+			   bool *ret_moved)
 {
 	int err = v->tail || v->grows
 			  ? -ENOTSUP
@@ -414,12 +414,12 @@ static void *move_range(struct move *v, int flags, void *fixed)
 		err = target_begin(&target, t, fm_page_up(t + v->new_len),
 				   &v->src);
 	if (!err)
-		err = shut(&v->src, &target.l);
+		err = mremap_shut(&v->src, &target.l);
 	if (err) {
 		fm_free(target.l.v);
 		to = (void *)(intptr_t)err;
 	} else {
-		to = refill(v, &over, fixed, &moved);
+		to = mremap_refill(v, &over, fixed, &moved);
 		if (!to)
 			to = do_move(v, flags, fixed, &moved);
 		target_end(&target, moved);

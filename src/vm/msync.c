@@ -24,7 +24,7 @@ struct sync_range {
 
 /* Collected under the lock, written without it: msync of one thread must not
  * hold up the mmap of another. Non-zero: go on from there the next time. */
-static int collect(struct fm_map *m, void *arg)
+static int msync_collect(struct fm_map *m, void *arg)
 {
 	struct sync_range *s = arg;
 	struct part *p = s->n ? &s->part[s->n - 1] : NULL;
@@ -104,7 +104,7 @@ int fm_msync(void *addr, size_t len, int flags)
 		/* A handler that jumps out would leave the files held. */
 		fm_block_signals(&mask);
 		fm_space_lock(&old);
-		more = fm_range_maps(s.start, s.end, collect, &s);
+		more = fm_range_maps(s.start, s.end, msync_collect, &s);
 		fm_space_unlock(&old);
 		err = sync_parts(&s);
 		fm_restore_signals(&mask);
@@ -143,7 +143,7 @@ void fm_write_before(uintptr_t start, uintptr_t end)
 	do {
 		fm_block_signals(&mask);
 		fm_space_lock(&old);
-		more = fm_range_maps(s.start, s.end, collect, &s);
+		more = fm_range_maps(s.start, s.end, msync_collect, &s);
 		fm_space_unlock(&old);
 		write_parts(&s);
 		fm_restore_signals(&mask);

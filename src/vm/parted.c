@@ -15,7 +15,7 @@
 
 /* By this thread, which has our descriptors still. The lock is waited for even
  * where nothing is mapped: an engine may be starting. */
-static void hand_over(void)
+static void parted_hand_over(void)
 {
 	uint64_t old;
 
@@ -25,7 +25,7 @@ static void hand_over(void)
 }
 
 /* Returns how many are not the kernel's yet. */
-static unsigned ask_each(bool ask)
+static unsigned parted_ask_each(bool ask)
 {
 	struct fm_file *f;
 	unsigned n = 0;
@@ -49,7 +49,7 @@ static void have_handed_over(void)
 	const struct fm_wait w = fm_wait_for(fm_tune.patience_ms);
 	bool ask = true;
 
-	while (ask_each(ask) && fm_wait_on(&w)) {
+	while (parted_ask_each(ask) && fm_wait_on(&w)) {
 		if (ask)
 			fm_wb_kick();
 		ask = false;
@@ -62,7 +62,7 @@ void fm_table_parts(void)
 	if (fm_table_is_other())
 		have_handed_over();
 	else
-		hand_over();
+		parted_hand_over();
 }
 
 void fm_table_stays(void)

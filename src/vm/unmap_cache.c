@@ -71,7 +71,7 @@ bool fm_fine_times(int fd)
 	       fs == BTRFS_SUPER_MAGIC || fs == TMPFS_MAGIC;
 }
 
-static bool settled(const struct fm_file *f, const struct stat *st)
+static bool unmap_cache_settled(const struct fm_file *f, const struct stat *st)
 {
 	struct timespec now;
 	int64_t age;
@@ -174,7 +174,7 @@ static FM_FAULT void free_kept(struct kept *k)
 }
 
 /* How many of the pages from that one on there are. */
-static FM_FAULT uint64_t held(const struct kept *k, uint64_t from)
+static FM_FAULT uint64_t unmap_cache_held(const struct kept *k, uint64_t from)
 {
 	uint64_t n = 0;
 
@@ -184,9 +184,9 @@ static FM_FAULT uint64_t held(const struct kept *k, uint64_t from)
 }
 
 /* Pages [from, k->rest) leave. */
-static FM_FAULT uint64_t cut(struct kept *k, uint64_t from)
+static FM_FAULT uint64_t unmap_cache_cut(struct kept *k, uint64_t from)
 {
-	uint64_t n = held(k, from);
+	uint64_t n = unmap_cache_held(k, from);
 
 	if (from < k->rest)
 		fm_uffd_drop(k->mem + (from << FM_PAGE_SHIFT),
@@ -199,7 +199,7 @@ static FM_FAULT uint64_t cut(struct kept *k, uint64_t from)
 	return n;
 }
 
-static FM_FAULT struct kept *oldest(void)
+static FM_FAULT struct kept *unmap_cache_oldest(void)
 {
 	struct kept *k = NULL;
 
@@ -209,7 +209,7 @@ static FM_FAULT struct kept *oldest(void)
 	return k;
 }
 
-static FM_FAULT uint64_t trim(uint64_t want)
+static FM_FAULT uint64_t unmap_cache_trim(uint64_t want)
 {
 	uint64_t n = 0;
 	struct kept *k;
@@ -217,15 +217,19 @@ static FM_FAULT uint64_t trim(uint64_t want)
 	if (atomic_load_explicit(&pages, memory_order_relaxed) <= 0 ||
 	    !fm_trylock(&lock))
 		return 0;
-	while (n < want && (k = oldest()) != NULL)
-		n += cut(k, k->rest > FM_HUGE_PAGES ? k->rest - FM_HUGE_PAGES :
-						      0);
+	while (n < want && (k = unmap_cache_oldest()) != NULL)
+		n += unmap_cache_cut(k, k->rest > FM_HUGE_PAGES
+						? k->rest - FM_HUGE_PAGES
+						: 0);
 	fm_unlock(&lock);
 	return n;
 }
 
 static struct fm_shrinker shrinker FM_FAULT_CALLS = {
-	.name = "unmap cache", .order = 1, .trim = trim, .fault_safe = true,
+	.name = "unmap cache",
+	.order = 1,
+	.trim = unmap_cache_trim,
+	.fault_safe = true,
 };
 
 static struct kept *free_entry(void)
@@ -233,7 +237,7 @@ static struct kept *free_entry(void)
 	for (int i = 0; i < KEPT; i++)
 		if (!kept[i].len)
 			return &kept[i];
-	cut(oldest(), 0);
+	unmap_cache_cut(unmap_cache_oldest(), 0);
 	return free_entry();
 }
 
@@ -270,7 +274,7 @@ bool fm_unmap_cache_put(struct fm_map *m)
 	    fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT) ||
 	    !fm_unmap_cache_quiet || !fm_unmap_cache_quiet(m->file) ||
 	    fm_sys_fstat(m->file->io.path, &st) || st.st_ino != m->file->ino ||
-	    !st.st_nlink || !settled(m->file, &st))
+	    !st.st_nlink || !unmap_cache_settled(m->file, &st))
 		return false;
 	mode = fm_sys_anon(fm_map_pages(m));
 	if (!mode)
@@ -288,8 +292,8 @@ bool fm_unmap_cache_put(struct fm_map *m)
 
 /* ---- bringing back ------------------------------------------------------ */
 
-static bool find(const struct fm_map *m, const struct stat *st,
-		 struct kept *ret)
+static bool unmap_cache_find(const struct fm_map *m, const struct stat *st,
+			     struct kept *ret)
 {
 	size_t len = fm_map_pages(m) << FM_PAGE_SHIFT;
 	bool found = false;
@@ -301,7 +305,7 @@ static bool find(const struct fm_map *m, const struct stat *st,
 		if (!k->len || k->dev != st->st_dev || k->ino != st->st_ino)
 			continue;
 		if (!unchanged(k, st)) {
-			cut(k, 0);
+			unmap_cache_cut(k, 0);
 		} else if (!found && k->len == len && k->pgoff == m->pgoff) {
 			*ret = *k;
 			k->len = 0;
@@ -312,7 +316,7 @@ static bool find(const struct fm_map *m, const struct stat *st,
 	return found;
 }
 
-static int place(struct fm_map *m, const struct kept *k, int prot)
+static int unmap_cache_place(struct fm_map *m, const struct kept *k, int prot)
 {
 	void *at = fm_map_addr(m, 0);
 	int err;
@@ -378,7 +382,7 @@ static uint64_t pages_back(struct fm_map *m, const struct kept *k)
 	return n;
 }
 
-static void forget_page(struct fm_map *m, uint64_t i, void *arg)
+static void unmap_cache_forget_page(struct fm_map *m, uint64_t i, void *arg)
 {
 	_Atomic uint8_t *p = fm_file_page(m->file, m->pgoff + i);
 
@@ -397,12 +401,14 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 
 	if (!atomic_load(&pages) || !m->shared ||
 	    fm_map_pages(m) < fm_tune.unmap_cache_least >> FM_PAGE_SHIFT ||
-	    fm_sys_fstat(m->file->io.path, &st) || !find(m, &st, &k))
+	    fm_sys_fstat(m->file->io.path, &st) ||
+	    !unmap_cache_find(m, &st, &k))
 		return 0;
-	n = held(&k, 0);
+	n = unmap_cache_held(&k, 0);
 	atomic_fetch_sub(&pages, (int64_t)n);
 	fm_cache_assign(m->file, n);
-	err = atomic_load(&m->aliased) ? -EBUSY : place(m, &k, prot);
+	err = atomic_load(&m->aliased) ? -EBUSY
+				       : unmap_cache_place(m, &k, prot);
 	if (err) {
 		if (err == -EBUSY) /* nothing has been done yet */
 			fm_sys_munmap(k.mem, k.len);
@@ -410,7 +416,8 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 	} else {
 		fm_count(&m->file->st.hits_kept, pages_back(m, &k));
 		if (fm_sys_fstat(m->file->io.path, &st) || !unchanged(&k, &st))
-			fm_map_each(m, 0, fm_map_pages(m), forget_page, NULL);
+			fm_map_each(m, 0, fm_map_pages(m),
+				    unmap_cache_forget_page, NULL);
 	}
 	fm_sys_munmap(k.mode, k.len >> FM_PAGE_SHIFT);
 	return err == -EBUSY ? 0 : err;
@@ -421,13 +428,13 @@ void fm_unmap_cache_drop(void)
 	struct kept *k;
 
 	fm_lock(&lock);
-	while ((k = oldest()) != NULL)
-		cut(k, 0);
+	while ((k = unmap_cache_oldest()) != NULL)
+		unmap_cache_cut(k, 0);
 	fm_unlock(&lock);
 }
 
 /* The memory has not come along, the records have. */
-static void reset(void)
+static void unmap_cache_reset(void)
 {
 	for (int i = 0; i < KEPT; i++) {
 		if (kept[i].len)
@@ -439,4 +446,4 @@ static void reset(void)
 	atomic_store(&pages, 0);
 }
 
-FM_LIFE(unmap_cache, .level = FM_LIFE_HELPERS, .reset = reset)
+FM_LIFE(unmap_cache, .level = FM_LIFE_HELPERS, .reset = unmap_cache_reset)

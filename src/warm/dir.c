@@ -61,7 +61,7 @@ int fm_warm_dir_open(const char *path, bool make)
 }
 
 /* FNV-1a. Two paths with one sum share a state, which has its file's path. */
-static void name_of(const char *path, char name[NAME])
+static void dir_name_of(const char *path, char name[NAME])
 {
 	uint64_t h = 0xcbf29ce484222325;
 
@@ -113,7 +113,7 @@ uint8_t *fm_warm_dir_read(int dir, const char *path, size_t *ret_len,
 	uint8_t *buf = NULL;
 	int fd;
 
-	name_of(path, name);
+	dir_name_of(path, name);
 	fd = (int)fm_sys4(SYS_openat, dir, name, flags, 0);
 	*ret_lock = -1;
 	*ret_err = fd < 0 ? fd : 0;
@@ -212,7 +212,7 @@ static int open_new(int dir, const char *name)
 	return (int)fm_sys4(SYS_openat, dir, name, flags, 0600);
 }
 
-static bool is_there(int dir, const char *name)
+static bool dir_is_there(int dir, const char *name)
 {
 	struct stat st;
 
@@ -226,14 +226,14 @@ int fm_warm_dir_write(int dir, const char *path, const uint8_t *bytes,
 	bool old;
 	int fd, err;
 
-	name_of(path, name);
+	dir_name_of(path, name);
 	fm_join(temporary, sizeof(temporary), name, ".new", "");
 	fd = open_new(dir, temporary);
 	if (fd < 0)
 		return fd;
 	err = fm_sys_write_all(fd, bytes, len);
 	fm_sys_close(fd);
-	old = is_there(dir, name);
+	old = dir_is_there(dir, name);
 	if (!err)
 		err = (int)fm_sys4(SYS_renameat, dir, temporary, dir, name);
 	if (err)

@@ -9,7 +9,7 @@
 
 /* ---- what the engine serves -------------------------------------------- */
 
-static void note(struct fm_map *m, uint64_t i, void *arg)
+static void gather_note(struct fm_map *m, uint64_t i, void *arg)
 {
 	const uint8_t mode = fm_mode(m, i);
 	unsigned level = FM_HOT_NONE;
@@ -33,7 +33,7 @@ static void of_map(struct fm_map *m, const struct fm_warm_where *w,
 
 	if (from < to)
 		fm_map_each(m, (from - start) >> FM_PAGE_SHIFT,
-			    (to - start) >> FM_PAGE_SHIFT, note, p);
+			    (to - start) >> FM_PAGE_SHIFT, gather_note, p);
 }
 
 /* Units that have been evicted a moment ago. */
@@ -49,8 +49,9 @@ static void of_standby(const struct fm_file *f, struct fm_warm_pages *p)
 	}
 }
 
-static void of_engine(dev_t dev, ino_t ino, const struct fm_warm_where *w,
-		      struct fm_warm_pages *p)
+static void gather_of_engine(dev_t dev, ino_t ino,
+			     const struct fm_warm_where *w,
+			     struct fm_warm_pages *p)
 {
 	struct fm_file *f;
 	struct fm_map *m;
@@ -101,8 +102,9 @@ static void of_batch(const struct looks *l, uintptr_t at, uint64_t fp,
 		fm_warm_raise(p, fp + i, level_of(entry[i], cached[i] & 1));
 }
 
-static void of_range(const struct fm_krange *r, const struct fm_warm_where *w,
-		     const struct looks *l, struct fm_warm_pages *p)
+static void gather_of_range(const struct fm_krange *r,
+			    const struct fm_warm_where *w,
+			    const struct looks *l, struct fm_warm_pages *p)
 {
 	const uintptr_t start = w->start > r->start ? w->start : r->start;
 	const uintptr_t end = w->end < r->end ? w->end : r->end;
@@ -118,8 +120,9 @@ static void of_range(const struct fm_krange *r, const struct fm_warm_where *w,
 	}
 }
 
-static void of_kernel(const struct fm_warm_record *r,
-		      const struct fm_warm_where *w, struct fm_warm_pages *p)
+static void gather_of_kernel(const struct fm_warm_record *r,
+			     const struct fm_warm_where *w,
+			     struct fm_warm_pages *p)
 {
 	struct fm_warm_ranges list = fm_warm_ranges_of(r->dev, r->ino,
 						       w->dead);
@@ -129,7 +132,7 @@ static void of_kernel(const struct fm_warm_record *r,
 		l.sees_cache = fm_sys_sees_cache(r->path, r->dev, r->ino);
 		l.pagemap = fm_sys_open("/proc/self/pagemap", O_RDONLY, 0);
 		for (unsigned i = 0; i < list.n; i++)
-			of_range(&list.at[i], w, &l, p);
+			gather_of_range(&list.at[i], w, &l, p);
 		if (l.pagemap >= 0)
 			fm_sys_close(l.pagemap);
 	}
@@ -141,8 +144,8 @@ void fm_warm_gather(const struct fm_warm_record *r,
 {
 	const unsigned e = w->dead ? 0 : fm_epoch_enter();
 
-	of_engine(r->dev, r->ino, w, p);
+	gather_of_engine(r->dev, r->ino, w, p);
 	if (!w->dead)
 		fm_epoch_leave(e);
-	of_kernel(r, w, p);
+	gather_of_kernel(r, w, p);
 }

@@ -20,7 +20,7 @@
 static _Atomic int64_t debt;    /* ns, at last_ns */
 static _Atomic uint64_t last_ns;
 
-static bool may_look(uint64_t now)
+static bool gone_may_look(uint64_t now)
 {
 	const uint64_t since = now - atomic_exchange(&last_ns, now);
 	int64_t left =
@@ -106,7 +106,7 @@ static uintptr_t next_of_engine(uintptr_t at, uintptr_t end,
 }
 
 /* Each part is one mapping's. */
-static void of_engine(uintptr_t start, uintptr_t end)
+static void gone_of_engine(uintptr_t start, uintptr_t end)
 {
 	struct fm_file_id id;
 
@@ -118,7 +118,7 @@ static void of_engine(uintptr_t start, uintptr_t end)
 	}
 }
 
-static void of_kernel(uintptr_t start, uintptr_t end)
+static void gone_of_kernel(uintptr_t start, uintptr_t end)
 {
 	struct fm_krange r;
 
@@ -140,10 +140,10 @@ void fm_warm_unmaps(const void *addr, size_t len)
 	    !fm_sys_may_ask())
 		return;
 	now = fm_now_ns();
-	if (!may_look(now))
+	if (!gone_may_look(now))
 		return;
 	if (ours)
-		of_engine(start, end);
-	of_kernel(start, end);
+		gone_of_engine(start, end);
+	gone_of_kernel(start, end);
 	has_taken(now);
 }

@@ -5,7 +5,7 @@
 
 #include "base/sys.h"
 
-static size_t bytes_of(uint64_t n)
+static size_t pages_bytes_of(uint64_t n)
 {
 	return fm_page_up((n + 31) / 32 * 8);
 }
@@ -16,7 +16,7 @@ int fm_warm_pages_make(struct fm_warm_pages *p, uint64_t n)
 	*p = (struct fm_warm_pages){ .n = 0 };
 	if (!n)
 		return 0;
-	p->level = fm_sys_anon(bytes_of(n));
+	p->level = fm_sys_anon(pages_bytes_of(n));
 	if (!p->level)
 		return -ENOMEM;
 	p->n = n;
@@ -26,7 +26,7 @@ int fm_warm_pages_make(struct fm_warm_pages *p, uint64_t n)
 void fm_warm_pages_free(struct fm_warm_pages *p)
 {
 	if (p->level)
-		fm_sys_munmap(p->level, bytes_of(p->n));
+		fm_sys_munmap(p->level, pages_bytes_of(p->n));
 	*p = (struct fm_warm_pages){ .n = 0 };
 }
 

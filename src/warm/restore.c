@@ -43,14 +43,14 @@ struct job {
 	uint64_t quiet_ms; /* when there was one last */
 };
 
-static bool is_over(const struct job *j)
+static bool restore_is_over(const struct job *j)
 {
 	return j->full || !j->goes_on();
 }
 
 /* ---- which pages come next --------------------------------------------- */
 
-static uint64_t next_page(const struct job *j, uint64_t fp)
+static uint64_t restore_next_page(const struct job *j, uint64_t fp)
 {
 	return fm_warm_next(&j->r->old, fp, j->level);
 }
@@ -107,7 +107,7 @@ struct flight {
 	uint64_t pages;
 };
 
-static struct flight in_flight(void)
+static struct flight restore_in_flight(void)
 {
 	struct flight n = { 0 };
 
@@ -124,7 +124,7 @@ static struct flight in_flight(void)
 }
 
 /* Twice what eviction keeps free stays so. */
-static bool has_room(const struct flight *now, uint64_t n)
+static bool restore_has_room(const struct flight *now, uint64_t n)
 {
 	const uint64_t limit = fm_cache_limit();
 
@@ -159,9 +159,9 @@ static void wait_turn(struct job *j)
 {
 	const uint64_t until = fm_now_ms() + FM_SECOND_MS;
 
-	while (!is_over(j)) {
-		const struct flight now = in_flight();
-		const bool room = has_room(&now, 1);
+	while (!restore_is_over(j)) {
+		const struct flight now = restore_in_flight();
+		const bool room = restore_has_room(&now, 1);
 
 		if (room && is_turn(j, &now))
 			return;
@@ -172,8 +172,8 @@ static void wait_turn(struct job *j)
 
 /* Pages from fp on that have been dealt with, or are left for the shorts; 0:
  * later. */
-static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
-			  uint64_t fp, bool *ret_left)
+static uint64_t restore_read_some(const struct job *j, struct fm_map *m,
+				  uint64_t i, uint64_t fp, bool *ret_left)
 {
 	const uint64_t at = (uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT;
 	uint64_t n = fm_least(fm_map_pages(m) - i,
@@ -188,16 +188,17 @@ static uint64_t read_some(const struct job *j, struct fm_map *m, uint64_t i,
 }
 
 /* False: no mapping of the engine's has this page. */
-static bool read_at(struct job *j, uint64_t *fp)
+static bool restore_read_at(struct job *j, uint64_t *fp)
 {
-	for (int k = 0; k < (int)fm_tune.patience_ms && !is_over(j); k++) {
+	for (int k = 0; k < (int)fm_tune.patience_ms && !restore_is_over(j);
+	     k++) {
 		const unsigned e = fm_epoch_enter();
 		uint64_t i, n = 0;
 		bool left = false;
 		struct fm_map *m = map_at(j, *fp, &i);
 
 		if (m)
-			n = read_some(j, m, i, *fp, &left);
+			n = restore_read_some(j, m, i, *fp, &left);
 		fm_epoch_leave(e);
 		if (!m)
 			return false;
@@ -217,10 +218,10 @@ static void by_engine(struct job *j)
 {
 	const uint64_t end = j->r->old.n;
 
-	for (uint64_t fp = next_page(j, 0); fp < end && !is_over(j);
-	     fp = next_page(j, fp)) {
+	for (uint64_t fp = restore_next_page(j, 0);
+	     fp < end && !restore_is_over(j); fp = restore_next_page(j, fp)) {
 		wait_turn(j);
-		if (!is_over(j) && !read_at(j, &fp))
+		if (!restore_is_over(j) && !restore_read_at(j, &fp))
 			fp = (fp / FM_HUGE_PAGES + 1) * FM_HUGE_PAGES;
 	}
 }
@@ -248,22 +249,22 @@ static void look_who_waits(struct job *j)
 
 static void wait_kernel_turn(struct job *j)
 {
-	while (j->shorts && !j->left && !is_over(j)) {
+	while (j->shorts && !j->left && !restore_is_over(j)) {
 		fm_thread_sleep_ms(LOOK_MS);
 		look_who_waits(j);
 	}
 	j->left -= j->left != 0;
 }
 
-static void ask_kernel(struct job *j, const struct fm_krange *r, uint64_t fp,
-		       uint64_t n)
+static void restore_ask_kernel(struct job *j, const struct fm_krange *r,
+			       uint64_t fp, uint64_t n)
 {
 	const uint64_t at = r->start + ((fp - r->pgoff) << FM_PAGE_SHIFT);
 	struct fm_fetch_run run = { at, at + (n << FM_PAGE_SHIFT) };
 
 	/* There may be an order. */
 	while (fm_fetch_run(&j->fetch, &run, fm_tune.resident_turn_ms) &&
-	       !j->fetch.full && !is_over(j))
+	       !j->fetch.full && !restore_is_over(j))
 		;
 	n -= (run.end - run.start) >> FM_PAGE_SHIFT;
 	done(j, fp, n);
@@ -271,22 +272,23 @@ static void ask_kernel(struct job *j, const struct fm_krange *r, uint64_t fp,
 }
 
 /* Where something else lies by now no harm is done. */
-static void of_range(struct job *j, const struct fm_krange *r)
+static void restore_of_range(struct job *j, const struct fm_krange *r)
 {
 	const uint64_t end = fm_least(j->r->old.n, r->pgoff +
 				      ((r->end - r->start) >> FM_PAGE_SHIFT));
 	uint64_t n;
 
-	for (uint64_t fp = next_page(j, r->pgoff); fp < end && !is_over(j);
-	     fp = next_page(j, fp + n)) {
+	for (uint64_t fp = restore_next_page(j, r->pgoff);
+	     fp < end && !restore_is_over(j);
+	     fp = restore_next_page(j, fp + n)) {
 		n = run_length(j, fp, fm_least(end - fp, fm_tune.warm_long));
 		if (!j->shorts && n + fm_tune.warm_gap < fm_tune.warm_long)
 			continue;
 		n = fm_least(n, j->fetch.piece >> FM_PAGE_SHIFT);
 		wait_kernel_turn(j);
-		if (is_over(j))
+		if (restore_is_over(j))
 			return;
-		ask_kernel(j, r, fp, n);
+		restore_ask_kernel(j, r, fp, n);
 	}
 }
 
@@ -295,8 +297,8 @@ static void by_kernel(struct job *j)
 	struct fm_warm_ranges list = fm_warm_ranges_of(j->r->dev, j->r->ino,
 						       false);
 
-	for (unsigned i = 0; i < list.n && !is_over(j); i++)
-		of_range(j, &list.at[i]);
+	for (unsigned i = 0; i < list.n && !restore_is_over(j); i++)
+		restore_of_range(j, &list.at[i]);
 	fm_warm_ranges_free(&list);
 }
 
@@ -308,7 +310,7 @@ static bool all_fits(const struct fm_warm_record *r)
 	const struct flight none = { 0 };
 	const uint64_t n = atomic_load(&r->known) - atomic_load(&r->brought);
 
-	return has_room(&none, n) && fm_fetch_fits(n << FM_PAGE_SHIFT);
+	return restore_has_room(&none, n) && fm_fetch_fits(n << FM_PAGE_SHIFT);
 }
 
 static void go_through(struct job *j, bool shorts)
@@ -340,7 +342,8 @@ void fm_warm_restore(struct fm_warm_record *r, bool (*goes_on)(void))
 	j.level = FM_HOT_PAST;
 	if (fits)
 		go_through(&j, false);
-	for (j.level = FM_HOT_MAIN; j.level && !is_over(&j); j.level--) {
+	for (j.level = FM_HOT_MAIN; j.level && !restore_is_over(&j);
+	     j.level--) {
 		if (!fits)
 			go_through(&j, false);
 		go_through(&j, true);

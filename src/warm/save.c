@@ -16,7 +16,7 @@
 
 /* The thread has no standard error of its own: what it meets is met again at
  * the end. */
-static void say_once(enum fm_save_when when, const char *what, int err)
+static void save_say_once(enum fm_save_when when, const char *what, int err)
 {
 	static _Atomic bool said;
 
@@ -27,7 +27,7 @@ static void say_once(enum fm_save_when when, const char *what, int err)
 		       fm_error_text(-err));
 }
 
-static bool is_named(void)
+static bool save_is_named(void)
 {
 	const char *s = fm_settings()->warm_start;
 
@@ -48,7 +48,8 @@ static int open_dir(bool make)
  * killed, where the state was written while it worked. A later change is
  * somebody else's, an earlier time another file's.
  */
-static bool is_of(const struct fm_warm_head *h, const struct fm_warm_head *f)
+static bool save_is_of(const struct fm_warm_head *h,
+		       const struct fm_warm_head *f)
 {
 	if (h->ino != f->ino || (h->born && f->born && h->born != f->born) ||
 	    h->path_len != f->path_len ||
@@ -69,7 +70,7 @@ static enum fm_look_outcome understand(const struct fm_warm_record *r,
 	if (fm_warm_state_head(bytes, len, &h))
 		return FM_LOOK_BROKEN;
 	if (fm_warm_identify(r->path, &dev, &f) || dev != r->dev ||
-	    f.ino != r->ino || !is_of(&h, &f))
+	    f.ino != r->ino || !save_is_of(&h, &f))
 		return FM_LOOK_STALE;
 	if (fm_warm_pages_make(p, fm_page_up(f.size) >> FM_PAGE_SHIFT))
 		return FM_LOOK_BROKEN;
@@ -97,8 +98,8 @@ static enum fm_look_outcome no_bytes(int err)
 	return err == -ENOENT ? FM_LOOK_ABSENT : FM_LOOK_BROKEN;
 }
 
-static enum fm_look_outcome look_in(int dir, struct fm_warm_record *r,
-				    int *ret_lock)
+static enum fm_look_outcome save_look_in(int dir, struct fm_warm_record *r,
+					 int *ret_lock)
 {
 	struct fm_warm_pages p = { .n = 0 };
 	enum fm_look_outcome o;
@@ -124,7 +125,7 @@ int fm_warm_look(struct fm_warm_record *r)
 		return -1;
 	dir = open_dir(false);
 	if (dir >= 0) {
-		o = look_in(dir, r, &lock);
+		o = save_look_in(dir, r, &lock);
 		fm_sys_close(dir);
 	}
 	atomic_store(&r->outcome, (uint8_t)o);
@@ -208,14 +209,15 @@ static bool look_first(struct fm_warm_record *r)
 
 int fm_warm_save_all(enum fm_save_when when, bool make)
 {
-	const int dir = open_dir(make || is_named());
+	const int dir = open_dir(make || save_is_named());
 	struct fm_warm_record *r;
 	int n = 0, err = 0;
 
 	/* by default it need not be there, nor this user's to look into */
-	if (dir < 0 && (dir == -EPERM || is_named()))
-		say_once(when, "states of a warm start cannot be kept there",
-			 dir);
+	if (dir < 0 && (dir == -EPERM || save_is_named()))
+		save_say_once(when,
+			      "states of a warm start cannot be kept there",
+			      dir);
 	if (dir < 0)
 		return dir;
 	for (unsigned i = 0; (r = fm_warm_record_at(i)); i++) {
@@ -230,6 +232,7 @@ int fm_warm_save_all(enum fm_save_when when, bool make)
 	}
 	fm_sys_close(dir);
 	if (err)
-		say_once(when, "a state of a warm start was not written", err);
+		save_say_once(when, "a state of a warm start was not written",
+			      err);
 	return n || !err ? n : err;
 }

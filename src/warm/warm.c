@@ -87,7 +87,7 @@ static int save(enum fm_save_when when, bool make)
 
 /* ---- the thread -------------------------------------------------------- */
 
-static void obey(void)
+static void warm_obey(void)
 {
 	const uint32_t n = atomic_load(&orders);
 
@@ -100,24 +100,24 @@ static void obey(void)
 
 /* Between two pieces of work: an order to save does not wait for what is being
  * read back. False: the thread is to end. */
-static bool goes_on(void)
+static bool warm_goes_on(void)
 {
 	if (atomic_load(&stopping) || atomic_load(&leaving) ||
 	    !fm_sys_may_ask())
 		return false;
-	obey();
+	warm_obey();
 	return true;
 }
 
-static void serve(struct fm_warm_record *r)
+static void warm_serve(struct fm_warm_record *r)
 {
 	const int lock = fm_warm_look(r);
 
 	if (atomic_load(&r->outcome) == FM_LOOK_READ)
-		fm_warm_restore(r, goes_on);
+		fm_warm_restore(r, warm_goes_on);
 	if (lock >= 0)
 		fm_sys_close(lock);
-	if (!goes_on())
+	if (!warm_goes_on())
 		atomic_store(&r->due, true);
 }
 
@@ -126,9 +126,9 @@ static void serve_all(void)
 	struct fm_warm_record *r;
 
 	for (unsigned i = 0; (r = fm_warm_record_at(i)); i++)
-		if (atomic_load(&r->due) && goes_on()) {
+		if (atomic_load(&r->due) && warm_goes_on()) {
 			atomic_store(&r->due, false);
-			serve(r);
+			warm_serve(r);
 		}
 }
 
@@ -145,10 +145,10 @@ static void *warm_thread(void *arg)
 		atomic_store(&state, REFUSED);
 		return NULL;
 	}
-	for (seen = fm_event_seen(&bell); goes_on();
+	for (seen = fm_event_seen(&bell); warm_goes_on();
 	     seen = fm_event_seen(&bell)) {
 		serve_all();
-		if (fm_now_ms() >= due && goes_on()) {
+		if (fm_now_ms() >= due && warm_goes_on()) {
 			save(FM_SAVE_LIVE, false);
 			due = fm_now_ms() + fm_tune.warm_every_ms;
 		}
@@ -211,7 +211,7 @@ static bool lacks(struct fm_warm_record *r, off_t off, size_t len)
 	return any;
 }
 
-static bool is_wanted(struct fm_warm_record *r, off_t off, size_t len)
+static bool warm_is_wanted(struct fm_warm_record *r, off_t off, size_t len)
 {
 	const enum fm_look_outcome o = atomic_load(&r->outcome);
 
@@ -233,7 +233,7 @@ void fm_warm_mapped(const struct fm_warm_mapping *m)
 		name = m->path(m->arg);
 		r = name ? fm_warm_record_add(m->dev, m->ino, name) : NULL;
 	}
-	if (!r || !fm_warm_is_there() || !is_wanted(r, m->off, m->len))
+	if (!r || !fm_warm_is_there() || !warm_is_wanted(r, m->off, m->len))
 		return;
 	atomic_store(&r->due, true);
 	if (need_thread())
@@ -241,7 +241,7 @@ void fm_warm_mapped(const struct fm_warm_mapping *m)
 }
 
 /* The thread obeys order number `mine`. */
-static int wait_for(uint32_t mine)
+static int warm_wait_for(uint32_t mine)
 {
 	const uint64_t until = fm_now_ms() + fm_tune.patience_ms;
 	const struct timespec t = { 0, 100000000 };
@@ -269,7 +269,7 @@ static int save_now(void)
 		return save(FM_SAVE_LIVE, true);
 	mine = atomic_fetch_add(&orders, 1) + 1;
 	fm_event_raise(&bell);
-	return wait_for(mine);
+	return warm_wait_for(mine);
 }
 
 static void save_command(struct fm_request *r)
@@ -304,7 +304,7 @@ void fm_warm_each(void (*one)(const struct fm_warm_file *f, void *arg),
 
 /* ---- the end ----------------------------------------------------------- */
 
-static void stop(void)
+static void warm_stop(void)
 {
 	atomic_store(&stopping, true);
 	fm_event_raise(&bell);
@@ -312,7 +312,7 @@ static void stop(void)
 		save(FM_SAVE_END, false);
 }
 
-static void dead(int pid, bool executed)
+static void warm_dead(int pid, bool executed)
 {
 	fm_lock_reset(&fm_warm_lock); /* who held it has gone */
 	if (is_on() && fm_warm_record_at(0))
@@ -320,7 +320,7 @@ static void dead(int pid, bool executed)
 }
 
 /* The thread is not here. The parent's files are its own business. */
-static void forked(void)
+static void warm_forked(void)
 {
 	atomic_store(&state, NONE);
 	atomic_store(&saving, false);
@@ -330,5 +330,5 @@ static void forked(void)
 	fm_warm_records_forked();
 }
 
-FM_LIFE(warm, .level = FM_LIFE_HELPERS, .forked = forked, .stop = stop,
-	.dead = dead)
+FM_LIFE(warm, .level = FM_LIFE_HELPERS, .forked = warm_forked,
+	.stop = warm_stop, .dead = warm_dead)

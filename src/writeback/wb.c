@@ -212,7 +212,7 @@ static FM_FAULT void end_io(struct fm_io *io, long res)
 
 /* It has been cut meanwhile: its pages stay dirty, until they are found to lie
  * beyond the end. */
-static FM_FAULT bool is_cut(struct fm_io *io, uint64_t size)
+static FM_FAULT bool wb_is_cut(struct fm_io *io, uint64_t size)
 {
 	if (io->off + io->len <= size)
 		return false;
@@ -227,7 +227,7 @@ static FM_FAULT void drop_cut(struct wb *w)
 	unsigned n = 0;
 
 	for (unsigned k = 0; k < w->nqueued; k++)
-		if (!is_cut(w->queued[k], size))
+		if (!wb_is_cut(w->queued[k], size))
 			w->queued[n++] = w->queued[k];
 	w->nqueued = n;
 }
@@ -243,7 +243,8 @@ static FM_FAULT bool stores(struct fm_io *io, uint64_t size)
 	n = fm_witness_store(io->file, io->off, io->buf, io->len);
 	if (n >= 0 && n < (long)io->len)
 		n = -EFAULT;
-	if (n == -EFAULT && !is_cut(io, (uint64_t)fm_file_size_now(io->file)))
+	if (n == -EFAULT &&
+	    !wb_is_cut(io, (uint64_t)fm_file_size_now(io->file)))
 		return false; /* no room, or a device error: the write tells */
 	if (n == -EAGAIN || n == (long)io->len) {
 		io->buffered = true;
@@ -264,7 +265,7 @@ static FM_FAULT bool call_witness(struct fm_io *io)
 		return true;
 	}
 	size = (uint64_t)fm_file_size_now(io->file);
-	if (is_cut(io, size) || stores(io, size))
+	if (wb_is_cut(io, size) || stores(io, size))
 		return true;
 	err = fm_witness_call(io);
 	if (err == -EAGAIN || err == -EFAULT)
@@ -273,7 +274,7 @@ static FM_FAULT bool call_witness(struct fm_io *io)
 }
 
 /* False: later. */
-static FM_FAULT bool begin_again(struct wb *w, struct fm_io *io)
+static FM_FAULT bool wb_begin_again(struct wb *w, struct fm_io *io)
 {
 	io->done = false;
 	io->nowait = false;
@@ -283,7 +284,7 @@ static FM_FAULT bool begin_again(struct wb *w, struct fm_io *io)
 }
 
 /* The file cannot do what was asked: to write without waiting, or directly. */
-static FM_FAULT bool is_refused(struct fm_io *io)
+static FM_FAULT bool wb_is_refused(struct fm_io *io)
 {
 	if (io->buffered || (io->res != -EINVAL && io->res != -EOPNOTSUPP &&
 			     io->res != -EPERM))
@@ -302,7 +303,7 @@ static FM_FAULT bool is_refused(struct fm_io *io)
  * device any more. True: it is not over. What began again may have ended by now
  * (of a store without rings): it is looked at again all the same, for its
  * witness. */
-static FM_FAULT bool goes_on(struct wb *w, struct wb_run *r)
+static FM_FAULT bool wb_goes_on(struct wb *w, struct wb_run *r)
 {
 	struct fm_io *io = &r->io;
 	bool part, again;
@@ -316,14 +317,14 @@ static FM_FAULT bool goes_on(struct wb *w, struct wb_run *r)
 		io->len -= (uint64_t)io->res;
 		io->buffered = true;
 	}
-	again = part || io->res == -EAGAIN || is_refused(io);
-	r->waits = again && !begin_again(w, io);
+	again = part || io->res == -EAGAIN || wb_is_refused(io);
+	r->waits = again && !wb_begin_again(w, io);
 	return again;
 }
 
 /* One system call, one device notification for the batch. Nobody waits for
  * the background thread: threads that fault go first. */
-static FM_FAULT void submit_queued(struct wb *w)
+static FM_FAULT void wb_submit_queued(struct wb *w)
 {
 	if (!w->nqueued)
 		return;
@@ -334,9 +335,9 @@ static FM_FAULT void submit_queued(struct wb *w)
 		fm_sys0(SYS_sched_yield);
 }
 
-static FM_FAULT void reap(struct wb *w, unsigned until)
+static FM_FAULT void wb_reap(struct wb *w, unsigned until)
 {
-	submit_queued(w);
+	wb_submit_queued(w);
 	while (w->inflight > until) {
 		unsigned locked = 0, waits = 0;
 
@@ -346,7 +347,7 @@ static FM_FAULT void reap(struct wb *w, unsigned until)
 
 			if (!r->used || !r->io.done)
 				continue;
-			if (!r->counted && goes_on(w, r))
+			if (!r->counted && wb_goes_on(w, r))
 				waits += r->waits;
 			else
 				locked += !finish_run(w, r, false);
@@ -370,9 +371,9 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	struct fm_io *io;
 
 	if (w->inflight == w->nruns)
-		reap(w, w->nruns - BATCH);
+		wb_reap(w, w->nruns - BATCH);
 	if (w->flying + n > w->most_flying)
-		reap(w, w->inflight / 2);
+		wb_reap(w, w->inflight / 2);
 	while (r->used)
 		r++;
 	io = &r->io;
@@ -399,7 +400,7 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 		return; /* with reap */
 	w->queued[w->nqueued++] = io;
 	if (w->nqueued == BATCH)
-		submit_queued(w);
+		wb_submit_queued(w);
 }
 
 /* Every series of neighbours in one write. Their pages are not locked any more,
@@ -456,7 +457,7 @@ static FM_FAULT uint64_t write_span(struct wb *w, struct fm_file *f,
 /* Whoever holds the page may be waiting for a ring: do not keep ours. */
 static FM_FAULT void wait_page(struct wb *w, _Atomic uint8_t *p, uint8_t mask)
 {
-	reap(w, 0);
+	wb_reap(w, 0);
 	fm_ring_put(w->ring);
 	fm_page_wait(p, mask);
 	w->ring = fm_ring_get();
@@ -486,7 +487,7 @@ static FM_FAULT bool lock_dirty(struct wb *w, _Atomic uint8_t *p)
 
 /* The cache is to be smaller: a page that only becomes clean may have been
  * stored to again before eviction comes to it. */
-static FM_FAULT bool is_over(void)
+static FM_FAULT bool wb_is_over(void)
 {
 	int64_t most = (int64_t)fm_cache_limit();
 	int64_t half_of_reserve = most / (2 * fm_tune.budget_reserve);
@@ -499,7 +500,7 @@ static FM_FAULT void see_need(struct wb *w, struct fm_file *f)
 {
 	bool urgent = fm_wb_urgent();
 
-	w->sheds = !w->wait && (urgent || is_over());
+	w->sheds = !w->wait && (urgent || wb_is_over());
 	w->yields = w->background && !w->sheds;
 	if (w->sheds && urgent && !atomic_load(&f->wb.sheds))
 		atomic_store(&f->wb.sheds, true);
@@ -523,7 +524,7 @@ static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
 		else
 			fp++;
 	}
-	reap(w, 0);
+	wb_reap(w, 0);
 	fm_epoch_leave(e);
 }
 
@@ -562,7 +563,7 @@ static long write_alone(struct fm_io *io)
 }
 
 /* What lies in the file of page i of m, which is dirty. */
-static long write_page(struct fm_map *m, uint64_t i)
+static long wb_write_page(struct fm_map *m, uint64_t i)
 {
 	uint64_t off = (m->pgoff + i) << FM_PAGE_SHIFT, size;
 	long res = -EFAULT;
@@ -597,7 +598,7 @@ int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force)
 		return 0;
 	if (res)
 		return (int)res;
-	res = write_page(m, i); /* see submit_span */
+	res = wb_write_page(m, i); /* see submit_span */
 	if (res < 0)
 		note_error(f, (int)res);
 	if (res <= 0)

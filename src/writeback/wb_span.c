@@ -33,7 +33,7 @@ static FM_FAULT bool to_write(const struct fm_span *s, uint64_t k)
 
 /* No store to page k, which is locked, may slip in unseen from here on. False:
  * a system call is storing into it right now, it cannot be protected. */
-static FM_FAULT bool shut(struct fm_span *s, uint64_t k)
+static FM_FAULT bool wb_span_shut(struct fm_span *s, uint64_t k)
 {
 	if (!(fm_mode(s->m, s->i + k) & PM_WRITABLE)) {
 		s->protect = true; /* is it there? A write has failed before */
@@ -55,14 +55,15 @@ static FM_FAULT void take_page(struct fm_span *s, uint64_t k)
 
 /* Nobody makes a page between two dirty ones writable while it is locked. The
  * protection of a part would break up a huge page. */
-static FM_FAULT bool between(const struct fm_span *s, uint64_t k)
+static FM_FAULT bool wb_span_between(const struct fm_span *s, uint64_t k)
 {
 	return !(fm_mode(s->m, s->i + k) & (PM_WRITABLE | PM_HUGE));
 }
 
 /* Lock pages [from, to] and take the last. False: nothing happened. What was
  * cut off m and moved has the same mode bytes. */
-static FM_FAULT bool reach(struct fm_span *s, uint64_t from, uint64_t to)
+static FM_FAULT bool wb_span_reach(struct fm_span *s, uint64_t from,
+				   uint64_t to)
 {
 	uint64_t k = from;
 
@@ -72,8 +73,8 @@ static FM_FAULT bool reach(struct fm_span *s, uint64_t from, uint64_t to)
 		if (!p || !fm_page_trylock(p))
 			break;
 		if (!fm_map_current(s->m, s->i + k) ||
-		    (k < to ? !between(s, k)
-			    : !to_write(s, k) || !shut(s, k))) {
+		    (k < to ? !wb_span_between(s, k)
+			    : !to_write(s, k) || !wb_span_shut(s, k))) {
 			fm_page_unlock(p);
 			break;
 		}
@@ -130,7 +131,7 @@ FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 	if (max > FM_SPAN)
 		max = FM_SPAN;
 	take_page(s, 0);
-	if (!shut(s, 0)) { /* written as it is, and stays dirty */
+	if (!wb_span_shut(s, 0)) { /* written as it is, and stays dirty */
 		fm_page_set(state_of(s, 0), FP_REDIRTY, 0);
 		unlock_all(s);
 		return;
@@ -140,7 +141,7 @@ FM_FAULT void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 			       s->n + fm_tune.wb_span_gap :
 			       max;
 		k = fm_dirty_next(m->file, first + s->n, first + stop) - first;
-		if (k >= stop || !reach(s, s->n, k))
+		if (k >= stop || !wb_span_reach(s, s->n, k))
 			break;
 	}
 	/* Over what is not mapped protection passes without an error. */

@@ -79,7 +79,7 @@ FM_FAULT bool fm_wb_failing(void)
 }
 
 /* Pages of the file in which so many dirty ones are looked for. */
-static FM_FAULT uint64_t reach(unsigned most)
+static FM_FAULT uint64_t wb_thread_reach(unsigned most)
 {
 	return (uint64_t)most * (FM_SPAN / FM_WB_FEW);
 }
@@ -95,22 +95,23 @@ static FM_FAULT uint64_t dirty_from(struct fm_file *f, uint64_t page)
 /* Threads that want room at once write in different places: else all but one
  * pass over pages that are being written, and wait for what they find between
  * those. Returns where to begin. */
-static FM_FAULT uint64_t claim(struct fm_file *f, _Atomic uint64_t *at,
-			       unsigned most)
+static FM_FAULT uint64_t wb_thread_claim(struct fm_file *f,
+					 _Atomic uint64_t *at, unsigned most)
 {
 	uint64_t was = atomic_load(at), from;
 
 	do
 		from = dirty_from(f, was);
-	while (!atomic_compare_exchange_weak(at, &was, from + reach(most)));
+	while (!atomic_compare_exchange_weak(at, &was,
+					     from + wb_thread_reach(most)));
 	return from;
 }
 
 /* Nobody else came meanwhile: go on with what is left. */
-static FM_FAULT void release(struct fm_file *f, _Atomic uint64_t *at,
-			     uint64_t from, unsigned most)
+static FM_FAULT void wb_thread_release(struct fm_file *f, _Atomic uint64_t *at,
+				       uint64_t from, unsigned most)
 {
-	uint64_t was = from + reach(most);
+	uint64_t was = from + wb_thread_reach(most);
 
 	atomic_compare_exchange_strong(
 		at, &was, fm_dirty_next(f, from + 1, FM_MAX_FILE_PAGES));
@@ -127,9 +128,9 @@ static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 
 	if (f && fm_dirty_count(f) > 0 &&
 	    !is_recent(atomic_load(&f->wb.failed_ms))) {
-		from = claim(f, at, most);
+		from = wb_thread_claim(f, at, most);
 		fm_wb_some_of(f, from, FM_MAX_FILE_PAGES, way, most, &pages);
-		release(f, at, from, most);
+		wb_thread_release(f, at, from, most);
 	}
 	fm_epoch_leave(e);
 	return pages;
@@ -197,7 +198,7 @@ static void *flusher(void *arg)
 	return NULL;
 }
 
-static int start(void)
+static int wb_thread_start(void)
 {
 	const struct fm_policy *p = fm_policy_default();
 
@@ -207,7 +208,7 @@ static int start(void)
 	return fm_thread_create(flusher, (void *)(uintptr_t)p);
 }
 
-static void reset(void)
+static void wb_thread_reset(void)
 {
 	atomic_store(&started, false);
 	fm_event_reset(&kicked);
@@ -217,7 +218,7 @@ static void reset(void)
 }
 
 /* Files that have been dirty for longer than the interval. */
-static void every_second(void)
+static void wb_thread_every_second(void)
 {
 	uint64_t now = fm_now_ms();
 
@@ -240,5 +241,5 @@ static void every_second(void)
 	}
 }
 
-FM_LIFE(wb_thread, .level = FM_LIFE_RUNNING, .start = start, .reset = reset,
-	.second = every_second)
+FM_LIFE(wb_thread, .level = FM_LIFE_RUNNING, .start = wb_thread_start,
+	.reset = wb_thread_reset, .second = wb_thread_every_second)
