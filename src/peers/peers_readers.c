@@ -14,7 +14,8 @@
  * everybody may go on who reads, by whatever, and who stores asks for it.
  *
  * Who begins to read such a file rings the registry's bell, and the watchers of
- * all who read it look every fm_tune.peers_soon_ms until that is decided.
+ * all who read it look every fm_tune.peers_soon_ms until that is decided, or
+ * for a second: a hand-over may be refused for a moment, or for good.
  */
 #include "base/life.h"
 #include "base/sys.h"
@@ -25,7 +26,7 @@
 #include "tunables.h"
 
 static uint64_t shared_since[FM_MAX_FILES]; /* ms; by file id */
-static _Atomic bool rung;
+static _Atomic uint64_t until_ms; /* it is looked so often; 0: it is not */
 static uint64_t next_ms; /* the watcher's */
 
 void fm_readers_begin(const struct fm_file *f)
@@ -46,7 +47,7 @@ static bool is_time(const struct fm_file *f, uint32_t id, uint64_t now)
 			fm_tune.peers_soon_ms : fm_tune.peers_linger_ms);
 }
 
-/* Returns whether it is to be looked at again soon. */
+/* Returns whether it is shared still. */
 static bool peers_readers_look_at(struct fm_file *f, uint32_t id, uint64_t now)
 {
 	if (!peers_readers_is_shared(f)) {
@@ -55,32 +56,33 @@ static bool peers_readers_look_at(struct fm_file *f, uint32_t id, uint64_t now)
 	}
 	if (!shared_since[id])
 		shared_since[id] = now;
-	if (!is_time(f, id, now))
-		return true;
-	fm_peers_share(f);
-	return false;
+	if (is_time(f, id, now))
+		fm_peers_share(f);
+	return !fm_kernel_serves(f);
 }
 
-/* As peers_readers_look_at, for all files. */
+/* Returns whether any file is. */
 static bool peers_readers_look(void)
 {
 	const uint64_t now = fm_now_ms();
 	struct fm_file *f;
-	bool again = false;
+	bool any = false;
 	uint64_t old;
 
 	fm_space_lock(&old);
 	fm_for_each_file(f, id)
-		again |= peers_readers_look_at(f, id, now);
+		any |= peers_readers_look_at(f, id, now);
 	fm_space_unlock(&old);
-	return again;
+	return any;
 }
 
 /* The looks begin with the next turn of the watcher. */
 void fm_readers_rung(void)
 {
-	atomic_store(&rung, true);
-	next_ms = fm_least(next_ms, fm_now_ms() + fm_tune.peers_soon_ms);
+	const uint64_t now = fm_now_ms();
+
+	atomic_store(&until_ms, now + FM_SECOND_MS);
+	next_ms = fm_least(next_ms, now + fm_tune.peers_soon_ms);
 }
 
 /* At each event of the watcher: it looks no more often than it would wait. */
@@ -88,18 +90,18 @@ void fm_readers_look(void)
 {
 	const uint64_t now = fm_now_ms();
 
-	if (!atomic_load(&rung) || now < next_ms)
+	if (!atomic_load(&until_ms) || now < next_ms)
 		return;
 	next_ms = now + fm_tune.peers_soon_ms;
-	if (!peers_readers_look())
-		atomic_store(&rung, false);
+	if (!peers_readers_look() || now >= atomic_load(&until_ms))
+		atomic_store(&until_ms, 0);
 }
 
 int fm_readers_wait_ms(void)
 {
 	const uint64_t now = fm_now_ms();
 
-	if (!atomic_load(&rung))
+	if (!atomic_load(&until_ms))
 		return -1;
 	return now < next_ms ? (int)(next_ms - now) : 0;
 }
