@@ -42,15 +42,6 @@ static bool next_thread(struct fm_waits *w, struct choice *c)
 	return *c->tid;
 }
 
-/* In uninterruptible sleep. */
-static bool is_waiting(const char *tid)
-{
-	char state;
-
-	fm_proc_thread_stat(tid, 4, &state);
-	return state == 'D';
-}
-
 static void waits_tell(const struct fm_waits *w, dev_t dev)
 {
 	const uint64_t ns = w->ms * 1000000 * w->threads * w->waiting /
@@ -69,7 +60,7 @@ void fm_waits_look(struct fm_waits *w, const struct fm_area_use *use, dev_t dev)
 	if (!next_thread(w, &c))
 		return;
 	w->asked++;
-	w->waiting += is_waiting(c.tid);
+	w->waiting += fm_proc_thread_waits(c.tid);
 	w->ms += use->ms;
 	w->major += use->major;
 	w->bytes += use->bytes;

@@ -297,7 +297,8 @@ FM_FAULT uint64_t fm_proc_stat(const char *path, int field, char *ret_state)
 	return v;
 }
 
-#define FLAGS 9 /* ABI: in a thread's stat */
+#define PARENT 4 /* ABI: in a thread's stat, the first number, */
+#define FLAGS 9 /* ABI: and another */
 #define IO_WORKER 0x10 /* PF_IO_WORKER, Linux 5.12 */
 
 uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state)
@@ -307,6 +308,14 @@ uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state)
 	*ret_state = 0;
 	return thread_path(path, tid, "/stat") ?
 		       0 : fm_proc_stat(path, field, ret_state);
+}
+
+bool fm_proc_thread_waits(const char *tid)
+{
+	char state;
+
+	fm_proc_thread_stat(tid, PARENT, &state);
+	return state == 'D';
 }
 
 bool fm_proc_is_worker(const char *tid, char *ret_state)

@@ -60,6 +60,8 @@ uint64_t fm_proc_stat(const char *path, int field, char *ret_state);
 
 /* The same of thread `tid` of this process. */
 uint64_t fm_proc_thread_stat(const char *tid, int field, char *ret_state);
+/* [any] Is it in uninterruptible sleep: does it wait for a device? */
+bool fm_proc_thread_waits(const char *tid);
 
 /* Is thread `tid` of this process one that the kernel has made for a ring? It
  * ends with the process. */

@@ -29,6 +29,17 @@ struct fm_stream {
 	uint64_t used;     /* clock at the last use */
 };
 
+static inline uint64_t fm_pages_apart(int64_t a, int64_t b)
+{
+	return (uint64_t)(a > b ? a - b : b - a);
+}
+
+/* Do pages lie between its steps? */
+static inline bool fm_stream_strided(const struct fm_stream *s)
+{
+	return s->step != 1 && s->step != -1;
+}
+
 /* Page i was touched (FM_NEVER: any of them), and pages [lo, hi) came with it.
  * It continues `chain` others, less than 0: downward, which make `came` pages
  * together. */

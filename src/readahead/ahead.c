@@ -28,11 +28,6 @@
 #include "policy.h"
 #include "tunables.h"
 
-static FM_FAULT uint64_t ahead_distance(int64_t a, int64_t b)
-{
-	return (uint64_t)(a > b ? a - b : b - a);
-}
-
 /* ---- limits ------------------------------------------------------------ */
 
 FM_FAULT uint64_t fm_ahead_most(void)
@@ -59,11 +54,6 @@ static FM_FAULT uint64_t fair_part(const struct fm_stream_set *st)
 	return fm_frame_limit() * FM_HUGE_PAGES / (n ? n : 1);
 }
 
-static FM_FAULT bool ahead_is_strided(const struct fm_stream *s)
-{
-	return s->step != 1 && s->step != -1;
-}
-
 /* Its part of the small buffers, of which some are others'. */
 static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 {
@@ -71,7 +61,7 @@ static FM_FAULT uint64_t strided_part(const struct fm_stream_set *st)
 
 	for (int k = 0; k < FM_STREAMS; k++)
 		n += fm_stream_lately(st, &st->s[k]) &&
-		     ahead_is_strided(&st->s[k]);
+		     fm_stream_strided(&st->s[k]);
 	return FM_CHUNK_PIECES * 7 / 8 / (n ? n : 1);
 }
 
@@ -97,15 +87,15 @@ static FM_FAULT bool reads_gaps(const struct fm_map *m,
 
 	if (!even)
 		even = fm_device_even(m->file);
-	return !ahead_is_strided(s) ||
-	       (ahead_distance(s->step, 0) <= even) != other;
+	return !fm_stream_strided(s) ||
+	       (fm_pages_apart(s->step, 0) <= even) != other;
 }
 
 /* Pages that s may have come in, and may be ahead for it. */
 static FM_FAULT uint64_t earned(const struct fm_map *m,
 				const struct fm_stream *s, bool gaps)
 {
-	const uint64_t step = ahead_distance(s->step, 0);
+	const uint64_t step = fm_pages_apart(s->step, 0);
 	const uint64_t n = gaps ? FM_HUGE_PAGES : 1;
 	const uint64_t busy = fm_device_depth(m->file->io.device, n, 0);
 
@@ -124,7 +114,7 @@ static FM_FAULT uint64_t ahead_reach(const struct fm_map *m,
 	uint64_t part = fair_part(st), most = ahead_room(m);
 
 	if (!gaps)
-		most = strided_part(st) * ahead_distance(s->step, 0);
+		most = strided_part(st) * fm_pages_apart(s->step, 0);
 	else if (part && most > part)
 		most = part;
 	if (advice == MADV_SEQUENTIAL)
@@ -149,7 +139,7 @@ static FM_FAULT int64_t stop_of(const struct fm_map *m)
 static FM_FAULT bool ahead_is_small(const struct fm_map *m,
 				    const struct fm_stream *s)
 {
-	return !ahead_is_strided(s) && s->passed < 4 * FM_CHUNK_PIECE &&
+	return !fm_stream_strided(s) && s->passed < 4 * FM_CHUNK_PIECE &&
 	       first_unit(m) < fm_tune.ahead_frame_from;
 }
 
@@ -168,9 +158,9 @@ static FM_FAULT uint64_t fetch(struct fm_map *m, const struct fm_stream *s,
 /* Steps of a stride are equal. */
 static FM_FAULT void move_edge(struct fm_stream *s, uint64_t n)
 {
-	const uint64_t step = ahead_distance(s->step, 0);
+	const uint64_t step = fm_pages_apart(s->step, 0);
 
-	n += ahead_distance(s->edge, s->pos);
+	n += fm_pages_apart(s->edge, s->pos);
 	n = (n + step - 1) / step * step;
 	s->edge = s->pos + (s->step > 0 ? (int64_t)n : -(int64_t)n);
 }
@@ -186,7 +176,7 @@ static FM_FAULT bool push_one(struct fm_map *m, struct fm_stream *s,
 
 	/* No frame free and the reader is close: a small buffer may do. */
 	if (!got && !small &&
-	    ahead_distance(s->edge, s->pos) < 32 * ahead_distance(s->step, 0))
+	    fm_pages_apart(s->edge, s->pos) < 32 * fm_pages_apart(s->step, 0))
 		got = fetch(m, s, n, FM_CHUNK_SMALL);
 	if (got)
 		move_edge(s, got);
@@ -202,7 +192,7 @@ static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 
 	for (int n = 0; n < FM_CHUNK_PIECES; n++) {
 		if (s->edge < 0 || s->edge >= stop ||
-		    ahead_distance(s->edge, s->pos) >= most ||
+		    fm_pages_apart(s->edge, s->pos) >= most ||
 		    !push_one(m, s, stop, gaps))
 			return;
 	}

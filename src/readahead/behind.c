@@ -55,7 +55,7 @@ FM_FAULT struct fm_behind fm_behind_claim(const struct fm_map *m,
 					  int64_t n)
 {
 	int64_t end = (int64_t)fm_map_pages(m);
-	bool strided = s->step != 1 && s->step != -1;
+	const bool strided = fm_stream_strided(s);
 	struct fm_behind b = strided && n == 1 ? single(s, first) :
 			     s->step > 0 ? forward(s, first - n) :
 					   backward(s, first + 2 * n);

@@ -3,16 +3,6 @@
 
 #include "tunables.h"
 
-static FM_FAULT uint64_t detect_distance(int64_t a, int64_t b)
-{
-	return (uint64_t)(a > b ? a - b : b - a);
-}
-
-static FM_FAULT bool detect_is_strided(const struct fm_stream *s)
-{
-	return s->step != 1 && s->step != -1;
-}
-
 FM_FAULT uint64_t fm_detect_earned(uint64_t passed, uint64_t busy)
 {
 	const uint64_t n = 2 * passed;
@@ -30,7 +20,7 @@ static FM_FAULT bool belongs(const struct fm_stream *s, const struct fm_seen *e,
 	const int64_t lo = s->step > 0 ? s->pos : s->edge;
 	const int64_t hi = s->step > 0 ? s->edge : s->pos;
 
-	if (detect_is_strided(s))
+	if (fm_stream_strided(s))
 		return e->i >= lo && e->i <= hi &&
 		       (e->i - s->pos) % s->step == 0;
 	return e->hi + near > lo && e->lo <= hi + near;
@@ -186,7 +176,7 @@ static FM_FAULT int64_t equal_step(const struct sights *l, int64_t i)
 	for (int k = 0; k < l->n; k++) {
 		const int64_t d = i - l->v[k]->i;
 
-		if (detect_distance(d, 0) >= fm_tune.detect_least_stride &&
+		if (fm_pages_apart(d, 0) >= fm_tune.detect_least_stride &&
 		    d <= step_most && -d <= step_most && was_at(l, i - 2 * d))
 			return d;
 	}
@@ -257,15 +247,15 @@ static FM_FAULT int64_t detect_end_of(const struct fm_stream *s,
 static FM_FAULT void earn(struct fm_stream *s, const struct fm_seen *e,
 			  int64_t pos, int64_t near)
 {
-	const int64_t gap = detect_is_strided(s)
-				    ? (int64_t)detect_distance(pos, s->pos)
+	const int64_t gap = fm_stream_strided(s)
+				    ? (int64_t)fm_pages_apart(pos, s->pos)
 			    : s->step > 0 ? e->lo - s->pos
 					  : s->pos - e->hi + 1;
-	const uint64_t step = detect_distance(s->step, 0);
+	const uint64_t step = fm_pages_apart(s->step, 0);
 
 	if (gap <= 0 ||
 	    (uint64_t)gap / step <= 2 * (uint64_t)near + s->passed / 4)
-		s->passed += detect_distance(pos, s->pos) / step;
+		s->passed += fm_pages_apart(pos, s->pos) / step;
 	else
 		s->passed /= 2;
 }
@@ -279,7 +269,7 @@ static FM_FAULT void go_on(struct fm_stream_set *st, struct fm_stream *s,
 		earn(s, e, pos, near);
 		s->pos = pos;
 	}
-	if (!detect_is_strided(s) && s->edge >= e->lo && s->edge < e->hi)
+	if (!fm_stream_strided(s) && s->edge >= e->lo && s->edge < e->hi)
 		s->edge = s->step > 0 ? e->hi : e->lo - 1;
 	if (s->step > 0 ? s->edge <= s->pos : s->edge >= s->pos)
 		s->edge = s->pos + s->step;

@@ -18,16 +18,12 @@ void fm_totals_of_kernel(struct fm_totals *ret)
 	ret->read_bytes = (uint64_t)r.ru_inblock * 512;
 }
 
-/* In uninterruptible sleep. Ours may wait, too: they bring what was there. */
+/* Ours may wait, too: they bring what was there. */
 static void count_waiting(const char *tid, void *arg)
 {
 	unsigned *n = arg;
-	char state;
 
-	if (fm_thread_is(atoi(tid)))
-		return;
-	fm_proc_thread_stat(tid, 4, &state);
-	*n += state == 'D';
+	*n += !fm_thread_is(atoi(tid)) && fm_proc_thread_waits(tid);
 }
 
 unsigned fm_threads_waiting(void)
