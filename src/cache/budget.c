@@ -184,6 +184,15 @@ uint64_t fm_budget_balance(struct fm_budget *b, uint64_t held, uint64_t ours,
 	return budget_settle(b);
 }
 
+/* After each second without any. */
+static void set_more_aside(struct fm_budget *b)
+{
+	if (++b->calm * fm_tune.budget_balance_ms < FM_SECOND_MS)
+		return;
+	b->calm = 0;
+	b->aside++;
+}
+
 void fm_budget_stores(struct fm_budget *b, uint64_t stores)
 {
 	uint64_t n = stores - b->stores;
@@ -191,9 +200,8 @@ void fm_budget_stores(struct fm_budget *b, uint64_t stores)
 	b->stores = stores;
 	if (n > fm_tune.budget_some)
 		set_less_aside(b);
-	else if (!n && b->aside < fm_tune.budget_aside &&
-		 !(++b->calm % (FM_SECOND_MS / fm_tune.budget_balance_ms)))
-		b->aside++;
+	else if (!n && b->aside < fm_tune.budget_aside)
+		set_more_aside(b);
 }
 
 bool fm_budget_starves(struct fm_budget *b, uint64_t evicted)

@@ -142,10 +142,12 @@ struct fm_choice *fm_choice_of(dev_t dev, ino_t ino)
 	return &c->choice;
 }
 
-/* One that found no room in the table will find none later. */
+/* One that found no room has one of its own, also if there is room by now. */
 void fm_choice_put(struct fm_choice *c, dev_t dev, ino_t ino)
 {
-	if (!fm_case_find(dev, ino))
+	const struct fm_case *in = fm_case_find(dev, ino);
+
+	if (!in || c != &in->choice)
 		fm_free(c);
 }
 
