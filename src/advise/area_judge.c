@@ -256,8 +256,6 @@ static void count_random(struct fm_areas *all)
 {
 	uint64_t bytes = 0;
 
-	atomic_store(&in_order, all->opinion.says == FM_ADVICE_NORMAL);
-
 	all->guess = false;
 	for (unsigned i = 0; i < all->n; i++) {
 		all->guess |= all->v[i].guess;
@@ -267,6 +265,7 @@ static void count_random(struct fm_areas *all)
 								k + 1));
 	}
 	atomic_store(&fm_advise_counts.random_bytes, bytes);
+	atomic_store(&in_order, all->opinion.says == FM_ADVICE_NORMAL);
 }
 
 /* If nothing is known of it the kernel reads it as it does natively. */
@@ -306,25 +305,32 @@ static void after_look(struct fm_areas *all, const struct fm_area_use *use)
 	all->look = (struct fm_look){ 0 };
 }
 
-/* What is larger than memory by a quarter, where a touch reads much ahead. */
-static bool costs_less(dev_t dev, uint64_t bytes, uint64_t memory)
+static bool reads_much(dev_t dev)
 {
 	const struct fm_device_price d = fm_device_price(dev);
 	const struct fm_weigh_facts f = { d.read, d.page,
 					  fm_readahead_bytes(dev), false };
 
-	return bytes / 5 > memory / 4 && fm_weigh_begins_random(&f);
+	return fm_weigh_begins_random(&f);
 }
 
+/* By a quarter. */
+static bool is_larger(uint64_t bytes, uint64_t memory)
+{
+	return bytes / 5 > memory / 4;
+}
+
+/* What is larger than memory, where a touch reads much ahead. */
 static bool begins_random(struct fm_areas *all, const struct fm_area *a)
 {
-	return costs_less(a->dev, all->bytes, memory_left(all));
+	return is_larger(all->bytes, memory_left(all)) && reads_much(a->dev);
 }
 
+/* In mmap: memory is asked for last. */
 bool fm_areas_begin_random(dev_t dev)
 {
-	return !atomic_load(&in_order) &&
-	       costs_less(dev, fm_krange_bytes(), fm_memory_left(""));
+	return !atomic_load(&in_order) && reads_much(dev) &&
+	       is_larger(fm_krange_bytes(), fm_memory_left(""));
 }
 
 static int judge_area(struct fm_areas *all, struct fm_area *a, bool other)

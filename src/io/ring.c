@@ -391,14 +391,21 @@ static FM_FAULT long ring_once(struct fm_io *io)
 
 /* What the kernel does in a worker of the thread's, it cancels where it can
  * make none: there are as many tasks as there may be. */
-FM_FAULT long fm_io_once(struct fm_io *io)
+static FM_FAULT long once_more(struct fm_io *io)
 {
 	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
-	long res = ring_once(io);
+	long res = -ECANCELED;
 
 	while (res == -ECANCELED && fm_wait_on(&w))
 		res = ring_once(io);
 	return res;
+}
+
+FM_FAULT long fm_io_once(struct fm_io *io)
+{
+	long res = ring_once(io);
+
+	return res == -ECANCELED ? once_more(io) : res;
 }
 
 void fm_ring_stats(struct fm_ring_stats *ret)

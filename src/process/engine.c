@@ -37,8 +37,7 @@ bool fm_engine_may_serve(void)
 
 static bool few_descriptors(void)
 {
-	struct rlimit rl = { DESCRIPTORS,
-			     DESCRIPTORS };
+	struct rlimit rl = { DESCRIPTORS, DESCRIPTORS };
 
 	fm_sys4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &rl);
 	return rl.rlim_cur < DESCRIPTORS;

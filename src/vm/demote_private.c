@@ -91,20 +91,28 @@ static bool copy_page(char *to, char *from)
 	return n == FM_PAGE;
 }
 
+/* In a child of fork nobody else is here, and nothing is registered. */
+static int close_in_time(struct fm_map *m, uint64_t i)
+{
+	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
+
+	while (fm_uffd_fd() >= 0 && !close_own(m, i))
+		if (!fm_wait_on(&w))
+			return -EBUSY;
+	return 0;
+}
+
 /* The program's own pages of a private mapping, into the kernel's. Stores
  * are held up by write protection and the freeze meanwhile. */
 static void copy_own(struct fm_map *m, uint64_t i, void *arg)
 {
-	const struct fm_wait w = fm_wait_for(fm_tune.moment_ms);
 	struct copy_out *c = arg;
 
 	if (!(fm_mode(m, i) & PM_COW) || c->err ||
 	    !demote_private_make_room(c, m, i))
 		return;
-	/* In a child of fork nobody else is here, and nothing is registered. */
-	while (!c->err && fm_uffd_fd() >= 0 && !close_own(m, i))
-		if (!fm_wait_on(&w))
-			c->err = -EBUSY;
+	if (!c->err)
+		c->err = close_in_time(m, i);
 	if (!c->err &&
 	    !copy_page(c->base + (i << FM_PAGE_SHIFT), fm_map_addr(m, i)) &&
 	    !demote_private_is_beyond(m, i))

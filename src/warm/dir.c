@@ -184,8 +184,7 @@ static void drop_oldest(int dir)
 
 	for (int k = 0; k < 16; k++) {
 		find_oldest(dir, &o);
-		if (o.n <= STATES &&
-		    o.bytes <= STATES_BYTES)
+		if (o.n <= STATES && o.bytes <= STATES_BYTES)
 			return;
 		fm_sys3(SYS_unlinkat, dir, o.name, 0);
 	}
