@@ -2,8 +2,8 @@
 /*
  * servemodel.c - the engine's model of who serves (src/serve/), over what was
  * recorded: benches/servesim writes a line for each second, and reads who
- * serves in the next one. What mmap/at_map.c, judge.c and losing.c count in a
- * process, the line has.
+ * serves in the next one. What mmap/at_map.c, judge.c and engine_trial.c count
+ * in a process, the line has.
  *
  *   new BYTES MEMORY              a file is mapped, so many bytes of it
  *   cached                        the same, of one that is in the page cache

@@ -83,7 +83,7 @@ struct fm_settings {
 	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
 	enum fm_summary summary; /* a line at the end: who wants it */
 	int log_level;           /* 0 errors only .. 3 debug */
-	uint32_t take_back_ms;   /* see takeable.h; 0: never */
+	uint32_t promote_ms;   /* see promotable.h; 0: never */
 	bool guardian;           /* FASTMAP_GUARDIAN=0 turns it off (tests) */
 	const char *stats;       /* NULL, "stderr", or a path */
 	const char *metrics;     /* NULL or path, see observe/metrics_file.c */

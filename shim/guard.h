@@ -41,7 +41,7 @@ static inline bool fm_may_touch(const void *p, size_t len)
 	__asm__("" : "+r"(p));
 	return fm_looks() &&
 	       (fm_overlaps(p, len) ||
-		(fm_any_takeable() &&
+		(fm_any_promotable() &&
 		 fm_krange_in(p, len)));
 }
 
@@ -85,7 +85,7 @@ static inline bool fm_idle(void)
 static inline bool fm_note_read_to(int fd, const void *p, size_t n,
 				   unsigned *slot)
 {
-	if (fm_active() || (fm_any_takeable() && fm_krange_in(p, n)))
+	if (fm_active() || (fm_any_promotable() && fm_krange_in(p, n)))
 		return false;
 	*slot = fm_read_enter(fd);
 	if (!fm_active())
@@ -97,7 +97,7 @@ static inline bool fm_note_read_to(int fd, const void *p, size_t n,
 static inline bool fm_note_write_from(int fd, const void *p, size_t n,
 				      unsigned *slot)
 {
-	if (fm_active() || (fm_any_takeable() && fm_krange_in(p, n)))
+	if (fm_active() || (fm_any_promotable() && fm_krange_in(p, n)))
 		return false;
 	*slot = fm_write_enter(fd);
 	if (!fm_active())
@@ -109,12 +109,12 @@ static inline bool fm_note_write_from(int fd, const void *p, size_t n,
 /* The same, given more than a look tells. */
 static inline bool fm_note_read(int fd, unsigned *slot)
 {
-	return !fm_any_takeable() && fm_note_read_to(fd, NULL, 0, slot);
+	return !fm_any_promotable() && fm_note_read_to(fd, NULL, 0, slot);
 }
 
 static inline bool fm_note_write(int fd, unsigned *slot)
 {
-	return !fm_any_takeable() && fm_note_write_from(fd, NULL, 0, slot);
+	return !fm_any_promotable() && fm_note_write_from(fd, NULL, 0, slot);
 }
 
 #define FM_HERE ((off_t)-1) /* at the position of the descriptor */

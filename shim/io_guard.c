@@ -482,7 +482,7 @@ static bool touches_ours(const struct fm_rw *rw, bool *passing)
 	*passing = false;
 	if (io_guard_is_ours(rw->iov, rw->cnt))
 		return true;
-	*passing = fm_passing_begins(rw->iov, rw->cnt);
+	*passing = fm_counted_calls_begins(rw->iov, rw->cnt);
 	return !*passing && io_guard_is_ours(rw->iov, rw->cnt);
 }
 
@@ -495,7 +495,7 @@ ssize_t fm_transfer(struct fm_rw *rw)
 		return run_pieces(rw);
 	r = rw->call(rw, rw->iov, rw->cnt, rw->off);
 	if (passing)
-		fm_passing_ends();
+		fm_counted_calls_ends();
 	return r;
 }
 
@@ -561,6 +561,6 @@ ssize_t fm_rw(struct fm_rw *rw)
 	touches = touches_ours(rw, &passing);
 	r = rw->in ? rw_in(rw, touches) : rw_out(rw, touches);
 	if (passing)
-		fm_passing_ends();
+		fm_counted_calls_ends();
 	return rw->in ? fm_ipc_after(r) : r;
 }

@@ -202,7 +202,7 @@ static bool user_passes(const void *p, size_t n)
 {
 	const struct iovec v = { (void *)(uintptr_t)p, n };
 
-	return fm_passing_begins(&v, 1);
+	return fm_counted_calls_begins(&v, 1);
 }
 
 bool fm_user_read(void *to, const void *from, size_t n)
@@ -211,7 +211,7 @@ bool fm_user_read(void *to, const void *from, size_t n)
 	bool ok = !n || (readable(from, n) && !fm_copy_try(to, from, n));
 
 	if (passing)
-		fm_passing_ends();
+		fm_counted_calls_ends();
 	return ok;
 }
 
@@ -278,7 +278,7 @@ bool fm_user_write(void *to, const void *from, size_t n)
 	bool ok = write_pages(to, from, n);
 
 	if (passing)
-		fm_passing_ends();
+		fm_counted_calls_ends();
 	return ok;
 }
 

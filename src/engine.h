@@ -55,20 +55,20 @@ static inline bool fm_active(void)
 	return atomic_load_explicit(&fm_live_maps, memory_order_relaxed) != 0;
 }
 
-/* How many files does the kernel serve for now that the engine may take back
- * (file/takeable.h)? */
-extern _Atomic uint32_t fm_takeable;
+/* How many files does the kernel serve for now that the engine may promote
+ * (file/promotable.h)? */
+extern _Atomic uint32_t fm_promotable;
 
-static inline bool fm_any_takeable(void)
+static inline bool fm_any_promotable(void)
 {
-	return atomic_load_explicit(&fm_takeable, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&fm_promotable, memory_order_relaxed) != 0;
 }
 
 /* Has a hook of a call with data, or of a change of a file, to look at what it
  * is about? */
 static inline bool fm_looks(void)
 {
-	return fm_active() || fm_any_takeable();
+	return fm_active() || fm_any_promotable();
 }
 
 /* [plain] Load the configuration (environment, policy files) of the program
@@ -248,7 +248,7 @@ void fm_warm_thread_end(void);
 /* [fault] */
 /*
  * [any] Is managed memory among what a call is about to be given as data? Where
- * it may become managed under the call, that is noted (advise/passing.h).
+ * it may become managed under the call, that is noted (advise/counted_calls.h).
  */
 /* [any] The rest of fm_data_in. */
 bool fm_data_marked(const void *addr, size_t len);
@@ -256,17 +256,17 @@ bool fm_data_marked(const void *addr, size_t len);
 static inline bool fm_data_in(const void *addr, size_t len)
 {
 	return fm_overlaps(addr, len) ||
-	       (fm_any_takeable() && fm_data_marked(addr, len));
+	       (fm_any_promotable() && fm_data_marked(addr, len));
 }
 
 /* [any] Around a call with data whose end is seen, and that is not managed.
  * False: it concerns nobody, and does not end; or it is managed now. */
-bool fm_passing_counted(const struct iovec *iov, int n);
-void fm_passing_ends(void);
+bool fm_counted_calls_counted(const struct iovec *iov, int n);
+void fm_counted_calls_ends(void);
 
-static inline bool fm_passing_begins(const struct iovec *iov, int n)
+static inline bool fm_counted_calls_begins(const struct iovec *iov, int n)
 {
-	return fm_any_takeable() && fm_passing_counted(iov, n);
+	return fm_any_promotable() && fm_counted_calls_counted(iov, n);
 }
 
 /* [fault] A signal that says that memory has failed: no, it is about to be

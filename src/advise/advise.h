@@ -5,10 +5,10 @@
 
 #include "helper.h"
 #include "krange.h"
-#include "passing.h"
+#include "counted_calls.h"
 #include "scan.h"
 #include "source.h"
 #include "streams.h"
-#include "watch.h"
+#include "kernel_monitor.h"
 
 #endif

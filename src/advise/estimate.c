@@ -7,7 +7,7 @@
  * maps in up to 16 that are in the page cache). A look ends when it has seen
  * enough: sparse memory is seen whole, dense memory piece by piece.
  */
-#include "area.h"
+#include "advised.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "scan.h"
@@ -39,7 +39,8 @@ static bool estimate_look_at(struct look *l, uintptr_t start, uintptr_t end)
 }
 
 /* From the cursor on; in the end the next one begins anew. */
-static void estimate_first_look(const struct fm_areas *all, struct look *l)
+static void estimate_first_look(const struct fm_advised_all *all,
+				struct look *l)
 {
 	uintptr_t start, end;
 
@@ -71,7 +72,7 @@ static void same_look(struct look *l, const struct look *as)
 
 struct group {
 	uintptr_t start, end;
-	struct fm_areas *all;
+	struct fm_advised_all *all;
 	fm_touch_fn touched;
 };
 
@@ -103,7 +104,7 @@ static void subtract(struct fm_run r, const struct look *old, unsigned *i,
 }
 
 static void estimate_compare(const struct look *old, const struct look *new,
-			     struct fm_areas *areas, fm_touch_fn touched)
+			     struct fm_advised_all *areas, fm_touch_fn touched)
 {
 	struct group g = { 0, 0, areas, touched };
 
@@ -114,7 +115,7 @@ static void estimate_compare(const struct look *old, const struct look *new,
 }
 
 static unsigned estimate_covered(const struct look *l,
-				 const struct fm_areas *areas)
+				 const struct fm_advised_all *areas)
 {
 	const uint64_t all = areas->bytes >> FM_PAGE_SHIFT;
 	uint64_t part = 0;
@@ -126,7 +127,8 @@ static unsigned estimate_covered(const struct look *l,
 	return part >= all ? 1000 : (unsigned)(part * 1000 / all) + 1;
 }
 
-static unsigned estimate_collect(struct fm_areas *areas, fm_touch_fn touched)
+static unsigned estimate_collect(struct fm_advised_all *areas,
+				 fm_touch_fn touched)
 {
 	unsigned part = 0;
 	struct look *l = last;

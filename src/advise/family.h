@@ -11,14 +11,14 @@
 
 #include <sys/types.h>
 
-#include "weigh.h"
+#include "advice_cost.h"
 
 /* Before the first fork: the engine does it, and who advises. Without it each
  * finds out for itself. */
 void fm_family_start(void);
 
 /* MADV_NORMAL has cost so many ns more in this process, of a file. Returns how
- * all of them lean (weigh.h). */
+ * all of them lean (advice_cost.h). */
 int64_t fm_family_lean(dev_t dev, ino_t ino, int64_t more, int64_t most);
 /* So much from now on. */
 void fm_family_leans(dev_t dev, ino_t ino, int64_t lean);

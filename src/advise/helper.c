@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "area.h"
-#include "area_judge.h"
+#include "advised.h"
+#include "advice_choice.h"
 #include "base/creds.h"
 #include "base/event.h"
 #include "base/left.h"
@@ -23,7 +23,7 @@
 #include "streams.h"
 #include "tunables.h"
 #include "waits.h"
-#include "watch.h"
+#include "kernel_monitor.h"
 
 enum state { IDLE, RUNNING, REFUSED, HELD };
 static _Atomic int state;
@@ -34,7 +34,7 @@ static _Atomic(const struct fm_source *) source;
 static _Atomic bool at_work;
 static _Atomic uint64_t read_ms; /* when it was last seen that something was */
 static unsigned child = UINT32_MAX; /* of fork, as its family has it */
-static struct fm_areas areas;
+static struct fm_advised_all areas;
 static struct fm_waits waits;
 
 /* The best first. */
@@ -56,12 +56,12 @@ bool fm_helper_idle(void)
 	       fm_now_ms() - atomic_load(&read_ms) > IDLE_MS;
 }
 
-static void note_reads(const struct fm_area_use *use)
+static void note_reads(const struct fm_advised_use *use)
 {
 	if (!use->major && !use->bytes)
 		return;
 	atomic_store(&read_ms, fm_now_ms());
-	fm_watch_wake();
+	fm_kernel_monitor_wake();
 }
 
 static uint64_t us_of(const struct timeval *t)
@@ -69,11 +69,11 @@ static uint64_t us_of(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
 }
 
-static void use_until_now(struct fm_area_use *u)
+static void use_until_now(struct fm_advised_use *u)
 {
 	struct rusage r;
 
-	*u = (struct fm_area_use){ .ms = fm_now_ms() };
+	*u = (struct fm_advised_use){ .ms = fm_now_ms() };
 	if (fm_sys2(SYS_getrusage, RUSAGE_SELF, &r))
 		return;
 	u->major = (uint64_t)r.ru_majflt;
@@ -82,10 +82,10 @@ static void use_until_now(struct fm_area_use *u)
 	u->cpu_ms = (us_of(&r.ru_utime) + us_of(&r.ru_stime)) / 1000;
 }
 
-static struct fm_area_use helper_since(const struct fm_area_use *now,
-				       const struct fm_area_use *then)
+static struct fm_advised_use helper_since(const struct fm_advised_use *now,
+				       const struct fm_advised_use *then)
 {
-	return (struct fm_area_use){ now->faults - then->faults,
+	return (struct fm_advised_use){ now->faults - then->faults,
 				     now->major - then->major,
 				     now->bytes - then->bytes,
 				     now->ms - then->ms,
@@ -109,15 +109,15 @@ static uint64_t pay(uint64_t begin_ms, uint64_t ms)
 	return ms;
 }
 
-static bool worth(const struct fm_area_use *u)
+static bool worth(const struct fm_advised_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
 	       u->major >= fm_tune.streams_few ||
-	       (areas.guess && u->faults >= fm_tune.weigh_single);
+	       (areas.guess && u->faults >= fm_tune.advice_single);
 }
 
 /* So much more or less is read for a fault than before. */
-static bool surprises(const struct fm_area_use *use)
+static bool surprises(const struct fm_advised_use *use)
 {
 	static uint64_t was;
 	const uint64_t is = use->faults ? use->bytes / use->faults : 0;
@@ -135,7 +135,7 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 {
 	static uint64_t second;
 	static unsigned early;
-	struct fm_area_use last, now, use;
+	struct fm_advised_use last, now, use;
 
 	if (second != fm_now_ms() / 1000)
 		early = 0;
@@ -182,7 +182,7 @@ static int find_source(unsigned i)
 
 /* One that has told nothing in so many looks makes place for the last, where
  * that works. */
-static void judge_source(const struct fm_area_use *use, unsigned part)
+static void judge_source(const struct fm_advised_use *use, unsigned part)
 {
 	static unsigned nothing;
 
@@ -202,15 +202,15 @@ static uint64_t soon_ms(uint64_t ms)
 }
 
 /* A turn in which something was read. */
-static int helper_look(const struct fm_area_use *use)
+static int helper_look(const struct fm_advised_use *use)
 {
 	const unsigned part =
-		atomic_load(&source)->collect(&areas, fm_area_touched);
+		atomic_load(&source)->collect(&areas, fm_advised_touched);
 	int err;
 
 	fm_count(&fm_advise_counts.looks, 1);
 	fm_waits_look(&waits, use, areas.v[0].dev);
-	err = fm_areas_judge(&areas, use, part);
+	err = fm_advised_judge(&areas, use, part);
 	judge_source(use, part);
 	return err;
 }
@@ -218,10 +218,10 @@ static int helper_look(const struct fm_area_use *use)
 /* A turn in which too little was read. Long enough of it, and the last look is
  * too old to be compared with. Returns how long to sleep: who begins to read
  * at random waits for as long, 8 MiB a touch. */
-static uint64_t quiet_turn(const struct fm_area_use *use, uint64_t ms,
+static uint64_t quiet_turn(const struct fm_advised_use *use, uint64_t ms,
 			   uint64_t *quiet_ms)
 {
-	fm_areas_quiet(&areas, use);
+	fm_advised_quiet(&areas, use);
 	*quiet_ms += use->ms;
 	if (*quiet_ms < fm_tune.streams_forget_ms || areas.guess)
 		return soon_ms(ms);
@@ -254,7 +254,7 @@ static void look_at_creds(void)
 
 static int helper_turns(void)
 {
-	struct fm_area_use looked, last, now, use;
+	struct fm_advised_use looked, last, now, use;
 	uint64_t ms = fm_tune.helper_first_ms, begin = fm_now_ms(),
 		 quiet_ms = 0;
 	bool any;
@@ -268,11 +268,11 @@ static int helper_turns(void)
 		use_until_now(&now);
 		use = helper_since(&now, &looked);
 		atomic_store(&at_work, true);
-		note_reads(&(struct fm_area_use){
+		note_reads(&(struct fm_advised_use){
 			.major = now.major - last.major,
 			.bytes = now.bytes - last.bytes });
-		any = fm_areas_update(&areas);
-		err = any ? fm_areas_begin(&areas) : 0;
+		any = fm_advised_update(&areas);
+		err = any ? fm_advised_begin(&areas) : 0;
 		if (any && !err && worth(&use)) {
 			err = helper_look(&use);
 			looked = now;
@@ -311,15 +311,16 @@ static void *helper(void *arg)
 	if (!err)
 		err = helper_turns();
 	/* what has begun as if somebody looked */
-	if (err && fm_areas_update(&areas))
-		fm_areas_begin(&areas);
-	fm_areas_leave(&areas);
+	if (err && fm_advised_update(&areas))
+		fm_advised_begin(&areas);
+	fm_advised_leave(&areas);
 	end_source();
 	if (err)
 		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
 		       "errno %d", -err);
 	atomic_store(&state, err ? REFUSED : IDLE);
-	fm_watch_wake(); /* it cannot be told any more when something is read */
+	fm_kernel_monitor_wake(); /* it cannot be told any more when something
+				     is read */
 	return NULL;
 }
 
@@ -343,7 +344,7 @@ void fm_helper_mapped(const struct fm_krange *r)
 	if (r->end - r->start < fm_tune.helper_wakes ||
 	    atomic_load(&state) != RUNNING)
 		return;
-	if (fm_krange_may_advise(r) && fm_areas_begin_random(r->dev))
+	if (fm_krange_may_advise(r) && fm_advised_begin_random(r->dev))
 		fm_krange_advise(r->id, r->start, r->end, MADV_RANDOM);
 	fm_event_raise(&bell);
 }
@@ -352,7 +353,7 @@ void fm_helper_end(void)
 {
 	atomic_store(&stop, true);
 	fm_event_raise(&bell);
-	fm_watch_end();
+	fm_kernel_monitor_end();
 	fm_thread_leaves(&state, RUNNING);
 }
 
@@ -362,9 +363,9 @@ void fm_helper_fork_begins(void)
 	atomic_store(&state, HELD);
 	atomic_store(&source, NULL);
 	if (atomic_exchange(&at_work, false))
-		fm_areas_forget(&areas);
+		fm_advised_forget(&areas);
 	fm_event_reset(&bell);
-	fm_watch_forked();
+	fm_kernel_monitor_forked();
 }
 
 void fm_helper_fork_ends(void)
@@ -375,5 +376,5 @@ void fm_helper_fork_ends(void)
 	if (fm_family_child_starts(&child))
 		fm_helper_need();
 	else
-		fm_areas_leave(&areas);
+		fm_advised_leave(&areas);
 }

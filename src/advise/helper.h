@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * helper.h - the thread that advises what the kernel serves (area.h).
+ * helper.h - the thread that advises what the kernel serves (advised.h).
  *
  * It is there while there are such ranges and the process may be helped. It
  * sleeps while nothing is read, takes a hundredth of a CPU at most but for the

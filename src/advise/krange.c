@@ -12,7 +12,7 @@
 #include "helper.h"
 #include "krange_priv.h"
 #include "policy.h"
-#include "watch.h"
+#include "kernel_monitor.h"
 
 _Atomic uint32_t fm_kranges; /* how many there are */
 
@@ -199,7 +199,7 @@ void fm_krange_add(const struct fm_krange *r)
 	if (!fm_krange_may_advise(&new) && !fm_settings()->trace_serve)
 		return;
 	fm_helper_mapped(&new);
-	fm_watch_need();
+	fm_kernel_monitor_need();
 }
 
 void fm_krange_forget(uintptr_t start, uintptr_t end)

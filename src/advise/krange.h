@@ -3,15 +3,15 @@
  * krange.h - ranges of the address space where the kernel serves a file that a
  * policy names.
  *
- * They are what we may advise, and what the engine may take back. Entered where
+ * They are what we may advise, and what the engine may promote. Entered where
  * mmap leaves a mapping to the kernel, and where a file is handed to it; cut by
  * whatever takes them away again (shim/mm.c). While there is none, a hook asks
  * one counter.
  *
  * A call of the program that takes ranges away marks them first (krange_edit.c)
  * and cuts them when the kernel has done it: meanwhile they are neither advised
- * nor taken back, for the address may be somebody else's a moment later. Who
- * takes back publishes its mapping first and looks for marks then; the hooks
+ * nor promoted, for the address may be somebody else's a moment later. Who
+ * promotes publishes its mapping first and looks for marks then; the hooks
  * mark first and look for managed memory then: one of the two sees the other.
  *
  * What is not seen (system calls within libc, clone(2) by number) leaves
@@ -51,7 +51,7 @@ struct fm_krange {
 	bool huge;     /* and by MADV_HUGEPAGE, which has no neutral opposite */
 	bool says_huge; /* the program has: MADV_HUGEPAGE */
 	bool nofork;   /* MADV_DONTFORK */
-	bool kept;     /* locked, sealed, with a key: never to be taken back */
+	bool kept;     /* locked, sealed, with a key: never to be promoted */
 };
 
 /* [any] What was there before is forgotten. id, since_ms and edit are given to

@@ -3,7 +3,7 @@
 
 #include "base/types.h"
 #include "tunables.h"
-#include "weigh.h"
+#include "advice_cost.h"
 
 /* Is it near, or does a piece of up to 2 MiB lie between the two? */
 static bool pieces_beside(uintptr_t end, uintptr_t start)
@@ -33,7 +33,7 @@ static bool pieces_goes_on(struct fm_recent *p, uintptr_t start, uintptr_t end)
  * makes such. */
 static bool pieces_is_short(uintptr_t start, uintptr_t end)
 {
-	return (end - start) >> FM_PAGE_SHIFT <= fm_tune.weigh_single ||
+	return (end - start) >> FM_PAGE_SHIFT <= fm_tune.advice_single ||
 	       (end - start == FM_HUGE && !(start & (FM_HUGE - 1)));
 }
 

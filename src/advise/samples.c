@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "area.h"
+#include "advised.h"
 #include "base/life.h"
 #include "base/proc.h"
 #include "base/sys.h"
@@ -25,7 +25,7 @@
 #include "scan.h"
 #include "source.h"
 #include "tunables.h"
-#include "weigh.h"
+#include "advice_cost.h"
 
 #define THREADS 16 /* at a time; of more than these, others in turns */
 #define RING (2 * FM_PAGE) /* size: its header, and the samples */
@@ -221,7 +221,7 @@ static bool samples_joins(struct fm_run *s, uintptr_t page)
 	return false;
 }
 
-static void samples_note(struct fm_areas *all, uintptr_t page,
+static void samples_note(struct fm_advised_all *all, uintptr_t page,
 			 fm_touch_fn touched)
 {
 	struct fm_run *s;
@@ -238,7 +238,7 @@ static void samples_note(struct fm_areas *all, uintptr_t page,
 	*s = (struct fm_run){ page, page + FM_PAGE };
 }
 
-static void tell_spans(struct fm_areas *all, fm_touch_fn touched)
+static void tell_spans(struct fm_advised_all *all, fm_touch_fn touched)
 {
 	for (unsigned i = 0; i < nspans; i++)
 		touched(all, span[i].start, span[i].end);
@@ -246,7 +246,7 @@ static void tell_spans(struct fm_areas *all, fm_touch_fn touched)
 }
 
 struct counted {
-	struct fm_areas *all;
+	struct fm_advised_all *all;
 	fm_touch_fn touched;
 	uint64_t seen, ours, lost;
 };
@@ -268,7 +268,7 @@ static void samples_record(const struct ring *r, uint64_t at,
 	if (h->type != PERF_RECORD_SAMPLE)
 		return;
 	c->seen++;
-	if (!fm_area_at(c->all, first))
+	if (!fm_advised_at(c->all, first))
 		return;
 	c->ours++;
 	samples_note(c->all, first & ~(uintptr_t)FM_PAGE_MASK, c->touched);
@@ -331,7 +331,7 @@ static unsigned part_of(const struct counted *c)
 }
 
 /* 0 where the faults are of other memory: estimates tell more of that. */
-static unsigned samples_collect(struct fm_areas *all, fm_touch_fn touched)
+static unsigned samples_collect(struct fm_advised_all *all, fm_touch_fn touched)
 {
 	struct counted c = { all, touched, 0, 0, 0 };
 

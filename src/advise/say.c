@@ -15,9 +15,9 @@
 static _Atomic bool no_huge; /* this kernel has no huge pages */
 
 /* Of segments [from, to). */
-static int say(struct fm_area *a, unsigned from, unsigned to, int advice)
+static int say(struct fm_advised *a, unsigned from, unsigned to, int advice)
 {
-	const struct fm_run r = fm_area_part(a, from, to);
+	const struct fm_run r = fm_advised_part(a, from, to);
 	const int err = r.start < r.end ? fm_krange_advise(a->id, r.start,
 							   r.end, advice) : 0;
 
@@ -27,11 +27,11 @@ static int say(struct fm_area *a, unsigned from, unsigned to, int advice)
 	return err;
 }
 
-static int say_advice(struct fm_area *a, unsigned from, unsigned to,
+static int say_advice(struct fm_advised *a, unsigned from, unsigned to,
 		      enum fm_advice advice, bool folios)
 {
 	const bool random = advice == FM_ADVICE_RANDOM;
-	const struct fm_run r = fm_area_part(a, from, to);
+	const struct fm_run r = fm_advised_part(a, from, to);
 	const int err = say(a, from, to, random ? MADV_RANDOM : MADV_NORMAL);
 
 	if (err)
@@ -43,8 +43,8 @@ static int say_advice(struct fm_area *a, unsigned from, unsigned to,
 	return 0;
 }
 
-int fm_say(const struct fm_areas *all, struct fm_area *a, fm_wanted_fn wanted,
-	   bool folios)
+int fm_say(const struct fm_advised_all *all, struct fm_advised *a,
+	   fm_wanted_fn wanted, bool folios)
 {
 	int err = 0;
 
@@ -63,7 +63,8 @@ int fm_say(const struct fm_areas *all, struct fm_area *a, fm_wanted_fn wanted,
 
 /* ---- pieces of 2 MiB ---------------------------------------------------- */
 
-static void say_huge(struct fm_area *a, unsigned from, unsigned to, bool huge)
+static void say_huge(struct fm_advised *a, unsigned from, unsigned to,
+		     bool huge)
 {
 	const int err = say(a, from, to,
 			    huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
@@ -74,7 +75,7 @@ static void say_huge(struct fm_area *a, unsigned from, unsigned to, bool huge)
 		a->seg[k].huge = huge;
 }
 
-static bool say_wants_huge(const struct fm_area *a, unsigned k)
+static bool say_wants_huge(const struct fm_advised *a, unsigned k)
 {
 	const uintptr_t at = a->base + k * a->segment;
 
@@ -82,7 +83,7 @@ static bool say_wants_huge(const struct fm_area *a, unsigned k)
 	       fm_streams_reach(a->id, at, at + a->segment);
 }
 
-static uint64_t huge_area(struct fm_area *a)
+static uint64_t huge_area(struct fm_advised *a)
 {
 	uint64_t bytes = 0;
 	struct fm_run r;
@@ -96,14 +97,14 @@ static uint64_t huge_area(struct fm_area *a)
 				break;
 		if (w != a->seg[k].huge && !a->refused)
 			say_huge(a, k, end, w);
-		r = fm_area_part(a, k, end);
+		r = fm_advised_part(a, k, end);
 		bytes += a->seg[k].huge && r.end > r.start ? r.end - r.start :
 							     0;
 	}
 	return bytes;
 }
 
-void fm_say_huge(struct fm_areas *all)
+void fm_say_huge(struct fm_advised_all *all)
 {
 	uint64_t bytes = 0;
 

@@ -11,10 +11,10 @@
 
 #include <stdint.h>
 
-struct fm_areas;
+struct fm_advised_all;
 
 /* A span that has been touched at about the same time, without large holes. */
-typedef void (*fm_touch_fn)(struct fm_areas *all, uintptr_t start,
+typedef void (*fm_touch_fn)(struct fm_advised_all *all, uintptr_t start,
 			    uintptr_t end);
 
 struct fm_source {
@@ -22,7 +22,7 @@ struct fm_source {
 	int (*start)(void); /* 0, or -errno: not here */
 	/* What has been touched since the last call. Returns of how much of
 	 * the areas it tells, in thousandths; 0: of nothing. */
-	unsigned (*collect)(struct fm_areas *all, fm_touch_fn touched);
+	unsigned (*collect)(struct fm_advised_all *all, fm_touch_fn touched);
 	/* Nothing is asked for a while: what was seen until now is old. */
 	void (*rest)(void);
 	/* What start has taken is given back. May be NULL. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-#include "area.h"
+#include "advised.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "krange.h"
@@ -184,7 +184,7 @@ static void read_ahead(struct fm_stream *s, size_t most, uint64_t look_ms)
 }
 
 /* A stride, that is; of what is touched page by page the kernel reads ahead. */
-static void note_slow(const struct fm_area_use *use, unsigned n)
+static void note_slow(const struct fm_advised_use *use, unsigned n)
 {
 	struct fm_krange r;
 
@@ -200,7 +200,7 @@ static void note_slow(const struct fm_area_use *use, unsigned n)
 /* Every second fault of a backward stream waits for a small read, and nearly
  * every one of a stride. One that runs forward and seldom waits, or beside
  * others, is the kernel's: it reads ahead of it as well as we would. */
-static bool streams_waits(const struct fm_area_use *use,
+static bool streams_waits(const struct fm_advised_use *use,
 			  const struct fm_stream *s, unsigned n)
 {
 	if (use->major < fm_tune.streams_few ||
@@ -284,7 +284,7 @@ bool fm_streams_come(uint32_t id, uintptr_t lo, uintptr_t hi)
 	return any_row_comes(id, lo, hi);
 }
 
-void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
+void fm_streams_ahead(const struct fm_advised_use *use, uint64_t memory,
 		      bool huge)
 {
 	const uint64_t begin = fm_cpu_ns() / 1000;

@@ -6,7 +6,7 @@
  * A stream that runs backward, or by steps of 64 KiB, waits for a small read at
  * each fault where the kernel reads ahead by 128 KiB. That is seen from the
  * bytes that are read for a fault that waits. What is sure to go on is read in
- * huge pieces (area.c), the rest is asked for here. The helper thread's own.
+ * huge pieces (advised.c), the rest is asked for here. The helper thread's own.
  * [plain]
  */
 #ifndef FM_STREAMS_H
@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct fm_area_use;
+struct fm_advised_use;
 
 /* A row of pages of range `id` has been touched. */
 struct fm_row {
@@ -29,7 +29,7 @@ void fm_streams_touched(const struct fm_row *r);
 /* After the rows of a look have been told: use of the time since the last, and
  * the bytes of memory that there are. Waits for the device. huge: what is sure
  * (fm_streams_reach) is not read ahead here. */
-void fm_streams_ahead(const struct fm_area_use *use, uint64_t memory,
+void fm_streams_ahead(const struct fm_advised_use *use, uint64_t memory,
 		      bool huge);
 /* After that: what they have passed is what the kernel evicts first, where
  * memory is short. files: bytes of all ranges. */

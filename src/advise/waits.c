@@ -52,7 +52,8 @@ static void waits_tell(const struct fm_waits *w, dev_t dev)
 				 ns);
 }
 
-void fm_waits_look(struct fm_waits *w, const struct fm_area_use *use, dev_t dev)
+void fm_waits_look(struct fm_waits *w, const struct fm_advised_use *use,
+		   dev_t dev)
 {
 	const unsigned enough = (unsigned)fm_tune.device_enough;
 	struct choice c;

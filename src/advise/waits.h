@@ -9,7 +9,7 @@
 #ifndef FM_WAITS_H
 #define FM_WAITS_H
 
-#include "area.h"
+#include "advised.h"
 
 struct fm_waits {
 	unsigned turn, threads;
@@ -19,7 +19,7 @@ struct fm_waits {
 
 /* A look: use of the time since the last one. What is seen of some is told to
  * dev (io/device.h). */
-void fm_waits_look(struct fm_waits *w, const struct fm_area_use *use,
+void fm_waits_look(struct fm_waits *w, const struct fm_advised_use *use,
 		   dev_t dev);
 
 #endif

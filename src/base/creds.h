@@ -11,7 +11,7 @@
  *
  * Capabilities are a thread's own where there are several. What one of them
  * gives up for good (its permitted set) all of ours give up, those that are
- * made later, too; what it puts aside (its effective set) it may take back, and
+ * made later, too; what it puts aside (its effective set) it may promote, and
  * ours keep. So ours never can do more than the one that can do least of those
  * that asked. They need little of it: data goes through descriptors; by name
  * they open a file whose descriptor was closed (fd_recovery.h), /proc, and what
@@ -21,7 +21,7 @@
  * second, and before it acts for somebody, a thread of ours looks whether it
  * may do what no thread of the program's may any more, for good: one of the
  * permitted capabilities, which root gives up with its number. Then it does as
- * above with what the main thread has. Numbers that may be taken back (seteuid,
+ * above with what the main thread has. Numbers that may be promoted (seteuid,
  * setfsuid) are not followed there: some servers change them for each request.
  */
 #ifndef FM_CREDS_H

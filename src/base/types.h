@@ -153,8 +153,8 @@ struct fm_file_stats {
 		hits_standby, hits_kept, rewritten, lazy, lazy_lost;
 	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
 	_Atomic uint64_t ahead_pages, ahead_waste, ahead_refused, read_errors;
-	_Atomic uint64_t mappings, demotions, taken_back;
-	_Atomic uint64_t engine_trials, engine_kept; /* mmap/losing.h */
+	_Atomic uint64_t mappings, demotions, promoted;
+	_Atomic uint64_t engine_trials, engine_kept; /* mmap/engine_trial.h */
 	_Atomic uint64_t spent_ns; /* by threads, in faults */
 	_Atomic uint8_t demote_why; /* enum fm_server_reason */
 	struct fm_served served;
@@ -241,12 +241,13 @@ struct fm_file {
 		/* threads that want it buffered for now: demote_pagecache.c */
 		_Atomic uint32_t through;
 		unsigned unreadable; /* windows of one page, see demote.c */
-		/* its cause may pass, and then it comes back: takeable.h */
+		/* its cause may pass, and then it comes back: promotable.h */
 		bool passes;
 		bool shut; /* all is closed but the path */
-		bool adopted; /* the engine has never had it: mmap/losing.h */
+		bool adopted; /* the engine has never had it:
+				 mmap/engine_trial.h */
 		/* calls that hooks did not see may use its memory */
-		_Atomic bool old_calls;
+		_Atomic bool inflight_syscalls;
 		/* handed over for one who read what we stored to */
 		bool read_beside;
 	} demote;

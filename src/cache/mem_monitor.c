@@ -185,8 +185,8 @@ static void mem_monitor_step(void)
 	uint64_t limit = fm_memory_limit();
 
 	fm_lock(&lock);
-	if (fm_settings()->take_back_ms)
-		budget.calm_ms = fm_settings()->take_back_ms;
+	if (fm_settings()->promote_ms)
+		budget.calm_ms = fm_settings()->promote_ms;
 	resize_to(fm_budget_step(&budget, limit));
 	fm_unlock(&lock);
 	if (atomic_load(&target) < limit / fm_tune.budget_reserve)

@@ -25,7 +25,7 @@ int cmd_drop(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
 int cmd_save(int argc, char **argv);
 int cmd_demote(int argc, char **argv);
-int cmd_take_back(int argc, char **argv);
+int cmd_promote(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_suggest(int argc, char **argv);
 int cmd_map(int argc, char **argv);

@@ -41,7 +41,7 @@ static const struct {
 	  "WHO                          write down what is hot, for a warm start" },
 	{ "demote", cmd_demote,
 	  "WHO [FILE]                 the kernel serves a file" },
-	{ "take-back", cmd_take_back,
+	{ "promote", cmd_promote,
 	  "WHO [FILE]              the engine serves it again" },
 	{ "ctl", cmd_ctl,
 	  "WHO COMMAND [ARG...]          one line to a running process" },

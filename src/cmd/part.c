@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * part.c - fastmap flush, drop, prefetch, demote, take-back: a file of a
+ * part.c - fastmap flush, drop, prefetch, demote, promote: a file of a
  * running process, or a part of it.
  */
 #include <getopt.h>
@@ -140,14 +140,14 @@ int cmd_demote(int argc, char **argv)
 {
 	return ask_file(argc, argv,
 		   "usage: fastmap demote WHO [FILE]\n\n"
-		   "The kernel serves the file (all) until it is taken back. "
+		   "The kernel serves the file (all) until it is promoted. "
 		   WHO ".\n");
 }
 
-int cmd_take_back(int argc, char **argv)
+int cmd_promote(int argc, char **argv)
 {
 	return ask_file(argc, argv,
-		   "usage: fastmap take-back WHO [FILE]\n\n"
+		   "usage: fastmap promote WHO [FILE]\n\n"
 		   "The engine serves the file (all) again, if that is "
 		   "possible. " WHO ".\n");
 }

@@ -30,7 +30,7 @@ int cmd_set(int argc, char **argv)
 		"Another value for an option of a running process, until it "
 		"ends; answers with the\nvalue in effect. Options that can be "
 		"changed: cache, lazy, log, map-ahead, wb-high,\nwb-low, "
-		"wb-interval, take-back (fastmap options KEY says what it "
+		"wb-interval, promote (fastmap options KEY says what it "
 		"means). WHO is a\nprocess id, the name of a program, or a "
 		"socket.\n");
 

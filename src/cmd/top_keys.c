@@ -256,7 +256,7 @@ static const struct told {
 	const char *word, *sure; /* sure: what is asked before, or NULL */
 } told[] = {
 	{ 'd', "demote", "let the kernel serve" },
-	{ 't', "take-back", NULL },
+	{ 't', "promote", NULL },
 	{ 'f', "flush", NULL },
 	{ 'x', "drop", "drop from the cache" },
 };

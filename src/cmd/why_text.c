@@ -151,7 +151,7 @@ static void put_engines(const json_t *file, FILE *out)
 {
 	const json_t *last = last_change(file);
 
-	fprintf(out, "why: %s%s\n", last ? "taken back: " : "",
+	fprintf(out, "why: %s%s\n", last ? "promoted: " : "",
 		last ? doc_text(last, "why") :
 		"nothing forbids it, and nothing is known to be faster here");
 	fprintf(out, "what would change that: another process, a faster kernel "

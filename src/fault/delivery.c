@@ -38,7 +38,7 @@ FM_LIFE(delivery, .level = FM_LIFE_FAULTS, .start = take_faults,
  * to be expected. */
 static bool open_for_threads(const char *reason)
 {
-	struct fm_uffd_caps caps = { .remap = fm_settings()->take_back_ms };
+	struct fm_uffd_caps caps = { .remap = fm_settings()->promote_ms };
 
 	if (fm_uffd_open(false, &caps))
 		return false;
@@ -93,7 +93,7 @@ static int delivery_open_uffd(void)
 /* Instead of signals, if the kernel lets us. */
 static int open_uffd_for_threads(void)
 {
-	struct fm_uffd_caps caps = { .remap = fm_settings()->take_back_ms };
+	struct fm_uffd_caps caps = { .remap = fm_settings()->promote_ms };
 	int was = fm_uffd_fd();
 
 	if (fm_uffd_open(false, &caps))

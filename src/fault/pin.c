@@ -181,7 +181,7 @@ static bool is_second_view(const struct fm_pin *pin, uintptr_t a, uintptr_t end,
 /* Who takes it back waits for what is pinned, as it is then. */
 static bool may_become_ours(const void *buf, size_t len)
 {
-	return fm_any_takeable() &&
+	return fm_any_promotable() &&
 	       fm_krange_in(buf, len);
 }
 

@@ -144,7 +144,7 @@ extern void (*_Atomic fm_file_size_then)(void);
 #include "served.h"
 #include "server.h"
 #include "space_lock.h"
-#include "takeable.h"
+#include "promotable.h"
 #include "truncate_barrier.h"
 #include "wb_errseq.h"
 #include "witness.h"

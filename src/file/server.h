@@ -8,7 +8,7 @@
  * vm/demote.c). Everybody else asks fm_server_of. Where nothing can be stored
  * to a file the kernel may serve single windows beside us, which changes
  * nothing here; what it was given so, or as too short, it is given again
- * without being asked for (kernel_windows.h, skipped.h).
+ * without being asked for (kernel_windows.h, unserved.h).
  *
  * A third server, the kernel with our advice say, takes:
  *  - a value of enum fm_server;

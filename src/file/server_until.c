@@ -21,7 +21,7 @@ static const struct {
 	[FM_WHY_SHORT] = { FM_REASON_SETTING,
 			   "min-size is no more than what is mapped of it" },
 	[FM_WHY_ASKED] = { FM_REASON_SETTING,
-			   "it is asked back: fastmap take-back" },
+			   "it is asked back: fastmap promote" },
 
 	[FM_WHY_CACHED] = { FM_REASON_SPEED, "it is mapped while less of it is "
 			    "in the page cache, or warm is engine" },

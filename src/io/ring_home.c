@@ -17,7 +17,7 @@
 struct fm_home fm_home = { .lock = FM_LOCK(FM_RANK_HOME) };
 
 /* What was never submitted points to stacks that are gone. */
-static FM_FAULT void ring_home_take_back(void)
+static FM_FAULT void ring_home_reclaim(void)
 {
 	struct io_uring_sq *sq = &fm_home.ring.sq;
 
@@ -36,7 +36,7 @@ static FM_FAULT long home_wait(uint64_t tag)
 		if (fm_is_lost(err) && fm_recover_home(fd))
 			continue;
 		if (err < 0 && err != -EINTR && err != -EAGAIN) {
-			ring_home_take_back();
+			ring_home_reclaim();
 			return err;
 		}
 		while (io_uring_peek_cqe(&fm_home.ring, &cqe) == 0) {
@@ -175,7 +175,7 @@ FM_FAULT void fm_ring_dup_begin(uint64_t *ret_old)
 FM_FAULT void fm_ring_dup_end(const uint64_t *old)
 {
 	if (fm_home.on) /* who was killed may have left an entry */
-		ring_home_take_back();
+		ring_home_reclaim();
 	fm_unlock(&fm_home.lock);
 	fm_restore_signals(old);
 }
@@ -227,7 +227,7 @@ FM_FAULT int fm_home_lend(struct fm_ring *r, struct fm_file *f,
 	return 0;
 }
 
-/* A thread may have died between taking an entry and submitting it: take back
+/* A thread may have died between taking an entry and submitting it: promote
  * what the kernel has not seen, and ignore completions that are not ours. */
 static FM_FAULT long home_raw(const struct io_uring_sqe *what)
 {

@@ -17,7 +17,7 @@ enum {
 
 #define MOST 65536 /* size: ranges: about what the kernel allows itself */
 
-/* What an advice takes back, and what it says. */
+/* What an advice promotes, and what it says. */
 static const struct word {
 	int advice;
 	uint8_t off, on;

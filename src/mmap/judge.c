@@ -9,9 +9,9 @@
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"
-#include "losing.h"
+#include "engine_trial.h"
 #include "map/map.h"
-#include "missing.h"
+#include "nonresident.h"
 #include "policy.h"
 #include "serve/serve.h"
 #include "tunables.h"
@@ -177,20 +177,20 @@ static unsigned tried(enum fm_server_reason now)
 }
 
 /* Of the files that are on trial, or would be. */
-static uint32_t missing_now(uint64_t least)
+static uint32_t nonresident_now(uint64_t least)
 {
 	struct fm_file *f;
 	uint64_t old;
 
-	fm_missing_begin();
+	fm_nonresident_begin();
 	fm_space_lock(&old);
 	fm_for_each_file(f, id)
 		if (trial.state == FM_TRIAL_NONE ?
 			    may_be_tried(f, least) :
 			    fm_judge_tries(f) && f->demote.passes)
-			fm_missing_add(f);
+			fm_nonresident_add(f);
 	fm_space_unlock(&old);
-	return fm_missing_look();
+	return fm_nonresident_look();
 }
 
 /* Nothing is left that could come back. */
@@ -347,7 +347,7 @@ static bool judge_is_idle(void)
 
 	fm_latency_spent(&faults);
 	if (faults != last.faults || trial.state != FM_TRIAL_NONE ||
-	    fm_losing_trials() || (fm_krange_any() && !fm_helper_idle()))
+	    fm_engine_trial_runs() || (fm_krange_any() && !fm_helper_idle()))
 		return false;
 	last.ms = 0;
 	return true;
@@ -359,14 +359,15 @@ static void act_in(struct look *l)
 	struct fm_trial_second now;
 
 	if (hopeful || trial.state != FM_TRIAL_NONE)
-		l->rate.missing = missing_now(l->lost_ns / fm_tune.judge_share);
+		l->rate.missing =
+			nonresident_now(l->lost_ns / fm_tune.judge_share);
 	now = (struct fm_trial_second){
 		l->totals.ms, l->totals.read_bytes, fm_mem_monitor_room(),
 		l->rate, hopeful,
 	};
 	act_on(fm_trial_step(&fm_trial_of_kernel, &trial, &now), l);
-	fm_losing_second(&l->rate);
-	fm_losing_look(&l->rate);
+	fm_engine_trial_second(&l->rate);
+	fm_engine_trial_look(&l->rate);
 }
 
 static void second(void)
@@ -400,13 +401,13 @@ static void beside_engine(void)
 
 static int engine_runs(void)
 {
-	fm_watch_wake();
+	fm_kernel_monitor_wake();
 	return 0;
 }
 
 __attribute__((constructor)) static void judge_watch(void)
 {
-	fm_watch_look = beside_engine;
+	fm_kernel_monitor_look = beside_engine;
 }
 
 void fm_trial_counts(struct fm_trial_counts *ret)

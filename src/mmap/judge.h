@@ -9,8 +9,8 @@
  * others stay the engine's, and have its cache for themselves. In a second in
  * which nothing faulted nothing is measured. All [plain], in the thread that
  * runs once a second, unless it says more. While the engine does not run that
- * is the one of advise/watch.h: then it is only looked what the program waits
- * for (losing.h).
+ * is the one of advise/kernel_monitor.h: then it is only looked what the
+ * program waits for (engine_trial.h).
  */
 #ifndef FM_JUDGE_H
 #define FM_JUDGE_H

@@ -16,7 +16,7 @@ static bool overflowed;
 
 static void kernel_mapped_add(dev_t dev, ino_t ino)
 {
-	struct fm_case *c = fm_case_of(dev, ino);
+	struct fm_serve_entry *c = fm_serve_of(dev, ino);
 
 	if (c)
 		c->in_kernel = true;
@@ -87,13 +87,13 @@ static bool still_mapped(const struct stat *st, uintptr_t *at)
 
 bool fm_kernel_mapped_has(const struct stat *st)
 {
-	struct fm_case *c;
+	struct fm_serve_entry *c;
 	uintptr_t nowhere = 0;
 
 	add_blind();
-	c = fm_case_find(st->st_dev, st->st_ino);
+	c = fm_serve_find(st->st_dev, st->st_ino);
 	if (!c || !c->in_kernel)
-		c = fm_case_find(ANY, st->st_ino);
+		c = fm_serve_find(ANY, st->st_ino);
 	if (c && c->in_kernel)
 		return still_mapped(st, &c->kernel_at);
 	return overflowed && still_mapped(st, &nowhere);

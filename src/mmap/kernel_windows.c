@@ -15,7 +15,7 @@
 #include "policy.h"
 #include "readahead/readahead.h"
 #include "short_maps.h"
-#include "skipped.h"
+#include "unserved.h"
 #include "tunables.h"
 #include "writeback/writeback.h"
 
@@ -257,7 +257,7 @@ static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
 static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 		       int flags, int fd, off_t off)
 {
-	struct fm_skipped *l = fm_skipped_short_before(st, len);
+	struct fm_unserved *l = fm_unserved_short_before(st, len);
 	struct fm_file *f;
 	void *p;
 
@@ -268,7 +268,7 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 		return NULL;
 	f = fm_file_find(st->st_dev, st->st_ino);
 	if (!f) {
-		fm_skipped_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
+		fm_unserved_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);
 		fm_short_map_note(fd, l);
 		return p;
@@ -284,7 +284,7 @@ static bool worth_look(size_t len, int flags, int fd)
 	size_t most = atomic_load(&any) ? FM_SMALL_WINDOW : 0;
 
 	return fd >= 0 && len &&
-	       (len <= most || len <= fm_skipped_longest() ||
+	       (len <= most || len <= fm_unserved_longest() ||
 		len < fm_policy_least_size()) &&
 	       !(flags & ~(MAP_TYPE | MAP_POPULATE | MAP_NORESERVE)) &&
 	       !atomic_load(&fm_fork_touch_file);

@@ -28,7 +28,7 @@
 #include "rw/rw.h"
 #include "serve/serve.h"
 #include "server_choice.h"
-#include "skipped.h"
+#include "unserved.h"
 #include "tunables.h"
 #include "vm/vm.h"
 #include "warm/warm.h"
@@ -255,20 +255,20 @@ static enum fm_server_reason take_to_engine(struct fm_mmap_request *q,
 static void mmap_note_map(const struct fm_mmap_request *q, bool refused,
 			  uint64_t from_ns)
 {
-	struct fm_case *c = fm_case_of(q->st.st_dev, q->st.st_ino);
+	struct fm_serve_entry *c = fm_serve_of(q->st.st_dev, q->st.st_ino);
 	const uint64_t now = fm_now_ns();
 
 	if (c)
 		(refused ? fm_maps_refused : fm_maps_begin)(
-			fm_case_maps(c), q->len, now - from_ns, now);
+			fm_serve_maps(c), q->len, now - from_ns, now);
 }
 
 static void maps_end(struct fm_file *f)
 {
-	struct fm_case *c = fm_case_find(f->dev, f->ino);
+	struct fm_serve_entry *c = fm_serve_find(f->dev, f->ino);
 
 	if (c)
-		fm_maps_end(fm_case_maps(c), fm_now_ns());
+		fm_maps_end(fm_serve_maps(c), fm_now_ns());
 }
 
 static struct fm_file_observer observer = { .closing = maps_end };
@@ -576,9 +576,9 @@ static void *mmap_note_left(const struct fm_mmap_request *q,
 	if (q->left && !fm_is_err(p) && may_be_of_use(q))
 		note_range(q, p);
 	if (q->left && !fm_is_err(p))
-		fm_skipped_note(&q->st, &left);
+		fm_unserved_note(&q->st, &left);
 	else if (!known && !fm_is_err(p) && q->policy)
-		fm_skipped_taken(&q->st);
+		fm_unserved_taken(&q->st);
 	return p;
 }
 

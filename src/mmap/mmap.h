@@ -5,8 +5,8 @@
 
 #include "judge.h"
 #include "kernel_mapped.h"
-#include "missing.h"
-#include "skipped.h"
-#include "take_back.h"
+#include "nonresident.h"
+#include "unserved.h"
+#include "promote.h"
 
 #endif

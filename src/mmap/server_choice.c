@@ -10,7 +10,7 @@
 #include "base/sys.h"
 #include "base/tables.h"
 #include "cache/cache.h"
-#include "elsewhere.h"
+#include "outside.h"
 #include "engine.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
@@ -76,13 +76,13 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		q->policy = (*ret_known)->policy;
 		return true;
 	}
-	if (fm_elsewhere(q->fd, &q->st) || !fm_mmap_path(q))
+	if (fm_outside(q->fd, &q->st) || !fm_mmap_path(q))
 		return false;
 	q->policy = fm_policy_for(q->path);
 	if (!q->policy && fm_policy_denied(q->path))
 		q->left = FM_WHY_DENIED;
 	else if (!q->policy)
-		fm_elsewhere_note(q->fd, &q->st);
+		fm_outside_note(q->fd, &q->st);
 	else if (!q->policy->engage)
 		q->left = FM_WHY_NOT_ENGAGED;
 	else if (sealable(q))

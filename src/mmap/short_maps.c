@@ -26,7 +26,7 @@ static _Atomic uint32_t met;    /* that are too short for any policy */
 static _Atomic uint32_t closed; /* how often descriptors have been */
 
 static _Thread_local struct {
-	struct fm_skipped *left;
+	struct fm_unserved *left;
 	int fd;
 	uint32_t closed, again;
 } seen[FDS] __attribute__((tls_model("initial-exec")));
@@ -41,7 +41,7 @@ uint32_t fm_short_map_closes(void)
 	return atomic_load(&closed);
 }
 
-void fm_short_map_note(int fd, struct fm_skipped *l)
+void fm_short_map_note(int fd, struct fm_unserved *l)
 {
 	const unsigned i = (unsigned)fd % FDS;
 
@@ -52,12 +52,12 @@ void fm_short_map_note(int fd, struct fm_skipped *l)
 	seen[i].left = l;
 }
 
-/* As fm_skipped_short_before, of a file that was looked at: the entry may be
+/* As fm_unserved_short_before, of a file that was looked at: the entry may be
  * free again, in a child. */
-static struct fm_skipped *seen_as(int fd, size_t len)
+static struct fm_unserved *seen_as(int fd, size_t len)
 {
 	const unsigned i = (unsigned)fd % FDS;
-	struct fm_skipped *l = seen[i].left;
+	struct fm_unserved *l = seen[i].left;
 
 	if (!l || seen[i].fd != fd || !seen[i].again || !l->mappings ||
 	    len > l->too_short || seen[i].closed != atomic_load(&closed))
@@ -164,14 +164,14 @@ void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,
 	p = short_maps_map(short_maps_slot_take(), st, addr, len, prot, flags,
 			   fd, off);
 	if (p)
-		fm_skipped_unseen();
+		fm_unserved_unseen();
 	return p;
 }
 
 void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 			off_t off)
 {
-	struct fm_skipped *l;
+	struct fm_unserved *l;
 	void *p;
 	int i;
 
@@ -184,7 +184,7 @@ void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 					   off);
 	p = short_maps_map(i, NULL, addr, len, prot, flags, fd, off);
 	if (p)
-		fm_skipped_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
+		fm_unserved_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);
 	return p;
 }

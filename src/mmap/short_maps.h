@@ -24,13 +24,13 @@
 #include <sys/types.h>
 
 #include "engine.h"
-#include "skipped.h"
+#include "unserved.h"
 
 /* [any] How often descriptors have been closed, or become other files. */
 uint32_t fm_short_map_closes(void);
 
 /* [any] fd has been looked at: it is this file, which is too short for us. */
-void fm_short_map_note(int fd, struct fm_skipped *l);
+void fm_short_map_note(int fd, struct fm_unserved *l);
 
 /* [any] mmap(2) while the engine serves nothing, or NULL: it must be looked
  * at. */

@@ -71,19 +71,19 @@ static void control_commands_demote(struct fm_request *r)
 		fm_answer_error(r, "nothing such is served by the engine");
 }
 
-static void control_commands_take_back(struct fm_request *r)
+static void control_commands_promote(struct fm_request *r)
 {
-	if (fm_take_back_now(r->args))
+	if (fm_promote_all(r->args))
 		fm_answer_ok(r, "%s", "");
 	else
-		fm_answer_error(r, "nothing such could be taken back");
+		fm_answer_error(r, "nothing such could be promoted");
 }
 
 FM_CONTROL(control_commands_demote, .word = "demote", .args = "[FILE]",
 	   .run = control_commands_demote, .job = true,
 	   .help = "the kernel serves the file (all) until it is "
-		   "taken back")
-FM_CONTROL(control_commands_take_back, .word = "take-back", .args = "[FILE]",
-	   .run = control_commands_take_back, .job = true,
+		   "promoted")
+FM_CONTROL(control_commands_promote, .word = "promote", .args = "[FILE]",
+	   .run = control_commands_promote, .job = true,
 	   .help = "the engine serves the file (all) again, if it "
 		   "can")

@@ -56,7 +56,7 @@ struct survey {
 	const char *path; /* "": any */
 	struct fm_file_id id;
 	unsigned left;
-	struct fm_skipped skipped[FM_LEFT_FILES];
+	struct fm_unserved skipped[FM_LEFT_FILES];
 };
 
 static uint64_t cell_begin(const struct survey *s, unsigned c)
@@ -442,7 +442,7 @@ static bool is_in_table(dev_t dev, ino_t ino)
 	return found;
 }
 
-static void keep_skipped(const struct fm_skipped *l, void *arg)
+static void keep_unserved(const struct fm_unserved *l, void *arg)
 {
 	struct survey *s = arg;
 
@@ -452,7 +452,7 @@ static void keep_skipped(const struct fm_skipped *l, void *arg)
 
 /* What is mapped no more has no range. */
 static void survey_left(struct survey *s, struct fm_json *o,
-			const struct fm_skipped *l)
+			const struct fm_unserved *l)
 {
 	const struct fm_file_id id = { l->dev, l->ino };
 
@@ -476,7 +476,7 @@ static void residency_document(struct survey *s, struct fm_json *o)
 	uint64_t mask;
 
 	fm_block_signals(&mask);
-	fm_skipped_each(keep_skipped, s);
+	fm_unserved_each(keep_unserved, s);
 	fm_restore_signals(&mask);
 	s->looks = LOOKS / (*s->path ? 1 : files_mapped(s));
 	fm_json_open(o, NULL, '{');

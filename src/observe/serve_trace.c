@@ -210,7 +210,7 @@ static void of_device(const struct fm_file *f, uint64_t *line)
 
 /* What the kernel has been left of it; a file that the engine has, too, is
  * counted there. */
-static void of_skipped(const struct fm_skipped *l, void *arg)
+static void of_unserved(const struct fm_unserved *l, void *arg)
 {
 	uint64_t *line = arg;
 
@@ -247,7 +247,7 @@ static void of_file(struct seen *s, uint64_t *line)
 		of_device(f, line);
 	}
 	fm_block_signals(&old);
-	fm_skipped_each(of_skipped, line);
+	fm_unserved_each(of_unserved, line);
 	fm_restore_signals(&old);
 	if (f) {
 		line[C_size] = (uint64_t)fm_file_size(f);

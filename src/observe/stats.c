@@ -176,7 +176,7 @@ static void stats_forked(void)
 void fm_stats_alone(void)
 {
 	fm_lock_reset(&lock);
-	fm_skipped_unlock();
+	fm_unserved_unlock();
 	fm_served_unlock();
 	fm_stats_json_reset();
 }
@@ -238,7 +238,7 @@ bool fm_stats_managed(void)
 static bool anything_managed(void)
 {
 	return fm_stats_managed() ||
-	       (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any());
+	       (fm_settings()->mode == FM_MODE_OBSERVE && fm_unserved_any());
 }
 
 /* What the settings name, for this process. A forked child adds its number, so
@@ -273,7 +273,7 @@ static bool is_first_to_say(void)
 {
 	const enum fm_start start = fm_heard_start();
 
-	return anything_managed() || fm_skipped_any() ||
+	return anything_managed() || fm_unserved_any() ||
 	       start == FM_START_RUN || start == FM_START_ALONE;
 }
 
@@ -306,7 +306,7 @@ static bool has_to_say(const char *where)
 	if (anything_managed())
 		return true;
 	fm_expand_pid(where, fm_sys_getpid(), path, sizeof(path), &own);
-	return fm_sys_getpid() == load_pid && (!own || fm_skipped_any());
+	return fm_sys_getpid() == load_pid && (!own || fm_unserved_any());
 }
 
 /* A forked child adds its number to the name, so that it spares its parent's
@@ -347,8 +347,8 @@ static void write_dead(int pid, bool executed)
 
 static void stats_stop(void)
 {
-	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_skipped_any())
-		fm_skipped_report();
+	if (fm_settings()->mode == FM_MODE_OBSERVE && fm_unserved_any())
+		fm_unserved_report();
 	fm_summary();
 	/* A child that never mapped has nothing to say. Who has confined
 	 * itself may be ended for opening a file: the guardian writes. */

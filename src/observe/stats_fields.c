@@ -34,7 +34,7 @@ static const struct {
 	FIELD(read_errors, "Reads that failed"),
 	FIELD(mappings, "Mappings that the engine was given"),
 	FIELD(demotions, "Times that a file was handed to the kernel"),
-	FIELD(taken_back, "Times that a file was taken back from the kernel"),
+	FIELD(promoted, "Times that a file was promoted from the kernel"),
 	FIELD(engine_trials, "Times that the engine was tried for a file that "
 	      "the program waited for"),
 	FIELD(engine_kept, "Of these, times that it did better"),

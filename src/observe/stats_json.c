@@ -78,7 +78,7 @@ static void delivery_json(struct fm_json *o)
 	fm_json_open(o, "delivery", '{');
 	if (fm_life_running())
 		how = fm_delivery() == FM_DELIVERY_SIGNAL ? "signal" : "thread";
-	else if (!strncmp(why, "not started", 11) && fm_skipped_any())
+	else if (!strncmp(why, "not started", 11) && fm_unserved_any())
 		why = "not started: every mapping was left to the kernel, "
 		      "see left_to_kernel";
 	fm_json_text(o, "how", how);
@@ -282,7 +282,7 @@ static void file_json(struct fm_json *o, struct fm_file *f, bool alone)
 	fm_stats_mapped(f->dev, f->ino, &advised);
 	fm_json_bool(o, "advised", advised);
 	fm_stats_served(o, &f->st.served, true);
-	fm_stats_losing(o, f);
+	fm_stats_engine_trial(o, f);
 	fm_stats_why(o, f, alone);
 	resident_json(o, f);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
@@ -333,7 +333,7 @@ static void files_json(struct fm_json *o, bool alone, struct fm_file_stats *sum,
 }
 
 /* Of what may not be advised by its policy nobody notes where it is. */
-static void put_mapped(struct fm_json *o, const struct fm_skipped *l)
+static void put_mapped(struct fm_json *o, const struct fm_unserved *l)
 {
 	bool advised, mapped = fm_stats_mapped(l->dev, l->ino, &advised);
 
@@ -344,7 +344,7 @@ static void put_mapped(struct fm_json *o, const struct fm_skipped *l)
 	fm_json_bool(o, "advised", advised);
 }
 
-static void stats_json_add_left(const struct fm_skipped *l, void *arg)
+static void stats_json_add_left(const struct fm_unserved *l, void *arg)
 {
 	struct fm_json *o = arg;
 
@@ -379,7 +379,7 @@ static void left_json(struct fm_json *o)
 	uint64_t more;
 
 	fm_json_open(o, "left_to_kernel", '[');
-	more = fm_skipped_each(stats_json_add_left, o);
+	more = fm_unserved_each(stats_json_add_left, o);
 	fm_json_close(o, ']');
 	fm_json_uint(o, "left_more_mmaps", more);
 }
@@ -421,7 +421,7 @@ static void totals_json(struct fm_json *o, const struct fm_file_stats *sum,
 	fm_json_milli(o, "hit_percent", fm_stats_hits(sum));
 	fm_json_milli(o, "read_amplification", fm_stats_amplification(sum));
 	served = sum->served;
-	fm_skipped_served(&served);
+	fm_unserved_served(&served);
 	fm_stats_served(o, &served, false);
 	fm_json_close(o, '}');
 }

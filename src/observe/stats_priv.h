@@ -57,7 +57,7 @@ void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone);
 /* The same of a file that the engine has not. */
 void fm_stats_why_left(struct fm_json *o, enum fm_server_reason why);
 /* What was lost with either server, by the trial of the engine. */
-void fm_stats_losing(struct fm_json *o, const struct fm_file *f);
+void fm_stats_engine_trial(struct fm_json *o, const struct fm_file *f);
 /* The trials of another server. */
 void fm_stats_choice(struct fm_json *o);
 /* In the guardian: whoever held a lock that a document takes is dead. */

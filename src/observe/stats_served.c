@@ -61,7 +61,7 @@ void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 	fm_json_close(o, '}');
 }
 
-void fm_stats_losing(struct fm_json *o, const struct fm_file *f)
+void fm_stats_engine_trial(struct fm_json *o, const struct fm_file *f)
 {
 	fm_json_milli(o, "kernel_loses", atomic_load(&f->choice->kernel));
 	fm_json_milli(o, "engine_loses", atomic_load(&f->choice->engine));

@@ -100,7 +100,7 @@ static bool as_chosen(enum fm_server_reason why)
 	       why == FM_WHY_DENIED || why == FM_WHY_NOT_ENGAGED;
 }
 
-static bool summary_is_served(const struct fm_skipped *l)
+static bool summary_is_served(const struct fm_unserved *l)
 {
 	struct fm_file *f;
 
@@ -113,7 +113,7 @@ static bool summary_is_served(const struct fm_skipped *l)
 }
 
 /* One that is served, too, counts as that. */
-static void summary_add_left(const struct fm_skipped *l, void *arg)
+static void summary_add_left(const struct fm_unserved *l, void *arg)
 {
 	const enum fm_server_reason why = l->reason[0].why;
 	struct sums *s = arg;
@@ -140,7 +140,7 @@ static void summary_add_all(struct sums *s)
 	slot = fm_epoch_enter();
 	s->served = fm_stats_retired(&s->st, summary_add_retired, s);
 	add_open_files(s);
-	fm_skipped_each(summary_add_left, s);
+	fm_unserved_each(summary_add_left, s);
 	fm_epoch_leave(slot);
 	fm_restore_signals(&mask);
 }
@@ -186,7 +186,7 @@ void fm_summary(void)
 
 	if (fm_settings()->mode != FM_MODE_ON || fm_life_is_child() ||
 	    atomic_load(&fm_log_level) < FM_LOG_WARN ||
-	    (!fm_stats_managed() && !fm_skipped_any()) || !fm_sys_may_ask())
+	    (!fm_stats_managed() && !fm_unserved_any()) || !fm_sys_may_ask())
 		return;
 	memset(&s, 0, sizeof(s));
 	summary_add_all(&s);

@@ -377,7 +377,7 @@ static void threads_again(void)
 {
 	if (fm_krange_any()) {
 		fm_helper_need();
-		fm_watch_need();
+		fm_kernel_monitor_need();
 	}
 	fm_warm_thread_again();
 }

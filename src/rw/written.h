@@ -7,8 +7,8 @@
  * program's own, and a second copy of what the page cache has already. Where
  * the file fits into memory the engine gains nothing by that, so it is handed
  * to the kernel once that has cost as much as the change does (serve/lately.h),
- * and taken back when the page cache cannot hold it any more
- * (mmap/take_when.c).
+ * and promoted when the page cache cannot hold it any more
+ * (mmap/promote_when.c).
  */
 #ifndef FM_WRITTEN_H
 #define FM_WRITTEN_H

@@ -13,7 +13,7 @@
 #define NUMBER 16u    /* bits: of a place; above, those of the process */
 
 /* Where all memory is locked what is not used yet costs nothing. */
-static _Atomic(struct fm_case *) block[BLOCKS];
+static _Atomic(struct fm_serve_entry *) block[BLOCKS];
 static _Atomic uint16_t place[PLACES]; /* 1 + the entry; 0: free */
 static _Atomic uint32_t used;
 static _Atomic uint32_t generation; /* a child of fork has another */
@@ -26,17 +26,17 @@ static _Atomic uint16_t *table_place_of(dev_t dev, ino_t ino, unsigned k)
 	return &place[((h >> 40) + k) % PLACES];
 }
 
-static struct fm_case *table_at(uint16_t n, dev_t dev, ino_t ino)
+static struct fm_serve_entry *table_at(uint16_t n, dev_t dev, ino_t ino)
 {
-	struct fm_case *c =
+	struct fm_serve_entry *c =
 		&atomic_load(&block[(n - 1u) / BLOCK])[(n - 1u) % BLOCK];
 
 	return c->ino == ino && c->dev == dev ? c : NULL;
 }
 
-struct fm_case *fm_case_find(dev_t dev, ino_t ino)
+struct fm_serve_entry *fm_serve_find(dev_t dev, ino_t ino)
 {
-	struct fm_case *c = NULL;
+	struct fm_serve_entry *c = NULL;
 
 	for (unsigned k = 0; k < PROBES && !c; k++) {
 		const uint16_t n = atomic_load(table_place_of(dev, ino, k));
@@ -49,9 +49,9 @@ struct fm_case *fm_case_find(dev_t dev, ino_t ino)
 }
 
 /* NULL without memory. Who comes second has the first one's. */
-static struct fm_case *block_at(unsigned b)
+static struct fm_serve_entry *block_at(unsigned b)
 {
-	struct fm_case *is = atomic_load(&block[b]), *new;
+	struct fm_serve_entry *is = atomic_load(&block[b]), *new;
 
 	if (is)
 		return is;
@@ -66,7 +66,7 @@ static struct fm_case *block_at(unsigned b)
 static uint16_t table_make(dev_t dev, ino_t ino)
 {
 	uint32_t n = atomic_load(&used);
-	struct fm_case *b;
+	struct fm_serve_entry *b;
 
 	do {
 		b = n < CASES ? block_at(n / BLOCK) : NULL;
@@ -80,9 +80,9 @@ static uint16_t table_make(dev_t dev, ino_t ino)
 
 /* Where no place is left no entry is made. Who comes second for the same file
  * finds the place taken, by it. */
-static struct fm_case *table_add(dev_t dev, ino_t ino)
+static struct fm_serve_entry *table_add(dev_t dev, ino_t ino)
 {
-	struct fm_case *c = NULL;
+	struct fm_serve_entry *c = NULL;
 	uint16_t new = 0;
 
 	for (unsigned k = 0; k < PROBES && !c; k++) {
@@ -98,16 +98,16 @@ static struct fm_case *table_add(dev_t dev, ino_t ino)
 	return c;
 }
 
-struct fm_case *fm_case_of(dev_t dev, ino_t ino)
+struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino)
 {
-	struct fm_case *c = fm_case_find(dev, ino);
+	struct fm_serve_entry *c = fm_serve_find(dev, ino);
 
 	return c ? c : table_add(dev, ino);
 }
 
 /* ---- of this process ----------------------------------------------------- */
 
-struct fm_maps *fm_case_maps(struct fm_case *c)
+struct fm_maps *fm_serve_maps(struct fm_serve_entry *c)
 {
 	const uint32_t now = atomic_load(&generation);
 
@@ -117,7 +117,7 @@ struct fm_maps *fm_case_maps(struct fm_case *c)
 	return &c->maps;
 }
 
-unsigned fm_case_skipped(const struct fm_case *c)
+unsigned fm_serve_unserved(const struct fm_serve_entry *c)
 {
 	const uint32_t is = atomic_load(&c->skipped);
 
@@ -125,7 +125,7 @@ unsigned fm_case_skipped(const struct fm_case *c)
 		       (uint16_t)is : 0;
 }
 
-void fm_case_skip(struct fm_case *c, unsigned place)
+void fm_serve_set_unserved(struct fm_serve_entry *c, unsigned place)
 {
 	atomic_store(&c->skipped, atomic_load(&generation) << NUMBER | place);
 }
@@ -134,7 +134,7 @@ void fm_case_skip(struct fm_case *c, unsigned place)
 
 struct fm_choice *fm_choice_of(dev_t dev, ino_t ino)
 {
-	struct fm_case *c = fm_case_of(dev, ino);
+	struct fm_serve_entry *c = fm_serve_of(dev, ino);
 
 	if (!c)
 		return fm_alloc(sizeof(struct fm_choice));
@@ -145,7 +145,7 @@ struct fm_choice *fm_choice_of(dev_t dev, ino_t ino)
 /* One that found no room has one of its own, also if there is room by now. */
 void fm_choice_put(struct fm_choice *c, dev_t dev, ino_t ino)
 {
-	const struct fm_case *in = fm_case_find(dev, ino);
+	const struct fm_serve_entry *in = fm_serve_find(dev, ino);
 
 	if (!in || c != &in->choice)
 		fm_free(c);

@@ -33,33 +33,33 @@ struct fm_choice {
 	uint64_t spent_seen_ns, spent_lately_ns;
 };
 
-struct fm_loss; /* mmap/losing.c */
+struct fm_loss; /* mmap/engine_trial.c */
 
-struct fm_case {
+struct fm_serve_entry {
 	dev_t dev;
 	ino_t ino;
 	/* Under the space lock. */
 	uint32_t maps_of;    /* the process that `maps` are of */
-	struct fm_maps maps; /* fm_case_maps */
+	struct fm_maps maps; /* fm_serve_maps */
 	bool in_kernel;      /* it serves a mapping, or did */
 	uintptr_t kernel_at; /* where that was when last looked up */
 	struct fm_choice choice;
-	/* 1 + the place of its statistics, of a process: fm_case_skipped */
+	/* 1 + the place of its statistics, of a process: fm_serve_unserved */
 	_Atomic uint32_t skipped;
 	struct fm_loss *loss; /* of one thread */
 };
 
 /* [any] The entry of a file; NULL: there is none. */
-struct fm_case *fm_case_find(dev_t dev, ino_t ino);
+struct fm_serve_entry *fm_serve_find(dev_t dev, ino_t ino);
 /* [any] The same, made if need be; NULL: the table is full. */
-struct fm_case *fm_case_of(dev_t dev, ino_t ino);
+struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino);
 
 /* [any] Under the space lock: how this process has mapped it. */
-struct fm_maps *fm_case_maps(struct fm_case *c);
-/* [any] 1 + the place of its statistics (mmap/skipped.c) in this process; 0:
+struct fm_maps *fm_serve_maps(struct fm_serve_entry *c);
+/* [any] 1 + the place of its statistics (mmap/unserved.c) in this process; 0:
  * none. */
-unsigned fm_case_skipped(const struct fm_case *c);
-void fm_case_skip(struct fm_case *c, unsigned place);
+unsigned fm_serve_unserved(const struct fm_serve_entry *c);
+void fm_serve_set_unserved(struct fm_serve_entry *c, unsigned place);
 
 /* [any] Of a file that the engine begins to know. Where the table is full it is
  * one of its own; NULL without memory. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trial.h - when the other server is tried, whether it was better, and when to
- * leave that alone. Nothing but arithmetic; mmap/judge.c and mmap/losing.c
- * measure and act, the one where the kernel is tried, the other where the
- * engine is.
+ * leave that alone. Nothing but arithmetic; mmap/judge.c and
+ * mmap/engine_trial.c measure and act, the one where the kernel is tried, the
+ * other where the engine is.
  *
  * It is tried when it has been hoped for so many seconds in a row that it is
  * better, and threads lost a quarter of a thread's time and more meanwhile. It

@@ -328,7 +328,7 @@ static void fill_pagecache(struct fm_file *f, struct fm_fetch *h, int err)
 		fm_resident_bring(h);
 }
 
-/* See mmap/take_trap.h. */
+/* See mmap/promote_trap.h. */
 static bool can_be_laid_over(void)
 {
 	return fm_delivery() == FM_DELIVERY_THREAD ? fm_uffd_caps()->remap :
@@ -338,7 +338,7 @@ static bool can_be_laid_over(void)
 /* What is the program's own of a private mapping would be lost. */
 bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 {
-	return fm_server_reason_passes(why) && fm_settings()->take_back_ms &&
+	return fm_server_reason_passes(why) && fm_settings()->promote_ms &&
 	       fm_only_shared(f, 0) && can_be_laid_over() && !fm_go_binary();
 }
 

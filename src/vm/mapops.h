@@ -26,14 +26,14 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why);
 /* Could f come back, after it has been demoted for this reason? */
 bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why);
-/* NULL, or what makes the engine the server again (mmap/take_back.h). */
+/* NULL, or what makes the engine the server again (mmap/promote.h). */
 extern int (*fm_server_to_engine)(struct fm_file *f, enum fm_server_reason why);
 /* The process ends: what is demoted now is not going to be used. */
 extern _Atomic bool fm_demote_ends;
 /* Say, once a file, that f could not be demoted. */
 void fm_say_not_demoted(struct fm_file *f, enum fm_server_reason why, int err);
 /* [plain] Without the space lock: demote the file with this path, or all (""),
- * until it is taken back. Returns how many are the kernel's by then. */
+ * until it is promoted. Returns how many are the kernel's by then. */
 unsigned fm_demote_now(const char *path);
 /* A test for fm_demote_where: nothing of f is mapped privately. */
 bool fm_only_shared(struct fm_file *f, uint64_t arg);

@@ -57,7 +57,7 @@ static void advise(size_t first, size_t stop, int advice)
 		    strerrorname_np(errno));
 }
 
-/* Of the middle, of both ends, twice, and taken back. */
+/* Of the middle, of both ends, twice, and promoted. */
 static void say_much(bool all)
 {
 	if (all)

@@ -107,7 +107,7 @@ static void c11_thread(void)
 	say("G1 C11 result %d", r);
 }
 
-static void old_calls(void)
+static void inflight_syscalls(void)
 {
 	int all = sigblock(~0);
 
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	block_all_but_two();
 	attribute_mask();
 	c11_thread();
-	old_calls();
+	inflight_syscalls();
 	bad_calls();
 	say("G1 last page %d", fresh_page_ok());
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* U18: small windows of a file, over and over, until the page cache serves them
  * without a look; then a child has the file for a while, and a mapping that
- * may be stored to is made meanwhile. When the file has been taken back, a
+ * may be stored to is made meanwhile. When the file has been promoted, a
  * window shows what is stored through that mapping. */
 /* env: FASTMAP_WARM=auto */
 /* env: FASTMAP_TAKE_BACK=10 */
@@ -40,7 +40,7 @@ static bool is_the_kernels(const volatile char *at)
 }
 
 /* Natively it is the kernel's for good. */
-static void until_taken_back(const volatile char *at, int fd)
+static void until_promoted(const volatile char *at, int fd)
 {
 	for (int ms = 0; ms < MOST_MS && is_the_kernels(at); ms += 10) {
 		if (!getenv("FASTMAP_PATHS"))
@@ -49,7 +49,7 @@ static void until_taken_back(const volatile char *at, int fd)
 		usleep(10000);
 	}
 	if (getenv("FASTMAP_PATHS") && is_the_kernels(at))
-		say("U18 not taken back");
+		say("U18 not promoted");
 }
 
 /* A child that has stored to the file, until the other end of the answer is
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	stores = ct_map(fd, PAGES * PAGE, RW, MAP_SHARED, 0);
 	close(child);
 	wait(NULL);
-	until_taken_back(stores, fd);
+	until_promoted(stores, fd);
 	for (int i = 1; i < 20; i++) {
 		stores[i] = (char)(i + 100);
 		w = window(ro);

@@ -143,7 +143,7 @@ static void *change(void *arg)
 	uint64_t state = line_mix(seed) | 1;
 
 	for (bool back = false;; back = !back) {
-		ask(back ? "take-back\n" : "demote\n");
+		ask(back ? "promote\n" : "demote\n");
 		usleep((useconds_t)(rnd(&state) % 5000));
 	}
 	return NULL;

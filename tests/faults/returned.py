@@ -116,9 +116,9 @@ def turn(p, group, sock):
         if not now["demoted"] or p.poll() is not None:
             break
         time.sleep(0.01)
-    return [] if "memory" in was.get("demote_why", "") and not now["demoted"] and now["taken_back"] else [
-        "after %d MiB: demoted %s (%s), in the end %s, taken back %s times" %
-        (2 * steps, was["demoted"], was.get("demote_why"), now["demoted"], now["taken_back"])]
+    return [] if "memory" in was.get("demote_why", "") and not now["demoted"] and now["promoted"] else [
+        "after %d MiB: demoted %s (%s), in the end %s, promoted %s times" %
+        (2 * steps, was["demoted"], was.get("demote_why"), now["demoted"], now["promoted"])]
 
 
 def main():

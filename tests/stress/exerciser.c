@@ -311,8 +311,8 @@ static void op_kernel(void)
 
 static void op_engine(void)
 {
-	note("take back");
-	ask("take-back\n");
+	note("promote");
+	ask("promote\n");
 }
 
 static const struct op own_ops[] = {

@@ -12,8 +12,8 @@
  * goes, -w: parts are mapped a second time, another file takes their place, and
  * protections change. The changes are asked for at FASTMAP_SOCKET, by the whole
  * path FILE; without it (natively) there are none. -b:
- * after SECONDS the threads alone go on until the file was taken back TIMES
- * times (taking back is refused while others have the file), at most a minute.
+ * after SECONDS the threads alone go on until the file was promoted TIMES
+ * times (promoting is refused while others have the file), at most a minute.
  * Exit status 0: all was right, and is in the file.
  */
 #include <errno.h>
@@ -40,7 +40,7 @@
 static int seconds = 10, threads = 4;
 static size_t pages = 4096;
 static bool children, visitors, windows;
-static uint64_t times; /* that the file is taken back, at least */
+static uint64_t times; /* that the file is promoted, at least */
 static const char *path;
 static int fd;
 static char *base;
@@ -270,7 +270,7 @@ static void *changer(void *arg)
 	for (uint64_t n = 0; !stop; n++) {
 		if (n % 2 == 0 && ask_for("demote"))
 			atomic_fetch_add(&to_kernel, 1);
-		else if (n % 2 && ask_for("take-back"))
+		else if (n % 2 && ask_for("promote"))
 			atomic_fetch_add(&to_engine, 1);
 		else if (n % 2)
 			atomic_fetch_add(&refused, 1);
@@ -297,9 +297,9 @@ static void begin_other(void)
 		exit(7);
 }
 
-static void *take_back(void *arg)
+static void *promote(void *arg)
 {
-	ask_for("take-back");
+	ask_for("promote");
 	return NULL;
 }
 
@@ -322,7 +322,7 @@ static void replace(unsigned n)
 
 	ask_for("demote");
 	m = map_at(NULL, fd);
-	pthread_create(&t, NULL, take_back, NULL);
+	pthread_create(&t, NULL, promote, NULL);
 	usleep(n * 397 % 3000);
 	m = map_at((void *)m, other);
 	for (uint64_t i = 0; i < LOOKS; i++) {
@@ -425,7 +425,7 @@ static void with_others(void)
 }
 
 /* Nobody else has the file: nothing may refuse to take it back. */
-static void until_taken_back(void)
+static void until_promoted(void)
 {
 	time_t end = time(NULL) + MOST_SECONDS_ALONE;
 
@@ -433,7 +433,7 @@ static void until_taken_back(void)
 	while (to_engine < times && time(NULL) < end)
 		usleep(20000);
 	if (to_engine < times)
-		bad("times taken back", 0, to_engine, times);
+		bad("times promoted", 0, to_engine, times);
 }
 
 int main(int argc, char **argv)
@@ -446,7 +446,7 @@ int main(int argc, char **argv)
 		pthread_create(&t[i], NULL, worker, (void *)i);
 	pthread_create(&t[threads], NULL, changer, NULL);
 	with_others();
-	until_taken_back();
+	until_promoted();
 	stop = true;
 	for (int i = 0; i <= threads; i++)
 		pthread_join(t[i], NULL);

@@ -177,19 +177,19 @@ void fm_krange_said(const void *addr, size_t len, int advice)
 {
 }
 
-_Atomic uint32_t fm_takeable; /* none, ever */
+_Atomic uint32_t fm_promotable; /* none, ever */
 
 bool fm_data_marked(const void *addr, size_t len)
 {
 	return false;
 }
 
-bool fm_passing_counted(const struct iovec *iov, int n)
+bool fm_counted_calls_counted(const struct iovec *iov, int n)
 {
 	return false;
 }
 
-void fm_passing_ends(void)
+void fm_counted_calls_ends(void)
 {
 }
 

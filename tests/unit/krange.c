@@ -409,7 +409,7 @@ static void *ends_in_a_call(void *arg)
 {
 	const struct iovec v = { at(0), FM_PAGE };
 
-	assert_true(fm_passing_counted(&v, 1));
+	assert_true(fm_counted_calls_counted(&v, 1));
 	return NULL;
 }
 
@@ -421,11 +421,11 @@ static void who_ends_in_a_call_is_not_waited_for(void **state)
 	add(0, 2, 7, 0);
 	assert_int_equal(pthread_create(&t, NULL, ends_in_a_call, NULL), 0);
 	pthread_join(t, NULL);
-	assert_true(fm_passing_wait(60000));
-	assert_true(fm_passing_counted(&v, 1));
-	assert_false(fm_passing_wait(0));
-	fm_passing_ends();
-	assert_true(fm_passing_wait(0));
+	assert_true(fm_counted_calls_wait(60000));
+	assert_true(fm_counted_calls_counted(&v, 1));
+	assert_false(fm_counted_calls_wait(0));
+	fm_counted_calls_ends();
+	assert_true(fm_counted_calls_wait(0));
 }
 
 /* More calls than have a place of their own, one in the other. */
@@ -436,12 +436,12 @@ static void each_of_many_calls_is_waited_for(void **state)
 
 	add(0, 2, 7, 0);
 	for (int i = 0; i < many; i++)
-		assert_true(fm_passing_counted(&v, 1));
+		assert_true(fm_counted_calls_counted(&v, 1));
 	for (int i = 0; i < many; i++) {
-		assert_false(fm_passing_wait(0));
-		fm_passing_ends();
+		assert_false(fm_counted_calls_wait(0));
+		fm_counted_calls_ends();
 	}
-	assert_true(fm_passing_wait(0));
+	assert_true(fm_counted_calls_wait(0));
 }
 
 int main(void)

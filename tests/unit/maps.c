@@ -83,24 +83,24 @@ static void half_of_a_thread(void **state)
 
 static void each_file_has_its_entry(void **state)
 {
-	struct fm_case *a = fm_case_of(1, 2), *b = fm_case_of(2, 2);
+	struct fm_serve_entry *a = fm_serve_of(1, 2), *b = fm_serve_of(2, 2);
 
-	assert_null(fm_case_find(1, 3));
+	assert_null(fm_serve_find(1, 3));
 	assert_non_null(a);
 	assert_ptr_not_equal(a, b);
-	assert_ptr_equal(fm_case_of(1, 2), a);
-	assert_ptr_equal(fm_case_find(2, 2), b);
+	assert_ptr_equal(fm_serve_of(1, 2), a);
+	assert_ptr_equal(fm_serve_find(2, 2), b);
 }
 
 static void a_full_table_has_no_more(void **state)
 {
 	unsigned n = 0;
 
-	while (fm_case_of(7, ++n))
+	while (fm_serve_of(7, ++n))
 		;
 	assert_true(n > 1000);
-	assert_non_null(fm_case_find(7, 1));
-	assert_null(fm_case_find(7, n));
+	assert_non_null(fm_serve_find(7, 1));
+	assert_null(fm_serve_find(7, n));
 }
 
 int main(void)

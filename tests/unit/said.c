@@ -38,7 +38,7 @@ static void nothing_new_takes_no_memory(void **state)
 	assert_null(s.v);
 }
 
-static void taken_back_is_gone(void **state)
+static void promoted_is_gone(void **state)
 {
 	fm_vma_advice_note(&s, 3, 9, MADV_RANDOM);
 	fm_vma_advice_note(&s, 9, 12, MADV_RANDOM);
@@ -114,7 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_new_takes_no_memory, empty),
-		cmocka_unit_test_setup(taken_back_is_gone, empty),
+		cmocka_unit_test_setup(promoted_is_gone, empty),
 		cmocka_unit_test_setup(grows_like_its_end, empty),
 		cmocka_unit_test_setup(agrees_with_the_model, empty),
 	};

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "advise/advise.h"
-#include "advise/area.h"
+#include "advise/advised.h"
 #include "advise/source.h"
 #include "base/types.h"
 
@@ -22,9 +22,9 @@ static int refused; /* why, -errno, or 0 */
 static struct fm_run told[MOST];
 static unsigned ntold;
 
-static struct fm_areas areas;
+static struct fm_advised_all areas;
 
-static void note(struct fm_areas *all, uintptr_t start, uintptr_t end)
+static void note(struct fm_advised_all *all, uintptr_t start, uintptr_t end)
 {
 	assert_true(ntold < MOST);
 	told[ntold++] = (struct fm_run){ (start - (uintptr_t)base) / FM_PAGE,
@@ -87,7 +87,7 @@ static int begin(void **state)
 	fm_krange_add(&r);
 	sem_init(&go, 0, 0);
 	sem_init(&done, 0, 0);
-	return !fm_areas_update(&areas) ||
+	return !fm_advised_update(&areas) ||
 	       pthread_create(&thread, NULL, toucher, NULL);
 }
 

@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "advise/area.h"
+#include "advise/advised.h"
 #include "advise/krange.h"
 #include "advise/streams.h"
 #include "base/types.h"
@@ -14,7 +14,7 @@
 #define MIB ((uintptr_t)1 << 20)
 #define MEMORY ((uint64_t)1 << 30)
 
-static const struct fm_area_use nothing;
+static const struct fm_advised_use nothing;
 
 /* A look that sees [start, start + len) of the range. */
 static void look(uintptr_t start, uintptr_t len)

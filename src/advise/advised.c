@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "advised.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "base/sys.h"
+#include "base/types.h"
+#include "scan.h"
+#include "streams.h"
+#include "tunables.h"
+
+#define SEGMENTS 64 /* size: of an area, at most */
+
+struct fm_advise_counts fm_advise_counts;
+
+/* ---- which there are --------------------------------------------------- */
+
+static bool area_make(struct fm_advised *a, const struct fm_krange *r)
+{
+	const size_t len = r->end - r->start;
+
+	*a = (struct fm_advised){ .id = r->id,
+			       .dev = r->dev,
+			       .ino = r->ino,
+			       .start = r->start,
+			       .end = r->end,
+			       .base = r->start,
+			       .segment = fm_tune.area_segment,
+			       .stores = r->shared && r->prot & PROT_WRITE };
+	while (len / a->segment >= SEGMENTS)
+		a->segment *= 2;
+	a->n = (unsigned)((len + a->segment - 1) / a->segment);
+	a->seg = fm_alloc(a->n * sizeof(a->seg[0]));
+	for (unsigned k = 0; a->seg && k < a->n; k++) {
+		a->seg[k].advice = r->advised ? FM_ADVICE_UNKNOWN :
+						FM_ADVICE_NORMAL;
+		a->seg[k].huge = r->advised && r->huge;
+	}
+	return a->seg;
+}
+
+/* A piece of one that there was: its segments stay where they are. */
+static bool make_from(struct fm_advised *a, const struct fm_advised *old,
+		      const struct fm_krange *r)
+{
+	*a = *old;
+	a->start = r->start;
+	a->end = r->end;
+	a->seg = fm_alloc(old->n * sizeof(a->seg[0]));
+	if (a->seg)
+		memcpy(a->seg, old->seg, old->n * sizeof(a->seg[0]));
+	return a->seg;
+}
+
+static bool make_known(const struct fm_advised_all *all, struct fm_advised *a,
+		       const struct fm_krange *r, unsigned *k)
+{
+	const struct fm_advised *old;
+
+	while (*k < all->n && all->v[*k].end <= r->start)
+		++*k;
+	old = &all->v[*k];
+	if (*k < all->n && old->id == r->id && old->start <= r->start &&
+	    old->end >= r->end)
+		return make_from(a, old, r);
+	return area_make(a, r);
+}
+
+static void area_drop(struct fm_advised *v, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		fm_free(v[i].seg);
+	if (v)
+		fm_free(v);
+}
+
+/* All of it is made before anything is forgotten: without memory it stays as
+ * it was. */
+static bool rebuild(struct fm_advised_all *all, unsigned ranges)
+{
+	struct fm_advised *v = fm_alloc((ranges + 1) * sizeof(*v));
+	unsigned n = 0, k = 0;
+
+	if (!v)
+		return false;
+	for (unsigned i = 0; i < ranges; i++) {
+		if (!fm_krange_may_advise(&all->range[i]))
+			continue;
+		if (!make_known(all, &v[n], &all->range[i], &k)) {
+			area_drop(v, n);
+			return false;
+		}
+		n++;
+	}
+	area_drop(all->v, all->n);
+	all->v = v;
+	all->n = n;
+	all->bytes = 0;
+	for (unsigned i = 0; i < n; i++)
+		all->bytes += v[i].end - v[i].start;
+	return true;
+}
+
+bool fm_advised_update(struct fm_advised_all *all)
+{
+	const uint32_t changes = fm_krange_changes() + 1;
+
+	if (all->seen != changes &&
+	    rebuild(all, fm_krange_list(NULL, all->range, FM_KRANGES)))
+		all->seen = changes;
+	return all->n;
+}
+
+void fm_advised_forget(struct fm_advised_all *all)
+{
+	all->v = NULL;
+	all->n = all->seen = 0;
+	all->bytes = 0;
+}
+
+struct fm_advised *fm_advised_at(struct fm_advised_all *all, uintptr_t a)
+{
+	unsigned lo = 0, hi = all->n;
+
+	while (lo < hi) {
+		const unsigned mid = (lo + hi) / 2;
+
+		if (all->v[mid].end > a)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo < all->n && all->v[lo].start <= a ? &all->v[lo] : NULL;
+}
+
+struct fm_run fm_advised_part(const struct fm_advised *a, unsigned from,
+			      unsigned to)
+{
+	const uintptr_t lo = a->base + from * a->segment;
+	const uintptr_t hi = a->base + to * a->segment;
+
+	return (struct fm_run){ lo > a->start ? lo : a->start,
+				hi < a->end ? hi : a->end };
+}
+
+/* ---- how they are read ------------------------------------------------- */
+
+static void touched_once(struct fm_advised_all *all, struct fm_segment *s)
+{
+	s->seen.single++;
+	s->touched_s = (uint32_t)(fm_now_ms() / 1000);
+	all->singles++;
+	all->look.single++;
+	all->look.normal += s->advice != FM_ADVICE_RANDOM;
+}
+
+static void touched_in_row(struct fm_advised *a, uintptr_t start, uintptr_t end)
+{
+	while (start < end) {
+		const uintptr_t k = (start - a->base) / a->segment;
+		const uintptr_t border = a->base + (k + 1) * a->segment;
+		const uintptr_t stop = border < end ? border : end;
+
+		a->seg[k].seen.pages +=
+			(uint32_t)((stop - start) >> FM_PAGE_SHIFT);
+		start = stop;
+	}
+}
+
+void fm_advised_touched(struct fm_advised_all *all, uintptr_t start,
+			uintptr_t end)
+{
+	const uint64_t pages = (end - start) >> FM_PAGE_SHIFT;
+	struct fm_advised *a = fm_advised_at(all, start);
+	struct fm_segment *s;
+
+	if (!a)
+		return;
+	s = &a->seg[(start - a->base) / a->segment];
+	fm_count(&fm_advise_counts.touches, 1);
+	all->look.faults += pages / 16 + 1;
+	if (fm_piece_single(&all->pieces, start, end)) {
+		touched_once(all, s);
+		return;
+	}
+	end = end < a->end ? end : a->end;
+	all->look.pages += pages;
+	fm_streams_touched(&(struct fm_row){ a->id, start, end,
+					     s->advice == FM_ADVICE_RANDOM });
+	touched_in_row(a, start, end);
+}

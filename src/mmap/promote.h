@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * promote.h - a file that was handed to the kernel is the engine's again,
+ * while threads use it. docs/design.md has the protocol, and what is not taken.
+ */
+#ifndef FM_PROMOTE_H
+#define FM_PROMOTE_H
+
+#include <stdbool.h>
+
+#include "engine.h"
+
+struct fm_file;
+
+/* [plain] Without the space lock, with a reference. 0; -EBUSY: not now;
+ * -EOPNOTSUPP: never. Otherwise -errno, for now. Then it is the kernel's, as
+ * before. */
+int fm_promote(struct fm_file *f, enum fm_server_reason why);
+
+/* [plain] Under the space lock: may it ever come back, as it is mapped now? */
+bool fm_may_promote(const struct fm_file *f);
+
+/* [plain] All that may be, whatever its cause was, if its path is this one
+ * ("": any). Returns how many are the engine's by then. */
+unsigned fm_promote_all(const char *path);
+
+#endif

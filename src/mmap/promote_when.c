@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * promote_when.c - when a file comes back to the engine: nothing forbids it, it
+ * costs less there, and nothing holds.
+ */
+#include <string.h>
+
+#include "advise/advise.h"
+#include "base/life.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "cache/cache.h"
+#include "engine.h"
+#include "file/file.h"
+#include "judge.h"
+#include "engine_trial.h"
+#include "nonresident.h"
+#include "peers/peers.h"
+#include "policy.h"
+#include "serve/serve.h"
+#include "promote.h"
+#include "tunables.h"
+
+/* The engine would begin with nothing, and the kernel has nearly all. Of a file
+ * of others mincore(2) says that it is all there. */
+static bool is_warm(struct fm_file *f)
+{
+	if (f->policy->warm == FM_WARM_ENGINE)
+		return false;
+	fm_nonresident_begin();
+	fm_nonresident_add(f);
+	return fm_nonresident_look() < 1000 / fm_tune.serve_nearly;
+}
+
+/* What forbids the engine, whatever it costs. */
+static bool is_forbidden(const struct fm_file *f)
+{
+	return atomic_load(&f->st.demote_why) == FM_WHY_ASKED ||
+	       fm_peers_others(f) || fm_mem_monitor_short();
+}
+
+/* Where the kernel has it since it misses less, it is to be measured that it
+ * does not. Otherwise it is enough that it has lost some of it. */
+static bool engine_costs_less(struct fm_file *f)
+{
+	const unsigned why = atomic_load(&f->st.demote_why);
+
+	if (fm_judge_tries(f))
+		return fm_judge_returns();
+	if (f->demote.adopted || why == FM_WHY_FITS || why == FM_WHY_NOT_BETTER)
+		return fm_engine_wanted(f);
+	return !is_warm(f);
+}
+
+/* Under the space lock. */
+static bool promote_when_is_due(struct fm_file *f)
+{
+	return f->demote.passes && f->demote.shut &&
+	       fm_settings()->promote_ms &&
+	       !fm_holds(&f->choice->back, fm_now_ms()) && !is_forbidden(f) &&
+	       engine_costs_less(f);
+}
+
+static bool promote_when_is_wanted(const struct fm_file *f, const char *path)
+{
+	return f->demote.passes && f->demote.shut &&
+	       (!*path || !strcmp(path, f->path));
+}
+
+/* Nothing is left of it, or something that never comes back. False: nor is it
+ * known any more. */
+static bool promote_when_look_at(struct fm_file *f)
+{
+	return !f->demote.passes || fm_may_promote(f) ||
+	       !fm_engine_trial_forget(f);
+}
+
+/* The file with this number, if it is to come back; with a reference. */
+static struct fm_file *promote_when_pick(uint32_t id, const char *path)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	f = fm_file_at(id);
+	if (f && promote_when_look_at(f) &&
+	    (path ? promote_when_is_wanted(f, path) : promote_when_is_due(f)))
+		fm_file_get(f);
+	else
+		f = NULL;
+	fm_space_unlock(&old);
+	return f;
+}
+
+static void wait_again(struct fm_file *f, int err)
+{
+	uint64_t old;
+
+	fm_log(FM_LOG_DEBUG, "%s: not promoted now, errno %d: %s", f->path,
+	       -err, fm_error_text(-err));
+	fm_space_lock(&old);
+	fm_file_wait_again(f);
+	fm_space_unlock(&old);
+}
+
+static enum fm_server_reason why_of(const struct fm_file *f)
+{
+	return fm_judge_tries(f) ? FM_WHY_SLOWER :
+	       fm_engine_wanted(f) ? FM_WHY_LOSES : FM_WHY_OVER;
+}
+
+static unsigned take_all(const char *path)
+{
+	enum fm_server_reason why;
+	unsigned n = 0;
+	int err;
+
+	for (uint32_t id = 0; id < fm_file_top(); id++) {
+		struct fm_file *f = promote_when_pick(id, path);
+
+		if (!f)
+			continue;
+		why = path ? FM_WHY_ASKED : why_of(f);
+		/* first what costs least */
+		err = !path && fm_peers_in_use(f) ? -EBUSY :
+						    fm_promote(f, why);
+		if (err)
+			wait_again(f, err);
+		else if (why == FM_WHY_LOSES)
+			fm_engine_trial_taken(f);
+		n += !err;
+		fm_file_put(f);
+	}
+	return n;
+}
+
+unsigned fm_promote_all(const char *path)
+{
+	return take_all(path);
+}
+
+static void promote_when_every_second(void)
+{
+	fm_judge_second();
+	if (!atomic_load(&fm_promotable))
+		return;
+	fm_engine_trial_calm();
+	take_all(NULL);
+}
+
+FM_LIFE(promote_when, .level = FM_LIFE_RUNNING,
+	.second = promote_when_every_second)

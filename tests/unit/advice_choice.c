@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a touch reads megabytes ahead of a file larger than memory, it begins
+ * at MADV_RANDOM, and what is read in a row does not wait for long. */
+#include "unit.h"
+
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+#include "advise/advise.h"
+#include "advise/advised.h"
+#include "advise/advice_choice.h"
+#include "advise/streams.h"
+#include "base/types.h"
+
+#define MIB ((uintptr_t)1 << 20)
+/* More than memory, in 32 segments. The thread sanitizer has room for less, and
+ * by chance for more. */
+#ifdef __SANITIZE_THREAD__
+#define LEN ((uintptr_t)1 << 38)
+#else
+#define LEN ((uintptr_t)1 << 40)
+#endif
+#define SEGMENT (LEN / 32)
+#define NOWHERE makedev(4000, 0) /* its read-ahead is taken for 8 MiB */
+
+static uintptr_t base;
+static struct fm_advised_all areas;
+
+static void is_mapped(uintptr_t len)
+{
+	static ino_t ino; /* nobody knows it */
+	const struct fm_krange r = { .start = base, .end = base + len,
+				     .dev = NOWHERE, .ino = ++ino };
+
+	fm_krange_forget(base, base + LEN);
+	fm_krange_add(&r);
+	assert_true(fm_advised_update(&areas));
+	assert_int_equal(fm_advised_begin(&areas), 0);
+}
+
+static int begin(void **state)
+{
+	void *p = mmap(NULL, LEN, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	base = (uintptr_t)p;
+	return p == MAP_FAILED;
+}
+
+static uint64_t random_segments(void)
+{
+	return atomic_load(&fm_advise_counts.random_bytes) / SEGMENT;
+}
+
+/* A read for each fault, or one that the kernel has read ahead for. */
+static void look(uint64_t faults, uint64_t bytes)
+{
+	const struct fm_advised_use use = { .faults = faults, .major = faults,
+					 .bytes = bytes, .ms = 3 };
+
+	assert_int_equal(fm_advised_judge(&areas, &use, 1000), 0);
+}
+
+static void row(uintptr_t at, uintptr_t len)
+{
+	fm_advised_touched(&areas, base + at, base + at + len);
+	look(len / FM_PAGE, len);
+}
+
+/* Far from each other, and from anything before. */
+static void singles(unsigned n, uintptr_t at)
+{
+	for (unsigned k = 0; k < n; k++)
+		fm_advised_touched(&areas, base + at + k * 64 * MIB,
+				base + at + k * 64 * MIB + FM_PAGE);
+}
+
+static void what_is_larger_than_memory_begins_so(void **state)
+{
+	is_mapped(LEN);
+	assert_int_equal(random_segments(), 32);
+	assert_true(areas.guess);
+}
+
+static void three_pages_by_chance_are_no_row(void **state)
+{
+	fm_advised_touched(&areas, base + 25 * SEGMENT,
+			base + 25 * SEGMENT + FM_PAGE);
+	row(25 * SEGMENT + FM_PAGE, 3 * FM_PAGE);
+	assert_int_equal(random_segments(), 32);
+	assert_true(areas.guess);
+}
+
+static void where_a_row_comes_it_ends(void **state)
+{
+	row(9 * SEGMENT + SEGMENT / 2, 40 * FM_PAGE);
+	assert_int_equal(random_segments(), 31);
+	row(20 * SEGMENT - 100 * MIB, MIB / 4);
+	assert_int_equal(random_segments(), 29); /* soon in the next */
+}
+
+/* Most touches are in the other segments, and cheap. */
+static void touches_in_vain_are_felt(void **state)
+{
+	singles(2, 9 * SEGMENT);
+	look(2, 16 * MIB);
+	assert_int_equal(random_segments(), 29);
+	singles(2, 2 * SEGMENT);
+	look(2, 16 * MIB);
+	assert_int_equal(random_segments(), 32);
+}
+
+static void a_row_among_them_has_its_part(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		singles(40, 2 * SEGMENT + k * SEGMENT);
+		fm_advised_touched(&areas, base + 20 * SEGMENT + k * MIB / 4,
+				base + 20 * SEGMENT + (k + 1) * MIB / 4);
+		look(104, 104 * FM_PAGE);
+	}
+	assert_in_range(random_segments(), 30, 31);
+}
+
+static void what_is_known_stays_while_nothing_is_read(void **state)
+{
+	fm_advised_quiet(&areas, &(struct fm_advised_use){ .ms = 1000 });
+	assert_in_range(random_segments(), 30, 31);
+}
+
+static void what_is_not_known_is_the_kernels_then(void **state)
+{
+	is_mapped(LEN);
+	assert_int_equal(random_segments(), 32);
+	fm_advised_quiet(&areas, &(struct fm_advised_use){ .ms = 999 });
+	assert_true(areas.guess);
+	fm_advised_quiet(&areas, &(struct fm_advised_use){ .ms = 1 });
+	assert_int_equal(random_segments(), 0);
+	assert_false(areas.guess);
+}
+
+static void what_fits_begins_as_the_kernel_does(void **state)
+{
+	is_mapped(16 * MIB);
+	assert_int_equal(random_segments(), 0);
+	assert_false(areas.guess);
+}
+
+static void so_does_what_is_mapped_while_all_is_read_in_order(void **state)
+{
+	is_mapped(LEN);
+	row(0, 512 * MIB);
+	is_mapped(LEN);
+	assert_int_equal(random_segments(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_larger_than_memory_begins_so),
+		cmocka_unit_test(three_pages_by_chance_are_no_row),
+		cmocka_unit_test(where_a_row_comes_it_ends),
+		cmocka_unit_test(touches_in_vain_are_felt),
+		cmocka_unit_test(a_row_among_them_has_its_part),
+		cmocka_unit_test(what_is_known_stays_while_nothing_is_read),
+		cmocka_unit_test(what_is_not_known_is_the_kernels_then),
+		cmocka_unit_test(what_fits_begins_as_the_kernel_does),
+		cmocka_unit_test(
+			so_does_what_is_mapped_while_all_is_read_in_order),
+	};
+
+	return cmocka_run_group_tests(tests, begin, NULL);
+}
