@@ -8,6 +8,7 @@ has of them.
     docs/from_tables.py FASTMAP calls [--write] the calls in docs/limits.md
     docs/from_tables.py FASTMAP man TEMPLATE OUT NAME=VALUE...
     docs/from_tables.py FASTMAP completion bash|zsh|fish OUT PROFILES
+    docs/from_tables.py FASTMAP ask OUT.json    for all of these, as FASTMAP
 """
 import json
 import os
@@ -57,6 +58,9 @@ class Command:
 class Tables:
     def __init__(self, fastmap):
         self.fastmap = fastmap
+        self.said = {}
+        if fastmap.endswith(".json"):
+            self.said = json.load(open(fastmap))
         self.options = json.loads(self.ask("options", "--json"))
         self.commands = []
         for l in self.ask("--help").splitlines():
@@ -68,8 +72,19 @@ class Tables:
                     self.ask(name, "--help")))
 
     def ask(self, *args):
-        return subprocess.run([self.fastmap, *args], check=True, text=True,
-                              stdout=subprocess.PIPE, timeout=60).stdout
+        words = " ".join(args)
+        if words not in self.said:
+            self.said[words] = subprocess.run(
+                [self.fastmap, *args], check=True, text=True,
+                stdout=subprocess.PIPE, timeout=60).stdout
+        return self.said[words]
+
+
+def cmd_ask(tables, args):
+    """What is made of it is made again only where it says something else."""
+    said = json.dumps(tables.said, indent=1)
+    if not os.path.exists(args[0]) or open(args[0]).read() != said:
+        open(args[0], "w").write(said)
 
 
 def values(o):
@@ -713,7 +728,8 @@ def cmd_completion(tables, args):
     open(out, "w").write(SHELLS[shell](tables, profiles))
 
 
-COMMANDS = {"table": cmd_table, "calls": cmd_calls, "man": cmd_man, "completion": cmd_completion}
+COMMANDS = {"table": cmd_table, "calls": cmd_calls, "man": cmd_man,
+            "completion": cmd_completion, "ask": cmd_ask}
 
 
 def main(args):
