@@ -153,7 +153,7 @@ static void so_does_what_is_mapped_while_all_is_read_in_order(void **state)
 	assert_int_equal(random_segments(), 0);
 }
 
-int main(void)
+FM_UNIT(advice_choice)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_larger_than_memory_begins_so),

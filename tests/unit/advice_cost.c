@@ -167,7 +167,7 @@ static void what_is_touched_is_estimated(void **state)
 	assert_false(fm_advice_fits(100, 16, 1024 * MIB, all, left));
 }
 
-int main(void)
+FM_UNIT(advice_cost)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_access_is_random),

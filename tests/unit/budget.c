@@ -447,7 +447,7 @@ static void what_is_dirty_leaves_room_for_others(void **state)
 	assert_false(fm_budget_drowns(&b, GIB, GIB));
 }
 
-int main(void)
+FM_UNIT(budget)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(percent_follows_the_limit),

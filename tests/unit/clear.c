@@ -62,7 +62,7 @@ static void test_within_a_page(void **state)
 	assert_int_equal(table[PAGE], 1);
 }
 
-int main(void)
+FM_UNIT(clear)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gives_pages_back),

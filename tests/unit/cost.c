@@ -96,7 +96,7 @@ static void sizes_that_are_extreme(void **state)
 	assert_false(kernel_less());
 }
 
-int main(void)
+FM_UNIT(cost)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(between_cache_and_memory, begin),

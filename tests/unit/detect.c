@@ -234,7 +234,7 @@ static void rows_here_and_there(void **state)
 	}
 }
 
-int main(void)
+FM_UNIT(detect)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(forward, begin),

@@ -198,7 +198,7 @@ static void waits_for_the_kernel_have_a_line(void **state)
 	assert_int_equal(fm_device_price(51).read, 104096);
 }
 
-int main(void)
+FM_UNIT(device)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_is_a_common_disk),

@@ -110,7 +110,7 @@ static void woken_once(void **state)
 	pthread_join(t, NULL);
 }
 
-int main(void)
+FM_UNIT(event)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(none_is_lost),

@@ -83,7 +83,7 @@ static void test_turns(void **state)
 	assert_int_equal(fm_evict_entries(0, 0, 1), 0);
 }
 
-int main(void)
+FM_UNIT(evict)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_ends),

@@ -68,7 +68,7 @@ static void one_that_lives_is_enough(void **state)
 		assert_true(fm_family_child_starts(&slot));
 }
 
-int main(void)
+FM_UNIT(family)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_it_each_knows_its_own),

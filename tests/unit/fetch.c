@@ -100,7 +100,7 @@ static void ends_in_time(void **state)
 	assert_int_equal(asked, 0);
 }
 
-int main(void)
+FM_UNIT(fetch)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_pieces_from_the_near_end),

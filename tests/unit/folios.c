@@ -96,7 +96,7 @@ static void those_of_others_stay(void **state)
 	assert_true(resident() > PAGES / 2);
 }
 
-int main(void)
+FM_UNIT(folios)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clean_pages_leave),

@@ -239,7 +239,7 @@ static void rest(void **state)
 	put_all(fr, n + 1);
 }
 
-int main(void)
+FM_UNIT(frame)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_units_go),

@@ -108,7 +108,7 @@ static void threads_lose_nothing(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup(f, empty)
-int main(void)
+FM_UNIT(hist)
 {
 	const struct CMUnitTest tests[] = {
 		T(nothing_recorded),	  T(small_values_are_exact),

@@ -177,7 +177,7 @@ static void test_look(void **state)
 	assert_false(fm_inflight_look());
 }
 
-int main(void)
+FM_UNIT(inflight)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),

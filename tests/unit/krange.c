@@ -444,7 +444,7 @@ static void each_of_many_calls_is_waited_for(void **state)
 	assert_true(fm_counted_calls_wait(0));
 }
 
-int main(void)
+FM_UNIT(krange)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(it_says_when_it_is_not_complete, again),

@@ -173,7 +173,7 @@ static int setup(void **state)
 	return 0;
 }
 
-int main(void)
+FM_UNIT(lock_order)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_order),

@@ -103,7 +103,7 @@ static void a_full_table_has_no_more(void **state)
 	assert_null(fm_serve_find(7, n));
 }
 
-int main(void)
+FM_UNIT(maps)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_ones_are_the_kernels),

@@ -71,7 +71,7 @@ static void a_close_takes_back_one_open_of_its_process(void **state)
 	assert_false(fm_openers_hidden(&o));
 }
 
-int main(void)
+FM_UNIT(openers)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(who_has_ended_is_nobody, empty),

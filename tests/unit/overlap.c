@@ -105,7 +105,7 @@ static void finds_what_overlaps(void **state)
 	assert_true(hits > ROUNDS / 10);
 }
 
-int main(void)
+FM_UNIT(overlap)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_overlaps),

@@ -620,7 +620,7 @@ static int remove_dir(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
-int main(void)
+FM_UNIT(policy)
 {
 	const struct CMUnitTest tests[] = {
 		T(size_table),

@@ -156,7 +156,7 @@ static void trials_become_rare(void **state)
 	assert_int_equal(fm_pause_ms(99), 32 * 60000);
 }
 
-int main(void)
+FM_UNIT(rate)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_lost),

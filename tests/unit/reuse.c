@@ -157,7 +157,7 @@ static void test_resized(void **state)
 		    base);
 }
 
-int main(void)
+FM_UNIT(reuse)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),

@@ -110,7 +110,7 @@ static void agrees_with_the_model(void **state)
 	}
 }
 
-int main(void)
+FM_UNIT(said)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_new_takes_no_memory, empty),

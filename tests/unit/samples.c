@@ -231,7 +231,7 @@ static void a_new_thread_is_followed(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, again, after)
 
-int main(void)
+FM_UNIT(samples)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(here_and_there_is_one_by_one),

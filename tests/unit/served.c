@@ -81,7 +81,7 @@ static void what_passes_says_when(void **state)
 			assert_true(*fm_server_reason_until(w));
 }
 
-int main(void)
+FM_UNIT(served)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_last_ones_are_kept_with_their_costs,

@@ -325,7 +325,7 @@ static void test_many_files(void **state)
 
 #define ONE(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
 
-int main(void)
+FM_UNIT(shares)
 {
 	const struct CMUnitTest tests[] = {
 		ONE(test_no_keys), /* first */

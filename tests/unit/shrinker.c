@@ -72,7 +72,7 @@ static void test_idle(void **state)
 	assert_int_equal(asked[0] | asked[1], 0);
 }
 
-int main(void)
+FM_UNIT(shrinker)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_order),

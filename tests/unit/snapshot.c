@@ -69,7 +69,7 @@ static void it_gives_up(void **state)
 	assert_true(g.walks > 2 && g.walks < 20);
 }
 
-int main(void)
+FM_UNIT(snapshot)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_has_all),

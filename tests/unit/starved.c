@@ -59,7 +59,7 @@ static void who_could_not_begin_holds_up_nobody(void **state)
 	fm_free(p);
 }
 
-int main(void)
+FM_UNIT(starved)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_could_not_begin_holds_up_nobody),

@@ -133,7 +133,7 @@ static void rings_keep_several(void **state)
 	fm_rings_settle();
 }
 
-int main(void)
+FM_UNIT(store)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policy_chooses_page_cache),

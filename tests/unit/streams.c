@@ -139,7 +139,7 @@ static void what_is_passed_is_cooled_once(void **state)
 	munmap(p, PASSES);
 }
 
-int main(void)
+FM_UNIT(streams)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_goes_down_is_sure_after_a_while),

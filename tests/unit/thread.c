@@ -48,7 +48,7 @@ static void test_locked(void **state)
 	munlockall();
 }
 
-int main(void)
+FM_UNIT(thread)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_used_again),

@@ -230,7 +230,7 @@ static void the_engine_is_tried(void **state)
 	}
 }
 
-int main(void)
+FM_UNIT(trial)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_lasts_and_costs_is_tried),

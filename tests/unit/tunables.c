@@ -152,7 +152,7 @@ static void comes_from_the_environment(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
+FM_UNIT(tunables)
 {
 	const struct CMUnitTest tests[] = {
 		T(each_default_lies_in_its_range),

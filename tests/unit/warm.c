@@ -117,7 +117,7 @@ static void whose_the_file_is_does_not_matter(void **state)
 	close(fd);
 }
 
-int main(void)
+FM_UNIT(warm)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cached_file_is_enough),

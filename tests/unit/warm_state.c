@@ -168,7 +168,7 @@ static void what_did_not_come_back_cools(void **state)
 	fm_warm_pages_free(&q);
 }
 
-int main(void)
+FM_UNIT(warm_state)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_head_comes_back),

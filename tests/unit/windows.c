@@ -103,7 +103,7 @@ static void cached_ones_need_nothing(void **state)
 			FM_BRING_NOTHING));
 }
 
-int main(void)
+FM_UNIT(windows)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(long_ones_are_read_whole),

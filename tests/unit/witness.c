@@ -97,7 +97,7 @@ static void all_are_taken(void **state)
 	assert_false(fm_witness_busy(&direct));
 }
 
-int main(void)
+FM_UNIT(witness)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(want_passes),
