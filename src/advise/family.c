@@ -6,7 +6,6 @@
 
 #include "base/life.h"
 #include "base/sys.h"
-#include "engine.h"
 #include "tunables.h"
 
 #define FILES 256

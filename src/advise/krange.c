@@ -9,6 +9,7 @@
 #include "base/snapshot.h"
 #include "base/sys.h"
 #include "base/types.h"
+#include "engine.h"
 #include "helper.h"
 #include "krange_priv.h"
 #include "policy.h"

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine.h"
+#include "base/reason.h"
 
 struct fm_policy;
 

@@ -8,6 +8,7 @@
 
 #include "base/sys.h"
 #include "base/types.h"
+#include "engine.h"
 #include "krange_priv.h"
 
 #define v fm_kranges_v

@@ -21,7 +21,6 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/types.h"
-#include "engine.h"
 #include "scan.h"
 #include "source.h"
 #include "tunables.h"

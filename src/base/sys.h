@@ -53,6 +53,12 @@
 #define fm_sys5(n, a, b, c, d, e) \
 	fm_sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 
+/* Is it -errno as a pointer, as the kernel returns it? */
+static inline bool fm_is_err(const void *p)
+{
+	return (uintptr_t)p >= (uintptr_t)-4095;
+}
+
 static inline void *fm_sys_mmap(void *addr, size_t len, int prot, int flags,
 				int fd, off_t off)
 {

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "engine.h"
 #include "budget.h"
 #include "cache.h"
 #include "evictor.h"

@@ -7,7 +7,6 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "engine.h"
 #include "fault.h"
 #include "file/file.h"
 #include "map/map.h"

@@ -4,7 +4,6 @@
 #include "base/epoch.h"
 #include "base/life.h"
 #include "base/sys.h"
-#include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "map_edit.h"

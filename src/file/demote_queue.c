@@ -4,6 +4,7 @@
 #include "base/life.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "engine.h"
 #include "file.h"
 #include "tunables.h"
 

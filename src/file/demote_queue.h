@@ -12,6 +12,7 @@
 #ifndef FM_DEMOTE_QUEUE_H
 #define FM_DEMOTE_QUEUE_H
 
+#include "base/reason.h"
 #include "server.h"
 
 /* [fault] Ask for f to be demoted. It wakes nobody, fm_wb_kick does. The caller

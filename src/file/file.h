@@ -5,8 +5,8 @@
 #ifndef FM_FILE_H
 #define FM_FILE_H
 
+#include "base/reason.h"
 #include "base/types.h"
-#include "engine.h"
 
 struct stat;
 

@@ -8,8 +8,8 @@
 #ifndef FM_SERVED_H
 #define FM_SERVED_H
 
+#include "base/reason.h"
 #include "base/types.h"
-#include "engine.h"
 
 /* [any] Who serves it where the engine does not, by its policy. */
 enum fm_served_by fm_served_beside_engine(const struct fm_policy *p);

@@ -13,7 +13,7 @@
  * A third server, the kernel with our advice say, takes:
  *  - a value of enum fm_server;
  *  - where fm_server_for answers with it, and for which of the reasons (enum
- *    fm_server_reason in engine.h, their text in server.c, and in
+ *    fm_server_reason in base/reason.h, their text in server.c, and in
  *    server_until.c what would change that);
  *  - what lays its mappings, beside take() and map_kernel() in mmap/mmap.c;
  *  - a function for each change that there is, in the table of
@@ -29,8 +29,8 @@
 
 #include <sys/types.h>
 
+#include "base/reason.h"
 #include "base/types.h"
-#include "engine.h"
 
 #define FM_WHY_FILES 8
 

@@ -3,6 +3,7 @@
 
 #include "base/sys.h"
 #include "base/types.h"
+#include "engine.h"
 #include "file.h"
 #include "space_lock.h"
 

@@ -12,8 +12,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine.h"
-
 struct fm_file;
 
 /* [any] Under the space lock. note: f is closed, and its error is kept. back: f

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/sys.h"
-#include "engine.h"
 #include "file/file.h"
 #include "map.h"
 #include "space.h"

@@ -4,7 +4,10 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 
+#include "base/lock.h"
+#include "base/reason.h"
 #include "base/sys.h"
+#include "engine.h"
 #include "io/io.h"
 
 /* Newer than the oldest headers we build with (Debian 12: Linux 6.1). */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine.h"
+#include "base/reason.h"
 
 struct fm_uffd_caps {
 	bool user_only;   /* opened with UFFD_USER_MODE_ONLY */

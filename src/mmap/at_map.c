@@ -4,6 +4,7 @@
 #include "advise/advise.h"
 #include "base/sys.h"
 #include "cache/cache.h"
+#include "engine.h"
 #include "file/file.h"
 #include "memory.h"
 #include "pagecache_probe.h"

@@ -9,7 +9,7 @@
 #ifndef FM_AT_MAP_H
 #define FM_AT_MAP_H
 
-#include "engine.h"
+#include "base/reason.h"
 
 struct fm_mmap_request;
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "cache/cache.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"

@@ -3,6 +3,7 @@
 
 #include "advise/advise.h"
 #include "base/sys.h"
+#include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
 

@@ -35,6 +35,7 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/tables.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"

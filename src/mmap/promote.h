@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "engine.h"
+#include "base/reason.h"
 
 struct fm_file;
 

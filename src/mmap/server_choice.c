@@ -11,7 +11,6 @@
 #include "base/tables.h"
 #include "cache/cache.h"
 #include "outside.h"
-#include "engine.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
 #include "peers/peers.h"

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "cache/cache.h"
+#include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
 #include "io/io.h"

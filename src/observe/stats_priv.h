@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "base/hist.h"
+#include "base/reason.h"
 #include "base/types.h"
-#include "engine.h"
 
 /* Higher when a key is gone or means something else; not for a new one. */
 #define FM_STATS_SCHEMA 1 /* ABI: ours */

@@ -20,7 +20,6 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "engine.h"
 #include "file/file.h"
 #include "glob.h"
 #include "heard.h"

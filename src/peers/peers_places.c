@@ -16,7 +16,9 @@
  * Who may put what into which: peers_registry.c.
  */
 #include "base/fds.h"
+#include "base/lock.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "io/io.h"

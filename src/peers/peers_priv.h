@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "engine.h"
+#include "base/reason.h"
 #include "base/types.h"
 #include "io/io.h"
 

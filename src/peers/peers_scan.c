@@ -15,6 +15,7 @@
 #include "base/apart.h"
 #include "base/proc.h"
 #include "base/sys.h"
+#include "engine.h"
 #include "file/file.h"
 #include "io/io.h"
 #include "peers.h"

@@ -6,7 +6,6 @@
 #include "base/sys.h"
 #include "base/thread.h"
 #include "cache/cache.h"
-#include "engine.h"
 #include "file/file.h"
 #include "guardian.h"
 #include "io/io.h"

@@ -2,7 +2,6 @@
 #include "written.h"
 
 #include "cache/cache.h"
-#include "engine.h"
 #include "file/file.h"
 #include "policy.h"
 #include "serve/serve.h"

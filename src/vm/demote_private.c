@@ -7,7 +7,6 @@
 
 #include "base/pause.h"
 #include "base/sys.h"
-#include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"

@@ -5,7 +5,6 @@
  * or with all of the file.
  */
 #include "base/sys.h"
-#include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"

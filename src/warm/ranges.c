@@ -3,6 +3,7 @@
 
 #include "base/sys.h"
 #include "base/types.h"
+#include "engine.h"
 
 #define BYTES fm_page_up(FM_KRANGES * sizeof(struct fm_krange))
 

@@ -6,6 +6,7 @@
 #include "base/epoch.h"
 #include "base/log.h"
 #include "base/pause.h"
+#include "engine.h"
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"

@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "base/thread.h"
+#include "engine.h"
 #include "file/demote_queue.h"
 #include "file/file.h"
 

@@ -12,6 +12,7 @@
 #include "advise/advise.h"
 #include "base/alloc.h"
 #include "base/types.h"
+#include "engine.h"
 
 #define PAGES 256
 #define ROUNDS 100000

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* reason.h - why the kernel serves a mapping, and how the faults of what the
+ * engine serves reach it: words of all rooms and of the shim. */
+#ifndef FM_REASON_H
+#define FM_REASON_H
+
+enum fm_delivery { FM_DELIVERY_SIGNAL, FM_DELIVERY_THREAD };
+
+/* file/server.c has the text of each, and what helps. */
+enum fm_server_reason {
+	/* ... from the start, or when it is mapped again: */
+	FM_WHY_NONE,
+	FM_WHY_DENIED,
+	FM_WHY_NOT_ENGAGED,
+	FM_WHY_SEALS,
+	FM_WHY_SERVE,
+	FM_WHY_OBSERVED,
+	FM_WHY_SHORT,
+	FM_WHY_EXECUTABLE,
+	FM_WHY_KIND,
+	FM_WHY_CACHED,
+	FM_WHY_WINDOW,
+	FM_WHY_NO_CACHE,
+	FM_WHY_NO_MEMORY,
+	FM_WHY_LOCKED,
+	FM_WHY_FSIZE,
+	FM_WHY_RECORD_LOCKS,
+	FM_WHY_SHARED,
+	FM_WHY_UNSEEN,
+	FM_WHY_REGISTRY,
+	FM_WHY_WEARY,
+	FM_WHY_ANEW,
+	FM_WHY_RESIDUE,
+	FM_WHY_HANDED,
+	FM_WHY_NO_ENGINE,
+	FM_WHY_NO_OPEN,
+	FM_WHY_PARTED,
+	FM_WHY_ASYNC,
+	FM_WHY_OTHERS,
+	/* ... from now on, what we served: */
+	FM_WHY_PEER,
+	FM_WHY_PEER_WROTE,
+	FM_WHY_PEER_NATIVE,
+	FM_WHY_READERS,
+	FM_WHY_SENT,
+	FM_WHY_INHERITED,
+	FM_WHY_ASYNC_OPEN,
+	FM_WHY_AIO,
+	FM_WHY_SPLICE,
+	FM_WHY_LIMIT,
+	FM_WHY_CACHE_GONE,
+	FM_WHY_FITS,
+	FM_WHY_BEYOND,
+	FM_WHY_UNREADABLE,
+	FM_WHY_PINNED,
+	FM_WHY_CHANGED,
+	FM_WHY_KERNEL_MAPS,
+	FM_WHY_FORK,
+	FM_WHY_ENDS,
+	FM_WHY_ALONE,
+	FM_WHY_EXEC,
+	FM_WHY_MADVISE,
+	FM_WHY_MLOCK,
+	FM_WHY_MLOCKALL,
+	FM_WHY_MERGE,
+	FM_WHY_MREMAP,
+	FM_WHY_MREMAP_PIECES,
+	FM_WHY_REMAP,
+	FM_WHY_PKEYS,
+	FM_WHY_MSEAL,
+	FM_WHY_IOCTL,
+	FM_WHY_FLAGS,
+	FM_WHY_SYSCALL,
+	FM_WHY_FUTEX,
+	FM_WHY_SEMAPHORE,
+	FM_WHY_MUTEX,
+	FM_WHY_CONDITION,
+	FM_WHY_RWLOCK,
+	FM_WHY_BARRIER,
+	FM_WHY_ASKED,
+	FM_WHY_WRITTEN,
+	FM_WHY_TRIED,
+	FM_WHY_MEASURED,
+	FM_WHY_NOT_BETTER,
+	/* the engine again: */
+	FM_WHY_OVER,
+	FM_WHY_SLOWER,
+	FM_WHY_LOSES,
+	FM_WHYS
+};
+
+#endif
