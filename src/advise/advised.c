@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 
 #include "base/alloc.h"
 #include "base/sys.h"
@@ -98,8 +99,11 @@ static bool rebuild(struct fm_advised_all *all, unsigned ranges)
 	all->v = v;
 	all->n = n;
 	all->bytes = 0;
-	for (unsigned i = 0; i < n; i++)
+	all->uncounted = false;
+	for (unsigned i = 0; i < n; i++) {
 		all->bytes += v[i].end - v[i].start;
+		all->uncounted |= !major(v[i].dev); /* no block device */
+	}
 	return true;
 }
 

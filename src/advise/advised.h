@@ -74,6 +74,7 @@ struct fm_advised_all {
 	uint64_t singles;  /* each second what was counts half */
 	uint64_t left, left_ms; /* bytes of memory, as last asked */
 	uint64_t unread_ms, idle_ms; /* nothing was read for so long */
+	bool uncounted;    /* what is read of one is not counted */
 	bool guess;        /* one is: then a stream waits for the next look */
 	bool doubt;        /* the last look spoke against the advice */
 	uint32_t aged_s;

@@ -113,7 +113,8 @@ static bool worth(const struct fm_advised_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
 	       u->major >= fm_tune.streams_few ||
-	       (areas.guess && u->faults >= fm_tune.advice_single);
+	       ((areas.guess || areas.uncounted) &&
+		u->faults >= fm_tune.advice_single);
 }
 
 /* So much more or less is read for a fault than before. */

@@ -10,6 +10,7 @@
 #include "base/types.h"
 #include "krange.h"
 #include "memory.h"
+#include "pace.h"
 #include "readahead/readahead.h"
 #include "tunables.h"
 
@@ -211,6 +212,29 @@ static bool streams_waits(const struct fm_advised_use *use,
 	return n == 1 && use->major * 4 >= use->faults * 3;
 }
 
+static struct fm_pace pace[FM_STREAMS]; /* of each of the set's */
+
+/* Of one that goes forward page by page: the kernel reads ahead of it, but may
+ * be too late. */
+static bool is_faster(unsigned i)
+{
+	struct fm_stream *s = &set.s[i];
+	struct fm_krange r;
+
+	return s->step == 1 && streams_is_sure(s) && range_of(s, &r) &&
+	       fm_readahead_bytes(r.dev) <= fm_tune.streams_shallow &&
+	       fm_pace_helps(&pace[i], streams_come(s), set.clock);
+}
+
+/* Is it to be read ahead for? n: of this look. */
+static bool streams_wants_help(const struct fm_advised_use *use, unsigned i,
+			       unsigned n)
+{
+	if (set.s[i].step == 1)
+		return is_faster(i) || streams_waits(use, &set.s[i], n);
+	return set.s[i].helped || streams_waits(use, &set.s[i], n);
+}
+
 static bool room_for_huge;
 
 static bool streams_wants_huge(const struct fm_stream *s)
@@ -303,7 +327,7 @@ void fm_streams_ahead(const struct fm_advised_use *use, uint64_t memory,
 	for (unsigned i = 0; i < FM_STREAMS && most >= FM_WILLNEED_BYTES; i++)
 		if (is_one(&set.s[i]) &&
 		    !(huge && streams_wants_huge(&set.s[i])) &&
-		    (set.s[i].helped || streams_waits(use, &set.s[i], n)))
+		    streams_wants_help(use, i, n))
 			read_ahead(&set.s[i], most, use->ms);
 	atomic_fetch_add(&fm_streams_counts.cpu_us,
 			 fm_cpu_ns() / 1000 - begin);
