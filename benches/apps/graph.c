@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * graph.c - breadth-first search and PageRank on a graph that is mapped
+ * read-only.
+ *
+ *	graph make FILE BYTES
+ *	graph bfs|pagerank FILE plain|random
+ *
+ * The file: number of vertices, number of edges, for each vertex where its
+ * neighbours begin, the neighbours (32 bits each). R-MAT as in Graph500
+ * (0.57, 0.19, 0.19, 0.05), 16 edges a vertex, directed for PageRank, and the
+ * search goes along them. `random` says MADV_RANDOM.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEGREE = 16, ROUNDS = 3, SOURCES = 3 };
+
+struct graph {
+	uint64_t n, m;
+	const uint64_t *row; /* n + 1 */
+	const uint32_t *to;
+};
+
+static uint64_t hash(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+/* Edge i of 2^bits vertices; the same each time. */
+static void edge(uint64_t i, unsigned bits, uint32_t *from, uint32_t *to)
+{
+	uint64_t a = 0, b = 0;
+
+	for (unsigned k = 0; k < bits; k++) {
+		const unsigned r = (unsigned)(hash(i * 64 + k) % 100);
+
+		a = a << 1 | (r >= 76);
+		b = b << 1 | ((r >= 57 && r < 76) || r >= 95);
+	}
+	/* so that those with many neighbours do not lie together */
+	*from = (uint32_t)(hash(a ^ 1) & ((1u << bits) - 1));
+	*to = (uint32_t)(hash(b ^ 1) & ((1u << bits) - 1));
+}
+
+static int make(const char *path, uint64_t bytes)
+{
+	unsigned bits = 10;
+
+	while (((2ull << bits) * (8 + 4 * DEGREE)) <= bytes)
+		bits++;
+	const uint64_t n = 1ull << bits, m = n * DEGREE;
+	const size_t size = (size_t)(16 + (n + 1) * 8 + m * 4);
+	const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+	uint64_t *at = malloc((n + 1) * 8), *row;
+	uint32_t *to, u, v;
+
+	if (fd < 0 || !at || ftruncate(fd, (off_t)size))
+		return 1;
+	row = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (row == MAP_FAILED)
+		return 1;
+	row[0] = n;
+	row[1] = m;
+	row += 2;
+	for (uint64_t i = 0; i < m; i++) {
+		edge(i, bits, &u, &v);
+		row[u + 1]++;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		row[i + 1] += row[i];
+	memcpy(at, row, (n + 1) * 8);
+	to = (uint32_t *)(row + n + 1);
+	for (uint64_t i = 0; i < m; i++) {
+		edge(i, bits, &u, &v);
+		to[at[u]++] = v;
+	}
+	free(at);
+	return munmap(row - 2, size) || fsync(fd) || close(fd) ? 1 : 0;
+}
+
+static uint64_t most_neighbours(const struct graph *g, uint64_t from)
+{
+	uint64_t best = from;
+
+	for (uint64_t i = from; i < from + 1000 && i < g->n; i++)
+		if (g->row[i + 1] - g->row[i] > g->row[best + 1] - g->row[best])
+			best = i;
+	return best;
+}
+
+/* Levels of all vertices; returns their sum. */
+static uint64_t search(const struct graph *g, uint64_t root, uint32_t *level,
+		       uint32_t *now, uint32_t *next)
+{
+	uint64_t n = 1, more, sum = 0;
+
+	memset(level, 0xff, g->n * 4);
+	level[root] = 0;
+	now[0] = (uint32_t)root;
+	for (uint32_t depth = 1; n; depth++) {
+		more = 0;
+#pragma omp parallel for schedule(dynamic, 64)
+		for (uint64_t i = 0; i < n; i++) {
+			const uint64_t u = now[i];
+
+			for (uint64_t e = g->row[u]; e < g->row[u + 1]; e++) {
+				uint32_t none = UINT32_MAX;
+				uint32_t *l = &level[g->to[e]];
+
+				if (__atomic_load_n(l, __ATOMIC_RELAXED) !=
+					    none ||
+				    !__atomic_compare_exchange_n(
+					    l, &none, depth, 0,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+					continue;
+				next[__atomic_fetch_add(
+					&more, 1, __ATOMIC_RELAXED)] = g->to[e];
+			}
+		}
+		sum += more * depth;
+		uint32_t *t = now;
+
+		now = next;
+		next = t;
+		n = more;
+	}
+	return sum;
+}
+
+static int bfs(const struct graph *g, uint64_t *ret)
+{
+	uint32_t *level = malloc(g->n * 4), *a = malloc(g->n * 4),
+		 *b = malloc(g->n * 4);
+
+	if (!level || !a || !b)
+		return 1;
+	for (uint64_t k = 0; k < SOURCES; k++) {
+		const uint64_t root = most_neighbours(g, k * (g->n / SOURCES));
+
+		*ret = *ret * 31 + search(g, root, level, a, b);
+	}
+	free(level);
+	free(a);
+	free(b);
+	return 0;
+}
+
+/* In parts of 2^-32, so that the order of additions does not matter. */
+static int pagerank(const struct graph *g, uint64_t *ret)
+{
+	uint64_t *rank = malloc(g->n * 8), *next = calloc(g->n, 8), *t;
+
+	if (!rank || !next)
+		return 1;
+	for (uint64_t i = 0; i < g->n; i++)
+		rank[i] = 1ull << 32;
+	for (int k = 0; k < ROUNDS; k++) {
+#pragma omp parallel for schedule(dynamic, 1024)
+		for (uint64_t u = 0; u < g->n; u++) {
+			const uint64_t d = g->row[u + 1] - g->row[u];
+
+			for (uint64_t e = g->row[u]; e < g->row[u + 1]; e++)
+				__atomic_fetch_add(&next[g->to[e]], rank[u] / d,
+						   __ATOMIC_RELAXED);
+		}
+		for (uint64_t i = 0; i < g->n; i++)
+			next[i] = (3ull << 32) / 20 + next[i] / 20 * 17;
+		t = rank;
+		rank = next;
+		next = t;
+		memset(next, 0, g->n * 8);
+	}
+	for (uint64_t i = 0; i < g->n; i++)
+		*ret = *ret * 31 + rank[i];
+	free(rank);
+	free(next);
+	return 0;
+}
+
+static int map(const char *path, int random, struct graph *g)
+{
+	const int fd = open(path, O_RDONLY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return 1;
+	const uint64_t *p =
+		mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return 1;
+	if (random &&
+	    madvise((void *)(uintptr_t)p, (size_t)st.st_size, MADV_RANDOM))
+		return 1;
+	g->n = p[0];
+	g->m = p[1];
+	g->row = p + 2;
+	g->to = (const uint32_t *)(p + 2 + g->n + 1);
+	return 0;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int work(int searches, const char *path, int random)
+{
+	const double t0 = seconds();
+	struct graph g;
+	uint64_t sum = 0;
+
+	if (map(path, random, &g) ||
+	    (searches ? bfs(&g, &sum) : pagerank(&g, &sum)))
+		return 1;
+	printf("{\"sum\": \"%016llx\", \"seconds\": %.3f}\n",
+	       (unsigned long long)sum, seconds() - t0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int err = 2;
+
+	if (argc == 4 && !strcmp(argv[1], "make"))
+		err = make(argv[2], strtoull(argv[3], NULL, 10));
+	else if (argc == 4 &&
+		 (!strcmp(argv[1], "bfs") || !strcmp(argv[1], "pagerank")))
+		err = work(argv[1][0] == 'b', argv[2],
+			   !strcmp(argv[3], "random"));
+	if (err == 1)
+		perror(argv[2]);
+	else if (err)
+		fputs("usage: graph make FILE BYTES | graph bfs|pagerank FILE "
+		      "plain|random\n",
+		      stderr);
+	return err;
+}

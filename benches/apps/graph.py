@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""An R-MAT graph as rows of neighbours (CSR) in a file that is mapped read-only."""
+import os
+import subprocess
+
+from .workload import Workload
+
+
+class Graph(Workload):
+    bytes, memory = 2200 << 20, 700 << 20
+    variants = ("random",)
+    aim = (3, 10)
+
+    def __init__(self, what, about):
+        self.name, self.what = what, what
+        self.about = f"{about}, R-MAT graph, OpenMP"
+
+    def data(self, place):
+        return place.path("rmat.%d" % (place.scale * 1000))
+
+    def make(self, place):
+        path = self.data(place)
+        if not os.path.exists(path):
+            subprocess.run([place.tool("apps/graph"), "make", path,
+                            str(int(self.bytes * place.scale))], check=True)
+
+    def command(self, place, variant):
+        return [place.tool("apps/graph"), self.what, self.data(place), variant or "plain"]
+
+
+EVERY = [Graph("bfs", "breadth-first search"), Graph("pagerank", "PageRank, 3 rounds")]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""The table of all workloads: medians with their spread, and how often faster."""
+import statistics
+
+BASES = ("native_ra128", "native_ra8192")
+
+
+def values(row, column):
+    """Of one column: seconds, or the figure that the workload names."""
+    unit = row["figure"]
+    return [r["figures"].get(unit, r["seconds"]) if unit else r["seconds"]
+            for r in row["runs"].get(column, []) if not r["errors"]]
+
+
+def shown(v):
+    if not v:
+        return "-"
+    return "%.3g (%.3g to %.3g)" % (statistics.median(v), min(v), max(v))
+
+
+def speed(row, base, mine):
+    """How much better mine is. Seconds: less is better; figures: more."""
+    a, b = values(row, base), values(row, mine)
+    if not a or not b or not statistics.median(a) or not statistics.median(b):
+        return None
+    x = statistics.median(a) / statistics.median(b)
+    return 1 / x if row["figure"] else x
+
+
+def times(x):
+    return "-" if x is None else "%.2f" % x
+
+
+def read_of(row, column):
+    v = [r["read"] for r in row["runs"].get(column, []) if r["read"] is not None]
+    return "%d" % (statistics.median(v) // (1 << 20)) if v else "-"
+
+
+def line(row):
+    others = [c for c in row["runs"] if not c.startswith(("native_", "preloaded_"))]
+    cells = [row["about"], row["device"], "%d MiB" % (row["memory"] >> 20),
+             row["figure"] or "s"]
+    cells += [shown(values(row, c)) for c in BASES]
+    cells.append("; ".join(f"{c}: {shown(values(row, c))}" for c in others) or "-")
+    cells += [shown(values(row, c.replace("native", "preloaded"))) for c in BASES]
+    speeds = [times(speed(row, c, c.replace("native", "preloaded"))) for c in BASES]
+    speeds += ["%s of %s" % (times(speed(row, c, "preloaded_ra8192")), c) for c in others]
+    cells.append(" · ".join(speeds))
+    cells.append(" · ".join("%g" % a for a in row["aim"]) if row["aim"] else "-")
+    cells.append(" · ".join(read_of(row, c) for c in (BASES[0], "preloaded_ra8192")))
+    return "| " + " | ".join(cells) + " |"
+
+
+def markdown(doc):
+    head = ["workload", "device", "memory", "unit", "native, 128", "native, 8192",
+            "its own remedy", "preloaded, 128", "preloaded, 8192",
+            "faster (128 · 8192 · remedy)", "aim", "MiB read, native 128 · preloaded"]
+    return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|",
+                      *[line(r) for r in doc["rows"]], ""])

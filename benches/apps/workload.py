@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""What a workload is."""
+
+
+class Workload:
+    """Its defaults; see the others for what they change."""
+    name = about = ""
+    bytes = 4 << 30    # of data, at scale 1
+    memory = 1 << 30   # of the cgroup
+    scales = True      # memory does, with the data
+    variants = ()      # other native ways: the best hint, the program's own remedy
+    copies = 1         # of the program at once
+    figure = ""        # of its answer, more is better; empty: seconds
+    aim = ()           # natively / preloaded, at 128 and at 8192 KiB
+
+    def make(self, place):
+        """The data, unless it is there."""
+
+    def before(self, place):
+        """Of each run, outside of what is measured."""
+
+    def command(self, place, variant):
+        """argv. Its last line is {"sum": ..., and figures, e.g. "seconds"}."""
+        raise NotImplementedError
