@@ -11,18 +11,19 @@
  *
  * Capabilities are a thread's own where there are several. What one of them
  * gives up for good (its permitted set) all of ours give up, those that are
- * made later, too; what it puts aside (its effective set) it may promote, and
- * ours keep. So ours never can do more than the one that can do least of those
- * that asked. They need little of it: data goes through descriptors; by name
- * they open a file whose descriptor was closed (fd_recovery.h), /proc, and what
- * the settings name.
+ * made later, too; what it puts aside (its effective set) it may take up again,
+ * and ours keep. So ours never can do more than the one that can do least of
+ * those that asked. They need little of it: data goes through descriptors; by
+ * name they open a file whose descriptor was closed (fd_recovery.h), /proc, and
+ * what the settings name.
  *
  * What a program does by instructions of its own no hook sees. So once a
  * second, and before it acts for somebody, a thread of ours looks whether it
  * may do what no thread of the program's may any more, for good: one of the
  * permitted capabilities, which root gives up with its number. Then it does as
- * above with what the main thread has. Numbers that may be promoted (seteuid,
- * setfsuid) are not followed there: some servers change them for each request.
+ * above with what the main thread has. Numbers that may be taken up again
+ * (seteuid, setfsuid) are not followed there: some servers change them for each
+ * request.
  */
 #ifndef FM_CREDS_H
 #define FM_CREDS_H
@@ -30,12 +31,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "up.h"
-
-/* [plain] Another process that shares the memory takes the credentials, too.
- * False: nothing has been heard of it for two seconds; it will take them before
- * it does anything else. If it cannot, it opens nothing by name. */
-FM_UPCALL(bool, creds_follow, void);
+/* NULL, or lets another process that shares the memory take the credentials,
+ * too. False: nothing has been heard of it for two seconds; it will take them
+ * before it does anything else. If it cannot, it opens nothing by name. */
+extern bool (*_Atomic fm_creds_follow)(void);
 
 /* [plain] In a thread of ours: take what the program has. */
 void fm_creds_take(void);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 /* So many threads of the program have left the table; FM_TABLES_FOUND is not
- * promoted. */
+ * undone. */
 extern _Atomic uint32_t fm_tables_split;
 #define FM_TABLES_FOUND (1u << 31) /* bits: a mark */
 

@@ -22,7 +22,7 @@ static _Atomic bool wanted; /* by a thread that cannot make one */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 /* What a frame costs in fresh memory, and what copying out of it costs:
  * running means of what was measured. Where the host of a virtual machine has
- * promoted free memory, the first touch of 2 MiB takes milliseconds. */
+ * taken back free memory, the first touch of 2 MiB takes milliseconds. */
 static _Atomic uint64_t fresh_ns, copy_ns = 700000;
 /* Spent on copies that a move would have saved, ns; and frames bought for that,
  * which may be moved. */

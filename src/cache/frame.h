@@ -7,7 +7,7 @@
  * a mapping). What is evicted from a mapping fills hollow frames again; when
  * none comes back, a fresh huge page is made.
  *
- * Fresh memory can be dear: where the host of a virtual machine has promoted
+ * Fresh memory can be dear: where the host of a virtual machine has taken back
  * what was free, the first touch of 2 MiB takes milliseconds, more than copying
  * the pages. Then moving is like buying what could be rented: it is paid for
  * once, and every later move of that memory is free. So the engine buys as much

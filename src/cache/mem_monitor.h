@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/up.h"
-
 struct fm_cache_size;
 
 /* [plain] From the policy or the control socket. */
@@ -57,9 +55,9 @@ uint64_t fm_mem_monitor_room(void);
  * is done more and more rarely. */
 void fm_mem_monitor_wake(void);
 
-/* [plain] Once a second, by the thread that watches memory, which has a table
- * of descriptors of its own: for who has to look at something, and has no
+/* Called once a second by the thread that watches memory, which has a table of
+ * descriptors of its own: for who has to look at something, and has no
  * thread. */
-FM_UPCALL(void, each_second, void);
+extern void (*_Atomic fm_each_second)(void);
 
 #endif

@@ -264,7 +264,12 @@ void fm_reuse_restart(uint64_t pages)
 	give_table();
 }
 
-FM_UP(file_closed, reuse_forget)
+static struct fm_file_observer observer = { .closed = reuse_forget };
+
+__attribute__((constructor)) static void reuse_begin(void)
+{
+	fm_file_observe(&observer);
+}
 
 void fm_reuse_get(struct fm_reuse *ret)
 {

@@ -227,7 +227,7 @@ FM_FAULT int fm_home_lend(struct fm_ring *r, struct fm_file *f,
 	return 0;
 }
 
-/* A thread may have died between taking an entry and submitting it: promote
+/* A thread may have died between taking an entry and submitting it: reclaim
  * what the kernel has not seen, and ignore completions that are not ours. */
 static FM_FAULT long home_raw(const struct io_uring_sqe *what)
 {

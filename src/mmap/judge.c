@@ -406,7 +406,10 @@ static int engine_runs(void)
 	return 0;
 }
 
-FM_UP(kernel_monitor, beside_engine)
+__attribute__((constructor)) static void judge_watch(void)
+{
+	fm_kernel_monitor_look = beside_engine;
+}
 
 void fm_trial_counts(struct fm_trial_counts *ret)
 {

@@ -34,7 +34,12 @@ static void add_file(struct fm_file *f)
 	kernel_mapped_add(f->dev, f->ino);
 }
 
-FM_UP(file_beside, add_file)
+static struct fm_file_observer observer = { .beside = add_file };
+
+__attribute__((constructor)) static void kernel_mapped_begin(void)
+{
+	fm_file_observe(&observer);
+}
 
 /* The inode alone decides (proc.h): a file taken for another stays the
  * kernel's, no more. */

@@ -33,6 +33,8 @@
 #include "vm/vm.h"
 #include "warm/warm.h"
 
+void (*fm_hook_maps)(void);
+
 /* ---- taking over ------------------------------------------------------- */
 
 #define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -269,7 +271,12 @@ static void maps_end(struct fm_file *f)
 		fm_maps_end(fm_serve_maps(c), fm_now_ns());
 }
 
-FM_UP(file_closing, maps_end)
+static struct fm_file_observer observer = { .closing = maps_end };
+
+__attribute__((constructor)) static void mmap_observe(void)
+{
+	fm_file_observe(&observer);
+}
 
 static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 		      char *at)
@@ -298,9 +305,8 @@ static int mmap_leave_to_kernel(struct fm_mmap_request *q,
 				       FM_WHY_KERNEL_MAPS);
 	if (!fm_is_served(known) && fm_settings()->mode == FM_MODE_ON) {
 		fm_kernel_mapped_add(&q->st);
-		if (atomic_load(&fm_placeholders) && q->shared && q->maywrite)
-			FM_UP_EACH(fork_stores, tell)
-				tell(q->st.st_dev, q->st.st_ino);
+		if (fm_fork_stores && q->shared && q->maywrite)
+			fm_fork_stores(q->st.st_dev, q->st.st_ino);
 	}
 	return err;
 }
@@ -410,7 +416,7 @@ static int take_window(struct fm_mmap_request *q, struct fm_file *known,
 	void *p;
 
 	if (!is_simple(q) || !(known->map_kinds & kind_bit(q)) ||
-	    fm_placeholders_left() || need_engine())
+	    atomic_load(&fm_fork_touch) || need_engine())
 		return -ENOTSUP;
 	p = lay_window(q, known, len);
 	if (fm_is_err(p))
@@ -611,9 +617,8 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
 			return mmap_note_left(&q, NULL, map_kernel(&q));
 	}
-	if (q.policy && q.policy->engage)
-		FM_UP_EACH(shim_maps, tell)
-			tell();
+	if (q.policy && q.policy->engage && fm_hook_maps)
+		fm_hook_maps();
 	q.fd_flags = (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
 	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
 	if (flags & MAP_FIXED)

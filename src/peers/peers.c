@@ -319,8 +319,15 @@ static void drop_claim(struct fm_file *f)
 	}
 }
 
-FM_UP(file_closing, drop_claim)
-FM_UP(file_hollow, kernels_now)
+static struct fm_file_observer observer = {
+	.closing = drop_claim,
+	.hollow = kernels_now,
+};
+
+__attribute__((constructor)) static void peers_observe(void)
+{
+	fm_file_observe(&observer);
+}
 
 void fm_peers_reset(void)
 {

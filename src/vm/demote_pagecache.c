@@ -162,6 +162,11 @@ static void demote_pagecache_forked(void)
 	later = now = NULL;
 }
 
-FM_UP(wb_idle, serve_later)
+static int demote_pagecache_offer(void)
+{
+	atomic_store(&fm_wb_idle, serve_later);
+	return 0;
+}
+
 FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS,
-	.forked = demote_pagecache_forked)
+	.start = demote_pagecache_offer, .forked = demote_pagecache_forked)

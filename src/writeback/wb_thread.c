@@ -14,6 +14,7 @@
 #include "policy.h"
 #include "tunables.h"
 
+void (*_Atomic fm_wb_idle)(void);
 
 static struct fm_event kicked;
 static _Atomic bool started;
@@ -170,7 +171,9 @@ static void flush_down(const struct fm_policy *p)
 
 static void be_idle(void)
 {
-	FM_UP_EACH(wb_idle, idle)
+	void (*idle)(void) = atomic_load(&fm_wb_idle);
+
+	if (idle)
 		idle();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* env: FASTMAP_TAKE_BACK=10 */
+/* env: FASTMAP_PROMOTE=10 */
 /*
  * C99: another process maps our file, stores to it, and goes; children of fork
  * do. Threads of ours store and look all the time, through the mapping, by

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* env: FASTMAP_TAKE_BACK=10 */
+/* env: FASTMAP_PROMOTE=10 */
 /*
  * C99r: a large mapping that may only be read is the kernel's while another
  * process stores to the file, and the engine's again: what is read from a pipe

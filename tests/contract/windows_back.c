@@ -4,7 +4,7 @@
  * may be stored to is made meanwhile. When the file has been promoted, a
  * window shows what is stored through that mapping. */
 /* env: FASTMAP_WARM=auto */
-/* env: FASTMAP_TAKE_BACK=10 */
+/* env: FASTMAP_PROMOTE=10 */
 /* needs: root */
 #include "ct.h"
 

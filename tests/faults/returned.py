@@ -129,7 +129,7 @@ def main():
     make(path)
     env = {k: v for k, v in os.environ.items() if not k.startswith("FASTMAP_")}
     env.update(LD_PRELOAD=sys.argv[2], FASTMAP_PATHS=path, FASTMAP_WARM="engine",
-               FASTMAP_TAKE_BACK="50", FASTMAP_SOCKET=sock, FASTMAP_FAULTS=sys.argv[3])
+               FASTMAP_PROMOTE="50", FASTMAP_SOCKET=sock, FASTMAP_FAULTS=sys.argv[3])
     try:
         with memory_group(LIMIT) as group, start(PROGRAM, group, [path], env=env) as p:
             p.stdout.readline()
