@@ -117,6 +117,7 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 	case T_SOCKET:
 	case T_STATS:
 	case T_STATES:
+	case T_SOURCE:
 		change_add_text(buf, size, *(const char *const *)at);
 		break;
 	default:

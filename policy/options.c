@@ -93,6 +93,8 @@ const struct fm_option fm_options[] = {
 	  .max = 64 * TIB },
 	{ "drop-behind", "FASTMAP_DROP_BEHIND", .scope = PATH(drop_behind),
 	  .type = T_BOOL, .standard = "no" },
+	{ "source", NULL, .scope = PATH(source), .type = T_SOURCE,
+	  .standard = "" },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true, .live = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
@@ -342,6 +344,24 @@ static int set_text(const struct fm_option *o, const char **at,
 	return 0;
 }
 
+/* Whether there is such a source is found out when a file of it is used. */
+static int set_source(const char **at, struct fm_set *set, const char *value)
+{
+	const char *const kinds[] = { "files:" };
+	const char *copy;
+
+	*at = NULL;
+	if (!*value)
+		return 0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp(value, kinds[i], strlen(kinds[i]))) {
+			copy = fm_arena_text(&set->arena, value, strlen(value));
+			*at = copy;
+			return copy ? 0 : -ENOMEM;
+		}
+	return -EINVAL;
+}
+
 /* What need not be wrong. */
 static void options_remark(const struct fm_origin *o, const char *what,
 			   const char *text, const char *how)
@@ -459,6 +479,8 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 	case T_STATS:
 	case T_STATES:
 		return set_text(o, at, set, value);
+	case T_SOURCE:
+		return set_source(at, set, value);
 	default:
 		return set_number(o, at, value);
 	}

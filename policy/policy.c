@@ -289,12 +289,27 @@ static int order_parts(struct fm_policy *p, const char *where)
 	return 1;
 }
 
+/* Only the engine has these bytes, however few they are. */
+static void order_source(struct fm_set *set, struct fm_policy *p)
+{
+	if (!p->source)
+		return;
+	set->sources = true;
+	p->engage = true;
+	p->serve = FM_SERVE_ENGINE;
+	p->warm = FM_WARM_ENGINE;
+	p->min_size = 0;
+}
+
 /* What does not fit together is set right. */
 static int order_all(struct fm_set *set)
 {
 	int n = order_watermarks(&set->defaults, "policy") +
 		order_parts(&set->defaults, "policy");
 
+	order_source(set, &set->defaults);
+	for (struct fm_section *s = set->sections; s; s = s->next)
+		order_source(set, &s->policy);
 	for (struct fm_section *s = set->sections; s; s = s->next)
 		n += order_watermarks(&s->policy, s->pattern) +
 		     order_parts(&s->policy, s->pattern);
@@ -391,6 +406,11 @@ bool fm_policy_any(void)
 	const struct fm_set *set = set_now();
 
 	return set->prefixes || set->sections;
+}
+
+bool fm_policy_sources(void)
+{
+	return set_now()->sources;
 }
 
 static bool policy_may_serve(const struct fm_policy *p)

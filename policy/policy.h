@@ -60,6 +60,9 @@ struct fm_policy {
 	uint32_t wb_high, wb_low;    /* percent of cache dirty: start, stop */
 	/* dirty for at most this long; 0 = never */
 	uint32_t wb_interval_ms;
+	/* NULL, or where the bytes of these files, which are empty, come from:
+	 * io/backing.h */
+	const char *source;
 };
 
 #define FM_SIZE_AUTO UINT64_MAX
@@ -128,6 +131,9 @@ bool fm_policy_denied(const char *path);
 
 /* Settings that hold where no path section says otherwise. [fault] */
 const struct fm_policy *fm_policy_default(void);
+
+/* Does any path have a source? [any] */
+bool fm_policy_sources(void);
 
 /* True when at least one prefix or section exists (else nothing is ever
  * managed). [any] */

@@ -28,6 +28,7 @@ struct fm_set {
 	struct fm_texts *cmds, *skip_cmds;
 	struct fm_section *sections;    /* last of the file first: it wins */
 	uint64_t least_size;            /* of all min_size */
+	bool sources;                   /* any path has one */
 	struct fm_arena arena;
 };
 
@@ -77,6 +78,7 @@ struct fm_option {
 		T_SOCKET,     /* the same, FM_SOCKET_AUTO or none */
 		T_STATS,      /* the same, 1 means stderr */
 		T_STATES,     /* the same, or auto; off: none */
+		T_SOURCE,     /* const char *, as it stands */
 		T_PATHS,      /* list, colon separated, resolved */
 		T_GLOBS,      /* list, colon or comma separated */
 	} type;

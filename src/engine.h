@@ -72,6 +72,26 @@ static inline bool fm_looks(void)
 	return fm_active() || fm_any_promotable();
 }
 
+/* May an empty file have bytes that come from elsewhere (io/backing.h)? */
+extern _Atomic bool fm_backings_any;
+static inline bool fm_sourced(void)
+{
+	return atomic_load_explicit(&fm_backings_any, memory_order_relaxed);
+}
+
+struct fm_backing;
+/* [any] The source behind a descriptor, O_PATH too; NULL: it is a file as any
+ * other, or with -errno in *ret_err the source cannot be had. */
+struct fm_backing *fm_backing_by_fd(int fd, int *ret_err);
+/* [any] Bytes. */
+int64_t fm_backing_size(const struct fm_backing *s);
+/* [fault] Read some of it and wait. 0 at its end; -errno, and -EIO also where
+ * the source gives less, or more, than it said. */
+long fm_backing_read(struct fm_backing *s, void *buf, uint64_t off,
+		     uint64_t len);
+/* [plain] The settings have been loaded. */
+void fm_backings_begin(void);
+
 /* [plain] Load the configuration (environment, policy files) of the program
  * that was started by that name. Called once by the shim's constructor; starts
  * no thread and keeps no descriptor. False: no file is ours. */

@@ -181,6 +181,7 @@ struct fm_file {
 
 	struct { /* who moves its bytes: io/store.h */
 		_Atomic(const struct fm_store *) store;
+		struct fm_backing *backing; /* backing.h, or NULL */
 		struct fm_device *device; /* what its reads cost: device.h */
 		uint32_t dio_align; /* bytes: direct I/O granule, 512 or 4096 */
 		bool writable;      /* write descriptors are open */

@@ -57,6 +57,8 @@ const char *meaning_value(const struct fm_option *o)
 		return "FILE";
 	case T_STATES:
 		return "auto|off|DIR";
+	case T_SOURCE:
+		return "KIND:WHERE";
 	case T_PATHS:
 		return "PATH[:PATH...]";
 	case T_GLOBS:

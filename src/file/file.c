@@ -466,6 +466,8 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		file_free(f);
 		return err;
 	}
+	if (fm_only_engine(f))
+		fm_file_size_now(f);
 	fm_errseq_back(f);
 	fm_served_file(f, FM_BY_ENGINE, FM_WHY_NONE);
 	file_publish(f);

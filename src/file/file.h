@@ -139,6 +139,7 @@ extern void (*_Atomic fm_file_size_then)(void);
 #include "demote_queue.h"
 #include "inflight_io.h"
 #include "load.h"
+#include "only_engine.h"
 #include "page.h"
 #include "reflink.h"
 #include "served.h"

@@ -31,8 +31,13 @@ FM_FAULT bool fm_is_sparse(const struct stat *st)
 
 FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 {
+	const struct fm_store *s = fm_store_of(f);
 	struct stat st;
 
+	if (s && s->io->size) {
+		atomic_store(&f->size, s->io->size(f));
+		return atomic_load(&f->size);
+	}
 	if (stat_file(f, &st)) {
 		atomic_store(&f->size, st.st_size);
 		if (fm_is_sparse(&st))

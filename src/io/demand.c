@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "base/thread.h"
 #include "ring.h"
+#include "store.h"
 #include "tunables.h"
 
 #define ONE 256u /* unit: ratios are fixed point */
@@ -344,6 +345,8 @@ FM_FAULT long fm_demand_do(struct fm_io *io)
 	uint32_t others;
 	long res;
 
+	if (fm_store_of(io->file)->io->wait)
+		return fm_io_once(io);
 	if (!fm_rings_uring() ||
 	    atomic_load_explicit(&way, memory_order_relaxed) == SLEEP) {
 		res = fm_io_once(io);

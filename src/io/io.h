@@ -11,6 +11,7 @@
 #include "device_probe.h"
 #include "posix_locks.h"
 #include "ring.h"
+#include "backing.h"
 #include "stable_writes.h"
 #include "store.h"
 #include "trace.h"

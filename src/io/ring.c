@@ -401,10 +401,24 @@ static FM_FAULT long once_more(struct fm_io *io)
 	return res;
 }
 
+/* Without a ring: it may take long, and others want one. */
+static FM_FAULT long wait_for(struct fm_io *io, long (*wait)(struct fm_io *io))
+{
+	fm_device_begin(io);
+	io->res = (int32_t)wait(io);
+	fm_device_end(io);
+	io->done = true;
+	return io->res;
+}
+
 FM_FAULT long fm_io_once(struct fm_io *io)
 {
-	long res = ring_once(io);
+	const struct fm_store_io *s = fm_store_of(io->file)->io;
+	long res;
 
+	if (s->wait)
+		return wait_for(io, s->wait);
+	res = ring_once(io);
 	return res == -ECANCELED ? once_more(io) : res;
 }
 

@@ -7,6 +7,7 @@
 /* The first that takes a file has it. */
 #define STORES(X)    \
 	X(null)      \
+	X(backing)   \
 	X(pagecache) \
 	X(uring)     \
 	X(pread)

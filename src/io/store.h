@@ -6,16 +6,22 @@
  * when it is opened, by the first of the table in store.c that takes it:
  *
  *	null       reads zeros, forgets writes: what the engine itself costs
+ *	backing    bytes that are in no file of the kernel's: backing.h
  *	pagecache  files without direct I/O, or io=buffered; on top of one of
  *	           the next
  *	uring      fixed files of io_uring, many transfers at a time
  *	pread      pread(2) and the like on descriptors, one at a time
  *
- * All are views of one file of the kernel's: the program's own calls see it
- * too, its size is what stat(2) says (fm_file_size_now), and the guardian
- * writes to it by system calls of its own (guardian_flush.c), for it may call
- * nothing that has state. A read of several pieces is a batch of transfers
- * (fm_ring_submit), no vector: each has a buffer of its own and ends by itself.
+ * All but `backing` are views of one file of the kernel's: the program's own
+ * calls see it too, its size is what stat(2) says (fm_file_size_now), and the
+ * guardian writes to it by system calls of its own (guardian_flush.c), for it
+ * may call nothing that has state. A read of several pieces is a batch of
+ * transfers (fm_ring_submit), no vector: each has a buffer of its own and ends
+ * by itself.
+ *
+ * Where the kernel has no such file (only_engine), it cannot serve the mapping:
+ * whatever would need that fails (file/only_engine.h), and the store says how
+ * large the file is.
  *
  * To add one: a file store_NAME.c, its name in the table, a line above.
  */
@@ -50,6 +56,12 @@ struct fm_store_io {
 	/* Blocks for [off, off+len), the size stays. */
 	bool (*allocate)(struct fm_ring *r, struct fm_io *io);
 	bool (*sync)(struct fm_ring *r, struct fm_io *io);
+	/* NULL; or for what may not answer for a long time: do the whole
+	 * transfer, and wait, without a ring. What is read ahead goes by
+	 * `read` all the same. */
+	long (*wait)(struct fm_io *io);
+	/* NULL: what stat(2) says. */
+	int64_t (*size)(const struct fm_file *f);
 };
 
 struct fm_store {
@@ -58,6 +70,9 @@ struct fm_store {
 	bool keeps; /* what is written lies in blocks of the file: they are
 		     * allocated before a store, and memory that holds them is
 		     * worth keeping */
+
+	bool only_engine; /* the kernel has no file with these bytes; it is
+			   * only read */
 
 	/* [plain] Is this file one for it? It is f->path and fd, and nothing of
 	 * f is open yet. Under the space lock. */
@@ -95,6 +110,12 @@ int fm_store_dup_below(const struct fm_file *f);
 static inline const struct fm_store *fm_store_of(const struct fm_file *f)
 {
 	return atomic_load_explicit(&f->io.store, memory_order_relaxed);
+}
+
+/* [fault] Can nobody but the engine serve it? */
+static inline bool fm_only_engine(const struct fm_file *f)
+{
+	return fm_store_of(f)->only_engine;
 }
 
 #endif

@@ -22,6 +22,7 @@
 #include "io/io.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
+#include "mmap_anew.h"
 #include "map/map.h"
 #include "peers/peers.h"
 #include "policy.h"
@@ -175,6 +176,7 @@ static int need_engine(void)
 	return !err && fm_sys_may_ask() && fm_table_is_other() ? -ENOTSUP : err;
 }
 
+/* What the kernel does not have no other process can have by it. */
 static enum fm_server_reason mmap_claim(struct fm_mmap_request *q,
 					struct fm_file *f, const char *at)
 {
@@ -184,7 +186,8 @@ static enum fm_server_reason mmap_claim(struct fm_mmap_request *q,
 		.start = (uintptr_t)at,
 		.end = (uintptr_t)at + fm_page_up(q->len),
 	};
-	const enum fm_peers_answer a = fm_peers_enter(f, &w);
+	const enum fm_peers_answer a = q->source ? FM_PEERS_OURS :
+						   fm_peers_enter(f, &w);
 
 	if (a == FM_PEERS_SLOW)
 		fm_mmap_slow(q, f);
@@ -363,6 +366,34 @@ static int clear_target(struct fm_mmap_request *q)
 	return err ? err : fm_range_release(a, fm_page_up(a + q->len));
 }
 
+/* ---- bytes that the kernel does not have -------------------------------- */
+
+/* Before anything is locked: a source may be slow to answer. 0 or -errno. */
+static int source_ready(struct fm_mmap_request *q)
+{
+	int err;
+
+	if (!q->source)
+		return 0;
+	if (q->shared && (q->prot & PROT_WRITE))
+		return -EACCES; /* as on a read-only file system */
+	fm_backing_of(q->source, &err);
+	return err;
+}
+
+static void *source_refuse(const struct fm_mmap_request *q)
+{
+	return (void *)(intptr_t)fm_only_engine_refuse(q->path, q->source,
+						       q->left);
+}
+
+/* What has been mapped by then would show an empty file. */
+static void *source_unmap(const struct fm_mmap_request *q, void *p)
+{
+	fm_sys_munmap(p, q->len);
+	return source_refuse(q);
+}
+
 /* ---- small windows ----------------------------------------------------- */
 
 /*
@@ -458,6 +489,8 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 
 	if (err)
 		return (void *)(intptr_t)err;
+	if (q->source && !want)
+		return source_refuse(q);
 	if (want && known && !take_window(q, known, &p))
 		return p;
 	if (want)
@@ -469,6 +502,8 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 	if (!q->over.n)
 		forget_stale(q, p);
 	err = want ? take_timed(q, known, p) : -ENOTSUP;
+	if (err && q->source)
+		return source_unmap(q, p);
 	if (err && may_begin_again(q))
 		return p;
 	if (err) {
@@ -595,7 +630,7 @@ static void note_warm(struct fm_mmap_request *q)
 		.len = q->len, .path = mmap_path_of, .arg = q,
 	};
 
-	if (q->policy && q->policy->engage &&
+	if (q->policy && q->policy->engage && !q->source &&
 	    (!q->left || may_be_advised(q)))
 		fm_warm_mapped(&m);
 }
@@ -612,6 +647,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	struct fm_file *known;
 	uint64_t old;
 	void *p;
+	int err;
 
 	if (!fm_mmap_candidate(&q, &known)) {
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
@@ -619,8 +655,15 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	}
 	if (q.policy && q.policy->engage && fm_hook_maps)
 		fm_hook_maps();
+	err = source_ready(&q);
+	if (err) {
+		if (known)
+			fm_file_put(known);
+		return (void *)(intptr_t)err;
+	}
 	q.fd_flags = (int)fm_sys3(SYS_fcntl, fd, F_GETFL, 0);
-	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR;
+	q.maywrite = q.shared && (q.fd_flags & O_ACCMODE) == O_RDWR &&
+		     !q.source;
 	if (flags & MAP_FIXED)
 		fm_write_before((uintptr_t)addr,
 				fm_page_up((uintptr_t)addr + len));
@@ -633,8 +676,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		if (q.slow)
 			p = wait_for_others(&q, &known, p, &old);
 	} else { /* something else over managed memory */
-		int err = clear_target(&q);
-
+		err = clear_target(&q);
 		p = err ? (void *)(intptr_t)err : map_kernel(&q);
 	}
 	mmap_note_left(&q, known, p);
@@ -649,4 +691,23 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (q.populate && q.policy && !fm_is_err(p))
 		fm_madvise(p, len, MADV_POPULATE_READ);
 	return p;
+}
+
+int fm_mmap_anew(int fd, const struct fm_kmap *k)
+{
+	struct fm_mmap_request q = {
+		.addr = k->addr, .len = k->len, .prot = k->prot,
+		.flags = k->flags | MAP_FIXED, .fd = fd, .off = k->off,
+		.shared = (k->flags & MAP_TYPE) != MAP_PRIVATE,
+		.count = 1, .fd_flags = O_RDONLY,
+	};
+	struct fm_file *known;
+	void *p = (void *)(intptr_t)-EOPNOTSUPP;
+
+	if (fm_mmap_candidate(&q, &known) && q.source)
+		p = mmap_ours(&q, known);
+	if (known)
+		fm_file_put_locked(known);
+	fm_fixed_replace_free(&q.over);
+	return fm_is_err(p) ? (int)(intptr_t)p : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "judge.h"
 #include "kernel_mapped.h"
+#include "mmap_anew.h"
 #include "nonresident.h"
 #include "unserved.h"
 #include "promote.h"

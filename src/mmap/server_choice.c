@@ -59,6 +59,25 @@ static bool sealable(const struct fm_mmap_request *q)
 	return seals != -EINVAL && seals != F_SEAL_SEAL;
 }
 
+/* Whatever it costs, and whoever else has it. */
+static enum fm_server_reason unwanted_source(void)
+{
+	if (fm_life_refused())
+		return FM_WHY_NO_ENGINE;
+	return atomic_load(&fm_tables_split) ? FM_WHY_PARTED : FM_WHY_NONE;
+}
+
+/* Its source, if it is empty, as what has one is. */
+static void note_source(struct fm_mmap_request *q, const struct fm_file *known)
+{
+	const char *source = fm_sourced() ? q->policy->source : NULL;
+
+	if (known && known->io.backing)
+		q->source = source;
+	else if (!known && !q->st.st_size)
+		q->source = source;
+}
+
 bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 {
 	void (*touch)(dev_t, ino_t) = atomic_load(&fm_fork_touch_file);
@@ -73,6 +92,7 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 	*ret_known = fm_file_find_fd(&q->st, q->fd, false);
 	if (*ret_known) {
 		q->policy = (*ret_known)->policy;
+		note_source(q, *ret_known);
 		return true;
 	}
 	if (fm_outside(q->fd, &q->st) || !fm_mmap_path(q))
@@ -88,6 +108,8 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		q->left = FM_WHY_SEALS;
 	if (q->left == FM_WHY_SEALS)
 		q->policy = NULL; /* it is memory: no advice either */
+	if (q->policy && !q->left)
+		note_source(q, NULL);
 	return q->policy && !q->left;
 }
 
@@ -142,6 +164,8 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 		return FM_WHY_EXECUTABLE;
 	if (odd_kind(q))
 		return FM_WHY_KIND;
+	if (q->source)
+		return unwanted_source();
 	if (q->policy->serve == FM_SERVE_ADVISED ||
 	    q->policy->serve == FM_SERVE_KERNEL)
 		return FM_WHY_SERVE;

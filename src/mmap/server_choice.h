@@ -21,6 +21,7 @@ struct fm_mmap_request {
 	struct stat st;
 	char path[4096];
 	const struct fm_policy *policy;
+	const char *source; /* where its bytes come from, or NULL: the file */
 	/* why the kernel serves a file that we know of */
 	enum fm_server_reason left;
 	bool shared, populate, maywrite;

@@ -24,6 +24,7 @@ bool fm_engine_init(const char *argv0, char **envp)
 	fm_policy_load(argv0, envp);
 	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
 		return false;
+	fm_backings_begin();
 	fm_server_reason_start();
 	fm_rawcalls_start();
 	fm_thread_init();

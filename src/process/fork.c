@@ -168,6 +168,11 @@ static void fork_before(struct fm_file *f)
 	for (m = atomic_load(&f->maps); m && !own;
 	     m = atomic_load(&m->file_next))
 		own = fork_has_own(m);
+	if (fm_only_engine(f)) {
+		if (own)
+			show_own(f);
+		return;
+	}
 	if (((writable && (own || !fm_peers_can_ask(f))) ||
 	     (atomic_load(&f->maps) && !can_open(f, writable) &&
 	      fm_ring_may_dup())) &&
@@ -314,7 +319,8 @@ static void fork_leave_to_kernel(struct fm_file *f)
 {
 	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
 
-	fm_kernel_mapped_add(&st);
+	if (!fm_only_engine(f))
+		fm_kernel_mapped_add(&st);
 }
 
 /* Of those in lazy, once, whoever serves one may go on if it only reads. */
@@ -329,6 +335,8 @@ static void fork_join(uint32_t k)
 {
 	bool stores = stores_to(k);
 
+	if (fm_only_engine(lazy[k]))
+		return;
 	fm_peers_join(lazy[k], stores);
 	if (!stores)
 		read_only[k] = lazy[k];
@@ -346,12 +354,61 @@ static void mapped_for_stores(dev_t dev, ino_t ino)
 	}
 }
 
+static void path_done(struct fm_file *f)
+{
+	fm_fd_drop(f->io.path);
+	f->io.path = -1;
+}
+
+static int engine_maps(struct fm_file *f, const struct fm_kmap *k, size_t n)
+{
+	char path[FM_PROC_FD];
+	int fd = fm_sys_open(fm_proc_fd(path, f->io.path), O_RDONLY, 0);
+	int err = fd < 0 ? fd : 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = fm_mmap_anew(fd, &k[i]);
+	if (fd >= 0)
+		fm_sys_close(fd);
+	return err;
+}
+
+/* The kernel has nothing to lay: an engine of the child's own serves it. */
+static void engine_anew_for(uint32_t k)
+{
+	struct fm_file *f = lazy[k];
+	struct fm_kmap *maps;
+	struct fm_list l;
+	int err = fm_file_list(f, &l);
+
+	lazy[k] = NULL; /* mapping it asks for what is in lazy[] */
+	maps = err ? NULL : fm_alloc((l.n + !l.n) * sizeof(*maps));
+	for (size_t i = 0; maps && i < l.n; i++)
+		maps[i] = fm_kmap_of(l.v[i]);
+	if (maps && !gone[k]) {
+		fork_forget_all(f);
+		err = engine_maps(f, maps, l.n);
+	}
+	if (!maps || err)
+		give_up_file(f, maps ? err : -ENOMEM);
+	fm_free(maps);
+	fm_free(err && !maps ? NULL : l.v);
+	if (gone[k])
+		atomic_fetch_sub(&fm_live_maps, 1);
+	gone[k] = GONE_NOT;
+	path_done(f);
+}
+
 static void restore(uint32_t k)
 {
 	struct fm_file *f = lazy[k];
 	struct fm_fetch resident;
 	int err;
 
+	if (fm_only_engine(f)) {
+		engine_anew_for(k);
+		return;
+	}
 	fork_join(k);
 	fm_resident_note(f, &resident); /* as it was when we were forked */
 	err = fork_lay(f);
@@ -367,8 +424,7 @@ static void restore(uint32_t k)
 		atomic_fetch_sub(&fm_live_maps, 1);
 	gone[k] = GONE_NOT;
 	lazy[k] = NULL;
-	fm_fd_drop(f->io.path);
-	f->io.path = -1;
+	path_done(f);
 }
 
 static void stop_if_done(void)
@@ -530,7 +586,8 @@ static bool fork_begin_file(struct fm_file *f, int empty)
 		}
 	}
 	if (err) { /* no empty file, or no room: all of it now */
-		fm_peers_join(f, has_shared_writable(f));
+		if (!fm_only_engine(f))
+			fm_peers_join(f, has_shared_writable(f));
 		err = lost ? err : fork_lay(f);
 		if (err) {
 			cover_rest(f, empty);

@@ -420,6 +420,19 @@ static bool is_for_speed(enum fm_server_reason why)
 	       why == FM_WHY_NOT_BETTER || why == FM_WHY_READERS;
 }
 
+/* What asks for less time, or memory, asks for nothing that has to be; and who
+ * touches what cannot be read gets a signal all the same. */
+static int cannot_leave(const struct fm_file *f, enum fm_server_reason why)
+{
+	const enum fm_reason_kind kind = fm_server_reason_kind(why);
+
+	if (kind == FM_REASON_SPEED || kind == FM_REASON_MEANS ||
+	    why == FM_WHY_ENDS || why == FM_WHY_BEYOND ||
+	    why == FM_WHY_UNREADABLE)
+		return -EOPNOTSUPP;
+	return fm_only_engine_refuse(f->path, f->io.backing->text, why);
+}
+
 int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why)
 {
@@ -432,6 +445,8 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 
 	if (from == to || (to == FM_SERVER_KERNEL && !atomic_load(&f->maps)))
 		return 0;
+	if (to == FM_SERVER_KERNEL && fm_only_engine(f))
+		return cannot_leave(f, why);
 	/* The helper is a new process: to make one may be death. */
 	if (is_for_speed(why) && fm_sys_confined())
 		return -EPERM;

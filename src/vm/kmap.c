@@ -142,6 +142,8 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	uint64_t old;
 	int err;
 
+	if (fm_only_engine(f))
+		return -EOPNOTSUPP;
 	fm_proc_fd(path, f->io.path);
 	err = run_helper(&h);
 	if (!may_not_open(err))

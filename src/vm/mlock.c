@@ -41,10 +41,14 @@ bool fm_memory_look(void)
 
 int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
+	int err = 0;
+
 	/* The kernel marks memory as locked even where it then cannot bring in
 	 * the pages, and what is marked cannot be evicted. */
-	if (fm_overlaps(addr, len) && fm_demote_range(addr, len, FM_WHY_MLOCK))
-		return -ENOMEM;
+	if (fm_overlaps(addr, len))
+		err = fm_demote_range(addr, len, FM_WHY_MLOCK);
+	if (err)
+		return err == -EOPNOTSUPP ? err : -ENOMEM;
 	if (flags)
 		return (int)fm_sys3(SYS_mlock2, addr, len, flags);
 	return (int)fm_sys2(SYS_mlock, addr, len);

@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine.h"
 #include "file/file.h"
 #include "io/io.h"
 #include "policy.h"
@@ -99,6 +101,98 @@ static void null_reads_zeros_and_forgets(void **state)
 	assert_false(fm_store_null.keeps);
 }
 
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* A folder with files that an index makes one: "onetwothree". */
+static void make_parts(char *dir, char *source, size_t size)
+{
+	char path[64];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/one", dir);
+	write_text(path, "..one");
+	snprintf(path, sizeof(path), "%s/a b", dir);
+	write_text(path, "twothree");
+	snprintf(path, sizeof(path), "%s/index", dir);
+	write_text(path, "fastmap-files 1\none 2 3\n\n# more\na b 0 -\n");
+	snprintf(source, size, "files:%s/index", dir);
+}
+
+static void remove_parts(const char *dir)
+{
+	static const char *const name[] = { "one", "a b", "index" };
+	char path[64];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, name[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
+static void files_are_one(void **state)
+{
+	char dir[] = "/tmp/fm_parts.XXXXXX", source[80], buf[64] = "";
+	struct fm_backing *s;
+	int err;
+
+	make_parts(dir, source, sizeof(source));
+	s = fm_backing_of(source, &err);
+	assert_non_null(s);
+	assert_ptr_equal(fm_backing_of(source, &err), s);
+	assert_int_equal(fm_backing_size(s), 11);
+	/* no more than one part at a time; the caller takes it up again */
+	assert_int_equal(fm_backing_read(s, buf, 1, 30), 2);
+	assert_int_equal(fm_backing_read(s, buf + 2, 3, 30), 8);
+	assert_string_equal(buf, "netwothree");
+	assert_int_equal(fm_backing_read(s, buf, 11, 30), 0);
+	remove_parts(dir);
+}
+
+static void files_that_are_not(void **state)
+{
+	int err;
+
+	assert_null(fm_backing_of("files:/tmp/fm_parts.none/index", &err));
+	assert_int_equal(err, -ENOENT);
+}
+
+/* ---- a source that does not do what it says ------------------------------ */
+
+static long gives;
+
+static long give(struct fm_backing *s, void *buf, uint64_t off, uint64_t len)
+{
+	return gives;
+}
+
+static void what_is_short_or_long_is_an_error(void **state)
+{
+	const struct fm_backing_io calls = { .read = give };
+	const struct fm_backing_kind kind = { .io = &calls };
+	struct fm_backing s = { .kind = &kind, .size = 100 };
+	char buf[128];
+
+	gives = 0; /* within the size */
+	assert_int_equal(fm_backing_read(&s, buf, 0, 50), -EIO);
+	gives = 51;
+	assert_int_equal(fm_backing_read(&s, buf, 0, 50), -EIO);
+	gives = 50; /* asked for less, at the end */
+	assert_int_equal(fm_backing_read(&s, buf, 60, 50), -EIO);
+	gives = -ESTALE;
+	assert_int_equal(fm_backing_read(&s, buf, 60, 50), -ESTALE);
+	gives = 7;
+	assert_int_equal(fm_backing_read(&s, buf, 60, 50), 7);
+	assert_int_equal(fm_backing_read(&s, buf, 100, 50), 0);
+}
+
 /* The writing end of a pipe is kept, and closed here. Returns the other. */
 static int kept_pipe(void)
 {
@@ -140,6 +234,9 @@ FM_UNIT(store)
 		cmocka_unit_test(page_cache_reads_by_pread),
 		cmocka_unit_test(null_takes_holes_only),
 		cmocka_unit_test(null_reads_zeros_and_forgets),
+		cmocka_unit_test(files_are_one),
+		cmocka_unit_test(files_that_are_not),
+		cmocka_unit_test(what_is_short_or_long_is_an_error),
 		cmocka_unit_test(rings_keep_several),
 	};
 
