@@ -5,8 +5,11 @@
  * types: none has more, and none has floating point.
  */
 #include "call_table.h"
+#include "io_backing.h"
 
-enum { LATE = 1, TELLS = 2, HEARS = 4, AGAIN = 8 };
+#include <string.h>
+
+enum { LATE = 1, TELLS = 2, HEARS = 4, AGAIN = 8, SIZES = 16 };
 
 struct hook {
 	fm_call_fn *next;
@@ -42,13 +45,25 @@ static long made(const struct hook *h, long v[6])
 		       fm_call_made(behind(h), h->nr, v);
 }
 
+/* fm_call_copied changes what it is given. */
+static long with_size(const struct hook *h, long v[6])
+{
+	long was[6], r;
+
+	if (!(h->flags & SIZES) || !fm_may_be_sourced())
+		return made(h, v);
+	memcpy(was, v, sizeof(was));
+	r = made(h, v);
+	return (int)r == 0 ? fm_backing_stats(h->name, was, r) : r;
+}
+
 static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 {
 	long r;
 
 	if (h->flags & TELLS)
 		fm_ipc_before();
-	r = made(h, v);
+	r = with_size(h, v);
 	if (h->flags & HEARS && (int)r != -1)
 		fm_ipc_after(0);
 	return r;
@@ -70,7 +85,9 @@ static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 		long v[6] = { V };                                            \
                                                                               \
 		if (!((how) & AGAIN))                                         \
-			return !fm_looks() && at_##fn.next                    \
+			return !fm_looks() && at_##fn.next &&                 \
+					       !((how) & SIZES &&             \
+						 fm_sourced())                \
 				       ? at_##fn.next(V)                      \
 				       : through(&at_##fn, v);                \
 		return call_hooks_again(                                      \

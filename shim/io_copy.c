@@ -8,6 +8,7 @@
  * so there the target goes to the kernel instead.
  */
 #include "guard.h"
+#include "io_backing.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -223,6 +224,8 @@ FM_SLOW ssize_t io_copy_guarded(struct copy c)
 
 ssize_t fm_do_sendfile(bool raw, int out, int in, off_t *off, size_t len)
 {
+	if (fm_may_be_sourced() && fm_backing_copies(in))
+		return -1;
 	if (fm_idle())
 		return FM_PASS_VIA(raw, sendfile, SYS_sendfile, out, in, off,
 				   len);
@@ -241,6 +244,8 @@ ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __THROW;
 ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out,
 			      off64_t *out_off, size_t len, unsigned flags)
 {
+	if (fm_may_be_sourced() && fm_backing_copies(in))
+		return -1;
 	if (fm_idle())
 		return FM_PASS_VIA(raw, copy_file_range, SYS_copy_file_range,
 				   in, in_off, out, out_off, len, flags);
@@ -259,6 +264,8 @@ FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
 ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out,
 		     off64_t *out_off, size_t len, unsigned flags)
 {
+	if (fm_may_be_sourced() && fm_backing_copies(in))
+		return -1;
 	if (fm_idle())
 		return FM_PASS_VIA(raw, splice, SYS_splice, in, in_off, out,
 				   out_off, len, flags);

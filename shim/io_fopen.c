@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* io_fopen.c - streams that are opened: mode "w" truncates the file. */
 #include "io_stdio.h"
+#include "io_backing.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -89,6 +90,8 @@ FM_HOOK FILE *fopen(const char *path, const char *mode)
 {
 	FILE *fp;
 
+	if (fm_may_be_sourced() && fm_backing_streams(path) < 0)
+		return NULL;
 	if (fm_looks() && (truncates(mode) || fm_data_in(path, 1)))
 		return io_fopen_opened(fopen_slow(path, mode));
 	fp = FM_LATE(fopen)(path, mode);

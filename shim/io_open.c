@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* io_open.c - the open family: paths in managed memory, and O_TRUNC. */
 #include "guard.h"
+#include "io_backing.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -54,8 +55,10 @@ FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 }
 
 /* A ring may read or write it from now on. */
-static int io_open_opened(int fd)
+static int io_open_opened(int fd, int flags)
 {
+	if (fm_may_be_sourced())
+		fd = fm_backing_opened(fd, flags);
 	if (fd >= 0 && atomic_load_explicit(&fm_async, memory_order_relaxed))
 		fm_async_opened(fd);
 	return fd;
@@ -66,12 +69,12 @@ int fm_do_open(bool raw, bool at, int dirfd, const char *path, int flags,
 {
 	if (fm_looks() && ((flags & O_TRUNC) || fm_data_in(path, 1)))
 		return io_open_opened(
-			open_slow(raw, at, dirfd, path, flags, mode));
+			open_slow(raw, at, dirfd, path, flags, mode), flags);
 	/* A file may be the message: it is there, so the data are. */
 	if (flags & O_CREAT)
 		fm_ipc_before();
 	return io_open_opened((int)fm_ipc_after(
-		call_open(raw, at, dirfd, path, flags, mode)));
+		call_open(raw, at, dirfd, path, flags, mode)), flags);
 }
 
 FM_HOOK int open(const char *path, int flags, ...)
@@ -102,11 +105,13 @@ FM_HOOK int openat(int dirfd, const char *path, int flags, ...)
 
 int fm_do_creat(bool raw, const char *path, mode_t mode)
 {
+	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
+
 	if (fm_looks())
 		return io_open_opened(open_slow(raw, false, AT_FDCWD, path,
-						O_CREAT | O_WRONLY | O_TRUNC,
-						mode));
-	return FM_PASS_VIA(raw, creat, __NR_creat, path, mode);
+						flags, mode), flags);
+	return io_open_opened(FM_PASS_VIA(raw, creat, __NR_creat, path, mode),
+			      flags);
 }
 
 FM_HOOK int creat(const char *path, mode_t mode)
@@ -179,7 +184,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 		r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how, size));
 	}
 	fm_object_end(&b, size);
-	return io_open_opened((int)fm_ipc_after(r));
+	return io_open_opened((int)fm_ipc_after(r), (int)h.flags);
 }
 
 /* ---- other names -------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* io_rw.c - read, write and their positional forms, one buffer. */
 #include "guard.h"
+#include "io_backing.h"
 
 #include <stdio.h>
 
@@ -67,11 +68,20 @@ FM_SLOW ssize_t io_rw_guarded(bool raw, int fd, void *buf, size_t n, off_t off,
 	return io_rw_beyond(buf, n) ? call(&rw, &iov, 1, off) : fm_rw(&rw);
 }
 
+FM_SLOW bool source_reads(int fd, void *buf, size_t n, off_t off, ssize_t *ret)
+{
+	const struct iovec iov = { buf, n < FM_RW_MAX ? n : FM_RW_MAX };
+
+	return fm_backing_reads(fd, &iov, 1, off, ret);
+}
+
 ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 {
 	unsigned slot;
 	ssize_t r;
 
+	if (fm_may_be_sourced() && source_reads(fd, buf, n, FM_HERE, &r))
+		return r;
 	if (fm_idle())
 		return FM_PASS_VIA(raw, read, SYS_read, fd, buf, n);
 	if (fm_note_read_to(fd, buf, n, &slot)) {
@@ -113,6 +123,9 @@ ssize_t fm_do_pread(bool raw, int fd, void *buf, size_t n, off_t off)
 	unsigned slot;
 	ssize_t r;
 
+	if (fm_may_be_sourced() && off >= 0 &&
+	    source_reads(fd, buf, n, off, &r))
+		return r;
 	if (fm_idle() || off < 0)
 		return FM_PASS_VIA(raw, pread, SYS_pread64, fd, buf, n, off);
 	if (fm_note_read_to(fd, buf, n, &slot)) {
@@ -165,6 +178,8 @@ off_t fm_do_lseek(bool raw, int fd, off_t off, int whence)
 
 	const bool asks = off == 0 && whence == SEEK_CUR;
 
+	if (fm_may_be_sourced() && fm_backing_seeks(fd, off, whence, &r))
+		return r;
 	if (!fm_looks() || asks || !fm_change_fd(&c, fd))
 		return FM_PASS_VIA(raw, lseek, SYS_lseek, fd, off, whence);
 	fm_change_serial(&c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* io_vec.c - readv, writev and their positional forms; vmsplice. */
 #include "guard.h"
+#include "io_backing.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -114,6 +115,8 @@ ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
 	unsigned slot;
 	ssize_t r;
 
+	if (fm_may_be_sourced() && fm_backing_reads(fd, iov, cnt, FM_HERE, &r))
+		return r;
 	if (fm_idle() || odd(iov, cnt))
 		return FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
 	if (!fm_note_read(fd, &slot))
@@ -155,6 +158,9 @@ ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt,
 	unsigned slot;
 	ssize_t r;
 
+	if (fm_may_be_sourced() && off >= 0 &&
+	    fm_backing_reads(fd, iov, cnt, off, &r))
+		return r;
 	if (fm_idle() || odd(iov, cnt) || off < 0)
 		return FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
 	if (!fm_note_read(fd, &slot))
@@ -199,6 +205,10 @@ ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
 	unsigned slot;
 	ssize_t r;
 
+	/* What the flags ask for, such as not to wait, is done if it can be. */
+	if (fm_may_be_sourced() && off >= -1 &&
+	    fm_backing_reads(fd, iov, cnt, off, &r))
+		return r;
 	if (fm_idle() || odd(iov, cnt) || off < -1)
 		return pass_preadv2(raw, fd, iov, cnt, off, flags);
 	if (!fm_note_read(fd, &slot))

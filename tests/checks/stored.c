@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stored.c - looks at a file in all ways and prints what it sees. Run natively
+ * on a file that holds the bytes, and preloaded on one that is empty and has
+ * them by a source, it has to say the same (tests/checks/stores).
+ *
+ *	stored FILE          what a file is
+ *	stored refused FILE  what only the kernel could do
+ *	stored torn FILE     bytes that cannot be had, from some page on
+ *	stored deny CALL PROGRAM ARGS   without a system call, EPERM
+ */
+#include "../contract/ct.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+
+static const char *path;
+static size_t size;
+static int fd;
+
+static uint64_t sum_of(const unsigned char *p, size_t n)
+{
+	uint64_t h = 14695981039346656037ull;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 1099511628211ull;
+	return h;
+}
+
+static unsigned char *map(size_t len, int prot, int flags, off_t off)
+{
+	void *p = mmap(NULL, len, prot, flags, fd, off);
+
+	if (p == MAP_FAILED)
+		ct_die("mmap");
+	return p;
+}
+
+/* Loads a byte. 0, or the signal; its address within p is ct_fault_addr. */
+static int load(const unsigned char *p, unsigned *ret)
+{
+	int sig = sigsetjmp(ct_jump, 1);
+
+	if (!sig) {
+		ct_armed = 1;
+		*ret = *(const volatile unsigned char *)p;
+	}
+	ct_armed = 0;
+	return sig;
+}
+
+static void show_load(const char *what, const unsigned char *base, size_t at)
+{
+	unsigned v = 0;
+	int sig = load(base + at, &v);
+
+	if (sig)
+		say("%s: signal %d at %ld", what, sig,
+		    (long)((unsigned char *)ct_fault_addr - base));
+	else
+		say("%s: %u", what, v);
+}
+
+static void sizes(void)
+{
+	struct stat a, b, c;
+	struct statx x;
+
+	if (fstat(fd, &a) || stat(path, &b) || lstat(path, &c))
+		ct_die("stat");
+	size = (size_t)a.st_size;
+	say("size %zu %d %d", size, a.st_size == b.st_size,
+	    a.st_size == c.st_size);
+	statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &x);
+	say("statx %d", x.stx_size == size);
+	fstatat(fd, "", &c, AT_EMPTY_PATH);
+	say("fstatat %d", (size_t)c.st_size == size);
+	say("end %ld", (long)lseek(fd, -5, SEEK_END));
+	say("here %ld", (long)lseek(fd, 0, SEEK_CUR));
+	say("set %ld", (long)lseek(fd, 3, SEEK_SET));
+	say_rc("before", lseek(fd, -1 - (off_t)size, SEEK_END));
+}
+
+static void whole(void)
+{
+	unsigned char *p = map(size, PROT_READ, MAP_SHARED, 0);
+	uint64_t back = 0;
+
+	say("all %lx", sum_of(p, size));
+	munmap(p, size);
+	p = map(size, PROT_READ, MAP_PRIVATE, 0);
+	for (size_t i = size; i-- > 0;)
+		back = back * 31 + p[i];
+	say("backwards %lx", back);
+	munmap(p, size);
+	p = map(size - 2 * PAGE, PROT_READ, MAP_SHARED, 2 * PAGE);
+	say("from page 2 %lx", sum_of(p, size - 2 * PAGE));
+	munmap(p, size - 2 * PAGE);
+}
+
+static void reads(void)
+{
+	unsigned char *b = calloc(1, size + 64);
+	struct iovec v[3] = { { b, 7 }, { b + 7, 0 }, { b + 7, 5000 } };
+	const struct iovec nowhere = { (void *)8, 100 };
+	ssize_t n;
+	size_t got = 0;
+
+	lseek(fd, 0, SEEK_SET);
+	while ((n = read(fd, b + got, 70001)) > 0)
+		got += (size_t)n;
+	say("read %zu %lx", got, sum_of(b, got));
+	n = pread(fd, b, 9000, 4091);
+	say("pread %ld %lx", (long)n, sum_of(b, 9000));
+	say("at the end %ld", (long)pread(fd, b, 100, (off_t)size - 30));
+	say("behind it %ld", (long)pread(fd, b, 100, (off_t)size + 30));
+	lseek(fd, 4090, SEEK_SET);
+	n = readv(fd, v, 3);
+	say("readv %ld %lx", (long)n, sum_of(b, 5007));
+	say("then %ld", (long)lseek(fd, 0, SEEK_CUR));
+	n = preadv(fd, v, 3, 1);
+	say("preadv %ld %lx", (long)n, sum_of(b, 5007));
+	say_rc("to nowhere", preadv(fd, &nowhere, 1, 0));
+	say_rc("write", write(fd, b, 1));
+	free(b);
+}
+
+static void end_of_file(void)
+{
+	size_t last = (size - 1) / PAGE * PAGE, len = last + 3 * PAGE;
+	unsigned char *p = map(len, PROT_READ, MAP_SHARED, 0);
+	size_t zeros = 0;
+
+	show_load("last byte", p, size - 1);
+	for (size_t i = size; i < last + PAGE; i++)
+		zeros += !p[i];
+	say("zeros %zu", zeros);
+	show_load("next page", p, last + PAGE);
+	show_load("and then", p, last + 2 * PAGE + 17);
+	munmap(p, len);
+	p = map(PAGE, PROT_READ, MAP_SHARED, (off_t)(last + 4 * PAGE));
+	show_load("all behind", p, 5);
+	munmap(p, PAGE);
+}
+
+static void private_pages(void)
+{
+	unsigned char *p = map(size, RW, MAP_PRIVATE, 0);
+	unsigned char *q = map(size, PROT_READ, MAP_SHARED, 0);
+	const unsigned char was = q[5000];
+
+	p[5000] = (unsigned char)~was;
+	p[5001]++;
+	say("own %d, the other's %d", p[5000] != was, q[5000] == was);
+	say("the rest %lx", sum_of(p + 8192, size - 8192));
+	say("read into it %ld", (long)pread(fd, p + 10000, 20000, 77));
+	say("is there %lx", sum_of(p, 40000));
+	madvise(p, 3 * PAGE, MADV_DONTNEED);
+	say("given up %d", p[5000] == was);
+	munmap(p, size);
+	say("still %lx", sum_of(q, size));
+	munmap(q, size);
+}
+
+static void parts(void)
+{
+	unsigned char *p = map(size, PROT_READ, MAP_SHARED, 0), *at;
+
+	munmap(p + 4 * PAGE, 3 * PAGE);
+	show_load("before the hole", p, 4 * PAGE - 1);
+	show_load("in the hole", p, 5 * PAGE);
+	show_load("behind it", p, 7 * PAGE);
+	say_rc("none", mprotect(p + PAGE, PAGE, PROT_NONE));
+	show_load("protected", p, PAGE);
+	say_rc("again", mprotect(p + PAGE, PAGE, PROT_READ));
+	show_load("readable", p, PAGE);
+	say_rc("stores", mprotect(p + PAGE, PAGE, RW));
+	at = mremap(p, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    p + 4 * PAGE);
+	say_map("moved", at);
+	show_load("there", p, 4 * PAGE + 9);
+	munmap(p, size);
+}
+
+static void to_others(void)
+{
+	unsigned char *p = map(size, PROT_READ, MAP_SHARED, 0), b[9000];
+	int out[2];
+	ssize_t n;
+
+	if (pipe(out))
+		ct_die("pipe");
+	say("written %ld", (long)write(out[1], p + 4000, 9000));
+	n = read(out[0], b, 9000);
+	say("came %ld %lx", (long)n, sum_of(b, 9000));
+	close(out[0]);
+	close(out[1]);
+	munmap(p, size);
+}
+
+static void *look_around(void *arg)
+{
+	unsigned x = (unsigned)(uintptr_t)arg;
+	static unsigned char *p;
+	uint64_t sum = 0;
+
+	if (!x) {
+		p = map(size, PROT_READ, MAP_SHARED, 0);
+		return NULL;
+	}
+	for (int i = 0; i < 3000; i++) {
+		x = x * 1103515245 + 12345;
+		sum = sum * 31 + p[x % size];
+	}
+	return (void *)(uintptr_t)sum;
+}
+
+static void threads(void)
+{
+	pthread_t t[8];
+	uint64_t sum = 0;
+	void *r;
+
+	look_around(NULL);
+	for (uintptr_t i = 0; i < 8; i++)
+		pthread_create(&t[i], NULL, look_around, (void *)(i + 1));
+	for (int i = 0; i < 8; i++) {
+		pthread_join(t[i], &r);
+		sum = sum * 31 + (uintptr_t)r;
+	}
+	say("threads %lx", sum);
+}
+
+static void forks(void)
+{
+	unsigned char *p = map(size, PROT_READ, MAP_SHARED, 0);
+	unsigned char *q = map(PAGE, PROT_READ, MAP_PRIVATE, PAGE);
+	int status;
+	pid_t pid;
+	void *r;
+
+	show_load("first", p, 0);
+	for (int i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid) {
+			unsigned char b[100];
+
+			say("child %lx %u", sum_of(p, size), q[8]);
+			show_load("its end", p, size - 1);
+			say("reads %ld", (long)pread(fd, b, 100, 50));
+			r = map(size, PROT_READ, MAP_SHARED, 0);
+			say("maps %lx", sum_of(r, size));
+			_exit(3);
+		}
+		waitpid(pid, &status, 0);
+		say("status %d", status);
+	}
+	say("parent %lx", sum_of(p, size));
+	munmap(p, size);
+	munmap(q, PAGE);
+}
+
+static void given_descriptors(void)
+{
+	int other = dup(fd), again = open(path, O_RDONLY);
+	char a[8], b[8];
+
+	lseek(fd, 100, SEEK_SET);
+	say("dup %ld %ld", (long)read(other, a, 8), (long)read(fd, b, 8));
+	say("position %ld", (long)lseek(other, 0, SEEK_CUR));
+	say("another %ld %ld", (long)read(again, a, 8),
+	    (long)lseek(again, 0, SEEK_CUR));
+	close(other);
+	close(again);
+}
+
+static int see_all(void)
+{
+	sizes();
+	whole();
+	reads();
+	end_of_file();
+	private_pages();
+	parts();
+	to_others();
+	threads();
+	given_descriptors();
+	forks();
+	return 0;
+}
+
+/* ---- refused ------------------------------------------------------------ */
+
+static int refused(void)
+{
+	unsigned char *p;
+	int w;
+
+	sizes();
+	say_map("to execute", mmap(NULL, PAGE, PROT_READ | PROT_EXEC,
+				   MAP_PRIVATE, fd, 0));
+	say_map("locked", mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_LOCKED,
+			       fd, 0));
+	say_map("to store", mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0));
+	p = map(size, PROT_READ, MAP_SHARED, 0);
+	say_rc("mlock", mlock(p, PAGE));
+	say_rc("stores", mprotect(p, PAGE, RW));
+	say("still %lx", sum_of(p, size));
+	w = open(path, O_RDWR);
+	say_rc("open", w);
+	say_rc("truncating", open(path, O_WRONLY | O_TRUNC));
+	say("stream: %s", ct_errno(!fopen(path, "r")));
+	w = open(ct_path("copy"), O_CREAT | O_RDWR, 0600);
+	say_rc("sendfile", sendfile(w, fd, NULL, 100));
+	return 0;
+}
+
+/* Also by a system call, which says EFAULT where a load gets a signal. */
+static int torn(void)
+{
+	unsigned char *p, b[16];
+	size_t good = 0;
+	unsigned v;
+
+	sizes();
+	p = map(size, PROT_READ, MAP_SHARED, 0);
+	while (good < size && !load(p + good, &v))
+		good += PAGE;
+	say("good %zu", good / PAGE);
+	show_load("first", p, good);
+	show_load("again", p, good);
+	say_rc("pread", pread(fd, b, 16, (off_t)good));
+	show_load("before", p, good - 1);
+	return 0;
+}
+
+static int deny(char **argv)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ, (unsigned)atoi(argv[2]), 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(*filter),
+				      filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		ct_die("seccomp");
+	execvp(argv[3], argv + 3);
+	ct_die("exec");
+}
+
+int main(int argc, char **argv)
+{
+	bool what = argc > 2;
+
+	if (argc > 3 && !strcmp(argv[1], "deny"))
+		return deny(argv);
+	ct_begin(1, argv);
+	path = argv[argc - 1];
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		ct_die("open");
+	if (what && !strcmp(argv[1], "refused"))
+		return refused();
+	return what ? torn() : see_all();
+}
