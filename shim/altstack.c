@@ -243,6 +243,8 @@ static void replace_kept(void)
 	fm_restore_signals(&mask);
 }
 
+FM_UP(shim_maps, fm_altstack_prepare)
+
 void fm_altstack_prepare(void)
 {
 	if (!fm_engine_may_serve())

@@ -66,7 +66,7 @@ static void find_clock(void)
 		return;
 	p = dlvsym(libc, "clock_gettime", "GLIBC_2.17");
 	if (p)
-		fm_clock = (__typeof__(fm_clock))(uintptr_t)p;
+		fm_clock_found((fm_clock_fn *)(uintptr_t)p);
 	dlclose(libc);
 }
 
@@ -135,8 +135,6 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 		fm_sig_boot();
 		fm_altstack_boot();
 		fm_proc_boot();
-		fm_hook_take_signals = fm_sig_take;
-		fm_hook_maps = fm_altstack_prepare;
 		atomic_store(&fm_shim_on, true);
 	}
 	booted = true;

@@ -89,6 +89,8 @@ static bool proc_is_me(void)
 	return fm_whoami() == FM_ME;
 }
 
+FM_UP(shim_is_me, proc_is_me)
+
 void fm_flush_if_me(void)
 {
 	if (fm_on() && fm_whoami() == FM_ME)
@@ -341,7 +343,6 @@ void fm_proc_boot(void)
 		fm_sys_madvise(home, 4096, MADV_WIPEONFORK);
 		atomic_store(&home->pid, fm_sys_getpid());
 		atomic_store(&home->lives, 1);
-		fm_hook_is_me = proc_is_me;
 	}
 	fm_sys2(SYS_prctl, PR_GET_CHILD_SUBREAPER, &yes);
 	atomic_store(&reaper, yes); /* is kept over exec */

@@ -404,6 +404,8 @@ int fm_sig_install(void)
 	return (int)r;
 }
 
+FM_UP(shim_take_signals, fm_sig_take)
+
 int fm_sig_take(void)
 {
 	int r = fm_sig_threads_ready();

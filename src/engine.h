@@ -36,6 +36,7 @@
 #include "base/proc.h"
 #include "base/reason.h"
 #include "base/sys.h"
+#include "base/up.h"
 
 struct stat;
 struct fm_file;
@@ -339,19 +340,19 @@ bool fm_engine_may_serve(void);
 /* [fault] How faults reach us. Decided when the engine starts. */
 enum fm_delivery fm_delivery(void);
 
-/* Set by the shim: takes SIGBUS over, and unblocks it in the calling thread. 0
+/* [plain] The shim: takes SIGBUS over, and unblocks it in the calling thread. 0
  * or -errno; -EBUSY: a thread has it blocked for good, or an alternate stack
  * that is too small for it. The engine calls it once, when it starts, before it
  * registers the first range. */
-extern int (*fm_hook_take_signals)(void);
+FM_UPCALL(int, shim_take_signals, void);
 
-/* Set by the shim: the calling thread maps a file of ours, which may become the
+/* [any] The shim: the calling thread maps a file of ours, which may become the
  * engine's at any time. */
-extern void (*fm_hook_maps)(void);
+FM_UPCALL(void, shim_maps, void);
 
-/* Set by the shim, which knows without a system call: is this the process whose
+/* [any] The shim, which knows without a system call: is this the process whose
  * memory this is, and nobody who borrows or has copied it? */
-extern bool (*fm_hook_is_me)(void);
+FM_UPCALL(bool, shim_is_me, void);
 
 /* ---- mapped memory handed to the kernel ------------------------------- */
 

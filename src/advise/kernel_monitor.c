@@ -15,7 +15,6 @@ static _Atomic int state;
 static _Atomic bool stop;
 static _Atomic bool asleep; /* until it is woken */
 static struct fm_event bell;
-void (*fm_kernel_monitor_look)(void);
 
 /* Who adds a range after the last look finds the thread RUNNING, or idle. */
 static bool watch_goes_on(void)
@@ -53,7 +52,8 @@ static void *watch(void *arg)
 	do {
 		watch_rest();
 		if (!atomic_load(&stop))
-			fm_kernel_monitor_look();
+			FM_UP_EACH(kernel_monitor, look)
+				look();
 	} while (watch_goes_on());
 	return NULL;
 }
@@ -62,7 +62,7 @@ void fm_kernel_monitor_need(void)
 {
 	int idle = IDLE;
 
-	if (!fm_kernel_monitor_look || !fm_settings()->promote_ms ||
+	if (!FM_UP_ONE(kernel_monitor) || !fm_settings()->promote_ms ||
 	    fm_sys_confined() || fm_life_running() ||
 	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
 		return;

@@ -12,6 +12,8 @@
 #ifndef FM_KERNEL_MONITOR_H
 #define FM_KERNEL_MONITOR_H
 
+#include "base/up.h"
+
 /* [any] There is a range: the thread starts, unless it is there. */
 void fm_kernel_monitor_need(void);
 /* [any] It has ended when this returns, or a hundred milliseconds later. */
@@ -22,7 +24,7 @@ void fm_kernel_monitor_forked(void);
 /* [any] Something is read again, or the engine runs. */
 void fm_kernel_monitor_wake(void);
 
-/* What it does; before the first range. [plain] */
-extern void (*fm_kernel_monitor_look)(void);
+/* [plain] What it does. */
+FM_UPCALL(void, kernel_monitor, void);
 
 #endif

@@ -36,7 +36,9 @@ static unsigned krange_count(void)
 
 bool fm_kranges_lock(uint64_t *ret_mask)
 {
-	if (fm_hook_is_me && !fm_hook_is_me())
+	fm_up_shim_is_me *is_me = FM_UP_ONE(shim_is_me);
+
+	if (is_me && !is_me())
 		return false;
 	fm_block_signals(ret_mask);
 	fm_lock(&lock);

@@ -10,8 +10,6 @@
 
 #define STACK 65536 /* size: bytes */
 
-void (*fm_apart_begun)(int pid);
-
 struct work {
 	void (*fn)(void *arg);
 	void *arg;
@@ -46,8 +44,8 @@ FM_FAULT int fm_apart(void (*fn)(void *arg), void *arg)
 	pid = fm_sys_clone_on(CLONE_VM | CLONE_VFORK, stack + STACK,
 			      ends_with_us, &w, NULL, NULL);
 	if (pid > 0) {
-		if (fm_apart_begun)
-			fm_apart_begun((int)pid);
+		FM_UP_EACH(apart_begun, tell)
+			tell((int)pid);
 		fm_sys4(SYS_wait4, pid, NULL, 0x40000000 /* __WALL */, NULL);
 	}
 	fm_sys4(SYS_rt_sigprocmask, 2, &old, NULL, 8);

@@ -8,11 +8,13 @@
 #ifndef FM_APART_H
 #define FM_APART_H
 
+#include "up.h"
+
 /* [fault] Run fn, which makes raw system calls only, in such a process, and
  * wait for it. 0, -errno. */
 int fm_apart(void (*fn)(void *arg), void *arg);
-/* NULL, or who is told its number: it may open a file on our behalf. [fault] */
-extern void (*fm_apart_begun)(int pid);
+/* [fault] The number of that process: it may open a file on our behalf. */
+FM_UPCALL(void, apart_begun, int pid);
 
 /*
  * [plain] For what opens files by name, reads them and closes them again: open

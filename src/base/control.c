@@ -12,15 +12,6 @@
 
 #define TELL_MS 100
 
-/* Weak: a unit test may link no file that has an entry. */
-#define BOUND extern __attribute__((weak, visibility("hidden")))
-BOUND const struct fm_control *const __start_fm_control[],
-	*const __stop_fm_control[];
-
-#define EACH(c)                                                           \
-	for (const struct fm_control *const *at_ = __start_fm_control, *c; \
-	     at_ < __stop_fm_control && (c = *at_, true); at_++)
-
 /* ---- the line ---------------------------------------------------------- */
 
 static char *without_spaces(char *s)
@@ -41,7 +32,7 @@ const struct fm_control *fm_control_parse(char *line, struct fm_request *r)
 
 	line = without_spaces(line);
 	n = strcspn(line, " ");
-	EACH(c)
+	FM_UP_EACH(control, c)
 		if (strlen(c->word) == n && !memcmp(c->word, line, n)) {
 			r->args = without_spaces(line + n);
 			return c;
@@ -53,7 +44,7 @@ const struct fm_control *fm_control_next(const struct fm_control *at)
 {
 	const struct fm_control *next = NULL;
 
-	EACH(c)
+	FM_UP_EACH(control, c)
 		if ((!at || strcmp(c->word, at->word) > 0) &&
 		    (!next || strcmp(c->word, next->word) < 0))
 			next = c;

@@ -15,10 +15,9 @@
  *	FM_CONTROL(save, .word = "save", .args = "[FILE]", .run = run,
  *		   .help = "what is hot now, for a warm start", .job = true)
  *
- * The linker collects the entries in a section, as it does for FM_LIFE. One
- * line comes in, "WORD ARGS"; the answer is one line, "ok ..." or "error: ...",
- * or one JSON document, which the function writes into r->answer. Afterwards
- * the connection ends.
+ * An entry is an upcall (up.h). One line comes in, "WORD ARGS"; the answer is
+ * one line, "ok ..." or "error: ...", or one JSON document, which the function
+ * writes into r->answer. Afterwards the connection ends.
  *
  * A function runs in the control thread, with no lock: what takes longer than
  * some 10 ms is a job. Jobs run in a thread of their own, one after the other,
@@ -33,6 +32,7 @@
 #include <stdint.h>
 
 #include "json.h"
+#include "up.h"
 
 /* Bytes of a line with its end: a word, two numbers and the longest path. */
 #define FM_CONTROL_LINE 4352
@@ -57,8 +57,9 @@ struct fm_control {
 
 #define FM_CONTROL(name, ...)                                             \
 	static const struct fm_control control_##name = { __VA_ARGS__ };  \
-	static const struct fm_control *const control_entry_##name        \
-		__attribute__((used, section("fm_control"))) = &control_##name;
+	FM_UP(control, control_##name)
+
+FM_UP_STRUCT(const struct fm_control, control);
 
 /* [plain] The command that the line begins with, or NULL; then its arguments
  * are in r->args, and end where the line does. */

@@ -39,7 +39,6 @@ struct seen {
 static struct fm_lock orders = FM_LOCK(FM_RANK_HEAR);
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 static struct creds want;
-bool (*_Atomic fm_creds_follow)(void);
 static uint32_t number;
 static bool looked; /* `want` has users and groups */
 
@@ -204,9 +203,9 @@ static bool creds_look_at_all(const struct seen *unused)
 
 static bool creds_follow(void)
 {
-	bool (*fn)(void) = atomic_load(&fm_creds_follow);
+	fm_up_creds_follow *follow = FM_UP_ONE(creds_follow);
 
-	return !fn || fn();
+	return !follow || follow();
 }
 
 static bool find_out(bool (*look)(const struct seen *s), const struct seen *s)

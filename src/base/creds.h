@@ -31,10 +31,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* NULL, or lets another process that shares the memory take the credentials,
- * too. False: nothing has been heard of it for two seconds; it will take them
- * before it does anything else. If it cannot, it opens nothing by name. */
-extern bool (*_Atomic fm_creds_follow)(void);
+#include "up.h"
+
+/* [plain] Another process that shares the memory takes the credentials, too.
+ * False: nothing has been heard of it for two seconds; it will take them before
+ * it does anything else. If it cannot, it opens nothing by name. */
+FM_UPCALL(bool, creds_follow, void);
 
 /* [plain] In a thread of ours: take what the program has. */
 void fm_creds_take(void);

@@ -5,11 +5,6 @@
 #include "log.h"
 #include "sys.h"
 
-/* Weak: a unit test may link no file that has an entry. */
-#define BOUND extern __attribute__((weak, visibility("hidden")))
-BOUND struct fm_life *const __start_fm_life[], *const __stop_fm_life[];
-
-bool (*fm_hook_is_me)(void);
 bool fm_life_strict;
 _Atomic bool fm_life_after_exec;
 
@@ -19,8 +14,7 @@ static bool is_child;
 static int owner; /* process whose engine it is */
 
 #define EACH_OF(l, lv)                                                    \
-	for (struct fm_life *const *at = __start_fm_life, *l;             \
-	     at < __stop_fm_life && (l = *at, true); at++)                \
+	FM_UP_EACH(life, l)                                               \
 		if (l->level == (lv))
 
 #define EACH_UP(l)                                                        \
@@ -97,7 +91,9 @@ static int life_start(void)
  * window that is mapped. */
 static bool life_is_me(void)
 {
-	return fm_hook_is_me ? fm_hook_is_me() : fm_sys_getpid() == owner;
+	fm_up_shim_is_me *is_me = FM_UP_ONE(shim_is_me);
+
+	return is_me ? is_me() : fm_sys_getpid() == owner;
 }
 
 int fm_life_need(void)

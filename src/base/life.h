@@ -8,11 +8,10 @@
  *
  *      FM_LIFE(demand, .level = FM_LIFE_MEMORY, .start = start, .reset = reset)
  *
- * The linker collects the entries in a section, as it does the shim's FM_NEXT.
- * They run level by level, as the initcalls of the Linux kernel do; within a
- * level there is no order, so what needs another entry to have run belongs a
- * level higher. Upwards: start, beside, second, forked, reset. Downwards, so
- * that what was built last goes first: stop, dead.
+ * An entry is an upcall (up.h). They run level by level, as the initcalls of
+ * the Linux kernel do; within a level there is no order, so what needs another
+ * entry to have run belongs a level higher. Upwards: start, beside, second,
+ * forked, reset. Downwards, so that what was built last goes first: stop, dead.
  *
  * What a callback may do:
  * start   In the thread that maps the first file, inside its mmap: [plain],
@@ -48,6 +47,8 @@
 
 #include <stdbool.h>
 
+#include "up.h"
+
 #define FM_SECOND_MS 1000u /* unit: the engine's tick */
 
 enum fm_life_level {
@@ -79,8 +80,9 @@ struct fm_life {
  * `remedy` into life_NAME. */
 #define FM_LIFE(name, ...)                                                \
 	static struct fm_life life_##name = { __VA_ARGS__ };              \
-	static struct fm_life *const life_entry_##name                    \
-		__attribute__((used, section("fm_life"))) = &life_##name;
+	FM_UP(life, life_##name)
+
+FM_UP_STRUCT(struct fm_life, life);
 
 /* Start on first need, under the space lock. 0, or -errno when this process
  * cannot be served (said once on stderr). */

@@ -1,44 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "shrinker.h"
 
-#include "sys.h"
-
-static _Atomic(struct fm_shrinker *) first; /* by order; only ever longer */
-
-void fm_shrinker_add(struct fm_shrinker *s)
+static FM_FAULT uint64_t shrink_in(enum fm_shrink_order order, uint64_t want)
 {
-	_Atomic(struct fm_shrinker *) *at = &first;
-	struct fm_shrinker *next = atomic_load(at);
+	uint64_t n = 0;
 
-	for (;;) {
-		while (next && next != s && next->order <= s->order) {
-			at = &next->next;
-			next = atomic_load(at);
-		}
-		if (next == s)
-			return;
-		atomic_store(&s->next, next);
-		if (atomic_compare_exchange_strong(at, &next, s))
-			return;
-	}
+	FM_UP_EACH(shrinker, s)
+		if (s->order == order && n < want)
+			n += s->trim(want - n);
+	return n;
 }
 
 FM_FAULT uint64_t fm_shrink_cached(uint64_t want)
 {
-	struct fm_shrinker *s = atomic_load(&first);
 	uint64_t n = 0;
 
-	for (; s && n < want; s = atomic_load(&s->next))
-		if (s->fault_safe)
-			n += s->trim(want - n);
+	for (int o = 0; o < FM_SHRINK_ORDERS && n < want; o++)
+		n += shrink_in((enum fm_shrink_order)o, want - n);
 	return n;
 }
 
 void fm_shrink_idle(void)
 {
-	struct fm_shrinker *s = atomic_load(&first);
-
-	for (; s; s = atomic_load(&s->next))
-		if (!s->fault_safe)
-			s->trim(UINT64_MAX);
+	FM_UP_EACH(shrink_idle, trim)
+		trim();
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shrinker.h - whoever holds memory that can be given back says how, once,
- * before it holds any; who needs memory asks all of them and knows none.
+ * shrinker.h - whoever holds memory that can be given back says how; who needs
+ * memory asks all of them and knows none.
  *
  *	static FM_FAULT uint64_t trim(uint64_t want) ...
  *
- *	static struct fm_shrinker shrinker FM_FAULT_CALLS = {
- *		.name = "unmap cache", .order = 1, .trim = trim,
- *		.fault_safe = true,
- *	};
+ *	FM_SHRINKER(unmap_cache, .order = FM_SHRINK_FIRST, .trim = trim)
+ *	FM_UP(shrink_idle, trim_buffers)
  *
- *	fm_shrinker_add(&shrinker);
- *
- * Two kinds. What a fault_safe one holds counts as cached
+ * Two kinds, both upcalls (up.h). What a shrinker holds counts as cached
  * (file/cache_account.h), though nobody has it mapped: it goes before mapped
  * pages are evicted. Its trim is called in fault context, by any thread, which
  * may hold a page lock and holds an epoch: it only tries for locks, and takes
@@ -23,22 +19,27 @@
 #ifndef FM_SHRINKER_H
 #define FM_SHRINKER_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
+#include "sys.h"
+#include "up.h"
+
+enum fm_shrink_order { FM_SHRINK_FIRST, FM_SHRINK_NEXT, FM_SHRINK_ORDERS };
+
 struct fm_shrinker {
-	const char *name;
-	int order; /* the least is asked first */
-	bool fault_safe;
-	/* Gives about `want` pages back; returns how many. */
+	enum fm_shrink_order order;
+	/* [fault] Gives about `want` pages back; returns how many. */
 	uint64_t (*trim)(uint64_t want);
-	_Atomic(struct fm_shrinker *) next;
 };
 
-/* [any] Add s for good. Adding it again does nothing; two threads must not add
- * it at once. */
-void fm_shrinker_add(struct fm_shrinker *s);
+#define FM_SHRINKER(name, ...)                                            \
+	static const struct fm_shrinker shrinker_##name FM_FAULT_CALLS =  \
+		{ __VA_ARGS__ };                                          \
+	FM_UP(shrinker, shrinker_##name)
+
+FM_UP_STRUCT(const struct fm_shrinker, shrinker);
+/* [plain] All that is idle. */
+FM_UPCALL(void, shrink_idle, void);
 
 /* [fault] The cache is full: about `want` pages; how many have been given
  * back. */

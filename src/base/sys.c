@@ -156,7 +156,17 @@ static FM_FAULT int ask_clock(clockid_t clock, struct timespec *ret)
 	return (int)fm_sys2(SYS_clock_gettime, clock, ret);
 }
 
-int (*fm_clock)(clockid_t clock, struct timespec *ret) = ask_clock;
+static fm_clock_fn *libcs_clock = ask_clock;
+
+FM_FAULT int fm_clock(clockid_t clock, struct timespec *ret)
+{
+	return libcs_clock(clock, ret);
+}
+
+void fm_clock_found(fm_clock_fn *libcs)
+{
+	libcs_clock = libcs;
+}
 
 FM_FAULT void fm_sys_sleep_us(uint64_t us)
 {

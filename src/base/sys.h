@@ -297,11 +297,14 @@ static inline uint64_t fm_least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* libc's own clock_gettime, which asks the vDSO, once the constructor has found
- * it, and the system call before. Not the public name: who interposes that
- * (libfaketime) tells another time, and takes locks, where we are asked in the
- * middle of a fault. */
-extern int (*fm_clock)(clockid_t clock, struct timespec *ret);
+/* [fault] libc's own clock_gettime, which asks the vDSO, once the constructor
+ * has found it (fm_clock_found), and the system call before. Not the public
+ * name: who interposes that (libfaketime) tells another time, and takes locks,
+ * where we are asked in the middle of a fault. */
+int fm_clock(clockid_t clock, struct timespec *ret);
+/* [any] Before there are threads of ours. */
+typedef int fm_clock_fn(clockid_t clock, struct timespec *ret);
+void fm_clock_found(fm_clock_fn *libcs);
 
 static inline uint64_t fm_clock_ns(clockid_t clock)
 {

@@ -551,17 +551,14 @@ static void cache_add_part(struct fm_map *m, uint64_t i, bool hot)
 	fm_cache_enqueue(m, i, hot, FM_ENTRY_PART);
 }
 
-static const struct fm_map_queues queues = {
-	.add = cache_add_part,
-	.add_lazy = fm_cache_requeue,
-};
+FM_UP(page_renamed, cache_add_part)
+FM_UP(lazy_renamed, fm_cache_requeue)
 
 static int cache_start(void)
 {
 	uint64_t bytes = fm_cache_bytes(&fm_settings()->cache);
 
 	fm_cache_resize(bytes - fm_frame_share(bytes) * FM_HUGE);
-	fm_map_queues(&queues);
 	/* A tiny cache in many shards would be all rounding. */
 	nshards = fm_cache_limit() >= 4096 ? FM_EVICT_SHARDS : 1;
 	fm_evict_start();

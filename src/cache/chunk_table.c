@@ -142,23 +142,17 @@ FM_FAULT struct fm_chunk *fm_chunk_get(struct fm_file *f, uint64_t first,
 	return fr || n <= FM_CHUNK_PIECE ? alloc(f, first, n, fr) : NULL;
 }
 
-static uint64_t chunk_table_trim(uint64_t want)
+static void chunk_table_trim(void)
 {
-	uint64_t n = 0;
-
 	fm_lock(&fm_chunk_lock);
-	for (uint64_t k = 0; pieces && k < FM_CHUNK_PIECES && n < want; k++)
-		if (pieces_free[k / 32] >> k % 32 & 1) {
-			n += FM_CHUNK_PIECE;
+	for (uint64_t k = 0; pieces && k < FM_CHUNK_PIECES; k++)
+		if (pieces_free[k / 32] >> k % 32 & 1)
 			fm_sys_madvise(pieces + k * FM_CHUNK_PIECE * FM_PAGE,
 				       FM_CHUNK_PIECE * FM_PAGE, MADV_DONTNEED);
-		}
 	fm_unlock(&fm_chunk_lock);
-	return n;
 }
 
-static struct fm_shrinker shrinker = { .name = "chunks",
-				       .trim = chunk_table_trim };
+FM_UP(shrink_idle, chunk_table_trim)
 
 int fm_chunk_table_start(void)
 {
@@ -167,7 +161,6 @@ int fm_chunk_table_start(void)
 	if (!pieces)
 		return -ENOMEM;
 	memset(pieces_free, 0xff, sizeof(pieces_free));
-	fm_shrinker_add(&shrinker);
 	return 0;
 }
 

@@ -165,8 +165,6 @@ bool fm_mem_monitor_short(void)
 	return atomic_load(&too_short);
 }
 
-void (*_Atomic fm_each_second)(void);
-
 /* Where nothing is served any more others need the memory more: where it is
  * just enough, a mebibyte decides. */
 static void rest_unless_active(void)
@@ -333,9 +331,7 @@ void fm_mem_monitor_wake(void)
 
 static void each_second(void)
 {
-	void (*look)(void) = atomic_load(&fm_each_second);
-
-	if (look)
+	FM_UP_EACH(each_second, look)
 		look();
 }
 

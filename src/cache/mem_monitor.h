@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/up.h"
+
 struct fm_cache_size;
 
 /* [plain] From the policy or the control socket. */
@@ -55,9 +57,9 @@ uint64_t fm_mem_monitor_room(void);
  * is done more and more rarely. */
 void fm_mem_monitor_wake(void);
 
-/* Called once a second by the thread that watches memory, which has a table of
- * descriptors of its own: for who has to look at something, and has no
+/* [plain] Once a second, by the thread that watches memory, which has a table
+ * of descriptors of its own: for who has to look at something, and has no
  * thread. */
-extern void (*_Atomic fm_each_second)(void);
+FM_UPCALL(void, each_second, void);
 
 #endif

@@ -264,12 +264,7 @@ void fm_reuse_restart(uint64_t pages)
 	give_table();
 }
 
-static struct fm_file_observer observer = { .closed = reuse_forget };
-
-__attribute__((constructor)) static void reuse_begin(void)
-{
-	fm_file_observe(&observer);
-}
+FM_UP(file_closed, reuse_forget)
 
 void fm_reuse_get(struct fm_reuse *ret)
 {

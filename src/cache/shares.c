@@ -524,13 +524,7 @@ struct fm_shares_of fm_shares_of(const struct fm_file *f)
 	return s;
 }
 
-static struct fm_file_observer observer = { .closing = shares_give_up };
-
-static int shares_start(void)
-{
-	fm_file_observe(&observer);
-	return 0;
-}
+FM_UP(file_closing, shares_give_up)
 
 static void shares_reset(void)
 {
@@ -540,5 +534,4 @@ static void shares_reset(void)
 	atomic_store(&any, false);
 }
 
-FM_LIFE(shares, .level = FM_LIFE_MEMORY, .start = shares_start,
-	.reset = shares_reset)
+FM_LIFE(shares, .level = FM_LIFE_MEMORY, .reset = shares_reset)

@@ -151,15 +151,7 @@ static FM_FAULT uint64_t standby_trim(uint64_t want)
 	return fm_standby_trim();
 }
 
-static struct fm_shrinker shrinker FM_FAULT_CALLS = {
-	.name = "standby", .order = 2, .trim = standby_trim, .fault_safe = true,
-};
-
-static int standby_start(void)
-{
-	fm_shrinker_add(&shrinker);
-	return 0;
-}
+FM_SHRINKER(standby, .order = FM_SHRINK_NEXT, .trim = standby_trim)
 
 static void standby_reset(void)
 {
@@ -167,5 +159,4 @@ static void standby_reset(void)
 	atomic_store(&due, 0);
 }
 
-FM_LIFE(standby, .level = FM_LIFE_MEMORY, .start = standby_start,
-	.reset = standby_reset)
+FM_LIFE(standby, .level = FM_LIFE_MEMORY, .reset = standby_reset)

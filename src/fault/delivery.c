@@ -16,8 +16,6 @@
 #include "map/map.h"
 #include "policy.h"
 
-int (*fm_hook_take_signals)(void);
-
 static int delivery_open_uffd(void), take_faults(void);
 static void delivery_reset(void);
 
@@ -115,7 +113,8 @@ static int open_uffd_for_threads(void)
  * does not matter. */
 static int take_signals(void)
 {
-	int err = fm_hook_take_signals ? fm_hook_take_signals() : 0;
+	fm_up_shim_take_signals *take = FM_UP_ONE(shim_take_signals);
+	int err = take ? take() : 0;
 
 	if (err == -EBUSY && fm_delivery() == FM_DELIVERY_SIGNAL &&
 	    fm_settings()->faults == FM_FAULTS_AUTO)

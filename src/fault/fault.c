@@ -547,14 +547,13 @@ static FM_FAULT void note_time(struct fm_file *f, uint64_t ns)
 static FM_FAULT enum fm_fault_result fault_serve(void *addr, struct access acc)
 {
 	uintptr_t a = (uintptr_t)addr & ~FM_PAGE_MASK;
-	bool (*touch)(uintptr_t, size_t) = atomic_load(&fm_fork_touch);
 	enum fm_fault_result res = FM_FAULT_FOREIGN;
 	uint64_t begin = fm_now_ns();
 	uint32_t shown = fm_space_shown();
 	struct fm_map *m;
 	unsigned e;
 
-	if (touch && touch(a, FM_PAGE))
+	if (fm_fork_touch(a, FM_PAGE))
 		return FM_FAULT_RETRY;
 	e = fm_epoch_enter();
 	m = fm_space_find(a);

@@ -7,6 +7,7 @@
 #define FM_FAULT_H
 
 #include "base/types.h"
+#include "base/up.h"
 
 /* A store to page i is about to be let through. */
 void fm_fault_mark_dirty(struct fm_map *m, uint64_t i);
@@ -16,10 +17,10 @@ int fm_uffd_threads_start(void);
 
 /* [plain] In a handler thread: nothing of ours can make the access to `addr`
  * fail the way it must, behind the end of the file (`beyond`) or where it
- * cannot be read; the kernel's mapping can. Who demotes the file sets this.
- * 0 or -errno. */
-extern int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr,
-					  bool beyond);
+ * cannot be read; the kernel's mapping can. 0 or
+ * -errno. */
+FM_UPCALL(int, fault_unservable, struct fm_file *f, uintptr_t addr,
+	  bool beyond);
 
 /* The rest of what other rooms may use. */
 #include "fault_around.h"

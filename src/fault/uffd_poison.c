@@ -98,12 +98,13 @@ static void lift_all(void)
 	fm_poison_tick(true);
 }
 
+FM_UP(file_resized, lift_all)
+
 /* False: no room. */
 static bool uffd_poison_note(struct fm_file *f, uint64_t fp)
 {
 	bool room;
 
-	atomic_store(&fm_file_size_then, lift_all);
 	fm_lock(&lock);
 	room = atomic_load(&count) < ENTRIES;
 	if (room)

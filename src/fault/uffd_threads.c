@@ -22,9 +22,6 @@
 /* A handler waits for the device with its fault; this many may. */
 #define HANDLERS FM_HANDLERS
 
-int (*_Atomic fm_fault_unservable)(struct fm_file *f, uintptr_t addr,
-				   bool beyond);
-
 static _Atomic uint32_t watchers, calls;
 
 static bool beyond_end(const struct fm_map *m, uintptr_t addr)
@@ -52,8 +49,7 @@ static void demote_unservable(uintptr_t addr)
 	struct fm_map *m = fm_space_find(addr);
 	struct fm_file *f = m ? m->file : NULL;
 	bool beyond = m && beyond_end(m, addr);
-	int (*take)(struct fm_file *, uintptr_t, bool) =
-		atomic_load(&fm_fault_unservable);
+	fm_up_fault_unservable *take = FM_UP_ONE(fault_unservable);
 
 	if (f)
 		fm_file_get(f);

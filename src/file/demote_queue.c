@@ -8,7 +8,6 @@
 #include "file.h"
 #include "tunables.h"
 
-static void (*_Atomic serve_queue)(void);
 static _Atomic bool wanted; /* some file is */
 static _Atomic uint8_t shared; /* enum fm_server_reason */
 
@@ -53,16 +52,9 @@ void fm_demote_ask_shared(enum fm_server_reason why)
 
 /* ---- serving ------------------------------------------------------------- */
 
-void fm_demote_queue_start(void (*serve)(void))
-{
-	atomic_store(&serve_queue, serve);
-}
-
 void fm_demote_queue_serve(void)
 {
-	void (*serve)(void) = atomic_load(&serve_queue);
-
-	if (serve)
+	FM_UP_EACH(demote_queue, serve)
 		serve();
 }
 

@@ -13,6 +13,7 @@
 #define FM_DEMOTE_QUEUE_H
 
 #include "base/reason.h"
+#include "base/up.h"
 #include "server.h"
 
 /* [fault] Ask for f to be demoted. It wakes nobody, fm_wb_kick does. The caller
@@ -28,16 +29,15 @@ bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms);
  * privately. */
 void fm_demote_ask_shared(enum fm_server_reason why);
 
-/* [plain] Who carries requests out (vm/demote.c) says so, before there is a
- * thread that could be asked. */
-void fm_demote_queue_start(void (*serve)(void));
+/* [plain] Carries requests out. */
+FM_UPCALL(void, demote_queue, void);
 /* [plain] By a thread of ours, without a lock: carry out what has been asked
  * for. */
 void fm_demote_queue_serve(void);
 /* [plain] In the child of fork. */
 void fm_demote_queue_reset(void);
 
-/* [plain] For the function given to fm_demote_queue_start. The reason of
+/* [plain] For who carries them out. The reason of
  * fm_demote_ask_shared, once, or FM_WHY_NONE. */
 enum fm_server_reason fm_demote_take_shared(void);
 /* [plain] Likewise: has any file been asked for? Once. */

@@ -27,13 +27,10 @@ static _Atomic(struct fm_file *) table[FM_MAX_FILES];
 static _Atomic uint32_t table_top;
 static struct fm_file *_Atomic hash[HASH];
 static uint32_t next_gen = 1;
-static struct fm_file_observer *observers;
 static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
 _Atomic uint32_t fm_live_maps;
-void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
-void (*fm_fork_stores)(dev_t dev, ino_t ino);
-void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores, bool vforked);
+_Atomic uint8_t fm_placeholders;
 
 FM_FAULT struct fm_file *fm_file_at(uint32_t id)
 {
@@ -48,15 +45,6 @@ FM_FAULT uint32_t fm_file_top(void)
 bool fm_files_any(void)
 {
 	return atomic_load(&published) != 0;
-}
-
-void fm_file_observe(struct fm_file_observer *o)
-{
-	if (o->listed)
-		return;
-	o->listed = true;
-	o->next = observers;
-	observers = o;
 }
 
 static unsigned bucket(dev_t dev, ino_t ino)
@@ -527,16 +515,14 @@ static void close_descriptors(struct fm_file *f)
 
 static void file_close(struct fm_file *f)
 {
-	for (struct fm_file_observer *o = observers; o; o = o->next)
-		if (o->closing)
-			o->closing(f);
+	FM_UP_EACH(file_closing, tell)
+		tell(f);
 	file_unpublish(f);
 	fm_errseq_note(f);
 	close_descriptors(f);
 	fm_inflight_forget(f);
-	for (struct fm_file_observer *o = observers; o; o = o->next)
-		if (o->closed)
-			o->closed(f);
+	FM_UP_EACH(file_closed, tell)
+		tell(f);
 	fm_epoch_retire(f, file_free);
 	fm_epoch_reclaim(true);
 }
@@ -548,9 +534,8 @@ static void hollow(struct fm_file *f)
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
 	    f->io.path < 0 || f->demote.shut)
 		return;
-	for (struct fm_file_observer *o = observers; o; o = o->next)
-		if (o->hollow)
-			o->hollow(f);
+	FM_UP_EACH(file_hollow, tell)
+		tell(f);
 	if (f->demote.passes)
 		file_shut(f);
 	else
@@ -618,9 +603,8 @@ int fm_file_open_again(struct fm_file *f, bool write)
 void fm_file_beside(struct fm_file *f)
 {
 	f->windows.by_kernel = true;
-	for (struct fm_file_observer *o = observers; o; o = o->next)
-		if (o->beside)
-			o->beside(f);
+	FM_UP_EACH(file_beside, tell)
+		tell(f);
 }
 
 void fm_file_put_locked(struct fm_file *f)
@@ -681,20 +665,23 @@ static void file_reset(void)
 
 bool fm_inflight_look(void)
 {
-	return fm_inflight_any_stored() || atomic_load(&fm_fork_touch_file);
+	return fm_inflight_any_stored() || fm_placeholders_left();
+}
+
+void fm_fork_touch_file(dev_t dev, ino_t ino)
+{
+	if (fm_placeholders_left())
+		FM_UP_EACH(fork_touch_file, touch)
+			touch(dev, ino);
 }
 
 struct fm_file *fm_file_by_stat(const struct stat *st)
 {
 	struct fm_file *f;
 
-	void (*touch)(dev_t, ino_t);
-
 	if (!fm_active() || !S_ISREG(st->st_mode))
 		return NULL;
-	touch = atomic_load(&fm_fork_touch_file);
-	if (touch)
-		touch(st->st_dev, st->st_ino);
+	fm_fork_touch_file(st->st_dev, st->st_ino);
 	f = fm_file_find(st->st_dev, st->st_ino);
 	if (f && !atomic_load(&f->maps)) { /* demoted: the kernel's alone */
 		fm_file_put(f);

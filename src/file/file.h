@@ -7,6 +7,7 @@
 
 #include "base/reason.h"
 #include "base/types.h"
+#include "base/up.h"
 
 struct stat;
 
@@ -56,38 +57,46 @@ void fm_file_put_locked(struct fm_file *f);
 /* [any] When the file of a descriptor was made, in ns, or 0: not known. */
 uint64_t fm_file_birth(int fd);
 
-/* A room that wants to know what becomes of files. Under the space lock,
- * [plain]; NULL: not that. */
-struct fm_file_observer {
-	/* The last reference goes: it is in the table still; it is not. */
-	void (*closing)(struct fm_file *f);
-	void (*closed)(struct fm_file *f);
-	/* The kernel has it, and nobody else but who remembers that. */
-	void (*hollow)(struct fm_file *f);
-	/* The kernel serves a part of it, too. */
-	void (*beside)(struct fm_file *f);
-	struct fm_file_observer *next;
-	bool listed;
-};
-/* [plain] Add o for good; before the first file. Adding it again does no
- * harm. */
-void fm_file_observe(struct fm_file_observer *o);
+/* [plain] What becomes of files, under the space lock. The last reference goes:
+ * it is in the table still; it is not. */
+FM_UPCALL(void, file_closing, struct fm_file *f);
+FM_UPCALL(void, file_closed, struct fm_file *f);
+/* [plain] Likewise: the kernel has it, and nobody else but who remembers
+ * that. */
+FM_UPCALL(void, file_hollow, struct fm_file *f);
+/* [plain] Likewise: the kernel serves a part of it, too. */
+FM_UPCALL(void, file_beside, struct fm_file *f);
 /* [any] Under the space lock: the kernel has mapped a part of f, beside the
  * engine. */
 void fm_file_beside(struct fm_file *f);
 
-/* NULL unless this process is a child of fork with empty mappings (fork.c):
- * puts the kernel's in place where there is one of this file. */
-extern void (*_Atomic fm_fork_touch_file)(dev_t dev, ino_t ino);
-/* NULL but in such a child. The kernel has mapped the file so that it may be
- * stored to: who serves it and only reads demotes it, too, before this returns.
- * Under the space lock. */
-extern void (*fm_fork_stores)(dev_t dev, ino_t ino);
-/* [plain] The program that the child executes gets a descriptor of the file:
- * who serves it demotes it, unless neither side can store. vforked: not the
- * child executes it, but one that it has made by vfork. */
-extern void (*fm_fork_inherits)(dev_t dev, ino_t ino, bool stores,
-				bool vforked);
+/* In a child of fork mappings begin as placeholders (process/fork.c), and the
+ * kernel's are put in place when one is touched. Some may be left; or there
+ * were some, and none is left. */
+enum fm_placeholders {
+	FM_PLACEHOLDERS_NEVER,
+	FM_PLACEHOLDERS_LEFT,
+	FM_PLACEHOLDERS_FILLED,
+};
+extern _Atomic uint8_t fm_placeholders;
+/* [fault] */
+static inline bool fm_placeholders_left(void)
+{
+	return atomic_load(&fm_placeholders) == FM_PLACEHOLDERS_LEFT;
+}
+/* [plain] Puts the kernel's in place where there is one of this file. Asked for
+ * while some are left; fm_fork_touch_file looks whether they are. */
+FM_UPCALL(void, fork_touch_file, dev_t dev, ino_t ino);
+void fm_fork_touch_file(dev_t dev, ino_t ino);
+/* [plain] Under the space lock, asked for in a child that has or had some: the
+ * kernel has mapped the file so that it may be stored to; who serves it and
+ * only reads demotes it, too, before this returns. */
+FM_UPCALL(void, fork_stores, dev_t dev, ino_t ino);
+/* [plain] Likewise, without a lock: the program that the child executes gets a
+ * descriptor of the file; who serves it demotes it, unless neither side can
+ * store. vforked: not the child executes it, but one that it has made by
+ * vfork. */
+FM_UPCALL(void, fork_inherits, dev_t dev, ino_t ino, bool stores, bool vforked);
 
 static inline void fm_raise_to(_Atomic uint64_t *v, uint64_t least)
 {
@@ -130,9 +139,9 @@ extern _Atomic int64_t fm_dirty_total;
 bool fm_is_sparse(const struct stat *st);
 /* [fault] Ask the kernel for the size; falls back to the last known one. */
 int64_t fm_file_size_now(struct fm_file *f);
-/* NULL, or what follows when the program has changed the size of a file: what
- * was beyond the end may not be now. [plain] */
-extern void (*_Atomic fm_file_size_then)(void);
+/* [plain] The program has changed the size of a file: what was beyond the end
+ * may not be now. */
+FM_UPCALL(void, file_resized, void);
 
 /* The rest of what other rooms may use. */
 #include "cache_account.h"

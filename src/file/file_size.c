@@ -5,8 +5,6 @@
 #include "io/io.h"
 #include "tunables.h"
 
-void (*_Atomic fm_file_size_then)(void);
-
 static FM_FAULT bool stat_by(const struct fm_file *f, int fd, struct stat *st)
 {
 	return fd >= 0 && fm_sys_stat_notimes(fd, st) == 0 &&
@@ -60,9 +58,7 @@ void fm_file_has_holes(struct fm_file *f)
 
 void fm_file_size_changed(struct fm_file *f)
 {
-	void (*then)(void) = atomic_load(&fm_file_size_then);
-
 	fm_file_size_now(f);
-	if (then)
-		then();
+	FM_UP_EACH(file_resized, tell)
+		tell();
 }

@@ -336,13 +336,8 @@ static void witness_drop(struct fm_file *f)
 	w->not_before_ms = 0;
 }
 
-static struct fm_file_observer observer = { .closing = witness_drop,
-					    .hollow = witness_drop };
-
-__attribute__((constructor)) static void witness_observe(void)
-{
-	fm_file_observe(&observer);
-}
+FM_UP(file_closing, witness_drop)
+FM_UP(file_hollow, witness_drop)
 
 static void witness_reset(void)
 {

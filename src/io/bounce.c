@@ -65,25 +65,20 @@ FM_FAULT struct fm_bounce *fm_bounce_get(void)
 }
 
 /* Give back the memory of buffers that nobody has. */
-static uint64_t bounce_trim(uint64_t want)
+static void bounce_trim(void)
 {
-	uint64_t n = 0;
-
-	for (int i = 0; i < SLOTS && n < want; i++) {
+	for (int i = 0; i < SLOTS; i++) {
 		struct fm_bounce *s = &slots[i];
 
 		if (!try_lock(s))
 			continue;
-		if (s->mem) {
+		if (s->mem)
 			fm_sys_madvise(s->mem, FM_BOUNCE, MADV_DONTNEED);
-			n += FM_BOUNCE / FM_PAGE;
-		}
 		bounce_unlock(s);
 	}
-	return n;
 }
 
-static struct fm_shrinker shrinker = { .name = "bounce", .trim = bounce_trim };
+FM_UP(shrink_idle, bounce_trim)
 
 FM_FAULT void fm_bounce_put(struct fm_bounce *b)
 {
@@ -96,7 +91,6 @@ static int bounce_start(void)
 	/* One at least: a fault must never find none. */
 	if (!slots[0].mem)
 		slots[0].mem = fm_sys_anon(FM_BOUNCE);
-	fm_shrinker_add(&shrinker);
 	return slots[0].mem ? 0 : -ENOMEM;
 }
 

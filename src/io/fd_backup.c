@@ -10,7 +10,6 @@
 #include "ring.h"
 
 struct fm_backup fm_backup = { .sock = { -1, -1 } };
-int (*_Atomic fm_backup_begin)(void);
 
 #define REGISTRY FM_MAX_FILES /* the first of them */
 
@@ -146,7 +145,7 @@ void fm_backup_registry(unsigned k, int fd)
 
 int fm_backup_file(struct fm_file *f)
 {
-	int (*begin)(void) = atomic_load(&fm_backup_begin);
+	fm_up_backup_begin *begin = FM_UP_ONE(backup_begin);
 	int err = begin ? begin() : 0;
 
 	if (!err && f->io.kept != f->io.buffered)

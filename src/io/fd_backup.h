@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/types.h"
+#include "base/up.h"
 
 /* [fault] The process that keeps them, 0 when there is none (any more). */
 int fm_backup_pid(void);
@@ -42,9 +43,8 @@ void fm_backup_registry(unsigned k, int fd);
 
 /* ---- for the process that keeps them ------------------------------------- */
 
-/* Starts the process, unless it is there. 0 or -errno. NULL: there is to be
- * none. */
-extern int (*_Atomic fm_backup_begin)(void);
+/* [plain] Starts the process, unless it is there. 0 or -errno. */
+FM_UPCALL(int, backup_begin, void);
 
 extern struct fm_backup {
 	_Atomic uint32_t tid; /* the kernel clears it when it ends */

@@ -18,12 +18,6 @@ static _Atomic uint8_t gens[FM_MAX_MAPS];
 _Atomic uint32_t fm_maps_entered;
 static uint32_t free_ids[4096]; /* a few to reuse; else scan onwards */
 static uint32_t free_n, next_id;
-static const struct fm_map_queues *queues;
-
-void fm_map_queues(const struct fm_map_queues *q)
-{
-	queues = q;
-}
 
 FM_FAULT struct fm_map *fm_map_by_id(uint32_t id, uint32_t gen)
 {
@@ -257,12 +251,13 @@ static void break_unit(struct fm_map *m, uint64_t i)
 	uint64_t in = ((uintptr_t)fm_map_addr(m, i) >> FM_PAGE_SHIFT) %
 		      FM_HUGE_PAGES;
 
-	if (!queues || !in || in > i || !(fm_mode(m, i - 1) & PM_HUGE))
+	if (!in || in > i || !(fm_mode(m, i - 1) & PM_HUGE))
 		return;
 	for (uint64_t k = i - in; k < i - in + FM_HUGE_PAGES; k++)
 		if (k < fm_map_pages(m) &&
 		    (fm_mode(m, k) & (PM_PRESENT | PM_QUEUED)))
-			queues->add(m, k, false);
+			FM_UP_EACH(page_renamed, add)
+				add(m, k, false);
 }
 
 /* ---- ghosts ----------------------------------------------------------- */
@@ -274,7 +269,8 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 
 	if (!fm_mode_lazy(mode)) {
 		if (mode & PM_QUEUED)
-			queues->add(m, i, mode & PM_MAIN);
+			FM_UP_EACH(page_renamed, add)
+				add(m, i, mode & PM_MAIN);
 		return;
 	}
 	/* Its marks change. Who has it locked makes it resident again, or is
@@ -282,7 +278,8 @@ static void requeue(struct fm_map *m, uint64_t i, void *arg)
 	if (!fm_page_trylock(p))
 		return;
 	if (fm_mode_lazy(fm_mode(m, i)))
-		queues->add_lazy(m, i);
+		FM_UP_EACH(lazy_renamed, add)
+			add(m, i);
 	fm_page_unlock(p);
 }
 
@@ -307,7 +304,7 @@ static void haunt(struct fm_map *m)
 
 	m->ghost_next = s->ghosts;
 	s->ghosts = m;
-	if (++s->nghosts < GHOSTS || !queues)
+	if (++s->nghosts < GHOSTS)
 		return;
 	fm_for_each_map(o, m->file)
 		if (o->modes == s)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/types.h"
+#include "base/up.h"
 #include "vma_advice.h"
 
 /* Mode bytes of what one mmap call created; pieces of it share them. */
@@ -181,16 +182,12 @@ void fm_map_note_aliases(struct fm_map *m);
 int fm_map_publish(struct fm_map *m);
 void fm_map_unlink(struct fm_map *m);
 
-/* [plain] A room that has entries which name a page by its mapping's id and its
- * number there (the cache) registers this when it starts. add: page i of m
- * needs one more entry, because those that it has do not lead to it any longer.
- * Under the space lock. */
-struct fm_map_queues {
-	void (*add)(struct fm_map *m, uint64_t i, bool hot);
-	/* it is lazy, and locked */
-	void (*add_lazy)(struct fm_map *m, uint64_t i);
-};
-void fm_map_queues(const struct fm_map_queues *q);
+/* [plain] For who has entries that name a page by its mapping's id and its
+ * number there (the cache): page i of m needs one more, because those that it
+ * has do not lead to it any longer. Under the space lock. */
+FM_UPCALL(void, page_renamed, struct fm_map *m, uint64_t i, bool hot);
+/* [plain] Likewise, of a page that is lazy, and locked. */
+FM_UPCALL(void, lazy_renamed, struct fm_map *m, uint64_t i);
 
 /* [any] Visit pages [lo, hi) of m that are not known to be untouched: fn gets
  * the page unlocked. */

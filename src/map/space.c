@@ -18,7 +18,6 @@ static entry root[ROOT];
 static _Atomic uintptr_t low = UINTPTR_MAX, high; /* bounds, only widen */
 static entry *spare; /* node slab */
 static size_t spare_n;
-bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
 
 static inline unsigned index_at(uintptr_t addr, int level)
 {
@@ -187,16 +186,23 @@ bool fm_space_near(uintptr_t a, uintptr_t end)
 	return a < end && a < atomic_load(&high) && end > atomic_load(&low);
 }
 
+FM_FAULT bool fm_fork_touch(uintptr_t addr, size_t len)
+{
+	fm_up_fork_touch *touch;
+
+	if (!fm_placeholders_left())
+		return false;
+	touch = FM_UP_ONE(fork_touch);
+	return touch && touch(addr, len);
+}
+
 bool fm_overlaps(const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr;
-	bool (*touch)(uintptr_t, size_t);
 
 	if (!fm_active() || !fm_space_near(a, a + len))
 		return false;
-	touch = atomic_load(&fm_fork_touch);
-	if (touch)
-		touch(a, len);
+	fm_fork_touch(a, len);
 	fm_window_avoid(a, len);
 	return any_mapped(a, a + len);
 }

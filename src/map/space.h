@@ -14,15 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/up.h"
 #include "file/file.h"
 
 struct fm_map;
 
-/* NULL unless this process is a child of fork with empty mappings (fork.c).
- * True: something in [addr, addr+len) was put in place. A pointer, for in the
- * fault path it is the one exception to the rule of what may be called there.
- */
-extern bool (*_Atomic fm_fork_touch)(uintptr_t addr, size_t len);
+/* [fault] While placeholders are left (file/file.h): have any in [addr,
+ * addr+len) been filled? In the fault path it is the one exception to the rule
+ * of what may be called there. fm_fork_touch looks whether they are. */
+FM_UPCALL(bool, fork_touch, uintptr_t addr, size_t len);
+bool fm_fork_touch(uintptr_t addr, size_t len);
 
 /* [fault] In an epoch: the mapping at addr, or NULL. */
 struct fm_map *fm_space_find(uintptr_t addr);

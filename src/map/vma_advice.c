@@ -136,8 +136,6 @@ void fm_vma_advice_free(struct fm_said *s)
 
 /* ---- to the kernel ----------------------------------------------------- */
 
-void (*fm_vma_advice_told)(const void *at, size_t len, int advice);
-
 /* It refuses what it does not know, or would need more memory for. */
 static void vma_advice_tell(char *at, uint64_t pages, uint8_t what)
 {
@@ -145,9 +143,9 @@ static void vma_advice_tell(char *at, uint64_t pages, uint8_t what)
 
 	for (size_t k = 0; k < WORDS; k++)
 		if ((what & words[k].on) &&
-		    !fm_sys_madvise(at, len, words[k].advice) &&
-		    fm_vma_advice_told)
-			fm_vma_advice_told(at, len, words[k].advice);
+		    !fm_sys_madvise(at, len, words[k].advice))
+			FM_UP_EACH(vma_advice_told, tell)
+				tell(at, len, words[k].advice);
 }
 
 void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,

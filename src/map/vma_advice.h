@@ -13,6 +13,7 @@
 #define FM_VMA_ADVICE_H
 
 #include "base/types.h"
+#include "base/up.h"
 
 struct fm_vma_advice_range {
 	uint64_t first, stop; /* pages, as the mode bytes are counted */
@@ -32,8 +33,8 @@ int fm_vma_advice_note(struct fm_said *s, uint64_t first, uint64_t stop,
  * another). */
 void fm_vma_advice_grow(struct fm_said *s, uint64_t first, uint64_t stop,
 		  const struct fm_said *from, uint64_t like);
-/* Who keeps what is said of mappings of the kernel. */
-extern void (*fm_vma_advice_told)(const void *at, size_t len, int advice);
+/* [plain] For who keeps what is said of mappings of the kernel. */
+FM_UPCALL(void, vma_advice_told, const void *at, size_t len, int advice);
 /* Say it to the kernel: page `first` lies at address `at` now, and so on up to
  * page `stop`. */
 void fm_vma_advice_tell(const struct fm_said *s, uint64_t first, uint64_t stop,

@@ -406,10 +406,7 @@ static int engine_runs(void)
 	return 0;
 }
 
-__attribute__((constructor)) static void judge_watch(void)
-{
-	fm_kernel_monitor_look = beside_engine;
-}
+FM_UP(kernel_monitor, beside_engine)
 
 void fm_trial_counts(struct fm_trial_counts *ret)
 {

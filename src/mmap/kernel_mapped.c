@@ -34,12 +34,7 @@ static void add_file(struct fm_file *f)
 	kernel_mapped_add(f->dev, f->ino);
 }
 
-static struct fm_file_observer observer = { .beside = add_file };
-
-__attribute__((constructor)) static void kernel_mapped_begin(void)
-{
-	fm_file_observe(&observer);
-}
+FM_UP(file_beside, add_file)
 
 /* The inode alone decides (proc.h): a file taken for another stays the
  * kernel's, no more. */

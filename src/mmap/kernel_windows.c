@@ -287,7 +287,7 @@ static bool worth_look(size_t len, int flags, int fd)
 	       (len <= most || len <= fm_unserved_longest() ||
 		len < fm_policy_least_size()) &&
 	       !(flags & ~(MAP_TYPE | MAP_POPULATE | MAP_NORESERVE)) &&
-	       !atomic_load(&fm_fork_touch_file);
+	       !fm_placeholders_left();
 }
 
 void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,

@@ -34,8 +34,6 @@
 #include "vm/vm.h"
 #include "warm/warm.h"
 
-void (*fm_hook_maps)(void);
-
 /* ---- taking over ------------------------------------------------------- */
 
 #define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -274,12 +272,7 @@ static void maps_end(struct fm_file *f)
 		fm_maps_end(fm_serve_maps(c), fm_now_ns());
 }
 
-static struct fm_file_observer observer = { .closing = maps_end };
-
-__attribute__((constructor)) static void mmap_observe(void)
-{
-	fm_file_observe(&observer);
-}
+FM_UP(file_closing, maps_end)
 
 static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 		      char *at)
@@ -308,8 +301,9 @@ static int mmap_leave_to_kernel(struct fm_mmap_request *q,
 				       FM_WHY_KERNEL_MAPS);
 	if (!fm_is_served(known) && fm_settings()->mode == FM_MODE_ON) {
 		fm_kernel_mapped_add(&q->st);
-		if (fm_fork_stores && q->shared && q->maywrite)
-			fm_fork_stores(q->st.st_dev, q->st.st_ino);
+		if (atomic_load(&fm_placeholders) && q->shared && q->maywrite)
+			FM_UP_EACH(fork_stores, tell)
+				tell(q->st.st_dev, q->st.st_ino);
 	}
 	return err;
 }
@@ -447,7 +441,7 @@ static int take_window(struct fm_mmap_request *q, struct fm_file *known,
 	void *p;
 
 	if (!is_simple(q) || !(known->map_kinds & kind_bit(q)) ||
-	    atomic_load(&fm_fork_touch) || need_engine())
+	    fm_placeholders_left() || need_engine())
 		return -ENOTSUP;
 	p = lay_window(q, known, len);
 	if (fm_is_err(p))
@@ -653,8 +647,9 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		if (!(flags & MAP_FIXED) || !fm_overlaps(addr, len))
 			return mmap_note_left(&q, NULL, map_kernel(&q));
 	}
-	if (q.policy && q.policy->engage && fm_hook_maps)
-		fm_hook_maps();
+	if (q.policy && q.policy->engage)
+		FM_UP_EACH(shim_maps, tell)
+			tell();
 	err = source_ready(&q);
 	if (err) {
 		if (known)

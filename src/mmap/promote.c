@@ -504,10 +504,4 @@ static int take_locked(struct fm_file *f, enum fm_server_reason why)
 	return err;
 }
 
-static int promote_offer(void)
-{
-	fm_server_to_engine = take_locked;
-	return 0;
-}
-
-FM_LIFE(promote, .level = FM_LIFE_HELPERS, .start = promote_offer)
+FM_UP(server_to_engine, take_locked)

@@ -80,15 +80,12 @@ static void note_source(struct fm_mmap_request *q, const struct fm_file *known)
 
 bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 {
-	void (*touch)(dev_t, ino_t) = atomic_load(&fm_fork_touch_file);
-
 	*ret_known = NULL;
 	if ((q->flags & MAP_ANONYMOUS) || q->fd < 0 || !q->len ||
 	    !fm_policy_any() || fm_sys_fstat(q->fd, &q->st) ||
 	    !S_ISREG(q->st.st_mode))
 		return false;
-	if (touch)
-		touch(q->st.st_dev, q->st.st_ino);
+	fm_fork_touch_file(q->st.st_dev, q->st.st_ino);
 	*ret_known = fm_file_find_fd(&q->st, q->fd, false);
 	if (*ret_known) {
 		q->policy = (*ret_known)->policy;

@@ -148,7 +148,8 @@ static bool needs_no_look(size_t len, int flags)
 
 	if (len >= fm_policy_least_size() ||
 	    fm_settings()->mode != FM_MODE_ON ||
-	    ((flags & MAP_TYPE) != MAP_PRIVATE && fm_fork_stores))
+	    ((flags & MAP_TYPE) != MAP_PRIVATE &&
+	     atomic_load(&fm_placeholders)))
 		return false;
 	n = atomic_fetch_add_explicit(&met, 1, memory_order_relaxed);
 	return n >= fm_tune.windows_sure && n % (fm_tune.windows_unasked + 1);

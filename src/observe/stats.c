@@ -135,13 +135,12 @@ bool fm_stats_was_retired(dev_t dev, ino_t ino, uint64_t born)
 	return was;
 }
 
-static struct fm_file_observer observer = { .closed = retire };
+FM_UP(file_closed, retire)
 
 __attribute__((constructor)) static void stats_begin(void)
 {
 	load_pid = fm_sys_getpid();
 	load_ms = fm_now_ms();
-	fm_file_observe(&observer);
 }
 
 uint64_t fm_stats_retired(struct fm_file_stats *sum,

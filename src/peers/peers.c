@@ -319,15 +319,8 @@ static void drop_claim(struct fm_file *f)
 	}
 }
 
-static struct fm_file_observer observer = {
-	.closing = drop_claim,
-	.hollow = kernels_now,
-};
-
-__attribute__((constructor)) static void peers_observe(void)
-{
-	fm_file_observe(&observer);
-}
+FM_UP(file_closing, drop_claim)
+FM_UP(file_hollow, kernels_now)
 
 void fm_peers_reset(void)
 {

@@ -133,9 +133,10 @@ static void peers_inherit_look_at(const char *dir, int n, void *arg)
 	else if (heir == FM_HEIR_VFORKED)
 		vforked(&st, stores);
 	if (heir != FM_HEIR_SPAWNED && heir != FM_HEIR_SHELL &&
-	    fm_fork_inherits)
-		fm_fork_inherits(st.st_dev, st.st_ino, stores,
-				 heir == FM_HEIR_VFORKED);
+	    atomic_load(&fm_placeholders))
+		FM_UP_EACH(fork_inherits, tell)
+			tell(st.st_dev, st.st_ino, stores,
+			     heir == FM_HEIR_VFORKED);
 }
 
 /* Without the device, which is not that of stat on btrfs and overlayfs: a file
@@ -186,7 +187,7 @@ void fm_files_inherited(enum fm_heir heir, int pid)
 	int err;
 
 	if (!fm_active() || fm_sys_confined() ||
-	    (heir == FM_HEIR_FORKED && !atomic_load(&fm_fork_touch_file)))
+	    (heir == FM_HEIR_FORKED && !fm_placeholders_left()))
 		return;
 	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid ? pid : fm_sys_getpid());
 	/* If it cannot be opened it is another user's, or gone. */

@@ -438,11 +438,8 @@ static bool is_quiet(const struct fm_file *f)
 	       !atomic_load(&lost);
 }
 
-__attribute__((constructor)) static void peers_watch_begin(void)
-{
-	fm_apart_begun = note_helper;
-	fm_unmap_cache_quiet = is_quiet;
-}
+FM_UP(apart_begun, note_helper)
+FM_UP(file_is_quiet, is_quiet)
 
 /* inotify does not tell whose event it is: writes by others cannot be told
  * from our own write-back, so they are not heard on this path; who has the

@@ -145,11 +145,7 @@ static void ending_end_if_alone(void)
 	fm_sys1(SYS_exit_group, status);
 }
 
-static int ending_start(void)
-{
-	atomic_store(&fm_each_second, ending_end_if_alone);
-	return 0;
-}
+FM_UP(each_second, ending_end_if_alone)
 
 static void ending_stop(void)
 {
@@ -157,5 +153,4 @@ static void ending_stop(void)
 		fm_ending(false);
 }
 
-FM_LIFE(ending, .level = FM_LIFE_GATE, .start = ending_start,
-	.stop = ending_stop)
+FM_LIFE(ending, .level = FM_LIFE_GATE, .stop = ending_stop)

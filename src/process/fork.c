@@ -432,8 +432,7 @@ static void stop_if_done(void)
 	for (uint32_t k = 0; k < nlazy; k++)
 		if (lazy[k])
 			return;
-	atomic_store(&fm_fork_touch, NULL);
-	atomic_store(&fm_fork_touch_file, NULL);
+	atomic_store(&fm_placeholders, FM_PLACEHOLDERS_FILLED);
 }
 
 static bool fork_covers(struct fm_file *f, uintptr_t a, uintptr_t end)
@@ -494,7 +493,7 @@ void fm_fork_unmaps(const void *addr, size_t len)
 	bool locked;
 	uint64_t old;
 
-	if (!atomic_load(&fm_fork_touch) || (a & FM_PAGE_MASK) ||
+	if (!fm_placeholders_left() || (a & FM_PAGE_MASK) ||
 	    !fm_space_near(a, end))
 		return;
 	locked = fm_space_locked();
@@ -550,6 +549,11 @@ static void inherits(dev_t dev, ino_t ino, bool stores, bool vforked)
 	fm_space_unlock(&old);
 }
 
+FM_UP(fork_touch, fork_touch)
+FM_UP(fork_touch_file, touch_file)
+FM_UP(fork_stores, mapped_for_stores)
+FM_UP(fork_inherits, inherits)
+
 /* ---- child: start ------------------------------------------------------ */
 
 /* An empty file behind the mapping: every touch is a SIGBUS. */
@@ -601,10 +605,11 @@ static bool fork_begin_file(struct fm_file *f, int empty)
  * taken SIGBUS, for one of the parent's threads had it blocked. */
 static bool hears(void)
 {
+	fm_up_shim_take_signals *take = FM_UP_ONE(shim_take_signals);
+
 	if (fm_delivery() != FM_DELIVERY_THREAD)
 		return true;
-	return !(saved_mask >> (SIGBUS - 1) & 1) && fm_hook_take_signals &&
-	       !fm_hook_take_signals();
+	return !(saved_mask >> (SIGBUS - 1) & 1) && take && !take();
 }
 
 /* The engine's tables begin anew; what waits is kept here. */
@@ -657,10 +662,7 @@ void fm_fork_child(void)
 	fork_begin();
 	engine_anew();
 	if (nlazy) {
-		atomic_store(&fm_fork_touch, fork_touch);
-		atomic_store(&fm_fork_touch_file, touch_file);
-		fm_fork_stores = mapped_for_stores;
-		fm_fork_inherits = inherits;
+		atomic_store(&fm_placeholders, FM_PLACEHOLDERS_LEFT);
 		stop_if_done();
 	}
 	fm_helper_fork_ends();

@@ -461,12 +461,6 @@ static bool guardian_follow(void)
 	return true;
 }
 
-static int guardian_offer(void)
-{
-	atomic_store(&fm_backup_begin, start_guardian);
-	atomic_store(&fm_creds_follow, guardian_follow);
-	return 0;
-}
-
-FM_LIFE(guardian, .level = FM_LIFE_HELPERS, .start = guardian_offer,
-	.reset = guardian_reset)
+FM_UP(backup_begin, start_guardian)
+FM_UP(creds_follow, guardian_follow)
+FM_LIFE(guardian, .level = FM_LIFE_HELPERS, .reset = guardian_reset)

@@ -405,11 +405,11 @@ static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
 	return err;
 }
 
-int (*fm_server_to_engine)(struct fm_file *f, enum fm_server_reason why);
-
 static int to_engine(struct fm_file *f, enum fm_server_reason why)
 {
-	return fm_server_to_engine ? fm_server_to_engine(f, why) : -EOPNOTSUPP;
+	fm_up_server_to_engine *take = FM_UP_ONE(server_to_engine);
+
+	return take ? take(f, why) : -EOPNOTSUPP;
 }
 
 /* Nothing but speed asks for it. */
@@ -572,11 +572,5 @@ static int take_unservable(struct fm_file *f, uintptr_t addr, bool beyond)
 			fm_demote_unreadable(f, addr, FM_WHY_UNREADABLE);
 }
 
-static int demote_offer(void)
-{
-	fm_demote_queue_start(serve_queue);
-	atomic_store(&fm_fault_unservable, take_unservable);
-	return 0;
-}
-
-FM_LIFE(demote, .level = FM_LIFE_HELPERS, .start = demote_offer)
+FM_UP(demote_queue, serve_queue)
+FM_UP(fault_unservable, take_unservable)

@@ -162,11 +162,6 @@ static void demote_pagecache_forked(void)
 	later = now = NULL;
 }
 
-static int demote_pagecache_offer(void)
-{
-	atomic_store(&fm_wb_idle, serve_later);
-	return 0;
-}
-
+FM_UP(wb_idle, serve_later)
 FM_LIFE(demote_pagecache, .level = FM_LIFE_HELPERS,
-	.start = demote_pagecache_offer, .forked = demote_pagecache_forked)
+	.forked = demote_pagecache_forked)

@@ -175,13 +175,7 @@ void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
 	fm_krange_add(&r);
 }
 
-static int kmap_start(void)
-{
-	fm_vma_advice_told = fm_krange_said;
-	return 0;
-}
-
-FM_LIFE(kmap, .level = FM_LIFE_HELPERS, .start = kmap_start)
+FM_UP(vma_advice_told, fm_krange_said)
 
 /* ---- pieces ------------------------------------------------------------ */
 

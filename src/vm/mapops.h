@@ -7,6 +7,7 @@
 #define FM_MAPOPS_H
 
 #include "base/types.h"
+#include "base/up.h"
 #include "fault/fault.h"
 #include "file/file.h"
 
@@ -26,8 +27,8 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why);
 /* Could f come back, after it has been demoted for this reason? */
 bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why);
-/* NULL, or what makes the engine the server again (mmap/promote.h). */
-extern int (*fm_server_to_engine)(struct fm_file *f, enum fm_server_reason why);
+/* [plain] Under the space lock: makes the engine the server again. */
+FM_UPCALL(int, server_to_engine, struct fm_file *f, enum fm_server_reason why);
 /* The process ends: what is demoted now is not going to be used. */
 extern _Atomic bool fm_demote_ends;
 /* Say, once a file, that f could not be demoted. */

@@ -45,7 +45,6 @@ static struct kept kept[KEPT]; /* under the lock, a leaf */
 static struct fm_lock lock;
 static _Atomic int64_t pages;  /* of all entries, charged */
 static uint64_t clock_stamp;
-bool (*fm_unmap_cache_quiet)(const struct fm_file *f);
 
 /* ---- which file --------------------------------------------------------- */
 
@@ -225,12 +224,7 @@ static FM_FAULT uint64_t unmap_cache_trim(uint64_t want)
 	return n;
 }
 
-static struct fm_shrinker shrinker FM_FAULT_CALLS = {
-	.name = "unmap cache",
-	.order = 1,
-	.trim = unmap_cache_trim,
-	.fault_safe = true,
-};
+FM_SHRINKER(unmap_cache, .order = FM_SHRINK_FIRST, .trim = unmap_cache_trim)
 
 static struct kept *free_entry(void)
 {
@@ -246,7 +240,6 @@ static void add_kept(struct fm_map *m, const struct stat *st, char *mem,
 {
 	struct kept *k;
 
-	fm_shrinker_add(&shrinker);
 	fm_lock(&lock);
 	k = free_entry();
 	*k = (struct kept){
@@ -264,6 +257,7 @@ static void add_kept(struct fm_map *m, const struct stat *st, char *mem,
 
 bool fm_unmap_cache_put(struct fm_map *m)
 {
+	fm_up_file_is_quiet *quiet = FM_UP_ONE(file_is_quiet);
 	uint64_t end = m->pgoff + fm_map_pages(m), last = 0;
 	uint8_t *mode;
 	struct stat st;
@@ -272,7 +266,7 @@ bool fm_unmap_cache_put(struct fm_map *m)
 
 	if (!worth_it(m) || fm_dirty_next(m->file, m->pgoff, end) < end ||
 	    fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT) ||
-	    !fm_unmap_cache_quiet || !fm_unmap_cache_quiet(m->file) ||
+	    !quiet || !quiet(m->file) ||
 	    fm_sys_fstat(m->file->io.path, &st) || st.st_ino != m->file->ino ||
 	    !st.st_nlink || !unmap_cache_settled(m->file, &st))
 		return false;

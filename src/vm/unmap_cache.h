@@ -11,6 +11,7 @@
 #define FM_UNMAP_CACHE_H
 
 #include "base/types.h"
+#include "base/up.h"
 
 /* [any] Under the space lock. m is hidden, its touched pages are locked and
  * clean, its memory is still there. True: the memory has been taken (and is not
@@ -29,7 +30,7 @@ void fm_unmap_cache_drop(void);
  * its own? */
 bool fm_fine_times(int fd);
 
-/* NULL, or whether nobody else has had the file open since we watch it. */
-extern bool (*fm_unmap_cache_quiet)(const struct fm_file *f);
+/* [plain] Has nobody else had the file open since we watch it? */
+FM_UPCALL(bool, file_is_quiet, const struct fm_file *f);
 
 #endif

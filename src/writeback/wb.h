@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include "base/types.h"
+#include "base/up.h"
 #include "file/file.h"
 
 /* [any] Write every page of [first, end) that was dirty when called. `wait`:
@@ -65,8 +66,8 @@ bool fm_wb_failing(void);
  * now? */
 bool fm_wb_refused(const struct fm_file *f);
 
-/* NULL, or what the write-back thread does each time before it rests: [plain],
- * without a lock. fm_wb_kick wakes it. */
-extern void (*_Atomic fm_wb_idle)(void);
+/* [plain] By the write-back thread, each time before it rests, without a lock.
+ * fm_wb_kick wakes it. */
+FM_UPCALL(void, wb_idle, void);
 
 #endif

@@ -14,7 +14,6 @@
 #include "policy.h"
 #include "tunables.h"
 
-void (*_Atomic fm_wb_idle)(void);
 
 static struct fm_event kicked;
 static _Atomic bool started;
@@ -171,9 +170,7 @@ static void flush_down(const struct fm_policy *p)
 
 static void be_idle(void)
 {
-	void (*idle)(void) = atomic_load(&fm_wb_idle);
-
-	if (idle)
+	FM_UP_EACH(wb_idle, idle)
 		idle();
 }
 

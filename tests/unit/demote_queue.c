@@ -48,13 +48,14 @@ static void serve(void)
 		fm_demote_each(demote);
 }
 
+FM_UP(demote_queue, serve)
+
 static int begin(void **state)
 {
 	memset(files, 0, sizeof(files));
 	memset(done, 0, sizeof(done));
 	asks_again = NULL;
 	fm_demote_queue_reset();
-	fm_demote_queue_start(serve);
 	return 0;
 }
 

@@ -214,6 +214,6 @@ FM_UNIT(device)
 		cmocka_unit_test(waits_for_the_kernel_have_a_line),
 	};
 
-	fm_clock = made_up_clock;
+	fm_clock_found(made_up_clock);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

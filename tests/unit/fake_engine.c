@@ -39,9 +39,6 @@ static bool soft_prot;
 
 _Atomic uint32_t fm_live_maps;
 _Atomic bool fm_threads;
-int (*fm_hook_take_signals)(void);
-bool (*fm_hook_is_me)(void);
-void (*fm_hook_maps)(void);
 
 bool fm_engine_init(const char *progname, char **envp)
 {
@@ -63,11 +60,13 @@ static int start(void)
 {
 	struct uffdio_api api = { .api = UFFD_API,
 				  .features = UFFD_FEATURE_SIGBUS };
+	fm_up_shim_take_signals *take;
 	int fd, r;
 
 	if (uffd >= 0)
 		return 0;
-	r = fm_hook_take_signals ? fm_hook_take_signals() : -ENOSYS;
+	take = FM_UP_ONE(shim_take_signals);
+	r = take ? take() : -ENOSYS;
 	if (r)
 		return r;
 	fd = (int)fm_sys1(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
