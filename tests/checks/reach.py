@@ -52,6 +52,50 @@ def graph(library, name_at):
     return edges
 
 
+def upcalls(library):
+    """{kind: {what its pointers point to}}: src/base/up.h. Of a struct, the functions
+    that it names."""
+    place, size, to, out = {}, {}, {}, {}
+    for l in lines("readelf", "-SsrW", library):
+        f = l.replace("[ ", "[").split()
+        if len(f) > 5 and f[0].startswith("[") and f[1].startswith("fm_up_"):
+            place[f[1][len("fm_up_"):]] = int(f[3], 16), int(f[5], 16)
+        elif len(f) > 7 and f[3] == "OBJECT":
+            size[int(f[1], 16)] = int(f[2], 0)
+        elif len(f) == 4 and f[2].endswith("_RELATIVE"):
+            to[int(f[0], 16)] = int(f[3], 16)
+    for kind, (at, n) in place.items():
+        entries = {to[a] for a in range(at, at + n, 8) if a in to}
+        out[kind] = entries | {to[a] for e in entries for a in
+                               range(e, e + size.get(e, 0), 8) if a in to}
+    return out
+
+
+def calls_up(archive):
+    """[(function, kind)]: who goes through the pointers of a kind."""
+    found, here = [], None
+    for l in lines("objdump", "-dr", "--no-show-raw-insn", archive):
+        m = re.match(r"^[0-9a-f]+ <(.+)>:$", l)
+        if m:
+            here = m.group(1)
+            continue
+        m = re.search(r"R_\w+\s+__start_fm_up_(\w+)", l)
+        if m and (here, m.group(1)) not in found:
+            found.append((here, m.group(1)))
+    return found
+
+
+def with_upcalls(edges, functions, library, archive):
+    """Edges, with an upcall as if it were a call."""
+    name_at, at = functions
+    to = upcalls(library)
+    more = collections.defaultdict(set, {f: set(t) for f, t in edges.items()})
+    for function, kind in calls_up(archive):
+        if (None, function) in at and kind in to:
+            more[at[(None, function)]] |= {t for t in to[kind] if t in name_at}
+    return more
+
+
 def path_to(node, parent, name_at):
     names = []
     while node is not None:
