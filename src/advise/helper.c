@@ -339,7 +339,9 @@ void fm_helper_need(void)
 		atomic_store(&state, REFUSED);
 }
 
-void fm_helper_mapped(const struct fm_krange *r)
+/* The thread does not sleep on, and it begins at the advice of which to be
+ * wrong costs less. */
+static void helper_mapped(const struct fm_krange *r)
 {
 	fm_helper_need();
 	if (r->end - r->start < fm_tune.helper_wakes ||
@@ -349,6 +351,15 @@ void fm_helper_mapped(const struct fm_krange *r)
 		fm_krange_advise(r->id, r->start, r->end, MADV_RANDOM);
 	fm_event_raise(&bell);
 }
+
+/* Who looks whether anything is read comes after who knows. */
+static void range_is_new(const struct fm_krange *r)
+{
+	helper_mapped(r);
+	fm_kernel_monitor_need();
+}
+
+FM_UP(krange_added, range_is_new)
 
 void fm_helper_end(void)
 {

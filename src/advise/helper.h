@@ -17,10 +17,6 @@
 
 /* [any] There is a range: the thread starts, unless it is there. */
 void fm_helper_need(void);
-/* [any] It is new: the thread does not sleep on, and it begins at the advice of
- * which to be wrong costs less. */
-struct fm_krange;
-void fm_helper_mapped(const struct fm_krange *r);
 /* [plain] In a child of fork, first and last of all: in between threads are
  * forgotten, and none may be made. */
 void fm_helper_fork_begins(void);

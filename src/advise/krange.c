@@ -10,10 +10,8 @@
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
-#include "helper.h"
 #include "krange_priv.h"
 #include "policy.h"
-#include "kernel_monitor.h"
 
 _Atomic uint32_t fm_kranges; /* how many there are */
 
@@ -201,8 +199,8 @@ void fm_krange_add(const struct fm_krange *r)
 	/* Who records starts beside the thread that advises. */
 	if (!fm_krange_may_advise(&new) && !fm_settings()->trace_serve)
 		return;
-	fm_helper_mapped(&new);
-	fm_kernel_monitor_need();
+	FM_UP_EACH(krange_added, tell)
+		tell(&new);
 }
 
 void fm_krange_forget(uintptr_t start, uintptr_t end)

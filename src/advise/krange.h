@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "base/reason.h"
+#include "base/up.h"
 
 struct fm_policy;
 
@@ -57,6 +58,8 @@ struct fm_krange {
 /* [any] What was there before is forgotten. id, since_ms and edit are given to
  * it. */
 void fm_krange_add(const struct fm_krange *r);
+/* [any] It is new, and may be advised, or is to be recorded. */
+FM_UPCALL(void, krange_added, const struct fm_krange *r);
 /* [any] The engine serves [start, end) from now on, or nobody does. */
 void fm_krange_forget(uintptr_t start, uintptr_t end);
 

@@ -131,7 +131,8 @@ void fm_creds_begin(void)
 		set_caps(&want);
 }
 
-void fm_creds_take(void)
+/* In a thread of ours: what the program has. */
+static void creds_take(void)
 {
 	uint64_t mask;
 
@@ -141,6 +142,9 @@ void fm_creds_take(void)
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 }
+
+FM_UP(thread_begins, fm_creds_begin)
+FM_UP(thread_ordered, creds_take)
 
 static void look_at_bounds(struct creds *c)
 {
@@ -260,7 +264,7 @@ void fm_creds_dropped(void)
 	creds_change(look_at_one, NULL);
 }
 
-void fm_creds_reset(void)
+static void creds_reset(void)
 {
 	fm_lock_reset(&orders);
 	fm_lock_reset(&lock);
@@ -386,4 +390,5 @@ void fm_creds_look(void)
 	fm_sys_munmap(text, TEXT);
 }
 
-FM_LIFE(creds, .level = FM_LIFE_IO, .second = fm_creds_look)
+FM_LIFE(creds, .level = FM_LIFE_IO, .second = fm_creds_look,
+	.forked = creds_reset)

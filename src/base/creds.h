@@ -38,19 +38,15 @@
  * it does anything else. If it cannot, it opens nothing by name. */
 FM_UPCALL(bool, creds_follow, void);
 
-/* [plain] In a thread of ours: take what the program has. */
-void fm_creds_take(void);
-/* [plain] First in a thread of ours, and in the guardian: give up the
+/* [plain] In the guardian, and first in each thread of ours: give up the
  * capabilities that a thread of the program has given up, and all that an exec
  * could bring. */
 void fm_creds_begin(void);
-/* [plain] In the guardian: like fm_creds_take without the lock, whose holder
- * may be dead. What is read while the program writes it is followed by another
- * order. False: the guardian is still another user. */
+/* [plain] In the guardian: take what the program has, as each thread of ours
+ * does, but without the lock, whose holder may be dead. What is read while the
+ * program writes it is followed by another order. False: the guardian is still
+ * another user. */
 bool fm_creds_take_unlocked(void);
 /* [any] Follow what no hook has seen. Two system calls where nothing is. */
 void fm_creds_look(void);
-/* [plain] In the child of fork. */
-void fm_creds_reset(void);
-
 #endif

@@ -22,6 +22,17 @@ FM_FAULT const char *fm_proc_fd(char buf[FM_PROC_FD], int fd)
 	return buf;
 }
 
+bool fm_proc_fd_path(int fd, char *path, size_t size)
+{
+	char link[FM_PROC_FD];
+	long n;
+
+	fm_proc_fd(link, fd);
+	n = fm_sys4(SYS_readlinkat, AT_FDCWD, link, path, size - 1);
+	path[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
 struct reader {
 	bool (*one)(const struct fm_proc_map *m, void *arg);
 	void *arg;

@@ -15,6 +15,8 @@
 /* [fault] "/proc/self/fd/N", by which a file is opened again. Returns buf. */
 #define FM_PROC_FD 32
 const char *fm_proc_fd(char buf[FM_PROC_FD], int fd);
+/* [any] The path of an open file, as /proc has it. False: none to be had. */
+bool fm_proc_fd_path(int fd, char *path, size_t size);
 
 /* A line of a process's maps, proc_pid_maps(5). On btrfs and overlayfs the
  * device is not that of stat(2). The path has no end where the line did not

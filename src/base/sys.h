@@ -171,8 +171,8 @@ int fm_sys_stat_notimes(int fd, struct stat *st);
  * which might not answer. */
 int fm_sys_which(int fd, struct stat *st);
 
-/* [any] The path of an open file, as /proc has it. False: none to be had. */
-bool fm_sys_fd_path(int fd, char *path, size_t size);
+/* [any] When the file of a descriptor was made, in ns, or 0: not known. */
+uint64_t fm_sys_birth(int fd);
 
 /* Is fd that file? The number may be another's by now. */
 static inline bool fm_sys_is_file(int fd, dev_t dev, ino_t ino)

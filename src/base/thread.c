@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "creds.h"
 #include "engine.h"
 #include "fds.h"
 #include "life.h"
@@ -95,7 +94,8 @@ static void carry_out(void)
 
 	if (!self || atomic_load(&self->done) == n)
 		return;
-	fm_creds_take();
+	FM_UP_EACH(thread_ordered, obey)
+		obey();
 	atomic_store(&self->done, n);
 	atomic_fetch_add(&carried, 1);
 	fm_futex_wake(&carried, 1);
@@ -294,7 +294,8 @@ static void thread_main(void *arg)
 	fm_tls_begin();
 	fm_signals_blocked = true; /* for good: sections need no system call */
 	thread_obey();
-	fm_creds_begin();
+	FM_UP_EACH(thread_begins, tell)
+		tell();
 	self->fn(self->arg);
 }
 
@@ -463,7 +464,6 @@ static void thread_reset(void)
 		atomic_store(&threads[i].moment, 0);
 	}
 	fm_thread_spare();
-	fm_creds_reset();
 }
 
 /* A child without an engine may have had one, too (process/fork_bring.c). */

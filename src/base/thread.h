@@ -25,6 +25,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "up.h"
+
 /* [plain] In the constructor. */
 void fm_thread_init(void);
 
@@ -66,6 +68,9 @@ int fm_thread_one(void);
  * when it has ended. */
 bool fm_thread_is(int tid);
 
+/* [plain] First in each thread of ours; and to carry out an order, in each. */
+FM_UPCALL(void, thread_begins, void);
+FM_UPCALL(void, thread_ordered, void);
 /* [any] Make all threads carry out order number n, the calling one too, and
  * wait until each has, for two seconds at most. Returns how many have not. */
 int fm_thread_order(uint32_t n);

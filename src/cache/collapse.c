@@ -53,11 +53,13 @@ static bool collapse_due(void)
 	return p && atomic_fetch_add(&waited, 1) + 1 >= p;
 }
 
-FM_FAULT void fm_collapse_wake(void)
+static FM_FAULT void collapse_wake(void)
 {
 	if (fm_event_waited(&work))
 		fm_event_raise(&work);
 }
+
+FM_UP(frame_wanted, collapse_wake)
 
 /* Wakes the thread if there may be something to do. */
 static void collapse_every_second(void)

@@ -17,8 +17,4 @@
  * one, so that it is worth making them present. */
 int fm_collapse(uintptr_t a, bool ask);
 
-/* [fault] There may be a frame to buy or to make (frame.h): that thread's work,
- * too. */
-void fm_collapse_wake(void);
-
 #endif

@@ -4,7 +4,6 @@
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
-#include "collapse.h"
 #include "map/map.h"
 #include "policy.h"
 #include "tunables.h"
@@ -215,6 +214,12 @@ static FM_FAULT struct fm_frame *frame_make(bool some)
 	return NULL;
 }
 
+static FM_FAULT void tell_wanted(void)
+{
+	FM_UP_EACH(frame_wanted, tell)
+		tell();
+}
+
 FM_FAULT struct fm_frame *fm_frame_get(void)
 {
 	struct fm_frame *fr = pop(&full);
@@ -223,7 +228,7 @@ FM_FAULT struct fm_frame *fm_frame_get(void)
 		return fr ? fr : frame_make(true);
 	/* What is fresh has to be registered, by who has the descriptor. */
 	if (!atomic_exchange(&wanted, true))
-		fm_collapse_wake();
+		tell_wanted();
 	return NULL;
 }
 
@@ -354,7 +359,7 @@ static FM_FAULT void spend(uint64_t ns)
 	if (atomic_load(&spent) < price)
 		atomic_fetch_add(&spent, ns);
 	if (atomic_load(&spent) >= price)
-		fm_collapse_wake();
+		tell_wanted();
 }
 
 /* Evicted memory waits for a use, or will find no room. */

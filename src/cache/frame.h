@@ -21,6 +21,7 @@
 #define FM_FRAME_H
 
 #include "base/types.h"
+#include "base/up.h"
 
 #define FM_FRAMES 32 /* size: frames for transfers, at most */
 #define FM_STANDBY 128 /* size: units in standby, at most */
@@ -34,6 +35,8 @@ struct fm_frame {
 				   place of what is */
 };
 
+/* There may be a frame to buy or to make, by a thread that has descriptors. */
+FM_UPCALL(void, frame_wanted, void);
 /* [plain] At most n frames hold memory for transfers; `standby` more slots take
  * what was evicted last. n of 0, or a kernel without UFFDIO_MOVE, turns huge
  * frames off. 0 or -ENOMEM. */

@@ -8,7 +8,6 @@
 #include "evict_queues.h"
 #include "reuse.h"
 #include "shares.h"
-#include "standby.h"
 #include "streaming.h"
 #include "tunables.h"
 
@@ -112,7 +111,8 @@ FM_FAULT void fm_ghost_pass(uint64_t pages)
 {
 	fm_count(&evicted, pages);
 	fm_count(&left, pages);
-	fm_standby_age(pages);
+	FM_UP_EACH(ghost_passed, tell)
+		tell(pages);
 }
 
 /* Parts of the cache that were evicted since what has hash h was, if it is

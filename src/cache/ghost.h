@@ -8,15 +8,17 @@
 #define FM_GHOST_H
 
 #include "base/types.h"
+#include "base/up.h"
 
 /* [plain] For a cache of so many pages. 0 or -ENOMEM. */
 int fm_ghost_start(uint64_t pages);
 
 /* Page i of m has just been evicted. */
 void fm_ghost_add(const struct fm_map *m, uint64_t i);
-/* So many pages have been evicted: the time of ghosts and of standby units goes
- * on. */
+/* So many pages have been evicted: the time of ghosts goes on, and that of
+ * whoever answers. */
 void fm_ghost_pass(uint64_t pages);
+FM_UPCALL(void, ghost_passed, uint64_t pages);
 /* A unit has been moved in; has left. Its pages are no ghosts: they come back
  * together. But reuse.h counts them, and streaming.h those that come back. */
 void fm_ghost_came_unit(struct fm_file *f, uint64_t fp);

@@ -29,10 +29,13 @@ static FM_FAULT uint64_t time_allowed(void)
 	return eighth < slots ? eighth : slots;
 }
 
-FM_FAULT void fm_standby_age(uint64_t pages)
+/* So many pages left the cache. */
+static FM_FAULT void standby_age(uint64_t pages)
 {
 	fm_count(&now, pages);
 }
+
+FM_UP(ghost_passed, standby_age)
 
 static FM_FAULT bool keeps_units(struct fm_map *m)
 {
@@ -75,7 +78,7 @@ FM_FAULT bool fm_standby_put(struct fm_map *m, uint64_t i)
 		return false;
 	}
 	standby_fill(m, i, c);
-	fm_standby_age(c->n);
+	standby_age(c->n);
 	fm_chunk_set_state(c, CH_READY);
 	return true;
 }

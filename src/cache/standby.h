@@ -18,8 +18,4 @@ bool fm_standby_put(struct fm_map *m, uint64_t i);
  * freed. Who makes room asks for it as well (base/shrinker.h). */
 uint64_t fm_standby_trim(void);
 
-/* So many pages left the cache otherwise: standby grows older. */
-void fm_standby_age(uint64_t pages);
-
-
 #endif

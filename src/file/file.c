@@ -21,7 +21,6 @@
 #include "wb_errseq.h"
 
 #define HASH 1024
-#define STATX_BORN 0x800u /* STATX_BTIME */
 
 static _Atomic(struct fm_file *) table[FM_MAX_FILES];
 static _Atomic uint32_t table_top;
@@ -29,7 +28,6 @@ static struct fm_file *_Atomic hash[HASH];
 static uint32_t next_gen = 1;
 static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
-_Atomic uint32_t fm_live_maps;
 _Atomic uint8_t fm_placeholders;
 
 FM_FAULT struct fm_file *fm_file_at(uint32_t id)
@@ -216,19 +214,6 @@ int64_t fm_dirty_count(struct fm_file *f)
 
 /* ---- open and close --------------------------------------------------- */
 
-/* The claim of a process that outlives a deleted file must not meet the next
- * file that gets its inode number. */
-uint64_t fm_file_birth(int fd)
-{
-	struct statx sx;
-
-	if (fm_sys5(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BORN, &sx) ||
-	    !(sx.stx_mask & STATX_BORN))
-		return 0;
-	return (uint64_t)sx.stx_btime.tv_sec * 1000000000u +
-	       sx.stx_btime.tv_nsec;
-}
-
 /* The kernel's mmap sets the access time when it maps, not when it reads. Only
  * the owner may ask for that. */
 static int open_slot(struct fm_file *f, int fd, int flags, bool buffered)
@@ -403,7 +388,7 @@ static void file_unpublish(struct fm_file *f)
  * another file's by now. */
 static bool is_another(const struct fm_file *f, int fd)
 {
-	uint64_t born = f->io.path < 0 && f->born ? fm_file_birth(fd) : 0;
+	uint64_t born = f->io.path < 0 && f->born ? fm_sys_birth(fd) : 0;
 
 	return born && born != f->born;
 }
@@ -444,7 +429,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	err = file_new(st, path, policy, &f);
 	if (err)
 		return err;
-	f->born = fm_file_birth(fd);
+	f->born = fm_sys_birth(fd);
 	f->io.path = open_path_fd(fd);
 	atomic_init(&f->io.store, fm_store_choose(f, fd, st));
 	err = f->io.path < 0 ? f->io.path : open_slots(f, fd, write);
@@ -474,7 +459,7 @@ int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
 
 	if (err)
 		return err;
-	f->born = fm_file_birth(path_fd);
+	f->born = fm_sys_birth(path_fd);
 	f->io.path = path_fd;
 	f->demote.shut = true;
 	atomic_init(&f->io.store, fm_store_choose(f, path_fd, st));

@@ -54,9 +54,6 @@ void fm_file_get(struct fm_file *f);
 /* [any] fm_file_put for callers that hold the space lock. */
 void fm_file_put_locked(struct fm_file *f);
 
-/* [any] When the file of a descriptor was made, in ns, or 0: not known. */
-uint64_t fm_file_birth(int fd);
-
 /* [plain] What becomes of files, under the space lock. The last reference goes:
  * it is in the table still; it is not. */
 FM_UPCALL(void, file_closing, struct fm_file *f);

@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "engine.h"
 
+_Atomic uint32_t fm_live_maps;
 static struct fm_lock lock = FM_LOCK(FM_RANK_SPACE);
 static _Atomic(const void *) lock_owner; /* names a thread, see lock.h */
 

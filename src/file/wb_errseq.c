@@ -71,7 +71,7 @@ int fm_errseq_take(int fd)
 
 	if (!atomic_load(&fm_errseq_some) || fm_sys_stat_notimes(fd, &st))
 		return 0;
-	born = fm_file_birth(fd);
+	born = fm_sys_birth(fd);
 	fm_space_lock(&old);
 	err = take_error(st.st_dev, st.st_ino, born);
 	fm_space_unlock(&old);

@@ -113,7 +113,7 @@ struct fm_backing *fm_backing_by_fd(int fd, int *ret_err)
 	*ret_err = 0;
 	if (fm_sys_stat_notimes(fd, &st) || !S_ISREG(st.st_mode) ||
 	    st.st_size || !fm_sys_may_ask() ||
-	    !fm_sys_fd_path(fd, path, sizeof(path)))
+	    !fm_proc_fd_path(fd, path, sizeof(path)))
 		return NULL;
 	p = fm_policy_for(path);
 	return p && p->source ? fm_backing_of(p->source, ret_err) : NULL;

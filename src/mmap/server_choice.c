@@ -7,6 +7,7 @@
 
 #include "at_map.h"
 #include "base/life.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "base/tables.h"
 #include "cache/cache.h"
@@ -26,7 +27,7 @@
 bool fm_mmap_path(struct fm_mmap_request *q)
 {
 	return fm_sys_may_ask() &&
-	       fm_sys_fd_path(q->fd, q->path, sizeof(q->path)) &&
+	       fm_proc_fd_path(q->fd, q->path, sizeof(q->path)) &&
 	       q->path[0] == '/';
 }
 

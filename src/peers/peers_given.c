@@ -41,7 +41,7 @@ static bool peers_given_covered(int fd)
 {
 	static char path[4096];
 
-	return fm_sys_fd_path(fd, path, sizeof(path)) && fm_policy_for(path);
+	return fm_proc_fd_path(fd, path, sizeof(path)) && fm_policy_for(path);
 }
 
 static void peers_given_note(const struct stat *st, bool stores)

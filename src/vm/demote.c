@@ -69,22 +69,6 @@ static int write_back_all(struct fm_file *f)
 	return err ? err : -EBUSY;
 }
 
-struct fm_kmap fm_kmap_of(struct fm_map *m)
-{
-	struct fm_kmap k = {
-		.addr = (void *)atomic_load(&m->start),
-		.len = atomic_load(&m->end) - atomic_load(&m->start),
-		.prot = atomic_load(&m->prot),
-		.flags = (m->shared ? MAP_SHARED : MAP_PRIVATE) |
-			 (m->noreserve ? MAP_NORESERVE : 0),
-		.off = (off_t)(m->pgoff << FM_PAGE_SHIFT),
-		.write = m->shared && m->maywrite,
-		.fd = m->fd,
-	};
-
-	return k;
-}
-
 int fm_demote_lay(struct fm_file *f, struct fm_map *m)
 {
 	struct fm_kmap k = fm_kmap_of(m);
@@ -565,12 +549,4 @@ static void serve_queue(void)
 	fm_space_unlock(&old);
 }
 
-/* A handler thread's (fault.h). */
-static int take_unservable(struct fm_file *f, uintptr_t addr, bool beyond)
-{
-	return beyond ? fm_file_demote(f, FM_WHY_BEYOND) :
-			fm_demote_unreadable(f, addr, FM_WHY_UNREADABLE);
-}
-
 FM_UP(demote_queue, serve_queue)
-FM_UP(fault_unservable, take_unservable)

@@ -5,6 +5,8 @@
  * or with all of the file.
  */
 #include "base/sys.h"
+#include "engine.h"
+#include "fault/fault.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
@@ -58,8 +60,10 @@ static int try_kernel(struct fm_file *f, struct fm_map *m)
 	return err;
 }
 
-int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
-			 enum fm_server_reason why)
+/* Without the space lock. The page at a: the kernel's from now on, alone if it
+ * may be. */
+static int demote_unreadable(struct fm_file *f, uintptr_t a,
+			     enum fm_server_reason why)
 {
 	struct fm_map *m;
 	uint64_t old;
@@ -77,3 +81,12 @@ int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
 	fm_space_unlock(&old);
 	return err;
 }
+
+/* A handler thread's (fault.h). */
+static int take_unservable(struct fm_file *f, uintptr_t addr, bool beyond)
+{
+	return beyond ? fm_file_demote(f, FM_WHY_BEYOND) :
+			demote_unreadable(f, addr, FM_WHY_UNREADABLE);
+}
+
+FM_UP(fault_unservable, take_unservable)

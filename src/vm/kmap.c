@@ -177,6 +177,22 @@ void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
 
 FM_UP(vma_advice_told, fm_krange_said)
 
+struct fm_kmap fm_kmap_of(struct fm_map *m)
+{
+	struct fm_kmap k = {
+		.addr = (void *)atomic_load(&m->start),
+		.len = atomic_load(&m->end) - atomic_load(&m->start),
+		.prot = atomic_load(&m->prot),
+		.flags = (m->shared ? MAP_SHARED : MAP_PRIVATE) |
+			 (m->noreserve ? MAP_NORESERVE : 0),
+		.off = (off_t)(m->pgoff << FM_PAGE_SHIFT),
+		.write = m->shared && m->maywrite,
+		.fd = m->fd,
+	};
+
+	return k;
+}
+
 /* ---- pieces ------------------------------------------------------------ */
 
 /*

@@ -54,10 +54,6 @@ void fm_pass_through(struct fm_map *m);
  * the table of descriptors, unseen? Then what is mapped is the kernel's when
  * this returns, or after some seconds. */
 void fm_parted_look(void);
-/* demote_unreadable.c [plain]. The page at a cannot be read: the kernel's from
- * now on, alone if it may be. */
-int fm_demote_unreadable(struct fm_file *f, uintptr_t a,
-			 enum fm_server_reason why);
 /* Map file ranges by the kernel, in a process of its own (base/apart.h). */
 struct fm_kmap {
 	void *addr;

@@ -23,6 +23,12 @@ static _Atomic uint64_t raised;  /* pages; 0: what the policy says */
 static _Atomic uint64_t allowed; /* by memory */
 static _Atomic uint64_t cleaned, again; /* since the last conclusion */
 static _Atomic bool tight, urgent;
+struct fm_event fm_wb_kicked;
+
+FM_FAULT void fm_wb_kick(void)
+{
+	fm_event_raise(&fm_wb_kicked);
+}
 
 FM_FAULT void fm_wb_cleaned(uint64_t pages)
 {

@@ -3,6 +3,7 @@
 #ifndef FM_WB_PRIV_H
 #define FM_WB_PRIV_H
 
+#include "base/event.h"
 #include "file/file.h"
 #include "wb.h"
 
@@ -47,6 +48,8 @@ int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 void fm_wb_runs_reset(void);
 void fm_wb_most_reset(void);
 
+/* What fm_wb_kick rings, for the thread. */
+extern struct fm_event fm_wb_kicked;
 /* [fault] So many pages have been cleaned ahead of need. */
 void fm_wb_cleaned(uint64_t pages);
 /* [plain] From time to time: draw conclusions from what was stored to again. */

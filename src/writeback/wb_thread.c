@@ -15,14 +15,8 @@
 #include "tunables.h"
 
 
-static struct fm_event kicked;
 static _Atomic bool started;
 static _Atomic uint32_t cursor; /* file to go on with */
-
-FM_FAULT void fm_wb_kick(void)
-{
-	fm_event_raise(&kicked);
-}
 
 /*
  * While many threads wait for reads, writes would only make them wait longer,
@@ -53,7 +47,7 @@ static FM_FAULT bool above(uint32_t percent)
 FM_FAULT void fm_wb_check(void)
 {
 	if ((atomic_load_explicit(&fm_dirty_total, memory_order_relaxed) &
-	     31) == 0 && fm_event_waited(&kicked) &&
+	     31) == 0 && fm_event_waited(&fm_wb_kicked) &&
 	    above(fm_policy_default()->wb_high))
 		fm_wb_kick();
 }
@@ -181,7 +175,7 @@ static void *flusher(void *arg)
 	fm_thread_begin("fastmap-wb");
 	fm_table_engine(); /* it lives as long as the engine */
 	for (;;) {
-		uint32_t seen = fm_event_seen(&kicked);
+		uint32_t seen = fm_event_seen(&fm_wb_kicked);
 
 		fm_demote_queue_serve();
 		be_idle();
@@ -190,7 +184,7 @@ static void *flusher(void *arg)
 			flush_down(p);
 			continue;
 		}
-		fm_event_wait_alone(&kicked, seen, NULL);
+		fm_event_wait_alone(&fm_wb_kicked, seen, NULL);
 	}
 	return NULL;
 }
@@ -208,7 +202,7 @@ static int wb_thread_start(void)
 static void wb_thread_reset(void)
 {
 	atomic_store(&started, false);
-	fm_event_reset(&kicked);
+	fm_event_reset(&fm_wb_kicked);
 	atomic_store(&fm_dirty_total, 0);
 	fm_wb_runs_reset();
 	fm_wb_most_reset();
