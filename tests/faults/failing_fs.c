@@ -12,8 +12,8 @@
  * "denied" (writes fail, EPERM), "big" (EFBIG), "direct" (direct ones fail,
  * EINVAL),
  * "commit" (no room for blocks, and the first fsync fails, EIO),
- * "away" (opens and reads fail, EIO), "die" (nobody serves the file system any
- * more).
+ * "away" (opens and reads fail, EIO), "silent" (reads are not answered until
+ * the next command), "die" (nobody serves the file system any more).
  */
 #include "../contract/ct.h"
 
@@ -92,10 +92,29 @@ static void do_attr(const struct fuse_in_header *h)
 	reply(h->unique, 0, &a, sizeof(a));
 }
 
+static struct {
+	struct fuse_in_header h;
+	struct fuse_read_in r;
+} held[64];
+static size_t n_held;
+
+/* It is not answered now. */
+static bool holds(const struct fuse_in_header *h, const struct fuse_read_in *r)
+{
+	if (!fails("silent") || n_held == sizeof(held) / sizeof(*held))
+		return false;
+	held[n_held].h = *h;
+	held[n_held++].r = *r;
+	return true;
+}
+
 static void do_read(const struct fuse_in_header *h,
 		    const struct fuse_read_in *r)
 {
 	size_t n = r->size;
+
+	if (has_data(h->nodeid) && holds(h, r))
+		return;
 
 	if (!has_data(h->nodeid) || r->offset >= SIZE)
 		n = 0;
@@ -105,6 +124,13 @@ static void do_read(const struct fuse_in_header *h,
 		reply(h->unique, EIO, NULL, 0);
 	else
 		reply(h->unique, 0, n ? data + r->offset : NULL, n);
+}
+
+static void answer_held(void)
+{
+	for (size_t i = 0; i < n_held; i++)
+		do_read(&held[i].h, &held[i].r);
+	n_held = 0;
 }
 
 /* errno, or 0 */
@@ -127,6 +153,8 @@ static void do_write(const struct fuse_in_header *h,
 		snprintf(control, sizeof(control), "%.*s", (int)w->size, from);
 		if (fails("die"))
 			exit(0);
+		if (!fails("silent"))
+			answer_held();
 	} else if (refuses(w)) {
 		reply(h->unique, refuses(w), NULL, 0);
 		return;
