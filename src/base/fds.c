@@ -52,7 +52,7 @@ static void fds_add(int fd)
 		atomic_fetch_add(&fd_count, 1);
 }
 
-void fm_fd_forget(int fd)
+FM_FAULT void fm_fd_forget(int fd)
 {
 	if (fd < 0 || fd >= NUMBERS)
 		return;
@@ -61,7 +61,7 @@ void fm_fd_forget(int fd)
 		atomic_fetch_sub(&fd_count, 1);
 }
 
-void fm_fd_drop(int fd)
+FM_FAULT void fm_fd_drop(int fd)
 {
 	bool other = fm_fd_is_ours(fd) && !fm_fd_still_ours(fd);
 

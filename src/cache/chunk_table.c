@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/shrinker.h"
+#include "base/ticket.h"
 #include "file/file.h"
 #include "frame.h"
 
@@ -72,6 +73,7 @@ static FM_FAULT struct fm_chunk *alloc_locked(struct fm_file *f,
 		c->mem = fr->mem;
 	}
 	c->charged = 0;
+	c->tickets = 0;
 	c->file = f;
 	c->first = first;
 	c->n = n;
@@ -103,9 +105,54 @@ FM_FAULT struct fm_chunk *fm_chunk_get_standby(struct fm_file *f,
 	return fr ? alloc(f, first, FM_HUGE_PAGES, fr) : NULL;
 }
 
+/* ---- who waits ---------------------------------------------------------- */
+
+static FM_FAULT bool is_to_come(const struct fm_chunk *c)
+{
+	const uint32_t s = atomic_load(&c->state);
+
+	return s == CH_PREP || s == CH_QUEUED || s == CH_INFLIGHT;
+}
+
+FM_FAULT void fm_chunk_wait_for(const struct fm_file *f, uint64_t first,
+				uint64_t stop, uint64_t tickets)
+{
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < fm_chunk_top(); k++) {
+		struct fm_chunk *c = &fm_chunks[k];
+
+		if (!fm_chunk_covers(c, f, first, stop) || !is_to_come(c))
+			continue;
+		fm_ticket_add(tickets & ~c->tickets);
+		c->tickets |= tickets;
+	}
+	fm_unlock(&fm_chunk_lock);
+}
+
+/* Under the lock, for nobody else may see them any more. */
+static FM_FAULT uint64_t take_tickets(struct fm_chunk *c)
+{
+	const uint64_t t = c->tickets;
+
+	c->tickets = 0;
+	return t;
+}
+
+FM_FAULT void fm_chunk_told(struct fm_chunk *c)
+{
+	uint64_t t;
+
+	fm_lock(&fm_chunk_lock);
+	t = take_tickets(c);
+	fm_unlock(&fm_chunk_lock);
+	fm_ticket_drop(t);
+}
+
 /* The owner of a chunk (CH_PREP, or CH_TAKING) gives it up. */
 FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 {
+	uint64_t tickets;
+
 	fm_cache_uncharge(c->file, c->charged);
 	if (c->frame)
 		fm_frame_put(c->frame);
@@ -113,11 +160,13 @@ FM_FAULT void fm_chunk_release(struct fm_chunk *c)
 	c->frame = NULL;
 	c->charged = 0;
 	chunk_table_put_piece(c);
+	tickets = take_tickets(c);
 	c->file = NULL;
 	fm_chunk_set_state(c, CH_FREE);
 	while (top && atomic_load(&fm_chunks[top - 1].state) == CH_FREE)
 		top--;
 	fm_unlock(&fm_chunk_lock);
+	fm_ticket_drop(tickets);
 }
 
 FM_FAULT void fm_chunk_clear_flags(struct fm_file *f, uint64_t first,
@@ -169,6 +218,7 @@ void fm_chunk_table_reset(void)
 	for (int k = 0; k < fm_chunk_top(); k++) {
 		atomic_store(&fm_chunks[k].state, CH_FREE);
 		fm_chunks[k].file = NULL;
+		fm_chunks[k].tickets = 0;
 	}
 	atomic_store(&top, 0);
 	fm_lock_reset(&fm_chunk_lock);

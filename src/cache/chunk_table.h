@@ -33,6 +33,7 @@ struct fm_chunk {
 	bool eager;
 	bool uncached;            /* the page cache does not have all of it */
 	uint64_t stamp;           /* ms; of standby: see standby.c */
+	uint64_t tickets;         /* who waits for it; under fm_chunk_lock */
 	uint64_t charged;         /* standby: pages that count as cached */
 	struct fm_frame *frame;
 	int piece;                /* index, or -1 */
@@ -58,6 +59,12 @@ static inline bool fm_chunk_covers(const struct fm_chunk *c,
  * is for standby: a frame that can take a unit that is mapped. */
 struct fm_chunk *fm_chunk_get(struct fm_file *f, uint64_t first, uint64_t n);
 struct fm_chunk *fm_chunk_get_standby(struct fm_file *f, uint64_t first);
+
+/* Who waits for [first, stop) of f waits for the chunks there that are not read
+ * yet. When one is, it is told: on release, else by fm_chunk_told. */
+void fm_chunk_wait_for(const struct fm_file *f, uint64_t first, uint64_t stop,
+		       uint64_t tickets);
+void fm_chunk_told(struct fm_chunk *c);
 
 /* Chunks from this index on are CH_FREE. */
 int fm_chunk_top(void);

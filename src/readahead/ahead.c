@@ -295,7 +295,7 @@ FM_FAULT bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who)
 	return true;
 }
 
-void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n)
+void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets)
 {
 	int64_t stop = stop_of(m);
 
@@ -303,7 +303,7 @@ void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n)
 		return;
 	if ((int64_t)(i + n) > stop)
 		n = (uint64_t)stop - i;
-	fm_chunk_want(m, i, n);
+	fm_chunk_want(m, i, n, tickets);
 }
 
 void fm_ahead_forget(struct fm_map *m)

@@ -23,9 +23,9 @@ uint64_t fm_ahead_most(void);
  * load. */
 bool fm_ahead_take(struct fm_map *m, uint64_t i, uint32_t who);
 
-/* [any] Read [i, i + n) of m soon (WILLNEED, POPULATE): at most what the cache
- * takes. */
-void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n);
+/* [any] Read [i, i + n) of m soon (WILLNEED, POPULATE, prefetch): at most what
+ * the cache takes. tickets: who waits for it, a mask (base/ticket.h). */
+void fm_ahead_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets);
 
 /* [any] Forget streams and landed data of m. Waits for what is in flight there.
  * The caller has locked none of the pages. For a range of a file: chunk.h. */

@@ -37,6 +37,6 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop);
 uint64_t fm_chunk_streamed(void);
 
 /* [any] Ask for [i, i+n) of m to be read and mapped, in the background. */
-void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n);
+void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/event.h"
 #include "base/lock.h"
 #include "base/thread.h"
+#include "base/ticket.h"
 #include "chunk_priv.h"
 #include "fetch.h"
 #include "file/file.h"
@@ -108,6 +109,7 @@ static void landed(struct fm_chunk *c)
 		fm_chunk_release(c);
 	} else {
 		fm_chunk_set_state(c, CH_READY);
+		fm_chunk_told(c);
 	}
 	fm_epoch_leave(e);
 }
@@ -166,7 +168,8 @@ static bool chunk_thread_read_some(struct fm_want *w, struct fm_map *m,
 static void feed_want(struct fm_want *w, struct fm_map *m)
 {
 	for (int k = 0; k < STEPS && w->i < w->end; k++) {
-		uint64_t i = w->i, n, skip;
+		const uint64_t from = w->i;
+		uint64_t i = from, n, skip;
 		struct fm_map *at = fm_map_follow(m, &i);
 
 		if (!at) {
@@ -178,6 +181,11 @@ static void feed_want(struct fm_want *w, struct fm_map *m)
 		w->i += skip;
 		if (n && !chunk_thread_read_some(w, at, i, n))
 			return;
+		if (!w->tickets)
+			continue;
+		/* For what has been begun just now, or by others before. */
+		fm_chunk_wait_for(at->file, at->pgoff + i,
+				  at->pgoff + i + (w->i - from), w->tickets);
 	}
 }
 
@@ -211,6 +219,8 @@ static bool feed_wants(void)
 		feed_now();
 		if (now.i < now.end && now.i == begin)
 			return true; /* no buffer */
+		if (now.i >= now.end)
+			fm_ticket_drop(now.tickets);
 		feeds = now.i < now.end && !fm_wants_back(&now);
 	}
 	return true;
@@ -238,10 +248,10 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n)
+void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets)
 {
 	if (running)
-		fm_wants_add(m, i, n);
+		fm_wants_add(m, i, n, tickets);
 }
 
 int fm_chunk_thread_start(void)

@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "base/sys.h"
+#include "base/ticket.h"
 #include "chunk_priv.h"
 #include "file/file.h"
 
@@ -30,7 +31,8 @@ static bool append(const struct fm_want *w)
 }
 
 /* The last one goes on to `end`. */
-static bool extend(const struct fm_map *m, uint64_t i, uint64_t end)
+static bool extend(const struct fm_map *m, uint64_t i, uint64_t end,
+		   uint64_t tickets)
 {
 	struct fm_want *last = &queue[(tail - 1) % WANTS];
 
@@ -41,6 +43,8 @@ static bool extend(const struct fm_map *m, uint64_t i, uint64_t end)
 		pages += end - last->end;
 		last->end = end;
 	}
+	fm_ticket_add(tickets & ~last->tickets);
+	last->tickets |= tickets;
 	return true;
 }
 
@@ -54,19 +58,30 @@ static uint64_t that_fit(uint64_t n)
 	return fm_least(n, fm_least(room, limit / 2));
 }
 
-void fm_wants_add(struct fm_map *m, uint64_t i, uint64_t n)
+static void wants_add_some(const struct fm_map *m, struct fm_want *w)
 {
-	struct fm_want w = { m->id, atomic_load(&m->gen), i, 0, 0 };
+	if (extend(m, w->i, w->end, w->tickets))
+		return;
+	if (append(w))
+		fm_ticket_add(w->tickets);
+	else
+		w->end = w->i;
+}
+
+void fm_wants_add(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets)
+{
+	struct fm_want w = { m->id, atomic_load(&m->gen), i, i, 0, tickets };
 	uint64_t fit;
 
 	if (!queue)
 		return;
 	fm_lock(&fm_chunk_lock);
 	fit = that_fit(n);
-	w.end = i + fit;
-	if (fit && !extend(m, i, w.end) && !append(&w))
-		fit = 0;
+	w.end += fit;
+	if (fit)
+		wants_add_some(m, &w);
 	fm_unlock(&fm_chunk_lock);
+	fit = w.end - i;
 	if (fit < n)
 		fm_count(&m->file->st.ahead_refused, n - fit);
 	if (fit)

@@ -99,7 +99,7 @@ static int advise_map(struct fm_map *m, void *arg)
 		note_advice(m, hi - lo, s->advice);
 		break;
 	case MADV_WILLNEED:
-		fm_ahead_want(m, lo, hi - lo);
+		fm_ahead_want(m, lo, hi - lo, 0);
 		break;
 	case MADV_DONTNEED:
 	case MADV_DONTNEED_LOCKED:
@@ -367,7 +367,7 @@ int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice)
 
 		if (lo < stop && lo < end)
 			fm_ahead_want(m, lo - m->pgoff,
-				      fm_least(stop, end) - lo);
+				      fm_least(stop, end) - lo, 0);
 	}
 	fm_space_unlock(&old);
 	return 0;
