@@ -39,6 +39,8 @@ const struct fm_option fm_options[] = {
 	  .standard = "auto", .max = 64 * TIB, .live = true },
 	{ "strict", "FASTMAP_STRICT", .scope = PROC(strict), .type = T_BOOL,
 	  .standard = "no" },
+	{ "api", "FASTMAP_API", .scope = PROC(api), .type = T_BOOL,
+	  .standard = "no" },
 	{ "promote", "FASTMAP_PROMOTE", .scope = PROC(promote_ms),
 	  .type = T_U32, .standard = "5000", .max = 3600000, .live = true },
 	{ "guardian", "FASTMAP_GUARDIAN", .scope = PROC(guardian),

@@ -401,11 +401,23 @@ const char *fm_policy_runtime_dir(void)
 	return start.runtime_dir;
 }
 
+static bool asks;
+
+void fm_policy_asks(void)
+{
+	asks = true;
+}
+
+static bool may_ask(const struct fm_set *set)
+{
+	return asks || set->process.api;
+}
+
 bool fm_policy_any(void)
 {
 	const struct fm_set *set = set_now();
 
-	return set->prefixes || set->sections;
+	return set->prefixes || set->sections || may_ask(set);
 }
 
 bool fm_policy_sources(void)
@@ -422,7 +434,8 @@ static bool policy_may_serve(const struct fm_policy *p)
 bool fm_policy_engine(void)
 {
 	const struct fm_set *set = set_now();
-	bool may = set->prefixes && policy_may_serve(&set->defaults);
+	bool may = (set->prefixes || may_ask(set)) &&
+		   policy_may_serve(&set->defaults);
 
 	for (const struct fm_section *s = set->sections; s && !may; s = s->next)
 		may = policy_may_serve(&s->policy);
@@ -468,6 +481,16 @@ const struct fm_policy *fm_policy_for(const char *path)
 	if (path[0] != '/' || denied(set, path))
 		return NULL;
 	return covering(set, path);
+}
+
+const struct fm_policy *fm_policy_for_asked(const char *path)
+{
+	const struct fm_set *set = set_now();
+	const struct fm_policy *p = covering(set, path);
+
+	if (denied(set, path))
+		return NULL;
+	return p ? p : &set->defaults;
 }
 
 bool fm_policy_denied(const char *path)

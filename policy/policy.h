@@ -84,6 +84,7 @@ struct fm_settings {
 	struct fm_cache_size cache;
 	uint64_t lazy;           /* bytes, or FM_SIZE_AUTO; see budget.h */
 	bool strict;             /* FASTMAP_STRICT: fallback is fatal */
+	bool api;                /* files for who asks by fastmap.h */
 	enum fm_summary summary; /* a line at the end: who wants it */
 	int log_level;           /* 0 errors only .. 3 debug */
 	uint32_t promote_ms;   /* see promotable.h; 0: never */
@@ -135,9 +136,14 @@ const struct fm_policy *fm_policy_default(void);
 /* Does any path have a source? [any] */
 bool fm_policy_sources(void);
 
-/* True when at least one prefix or section exists (else nothing is ever
- * managed). [any] */
+/* True when at least one prefix or section exists, or the program may ask for
+ * files that none covers (else nothing is ever managed). [any] */
 bool fm_policy_any(void);
+/* It may, whatever the option `api` says. */
+void fm_policy_asks(void);
+/* The policy for a file that the program asks for: fm_policy_for, or where
+ * nothing covers the path the default. NULL: the deny list names it. [any] */
+const struct fm_policy *fm_policy_for_asked(const char *path);
 
 /* May the engine serve any file, as the settings are now? [any] */
 bool fm_policy_engine(void);

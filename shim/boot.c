@@ -110,6 +110,45 @@ bool fm_dl_kept(void)
 	return booted ? keep_deepbind || !fm_on() : wants_kept(environ);
 }
 
+/* ---- fastmap.h ----------------------------------------------------------- */
+
+/* 0: it has none. */
+static uintptr_t dynamic_of(const struct link_map *map, ElfW(Sxword) tag)
+{
+	const ElfW(Dyn) *d = map->l_ld;
+
+	while (d && d->d_tag != DT_NULL && d->d_tag != tag)
+		d++;
+	return d && d->d_tag == tag ? d->d_un.d_ptr : 0;
+}
+
+/* Does the program itself look for what is ours alone? The header makes it do
+ * so by the table of addresses that the loader fills in; its own addresses,
+ * which may be many, stand first there. */
+static bool program_asks(const struct link_map *map)
+{
+	const ElfW(Rela) *r = (void *)dynamic_of(map, DT_RELA);
+	const ElfW(Sym) *syms = (void *)dynamic_of(map, DT_SYMTAB);
+	const char *names = (void *)dynamic_of(map, DT_STRTAB);
+	const size_t n = dynamic_of(map, DT_RELASZ) / sizeof(*r);
+
+	for (size_t i = dynamic_of(map, DT_RELACOUNT); r && i < n; i++)
+		if (!strcmp(names + syms[ELF64_R_SYM(r[i].r_info)].st_name,
+			    "fastmap_map"))
+			return true;
+	return false;
+}
+
+/* The first of all that are loaded is the program. */
+static bool boot_asked(void)
+{
+	struct link_map *map = fm_module_of(&fm_shim_on);
+
+	while (map && map->l_prev)
+		map = map->l_prev;
+	return map && program_asks(map) && fm_engine_init_asked();
+}
+
 static bool boot_wanted(int argc, char **argv, char **envp)
 {
 	if (getauxval(AT_SECURE))
@@ -119,7 +158,8 @@ static bool boot_wanted(int argc, char **argv, char **envp)
 		       "loaded by dlopen, staying passive; use LD_PRELOAD");
 		return false;
 	}
-	return fm_engine_init(argc > 0 && argv[0] ? argv[0] : "", envp);
+	return fm_engine_init(argc > 0 && argv[0] ? argv[0] : "", envp) ||
+	       boot_asked();
 }
 
 __attribute__((constructor)) static void boot(int argc, char **argv,

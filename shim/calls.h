@@ -19,6 +19,8 @@ void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 		 off_t off);
 void *fm_do_mremap(bool raw, void *old, size_t old_len, size_t new_len,
 		   int flags, void *new_addr);
+void *fm_do_map_asked(void *addr, size_t len, int prot, int flags, int fd,
+		      off_t off);
 int fm_do_munmap(bool raw, void *addr, size_t len);
 int fm_do_msync(bool raw, void *addr, size_t len, int flags);
 int fm_do_madvise(bool raw, void *addr, size_t len, int advice);

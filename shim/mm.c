@@ -86,6 +86,31 @@ void *fm_do_mmap(bool raw, void *addr, size_t len, int prot, int flags, int fd,
 		mm_map(raw, addr, len, prot, flags, fd, off)));
 }
 
+/* For fastmap_map; a handler of the program does not call it. */
+static void *map_asked(void *addr, size_t len, int prot, int flags, int fd,
+		       off_t off)
+{
+	uint64_t old;
+	void *p;
+
+	if (!fm_on() || mmap_is_foreign(addr, len, flags))
+		return map_foreign(false, addr, len, prot, flags, fd, off);
+	fm_block_signals(&old);
+	p = fm_mmap_asked(addr, len, prot, flags, fd, off);
+	fm_restore_signals(&old);
+	return (void *)fm_result((long)p);
+}
+
+void *fm_do_map_asked(void *addr, size_t len, int prot, int flags, int fd,
+		      off_t off)
+{
+	if (!(flags & MAP_FIXED))
+		return map_asked(addr, len, prot, flags, fd, off);
+	return TAKES_PAGES(FM_TAKES_RANGE(
+		addr, len, is_mapped,
+		map_asked(addr, len, prot, flags, fd, off)));
+}
+
 FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
 		   off_t off)
 {

@@ -93,6 +93,10 @@ long fm_backing_read(struct fm_backing *s, void *buf, uint64_t off,
 /* [plain] The settings have been loaded. */
 void fm_backings_begin(void);
 
+/* [plain] After fm_engine_init has said that no file is ours: the program may
+ * ask for some by fastmap.h, all the same. False: it may not have any. */
+bool fm_engine_init_asked(void);
+
 /* [plain] Load the configuration (environment, policy files) of the program
  * that was started by that name. Called once by the shim's constructor; starts
  * no thread and keeps no descriptor. False: no file is ours. */
@@ -162,6 +166,11 @@ void fm_warm_unmaps(const void *addr, size_t len);
  * pointer (as the kernel does, see fm_is_err). Also used for every MAP_FIXED
  * mapping over managed memory. */
 void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+
+/* [plain] The same for fastmap_map: the engine's, as far as it may have the
+ * file, although no path names it, and whatever would be faster. */
+void *fm_mmap_asked(void *addr, size_t len, int prot, int flags, int fd,
+		    off_t off);
 
 /* [any] mmap(2) of a small window, or of a mapping too short for the engine,
  * that is certainly the kernel's to serve; as a rule without a lock. NULL: not
@@ -545,6 +554,21 @@ void fm_async_opened(int fd);
 
 /* [plain] posix_fadvise on a managed file. 0 or -errno. */
 int fm_file_advise(struct fm_file *f, off_t off, off_t len, int advice);
+
+/* ---- what the program asks by fastmap.h (src/api/) ---------------------- */
+
+struct fastmap_range;
+struct fastmap_stat;
+
+/* [plain] As there, but for -errno. */
+int64_t fm_api_prefetch(const struct fastmap_range *range, size_t n,
+			unsigned flags);
+int fm_api_wait(int64_t ticket, int ms);
+int fm_api_ticket_fd(int64_t ticket);
+int fm_api_release(const struct fastmap_range *range, size_t n);
+int fm_api_advise(void *addr, size_t len, int pattern);
+int fm_api_stat(struct fastmap_stat *ret, size_t size);
+int fm_api_why(const void *addr, char *buf, size_t size);
 
 /* ---- processes -------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #ifndef FM_ADVISE_H
 #define FM_ADVISE_H
 
+#include "asked.h"
 #include "helper.h"
 #include "krange.h"
 #include "counted_calls.h"

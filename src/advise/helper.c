@@ -6,6 +6,7 @@
 
 #include "advised.h"
 #include "advice_choice.h"
+#include "asked.h"
 #include "base/creds.h"
 #include "base/event.h"
 #include "base/left.h"
@@ -366,6 +367,7 @@ void fm_helper_end(void)
 	atomic_store(&stop, true);
 	fm_event_raise(&bell);
 	fm_kernel_monitor_end();
+	fm_asked_end();
 	fm_thread_leaves(&state, RUNNING);
 }
 

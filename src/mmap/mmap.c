@@ -550,7 +550,8 @@ static bool may_be_advised(const struct fm_mmap_request *q)
 {
 	return q->policy && q->policy->engage &&
 	       q->policy->serve != FM_SERVE_KERNEL &&
-	       q->len >= q->policy->min_size && q->left != FM_WHY_WINDOW &&
+	       (q->asked || q->len >= q->policy->min_size) &&
+	       q->left != FM_WHY_WINDOW &&
 	       q->left != FM_WHY_EXECUTABLE &&
 	       !(q->flags & (MAP_HUGETLB | MAP_GROWSDOWN)) &&
 	       fm_settings()->mode == FM_MODE_ON;
@@ -629,7 +630,8 @@ static void note_warm(struct fm_mmap_request *q)
 		fm_warm_mapped(&m);
 }
 
-void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+static void *mmap_request(void *addr, size_t len, int prot, int flags, int fd,
+			  off_t off, bool asked)
 {
 	struct fm_mmap_request q = {
 		.addr = addr, .len = len, .prot = prot, .flags = flags,
@@ -637,6 +639,7 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		.shared = (flags & MAP_TYPE) != MAP_PRIVATE,
 		.populate = flags & MAP_POPULATE,
 		.count = 1,
+		.asked = asked,
 	};
 	struct fm_file *known;
 	uint64_t old;
@@ -686,6 +689,17 @@ void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (q.populate && q.policy && !fm_is_err(p))
 		fm_madvise(p, len, MADV_POPULATE_READ);
 	return p;
+}
+
+void *fm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	return mmap_request(addr, len, prot, flags, fd, off, false);
+}
+
+void *fm_mmap_asked(void *addr, size_t len, int prot, int flags, int fd,
+		    off_t off)
+{
+	return mmap_request(addr, len, prot, flags, fd, off, true);
 }
 
 int fm_mmap_anew(int fd, const struct fm_kmap *k)

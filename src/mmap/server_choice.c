@@ -93,10 +93,11 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		note_source(q, *ret_known);
 		return true;
 	}
-	if (fm_outside(q->fd, &q->st) || !fm_mmap_path(q))
+	if ((!q->asked && fm_outside(q->fd, &q->st)) || !fm_mmap_path(q))
 		return false;
-	q->policy = fm_policy_for(q->path);
-	if (!q->policy && fm_policy_denied(q->path))
+	q->policy = q->asked ? fm_policy_for_asked(q->path) :
+			       fm_policy_for(q->path);
+	if (!q->policy && (q->asked || fm_policy_denied(q->path)))
 		q->left = FM_WHY_DENIED;
 	else if (!q->policy)
 		fm_outside_note(q->fd, &q->st);
@@ -131,8 +132,10 @@ static enum fm_server_reason unwanted_known(struct fm_mmap_request *q,
 	}
 	if (stores && fm_kernel_windows_ends(known, &q->st))
 		return FM_WHY_RESIDUE;
-	return fm_kernel_windows_may(known, stores, q->fd, &q->st, q->off,
-				     q->len, &q->bring)
+	return !q->asked &&
+			       fm_kernel_windows_may(known, stores, q->fd,
+						     &q->st, q->off, q->len,
+						     &q->bring)
 		       ? FM_WHY_WINDOW
 		       : FM_WHY_NONE;
 }
@@ -167,7 +170,7 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 	if (q->policy->serve == FM_SERVE_ADVISED ||
 	    q->policy->serve == FM_SERVE_KERNEL)
 		return FM_WHY_SERVE;
-	if (!served && q->len < q->policy->min_size)
+	if (!served && !q->asked && q->len < q->policy->min_size)
 		return FM_WHY_SHORT;
 	if (beyond_fsize(q))
 		return FM_WHY_FSIZE;
@@ -181,7 +184,7 @@ static enum fm_server_reason unwanted(struct fm_mmap_request *q,
 		return FM_WHY_PARTED;
 	if (q->shared && fm_mem_monitor_short())
 		return FM_WHY_NO_CACHE;
-	why = fm_at_map(q);
+	why = q->asked ? FM_WHY_NONE : fm_at_map(q);
 	if (why)
 		return why;
 	if (fm_settings()->mode == FM_MODE_ON && fm_kernel_mapped_has(&q->st))

@@ -25,6 +25,7 @@ struct fm_mmap_request {
 	/* why the kernel serves a file that we know of */
 	enum fm_server_reason left;
 	bool shared, populate, maywrite;
+	bool asked; /* by fastmap_map: the engine's if it may be */
 	bool cut;  /* memory laid down ahead: as it is to be */
 	bool laid; /* the memory is there already, with its protection */
 	bool replaced; /* what was at the address is not there any more */

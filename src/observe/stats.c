@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stats.c - counting, and the file that is written at exit. */
+#include "observe.h"
 #include "stats.h"
 
 #include <errno.h>
@@ -158,6 +159,17 @@ uint64_t fm_stats_retired(struct fm_file_stats *sum,
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 	return n;
+}
+
+void fm_stats_closed(struct fm_file_stats *sum)
+{
+	uint64_t mask;
+
+	fm_block_signals(&mask);
+	fm_lock(&lock);
+	fm_stats_sum(sum, &retired_sum);
+	fm_unlock(&lock);
+	fm_restore_signals(&mask);
 }
 
 static void stats_forked(void)

@@ -19,9 +19,8 @@
 
 /* All but this starts with the first managed mapping, when it would be too
  * late to ask the loader: who holds its lock may be waiting for us. */
-bool fm_engine_init(const char *argv0, char **envp)
+static bool init_wanted(void)
 {
-	fm_policy_load(argv0, envp);
 	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
 		return false;
 	fm_backings_begin();
@@ -29,6 +28,18 @@ bool fm_engine_init(const char *argv0, char **envp)
 	fm_rawcalls_start();
 	fm_thread_init();
 	return true;
+}
+
+bool fm_engine_init(const char *argv0, char **envp)
+{
+	fm_policy_load(argv0, envp);
+	return init_wanted();
+}
+
+bool fm_engine_init_asked(void)
+{
+	fm_policy_asks();
+	return init_wanted();
 }
 
 bool fm_engine_may_serve(void)

@@ -40,6 +40,17 @@ static bool soft_prot;
 _Atomic uint32_t fm_live_maps;
 _Atomic bool fm_threads;
 
+bool fm_engine_init_asked(void)
+{
+	return false;
+}
+
+void *fm_mmap_asked(void *addr, size_t len, int prot, int flags, int fd,
+		    off_t off)
+{
+	return fm_mmap(addr, len, prot, flags, fd, off);
+}
+
 bool fm_engine_init(const char *progname, char **envp)
 {
 	const char *mode = getenv("FASTMAP_MODE");

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* ranges.c - memory that is not needed soon, and how it is going to be read. */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "api.h"
+#include "engine.h"
+#include "file/file.h"
+#include "map/map.h"
+#include "readahead/readahead.h"
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21 /* ABI: Linux 5.4 */
+#endif
+
+/* ---- release ------------------------------------------------------------ */
+
+/* Pages of a file that the engine has; or file is NULL. */
+struct piece {
+	uintptr_t start, end;
+	struct fm_file *file; /* a reference */
+	uint64_t first;       /* page */
+};
+
+static void piece_at(uintptr_t a, uintptr_t end, struct piece *ret)
+{
+	uintptr_t at = end;
+	struct fm_map *m;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	m = fm_space_next(a, end, &at);
+	*ret = (struct piece){ a, m ? at : end, NULL, 0 };
+	if (m && at == a) {
+		fm_file_get(m->file);
+		ret->file = m->file;
+		ret->first = m->pgoff +
+			     ((a - atomic_load(&m->start)) >> FM_PAGE_SHIFT);
+		ret->end = fm_least(end, atomic_load(&m->end));
+	}
+	fm_space_unlock(&old);
+}
+
+/* What has been read ahead and not been touched yet goes, too. Dirty pages that
+ * cannot be written stay. */
+static int release_engine(const struct piece *p)
+{
+	const size_t len = p->end - p->start;
+	int err = fm_file_flush(p->file, (off_t)(p->first << FM_PAGE_SHIFT),
+				(off_t)len);
+
+	fm_chunk_forget(p->file, p->first, p->first + (len >> FM_PAGE_SHIFT));
+	fm_madvise((void *)p->start, len, MADV_PAGEOUT);
+	return err;
+}
+
+/* The kernel leaves dirty pages to its own write-back. What is not mapped, or
+ * no file, is no error. */
+static int release_kernel(const struct piece *p)
+{
+	const size_t len = p->end - p->start;
+	int err = (int)fm_sys3(SYS_msync, p->start, len, MS_SYNC);
+
+	fm_sys_madvise((void *)p->start, len, MADV_PAGEOUT);
+	return err == -ENOMEM || err == -EBUSY ? 0 : err;
+}
+
+static int release(const struct fm_api_range *r)
+{
+	struct piece p = { 0, r->start, NULL, 0 };
+	int err = 0;
+
+	fm_overlaps((void *)r->start, r->end - r->start);
+	while (!err && p.end < r->end) {
+		piece_at(p.end, r->end, &p);
+		if (!p.file) {
+			err = release_kernel(&p);
+			continue;
+		}
+		err = release_engine(&p);
+		fm_file_put(p.file);
+	}
+	return err;
+}
+
+int fm_api_release(const struct fastmap_range *range, size_t n)
+{
+	int err = 0;
+
+	for (size_t k = 0; k < n && !err; k++) {
+		const struct fm_api_range r = fm_api_range(&range[k]);
+
+		if (r.start < r.end)
+			err = release(&r);
+	}
+	return err;
+}
+
+/* ---- advise ------------------------------------------------------------- */
+
+/* By FASTMAP_NORMAL and so on. */
+static const int advice[] = { MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL };
+
+int fm_api_advise(void *addr, size_t len, int pattern)
+{
+	const struct fastmap_range asked = { addr, len };
+	const struct fm_api_range r = fm_api_range(&asked);
+	void *at = (void *)r.start;
+
+	if (pattern < 0 ||
+	    (size_t)pattern >= sizeof(advice) / sizeof(advice[0]))
+		return -EINVAL;
+	if (r.start == r.end)
+		return 0;
+	fm_krange_said(at, r.end - r.start, advice[pattern]);
+	return fm_madvise(at, r.end - r.start, advice[pattern]);
+}

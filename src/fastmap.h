@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fastmap.h - what a program may ask of libfastmap.
+ *
+ * Needs nothing at link time: the names are weak, and the functions below are
+ * inline. Where the library has been preloaded (`fastmap run -- program`) or
+ * linked they call it. Where it has not, or is turned off, fastmap_map, _unmap,
+ * _sync and _resident are mmap, munmap, msync and mincore, and all others fail
+ * with ENOSYS, which a program may ignore: none changes what memory shows.
+ * Compile position-independent code, as compilers do by default (gcc also finds
+ * the library without; clang then does not).
+ *
+ * A range is the bytes [addr, addr + len), whichever way they are mapped; it
+ * counts to whole pages of 4 KiB, all that it touches. Ranges may overlap, and
+ * may hold memory that is no file's: nothing is done there. A length of 0 is an
+ * empty range.
+ *
+ * Errors: as libc's, -1 and errno. EFAULT where the range itself cannot be
+ * read is not promised: pass pointers that are good.
+ *
+ * Threads: any number may call any function at once, also for the same range.
+ * Signals: no function may be called in a signal handler, except
+ * fastmap_available. None is a cancellation point, except fastmap_sync.
+ * Fork: tickets of the parent are over in the child.
+ */
+#ifndef FASTMAP_H
+#define FASTMAP_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The interface that this header is of: it only grows. */
+#define FASTMAP_API 1
+
+struct fastmap_range {
+	void *addr;
+	size_t len; /* bytes */
+};
+
+/* What has been asked for ahead (fastmap_wait). Never negative; 0 is over. */
+typedef int64_t fastmap_ticket;
+
+/* The sums of this process, since it began unless it says now. Bytes where it
+ * does not say pages. New members come at the end. */
+struct fastmap_stat {
+	uint64_t size;           /* bytes of this that have been filled in */
+	uint64_t cache_limit;    /* that the engine may keep now */
+	uint64_t cache_resident; /* that it keeps now */
+	uint64_t dirty;          /* of that stored to and not written, now */
+	uint64_t engine_files;   /* files that the engine serves now */
+	uint64_t kernel_files;   /* that it served, and the kernel does now */
+	uint64_t faults;         /* times that a page was not there, or was
+				    stored to for the first time */
+	uint64_t reads;          /* requests to the device */
+	uint64_t read_bytes;
+	uint64_t ahead_pages;    /* pages that were read ahead, asked or not */
+	uint64_t ahead_waste;    /* of these, dropped before they were used */
+	uint64_t ahead_refused;  /* pages asked for that had no room */
+	uint64_t evicted_pages;  /* that made room for others */
+	uint64_t written_bytes;  /* to the files */
+	uint64_t write_errors;
+	uint64_t tickets;        /* that are not over, now */
+};
+
+/* ---- in the library ------------------------------------------------------ */
+
+/* gcc: by an address that the loader fills in, in every kind of program. */
+#ifdef FASTMAP_LIBRARY
+#define FASTMAP_WEAK __attribute__((visibility("default")))
+#elif defined(__GNUC__) && !defined(__clang__)
+#define FASTMAP_WEAK __attribute__((weak, noplt))
+#else
+#define FASTMAP_WEAK __attribute__((weak))
+#endif
+/* The inline function of the same name must not become that symbol. */
+#ifdef FASTMAP_LIBRARY
+#define FASTMAP_DECLARE(type, name, args) extern type name args FASTMAP_WEAK
+#else
+#define FASTMAP_DECLARE(type, name, args)                           \
+	extern type name##_call_ args __asm__(#name) FASTMAP_WEAK;  \
+	static inline type name args __asm__("inline_" #name)
+#endif
+
+FASTMAP_DECLARE(int, fastmap_available, (void));
+FASTMAP_DECLARE(void *, fastmap_map, (void *, size_t, int, int, int, off_t));
+FASTMAP_DECLARE(int, fastmap_unmap, (void *, size_t));
+FASTMAP_DECLARE(int, fastmap_sync, (void *, size_t));
+FASTMAP_DECLARE(fastmap_ticket, fastmap_prefetch,
+		(const struct fastmap_range *, size_t, unsigned));
+FASTMAP_DECLARE(int, fastmap_wait, (fastmap_ticket, int));
+FASTMAP_DECLARE(int, fastmap_ticket_fd, (fastmap_ticket));
+FASTMAP_DECLARE(int, fastmap_release, (const struct fastmap_range *, size_t));
+FASTMAP_DECLARE(int, fastmap_advise, (void *, size_t, int));
+FASTMAP_DECLARE(int, fastmap_resident, (void *, size_t, unsigned char *));
+FASTMAP_DECLARE(int, fastmap_stat, (struct fastmap_stat *, size_t));
+FASTMAP_DECLARE(int, fastmap_why, (const void *, char *, size_t));
+
+/* ---- for the program ----------------------------------------------------- */
+
+#ifndef FASTMAP_LIBRARY
+
+/* Is the library in this process, and not turned off? Then the functions below
+ * are its own. In a signal handler, too. */
+static inline int fastmap_available(void)
+{
+	return fastmap_available_call_ ? fastmap_available_call_() : 0;
+}
+
+static inline int fastmap_missing_(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+/*
+ * Map a file as mmap(2) does, with the same arguments, errors and bytes; the
+ * engine serves it, whatever FASTMAP_PATHS says, how long it is, and although
+ * it is in the page cache. A policy file that denies this file to the engine is
+ * heeded. Where the engine may not have the file or cannot run here, the kernel
+ * serves it, by our advice if it may be advised: that is no error, and
+ * fastmap_why tells. Not a file: as mmap.
+ *
+ * Returns the address, or MAP_FAILED and errno.
+ */
+static inline void *fastmap_map(void *addr, size_t len, int prot, int flags,
+				int fd, off_t off)
+{
+	return fastmap_map_call_ ?
+		       fastmap_map_call_(addr, len, prot, flags, fd, off) :
+		       mmap(addr, len, prot, flags, fd, off);
+}
+
+/* munmap(2), of whatever is mapped there. */
+static inline int fastmap_unmap(void *addr, size_t len)
+{
+	return fastmap_unmap_call_ ? fastmap_unmap_call_(addr, len) :
+				     munmap(addr, len);
+}
+
+/* msync(2) with MS_SYNC: when it returns 0, what has been stored there is
+ * durable. addr is a multiple of the page size (EINVAL). EIO, ENOSPC, EDQUOT:
+ * writing failed, now or before. ENOMEM: something there is not mapped. */
+static inline int fastmap_sync(void *addr, size_t len)
+{
+	return fastmap_sync_call_ ? fastmap_sync_call_(addr, len) :
+				    msync(addr, len, MS_SYNC);
+}
+
+/*
+ * Begin to read n ranges into memory, and return at once. What is there
+ * already, or under way, is not read again; as many reads are under way as keep
+ * the device busy. Never more than the cache takes: what has no room is left
+ * out (ahead_refused). Where the kernel serves the memory its readahead is
+ * asked, for half of the free memory at most. flags: 0.
+ *
+ * Returns a ticket for fastmap_wait; nobody need wait for it, nor give it back.
+ * It is 0, which is over, when nothing has to be read, or when 64 tickets are
+ * out: the reads go on, but cannot be waited for. -1: EINVAL (flags).
+ */
+static inline fastmap_ticket fastmap_prefetch(const struct fastmap_range *range,
+					      size_t n, unsigned flags)
+{
+	return fastmap_prefetch_call_ ?
+		       fastmap_prefetch_call_(range, n, flags) :
+		       fastmap_missing_();
+}
+
+/*
+ * Wait until all that a prefetch has begun has come, failed or been given up,
+ * for `ms` milliseconds at most (-1: as long as it takes; 0: only look). 0: it
+ * is over. -1: ETIMEDOUT; EINTR, a signal came; EINVAL, no such ticket. It
+ * promises no more than that: what came may have left again.
+ */
+static inline int fastmap_wait(fastmap_ticket ticket, int ms)
+{
+	return fastmap_wait_call_ ? fastmap_wait_call_(ticket, ms) :
+				    fastmap_missing_();
+}
+
+/*
+ * A descriptor for poll(2): readable (POLLIN) when the ticket is over. It is
+ * the caller's, who closes it. -1: EBUSY, the ticket has had one; EINVAL, no
+ * such ticket; EMFILE, ENFILE, ENOMEM.
+ */
+static inline int fastmap_ticket_fd(fastmap_ticket ticket)
+{
+	return fastmap_ticket_fd_call_ ? fastmap_ticket_fd_call_(ticket) :
+					 fastmap_missing_();
+}
+
+/*
+ * Give the memory of n ranges back: it is not needed soon. What is dirty is
+ * written first, so this may wait for the device; the bytes stay those of the
+ * file, and the next touch reads them again. Private pages of the program's own
+ * stay. What is locked, or in use by others, stays as well, which is no error.
+ * -1: EIO, ENOSPC, EDQUOT: it could not be written, and stays.
+ */
+static inline int fastmap_release(const struct fastmap_range *range, size_t n)
+{
+	return fastmap_release_call_ ? fastmap_release_call_(range, n) :
+				       fastmap_missing_();
+}
+
+/* How a range is going to be read. */
+enum {
+	FASTMAP_NORMAL,     /* see for yourself: as it begins */
+	FASTMAP_RANDOM,     /* here and there: nothing is read ahead */
+	FASTMAP_SEQUENTIAL, /* once, in order: what has been passed may leave */
+};
+
+/* One of these, for the range. -1: EINVAL, no such pattern; ENOMEM, something
+ * there is not mapped, and the rest has been advised. */
+static inline int fastmap_advise(void *addr, size_t len, int pattern)
+{
+	return fastmap_advise_call_ ? fastmap_advise_call_(addr, len, pattern) :
+				      fastmap_missing_();
+}
+
+/*
+ * Which pages are in memory: mincore(2), where what the engine has counts, too.
+ * vec has a byte for each page of the range, whose lowest bit tells. addr is a
+ * multiple of the page size (EINVAL). ENOMEM: something there is not mapped.
+ */
+static inline int fastmap_resident(void *addr, size_t len, unsigned char *vec)
+{
+	return fastmap_resident_call_ ?
+		       fastmap_resident_call_(addr, len, vec) :
+		       mincore(addr, len, vec);
+}
+
+/* What has been done, in numbers. size is sizeof(*ret); an older library leaves
+ * members that it does not know at 0. -1: EINVAL, size is below 8. */
+static inline int fastmap_stat(struct fastmap_stat *ret, size_t size)
+{
+	return fastmap_stat_call_ ? fastmap_stat_call_(ret, size) :
+				    fastmap_missing_();
+}
+
+/*
+ * Who serves the memory at addr, and why, as a line for people (its words may
+ * change): "the engine", "the kernel: used by another process". Ends with a
+ * zero, cut to size bytes. Returns its length without that, as snprintf does:
+ * size or more, it was cut. -1: ENOMEM, no file that we know is mapped there,
+ * or one that a setting denies us.
+ */
+static inline int fastmap_why(const void *addr, char *buf, size_t size)
+{
+	return fastmap_why_call_ ? fastmap_why_call_(addr, buf, size) :
+				   fastmap_missing_();
+}
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

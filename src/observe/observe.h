@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* observe.h - what other rooms may use of observe/. */
+#ifndef FM_OBSERVE_H
+#define FM_OBSERVE_H
+
+#include "base/types.h"
+
+/* [plain] Add the counts of all files that are not mapped any more. */
+void fm_stats_closed(struct fm_file_stats *sum);
+
+#endif
