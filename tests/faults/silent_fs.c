@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * silent_fs.c - who serves a file system does not answer for a while, as over a
- * network that is away (C23l). DIR is a failing_fs.
+ * network that is away (C23s). DIR is a failing_fs.
  */
 #include "../contract/ct.h"
 
@@ -50,7 +50,7 @@ static void ended(const char *what, pid_t pid, int sig)
 
 	for (; ms < 5000 && !waitpid(pid, &status, WNOHANG); ms += 10)
 		usleep(10000);
-	say("C23l %s ends it: %d", what,
+	say("C23s %s ends it: %d", what,
 	    ms < 5000 && WIFSIGNALED(status) && WTERMSIG(status) == sig);
 }
 
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 		ct_die("open");
 	p = ct_map(fd, SIZE, RW, MAP_SHARED, 0);
 	madvise(p, SIZE, MADV_RANDOM);
-	say("C23l before: %d", ct_load(p) == ct_byte(0));
+	say("C23s before: %d", ct_load(p) == ct_byte(0));
 	command("silent");
 	for (size_t i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, loader,
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 	kill(killed, SIGKILL);
 	kill(asked, SIGTERM);
 	sleep(1);
-	say("C23l waiting: %d, what is there: %d", 3 - done,
+	say("C23s waiting: %d, what is there: %d", 3 - done,
 	    ct_load(p) == ct_byte(0));
 	command("none");
 	ended("SIGKILL", killed, SIGKILL);
@@ -87,8 +87,8 @@ int main(int argc, char **argv)
 		pthread_join(t[i], &r);
 		right += r != NULL;
 	}
-	say("C23l came: %d", right);
-	say("C23l after: %d", ct_matches(p, SIZE, 0));
-	say_rc("C23l munmap", munmap(p, SIZE));
+	say("C23s came: %d", right);
+	say("C23s after: %d", ct_matches(p, SIZE, 0));
+	say_rc("C23s munmap", munmap(p, SIZE));
 	return 0;
 }
