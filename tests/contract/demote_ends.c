@@ -88,7 +88,7 @@ static void child(bool shares)
 		execl("/bin/true", "true", NULL);
 	if (!pid)
 		_exit(m[0] == 77);
-	waitpid(pid, NULL, 0);
+	ct_ended(pid);
 }
 
 static void send_it(int fd)
@@ -163,7 +163,7 @@ static void end(enum end how, pthread_t *ids, pthread_t other)
 	_exit(0);
 }
 
-static void process(void)
+static int process(void *arg)
 {
 	pthread_t ids[THREADS], other;
 
@@ -179,6 +179,7 @@ static void process(void)
 		hand_over((enum cause)(nround % CAUSES), 0);
 	usleep((useconds_t)(nround * 91 % 700));
 	end((enum end)(nround % ENDS), ids, other);
+	return 0;
 }
 
 static int lost(void)
@@ -208,7 +209,6 @@ static int lost_at_last(bool killed)
 
 static int one(void)
 {
-	pid_t pid;
 	int n;
 
 	memset(noted->stored, 0, sizeof(noted->stored));
@@ -218,10 +218,7 @@ static int one(void)
 		if (truncate(ct_path(f ? "b" : "a"), 0) ||
 		    truncate(ct_path(f ? "b" : "a"), LEN))
 			ct_die("truncate");
-	pid = fork();
-	if (!pid)
-		process();
-	waitpid(pid, NULL, 0);
+	ct_child(process, NULL);
 	n = lost_at_last(nround % ENDS == KILL);
 	unlink(ct_path("a"));
 	unlink(ct_path("b"));

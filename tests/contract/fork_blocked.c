@@ -14,7 +14,6 @@ static pthread_barrier_t ready, mapped;
 
 static void child_uses(const char *what)
 {
-	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
@@ -24,8 +23,8 @@ static void child_uses(const char *what)
 		p[9 * PAGE] = 'c';
 		_exit(0);
 	}
-	waitpid(pid, &status, 0);
-	say("X14 %s: status %d, its store %c", what, status, p[9 * PAGE]);
+	say("X14 %s: status %d, its store %c", what, ct_ended(pid),
+	    p[9 * PAGE]);
 	p[9 * PAGE] = '-';
 }
 
