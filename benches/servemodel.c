@@ -9,6 +9,9 @@
  *   cached                        the same, of one that is in the page cache
  *   second NAME=NUMBER ...        of the columns of serve_trace.def; totals are
  *                                 those of that second alone
+ *
+ * Whether pages come back is not recorded: of what fits none do, of the rest
+ * all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +46,7 @@ static const struct {
 
 static struct fm_trial of_kernel, of_engine;
 static bool engine, on_trial;
-static uint64_t now_ms, read_bytes, mapped_before;
+static uint64_t now_ms, read_bytes, mapped_before, waited_ns;
 
 static void read_column(const char *word, struct second *s)
 {
@@ -69,7 +72,7 @@ static void reset(void)
 {
 	of_kernel = of_engine = (struct fm_trial){ 0 };
 	now_ms = 1000;
-	read_bytes = mapped_before = 0;
+	read_bytes = mapped_before = waited_ns = 0;
 	on_trial = engine = false;
 }
 
@@ -107,19 +110,56 @@ static bool is_memory(const struct second *s)
 	return s->read_ns && s->read_ns < 2 * s->page_ns;
 }
 
+static void add_waited(const struct second *s)
+{
+	const uint64_t part_ns = 1000000;
+	const uint64_t ns = s->spent < 1000 * part_ns ? s->spent :
+							 1000 * part_ns;
+
+	waited_ns = ns < fm_tune.serve_lost_much * part_ns ? 0 : waited_ns + ns;
+}
+
+static uint64_t reread_ns(const struct second *s)
+{
+	return s->mapped / 4096 *
+	       (s->page_ns ? s->page_ns : (uint64_t)fm_tune.device_page_ns);
+}
+
+/* A cache that nothing comes back to may become most of memory. */
+static uint64_t cache_of(const struct second *s, uint64_t memory)
+{
+	const uint64_t most = memory - memory / fm_tune.budget_margin;
+
+	return most > s->limit ? most : s->limit;
+}
+
+static struct fm_costs costs_of(const struct second *s, const struct fm_rate *r,
+				struct fm_cost_facts *f)
+{
+	const uint64_t memory = s->left + s->cached;
+
+	*f = (struct fm_cost_facts){
+		.all = s->mapped,
+		.memory = memory,
+		.engine_ns = r->fault_ns,
+		.kernel_ns = is_memory(s) ? s->read_ns + s->page_ns : 0,
+		.waited_ns = waited_ns,
+		.reread_ns = reread_ns(s),
+	};
+	return costs(s->mapped, memory,
+		     fm_cost_fits(f) ? cache_of(s, memory) : s->limit, f);
+}
+
 /* Returns whether the kernel is hoped for; what fits is handed over. */
 static bool weigh(const struct second *s, const struct fm_rate *r)
 {
 	const bool settled = s->mapped == mapped_before;
-	struct fm_cost_facts f = {
-		.engine_ns = r->fault_ns,
-		.kernel_ns = is_memory(s) ? s->read_ns + s->page_ns : 0,
-	};
-	const struct fm_costs c = costs(s->mapped, s->left + s->cached,
-					 s->limit, &f);
+	struct fm_cost_facts f;
+	const struct fm_costs c = costs_of(s, r, &f);
 
 	mapped_before = s->mapped;
-	if (r->engine < fm_tune.serve_lost_much || !fm_cost_kernel_less(&c))
+	if (r->engine < fm_tune.serve_lost_much || !fm_cost_kernel_less(&c) ||
+	    (fm_cost_fits(&f) && !fm_cost_rereads(&f)))
 		return false;
 	if (settled && fm_cost_fits(&f))
 		engine = false;
@@ -167,6 +207,7 @@ static void second(char *line)
 	for (char *w = strtok_r(line, " \n", &rest); w;
 	     w = strtok_r(NULL, " \n", &rest))
 		read_column(w, &s);
+	add_waited(&s);
 	now_ms += s.ms;
 	read_bytes += s.read_bytes;
 	now.ms = now_ms;

@@ -22,6 +22,7 @@ static struct fm_trial trial;
 static struct fm_totals last;
 static _Atomic bool lost, busy;
 static _Atomic uint64_t begun, kept;
+static uint64_t waited_ns; /* for the engine, in a row of seconds */
 static _Atomic uint32_t in_engine, in_kernel; /* lost time, when compared */
 
 bool fm_judge_tries(const struct fm_file *f)
@@ -44,6 +45,7 @@ struct look {
 	struct fm_rate rate;
 	uint64_t lost_ns; /* with the engine, since the last one */
 	uint64_t engines; /* bytes in its mappings */
+	uint64_t reread_ns; /* that the kernel takes for these */
 	uint64_t memory_ns; /* of the file that is waited for most: device.h */
 };
 
@@ -63,10 +65,12 @@ static void judge_ask_device(const struct fm_file *f, struct look *l)
 {
 	l->totals.read_ns = fm_device_ns(f, 1);
 	l->totals.page_ns = fm_device_ns(f, 2) - l->totals.read_ns;
+	l->reread_ns = (l->engines >> FM_PAGE_SHIFT) * l->totals.page_ns;
 	l->memory_ns = fm_device_memory_ns(f);
 }
 
-/* What a wait takes tells the device of the file that is waited for most. */
+/* What a wait takes tells the device of the file that is waited for most. What
+ * is handed over is brought at once, in large pieces (vm/demote.c). */
 static void look_at_files(struct look *l)
 {
 	const struct fm_file *most = NULL;
@@ -85,6 +89,16 @@ static void look_at_files(struct look *l)
 	fm_space_unlock(&old);
 }
 
+/* However many threads wait, it is for one second. What is less than is worth a
+ * change begins the row anew. */
+static void add_waited(const struct look *l)
+{
+	const uint64_t part_ns = FM_SECOND_MS * 1000;
+	const uint64_t ns = fm_least(l->lost_ns, 1000 * part_ns);
+
+	waited_ns = ns < fm_tune.serve_lost_much * part_ns ? 0 : waited_ns + ns;
+}
+
 /* A wait of the kernel's is as long as one of the engine was, or as the device
  * takes. */
 static void measure(struct look *l)
@@ -92,6 +106,7 @@ static void measure(struct look *l)
 	fm_totals_of_kernel(&l->totals);
 	l->totals.spent_ns = fm_latency_spent(&l->totals.faults);
 	look_at_files(l);
+	add_waited(l);
 	if (trial.state != FM_TRIAL_NONE) {
 		l->totals.waiting = fm_threads_waiting();
 		if (l->totals.read_ns < trial.before.fault_ns)
@@ -102,21 +117,25 @@ static void measure(struct look *l)
 
 /* ---- what it would cost ------------------------------------------------- */
 
-/* The memory of a cache whose size was given would be the kernel's, no more. On
- * a device as fast as memory the call that reads copies: with the kernel nobody
- * waits for longer than that. Elsewhere threads wait for each other's reads. */
+/* The memory of a cache whose size was given would be the kernel's, no more.
+ * Until pages come back nothing says that ours cannot grow. On a device as fast
+ * as memory the call that reads copies: with the kernel nobody waits for longer
+ * than that. Elsewhere threads wait for each other's reads. */
 static struct fm_cost_facts judge_facts_of(const struct look *l,
-					   enum fm_loops loops)
+					   enum fm_loops loops, bool back)
 {
 	struct fm_cost_facts c = {
 		.engines = l->engines,
 		.all = l->engines + fm_krange_bytes(),
-		.cache = fm_mem_monitor_target(),
+		.cache = back ? fm_mem_monitor_target() :
+				fm_mem_monitor_most(),
 		.memory = fm_settings()->cache.automatic &&
 			  fm_mem_monitor_all() ? fm_mem_monitor_all() :
 						 UINT64_MAX,
 		.engine_ns = l->rate.fault_ns,
 		.kernel_ns = l->memory_ns,
+		.waited_ns = waited_ns,
+		.reread_ns = l->reread_ns,
 	};
 
 	/* What is in use is less than what is mapped, and fits. */
@@ -291,8 +310,7 @@ static void judge_hand_over(const struct look *l, bool surely)
 	fm_space_unlock(&old);
 }
 
-/* Since the last time: what was never there has to be read with either, and
- * once more by who is to take over what has been. */
+/* Since the last time: what was never there has to be read with either. */
 static bool judge_comes_back(void)
 {
 	static uint64_t before;
@@ -307,9 +325,11 @@ static bool judge_comes_back(void)
 static bool judge_weigh(const struct look *l, bool settled)
 {
 	const enum fm_loops loops = fm_mem_monitor_loops();
-	const struct fm_cost_facts f = judge_facts_of(l, loops);
+	const bool back = judge_comes_back();
+	const struct fm_cost_facts f = judge_facts_of(l, loops, back);
 	const struct fm_costs c = fm_cost(&f);
-	const bool less = judge_comes_back() && fm_cost_kernel_less(&c);
+	const bool paid = fm_cost_fits(&f) ? fm_cost_rereads(&f) : back;
+	const bool less = paid && fm_cost_kernel_less(&c);
 	const bool surely = loops == FM_LOOPS_SURELY;
 
 	note_costs(&c);
@@ -330,10 +350,8 @@ static bool is_settled(uint64_t mapped)
 	return is;
 }
 
-static bool hope(const struct look *l)
+static bool hope(const struct look *l, bool settled)
 {
-	const bool settled = is_settled(l->engines);
-
 	return trial.state == FM_TRIAL_NONE &&
 	       l->rate.engine >= fm_tune.serve_lost_much &&
 	       judge_weigh(l, settled);
@@ -354,9 +372,9 @@ static bool judge_is_idle(void)
 	return true;
 }
 
-static void act_in(struct look *l)
+static void act_in(struct look *l, bool settled)
 {
-	const bool hopeful = hope(l);
+	const bool hopeful = hope(l, settled);
 	struct fm_trial_second now;
 
 	if (hopeful || trial.state != FM_TRIAL_NONE)
@@ -374,14 +392,16 @@ static void act_in(struct look *l)
 static void second(void)
 {
 	struct look l = { .lost_ns = 0 };
+	bool settled;
 
 	look_whether_any();
 	if (judge_is_idle())
 		return;
 	fm_mem_monitor_wake();
 	measure(&l);
+	settled = is_settled(l.engines);
 	if (last.ms)
-		act_in(&l);
+		act_in(&l, settled);
 	last = l.totals;
 }
 
@@ -421,6 +441,7 @@ static void judge_forked(void)
 {
 	trial = (struct fm_trial){ 0 };
 	last = (struct fm_totals){ 0 };
+	waited_ns = 0;
 	atomic_store(&busy, false);
 	atomic_store(&lost, false);
 	atomic_store(&begun, 0);

@@ -18,6 +18,11 @@ bool fm_cost_fits(const struct fm_cost_facts *f)
 	       f->all <= f->memory + f->memory / fm_tune.serve_nearly;
 }
 
+bool fm_cost_rereads(const struct fm_cost_facts *f)
+{
+	return f->waited_ns && f->waited_ns >= f->reread_ns;
+}
+
 static uint64_t misses_of_kernel(const struct fm_cost_facts *f)
 {
 	if (f->cached)

@@ -33,6 +33,9 @@ struct fm_cost_facts {
 	uint64_t memory;  /* that others leave; UINT64_MAX: as the engine */
 	uint64_t engine_ns, kernel_ns; /* that a miss takes; 0: not known */
 	bool cached; /* the kernel has all of it */
+	/* that the program has waited for the engine, up to now; that it takes
+	 * to read all that is the engine's into the page cache */
+	uint64_t waited_ns, reread_ns;
 	/* thousandths of a thread */
 	uint32_t maps, peers;
 };
@@ -47,5 +50,9 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f);
 bool fm_cost_kernel_less(const struct fm_costs *c);
 /* [plain] Does what is in use fit into what the kernel would have? */
 bool fm_cost_fits(const struct fm_cost_facts *f);
+/* [plain] Has the engine been waited for as long as the kernel takes to read
+ * all of it anew? Who changes then pays at most twice the least possible,
+ * whatever is to come. */
+bool fm_cost_rereads(const struct fm_cost_facts *f);
 
 #endif

@@ -88,6 +88,19 @@ static void what_it_comes_to(void **state)
 	assert_int_equal(c.kernel, 0);
 }
 
+/* Whatever is to come, who changes then pays twice the least at most. */
+static void reading_it_anew_has_to_pay(void **state)
+{
+	assert_false(fm_cost_rereads(&f));
+	f.reread_ns = 2000000000;
+	f.waited_ns = 1999999999;
+	assert_false(fm_cost_rereads(&f));
+	f.waited_ns = 2000000000;
+	assert_true(fm_cost_rereads(&f));
+	f.reread_ns = 0;
+	assert_true(fm_cost_rereads(&f));
+}
+
 static void sizes_that_are_extreme(void **state)
 {
 	f.engines = f.all = UINT64_MAX / 2;
@@ -105,6 +118,7 @@ FM_UNIT(cost)
 		cmocka_unit_test_setup(memory_that_is_not_known, begin),
 		cmocka_unit_test_setup(what_a_miss_takes, begin),
 		cmocka_unit_test_setup(what_it_comes_to, begin),
+		cmocka_unit_test_setup(reading_it_anew_has_to_pay, begin),
 		cmocka_unit_test_setup(sizes_that_are_extreme, begin),
 	};
 
