@@ -111,5 +111,5 @@ bool fm_advice_fits(uint64_t touches, unsigned segments, uint64_t touched,
 {
 	const uint64_t need = touches < 2 * segments ? all : touched;
 
-	return need < left - left / fm_tune.serve_nearly;
+	return need <= left;
 }

@@ -164,7 +164,8 @@ static void what_is_touched_is_estimated(void **state)
 
 	assert_false(fm_advice_fits(10, 9, 576 * MIB, all, left));
 	assert_true(fm_advice_fits(100, 9, 576 * MIB, all, left));
-	assert_false(fm_advice_fits(100, 16, 1024 * MIB, all, left));
+	assert_true(fm_advice_fits(100, 16, 1024 * MIB, all, left));
+	assert_false(fm_advice_fits(100, 17, 1088 * MIB, all, left));
 }
 
 FM_UNIT(advice_cost)
