@@ -107,8 +107,8 @@ static void one_size_asks_for_another(void **state)
 	struct world w = world_of(4);
 	unsigned asked = 0;
 
-	for (unsigned k = 0; k < 40; k++) {
-		together(&w.f, 16, 1, 1000000);
+	for (unsigned k = 0; k < 80; k++) {
+		together(&w.f, 8, 1, 1000000); /* a point of the line */
 		asked += fm_device_wants_other(&w.f);
 	}
 	assert_in_range(asked, 1, 4);
