@@ -42,6 +42,13 @@ FM_FAULT uint64_t fm_lazyfree_pages(void)
 	return n;
 }
 
+FM_FAULT uint64_t fm_lazyfree_room(void)
+{
+	const uint64_t most = lazyfree_most(), is = fm_lazyfree_pages();
+
+	return most > is ? most - is : 0;
+}
+
 uint64_t fm_lazyfree_stores(void)
 {
 	return atomic_load_explicit(&stores, memory_order_relaxed);

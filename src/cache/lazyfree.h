@@ -30,6 +30,8 @@ uint64_t fm_lazyfree_pages(void);
 /* [plain] How many lazy pages were to be stored to, and were loaded anew for
  * that: a growing total. */
 uint64_t fm_lazyfree_stores(void);
+/* How many more may be. */
+uint64_t fm_lazyfree_room(void);
 /* Are there more lazy pages than may be? */
 bool fm_lazyfree_over(void);
 

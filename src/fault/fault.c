@@ -517,6 +517,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 	}
 	fm_wait_frozen(f);
 	fm_barrier_wait(f, m->pgoff + i);
+	fm_fault_around_all(m, i);
 	if (atomic_load(p) & FP_AHEAD && fm_ahead_take(m, i, acc.who))
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);

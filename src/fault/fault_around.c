@@ -18,7 +18,8 @@
  * leave for a neighbour, and sooner or later most of them are asked for: then
  * as many as the piece has got already. So what is read is at most twice what a
  * program that stays in a part of it has asked for, and a piece is there after
- * ten faults instead of thirty. And at least as many as come in the time that
+ * ten faults instead of thirty. Nor does anything leave for it while what is
+ * evicted stays as a lazy page. And at least as many as come in the time that
  * the device takes for a read of nothing (io/device.h): so the program waits at
  * most twice as long as if it had known what it will want.
  */
@@ -35,6 +36,7 @@
 #include "tunables.h"
 
 #define FILES_EACH 64 /* size: files that are summed up for one mapped */
+#define TRIED 64      /* size: pieces, by their hash */
 #define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
 
 /* Pages of the aligned group of per pages that page i is in: those present,
@@ -204,12 +206,20 @@ static FM_FAULT uint64_t few(const struct fm_file *f)
 	return n;
 }
 
+/* What leaves for a piece is still there while lazy pages may become more. */
+static FM_FAULT bool has_room_for_piece(void)
+{
+	const int64_t with = fm_cache_resident() + (int64_t)FM_HUGE_PAGES;
+	const int64_t limit = (int64_t)fm_cache_limit();
+
+	return with < limit || with < limit + (int64_t)fm_lazyfree_room();
+}
+
 /* Is m read as a whole, sooner or later, and has nothing to leave for it? */
 static FM_FAULT bool comes_whole(const struct fm_map *m)
 {
 	return atomic_load_explicit(&all_fit, memory_order_relaxed) &&
-	       fm_cache_resident() + (int64_t)FM_HUGE_PAGES <
-		       (int64_t)fm_cache_limit() &&
+	       has_room_for_piece() &&
 	       atomic_load(&m->advice) != MADV_RANDOM &&
 	       m->file->policy->map_ahead;
 }
@@ -337,17 +347,48 @@ static FM_FAULT void fault_around_bring(struct fm_map *m, uint64_t i,
 			    1 : fm_fetch_chunk(m, i, end, FM_CHUNK_EAGER);
 }
 
-FM_FAULT void fm_fault_around_rest(struct fm_map *m, uint64_t i)
+/* With so many pages more than there are now: is the rest of the piece worth as
+ * much as a read takes? */
+static FM_FAULT bool rest_is_worth(struct fm_map *m, uint64_t i, uint64_t more)
+{
+	return comes_whole(m) && !fm_map_is_window(m) &&
+	       known(m, i, FM_HUGE_PAGES, false) + more +
+			       fm_device_even(m->file) >=
+		       FM_HUGE_PAGES / 2;
+}
+
+static FM_FAULT void bring_piece(struct fm_map *m, uint64_t i)
 {
 	uint64_t at = (m->pgoff + i) % FM_HUGE_PAGES;
 	uint64_t first = at > i ? 0 : i - at;
 
-	if (comes_whole(m) && !fm_map_is_window(m) &&
-	    known(m, i, FM_HUGE_PAGES, false) + fm_device_even(m->file) >=
-		    FM_HUGE_PAGES / 2)
-		fault_around_bring(m, first,
-				   fm_least(i - at + FM_HUGE_PAGES,
-					    fault_around_end_of(m)));
+	fault_around_bring(m, first, fm_least(i - at + FM_HUGE_PAGES,
+					      fault_around_end_of(m)));
+}
+
+FM_FAULT void fm_fault_around_rest(struct fm_map *m, uint64_t i)
+{
+	if (rest_is_worth(m, i, 0))
+		bring_piece(m, i);
+}
+
+/* Where it could not be read the page is wanted again at once, and comes
+ * alone. */
+static FM_FAULT bool is_first_try(const struct fm_map *m, uint64_t i)
+{
+	static _Atomic uint64_t tried[TRIED];
+	const uint64_t h = fm_ghost_hash(m->file, (m->pgoff + i) /
+							  FM_HUGE_PAGES + 1);
+
+	return atomic_exchange(&tried[h % TRIED], h) != h;
+}
+
+FM_FAULT void fm_fault_around_all(struct fm_map *m, uint64_t i)
+{
+	if (!(fm_mode(m, i) & PM_PRESENT) &&
+	    fm_device_even(m->file) >= LARGE && rest_is_worth(m, i, LARGE) &&
+	    is_first_try(m, i))
+		bring_piece(m, i);
 }
 
 static void fault_around_every_second(void)
