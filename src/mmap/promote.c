@@ -474,7 +474,8 @@ static int promote_change(struct take *t)
 
 /* ---- callers ------------------------------------------------------------ */
 
-int fm_promote(struct fm_file *f, enum fm_server_reason why)
+int fm_promote(struct fm_file *f, enum fm_server_reason why,
+	       const char **ret_step)
 {
 	struct take t = { .f = f, .why = why, .step = "its mappings" };
 	int err = promote_prepare(&t);
@@ -486,6 +487,8 @@ int fm_promote(struct fm_file *f, enum fm_server_reason why)
 		fm_space_unlock(&old);
 	}
 	promote_finish(&t, err);
+	if (err && ret_step)
+		*ret_step = t.step;
 	return err;
 }
 

@@ -14,14 +14,19 @@ struct fm_file;
 
 /* [plain] Without the space lock, with a reference. 0; -EBUSY: not now;
  * -EOPNOTSUPP: never. Otherwise -errno, for now. Then it is the kernel's, as
- * before. */
-int fm_promote(struct fm_file *f, enum fm_server_reason why);
+ * before, and ret_step (or NULL) says what it was given up at. */
+int fm_promote(struct fm_file *f, enum fm_server_reason why,
+	       const char **ret_step);
 
 /* [plain] Under the space lock: may it ever come back, as it is mapped now? */
 bool fm_may_promote(const struct fm_file *f);
 
 /* [plain] All that may be, whatever its cause was, if its path is this one
- * ("": any). Returns how many are the engine's by then. */
-unsigned fm_promote_all(const char *path);
+ * ("": any). Returns how many are the engine's by then; where none is, ret says
+ * why. */
+struct fm_promote_refusal {
+	const char *what, *why; /* why: "" or the reason */
+};
+unsigned fm_promote_all(const char *path, struct fm_promote_refusal *ret);
 
 #endif

@@ -109,7 +109,7 @@ static enum fm_server_reason why_of(const struct fm_file *f)
 	       fm_engine_wanted(f) ? FM_WHY_LOSES : FM_WHY_OVER;
 }
 
-static unsigned take_all(const char *path)
+static unsigned take_all(const char *path, struct fm_promote_refusal *ret)
 {
 	enum fm_server_reason why;
 	unsigned n = 0;
@@ -123,29 +123,68 @@ static unsigned take_all(const char *path)
 		why = path ? FM_WHY_ASKED : why_of(f);
 		/* first what costs least */
 		err = !path && fm_peers_in_use(f) ? -EBUSY :
-						    fm_promote(f, why);
+				fm_promote(f, why, &ret->why);
 		if (err)
 			wait_again(f, err);
 		else if (why == FM_WHY_LOSES)
 			fm_engine_trial_taken(f);
+		ret->what = err ? "not now, because of " : ret->what;
 		n += !err;
 		fm_file_put(f);
 	}
 	return n;
 }
 
-unsigned fm_promote_all(const char *path)
+/* Under the space lock. What the engine has comes last: of several files it is
+ * no reason. */
+static void say_unwanted(const struct fm_file *f,
+			 struct fm_promote_refusal *ret)
 {
-	return take_all(path);
+	if (fm_kernel_serves(f)) {
+		ret->what = "not any more in this process: ";
+		ret->why = fm_server_reason_text(
+			atomic_load(&f->st.demote_why));
+	} else if (!ret->what) {
+		ret->what = "the engine serves it";
+	}
+}
+
+/* Nothing could even be tried. */
+static void say_unknown(const char *path, struct fm_promote_refusal *ret)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id)
+		if (!*path || !strcmp(path, f->path))
+			say_unwanted(f, ret);
+	fm_space_unlock(&old);
+	if (!ret->what)
+		ret->what = "the engine has had no such file in this process: "
+			    "fastmap why says what it waits for";
+}
+
+unsigned fm_promote_all(const char *path, struct fm_promote_refusal *ret)
+{
+	unsigned n;
+
+	*ret = (struct fm_promote_refusal){ .why = "" };
+	n = take_all(path, ret);
+	if (!n && !ret->what)
+		say_unknown(path, ret);
+	return n;
 }
 
 static void promote_when_every_second(void)
 {
+	struct fm_promote_refusal unsaid = { 0 };
+
 	fm_judge_second();
 	if (!atomic_load(&fm_promotable))
 		return;
 	fm_engine_trial_calm();
-	take_all(NULL);
+	take_all(NULL, &unsaid);
 }
 
 FM_LIFE(promote_when, .level = FM_LIFE_RUNNING,

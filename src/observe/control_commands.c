@@ -73,10 +73,12 @@ static void control_commands_demote(struct fm_request *r)
 
 static void control_commands_promote(struct fm_request *r)
 {
-	if (fm_promote_all(r->args))
+	struct fm_promote_refusal no;
+
+	if (fm_promote_all(r->args, &no))
 		fm_answer_ok(r, "%s", "");
 	else
-		fm_answer_error(r, "nothing such could be promoted");
+		fm_answer_error(r, "%s%s", no.what, no.why);
 }
 
 FM_CONTROL(control_commands_demote, .word = "demote", .args = "[FILE]",
