@@ -26,9 +26,13 @@ static bool is_number(const char *s)
 	return *s && !s[strspn(s, "0123456789")];
 }
 
+/* By its first argument, as ps and top have it, or by its file, as why has
+ * it. */
 static bool is_meant(const struct live_process *p, const char *who)
 {
-	return is_number(who) ? p->pid == atol(who) : !strcmp(p->name, who);
+	return is_number(who) ? p->pid == atol(who) :
+				!strcmp(p->name, who) ||
+				live_is_file(p->pid, who);
 }
 
 static void live_say_none(const char *who, size_t meant)
@@ -39,13 +43,10 @@ static void live_say_none(const char *who, size_t meant)
 	else if (!is_number(who))
 		fprintf(stderr, "fastmap: no process under the library runs "
 			"%s (fastmap ps lists them)\n", who);
-	else if (live_runs(atol(who)))
-		fprintf(stderr, "fastmap: process %s has no control socket: it "
-			"maps nothing with the library, another user owns it, "
-			"or /run/fastmap was not there (mkdir; see the option "
-			"socket)\n", who);
-	else
+	else if (!live_runs(atol(who)))
 		fprintf(stderr, "fastmap: no process %s\n", who);
+	else
+		live_say_unheard(atol(who));
 }
 
 /* -1: none, or several; said. */
@@ -72,6 +73,11 @@ void live_say_failure(const char *socket)
 {
 	char who[sizeof(((struct live_process *)0)->socket) * 4];
 
+	if ((errno == ENOENT || errno == ECONNREFUSED) && is_number(socket) &&
+	    live_runs(atol(socket))) {
+		live_say_unheard((pid_t)atol(socket));
+		return;
+	}
 	fm_visible(socket, false, who, sizeof(who));
 	if (errno == EAGAIN)
 		fprintf(stderr, "fastmap: %s does not answer: is it stopped?\n",

@@ -23,7 +23,7 @@ struct list {
 
 /* ---- what /proc says ---------------------------------------------------- */
 
-static ssize_t read_proc(pid_t pid, const char *what, char *buf, size_t size)
+ssize_t live_read_proc(pid_t pid, const char *what, char *buf, size_t size)
 {
 	char path[64];
 	FILE *f;
@@ -39,14 +39,25 @@ static ssize_t read_proc(pid_t pid, const char *what, char *buf, size_t size)
 	return (ssize_t)n;
 }
 
+bool live_is_file(pid_t pid, const char *name)
+{
+	char path[64], file[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, file, sizeof(file) - 1);
+	file[n > 0 ? n : 0] = 0;
+	return n > 0 && !strcmp(fm_base_name(file), name);
+}
+
 /* By its first argument, as ps has it: a script's interpreter has that name. */
 static void live_list_name_of(pid_t pid, char *name, size_t size)
 {
 	char line[PATH_MAX] = "";
 	const char *base;
 
-	if (read_proc(pid, "cmdline", line, sizeof(line)) <= 0 &&
-	    read_proc(pid, "comm", line, sizeof(line)) > 0)
+	if (live_read_proc(pid, "cmdline", line, sizeof(line)) <= 0 &&
+	    live_read_proc(pid, "comm", line, sizeof(line)) > 0)
 		line[strcspn(line, "\n")] = 0;
 	base = fm_base_name(line);
 	fm_visible(*base ? base : "?", false, name, size);
@@ -75,7 +86,7 @@ bool live_runs(pid_t pid)
 bool live_named_socket(pid_t pid, struct live_process *ret)
 {
 	static char env[1 << 17];
-	ssize_t n = read_proc(pid, "environ", env, sizeof(env));
+	ssize_t n = live_read_proc(pid, "environ", env, sizeof(env));
 	bool had;
 
 	for (char *s = env; n > 0 && s < env + n; s += strlen(s) + 1)

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "glob.h"
+#include "set.h"
 #include "shown.h"
 #include "stats_doc.h"
 
@@ -101,6 +102,36 @@ static void put_vetoes(const json_t *c, FILE *out)
 	fputs(json_array_size(vetoes) ? "\n" : "nothing\n", out);
 }
 
+static const char *ends_word(const char *at)
+{
+	return !*at || strchr(" ;,", *at) ? at : NULL;
+}
+
+/* "NAME is" in it, as one says of an option. */
+static bool names_option(const char *text, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *at = text; (at = strstr(at, name)); at += len)
+		if ((at == text || at[-1] == ' ') &&
+		    !strncmp(at + len, " is", 3) && ends_word(at + len + 3))
+			return true;
+	return false;
+}
+
+static void put_where_set(const char *text, FILE *out)
+{
+	for (unsigned i = 0; i < fm_option_count; i++) {
+		const struct fm_option *o = &fm_options[i];
+
+		if (o->env && names_option(text, o->name))
+			fprintf(out, "where to set it: %s=VALUE or fastmap "
+				"run --%s VALUE when it is started, or '%s = "
+				"VALUE' in a policy file (docs/options.md)\n",
+				o->env, o->name, o->name);
+	}
+}
+
 static void put_remedy(const json_t *c, FILE *out)
 {
 	const char *remedy = doc_text(c, "remedy");
@@ -113,6 +144,7 @@ static void put_remedy(const json_t *c, FILE *out)
 		"otherwise");
 	if (*until && *remedy)
 		fprintf(out, "remedy: %s\n", remedy);
+	put_where_set(until, out);
 }
 
 static void put_return(const json_t *file, const json_t *c, FILE *out)
@@ -132,7 +164,9 @@ static void put_return(const json_t *file, const json_t *c, FILE *out)
 		fprintf(out, "yes, not before %.1f s from now, once that has "
 			"changed\n", s);
 	else
-		fprintf(out, "yes, as soon as that has changed\n");
+		fprintf(out, "yes, some seconds after that has changed: each "
+			"attempt in vain doubles the wait (the option "
+			"promote)\n");
 }
 
 static void why_text_put_kernels(const json_t *file, FILE *out)
@@ -179,13 +213,19 @@ static struct cost cost_of(uint64_t ns, const char *unknown)
 	return c;
 }
 
+/* Both or neither. What misses nothing costs nothing. */
 static void put_costs(const json_t *file, FILE *out)
 {
 	const json_t *c = choice_of(file);
+	const uint64_t engine = doc_uint(c, "engine_cost_ns");
+	const uint64_t kernel = doc_uint(c, "kernel_cost_ns");
 
-	fprintf(out, "cost of an access: engine %s, kernel %s\n",
-		cost_of(doc_uint(c, "engine_cost_ns"), "not known").s,
-		cost_of(doc_uint(c, "kernel_cost_ns"), "not known").s);
+	if (!engine && !kernel)
+		fprintf(out, "cost of an access: not compared, for the program "
+			"has not waited for the engine much\n");
+	else
+		fprintf(out, "cost of an access: engine %s, kernel %s\n",
+			cost_of(engine, "0ns").s, cost_of(kernel, "0ns").s);
 }
 
 /* What it has cost so far, whatever else is known. */

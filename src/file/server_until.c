@@ -24,7 +24,7 @@ static const struct {
 			   "it is asked back: fastmap promote" },
 
 	[FM_WHY_CACHED] = { FM_REASON_SPEED, "it is mapped while less of it is "
-			    "in the page cache, or warm is engine" },
+			    "in the page cache, or warm is engine for its path" },
 	[FM_WHY_WINDOW] = { FM_REASON_SPEED, "more of it is mapped at once" },
 	[FM_WHY_WEARY] = { FM_REASON_SPEED, "there are fewer processes, and "
 			   "fewer files that they have open" },

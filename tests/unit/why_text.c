@@ -86,11 +86,31 @@ static void what_stays(void **state)
 		"what forbids the engine: mlock; another\n",
 		"what would change that: nothing that can be set",
 		"it may come back: no, not in this process",
-		"cost of an access: engine not known, kernel not known\n",
+		"cost of an access: not compared, for the program has not",
 		"last decisions: none", NULL };
 
 	says(FILE_OF("'why': 'mlock', 'kind': 'correctness', 'vetoes': "
 		     "['mlock', 'another']", ""), lines);
+}
+
+#define SETTING                                                            \
+	"'why': 'warm', 'kind': 'speed', 'vetoes': [], 'may_return': "   \
+	"true, 'not_before_ms': 0, 'engine_cost_ns': 300, "               \
+	"'until': 'less is there, or warm is engine for its path'"
+
+/* Where an option stands in what would change it; neither "known" nor soon. */
+static void what_can_be_set(void **state)
+{
+	static const char *const lines[] = {
+		"where to set it: FASTMAP_WARM=VALUE or fastmap run --warm",
+		"'warm = VALUE' in a policy file",
+		"it may come back: yes, some seconds after that has changed",
+		"cost of an access: engine 300ns, kernel 0ns\n", NULL };
+	char *text = said(FILE_OF(SETTING, ""));
+
+	assert_null(strstr(strstr(text, "where to") + 1, "where to"));
+	free(text);
+	says(FILE_OF(SETTING, ""), lines);
 }
 
 static unsigned drawn(const char *document, unsigned columns,
@@ -139,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_may_come_back),
 		cmocka_unit_test(what_stays),
+		cmocka_unit_test(what_can_be_set),
 		cmocka_unit_test(on_a_screen_lines_are_broken),
 		cmocka_unit_test(an_older_library_does_not_tell),
 	};
