@@ -150,6 +150,11 @@ struct fm_ring *fm_ring_own(void)
 	return r;
 }
 
+void fm_ring_set_bell(struct fm_ring *r, struct fm_event *bell)
+{
+	r->bell = bell;
+}
+
 static FM_FAULT struct fm_ring *pool_take(uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)

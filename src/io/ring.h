@@ -69,6 +69,11 @@ void fm_ring_put(struct fm_ring *r);
 /* [plain] A ring outside of the pool, for a thread that keeps it. NULL when
  * there is none to be had. */
 struct fm_ring *fm_ring_own(void);
+/* [plain] That thread waits for this event while nothing is in flight: a store
+ * whose transfers end elsewhere, by whatever thread, sets `done` and raises
+ * it. */
+struct fm_event;
+void fm_ring_set_bell(struct fm_ring *r, struct fm_event *bell);
 /* Queue and submit (n <= FM_RING_DEPTH - in flight). */
 void fm_ring_submit(struct fm_ring *r, struct fm_io **ios, unsigned n);
 /* Take note of what is done. Returns how many transfers have ended. */

@@ -13,6 +13,8 @@
 
 #define FM_MAX_RINGS 64 /* size: of the pool */
 
+struct fm_event;
+
 struct fm_ring {
 	_Atomic uint32_t taken;
 	bool uring;
@@ -22,6 +24,8 @@ struct fm_ring {
 	uint32_t *gen;           /* file generation held in each slot pair */
 	uint32_t *gen_buf;
 	uint64_t ios, slept;
+	/* raised when a transfer ends that a store has begun elsewhere */
+	struct fm_event *bell;
 };
 
 struct fm_home {

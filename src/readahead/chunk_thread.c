@@ -120,7 +120,7 @@ static void land_all(void)
 		struct fm_chunk *c = &fm_chunks[k];
 
 		if (atomic_load(&c->state) == CH_INFLIGHT && c->io.user &&
-		    c->io.done)
+		    __atomic_load_n(&c->io.done, __ATOMIC_ACQUIRE))
 			landed(c);
 	}
 }
@@ -259,6 +259,8 @@ int fm_chunk_thread_start(void)
 	struct fm_ring *r = fm_ring_own();
 	int err = r ? fm_wants_start() : -EMFILE;
 
+	if (!err)
+		fm_ring_set_bell(r, &bell);
 	if (!err)
 		err = fm_thread_create(reader, r);
 	running = err == 0;
