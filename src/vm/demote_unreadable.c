@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
+#include "io/io.h"
 #include "map/map.h"
 #include "mapops.h"
 #include "tunables.h"
@@ -69,6 +70,8 @@ static int demote_unreadable(struct fm_file *f, uintptr_t a,
 	uint64_t old;
 	int err = 0;
 
+	if (fm_only_engine(f))
+		return -EOPNOTSUPP; /* the kernel knows no better */
 	fm_space_lock(&old);
 	m = fm_space_find(a);
 	if (m && m->file == f && demote_page(f, a)) {
