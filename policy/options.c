@@ -96,7 +96,8 @@ const struct fm_option fm_options[] = {
 	{ "drop-behind", "FASTMAP_DROP_BEHIND", .scope = PATH(drop_behind),
 	  .type = T_BOOL, .standard = "no" },
 	{ "source", NULL, .scope = PATH(source), .type = T_SOURCE,
-	  .standard = "" },
+	  .standard = "", .choices = "files:INDEX|plugin:FILE?ARGUMENTS|"
+		"nbd://HOST/EXPORT|nbd+unix:///EXPORT?socket=FILE" },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true, .live = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
@@ -349,7 +350,8 @@ static int set_text(const struct fm_option *o, const char **at,
 /* Whether there is such a source is found out when a file of it is used. */
 static int set_source(const char **at, struct fm_set *set, const char *value)
 {
-	const char *const kinds[] = { "files:" };
+	const char *const kinds[] = { "files:", "plugin:", "nbd://",
+				      "nbd+unix://" };
 	const char *copy;
 
 	*at = NULL;

@@ -14,6 +14,7 @@
 FM_NEXT(dlopen)
 
 _Atomic bool fm_shim_on;
+const char *fm_library;
 static bool booted, keep_deepbind;
 
 void *fm_next_late(const char *name)
@@ -82,6 +83,7 @@ static bool ahead_of_libc(void)
 		     RTLD_DL_LINKMAP) ||
 	    !map)
 		return false;
+	fm_library = info.dli_fname;
 	for (map = map->l_next; map; map = map->l_next)
 		if (fm_is_libc(map))
 			return true;

@@ -92,6 +92,8 @@ long fm_backing_read(struct fm_backing *s, void *buf, uint64_t off,
 		     uint64_t len);
 /* [plain] The settings have been loaded. */
 void fm_backings_begin(void);
+/* Where this library is, as the loader says; only the shim has it. */
+extern const char *fm_library __attribute__((weak));
 
 /* [plain] After fm_engine_init has said that no file is ours: the program may
  * ask for some by fastmap.h, all the same. False: it may not have any. */

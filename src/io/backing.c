@@ -10,7 +10,7 @@
 #include "engine.h"
 #include "policy.h"
 
-#define KINDS(X) X(files)
+#define KINDS(X) X(files) X(plugin) X(nbd)
 
 #define DECLARE(name) extern const struct fm_backing_kind fm_backing_##name;
 #define ENTRY(name) &fm_backing_##name,

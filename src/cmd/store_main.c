@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store_main.c - fastmap-store: reads sources for the engine of a preloaded
+ * program, which starts it (io/backing_far.c) and shares memory with it. It
+ * ends when the program, and all of its children that share the engine's
+ * descriptors, have.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "io/far.h"
+#include "store_helper.h"
+
+#define WORKERS 8
+
+static const struct store_kind *const kinds[] = { &store_nbd, &store_plugin };
+static const struct store_kind *kind;
+static struct fm_far *far;
+
+static void store_wake(_Atomic uint32_t *word, int n)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
+}
+
+static void store_sleep(_Atomic uint32_t *word, uint32_t was)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT, was, NULL, NULL, 0);
+}
+
+static void store_says(uint32_t state, int err)
+{
+	far->err = err;
+	atomic_store(&far->state, state);
+	store_wake(&far->state, INT_MAX);
+}
+
+/* Where it dies in the middle its end of the socket says so. */
+static void store_serve(unsigned worker, unsigned i)
+{
+	struct fm_far_slot *t = &far->slot[i];
+	const uint64_t len = t->len;
+	const uint64_t off = t->off;
+	int err = EIO;
+
+	if (len <= FM_FAR_BYTES && off <= (uint64_t)far->size &&
+	    len <= (uint64_t)far->size - off)
+		err = kind->read(worker, fm_far_data(far, i), (size_t)len, off);
+	t->res = err ? -err : (int32_t)len;
+	atomic_store(&t->state, FM_FAR_DONE);
+	store_wake(&t->state, INT_MAX);
+	if (atomic_exchange(&far->pump, 0))
+		(void)!send(FM_FAR_SOCKET, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static bool store_turn(unsigned worker)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < FM_FAR_SLOTS; i++) {
+		uint32_t posted = FM_FAR_POSTED;
+
+		if (!atomic_compare_exchange_strong(&far->slot[i].state,
+						    &posted, FM_FAR_BUSY))
+			continue;
+		store_serve(worker, i);
+		any = true;
+	}
+	return any;
+}
+
+static void *store_worker(void *arg)
+{
+	for (;;) {
+		const uint32_t seen = atomic_load(&far->posted);
+
+		if (!store_turn((unsigned)(uintptr_t)arg))
+			store_sleep(&far->posted, seen);
+	}
+	return NULL;
+}
+
+static void store_workers(void)
+{
+	unsigned n = kind->workers(WORKERS);
+	pthread_t t;
+
+	for (uintptr_t i = 0; i < n; i++)
+		if (pthread_create(&t, NULL, store_worker, (void *)i) && !i)
+			exit(1);
+}
+
+static int store_open(const char *prefix, const char *where)
+{
+	int err = EINVAL;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kinds[i]->prefix, prefix))
+			kind = kinds[i];
+	if (kind)
+		err = kind->open(where, far->why, sizeof(far->why));
+	if (err)
+		return err;
+	errno = EIO;
+	far->size = kind->get_size();
+	if (far->size >= 0)
+		return 0;
+	snprintf(far->why, sizeof(far->why), "its size cannot be had");
+	return errno;
+}
+
+/* Nothing comes this way but the end. */
+static void store_wait_for_end(void)
+{
+	struct pollfd p = { .fd = FM_FAR_SOCKET };
+
+	while (poll(&p, 1, -1) < 0 || !(p.revents & (POLLHUP | POLLERR)))
+		;
+}
+
+int main(int argc, char **argv)
+{
+	int err;
+
+	if (argc != 3) {
+		fprintf(stderr, "fastmap-store: started by libfastmap\n");
+		return 2;
+	}
+	far = mmap(NULL, FM_FAR_ALL, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   FM_FAR_MEMORY, 0);
+	if (far == MAP_FAILED || far->magic != FM_FAR_MAGIC)
+		return 2;
+	prctl(PR_SET_NAME, "fastmap-store");
+	err = store_open(argv[1], argv[2]);
+	if (!err)
+		store_workers();
+	store_says(err ? FM_FAR_FAILED : FM_FAR_READY, err);
+	if (!err)
+		store_wait_for_end();
+	_exit(err != 0);
+}

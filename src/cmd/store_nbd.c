@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store_nbd.c - a client of a Network Block Device, by the protocol's public
+ * text (doc/proto.md of NetworkBlockDevice/nbd): fixed newstyle, NBD_OPT_GO,
+ * simple replies. Each worker has a connection of its own where the server says
+ * that several see the same bytes. What breaks the rules, or the connection, is
+ * connected to anew, and the read is done again.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store_helper.h"
+
+#define WORKERS 16      /* at most */
+#define WRONG_MOST 3    /* replies against the rules, one after the other */
+#define PAUSE_MS 200    /* between two attempts to connect */
+#define OPTION_MOST 4096 /* bytes of a reply to an option */
+
+#define MAGIC 0x4e42444d41474943ull /* "NBDMAGIC" */
+#define IHAVEOPT 0x49484156454f5054ull
+#define REPLY_MAGIC 0x3e889045565a9ull
+#define REQUEST 0x25609513u
+#define SIMPLE 0x67446698u
+
+enum { OPT_GO = 7, REP_ACK = 1, REP_INFO = 3, INFO_EXPORT = 0 };
+enum { FIXED_NEWSTYLE = 1, NO_ZEROES = 2, CAN_MULTI_CONN = 1 << 8 };
+
+static struct {
+	char export[1024], host[256], port[32], path[108];
+	unsigned timeout; /* s; 0: for ever */
+	uint64_t size;
+	unsigned flags;
+} nbd;
+
+/* What a server says of an export. */
+struct export {
+	uint64_t size;
+	unsigned flags;
+};
+
+static int socks[WORKERS]; /* -1: not connected */
+static uint64_t cookies[WORKERS];
+
+/* ---- bytes --------------------------------------------------------------- */
+
+static int send_all(int fd, const void *buf, size_t n)
+{
+	const char *p = buf;
+
+	while (n) {
+		ssize_t r = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return r ? errno : EPIPE;
+		p += r;
+		n -= (size_t)r;
+	}
+	return 0;
+}
+
+static int receive_all(int fd, void *buf, size_t n)
+{
+	char *p = buf;
+
+	while (n) {
+		ssize_t r = recv(fd, p, n, 0);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return r ? errno : EPIPE;
+		p += r;
+		n -= (size_t)r;
+	}
+	return 0;
+}
+
+static uint64_t get64(const unsigned char *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be64toh(v);
+}
+
+static uint32_t get32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be32toh(v);
+}
+
+static unsigned get16(const unsigned char *p)
+{
+	return (unsigned)p[0] << 8 | p[1];
+}
+
+static void put64(unsigned char *p, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static void put32(unsigned char *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+/* ---- the URI ------------------------------------------------------------- */
+
+static bool unescape(char *to, size_t size, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char hex[3] = { 0 };
+
+		if (size < 2)
+			return false;
+		if (s[i] == '%' && i + 2 < n) {
+			memcpy(hex, s + i + 1, 2);
+			*to++ = (char)strtoul(hex, NULL, 16);
+			i += 2;
+		} else {
+			*to++ = s[i];
+		}
+		size--;
+	}
+	*to = 0;
+	return true;
+}
+
+static bool parse_query(const char *q)
+{
+	while (*q) {
+		size_t n = strcspn(q, "&");
+
+		if (n > 7 && !strncmp(q, "socket=", 7)) {
+			if (!unescape(nbd.path, sizeof(nbd.path), q + 7, n - 7))
+				return false;
+		} else if (n > 8 && !strncmp(q, "timeout=", 8)) {
+			nbd.timeout = (unsigned)strtoul(q + 8, NULL, 10);
+		} else {
+			return false;
+		}
+		q += n + (q[n] == '&');
+	}
+	return true;
+}
+
+/* "[host]:port", "host:port", "host" */
+static bool parse_authority(const char *s, size_t n)
+{
+	const char *end = s + n, *colon = NULL;
+
+	for (const char *p = end; p-- > s && *p != ']' && !colon;)
+		colon = *p == ':' ? p : NULL;
+	snprintf(nbd.port, sizeof(nbd.port), "%.*s",
+		 colon ? (int)(end - colon - 1) : 5, colon ? colon + 1 :
+							      "10809");
+	if (colon)
+		end = colon;
+	if (end - s >= 2 && *s == '[' && end[-1] == ']') {
+		s++;
+		end--;
+	}
+	return unescape(nbd.host, sizeof(nbd.host), s, (size_t)(end - s));
+}
+
+/* What follows "nbd": "://host:port/export", "+unix:///export?socket=PATH". */
+static bool parse_uri(const char *s)
+{
+	const bool local = !strncmp(s, "+unix://", 8);
+	const char *slash, *query;
+
+	if (!local && strncmp(s, "://", 3))
+		return false;
+	s += local ? 8 : 3;
+	slash = s + strcspn(s, "/?");
+	query = strchr(s, '?');
+	if (!parse_authority(s, (size_t)(slash - s)) ||
+	    (query && !parse_query(query + 1)))
+		return false;
+	if (*slash == '/' &&
+	    !unescape(nbd.export, sizeof(nbd.export), slash + 1,
+		      query ? (size_t)(query - slash - 1) : strlen(slash + 1)))
+		return false;
+	return local ? *nbd.path && !*nbd.host : *nbd.host && !*nbd.path;
+}
+
+/* ---- connecting ---------------------------------------------------------- */
+
+static int connect_unix(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(to.sun_path, nbd.path, sizeof(nbd.path));
+	if (fd < 0 || !connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int connect_tcp(void)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *all = NULL;
+	int fd = -1;
+
+	errno = EHOSTUNREACH;
+	if (getaddrinfo(nbd.host, nbd.port, &hints, &all))
+		return -1;
+	for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
+		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	freeaddrinfo(all);
+	return fd;
+}
+
+/* One reply to NBD_OPT_GO. -1: more follow; 0: it is ours; or errno. */
+static int nbd_option_reply(int fd, struct export *e)
+{
+	unsigned char head[20], data[OPTION_MOST];
+	int err = receive_all(fd, head, sizeof(head));
+	const uint32_t type = get32(head + 12), n = get32(head + 16);
+
+	if (err)
+		return err;
+	if (get64(head) != REPLY_MAGIC || get32(head + 8) != OPT_GO ||
+	    n > sizeof(data))
+		return EPROTO;
+	err = receive_all(fd, data, n);
+	if (err)
+		return err;
+	if (type & 0x80000000u)
+		return (type & 0xff) == 2 ? EACCES : (type & 0xff) == 6 ?
+					    ENOENT : EPROTO;
+	if (type == REP_INFO && n == 12 && get16(data) == INFO_EXPORT) {
+		e->size = get64(data + 2);
+		e->flags = get16(data + 10);
+	}
+	return type == REP_ACK ? 0 : type == REP_INFO ? -1 : EPROTO;
+}
+
+static int nbd_go(int fd, struct export *e)
+{
+	const uint32_t n = (uint32_t)strlen(nbd.export);
+	unsigned char b[16 + 4 + sizeof(nbd.export) + 2];
+	int err, replies = 0;
+
+	put64(b, IHAVEOPT);
+	put32(b + 8, OPT_GO);
+	put32(b + 12, n + 6);
+	put32(b + 16, n);
+	memcpy(b + 20, nbd.export, n);
+	b[20 + n] = b[21 + n] = 0; /* asks for no more than there is */
+	err = send_all(fd, b, 22 + n);
+	while (!err && (err = nbd_option_reply(fd, e)) == -1)
+		err = ++replies > 64 ? EPROTO : 0;
+	return err;
+}
+
+static int nbd_hello(int fd, struct export *e)
+{
+	unsigned char b[18], answer[4];
+	unsigned flags;
+	int err = receive_all(fd, b, sizeof(b));
+
+	if (err)
+		return err;
+	flags = get16(b + 16);
+	if (get64(b) != MAGIC || get64(b + 8) != IHAVEOPT ||
+	    !(flags & FIXED_NEWSTYLE))
+		return EPROTO;
+	put32(answer, flags & (FIXED_NEWSTYLE | NO_ZEROES));
+	err = send_all(fd, answer, sizeof(answer));
+	if (!err)
+		err = nbd_go(fd, e);
+	return !err && (e->size > INT64_MAX || !e->size) ? EPROTO : err;
+}
+
+/* Another size than before: it is another thing. */
+static int nbd_connect(int *ret)
+{
+	const struct timeval t = { nbd.timeout, 0 };
+	struct export e = { 0 };
+	int fd = *nbd.path ? connect_unix() : connect_tcp(), err;
+
+	if (fd < 0)
+		return errno ? errno : EIO;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	err = nbd_hello(fd, &e);
+	if (!err && nbd.size && nbd.size != e.size)
+		err = ESTALE;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	if (!nbd.size) { /* the first, by the only thread */
+		nbd.size = e.size;
+		nbd.flags = e.flags;
+	}
+	*ret = fd;
+	return 0;
+}
+
+static int nbd_open(const char *where, char *why, size_t size)
+{
+	int err;
+
+	for (unsigned i = 0; i < WORKERS; i++)
+		socks[i] = -1;
+	if (!parse_uri(where)) {
+		snprintf(why, size, "not nbd://HOST[:PORT]/EXPORT or "
+			 "nbd+unix:///EXPORT?socket=PATH");
+		return EINVAL;
+	}
+	err = nbd_connect(&socks[0]);
+	if (err)
+		snprintf(why, size, "cannot connect");
+	return err;
+}
+
+static int64_t nbd_size(void)
+{
+	return (int64_t)nbd.size;
+}
+
+static unsigned nbd_workers(unsigned want)
+{
+	return !(nbd.flags & CAN_MULTI_CONN) ? 1 :
+	       want < WORKERS ? want : WORKERS;
+}
+
+/* ---- reads --------------------------------------------------------------- */
+
+/* -1: the connection is of no use any more; EPROTO: nor does it keep to the
+ * rules. Another errno is the server's answer. */
+static int nbd_exchange(unsigned w, void *buf, size_t n, uint64_t off)
+{
+	unsigned char q[28] = { 0 }, a[16];
+	uint32_t err;
+
+	put32(q, REQUEST);
+	put64(q + 8, ++cookies[w]);
+	put64(q + 16, off);
+	put32(q + 24, (uint32_t)n);
+	if (send_all(socks[w], q, sizeof(q)) ||
+	    receive_all(socks[w], a, sizeof(a)))
+		return -1;
+	if (get32(a) != SIMPLE || get64(a + 8) != cookies[w])
+		return EPROTO;
+	err = get32(a + 4);
+	if (err) /* the numbers are Linux's */
+		return err == ENOMEM || err == EPERM ? (int)err : EIO;
+	return receive_all(socks[w], buf, n) ? -1 : 0;
+}
+
+static void nbd_pause(void)
+{
+	const struct timespec t = { 0, PAUSE_MS * 1000000l };
+
+	nanosleep(&t, NULL);
+}
+
+static void nbd_drop(unsigned w)
+{
+	if (socks[w] >= 0)
+		close(socks[w]);
+	socks[w] = -1;
+}
+
+/* Until it answers, or for as long as it may take. */
+static int nbd_read(unsigned w, void *buf, size_t n, uint64_t off)
+{
+	const time_t from = time(NULL);
+	int err, wrong = 0, times = 0;
+
+	for (;;) {
+		err = socks[w] < 0 ? nbd_connect(&socks[w]) : 0;
+		if (err == ESTALE)
+			return EIO;
+		if (!err) {
+			err = nbd_exchange(w, buf, n, off);
+			if (!err || (err > 0 && err != EPROTO))
+				return err;
+		}
+		nbd_drop(w);
+		wrong += err == EPROTO;
+		if (wrong >= WRONG_MOST ||
+		    (nbd.timeout && time(NULL) - from >= nbd.timeout))
+			return EIO;
+		if (err != -1 || times++)
+			nbd_pause();
+	}
+}
+
+const struct store_kind store_nbd = {
+	.prefix = "nbd",
+	.open = nbd_open,
+	.get_size = nbd_size,
+	.read = nbd_read,
+	.workers = nbd_workers,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* badstore.c - a store that does not keep to what fastmap-store.h says, as its
+ * argument asks for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fastmap-store.h"
+
+#define SIZE 1048576
+#define BAD 409600 /* from here on */
+
+static const char *what;
+
+static void *bad_open(const char *arguments)
+{
+	what = arguments;
+	errno = EACCES;
+	return strcmp(what, "closed") ? &what : NULL;
+}
+
+static int64_t bad_size(void *handle)
+{
+	(void)handle;
+	errno = ENXIO;
+	return strcmp(what, "sizeless") ? SIZE : -1;
+}
+
+static int bad_pread(void *handle, void *buf, size_t n, uint64_t off)
+{
+	(void)handle;
+	memset(buf, 7, n);
+	if (off + n <= BAD)
+		return 0;
+	if (!strcmp(what, "crash"))
+		abort();
+	if (!strcmp(what, "end"))
+		_exit(0);
+	errno = EILSEQ;
+	return -1;
+}
+
+const struct fastmap_store *fastmap_store_init(void)
+{
+	static struct fastmap_store store = {
+		.size = sizeof(store), .version = FASTMAP_STORE_VERSION,
+		.open = bad_open, .get_size = bad_size, .pread = bad_pread,
+	};
+
+	if (getenv("BADSTORE_VERSION"))
+		store.version = atoi(getenv("BADSTORE_VERSION"));
+	return &store;
+}
