@@ -169,10 +169,10 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 {
 	const int saved = errno;
 
+	fm_dl_boot(); /* first: each dlsym asks which module a caller is in */
 	resolve_next();
 	if (boot_wanted(argc, argv, envp)) {
 		find_clock();
-		fm_dl_boot();
 		keep_deepbind = wants_kept(envp);
 		fm_sig_boot();
 		fm_altstack_boot();
