@@ -281,8 +281,7 @@ static uint32_t free_slot(void)
 
 static void free_file(struct fm_file *f)
 {
-	if (f->choice)
-		fm_choice_put(f->choice, f->dev, f->ino);
+	fm_free(f->choice);
 	fm_free(f);
 }
 
@@ -299,7 +298,7 @@ static int file_new(const struct stat *st, const char *path,
 		return -ENOMEM;
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
-	f->choice = fm_choice_of(f->dev, f->ino);
+	f->choice = fm_alloc(sizeof(*f->choice));
 	f->leaf = f->choice ? fm_sys_anon(FM_LEAVES * sizeof(*f->leaf)) : NULL;
 	if (!f->leaf) {
 		free_file(f);
@@ -588,8 +587,7 @@ int fm_file_open_again(struct fm_file *f, bool write)
 void fm_file_beside(struct fm_file *f)
 {
 	f->windows.by_kernel = true;
-	FM_UP_EACH(file_beside, tell)
-		tell(f);
+	fm_serve_kernel(f->dev, f->ino);
 }
 
 void fm_file_put_locked(struct fm_file *f)

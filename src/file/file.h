@@ -61,8 +61,6 @@ FM_UPCALL(void, file_closed, struct fm_file *f);
 /* [plain] Likewise: the kernel has it, and nobody else but who remembers
  * that. */
 FM_UPCALL(void, file_hollow, struct fm_file *f);
-/* [plain] Likewise: the kernel serves a part of it, too. */
-FM_UPCALL(void, file_beside, struct fm_file *f);
 /* [any] Under the space lock: the kernel has mapped a part of f, beside the
  * engine. */
 void fm_file_beside(struct fm_file *f);

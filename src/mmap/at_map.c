@@ -24,10 +24,11 @@ static bool at_map_is_open(const struct fm_policy *p)
 
 static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
-	struct fm_serve_entry *k = fm_serve_find(q->st.st_dev, q->st.st_ino);
+	const struct fm_maps *m = fm_serve_maps(q->st.st_dev, q->st.st_ino,
+						false);
 
-	if (k && at_map_is_open(q->policy))
-		c->maps = fm_maps_cost(fm_serve_maps(k), q->len, fm_now_ns());
+	if (m && at_map_is_open(q->policy))
+		c->maps = fm_maps_cost(m, q->len, fm_now_ns());
 }
 
 /* Who only reads may have a lease, which tells at once who else stores. */

@@ -154,12 +154,12 @@ static int open_path(const struct look *l, const struct fm_krange *r)
 }
 
 /* From now on the hooks look. */
-static void now_passes(struct fm_file *f, const struct stat *st)
+static void now_passes(struct fm_file *f)
 {
 	f->demote.adopted = true;
 	atomic_store(&f->demote.inflight_syscalls, true);
 	f->choice->calm_since_ms = fm_now_ms();
-	fm_unserved_taken(st);
+	fm_unserved_by(f->dev, f->ino, FM_BY_NOBODY);
 	fm_file_passes(f, true);
 	fm_log(FM_LOG_INFO, "%s: the program waits for what the page cache has "
 	       "lost of it (%s): the engine is to be tried", f->path,
@@ -186,7 +186,7 @@ static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 	if (err)
 		return err;
 	if (fm_demote_may_return(f, r->why) && fm_may_promote(f)) {
-		now_passes(f, &st);
+		now_passes(f);
 		state.refused = !fm_inflight_syscalls_mark();
 		return 0;
 	}
@@ -225,12 +225,10 @@ static void engine_trial_adopt(struct look *l, const struct fm_krange *r)
 
 bool fm_engine_trial_forget(struct fm_file *f)
 {
-	const struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
-
 	fm_file_passes(f, false);
 	if (!f->demote.adopted)
 		return false;
-	fm_unserved_back(&st, fm_served_beside_engine(f->policy));
+	fm_unserved_by(f->dev, f->ino, fm_served_beside_engine(f->policy));
 	fm_file_put_locked(f);
 	return true;
 }

@@ -5,43 +5,18 @@
 
 #include "base/proc.h"
 #include "base/sys.h"
-#include "file/file.h"
 #include "serve/serve.h"
 #include "short_maps.h"
 
 #define MAPS "/proc/self/maps"
 #define ANY ((dev_t)-1) /* device: seen in the maps, which do not say */
 
-static bool overflowed;
-
-static void kernel_mapped_add(dev_t dev, ino_t ino)
-{
-	struct fm_serve_entry *c = fm_serve_of(dev, ino);
-
-	if (c)
-		c->in_kernel = true;
-	else
-		overflowed = true; /* from now on every file is looked up */
-}
-
-void fm_kernel_mapped_add(const struct stat *st)
-{
-	kernel_mapped_add(st->st_dev, st->st_ino);
-}
-
-static void add_file(struct fm_file *f)
-{
-	kernel_mapped_add(f->dev, f->ino);
-}
-
-FM_UP(file_beside, add_file)
-
 /* The inode alone decides (proc.h): a file taken for another stays the
  * kernel's, no more. */
 static bool add_line(const struct fm_proc_map *m, void *arg)
 {
 	if (m->ino)
-		kernel_mapped_add(ANY, m->ino);
+		fm_serve_kernel(ANY, m->ino);
 	return false;
 }
 
@@ -55,7 +30,7 @@ static void add_blind(void)
 	if (!fm_short_map_look(what))
 		return;
 	if (fm_proc_maps(MAPS, buf, sizeof(buf), add_line, NULL))
-		overflowed = true;
+		atomic_store(&fm_serve_incomplete, true);
 	else
 		fm_short_map_forget(what);
 }
@@ -87,9 +62,10 @@ bool fm_kernel_mapped_has(const struct stat *st)
 
 	add_blind();
 	c = fm_serve_find(st->st_dev, st->st_ino);
-	if (!c || !c->in_kernel)
+	if (!c || !atomic_load(&c->kernel))
 		c = fm_serve_find(ANY, st->st_ino);
-	if (c && c->in_kernel)
+	if (c && atomic_load(&c->kernel))
 		return still_mapped(st, &c->kernel_at);
-	return overflowed && still_mapped(st, &nowhere);
+	/* what is in no entry has to be looked up */
+	return atomic_load(&fm_serve_incomplete) && still_mapped(st, &nowhere);
 }

@@ -256,20 +256,20 @@ static enum fm_server_reason take_to_engine(struct fm_mmap_request *q,
 static void mmap_note_map(const struct fm_mmap_request *q, bool refused,
 			  uint64_t from_ns)
 {
-	struct fm_serve_entry *c = fm_serve_of(q->st.st_dev, q->st.st_ino);
+	struct fm_maps *m = fm_serve_maps(q->st.st_dev, q->st.st_ino, true);
 	const uint64_t now = fm_now_ns();
 
-	if (c)
+	if (m)
 		(refused ? fm_maps_refused : fm_maps_begin)(
-			fm_serve_maps(c), q->len, now - from_ns, now);
+			m, q->len, now - from_ns, now);
 }
 
 static void maps_end(struct fm_file *f)
 {
-	struct fm_serve_entry *c = fm_serve_find(f->dev, f->ino);
+	struct fm_maps *m = fm_serve_maps(f->dev, f->ino, false);
 
-	if (c)
-		fm_maps_end(fm_serve_maps(c), fm_now_ns());
+	if (m)
+		fm_maps_end(m, fm_now_ns());
 }
 
 FM_UP(file_closing, maps_end)
@@ -300,7 +300,7 @@ static int mmap_leave_to_kernel(struct fm_mmap_request *q,
 		err = fm_server_change(known, FM_SERVER_KERNEL,
 				       FM_WHY_KERNEL_MAPS);
 	if (!fm_is_served(known) && fm_settings()->mode == FM_MODE_ON) {
-		fm_kernel_mapped_add(&q->st);
+		fm_serve_kernel(q->st.st_dev, q->st.st_ino);
 		if (atomic_load(&fm_placeholders) && q->shared && q->maywrite)
 			FM_UP_EACH(fork_stores, tell)
 				tell(q->st.st_dev, q->st.st_ino);
@@ -608,7 +608,7 @@ static void *mmap_note_left(const struct fm_mmap_request *q,
 	if (q->left && !fm_is_err(p))
 		fm_unserved_note(&q->st, &left);
 	else if (!known && !fm_is_err(p) && q->policy)
-		fm_unserved_taken(&q->st);
+		fm_unserved_by(q->st.st_dev, q->st.st_ino, FM_BY_NOBODY);
 	return p;
 }
 

@@ -4,7 +4,6 @@
 #define FM_MMAP_ROOM_H
 
 #include "judge.h"
-#include "kernel_mapped.h"
 #include "mmap_anew.h"
 #include "nonresident.h"
 #include "unserved.h"

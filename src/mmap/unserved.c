@@ -7,23 +7,25 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "engine.h"
-#include "map/map.h"
-#include "serve/serve.h"
 
-static struct fm_unserved table[FM_LEFT_FILES]; /* free: no mappings */
-static unsigned used;
+static struct fm_unserved table[FM_LEFT_FILES];
+static _Atomic unsigned used;
 static _Atomic uint64_t no_room; /* mappings that have no entry */
-static _Atomic bool any;
 static _Atomic size_t longest;
 static struct fm_lock lock = FM_LOCK(FM_RANK_SKIPPED);
 
-/* NULL when there is none. */
-static struct fm_unserved *unserved_find(const struct stat *st)
+/* NULL when there is none: in a child of fork those of its parent are free, or
+ * another file's. */
+static struct fm_unserved *unserved_of(const struct fm_serve_entry *c)
 {
-	const struct fm_serve_entry *c = fm_serve_find(st->st_dev, st->st_ino);
-	const unsigned n = c ? fm_serve_unserved(c) : 0;
+	struct fm_unserved *l = c ? atomic_load(&c->left) : NULL;
 
-	return n ? &table[n - 1] : NULL;
+	return l && l->of == c ? l : NULL;
+}
+
+static struct fm_unserved *unserved_find(dev_t dev, ino_t ino)
+{
+	return unserved_of(fm_serve_find(dev, ino));
 }
 
 /* NULL when it is new and the table is full. */
@@ -31,9 +33,11 @@ static struct fm_unserved *unserved_make(const struct stat *st)
 {
 	struct fm_serve_entry *c = fm_serve_of(st->st_dev, st->st_ino);
 
-	if (c && !fm_serve_unserved(c) && used < FM_LEFT_FILES)
-		fm_serve_set_unserved(c, ++used);
-	return unserved_find(st);
+	if (c && !unserved_of(c) && used < FM_LEFT_FILES) {
+		table[used].of = c;
+		atomic_store(&c->left, &table[used++]);
+	}
+	return unserved_of(c);
 }
 
 /* True: it is a new one. */
@@ -58,21 +62,18 @@ static bool add_reason(struct fm_unserved *l, unsigned n,
 static bool unserved_add(struct fm_unserved *l, unsigned n, size_t len,
 			bool shared, bool writable, enum fm_server_reason why)
 {
-	bool is_new;
-
 	l->shared += shared ? n : 0;
 	l->writable += writable ? n : 0;
 	l->bytes += n * len;
 	if (len > l->largest)
 		l->largest = len;
-	is_new = add_reason(l, n, why);
-	l->mappings += n; /* from now on it can be found without the lock */
-	return is_new;
+	l->mappings += n;
+	return add_reason(l, n, why);
 }
 
 struct fm_unserved *fm_unserved_short_before(const struct stat *st, size_t len)
 {
-	struct fm_unserved *l = unserved_find(st);
+	struct fm_unserved *l = unserved_find(st->st_dev, st->st_ino);
 
 	return l && len <= l->too_short ? l : NULL;
 }
@@ -98,10 +99,6 @@ static void unserved_set_file(struct fm_unserved *l, const struct stat *st,
 {
 	const size_t len = strnlen(path, sizeof(l->path) - 1);
 
-	if (!l->mappings) {
-		l->dev = st->st_dev;
-		l->ino = st->st_ino;
-	}
 	l->size = st->st_size;
 	memcpy(l->path, path, len);
 	l->path[len] = 0;
@@ -111,19 +108,21 @@ static void unserved_set_file(struct fm_unserved *l, const struct stat *st,
 static bool unserved_note(struct fm_unserved *l, const struct stat *st,
 			 const struct fm_left *left)
 {
-	const bool is_short = left->why == FM_WHY_SHORT;
+	bool is_new;
 
 	unserved_set_file(l, st, left->path);
-	if (is_short && left->len > l->too_short)
-		l->too_short = left->len;
-	if (l->too_short > longest)
-		longest = l->too_short;
 	l->last = left->why;
 	/* advised is more than being left alone */
 	if (l->served.by != FM_BY_ADVISED || left->by == FM_BY_NOBODY)
 		fm_served_begin(&l->served, left->by, left->why);
-	return unserved_add(l, left->n, left->len, left->shared, left->writable,
-			   left->why);
+	is_new = unserved_add(l, left->n, left->len, left->shared,
+			      left->writable, left->why);
+	/* from now on it is counted without the lock */
+	if (left->why == FM_WHY_SHORT && left->len > l->too_short)
+		l->too_short = left->len;
+	if (l->too_short > longest)
+		longest = l->too_short;
+	return is_new;
 }
 
 void fm_unserved_note(const struct stat *st, const struct fm_left *left)
@@ -132,7 +131,6 @@ void fm_unserved_note(const struct stat *st, const struct fm_left *left)
 	bool is_new = false;
 
 	fm_lock(&lock);
-	atomic_store(&any, true); /* first: a fork may come in between */
 	l = unserved_make(st);
 	if (l)
 		is_new = unserved_note(l, st, left);
@@ -144,26 +142,15 @@ void fm_unserved_note(const struct stat *st, const struct fm_left *left)
 				      left->why);
 }
 
-void fm_unserved_taken(const struct stat *st)
+void fm_unserved_by(dev_t dev, ino_t ino, enum fm_served_by by)
 {
 	struct fm_unserved *l;
 
 	if (!fm_unserved_any())
 		return;
 	fm_lock(&lock);
-	l = unserved_find(st);
-	if (l && l->served.by)
-		fm_served_begin(&l->served, FM_BY_NOBODY, FM_WHY_NONE);
-	fm_unlock(&lock);
-}
-
-void fm_unserved_back(const struct stat *st, enum fm_served_by by)
-{
-	struct fm_unserved *l;
-
-	fm_lock(&lock);
-	l = unserved_find(st);
-	if (l)
+	l = unserved_find(dev, ino);
+	if (l && (by || l->served.by))
 		fm_served_begin(&l->served, by, FM_WHY_NONE);
 	fm_unlock(&lock);
 }
@@ -183,13 +170,12 @@ uint64_t fm_unserved_each(void (*each)(const struct fm_unserved *l, void *arg),
 
 void fm_unserved_path(dev_t dev, ino_t ino, char ret[256])
 {
-	const struct stat st = { .st_dev = dev, .st_ino = ino };
 	const struct fm_unserved *l;
 	uint64_t old;
 
 	fm_block_signals(&old);
 	fm_lock(&lock);
-	l = unserved_find(&st);
+	l = unserved_find(dev, ino);
 	memcpy(ret, l ? l->path : "", l ? sizeof(l->path) : 1);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
@@ -207,7 +193,7 @@ void fm_unserved_served(struct fm_served *sum)
 
 bool fm_unserved_any(void)
 {
-	return atomic_load(&any);
+	return atomic_load(&used);
 }
 
 struct sums {
@@ -252,9 +238,9 @@ void fm_unserved_unlock(void)
 static void unserved_forked(void)
 {
 	fm_lock_reset(&lock);
-	if (atomic_exchange(&any, false))
+	if (atomic_load(&used))
 		fm_sys_clear(table, sizeof(table));
-	used = 0;
+	atomic_store(&used, 0);
 	atomic_store(&longest, 0);
 	atomic_store(&no_room, 0);
 	fm_short_map_closed(); /* what was seen has another number, or none */

@@ -10,14 +10,13 @@
 
 #include "base/types.h"
 #include "file/file.h"
-#include "map/map.h"
+#include "serve/serve.h"
 
 #define FM_LEFT_FILES 128
 #define FM_LEFT_REASONS 4
 
 struct fm_unserved {
-	dev_t dev;
-	ino_t ino;
+	const struct fm_serve_entry *of; /* NULL: it is free */
 	int64_t size;
 	_Atomic uint64_t mappings, shared, writable; /* mmap calls */
 	_Atomic uint64_t bytes, largest;
@@ -43,11 +42,9 @@ struct fm_left {
 };
 void fm_unserved_note(const struct stat *st, const struct fm_left *left);
 
-/* [plain] The engine has the file from now on. Signals are blocked. */
-void fm_unserved_taken(const struct stat *st);
-
-/* [plain] It has not after all: the kernel goes on. Signals are blocked. */
-void fm_unserved_back(const struct stat *st, enum fm_served_by by);
+/* [plain] Who has the file from now on; nobody: the engine, which counts. Signals
+ * are blocked. */
+void fm_unserved_by(dev_t dev, ino_t ino, enum fm_served_by by);
 
 /* [plain] Has a mapping of this file that was at least as long been left for
  * being too short? Then one like it need not be looked at any further, and is

@@ -446,7 +446,8 @@ static void keep_unserved(const struct fm_unserved *l, void *arg)
 {
 	struct survey *s = arg;
 
-	if (s->left < FM_LEFT_FILES && is_asked(s, l->path, l->dev, l->ino))
+	if (s->left < FM_LEFT_FILES &&
+	    is_asked(s, l->path, l->of->dev, l->of->ino))
 		memcpy(&s->skipped[s->left++], l, sizeof(*l));
 }
 
@@ -454,11 +455,11 @@ static void keep_unserved(const struct fm_unserved *l, void *arg)
 static void survey_left(struct survey *s, struct fm_json *o,
 			const struct fm_unserved *l)
 {
-	const struct fm_file_id id = { l->dev, l->ino };
+	const struct fm_file_id id = { l->of->dev, l->of->ino };
 
-	if (is_in_table(l->dev, l->ino) || !list_ranges(s, &id))
+	if (is_in_table(l->of->dev, l->of->ino) || !list_ranges(s, &id))
 		return;
-	head_json(o, l->path, l->dev, l->ino, l->size, false,
+	head_json(o, l->path, l->of->dev, l->of->ino, l->size, false,
 		  l->reason[0].why);
 	residency_begin_file(s, l->size);
 	look_at_page_cache(s, &id, l->path);

@@ -215,7 +215,7 @@ static void of_unserved(const struct fm_unserved *l, void *arg)
 {
 	uint64_t *line = arg;
 
-	if (l->ino != line[C_inode] || l->dev != line[C_device])
+	if (l->of->ino != line[C_inode] || l->of->dev != line[C_device])
 		return;
 	line[C_maps] += l->mappings;
 	line[C_size] = (uint64_t)l->size;

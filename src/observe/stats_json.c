@@ -335,7 +335,8 @@ static void files_json(struct fm_json *o, bool alone, struct fm_file_stats *sum,
 /* Of what may not be advised by its policy nobody notes where it is. */
 static void put_mapped(struct fm_json *o, const struct fm_unserved *l)
 {
-	bool advised, mapped = fm_stats_mapped(l->dev, l->ino, &advised);
+	bool advised;
+	const bool mapped = fm_stats_mapped(l->of->dev, l->of->ino, &advised);
 
 	if (mapped || (l->served.by == FM_BY_ADVISED && fm_krange_complete()))
 		fm_json_bool(o, "mapped", mapped);
@@ -350,8 +351,8 @@ static void stats_json_add_left(const struct fm_unserved *l, void *arg)
 
 	fm_json_open(o, NULL, '{');
 	fm_json_text(o, "path", l->path);
-	fm_json_uint(o, "device", l->dev);
-	fm_json_uint(o, "inode", l->ino);
+	fm_json_uint(o, "device", l->of->dev);
+	fm_json_uint(o, "inode", l->of->ino);
 	fm_json_uint(o, "size", (uint64_t)l->size);
 	/* Not "mappings": that counts the engine's. */
 	fm_json_uint(o, "mmaps", l->mappings);

@@ -103,10 +103,10 @@ static bool summary_is_served(const struct fm_unserved *l)
 {
 	struct fm_file *f;
 
-	if (fm_stats_was_retired(l->dev, l->ino, 0))
+	if (fm_stats_was_retired(l->of->dev, l->of->ino, 0))
 		return true;
 	fm_for_each_file(f, id)
-		if (f->ino == l->ino && f->dev == l->dev)
+		if (f->ino == l->of->ino && f->dev == l->of->dev)
 			return true;
 	return false;
 }

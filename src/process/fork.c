@@ -37,6 +37,7 @@
 #include "mmap/mmap.h"
 #include "peers/peers.h"
 #include "readahead/readahead.h"
+#include "serve/serve.h"
 #include "tunables.h"
 #include "vm/vm.h"
 
@@ -317,10 +318,8 @@ static void give_up_file(struct fm_file *f, int err)
  * says: mappings are there that the engine does not know. */
 static void fork_leave_to_kernel(struct fm_file *f)
 {
-	struct stat st = { .st_dev = f->dev, .st_ino = f->ino };
-
 	if (!fm_only_engine(f))
-		fm_kernel_mapped_add(&st);
+		fm_serve_kernel(f->dev, f->ino);
 }
 
 /* Of those in lazy, once, whoever serves one may go on if it only reads. */

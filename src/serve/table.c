@@ -10,7 +10,6 @@
 #define CASES (BLOCK * BLOCKS - 1) /* size: entries */
 #define PLACES 65536u /* size: a power of two */
 #define PROBES 16u    /* bits: places looked at */
-#define NUMBER 16u    /* bits: of a place; above, those of the process */
 
 /* Where all memory is locked what is not used yet costs nothing. */
 static _Atomic(struct fm_serve_entry *) block[BLOCKS];
@@ -98,57 +97,39 @@ static struct fm_serve_entry *table_add(dev_t dev, ino_t ino)
 	return c;
 }
 
+_Atomic bool fm_serve_incomplete;
+
 struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino)
 {
 	struct fm_serve_entry *c = fm_serve_find(dev, ino);
 
-	return c ? c : table_add(dev, ino);
+	if (!c && !(c = table_add(dev, ino)))
+		atomic_store(&fm_serve_incomplete, true);
+	return c;
 }
 
-/* ---- of this process ----------------------------------------------------- */
-
-struct fm_maps *fm_serve_maps(struct fm_serve_entry *c)
-{
-	const uint32_t now = atomic_load(&generation);
-
-	if (c->maps_of != now)
-		c->maps = (struct fm_maps){ 0 };
-	c->maps_of = now;
-	return &c->maps;
-}
-
-unsigned fm_serve_unserved(const struct fm_serve_entry *c)
-{
-	const uint32_t is = atomic_load(&c->skipped);
-
-	return is >> NUMBER == (uint16_t)atomic_load(&generation) ?
-		       (uint16_t)is : 0;
-}
-
-void fm_serve_set_unserved(struct fm_serve_entry *c, unsigned place)
-{
-	atomic_store(&c->skipped, atomic_load(&generation) << NUMBER | place);
-}
-
-/* ---- of a file that the engine knows ------------------------------------- */
-
-struct fm_choice *fm_choice_of(dev_t dev, ino_t ino)
+void fm_serve_kernel(dev_t dev, ino_t ino)
 {
 	struct fm_serve_entry *c = fm_serve_of(dev, ino);
 
-	if (!c)
-		return fm_alloc(sizeof(struct fm_choice));
-	fm_sys_clear(&c->choice, sizeof(c->choice));
-	return &c->choice;
+	if (c)
+		atomic_store(&c->kernel, true);
 }
 
-/* One that found no room has one of its own, also if there is room by now. */
-void fm_choice_put(struct fm_choice *c, dev_t dev, ino_t ino)
+struct fm_maps *fm_serve_maps(dev_t dev, ino_t ino, bool make)
 {
-	const struct fm_serve_entry *in = fm_serve_find(dev, ino);
+	struct fm_serve_entry *c = make ? fm_serve_of(dev, ino) :
+					  fm_serve_find(dev, ino);
+	const uint32_t now = atomic_load(&generation);
 
-	if (!in || c != &in->choice)
-		fm_free(c);
+	if (c && !c->maps && make)
+		c->maps = fm_alloc(sizeof(*c->maps));
+	if (!c || !c->maps)
+		return NULL;
+	if (c->maps_of != now)
+		*c->maps = (struct fm_maps){ 0 };
+	c->maps_of = now;
+	return c->maps;
 }
 
 /* Entries are not gone through, of which there may be 60,000: what was of the

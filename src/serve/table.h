@@ -3,8 +3,10 @@
  * table.h - what is known of each file about who serves it.
  *
  * One entry for each file that a policy names and that was mapped, whoever
- * serves it. Entries are added without a lock and stay; a child of fork keeps
- * them, and of what is in them only that the kernel has mapped the file.
+ * serves it. Entries are added without a lock and stay: there may be 60,000 of
+ * them, so what few need is allocated when it is needed, and stays as well. A
+ * child of fork keeps them, and of what is in them only that the kernel has
+ * mapped the file.
  */
 #ifndef FM_SERVE_TABLE_H
 #define FM_SERVE_TABLE_H
@@ -16,6 +18,22 @@
 
 #include "maps.h"
 #include "trial.h"
+
+struct fm_unserved; /* mmap/unserved.h */
+struct fm_loss;     /* mmap/engine_trial.c */
+
+struct fm_serve_entry {
+	dev_t dev;
+	ino_t ino;
+	uint32_t maps_of;    /* the process that `maps` are of */
+	_Atomic bool kernel; /* it serves a mapping, or did */
+	/* Under the space lock. */
+	uintptr_t kernel_at; /* where that was when last looked up */
+	struct fm_maps *maps;
+	struct fm_loss *loss; /* of one thread */
+	/* its statistics, unless those are another's by now */
+	_Atomic(struct fm_unserved *) left;
+};
 
 /* As last measured, while the engine knows the file (fm_file.choice). */
 struct fm_choice {
@@ -33,38 +51,18 @@ struct fm_choice {
 	uint64_t spent_seen_ns, spent_lately_ns;
 };
 
-struct fm_loss; /* mmap/engine_trial.c */
-
-struct fm_serve_entry {
-	dev_t dev;
-	ino_t ino;
-	/* Under the space lock. */
-	uint32_t maps_of;    /* the process that `maps` are of */
-	struct fm_maps maps; /* fm_serve_maps */
-	bool in_kernel;      /* it serves a mapping, or did */
-	uintptr_t kernel_at; /* where that was when last looked up */
-	struct fm_choice choice;
-	/* 1 + the place of its statistics, of a process: fm_serve_unserved */
-	_Atomic uint32_t skipped;
-	struct fm_loss *loss; /* of one thread */
-};
-
 /* [any] The entry of a file; NULL: there is none. */
 struct fm_serve_entry *fm_serve_find(dev_t dev, ino_t ino);
 /* [any] The same, made if need be; NULL: the table is full. */
 struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino);
 
-/* [any] Under the space lock: how this process has mapped it. */
-struct fm_maps *fm_serve_maps(struct fm_serve_entry *c);
-/* [any] 1 + the place of its statistics (mmap/unserved.c) in this process; 0:
- * none. */
-unsigned fm_serve_unserved(const struct fm_serve_entry *c);
-void fm_serve_set_unserved(struct fm_serve_entry *c, unsigned place);
+/* [any] The kernel has mapped it. */
+void fm_serve_kernel(dev_t dev, ino_t ino);
+/* An entry was wanted and not made: what is in none may be so all the same. */
+extern _Atomic bool fm_serve_incomplete;
 
-/* [any] Of a file that the engine begins to know. Where the table is full it is
- * one of its own; NULL without memory. */
-struct fm_choice *fm_choice_of(dev_t dev, ino_t ino);
-/* [any] It does not know it any more. */
-void fm_choice_put(struct fm_choice *c, dev_t dev, ino_t ino);
+/* [any] Under the space lock: how this process has mapped it; NULL: nothing is
+ * known of that. make: from now on it is, if there is memory. */
+struct fm_maps *fm_serve_maps(dev_t dev, ino_t ino, bool make);
 
 #endif
