@@ -14,6 +14,7 @@
 #include "pagecache_probe.h"
 #include "policy.h"
 #include "readahead/readahead.h"
+#include "seen_fd.h"
 #include "short_maps.h"
 #include "unserved.h"
 #include "tunables.h"
@@ -270,7 +271,7 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 	if (!f) {
 		fm_unserved_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
 			      prot & PROT_WRITE);
-		fm_short_map_note(fd, l);
+		fm_seen_fd_note(fd, st, l);
 		return p;
 	}
 	fm_file_put(f);

@@ -11,12 +11,12 @@
 #include "base/sys.h"
 #include "base/tables.h"
 #include "cache/cache.h"
-#include "outside.h"
 #include "kernel_mapped.h"
 #include "kernel_windows.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "rw/rw.h"
+#include "seen_fd.h"
 
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08
@@ -93,14 +93,15 @@ bool fm_mmap_candidate(struct fm_mmap_request *q, struct fm_file **ret_known)
 		note_source(q, *ret_known);
 		return true;
 	}
-	if ((!q->asked && fm_outside(q->fd, &q->st)) || !fm_mmap_path(q))
+	if ((!q->asked && fm_seen_fd_outside(q->fd, &q->st)) ||
+	    !fm_mmap_path(q))
 		return false;
 	q->policy = q->asked ? fm_policy_for_asked(q->path) :
 			       fm_policy_for(q->path);
 	if (!q->policy && (q->asked || fm_policy_denied(q->path)))
 		q->left = FM_WHY_DENIED;
 	else if (!q->policy)
-		fm_outside_note(q->fd, &q->st);
+		fm_seen_fd_note(q->fd, &q->st, NULL);
 	else if (!q->policy->engage)
 		q->left = FM_WHY_NOT_ENGAGED;
 	else if (sealable(q))

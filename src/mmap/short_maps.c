@@ -8,9 +8,10 @@
 #include "engine.h"
 #include "file/file.h"
 #include "policy.h"
+#include "seen_fd.h"
 #include "tunables.h"
+#include "unserved.h"
 
-#define FDS 4      /* that a thread has in mind */
 #define BUSY 1     /* bits: no page, no length: about to be mapped */
 #define LONGEST ((size_t)FM_PAGE_MASK << FM_PAGE_SHIFT)
 
@@ -23,48 +24,6 @@ static _Atomic uint64_t slots[FM_SHORT_MAPS];
 static _Atomic uint32_t used, number;
 static _Atomic bool moved;      /* one is where no slot says */
 static _Atomic uint32_t met;    /* that are too short for any policy */
-static _Atomic uint32_t closed; /* how often descriptors have been */
-
-static _Thread_local struct {
-	struct fm_unserved *left;
-	int fd;
-	uint32_t closed, again;
-} seen[FDS] __attribute__((tls_model("initial-exec")));
-
-void fm_short_map_closed(void)
-{
-	atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
-}
-
-uint32_t fm_short_map_closes(void)
-{
-	return atomic_load(&closed);
-}
-
-void fm_short_map_note(int fd, struct fm_unserved *l)
-{
-	const unsigned i = (unsigned)fd % FDS;
-
-	seen[i].left = NULL; /* a signal handler may come between */
-	seen[i].fd = fd;
-	seen[i].closed = atomic_load(&closed);
-	seen[i].again = fm_tune.windows_unasked;
-	seen[i].left = l;
-}
-
-/* As fm_unserved_short_before, of a file that was looked at: the entry may be
- * free again, in a child. */
-static struct fm_unserved *seen_as(int fd, size_t len)
-{
-	const unsigned i = (unsigned)fd % FDS;
-	struct fm_unserved *l = seen[i].left;
-
-	if (!l || seen[i].fd != fd || !seen[i].again || !l->mappings ||
-	    len > l->too_short || seen[i].closed != atomic_load(&closed))
-		return NULL;
-	seen[i].again--;
-	return l;
-}
 
 static int short_maps_slot_take(void)
 {
@@ -178,7 +137,7 @@ void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (len > LONGEST)
 		return NULL;
-	l = seen_as(fd, len);
+	l = fm_seen_fd_short(fd, len);
 	i = l ? short_maps_slot_take() : -1;
 	if (i < 0)
 		return fm_short_map_unseen(NULL, addr, len, prot, flags, fd,

@@ -10,10 +10,9 @@
  * /proc/self/maps.
  *
  * For the statistics a mapping counts as the file that the descriptor was
- * before, unless a descriptor has been closed since, and for some mappings
- * only. Of many files (a compiler's, a search through a source tree) each is
- * mapped once: what is shorter than any min-size is not looked at either, but
- * for the first ones, and now and then one.
+ * before (seen_fd.h). Of many files (a compiler's, a search through a source
+ * tree) each is mapped once: what is shorter than any min-size is not looked at
+ * either, but for the first ones, and now and then one.
  */
 #ifndef FM_SHORT_MAPS_H
 #define FM_SHORT_MAPS_H
@@ -24,13 +23,6 @@
 #include <sys/types.h>
 
 #include "engine.h"
-#include "unserved.h"
-
-/* [any] How often descriptors have been closed, or become other files. */
-uint32_t fm_short_map_closes(void);
-
-/* [any] fd has been looked at: it is this file, which is too short for us. */
-void fm_short_map_note(int fd, struct fm_unserved *l);
 
 /* [any] mmap(2) while the engine serves nothing, or NULL: it must be looked
  * at. */

@@ -42,8 +42,8 @@ struct fm_left {
 };
 void fm_unserved_note(const struct stat *st, const struct fm_left *left);
 
-/* [plain] Who has the file from now on; nobody: the engine, which counts. Signals
- * are blocked. */
+/* [plain] Who has the file from now on; nobody: the engine, which counts.
+ * Signals are blocked. */
 void fm_unserved_by(dev_t dev, ino_t ino, enum fm_served_by by);
 
 /* [plain] Has a mapping of this file that was at least as long been left for

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "seen_fd.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "engine.h"
+#include "tunables.h"
+#include "unserved.h"
+
+#define FDS 4 /* size: that a thread has in mind */
+
+static _Atomic uint32_t closed; /* how often descriptors have been */
+
+/* again is 0 while the rest is not to be trusted: a signal handler of the
+ * program may map in the middle. */
+static _Thread_local struct seen {
+	volatile uint32_t again;
+	uint32_t closed;
+	int fd;
+	struct fm_unserved *left; /* NULL: it is outside */
+	dev_t dev;
+	ino_t ino;
+	struct timespec changed;
+} seen[FDS] __attribute__((tls_model("initial-exec")));
+
+void fm_short_map_closed(void)
+{
+	atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
+}
+
+static struct seen *seen_at(int fd)
+{
+	return &seen[(unsigned)fd % FDS];
+}
+
+/* Is it what it was? */
+static bool is_same(const struct seen *s, int fd)
+{
+	return s->again && s->fd == fd && s->closed == atomic_load(&closed);
+}
+
+void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l)
+{
+	struct seen *s = seen_at(fd);
+
+	s->again = 0;
+	if (!l && st->st_nlink > 1)
+		return;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->fd = fd;
+	s->closed = atomic_load(&closed);
+	s->left = l;
+	s->dev = st->st_dev;
+	s->ino = st->st_ino;
+	s->changed = st->st_ctim;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->again = fm_tune.windows_unasked;
+}
+
+struct fm_unserved *fm_seen_fd_short(int fd, size_t len)
+{
+	struct seen *s = seen_at(fd);
+
+	if (!is_same(s, fd) || !s->left || len > s->left->too_short)
+		return NULL;
+	s->again--;
+	return s->left;
+}
+
+bool fm_seen_fd_outside(int fd, const struct stat *st)
+{
+	struct seen *s = seen_at(fd);
+
+	if (!is_same(s, fd) || s->left || s->ino != st->st_ino ||
+	    s->dev != st->st_dev ||
+	    s->changed.tv_sec != st->st_ctim.tv_sec ||
+	    s->changed.tv_nsec != st->st_ctim.tv_nsec)
+		return false;
+	s->again--;
+	return true;
+}

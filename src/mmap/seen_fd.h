@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seen_fd.h - which file a descriptor was when it was last looked at.
+ *
+ * A program that maps one file over and over is not asked each time what it is:
+ * the same descriptor, while none has been closed, is the same file. After 63
+ * mappings it is looked at again. For two questions, by each thread:
+ *
+ * Is it too short for the engine? Then not even fstat is asked, while the
+ * engine serves nothing.
+ *
+ * Does it lie outside of what a policy names? Only readlink of /proc/self/fd
+ * tells, and it takes longer than to map and unmap a page. Here fstat must show
+ * the same status: a rename changes it, and a directory above that moves is why
+ * it is asked again. A file with several names is asked each time. It is about
+ * who serves a mapping, never about what it shows: a file that is ours is found
+ * by its inode before.
+ */
+#ifndef FM_SEEN_FD_H
+#define FM_SEEN_FD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fm_unserved;
+struct stat;
+
+/* [any] fd has been looked at: this is its status, and its file is too short
+ * for us (l), or lies outside (NULL). */
+void fm_seen_fd_note(int fd, const struct stat *st, struct fm_unserved *l);
+/* [any] A mapping of len bytes of it is too short, as one before: of this file;
+ * or NULL: it must be looked at. */
+struct fm_unserved *fm_seen_fd_short(int fd, size_t len);
+/* [any] Has this thread found it to be outside? st: as fstat says now. */
+bool fm_seen_fd_outside(int fd, const struct stat *st);
+
+#endif
