@@ -116,6 +116,7 @@ struct fm_leaf {
 
 struct fm_policy;
 struct fm_choice;
+struct fm_serve_entry;
 struct fm_map;
 struct fm_chunk;
 struct fm_stream_set;
@@ -247,12 +248,11 @@ struct fm_file {
 		bool shut; /* all is closed but the path */
 		bool adopted; /* the engine has never had it:
 				 mmap/engine_trial.h */
-		/* calls that hooks did not see may use its memory */
-		_Atomic bool inflight_syscalls;
 		/* handed over for one who read what we stored to */
 		bool read_beside;
 	} demote;
 	struct fm_choice *choice; /* serve/table.h: who serves it better */
+	struct fm_serve_entry *serve; /* likewise: what forbids the engine */
 	struct { /* mmap/kernel_windows.h: maps of single pieces */
 		/* mapped piece by piece, over and over */
 		_Atomic bool repeated;

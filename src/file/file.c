@@ -285,6 +285,17 @@ static void free_file(struct fm_file *f)
 	fm_free(f);
 }
 
+/* Nothing forbids it. */
+static struct fm_serve_entry *file_entry_of(struct fm_file *f)
+{
+	struct fm_serve_entry *c = fm_serve_of(f->dev, f->ino);
+
+	if (!c)
+		c = &f->choice->alone;
+	atomic_store(&c->vetoes, 0);
+	return c;
+}
+
 static int file_new(const struct stat *st, const char *path,
 		    const struct fm_policy *policy, struct fm_file **ret)
 {
@@ -300,6 +311,8 @@ static int file_new(const struct stat *st, const char *path,
 	f->ino = st->st_ino;
 	f->choice = fm_alloc(sizeof(*f->choice));
 	f->leaf = f->choice ? fm_sys_anon(FM_LEAVES * sizeof(*f->leaf)) : NULL;
+	if (f->leaf)
+		f->serve = file_entry_of(f);
 	if (!f->leaf) {
 		free_file(f);
 		return -ENOMEM;
@@ -464,6 +477,7 @@ int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
 	atomic_init(&f->io.store, fm_store_choose(f, path_fd, st));
 	atomic_init(&f->server, FM_SERVER_KERNEL);
 	atomic_store(&f->st.demote_why, (uint8_t)why);
+	atomic_store(&f->serve->vetoes, fm_server_reason_veto(why));
 	fm_served_file(f, fm_served_beside_engine(policy), why);
 	file_publish(f);
 	*ret = f;

@@ -31,6 +31,7 @@
 
 #include "base/reason.h"
 #include "base/types.h"
+#include "serve/serve.h"
 
 #define FM_WHY_FILES 8
 
@@ -59,15 +60,9 @@ const char *fm_server_reason_text(enum fm_server_reason why);
 /* [plain] What people can do about it, or "". */
 const char *fm_server_reason_remedy(enum fm_server_reason why);
 
-/* All but the last one forbid the engine, whatever it costs. */
-enum fm_reason_kind {
-	FM_REASON_CORRECT, /* else the bytes might be wrong */
-	FM_REASON_MEANS,   /* the engine cannot */
-	FM_REASON_SETTING, /* somebody said so */
-	FM_REASON_SPEED,
-};
-/* [plain] */
-enum fm_reason_kind fm_server_reason_kind(enum fm_server_reason why);
+/* [any] The bit (enum fm_veto) of what forbids the engine a file that is the
+ * kernel's for this reason; 0: nothing does, it is one of speed. */
+uint32_t fm_server_reason_veto(enum fm_server_reason why);
 /* [plain] When it is over: "no other process uses it any more"; or "". */
 const char *fm_server_reason_until(enum fm_server_reason why);
 

@@ -25,6 +25,7 @@
 #include "unserved.h"
 #include "promote.h"
 #include "tunables.h"
+#include "vetoes.h"
 #include "vm/vm.h"
 
 static struct {
@@ -54,7 +55,7 @@ struct look {
 	struct stat st;
 };
 
-/* By the policy and the reason; how it is mapped fm_may_promote says. */
+/* By the policy and the reason; how it is mapped fm_vetoes says. */
 static bool may_lose(const struct fm_krange *r)
 {
 	return r->policy && r->policy->serve == FM_SERVE_AUTO &&
@@ -157,7 +158,7 @@ static int open_path(const struct look *l, const struct fm_krange *r)
 static void now_passes(struct fm_file *f)
 {
 	f->demote.adopted = true;
-	atomic_store(&f->demote.inflight_syscalls, true);
+	fm_veto_put(f->serve, FM_VETO_INFLIGHT, true);
 	f->choice->calm_since_ms = fm_now_ms();
 	fm_unserved_by(f->dev, f->ino, FM_BY_NOBODY);
 	fm_file_passes(f, true);
@@ -185,7 +186,8 @@ static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 	err = fm_file_adopt(fd, &st, l->path, r->policy, r->why, &f);
 	if (err)
 		return err;
-	if (fm_demote_may_return(f, r->why) && fm_may_promote(f)) {
+	if (fm_demote_may_return(f, r->why) &&
+	    !fm_vetoes(f, FM_VETO_LASTING, NULL)) {
 		now_passes(f);
 		state.refused = !fm_inflight_syscalls_mark();
 		return 0;
@@ -197,13 +199,15 @@ static int adopt_locked(const struct look *l, const struct fm_krange *r, int fd)
 /* What costs most is asked last. */
 static bool may_adopt(const struct look *l, const struct fm_krange *r)
 {
-	struct fm_loss *s = loss_of(r);
+	struct fm_serve_entry *c = fm_serve_of(r->dev, r->ino);
 
-	if (state.refused || fm_now_ms() < s->not_before_ms ||
-	    !fm_server_reason_passes(r->why) || fm_memory_look())
+	if (state.refused || fm_now_ms() < c->loss->not_before_ms ||
+	    !fm_server_reason_passes(r->why) ||
+	    fm_veto_put(c, FM_VETO_LOCKED, fm_memory_look()))
 		return false;
-	s->not_before_ms = fm_now_ms() + fm_pause_ms(1);
-	return !fm_peers_anybody(r->dev, r->ino, l->path);
+	c->loss->not_before_ms = fm_now_ms() + fm_pause_ms(1);
+	return !fm_veto_put(c, FM_VETO_OTHERS,
+			    fm_peers_anybody(r->dev, r->ino, l->path));
 }
 
 static void engine_trial_adopt(struct look *l, const struct fm_krange *r)
@@ -255,7 +259,7 @@ static void note_rate(struct fm_file *f, const struct fm_loss *s,
 	atomic_store(&f->choice->kernel, m->kernel);
 	f->choice->calm_since_ms = fm_now_ms();
 	atomic_store(&f->choice->losing,
-		     !atomic_load(&f->demote.inflight_syscalls));
+		     !fm_vetoes(f, FM_VETO_INFLIGHT, NULL));
 }
 
 static void loses(struct look *l, const struct fm_krange *r)
@@ -310,7 +314,7 @@ void fm_engine_trial_calm(void)
 	over = fm_inflight_syscalls_over();
 	fm_for_each_file(f, id) {
 		if (over)
-			atomic_store(&f->demote.inflight_syscalls, false);
+			fm_veto_put(f->serve, FM_VETO_INFLIGHT, false);
 		calm_down(f);
 	}
 	fm_space_unlock(&old);

@@ -9,7 +9,6 @@
 #include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
-#include "kernel_mapped.h"
 #include "map/map.h"
 #include "pagecache_probe.h"
 #include "policy.h"
@@ -269,8 +268,7 @@ static void *map_short(const struct stat *st, void *addr, size_t len, int prot,
 		return NULL;
 	f = fm_file_find(st->st_dev, st->st_ino);
 	if (!f) {
-		fm_unserved_again(l, len, (flags & MAP_TYPE) != MAP_PRIVATE,
-			      prot & PROT_WRITE);
+		fm_unserved_again(l, len, prot, flags);
 		fm_seen_fd_note(fd, st, l);
 		return p;
 	}

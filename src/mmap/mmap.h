@@ -8,5 +8,6 @@
 #include "nonresident.h"
 #include "unserved.h"
 #include "promote.h"
+#include "vetoes.h"
 
 #endif

@@ -24,7 +24,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "advise/advise.h"
 #include "base/alloc.h"
@@ -46,7 +45,11 @@
 #include "rw/rw.h"
 #include "promote_trap.h"
 #include "tunables.h"
+#include "vetoes.h"
 #include "vm/vm.h"
+
+/* Nothing is promoted with one of these. */
+#define TAKE (FM_VETO_LASTING | FM_VETO_LOCKED | FM_VETO_LIMITS | FM_VETO_MEANS)
 
 #define MOST_RANGES 1024u /* size: changed in one piece */
 #define MOST_BYTES ((size_t)64 << 30) /* size: the same, 0.1 s frozen */
@@ -75,48 +78,6 @@ static size_t len_of(const struct fm_krange *r)
 	return r->end - r->start;
 }
 
-static bool can_be_ours(const struct fm_krange *r)
-{
-	return r->shared && !r->kept && !r->nofork && !(r->prot & PROT_EXEC) &&
-	       (!r->said || r->said == MADV_RANDOM ||
-		r->said == MADV_SEQUENTIAL);
-}
-
-/* Its limits count what it maps beside for a moment, and what is written. */
-static bool is_limited(const struct take *t)
-{
-	uint64_t end = (uint64_t)fm_file_size(t->f);
-	struct rlimit as = { 0, 0 };
-
-	for (unsigned k = 0; k < t->n; k++) {
-		const struct fm_krange *r = &t->v[k].r;
-
-		if (end < (r->pgoff << FM_PAGE_SHIFT) + len_of(r))
-			end = (r->pgoff << FM_PAGE_SHIFT) + len_of(r);
-	}
-	return (t->stores && fm_beyond_fsize(end)) ||
-	       fm_sys4(SYS_prlimit64, 0, RLIMIT_AS, NULL, &as) ||
-	       as.rlim_cur != RLIM_INFINITY;
-}
-
-static int may_take(const struct take *t)
-{
-	size_t bytes = 0;
-
-	if (is_limited(t))
-		return -EBUSY;
-	for (unsigned k = 0; k < t->n; k++) {
-		if (!can_be_ours(&t->v[k].r))
-			return -EOPNOTSUPP;
-		bytes += len_of(&t->v[k].r);
-	}
-	if (bytes > MOST_BYTES || atomic_load(&fm_async) ||
-	    atomic_load(&fm_tables_split) || fm_life_refused() ||
-	    fm_memory_look() || fm_sys_confined() || !fm_krange_complete())
-		return -EOPNOTSUPP;
-	return 0;
-}
-
 static int promote_list(const struct fm_file *f, struct fm_krange_all *ret)
 {
 	const struct fm_file_id id = { f->dev, f->ino };
@@ -124,27 +85,11 @@ static int promote_list(const struct fm_file *f, struct fm_krange_all *ret)
 	return fm_krange_all(&id, ret);
 }
 
-/* What cannot be listed now may be taken another time. */
-bool fm_may_promote(const struct fm_file *f)
-{
-	struct fm_krange_all all;
-	bool yes = !atomic_load(&fm_async) &&
-		   !atomic_load(&fm_tables_split);
-
-	if (promote_list(f, &all))
-		return yes;
-	yes &= all.n > 0;
-	for (unsigned k = 0; k < all.n && yes; k++)
-		yes = can_be_ours(&all.at[k]);
-	fm_free(all.at);
-	return yes;
-}
-
 static int make_parts(struct take *t, const struct fm_krange_all *all)
 {
-	if (!all->n)
-		return -ENOENT;
-	if (all->n > MOST_RANGES)
+	size_t bytes = 0;
+
+	if (all->n > MOST_RANGES || fm_vetoes(t->f, TAKE, all))
 		return -EOPNOTSUPP;
 	t->v = fm_alloc(all->n * sizeof(*t->v));
 	if (!t->v)
@@ -152,8 +97,9 @@ static int make_parts(struct take *t, const struct fm_krange_all *all)
 	for (; t->n < all->n; t->n++) {
 		t->v[t->n].r = all->at[t->n];
 		t->stores |= all->at[t->n].maywrite;
+		bytes += len_of(&all->at[t->n]);
 	}
-	return may_take(t);
+	return bytes > MOST_BYTES ? -EOPNOTSUPP : 0;
 }
 
 static int find_ranges(struct take *t)
@@ -251,14 +197,14 @@ static bool same(const struct fm_krange *a, const struct fm_krange *b)
 {
 	return a->start == b->start && a->end == b->end &&
 	       a->pgoff == b->pgoff && a->prot == b->prot &&
-	       a->said == b->said && a->maywrite == b->maywrite && !b->edit &&
-	       can_be_ours(b);
+	       a->said == b->said && a->maywrite == b->maywrite && !b->edit;
 }
 
 static bool ranges_are_same(const struct take *t)
 {
 	struct fm_krange_all all;
-	bool yes = !promote_list(t->f, &all) && all.n == t->n;
+	bool yes = !promote_list(t->f, &all) && all.n == t->n &&
+		   !fm_vetoes(t->f, FM_VETO_RANGES, &all);
 
 	for (unsigned k = 0; k < t->n && yes; k++)
 		yes = same(&t->v[k].r, &all.at[k]);
@@ -409,6 +355,7 @@ static void accept(struct take *t)
 	for (unsigned k = 0; k < t->n; k++)
 		fm_krange_forget(t->v[k].r.start, t->v[k].r.end);
 	fm_file_passes(f, false);
+	atomic_store(&f->serve->vetoes, 0);
 	f->demote.adopted = false;
 	atomic_fetch_add(&f->st.promoted, 1);
 	atomic_store(&f->demote.stays_since_ms, 0);
@@ -436,12 +383,10 @@ static int promote_change(struct take *t)
 	t->step = "what it is used for";
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
 	    !f->demote.passes || atomic_load(&fm_demote_ends) ||
-	    atomic_load(&fm_async) || is_limited(t))
+	    fm_vetoes(f, FM_VETO_RINGS | FM_VETO_LIMITS, NULL))
 		return err;
 	t->step = "system calls that began before they were looked at";
-	if (atomic_load(&f->demote.inflight_syscalls))
-		return err;
-	if (!fm_rings_uring() && fm_posix_locks_held(f->ino))
+	if (fm_vetoes(f, FM_VETO_INFLIGHT | FM_VETO_RECORDS, NULL))
 		return err;
 	t->step = "opening it";
 	err = fm_file_open_again(f, t->stores);
@@ -474,17 +419,21 @@ static int promote_change(struct take *t)
 
 /* ---- callers ------------------------------------------------------------ */
 
-int fm_promote(struct fm_file *f, enum fm_server_reason why,
-	       const char **ret_step)
+static int promote_file(struct fm_file *f, enum fm_server_reason why, bool lock,
+			const char **ret_step)
 {
 	struct take t = { .f = f, .why = why, .step = "its mappings" };
 	int err = promote_prepare(&t);
 	uint64_t old;
 
 	if (!err) {
-		fm_space_lock(&old);
+		if (lock)
+			fm_space_lock(&old);
+		fm_file_get(f);
 		err = promote_change(&t);
-		fm_space_unlock(&old);
+		fm_file_put_locked(f);
+		if (lock)
+			fm_space_unlock(&old);
 	}
 	promote_finish(&t, err);
 	if (err && ret_step)
@@ -492,19 +441,16 @@ int fm_promote(struct fm_file *f, enum fm_server_reason why,
 	return err;
 }
 
+int fm_promote(struct fm_file *f, enum fm_server_reason why,
+	       const char **ret_step)
+{
+	return promote_file(f, why, true, ret_step);
+}
+
 /* fm_server_change has the space lock. */
 static int take_locked(struct fm_file *f, enum fm_server_reason why)
 {
-	struct take t = { .f = f, .why = why, .step = "its mappings" };
-	int err = promote_prepare(&t);
-
-	if (!err) {
-		fm_file_get(f);
-		err = promote_change(&t);
-		fm_file_put_locked(f);
-	}
-	promote_finish(&t, err);
-	return err;
+	return promote_file(f, why, false, NULL);
 }
 
 FM_UP(server_to_engine, take_locked)

@@ -18,9 +18,6 @@ struct fm_file;
 int fm_promote(struct fm_file *f, enum fm_server_reason why,
 	       const char **ret_step);
 
-/* [plain] Under the space lock: may it ever come back, as it is mapped now? */
-bool fm_may_promote(const struct fm_file *f);
-
 /* [plain] All that may be, whatever its cause was, if its path is this one
  * ("": any). Returns how many are the engine's by then; where none is, ret says
  * why. */

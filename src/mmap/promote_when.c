@@ -20,6 +20,7 @@
 #include "serve/serve.h"
 #include "promote.h"
 #include "tunables.h"
+#include "vetoes.h"
 
 /* The engine would begin with nothing, and the kernel has nearly all. Of a file
  * of others mincore(2) says that it is all there. */
@@ -30,13 +31,6 @@ static bool is_warm(struct fm_file *f)
 	fm_nonresident_begin();
 	fm_nonresident_add(f);
 	return fm_nonresident_look() < 1000 / fm_tune.serve_nearly;
-}
-
-/* What forbids the engine, whatever it costs. */
-static bool is_forbidden(const struct fm_file *f)
-{
-	return atomic_load(&f->st.demote_why) == FM_WHY_ASKED ||
-	       fm_peers_others(f) || fm_mem_monitor_short();
 }
 
 /* Where the kernel has it since it misses less, it is to be measured that it
@@ -55,23 +49,18 @@ static bool engine_costs_less(struct fm_file *f)
 /* Under the space lock. */
 static bool promote_when_is_due(struct fm_file *f)
 {
-	return f->demote.passes && f->demote.shut &&
-	       fm_settings()->promote_ms &&
-	       !fm_holds(&f->choice->back, fm_now_ms()) && !is_forbidden(f) &&
+	return fm_settings()->promote_ms &&
+	       !fm_holds(&f->choice->back, fm_now_ms()) &&
+	       !fm_vetoes(f, FM_VETO_ASKED | FM_VETO_OTHERS | FM_VETO_MEMORY,
+			  NULL) &&
 	       engine_costs_less(f);
-}
-
-static bool promote_when_is_wanted(const struct fm_file *f, const char *path)
-{
-	return f->demote.passes && f->demote.shut &&
-	       (!*path || !strcmp(path, f->path));
 }
 
 /* Nothing is left of it, or something that never comes back. False: nor is it
  * known any more. */
 static bool promote_when_look_at(struct fm_file *f)
 {
-	return !f->demote.passes || fm_may_promote(f) ||
+	return !f->demote.passes || !fm_vetoes(f, FM_VETO_LASTING, NULL) ||
 	       !fm_engine_trial_forget(f);
 }
 
@@ -83,8 +72,9 @@ static struct fm_file *promote_when_pick(uint32_t id, const char *path)
 
 	fm_space_lock(&old);
 	f = fm_file_at(id);
-	if (f && promote_when_look_at(f) &&
-	    (path ? promote_when_is_wanted(f, path) : promote_when_is_due(f)))
+	if (f && promote_when_look_at(f) && f->demote.passes &&
+	    f->demote.shut &&
+	    (path ? !*path || !strcmp(path, f->path) : promote_when_is_due(f)))
 		fm_file_get(f);
 	else
 		f = NULL;

@@ -11,12 +11,12 @@
 #include "base/sys.h"
 #include "base/tables.h"
 #include "cache/cache.h"
-#include "kernel_mapped.h"
 #include "kernel_windows.h"
 #include "peers/peers.h"
 #include "policy.h"
 #include "rw/rw.h"
 #include "seen_fd.h"
+#include "short_maps.h"
 
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08

@@ -35,8 +35,9 @@ void *fm_short_map_mmap(void *addr, size_t len, int prot, int flags, int fd,
 void *fm_short_map_unseen(const struct stat *st, void *addr, size_t len,
 			  int prot, int flags, int fd, off_t off);
 
-/* [plain] Under the space lock: what is there, as it is now; is there anything?
- * To be forgotten (fm_short_map_forget) once their files are known. */
-bool fm_short_map_look(uint64_t ret[FM_SHORT_MAPS]);
+/* [plain] Under the space lock: does the kernel serve a mapping of this file,
+ * which a policy names, looked at (fm_serve_kernel) or not? As long as one
+ * lives the engine must not serve the file, too: the two would not agree. */
+bool fm_kernel_mapped_has(const struct stat *st);
 
 #endif

@@ -2,6 +2,7 @@
 #include "unserved.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/life.h"
 #include "base/lock.h"
@@ -83,10 +84,10 @@ size_t fm_unserved_longest(void)
 	return atomic_load_explicit(&longest, memory_order_relaxed);
 }
 
-void fm_unserved_again(struct fm_unserved *l, size_t len, bool shared,
-		      bool writable)
+void fm_unserved_again(struct fm_unserved *l, size_t len, int prot, int flags)
 {
-	unserved_add(l, 1, len, shared, writable, FM_WHY_SHORT);
+	unserved_add(l, 1, len, (flags & MAP_TYPE) != MAP_PRIVATE,
+		     prot & PROT_WRITE, FM_WHY_SHORT);
 }
 
 void fm_unserved_unseen(void)
@@ -115,6 +116,8 @@ static bool unserved_note(struct fm_unserved *l, const struct stat *st,
 	/* advised is more than being left alone */
 	if (l->served.by != FM_BY_ADVISED || left->by == FM_BY_NOBODY)
 		fm_served_begin(&l->served, left->by, left->why);
+	if (left->by)
+		atomic_store(&l->of->vetoes, fm_server_reason_veto(left->why));
 	is_new = unserved_add(l, left->n, left->len, left->shared,
 			      left->writable, left->why);
 	/* from now on it is counted without the lock */

@@ -16,7 +16,7 @@
 #define FM_LEFT_REASONS 4
 
 struct fm_unserved {
-	const struct fm_serve_entry *of; /* NULL: it is free */
+	struct fm_serve_entry *of; /* NULL: it is free */
 	int64_t size;
 	_Atomic uint64_t mappings, shared, writable; /* mmap calls */
 	_Atomic uint64_t bytes, largest;
@@ -51,8 +51,7 @@ void fm_unserved_by(dev_t dev, ino_t ino, enum fm_served_by by);
  * noted by fm_unserved_again. Without the lock. */
 struct fm_unserved *fm_unserved_short_before(const struct stat *st, size_t len);
 size_t fm_unserved_longest(void); /* of all files' that were too short */
-void fm_unserved_again(struct fm_unserved *l, size_t len, bool shared,
-		      bool writable);
+void fm_unserved_again(struct fm_unserved *l, size_t len, int prot, int flags);
 
 /* [any] A mapping that was too short, of a file that nobody looked at. */
 void fm_unserved_unseen(void);

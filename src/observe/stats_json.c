@@ -362,7 +362,7 @@ static void stats_json_add_left(const struct fm_unserved *l, void *arg)
 	fm_json_uint(o, "largest_bytes", l->largest);
 	put_mapped(o, l);
 	fm_stats_served(o, &l->served, true);
-	fm_stats_why_left(o, l->last);
+	fm_stats_why_left(o, l);
 	fm_json_open(o, "why", '[');
 	for (unsigned i = 0; i < FM_LEFT_REASONS && l->reason[i].why; i++) {
 		fm_json_open(o, NULL, '{');

@@ -55,7 +55,8 @@ void fm_stats_served(struct fm_json *o, const struct fm_served *s,
  * program is dead. */
 void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone);
 /* The same of a file that the engine has not. */
-void fm_stats_why_left(struct fm_json *o, enum fm_server_reason why);
+struct fm_unserved;
+void fm_stats_why_left(struct fm_json *o, const struct fm_unserved *l);
 /* What was lost with either server, by the trial of the engine. */
 void fm_stats_engine_trial(struct fm_json *o, const struct fm_file *f);
 /* The trials of another server. */

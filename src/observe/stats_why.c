@@ -1,47 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /* stats_why.c - the statistics of why a file is where it is, what the servers
  * cost, and what would change that. */
-#include <string.h>
-
 #include "base/json.h"
 #include "base/sys.h"
 #include "file/file.h"
-#include "peers/peers.h"
+#include "mmap/mmap.h"
 #include "serve/serve.h"
 #include "stats_priv.h"
 
 static const char *stats_why_kind_of(enum fm_server_reason why)
 {
-	static const char *const text[] = {
-		[FM_REASON_CORRECT] = "correctness",
-		[FM_REASON_MEANS] = "means",
-		[FM_REASON_SETTING] = "setting",
-		[FM_REASON_SPEED] = "speed",
-	};
+	const uint32_t v = fm_server_reason_veto(why);
 
-	return why ? text[fm_server_reason_kind(why)] : "";
+	return !why ? "" : !v ? "speed" : v >= FM_VETO_SETTING ? "setting" :
+	       v >= FM_VETO_MEMORY ? "means" : "correctness";
 }
 
-static bool is_veto(enum fm_server_reason why)
-{
-	return why && fm_server_reason_kind(why) != FM_REASON_SPEED;
-}
+static const struct {
+	enum fm_veto veto;
+	const char *text;
+} vetoes[] = {
+	{ FM_VETO_OTHERS, "another process uses it" },
+	{ FM_VETO_GIVEN, "another process was given its descriptor" },
+	{ FM_VETO_KERNEL, "the kernel serves a mapping of it" },
+	{ FM_VETO_PRIVATE, "it is mapped privately" },
+	{ FM_VETO_USE, "how the program uses its memory" },
+	{ FM_VETO_INFLIGHT, "system calls that may use its memory" },
+	{ FM_VETO_LOCKED, "memory is locked" },
+	{ FM_VETO_RINGS, "the program has io_uring or libaio" },
+	{ FM_VETO_RECORDS, "it has record locks, and there is no io_uring" },
+	{ FM_VETO_LIMITS, "limits of the process" },
+	{ FM_VETO_TABLES, "a thread has a table of descriptors of its own" },
+	{ FM_VETO_MEMORY, "no memory for a cache" },
+	{ FM_VETO_MEANS, "the engine cannot run here, or open it" },
+	{ FM_VETO_UNMAPPED, "nothing of it is mapped" },
+	{ FM_VETO_SETTING, "a setting" },
+	{ FM_VETO_ASKED, "a command asked for it" },
+};
 
-static bool tells_of_others(enum fm_server_reason why)
-{
-	return !strcmp(fm_server_reason_until(why),
-		       fm_server_reason_until(FM_WHY_SHARED));
-}
-
-/* others: another process uses it now, which the reason may not say. */
-static void vetoes_json(struct fm_json *o, enum fm_server_reason why,
-			bool others)
+static void vetoes_json(struct fm_json *o, uint32_t set)
 {
 	fm_json_open(o, "vetoes", '[');
-	if (is_veto(why))
-		fm_json_text(o, NULL, fm_server_reason_text(why));
-	if (others && !tells_of_others(why))
-		fm_json_text(o, NULL, fm_server_reason_text(FM_WHY_SHARED));
+	for (size_t i = 0; i < sizeof(vetoes) / sizeof(*vetoes); i++)
+		if (set & vetoes[i].veto)
+			fm_json_text(o, NULL, vetoes[i].text);
 	fm_json_close(o, ']');
 }
 
@@ -74,9 +76,11 @@ void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone)
 	const enum fm_server_reason why =
 		kernel ? atomic_load(&f->st.demote_why) : FM_WHY_NONE;
 
+	if (kernel && !alone)
+		fm_vetoes(f, FM_VETO_OTHERS, NULL);
 	fm_json_open(o, "choice", '{');
 	reason_json(o, why);
-	vetoes_json(o, why, kernel && !alone && fm_peers_others(f));
+	vetoes_json(o, kernel ? atomic_load(&f->serve->vetoes) : 0);
 	return_json(o, kernel && f->demote.passes,
 		    why == FM_WHY_ASKED ? 0 : f->choice->back.until_ms);
 	costs_json(o, atomic_load(&f->choice->cost_ns[FM_SERVER_ENGINE]),
@@ -84,11 +88,13 @@ void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone)
 	fm_json_close(o, '}');
 }
 
-void fm_stats_why_left(struct fm_json *o, enum fm_server_reason why)
+void fm_stats_why_left(struct fm_json *o, const struct fm_unserved *l)
 {
+	const enum fm_server_reason why = l->last;
+
 	fm_json_open(o, "choice", '{');
 	reason_json(o, why);
-	vetoes_json(o, why, false);
+	vetoes_json(o, atomic_load(&l->of->vetoes));
 	return_json(o, fm_server_reason_passes(why), 0);
 	costs_json(o, 0, 0);
 	fm_json_close(o, '}');

@@ -10,5 +10,6 @@
 #include "rate.h"
 #include "table.h"
 #include "trial.h"
+#include "veto.h"
 
 #endif

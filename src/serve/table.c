@@ -108,6 +108,15 @@ struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino)
 	return c;
 }
 
+bool fm_veto_put(struct fm_serve_entry *c, enum fm_veto v, bool is)
+{
+	if (is)
+		atomic_fetch_or(&c->vetoes, v);
+	else
+		atomic_fetch_and(&c->vetoes, ~(uint32_t)v);
+	return is;
+}
+
 void fm_serve_kernel(dev_t dev, ino_t ino)
 {
 	struct fm_serve_entry *c = fm_serve_of(dev, ino);

@@ -18,6 +18,7 @@
 
 #include "maps.h"
 #include "trial.h"
+#include "veto.h"
 
 struct fm_unserved; /* mmap/unserved.h */
 struct fm_loss;     /* mmap/engine_trial.c */
@@ -25,6 +26,7 @@ struct fm_loss;     /* mmap/engine_trial.c */
 struct fm_serve_entry {
 	dev_t dev;
 	ino_t ino;
+	_Atomic uint32_t vetoes; /* enum fm_veto: veto.h */
 	uint32_t maps_of;    /* the process that `maps` are of */
 	_Atomic bool kernel; /* it serves a mapping, or did */
 	/* Under the space lock. */
@@ -37,6 +39,7 @@ struct fm_serve_entry {
 
 /* As last measured, while the engine knows the file (fm_file.choice). */
 struct fm_choice {
+	struct fm_serve_entry alone; /* where the table is full */
 	struct fm_trial trial; /* of the engine */
 	struct fm_hold back;   /* until the engine may have it again */
 	_Atomic bool losing;   /* the kernel, by the last looks */
@@ -56,6 +59,8 @@ struct fm_serve_entry *fm_serve_find(dev_t dev, ino_t ino);
 /* [any] The same, made if need be; NULL: the table is full. */
 struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino);
 
+/* [any] Whether something forbids the engine this file. Returns that. */
+bool fm_veto_put(struct fm_serve_entry *c, enum fm_veto v, bool is);
 /* [any] The kernel has mapped it. */
 void fm_serve_kernel(dev_t dev, ino_t ino);
 /* An entry was wanted and not made: what is in none may be so all the same. */

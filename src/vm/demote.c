@@ -319,11 +319,18 @@ static bool can_be_laid_over(void)
 						     fm_uffd_poisons();
 }
 
-/* What is the program's own of a private mapping would be lost. */
+/* What would forbid that it comes back. What is the program's own of a private
+ * mapping would be lost. */
+static uint32_t demote_vetoes(struct fm_file *f)
+{
+	return (fm_only_shared(f, 0) ? 0u : FM_VETO_PRIVATE) |
+	       (can_be_laid_over() && !fm_go_binary() ? 0u : FM_VETO_MEANS);
+}
+
 bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why)
 {
 	return fm_server_reason_passes(why) && fm_settings()->promote_ms &&
-	       fm_only_shared(f, 0) && can_be_laid_over() && !fm_go_binary();
+	       !demote_vetoes(f);
 }
 
 /* What fits is wanted, for the program waits for it page by page. */
@@ -348,6 +355,7 @@ static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
 {
 	struct fm_fetch resident;
 	const bool passes = fm_demote_may_return(f, why);
+	const uint32_t vetoes = demote_vetoes(f) | fm_server_reason_veto(why);
 	struct fm_list l;
 	int err;
 
@@ -373,6 +381,7 @@ static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_say_not_demoted(f, why, err);
 	} else {
 		atomic_store(&f->st.demote_why, (uint8_t)why);
+		atomic_store(&f->serve->vetoes, vetoes);
 		atomic_fetch_add(&f->st.demotions, 1);
 		atomic_store(&f->server, FM_SERVER_KERNEL);
 		fm_served_file(f, fm_served_beside_engine(f->policy), why);
@@ -396,23 +405,14 @@ static int to_engine(struct fm_file *f, enum fm_server_reason why)
 	return take ? take(f, why) : -EOPNOTSUPP;
 }
 
-/* Nothing but speed asks for it. */
-static bool is_for_speed(enum fm_server_reason why)
-{
-	return why == FM_WHY_TRIED || why == FM_WHY_WRITTEN ||
-	       why == FM_WHY_FITS || why == FM_WHY_CACHE_GONE ||
-	       why == FM_WHY_NOT_BETTER || why == FM_WHY_READERS;
-}
-
 /* What asks for less time, or memory, asks for nothing that has to be; and who
  * touches what cannot be read gets a signal all the same. */
 static int cannot_leave(const struct fm_file *f, enum fm_server_reason why)
 {
-	const enum fm_reason_kind kind = fm_server_reason_kind(why);
+	const uint32_t may = FM_VETO_MEMORY | FM_VETO_MEANS;
 
-	if (kind == FM_REASON_SPEED || kind == FM_REASON_MEANS ||
-	    why == FM_WHY_ENDS || why == FM_WHY_BEYOND ||
-	    why == FM_WHY_UNREADABLE)
+	if (!(fm_server_reason_veto(why) & ~may) || why == FM_WHY_ENDS ||
+	    why == FM_WHY_BEYOND || why == FM_WHY_UNREADABLE)
 		return -EOPNOTSUPP;
 	return fm_only_engine_refuse(f->path, f->io.backing->text, why);
 }
@@ -431,8 +431,10 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 		return 0;
 	if (to == FM_SERVER_KERNEL && fm_only_engine(f))
 		return cannot_leave(f, why);
-	/* The helper is a new process: to make one may be death. */
-	if (is_for_speed(why) && fm_sys_confined())
+	/* The helper is a new process: to make one may be death, and the bytes
+	 * are right without. */
+	if (!(fm_server_reason_veto(why) & ~FM_VETO_MEMORY) &&
+	    fm_sys_confined())
 		return -EPERM;
 	return change[from][to] ? change[from][to](f, why) : -EOPNOTSUPP;
 }
