@@ -3,10 +3,10 @@
  * table.h - what is known of each file about who serves it.
  *
  * One entry for each file that a policy names and that was mapped, whoever
- * serves it. Entries are added without a lock and stay: there may be 60,000 of
- * them, so what few need is allocated when it is needed, and stays as well. A
- * child of fork keeps them, and of what is in them only that the kernel has
- * mapped the file.
+ * serves it. Entries are added without a lock of ours and stay. There may be
+ * 60,000, so what few need is allocated when it is, and stays as well. A child
+ * of fork keeps them, and of what is in them only that the kernel has mapped
+ * the file.
  */
 #ifndef FM_SERVE_TABLE_H
 #define FM_SERVE_TABLE_H
