@@ -199,6 +199,8 @@ static uint64_t dirty_now(void)
 	return n > 0 ? (uint64_t)n * FM_PAGE : 0;
 }
 
+/* Not weighed against costs, once a second (mmap/judge.h): there is no memory
+ * (FM_VETO_MEMORY), and the next second may be too late. */
 static void demote_for_memory(enum fm_server_reason why)
 {
 	fm_demote_ask_shared(why);
