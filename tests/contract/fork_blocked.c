@@ -15,6 +15,7 @@ static pthread_barrier_t ready, mapped;
 static void child_uses(const char *what)
 {
 	pid_t pid = fork();
+	int status;
 
 	if (!pid) {
 		if (!ct_matches(p + 3 * PAGE, 5 * PAGE, 3 * PAGE) ||
@@ -23,7 +24,8 @@ static void child_uses(const char *what)
 		p[9 * PAGE] = 'c';
 		_exit(0);
 	}
-	say("X14 %s: status %d, its store %c", what, ct_ended(pid),
+	status = ct_ended(pid); /* first: then its store is there */
+	say("X14 %s: status %d, its store %c", what, status,
 	    p[9 * PAGE]);
 	p[9 * PAGE] = '-';
 }
