@@ -47,7 +47,7 @@ static void store_says(uint32_t state, int err)
 }
 
 /* Where it dies in the middle its end of the socket says so. */
-static void store_serve(unsigned worker, unsigned i)
+static void store_serve(unsigned worker, unsigned i, uint32_t word)
 {
 	struct fm_far_slot *t = &far->slot[i];
 	const uint64_t len = t->len;
@@ -58,7 +58,7 @@ static void store_serve(unsigned worker, unsigned i)
 	    len <= (uint64_t)far->size - off)
 		err = kind->read(worker, fm_far_data(far, i), (size_t)len, off);
 	t->res = err ? -err : (int32_t)len;
-	atomic_store(&t->state, FM_FAR_DONE);
+	atomic_store(&t->state, fm_far_next(word, FM_FAR_DONE));
 	store_wake(&t->state, INT_MAX);
 	if (atomic_exchange(&far->pump, 0))
 		(void)!send(FM_FAR_SOCKET, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -69,12 +69,14 @@ static bool store_turn(unsigned worker)
 	bool any = false;
 
 	for (unsigned i = 0; i < FM_FAR_SLOTS; i++) {
-		uint32_t posted = FM_FAR_POSTED;
+		_Atomic uint32_t *state = &far->slot[i].state;
+		uint32_t word = atomic_load(state);
 
-		if (!atomic_compare_exchange_strong(&far->slot[i].state,
-						    &posted, FM_FAR_BUSY))
+		if (fm_far_step(word) != FM_FAR_POSTED ||
+		    !atomic_compare_exchange_strong(
+			    state, &word, fm_far_next(word, FM_FAR_BUSY)))
 			continue;
-		store_serve(worker, i);
+		store_serve(worker, i, word);
 		any = true;
 	}
 	return any;

@@ -97,29 +97,28 @@ static FM_FAULT void say_waits(struct far *f, const struct fm_wait *w)
 
 /* ---- slots --------------------------------------------------------------- */
 
-static FM_FAULT bool slot_take(struct fm_far_slot *t, uint32_t from)
+/* A child that was killed may have left it. */
+static FM_FAULT void slot_free_left(struct fm_far_slot *t)
 {
-	return atomic_compare_exchange_strong(&t->state, &from,
-					      FM_FAR_CLAIMED);
-}
+	uint32_t word = atomic_load(&t->state);
+	const uint32_t step = fm_far_step(word);
 
-/* A child that was killed may have left one. */
-static FM_FAULT bool slot_left(struct fm_far_slot *t)
-{
-	const uint32_t state = atomic_load(&t->state);
-
-	return (state == FM_FAR_CLAIMED || state == FM_FAR_DONE) &&
-	       !fm_sys_confined() &&
-	       fm_sys2(SYS_kill, t->pid, 0) == -ESRCH && slot_take(t, state);
+	if ((step == FM_FAR_CLAIMED || step == FM_FAR_DONE) &&
+	    !fm_sys_confined() &&
+	    fm_sys2(SYS_kill, word >> FM_FAR_OWNER, 0) == -ESRCH)
+		atomic_compare_exchange_strong(&t->state, &word, FM_FAR_FREE);
 }
 
 static FM_FAULT int slot_claim(struct far *f, unsigned from, unsigned to)
 {
+	const uint32_t ours = (uint32_t)fm_sys_getpid() << FM_FAR_OWNER;
+
 	for (unsigned i = from; i < to; i++) {
-		if (!slot_take(&f->m->slot[i], FM_FAR_FREE))
-			continue;
-		f->m->slot[i].pid = fm_sys_getpid();
-		return (int)i;
+		uint32_t free = FM_FAR_FREE;
+
+		if (atomic_compare_exchange_strong(&f->m->slot[i].state, &free,
+						   ours | FM_FAR_CLAIMED))
+			return (int)i;
 	}
 	return -EBUSY;
 }
@@ -137,8 +136,7 @@ static FM_FAULT int claim_wait(struct far *f)
 			return i >= 0 ? i : -EIO;
 		far_sleep(&f->m->freed, seen);
 		for (unsigned k = 0; k < n; k++)
-			if (slot_left(&f->m->slot[k]))
-				atomic_store(&f->m->slot[k].state, FM_FAR_FREE);
+			slot_free_left(&f->m->slot[k]);
 		say_waits(f, &w);
 	}
 }
@@ -149,7 +147,8 @@ static FM_FAULT void slot_post(struct far *f, int i, uint64_t off, uint64_t len)
 
 	t->off = off;
 	t->len = fm_least(len, FM_FAR_BYTES);
-	atomic_store(&t->state, FM_FAR_POSTED);
+	atomic_store(&t->state,
+		     fm_far_next(atomic_load(&t->state), FM_FAR_POSTED));
 	atomic_fetch_add(&f->m->posted, 1);
 	far_wake(&f->m->posted, 1);
 }
@@ -173,6 +172,13 @@ static FM_FAULT long slot_result(struct far *f, int i, void *buf, uint64_t len)
 	return res;
 }
 
+static FM_FAULT bool slot_done(const struct far *f, unsigned i,
+			       uint32_t *ret_word)
+{
+	*ret_word = atomic_load(&f->m->slot[i].state);
+	return fm_far_step(*ret_word) == FM_FAR_DONE;
+}
+
 static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
 			      uint64_t len)
 {
@@ -185,9 +191,9 @@ static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
 	if (i < 0)
 		return i;
 	slot_post(f, i, off, len);
-	while ((state = atomic_load(&f->m->slot[i].state)) != FM_FAR_DONE) {
+	while (!slot_done(f, (unsigned)i, &state)) {
 		far_sleep(&f->m->slot[i].state, state);
-		if (atomic_load(&f->m->slot[i].state) == FM_FAR_DONE)
+		if (slot_done(f, (unsigned)i, &state))
 			break;
 		if (far_gone(f))
 			return -EIO; /* and nobody needs the slot */
@@ -224,7 +230,8 @@ static FM_FAULT bool far_begin(struct fm_ring *r, struct fm_io *io)
 static void far_land(struct far *f, unsigned i, bool gone)
 {
 	struct fm_io *io = atomic_load(&f->ahead[i]);
-	const bool done = atomic_load(&f->m->slot[i].state) == FM_FAR_DONE;
+	uint32_t word;
+	const bool done = slot_done(f, i, &word);
 
 	if (!io || !(done || gone))
 		return;

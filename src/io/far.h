@@ -8,6 +8,9 @@
  *
  *	FREE -> CLAIMED -> POSTED -> BUSY -> DONE -> FREE
  *	     engine     engine    helper  helper  engine
+ *
+ * But for FREE the word says whose it is, too: a slot that somebody has left
+ * must not be mistaken for one that another has claimed meanwhile.
  */
 #ifndef FM_FAR_H
 #define FM_FAR_H
@@ -16,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FM_FAR_MAGIC 0x31726166u /* bits: "far1" */
+#define FM_FAR_MAGIC 0x32726166u /* bits: "far2" */
 #define FM_FAR_SLOTS 16	         /* size: reads at once */
 #define FM_FAR_AHEAD 8 /* size: the last of them, for what is read ahead */
 #define FM_FAR_BYTES ((size_t)1 << 20) /* size: of a slot's data */
@@ -26,13 +29,14 @@
 #define FM_FAR_SOCKET 4 /* ABI: ours; the other end closes: the end */
 
 enum { FM_FAR_FREE, FM_FAR_CLAIMED, FM_FAR_POSTED, FM_FAR_BUSY, FM_FAR_DONE };
+#define FM_FAR_STEP 7u /* bits: of the word; */
+#define FM_FAR_OWNER 3 /* bits: above it, the process */
 enum { FM_FAR_STARTS, FM_FAR_READY, FM_FAR_FAILED };
 
 struct fm_far_slot {
 	_Atomic uint32_t state; /* futex */
 	int32_t res;            /* bytes or -errno, when done */
 	uint64_t off, len;      /* len: at most FM_FAR_BYTES */
-	int32_t pid;            /* whose it is */
 };
 
 struct fm_far {
@@ -50,6 +54,17 @@ struct fm_far {
 #define FM_FAR_HEAD ((size_t)4096) /* size: where the data begins */
 #define FM_FAR_ALL (FM_FAR_HEAD + FM_FAR_SLOTS * FM_FAR_BYTES)
 _Static_assert(sizeof(struct fm_far) <= FM_FAR_HEAD, "before the data");
+
+static inline uint32_t fm_far_step(uint32_t word)
+{
+	return word & FM_FAR_STEP;
+}
+
+/* The same slot, a step further. */
+static inline uint32_t fm_far_next(uint32_t word, uint32_t step)
+{
+	return (word & ~FM_FAR_STEP) | step;
+}
 
 static inline char *fm_far_data(struct fm_far *f, unsigned i)
 {

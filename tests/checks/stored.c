@@ -7,6 +7,8 @@
  *	stored FILE          what a file is
  *	stored refused FILE  what only the kernel could do
  *	stored torn FILE     bytes that cannot be had, from some page on
+ *	stored killed WHOLE FILE  threads, and children that are killed, look
+ *	                     at bytes that have to be those of WHOLE
  *	stored deny CALL PROGRAM ARGS   without a system call, EPERM
  */
 #include "../contract/ct.h"
@@ -14,6 +16,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
@@ -358,6 +361,74 @@ static int deny(char **argv)
 	ct_die("exec");
 }
 
+/* ---- who is killed in the middle of a read ------------------------------ */
+
+enum { LOOKERS = 12, CHILDREN = 4, KILLED = 300 };
+
+static unsigned char *right, *seen;
+static atomic_bool over;
+static atomic_ulong wrong;
+
+/* Here and there, so that nothing of it stays. */
+static void *wander(void *arg)
+{
+	uint64_t x = (uintptr_t)arg * 2654435761u + 1;
+
+	while (!over) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		const size_t at = (x >> 33) % size;
+
+		wrong += ((const volatile unsigned char *)seen)[at] !=
+			 right[at];
+	}
+	return NULL;
+}
+
+static pid_t looks_around(unsigned n)
+{
+	const pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	wander((void *)(uintptr_t)(n + LOOKERS));
+	_exit(0);
+}
+
+static int killed(const char *path_of_whole)
+{
+	pthread_t t[LOOKERS];
+	pid_t child[CHILDREN] = { 0 };
+	int ref = open(path_of_whole, O_RDONLY);
+
+	size = (size_t)lseek(fd, 0, SEEK_END);
+	right = malloc(size);
+	if (ref < 0 || read(ref, right, size) != (ssize_t)size)
+		ct_die("read");
+	seen = map(size, PROT_READ, MAP_SHARED, 0);
+	madvise(seen, size, MADV_RANDOM);
+	for (uintptr_t i = 0; i < LOOKERS; i++)
+		pthread_create(&t[i], NULL, wander, (void *)i);
+	for (unsigned n = 0; n < KILLED; n++) {
+		pid_t *c = &child[n % CHILDREN];
+
+		if (*c) {
+			kill(*c, SIGKILL);
+			waitpid(*c, NULL, 0);
+		}
+		*c = looks_around(n);
+		usleep(n % 7 * 500);
+	}
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		kill(child[i], SIGKILL);
+		waitpid(child[i], NULL, 0);
+	}
+	over = true;
+	for (unsigned i = 0; i < LOOKERS; i++)
+		pthread_join(t[i], NULL);
+	say("killed: %lu wrong", (unsigned long)wrong);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	bool what = argc > 2;
@@ -371,5 +442,7 @@ int main(int argc, char **argv)
 		ct_die("open");
 	if (what && !strcmp(argv[1], "refused"))
 		return refused();
+	if (argc > 3)
+		return killed(argv[2]);
 	return what ? torn() : see_all();
 }
