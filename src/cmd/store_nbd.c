@@ -53,12 +53,12 @@ static uint64_t cookies[WORKERS];
 
 /* ---- bytes --------------------------------------------------------------- */
 
-static int send_all(int fd, const void *buf, size_t n)
+/* All of it, out or in. 0, or errno; EPIPE: the other side has ended. */
+static int move_all(int fd, bool out, char *p, size_t n)
 {
-	const char *p = buf;
-
 	while (n) {
-		ssize_t r = send(fd, p, n, MSG_NOSIGNAL);
+		ssize_t r = out ? send(fd, p, n, MSG_NOSIGNAL) :
+				  recv(fd, p, n, 0);
 
 		if (r < 0 && errno == EINTR)
 			continue;
@@ -70,21 +70,14 @@ static int send_all(int fd, const void *buf, size_t n)
 	return 0;
 }
 
+static int send_all(int fd, const void *buf, size_t n)
+{
+	return move_all(fd, true, (char *)(uintptr_t)buf, n);
+}
+
 static int receive_all(int fd, void *buf, size_t n)
 {
-	char *p = buf;
-
-	while (n) {
-		ssize_t r = recv(fd, p, n, 0);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r <= 0)
-			return r ? errno : EPIPE;
-		p += r;
-		n -= (size_t)r;
-	}
-	return 0;
+	return move_all(fd, false, buf, n);
 }
 
 static uint64_t get64(const unsigned char *p)
@@ -239,10 +232,12 @@ static int nbd_option_reply(int fd, struct export *e)
 {
 	unsigned char head[20], data[OPTION_MOST];
 	int err = receive_all(fd, head, sizeof(head));
-	const uint32_t type = get32(head + 12), n = get32(head + 16);
+	uint32_t type, n;
 
 	if (err)
 		return err;
+	type = get32(head + 12);
+	n = get32(head + 16);
 	if (get64(head) != REPLY_MAGIC || get32(head + 8) != OPT_GO ||
 	    n > sizeof(data))
 		return EPROTO;
