@@ -340,7 +340,7 @@ static uint64_t least_size(const struct fm_set *set)
 
 static struct fm_set *build(void)
 {
-	struct fm_arena arena = { NULL, 0 };
+	struct fm_arena arena = { NULL, 0, NULL };
 	struct fm_set *set = fm_arena_get(&arena, sizeof(*set));
 
 	if (!set)
@@ -502,7 +502,7 @@ bool fm_policy_denied(const char *path)
 
 int fm_policy_check(const char *file)
 {
-	struct fm_arena arena = { NULL, 0 };
+	struct fm_arena arena = { NULL, 0, NULL };
 	struct fm_set *set = fm_arena_get(&arena, sizeof(*set));
 	const struct fm_who who = { "", "" };
 	int problems = 0, r;

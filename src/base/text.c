@@ -11,20 +11,45 @@
 
 #define CHUNK ((size_t)64 << 10) /* size: bytes */
 
+/* At the beginning of each map. */
+struct fm_arena_map {
+	struct fm_arena_map *next;
+	size_t bytes;
+};
+
+static bool arena_grow(struct fm_arena *a, size_t n)
+{
+	const size_t all = n + sizeof(*a->maps);
+	const size_t bytes = all > CHUNK ? (all + 4095) & ~(size_t)4095 : CHUNK;
+	struct fm_arena_map *m = fm_sys_anon(bytes);
+
+	if (!m)
+		return false;
+	*m = (struct fm_arena_map){ a->maps, bytes };
+	a->maps = m;
+	a->at = (char *)(m + 1);
+	a->left = bytes - sizeof(*m);
+	return true;
+}
+
+void fm_arena_drop(struct fm_arena *a)
+{
+	struct fm_arena_map *m = a->maps, *next;
+
+	for (; m; m = next) {
+		next = m->next;
+		fm_sys_munmap(m, m->bytes);
+	}
+	*a = (struct fm_arena){ NULL, 0, NULL };
+}
+
 void *fm_arena_get(struct fm_arena *a, size_t n)
 {
 	void *p;
 
 	n = (n + 15) & ~(size_t)15;
-	if (n > a->left) {
-		size_t chunk = n > CHUNK ? (n + 4095) & ~(size_t)4095 : CHUNK;
-
-		p = fm_sys_anon(chunk);
-		if (!p)
-			return NULL;
-		a->at = p;
-		a->left = chunk;
-	}
+	if (n > a->left && !arena_grow(a, n))
+		return NULL;
 	p = a->at;
 	a->at += n;
 	a->left -= n;

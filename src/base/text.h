@@ -10,12 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Grows by anonymous maps; never freed (readers hold no lock). */
+/* Grows by anonymous maps. What readers without a lock may have is never freed;
+ * else all of it at once. */
 struct fm_arena {
 	char *at;
 	size_t left;
+	struct fm_arena_map *maps;
 };
 
+/* What it has given is not there any more, and it is as new. */
+void fm_arena_drop(struct fm_arena *a);
 /* Zeroed, or NULL. */
 void *fm_arena_get(struct fm_arena *a, size_t n);
 /* A copy of the n bytes at s as a string, or NULL. */

@@ -151,6 +151,7 @@ static void files_drop(struct files *f)
 		if (f->part[i].direct >= 0)
 			fm_fd_drop(f->part[i].direct);
 	}
+	fm_arena_drop(&f->arena);
 	fm_free(f);
 }
 
@@ -178,20 +179,32 @@ static unsigned lines_in(const char *text)
 	return n;
 }
 
-static int files_open(struct fm_backing *s, const char *where)
+/* *arena has the text, and all that is kept of it. */
+static int index_read(struct fm_backing *s, struct fm_arena *arena,
+		      const char *where, struct files **ret, char **ret_text)
 {
-	struct fm_arena arena = { NULL, 0 };
-	struct files *f;
-	char *text;
-	int err = fm_read_text(&arena, where, &text);
+	int err = fm_read_text(arena, where, ret_text);
 
 	if (err)
 		return files_why(s, "cannot read", where, err);
-	if (strncmp(text, HEAD, strlen(HEAD)))
+	if (strncmp(*ret_text, HEAD, strlen(HEAD)))
 		return files_why(s, "not \"fastmap-files 1\":", where, -EINVAL);
-	f = fm_alloc(sizeof(*f) + lines_in(text) * sizeof(struct part));
-	if (!f)
-		return -ENOMEM;
+	*ret = fm_alloc(sizeof(**ret) +
+			lines_in(*ret_text) * sizeof(struct part));
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int files_open(struct fm_backing *s, const char *where)
+{
+	struct fm_arena arena = { NULL, 0, NULL };
+	struct files *f;
+	char *text;
+	int err = index_read(s, &arena, where, &f, &text);
+
+	if (err) {
+		fm_arena_drop(&arena);
+		return err;
+	}
 	f->arena = arena;
 	if (!fm_resolve(where, f->folder, sizeof(f->folder)))
 		strrchr(f->folder, '/')[1] = 0;

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = 0;
 	memset(&set, 0, sizeof(set));
 	memset(memory, 0, sizeof(memory));
-	set.arena = (struct fm_arena){ memory, sizeof(memory) };
+	set.arena = (struct fm_arena){ memory, sizeof(memory), NULL };
 	atomic_store(&fm_log_level, -1);
 	fm_options_default(&set);
 	fm_parse_text(&set, "fuzz", text, &who, NULL);
