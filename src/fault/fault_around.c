@@ -385,7 +385,9 @@ static FM_FAULT bool is_first_try(const struct fm_map *m, uint64_t i)
 
 FM_FAULT void fm_fault_around_all(struct fm_map *m, uint64_t i)
 {
-	if (!(fm_mode(m, i) & PM_PRESENT) &&
+	/* by far the most often it does not all fit */
+	if (atomic_load_explicit(&all_fit, memory_order_relaxed) &&
+	    !(fm_mode(m, i) & PM_PRESENT) &&
 	    fm_device_even(m->file) >= LARGE && rest_is_worth(m, i, LARGE) &&
 	    is_first_try(m, i))
 		bring_piece(m, i);
