@@ -391,7 +391,7 @@ static void engine_anew_for(uint32_t k)
 	if (!maps || err)
 		give_up_file(f, maps ? err : -ENOMEM);
 	fm_free(maps);
-	fm_free(err && !maps ? NULL : l.v);
+	fm_free(l.v); /* NULL where there is no list */
 	if (gone[k])
 		atomic_fetch_sub(&fm_live_maps, 1);
 	gone[k] = GONE_NOT;
