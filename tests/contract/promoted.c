@@ -73,26 +73,9 @@ static void *use(void *arg)
 	return NULL;
 }
 
-/* The kernel's mapping has the file's name in /proc/self/maps, and the library
- * may have a second mapping of it; natively it stays. */
-static bool is_the_kernels(const char *path)
+static void until_promoted(void)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[4096];
-	unsigned long start;
-	bool found = false;
-
-	while (maps && !found && fgets(line, sizeof(line), maps))
-		found = strstr(line, path) &&
-			sscanf(line, "%lx", &start) == 1 && start == (uintptr_t)m;
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
-static void until_promoted(const char *path)
-{
-	for (int ms = 0; ms < MOST_MS && is_the_kernels(path); ms += 10)
+	for (int ms = 0; ms < MOST_MS && ct_is_the_kernels(m); ms += 10)
 		if (getenv("FASTMAP_PATHS"))
 			usleep(10000);
 }
@@ -145,9 +128,9 @@ int main(int argc, char **argv)
 		pthread_create(&t[i], NULL, use, (void *)i);
 	for (int i = 0; i < ROUNDS; i++) {
 		visit(argv[0], path, i, i % 2);
-		until_promoted(path);
+		until_promoted();
 		child(i);
-		until_promoted(path);
+		until_promoted();
 	}
 	stop = true;
 	for (int i = 0; i < 4; i++)

@@ -13,22 +13,6 @@
 
 static char *m;
 
-static bool is_the_kernels(const char *path)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[4096];
-	unsigned long start;
-	bool found = false;
-
-	while (maps && !found && fgets(line, sizeof(line), maps))
-		found = strstr(line, path) &&
-			sscanf(line, "%lx", &start) == 1 &&
-			start == (uintptr_t)m;
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
 static void refused(const char *when)
 {
 	int p[2], by_name, by_number;
@@ -61,7 +45,7 @@ int main(int argc, char **argv)
 	peer_store(p, 100 * PAGE, 1);
 	peer_end(p);
 	refused("after the other");
-	for (int ms = 0; ms < MOST_MS && is_the_kernels(path); ms += 10)
+	for (int ms = 0; ms < MOST_MS && ct_is_the_kernels(m); ms += 10)
 		if (getenv("FASTMAP_PATHS"))
 			usleep(10000);
 	refused("promoted");

@@ -23,32 +23,16 @@ static volatile char *window(int fd)
 	return ct_map(fd, 2 * PAGE, PROT_READ, MAP_SHARED, 0);
 }
 
-/* Is what lies at `at` the file, for the kernel? */
-static bool is_the_kernels(const volatile char *at)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long start, ino, want = (uintptr_t)at;
-	char line[4096];
-	bool yes = false;
-
-	while (maps && !yes && fgets(line, sizeof(line), maps))
-		yes = sscanf(line, "%lx-%*x %*s %*x %*s %lu", &start, &ino) ==
-			      2 && start == want && ino;
-	if (maps)
-		fclose(maps);
-	return yes;
-}
-
 /* Natively it is the kernel's for good. */
 static void until_promoted(const volatile char *at, int fd)
 {
-	for (int ms = 0; ms < MOST_MS && is_the_kernels(at); ms += 10) {
+	for (int ms = 0; ms < MOST_MS && ct_is_the_kernels(at); ms += 10) {
 		if (!getenv("FASTMAP_PATHS"))
 			return;
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 		usleep(10000);
 	}
-	if (getenv("FASTMAP_PATHS") && is_the_kernels(at))
+	if (getenv("FASTMAP_PATHS") && ct_is_the_kernels(at))
 		say("U18 not promoted");
 }
 
