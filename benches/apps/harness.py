@@ -2,6 +2,7 @@
 """One workload: install, make the data, then runs in turns, each cold and limited."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,12 +53,18 @@ class Place:
 
     def debian(self, program, package):
         """A program of a Debian package."""
-        for d in os.environ["PATH"].split(":") + ["/usr/games"]:
-            if os.access(os.path.join(d, program), os.X_OK):
-                return os.path.join(d, program)
+        if find(program):
+            return find(program)
         print(f"  installing {package}", flush=True)
         run_or(["apt-get", "install", "-y", "-q", package])
-        return self.debian(program, package)
+        path = find(program)
+        if not path:
+            raise NotHere(f"the package {package} has no {program}")
+        return path
+
+
+def find(program):
+    return shutil.which(program, path=os.environ["PATH"] + ":/usr/games")
 
 
 def run_or(argv):
@@ -143,13 +150,13 @@ def stats_of(tmp):
     return {"loads": loads, "kernel": kernel}
 
 
-def once(o, w, place, column, gib):
+def once(o, w, place, column, memory):
     """One cold run."""
     _, variant, _, preload = column
     argv = w.command(place, variant)
     os.sync()  # what is dirty is not dropped
     system.write("/proc/sys/vm/drop_caches", "1")
-    before, group = device_bytes(place.where), system.Cgroup(gib)
+    before, group = device_bytes(place.where), system.Cgroup(memory)
     with tempfile.TemporaryDirectory(prefix="fmapps.") as tmp:
         try:
             said, wall = limited(argv, w.copies, environment(o, place, preload, tmp), group)

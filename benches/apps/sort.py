@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Words of 64 bits in a mapped file, sorted where they lie."""
-import os
 import subprocess
 
 from .workload import Workload
