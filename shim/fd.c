@@ -28,7 +28,7 @@ static bool fd_ours(int fd)
 
 static void closing(int fd)
 {
-	fm_short_map_closed();
+	fm_seen_fd_closed();
 	fm_close_begins(fd);
 }
 

@@ -150,7 +150,7 @@ FM_HOOK FILE *freopen(const char *path, const char *mode, FILE *fp)
 	const int fd = fp->_fileno;
 	FILE *ret;
 
-	fm_short_map_closed();
+	fm_seen_fd_closed();
 	fm_close_begins(fd);
 	ret = fm_looks() ? freopen_slow(path, mode, fp) :
 			    FM_LATE(freopen)(path, mode, fp);

@@ -269,7 +269,7 @@ FM_HOOK int fclose(FILE *fp)
 	int e = errno, fd = fp->_fileno;
 
 	fm_ipc_before();
-	fm_short_map_closed();
+	fm_seen_fd_closed();
 	fm_close_begins(fd);
 	if (FM_LATE(fclose)(fp) < 0)
 		r = EOF;

@@ -186,14 +186,14 @@ void *fm_mmap_window(void *addr, size_t len, int prot, int flags, int fd,
  * (mmap/short_maps.h). Before munmap fm_short_map_in tells which of them lie
  * wholly in the range (false: none), and after it fm_short_map_forget forgets
  * those. fm_short_map_moves: mremap is about to move something that lies in the
- * range, or a part of it. fm_short_map_closed: a descriptor has been closed, or
+ * range, or a part of it. fm_seen_fd_closed: a descriptor has been closed, or
  * has become another file.
  */
 #define FM_SHORT_MAPS 16
 bool fm_short_map_in(const void *addr, size_t len, uint64_t ret[FM_SHORT_MAPS]);
 void fm_short_map_forget(const uint64_t what[FM_SHORT_MAPS]);
 void fm_short_map_moves(const void *addr, size_t len);
-void fm_short_map_closed(void);
+void fm_seen_fd_closed(void);
 
 /*
  * Ranges where the kernel serves a file of ours (advise/krange.h). While there
@@ -294,12 +294,12 @@ static inline bool fm_data_in(const void *addr, size_t len)
 
 /* [any] Around a call with data whose end is seen, and that is not managed.
  * False: it concerns nobody, and does not end; or it is managed now. */
-bool fm_counted_calls_counted(const struct iovec *iov, int n);
+bool fm_counted_calls_enter(const struct iovec *iov, int n);
 void fm_counted_calls_ends(void);
 
 static inline bool fm_counted_calls_begins(const struct iovec *iov, int n)
 {
-	return fm_any_promotable() && fm_counted_calls_counted(iov, n);
+	return fm_any_promotable() && fm_counted_calls_enter(iov, n);
 }
 
 /* [fault] A signal that says that memory has failed: no, it is about to be

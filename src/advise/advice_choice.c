@@ -122,7 +122,7 @@ static void add_costs(struct fm_costs_of *to, struct fm_costs_of c)
 	to->random += c.random;
 }
 
-/* Of all areas; each knows its own. */
+/* Of all advised ranges; each knows its own. */
 static struct fm_costs_of costs(struct fm_advised_all *all, unsigned part,
 				bool it_fits)
 {
@@ -176,7 +176,7 @@ static void forget_segments(struct fm_advised *a)
 	fm_streams_over();
 }
 
-static void forget_areas(struct fm_advised_all *all)
+static void forget_ranges(struct fm_advised_all *all)
 {
 	for (unsigned i = 0; i < all->n; i++) {
 		if (all->v[i].opinion.says == all->opinion.says)
@@ -230,9 +230,9 @@ static bool goes_with(const struct fm_segment *s, enum fm_advice whole)
 	return whole == FM_ADVICE_NORMAL && s->opinion.lean < 0;
 }
 
-/* As long as an area has begun at MADV_RANDOM and was not quiet since, a row
- * says nothing of segments to which it does not come: to be wrong there is
- * cheap. */
+/* As long as an advised range has begun at MADV_RANDOM and was not quiet since,
+ * a row says nothing of segments to which it does not come: to be wrong there
+ * is cheap. */
 static enum fm_advice advice_choice_wanted(const struct fm_advised_all *all,
 					const struct fm_advised *a, unsigned k)
 {
@@ -336,7 +336,7 @@ bool fm_advised_begin_random(dev_t dev)
 	       is_larger(fm_krange_bytes(), fm_memory_left(""));
 }
 
-static int judge_area(struct fm_advised_all *all, struct fm_advised *a,
+static int judge_range(struct fm_advised_all *all, struct fm_advised *a,
 		      bool other)
 {
 	if (hear_family(a)) {
@@ -362,10 +362,10 @@ static int judge(struct fm_advised_all *all, const struct fm_advised_use *use,
 	sum = costs(all, part, it_fits);
 	other = hear(&all->opinion, &sum, &all->v[0].facts);
 	if (other)
-		forget_areas(all);
+		forget_ranges(all);
 	all->doubt = fm_advice_doubts(&all->opinion, &sum);
 	for (unsigned i = 0; i < all->n && !err; i++)
-		err = judge_area(all, &all->v[i], other);
+		err = judge_range(all, &all->v[i], other);
 	return err;
 }
 
@@ -426,7 +426,7 @@ static void all_is_there(struct fm_advised_all *all)
 {
 	fm_opinion_says(&all->opinion, FM_ADVICE_NORMAL,
 			fm_advice_sure(&all->v[0].facts));
-	forget_areas(all);
+	forget_ranges(all);
 	for (unsigned i = 0; i < all->n; i++)
 		fm_say(all, &all->v[i], advice_choice_wanted, false);
 	count_random(all);
@@ -442,7 +442,7 @@ void fm_advised_quiet(struct fm_advised_all *all,
 		return;
 	}
 	all->idle_ms += use->ms;
-	if (all->idle_ms < fm_tune.area_wait_ms << all->opinion.wrong)
+	if (all->idle_ms < fm_tune.advised_wait_ms << all->opinion.wrong)
 		return;
 	all->idle_ms = 0;
 	all_is_there(all);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * advice_choice.h - which advice a segment of an area gets: the one that costs
- * less.
+ * advice_choice.h - which advice a segment of an advised range gets: the one
+ * that costs less.
  *
  * What a look has seen costs with either advice (advice_cost.h):
  *  - as the kernel reads of its own accord (MADV_NORMAL), a touch here or there
@@ -11,11 +11,11 @@
  *    vain, and MADV_RANDOM loses what is read along. Pages there also gain
  *    nothing by being used (Linux 6.4), and a scan drives them out.
  *
- * By that a segment, an area (together with the processes of the family) and
- * all areas have an opinion each. The smallest that has one decides. Who
- * changes it has news, and those below forget theirs. Where nobody has one the
- * advice stays what it is; at the beginning it is the one of which to be wrong
- * costs less until that is seen. [plain]
+ * By that a segment, an advised range (together with the processes of the
+ * family) and all advised ranges have an opinion each. The smallest that has
+ * one decides. Who changes it has news, and those below forget theirs. Where
+ * nobody has one the advice stays what it is; at the beginning it is the one of
+ * which to be wrong costs less until that is seen. [plain]
  */
 #ifndef FM_ADVICE_CHOICE_H
 #define FM_ADVICE_CHOICE_H
@@ -26,10 +26,10 @@
  * MADV_RANDOM? As fm_advised_begin would find, which may come after the first
  * touch. */
 bool fm_advised_begin_random(dev_t dev);
-/* New areas begin. -errno: the kernel refuses to be advised. */
+/* New advised ranges begin. -errno: the kernel refuses to be advised. */
 int fm_advised_begin(struct fm_advised_all *all);
-/* After touches have been told, of so many thousandths of the areas: use of the
- * time since the last call. As fm_advised_begin. */
+/* After touches have been told, of so many thousandths of the ranges: use of
+ * the time since the last call. As fm_advised_begin. */
 int fm_advised_judge(struct fm_advised_all *all,
 		     const struct fm_advised_use *use, unsigned part);
 /* Nothing has been read for that long. */

@@ -12,13 +12,13 @@
 #include "streams.h"
 #include "tunables.h"
 
-#define SEGMENTS 64 /* size: of an area, at most */
+#define SEGMENTS 64 /* size: of an advised range, at most */
 
 struct fm_advise_counts fm_advise_counts;
 
 /* ---- which there are --------------------------------------------------- */
 
-static bool area_make(struct fm_advised *a, const struct fm_krange *r)
+static bool advised_make(struct fm_advised *a, const struct fm_krange *r)
 {
 	const size_t len = r->end - r->start;
 
@@ -28,7 +28,7 @@ static bool area_make(struct fm_advised *a, const struct fm_krange *r)
 			       .start = r->start,
 			       .end = r->end,
 			       .base = r->start,
-			       .segment = fm_tune.area_segment,
+			       .segment = fm_tune.advised_segment,
 			       .stores = r->shared && r->prot & PROT_WRITE };
 	while (len / a->segment >= SEGMENTS)
 		a->segment *= 2;
@@ -66,10 +66,10 @@ static bool make_known(const struct fm_advised_all *all, struct fm_advised *a,
 	if (*k < all->n && old->id == r->id && old->start <= r->start &&
 	    old->end >= r->end)
 		return make_from(a, old, r);
-	return area_make(a, r);
+	return advised_make(a, r);
 }
 
-static void area_drop(struct fm_advised *v, unsigned n)
+static void advised_drop(struct fm_advised *v, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		fm_free(v[i].seg);
@@ -90,12 +90,12 @@ static bool rebuild(struct fm_advised_all *all, unsigned ranges)
 		if (!fm_krange_may_advise(&all->range[i]))
 			continue;
 		if (!make_known(all, &v[n], &all->range[i], &k)) {
-			area_drop(v, n);
+			advised_drop(v, n);
 			return false;
 		}
 		n++;
 	}
-	area_drop(all->v, all->n);
+	advised_drop(all->v, all->n);
 	all->v = v;
 	all->n = n;
 	all->bytes = 0;

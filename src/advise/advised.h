@@ -3,9 +3,9 @@
  * advised.h - the ranges that the kernel serves, as the helper thread knows
  * them.
  *
- * An area is what one mmap call made (fm_krange's id), in up to 64 segments of
- * 16 MiB or more. What is touched of it is counted by segment; what follows
- * from that is advice_choice.h's. [plain]
+ * An advised range is what one mmap call made (fm_krange's id), in up to 64
+ * segments of 16 MiB or more. What is touched of it is counted by segment; what
+ * follows from that is advice_choice.h's. [plain]
  */
 #ifndef FM_ADVISED_H
 #define FM_ADVISED_H
@@ -91,7 +91,7 @@ struct fm_advised *fm_advised_at(struct fm_advised_all *all, uintptr_t a);
 void fm_advised_touched(struct fm_advised_all *all, uintptr_t start,
 			uintptr_t end);
 
-/* Bytes of segments [from, to) that are still the area's. */
+/* Bytes of segments [from, to) that are still the range's. */
 struct fm_run fm_advised_part(const struct fm_advised *a, unsigned from,
 			      unsigned to);
 

@@ -85,7 +85,7 @@ bool fm_data_marked(const void *addr, size_t len)
 	return fm_overlaps(addr, len);
 }
 
-bool fm_counted_calls_counted(const struct iovec *iov, int n)
+bool fm_counted_calls_enter(const struct iovec *iov, int n)
 {
 	if (!fm_iov_any(iov, n, fm_krange_in))
 		return false;
@@ -125,4 +125,4 @@ static void counted_calls_forked(void)
 	mine.calls = mine.tid = 0;
 }
 
-FM_LIFE(passing, .level = FM_LIFE_HELPERS, .forked = counted_calls_forked)
+FM_LIFE(counted_calls, .level = FM_LIFE_HELPERS, .forked = counted_calls_forked)

@@ -104,20 +104,20 @@ static void subtract(struct fm_run r, const struct look *old, unsigned *i,
 }
 
 static void estimate_compare(const struct look *old, const struct look *new,
-			     struct fm_advised_all *areas, fm_touch_fn touched)
+			     struct fm_advised_all *ranges, fm_touch_fn touched)
 {
-	struct group g = { 0, 0, areas, touched };
+	struct group g = { 0, 0, ranges, touched };
 
 	for (unsigned k = 0, i = 0; k < new->runs; k++)
 		subtract(new->run[k], old, &i, &g);
 	if (g.end)
-		touched(areas, g.start, g.end);
+		touched(ranges, g.start, g.end);
 }
 
 static unsigned estimate_covered(const struct look *l,
-				 const struct fm_advised_all *areas)
+				 const struct fm_advised_all *ranges)
 {
-	const uint64_t all = areas->bytes >> FM_PAGE_SHIFT;
+	const uint64_t all = ranges->bytes >> FM_PAGE_SHIFT;
 	uint64_t part = 0;
 
 	for (unsigned i = 0; i < l->spans; i++)
@@ -127,7 +127,7 @@ static unsigned estimate_covered(const struct look *l,
 	return part >= all ? 1000 : (unsigned)(part * 1000 / all) + 1;
 }
 
-static unsigned estimate_collect(struct fm_advised_all *areas,
+static unsigned estimate_collect(struct fm_advised_all *ranges,
 				 fm_touch_fn touched)
 {
 	unsigned part = 0;
@@ -136,15 +136,15 @@ static unsigned estimate_collect(struct fm_advised_all *areas,
 
 	if (last->spans) {
 		same_look(now, last);
-		estimate_compare(last, now, areas, touched);
-		part = estimate_covered(now, areas);
+		estimate_compare(last, now, ranges, touched);
+		part = estimate_covered(now, ranges);
 	}
 	/* Seen whole: the second look is the first of the next two. */
 	if (whole && now->spans == last->spans && now->runs < RUNS) {
 		last = now;
 		now = l;
 	} else {
-		estimate_first_look(areas, last);
+		estimate_first_look(ranges, last);
 	}
 	return part;
 }

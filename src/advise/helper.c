@@ -31,11 +31,11 @@ static _Atomic int state;
 static _Atomic bool stop;
 static struct fm_event bell;
 static _Atomic(const struct fm_source *) source;
-/* The areas, and what the kernel has been told of them, may differ. */
+/* The ranges, and what the kernel has been told of them, may differ. */
 static _Atomic bool at_work;
 static _Atomic uint64_t read_ms; /* when it was last seen that something was */
 static unsigned child = UINT32_MAX; /* of fork, as its family has it */
-static struct fm_advised_all areas;
+static struct fm_advised_all ranges;
 static struct fm_waits waits;
 
 /* The best first. */
@@ -114,7 +114,7 @@ static bool worth(const struct fm_advised_use *u)
 {
 	return u->bytes >= fm_tune.helper_worth_bytes ||
 	       u->major >= fm_tune.streams_few ||
-	       ((areas.guess || areas.uncounted) &&
+	       ((ranges.guess || ranges.uncounted) &&
 		u->faults >= fm_tune.advice_single);
 }
 
@@ -151,7 +151,7 @@ static void wait_ms(uint64_t ms, uint64_t unpaid_ms)
 		use_until_now(&now);
 		use = helper_since(&now, &last);
 		last = now;
-		if (!surprises(&use) && !areas.doubt)
+		if (!surprises(&use) && !ranges.doubt)
 			continue;
 		early++;
 		return;
@@ -198,7 +198,7 @@ static void judge_source(const struct fm_advised_use *use, unsigned part)
 
 static uint64_t soon_ms(uint64_t ms)
 {
-	return areas.guess && !areas.opinion.says ?
+	return ranges.guess && !ranges.opinion.says ?
 		       fm_tune.helper_guess_ms :
 		       ms;
 }
@@ -207,12 +207,12 @@ static uint64_t soon_ms(uint64_t ms)
 static int helper_look(const struct fm_advised_use *use)
 {
 	const unsigned part =
-		atomic_load(&source)->collect(&areas, fm_advised_touched);
+		atomic_load(&source)->collect(&ranges, fm_advised_touched);
 	int err;
 
 	fm_count(&fm_advise_counts.looks, 1);
-	fm_waits_look(&waits, use, areas.v[0].dev);
-	err = fm_advised_judge(&areas, use, part);
+	fm_waits_look(&waits, use, ranges.v[0].dev);
+	err = fm_advised_judge(&ranges, use, part);
 	judge_source(use, part);
 	return err;
 }
@@ -223,9 +223,9 @@ static int helper_look(const struct fm_advised_use *use)
 static uint64_t quiet_turn(const struct fm_advised_use *use, uint64_t ms,
 			   uint64_t *quiet_ms)
 {
-	fm_advised_quiet(&areas, use);
+	fm_advised_quiet(&ranges, use);
 	*quiet_ms += use->ms;
-	if (*quiet_ms < fm_tune.streams_forget_ms || areas.guess)
+	if (*quiet_ms < fm_tune.streams_forget_ms || ranges.guess)
 		return soon_ms(ms);
 	atomic_load(&source)->rest();
 	return fm_least(2 * ms, fm_least(*quiet_ms / fm_tune.helper_quiet_part,
@@ -273,8 +273,8 @@ static int helper_turns(void)
 		note_reads(&(struct fm_advised_use){
 			.major = now.major - last.major,
 			.bytes = now.bytes - last.bytes });
-		any = fm_advised_update(&areas);
-		err = any ? fm_advised_begin(&areas) : 0;
+		any = fm_advised_update(&ranges);
+		err = any ? fm_advised_begin(&ranges) : 0;
 		if (any && !err && worth(&use)) {
 			err = helper_look(&use);
 			looked = now;
@@ -313,9 +313,9 @@ static void *helper(void *arg)
 	if (!err)
 		err = helper_turns();
 	/* what has begun as if somebody looked */
-	if (err && fm_advised_update(&areas))
-		fm_advised_begin(&areas);
-	fm_advised_leave(&areas);
+	if (err && fm_advised_update(&ranges))
+		fm_advised_begin(&ranges);
+	fm_advised_leave(&ranges);
 	end_source();
 	if (err)
 		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
@@ -377,7 +377,7 @@ void fm_helper_fork_begins(void)
 	atomic_store(&state, HELD);
 	atomic_store(&source, NULL);
 	if (atomic_exchange(&at_work, false))
-		fm_advised_forget(&areas);
+		fm_advised_forget(&ranges);
 	fm_event_reset(&bell);
 	fm_kernel_monitor_forked();
 }
@@ -390,5 +390,5 @@ void fm_helper_fork_ends(void)
 	if (fm_family_child_starts(&child))
 		fm_helper_need();
 	else
-		fm_advised_leave(&areas);
+		fm_advised_leave(&ranges);
 }

@@ -83,7 +83,7 @@ static bool say_wants_huge(const struct fm_advised *a, unsigned k)
 	       fm_streams_reach(a->id, at, at + a->segment);
 }
 
-static uint64_t huge_area(struct fm_advised *a)
+static uint64_t huge_range(struct fm_advised *a)
 {
 	uint64_t bytes = 0;
 	struct fm_run r;
@@ -109,7 +109,7 @@ void fm_say_huge(struct fm_advised_all *all)
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < all->n && !no_huge; i++)
-		bytes += huge_area(&all->v[i]);
+		bytes += huge_range(&all->v[i]);
 	atomic_store(&fm_advise_counts.huge_bytes, bytes);
 }
 

@@ -21,7 +21,7 @@ struct fm_source {
 	const char *name;
 	int (*start)(void); /* 0, or -errno: not here */
 	/* What has been touched since the last call. Returns of how much of
-	 * the areas it tells, in thousandths; 0: of nothing. */
+	 * the ranges it tells, in thousandths; 0: of nothing. */
 	unsigned (*collect)(struct fm_advised_all *all, fm_touch_fn touched);
 	/* Nothing is asked for a while: what was seen until now is old. */
 	void (*rest)(void);

@@ -40,7 +40,7 @@ static const char *const names[FM_RANKS] = {
 	[FM_RANK_BOUNCE] = "bounce buffer", [FM_RANK_RING] = "ring",
 	[FM_RANK_WITNESS] = "witness",	 [FM_RANK_HOME] = "home ring",
 	[FM_RANK_METRICS] = "metrics",	 [FM_RANK_REPORT] = "report",
-	[FM_RANK_SKIPPED] = "skipped",	 [FM_RANK_OF_TABLES] = "table",
+	[FM_RANK_UNSERVED] = "unserved",	 [FM_RANK_OF_TABLES] = "table",
 	[FM_RANK_LOST] = "lost",	 [FM_RANK_ALLOC] = "allocator",
 	[FM_RANK_SIGNAL] = "signal",	 [FM_RANK_LEAF] = "leaf",
 };

@@ -30,7 +30,7 @@ enum fm_rank {
 	FM_RANK_HOME,      /* the home ring */
 	FM_RANK_METRICS,   /* writing the file of metrics */
 	FM_RANK_REPORT,    /* putting statistics together */
-	FM_RANK_SKIPPED,   /* files left to the kernel; is one served? */
+	FM_RANK_UNSERVED,   /* files left to the kernel; is one served? */
 	FM_RANK_OF_TABLES, /* tables and lists, short sections */
 	FM_RANK_LOST,      /* finding a lost descriptor */
 	FM_RANK_ALLOC,     /* the allocator */

@@ -65,10 +65,10 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_REGISTRY] = {
 		.text = "no registry of processes that can be trusted",
 	},
-	[FM_WHY_WEARY] = {
+	[FM_WHY_MANY_PEERS] = {
 		.text = "looking for other processes takes too long",
 	},
-	[FM_WHY_ANEW] = {
+	[FM_WHY_REMAPPED] = {
 		.text = "it is mapped and unmapped again and again",
 	},
 	[FM_WHY_RESIDUE] = {

@@ -28,9 +28,9 @@ static const struct {
 	[FM_WHY_CACHED] = { SPEED, "it is mapped while less of it is in the "
 			    "page cache, or warm is engine for its path" },
 	[FM_WHY_WINDOW] = { SPEED, "more of it is mapped at once" },
-	[FM_WHY_WEARY] = { SPEED, "there are fewer processes, and fewer files "
+	[FM_WHY_MANY_PEERS] = { SPEED, "there are fewer processes, and fewer files "
 			   "that they have open" },
-	[FM_WHY_ANEW] = { SPEED, "it stays mapped" },
+	[FM_WHY_REMAPPED] = { SPEED, "it stays mapped" },
 	[FM_WHY_READERS] = { SPEED, NO_OTHERS },
 	[FM_WHY_FITS] = { SPEED, WAITS },
 	[FM_WHY_WRITTEN] = { SPEED, LOST },

@@ -116,8 +116,8 @@ static const struct {
 	enum fm_server_reason why;
 	void (*add)(const struct fm_mmap_request *q, struct fm_cost_facts *c);
 } terms[] = {
-	{ FM_WHY_ANEW, of_maps },
-	{ FM_WHY_WEARY, of_peers },
+	{ FM_WHY_REMAPPED, of_maps },
+	{ FM_WHY_MANY_PEERS, of_peers },
 	{ FM_WHY_CACHED, of_cache },
 	{ FM_WHY_FITS, of_memory },
 };

@@ -258,7 +258,7 @@ static void note_rate(struct fm_file *f, const struct fm_loss *s,
 	};
 	atomic_store(&f->choice->kernel, m->kernel);
 	f->choice->calm_since_ms = fm_now_ms();
-	atomic_store(&f->choice->losing,
+	atomic_store(&f->choice->engine_wanted,
 		     !fm_vetoes(f, FM_VETO_INFLIGHT, NULL));
 }
 
@@ -298,7 +298,7 @@ static void calm_down(struct fm_file *f)
 	if (!fm_kernel_serves(f) || !f->demote.passes ||
 	    fm_now_ms() - f->choice->calm_since_ms < fm_pause_ms(1))
 		return;
-	atomic_store(&f->choice->losing, false);
+	atomic_store(&f->choice->engine_wanted, false);
 	if (f->demote.adopted)
 		fm_engine_trial_forget(f);
 }
@@ -324,7 +324,7 @@ void fm_engine_trial_calm(void)
 
 bool fm_engine_wanted(const struct fm_file *f)
 {
-	return atomic_load(&f->choice->losing) &&
+	return atomic_load(&f->choice->engine_wanted) &&
 	       fm_now_ms() - f->choice->calm_since_ms < fm_pause_ms(1) / 10;
 }
 
@@ -345,7 +345,7 @@ void fm_engine_trial_taken(struct fm_file *f)
 
 	fm_trial_begun(&f->choice->trial, &now, &f->choice->rate);
 	atomic_store(&state.trials, true);
-	atomic_store(&f->choice->losing, false);
+	atomic_store(&f->choice->engine_wanted, false);
 	atomic_fetch_add(&f->st.engine_trials, 1);
 }
 
@@ -455,4 +455,4 @@ static void engine_trial_forked(void)
 	atomic_store(&state.trials, false);
 }
 
-FM_LIFE(losing, .level = FM_LIFE_RUNNING, .forked = engine_trial_forked)
+FM_LIFE(engine_trial, .level = FM_LIFE_RUNNING, .forked = engine_trial_forked)

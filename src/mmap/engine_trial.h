@@ -20,7 +20,8 @@ struct fm_rate;
 /* [plain] Does the program wait for f, which the kernel serves and the engine
  * may take, by the last look? */
 bool fm_engine_wanted(const struct fm_file *f);
-/* [plain] Without a lock: the engine has taken f, since it was losing. */
+/* [plain] Without a lock: the engine has taken f, since the program waited for
+ * it. */
 void fm_engine_trial_taken(struct fm_file *f);
 /* [plain] Is it on trial for any file? Once a second, without a lock: is it
  * better for those? They go back to the kernel if not. */

@@ -25,7 +25,7 @@ static _Thread_local struct seen {
 	struct timespec changed;
 } seen[FDS] __attribute__((tls_model("initial-exec")));
 
-void fm_short_map_closed(void)
+void fm_seen_fd_closed(void)
 {
 	atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
 }

@@ -13,7 +13,7 @@ static struct fm_unserved table[FM_LEFT_FILES];
 static _Atomic unsigned used;
 static _Atomic uint64_t no_room; /* mappings that have no entry */
 static _Atomic size_t longest;
-static struct fm_lock lock = FM_LOCK(FM_RANK_SKIPPED);
+static struct fm_lock lock = FM_LOCK(FM_RANK_UNSERVED);
 
 /* NULL when there is none: in a child of fork those of its parent are free, or
  * another file's. */
@@ -246,7 +246,7 @@ static void unserved_forked(void)
 	atomic_store(&used, 0);
 	atomic_store(&longest, 0);
 	atomic_store(&no_room, 0);
-	fm_short_map_closed(); /* what was seen has another number, or none */
+	fm_seen_fd_closed(); /* what was seen has another number, or none */
 }
 
 FM_LIFE(skipped, .level = FM_LIFE_HELPERS, .forked = unserved_forked)

@@ -42,7 +42,7 @@ struct fm_choice {
 	struct fm_serve_entry alone; /* where the table is full */
 	struct fm_trial trial; /* of the engine */
 	struct fm_hold back;   /* until the engine may have it again */
-	_Atomic bool losing;   /* the kernel, by the last looks */
+	_Atomic bool engine_wanted; /* the kernel loses, by the last looks */
 	uint64_t calm_since_ms;
 	struct fm_rate rate;   /* the kernel's, by the last looks */
 	/* lost, in thousandths of a thread, with each of the two */

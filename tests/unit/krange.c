@@ -410,7 +410,7 @@ static void *ends_in_a_call(void *arg)
 {
 	const struct iovec v = { at(0), FM_PAGE };
 
-	assert_true(fm_counted_calls_counted(&v, 1));
+	assert_true(fm_counted_calls_enter(&v, 1));
 	return NULL;
 }
 
@@ -423,7 +423,7 @@ static void who_ends_in_a_call_is_not_waited_for(void **state)
 	assert_int_equal(pthread_create(&t, NULL, ends_in_a_call, NULL), 0);
 	pthread_join(t, NULL);
 	assert_true(fm_counted_calls_wait(60000));
-	assert_true(fm_counted_calls_counted(&v, 1));
+	assert_true(fm_counted_calls_enter(&v, 1));
 	assert_false(fm_counted_calls_wait(0));
 	fm_counted_calls_ends();
 	assert_true(fm_counted_calls_wait(0));
@@ -437,7 +437,7 @@ static void each_of_many_calls_is_waited_for(void **state)
 
 	add(0, 2, 7, 0);
 	for (int i = 0; i < many; i++)
-		assert_true(fm_counted_calls_counted(&v, 1));
+		assert_true(fm_counted_calls_enter(&v, 1));
 	for (int i = 0; i < many; i++) {
 		assert_false(fm_counted_calls_wait(0));
 		fm_counted_calls_ends();
