@@ -3,7 +3,7 @@
  * said.c - nothing of a process but its number and the time of its start
  * outlives exec that is not the program's. So what it has said is noted under
  * these, in a table of hashes in a file of the user's own. Where there is none,
- * all is said once more. Entries that are in the way are written over.
+ * all is said once more. The oldest entries are written over.
  *
  * Who descends from whom is not to be found any more where one of them has
  * ended. So a process that executes another program notes it under its own
@@ -96,37 +96,43 @@ static off_t said_place_of(uint64_t entry)
 	return (off_t)((entry >> 32) % SETS * WAYS * sizeof(entry));
 }
 
-/* Where it is, or else where it belongs: the first place that is free. */
-static unsigned said_find(int fd, uint64_t entry, bool *ret_there)
+/* Entries of one hash, the newest first. */
+struct set {
+	uint64_t entry[WAYS];
+};
+
+static bool said_find(int fd, uint64_t entry, struct set *set)
 {
-	uint64_t there[WAYS] = { 0 };
 	unsigned i = 0;
 
-	fm_sys_pread(fd, there, sizeof(there), said_place_of(entry));
-	while (i < WAYS && there[i] && there[i] != entry)
+	memset(set, 0, sizeof(*set));
+	fm_sys_pread(fd, set, sizeof(*set), said_place_of(entry));
+	while (i < WAYS && set->entry[i] != entry)
 		i++;
-	*ret_there = i < WAYS && there[i] == entry;
-	return i < WAYS ? i : (unsigned)(entry % WAYS);
+	return i < WAYS;
 }
 
+/* The oldest of its set goes: two that were said at one time do not drive each
+ * other out. */
 static void said_note(int fd, uint64_t entry)
 {
-	bool there;
-	const unsigned at = said_find(fd, entry, &there);
+	struct set set;
 
-	if (!there)
-		fm_sys_pwrite(fd, &entry, sizeof(entry),
-			      said_place_of(entry) +
-				      (off_t)(at * sizeof(entry)));
+	if (said_find(fd, entry, &set))
+		return;
+	memmove(set.entry + 1, set.entry, sizeof(set) - sizeof(entry));
+	set.entry[0] = entry;
+	fm_sys_pwrite(fd, &set, sizeof(set), said_place_of(entry));
 }
 
 static bool look_and_note(int fd, uint64_t text)
 {
 	int pid = fm_sys_getpid();
 	bool there = false;
+	struct set set;
 
 	for (int i = 0; i < DEEP && pid > 0 && !there; i++)
-		said_find(fd, entry_of(pid, text, &pid), &there);
+		there = said_find(fd, entry_of(pid, text, &pid), &set);
 	if (!there)
 		said_note(fd, entry_of(fm_sys_getpid(), text, &(int){ 0 }));
 	return there;

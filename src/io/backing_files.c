@@ -197,7 +197,7 @@ static int index_read(struct fm_backing *s, struct fm_arena *arena,
 static int files_open(struct fm_backing *s, const char *where)
 {
 	struct fm_arena arena = { NULL, 0, NULL };
-	struct files *f;
+	struct files *f = NULL;
 	char *text;
 	int err = index_read(s, &arena, where, &f, &text);
 
