@@ -216,7 +216,7 @@ static void *look_around(void *arg)
 		p = map(size, PROT_READ, MAP_SHARED, 0);
 		return NULL;
 	}
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 500; i++) {
 		x = x * 1103515245 + 12345;
 		sum = sum * 31 + p[x % size];
 	}
@@ -363,7 +363,7 @@ static int deny(char **argv)
 
 /* ---- who is killed in the middle of a read ------------------------------ */
 
-enum { LOOKERS = 12, CHILDREN = 4, KILLED = 300 };
+enum { LOOKERS = 6, CHILDREN = 4, KILLED = 100 };
 
 static unsigned char *right, *seen;
 static atomic_bool over;
