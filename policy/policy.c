@@ -47,7 +47,8 @@ static const char *policy_env_get(char **envp, const char *name)
 	size_t n = strlen(name);
 
 	for (; envp && *envp; envp++)
-		if (!strncmp(*envp, name, n) && (*envp)[n] == '=')
+		if (**envp == *name && !strncmp(*envp, name, n) &&
+		    (*envp)[n] == '=')
 			return fm_arena_text(&start.arena, *envp + n + 1,
 					     strlen(*envp + n + 1));
 	return NULL;

@@ -96,10 +96,13 @@ static void unknown_remark(const char *name)
 void fm_remark_unknown(char **envp)
 {
 	for (; envp && *envp; envp++) {
-		const size_t n = strcspn(*envp, "=");
 		char name[NAME];
+		size_t n;
 
-		if (strncmp(*envp, "FASTMAP_", 8) || n >= sizeof(name))
+		if (**envp != 'F' || strncmp(*envp, "FASTMAP_", 8))
+			continue;
+		n = strcspn(*envp, "=");
+		if (n >= sizeof(name))
 			continue;
 		memcpy(name, *envp, n);
 		name[n] = 0;

@@ -95,7 +95,8 @@ static const char *boot_env_get(char **envp, const char *name)
 	size_t n = strlen(name);
 
 	for (; envp && *envp; envp++)
-		if (!strncmp(*envp, name, n) && (*envp)[n] == '=')
+		if (**envp == *name && !strncmp(*envp, name, n) &&
+		    (*envp)[n] == '=')
 			return *envp + n + 1;
 	return NULL;
 }
