@@ -199,6 +199,7 @@ def measure(o, w, where):
         ahead.close()
     return {"workload": w.name, "about": w.about, "device": o.device, "scale": o.scale,
             "memory": memory, "runs": runs, "figure": w.figure, "aim": w.aim,
+            "verdict": w.verdict,
             "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d %H:%M"),
             "problems": problems(runs)}
 

@@ -51,9 +51,15 @@ def line(row):
     return "| " + " | ".join(cells) + " |"
 
 
+def verdicts(doc):
+    """What a user should do, once for each workload."""
+    said = {r["workload"]: r.get("verdict") for r in doc["rows"]}
+    return [f"- {name}: {text}" for name, text in said.items() if text]
+
+
 def markdown(doc):
     head = ["workload", "device", "memory", "unit", "native, 128", "native, 8192",
             "its own remedy", "preloaded, 128", "preloaded, 8192",
             "faster (128 · 8192 · remedy)", "aim", "MiB read, native 128 · preloaded"]
     return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|",
-                      *[line(r) for r in doc["rows"]], ""])
+                      *[line(r) for r in doc["rows"]], "", *verdicts(doc), ""])

@@ -11,6 +11,7 @@ class Workload:
     variants = ()      # other native ways: the best hint, the program's own remedy
     copies = 1         # of the program at once
     figure = ""        # of its answer, more is better; empty: seconds
+    verdict = ""       # what a user should do
     aim = ()           # natively / preloaded, at 128 and at 8192 KiB
 
     def make(self, place):
