@@ -93,9 +93,19 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 	return false;
 }
 
-static FM_FAULT bool stored(struct fm_map *m, uint64_t i, uint64_t back)
+/* Pages of m. */
+struct range {
+	uint64_t lo, hi;
+};
+
+/* Is the page so far from page i writable? `step` is the way that stores go:
+ * upwards 1, downwards -1, what lies before page 0 being far beyond the end. */
+static FM_FAULT bool stored(struct fm_map *m, uint64_t i, uint64_t step,
+			    uint64_t back)
 {
-	return i >= back && (fm_mode(m, i - back) & PM_WRITABLE);
+	const uint64_t k = i - step * back;
+
+	return k < fm_map_pages(m) && (fm_mode(m, k) & PM_WRITABLE);
 }
 
 /* Dirty at once: no more than the evicting thread keeps free. */
@@ -104,40 +114,52 @@ static FM_FAULT uint64_t most_stores(void)
 	return fm_least(STORES_MOST, fm_cache_limit() / fm_tune.evictor_free);
 }
 
-/* How far stores that have come up to page i may be expected to go on: not
- * further than they have come. */
-static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i)
+/* How far stores that have come to page i may be expected to go on: not further
+ * than they have come. */
+static FM_FAULT uint64_t expected_stores(struct fm_map *m, uint64_t i,
+					 uint64_t step)
 {
 	const uint64_t most = most_stores();
 	uint64_t come = 1;
 
-	if (!stored(m, i, 1))
+	if (!stored(m, i, step, 1))
 		return 0;
-	while (come < most && stored(m, i, 2 * come))
+	while (come < most && stored(m, i, step, 2 * come))
 		come *= 2;
 	return come - 1;
 }
 
-/* Stores that go upwards page by page: the next few are un-protected in the
+/* Stores that go one way page by page: the next few are un-protected in the
  * same call. They count as dirty from now on; what is written back of a page
  * that the program then leaves alone is what was read. */
-static FM_FAULT uint64_t join_next(struct fm_map *m, uint64_t i)
+static FM_FAULT uint64_t join_next(struct fm_map *m, uint64_t i, uint64_t step)
 {
-	uint64_t n = 0, pages = fm_map_pages(m), max = expected_stores(m, i);
+	const uint64_t max = expected_stores(m, i, step);
+	uint64_t n = 0, k = i + step;
 
-	if (pages <= i) /* cut off meanwhile */
-		return 0;
-	if (max > pages - i - 1)
-		max = pages - i - 1;
-	while (n < max && join_stores(m, i + 1 + n))
+	while (n < max && k < fm_map_pages(m) && join_stores(m, k)) {
 		n++;
+		k += step;
+	}
 	return n;
 }
 
-static FM_FAULT void leave_stores(struct fm_map *m, uint64_t i, uint64_t n,
-				  bool undo)
+/* Page i and what joins it. At most one of the two ways finds anything: where
+ * stores have been no page can join. */
+static FM_FAULT struct range join_around(struct fm_map *m, uint64_t i)
 {
-	for (uint64_t k = i; k < i + n; k++) {
+	const uint64_t down = join_next(m, i, (uint64_t)-1);
+	const uint64_t up = down ? 0 : join_next(m, i, 1);
+
+	return (struct range){ i - down, i + up + 1 };
+}
+
+static FM_FAULT void leave_stores(struct fm_map *m, uint64_t i,
+				  const struct range *r, bool undo)
+{
+	for (uint64_t k = r->lo; k < r->hi; k++) {
+		if (k == i)
+			continue;
 		if (undo)
 			fm_mode_set(m, k,
 				    fm_mode(m, k) & (uint8_t)~PM_WRITABLE);
@@ -145,19 +167,20 @@ static FM_FAULT void leave_stores(struct fm_map *m, uint64_t i, uint64_t n,
 	}
 }
 
-/* The page and the n that joined it, all of them locked. What joined must not
+/* Page i and those that joined it, all of them locked. What joined must not
  * fail what was asked for. */
-static FM_FAULT int unprotect(struct fm_map *m, uint64_t i, uint64_t n)
+static FM_FAULT int unprotect(struct fm_map *m, uint64_t i,
+			      const struct range *r)
 {
-	size_t len = (n + 1) << FM_PAGE_SHIFT;
-	int err = fm_uffd_protect(fm_map_addr(m, i), len, false);
+	const size_t len = (r->hi - r->lo) << FM_PAGE_SHIFT;
+	int err = fm_uffd_protect(fm_map_addr(m, r->lo), len, false);
 
-	if (err && n) { /* perhaps a part of it: all as it was */
-		fm_uffd_protect(fm_map_addr(m, i), len, true);
-		leave_stores(m, i + 1, n, true);
+	if (err && len > FM_PAGE) { /* perhaps a part of it: all as it was */
+		fm_uffd_protect(fm_map_addr(m, r->lo), len, true);
+		leave_stores(m, i, r, true);
 		return fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
 	}
-	leave_stores(m, i + 1, n, false);
+	leave_stores(m, i, r, false);
 	return err;
 }
 
@@ -166,6 +189,7 @@ static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
 				  _Atomic uint8_t *p)
 {
 	uint8_t mode = fm_mode(m, i);
+	struct range r = { i, i + 1 };
 	int err;
 
 	if (!m->shared) {
@@ -184,7 +208,9 @@ static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
 		return err;
 	mark_dirty(m->file, m->pgoff + i, p);
 	fm_mode_set(m, i, mode | PM_WRITABLE);
-	err = unprotect(m, i, atomic_load(&m->aliased) ? 0 : join_next(m, i));
+	if (!atomic_load(&m->aliased))
+		r = join_around(m, i);
+	err = unprotect(m, i, &r);
 	if (err)
 		fm_mode_set(m, i, mode);
 	return err;
@@ -211,11 +237,6 @@ static FM_FAULT uint64_t short_of_memory(void)
 	fm_sys_sleep_us(1000);
 	return now > begin ? now - begin : 0;
 }
-
-/* Pages of the mapping that a fault brought. */
-struct range {
-	uint64_t lo, hi;
-};
 
 /* Page i and its neighbours: pages [lo, hi) of the mapping, locked, and what
  * was read of them. */
