@@ -37,7 +37,7 @@ static void stat_add_open(struct fastmap_stat *s)
 	struct fm_file *f;
 
 	fm_for_each_file(f, id) {
-		stat_add_counts(s, &f->st);
+		stat_add_counts(s, f->st);
 		s->kernel_files += fm_kernel_serves(f);
 		s->engine_files += !fm_kernel_serves(f) &&
 				   atomic_load(&f->maps) != NULL;

@@ -121,46 +121,6 @@ struct fm_map;
 struct fm_chunk;
 struct fm_stream_set;
 
-/* For how long a file was served by whom: file/served.h. Times in ms. */
-enum fm_served_by {
-	FM_BY_NOBODY, /* it is counted elsewhere */
-	FM_BY_ENGINE,
-	FM_BY_ADVISED, /* the kernel, with our advice */
-	FM_BY_KERNEL,
-	FM_BYS
-};
-#define FM_SERVED_CHANGES 10 /* the last ones */
-struct fm_served {
-	uint64_t ms[FM_BYS], since_ms, by_since_ms;
-	uint8_t by;
-	uint32_t changes; /* all told */
-	struct fm_served_change {
-		uint64_t at_ms;
-		uint8_t from, to; /* enum fm_served_by */
-		uint8_t why;      /* enum fm_server_reason */
-		/* as of `choice` then */
-		uint64_t cost_ns[2];
-	} change[FM_SERVED_CHANGES]; /* a ring */
-};
-
-/* serve/lately.h */
-struct fm_lately {
-	_Atomic uint64_t ns, at_ms;
-};
-
-struct fm_file_stats {
-	_Atomic uint64_t faults_read, faults_write, faults_wp;
-	_Atomic uint64_t loads, load_bytes, hits_ahead, hits_alias,
-		hits_standby, hits_kept, rewritten, lazy, lazy_lost;
-	_Atomic uint64_t evictions, collapsed, writebacks, wb_bytes, wb_errors;
-	_Atomic uint64_t ahead_pages, ahead_waste, ahead_refused, read_errors;
-	_Atomic uint64_t mappings, demotions, promoted;
-	_Atomic uint64_t engine_trials, engine_kept; /* mmap/engine_trial.h */
-	_Atomic uint64_t spent_ns; /* by threads, in faults */
-	_Atomic uint8_t demote_why; /* enum fm_server_reason */
-	struct fm_served served;
-};
-
 /* What each room keeps of a file is its own struct; who else reads it asks a
  * function of that room, but for single words that faults look at. */
 struct fm_file {
@@ -180,109 +140,28 @@ struct fm_file {
 	_Atomic uint8_t server;    /* enum fm_server, see server.h */
 	struct fm_file *hash_next; /* file table */
 
-	struct { /* who moves its bytes: io/store.h */
-		_Atomic(const struct fm_store *) store;
-		struct fm_backing *backing; /* backing.h, or NULL */
-		struct fm_device *device; /* what its reads cost: device.h */
-		uint32_t dio_align; /* bytes: direct I/O granule, 512 or 4096 */
-		bool writable;      /* write descriptors are open */
-		int path;           /* O_PATH descriptor, high number, or -1 */
-		/* without io_uring, else -1; before it could be stored to */
-		int direct, buffered, was[2];
-		int kept; /* `buffered` as the guardian has it */
-		_Atomic uint32_t cached; /* loads from the page cache */
-	} io;
-	struct { /* peers/peers.h: as last looked at; mode 0: never */
-		uid_t owner;
-		mode_t mode;
-	} peers;
-	struct { /* file/load.h */
-		bool sparse; /* has (had) holes: allocate before stores */
-		_Atomic uint8_t unshare; /* enum fm_unshare */
-		bool shared_looked;      /* at whether its blocks are */
-		_Atomic bool told_failed; /* of a page that could not be had */
-		/* on a full file system */
-		_Atomic uint64_t no_commit_before_ms;
-		/* the page cache; see fm_load_asks_cache */
-		_Atomic uint32_t cache_asked, cache_cold;
-		/* after short writes, in the second that began at */
-		_Atomic uint32_t reloads;
-		_Atomic uint64_t reloads_from; /* ms */
-	} load;
-	struct { /* file/inflight_io.h: system calls of the program */
-		_Atomic bool stored; /* to, through a mapping, ever */
-		_Atomic bool reads_over; /* those that began before that */
-		_Atomic uint64_t changed_ms; /* by one of them, last */
-		struct fm_lately followed; /* in pages that are mapped */
-	} calls;
-	struct { /* file/truncate_barrier.h */
-		_Atomic uint64_t from; /* first page, or UINT64_MAX */
-		_Atomic uint32_t lifted; /* futex: how often */
-		/* pages [0, touched_hi) may have a state */
-		_Atomic uint64_t touched_hi;
-	} barrier;
-	struct { /* writeback/writeback.h */
-		_Atomic uint32_t err;  /* last errno, 0 when reported */
-		_Atomic uint32_t told; /* the last one that was said */
-		_Atomic uint64_t failed_ms; /* when it failed last */
-		_Atomic uint64_t dirty_since_ms;
-		_Atomic bool buffered; /* goes through the page cache */
-		_Atomic bool sheds; /* only written so, see fm_wb_urgent */
-		_Atomic bool mixed; /* buffered, no direct write in flight */
-		bool mapped; /* by stores, see fm_witness_useless */
-		_Atomic bool waits; /* knows no write that does not wait */
-		_Atomic bool torn, told_torn; /* map/map.h */
-	} wb;
-	struct { /* file/demote_queue.h, vm/demote.c */
-		/* futex: one is under way, or to be */
-		_Atomic uint32_t frozen;
-		_Atomic uint32_t asked;    /* how often */
-		_Atomic uint32_t answered; /* futex: up to which of these */
-		_Atomic uint8_t why;       /* enum fm_server_reason */
-		_Atomic uint64_t stays_since_ms; /* could not be demoted */
-		/* threads that want it buffered for now: demote_pagecache.c */
-		_Atomic uint32_t through;
-		unsigned unreadable; /* windows of one page, see demote.c */
-		/* its cause may pass, and then it comes back: promotable.h */
-		bool passes;
-		bool shut; /* all is closed but the path */
-		bool adopted; /* the engine has never had it:
-				 mmap/engine_trial.h */
-		/* handed over for one who read what we stored to */
-		bool read_beside;
-	} demote;
 	struct fm_choice *choice; /* serve/table.h: who serves it better */
 	struct fm_serve_entry *serve; /* likewise: what forbids the engine */
-	struct { /* mmap/kernel_windows.h: maps of single pieces */
-		/* mapped piece by piece, over and over */
-		_Atomic bool repeated;
-		bool by_kernel;  /* the kernel serves windows of it too */
-		unsigned cached; /* in a row */
-		unsigned idle; /* of ours, unmapped untouched in a row */
-		unsigned unsaid; /* grants used that nobody has counted yet */
-		unsigned granted; /* to the kernel, of them not yet used: */
-		_Atomic uint32_t grants;
-		uint32_t asked, found; /* of late, those that were cached */
-		uint64_t next_look; /* ns, at how much of the file is cached */
-		bool bring; /* the kernel shall read more than a window */
-		uint64_t tried; /* pages that it was to read before that was
-				   known */
-	} windows;
 	_Atomic int64_t cached; /* pages, see cache_account.h */
-	struct { /* cache/shares.h */
-		/* what it may have of the cache: follows a reload */
-		_Atomic(const struct fm_policy *) policy;
-		_Atomic uint8_t pool; /* of pages that are not pinned */
-		uint64_t since_ms;    /* its first mapping */
-	} shares;
-	struct { /* cache/streaming.h */
-		_Atomic uint32_t read, back, faults; /* since the last look */
-		_Atomic uint64_t at; /* when its reader went on */
-	} streaming;
 	_Atomic bool stores_wanted; /* a mapping that may be stored to */
 	uint8_t map_kinds;          /* bit per kind of mapping, see mmap.c */
+	_Atomic bool by_pieces; /* mapped piece by piece, over and over */
+	unsigned idle; /* of these, unmapped untouched in a row */
 
-	struct fm_file_stats st;
+	/* What each room keeps of it (file_part.h), in its own header. */
+	struct fm_file_io *io;           /* io/store.h */
+	struct fm_file_load *load;       /* file/load.h */
+	struct fm_file_calls *calls;     /* file/inflight_io.h */
+	struct fm_file_barrier *barrier; /* file/truncate_barrier.h */
+	struct fm_file_wb *wb;           /* file/wb_errseq.h */
+	struct fm_file_demote *demote;   /* file/demote_queue.h */
+	struct fm_file_stats *st;        /* file/served.h */
+	struct fm_file_torn *torn;       /* map/map.h */
+	struct fm_file_failed *failed;   /* writeback/wb.h */
+	struct fm_file_shares *shares;   /* cache/shares.h */
+	struct fm_file_streaming *streaming; /* cache/streaming.h */
+	struct fm_file_peers *peers;     /* peers/peers_priv.h */
+	struct fm_file_windows *windows; /* mmap/kernel_windows.h */
 	char path[256]; /* for messages and statistics */
 };
 

@@ -256,7 +256,7 @@ static FM_FAULT uint64_t page_leaves(const struct batch *b, unsigned k)
 
 	if (b->lazy >> k & 1) {
 		fm_mode_set(m, i, PM_PRESENT | PM_LAZY);
-		fm_count(&m->file->st.lazy, 1);
+		fm_count(&m->file->st->lazy, 1);
 		fm_cache_requeue(m, i);
 	} else {
 		fm_mode_set(m, i, 0);

@@ -118,7 +118,7 @@ static int collapse_once(struct fm_map *m, uint64_t i)
 	int err = fm_mode(m, i) & PM_HUGE ? 0 : fm_huge_collapse(m, i);
 
 	if (!err)
-		atomic_fetch_add(&m->file->st.collapsed, 1);
+		atomic_fetch_add(&m->file->st->collapsed, 1);
 	return err;
 }
 
@@ -177,7 +177,7 @@ static bool collapse_visit(struct fm_map *m)
 /* What the program keeps changing by write(2) leaves page by page. */
 static bool collapse_changes(const struct fm_file *f)
 {
-	return fm_now_ms() - atomic_load(&f->calls.changed_ms) <
+	return fm_now_ms() - atomic_load(&f->calls->changed_ms) <
 	       FM_SECOND_MS;
 }
 

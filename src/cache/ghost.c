@@ -103,7 +103,7 @@ FM_FAULT void fm_ghost_add(const struct fm_map *m, uint64_t i)
 	uint64_t h = fm_ghost_hash(m->file, m->pgoff + i);
 
 	ghost_remember(h, now_of(m->file));
-	fm_count(&m->file->st.evictions, 1);
+	fm_count(&m->file->st->evictions, 1);
 	fm_reuse_left(h);
 }
 

@@ -102,7 +102,7 @@ static FM_FAULT long evict_locked(struct fm_map *m, uint64_t i, bool keep)
 	}
 	for (uint64_t k = i; k < i + UNIT; k++)
 		fm_mode_set(m, k, 0);
-	fm_count(&m->file->st.evictions, UNIT);
+	fm_count(&m->file->st->evictions, UNIT);
 	return kept ? 0 : (long)UNIT;
 }
 
@@ -171,7 +171,7 @@ static int collapse_into(struct fm_map *m, uint64_t i, struct fm_frame *fr)
 
 	if (fm_space_find((uintptr_t)fm_map_addr(m, i)) != m ||
 	    !(atomic_load(&m->prot) & PROT_READ) || !fm_huge_fits(m, i) ||
-	    atomic_load(&m->file->demote.frozen))
+	    atomic_load(&m->file->demote->frozen))
 		return -EBUSY;
 	got = trylock_unit(m, i);
 	if (got == UNIT && uniform(m, i, 0) &&

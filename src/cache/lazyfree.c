@@ -156,7 +156,7 @@ static FM_FAULT bool find_gone(struct fm_map *m, uint64_t i)
 {
 	if (!fm_map_current(m, i) || !fm_mode_lazy(fm_mode(m, i)))
 		return false;
-	fm_count(&m->file->st.lazy_lost, 1);
+	fm_count(&m->file->st->lazy_lost, 1);
 	return true;
 }
 

@@ -17,6 +17,7 @@
  */
 #include "shares.h"
 
+#include "base/file_part.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "cache.h"
@@ -26,6 +27,8 @@
 #include "probe.h"
 #include "streaming.h"
 #include "tunables.h"
+
+FM_FILE_PART(shares)
 
 #define TOUCHED 2 /* size: pages, that an instruction touches */
 #define MINUTE_MS 60000 /* unit: of `pin = minute` */
@@ -39,7 +42,7 @@ static _Atomic bool any;
 static FM_FAULT const struct fm_policy *
 shares_policy_of(const struct fm_file *f)
 {
-	return atomic_load_explicit(&f->shares.policy, memory_order_acquire);
+	return atomic_load_explicit(&f->shares->policy, memory_order_acquire);
 }
 
 static FM_FAULT uint64_t part_pages(const struct fm_cache_part *p)
@@ -365,7 +368,7 @@ FM_FAULT void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n)
 		return;
 	policy = shares_policy_of(f);
 	if (!policy || policy->pin != FM_PIN_MINUTE ||
-	    fm_now_ms() - f->shares.since_ms >= MINUTE_MS)
+	    fm_now_ms() - f->shares->since_ms >= MINUTE_MS)
 		return;
 	for (uint64_t k = fp; k < fp + n; k++)
 		note_minute(f, k);
@@ -387,7 +390,7 @@ FM_FAULT bool fm_shares_pinned(struct fm_file *f, uint64_t fp)
 
 FM_FAULT unsigned fm_shares_open(const struct fm_file *f)
 {
-	unsigned pool = atomic_load_explicit(&f->shares.pool,
+	unsigned pool = atomic_load_explicit(&f->shares->pool,
 					     memory_order_relaxed);
 
 	return pool == FM_POOL_STREAMED && !fm_streaming_now(f) ?
@@ -408,9 +411,9 @@ FM_FAULT void fm_shares_stream(struct fm_file *f, bool streams)
 {
 	uint8_t was = streams ? FM_POOL_NORMAL : FM_POOL_STREAMED;
 
-	if (atomic_load_explicit(&f->shares.pool, memory_order_relaxed) == was)
+	if (atomic_load_explicit(&f->shares->pool, memory_order_relaxed) == was)
 		atomic_compare_exchange_strong(
-			&f->shares.pool, &was,
+			&f->shares->pool, &was,
 			streams ? FM_POOL_STREAMED : FM_POOL_NORMAL);
 	if (streams && !atomic_load_explicit(&any, memory_order_relaxed))
 		atomic_store(&any, true);
@@ -426,14 +429,14 @@ static bool wants_own(const struct fm_policy *p)
 
 static bool shares_has_own(const struct fm_file *f)
 {
-	return atomic_load(&f->shares.pool) >= FM_POOL_OWN;
+	return atomic_load(&f->shares->pool) >= FM_POOL_OWN;
 }
 
 static void shares_give_up(struct fm_file *f)
 {
-	unsigned pool = atomic_load(&f->shares.pool);
+	unsigned pool = atomic_load(&f->shares->pool);
 
-	atomic_store(&f->shares.pool, FM_POOL_NORMAL);
+	atomic_store(&f->shares->pool, FM_POOL_NORMAL);
 	if (pool >= FM_POOL_OWN)
 		atomic_store(&owner[pool], NULL);
 }
@@ -464,7 +467,7 @@ static bool take_own(struct fm_file *f)
 	}
 	atomic_store(&owner[p], f);
 	fm_evict_use(p);
-	atomic_store(&f->shares.pool, (uint8_t)p);
+	atomic_store(&f->shares->pool, (uint8_t)p);
 	return true;
 }
 
@@ -480,13 +483,13 @@ void fm_shares_apply(struct fm_file *f, const struct fm_policy *policy)
 	if (shares_policy_of(f) == policy)
 		return;
 	if (!shares_policy_of(f))
-		f->shares.since_ms = fm_now_ms();
-	atomic_store(&f->shares.policy, policy);
+		f->shares->since_ms = fm_now_ms();
+	atomic_store(&f->shares->policy, policy);
 	if (!wants_own(policy) && shares_has_own(f))
 		shares_give_up(f);
 	if (!wants_own(policy) || (!shares_has_own(f) && !take_own(f)))
-		atomic_store(&f->shares.pool, shared_pool(policy));
-	if (atomic_load(&f->shares.pool) != FM_POOL_NORMAL || policy->pin)
+		atomic_store(&f->shares->pool, shared_pool(policy));
+	if (atomic_load(&f->shares->pool) != FM_POOL_NORMAL || policy->pin)
 		atomic_store(&any, true);
 }
 

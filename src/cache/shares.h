@@ -17,6 +17,13 @@
 
 #include "base/types.h"
 
+struct fm_file_shares {
+	/* what it may have of the cache: follows a reload */
+	_Atomic(const struct fm_policy *) policy;
+	_Atomic uint8_t pool; /* of pages that are not pinned */
+	uint64_t since_ms;    /* its first mapping */
+};
+
 /* [plain] Under the space lock: f, which was opened, goes by this policy. Also
  * once more, by another one. */
 void fm_shares_apply(struct fm_file *f, const struct fm_policy *policy);

@@ -47,7 +47,7 @@ static FM_FAULT bool keeps_units(struct fm_map *m)
  * Whoever did before has frozen the file or hidden the mapping. */
 static FM_FAULT bool may_stay(struct fm_map *m, uint64_t i)
 {
-	return !atomic_load(&m->file->demote.frozen) &&
+	return !atomic_load(&m->file->demote->frozen) &&
 	       !atomic_load(&m->aliased) && !fm_kernel_serves(m->file) &&
 	       fm_map_current(m, i);
 }

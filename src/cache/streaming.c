@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "streaming.h"
 
+#include "base/file_part.h"
 #include "cache.h"
 #include "evict_queues.h"
 #include "file/file.h"
 #include "probe.h"
 #include "shares.h"
 #include "tunables.h"
+
+FM_FILE_PART(streaming)
 
 static _Atomic uint64_t streamed; /* pages, of all files */
 
@@ -27,9 +30,9 @@ static FM_FAULT uint64_t streaming_take(_Atomic uint32_t *n)
  * stream that its reader has come to. */
 static FM_FAULT void streaming_look(struct fm_file *f)
 {
-	const uint64_t read = streaming_take(&f->streaming.read);
-	const uint64_t back = streaming_take(&f->streaming.back);
-	const uint64_t faults = streaming_take(&f->streaming.faults);
+	const uint64_t read = streaming_take(&f->streaming->read);
+	const uint64_t back = streaming_take(&f->streaming->back);
+	const uint64_t faults = streaming_take(&f->streaming->faults);
 
 	fm_shares_stream(f, read > fm_tune.streaming_part * faults &&
 				    read > fm_tune.streaming_back * back);
@@ -37,7 +40,7 @@ static FM_FAULT void streaming_look(struct fm_file *f)
 
 FM_FAULT bool fm_streaming_now(const struct fm_file *f)
 {
-	const uint64_t at = atomic_load_explicit(&f->streaming.at,
+	const uint64_t at = atomic_load_explicit(&f->streaming->at,
 						 memory_order_relaxed);
 	const uint64_t all = atomic_load_explicit(&streamed,
 						  memory_order_relaxed);
@@ -49,10 +52,10 @@ FM_FAULT bool fm_streaming_now(const struct fm_file *f)
 FM_FAULT void fm_streaming_read(struct fm_file *f, uint64_t n)
 {
 	const uint32_t was = atomic_fetch_add_explicit(
-		&f->streaming.read, (uint32_t)n, memory_order_relaxed);
+		&f->streaming->read, (uint32_t)n, memory_order_relaxed);
 
 	fm_count(&streamed, n);
-	atomic_store_explicit(&f->streaming.at,
+	atomic_store_explicit(&f->streaming->at,
 			      atomic_load_explicit(&streamed,
 						   memory_order_relaxed),
 			      memory_order_relaxed);
@@ -63,7 +66,7 @@ FM_FAULT void fm_streaming_read(struct fm_file *f, uint64_t n)
 FM_FAULT void fm_streaming_fault(struct fm_file *f)
 {
 	const uint32_t was = atomic_fetch_add_explicit(
-		&f->streaming.faults, 1, memory_order_relaxed);
+		&f->streaming->faults, 1, memory_order_relaxed);
 
 	if (was + 1 >= streaming_window() / fm_tune.streaming_part)
 		streaming_look(f);
@@ -74,6 +77,6 @@ FM_FAULT void fm_streaming_back(struct fm_file *f, uint64_t n, bool soon)
 	if (fm_shares_open(f) != FM_POOL_STREAMED)
 		fm_probe_back(n);
 	if (soon)
-		atomic_fetch_add_explicit(&f->streaming.back, (uint32_t)n,
+		atomic_fetch_add_explicit(&f->streaming->back, (uint32_t)n,
 					  memory_order_relaxed);
 }

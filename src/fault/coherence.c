@@ -77,7 +77,7 @@ FM_FAULT int fm_share_from_peer(struct fm_map *m, uint64_t i)
 		return -EAGAIN; /* who else has it? */
 	if (err)
 		return err;
-	fm_count(&m->file->st.hits_alias, 1);
+	fm_count(&m->file->st->hits_alias, 1);
 	fm_cache_charge(m->file, 1);
 	/* The charge may have evicted the other copy? No: its page lock is
 	 * ours. */

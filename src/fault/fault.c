@@ -82,7 +82,7 @@ static FM_FAULT bool join_stores(struct fm_map *m, uint64_t i)
 	/* An alias that has come meanwhile may hold a copy of this page, and
 	 * this may be a piece by now, whose aliases m does not know. */
 	if (is_protected(m, i) && !atomic_load(&m->aliased) &&
-	    !atomic_load(&m->file->demote.frozen) &&
+	    !atomic_load(&m->file->demote->frozen) &&
 	    fm_load_has_room(m->file, p) &&
 	    fm_space_find((uintptr_t)fm_map_addr(m, i)) == m) {
 		mark_dirty(m->file, m->pgoff + i, p);
@@ -366,7 +366,7 @@ static FM_FAULT int load(struct fm_map *m, uint64_t i, bool write,
 
 static FM_FAULT void count_fault(struct fm_map *m, bool write, bool present)
 {
-	struct fm_file_stats *st = &m->file->st;
+	struct fm_file_stats *st = m->file->st;
 
 	fm_count(&m->faults, 1);
 	fm_count(present ? &st->faults_wp :
@@ -453,7 +453,7 @@ static FM_FAULT bool fault_refuse(struct fm_map *m, uintptr_t a,
  * (ENXIO) is nobody's fault. */
 static FM_FAULT void say_failed(struct fm_file *f, int err)
 {
-	if (err != -ENXIO && !atomic_exchange(&f->load.told_failed, true))
+	if (err != -ENXIO && !atomic_exchange(&f->load->told_failed, true))
 		fm_log(FM_LOG_ERROR,
 		       "%s: a page cannot be read, or stored to, errno %d: the "
 		       "access raises SIGBUS; check the device or free space",
@@ -543,7 +543,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 		return FM_FAULT_RETRY;
 	fm_map_touch(m, i);
 	fm_page_lock(p);
-	if (fm_space_find(a) != m || atomic_load(&f->demote.frozen) ||
+	if (fm_space_find(a) != m || atomic_load(&f->demote->frozen) ||
 	    fm_is_shut(f, m->pgoff + i) ||
 	    (fm_page_state(p) & FP_AHEAD)) {
 		fm_page_unlock(p);
@@ -563,7 +563,7 @@ static FM_FAULT enum fm_fault_result fault_in(struct fm_map *m, uintptr_t a,
 static FM_FAULT void note_time(struct fm_file *f, uint64_t ns)
 {
 	fm_latency_note(ns);
-	fm_count(&f->st.spent_ns, ns);
+	fm_count(&f->st->spent_ns, ns);
 }
 
 static FM_FAULT enum fm_fault_result fault_serve(void *addr, struct access acc)

@@ -35,7 +35,7 @@ static bool beyond_end(const struct fm_map *m, uintptr_t addr)
 /* Not for each page, of which all may fail. */
 static bool uffd_threads_may_demote(struct fm_file *f)
 {
-	uint64_t stays = atomic_load(&f->demote.stays_since_ms);
+	uint64_t stays = atomic_load(&f->demote->stays_since_ms);
 
 	return !stays || fm_now_ms() - stays > FM_SECOND_MS;
 }

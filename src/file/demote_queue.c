@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "demote_queue.h"
 
+#include "base/file_part.h"
 #include "base/life.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "engine.h"
 #include "file.h"
 #include "tunables.h"
+
+FM_FILE_PART(demote)
 
 static _Atomic bool wanted; /* some file is */
 static _Atomic uint8_t shared; /* enum fm_server_reason */
@@ -19,8 +22,8 @@ FM_FAULT uint32_t fm_demote_ask(struct fm_file *f, enum fm_server_reason why)
 {
 	uint32_t n;
 
-	atomic_store(&f->demote.why, why);
-	n = atomic_fetch_add(&f->demote.asked, 1) + 1;
+	atomic_store(&f->demote->why, why);
+	n = atomic_fetch_add(&f->demote->asked, 1) + 1;
 	atomic_store(&wanted, true);
 	return n;
 }
@@ -37,10 +40,10 @@ bool fm_demote_wait(struct fm_file *f, uint32_t asked, unsigned ms)
 	const uint64_t until = fm_now_ms() + ms;
 	uint32_t v;
 
-	while (!is_answered(v = atomic_load(&f->demote.answered), asked)) {
+	while (!is_answered(v = atomic_load(&f->demote->answered), asked)) {
 		if (fm_now_ms() >= until || !fm_thread_any())
 			return false;
-		fm_futex_wait(&f->demote.answered, v, &look);
+		fm_futex_wait(&f->demote->answered, v, &look);
 	}
 	return true;
 }
@@ -75,13 +78,13 @@ void fm_demote_each(int (*demote)(struct fm_file *f, enum fm_server_reason why))
 	struct fm_file *f;
 
 	fm_for_each_file(f, id) {
-		uint32_t asked = atomic_load(&f->demote.asked);
+		uint32_t asked = atomic_load(&f->demote->asked);
 
-		if (asked == atomic_load(&f->demote.answered))
+		if (asked == atomic_load(&f->demote->answered))
 			continue;
-		demote(f, (enum fm_server_reason)atomic_load(&f->demote.why));
-		atomic_store(&f->demote.answered, asked);
-		fm_futex_wake(&f->demote.answered, INT32_MAX);
+		demote(f, (enum fm_server_reason)atomic_load(&f->demote->why));
+		atomic_store(&f->demote->answered, asked);
+		fm_futex_wake(&f->demote->answered, INT32_MAX);
 	}
 }
 

@@ -16,6 +16,26 @@
 #include "base/up.h"
 #include "server.h"
 
+/* Also vm/demote.c. */
+struct fm_file_demote {
+	/* futex: one is under way, or to be */
+	_Atomic uint32_t frozen;
+	_Atomic uint32_t asked;    /* how often */
+	_Atomic uint32_t answered; /* futex: up to which of these */
+	_Atomic uint8_t why;       /* enum fm_server_reason */
+	_Atomic uint64_t stays_since_ms; /* could not be demoted */
+	/* threads that want it buffered for now: demote_pagecache.c */
+	_Atomic uint32_t through;
+	unsigned unreadable; /* windows of one page, see demote.c */
+	/* its cause may pass, and then it comes back: promotable.h */
+	bool passes;
+	bool shut; /* all is closed but the path */
+	bool adopted; /* the engine has never had it:
+			 mmap/engine_trial.h */
+	/* handed over for one who read what we stored to */
+	bool read_beside;
+};
+
 /* [fault] Ask for f to be demoted. It wakes nobody, fm_wb_kick does. The caller
  * keeps f alive: by an epoch, a reference or the space lock. Returns what
  * fm_demote_wait wants. */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/epoch.h"
 #include "base/fds.h"
+#include "base/file_part.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -138,15 +139,15 @@ FM_FAULT void fm_dirty_set(struct fm_file *f, uint64_t page)
 	uint64_t i = page & (FM_LEAF_PAGES - 1);
 	uint64_t bit = 1ull << (i & 63);
 
-	if (!atomic_load(&f->calls.stored))
+	if (!atomic_load(&f->calls->stored))
 		fm_inflight_stored(f);
 	if (atomic_load_explicit(&l->dirty[i / 64], memory_order_relaxed) & bit)
 		return;
 	atomic_fetch_add(&l->ndirty, 1);
 	atomic_fetch_add_explicit(&fm_dirty_total, 1, memory_order_relaxed);
 	atomic_fetch_or(&l->dirty[i / 64], bit);
-	if (!atomic_load_explicit(&f->wb.dirty_since_ms, memory_order_relaxed))
-		atomic_store(&f->wb.dirty_since_ms, fm_now_ms());
+	if (!atomic_load_explicit(&f->wb->dirty_since_ms, memory_order_relaxed))
+		atomic_store(&f->wb->dirty_since_ms, fm_now_ms());
 }
 
 FM_FAULT void fm_dirty_clear(struct fm_file *f, uint64_t page)
@@ -240,11 +241,11 @@ static int open_slots(struct fm_file *f, int fd, bool write)
  * (fm_file_mixed) if so, and nothing is dirty or in flight yet. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
-	f->io.writable = true;
-	f->wb.mapped = fm_witness_useless(f);
-	if (fm_wants_stable(f->io.path, st->st_dev)) {
-		atomic_store(&f->wb.buffered, true);
-		atomic_store(&f->wb.mixed, true);
+	f->io->writable = true;
+	f->wb->mapped = fm_witness_useless(f);
+	if (fm_wants_stable(f->io->path, st->st_dev)) {
+		atomic_store(&f->wb->buffered, true);
+		atomic_store(&f->wb->mixed, true);
 	}
 }
 
@@ -274,7 +275,7 @@ static uint32_t free_slot(void)
 		if (!f)
 			found = i;
 		else /* not what was demoted */
-			open += f->io.path >= 0 && !f->demote.shut;
+			open += f->io->path >= 0 && !f->demote->shut;
 	}
 	return open < fm_rings_most_open() ? found : UINT32_MAX;
 }
@@ -304,7 +305,7 @@ static int file_new(const struct stat *st, const char *path,
 
 	if (id == UINT32_MAX)
 		return -EMFILE;
-	f = fm_alloc(sizeof(*f));
+	f = fm_file_alloc();
 	if (!f)
 		return -ENOMEM;
 	f->dev = st->st_dev;
@@ -319,13 +320,13 @@ static int file_new(const struct stat *st, const char *path,
 	}
 	f->id = id;
 	f->policy = policy;
-	f->io.path = f->io.direct = f->io.buffered = f->io.kept = -1;
-	f->io.was[0] = f->io.was[1] = -1;
-	f->load.sparse = fm_is_sparse(st);
+	f->io->path = f->io->direct = f->io->buffered = f->io->kept = -1;
+	f->io->was[0] = f->io->was[1] = -1;
+	f->load->sparse = fm_is_sparse(st);
 	atomic_init(&f->gen, next_gen++);
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->size, st->st_size);
-	atomic_init(&f->barrier.from, UINT64_MAX);
+	atomic_init(&f->barrier->from, UINT64_MAX);
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	*ret = f;
 	return 0;
@@ -400,7 +401,7 @@ static void file_unpublish(struct fm_file *f)
  * another file's by now. */
 static bool is_another(const struct fm_file *f, int fd)
 {
-	uint64_t born = f->io.path < 0 && f->born ? fm_sys_birth(fd) : 0;
+	uint64_t born = f->io->path < 0 && f->born ? fm_sys_birth(fd) : 0;
 
 	return born && born != f->born;
 }
@@ -431,7 +432,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 		f = NULL;
 	}
 	if (f) {
-		err = write && !f->io.writable ? upgrade(f, fd, st) : 0;
+		err = write && !f->io->writable ? upgrade(f, fd, st) : 0;
 		if (err)
 			fm_file_put_locked(f);
 		else
@@ -442,12 +443,12 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	if (err)
 		return err;
 	f->born = fm_sys_birth(fd);
-	f->io.path = open_path_fd(fd);
-	atomic_init(&f->io.store, fm_store_choose(f, fd, st));
-	err = f->io.path < 0 ? f->io.path : open_slots(f, fd, write);
+	f->io->path = open_path_fd(fd);
+	atomic_init(&f->io->store, fm_store_choose(f, fd, st));
+	err = f->io->path < 0 ? f->io->path : open_slots(f, fd, write);
 	if (err) {
 		fm_store_of(f)->close(f);
-		fm_fd_drop(f->io.path);
+		fm_fd_drop(f->io->path);
 		file_free(f);
 		return err;
 	}
@@ -472,11 +473,11 @@ int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
 	if (err)
 		return err;
 	f->born = fm_sys_birth(path_fd);
-	f->io.path = path_fd;
-	f->demote.shut = true;
-	atomic_init(&f->io.store, fm_store_choose(f, path_fd, st));
+	f->io->path = path_fd;
+	f->demote->shut = true;
+	atomic_init(&f->io->store, fm_store_choose(f, path_fd, st));
 	atomic_init(&f->server, FM_SERVER_KERNEL);
-	atomic_store(&f->st.demote_why, (uint8_t)why);
+	atomic_store(&f->st->demote_why, (uint8_t)why);
 	atomic_store(&f->serve->vetoes, fm_server_reason_veto(why));
 	fm_served_file(f, fm_served_beside_engine(policy), why);
 	file_publish(f);
@@ -487,21 +488,21 @@ int fm_file_adopt(int path_fd, const struct stat *st, const char *path,
 static void drop_path(struct fm_file *f)
 {
 	/* Else the program has closed it, and the number may be its now. */
-	if (fm_sys_is_file(f->io.path, f->dev, f->ino))
-		fm_fd_drop(f->io.path);
+	if (fm_sys_is_file(f->io->path, f->dev, f->ino))
+		fm_fd_drop(f->io->path);
 	else
-		fm_fd_forget(f->io.path);
-	f->io.path = -1;
+		fm_fd_forget(f->io->path);
+	f->io->path = -1;
 }
 
 /* What is left holds up neither a lease nor an execve. */
 static void file_shut(struct fm_file *f)
 {
-	if (f->demote.shut)
+	if (f->demote->shut)
 		return;
 	fm_backup_drop(f);
 	fm_store_of(f)->close(f);
-	f->demote.shut = true;
+	f->demote->shut = true;
 }
 
 /* The last reference: nothing is mapped, nothing is dirty. */
@@ -530,11 +531,11 @@ static void file_close(struct fm_file *f)
 static void hollow(struct fm_file *f)
 {
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
-	    f->io.path < 0 || f->demote.shut)
+	    f->io->path < 0 || f->demote->shut)
 		return;
 	FM_UP_EACH(file_hollow, tell)
 		tell(f);
-	if (f->demote.passes)
+	if (f->demote->passes)
 		file_shut(f);
 	else
 		close_descriptors(f);
@@ -542,7 +543,7 @@ static void hollow(struct fm_file *f)
 
 void fm_file_stays_kernels(struct fm_file *f)
 {
-	if (f->demote.shut && f->io.path >= 0)
+	if (f->demote->shut && f->io->path >= 0)
 		drop_path(f);
 }
 
@@ -550,18 +551,18 @@ void fm_file_stays_kernels(struct fm_file *f)
 static void forget_state(struct fm_file *f, const struct stat *st)
 {
 	atomic_store(&f->size, st->st_size);
-	atomic_store(&f->wb.buffered, false);
-	atomic_store(&f->wb.mixed, false);
-	atomic_store(&f->wb.sheds, false);
-	atomic_store(&f->calls.reads_over, false);
-	f->load.sparse = fm_is_sparse(st);
-	f->load.shared_looked = false;
+	atomic_store(&f->wb->buffered, false);
+	atomic_store(&f->wb->mixed, false);
+	atomic_store(&f->wb->sheds, false);
+	atomic_store(&f->calls->reads_over, false);
+	f->load->sparse = fm_is_sparse(st);
+	f->load->shared_looked = false;
 	/* Windows of it are read through the page cache, beside which nothing
 	 * may be written directly: whoever finds them again says so again. */
-	atomic_store(&f->windows.repeated, false);
-	atomic_store(&f->windows.grants, 0);
-	f->windows.cached = f->windows.granted = 0;
-	for (uint64_t fp = 0; fp < atomic_load(&f->barrier.touched_hi); fp++) {
+	atomic_store(&f->by_pieces, false);
+	FM_UP_EACH(file_again, tell)
+		tell(f);
+	for (uint64_t fp = 0; fp < atomic_load(&f->barrier->touched_hi); fp++) {
 		_Atomic uint8_t *p = fm_file_page(f, fp);
 
 		if (!p)
@@ -576,23 +577,23 @@ int fm_file_open_again(struct fm_file *f, bool write)
 	struct stat st;
 	int err;
 
-	if (!f->demote.shut || fm_dirty_count(f) > 0)
+	if (!f->demote->shut || fm_dirty_count(f) > 0)
 		return -EBUSY;
-	if (!fm_sys_is_file(f->io.path, f->dev, f->ino) ||
-	    fm_sys_fstat(f->io.path, &st))
+	if (!fm_sys_is_file(f->io->path, f->dev, f->ino) ||
+	    fm_sys_fstat(f->io->path, &st))
 		return -EBADF;
 	forget_state(f, &st);
-	f->io.writable = false;
-	err = open_slots(f, f->io.path, write);
+	f->io->writable = false;
+	err = open_slots(f, f->io->path, write);
 	atomic_store(&f->gen, next_gen++);
-	f->demote.shut = false;
+	f->demote->shut = false;
 	if (err) {
 		file_shut(f);
 		return err;
 	}
 	if (write) {
 		now_writable(f, &st);
-		fm_shared_look(f, f->io.path);
+		fm_shared_look(f, f->io->path);
 	}
 	fm_errseq_back(f);
 	return 0;
@@ -600,7 +601,8 @@ int fm_file_open_again(struct fm_file *f, bool write)
 
 void fm_file_beside(struct fm_file *f)
 {
-	f->windows.by_kernel = true;
+	FM_UP_EACH(file_beside, tell)
+		tell(f);
 	fm_serve_kernel(f->dev, f->ino);
 }
 
@@ -632,8 +634,8 @@ void fm_file_put(struct fm_file *f)
  * that closing one would drop. */
 static void drop_data_fds(const struct fm_file *f)
 {
-	const int fds[] = { f->io.direct, f->io.buffered, f->io.was[0],
-			    f->io.was[1] };
+	const int fds[] = { f->io->direct, f->io->buffered, f->io->was[0],
+			    f->io->was[1] };
 
 	for (size_t k = 0; k < sizeof(fds) / sizeof(*fds); k++)
 		if (fds[k] >= 0 && fm_sys_is_file(fds[k], f->dev, f->ino))
@@ -648,7 +650,7 @@ static void file_reset(void)
 		struct fm_file *f = fm_file_at(id);
 
 		if (f) {
-			fm_fd_drop(f->io.path);
+			fm_fd_drop(f->io->path);
 			drop_data_fds(f);
 		}
 		/* the structs are the parent's */

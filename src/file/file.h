@@ -61,6 +61,11 @@ FM_UPCALL(void, file_closed, struct fm_file *f);
 /* [plain] Likewise: the kernel has it, and nobody else but who remembers
  * that. */
 FM_UPCALL(void, file_hollow, struct fm_file *f);
+/* [plain] Likewise: it is opened again, and what was known of it may not be
+ * true. */
+FM_UPCALL(void, file_again, struct fm_file *f);
+/* [plain] Likewise: the kernel serves a part of it, too. */
+FM_UPCALL(void, file_beside, struct fm_file *f);
 /* [any] Under the space lock: the kernel has mapped a part of f, beside the
  * engine. */
 void fm_file_beside(struct fm_file *f);

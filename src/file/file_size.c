@@ -15,8 +15,8 @@ static FM_FAULT bool stat_by(const struct fm_file *f, int fd, struct stat *st)
  * an old size would be dropped. */
 static FM_FAULT bool stat_file(struct fm_file *f, struct stat *st)
 {
-	return stat_by(f, f->io.path, st) || stat_by(f, f->io.buffered, st) ||
-	       (fm_recover_path(f) && stat_by(f, f->io.path, st));
+	return stat_by(f, f->io->path, st) || stat_by(f, f->io->buffered, st) ||
+	       (fm_recover_path(f) && stat_by(f, f->io->path, st));
 }
 
 FM_FAULT bool fm_is_sparse(const struct stat *st)
@@ -39,7 +39,7 @@ FM_FAULT int64_t fm_file_size_now(struct fm_file *f)
 	if (stat_file(f, &st)) {
 		atomic_store(&f->size, st.st_size);
 		if (fm_is_sparse(&st))
-			f->load.sparse = true; /* grown, or punched */
+			f->load->sparse = true; /* grown, or punched */
 		/* Another who looked earlier may store what that was. */
 		return st.st_size;
 	}
@@ -53,7 +53,7 @@ off_t fm_file_size(struct fm_file *f)
 
 void fm_file_has_holes(struct fm_file *f)
 {
-	f->load.sparse = true;
+	f->load->sparse = true;
 }
 
 void fm_file_size_changed(struct fm_file *f)

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "base/file_part.h"
 #include "base/life.h"
 #include "base/pause.h"
 #include "base/sys.h"
@@ -10,6 +11,9 @@
 #include "engine.h"
 #include "io/io.h"
 #include "tunables.h"
+#include "wb_errseq.h"
+
+FM_FILE_PART(calls)
 
 #define PROBES 8 /* size: of the table */
 
@@ -222,13 +226,13 @@ FM_FAULT void fm_inflight_stored(struct fm_file *f)
 	bool not_yet = false;
 
 	atomic_fetch_add(&stored, 1);
-	if (!atomic_compare_exchange_strong(&f->calls.stored, &not_yet, true))
+	if (!atomic_compare_exchange_strong(&f->calls->stored, &not_yet, true))
 		atomic_fetch_sub(&stored, 1);
 }
 
 void fm_inflight_forget(struct fm_file *f)
 {
-	if (atomic_exchange(&f->calls.stored, false))
+	if (atomic_exchange(&f->calls->stored, false))
 		atomic_fetch_sub(&stored, 1);
 }
 
@@ -236,15 +240,15 @@ void fm_inflight_forget(struct fm_file *f)
  * sees that another one has found nothing. */
 FM_FAULT bool fm_inflight_allow_direct(struct fm_file *f)
 {
-	if (!fm_store_of(f)->direct || atomic_load(&f->wb.buffered))
+	if (!fm_store_of(f)->direct || atomic_load(&f->wb->buffered))
 		return false;
-	if (!atomic_load(&f->calls.reads_over)) {
+	if (!atomic_load(&f->calls->reads_over)) {
 		if (inflight_io_in_flight(&reads, f->dev, f->ino))
-			atomic_store(&f->wb.buffered, true);
+			atomic_store(&f->wb->buffered, true);
 		else
-			atomic_store(&f->calls.reads_over, true);
+			atomic_store(&f->calls->reads_over, true);
 	}
-	return !atomic_load(&f->wb.buffered);
+	return !atomic_load(&f->wb->buffered);
 }
 
 static void inflight_io_empty(struct calls *c)

@@ -45,6 +45,16 @@
 
 #include <stdbool.h>
 
+#include "serve/serve.h"
+
+/* System calls of the program. */
+struct fm_file_calls {
+	_Atomic bool stored; /* to, through a mapping, ever */
+	_Atomic bool reads_over; /* those that began before that */
+	_Atomic uint64_t changed_ms; /* by one of them, last */
+	struct fm_lately followed; /* in pages that are mapped */
+};
+
 struct fm_file;
 struct stat;
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/file_part.h"
 #include "file.h"
 #include "io/io.h"
 #include "page.h"
@@ -10,6 +11,8 @@
 #include "reflink.h"
 #include "wb_errseq.h"
 #include "truncate_barrier.h"
+
+FM_FILE_PART(load)
 
 #define ALLOC_PAGES 256 /* size: of a hole, allocated by one call */
 
@@ -88,21 +91,21 @@ static FM_FAULT bool ends_at(struct fm_file *f, uint64_t off, long res)
 
 FM_FAULT bool fm_load_asks_cache(struct fm_file *f)
 {
-	return fm_store_of(f)->direct && atomic_load(&f->wb.buffered) &&
-	       !(atomic_fetch_add_explicit(&f->load.cache_asked, 1,
+	return fm_store_of(f)->direct && atomic_load(&f->wb->buffered) &&
+	       !(atomic_fetch_add_explicit(&f->load->cache_asked, 1,
 					   memory_order_relaxed) &
-		 atomic_load_explicit(&f->load.cache_cold,
+		 atomic_load_explicit(&f->load->cache_cold,
 				      memory_order_relaxed));
 }
 
 FM_FAULT void fm_load_asked_cache(struct fm_file *f, bool hit)
 {
-	uint32_t cold =
-		atomic_load_explicit(&f->load.cache_cold, memory_order_relaxed);
+	uint32_t cold = atomic_load_explicit(&f->load->cache_cold,
+					     memory_order_relaxed);
 	uint32_t then = hit ? 0 : (cold * 2 + 1) & COLDEST;
 
 	if (then != cold)
-		atomic_store_explicit(&f->load.cache_cold, then,
+		atomic_store_explicit(&f->load->cache_cold, then,
 				      memory_order_relaxed);
 }
 
@@ -126,9 +129,9 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 	const bool direct = fm_store_of(f)->direct;
 	long res = -EAGAIN;
 
-	fm_count(&f->st.loads, 1);
-	fm_count(&f->st.load_bytes, io.len);
-	if (f->windows.repeated || fm_load_through_cache(f, fp, n)) {
+	fm_count(&f->st->loads, 1);
+	fm_count(&f->st->load_bytes, io.len);
+	if (f->by_pieces || fm_load_through_cache(f, fp, n)) {
 		struct fm_io all = io;
 
 		all.buffered = true;
@@ -161,7 +164,7 @@ FM_FAULT long fm_load(struct fm_file *f, uint64_t fp, uint64_t n, void *buf)
 		return fm_load(f, fp, n, buf);
 	}
 	if (res < 0)
-		fm_count(&f->st.read_errors, 1);
+		fm_count(&f->st->read_errors, 1);
 	return fm_load_finish(n, res, buf);
 }
 
@@ -213,14 +216,14 @@ static FM_FAULT long load_allocate(struct fm_file *f, uint64_t fp, uint64_t n)
 		return 0;
 	io.off = off;
 	io.len = end - off;
-	io.unshare = atomic_load(&f->load.unshare) > FM_UNSHARE_MAYBE;
+	io.unshare = atomic_load(&f->load->unshare) > FM_UNSHARE_MAYBE;
 	begin_wait();
 	do
 		err = fm_io_once(&io);
 	while (err == -EINTR); /* of whoever does it: the store must wait */
 	end_wait();
 	if (io.unshare && (err == -EOPNOTSUPP || err == -EINVAL)) {
-		atomic_store(&f->load.unshare, FM_UNSHARE_NEVER);
+		atomic_store(&f->load->unshare, FM_UNSHARE_NEVER);
 		return load_allocate(f, fp, n);
 	}
 	return err < 0 ? err : (long)((io.len + FM_PAGE_MASK) >> FM_PAGE_SHIFT);
@@ -252,13 +255,13 @@ static FM_FAULT void commit(struct fm_file *f)
 	uint64_t from = fm_now_ms(), to;
 	long err;
 
-	if (from < atomic_load(&f->load.no_commit_before_ms))
+	if (from < atomic_load(&f->load->no_commit_before_ms))
 		return;
 	err = fm_io_once(&sync);
 	if (err == -EIO || err == -ENOSPC || err == -EDQUOT)
 		fm_wb_err_note(f, (int)err);
 	to = fm_now_ms();
-	atomic_store(&f->load.no_commit_before_ms, to + 4 * (to - from));
+	atomic_store(&f->load->no_commit_before_ms, to + 4 * (to - from));
 }
 
 /* Room for one page, if there is any. */
@@ -274,9 +277,9 @@ static FM_FAULT long allocate_last(struct fm_file *f, uint64_t fp)
 
 FM_FAULT bool fm_load_has_room(const struct fm_file *f, _Atomic uint8_t *p)
 {
-	return !f->load.sparse ||
+	return !f->load->sparse ||
 	       ((fm_page_state(p) & FP_ALLOC) &&
-		atomic_load(&f->load.unshare) != FM_UNSHARE_ALWAYS);
+		atomic_load(&f->load->unshare) != FM_UNSHARE_ALWAYS);
 }
 
 FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
@@ -286,7 +289,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 	uint64_t n = 1;
 	long got;
 
-	if (!f->load.sparse || !fm_store_of(f)->keeps ||
+	if (!f->load->sparse || !fm_store_of(f)->keeps ||
 	    fm_load_has_room(f, p) || f->policy->holes == FM_HOLES_LAZY)
 		return 0;
 	/* Stores that go upwards get room by the MiB; a lone store into a
@@ -299,7 +302,7 @@ FM_FAULT int fm_load_allocate(struct fm_file *f, uint64_t fp,
 		got = allocate_last(f, fp);
 	if (got == -EOPNOTSUPP || got == -ENOSYS || got == -EINVAL) {
 		/* cannot be known here: write-back tells */
-		f->load.sparse = false;
+		f->load->sparse = false;
 		return 0;
 	}
 	if (got <= 0)

@@ -5,6 +5,20 @@
 
 #include "base/types.h"
 
+struct fm_file_load {
+	bool sparse; /* has (had) holes: allocate before stores */
+	_Atomic uint8_t unshare; /* enum fm_unshare */
+	bool shared_looked;      /* at whether its blocks are */
+	_Atomic bool told_failed; /* of a page that could not be had */
+	/* on a full file system */
+	_Atomic uint64_t no_commit_before_ms;
+	/* the page cache; see fm_load_asks_cache */
+	_Atomic uint32_t cache_asked, cache_cold;
+	/* after short writes, in the second that began at */
+	_Atomic uint32_t reloads;
+	_Atomic uint64_t reloads_from; /* ms */
+};
+
 /* Read n pages from page fp on into buf (page aligned). Bytes beyond the end
  * of the file are zero. Returns how many pages have at least one byte of the
  * file (0: all beyond the end), or -errno. */

@@ -18,11 +18,11 @@ void fm_file_wait_again(struct fm_file *f)
 
 void fm_file_passes(struct fm_file *f, bool yes)
 {
-	if (yes && !f->demote.passes)
+	if (yes && !f->demote->passes)
 		fm_file_wait_again(f);
-	if (yes == f->demote.passes)
+	if (yes == f->demote->passes)
 		return;
-	f->demote.passes = yes;
+	f->demote->passes = yes;
 	if (!yes)
 		fm_file_stays_kernels(f);
 	atomic_fetch_add(&fm_promotable, yes ? 1 : UINT32_MAX);

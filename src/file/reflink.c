@@ -64,18 +64,18 @@ static bool any_shared(int fd)
 
 static void reflink_set(struct fm_file *f, enum fm_unshare how)
 {
-	atomic_store(&f->load.unshare, how);
-	f->load.sparse = true; /* stores ask for room */
+	atomic_store(&f->load->unshare, how);
+	f->load->sparse = true; /* stores ask for room */
 }
 
 void fm_shared_look(struct fm_file *f, int fd)
 {
-	if (f->load.shared_looked)
+	if (f->load->shared_looked)
 		return;
-	f->load.shared_looked = true;
+	f->load->shared_looked = true;
 	if (!may_share(fd))
 		return;
-	atomic_store(&f->load.unshare, FM_UNSHARE_MAYBE);
+	atomic_store(&f->load->unshare, FM_UNSHARE_MAYBE);
 	if (any_shared(fd))
 		reflink_set(f, FM_UNSHARE_ONCE);
 }
@@ -87,6 +87,6 @@ void fm_file_shares(struct fm_file *f)
 
 void fm_shared_maybe(struct fm_file *f)
 {
-	if (atomic_load(&f->load.unshare) != FM_UNSHARE_NEVER)
+	if (atomic_load(&f->load->unshare) != FM_UNSHARE_NEVER)
 		reflink_set(f, FM_UNSHARE_ALWAYS);
 }

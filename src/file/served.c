@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "served.h"
 
+#include "base/file_part.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "policy.h"
 #include "serve/serve.h"
 #include "server.h"
+
+FM_FILE_PART(st)
 
 static struct fm_lock lock = FM_LOCK(FM_RANK_LEAF);
 
@@ -58,7 +61,7 @@ void fm_served_file(struct fm_file *f, enum fm_served_by by,
 
 	for (unsigned i = 0; i < FM_SERVERS; i++)
 		c.cost_ns[i] = atomic_load(&f->choice->cost_ns[i]);
-	served_begin(&f->st.served, &c);
+	served_begin(&f->st->served, &c);
 }
 
 void fm_served_read(const struct fm_served *s, struct fm_served *ret)

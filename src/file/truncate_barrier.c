@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "truncate_barrier.h"
 
+#include "base/file_part.h"
 #include "base/lock.h"
 #include "file.h"
+
+FM_FILE_PART(barrier)
 
 #define WORDS (FM_LEAF_GROUPS / 64) /* size: of a leaf */
 
@@ -22,17 +25,17 @@ FM_FAULT void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop)
 
 	for (; group < end; group++)
 		touch_group(f, group);
-	fm_raise_to(&f->barrier.touched_hi, end << FM_TOUCH_SHIFT);
+	fm_raise_to(&f->barrier->touched_hi, end << FM_TOUCH_SHIFT);
 }
 
 FM_FAULT void fm_barrier_wait(struct fm_file *f, uint64_t fp)
 {
 	for (;;) {
-		uint32_t n = atomic_load(&f->barrier.lifted);
+		uint32_t n = atomic_load(&f->barrier->lifted);
 
 		if (!fm_is_shut(f, fp))
 			return;
-		fm_futex_wait(&f->barrier.lifted, n, NULL);
+		fm_futex_wait(&f->barrier->lifted, n, NULL);
 	}
 }
 
@@ -41,8 +44,8 @@ void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
 {
 	uint64_t hi;
 
-	atomic_store(&f->barrier.from, first);
-	hi = atomic_load(&f->barrier.touched_hi);
+	atomic_store(&f->barrier->from, first);
+	hi = atomic_load(&f->barrier->touched_hi);
 	if (stop > hi)
 		stop = hi > first ? hi : first;
 	for (uint64_t l = first >> FM_LEAF_SHIFT; l << FM_LEAF_SHIFT < stop;
@@ -57,9 +60,9 @@ void fm_shut(struct fm_file *f, uint64_t first, uint64_t stop,
 
 void fm_barrier_open(struct fm_file *f)
 {
-	atomic_store(&f->barrier.from, UINT64_MAX);
-	atomic_fetch_add(&f->barrier.lifted, 1);
-	fm_futex_wake(&f->barrier.lifted, 1 << 30);
+	atomic_store(&f->barrier->from, UINT64_MAX);
+	atomic_fetch_add(&f->barrier->lifted, 1);
+	fm_futex_wake(&f->barrier->lifted, 1 << 30);
 }
 
 uint64_t fm_barrier_next(struct fm_file *f, uint64_t fp, uint64_t stop)

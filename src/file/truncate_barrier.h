@@ -16,6 +16,13 @@
 
 #include "base/types.h"
 
+struct fm_file_barrier {
+	_Atomic uint64_t from; /* first page, or UINT64_MAX */
+	_Atomic uint32_t lifted; /* futex: how often */
+	/* pages [0, touched_hi) may have a state */
+	_Atomic uint64_t touched_hi;
+};
+
 /* [fault] Pages [first, stop) of f, which have leaves, may have a state from
  * now on. To be called before fm_is_shut. */
 void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop);
@@ -23,7 +30,7 @@ void fm_file_touch(struct fm_file *f, uint64_t first, uint64_t stop);
 /* [fault] Must page fp, which is locked, be left alone? */
 static inline bool fm_is_shut(const struct fm_file *f, uint64_t fp)
 {
-	return fp >= atomic_load(&f->barrier.from);
+	return fp >= atomic_load(&f->barrier->from);
 }
 
 /* [fault] Wait until page fp is not shut. The caller has no page locked. */

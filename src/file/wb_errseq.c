@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "wb_errseq.h"
 
+#include "base/file_part.h"
 #include "base/sys.h"
 #include "base/types.h"
 #include "engine.h"
 #include "file.h"
 #include "space_lock.h"
+
+FM_FILE_PART(wb)
 
 #define MOST 64 /* files; then the oldest is forgotten */
 
@@ -42,13 +45,13 @@ FM_FAULT bool fm_wb_err_note(struct fm_file *f, int err)
 	if (err == -EFAULT || err == -EINTR || err == -EAGAIN ||
 	    err == -ECANCELED) /* or no tasks */
 		return false;
-	atomic_store(&f->wb.err, (uint32_t)-err);
+	atomic_store(&f->wb->err, (uint32_t)-err);
 	return true;
 }
 
 void fm_errseq_note(struct fm_file *f)
 {
-	uint32_t err = atomic_load(&f->wb.err);
+	uint32_t err = atomic_load(&f->wb->err);
 
 	if (!err)
 		return;
@@ -60,7 +63,7 @@ void fm_errseq_note(struct fm_file *f)
 void fm_errseq_back(struct fm_file *f)
 {
 	if (atomic_load(&fm_errseq_some))
-		atomic_store(&f->wb.err, take_error(f->dev, f->ino, f->born));
+		atomic_store(&f->wb->err, take_error(f->dev, f->ino, f->born));
 }
 
 int fm_errseq_take(int fd)

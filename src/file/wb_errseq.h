@@ -12,6 +12,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* What is to be written back, and how. */
+struct fm_file_wb {
+	_Atomic uint32_t err;  /* last errno, 0 when reported */
+	_Atomic uint64_t dirty_since_ms;
+	_Atomic bool buffered; /* goes through the page cache */
+	_Atomic bool sheds; /* only written so, see fm_wb_urgent */
+	_Atomic bool mixed; /* buffered, no direct write in flight */
+	bool mapped; /* by stores, see fm_witness_useless */
+};
+
 struct fm_file;
 
 /* [any] Under the space lock. note: f is closed, and its error is kept. back: f

@@ -252,7 +252,7 @@ FM_FAULT int fm_witness_call(struct fm_io *io)
 	int err = 0;
 
 	if (fm_sys_confined() ||
-	    (!io->buffered && io->file->io.dio_align > UNIT))
+	    (!io->buffered && io->file->io->dio_align > UNIT))
 		return -ENOSYS;
 	fm_lock(&w->lock);
 	if (!w->page || end > w->page << FM_PAGE_SHIFT || !witness_is_there(w))
@@ -318,7 +318,7 @@ FM_FAULT long fm_witness_store(struct fm_file *f, uint64_t off,
 bool fm_witness_useless(const struct fm_file *f)
 {
 	return !fm_store_of(f)->direct && fm_sys_since(6, 15) &&
-	       fm_sys_fs_type(f->io.path) == EXT4_SUPER_MAGIC;
+	       fm_sys_fs_type(f->io->path) == EXT4_SUPER_MAGIC;
 }
 
 /* ---- life ---------------------------------------------------------------- */

@@ -27,6 +27,7 @@
 #include "device.h"
 #include "engine.h"
 #include "ring_priv.h"
+#include "store.h"
 #include "tunables.h"
 
 extern const struct fm_backing_kind fm_backing_plugin, fm_backing_nbd;
@@ -210,7 +211,7 @@ static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
  * the transfer, and rings. */
 static FM_FAULT bool far_begin(struct fm_ring *r, struct fm_io *io)
 {
-	struct far *f = io->file->io.backing->own;
+	struct far *f = io->file->io->backing->own;
 	const bool may = r->bell && f->pumped && !atomic_load(&f->gone);
 	const int i = may ? slot_claim(f, FM_FAR_SLOTS - FM_FAR_AHEAD,
 				       FM_FAR_SLOTS) : -EBUSY;
@@ -222,7 +223,7 @@ static FM_FAULT bool far_begin(struct fm_ring *r, struct fm_io *io)
 	f->bell = r->bell;
 	atomic_store(&f->ahead[i], io);
 	slot_post(f, i, io->off,
-		  fm_least(io->len, (uint64_t)io->file->io.backing->size -
+		  fm_least(io->len, (uint64_t)io->file->io->backing->size -
 					    io->off));
 	return false;
 }

@@ -4,6 +4,7 @@
  * file follows which (docs/stores.md). Each part has a number, and another one
  * that passes the page cache by where the part lies on whole pages of both.
  */
+#include "store.h"
 #include "uring.h"
 #include <fcntl.h>
 #include <string.h>
@@ -293,7 +294,7 @@ static FM_FAULT long files_read(struct fm_backing *s, void *buf, uint64_t off,
 
 static FM_FAULT bool files_begin(struct fm_ring *r, struct fm_io *io)
 {
-	struct fm_backing *s = io->file->io.backing;
+	struct fm_backing *s = io->file->io->backing;
 	const struct piece c = files_piece(
 		s->own, io->buf, io->off,
 		fm_least(io->len, (uint64_t)s->size - io->off));

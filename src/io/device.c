@@ -207,7 +207,7 @@ static FM_FAULT void add_alone(struct fm_device *d, double n, double t)
 
 FM_FAULT void fm_device_begin(struct fm_io *io)
 {
-	struct fm_device *d = io->file->io.device;
+	struct fm_device *d = io->file->io->device;
 
 	if (io->began) /* it is submitted once more, to another ring */
 		return;
@@ -223,7 +223,7 @@ FM_FAULT void fm_device_begin(struct fm_io *io)
  * one of them is enough. */
 FM_FAULT void fm_device_end(struct fm_io *io)
 {
-	struct fm_device *d = io->file->io.device;
+	struct fm_device *d = io->file->io->device;
 	uint64_t now, began = io->began;
 	double n = (double)(io->len >> FM_PAGE_SHIFT);
 	uint32_t with;
@@ -248,7 +248,7 @@ FM_FAULT void fm_device_end(struct fm_io *io)
 
 FM_FAULT uint32_t fm_device_even(const struct fm_file *f)
 {
-	const struct fm_device *d = f->io.device;
+	const struct fm_device *d = f->io->device;
 	uint32_t n = 0;
 
 	if (d)
@@ -261,7 +261,7 @@ FM_FAULT uint32_t fm_device_even(const struct fm_file *f)
 
 FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
 {
-	const struct fm_device *d = f->io.device;
+	const struct fm_device *d = f->io->device;
 
 	return d ? atomic_load_explicit(&d->even_among, memory_order_relaxed) :
 		   0;
@@ -269,14 +269,14 @@ FM_FAULT uint32_t fm_device_even_among(const struct fm_file *f)
 
 FM_FAULT bool fm_device_known(const struct fm_file *f)
 {
-	const struct fm_device *d = f->io.device;
+	const struct fm_device *d = f->io->device;
 
 	return d && atomic_load_explicit(&d->even, memory_order_relaxed);
 }
 
 FM_FAULT uint64_t fm_device_memory_ns(const struct fm_file *f)
 {
-	const struct fm_device *d = f->io.device;
+	const struct fm_device *d = f->io->device;
 
 	return d ? atomic_load_explicit(&d->memory_ns, memory_order_relaxed) :
 		   0;
@@ -286,7 +286,7 @@ FM_FAULT uint64_t fm_device_memory_ns(const struct fm_file *f)
  * disk: at a depth that hides what a read takes, pages cost what they take. */
 FM_FAULT uint32_t fm_device_even_now(const struct fm_file *f)
 {
-	const struct fm_device *d = f->io.device;
+	const struct fm_device *d = f->io->device;
 	uint32_t n;
 
 	if (!d || !atomic_load_explicit(&d->inflight, memory_order_relaxed))
@@ -298,7 +298,7 @@ FM_FAULT uint32_t fm_device_even_now(const struct fm_file *f)
 
 FM_FAULT bool fm_device_wants_other(const struct fm_file *f)
 {
-	const struct fm_device *d = f->io.device;
+	const struct fm_device *d = f->io->device;
 
 	return d && atomic_load_explicit(&d->other, memory_order_relaxed);
 }
@@ -316,7 +316,7 @@ static FM_FAULT uint64_t alone_ns(const struct fm_device *d, uint64_t n)
 
 FM_FAULT uint64_t fm_device_ns(const struct fm_file *f, uint64_t n)
 {
-	return alone_ns(f->io.device, n);
+	return alone_ns(f->io->device, n);
 }
 
 /* Between two that end. Where nothing tells it is a matter of bandwidth. */
@@ -392,7 +392,7 @@ void fm_device_waited(dev_t dev, uint64_t pages, uint64_t ns)
 
 void fm_device_figures(const struct fm_file *f, struct fm_device_figures *ret)
 {
-	struct fm_device *d = f->io.device;
+	struct fm_device *d = f->io->device;
 
 	*ret = (struct fm_device_figures){ 0 };
 	if (!d)

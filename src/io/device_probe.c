@@ -20,7 +20,7 @@ static FM_FAULT unsigned every(const struct fm_file *f)
 
 static FM_FAULT bool is_worth_it(struct fm_file *f)
 {
-	return !(atomic_fetch_add_explicit(&f->io.cached, 1,
+	return !(atomic_fetch_add_explicit(&f->io->cached, 1,
 					   memory_order_relaxed) %
 		 every(f)) &&
 	       !atomic_exchange(&probing, true);

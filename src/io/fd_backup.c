@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ring.h"
+#include "store.h"
 
 struct fm_backup fm_backup = { .sock = { -1, -1 } };
 
@@ -114,16 +115,16 @@ int fm_backup_add(struct fm_file *f)
 	struct message msg = { f->id, true };
 	int n;
 
-	if (fm_backup.sock[0] < 0 || fm_rings_uring() || f->io.buffered < 0)
+	if (fm_backup.sock[0] < 0 || fm_rings_uring() || f->io->buffered < 0)
 		return 0;
-	n = send_message(msg, f->io.buffered);
+	n = send_message(msg, f->io->buffered);
 	if (n >= 0) {
-		f->io.kept = f->io.buffered;
+		f->io->kept = f->io->buffered;
 		return 0;
 	}
 	fm_log(FM_LOG_WARN, "%s: the guardian did not take the file, errno %d: "
 	       "%s; %s", f->path, -n, fm_error_text(-n),
-	       f->io.writable ?
+	       f->io->writable ?
 		       "dirty data is lost if the program is killed" :
 		       "it cannot be read if the program closes our descriptors");
 	return n;
@@ -148,7 +149,7 @@ int fm_backup_file(struct fm_file *f)
 	fm_up_backup_begin *begin = FM_UP_ONE(backup_begin);
 	int err = begin ? begin() : 0;
 
-	if (!err && f->io.kept != f->io.buffered)
+	if (!err && f->io->kept != f->io->buffered)
 		err = fm_backup_add(f);
 	return err;
 }

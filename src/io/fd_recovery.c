@@ -11,6 +11,7 @@
 #include "base/tables.h"
 #include "fd_backup.h"
 #include "ring_priv.h"
+#include "store.h"
 
 /* Finding one, and telling. */
 static struct fm_lock lock = FM_LOCK(FM_RANK_LOST);
@@ -86,22 +87,22 @@ FM_FAULT bool fm_recover_file(struct fm_file *f)
 	if (fm_table_is_other())
 		return false;
 	fm_lock(&lock);
-	if (!is_right(f->io.buffered, f)) {
+	if (!is_right(f->io->buffered, f)) {
 		fd = fm_backup_get_file(f);
 		if (fd >= 0 && !is_right(fd, f)) {
 			fm_fd_drop(fd);
 			fd = -ENOENT;
 		}
 		fd_recovery_tell(f->path, fd);
-		was = f->io.buffered;
-		f->io.buffered = fd;
+		was = f->io->buffered;
+		f->io->buffered = fd;
 		fm_fd_forget(was);
 	}
-	if (!is_right(f->io.direct, f) && f->io.direct >= 0) {
-		fm_fd_forget(f->io.direct);
-		f->io.direct = -1;
+	if (!is_right(f->io->direct, f) && f->io->direct >= 0) {
+		fm_fd_forget(f->io->direct);
+		f->io->direct = -1;
 	}
-	fd = f->io.buffered;
+	fd = f->io->buffered;
 	fm_unlock(&lock);
 	return fd >= 0;
 }
@@ -111,20 +112,20 @@ FM_FAULT bool fm_recover_path(struct fm_file *f)
 	int fd, was;
 
 	if (fm_table_is_other())
-		return is_right(f->io.path, f);
+		return is_right(f->io->path, f);
 	fm_lock(&lock);
-	was = f->io.path;
+	was = f->io->path;
 	if (was >= 0 && !is_right(was, f)) {
 		fd = fm_sys_open(f->path, O_PATH, 0);
 		if (is_right(fd, f)) {
-			f->io.path = fm_fd_raise(fd);
+			f->io->path = fm_fd_raise(fd);
 			fm_fd_forget(was);
 			fd_recovery_tell(f->path, 0);
 		} else if (fd >= 0) {
 			fm_sys_close(fd);
 		}
 	}
-	fd = f->io.path;
+	fd = f->io->path;
 	fm_unlock(&lock);
 	return is_right(fd, f);
 }

@@ -31,7 +31,7 @@ bool fm_recover_home(int was);
 struct fm_file;
 bool fm_recover_file(struct fm_file *f);
 
-/* [fault] A new f->io.path, by the file's name. False: another file has that
+/* [fault] A new f->io->path, by the file's name. False: another file has that
  * name now. */
 bool fm_recover_path(struct fm_file *f);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "posix_locks.h"
+#include "store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,8 +69,8 @@ static void close_later(ino_t ino, int fd)
 
 void fm_posix_locks_close(struct fm_file *f)
 {
-	int *const fds[] = { &f->io.direct, &f->io.buffered, &f->io.was[0],
-			     &f->io.was[1] };
+	int *const fds[] = { &f->io->direct, &f->io->buffered, &f->io->was[0],
+			     &f->io->was[1] };
 	bool held;
 
 	if (nlater)

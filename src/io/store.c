@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "store.h"
 
+#include "base/file_part.h"
 #include "base/sys.h"
 #include "device.h"
+
+FM_FILE_PART(io)
 
 /* The first that takes a file has it. */
 #define STORES(X)    \
@@ -23,8 +26,8 @@ const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
 {
 	const struct fm_store *const *s = stores;
 
-	f->io.device = fm_device_of(f->dev);
-	f->io.dio_align = 4096; /* whatever a store knows better */
+	f->io->device = fm_device_of(f->dev);
+	f->io->dio_align = 4096; /* whatever a store knows better */
 	while (!(*s)->takes(f, fd, st))
 		s++; /* pread takes all */
 	return *s;
@@ -32,7 +35,7 @@ const struct fm_store *fm_store_choose(struct fm_file *f, int fd,
 
 FM_FAULT void fm_store_use_pagecache(struct fm_file *f)
 {
-	atomic_store(&f->io.store, &fm_store_pagecache);
+	atomic_store(&f->io->store, &fm_store_pagecache);
 }
 
 FM_FAULT const struct fm_store *fm_store_below(void)

@@ -2,7 +2,7 @@
 /*
  * store.h - where the bytes of a mapped file come from and go to.
  *
- * A store is a struct of callbacks; each file has one (f->io.store), chosen
+ * A store is a struct of callbacks; each file has one (f->io->store), chosen
  * when it is opened, by the first of the table in store.c that takes it:
  *
  *	null       reads zeros, forgets writes: what the engine itself costs
@@ -34,6 +34,20 @@
 #include "base/types.h"
 #include "ring.h"
 
+/* Who moves the bytes of a file. */
+struct fm_file_io {
+	_Atomic(const struct fm_store *) store;
+	struct fm_backing *backing; /* backing.h, or NULL */
+	struct fm_device *device; /* what its reads cost: device.h */
+	uint32_t dio_align; /* bytes: direct I/O granule, 512 or 4096 */
+	bool writable;      /* write descriptors are open */
+	int path;           /* O_PATH descriptor, high number, or -1 */
+	/* without io_uring, else -1; before it could be stored to */
+	int direct, buffered, was[2];
+	int kept; /* `buffered` as the guardian has it */
+	_Atomic uint32_t cached; /* loads from the page cache */
+};
+
 /*
  * [fault] Begin a transfer in the ring, which the caller has for itself, with
  * all signals blocked or in a thread of ours. No lock but the home ring's, no
@@ -41,7 +55,7 @@
  * the ring's completion ends it. False: it has ended, by fm_ring_finish.
  *
  * Offsets and lengths are bytes. What is not `buffered` is in units of
- * f->io.dio_align, and its memory is page-aligned. The result is the number of
+ * f->io->dio_align, and its memory is page-aligned. The result is the number of
  * bytes (less at the end of the file, or by chance: the caller takes it up
  * again), 0 of allocate and sync, or -errno. These have a meaning: -EAGAIN (of
  * `nowait`: not in the page cache), -EINTR (again), -ECANCELED (again, by
@@ -109,7 +123,7 @@ int fm_store_dup_below(const struct fm_file *f);
 
 static inline const struct fm_store *fm_store_of(const struct fm_file *f)
 {
-	return atomic_load_explicit(&f->io.store, memory_order_relaxed);
+	return atomic_load_explicit(&f->io->store, memory_order_relaxed);
 }
 
 /* [fault] Can nobody but the engine serve it? */

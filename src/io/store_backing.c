@@ -20,10 +20,10 @@ static bool store_backing_takes(struct fm_file *f, int fd,
 
 	if (!fm_sourced() || !f->policy->source || st->st_size)
 		return false;
-	f->io.backing = fm_backing_of(f->policy->source, &err);
-	if (f->io.backing)
-		f->io.device = fm_device_of(f->io.backing->dev);
-	return f->io.backing;
+	f->io->backing = fm_backing_of(f->policy->source, &err);
+	if (f->io->backing)
+		f->io->device = fm_device_of(f->io->backing->dev);
+	return f->io->backing;
 }
 
 static int store_backing_open(struct fm_file *f, int fd, int flags,
@@ -43,19 +43,20 @@ static int store_backing_dup(const struct fm_file *f)
 
 static FM_FAULT int64_t store_backing_size(const struct fm_file *f)
 {
-	return f->io.backing->size;
+	return f->io->backing->size;
 }
 
 static FM_FAULT long store_backing_wait(struct fm_io *io)
 {
 	if (io->op != FM_READ)
 		return -EROFS;
-	return fm_backing_read(io->file->io.backing, io->buf, io->off, io->len);
+	return fm_backing_read(io->file->io->backing, io->buf, io->off,
+			       io->len);
 }
 
 static FM_FAULT bool store_backing_begin(struct fm_ring *r, struct fm_io *io)
 {
-	const struct fm_backing *s = io->file->io.backing;
+	const struct fm_backing *s = io->file->io->backing;
 
 	if (s->kind->io->begin && io->off < (uint64_t)s->size)
 		return s->kind->io->begin(r, io);

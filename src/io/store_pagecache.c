@@ -28,7 +28,7 @@ static bool store_pagecache_takes(struct fm_file *f, int fd,
 		return false;
 	if (dio[1] == 0 || dio[1] > FM_PAGE)
 		return true;
-	f->io.dio_align = dio[1];
+	f->io->dio_align = dio[1];
 	return false;
 }
 

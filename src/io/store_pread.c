@@ -32,25 +32,25 @@ static int open_fd(struct fm_file *f, int fd, int flags, bool buffered)
 		return nfd;
 	nfd = fm_fd_raise(nfd);
 	if (buffered) {
-		f->io.was[0] = f->io.buffered;
-		f->io.buffered = nfd;
+		f->io->was[0] = f->io->buffered;
+		f->io->buffered = nfd;
 	} else {
-		f->io.was[1] = f->io.direct;
-		f->io.direct = nfd;
+		f->io->was[1] = f->io->direct;
+		f->io->direct = nfd;
 	}
 	return 0;
 }
 
 static int dup_fd(const struct fm_file *f)
 {
-	return (int)fm_sys3(SYS_fcntl, f->io.buffered, F_DUPFD_CLOEXEC, 0);
+	return (int)fm_sys3(SYS_fcntl, f->io->buffered, F_DUPFD_CLOEXEC, 0);
 }
 
 static FM_FAULT int store_pread_number(const struct fm_io *io)
 {
-	const struct fm_file *f = io->file;
+	const struct fm_file_io *f = io->file->io;
 
-	return io->buffered || f->io.direct < 0 ? f->io.buffered : f->io.direct;
+	return io->buffered || f->direct < 0 ? f->buffered : f->direct;
 }
 
 /* The program may have closed these numbers behind our back, and opened

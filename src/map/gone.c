@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "map.h"
 
+#include "base/file_part.h"
 #include "base/log.h"
 #include "file/file.h"
 #include "uffd.h"
 
+FM_FILE_PART(torn)
+
 FM_FAULT void fm_file_tear(struct fm_file *f)
 {
-	atomic_store(&f->wb.torn, true);
+	atomic_store(&f->torn->is, true);
 }
 
 static FM_FAULT void gone_say(struct fm_file *f)
 {
 	fm_file_tear(f);
-	if (!atomic_exchange(&f->wb.told_torn, true))
+	if (!atomic_exchange(&f->torn->told, true))
 		fm_log(FM_LOG_ERROR,
 		       "%s: memory of its mapping was unmapped or replaced by "
 		       "a system call that did not go through libc: what was "

@@ -46,7 +46,7 @@ static inline uint64_t fm_map_pages(const struct fm_map *m)
 
 static inline bool fm_map_is_window(const struct fm_map *m)
 {
-	return atomic_load_explicit(&m->file->windows.repeated,
+	return atomic_load_explicit(&m->file->by_pieces,
 				    memory_order_relaxed) &&
 	       fm_map_pages(m) <= FM_SMALL_WINDOW >> FM_PAGE_SHIFT;
 }
@@ -221,10 +221,14 @@ struct fm_map *fm_map_holder(struct fm_file *f, uint64_t fp,
  * forgotten, and it is said once a file. False: it is there, protected. */
 bool fm_page_gone(struct fm_map *m, uint64_t i);
 
+struct fm_file_torn {
+	_Atomic bool is, told;
+};
+
 /* [fault] Was any memory of the file found to be gone? */
 static inline bool fm_file_torn(struct fm_file *f)
 {
-	return atomic_load(&f->wb.torn);
+	return atomic_load(&f->torn->is);
 }
 
 /* [fault] A write has found a page that it could not read: from now on each of

@@ -157,14 +157,14 @@ static int open_path(const struct look *l, const struct fm_krange *r)
 /* From now on the hooks look. */
 static void now_passes(struct fm_file *f)
 {
-	f->demote.adopted = true;
+	f->demote->adopted = true;
 	fm_veto_put(f->serve, FM_VETO_INFLIGHT, true);
 	f->choice->calm_since_ms = fm_now_ms();
 	fm_unserved_by(f->dev, f->ino, FM_BY_NOBODY);
 	fm_file_passes(f, true);
 	fm_log(FM_LOG_INFO, "%s: the program waits for what the page cache has "
 	       "lost of it (%s): the engine is to be tried", f->path,
-	       fm_server_reason_text(atomic_load(&f->st.demote_why)));
+	       fm_server_reason_text(atomic_load(&f->st->demote_why)));
 }
 
 /* Under the space lock. */
@@ -230,7 +230,7 @@ static void engine_trial_adopt(struct look *l, const struct fm_krange *r)
 bool fm_engine_trial_forget(struct fm_file *f)
 {
 	fm_file_passes(f, false);
-	if (!f->demote.adopted)
+	if (!f->demote->adopted)
 		return false;
 	fm_unserved_by(f->dev, f->ino, fm_served_beside_engine(f->policy));
 	fm_file_put_locked(f);
@@ -270,7 +270,7 @@ static void loses(struct look *l, const struct fm_krange *r)
 		engine_trial_adopt(l, r);
 		return;
 	}
-	if (fm_kernel_serves(f) && f->demote.passes)
+	if (fm_kernel_serves(f) && f->demote->passes)
 		note_rate(f, loss_of(r), l->rate);
 	fm_file_put(f);
 }
@@ -295,11 +295,11 @@ void fm_engine_trial_look(const struct fm_rate *r)
 /* What is not lost any more. */
 static void calm_down(struct fm_file *f)
 {
-	if (!fm_kernel_serves(f) || !f->demote.passes ||
+	if (!fm_kernel_serves(f) || !f->demote->passes ||
 	    fm_now_ms() - f->choice->calm_since_ms < fm_pause_ms(1))
 		return;
 	atomic_store(&f->choice->engine_wanted, false);
-	if (f->demote.adopted)
+	if (f->demote->adopted)
 		fm_engine_trial_forget(f);
 }
 
@@ -346,7 +346,7 @@ void fm_engine_trial_taken(struct fm_file *f)
 	fm_trial_begun(&f->choice->trial, &now, &f->choice->rate);
 	atomic_store(&state.trials, true);
 	atomic_store(&f->choice->engine_wanted, false);
-	atomic_fetch_add(&f->st.engine_trials, 1);
+	atomic_fetch_add(&f->st->engine_trials, 1);
 }
 
 static void engine_trial_say(struct fm_file *f, const char *what)
@@ -359,7 +359,7 @@ static void engine_trial_say(struct fm_file *f, const char *what)
 
 static void engine_trial_keep(struct fm_file *f)
 {
-	atomic_fetch_add(&f->st.engine_kept, 1);
+	atomic_fetch_add(&f->st->engine_kept, 1);
 	engine_trial_say(f, "the engine keeps it");
 }
 

@@ -27,7 +27,7 @@ static _Atomic uint32_t in_engine, in_kernel; /* lost time, when compared */
 
 bool fm_judge_tries(const struct fm_file *f)
 {
-	const unsigned why = atomic_load(&f->st.demote_why);
+	const unsigned why = atomic_load(&f->st->demote_why);
 
 	return fm_kernel_serves(f) &&
 	       (why == FM_WHY_TRIED || why == FM_WHY_MEASURED);
@@ -51,12 +51,12 @@ struct look {
 
 static void judge_add(struct fm_file *f, struct look *l)
 {
-	const uint64_t spent = atomic_load(&f->st.spent_ns);
+	const uint64_t spent = atomic_load(&f->st->spent_ns);
 
 	f->choice->spent_lately_ns = spent - f->choice->spent_seen_ns;
 	f->choice->spent_seen_ns = spent;
 	l->lost_ns += f->choice->spent_lately_ns;
-	l->totals.loads += atomic_load(&f->st.loads);
+	l->totals.loads += atomic_load(&f->st->loads);
 	if (!fm_kernel_serves(f))
 		l->engines += fm_map_bytes(f);
 }
@@ -171,7 +171,7 @@ static bool may_be_tried(struct fm_file *f, uint64_t least)
 
 static bool may_go(struct fm_file *f, uint64_t least)
 {
-	return f->policy->warm == FM_WARM_AUTO && !f->load.sparse &&
+	return f->policy->warm == FM_WARM_AUTO && !f->load->sparse &&
 	       may_be_tried(f, least);
 }
 
@@ -187,11 +187,11 @@ static unsigned tried(enum fm_server_reason now)
 	unsigned n = 0;
 
 	fm_for_each_file(f, id) {
-		if (!fm_judge_tries(f) || !f->demote.passes)
+		if (!fm_judge_tries(f) || !f->demote->passes)
 			continue;
 		n++;
 		if (now)
-			atomic_store(&f->st.demote_why, (uint8_t)now);
+			atomic_store(&f->st->demote_why, (uint8_t)now);
 	}
 	return n;
 }
@@ -207,7 +207,7 @@ static uint32_t nonresident_now(uint64_t least)
 	fm_for_each_file(f, id)
 		if (trial.state == FM_TRIAL_NONE ?
 			    may_be_tried(f, least) :
-			    fm_judge_tries(f) && f->demote.passes)
+			    fm_judge_tries(f) && f->demote->passes)
 			fm_nonresident_add(f);
 	fm_space_unlock(&old);
 	return fm_nonresident_look();

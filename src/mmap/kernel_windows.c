@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/file_part.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "engine.h"
@@ -19,22 +20,39 @@
 #include "tunables.h"
 #include "writeback/writeback.h"
 
+FM_FILE_PART(windows)
+
 #define LATELY 256 /* unit: of which the share of cached ones is counted */
 
 static _Atomic bool any; /* grants have been made */
+
+static void forget_windows(struct fm_file *f)
+{
+	atomic_store(&f->windows->grants, 0);
+	f->windows->cached = f->windows->granted = 0;
+}
+
+FM_UP(file_again, forget_windows)
+
+static void seen_window(struct fm_file *f)
+{
+	f->windows->by_kernel = true;
+}
+
+FM_UP(file_beside, seen_window)
 
 /* Blocks that are mapped again soon are best kept where they outlive a
  * mapping: in the page cache, which then also reads ahead from one window to
  * the next. */
 void fm_window_note(struct fm_file *f, size_t len)
 {
-	const uint64_t n = atomic_fetch_add(&f->st.mappings, 1);
+	const uint64_t n = atomic_fetch_add(&f->st->mappings, 1);
 
-	if (len > FM_SMALL_WINDOW || atomic_load(&f->windows.repeated) ||
+	if (len > FM_SMALL_WINDOW || atomic_load(&f->by_pieces) ||
 	    n < fm_tune.windows_sure)
 		return;
 	fm_file_mixed(f); /* first: windows do not ask what is in flight */
-	atomic_store(&f->windows.repeated, true);
+	atomic_store(&f->by_pieces, true);
 }
 
 /* Pages that the page cache may have beside the engine's cache. In the first
@@ -57,18 +75,18 @@ static uint64_t kernel_windows_room(void)
  */
 static bool part_fits(const struct fm_file *f, int fd, const struct stat *st)
 {
-	return f->windows.found >= fm_tune.windows_sure &&
-	       fm_pagecache_pages(fd, st) * f->windows.asked /
-			       f->windows.found < kernel_windows_room();
+	return f->windows->found >= fm_tune.windows_sure &&
+	       fm_pagecache_pages(fd, st) * f->windows->asked /
+			       f->windows->found < kernel_windows_room();
 }
 
 /* A part that fits is soon found in the page cache if more than the windows is
  * read, and of one that does not fit a few hundred reads tell. */
 static bool try_around(struct fm_file *f)
 {
-	if (f->windows.tried >= kernel_windows_room() / fm_tune.windows_tried)
+	if (f->windows->tried >= kernel_windows_room() / fm_tune.windows_tried)
 		return false;
-	f->windows.tried += FM_HUGE >> FM_PAGE_SHIFT;
+	f->windows->tried += FM_HUGE >> FM_PAGE_SHIFT;
 	return true;
 }
 
@@ -81,23 +99,23 @@ static void kernel_windows_look_again(struct fm_file *f, int fd,
 {
 	uint64_t begin = fm_now_ns(), end;
 
-	if (begin < f->windows.next_look)
+	if (begin < f->windows->next_look)
 		return;
-	f->windows.bring = part_fits(f, fd, st);
+	f->windows->bring = part_fits(f, fd, st);
 	end = fm_now_ns();
-	f->windows.next_look = end + fm_tune.helper_share * (end - begin);
+	f->windows->next_look = end + fm_tune.helper_share * (end - begin);
 }
 
 static void kernel_windows_note_window(struct fm_file *f, int fd,
 				       const struct stat *st, bool cached)
 {
-	if (f->windows.asked == LATELY) {
-		f->windows.asked /= 2;
-		f->windows.found /= 2;
+	if (f->windows->asked == LATELY) {
+		f->windows->asked /= 2;
+		f->windows->found /= 2;
 	}
-	f->windows.asked++;
-	f->windows.found += cached;
-	f->windows.cached = cached ? f->windows.cached + 1 : 0;
+	f->windows->asked++;
+	f->windows->found += cached;
+	f->windows->cached = cached ? f->windows->cached + 1 : 0;
 	if (!cached)
 		kernel_windows_look_again(f, fd, st);
 }
@@ -122,10 +140,10 @@ void fm_kernel_windows_bring(enum fm_bring what, int fd, dev_t dev, off_t off,
  * been used. */
 static unsigned grant(struct fm_file *f, unsigned n)
 {
-	uint32_t left = atomic_exchange(&f->windows.grants, n);
-	unsigned used = f->windows.granted - left;
+	uint32_t left = atomic_exchange(&f->windows->grants, n);
+	unsigned used = f->windows->granted - left;
 
-	f->windows.granted = n;
+	f->windows->granted = n;
 	if (n)
 		atomic_store(&any, true);
 	return used;
@@ -140,11 +158,11 @@ static bool kernel_windows_is_sure(const struct fm_file *f, unsigned alike)
 
 unsigned fm_kernel_windows_note(struct fm_file *f)
 {
-	const bool sure = kernel_windows_is_sure(f, f->windows.cached);
+	const bool sure = kernel_windows_is_sure(f, f->windows->cached);
 	const unsigned n = sure ? fm_tune.windows_unasked : 0;
-	const unsigned used = f->windows.unsaid + grant(f, n);
+	const unsigned used = f->windows->unsaid + grant(f, n);
 
-	f->windows.unsaid = 0;
+	f->windows->unsaid = 0;
 	fm_file_beside(f);
 	return used + 1;
 }
@@ -157,10 +175,10 @@ unsigned fm_kernel_windows_note(struct fm_file *f)
  */
 static bool grant_idle(struct fm_file *f)
 {
-	if (!kernel_windows_is_sure(f, f->windows.idle))
+	if (!kernel_windows_is_sure(f, f->idle))
 		return false;
 	fm_file_beside(f);
-	f->windows.unsaid += grant(f, fm_tune.windows_unasked);
+	f->windows->unsaid += grant(f, fm_tune.windows_unasked);
 	return true;
 }
 
@@ -168,7 +186,7 @@ static enum fm_bring kernel_windows_bring(struct fm_file *f, size_t len)
 {
 	const bool whole = len >= fm_tune.windows_whole;
 
-	if (f->windows.bring || (whole && try_around(f)))
+	if (f->windows->bring || (whole && try_around(f)))
 		return FM_BRING_AROUND;
 	return whole ? FM_BRING_WINDOW : FM_BRING_NOTHING;
 }
@@ -179,7 +197,7 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 {
 	bool cached;
 
-	if (!atomic_load(&f->windows.repeated) || f->io.writable || stores ||
+	if (!atomic_load(&f->by_pieces) || f->io->writable || stores ||
 	    len > FM_SMALL_WINDOW || fm_settings()->mode != FM_MODE_ON ||
 	    f->policy->warm == FM_WARM_ENGINE)
 		return false;
@@ -197,15 +215,16 @@ bool fm_kernel_windows_may(struct fm_file *f, bool stores, int fd,
 bool fm_kernel_windows_ends(struct fm_file *f, const struct stat *st)
 {
 	atomic_store(&f->stores_wanted, true);
-	return f->windows.by_kernel && fm_kernel_mapped_has(st);
+	return f->windows->by_kernel && fm_kernel_mapped_has(st);
 }
 
 static bool take_grant(struct fm_file *f)
 {
-	uint32_t n = atomic_load(&f->windows.grants);
+	uint32_t n = atomic_load(&f->windows->grants);
 
 	while (n)
-		if (atomic_compare_exchange_weak(&f->windows.grants, &n, n - 1))
+		if (atomic_compare_exchange_weak(&f->windows->grants, &n,
+						 n - 1))
 			return true;
 	return false;
 }
@@ -245,7 +264,7 @@ static void *map_known(struct fm_file *f, void *addr, size_t len, int prot,
 		       int flags, int fd, off_t off)
 {
 	if (prot != PROT_READ || len > FM_SMALL_WINDOW || (flags & ~MAP_TYPE) ||
-	    !atomic_load(&f->windows.grants) || !never_stored(flags, fd))
+	    !atomic_load(&f->windows->grants) || !never_stored(flags, fd))
 		return NULL;
 	return map_beside(f, addr, len, flags, fd, off);
 }

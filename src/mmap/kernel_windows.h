@@ -17,9 +17,25 @@
 #ifndef FM_KERNEL_WINDOWS_H
 #define FM_KERNEL_WINDOWS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/* Maps of single pieces. */
+struct fm_file_windows {
+	bool by_kernel;  /* the kernel serves windows of it too */
+	unsigned cached; /* in a row */
+	unsigned unsaid; /* grants used that nobody has counted yet */
+	unsigned granted; /* to the kernel, of them not yet used: */
+	_Atomic uint32_t grants;
+	uint32_t asked, found; /* of late, those that were cached */
+	uint64_t next_look; /* ns, at how much of the file is cached */
+	bool bring; /* the kernel shall read more than a window */
+	uint64_t tried; /* pages that it was to read before that was
+			   known */
+};
 
 struct fm_file;
 struct stat;

@@ -239,7 +239,7 @@ static enum fm_server_reason take_to_engine(struct fm_mmap_request *q,
 
 	if (!q->cut && !q->laid && need_engine())
 		return FM_WHY_NO_ENGINE;
-	if ((!known || (write && !known->io.writable)) && !fm_rings_uring() &&
+	if ((!known || (write && !known->io->writable)) && !fm_rings_uring() &&
 	    fm_posix_locks_held(q->st.st_ino))
 		return FM_WHY_RECORD_LOCKS;
 	why = open_it(q, known, &f);
@@ -427,7 +427,7 @@ static void *lay_window(struct fm_mmap_request *q, const struct fm_file *f,
 {
 	void *p = NULL;
 
-	if (!q->addr && atomic_load(&f->st.mappings) >= fm_tune.windows_sure)
+	if (!q->addr && atomic_load(&f->st->mappings) >= fm_tune.windows_sure)
 		p = fm_window_cut(len, q->prot);
 	q->cut = p != NULL;
 	q->laid = !p;

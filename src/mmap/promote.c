@@ -356,9 +356,9 @@ static void accept(struct take *t)
 		fm_krange_forget(t->v[k].r.start, t->v[k].r.end);
 	fm_file_passes(f, false);
 	atomic_store(&f->serve->vetoes, 0);
-	f->demote.adopted = false;
-	atomic_fetch_add(&f->st.promoted, 1);
-	atomic_store(&f->demote.stays_since_ms, 0);
+	f->demote->adopted = false;
+	atomic_fetch_add(&f->st->promoted, 1);
+	atomic_store(&f->demote->stays_since_ms, 0);
 	fm_peers_came_back(f);
 	fm_file_put_locked(f); /* demote.c's: there is nothing to remember */
 	fm_fault_around_weigh();
@@ -382,7 +382,7 @@ static int promote_change(struct take *t)
 
 	t->step = "what it is used for";
 	if (!fm_kernel_serves(f) || atomic_load(&f->maps) ||
-	    !f->demote.passes || atomic_load(&fm_demote_ends) ||
+	    !f->demote->passes || atomic_load(&fm_demote_ends) ||
 	    fm_vetoes(f, FM_VETO_RINGS | FM_VETO_LIMITS, NULL))
 		return err;
 	t->step = "system calls that began before they were looked at";

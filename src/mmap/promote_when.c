@@ -37,11 +37,12 @@ static bool is_warm(struct fm_file *f)
  * does not. Otherwise it is enough that it has lost some of it. */
 static bool engine_costs_less(struct fm_file *f)
 {
-	const unsigned why = atomic_load(&f->st.demote_why);
+	const unsigned why = atomic_load(&f->st->demote_why);
 
 	if (fm_judge_tries(f))
 		return fm_judge_returns();
-	if (f->demote.adopted || why == FM_WHY_FITS || why == FM_WHY_NOT_BETTER)
+	if (f->demote->adopted || why == FM_WHY_FITS ||
+	    why == FM_WHY_NOT_BETTER)
 		return fm_engine_wanted(f);
 	return !is_warm(f);
 }
@@ -60,7 +61,7 @@ static bool promote_when_is_due(struct fm_file *f)
  * known any more. */
 static bool promote_when_look_at(struct fm_file *f)
 {
-	return !f->demote.passes || !fm_vetoes(f, FM_VETO_LASTING, NULL) ||
+	return !f->demote->passes || !fm_vetoes(f, FM_VETO_LASTING, NULL) ||
 	       !fm_engine_trial_forget(f);
 }
 
@@ -72,8 +73,8 @@ static struct fm_file *promote_when_pick(uint32_t id, const char *path)
 
 	fm_space_lock(&old);
 	f = fm_file_at(id);
-	if (f && promote_when_look_at(f) && f->demote.passes &&
-	    f->demote.shut &&
+	if (f && promote_when_look_at(f) && f->demote->passes &&
+	    f->demote->shut &&
 	    (path ? !*path || !strcmp(path, f->path) : promote_when_is_due(f)))
 		fm_file_get(f);
 	else
@@ -133,7 +134,7 @@ static void say_unwanted(const struct fm_file *f,
 	if (fm_kernel_serves(f)) {
 		ret->what = "not any more in this process: ";
 		ret->why = fm_server_reason_text(
-			atomic_load(&f->st.demote_why));
+			atomic_load(&f->st->demote_why));
 	} else if (!ret->what) {
 		ret->what = "the engine serves it";
 	}

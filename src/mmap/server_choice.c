@@ -73,7 +73,7 @@ static void note_source(struct fm_mmap_request *q, const struct fm_file *known)
 {
 	const char *source = fm_sourced() ? q->policy->source : NULL;
 
-	if (known && known->io.backing)
+	if (known && known->io->backing)
 		q->source = source;
 	else if (!known && !q->st.st_size)
 		q->source = source;

@@ -205,7 +205,7 @@ static void put_file_counts(struct page *p)
 			put_series(p, "fastmap_file_", c.name, c.suffix,
 				   "file", p->file[k]->path);
 			put_count(p, &c,
-				  fm_stats_field(&p->file[k]->st, i));
+				  fm_stats_field(p->file[k]->st, i));
 		}
 	}
 }
@@ -292,7 +292,7 @@ static void metrics_collect(struct page *p)
 
 	fm_stats_retired(&p->sum, skip_retired, NULL);
 	fm_for_each_file(f, id) {
-		fm_stats_sum(&p->sum, &f->st);
+		fm_stats_sum(&p->sum, f->st);
 		if (p->files < MOST_FILES)
 			p->file[p->files++] = f;
 	}

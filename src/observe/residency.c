@@ -244,7 +244,7 @@ static void look_at_leaves(struct survey *s, struct fm_file *f, unsigned *slot)
 	const uint32_t id = f->id, gen = atomic_load(&f->gen);
 
 	for (uint64_t p = 0; f && p < s->pages; p += FM_LEAF_PAGES) {
-		if (p >= atomic_load(&f->barrier.touched_hi))
+		if (p >= atomic_load(&f->barrier->touched_hi))
 			break;
 		look_at_leaf(s, f, p);
 		fm_epoch_leave(*slot);
@@ -410,7 +410,7 @@ static void survey_file(struct survey *s, struct fm_json *o, struct fm_file *f,
 
 	memcpy(path, f->path, sizeof(path));
 	head_json(o, path, id.dev, id.ino, size, !fm_kernel_serves(f),
-		  atomic_load(&f->st.demote_why));
+		  atomic_load(&f->st->demote_why));
 	residency_begin_file(s, size);
 	look_at_leaves(s, f, slot);
 	list_ranges(s, &id);

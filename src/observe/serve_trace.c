@@ -198,7 +198,7 @@ static void of_device(const struct fm_file *f, uint64_t *line)
 {
 	struct fm_device_figures d;
 
-	if (!f->io.device)
+	if (!f->io->device)
 		return;
 	fm_device_figures(f, &d);
 	line[C_read_ns] = d.fixed;
@@ -244,7 +244,7 @@ static void of_file(struct seen *s, uint64_t *line)
 	line[C_inode] = s->ino;
 	line[C_mapped] = s->mapped;
 	if (f) {
-		of_stats(&f->st, line);
+		of_stats(f->st, line);
 		of_device(f, line);
 	}
 	fm_block_signals(&old);

@@ -94,14 +94,14 @@ static void stats_add_served(struct fm_served *to, const struct fm_served *from)
 
 static void stats_note(struct fm_retired *r, struct fm_file *f)
 {
-	const enum fm_server_reason why = atomic_load(&f->st.demote_why);
+	const enum fm_server_reason why = atomic_load(&f->st->demote_why);
 
 	memcpy(r->path, f->path, sizeof(r->path));
 	r->size = atomic_load(&f->size);
-	fm_stats_add(&r->st, &f->st);
+	fm_stats_add(&r->st, f->st);
 	if (why)
 		atomic_store(&r->st.demote_why, why);
-	stats_add_served(&r->st.served, &f->st.served);
+	stats_add_served(&r->st.served, &f->st->served);
 }
 
 static void retire(struct fm_file *f)
@@ -118,7 +118,7 @@ static void retire(struct fm_file *f)
 		stats_note(r, f);
 	else
 		unkept++;
-	fm_stats_sum(&retired_sum, &f->st);
+	fm_stats_sum(&retired_sum, f->st);
 	fm_unlock(&lock);
 	fm_restore_signals(&mask);
 }

@@ -275,18 +275,18 @@ static void file_json(struct fm_json *o, struct fm_file *f, bool alone)
 			    true);
 	fm_json_bool(o, "direct", fm_store_of(f)->direct);
 	device_json(o, f);
-	fm_json_bool(o, "sparse", f->load.sparse);
+	fm_json_bool(o, "sparse", f->load->sparse);
 	fm_json_bool(o, "demoted", fm_kernel_serves(f));
 	stats_json_put_server(o, fm_kernel_serves(f) ? "kernel" : "engine",
-			      &f->st);
+			      f->st);
 	fm_stats_mapped(f->dev, f->ino, &advised);
 	fm_json_bool(o, "advised", advised);
-	fm_stats_served(o, &f->st.served, true);
+	fm_stats_served(o, &f->st->served, true);
 	fm_stats_engine_trial(o, f);
 	fm_stats_why(o, f, alone);
 	resident_json(o, f);
 	fm_json_uint(o, "dirty_bytes", (uint64_t)fm_dirty_count(f) * FM_PAGE);
-	set_counters(o, &f->st);
+	set_counters(o, f->st);
 	fm_json_open(o, "maps", '[');
 	fm_for_each_map(m, f)
 		map_json(o, m);
@@ -313,7 +313,7 @@ static uint64_t add_files(struct fm_json *o, struct fm_file_stats *sum,
 	uint64_t n = fm_stats_retired(sum, stats_json_add_retired, o);
 
 	fm_for_each_file(f, id) {
-		fm_stats_sum(sum, &f->st);
+		fm_stats_sum(sum, f->st);
 		file_json(o, f, alone);
 		n += !fm_stats_was_retired(f->dev, f->ino, f->born);
 	}

@@ -9,6 +9,7 @@
 #include "base/hist.h"
 #include "base/reason.h"
 #include "base/types.h"
+#include "file/file.h"
 
 /* Higher when a key is gone or means something else; not for a new one. */
 #define FM_STATS_SCHEMA 1 /* ABI: ours */

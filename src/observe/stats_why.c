@@ -74,14 +74,14 @@ void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone)
 {
 	const bool kernel = fm_kernel_serves(f);
 	const enum fm_server_reason why =
-		kernel ? atomic_load(&f->st.demote_why) : FM_WHY_NONE;
+		kernel ? atomic_load(&f->st->demote_why) : FM_WHY_NONE;
 
 	if (kernel && !alone)
 		fm_vetoes(f, FM_VETO_OTHERS, NULL);
 	fm_json_open(o, "choice", '{');
 	reason_json(o, why);
 	vetoes_json(o, kernel ? atomic_load(&f->serve->vetoes) : 0);
-	return_json(o, kernel && f->demote.passes,
+	return_json(o, kernel && f->demote->passes,
 		    why == FM_WHY_ASKED ? 0 : f->choice->back.until_ms);
 	costs_json(o, atomic_load(&f->choice->cost_ns[FM_SERVER_ENGINE]),
 		   atomic_load(&f->choice->cost_ns[FM_SERVER_KERNEL]));

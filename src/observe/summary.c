@@ -86,9 +86,9 @@ static void add_open_files(struct sums *s)
 	struct fm_file *f;
 
 	fm_for_each_file(f, id) {
-		fm_stats_sum(&s->st, &f->st);
+		fm_stats_sum(&s->st, f->st);
 		s->served += !fm_stats_was_retired(f->dev, f->ino, f->born);
-		remember_handed(s, f->path, &f->st);
+		remember_handed(s, f->path, f->st);
 	}
 }
 

@@ -34,7 +34,7 @@ static int async_mode_of(int fd, struct stat *st)
 /* Dirty pages are not in the file that a ring reads. */
 static bool stored_to(const struct fm_file *f)
 {
-	return f->io.writable || atomic_load(&f->stores_wanted);
+	return f->io->writable || atomic_load(&f->stores_wanted);
 }
 
 static void async_give(const struct stat *st, int mode)

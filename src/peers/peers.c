@@ -5,6 +5,7 @@
 
 #include "advise/advise.h"
 #include "base/epoch.h"
+#include "base/file_part.h"
 #include "base/log.h"
 #include "base/pause.h"
 #include "base/sys.h"
@@ -14,6 +15,8 @@
 #include "peers_priv.h"
 #include "tunables.h"
 #include "vm/vm.h"
+
+FM_FILE_PART(peers)
 
 static _Atomic uint32_t strangers_ms;
 
@@ -50,7 +53,7 @@ void fm_peers_demote(struct fm_file *f, enum fm_server_reason why)
 static bool is_one_cache(const struct fm_file *f)
 {
 	return claims[f->id] == FM_CLAIM_READ &&
-	       atomic_load(&f->st.demote_why) == FM_WHY_READERS;
+	       atomic_load(&f->st->demote_why) == FM_WHY_READERS;
 }
 
 void fm_peers_share(struct fm_file *f)

@@ -72,7 +72,7 @@ static bool peers_open_is_private(const struct fm_file *f)
 {
 	struct stat st;
 
-	return !fm_sys_fstat(f->io.path, &st) && !(st.st_mode & 077) &&
+	return !fm_sys_fstat(f->io->path, &st) && !(st.st_mode & 077) &&
 	       st.st_uid == (uid_t)fm_sys0(SYS_geteuid);
 }
 
@@ -106,7 +106,7 @@ static void affordable_again(void)
 static bool is_stored_to(const struct fm_file *f)
 {
 	return fm_peers_claim_of(f) == FM_CLAIM_WRITE &&
-	       atomic_load(&f->calls.stored);
+	       atomic_load(&f->calls->stored);
 }
 
 void fm_open_seen(struct fm_file *f, int pid)
@@ -271,9 +271,9 @@ static void peers_open_hand_over(struct fm_file *f)
 	fm_space_lock(&old);
 	if (is_engines(fm_peers_claim_of(f)))
 		fm_peers_demote(f, FM_WHY_PEER_NATIVE);
-	if (fm_kernel_serves(f) && f->demote.read_beside)
+	if (fm_kernel_serves(f) && f->demote->read_beside)
 		fm_file_passes(f, false);
-	f->demote.read_beside = true;
+	f->demote->read_beside = true;
 	fm_space_unlock(&old);
 	if (!fm_kernel_serves(f))
 		fm_file_flush(f, 0, 0);

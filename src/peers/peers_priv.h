@@ -11,6 +11,12 @@
 #include "base/types.h"
 #include "io/io.h"
 
+/* As last looked at; mode 0: never. */
+struct fm_file_peers {
+	uid_t owner;
+	mode_t mode;
+};
+
 struct fm_file;
 struct fm_peers_wish;
 
@@ -85,7 +91,7 @@ bool fm_given(const struct fm_file *f, bool writable);
  * (stores), or not. Is there anything that one side could miss of the other? */
 static inline bool fm_stored_to(const struct fm_file *f, bool stores)
 {
-	return f->io.writable || stores;
+	return f->io->writable || stores;
 }
 
 /* [any] Another process gets a descriptor of this file: demote it if it is ours

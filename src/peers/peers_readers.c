@@ -43,7 +43,7 @@ static bool peers_readers_is_shared(const struct fm_file *f)
 static bool is_time(const struct fm_file *f, uint32_t id, uint64_t now)
 {
 	return now - shared_since[id] >=
-	       (atomic_load(&f->st.loads) < fm_tune.sample_enough ?
+	       (atomic_load(&f->st->loads) < fm_tune.sample_enough ?
 			fm_tune.peers_soon_ms : fm_tune.peers_linger_ms);
 }
 

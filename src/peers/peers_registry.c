@@ -77,10 +77,10 @@ static uid_t peers_registry_me(void)
 /* A child of fork has it mapped when its path is closed. */
 static bool peers_registry_look_at(const struct fm_file *f, struct stat *st)
 {
-	if (f->io.path >= 0 && !fm_sys_stat_notimes(f->io.path, st))
+	if (f->io->path >= 0 && !fm_sys_stat_notimes(f->io->path, st))
 		return true;
-	st->st_uid = f->peers.owner;
-	st->st_mode = f->peers.mode;
+	st->st_uid = f->peers->owner;
+	st->st_mode = f->peers->mode;
 	return st->st_mode;
 }
 
@@ -168,14 +168,14 @@ int fm_registry_for(struct fm_file *f, bool stores)
 	int home, common;
 
 	if (!fm_sys_may_ask()) /* what was found before has to do */
-		return f->peers.mode ? 0 : -EPERM;
+		return f->peers->mode ? 0 : -EPERM;
 	if (fm_places_nowhere())
 		return 0;
 	fm_registry_look();
 	if (!peers_registry_look_at(f, &st))
 		return -EPERM;
-	f->peers.owner = st.st_uid;
-	f->peers.mode = st.st_mode;
+	f->peers->owner = st.st_uid;
+	f->peers->mode = st.st_mode;
 	home = fm_place_open(user ? user : st.st_uid);
 	common = fm_place_state(COMMON);
 	if (home > 0 && fm_place_state((unsigned)home))

@@ -93,7 +93,7 @@ static bool remember_handle(struct fm_file *f, struct watch *w)
 		long more[8];
 	} sf;
 
-	fm_proc_fd(path, f->io.path);
+	fm_proc_fd(path, f->io->path);
 	if (fm_sys5(SYS_name_to_handle_at, AT_FDCWD, path, &h, &mount,
 		    AT_SYMLINK_FOLLOW) ||
 	    fm_sys2(SYS_statfs, path, &sf))
@@ -109,7 +109,7 @@ static struct timespec peers_watch_changed(const struct fm_file *f)
 {
 	struct stat st = { 0 };
 
-	fm_sys_fstat(f->io.path, &st);
+	fm_sys_fstat(f->io->path, &st);
 	return st.st_ctim;
 }
 
@@ -130,10 +130,10 @@ int fm_watch_add(struct fm_file *f)
 	char path[FM_PROC_FD];
 	int err = -ENOSYS;
 
-	fm_proc_fd(path, f->io.path);
+	fm_proc_fd(path, f->io->path);
 	if (!w->handle_len) { /* not for the second claim: pages are there */
 		w->changed = peers_watch_changed(f);
-		w->fine = fm_fine_times(f->io.path);
+		w->fine = fm_fine_times(f->io->path);
 	}
 	atomic_store(&w->foreign, false);
 	if (fan >= 0 && remember_handle(f, w))
@@ -158,7 +158,7 @@ void fm_watch_drop(struct fm_file *f)
 	struct watch *w = &watches[f->id];
 	char path[FM_PROC_FD];
 
-	fm_proc_fd(path, f->io.path);
+	fm_proc_fd(path, f->io->path);
 	if (atomic_load(&w->wd))
 		fm_sys2(SYS_inotify_rm_watch, ino_fd, atomic_load(&w->wd));
 	else if (w->handle_len)

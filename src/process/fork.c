@@ -137,7 +137,7 @@ static void release_private(void)
 	struct fm_file *f;
 
 	fm_for_each_file(f, id)
-		if (atomic_load(&f->demote.frozen))
+		if (atomic_load(&f->demote->frozen))
 			fm_thaw(f);
 }
 
@@ -147,7 +147,7 @@ static bool can_open(const struct fm_file *f, bool writable)
 	char path[FM_PROC_FD];
 	long err;
 
-	fm_proc_fd(path, f->io.path);
+	fm_proc_fd(path, f->io->path);
 	err = fm_sys4(SYS_faccessat2, AT_FDCWD, path,
 		      writable ? R_OK | W_OK : R_OK, AT_EACCESS);
 	/* A sandbox may refuse the question, whatever it is about. */
@@ -355,14 +355,14 @@ static void mapped_for_stores(dev_t dev, ino_t ino)
 
 static void path_done(struct fm_file *f)
 {
-	fm_fd_drop(f->io.path);
-	f->io.path = -1;
+	fm_fd_drop(f->io->path);
+	f->io->path = -1;
 }
 
 static int engine_maps(struct fm_file *f, const struct fm_kmap *k, size_t n)
 {
 	char path[FM_PROC_FD];
-	int fd = fm_sys_open(fm_proc_fd(path, f->io.path), O_RDONLY, 0);
+	int fd = fm_sys_open(fm_proc_fd(path, f->io->path), O_RDONLY, 0);
 	int err = fd < 0 ? fd : 0;
 
 	for (size_t i = 0; i < n && !err; i++)
@@ -637,13 +637,13 @@ static void engine_anew(void)
 	for (uint32_t k = 0; k < nlazy; k++) {
 		if (!lazy[k])
 			continue;
-		paths[k] = lazy[k]->io.path;
-		lazy[k]->io.path = -1; /* or the reset closes it */
+		paths[k] = lazy[k]->io->path;
+		lazy[k]->io->path = -1; /* or the reset closes it */
 	}
 	fm_life_forked();
 	for (uint32_t k = 0; k < nlazy; k++)
 		if (lazy[k])
-			lazy[k]->io.path = paths[k];
+			lazy[k]->io->path = paths[k];
 }
 
 void fm_fork_child(void)

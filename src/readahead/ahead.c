@@ -97,7 +97,7 @@ static FM_FAULT uint64_t earned(const struct fm_map *m,
 {
 	const uint64_t step = fm_pages_apart(s->step, 0);
 	const uint64_t n = gaps ? FM_HUGE_PAGES : 1;
-	const uint64_t busy = fm_device_depth(m->file->io.device, n, 0);
+	const uint64_t busy = fm_device_depth(m->file->io->device, n, 0);
 
 	if (!gaps)
 		return (fm_detect_earned(s->passed, busy) + 2) * step;

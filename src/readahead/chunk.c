@@ -39,7 +39,7 @@ static FM_FAULT bool reclaim_oldest(bool frame)
 	fm_unlock(&fm_chunk_lock);
 	if (!old)
 		return false;
-	fm_count(&old->file->st.ahead_waste, old->n);
+	fm_count(&old->file->st->ahead_waste, old->n);
 	fm_chunk_clear_flags(old->file, old->first, old->n);
 	fm_chunk_release(old);
 	return true;
@@ -58,7 +58,7 @@ static FM_FAULT bool flag_page(struct fm_map *m, uint64_t i)
 		return false;
 	ok = !(fm_page_state(p) & (FP_AHEAD | FP_DIRTY | FP_WB)) &&
 	     !(fm_mode(m, i) & PM_PRESENT) &&
-	     !atomic_load(&m->file->demote.frozen) &&
+	     !atomic_load(&m->file->demote->frozen) &&
 	     (!atomic_load(&m->aliased) ||
 	      !fm_map_holder(m->file, m->pgoff + i, NULL, &j)) &&
 	     fm_space_find((uintptr_t)fm_map_addr(m, i)) == m;
@@ -134,7 +134,7 @@ static FM_FAULT bool mappable(struct fm_chunk *c, struct fm_map *m, uint64_t i,
 	return (fm_page_state(p) & FP_AHEAD) && !atomic_load(&c->dead) &&
 	       !(fm_page_state(p) & (FP_DIRTY | FP_WB)) &&
 	       !(fm_mode(m, i) & PM_PRESENT) &&
-	       !atomic_load(&m->file->demote.frozen) &&
+	       !atomic_load(&m->file->demote->frozen) &&
 	       !fm_is_shut(m->file, m->pgoff + i) &&
 	       fm_space_find((uintptr_t)fm_map_addr(m, i)) == m &&
 	       (!atomic_load(&m->aliased) ||
@@ -232,8 +232,8 @@ FM_FAULT void fm_chunk_map(struct fm_chunk *c, struct fm_map *m)
 
 	if (atomic_load(&c->dead) || c->got <= 0)
 		return;
-	fm_count(c->charged ? &m->file->st.hits_standby :
-			      &m->file->st.hits_ahead, 1);
+	fm_count(c->charged ? &m->file->st->hits_standby :
+			      &m->file->st->hits_ahead, 1);
 	if (c->charged)
 		fm_streaming_back(m->file, c->n, false);
 	else
@@ -333,7 +333,7 @@ void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 		if (!c)
 			return;
 		if (s == CH_READY || s == CH_QUEUED) {
-			fm_count(&f->st.ahead_waste, c->charged ? 0 : c->n);
+			fm_count(&f->st->ahead_waste, c->charged ? 0 : c->n);
 			fm_chunk_clear_flags(f, c->first, c->n);
 			fm_chunk_release(c);
 		} else {

@@ -25,7 +25,7 @@ FM_FAULT void fm_chunk_bell(void)
  * full disk cannot be stored to. */
 static bool asks_cache(const struct fm_chunk *c)
 {
-	return !c->uncached && !c->file->load.sparse &&
+	return !c->uncached && !c->file->load->sparse &&
 	       fm_load_asks_cache(c->file);
 }
 
@@ -57,9 +57,9 @@ static void chunk_thread_submit_queued(struct fm_ring *r)
 		ios[n++] = &c->io;
 		if (c->uncached)
 			continue; /* counted before */
-		fm_count(&c->file->st.loads, 1);
-		fm_count(&c->file->st.load_bytes, c->io.len);
-		fm_count(&c->file->st.ahead_pages, c->n);
+		fm_count(&c->file->st->loads, 1);
+		fm_count(&c->file->st->load_bytes, c->io.len);
+		fm_count(&c->file->st->ahead_pages, c->n);
 	}
 	fm_unlock(&fm_chunk_lock);
 	if (n)

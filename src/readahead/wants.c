@@ -83,7 +83,7 @@ void fm_wants_add(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets)
 	fm_unlock(&fm_chunk_lock);
 	fit = w.end - i;
 	if (fit < n)
-		fm_count(&m->file->st.ahead_refused, n - fit);
+		fm_count(&m->file->st->ahead_refused, n - fit);
 	if (fit)
 		fm_chunk_bell();
 }

@@ -58,7 +58,7 @@ int fm_file_sync(struct fm_file *f)
 /* What has been stored meanwhile is written, and the next store asks. */
 int fm_file_shared(struct fm_file *f)
 {
-	if (atomic_load(&f->load.unshare) != FM_UNSHARE_ALWAYS)
+	if (atomic_load(&f->load->unshare) != FM_UNSHARE_ALWAYS)
 		return 0;
 	return fm_file_flush(f, 0, 0);
 }
@@ -212,7 +212,7 @@ static void from_the_end(struct fm_file *f, off_t *off, off_t *len)
 	size = fm_file_size_now(f);
 	if (*off <= size)
 		return;
-	f->load.sparse = true;
+	f->load->sparse = true;
 	if (size & FM_PAGE_MASK) {
 		if (*len) /* 0: to the end, wherever it will be */
 			*len += *off - size;
@@ -231,7 +231,7 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 	from_the_end(f, &off, &len);
 	for (;;) {
 		err = try_range_lock(f, off, len, r);
-		if (err || r->space || !atomic_load(&f->demote.frozen))
+		if (err || r->space || !atomic_load(&f->demote->frozen))
 			return err;
 		fm_range_unlock(r, false, false);
 		fm_wait_frozen(f);
@@ -430,7 +430,7 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r,
 	if (!ok)
 		return false;
 	*copies += (unsigned)__builtin_popcountll(bits);
-	fm_count(&r->file->st.rewritten,
+	fm_count(&r->file->st->rewritten,
 		 (uint64_t)__builtin_popcountll(bits));
 	return true;
 }
@@ -440,15 +440,15 @@ static bool rewrite_map(struct fm_map *m, const struct fm_range *r,
 static void note_reload(struct fm_map *m)
 {
 	struct fm_file *f = m->file;
-	uint64_t now = atomic_load(&f->calls.changed_ms);
+	uint64_t now = atomic_load(&f->calls->changed_ms);
 
 	if (!fm_inplace_loose(m))
 		return;
-	if (now - atomic_load(&f->load.reloads_from) > 1000) {
-		atomic_store(&f->load.reloads_from, now);
-		atomic_store(&f->load.reloads, 0);
+	if (now - atomic_load(&f->load->reloads_from) > 1000) {
+		atomic_store(&f->load->reloads_from, now);
+		atomic_store(&f->load->reloads, 0);
 	}
-	atomic_fetch_add(&f->load.reloads, 1);
+	atomic_fetch_add(&f->load->reloads, 1);
 }
 
 static void renew_map(struct fm_map *m, struct stale *d, bool again)
@@ -543,7 +543,7 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	bool stale = false;
 
 	if (changed) {
-		atomic_store(&f->calls.changed_ms, fm_now_ms());
+		atomic_store(&f->calls->changed_ms, fm_now_ms());
 		fm_chunk_kill(f, r->first, r->stop);
 		stale = !fileio_renew(r, discard, &copies);
 	}
@@ -554,8 +554,8 @@ void fm_range_unlock(struct fm_range *r, bool changed, bool discard)
 	unlock_around(r);
 	if (stale)
 		replace_stale(r, discard);
-	if (atomic_load(&f->load.reloads) >= fm_tune.fileio_reloads &&
-	    atomic_exchange(&f->load.reloads, 0) >= fm_tune.fileio_reloads)
+	if (atomic_load(&f->load->reloads) >= fm_tune.fileio_reloads &&
+	    atomic_exchange(&f->load->reloads, 0) >= fm_tune.fileio_reloads)
 		fm_inplace_tighten(f);
 	if (!discard && copies)
 		fm_written_note(f, fm_now_ns() - from);

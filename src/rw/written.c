@@ -38,9 +38,9 @@ static bool written_ask(struct fm_file *f)
 
 void fm_written_note(struct fm_file *f, uint64_t ns)
 {
-	const uint64_t now = atomic_load(&f->calls.changed_ms);
+	const uint64_t now = atomic_load(&f->calls->changed_ms);
 
-	fm_lately_add(&f->calls.followed, now, ns);
-	if (fm_lately_pays(&f->calls.followed, now) && written_ask(f))
+	fm_lately_add(&f->calls->followed, now, ns);
+	if (fm_lately_pays(&f->calls->followed, now) && written_ask(f))
 		fm_wb_kick();
 }

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/types.h"
+struct fm_lately {
+	_Atomic uint64_t ns, at_ms;
+};
 
 /* [any] Two threads at once may lose a little of it. */
 void fm_lately_add(struct fm_lately *l, uint64_t now_ms, uint64_t ns);

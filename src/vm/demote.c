@@ -56,7 +56,7 @@ static int write_back_all(struct fm_file *f)
 		fm_demote_write_pagecache(f);
 	do {
 		err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
-		if (err && err != -EFAULT && atomic_load(&f->wb.buffered))
+		if (err && err != -EFAULT && atomic_load(&f->wb->buffered))
 			return err;
 		/* A device that does not write: the page cache takes it, as it
 		 * would have without us, and its mapping shows it. */
@@ -294,7 +294,7 @@ static int lay_and_unlink(struct fm_file *f, struct fm_list *l)
 /* Said once: it may be tried for each page. */
 void fm_say_not_demoted(struct fm_file *f, enum fm_server_reason why, int err)
 {
-	if (!atomic_exchange(&f->demote.stays_since_ms, fm_now_ms()))
+	if (!atomic_exchange(&f->demote->stays_since_ms, fm_now_ms()))
 		fm_log(FM_LOG_ERROR,
 		       "%s: cannot hand the mapping to the kernel (%s), errno "
 		       "%d: it stays with fastmap",
@@ -380,13 +380,13 @@ static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_file_passes(f, false);
 		fm_say_not_demoted(f, why, err);
 	} else {
-		atomic_store(&f->st.demote_why, (uint8_t)why);
+		atomic_store(&f->st->demote_why, (uint8_t)why);
 		atomic_store(&f->serve->vetoes, vetoes);
-		atomic_fetch_add(&f->st.demotions, 1);
+		atomic_fetch_add(&f->st->demotions, 1);
 		atomic_store(&f->server, FM_SERVER_KERNEL);
 		fm_served_file(f, fm_served_beside_engine(f->policy), why);
 		fm_errseq_note(f); /* who syncs it asks there from now on */
-		atomic_store(&f->wb.err, 0);
+		atomic_store(&f->wb->err, 0);
 		fm_server_reason_demoted(f->path, f->dev, f->ino, why);
 	}
 	fm_thaw(f);
@@ -414,7 +414,7 @@ static int cannot_leave(const struct fm_file *f, enum fm_server_reason why)
 	if (!(fm_server_reason_veto(why) & ~may) || why == FM_WHY_ENDS ||
 	    why == FM_WHY_BEYOND || why == FM_WHY_UNREADABLE)
 		return -EOPNOTSUPP;
-	return fm_only_engine_refuse(f->path, f->io.backing->text, why);
+	return fm_only_engine_refuse(f->path, f->io->backing->text, why);
 }
 
 int fm_server_change(struct fm_file *f, enum fm_server to,

@@ -79,7 +79,7 @@ void fm_demote_write_pagecache(struct fm_file *f)
 
 	/* Direct writes and the page cache do not mix; see fm_file_mixed. What
 	 * it writes is all there is. */
-	atomic_store(&f->wb.buffered, true);
+	atomic_store(&f->wb->buffered, true);
 	while (much && (fp = fm_dirty_next(f, fp, FM_MAX_FILE_PAGES)) <
 			       FM_MAX_FILE_PAGES) {
 		uint64_t stop = fm_least(fp + SLICE, FM_MAX_FILE_PAGES);
@@ -104,9 +104,9 @@ static int flush_through(struct fm_file *f)
 	if (fm_dirty_count(f) >
 	    (int64_t)(fm_cache_limit() / fm_tune.budget_reserve))
 		return 0;
-	atomic_fetch_add(&f->demote.through, 1);
+	atomic_fetch_add(&f->demote->through, 1);
 	fm_wb_file(f);
-	atomic_fetch_sub(&f->demote.through, 1);
+	atomic_fetch_sub(&f->demote->through, 1);
 	return 0;
 }
 

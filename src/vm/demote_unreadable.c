@@ -26,7 +26,7 @@ static int lay_beside(struct fm_file *f, struct fm_map *m)
 		fm_map_show_and_unlock(m, NULL);
 		return err;
 	}
-	f->demote.unreadable++;
+	f->demote->unreadable++;
 	fm_file_beside(f);
 	fm_map_retire(m, NULL);
 	return 0;
@@ -38,7 +38,8 @@ static int demote_page(struct fm_file *f, uintptr_t a)
 {
 	int err;
 
-	if (f->io.writable || f->demote.unreadable == fm_tune.demote_unreadable)
+	if (f->io->writable ||
+	    f->demote->unreadable == fm_tune.demote_unreadable)
 		return -ENOTSUP;
 	err = fm_range_cut(a, a + FM_PAGE);
 	return err ? err : lay_beside(f, fm_space_find(a));

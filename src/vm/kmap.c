@@ -40,7 +40,7 @@ struct helper {
  * copy, and neither the program nor its locks lose anything. */
 static int helper_open(const struct helper *h, int flags)
 {
-	const int other = h->file->io.path == 0 ? 1 : 0;
+	const int other = h->file->io->path == 0 ? 1 : 0;
 	int fd = fm_sys_open(h->path, flags, 0);
 
 	if (fd == -EMFILE && !fm_sys_close(other))
@@ -144,7 +144,7 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 
 	if (fm_only_engine(f))
 		return -EOPNOTSUPP;
-	fm_proc_fd(path, f->io.path);
+	fm_proc_fd(path, f->io->path);
 	err = run_helper(&h);
 	if (!may_not_open(err))
 		return err;

@@ -38,7 +38,7 @@ static void mapops_note_window(const struct fm_map *m)
 	struct fm_file *f = m->file;
 
 	if (fm_map_is_window(m))
-		f->windows.idle = was_touched(m) ? 0 : f->windows.idle + 1;
+		f->idle = was_touched(m) ? 0 : f->idle + 1;
 }
 
 static int unmap_one(struct fm_map *m)

@@ -12,6 +12,7 @@
 
 #include "base/proc.h"
 #include "base/sys.h"
+#include "io/io.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
@@ -35,7 +36,7 @@ static void *map_by(int fd, size_t len, off_t off)
 static void *map_anew(const struct fm_file *f, size_t len, off_t off)
 {
 	char path[FM_PROC_FD];
-	int fd = fm_sys_open(fm_proc_fd(path, f->io.path),
+	int fd = fm_sys_open(fm_proc_fd(path, f->io->path),
 			     O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
 	void *p;
 

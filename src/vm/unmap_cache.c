@@ -75,7 +75,7 @@ static bool unmap_cache_settled(const struct fm_file *f, const struct stat *st)
 	struct timespec now;
 	int64_t age;
 
-	if (fm_fine_times(f->io.path))
+	if (fm_fine_times(f->io->path))
 		return true;
 	fm_clock(CLOCK_REALTIME, &now);
 	age = (now.tv_sec - st->st_ctim.tv_sec) * 1000000000ll +
@@ -101,7 +101,7 @@ static bool worth_it(struct fm_map *m)
 	if (!m->shared || len < fm_tune.unmap_cache_least || m->mbase ||
 	    takes_longer(m) ||
 	    fm_map_pages(m) != m->modes->used || atomic_load(&m->aliased) ||
-	    atomic_load(&m->file->windows.repeated) ||
+	    atomic_load(&m->file->by_pieces) ||
 	    fm_kernel_serves(m->file) || !fm_store_of(m->file)->keeps ||
 	    fm_memory_locked() || atomic_load(&fm_fds_shared))
 		return false;
@@ -267,7 +267,7 @@ bool fm_unmap_cache_put(struct fm_map *m)
 	if (!worth_it(m) || fm_dirty_next(m->file, m->pgoff, end) < end ||
 	    fm_pinned(fm_map_addr(m, 0), fm_map_pages(m) << FM_PAGE_SHIFT) ||
 	    !quiet || !quiet(m->file) ||
-	    fm_sys_fstat(m->file->io.path, &st) || st.st_ino != m->file->ino ||
+	    fm_sys_fstat(m->file->io->path, &st) || st.st_ino != m->file->ino ||
 	    !st.st_nlink || !unmap_cache_settled(m->file, &st))
 		return false;
 	mode = fm_sys_anon(fm_map_pages(m));
@@ -395,7 +395,7 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 
 	if (!atomic_load(&pages) || !m->shared ||
 	    fm_map_pages(m) < fm_tune.unmap_cache_least >> FM_PAGE_SHIFT ||
-	    fm_sys_fstat(m->file->io.path, &st) ||
+	    fm_sys_fstat(m->file->io->path, &st) ||
 	    !unmap_cache_find(m, &st, &k))
 		return 0;
 	n = unmap_cache_held(&k, 0);
@@ -408,8 +408,8 @@ int fm_unmap_cache_take(struct fm_map *m, int prot)
 			fm_sys_munmap(k.mem, k.len);
 		fm_cache_uncharge(m->file, n);
 	} else {
-		fm_count(&m->file->st.hits_kept, pages_back(m, &k));
-		if (fm_sys_fstat(m->file->io.path, &st) || !unchanged(&k, &st))
+		fm_count(&m->file->st->hits_kept, pages_back(m, &k));
+		if (fm_sys_fstat(m->file->io->path, &st) || !unchanged(&k, &st))
 			fm_map_each(m, 0, fm_map_pages(m),
 				    unmap_cache_forget_page, NULL);
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/epoch.h"
+#include "base/file_part.h"
 #include "base/log.h"
 #include "base/pause.h"
 #include "engine.h"
@@ -11,6 +12,8 @@
 #include "io/io.h"
 #include "map/map.h"
 #include "tunables.h"
+
+FM_FILE_PART(failed)
 
 #define RUNS 64       /* writes in flight per thread */
 #define DEEP FM_RING_DEPTH /* in two threads that wait for all of it */
@@ -121,10 +124,10 @@ static FM_FAULT void note_error(struct fm_file *f, int err)
 {
 	if (!fm_wb_err_note(f, err))
 		return;
-	fm_count(&f->st.wb_errors, 1);
-	atomic_store(&f->wb.failed_ms, fm_now_ms());
+	fm_count(&f->st->wb_errors, 1);
+	atomic_store(&f->failed->ms, fm_now_ms());
 	atomic_store(&fm_wb_failed_ms, fm_now_ms());
-	if (atomic_exchange(&f->wb.told, (uint32_t)-err) != (uint32_t)-err)
+	if (atomic_exchange(&f->failed->told, (uint32_t)-err) != (uint32_t)-err)
 		fm_log(FM_LOG_ERROR,
 		       "%s: write-back failed, errno %d: %s; the data stays in "
 		       "memory and is tried again; free space or check the "
@@ -147,8 +150,8 @@ static FM_FAULT void count_run(struct wb *w, const struct wb_run *r, bool ok)
 	int err = r->io.res < 0 ? r->io.res : -EIO;
 
 	if (ok) {
-		fm_count(&r->f->st.writebacks, r->n);
-		fm_count(&r->f->st.wb_bytes, r->io.len);
+		fm_count(&r->f->st->writebacks, r->n);
+		fm_count(&r->f->st->wb_bytes, r->io.len);
 	} else {
 		note_error(r->f, err);
 		if (err == -EFAULT && !ends_before(r))
@@ -239,7 +242,7 @@ static FM_FAULT bool stores(struct fm_io *io, uint64_t size)
 {
 	long n;
 
-	if (!io->file->wb.mapped && (io->off | (FM_PAGE - 1)) < size - 1)
+	if (!io->file->wb->mapped && (io->off | (FM_PAGE - 1)) < size - 1)
 		return false;
 	n = fm_witness_store(io->file, io->off, io->buf, io->len);
 	if (n >= 0 && n < (long)io->len)
@@ -291,7 +294,7 @@ static FM_FAULT bool wb_is_refused(struct fm_io *io)
 			     io->res != -EPERM))
 		return false;
 	if (io->nowait && io->res == -EOPNOTSUPP) {
-		atomic_store(&io->file->wb.waits, true);
+		atomic_store(&io->file->failed->waits, true);
 		return true;
 	}
 	io->buffered = true;
@@ -385,10 +388,10 @@ static FM_FAULT void submit(struct wb *w, struct fm_map *m, uint64_t i,
 	io->off = (m->pgoff + i) << FM_PAGE_SHIFT;
 	io->len = len;
 	io->buffered =
-		!fm_inflight_allow_direct(f) || atomic_load(&f->wb.sheds) ||
-		atomic_load(&f->demote.through) || len % f->io.dio_align != 0;
+		!fm_inflight_allow_direct(f) || atomic_load(&f->wb->sheds) ||
+		atomic_load(&f->demote->through) || len % f->io->dio_align != 0;
 	io->nowait = !io->buffered && !is_last && !fm_sys_confined() &&
-		     !atomic_load(&f->wb.waits);
+		     !atomic_load(&f->failed->waits);
 	r->f = f;
 	r->first = m->pgoff + i;
 	r->n = n;
@@ -503,8 +506,8 @@ static FM_FAULT void see_need(struct wb *w, struct fm_file *f)
 
 	w->sheds = !w->wait && (urgent || wb_is_over());
 	w->yields = w->background && !w->sheds;
-	if (w->sheds && urgent && !atomic_load(&f->wb.sheds))
-		atomic_store(&f->wb.sheds, true);
+	if (w->sheds && urgent && !atomic_load(&f->wb->sheds))
+		atomic_store(&f->wb->sheds, true);
 }
 
 static FM_FAULT void write_range(struct wb *w, struct fm_file *f,
@@ -684,7 +687,7 @@ int fm_wb_file(struct fm_file *f)
 	int err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
 
 	if (!err && fm_dirty_count(f) == 0)
-		atomic_store(&f->wb.dirty_since_ms, 0);
+		atomic_store(&f->wb->dirty_since_ms, 0);
 	return err;
 }
 
@@ -696,11 +699,11 @@ int fm_wb_file(struct fm_file *f)
  */
 void fm_file_mixed(struct fm_file *f)
 {
-	if (atomic_load(&f->wb.mixed))
+	if (atomic_load(&f->wb->mixed))
 		return;
-	atomic_store(&f->wb.buffered, true);
+	atomic_store(&f->wb->buffered, true);
 	fm_wb_file(f);
-	atomic_store(&f->wb.mixed, true); /* until now everybody waits */
+	atomic_store(&f->wb->mixed, true); /* until now everybody waits */
 }
 
 int fm_wb_each(int (*fn)(struct fm_file *f))
@@ -753,7 +756,7 @@ int fm_wb_sync(struct fm_file *f)
 
 int fm_wb_error(struct fm_file *f)
 {
-	return -(int)atomic_exchange(&f->wb.err, 0);
+	return -(int)atomic_exchange(&f->wb->err, 0);
 }
 
 void fm_wb_runs_reset(void)

@@ -15,6 +15,13 @@
 #include "base/up.h"
 #include "file/file.h"
 
+/* A write-back that failed, or could not be begun without a wait. */
+struct fm_file_failed {
+	_Atomic uint32_t told; /* the last errno that was said */
+	_Atomic uint64_t ms;   /* when it failed last */
+	_Atomic bool waits;    /* knows no write that does not wait */
+};
+
 /* [any] Write every page of [first, end) that was dirty when called. `wait`:
  * also pages that are locked or in flight right now. 0 or the first -errno. */
 int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);

@@ -61,7 +61,7 @@ static FM_FAULT bool is_recent(uint64_t ms)
 
 bool fm_wb_refused(const struct fm_file *f)
 {
-	uint64_t ms = atomic_load(&f->wb.failed_ms);
+	uint64_t ms = atomic_load(&f->failed->ms);
 
 	return ms && fm_now_ms() < ms + FM_SECOND_MS;
 }
@@ -120,7 +120,7 @@ static FM_FAULT unsigned write_file_some(uint32_t id, enum fm_wb_way way,
 	uint64_t from;
 
 	if (f && fm_dirty_count(f) > 0 &&
-	    !is_recent(atomic_load(&f->wb.failed_ms))) {
+	    !is_recent(atomic_load(&f->failed->ms))) {
 		from = wb_thread_claim(f, at, most);
 		fm_wb_some_of(f, from, FM_MAX_FILE_PAGES, way, most, &pages);
 		wb_thread_release(f, at, from, most);
@@ -216,17 +216,17 @@ static void wb_thread_every_second(void)
 	for (uint32_t id = 0; id < fm_file_top(); id++) {
 		unsigned e = fm_epoch_enter();
 		struct fm_file *f = fm_file_at(id);
-		uint64_t since = f ? atomic_load(&f->wb.dirty_since_ms) : 0;
+		uint64_t since = f ? atomic_load(&f->wb->dirty_since_ms) : 0;
 
 		if (f && !since && fm_dirty_count(f) > 0)
-			atomic_store(&f->wb.dirty_since_ms, now);
+			atomic_store(&f->wb->dirty_since_ms, now);
 
 		if (since && f->policy->wb_interval_ms &&
 		    now - since >= f->policy->wb_interval_ms) {
-			atomic_store(&f->wb.dirty_since_ms, 0);
+			atomic_store(&f->wb->dirty_since_ms, 0);
 			fm_wb_range(f, 0, FM_MAX_FILE_PAGES, false);
 			if (fm_dirty_count(f))
-				atomic_store(&f->wb.dirty_since_ms, now);
+				atomic_store(&f->wb->dirty_since_ms, now);
 		}
 		fm_epoch_leave(e);
 	}

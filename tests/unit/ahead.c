@@ -24,7 +24,12 @@
 #define CHUNKS 65536
 
 static struct fm_policy policy = { .map_ahead = 32 << 20 };
-static struct fm_file file = { .policy = &policy };
+static struct fm_file_io own;
+static struct fm_file_stats counts;
+static struct fm_file_streaming streaming;
+static struct fm_file_shares shares;
+static struct fm_file file = { .policy = &policy, .io = &own, .st = &counts,
+			       .streaming = &streaming, .shares = &shares };
 static struct fm_map pieces[2], *map = pieces; /* the one that is read */
 static uint32_t ahead[PAGES]; /* chunk that covers the page, or 0 */
 static bool present[PAGES];

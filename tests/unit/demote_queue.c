@@ -17,6 +17,7 @@
 
 /* Instead of the table. */
 static struct fm_file files[FILES];
+static struct fm_file_demote asked_of[FILES];
 static char done[64]; /* a letter for each file, in order */
 static struct fm_file *asks_again;
 static uint32_t again;
@@ -52,7 +53,9 @@ FM_UP(demote_queue, serve)
 
 static int begin(void **state)
 {
-	memset(files, 0, sizeof(files));
+	memset(asked_of, 0, sizeof(asked_of));
+	for (int k = 0; k < FILES; k++)
+		files[k].demote = &asked_of[k];
 	memset(done, 0, sizeof(done));
 	asks_again = NULL;
 	fm_demote_queue_reset();
@@ -99,8 +102,8 @@ static void asked_meanwhile_is_done_again(void **state)
 
 static void counts_may_wrap(void **state)
 {
-	atomic_store(&files[0].demote.asked, UINT32_MAX);
-	atomic_store(&files[0].demote.answered, UINT32_MAX);
+	atomic_store(&asked_of[0].asked, UINT32_MAX);
+	atomic_store(&asked_of[0].answered, UINT32_MAX);
 	fm_demote_ask(&files[0], (enum fm_server_reason)'a');
 	assert_false(fm_demote_wait(&files[0], 0, 0));
 	fm_demote_queue_serve();

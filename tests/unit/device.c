@@ -19,15 +19,17 @@ static int made_up_clock(clockid_t clock, struct timespec *ret)
 
 struct world {
 	struct fm_file f;
+	struct fm_file_io io;
 };
 
-static struct world world_of(dev_t dev)
+static struct world *world_of(dev_t dev)
 {
-	struct world w = { .f = { .dev = dev } };
+	static struct world w;
 
-	w.f.io.device = fm_device_of(dev);
-	atomic_init(&w.f.io.store, &fm_store_pread);
-	return w;
+	w = (struct world){ .f = { .dev = dev, .io = &w.io } };
+	w.io.device = fm_device_of(dev);
+	atomic_init(&w.io.store, &fm_store_pread);
+	return &w;
 }
 
 static struct fm_io read_of(struct fm_file *f, uint64_t pages)
@@ -62,118 +64,118 @@ static void together(struct fm_file *f, unsigned n, uint64_t pages, uint64_t ns)
 
 static void unknown_is_a_common_disk(void **state)
 {
-	struct world w = world_of(1);
+	struct world *w = world_of(1);
 
-	assert_int_equal(fm_device_even(&w.f), 24);
-	assert_int_equal(fm_device_even_among(&w.f), 0);
-	assert_int_equal(fm_device_ns(&w.f, 0), 100000);
+	assert_int_equal(fm_device_even(&w->f), 24);
+	assert_int_equal(fm_device_even_among(&w->f), 0);
+	assert_int_equal(fm_device_ns(&w->f, 0), 100000);
 }
 
 static void a_line_through_reads_that_are_alone(void **state)
 {
-	struct world w = world_of(2);
+	struct world *w = world_of(2);
 
 	for (unsigned k = 0; k < 200; k++)
-		alone(&w.f, k % 2 ? 1 : 65, k % 2 ? 6020000 : 7300000);
-	assert_in_range(fm_device_ns(&w.f, 0), 5900000, 6100000);
-	assert_in_range(fm_device_even(&w.f), 250, 350); /* 6 ms at 20 us */
+		alone(&w->f, k % 2 ? 1 : 65, k % 2 ? 6020000 : 7300000);
+	assert_in_range(fm_device_ns(&w->f, 0), 5900000, 6100000);
+	assert_in_range(fm_device_even(&w->f), 250, 350); /* 6 ms at 20 us */
 }
 
 /* Held back to 150 a second: 15 at once, and then none for 0.1 s. What it takes
  * on the average is the fixed part, whatever sizes the slow ones had. */
 static void a_disk_in_bursts(void **state)
 {
-	struct world w = world_of(7);
+	struct world *w = world_of(7);
 
 	for (unsigned k = 0; k < 300; k++)
-		alone(&w.f, k % 7 ? 1 : 3, k % 15 == 14 ? 98600000 : 100000);
-	assert_in_range(fm_device_ns(&w.f, 0), 4500000, 8500000);
-	assert_in_range(fm_device_even(&w.f), 250, 4096);
+		alone(&w->f, k % 7 ? 1 : 3, k % 15 == 14 ? 98600000 : 100000);
+	assert_in_range(fm_device_ns(&w->f, 0), 4500000, 8500000);
+	assert_in_range(fm_device_even(&w->f), 250, 4096);
 }
 
 /* Latencies overlap, or do not: the same alone, not among others. */
 static void many_at_once_tell_a_disk_from_a_network(void **state)
 {
-	struct world w = world_of(3);
+	struct world *w = world_of(3);
 
 	for (unsigned k = 0; k < 40; k++)
-		together(&w.f, 16, k % 2 ? 1 : 65, k % 2 ? 110000 : 750000);
-	assert_in_range(fm_device_even_among(&w.f), 8, 12); /* 100 us at 10 */
+		together(&w->f, 16, k % 2 ? 1 : 65, k % 2 ? 110000 : 750000);
+	assert_in_range(fm_device_even_among(&w->f), 8, 12); /* 100 us at 10 */
 }
 
 /* What is never tried is never known: reads of one size ask for others. */
 static void one_size_asks_for_another(void **state)
 {
-	struct world w = world_of(4);
+	struct world *w = world_of(4);
 	unsigned asked = 0;
 
 	for (unsigned k = 0; k < 80; k++) {
-		together(&w.f, 8, 1, 1000000); /* a point of the line */
-		asked += fm_device_wants_other(&w.f);
+		together(&w->f, 8, 1, 1000000); /* a point of the line */
+		asked += fm_device_wants_other(&w->f);
 	}
 	assert_in_range(asked, 1, 4);
 	/* 1 ms, and what is assumed of a page */
-	assert_in_range(fm_device_even_among(&w.f), 200, 260);
+	assert_in_range(fm_device_even_among(&w->f), 200, 260);
 }
 
 /* Nor for long. */
 static void a_stall_does_not_count_in_full(void **state)
 {
-	struct world w = world_of(5);
+	struct world *w = world_of(5);
 
 	for (unsigned k = 0; k < 100; k++)
-		alone(&w.f, k % 2 ? 1 : 17, k % 2 ? 101000 : 117000);
-	alone(&w.f, 1, 20000000000);
-	assert_in_range(fm_device_ns(&w.f, 1), 90000, 3000000);
+		alone(&w->f, k % 2 ? 1 : 17, k % 2 ? 101000 : 117000);
+	alone(&w->f, 1, 20000000000);
+	assert_in_range(fm_device_ns(&w->f, 1), 90000, 3000000);
 	for (unsigned k = 0; k < 2000; k++)
-		alone(&w.f, k % 2 ? 1 : 17, k % 2 ? 101000 : 117000);
-	assert_in_range(fm_device_ns(&w.f, 1), 90000, 130000);
+		alone(&w->f, k % 2 ? 1 : 17, k % 2 ? 101000 : 117000);
+	assert_in_range(fm_device_ns(&w->f, 1), 90000, 130000);
 }
 
 /* Its pages take what memory does, and a read of one hardly more. */
 static void memory_is_told_by_short_reads(void **state)
 {
-	struct world w = world_of(9);
+	struct world *w = world_of(9);
 
 	for (unsigned k = 0; k < 200; k++)
-		alone(&w.f, k % 8 ? 1 : 8, k % 8 ? 2000 : 14000);
-	assert_in_range(fm_device_memory_ns(&w.f), 1, 20000);
+		alone(&w->f, k % 8 ? 1 : 8, k % 8 ? 2000 : 14000);
+	assert_in_range(fm_device_memory_ns(&w->f), 1, 20000);
 }
 
 /* Of a long read its pages take nearly all on any device. */
 static void long_reads_make_no_memory(void **state)
 {
-	struct world w = world_of(10);
+	struct world *w = world_of(10);
 
 	for (unsigned k = 0; k < 200; k++)
-		alone(&w.f, 512, k % 9 ? 10000000 : 11000000);
-	assert_int_equal(fm_device_memory_ns(&w.f), 0);
+		alone(&w->f, 512, k % 9 ? 10000000 : 11000000);
+	assert_int_equal(fm_device_memory_ns(&w->f), 0);
 }
 
 /* Most reads of one that is held back take no time, and its pages some. */
 static void nor_do_bursts(void **state)
 {
-	struct world w = world_of(11);
+	struct world *w = world_of(11);
 
 	for (unsigned k = 0; k < 600; k++)
-		alone(&w.f, k % 2 ? 1 : 8, k % 15 == 14 ? 98600000 : 100000);
-	assert_int_equal(fm_device_memory_ns(&w.f), 0);
+		alone(&w->f, k % 2 ? 1 : 8, k % 15 == 14 ? 98600000 : 100000);
+	assert_int_equal(fm_device_memory_ns(&w->f), 0);
 }
 
 /* Cut short by the end of the file, or failed. */
 static void a_short_read_says_nothing(void **state)
 {
-	struct world w = world_of(6);
+	struct world *w = world_of(6);
 	struct fm_device_figures d;
-	struct fm_io io = read_of(&w.f, 4);
+	struct fm_io io = read_of(&w->f, 4);
 
 	io.res = 100;
 	fm_device_begin(&io);
 	fm_device_end(&io);
-	fm_device_figures(&w.f, &d);
+	fm_device_figures(&w->f, &d);
 	assert_int_equal(d.reads, 0);
-	alone(&w.f, 1, 1000);
-	fm_device_figures(&w.f, &d);
+	alone(&w->f, 1, 1000);
+	fm_device_figures(&w->f, &d);
 	assert_int_equal(d.reads, 1); /* and it is not in flight any more */
 }
 

@@ -10,9 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/file_part.h"
 #include "base/types.h"
 #include "engine.h"
 #include "file/inflight_io.h"
+#include "io/io.h"
 #include "io/io.h"
 
 static int file, other;
@@ -39,13 +42,15 @@ static int setup(void **state)
 static bool unseen(void)
 {
 	static const struct fm_store direct = { .direct = true };
-	struct fm_file f = {
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.io.store = &direct,
-	};
+	struct fm_file *f = fm_file_alloc();
+	bool seen;
 
-	return !fm_inflight_allow_direct(&f);
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	f->io->store = &direct;
+	seen = fm_inflight_allow_direct(f);
+	fm_free(f);
+	return !seen;
 }
 
 static void become(int fd, int from, bool said)
@@ -163,7 +168,8 @@ static void test_write_closed(void **state)
 /* Reads look as long as one file is stored to, however often that is said. */
 static void test_look(void **state)
 {
-	static struct fm_file a, b;
+	struct fm_file_calls of_a = { 0 }, of_b = { 0 };
+	struct fm_file a = { .calls = &of_a }, b = { .calls = &of_b };
 
 	assert_false(fm_inflight_look());
 	fm_inflight_stored(&a);

@@ -9,12 +9,13 @@
 #include "file/file.h"
 #include "serve/serve.h"
 
-static struct fm_file f;
 static struct fm_choice choice;
+static struct fm_file_stats counts;
+static struct fm_file f = { .choice = &choice, .st = &counts };
 
 static int begin(void **state)
 {
-	memset(&f, 0, sizeof(f));
+	memset(&counts, 0, sizeof(counts));
 	f.choice = &choice;
 	return 0;
 }
@@ -34,7 +35,7 @@ static void the_last_ones_are_kept_with_their_costs(void **state)
 
 	for (unsigned i = 0; i <= n; i++)
 		change(i);
-	fm_served_read(&f.st.served, &s);
+	fm_served_read(&counts.served, &s);
 	assert_int_equal(s.changes, n); /* the first one is none */
 	for (unsigned i = n - FM_SERVED_CHANGES; i < n; i++) {
 		const struct fm_served_change *c =
@@ -63,13 +64,13 @@ static void who_goes_on_has_served_since_before(void **state)
 	struct fm_served a, b;
 
 	fm_served_file(&f, FM_BY_ENGINE, FM_WHY_NONE);
-	fm_served_read(&f.st.served, &a);
+	fm_served_read(&counts.served, &a);
 	fm_sys_sleep_us(5000);
 	fm_served_file(&f, FM_BY_ENGINE, FM_WHY_NONE);
-	fm_served_read(&f.st.served, &b);
+	fm_served_read(&counts.served, &b);
 	assert_int_equal(a.by_since_ms, b.by_since_ms);
 	fm_served_file(&f, FM_BY_ADVISED, FM_WHY_ASKED);
-	fm_served_read(&f.st.served, &b);
+	fm_served_read(&counts.served, &b);
 	assert_true(b.by_since_ms > a.by_since_ms);
 }
 

@@ -17,6 +17,8 @@
 
 static struct fm_policy policy[FILES];
 static struct fm_file file[FILES];
+static struct fm_file_shares shares[FILES];
+static struct fm_file_streaming streaming[FILES];
 
 /* A cache of PAGES pages, files that are longer, no keys. */
 static int begin(void **state)
@@ -28,7 +30,11 @@ static int begin(void **state)
 			.cache_share = { .percent = 100 },
 			.priority = FM_PRIORITY_NORMAL,
 		};
-		file[k] = (struct fm_file){ .size = PAGES * 2 * FM_PAGE };
+		shares[k] = (struct fm_file_shares){ 0 };
+		streaming[k] = (struct fm_file_streaming){ 0 };
+		file[k] = (struct fm_file){ .size = PAGES * 2 * FM_PAGE,
+					    .shares = &shares[k],
+					    .streaming = &streaming[k] };
 	}
 	return 0;
 }
@@ -43,7 +49,7 @@ static int end(void **state)
 
 	for (int k = 0; k < FILES; k++) {
 		fm_shares_apply(&file[k], &plain);
-		assert_int_equal(file[k].shares.pool, FM_POOL_NORMAL);
+		assert_int_equal(file[k].shares->pool, FM_POOL_NORMAL);
 		fm_cache_uncharge(&file[k], (uint64_t)fm_cache_of(&file[k]));
 	}
 	assert_int_equal(fm_cache_resident(), 0);
@@ -100,16 +106,16 @@ static void test_furthest_above_its_share(void **state)
 	has(0, 300); /* 1.5 times */
 	has(1, 160); /* 1.6 times */
 	has(2, 340);
-	assert_int_equal(victim(), file[1].shares.pool);
-	lose(1, file[1].shares.pool, 20);
-	assert_int_equal(victim(), file[0].shares.pool);
-	lose(0, file[0].shares.pool, 100);
-	assert_int_equal(victim(), file[1].shares.pool);
+	assert_int_equal(victim(), file[1].shares->pool);
+	lose(1, file[1].shares->pool, 20);
+	assert_int_equal(victim(), file[0].shares->pool);
+	lose(0, file[0].shares->pool, 100);
+	assert_int_equal(victim(), file[1].shares->pool);
 	/* It is dirty: the other one is asked, then who has no share. */
 	assert_int_not_equal(
-		fm_shares_victim(0, 1, 1ull << file[1].shares.pool, &most),
+		fm_shares_victim(0, 1, 1ull << file[1].shares->pool, &most),
 		FM_EVICT_POOLS);
-	lose(1, file[1].shares.pool, 40);
+	lose(1, file[1].shares->pool, 40);
 	for (int k = 0; k < 100; k++)
 		assert_true(victim() < FM_EVICT_POOLS);
 }
@@ -120,8 +126,8 @@ static void test_share_of_nothing(void **state)
 	policy[0].cache_share = (struct fm_cache_part){ .bytes = 0 };
 	has(0, 1);
 	has(1, PAGES - 1);
-	assert_int_equal(victim(), file[0].shares.pool);
-	lose(0, file[0].shares.pool, 1);
+	assert_int_equal(victim(), file[0].shares->pool);
+	lose(0, file[0].shares->pool, 1);
 	assert_int_equal(victim(), FM_POOL_NORMAL);
 }
 
@@ -237,7 +243,7 @@ static void test_floor(void **state)
 		lose(1, FM_POOL_NORMAL, 1);
 	}
 	has(0, 1); /* above it: both, by what they have */
-	assert_int_equal(victim(), file[0].shares.pool);
+	assert_int_equal(victim(), file[0].shares->pool);
 	assert_int_equal(fm_shares_of(&file[0]).floor, 400);
 }
 
@@ -250,8 +256,8 @@ static void test_floors_are_scaled(void **state)
 	has(2, 100);
 	assert_in_range(fm_shares_of(&file[0]).floor, 348, 350);
 	assert_in_range(fm_shares_of(&file[1]).floor, 348, 350);
-	lose(0, file[0].shares.pool, 2);
-	lose(1, file[1].shares.pool, 2);
+	lose(0, file[0].shares->pool, 2);
+	lose(1, file[1].shares->pool, 2);
 	assert_int_equal(victim(), FM_POOL_NORMAL);
 	lose(2, FM_POOL_NORMAL, 100); /* only they are left: no dead end */
 	assert_true(victim() >= FM_POOL_OWN && victim() < FM_EVICT_POOLS);
@@ -291,7 +297,7 @@ static void test_pinned_minute(void **state)
 	assert_int_equal(fm_file_grow_leaves(&file[0], 0, PAGES), 0);
 	fm_shares_apply(&file[0], &policy[0]);
 	fm_shares_come(&file[0], 60, 10);
-	file[0].shares.since_ms -= 60000;
+	file[0].shares->since_ms -= 60000;
 	fm_shares_come(&file[0], 100, 1);
 	for (uint64_t fp = 0; fp < PAGES; fp++)
 		assert_int_equal(fm_shares_pinned(&file[0], fp),
@@ -304,6 +310,7 @@ static void test_pinned_minute(void **state)
 static void test_many_files(void **state)
 {
 	static struct fm_file many[FM_EVICT_POOLS];
+	static struct fm_file_shares of[FM_EVICT_POOLS];
 	const struct fm_policy all = { .cache_share = { .percent = 100 },
 				       .priority = FM_PRIORITY_NORMAL };
 	int fd = dup(2);
@@ -311,12 +318,14 @@ static void test_many_files(void **state)
 	policy[0].cache_share = (struct fm_cache_part){ .percent = 10 };
 	policy[0].priority = FM_PRIORITY_HIGH;
 	close(2); /* one line, which is expected */
-	for (int k = 0; k < FM_EVICT_POOLS; k++)
+	for (int k = 0; k < FM_EVICT_POOLS; k++) {
+		many[k].shares = &of[k];
 		fm_shares_apply(&many[k], &policy[0]);
+	}
 	dup2(fd, 2);
 	close(fd);
 	for (int k = 0; k < FM_EVICT_POOLS; k++)
-		assert_int_equal(many[k].shares.pool,
+		assert_int_equal(of[k].pool,
 				 k < FM_EVICT_POOLS - FM_POOL_OWN ?
 					 k + FM_POOL_OWN : FM_POOL_HIGH);
 	for (int k = 0; k < FM_EVICT_POOLS; k++)

@@ -32,7 +32,8 @@ static int open_temp(struct stat *st)
 
 static void policy_chooses_page_cache(void **state)
 {
-	struct fm_file f = { .io.buffered = -1, .io.direct = -1 };
+	struct fm_file_io own = { .buffered = -1, .direct = -1 };
+	struct fm_file f = { .io = &own };
 	const struct fm_store *s;
 	struct stat st;
 	int fd = open_temp(&st);
@@ -42,15 +43,16 @@ static void policy_chooses_page_cache(void **state)
 	assert_string_equal(s->name, "pagecache");
 	assert_false(s->direct);
 	assert_true(s->keeps);
-	assert_int_not_equal(f.io.dio_align, 0); /* write-back divides by it */
+	assert_int_not_equal(f.io->dio_align, 0); /* write-back divides by it */
 	close(fd);
 }
 
 /* No ring has been started here. */
 static void page_cache_reads_by_pread(void **state)
 {
-	struct fm_file f = { .io.buffered = -1, .io.direct = -1,
-			     .io.was = { -1, -1 } };
+	struct fm_file_io own = { .buffered = -1, .direct = -1,
+				  .was = { -1, -1 } };
+	struct fm_file f = { .io = &own };
 	char buf[32] = "";
 	struct fm_io io = { .file = &f, .buf = buf, .len = sizeof(buf),
 			    .op = FM_READ };
@@ -60,7 +62,7 @@ static void page_cache_reads_by_pread(void **state)
 	f.policy = &buffered;
 	f.dev = st.st_dev;
 	f.ino = st.st_ino;
-	atomic_init(&f.io.store, fm_store_choose(&f, fd, &st));
+	atomic_init(&f.io->store, fm_store_choose(&f, fd, &st));
 	assert_int_equal(fm_store_of(&f)->open(&f, fd, O_RDONLY, true), 0);
 	assert_true(fm_rings_start(1, false) == 1);
 	assert_int_equal(fm_io_once(&io), 12);
@@ -73,25 +75,27 @@ static void page_cache_reads_by_pread(void **state)
 static void null_takes_holes_only(void **state)
 {
 	char *env[] = { "FASTMAP_NULL_STORE=1", NULL };
+	struct fm_file_io own = { 0 };
 	struct fm_file f = { .path = "/tmp/a.null-store",
-			     .policy = &buffered };
+			     .policy = &buffered, .io = &own };
 	struct stat hole = { .st_blocks = 0 }, full = { .st_blocks = 8 };
 
 	fm_policy_load("store", env);
 	assert_ptr_equal(fm_store_choose(&f, -1, &hole), &fm_store_null);
-	assert_int_not_equal(f.io.dio_align, 0);
+	assert_int_not_equal(f.io->dio_align, 0);
 	assert_ptr_not_equal(fm_store_choose(&f, -1, &full), &fm_store_null);
 }
 
 static void null_reads_zeros_and_forgets(void **state)
 {
-	struct fm_file f = { .id = 0 };
+	struct fm_file_io own = { 0 };
+	struct fm_file f = { .io = &own };
 	char buf[4096];
 	struct fm_io io = { .file = &f, .buf = buf, .len = sizeof(buf),
 			    .op = FM_READ };
 
 	memset(buf, 1, sizeof(buf));
-	atomic_init(&f.io.store, &fm_store_null);
+	atomic_init(&f.io->store, &fm_store_null);
 	assert_int_equal(fm_io_once(&io), sizeof(buf));
 	assert_int_equal(buf[0] | buf[4095], 0);
 	io.op = FM_WRITE;

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file_part.h"
 #include "base/sys.h"
 #include "file/file.h"
 #include "file/witness.h"
@@ -18,8 +19,7 @@
 #define SIZE (3 * FM_PAGE)
 
 static struct fm_policy policy = { .io = FM_IO_BUFFERED };
-static struct fm_file f = { .io.buffered = -1, .io.direct = -1,
-			    .io.was = { -1, -1 }, .policy = &policy };
+static struct fm_file *f;
 
 static int setup(void **state)
 {
@@ -32,11 +32,14 @@ static int setup(void **state)
 	unlink(name);
 	if (ftruncate(fd, SIZE) || fstat(fd, &st))
 		return -1;
-	f.dev = st.st_dev;
-	f.ino = st.st_ino;
-	f.io.path = fd;
-	atomic_init(&f.io.store, fm_store_choose(&f, fd, &st));
-	return fm_store_of(&f)->open(&f, fd, O_RDWR, true);
+	f = fm_file_alloc();
+	f->policy = &policy;
+	f->io->buffered = f->io->direct = f->io->was[0] = f->io->was[1] = -1;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	f->io->path = fd;
+	atomic_init(&f->io->store, fm_store_choose(f, fd, &st));
+	return fm_store_of(f)->open(f, fd, O_RDWR, true);
 }
 
 static void descriptors(rlim_t n)
@@ -51,7 +54,7 @@ static void descriptors(rlim_t n)
 static int call(void)
 {
 	static char page[FM_PAGE];
-	struct fm_io io = { .file = &f, .buf = page, .len = FM_PAGE,
+	struct fm_io io = { .file = f, .buf = page, .len = FM_PAGE,
 			    .op = FM_WRITE, .buffered = true };
 	int err = fm_witness_call(&io);
 
@@ -76,12 +79,12 @@ static void all_are_taken(void **state)
 {
 	static char page[FM_PAGE];
 	static struct fm_io io[64];
-	const struct fm_io direct = { .file = &f };
+	const struct fm_io direct = { .file = f };
 	unsigned n = 0;
 
 	for (;; n++) {
 		assert_true(n < sizeof(io) / sizeof(*io));
-		io[n] = (struct fm_io){ .file = &f, .buf = page, .len = FM_PAGE,
+		io[n] = (struct fm_io){ .file = f, .buf = page, .len = FM_PAGE,
 					.op = FM_WRITE, .buffered = true };
 		if (fm_witness_busy(&io[n]))
 			break;
