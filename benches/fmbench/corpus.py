@@ -15,10 +15,16 @@ SERVERS = ("engine", "advised", "kernel")
 CHOICES = (*SERVERS, "auto")
 SECONDS = 6.0
 SHAPES = {s.name: s for s in workloads.SHAPES}
+# Becomes the program once all is read that it needs itself, else that would wait for
+# the device, and take the memory whenever it got round to it.
 HOG = """import os, sys, time
-time.sleep(float(sys.argv[2]))
-taken = bytearray(int(sys.argv[1]))
-time.sleep(float(sys.argv[3]))
+if not os.fork():
+    time.sleep(float(sys.argv[2]))
+    taken = bytearray(int(sys.argv[1]))
+    time.sleep(float(sys.argv[3]))
+    os._exit(0)
+os.environ["LD_PRELOAD"] = sys.argv[4]
+os.execvp(sys.argv[5], sys.argv[5:])
 """
 
 
@@ -83,8 +89,8 @@ def argv(machine, case, shape, gen, out):
         a += ["--hint", case.hint]
     if case.hog:
         hog = [str(x) for x in case.hog]
-        a = ["sh", "-c", 'LD_PRELOAD= python3 -c "$0" $1 $2 $3 & shift 3; exec "$@"',
-             HOG, *hog, *a]
+        a = ["sh", "-c", 'was=$LD_PRELOAD; n=$1 from=$2 to=$3; shift 3; LD_PRELOAD= exec python3'
+             ' -c "$0" "$n" "$from" "$to" "$was" "$@"', HOG, *hog, *a]
     return (machine.launcher() if shape.confined else []) + a
 
 

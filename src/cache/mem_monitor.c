@@ -28,6 +28,7 @@ static uint64_t frames; /* bytes of the budget that are theirs */
 static _Atomic uint64_t target;
 static _Atomic uint64_t left_before; /* it was resized: pages */
 static _Atomic bool too_short;
+static _Atomic bool grown;
 static _Atomic uint64_t all; /* bytes that others leave, ours included */
 static _Atomic uint64_t looped_ms; /* last, and how sure that was */
 static _Atomic(enum fm_loops) looped;
@@ -133,6 +134,11 @@ uint64_t fm_mem_monitor_most(void)
 	if (fm_settings()->cache.automatic && leave != UINT64_MAX)
 		most = leave - leave / fm_tune.budget_margin;
 	return most > now ? most : now;
+}
+
+bool fm_mem_monitor_grown(void)
+{
+	return atomic_load(&grown);
 }
 
 void fm_mem_monitor_mapped(uint64_t bytes)
@@ -282,6 +288,7 @@ static uint64_t adjust_budget(uint64_t late)
 	ms = budget.pause_ms;
 	atomic_store(&rests, budget.rests);
 	atomic_store(&too_short, fm_budget_short(&budget));
+	atomic_store(&grown, budget.grown);
 	atomic_store(&all, budget.all);
 	used = fm_budget_used(&budget, fm_ghost_evicted());
 	dirty = fm_budget_dirty(&budget);

@@ -27,6 +27,9 @@ void fm_mem_monitor_set(const struct fm_cache_size *c);
 uint64_t fm_mem_monitor_target(void);
 /* [plain] And what it may become where that brings hits. */
 uint64_t fm_mem_monitor_most(void);
+/* [plain] The cache has grown into all that others leave to it. After they have
+ * given memory back that takes seconds. */
+bool fm_mem_monitor_grown(void);
 
 /* [plain] Pages that have left the cache to make room, since fm_mem_monitor_set
  * made it another size, or from the beginning. */

@@ -118,17 +118,19 @@ static void measure(struct look *l)
 /* ---- what it would cost ------------------------------------------------- */
 
 /* The memory of a cache whose size was given would be the kernel's, no more.
- * Until pages come back nothing says that ours cannot grow. On a device as fast
- * as memory the call that reads copies: with the kernel nobody waits for longer
- * than that. Elsewhere threads wait for each other's reads. */
+ * Until pages come back to a cache that has grown into what others leave
+ * nothing says that ours is too small. On a device as fast as memory the call
+ * that reads copies: with the kernel nobody waits for longer than that.
+ * Elsewhere threads wait for each other's reads. */
 static struct fm_cost_facts judge_facts_of(const struct look *l,
 					   enum fm_loops loops, bool back)
 {
 	struct fm_cost_facts c = {
 		.engines = l->engines,
 		.all = l->engines + fm_krange_bytes(),
-		.cache = back ? fm_mem_monitor_target() :
-				fm_mem_monitor_most(),
+		.cache = back && fm_mem_monitor_grown() ?
+				 fm_mem_monitor_target() :
+				 fm_mem_monitor_most(),
 		.memory = fm_settings()->cache.automatic &&
 			  fm_mem_monitor_all() ? fm_mem_monitor_all() :
 						 UINT64_MAX,
