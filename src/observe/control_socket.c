@@ -11,6 +11,7 @@
 #include "base/fds.h"
 #include "base/life.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "control_priv.h"
@@ -352,6 +353,42 @@ static bool control_socket_is_safe_folder(const char *path)
 	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX));
 }
 
+struct folder {
+	const char *path;
+	char buf[2048]; /* size: some names at a time */
+};
+
+/* Whose program was killed is removed by whoever comes next: not every program
+ * has a guardian. A number may be alive in a namespace of its own. */
+static void remove_stranded(const char *name, void *arg)
+{
+	const struct folder *in = arg;
+	char path[sizeof(bound.path)];
+	const char *end;
+	struct stat st;
+	uint64_t pid;
+
+	end = fm_number(name, &pid);
+	if (!end || strcmp(end, ".sock") || pid > INT32_MAX ||
+	    fm_sys2(SYS_kill, (long)pid, 0) != -ESRCH ||
+	    fm_join(path, sizeof(path), in->path, "/", name) ||
+	    fm_sys_lstat(path, &st) ||
+	    st.st_uid != (uid_t)fm_sys0(SYS_geteuid))
+		return;
+	remove_stale(path);
+}
+
+static void remove_all_stranded(const char *path)
+{
+	struct folder in = { .path = path };
+	const int dir = fm_sys_open(path, O_RDONLY | O_DIRECTORY, 0);
+
+	if (dir < 0)
+		return;
+	fm_each_entry(dir, in.buf, sizeof(in.buf), remove_stranded, &in);
+	fm_sys_close(dir);
+}
+
 static bool listen_below(const char *dir)
 {
 	char name[32] = "/", number[16], path[sizeof(bound.path)];
@@ -366,6 +403,8 @@ static bool listen_below(const char *dir)
 	      fm_exists(dir) ? -EPERM : -ENOENT;
 	if (err && err != -ENOENT)
 		say_taken(path, err);
+	if (!err)
+		remove_all_stranded(dir);
 	return !err;
 }
 
