@@ -11,7 +11,6 @@ import time
 from fmbench import system
 
 RA = (128, 8192)  # KiB that the kernel reads ahead
-TIMEOUT = 1800
 
 
 class NotHere(Exception):
@@ -24,6 +23,7 @@ class Place:
     def __init__(self, o, where, name):
         self.build, self.where, self.scale = o.build, where, o.scale
         self.own = os.path.join(o.dir, name)  # on this disk: programs, results
+        self.venvs = os.path.join(o.dir, "venv")
         os.makedirs(self.own, exist_ok=True)
 
     def path(self, name):
@@ -38,18 +38,16 @@ class Place:
 
     def python(self, *packages):
         """An interpreter that has these, of pip."""
-        venv = os.path.join(self.own, "venv")
-        python = os.path.join(venv, "bin/python")
-        done = os.path.join(venv, "done")
         want = " ".join(packages)
-        if os.path.exists(done) and open(done, encoding="ascii").read() == want:
+        venv = os.path.join(self.venvs, want.replace(" ", "+"))
+        python, done = os.path.join(venv, "bin/python"), os.path.join(venv, "done")
+        if os.path.exists(done):
             return python
         print(f"  installing {want}", flush=True)
         run_or([sys.executable, "-m", "venv", venv])
         run_or([python, "-m", "pip", "install", "-q", *packages])
-        with open(done, "w", encoding="ascii") as f:
-            f.write(want)
-        return python
+        with open(done, "w", encoding="ascii"):
+            return python
 
     def debian(self, program, package):
         """A program of a Debian package."""
@@ -80,7 +78,7 @@ def columns(w):
     out = [(f"native_ra{ra}", "", ra, False) for ra in RA]
     out += [(v, v, RA[1], False) for v in w.variants]
     out += [(f"preloaded_ra{ra}", "", ra, True) for ra in RA]
-    return out
+    return [c for c in out if not w.only or c[0] in w.only]
 
 
 def device_bytes(where):
@@ -119,16 +117,16 @@ def answer(p, out, err):
         return {"error": f"said {out[-200:]!r}"}
 
 
-def limited(argv, copies, env, group):
+def limited(w, argv, env, group):
     """Several of it at once in a cgroup. Their answers, and seconds."""
     t0 = time.monotonic()
     every = [subprocess.Popen(argv, env=env, preexec_fn=group.enter, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-             for _ in range(copies)]
+             for _ in range(w.copies)]
     out = []
     for p in every:
         try:
-            said = p.communicate(timeout=TIMEOUT)
+            said = p.communicate(timeout=w.timeout)
         except subprocess.TimeoutExpired:
             p.kill()
             said = p.communicate()
@@ -159,7 +157,7 @@ def once(o, w, place, column, memory):
     before, group = device_bytes(place.where), system.Cgroup(memory)
     with tempfile.TemporaryDirectory(prefix="fmapps.") as tmp:
         try:
-            said, wall = limited(argv, w.copies, environment(o, place, preload, tmp), group)
+            said, wall = limited(w, argv, environment(o, place, preload, tmp), group)
             held = group.held()
         finally:
             group.close()
@@ -182,7 +180,7 @@ def measure(o, w, where):
     w.make(place)
     os.sync()
     ahead = system.ReadAhead(where)
-    memory = int(w.memory * (o.scale if w.scales else 1))
+    memory = int(w.memory * (o.scale if w.scales else 1)) + w.own
     chosen = [c for c in columns(w) if not o.columns or c[0] in o.columns.split(",")]
     runs = {c[0]: [] for c in chosen}
     try:

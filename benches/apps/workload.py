@@ -8,10 +8,13 @@ class Workload:
     bytes = 4 << 30    # of data, at scale 1
     memory = 1 << 30   # of the cgroup
     scales = True      # memory does, with the data
+    own = 0            # bytes that its programs need beside, at any scale
     variants = ()      # other native ways: the best hint, the program's own remedy
     copies = 1         # of the program at once
     figure = ""        # of its answer, more is better; empty: seconds
     verdict = ""       # what a user should do
+    only = ()          # columns; empty: all
+    timeout = 1800     # of a run, seconds
     aim = ()           # natively / preloaded, at 128 and at 8192 KiB
 
     def make(self, place):
