@@ -30,7 +30,7 @@ static int begin(void **state)
 			.cache_share = { .percent = 100 },
 			.priority = FM_PRIORITY_NORMAL,
 		};
-		shares[k] = (struct fm_file_shares){ 0 };
+		shares[k] = (struct fm_file_shares){ .policy = NULL };
 		streaming[k] = (struct fm_file_streaming){ 0 };
 		file[k] = (struct fm_file){ .size = PAGES * 2 * FM_PAGE,
 					    .shares = &shares[k],

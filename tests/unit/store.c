@@ -75,7 +75,7 @@ static void page_cache_reads_by_pread(void **state)
 static void null_takes_holes_only(void **state)
 {
 	char *env[] = { "FASTMAP_NULL_STORE=1", NULL };
-	struct fm_file_io own = { 0 };
+	struct fm_file_io own = { .store = NULL };
 	struct fm_file f = { .path = "/tmp/a.null-store",
 			     .policy = &buffered, .io = &own };
 	struct stat hole = { .st_blocks = 0 }, full = { .st_blocks = 8 };
@@ -88,7 +88,7 @@ static void null_takes_holes_only(void **state)
 
 static void null_reads_zeros_and_forgets(void **state)
 {
-	struct fm_file_io own = { 0 };
+	struct fm_file_io own = { .store = NULL };
 	struct fm_file f = { .io = &own };
 	char buf[4096];
 	struct fm_io io = { .file = &f, .buf = buf, .len = sizeof(buf),
