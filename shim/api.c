@@ -59,6 +59,16 @@ FM_HOOK int fastmap_release(const struct fastmap_range *range, size_t n)
 	return (int)fm_result(ANSWER(fm_api_release(range, n)));
 }
 
+FM_HOOK int fastmap_pin(const struct fastmap_range *range, size_t n)
+{
+	return (int)fm_result(ANSWER(fm_api_pin(range, n, true)));
+}
+
+FM_HOOK int fastmap_unpin(const struct fastmap_range *range, size_t n)
+{
+	return (int)fm_result(ANSWER(fm_api_pin(range, n, false)));
+}
+
 FM_HOOK int fastmap_advise(void *addr, size_t len, int pattern)
 {
 	return (int)fm_result(ANSWER(fm_api_advise(addr, len, pattern)));

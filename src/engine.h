@@ -568,6 +568,7 @@ int64_t fm_api_prefetch(const struct fastmap_range *range, size_t n,
 int fm_api_wait(int64_t ticket, int ms);
 int fm_api_ticket_fd(int64_t ticket);
 int fm_api_release(const struct fastmap_range *range, size_t n);
+int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin);
 int fm_api_advise(void *addr, size_t len, int pattern);
 int fm_api_stat(struct fastmap_stat *ret, size_t size);
 int fm_api_why(const void *addr, char *buf, size_t size);

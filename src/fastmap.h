@@ -97,6 +97,8 @@ FASTMAP_DECLARE(fastmap_ticket, fastmap_prefetch,
 FASTMAP_DECLARE(int, fastmap_wait, (fastmap_ticket, int));
 FASTMAP_DECLARE(int, fastmap_ticket_fd, (fastmap_ticket));
 FASTMAP_DECLARE(int, fastmap_release, (const struct fastmap_range *, size_t));
+FASTMAP_DECLARE(int, fastmap_pin, (const struct fastmap_range *, size_t));
+FASTMAP_DECLARE(int, fastmap_unpin, (const struct fastmap_range *, size_t));
 FASTMAP_DECLARE(int, fastmap_advise, (void *, size_t, int));
 FASTMAP_DECLARE(int, fastmap_resident, (void *, size_t, unsigned char *));
 FASTMAP_DECLARE(int, fastmap_stat, (struct fastmap_stat *, size_t));
@@ -206,6 +208,25 @@ static inline int fastmap_release(const struct fastmap_range *range, size_t n)
 {
 	return fastmap_release_call_ ? fastmap_release_call_(range, n) :
 				       fastmap_missing_();
+}
+
+/*
+ * Pages of n ranges that are in memory, or come there, leave last: when all
+ * others have less than an eighth of the cache, which one line says. Until they
+ * are unpinned, or nothing of their file is mapped. Counted once, however often
+ * they are pinned. Who reads them first is fastmap_prefetch. Where the kernel
+ * serves the memory it has no such advice, and nothing is done. 0.
+ */
+static inline int fastmap_pin(const struct fastmap_range *range, size_t n)
+{
+	return fastmap_pin_call_ ? fastmap_pin_call_(range, n) :
+				   fastmap_missing_();
+}
+
+static inline int fastmap_unpin(const struct fastmap_range *range, size_t n)
+{
+	return fastmap_unpin_call_ ? fastmap_unpin_call_(range, n) :
+				     fastmap_missing_();
 }
 
 /* How a range is going to be read. */

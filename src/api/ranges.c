@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* ranges.c - memory that is not needed soon, and how it is going to be read. */
+/* ranges.c - memory that is not needed soon, or always, and how it is going to
+ * be read. */
 #include <errno.h>
 #include <sys/mman.h>
 
 #include "api.h"
+#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "map/map.h"
@@ -94,6 +96,34 @@ int fm_api_release(const struct fastmap_range *range, size_t n)
 			err = release(&r);
 	}
 	return err;
+}
+
+/* ---- pin ---------------------------------------------------------------- */
+
+static void pin_range(const struct fm_api_range *r, bool pin)
+{
+	struct piece p = { 0, r->start, NULL, 0 };
+
+	fm_overlaps((void *)r->start, r->end - r->start);
+	while (p.end < r->end) {
+		piece_at(p.end, r->end, &p);
+		if (!p.file)
+			continue;
+		fm_shares_pin(p.file, p.first,
+			      (p.end - p.start) >> FM_PAGE_SHIFT, pin);
+		fm_file_put(p.file);
+	}
+}
+
+int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin)
+{
+	for (size_t k = 0; k < n; k++) {
+		const struct fm_api_range r = fm_api_range(&range[k]);
+
+		if (r.start < r.end)
+			pin_range(&r, pin);
+	}
+	return 0;
 }
 
 /* ---- advise ------------------------------------------------------------- */

@@ -98,7 +98,7 @@ struct fm_leaf {
 	_Atomic uint8_t page[FM_LEAF_PAGES];
 	_Atomic uint64_t dirty[FM_LEAF_PAGES / 64];
 	_Atomic int64_t ndirty;
-	/* by pin = minute, cache/shares.h */
+	/* by pin = minute or the program, cache/shares.h */
 	_Atomic uint64_t pinned[FM_LEAF_PAGES / 64];
 	/* a bit each, truncate_barrier.h */
 	_Atomic uint64_t touched[FM_LEAF_GROUPS / 64];

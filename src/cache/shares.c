@@ -344,20 +344,39 @@ FM_FAULT bool fm_shares_rests(unsigned pool)
 /* ---- pages ------------------------------------------------------------- */
 
 /* The word of the bits of fp, which has a leaf. */
-static FM_FAULT _Atomic uint64_t *minute_word(struct fm_file *f, uint64_t fp)
+static FM_FAULT _Atomic uint64_t *pin_word(struct fm_file *f, uint64_t fp)
 {
 	struct fm_leaf *l = fm_leaf_of(f, fp);
 
 	return l ? &l->pinned[(fp & (FM_LEAF_PAGES - 1)) / 64] : NULL;
 }
 
-static FM_FAULT void note_minute(struct fm_file *f, uint64_t fp)
+static FM_FAULT void pin_note(struct fm_file *f, uint64_t fp)
 {
-	_Atomic uint64_t *w = minute_word(f, fp);
+	_Atomic uint64_t *w = pin_word(f, fp);
 	uint64_t bit = 1ull << (fp & 63);
 
 	if (w && !(atomic_load_explicit(w, memory_order_relaxed) & bit))
 		atomic_fetch_or(w, bit);
+}
+
+static void pin_forget(struct fm_file *f, uint64_t fp)
+{
+	_Atomic uint64_t *w = pin_word(f, fp);
+
+	if (w)
+		atomic_fetch_and(w, ~(1ull << (fp & 63)));
+}
+
+/* Entries that are in another pool move when their turn comes (cache.c). */
+void fm_shares_pin(struct fm_file *f, uint64_t fp, uint64_t n, bool pin)
+{
+	for (uint64_t k = fp; k < fp + n; k++)
+		pin ? pin_note(f, k) : pin_forget(f, k);
+	if (pin) {
+		atomic_store(&f->shares->asked, true);
+		atomic_store(&any, true);
+	}
 }
 
 FM_FAULT void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n)
@@ -371,19 +390,21 @@ FM_FAULT void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n)
 	    fm_now_ms() - f->shares->since_ms >= MINUTE_MS)
 		return;
 	for (uint64_t k = fp; k < fp + n; k++)
-		note_minute(f, k);
+		pin_note(f, k);
 }
 
 FM_FAULT bool fm_shares_pinned(struct fm_file *f, uint64_t fp)
 {
 	const struct fm_policy *policy = shares_policy_of(f);
+	const uint64_t pin = policy ? policy->pin : 0;
 	_Atomic uint64_t *w;
 
-	if (!policy || !policy->pin)
+	if (pin && pin != FM_PIN_MINUTE && fp << FM_PAGE_SHIFT < pin)
+		return true;
+	if (pin != FM_PIN_MINUTE &&
+	    !atomic_load_explicit(&f->shares->asked, memory_order_relaxed))
 		return false;
-	if (policy->pin != FM_PIN_MINUTE)
-		return fp << FM_PAGE_SHIFT < policy->pin;
-	w = minute_word(f, fp);
+	w = pin_word(f, fp);
 	return w && atomic_load_explicit(w, memory_order_relaxed) >>
 			    (fp & 63) & 1;
 }
@@ -517,7 +538,8 @@ struct fm_shares_of fm_shares_of(const struct fm_file *f)
 		.share = limit,
 		.priority = names[policy ? policy->priority : 1],
 		.streams = fm_shares_open(f) == FM_POOL_STREAMED,
-		.pins = policy && policy->pin,
+		.pins = (policy && policy->pin) ||
+			atomic_load(&f->shares->asked),
 	};
 
 	if (!policy || !shares_has_own(f))

@@ -22,6 +22,7 @@ struct fm_file_shares {
 	_Atomic(const struct fm_policy *) policy;
 	_Atomic uint8_t pool; /* of pages that are not pinned */
 	uint64_t since_ms;    /* its first mapping */
+	_Atomic bool asked;   /* the program has pinned pages of it */
 };
 
 /* [plain] Under the space lock: f, which was opened, goes by this policy. Also
@@ -35,6 +36,9 @@ void fm_shares_reload(void);
  * that. */
 void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n);
 bool fm_shares_pinned(struct fm_file *f, uint64_t fp);
+/* [plain] Pages [fp, fp + n) of f, whose memory is mapped, are pinned by the
+ * program, or are not any more. */
+void fm_shares_pin(struct fm_file *f, uint64_t fp, uint64_t n, bool pin);
 /* f streams, or does not: streaming.h. Of no effect where it has keys. */
 void fm_shares_stream(struct fm_file *f, bool streams);
 /* The pool of f's pages that are not pinned. */
@@ -55,7 +59,7 @@ struct fm_shares_of {
 	uint64_t share, floor;
 	const char *priority;
 	bool streams; /* streaming.h */
-	bool pins; /* its policy pins pages */
+	bool pins; /* its policy or the program pins pages */
 };
 struct fm_shares_of fm_shares_of(const struct fm_file *f);
 

@@ -22,7 +22,7 @@ import os
 import weakref
 
 __all__ = ["NORMAL", "RANDOM", "SEQUENTIAL", "Ticket", "advise", "available", "memmap",
-           "prefetch", "release", "resident", "stat", "sync", "why"]
+           "pin", "prefetch", "release", "resident", "stat", "sync", "unpin", "why"]
 __version__ = "0.1.0"
 
 NORMAL, RANDOM, SEQUENTIAL = range(3)
@@ -52,6 +52,8 @@ _SIGNATURES = {  # fastmap.h
     "wait": (ctypes.c_int, [ctypes.c_int64, ctypes.c_int]),
     "ticket_fd": (ctypes.c_int, [ctypes.c_int64]),
     "release": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
+    "pin": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
+    "unpin": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
     "advise": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]),
     "resident": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
     "stat": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
@@ -203,6 +205,20 @@ def release(data, rows=None):
     address, n, _keep = _ranges(data, rows)
     if available():
         _checked("release", address, n)
+
+
+def pin(data, rows=None):
+    """Pages of data, or of these rows, leave last, until they are unpinned or the file is
+    unmapped. They are not read for that: see prefetch."""
+    address, n, _keep = _ranges(data, rows)
+    if available():
+        _checked("pin", address, n)
+
+
+def unpin(data, rows=None):
+    address, n, _keep = _ranges(data, rows)
+    if available():
+        _checked("unpin", address, n)
 
 
 def advise(data, pattern):
