@@ -177,7 +177,10 @@ def measure(o, w, where):
     """Its row."""
     place = Place(o, where, w.name)
     print(f"{w.name} on {o.device}: {w.about}", flush=True)
-    w.make(place)
+    try:
+        w.make(place)
+    except subprocess.CalledProcessError as e:
+        raise NotHere(f"its data cannot be made there: {e}") from e
     os.sync()
     ahead = system.ReadAhead(where)
     memory = int(w.memory * (o.scale if w.scales else 1)) + w.own

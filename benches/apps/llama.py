@@ -11,7 +11,7 @@ JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "llama_job.py")
 
 class Llama(Workload):
     name, about = "llama", "llama.cpp (GPT4All), 8-bit weights of random bytes, 4 tokens"
-    bytes, memory, own = 4 << 30, (4 << 30) * 2 // 3, 300 << 20
+    bytes, memory, own = 4 << 30, (4 << 30) * 2 // 3, 160 << 20
     aim = (1.5, 1.5)
     verdict = "preload it; more memory helps more than anything else"
 

@@ -17,7 +17,8 @@ class Lucene(Workload):
     bytes, memory, own = 3 << 30, 1 << 30, 160 << 20
     name, about = "lucene", "Lucene MMapDirectory, terms and stored fields, 4 threads"
     figure, aim = "queries", (2, 10)
-    verdict = "preload it; Lucene has no switch that helps with its own"
+    verdict = ("preload it where the read-ahead is large or the index is several times the "
+               "memory; where half of it fits and the device is fast, 128 KiB natively are better")
     variants = ("preload",)
 
     def jar(self, place):
