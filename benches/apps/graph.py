@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An R-MAT graph as rows of neighbours (CSR) in a file that is mapped read-only."""
+import os
 import subprocess
 
 from .workload import Workload
