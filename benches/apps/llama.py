@@ -13,7 +13,7 @@ class Llama(Workload):
     name, about = "llama", "llama.cpp (GPT4All), 8-bit weights of random bytes, 4 tokens"
     bytes, memory, own = 4 << 30, (4 << 30) * 2 // 3, 160 << 20
     aim = (1.5, 1.5)
-    verdict = "preload it; more memory helps more than anything else"
+    verdict = "it may be preloaded or not: more memory is what helps"
 
     def job(self, place, *args):
         return [place.python("gpt4all==2.8.2", "gguf", "numpy"), JOB, *args]
