@@ -101,6 +101,8 @@ struct fm_settings {
 	uint32_t null_store;
 	/* control socket: FM_SOCKET_AUTO, a path, or NULL */
 	const char *socket;
+	const char *heap;        /* NULL, or the folder of the heap's file */
+	uint64_t heap_size, heap_near, heap_fork; /* bytes: heap_calls.h */
 	const char *warm_start;  /* NULL: off, "auto", or a path */
 	/* its directory; NULL: off, or there is no place for one */
 	const char *warm_dir;

@@ -149,11 +149,13 @@ static bool boot_asked(void)
 
 	while (map && map->l_prev)
 		map = map->l_prev;
-	return map && program_asks(map) && fm_engine_init_asked();
+	return map && program_asks(map);
 }
 
 static bool boot_wanted(int argc, char **argv, char **envp)
 {
+	bool served, heap;
+
 	if (getauxval(AT_SECURE))
 		return false;
 	if (!ahead_of_libc()) {
@@ -161,8 +163,9 @@ static bool boot_wanted(int argc, char **argv, char **envp)
 		       "loaded by dlopen, staying passive; use LD_PRELOAD");
 		return false;
 	}
-	return fm_engine_init(argc > 0 && argv[0] ? argv[0] : "", envp) ||
-	       boot_asked();
+	served = fm_engine_init(argc > 0 && argv[0] ? argv[0] : "", envp);
+	heap = fm_heap_here();
+	return served || ((heap || boot_asked()) && fm_engine_init_asked());
 }
 
 __attribute__((constructor)) static void boot(int argc, char **argv,
@@ -179,6 +182,7 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 		fm_altstack_boot();
 		fm_proc_boot();
 		atomic_store(&fm_shim_on, true);
+		fm_heap_boot();
 	}
 	booted = true;
 	errno = saved;

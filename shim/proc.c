@@ -130,6 +130,7 @@ void fm_fork_done(void)
 		return;
 	fm_sig_fork_unlock();
 	fm_fork_parent();
+	fm_heap_copied();
 }
 
 void fm_fork_done_child(void)
@@ -149,6 +150,7 @@ void fm_fork_done_child(void)
 	fm_sig_fork_unlock();
 	fm_altstack_fork_child();
 	fm_fork_child();
+	fm_heap_lay();
 }
 
 /* Libc takes the lock of its list of streams after our handler, and who has it

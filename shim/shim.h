@@ -251,5 +251,9 @@ void fm_fork_done(void);
 void fm_fork_done_child(void);
 long fm_syscall_fork(long nr, long a, long b, long c, long d, long e);
 void fm_proc_boot(void);
+/* Is the heap to be a file, and its library here? */
+bool fm_heap_here(void);
+/* From now on its file is mapped through us. */
+void fm_heap_boot(void);
 
 #endif

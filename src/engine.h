@@ -37,6 +37,7 @@
 #include "base/reason.h"
 #include "base/sys.h"
 #include "base/up.h"
+#include "heap_calls.h"
 
 struct stat;
 struct fm_file;
@@ -574,6 +575,16 @@ int fm_api_stat(struct fastmap_stat *ret, size_t size);
 int fm_api_why(const void *addr, char *buf, size_t size);
 
 /* ---- processes -------------------------------------------------------- */
+
+/*
+ * [plain] Does a setting ask for a heap on a file? Then libfastmap-heap.so, if
+ * it is here, is told what it may do. fm_heap_copied: a fork is over, in the
+ * parent; fm_heap_lay: in the child, after fm_fork_child.
+ */
+bool fm_heap_wanted(void);
+void fm_heap_found(struct fm_heap_calls *c);
+void fm_heap_copied(void);
+void fm_heap_lay(void);
 
 /* [plain] The three pthread_atfork handlers. */
 void fm_fork_prepare(void);

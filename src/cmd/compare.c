@@ -112,7 +112,7 @@ static int compare_start(char **argv)
 		return 2;
 	}
 	if (settings_library(real) || look_ahead(argv) ||
-	    settings_preload(real))
+	    settings_preload_heap(real) || settings_preload(real))
 		return 2;
 	if (all.c.cold == COLD_FILES && !all.c.paths) {
 		fm_log(FM_LOG_WARN, "the page cache is not dropped: the paths "

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define LIBRARY "libfastmap.so"
+#define HEAP "libfastmap-heap.so"
 #define PROFILES "fastmap/profiles"
 
 /* Of the directory that this program is in; NULL: it does not end so. */
@@ -62,6 +63,19 @@ const char *place_of_library(void)
 	if (built && is_at(path, sizeof(path), built, ".", LIBRARY))
 		return path;
 	return installed(path, sizeof(path), FM_LIBDIR, LIBRARY);
+}
+
+/* In a build directory it is in one of its own. */
+const char *place_of_heap(const char *library)
+{
+	static char path[2 * PATH_MAX];
+	char top[PATH_MAX];
+
+	snprintf(top, sizeof(top), "%s", library);
+	*strrchr(top, '/') = 0;
+	if (!is_at(path, sizeof(path), top, "shim/heap", HEAP))
+		is_at(path, sizeof(path), top, ".", HEAP);
+	return path;
 }
 
 static const char *place_of_profile(const char *name)

@@ -11,6 +11,9 @@
 /* libfastmap.so; it need not be there. */
 const char *place_of_library(void);
 
+/* libfastmap-heap.so beside the library of that full path. */
+const char *place_of_heap(const char *library);
+
 /* A policy file by its path or, with a bare name, a profile that comes with
  * the library. */
 const char *place_of_policy(const char *name);

@@ -60,7 +60,8 @@ static int run(char **argv)
 		return not_run(argv[0], err);
 	if (foretell(argv[0], &p))
 		return 125;
-	if (!p.harmed && settings_preload(real))
+	if (!p.harmed && (settings_preload_heap(real) ||
+			  settings_preload(real)))
 		return 1;
 	execvp(argv[0], argv);
 	return not_run(argv[0], errno);

@@ -159,6 +159,19 @@ int settings_preload(const char *full)
 	return setenv("LD_PRELOAD", value, 1);
 }
 
+int settings_preload_heap(const char *library)
+{
+	const char *heap = place_of_heap(library);
+
+	if (!fm_settings()->heap)
+		return 0;
+	if (access(heap, R_OK)) {
+		fprintf(stderr, "fastmap: %s: %m\n", heap);
+		return -1;
+	}
+	return settings_preload(heap);
+}
+
 const char *settings_why_not(const char *name, const struct program *p)
 {
 	static char text[PATH_MAX + 1024];
@@ -170,7 +183,7 @@ const char *settings_why_not(const char *name, const struct program *p)
 	else if (p->harmed)
 		snprintf(text, sizeof(text), "%s is not for glibc (its loader "
 			 "is %s): run without the library", name, p->loader);
-	else if (!fm_policy_any())
+	else if (!fm_policy_any() && !fm_settings()->heap)
 		snprintf(text, sizeof(text), "%s: nothing will be served: "
 			 "neither --paths nor FASTMAP_PATHS, and no policy "
 			 "file names any", name);

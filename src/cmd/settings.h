@@ -23,6 +23,8 @@ int settings_take(const char *command, int c, const char *value);
 int settings_library(char *ret_full);
 /* Behind what LD_PRELOAD names already. */
 int settings_preload(const char *full);
+/* libfastmap-heap.so before it, where a heap is asked for. */
+int settings_preload_heap(const char *library);
 
 /* With the policy loaded: why no file of this program will be served, or NULL.
  * Static text. */

@@ -146,6 +146,7 @@ FM_UPCALL(void, file_resized, void);
 /* The rest of what other rooms may use. */
 #include "cache_account.h"
 #include "demote_queue.h"
+#include "heap_file.h"
 #include "inflight_io.h"
 #include "load.h"
 #include "only_engine.h"

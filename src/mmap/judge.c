@@ -167,7 +167,7 @@ static bool may_be_tried(struct fm_file *f, uint64_t least)
 {
 	return atomic_load(&f->maps) && !fm_kernel_serves(f) &&
 	       f->choice->spent_lately_ns >= least &&
-	       f->policy->serve == FM_SERVE_AUTO &&
+	       fm_may_change(f) &&
 	       fm_demote_may_return(f, FM_WHY_TRIED);
 }
 
@@ -180,7 +180,7 @@ static bool may_go(struct fm_file *f, uint64_t least)
 /* What leaves the cache comes back at once: it need not return. */
 static bool must_go(struct fm_file *f, uint64_t none)
 {
-	return f->policy->serve == FM_SERVE_AUTO && fm_only_shared(f, none);
+	return fm_may_change(f) && fm_only_shared(f, none);
 }
 
 static unsigned tried(enum fm_server_reason now)

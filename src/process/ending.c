@@ -15,7 +15,8 @@
 #include "vm/vm.h"
 #include "writeback/writeback.h"
 
-/* To demote it would copy pages that are the program's own, and may be many. */
+/* To demote it would copy pages that are the program's own, or write what
+ * nobody will read, and may be much. */
 static bool keeps_own(struct fm_file *f)
 {
 	struct fm_map *m;
@@ -23,7 +24,7 @@ static bool keeps_own(struct fm_file *f)
 	fm_for_each_map(m, f)
 		if (!m->shared && atomic_load(&m->modes->own))
 			return true;
-	return false;
+	return fm_is_heap(f);
 }
 
 static bool may_be_stored_to(struct fm_file *f)

@@ -40,6 +40,7 @@
 #include "serve/serve.h"
 #include "tunables.h"
 #include "vm/vm.h"
+#include "writeback/writeback.h"
 
 static uint64_t saved_mask;
 
@@ -185,18 +186,36 @@ static void fork_before(struct fm_file *f)
 		hold_private(f);
 }
 
+/* Written as a demotion does, so that no store is under way, nor can be. */
+static bool hold_heap(struct fm_file *f)
+{
+	struct fm_map *m;
+
+	fm_freeze(f);
+	fm_for_each_map(m, f)
+		fm_pass_through(m);
+	return !fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true) &&
+	       fm_dirty_next(f, 0, FM_MAX_FILE_PAGES) >= FM_MAX_FILE_PAGES;
+}
+
 /* Also when nothing is mapped: the child must not inherit a lock that another
  * thread holds, nor an engine whose threads are the parent's and whose rings
  * are shared with it. */
 void fm_fork_prepare(void)
 {
 	struct fm_file *f;
+	bool held = false;
 	uint64_t old;
 
 	fm_space_lock(&old); /* another thread may be in its fork until then */
 	saved_mask = old;
-	fm_for_each_file(f, id)
-		fork_before(f);
+	fm_for_each_file(f, id) {
+		if (!fm_is_heap(f))
+			fork_before(f);
+		else if (atomic_load(&f->maps) && !fm_kernel_serves(f))
+			held = hold_heap(f);
+	}
+	fm_heap_copy(held);
 	fm_alloc_lock();
 }
 
@@ -621,6 +640,11 @@ static void fork_begin(void)
 		empty = (int)fm_sys2(SYS_memfd_create, "fastmap",
 				     1 /* CLOEXEC */);
 	fm_for_each_file(f, id) {
+		if (fm_is_heap(f)) {
+			fm_file_get(f); /* as below; the heap lays its own */
+			fork_forget_all(f);
+			continue;
+		}
 		fork_leave_to_kernel(f);
 		fm_file_get(f); /* for good: its slot is not its own any more */
 		if (atomic_load(&f->maps) && fork_begin_file(f, empty))

@@ -342,6 +342,6 @@ void fm_guardian_flush(const struct fm_guard_files *g)
 	struct fm_file *f;
 
 	fm_for_each_file(f, id)
-		if (f->io->writable)
+		if (f->io->writable && !fm_is_heap(f))
 			flush_file(g, f);
 }

@@ -17,7 +17,7 @@ static bool written_fits(struct fm_file *f)
 /* Only what can come back. */
 static bool may_be_handed(struct fm_file *f)
 {
-	return f->policy->serve == FM_SERVE_AUTO &&
+	return fm_may_change(f) &&
 	       f->policy->warm != FM_WARM_ENGINE && !fm_kernel_serves(f) &&
 	       !fm_mem_monitor_short() &&
 	       fm_demote_may_return(f, FM_WHY_WRITTEN) && written_fits(f);

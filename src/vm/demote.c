@@ -514,6 +514,11 @@ static void demote_shared(enum fm_server_reason why)
 	fm_space_unlock(&old);
 }
 
+static bool others_see(struct fm_file *f, uint64_t arg)
+{
+	return fm_only_shared(f, arg) && !fm_is_heap(f);
+}
+
 /* No thread of the program is left. What is dirty of a file that has private
  * mappings, which would have to be copied, is written from here. */
 static void demote_at_end(void)
@@ -521,7 +526,7 @@ static void demote_at_end(void)
 	uint64_t old;
 
 	fm_space_lock(&old);
-	fm_demote_where(fm_only_shared, 0, FM_WHY_ENDS);
+	fm_demote_where(others_see, 0, FM_WHY_ENDS);
 	fm_space_unlock(&old);
 	fm_engine_flush_all();
 }

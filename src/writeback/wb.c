@@ -719,7 +719,7 @@ int fm_wb_each(int (*fn)(struct fm_file *f))
 		fm_block_signals(&old);
 		e = fm_epoch_enter();
 		f = fm_file_at(id);
-		one = f && fm_dirty_count(f) ? fn(f) : 0;
+		one = f && !fm_is_heap(f) && fm_dirty_count(f) ? fn(f) : 0;
 		fm_epoch_leave(e);
 		fm_restore_signals(&old);
 		if (!err)

@@ -218,7 +218,7 @@ static void wb_thread_every_second(void)
 		struct fm_file *f = fm_file_at(id);
 		uint64_t since = f ? atomic_load(&f->wb->dirty_since_ms) : 0;
 
-		if (f && !since && fm_dirty_count(f) > 0)
+		if (f && !since && !fm_is_heap(f) && fm_dirty_count(f) > 0)
 			atomic_store(&f->wb->dirty_since_ms, now);
 
 		if (since && f->policy->wb_interval_ms &&

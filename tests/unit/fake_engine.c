@@ -557,3 +557,20 @@ _Atomic uint32_t *fm_thread_fds_leave(void)
 {
 	return NULL;
 }
+
+bool fm_heap_wanted(void)
+{
+	return false;
+}
+
+void fm_heap_found(struct fm_heap_calls *c)
+{
+}
+
+void fm_heap_copied(void)
+{
+}
+
+void fm_heap_lay(void)
+{
+}

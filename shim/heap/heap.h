@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heap.h - between the files of libfastmap-heap.so: a program's malloc, whose
+ * memory is a file that libfastmap serves (docs/heap.md).
+ *
+ *   family.c   malloc and its relatives, as the program calls them
+ *   arenas.c   the private jemalloc behind them
+ *   extents.c  where its extents come from: memory first, then the file
+ *   file.c     the file: room, holes, a copy
+ *   child.c    fork
+ *   say.c      a line on stderr
+ *
+ * Nothing here calls malloc, stdio, or what waits for another thread.
+ */
+#ifndef FM_HEAP_H
+#define FM_HEAP_H
+
+#include "heap_calls.h"
+
+#include <stddef.h>
+
+#define HEAP_PAGE 4096ul
+#define HEAP_EXPORT __attribute__((visibility("default")))
+
+extern struct fm_heap_calls fastmap_heap_calls HEAP_EXPORT;
+
+/* ---- arenas.c ------------------------------------------------------------ */
+
+/* At each entry: jemalloc takes its extents from us. */
+void heap_begin(void);
+/* For malloc_trim: 1. */
+int heap_trim(void);
+/* ---- extents.c ----------------------------------------------------------- */
+
+struct extent_hooks_s;
+extern struct extent_hooks_s *const heap_extents;
+
+/* ---- file.c -------------------------------------------------------------- */
+
+/* Is there a file, and is this of it? */
+bool heap_file_has(const void *p);
+/* NULL: no more. Bytes that are zero, with room on the device. */
+void *heap_file_take(size_t len, size_t align);
+/* -errno: as it was. Give the blocks back, or have some again: bytes that are
+ * zero. */
+int heap_file_punch(void *p, size_t len);
+int heap_file_fill(void *p, size_t len);
+
+/* May a copy be made for a child? 0, or -errno, which has been said. */
+int heap_copy_begin(void);
+/* One that was begun is not wanted. */
+void heap_copy_end(void);
+
+/* ---- say.c --------------------------------------------------------------- */
+
+/* One line on stderr. */
+void heap_say(const char *text, const char *more, int err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heap_file.h - the file of libfastmap-heap.so (heap_calls.h), which nobody
+ * else can see and which ends with the process: it is written only to make
+ * room, and each child of fork has a copy.
+ */
+#ifndef FM_HEAP_FILE_H
+#define FM_HEAP_FILE_H
+
+#include "base/types.h"
+
+/* [any] Is f that file? */
+bool fm_is_heap(const struct fm_file *f);
+
+/* [any] May another serve f because that is faster? Not the heap's file: the
+ * kernel would write it after a while, and could copy it for no fork. */
+bool fm_may_change(const struct fm_file *f);
+
+/* [plain] Before a fork. held: nothing is stored to it until that is over. */
+void fm_heap_copy(bool held);
+
+#endif
