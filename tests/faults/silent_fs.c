@@ -6,6 +6,7 @@
 #include "../contract/ct.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define SIZE (1ul << 20)
@@ -31,16 +32,29 @@ static void *loader(void *arg)
 	return (void *)(uintptr_t)(r == ct_byte(page * PAGE));
 }
 
-/* One that will wait when the signal comes. */
-static pid_t waiter(void)
+static void wait_for_a_page(void)
+{
+	ct_load(p + 200 * PAGE);
+	_exit(1);
+}
+
+/* Two that will wait when the signals come. This process forks once: from then
+ * on its file is handed over, and a second fork would wait for that, which
+ * waits for the device (docs/limits.md). */
+static void waiters(volatile pid_t *ret)
 {
 	const pid_t pid = fork();
 
 	if (!pid) {
-		ct_load(p + 200 * PAGE);
-		_exit(1);
+		const pid_t other = fork();
+
+		if (other)
+			ret[1] = other;
+		wait_for_a_page();
 	}
-	return pid;
+	ret[0] = pid;
+	while (!ret[1])
+		usleep(1000);
 }
 
 /* Where it waits for FUSE, the kernel lets it go when that has answered. */
@@ -57,7 +71,7 @@ static void ended(const char *what, pid_t pid, int sig)
 int main(int argc, char **argv)
 {
 	pthread_t t[3];
-	pid_t killed, asked;
+	volatile pid_t *pids;
 	int fd, right = 0;
 	void *r;
 
@@ -68,21 +82,22 @@ int main(int argc, char **argv)
 	p = ct_map(fd, SIZE, RW, MAP_SHARED, 0);
 	madvise(p, SIZE, MADV_RANDOM);
 	say("C23s before: %d", ct_load(p) == ct_byte(0));
+	pids = mmap(NULL, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	command("silent");
 	for (size_t i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, loader,
 			       (void *)(uintptr_t)(100 + 20 * i));
-	killed = waiter();
-	asked = waiter();
+	waiters(pids);
 	sleep(1);
-	kill(killed, SIGKILL);
-	kill(asked, SIGTERM);
+	kill(pids[0], SIGKILL);
+	kill(pids[1], SIGTERM);
 	sleep(1);
 	say("C23s waiting: %d, what is there: %d", 3 - done,
 	    ct_load(p) == ct_byte(0));
 	command("none");
-	ended("SIGKILL", killed, SIGKILL);
-	ended("SIGTERM", asked, SIGTERM);
+	ended("SIGKILL", pids[0], SIGKILL);
+	ended("SIGTERM", pids[1], SIGTERM);
 	for (size_t i = 0; i < 3; i++) {
 		pthread_join(t[i], &r);
 		right += r != NULL;
