@@ -161,6 +161,14 @@ def _pages(data):
 
 # ---- what may be asked -------------------------------------------------------
 
+def _over():
+    """A descriptor that is readable."""
+    fd, other = os.pipe()
+    os.write(other, b"\0")
+    os.close(other)
+    return fd
+
+
 class Ticket:
     """What has been asked for ahead. Nobody need wait for it."""
 
@@ -187,7 +195,7 @@ class Ticket:
         """For select and asyncio: readable when it is over. It is closed with the
         ticket."""
         if self._fd < 0:
-            self._fd = _checked("ticket_fd", self._number) if _calls else os.eventfd(1)
+            self._fd = _checked("ticket_fd", self._number) if available() else _over()
             weakref.finalize(self, os.close, self._fd)
         return self._fd
 
