@@ -10,6 +10,7 @@ import time
 
 from fmbench import system
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 RA = (128, 8192)  # KiB that the kernel reads ahead
 
 
@@ -24,7 +25,9 @@ class Place:
         self.build, self.where, self.scale = o.build, where, o.scale
         self.own = os.path.join(o.dir, name)  # on this disk: programs, results
         self.venvs = os.path.join(o.dir, "venv")
-        os.makedirs(self.own, exist_ok=True)
+        self.built = os.path.join(o.dir, "built")  # of several workloads
+        for d in (self.own, self.built):
+            os.makedirs(d, exist_ok=True)
 
     def path(self, name):
         """Of data, on the device."""
@@ -34,6 +37,38 @@ class Place:
         path = os.path.join(self.build, "benches", name)
         if not os.path.exists(path):
             raise NotHere(f"{path} is not built")
+        return path
+
+    def headers(self, package):
+        """Of a Debian package, for compiled()."""
+        p = subprocess.run(["dpkg", "-s", package], capture_output=True, check=False)
+        if p.returncode:
+            print(f"  installing {package}", flush=True)
+            run_or(["apt-get", "install", "-y", "-q", package])
+
+    def crate(self, name, version):
+        """The folder of its source."""
+        top = os.path.join(self.built, f"{name}-{version}")
+        if not os.path.exists(top):
+            print(f"  installing the crate {name}", flush=True)
+            with tempfile.TemporaryDirectory() as tmp:
+                with open(tmp + "/Cargo.toml", "w", encoding="ascii") as f:
+                    f.write('[package]\nname = "x"\nversion = "0.1.0"\n[lib]\npath = "x.rs"\n'
+                            f'[dependencies]\n{name} = "={version}"\n')
+                with open(tmp + "/x.rs", "w", encoding="ascii"):
+                    pass
+                run_or([find("cargo") or "cargo", "vendor", "--versioned-dirs",
+                        "--manifest-path", tmp + "/Cargo.toml", tmp + "/all"])
+                shutil.copytree(f"{tmp}/all/{name}-{version}", top)
+        return top
+
+    def compiled(self, name, sources, *flags):
+        """A program of C files; those beside this one by their names."""
+        path = os.path.join(self.built, name)
+        files = [os.path.join(HERE, s) for s in sources]
+        if not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, files)):
+            run_or(["cc", "-std=gnu17", "-O2", "-o", path + ".new", *files, *flags])
+            os.rename(path + ".new", path)
         return path
 
     def python(self, *packages):
@@ -97,13 +132,14 @@ def device_bytes(where):
     return int(system.read(path).split()[2]) * 512 if os.path.exists(path) else None
 
 
-def environment(o, place, preload, tmp):
+def environment(o, w, place, preload, tmp):
     env = {k: v for k, v in os.environ.items()
            if not k.startswith("FASTMAP_") and k != "LD_PRELOAD"}
     if preload:
         env.update(LD_PRELOAD=os.path.join(o.build, "libfastmap.so"),
                    FASTMAP_PATHS=place.where, FASTMAP_WARM_START="off",
                    FASTMAP_STATS=tmp + "/stats-%p.json")
+    env.update(w.environment(place))
     return env
 
 
@@ -157,17 +193,18 @@ def once(o, w, place, column, memory):
     before, group = device_bytes(place.where), system.Cgroup(memory)
     with tempfile.TemporaryDirectory(prefix="fmapps.") as tmp:
         try:
-            said, wall = limited(w, argv, environment(o, place, preload, tmp), group)
+            said, wall = limited(w, argv, environment(o, w, place, preload, tmp), group)
             held = group.held()
         finally:
             group.close()
         stats = stats_of(tmp) if preload else None
     after = device_bytes(place.where)
     errors = [a["error"] for a in said if "error" in a]
+    left = "" if errors else w.after(place)
     figures = {k: v for k, v in said[0].items() if k not in ("sum", "error")}
     return {"seconds": said[0].get("seconds", wall) if w.copies == 1 else wall,
             "wall": wall, "figures": figures, "errors": errors, "held": held,
-            "sums": sorted({str(a.get("sum")) for a in said}), "stats": stats,
+            "sums": sorted({str(a.get("sum")) + left for a in said}), "stats": stats,
             "read": after - before if before is not None else None}
 
 

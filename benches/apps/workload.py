@@ -23,6 +23,14 @@ class Workload:
     def before(self, place):
         """Of each run, outside of what is measured."""
 
+    def after(self, place):
+        """Of each run, not preloaded: what is left, for the comparison."""
+        return ""
+
+    def environment(self, place):
+        """More of it, in all columns."""
+        return {}
+
     def command(self, place, variant):
         """argv. Its last line is {"sum": ..., and figures, e.g. "seconds"}."""
         raise NotImplementedError

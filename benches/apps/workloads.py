@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """All workloads. A new one is a class in a file of its own, and its name here."""
-from . import around, far, graph, kraken, llama, lucene, soak, sort, train
+from . import (around, far, fio, graph, kraken, llama, lrzip, lucene, soak, sort, tpcc, train,
+               warm, web, ycsb)
 
 EVERY = [*sort.EVERY, *graph.EVERY, *far.EVERY, *around.EVERY, *train.EVERY,
-         *soak.EVERY, *lucene.EVERY, *kraken.EVERY, *llama.EVERY]
+         *soak.EVERY, *lucene.EVERY, *kraken.EVERY, *llama.EVERY, *ycsb.EVERY, *tpcc.EVERY,
+         *fio.EVERY, *web.EVERY, *warm.EVERY, *lrzip.EVERY]

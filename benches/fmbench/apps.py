@@ -7,18 +7,14 @@ output both ways. A program that is not installed is skipped, and said so.
 import hashlib
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LMDB_JOB = os.path.join(HERE, "..", "..", "tests", "apps", "jobs", "lmdb_job.py")
 ROWS = 4_000_000  # times about 110 bytes
 LOOKUPS = 4000
-RECORDS = 1_500_000  # of LMDB, times about 340 bytes
-KEYS = 4_000_000     # of RocksDB, times 216 bytes
 MONETDB_JOB = os.path.join(HERE, "..", "..", "tests", "apps", "jobs", "monetdb_job.py")
 
 
@@ -27,8 +23,6 @@ class Case:
     name: str
     data: str          # what is mapped lies beside or below it
     argv: list
-    output: str = None  # compressed, to be unpacked and compared
-    keep: str = ""      # of stdout; empty: all of it
     limit: int = 0      # bytes of the memory cgroup; 0: as the others
 
 
@@ -66,23 +60,6 @@ SELECT count(*), sum(length(t.v)), sum(unicode(substr(t.v, 7))), sum(t.id)
 FROM r CROSS JOIN t ON t.id = 1 + r.x % {rows};"""
 
 
-def make_lmdb(path, records):
-    subprocess.run([sys.executable, LMDB_JOB, "load", "default", path, str(records)],
-                   check=True, stdout=subprocess.DEVNULL)
-
-
-def rocksdb(path, keys, what, threads=1, *more):
-    return ["db_bench", f"--benchmarks={what}", f"--db={path}", f"--threads={threads}",
-            f"--num={keys}", "--seed=42", "--value_size=200", "--compression_type=none",
-            "--target_file_size_base=16777216", "--cache_size=1048576", "--sync=0",
-            "--max_background_jobs=2", *more]
-
-
-def make_rocksdb(path, keys):
-    subprocess.run(rocksdb(path, keys, "fillseq,compact"), check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
 def make_monetdb(path, factor):
     """TPC-H's tables as text, and a database of them."""
     tables = os.path.join(path, "tables")
@@ -117,29 +94,10 @@ def cases(directory, quick, limit):
         prepared(db, make_db, rows)
         yield Case("sqlite3 point lookups", db,
                    ["sqlite3", db, lookup_sql(rows, lookups)])
-    if shutil.which("rg") or shutil.which("lrzip"):
-        prepared(text, make_text, size)
     if have("ripgrep", shutil.which("rg")):
+        prepared(text, make_text, size)
         yield Case("ripgrep --mmap, one search", text,
                    ["rg", "--mmap", "-c", "needle", text])
-    if have("lrzip", shutil.which("lrzip")):
-        out = os.path.join(directory, "app.lrz")
-        yield Case("lrzip -n -U", text,
-                   ["lrzip", "-q", "-n", "-U", "-f", "-o", out, text], out)
-    if have("python3-lmdb", importlib.util.find_spec("lmdb")):
-        n = RECORDS // (8 if quick else 1)
-        path = prepared(os.path.join(directory, f"app{n}.lmdb"), make_lmdb, n)
-        yield Case(f"LMDB, {n // 2000} k gets and a dump", path + "/data.mdb",
-                   [sys.executable, LMDB_JOB, "read", "default", path, str(n)])
-    if have("rocksdb-tools", shutil.which("db_bench")):
-        n = KEYS // (8 if quick else 1)
-        path = prepared(os.path.join(directory, f"app{n}.rocksdb"), make_rocksdb, n)
-        old = ["--use_existing_db=1", "--mmap_read=1"]
-        yield Case("RocksDB mmap_read, readseq", path + "/CURRENT",
-                   rocksdb(path, n, "readseq", 1, *old), keep=r"\d+ operations")
-        yield Case("RocksDB mmap_read, 8 threads readrandom", path + "/CURRENT",
-                   rocksdb(path, n, "readrandom", 8, f"--reads={n // 160}", *old),
-                   keep=r"of \d+ found")
     if have("monetdbe", importlib.util.find_spec("monetdbe")) and \
             have("duckdb-extension-tpch", importlib.util.find_spec("duckdb_extension_tpch")):
         yield from monetdb_cases(directory, quick)
@@ -153,25 +111,6 @@ def monetdb_cases(directory, quick):
     for mib in (700, 400):
         yield Case(f"MonetDB, TPC-H {factor}, 22 queries, {mib} MiB", db + "/.gdk_lock",
                    [sys.executable, MONETDB_JOB, "query", tables, db], limit=mib << 20)
-
-
-def digest(run, case):
-    """What must be the same both ways: stdout, and the unpacked output file."""
-    output, text = case.output, run["stdout"]
-    if case.keep:
-        text = "".join(re.findall(case.keep, text))
-    h = hashlib.sha256(text.encode())
-    if output:
-        p = subprocess.run(["lrzip", "-q", "-d", "-f", "-o", output + ".back", output],
-                           check=False)
-        if p.returncode == 0:
-            with open(output + ".back", "rb") as f:
-                for block in iter(lambda: f.read(1 << 20), b""):
-                    h.update(block)
-        for name in (output, output + ".back"):
-            if os.path.exists(name):
-                os.unlink(name)
-    return h.hexdigest()
 
 
 def engine_words(run):
@@ -194,7 +133,7 @@ def run(m, quick, limit=None, rounds=3):
                 for preload in (False, True):
                     r = m.run(case.argv, preload=preload, parse=False, timeout=900)
                     times[preload].append(r["wall_s"])
-                    digests.add((r["exit"], digest(r, case)))
+                    digests.add((r["exit"], hashlib.sha256(r["stdout"].encode()).hexdigest()))
                     if preload:
                         words = engine_words(r)
                     if r["exit"]:
