@@ -49,4 +49,5 @@ class Rows(Load):
         self.about = "rows of 4 KiB of a memmap, 8 threads"
 
 
-EVERY = [Load("safetensors"), Load("gguf"), Load("safetensors", 4), Rows()]
+EVERY = [Load("safetensors"), Load("gguf"), Load("safetensors", 4), Load("gguf", 4),
+         Rows()]
