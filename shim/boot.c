@@ -1,74 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * boot.c - the constructor. Resolves every next_* pointer once, loads the
- * policy, prepares the engine (which starts with the first managed mapping,
- * not here). Until it ends, every hook is a raw system call.
+ * boot.c - the constructor. Loads the policy and prepares the engine (which
+ * starts with the first managed mapping, not here). Until it ends, every hook
+ * is a raw system call.
  */
 #include "shim.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
-
-FM_NEXT(dlopen)
 
 _Atomic bool fm_shim_on;
 const char *fm_library;
 static bool booted, keep_deepbind;
 
-void *fm_next_late(const char *name)
-{
-	return dlsym(RTLD_NEXT, name);
-}
-
-/* dlsym allocates for names that there are not: no more than have to be. */
-void fm_hooks_find(const char *name)
-{
-	struct fm_next *e;
-
-	for (e = __start_fm_next; !booted && e < __stop_fm_next; e++)
-		if (!e->found && strstr(name, e->name))
-			e->found = dlsym(RTLD_NEXT, e->name);
-}
-
-void *fm_hook_of(void *p)
-{
-	const struct fm_next *e;
-
-	for (e = __start_fm_next; p && e < __stop_fm_next; e++)
-		if (e->found == p)
-			return e->ours;
-	return p;
-}
-
-/* Publish all pointers at once, after the last dlsym: the allocations that
- * dlsym makes must find every hook still on the raw path. */
-static void resolve_next(void)
-{
-	struct fm_next *e;
-
-	for (e = __start_fm_next; e < __stop_fm_next; e++)
-		e->found = dlsym(RTLD_NEXT, e->name);
-	fm_patches_follow();
-	for (e = __start_fm_next; e < __stop_fm_next; e++)
-		if (!e->patch || !e->patch->to)
-			__atomic_store_n(e->slot, e->found,
-					 __ATOMIC_RELEASE);
-}
-
 /* The function of libc, by libc's name: the next definition may be somebody
  * else's. */
 static void find_clock(void)
 {
-	void *libc = FM_LATE(dlopen)("libc.so.6", RTLD_NOW | RTLD_NOLOAD), *p;
+	void *p = fm_in_libc("clock_gettime");
 
-	if (!libc)
-		return;
-	p = dlvsym(libc, "clock_gettime", "GLIBC_2.17");
 	if (p)
 		fm_clock_found((fm_clock_fn *)(uintptr_t)p);
-	dlclose(libc);
 }
 
 /* Preloaded (or linked) means that symbol search meets us before libc. After
@@ -76,18 +29,10 @@ static void find_clock(void)
  * reliably, and static TLS may be short. */
 static bool ahead_of_libc(void)
 {
-	struct link_map *map = NULL;
-	Dl_info info;
-
-	if (!dladdr1((void *)&fm_shim_on, &info, (void **)&map,
-		     RTLD_DL_LINKMAP) ||
-	    !map)
+	if (!fm_module_libc())
 		return false;
-	fm_library = info.dli_fname;
-	for (map = map->l_next; map; map = map->l_next)
-		if (fm_is_libc(map))
-			return true;
-	return false;
+	fm_library = fm_module_ours()->l_name;
+	return true;
 }
 
 static const char *boot_env_get(char **envp, const char *name)
@@ -145,7 +90,7 @@ static bool program_asks(const struct link_map *map)
 /* The first of all that are loaded is the program. */
 static bool boot_asked(void)
 {
-	struct link_map *map = fm_module_of(&fm_shim_on);
+	const struct link_map *map = fm_module_ours();
 
 	while (map && map->l_prev)
 		map = map->l_prev;
@@ -173,8 +118,8 @@ __attribute__((constructor)) static void boot(int argc, char **argv,
 {
 	const int saved = errno;
 
-	fm_dl_boot(); /* first: each dlsym asks which module a caller is in */
-	resolve_next();
+	fm_patches_follow();
+	fm_next_begin();
 	if (boot_wanted(argc, argv, envp)) {
 		find_clock();
 		keep_deepbind = wants_kept(envp);

@@ -12,8 +12,8 @@
 enum { LATE = 1, TELLS = 2, HEARS = 4, AGAIN = 8, SIZES = 16 };
 
 struct hook {
-	fm_call_fn *next;
-	const char *name;
+	fm_call_fn *next; /* as it was looked at */
+	const struct fm_next *entry;
 	const struct fm_call *call;
 	short nr; /* -1, or not below FM_CALLS: only libc has it */
 	short flags;
@@ -22,9 +22,12 @@ struct hook {
 static fm_call_fn *behind(const struct hook *h)
 {
 	const bool call = h->nr >= 0 && h->nr < FM_CALLS;
+	void *p = (void *)h->next;
 
-	return h->next || (call && !(h->flags & LATE)) ?
-		       h->next : (fm_call_fn *)fm_next_late(h->name);
+	if (!p)
+		p = fm_next_find(h->entry);
+	return (fm_call_fn *)(p || (call && !(h->flags & LATE)) ?
+				      p : fm_next_late(fm_next_name(h->entry)));
 }
 
 static bool efault(long r)
@@ -54,7 +57,8 @@ static long with_size(const struct hook *h, long v[6])
 		return made(h, v);
 	memcpy(was, v, sizeof(was));
 	r = made(h, v);
-	return (int)r == 0 ? fm_backing_stats(h->name, was, r) : r;
+	return (int)r == 0 ?
+		       fm_backing_stats(fm_next_name(h->entry), was, r) : r;
 }
 
 static __attribute__((noinline)) long through(const struct hook *h, long v[6])
@@ -72,28 +76,33 @@ static __attribute__((noinline)) long through(const struct hook *h, long v[6])
 #define V a, b, c, d, e, f
 #define PARAMETERS long a, long b, long c, long d, long e, long f
 
+/* What a slow path needs is made there: the loader would have to fill in a
+ * table. */
+#define HOW(fn, row, nr, how)                                                 \
+	&(const struct hook){ behind_##fn, &fm_next_entry_##fn, row, nr, how }
+
 #define DEFINE(fn, row, nr, how)                                              \
 	FM_HOOK long hook_##fn(PARAMETERS) __asm__(#fn);                      \
-	static struct hook at_##fn = { NULL, #fn, row, nr, how };             \
-	static struct fm_next fm_next_entry_##fn __attribute__((              \
-		used, section("fm_next"), aligned(sizeof(void *)))) = {       \
-		#fn, (void **)(void *)&at_##fn.next, NULL,                    \
-		(void *)(uintptr_t) & hook_##fn, NULL                         \
-	};                                                                    \
+	static fm_call_fn *next_##fn __attribute__((used));                   \
+	FM_NEXT_ENTRY(fn, "next_" #fn, "0")                                   \
 	FM_HOOK long hook_##fn(PARAMETERS)                                    \
 	{                                                                     \
+		fm_call_fn *behind_##fn =                                     \
+			__atomic_load_n(&next_##fn, __ATOMIC_RELAXED);        \
 		long v[6] = { V };                                            \
                                                                               \
 		if (!((how) & AGAIN))                                         \
-			return !fm_looks() && at_##fn.next &&                 \
+			return !fm_looks() && behind_##fn &&                  \
 					       !((how) & SIZES &&             \
 						 fm_sourced())                \
-				       ? at_##fn.next(V)                      \
-				       : through(&at_##fn, v);                \
+				       ? behind_##fn(V)                       \
+				       : through(HOW(fn, row, nr, how), v);   \
 		return call_hooks_again(                                      \
-			&at_##fn,                                             \
-			at_##fn.next ? at_##fn.next(V)                        \
-				     : fm_call_made(behind(&at_##fn), nr, v), \
+			HOW(fn, row, nr, how),                                \
+			behind_##fn ?                                         \
+				behind_##fn(V) :                              \
+				fm_call_made(behind(HOW(fn, row, nr, how)),   \
+					     nr, v),                          \
 			v);                                                   \
 	}
 

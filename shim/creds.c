@@ -61,7 +61,8 @@ static int dropped(int r)
 FM_HOOK int capset(struct __user_cap_header_struct *h,
 		   const struct __user_cap_data_struct *data)
 {
-	return dropped(FM_CALL_NEXT(next_capset, SYS_capset, h, data, 0, 0));
+	return dropped(FM_CALL_NEXT(FM_FOUND(capset), SYS_capset, h, data, 0,
+				    0));
 }
 
 long fm_syscall_creds(long nr, long a, long b, long c);

@@ -53,7 +53,7 @@ __attribute__((used)) void *fm_dlmopen_mode(int mode, int *ret_mode)
  * is older than ours. */
 __attribute__((used)) void *fm_dlsym_next(void)
 {
-	void *p = (void *)next_dlsym;
+	void *p = (void *)FM_FOUND(dlsym);
 
 	if (!p)
 		p = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
@@ -70,53 +70,54 @@ static void *sym(void *handle, const char *name)
 
 __attribute__((used)) void *fm_dlsym_of(void *handle, const char *name)
 {
-	const bool kept = fm_dl_kept();
-	void *p;
+	void *p = sym(handle, name);
 
-	if (!kept)
-		fm_hooks_find(name);
-	p = sym(handle, name);
-	return kept ? p : fm_hook_of(p);
+	return fm_dl_kept() ? p : fm_hook_of(p);
 }
 
 /* glibc 2.35, and found by name, for an older one to load us. dladdr1 looks for
  * a symbol as well, 70 us and more, and some call dlsym over and over. Its lock
  * is the one that dlsym takes. */
 #if __GLIBC_PREREQ(2, 35)
-static __typeof__(&_dl_find_object) find_object;
+typedef __typeof__(&_dl_find_object) object_fn;
 
-void fm_dl_boot(void)
+static object_fn find_object(void)
 {
-	find_object = (__typeof__(find_object))(uintptr_t)dlvsym(
-		RTLD_NEXT, "_dl_find_object", "GLIBC_2.35");
+	static _Atomic(object_fn) known;
+	static _Atomic bool asked;
+	object_fn fn = atomic_load(&known);
+
+	if (!fn && !atomic_load(&asked)) {
+		fn = (object_fn)(uintptr_t)dlvsym(RTLD_NEXT, "_dl_find_object",
+						  "GLIBC_2.35");
+		atomic_store(&known, fn);
+		atomic_store(&asked, true);
+	}
+	return fn;
 }
 
-static struct link_map *found(const void *addr)
+static struct link_map *found(object_fn fn, const void *addr)
 {
 	struct dl_find_object o;
 
-	return find_object((void *)(uintptr_t)addr, &o) ? NULL :
-							  o.dlfo_link_map;
+	return fn((void *)(uintptr_t)addr, &o) ? NULL : o.dlfo_link_map;
 }
 #else
-#define find_object ((void *)NULL)
-#define found(addr) ((struct link_map *)NULL)
-
-void fm_dl_boot(void)
-{
-}
+typedef void *object_fn;
+#define find_object() ((object_fn)NULL)
+#define found(fn, addr) ((struct link_map *)NULL)
 #endif
 
 struct link_map *fm_module_of(const void *addr)
 {
+	const object_fn fn = addr ? find_object() : NULL;
 	struct link_map *m = NULL;
 	Dl_info info;
 
-	if (!addr)
-		return NULL;
-	if (find_object)
-		return found(addr);
-	return dladdr1(addr, &info, (void **)&m, RTLD_DL_LINKMAP) ? m : NULL;
+	if (fn)
+		return found(fn, addr);
+	return addr && dladdr1(addr, &info, (void **)&m, RTLD_DL_LINKMAP) ?
+		       m : NULL;
 }
 
 bool fm_is_libc(const struct link_map *m)
@@ -164,11 +165,10 @@ __attribute__((used)) void *fm_dlsym_behind(void *handle, const char *name,
 
 	if (handle != RTLD_NEXT || fm_dl_kept())
 		return NULL;
-	us = fm_module_of((void *)&fm_shim_on);
+	us = fm_module_ours();
 	m = fm_module_of(caller);
 	if (!us || !m || m == us)
 		return NULL;
-	fm_hooks_find(name);
 	p = sym(RTLD_NEXT, name);
 	hook = fm_hook_of(p);
 	return hook != p && behind_both(us, m, name, p) ? hook : NULL;

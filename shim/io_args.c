@@ -30,14 +30,16 @@ void fm_note_limit(pid_t pid, int what, const struct rlimit *set)
 FM_HOOK int setrlimit(__rlimit_resource_t what, const struct rlimit *set)
 {
 	fm_note_limit(0, (int)what, set);
-	return FM_CALL_NEXT(next_setrlimit, SYS_setrlimit, what, set, 0, 0);
+	return FM_CALL_NEXT(FM_FOUND(setrlimit), SYS_setrlimit, what, set, 0,
+			    0);
 }
 
 FM_HOOK int prlimit(pid_t pid, enum __rlimit_resource what,
 		    const struct rlimit *set, struct rlimit *old)
 {
 	fm_note_limit(pid, (int)what, set);
-	return FM_CALL_NEXT(next_prlimit, SYS_prlimit64, pid, what, set, old);
+	return FM_CALL_NEXT(FM_FOUND(prlimit), SYS_prlimit64, pid, what, set,
+			    old);
 }
 
 FM_ALIAS(setrlimit)

@@ -71,7 +71,7 @@ FM_HOOK int fcntl(int fd, int cmd, ...)
 	va_end(ap);
 	if (locks(cmd))
 		hear_and_tell(fd);
-	r = FM_CALL_NEXT(next_fcntl, SYS_fcntl, fd, cmd, arg, 0);
+	r = FM_CALL_NEXT(FM_FOUND(fcntl), SYS_fcntl, fd, cmd, arg, 0);
 	if (!r && locks(cmd))
 		fm_peers_acquire();
 	return r;

@@ -122,15 +122,15 @@ FM_HOOK int creat(const char *path, mode_t mode)
 /* libc aborts the program that forgot the mode. */
 FM_HOOK int __open_2(const char *path, int flags)
 {
-	if (NEEDS_MODE(flags) && next___open_2)
-		return next___open_2(path, flags);
+	if (NEEDS_MODE(flags) && FM_FOUND(__open_2))
+		return FM_FOUND(__open_2)(path, flags);
 	return fm_do_open(false, false, AT_FDCWD, path, flags, 0);
 }
 
 FM_HOOK int __openat_2(int dirfd, const char *path, int flags)
 {
-	if (NEEDS_MODE(flags) && next___openat_2)
-		return next___openat_2(dirfd, path, flags);
+	if (NEEDS_MODE(flags) && FM_FOUND(__openat_2))
+		return FM_FOUND(__openat_2)(dirfd, path, flags);
 	return fm_do_open(false, true, dirfd, path, flags, 0);
 }
 

@@ -69,5 +69,6 @@ FM_HOOK int utimensat(int dir, const char *path, const struct timespec t[2],
 {
 	if (fm_looks())
 		stored_before(dir, path, flags);
-	return FM_CALL_NEXT(next_utimensat, SYS_utimensat, dir, path, t, flags);
+	return FM_CALL_NEXT(FM_FOUND(utimensat), SYS_utimensat, dir, path, t,
+			    flags);
 }

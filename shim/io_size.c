@@ -192,8 +192,8 @@ FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
 static int pass_posix_fallocate(bool raw, int fd, int mode, off_t off,
 				off_t len)
 {
-	if (!raw && next_posix_fallocate)
-		return next_posix_fallocate(fd, off, len);
+	if (!raw && FM_FOUND(posix_fallocate))
+		return FM_FOUND(posix_fallocate)(fd, off, len);
 	return (int)-fm_sys4(SYS_fallocate, fd, 0, off, len);
 }
 
@@ -225,8 +225,8 @@ FM_HOOK int posix_fadvise(int fd, off_t off, off_t len, int advice)
 	struct fm_file *f;
 	int r;
 
-	if (next_posix_fadvise)
-		r = next_posix_fadvise(fd, off, len, advice);
+	if (FM_FOUND(posix_fadvise))
+		r = FM_FOUND(posix_fadvise)(fd, off, len, advice);
 	else
 		r = (int)-fm_sys4(SYS_fadvise64, fd, off, len, advice);
 	if (r != 0 || !fm_looks())
@@ -333,8 +333,8 @@ void fm_do_sync(bool raw)
 {
 	if (fm_looks())
 		fm_engine_flush_all();
-	if (!raw && next_sync)
-		next_sync();
+	if (!raw && FM_FOUND(sync))
+		FM_FOUND(sync)();
 	else
 		fm_sys0(SYS_sync);
 }

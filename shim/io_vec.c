@@ -46,16 +46,16 @@ static ssize_t call_pwritev(const struct fm_rw *rw, const struct iovec *iov,
 static ssize_t pass_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
 			    off_t off, int flags)
 {
-	if (!raw && next_preadv2)
-		return next_preadv2(fd, iov, cnt, off, flags);
+	if (!raw && FM_FOUND(preadv2))
+		return FM_FOUND(preadv2)(fd, iov, cnt, off, flags);
 	return fm_result(fm_syscall(SYS_preadv2, fd, iov, cnt, off, 0, flags));
 }
 
 static ssize_t pass_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
 			     off_t off, int flags)
 {
-	if (!raw && next_pwritev2)
-		return next_pwritev2(fd, iov, cnt, off, flags);
+	if (!raw && FM_FOUND(pwritev2))
+		return FM_FOUND(pwritev2)(fd, iov, cnt, off, flags);
 	return fm_result(
 		fm_syscall(SYS_pwritev2, fd, iov, cnt, off, 0, flags));
 }

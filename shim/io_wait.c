@@ -86,12 +86,12 @@ static int ppoll_masked(struct pollfd *fds, nfds_t n,
 	sigset_t copy;
 	int r;
 
-	if (!fm_on() || !mask || !next_ppoll)
+	if (!fm_on() || !mask || !FM_FOUND(ppoll))
 		return FM_PASS_SET(ppoll, SYS_ppoll, fds, n, timeout,
 				   plain_mask(mask, &copy));
 	if (!fm_wait_enter(&w, mask))
 		return -1;
-	r = next_ppoll(fds, n, timeout, &w.mask);
+	r = FM_FOUND(ppoll)(fds, n, timeout, &w.mask);
 	fm_wait_leave(&w);
 	return r;
 }
@@ -140,15 +140,15 @@ static int pselect_masked(int n, fd_set *rd, fd_set *wr, fd_set *ex,
 	struct fm_wait w;
 	int r;
 
-	if (!next_pselect)
+	if (!FM_FOUND(pselect))
 		return (int)fm_result(fm_syscall(SYS_pselect6, n, rd, wr, ex,
 						 timeout, &raw));
 	if (!fm_on() || !mask)
-		return next_pselect(n, rd, wr, ex, timeout,
+		return FM_FOUND(pselect)(n, rd, wr, ex, timeout,
 				    plain_mask(mask, &copy));
 	if (!fm_wait_enter(&w, mask))
 		return -1;
-	r = next_pselect(n, rd, wr, ex, timeout, &w.mask);
+	r = FM_FOUND(pselect)(n, rd, wr, ex, timeout, &w.mask);
 	fm_wait_leave(&w);
 	return r;
 }
@@ -196,12 +196,12 @@ static int epoll_masked(int fd, struct epoll_event *events, int max,
 	sigset_t copy;
 	int r;
 
-	if (!fm_on() || !mask || !next_epoll_pwait)
+	if (!fm_on() || !mask || !FM_FOUND(epoll_pwait))
 		return FM_PASS_SET(epoll_pwait, SYS_epoll_pwait, fd, events,
 				   max, timeout, plain_mask(mask, &copy));
 	if (!fm_wait_enter(&w, mask))
 		return -1;
-	r = next_epoll_pwait(fd, events, max, timeout, &w.mask);
+	r = FM_FOUND(epoll_pwait)(fd, events, max, timeout, &w.mask);
 	fm_wait_leave(&w);
 	return r;
 }
@@ -234,12 +234,12 @@ static int epoll2_masked(int fd, struct epoll_event *events, int max,
 	sigset_t copy;
 	int r;
 
-	if (!fm_on() || !mask || !next_epoll_pwait2)
+	if (!fm_on() || !mask || !FM_FOUND(epoll_pwait2))
 		return FM_PASS_SET(epoll_pwait2, SYS_epoll_pwait2, fd, events,
 				   max, timeout, plain_mask(mask, &copy));
 	if (!fm_wait_enter(&w, mask))
 		return -1;
-	r = next_epoll_pwait2(fd, events, max, timeout, &w.mask);
+	r = FM_FOUND(epoll_pwait2)(fd, events, max, timeout, &w.mask);
 	fm_wait_leave(&w);
 	return r;
 }

@@ -206,8 +206,8 @@ FM_HOOK int madvise(void *addr, size_t len, int advice)
  * not lose data and does nothing in glibc. */
 static int advise_posix(void *addr, size_t len, int advice)
 {
-	if (next_posix_madvise)
-		return next_posix_madvise(addr, len, advice);
+	if (FM_FOUND(posix_madvise))
+		return FM_FOUND(posix_madvise)(addr, len, advice);
 	if (advice == POSIX_MADV_DONTNEED)
 		return 0;
 	return -fm_sys_madvise(addr, len, advice);
@@ -441,7 +441,7 @@ FM_HOOK int mlockall(int flags)
 int fm_do_munlockall(bool raw)
 {
 	if (!fm_on())
-		return !raw && next_munlockall ? next_munlockall() :
+		return !raw && FM_FOUND(munlockall) ? FM_FOUND(munlockall)() :
 			(int)fm_result(fm_sys0(SYS_munlockall));
 	return (int)fm_result(fm_munlockall());
 }

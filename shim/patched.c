@@ -55,64 +55,67 @@ static int write_code(void *at, const uint8_t *code)
 /* Before the lock is taken: the dynamic linker may take one of its own. */
 static void look_behind(const struct fm_next *e)
 {
+	struct fm_patch *patch = fm_next_patch(e);
 	const struct link_map *m;
 
-	if (!jump_of(e->ours))
+	if (!patch || !jump_of(fm_next_ours(e)))
 		return;
-	m = fm_module_of(e->found);
-	e->patch->over_libc = m && fm_is_libc(m);
+	patch->found = fm_behind_us(fm_next_name(e));
+	m = fm_module_of(patch->found);
+	patch->over_libc = m && fm_is_libc(m);
 }
 
-static void put_jump(struct fm_next *e, const void *to)
+/* Its pointer goes when that can be seen: fm_next_find. */
+static void put_jump(const struct fm_next *e, struct fm_patch *patch,
+		     const void *to)
 {
+	const void *was = patch->to;
 	uint8_t code[FM_ARCH_JUMP];
 	int r;
 
-	if (!e->patch->to)
-		memcpy(e->patch->was, e->found, FM_ARCH_JUMP);
+	if (!was)
+		memcpy(patch->was, patch->found, FM_ARCH_JUMP);
 	fm_arch_jump_make(code, to);
-	__atomic_store_n(e->slot, NULL, __ATOMIC_RELEASE);
-	r = write_code(e->found, code);
+	atomic_store(&patch->to, to);
+	__atomic_store_n(fm_next_slot(e), NULL, __ATOMIC_SEQ_CST);
+	r = write_code(patch->found, code);
 	if (!r)
-		e->patch->to = to;
-	else
-		fm_log(FM_LOG_WARN, "%s is patched, but not in libc: %s",
-		       e->name, strerrordesc_np(-r));
-}
-
-static void take_jump(struct fm_next *e)
-{
-	if (write_code(e->found, e->patch->was))
 		return;
-	e->patch->to = NULL;
-	__atomic_store_n(e->slot, e->found, __ATOMIC_RELEASE);
+	atomic_store(&patch->to, was);
+	fm_log(FM_LOG_WARN, "%s is patched, but not in libc: %s",
+	       fm_next_name(e), strerrordesc_np(-r));
 }
 
-static void patched_follow(struct fm_next *e)
+static void take_jump(struct fm_patch *patch)
 {
-	const uint8_t *to = jump_of(e->ours);
+	if (!write_code(patch->found, patch->was))
+		atomic_store(&patch->to, NULL);
+}
 
-	if (to == e->patch->to)
+static void patched_follow(const struct fm_next *e)
+{
+	struct fm_patch *patch = fm_next_patch(e);
+	const uint8_t *to = patch ? jump_of(fm_next_ours(e)) : NULL;
+
+	if (!patch || to == patch->to)
 		return;
 	if (!to)
-		take_jump(e);
-	else if (e->patch->over_libc)
-		put_jump(e, to);
+		take_jump(patch);
+	else if (patch->over_libc)
+		put_jump(e, patch, to);
 }
 
 void fm_patches_follow(void)
 {
-	struct fm_next *e;
+	const struct fm_next *e;
 	uint64_t old;
 
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
-		if (e->patch && e->found)
-			look_behind(e);
+		look_behind(e);
 	fm_block_signals(&old);
 	fm_lock(&lock);
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
-		if (e->patch && e->found)
-			patched_follow(e);
+		patched_follow(e);
 	fm_unlock(&lock);
 	fm_restore_signals(&old);
 }

@@ -223,8 +223,8 @@ static void at_quick(void)
 static __attribute__((noreturn)) void proc_end(int status)
 {
 	proc_at_exit(NULL);
-	if (next__exit)
-		next__exit(status);
+	if (FM_FOUND(_exit))
+		FM_FOUND(_exit)(status);
 	for (;;)
 		fm_sys1(SYS_exit_group, status);
 }

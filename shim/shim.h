@@ -14,9 +14,10 @@
  *	}
  *
  * next_munmap is the definition behind ours (libc, or another preloaded
- * library). The constructor fills all of these pointers; until it has, they
- * are NULL and FM_PASS makes the raw system call. A hook never looks a symbol
- * up itself: dlsym allocates, and allocators map memory under their locks.
+ * library), looked up by the first call that needs it (next.c). Until the
+ * constructor has ended it is NULL, and FM_PASS makes the raw system call. A
+ * hook never asks dlsym: that allocates, and allocators map memory under their
+ * locks.
  */
 #ifndef FM_SHIM_H
 #define FM_SHIM_H
@@ -48,40 +49,91 @@ _Static_assert(sizeof(off_t) == 8, "off_t must be 64 bits");
 
 /* A jump that somebody wrote over a hook, and what it covers in libc. */
 struct fm_patch {
-	const void *to;
-	_Atomic bool over_libc; /* its function is what is behind the hook */
+	const void *_Atomic to;
+	void *found; /* what is behind the hook */
+	_Atomic bool over_libc; /* that is libc's */
 	uint8_t was[FM_ARCH_JUMP];
 };
 
+/* A name, its pointer, its hook, and its patch if the kernel alone can be
+ * behind it (or 0): distances from here, which the loader need not touch. */
 struct fm_next {
-	const char *name;
-	void **slot;
-	void *found;
-	void *ours;
-	struct fm_patch *patch; /* if the kernel alone can be behind it */
+	int32_t name, slot, ours, patch;
 };
 
-/* Declare next_NAME with libc's own prototype and enter it into the table that
- * the constructor walks (the linker collects the section; without the explicit
- * alignment compilers pad between entries). */
-#define FM_NEXT(fn) FM_NEXT_(fn, NULL)
-#define FM_NEXT_(fn, patch)                                               \
-	static __typeof__(&fn) next_##fn;                                 \
-	static struct fm_next fm_next_entry_##fn                          \
-		__attribute__((used, section("fm_next"),                  \
-			       aligned(sizeof(void *)))) = {              \
-			#fn, (void **)(void *)&next_##fn, NULL,           \
-			(void *)(uintptr_t)&fn, patch };
+/* Declare next_NAME with libc's own prototype and enter it into the table of
+ * all of them (the linker collects the section). */
+#define FM_NEXT(fn)                                                       \
+	static __typeof__(&fn) next_##fn __attribute__((used));           \
+	FM_NEXT_ENTRY(fn, "next_" #fn, "0")
 
 /* The same for what is called by FM_PASS only and is nothing but a system call:
  * who patches the hook patches libc's function, too (patched.c). */
 #define FM_NEXT_PATCHED(fn)                                               \
-	static struct fm_patch fm_patch_##fn;                             \
-	FM_NEXT_(fn, &fm_patch_##fn)
+	static __typeof__(&fn) next_##fn __attribute__((used));           \
+	static struct fm_patch fm_patch_##fn __attribute__((used));       \
+	FM_NEXT_ENTRY(fn, "next_" #fn, "fm_patch_" #fn " - .")
+
+#define FM_NEXT_ENTRY(fn, slot, patch)                                    \
+	extern const struct fm_next fm_next_entry_##fn                    \
+		__attribute__((visibility("hidden")));                    \
+	__asm__(".pushsection fm_next_names,\"a\",@progbits\n"            \
+		"fm_next_name_" #fn ": .string \"" #fn "\"\n"             \
+		".popsection\n"                                           \
+		".pushsection fm_next,\"a\",@progbits\n"                  \
+		".balign 4\n"                                             \
+		".globl fm_next_entry_" #fn "\n"                          \
+		".hidden fm_next_entry_" #fn "\n"                         \
+		"fm_next_entry_" #fn ": .long fm_next_name_" #fn          \
+		" - ., " slot " - ., " #fn " - ., " patch "\n"            \
+		".popsection\n");
 
 /* Bounds of the section; provided by the linker. */
-extern struct fm_next __start_fm_next[] __attribute__((visibility("hidden")));
-extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
+extern const struct fm_next __start_fm_next[]
+	__attribute__((visibility("hidden")));
+extern const struct fm_next __stop_fm_next[]
+	__attribute__((visibility("hidden")));
+
+static inline void *fm_next_at(const int32_t *d)
+{
+	return (void *)((uintptr_t)d + (uintptr_t)(intptr_t)*d);
+}
+
+static inline const char *fm_next_name(const struct fm_next *e)
+{
+	return fm_next_at(&e->name);
+}
+
+static inline void **fm_next_slot(const struct fm_next *e)
+{
+	return fm_next_at(&e->slot);
+}
+
+static inline void *fm_next_ours(const struct fm_next *e)
+{
+	return fm_next_at(&e->ours);
+}
+
+static inline struct fm_patch *fm_next_patch(const struct fm_next *e)
+{
+	return e->patch ? fm_next_at(&e->patch) : NULL;
+}
+
+/* What is behind the hook; NULL: nothing, or the constructor has not ended. */
+#define FM_FOUND(fn)                                                      \
+	({                                                                \
+		__typeof__(next_##fn) found_ =                            \
+			__atomic_load_n(&next_##fn, __ATOMIC_RELAXED);    \
+                                                                          \
+		found_ ? found_ :                                         \
+			 (__typeof__(found_))fm_next_find(                \
+				 &fm_next_entry_##fn);                    \
+	})
+void *fm_next_find(const struct fm_next *e);
+void fm_next_begin(void); /* in the constructor */
+/* The next definition of a name, or libc's own, read from their tables. */
+void *fm_behind_us(const char *name);
+void *fm_in_libc(const char *name);
 
 /*
  * Call the next definition, or the kernel while there is none (yet), or with
@@ -96,19 +148,22 @@ extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
 #define FM_PASS_VIA_(raw, fn, nr, ...)                                    \
 	({                                                                \
 		const __typeof__(next_##fn) behind_ =                     \
-			__atomic_load_n(&next_##fn, __ATOMIC_RELAXED);    \
+			(raw) ? NULL : FM_FOUND(fn);                      \
                                                                           \
-		!(raw) && behind_                                         \
-			? behind_(__VA_ARGS__)                            \
-			: (__typeof__(behind_(__VA_ARGS__)))fm_result(    \
+		behind_ ? behind_(__VA_ARGS__) :                          \
+			  (__typeof__(behind_(__VA_ARGS__)))fm_result(    \
 				  fm_syscall(nr, __VA_ARGS__));           \
 	})
 
 /* FM_PASS for calls to which the kernel wants the size of a signal set. */
 #define FM_PASS_SET(fn, nr, ...)                                          \
-	(next_##fn ? next_##fn(__VA_ARGS__)                               \
-		   : (__typeof__(next_##fn(__VA_ARGS__)))fm_result(       \
-			     fm_syscall(nr, __VA_ARGS__, 8)))
+	({                                                                \
+		const __typeof__(next_##fn) behind_ = FM_FOUND(fn);       \
+                                                                          \
+		behind_ ? behind_(__VA_ARGS__) :                          \
+			  (__typeof__(behind_(__VA_ARGS__)))fm_result(    \
+				  fm_syscall(nr, __VA_ARGS__, 8));        \
+	})
 
 /* fm_syscall(nr, up to 6 arguments): pads with zeros, -errno convention. */
 #define fm_syscall(...) fm_syscall_(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
@@ -121,12 +176,13 @@ extern struct fm_next __stop_fm_next[] __attribute__((visibility("hidden")));
  * lock there: they are functions that allocate themselves. */
 void *fm_next_late(const char *name);
 #define FM_LATE(fn)                                                       \
-	(next_##fn ? next_##fn                                            \
-		   : (__typeof__(next_##fn))fm_next_late(#fn))
+	({                                                                \
+		const __typeof__(next_##fn) late_ = FM_FOUND(fn);         \
+                                                                          \
+		late_ ? late_ : (__typeof__(late_))fm_next_late(#fn);     \
+	})
 
-/* Our hook of what libc's own table of names says, or p itself. Until the
- * constructor has run, `find` looks those of ours up that are in the name. */
-void fm_hooks_find(const char *name);
+/* Our hook of what libc's own table of names says, or p itself. */
 void *fm_hook_of(void *p);
 
 /* -errno convention to errno convention. */
@@ -148,9 +204,11 @@ static inline bool fm_on(void)
 }
 /* FASTMAP_DEEPBIND=keep, or inert: what dlsym and dlopen say stays. */
 bool fm_dl_kept(void);
-void fm_dl_boot(void); /* in the constructor */
 struct link_map;
 struct link_map *fm_module_of(const void *addr);
+/* Ours, and libc if it is behind us, or NULL. */
+const struct link_map *fm_module_ours(void);
+const struct link_map *fm_module_libc(void);
 bool fm_is_libc(const struct link_map *m);
 
 /* patched.c: have hooks been patched? And after the program has protected a

@@ -225,14 +225,15 @@ static int other_sigaction(int sig, const struct sigaction *act,
 	int r;
 
 	if (sig < 1 || sig > 64)
-		return next_sigaction(sig, act, old);
+		return FM_FOUND(sigaction)(sig, act, old);
 	had_bus = atomic_load(&masks_with_bus) >> (sig - 1) & 1;
 	if (act) {
 		stripped = *act;
 		has_bus = stripped.sa_mask.__val[0] & FM_BUS_BIT;
 		stripped.sa_mask.__val[0] &= ~FM_BUS_BIT;
 	}
-	r = next_sigaction(sig, act ? &stripped : NULL, old ? &previous : NULL);
+	r = FM_FOUND(sigaction)(sig, act ? &stripped : NULL,
+				old ? &previous : NULL);
 	if (r)
 		return r;
 	if (act)
@@ -265,10 +266,10 @@ static int boot_sigaction(int sig, const struct sigaction *act,
 FM_HOOK int sigaction(int sig, const struct sigaction *act,
 		      struct sigaction *old)
 {
-	if (!next_sigaction)
+	if (!FM_FOUND(sigaction))
 		return boot_sigaction(sig, act, old);
 	if (!fm_on())
-		return next_sigaction(sig, act, old);
+		return FM_FOUND(sigaction)(sig, act, old);
 	if (sig == SIGBUS)
 		return bus_sigaction_hook(act, old);
 	return other_sigaction(sig, act, old);

@@ -227,17 +227,17 @@ FM_HOOK int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 	if (!fm_on())
 		return FM_PASS_SET(sigprocmask, SYS_rt_sigprocmask, how, set,
 				   old);
-	return change_mask(next_sigprocmask, how, set, old);
+	return change_mask(FM_FOUND(sigprocmask), how, set, old);
 }
 
 /* Returns the error number. */
 FM_HOOK int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-	if (!next_pthread_sigmask)
+	if (!FM_FOUND(pthread_sigmask))
 		return -(int)fm_syscall(SYS_rt_sigprocmask, how, set, old, 8);
 	if (!fm_on())
-		return next_pthread_sigmask(how, set, old);
-	return change_mask(next_pthread_sigmask, how, set, old);
+		return FM_FOUND(pthread_sigmask)(how, set, old);
+	return change_mask(FM_FOUND(pthread_sigmask), how, set, old);
 }
 
 static int change_one(int how, int sig)
@@ -292,9 +292,9 @@ FM_HOOK int sigpending(sigset_t *set)
 	const bool copied = sigmask_managed(set);
 	sigset_t out;
 
-	if (!next_sigpending || !fm_on())
+	if (!FM_FOUND(sigpending) || !fm_on())
 		return FM_PASS_SET(sigpending, SYS_rt_sigpending, set);
-	if (next_sigpending(copied ? &out : set))
+	if (FM_FOUND(sigpending)(copied ? &out : set))
 		return -1;
 	if (fm_view_blocked() && something_held())
 		(copied ? &out : set)->__val[0] |= FM_BUS_BIT;
@@ -343,11 +343,11 @@ FM_HOOK int sigsuspend(const sigset_t *mask)
 	struct fm_wait w;
 	int r;
 
-	if (!fm_on() || !next_sigsuspend)
+	if (!fm_on() || !FM_FOUND(sigsuspend))
 		return FM_PASS_SET(sigsuspend, SYS_rt_sigsuspend, mask);
 	if (!fm_wait_enter(&w, mask))
 		return -1;
-	r = next_sigsuspend(&w.mask);
+	r = FM_FOUND(sigsuspend)(&w.mask);
 	fm_wait_leave(&w);
 	return r;
 }
@@ -406,18 +406,19 @@ static int wait_for_signal(const sigset_t *set, siginfo_t *info,
 	sigset_t want;
 	int r;
 
-	if (!fm_on() || !next_sigtimedwait)
+	if (!fm_on() || !FM_FOUND(sigtimedwait))
 		return FM_PASS_SET(sigtimedwait, SYS_rt_sigtimedwait, set, info,
 			       timeout);
 	/* Nothing is held back: SIGBUS is as it always was. */
 	if (!fm_bus_taken() && !fm_active())
-		return next_sigtimedwait(set, info, timeout);
+		return FM_FOUND(sigtimedwait)(set, info, timeout);
 	/* Copies: the program's may lie in managed memory. */
 	if (!fm_user_read(&want, set, 8) ||
 	    (timeout && !fm_user_read(&limit, timeout, sizeof(limit))))
 		return (int)fm_result(-EFAULT);
 	if (!strip(&want, &want)) {
-		r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
+		r = FM_FOUND(sigtimedwait)(&want, &got,
+					   timeout ? &limit : NULL);
 		return sigmask_give(r, info, &got);
 	}
 	sigaddset(&want, SIGBUS);
@@ -427,7 +428,7 @@ static int wait_for_signal(const sigset_t *set, siginfo_t *info,
 		return sigmask_give(SIGBUS, info, &got);
 	}
 	atomic_store(&process.waiter, fm_sys_gettid());
-	r = next_sigtimedwait(&want, &got, timeout ? &limit : NULL);
+	r = FM_FOUND(sigtimedwait)(&want, &got, timeout ? &limit : NULL);
 	atomic_store(&process.waiter, 0);
 	return sigmask_give(r, info, &got);
 }

@@ -101,7 +101,7 @@ static int create(pthread_t *ret_id, const pthread_attr_t *attr,
 
 	if (!fm_looks() || !fm_data_in(ret_id, sizeof(*ret_id)))
 		return FM_LATE(pthread_create)(ret_id, attr, fn, arg);
-	r = next_pthread_create(&id, attr, fn, arg);
+	r = FM_FOUND(pthread_create)(&id, attr, fn, arg);
 	if (!r)
 		*ret_id = id;
 	return r;
@@ -141,12 +141,12 @@ FM_HOOK int thrd_create(thrd_t *ret_id, thrd_start_t fn, void *arg)
 	fm_threads_come();
 	blocked = fm_view_blocked();
 	if (!blocked && !fm_thread_exit)
-		return next_thrd_create(ret_id, fn, arg);
+		return FM_FOUND(thrd_create)(ret_id, fn, arg);
 	s = start_new(blocked, arg);
 	if (!s)
 		return thrd_nomem;
 	s->c11 = fn;
-	r = next_thrd_create(ret_id, run_c11, s);
+	r = FM_FOUND(thrd_create)(ret_id, run_c11, s);
 	if (r != thrd_success)
 		fm_free(s);
 	return r;
