@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -31,6 +32,19 @@ static struct {
 	const char **value; /* of fm_options[i].env, or NULL */
 	const char *policy, *config_home, *state_home, *home, *runtime_dir;
 } start;
+
+/* What most processes need of memory for settings, each half once: maps of
+ * their own would be a part of what a short program takes longer. */
+static struct fm_arena early_arena(unsigned half)
+{
+	static _Alignas(max_align_t) char early[2][2048];
+	static bool given[2];
+
+	if (given[half])
+		return (struct fm_arena){ NULL, 0, NULL };
+	given[half] = true;
+	return (struct fm_arena){ early[half], sizeof(early[half]), NULL };
+}
 
 static const struct fm_set *set_now(void)
 {
@@ -116,11 +130,13 @@ bool fm_told_before(const char *what, const char *text)
 static bool candidate(char *buf, size_t size, const char *dir,
 		      const char *middle)
 {
-	char head[4096];
+	size_t n;
 
-	return dir && dir[0] == '/' &&
-	       !fm_join(head, sizeof(head), dir, middle, "/fastmap/") &&
-	       !fm_join(buf, size, head, start.who.name, ".policy") &&
+	if (!dir || dir[0] != '/' ||
+	    fm_join(buf, size, dir, middle, "/fastmap/"))
+		return false;
+	n = strlen(buf);
+	return !fm_join(buf + n, size - n, start.who.name, ".policy", "") &&
 	       fm_exists(buf);
 }
 
@@ -341,7 +357,7 @@ static uint64_t least_size(const struct fm_set *set)
 
 static struct fm_set *build(void)
 {
-	struct fm_arena arena = { NULL, 0, NULL };
+	struct fm_arena arena = early_arena(1);
 	struct fm_set *set = fm_arena_get(&arena, sizeof(*set));
 
 	if (!set)
@@ -378,10 +394,41 @@ static void take_tunables(char **envp)
 		fm_tunables_set(text);
 }
 
+/* Of an environment that may be long and is looked through for each option. */
+static bool is_for_us(const char *entry)
+{
+	static const char *const of_others[] = { "LD_PRELOAD=", "HOME=",
+						 "XDG_" };
+
+	if (!strncmp(entry, "FASTMAP_", 8))
+		return true;
+	for (unsigned i = 0; i < sizeof(of_others) / sizeof(*of_others); i++)
+		if (!strncmp(entry, of_others[i], strlen(of_others[i])))
+			return true;
+	return false;
+}
+
+static char **what_is_for_us(char **envp)
+{
+	size_t n = 1;
+	char **mine;
+
+	for (char **e = envp; e && *e; e++)
+		n += is_for_us(*e);
+	mine = fm_arena_get(&start.arena, n * sizeof(*mine));
+	for (n = 0; mine && envp && *envp; envp++)
+		if (is_for_us(*envp))
+			mine[n++] = *envp;
+	return mine;
+}
+
 void fm_policy_load_for(const char *argv0, const char *exe, char **envp)
 {
-	fm_log_start(fm_heard_run(envp));
-	if (remember_start(argv0, exe, envp)) {
+	if (!start.arena.at)
+		start.arena = early_arena(0);
+	envp = what_is_for_us(envp);
+	fm_log_start(envp ? fm_heard_run(envp) : 0);
+	if (!envp || remember_start(argv0, exe, envp)) {
 		fm_log(FM_LOG_ERROR, "no memory for settings, staying off");
 		return;
 	}

@@ -2,6 +2,7 @@
 /* tunables.c - the values of tunables.def, and others for experiments. */
 #include "tunables.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -16,27 +17,33 @@ struct fm_tunables fm_tune __attribute__((aligned(64))) = {
 
 const struct fm_tunable fm_tunables[] = {
 #define FM_TUNABLE(room, name, value, unit, least, most, reason, measured) \
-	{ #name, &fm_tune.name, sizeof(fm_tune.name),                      \
+	{ #name, offsetof(struct fm_tunables, name), sizeof(fm_tune.name),  \
 	  _Generic(fm_tune.name, double: true, default: false), least, most },
 #include "tunables.def"
 };
 const unsigned fm_tunable_count = sizeof(fm_tunables) / sizeof(fm_tunables[0]);
 
+static char *place_of(const struct fm_tunable *t)
+{
+	return (char *)&fm_tune + t->offset;
+}
+
 uint64_t fm_tunable_value(const struct fm_tunable *t)
 {
+	const char *at = place_of(t);
 	uint32_t narrow;
 	uint64_t v;
 	double d;
 
 	if (t->size == sizeof(narrow)) {
-		memcpy(&narrow, t->at, sizeof(narrow));
+		memcpy(&narrow, at, sizeof(narrow));
 		return narrow;
 	}
 	if (t->real) {
-		memcpy(&d, t->at, sizeof(d));
+		memcpy(&d, at, sizeof(d));
 		return (uint64_t)d;
 	}
-	memcpy(&v, t->at, sizeof(v));
+	memcpy(&v, at, sizeof(v));
 	return v;
 }
 
@@ -46,11 +53,11 @@ static void tunables_put(const struct fm_tunable *t, uint64_t v)
 	const double d = (double)v;
 
 	if (t->size == sizeof(narrow))
-		memcpy(t->at, &narrow, sizeof(narrow));
+		memcpy(place_of(t), &narrow, sizeof(narrow));
 	else if (t->real)
-		memcpy(t->at, &d, sizeof(d));
+		memcpy(place_of(t), &d, sizeof(d));
 	else
-		memcpy(t->at, &v, sizeof(v));
+		memcpy(place_of(t), &v, sizeof(v));
 }
 
 static const struct fm_tunable *tunables_find(const char *name)

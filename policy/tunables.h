@@ -21,10 +21,10 @@ struct fm_tunables {
 extern struct fm_tunables fm_tune __attribute__((visibility("hidden")));
 
 /* What may be set. All values are whole numbers, if some as doubles. */
+/* Without a pointer: the loader would fill in two pages at each start. */
 struct fm_tunable {
-	const char *name;
-	void *at;
-	size_t size;
+	char name[32];
+	size_t offset, size; /* of what is in fm_tune */
 	bool real;            /* a double */
 	uint64_t least, most; /* that it may be set to */
 };

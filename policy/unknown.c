@@ -51,7 +51,15 @@ static unsigned unknown_distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* NULL: it is known. Else what it may have been meant to be, or "". */
+static bool is_known(const char *name)
+{
+	for (unsigned i = 0; i < OTHERS + fm_option_count; i++)
+		if (name_at(i) && !strcmp(name, name_at(i)))
+			return true;
+	return false;
+}
+
+/* What it may have been meant to be, or "". */
 static const char *nearest(const char *name)
 {
 	const char *best = "";
@@ -64,8 +72,6 @@ static const char *nearest(const char *name)
 		if (!known)
 			continue;
 		d = unknown_distance(name, known);
-		if (!d)
-			return NULL;
 		if (d < found) {
 			found = d;
 			best = known;
@@ -84,11 +90,13 @@ static bool is_foreign(const char *name)
 
 static void unknown_remark(const char *name)
 {
-	const char *meant = nearest(name);
+	const char *meant;
 
-	if (!meant || is_foreign(name) || fm_told_before(name, "unknown") ||
-	    fm_heard_before(false) || fm_heard_by_parent(name))
+	if (is_known(name) || is_foreign(name) ||
+	    fm_told_before(name, "unknown") || fm_heard_before(false) ||
+	    fm_heard_by_parent(name))
 		return;
+	meant = nearest(name);
 	fm_log(FM_LOG_WARN, "unknown variable %s%s%s%s", name,
 	       *meant ? " (is " : "", meant, *meant ? " meant?)" : "");
 }

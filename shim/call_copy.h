@@ -47,7 +47,7 @@ long fm_call_copied(const struct fm_call *w, fm_call_fn *next, long nr,
 		    long v[6]);
 
 /* What is behind a hook. NULL: the kernel's call, if the processor has it. */
-#define FM_BEHIND(fn) (__NR_##fn < FM_CALLS ? next_##fn : FM_LATE(fn))
+#define FM_BEHIND(fn) (__NR_##fn < FM_CALLS ? FM_FOUND(fn) : FM_LATE(fn))
 
 /* The call as it is. */
 long fm_call_made(fm_call_fn *next, long nr, const long v[6]);

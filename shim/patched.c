@@ -53,16 +53,17 @@ static int write_code(void *at, const uint8_t *code)
 }
 
 /* Before the lock is taken: the dynamic linker may take one of its own. */
-static void look_behind(const struct fm_next *e)
+static bool look_behind(const struct fm_next *e)
 {
 	struct fm_patch *patch = fm_next_patch(e);
 	const struct link_map *m;
 
 	if (!patch || !jump_of(fm_next_ours(e)))
-		return;
+		return patch && patch->to;
 	patch->found = fm_behind_us(fm_next_name(e));
 	m = fm_module_of(patch->found);
 	patch->over_libc = m && fm_is_libc(m);
+	return true;
 }
 
 /* Its pointer goes when that can be seen: fm_next_find. */
@@ -108,10 +109,13 @@ static void patched_follow(const struct fm_next *e)
 void fm_patches_follow(void)
 {
 	const struct fm_next *e;
+	bool any = false;
 	uint64_t old;
 
 	for (e = __start_fm_next; e < __stop_fm_next; e++)
-		look_behind(e);
+		any |= look_behind(e);
+	if (!any)
+		return;
 	fm_block_signals(&old);
 	fm_lock(&lock);
 	for (e = __start_fm_next; e < __stop_fm_next; e++)

@@ -221,15 +221,20 @@ struct told {
 };
 
 static struct told own;
-static struct told *told = &own;
+static struct told *_Atomic shared_told; /* once there is one */
 
-void fm_server_reason_start(void)
+void fm_server_reason_share(void)
 {
-	void *p = fm_sys_far_map(FM_PAGE, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *p;
 
-	if (!fm_is_err(p))
-		told = p;
+	if (atomic_load(&shared_told))
+		return;
+	p = fm_sys_far_map(FM_PAGE, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (fm_is_err(p))
+		return;
+	memcpy(p, &own, sizeof(own));
+	atomic_store(&shared_told, p);
 }
 
 static uint64_t key_of(dev_t dev, ino_t ino)
@@ -241,7 +246,11 @@ static uint64_t key_of(dev_t dev, ino_t ino)
  * not. Two threads that are here with one file at once may both say it. */
 static int place_for(uint64_t key)
 {
-	uint32_t n = atomic_load(&told->n);
+	struct told *told = atomic_load(&shared_told);
+	uint32_t n;
+
+	told = told ? told : &own;
+	n = atomic_load(&told->n);
 
 	for (uint32_t i = 0; i < n && i < FM_WHY_FILES; i++)
 		if (atomic_load(&told->file[i]) == key)

@@ -66,9 +66,9 @@ uint32_t fm_server_reason_veto(enum fm_server_reason why);
 /* [plain] When it is over: "no other process uses it any more"; or "". */
 const char *fm_server_reason_until(enum fm_server_reason why);
 
-/* [plain] Before the first fork: what one process has said is known to all of
- * its children. Without this each knows for itself. */
-void fm_server_reason_start(void);
+/* [plain] Before a fork: what one process says is known to all of its children
+ * from now on. Without this each knows for itself. */
+void fm_server_reason_share(void);
 
 /* [any] The kernel serves the file from the start, for this reason for the
  * first time: say so. */

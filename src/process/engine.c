@@ -24,7 +24,6 @@ static bool init_wanted(void)
 	if (fm_settings()->mode == FM_MODE_OFF || !fm_policy_any())
 		return false;
 	fm_backings_begin();
-	fm_server_reason_start();
 	fm_rawcalls_start();
 	fm_thread_init();
 	return true;

@@ -209,6 +209,7 @@ void fm_fork_prepare(void)
 
 	fm_space_lock(&old); /* another thread may be in its fork until then */
 	saved_mask = old;
+	fm_server_reason_share();
 	fm_for_each_file(f, id) {
 		if (!fm_is_heap(f))
 			fork_before(f);
