@@ -15,7 +15,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <string.h>
 
 FM_NEXT(dlopen)
 FM_NEXT(dlmopen)
@@ -118,13 +117,6 @@ struct link_map *fm_module_of(const void *addr)
 		return found(fn, addr);
 	return addr && dladdr1(addr, &info, (void **)&m, RTLD_DL_LINKMAP) ?
 		       m : NULL;
-}
-
-bool fm_is_libc(const struct link_map *m)
-{
-	const char *base = strrchr(m->l_name, '/');
-
-	return !strcmp(base ? base + 1 : m->l_name, "libc.so.6");
 }
 
 /* Does the module find p by its own scope, too? Modules that came by dlopen

@@ -3,14 +3,14 @@
  * next.c - what is behind a hook: the next definition of its name in the search
  * order, as dlsym(RTLD_NEXT) finds it. Looked up when the hook is called first,
  * by reading the tables of the modules from ours up to libc. They are loaded
- * with the program and stay: no lock, no allocation, in any context. (A process
- * calls a few of the names; dlsym of all of them took 200 us of each start.)
+ * with the program and stay: no lock, no allocation, in any context, and no
+ * public name: who defines strcmp may be asking us for it. (A process calls a
+ * few of the names; dlsym of all of them took 200 us of each start.)
  */
 #include "shim.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <string.h>
 
 /* The version of a symbol that only a name with it finds. */
 #define HIDDEN 0x8000 /* ABI: Elf64_Versym */
@@ -71,6 +71,25 @@ static struct table table_of(const struct link_map *m)
 	return t;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+bool fm_is_libc(const struct link_map *m)
+{
+	const char *base = m->l_name;
+
+	for (const char *p = base; *p; p++)
+		if (*p == '/')
+			base = p + 1;
+	return same_text(base, "libc.so.6");
+}
+
 static bool symbol_is(const struct table *t, uint32_t i, const char *name)
 {
 	const ElfW(Sym) *s = &t->syms[i];
@@ -80,7 +99,7 @@ static bool symbol_is(const struct table *t, uint32_t i, const char *name)
 	       ELF64_ST_BIND(s->st_info) != STB_LOCAL &&
 	       (type <= STT_FUNC || type == STT_GNU_IFUNC) &&
 	       (!t->versions || !(t->versions[i] & HIDDEN)) &&
-	       !strcmp(t->names + s->st_name, name);
+	       same_text(t->names + s->st_name, name);
 }
 
 /* 0: none. */
