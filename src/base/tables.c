@@ -5,6 +5,7 @@
 
 #include "life.h"
 #include "sys.h"
+#include "thread.h"
 
 _Atomic uint32_t fm_tables_split;
 static _Atomic int owner; /* a thread with the engine's */
@@ -21,7 +22,8 @@ FM_FAULT bool fm_table_is_other(void)
 		     fm_sys5(SYS_kcmp, fm_sys_gettid(), tid, KCMP_FILES, 0,
 			     0) > 0;
 
-	if (other)
+	/* One of ours that has its own opens nothing for others. */
+	if (other && !fm_thread_without_fds())
 		atomic_fetch_or(&fm_tables_split, FM_TABLES_FOUND);
 	return other;
 }

@@ -25,8 +25,8 @@ extern _Atomic uint32_t fm_tables_split;
 
 /* [any] The engine's table is the calling thread's. */
 void fm_table_engine(void);
-/* [fault] Is it not? Then they are split. One system call; where that is
- * forbidden, no. */
+/* [fault] Is it not? Then they are split, but for a thread of ours. One system
+ * call; where that is forbidden, no. */
 bool fm_table_is_other(void);
 
 #endif
