@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""bowtie2 --mm: reads are looked for in an index of a random genome, which all processes
+map. --offrate 1 has every second place in the index, which the manual offers where
+there is room: one page for a place that was found, instead of walking to it."""
+import os
+import subprocess
+import sys
+
+from .workload import Workload
+
+JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bowtie_job.py")
+
+
+class Bowtie(Workload):
+    bytes, memory, own = 2 << 30, 512 << 20, 30 << 20
+    aim = (1.5, 3)
+    verdict = "preload it with --mm"
+
+    def __init__(self, copies):
+        self.copies, self.own = copies, self.own * copies
+        self.name = "bowtie2" if copies == 1 else f"bowtie2x{copies}"
+        self.about = ("bowtie2 --mm, 2 threads"
+                      + (f", {copies} processes" if copies > 1 else ""))
+
+    def data(self, place):
+        return place.path(f"bowtie.{place.scale:g}")
+
+    def make(self, place):
+        place.debian("bowtie2", "bowtie2")
+        if not os.path.exists(self.data(place)):
+            subprocess.run([sys.executable, JOB, "make", self.data(place),
+                            str(int(self.bytes * place.scale))], check=True)
+
+    def command(self, place, variant):
+        return [sys.executable, JOB, "align", self.data(place)]
+
+
+EVERY = [Bowtie(1), Bowtie(4)]
