@@ -176,6 +176,21 @@ static int fs_unlink(const char *path)
 	return result(unlinkat(dir, inside(path), 0));
 }
 
+static int fs_mkdir(const char *path, mode_t mode)
+{
+	return result(mkdirat(dir, inside(path), mode));
+}
+
+static int fs_rmdir(const char *path)
+{
+	return result(unlinkat(dir, inside(path), AT_REMOVEDIR));
+}
+
+static int fs_chmod(const char *path, mode_t mode, struct fuse_file_info *fi)
+{
+	return result(fchmodat(dir, inside(path), mode, 0));
+}
+
 static int fs_rename(const char *from, const char *to, unsigned flags)
 {
 	return result(renameat2(dir, inside(from), dir, inside(to), flags));
@@ -193,7 +208,8 @@ static const struct fuse_operations operations = {
 	.open = fs_open, .create = fs_create, .release = fs_release,
 	.read = fs_read, .write = fs_write, .truncate = fs_truncate,
 	.fallocate = fs_fallocate, .fsync = fs_fsync, .unlink = fs_unlink,
-	.rename = fs_rename,
+	.rename = fs_rename, .mkdir = fs_mkdir, .rmdir = fs_rmdir,
+	.chmod = fs_chmod,
 };
 
 int main(int argc, char **argv)

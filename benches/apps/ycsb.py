@@ -30,7 +30,7 @@ class Ycsb(Workload):
         self.program(place)
         path = place.path(f"ycsb.{self.store}")
         n = int(self.bytes * place.scale) // RECORD
-        if os.path.exists(path + ".count"):
+        if os.path.exists(path) and os.path.exists(path + ".count"):
             with open(path + ".count", "rb") as f:
                 if sum(1 for _ in f) == n:
                     return
