@@ -13,6 +13,7 @@ JOB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fio_job.py")
 class Fio(Workload):
     figure, variants = "iops", ("hint",)
     own = 32 << 20  # its shared memory, Python
+    verdict = "preload what reads or writes at random by several threads"
 
     def __init__(self, rw, jobs):
         self.rw, self.jobs = rw, jobs

@@ -13,6 +13,7 @@ MAKE = "import sys; from app import mixed; mixed(sys.argv[1], int(sys.argv[2]), 
 
 class Lrzip(Workload):
     own = 72 << 20  # its hash table
+    verdict = "little to win: it computes"
 
     def __init__(self, name, what, options, size):
         self.name, self.options, self.bytes = name, options, size

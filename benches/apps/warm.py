@@ -16,6 +16,7 @@ class Warm(Workload):
     name, about = "restart", "an index of 128 files, random reads at the second cold start"
     own = 30 << 20
     variants = ("random",)
+    verdict = "preload it, and keep warm-start"
 
     def data(self, place):
         return place.path(f"index.{place.scale:g}")

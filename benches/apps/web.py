@@ -14,6 +14,7 @@ class Web(Workload):
     name, about = "apache", "Apache, EnableMMAP, files of 1 MiB, zipf, 8 clients"
     own = 90 << 20  # Apache, the clients' buffers
     figure, variants = "requests", ("EnableMMAP=Off",)
+    verdict = "leave it alone: each file is mapped, read once and unmapped"
 
     def data(self, place):
         return place.path(f"web.{place.scale:g}")

@@ -63,6 +63,7 @@ def clear(path):
 
 class Lmdb(Ycsb):
     mode, variants = "LMDB WRITEMAP", ("nordahead",)
+    verdict = "preload it where MDB_NORDAHEAD is not set"
 
     def program(self, place):
         place.headers("liblmdb-dev")
@@ -71,6 +72,7 @@ class Lmdb(Ycsb):
 
 class Mdbx(Ycsb):
     mode, variants = "libmdbx WRITEMAP", ("nordahead",)
+    verdict = "preload it where MDBX_NORDAHEAD is not set"
 
     def program(self, place):
         top = place.crate(*MDBX) + "/libmdbx"
@@ -84,6 +86,7 @@ class Mdbx(Ycsb):
 class Rocksdb(Ycsb):
     mode, variants = "RocksDB mmap_reads and mmap_writes", ("blockcache",)
     own = 32 << 20  # memtables
+    verdict = "leave it alone: it gives MADV_RANDOM itself"
 
     def program(self, place):
         place.headers("librocksdb-dev")
@@ -95,6 +98,7 @@ class Rocksdb(Ycsb):
 
 class Leveldb(Ycsb):
     mode, own = "LevelDB", 16 << 20
+    verdict = "preload it for single records, or where the read-ahead is large"
 
     def program(self, place):
         place.headers("libleveldb-dev")
