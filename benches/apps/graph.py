@@ -28,4 +28,5 @@ class Graph(Workload):
         return [place.tool("apps/graph"), self.what, self.data(place), variant or "plain"]
 
 
-EVERY = [Graph("bfs", "breadth-first search"), Graph("pagerank", "PageRank, 3 rounds")]
+EVERY = [Graph("bfs", "breadth-first search, 32,768 vertices from each of 3"),
+         Graph("pagerank", "PageRank, 3 rounds")]
