@@ -323,6 +323,7 @@ static void *follow(void *arg)
 
 	if (!f)
 		fail(l->progress_path);
+	setlinebuf(f); /* benches/record waits for it */
 	while (!atomic_load(&all_done)) {
 		fprintf(f, "%lu %lu\n", now_ns() / 1000000, done_by_all(l));
 		wait_seconds(EVERY_S);

@@ -16,15 +16,25 @@ CHOICES = (*SERVERS, "auto")
 SECONDS = 6.0
 SHAPES = {s.name: s for s in workloads.SHAPES}
 # Becomes the program once all is read that it needs itself, else that would wait for
-# the device, and take the memory whenever it got round to it.
+# the device, and take the memory whenever it got round to it. The time counts from the
+# program's first access on: whichever server, what it uses has been read by then.
 HOG = """import os, sys, time
+def begun(path):
+    try:
+        with open(path) as f:
+            return any(int(x.split()[1]) for x in f.read().split("\\n")[:-1])
+    except OSError:
+        return False
+parent = os.getpid()
 if not os.fork():
+    while not begun(sys.argv[5]) and os.getppid() == parent:
+        time.sleep(0.05)
     time.sleep(float(sys.argv[2]))
     taken = bytearray(int(sys.argv[1]))
     time.sleep(float(sys.argv[3]))
     os._exit(0)
 os.environ["LD_PRELOAD"] = sys.argv[4]
-os.execvp(sys.argv[5], sys.argv[5:])
+os.execvp(sys.argv[6], sys.argv[6:])
 """
 
 
@@ -56,7 +66,8 @@ def cases(limit):
         Case("warm", pattern("uniform", 2, "--range", str(limit // 2)), warm=limit // 2),
         Case("windows", pattern("fresh", 1, "--range", str(limit // 2))),
         Case("short", pattern("uniform", 1, "--ops", "300"), fixed=True),
-        Case("taken", pattern("zipf", 2, "--range", str(limit // 2)),
+        Case("taken", pattern("zipf", 2, "--range", str(limit // 2),
+                              "--prefill", str(limit // 2)),
              hog=(limit * 5 // 8, 2, 2)),
     ]
     return {c.name: c for c in every}
@@ -65,6 +76,12 @@ def cases(limit):
 def progress(path):
     with open(path, encoding="ascii") as f:
         return [[int(x) for x in line.split()] for line in f]
+
+
+def after_prefill(points):
+    """While memory is filled nothing is measured."""
+    none = sum(not n for _, n in points)
+    return points[max(none - 1, 0):]
 
 
 def record(path):
@@ -89,8 +106,9 @@ def argv(machine, case, shape, gen, out):
         a += ["--hint", case.hint]
     if case.hog:
         hog = [str(x) for x in case.hog]
-        a = ["sh", "-c", 'was=$LD_PRELOAD; n=$1 from=$2 to=$3; shift 3; LD_PRELOAD= exec python3'
-             ' -c "$0" "$n" "$from" "$to" "$was" "$@"', HOG, *hog, *a]
+        a = ["sh", "-c", 'was=$LD_PRELOAD; n=$1 from=$2 to=$3 of=$4; shift 4;'
+             ' LD_PRELOAD= exec python3 -c "$0" "$n" "$from" "$to" "$was" "$of" "$@"',
+             HOG, *hog, out, *a]
     return (machine.launcher() if shape.confined else []) + a
 
 
@@ -106,7 +124,10 @@ def one(machine, data, case, shape, choice):
         if r["exit"] or not result or result["wrong"]:
             raise RuntimeError(f"{case.name} {choice}: {r['stderr']}")
         records = [record(p) for p in sorted(glob.glob(os.path.join(tmp, "serve-*")))]
-        return {"rate": result["rate_with_msync"], "progress": progress(out),
+        points = progress(out)
+        if "--prefill" in case.args:
+            points = after_prefill(points)
+        return {"rate": result["rate_with_msync"], "progress": points,
                 "records": [x[1:] for x in records], "columns": records[0][0] if records else []}
 
 
@@ -117,7 +138,7 @@ def run(machine, data, case, shape_name):
     columns = next((doc[c]["columns"] for c in CHOICES if doc[c]["columns"]), [])
     for c in CHOICES:
         del doc[c]["columns"]
-    return {"columns": columns, "runs": doc}
+    return {"columns": columns, "runs": doc, "prefilled": "--prefill" in case.args}
 
 
 def shown(doc):

@@ -47,11 +47,22 @@ class Seen(dict):
     """What was counted in a second, of all processes together."""
 
 
-def seconds(columns, records):
-    """Of each second what was counted in it; totals are differences."""
-    out = []
-    for rows in records:
-        rows = [dict(zip(columns, r)) for r in rows if len(r) == len(columns)]
+def looks(columns, rows):
+    return [dict(zip(columns, r)) for r in rows if len(r) == len(columns)]
+
+
+def at_map(columns, records):
+    """The first look, when the file had just been mapped."""
+    first = [looks(columns, rows)[:1] for rows in records]
+    return first[0][0] if first and first[0] else {}
+
+
+def seconds(columns, run):
+    """Of each second what was counted in it; totals are differences. What was before
+    the first access, while memory was filled, is left out."""
+    out, begin = [], run["progress"][0][0] - STEP_MS
+    for rows in run["records"]:
+        rows = [r for r in looks(columns, rows) if r["ms"] >= begin]
         for i, (a, b) in enumerate(zip(rows, rows[1:])):
             d = {k: b[k] - a[k] if k in TOTALS and k != "came" else b[k] for k in b}
             if len(out) <= i:
@@ -68,10 +79,18 @@ class Case:
         self.doc, self.name = doc, doc["name"]
         self.device, self.shape, self.work = doc["name"].split("/")
         self.runs = {s: doc["runs"][s] for s in (*SERVERS, "auto")}
-        self.seen = {s: seconds(doc["columns"], r["records"]) for s, r in self.runs.items()}
+        self.seen = {s: seconds(doc["columns"], r) for s, r in self.runs.items()}
         self.ms = min(length_ms(r["progress"]) for r in self.runs.values())
         self.fixed = self.work == "short"
+        self.equal = self.work not in AT_INSTANTS or bool(doc.get("prefilled"))
         self.forbidden = not self.engine_served()
+
+    def when_mapped(self, server):
+        """What was seen then: where memory was filled before the first access, in the
+        first look; else by the end of the first second."""
+        if self.doc.get("prefilled"):
+            return at_map(self.doc["columns"], self.runs[server]["records"])
+        return self.look(server, 0, 0) or {}
 
     def engine_served(self):
         """The kernel did where the engine may not: in containers, workers after a
@@ -156,10 +175,10 @@ class Model:
         self.decided = "advised" if case.forbidden else None
         if self.decided:
             return self.decided
-        seen = case.look("kernel", 0, 0) or {}
+        seen = case.when_mapped("kernel")
         if seen and seen["missing"] * 16 < seen["sampled"]:
             return self.ask("cached")
-        seen = case.look("engine", 0, 0) or {}
+        seen = case.when_mapped("engine")
         mapped = seen.get("mapped", 0)
         whole = mapped >= seen.get("size", 0)
         return self.ask("new %d %d" % (mapped if whole else 0, seen.get("left", 0)))
