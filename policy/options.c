@@ -434,13 +434,14 @@ static void add_item(const struct fm_option *o, struct fm_texts **at,
 		     struct fm_set *set, const char *s, size_t n,
 		     const struct fm_origin *from)
 {
-	char plain[4096], real[4096];
-	const bool cut = n >= sizeof(plain);
+	char real[4096];
+	const bool cut = n >= sizeof(real);
+	const char *plain = fm_arena_text(&set->arena, s,
+					  cut ? sizeof(real) - 1 : n);
 	int r = cut ? -ENAMETOOLONG : 0;
 
-	n = cut ? sizeof(plain) - 1 : n;
-	memcpy(plain, s, n);
-	plain[n] = 0;
+	if (!plain)
+		return;
 	if (!r)
 		remark_relative(o, plain, from);
 	if (!r && o->type == T_PATHS) {

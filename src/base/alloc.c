@@ -286,6 +286,24 @@ void *fm_je_dlsym(void *handle, const char *name)
 	return NULL;
 }
 
+bool fm_je_ctl_boot(void);
+bool fm_je_ctl_boot(void)
+{
+	return false; /* it has not failed */
+}
+
+void fm_je_ctl_prefork(void);
+void fm_je_ctl_prefork(void)
+{
+}
+
+#define LEFT_OUT(name) \
+	void fm_je_ctl_##name(void) \
+		__attribute__((alias("fm_je_ctl_prefork")));
+LEFT_OUT(postfork_parent)
+LEFT_OUT(postfork_child)
+LEFT_OUT(mtx_assert_held)
+
 _Noreturn void fm_je_never(void);
 _Noreturn void fm_je_never(void)
 {
@@ -295,6 +313,11 @@ _Noreturn void fm_je_never(void)
 #define NEVER(name) \
 	_Noreturn void fm_je_no_##name(void) \
 		__attribute__((alias("fm_je_never")));
+NEVER(ctl_byname)
+NEVER(ctl_bymib)
+NEVER(ctl_bymibname)
+NEVER(ctl_nametomib)
+NEVER(ctl_mibnametomib)
 NEVER(pthread_create)
 NEVER(pthread_join)
 NEVER(pthread_cond_signal)
