@@ -21,7 +21,7 @@
 
 #include "ycsb.h"
 
-enum { LOCKS = 1024, LONGEST = 100, MORE = 1 << 20 };
+enum { LOCKS = 1024, LONGEST = 100, MORE = 1 << 18 };
 
 struct mix {
 	int read, update, insert, scan; /* of 100; the rest is read and update */

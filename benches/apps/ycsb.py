@@ -17,6 +17,7 @@ WHAT = {"a": "half updates", "b": "5 % updates", "c": "reads", "d": "reads of th
 
 class Ycsb(Workload):
     figure = "ops"
+    own = 8 << 20  # how often each record was updated
 
     def __init__(self, store, letter):
         self.store, self.letter = store, letter
@@ -85,7 +86,7 @@ class Mdbx(Ycsb):
 
 class Rocksdb(Ycsb):
     mode, variants = "RocksDB mmap_reads and mmap_writes", ("blockcache",)
-    own = 32 << 20  # memtables
+    own = 40 << 20  # and memtables
     verdict = "leave it alone: it gives MADV_RANDOM itself"
 
     def program(self, place):
@@ -97,7 +98,7 @@ class Rocksdb(Ycsb):
 
 
 class Leveldb(Ycsb):
-    mode, own = "LevelDB", 16 << 20
+    mode, own = "LevelDB", 24 << 20
     verdict = "preload it for single records, or where the read-ahead is large"
 
     def program(self, place):
