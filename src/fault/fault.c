@@ -184,6 +184,21 @@ static FM_FAULT int unprotect(struct fm_map *m, uint64_t i,
 	return err;
 }
 
+/* Not between the preparation of a fork and the fork: the child would not have
+ * it. */
+static FM_FAULT int make_own(struct fm_map *m, uint64_t i, uint8_t mode)
+{
+	int err;
+
+	if (!fm_freeze_enter(m->file))
+		return -EAGAIN;
+	err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
+	if (!err)
+		become_own(m, i, mode);
+	fm_freeze_leave(m->file);
+	return err;
+}
+
 /* Page i of m, present and protected here, becomes writable. */
 static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
 				  _Atomic uint8_t *p)
@@ -192,12 +207,8 @@ static FM_FAULT int make_writable(struct fm_map *m, uint64_t i,
 	struct range r = { i, i + 1 };
 	int err;
 
-	if (!m->shared) {
-		err = fm_uffd_protect(fm_map_addr(m, i), FM_PAGE, false);
-		if (!err)
-			become_own(m, i, mode);
-		return err;
-	}
+	if (!m->shared)
+		return make_own(m, i, mode);
 	if (atomic_load(&m->aliased)) {
 		err = fm_invalidate_peers(m, i);
 		if (err)

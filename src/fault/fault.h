@@ -23,6 +23,7 @@ FM_UPCALL(int, fault_unservable, struct fm_file *f, uintptr_t addr,
 	  bool beyond);
 
 /* The rest of what other rooms may use. */
+#include "drain.h"
 #include "fault_around.h"
 #include "freeze.h"
 #include "latency.h"

@@ -12,6 +12,12 @@ void fm_thaw(struct fm_file *f);
  * threads at a time. */
 void fm_file_hold(struct fm_file *f);
 void fm_file_release(struct fm_file *f);
+/* [fault] Between these two the caller does what no frozen file may see; it
+ * waits for nothing there. False: not now, it is frozen. */
+bool fm_freeze_enter(struct fm_file *f);
+void fm_freeze_leave(struct fm_file *f);
+/* [any] It is frozen: wait until nobody is between those any more. */
+void fm_freeze_settle(struct fm_file *f);
 /* [fault] Wait until it has thawed. */
 void fm_wait_frozen(struct fm_file *f);
 

@@ -4,6 +4,7 @@
 #include "base/epoch.h"
 #include "base/life.h"
 #include "base/sys.h"
+#include "drain.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "map_edit.h"
@@ -191,6 +192,7 @@ void fm_fail_access(struct fm_file *f, uintptr_t a)
 	uint64_t mask;
 
 	fm_space_lock(&mask);
+	fm_range_drain(a, a + FM_PAGE, FM_DRAIN_LOCKS);
 	m = fm_space_find(a);
 	if (m && m->file == f) {
 		uint64_t i = (a - atomic_load(&m->start)) >> FM_PAGE_SHIFT;

@@ -20,6 +20,7 @@
 struct fm_file_demote {
 	/* futex: one is under way, or to be */
 	_Atomic uint32_t frozen;
+	_Atomic uint32_t inside; /* faults, see fault/freeze.h */
 	_Atomic uint32_t asked;    /* how often */
 	_Atomic uint32_t answered; /* futex: up to which of these */
 	_Atomic uint8_t why;       /* enum fm_server_reason */

@@ -98,6 +98,31 @@ FM_FAULT bool fm_space_locked(void)
 	return atomic_load(&lock_owner) == &fm_signals_blocked;
 }
 
+bool fm_space_may_yield(void)
+{
+	return !atomic_load(&hiding);
+}
+
+void fm_space_yield(void)
+{
+	atomic_store(&lock_owner, NULL);
+	fm_unlock(&lock);
+}
+
+static _Atomic unsigned yields;
+
+void fm_space_resume(void)
+{
+	fm_lock(&lock);
+	atomic_store(&lock_owner, &fm_signals_blocked);
+	atomic_fetch_add(&yields, 1);
+}
+
+unsigned fm_space_yields(void)
+{
+	return atomic_load(&yields);
+}
+
 void fm_space_may_wait(void)
 {
 	fm_check_ask(&lock, FM_RANK_SPACE);

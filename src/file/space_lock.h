@@ -18,6 +18,15 @@ bool fm_space_trylock(uint64_t *ret_mask);
 void fm_space_unlock(const uint64_t *mask);
 /* [fault] By this thread? */
 bool fm_space_locked(void);
+/* [any] The holder, who hides nothing, waits for what may never come (a
+ * device): others have the lock meanwhile. Signals stay blocked. After
+ * fm_space_resume all that was looked at has to be looked at again, also by the
+ * holder's callers: mappings and files may have gone, but for those with a
+ * reference. fm_space_yields, under the lock: how often it has been so. */
+bool fm_space_may_yield(void);
+void fm_space_yield(void);
+void fm_space_resume(void);
+unsigned fm_space_yields(void);
 /* [any] The caller is about to wait for whoever holds the lock: debug builds
  * assert the lock order. */
 void fm_space_may_wait(void);

@@ -667,6 +667,10 @@ static void *mmap_request(void *addr, size_t len, int prot, int flags, int fd,
 				fm_page_up((uintptr_t)addr + len));
 	fm_parted_look();
 	fm_space_lock(&old);
+	if (flags & MAP_FIXED)
+		fm_range_drain((uintptr_t)addr,
+			       fm_page_up((uintptr_t)addr + len),
+			       FM_DRAIN_REMOVES);
 	if (!known)
 		known = mmap_look_again(&q);
 	if (q.policy && q.policy->engage) {

@@ -41,11 +41,16 @@ void fm_peers_demote(struct fm_file *f, enum fm_server_reason why)
 {
 	const bool unseen = fm_open_unseen(f);
 
-	if (fm_server_change(f, FM_SERVER_KERNEL, why))
-		return; /* said why; asked again at the next bell */
-	use_the_kernels(f);
-	if (unseen)
-		fm_file_passes(f, false);
+	fm_file_get(f);
+	/* An error has been said; it is asked again at the next bell. Nothing
+	 * is claimed any more if it was unmapped meanwhile. */
+	if (!fm_server_change(f, FM_SERVER_KERNEL, why) &&
+	    claims[f->id] != FM_CLAIM_NONE) {
+		use_the_kernels(f);
+		if (unseen)
+			fm_file_passes(f, false);
+	}
+	fm_file_put_locked(f);
 }
 
 /* By the kernel's mapping, beside others who only read it: it keeps the claim
@@ -58,8 +63,10 @@ static bool is_one_cache(const struct fm_file *f)
 
 void fm_peers_share(struct fm_file *f)
 {
+	fm_file_get(f);
 	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_READERS))
 		fm_watch_drop(f);
+	fm_file_put_locked(f);
 }
 
 static void kernels_now(struct fm_file *f)

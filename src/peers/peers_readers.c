@@ -56,9 +56,10 @@ static bool peers_readers_look_at(struct fm_file *f, uint32_t id, uint64_t now)
 	}
 	if (!shared_since[id])
 		shared_since[id] = now;
-	if (is_time(f, id, now))
-		fm_peers_share(f);
-	return !fm_kernel_serves(f);
+	if (!is_time(f, id, now))
+		return !fm_kernel_serves(f);
+	fm_peers_share(f);
+	return fm_file_at(id) == f && !fm_kernel_serves(f);
 }
 
 /* Returns whether any file is. */

@@ -120,17 +120,14 @@ static void hide_own(struct fm_map *m)
 }
 
 /* From here to the fork no page becomes the program's own: the child would have
- * neither the page nor, in the file, what was stored to it. */
+ * neither the page nor, in the file, what was stored to it. Who reads one is
+ * not waited for: he looks before he makes it that (make_own). */
 static void hold_private(struct fm_file *f)
 {
-	struct fm_map *m;
-
-	fm_for_each_map(m, f) {
-		if (m->shared)
-			continue;
-		fm_freeze(f);
-		fm_pass_through(m);
-	}
+	if (fm_only_shared(f, 0))
+		return;
+	fm_freeze(f);
+	fm_freeze_settle(f);
 }
 
 static void release_private(void)
@@ -186,6 +183,26 @@ static void fork_before(struct fm_file *f)
 		hold_private(f);
 }
 
+/* Once more, if others had the space lock while a file was handed over: they
+ * may have mapped what has been passed, or forked, and let go what was held. */
+static void fork_before_all(void)
+{
+	struct fm_file *f;
+	unsigned before;
+
+	do {
+		before = fm_space_yields();
+		release_private();
+		fm_for_each_file(f, id) {
+			if (fm_is_heap(f))
+				continue;
+			fm_file_get(f);
+			fork_before(f);
+			fm_file_put_locked(f);
+		}
+	} while (before != fm_space_yields());
+}
+
 /* Written as a demotion does, so that no store is under way, nor can be. */
 static bool hold_heap(struct fm_file *f)
 {
@@ -208,14 +225,13 @@ void fm_fork_prepare(void)
 	uint64_t old;
 
 	fm_space_lock(&old); /* another thread may be in its fork until then */
-	saved_mask = old;
 	fm_server_reason_share();
-	fm_for_each_file(f, id) {
-		if (!fm_is_heap(f))
-			fork_before(f);
-		else if (atomic_load(&f->maps) && !fm_kernel_serves(f))
+	fork_before_all();
+	saved_mask = old;
+	fm_for_each_file(f, id)
+		if (fm_is_heap(f) && atomic_load(&f->maps) &&
+		    !fm_kernel_serves(f))
 			held = hold_heap(f);
-	}
 	fm_heap_copy(held);
 	fm_alloc_lock();
 }

@@ -313,33 +313,58 @@ FM_FAULT void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop)
 	fm_unlock(&fm_chunk_lock);
 }
 
+/* One of those that cover a page of the range, dead and, unless it is in
+ * flight, ours. NULL: there is none. */
+static struct fm_chunk *chunk_condemn(struct fm_file *f, uint64_t first,
+				      uint64_t stop, uint32_t *ret_state)
+{
+	struct fm_chunk *c = NULL;
+
+	fm_lock(&fm_chunk_lock);
+	for (int k = 0; k < fm_chunk_top() && !c; k++)
+		if (fm_chunk_covers(&fm_chunks[k], f, first, stop))
+			c = &fm_chunks[k];
+	if (c) {
+		*ret_state = atomic_load(&c->state);
+		atomic_store(&c->dead, true);
+		if (*ret_state == CH_READY || *ret_state == CH_QUEUED)
+			atomic_store(&c->state, CH_TAKING);
+	}
+	fm_unlock(&fm_chunk_lock);
+	return c;
+}
+
+/* Returns one that is in flight, in *ret_state, or NULL: none is left. */
+static struct fm_chunk *forget_landed(struct fm_file *f, uint64_t first,
+				      uint64_t stop, uint32_t *ret_state)
+{
+	struct fm_chunk *c = NULL;
+
+	while (fm_chunk_top() &&
+	       (c = chunk_condemn(f, first, stop, ret_state))) {
+		if (*ret_state != CH_READY && *ret_state != CH_QUEUED)
+			break;
+		fm_count(&f->st->ahead_waste, c->charged ? 0 : c->n);
+		fm_chunk_clear_flags(f, c->first, c->n);
+		fm_chunk_release(c);
+	}
+	return c;
+}
+
 void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop)
 {
-	while (fm_chunk_top()) {
-		struct fm_chunk *c = NULL;
-		uint32_t s = CH_FREE;
+	struct fm_chunk *c;
+	uint32_t s;
 
-		fm_lock(&fm_chunk_lock);
-		for (int k = 0; k < fm_chunk_top() && !c; k++)
-			if (fm_chunk_covers(&fm_chunks[k], f, first, stop))
-				c = &fm_chunks[k];
-		if (c) {
-			s = atomic_load(&c->state);
-			atomic_store(&c->dead, true);
-			if (s == CH_READY || s == CH_QUEUED)
-				atomic_store(&c->state, CH_TAKING);
-		}
-		fm_unlock(&fm_chunk_lock);
-		if (!c)
-			return;
-		if (s == CH_READY || s == CH_QUEUED) {
-			fm_count(&f->st->ahead_waste, c->charged ? 0 : c->n);
-			fm_chunk_clear_flags(f, c->first, c->n);
-			fm_chunk_release(c);
-		} else {
-			wait_change(c, s);
-		}
-	}
+	while ((c = forget_landed(f, first, stop, &s)))
+		wait_change(c, s);
+}
+
+bool fm_chunk_forget_landed(struct fm_file *f, uint64_t first, uint64_t stop)
+{
+	uint32_t s;
+
+	return !forget_landed(f, first, stop, &s);
 }
 
 /* ---- start ------------------------------------------------------------- */

@@ -32,6 +32,8 @@ void fm_chunk_kill(struct fm_file *f, uint64_t first, uint64_t stop);
 /* [any] Likewise; waits until nothing is in flight, and clears the flags. The
  * pages must not be locked. */
 void fm_chunk_forget(struct fm_file *f, uint64_t first, uint64_t stop);
+/* [any] Likewise, without a wait. False: something is in flight. */
+bool fm_chunk_forget_landed(struct fm_file *f, uint64_t first, uint64_t stop);
 
 /* Pages that have been mapped from chunks: a growing total. */
 uint64_t fm_chunk_streamed(void);

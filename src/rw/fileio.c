@@ -182,6 +182,8 @@ static int try_range_lock(struct fm_file *f, off_t off, off_t len,
 	if (stop < r->first)
 		stop = r->first;
 	lock_around(r);
+	if (r->space)
+		fm_file_drain(f, r->first, stop);
 	if (!r->space && stop > r->first &&
 	    fm_file_grow_leaves(f, r->first, stop - r->first)) {
 		unlock_around(r);

@@ -2,7 +2,8 @@
 /*
  * demote.c - hand a file back to the kernel while threads go on using it.
  *
- *  1. freeze: faults on the file wait (fault/freeze.h);
+ *  1. freeze: faults on the file wait (fault/freeze.h), and what is in flight
+ *     is waited for, without the space lock (demote_drain.c);
  *  2. pass through every touched page lock: nobody is inside any more;
  *  3. write back: every page ends clean and write-protected, so no store can
  *     happen that is not seen, and those who try wait in the fault path;
@@ -14,12 +15,14 @@
 
 #include "advise/advise.h"
 #include "base/alloc.h"
+#include "base/epoch.h"
 #include "base/go_binary.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/pause.h"
 #include "base/shrinker.h"
 #include "cache/cache.h"
+#include "demote_drain.h"
 #include "demote_pagecache.h"
 #include "engine.h"
 #include "file/file.h"
@@ -351,7 +354,8 @@ static void note_resident(struct fm_file *f, enum fm_server_reason why,
 		fm_resident_note(f, ret);
 }
 
-static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
+/* Nobody is inside, and faults wait. */
+static int demote_drained(struct fm_file *f, enum fm_server_reason why)
 {
 	struct fm_fetch resident;
 	const bool passes = fm_demote_may_return(f, why);
@@ -395,6 +399,22 @@ static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
 		fm_file_put_locked(f);
 	fm_file_put_locked(f);
 	fm_free(l.v);
+	return err;
+}
+
+static int demote_to_kernel(struct fm_file *f, enum fm_server_reason why)
+{
+	int err;
+
+	fm_file_get(f);
+	err = fm_demote_drain(f, why);
+	if (!err) {
+		/* others had the space lock: unmapped, or handed over */
+		if (atomic_load(&f->maps) && !fm_kernel_serves(f))
+			err = demote_drained(f, why);
+		fm_file_release(f);
+	}
+	fm_file_put_locked(f);
 	return err;
 }
 
@@ -468,8 +488,8 @@ unsigned fm_demote_now(const char *path)
 
 /* ---- several files ------------------------------------------------------ */
 
-int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
-		    uint64_t arg, enum fm_server_reason why)
+static int demote_each_once(bool (*which)(struct fm_file *f, uint64_t arg),
+			    uint64_t arg, enum fm_server_reason why)
 {
 	struct fm_file *f;
 	int first = 0;
@@ -482,6 +502,21 @@ int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
 			first = err;
 	}
 	return first;
+}
+
+/* Who is called back with the space lock relies on all of them: what others
+ * have mapped while one was waited for is looked at, too. */
+int fm_demote_where(bool (*which)(struct fm_file *f, uint64_t arg),
+		    uint64_t arg, enum fm_server_reason why)
+{
+	unsigned before;
+	int err;
+
+	do {
+		before = fm_space_yields();
+		err = demote_each_once(which, arg, why);
+	} while (!err && before != fm_space_yields());
+	return err;
 }
 
 bool fm_only_shared(struct fm_file *f, uint64_t arg)
@@ -541,6 +576,7 @@ static int demote_asked(struct fm_file *f, enum fm_server_reason why)
 static void serve_queue(void)
 {
 	enum fm_server_reason shared = fm_demote_take_shared();
+	unsigned e;
 	uint64_t old;
 
 	if (shared == FM_WHY_ENDS) {
@@ -552,7 +588,9 @@ static void serve_queue(void)
 	if (!fm_demote_take())
 		return;
 	fm_space_lock(&old);
+	e = fm_epoch_enter(); /* a file may go while one is waited for */
 	fm_demote_each(demote_asked);
+	fm_epoch_leave(e);
 	fm_space_unlock(&old);
 }
 

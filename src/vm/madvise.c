@@ -18,6 +18,7 @@
 #include "base/epoch.h"
 #include "cache/cache.h"
 #include "engine.h"
+#include "fault/fault.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "mapops.h"
@@ -343,6 +344,8 @@ int fm_madvise(void *addr, size_t len, int advice)
 	if (advice == MADV_COLD || advice == MADV_PAGEOUT)
 		fm_write_before(s.start, s.end);
 	fm_space_lock(&old);
+	if (advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED)
+		fm_range_drain(s.start, s.end, FM_DRAIN_LOCKS);
 	err = advise_span(&s);
 	fm_space_unlock(&old);
 	return err;

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "engine.h"
+#include "fault/fault.h"
 #include "file/file.h"
 #include "map/map.h"
 #include "unmap_cache.h"
@@ -96,6 +97,8 @@ int fm_munmap(void *addr, size_t len)
 				      fm_sys_munmap(addr, len));
 	fm_write_before((uintptr_t)addr, fm_page_up((uintptr_t)addr + len));
 	fm_space_lock(&old);
+	fm_range_drain((uintptr_t)addr, fm_page_up((uintptr_t)addr + len),
+		       FM_DRAIN_REMOVES);
 	err = FM_TAKES_RANGE(addr, len, fm_is_zero,
 			     fm_munmap_locked((uintptr_t)addr, len));
 	fm_space_unlock(&old);
@@ -248,6 +251,7 @@ int fm_mprotect(void *addr, size_t len, int prot)
 	if (!(prot & (PROT_READ | PROT_WRITE)))
 		fm_write_before(a, end);
 	fm_space_lock(&old);
+	fm_range_drain(a, end, FM_DRAIN_LOCKS);
 	err = mprotect_locked(a, end, prot);
 	if (!err && fm_krange_any())
 		fm_krange_protected(addr, len, prot);

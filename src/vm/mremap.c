@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cache/cache.h"
 #include "engine.h"
+#include "fault/fault.h"
 #include "file/file.h"
 #include "fixed_replace.h"
 #include "map/map.h"
@@ -500,6 +501,15 @@ static bool demote_old(void *old, size_t old_len, enum fm_server_reason why)
 	return !fm_overlaps(old, len);
 }
 
+/* What moves, or goes. */
+static void mremap_drain(uintptr_t a, size_t old_len, size_t new_len,
+			 uintptr_t to)
+{
+	fm_range_drain(a, a + fm_page_up(old_len), FM_DRAIN_REMOVES);
+	if (to)
+		fm_range_drain(to, to + fm_page_up(new_len), FM_DRAIN_REMOVES);
+}
+
 void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		void *new_addr)
 {
@@ -528,6 +538,7 @@ void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		fm_write_before_growth(a, a + fm_page_up(old_len));
 	}
 	fm_space_lock(&mask);
+	mremap_drain(a, old_len, new_len, (flags & MREMAP_FIXED) ? t : 0);
 	p = src ? mremap_locked(a, fm_page_up(old_len), fm_page_up(new_len),
 				flags, new_addr) :
 		  over_target(a, old_len, new_len, flags, t);

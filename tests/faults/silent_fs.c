@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * silent_fs.c - who serves a file system does not answer for a while, as over a
- * network that is away (C23s). DIR is a failing_fs.
+ * network that is away (C23s): who touches its files waits, nobody else. DIR is
+ * a failing_fs.
  */
 #include "../contract/ct.h"
 
@@ -32,15 +33,32 @@ static void *loader(void *arg)
 	return (void *)(uintptr_t)(r == ct_byte(page * PAGE));
 }
 
+/* Of a private mapping: a fork must not come between its read and its store. */
+static void *storer(void *arg)
+{
+	char *q = arg;
+
+	q[50 * PAGE] = 7;
+	done++;
+	return (void *)(uintptr_t)(q[50 * PAGE] == 7 &&
+				   q[50 * PAGE + 1] ==
+					   (char)ct_byte(50 * PAGE + 1));
+}
+
+/* Changes the mapping that others wait in, which may take as long. */
+static void *changer(void *arg)
+{
+	return (void *)(uintptr_t)!mprotect(p, SIZE, RW);
+}
+
 static void wait_for_a_page(void)
 {
 	ct_load(p + 200 * PAGE);
 	_exit(1);
 }
 
-/* Two that will wait when the signals come. This process forks once: from then
- * on its file is handed over, and a second fork would wait for that, which
- * waits for the device (docs/limits.md). */
+/* Two that will wait when the signals come. From the first touch by a child on
+ * the file is handed over. */
 static void waiters(volatile pid_t *ret)
 {
 	const pid_t pid = fork();
@@ -57,6 +75,63 @@ static void waiters(volatile pid_t *ret)
 		usleep(1000);
 }
 
+static void map_and_unmap(int flags, int fd, int prot)
+{
+	char *m = ct_map(fd, 16 * PAGE, prot, flags, 0);
+
+	if (prot & PROT_WRITE)
+		memset(m, 1, 16 * PAGE);
+	munmap(m, 16 * PAGE);
+}
+
+static bool forks(void)
+{
+	int status = -1;
+	const pid_t pid = fork();
+
+	if (!pid)
+		_exit(3);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == 3;
+}
+
+static _Atomic int stage;
+
+/* What has nothing to do with who waits. */
+static void *go_on(void *arg)
+{
+	const int fd = memfd_create("other", 0);
+	int other = open(ct_path("holes"), O_RDWR);
+
+	if (fd < 0 || other < 0 || ftruncate(fd, 16 * PAGE))
+		ct_die("other");
+	for (int k = 0; k < 2; k++) {
+		map_and_unmap(MAP_PRIVATE | MAP_ANONYMOUS, -1, RW);
+		stage++;
+		map_and_unmap(MAP_SHARED, fd, RW);
+		stage++;
+		map_and_unmap(MAP_SHARED, other, PROT_READ);
+		stage++;
+		stage += forks();
+	}
+	return NULL;
+}
+
+/* Far less than for what the device is silent. */
+static void goes_on(void)
+{
+	pthread_t t;
+
+	stage = 0;
+	pthread_create(&t, NULL, go_on, NULL);
+	for (int ms = 0; ms < 8000 && stage < 8; ms += 10)
+		usleep(10000);
+	say("C23s goes on: %d", stage);
+	if (stage < 8)
+		command("none");
+	pthread_join(t, NULL);
+}
+
 /* Where it waits for FUSE, the kernel lets it go when that has answered. */
 static void ended(const char *what, pid_t pid, int sig)
 {
@@ -70,7 +145,8 @@ static void ended(const char *what, pid_t pid, int sig)
 
 int main(int argc, char **argv)
 {
-	pthread_t t[3];
+	pthread_t t[5];
+	char *q;
 	volatile pid_t *pids;
 	int fd, right = 0;
 	void *r;
@@ -81,6 +157,8 @@ int main(int argc, char **argv)
 		ct_die("open");
 	p = ct_map(fd, SIZE, RW, MAP_SHARED, 0);
 	madvise(p, SIZE, MADV_RANDOM);
+	q = ct_map(fd, SIZE, RW, MAP_PRIVATE, 0);
+	madvise(q, SIZE, MADV_RANDOM);
 	say("C23s before: %d", ct_load(p) == ct_byte(0));
 	pids = mmap(NULL, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -88,17 +166,22 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, loader,
 			       (void *)(uintptr_t)(100 + 20 * i));
+	pthread_create(&t[3], NULL, storer, q);
+	usleep(200000);
+	pthread_create(&t[4], NULL, changer, NULL);
+	usleep(200000);
+	goes_on();
 	waiters(pids);
 	sleep(1);
 	kill(pids[0], SIGKILL);
 	kill(pids[1], SIGTERM);
-	sleep(1);
-	say("C23s waiting: %d, what is there: %d", 3 - done,
+	goes_on();
+	say("C23s waiting: %d, what is there: %d", 4 - done,
 	    ct_load(p) == ct_byte(0));
 	command("none");
 	ended("SIGKILL", pids[0], SIGKILL);
 	ended("SIGTERM", pids[1], SIGTERM);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 5; i++) {
 		pthread_join(t[i], &r);
 		right += r != NULL;
 	}
