@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
+#include "base/by_inode.h"
 #include "base/life.h"
 #include "base/sys.h"
 #include "tunables.h"
@@ -29,14 +30,9 @@ static struct family {
 	_Atomic uint64_t probe_ms;
 } alone, *family = &alone;
 
-static uint64_t hash(dev_t dev, ino_t ino)
-{
-	return (ino ^ dev << 32) * 0x9e3779b97f4a7c15ull | 1;
-}
-
 static struct note *family_place(dev_t dev, ino_t ino)
 {
-	const uint64_t h = hash(dev, ino);
+	const uint64_t h = fm_inode_hash(dev, ino) | 1;
 	struct note *n = &family->note[(h >> 40) % FILES];
 
 	if (atomic_exchange(&n->file, h) != h)

@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include "by_inode.h"
 #include "engine.h"
 #include "sys.h"
 
@@ -24,12 +25,10 @@ bool fm_fd_is_ours(int fd)
 static FM_FAULT uint32_t what_is(int fd)
 {
 	struct stat st;
-	uint64_t h;
 
 	if (fm_sys_stat_notimes(fd, &st))
 		return 0;
-	h = (st.st_ino ^ (uint64_t)st.st_dev << 40) * 0x9e3779b97f4a7c15ull;
-	return (uint32_t)(h >> 32) | 1;
+	return (uint32_t)(fm_inode_hash(st.st_dev, st.st_ino) >> 32) | 1;
 }
 
 FM_FAULT bool fm_fd_still_ours(int fd)

@@ -42,6 +42,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/by_inode.h"
+
 #define FM_PAGE_SHIFT 12
 #define FM_PAGE ((size_t)1 << FM_PAGE_SHIFT)
 #define FM_PAGE_MASK (FM_PAGE - 1) /* bits: of a page */
@@ -124,8 +126,7 @@ struct fm_stream_set;
 /* What each room keeps of a file is its own struct; who else reads it asks a
  * function of that room, but for single words that faults look at. */
 struct fm_file {
-	dev_t dev;
-	ino_t ino;
+	FM_BY_INODE;
 	uint64_t born; /* ns, or 0: inode numbers are used again */
 	uint32_t id;   /* slot in the file table; fixed-file index */
 	_Atomic uint32_t gen;  /* changes when the slot is reused */
@@ -138,7 +139,6 @@ struct fm_file {
 	_Atomic(struct fm_leaf *) *leaf; /* FM_LEAVES entries, lazily backed */
 	_Atomic uint64_t leaf_hi;  /* leaves [0, leaf_hi) may exist */
 	_Atomic uint8_t server;    /* enum fm_server, see server.h */
-	struct fm_file *hash_next; /* file table */
 
 	struct fm_choice *choice; /* serve/table.h: who serves it better */
 	struct fm_serve_entry *serve; /* likewise: what forbids the engine */

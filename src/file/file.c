@@ -21,11 +21,9 @@
 #include "space_lock.h"
 #include "wb_errseq.h"
 
-#define HASH 1024
-
 static _Atomic(struct fm_file *) table[FM_MAX_FILES];
 static _Atomic uint32_t table_top;
-static struct fm_file *_Atomic hash[HASH];
+FM_INODE_TABLE(files_by_inode, 10);
 static uint32_t next_gen = 1;
 static _Atomic uint32_t published;
 _Atomic int64_t fm_dirty_total;
@@ -46,11 +44,6 @@ bool fm_files_any(void)
 	return atomic_load(&published) != 0;
 }
 
-static unsigned bucket(dev_t dev, ino_t ino)
-{
-	return (unsigned)((ino * 0x9e3779b97f4a7c15ull ^ dev * 31) >> 7) % HASH;
-}
-
 void fm_file_get(struct fm_file *f)
 {
 	atomic_fetch_add(&f->refs, 1);
@@ -68,18 +61,17 @@ static bool get_unless_dead(struct fm_file *f)
 
 struct fm_file *fm_file_find(dev_t dev, ino_t ino)
 {
-	struct fm_file *_Atomic *first = &hash[bucket(dev, ino)];
-	struct fm_file *f;
+	struct fm_by_inode *l;
 	unsigned e;
 
-	if (!atomic_load(first))
+	if (!fm_inode_any(&files_by_inode, dev, ino))
 		return NULL;
 	e = fm_epoch_enter();
-	f = atomic_load(first);
-	while (f && !(f->dev == dev && f->ino == ino && get_unless_dead(f)))
-		f = f->hash_next;
+	l = fm_inode_first(&files_by_inode, dev, ino);
+	while (l && !get_unless_dead(FM_INODE_OF(l, struct fm_file)))
+		l = fm_inode_next(l);
 	fm_epoch_leave(e);
-	return f;
+	return l ? FM_INODE_OF(l, struct fm_file) : NULL;
 }
 
 /* ---- leaves and the dirty index --------------------------------------- */
@@ -334,11 +326,8 @@ static int file_new(const struct stat *st, const char *path,
 
 static void file_publish(struct fm_file *f)
 {
-	unsigned b = bucket(f->dev, f->ino);
-
 	atomic_fetch_add(&published, 1);
-	f->hash_next = atomic_load(&hash[b]);
-	atomic_store(&hash[b], f);
+	fm_inode_add(&files_by_inode, &f->link);
 	atomic_store(&table[f->id], f);
 	if (f->id >= atomic_load(&table_top))
 		atomic_store(&table_top, f->id + 1);
@@ -380,19 +369,9 @@ static void file_free(void *obj)
 	free_file(f);
 }
 
-static void unname(struct fm_file *f)
-{
-	struct fm_file *_Atomic *pp = &hash[bucket(f->dev, f->ino)];
-
-	while (*pp && *pp != f)
-		pp = (struct fm_file *_Atomic *)&(*pp)->hash_next;
-	if (*pp)
-		*pp = f->hash_next;
-}
-
 static void file_unpublish(struct fm_file *f)
 {
-	unname(f);
+	fm_inode_remove(&files_by_inode, &f->link);
 	atomic_store(&table[f->id], NULL);
 	atomic_fetch_sub(&published, 1);
 }
@@ -427,7 +406,7 @@ int fm_file_open(int fd, const struct stat *st, const char *path,
 	int err;
 
 	if (f && is_another(f, fd)) {
-		unname(f);
+		fm_inode_remove(&files_by_inode, &f->link);
 		fm_file_put_locked(f);
 		f = NULL;
 	}
@@ -656,8 +635,7 @@ static void file_reset(void)
 		/* the structs are the parent's */
 		atomic_store(&table[id], NULL);
 	}
-	for (int i = 0; i < HASH; i++)
-		atomic_store(&hash[i], NULL);
+	fm_inode_clear(&files_by_inode);
 	atomic_store(&published, 0);
 	atomic_store(&table_top, 0);
 }

@@ -239,7 +239,7 @@ void fm_server_reason_share(void)
 
 static uint64_t key_of(dev_t dev, ino_t ino)
 {
-	return ((uint64_t)ino * 0x9e3779b97f4a7c15ull ^ dev) | 1;
+	return fm_inode_hash(dev, ino) | 1;
 }
 
 /* FM_WHY_FILES: it is one too many, for the first time. Below: say it. -1: do

@@ -23,9 +23,8 @@
  * them. */
 #define PIECE 64
 #define PIECES (FM_MAX_FILES / PIECE)
-#define HASHES 1024
 static struct fm_retired *piece[PIECES];
-static struct fm_retired *by_hash[HASHES];
+FM_INODE_TABLE(retired_by_inode, 10);
 static unsigned kept;
 static uint64_t unkept; /* files for which there was no room */
 static struct fm_file_stats retired_sum;
@@ -34,19 +33,13 @@ static int load_pid;
 static uint64_t load_ms;
 static _Atomic bool written; /* at the end of this process */
 
-static struct fm_retired **stats_hash_of(dev_t dev, ino_t ino)
-{
-	return &by_hash[(ino ^ dev) % HASHES];
-}
-
 static struct fm_retired *stats_find(dev_t dev, ino_t ino, uint64_t born)
 {
-	struct fm_retired *r = *stats_hash_of(dev, ino);
+	struct fm_by_inode *l = fm_inode_first(&retired_by_inode, dev, ino);
 
-	while (r && (r->ino != ino || r->dev != dev ||
-		     (born && r->born != born)))
-		r = r->next;
-	return r;
+	while (l && born && FM_INODE_OF(l, struct fm_retired)->born != born)
+		l = fm_inode_next(l);
+	return l ? FM_INODE_OF(l, struct fm_retired) : NULL;
 }
 
 /* Who has confined itself may be ended for asking for memory. */
@@ -75,9 +68,7 @@ static struct fm_retired *new_entry(const struct fm_file *f)
 	r->dev = f->dev;
 	r->ino = f->ino;
 	r->born = f->born;
-	of = stats_hash_of(f->dev, f->ino);
-	r->next = *of;
-	*of = r;
+	fm_inode_add(&retired_by_inode, &r->link);
 	return r;
 }
 
@@ -179,7 +170,7 @@ static void stats_forked(void)
 	atomic_store(&written, false);
 	kept = 0;
 	unkept = 0;
-	memset(by_hash, 0, sizeof(by_hash));
+	fm_inode_clear(&retired_by_inode);
 	memset(&retired_sum, 0, sizeof(retired_sum));
 	fm_stats_json_reset();
 }

@@ -17,11 +17,9 @@
 /* A file that was closed; what was mapped again and closed again is one. */
 struct fm_retired {
 	char path[256];
-	dev_t dev;
-	ino_t ino;
+	FM_BY_INODE;
 	uint64_t born; /* as of a file: inode numbers are used again */
 	int64_t size;
-	struct fm_retired *next; /* of one hash */
 	struct fm_file_stats st;
 };
 

@@ -4,59 +4,39 @@
 #include "base/alloc.h"
 #include "base/life.h"
 
-#define PLACES 65536u /* size: a power of two */
-#define PROBES 16u    /* bits: places looked at */
+#define MOST 65536u /* size: files */
 
-static _Atomic(struct fm_serve_entry *) place[PLACES];
+FM_INODE_TABLE(entries, 16);
+static _Atomic uint32_t entries_made;
 static _Atomic uint32_t generation; /* a child of fork has another */
+_Atomic bool fm_serve_incomplete;
 
-static _Atomic(struct fm_serve_entry *) *table_place_of(dev_t dev, ino_t ino,
-							unsigned k)
+static struct fm_serve_entry *table_entry(struct fm_by_inode *l)
 {
-	const uint64_t h = ((uint64_t)ino ^ (uint64_t)dev << 20) *
-			   0x9e3779b97f4a7c15ull;
-
-	return &place[((h >> 40) + k) % PLACES];
+	return l ? FM_INODE_OF(l, struct fm_serve_entry) : NULL;
 }
 
 struct fm_serve_entry *fm_serve_find(dev_t dev, ino_t ino)
 {
-	for (unsigned k = 0; k < PROBES; k++) {
-		struct fm_serve_entry *c =
-			atomic_load(table_place_of(dev, ino, k));
-
-		if (!c || (c->ino == ino && c->dev == dev))
-			return c;
-	}
-	return NULL;
+	return table_entry(fm_inode_first(&entries, dev, ino));
 }
 
-/* Where no place is left no entry is made. Who comes second for the same file
- * finds the place taken, by it. */
 static struct fm_serve_entry *table_add(dev_t dev, ino_t ino)
 {
-	struct fm_serve_entry *new = fm_alloc(sizeof(*new));
+	struct fm_serve_entry *new, *c;
 
-	if (!new)
+	if (atomic_load(&entries_made) >= MOST ||
+	    !(new = fm_alloc(sizeof(*new))))
 		return NULL;
 	new->dev = dev;
 	new->ino = ino;
-	for (unsigned k = 0; k < PROBES; k++) {
-		struct fm_serve_entry *c = NULL;
-
-		if (atomic_compare_exchange_strong(
-			    table_place_of(dev, ino, k), &c, new))
-			return new;
-		if (c->ino == ino && c->dev == dev) {
-			fm_free(new);
-			return c;
-		}
-	}
-	fm_free(new);
-	return NULL;
+	c = table_entry(fm_inode_add_once(&entries, &new->link));
+	if (c == new)
+		atomic_fetch_add(&entries_made, 1);
+	else
+		fm_free(new);
+	return c;
 }
-
-_Atomic bool fm_serve_incomplete;
 
 struct fm_serve_entry *fm_serve_of(dev_t dev, ino_t ino)
 {

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/by_inode.h"
 #include "maps.h"
 #include "trial.h"
 #include "veto.h"
@@ -24,8 +25,7 @@ struct fm_unserved; /* mmap/unserved.h */
 struct fm_loss;     /* mmap/engine_trial.c */
 
 struct fm_serve_entry {
-	dev_t dev;
-	ino_t ino;
+	FM_BY_INODE;
 	_Atomic uint32_t vetoes; /* enum fm_veto: veto.h */
 	uint32_t maps_of;    /* the process that `maps` are of */
 	_Atomic bool kernel; /* it serves a mapping, or did */
