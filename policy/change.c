@@ -12,35 +12,6 @@ _Static_assert(sizeof(((struct fm_policy *)0)->map_ahead) == sizeof(uint32_t) &&
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* At the end of buf, cut where that ends. */
-static void change_add(char *buf, size_t size, const char *s)
-{
-	size_t n = strlen(buf);
-
-	while (*s && n + 1 < size)
-		buf[n++] = *s++;
-	buf[n] = 0;
-}
-
-static void add_number(char *buf, size_t size, uint64_t v, bool bytes)
-{
-	const char *unit = "";
-	char digits[32];
-	int n = sizeof(digits) - 1;
-
-	for (const char *u = "KMGT"; bytes && v && v % 1024 == 0 && *u; u++) {
-		v /= 1024;
-		unit = u;
-	}
-	digits[n] = 0;
-	do
-		digits[--n] = (char)('0' + v % 10);
-	while (v /= 10);
-	change_add(buf, size, digits + n);
-	if (*unit)
-		change_add(buf, size, (const char[]){ *unit, 0 });
-}
-
 static void add_choice(char *buf, size_t size, const char *choices, uint32_t n)
 {
 	char one[2] = "";
@@ -50,41 +21,42 @@ static void add_choice(char *buf, size_t size, const char *choices, uint32_t n)
 			n--;
 		else if (!n) {
 			one[0] = *choices;
-			change_add(buf, size, one);
+			fm_text_add(buf, size, one);
 		}
 }
 
 static void add_cache(char *buf, size_t size, const struct fm_cache_size *c)
 {
 	if (c->automatic)
-		change_add(buf, size, "auto");
+		fm_text_add(buf, size, "auto");
 	else if (c->percent)
-		add_number(buf, size, c->percent, false);
+		fm_text_add_number(buf, size, c->percent, false);
 	else
-		add_number(buf, size, c->bytes, true);
+		fm_text_add_number(buf, size, c->bytes, true);
 	if (!c->automatic && c->percent)
-		change_add(buf, size, "%");
+		fm_text_add(buf, size, "%");
 }
 
 static void change_add_part(char *buf, size_t size,
 			    const struct fm_cache_part *p)
 {
-	add_number(buf, size, p->percent ? p->percent : p->bytes, !p->percent);
-	change_add(buf, size, p->percent ? "%" : "");
+	fm_text_add_number(buf, size, p->percent ? p->percent : p->bytes,
+			   !p->percent);
+	fm_text_add(buf, size, p->percent ? "%" : "");
 }
 
 /* A size, or the word that stands for the largest. */
 static void add_size(char *buf, size_t size, uint64_t v, const char *largest)
 {
 	if (v == UINT64_MAX && *largest)
-		change_add(buf, size, largest);
+		fm_text_add(buf, size, largest);
 	else
-		add_number(buf, size, v, true);
+		fm_text_add_number(buf, size, v, true);
 }
 
 static void change_add_text(char *buf, size_t size, const char *s)
 {
-	change_add(buf, size, s ? s : "none");
+	fm_text_add(buf, size, s ? s : "none");
 }
 
 static void add_value(char *buf, size_t size, const struct fm_option *o,
@@ -92,7 +64,7 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 {
 	switch (o->type) {
 	case T_BOOL:
-		change_add(buf, size, *(const bool *)at ? "yes" : "no");
+		fm_text_add(buf, size, *(const bool *)at ? "yes" : "no");
 		break;
 	case T_CHOICE:
 		add_choice(buf, size, o->choices, *(const uint32_t *)at);
@@ -111,7 +83,8 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 			 o->type == T_SIZE_AUTO ? "auto" : "");
 		break;
 	case T_LEVEL:
-		add_number(buf, size, (uint64_t)*(const int *)at, false);
+		fm_text_add_number(buf, size, (uint64_t)*(const int *)at,
+				   false);
 		break;
 	case T_FILE:
 	case T_SOCKET:
@@ -121,7 +94,7 @@ static void add_value(char *buf, size_t size, const struct fm_option *o,
 		change_add_text(buf, size, *(const char *const *)at);
 		break;
 	default:
-		add_number(buf, size, *(const uint32_t *)at,
+		fm_text_add_number(buf, size, *(const uint32_t *)at,
 			   o->type != T_U32);
 		break;
 	}
@@ -164,11 +137,11 @@ void fm_policy_values(struct fm_policy_values *ret)
 
 static void say_known(char *why, size_t size)
 {
-	change_add(why, size, "; these may:");
+	fm_text_add(why, size, "; these may:");
 	for (unsigned i = 0; i < fm_option_count; i++)
 		if (fm_options[i].live) {
-			change_add(why, size, " ");
-			change_add(why, size, fm_options[i].name);
+			fm_text_add(why, size, " ");
+			fm_text_add(why, size, fm_options[i].name);
 		}
 }
 
@@ -176,47 +149,10 @@ static int change_say(char *why, size_t size, const char *name,
 		      const char *what, const char *value, int err)
 {
 	*why = 0;
-	change_add(why, size, name);
-	change_add(why, size, what);
-	change_add(why, size, value);
+	fm_text_add(why, size, name);
+	fm_text_add(why, size, what);
+	fm_text_add(why, size, value);
 	return err;
-}
-
-static const char *besides(const struct fm_option *o)
-{
-	switch (o->type) {
-	case T_MEMORY:
-		return ", 1% to 100%, or auto";
-	case T_PART:
-		return ", or 0% to 100%";
-	case T_SIZE_AUTO:
-		return ", or auto";
-	case T_PIN:
-		return ", or minute";
-	case T_POW2:
-		return ", a power of two, or 0";
-	default:
-		return "";
-	}
-}
-
-void fm_option_range(const struct fm_option *o, char *ret, size_t size)
-{
-	const bool bytes = o->type != T_U32 && o->type != T_LEVEL;
-
-	*ret = 0;
-	if (o->choices || o->type == T_BOOL) {
-		change_add(ret, size, o->choices ? o->choices : "yes or no");
-		return;
-	}
-	if (o->max == UINT64_MAX) {
-		change_add(ret, size, "bytes, or with K, M, G, T");
-	} else {
-		add_number(ret, size, o->min, bytes);
-		change_add(ret, size, " to ");
-		add_number(ret, size, o->max, bytes);
-	}
-	change_add(ret, size, besides(o));
 }
 
 int fm_policy_judge(const char *name, const char *value, char *why,
@@ -245,8 +181,8 @@ int fm_policy_judge(const char *name, const char *value, char *why,
 		   err == -ERANGE ? ": out of range: " : ": bad value: ", value,
 		   err);
 	fm_option_range(o, range, sizeof(range));
-	change_add(why, size, ", not ");
-	change_add(why, size, range);
+	fm_text_add(why, size, ", not ");
+	fm_text_add(why, size, range);
 	return err;
 }
 
@@ -316,33 +252,10 @@ const struct fm_policy *fm_policy_renew(const struct fm_policy *old,
 
 /* ---- the file, read again ------------------------------------------------ */
 
-static char *heard;
-static size_t room;
-
-void fm_policy_hear(const struct fm_origin *o, const char *what,
-		    const char *text, const char *used)
-{
-	char line[16];
-
-	if (!heard || *heard)
-		return;
-	fm_number_text(line, (unsigned)o->line);
-	change_add(heard, room, o->file);
-	change_add(heard, room, ":");
-	change_add(heard, room, line);
-	change_add(heard, room, ": ");
-	change_add(heard, room, what);
-	change_add(heard, room, " '");
-	change_add(heard, room, text);
-	change_add(heard, room, "', ");
-	change_add(heard, room, used);
-}
-
 void fm_policy_reload_heard(char *ret_bad, size_t size)
 {
 	*ret_bad = 0;
-	heard = ret_bad;
-	room = size;
+	fm_complain_to(ret_bad, size);
 	fm_policy_reload();
-	heard = NULL;
+	fm_complain_to(NULL, 0);
 }

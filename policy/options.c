@@ -137,47 +137,6 @@ const struct fm_option *fm_option_find(const char *name)
 	return NULL;
 }
 
-/* By another process. Of variables only those that are read at the start are
- * complained of. */
-static bool options_heard(const struct fm_origin *o)
-{
-	return fm_heard_before(o->line) ||
-	       (!o->line && fm_heard_by_parent(o->file));
-}
-
-/* Or by this one, before it executed this program: the whole line. */
-static bool options_told(const struct fm_origin *o, const char *what,
-			 const char *text, const char *used)
-{
-	char where[512] = "", line[16];
-
-	fm_number_text(line, (unsigned)o->line);
-	fm_join(where, sizeof(where), o->file, line, what);
-	fm_join(where + strlen(where), sizeof(where) - strlen(where), " ", used,
-		"");
-	return fm_told_before(where, text);
-}
-
-void fm_complain(const struct fm_origin *o, const char *what, const char *text,
-		 const char *used)
-{
-	const int level = o->fatal ? FM_LOG_ERROR : FM_LOG_WARN;
-
-	if (o->quiet || (!o->problems && (options_told(o, what, text, used) ||
-					  options_heard(o))))
-		return;
-	if (o->line)
-		fm_policy_hear(o, what, text, used);
-	if (o->problems)
-		++*o->problems;
-	if (o->line)
-		fm_log(level, "%s:%d: %s '%s', %s", o->file, o->line,
-		       what, text, used);
-	else
-		fm_log(level, "%s: %s '%s', %s", o->file, what, text,
-		       used);
-}
-
 static int parse_bool(const char *s, bool *ret)
 {
 	static const char *const word[] = { "no",  "0", "off", "false",
@@ -374,15 +333,6 @@ static int set_source(const char **at, struct fm_set *set, const char *value)
 	return -EINVAL;
 }
 
-/* What need not be wrong. */
-static void options_remark(const struct fm_origin *o, const char *what,
-			   const char *text, const char *how)
-{
-	if (!o->quiet && !o->fatal && !options_told(o, what, text, how) &&
-	    !options_heard(o))
-		fm_log(FM_LOG_WARN, "%s: %s '%s' %s", o->file, what, text, how);
-}
-
 /* It is taken all the same, it may come to be; but mostly it is a mistake. */
 static void remark_missing(const struct fm_option *o, const char *path,
 			   const struct fm_origin *from)
@@ -394,7 +344,7 @@ static void remark_missing(const struct fm_option *o, const char *path,
 			    "taken as it stands, and there is no such path; "
 			    "patterns are for [path GLOB] in a policy file");
 	else
-		options_remark(from, o->name, path, "does not exist (yet)");
+		fm_remark(from, o->name, path, "does not exist (yet)");
 }
 
 /* For deny and allow; a program's name may well be relative. */

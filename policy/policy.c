@@ -99,30 +99,7 @@ static int remember_start(const char *argv0, const char *exe, char **envp)
 	return 0;
 }
 
-/* ---- what is wrong ----------------------------------------------------- */
-
-/* While the settings are read for the first time, the environment. */
-static char **loading;
-
-bool fm_heard_before(bool of_file)
-{
-	static bool by_run, by_parent, asked;
-
-	if (!loading)
-		return false;
-	if (!asked) {
-		by_run = fm_heard_from_run(loading);
-		by_parent = !by_run && fm_heard_from_parent(loading);
-		asked = true;
-	}
-	/* The parent may have found another, by its own name. */
-	return by_run || (by_parent && (!of_file || start.policy));
-}
-
-bool fm_told_before(const char *what, const char *text)
-{
-	return loading && fm_said_before(start.runtime_dir, what, text);
-}
+static bool loading; /* for the first time */
 
 /* ---- the policy file --------------------------------------------------- */
 
@@ -432,11 +409,13 @@ void fm_policy_load_for(const char *argv0, const char *exe, char **envp)
 		fm_log(FM_LOG_ERROR, "no memory for settings, staying off");
 		return;
 	}
-	loading = envp;
+	loading = true;
+	fm_complain_start(envp, start.policy, start.runtime_dir);
 	fm_policy_reload();
 	take_tunables(envp);
 	fm_remark_unknown(envp);
-	loading = NULL;
+	fm_complain_start(NULL, false, NULL);
+	loading = false;
 }
 
 void fm_policy_load(const char *argv0, char **envp)

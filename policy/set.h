@@ -50,13 +50,23 @@ bool fm_heard_before(bool of_file);
 bool fm_told_before(const char *what, const char *text);
 void fm_remark_unknown(char **envp); /* variables */
 
-/* While the file is read for somebody who wants to hear of bad lines. */
-void fm_policy_hear(const struct fm_origin *o, const char *what,
-		    const char *text, const char *used);
+/* envp: they are loaded now, NULL: no longer; whether a variable names the
+ * policy file. */
+void fm_complain_start(char **envp, bool file_given, const char *runtime_dir);
+/* While the file is read for somebody who wants to hear of the first bad line;
+ * NULL: nobody does. */
+void fm_complain_to(char *buf, size_t size);
+
+/* At the end of buf, cut where that ends; a number with the largest unit. */
+void fm_text_add(char *buf, size_t size, const char *s);
+void fm_text_add_number(char *buf, size_t size, uint64_t v, bool bytes);
 
 /* One line: "FILE:LINE: WHAT 'TEXT', USED". */
 void fm_complain(const struct fm_origin *o, const char *what, const char *text,
 		 const char *used);
+/* "FILE: WHAT 'TEXT' HOW", of what need not be wrong. */
+void fm_remark(const struct fm_origin *o, const char *what, const char *text,
+	       const char *how);
 
 struct fm_option {
 	const char *name;     /* in files */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "file.h"
 
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@
 #include "served.h"
 #include "space_lock.h"
 #include "wb_errseq.h"
+
+FM_FILE_PART(load)
 
 static _Atomic(struct fm_file *) table[FM_MAX_FILES];
 static _Atomic uint32_t table_top;
@@ -229,12 +232,20 @@ static int open_slots(struct fm_file *f, int fd, bool write)
 	return 0;
 }
 
+/* Would a write to f through the page cache make it longer although its witness
+ * has gone? */
+static bool witness_useless(const struct fm_file *f)
+{
+	return !fm_store_of(f)->direct && fm_sys_since(6, 15) &&
+	       fm_sys_fs_type(f->io->path) == EXT4_SUPER_MAGIC;
+}
+
 /* A file that is written back from now on: through the page cache
  * (fm_file_mixed) if so, and nothing is dirty or in flight yet. */
 static void now_writable(struct fm_file *f, const struct stat *st)
 {
 	f->io->writable = true;
-	f->wb->mapped = fm_witness_useless(f);
+	f->wb->mapped = witness_useless(f);
 	if (fm_wants_stable(f->io->path, st->st_dev)) {
 		atomic_store(&f->wb->buffered, true);
 		atomic_store(&f->wb->mixed, true);

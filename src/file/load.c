@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/file_part.h"
 #include "file.h"
 #include "io/io.h"
 #include "page.h"
@@ -11,8 +10,6 @@
 #include "reflink.h"
 #include "wb_errseq.h"
 #include "truncate_barrier.h"
-
-FM_FILE_PART(load)
 
 #define ALLOC_PAGES 256 /* size: of a hole, allocated by one call */
 

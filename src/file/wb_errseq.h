@@ -19,7 +19,7 @@ struct fm_file_wb {
 	_Atomic bool buffered; /* goes through the page cache */
 	_Atomic bool sheds; /* only written so, see fm_wb_urgent */
 	_Atomic bool mixed; /* buffered, no direct write in flight */
-	bool mapped; /* by stores, see fm_witness_useless */
+	bool mapped; /* by stores, see file.c */
 };
 
 struct fm_file;

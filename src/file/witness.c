@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "witness.h"
 
-#include <linux/magic.h>
 #include <string.h>
 
 #include "base/apart.h"
@@ -313,12 +312,6 @@ FM_FAULT long fm_witness_store(struct fm_file *f, uint64_t off,
 			       len - done);
 	fm_unlock(&w->lock);
 	return done ? (long)done : n;
-}
-
-bool fm_witness_useless(const struct fm_file *f)
-{
-	return !fm_store_of(f)->direct && fm_sys_since(6, 15) &&
-	       fm_sys_fs_type(f->io->path) == EXT4_SUPER_MAGIC;
 }
 
 /* ---- life ---------------------------------------------------------------- */

@@ -43,8 +43,5 @@ bool fm_witness_heard(struct fm_io *io);
  * signals are blocked. */
 long fm_witness_store(struct fm_file *f, uint64_t off, const void *buf,
 		      uint64_t len);
-/* [plain] Would a write to f through the page cache make it longer although its
- * witness has gone? */
-bool fm_witness_useless(const struct fm_file *f);
 
 #endif

@@ -37,18 +37,3 @@ FM_FAULT void fm_store_use_pagecache(struct fm_file *f)
 {
 	atomic_store(&f->io->store, &fm_store_pagecache);
 }
-
-FM_FAULT const struct fm_store *fm_store_below(void)
-{
-	return fm_rings_uring() ? &fm_store_uring : &fm_store_pread;
-}
-
-void fm_store_close_below(struct fm_file *f)
-{
-	fm_store_below()->close(f);
-}
-
-int fm_store_dup_below(const struct fm_file *f)
-{
-	return fm_store_below()->dup(f);
-}

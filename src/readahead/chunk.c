@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "chunk_priv.h"
 
-#include "base/life.h"
 #include "base/lock.h"
 #include "cache/cache.h"
 #include "file/file.h"
@@ -118,7 +117,7 @@ FM_FAULT long fm_chunk_read(struct fm_map *m, uint64_t i, uint64_t n,
 		return 0;
 	}
 	fm_chunk_set_state(c, CH_QUEUED);
-	fm_chunk_bell();
+	fm_event_raise(&fm_chunk_bell);
 	return (long)have;
 }
 
@@ -369,22 +368,7 @@ bool fm_chunk_forget_landed(struct fm_file *f, uint64_t first, uint64_t stop)
 
 /* ---- start ------------------------------------------------------------- */
 
-static int chunk_start(void)
+void fm_chunk_use(bool yes)
 {
-	int err = fm_chunk_table_start();
-
-	if (!err)
-		err = fm_chunk_thread_start();
-	on = err == 0;
-	return err;
+	on = yes;
 }
-
-static void chunk_reset(void)
-{
-	on = false;
-	fm_chunk_table_reset();
-	fm_chunk_thread_reset();
-}
-
-FM_LIFE(chunk, .level = FM_LIFE_HELPERS, .start = chunk_start,
-	.reset = chunk_reset)

@@ -2,6 +2,7 @@
 /* chunk_thread.c - the thread that submits and reaps what is read ahead. */
 #include "base/epoch.h"
 #include "base/event.h"
+#include "base/life.h"
 #include "base/lock.h"
 #include "base/thread.h"
 #include "base/ticket.h"
@@ -12,13 +13,7 @@
 #include "tunables.h"
 #include "wants.h"
 
-static struct fm_event bell;
 static bool running;
-
-FM_FAULT void fm_chunk_bell(void)
-{
-	fm_event_raise(&bell);
-}
 
 /* What the page cache has is newer or equal, and a direct read would first
  * write what is dirty of it. Holes would fill it, in large folios that on a
@@ -79,7 +74,7 @@ static void chunk_thread_ask_device(struct fm_chunk *c)
 {
 	c->uncached = true;
 	fm_chunk_set_state(c, CH_QUEUED);
-	fm_event_raise(&bell); /* this thread's own: it looks again */
+	fm_event_raise(&fm_chunk_bell); /* this thread's own: it looks again */
 }
 
 static void landed(struct fm_chunk *c)
@@ -233,7 +228,7 @@ static void *reader(void *arg)
 
 	fm_thread_begin("fastmap-ahead");
 	for (;;) {
-		uint32_t seen = fm_event_seen(&bell);
+		uint32_t seen = fm_event_seen(&fm_chunk_bell);
 		bool left = feed_wants();
 
 		chunk_thread_submit_queued(r);
@@ -243,7 +238,7 @@ static void *reader(void *arg)
 			land_all();
 			continue;
 		}
-		fm_event_wait_alone(&bell, seen, left ? &pause : NULL);
+		fm_event_wait_alone(&fm_chunk_bell, seen, left ? &pause : NULL);
 	}
 	return NULL;
 }
@@ -254,23 +249,32 @@ void fm_chunk_want(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets)
 		fm_wants_add(m, i, n, tickets);
 }
 
-int fm_chunk_thread_start(void)
+static int chunk_thread_start(void)
 {
-	struct fm_ring *r = fm_ring_own();
-	int err = r ? fm_wants_start() : -EMFILE;
+	struct fm_ring *r;
+	int err = fm_chunk_table_start();
 
+	r = err ? NULL : fm_ring_own();
 	if (!err)
-		fm_ring_set_bell(r, &bell);
+		err = r ? fm_wants_start() : -EMFILE;
+	if (!err)
+		fm_ring_set_bell(r, &fm_chunk_bell);
 	if (!err)
 		err = fm_thread_create(reader, r);
 	running = err == 0;
+	fm_chunk_use(running);
 	return err;
 }
 
-void fm_chunk_thread_reset(void)
+static void chunk_thread_reset(void)
 {
+	fm_chunk_use(false);
+	fm_chunk_table_reset();
 	running = false;
 	feeds = false;
 	fm_wants_reset();
-	fm_event_reset(&bell);
+	fm_event_reset(&fm_chunk_bell);
 }
+
+FM_LIFE(chunk, .level = FM_LIFE_HELPERS, .start = chunk_thread_start,
+	.reset = chunk_thread_reset)

@@ -12,6 +12,7 @@
 /* A ring: 2 MiB, of which only what was used at a time exists. */
 #define WANTS 65536u
 
+struct fm_event fm_chunk_bell;
 static struct fm_want *queue;
 static uint32_t head, tail;  /* taken, added: growing */
 static uint64_t pages;       /* in the queue */
@@ -85,7 +86,7 @@ void fm_wants_add(struct fm_map *m, uint64_t i, uint64_t n, uint64_t tickets)
 	if (fit < n)
 		fm_count(&m->file->st->ahead_refused, n - fit);
 	if (fit)
-		fm_chunk_bell();
+		fm_event_raise(&fm_chunk_bell);
 }
 
 bool fm_wants_take(struct fm_want *ret)

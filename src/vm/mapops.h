@@ -81,8 +81,10 @@ struct fm_pieces {
 void fm_pieces_note(struct fm_file *f, struct fm_pieces *ret);
 void fm_pieces_join(struct fm_file *f, struct fm_pieces *p, bool laid);
 
-/* mlock.c: mlockall(MCL_FUTURE) is in force, new memory cannot be ours. */
+/* mlockall(MCL_FUTURE) is in force, new memory cannot be ours; it is from now
+ * on, or no longer. */
 bool fm_memory_locked(void);
+void fm_memory_lock(bool yes);
 /* fm_memory_locked, also of a call that was hidden from us: by a look at new
  * memory. */
 bool fm_memory_look(void);

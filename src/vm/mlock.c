@@ -5,11 +5,9 @@
  * what else is said of all memory, or must be true of it ever after.
  */
 #include <linux/capability.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "base/life.h"
 #include "base/sys.h"
 #include "engine.h"
 #include "file/file.h"
@@ -20,24 +18,6 @@
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4 /* ABI: Linux 4.4 */
 #endif
-
-static _Atomic bool all_locked; /* MCL_FUTURE */
-
-bool fm_memory_locked(void)
-{
-	return atomic_load_explicit(&all_locked, memory_order_relaxed);
-}
-
-bool fm_memory_look(void)
-{
-	char *p = fm_sys_anon(FM_PAGE);
-
-	if (p && fm_sys_madvise(p, FM_PAGE, MADV_DONTNEED) == -EINVAL)
-		atomic_store(&all_locked, true);
-	if (p)
-		fm_sys_munmap(p, FM_PAGE);
-	return fm_memory_locked();
-}
 
 int fm_mlock(const void *addr, size_t len, unsigned flags)
 {
@@ -123,7 +103,7 @@ int fm_mlockall(int flags)
 		err = -EAGAIN;
 	/* Each call replaces what the last one said about the future. */
 	if (!err)
-		atomic_store(&all_locked, flags & MCL_FUTURE);
+		fm_memory_lock(flags & MCL_FUTURE);
 	if (!err)
 		fm_krange_kept(NULL, SIZE_MAX & ~FM_PAGE_MASK);
 	fm_space_unlock(&old);
@@ -135,14 +115,8 @@ int fm_munlockall(void)
 	int err = (int)fm_sys0(SYS_munlockall);
 
 	if (!err)
-		atomic_store(&all_locked, false);
+		fm_memory_lock(false);
 	return err;
-}
-
-/* Locks are not inherited by fork. */
-static void mlock_forked(void)
-{
-	atomic_store(&all_locked, false);
 }
 
 /* ---- the same bytes, one page ------------------------------------------- */
@@ -163,5 +137,3 @@ int fm_memory_merge(unsigned long on)
 	fm_space_unlock(&old);
 	return err;
 }
-
-FM_LIFE(mlock, .level = FM_LIFE_HELPERS, .forked = mlock_forked)
