@@ -83,18 +83,13 @@ static struct claim *altstack_find(struct claims *t, uintptr_t sp)
 	return NULL;
 }
 
-static bool lives(int tid)
-{
-	return fm_sys3(SYS_tgkill, fm_sys_getpid(), tid, 0) != -ESRCH;
-}
-
 static struct claim *altstack_room(struct claims *t, uintptr_t sp)
 {
 	struct claim *c;
 
 	for (unsigned k = 0; k < PROBES; k++) {
 		c = altstack_place(t, sp, k);
-		if (!c->sp || !lives(c->tid))
+		if (!c->sp || fm_sys_ended(c->tid))
 			return c;
 	}
 	return altstack_place(t, sp, 0);
@@ -112,7 +107,7 @@ static bool claim_stack(uintptr_t sp)
 		return true;
 	fm_lock(&t->lock);
 	c = altstack_find(t, sp);
-	free = !c || c->tid == me || !lives(c->tid);
+	free = !c || c->tid == me || fm_sys_ended(c->tid);
 	if (free)
 		*(c ? c : altstack_room(t, sp)) = (struct claim){ sp, me };
 	fm_unlock(&t->lock);

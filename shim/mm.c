@@ -338,7 +338,7 @@ static size_t mm_told(const unsigned char *piece, size_t most)
 /* The kernel's answer is that of the arguments alone. */
 static bool is_odd(const void *addr, size_t len)
 {
-	return ((uintptr_t)addr & 4095) || !len || len >= 1ul << 47;
+	return ((uintptr_t)addr & 4095) || !len || len >= FM_ARCH_END;
 }
 
 /* `vec` may itself lie in managed memory, where the engine must not fault

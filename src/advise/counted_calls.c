@@ -61,7 +61,7 @@ static bool is_under_way(_Atomic uint32_t *slot)
 
 	if (!tid)
 		return false;
-	if (fm_sys3(SYS_tgkill, fm_sys_getpid(), tid, 0) == -ESRCH)
+	if (fm_sys_ended((int)tid))
 		atomic_compare_exchange_strong(slot, &tid, 0);
 	return true;
 }

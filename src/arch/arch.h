@@ -17,6 +17,9 @@
 #ifndef FM_ARCH_H
 #define FM_ARCH_H
 
+#define FM_ARCH_BITS 47 /* bits: of an address that we serve */
+#define FM_ARCH_END ((uintptr_t)1 << FM_ARCH_BITS) /* ABI: of them */
+
 #include "numbers.h"
 
 #if !defined(__linux__)

@@ -230,6 +230,22 @@ static inline int fm_sys_getpid(void)
 	return (int)fm_sys0(SYS_getpid);
 }
 
+/* A thread of this process has ended: there is none with this number. */
+static inline bool fm_sys_ended(int tid)
+{
+	return fm_sys3(SYS_tgkill, fm_sys_getpid(), tid, 0) == -ESRCH;
+}
+
+/* SYS_process_vm_readv or -writev in this process, of n bytes: `there` may be
+ * no memory by now, or signal. */
+static inline long fm_sys_vm_copy(long call, void *mine, void *there, size_t n)
+{
+	struct iovec here = { mine, n }, far = { there, n };
+
+	return fm_sys6(call, fm_sys_getpid(), (long)&here, 1, (long)&far, 1,
+		       0);
+}
+
 /* [any] clone(2) with a function to run on a stack of its own, which ends at
  * top: the process that it makes, or -errno. It ends when fn does, with status
  * 0. */

@@ -100,8 +100,7 @@ static FM_FAULT bool was_closed(uint64_t owner)
  * has not left its slot. */
 static FM_FAULT bool died(struct slot *s, uint64_t owner)
 {
-	return fm_sys3(SYS_tgkill, fm_sys_getpid(), tid_of(owner), 0) ==
-		       -ESRCH &&
+	return fm_sys_ended((int)tid_of(owner)) &&
 	       atomic_compare_exchange_strong(&s->owner, &owner, 0);
 }
 

@@ -39,18 +39,10 @@ static struct witness {
 
 /* ---- memory that may be gone --------------------------------------------- */
 
-static FM_FAULT long witness_copy(long call, void *mine, void *there, size_t n)
-{
-	struct iovec here = { mine, n }, far = { there, n };
-
-	return fm_sys6(call, fm_sys_getpid(), (long)&here, 1, (long)&far, 1,
-		       0);
-}
-
 static FM_FAULT bool witness_put(void *to, const void *from, size_t n)
 {
-	return witness_copy(SYS_process_vm_writev, (void *)(uintptr_t)from, to,
-			    n) == (long)n;
+	return fm_sys_vm_copy(SYS_process_vm_writev, (void *)(uintptr_t)from,
+			      to, n) == (long)n;
 }
 
 /* ---- the windows --------------------------------------------------------- */
@@ -164,7 +156,7 @@ static FM_FAULT bool witness_is_there(const struct witness *w)
 	if (fm_sys_confined())
 		return w->page;
 	return w->page &&
-	       witness_copy(SYS_process_vm_readv, &mark, mark_of(w),
+	       fm_sys_vm_copy(SYS_process_vm_readv, &mark, mark_of(w),
 			    sizeof(mark)) == sizeof(mark) &&
 	       mark == w->mark;
 }
@@ -292,7 +284,7 @@ static FM_FAULT long store_some(struct witness *w, struct fm_file *f,
 	if (!witness_window(w, f, page))
 		return -ENOSYS;
 	room = ((w->first + WINDOW) << FM_PAGE_SHIFT) - off;
-	return witness_copy(SYS_process_vm_readv,
+	return fm_sys_vm_copy(SYS_process_vm_readv,
 			    witness_at(w, page) + BYTES + off % FM_PAGE,
 			    (void *)(uintptr_t)buf, fm_least(len, room));
 }

@@ -498,3 +498,13 @@ uint64_t fm_map_bytes(struct fm_file *f)
 		sum += atomic_load(&m->end) - atomic_load(&m->start);
 	return fm_least(sum, (uint64_t)atomic_load(&f->size));
 }
+
+bool fm_may_be_stored_to(struct fm_file *f)
+{
+	struct fm_map *m;
+
+	fm_for_each_map(m, f)
+		if (m->shared && m->maywrite)
+			return true;
+	return false;
+}

@@ -245,5 +245,8 @@ uint64_t fm_pages_within(uintptr_t start, uintptr_t end, uint64_t pgoff,
 /* [any] Bytes of f that are mapped: of several mappings together, but not more
  * than the file has. Under the space lock or in an epoch. */
 uint64_t fm_map_bytes(struct fm_file *f);
+/* [any] Has f a mapping whose stores go to the file, or may come to? Under the
+ * space lock or in an epoch. */
+bool fm_may_be_stored_to(struct fm_file *f);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* Level 0 covers 1 GiB an entry, level 1 2 MiB, level 2 4 KiB. */
 static const int shift_of[3] = { 30, 21, 12 };
-#define ROOT ((uintptr_t)1 << 17)
+#define ROOT (FM_ARCH_END >> 30)
 #define FAN 512 /* size: of a node */
 #define LEAF_TAG 1u /* bits: entry is a mapping, not a node */
 
@@ -30,7 +30,7 @@ FM_FAULT struct fm_map *fm_space_find(uintptr_t addr)
 {
 	entry *node = root;
 
-	if (addr >> 47)
+	if (addr >= FM_ARCH_END)
 		return NULL;
 	for (int level = 0; level < 3; level++) {
 		uintptr_t e = atomic_load(&node[index_at(addr, level)]);

@@ -2,7 +2,7 @@
 /*
  * space.h - which address belongs to which mapping.
  *
- * A radix tree over the 47-bit address space (1 GiB, 2 MiB, 4 KiB), where an
+ * A radix tree over all addresses (1 GiB, 2 MiB, 4 KiB), where an
  * entry of any level may be a mapping. Readers take no lock; they hold an
  * epoch while they use the mapping, and look again under the page lock,
  * because a mapping may go between the two. Writers hold the space lock.

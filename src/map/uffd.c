@@ -345,11 +345,10 @@ FM_FAULT int fm_uffd_wake(void *addr, size_t len)
 
 /* From behind vm.mmap_min_addr to where user space ends. */
 #define LOWEST ((uintptr_t)2 << 20)
-#define HIGHEST ((uintptr_t)0x7ffffffff000)
 
 void fm_uffd_wake_all(void)
 {
-	fm_uffd_wake((void *)LOWEST, HIGHEST - LOWEST);
+	fm_uffd_wake((void *)LOWEST, FM_ARCH_END - FM_PAGE - LOWEST);
 }
 
 _Atomic uint32_t fm_uffd_moving;

@@ -20,8 +20,8 @@
 #define BUSY 1     /* bits: no page, no length: about to be mapped */
 #define LONGEST ((size_t)FM_PAGE_MASK << FM_PAGE_SHIFT)
 
-#define ADDRESS (((uint64_t)1 << 47) - 1 - FM_PAGE_MASK) /* bits: of it */
-#define NUMBER 48 /* bits: below it */
+#define ADDRESS (FM_ARCH_END - 1 - FM_PAGE_MASK) /* bits: of it */
+#define NUMBER (FM_ARCH_BITS + 1) /* bits: below it */
 
 /* Address; below, the number of pages; above, the number of the mapping, so
  * that one in the place of another is not taken for it. */

@@ -27,19 +27,9 @@ static bool keeps_own(struct fm_file *f)
 	return fm_is_heap(f);
 }
 
-static bool may_be_stored_to(struct fm_file *f)
-{
-	struct fm_map *m;
-
-	fm_for_each_map(m, f)
-		if (m->shared && m->maywrite)
-			return true;
-	return false;
-}
-
 static bool ending_may_demote(struct fm_file *f, uint64_t only_stored_to)
 {
-	return !keeps_own(f) && (!only_stored_to || may_be_stored_to(f));
+	return !keeps_own(f) && (!only_stored_to || fm_may_be_stored_to(f));
 }
 
 static bool are_few(uint64_t only_stored_to)
@@ -70,7 +60,7 @@ static bool any_served(bool that_may_be_stored_to)
 
 	fm_for_each_file(f, id)
 		if (atomic_load(&f->maps) &&
-		    (!that_may_be_stored_to || may_be_stored_to(f)))
+		    (!that_may_be_stored_to || fm_may_be_stored_to(f)))
 			return true;
 	return false;
 }

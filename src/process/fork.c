@@ -52,16 +52,6 @@ static uint32_t nlazy;
 enum gone { GONE_NOT, GONE_READ, GONE_STORES };
 static uint8_t gone[FM_MAX_FILES];
 
-static bool has_shared_writable(struct fm_file *f)
-{
-	struct fm_map *m;
-
-	fm_for_each_map(m, f)
-		if (m->shared && m->maywrite)
-			return true;
-	return false;
-}
-
 static void note_own(struct fm_map *m, uint64_t i, void *arg)
 {
 	if (fm_mode(m, i) & PM_COW)
@@ -161,7 +151,7 @@ static bool can_open(const struct fm_file *f, bool writable)
 static void fork_before(struct fm_file *f)
 {
 	struct fm_map *m;
-	bool writable = has_shared_writable(f), own = false;
+	bool writable = fm_may_be_stored_to(f), own = false;
 
 	hold_private(f);
 	for (m = atomic_load(&f->maps); m && !own;
@@ -363,7 +353,7 @@ static struct fm_file *read_only[FM_MAX_FILES];
 
 static bool stores_to(uint32_t k)
 {
-	return gone[k] ? gone[k] == GONE_STORES : has_shared_writable(lazy[k]);
+	return gone[k] ? gone[k] == GONE_STORES : fm_may_be_stored_to(lazy[k]);
 }
 
 static void fork_join(uint32_t k)
@@ -626,7 +616,7 @@ static bool fork_begin_file(struct fm_file *f, int empty)
 	}
 	if (err) { /* no empty file, or no room: all of it now */
 		if (!fm_only_engine(f))
-			fm_peers_join(f, has_shared_writable(f));
+			fm_peers_join(f, fm_may_be_stored_to(f));
 		err = lost ? err : fork_lay(f);
 		if (err) {
 			cover_rest(f, empty);

@@ -104,22 +104,13 @@ static uint64_t out_size(const struct out *o)
 
 /* ---- the end of the file, which others may cut meanwhile --------------- */
 
-/* Between memory that may be gone. */
-static long guardian_flush_copy(long call, void *mine, void *there, size_t n)
-{
-	struct iovec here = { mine, n }, far = { there, n };
-
-	return fm_sys6(call, fm_sys_getpid(), (long)&here, 1, (long)&far, 1,
-		       0);
-}
-
 /* A sandbox may refuse it, or the kernel not have it. */
 static bool may_copy(void)
 {
 	char a = 0, b;
 
-	return guardian_flush_copy(SYS_process_vm_readv, &b, &a, 1) == 1 &&
-	       guardian_flush_copy(SYS_process_vm_writev, &b, &a, 1) == 1;
+	return fm_sys_vm_copy(SYS_process_vm_readv, &b, &a, 1) == 1 &&
+	       fm_sys_vm_copy(SYS_process_vm_writev, &b, &a, 1) == 1;
 }
 
 /* A private copy of its last page, and that page itself. Nobody but us is in
@@ -153,7 +144,7 @@ static long write_before(const struct out *o, char *buf, size_t len,
 			 uint64_t off)
 {
 	struct iovec v[2] = { { o->end, 1 }, { buf + 1, len - 1 } };
-	long n = guardian_flush_copy(SYS_process_vm_writev, buf, o->end, 1);
+	long n = fm_sys_vm_copy(SYS_process_vm_writev, buf, o->end, 1);
 
 	if (n != 1)
 		return n < 0 ? n : -EFAULT;
@@ -171,7 +162,7 @@ static long out_write(const struct out *o, char *buf, size_t len, uint64_t off)
 		return fm_sys_pwrite(o->fd, buf, len, (off_t)off);
 	if (off < last)
 		return write_before(o, buf, fm_least(len, last - off), off);
-	n = guardian_flush_copy(SYS_process_vm_readv,
+	n = fm_sys_vm_copy(SYS_process_vm_readv,
 				o->end + FM_PAGE + off % FM_PAGE, buf, len);
 	/* the file is as long as before: no room, say, which a write tells */
 	if (n == -EFAULT && out_size(o) == o->size)

@@ -79,9 +79,7 @@ static bool demote_private_make_room(struct copy_out *c, struct fm_map *m,
  * is beyond its end signals. */
 static bool copy_page(char *to, char *from)
 {
-	struct iovec dst = { to, FM_PAGE }, src = { from, FM_PAGE };
-	long n = fm_sys6(SYS_process_vm_readv, fm_sys_getpid(), (long)&dst, 1,
-			 (long)&src, 1, 0);
+	long n = fm_sys_vm_copy(SYS_process_vm_readv, to, from, FM_PAGE);
 
 	if (n == -EPERM || n == -ENOSYS) { /* a sandbox */
 		memcpy(to, from, FM_PAGE);

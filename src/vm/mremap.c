@@ -477,7 +477,7 @@ static void *mremap_locked(uintptr_t a, size_t old_len, size_t new_len,
 static bool bad_arguments(uintptr_t a, size_t old_len, size_t new_len,
 			  int flags, uintptr_t t)
 {
-	const size_t most = (size_t)1 << 47;
+	const size_t most = FM_ARCH_END;
 
 	if ((a & FM_PAGE_MASK) || !new_len || new_len > most ||
 	    old_len > most || (flags & ~7))
