@@ -197,7 +197,9 @@ static int parse_number(const struct fm_option *o, const char *s,
 	return 0;
 }
 
-int fm_parse_cache(const char *s, struct fm_cache_size *ret)
+/* A size, a percentage of the memory that may be used, or "auto". 16 KiB at
+ * least. */
+static int parse_cache(const char *s, struct fm_cache_size *ret)
 {
 	struct fm_cache_size c = { .automatic = !strcmp(s, "auto") };
 	uint64_t percent = 0;
@@ -229,7 +231,8 @@ uint64_t fm_cache_bytes(const struct fm_cache_size *c)
 	return bytes < LEAST_CACHE ? LEAST_CACHE : bytes;
 }
 
-int fm_parse_part(const char *s, struct fm_cache_part *ret)
+/* "64M", "25%". */
+static int parse_part(const char *s, struct fm_cache_part *ret)
 {
 	uint64_t v;
 	int r = fm_parse_size(s, 100, &v);
@@ -432,9 +435,9 @@ static int set_any(const struct fm_option *o, void *at, struct fm_set *set,
 	case T_BOOL:
 		return parse_bool(value, at);
 	case T_MEMORY:
-		return fm_parse_cache(value, at);
+		return parse_cache(value, at);
 	case T_PART:
-		return fm_parse_part(value, at);
+		return parse_part(value, at);
 	case T_CHOICE:
 		return parse_choice(o->choices, value, at);
 	case T_FILE:

@@ -198,15 +198,9 @@ int fm_policy_check(const char *file);
 
 /* Parse "64M", "1G", "4096", "50%" (of `whole`). 0 or -EINVAL / -ERANGE. */
 int fm_parse_size(const char *s, uint64_t whole, uint64_t *ret);
-/* The same, a percentage of the memory that may be used, or "auto". 16 KiB at
- * least. */
-int fm_parse_cache(const char *s, struct fm_cache_size *ret);
 /* Bytes of it, of the memory that may be used now: 16 KiB at least. Asks the
  * kernel if it is a percentage. [any] */
 uint64_t fm_cache_bytes(const struct fm_cache_size *c);
-
-/* "64M", "25%". */
-int fm_parse_part(const char *s, struct fm_cache_part *ret);
 
 /* Memory this process may use: min(RAM, cgroup v1/v2 limits), bytes. */
 uint64_t fm_memory_limit(void);

@@ -102,7 +102,7 @@ unsigned fm_kranges_from(uintptr_t a)
 	return lo;
 }
 
-void fm_kranges_insert(unsigned i, const struct fm_krange *r)
+static void kranges_insert(unsigned i, const struct fm_krange *r)
 {
 	unsigned n = krange_count();
 
@@ -135,7 +135,7 @@ void fm_kranges_split(uintptr_t at)
 	upper.start = at;
 	upper.pgoff += (at - v[i].start) >> FM_PAGE_SHIFT;
 	v[i].end = at;
-	fm_kranges_insert(i + 1, &upper);
+	kranges_insert(i + 1, &upper);
 }
 
 static bool krange_continues(const struct fm_krange *a,
@@ -173,11 +173,11 @@ static void clear(uintptr_t start, uintptr_t end)
 	fm_kranges_remove(i, n);
 }
 
-void fm_kranges_add(const struct fm_krange *r)
+static void kranges_add(const struct fm_krange *r)
 {
 	clear(r->start, r->end);
 	if (krange_count() < FM_KRANGES)
-		fm_kranges_insert(fm_kranges_from(r->start), r);
+		kranges_insert(fm_kranges_from(r->start), r);
 	else
 		fm_kranges_incomplete();
 }
@@ -193,7 +193,7 @@ void fm_krange_add(const struct fm_krange *r)
 	if (!fm_kranges_lock(&mask))
 		return;
 	fm_kranges_change();
-	fm_kranges_add(&new);
+	kranges_add(&new);
 	fm_kranges_changed();
 	fm_kranges_unlock(&mask);
 	/* Who records starts beside the thread that advises. */

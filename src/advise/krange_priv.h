@@ -18,13 +18,11 @@ unsigned fm_kranges_from(uintptr_t a);
 void fm_kranges_change(void);
 void fm_kranges_changed(void);
 /* Within them: */
-void fm_kranges_insert(unsigned i, const struct fm_krange *r);
 void fm_kranges_remove(unsigned i, unsigned n);
 /* So that none reaches over `at`. */
 void fm_kranges_split(uintptr_t at);
 /* What is one but for its borders becomes one, from number i to j. */
 void fm_kranges_join(unsigned i, unsigned j);
-void fm_kranges_add(const struct fm_krange *r);
 uint32_t fm_kranges_new_id(void);
 void fm_kranges_incomplete(void);
 

@@ -47,10 +47,6 @@ void fm_control_drop_fds(void);
 void fm_control_policy_seen(void);
 void fm_control_policy_look(void);
 
-/* [plain] The settings are others than before: bring them into effect. */
-struct fm_settings;
-void fm_control_apply(const struct fm_settings *before);
-
 /* [plain] The line is complete: answer it, or make it a job. */
 void fm_control_obey(struct fm_client *c);
 /* [plain] Send what there is room for; true: all of it, or nobody hears it. */

@@ -36,7 +36,8 @@ static bool same_size(const struct fm_cache_size *a,
 	       a->automatic == b->automatic;
 }
 
-void fm_control_apply(const struct fm_settings *before)
+/* The settings are others than before: bring them into effect. */
+static void control_settings_apply(const struct fm_settings *before)
 {
 	const struct fm_settings *s = fm_settings();
 
@@ -151,7 +152,7 @@ static void control_settings_set(struct fm_request *r, const char *key,
 	}
 	if (!strcmp(key, "cache") && fm_life_running())
 		fm_mem_monitor_set(&fm_settings()->cache);
-	fm_control_apply(before);
+	control_settings_apply(before);
 	answer_value(r, key);
 }
 
@@ -217,7 +218,7 @@ void fm_control_policy_look(void)
 		return;
 	fm_policy_reload();
 	fm_log(FM_LOG_INFO, "policy file read again");
-	fm_control_apply(before);
+	control_settings_apply(before);
 }
 
 /* ---- reload ------------------------------------------------------------- */
@@ -253,7 +254,7 @@ static void control_settings_reload(struct fm_request *r)
 	fm_policy_values(&was);
 	fm_control_policy_seen(); /* not once more in a second */
 	fm_policy_reload_heard(bad, sizeof(bad));
-	fm_control_apply(before);
+	control_settings_apply(before);
 	control_settings_changes(&was, text, sizeof(text));
 	if (*bad)
 		fm_answer_error(r, "%s; the rest is in effect%s%s", bad,

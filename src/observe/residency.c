@@ -13,7 +13,6 @@
  * and the close would drop record locks of the program. How many pages are
  * asked about is bounded; beyond that every cell is sampled.
  */
-#include "residency.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,6 +27,8 @@
 #include "file/file.h"
 #include "map/map.h"
 #include "mmap/mmap.h"
+
+#define CELLS 1024 /* size: that a file is divided into, at most */
 
 #define PIECE 512 /* pages that one call of mincore(2) asks about */
 #define LOOKS ((uint64_t)1 << 21) /* size: pages that an answer asks about */
@@ -46,7 +47,7 @@ struct survey {
 	unsigned cells;
 	bool sampled, cache_known;
 	uint64_t total[KINDS];
-	uint64_t cell[KINDS][FM_RESIDENCY_CELLS];
+	uint64_t cell[KINDS][CELLS];
 	uint8_t kind[FM_LEAF_PAGES]; /* of the pages of one leaf */
 	unsigned ranges;
 	struct fm_krange range[FM_KRANGES];
@@ -509,7 +510,7 @@ static bool take_args(struct survey *s, const char *args)
 	uint64_t cells, dev, ino;
 
 	if (!take_number(&args, ' ', &cells) || !cells ||
-	    cells > FM_RESIDENCY_CELLS)
+	    cells > CELLS)
 		return false;
 	s->cells_asked = (unsigned)cells;
 	s->path = args;
@@ -518,7 +519,11 @@ static bool take_args(struct survey *s, const char *args)
 	return true;
 }
 
-int fm_residency_json(struct fm_json *ret, const char *args)
+/* The answer to "CELLS [FILE]": FILE is a path as the statistics have it, or
+ * DEVICE:INODE, in decimal; without it all files that are mapped. 0, -EINVAL:
+ * not such an argument, -ENOENT: no such file is mapped, -ENOMEM. To be freed
+ * by fm_json_free. One thread at a time. */
+static int residency_json(struct fm_json *ret, const char *args)
 {
 	struct survey *s = fm_sys_anon(sizeof(*s));
 	int err = -EINVAL;
@@ -542,11 +547,11 @@ int fm_residency_json(struct fm_json *ret, const char *args)
 
 static void residency_map(struct fm_request *r)
 {
-	const int err = fm_residency_json(&r->answer, r->args);
+	const int err = residency_json(&r->answer, r->args);
 
 	if (err == -EINVAL)
 		fm_answer_error(r, "map CELLS [FILE]: CELLS is 1 to %d",
-				FM_RESIDENCY_CELLS);
+				CELLS);
 	else if (err)
 		fm_answer_error(r, err == -ENOENT ? "no such file is mapped" :
 				"no memory");

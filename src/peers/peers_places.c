@@ -225,7 +225,7 @@ int fm_place_look(unsigned k, int *ret_old)
 	return p->state; /* what is there is of no use: the old one stays */
 }
 
-int fm_place_of(uid_t owner)
+static int peers_places_of(uid_t owner)
 {
 	for (unsigned k = 1; k < FM_PLACES; k++)
 		if (places[k].fd >= 0 && places[k].owner == owner)
@@ -235,7 +235,7 @@ int fm_place_of(uid_t owner)
 
 int fm_place_open(uid_t owner)
 {
-	int err, k = fm_place_of(owner);
+	int err, k = peers_places_of(owner);
 
 	for (int i = 1; k < 0 && i < FM_PLACES; i++)
 		if (places[i].fd < 0)

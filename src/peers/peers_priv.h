@@ -40,7 +40,6 @@ struct fm_place {
 	int state; /* 0 or -errno */
 };
 const struct fm_place *fm_place_at(unsigned k); /* [any] */
-int fm_place_of(uid_t owner);
 int fm_place_open(uid_t owner);
 int fm_place_look(unsigned k, int *ret_old);
 int fm_place_state(unsigned k);
