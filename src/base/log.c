@@ -204,6 +204,11 @@ FM_FAULT bool fm_stderr_is_terminal(void)
 	return !fm_sys_ioctl(2, TCGETS, settings);
 }
 
+bool fm_log_by_run(void)
+{
+	return first_stderr.run;
+}
+
 FM_FAULT bool fm_stderr_is_of(int pid)
 {
 	struct stat ours, theirs;

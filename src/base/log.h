@@ -45,5 +45,7 @@ void fm_log_start(int run);
  * pid. */
 bool fm_stderr_is_terminal(void);
 bool fm_stderr_is_of(int pid);
+/* [any] Has `fastmap run` started this, or what this was started by? */
+bool fm_log_by_run(void);
 
 #endif

@@ -43,6 +43,8 @@ static bool summary_wanted(void)
 
 	if (fm_settings()->summary != FM_SUMMARY_AUTO)
 		return fm_settings()->summary == FM_SUMMARY_YES;
+	if (!fm_log_by_run() && !fm_stderr_is_terminal())
+		return false; /* without a look at environments */
 	switch (fm_heard_start()) {
 	case FM_START_RUN:
 		return true;
