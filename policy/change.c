@@ -252,6 +252,11 @@ const struct fm_policy *fm_policy_renew(const struct fm_policy *old,
 
 /* ---- the file, read again ------------------------------------------------ */
 
+void fm_policy_hear_nothing(void)
+{
+	fm_complain_to(NULL, 0);
+}
+
 void fm_policy_reload_heard(char *ret_bad, size_t size)
 {
 	*ret_bad = 0;

@@ -186,6 +186,8 @@ void fm_policy_values(struct fm_policy_values *ret);
 
 /* fm_policy_reload, and the first bad line, or "". */
 void fm_policy_reload_heard(char *ret_bad, size_t size);
+/* [any] In the child of fork: who heard it is not here. */
+void fm_policy_hear_nothing(void);
 
 /* The policy for a file that has `old`: with what may change while the process
  * runs as it is now for this path. Returns `old` if nothing has. */

@@ -79,6 +79,11 @@ FM_HOOK int fastmap_stat(struct fastmap_stat *ret, size_t size)
 	return (int)fm_result(ANSWER(fm_api_stat(ret, size)));
 }
 
+FM_HOOK int fastmap_set(const char *key, const char *value)
+{
+	return (int)fm_result(ANSWER(fm_api_set(key, value)));
+}
+
 FM_HOOK int fastmap_why(const void *addr, char *buf, size_t size)
 {
 	return (int)fm_result(ANSWER(fm_api_why(addr, buf, size)));

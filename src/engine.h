@@ -573,6 +573,7 @@ int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin);
 int fm_api_advise(void *addr, size_t len, int pattern);
 int fm_api_stat(struct fastmap_stat *ret, size_t size);
 int fm_api_why(const void *addr, char *buf, size_t size);
+int fm_api_set(const char *key, const char *value);
 
 /* ---- processes -------------------------------------------------------- */
 

@@ -103,6 +103,7 @@ FASTMAP_DECLARE(int, fastmap_advise, (void *, size_t, int));
 FASTMAP_DECLARE(int, fastmap_resident, (void *, size_t, unsigned char *));
 FASTMAP_DECLARE(int, fastmap_stat, (struct fastmap_stat *, size_t));
 FASTMAP_DECLARE(int, fastmap_why, (const void *, char *, size_t));
+FASTMAP_DECLARE(int, fastmap_set, (const char *, const char *));
 
 /* ---- for the program ----------------------------------------------------- */
 
@@ -274,6 +275,21 @@ static inline int fastmap_stat(struct fastmap_stat *ret, size_t size)
 static inline int fastmap_why(const void *addr, char *buf, size_t size)
 {
 	return fastmap_why_call_ ? fastmap_why_call_(addr, buf, size) :
+				   fastmap_missing_();
+}
+
+/*
+ * Another value for a setting of this process: the keys and values of
+ * `fastmap set`, as "cache", "2G". It stays, whatever a policy file says that
+ * is read again. One that has no effect before a file is served is kept till
+ * then; a cache larger than there is room for is as large as that
+ * (fastmap_stat). -1: ENOENT, no such key; EPERM, it cannot change while the
+ * process runs; EINVAL, a bad value; ERANGE, out of range; ENOMEM. Then all is
+ * as it was.
+ */
+static inline int fastmap_set(const char *key, const char *value)
+{
+	return fastmap_set_call_ ? fastmap_set_call_(key, value) :
 				   fastmap_missing_();
 }
 

@@ -35,7 +35,8 @@ static _Thread_local struct held held
 
 static const char *const names[FM_RANKS] = {
 	[FM_RANK_TABLE] = "table",	 [FM_RANK_HEAR] = "hear",
-	[FM_RANK_CHANGE] = "change",	 [FM_RANK_SPACE] = "space",
+	[FM_RANK_CHANGE] = "change",	 [FM_RANK_SETTINGS] = "settings",
+	[FM_RANK_SPACE] = "space",
 	[FM_RANK_STREAM] = "stream",	 [FM_RANK_PAGE] = "page",
 	[FM_RANK_BOUNCE] = "bounce buffer", [FM_RANK_RING] = "ring",
 	[FM_RANK_WITNESS] = "witness",	 [FM_RANK_HOME] = "home ring",

@@ -21,6 +21,7 @@ enum fm_rank {
 	FM_RANK_TABLE = 0, /* a lock without FM_LOCK(rank): see below */
 	FM_RANK_HEAR,      /* what other processes did, read and heeded */
 	FM_RANK_CHANGE,    /* shim: one change of a file's size at a time */
+	FM_RANK_SETTINGS,  /* one change of the settings at a time */
 	FM_RANK_SPACE,
 	FM_RANK_STREAM,    /* readahead's notes on a mapping */
 	FM_RANK_PAGE,      /* FP_BUSY, and waiting for FP_WB */

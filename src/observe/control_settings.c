@@ -1,21 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * control_settings.c - settings that change while the process runs: by a
- * command, or by the policy file, which is read again when it has changed.
+ * command, by the program (fastmap_set), or by the policy file, which is read
+ * again when it has changed. One change at a time.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "base/control.h"
 #include "base/life.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "cache/cache.h"
 #include "control_priv.h"
 #include "file/file.h"
+#include "observe.h"
 #include "policy.h"
 #include "readahead/readahead.h"
 #include "writeback/writeback.h"
+
+static struct fm_lock settings_lock = FM_LOCK(FM_RANK_SETTINGS);
+
+static void settings_hold(uint64_t *ret_old)
+{
+	fm_block_signals(ret_old);
+	fm_lock(&settings_lock);
+}
+
+static void settings_let_go(const uint64_t *old)
+{
+	fm_unlock(&settings_lock);
+	fm_restore_signals(old);
+}
+
+/* Who changed them is not here. */
+static void settings_forked(void)
+{
+	fm_lock_reset(&settings_lock);
+	fm_policy_hear_nothing();
+}
+
+FM_LIFE(settings, .level = FM_LIFE_RUNNING, .forked = settings_forked)
 
 /* Files that are mapped get what is another value now for them. */
 static void renew_files(void)
@@ -132,28 +159,52 @@ static void answer_value(struct fm_request *r, const char *key)
 			     ": without effect until the engine serves a file");
 }
 
-static void control_settings_set(struct fm_request *r, const char *key,
-				 const char *value)
+/* 0; or -errno, and why. */
+static int settings_change(const char *key, const char *value, char *why,
+			   size_t size)
 {
 	const struct fm_settings *before = fm_settings();
-	char why[256];
-	int err = fm_policy_judge(key, value, why, sizeof(why));
+	int err = fm_policy_judge(key, value, why, size);
 
-	if (err) {
-		fm_answer_error(r, "%s", why);
-		return;
-	}
+	if (err)
+		return err;
 	err = fm_policy_override(key, value);
 	if (err) {
-		fm_answer_error(r, "%s", err == -EDOM ?
-				"wb-low has to be below wb-high" :
-				fm_error_text(-err));
-		return;
+		fm_join(why, size, err == -EDOM ?
+			"wb-low has to be below wb-high" :
+			fm_error_text(-err), "", "");
+		return err;
 	}
 	if (!strcmp(key, "cache") && fm_life_running())
 		fm_mem_monitor_set(&fm_settings()->cache);
 	control_settings_apply(before);
-	answer_value(r, key);
+	return 0;
+}
+
+static void control_settings_set(struct fm_request *r, const char *key,
+				 const char *value)
+{
+	char why[256];
+	uint64_t old;
+
+	settings_hold(&old);
+	if (settings_change(key, value, why, sizeof(why)))
+		fm_answer_error(r, "%s", why);
+	else
+		answer_value(r, key);
+	settings_let_go(&old);
+}
+
+int fm_settings_set(const char *key, const char *value)
+{
+	char why[256];
+	uint64_t old;
+	int err;
+
+	settings_hold(&old);
+	err = settings_change(key, value, why, sizeof(why));
+	settings_let_go(&old);
+	return err;
 }
 
 static void run_set(struct fm_request *r)
@@ -210,15 +261,24 @@ void fm_control_policy_seen(void)
 	is_new();
 }
 
-void fm_control_policy_look(void)
+static void policy_again(void)
 {
 	const struct fm_settings *before = fm_settings();
 
-	if (!is_new())
-		return;
 	fm_policy_reload();
 	fm_log(FM_LOG_INFO, "policy file read again");
 	control_settings_apply(before);
+}
+
+void fm_control_policy_look(void)
+{
+	uint64_t old;
+
+	if (!is_new())
+		return;
+	settings_hold(&old);
+	policy_again();
+	settings_let_go(&old);
 }
 
 /* ---- reload ------------------------------------------------------------- */
@@ -245,7 +305,7 @@ static void control_settings_changes(const struct fm_policy_values *was,
 		}
 }
 
-static void control_settings_reload(struct fm_request *r)
+static void settings_reload(struct fm_request *r)
 {
 	const struct fm_settings *before = fm_settings();
 	static struct fm_policy_values was;
@@ -265,6 +325,15 @@ static void control_settings_reload(struct fm_request *r)
 		fm_answer_ok(r, "%s: %s", fm_settings()->source,
 			     *text ? text : "no value for the process is "
 				     "another");
+}
+
+static void control_settings_reload(struct fm_request *r)
+{
+	uint64_t old;
+
+	settings_hold(&old);
+	settings_reload(r);
+	settings_let_go(&old);
 }
 
 FM_CONTROL(control_settings_reload, .word = "reload", .args = "",

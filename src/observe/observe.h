@@ -8,4 +8,8 @@
 /* [plain] Add the counts of all files that are not mapped any more. */
 void fm_stats_closed(struct fm_file_stats *sum);
 
+/* [plain] The option has another value from now on, as by `fastmap set`. 0 or
+ * -errno. No lock is held; the text lies in no mapping. */
+int fm_settings_set(const char *key, const char *value);
+
 #endif

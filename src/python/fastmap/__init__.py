@@ -57,6 +57,7 @@ _SIGNATURES = {  # fastmap.h
     "advise": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]),
     "resident": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
     "stat": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
+    "set": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p]),
     "why": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]),
 }
 
@@ -276,6 +277,13 @@ def why(data):
     except OSError:
         return None
     return text.value.decode(errors="replace")
+
+
+def set(key, value):
+    """Another value for a setting of this process: keys and values of `fastmap set`, as
+    fastmap.set("cache", "2G"). `import *` does not bring it: it would hide Python's."""
+    if available():
+        _checked("set", str(key).encode(), str(value).encode())
 
 
 # ---- an array in a file ------------------------------------------------------
