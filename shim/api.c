@@ -69,9 +69,10 @@ FM_HOOK int fastmap_unpin(const struct fastmap_range *range, size_t n)
 	return (int)fm_result(ANSWER(fm_api_pin(range, n, false)));
 }
 
-FM_HOOK int fastmap_advise(void *addr, size_t len, int pattern)
+FM_HOOK int fastmap_advise(const struct fastmap_range *range, size_t n,
+			   int pattern, size_t depth)
 {
-	return (int)fm_result(ANSWER(fm_api_advise(addr, len, pattern)));
+	return (int)fm_result(ANSWER(fm_api_advise(range, n, pattern, depth)));
 }
 
 FM_HOOK int fastmap_stat(struct fastmap_stat *ret, size_t size)

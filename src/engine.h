@@ -322,6 +322,9 @@ void *fm_mremap(void *old, size_t old_len, size_t new_len, int flags,
 		void *new_addr);
 int fm_remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
 			int flags);
+/* [any] fm_madvise; what the engine serves there reads so many pages ahead at
+ * most (0: as it likes). */
+int fm_madvise_ahead(void *addr, size_t len, int advice, uint32_t ahead);
 /* [any] prctl(PR_SET_MEMORY_MERGE, on, 0, 0, 0). 0 or -errno. */
 int fm_memory_merge(unsigned long on);
 /* [any] RLIMIT_FSIZE is about to become `limit` bytes: demote larger files that
@@ -570,7 +573,8 @@ int fm_api_wait(int64_t ticket, int ms);
 int fm_api_ticket_fd(int64_t ticket);
 int fm_api_release(const struct fastmap_range *range, size_t n);
 int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin);
-int fm_api_advise(void *addr, size_t len, int pattern);
+int fm_api_advise(const struct fastmap_range *range, size_t n, int pattern,
+		  size_t depth);
 int fm_api_stat(struct fastmap_stat *ret, size_t size);
 int fm_api_why(const void *addr, char *buf, size_t size);
 int fm_api_set(const char *key, const char *value);

@@ -99,7 +99,8 @@ FASTMAP_DECLARE(int, fastmap_ticket_fd, (fastmap_ticket));
 FASTMAP_DECLARE(int, fastmap_release, (const struct fastmap_range *, size_t));
 FASTMAP_DECLARE(int, fastmap_pin, (const struct fastmap_range *, size_t));
 FASTMAP_DECLARE(int, fastmap_unpin, (const struct fastmap_range *, size_t));
-FASTMAP_DECLARE(int, fastmap_advise, (void *, size_t, int));
+FASTMAP_DECLARE(int, fastmap_advise,
+		(const struct fastmap_range *, size_t, int, size_t));
 FASTMAP_DECLARE(int, fastmap_resident, (void *, size_t, unsigned char *));
 FASTMAP_DECLARE(int, fastmap_stat, (struct fastmap_stat *, size_t));
 FASTMAP_DECLARE(int, fastmap_why, (const void *, char *, size_t));
@@ -237,12 +238,21 @@ enum {
 	FASTMAP_SEQUENTIAL, /* once, in order: what has been passed may leave */
 };
 
-/* One of these, for the range. -1: EINVAL, no such pattern; ENOMEM, something
- * there is not mapped, and the rest has been advised. */
-static inline int fastmap_advise(void *addr, size_t len, int pattern)
+/*
+ * One of these, for n ranges. depth: how many bytes before a reader may be read
+ * ahead, whatever the setting map-ahead says; an eighth of the cache at most.
+ * Less than 128 KiB turns reading ahead off, 0 is the library's choice. Each
+ * mapping has one such advice, the last that was given to half of it or more.
+ * Where the kernel serves the memory it has the pattern alone, and a file that
+ * comes back from there has the library's depth. -1: EINVAL, no such pattern;
+ * ENOMEM, something there is not mapped, and the rest has been advised.
+ */
+static inline int fastmap_advise(const struct fastmap_range *range, size_t n,
+				 int pattern, size_t depth)
 {
-	return fastmap_advise_call_ ? fastmap_advise_call_(addr, len, pattern) :
-				      fastmap_missing_();
+	return fastmap_advise_call_ ?
+		       fastmap_advise_call_(range, n, pattern, depth) :
+		       fastmap_missing_();
 }
 
 /*

@@ -131,17 +131,32 @@ int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin)
 /* By FASTMAP_NORMAL and so on. */
 static const int advice[] = { MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL };
 
-int fm_api_advise(void *addr, size_t len, int pattern)
+static int advise(const struct fm_api_range *r, int said, uint32_t ahead)
 {
-	const struct fastmap_range asked = { addr, len };
-	const struct fm_api_range r = fm_api_range(&asked);
-	void *at = (void *)r.start;
+	void *at = (void *)r->start;
+
+	fm_krange_said(at, r->end - r->start, said);
+	return fm_madvise_ahead(at, r->end - r->start, said, ahead);
+}
+
+/* What is not mapped does not keep the rest from being advised. */
+int fm_api_advise(const struct fastmap_range *range, size_t n, int pattern,
+		  size_t depth)
+{
+	const uint32_t ahead = (uint32_t)fm_least(fm_page_up(depth) >>
+						  FM_PAGE_SHIFT, UINT32_MAX);
+	int err = 0, hole = 0;
 
 	if (pattern < 0 ||
 	    (size_t)pattern >= sizeof(advice) / sizeof(advice[0]))
 		return -EINVAL;
-	if (r.start == r.end)
-		return 0;
-	fm_krange_said(at, r.end - r.start, advice[pattern]);
-	return fm_madvise(at, r.end - r.start, advice[pattern]);
+	for (size_t k = 0; k < n && !err; k++) {
+		const struct fm_api_range r = fm_api_range(&range[k]);
+
+		if (r.start < r.end)
+			err = advise(&r, advice[pattern], ahead);
+		hole |= err == -ENOMEM;
+		err = err == -ENOMEM ? 0 : err;
+	}
+	return err ? err : hole ? -ENOMEM : 0;
 }

@@ -182,6 +182,8 @@ struct fm_map {
 	_Atomic bool aliased;      /* another mapping overlaps in the file */
 	_Atomic uint8_t advice;    /* MADV_NORMAL, RANDOM or SEQUENTIAL */
 	_Atomic bool vma_prot;     /* the kernel's protection equals prot */
+	/* pages that the program has said to read ahead at most; 0: nothing */
+	_Atomic uint32_t ahead_most;
 	uint32_t id;               /* slot in the mapping table */
 	_Atomic uint32_t gen;
 	struct fm_file *file;

@@ -68,6 +68,7 @@ struct fm_map *fm_tail_new(const struct fm_same *s, size_t len)
 	t->fd = like->fd;
 	atomic_store(&t->vma_prot, atomic_load(&like->vma_prot));
 	atomic_store(&t->advice, atomic_load(&like->advice));
+	atomic_store(&t->ahead_most, atomic_load(&like->ahead_most));
 	fm_vma_advice_grow(&t->modes->said, 0, t->modes->used,
 			   &s->last->modes->said,
 			   s->last->mbase + fm_map_pages(s->last) - 1);

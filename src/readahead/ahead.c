@@ -35,13 +35,22 @@ FM_FAULT uint64_t fm_ahead_most(void)
 	return fm_cache_limit() / 8;
 }
 
+/* The program's own word, which goes before the policy's; 0: none. Half of it
+ * is for the chunk that the reader is in, which is mapped as a whole. */
+static FM_FAULT uint64_t ahead_said(const struct fm_map *m)
+{
+	return (atomic_load_explicit(&m->ahead_most, memory_order_relaxed) +
+		1) / 2;
+}
+
 /* Pages that all streams of m together may have ahead. */
 static FM_FAULT uint64_t ahead_room(const struct fm_map *m)
 {
-	uint64_t pages = m->file->policy->map_ahead >> FM_PAGE_SHIFT;
-	uint64_t most = fm_ahead_most();
+	const uint64_t said = ahead_said(m);
 
-	return pages < most ? pages : most;
+	return fm_least(said ? said :
+			m->file->policy->map_ahead >> FM_PAGE_SHIFT,
+			fm_ahead_most());
 }
 
 /* The stream's part of the frames, when all streams in use share them. */
@@ -114,7 +123,8 @@ static FM_FAULT uint64_t ahead_reach(const struct fm_map *m,
 	uint64_t part = fair_part(st), most = ahead_room(m);
 
 	if (!gaps)
-		most = strided_part(st) * fm_pages_apart(s->step, 0);
+		most = fm_least(strided_part(st) * fm_pages_apart(s->step, 0),
+				ahead_said(m) ? most : UINT64_MAX);
 	else if (part && most > part)
 		most = part;
 	if (advice == MADV_SEQUENTIAL)
@@ -165,13 +175,15 @@ static FM_FAULT void move_edge(struct fm_stream *s, uint64_t n)
 	s->edge = s->pos + (s->step > 0 ? (int64_t)n : -(int64_t)n);
 }
 
+/* `left`: pages that it may read. */
 static FM_FAULT bool push_one(struct fm_map *m, struct fm_stream *s,
-			      int64_t stop, bool gaps)
+			      int64_t stop, bool gaps, uint64_t left)
 {
 	const bool small = !gaps || ahead_is_small(m, s);
 	const uint64_t n = !gaps       ? 1 :
-			   s->step > 0 ? (uint64_t)(stop - s->edge) :
-					 FM_HUGE_PAGES;
+			   s->step > 0 ? fm_least((uint64_t)(stop - s->edge),
+						  left) :
+					 fm_least(FM_HUGE_PAGES, left);
 	uint64_t got = fetch(m, s, n, small ? FM_CHUNK_SMALL : 0);
 
 	/* No frame free and the reader is close: a small buffer may do. */
@@ -191,9 +203,11 @@ static FM_FAULT void push(struct fm_map *m, struct fm_stream *s)
 	const uint64_t most = ahead_reach(m, s, gaps);
 
 	for (int n = 0; n < FM_CHUNK_PIECES; n++) {
-		if (s->edge < 0 || s->edge >= stop ||
-		    fm_pages_apart(s->edge, s->pos) >= most ||
-		    !push_one(m, s, stop, gaps))
+		const uint64_t has = fm_pages_apart(s->edge, s->pos);
+
+		if (s->edge < 0 || s->edge >= stop || has >= most ||
+		    !push_one(m, s, stop, gaps, ahead_said(m) ? most - has :
+							FM_HUGE_PAGES))
 			return;
 	}
 }

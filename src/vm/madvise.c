@@ -33,6 +33,7 @@
 struct span {
 	uintptr_t start, end;
 	int advice;
+	uint32_t ahead; /* pages at most, of NORMAL and SEQUENTIAL; or 0 */
 };
 
 static void bounds(struct fm_map *m, const struct span *s, uint64_t *lo,
@@ -78,10 +79,12 @@ static void drop_span(struct fm_map *m, uint64_t lo, uint64_t hi, bool write)
 
 /* A mapping has one such advice: what is said of less than half of it would be
  * wrong of the rest, and streams are seen without it. */
-static void note_advice(struct fm_map *m, uint64_t pages, int advice)
+static void note_advice(struct fm_map *m, uint64_t pages, const struct span *s)
 {
-	if (pages >= (fm_map_pages(m) + 1) / 2)
-		atomic_store(&m->advice, (uint8_t)advice);
+	if (pages < (fm_map_pages(m) + 1) / 2)
+		return;
+	atomic_store(&m->advice, (uint8_t)s->advice);
+	atomic_store(&m->ahead_most, s->ahead);
 }
 
 static int advise_map(struct fm_map *m, void *arg)
@@ -97,7 +100,7 @@ static int advise_map(struct fm_map *m, void *arg)
 	case MADV_NORMAL:
 	case MADV_RANDOM:
 	case MADV_SEQUENTIAL:
-		note_advice(m, hi - lo, s->advice);
+		note_advice(m, hi - lo, s);
 		break;
 	case MADV_WILLNEED:
 		fm_ahead_want(m, lo, hi - lo, 0);
@@ -173,7 +176,7 @@ static int populate(uintptr_t *at, uintptr_t end, bool write)
 static int begin_populate(const struct span *s, bool write,
 			  uintptr_t *ret_end, bool *ret_ours)
 {
-	struct span ahead = { s->start, s->end, MADV_WILLNEED };
+	struct span ahead = { s->start, s->end, MADV_WILLNEED, 0 };
 	uintptr_t at = s->end;
 	struct fm_map *m = fm_space_next(s->start, s->end, &at);
 	int need = write ? PROT_WRITE : PROT_READ;
@@ -324,7 +327,12 @@ static int advise_span(struct span *s)
 
 int fm_madvise(void *addr, size_t len, int advice)
 {
-	struct span s = { (uintptr_t)addr, 0, advice };
+	return fm_madvise_ahead(addr, len, advice, 0);
+}
+
+int fm_madvise_ahead(void *addr, size_t len, int advice, uint32_t ahead)
+{
+	struct span s = { (uintptr_t)addr, 0, advice, ahead };
 	int err;
 	uint64_t old;
 

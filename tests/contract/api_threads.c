@@ -34,6 +34,7 @@ static bool is_right(const char *p, const struct fastmap_range *r)
 
 static void one_round(char *p, unsigned *seed)
 {
+	const struct fastmap_range all = { p, PAGES * PAGE };
 	struct fastmap_range r[ROWS];
 	struct fastmap_stat s;
 	fastmap_ticket t;
@@ -51,7 +52,8 @@ static void one_round(char *p, unsigned *seed)
 	if (draw(seed) % 4 == 0)
 		fastmap_release(r, ROWS);
 	if (draw(seed) % 8 == 0)
-		fastmap_advise(p, PAGES * PAGE, (int)(draw(seed) % 3));
+		fastmap_advise(&all, 1, (int)(draw(seed) % 3),
+			       draw(seed) % 3 * 65536);
 }
 
 static void *reader(void *arg)

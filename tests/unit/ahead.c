@@ -298,6 +298,57 @@ static void at_random_nearby(void **state)
 	assert_true(brought <= 400);
 }
 
+/* No page is read that is further than so many from the reader. */
+static void said_up(void **state)
+{
+	for (uint32_t k = 1; k <= 1000; k += 333) {
+		begin(state);
+		even = k;
+		atomic_store(&map->ahead_most, 64);
+		for (uint64_t i = 1000; i < 5000; i++) {
+			touch(i);
+			assert_true(!ahead[i + 65] && !present[i + 65]);
+		}
+		assert_true(waits <= 8);
+	}
+}
+
+static void said_down(void **state)
+{
+	atomic_store(&map->ahead_most, 64);
+	atomic_store(&map->advice, MADV_SEQUENTIAL);
+	for (uint64_t i = 5000; i > 1000; i--) {
+		touch(i);
+		assert_true(!ahead[i - 66] && !present[i - 66]);
+	}
+	assert_true(waits <= 8);
+}
+
+static void said_strided(void **state)
+{
+	atomic_store(&map->ahead_most, 64);
+	for (uint64_t i = 0; i < 20000; i++) {
+		touch(i * 16);
+		assert_true(!ahead[(i + 5) * 16]);
+	}
+	assert_true(waits <= 8);
+}
+
+static void said_more(void **state)
+{
+	atomic_store(&map->ahead_most, UINT32_MAX);
+	forward(state);
+	assert_true(brought <= 20000 + played_limit() / 8 + FM_HUGE_PAGES);
+}
+
+static void said_none(void **state)
+{
+	atomic_store(&map->ahead_most, 1);
+	for (uint64_t i = 1000; i < 3000; i++)
+		touch(i);
+	assert_int_equal(brought, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +364,11 @@ int main(void)
 		cmocka_unit_test_setup(two_selections, begin),
 		cmocka_unit_test_setup(combed, begin),
 		cmocka_unit_test_setup(combed_evenly, begin),
+		cmocka_unit_test_setup(said_up, begin),
+		cmocka_unit_test_setup(said_down, begin),
+		cmocka_unit_test_setup(said_strided, begin),
+		cmocka_unit_test_setup(said_more, begin),
+		cmocka_unit_test_setup(said_none, begin),
 		cmocka_unit_test_setup(at_random, begin),
 		cmocka_unit_test_setup(at_random_nearby, begin),
 	};

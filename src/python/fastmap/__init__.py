@@ -54,7 +54,8 @@ _SIGNATURES = {  # fastmap.h
     "release": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
     "pin": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
     "unpin": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
-    "advise": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]),
+    "advise": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+                              ctypes.c_size_t]),
     "resident": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
     "stat": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
     "set": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p]),
@@ -230,11 +231,12 @@ def unpin(data, rows=None):
         _checked("unpin", address, n)
 
 
-def advise(data, pattern):
+def advise(data, pattern, depth=0, rows=None):
     """NORMAL, RANDOM (nothing is read ahead) or SEQUENTIAL (what has been passed may
-    leave)."""
+    leave); depth: so many bytes ahead of a reader at most, 0: as the library likes."""
+    address, n, _keep = _ranges(data, rows)
     if available():
-        _checked("advise", *_pages(data), pattern)
+        _checked("advise", address, n, pattern, depth)
 
 
 def resident(data):
