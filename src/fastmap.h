@@ -7,8 +7,8 @@
  * linked they call it. Where it has not, or is turned off, fastmap_map, _unmap,
  * _sync and _resident are mmap, munmap, msync and mincore, and all others fail
  * with ENOSYS, which a program may ignore: none changes what memory shows.
- * Compile position-independent code, as compilers do by default (gcc also finds
- * the library without; clang then does not).
+ * Programs of every kind find it: position-independent, as compilers make them
+ * by default, and not (clang: on x86-64).
  *
  * A range is the bytes [addr, addr + len), whichever way they are mapped; it
  * counts to whole pages of 4 KiB, all that it touches. Ranges may overlap, and
@@ -82,10 +82,24 @@ struct fastmap_stat {
 /* The inline function of the same name must not become that symbol. */
 #ifdef FASTMAP_LIBRARY
 #define FASTMAP_DECLARE(type, name, args) extern type name args FASTMAP_WEAK
+#elif defined(__clang__) && defined(__x86_64__) && !defined(__PIC__)
+/* clang takes the address by a number that the linker makes 0. */
+#define FASTMAP_DECLARE(type, name, args)                               \
+	typedef type name##_type_ args;                                 \
+	static inline name##_type_ *name##_found_(void)                 \
+	{                                                               \
+		name##_type_ *at_;                                      \
+		__asm__(".weak " #name "\n\tmovq " #name                \
+			"@GOTPCREL(%%rip), %0" : "=r"(at_));            \
+		return at_;                                             \
+	}                                                               \
+	static inline type name args __asm__("inline_" #name)
+#define FASTMAP_LIB(name) fastmap_##name##_found_()
 #else
 #define FASTMAP_DECLARE(type, name, args)                           \
 	extern type name##_call_ args __asm__(#name) FASTMAP_WEAK;  \
 	static inline type name args __asm__("inline_" #name)
+#define FASTMAP_LIB(name) fastmap_##name##_call_
 #endif
 
 FASTMAP_DECLARE(int, fastmap_available, (void));
@@ -114,7 +128,7 @@ FASTMAP_DECLARE(int, fastmap_set, (const char *, const char *));
  * are its own. In a signal handler, too. */
 static inline int fastmap_available(void)
 {
-	return fastmap_available_call_ ? fastmap_available_call_() : 0;
+	return FASTMAP_LIB(available) ? FASTMAP_LIB(available)() : 0;
 }
 
 static inline int fastmap_missing_(void)
@@ -136,15 +150,15 @@ static inline int fastmap_missing_(void)
 static inline void *fastmap_map(void *addr, size_t len, int prot, int flags,
 				int fd, off_t off)
 {
-	return fastmap_map_call_ ?
-		       fastmap_map_call_(addr, len, prot, flags, fd, off) :
+	return FASTMAP_LIB(map) ?
+		       FASTMAP_LIB(map)(addr, len, prot, flags, fd, off) :
 		       mmap(addr, len, prot, flags, fd, off);
 }
 
 /* munmap(2), of whatever is mapped there. */
 static inline int fastmap_unmap(void *addr, size_t len)
 {
-	return fastmap_unmap_call_ ? fastmap_unmap_call_(addr, len) :
+	return FASTMAP_LIB(unmap) ? FASTMAP_LIB(unmap)(addr, len) :
 				     munmap(addr, len);
 }
 
@@ -153,7 +167,7 @@ static inline int fastmap_unmap(void *addr, size_t len)
  * writing failed, now or before. ENOMEM: something there is not mapped. */
 static inline int fastmap_sync(void *addr, size_t len)
 {
-	return fastmap_sync_call_ ? fastmap_sync_call_(addr, len) :
+	return FASTMAP_LIB(sync) ? FASTMAP_LIB(sync)(addr, len) :
 				    msync(addr, len, MS_SYNC);
 }
 
@@ -171,8 +185,8 @@ static inline int fastmap_sync(void *addr, size_t len)
 static inline fastmap_ticket fastmap_prefetch(const struct fastmap_range *range,
 					      size_t n, unsigned flags)
 {
-	return fastmap_prefetch_call_ ?
-		       fastmap_prefetch_call_(range, n, flags) :
+	return FASTMAP_LIB(prefetch) ?
+		       FASTMAP_LIB(prefetch)(range, n, flags) :
 		       fastmap_missing_();
 }
 
@@ -184,7 +198,7 @@ static inline fastmap_ticket fastmap_prefetch(const struct fastmap_range *range,
  */
 static inline int fastmap_wait(fastmap_ticket ticket, int ms)
 {
-	return fastmap_wait_call_ ? fastmap_wait_call_(ticket, ms) :
+	return FASTMAP_LIB(wait) ? FASTMAP_LIB(wait)(ticket, ms) :
 				    fastmap_missing_();
 }
 
@@ -195,7 +209,7 @@ static inline int fastmap_wait(fastmap_ticket ticket, int ms)
  */
 static inline int fastmap_ticket_fd(fastmap_ticket ticket)
 {
-	return fastmap_ticket_fd_call_ ? fastmap_ticket_fd_call_(ticket) :
+	return FASTMAP_LIB(ticket_fd) ? FASTMAP_LIB(ticket_fd)(ticket) :
 					 fastmap_missing_();
 }
 
@@ -208,7 +222,7 @@ static inline int fastmap_ticket_fd(fastmap_ticket ticket)
  */
 static inline int fastmap_release(const struct fastmap_range *range, size_t n)
 {
-	return fastmap_release_call_ ? fastmap_release_call_(range, n) :
+	return FASTMAP_LIB(release) ? FASTMAP_LIB(release)(range, n) :
 				       fastmap_missing_();
 }
 
@@ -221,13 +235,13 @@ static inline int fastmap_release(const struct fastmap_range *range, size_t n)
  */
 static inline int fastmap_pin(const struct fastmap_range *range, size_t n)
 {
-	return fastmap_pin_call_ ? fastmap_pin_call_(range, n) :
+	return FASTMAP_LIB(pin) ? FASTMAP_LIB(pin)(range, n) :
 				   fastmap_missing_();
 }
 
 static inline int fastmap_unpin(const struct fastmap_range *range, size_t n)
 {
-	return fastmap_unpin_call_ ? fastmap_unpin_call_(range, n) :
+	return FASTMAP_LIB(unpin) ? FASTMAP_LIB(unpin)(range, n) :
 				     fastmap_missing_();
 }
 
@@ -250,8 +264,8 @@ enum {
 static inline int fastmap_advise(const struct fastmap_range *range, size_t n,
 				 int pattern, size_t depth)
 {
-	return fastmap_advise_call_ ?
-		       fastmap_advise_call_(range, n, pattern, depth) :
+	return FASTMAP_LIB(advise) ?
+		       FASTMAP_LIB(advise)(range, n, pattern, depth) :
 		       fastmap_missing_();
 }
 
@@ -262,8 +276,8 @@ static inline int fastmap_advise(const struct fastmap_range *range, size_t n,
  */
 static inline int fastmap_resident(void *addr, size_t len, unsigned char *vec)
 {
-	return fastmap_resident_call_ ?
-		       fastmap_resident_call_(addr, len, vec) :
+	return FASTMAP_LIB(resident) ?
+		       FASTMAP_LIB(resident)(addr, len, vec) :
 		       mincore(addr, len, vec);
 }
 
@@ -271,7 +285,7 @@ static inline int fastmap_resident(void *addr, size_t len, unsigned char *vec)
  * members that it does not know at 0. -1: EINVAL, size is below 8. */
 static inline int fastmap_stat(struct fastmap_stat *ret, size_t size)
 {
-	return fastmap_stat_call_ ? fastmap_stat_call_(ret, size) :
+	return FASTMAP_LIB(stat) ? FASTMAP_LIB(stat)(ret, size) :
 				    fastmap_missing_();
 }
 
@@ -284,7 +298,7 @@ static inline int fastmap_stat(struct fastmap_stat *ret, size_t size)
  */
 static inline int fastmap_why(const void *addr, char *buf, size_t size)
 {
-	return fastmap_why_call_ ? fastmap_why_call_(addr, buf, size) :
+	return FASTMAP_LIB(why) ? FASTMAP_LIB(why)(addr, buf, size) :
 				   fastmap_missing_();
 }
 
@@ -299,7 +313,7 @@ static inline int fastmap_why(const void *addr, char *buf, size_t size)
  */
 static inline int fastmap_set(const char *key, const char *value)
 {
-	return fastmap_set_call_ ? fastmap_set_call_(key, value) :
+	return FASTMAP_LIB(set) ? FASTMAP_LIB(set)(key, value) :
 				   fastmap_missing_();
 }
 

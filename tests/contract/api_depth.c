@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* AP07: what is read ahead of a reader is no more than it has said, however long
- * it reads; what has been read is counted. */
+/* AP07: what is read ahead of a reader is no more than it has said, however
+ * long it reads; what has been read is counted. */
 #include "api.h"
 
 #define PAGES 4096
