@@ -160,6 +160,7 @@ struct fm_file {
 	struct fm_file_failed *failed;   /* writeback/wb.h */
 	struct fm_file_shares *shares;   /* cache/shares.h */
 	struct fm_file_streaming *streaming; /* cache/streaming.h */
+	struct fm_file_nearby *nearby;   /* fault/nearby.h */
 	struct fm_file_peers *peers;     /* peers/peers_priv.h */
 	struct fm_file_windows *windows; /* mmap/kernel_windows.h */
 	char path[256]; /* for messages and statistics */

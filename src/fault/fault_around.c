@@ -9,7 +9,8 @@
  * a neighbour costs the eviction of something that was asked for, so then the
  * page comes alone. Unless that something belongs to a scan: when a scan has
  * driven out a working set, most faults want what was evicted not long ago, and
- * its neighbours will be wanted, too.
+ * its neighbours will be wanted, too. Or unless it is measured that so many
+ * neighbours of misses are missed soon after that they pay (nearby.h).
  *
  * And all of the neighbours when the faults, wherever they are, fall into few
  * enough pieces of 2 MiB that the cache could hold all of these.
@@ -31,6 +32,7 @@
 #include "file/file.h"
 #include "io/io.h"
 #include "map/map.h"
+#include "nearby.h"
 #include "policy.h"
 #include "readahead/readahead.h"
 #include "tunables.h"
@@ -224,10 +226,25 @@ static FM_FAULT bool comes_whole(const struct fm_map *m)
 	       m->file->policy->map_ahead;
 }
 
+static FM_FAULT uint64_t dense_guess(struct fm_map *m, uint64_t i, bool room)
+{
+	const bool back = !room && fault_around_comes_back(m, i);
+	uint64_t n;
+
+	if (!room && !back)
+		return 1;
+	n = known(m, i, fm_tune.fault_around_group, back);
+	if (n < fm_tune.fault_around_group / (room ? 4 : 2))
+		return room ? few(m->file) : 1;
+	return known(m, i, LARGE, back) >= LARGE / 2 ?
+		       LARGE :
+		       fm_tune.fault_around_group;
+}
+
 static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 {
-	bool room, back;
-	uint64_t n;
+	uint64_t guess, near;
+	bool room;
 
 	if (atomic_load(&m->advice) == MADV_RANDOM ||
 	    !m->file->policy->map_ahead)
@@ -237,16 +254,12 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 		return LARGE;
 	if (comes_whole(m))
 		return as_many_again(m, i);
-	room = fault_around_has_room();
-	back = !room && fault_around_comes_back(m, i);
-	if (!room && !back)
+	if (fm_nearby_measured(m->file, m->pgoff + i))
 		return 1;
-	n = known(m, i, fm_tune.fault_around_group, back);
-	if (n < fm_tune.fault_around_group / (room ? 4 : 2))
-		return room ? few(m->file) : 1;
-	return known(m, i, LARGE, back) >= LARGE / 2 ?
-		       LARGE :
-		       fm_tune.fault_around_group;
+	room = fault_around_has_room();
+	guess = dense_guess(m, i, room);
+	near = fm_nearby_pages(m->file, !room);
+	return near > guess ? near : guess;
 }
 
 static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
