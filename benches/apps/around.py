@@ -21,7 +21,7 @@ class Around(Workload):
         self.what, self.tree, self.count, self.fresh = what, tree, count, fresh
         if what == "script":
             self.verdict = ("preload the program that maps, not the shell around it: "
-                            "each process takes 0.5 ms more, 2 ms on a busy machine")
+                            "each process takes 0.3 ms more, 1 to 2 ms on a busy machine")
 
     def many(self, place):
         return max(int(self.count * place.scale), 20)
