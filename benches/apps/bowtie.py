@@ -3,7 +3,6 @@
 map. --offrate 1 has every second place in the index, which the manual offers where
 there is room: one page for a place that was found, instead of walking to it."""
 import os
-import subprocess
 import sys
 
 from .workload import Workload
@@ -17,19 +16,14 @@ class Bowtie(Workload):
     verdict = "preload it with --mm"
 
     def __init__(self, copies):
-        self.copies, self.own = copies, self.own * copies
-        self.name = "bowtie2" if copies == 1 else f"bowtie2x{copies}"
-        self.about = ("bowtie2 --mm, 2 threads"
-                      + (f", {copies} processes" if copies > 1 else ""))
+        self.several(copies, "bowtie2", "bowtie2 --mm, 2 threads")
 
     def data(self, place):
         return place.path(f"bowtie.{place.scale:g}")
 
     def make(self, place):
         place.debian("bowtie2", "bowtie2")
-        if not os.path.exists(self.data(place)):
-            subprocess.run([sys.executable, JOB, "make", self.data(place),
-                            str(int(self.bytes * place.scale))], check=True)
+        self.make_by(place, [sys.executable, JOB])
 
     def command(self, place, variant):
         return [sys.executable, JOB, "align", self.data(place)]

@@ -3,7 +3,6 @@
 is looked for along vectors that go through all of them, a pixel of each. The hint is
 what the kernel offers for that: madvise random."""
 import os
-import subprocess
 
 from .workload import Workload
 
@@ -24,9 +23,7 @@ class Images(Workload):
         return place.path(f"images.{place.scale:g}")
 
     def make(self, place):
-        if not os.path.exists(self.data(place)):
-            subprocess.run(self.job(place, "make", self.data(place),
-                                    str(int(self.bytes * place.scale))), check=True)
+        self.make_by(place, self.job(place))
 
     def command(self, place, variant):
         return self.job(place, "look", self.data(place), variant or "plain")

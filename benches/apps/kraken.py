@@ -3,7 +3,6 @@
 random genomes; the table has a hundred times the room that they need, so a look-up is one
 page, as in the large ones."""
 import os
-import subprocess
 import sys
 
 from .workload import Workload
@@ -18,19 +17,14 @@ class Kraken(Workload):
                "kraken2 without --memory-mapping reads it in order")
 
     def __init__(self, copies):
-        self.copies = copies
-        self.name = "kraken2" if copies == 1 else f"kraken2x{copies}"
-        self.about = ("kraken2 --memory-mapping, 2 threads"
-                      + (f", {copies} processes" if copies > 1 else ""))
+        self.several(copies, "kraken2", "kraken2 --memory-mapping, 2 threads")
 
     def data(self, place):
         return place.path(f"kraken.{place.scale:g}")
 
     def make(self, place):
         place.debian("kraken2", "kraken2")
-        if not os.path.exists(self.data(place)):
-            subprocess.run([sys.executable, JOB, "make", self.data(place),
-                            str(int(self.bytes * place.scale))], check=True)
+        self.make_by(place, [sys.executable, JOB])
 
     def command(self, place, variant):
         return [sys.executable, JOB, "classify", self.data(place)]

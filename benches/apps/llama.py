@@ -2,7 +2,6 @@
 """llama.cpp, as GPT4All brings it, on a model half as large again as the memory: each
 token reads all weights in order, and what comes around next has gone by then."""
 import os
-import subprocess
 
 from .workload import Workload
 
@@ -22,9 +21,7 @@ class Llama(Workload):
         return place.path(f"llama.{place.scale:g}.gguf")
 
     def make(self, place):
-        if not os.path.exists(self.data(place)):
-            subprocess.run(self.job(place, "make", self.data(place),
-                                    str(int(self.bytes * place.scale))), check=True)
+        self.make_by(place, self.job(place))
 
     def command(self, place, variant):
         return self.job(place, "say", self.data(place))

@@ -3,7 +3,6 @@
 (--db-load-mode 2). Random proteins, and queries that are some of them, changed. Its own
 remedy is to touch all of the index first (3). The index has 400 MiB at least."""
 import os
-import subprocess
 import sys
 
 from .workload import Workload
@@ -17,19 +16,14 @@ class Mmseqs(Workload):
     verdict = "preload it; nothing has to be set"
 
     def __init__(self, copies):
-        self.copies, self.own = copies, self.own * copies
-        self.name = "mmseqs" if copies == 1 else f"mmseqsx{copies}"
-        self.about = ("MMseqs2 search of a mapped index, 2 threads"
-                      + (f", {copies} processes" if copies > 1 else ""))
+        self.several(copies, "mmseqs", "MMseqs2 search of a mapped index, 2 threads")
 
     def data(self, place):
         return place.path(f"mmseqs.{place.scale:g}")
 
     def make(self, place):
         place.debian("mmseqs", "mmseqs2")
-        if not os.path.exists(self.data(place)):
-            subprocess.run([sys.executable, JOB, "make", self.data(place),
-                            str(int(self.bytes * place.scale))], check=True)
+        self.make_by(place, [sys.executable, JOB])
 
     def command(self, place, variant):
         return [sys.executable, JOB, "search", self.data(place), place.own,

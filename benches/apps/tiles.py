@@ -30,9 +30,7 @@ class Tiles(Workload):
         return place.path(f"points.{place.scale:g}.json")
 
     def make(self, place):
-        if not os.path.exists(self.data(place)):
-            subprocess.run([sys.executable, JOB, "make", self.data(place),
-                            str(int(self.bytes * place.scale))], check=True)
+        self.make_by(place, [sys.executable, JOB])
 
     def before(self, place):
         shutil.rmtree(self.data(place) + ".tmp", ignore_errors=True)

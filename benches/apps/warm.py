@@ -4,7 +4,6 @@ for each time, in an order of their own. What was hot is remembered (FASTMAP_WAR
 the time is that of the second start, the page cache is empty before both."""
 import os
 import shutil
-import subprocess
 import sys
 
 from .workload import Workload
@@ -22,9 +21,7 @@ class Warm(Workload):
         return place.path(f"index.{place.scale:g}")
 
     def make(self, place):
-        if not os.path.exists(self.data(place)):
-            subprocess.run([sys.executable, JOB, "make", self.data(place),
-                            str(int(self.bytes * place.scale))], check=True)
+        self.make_by(place, [sys.executable, JOB])
 
     def before(self, place):
         shutil.rmtree(place.own + "/hot", ignore_errors=True)

@@ -2,7 +2,6 @@
 """Apache maps each file that it sends (EnableMMAP): files of 1 MiB, four times as many as
 fit, by zipf, to 8 clients over loopback."""
 import os
-import subprocess
 import sys
 
 from .workload import Workload
@@ -21,9 +20,7 @@ class Web(Workload):
 
     def make(self, place):
         place.debian("apache2", "apache2")
-        if not os.path.exists(self.data(place)):
-            subprocess.run([sys.executable, JOB, "make", self.data(place),
-                            str(int(self.bytes * place.scale) >> 20)], check=True)
+        self.make_by(place, [sys.executable, JOB], unit=1 << 20)
 
     def command(self, place, variant):
         return [sys.executable, JOB, "serve", self.data(place), "Off" if variant else "On"]

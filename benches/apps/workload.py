@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a workload is."""
+import os
+import subprocess
 
 
 class Workload:
@@ -17,8 +19,24 @@ class Workload:
     timeout = 1800     # of a run, seconds
     aim = ()           # natively / preloaded, at 128 and at 8192 KiB
 
+    def several(self, copies, name, about):
+        """So many processes of the program at once."""
+        self.copies, self.own = copies, self.own * copies
+        self.name = name if copies == 1 else f"{name}x{copies}"
+        self.about = about + (f", {copies} processes" if copies > 1 else "")
+
+    def data(self, place):
+        """Where the data is."""
+        raise NotImplementedError
+
     def make(self, place):
         """The data, unless it is there."""
+
+    def make_by(self, place, job, unit=1):
+        """For make(): by `job make DATA AMOUNT`, in units of so many bytes."""
+        if not os.path.exists(self.data(place)):
+            amount = int(self.bytes * place.scale) // unit
+            subprocess.run([*job, "make", self.data(place), str(amount)], check=True)
 
     def before(self, place):
         """Of each run, outside of what is measured."""
