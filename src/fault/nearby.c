@@ -20,9 +20,14 @@ static struct {
 
 static _Atomic uint32_t nearby_reads; /* the time that this goes by */
 
+static FM_FAULT uint32_t nearby_size(unsigned k)
+{
+	return 4u << (2 * k);
+}
+
 static FM_FAULT uint64_t group_bits(uint64_t fp, unsigned k)
 {
-	const unsigned n = 4u << (2 * k);
+	const unsigned n = nearby_size(k);
 	const uint64_t bits = n < 64 ? (1ull << n) - 1 : ~0ull;
 
 	return bits << (fp % REGION & ~(uint64_t)(n - 1));
@@ -40,7 +45,7 @@ static FM_FAULT void nearby_age(struct fm_file_nearby *y)
 /* Had groups of n come, half the cache would have been brought since? */
 static FM_FAULT bool nearby_kept(uint32_t reads, unsigned k)
 {
-	return (uint64_t)reads << (2 * k + 2) < fm_cache_limit() / 2;
+	return (uint64_t)reads * nearby_size(k) < fm_cache_limit() / 2;
 }
 
 static FM_FAULT void nearby_miss(struct fm_file *f, uint64_t fp, uint64_t hash,
@@ -72,7 +77,7 @@ static FM_FAULT uint64_t nearby_cost(const struct fm_file_nearby *y,
 	const uint64_t saved = fm_least(atomic_load(&y->saved[k]), seen);
 	const uint64_t leaves = full ? atomic_load(&y->back) : 0;
 
-	return (seen - saved) * (fixed + (4u << (2 * k))) +
+	return (seen - saved) * (fixed + nearby_size(k)) +
 	       leaves * (fixed + 1);
 }
 
@@ -91,7 +96,7 @@ FM_FAULT uint32_t fm_nearby_pages(const struct fm_file *f, bool full)
 
 		if (cost < least) {
 			least = cost;
-			n = 4u << (2 * k);
+			n = nearby_size(k);
 		}
 	}
 	return n;
@@ -103,7 +108,7 @@ FM_FAULT bool fm_nearby_measured(struct fm_file *f, uint64_t fp)
 	const uint32_t now = atomic_fetch_add_explicit(&nearby_reads, 1,
 						       memory_order_relaxed);
 
-	if (hash >> 60)
+	if (hash >> 60) /* but for one of 16 */
 		return false;
 	nearby_miss(f, fp, hash, now);
 	return true;
