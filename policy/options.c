@@ -105,7 +105,7 @@ const struct fm_option fm_options[] = {
 	  .type = T_BOOL, .standard = "no" },
 	{ "source", NULL, .scope = PATH(source), .type = T_SOURCE,
 	  .standard = "", .choices = "files:INDEX|plugin:FILE?ARGUMENTS|"
-		"nbd://HOST/EXPORT|nbd+unix:///EXPORT?socket=FILE" },
+		"nbd://HOST/EXPORT|nbd+unix:///EXPORT?socket=FILE|zstd:FILE" },
 	{ "wb-high", "FASTMAP_WB_HIGH", .scope = PATH(wb_high), .type = T_U32,
 	  .standard = "20", .min = 1, .max = 90, .whole = true, .live = true },
 	{ "wb-low", "FASTMAP_WB_LOW", .scope = PATH(wb_low), .type = T_U32,
@@ -321,7 +321,7 @@ static int set_text(const struct fm_option *o, const char **at,
 static int set_source(const char **at, struct fm_set *set, const char *value)
 {
 	const char *const kinds[] = { "files:", "plugin:", "nbd://",
-				      "nbd+unix://" };
+				      "nbd+unix://", "zstd:" };
 	const char *copy;
 
 	*at = NULL;

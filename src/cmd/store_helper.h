@@ -17,6 +17,6 @@ struct store_kind {
 	unsigned (*workers)(unsigned want);
 };
 
-extern const struct store_kind store_nbd, store_plugin;
+extern const struct store_kind store_nbd, store_plugin, store_zstd;
 
 #endif

@@ -25,7 +25,8 @@
 
 #define WORKERS 8
 
-static const struct store_kind *const kinds[] = { &store_nbd, &store_plugin };
+static const struct store_kind *const kinds[] = { &store_nbd, &store_plugin,
+						&store_zstd };
 static const struct store_kind *kind;
 static struct fm_far *far;
 
@@ -103,15 +104,18 @@ static void store_workers(void)
 			exit(1);
 }
 
-static int store_open(const char *prefix, const char *where)
+static int store_open(const char *source)
 {
+	size_t n = 0;
 	int err = EINVAL;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(kinds[i]->prefix, prefix))
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !kind; i++) {
+		n = strlen(kinds[i]->prefix);
+		if (!strncmp(kinds[i]->prefix, source, n))
 			kind = kinds[i];
+	}
 	if (kind)
-		err = kind->open(where, far->why, sizeof(far->why));
+		err = kind->open(source + n, far->why, sizeof(far->why));
 	if (err)
 		return err;
 	errno = EIO;
@@ -135,7 +139,7 @@ int main(int argc, char **argv)
 {
 	int err;
 
-	if (argc != 3) {
+	if (argc != 2) {
 		fprintf(stderr, "fastmap-store: started by libfastmap\n");
 		return 2;
 	}
@@ -144,7 +148,7 @@ int main(int argc, char **argv)
 	if (far == MAP_FAILED || far->magic != FM_FAR_MAGIC)
 		return 2;
 	prctl(PR_SET_NAME, "fastmap-store");
-	err = store_open(argv[1], argv[2]);
+	err = store_open(argv[1]);
 	if (!err)
 		store_workers();
 	store_says(err ? FM_FAR_FAILED : FM_FAR_READY, err);

@@ -10,7 +10,8 @@
 #include "engine.h"
 #include "policy.h"
 
-#define KINDS(X) X(files) X(plugin) X(nbd)
+/* The first that fits. */
+#define KINDS(X) X(files) X(far)
 
 #define DECLARE(name) extern const struct fm_backing_kind fm_backing_##name;
 #define ENTRY(name) &fm_backing_##name,
@@ -44,7 +45,7 @@ static struct fm_backing *source_new(const char *text)
 	if (!s)
 		return NULL;
 	s->text = text; /* sets are kept, and so are their texts */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; !s->kind && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp(text, kinds[i]->prefix, strlen(kinds[i]->prefix)))
 			s->kind = kinds[i];
 	s->next = sources;

@@ -8,8 +8,10 @@
  * for each text of a policy, however many paths have it, made when it is first
  * wanted and kept.
  *
- * To add a kind: a file backing_NAME.c with a struct fm_backing_kind, and a
- * line in the table of backing.c and in policy/options.c.
+ * To add a kind that a fault can read by itself: a file backing_NAME.c with a
+ * struct fm_backing_kind, and a line in the table of backing.c and in
+ * policy/options.c. Any other: a file cmd/store_NAME.c with a struct
+ * store_kind, and a line in the table of store_main.c and in policy/options.c.
  */
 #ifndef FM_BACKING_H
 #define FM_BACKING_H

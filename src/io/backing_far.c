@@ -30,7 +30,7 @@
 #include "store.h"
 #include "tunables.h"
 
-extern const struct fm_backing_kind fm_backing_plugin, fm_backing_nbd;
+extern const struct fm_backing_kind fm_backing_far;
 
 #define HELPER "fastmap-store"
 #define STACK 65536 /* size: bytes */
@@ -300,7 +300,7 @@ FM_LIFE(far, .level = FM_LIFE_HELPERS, .start = pumps_start,
 /* ---- the process --------------------------------------------------------- */
 
 struct helper_start {
-	const char *exe, *kind, *where;
+	const char *exe, *source;
 	char *stack;
 	const char **env;
 	int memory, sock;
@@ -311,7 +311,7 @@ struct helper_start {
 static void far_become(void *arg)
 {
 	struct helper_start *st = arg;
-	const char *argv[] = { HELPER, st->kind, st->where, NULL };
+	const char *argv[] = { HELPER, st->source, NULL };
 	const uint64_t none = 0;
 	int null = fm_sys_open("/dev/null", O_RDWR, 0);
 
@@ -365,12 +365,12 @@ static bool far_exe(char *buf, size_t size)
 	       (!fm_join(buf, size, dir, HELPER, "") && fm_exists(buf));
 }
 
-static long far_spawn(const char *kind, const char *where, int memory, int sock)
+static long far_spawn(const char *source, int memory, int sock)
 {
 	static const char *env[VARIABLES]; /* one is opened at a time */
 	char exe[4200];
-	struct helper_start st = { .exe = exe, .kind = kind, .where = where,
-				   .env = env, .memory = memory, .sock = sock };
+	struct helper_start st = { .exe = exe, .source = source, .env = env,
+				   .memory = memory, .sock = sock };
 	int err;
 
 	if (!far_exe(exe, sizeof(exe)))
@@ -428,7 +428,7 @@ static int far_memory(struct far *f)
 	return fd;
 }
 
-static int far_start(struct fm_backing *s, struct far *f, const char *where)
+static int far_start(struct fm_backing *s, struct far *f)
 {
 	int pair[2] = { -1, -1 }, memory = far_memory(f);
 	long err = memory < 0 ? memory :
@@ -437,7 +437,7 @@ static int far_start(struct fm_backing *s, struct far *f, const char *where)
 
 	if (!err) {
 		f->sock = fm_fd_raise(pair[0]);
-		err = far_spawn(s->kind->prefix, where, memory, pair[1]);
+		err = far_spawn(s->text, memory, pair[1]);
 		fm_sys_close(pair[1]);
 	}
 	if (memory >= 0)
@@ -457,7 +457,7 @@ static int far_open(struct fm_backing *s, const char *where)
 		return -ENOMEM;
 	f->sock = -1;
 	f->text = s->text;
-	err = far_start(s, f, where);
+	err = far_start(s, f);
 	if (err) {
 		if (f->sock >= 0)
 			fm_fd_drop(f->sock);
@@ -481,14 +481,8 @@ static struct fm_backing_io calls FM_FAULT_CALLS = {
 	.begin = far_begin,
 };
 
-const struct fm_backing_kind fm_backing_plugin = {
-	.prefix = "plugin:",
-	.open = far_open,
-	.io = &calls,
-};
-
-const struct fm_backing_kind fm_backing_nbd = {
-	.prefix = "nbd", /* "://" or "+unix://" */
+const struct fm_backing_kind fm_backing_far = {
+	.prefix = "", /* the helper knows which there are */
 	.open = far_open,
 	.io = &calls,
 };
