@@ -434,8 +434,3 @@ int fm_do_sigaltstack(bool raw, const stack_t *ss, stack_t *old)
 		return (int)fm_result(-EFAULT);
 	return 0;
 }
-
-FM_HOOK int sigaltstack(const stack_t *ss, stack_t *old)
-{
-	return fm_do_sigaltstack(false, ss, old);
-}

@@ -14,9 +14,6 @@ const struct fm_call fm_calls[FM_ROWS] = {
 #include "calls.def"
 };
 
-/* entry.S: returns how much is left where memory could not be used. */
-size_t fm_copy_try(void *to, const void *from, size_t n);
-
 /* call_sizes.c */
 size_t fm_ptr_by(enum fm_ptr_by which, const long v[6], unsigned *how);
 
@@ -191,7 +188,7 @@ static void copy_object(struct copies *c, long *slot, size_t len, unsigned how)
 	if (!o)
 		return;
 	/* what the call fills, too: it may leave bytes between alone */
-	if (fm_copy_try(o->mem, user, len)) {
+	if (!fm_user_read(o->mem, user, len)) {
 		o->len = 0;
 		return;
 	}

@@ -143,11 +143,6 @@ int fm_do_execve(bool raw, const char *path, char *const argv[],
 	return exec_common(EXECVE, raw, -1, a, 0);
 }
 
-FM_HOOK int execve(const char *path, char *const argv[], char *const envp[])
-{
-	return fm_do_execve(false, path, argv, envp);
-}
-
 FM_HOOK int execv(const char *path, char *const argv[])
 {
 	return execve(path, argv, environ);
@@ -171,12 +166,6 @@ int fm_do_execveat(bool raw, int fd, const char *path, char *const argv[],
 	struct fm_args a = { .path = path, .argv = argv, .envp = envp };
 
 	return exec_common(EXECVEAT, raw, fd, a, flags);
-}
-
-FM_HOOK int execveat(int fd, const char *path, char *const argv[],
-		     char *const envp[], int flags)
-{
-	return fm_do_execveat(false, fd, path, argv, envp, flags);
 }
 
 FM_HOOK int fexecve(int fd, char *const argv[], char *const envp[])

@@ -18,7 +18,6 @@ FM_NEXT(closefrom)
 FM_NEXT(dup2)
 FM_NEXT(dup3)
 
-extern int __close(int fd);
 extern int __dup2(int from, int to);
 
 static bool fd_ours(int fd)
@@ -43,16 +42,6 @@ int fm_do_close(bool raw, int fd)
 	r = FM_PASS_VIA(raw, close, SYS_close, fd);
 	fm_close_ends(fd);
 	return r;
-}
-
-FM_HOOK int close(int fd)
-{
-	return fm_do_close(false, fd);
-}
-
-FM_HOOK int __close(int fd)
-{
-	return fm_do_close(false, fd);
 }
 
 /* The number is taken and cannot be given up. EBUSY is what Linux documents
@@ -154,11 +143,6 @@ int fm_do_close_range(bool raw, unsigned int first, unsigned int last,
 	if (r < 0 && told)
 		fm_table_stays();
 	return r;
-}
-
-FM_HOOK int close_range(unsigned int first, unsigned int last, int flags)
-{
-	return fm_do_close_range(false, first, last, flags);
 }
 
 /* Kernels before 5.9 have no close_range; libc then walks /proc, and so it

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* io_args.c - calls with small objects that concern the engine, too, and
- * libc's checks of what it knows the size of. */
+/* io_args.c - calls with small objects that concern the engine, too. */
 #include "call_copy.h"
 #include "io_object.h"
 
@@ -59,34 +58,3 @@ OBJECT_(int, futimes, (int fd, const struct timeval t[2]),
 	t, 2 * sizeof(struct timeval), IN, 0,
 	(SEEN(fd), FM_LATE(futimes)(fd, t)), fd, t)
 /* clang-format on */
-
-/* ---- checked by libc --------------------------------------------------- */
-
-extern void __chk_fail(void) __attribute__((noreturn));
-int __getgroups_chk(int n, gid_t *list, size_t room);
-ssize_t __readlink_chk(const char *path, char *buf, size_t n, size_t room);
-ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n,
-			 size_t room);
-
-FM_HOOK int __getgroups_chk(int n, gid_t *list, size_t room)
-{
-	if (n > 0 && room / sizeof(*list) < (size_t)n)
-		__chk_fail();
-	return getgroups(n, list);
-}
-
-FM_HOOK ssize_t __readlink_chk(const char *path, char *buf, size_t n,
-			       size_t room)
-{
-	if (n > room)
-		__chk_fail();
-	return readlink(path, buf, n);
-}
-
-FM_HOOK ssize_t __readlinkat_chk(int dir, const char *path, char *buf,
-				 size_t n, size_t room)
-{
-	if (n > room)
-		__chk_fail();
-	return readlinkat(dir, path, buf, n);
-}

@@ -233,14 +233,6 @@ ssize_t fm_do_sendfile(bool raw, int out, int in, off_t *off, size_t len)
 					      call_sendfile, false });
 }
 
-FM_HOOK ssize_t sendfile(int out, int in, off_t *off, size_t len)
-{
-	return fm_do_sendfile(false, out, in, off, len);
-}
-
-FM_ALIAS(sendfile)
-ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __THROW;
-
 ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out,
 			      off64_t *out_off, size_t len, unsigned flags)
 {
@@ -254,13 +246,6 @@ ssize_t fm_do_copy_file_range(bool raw, int in, off64_t *in_off, int out,
 					      true });
 }
 
-FM_HOOK ssize_t copy_file_range(int in, off64_t *in_off, int out,
-				off64_t *out_off, size_t len, unsigned flags)
-{
-	return fm_do_copy_file_range(false, in, in_off, out, out_off, len,
-				     flags);
-}
-
 ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out,
 		     off64_t *out_off, size_t len, unsigned flags)
 {
@@ -271,12 +256,6 @@ ssize_t fm_do_splice(bool raw, int in, off64_t *in_off, int out,
 				   out_off, len, flags);
 	return io_copy_guarded((struct copy){ in, out, in_off, out_off, len,
 					      flags, raw, call_splice, false });
-}
-
-FM_HOOK ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off,
-		       size_t len, unsigned flags)
-{
-	return fm_do_splice(false, in, in_off, out, out_off, len, flags);
 }
 
 /* ---- reflinks ----------------------------------------------------------- */

@@ -17,14 +17,8 @@ FM_NEXT(getdelim)
 FM_NEXT(getw)
 FM_NEXT(vfscanf)
 
-extern void __chk_fail(void) __attribute__((noreturn));
 int __underflow(FILE *fp);
 FM_NEXT(__underflow)
-size_t __fread_chk(void *buf, size_t room, size_t size, size_t n, FILE *fp);
-size_t __fread_unlocked_chk(void *buf, size_t room, size_t size, size_t n,
-			    FILE *fp);
-char *__fgets_chk(char *buf, size_t room, int n, FILE *fp);
-char *__fgets_unlocked_chk(char *buf, size_t room, int n, FILE *fp);
 int _IO_getc(FILE *fp);
 
 static size_t buffered(FILE *fp)
@@ -142,28 +136,6 @@ FM_HOOK size_t fread_unlocked(void *buf, size_t size, size_t n, FILE *fp)
 	return io_fread_items(buf, size, n, fp, false);
 }
 
-static void check_room(size_t room, size_t size, size_t n)
-{
-	size_t bytes;
-
-	if (__builtin_mul_overflow(size, n, &bytes) || bytes > room)
-		__chk_fail();
-}
-
-FM_HOOK size_t __fread_chk(void *buf, size_t room, size_t size, size_t n,
-			   FILE *fp)
-{
-	check_room(room, size, n);
-	return fread(buf, size, n, fp);
-}
-
-FM_HOOK size_t __fread_unlocked_chk(void *buf, size_t room, size_t size,
-				    size_t n, FILE *fp)
-{
-	check_room(room, size, n);
-	return fread_unlocked(buf, size, n, fp);
-}
-
 /* ---- characters -------------------------------------------------------- */
 
 /* `reads`: more than the stream's buffer is asked for. Also told of is who
@@ -255,20 +227,6 @@ FM_HOOK char *fgets_unlocked(char *buf, int n, FILE *fp)
 {
 	SEEN(char *, n > 1 && no_line(fp, '\n', (size_t)n), false, NULL,
 	     FM_LATE(fgets_unlocked)(buf, n, fp));
-}
-
-FM_HOOK char *__fgets_chk(char *buf, size_t room, int n, FILE *fp)
-{
-	if (n > 0 && (size_t)n > room)
-		__chk_fail();
-	return fgets(buf, n, fp);
-}
-
-FM_HOOK char *__fgets_unlocked_chk(char *buf, size_t room, int n, FILE *fp)
-{
-	if (n > 0 && (size_t)n > room)
-		__chk_fail();
-	return fgets_unlocked(buf, n, fp);
 }
 
 FM_HOOK ssize_t getdelim(char **line, size_t *n, int delim, FILE *fp)

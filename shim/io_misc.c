@@ -7,12 +7,9 @@
 #include <string.h>
 #include <sys/file.h>
 
-extern void __chk_fail(void) __attribute__((noreturn));
-
 /* ---- getcwd -------------------------------------------------------------- */
 
 FM_NEXT(getcwd)
-char *__getcwd_chk(char *buf, size_t n, size_t room);
 
 FM_SLOW char *getcwd_slow(char *buf, size_t n)
 {
@@ -29,13 +26,6 @@ FM_HOOK char *getcwd(char *buf, size_t n)
 	if (!buf || !fm_touches(buf, n))
 		return FM_LATE(getcwd)(buf, n);
 	return getcwd_slow(buf, n);
-}
-
-FM_HOOK char *__getcwd_chk(char *buf, size_t n, size_t room)
-{
-	if (n > room)
-		__chk_fail();
-	return getcwd(buf, n);
 }
 
 /* ---- fcntl ------------------------------------------------------------- */

@@ -20,11 +20,6 @@ FM_NEXT(sendmsg)
 FM_NEXT(recvmmsg)
 FM_NEXT(sendmmsg)
 
-extern void __chk_fail(void) __attribute__((noreturn));
-ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags);
-ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags,
-		       __SOCKADDR_ARG addr, socklen_t *addrlen);
-
 /* Only streams may be split. A peek starts from the front every time; a
  * receive goes on only when the program waits for everything. */
 static void net_classify(struct fm_rw *rw, bool control)
@@ -155,21 +150,6 @@ FM_HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 	if (!fm_may_touch(buf, n) && !fm_touches(to, 1))
 		return FM_PASS(sendto, SYS_sendto, fd, buf, n, flags, to, len);
 	return sendto_slow(fd, buf, n, flags, to, len);
-}
-
-FM_HOOK ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
-{
-	if (n > room)
-		__chk_fail();
-	return recv(fd, buf, n, flags);
-}
-
-FM_HOOK ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room,
-			       int flags, __SOCKADDR_ARG addr, socklen_t *lenp)
-{
-	if (n > room)
-		__chk_fail();
-	return recvfrom(fd, buf, n, flags, addr, lenp);
 }
 
 FM_ALIAS(recv) ssize_t __recv(int fd, void *buf, size_t n, int flags);
@@ -357,11 +337,6 @@ ssize_t fm_do_recvmsg(bool raw, int fd, struct msghdr *msg, int flags)
 	return fm_ipc_after(recv_looked(raw, fd, msg, flags));
 }
 
-FM_HOOK ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
-{
-	return fm_do_recvmsg(false, fd, msg, flags);
-}
-
 /* What is looked at is what is sent. */
 FM_SLOW ssize_t send_looked(bool raw, int fd, const struct msghdr *msg,
 			    int flags)
@@ -402,11 +377,6 @@ ssize_t fm_do_sendmsg(bool raw, int fd, const struct msghdr *msg, int flags)
 	if (r >= 0)
 		give_sent(msg);
 	return r;
-}
-
-FM_HOOK ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	return fm_do_sendmsg(false, fd, msg, flags);
 }
 
 /* ---- several messages --------------------------------------------------- */
@@ -488,11 +458,6 @@ int fm_do_sendmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags)
 	return r;
 }
 
-FM_HOOK int sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags)
-{
-	return fm_do_sendmmsg(false, fd, v, n, flags);
-}
-
 /* The kernel looks at the timeout only after each datagram (recvmmsg(2),
  * BUGS), and leaves in it what remains. */
 static bool time_is_up(uint64_t end_ns, struct timespec *left)
@@ -543,12 +508,3 @@ int fm_do_recvmmsg(bool raw, int fd, struct mmsghdr *v, unsigned n, int flags,
 						     flags, timeout));
 	return (int)fm_ipc_after(recvmmsg_slow(raw, fd, v, n, flags, timeout));
 }
-
-FM_HOOK int recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
-		     struct timespec *timeout)
-{
-	return fm_do_recvmmsg(false, fd, v, n, flags, timeout);
-}
-
-FM_ALIAS(sendmmsg)
-int __sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags);

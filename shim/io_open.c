@@ -114,11 +114,6 @@ int fm_do_creat(bool raw, const char *path, mode_t mode)
 			      flags);
 }
 
-FM_HOOK int creat(const char *path, mode_t mode)
-{
-	return fm_do_creat(false, path, mode);
-}
-
 /* libc aborts the program that forgot the mode. */
 FM_HOOK int __open_2(const char *path, int flags)
 {
@@ -193,6 +188,5 @@ FM_ALIAS(open) int open64(const char *path, int flags, ...);
 FM_ALIAS(open) int __open(const char *path, int flags, ...) __nonnull((1));
 FM_ALIAS(open) int __open64(const char *path, int flags, ...) __nonnull((1));
 FM_ALIAS(openat) int openat64(int dirfd, const char *path, int flags, ...);
-FM_ALIAS(creat) int creat64(const char *path, mode_t mode);
 FM_ALIAS(__open_2) int __open64_2(const char *path, int flags);
 FM_ALIAS(__openat_2) int __openat64_2(int dirfd, const char *path, int flags);

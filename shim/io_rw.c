@@ -10,10 +10,6 @@ FM_NEXT(write)
 FM_NEXT(pread)
 FM_NEXT(pwrite)
 
-extern void __chk_fail(void) __attribute__((noreturn));
-ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
-ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off, size_t room);
-
 static ssize_t call_read(const struct fm_rw *rw, const struct iovec *iov,
 			 int cnt, off_t off)
 {
@@ -92,11 +88,6 @@ ssize_t fm_do_read(bool raw, int fd, void *buf, size_t n)
 	return io_rw_guarded(raw, fd, buf, n, FM_HERE, true, call_read);
 }
 
-FM_HOOK ssize_t read(int fd, void *buf, size_t n)
-{
-	return fm_do_read(false, fd, buf, n);
-}
-
 ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n)
 {
 	unsigned slot;
@@ -111,11 +102,6 @@ ssize_t fm_do_write(bool raw, int fd, const void *buf, size_t n)
 	}
 	return io_rw_guarded(raw, fd, (void *)(uintptr_t)buf, n, FM_HERE, false,
 			     call_write);
-}
-
-FM_HOOK ssize_t write(int fd, const void *buf, size_t n)
-{
-	return fm_do_write(false, fd, buf, n);
 }
 
 ssize_t fm_do_pread(bool raw, int fd, void *buf, size_t n, off_t off)
@@ -136,11 +122,6 @@ ssize_t fm_do_pread(bool raw, int fd, void *buf, size_t n, off_t off)
 	return io_rw_guarded(raw, fd, buf, n, off, true, call_pread);
 }
 
-FM_HOOK ssize_t pread(int fd, void *buf, size_t n, off_t off)
-{
-	return fm_do_pread(false, fd, buf, n, off);
-}
-
 ssize_t fm_do_pwrite(bool raw, int fd, const void *buf, size_t n, off_t off)
 {
 	unsigned slot;
@@ -155,11 +136,6 @@ ssize_t fm_do_pwrite(bool raw, int fd, const void *buf, size_t n, off_t off)
 	}
 	return io_rw_guarded(raw, fd, (void *)(uintptr_t)buf, n, off, false,
 			     call_pwrite);
-}
-
-FM_HOOK ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
-{
-	return fm_do_pwrite(false, fd, buf, n, off);
 }
 
 /* A race between two threads over one position is the program's own; but the
@@ -190,38 +166,3 @@ off_t fm_do_lseek(bool raw, int fd, off_t off, int whence)
 	fm_change_end(&c, false, false);
 	return r;
 }
-
-FM_HOOK off_t lseek(int fd, off_t off, int whence)
-{
-	return fm_do_lseek(false, fd, off, whence);
-}
-
-FM_ALIAS(read) ssize_t __read(int fd, void *buf, size_t n);
-FM_ALIAS(write) ssize_t __write(int fd, const void *buf, size_t n);
-FM_ALIAS(pread) ssize_t pread64(int fd, void *buf, size_t n, off64_t off);
-FM_ALIAS(pread) ssize_t __pread64(int fd, void *buf, size_t n, off64_t off);
-FM_ALIAS(pwrite)
-ssize_t pwrite64(int fd, const void *buf, size_t n, off64_t off);
-FM_ALIAS(pwrite)
-ssize_t __pwrite64(int fd, const void *buf, size_t n, off64_t off);
-FM_ALIAS(lseek) off64_t lseek64(int fd, off64_t off, int whence) __THROW;
-FM_ALIAS(lseek) off64_t __lseek(int fd, off64_t off, int whence) __THROW;
-FM_ALIAS(lseek) off64_t llseek(int fd, off64_t off, int whence) __THROW;
-
-FM_HOOK ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
-{
-	if (n > room)
-		__chk_fail();
-	return fm_do_read(false, fd, buf, n);
-}
-
-FM_HOOK ssize_t __pread_chk(int fd, void *buf, size_t n, off_t off,
-			    size_t room)
-{
-	if (n > room)
-		__chk_fail();
-	return fm_do_pread(false, fd, buf, n, off);
-}
-
-FM_ALIAS(__pread_chk)
-ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t off, size_t room);

@@ -64,11 +64,6 @@ int fm_do_ftruncate(bool raw, int fd, off_t len)
 	return ours ? truncate_held(raw, &c, fd, len) : r;
 }
 
-FM_HOOK int ftruncate(int fd, off_t len)
-{
-	return fm_do_ftruncate(false, fd, len);
-}
-
 FM_SLOW int truncate_slow(bool raw, const char *path, off_t len)
 {
 	char copy[FM_PATH_BUF];
@@ -92,14 +87,6 @@ int fm_do_truncate(bool raw, const char *path, off_t len)
 		return FM_PASS_VIA(raw, truncate, SYS_truncate, path, len);
 	return truncate_slow(raw, path, len);
 }
-
-FM_HOOK int truncate(const char *path, off_t len)
-{
-	return fm_do_truncate(false, path, len);
-}
-
-FM_ALIAS(ftruncate) int ftruncate64(int fd, off64_t len) __THROW;
-FM_ALIAS(truncate) int truncate64(const char *path, off64_t len) __THROW;
 
 /* ---- fallocate ---------------------------------------------------------- */
 
@@ -184,11 +171,6 @@ int fm_do_fallocate(bool raw, int fd, int mode, off_t off, off_t len)
 	return r;
 }
 
-FM_HOOK int fallocate(int fd, int mode, off_t off, off_t len)
-{
-	return fm_do_fallocate(false, fd, mode, off, len);
-}
-
 static int pass_posix_fallocate(bool raw, int fd, int mode, off_t off,
 				off_t len)
 {
@@ -239,7 +221,6 @@ FM_HOOK int posix_fadvise(int fd, off_t off, off_t len, int advice)
 	return 0;
 }
 
-FM_ALIAS(fallocate) int fallocate64(int fd, int mode, off64_t off, off64_t len);
 FM_ALIAS(posix_fallocate)
 int posix_fallocate64(int fd, off64_t off, off64_t len);
 FM_ALIAS(posix_fadvise)
@@ -287,20 +268,10 @@ int fm_do_fsync(bool raw, int fd)
 	return concerned() ? sync_fd(raw, fd, call_fsync) : call_fsync(raw, fd);
 }
 
-FM_HOOK int fsync(int fd)
-{
-	return fm_do_fsync(false, fd);
-}
-
 int fm_do_fdatasync(bool raw, int fd)
 {
 	return concerned() ? sync_fd(raw, fd, call_fdatasync)
 			   : call_fdatasync(raw, fd);
-}
-
-FM_HOOK int fdatasync(int fd)
-{
-	return fm_do_fdatasync(false, fd);
 }
 
 int fm_do_sync_file_range(bool raw, int fd, off64_t off, off64_t len,
@@ -312,21 +283,11 @@ int fm_do_sync_file_range(bool raw, int fd, off64_t off, off64_t len,
 			   len, flags);
 }
 
-FM_HOOK int sync_file_range(int fd, off64_t off, off64_t len, unsigned flags)
-{
-	return fm_do_sync_file_range(false, fd, off, len, flags);
-}
-
 int fm_do_syncfs(bool raw, int fd)
 {
 	if (fm_looks())
 		fm_engine_flush_all();
 	return FM_PASS_VIA(raw, syncfs, SYS_syncfs, fd);
-}
-
-FM_HOOK int syncfs(int fd)
-{
-	return fm_do_syncfs(false, fd);
 }
 
 void fm_do_sync(bool raw)

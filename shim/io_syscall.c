@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 
 /* io_open.c */
 extern long fm_openat2(int dirfd, const char *path, const void *how,
@@ -25,15 +26,24 @@ extern long fm_syscall_object(long nr, long a, long b, long c, long d, long e,
 
 long fm_syscall_io(long nr, long a, long b, long c, long d, long e, long f);
 
+/* ---- the hooks ---------------------------------------------------------- */
+
+#define P(x) x
+#define HOOKED_IO FM_DO_HOOK
+#define ALIAS_IO FM_DO_ALIAS
+#include "entered.def"
+#undef P
+
+/* ---- syscall() ---------------------------------------------------------- */
+
 /* -2: none of these. */
 static long io_syscall_entered(long nr, long a, long b, long c, long d, long e,
 			       long f)
 {
 	switch (nr) {
 #define P(x) ((void *)(x))
-#define ENTER_IO(name, ...) \
-	case __NR_##name:   \
-		return (long)(__VA_ARGS__);
+#define HOOKED_IO FM_DO_CASE
+#define ENTER_IO FM_ENTER_CASE
 #include "entered.def"
 	}
 	return -2;

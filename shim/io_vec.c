@@ -127,11 +127,6 @@ ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
 	return fm_ipc_after(r);
 }
 
-FM_HOOK ssize_t readv(int fd, const struct iovec *iov, int cnt)
-{
-	return fm_do_readv(false, fd, iov, cnt);
-}
-
 ssize_t fm_do_writev(bool raw, int fd, const struct iovec *iov, int cnt)
 {
 	unsigned slot;
@@ -145,11 +140,6 @@ ssize_t fm_do_writev(bool raw, int fd, const struct iovec *iov, int cnt)
 	r = FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
 	fm_write_leave(slot);
 	return r;
-}
-
-FM_HOOK ssize_t writev(int fd, const struct iovec *iov, int cnt)
-{
-	return fm_do_writev(false, fd, iov, cnt);
 }
 
 ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt,
@@ -171,11 +161,6 @@ ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt,
 	return r;
 }
 
-FM_HOOK ssize_t preadv(int fd, const struct iovec *iov, int cnt, off_t off)
-{
-	return fm_do_preadv(false, fd, iov, cnt, off);
-}
-
 ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt,
 		      off_t off)
 {
@@ -191,11 +176,6 @@ ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt,
 	r = FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
 	fm_write_leave(slot);
 	return r;
-}
-
-FM_HOOK ssize_t pwritev(int fd, const struct iovec *iov, int cnt, off_t off)
-{
-	return fm_do_pwritev(false, fd, iov, cnt, off);
 }
 
 /* Offset -1 means the descriptor's position. */
@@ -219,12 +199,6 @@ ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
 	return r;
 }
 
-FM_HOOK ssize_t preadv2(int fd, const struct iovec *iov, int cnt, off_t off,
-			int flags)
-{
-	return fm_do_preadv2(false, fd, iov, cnt, off, flags);
-}
-
 ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
 		       off_t off, int flags)
 {
@@ -241,23 +215,6 @@ ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
 	return r;
 }
 
-FM_HOOK ssize_t pwritev2(int fd, const struct iovec *iov, int cnt, off_t off,
-			 int flags)
-{
-	return fm_do_pwritev2(false, fd, iov, cnt, off, flags);
-}
-
-FM_ALIAS(preadv)
-ssize_t preadv64(int fd, const struct iovec *iov, int cnt, off64_t off);
-FM_ALIAS(pwritev)
-ssize_t pwritev64(int fd, const struct iovec *iov, int cnt, off64_t off);
-FM_ALIAS(preadv2)
-ssize_t preadv64v2(int fd, const struct iovec *iov, int cnt, off64_t off,
-		   int flags);
-FM_ALIAS(pwritev2)
-ssize_t pwritev64v2(int fd, const struct iovec *iov, int cnt, off64_t off,
-		    int flags);
-
 /* The pipe keeps references to pages: to those of a copy, which a later store
  * to the mapping does not change. */
 ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt,
@@ -273,12 +230,6 @@ ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt,
 	return io_vec_guarded(raw, fd, iov, (int)cnt, 0, (int)flags,
 			      fl >= 0 && (fl & O_ACCMODE) == O_RDONLY,
 			      call_vmsplice);
-}
-
-FM_HOOK ssize_t vmsplice(int fd, const struct iovec *iov, size_t cnt,
-			 unsigned flags)
-{
-	return fm_do_vmsplice(false, fd, iov, cnt, flags);
 }
 
 /* ---- process_vm_readv and writev --------------------------------------- */
@@ -449,23 +400,9 @@ ssize_t fm_do_process_vm_readv(bool raw, pid_t pid, const struct iovec *l,
 	return vm_any(raw, pid, false, l, ln, r, rn, flags);
 }
 
-FM_HOOK ssize_t process_vm_readv(pid_t pid, const struct iovec *l,
-				 unsigned long ln, const struct iovec *r,
-				 unsigned long rn, unsigned long flags)
-{
-	return fm_do_process_vm_readv(false, pid, l, ln, r, rn, flags);
-}
-
 ssize_t fm_do_process_vm_writev(bool raw, pid_t pid, const struct iovec *l,
 				unsigned long ln, const struct iovec *r,
 				unsigned long rn, unsigned long flags)
 {
 	return vm_any(raw, pid, true, l, ln, r, rn, flags);
-}
-
-FM_HOOK ssize_t process_vm_writev(pid_t pid, const struct iovec *l,
-				  unsigned long ln, const struct iovec *r,
-				  unsigned long rn, unsigned long flags)
-{
-	return fm_do_process_vm_writev(false, pid, l, ln, r, rn, flags);
 }

@@ -16,11 +16,6 @@ FM_NEXT(pselect)
 FM_NEXT(epoll_pwait)
 FM_NEXT(epoll_pwait2)
 
-extern void __chk_fail(void) __attribute__((noreturn));
-extern int __ppoll_chk(struct pollfd *fds, nfds_t n,
-		       const struct timespec *timeout, const sigset_t *mask,
-		       size_t fds_len);
-
 /* A mask of the program in ordinary memory, for the calls that are passed on
  * as they are. */
 static const sigset_t *plain_mask(const sigset_t *mask, sigset_t *copy)
@@ -36,7 +31,6 @@ static const sigset_t *plain_mask(const sigset_t *mask, sigset_t *copy)
 
 FM_NEXT(poll)
 int __poll(struct pollfd *fds, nfds_t n, int timeout);
-int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 
 /* What the kernel stores, and when: another thread may have changed the rest
  * meanwhile. */
@@ -70,13 +64,6 @@ FM_HOOK int poll(struct pollfd *fds, nfds_t n, int timeout)
 }
 
 FM_ALIAS(poll) int __poll(struct pollfd *fds, nfds_t n, int timeout);
-FM_HOOK int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
-{
-	if (room / sizeof(*fds) < n)
-		__chk_fail();
-	return poll(fds, n, timeout);
-}
-
 /* ---- ppoll ------------------------------------------------------------- */
 
 static int ppoll_masked(struct pollfd *fds, nfds_t n,
@@ -116,15 +103,6 @@ FM_HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	    fm_touches(timeout, sizeof(*timeout)))
 		return (int)fm_ipc_after(ppoll_slow(fds, n, timeout, mask));
 	return (int)fm_ipc_after(ppoll_masked(fds, n, timeout, mask));
-}
-
-FM_HOOK int __ppoll_chk(struct pollfd *fds, nfds_t n,
-			const struct timespec *timeout, const sigset_t *mask,
-			size_t fds_len)
-{
-	if (fds_len / sizeof(*fds) < n)
-		__chk_fail();
-	return ppoll(fds, n, timeout, mask);
 }
 
 /* ---- pselect ----------------------------------------------------------- */

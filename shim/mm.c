@@ -111,16 +111,6 @@ void *fm_do_map_asked(void *addr, size_t len, int prot, int flags, int fd,
 		map_asked(addr, len, prot, flags, fd, off)));
 }
 
-FM_HOOK void *mmap(void *addr, size_t len, int prot, int flags, int fd,
-		   off_t off)
-{
-	return fm_do_mmap(false, addr, len, prot, flags, fd, off);
-}
-
-/* As in libc: who patches the code of one has that of both. */
-FM_HOOK void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
-		     off64_t off) __attribute__((alias("mmap")));
-
 static int unmap(bool raw, void *addr, size_t len)
 {
 	uint64_t blind[FM_SHORT_MAPS];
@@ -146,11 +136,6 @@ int fm_do_munmap(bool raw, void *addr, size_t len)
 		FM_TAKES_RANGE(addr, len, fm_is_zero, unmap(raw, addr, len)));
 }
 
-FM_HOOK int munmap(void *addr, size_t len)
-{
-	return fm_do_munmap(false, addr, len);
-}
-
 static int sync_range(bool raw, void *addr, size_t len, int flags)
 {
 	if (!managed(addr, len))
@@ -164,11 +149,6 @@ int fm_do_msync(bool raw, void *addr, size_t len, int flags)
 {
 	return FM_TAKES_RANGE(addr, len, mm_stays,
 			      sync_range(raw, addr, len, flags));
-}
-
-FM_HOOK int msync(void *addr, size_t len, int flags)
-{
-	return fm_do_msync(false, addr, len, flags);
 }
 
 static int mm_advise(bool raw, void *addr, size_t len, int advice)
@@ -195,11 +175,6 @@ int fm_do_madvise(bool raw, void *addr, size_t len, int advice)
 				      mm_advise(raw, addr, len, advice));
 	fm_krange_kept(addr, len);
 	return TAKES_PAGES(mm_advise(raw, addr, len, advice));
-}
-
-FM_HOOK int madvise(void *addr, size_t len, int advice)
-{
-	return fm_do_madvise(false, addr, len, advice);
 }
 
 /* Returns the error number and leaves errno alone. POSIX_MADV_DONTNEED must
@@ -289,11 +264,6 @@ int fm_do_mprotect(bool raw, void *addr, size_t len, int prot)
 					  mm_protect(raw, addr, len, prot)));
 }
 
-FM_HOOK int mprotect(void *addr, size_t len, int prot)
-{
-	return fm_do_mprotect(false, addr, len, prot);
-}
-
 /* The kernel judges and sets the key, the engine learns the protection. What a
  * key shuts off is not to be had by threads of ours: the kernel serves it. */
 static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
@@ -317,11 +287,6 @@ static int protect_key(bool raw, void *addr, size_t len, int prot, int pkey)
 int fm_do_pkey_mprotect(bool raw, void *addr, size_t len, int prot, int pkey)
 {
 	return TAKES_PAGES(protect_key(raw, addr, len, prot, pkey));
-}
-
-FM_HOOK int pkey_mprotect(void *addr, size_t len, int prot, int pkey)
-{
-	return fm_do_pkey_mprotect(false, addr, len, prot, pkey);
 }
 
 #define UNTOLD 2 /* no answer of the kernel's */
@@ -368,11 +333,6 @@ int fm_do_mincore(bool raw, void *addr, size_t len, unsigned char *vec)
 	return 0;
 }
 
-FM_HOOK int mincore(void *addr, size_t len, unsigned char *vec)
-{
-	return fm_do_mincore(false, addr, len, vec);
-}
-
 int fm_do_mlock(bool raw, const void *addr, size_t len)
 {
 	fm_krange_kept(addr, len);
@@ -381,22 +341,12 @@ int fm_do_mlock(bool raw, const void *addr, size_t len)
 	return (int)fm_result(fm_mlock(addr, len, 0));
 }
 
-FM_HOOK int mlock(const void *addr, size_t len)
-{
-	return fm_do_mlock(false, addr, len);
-}
-
 int fm_do_mlock2(bool raw, const void *addr, size_t len, unsigned int flags)
 {
 	fm_krange_kept(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, mlock2, SYS_mlock2, addr, len, flags);
 	return (int)fm_result(fm_mlock(addr, len, flags));
-}
-
-FM_HOOK int mlock2(const void *addr, size_t len, unsigned int flags)
-{
-	return fm_do_mlock2(false, addr, len, flags);
 }
 
 /* What is sealed can be neither hidden nor handed to the kernel any more. */
@@ -409,11 +359,6 @@ int fm_do_mseal(bool raw, void *addr, size_t len, unsigned long flags)
 	return FM_PASS_VIA(raw, mseal, SYS_mseal, addr, len, flags);
 }
 
-FM_HOOK int mseal(void *addr, size_t len, unsigned long flags)
-{
-	return fm_do_mseal(false, addr, len, flags);
-}
-
 int fm_do_munlock(bool raw, const void *addr, size_t len)
 {
 	if (!managed(addr, len))
@@ -421,21 +366,11 @@ int fm_do_munlock(bool raw, const void *addr, size_t len)
 	return (int)fm_result(fm_munlock(addr, len));
 }
 
-FM_HOOK int munlock(const void *addr, size_t len)
-{
-	return fm_do_munlock(false, addr, len);
-}
-
 int fm_do_mlockall(bool raw, int flags)
 {
 	if (!fm_on())
 		return FM_PASS_VIA(raw, mlockall, SYS_mlockall, flags);
 	return (int)fm_result(fm_mlockall(flags));
-}
-
-FM_HOOK int mlockall(int flags)
-{
-	return fm_do_mlockall(false, flags);
 }
 
 int fm_do_munlockall(bool raw)
@@ -469,12 +404,6 @@ int fm_do_remap_file_pages(bool raw, void *addr, size_t size, int prot,
 	return TAKES_PAGES(
 		FM_TAKES_RANGE(addr, size, fm_is_zero,
 			    remap(raw, addr, size, prot, pgoff, flags)));
-}
-
-FM_HOOK int remap_file_pages(void *addr, size_t size, int prot, size_t pgoff,
-			     int flags)
-{
-	return fm_do_remap_file_pages(false, addr, size, prot, pgoff, flags);
 }
 
 /* Linux 6.14: this thread, this process */
@@ -564,10 +493,4 @@ ssize_t fm_do_process_madvise(bool raw, int pidfd, const struct iovec *iov,
 	if (advice != MADV_GUARD_INSTALL)
 		return advise_process(raw, pidfd, iov, n, advice, flags);
 	return TAKES_PAGES(advise_process(raw, pidfd, iov, n, advice, flags));
-}
-
-FM_HOOK ssize_t process_madvise(int pidfd, const struct iovec *iov, size_t n,
-				int advice, unsigned int flags)
-{
-	return fm_do_process_madvise(false, pidfd, iov, n, advice, flags);
 }

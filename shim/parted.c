@@ -97,11 +97,6 @@ int fm_do_setns(bool raw, int fd, int type)
 	return r;
 }
 
-FM_HOOK int setns(int fd, int type)
-{
-	return fm_do_setns(false, fd, type);
-}
-
 int fm_do_unshare(bool raw, int flags)
 {
 	const int saved = errno;
@@ -119,9 +114,4 @@ int fm_do_unshare(bool raw, int flags)
 	if (!r)
 		errno = saved;
 	return r;
-}
-
-FM_HOOK int unshare(int flags)
-{
-	return fm_do_unshare(false, flags);
 }

@@ -59,17 +59,7 @@ void *fm_do_shmat(bool raw, int id, const void *addr, int flags)
 		FM_PASS_VIA(raw, shmat, SYS_shmat, id, addr, flags)));
 }
 
-FM_HOOK void *shmat(int id, const void *addr, int flags)
-{
-	return fm_do_shmat(false, id, addr, flags);
-}
-
 int fm_do_shmdt(bool raw, const void *addr)
 {
 	return TAKES_PAGES(FM_PASS_VIA(raw, shmdt, SYS_shmdt, addr));
-}
-
-FM_HOOK int shmdt(const void *addr)
-{
-	return fm_do_shmdt(false, addr);
 }

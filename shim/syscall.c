@@ -9,6 +9,11 @@
  */
 #include "shim.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
 /* io_syscall.c; -2: not concerned */
 extern long fm_syscall_io(long nr, long a, long b, long c, long d, long e,
 			  long f) __attribute__((weak));
@@ -42,15 +47,24 @@ static long creds(long nr, long a, long b, long c)
 	return fm_syscall_creds ? fm_syscall_creds(nr, a, b, c) : -2;
 }
 
+/* ---- the hooks ---------------------------------------------------------- */
+
+#define P(x) x
+#define HOOKED FM_DO_HOOK
+#define ALIAS FM_DO_ALIAS
+#include "entered.def"
+#undef P
+
+/* ---- syscall() ---------------------------------------------------------- */
+
 /* -2: none of these. */
 static long syscall_entered(long nr, long a, long b, long c, long d, long e,
 			    long f)
 {
 	switch (nr) {
 #define P(x) ((void *)(x))
-#define ENTER(name, ...)    \
-	case __NR_##name:   \
-		return (long)(__VA_ARGS__);
+#define HOOKED FM_DO_CASE
+#define ENTER FM_ENTER_CASE
 #include "entered.def"
 	}
 	return -2;

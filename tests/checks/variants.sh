@@ -15,8 +15,7 @@ readelf --dyn-syms -W "$libc" | awk '$5 != "LOCAL" && $7 != "UND" &&
 	$4 != "OBJECT" && $8 !~ /GLIBC_PRIVATE/ { sub(/@.*/, "", $8); print $8 }' |
 	sort -u > "$tmp/libc"
 [ "$(wc -l < "$tmp/libc")" -gt 1000 ] || { echo "cannot read $libc"; exit 1; }
-sed -n 's/^	\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' shim/fastmap.syms | sort -u \
-	> "$tmp/hooks"
+tests/checks/hooked | sort -u > "$tmp/hooks"
 
 # The families, by the stem of the name.
 family='p?read(v|64|v64)?(v?2)?|p?write(v|64|v64)?(v?2)?|preadv64v2|pwritev64v2'

@@ -5,6 +5,7 @@
  * a file that is not resident, across the boundary of two pages. What it points
  * to is zeroes, or the path of a file that is not there: most calls refuse
  * that, after having looked. None does so because it could not look.
+ * C77t: and each pointer in turn where the kernel cannot look.
  */
 #include "ct.h"
 
@@ -14,6 +15,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
@@ -36,6 +39,8 @@
 struct fm_ksigaction {
 	long words[4];
 };
+
+typedef long call_fn(long, long, long, long, long, long);
 
 struct pointer {
 	char kind;
@@ -117,6 +122,7 @@ static const struct special {
 static int fd;
 static char *map;
 static size_t made;
+static bool again; /* places are used for the second time */
 
 static char *place(int arg)
 {
@@ -130,8 +136,11 @@ static void fill(int arg, const void *what, size_t n, size_t at)
 
 static void prepare(const struct pointer *p, long v[ARGS])
 {
+	static const char zeroes[512];
 	const int few = 64;
 
+	if (again)
+		fill(p->arg, zeroes, sizeof(zeroes), 0);
 	if (p->kind == 's')
 		fill(p->arg, ct_path("none"), strlen(ct_path("none")) + 1, 0);
 	if (p->kind == 'n' || p->kind == 'b')
@@ -162,16 +171,6 @@ static bool arguments(const char *name, const struct pointer *p, long v[ARGS])
 	return true;
 }
 
-static void by_number(const struct row *c)
-{
-	long v[ARGS], r;
-
-	if (!arguments(c->name, c->p, v))
-		return;
-	r = syscall(c->nr, v[0], v[1], v[2], v[3], v[4], v[5]);
-	say("C31 %d %s: %s", c->nr, c->name, ct_errno(r == -1));
-}
-
 static const struct pointer *pointers(const struct row *f)
 {
 	if (f->nr < 0)
@@ -182,17 +181,103 @@ static const struct pointer *pointers(const struct row *f)
 	return f->p;
 }
 
-static void by_name(const struct row *f)
+/* What makes a call of these arguments: by number where fn is NULL. */
+static long call(const struct row *c, call_fn *fn, const long v[ARGS])
 {
-	long (*fn)(long, long, long, long, long, long);
-	long v[ARGS];
+	return fn ? fn(v[0], v[1], v[2], v[3], v[4], v[5]) :
+		    syscall(c->nr, v[0], v[1], v[2], v[3], v[4], v[5]);
+}
+
+static call_fn *function(const struct row *f)
+{
+	call_fn *fn;
 
 	*(void **)&fn = dlsym(RTLD_DEFAULT, f->name);
+	return fn;
+}
+
+static void by_number(const struct row *c)
+{
+	long v[ARGS];
+
+	if (arguments(c->name, c->p, v))
+		say("C31 %d %s: %s", c->nr, c->name,
+		    ct_errno(call(c, NULL, v) == -1));
+}
+
+static void by_name(const struct row *f)
+{
+	call_fn *fn = function(f);
+	long v[ARGS];
+
 	if (!fn || !arguments(f->name, pointers(f), v))
 		return;
 	errno = 0;
-	fn(v[0], v[1], v[2], v[3], v[4], v[5]);
+	call(f, fn, v);
 	say("C31 %s: %s", f->name, ct_errno(errno != 0));
+}
+
+/* ---- where the kernel cannot look ---------------------------------------- */
+
+static sigjmp_buf jump;
+
+static void jump_back(int sig)
+{
+	siglongjmp(jump, sig);
+}
+
+/* libc looks by itself, or ends the program */
+static bool looks_itself(const char *name)
+{
+	return !strcmp(name, "arc4random_buf");
+}
+
+static void one_bad(const struct row *c, call_fn *fn, int arg, long bad)
+{
+	const struct pointer *p = fn ? pointers(c) : c->p;
+	volatile long r = -1;
+	long v[ARGS];
+	int sig;
+
+	made = 0;
+	if (!arguments(c->name, p, v))
+		return;
+	v[arg] = bad;
+	errno = 0;
+	sig = sigsetjmp(jump, 1);
+	if (!sig)
+		r = call(c, fn, v);
+	say("C77t %s%s, %d at %#lx: %s signal %d", c->name,
+	    fn ? "" : " by number", arg, bad < 4096 ? bad : 4096,
+	    fn ? ct_errno(errno != 0) : ct_errno(r == -1), sig);
+}
+
+static void each_bad(const struct row *c, call_fn *fn, long none)
+{
+	const struct pointer *p = fn ? pointers(c) : c->p;
+
+	for (; p->kind && !looks_itself(c->name); p++) {
+		one_bad(c, fn, p->arg, none);
+		one_bad(c, fn, p->arg, 8);
+	}
+}
+
+static void all_bad(void)
+{
+	void *none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	if (none == MAP_FAILED)
+		ct_die("mmap");
+	again = true;
+	signal(SIGSEGV, jump_back);
+	signal(SIGBUS, jump_back);
+	for (size_t i = 0; i < COUNT(calls); i++)
+		each_bad(&calls[i], NULL, (long)none);
+	for (size_t i = 0; i < COUNT(functions); i++)
+		if (function(&functions[i]))
+			each_bad(&functions[i], function(&functions[i]),
+				 (long)none);
 }
 
 /* Who may nothing does no harm. */
@@ -222,5 +307,6 @@ int main(int argc, char **argv)
 		by_number(&calls[i]);
 	for (size_t i = 0; i < COUNT(functions); i++)
 		by_name(&functions[i]);
+	all_bad();
 	return 0;
 }
