@@ -3,8 +3,13 @@
 #ifndef FM_STORE_HELPER_H
 #define FM_STORE_HELPER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STORE_WORKERS 8 /* threads that read, at most */
 
 struct store_kind {
 	const char *prefix; /* as the policy has it */
@@ -18,5 +23,19 @@ struct store_kind {
 };
 
 extern const struct store_kind store_nbd, store_plugin, store_zstd;
+
+/* "64M": bytes, or KiB, MiB, GiB, TiB; n characters, not 0. */
+static inline bool store_bytes(const char *s, size_t n, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	const unsigned long long v = strtoull(s, &end, 10);
+	const char *unit = end < s + n ? strchr(units, *end) : NULL;
+	const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+
+	*ret = v << shift;
+	return *s >= '0' && *s <= '9' && v && *ret >> shift == v &&
+	       end + !!unit == s + n;
+}
 
 #endif

@@ -23,7 +23,6 @@
 #include "io/far.h"
 #include "store_helper.h"
 
-#define WORKERS 8
 
 static const struct store_kind *const kinds[] = { &store_nbd, &store_plugin,
 						&store_zstd };
@@ -96,7 +95,7 @@ static void *store_worker(void *arg)
 
 static void store_workers(void)
 {
-	unsigned n = kind->workers(WORKERS);
+	unsigned n = kind->workers(STORE_WORKERS);
 	pthread_t t;
 
 	for (uintptr_t i = 0; i < n; i++)

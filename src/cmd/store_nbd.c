@@ -19,12 +19,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store_helper.h"
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
-#define WORKERS 16      /* at most */
+#include "store_helper.h"
+#include "store_kept.h"
+
 #define WRONG_MOST 3    /* replies against the rules, one after the other */
 #define PAUSE_MS 200    /* between two attempts to connect */
 #define OPTION_MOST 4096 /* bytes of a reply to an option */
+#define SAMPLES 5    /* pieces of an export that tell it from another */
+#define SAMPLE 4096u /* bytes of each */
 
 #define MAGIC 0x4e42444d41474943ull /* "NBDMAGIC" */
 #define IHAVEOPT 0x49484156454f5054ull
@@ -40,6 +45,9 @@ static struct {
 	unsigned timeout; /* s; 0: for ever */
 	uint64_t size;
 	unsigned flags;
+	char cache[4096]; /* path, or "" */
+	uint64_t cache_size; /* bytes; 0: as much as there is */
+	bool kept; /* it is in use */
 } nbd;
 
 /* What a server says of an export. */
@@ -48,8 +56,8 @@ struct export {
 	unsigned flags;
 };
 
-static int socks[WORKERS]; /* -1: not connected */
-static uint64_t cookies[WORKERS];
+static int socks[STORE_WORKERS]; /* -1: not connected */
+static uint64_t cookies[STORE_WORKERS];
 
 /* ---- bytes --------------------------------------------------------------- */
 
@@ -145,6 +153,13 @@ static bool parse_query(const char *q)
 				return false;
 		} else if (n > 8 && !strncmp(q, "timeout=", 8)) {
 			nbd.timeout = (unsigned)strtoul(q + 8, NULL, 10);
+		} else if (n > 6 && !strncmp(q, "cache=", 6)) {
+			if (!unescape(nbd.cache, sizeof(nbd.cache), q + 6,
+				      n - 6))
+				return false;
+		} else if (n > 11 && !strncmp(q, "cache-size=", 11)) {
+			if (!store_bytes(q + 11, n - 11, &nbd.cache_size))
+				return false;
 		} else {
 			return false;
 		}
@@ -317,34 +332,6 @@ static int nbd_connect(int *ret)
 	return 0;
 }
 
-static int nbd_open(const char *where, char *why, size_t size)
-{
-	int err;
-
-	for (unsigned i = 0; i < WORKERS; i++)
-		socks[i] = -1;
-	if (!parse_uri(where)) {
-		snprintf(why, size, "not nbd://HOST[:PORT]/EXPORT or "
-			 "nbd+unix:///EXPORT?socket=PATH");
-		return EINVAL;
-	}
-	err = nbd_connect(&socks[0]);
-	if (err)
-		snprintf(why, size, "cannot connect");
-	return err;
-}
-
-static int64_t nbd_size(void)
-{
-	return (int64_t)nbd.size;
-}
-
-static unsigned nbd_workers(unsigned want)
-{
-	return !(nbd.flags & CAN_MULTI_CONN) ? 1 :
-	       want < WORKERS ? want : WORKERS;
-}
-
 /* ---- reads --------------------------------------------------------------- */
 
 /* -1: the connection is of no use any more; EPROTO: nor does it keep to the
@@ -408,10 +395,82 @@ static int nbd_read(unsigned w, void *buf, size_t n, uint64_t off)
 	}
 }
 
+/* ---- opening ------------------------------------------------------------- */
+
+/* An export has no name of its own for what it holds: it is told by where it
+ * is, its size, and some of its bytes. */
+static int nbd_identity(uint64_t *ret)
+{
+	char page[SAMPLE];
+	uint64_t h = XXH64(&nbd.size, sizeof(nbd.size), 1);
+	const size_t n = nbd.size < SAMPLE ? (size_t)nbd.size : SAMPLE;
+	int err = 0;
+
+	h = XXH64(nbd.export, strlen(nbd.export) + 1, h);
+	h = XXH64(nbd.host, strlen(nbd.host) + 1, h);
+	h = XXH64(nbd.port, strlen(nbd.port) + 1, h);
+	h = XXH64(nbd.path, strlen(nbd.path) + 1, h);
+	for (uint64_t i = 0; i < SAMPLES && !err; i++) {
+		const uint64_t off = (nbd.size - n) / (SAMPLES - 1) * i;
+
+		err = nbd_read(0, page, n, off & ~511ull);
+		h = XXH64(page, n, h);
+	}
+	*ret = h;
+	return err;
+}
+
+static void nbd_cache_open(void)
+{
+	uint64_t identity;
+
+	if (nbd_identity(&identity))
+		fprintf(stderr, "fastmap: cache %s: the source cannot be read: "
+			"read without it\n", nbd.cache);
+	else
+		nbd.kept = kept_open(nbd.cache, identity, nbd.size,
+				     nbd.cache_size, nbd_read);
+}
+
+static int nbd_open(const char *where, char *why, size_t size)
+{
+	int err;
+
+	for (unsigned i = 0; i < STORE_WORKERS; i++)
+		socks[i] = -1;
+	if (!parse_uri(where)) {
+		snprintf(why, size, "not nbd://HOST[:PORT]/EXPORT or "
+			 "nbd+unix:///EXPORT?socket=PATH");
+		return EINVAL;
+	}
+	err = nbd_connect(&socks[0]);
+	if (err)
+		snprintf(why, size, "cannot connect");
+	else if (*nbd.cache)
+		nbd_cache_open();
+	return err;
+}
+
+static int64_t nbd_size(void)
+{
+	return (int64_t)nbd.size;
+}
+
+static int nbd_read_any(unsigned w, void *buf, size_t n, uint64_t off)
+{
+	return nbd.kept ? kept_read(w, buf, n, off) : nbd_read(w, buf, n, off);
+}
+
+static unsigned nbd_workers(unsigned want)
+{
+	return !(nbd.flags & CAN_MULTI_CONN) ? 1 :
+	       want < STORE_WORKERS ? want : STORE_WORKERS;
+}
+
 const struct store_kind store_nbd = {
 	.prefix = "nbd",
 	.open = nbd_open,
 	.get_size = nbd_size,
-	.read = nbd_read,
+	.read = nbd_read_any,
 	.workers = nbd_workers,
 };

@@ -21,7 +21,6 @@
 #include "store_frames.h"
 #include "store_helper.h"
 
-#define WORKERS 16 /* at most */
 #define MEMORY (64ull << 20) /* bytes of frames, if nobody says */
 
 #define SKIPPABLE 0x184d2a5eu
@@ -43,7 +42,7 @@ static struct {
 	size_t n;
 	struct frame *frame;
 	uint64_t size;
-	ZSTD_DCtx *unpacker[WORKERS];
+	ZSTD_DCtx *unpacker[STORE_WORKERS];
 } zst = { .fd = -1 };
 
 static uint32_t le32(const unsigned char *p)
@@ -194,26 +193,21 @@ static int zstd_read(unsigned worker, void *buf, size_t n, uint64_t off)
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* "FILE", "FILE?memory=MIB" */
+/* "FILE", "FILE?memory=SIZE" */
 static bool parse_where(const char *where, char *path, size_t size,
 			uint64_t *ret_memory)
 {
 	const char *query = strrchr(where, '?');
 	const size_t n = query ? (size_t)(query - where) : strlen(where);
-	unsigned long mib;
-	char *end;
 
 	if (!n || n >= size)
 		return false;
 	memcpy(path, where, n);
 	path[n] = 0;
 	*ret_memory = MEMORY;
-	if (!query)
-		return true;
-	mib = strncmp(query, "?memory=", 8) ? 0 :
-					      strtoul(query + 8, &end, 10);
-	*ret_memory = (uint64_t)mib << 20;
-	return mib && mib < 1u << 20 && !*end;
+	return !query ||
+	       (!strncmp(query, "?memory=", 8) &&
+		store_bytes(query + 8, strlen(query + 8), ret_memory));
 }
 
 static int zstd_open(const char *where, char *why, size_t size)
@@ -223,7 +217,7 @@ static int zstd_open(const char *where, char *why, size_t size)
 	uint64_t memory;
 
 	if (!parse_where(where, path, sizeof(path), &memory)) {
-		snprintf(why, size, "not zstd:FILE or zstd:FILE?memory=MIB");
+		snprintf(why, size, "not zstd:FILE or zstd:FILE?memory=SIZE");
 		return EINVAL;
 	}
 	frames_begin(memory, frame_read);
@@ -245,7 +239,7 @@ static int64_t zstd_size(void)
 
 static unsigned zstd_workers(unsigned want)
 {
-	return want < WORKERS ? want : WORKERS;
+	return want < STORE_WORKERS ? want : STORE_WORKERS;
 }
 
 const struct store_kind store_zstd = {

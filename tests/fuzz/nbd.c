@@ -3,6 +3,7 @@
  * more than was asked for. */
 #include <stdlib.h>
 
+#include "../../src/cmd/store_kept.c"
 #include "../../src/cmd/store_nbd.c"
 #include "fuzz.h"
 

@@ -45,7 +45,7 @@ static void forget(void)
 	if (bytes)
 		abort();
 	free(zst.frame);
-	for (int i = 0; i < WORKERS; i++)
+	for (int i = 0; i < STORE_WORKERS; i++)
 		ZSTD_freeDCtx(zst.unpacker[i]);
 	close(zst.fd);
 	memset(&zst, 0, sizeof(zst));
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d?memory=%d", fd,
+	snprintf(path, sizeof(path), "/proc/self/fd/%d?memory=%dM", fd,
 		 size % 2 ? 1 : 64);
 	if (!zstd_open(path, why, sizeof(why)))
 		read_some();
