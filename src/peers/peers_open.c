@@ -199,8 +199,9 @@ static void peers_open_judge(struct fm_file *f)
 
 	if (is_engines(mine) && (conflict || hidden))
 		fm_peers_demote(f, FM_WHY_PEER_NATIVE);
-	else if (come_and_go(&opens[f->id]) && mine == FM_CLAIM_READ &&
-		 fm_registry_kernel_users(f))
+	else if (mine == FM_CLAIM_READ &&
+		 ((come_and_go(&opens[f->id]) && fm_registry_kernel_users(f)) ||
+		  (use & FM_USE_MAPS)))
 		fm_peers_share(f);
 }
 

@@ -13,6 +13,11 @@
  * look costs a server nothing. Both keep the claim of one who reads: beside it
  * everybody may go on who reads, by whatever, and who stores asks for it.
  *
+ *
+ * A process that has left the file to the kernel at map, or has no library,
+ * holds no claim. Whether anybody maps a file that is read here by an engine is
+ * looked at once, one file a second, and whenever somebody has opened it since.
+ *
  * Who begins to read such a file rings the registry's bell, and the watchers of
  * all who read it look every fm_tune.peers_soon_ms until that is decided, or
  * for a second: a hand-over may be refused for a moment, or for good.
@@ -26,12 +31,14 @@
 #include "tunables.h"
 
 static uint64_t shared_since[FM_MAX_FILES]; /* ms; by file id */
+static bool has_looked[FM_MAX_FILES]; /* for who maps it; by file id */
 static _Atomic uint64_t until_ms; /* it is looked so often; 0: it is not */
 static uint64_t next_ms; /* the watcher's */
 
 void fm_readers_begin(const struct fm_file *f)
 {
 	shared_since[f->id] = 0;
+	has_looked[f->id] = false;
 }
 
 static bool peers_readers_is_shared(const struct fm_file *f)
@@ -107,9 +114,36 @@ int fm_readers_wait_ms(void)
 	return now < next_ms ? (int)(next_ms - now) : 0;
 }
 
+static bool may_be_mapped_beside(const struct fm_file *f)
+{
+	return fm_peers_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
+	       !has_looked[f->id] &&
+	       atomic_load(&f->st->loads) >= fm_tune.sample_enough;
+}
+
+/* Its first file that nobody has looked at: a look takes milliseconds. */
+static void look_beside(void)
+{
+	struct fm_file *f;
+	uint64_t old;
+
+	fm_space_lock(&old);
+	fm_for_each_file(f, id) {
+		if (!may_be_mapped_beside(f))
+			continue;
+		has_looked[id] = true;
+		if (fm_peers_scan(f) & FM_USE_MAPS)
+			fm_peers_share(f);
+		break;
+	}
+	fm_space_unlock(&old);
+}
+
 static void peers_readers_every_second(void)
 {
 	peers_readers_look();
+	if (!fm_peers_weary())
+		look_beside();
 }
 
 FM_LIFE(peers_readers, .level = FM_LIFE_RUNNING,
