@@ -69,7 +69,7 @@ static const struct reason reasons[FM_WHYS] = {
 		.text = "looking for other processes takes too long",
 	},
 	[FM_WHY_REMAPPED] = {
-		.text = "it is mapped and unmapped again and again",
+		.text = "it, or files alike, are mapped and unmapped again and again",
 	},
 	[FM_WHY_RESIDUE] = {
 		.text = "the kernel still serves another mapping of it",

@@ -24,11 +24,12 @@ static bool at_map_is_open(const struct fm_policy *p)
 
 static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 {
-	const struct fm_maps *m = fm_serve_maps(q->st.st_dev, q->st.st_ino,
-						false);
+	const dev_t dev = q->st.st_dev;
+	const struct fm_maps *m = fm_serve_maps(dev, q->st.st_ino, false);
+	const struct fm_maps *alike = fm_serve_alike(dev, q->len, false);
 
-	if (m && at_map_is_open(q->policy))
-		c->maps = fm_maps_cost(m, q->len, fm_now_ns());
+	if ((m || alike) && at_map_is_open(q->policy))
+		c->maps = fm_maps_cost(m, alike, q->len, fm_now_ns());
 }
 
 /* Who only reads may have a lease, which tells at once who else stores. */

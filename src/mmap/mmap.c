@@ -267,9 +267,14 @@ static void mmap_note_map(const struct fm_mmap_request *q, bool refused,
 static void maps_end(struct fm_file *f)
 {
 	struct fm_maps *m = fm_serve_maps(f->dev, f->ino, false);
+	const struct fm_maps_use use = {
+		.spent_ns = atomic_load(&f->st->spent_ns),
+		.read = atomic_load(&f->st->load_bytes),
+	};
 
 	if (m)
-		fm_maps_end(m, fm_now_ns());
+		fm_maps_end(m, fm_serve_alike(f->dev, m->len, true), &use,
+			    fm_now_ns());
 }
 
 FM_UP(file_closing, maps_end)

@@ -5,12 +5,19 @@
  * To take a file over costs a look at all processes, some milliseconds where
  * there are hundreds of them, and each time the engine begins with nothing,
  * where the page cache has what the last mapping left. So what takes it over is
- * lost, and of a mapping that is soon gone all of its time. Where that is as
- * much as is worth a change (serve_lost_much) the kernel has the file for a
- * while. Not what is more than twice as long as the longest of these mappings,
- * for a header may be looked at before all of the file is mapped, nor what is
- * longer than a window: who maps so much for a few accesses is helped by the
- * engine. Nothing but arithmetic.
+ * lost, and of a mapping that is soon gone all of its time. So are the faults
+ * of one that is read through once, half of it at least, however long that
+ * takes on a machine that is busy: the kernel reads no more, and keeps it.
+ * Where that is as much as is worth a change (serve_lost_much) the kernel has
+ * the file for a while. Not what is more than twice as long as the longest of
+ * these mappings, for a header may be looked at before all of the file is
+ * mapped, nor what is longer than a window: who maps so much for a few accesses
+ * is helped by the engine.
+ *
+ * A web server maps each of thousands of files a few times. So the same is
+ * added up of files alike, those of one device that are about as long
+ * (table.h): it decides for a file of which nothing is known, or not any more.
+ * Nothing but arithmetic.
  */
 #ifndef FM_MAPS_H
 #define FM_MAPS_H
@@ -24,6 +31,7 @@
 struct fm_maps {
 	uint64_t from_ns; /* mapped since; 0: it is not */
 	uint64_t took_ns, lost_ns, mapped_ns;
+	size_t len;           /* of the one that is mapped */
 	size_t longest, most; /* of these; to be left */
 	unsigned n;
 	uint32_t cost; /* thousandths of a thread, when last judged */
@@ -33,13 +41,22 @@ struct fm_maps {
 /* [plain] The first mapping of a file, of len bytes; it took so long. */
 void fm_maps_begin(struct fm_maps *m, size_t len, uint64_t took_ns,
 		   uint64_t now_ns);
-/* [plain] The last one is gone. */
-void fm_maps_end(struct fm_maps *m, uint64_t now_ns);
+/* What the engine has done for it meanwhile. */
+struct fm_maps_use {
+	uint64_t spent_ns; /* by threads, in faults */
+	uint64_t read;     /* bytes */
+};
+
+/* [plain] The last one is gone. alike: what is known of files alike, or
+ * NULL. */
+void fm_maps_end(struct fm_maps *m, struct fm_maps *alike,
+		 const struct fm_maps_use *use, uint64_t now_ns);
 /* [plain] Instead of both: it could not be taken over. */
 void fm_maps_refused(struct fm_maps *m, size_t len, uint64_t took_ns,
 		     uint64_t now_ns);
 /* [plain] What one more of len bytes would cost with the engine; 0: that is not
- * known. Thousandths of a thread. */
-uint32_t fm_maps_cost(const struct fm_maps *m, size_t len, uint64_t now_ns);
+ * known. Thousandths of a thread. Either may be NULL. */
+uint32_t fm_maps_cost(const struct fm_maps *m, const struct fm_maps *alike,
+		      size_t len, uint64_t now_ns);
 
 #endif

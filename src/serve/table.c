@@ -6,6 +6,7 @@
 
 #define MOST 65536u /* size: files */
 #define FIRST 16u   /* size: entries */
+#define ALIKE 64u   /* size: lengths and devices */
 
 FM_INODE_TABLE(entries, 16);
 static _Atomic uint32_t entries_made;
@@ -106,6 +107,28 @@ struct fm_maps *fm_serve_maps(dev_t dev, ino_t ino, bool make)
 		*c->maps = (struct fm_maps){ 0 };
 	c->maps_of = now;
 	return c->maps;
+}
+
+static struct alike {
+	dev_t dev;
+	unsigned length; /* its logarithm */
+	uint32_t maps_of;
+	struct fm_maps maps;
+} alike[ALIKE];
+
+struct fm_maps *fm_serve_alike(dev_t dev, size_t len, bool make)
+{
+	const unsigned length = 63u - (unsigned)__builtin_clzl(len | 1);
+	const uint32_t now = atomic_load(&generation);
+	struct alike *a = &alike[(fm_inode_hash(dev, length) >> 32) % ALIKE];
+
+	if (a->maps.most + a->maps.n && a->dev == dev && a->length == length &&
+	    a->maps_of == now)
+		return &a->maps;
+	if (!make)
+		return NULL;
+	*a = (struct alike){ .dev = dev, .length = length, .maps_of = now };
+	return &a->maps;
 }
 
 /* Entries are not gone through, of which there may be 60,000: what was of the

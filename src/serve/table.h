@@ -69,5 +69,9 @@ extern _Atomic bool fm_serve_incomplete;
 /* [any] Under the space lock: how this process has mapped it; NULL: nothing is
  * known of that. make: from now on it is, if there is memory. */
 struct fm_maps *fm_serve_maps(dev_t dev, ino_t ino, bool make);
+/* [any] Under the space lock: the same of all files of this device of which
+ * about as much is mapped, from half of len to twice as much. make: begin anew
+ * in the place of others, if need be; else NULL: nothing is known. */
+struct fm_maps *fm_serve_alike(dev_t dev, size_t len, bool make);
 
 #endif

@@ -12,6 +12,8 @@
 
 static uint64_t now = 1000 * MS;
 
+static const struct fm_maps_use nothing = { 0 };
+
 /* So many mappings of 1 MiB, each took `took` and stays for `stays` ms. */
 static void map(struct fm_maps *m, unsigned n, unsigned took, unsigned stays)
 {
@@ -19,7 +21,7 @@ static void map(struct fm_maps *m, unsigned n, unsigned took, unsigned stays)
 		now += took * MS;
 		fm_maps_begin(m, MIB, took * MS, now);
 		now += stays * MS;
-		fm_maps_end(m, now);
+		fm_maps_end(m, NULL, &nothing, now);
 	}
 }
 
@@ -28,16 +30,16 @@ static void short_ones_are_the_kernels(void **state)
 	struct fm_maps m = { 0 };
 
 	map(&m, 3, 1, 10);
-	assert_int_equal(fm_maps_cost(&m, MIB, now), 0);
+	assert_int_equal(fm_maps_cost(&m, NULL, MIB, now), 0);
 	map(&m, 1, 1, 10);
-	assert_true(fm_maps_cost(&m, MIB, now) > 900);
-	assert_true(fm_maps_cost(&m, 2 * MIB, now) > 900);
-	assert_int_equal(fm_maps_cost(&m, 2 * MIB + 1, now), 0);
+	assert_true(fm_maps_cost(&m, NULL, MIB, now) > 900);
+	assert_true(fm_maps_cost(&m, NULL, 2 * MIB, now) > 900);
+	assert_int_equal(fm_maps_cost(&m, NULL, 2 * MIB + 1, now), 0);
 	now += MINUTE * MS;
-	assert_int_equal(fm_maps_cost(&m, MIB, now), 0);
+	assert_int_equal(fm_maps_cost(&m, NULL, MIB, now), 0);
 	map(&m, 4, 1, 10);
 	now += MINUTE * MS; /* the next time it is for longer */
-	assert_true(fm_maps_cost(&m, MIB, now) > 900);
+	assert_true(fm_maps_cost(&m, NULL, MIB, now) > 900);
 }
 
 static void long_ones_are_not(void **state)
@@ -45,9 +47,9 @@ static void long_ones_are_not(void **state)
 	struct fm_maps m = { 0 };
 
 	map(&m, 8, 10, 200);
-	assert_int_equal(fm_maps_cost(&m, MIB, now), 0);
+	assert_int_equal(fm_maps_cost(&m, NULL, MIB, now), 0);
 	map(&m, 4, 100, 200); /* a third of it */
-	assert_int_equal(fm_maps_cost(&m, MIB, now), 333);
+	assert_int_equal(fm_maps_cost(&m, NULL, MIB, now), 333);
 }
 
 static void who_is_refused_pays_for_nothing(void **state)
@@ -56,7 +58,74 @@ static void who_is_refused_pays_for_nothing(void **state)
 
 	for (int i = 0; i < 4; i++)
 		fm_maps_refused(&m, MIB, MS, now);
-	assert_true(fm_maps_cost(&m, MIB, now) > 900);
+	assert_true(fm_maps_cost(&m, NULL, MIB, now) > 900);
+}
+
+/* So many files, each is mapped once. */
+static void map_files(struct fm_maps *alike, unsigned n, unsigned stays)
+{
+	while (n--) {
+		struct fm_maps m = { 0 };
+
+		fm_maps_begin(&m, MIB, MS, now += MS);
+		fm_maps_end(&m, alike, &nothing, now += stays * MS);
+	}
+}
+
+static void files_alike_tell_of_a_new_one(void **state)
+{
+	struct fm_maps alike = { 0 }, worth = { 0 }, late = { 0 };
+
+	map(&worth, 4, 1, 200);
+	map(&late, 4, 1, 10);
+	map_files(&alike, 3, 10);
+	assert_int_equal(fm_maps_cost(NULL, &alike, MIB, now), 0);
+	map_files(&alike, 1, 10);
+	assert_true(fm_maps_cost(NULL, &alike, MIB, now) > 900);
+	assert_int_equal(fm_maps_cost(NULL, &alike, 3 * MIB, now), 0);
+	/* what is known of itself comes first, while it is */
+	assert_int_equal(fm_maps_cost(&worth, &alike, MIB, now), 0);
+	now += MINUTE * MS;
+	assert_int_equal(fm_maps_cost(&late, &alike, MIB, now), 0);
+	map_files(&alike, 4, 10);
+	assert_true(fm_maps_cost(&late, &alike, MIB, now) > 900);
+}
+
+static void files_that_stay_mapped_are_the_engines(void **state)
+{
+	struct fm_maps alike = { 0 };
+
+	map_files(&alike, 8, 200);
+	assert_int_equal(fm_maps_cost(NULL, &alike, MIB, now), 0);
+}
+
+/* On a busy machine all of it takes long. */
+static void what_is_read_through_once_is_the_kernels(void **state)
+{
+	struct fm_maps_use use = { .spent_ns = 40 * MS, .read = MIB };
+
+	for (int more = 0; more < 2; more++, use.read *= 2) {
+		struct fm_maps m = { 0 };
+
+		for (int i = 0; i < 4; i++) {
+			fm_maps_begin(&m, MIB, MS, now += MS);
+			fm_maps_end(&m, NULL, &use, now += 99 * MS);
+		}
+		assert_int_equal(fm_maps_cost(&m, NULL, MIB, now),
+				 more ? 0 : 409);
+	}
+}
+
+static void alike_are_files_of_a_device_and_length(void **state)
+{
+	struct fm_maps *a = fm_serve_alike(1, MIB, true);
+
+	assert_null(fm_serve_alike(1, MIB, false));
+	a->n = 1;
+	assert_ptr_equal(fm_serve_alike(1, MIB, false), a);
+	assert_ptr_equal(fm_serve_alike(1, 2 * MIB - 1, true), a);
+	assert_null(fm_serve_alike(1, 2 * MIB, false));
+	assert_null(fm_serve_alike(2, MIB, false));
 }
 
 static void what_is_long_ago_counts_less(void **state)
@@ -109,6 +178,10 @@ FM_UNIT(maps)
 		cmocka_unit_test(short_ones_are_the_kernels),
 		cmocka_unit_test(long_ones_are_not),
 		cmocka_unit_test(who_is_refused_pays_for_nothing),
+		cmocka_unit_test(files_alike_tell_of_a_new_one),
+		cmocka_unit_test(files_that_stay_mapped_are_the_engines),
+		cmocka_unit_test(what_is_read_through_once_is_the_kernels),
+		cmocka_unit_test(alike_are_files_of_a_device_and_length),
 		cmocka_unit_test(what_is_long_ago_counts_less),
 		cmocka_unit_test(half_of_a_thread),
 		cmocka_unit_test(each_file_has_its_entry),
