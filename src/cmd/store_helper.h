@@ -22,6 +22,9 @@ struct store_kind {
 	unsigned (*workers)(unsigned want);
 };
 
+/* Bytes that the program and we may use, before anything is opened. */
+extern uint64_t store_memory;
+
 extern const struct store_kind store_nbd, store_plugin, store_zstd;
 
 /* "64M": bytes, or KiB, MiB, GiB, TiB; n characters, not 0. */

@@ -28,6 +28,7 @@ static const struct store_kind *const kinds[] = { &store_nbd, &store_plugin,
 						&store_zstd };
 static const struct store_kind *kind;
 static struct fm_far *far;
+uint64_t store_memory;
 
 static void store_wake(_Atomic uint32_t *word, int n)
 {
@@ -146,6 +147,7 @@ int main(int argc, char **argv)
 		   FM_FAR_MEMORY, 0);
 	if (far == MAP_FAILED || far->magic != FM_FAR_MAGIC)
 		return 2;
+	store_memory = far->memory;
 	prctl(PR_SET_NAME, "fastmap-store");
 	err = store_open(argv[1]);
 	if (!err)

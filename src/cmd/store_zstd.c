@@ -21,7 +21,8 @@
 #include "store_frames.h"
 #include "store_helper.h"
 
-#define MEMORY (64ull << 20) /* bytes of frames, if nobody says */
+#define MEMORY (64ull << 20) /* bytes of frames, if nobody says, */
+#define PART 16 /* of all memory that there is at most */
 
 #define SKIPPABLE 0x184d2a5eu
 #define SEEKABLE 0x8f92eab1u
@@ -204,7 +205,8 @@ static bool parse_where(const char *where, char *path, size_t size,
 		return false;
 	memcpy(path, where, n);
 	path[n] = 0;
-	*ret_memory = MEMORY;
+	*ret_memory = store_memory / PART < MEMORY ? store_memory / PART :
+						     MEMORY;
 	return !query ||
 	       (!strncmp(query, "?memory=", 8) &&
 		store_bytes(query + 8, strlen(query + 8), ret_memory));

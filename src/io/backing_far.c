@@ -26,6 +26,7 @@
 #include "base/thread.h"
 #include "device.h"
 #include "engine.h"
+#include "policy.h"
 #include "ring_priv.h"
 #include "store.h"
 #include "tunables.h"
@@ -425,6 +426,7 @@ static int far_memory(struct far *f)
 	}
 	f->m = p;
 	f->m->magic = FM_FAR_MAGIC;
+	f->m->memory = fm_memory_limit();
 	return fd;
 }
 

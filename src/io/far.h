@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FM_FAR_MAGIC 0x32726166u /* bits: "far2" */
+#define FM_FAR_MAGIC 0x33726166u /* bits: "far3" */
 #define FM_FAR_SLOTS 16	         /* size: reads at once */
 #define FM_FAR_AHEAD 8 /* size: the last of them, for what is read ahead */
 #define FM_FAR_BYTES ((size_t)1 << 20) /* size: of a slot's data */
@@ -45,6 +45,7 @@ struct fm_far {
 	int32_t err;             /* errno, and why it failed */
 	char why[160];
 	int64_t size;
+	uint64_t memory;         /* bytes: the program's limit */
 	_Atomic uint32_t posted; /* futex: how many slots have been */
 	_Atomic uint32_t freed;  /* futex: how many slots have been */
 	_Atomic uint32_t pump;   /* somebody waits for a byte in the socket */

@@ -7,6 +7,8 @@
 #include "../../src/cmd/store_zstd.c"
 #include "fuzz.h"
 
+uint64_t store_memory = 64 << 20;
+
 #define ROOM 700
 #define FRAME_MOST (1 << 22) /* a sanitizer gives no more at once */
 
