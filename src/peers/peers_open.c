@@ -89,6 +89,7 @@ bool fm_open_unseen(const struct fm_file *f)
 /* ---- what word that goes out may cost ------------------------------------ */
 
 static _Atomic uint64_t shown_ns, shown_from;
+static _Atomic uint32_t in_vain; /* times that nobody has come */
 static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
 
 /* ns: then there may be enough time again */
@@ -98,6 +99,7 @@ static void affordable_again(void)
 {
 	atomic_store(&shown_ns, 0);
 	atomic_store(&shown_from, fm_now_ns());
+	atomic_store(&in_vain, 0);
 	atomic_store(&not_before, 0);
 }
 
@@ -411,16 +413,27 @@ void fm_open_word(void)
 
 /* ---- word goes out ----------------------------------------------------- */
 
+/* The more often word went out and nobody came, the less likely is it that
+ * somebody listens: by how many halvings. */
+static unsigned doubt(void)
+{
+	uint32_t n = atomic_load(&in_vain) / fm_tune.peers_in_vain;
+
+	return n ? (unsigned)fm_least(32 - (unsigned)__builtin_clz(n), 4) : 0;
+}
+
 static bool affordable(uint64_t pages)
 {
 	const uint64_t turn = fm_tune.resident_turn_ms * 1000000;
+	const uint64_t price = atomic_load(&page_ns) + fm_wb_again_ns();
 	uint64_t now = fm_now_ns(), from = 0, want, have;
 
 	if (atomic_compare_exchange_strong(&shown_from, &from, now))
 		from = now;
-	want = atomic_load(&shown_ns) + pages * atomic_load(&page_ns);
+	want = atomic_load(&shown_ns) + pages * price;
 	have = fm_tune.moment_ms * 1000000ull +
 	       (now > from ? (now - from) / fm_tune.peers_part : 0);
+	have >>= doubt();
 	if (want > have) /* less may be dirty by then */
 		atomic_store(&not_before,
 			     now + fm_least(turn, (want - have) *
@@ -433,7 +446,8 @@ static void charge(uint64_t took, uint64_t pages)
 	uint64_t usual = atomic_load(&page_ns);
 
 	took = fm_least(took, fm_tune.peers_dearer * usual * pages);
-	atomic_fetch_add(&shown_ns, took);
+	atomic_fetch_add(&shown_ns, took + pages * fm_wb_again_ns());
+	atomic_fetch_add(&in_vain, 1);
 	atomic_store(&page_ns, (usual * 3 + took / pages) / 4 + 1);
 }
 
@@ -449,7 +463,7 @@ static void write_before_ipc(struct fm_file *f, uint64_t pages)
 	}
 	if (!affordable(pages))
 		return;
-	fm_wb_file(f);
+	fm_wb_ahead(f, true);
 	charge(fm_now_ns() - from, pages);
 }
 

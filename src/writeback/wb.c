@@ -46,7 +46,8 @@ struct wb {
 	struct fm_io *queued[BATCH]; /* not yet with the kernel */
 	unsigned nqueued;
 	int err;
-	bool wait, background, yields, sheds;
+	enum fm_wb_way way;
+	bool wait, yields, sheds;
 	unsigned pages;
 };
 
@@ -73,7 +74,7 @@ static FM_FAULT void discard_beyond(struct fm_file *f, uint64_t fp,
 static FM_FAULT void note_cleaned(const struct wb *w, _Atomic uint8_t *p,
 				  bool again)
 {
-	if (!w->yields)
+	if (!(w->way & FM_WB_AHEAD) || w->sheds)
 		return;
 	fm_wb_cleaned(1);
 	if (again)
@@ -505,7 +506,7 @@ static FM_FAULT void see_need(struct wb *w, struct fm_file *f)
 	bool urgent = fm_wb_urgent();
 
 	w->sheds = !w->wait && (urgent || wb_is_over());
-	w->yields = w->background && !w->sheds;
+	w->yields = (w->way & FM_WB_YIELD) && !w->sheds;
 	if (w->sheds && urgent && !atomic_load(&f->wb->sheds))
 		atomic_store(&f->wb->sheds, true);
 }
@@ -634,9 +635,9 @@ static FM_FAULT int take_runs(struct wb *w, bool many)
 
 static FM_FAULT uint64_t most_flying(enum fm_wb_way way, unsigned most)
 {
-	return most <= FM_WB_FEW       ? FM_SPAN :
-	       way == FM_WB_BACKGROUND ? fm_tune.wb_ahead :
-					 UINT64_MAX;
+	return most <= FM_WB_FEW ? FM_SPAN :
+	       way & FM_WB_YIELD ? fm_tune.wb_ahead :
+				   UINT64_MAX;
 }
 
 FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
@@ -644,7 +645,8 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 			   unsigned *ret_pages)
 {
 	struct wb w;
-	int d = take_runs(&w, way == FM_WB_WAIT && fm_dirty_count(f) > RUNS);
+	int d = take_runs(&w,
+			  (way & FM_WB_WAIT) && fm_dirty_count(f) > RUNS);
 
 	w.inflight = 0;
 	w.flying = 0;
@@ -652,8 +654,8 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	w.nqueued = 0;
 	w.err = 0;
 	w.pages = 0;
-	w.wait = way == FM_WB_WAIT;
-	w.background = way == FM_WB_BACKGROUND;
+	w.way = way;
+	w.wait = way & FM_WB_WAIT;
 	see_need(&w, f);
 	w.ring = fm_ring_get();
 	write_range(&w, f, first, end, most);
@@ -665,9 +667,9 @@ FM_FAULT int fm_wb_some_of(struct fm_file *f, uint64_t first, uint64_t end,
 	return w.err;
 }
 
-int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
+static int write_all(struct fm_file *f, uint64_t first, uint64_t end,
+		     enum fm_wb_way way)
 {
-	enum fm_wb_way way = wait ? FM_WB_WAIT : FM_WB_TRY;
 	uint64_t old;
 	int err = -EFAULT;
 
@@ -682,13 +684,29 @@ int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
 	return err;
 }
 
-int fm_wb_file(struct fm_file *f)
+int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait)
 {
-	int err = fm_wb_range(f, 0, FM_MAX_FILE_PAGES, true);
+	return write_all(f, first, end, wait ? FM_WB_WAIT : FM_WB_TRY);
+}
+
+static int wb_write_file(struct fm_file *f, enum fm_wb_way way)
+{
+	int err = write_all(f, 0, FM_MAX_FILE_PAGES, way);
 
 	if (!err && fm_dirty_count(f) == 0)
 		atomic_store(&f->wb->dirty_since_ms, 0);
 	return err;
+}
+
+int fm_wb_file(struct fm_file *f)
+{
+	return wb_write_file(f, FM_WB_WAIT);
+}
+
+int fm_wb_ahead(struct fm_file *f, bool wait)
+{
+	fm_wb_conclude();
+	return wb_write_file(f, FM_WB_AHEAD | (wait ? FM_WB_WAIT : FM_WB_TRY));
 }
 
 /*

@@ -30,6 +30,12 @@ int fm_wb_range(struct fm_file *f, uint64_t first, uint64_t end, bool wait);
 int fm_wb_locked_page(struct fm_file *f, uint64_t fp, bool force);
 /* [any] fm_wb_range of all pages, waiting. */
 int fm_wb_file(struct fm_file *f);
+/* [any] The same, ahead of need: whether that was of use is measured. `wait`:
+ * as in fm_wb_range. */
+int fm_wb_ahead(struct fm_file *f, bool wait);
+/* [any] What a page costs later that is written ahead of need: ns of its next
+ * store, times the share of such pages that are stored to again. */
+uint64_t fm_wb_again_ns(void);
 /* [any] From now on f is written through the page cache, and no direct write is
  * in flight when this returns. */
 void fm_file_mixed(struct fm_file *f);

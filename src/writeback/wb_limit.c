@@ -22,7 +22,9 @@
 static _Atomic uint64_t raised;  /* pages; 0: what the policy says */
 static _Atomic uint64_t allowed; /* by memory */
 static _Atomic uint64_t cleaned, again; /* since the last conclusion */
+static _Atomic uint64_t again_ns;       /* of a page, as of then */
 static _Atomic bool tight, urgent;
+static _Atomic bool concludes; /* somebody */
 struct fm_event fm_wb_kicked;
 
 FM_FAULT void fm_wb_kick(void)
@@ -38,6 +40,11 @@ FM_FAULT void fm_wb_cleaned(uint64_t pages)
 FM_FAULT void fm_wb_again(uint64_t pages)
 {
 	fm_count(&again, pages);
+}
+
+uint64_t fm_wb_again_ns(void)
+{
+	return atomic_load(&again_ns);
 }
 
 FM_FAULT void fm_wb_tight(void)
@@ -91,7 +98,7 @@ static void fall(uint64_t *since, uint64_t now_ms)
 
 /* Stores come back late: that most of what was written is stored to again is
  * true as soon as it is seen, that it is not, only later. */
-void fm_wb_conclude(void)
+static void conclude(void)
 {
 	static uint64_t since, tight_since;
 	uint64_t n = atomic_load(&cleaned), back = atomic_load(&again);
@@ -108,16 +115,27 @@ void fm_wb_conclude(void)
 	else if (back < n / 4)
 		fall(&since, now);
 	since = now;
+	atomic_store(&again_ns, fm_least(back, n) * fm_tune.wb_fault_ns / n);
 	atomic_store(&cleaned, 0);
 	atomic_store(&again, 0);
 }
 
+void fm_wb_conclude(void)
+{
+	if (atomic_exchange(&concludes, true))
+		return;
+	conclude();
+	atomic_store(&concludes, false);
+}
+
 void fm_wb_most_reset(void)
 {
+	atomic_store(&concludes, false);
 	atomic_store(&raised, 0);
 	atomic_store(&allowed, 0);
 	atomic_store(&cleaned, 0);
 	atomic_store(&again, 0);
+	atomic_store(&again_ns, 0);
 	atomic_store(&tight, false);
 	atomic_store(&urgent, false);
 }

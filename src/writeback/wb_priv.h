@@ -31,10 +31,12 @@ void fm_span_take(struct fm_span *s, struct fm_map *m, uint64_t i,
 		  uint64_t max);
 bool fm_span_has(const struct fm_span *s, uint64_t k);
 
-enum fm_wb_way {
-	FM_WB_TRY,        /* passes over pages that are locked */
-	FM_WB_BACKGROUND, /* the same, and lets others run */
-	FM_WB_WAIT,       /* for every page */
+enum fm_wb_way {       /* bits: */
+	FM_WB_TRY = 0,   /* passes over pages that are locked */
+	FM_WB_WAIT = 1,  /* for every page */
+	FM_WB_AHEAD = 2, /* of need: was that of use? */
+	FM_WB_YIELD = 4, /* lets others run */
+	FM_WB_BACKGROUND = FM_WB_AHEAD | FM_WB_YIELD,
 };
 
 /* When write-back of any file failed last; 0: never. */

@@ -224,7 +224,7 @@ static void wb_thread_every_second(void)
 		if (since && f->policy->wb_interval_ms &&
 		    now - since >= f->policy->wb_interval_ms) {
 			atomic_store(&f->wb->dirty_since_ms, 0);
-			fm_wb_range(f, 0, FM_MAX_FILE_PAGES, false);
+			fm_wb_ahead(f, false);
 			if (fm_dirty_count(f))
 				atomic_store(&f->wb->dirty_since_ms, now);
 		}
