@@ -74,16 +74,25 @@ void fm_change_serial(struct fm_change *c)
 	c->serial = true;
 }
 
-int fm_change_lock(struct fm_change *c, off_t off, off_t len)
+static int has_locked(struct fm_change *c, int err)
 {
-	int r = fm_range_lock(c->file, off < 0 ? 0 : off, len, &c->range);
-
-	if (r < 0) {
-		errno = -r;
+	if (err < 0) {
+		errno = -err;
 		return -1;
 	}
 	c->held = true;
 	return 0;
+}
+
+int fm_change_lock(struct fm_change *c, off_t off, off_t len)
+{
+	return has_locked(c, fm_range_lock(c->file, off < 0 ? 0 : off, len,
+					   &c->range));
+}
+
+int fm_change_lock_cut(struct fm_change *c, off_t off)
+{
+	return has_locked(c, fm_range_lock_cut(c->file, off, &c->range));
 }
 
 void fm_change_end(struct fm_change *c, bool changed, bool discard)

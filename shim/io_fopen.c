@@ -24,7 +24,7 @@ static bool hold_all(struct fm_change *c, const char *path, int *ret)
 	if (!fm_change_path(c, AT_FDCWD, path))
 		return false;
 	fm_change_serial(c);
-	*ret = fm_change_lock(c, 0, 0);
+	*ret = fm_change_lock_cut(c, 0);
 	return true;
 }
 

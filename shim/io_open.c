@@ -47,7 +47,7 @@ FM_SLOW int open_slow(bool raw, bool at, int dirfd, const char *path, int flags,
 		return (int)fm_ipc_after(
 			call_open(raw, at, dirfd, path, flags, mode));
 	fm_change_serial(&c);
-	r = fm_change_lock(&c, 0, 0);
+	r = fm_change_lock_cut(&c, 0);
 	if (r == 0)
 		r = call_open(raw, at, dirfd, path, flags, mode);
 	fm_change_end(&c, r >= 0, true);
@@ -170,7 +170,7 @@ long fm_openat2(int dirfd, const char *path, const void *how, size_t size)
 		fm_ipc_before();
 	if (change_how(&c, dirfd, path, &h)) {
 		fm_change_serial(&c);
-		r = fm_change_lock(&c, 0, 0);
+		r = fm_change_lock_cut(&c, 0);
 		if (r == 0)
 			r = fm_result(fm_sys4(SYS_openat2, dirfd, path, how,
 					      size));

@@ -33,7 +33,8 @@ static int lock_tail(struct fm_change *c, off_t len, bool *ret_shrinks)
 	fm_change_serial(c);
 	old = fm_file_size(c->file); /* not before another thread's change */
 	*ret_shrinks = len < old;
-	return fm_change_lock(c, len < old ? len : old, 0);
+	return *ret_shrinks ? fm_change_lock_cut(c, len) :
+			      fm_change_lock(c, old, 0);
 }
 
 static int truncate_held(bool raw, struct fm_change *c, int fd, off_t len)

@@ -501,6 +501,8 @@ extern _Atomic bool fm_errseq_some;
  * wholly beyond go, too; that of a page which is cut stays, as with the kernel.
  * Between the two calls the thread must not fault on managed pages of the
  * range, except on those that it has pinned before. Not recursive.
+ * fm_range_lock_cut: what lies wholly behind `off` is about to be cut off, so
+ * it is not written before.
  */
 struct fm_range {
 	struct fm_file *file;
@@ -509,10 +511,13 @@ struct fm_range {
 	uint64_t mask;         /* signals stay blocked between the calls */
 	/* a long range also keeps mmap out, file/truncate_barrier.h */
 	bool space;
+	bool cut;
 	bool cached;           /* the change went through the page cache */
 };
 int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		  struct fm_range *ret_range);
+int fm_range_lock_cut(struct fm_file *f, off_t off,
+		      struct fm_range *ret_range);
 void fm_range_unlock(struct fm_range *r, bool changed, bool discard);
 
 /* [any] The size of the file may have changed (truncate, fallocate, append). */

@@ -92,12 +92,20 @@ static void unlock_pages(const struct fm_range *r)
 		fm_barrier_open(r->file);
 }
 
+/* Where what is to be clean ends. */
+static uint64_t stays_until(const struct fm_range *r, uint64_t stop)
+{
+	return r->cut ? fm_least(r->whole, stop) : stop;
+}
+
 /* Everything locked; is anything dirty? Then it was stored to between the
  * flush and the lock. */
 static bool locked_and_clean(struct fm_range *r, uint64_t stop)
 {
+	const uint64_t end = stays_until(r, stop);
+
 	fileio_lock_pages(r, stop);
-	if (fm_dirty_next(r->file, r->first, stop) >= stop)
+	if (fm_dirty_next(r->file, r->first, end) >= end)
 		return true;
 	unlock_pages(r);
 	return false;
@@ -126,13 +134,14 @@ static int lock_clean(struct fm_range *r, uint64_t stop)
 	int err;
 
 	for (int tries = 0; tries < 3; tries++) {
-		fm_wb_range(r->file, r->first, stop, true);
+		fm_wb_range(r->file, r->first, stays_until(r, stop), true);
 		if (locked_and_clean(r, stop))
 			return 0;
 	}
 	for (;;) {
 		fileio_lock_pages(r, stop);
-		err = clean_locked(r->file, r->first, stop, last);
+		err = clean_locked(r->file, r->first, stays_until(r, stop),
+				   last);
 		if (err != -EBUSY || last)
 			return err;
 		unlock_pages(r);
@@ -225,8 +234,8 @@ static void from_the_end(struct fm_file *f, off_t *off, off_t *len)
 /* While the file is demoted our copies are still seen, but not known any more:
  * a change now would leave them as they were. Who finds the file not frozen
  * under the page locks is waited for by those who freeze it. */
-int fm_range_lock(struct fm_file *f, off_t off, off_t len,
-		  struct fm_range *r)
+static int fileio_lock(struct fm_file *f, off_t off, off_t len,
+		       struct fm_range *r)
 {
 	int err;
 
@@ -238,6 +247,19 @@ int fm_range_lock(struct fm_file *f, off_t off, off_t len,
 		fm_range_unlock(r, false, false);
 		fm_wait_frozen(f);
 	}
+}
+
+int fm_range_lock(struct fm_file *f, off_t off, off_t len,
+		  struct fm_range *r)
+{
+	r->cut = false;
+	return fileio_lock(f, off, len, r);
+}
+
+int fm_range_lock_cut(struct fm_file *f, off_t off, struct fm_range *r)
+{
+	r->cut = true;
+	return fileio_lock(f, off, 0, r);
 }
 
 /* ---- dropping what the change made stale ------------------------------- */
@@ -508,7 +530,7 @@ static bool fileio_renew(const struct fm_range *r, bool discard,
 static bool renew_again(const struct fm_range *r, bool discard)
 {
 	const uint64_t pages = r->space ? 0 : r->stop - r->first;
-	struct fm_range now;
+	struct fm_range now = { .cut = false };
 	unsigned e, copies = 0;
 	bool ok;
 
