@@ -28,5 +28,6 @@ FM_UPCALL(int, fault_unservable, struct fm_file *f, uintptr_t addr,
 #include "freeze.h"
 #include "latency.h"
 #include "map_edit.h"
+#include "nearby.h"
 
 #endif

@@ -3,14 +3,9 @@
  * fault_around.c - how many pages one demand read brings.
  *
  * At least the policy's block. Beyond that, unless the program said
- * MADV_RANDOM: while the cache has room a few neighbours cost the device next
- * to nothing, and programs that start cold come back for them; more where
- * much of the surrounding has been asked for already. When the cache is full
- * a neighbour costs the eviction of something that was asked for, so then the
- * page comes alone. Unless that something belongs to a scan: when a scan has
- * driven out a working set, most faults want what was evicted not long ago, and
- * its neighbours will be wanted, too. Or unless it is measured that so many
- * neighbours of misses are missed soon after that they pay (nearby.h).
+ * MADV_RANDOM, as many neighbours as are worth what they cost, by what was
+ * counted of the file and measured of its device, or is assumed until then
+ * (nearby.h).
  *
  * And all of the neighbours when the faults, wherever they are, fall into few
  * enough pieces of 2 MiB that the cache could hold all of these.
@@ -41,19 +36,16 @@
 #define TRIED 64      /* size: pieces, by their hash */
 #define LARGE (FM_BOUNCE >> FM_PAGE_SHIFT)
 
-/* Pages of the aligned group of per pages that page i is in: those present,
- * and if so wanted those evicted not long ago. */
-static FM_FAULT uint64_t known(struct fm_map *m, uint64_t i, uint64_t per,
-			       bool ghosts)
+/* Pages of the piece that page i is in which are present. */
+static FM_FAULT uint64_t known(struct fm_map *m, uint64_t i)
 {
-	uint64_t at = (m->pgoff + i) % per, n = 0;
-	uint64_t first = at > i ? 0 : i - at, last = i - at + per;
+	uint64_t at = (m->pgoff + i) % FM_HUGE_PAGES, n = 0;
+	uint64_t first = at > i ? 0 : i - at, last = i - at + FM_HUGE_PAGES;
 
 	if (last > fm_map_pages(m))
 		last = fm_map_pages(m);
 	for (uint64_t k = first; k < last; k++)
-		n += (fm_mode(m, k) & PM_PRESENT) ||
-		     (ghosts && fm_ghost_has(m->file, m->pgoff + k));
+		n += (fm_mode(m, k) & PM_PRESENT) != 0;
 	return n;
 }
 
@@ -61,54 +53,6 @@ static FM_FAULT uint64_t known(struct fm_map *m, uint64_t i, uint64_t per,
 static FM_FAULT uint64_t holds(void)
 {
 	return fm_cache_limit() / 8 * 7;
-}
-
-static FM_FAULT bool fault_around_has_room(void)
-{
-	return fm_cache_resident() < (int64_t)holds();
-}
-
-/* Was a scan to blame for what has been evicted lately? For as long as a cache
- * turns over once, after an eighth of it came by readahead rather than by
- * faults of a full cache. */
-static struct {
-	_Atomic uint64_t faults;
-	_Atomic uint64_t streamed; /* fm_chunk_streamed() of the last look */
-	_Atomic uint64_t evicted; /* how many had been then, plus one, or 0 */
-} scan;
-
-static FM_FAULT bool scan_passed(void)
-{
-	uint64_t now = fm_ghost_evicted(), then;
-	uint64_t faults = atomic_fetch_add_explicit(&scan.faults, 1,
-						    memory_order_relaxed);
-	uint64_t all = fm_chunk_streamed();
-	uint64_t streamed = all - atomic_load_explicit(&scan.streamed,
-						       memory_order_relaxed);
-
-	if (streamed + faults >= fm_cache_limit() / 8) {
-		if (streamed >= faults)
-			atomic_store(&scan.evicted, now + 1);
-		atomic_store(&scan.streamed, all);
-		atomic_store(&scan.faults, 0);
-	}
-	then = atomic_load_explicit(&scan.evicted, memory_order_relaxed);
-	return then && now + 1 - then < fm_cache_limit();
-}
-
-/* Do most of the faults want what was evicted not long ago, too? A running
- * mean, of 256, over about the last 16 faults of full caches. */
-static _Atomic uint32_t share_back;
-
-static FM_FAULT bool fault_around_comes_back(struct fm_map *m, uint64_t i)
-{
-	bool back = fm_ghost_has(m->file, m->pgoff + i);
-	uint32_t share = atomic_load_explicit(&share_back,
-					      memory_order_relaxed);
-
-	share += (back ? 16 : 0) - share / 16;
-	atomic_store_explicit(&share_back, share, memory_order_relaxed);
-	return scan_passed() && back && share > 128;
 }
 
 /* Pieces of 2 MiB that faults fell into: of a window of faults, or of the
@@ -192,18 +136,8 @@ static FM_FAULT uint64_t as_many_again(struct fm_map *m, uint64_t i)
 	uint64_t want = fm_device_even(m->file), n = fm_tune.fault_around_group;
 
 	if (want < LARGE)
-		want += known(m, i, FM_HUGE_PAGES, false);
+		want += known(m, i);
 	while (n < want && n < LARGE)
-		n *= 2;
-	return n;
-}
-
-/* Neighbours that the device reads in next to no more time. */
-static FM_FAULT uint64_t few(const struct fm_file *f)
-{
-	uint64_t even = fm_device_even_now(f), n = 1;
-
-	while (n * 2 * fm_tune.fault_around_cheap <= even && n < LARGE)
 		n *= 2;
 	return n;
 }
@@ -226,26 +160,8 @@ static FM_FAULT bool comes_whole(const struct fm_map *m)
 	       m->file->policy->map_ahead;
 }
 
-static FM_FAULT uint64_t dense_guess(struct fm_map *m, uint64_t i, bool room)
-{
-	const bool back = !room && fault_around_comes_back(m, i);
-	uint64_t n;
-
-	if (!room && !back)
-		return 1;
-	n = known(m, i, fm_tune.fault_around_group, back);
-	if (n < fm_tune.fault_around_group / (room ? 4 : 2))
-		return room ? few(m->file) : 1;
-	return known(m, i, LARGE, back) >= LARGE / 2 ?
-		       LARGE :
-		       fm_tune.fault_around_group;
-}
-
 static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 {
-	uint64_t guess, near;
-	bool room;
-
 	if (atomic_load(&m->advice) == MADV_RANDOM ||
 	    !m->file->policy->map_ahead)
 		return 1;
@@ -254,12 +170,7 @@ static FM_FAULT uint64_t dense_pages(struct fm_map *m, uint64_t i)
 		return LARGE;
 	if (comes_whole(m))
 		return as_many_again(m, i);
-	if (fm_nearby_measured(m->file, m->pgoff + i))
-		return 1;
-	room = fault_around_has_room();
-	guess = dense_guess(m, i, room);
-	near = fm_nearby_pages(m->file, !room);
-	return near > guess ? near : guess;
+	return fm_nearby_pages(m->file, m->pgoff + i);
 }
 
 static FM_FAULT uint64_t block_pages(struct fm_map *m, uint64_t i)
@@ -365,7 +276,7 @@ static FM_FAULT void fault_around_bring(struct fm_map *m, uint64_t i,
 static FM_FAULT bool rest_is_worth(struct fm_map *m, uint64_t i, uint64_t more)
 {
 	return comes_whole(m) && !fm_map_is_window(m) &&
-	       known(m, i, FM_HUGE_PAGES, false) + more +
+	       known(m, i) + more +
 			       fm_device_even(m->file) >=
 		       FM_HUGE_PAGES / 2;
 }

@@ -4,112 +4,183 @@
 #include "base/file_part.h"
 #include "cache/cache.h"
 #include "io/io.h"
+#include "readahead/readahead.h"
 #include "tunables.h"
 
 FM_FILE_PART(nearby)
 
-#define REGION 64 /* size: pages, a bit each */
+#define REGION 64 /* size: pages */
 #define SEEN 1024 /* size: regions, by their hash */
+#define PARTS 4096 /* unit: of the cache, in which time is counted here */
 
-/* Words of two fields that may be of two regions, where threads meet: the
- * counts are an estimate. */
+/* When each page was missed, 0: it was not. Where threads meet, or two regions,
+ * that is wrong: the counts are an estimate. */
 static struct {
-	_Atomic uint64_t tag; /* of the region, and when the last one came */
-	_Atomic uint64_t missed;
+	_Atomic uint32_t tag; /* which one it is */
+	_Atomic uint16_t at[REGION];
 } region[SEEN];
 
-static _Atomic uint32_t nearby_reads; /* the time that this goes by */
+/* Pages that demand reads have brought: the time that this goes by. */
+static _Atomic uint32_t brought;
 
-static FM_FAULT uint32_t nearby_size(unsigned k)
+/* ---- what is missed again ----------------------------------------------- */
+
+static struct {
+	_Atomic uint64_t from; /* pages that had come at the last look */
+	_Atomic uint32_t missed; /* again, since then */
+	_Atomic uint32_t part; /* of FM_MISS_ALL, of late */
+} back;
+
+static FM_FAULT void nearby_look_back(uint64_t came)
 {
-	return 4u << (2 * k);
+	const uint64_t all = came + fm_chunk_streamed();
+	uint64_t from = atomic_load(&back.from);
+	const uint64_t turn = fm_cache_limit() / 16 + fm_tune.sample_enough;
+	uint32_t part;
+
+	if (all - from < turn ||
+	    !atomic_compare_exchange_strong(&back.from, &from, all))
+		return;
+	part = (uint32_t)fm_least((uint64_t)atomic_exchange(&back.missed, 0) *
+					  FM_MISS_ALL / (all - from),
+				  FM_MISS_ALL);
+	atomic_store(&back.part, (atomic_load(&back.part) + part) / 2);
 }
 
-static FM_FAULT uint64_t group_bits(uint64_t fp, unsigned k)
+/* Returns the time. */
+static FM_FAULT uint32_t nearby_brings(uint64_t n)
 {
-	const unsigned n = nearby_size(k);
-	const uint64_t bits = n < 64 ? (1ull << n) - 1 : ~0ull;
+	const uint32_t now = atomic_fetch_add_explicit(&brought, (uint32_t)n,
+						       memory_order_relaxed);
 
-	return bits << (fp % REGION & ~(uint64_t)(n - 1));
+	nearby_look_back(now);
+	return now;
+}
+
+/* ---- what is saved ------------------------------------------------------ */
+
+FM_FAULT void fm_nearby_counts(const struct fm_file *f,
+			       struct fm_miss_counts *ret)
+{
+	const struct fm_file_nearby *y = f->nearby;
+
+	ret->seen = atomic_load_explicit(&y->seen, memory_order_relaxed);
+	ret->back = atomic_load_explicit(&back.part, memory_order_relaxed);
+	for (unsigned k = 0; k < FM_MISS_SIZES; k++)
+		ret->saved[k] = atomic_load_explicit(&y->saved[k],
+						     memory_order_relaxed);
+}
+
+static FM_FAULT uint32_t nearby_group(const struct fm_file *f)
+{
+	return atomic_load_explicit(&f->nearby->group, memory_order_relaxed);
 }
 
 /* What is new counts for as much as all that was before. */
 static FM_FAULT void nearby_age(struct fm_file_nearby *y)
 {
 	atomic_store(&y->seen, atomic_load(&y->seen) / 2);
-	atomic_store(&y->back, atomic_load(&y->back) / 2);
-	for (unsigned k = 0; k < FM_NEARBY_SIZES; k++)
+	for (unsigned k = 0; k < FM_MISS_SIZES; k++)
 		atomic_store(&y->saved[k], atomic_load(&y->saved[k]) / 2);
 }
 
-/* Had groups of n come, half the cache would have been brought since? */
-static FM_FAULT bool nearby_kept(uint32_t reads, unsigned k)
+/* The groups that come have brought so many pages: would those of n, for the
+ * misses that they leave, have brought less than half the cache? */
+static FM_FAULT bool nearby_kept(const struct fm_miss_counts *c, uint64_t pages,
+				 uint32_t group, uint32_t n)
 {
-	return (uint64_t)reads * nearby_size(k) < fm_cache_limit() / 2;
+	return pages * fm_miss_left(c, n) * n <
+	       fm_cache_limit() / 2 * fm_miss_left(c, group) * group;
 }
 
-static FM_FAULT void nearby_miss(struct fm_file *f, uint64_t fp, uint64_t hash,
-				 uint32_t now)
+static FM_FAULT uint32_t nearby_unit(void)
 {
-	const uint64_t tag = hash >> 32 << 32;
-	const unsigned at = (hash >> 4) % SEEN;
-	const uint64_t was = atomic_exchange(&region[at].tag, tag | now);
-	const uint32_t since = now - (uint32_t)was;
-	uint64_t missed = 0;
+	return (uint32_t)(fm_cache_limit() / PARTS) + 1;
+}
 
-	if (was >> 32 == tag >> 32 && nearby_kept(since, 0))
-		missed = atomic_load(&region[at].missed);
-	for (unsigned k = 0; k < FM_NEARBY_SIZES; k++)
-		if ((missed & group_bits(fp, k)) && nearby_kept(since, k))
+/* Since another page of each group that page fp is in was missed. */
+static FM_FAULT void nearby_ages(const _Atomic uint16_t *at, uint64_t fp,
+				 uint16_t now, uint16_t *ret)
+{
+	const uint32_t own = fp % REGION;
+	uint16_t least = UINT16_MAX;
+
+	for (unsigned k = 0; k < FM_MISS_SIZES; k++) {
+		const uint32_t n = fm_miss_size(k), first = own & ~(n - 1);
+
+		for (uint32_t i = first; i < first + n; i++) {
+			const uint16_t was = i == own ? 0 : atomic_load(&at[i]);
+
+			if (was && (uint16_t)(now - was) < least)
+				least = (uint16_t)(now - was);
+		}
+		ret[k] = least;
+	}
+}
+
+static FM_FAULT void nearby_saves(struct fm_file *f, const uint16_t *age)
+{
+	const uint32_t group = nearby_group(f);
+	struct fm_miss_counts c;
+
+	fm_nearby_counts(f, &c);
+	for (unsigned k = 0; k < FM_MISS_SIZES; k++)
+		if (age[k] < UINT16_MAX &&
+		    nearby_kept(&c, (uint64_t)age[k] * nearby_unit(),
+				group ? group : 1, fm_miss_size(k)))
 			atomic_fetch_add(&f->nearby->saved[k], 1);
-	atomic_store(&region[at].missed, missed | 1ull << fp % REGION);
-	if (fm_ghost_has(f, fp))
-		atomic_fetch_add(&f->nearby->back, 1);
+}
+
+static FM_FAULT void nearby_miss(struct fm_file *f, uint64_t fp, uint64_t hash)
+{
+	const uint16_t now = (uint16_t)(nearby_brings(1) / nearby_unit()) | 1;
+	const uint32_t tag = (uint32_t)(hash >> 32);
+	uint16_t age[FM_MISS_SIZES];
+	_Atomic uint16_t *at = region[(hash >> 4) % SEEN].at;
+
+	if (atomic_exchange(&region[(hash >> 4) % SEEN].tag, tag) != tag)
+		for (unsigned i = 0; i < REGION; i++)
+			atomic_store(&at[i], 0);
+	nearby_ages(at, fp, now, age);
+	atomic_store(&at[fp % REGION], now);
+	nearby_saves(f, age);
 	if (atomic_fetch_add(&f->nearby->seen, 1) >= 8 * fm_tune.sample_enough)
 		nearby_age(f->nearby);
 }
 
-/* Of all that was missed in the regions, in pages. */
-static FM_FAULT uint64_t nearby_cost(const struct fm_file_nearby *y,
-				     uint64_t seen, uint64_t fixed, unsigned k,
-				     bool full)
+/* Half of all until enough is known. Then so few that what comes alone there
+ * costs an eighth of all, at most; others each time that the cache has been
+ * brought twice. */
+static FM_FAULT bool is_measured(const struct fm_file *f, uint64_t hash)
 {
-	const uint64_t saved = fm_least(atomic_load(&y->saved[k]), seen);
-	const uint64_t leaves = full ? atomic_load(&y->back) : 0;
+	const uint32_t turn = atomic_load_explicit(&brought,
+						   memory_order_relaxed) /
+			      (2 * fm_cache_limit() + 1);
+	const bool enough = atomic_load_explicit(&f->nearby->seen,
+						 memory_order_relaxed) >=
+			    fm_tune.sample_enough;
+	const uint32_t group = nearby_group(f);
+	const uint32_t one_in = !enough ? 2 : group > 2 ? 8 * group : 16;
 
-	return (seen - saved) * (fixed + nearby_size(k)) +
-	       leaves * (fixed + 1);
+	return (hash >> 32 ^ turn * 0x9e3779b1u) % one_in == 0;
 }
 
-FM_FAULT uint32_t fm_nearby_pages(const struct fm_file *f, bool full)
-{
-	const struct fm_file_nearby *y = f->nearby;
-	const uint64_t seen = atomic_load(&y->seen);
-	const uint64_t fixed = fm_device_even_now(f);
-	uint64_t least = seen * (fixed + 1) / 4 * 3;
-	uint32_t n = 1;
-
-	if (seen < fm_tune.sample_enough || !fixed)
-		return 1;
-	for (unsigned k = 0; k < FM_NEARBY_SIZES; k++) {
-		const uint64_t cost = nearby_cost(y, seen, fixed, k, full);
-
-		if (cost < least) {
-			least = cost;
-			n = nearby_size(k);
-		}
-	}
-	return n;
-}
-
-FM_FAULT bool fm_nearby_measured(struct fm_file *f, uint64_t fp)
+FM_FAULT uint32_t fm_nearby_pages(struct fm_file *f, uint64_t fp)
 {
 	const uint64_t hash = fm_ghost_hash(f, fp / REGION + 1);
-	const uint32_t now = atomic_fetch_add_explicit(&nearby_reads, 1,
-						       memory_order_relaxed);
+	struct fm_miss_counts c;
+	uint32_t n;
 
-	if (hash >> 60) /* but for one of 16 */
-		return false;
-	nearby_miss(f, fp, hash, now);
-	return true;
+	if (fm_ghost_has(f, fp))
+		atomic_fetch_add_explicit(&back.missed, 1,
+					  memory_order_relaxed);
+	if (is_measured(f, hash)) {
+		nearby_miss(f, fp, hash);
+		return 1;
+	}
+	fm_nearby_counts(f, &c);
+	n = fm_miss_group(&c, fm_device_even_now(f));
+	atomic_store_explicit(&f->nearby->group, n, memory_order_relaxed);
+	nearby_brings(n);
+	return n;
 }

@@ -6,31 +6,32 @@
  * What is there already is not seen to be used, so it is measured where it is
  * not there: in one of 16 regions of 256 KiB pages come one at a time, and each
  * that is missed soon after another of its group would not have been, had the
- * group come along. So both answers are known, whichever is in use (Qureshi et
- * al., ISCA'07, section 5, duel sets of a cache likewise).
+ * group come along. So all answers are known, whichever is in use (Qureshi et
+ * al., ISCA'07, section 5, duel sets of a cache likewise). Soon is before
+ * groups of that size, for the misses that they leave, would have filled half
+ * the cache.
  *
- * A miss costs a read's fixed part, in pages of the device's rate, and its
- * pages. What leaves for n pages costs no more than all that comes back: it is
- * most of what is in the cache for a first time, no matter how fast.
+ * What it costs is counted over all files: which part of the pages that come is
+ * missed again, after it has left. So what comes along drives out as much of
+ * value as a page of a cache has on the average: nothing while there is room,
+ * and little where a scan has been there. serve/miss.h weighs it.
  */
 #ifndef FM_NEARBY_H
 #define FM_NEARBY_H
 
 #include "base/types.h"
-
-#define FM_NEARBY_SIZES 3 /* size: 4, 16 and 64 pages */
+#include "serve/serve.h"
 
 struct fm_file_nearby {
 	_Atomic uint32_t seen; /* misses in the regions that are measured */
-	_Atomic uint32_t back; /* of these: evicted not long ago */
-	_Atomic uint32_t saved[FM_NEARBY_SIZES]; /* had the group come along */
+	_Atomic uint32_t saved[FM_MISS_SIZES]; /* had the group come along */
+	_Atomic uint32_t group; /* that comes elsewhere, 0: none yet */
 };
 
-/* [fault] A demand read of page fp of f begins. True: in a region that is
- * measured; the page comes alone. */
-bool fm_nearby_measured(struct fm_file *f, uint64_t fp);
-/* [fault] As many pages as the others' groups should have; 1 where that is not
- * known. `full`: what comes along makes others leave. */
-uint32_t fm_nearby_pages(const struct fm_file *f, bool full);
+/* [fault] A demand read of page fp of f begins: as many pages of its group as
+ * are to come, it among them. */
+uint32_t fm_nearby_pages(struct fm_file *f, uint64_t fp);
+/* [any] What has been counted of f. */
+void fm_nearby_counts(const struct fm_file *f, struct fm_miss_counts *ret);
 
 #endif

@@ -14,6 +14,7 @@
 #include "map/map.h"
 #include "nonresident.h"
 #include "policy.h"
+#include "readahead/readahead.h"
 #include "serve/serve.h"
 #include "tunables.h"
 #include "vm/vm.h"
@@ -22,6 +23,7 @@ static struct fm_trial trial;
 static struct fm_totals last;
 static _Atomic bool lost, busy;
 static _Atomic uint64_t begun, kept;
+static struct fm_miss miss; /* of what was waited for most with the engine */
 static uint64_t waited_ns; /* for the engine, in a row of seconds */
 static _Atomic uint32_t in_engine, in_kernel; /* lost time, when compared */
 
@@ -47,6 +49,7 @@ struct look {
 	uint64_t engines; /* bytes in its mappings */
 	uint64_t reread_ns; /* that the kernel takes for these */
 	uint64_t memory_ns; /* of the file that is waited for most: device.h */
+	dev_t dev;          /* and its device; 0: none is */
 };
 
 static void judge_add(struct fm_file *f, struct look *l)
@@ -67,6 +70,11 @@ static void judge_ask_device(const struct fm_file *f, struct look *l)
 	l->totals.page_ns = fm_device_ns(f, 2) - l->totals.read_ns;
 	l->reread_ns = (l->engines >> FM_PAGE_SHIFT) * l->totals.page_ns;
 	l->memory_ns = fm_device_memory_ns(f);
+	if (!f->choice->spent_lately_ns)
+		return;
+	l->dev = f->dev;
+	miss.fixed = fm_device_even_now(f);
+	fm_nearby_counts(f, &miss.counts);
 }
 
 /* What a wait takes tells the device of the file that is waited for most. What
@@ -89,6 +97,21 @@ static void look_at_files(struct look *l)
 	fm_space_unlock(&old);
 }
 
+/* The kernel has it now, or is tried. */
+static bool kernel_has(const struct look *l)
+{
+	return trial.state != FM_TRIAL_NONE || !l->dev;
+}
+
+static void look_at_misses(struct look *l)
+{
+	if (l->dev)
+		miss.kernel = (uint32_t)(fm_readahead_known(l->dev) >>
+					 FM_PAGE_SHIFT);
+	l->totals.left = kernel_has(l) ? fm_miss_left_kernel(&miss) :
+					 fm_miss_left_engine(&miss);
+}
+
 /* However many threads wait, it is for one second. What is less than is worth a
  * change begins the row anew. */
 static void add_waited(const struct look *l)
@@ -106,6 +129,7 @@ static void measure(struct look *l)
 	fm_totals_of_kernel(&l->totals);
 	l->totals.spent_ns = fm_latency_spent(&l->totals.faults);
 	look_at_files(l);
+	look_at_misses(l);
 	add_waited(l);
 	if (trial.state != FM_TRIAL_NONE) {
 		l->totals.waiting = fm_threads_waiting();
@@ -138,6 +162,7 @@ static struct fm_cost_facts judge_facts_of(const struct look *l,
 		.kernel_ns = l->memory_ns,
 		.waited_ns = waited_ns,
 		.reread_ns = l->reread_ns,
+		.miss = miss,
 	};
 
 	/* What is in use is less than what is mapped, and fits. */
@@ -443,6 +468,7 @@ static void judge_forked(void)
 {
 	trial = (struct fm_trial){ 0 };
 	last = (struct fm_totals){ 0 };
+	miss = (struct fm_miss){ 0 };
 	waited_ns = 0;
 	atomic_store(&busy, false);
 	atomic_store(&lost, false);

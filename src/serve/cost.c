@@ -43,15 +43,25 @@ static uint64_t counts(uint32_t lost)
 	return lost >= fm_tune.serve_lost_much ? lost : 0;
 }
 
+/* ns an access. */
+static uint64_t access_ns(uint64_t misses, uint32_t left, uint64_t ns)
+{
+	return misses * (left ? left : FM_MISS_ALL) / FM_MISS_ALL * ns /
+	       THOUSAND;
+}
+
 struct fm_costs fm_cost(const struct fm_cost_facts *f)
 {
 	const uint64_t ns = f->engine_ns ? f->engine_ns : UNKNOWN_NS;
 
 	return (struct fm_costs){
-		.engine = misses_of_engine(f) * ns / THOUSAND +
+		.engine = access_ns(misses_of_engine(f),
+				    fm_miss_left_engine(&f->miss), ns) +
 			  counts(f->maps) + counts(f->peers),
-		.kernel = misses_of_kernel(f) *
-			  (f->kernel_ns ? f->kernel_ns : ns) / THOUSAND,
+		.kernel = access_ns(misses_of_kernel(f),
+				    fm_miss_left_kernel(&f->miss),
+				    f->kernel_ns ? f->kernel_ns :
+				    fm_miss_kernel_ns(&f->miss, ns)),
 	};
 }
 

@@ -13,7 +13,9 @@
  * there goes round: a page is evicted before it is used again, unless it was
  * used twice before. So beyond what fits half of that memory counts.
  *
- * A miss takes the same with both where nothing else is known. What is in the
+ * What comes along with a miss saves others, and makes it longer: of both as
+ * much as was counted (miss.h). A miss takes the same with both, and saves as
+ * much, where nothing is known of that. What is in the
  * page cache already the kernel does not miss, while the engine begins with
  * nothing. What the engine does beside misses is measured, as time of a thread,
  * and counts where it is worth a change at all: one that has an access each
@@ -25,6 +27,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "miss.h"
+
 /* Bytes, nanoseconds. */
 struct fm_cost_facts {
 	uint64_t engines; /* in use of what the engine would have */
@@ -32,6 +36,7 @@ struct fm_cost_facts {
 	uint64_t cache;   /* that the engine may keep */
 	uint64_t memory;  /* that others leave; UINT64_MAX: as the engine */
 	uint64_t engine_ns, kernel_ns; /* that a miss takes; 0: not known */
+	struct fm_miss miss; /* what comes along with one */
 	bool cached; /* the kernel has all of it */
 	/* that the program has waited for the engine, up to now; that it takes
 	 * to read all that is the engine's into the page cache */

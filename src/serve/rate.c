@@ -3,6 +3,7 @@
 
 #include "base/sys.h"
 #include "base/types.h"
+#include "miss.h"
 #include "tunables.h"
 
 static uint32_t rate_part(uint64_t lost_us, uint64_t ms)
@@ -50,6 +51,7 @@ struct fm_rate fm_rate_between(const struct fm_totals *a,
 				  ms),
 		.kib = a_second((b->read_bytes - a->read_bytes) >> 10, ms),
 		.missing = b->missing,
+		.left = b->left,
 		.fault_ns = faults ? spent / faults : 0,
 	};
 }
@@ -65,9 +67,15 @@ static uint64_t progress(uint64_t n, const struct fm_rate *r)
 	return n * 1000 / (r->missing ? r->missing : 1);
 }
 
+static uint64_t progress_of_waits(const struct fm_rate *r)
+{
+	return progress(r->waits, r) * FM_MISS_ALL /
+	       (r->left ? r->left : FM_MISS_ALL);
+}
+
 uint64_t fm_rate_reached(const struct fm_rate *r)
 {
-	return r->missing ? progress(r->waits, r) : 0;
+	return r->missing ? progress_of_waits(r) : 0;
 }
 
 /* By how the engine reads: the kernel reads pieces for single touches, too. */
@@ -79,7 +87,7 @@ static bool rate_in_order(const struct fm_rate *engine)
 static uint64_t gets(const struct fm_rate *r, const struct fm_rate *engine)
 {
 	return rate_in_order(engine) ? progress(r->kib, r)
-				     : progress(r->waits, r);
+				     : progress_of_waits(r);
 }
 
 /* By more than what one second differs from the next: where both are as good

@@ -13,8 +13,9 @@
  * A thread that always waits loses all of its time with either server. Then it
  * counts how far the program gets: the accesses that had to wait, divided by
  * the part of what is mapped that is not in memory, which is about how many of
- * all accesses have to. Who reads in order waits for pieces: there the bytes
- * that came count instead.
+ * all accesses have to; and by the part that is left of these for what comes
+ * along with each (miss.h), which is not the same with both. Who reads in order
+ * waits for pieces: there the bytes that came count instead.
  */
 #ifndef FM_RATE_H
 #define FM_RATE_H
@@ -28,6 +29,7 @@ struct fm_rate {
 	uint32_t waits;          /* major faults and loads a second */
 	uint32_t kib;            /* read a second */
 	uint32_t missing;        /* as below */
+	uint32_t left;           /* as below */
 	uint64_t fault_ns;       /* one of the engine's took */
 };
 
@@ -40,6 +42,7 @@ struct fm_totals {
 	uint64_t faults;     /* these */
 	uint64_t loads;      /* reads that the engine has made */
 	uint32_t missing;    /* of what is mapped, thousandths; 0: unknown */
+	uint32_t left;       /* of FM_MISS_ALL, as below; 0: unknown */
 	uint64_t read_ns;    /* what a wait takes with the kernel; 0: unknown */
 	uint64_t page_ns;    /* and each page that it brings */
 	unsigned waiting;    /* threads that wait for a device just now */

@@ -7,6 +7,7 @@
 #include "hold.h"
 #include "lately.h"
 #include "maps.h"
+#include "miss.h"
 #include "rate.h"
 #include "table.h"
 #include "trial.h"

@@ -73,6 +73,48 @@ static void what_a_miss_takes(void **state)
 	assert_false(kernels(40, 0)); /* nothing misses */
 }
 
+/* Of a file where groups of 16 and more save three misses of four. */
+static void near_each_other(void)
+{
+	f.memory = UINT64_MAX;
+	f.engine_ns = 100000;
+	f.miss = (struct fm_miss){ .fixed = 24, .kernel = 32 };
+	f.miss.counts = (struct fm_miss_counts){
+		.seen = 256, .saved = { 16, 64, 128, 192, 192, 192 },
+	};
+}
+
+/* What the kernel brings the engine can bring as well. */
+static void what_comes_along_costs_no_less(void **state)
+{
+	struct fm_costs c;
+
+	near_each_other();
+	for (f.miss.kernel = 0; f.miss.kernel <= 4096; f.miss.kernel += 32) {
+		assert_false(kernels(600, 0));
+		c = fm_cost(&f);
+		assert_true(c.kernel + 1 >= c.engine);
+	}
+}
+
+/* A miss of the engine's takes 0.1 ms; three quarters of 160 MiB miss. */
+static void what_comes_along_is_of_the_cost(void **state)
+{
+	struct fm_costs c;
+
+	near_each_other();
+	f.engines = f.all = 160 * MIB;
+	c = fm_cost(&f);
+	assert_in_range(c.engine, 18700, 18800); /* of 16 pages: a quarter */
+	assert_in_range(c.kernel, 26000, 26300); /* of 32: 56 for 40 */
+	f.miss.kernel = 2048; /* better alone */
+	c = fm_cost(&f);
+	assert_in_range(c.kernel, 46000, 47000); /* all, 25 for 40 */
+	f.miss.counts.seen = 32; /* not known yet */
+	c = fm_cost(&f);
+	assert_in_range(c.kernel, 74900, 75100);
+}
+
 static void what_it_comes_to(void **state)
 {
 	struct fm_costs c;
@@ -117,6 +159,8 @@ FM_UNIT(cost)
 		cmocka_unit_test_setup(others_that_are_mapped_count, begin),
 		cmocka_unit_test_setup(memory_that_is_not_known, begin),
 		cmocka_unit_test_setup(what_a_miss_takes, begin),
+		cmocka_unit_test_setup(what_comes_along_costs_no_less, begin),
+		cmocka_unit_test_setup(what_comes_along_is_of_the_cost, begin),
 		cmocka_unit_test_setup(what_it_comes_to, begin),
 		cmocka_unit_test_setup(reading_it_anew_has_to_pay, begin),
 		cmocka_unit_test_setup(sizes_that_are_extreme, begin),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What pages around a miss are worth, against misses whose place is known. */
+/* What pages around a miss are worth: over a cache that is played, against
+ * groups of each size that come always. */
 #include "unit.h"
 
 #include <string.h>
@@ -8,17 +9,26 @@
 #define fm_ghost_has played_ghost
 #define fm_ghost_hash played_hash
 #define fm_device_even_now played_even
+#define fm_chunk_streamed played_streamed
 #include "../../src/fault/nearby.c"
 
-#define LIMIT ((uint64_t)1 << 16) /* pages of the cache */
+#define LIMIT 16384 /* pages of the cache */
 #define PAGES (8 * LIMIT)
-#define MISSES 60000
+#define TOUCHES 400000
+#define NEVER 0
 
 static struct fm_file_nearby own;
 static struct fm_file file = { .nearby = &own };
-static uint32_t even;
-static bool all_back;
-static uint64_t seed, brought, measured;
+static uint32_t even, always;
+static uint64_t seed, cost, streamed;
+
+/* A clock: slot of each page, plus one; which page is where; when it left. */
+static struct {
+	uint32_t at[PAGES], page[LIMIT];
+	uint64_t left_at[PAGES], gone;
+	bool used[LIMIT];
+	uint32_t hand, n;
+} cache;
 
 uint64_t played_limit(void)
 {
@@ -27,7 +37,8 @@ uint64_t played_limit(void)
 
 bool played_ghost(const struct fm_file *f, uint64_t fp)
 {
-	return all_back;
+	return cache.left_at[fp] != NEVER &&
+	       cache.gone - cache.left_at[fp] < LIMIT;
 }
 
 uint64_t played_hash(const struct fm_file *f, uint64_t n)
@@ -40,122 +51,204 @@ uint32_t played_even(const struct fm_file *f)
 	return even;
 }
 
+uint64_t played_streamed(void)
+{
+	return streamed;
+}
+
 static uint64_t some(uint64_t n)
 {
 	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 	return (seed >> 33) % n;
 }
 
-static void miss(uint64_t fp)
+/* Returns the slot that is free by then. */
+static uint32_t make_room(void)
 {
-	if (fm_nearby_measured(&file, fp))
-		measured++;
-	brought++;
+	uint32_t at;
+
+	if (cache.n < LIMIT)
+		return cache.n++;
+	while (cache.used[cache.hand]) {
+		cache.used[cache.hand] = false;
+		cache.hand = (cache.hand + 1) % LIMIT;
+	}
+	at = cache.hand;
+	cache.hand = (at + 1) % LIMIT;
+	cache.at[cache.page[at]] = 0;
+	cache.left_at[cache.page[at]] = ++cache.gone;
+	return at;
 }
 
-/* Visits to groups of `group` pages, `n` pages of each, a few at a time. */
-static void visit(uint64_t group, uint64_t n)
+static void bring(uint64_t fp)
 {
-	while (brought < MISSES) {
+	uint32_t at;
+
+	if (cache.at[fp])
+		return;
+	at = make_room();
+	cache.page[at] = (uint32_t)fp;
+	cache.used[at] = false;
+	cache.at[fp] = at + 1;
+}
+
+static void touch(uint64_t fp)
+{
+	uint64_t n, first;
+
+	if (cache.at[fp]) {
+		cache.used[cache.at[fp] - 1] = true;
+		return;
+	}
+	n = always ? always : fm_nearby_pages(&file, fp);
+	first = fp - fp % n;
+	cost += even + n;
+	for (uint64_t k = first; k < first + n; k++)
+		bring(k);
+}
+
+/* Visits to groups of `group` pages among the first `of`, `n` pages of each,
+ * eight at a time. */
+static void visit(uint64_t of, uint64_t group, uint64_t n, unsigned touches)
+{
+	for (unsigned t = 0; t < touches; t += 8 * (unsigned)n) {
 		uint64_t at[8];
 
 		for (unsigned v = 0; v < 8; v++)
-			at[v] = some(PAGES / group) * group;
+			at[v] = some(of / group) * group;
 		for (uint64_t k = 0; k < n; k++)
 			for (unsigned v = 0; v < 8; v++)
-				miss(at[v] + k * group / n);
+				touch(at[v] + some(group));
 	}
 }
 
-static int begin(void **state)
+static void anywhere(void)
+{
+	visit(PAGES, 1, 1, TOUCHES);
+}
+
+static void twice_the_cache(void)
+{
+	visit(2 * LIMIT, 1, 1, TOUCHES);
+}
+
+static void most_in_a_part(void)
+{
+	for (unsigned k = 0; k < TOUCHES; k++)
+		touch(some(some(4) ? LIMIT / 2 : PAGES));
+}
+
+static void quarters_of_groups(void)
+{
+	visit(PAGES, 16, 6, TOUCHES);
+}
+
+static void large_groups(void)
+{
+	visit(PAGES, 64, 40, TOUCHES);
+}
+
+static void pairs(void)
+{
+	visit(PAGES, 16, 2, TOUCHES);
+}
+
+/* What is in use is driven out by a scan, and comes back. */
+static void after_scans(void)
+{
+	for (unsigned turn = 0; turn < 10; turn++) {
+		visit(LIMIT / 2, 1, 1, TOUCHES / 10);
+		for (uint64_t fp = LIMIT; fp < PAGES / 2; fp++, streamed++)
+			bring(fp);
+	}
+}
+
+static void play(void (*work)(void), uint32_t group)
 {
 	memset(&own, 0, sizeof(own));
 	memset(region, 0, sizeof(region));
-	even = 24;
-	all_back = false;
+	memset(&back, 0, sizeof(back));
+	memset(&cache, 0, sizeof(cache));
+	atomic_store(&brought, 0);
+	always = group;
 	seed = 1;
-	brought = measured = 0;
-	return 0;
+	cost = streamed = 0;
+	work();
 }
 
-static void what_is_not_known_comes_alone(void **state)
+static uint64_t least_of(void (*work)(void), uint32_t *ret)
 {
-	assert_int_equal(fm_nearby_pages(&file, true), 1);
-	assert_int_equal(fm_nearby_pages(&file, false), 1);
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t n = 1; n <= REGION; n *= 2) {
+		play(work, n);
+		if (cost < least) {
+			least = cost;
+			*ret = n;
+		}
+	}
+	return least;
 }
 
-static void a_sixteenth_is_measured(void **state)
+static void costs_hardly_more(void (*work)(void), uint32_t device,
+			      unsigned percent)
 {
-	visit(1, 1);
-	assert_in_range(measured, MISSES / 20, MISSES / 13);
+	uint32_t n = 0;
+	uint64_t least;
+
+	even = device;
+	least = least_of(work, &n);
+	play(work, 0);
+	print_message("# %u pages a read: always %u is best, %lu %% of it\n",
+		      even, n, (unsigned long)(cost * 100 / least));
+	assert_in_range(cost, 0, least * percent / 100);
 }
 
-static void pages_anywhere_come_alone(void **state)
+/* No more than so much of the least that groups of one size cost. */
+static void on_each_device(void (*work)(void), unsigned percent)
 {
-	visit(1, 1);
-	assert_int_equal(fm_nearby_pages(&file, true), 1);
-	assert_int_equal(fm_nearby_pages(&file, false), 1);
-	even = 5000; /* a device that takes long for each read */
-	assert_int_equal(fm_nearby_pages(&file, true), 1);
+	costs_hardly_more(work, 1, percent); /* as fast as memory */
+	costs_hardly_more(work, 24, percent);
+	costs_hardly_more(work, 300, percent); /* a disk */
+	costs_hardly_more(work, 4096, percent);
 }
 
-static void a_group_that_is_wanted_comes(void **state)
-{
-	visit(16, 4);
-	assert_int_equal(fm_nearby_pages(&file, true), 16);
-	even = 1; /* a device as fast as memory */
-	assert_int_equal(fm_nearby_pages(&file, true), 1);
-}
-
-static void a_large_one_comes_as_a_whole(void **state)
-{
-	visit(64, 16);
-	assert_int_equal(fm_nearby_pages(&file, true), 64);
-}
-
-static void two_of_a_group_pay_where_reads_take_long(void **state)
-{
-	visit(16, 2);
-	even = 12;
-	assert_int_equal(fm_nearby_pages(&file, true), 1);
-	even = 300; /* a disk */
-	assert_int_equal(fm_nearby_pages(&file, true), 16);
-}
-
-/* Where all that is missed had been there, what leaves is worth as much. */
-static void what_comes_back_is_not_driven_out(void **state)
-{
-	all_back = true;
-	visit(16, 4);
-	assert_int_equal(fm_nearby_pages(&file, true), 1);
-	assert_int_equal(fm_nearby_pages(&file, false), 16); /* nothing does */
-}
+#define ROW(name, percent)                       \
+	static void row_##name(void **state)     \
+	{                                        \
+		on_each_device(name, percent);   \
+	}
+ROW(anywhere, 112)
+ROW(twice_the_cache, 112)
+ROW(most_in_a_part, 112)
+ROW(quarters_of_groups, 112)
+ROW(large_groups, 112)
+ROW(pairs, 112)
+ROW(after_scans, 250) /* it takes a while to see */
 
 /* What has changed is seen. */
 static void what_was_is_forgotten(void **state)
 {
-	visit(16, 4);
-	brought = 0;
-	visit(1, 1);
-	assert_int_equal(fm_nearby_pages(&file, true), 1);
-	brought = 0;
-	visit(16, 4);
-	assert_int_equal(fm_nearby_pages(&file, true), 16);
+	even = 24;
+	play(large_groups, 0);
+	assert_int_equal(atomic_load(&own.group), REGION);
+	anywhere();
+	assert_int_equal(atomic_load(&own.group), 1);
+	large_groups();
+	assert_int_equal(atomic_load(&own.group), REGION);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_not_known_comes_alone, begin),
-		cmocka_unit_test_setup(a_sixteenth_is_measured, begin),
-		cmocka_unit_test_setup(pages_anywhere_come_alone, begin),
-		cmocka_unit_test_setup(a_group_that_is_wanted_comes, begin),
-		cmocka_unit_test_setup(a_large_one_comes_as_a_whole, begin),
-		cmocka_unit_test_setup(two_of_a_group_pay_where_reads_take_long,
-				       begin),
-		cmocka_unit_test_setup(what_comes_back_is_not_driven_out,
-				       begin),
-		cmocka_unit_test_setup(what_was_is_forgotten, begin),
+		cmocka_unit_test(row_anywhere),
+		cmocka_unit_test(row_twice_the_cache),
+		cmocka_unit_test(row_most_in_a_part),
+		cmocka_unit_test(row_quarters_of_groups),
+		cmocka_unit_test(row_large_groups),
+		cmocka_unit_test(row_pairs),
+		cmocka_unit_test(row_after_scans),
+		cmocka_unit_test(what_was_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

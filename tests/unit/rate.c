@@ -54,6 +54,21 @@ static void what_is_lost(void **state)
 	assert_true(r.kernel < fm_tune.serve_lost_much);
 }
 
+/* Where groups come along a wait is more accesses than where pages come
+ * alone. */
+static void waits_count_for_what_comes_along(void **state)
+{
+	struct fm_rate alone = engine(4000, 16, 900, 500);
+	struct fm_rate groups = kernel(2000, 250, 500);
+
+	assert_int_equal(fm_rate_reached(&alone), 8000);
+	assert_false(fm_rate_kernel_better(&alone, &groups));
+	alone.left = FM_MISS_ALL;
+	groups.left = FM_MISS_ALL / 4;
+	assert_int_equal(fm_rate_reached(&groups), 16000);
+	assert_true(fm_rate_kernel_better(&alone, &groups));
+}
+
 /* Of one wait that takes longer than the second nothing is counted. */
 static void who_waits_still_has_lost(void **state)
 {
@@ -165,6 +180,7 @@ FM_UNIT(rate)
 		cmocka_unit_test(not_where_more_is_missing),
 		cmocka_unit_test(who_reads_in_order_counts_bytes),
 		cmocka_unit_test(who_does_not_wait_is_better),
+		cmocka_unit_test(waits_count_for_what_comes_along),
 		cmocka_unit_test(who_waits_still_has_lost),
 		cmocka_unit_test(what_the_device_takes),
 		cmocka_unit_test(the_kernel_is_better),
