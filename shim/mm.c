@@ -160,6 +160,9 @@ static int mm_advise(bool raw, void *addr, size_t len, int advice)
 	r = FM_PASS_VIA(raw, madvise, SYS_madvise, addr, len, advice);
 	if (!r && fm_krange_any())
 		fm_krange_said(addr, len, advice);
+	else if (r && advice == MADV_DONTNEED && errno == EINVAL &&
+		 fm_krange_any())
+		r = (int)fm_result(fm_krange_dontneed(addr, len));
 	return r;
 }
 
@@ -335,7 +338,7 @@ int fm_do_mincore(bool raw, void *addr, size_t len, unsigned char *vec)
 
 int fm_do_mlock(bool raw, const void *addr, size_t len)
 {
-	fm_krange_kept(addr, len);
+	fm_krange_locked(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, mlock, SYS_mlock, addr, len);
 	return (int)fm_result(fm_mlock(addr, len, 0));
@@ -343,7 +346,7 @@ int fm_do_mlock(bool raw, const void *addr, size_t len)
 
 int fm_do_mlock2(bool raw, const void *addr, size_t len, unsigned int flags)
 {
-	fm_krange_kept(addr, len);
+	fm_krange_locked(addr, len);
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, mlock2, SYS_mlock2, addr, len, flags);
 	return (int)fm_result(fm_mlock(addr, len, flags));
@@ -359,11 +362,20 @@ int fm_do_mseal(bool raw, void *addr, size_t len, unsigned long flags)
 	return FM_PASS_VIA(raw, mseal, SYS_mseal, addr, len, flags);
 }
 
-int fm_do_munlock(bool raw, const void *addr, size_t len)
+static int mm_unlock(bool raw, const void *addr, size_t len)
 {
 	if (!managed(addr, len))
 		return FM_PASS_VIA(raw, munlock, SYS_munlock, addr, len);
 	return (int)fm_result(fm_munlock(addr, len));
+}
+
+int fm_do_munlock(bool raw, const void *addr, size_t len)
+{
+	const int r = mm_unlock(raw, addr, len);
+
+	if (!r && fm_krange_any())
+		fm_krange_unlocked(addr, len);
+	return r;
 }
 
 int fm_do_mlockall(bool raw, int flags)

@@ -272,6 +272,12 @@ void fm_krange_one(const void *addr, size_t len);
 void fm_krange_protected(const void *addr, size_t len, int prot);
 void fm_krange_said(const void *addr, size_t len, int advice);
 void fm_krange_kept(const void *addr, size_t len);
+/* [any] By the program; and not any more: what fastmap_pin has locked is again.
+ * MADV_DONTNEED, which has failed with EINVAL: of what is locked by fastmap_pin
+ * alone it does what it would without. */
+void fm_krange_locked(const void *addr, size_t len);
+void fm_krange_unlocked(const void *addr, size_t len);
+int fm_krange_dontneed(void *addr, size_t len);
 /* [any] The thread that advises them has ended when this returns, or a hundred
  * milliseconds later: the program is about to confine all threads, or to end by
  * its last one. */

@@ -230,8 +230,18 @@ static inline int fastmap_release(const struct fastmap_range *range, size_t n)
  * Pages of n ranges that are in memory, or come there, leave last: when all
  * others have less than an eighth of the cache, which one line says. Until they
  * are unpinned, or nothing of their file is mapped. Counted once, however often
- * they are pinned. Who reads them first is fastmap_prefetch. Where the kernel
- * serves the memory it has no such advice, and nothing is done. 0.
+ * they are pinned. Who reads them first is fastmap_prefetch. A child of fork
+ * has no pins.
+ *
+ * Where the kernel serves the memory its pages are locked when they come
+ * (mlock2, MLOCK_ONFAULT), and stay in memory for good: for 7/8 of the memory
+ * that the program may use at most. They go along when the file changes its
+ * server; one line says so where they could not. What the program has locked
+ * itself stays locked when it is unpinned.
+ *
+ * 0. -1, only where the kernel serves: ENOMEM, EPERM, more may not be locked
+ * (RLIMIT_MEMLOCK, the 7/8), or these are more than some hundred pieces. The
+ * ranges before that one are pinned.
  */
 static inline int fastmap_pin(const struct fastmap_range *range, size_t n)
 {

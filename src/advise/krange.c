@@ -145,6 +145,7 @@ static bool krange_continues(const struct fm_krange *a,
 	       a->pgoff + ((a->end - a->start) >> FM_PAGE_SHIFT) == b->pgoff &&
 	       a->prot == b->prot && a->said == b->said &&
 	       a->nofork == b->nofork && a->kept == b->kept &&
+	       a->locked == b->locked && a->pinned == b->pinned &&
 	       a->says_huge == b->says_huge;
 }
 
@@ -295,16 +296,43 @@ int fm_krange_all(const struct fm_file_id *file, struct fm_krange_all *ret)
 	return err;
 }
 
-uint64_t fm_krange_bytes(void)
+static uint64_t krange_sum(bool (*which)(const struct fm_krange *r),
+			   uintptr_t start, uintptr_t end)
 {
 	uint64_t mask, bytes = 0;
 
 	if (!fm_krange_any() || !fm_kranges_lock(&mask))
 		return 0;
-	for (unsigned i = 0; i < krange_count(); i++)
-		bytes += v[i].end - v[i].start;
+	for (unsigned i = 0; i < krange_count(); i++) {
+		const uintptr_t lo = v[i].start > start ? v[i].start : start;
+		const uintptr_t hi = fm_least(v[i].end, end);
+
+		if (which(&v[i]))
+			bytes += v[i].end - v[i].start -
+				 (lo < hi ? hi - lo : 0);
+	}
 	fm_kranges_unlock(&mask);
 	return bytes;
+}
+
+static bool every_krange(const struct fm_krange *r)
+{
+	return true;
+}
+
+uint64_t fm_krange_bytes(void)
+{
+	return krange_sum(every_krange, 0, 0);
+}
+
+static bool krange_is_pinned(const struct fm_krange *r)
+{
+	return r->pinned;
+}
+
+uint64_t fm_krange_pinned_beside(uintptr_t start, uintptr_t end)
+{
+	return krange_sum(krange_is_pinned, start, end);
 }
 
 bool fm_krange_first(uintptr_t start, uintptr_t end, struct fm_krange *ret)
@@ -415,7 +443,7 @@ int fm_krange_advise(uint32_t id, uintptr_t start, uintptr_t end, int advice)
 /* ---- fork -------------------------------------------------------------- */
 
 /* What the kernel has left out is not here; nor is who was about to change the
- * table. */
+ * table. Locks are not inherited. */
 static void krange_forked(void)
 {
 	fm_lock_reset(&lock);
@@ -426,9 +454,11 @@ static void krange_forked(void)
 		return;
 	}
 	fm_kranges_change();
-	for (unsigned i = krange_count(); i-- > 0;)
+	for (unsigned i = krange_count(); i-- > 0;) {
+		v[i].locked = v[i].pinned = false;
 		if (v[i].nofork)
 			fm_kranges_remove(i, 1);
+	}
 	fm_kranges_changed();
 }
 

@@ -53,6 +53,8 @@ struct fm_krange {
 	bool says_huge; /* the program has: MADV_HUGEPAGE */
 	bool nofork;   /* MADV_DONTFORK */
 	bool kept;     /* locked, sealed, with a key: never to be promoted */
+	bool locked;   /* by the program: kept, too */
+	bool pinned;   /* by fastmap_pin: locked by us, each page as it comes */
 };
 
 /* [any] What was there before is forgotten. id, since_ms and edit are given to
@@ -78,8 +80,14 @@ struct fm_krange_all {
 	unsigned n;
 };
 int fm_krange_all(const struct fm_file_id *file, struct fm_krange_all *ret);
-/* [any] Of all of them, together. */
+/* [any] Of all of them, together; of those that are pinned, but for what lies
+ * in [start, end). */
 uint64_t fm_krange_bytes(void);
+uint64_t fm_krange_pinned_beside(uintptr_t start, uintptr_t end);
+/* [any] What the kernel serves in [start, end) is pinned, or not any more: 0;
+ * -ENOMEM or -EPERM: more may not be locked (RLIMIT_MEMLOCK), or lies in too
+ * many pieces. Under the space lock: it is not promoted meanwhile. */
+int fm_krange_pin(uintptr_t start, uintptr_t end, bool pin);
 /* [any] The first that lies in [start, end), or reaches into it. */
 bool fm_krange_first(uintptr_t start, uintptr_t end, struct fm_krange *ret);
 /* [any] Moves whenever the table is another. */

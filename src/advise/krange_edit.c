@@ -246,6 +246,83 @@ void fm_krange_kept(const void *addr, size_t len)
 	krange_edit_each_in(addr, len, krange_edit_keep, NULL);
 }
 
+/* ---- locked ------------------------------------------------------------- */
+
+static int lock_as_touched(const struct fm_krange *r)
+{
+	return (int)fm_sys3(SYS_mlock2, r->start, r->end - r->start,
+			    MLOCK_ONFAULT);
+}
+
+struct pinning {
+	bool pin;
+	int err;
+};
+
+/* What is about to go is not there any more for us. */
+static void krange_edit_pin(struct fm_krange *r, void *arg)
+{
+	struct pinning *p = arg;
+
+	if (p->err || r->edit || r->pinned == p->pin)
+		return;
+	if (p->pin)
+		p->err = lock_as_touched(r);
+	else if (!r->locked)
+		fm_sys2(SYS_munlock, r->start, r->end - r->start);
+	r->pinned = p->pin && !p->err;
+}
+
+int fm_krange_pin(uintptr_t start, uintptr_t end, bool pin)
+{
+	struct pinning p = { pin, 0 };
+
+	/* Each piece takes two entries more, of which no file may have many
+	 * (mmap/promote.c). */
+	if (pin && krange_edit_count() > FM_KRANGES / 8)
+		return -ENOMEM;
+	krange_edit_each_in((void *)start, end - start, krange_edit_pin, &p);
+	return p.err;
+}
+
+static void krange_edit_lock(struct fm_krange *r, void *arg)
+{
+	r->kept = r->locked = true;
+}
+
+void fm_krange_locked(const void *addr, size_t len)
+{
+	krange_edit_each_in(addr, len, krange_edit_lock, NULL);
+}
+
+static void krange_edit_unlock(struct fm_krange *r, void *arg)
+{
+	r->locked = false;
+	if (r->pinned && lock_as_touched(r))
+		r->pinned = false;
+}
+
+void fm_krange_unlocked(const void *addr, size_t len)
+{
+	krange_edit_each_in(addr, len, krange_edit_unlock, NULL);
+}
+
+static void is_pinned(struct fm_krange *r, void *arg)
+{
+	*(bool *)arg |= r->pinned && !r->locked;
+}
+
+int fm_krange_dontneed(void *addr, size_t len)
+{
+	bool pinned = false;
+
+	krange_edit_each_in(addr, len, is_pinned, &pinned);
+	return pinned ? fm_sys_madvise(addr, len, MADV_DONTNEED_LOCKED) :
+			-EINVAL;
+}
+
+/* ---- advice ------------------------------------------------------------- */
+
 struct saying {
 	int advice;
 	struct renewal renewal;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "advise/advise.h"
 #include "api.h"
 #include "cache/cache.h"
 #include "engine.h"
@@ -100,30 +101,61 @@ int fm_api_release(const struct fastmap_range *range, size_t n)
 
 /* ---- pin ---------------------------------------------------------------- */
 
-static void pin_range(const struct fm_api_range *r, bool pin)
+/* The engine leaves others an eighth of its cache; the kernel keeps what is
+ * locked, whatever it costs the rest. */
+static bool pin_fits(uintptr_t a, uintptr_t end)
 {
-	struct piece p = { 0, r->start, NULL, 0 };
+	const uint64_t all = fm_mem_monitor_all();
 
-	fm_overlaps((void *)r->start, r->end - r->start);
-	while (p.end < r->end) {
-		piece_at(p.end, r->end, &p);
-		if (!p.file)
+	return !all || fm_krange_pinned_beside(a, end) + (end - a) <=
+			       all - all / 8;
+}
+
+static int pin_kernel(uintptr_t a, uintptr_t end, bool pin)
+{
+	if (!fm_krange_in((void *)a, end - a))
+		return 0;
+	return pin && !pin_fits(a, end) ? -ENOMEM : fm_krange_pin(a, end, pin);
+}
+
+/* Under the space lock: no file changes its server meanwhile. */
+static int pin_range(const struct fm_api_range *r, bool pin)
+{
+	uintptr_t a = r->start, end, at;
+	struct fm_map *m;
+	int err = 0;
+
+	for (; a < r->end && !err; a = end) {
+		m = fm_space_next(a, r->end, &at);
+		end = m ? at : r->end;
+		if (!m || at > a) {
+			err = pin_kernel(a, end, pin);
 			continue;
-		fm_shares_pin(p.file, p.first,
-			      (p.end - p.start) >> FM_PAGE_SHIFT, pin);
-		fm_file_put(p.file);
+		}
+		end = fm_least(r->end, atomic_load(&m->end));
+		fm_shares_pin(m->file, m->pgoff + ((a - atomic_load(&m->start))
+						   >> FM_PAGE_SHIFT),
+			      (end - a) >> FM_PAGE_SHIFT, pin);
 	}
+	return err;
 }
 
 int fm_api_pin(const struct fastmap_range *range, size_t n, bool pin)
 {
-	for (size_t k = 0; k < n; k++) {
+	uint64_t old;
+	int err = 0;
+
+	for (size_t k = 0; k < n && !err; k++) {
 		const struct fm_api_range r = fm_api_range(&range[k]);
 
-		if (r.start < r.end)
-			pin_range(&r, pin);
+		if (r.start >= r.end)
+			continue;
+		fm_overlaps((void *)r.start, r.end - r.start);
+		fm_space_lock(&old);
+		err = pin_range(&r, pin);
+		fm_space_unlock(&old);
 	}
-	return 0;
+	return err;
 }
 
 /* ---- advise ------------------------------------------------------------- */

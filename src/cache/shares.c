@@ -379,6 +379,39 @@ void fm_shares_pin(struct fm_file *f, uint64_t fp, uint64_t n, bool pin)
 	}
 }
 
+static bool pin_asked(struct fm_file *f, uint64_t fp)
+{
+	_Atomic uint64_t *w = pin_word(f, fp);
+
+	return w && atomic_load_explicit(w, memory_order_relaxed) >> (fp & 63) &
+			    1;
+}
+
+/* Words of none are passed as one. */
+bool fm_shares_pins(struct fm_file *f, uint64_t fp, uint64_t stop,
+		    uint64_t *ret_fp, uint64_t *ret_n)
+{
+	uint64_t end;
+
+	if (!atomic_load(&f->shares->asked))
+		return false;
+	while (fp < stop && !pin_asked(f, fp)) {
+		_Atomic uint64_t *w = pin_word(f, fp);
+
+		fp = w && atomic_load(w) ? fp + 1 : (fp | 63) + 1;
+	}
+	for (end = fp; end < stop && pin_asked(f, end); end++)
+		;
+	*ret_fp = fp;
+	*ret_n = end - fp;
+	return fp < stop;
+}
+
+void fm_shares_forked(struct fm_file *f)
+{
+	atomic_store(&f->shares->asked, false);
+}
+
 FM_FAULT void fm_shares_come(struct fm_file *f, uint64_t fp, uint64_t n)
 {
 	const struct fm_policy *policy;

@@ -39,6 +39,12 @@ bool fm_shares_pinned(struct fm_file *f, uint64_t fp);
 /* [plain] Pages [fp, fp + n) of f, whose memory is mapped, are pinned by the
  * program, or are not any more. */
 void fm_shares_pin(struct fm_file *f, uint64_t fp, uint64_t n, bool pin);
+/* [plain] The first run of pages in [fp, stop) that the program has pinned:
+ * true, and where it begins, and its pages. */
+bool fm_shares_pins(struct fm_file *f, uint64_t fp, uint64_t stop,
+		    uint64_t *ret_fp, uint64_t *ret_n);
+/* [plain] In the child of fork, which has pinned nothing. */
+void fm_shares_forked(struct fm_file *f);
 /* f streams, or does not: streaming.h. Of no effect where it has keys. */
 void fm_shares_stream(struct fm_file *f, bool streams);
 /* The pool of f's pages that are not pinned. */

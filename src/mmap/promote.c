@@ -34,6 +34,7 @@
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/tables.h"
+#include "cache/cache.h"
 #include "engine.h"
 #include "fault/fault.h"
 #include "file/file.h"
@@ -165,6 +166,17 @@ static int promote_publish(struct take *t, struct part *p)
 	return fm_map_publish(m);
 }
 
+/* What fastmap_pin has locked there is pinned here, and nothing else: the file
+ * may have been ours before. Pages may be mapped more than once. */
+static void take_pins(struct take *t, bool pinned)
+{
+	for (unsigned k = 0; k < t->n; k++)
+		if (t->v[k].r.pinned == pinned)
+			fm_shares_pin(t->f, t->v[k].r.pgoff,
+				      len_of(&t->v[k].r) >> FM_PAGE_SHIFT,
+				      pinned);
+}
+
 static int publish_all(struct take *t)
 {
 	unsigned e = fm_epoch_enter();
@@ -175,6 +187,9 @@ static int publish_all(struct take *t)
 	fm_freeze(t->f);
 	for (unsigned k = 0; k < t->n && !err; k++)
 		err = promote_publish(t, &t->v[k]);
+	if (atomic_load(&t->f->shares->asked))
+		take_pins(t, false);
+	take_pins(t, true);
 	return err;
 }
 
@@ -197,7 +212,8 @@ static bool same(const struct fm_krange *a, const struct fm_krange *b)
 {
 	return a->start == b->start && a->end == b->end &&
 	       a->pgoff == b->pgoff && a->prot == b->prot &&
-	       a->said == b->said && a->maywrite == b->maywrite && !b->edit;
+	       a->said == b->said && a->pinned == b->pinned &&
+	       a->maywrite == b->maywrite && !b->edit;
 }
 
 static bool ranges_are_same(const struct take *t)
@@ -334,6 +350,8 @@ static void put_back(struct take *t, const struct part *p)
 		fm_log(FM_LOG_ERROR, "%s: a mapping is gone: it could not be "
 		       "put back, errno %d", t->f->path, -err);
 	fm_krange_edit_ends(p->edit, (void *)p->r.start, len_of(&p->r), err);
+	if (!err && p->r.pinned)
+		fm_krange_unlocked((void *)p->r.start, len_of(&p->r));
 }
 
 static void promote_give_up(struct take *t)

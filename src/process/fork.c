@@ -29,6 +29,7 @@
 #include "base/pause.h"
 #include "base/proc.h"
 #include "base/sys.h"
+#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "fork_bring.h"
@@ -647,6 +648,7 @@ static void fork_begin(void)
 		empty = (int)fm_sys2(SYS_memfd_create, "fastmap",
 				     1 /* CLOEXEC */);
 	fm_for_each_file(f, id) {
+		fm_shares_forked(f);
 		if (fm_is_heap(f)) {
 			fm_file_get(f); /* as below; the heap lays its own */
 			fork_forget_all(f);

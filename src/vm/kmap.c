@@ -13,10 +13,12 @@
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "base/life.h"
+#include "base/log.h"
 #include "base/pause.h"
 #include "base/proc.h"
 #include "base/snapshot.h"
 #include "base/sys.h"
+#include "cache/cache.h"
 #include "engine.h"
 #include "file/file.h"
 #include "io/io.h"
@@ -155,6 +157,25 @@ int fm_kernel_map(struct fm_file *f, const struct fm_kmap *maps, unsigned n)
 	return err;
 }
 
+/* Pages that the program has pinned stay so, as far as it may lock memory. */
+static void kmap_pin(struct fm_file *f, const struct fm_krange *r)
+{
+	const uint64_t stop = r->pgoff + ((r->end - r->start) >> FM_PAGE_SHIFT);
+	uint64_t i = r->pgoff, n;
+	int err = 0;
+
+	for (; !err && fm_shares_pins(f, i, stop, &i, &n); i += n) {
+		const uintptr_t at = r->start +
+				     ((i - r->pgoff) << FM_PAGE_SHIFT);
+
+		err = fm_krange_pin(at, at + (n << FM_PAGE_SHIFT), true);
+	}
+	if (err)
+		fm_log(FM_LOG_WARN, "%s: the kernel serves it, and pages that "
+		       "are pinned may leave, errno %d (RLIMIT_MEMLOCK?)",
+		       f->path, -err);
+}
+
 void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
 {
 	const struct fm_krange r = {
@@ -173,6 +194,7 @@ void fm_kmap_laid(struct fm_file *f, const struct fm_kmap *k)
 	};
 
 	fm_krange_add(&r);
+	kmap_pin(f, &r);
 }
 
 FM_UP(vma_advice_told, fm_krange_said)

@@ -105,7 +105,7 @@ int fm_mlockall(int flags)
 	if (!err)
 		fm_memory_lock(flags & MCL_FUTURE);
 	if (!err)
-		fm_krange_kept(NULL, SIZE_MAX & ~FM_PAGE_MASK);
+		fm_krange_locked(NULL, SIZE_MAX & ~FM_PAGE_MASK);
 	fm_space_unlock(&old);
 	return err;
 }
@@ -116,6 +116,8 @@ int fm_munlockall(void)
 
 	if (!err)
 		fm_memory_lock(false);
+	if (!err)
+		fm_krange_unlocked(NULL, SIZE_MAX & ~FM_PAGE_MASK);
 	return err;
 }
 

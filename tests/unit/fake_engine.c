@@ -220,6 +220,19 @@ void fm_krange_kept(const void *addr, size_t len)
 {
 }
 
+void fm_krange_locked(const void *addr, size_t len)
+{
+}
+
+void fm_krange_unlocked(const void *addr, size_t len)
+{
+}
+
+int fm_krange_dontneed(void *addr, size_t len)
+{
+	return -EINVAL;
+}
+
 void fm_short_map_moves(const void *addr, size_t len)
 {
 }
