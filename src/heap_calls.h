@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FM_HEAP_CALLS 1 /* ABI: of the two libraries */
+#define FM_HEAP_CALLS 2 /* ABI: of the two libraries */
 
 struct fm_heap_calls {
 	uint32_t version;
@@ -40,8 +40,11 @@ struct fm_heap_calls {
 	void (*copied)(void);
 	void (*lay)(void);
 
-	/* Bytes, for who watches: approximately of one instant. */
-	_Atomic uint64_t in_file, in_memory;
+	/* Bytes, for who watches: approximately of one instant. used: that the
+	 * program has of it, as of its first call after the last count(), which
+	 * only asks; UINT64_MAX: nobody has. */
+	_Atomic uint64_t in_file, in_memory, used;
+	void (*count)(void);
 };
 
 #endif

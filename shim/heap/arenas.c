@@ -26,7 +26,7 @@ const char *heap_je_malloc_conf =
 /* An arena that needs more takes ever larger extents, up to that. */
 #define MOST_AHEAD (64ul << 20)
 
-enum { NOT_BEGUN, BEGINS, BEGUN };
+enum { NOT_BEGUN, BEGINS, BEGUN, ASKED };
 static _Atomic int begun;
 
 static void arena_begin(unsigned i)
@@ -56,10 +56,36 @@ static void begin_all(void)
 	errno = saved;
 }
 
+void heap_count(void)
+{
+	int was = BEGUN;
+
+	atomic_compare_exchange_strong(&begun, &was, ASKED);
+}
+
+/* jemalloc's own locks are taken: by a thread of the program's, at the entry,
+ * where it holds none. */
+static void count_now(void)
+{
+	uint64_t epoch = 1;
+	size_t used = 0, len = sizeof(used);
+	int was = ASKED;
+
+	if (!atomic_compare_exchange_strong(&begun, &was, BEGUN))
+		return;
+	if (!heap_je_mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch)) &&
+	    !heap_je_mallctl("stats.allocated", &used, &len, NULL, 0))
+		atomic_store(&fastmap_heap_calls.used, used);
+}
+
 void heap_begin(void)
 {
-	if (atomic_load_explicit(&begun, memory_order_relaxed) == NOT_BEGUN)
+	const int now = atomic_load_explicit(&begun, memory_order_relaxed);
+
+	if (now == NOT_BEGUN)
 		begin_all();
+	else if (now == ASKED)
+		count_now();
 }
 
 int heap_trim(void)

@@ -23,6 +23,8 @@ struct fm_heap_calls fastmap_heap_calls = {
 	.copy = copy,
 	.copied = heap_copy_end,
 	.lay = lay,
+	.used = UINT64_MAX,
+	.count = heap_count,
 };
 static struct fm_heap_calls *const calls = &fastmap_heap_calls;
 

@@ -28,6 +28,8 @@ extern struct fm_heap_calls fastmap_heap_calls HEAP_EXPORT;
 
 /* At each entry: jemalloc takes its extents from us. */
 void heap_begin(void);
+/* By any thread: the next that calls malloc counts what the program has. */
+void heap_count(void);
 /* For malloc_trim: 1. */
 int heap_trim(void);
 /* ---- extents.c ----------------------------------------------------------- */

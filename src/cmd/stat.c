@@ -69,8 +69,25 @@ static void stat_print_file(const json_t *stats, const json_t *before,
 	       engine ? "" : doc_why(f), engine ? "" : ")");
 }
 
+/* "heap: 3.0G in the file, 64M in memory, of 64G; 2.1G paged out, 95 % used" */
+static void stat_print_heap(const json_t *h)
+{
+	const uint64_t file = doc_uint(h, "file_bytes");
+	const uint64_t all = file + doc_uint(h, "memory_bytes");
+
+	printf("heap: %s in the file, %s in memory, of %s; %s paged out",
+	       shown_size(file).s, shown_size(doc_uint(h, "memory_bytes")).s,
+	       shown_size(doc_uint(h, "limit_bytes")).s,
+	       shown_size(doc_uint(h, "paged_out_bytes")).s);
+	if (all && json_is_integer(json_object_get(h, "used_bytes")))
+		printf(", %.0f %% used",
+		       100.0 * (double)doc_uint(h, "used_bytes") / (double)all);
+	putchar('\n');
+}
+
 static void stat_print_head(const json_t *s)
 {
+	const json_t *heap = json_object_get(s, "heap");
 	const json_t *cache = json_object_get(s, "cache");
 	const json_t *latency = json_object_get(s, "latency");
 
@@ -81,6 +98,8 @@ static void stat_print_head(const json_t *s)
 	       shown_size(doc_uint(cache, "resident_bytes")).s,
 	       shown_size(doc_uint(cache, "limit_bytes")).s,
 	       shown_size(doc_uint(cache, "dirty_bytes")).s);
+	if (json_is_object(heap))
+		stat_print_heap(heap);
 	if (doc_uint(latency, "count"))
 		printf("faults: median %.0f us, 99 %% within %.0f us, "
 		       "by %s\n",

@@ -85,20 +85,41 @@ void top_head_rates(const struct top_view *v, unsigned columns, wchar_t *ret)
 	shown_text(text, columns, true, ret);
 }
 
+static const char *top_head_heap(const struct top_process *p, char *buf,
+				 size_t size)
+{
+	char b[2][SHOWN_NUMBER];
+	size_t n = 0;
+
+	*buf = 0;
+	if (!p->heap)
+		return buf;
+	n = (size_t)snprintf(buf, size, " heap %s, paged out %s",
+			     shown_bytes(p->heap, b[0]),
+			     shown_bytes(p->heap_out, b[1]));
+	if (p->heap_used >= 0)
+		n += (size_t)snprintf(buf + n, size - n, ", used %.0f %%",
+				      p->heap_used);
+	snprintf(buf + n, size - n, ";");
+	return buf;
+}
+
 /* Of the process whose row is selected. */
 void top_head_process(const struct top_view *v, unsigned columns, wchar_t *ret)
 {
 	const struct top_process *p =
 		v->selected < v->rows ? v->row[v->selected].process : NULL;
 	const unsigned long up = p ? (unsigned long)p->uptime : 0;
-	char b[4][SHOWN_NUMBER], text[512] = "";
+	char b[4][SHOWN_NUMBER], heap[96], text[512] = "";
 
 	if (p)
 		snprintf(text, sizeof(text),
-			 "%d %.200s: cache %s of %s; "
+			 "%d %.200s: cache %s of %s;%s "
 			 "fault p50 %s, p99 %s; up %lu:%02lu:%02lu",
 			 p->pid, p->program, shown_bytes(p->resident, b[0]),
-			 shown_bytes(p->limit, b[1]), shown_time(p->p50, b[2]),
+			 shown_bytes(p->limit, b[1]),
+			 top_head_heap(p, heap, sizeof(heap)),
+			 shown_time(p->p50, b[2]),
 			 shown_time(p->p99, b[3]), up / 3600, up / 60 % 60,
 			 up % 60);
 	shown_text(text, columns, true, ret);

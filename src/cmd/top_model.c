@@ -67,6 +67,17 @@ static bool take_files(struct top_process *p, const json_t *stats,
 	return true;
 }
 
+static void take_heap(struct top_process *p, const json_t *heap)
+{
+	p->heap = doc_uint(heap, "file_bytes") +
+		  doc_uint(heap, "memory_bytes");
+	p->heap_out = doc_uint(heap, "paged_out_bytes");
+	p->heap_used = p->heap && json_is_integer(
+					  json_object_get(heap, "used_bytes")) ?
+		100.0 * (double)doc_uint(heap, "used_bytes") / (double)p->heap :
+		-1;
+}
+
 struct top_process *top_process_new(const json_t *stats)
 {
 	const json_t *cache = json_object_get(stats, "cache");
@@ -88,6 +99,7 @@ struct top_process *top_process_new(const json_t *stats)
 	p->resident = doc_uint(cache, "resident_bytes");
 	p->dirty = doc_uint(cache, "dirty_bytes");
 	p->lazy = doc_uint(cache, "lazy_bytes");
+	take_heap(p, json_object_get(stats, "heap"));
 	p->p50 = doc_real(latency, "p50_us");
 	p->p99 = doc_real(latency, "p99_us");
 	ok = p->pid && p->program && take_files(p, stats, files);

@@ -31,6 +31,8 @@ struct top_process {
 	char *program; /* without its folder */
 	double uptime; /* s */
 	uint64_t limit, resident, dirty, lazy;
+	uint64_t heap, heap_out; /* bytes; in the file, not in memory */
+	double heap_used;        /* percent; below 0: not known */
 	double p50, p99; /* us */
 	double rate[TOP_TOTALS], hit; /* sums of the files' */
 	unsigned files;

@@ -38,6 +38,21 @@ void fm_heap_found(struct fm_heap_calls *c)
 	atomic_store(&c->on, true);
 }
 
+bool fm_heap_bytes_of(struct fm_heap_bytes *ret, bool ask)
+{
+	if (!heap)
+		return false;
+	*ret = (struct fm_heap_bytes){
+		.most = heap->size,
+		.in_file = atomic_load(&heap->in_file),
+		.in_memory = atomic_load(&heap->in_memory),
+		.used = atomic_load(&heap->used),
+	};
+	if (ask)
+		heap->count();
+	return true;
+}
+
 void fm_heap_copy(bool held)
 {
 	if (heap && atomic_load(&heap->made))

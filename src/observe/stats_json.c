@@ -328,6 +328,7 @@ static void files_json(struct fm_json *o, bool alone, struct fm_file_stats *sum,
 	fm_json_open(o, "files", '[');
 	*ret_n = add_files(o, sum, alone);
 	fm_json_close(o, ']');
+	fm_stats_heap(o, alone);
 	if (!alone)
 		fm_epoch_leave(slot);
 }

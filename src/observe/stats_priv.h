@@ -53,6 +53,8 @@ void fm_stats_served(struct fm_json *o, const struct fm_served *s,
 /* Why it is served by whom it is, and what would change that; alone: the
  * program is dead. */
 void fm_stats_why(struct fm_json *o, struct fm_file *f, bool alone);
+/* The heap on a file, or null. Under an epoch, but alone. */
+void fm_stats_heap(struct fm_json *o, bool alone);
 /* The same of a file that the engine has not. */
 struct fm_unserved;
 void fm_stats_why_left(struct fm_json *o, const struct fm_unserved *l);
