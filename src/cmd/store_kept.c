@@ -19,7 +19,7 @@
 #define KEPT_HEAD 4096u
 #define BLOCK 32768u /* bytes; a fetch has whole ones */
 #define WAYS 8u	     /* places where a block may be, if not all have one */
-#define RUN_MOST 1048576u /* bytes of a fetch */
+#define RUN_MOST 2097152u /* bytes of a fetch */
 
 struct kept_head {
 	char magic[16];

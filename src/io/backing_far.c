@@ -36,6 +36,7 @@ extern const struct fm_backing_kind fm_backing_far;
 #define HELPER "fastmap-store"
 #define STACK 65536 /* size: bytes */
 #define VARIABLES 1024 /* size: of an environment */
+#define WAITS 64 /* size: reads that wait for a slot */
 
 struct far {
 	struct fm_far *m;
@@ -44,8 +45,8 @@ struct far {
 	bool pumped; /* a thread of ours takes what was read ahead */
 	bool inherited; /* from the parent, whose thread does that */
 	const char *text;
-	/* of the slots for reading ahead */
-	struct fm_io *_Atomic ahead[FM_FAR_SLOTS];
+	/* of the slots for reading ahead; and what waits for one */
+	struct fm_io *_Atomic ahead[FM_FAR_SLOTS], *_Atomic waits[WAITS];
 	struct fm_event *bell;
 	struct far *next;
 };
@@ -208,25 +209,92 @@ static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
 
 /* ---- what is read ahead -------------------------------------------------- */
 
+static FM_FAULT int ahead_claim(struct far *f)
+{
+	return slot_claim(f, FM_FAR_SLOTS - FM_FAR_AHEAD, FM_FAR_SLOTS);
+}
+
+static FM_FAULT void ahead_post(struct far *f, int i, struct fm_io *io)
+{
+	atomic_store(&f->ahead[i], io);
+	slot_post(f, i, io->off,
+		  fm_least(io->len, (uint64_t)io->file->io->backing->size -
+					    io->off));
+}
+
+/* Slots are free, perhaps: the first that wait have them. */
+static FM_FAULT void ahead_go_on(struct far *f)
+{
+	for (unsigned k = 0; k < WAITS; k++) {
+		struct fm_io *io;
+		const int i = atomic_load(&f->waits[k]) ? ahead_claim(f) : 0;
+
+		if (i < 0)
+			return;
+		io = i ? atomic_exchange(&f->waits[k], NULL) : NULL;
+		if (io)
+			ahead_post(f, i, io);
+		else if (i)
+			slot_free(f, i); /* another thread was first */
+	}
+}
+
+/* All of them are busy. Who lands the last has looked before this, perhaps. */
+static FM_FAULT bool ahead_wait(struct far *f, struct fm_io *io)
+{
+	for (unsigned k = 0; k < WAITS; k++) {
+		struct fm_io *none = NULL;
+
+		if (!atomic_compare_exchange_strong(&f->waits[k], &none, io))
+			continue;
+		ahead_go_on(f);
+		return true;
+	}
+	return false;
+}
+
+/* NULL in its place, by one thread. */
+static FM_FAULT bool ahead_take(struct fm_io *_Atomic *at, struct fm_io *io)
+{
+	return io && atomic_compare_exchange_strong(at, &io, NULL);
+}
+
+/* The helper has ended: was it too late for who lands what was begun? */
+static FM_FAULT bool ahead_missed(struct far *f, struct fm_io *io)
+{
+	bool ours = false;
+
+	if (!atomic_load(&f->gone))
+		return false;
+	for (unsigned i = 0; i < FM_FAR_SLOTS && !ours; i++)
+		ours = ahead_take(&f->ahead[i], io);
+	for (unsigned k = 0; k < WAITS && !ours; k++)
+		ours = ahead_take(&f->waits[k], io);
+	return ours;
+}
+
 /* Its thread goes on with other files meanwhile: a thread of the far's own ends
  * the transfer, and rings. */
 static FM_FAULT bool far_begin(struct fm_ring *r, struct fm_io *io)
 {
 	struct far *f = io->file->io->backing->own;
 	const bool may = r->bell && f->pumped && !atomic_load(&f->gone);
-	const int i = may ? slot_claim(f, FM_FAR_SLOTS - FM_FAR_AHEAD,
-				       FM_FAR_SLOTS) : -EBUSY;
+	const int i = may ? ahead_claim(f) : -EBUSY;
 
-	if (i < 0) {
+	f->bell = may ? r->bell : f->bell;
+	if (i >= 0)
+		ahead_post(f, i, io);
+	if ((i < 0 && (!may || !ahead_wait(f, io))) || ahead_missed(f, io))
 		fm_ring_finish(r, io, -EBUSY);
-		return false;
-	}
-	f->bell = r->bell;
-	atomic_store(&f->ahead[i], io);
-	slot_post(f, i, io->off,
-		  fm_least(io->len, (uint64_t)io->file->io->backing->size -
-					    io->off));
 	return false;
+}
+
+static void ahead_end(struct far *f, struct fm_io *io, long res)
+{
+	io->res = (int32_t)res;
+	fm_device_end(io);
+	__atomic_store_n(&io->done, true, __ATOMIC_RELEASE);
+	fm_event_raise(f->bell);
 }
 
 static void far_land(struct far *f, unsigned i, bool gone)
@@ -234,17 +302,26 @@ static void far_land(struct far *f, unsigned i, bool gone)
 	struct fm_io *io = atomic_load(&f->ahead[i]);
 	uint32_t word;
 	const bool done = slot_done(f, i, &word);
+	long res = -EIO;
 
-	if (!io || !(done || gone))
+	if (!(done || gone) || !ahead_take(&f->ahead[i], io))
 		return;
-	io->res = done ? (int32_t)slot_result(f, (int)i, io->buf, io->len) :
-			 -EIO;
-	fm_device_end(io);
-	atomic_store(&f->ahead[i], NULL);
-	if (done)
+	if (done) {
+		res = slot_result(f, (int)i, io->buf, io->len);
 		slot_free(f, (int)i);
-	__atomic_store_n(&io->done, true, __ATOMIC_RELEASE);
-	fm_event_raise(f->bell);
+	}
+	ahead_end(f, io, res);
+}
+
+/* What waits is not begun any more. */
+static void ahead_give_up(struct far *f)
+{
+	for (unsigned k = 0; k < WAITS; k++) {
+		struct fm_io *io = atomic_load(&f->waits[k]);
+
+		if (ahead_take(&f->waits[k], io))
+			ahead_end(f, io, -EIO);
+	}
 }
 
 static void *far_pump(void *arg)
@@ -261,6 +338,10 @@ static void *far_pump(void *arg)
 		for (unsigned i = FM_FAR_SLOTS - FM_FAR_AHEAD;
 		     i < FM_FAR_SLOTS; i++)
 			far_land(f, i, gone);
+		if (gone)
+			ahead_give_up(f);
+		else
+			ahead_go_on(f);
 		if (!gone)
 			fm_thread_poll(p, 1, -1);
 		if (p[0].revents & POLLIN)
@@ -290,8 +371,8 @@ static void far_forked(void)
 	for (struct far *f = fars; f; f = f->next) {
 		f->pumped = false;
 		f->inherited = true;
-		for (unsigned i = 0; i < FM_FAR_SLOTS; i++)
-			atomic_store(&f->ahead[i], NULL);
+		memset(&f->ahead, 0, sizeof(f->ahead));
+		memset(&f->waits, 0, sizeof(f->waits));
 	}
 }
 

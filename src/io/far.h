@@ -22,7 +22,7 @@
 #define FM_FAR_MAGIC 0x33726166u /* bits: "far3" */
 #define FM_FAR_SLOTS 16	         /* size: reads at once */
 #define FM_FAR_AHEAD 8 /* size: the last of them, for what is read ahead */
-#define FM_FAR_BYTES ((size_t)1 << 20) /* size: of a slot's data */
+#define FM_FAR_BYTES ((size_t)2 << 20) /* size: of a slot's data; a huge page */
 
 /* Descriptors that the helper starts with. */
 #define FM_FAR_MEMORY 3 /* ABI: ours */
