@@ -2,9 +2,10 @@
 /*
  * store_nbd.c - a client of a Network Block Device, by the protocol's public
  * text (doc/proto.md of NetworkBlockDevice/nbd): fixed newstyle, NBD_OPT_GO,
- * simple replies. Each worker has a connection of its own where the server says
- * that several see the same bytes. What breaks the rules, or the connection, is
- * connected to anew, and the read is done again.
+ * structured replies where the server has them, else simple ones. Each worker
+ * has a connection of its own where the server says that several see the same
+ * bytes. What breaks the rules, or the connection, is connected to anew, and
+ * the read is done again.
  */
 #include <endian.h>
 #include <errno.h>
@@ -22,12 +23,14 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "store_chunks.h"
 #include "store_helper.h"
 #include "store_kept.h"
 
 #define WRONG_MOST 3    /* replies against the rules, one after the other */
 #define PAUSE_MS 200    /* between two attempts to connect */
-#define OPTION_MOST 4096 /* bytes of a reply to an option */
+#define OPTION_MOST 4096 /* bytes of a reply to an option, and of an error */
+#define ERRORS_MOST 16   /* chunks of one reply that say so */
 #define SAMPLES 5    /* pieces of an export that tell it from another */
 #define SAMPLE 4096u /* bytes of each */
 
@@ -36,8 +39,11 @@
 #define REPLY_MAGIC 0x3e889045565a9ull
 #define REQUEST 0x25609513u
 #define SIMPLE 0x67446698u
+#define STRUCTURED 0x668e33efu
 
-enum { OPT_GO = 7, REP_ACK = 1, REP_INFO = 3, INFO_EXPORT = 0 };
+enum { OPT_GO = 7, OPT_STRUCTURED = 8 };
+enum { REP_ACK = 1, REP_INFO = 3, INFO_EXPORT = 0 };
+enum { CHUNK_NONE, CHUNK_DATA, CHUNK_HOLE, CHUNK_ERROR = 1 << 15, DONE = 1 };
 enum { FIXED_NEWSTYLE = 1, NO_ZEROES = 2, CAN_MULTI_CONN = 1 << 8 };
 
 static struct {
@@ -54,10 +60,12 @@ static struct {
 struct export {
 	uint64_t size;
 	unsigned flags;
+	bool structured;
 };
 
 static int socks[STORE_WORKERS]; /* -1: not connected */
 static uint64_t cookies[STORE_WORKERS];
+static bool structured[STORE_WORKERS];
 
 /* ---- bytes --------------------------------------------------------------- */
 
@@ -242,8 +250,15 @@ static int connect_tcp(void)
 	return fd;
 }
 
-/* One reply to NBD_OPT_GO. -1: more follow; 0: it is ours; or errno. */
-static int nbd_option_reply(int fd, struct export *e)
+/* ENOTSUP: it does not know the option. */
+static int nbd_refused(uint32_t why)
+{
+	return why == 1 ? ENOTSUP : why == 2 ? EACCES : why == 6 ? ENOENT :
+								   EPROTO;
+}
+
+/* One reply to an option. -1: more follow; 0: it is ours; or errno. */
+static int nbd_option_reply(int fd, uint32_t option, struct export *e)
 {
 	unsigned char head[20], data[OPTION_MOST];
 	int err = receive_all(fd, head, sizeof(head));
@@ -253,15 +268,14 @@ static int nbd_option_reply(int fd, struct export *e)
 		return err;
 	type = get32(head + 12);
 	n = get32(head + 16);
-	if (get64(head) != REPLY_MAGIC || get32(head + 8) != OPT_GO ||
+	if (get64(head) != REPLY_MAGIC || get32(head + 8) != option ||
 	    n > sizeof(data))
 		return EPROTO;
 	err = receive_all(fd, data, n);
 	if (err)
 		return err;
 	if (type & 0x80000000u)
-		return (type & 0xff) == 2 ? EACCES : (type & 0xff) == 6 ?
-					    ENOENT : EPROTO;
+		return nbd_refused(type & 0x7fffffffu);
 	if (type == REP_INFO && n == 12 && get16(data) == INFO_EXPORT) {
 		e->size = get64(data + 2);
 		e->flags = get16(data + 10);
@@ -282,9 +296,25 @@ static int nbd_go(int fd, struct export *e)
 	memcpy(b + 20, nbd.export, n);
 	b[20 + n] = b[21 + n] = 0; /* asks for no more than there is */
 	err = send_all(fd, b, 22 + n);
-	while (!err && (err = nbd_option_reply(fd, e)) == -1)
+	while (!err && (err = nbd_option_reply(fd, OPT_GO, e)) == -1)
 		err = ++replies > 64 ? EPROTO : 0;
 	return err;
+}
+
+/* Who does not know it, or does not want to, has simple replies. */
+static int nbd_ask_structured(int fd, struct export *e)
+{
+	unsigned char b[16];
+	int err;
+
+	put64(b, IHAVEOPT);
+	put32(b + 8, OPT_STRUCTURED);
+	put32(b + 12, 0);
+	err = send_all(fd, b, sizeof(b));
+	if (!err)
+		err = nbd_option_reply(fd, OPT_STRUCTURED, e);
+	e->structured = !err;
+	return err == ENOTSUP || err == EACCES ? 0 : err == -1 ? EPROTO : err;
 }
 
 static int nbd_hello(int fd, struct export *e)
@@ -302,12 +332,14 @@ static int nbd_hello(int fd, struct export *e)
 	put32(answer, flags & (FIXED_NEWSTYLE | NO_ZEROES));
 	err = send_all(fd, answer, sizeof(answer));
 	if (!err)
+		err = nbd_ask_structured(fd, e);
+	if (!err)
 		err = nbd_go(fd, e);
 	return !err && (e->size > INT64_MAX || !e->size) ? EPROTO : err;
 }
 
 /* Another size than before: it is another thing. */
-static int nbd_connect(int *ret)
+static int nbd_connect(unsigned w)
 {
 	const struct timeval t = { nbd.timeout, 0 };
 	struct export e = { 0 };
@@ -328,32 +360,150 @@ static int nbd_connect(int *ret)
 		nbd.size = e.size;
 		nbd.flags = e.flags;
 	}
-	*ret = fd;
+	structured[w] = e.structured;
+	socks[w] = fd;
 	return 0;
 }
 
 /* ---- reads --------------------------------------------------------------- */
 
+/* The numbers are Linux's. */
+static int nbd_errno(uint32_t err)
+{
+	return err == ENOMEM || err == EPERM ? (int)err : EIO;
+}
+
+/* What one read is still to bring. */
+struct reply {
+	char *buf;
+	uint64_t off, n;
+	struct chunks come;
+	int err;
+	unsigned errors;
+};
+
+static int chunk_data(int fd, struct reply *r, uint32_t length)
+{
+	unsigned char at[8];
+	uint64_t off;
+
+	if (length <= sizeof(at))
+		return EPROTO;
+	length -= sizeof(at);
+	if (receive_all(fd, at, sizeof(at)))
+		return -1;
+	off = get64(at);
+	if (off < r->off || length > r->n || off - r->off > r->n - length ||
+	    !chunks_add(&r->come, off, length))
+		return EPROTO;
+	return receive_all(fd, r->buf + (off - r->off), length) ? -1 : 0;
+}
+
+static int chunk_hole(int fd, struct reply *r, uint32_t length)
+{
+	unsigned char b[12];
+	uint64_t off;
+	uint32_t n;
+
+	if (length != sizeof(b))
+		return EPROTO;
+	if (receive_all(fd, b, sizeof(b)))
+		return -1;
+	off = get64(b);
+	n = get32(b + 8);
+	if (!n || off < r->off || n > r->n || off - r->off > r->n - n ||
+	    !chunks_add(&r->come, off, n))
+		return EPROTO;
+	memset(r->buf + (off - r->off), 0, n);
+	return 0;
+}
+
+/* Where it is said does not matter: page by page it is asked for again. */
+static int chunk_error(int fd, struct reply *r, uint32_t length)
+{
+	unsigned char b[OPTION_MOST];
+
+	if (length < 6 || length > sizeof(b) || ++r->errors > ERRORS_MOST)
+		return EPROTO;
+	if (receive_all(fd, b, length))
+		return -1;
+	if (!get32(b) || get16(b + 4) > length - 6)
+		return EPROTO;
+	r->err = nbd_errno(get32(b));
+	return 0;
+}
+
+/* 0, or why the connection is of no use any more; head: 16 bytes of 20. */
+static int nbd_chunk(int fd, struct reply *r, const unsigned char *head)
+{
+	const unsigned type = get16(head + 6);
+	unsigned char b[4];
+	uint32_t length;
+
+	if (receive_all(fd, b, sizeof(b)))
+		return -1;
+	length = get32(b);
+	if (type & CHUNK_ERROR)
+		return chunk_error(fd, r, length);
+	switch (type) {
+	case CHUNK_DATA:
+		return chunk_data(fd, r, length);
+	case CHUNK_HOLE:
+		return chunk_hole(fd, r, length);
+	default:
+		return type == CHUNK_NONE && !length &&
+				       (get16(head + 4) & DONE) ?
+			       0 :
+			       EPROTO;
+	}
+}
+
+static int nbd_simple(int fd, struct reply *r, const unsigned char *head)
+{
+	const uint32_t err = get32(head + 4);
+
+	if (err)
+		return nbd_errno(err);
+	return receive_all(fd, r->buf, r->n) ? -1 : 0;
+}
+
+static int nbd_reply(unsigned w, void *buf, size_t n, uint64_t off)
+{
+	struct reply r = { .buf = buf, .off = off, .n = n };
+	unsigned char head[16];
+	int err;
+
+	for (;;) {
+		if (receive_all(socks[w], head, sizeof(head)))
+			return -1;
+		if (get64(head + 8) != cookies[w])
+			return EPROTO;
+		if (get32(head) == SIMPLE && !r.come.count && !r.errors)
+			return nbd_simple(socks[w], &r, head);
+		if (get32(head) != STRUCTURED || !structured[w])
+			return EPROTO;
+		err = nbd_chunk(socks[w], &r, head);
+		if (err)
+			return err;
+		if (get16(head + 4) & DONE)
+			return r.err ? r.err : chunks_whole(&r.come, off, n) ?
+						       0 : EPROTO;
+	}
+}
+
 /* -1: the connection is of no use any more; EPROTO: nor does it keep to the
  * rules. Another errno is the server's answer. */
 static int nbd_exchange(unsigned w, void *buf, size_t n, uint64_t off)
 {
-	unsigned char q[28] = { 0 }, a[16];
-	uint32_t err;
+	unsigned char q[28] = { 0 };
 
 	put32(q, REQUEST);
 	put64(q + 8, ++cookies[w]);
 	put64(q + 16, off);
 	put32(q + 24, (uint32_t)n);
-	if (send_all(socks[w], q, sizeof(q)) ||
-	    receive_all(socks[w], a, sizeof(a)))
+	if (send_all(socks[w], q, sizeof(q)))
 		return -1;
-	if (get32(a) != SIMPLE || get64(a + 8) != cookies[w])
-		return EPROTO;
-	err = get32(a + 4);
-	if (err) /* the numbers are Linux's */
-		return err == ENOMEM || err == EPERM ? (int)err : EIO;
-	return receive_all(socks[w], buf, n) ? -1 : 0;
+	return nbd_reply(w, buf, n, off);
 }
 
 static void nbd_pause(void)
@@ -377,7 +527,7 @@ static int nbd_read(unsigned w, void *buf, size_t n, uint64_t off)
 	int err, wrong = 0, times = 0;
 
 	for (;;) {
-		err = socks[w] < 0 ? nbd_connect(&socks[w]) : 0;
+		err = socks[w] < 0 ? nbd_connect(w) : 0;
 		if (err == ESTALE)
 			return EIO;
 		if (!err) {
@@ -443,7 +593,7 @@ static int nbd_open(const char *where, char *why, size_t size)
 			 "nbd+unix:///EXPORT?socket=PATH");
 		return EINVAL;
 	}
-	err = nbd_connect(&socks[0]);
+	err = nbd_connect(0);
 	if (err)
 		snprintf(why, size, "cannot connect");
 	else if (*nbd.cache)

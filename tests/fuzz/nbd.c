@@ -36,6 +36,7 @@ static void session(int fd)
 		abort();
 	socks[0] = fd;
 	cookies[0] = 0;
+	structured[0] = e.structured;
 	memset(buf, 0x77, sizeof(buf));
 	for (int i = 0; i < 4 && !err; i++)
 		err = nbd_exchange(0, buf, ROOM, 0);
