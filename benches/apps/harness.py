@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """One workload: install, make the data, then runs in turns, each cold and limited."""
+import glob
 import json
 import os
 import shutil
@@ -71,15 +72,15 @@ class Place:
             os.rename(path + ".new", path)
         return path
 
-    def python(self, *packages):
-        """An interpreter that has these, of pip."""
+    def python(self, *packages, newest=None):
+        """An interpreter that has these, of pip; no newer than that (3, 10)."""
         want = " ".join(packages)
         venv = os.path.join(self.venvs, want.replace(" ", "+"))
         python, done = os.path.join(venv, "bin/python"), os.path.join(venv, "done")
         if os.path.exists(done):
             return python
         print(f"  installing {want}", flush=True)
-        run_or([sys.executable, "-m", "venv", venv])
+        run_or([interpreter(newest), "-m", "venv", venv])
         run_or([python, "-m", "pip", "install", "-q", *packages])
         with open(done, "w", encoding="ascii"):
             return python
@@ -94,6 +95,18 @@ class Place:
         if not path:
             raise NotHere(f"the package {package} has no {program}")
         return path
+
+
+def interpreter(newest):
+    """Of Python: this one, unless it is newer than that."""
+    if not newest or sys.version_info[:2] <= newest:
+        return sys.executable
+    name = "python%d.%d" % newest
+    found = [*glob.glob(os.path.expanduser(f"~/.pyenv/versions/{name[6:]}.*/bin/{name}")),
+             *filter(None, [shutil.which(name)])]
+    if not found:
+        raise NotHere(f"needs {name}")
+    return found[0]
 
 
 def find(program):
@@ -238,7 +251,7 @@ def measure(o, w, where):
         ahead.close()
     return {"workload": w.name, "about": w.about, "device": o.device, "scale": o.scale,
             "memory": memory, "runs": runs, "figure": w.figure, "aim": w.aim,
-            "verdict": w.verdict,
+            "verdict": w.verdict, "parts": w.parts,
             "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d %H:%M"),
             "problems": problems(runs)}
 

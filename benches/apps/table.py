@@ -51,6 +51,33 @@ def line(row):
     return "| " + " | ".join(cells) + " |"
 
 
+def part_values(row, column, part):
+    return [r["figures"][part] for r in row["runs"].get(column, []) if part in r["figures"]]
+
+
+def part_speeds(row, base):
+    """{part: native / preloaded}."""
+    mine, out = base.replace("native", "preloaded"), {}
+    for part in {p: 0 for r in row["runs"].get(base, []) for p in r["figures"]}:
+        a, b = part_values(row, base, part), part_values(row, mine, part)
+        if part != "seconds" and a and b and statistics.median(b):
+            out[part] = statistics.median(a) / statistics.median(b)
+    return out
+
+
+def parts(doc):
+    """Of rows that have them: how often faster each is."""
+    out = []
+    for row in doc["rows"]:
+        every = [part_speeds(row, c) for c in BASES] if row.get("parts") else []
+        words = [f"{p} " + " · ".join(times(s.get(p)) for s in every)
+                 for p in (every[0] or every[1] if every else ())]
+        if words:
+            out.append(f"- {row['workload']}, {row['device']} (128 · 8192): "
+                       + ", ".join(words))
+    return out
+
+
 def verdicts(doc):
     """What a user should do, once for each workload."""
     said = {r["workload"]: r.get("verdict") for r in doc["rows"]}
@@ -62,4 +89,4 @@ def markdown(doc):
             "its own remedy", "preloaded, 128", "preloaded, 8192",
             "faster (128 · 8192 · remedy)", "aim", "MiB read, native 128 · preloaded"]
     return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|",
-                      *[line(r) for r in doc["rows"]], "", *verdicts(doc), ""])
+                      *[line(r) for r in doc["rows"]], "", *parts(doc), *verdicts(doc), ""])

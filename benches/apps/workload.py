@@ -16,6 +16,7 @@ class Workload:
     figure = ""        # of its answer, more is better; empty: seconds
     verdict = ""       # what a user should do
     only = ()          # columns; empty: all
+    parts = False      # its figures beside seconds are seconds of parts
     timeout = 1800     # of a run, seconds
     aim = ()           # natively / preloaded, at 128 and at 8192 KiB
 
