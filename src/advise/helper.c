@@ -33,7 +33,6 @@ static struct fm_event bell;
 static _Atomic(const struct fm_source *) source;
 /* The ranges, and what the kernel has been told of them, may differ. */
 static _Atomic bool at_work;
-static _Atomic uint64_t read_ms; /* when it was last seen that something was */
 static unsigned child = UINT32_MAX; /* of fork, as its family has it */
 static struct fm_advised_all ranges;
 static struct fm_waits waits;
@@ -41,7 +40,6 @@ static struct fm_waits waits;
 /* The best first. */
 static const struct fm_source *const sources[] = { &fm_source_samples,
 						   &fm_source_estimate };
-#define IDLE_MS 3000 /* unit: two seconds that are over, and this one */
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
 const char *fm_helper_source(void)
@@ -51,18 +49,11 @@ const char *fm_helper_source(void)
 	return s && atomic_load(&state) == RUNNING ? s->name : NULL;
 }
 
-bool fm_helper_idle(void)
-{
-	return atomic_load(&state) == RUNNING &&
-	       fm_now_ms() - atomic_load(&read_ms) > IDLE_MS;
-}
-
 static void note_reads(const struct fm_advised_use *use)
 {
 	if (!use->major && !use->bytes)
 		return;
-	atomic_store(&read_ms, fm_now_ms());
-	fm_kernel_monitor_wake();
+	fm_kernel_monitor_reads();
 }
 
 static uint64_t us_of(const struct timeval *t)
@@ -321,8 +312,7 @@ static void *helper(void *arg)
 		fm_log(FM_LOG_INFO, "what the kernel serves is not advised: "
 		       "errno %d", -err);
 	atomic_store(&state, err ? REFUSED : IDLE);
-	fm_kernel_monitor_wake(); /* it cannot be told any more when something
-				     is read */
+	fm_kernel_monitor_untold();
 	return NULL;
 }
 
@@ -334,10 +324,12 @@ void fm_helper_need(void)
 	    !atomic_compare_exchange_strong(&state, &idle, RUNNING))
 		return;
 	atomic_store(&stop, false);
-	atomic_store(&read_ms, fm_now_ms());
+	fm_kernel_monitor_reads();
 	fm_family_start();
-	if (fm_thread_create(helper, NULL))
-		atomic_store(&state, REFUSED);
+	if (!fm_thread_create(helper, NULL))
+		return;
+	atomic_store(&state, REFUSED);
+	fm_kernel_monitor_untold();
 }
 
 /* The thread does not sleep on, and it begins at the advice of which to be

@@ -25,10 +25,6 @@ void fm_helper_fork_ends(void);
 /* [any] By which source it goes; NULL: it is not there. */
 const char *fm_helper_source(void);
 
-/* [any] It is there, and nothing has been read for some seconds: who looks once
- * a second has seen what was. */
-bool fm_helper_idle(void);
-
 /* For the statistics. */
 struct fm_advise_counts {
 	_Atomic uint64_t changes, looks, touches, random_bytes, huge_bytes;

@@ -7,7 +7,6 @@
 #include "base/thread.h"
 #include "engine.h"
 #include "policy.h"
-#include "helper.h"
 #include "krange.h"
 
 enum state { IDLE, RUNNING, REFUSED };
@@ -15,6 +14,17 @@ static _Atomic int state;
 static _Atomic bool stop;
 static _Atomic bool asleep; /* until it is woken */
 static struct fm_event bell;
+#define NEVER UINT64_MAX
+/* When something was read, as last told; NEVER: nobody tells. */
+static _Atomic uint64_t read_ms = NEVER;
+#define IDLE_MS 3000 /* unit: two seconds that are over, and this one */
+
+bool fm_kernel_monitor_idle(void)
+{
+	const uint64_t at = atomic_load(&read_ms);
+
+	return at != NEVER && fm_now_ms() - at > IDLE_MS;
+}
 
 /* Who adds a range after the last look finds the thread RUNNING, or idle. */
 static bool watch_goes_on(void)
@@ -39,7 +49,7 @@ static void watch_rest(void)
 	bool idle;
 
 	atomic_store(&asleep, true);
-	idle = fm_helper_idle();
+	idle = fm_kernel_monitor_idle();
 	if (!idle)
 		atomic_store(&asleep, false);
 	if (!atomic_load(&stop))
@@ -77,6 +87,18 @@ void fm_kernel_monitor_wake(void)
 		fm_event_raise(&bell);
 }
 
+void fm_kernel_monitor_reads(void)
+{
+	atomic_store(&read_ms, fm_now_ms());
+	fm_kernel_monitor_wake();
+}
+
+void fm_kernel_monitor_untold(void)
+{
+	atomic_store(&read_ms, NEVER);
+	fm_kernel_monitor_wake();
+}
+
 void fm_kernel_monitor_end(void)
 {
 	atomic_store(&stop, true);
@@ -86,6 +108,7 @@ void fm_kernel_monitor_end(void)
 
 void fm_kernel_monitor_forked(void)
 {
+	atomic_store(&read_ms, NEVER);
 	atomic_store(&state, IDLE);
 	fm_event_reset(&bell);
 }

@@ -21,7 +21,12 @@ void fm_kernel_monitor_end(void);
 /* [plain] In a child of fork, where it is not. It comes with the next range. */
 void fm_kernel_monitor_forked(void);
 
-/* [any] Something is read again, or the engine runs. */
+/* [any] Something is read (helper.c looks), or from now on nobody says so. */
+void fm_kernel_monitor_reads(void);
+void fm_kernel_monitor_untold(void);
+/* [any] Has nothing been read for some seconds? */
+bool fm_kernel_monitor_idle(void);
+/* [any] Do not sleep on: the engine runs. */
 void fm_kernel_monitor_wake(void);
 
 /* [plain] What it does. */

@@ -25,7 +25,6 @@
 #include "file/file.h"
 #include "policy.h"
 #include "probe.h"
-#include "streaming.h"
 #include "tunables.h"
 
 FM_FILE_PART(shares)
@@ -36,6 +35,7 @@ FM_FILE_PART(shares)
 /* Files with a pool of their own. In an epoch. */
 static _Atomic(struct fm_file *) owner[FM_EVICT_POOLS];
 static _Atomic bool any;
+static _Atomic uint64_t streamed; /* pages, of all files */
 
 /* ---- what a file may have ---------------------------------------------- */
 
@@ -442,12 +442,34 @@ FM_FAULT bool fm_shares_pinned(struct fm_file *f, uint64_t fp)
 			    (fp & 63) & 1;
 }
 
+/* Is f's reader on its way? Else what is there of it is like other files': in
+ * use, perhaps. Once others have streamed as much as all may have, it has
+ * paused. */
+static FM_FAULT bool shares_streams_now(const struct fm_file *f)
+{
+	const uint64_t at = atomic_load_explicit(&f->shares->streamed,
+						 memory_order_relaxed);
+	const uint64_t all = atomic_load_explicit(&streamed,
+						  memory_order_relaxed);
+
+	return all < at + fm_cache_limit() / fm_tune.shares_first;
+}
+
+FM_FAULT void fm_shares_streamed(struct fm_file *f, uint64_t n)
+{
+	fm_count(&streamed, n);
+	atomic_store_explicit(&f->shares->streamed,
+			      atomic_load_explicit(&streamed,
+						   memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
 FM_FAULT unsigned fm_shares_open(const struct fm_file *f)
 {
 	unsigned pool = atomic_load_explicit(&f->shares->pool,
 					     memory_order_relaxed);
 
-	return pool == FM_POOL_STREAMED && !fm_streaming_now(f) ?
+	return pool == FM_POOL_STREAMED && !shares_streams_now(f) ?
 		       FM_POOL_NORMAL : pool;
 }
 

@@ -23,6 +23,8 @@ struct fm_file_shares {
 	_Atomic uint8_t pool; /* of pages that are not pinned */
 	uint64_t since_ms;    /* its first mapping */
 	_Atomic bool asked;   /* the program has pinned pages of it */
+	/* how much all files had, when its reader went on */
+	_Atomic uint64_t streamed;
 };
 
 /* [plain] Under the space lock: f, which was opened, goes by this policy. Also
@@ -47,6 +49,8 @@ bool fm_shares_pins(struct fm_file *f, uint64_t fp, uint64_t stop,
 void fm_shares_forked(struct fm_file *f);
 /* f streams, or does not: streaming.h. Of no effect where it has keys. */
 void fm_shares_stream(struct fm_file *f, bool streams);
+/* Its reader has gone on, by n pages. */
+void fm_shares_streamed(struct fm_file *f, uint64_t n);
 /* The pool of f's pages that are not pinned. */
 unsigned fm_shares_open(const struct fm_file *f);
 /* The pool that page fp of f belongs to. */

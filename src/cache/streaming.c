@@ -11,8 +11,6 @@
 
 FM_FILE_PART(streaming)
 
-static _Atomic uint64_t streamed; /* pages, of all files */
-
 /* So often that a look comes before much has been evicted. */
 static FM_FAULT uint64_t streaming_window(void)
 {
@@ -38,27 +36,12 @@ static FM_FAULT void streaming_look(struct fm_file *f)
 				    read > fm_tune.streaming_back * back);
 }
 
-FM_FAULT bool fm_streaming_now(const struct fm_file *f)
-{
-	const uint64_t at = atomic_load_explicit(&f->streaming->at,
-						 memory_order_relaxed);
-	const uint64_t all = atomic_load_explicit(&streamed,
-						  memory_order_relaxed);
-
-	/* Once others have streamed as much as all may have, it has paused. */
-	return all < at + fm_cache_limit() / fm_tune.shares_first;
-}
-
 FM_FAULT void fm_streaming_read(struct fm_file *f, uint64_t n)
 {
 	const uint32_t was = atomic_fetch_add_explicit(
 		&f->streaming->read, (uint32_t)n, memory_order_relaxed);
 
-	fm_count(&streamed, n);
-	atomic_store_explicit(&f->streaming->at,
-			      atomic_load_explicit(&streamed,
-						   memory_order_relaxed),
-			      memory_order_relaxed);
+	fm_shares_streamed(f, n);
 	if (was + n >= streaming_window())
 		streaming_look(f);
 }

@@ -15,12 +15,7 @@
 
 struct fm_file_streaming {
 	_Atomic uint32_t read, back, faults; /* since the last look */
-	_Atomic uint64_t at; /* when its reader went on */
 };
-
-/* Is f's reader on its way? Else what is there of it is like other files': in
- * use, perhaps. */
-bool fm_streaming_now(const struct fm_file *f);
 
 /* A stream's reader has come to n pages of f that were read ahead. */
 void fm_streaming_read(struct fm_file *f, uint64_t n);

@@ -393,7 +393,8 @@ static bool judge_is_idle(void)
 
 	fm_latency_spent(&faults);
 	if (faults != last.faults || trial.state != FM_TRIAL_NONE ||
-	    fm_engine_trial_runs() || (fm_krange_any() && !fm_helper_idle()))
+	    fm_engine_trial_runs() ||
+	    (fm_krange_any() && !fm_kernel_monitor_idle()))
 		return false;
 	last.ms = 0;
 	return true;

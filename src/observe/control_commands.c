@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * control_commands.c - a line that has come, to its command; and the commands
- * on the process as a whole.
- */
+/* control_commands.c - the commands on the process as a whole. */
 #include <string.h>
 
 #include "base/log.h"
@@ -11,27 +8,6 @@
 #include "mmap/mmap.h"
 #include "stats.h"
 #include "vm/vm.h"
-
-void fm_control_obey(struct fm_client *c)
-{
-	struct fm_request *r = &c->request;
-	int err = 0;
-
-	*r = (struct fm_request){ .fd = -1 };
-	c->command = fm_control_parse(c->line, r);
-	if (!c->command)
-		fm_answer_error(r, "no such command; 'help' lists them");
-	else if (!c->command->job || fm_sys_confined())
-		c->command->run(r); /* no thread where clone may be forbidden */
-	else
-		r->fd = c->fd, err = fm_job_add(c);
-	if (err)
-		fm_answer_error(r, "%s", err == -EBUSY ?
-				"other jobs are under way, ask again later" :
-				fm_error_text(-err));
-	if (err || r->fd < 0)
-		atomic_store(&c->state, FM_CLIENT_HEARS);
-}
 
 /* ---- help -------------------------------------------------------------- */
 

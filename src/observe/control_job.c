@@ -9,6 +9,7 @@
  * wait so long, the job thread sends the answer and the end itself if the
  * client takes it.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -22,6 +23,26 @@
 static struct fm_lock lock = FM_LOCK(FM_RANK_OF_TABLES);
 static bool runs;
 static uint64_t turns;
+
+struct fm_client fm_clients[FM_CONTROL_CLIENTS] = {
+	[0 ... FM_CONTROL_CLIENTS - 1] = { .fd = -1 },
+};
+
+bool fm_control_send(struct fm_client *c)
+{
+	const struct fm_json *a = &c->request.answer;
+	long n;
+
+	if (a->failed)
+		return true;
+	n = fm_sys6(SYS_sendto, c->fd, (long)(a->text + c->sent),
+		    (long)(a->len - c->sent), MSG_NOSIGNAL, 0, 0);
+	if (n > 0)
+		c->since_ms = fm_now_ms();
+	if (n >= 0)
+		c->sent += (size_t)n;
+	return n < 0 ? n != -EAGAIN && n != -EINTR : c->sent == a->len;
+}
 
 bool fm_job_has(const struct fm_client *c)
 {

@@ -47,8 +47,6 @@ void fm_control_drop_fds(void);
 void fm_control_policy_seen(void);
 void fm_control_policy_look(void);
 
-/* [plain] The line is complete: answer it, or make it a job. */
-void fm_control_obey(struct fm_client *c);
 /* [plain] Send what there is room for; true: all of it, or nobody hears it. */
 bool fm_control_send(struct fm_client *c);
 /* [plain] The client waits for the job thread, which is made if there is none.

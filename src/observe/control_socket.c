@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * control_socket.c - where the process listens, and who has come. What they
- * may ask: control_commands.c.
+ * may ask: whoever has an FM_CONTROL.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,10 +28,6 @@ static struct {
 	ino_t ino; /* 0: it does not */
 } bound;
 
-struct fm_client fm_clients[FM_CONTROL_CLIENTS] = {
-	[0 ... FM_CONTROL_CLIENTS - 1] = { .fd = -1 },
-};
-
 static void hang_up(struct fm_client *c)
 {
 	fm_fd_drop(c->fd);
@@ -41,27 +37,33 @@ static void hang_up(struct fm_client *c)
 	c->fd = -1;
 }
 
-bool fm_control_send(struct fm_client *c)
-{
-	const struct fm_json *a = &c->request.answer;
-	long n;
-
-	if (a->failed)
-		return true;
-	n = fm_sys6(SYS_sendto, c->fd, (long)(a->text + c->sent),
-		    (long)(a->len - c->sent), MSG_NOSIGNAL, 0, 0);
-	if (n > 0)
-		c->since_ms = fm_now_ms();
-	if (n >= 0)
-		c->sent += (size_t)n;
-	return n < 0 ? n != -EAGAIN && n != -EINTR : c->sent == a->len;
-}
-
 /* What is left goes when the other side has room. */
 static void send_some(struct fm_client *c)
 {
 	if (fm_control_send(c))
 		hang_up(c);
+}
+
+/* A line that has come, to its command. */
+static void control_socket_obey(struct fm_client *c)
+{
+	struct fm_request *r = &c->request;
+	int err = 0;
+
+	*r = (struct fm_request){ .fd = -1 };
+	c->command = fm_control_parse(c->line, r);
+	if (!c->command)
+		fm_answer_error(r, "no such command; 'help' lists them");
+	else if (!c->command->job || fm_sys_confined())
+		c->command->run(r); /* no thread where clone may be forbidden */
+	else
+		r->fd = c->fd, err = fm_job_add(c);
+	if (err)
+		fm_answer_error(r, "%s", err == -EBUSY ?
+				"other jobs are under way, ask again later" :
+				fm_error_text(-err));
+	if (err || r->fd < 0)
+		atomic_store(&c->state, FM_CLIENT_HEARS);
 }
 
 /* Read straight into the line; its last byte stays for the terminator. */
@@ -82,7 +84,7 @@ static void receive(struct fm_client *c)
 	end = memchr(c->line, '\n', c->len);
 	if (end) {
 		*end = 0;
-		fm_control_obey(c);
+		control_socket_obey(c);
 		if (atomic_load(&c->state) == FM_CLIENT_HEARS)
 			send_some(c);
 	} else if (c->len == FM_CONTROL_LINE - 1) {

@@ -64,6 +64,7 @@ void fm_stats_engine_trial(struct fm_json *o, const struct fm_file *f);
 void fm_stats_choice(struct fm_json *o);
 /* In the guardian: whoever held a lock that a document takes is dead. */
 void fm_stats_alone(void);
+void fm_stats_unlock(void); /* ... or stats.c does */
 /* The pattern for this process. -1: it does not fit. */
 int fm_stats_path(const char *pattern, int pid, char *buf, size_t size);
 /* In the child of fork. */

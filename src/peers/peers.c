@@ -20,86 +20,8 @@ FM_FILE_PART(peers)
 
 static _Atomic uint32_t strangers_ms;
 
-static uint8_t claims[FM_MAX_FILES]; /* by file id; under the space lock */
-static bool slow[FM_MAX_FILES]; /* likewise: whoever serves it is waited for */
-
-enum fm_claim fm_peers_claim_of(const struct fm_file *f)
-{
-	return claims[f->id];
-}
-
-/* The file has been demoted, and we use the kernel's mapping from now on:
- * others may, too. It is not watched any more. */
-static void use_the_kernels(struct fm_file *f)
-{
-	claims[f->id] = FM_CLAIM_KERNEL;
-	fm_registry_claim(f, FM_CLAIM_KERNEL);
-	fm_watch_drop(f);
-}
-
-void fm_peers_demote(struct fm_file *f, enum fm_server_reason why)
-{
-	const bool unseen = fm_open_unseen(f);
-
-	fm_file_get(f);
-	/* An error has been said; it is asked again at the next bell. Nothing
-	 * is claimed any more if it was unmapped meanwhile. */
-	if (!fm_server_change(f, FM_SERVER_KERNEL, why) &&
-	    claims[f->id] != FM_CLAIM_NONE) {
-		use_the_kernels(f);
-		if (unseen)
-			fm_file_passes(f, false);
-	}
-	fm_file_put_locked(f);
-}
-
-/* By the kernel's mapping, beside others who only read it: it keeps the claim
- * of one who reads. */
-static bool is_one_cache(const struct fm_file *f)
-{
-	return claims[f->id] == FM_CLAIM_READ &&
-	       atomic_load(&f->st->demote_why) == FM_WHY_READERS;
-}
-
-void fm_peers_share(struct fm_file *f)
-{
-	fm_file_get(f);
-	if (!fm_server_change(f, FM_SERVER_KERNEL, FM_WHY_READERS))
-		fm_watch_drop(f);
-	fm_file_put_locked(f);
-}
-
-static void kernels_now(struct fm_file *f)
-{
-	if (is_one_cache(f))
-		fm_watch_drop(f);
-	else
-		use_the_kernels(f);
-}
-
-/* Others want files that we serve: they hold the kernel byte and wait for
- * ours to go. Under the space lock. */
-static void answer_locked(void)
-{
-	struct fm_file *f;
-
-	fm_for_each_file(f, id)
-		if ((claims[id] == FM_CLAIM_READ ||
-		     claims[id] == FM_CLAIM_WRITE) &&
-		    fm_registry_kernel_users(f))
-			fm_peers_demote(f, FM_WHY_PEER);
-}
-
-void fm_peers_answer(void)
-{
-	uint64_t old;
-
-	fm_space_lock(&old);
-	if (fm_sys_may_ask())
-		fm_registry_look();
-	answer_locked();
-	fm_space_unlock(&old);
-}
+static bool slow[FM_MAX_FILES]; /* whoever serves it is waited for; by file
+				 * id; under the space lock */
 
 static uint64_t patience(const struct fm_file *f, enum fm_holder who)
 {
@@ -132,7 +54,7 @@ static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 	while ((who = fm_registry_engines(f, readers_too))) {
 		strange |= who == FM_HOLDER_ANYBODY;
 		if (locked)
-			answer_locked();
+			fm_claims_answer_locked();
 		w.most_ms = fm_least(most, patience(f, who));
 		if (!fm_wait_on(&w))
 			break;
@@ -156,7 +78,7 @@ static void give_way(struct fm_file *f, enum fm_server_reason why)
 {
 	if (atomic_load(&f->maps))
 		fm_peers_demote(f, why);
-	use_the_kernels(f);
+	fm_claim_kernels(f);
 	fm_registry_notify();
 }
 
@@ -180,9 +102,9 @@ void fm_peers_join(struct fm_file *f, bool writable)
 
 bool fm_peers_stores(struct fm_file *f)
 {
-	if (claims[f->id] != FM_CLAIM_READ)
+	if (fm_claim_of(f) != FM_CLAIM_READ)
 		return false;
-	claims[f->id] = FM_CLAIM_KERNEL;
+	fm_claim_is(f, FM_CLAIM_KERNEL);
 	fm_registry_claim(f, FM_CLAIM_KERNEL);
 	if (!fm_registry_engines(f, true))
 		return false;
@@ -236,6 +158,8 @@ static enum fm_peers_answer conflict(struct fm_file *f, enum fm_claim want)
 
 static enum fm_peers_answer peers_claim(struct fm_file *f, enum fm_claim want)
 {
+	if (fm_sys_may_ask() && !fm_places_nowhere())
+		fm_claims_look();
 	if (fm_registry_for(f, want == FM_CLAIM_WRITE)) {
 		give_way(f, FM_WHY_REGISTRY);
 		return FM_PEERS_UNTRUSTED;
@@ -249,7 +173,7 @@ enum fm_peers_answer fm_peers_enter(struct fm_file *f,
 				    const struct fm_peers_wish *w)
 {
 	enum fm_claim want = w->writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
-	enum fm_claim have = claims[f->id];
+	enum fm_claim have = fm_claim_of(f);
 	enum fm_peers_answer answer;
 	enum fm_server_reason why;
 
@@ -261,7 +185,7 @@ enum fm_peers_answer fm_peers_enter(struct fm_file *f,
 	answer = peers_claim(f, want);
 	if (answer != FM_PEERS_OURS)
 		return answer;
-	claims[f->id] = want;
+	fm_claim_is(f, want);
 	if (want == FM_CLAIM_READ) {
 		fm_readers_begin(f);
 		if (fm_registry_engines(f, true))
@@ -280,11 +204,6 @@ enum fm_peers_answer fm_peers_enter(struct fm_file *f,
 
 /* ---- coming back -------------------------------------------------------- */
 
-bool fm_peers_others(const struct fm_file *f)
-{
-	return fm_registry_kernel_users(f) || fm_registry_engines(f, true);
-}
-
 bool fm_peers_in_use(const struct fm_file *f)
 {
 	return fm_peers_weary() || fm_peers_scan(f);
@@ -301,7 +220,7 @@ int fm_peers_come_back(struct fm_file *f, bool writable)
 {
 	const struct fm_peers_wish w = { .writable = writable, .fd = -1 };
 
-	claims[f->id] = FM_CLAIM_NONE;
+	fm_claim_is(f, FM_CLAIM_NONE);
 	return fm_peers_enter(f, &w) != FM_PEERS_OURS;
 }
 
@@ -312,60 +231,21 @@ void fm_peers_came_back(struct fm_file *f)
 
 void fm_peers_gave_up(struct fm_file *f)
 {
-	use_the_kernels(f);
+	fm_claim_kernels(f);
 }
 
-/* A claim by kernel stays: mappings that the engine does not know may be
- * there still. */
-static void drop_claim(struct fm_file *f)
+static void peers_closing(struct fm_file *f)
 {
-	enum fm_claim have = claims[f->id];
-
-	claims[f->id] = FM_CLAIM_NONE;
 	slow[f->id] = false;
-	if (have == FM_CLAIM_READ || have == FM_CLAIM_WRITE) {
-		fm_watch_drop(f);
-		fm_registry_claim(f, FM_CLAIM_NONE);
-	}
+	fm_claim_drop(f);
 }
 
-FM_UP(file_closing, drop_claim)
-FM_UP(file_hollow, kernels_now)
+FM_UP(file_closing, peers_closing)
 
 void fm_peers_reset(void)
 {
 	fm_registry_forked();
 	fm_watch_reset();
-	for (uint32_t id = 0; id < FM_MAX_FILES; id++)
-		claims[id] = FM_CLAIM_NONE;
+	fm_claims_reset();
 	memset(slow, 0, sizeof(slow));
-}
-
-/* ---- what others changed ----------------------------------------------- */
-
-static void again_from(struct fm_file *f, off_t off, bool discard)
-{
-	struct fm_range r;
-
-	if (!fm_range_lock(f, off, 0, &r))
-		fm_range_unlock(&r, true, discard);
-}
-
-static bool has_private(struct fm_file *f)
-{
-	unsigned e = fm_epoch_enter();
-	struct fm_map *m = atomic_load(&f->maps);
-
-	while (m && m->shared)
-		m = atomic_load(&m->file_next);
-	fm_epoch_leave(e);
-	return m;
-}
-
-void fm_peers_refresh(struct fm_file *f)
-{
-	again_from(f, 0, false);
-	if (has_private(f))
-		again_from(f, (off_t)(((uint64_t)fm_file_size(f) +
-				       FM_PAGE_MASK) & ~FM_PAGE_MASK), true);
 }

@@ -1,71 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peers_open.c - somebody else has opened a file that we serve.
- *
- * A file that we have stored to goes to the kernel at once: pages are written
- * in any order, and who reads it must not see what we stored later without what
- * we stored before. Of the other files most such opens are short: a copy, a
- * look. So they are put up with for fm_tune.peers_linger_ms; who is still there
- * then gets the file from the kernel, and so do we. Until then:
- *  - what we have stored goes to the file before we send word to anybody;
- *  - who maps it, if we store to it, or can store to it gets it from the kernel
- *    at once, for what they store through a mapping, and what they do not see
- *    there, nobody reports. The watcher looks a few times, unless that takes
- *    too much (thousands of files may be opened while a backup runs), and when
- *    word has come.
- * And who had it open for writing and has closed it may have stored through a
- * mapping: if we store, too, the kernel serves it from then on.
- *
- * Threads of the program take no lock of the engine here that is held over
- * fork, and have no descriptor open: they may be inside a handler of theirs for
- * fork, or leave by a jump. What needs one is the watcher's to do, and they
- * wait for it.
+ * peers_open.c - who has opened which of our files, as far as events tell,
+ * until that is judged (peers_judge.c).
  */
-#include <stdio.h>
-
-#include "base/epoch.h"
-#include "base/lock.h"
-#include "base/log.h"
 #include "base/sys.h"
-#include "engine.h"
 #include "file/file.h"
-#include "map/map.h"
-#include "openers.h"
-#include "peers.h"
+#include "opens.h"
 #include "peers_priv.h"
-#include "tunables.h"
-#include "writeback/writeback.h"
 
-/* By file id. */
-static struct open {
-	_Atomic uint32_t since_ms; /* the first that is not judged yet, or 0 */
-	_Atomic uint32_t count;
-	uint32_t judged;           /* up to this count; under the space lock */
-	_Atomic uint32_t looks;    /* ... taken for mappings */
-	/* ... up to this count, looked at for word */
-	_Atomic uint32_t asked;
-	struct fm_openers who;
-} opens[FM_MAX_FILES];
+struct fm_file_openers fm_opens[FM_MAX_FILES];
 static _Atomic uint32_t pending; /* files with since_ms */
 
-/* When to look, after the open. */
-static const uint32_t look_ms[] = { 0, 4, 12, 36 };
-#define LOOKS (sizeof(look_ms) / sizeof(*look_ms))
-
-static uint32_t now_ms(void)
+uint32_t fm_open_now_ms(void)
 {
 	return (uint32_t)fm_now_ms() | 1;
 }
 
-/* True: it had not been. */
-static bool peers_open_begin(struct open *o)
+bool fm_open_begin(struct fm_file_openers *o)
 {
 	uint32_t none = 0;
 
-	return atomic_compare_exchange_strong(&o->since_ms, &none, now_ms());
+	if (!atomic_compare_exchange_strong(&o->since_ms, &none,
+					    fm_open_now_ms()))
+		return false;
+	atomic_fetch_add(&pending, 1);
+	return true;
 }
 
-/* ---- who ---------------------------------------------------------------- */
+bool fm_open_end(struct fm_file_openers *o)
+{
+	if (!atomic_exchange(&o->since_ms, 0))
+		return false;
+	atomic_fetch_sub(&pending, 1);
+	return true;
+}
 
 /* Nobody else could open it, but the superuser. */
 static bool peers_open_is_private(const struct fm_file *f)
@@ -79,442 +47,31 @@ static bool peers_open_is_private(const struct fm_file *f)
 /* Where events do not name processes, whoever he is. */
 bool fm_open_unseen(const struct fm_file *f)
 {
-	const struct fm_openers *who = &opens[f->id].who;
+	const struct fm_openers *who = &fm_opens[f->id].who;
 
 	return fm_openers_hidden(who) ||
 	       ((fm_watch_by_inotify(f) || fm_openers_unnamed(who)) &&
 		!peers_open_is_private(f));
 }
 
-/* ---- what word that goes out may cost ------------------------------------ */
-
-static _Atomic uint64_t shown_ns, shown_from;
-static _Atomic uint32_t in_vain; /* times that nobody has come */
-static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
-
-/* ns: then there may be enough time again */
-static _Atomic uint64_t not_before;
-
-static void affordable_again(void)
-{
-	atomic_store(&shown_ns, 0);
-	atomic_store(&shown_from, fm_now_ns());
-	atomic_store(&in_vain, 0);
-	atomic_store(&not_before, 0);
-}
-
-/* ---- what is heard ------------------------------------------------------- */
-
-static bool is_stored_to(const struct fm_file *f)
-{
-	return fm_peers_claim_of(f) == FM_CLAIM_WRITE &&
-	       atomic_load(&f->calls->stored);
-}
-
-void fm_open_seen(struct fm_file *f, int pid)
-{
-	struct open *o = &opens[f->id];
-
-	fm_openers_opened(&o->who, pid);
-	atomic_fetch_add(&o->count, 1);
-	atomic_store(&o->looks, 0);
-	if (peers_open_begin(o))
-		atomic_fetch_add(&pending, 1);
-	affordable_again();
-	/* Last: what is stored from now on is shown with the next word. What
-	 * is handed over is written then, and by nobody before. */
-	if (!is_stored_to(f))
-		fm_file_flush(f, 0, 0);
-}
-
 void fm_open_closed(const struct fm_file *f, int pid)
 {
-	fm_openers_closed(&opens[f->id].who, pid);
+	fm_openers_closed(&fm_opens[f->id].who, pid);
 }
 
 void fm_open_forget(const struct fm_file *f)
 {
-	fm_openers_forget(&opens[f->id].who);
-	if (atomic_exchange(&opens[f->id].since_ms, 0))
-		atomic_fetch_sub(&pending, 1);
+	fm_openers_forget(&fm_opens[f->id].who);
+	fm_open_end(&fm_opens[f->id]);
 }
 
 void fm_open_reset(void)
 {
-	fm_sys_clear(opens, sizeof(opens));
+	fm_sys_clear(fm_opens, sizeof(fm_opens));
 	atomic_store(&pending, 0);
 }
 
 uint32_t fm_open_pending(void)
 {
 	return atomic_load(&pending);
-}
-
-static bool conflicts(enum fm_claim mine, unsigned use)
-{
-	return mine == FM_CLAIM_WRITE ? use & (FM_USE_WRITE | FM_USE_MAPS) :
-					use & FM_USE_WRITE;
-}
-
-static bool is_engines(enum fm_claim mine)
-{
-	return mine == FM_CLAIM_READ || mine == FM_CLAIM_WRITE;
-}
-
-static void give_to_kernel(struct fm_file *f, enum fm_server_reason why)
-{
-	uint64_t old;
-
-	fm_space_lock(&old);
-	if (is_engines(fm_peers_claim_of(f)))
-		fm_peers_demote(f, why);
-	fm_space_unlock(&old);
-}
-
-bool fm_open_wrote(struct fm_file *f)
-{
-	if (fm_peers_claim_of(f) == FM_CLAIM_WRITE)
-		give_to_kernel(f, FM_WHY_PEER_WROTE);
-	return fm_kernel_serves(f);
-}
-
-/* ---- the judgement ------------------------------------------------------ */
-
-static bool come_and_go(struct open *o)
-{
-	uint32_t count = atomic_load(&o->count), before = o->judged;
-
-	o->judged = count;
-	return count - before >= fm_tune.peers_many;
-}
-
-/* Whoever opened the file: still there? Under the space lock. */
-static void peers_open_judge(struct fm_file *f)
-{
-	enum fm_claim mine = fm_peers_claim_of(f);
-	unsigned use = fm_peers_scan(f);
-	const struct fm_openers *who = &opens[f->id].who;
-	bool hidden = !use && !fm_watch_by_inotify(f) &&
-		      (fm_openers_hidden(who) || fm_openers_unnamed(who));
-	bool conflict = mine == FM_CLAIM_WRITE ? use != 0 :
-						 conflicts(mine, use);
-
-	if (is_engines(mine) && (conflict || hidden))
-		fm_peers_demote(f, FM_WHY_PEER_NATIVE);
-	else if (mine == FM_CLAIM_READ &&
-		 ((come_and_go(&opens[f->id]) && fm_registry_kernel_users(f)) ||
-		  (use & FM_USE_MAPS)))
-		fm_peers_share(f);
-}
-
-/* Judged, unless somebody has opened it meanwhile. Not before: until then it
- * must be known to those who send word. */
-static void peers_open_settle(struct open *o, uint32_t count)
-{
-	if (!atomic_exchange(&o->since_ms, 0))
-		return; /* given up, or not mapped any more */
-	if (atomic_load(&o->count) == count || !peers_open_begin(o))
-		atomic_fetch_sub(&pending, 1);
-}
-
-static bool peers_open_due(uint32_t id)
-{
-	uint32_t at = atomic_load(&opens[id].since_ms);
-
-	return at && (int32_t)(now_ms() - at) >= (int)fm_tune.peers_linger_ms;
-}
-
-void fm_open_judge_all(void)
-{
-	uint64_t old;
-
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		uint32_t count = atomic_load(&opens[id].count);
-		struct fm_file *f;
-
-		if (!peers_open_due(id))
-			continue;
-		fm_space_lock(&old);
-		f = fm_file_at(id);
-		if (f)
-			peers_open_judge(f);
-		peers_open_settle(&opens[id], count);
-		fm_space_unlock(&old);
-	}
-}
-
-/* ---- looks, by the watcher --------------------------------------------- */
-
-static void each_pending(void (*fn)(struct fm_file *f))
-{
-	for (uint32_t id = 0; fm_open_pending() && id < fm_file_top(); id++) {
-		struct fm_file *f;
-		uint64_t old;
-
-		if (!atomic_load(&opens[id].since_ms))
-			continue;
-		fm_space_lock(&old);
-		f = fm_file_at(id);
-		if (f)
-			fm_file_get(f);
-		fm_space_unlock(&old);
-		if (!f)
-			continue;
-		fn(f);
-		fm_file_put(f);
-	}
-}
-
-/* Also for who has gone again: he comes again, or another does. The second
- * time shows that, and the file does not come back. */
-static void peers_open_hand_over(struct fm_file *f)
-{
-	uint64_t old;
-
-	fm_space_lock(&old);
-	if (is_engines(fm_peers_claim_of(f)))
-		fm_peers_demote(f, FM_WHY_PEER_NATIVE);
-	if (fm_kernel_serves(f) && f->demote->read_beside)
-		fm_file_passes(f, false);
-	f->demote->read_beside = true;
-	fm_space_unlock(&old);
-	if (!fm_kernel_serves(f))
-		fm_file_flush(f, 0, 0);
-}
-
-/* Who stores to the file, or sees our stores in a mapping, makes it the
- * kernel's. */
-static void look_at_use(struct fm_file *f, const int *pids, int n)
-{
-	enum fm_claim mine = fm_peers_claim_of(f);
-
-	if (is_engines(mine) && conflicts(mine, fm_peers_scan_of(f, pids, n)))
-		give_to_kernel(f, FM_WHY_SHARED);
-}
-
-static bool look_due(struct open *o)
-{
-	uint32_t at = atomic_load(&o->since_ms), n = atomic_load(&o->looks);
-
-	return at && n < LOOKS && (int32_t)(now_ms() - at - look_ms[n]) >= 0;
-}
-
-/* Whom they have left it to is found when it is judged. */
-static void look_at_openers(struct fm_file *f)
-{
-	struct open *o = &opens[f->id];
-	int pids[FM_OPENERS];
-
-	if (!look_due(o))
-		return;
-	atomic_fetch_add(&o->looks, 1);
-	if (is_stored_to(f))
-		peers_open_hand_over(f);
-	else if (!fm_peers_weary())
-		look_at_use(f, pids, fm_openers_pids(&o->who, pids));
-}
-
-void fm_open_look(void)
-{
-	each_pending(look_at_openers);
-}
-
-int fm_open_wait_ms(void)
-{
-	if (!fm_open_pending())
-		return -1;
-	for (uint32_t id = 0; id < fm_file_top(); id++)
-		if (atomic_load(&opens[id].since_ms) &&
-		    atomic_load(&opens[id].looks) < LOOKS)
-			return (int)look_ms[1];
-	return (int)fm_tune.peers_linger_ms / 2;
-}
-
-/* ---- word has come ----------------------------------------------------- */
-
-static _Atomic uint32_t questions, answers; /* the latter a futex */
-
-/* The first file whose opens have not been asked about, or fm_file_top(). */
-static uint32_t first_unasked(void)
-{
-	uint32_t id = 0, top = fm_open_pending() ? fm_file_top() : 0;
-
-	while (id < top && (!atomic_load(&opens[id].since_ms) ||
-			    atomic_load(&opens[id].asked) ==
-				    atomic_load(&opens[id].count)))
-		id++;
-	return id < top ? id : fm_file_top();
-}
-
-static void say_unanswered(void)
-{
-	static _Atomic bool said;
-	unsigned e = fm_epoch_enter();
-	const struct fm_file *f = fm_file_at(first_unasked());
-
-	if (f && !atomic_exchange(&said, true))
-		fm_log(FM_LOG_ERROR,
-		       "%s: another process has opened it, and for 10 s nobody "
-		       "could look whether it is mapped there: its stores may "
-		       "be missing here (is a process that uses it stopped, or "
-		       "the machine overloaded?)", f->path);
-	fm_epoch_leave(e);
-}
-
-/* One look for each open, however much looking has cost: what the other has
- * stored is to be seen now. */
-static void peers_open_ask(struct fm_file *f)
-{
-	struct open *o = &opens[f->id];
-	uint32_t count = atomic_load(&o->count);
-
-	if (atomic_load(&o->asked) == count)
-		return;
-	if (is_stored_to(f))
-		peers_open_hand_over(f);
-	else
-		look_at_use(f, NULL, 0);
-	atomic_store(&o->asked, count);
-}
-
-void fm_open_answer(void)
-{
-	uint32_t upto = atomic_load(&questions);
-
-	if (upto == atomic_load(&answers))
-		return;
-	each_pending(peers_open_ask);
-	atomic_store(&answers, upto);
-	fm_futex_wake(&answers, INT32_MAX);
-}
-
-void fm_open_word(void)
-{
-	const struct timespec some = { 0,
-				       fm_tune.resident_turn_ms * 1000000 };
-	uint64_t until;
-	uint32_t mine, have;
-
-	/* The watcher wants the lock that this thread has; or there is none. */
-	if (first_unasked() == fm_file_top() || fm_space_locked() ||
-	    !fm_watch_tid())
-		return;
-	mine = atomic_fetch_add(&questions, 1) + 1;
-	fm_watch_nudge();
-	until = fm_now_ms() + fm_tune.patience_ms;
-	while ((int32_t)((have = atomic_load(&answers)) - mine) < 0) {
-		if (fm_now_ms() >= until) {
-			say_unanswered();
-			return;
-		}
-		fm_futex_wait(&answers, have, &some);
-	}
-}
-
-/* ---- word goes out ----------------------------------------------------- */
-
-/* The more often word went out and nobody came, the less likely is it that
- * somebody listens: by how many halvings. */
-static unsigned doubt(void)
-{
-	uint32_t n = atomic_load(&in_vain) / fm_tune.peers_in_vain;
-
-	return n ? (unsigned)fm_least(32 - (unsigned)__builtin_clz(n), 4) : 0;
-}
-
-static bool affordable(uint64_t pages)
-{
-	const uint64_t turn = fm_tune.resident_turn_ms * 1000000;
-	const uint64_t price = atomic_load(&page_ns) + fm_wb_again_ns();
-	uint64_t now = fm_now_ns(), from = 0, want, have;
-
-	if (atomic_compare_exchange_strong(&shown_from, &from, now))
-		from = now;
-	want = atomic_load(&shown_ns) + pages * price;
-	have = fm_tune.moment_ms * 1000000ull +
-	       (now > from ? (now - from) / fm_tune.peers_part : 0);
-	have >>= doubt();
-	if (want > have) /* less may be dirty by then */
-		atomic_store(&not_before,
-			     now + fm_least(turn, (want - have) *
-							  fm_tune.peers_part));
-	return want <= have;
-}
-
-static void charge(uint64_t took, uint64_t pages)
-{
-	uint64_t usual = atomic_load(&page_ns);
-
-	took = fm_least(took, fm_tune.peers_dearer * usual * pages);
-	atomic_fetch_add(&shown_ns, took + pages * fm_wb_again_ns());
-	atomic_fetch_add(&in_vain, 1);
-	atomic_store(&page_ns, (usual * 3 + took / pages) / 4 + 1);
-}
-
-static void write_before_ipc(struct fm_file *f, uint64_t pages)
-{
-	uint64_t from = fm_now_ns();
-
-	if (fm_wb_refused(f))
-		return;
-	if (atomic_load(&opens[f->id].since_ms)) {
-		fm_file_flush(f, 0, 0);
-		return;
-	}
-	if (!affordable(pages))
-		return;
-	fm_wb_ahead(f, true);
-	charge(fm_now_ns() - from, pages);
-}
-
-static void write_all_before_ipc(void)
-{
-	for (uint32_t id = 0; id < fm_file_top(); id++) {
-		unsigned e = fm_epoch_enter();
-		struct fm_file *f = fm_file_at(id);
-		int64_t pages = f ? fm_dirty_count(f) : 0;
-
-		if (pages > 0)
-			write_before_ipc(f, (uint64_t)pages);
-		fm_epoch_leave(e);
-	}
-}
-
-static void show_locked(int fd)
-{
-	struct fm_file *f = fm_file_by_fd(fd);
-
-	if (!f)
-		return;
-	if (fm_dirty_count(f) > 0 && !fm_wb_refused(f))
-		fm_file_flush(f, 0, 0);
-	fm_file_put(f);
-}
-
-void fm_tell_locked(int fd)
-{
-	uint64_t old;
-
-	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked ||
-	    !fm_watch_is_us())
-		return;
-	fm_block_signals(&old);
-	show_locked(fd);
-	fm_restore_signals(&old);
-}
-
-void fm_peers_release(void)
-{
-	uint64_t old;
-
-	if (atomic_load(&fm_dirty_total) <= 0 || fm_signals_blocked)
-		return;
-	/* Cheap where there is a word a microsecond. */
-	if (!fm_open_pending() && fm_now_ns() < atomic_load(&not_before))
-		return;
-	if (!fm_watch_is_us())
-		return;
-	fm_block_signals(&old);
-	write_all_before_ipc();
-	fm_restore_signals(&old);
 }

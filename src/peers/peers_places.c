@@ -196,7 +196,7 @@ static int open_as(struct fm_place *p)
 	if (err)
 		return err;
 	fm_backup_registry((unsigned)(p - places), p->fd);
-	fm_watch_place((unsigned)(p - places));
+	fm_bell_hear((unsigned)(p - places), p->fd);
 	return 0;
 }
 

@@ -57,11 +57,9 @@ enum fm_claim {
 };
 /* [plain] Under the space lock. for: may an engine of this process serve f,
  * with the places that there are for claims on it? They are opened. 0, or
- * -EPERM: said once. look: are they what they were? Else go to the new ones
- * with all claims. forked: in the child of fork, open them anew, for locks of
+ * -EPERM: said once. forked: in the child of fork, open them anew, for locks of
  * its own. */
 int fm_registry_for(struct fm_file *f, bool stores);
-void fm_registry_look(void);
 void fm_registry_forked(void);
 /* [any] Claim f; 0, or -EAGAIN when a claim of another process forbids it.
  * FM_CLAIM_KERNEL never fails. */
@@ -128,52 +126,82 @@ bool fm_peers_kernel_thread(int pid);
  * writing? fd is the program's. */
 bool fm_peers_no_writer(int fd);
 
-/* [plain] peers_watch.c: a thread that hears the registry's bell and foreign
- * opens. add, drop: of f. reset: in the child of fork. 0 or -errno. */
-int fm_watch_start(void);
-int fm_watch_add(struct fm_file *f);
-/* [plain] Under the space lock: hear the bell of this place, a new file now. */
-void fm_watch_place(unsigned k);
-void fm_watch_drop(struct fm_file *f);
-void fm_watch_reset(void);
-/* [any] The thread's id, which blocks all signals; 0: not running yet. */
-int fm_watch_tid(void);
-
-/* [plain] Is f watched by inotify, which does not say whose an event is? */
-bool fm_watch_by_inotify(const struct fm_file *f);
-/* [any] Wake the thread. */
+/*
+ * [plain] peers_bell.c: what wakes the watcher, and who that is. start: the
+ * descriptor or -1. deaf: a place is not heard, ask. empty: it has been heard.
+ * here: the calling thread is it. tid: its id, which blocks all signals; 0:
+ * not running yet. is_us: is this the process that watches, and no child of
+ * vfork in its memory?
+ */
+int fm_bell_start(void);
+int fm_nudge_start(void);
+void fm_bell_hear(unsigned k, int place); /* under the space lock */
+void fm_bell_empty(void);
+void fm_nudge_empty(void);
+void fm_bell_reset(void); /* in the child of fork */
+void fm_watch_runs(bool yes);
+void fm_watch_here(void);
+/* [any] */
+bool fm_bell_deaf(void);
 void fm_watch_nudge(void);
-/* [any] Is this the process that watches, and no child of vfork in its
- * memory? */
+int fm_watch_tid(void);
 bool fm_watch_is_us(void);
 
 /*
- * [any] peers_open.c: files that somebody else has opened, until that is
- * judged. seen, closed: an event has told so of process pid. wrote: somebody
- * had f open for writing; true: the kernel serves it now. forget: f is not
- * watched any more. pending: how many there are.
+ * [plain] peers_marks.c: events of our files. start: the descriptors, or -1.
+ * untouched: has nobody changed it since the mark, we included? foreign:
+ * somebody else has used it. by_inotify: which does not say whose an event is.
+ * by_wd, by_fid: the file of an event, with a reference, or NULL.
  */
-void fm_open_seen(struct fm_file *f, int pid);
+void fm_marks_start(int *ret_fan, int *ret_inotify);
+void fm_marks_reset(void); /* in the child of fork */
+int fm_watch_add(struct fm_file *f); /* 0 or -errno */
+void fm_watch_drop(struct fm_file *f);
+bool fm_watch_untouched(const struct fm_file *f);
+struct fm_file *fm_watch_by_wd(int wd);
+struct fm_file *fm_watch_by_fid(const void *fid);
+/* [any] */
+void fm_watch_foreign(const struct fm_file *f);
+bool fm_watch_is_foreign(const struct fm_file *f);
+bool fm_watch_by_inotify(const struct fm_file *f);
+bool fm_watch_by_fanotify(const struct fm_file *f);
+
+/* [plain] peers_watch.c: a thread that hears the registry's bell and foreign
+ * opens. reset: in the child of fork. 0 or -errno. */
+int fm_watch_start(void);
+void fm_watch_reset(void);
+
+/*
+ * [any] peers_open.c: files that somebody else has opened, until that is
+ * judged. closed: an event has told so of process pid. forget: f is not watched
+ * any more. pending: how many there are.
+ */
 void fm_open_closed(const struct fm_file *f, int pid);
-bool fm_open_wrote(struct fm_file *f);
 void fm_open_forget(const struct fm_file *f);
 uint32_t fm_open_pending(void);
+void fm_open_reset(void); /* [plain] in the child of fork */
 /* [plain] Under the space lock: may a process have f open of which it would not
  * be seen that it has gone? */
 bool fm_open_unseen(const struct fm_file *f);
+
+/*
+ * [any] peers_judge.c: what that means. seen: process pid has opened it. wrote:
+ * somebody had f open for writing; true: the kernel serves it now.
+ */
+void fm_open_seen(struct fm_file *f, int pid);
+bool fm_open_wrote(struct fm_file *f);
 /* [any] Another process may have told us to go on (IPC): make the watcher look
  * at these files, and wait for it. */
 void fm_open_word(void);
 /*
  * [plain] In the watcher. look: who maps such a file makes it the kernel's.
  * judge_all: those whose time is up. wait_ms: until the next of these, -1:
- * none. answer: to fm_open_word. reset: in the child of fork.
+ * none. answer: to fm_open_word.
  */
 void fm_open_look(void);
 void fm_open_judge_all(void);
 int fm_open_wait_ms(void);
 void fm_open_answer(void);
-void fm_open_reset(void);
 
 /*
  * [plain] peers_readers.c: files that several processes only read. begin: we
@@ -185,17 +213,25 @@ void fm_readers_rung(void);
 void fm_readers_look(void);
 int fm_readers_wait_ms(void);
 
-/* [plain] peers.c, for the watcher: demote every file that others ask for. */
-void fm_peers_answer(void);
-/* [any] */
-enum fm_claim fm_peers_claim_of(const struct fm_file *f);
-/* [any] Our clean copies of f may be old: load them again. What lies beyond the
- * end is gone, the program's own copies with it. */
-void fm_peers_refresh(struct fm_file *f);
-/* [any] Under the space lock: another process uses f natively; demote it. */
+/*
+ * [any] peers_claims.c: what we claim of each file. Under the space lock. is:
+ * from now on. kernels: the file has been demoted, and we use the kernel's
+ * mapping. drop: it is not used here any more. demote: another process uses f
+ * natively. share: other processes only read f, as we do; the page cache is to
+ * be the one cache of all. answer: demote every file that others ask for.
+ * look: are the places what they were? Else go to the new ones with all
+ * claims.
+ */
+enum fm_claim fm_claim_of(const struct fm_file *f);
+void fm_claim_is(const struct fm_file *f, enum fm_claim claim);
+void fm_claim_kernels(struct fm_file *f);
+void fm_claim_drop(struct fm_file *f);
 void fm_peers_demote(struct fm_file *f, enum fm_server_reason why);
-/* [any] Under the space lock: other processes only read f, as we do; the page
- * cache is to be the one cache of all. */
 void fm_peers_share(struct fm_file *f);
+void fm_claims_answer_locked(void);
+/* [plain] answer takes the lock. reset: in the child of fork. */
+void fm_claims_answer(void);
+void fm_claims_look(void);
+void fm_claims_reset(void);
 
 #endif

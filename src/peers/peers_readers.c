@@ -13,7 +13,6 @@
  * look costs a server nothing. Both keep the claim of one who reads: beside it
  * everybody may go on who reads, by whatever, and who stores asks for it.
  *
- *
  * A process that has left the file to the kernel at map, or has no library,
  * holds no claim. Whether anybody maps a file that is read here by an engine is
  * looked at once, one file a second, and whenever somebody has opened it since.
@@ -43,7 +42,7 @@ void fm_readers_begin(const struct fm_file *f)
 
 static bool peers_readers_is_shared(const struct fm_file *f)
 {
-	return fm_peers_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
+	return fm_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
 	       fm_peers_others(f);
 }
 
@@ -116,7 +115,7 @@ int fm_readers_wait_ms(void)
 
 static bool may_be_mapped_beside(const struct fm_file *f)
 {
-	return fm_peers_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
+	return fm_claim_of(f) == FM_CLAIM_READ && !fm_kernel_serves(f) &&
 	       !has_looked[f->id] &&
 	       atomic_load(&f->st->loads) >= fm_tune.sample_enough;
 }

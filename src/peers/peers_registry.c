@@ -171,7 +171,6 @@ int fm_registry_for(struct fm_file *f, bool stores)
 		return f->peers->mode ? 0 : -EPERM;
 	if (fm_places_nowhere())
 		return 0;
-	fm_registry_look();
 	if (!peers_registry_look_at(f, &st))
 		return -EPERM;
 	f->peers->owner = st.st_uid;
@@ -266,6 +265,11 @@ enum fm_holder fm_registry_engines(const struct fm_file *f, bool readers_too)
 	return by == 1u << COMMON ? FM_HOLDER_ANYBODY : FM_HOLDER_TRUSTED;
 }
 
+bool fm_peers_others(const struct fm_file *f)
+{
+	return fm_registry_kernel_users(f) || fm_registry_engines(f, true);
+}
+
 bool fm_registry_only_readers(const struct fm_file *f)
 {
 	const uid_t user = peers_registry_me();
@@ -311,35 +315,7 @@ void fm_registry_notify(void)
 			fm_sys_pwrite(fm_place_at(k)->fd, &c, 1, 0);
 }
 
-/* ---- a new description ------------------------------------------------- */
-
-static void claim_again(void)
-{
-	struct fm_file *f;
-
-	fm_for_each_file(f, id) {
-		enum fm_claim c = fm_peers_claim_of(f);
-
-		if (c == FM_CLAIM_NONE || !fm_registry_claim(f, c))
-			continue;
-		fm_peers_demote(f, FM_WHY_PEER);
-		fm_registry_notify();
-	}
-}
-
-/* What root makes later is for files that are claimed already, too. */
-void fm_registry_look(void)
-{
-	for (unsigned k = 0; k < FM_PLACES; k++) {
-		const bool was = peers_registry_is_open(k);
-		int old;
-
-		if (fm_place_look(k, &old) || (was && old < 0))
-			continue;
-		claim_again();
-		fm_fd_drop(old);
-	}
-}
+/* ---- fork ---------------------------------------------------------------- */
 
 /* The description is shared with the parent, and so are its locks. The child
  * has the kernel's mappings of what had been demoted: it says so for itself
@@ -356,19 +332,3 @@ void fm_registry_forked(void)
 	for (unsigned k = 0; k < FM_PLACES; k++)
 		fm_fd_drop(old[k]);
 }
-
-/* Without a place for all nobody rings when root makes one. */
-static void peers_registry_every_second(void)
-{
-	uint64_t old;
-
-	if (!fm_place_state(COMMON) || !fm_sys_may_ask() ||
-	    !fm_place_appears())
-		return;
-	fm_space_lock(&old);
-	fm_registry_look();
-	fm_space_unlock(&old);
-}
-
-FM_LIFE(peers_registry, .level = FM_LIFE_RUNNING,
-	.second = peers_registry_every_second)
