@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "glob.h"
-#include "heard.h"
 
 #define AUTO_SHARE "50%" /* where cache = auto begins */
 #define PROC(m) OPT_PROCESS, .offset = offsetof(struct fm_settings, m)

@@ -7,8 +7,6 @@
  */
 #include "shim.h"
 
-#include <string.h>
-
 #include "args.h"
 
 static bool args_managed(const void *p)

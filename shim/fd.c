@@ -8,7 +8,6 @@
  */
 #include "guard.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
 

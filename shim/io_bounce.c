@@ -4,7 +4,6 @@
 #include "guard.h"
 
 #include <limits.h>
-#include <string.h>
 
 /* entry.S: returns how much is left where memory could not be used. */
 size_t fm_copy_try(void *to, const void *from, size_t n);

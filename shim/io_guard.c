@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 

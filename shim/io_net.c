@@ -9,7 +9,6 @@
 
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 FM_NEXT(recv)
 FM_NEXT(send)

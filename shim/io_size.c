@@ -7,7 +7,6 @@
 #include <linux/falloc.h>
 #include <linux/magic.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 

@@ -19,7 +19,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/stat.h>
 
 FM_NEXT(fflush)

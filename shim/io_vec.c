@@ -4,7 +4,6 @@
 #include "io_backing.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 FM_NEXT(readv)
 FM_NEXT(writev)

@@ -9,7 +9,6 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/select.h>
 
 FM_NEXT(ppoll)
 FM_NEXT(pselect)

@@ -10,8 +10,6 @@
  */
 #include "shim.h"
 
-#include <string.h>
-
 #include "sigstack.h"
 
 /* We define the deprecated names, we do not use them. */

@@ -9,9 +9,6 @@
  */
 #include "shim.h"
 
-#include <string.h>
-
-
 typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
 
 extern int __sigsuspend(const sigset_t *mask);

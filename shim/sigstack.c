@@ -10,7 +10,6 @@
  */
 #include "shim.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "sigstack.h"

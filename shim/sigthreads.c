@@ -6,10 +6,8 @@
  */
 #include "shim.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "sigstack.h"
 #include "tasks.h"

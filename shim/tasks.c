@@ -5,7 +5,6 @@
  */
 #include "shim.h"
 
-#include <dirent.h>
 #include <stdio.h>
 
 #include "tasks.h"

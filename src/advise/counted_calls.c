@@ -6,7 +6,6 @@
 #include "base/pause.h"
 #include "base/sys.h"
 #include "engine.h"
-#include "krange.h"
 
 #define SLOTS 64
 

@@ -8,7 +8,6 @@
  * enough: sparse memory is seen whole, dense memory piece by piece.
  */
 #include "advised.h"
-#include "base/sys.h"
 #include "base/types.h"
 #include "scan.h"
 #include "source.h"

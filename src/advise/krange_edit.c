@@ -3,7 +3,6 @@
  * krange_edit.c - what calls of the program do to the ranges that the kernel
  * serves (krange.h), for the hooks.
  */
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/sys.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pace.h"
 
-#include "base/types.h"
 #include "tunables.h"
 
 static void pace_begin(struct fm_pace *p, enum fm_pace_state state,

@@ -4,7 +4,6 @@
 #ifdef FM_LOCK_CHECK
 
 #include <signal.h>
-#include <string.h>
 
 #include "sys.h"
 #include "types.h"

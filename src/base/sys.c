@@ -2,7 +2,6 @@
 #include "sys.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>

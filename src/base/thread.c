@@ -2,7 +2,6 @@
 #include "thread.h"
 
 #include <sched.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
 #include "engine.h"

@@ -5,7 +5,6 @@
 
 #include "base/life.h"
 #include "base/sys.h"
-#include "memory.h"
 #include "base/types.h"
 #include "tunables.h"
 

@@ -14,7 +14,6 @@
 #include "call.h"
 #include "cmd.h"
 #include "live_priv.h"
-#include "loop.h"
 #include "shown.h"
 
 #define STEP_MS 30000   /* what takes long, for each step */

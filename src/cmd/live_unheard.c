@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* live_unheard.c - why a process has no control socket, as far as can be seen
  * from outside: the first cause that applies. */
-#include <errno.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>

@@ -7,13 +7,11 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "cmd.h"
-#include "heard.h"
 #include "policy.h"
 #include "settings.h"
 #include "stage.h"

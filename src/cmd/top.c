@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* top.c - fastmap top: what running processes do, on a terminal. */
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <locale.h>

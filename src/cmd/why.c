@@ -12,7 +12,6 @@
 #include "cmd.h"
 #include "glob.h"
 #include "live.h"
-#include "shown.h"
 #include "stats_doc.h"
 #include "why_text.h"
 

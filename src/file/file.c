@@ -3,7 +3,6 @@
 
 #include <linux/magic.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/epoch.h"

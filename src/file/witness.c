@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "witness.h"
 
-#include <string.h>
-
 #include "base/apart.h"
 #include "base/life.h"
 #include "base/lock.h"

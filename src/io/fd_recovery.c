@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include "base/fds.h"
-#include "uring.h"
 #include <string.h>
 
 #include "base/lock.h"

@@ -2,7 +2,6 @@
 #include "base/fds.h"
 #include "ring_priv.h"
 
-#include "uring.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#include "uring.h"
-
 #ifndef IORING_SETUP_NO_MMAP /* Linux 6.5 */
 #define IORING_SETUP_NO_MMAP (1U << 14) /* ABI: 6.5 */
 #endif

@@ -10,7 +10,6 @@
  * own, some milliseconds after the process. A worker that sleeps has given up
  * all, for between the two it never sleeps.
  */
-#include "base/alloc.h"
 #include "base/pause.h"
 #include "base/proc.h"
 #include "base/sys.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "vma_advice.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/sys.h"
 

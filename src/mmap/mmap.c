@@ -8,7 +8,6 @@
  * kernel's mapping is put back.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "advise/advise.h"
 #include "base/life.h"
@@ -25,7 +24,6 @@
 #include "map/map.h"
 #include "peers/peers.h"
 #include "policy.h"
-#include "rw/rw.h"
 #include "serve/serve.h"
 #include "server_choice.h"
 #include "short_maps.h"

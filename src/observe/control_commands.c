@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* control_commands.c - the commands on the process as a whole. */
-#include <string.h>
 
-#include "base/log.h"
 #include "base/sys.h"
 #include "control_priv.h"
 #include "mmap/mmap.h"

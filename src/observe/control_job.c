@@ -10,7 +10,6 @@
  * client takes it.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/fds.h"

@@ -11,7 +11,6 @@
  * ours where it expects the next free one.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/life.h"

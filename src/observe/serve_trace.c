@@ -7,7 +7,6 @@
  * In a thread with descriptors of its own. It asks nobody to wait, and only
  * what everybody may ask: what it costs is not in the record.
  */
-#include <string.h>
 #include <sys/resource.h>
 
 #include "advise/advise.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "advise/advise.h"
-#include "base/epoch.h"
 #include "base/file_part.h"
 #include "base/log.h"
 #include "base/pause.h"

@@ -11,7 +11,6 @@
 #include "base/fds.h"
 #include "base/proc.h"
 #include "base/sys.h"
-#include "base/thread.h"
 #include "peers_priv.h"
 
 static int bell = -1;

@@ -9,7 +9,6 @@
  * time.
  */
 #include <fcntl.h>
-#include <stdio.h>
 
 #include "base/sys.h"
 #include "engine.h"

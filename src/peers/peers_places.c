@@ -17,7 +17,6 @@
  */
 #include "base/fds.h"
 #include "base/lock.h"
-#include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -17,7 +17,6 @@
  */
 #include <linux/fanotify.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 
@@ -25,7 +24,6 @@
 #include "base/apart.h"
 #include "base/creds.h"
 #include "base/epoch.h"
-#include "base/fds.h"
 #include "base/life.h"
 #include "base/lock.h"
 #include "base/log.h"

@@ -11,7 +11,6 @@
  * is mapped mostly looks at it soon (LMDB, SQLite), and a fault costs four
  * times as much, or rewritten where they are (inplace_update.h).
  */
-#include <string.h>
 
 #include "base/epoch.h"
 #include "base/pause.h"

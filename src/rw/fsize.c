@@ -4,7 +4,6 @@
  * signal that kills; it does not limit stores to a mapping. What can be stored
  * to beyond it is the kernel's.
  */
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/sys.h"

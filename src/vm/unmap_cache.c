@@ -12,7 +12,6 @@
 #include "unmap_cache.h"
 
 #include <linux/magic.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/life.h"
