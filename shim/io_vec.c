@@ -42,33 +42,22 @@ static ssize_t call_pwritev(const struct fm_rw *rw, const struct iovec *iov,
 }
 
 /* Not FM_PASS: the system call has one argument more than the function. */
-static ssize_t pass_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
-			    off_t off, int flags)
-{
-	if (!raw && FM_FOUND(preadv2))
-		return FM_FOUND(preadv2)(fd, iov, cnt, off, flags);
-	return fm_result(fm_syscall(SYS_preadv2, fd, iov, cnt, off, 0, flags));
-}
-
-static ssize_t pass_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
-			     off_t off, int flags)
-{
-	if (!raw && FM_FOUND(pwritev2))
-		return FM_FOUND(pwritev2)(fd, iov, cnt, off, flags);
-	return fm_result(
-		fm_syscall(SYS_pwritev2, fd, iov, cnt, off, 0, flags));
-}
-
 static ssize_t call_preadv2(const struct fm_rw *rw, const struct iovec *iov,
 			    int cnt, off_t off)
 {
-	return pass_preadv2(rw->raw, rw->fd, iov, cnt, off, rw->flags);
+	if (!rw->raw && FM_FOUND(preadv2))
+		return FM_FOUND(preadv2)(rw->fd, iov, cnt, off, rw->flags);
+	return fm_result(fm_syscall(SYS_preadv2, rw->fd, iov, cnt, off, 0,
+				    rw->flags));
 }
 
 static ssize_t call_pwritev2(const struct fm_rw *rw, const struct iovec *iov,
 			     int cnt, off_t off)
 {
-	return pass_pwritev2(rw->raw, rw->fd, iov, cnt, off, rw->flags);
+	if (!rw->raw && FM_FOUND(pwritev2))
+		return FM_FOUND(pwritev2)(rw->fd, iov, cnt, off, rw->flags);
+	return fm_result(fm_syscall(SYS_pwritev2, rw->fd, iov, cnt, off, 0,
+				    rw->flags));
 }
 
 static ssize_t call_vmsplice(const struct fm_rw *rw, const struct iovec *iov,
@@ -79,26 +68,19 @@ static ssize_t call_vmsplice(const struct fm_rw *rw, const struct iovec *iov,
 }
 
 /* The array is read once; the kernel says what is wrong with the rest. */
-FM_SLOW ssize_t io_vec_guarded(bool raw, int fd, const struct iovec *iov,
-			       int cnt, off_t off, int flags, bool in,
-			       ssize_t (*call)(const struct fm_rw *,
-					       const struct iovec *, int,
-					       off_t))
+FM_SLOW ssize_t io_vec_guarded(struct fm_rw *rw, const struct iovec *iov,
+			       int cnt)
 {
-	struct fm_rw rw = {
-		.fd = fd, .raw = raw, .in = in, .off = off, .cnt = cnt,
-		.flags = flags, .call = call, .keeps = call == call_vmsplice,
-	};
 	struct fm_vec v;
-	ssize_t r;
+	ssize_t r = fm_vec_read(&v, iov, (size_t)cnt);
 
-	r = fm_vec_read(&v, iov, (size_t)cnt);
 	if (r == -EFAULT)
-		return call(&rw, FM_NOWHERE, cnt, off);
+		return rw->call(rw, FM_NOWHERE, cnt, rw->off);
 	if (r < 0)
 		return fm_result(r);
-	rw.iov = v.iov;
-	r = call == call_vmsplice ? fm_transfer(&rw) : fm_rw(&rw);
+	rw->iov = v.iov;
+	rw->cnt = cnt;
+	r = rw->call == call_vmsplice ? fm_transfer(rw) : fm_rw(rw);
 	fm_vec_free(&v, (size_t)cnt);
 	return r;
 }
@@ -109,109 +91,70 @@ static bool odd(const struct iovec *iov, int cnt)
 	return cnt <= 0 || cnt > IOV_MAX || (uintptr_t)iov < 4096;
 }
 
-ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
+/* `at`: its offset is one. What flags ask for, such as not to wait, is done if
+ * it can be. */
+static ssize_t io_vec_any(struct fm_rw rw, const struct iovec *iov, int cnt,
+			  bool at)
 {
 	unsigned slot;
 	ssize_t r;
 
-	if (fm_may_be_sourced() && fm_backing_reads(fd, iov, cnt, FM_HERE, &r))
+	if (rw.in && at && fm_may_be_sourced() &&
+	    fm_backing_reads(rw.fd, iov, cnt, rw.off, &r))
 		return r;
-	if (fm_idle() || odd(iov, cnt))
-		return FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
-	if (!fm_note_read(fd, &slot))
-		return io_vec_guarded(raw, fd, iov, cnt, FM_HERE, 0, true,
-				      call_readv);
-	r = FM_PASS_VIA(raw, readv, SYS_readv, fd, iov, cnt);
+	if (fm_idle() || odd(iov, cnt) || !at)
+		return rw.call(&rw, iov, cnt, rw.off);
+	if (!(rw.in ? fm_note_read(rw.fd, &slot) :
+		      fm_note_write(rw.fd, &slot)))
+		return io_vec_guarded(&rw, iov, cnt);
+	r = rw.call(&rw, iov, cnt, rw.off);
+	if (!rw.in) {
+		fm_write_leave(slot);
+		return r;
+	}
 	fm_read_leave(slot);
-	return fm_ipc_after(r);
+	return rw.off == FM_HERE ? fm_ipc_after(r) : r;
+}
+
+#define CALL(name, reads, ...)                                             \
+	(struct fm_rw) { .fd = fd, .raw = raw, .in = reads,                \
+			 .call = call_##name, __VA_ARGS__ }
+
+ssize_t fm_do_readv(bool raw, int fd, const struct iovec *iov, int cnt)
+{
+	return io_vec_any(CALL(readv, true, .off = FM_HERE), iov, cnt, true);
 }
 
 ssize_t fm_do_writev(bool raw, int fd, const struct iovec *iov, int cnt)
 {
-	unsigned slot;
-	ssize_t r;
-
-	if (fm_idle() || odd(iov, cnt))
-		return FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
-	if (!fm_note_write(fd, &slot))
-		return io_vec_guarded(raw, fd, iov, cnt, FM_HERE, 0, false,
-				      call_writev);
-	r = FM_PASS_VIA(raw, writev, SYS_writev, fd, iov, cnt);
-	fm_write_leave(slot);
-	return r;
+	return io_vec_any(CALL(writev, false, .off = FM_HERE), iov, cnt, true);
 }
 
 ssize_t fm_do_preadv(bool raw, int fd, const struct iovec *iov, int cnt,
 		     off_t off)
 {
-	unsigned slot;
-	ssize_t r;
-
-	if (fm_may_be_sourced() && off >= 0 &&
-	    fm_backing_reads(fd, iov, cnt, off, &r))
-		return r;
-	if (fm_idle() || odd(iov, cnt) || off < 0)
-		return FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
-	if (!fm_note_read(fd, &slot))
-		return io_vec_guarded(raw, fd, iov, cnt, off, 0, true,
-				      call_preadv);
-	r = FM_PASS_VIA(raw, preadv, SYS_preadv, fd, iov, cnt, off);
-	fm_read_leave(slot);
-	return r;
+	return io_vec_any(CALL(preadv, true, .off = off), iov, cnt, off >= 0);
 }
 
 ssize_t fm_do_pwritev(bool raw, int fd, const struct iovec *iov, int cnt,
 		      off_t off)
 {
-	unsigned slot;
-	ssize_t r;
-
-	if (fm_idle() || odd(iov, cnt) || off < 0)
-		return FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt,
-				   off);
-	if (!fm_note_write(fd, &slot))
-		return io_vec_guarded(raw, fd, iov, cnt, off, 0, false,
-				      call_pwritev);
-	r = FM_PASS_VIA(raw, pwritev, SYS_pwritev, fd, iov, cnt, off);
-	fm_write_leave(slot);
-	return r;
+	return io_vec_any(CALL(pwritev, false, .off = off), iov, cnt, off >= 0);
 }
 
 /* Offset -1 means the descriptor's position. */
 ssize_t fm_do_preadv2(bool raw, int fd, const struct iovec *iov, int cnt,
 		      off_t off, int flags)
 {
-	unsigned slot;
-	ssize_t r;
-
-	/* What the flags ask for, such as not to wait, is done if it can be. */
-	if (fm_may_be_sourced() && off >= -1 &&
-	    fm_backing_reads(fd, iov, cnt, off, &r))
-		return r;
-	if (fm_idle() || odd(iov, cnt) || off < -1)
-		return pass_preadv2(raw, fd, iov, cnt, off, flags);
-	if (!fm_note_read(fd, &slot))
-		return io_vec_guarded(raw, fd, iov, cnt, off, flags, true,
-				      call_preadv2);
-	r = pass_preadv2(raw, fd, iov, cnt, off, flags);
-	fm_read_leave(slot);
-	return r;
+	return io_vec_any(CALL(preadv2, true, .off = off, .flags = flags), iov,
+			  cnt, off >= FM_HERE);
 }
 
 ssize_t fm_do_pwritev2(bool raw, int fd, const struct iovec *iov, int cnt,
 		       off_t off, int flags)
 {
-	unsigned slot;
-	ssize_t r;
-
-	if (fm_idle() || odd(iov, cnt) || off < -1)
-		return pass_pwritev2(raw, fd, iov, cnt, off, flags);
-	if (!fm_note_write(fd, &slot))
-		return io_vec_guarded(raw, fd, iov, cnt, off, flags, false,
-				      call_pwritev2);
-	r = pass_pwritev2(raw, fd, iov, cnt, off, flags);
-	fm_write_leave(slot);
-	return r;
+	return io_vec_any(CALL(pwritev2, false, .off = off, .flags = flags),
+			  iov, cnt, off >= FM_HERE);
 }
 
 /* The pipe keeps references to pages: to those of a copy, which a later store
@@ -226,9 +169,10 @@ ssize_t fm_do_vmsplice(bool raw, int fd, const struct iovec *iov, size_t cnt,
 		return fm_ipc_after(FM_PASS_VIA(raw, vmsplice, SYS_vmsplice, fd,
 						iov, cnt, flags));
 	fl = fm_sys2(SYS_fcntl, fd, F_GETFL);
-	return io_vec_guarded(raw, fd, iov, (int)cnt, 0, (int)flags,
-			      fl >= 0 && (fl & O_ACCMODE) == O_RDONLY,
-			      call_vmsplice);
+	return io_vec_guarded(
+		&CALL(vmsplice, fl >= 0 && (fl & O_ACCMODE) == O_RDONLY,
+		      .flags = (int)flags, .keeps = true),
+		iov, (int)cnt);
 }
 
 /* ---- process_vm_readv and writev --------------------------------------- */
