@@ -5,6 +5,9 @@
  *
  *	sort make FILE BYTES
  *	sort sort FILE
+ *	sort heap BYTES
+ *
+ * heap: the same words, made in memory of malloc.
  *
  * The sum is one of the words and one of their order.
  */
@@ -102,36 +105,58 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int sort_file(const char *path)
+/* The words, sorted; order tells whether they are. */
+static int sort_words(uint64_t *v, int64_t n, uint64_t *sum, uint64_t *order)
 {
-	const int fd = open(path, O_RDWR);
-	struct stat st;
-	uint64_t sum = 0, order = 0;
-
-	if (fd < 0 || fstat(fd, &st))
-		return 1;
-	const int64_t n = st.st_size / 8;
-	const double t0 = seconds();
-	uint64_t *v = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-			   MAP_SHARED, fd, 0);
-
-	if (v == MAP_FAILED)
-		return 1;
 #pragma omp parallel
 #pragma omp single
 	sort(v, n);
 	for (int64_t i = 0; i < n; i++) {
 		if (i && v[i] < v[i - 1])
 			return 1;
-		sum += v[i];
-		order = order * 31 + v[i];
+		*sum += v[i];
+		*order = *order * 31 + v[i];
 	}
-	if (munmap(v, (size_t)st.st_size) || fsync(fd))
-		return 1;
+	return 0;
+}
+
+static int sort_said(double t0, uint64_t sum, uint64_t order)
+{
 	printf("{\"sum\": \"%016llx%016llx\", \"seconds\": %.3f}\n",
 	       (unsigned long long)sum, (unsigned long long)order,
 	       seconds() - t0);
 	return 0;
+}
+
+static int sort_file(const char *path)
+{
+	const int fd = open(path, O_RDWR);
+	struct stat st;
+	uint64_t sum = 0, order = 0, *v;
+
+	if (fd < 0 || fstat(fd, &st))
+		return 1;
+	const double t0 = seconds();
+
+	v = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED, fd, 0);
+	if (v == MAP_FAILED || sort_words(v, st.st_size / 8, &sum, &order) ||
+	    munmap(v, (size_t)st.st_size) || fsync(fd))
+		return 1;
+	return sort_said(t0, sum, order);
+}
+
+/* The same words as those of a file, in memory of malloc. */
+static int sort_heap(uint64_t bytes)
+{
+	const double t0 = seconds();
+	uint64_t sum = 0, order = 0, x = 88172645463325252u, *v = malloc(bytes);
+
+	for (uint64_t i = 0; v && i < bytes / 8; i++)
+		v[i] = next(&x);
+	if (!v || sort_words(v, (int64_t)(bytes / 8), &sum, &order))
+		return 1;
+	return sort_said(t0, sum, order);
 }
 
 int main(int argc, char **argv)
@@ -142,9 +167,11 @@ int main(int argc, char **argv)
 		err = make(argv[2], strtoull(argv[3], NULL, 10));
 	else if (argc == 3 && !strcmp(argv[1], "sort"))
 		err = sort_file(argv[2]);
+	else if (argc == 3 && !strcmp(argv[1], "heap"))
+		err = sort_heap(strtoull(argv[2], NULL, 10));
 	if (err == 1)
 		perror(argv[2]);
 	else if (err)
-		fputs("usage: sort make FILE BYTES | sort sort FILE\n", stderr);
+		fputs("usage: sort make FILE BYTES | sort sort FILE | sort heap BYTES\n", stderr);
 	return err;
 }
