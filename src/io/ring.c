@@ -253,6 +253,7 @@ int fm_rings_start(uint32_t limit, bool use_uring)
 FM_FAULT int fm_allocate_mode(const struct fm_io *io)
 {
 	return FALLOC_FL_KEEP_SIZE |
+	       (io->punch ? FALLOC_FL_PUNCH_HOLE : 0) |
 	       (io->unshare ? FALLOC_FL_UNSHARE_RANGE : 0);
 }
 

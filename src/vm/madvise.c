@@ -341,6 +341,8 @@ int fm_madvise_ahead(void *addr, size_t len, int advice, uint32_t ahead)
 	s.end = fm_page_up(s.start + len);
 	if (advice == MADV_FREE || advice == MADV_WIPEONFORK)
 		return -EINVAL;
+	if (advice == MADV_REMOVE && FM_UP_ONE(madvise_remove))
+		return FM_UP_ONE(madvise_remove)(s.start, s.end);
 	if (advice == MADV_COLLAPSE)
 		return collapse_range(s.start, s.end);
 	if (advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE)

@@ -27,6 +27,8 @@ int fm_server_change(struct fm_file *f, enum fm_server to,
 		     enum fm_server_reason why);
 /* Could f come back, after it has been demoted for this reason? */
 bool fm_demote_may_return(struct fm_file *f, enum fm_server_reason why);
+/* [any] MADV_REMOVE of [start, end), some of which is ours. 0 or -errno. */
+FM_UPCALL(int, madvise_remove, uintptr_t start, uintptr_t end);
 /* [plain] Under the space lock: makes the engine the server again. */
 FM_UPCALL(int, server_to_engine, struct fm_file *f, enum fm_server_reason why);
 /* The process ends: what is demoted now is not going to be used. */

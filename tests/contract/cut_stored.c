@@ -54,6 +54,13 @@ static void emptied_and_grown(void)
 	map[30 * PAGE] = 0x52;
 }
 
+/* What a hole takes is not cut off, but zero. */
+static void holed(void)
+{
+	say_rc("C51s hole", madvise(map + 10 * PAGE, 20 * PAGE, MADV_REMOVE));
+	map[15 * PAGE] = 0x53;
+}
+
 struct way {
 	const char *name;
 	void (*run)(void);
@@ -107,6 +114,7 @@ int main(int argc, char **argv)
 		{ "refused", refused, false },
 		{ "cut", cut, false },
 		{ "cut and grown", cut_and_grown, false },
+		{ "holed", holed, false },
 		{ "emptied", emptied, false },
 		{ "emptied and grown", emptied_and_grown, false },
 	};
