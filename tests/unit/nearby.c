@@ -153,6 +153,12 @@ static void pairs(void)
 	visit(PAGES, 16, 2, TOUCHES);
 }
 
+/* A cache that single pages would not fill. */
+static void few_and_cold(void)
+{
+	visit(PAGES / 2, 1, 1, LIMIT / 2);
+}
+
 /* What is in use is driven out by a scan, and comes back. */
 static void after_scans(void)
 {
@@ -224,6 +230,7 @@ ROW(most_in_a_part, 112)
 ROW(quarters_of_groups, 112)
 ROW(large_groups, 112)
 ROW(pairs, 112)
+ROW(few_and_cold, 125)
 ROW(after_scans, 250) /* it takes a while to see */
 
 /* What has changed is seen. */
@@ -247,6 +254,7 @@ int main(void)
 		cmocka_unit_test(row_quarters_of_groups),
 		cmocka_unit_test(row_large_groups),
 		cmocka_unit_test(row_pairs),
+		cmocka_unit_test(row_few_and_cold),
 		cmocka_unit_test(row_after_scans),
 		cmocka_unit_test(what_was_is_forgotten),
 	};
