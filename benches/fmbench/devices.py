@@ -2,6 +2,8 @@
 """Devices to measure on: this one, throttled, as fast as memory, far away."""
 import contextlib
 import os
+import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -21,7 +23,7 @@ FAR = {  # latency in us, requests at once, MB/s
     "far20": (20_000, 64, 1_000), "far20serial": (20_000, 1, 1_000),
 }
 MEMORY = ("zram", "tmpfs")
-NAMES = ("this", *THROTTLED, *FAR, *MEMORY)
+NAMES = ("this", *THROTTLED, *FAR, "sshfs", *MEMORY)
 SCALE = 1 << 30  # bytes of a device that is memory, where nothing else is said
 
 
@@ -36,7 +38,8 @@ def about(name):
     if name in FAR:
         return "FUSE, %g ms, %d at once, %d MB/s" % (
             FAR[name][0] / 1000, *FAR[name][1:])
-    return {"this": "this disk", "zram": "ext4 on zram", "tmpfs": "tmpfs"}[name]
+    return {"this": "this disk", "zram": "ext4 on zram", "tmpfs": "tmpfs",
+            "sshfs": "sshfs, from a server on this machine"}[name]
 
 
 def number_of(path):
@@ -104,6 +107,45 @@ def far(base, tool, latency, parallel, rate):
             yield where
 
 
+def sshd(folder):
+    """A server of ours on loopback, whose only key is a new one. (process, port)"""
+    for need in ("sshfs", "ssh-keygen", "/usr/sbin/sshd"):
+        if not shutil.which(need):
+            raise NoDevice(f"no {need} (Debian: sshfs, openssh-server)")
+    for key in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{folder}/{key}"],
+                       check=True)
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    os.makedirs("/run/sshd", exist_ok=True)
+    options = {"ListenAddress": "127.0.0.1", "HostKey": f"{folder}/host", "PidFile": "none",
+               "AuthorizedKeysFile": f"{folder}/user.pub", "StrictModes": "no",
+               "PasswordAuthentication": "no", "PermitRootLogin": "prohibit-password",
+               "Subsystem": "sftp internal-sftp"}
+    return subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", "/dev/null", "-p", str(port),
+                             *(a for k, v in options.items() for a in ("-o", f"{k}={v}"))]), port
+
+
+@contextlib.contextmanager
+def sshfs(base):
+    below = os.path.join(base, "far")
+    os.makedirs(below, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fmbench.ssh.") as keys, \
+            tempfile.TemporaryDirectory(prefix="fmbench.sshfs.") as where:
+        server, port = sshd(keys)
+        try:
+            time.sleep(0.5)
+            with mounted(where, "sshfs", "-f", f"127.0.0.1:{os.path.abspath(below)}", where,
+                         "-p", str(port), "-o", f"allow_other,IdentityFile={keys}/user",
+                         "-o", "StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null,"
+                         "LogLevel=ERROR"):
+                yield where
+        finally:
+            server.terminate()
+            server.wait()
+
+
 @contextlib.contextmanager
 def tmpfs(size):
     with tempfile.TemporaryDirectory(prefix="fmbench.tmpfs.") as where:
@@ -124,6 +166,8 @@ def profile(name, base, tool, size=SCALE):
             yield stack.enter_context(throttled(base, *THROTTLED[name]))
         elif name in FAR:
             yield stack.enter_context(far(base, tool, *FAR[name]))
+        elif name == "sshfs":
+            yield stack.enter_context(sshfs(base))
         elif name == "tmpfs":
             yield stack.enter_context(tmpfs(size + size // 4))
         else:

@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +224,8 @@ static int zstd_open(const char *where, char *why, size_t size)
 		return EINVAL;
 	}
 	frames_begin(memory, frame_read);
+	mallopt(M_MMAP_THRESHOLD, 1 << 17); /* what is freed is the kernel's */
+	mallopt(M_ARENA_MAX, 2);
 	zst.fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (zst.fd < 0) {
 		snprintf(why, size, "cannot open %s", path);

@@ -37,6 +37,7 @@ extern const struct fm_backing_kind fm_backing_far;
 #define STACK 65536 /* size: bytes */
 #define VARIABLES 1024 /* size: of an environment */
 #define WAITS 64 /* size: reads that wait for a slot */
+#define PART 16 /* unit: of all memory, at most, is for what is read ahead */
 
 struct far {
 	struct fm_far *m;
@@ -44,6 +45,7 @@ struct far {
 	_Atomic bool gone, told;
 	bool pumped; /* a thread of ours takes what was read ahead */
 	bool inherited; /* from the parent, whose thread does that */
+	unsigned slots; /* that there is memory for */
 	const char *text;
 	/* of the slots for reading ahead; and what waits for one */
 	struct fm_io *_Atomic ahead[FM_FAR_SLOTS], *_Atomic waits[WAITS];
@@ -211,7 +213,7 @@ static FM_FAULT long far_read(struct fm_backing *s, void *buf, uint64_t off,
 
 static FM_FAULT int ahead_claim(struct far *f)
 {
-	return slot_claim(f, FM_FAR_SLOTS - FM_FAR_AHEAD, FM_FAR_SLOTS);
+	return slot_claim(f, FM_FAR_SLOTS - FM_FAR_AHEAD, f->slots);
 }
 
 static FM_FAULT void ahead_post(struct far *f, int i, struct fm_io *io)
@@ -508,6 +510,9 @@ static int far_memory(struct far *f)
 	f->m = p;
 	f->m->magic = FM_FAR_MAGIC;
 	f->m->memory = fm_memory_limit();
+	f->slots = FM_FAR_SLOTS - FM_FAR_AHEAD + 1 +
+		   (unsigned)fm_least(f->m->memory / PART / FM_FAR_BYTES,
+				      FM_FAR_AHEAD - 1);
 	return fd;
 }
 
