@@ -98,9 +98,21 @@ FM_FAULT bool fm_space_locked(void)
 	return atomic_load(&lock_owner) == &fm_signals_blocked;
 }
 
+static unsigned keeps; /* under the lock */
+
+void fm_space_keep(void)
+{
+	keeps++;
+}
+
+void fm_space_keep_ends(void)
+{
+	keeps--;
+}
+
 bool fm_space_may_yield(void)
 {
-	return !atomic_load(&hiding);
+	return !keeps && !atomic_load(&hiding);
 }
 
 void fm_space_yield(void)

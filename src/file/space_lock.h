@@ -22,11 +22,14 @@ bool fm_space_locked(void);
  * device): others have the lock meanwhile. Signals stay blocked. After
  * fm_space_resume all that was looked at has to be looked at again, also by the
  * holder's callers: mappings and files may have gone, but for those with a
- * reference. fm_space_yields, under the lock: how often it has been so. */
+ * reference. fm_space_yields, under the lock: how often it has been so. Between
+ * fm_space_keep and fm_space_keep_ends, which nest, nobody lets it go. */
 bool fm_space_may_yield(void);
 void fm_space_yield(void);
 void fm_space_resume(void);
 unsigned fm_space_yields(void);
+void fm_space_keep(void);
+void fm_space_keep_ends(void);
 /* [any] The caller is about to wait for whoever holds the lock: debug builds
  * assert the lock order. */
 void fm_space_may_wait(void);

@@ -288,10 +288,20 @@ static int take_timed(struct fm_mmap_request *q, struct fm_file *known,
 	return q->left ? -EBUSY : 0;
 }
 
+/* Now that the lock is held: another thread may have mapped it first. */
+static struct fm_file *mmap_look_again(struct fm_mmap_request *q)
+{
+	struct fm_file *f = q->policy ?
+		fm_file_find_fd(&q->st, q->fd, true) : NULL;
+
+	if (f)
+		q->policy = f->policy;
+	return f;
+}
+
 /* The kernel will serve this mapping of a file: if we hold the file too, the
  * two would disagree. -errno: it must not stay. */
-static int mmap_leave_to_kernel(struct fm_mmap_request *q,
-				struct fm_file *known)
+static int mmap_leave_known(struct fm_mmap_request *q, struct fm_file *known)
 {
 	int err = 0;
 
@@ -308,6 +318,18 @@ static int mmap_leave_to_kernel(struct fm_mmap_request *q,
 			FM_UP_EACH(fork_stores, tell)
 				tell(q->st.st_dev, q->st.st_ino);
 	}
+	return err;
+}
+
+/* Another thread may have got it while the lock was let go. */
+static int mmap_leave_to_kernel(struct fm_mmap_request *q,
+				struct fm_file *known)
+{
+	struct fm_file *f = known ? NULL : mmap_look_again(q);
+	int err = mmap_leave_known(q, known ? known : f);
+
+	if (f)
+		fm_file_put_locked(f);
 	return err;
 }
 
@@ -512,17 +534,6 @@ static void *mmap_ours(struct fm_mmap_request *q, struct fm_file *known)
 		note_accepted(q, known);
 	}
 	return p;
-}
-
-/* Now that the lock is held: another thread may have mapped it first. */
-static struct fm_file *mmap_look_again(struct fm_mmap_request *q)
-{
-	struct fm_file *f = q->policy ?
-		fm_file_find_fd(&q->st, q->fd, true) : NULL;
-
-	if (f)
-		q->policy = f->policy;
-	return f;
 }
 
 /* Others have the file, and need time to hand it over: other threads may map

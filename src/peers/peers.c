@@ -40,9 +40,18 @@ static void peers_say_silent(const struct fm_file *f)
 	       "runs again", f->path);
 }
 
+static void answer_kept(void)
+{
+	fm_space_keep();
+	fm_claims_answer_locked();
+	fm_space_keep_ends();
+}
+
 /* Wait until no engine serves the file: true. `most`: ms. Who holds our own
  * space lock answers the requests that the others may be waiting for: two
- * processes that want each other's file would wait for ever otherwise. */
+ * processes that want each other's file would wait for ever otherwise. The lock
+ * stays: by the claim that is there already another thread would take the file
+ * for the kernel's, and store to it. */
 static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 {
 	const bool locked = fm_space_locked();
@@ -53,7 +62,7 @@ static bool wait_for_engines(struct fm_file *f, bool readers_too, uint64_t most)
 	while ((who = fm_registry_engines(f, readers_too))) {
 		strange |= who == FM_HOLDER_ANYBODY;
 		if (locked)
-			fm_claims_answer_locked();
+			answer_kept();
 		w.most_ms = fm_least(most, patience(f, who));
 		if (!fm_wait_on(&w))
 			break;
@@ -101,14 +110,16 @@ void fm_peers_join(struct fm_file *f, bool writable)
 
 bool fm_peers_stores(struct fm_file *f)
 {
-	if (fm_claim_of(f) != FM_CLAIM_READ)
-		return false;
-	fm_claim_is(f, FM_CLAIM_KERNEL);
-	fm_registry_claim(f, FM_CLAIM_KERNEL);
-	if (!fm_registry_engines(f, true))
-		return false;
-	fm_registry_notify();
-	return !wait_for_engines(f, true, fm_tune.peers_soon_ms);
+	if (fm_claim_of(f) == FM_CLAIM_READ) {
+		fm_claim_is(f, FM_CLAIM_KERNEL);
+		fm_registry_claim(f, FM_CLAIM_KERNEL);
+		slow[f->id] = fm_registry_engines(f, true);
+		if (slow[f->id])
+			fm_registry_notify();
+	}
+	if (slow[f->id]) /* for this thread, or for another one */
+		slow[f->id] = !wait_for_engines(f, true, fm_tune.peers_soon_ms);
+	return slow[f->id];
 }
 
 /* Who was there may have been the guardian of a dead process, or have ended
@@ -168,8 +179,8 @@ static enum fm_peers_answer peers_claim(struct fm_file *f, enum fm_claim want)
 	return FM_PEERS_OURS;
 }
 
-enum fm_peers_answer fm_peers_enter(struct fm_file *f,
-				    const struct fm_peers_wish *w)
+static enum fm_peers_answer peers_enter(struct fm_file *f,
+					const struct fm_peers_wish *w)
 {
 	enum fm_claim want = w->writable ? FM_CLAIM_WRITE : FM_CLAIM_READ;
 	enum fm_claim have = fm_claim_of(f);
@@ -199,6 +210,17 @@ enum fm_peers_answer fm_peers_enter(struct fm_file *f,
 	if (slow[f->id])
 		return FM_PEERS_SLOW;
 	return why == FM_WHY_UNSEEN ? FM_PEERS_UNSEEN : FM_PEERS_SHARED;
+}
+
+enum fm_peers_answer fm_peers_enter(struct fm_file *f,
+				    const struct fm_peers_wish *w)
+{
+	enum fm_peers_answer answer;
+
+	fm_space_keep();
+	answer = peers_enter(f, w);
+	fm_space_keep_ends();
+	return answer;
 }
 
 /* ---- coming back -------------------------------------------------------- */
