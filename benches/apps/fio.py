@@ -24,7 +24,8 @@ class Fio(Workload):
         """Each job has a file: of several jobs of one file all map its beginning."""
         size = int(self.bytes * place.scale) // self.jobs >> 20 << 20
         return [place.debian("fio", "fio"), "--name=x", "--ioengine=psync", "--thread",
-                "--verify=crc32c", "--bs=4k", f"--directory={place.where}",
+                "--verify=crc32c", "--verify_state_save=0", "--bs=4k",
+                f"--directory={place.where}",
                 f"--filename_format=fio.{self.jobs}.$jobnum", f"--size={size}",
                 f"--numjobs={self.jobs}", "--group_reporting", *options]
 
