@@ -20,6 +20,7 @@
 #include "krange.h"
 #include "policy.h"
 #include "scan.h"
+#include "serve/serve.h"
 #include "source.h"
 #include "streams.h"
 #include "tunables.h"
@@ -345,9 +346,22 @@ static void helper_mapped(const struct fm_krange *r)
 	fm_event_raise(&bell);
 }
 
+/* Two threads are not begun for what is read in less time than that takes,
+ * where nobody has said who is to serve it. */
+static bool is_slight(const struct fm_krange *r)
+{
+	return atomic_load(&state) == IDLE && !fm_life_running() &&
+	       r->policy && r->policy->serve == FM_SERVE_AUTO &&
+	       r->policy->warm == FM_WARM_AUTO &&
+	       !fm_settings()->trace_serve &&
+	       fm_cost_too_small(fm_krange_bytes());
+}
+
 /* Who looks whether anything is read comes after who knows. */
 static void range_is_new(const struct fm_krange *r)
 {
+	if (is_slight(r))
+		return;
 	helper_mapped(r);
 	fm_kernel_monitor_need();
 }

@@ -71,6 +71,9 @@ static const struct reason reasons[FM_WHYS] = {
 	[FM_WHY_REMAPPED] = {
 		.text = "it, or files alike, are mapped and unmapped again and again",
 	},
+	[FM_WHY_START] = {
+		.text = "it is read in less time than the engine takes to start",
+	},
 	[FM_WHY_RESIDUE] = {
 		.text = "the kernel still serves another mapping of it",
 	},

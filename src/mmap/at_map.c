@@ -2,6 +2,7 @@
 #include "at_map.h"
 
 #include "advise/advise.h"
+#include "base/life.h"
 #include "base/sys.h"
 #include "cache/cache.h"
 #include "engine.h"
@@ -20,6 +21,35 @@
 static bool at_map_is_open(const struct fm_policy *p)
 {
 	return p->serve == FM_SERVE_AUTO && p->warm == FM_WARM_AUTO;
+}
+
+/* A part says nothing of what else of the file is going to be mapped. */
+static bool is_whole(uint64_t size, uint64_t off, uint64_t len)
+{
+	return off < size && fm_least(size - off, len) >=
+				     size - size / fm_tune.serve_nearly;
+}
+
+/* A database in the making: it is mapped beyond its end, or has few of its
+ * blocks yet. */
+static bool is_to_grow(const struct stat *st, uint64_t off, uint64_t len)
+{
+	const uint64_t size = (uint64_t)st->st_size;
+
+	return off + len > size + fm_tune.pagecache_probe_grows ||
+	       (uint64_t)st->st_blocks * BLOCK <
+		       size - size / fm_tune.serve_nearly;
+}
+
+/* The engine would start for this one. */
+static void of_start(const struct fm_mmap_request *q, struct fm_cost_facts *c)
+{
+	const uint64_t size = (uint64_t)q->st.st_size, off = (uint64_t)q->off;
+
+	if (!fm_life_running() && at_map_is_open(q->policy) &&
+	    is_whole(size, off, q->len) &&
+	    !(q->maywrite && is_to_grow(&q->st, off, q->len)))
+		c->start = fm_cost_start(q->len + fm_krange_bytes());
 }
 
 static void of_maps(const struct fm_mmap_request *q, struct fm_cost_facts *c)
@@ -46,24 +76,6 @@ static void of_cache(const struct fm_mmap_request *q, struct fm_cost_facts *c)
 }
 
 /* ---- memory ------------------------------------------------------------- */
-
-/* A part says nothing of what else of the file is going to be mapped. */
-static bool is_whole(uint64_t size, uint64_t off, uint64_t len)
-{
-	return off < size && fm_least(size - off, len) >=
-				     size - size / fm_tune.serve_nearly;
-}
-
-/* A database in the making: it is mapped beyond its end, or has few of its
- * blocks yet. */
-static bool is_to_grow(const struct stat *st, uint64_t off, uint64_t len)
-{
-	const uint64_t size = (uint64_t)st->st_size;
-
-	return off + len > size + fm_tune.pagecache_probe_grows ||
-	       (uint64_t)st->st_blocks * BLOCK <
-		       size - size / fm_tune.serve_nearly;
-}
 
 static uint64_t engines(void)
 {
@@ -120,6 +132,7 @@ static const struct {
 	{ FM_WHY_REMAPPED, of_maps },
 	{ FM_WHY_MANY_PEERS, of_peers },
 	{ FM_WHY_CACHED, of_cache },
+	{ FM_WHY_START, of_start },
 	{ FM_WHY_FITS, of_memory },
 };
 

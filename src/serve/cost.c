@@ -50,6 +50,18 @@ static uint64_t access_ns(uint64_t misses, uint32_t left, uint64_t ns)
 	       THOUSAND;
 }
 
+uint32_t fm_cost_start(uint64_t bytes)
+{
+	const uint64_t start = fm_tune.serve_start;
+
+	return (uint32_t)(THOUSAND * start / (start + bytes));
+}
+
+bool fm_cost_too_small(uint64_t bytes)
+{
+	return counts(fm_cost_start(bytes));
+}
+
 struct fm_costs fm_cost(const struct fm_cost_facts *f)
 {
 	const uint64_t ns = f->engine_ns ? f->engine_ns : UNKNOWN_NS;
@@ -57,7 +69,8 @@ struct fm_costs fm_cost(const struct fm_cost_facts *f)
 	return (struct fm_costs){
 		.engine = access_ns(misses_of_engine(f),
 				    fm_miss_left_engine(&f->miss), ns) +
-			  counts(f->maps) + counts(f->peers),
+			  counts(f->maps) + counts(f->peers) +
+			  counts(f->start),
 		.kernel = access_ns(misses_of_kernel(f),
 				    fm_miss_left_kernel(&f->miss),
 				    f->kernel_ns ? f->kernel_ns :

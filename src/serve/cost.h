@@ -42,7 +42,7 @@ struct fm_cost_facts {
 	 * to read all that is the engine's into the page cache */
 	uint64_t waited_ns, reread_ns;
 	/* thousandths of a thread */
-	uint32_t maps, peers;
+	uint32_t maps, peers, start;
 };
 
 struct fm_costs {
@@ -51,6 +51,11 @@ struct fm_costs {
 
 /* [plain] */
 struct fm_costs fm_cost(const struct fm_cost_facts *f);
+/* [plain] Where no engine runs, and so much is mapped: thousandths of the time
+ * until all of that has been read once are lost if one is started. */
+uint32_t fm_cost_start(uint64_t bytes);
+/* [plain] Is that too much to start anything for it? */
+bool fm_cost_too_small(uint64_t bytes);
 /* [plain] Is the kernel's cost less by a quarter and more? */
 bool fm_cost_kernel_less(const struct fm_costs *c);
 /* [plain] Does what is in use fit into what the kernel would have? */

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "serve/cost.h"
+#include "tunables.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -151,6 +152,20 @@ static void sizes_that_are_extreme(void **state)
 	assert_false(kernel_less());
 }
 
+/* A program that maps little and ends: all of it is read sooner. */
+static void an_engine_starts_for_what_is_worth_it(void **state)
+{
+	const uint64_t little = fm_tune.serve_start;
+
+	assert_false(kernel_less()); /* it runs */
+	f.start = fm_cost_start(3 * little);
+	assert_true(fm_cost_too_small(3 * little));
+	assert_true(kernel_less());
+	f.start = fm_cost_start(4 * little);
+	assert_false(fm_cost_too_small(4 * little));
+	assert_false(kernel_less());
+}
+
 FM_UNIT(cost)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +179,8 @@ FM_UNIT(cost)
 		cmocka_unit_test_setup(what_it_comes_to, begin),
 		cmocka_unit_test_setup(reading_it_anew_has_to_pay, begin),
 		cmocka_unit_test_setup(sizes_that_are_extreme, begin),
+		cmocka_unit_test_setup(an_engine_starts_for_what_is_worth_it,
+				       begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
