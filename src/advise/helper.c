@@ -227,11 +227,8 @@ static uint64_t quiet_turn(const struct fm_advised_use *use, uint64_t ms,
 /* Its main thread may have ended, and left ours alone. */
 static void helper_end_if_alone(uint64_t quiet_ms)
 {
-	int status;
-
-	if (quiet_ms >= fm_tune.streams_forget_ms && !fm_active() &&
-	    fm_left_alone(&status))
-		fm_sys1(SYS_exit_group, status);
+	if (quiet_ms >= fm_tune.streams_forget_ms && !fm_active())
+		fm_left_end_if_alone();
 }
 
 /* As life.h says of `second`, for where the engine does not run. */

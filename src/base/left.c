@@ -61,6 +61,16 @@ bool fm_left_alone(int *ret_status)
 	return false;
 }
 
+void fm_left_end_if_alone(void)
+{
+	int status;
+
+	if (!fm_left_alone(&status))
+		return;
+	fm_life_stop();
+	fm_sys1(SYS_exit_group, status);
+}
+
 bool fm_only_thread(void)
 {
 	return all_are_ours(fm_sys_gettid());

@@ -13,6 +13,9 @@
  * what the process ends with then, the status of its main thread, or 0 where
  * others went on after it. */
 bool fm_left_alone(int *ret_status);
+/* [plain] And then end the process: where the engine does not run, each thread
+ * of ours that may be the last one asks now and then. */
+void fm_left_end_if_alone(void);
 /* [plain] Is the thread of that number one of ours, or a ring's? */
 bool fm_left_is_ours(const char *tid);
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include "base/creds.h"
+#include "base/left.h"
 #include "base/life.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -50,6 +51,8 @@ static int run_second(void)
 		return (int)(due - now);
 	if (fm_life_running())
 		fm_life_second();
+	else
+		fm_left_end_if_alone();
 	due = fm_now_ms() + FM_SECOND_MS;
 	return FM_SECOND_MS;
 }
