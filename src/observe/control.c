@@ -98,7 +98,8 @@ static int control_start(void)
 	if (atomic_exchange(&runs, true))
 		return 0;
 	fm_control_policy_seen();
-	listen_or_say();
+	if (fm_sys_may_ask())
+		listen_or_say();
 	due = fm_now_ms() + FM_SECOND_MS;
 	fm_thread_will_poll();
 	err = fm_thread_create(control_thread, NULL);
@@ -109,7 +110,7 @@ static int control_start(void)
 
 static void control_beside(void)
 {
-	if (fm_control_wanted())
+	if (fm_sys_may_ask() && fm_control_wanted())
 		control_start();
 }
 

@@ -280,11 +280,12 @@ static void note_bound(const char *path)
 	atomic_store(&fm_life_after_exec, true);
 }
 
+/* A program that has confined itself leaves it for the next one to remove. */
 static void remove_own(void)
 {
 	struct stat st;
 
-	if (bound.ino && !fm_sys_lstat(bound.path, &st) &&
+	if (bound.ino && fm_sys_may_ask() && !fm_sys_lstat(bound.path, &st) &&
 	    st.st_ino == bound.ino && st.st_dev == bound.dev)
 		fm_sys_unlink(bound.path);
 	bound.ino = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* C39: children made otherwise than by fork. */
+/* env: FASTMAP_SOCKET=%p.sock */
 #include "ct.h"
 
 #include <linux/sched.h>

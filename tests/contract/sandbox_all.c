@@ -5,6 +5,7 @@
  * the clock; it changes mapped pages by pwrite all the time, which would else
  * give the file to the kernel. */
 /* env: FASTMAP_WARM=auto */
+/* env: FASTMAP_SOCKET=%p.sock */
 /* not engaged: it may open no file for its statistics */
 #include "filter.h"
 

@@ -3,6 +3,7 @@
  * who looks for a file ends it maps one for the first time, by a descriptor
  * that it had: with another file mapped, and with none. */
 /* not engaged: it may open no file for its statistics */
+/* env: FASTMAP_SOCKET=%p.sock */
 #include "filter.h"
 
 #define PAGES 64ul
