@@ -4,6 +4,7 @@
  * may be stored to is made meanwhile. When the file has been promoted, a
  * window shows what is stored through that mapping. */
 /* env: FASTMAP_WARM=auto */
+/* env: FASTMAP_TUNE=serve_start=0 */
 /* env: FASTMAP_PROMOTE=10 */
 /* needs: root */
 #include "ct.h"

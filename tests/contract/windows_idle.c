@@ -4,6 +4,7 @@
  * a tracer counts those of a child. When they are touched they show the file,
  * and one that is kept shows what another mapping stores. */
 /* env: FASTMAP_WARM=auto */
+/* env: FASTMAP_TUNE=serve_start=0 */
 #include "ct.h"
 
 #include <signal.h>

@@ -3,6 +3,7 @@
  * thread begins to store to the file through a mapping: a window shows every
  * store made before it is looked at, whenever it was mapped. */
 /* env: FASTMAP_WARM=auto */
+/* env: FASTMAP_TUNE=serve_start=0 */
 #include "race.h"
 
 #include <sys/syscall.h>
