@@ -17,7 +17,7 @@
 #define STORED 7 /* pages of the first file */
 #define BOTH 9
 #define DIRTY 600 /* of the second one */
-#define ROUNDS 12
+#define ROUNDS 8
 #define STOPPED_MS 60
 #define WORD 60 /* descriptor of the other processes */
 

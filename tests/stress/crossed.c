@@ -119,7 +119,7 @@ static int look(char *m, int file, size_t page, int who)
 
 static void child_looks(char *m, int file, uint64_t s)
 {
-	int status, n = 0;
+	int status = 0, n = 0;
 	pid_t pid = fork();
 
 	if (!pid) {
