@@ -42,7 +42,6 @@ static const uint32_t look_ms[] = { 0, 4, 12, 36 };
 /* ---- what word that goes out may cost ------------------------------------ */
 
 static _Atomic uint64_t shown_ns, shown_from;
-static _Atomic uint32_t in_vain; /* times that nobody has come */
 static _Atomic uint64_t page_ns = 25000; /* to write one, of late */
 
 /* ns: then there may be enough time again */
@@ -52,7 +51,6 @@ static void affordable_again(void)
 {
 	atomic_store(&shown_ns, 0);
 	atomic_store(&shown_from, fm_now_ns());
-	atomic_store(&in_vain, 0);
 	atomic_store(&not_before, 0);
 }
 
@@ -344,15 +342,6 @@ void fm_open_word(void)
 
 /* ---- word goes out ----------------------------------------------------- */
 
-/* The more often word went out and nobody came, the less likely is it that
- * somebody listens: by how many halvings. */
-static unsigned doubt(void)
-{
-	uint32_t n = atomic_load(&in_vain) / fm_tune.peers_in_vain;
-
-	return n ? (unsigned)fm_least(32 - (unsigned)__builtin_clz(n), 4) : 0;
-}
-
 static bool affordable(uint64_t pages)
 {
 	const uint64_t turn = fm_tune.resident_turn_ms * 1000000;
@@ -364,7 +353,6 @@ static bool affordable(uint64_t pages)
 	want = atomic_load(&shown_ns) + pages * price;
 	have = fm_tune.moment_ms * 1000000ull +
 	       (now > from ? (now - from) / fm_tune.peers_part : 0);
-	have >>= doubt();
 	if (want > have) /* less may be dirty by then */
 		atomic_store(&not_before,
 			     now + fm_least(turn, (want - have) *
@@ -378,7 +366,6 @@ static void charge(uint64_t took, uint64_t pages)
 
 	took = fm_least(took, fm_tune.peers_dearer * usual * pages);
 	atomic_fetch_add(&shown_ns, took + pages * fm_wb_again_ns());
-	atomic_fetch_add(&in_vain, 1);
 	atomic_store(&page_ns, (usual * 3 + took / pages) / 4 + 1);
 }
 
