@@ -97,33 +97,42 @@ static bool slot_read(uint64_t slot, uint64_t block, uint64_t sum, char *data)
 	return false;
 }
 
+/* What is said of the places that a block may have. */
+struct kept_places {
+	struct kept_entry e[WAYS];
+	uint64_t first;
+	unsigned n;
+};
+
+static bool block_look(uint64_t block, struct kept_places *ret)
+{
+	ret->first = block_places(block, &ret->n);
+	return entries_read(ret->first, ret->n, ret->e);
+}
+
 static bool block_read(uint64_t block, char *data)
 {
-	struct kept_entry e[WAYS];
-	unsigned n;
-	const uint64_t first = block_places(block, &n);
+	struct kept_places p;
 
-	if (!entries_read(first, n, e))
+	if (!block_look(block, &p))
 		return false;
-	for (unsigned i = 0; i < n; i++)
-		if (e[i].block == block + 1)
-			return slot_read(first + i, block, e[i].sum, data);
+	for (unsigned i = 0; i < p.n; i++)
+		if (p.e[i].block == block + 1)
+			return slot_read(p.first + i, block, p.e[i].sum, data);
 	return false;
 }
 
 /* A free one, else any: which is the oldest nobody has to know. */
 static uint64_t block_slot(uint64_t block, uint64_t sum)
 {
-	struct kept_entry e[WAYS];
-	unsigned n;
-	const uint64_t first = block_places(block, &n);
+	struct kept_places p;
 
-	if (!entries_read(first, n, e))
-		return first;
-	for (unsigned i = 0; i < n; i++)
-		if (!e[i].block || e[i].block == block + 1)
-			return first + i;
-	return first + (sum >> 32) % n;
+	if (!block_look(block, &p))
+		return p.first;
+	for (unsigned i = 0; i < p.n; i++)
+		if (!p.e[i].block || p.e[i].block == block + 1)
+			return p.first + i;
+	return p.first + (sum >> 32) % p.n;
 }
 
 /* Where there is no room it is not kept. */
